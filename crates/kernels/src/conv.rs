@@ -1,0 +1,1 @@
+//! Convolution 2-D, forward and both gradients.

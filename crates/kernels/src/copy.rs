@@ -1,0 +1,1 @@
+//! Strided N-d moves by item size: copy, fill, concatenate, flip, pad.

@@ -1,0 +1,1 @@
+//! Gather, scatter, take, put, masks and one-hot, by item size.

@@ -1,0 +1,31 @@
+//! Typed CPU loops over pointers, byte strides and lengths.
+//!
+//! Nothing here knows arrays, operators or Python: callers prove bounds, allocate outputs and lend threads.
+//! Every entry point is an `unsafe fn` (or a table of them) whose `# Safety` section says what the caller proves.
+
+#![warn(missing_docs)]
+
+pub mod elem;
+pub mod isa;
+pub mod threads;
+
+pub mod cast;
+pub mod copy;
+pub mod map;
+pub mod reduce;
+pub mod scan;
+
+pub mod index;
+pub mod random;
+pub mod sort;
+pub mod update;
+
+pub mod conv;
+pub mod gemm;
+pub mod norm;
+pub mod pool;
+pub mod rnn;
+pub mod softmax;
+
+pub use elem::Elem;
+pub use threads::{Serial, Threads};

@@ -1,0 +1,1 @@
+//! Elementwise rows and the N-d driver that feeds them.

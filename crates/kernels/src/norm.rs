@@ -1,0 +1,1 @@
+//! Batch and layer normalisation, forward and gradients.

@@ -1,0 +1,1 @@
+//! Philox 4x32-10 and the samplers on top of it.

@@ -1,0 +1,1 @@
+//! LSTM over time, forward and gradient.

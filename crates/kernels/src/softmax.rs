@@ -1,0 +1,1 @@
+//! Softmax, log-softmax and cross-entropy along one axis.

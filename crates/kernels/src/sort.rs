@@ -1,0 +1,1 @@
+//! Sort, argsort, top-k along the last axis.

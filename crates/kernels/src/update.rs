@@ -1,0 +1,1 @@
+//! Optimiser updates fused over one parameter.
