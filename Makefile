@@ -1,0 +1,84 @@
+# Every target sets up what it needs: a virtual environment in .venv, the development requirements, the extension
+# module. What is already set up is not touched again and needs no network.
+
+.DEFAULT_GOAL := help
+SHELL := /bin/sh
+VENV := .venv
+PY := $(VENV)/bin/python
+WHEEL_LIMIT_BYTES := 25000000
+
+export PIP_ROOT_USER_ACTION := ignore
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: help demo test lint bench build docs gen develop env env-docs rust clean distclean
+
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
+
+demo: develop ## train a small network on the digits that ship with the package
+	$(PY) examples/demo.py
+
+test: env rust ## build, lint, all tests of Rust and Python
+	$(PY) tools/steps.py test
+
+lint: env rust ## formatting, types, clippy, the shape of the tree
+	$(PY) tools/steps.py lint
+
+bench: develop ## benchmarks/ratios against NumPy, and the Rust benches
+	$(PY) tools/steps.py bench
+
+build: env rust ## the wheel, in dist/
+	rm -f dist/*.whl
+	$(PY) -m maturin build --release --locked --out dist
+	@for wheel in dist/*.whl; do \
+	    size=$$(wc -c < "$$wheel"); \
+	    echo "$$wheel: $$size bytes of $(WHEEL_LIMIT_BYTES) allowed"; \
+	    test "$$size" -le $(WHEEL_LIMIT_BYTES) || { echo "the wheel is too large" >&2; exit 1; }; \
+	done
+
+docs: env-docs develop ## HTML documentation, in docs/_build/html
+	$(PY) -m sphinx -b html -j auto docs docs/_build/html
+
+gen: develop ## rewrite the generated files: stubs, README table, list of names not there yet
+	$(PY) tools/gen.py
+
+develop: env rust ## build the extension in place and put it into .venv
+	$(PY) tools/steps.py develop
+
+env: $(PY)
+	@$(PY) tools/setup_env.py dev
+
+env-docs: $(PY)
+	@$(PY) tools/setup_env.py dev docs
+
+# The first Python that answers and is new enough; a launcher that only pretends to be there is passed over.
+$(PY):
+	@for python in $(PYTHON) python3.14 python3.13 python3.12 python3.11 python3; do \
+	    if "$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
+	        rm -rf $(VENV); \
+	        "$$python" -m venv $(VENV) && exit 0; \
+	        rm -rf $(VENV); \
+	        echo "$$python cannot make a virtual environment: install its venv module (Debian: apt install python3-venv)" >&2; \
+	        exit 1; \
+	    fi; \
+	done; \
+	echo "Python 3.11 or newer is needed: install it (Debian: apt install python3 python3-venv) or name one with 'make PYTHON=/path/to/python3'" >&2; \
+	exit 1
+
+rust:
+	@need=$$(sed -n 's/^rust-version = "\([0-9.]*\)".*/\1/p' Cargo.toml); \
+	have=$$(cargo --version 2>/dev/null | cut -d' ' -f2); \
+	if [ -z "$$have" ]; then \
+	    echo "Rust $$need or newer is needed: get it with rustup (https://rustup.rs), then put ~/.cargo/bin on PATH" >&2; exit 1; \
+	fi; \
+	if [ "$$(printf '%s\n%s\n' "$$need" "$$have" | sort -V | head -n 1)" != "$$need" ]; then \
+	    echo "Rust $$need or newer is needed, found $$have: run 'rustup update stable'" >&2; exit 1; \
+	fi
+
+clean: ## remove everything built, keep .venv
+	rm -rf target dist build docs/_build docs/api/generated .mypy_cache .ruff_cache .pytest_cache .hypothesis demo_output
+	rm -f python/mxnet/_core*.so
+	find python tests tools docs -name __pycache__ -type d -prune -exec rm -rf {} +
+
+distclean: clean ## remove .venv too
+	rm -rf $(VENV)

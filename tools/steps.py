@@ -1,0 +1,203 @@
+"""Run the steps of `make develop`, `make lint`, `make test` and `make bench`, time them, and sum up.
+
+A step is one command. The steps go on after a failure, except those that need one which failed. The last line has the
+form `N passed, N failed, N skipped`: tests are counted where a step prints how many it ran, and a step that prints no
+count is one.
+"""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PYTHON = sys.executable
+
+CARGO_COUNT = re.compile(r"^test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored")
+PYTEST_COUNT = re.compile(r"^(?:=+ )?((?:\d+ [a-z]+(?:, )?)+) in [\d.]+s")
+PYTEST_WORDS = {"passed": 0, "xfailed": 0, "failed": 1, "error": 1, "errors": 1, "xpassed": 1, "skipped": 2}
+
+
+@dataclass(frozen=True)
+class Step:
+    """One command. `needs` names steps without which it makes no sense; `limit_s` ends a step that hangs."""
+
+    name: str
+    command: Sequence[str]
+    env: dict[str, str] = field(default_factory=dict)
+    needs: tuple[str, ...] = ()
+    limit_s: int = 1800
+
+
+@dataclass
+class Outcome:
+    step: Step
+    seconds: float = 0.0
+    error: str = ""              # empty when the step did what it should
+    counts: list[int] = field(default_factory=lambda: [0, 0, 0])  # passed, failed, skipped
+
+
+def count_tests(line: str) -> list[int] | None:
+    """The (passed, failed, skipped) that a closing line of cargo test or pytest states; None for any other line."""
+    if match := CARGO_COUNT.match(line):
+        return [int(group) for group in match.groups()]
+    if match := PYTEST_COUNT.match(line):
+        counts = [0, 0, 0]
+        for part in match[1].split(", "):
+            number, word = part.split()
+            if word in PYTEST_WORDS:
+                counts[PYTEST_WORDS[word]] += int(number)
+        return counts
+    return None
+
+
+def run(step: Step) -> Outcome:
+    """Run one step, its output passed through as it comes."""
+    outcome = Outcome(step)
+    print(f"\n--- {step.name}: {' '.join(step.command)}", flush=True)
+    start = time.monotonic()
+    process = subprocess.Popen(
+        step.command,
+        cwd=ROOT,
+        env={**os.environ, **step.env},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        start_new_session=True,  # so that a step that hangs can be ended with all its children
+    )
+    hung = threading.Event()
+
+    def end() -> None:
+        hung.set()
+        os.killpg(process.pid, signal.SIGKILL)
+
+    timer = threading.Timer(step.limit_s, end)
+    timer.start()
+    counted = False
+    try:
+        assert process.stdout is not None
+        for line in process.stdout:
+            sys.stdout.write(line)
+            sys.stdout.flush()
+            if (counts := count_tests(line)) is not None:
+                counted = True
+                outcome.counts = [a + b for a, b in zip(outcome.counts, counts, strict=True)]
+        code = process.wait()
+    except KeyboardInterrupt:
+        os.killpg(process.pid, signal.SIGINT)
+        process.wait()
+        raise
+    finally:
+        timer.cancel()
+    outcome.seconds = time.monotonic() - start
+    if hung.is_set():
+        outcome.error = f"ended after {step.limit_s} s"
+    elif code:
+        outcome.error = f"exit status {code}"
+    if not counted:
+        outcome.counts = [int(not outcome.error), int(bool(outcome.error)), 0]
+    elif outcome.error and not outcome.counts[1]:
+        outcome.counts[1] = 1    # it failed before or after the tests it counted
+    return outcome
+
+
+def run_all(steps: Iterable[Step]) -> list[Outcome]:
+    outcomes: list[Outcome] = []
+    failed: set[str] = set()
+    for step in steps:
+        if missing := failed.intersection(step.needs):
+            outcome = Outcome(step, error=f"not run: {', '.join(sorted(missing))} failed", counts=[0, 1, 0])
+        else:
+            outcome = run(step)
+        if outcome.error:
+            failed.add(step.name)
+        outcomes.append(outcome)
+    return outcomes
+
+
+def summary(outcomes: list[Outcome]) -> str:
+    """The closing table, and the plain line that machines read."""
+    width = max(len(outcome.step.name) for outcome in outcomes)
+    lines = ["", "=" * 72]
+    for outcome in outcomes:
+        tests = "" if sum(outcome.counts) == 1 else f"  {outcome.counts[0]} tests"
+        lines.append(f"{outcome.step.name:<{width}} {outcome.seconds:8.1f} s  {outcome.error or 'ok'}{tests}")
+    total = sum(outcome.seconds for outcome in outcomes)
+    passed, bad, skipped = (sum(column) for column in zip(*(outcome.counts for outcome in outcomes), strict=True))
+    lines += [f"{'all':<{width}} {total:8.1f} s", f"{passed} passed, {bad} failed, {skipped} skipped"]
+    return "\n".join(lines)
+
+
+def cargo(*arguments: str) -> list[str]:
+    subcommand, *rest = arguments
+    return ["cargo", subcommand, "--locked", *rest]
+
+
+def develop() -> list[Step]:
+    # maturin takes VIRTUAL_ENV for the environment to install into, and refuses to choose when conda's is set as well.
+    environment = {"VIRTUAL_ENV": sys.prefix, "CONDA_PREFIX": ""}
+    return [Step("build", [PYTHON, "-m", "maturin", "develop", "--release", "--locked"], environment)]
+
+
+def lint() -> list[Step]:
+    return [
+        Step("tree", [PYTHON, "tools/lint.py"]),
+        Step("format (Rust)", ["cargo", "fmt", "--all", "--check"]),
+        Step("format (Python)", [PYTHON, "-m", "ruff", "format", "--check", "--quiet", "."]),
+        Step("ruff", [PYTHON, "-m", "ruff", "check", "."]),
+        Step("mypy", [PYTHON, "-m", "mypy"]),
+        Step("clippy", cargo("clippy", "--workspace", "--all-targets", "--", "-D", "warnings")),
+    ]
+
+
+def test() -> list[Step]:
+    crates = ["engine", "tensor", "kernels", "ops", "mxnet"]
+    packages = [word for crate in crates for word in ("-p", crate if crate == "mxnet" else f"mxnet-{crate}")]
+    loom = cargo("test", "-p", "mxnet-engine", "--release", "--test", "loom", "--target-dir", "target/loom")
+    return [
+        *develop(),
+        *lint(),
+        Step("cargo test", cargo("test", *packages)),
+        Step("loom", loom, {"RUSTFLAGS": "--cfg loom"}),
+        Step("doctests", [PYTHON, "-m", "pytest", "-q", "--doctest-modules", "python/mxnet"], needs=("build",)),
+        Step("pytest", [PYTHON, "-m", "pytest", "-q", "-n", "2"], needs=("build",)),
+    ]
+
+
+def bench() -> list[Step]:
+    steps = [Step(path.stem, [PYTHON, str(path.relative_to(ROOT))]) for path in sorted(ROOT.glob("benches/*.py"))]
+    metadata = json.loads(subprocess.check_output(cargo("metadata", "--no-deps", "--format-version", "1"), cwd=ROOT))
+    for package in metadata["packages"]:
+        for target in package["targets"]:
+            if target["kind"] == ["bench"]:
+                steps.append(Step(target["name"], cargo("bench", "-p", package["name"], "--bench", target["name"])))
+    return steps
+
+
+GROUPS = {"develop": develop, "lint": lint, "test": test, "bench": bench}
+
+
+def main(arguments: list[str]) -> int:
+    if len(arguments) != 1 or arguments[0] not in GROUPS:
+        print(f"usage: steps.py {{{','.join(GROUPS)}}}", file=sys.stderr)
+        return 2
+    steps = GROUPS[arguments[0]]()
+    if not steps:
+        print("nothing to run")
+        return 0
+    outcomes = run_all(steps)
+    print(summary(outcomes), flush=True)
+    return int(any(outcome.error for outcome in outcomes))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
