@@ -31,7 +31,7 @@ class Step:
 
     name: str
     command: Sequence[str]
-    env: dict[str, str] = field(default_factory=dict)
+    env: dict[str, str | None] = field(default_factory=dict)  # None removes the variable
     needs: tuple[str, ...] = ()
     limit_s: int = 1800
 
@@ -66,7 +66,7 @@ def run(step: Step) -> Outcome:
     process = subprocess.Popen(
         step.command,
         cwd=ROOT,
-        env={**os.environ, **step.env},
+        env={name: value for name, value in {**os.environ, **step.env}.items() if value is not None},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -144,7 +144,7 @@ def cargo(*arguments: str) -> list[str]:
 
 def develop() -> list[Step]:
     # maturin takes VIRTUAL_ENV for the environment to install into, and refuses to choose when conda's is set as well.
-    environment = {"VIRTUAL_ENV": sys.prefix, "CONDA_PREFIX": ""}
+    environment = {"VIRTUAL_ENV": sys.prefix, "CONDA_PREFIX": None}
     return [Step("build", [PYTHON, "-m", "maturin", "develop", "--release", "--locked"], environment)]
 
 
