@@ -40,7 +40,7 @@ class Step:
 class Outcome:
     step: Step
     seconds: float = 0.0
-    error: str = ""              # empty when the step did what it should
+    error: str = ""  # empty when the step did what it should
     counts: list[int] = field(default_factory=lambda: [0, 0, 0])  # passed, failed, skipped
 
 
@@ -106,7 +106,7 @@ def run(step: Step) -> Outcome:
     if not counted:
         outcome.counts = [int(not outcome.error), int(bool(outcome.error)), 0]
     elif outcome.error and not outcome.counts[1]:
-        outcome.counts[1] = 1    # it failed before or after the tests it counted
+        outcome.counts[1] = 1  # it failed before or after the tests it counted
     return outcome
 
 
