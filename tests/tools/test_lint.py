@@ -1,15 +1,9 @@
 """The tree checks, each on a small tree that breaks the rule and on one that keeps it."""
 
-import importlib.util
-import sys
 from pathlib import Path
 
+import lint
 import pytest
-
-SPEC = importlib.util.spec_from_file_location("lint", Path(__file__).parents[2] / "tools" / "lint.py")
-lint = importlib.util.module_from_spec(SPEC)
-sys.modules["lint"] = lint
-SPEC.loader.exec_module(lint)
 
 
 @pytest.fixture
