@@ -83,6 +83,10 @@ impl Elem {
     /// The element type with number `n`, if there is one.
     #[inline]
     pub const fn from_number(n: u8) -> Option<Elem> {
-        if (n as usize) < Elem::COUNT { Some(Elem::ALL[n as usize]) } else { None }
+        if (n as usize) < Elem::COUNT {
+            Some(Elem::ALL[n as usize])
+        } else {
+            None
+        }
     }
 }

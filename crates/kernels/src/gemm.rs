@@ -1,1 +1,435 @@
-//! Matrix multiplication, batched, any strides.
+//! Matrix multiplication, batched, any strides: `C = alpha * A @ B + beta * C`, then optionally bias and ReLU.
+//!
+//! `f32`, `f64`, `c64` and `c128` run on the `gemm` crate's micro-kernels, one tile of C a task; vectors and matrices of a few
+//! elements have loops of their own (`vector`, `small`). `f16` and `bf16` pass through f32 tiles (`narrow`),
+//! integers and bool have an exact loop (`int`).
+
+mod int;
+mod narrow;
+mod small;
+mod vector;
+
+#[cfg(test)]
+mod tests;
+
+use crate::{Elem, Threads};
+use num_complex::Complex;
+
+/// What is computed.
+#[derive(Clone, Copy, Debug)]
+pub struct Problem<'a> {
+    /// Element type of A, B and C.
+    pub elem: Elem,
+    /// Batch axes; empty for one product.
+    pub batch: &'a [usize],
+    /// Rows of A and C.
+    pub m: usize,
+    /// Columns of B and C.
+    pub n: usize,
+    /// Columns of A, rows of B. With 0, C = beta * C.
+    pub k: usize,
+    /// Factor of the product. 1 for bool and rounded towards zero for integers.
+    pub alpha: f64,
+    /// Factor of the old C. With 0 the old C is not read. 0 or 1 for bool.
+    pub beta: f64,
+}
+
+/// One operand: a batch of matrices. Strides are in bytes and multiples of the element size.
+#[derive(Clone, Copy, Debug)]
+pub struct Matrix<'a> {
+    /// First element. Only C is written.
+    pub ptr: *mut u8,
+    /// From one row to the next.
+    pub row_stride: isize,
+    /// From one column to the next.
+    pub col_stride: isize,
+    /// One stride per batch axis; 0 broadcasts (not in C).
+    pub batch_strides: &'a [isize],
+}
+
+/// A vector added to C.
+#[derive(Clone, Copy, Debug)]
+pub enum Bias {
+    /// Nothing.
+    None,
+    /// One dense element per row of C.
+    PerRow(*const u8),
+    /// One dense element per column of C.
+    PerColumn(*const u8),
+}
+
+/// What happens to a finished tile of C while it is in cache. Floating-point element types only; others need [`Epilogue::NONE`].
+#[derive(Clone, Copy, Debug)]
+pub struct Epilogue {
+    /// Vector added to every product of the batch.
+    pub bias: Bias,
+    /// Negative elements become 0 (NaN stays).
+    pub relu: bool,
+}
+
+impl Epilogue {
+    /// Leaves C as it is.
+    pub const NONE: Epilogue = Epilogue {
+        bias: Bias::None,
+        relu: false,
+    };
+
+    fn is_none(&self) -> bool {
+        matches!(self.bias, Bias::None) && !self.relu
+    }
+}
+
+/// `C = alpha * A @ B + beta * C`, then the epilogue. Products of a batch and tiles of one product run as tasks;
+/// the cut depends on the problem alone, so the result does not depend on the number of threads.
+///
+/// # Safety
+/// Every element that shape and strides reach is in bounds; strides are multiples of the element size and pointers aligned to it;
+/// C's elements are distinct and overlap neither A, B nor the bias; `batch_strides` are as long as `batch`.
+pub unsafe fn gemm(
+    threads: &dyn Threads,
+    p: &Problem,
+    a: &Matrix,
+    b: &Matrix,
+    c: &Matrix,
+    epilogue: &Epilogue,
+) {
+    debug_assert!(
+        [a, b, c]
+            .iter()
+            .all(|x| x.batch_strides.len() == p.batch.len()),
+        "one stride per batch axis"
+    );
+    debug_assert!(
+        matches!(p.elem, Elem::F16 | Elem::BF16 | Elem::F32 | Elem::F64) || epilogue.is_none()
+    );
+    let batch: usize = p.batch.iter().product();
+    if batch * p.m * p.n == 0 {
+        return;
+    }
+    let job = Job {
+        p,
+        a,
+        b,
+        c,
+        epilogue,
+    };
+    let cut = Cut::of(p, batch);
+    let task = |t: usize| {
+        // SAFETY: tasks are the cut's, each in bounds by the caller's proof, and they write disjoint tiles of C.
+        unsafe { job.run(&cut, t) }
+    };
+    let tasks = cut.tasks();
+    if tasks == 1 {
+        task(0)
+    } else {
+        threads.run(tasks, &task)
+    }
+}
+
+/// One product with dense strides given in elements, on the calling thread: what convolutions and recurrent layers call from inside a task.
+///
+/// # Safety
+/// As [`gemm`]'s, with strides in elements.
+#[inline]
+pub(crate) unsafe fn dense<T: Float>(tile: &Tile<T>) {
+    // SAFETY: forwarded.
+    unsafe { T::multiply(tile) }
+}
+
+/// One product (or tile of one); strides in elements.
+#[derive(Clone, Copy)]
+pub(crate) struct Tile<T> {
+    pub m: usize,
+    pub n: usize,
+    pub k: usize,
+    pub a: *const T,
+    /// (row, column) strides.
+    pub a_strides: (isize, isize),
+    pub b: *const T,
+    pub b_strides: (isize, isize),
+    pub c: *mut T,
+    pub c_strides: (isize, isize),
+    pub alpha: T,
+    pub beta: T,
+}
+
+/// Element types the micro-kernels know.
+pub(crate) trait Float: small::Scalar {
+    /// # Safety
+    /// As [`dense`]'s.
+    unsafe fn multiply(tile: &Tile<Self>);
+}
+
+macro_rules! float {
+    ($($t:ty),*) => {$(
+        impl Float for $t {
+            unsafe fn multiply(t: &Tile<Self>) {
+                // SAFETY: forwarded.
+                unsafe {
+                    if t.m == 1 || t.n == 1 {
+                        vector::matvec(t)
+                    } else if small::wins(t) {
+                        small::multiply(t)
+                    } else {
+                        blocked(t)
+                    }
+                }
+            }
+        }
+    )*};
+}
+float!(f32, f64, Complex<f32>, Complex<f64>);
+
+/// # Safety
+/// As [`dense`]'s.
+unsafe fn blocked<T: Float>(t: &Tile<T>) {
+    let (zero, par) = (T::from_real(0.0), ::gemm::Parallelism::None);
+    let ((ar, ac), (br, bc), (cr, cc)) = (t.a_strides, t.b_strides, t.c_strides);
+    // SAFETY: the caller proved bounds and disjointness; `T` is one of the crate's four types.
+    unsafe {
+        ::gemm::gemm(
+            t.m,
+            t.n,
+            t.k,
+            t.c,
+            cc,
+            cr,
+            t.beta != zero,
+            t.a,
+            ac,
+            ar,
+            t.b,
+            bc,
+            br,
+            t.beta,
+            t.alpha,
+            false,
+            false,
+            false,
+            par,
+        );
+    }
+}
+
+/// How a problem is cut into tasks: either several products a task, or several tiles a product.
+struct Cut {
+    batch: usize,
+    /// Products per task, 1 when products are cut into tiles.
+    group: usize,
+    /// Rows and columns of a tile, and the number of tiles along each.
+    tile: (usize, usize),
+    tiles: (usize, usize),
+}
+
+impl Cut {
+    /// Multiply-adds that keep one core busy for about 30 us, enough to be worth a hand-over.
+    const WORTH: usize = 1 << 22;
+    /// The same for products bound by memory (matrix times vector).
+    const WORTH_VECTOR: usize = 1 << 17;
+    /// No more tiles than this are cut from one product while they are at least this big on a side.
+    const SIDE: usize = 512;
+
+    fn of(p: &Problem, batch: usize) -> Cut {
+        let vector = p.m == 1 || p.n == 1;
+        let worth = if vector {
+            Cut::WORTH_VECTOR
+        } else {
+            Cut::WORTH
+        };
+        let work = |m: usize, n: usize| m.saturating_mul(n).saturating_mul(p.k.max(1));
+        if work(p.m, p.n) < 2 * worth || batch >= 64 {
+            let group = (worth / work(p.m, p.n))
+                .max(1)
+                .max(batch.div_ceil(1024))
+                .min(batch);
+            return Cut {
+                batch,
+                group,
+                tile: (p.m, p.n),
+                tiles: (1, 1),
+            };
+        }
+        // Halve the longer side until there are enough tiles for many cores, or tiles become too small to be efficient.
+        let (mut tm, mut tn) = (1, 1);
+        loop {
+            let (m, n) = (p.m.div_ceil(tm), p.n.div_ceil(tn));
+            let enough = batch * tm * tn >= 16 && m.max(n) <= Cut::SIDE;
+            let too_small = work(m, n) < 2 * worth || (!vector && m.max(n) < 128);
+            if enough || too_small {
+                break;
+            }
+            if m > n { tm *= 2 } else { tn *= 2 }
+        }
+        // Tile sides are multiples of the micro-kernels' (48 f32 or 24 f64 along the contiguous axis, 8 across).
+        let side = |len: usize, parts: usize| {
+            if parts == 1 {
+                len
+            } else {
+                len.div_ceil(parts).next_multiple_of(48).min(len)
+            }
+        };
+        let tile = (side(p.m, tm), side(p.n, tn));
+        Cut {
+            batch,
+            group: 1,
+            tile,
+            tiles: (p.m.div_ceil(tile.0), p.n.div_ceil(tile.1)),
+        }
+    }
+
+    fn tasks(&self) -> usize {
+        self.batch.div_ceil(self.group) * self.tiles.0 * self.tiles.1
+    }
+}
+
+/// The whole call, as tasks see it.
+struct Job<'a> {
+    p: &'a Problem<'a>,
+    a: &'a Matrix<'a>,
+    b: &'a Matrix<'a>,
+    c: &'a Matrix<'a>,
+    epilogue: &'a Epilogue,
+}
+
+// SAFETY: the pointers are used from several threads only through `run`, whose tasks write disjoint tiles.
+unsafe impl Sync for Job<'_> {}
+
+/// One tile of one product: pointers to its corner, untyped.
+struct Block<'a> {
+    m: usize,
+    n: usize,
+    a: *const u8,
+    b: *const u8,
+    c: *mut u8,
+    bias: Bias,
+    job: &'a Job<'a>,
+}
+
+impl Job<'_> {
+    /// # Safety
+    /// `t < cut.tasks()`, no other thread runs the same task, and [`gemm`]'s premises hold.
+    unsafe fn run(&self, cut: &Cut, t: usize) {
+        let per_product = cut.tiles.0 * cut.tiles.1;
+        let (group, tile) = (t / per_product, t % per_product);
+        let (i, j) = (
+            tile / cut.tiles.1 * cut.tile.0,
+            tile % cut.tiles.1 * cut.tile.1,
+        );
+        let (m, n) = (cut.tile.0.min(self.p.m - i), cut.tile.1.min(self.p.n - j));
+        let size = self.p.elem.size();
+        let bias = match self.epilogue.bias {
+            Bias::None => Bias::None,
+            Bias::PerRow(ptr) => Bias::PerRow(ptr.wrapping_add(i * size)),
+            Bias::PerColumn(ptr) => Bias::PerColumn(ptr.wrapping_add(j * size)),
+        };
+        let (i, j) = (i as isize, j as isize);
+        for product in group * cut.group..((group + 1) * cut.group).min(cut.batch) {
+            let corner = |x: &Matrix, i: isize, j: isize| {
+                x.ptr.wrapping_offset(
+                    offset(product, self.p.batch, x.batch_strides)
+                        + i * x.row_stride
+                        + j * x.col_stride,
+                )
+            };
+            let block = Block {
+                m,
+                n,
+                a: corner(self.a, i, 0),
+                b: corner(self.b, 0, j),
+                c: corner(self.c, i, j),
+                bias,
+                job: self,
+            };
+            // SAFETY: the block is inside the operands, which the caller of `gemm` proved.
+            unsafe { block.run() }
+        }
+    }
+}
+
+/// Byte offset of product number `index`, last axis fastest.
+fn offset(mut index: usize, shape: &[usize], strides: &[isize]) -> isize {
+    let mut sum = 0;
+    for (&len, &stride) in shape.iter().zip(strides).rev() {
+        sum += (index % len) as isize * stride;
+        index /= len;
+    }
+    sum
+}
+
+impl Block<'_> {
+    /// # Safety
+    /// The block is in bounds, see [`gemm`].
+    unsafe fn run(&self) {
+        // SAFETY: forwarded.
+        unsafe {
+            match self.job.p.elem {
+                Elem::F32 => self.real::<f32>(),
+                Elem::F64 => self.real::<f64>(),
+                Elem::C64 => Complex::<f32>::multiply(&self.typed()),
+                Elem::C128 => Complex::<f64>::multiply(&self.typed()),
+                Elem::F16 => narrow::multiply::<half::f16>(self),
+                Elem::BF16 => narrow::multiply::<half::bf16>(self),
+                Elem::I8 | Elem::U8 => int::multiply::<u8>(self),
+                Elem::I16 | Elem::U16 => int::multiply::<u16>(self),
+                Elem::I32 | Elem::U32 => int::multiply::<u32>(self),
+                Elem::I64 | Elem::U64 => int::multiply::<u64>(self),
+                Elem::Bool => int::multiply::<bool>(self),
+            }
+        }
+    }
+
+    fn typed<T: small::Scalar>(&self) -> Tile<T> {
+        let size = size_of::<T>() as isize;
+        let strides = |x: &Matrix| (x.row_stride / size, x.col_stride / size);
+        let Job { p, a, b, c, .. } = self.job;
+        Tile {
+            m: self.m,
+            n: self.n,
+            k: p.k,
+            a: self.a.cast(),
+            a_strides: strides(a),
+            b: self.b.cast(),
+            b_strides: strides(b),
+            c: self.c.cast(),
+            c_strides: strides(c),
+            alpha: T::from_real(p.alpha),
+            beta: T::from_real(p.beta),
+        }
+    }
+
+    /// # Safety
+    /// As [`Block::run`]'s, and `T` is the element type.
+    unsafe fn real<T: Float + crate::real::Real>(&self) {
+        let tile = self.typed::<T>();
+        // SAFETY: forwarded.
+        unsafe {
+            T::multiply(&tile);
+            if !self.job.epilogue.is_none() {
+                finish(&tile, self.bias, self.job.epilogue.relu);
+            }
+        }
+    }
+}
+
+/// Bias and ReLU over a tile of C.
+///
+/// # Safety
+/// The tile is in bounds, the bias has one `T` per row or column of it.
+unsafe fn finish<T: crate::real::Real>(t: &Tile<T>, bias: Bias, relu: bool) {
+    let (cr, cc) = t.c_strides;
+    for i in 0..t.m {
+        for j in 0..t.n {
+            // SAFETY: (i, j) is inside the tile.
+            unsafe {
+                let c = t.c.offset(i as isize * cr + j as isize * cc);
+                let mut x = *c;
+                match bias {
+                    Bias::None => {}
+                    Bias::PerRow(b) => x += *b.cast::<T>().add(i),
+                    Bias::PerColumn(b) => x += *b.cast::<T>().add(j),
+                }
+                *c = if relu && x < T::ZERO { T::ZERO } else { x };
+            }
+        }
+    }
+}

@@ -20,6 +20,10 @@ pub mod random;
 pub mod sort;
 pub mod update;
 
+mod real;
+#[cfg(test)]
+mod scoped;
+
 pub mod conv;
 pub mod gemm;
 pub mod norm;

@@ -1,0 +1,186 @@
+//! Times of the neural-network kernels: `cargo bench -p mxnet-kernels --bench nn -- [section…]`, sections as in `main`.
+//! Prints the median wall time on one and two threads, and GF/s or GB/s where a kernel has a natural count.
+
+use mxnet_kernels::gemm::{Epilogue, Matrix, Problem, gemm};
+use mxnet_kernels::{Elem, Serial, Threads};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
+
+/// Lends scoped threads, started anew for every call: costs some 30 us more than a pool.
+struct Scoped(usize);
+
+impl Threads for Scoped {
+    fn count(&self) -> usize {
+        self.0
+    }
+
+    fn run(&self, n: usize, task: &(dyn Fn(usize) + Sync)) {
+        let next = AtomicUsize::new(0);
+        let work = || {
+            loop {
+                let t = next.fetch_add(1, Ordering::Relaxed);
+                if t >= n {
+                    break;
+                }
+                task(t);
+            }
+        };
+        std::thread::scope(|s| {
+            for _ in 1..self.0.min(n) {
+                s.spawn(work);
+            }
+            work();
+        });
+    }
+}
+
+/// Median seconds of at most 0.6 s of calls.
+fn median(mut f: impl FnMut()) -> f64 {
+    f();
+    let start = Instant::now();
+    let mut times = vec![];
+    while times.len() < 3 || (start.elapsed().as_secs_f64() < 0.6 && times.len() < 5000) {
+        let t = Instant::now();
+        f();
+        times.push(t.elapsed().as_secs_f64());
+    }
+    times.sort_by(f64::total_cmp);
+    times[times.len() / 2]
+}
+
+/// One line: name, medians on one and two threads, `count / time` in billions.
+fn report(name: &str, count: f64, unit: &str, mut f: impl FnMut(&dyn Threads)) {
+    let (one, two) = (median(|| f(&Serial)), median(|| f(&Scoped(2))));
+    let rate = |t: f64| count / t / 1e9;
+    println!(
+        "{name:44} {:10.1} us {:10.1} us   {:7.1} {:7.1} {unit}",
+        one * 1e6,
+        two * 1e6,
+        rate(one),
+        rate(two)
+    );
+}
+
+/// Values in [-1, 1), reproducible.
+fn values(n: usize) -> Vec<f32> {
+    let mut x = n as u64 | 1;
+    let mut next = || {
+        x = x
+            .wrapping_mul(6364136223846793005)
+            .wrapping_add(1442695040888963407);
+        (x >> 40) as f32 / (1u32 << 23) as f32 - 1.0
+    };
+    (0..n).map(|_| next()).collect()
+}
+
+fn matrix(ptr: *const u8, size: usize, cols: usize, strides: &[isize]) -> Matrix<'_> {
+    Matrix {
+        ptr: ptr as *mut u8,
+        row_stride: (cols * size) as isize,
+        col_stride: size as isize,
+        batch_strides: strides,
+    }
+}
+
+fn gemm_section() {
+    let sizes: &[(&str, usize, usize, usize, usize)] = &[
+        ("4", 1, 4, 4, 4),
+        ("8", 1, 8, 8, 8),
+        ("16", 1, 16, 16, 16),
+        ("64", 1, 64, 64, 64),
+        ("256", 1, 256, 256, 256),
+        ("512", 1, 512, 512, 512),
+        ("1024", 1, 1024, 1024, 1024),
+        ("2048", 1, 2048, 2048, 2048),
+        ("64 x 128x64", 64, 128, 128, 64),
+        ("m k n 4096 64 4096", 1, 4096, 4096, 64),
+        ("m k n 1 4096 4096", 1, 1, 4096, 4096),
+        ("m k n 4096 4096 1", 1, 4096, 1, 4096),
+    ];
+    for (elem, name) in [
+        (Elem::F32, "f32"),
+        (Elem::F64, "f64"),
+        (Elem::BF16, "bf16"),
+        (Elem::I32, "i32"),
+        (Elem::C64, "c64"),
+    ] {
+        for &(label, batch, m, n, k) in sizes {
+            if !matches!(elem, Elem::F32) && (m * n * k > 1 << 30 || batch > 1) {
+                continue;
+            }
+            let size = elem.size();
+            // Zeros in every type; dense code runs as fast on them.
+            let buffer = |len: usize| vec![0u64; (len * size).div_ceil(8)];
+            let (a, b, mut c) = (
+                buffer(batch * m * k),
+                buffer(batch * k * n),
+                buffer(batch * m * n),
+            );
+            let strides = [
+                (m * k * size) as isize,
+                (k * n * size) as isize,
+                (m * n * size) as isize,
+            ];
+            let c_ptr: *mut u64 = c.as_mut_ptr();
+            let p = Problem {
+                elem,
+                batch: &[batch],
+                m,
+                n,
+                k,
+                alpha: 1.0,
+                beta: 0.0,
+            };
+            let (ma, mb) = (
+                matrix(a.as_ptr().cast(), size, k, &strides[..1]),
+                matrix(b.as_ptr().cast(), size, n, &strides[1..2]),
+            );
+            let mc = matrix(c_ptr.cast(), size, n, &strides[2..]);
+            let repeat = if m * n * k <= 4096 { 100 } else { 1 };
+            report(
+                &format!(
+                    "gemm {name} {label}{}",
+                    if repeat > 1 { " (100 calls)" } else { "" }
+                ),
+                (repeat * 2 * batch * m * n * k) as f64,
+                "GF/s",
+                |threads| {
+                    for _ in 0..repeat {
+                        // SAFETY: the buffers hold dense matrices of these sizes.
+                        unsafe { gemm(threads, &p, &ma, &mb, &mc, &Epilogue::NONE) }
+                    }
+                },
+            );
+            if label == "1024" && elem == Elem::F32 {
+                let bt = Matrix {
+                    row_stride: 4,
+                    col_stride: 4 * k as isize,
+                    ..mb
+                };
+                report(
+                    "gemm f32 1024 a @ b.T",
+                    (2 * m * n * k) as f64,
+                    "GF/s",
+                    |threads| {
+                        // SAFETY: the buffers hold dense matrices of these sizes.
+                        unsafe { gemm(threads, &p, &ma, &bt, &mc, &Epilogue::NONE) }
+                    },
+                );
+            }
+        }
+    }
+    std::hint::black_box(values(1));
+}
+
+fn main() {
+    let sections: [(&str, fn()); 1] = [("gemm", gemm_section)];
+    let asked: Vec<String> = std::env::args()
+        .skip(1)
+        .filter(|a| !a.starts_with("--"))
+        .collect();
+    for (name, run) in sections {
+        if asked.is_empty() || asked.iter().any(|a| a == name) {
+            run();
+        }
+    }
+}

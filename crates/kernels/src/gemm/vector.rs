@@ -1,0 +1,255 @@
+//! Matrix times vector: bound by reading the matrix once.
+
+use super::Tile;
+use super::small::Scalar;
+use num_complex::Complex;
+
+/// The product `y = A x` that a [`Tile`] with one row or one column is.
+struct MatVec<T> {
+    rows: usize,
+    k: usize,
+    a: *const T,
+    a_strides: (isize, isize),
+    x: *const T,
+    x_stride: isize,
+    y: *mut T,
+    y_stride: isize,
+    alpha: T,
+    beta: T,
+}
+
+/// # Safety
+/// The tile is in bounds, C overlaps no input, and `m == 1` or `n == 1`.
+pub(super) unsafe fn matvec<T: Scalar>(t: &Tile<T>) {
+    let (rows, a, a_strides, x, x_stride, y_stride) = if t.n == 1 {
+        (t.m, t.a, t.a_strides, t.b, t.b_strides.0, t.c_strides.0)
+    } else {
+        // x^T B = (B^T x)^T
+        (
+            t.n,
+            t.b,
+            (t.b_strides.1, t.b_strides.0),
+            t.a,
+            t.a_strides.1,
+            t.c_strides.1,
+        )
+    };
+    let v = MatVec {
+        rows,
+        k: t.k,
+        a,
+        a_strides,
+        x,
+        x_stride,
+        y: t.c,
+        y_stride,
+        alpha: t.alpha,
+        beta: t.beta,
+    };
+    // SAFETY: forwarded.
+    unsafe {
+        if v.a_strides.0 == 1 && v.rows > 1 {
+            by_columns(&v)
+        } else {
+            by_rows(&v)
+        }
+    }
+}
+
+impl<T: Scalar> MatVec<T> {
+    /// # Safety
+    /// `i < rows`.
+    #[inline(always)]
+    unsafe fn store(&self, i: usize, x: T) {
+        // SAFETY: by the caller.
+        unsafe {
+            let y = self.y.offset(i as isize * self.y_stride);
+            let x = self.alpha * x;
+            *y = if self.beta == T::from_real(0.0) {
+                x
+            } else {
+                x + self.beta * *y
+            };
+        }
+    }
+}
+
+/// Rows of A whose elements lie one after another in a column: sums of scaled columns, a stretch of rows at a time.
+///
+/// # Safety
+/// As [`matvec`]'s.
+unsafe fn by_columns<T: Scalar>(v: &MatVec<T>) {
+    /// 4096 f32 are 16 KiB: the sums stay in L1 beside the columns that stream through.
+    const STRETCH: usize = 4096;
+    let mut sums = [T::from_real(0.0); STRETCH];
+    let mut top = 0;
+    while top < v.rows {
+        let len = STRETCH.min(v.rows - top);
+        let sums = &mut sums[..len];
+        sums.fill(T::from_real(0.0));
+        let mut p = 0;
+        while p < v.k {
+            let four = (v.k - p).min(4);
+            // SAFETY: columns p..p + four and rows top..top + len are inside A.
+            unsafe {
+                let column = |q: usize| v.a.offset((p + q) as isize * v.a_strides.1).add(top);
+                let x = |q: usize| *v.x.offset((p + q) as isize * v.x_stride);
+                if four == 4 {
+                    rows::axpy4(
+                        sums,
+                        [column(0), column(1), column(2), column(3)],
+                        [x(0), x(1), x(2), x(3)],
+                    );
+                } else {
+                    for q in 0..four {
+                        rows::axpy(sums, column(q), x(q));
+                    }
+                }
+            }
+            p += four;
+        }
+        for (i, &s) in sums.iter().enumerate() {
+            // SAFETY: top + i < rows.
+            unsafe { v.store(top + i, s) }
+        }
+        top += len;
+    }
+}
+
+/// Every other A: one inner product per row.
+///
+/// # Safety
+/// As [`matvec`]'s.
+unsafe fn by_rows<T: Scalar>(v: &MatVec<T>) {
+    let dense = v.a_strides.1 == 1 && v.x_stride == 1;
+    for i in 0..v.rows {
+        // SAFETY: row i is inside A.
+        unsafe {
+            let row = v.a.offset(i as isize * v.a_strides.0);
+            let sum = if dense {
+                rows::dot(row, v.x, v.k)
+            } else {
+                let mut sum = T::from_real(0.0);
+                for p in 0..v.k as isize {
+                    sum = sum + *row.offset(p * v.a_strides.1) * *v.x.offset(p * v.x_stride);
+                }
+                sum
+            };
+            v.store(i, sum);
+        }
+    }
+}
+
+/// The dense rows, compiled for the instruction set in force.
+mod rows {
+    use super::Scalar;
+    use crate::isa::{Isa, isa};
+
+    /// Partial sums of an inner product.
+    const LANES: usize = 64;
+
+    macro_rules! per_level {
+        ($(#[$doc:meta])* unsafe fn $name:ident($($arg:ident: $ty:ty),*) $(-> $ret:ty)? = $body:ident) => {
+            $(#[$doc])*
+            pub(super) unsafe fn $name<T: Scalar>($($arg: $ty),*) $(-> $ret)? {
+                #[cfg(target_arch = "x86_64")]
+                #[target_feature(enable = "avx2,fma")]
+                unsafe fn avx2<T: Scalar>($($arg: $ty),*) $(-> $ret)? {
+                    // SAFETY: forwarded.
+                    unsafe { $body($($arg),*) }
+                }
+                #[cfg(target_arch = "x86_64")]
+                #[target_feature(enable = "avx2,fma,avx512f,avx512bw,avx512dq,avx512vl")]
+                unsafe fn avx512<T: Scalar>($($arg: $ty),*) $(-> $ret)? {
+                    // SAFETY: forwarded.
+                    unsafe { $body($($arg),*) }
+                }
+                match isa() {
+                    #[cfg(target_arch = "x86_64")]
+                    // SAFETY: `isa()` found the features; the rest is forwarded.
+                    Isa::Avx512 => unsafe { avx512($($arg),*) },
+                    #[cfg(target_arch = "x86_64")]
+                    // SAFETY: `isa()` found the features; the rest is forwarded.
+                    Isa::Avx2 => unsafe { avx2($($arg),*) },
+                    // SAFETY: forwarded.
+                    _ => unsafe { $body($($arg),*) },
+                }
+            }
+        };
+    }
+
+    per_level! {
+        /// Inner product of two dense vectors.
+        ///
+        /// # Safety
+        /// `n` elements are readable at both.
+        unsafe fn dot(a: *const T, b: *const T, n: usize) -> T = dot_body
+    }
+    per_level! {
+        /// `sums += x[0] a[0] + … + x[3] a[3]`.
+        ///
+        /// # Safety
+        /// `sums.len()` elements are readable at each of `a`.
+        unsafe fn axpy4(sums: &mut [T], a: [*const T; 4], x: [T; 4]) = axpy4_body
+    }
+    per_level! {
+        /// `sums += x a`.
+        ///
+        /// # Safety
+        /// `sums.len()` elements are readable at `a`.
+        unsafe fn axpy(sums: &mut [T], a: *const T, x: T) = axpy_body
+    }
+
+    #[inline(always)]
+    unsafe fn dot_body<T: Scalar>(a: *const T, b: *const T, n: usize) -> T {
+        // SAFETY: by the caller.
+        let (a, b) = unsafe {
+            (
+                std::slice::from_raw_parts(a, n),
+                std::slice::from_raw_parts(b, n),
+            )
+        };
+        let mut lanes = [T::from_real(0.0); LANES];
+        let (a_blocks, b_blocks) = (a.chunks_exact(LANES), b.chunks_exact(LANES));
+        let (a_rest, b_rest) = (a_blocks.remainder(), b_blocks.remainder());
+        for (a, b) in a_blocks.zip(b_blocks) {
+            for l in 0..LANES {
+                lanes[l] = lanes[l] + a[l] * b[l];
+            }
+        }
+        for (l, (&a, &b)) in a_rest.iter().zip(b_rest).enumerate() {
+            lanes[l] = lanes[l] + a * b;
+        }
+        let mut width = LANES / 2;
+        while width > 0 {
+            for l in 0..width {
+                lanes[l] = lanes[l] + lanes[l + width];
+            }
+            width /= 2;
+        }
+        lanes[0]
+    }
+
+    #[inline(always)]
+    unsafe fn axpy4_body<T: Scalar>(sums: &mut [T], a: [*const T; 4], x: [T; 4]) {
+        let n = sums.len();
+        // SAFETY: by the caller.
+        let a = unsafe { a.map(|a| std::slice::from_raw_parts(a, n)) };
+        for i in 0..n {
+            sums[i] =
+                sums[i] + ((x[0] * a[0][i] + x[1] * a[1][i]) + (x[2] * a[2][i] + x[3] * a[3][i]));
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn axpy_body<T: Scalar>(sums: &mut [T], a: *const T, x: T) {
+        // SAFETY: by the caller.
+        let a = unsafe { std::slice::from_raw_parts(a, sums.len()) };
+        for (s, &a) in sums.iter_mut().zip(a) {
+            *s = *s + x * a;
+        }
+    }
+}
+
+// The stretch of sums must stay a small part of the smallest stack that tasks run on.
+const _: () = assert!(4096 * size_of::<Complex<f64>>() <= 64 * 1024);

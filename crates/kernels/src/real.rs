@@ -1,0 +1,263 @@
+//! The two types the neural-network kernels compute in, and the way their rows are compiled once per instruction set.
+//!
+//! A row is an `#[inline(always)]` generic body with a const parameter `FMA`; [`per_isa`] wraps it under each level's
+//! target features. Nothing here is public.
+
+use std::ops::{Add, AddAssign, Div, Mul, MulAssign, Neg, Sub, SubAssign};
+
+/// Defines `$name`, which runs `$body::<T, FMA>` compiled for the instruction set in force.
+macro_rules! per_isa {
+    ($(#[$doc:meta])* $vis:vis unsafe fn $name:ident<T>($($arg:ident: $ty:ty),* $(,)?) $(-> $ret:ty)? = $body:ident) => {
+        $(#[$doc])*
+        #[allow(clippy::too_many_arguments, reason = "a row's operands are pointers and lengths")]
+        $vis unsafe fn $name<T: $crate::real::Real>($($arg: $ty),*) $(-> $ret)? {
+            #[cfg(target_arch = "x86_64")]
+            #[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,movbe")]
+            #[allow(clippy::too_many_arguments, reason = "a row's operands are pointers and lengths")]
+            unsafe fn avx2<T: $crate::real::Real>($($arg: $ty),*) $(-> $ret)? {
+                // SAFETY: the caller of `$name` proved the premises of `$body`.
+                unsafe { $body::<T, true>($($arg),*) }
+            }
+            #[cfg(target_arch = "x86_64")]
+            #[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,movbe,avx512f,avx512bw,avx512cd,avx512dq,avx512vl")]
+            #[allow(clippy::too_many_arguments, reason = "a row's operands are pointers and lengths")]
+            unsafe fn avx512<T: $crate::real::Real>($($arg: $ty),*) $(-> $ret)? {
+                // SAFETY: the caller of `$name` proved the premises of `$body`.
+                unsafe { $body::<T, true>($($arg),*) }
+            }
+            match $crate::isa::isa() {
+                #[cfg(target_arch = "x86_64")]
+                // SAFETY: `isa()` found the features; the caller proved the rest.
+                $crate::isa::Isa::Avx512 => unsafe { avx512::<T>($($arg),*) },
+                #[cfg(target_arch = "x86_64")]
+                // SAFETY: `isa()` found the features; the caller proved the rest.
+                $crate::isa::Isa::Avx2 => unsafe { avx2::<T>($($arg),*) },
+                // SAFETY: the caller of `$name` proved the premises of `$body`.
+                _ => unsafe { $body::<T, false>($($arg),*) },
+            }
+        }
+    };
+}
+pub(crate) use per_isa;
+
+/// Accumulators kept side by side in a reduction: two AVX-512 registers of f32, four of f64.
+pub(crate) const LANES: usize = 32;
+
+/// `f32` or `f64`.
+pub(crate) trait Real:
+    Copy
+    + PartialOrd
+    + Send
+    + Sync
+    + Add<Output = Self>
+    + Sub<Output = Self>
+    + Mul<Output = Self>
+    + Div<Output = Self>
+    + Neg<Output = Self>
+    + AddAssign
+    + SubAssign
+    + MulAssign
+    + 'static
+{
+    const ZERO: Self;
+    const ONE: Self;
+    const NEG_INFINITY: Self;
+    const ELEM: crate::Elem;
+
+    fn from_f64(x: f64) -> Self;
+    fn to_f64(self) -> f64;
+    fn abs(self) -> Self;
+    fn is_nan(self) -> bool;
+    /// `self * b + c`, in one rounding where the instruction set has it; never a library call.
+    fn fma<const FMA: bool>(self, b: Self, c: Self) -> Self;
+    /// `(2^n, e^r - 1)` with `self = n ln 2 + r`, `2^n` as a product of two powers so that neither leaves the range.
+    /// Branch-free; a NaN comes out in the second part.
+    fn exp_parts<const FMA: bool>(self) -> (Self, Self, Self);
+
+    /// `e^self` to 2 ulp, branch-free.
+    #[inline(always)]
+    fn exp<const FMA: bool>(self) -> Self {
+        let (lo, hi, m1) = self.exp_parts::<FMA>();
+        (m1 + Self::ONE) * lo * hi
+    }
+
+    /// `e^self - 1` without cancellation, branch-free.
+    #[inline(always)]
+    fn exp_m1<const FMA: bool>(self) -> Self {
+        let (lo, hi, m1) = self.exp_parts::<FMA>();
+        // 2^n e^r - 1 = 2^n (e^r - 1) + (2^n - 1); the bracket is exact where cancellation could matter (n near 0).
+        let scale = lo * hi;
+        m1.fma::<FMA>(scale, scale - Self::ONE)
+    }
+
+    /// Hyperbolic tangent, branch-free.
+    #[inline(always)]
+    fn tanh<const FMA: bool>(self) -> Self {
+        let t = (Self::from_f64(-2.0) * self.abs()).exp_m1::<FMA>();
+        let magnitude = -t / (t + Self::from_f64(2.0));
+        if self < Self::ZERO {
+            -magnitude
+        } else {
+            magnitude
+        }
+    }
+
+    /// `1 / (1 + e^-self)`, branch-free.
+    #[inline(always)]
+    fn sigmoid<const FMA: bool>(self) -> Self {
+        Self::ONE / (Self::ONE + (-self).exp::<FMA>())
+    }
+
+    /// The larger one; a NaN in either wins.
+    #[inline(always)]
+    fn max_nan(self, other: Self) -> Self {
+        if self > other || self.is_nan() {
+            self
+        } else {
+            other
+        }
+    }
+}
+
+macro_rules! real {
+    ($t:ident, $bits:ident, $elem:ident, mantissa: $mant:expr, bias: $bias:expr, lowest: $low:expr, highest: $high:expr,
+     round: $round:expr, ln2: ($hi:expr, $lo:expr), taylor: [$($c:expr),*]) => {
+        impl Real for $t {
+            const ZERO: Self = 0.0;
+            const ONE: Self = 1.0;
+            const NEG_INFINITY: Self = $t::NEG_INFINITY;
+            const ELEM: crate::Elem = crate::Elem::$elem;
+
+            #[inline(always)]
+            fn from_f64(x: f64) -> Self {
+                x as $t
+            }
+            #[inline(always)]
+            fn to_f64(self) -> f64 {
+                self as f64
+            }
+            #[inline(always)]
+            fn abs(self) -> Self {
+                $t::abs(self)
+            }
+            #[inline(always)]
+            fn is_nan(self) -> bool {
+                self != self
+            }
+            #[inline(always)]
+            fn fma<const FMA: bool>(self, b: Self, c: Self) -> Self {
+                if FMA { self.mul_add(b, c) } else { self * b + c }
+            }
+            #[inline(always)]
+            fn exp_parts<const FMA: bool>(self) -> (Self, Self, Self) {
+                // Beyond these ends the result is 0 or infinity; a NaN passes both comparisons.
+                let x = if self < $low { $low } else { self };
+                let x = if x > $high { $high } else { x };
+                // Adding 1.5 * 2^mantissa rounds to an integer and leaves it in the low bits.
+                let shifted = x.fma::<FMA>(std::$t::consts::LOG2_E, $round);
+                let n = shifted - $round;
+                let r = n.fma::<FMA>(-$hi, x);
+                let r = n.fma::<FMA>(-$lo, r);
+                // Taylor of (e^r - 1 - r) / r^2 on |r| <= ln(2)/2, highest power first.
+                let mut q: $t = 0.0;
+                $(q = q.fma::<FMA>(r, $c);)*
+                let m1 = (q * r).fma::<FMA>(r, r);
+                let n = (shifted.to_bits().wrapping_sub(($round as $t).to_bits())) as i64;
+                let n = (n << (64 - $bits::BITS)) >> (64 - $bits::BITS);
+                let half = n >> 1;
+                let power = |e: i64| $t::from_bits(((e + $bias) as $bits) << $mant);
+                (power(half), power(n - half), m1)
+            }
+        }
+    };
+}
+
+// ln 2 in two parts, the first with trailing zeros so that n * hi is exact (Cody and Waite).
+real!(f32, u32, F32, mantissa: 23, bias: 127, lowest: -104.0, highest: 89.0, round: 12582912.0,
+    ln2: (0.693_359_4, -2.121_944_4e-4),
+    taylor: [1.0 / 5040.0, 1.0 / 720.0, 1.0 / 120.0, 1.0 / 24.0, 1.0 / 6.0, 0.5]);
+real!(f64, u64, F64, mantissa: 52, bias: 1023, lowest: -746.0, highest: 710.0, round: 6755399441055744.0,
+    ln2: (0.693_147_180_369_123_8, 1.908_214_929_270_587_7e-10),
+    taylor: [1.0 / 6227020800.0, 1.0 / 479001600.0, 1.0 / 39916800.0, 1.0 / 3628800.0, 1.0 / 362880.0,
+        1.0 / 40320.0, 1.0 / 5040.0, 1.0 / 720.0, 1.0 / 120.0, 1.0 / 24.0, 1.0 / 6.0, 0.5]);
+
+#[cfg(test)]
+mod tests {
+    use super::Real;
+
+    /// Distance in units of the last place of `want`, rounded to `T`; infinities and NaN must agree.
+    fn ulp32(got: f32, want: f64) -> f64 {
+        let rounded = want as f32;
+        if got == rounded || (got.is_nan() && rounded.is_nan()) {
+            return 0.0;
+        }
+        let step = (f32::from_bits(rounded.abs().to_bits() + 1) - rounded.abs()) as f64;
+        (got as f64 - want).abs() / step
+    }
+
+    #[test]
+    fn exp_and_tanh_f32_stay_within_their_ulp() {
+        for i in -120_000..120_000 {
+            let x = i as f32 * 1e-3;
+            assert!(ulp32(x.exp_at_best(), (x as f64).exp()) <= 2.0, "exp({x})");
+            assert!(
+                ulp32(Real::exp::<false>(x), (x as f64).exp()) <= 2.0,
+                "exp({x})"
+            );
+            let small = x * 1e-2;
+            assert!(
+                ulp32(Real::tanh::<false>(small), (small as f64).tanh()) <= 4.0,
+                "tanh({small})"
+            );
+            assert!(
+                ulp32(Real::exp_m1::<false>(small), (small as f64).exp_m1()) <= 4.0,
+                "expm1({small})"
+            );
+        }
+    }
+
+    #[test]
+    fn exp_f64_stays_within_2_ulp_of_libm() {
+        for i in -80_000..80_000 {
+            let x = i as f64 * 1e-2 + 1e-5;
+            let (got, want) = (Real::exp::<false>(x), libm::exp(x));
+            let step = f64::from_bits(want.to_bits() + 1) - want;
+            assert!(
+                got == want || (got - want).abs() <= 2.0 * step,
+                "exp({x}) = {got}, {want}"
+            );
+            let (got, want) = (Real::tanh::<false>(x * 1e-2), libm::tanh(x * 1e-2));
+            assert!(
+                (got - want).abs() <= 4.0 * f64::EPSILON * want.abs(),
+                "tanh = {got}, {want}"
+            );
+        }
+    }
+
+    #[test]
+    fn exp_keeps_nan_and_infinities() {
+        assert!(Real::exp::<false>(f32::NAN).is_nan() && Real::exp::<false>(f64::NAN).is_nan());
+        assert_eq!(Real::exp::<false>(f32::INFINITY), f32::INFINITY);
+        assert_eq!(Real::exp::<false>(f64::INFINITY), f64::INFINITY);
+        assert_eq!(Real::exp::<false>(f32::NEG_INFINITY), 0.0);
+        assert_eq!(Real::exp::<false>(f64::NEG_INFINITY), 0.0);
+        assert!(Real::tanh::<false>(f32::NAN).is_nan());
+        assert_eq!(Real::tanh::<false>(f32::NEG_INFINITY), -1.0);
+    }
+
+    trait AtBest {
+        fn exp_at_best(self) -> f32;
+    }
+    impl AtBest for f32 {
+        /// Through the instruction set in force, as rows call it.
+        fn exp_at_best(self) -> f32 {
+            super::per_isa! { unsafe fn one<T>(x: T) -> T = body }
+            #[inline(always)]
+            unsafe fn body<T: Real, const FMA: bool>(x: T) -> T {
+                x.exp::<FMA>()
+            }
+            // SAFETY: no premise.
+            unsafe { one(self) }
+        }
+    }
+}

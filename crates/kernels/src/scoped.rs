@@ -1,0 +1,70 @@
+//! Threads and inputs for this crate's own tests.
+
+use crate::Threads;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Lends `0` scoped threads, started anew for every call.
+pub(crate) struct Scoped(pub usize);
+
+impl Threads for Scoped {
+    fn count(&self) -> usize {
+        self.0
+    }
+
+    fn run(&self, n: usize, task: &(dyn Fn(usize) + Sync)) {
+        let next = AtomicUsize::new(0);
+        std::thread::scope(|s| {
+            for _ in 0..self.0 {
+                s.spawn(|| {
+                    loop {
+                        let t = next.fetch_add(1, Ordering::Relaxed);
+                        if t >= n {
+                            break;
+                        }
+                        task(t);
+                    }
+                });
+            }
+        });
+    }
+}
+
+/// Reproducible values in [-1, 1) with 20 bits, so that products of two are exact in f64.
+pub(crate) struct Values(pub u64);
+
+impl Values {
+    pub(crate) fn next(&mut self) -> f64 {
+        self.0 = self
+            .0
+            .wrapping_mul(6364136223846793005)
+            .wrapping_add(1442695040888963407);
+        (self.0 >> 44) as f64 / (1u64 << 19) as f64 - 1.0
+    }
+
+    pub(crate) fn take<T: FromF64>(&mut self, n: usize) -> Vec<T> {
+        (0..n).map(|_| T::from_f64(self.next())).collect()
+    }
+}
+
+/// What tests make of an `f64`.
+pub(crate) trait FromF64 {
+    fn from_f64(x: f64) -> Self;
+}
+
+impl<T: crate::real::Real> FromF64 for T {
+    fn from_f64(x: f64) -> Self {
+        <T as crate::real::Real>::from_f64(x)
+    }
+}
+
+/// Fails with the first element further than `tolerance * (1 + |want|)` from the wanted one.
+pub(crate) fn close<T: crate::real::Real>(what: &str, got: &[T], want: &[f64], tolerance: f64) {
+    assert_eq!(got.len(), want.len(), "{what}: length");
+    for (i, (&g, &w)) in got.iter().zip(want).enumerate() {
+        let g = g.to_f64();
+        assert!(
+            g == w || (g - w).abs() <= tolerance * (1.0 + w.abs()),
+            "{what}[{i}]: got {g}, want {w}"
+        );
+    }
+}
