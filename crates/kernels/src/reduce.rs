@@ -1,1 +1,0 @@
-//! Reductions over any set of axes with a fixed blocking.

@@ -1,0 +1,673 @@
+//! Reductions by one associative operator.
+
+use std::mem::MaybeUninit;
+
+use smallvec::SmallVec;
+
+use super::kernel::{
+    Fold, Kernel, Load, Max, Min, Prod, Store, Sum, load_of, magnitude, store_of, truth_of,
+};
+use super::number::{Bit, Cx};
+use super::plan::{Axes, Axis, Walk, count, normalise, offsets, split};
+use super::{Source, Target};
+use crate::{Elem, Threads};
+
+/// What a reduction computes of the elements `x` that fall together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Reduce {
+    /// Sum; 0 if there are none.
+    Sum,
+    /// Product; 1 if there are none.
+    Prod,
+    /// Smallest, NaN if any is NaN; the largest value of the type if there are none. Complex by real, then imaginary part.
+    Min,
+    /// Largest, NaN if any is NaN; the smallest value of the type if there are none. Complex by real, then imaginary part.
+    Max,
+    /// Whether any is not zero (NaN is not zero).
+    Any,
+    /// Whether none is zero.
+    All,
+    /// Sum divided by the number of elements; NaN if there are none.
+    Mean,
+    /// Sum of |x|^2, real for complex x.
+    SumSquares,
+    /// Sum of |x|, real for complex x.
+    SumAbs,
+    /// Number of elements that are not zero.
+    CountNonzero,
+}
+
+/// Bytes of one block of a row: a converted copy of it and what it came from stay in the first-level cache.
+const BLOCK_BYTES: usize = 16 * 1024;
+/// Bytes of accumulators that columns are reduced into at once.
+const COLUMN_BYTES: usize = 2048;
+/// Rows folded into one set of column accumulators before these are set aside.
+const BLOCK_ROWS: usize = 64;
+/// Least number of elements in one segment of a divided reduction.
+const SEGMENT: usize = 64 * 1024;
+
+/// Aligned room for one block.
+type Block = MaybeUninit<[[u64; 8]; BLOCK_BYTES / 64]>;
+/// Aligned room for one set of column accumulators.
+type Columns = MaybeUninit<[[u64; 8]; COLUMN_BYTES / 64]>;
+
+/// Reduces `src` over the axes marked in `axes` into `out`.
+///
+/// Sums and products of bool and integers accumulate in 64 bits (in f64 for a float output and for the mean), f16, bf16 and f32 in
+/// f32, or in f64 if `out` is f64, complex in the wider of the two types. Floating sums keep lanes apart and join blocks in a
+/// fixed binary tree, so that rounding errors grow with the logarithm of the length. Results do not depend on `threads`.
+///
+/// # Safety
+/// Every element of `src` can be read and every element of `out` (at the kept axes) can be written; `out` does not overlap `src`
+/// and its elements do not overlap each other; `axes` and both strides have one entry per axis of `src`.
+pub unsafe fn reduce(threads: &dyn Threads, op: Reduce, src: &Source, axes: &[bool], out: &Target) {
+    debug_assert!(
+        src.shape.len() == axes.len()
+            && src.strides.len() == axes.len()
+            && out.strides.len() == axes.len()
+    );
+    let (mut from, mut to) = (src.ptr, out.ptr);
+    let (mut keep, mut red) = (Axes::new(), Axes::new());
+    for (i, &len) in src.shape.iter().enumerate() {
+        let axis = Axis {
+            len,
+            src: src.strides[i],
+            dst: if axes[i] { 0 } else { out.strides[i] },
+        };
+        if axes[i] {
+            red.push(axis)
+        } else {
+            keep.push(axis)
+        }
+    }
+    let (outputs, n) = (count(&keep), count(&red));
+    if outputs == 0 {
+        return;
+    }
+    normalise(&mut keep, &mut from, &mut to);
+    if n == 0 {
+        red = SmallVec::from_elem(
+            Axis {
+                len: 0,
+                src: 0,
+                dst: 0,
+            },
+            1,
+        );
+    } else {
+        normalise(&mut red, &mut from, &mut std::ptr::null_mut());
+    }
+    let columns = match (keep.last(), red.last()) {
+        (Some(k), Some(r)) => {
+            n > 0 && k.len >= 8 && (k.src < r.src || (r.len < 16 && k.len > r.len))
+        }
+        _ => false,
+    };
+    let inner = keep.pop().unwrap_or(Axis {
+        len: 1,
+        src: 0,
+        dst: 0,
+    });
+    let plan = Plan::new(op, src.elem, out.elem, keep, inner, red, n, columns);
+    // SAFETY: the caller's; `from` and `to` moved to the first elements of the flipped axes.
+    unsafe { plan.run(threads, from, to) }
+}
+
+/// What accumulates, how it is read, and how it is written.
+struct Types {
+    acc: Elem,
+    load: Load,
+    /// A second pass over the loaded block.
+    polish: Option<unsafe fn(*mut u8, usize)>,
+    /// Whether truth values are loaded and `polish` makes them integers.
+    counts: bool,
+    kernel: Kernel,
+    store: Store,
+}
+
+impl Types {
+    fn new(op: Reduce, src: Elem, out: Elem) -> Types {
+        use Elem::*;
+        let float = |e| matches!(e, F16 | BF16 | F32 | F64 | C64 | C128);
+        let complex = |e| matches!(e, C64 | C128);
+        let wide = matches!(out, F64 | C128);
+        let mut polish = None;
+        let sum_acc = match src {
+            C64 if !wide => C64,
+            C64 | C128 => C128,
+            F64 => F64,
+            F16 | BF16 | F32 if !wide => F32,
+            F16 | BF16 | F32 => F64,
+            _ if float(out) || op == Reduce::Mean => F64,
+            _ => I64,
+        };
+        let (acc, load): (Elem, Load) = match op {
+            Reduce::Sum | Reduce::Prod | Reduce::Mean => (sum_acc, load_of(src, sum_acc)),
+            Reduce::Any | Reduce::All => (Bool, truth_of(src)),
+            Reduce::CountNonzero => (I64, truth_of(src)),
+            Reduce::Min | Reduce::Max => {
+                let acc = match src {
+                    F16 | BF16 => F32,
+                    I8 | I16 | I32 | U8 | U16 | U32 if out != src => I64,
+                    _ => src,
+                };
+                (
+                    acc,
+                    if src == Bool {
+                        truth_of(src)
+                    } else {
+                        load_of(src, acc)
+                    },
+                )
+            }
+            Reduce::SumSquares | Reduce::SumAbs if complex(src) => {
+                let root = op == Reduce::SumAbs;
+                match (sum_acc, src) {
+                    (C64, _) => (
+                        F32,
+                        if root {
+                            magnitude::<f32, f32, true>
+                        } else {
+                            magnitude::<f32, f32, false>
+                        },
+                    ),
+                    (_, C64) => (
+                        F64,
+                        if root {
+                            magnitude::<f32, f64, true>
+                        } else {
+                            magnitude::<f32, f64, false>
+                        },
+                    ),
+                    _ => (
+                        F64,
+                        if root {
+                            magnitude::<f64, f64, true>
+                        } else {
+                            magnitude::<f64, f64, false>
+                        },
+                    ),
+                }
+            }
+            Reduce::SumSquares | Reduce::SumAbs => {
+                let root = op == Reduce::SumAbs;
+                polish = Some(match sum_acc {
+                    F32 => {
+                        if root {
+                            each::<f32, Abs>
+                        } else {
+                            each::<f32, Square>
+                        }
+                    }
+                    F64 => {
+                        if root {
+                            each::<f64, Abs>
+                        } else {
+                            each::<f64, Square>
+                        }
+                    }
+                    _ => {
+                        if root {
+                            each::<i64, Abs>
+                        } else {
+                            each::<i64, Square>
+                        }
+                    }
+                } as unsafe fn(*mut u8, usize));
+                (sum_acc, load_of(src, sum_acc))
+            }
+        };
+        if op == Reduce::CountNonzero {
+            polish = Some(widen_truth);
+        }
+        let kernel = match op {
+            Reduce::Prod => arithmetic::<Prod>(acc),
+            Reduce::Min | Reduce::All => ordering::<Min>(acc),
+            Reduce::Max | Reduce::Any => ordering::<Max>(acc),
+            _ => arithmetic::<Sum>(acc),
+        };
+        // Accumulators of a narrow type are only chosen where the output has that type.
+        let store = store_of(acc, out).expect("a narrow accumulator has its output's type");
+        Types {
+            acc,
+            load,
+            polish,
+            counts: op == Reduce::CountNonzero,
+            kernel,
+            store,
+        }
+    }
+}
+
+fn arithmetic<O>(acc: Elem) -> Kernel
+where
+    O: Fold<i64> + Fold<f32> + Fold<f64>,
+    O: Fold<Cx<f32>> + Fold<Cx<f64>>,
+{
+    match acc {
+        Elem::F32 => Kernel::of::<f32, O>(),
+        Elem::F64 => Kernel::of::<f64, O>(),
+        Elem::C64 => Kernel::of::<Cx<f32>, O>(),
+        Elem::C128 => Kernel::of::<Cx<f64>, O>(),
+        _ => Kernel::of::<i64, O>(),
+    }
+}
+
+/// The kernel of [`Min`] or [`Max`].
+fn ordering<O: Extremum>(acc: Elem) -> Kernel {
+    O::kernel(acc)
+}
+
+trait Extremum {
+    fn kernel(acc: Elem) -> Kernel;
+}
+
+macro_rules! extremum {
+    ($($o:ty),*) => { $(impl Extremum for $o {
+        fn kernel(acc: Elem) -> Kernel {
+            match acc {
+                Elem::Bool => Kernel::of::<Bit, $o>(),
+                Elem::I8 => Kernel::of::<i8, $o>(),
+                Elem::I16 => Kernel::of::<i16, $o>(),
+                Elem::I32 => Kernel::of::<i32, $o>(),
+                Elem::I64 => Kernel::of::<i64, $o>(),
+                Elem::U8 => Kernel::of::<u8, $o>(),
+                Elem::U16 => Kernel::of::<u16, $o>(),
+                Elem::U32 => Kernel::of::<u32, $o>(),
+                Elem::U64 => Kernel::of::<u64, $o>(),
+                Elem::F64 => Kernel::of::<f64, $o>(),
+                Elem::C64 => Kernel::of::<Cx<f32>, $o>(),
+                Elem::C128 => Kernel::of::<Cx<f64>, $o>(),
+                // f16 and bf16 accumulate as f32.
+                _ => Kernel::of::<f32, $o>(),
+            }
+        }
+    })* };
+}
+extremum!(Min, Max);
+
+trait Each<A> {
+    fn of(x: A) -> A;
+}
+struct Square;
+struct Abs;
+macro_rules! each {
+    ($($t:ty, |$x:ident| $square:expr, $abs:expr);*) => { $(
+        impl Each<$t> for Square { #[inline(always)] fn of($x: $t) -> $t { $square } }
+        impl Each<$t> for Abs { #[inline(always)] fn of($x: $t) -> $t { $abs } }
+    )* };
+}
+each!(i64, |x| x.wrapping_mul(x), x.wrapping_abs(); f32, |x| x * x, x.abs(); f64, |x| x * x, x.abs());
+
+super::kernel::by_isa! {
+    unsafe fn each [A: Copy, E: Each<A>] [A, E] (x: *mut u8, n: usize) {
+        // SAFETY: the caller gives `n` loaded values.
+        unsafe { std::slice::from_raw_parts_mut(x.cast::<A>(), n) }.iter_mut().for_each(|x| *x = E::of(*x));
+    }
+}
+
+/// Spreads `n` truth values at the start of a block over `n` 64-bit integers, in place.
+unsafe fn widen_truth(x: *mut u8, n: usize) {
+    for i in (0..n).rev() {
+        // SAFETY: the caller's block has room for `n` integers; going down, no byte is overwritten before it is read.
+        unsafe { *x.cast::<i64>().add(i) = *x.add(i) as i64 };
+    }
+}
+
+struct Plan {
+    types: Types,
+    /// Bytes of an accumulator.
+    size: usize,
+    /// Kept axes but the innermost.
+    outer: Axes,
+    /// The innermost kept axis, cut into units of `width`.
+    inner: Axis,
+    width: usize,
+    /// Reduced axes, `n` elements per output, cut into `segments`.
+    red: Axes,
+    n: usize,
+    segments: usize,
+    /// Whether `width` neighbours along `inner` are reduced side by side.
+    columns: bool,
+    /// Elements need no conversion.
+    plain: bool,
+    /// What a mean divides by.
+    divisor: Option<f64>,
+}
+
+impl Plan {
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "called once, with what `reduce` has worked out"
+    )]
+    fn new(
+        op: Reduce,
+        src: Elem,
+        out: Elem,
+        outer: Axes,
+        inner: Axis,
+        red: Axes,
+        n: usize,
+        columns: bool,
+    ) -> Plan {
+        let types = Types::new(op, src, out);
+        let size = types.acc.size();
+        // Rows of few elements are grouped so that a unit is worth its overhead; one set of accumulators bounds the width.
+        let most = COLUMN_BYTES / size;
+        let most = if columns {
+            most
+        } else {
+            (SEGMENT / n.max(1)).clamp(1, most)
+        };
+        let width = inner.len.div_ceil(inner.len.div_ceil(most));
+        let units = count(&outer) * inner.len.div_ceil(width);
+        let segments = if units >= 32 {
+            1
+        } else {
+            (n * width / SEGMENT).clamp(1, 64 / units)
+        };
+        Plan {
+            size,
+            plain: types.acc == src && types.polish.is_none() && src != Elem::Bool,
+            divisor: (op == Reduce::Mean).then_some(n as f64),
+            types,
+            outer,
+            inner,
+            width,
+            red,
+            n,
+            segments,
+            columns,
+        }
+    }
+
+    unsafe fn run(&self, threads: &dyn Threads, src: *const u8, dst: *mut u8) {
+        let pieces = self.inner.len.div_ceil(self.width);
+        let units = count(&self.outer) * pieces;
+        let (src, dst) = (src as usize, dst as usize);
+        let place = |unit: usize| {
+            let (from, to) = offsets(&self.outer, unit / pieces);
+            let first = unit % pieces * self.width;
+            let width = self.width.min(self.inner.len - first);
+            let from = (src as *const u8).wrapping_offset(from + first as isize * self.inner.src);
+            let to = (dst as *mut u8).wrapping_offset(to + first as isize * self.inner.dst);
+            (from, to, width)
+        };
+        let work = self.n * count(&self.outer) * self.inner.len;
+        if self.segments == 1 {
+            return split(threads, units, work, &|unit| {
+                let (from, to, width) = place(unit);
+                let mut acc = Columns::uninit();
+                let acc = acc.as_mut_ptr().cast::<u8>();
+                // SAFETY: `width` accumulators fit `acc` by the choice of `width`; places lie inside the caller's arrays.
+                unsafe {
+                    self.unit(from, width, 0, self.n, acc);
+                    self.finish(acc, to, width);
+                }
+            });
+        }
+        let stride = (self.width * self.size).next_multiple_of(64);
+        let mut partials: Vec<[u64; 8]> = vec![[0; 8]; units * self.segments * stride / 64];
+        let base = partials.as_mut_ptr() as usize;
+        let partial = |unit: usize, segment: usize| {
+            (base + (unit * self.segments + segment) * stride) as *mut u8
+        };
+        split(threads, units * self.segments, work, &|task| {
+            let (unit, segment) = (task / self.segments, task % self.segments);
+            let (from, _, width) = place(unit);
+            let (start, end) = (
+                self.n * segment / self.segments,
+                self.n * (segment + 1) / self.segments,
+            );
+            // SAFETY: every task has its own partial accumulators; places lie inside the caller's arrays.
+            unsafe { self.unit(from, width, start, end, partial(unit, segment)) };
+        });
+        for unit in 0..units {
+            let (_, to, width) = place(unit);
+            let mut step = 1;
+            while step < self.segments {
+                for segment in (0..self.segments - step).step_by(2 * step) {
+                    // SAFETY: both partials are complete and apart.
+                    unsafe {
+                        (self.types.kernel.rows)(
+                            partial(unit, segment),
+                            partial(unit, segment + step),
+                            0,
+                            1,
+                            width,
+                        )
+                    };
+                }
+                step *= 2;
+            }
+            // SAFETY: the first partial holds the result of all segments.
+            unsafe { self.finish(partial(unit, 0), to, width) };
+        }
+    }
+
+    /// Reduces elements `start..end` of each of `width` neighbouring outputs into `acc`.
+    unsafe fn unit(&self, src: *const u8, width: usize, start: usize, end: usize, acc: *mut u8) {
+        // SAFETY: the caller's, for each output alone or for all side by side.
+        unsafe {
+            if self.columns {
+                return self.column_segment(src, width, start, end, acc);
+            }
+            for j in 0..width {
+                let (src, acc) = (
+                    src.offset(j as isize * self.inner.src),
+                    acc.add(j * self.size),
+                );
+                match self.red[..] {
+                    [] if self.plain => (self.types.kernel.fold)(src, 1, acc),
+                    [r] if self.plain
+                        && r.src == self.size as isize
+                        && end - start <= BLOCK_BYTES / self.size =>
+                    {
+                        (self.types.kernel.fold)(
+                            src.offset(start as isize * r.src),
+                            end - start,
+                            acc,
+                        )
+                    }
+                    _ => self.row_segment(src, start, end, acc),
+                }
+            }
+        }
+    }
+
+    unsafe fn row_segment(&self, src: *const u8, start: usize, end: usize, acc: *mut u8) {
+        let kernel = &self.types.kernel;
+        let block = BLOCK_BYTES / self.size;
+        let mut tree = Tree::new(kernel, self.size, (end - start).div_ceil(block));
+        let mut walk = Walk::new(&self.red, start);
+        let mut buffer = Block::uninit();
+        let buffer = buffer.as_mut_ptr().cast::<u8>();
+        let mut at = start;
+        // Long plain runs are read in place, a block never leaving its run; else a block is filled from run after run.
+        let direct = self.plain
+            && self
+                .red
+                .last()
+                .is_none_or(|r| r.src == self.size as isize && r.len >= 128);
+        while at < end {
+            // SAFETY: runs lie inside the source; a block has room for `block` values.
+            let taken = unsafe {
+                if direct {
+                    let (offset, left) = walk.run();
+                    let n = left.min(end - at).min(block);
+                    tree.push(1, |acc| (kernel.fold)(src.offset(offset), n, acc));
+                    walk.advance(n);
+                    n
+                } else {
+                    let n = self.fill(src, &mut walk, block.min(end - at), buffer);
+                    tree.push(1, |acc| (kernel.fold)(buffer, n, acc));
+                    n
+                }
+            };
+            at += taken;
+        }
+        // SAFETY: the caller gives room for one accumulator.
+        unsafe { tree.finish(1, acc) };
+    }
+
+    /// Loads the next `n` elements of a walk.
+    unsafe fn fill(&self, src: *const u8, walk: &mut Walk, n: usize, buffer: *mut u8) -> usize {
+        let stride = self.red.last().map_or(0, |r| r.src);
+        // Truth values are loaded as bytes and become integers after the whole block is loaded.
+        let item = if self.types.counts { 1 } else { self.size };
+        let mut filled = 0;
+        while filled < n {
+            let (offset, left) = walk.run();
+            let m = left.min(n - filled);
+            // SAFETY: the run has `left` elements and the buffer room for `n`.
+            unsafe { (self.types.load)(src.offset(offset), stride, m, buffer.add(filled * item)) };
+            walk.advance(m);
+            filled += m;
+        }
+        if let Some(polish) = self.types.polish {
+            // SAFETY: `n` values have been loaded.
+            unsafe { polish(buffer, n) };
+        }
+        n
+    }
+
+    unsafe fn column_segment(
+        &self,
+        src: *const u8,
+        width: usize,
+        start: usize,
+        end: usize,
+        acc: *mut u8,
+    ) {
+        let kernel = &self.types.kernel;
+        let mut tree = Tree::new(
+            kernel,
+            width * self.size,
+            (end - start).div_ceil(BLOCK_ROWS),
+        );
+        let mut walk = Walk::new(&self.red, start);
+        let stride = self.red.last().map_or(0, |r| r.src);
+        let mut buffer = Columns::uninit();
+        let buffer = buffer.as_mut_ptr().cast::<u8>();
+        let direct = self.plain && self.inner.src == self.size as isize;
+        let mut at = start;
+        while at < end {
+            let rows = BLOCK_ROWS.min(end - at);
+            tree.push(width, |acc| {
+                // SAFETY: every run lies inside the source; the buffer has room for `width` values.
+                unsafe { (kernel.fill)(acc, width) };
+                let mut done = 0;
+                while done < rows {
+                    let (offset, left) = walk.run();
+                    let m = left.min(rows - done);
+                    let from = src.wrapping_offset(offset);
+                    for r in 0..if direct { 1 } else { m } {
+                        // SAFETY: as above.
+                        unsafe {
+                            if direct {
+                                (kernel.rows)(acc, from, stride, m, width);
+                                continue;
+                            }
+                            (self.types.load)(
+                                from.offset(r as isize * stride),
+                                self.inner.src,
+                                width,
+                                buffer,
+                            );
+                            if let Some(polish) = self.types.polish {
+                                polish(buffer, width);
+                            }
+                            (kernel.rows)(acc, buffer, 0, 1, width);
+                        }
+                    }
+                    walk.advance(m);
+                    done += m;
+                }
+            });
+            at += rows;
+        }
+        // SAFETY: the caller gives room for `width` accumulators.
+        unsafe { tree.finish(width, acc) };
+    }
+
+    /// Divides a mean and writes `width` outputs.
+    unsafe fn finish(&self, acc: *mut u8, to: *mut u8, width: usize) {
+        // SAFETY: the caller gives `width` accumulators of the type named by `acc` and as many writable outputs.
+        unsafe {
+            if let Some(n) = self.divisor {
+                let parts = if matches!(self.types.acc, Elem::C64 | Elem::C128) {
+                    2 * width
+                } else {
+                    width
+                };
+                match self.types.acc {
+                    Elem::F32 | Elem::C64 => (0..parts).for_each(|i| {
+                        *acc.cast::<f32>().add(i) = (*acc.cast::<f32>().add(i) as f64 / n) as f32
+                    }),
+                    _ => (0..parts).for_each(|i| *acc.cast::<f64>().add(i) /= n),
+                }
+            }
+            (self.types.store)(acc, to, self.inner.dst, width);
+        }
+    }
+}
+
+/// Joins results of equal blocks in a binary tree: block 0 with 1, 2 with 3, then pairs with pairs, as they come.
+struct Tree<'a> {
+    kernel: &'a Kernel,
+    /// One set of accumulators per level, and one for the newest block.
+    levels: SmallVec<[[u64; 8]; 8]>,
+    /// Lines of 64 bytes per set.
+    lines: usize,
+    pushed: usize,
+}
+
+impl<'a> Tree<'a> {
+    fn new(kernel: &'a Kernel, bytes: usize, blocks: usize) -> Self {
+        let lines = bytes.div_ceil(64);
+        let levels = (usize::BITS - blocks.leading_zeros()) as usize + 1;
+        Tree {
+            kernel,
+            levels: SmallVec::from_elem([0; 8], lines * levels),
+            lines,
+            pushed: 0,
+        }
+    }
+
+    fn level(&mut self, k: usize) -> *mut u8 {
+        self.levels[k * self.lines..].as_mut_ptr().cast()
+    }
+
+    /// Adds the block that `make` writes, as `n` accumulators.
+    fn push(&mut self, n: usize, make: impl FnOnce(*mut u8)) {
+        let level = self.pushed.trailing_ones() as usize;
+        make(self.level(level));
+        // Levels below are full: the newest joins them from the right, the oldest ends in `level`.
+        for k in 0..level {
+            let (newest, older) = (self.level(level), self.level(k));
+            // SAFETY: both sets are complete, apart and `n` long.
+            unsafe {
+                (self.kernel.rows)(older, newest, 0, 1, n);
+                std::ptr::copy_nonoverlapping(older, newest, self.lines * 64);
+            }
+        }
+        self.pushed += 1;
+    }
+
+    /// Writes the result of all blocks; the neutral element if there were none.
+    unsafe fn finish(mut self, n: usize, acc: *mut u8) {
+        // SAFETY: the caller gives room for `n` accumulators.
+        unsafe { (self.kernel.fill)(acc, n) };
+        let mut full = self.pushed;
+        while full != 0 {
+            let k = full.ilog2() as usize;
+            // SAFETY: the level is complete and apart from `acc`.
+            unsafe { (self.kernel.rows)(acc, self.level(k), 0, 1, n) };
+            full &= !(1 << k);
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "fold_tests.rs"]
+mod tests;

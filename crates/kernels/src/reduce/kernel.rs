@@ -1,0 +1,349 @@
+//! Inner loops of reductions: fold a contiguous row, add rows to a row of accumulators, convert rows.
+
+use super::number::{Bit, Cx, Number, with_elem};
+use crate::Elem;
+
+/// Makes an `unsafe fn` whose body is compiled once per instruction set and chosen by `isa()` at each call.
+///
+/// The two bracketed lists are the generic parameters with and without their bounds.
+macro_rules! by_isa {
+    ($(#[$meta:meta])* $vis:vis unsafe fn $name:ident [$($decl:tt)*] [$($use:tt)*]
+     ($($arg:ident: $ty:ty),* $(,)?) $(-> $ret:ty)? $body:block) => {
+        $(#[$meta])*
+        $vis unsafe fn $name<$($decl)*>($($arg: $ty),*) $(-> $ret)? {
+            #[inline(always)]
+            unsafe fn body<$($decl)*>($($arg: $ty),*) $(-> $ret)? $body
+            #[cfg(target_arch = "x86_64")]
+            #[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,movbe")]
+            unsafe fn avx2<$($decl)*>($($arg: $ty),*) $(-> $ret)? {
+                // SAFETY: the same contract as the outer function.
+                unsafe { body::<$($use)*>($($arg),*) }
+            }
+            #[cfg(target_arch = "x86_64")]
+            #[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,movbe,avx512f,avx512bw,avx512cd,avx512dq,avx512vl")]
+            unsafe fn avx512<$($decl)*>($($arg: $ty),*) $(-> $ret)? {
+                // SAFETY: the same contract as the outer function.
+                unsafe { body::<$($use)*>($($arg),*) }
+            }
+            // SAFETY: the same contract as the outer function; `isa()` never exceeds the machine's level.
+            unsafe {
+                match $crate::isa::isa() {
+                    #[cfg(target_arch = "x86_64")]
+                    $crate::isa::Isa::Avx512 => avx512::<$($use)*>($($arg),*),
+                    #[cfg(target_arch = "x86_64")]
+                    $crate::isa::Isa::Avx2 => avx2::<$($use)*>($($arg),*),
+                    _ => body::<$($use)*>($($arg),*),
+                }
+            }
+        }
+    };
+}
+pub(crate) use by_isa;
+
+/// An accumulator and how many of them one fold keeps apart: 256 bytes, four of the widest registers.
+pub(crate) trait Lane: Number {
+    type Lanes: AsMut<[Self]>;
+    fn lanes(value: Self) -> Self::Lanes;
+}
+
+macro_rules! lanes {
+    ($($t:ty, $n:literal);*) => { $(impl Lane for $t {
+        type Lanes = [$t; $n];
+        #[inline(always)]
+        fn lanes(value: Self) -> Self::Lanes { [value; $n] }
+    })* };
+}
+// C128 keeps 16, I8 and U8 256.
+lanes!(Bit, 256; i8, 256; u8, 256; i16, 128; u16, 128; i32, 64; u32, 64; f32, 64; i64, 32; u64, 32; f64, 32; Cx<f32>, 32; Cx<f64>, 16);
+
+/// An associative operator with its neutral element.
+pub(crate) trait Fold<A>: Copy + 'static {
+    fn neutral() -> A;
+    fn apply(a: A, b: A) -> A;
+}
+
+#[derive(Clone, Copy)]
+pub(crate) struct Sum;
+#[derive(Clone, Copy)]
+pub(crate) struct Prod;
+#[derive(Clone, Copy)]
+pub(crate) struct Min;
+#[derive(Clone, Copy)]
+pub(crate) struct Max;
+
+macro_rules! sum_prod {
+    ($($t:ty, $one:expr, |$a:ident, $b:ident| $sum:expr, $prod:expr);*) => { $(
+        impl Fold<$t> for Sum {
+            #[inline(always)]
+            fn neutral() -> $t { <$t>::ZERO }
+            #[inline(always)]
+            fn apply($a: $t, $b: $t) -> $t { $sum }
+        }
+        impl Fold<$t> for Prod {
+            #[inline(always)]
+            fn neutral() -> $t { $one }
+            #[inline(always)]
+            fn apply($a: $t, $b: $t) -> $t { $prod }
+        }
+    )* };
+}
+sum_prod!(
+    i64, 1, |a, b| a.wrapping_add(b), a.wrapping_mul(b);
+    f32, 1.0, |a, b| a + b, a * b;
+    f64, 1.0, |a, b| a + b, a * b;
+    Cx<f32>, Cx { re: 1.0, im: 0.0 }, |a, b| Cx { re: a.re + b.re, im: a.im + b.im },
+        Cx { re: a.re * b.re - a.im * b.im, im: a.re * b.im + a.im * b.re };
+    Cx<f64>, Cx { re: 1.0, im: 0.0 }, |a, b| Cx { re: a.re + b.re, im: a.im + b.im },
+        Cx { re: a.re * b.re - a.im * b.im, im: a.re * b.im + a.im * b.re }
+);
+
+// NaN wins: an accumulator that is NaN never compares, a new value that is NaN always replaces.
+impl<A: Number> Fold<A> for Min {
+    #[inline(always)]
+    fn neutral() -> A {
+        A::TOP
+    }
+    #[inline(always)]
+    fn apply(a: A, b: A) -> A {
+        if (b < a) | b.is_nan() { b } else { a }
+    }
+}
+impl<A: Number> Fold<A> for Max {
+    #[inline(always)]
+    fn neutral() -> A {
+        A::BOTTOM
+    }
+    #[inline(always)]
+    fn apply(a: A, b: A) -> A {
+        if (b > a) | b.is_nan() { b } else { a }
+    }
+}
+
+/// The loops of one operator over one accumulator type, pointers untyped.
+#[derive(Clone, Copy)]
+pub(crate) struct Kernel {
+    /// Folds `n` contiguous values into one: `(values, n, result)`.
+    pub fold: unsafe fn(*const u8, usize, *mut u8),
+    /// Folds `rows` rows of `n` contiguous values, `stride` bytes apart, into `n` accumulators: `(acc, values, stride, rows, n)`.
+    pub rows: unsafe fn(*mut u8, *const u8, isize, usize, usize),
+    /// Writes the neutral element `n` times.
+    pub fill: unsafe fn(*mut u8, usize),
+}
+
+impl Kernel {
+    pub(crate) const fn of<A: Lane, O: Fold<A>>() -> Kernel {
+        Kernel {
+            fold: fold::<A, O>,
+            rows: rows::<A, O>,
+            fill: fill::<A, O>,
+        }
+    }
+}
+
+by_isa! {
+    unsafe fn fold [A: Lane, O: Fold<A>] [A, O] (x: *const u8, n: usize, out: *mut u8) {
+        // SAFETY: the caller gives `n` readable values and one writable.
+        unsafe { *out.cast::<A>() = fold_row::<A, O>(std::slice::from_raw_parts(x.cast::<A>(), n)) }
+    }
+}
+
+/// Lanes in a fixed order: the result depends on the length alone, not on the instruction set.
+#[inline(always)]
+fn fold_row<A: Lane, O: Fold<A>>(x: &[A]) -> A {
+    if x.len() < 16 {
+        return x.iter().fold(O::neutral(), |a, &b| O::apply(a, b));
+    }
+    let mut lanes = A::lanes(O::neutral());
+    let lanes = lanes.as_mut();
+    let mut chunks = x.chunks_exact(lanes.len());
+    for chunk in &mut chunks {
+        for (lane, &v) in lanes.iter_mut().zip(chunk) {
+            *lane = O::apply(*lane, v);
+        }
+    }
+    for (lane, &v) in lanes.iter_mut().zip(chunks.remainder()) {
+        *lane = O::apply(*lane, v);
+    }
+    let mut width = lanes.len();
+    while width > 1 {
+        width /= 2;
+        for i in 0..width {
+            lanes[i] = O::apply(lanes[i], lanes[i + width]);
+        }
+    }
+    lanes[0]
+}
+
+by_isa! {
+    unsafe fn rows [A: Lane, O: Fold<A>] [A, O] (acc: *mut u8, x: *const u8, stride: isize, rows: usize, n: usize) {
+        // SAFETY: the caller gives `n` accumulators and `rows` rows of `n` readable values, apart from the accumulators.
+        unsafe {
+            let acc = std::slice::from_raw_parts_mut(acc.cast::<A>(), n);
+            let row = |r: usize| std::slice::from_raw_parts(x.offset(r as isize * stride).cast::<A>(), n);
+            let mut r = 0;
+            // Four rows a pass: the accumulators are read and written a quarter as often.
+            while r + 4 <= rows {
+                let (a, b, c, d) = (row(r), row(r + 1), row(r + 2), row(r + 3));
+                for j in 0..n {
+                    acc[j] = O::apply(acc[j], O::apply(O::apply(a[j], b[j]), O::apply(c[j], d[j])));
+                }
+                r += 4;
+            }
+            while r < rows {
+                for (acc, &v) in acc.iter_mut().zip(row(r)) {
+                    *acc = O::apply(*acc, v);
+                }
+                r += 1;
+            }
+        }
+    }
+}
+
+unsafe fn fill<A: Lane, O: Fold<A>>(acc: *mut u8, n: usize) {
+    // SAFETY: the caller gives room for `n` accumulators.
+    unsafe { std::slice::from_raw_parts_mut(acc.cast::<std::mem::MaybeUninit<A>>(), n) }
+        .iter_mut()
+        .for_each(|a| _ = a.write(O::neutral()));
+}
+
+/// Reads `n` strided elements into a contiguous row: `(src, stride, n, dst)`.
+pub(crate) type Load = unsafe fn(*const u8, isize, usize, *mut u8);
+
+by_isa! {
+    /// Converts a strided row of `S` to a contiguous one of `A`.
+    pub(crate) unsafe fn load [S: Number, A: Number] [S, A] (src: *const u8, stride: isize, n: usize, dst: *mut u8) {
+        // SAFETY: the caller gives `n` readable elements and room for `n` results.
+        unsafe {
+            let dst = dst.cast::<A>();
+            if stride == size_of::<S>() as isize {
+                let src = src.cast::<S>();
+                for i in 0..n {
+                    *dst.add(i) = A::from_number(*src.add(i));
+                }
+            } else {
+                for i in 0..n {
+                    *dst.add(i) = A::from_number(*src.offset(i as isize * stride).cast::<S>());
+                }
+            }
+        }
+    }
+}
+
+/// Moves a strided row of items into a contiguous one.
+pub(crate) unsafe fn gather<T: Copy>(src: *const u8, stride: isize, n: usize, dst: *mut u8) {
+    // SAFETY: the caller gives `n` readable items and room for `n`.
+    unsafe {
+        if stride == size_of::<T>() as isize {
+            return std::ptr::copy_nonoverlapping(src, dst, n * size_of::<T>());
+        }
+        for i in 0..n {
+            *dst.cast::<T>().add(i) = *src.offset(i as isize * stride).cast::<T>();
+        }
+    }
+}
+
+/// The move of items of one element type.
+pub(crate) fn gather_of(elem: Elem) -> Load {
+    match elem.size() {
+        1 => gather::<u8>,
+        2 => gather::<u16>,
+        4 => gather::<u32>,
+        8 => gather::<u64>,
+        _ => gather::<[u64; 2]>,
+    }
+}
+
+/// Conversion of `src` to the accumulator type `acc`, which is `src` itself, I64, F32 or F64 or the wider complex type.
+pub(crate) fn load_of(src: Elem, acc: Elem) -> Load {
+    match acc {
+        _ if src == acc => gather_of(src),
+        Elem::I64 => with_elem!(src, S => load::<S, i64>),
+        Elem::F32 => match src {
+            Elem::F16 => load::<half::f16, f32>,
+            Elem::BF16 => load::<half::bf16, f32>,
+            _ => with_elem!(src, S => load_plain::<S, f32>),
+        },
+        Elem::F64 => with_elem!(src, S => load::<S, f64>),
+        Elem::C64 => with_elem!(src, S => load_plain::<S, Cx<f32>>),
+        Elem::C128 => with_elem!(src, S => load_plain::<S, Cx<f64>>),
+        Elem::U64 => with_elem!(src, S => load_plain::<S, u64>),
+        _ => unreachable!("{acc:?} accumulates only itself, not {src:?}"),
+    }
+}
+
+/// As [`load`], for pairs too rare to be worth three instances.
+unsafe fn load_plain<S: Number, A: Number>(src: *const u8, stride: isize, n: usize, dst: *mut u8) {
+    for i in 0..n {
+        // SAFETY: the caller gives `n` readable elements and room for `n` results.
+        unsafe {
+            *dst.cast::<A>().add(i) = A::from_number(*src.offset(i as isize * stride).cast::<S>())
+        };
+    }
+}
+
+/// Conversion to truth values.
+pub(crate) fn truth_of(src: Elem) -> Load {
+    with_elem!(src, S => load::<S, Bit>)
+}
+
+by_isa! {
+    /// Squared magnitudes, or magnitudes if `ROOT`, of complex numbers: a strided row of `Cx<S>` to a contiguous one of `A`.
+    pub(crate) unsafe fn magnitude [S: Number, A: Number, const ROOT: bool] [S, A, ROOT]
+        (src: *const u8, stride: isize, n: usize, dst: *mut u8)
+    {
+        // SAFETY: the caller gives `n` readable elements and room for `n` results.
+        unsafe {
+            for i in 0..n {
+                let z = *src.offset(i as isize * stride).cast::<Cx<S>>();
+                let (re, im) = (z.re.to_f64(), z.im.to_f64());
+                *dst.cast::<A>().add(i) = A::from_number(if ROOT { hypot(re, im) } else { re * re + im * im });
+            }
+        }
+    }
+}
+
+/// Length of (x, y) that neither overflows nor underflows early; infinite if either is, even beside NaN.
+#[inline(always)]
+fn hypot(x: f64, y: f64) -> f64 {
+    libm::hypot(x, y)
+}
+
+/// Writes a contiguous row of accumulators to strided elements: `(src, dst, stride, n)`.
+pub(crate) type Store = unsafe fn(*const u8, *mut u8, isize, usize);
+
+unsafe fn store<A: Number, O: Number>(src: *const u8, dst: *mut u8, stride: isize, n: usize) {
+    for i in 0..n {
+        // SAFETY: the caller gives `n` values and `n` writable elements.
+        unsafe {
+            *dst.offset(i as isize * stride).cast::<O>() = O::from_number(*src.cast::<A>().add(i))
+        };
+    }
+}
+
+unsafe fn scatter<T: Copy>(src: *const u8, dst: *mut u8, stride: isize, n: usize) {
+    for i in 0..n {
+        // SAFETY: the caller gives `n` values and `n` writable elements.
+        unsafe { *dst.offset(i as isize * stride).cast::<T>() = *src.cast::<T>().add(i) };
+    }
+}
+
+/// Conversion of accumulators to the output's type, or `None` where the pair goes through F64 or C128 first.
+pub(crate) fn store_of(acc: Elem, out: Elem) -> Option<Store> {
+    Some(match acc {
+        _ if acc == out => match acc.size() {
+            1 => scatter::<u8>,
+            2 => scatter::<u16>,
+            4 => scatter::<u32>,
+            8 => scatter::<u64>,
+            _ => scatter::<[u64; 2]>,
+        },
+        Elem::Bool => with_elem!(out, O => store::<Bit, O>),
+        Elem::I64 => with_elem!(out, O => store::<i64, O>),
+        Elem::U64 => with_elem!(out, O => store::<u64, O>),
+        Elem::F32 => with_elem!(out, O => store::<f32, O>),
+        Elem::F64 => with_elem!(out, O => store::<f64, O>),
+        Elem::C64 => with_elem!(out, O => store::<Cx<f32>, O>),
+        Elem::C128 => with_elem!(out, O => store::<Cx<f64>, O>),
+        _ => return None,
+    })
+}

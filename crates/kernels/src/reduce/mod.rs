@@ -1,0 +1,44 @@
+//! Reductions over any set of axes of a strided view, with a blocking that depends on the sizes alone.
+//!
+//! [`reduce`] folds with one associative operator, [`arg_reduce`] finds positions, [`moments`] and [`log_sum_exp`] carry
+//! two numbers per output. Scans are in `scan`, reductions over windows in `pool`.
+
+#[cfg(test)]
+pub(crate) mod fixtures;
+mod fold;
+mod kernel;
+pub(crate) mod number;
+mod plan;
+
+pub use fold::{Reduce, reduce};
+
+use crate::Elem;
+
+/// A strided array to read.
+#[derive(Clone, Copy, Debug)]
+pub struct Source<'a> {
+    /// The element with index 0 on every axis.
+    pub ptr: *const u8,
+    /// Element type.
+    pub elem: Elem,
+    /// Length of every axis.
+    pub shape: &'a [usize],
+    /// Bytes between neighbours on every axis; negative and zero are allowed.
+    pub strides: &'a [isize],
+}
+
+/// Where a reduction writes.
+#[derive(Clone, Copy, Debug)]
+pub struct Target<'a> {
+    /// The element with index 0 on every axis.
+    pub ptr: *mut u8,
+    /// Element type; the result is converted to it.
+    pub elem: Elem,
+    /// Bytes between neighbours, one per axis of the *source*; those of reduced axes are not looked at.
+    pub strides: &'a [isize],
+}
+
+// SAFETY: a `Source` is only read through, and the caller of every kernel keeps its memory alive and unwritten.
+unsafe impl Sync for Source<'_> {}
+// SAFETY: the drivers give every task its own outputs, so that no two threads write the same element.
+unsafe impl Sync for Target<'_> {}
