@@ -1,1 +1,361 @@
-//! Strided N-d moves by item size: copy, fill, concatenate, flip, pad.
+//! Strided moves by item size: copy, fill, zero. What the bytes mean is of no concern here.
+
+use crate::Threads;
+use crate::nd::{Axes, Axis, MAX_OPERANDS};
+
+/// Bytes one task moves at least; below twice this, one thread moves all.
+const GRAIN_BYTES: usize = 256 * 1024;
+
+/// Side of the square tiles in which transposed copies run: a tile's lines on both sides stay in L1.
+const TILE_SIDE: usize = 32;
+
+/// Sixteen bytes moved as one item.
+type Item16 = [u64; 2];
+
+/// A pointer that may cross to a lent thread: tasks touch disjoint bytes.
+#[derive(Clone, Copy)]
+struct Lent(*mut u8);
+// SAFETY: every task writes its own part of the destination and only reads the source.
+unsafe impl Send for Lent {}
+// SAFETY: as above.
+unsafe impl Sync for Lent {}
+
+impl Lent {
+    fn ptr(self) -> *mut u8 {
+        self.0
+    }
+}
+
+/// Copies `shape` items of `size` bytes (1, 2, 4, 8 or 16) from `src` to `dst`; strides in bytes, any sign, source strides may be 0.
+///
+/// # Safety
+/// 1. Both sides are valid for all items at their strides and aligned to the item size (16-byte items: to 8).
+/// 2. Destination items are distinct and overlap no source item.
+pub unsafe fn copy_nd(
+    threads: &dyn Threads,
+    size: usize,
+    shape: &[usize],
+    dst: *mut u8,
+    dst_strides: &[isize],
+    src: *const u8,
+    src_strides: &[isize],
+) {
+    let axes = Axes::new(shape, &[dst_strides, src_strides]);
+    if axes.len == 0 {
+        return;
+    }
+    // SAFETY: `shift` leads to the first item of the walk, inside the operand.
+    let (dst, src) = unsafe { (dst.offset(axes.shift[0]), src.offset(axes.shift[1])) };
+    let unit = |len: usize| Axis {
+        len,
+        strides: [0; MAX_OPERANDS],
+    };
+    let mut list = axes.axes.clone();
+    while list.len() < 2 {
+        list.insert(0, unit(1));
+    }
+    let rank = list.len();
+    let (outer, inner) = (list[rank - 2], list[rank - 1]);
+
+    // A transposed pair is cut on both axes so that a task is compact on both sides; else rows are cut, then their length.
+    let grain = (GRAIN_BYTES / size).max(1);
+    let (rows, cols) = if is_transposed(&outer, &inner) {
+        let cols = inner.len.min(256);
+        (outer.len.min((grain / cols).max(TILE_SIDE)), cols)
+    } else {
+        let cols = inner.len.min(grain);
+        (outer.len.min((grain / cols).max(1)), cols)
+    };
+    let (num_rows, num_cols) = (outer.len.div_ceil(rows), inner.len.div_ceil(cols));
+    let outermost: usize = list[..rank - 2].iter().map(|a| a.len).product();
+    let units = outermost * num_rows * num_cols;
+    let per_task = (grain / (rows * cols)).max(1);
+    let tasks = units.div_ceil(per_task);
+
+    let ends = (Lent(dst), Lent(src.cast_mut()));
+    let task = |t: usize| {
+        for unit in t * per_task..units.min((t + 1) * per_task) {
+            let (mut rest, col) = (unit / num_cols, unit % num_cols);
+            let row = rest % num_rows;
+            rest /= num_rows;
+            let mut offset = [0isize; 2];
+            for (k, at) in offset.iter_mut().enumerate() {
+                *at = outer.strides[k] * (row * rows) as isize
+                    + inner.strides[k] * (col * cols) as isize;
+            }
+            for axis in list[..rank - 2].iter().rev() {
+                let i = (rest % axis.len) as isize;
+                rest /= axis.len;
+                offset[0] += axis.strides[0] * i;
+                offset[1] += axis.strides[1] * i;
+            }
+            // SAFETY: the block lies inside the loop, whose items the caller vouches for.
+            unsafe {
+                copy_2d(
+                    size,
+                    rows.min(outer.len - row * rows),
+                    cols.min(inner.len - col * cols),
+                    ends.0.ptr().offset(offset[0]),
+                    [outer.strides[0], inner.strides[0]],
+                    ends.1.ptr().offset(offset[1]),
+                    [outer.strides[1], inner.strides[1]],
+                );
+            }
+        }
+    };
+    if tasks < 2 || threads.count() < 2 {
+        (0..tasks).for_each(task);
+    } else {
+        threads.run(tasks, &task);
+    }
+}
+
+/// Whether the source runs closer together along `outer` than along `inner`, which is the destination's order.
+fn is_transposed(outer: &Axis, inner: &Axis) -> bool {
+    let (o, i) = (
+        outer.strides[1].unsigned_abs(),
+        inner.strides[1].unsigned_abs(),
+    );
+    outer.len > 1 && o != 0 && o < i
+}
+
+/// Copies a block of `rows` × `cols` items; strides are `[between rows, between columns]`.
+///
+/// # Safety
+/// As for [`copy_nd`].
+pub(crate) unsafe fn copy_2d(
+    size: usize,
+    rows: usize,
+    cols: usize,
+    dst: *mut u8,
+    dst_strides: [isize; 2],
+    src: *const u8,
+    src_strides: [isize; 2],
+) {
+    // SAFETY: same contract, the item type has the item's size and no more than its alignment.
+    unsafe {
+        match size {
+            1 => block::<u8>(rows, cols, dst, dst_strides, src, src_strides),
+            2 => block::<u16>(rows, cols, dst, dst_strides, src, src_strides),
+            4 => block::<u32>(rows, cols, dst, dst_strides, src, src_strides),
+            8 => block::<u64>(rows, cols, dst, dst_strides, src, src_strides),
+            16 => block::<Item16>(rows, cols, dst, dst_strides, src, src_strides),
+            _ => unreachable!("items have 1, 2, 4, 8 or 16 bytes, not {size}"),
+        }
+    }
+}
+
+/// # Safety
+/// As for [`copy_nd`].
+unsafe fn block<T: Copy>(
+    rows: usize,
+    cols: usize,
+    dst: *mut u8,
+    ds: [isize; 2],
+    src: *const u8,
+    ss: [isize; 2],
+) {
+    let transposed = rows > 1 && ss[0] != 0 && ss[0].unsigned_abs() < ss[1].unsigned_abs();
+    // SAFETY: items stay inside the block, for which the caller vouches.
+    unsafe {
+        if !transposed {
+            for i in 0..rows as isize {
+                line::<T>(
+                    cols,
+                    dst.offset(ds[0] * i),
+                    ds[1],
+                    src.offset(ss[0] * i),
+                    ss[1],
+                );
+            }
+            return;
+        }
+        let mut r0 = 0;
+        while r0 < rows {
+            let r = TILE_SIDE.min(rows - r0);
+            let mut c0 = 0;
+            while c0 < cols {
+                let c = TILE_SIDE.min(cols - c0);
+                let d = dst.offset(ds[0] * r0 as isize + ds[1] * c0 as isize);
+                let s = src.offset(ss[0] * r0 as isize + ss[1] * c0 as isize);
+                transpose_tile::<T>(r, c, d, ds, s, ss);
+                c0 += c;
+            }
+            r0 += r;
+        }
+    }
+}
+
+/// One tile, read along the source's lines into a buffer, written along the destination's.
+///
+/// # Safety
+/// As for [`copy_nd`]; `rows` and `cols` are at most `TILE_SIDE`.
+unsafe fn transpose_tile<T: Copy>(
+    rows: usize,
+    cols: usize,
+    dst: *mut u8,
+    ds: [isize; 2],
+    src: *const u8,
+    ss: [isize; 2],
+) {
+    const WIDTH: usize = 8;
+    let size = size_of::<T>() as isize;
+    // SAFETY: items stay inside the tile.
+    unsafe {
+        let mut i = 0;
+        // Eight by eight with constant bounds and unit strides becomes register shuffles.
+        if ss[0] == size && ds[1] == size {
+            while i + WIDTH <= rows {
+                let mut j = 0;
+                while j + WIDTH <= cols {
+                    let mut square = [[std::mem::MaybeUninit::<T>::uninit(); WIDTH]; WIDTH];
+                    for k in 0..WIDTH {
+                        let s = src.offset(ss[1] * (j + k) as isize).cast::<T>().add(i);
+                        for l in 0..WIDTH {
+                            square[l][k].write(*s.add(l));
+                        }
+                    }
+                    for (k, lane) in square.iter().enumerate() {
+                        let d = dst.offset(ds[0] * (i + k) as isize).cast::<T>().add(j);
+                        for (l, item) in lane.iter().enumerate() {
+                            *d.add(l) = item.assume_init();
+                        }
+                    }
+                    j += WIDTH;
+                }
+                for k in i..i + WIDTH {
+                    for l in j..cols {
+                        move_item::<T>(dst, ds, src, ss, k, l);
+                    }
+                }
+                i += WIDTH;
+            }
+        }
+        for k in i..rows {
+            for l in 0..cols {
+                move_item::<T>(dst, ds, src, ss, k, l);
+            }
+        }
+    }
+}
+
+/// # Safety
+/// Item (`row`, `col`) is valid on both sides.
+#[inline(always)]
+unsafe fn move_item<T: Copy>(
+    dst: *mut u8,
+    ds: [isize; 2],
+    src: *const u8,
+    ss: [isize; 2],
+    row: usize,
+    col: usize,
+) {
+    // SAFETY: the caller's.
+    unsafe {
+        let s = src
+            .offset(ss[0] * row as isize + ss[1] * col as isize)
+            .cast::<T>();
+        *dst.offset(ds[0] * row as isize + ds[1] * col as isize)
+            .cast::<T>() = *s;
+    }
+}
+
+/// One line of items; the common strides have loops of their own, which vectorise.
+///
+/// # Safety
+/// As for [`copy_nd`].
+unsafe fn line<T: Copy>(
+    n: usize,
+    dst: *mut u8,
+    dst_stride: isize,
+    src: *const u8,
+    src_stride: isize,
+) {
+    let size = size_of::<T>() as isize;
+    // SAFETY: items stay inside the line.
+    unsafe {
+        let (d, s) = (dst.cast::<T>(), src.cast::<T>());
+        if dst_stride == size {
+            if src_stride == size {
+                std::ptr::copy_nonoverlapping(s, d, n);
+            } else if src_stride == 0 {
+                let value = *s;
+                for i in 0..n {
+                    *d.add(i) = value;
+                }
+            } else if src_stride == 2 * size {
+                for i in 0..n {
+                    *d.add(i) = *s.add(2 * i);
+                }
+            } else if src_stride == -size {
+                for i in 0..n {
+                    *d.add(i) = *s.offset(-(i as isize));
+                }
+            } else {
+                for i in 0..n as isize {
+                    *d.offset(i) = *src.offset(src_stride * i).cast::<T>();
+                }
+            }
+        } else if src_stride == size {
+            for i in 0..n as isize {
+                *dst.offset(dst_stride * i).cast::<T>() = *s.offset(i);
+            }
+        } else {
+            for i in 0..n as isize {
+                *dst.offset(dst_stride * i).cast::<T>() = *src.offset(src_stride * i).cast::<T>();
+            }
+        }
+    }
+}
+
+/// Sets every item of `shape` to the `size` bytes at `value`.
+///
+/// # Safety
+/// 1. `dst` is valid for all items at its strides (bytes) and aligned to the item size (16-byte items: to 8).
+/// 2. `value` points at `size` bytes, aligned alike, that no item overlaps.
+pub unsafe fn fill_nd(
+    threads: &dyn Threads,
+    size: usize,
+    shape: &[usize],
+    dst: *mut u8,
+    dst_strides: &[isize],
+    value: *const u8,
+) {
+    const NONE: [isize; 64] = [0; 64];
+    // SAFETY: the caller's; a source whose strides are all 0 is one item.
+    unsafe {
+        copy_nd(
+            threads,
+            size,
+            shape,
+            dst,
+            dst_strides,
+            value,
+            &NONE[..shape.len()],
+        )
+    }
+}
+
+/// Sets `len_bytes` bytes to zero.
+///
+/// # Safety
+/// `dst` is valid for writes of `len_bytes` bytes.
+pub unsafe fn zero(threads: &dyn Threads, dst: *mut u8, len_bytes: usize) {
+    let tasks = len_bytes.div_ceil(GRAIN_BYTES);
+    let end = Lent(dst);
+    let task = |t: usize| {
+        let at = t * GRAIN_BYTES;
+        // SAFETY: the part lies inside the caller's bytes.
+        unsafe {
+            end.ptr()
+                .add(at)
+                .write_bytes(0, GRAIN_BYTES.min(len_bytes - at))
+        }
+    };
+    if tasks < 2 || threads.count() < 2 {
+        // SAFETY: the caller's.
+        unsafe { dst.write_bytes(0, len_bytes) }
+    } else {
+        threads.run(tasks, &task);
+    }
+}

@@ -9,6 +9,8 @@ pub mod elem;
 pub mod isa;
 pub mod threads;
 
+mod nd;
+
 pub mod cast;
 pub mod copy;
 pub mod map;

@@ -1,1 +1,0 @@
-//! Elementwise rows and the N-d driver that feeds them.

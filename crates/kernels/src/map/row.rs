@@ -1,0 +1,538 @@
+//! From an operator on one element to rows: the loops, the instruction sets, the tables.
+
+use std::mem::MaybeUninit;
+
+use crate::elem::Elem;
+use crate::isa::Isa;
+
+/// One row of an elementwise operator.
+///
+/// `ptrs` are the outputs, then the inputs; `strides` their byte strides in the same order; `n` the number of elements;
+/// `params` the operator's numbers. An output's stride is its element size; an input's is its element size or 0 (one
+/// value for the whole row). Outputs overlap no input: the driver routes anything else through tiles.
+///
+/// # Safety
+/// Every pointer is valid for `n` elements at its stride and aligned for its element; `params` holds as many numbers as the
+/// operator takes; the instruction set that the row was chosen for is present.
+pub type RowFn =
+    unsafe fn(ptrs: *const *mut u8, strides: *const isize, n: usize, params: *const f64);
+
+/// Output element as a function of the compute element.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OutElem {
+    /// The compute element.
+    Same,
+    /// Boolean.
+    Bool,
+    /// The compute element, or a complex number's part.
+    Real,
+    /// Always this one.
+    Fixed(Elem),
+}
+
+/// An elementwise operator: its rows for every instruction set and compute element.
+#[derive(Clone, Copy, Debug)]
+pub struct Rows {
+    /// The operator's name, as NumPy spells it.
+    pub name: &'static str,
+    /// Number of outputs.
+    pub outs: u8,
+    /// Number of inputs.
+    pub ins: u8,
+    /// Element of the outputs (all alike).
+    pub out: OutElem,
+    /// Inputs whose element is not the compute element: `where`'s condition, `ldexp`'s exponent.
+    pub in_elems: [Option<Elem>; 3],
+    /// How many numbers the operator reads from `params`.
+    pub params: u8,
+    /// Time for one element, in units of one f32 addition; decides when threads pay.
+    pub cost: u8,
+    /// The row for an instruction set and a compute element, if the operator is defined on that element.
+    pub get: fn(Isa, Elem) -> Option<RowFn>,
+}
+
+impl Rows {
+    /// Whether the operator is defined on `compute`.
+    pub fn supports(&self, compute: Elem) -> bool {
+        (self.get)(Isa::Baseline, compute).is_some()
+    }
+
+    /// Element of the outputs when computing in `compute`.
+    pub const fn out_elem(&self, compute: Elem) -> Elem {
+        match (self.out, compute) {
+            (OutElem::Same, e) => e,
+            (OutElem::Bool, _) => Elem::Bool,
+            (OutElem::Real, Elem::C64) => Elem::F32,
+            (OutElem::Real, Elem::C128) => Elem::F64,
+            (OutElem::Real, e) => e,
+            (OutElem::Fixed(e), _) => e,
+        }
+    }
+
+    /// Element the row reads as input `i` when computing in `compute`.
+    pub const fn in_elem(&self, i: usize, compute: Elem) -> Elem {
+        match self.in_elems[i] {
+            Some(e) => e,
+            None => compute,
+        }
+    }
+}
+
+/// Complex numbers of two f32.
+#[allow(
+    non_camel_case_types,
+    reason = "element types are written in lower case in the operator tables"
+)]
+pub(crate) type c64 = num_complex::Complex<f32>;
+/// Complex numbers of two f64.
+#[allow(
+    non_camel_case_types,
+    reason = "element types are written in lower case in the operator tables"
+)]
+pub(crate) type c128 = num_complex::Complex<f64>;
+
+/// A stored boolean. Foreign buffers may hold bytes other than 0 and 1, which Rust's `bool` must never see.
+#[allow(
+    non_camel_case_types,
+    reason = "element types are written in lower case in the operator tables"
+)]
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub(crate) struct bit(u8);
+
+impl bit {
+    #[inline(always)]
+    pub(crate) fn get(self) -> bool {
+        self.0 != 0
+    }
+}
+
+/// The element that a Rust type stores.
+pub(crate) trait Stored: Copy {
+    const ELEM: Elem;
+}
+
+macro_rules! stored {
+    ($($t:ty = $e:ident),*) => { $(impl Stored for $t { const ELEM: Elem = Elem::$e; })* };
+}
+stored!(
+    bit = Bool,
+    i8 = I8,
+    i16 = I16,
+    i32 = I32,
+    i64 = I64,
+    u8 = U8,
+    u16 = U16,
+    u32 = U32,
+    u64 = U64
+);
+stored!(f32 = F32, f64 = F64, c64 = C64, c128 = C128);
+
+/// What the code around an operator may assume of the processor.
+pub(crate) trait Level: 'static {
+    /// Fused multiply-add is one instruction.
+    const FMA: bool;
+}
+
+/// The build's target.
+pub(crate) struct Base;
+/// AVX2 and FMA, or more.
+pub(crate) struct Fused;
+
+impl Level for Base {
+    const FMA: bool = cfg!(target_arch = "aarch64");
+}
+impl Level for Fused {
+    const FMA: bool = true;
+}
+
+/// The operator's numbers, read once per row.
+pub(crate) type Params = [f64; 2];
+
+/// A function of one element.
+pub(crate) trait Unary<T: Copy> {
+    type Out: Copy;
+    const PARAMS: usize;
+    fn apply<L: Level>(x: T, p: Params) -> Self::Out;
+}
+
+/// A function of two elements; the second may have another type (`ldexp`).
+pub(crate) trait Binary<T: Copy> {
+    type Rhs: Copy;
+    type Out: Copy;
+    const PARAMS: usize;
+    /// One vector loop instead of three: a broadcast operand is spread over a small tile first.
+    const HEAVY: bool;
+    fn apply<L: Level>(a: T, b: Self::Rhs, p: Params) -> Self::Out;
+}
+
+/// A function of three elements; the first may have another type (`where`).
+pub(crate) trait Ternary<T: Copy> {
+    type First: Copy;
+    type Out: Copy;
+    fn apply<L: Level>(a: Self::First, b: T, c: T, p: Params) -> Self::Out;
+}
+
+/// A function of two elements with two results.
+pub(crate) trait Binary2<T: Copy> {
+    fn apply<L: Level>(a: T, b: T) -> (T, T);
+}
+
+/// # Safety
+/// `params` holds `count` numbers.
+#[inline(always)]
+unsafe fn load_params(params: *const f64, count: usize) -> Params {
+    let mut p = [0.0; 2];
+    for (i, slot) in p.iter_mut().enumerate().take(count) {
+        // SAFETY: i < count, and the caller passes `count` numbers.
+        *slot = unsafe { *params.add(i) };
+    }
+    p
+}
+
+/// # Safety
+/// As for [`RowFn`].
+#[inline(always)]
+unsafe fn unary_body<L: Level, T: Copy, O: Unary<T>>(
+    ptrs: *const *mut u8,
+    strides: *const isize,
+    n: usize,
+    params: *const f64,
+) {
+    // SAFETY: the contract of `RowFn`: two pointers, two strides, `O::PARAMS` numbers, n elements behind each pointer
+    // (one behind a pointer of stride 0).
+    unsafe {
+        let p = load_params(params, O::PARAMS);
+        let y = (*ptrs).cast::<O::Out>();
+        let x = (*ptrs.add(1)).cast::<T>().cast_const();
+        if *strides.add(1) == 0 {
+            let value = O::apply::<L>(*x, p);
+            for i in 0..n {
+                *y.add(i) = value;
+            }
+        } else {
+            for i in 0..n {
+                *y.add(i) = O::apply::<L>(*x.add(i), p);
+            }
+        }
+    }
+}
+
+/// Elements in a tile over which a broadcast operand is spread.
+const SPREAD: usize = 256;
+
+/// # Safety
+/// As for [`RowFn`].
+#[inline(always)]
+unsafe fn binary_body<L: Level, T: Copy, O: Binary<T>>(
+    ptrs: *const *mut u8,
+    strides: *const isize,
+    n: usize,
+    params: *const f64,
+) {
+    // SAFETY: the contract of `RowFn`: three pointers and strides, n elements behind each pointer, one where the stride is 0.
+    // The spread tiles are filled up to the length that is read from them.
+    unsafe {
+        let p = load_params(params, O::PARAMS);
+        let y = (*ptrs).cast::<O::Out>();
+        let a = (*ptrs.add(1)).cast::<T>().cast_const();
+        let b = (*ptrs.add(2)).cast::<O::Rhs>().cast_const();
+        let (one_a, one_b) = (*strides.add(1) == 0, *strides.add(2) == 0);
+        if one_a && one_b {
+            let value = O::apply::<L>(*a, *b, p);
+            for i in 0..n {
+                *y.add(i) = value;
+            }
+        } else if O::HEAVY {
+            let mut tile_a = [MaybeUninit::<T>::uninit(); SPREAD];
+            let mut tile_b = [MaybeUninit::<O::Rhs>::uninit(); SPREAD];
+            if one_a {
+                tile_a.fill(MaybeUninit::new(*a));
+            }
+            if one_b {
+                tile_b.fill(MaybeUninit::new(*b));
+            }
+            let step = if one_a || one_b { SPREAD } else { n };
+            let mut at = 0;
+            while at < n {
+                let m = step.min(n - at);
+                let a = if one_a {
+                    tile_a.as_ptr().cast::<T>()
+                } else {
+                    a.add(at)
+                };
+                let b = if one_b {
+                    tile_b.as_ptr().cast::<O::Rhs>()
+                } else {
+                    b.add(at)
+                };
+                let y = y.add(at);
+                for i in 0..m {
+                    *y.add(i) = O::apply::<L>(*a.add(i), *b.add(i), p);
+                }
+                at += m;
+            }
+        } else if one_a {
+            let a = *a;
+            for i in 0..n {
+                *y.add(i) = O::apply::<L>(a, *b.add(i), p);
+            }
+        } else if one_b {
+            let b = *b;
+            for i in 0..n {
+                *y.add(i) = O::apply::<L>(*a.add(i), b, p);
+            }
+        } else {
+            for i in 0..n {
+                *y.add(i) = O::apply::<L>(*a.add(i), *b.add(i), p);
+            }
+        }
+    }
+}
+
+/// # Safety
+/// As for [`RowFn`].
+#[inline(always)]
+unsafe fn ternary_body<L: Level, T: Copy, O: Ternary<T>>(
+    ptrs: *const *mut u8,
+    strides: *const isize,
+    n: usize,
+    _params: *const f64,
+) {
+    // SAFETY: the contract of `RowFn`: four pointers and strides, n elements behind each pointer, one where the stride is 0.
+    // The spread tiles are filled up to the length that is read from them.
+    unsafe {
+        let y = (*ptrs).cast::<O::Out>();
+        let a = (*ptrs.add(1)).cast::<O::First>().cast_const();
+        let b = (*ptrs.add(2)).cast::<T>().cast_const();
+        let c = (*ptrs.add(3)).cast::<T>().cast_const();
+        let (one_a, one_b, one_c) = (
+            *strides.add(1) == 0,
+            *strides.add(2) == 0,
+            *strides.add(3) == 0,
+        );
+        let mut tile_a = [MaybeUninit::<O::First>::uninit(); SPREAD];
+        let mut tile_b = [MaybeUninit::<T>::uninit(); SPREAD];
+        let mut tile_c = [MaybeUninit::<T>::uninit(); SPREAD];
+        let fill = n.min(SPREAD);
+        if one_a {
+            tile_a[..fill].fill(MaybeUninit::new(*a));
+        }
+        if one_b {
+            tile_b[..fill].fill(MaybeUninit::new(*b));
+        }
+        if one_c {
+            tile_c[..fill].fill(MaybeUninit::new(*c));
+        }
+        let step = if one_a || one_b || one_c { SPREAD } else { n };
+        let mut at = 0;
+        while at < n {
+            let m = step.min(n - at);
+            let a = if one_a {
+                tile_a.as_ptr().cast::<O::First>()
+            } else {
+                a.add(at)
+            };
+            let b = if one_b {
+                tile_b.as_ptr().cast::<T>()
+            } else {
+                b.add(at)
+            };
+            let c = if one_c {
+                tile_c.as_ptr().cast::<T>()
+            } else {
+                c.add(at)
+            };
+            let y = y.add(at);
+            for i in 0..m {
+                *y.add(i) = O::apply::<L>(*a.add(i), *b.add(i), *c.add(i), [0.0; 2]);
+            }
+            at += m;
+        }
+    }
+}
+
+/// # Safety
+/// As for [`RowFn`].
+#[inline(always)]
+unsafe fn binary2_body<L: Level, T: Copy, O: Binary2<T>>(
+    ptrs: *const *mut u8,
+    strides: *const isize,
+    n: usize,
+    _params: *const f64,
+) {
+    // SAFETY: the contract of `RowFn`: four pointers and strides, n elements behind each pointer, one where the stride is 0.
+    unsafe {
+        let q = (*ptrs).cast::<T>();
+        let r = (*ptrs.add(1)).cast::<T>();
+        let a = (*ptrs.add(2)).cast::<T>().cast_const();
+        let b = (*ptrs.add(3)).cast::<T>().cast_const();
+        let step_a = usize::from(*strides.add(2) != 0);
+        let step_b = usize::from(*strides.add(3) != 0);
+        for i in 0..n {
+            (*q.add(i), *r.add(i)) = O::apply::<L>(*a.add(i * step_a), *b.add(i * step_b));
+        }
+    }
+}
+
+/// For one body: a function per instruction set, and the two ways to choose among them.
+macro_rules! dispatch {
+    ($all:ident, $one:ident, $body:ident, $op:ident, $base:ident, $avx2:ident, $avx512:ident) => {
+        /// # Safety
+        /// As for [`RowFn`].
+        unsafe fn $base<T: Copy, O: $op<T>>(ptrs: *const *mut u8, strides: *const isize, n: usize, params: *const f64) {
+            // SAFETY: same contract.
+            unsafe { $body::<Base, T, O>(ptrs, strides, n, params) }
+        }
+
+        /// # Safety
+        /// As for [`RowFn`].
+        #[cfg(target_arch = "x86_64")]
+        #[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,movbe,popcnt")]
+        unsafe fn $avx2<T: Copy, O: $op<T>>(ptrs: *const *mut u8, strides: *const isize, n: usize, params: *const f64) {
+            // SAFETY: same contract.
+            unsafe { $body::<Fused, T, O>(ptrs, strides, n, params) }
+        }
+
+        /// # Safety
+        /// As for [`RowFn`].
+        #[cfg(target_arch = "x86_64")]
+        #[target_feature(
+            enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,movbe,popcnt,avx512f,avx512bw,avx512cd,avx512dq,avx512vl"
+        )]
+        unsafe fn $avx512<T: Copy, O: $op<T>>(ptrs: *const *mut u8, strides: *const isize, n: usize, params: *const f64) {
+            // SAFETY: same contract.
+            unsafe { $body::<Fused, T, O>(ptrs, strides, n, params) }
+        }
+
+        /// The row for an instruction set.
+        #[cfg(target_arch = "x86_64")]
+        pub(crate) fn $all<T: Copy, O: $op<T>>(isa: Isa) -> RowFn {
+            match isa {
+                Isa::Baseline => $base::<T, O>,
+                Isa::Avx2 => $avx2::<T, O>,
+                Isa::Avx512 => $avx512::<T, O>,
+            }
+        }
+
+        /// The row for an instruction set.
+        #[cfg(not(target_arch = "x86_64"))]
+        pub(crate) fn $all<T: Copy, O: $op<T>>(_: Isa) -> RowFn {
+            $base::<T, O>
+        }
+
+        /// The same row for every instruction set: for functions that do not vectorise.
+        #[allow(dead_code, reason = "not every shape of operator has scalar-only members")]
+        pub(crate) fn $one<T: Copy, O: $op<T>>(_: Isa) -> RowFn {
+            $base::<T, O>
+        }
+    };
+}
+dispatch!(
+    unary,
+    unary_one,
+    unary_body,
+    Unary,
+    unary_base,
+    unary_avx2,
+    unary_avx512
+);
+dispatch!(
+    binary,
+    binary_one,
+    binary_body,
+    Binary,
+    binary_base,
+    binary_avx2,
+    binary_avx512
+);
+dispatch!(
+    ternary,
+    ternary_one,
+    ternary_body,
+    Ternary,
+    ternary_base,
+    ternary_avx2,
+    ternary_avx512
+);
+dispatch!(
+    binary2,
+    binary2_one,
+    binary2_body,
+    Binary2,
+    binary2_base,
+    binary2_avx2,
+    binary2_avx512
+);
+
+/// Declares unary operators: `NAME "name" -> out, cost, params, chooser { [types] |x| -> Type { expression } … }`.
+/// In the expressions `T` is the element type and `L` the processor [`Level`].
+macro_rules! unary_rows {
+    ($($(#[$doc:meta])* $name:ident $text:literal, $out:expr, cost $cost:literal, params $np:literal, $pick:ident {
+        $([$($t:ident)*] |$x:ident, $p:pat_param| -> $r:ty { $e:expr })*
+    })*) => { $(
+        $(#[$doc])*
+        pub static $name: $crate::map::Rows = {
+            struct Op;
+            $($(const _: () = {
+                #[allow(dead_code, reason = "not every expression names its element type")]
+                type T = $t;
+                impl $crate::map::row::Unary<T> for Op {
+                    type Out = $r;
+                    const PARAMS: usize = $np;
+                    #[inline(always)]
+                    fn apply<L: $crate::map::row::Level>($x: T, $p: $crate::map::row::Params) -> $r {
+                        $e
+                    }
+                }
+            };)*)*
+            fn get(isa: $crate::isa::Isa, elem: $crate::Elem) -> Option<$crate::map::RowFn> {
+                $($(if elem == <$t as $crate::map::row::Stored>::ELEM {
+                    return Some($crate::map::row::$pick::<$t, Op>(isa));
+                })*)*
+                None
+            }
+            $crate::map::Rows {
+                name: $text, outs: 1, ins: 1, out: $out, in_elems: [None; 3], params: $np, cost: $cost, get,
+            }
+        };
+    )* };
+}
+
+/// Declares binary operators: as [`unary_rows`], with `heavy true` for costly functions (one loop instead of three).
+macro_rules! binary_rows {
+    ($($(#[$doc:meta])* $name:ident $text:literal, $out:expr, cost $cost:literal, params $np:literal, heavy $heavy:literal,
+        $pick:ident {
+        $([$($t:ident)*] |$a:ident, $b:ident, $p:pat_param| -> $r:ty { $e:expr })*
+    })*) => { $(
+        $(#[$doc])*
+        pub static $name: $crate::map::Rows = {
+            struct Op;
+            $($(const _: () = {
+                #[allow(dead_code, reason = "not every expression names its element type")]
+                type T = $t;
+                impl $crate::map::row::Binary<T> for Op {
+                    type Rhs = T;
+                    type Out = $r;
+                    const PARAMS: usize = $np;
+                    const HEAVY: bool = $heavy;
+                    #[inline(always)]
+                    fn apply<L: $crate::map::row::Level>($a: T, $b: T, $p: $crate::map::row::Params) -> $r {
+                        $e
+                    }
+                }
+            };)*)*
+            fn get(isa: $crate::isa::Isa, elem: $crate::Elem) -> Option<$crate::map::RowFn> {
+                $($(if elem == <$t as $crate::map::row::Stored>::ELEM {
+                    return Some($crate::map::row::$pick::<$t, Op>(isa));
+                })*)*
+                None
+            }
+            $crate::map::Rows {
+                name: $text, outs: 1, ins: 2, out: $out, in_elems: [None; 3], params: $np, cost: $cost, get,
+            }
+        };
+    )* };
+}
+
+pub(crate) use {binary_rows, unary_rows};
