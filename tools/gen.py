@@ -55,6 +55,23 @@ def readme() -> str:
     return between((ROOT / "README.md").read_text(), total + family_table(operators))
 
 
+def operator_page() -> str:
+    """The reference's table of operators: one row each, family by family."""
+    lines = [f"<!-- {MARK} -->", "", "# Operators", ""]
+    lines += ["Every operator of the engine, with the names it has in Python and the types its kernels take.", ""]
+    families = defaultdict(list)
+    for operator in registry():
+        families[operator["family"]].append(operator)
+    for family, members in sorted(families.items()):
+        lines += [f"## {family}", "", "| operator | names | gradient | types |", "|---|---|---|---|"]
+        for operator in sorted(members, key=lambda operator: operator["name"]):
+            names = ", ".join(f"`{name}`" for name in operator["surface"])
+            gradient = "yes" if operator["differentiable"] else "no"
+            lines.append(f"| `{operator['name']}` | {names} | {gradient} | {', '.join(operator['dtypes'])} |")
+        lines.append("")
+    return "\n".join(lines)
+
+
 def api_list(which: str) -> Callable[[], str]:
     def text() -> str:
         import mxnet
@@ -66,6 +83,7 @@ def api_list(which: str) -> Callable[[], str]:
 
 TARGETS: dict[str, tuple[Path, Callable[[], str]]] = {
     "readme": (ROOT / "README.md", readme),
+    "operators": (ROOT / "docs/api/operators.md", operator_page),
     "not-yet": (ROOT / "tests/api/not_yet.txt", api_list("not_yet")),
     "differs": (ROOT / "tests/api/differs.txt", api_list("differs")),
 }
