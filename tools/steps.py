@@ -98,6 +98,8 @@ def run(step: Step) -> Outcome:
         raise
     finally:
         timer.cancel()
+        if process.stdout is not None:
+            process.stdout.close()
     outcome.seconds = time.monotonic() - start
     if hung.is_set():
         outcome.error = f"ended after {step.limit_s} s"
