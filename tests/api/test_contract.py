@@ -2,9 +2,10 @@
 
 from pathlib import Path
 
+import pytest
+
 import contract
 import mxnet
-import pytest
 
 FOLDER = Path(__file__).parent
 

@@ -4,8 +4,9 @@ import inspect
 import sys
 from types import ModuleType
 
-import contract
 import pytest
+
+import contract
 
 
 def compare(table, ours, ignored=frozenset()):

@@ -1,7 +1,8 @@
 """Generated files are what the generator gives for the installed package, and the generator's own logic."""
 
-import gen
 import pytest
+
+import gen
 
 OPERATORS = [
     {"name": "add", "surface": ["np.add"], "family": "arith", "differentiable": True, "dtypes": ["float32", "int32"]},

@@ -2,8 +2,9 @@
 
 from pathlib import Path
 
-import lint
 import pytest
+
+import lint
 
 
 @pytest.fixture

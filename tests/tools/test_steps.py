@@ -3,6 +3,7 @@
 import sys
 
 import pytest
+
 import steps
 
 

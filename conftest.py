@@ -1,0 +1,16 @@
+"""Settings that all tests share, and what doctests of the package may use without importing it."""
+
+import hypothesis
+import pytest
+
+# The same examples in every run: a failure seen once is seen again. A slow machine is no failure.
+hypothesis.settings.register_profile("repeatable", derandomize=True, deadline=None, database=None)
+hypothesis.settings.load_profile("repeatable")
+
+
+@pytest.fixture(autouse=True)
+def _names_in_doctests(request):
+    if isinstance(request.node, pytest.DoctestItem):
+        import mxnet
+
+        request.getfixturevalue("doctest_namespace").update(mx=mxnet, np=mxnet.np, npx=mxnet.npx)
