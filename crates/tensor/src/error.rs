@@ -1,0 +1,455 @@
+//! Errors: one enum, one variant per kind a caller can react to, each with the numbers. `Display` makes the sentence.
+
+use std::fmt;
+
+use thiserror::Error;
+
+use crate::{Casting, DType, Device, DeviceKind};
+
+/// What went wrong with a tensor, by kind. The payload has the facts.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum TensorError {
+    /// Shapes do not fit each other, or a shape is impossible.
+    #[error(transparent)]
+    Shape(#[from] ShapeError),
+    /// An axis does not exist or is named twice.
+    #[error(transparent)]
+    Axis(#[from] AxisError),
+    /// An index expression does not fit the array.
+    #[error(transparent)]
+    Index(#[from] IndexError),
+    /// A data type is unknown or cannot be used so.
+    #[error(transparent)]
+    DType(#[from] DTypeError),
+    /// A device is unknown or absent.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+    /// Memory ran out.
+    #[error(transparent)]
+    Memory(#[from] MemoryError),
+    /// What was asked is valid, but not something we can do.
+    #[error(transparent)]
+    Unsupported(#[from] Unsupported),
+}
+
+/// See [`TensorError::Shape`]. NumPy raises `ValueError`.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum ShapeError {
+    /// Shapes that do not broadcast: at `axis` of the result they have `sizes`, which differ and are not 1.
+    #[error(
+        "shapes {} cannot be broadcast together: axis {axis} of the result has sizes {} and {}",
+        Join(.shapes), .sizes.0, .sizes.1
+    )]
+    Broadcast {
+        /// All shapes that were given.
+        shapes: Vec<Box<[usize]>>,
+        /// First axis of the result, from the right, where two sizes disagree.
+        axis: usize,
+        /// The two sizes there.
+        sizes: (usize, usize),
+    },
+    /// A shape that does not broadcast to a given one.
+    #[error("shape {} cannot be broadcast to shape {}", Tuple(.from), Tuple(.to))]
+    BroadcastTo {
+        /// The array's shape.
+        from: Box<[usize]>,
+        /// The shape asked for.
+        to: Box<[usize]>,
+    },
+    /// The element counts of the old and the new shape differ, or an unknown size cannot be found.
+    #[error("cannot reshape array of size {len} into shape {}", Tuple(.shape))]
+    Reshape {
+        /// Elements of the array.
+        len: usize,
+        /// The shape asked for.
+        shape: Box<[isize]>,
+    },
+    /// More than one size is unknown (negative).
+    #[error("can only specify one unknown dimension, shape {} has {}", Tuple(.shape), .shape.iter().filter(|n| **n < 0).count())]
+    Unknowns {
+        /// The shape asked for.
+        shape: Box<[isize]>,
+    },
+    /// The product of the sizes, in bytes, does not fit the address space.
+    #[error("array of shape {} is too big: its size in bytes must fit in {} bits", Tuple(.shape), isize::BITS - 1)]
+    TooBig {
+        /// The shape.
+        shape: Box<[usize]>,
+    },
+    /// More axes than `MAX_NDIM`.
+    #[error("an array can have at most {} axes, found {ndim}", crate::MAX_NDIM)]
+    TooManyAxes {
+        /// How many were asked for.
+        ndim: usize,
+    },
+    /// An axis to be squeezed out does not have length 1.
+    #[error("cannot squeeze axis {axis}: its size is {size}, required is 1")]
+    Squeeze {
+        /// The axis.
+        axis: usize,
+        /// Its size.
+        size: usize,
+    },
+    /// An axis that does not split into equal parts.
+    #[error("cannot split axis {axis} of size {size} into {sections} equal sections")]
+    Split {
+        /// The axis.
+        axis: usize,
+        /// Its size.
+        size: usize,
+        /// Number of parts asked for.
+        sections: usize,
+    },
+    /// A layout reaches outside of its storage.
+    #[error("layout touches bytes {lowest} to {end} (exclusive), but the storage has {len_bytes}")]
+    OutsideStorage {
+        /// First byte touched; negative if before the storage.
+        lowest: i128,
+        /// One past the last byte touched.
+        end: i128,
+        /// Bytes of the storage.
+        len_bytes: usize,
+    },
+    /// Shape and strides of different lengths.
+    #[error("shape has {shape} axes, strides have {strides}")]
+    Strides {
+        /// Length of the shape.
+        shape: usize,
+        /// Length of the strides.
+        strides: usize,
+    },
+}
+
+/// See [`TensorError::Axis`]. NumPy raises `AxisError` or `ValueError`.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum AxisError {
+    /// An axis outside `-ndim..ndim`.
+    #[error("axis {axis} is out of bounds for array of dimension {ndim}")]
+    OutOfBounds {
+        /// The axis as given.
+        axis: isize,
+        /// Axes there are.
+        ndim: usize,
+    },
+    /// One axis named twice.
+    #[error("axis {axis} is repeated")]
+    Repeated {
+        /// The axis, counted from the front.
+        axis: usize,
+    },
+    /// A list of axes of the wrong length.
+    #[error("expected {required} axes, found {found}")]
+    Count {
+        /// Length of the list.
+        found: usize,
+        /// Length it must have.
+        required: usize,
+    },
+}
+
+/// See [`TensorError::Index`]. NumPy raises `IndexError`, and `ValueError` for a zero step.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum IndexError {
+    /// An integer outside `-size..size`.
+    #[error("index {index} is out of bounds for axis {axis} with size {size}")]
+    OutOfBounds {
+        /// The axis indexed.
+        axis: usize,
+        /// The index as given.
+        index: isize,
+        /// Size of the axis.
+        size: usize,
+    },
+    /// More indices than axes.
+    #[error("too many indices for array: array is {ndim}-dimensional, but {found} were indexed")]
+    TooMany {
+        /// Axes there are.
+        ndim: usize,
+        /// Axes the expression consumes.
+        found: usize,
+    },
+    /// `...` given twice.
+    #[error("an index can only have a single ellipsis ('...')")]
+    Ellipses,
+    /// A slice with step 0.
+    #[error("slice step cannot be zero (axis {axis})")]
+    ZeroStep {
+        /// The axis sliced.
+        axis: usize,
+    },
+    /// A mask whose shape is not that of the axes it stands on.
+    #[error(
+        "boolean index did not match indexed array along axis {axis}; size of axis is {size} but size of corresponding boolean axis is {mask_size}"
+    )]
+    MaskShape {
+        /// First axis of the array that disagrees.
+        axis: usize,
+        /// Its size.
+        size: usize,
+        /// Size of the mask there.
+        mask_size: usize,
+    },
+    /// Index arrays whose shapes do not broadcast.
+    #[error("shape mismatch: indexing arrays could not be broadcast together with shapes {}", Join(.shapes))]
+    Broadcast {
+        /// Shapes of all index arrays, in order; a mask of k axes appears as k shapes `(count,)`.
+        shapes: Vec<Box<[usize]>>,
+    },
+    /// The number of counts is not the number of masks.
+    #[error("index expression has {required} masks, {found} counts were given")]
+    MaskCounts {
+        /// Counts given.
+        found: usize,
+        /// Masks in the expression.
+        required: usize,
+    },
+}
+
+/// See [`TensorError::DType`]. NumPy raises `TypeError`, and `ValueError` for views.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum DTypeError {
+    /// A name that is no data type.
+    #[error("data type {name:?} not understood")]
+    Name {
+        /// The name.
+        name: Box<str>,
+    },
+    /// A conversion that the casting rule forbids.
+    #[error("cannot cast from {from} to {to} according to the rule '{casting}'")]
+    Cast {
+        /// Type of the data.
+        from: DType,
+        /// Type asked for.
+        to: DType,
+        /// The rule.
+        casting: Casting,
+    },
+    /// Bytes of one type cannot be seen as another: sizes, strides or offset (in bytes) do not divide.
+    #[error("cannot view {from} of shape {} as {to}: {why}", Tuple(.shape))]
+    View {
+        /// Type of the data.
+        from: DType,
+        /// Type asked for.
+        to: DType,
+        /// Shape of the array.
+        shape: Box<[usize]>,
+        /// Which condition fails.
+        why: ViewObstacle,
+    },
+}
+
+/// Why an array's bytes cannot be seen as another data type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum ViewObstacle {
+    /// A 0-d array has no axis that could change its length.
+    #[error("a 0-d array keeps its item size")]
+    NoAxis,
+    /// Items change size, and the last axis is not contiguous.
+    #[error("the last axis must be contiguous")]
+    LastAxis,
+    /// The bytes of the last axis are no multiple of the new item size.
+    #[error("the bytes of the last axis must be a multiple of the new item size")]
+    Length,
+    /// Offset or strides are no multiple of the new item size.
+    #[error("offset and strides in bytes must be multiples of the new item size")]
+    Stride,
+    /// Only complex types have an imaginary part to view.
+    #[error("only complex types have an imaginary part")]
+    NotComplex,
+}
+
+/// See [`TensorError::Device`].
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum DeviceError {
+    /// Nothing implements this kind of device in this process.
+    #[error("device {device} is not available: no backend for `{}` is loaded", .device.kind())]
+    NoBackend {
+        /// The device asked for.
+        device: Device,
+    },
+    /// The backend has fewer devices.
+    #[error("device {device} does not exist: there are {count} devices of kind `{}`", .device.kind())]
+    OutOfRange {
+        /// The device asked for.
+        device: Device,
+        /// Devices there are.
+        count: usize,
+    },
+    /// A second backend for one kind of device.
+    #[error("a backend for `{kind}` is already registered")]
+    Registered {
+        /// The kind.
+        kind: DeviceKind,
+    },
+    /// A text that is no device.
+    #[error("device {name:?} not understood, expected a form like 'cpu' or 'gpu(0)'")]
+    Name {
+        /// The text.
+        name: Box<str>,
+    },
+    /// The device refused an operation; its own words.
+    #[error("{device}: {action} failed: {message}")]
+    Failed {
+        /// The device.
+        device: Device,
+        /// What was tried.
+        action: &'static str,
+        /// What the driver says.
+        message: Box<str>,
+    },
+}
+
+/// See [`TensorError::Memory`]. NumPy raises `MemoryError`.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum MemoryError {
+    /// An allocation was refused.
+    #[error("{device}: cannot allocate {requested_bytes} bytes ({in_use_bytes} bytes are in use)")]
+    OutOfMemory {
+        /// Where.
+        device: Device,
+        /// Bytes asked for.
+        requested_bytes: usize,
+        /// Bytes that arrays hold on this device.
+        in_use_bytes: usize,
+    },
+}
+
+/// See [`TensorError::Unsupported`]. DLPack consumers raise `BufferError`.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum Unsupported {
+    /// A DLPack structure of a major version we do not know.
+    #[error("DLPack version {major}.{minor} is not supported, 1.x is")]
+    DLPackVersion {
+        /// Major version.
+        major: u32,
+        /// Minor version.
+        minor: u32,
+    },
+    /// An element type of DLPack we do not have.
+    #[error("DLPack type (code {code}, {bits} bits, {lanes} lanes) is not supported")]
+    DLPackType {
+        /// `DLDataTypeCode`.
+        code: u8,
+        /// Bits of a lane.
+        bits: u8,
+        /// Lanes.
+        lanes: u16,
+    },
+    /// A device of DLPack we do not have.
+    #[error("DLPack device (type {device_type}, id {device_id}) is not supported")]
+    DLPackDevice {
+        /// `DLDeviceType`.
+        device_type: i32,
+        /// Number of the device.
+        device_id: i32,
+    },
+    /// A DLPack structure that contradicts itself (negative sizes, null data with elements, …).
+    #[error("DLPack tensor is malformed: {field} is {value}")]
+    DLPackMalformed {
+        /// The field.
+        field: &'static str,
+        /// Its value.
+        value: i64,
+    },
+    /// Foreign memory that is not aligned for its type.
+    #[error(
+        "foreign memory at {address:#x} is not aligned to {alignment} bytes, as {dtype} requires"
+    )]
+    Unaligned {
+        /// Address of the first element.
+        address: usize,
+        /// Required alignment.
+        alignment: usize,
+        /// Element type.
+        dtype: DType,
+    },
+    /// The legacy DLPack structure cannot say that memory is read-only.
+    #[error("a read-only array cannot be exported without a DLPack version of at least 1.0")]
+    ReadOnlyLegacy,
+    /// No backend copies between these devices.
+    #[error("copying from {from} to {to} is not supported")]
+    Copy {
+        /// Source.
+        from: Device,
+        /// Destination.
+        to: Device,
+    },
+}
+
+/// A shape, written as Python writes a tuple.
+pub(crate) struct Tuple<'a, T>(pub(crate) &'a [T]);
+
+impl<T: fmt::Display> fmt::Display for Tuple<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("(")?;
+        for (i, size) in self.0.iter().enumerate() {
+            if i > 0 {
+                f.write_str(", ")?;
+            }
+            write!(f, "{size}")?;
+        }
+        f.write_str(if self.0.len() == 1 { ",)" } else { ")" })
+    }
+}
+
+/// Shapes after one another: `(2,) (3,)`.
+struct Join<'a>(&'a [Box<[usize]>]);
+
+impl fmt::Display for Join<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, shape) in self.0.iter().enumerate() {
+            write!(f, "{}{}", if i > 0 { " " } else { "" }, Tuple(shape))?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_carry_the_numbers() {
+        let error = TensorError::from(ShapeError::Broadcast {
+            shapes: vec![[2, 3].into(), [4].into()],
+            axis: 1,
+            sizes: (3, 4),
+        });
+        assert_eq!(
+            error.to_string(),
+            "shapes (2, 3) (4,) cannot be broadcast together: axis 1 of the result has sizes 3 and 4"
+        );
+        let error = TensorError::from(IndexError::OutOfBounds {
+            axis: 1,
+            index: -5,
+            size: 4,
+        });
+        assert_eq!(
+            error.to_string(),
+            "index -5 is out of bounds for axis 1 with size 4"
+        );
+        let error = TensorError::from(ShapeError::Reshape {
+            len: 6,
+            shape: [4, -1].into(),
+        });
+        assert_eq!(
+            error.to_string(),
+            "cannot reshape array of size 6 into shape (4, -1)"
+        );
+    }
+
+    #[test]
+    fn errors_are_small() {
+        // Every layout operation returns one of these by value.
+        assert!(size_of::<TensorError>() <= 64);
+    }
+}

@@ -1,0 +1,554 @@
+//! Index expressions: `x[…]` split into a view and what gather or scatter has to do. NumPy's rules.
+
+use smallvec::SmallVec;
+
+use crate::error::{IndexError, ShapeError, TensorError};
+use crate::layout::{Dims, Layout, MAX_NDIM, Strides, broadcast_shapes, checked_len};
+
+/// One entry of `x[...]`, after Python objects are gone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum IndexItem {
+    /// An integer.
+    Int(isize),
+    /// `start:stop:step`.
+    Slice {
+        /// First element.
+        start: Option<isize>,
+        /// End, exclusive.
+        stop: Option<isize>,
+        /// Step; not 0.
+        step: Option<isize>,
+    },
+    /// `None`: a new axis of length 1.
+    NewAxis,
+    /// `...`: as many full slices as are missing.
+    Ellipsis,
+    /// An integer array (or list) of this shape; also a 0-d one.
+    Array {
+        /// Its shape.
+        shape: Dims,
+    },
+    /// A boolean array of this shape. It stands on as many axes as it has, 0-d ones on none, and for its nonzero
+    /// indices: one array of shape `(count,)` for each of its axes.
+    Mask {
+        /// Its shape.
+        shape: Dims,
+    },
+}
+
+impl IndexItem {
+    /// `:`.
+    pub const ALL: IndexItem = IndexItem::Slice {
+        start: None,
+        stop: None,
+        step: None,
+    };
+
+    /// Axes of the array that the entry consumes; the ellipsis counts nothing here.
+    fn num_axes(&self) -> usize {
+        match self {
+            IndexItem::Int(_) | IndexItem::Slice { .. } | IndexItem::Array { .. } => 1,
+            IndexItem::Mask { shape } => shape.len(),
+            IndexItem::NewAxis | IndexItem::Ellipsis => 0,
+        }
+    }
+}
+
+/// An index expression applied as far as a view goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Indexed {
+    /// Integers, slices, new axes and the ellipsis applied. Axes that arrays index are whole.
+    pub view: Layout,
+    /// What index arrays do to the view; `None` if the view is the result.
+    pub advanced: Option<Advanced>,
+}
+
+/// What is left for gather or scatter.
+///
+/// The result's axes are those of the view that no array indexes, in order, with the axes of `shape` put in before
+/// number `axis` of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Advanced {
+    /// The view's axes that are indexed, from first to last.
+    pub indices: SmallVec<[AxisIndex; 4]>,
+    /// The shape that all index arrays broadcast to; a mask's have shape `(count,)`.
+    pub shape: Dims,
+    /// Position of the index arrays' axes in the result: in place of the first if the advanced entries (integers too)
+    /// stand side by side, otherwise 0.
+    pub axis: usize,
+}
+
+/// One indexed axis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AxisIndex {
+    /// Axis of the view.
+    pub axis: usize,
+    /// Entry of the index expression.
+    pub item: usize,
+    /// For a mask, which of its nonzero arrays; 0 for integer arrays. A 0-d mask indexes an axis of length 1 that the
+    /// view has for it, with one 0 if it is true and with nothing if it is false.
+    pub part: usize,
+}
+
+impl Indexed {
+    /// Shape of the result.
+    pub fn shape(&self) -> Dims {
+        let Some(advanced) = &self.advanced else {
+            return Dims::from_slice(self.view.shape());
+        };
+        let mut shape: Dims = advanced
+            .kept_axes(self.view.ndim())
+            .map(|axis| self.view.shape()[axis])
+            .collect();
+        shape.insert_from_slice(advanced.axis, &advanced.shape);
+        shape
+    }
+}
+
+impl Advanced {
+    /// The view's axes that no array indexes, in order.
+    pub fn kept_axes(&self, ndim: usize) -> impl Iterator<Item = usize> + '_ {
+        (0..ndim).filter(|axis| self.indices.iter().all(|index| index.axis != *axis))
+    }
+}
+
+impl Layout {
+    /// Applies an index expression without masks, or with masks already replaced by their nonzero arrays.
+    ///
+    /// # Errors
+    ///
+    /// As [`Layout::index_counted`].
+    pub fn index(&self, items: &[IndexItem]) -> Result<Indexed, TensorError> {
+        self.index_counted(items, &[])
+    }
+
+    /// Checks the structure of an index expression and that masks have the sizes of the axes they stand on: what can
+    /// be said before masks are counted. Then count them and call [`Layout::index_counted`].
+    ///
+    /// # Errors
+    ///
+    /// `Index` for too many entries, two ellipses, or a mask of another size.
+    pub fn check_masks(&self, items: &[IndexItem]) -> Result<(), TensorError> {
+        let skipped = self.ellipsis_axes(items)?;
+        let mut axis = 0;
+        for item in items {
+            match item {
+                IndexItem::Mask { shape } => {
+                    for (axis, (&size, &mask_size)) in self.shape()[axis..]
+                        .iter()
+                        .zip(shape)
+                        .enumerate()
+                        .map(|(i, sizes)| (axis + i, sizes))
+                    {
+                        if size != mask_size {
+                            return Err(IndexError::MaskShape {
+                                axis,
+                                size,
+                                mask_size,
+                            }
+                            .into());
+                        }
+                    }
+                    axis += shape.len();
+                }
+                IndexItem::Ellipsis => axis += skipped,
+                other => axis += other.num_axes(),
+            }
+        }
+        Ok(())
+    }
+
+    /// Applies an index expression. `mask_counts` has the number of true elements of each mask, in order.
+    ///
+    /// The values of index arrays are not known here: who gathers checks them against the view's sizes.
+    ///
+    /// # Errors
+    ///
+    /// `Index` for too many entries, two ellipses, an integer out of bounds, a zero step, a mask of another size than
+    /// its axes, counts that are not as many as masks, or index arrays that do not broadcast; `Shape` when the result
+    /// has too many axes or elements.
+    pub fn index_counted(
+        &self,
+        items: &[IndexItem],
+        mask_counts: &[usize],
+    ) -> Result<Indexed, TensorError> {
+        let is_array =
+            |item: &IndexItem| matches!(item, IndexItem::Array { .. } | IndexItem::Mask { .. });
+        let has_arrays = items.iter().any(is_array);
+        if has_arrays || !mask_counts.is_empty() {
+            self.check_masks(items)?;
+            let masks = items
+                .iter()
+                .filter(|item| matches!(item, IndexItem::Mask { .. }))
+                .count();
+            if masks != mask_counts.len() {
+                return Err(IndexError::MaskCounts {
+                    found: mask_counts.len(),
+                    required: masks,
+                }
+                .into());
+            }
+        }
+        let skipped = self.ellipsis_axes(items)?;
+
+        let mut view = Builder {
+            source: self,
+            shape: Dims::new(),
+            strides: Strides::new(),
+            offset: self.offset(),
+            axis: 0,
+        };
+        let mut indices = SmallVec::new();
+        let mut place = Place::Before;
+        for (item, entry) in items.iter().enumerate() {
+            if has_arrays {
+                let kept = view.shape.len() - indices.len();
+                place = place.after(is_array(entry) || matches!(entry, IndexItem::Int(_)), kept);
+            }
+            let mut indexed =
+                |axis: usize, part: usize| indices.push(AxisIndex { axis, item, part });
+            match entry {
+                IndexItem::Int(index) => view.select(*index)?,
+                IndexItem::Slice { start, stop, step } => view.slice(*start, *stop, *step)?,
+                IndexItem::NewAxis => view.new_axis(),
+                IndexItem::Ellipsis => view.keep(skipped),
+                IndexItem::Array { .. } => {
+                    indexed(view.shape.len(), 0);
+                    view.keep(1);
+                }
+                IndexItem::Mask { shape } if shape.is_empty() => {
+                    indexed(view.shape.len(), 0);
+                    view.new_axis();
+                }
+                IndexItem::Mask { shape } => {
+                    (0..shape.len()).for_each(|part| indexed(view.shape.len() + part, part));
+                    view.keep(shape.len());
+                }
+            }
+        }
+        view.keep(self.ndim() - view.axis);
+        if view.shape.len() > MAX_NDIM {
+            return Err(ShapeError::TooManyAxes {
+                ndim: view.shape.len(),
+            }
+            .into());
+        }
+        let view = Layout::from_parts(view.shape, view.strides, view.offset);
+        if !has_arrays {
+            return Ok(Indexed {
+                view,
+                advanced: None,
+            });
+        }
+        let axis = if let Place::Inside(axis) | Place::After(axis) = place {
+            axis
+        } else {
+            0
+        };
+        let advanced = Advanced {
+            indices,
+            shape: index_shape(items, mask_counts)?,
+            axis,
+        };
+        let indexed = Indexed {
+            view,
+            advanced: Some(advanced),
+        };
+        checked_len(&indexed.shape())?;
+        Ok(indexed)
+    }
+
+    /// Axes that the ellipsis stands for (the entries that are missing, if there is none).
+    fn ellipsis_axes(&self, items: &[IndexItem]) -> Result<usize, TensorError> {
+        if items
+            .iter()
+            .filter(|item| matches!(item, IndexItem::Ellipsis))
+            .count()
+            > 1
+        {
+            return Err(IndexError::Ellipses.into());
+        }
+        let found = items.iter().map(IndexItem::num_axes).sum();
+        self.ndim().checked_sub(found).ok_or_else(|| {
+            IndexError::TooMany {
+                ndim: self.ndim(),
+                found,
+            }
+            .into()
+        })
+    }
+}
+
+/// Where the walk along the entries stands relative to the advanced ones. The number is the result axis where they
+/// begin. Anything between two advanced entries separates them, even an ellipsis that stands for no axis.
+#[derive(Clone, Copy)]
+enum Place {
+    Before,
+    Inside(usize),
+    After(usize),
+    Separated,
+}
+
+impl Place {
+    fn after(self, is_advanced: bool, kept: usize) -> Place {
+        match (self, is_advanced) {
+            (Place::Before, true) => Place::Inside(kept),
+            (Place::Inside(axis), false) => Place::After(axis),
+            (Place::After(_), true) => Place::Separated,
+            (place, _) => place,
+        }
+    }
+}
+
+/// The view under construction: axes of the source before `axis` are done.
+struct Builder<'a> {
+    source: &'a Layout,
+    shape: Dims,
+    strides: Strides,
+    offset: usize,
+    axis: usize,
+}
+
+impl Builder<'_> {
+    fn keep(&mut self, count: usize) {
+        let axes = self.axis..self.axis + count;
+        self.shape
+            .extend_from_slice(&self.source.shape()[axes.clone()]);
+        self.strides.extend_from_slice(&self.source.strides()[axes]);
+        self.axis += count;
+    }
+
+    fn new_axis(&mut self) {
+        self.shape.push(1);
+        self.strides.push(0);
+    }
+
+    fn select(&mut self, index: isize) -> Result<(), TensorError> {
+        let axis = self.axis;
+        let element = crate::layout::element(axis, index, self.source.shape()[axis])?;
+        self.offset = self
+            .offset
+            .wrapping_add_signed((element as isize).wrapping_mul(self.source.strides()[axis]));
+        self.axis += 1;
+        Ok(())
+    }
+
+    fn slice(
+        &mut self,
+        start: Option<isize>,
+        stop: Option<isize>,
+        step: Option<isize>,
+    ) -> Result<(), TensorError> {
+        let axis = self.axis;
+        let mut row = crate::layout::Row {
+            size: self.source.shape()[axis],
+            stride: self.source.strides()[axis],
+            offset: self.offset,
+        };
+        row.cut(axis, start, stop, step)?;
+        self.shape.push(row.size);
+        self.strides.push(row.stride);
+        self.offset = row.offset;
+        self.axis += 1;
+        Ok(())
+    }
+}
+
+/// The shape all index arrays broadcast to.
+fn index_shape(items: &[IndexItem], mask_counts: &[usize]) -> Result<Dims, TensorError> {
+    let mut counts = mask_counts.iter();
+    let shapes: SmallVec<[Dims; 2]> = items
+        .iter()
+        .flat_map(|item| {
+            // A mask of k axes is k arrays; they have one shape, and only the message tells how many there are.
+            let (shape, times) = match item {
+                IndexItem::Array { shape } => (shape.clone(), 1),
+                IndexItem::Mask { shape } => (
+                    counts.by_ref().take(1).copied().collect(),
+                    shape.len().max(1),
+                ),
+                _ => (Dims::new(), 0),
+            };
+            std::iter::repeat_n(shape, times)
+        })
+        .collect();
+    let borrowed: SmallVec<[&[usize]; 2]> = shapes.iter().map(|shape| &shape[..]).collect();
+    broadcast_shapes(&borrowed).map_err(|error| match error {
+        TensorError::Shape(ShapeError::Broadcast { shapes, .. }) => {
+            IndexError::Broadcast { shapes }.into()
+        }
+        other => other,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use smallvec::smallvec;
+
+    use super::*;
+
+    fn slice(start: isize, stop: isize, step: isize) -> IndexItem {
+        IndexItem::Slice {
+            start: Some(start),
+            stop: Some(stop),
+            step: Some(step),
+        }
+    }
+
+    fn array(shape: &[usize]) -> IndexItem {
+        IndexItem::Array {
+            shape: Dims::from_slice(shape),
+        }
+    }
+
+    fn mask(shape: &[usize]) -> IndexItem {
+        IndexItem::Mask {
+            shape: Dims::from_slice(shape),
+        }
+    }
+
+    fn x() -> Layout {
+        Layout::contiguous(&[2, 3, 4])
+    }
+
+    #[test]
+    fn basic_entries_make_a_view() {
+        let items = [
+            IndexItem::Int(-1),
+            IndexItem::NewAxis,
+            IndexItem::Ellipsis,
+            slice(-1, -9, -2),
+        ];
+        let indexed = x().index(&items).expect("a view");
+        assert_eq!(indexed.advanced, None);
+        assert_eq!(indexed.shape()[..], [1, 3, 2]);
+        assert!(indexed.view.offsets().eq([15, 13, 19, 17, 23, 21]));
+        assert_eq!(x().index(&[]).expect("all of it").view, x());
+    }
+
+    #[test]
+    fn result_axes_follow_numpy() {
+        // Shapes as NumPy gives them for an array of shape (2, 3, 4).
+        use IndexItem::{Ellipsis, Int, NewAxis};
+        const ALL: IndexItem = IndexItem::ALL;
+        let cases: [(&[IndexItem], &[usize], &[usize]); 12] = [
+            (&[array(&[1]), Ellipsis, array(&[1]), ALL], &[], &[1, 4]),
+            (&[ALL, array(&[1]), Ellipsis, array(&[1])], &[], &[1, 2]),
+            (&[array(&[2]), NewAxis, array(&[2])], &[], &[2, 1, 4]),
+            (&[Int(0), ALL, array(&[2])], &[], &[2, 3]),
+            (&[ALL, Int(0), array(&[2])], &[], &[2, 2]),
+            (&[array(&[2]), ALL, Int(0)], &[], &[2, 3]),
+            (&[ALL, mask(&[])], &[1], &[2, 1, 3, 4]),
+            (&[mask(&[]), array(&[2])], &[1], &[2, 3, 4]),
+            (&[array(&[2]), ALL, mask(&[])], &[1], &[2, 3, 4]),
+            (&[mask(&[]), mask(&[])], &[1, 0], &[0, 2, 3, 4]),
+            (&[ALL, NewAxis, array(&[2]), Int(0)], &[], &[2, 1, 2]),
+            (&[ALL, mask(&[3, 4])], &[5], &[2, 5]),
+        ];
+        for (items, counts, shape) in cases {
+            let indexed = x().index_counted(items, counts).expect("fits");
+            assert_eq!(indexed.shape()[..], *shape, "{items:?}");
+        }
+    }
+
+    #[test]
+    fn masks_index_each_of_their_axes() {
+        let items = [IndexItem::Int(1), mask(&[3, 4])];
+        assert_eq!(x().check_masks(&items), Ok(()));
+        let indexed = x().index_counted(&items, &[7]).expect("fits");
+        let advanced = indexed.advanced.expect("a mask");
+        let axes: Vec<_> = advanced
+            .indices
+            .iter()
+            .map(|index| (index.axis, index.item, index.part))
+            .collect();
+        assert_eq!(axes, [(0, 1, 0), (1, 1, 1)]);
+        assert_eq!((advanced.shape, advanced.axis), (smallvec![7], 0));
+        assert_eq!(indexed.view.offset(), 12);
+    }
+
+    #[test]
+    fn errors_carry_the_numbers() {
+        use IndexItem::{Ellipsis, Int};
+        const ALL: IndexItem = IndexItem::ALL;
+        let cases: [(&[IndexItem], &[usize], IndexError); 9] = [
+            (
+                &[Int(0), Int(3)],
+                &[],
+                IndexError::OutOfBounds {
+                    axis: 1,
+                    index: 3,
+                    size: 3,
+                },
+            ),
+            (
+                &[Ellipsis, Int(-5)],
+                &[],
+                IndexError::OutOfBounds {
+                    axis: 2,
+                    index: -5,
+                    size: 4,
+                },
+            ),
+            (
+                &[Int(9), ALL, ALL, Ellipsis, ALL],
+                &[],
+                IndexError::TooMany { ndim: 3, found: 4 },
+            ),
+            (
+                &[ALL, ALL, mask(&[4, 1])],
+                &[1],
+                IndexError::TooMany { ndim: 3, found: 4 },
+            ),
+            (&[Ellipsis, Ellipsis], &[], IndexError::Ellipses),
+            (
+                &[Ellipsis, slice(0, 1, 0)],
+                &[],
+                IndexError::ZeroStep { axis: 2 },
+            ),
+            (
+                &[Ellipsis, mask(&[3, 5])],
+                &[1],
+                IndexError::MaskShape {
+                    axis: 2,
+                    size: 4,
+                    mask_size: 5,
+                },
+            ),
+            (
+                &[mask(&[2])],
+                &[],
+                IndexError::MaskCounts {
+                    found: 0,
+                    required: 1,
+                },
+            ),
+            (
+                &[mask(&[2, 3]), array(&[3])],
+                &[2],
+                IndexError::Broadcast {
+                    shapes: vec![[2].into(), [2].into(), [3].into()],
+                },
+            ),
+        ];
+        for (items, counts, error) in cases {
+            assert_eq!(
+                x().index_counted(items, counts),
+                Err(error.into()),
+                "{items:?}"
+            );
+        }
+        let message = x()
+            .check_masks(&[mask(&[3])])
+            .expect_err("2 is not 3")
+            .to_string();
+        assert_eq!(
+            message,
+            "boolean index did not match indexed array along axis 0; size of axis is 2 but size of corresponding boolean axis is 3"
+        );
+        let error = x()
+            .index(&vec![IndexItem::NewAxis; 62])
+            .expect_err("65 axes");
+        assert_eq!(error, ShapeError::TooManyAxes { ndim: 65 }.into());
+    }
+}

@@ -1,0 +1,23 @@
+//! Layouts: where the elements of an array lie in its storage. Views are in `views.rs`, reshaping in `reshape.rs`,
+//! broadcasting in `broadcast.rs`, index expressions in `crate::index`.
+
+mod broadcast;
+mod reshape;
+mod strided;
+mod views;
+
+pub use broadcast::broadcast_shapes;
+pub use reshape::reshape_dims;
+pub use strided::{Layout, checked_len, normalize_axes, normalize_axis};
+pub(crate) use views::{Row, element};
+
+use smallvec::SmallVec;
+
+/// Largest number of axes, as in NumPy.
+pub const MAX_NDIM: usize = 64;
+
+/// Sizes of axes; up to four without allocation.
+pub type Dims = SmallVec<[usize; 4]>;
+
+/// Strides in elements (or bytes where a name says so); up to four without allocation.
+pub type Strides = SmallVec<[isize; 4]>;

@@ -1,0 +1,541 @@
+//! The layout itself: construction, properties, overlap.
+
+use std::fmt;
+use std::hash::{Hash, Hasher};
+
+use smallvec::SmallVec;
+
+use super::{Dims, MAX_NDIM, Strides};
+use crate::error::{AxisError, ShapeError, TensorError};
+
+/// Shape, strides and offset, in elements.
+///
+/// Element `(i, j, …)` of an array lies `offset + i * strides[0] + j * strides[1] + …` elements after the start of its
+/// storage. Strides may be 0 (broadcast) or negative (flipped). Up to four axes nothing is allocated.
+pub struct Layout {
+    pub(super) shape: Dims,
+    pub(super) strides: Strides,
+    pub(super) offset: usize,
+}
+
+impl Clone for Layout {
+    #[inline]
+    fn clone(&self) -> Layout {
+        Layout {
+            shape: copy(&self.shape),
+            strides: copy(&self.strides),
+            offset: self.offset,
+        }
+    }
+}
+
+/// `SmallVec::clone` goes element by element; this is a copy of the bytes when nothing is on the heap.
+#[inline]
+pub(crate) fn copy<T: Copy>(values: &SmallVec<[T; 4]>) -> SmallVec<[T; 4]> {
+    if values.spilled() {
+        SmallVec::from_slice(values)
+    } else {
+        // SAFETY: not spilled, so the value owns nothing outside of itself, and its elements are `Copy`: a second
+        // bitwise copy is an independent value.
+        unsafe { std::ptr::read(values) }
+    }
+}
+
+impl PartialEq for Layout {
+    fn eq(&self, other: &Layout) -> bool {
+        self.shape == other.shape && self.strides == other.strides && self.offset == other.offset
+    }
+}
+
+impl Eq for Layout {}
+
+impl Hash for Layout {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.shape.hash(state);
+        self.strides.hash(state);
+        self.offset.hash(state);
+    }
+}
+
+impl fmt::Debug for Layout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "Layout {{ shape: {:?}, strides: {:?}, offset: {} }}",
+            self.shape, self.strides, self.offset
+        )
+    }
+}
+
+impl Layout {
+    /// Row-major (C order), at offset 0.
+    ///
+    /// The number of elements must have been checked with [`checked_len`]; strides that do not fit wrap.
+    #[inline]
+    pub fn contiguous(shape: &[usize]) -> Layout {
+        Layout {
+            shape: dims(shape),
+            strides: c_strides(shape),
+            offset: 0,
+        }
+    }
+
+    /// Column-major (Fortran order), at offset 0. Like [`Layout::contiguous`] otherwise.
+    pub fn fortran(shape: &[usize]) -> Layout {
+        let mut strides = Strides::with_capacity(shape.len());
+        let mut stride = 1isize;
+        for &size in shape {
+            strides.push(stride);
+            stride = stride.wrapping_mul(size.max(1) as isize);
+        }
+        Layout {
+            shape: dims(shape),
+            strides,
+            offset: 0,
+        }
+    }
+
+    /// Any shape, strides and offset.
+    ///
+    /// # Errors
+    ///
+    /// `Shape` when the lengths differ, there are too many axes, or an element would lie before the storage or beyond
+    /// the address space. That the storage is long enough is checked by [`crate::Tensor::new`].
+    pub fn strided(
+        shape: &[usize],
+        strides: &[isize],
+        offset: usize,
+    ) -> Result<Layout, TensorError> {
+        if shape.len() != strides.len() {
+            return Err(ShapeError::Strides {
+                shape: shape.len(),
+                strides: strides.len(),
+            }
+            .into());
+        }
+        checked_len(shape)?;
+        let layout = Layout {
+            shape: dims(shape),
+            strides: SmallVec::from_slice(strides),
+            offset,
+        };
+        let (lowest, highest) = layout.wide_span();
+        if lowest < 0 || highest > isize::MAX as i128 {
+            return Err(ShapeError::OutsideStorage {
+                lowest,
+                end: highest + 1,
+                len_bytes: isize::MAX as usize,
+            }
+            .into());
+        }
+        Ok(layout)
+    }
+
+    /// Sizes of the axes.
+    #[inline]
+    pub fn shape(&self) -> &[usize] {
+        &self.shape
+    }
+
+    /// Strides in elements.
+    #[inline]
+    pub fn strides(&self) -> &[isize] {
+        &self.strides
+    }
+
+    /// Where element `(0, 0, …)` lies, in elements from the start of the storage.
+    #[inline]
+    pub fn offset(&self) -> usize {
+        self.offset
+    }
+
+    /// Number of axes.
+    #[inline]
+    pub fn ndim(&self) -> usize {
+        self.shape.len()
+    }
+
+    /// Number of elements; 1 without axes.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.shape.iter().product()
+    }
+
+    /// Whether there are no elements.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.shape.contains(&0)
+    }
+
+    /// Whether the elements lie one after another in C order. Axes of length 1 have no say; an empty array is.
+    #[inline]
+    pub fn is_contiguous(&self) -> bool {
+        let mut expected = 1isize;
+        for (&size, &stride) in self.shape.iter().zip(&self.strides).rev() {
+            if size != 1 {
+                if stride != expected {
+                    return self.is_empty();
+                }
+                expected = expected.wrapping_mul(size as isize);
+            }
+        }
+        true
+    }
+
+    /// Whether the elements lie one after another in Fortran order. Axes of length 1 have no say; an empty array is.
+    #[inline]
+    pub fn is_fortran(&self) -> bool {
+        let mut expected = 1isize;
+        for (&size, &stride) in self.shape.iter().zip(&self.strides) {
+            if size != 1 {
+                if stride != expected {
+                    return self.is_empty();
+                }
+                expected = expected.wrapping_mul(size as isize);
+            }
+        }
+        true
+    }
+
+    /// Whether two different indices may name the same element: an axis of stride 0, or strides that interleave. `false`
+    /// is certain.
+    pub fn may_self_overlap(&self) -> bool {
+        if self.is_empty() {
+            return false;
+        }
+        let mut axes: SmallVec<[(usize, usize); 4]> = SmallVec::new();
+        for (&size, &stride) in self.shape.iter().zip(&self.strides) {
+            if size > 1 {
+                axes.push((stride.unsigned_abs(), size));
+            }
+        }
+        axes.sort_unstable();
+        // Each axis must step over all that the finer ones reach.
+        let mut reach = 0u128;
+        for (stride, size) in axes {
+            if stride as u128 <= reach {
+                return true;
+            }
+            reach += stride as u128 * (size as u128 - 1);
+        }
+        false
+    }
+
+    /// Lowest and highest element touched; `None` when there are no elements.
+    #[inline]
+    pub fn span(&self) -> Option<(usize, usize)> {
+        let (mut lowest, mut highest) = (self.offset, self.offset);
+        for (&size, &stride) in self.shape.iter().zip(&self.strides) {
+            if size == 0 {
+                return None;
+            }
+            let reach = (size as isize - 1).wrapping_mul(stride);
+            if stride < 0 {
+                lowest = lowest.wrapping_add_signed(reach);
+            } else {
+                highest = highest.wrapping_add_signed(reach);
+            }
+        }
+        Some((lowest, highest))
+    }
+
+    /// Whether two layouts over one storage and item size may share an element. `false` is certain: their spans are
+    /// disjoint, or they step in a common raster at different phases, as `x[::2]` and `x[1::2]` do.
+    pub fn may_overlap(&self, other: &Layout) -> bool {
+        let (Some(a), Some(b)) = (self.span(), other.span()) else {
+            return false;
+        };
+        if a.1 < b.0 || b.1 < a.0 {
+            return false;
+        }
+        let raster = self
+            .axes()
+            .chain(other.axes())
+            .fold(0, |gcd, (_, stride)| greatest_divisor(gcd, stride));
+        raster == 0 || self.offset % raster == other.offset % raster
+    }
+
+    /// The same axes elsewhere.
+    #[inline]
+    pub fn with_offset(&self, offset: usize) -> Layout {
+        Layout {
+            shape: copy(&self.shape),
+            strides: copy(&self.strides),
+            offset,
+        }
+    }
+
+    /// Offsets of all elements in C order, in elements from the start of the storage. For tests, printing and slow
+    /// paths: a kernel walks the strides itself.
+    pub fn offsets(&self) -> impl Iterator<Item = usize> + use<'_> {
+        let mut index: Dims = SmallVec::from_elem(0, self.ndim());
+        let mut at = self.offset as isize;
+        let mut left = self.len();
+        std::iter::from_fn(move || {
+            if left == 0 {
+                return None;
+            }
+            left -= 1;
+            let here = at;
+            for axis in (0..self.ndim()).rev() {
+                index[axis] += 1;
+                at += self.strides[axis];
+                if index[axis] < self.shape[axis] {
+                    break;
+                }
+                at -= self.strides[axis] * self.shape[axis] as isize;
+                index[axis] = 0;
+            }
+            Some(here as usize)
+        })
+    }
+
+    /// Axes longer than 1: size and absolute stride.
+    fn axes(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
+        let axes = self.shape.iter().zip(&self.strides);
+        axes.filter(|(size, _)| **size > 1)
+            .map(|(&size, &stride)| (size, stride.unsigned_abs()))
+    }
+
+    /// The span without any assumption of validity. Empty layouts give their offset.
+    pub(crate) fn wide_span(&self) -> (i128, i128) {
+        let (mut lowest, mut highest) = (self.offset as i128, self.offset as i128);
+        if !self.is_empty() {
+            for (&size, &stride) in self.shape.iter().zip(&self.strides) {
+                // Below 2^127: both factors have at most 64 bits and a sign.
+                let reach = (size as i128 - 1) * stride as i128;
+                lowest = lowest.saturating_add(reach.min(0));
+                highest = highest.saturating_add(reach.max(0));
+            }
+        }
+        (lowest, highest)
+    }
+
+    /// From parts that were proved to be a view of a valid layout.
+    pub(crate) fn from_parts(shape: Dims, strides: Strides, offset: usize) -> Layout {
+        debug_assert_eq!(shape.len(), strides.len());
+        Layout {
+            shape,
+            strides,
+            offset,
+        }
+    }
+}
+
+fn greatest_divisor(mut a: usize, mut b: usize) -> usize {
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
+#[inline]
+fn dims(shape: &[usize]) -> Dims {
+    if shape.len() <= 4 {
+        let mut sizes = [0; 4];
+        sizes[..shape.len()].copy_from_slice(shape);
+        Dims::from_buf_and_len(sizes, shape.len())
+    } else {
+        Dims::from_slice(shape)
+    }
+}
+
+#[inline]
+pub(super) fn c_strides(shape: &[usize]) -> Strides {
+    let mut small = [0isize; 4];
+    let mut strides = if shape.len() <= 4 {
+        None
+    } else {
+        Some(Strides::from_elem(0, shape.len()))
+    };
+    let slots = match &mut strides {
+        Some(strides) => &mut strides[..],
+        None => &mut small[..shape.len()],
+    };
+    let mut stride = 1isize;
+    for (slot, &size) in slots.iter_mut().zip(shape).rev() {
+        *slot = stride;
+        // An axis of length 0 counts as 1, so that the others keep strides that tell them apart.
+        stride = stride.wrapping_mul(size.max(1) as isize);
+    }
+    strides.unwrap_or_else(|| Strides::from_buf_and_len(small, shape.len()))
+}
+
+/// Number of elements of a shape.
+///
+/// # Errors
+///
+/// `Shape` when there are more than [`MAX_NDIM`] axes, or the product of the sizes that are not 0, times 16 bytes (the
+/// largest element), does not fit `isize`.
+#[inline]
+pub fn checked_len(shape: &[usize]) -> Result<usize, TensorError> {
+    let mut product = 16usize;
+    let mut empty = false;
+    for &size in shape {
+        empty |= size == 0;
+        product = match product.checked_mul(size.max(1)) {
+            Some(product) if product <= isize::MAX as usize => product,
+            _ => {
+                return Err(ShapeError::TooBig {
+                    shape: shape.into(),
+                }
+                .into());
+            }
+        };
+    }
+    if shape.len() > MAX_NDIM {
+        return Err(ShapeError::TooManyAxes { ndim: shape.len() }.into());
+    }
+    Ok(if empty { 0 } else { product / 16 })
+}
+
+/// The axis counted from the front; negative ones count from the back.
+///
+/// # Errors
+///
+/// `Axis` outside `-ndim..ndim`.
+#[inline]
+pub fn normalize_axis(axis: isize, ndim: usize) -> Result<usize, TensorError> {
+    let from_front = if axis < 0 {
+        axis.wrapping_add(ndim as isize)
+    } else {
+        axis
+    };
+    if (0..ndim as isize).contains(&from_front) {
+        Ok(from_front as usize)
+    } else {
+        Err(AxisError::OutOfBounds { axis, ndim }.into())
+    }
+}
+
+/// The axes counted from the front, in the order given.
+///
+/// # Errors
+///
+/// `Axis` when one is outside `-ndim..ndim` or named twice.
+pub fn normalize_axes(axes: &[isize], ndim: usize) -> Result<Dims, TensorError> {
+    let mut normal = Dims::with_capacity(axes.len());
+    for &axis in axes {
+        let axis = normalize_axis(axis, ndim)?;
+        if normal.contains(&axis) {
+            return Err(AxisError::Repeated { axis }.into());
+        }
+        normal.push(axis);
+    }
+    Ok(normal)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn orders_are_recognised() {
+        let c = Layout::contiguous(&[2, 3, 4]);
+        assert_eq!((c.strides(), c.len()), (&[12, 4, 1][..], 24));
+        assert!(c.is_contiguous() && !c.is_fortran());
+        let f = Layout::fortran(&[2, 3, 4]);
+        assert_eq!(f.strides(), [1, 2, 6]);
+        assert!(!f.is_contiguous() && f.is_fortran());
+        let scalar = Layout::contiguous(&[]);
+        assert_eq!(
+            (scalar.len(), scalar.ndim(), scalar.span()),
+            (1, 0, Some((0, 0)))
+        );
+        assert!(scalar.is_contiguous() && scalar.is_fortran());
+        let empty = Layout::strided(&[3, 0], &[-7, 5], 0).expect("touches nothing");
+        assert!(empty.is_contiguous() && empty.is_fortran() && empty.span().is_none());
+        let ones = Layout::strided(&[1, 4, 1], &[99, 1, 0], 3).expect("one row");
+        assert!(ones.is_contiguous() && ones.is_fortran());
+        let six = Layout::contiguous(&[2; 6]);
+        assert_eq!(six.strides(), [32, 16, 8, 4, 2, 1]);
+        assert_eq!(six.clone(), six);
+    }
+
+    #[test]
+    fn layouts_before_the_storage_are_refused() {
+        assert!(Layout::strided(&[3], &[-1], 2).is_ok());
+        let error = Layout::strided(&[3], &[-1], 1).expect_err("touches -1");
+        assert!(
+            matches!(
+                error,
+                TensorError::Shape(ShapeError::OutsideStorage { lowest: -1, .. })
+            ),
+            "{error}"
+        );
+        assert!(Layout::strided(&[3, 1], &[1], 0).is_err());
+        assert!(Layout::strided(&[3], &[isize::MAX], 0).is_err());
+    }
+
+    #[test]
+    fn sizes_are_checked() {
+        assert_eq!(checked_len(&[]), Ok(1));
+        assert_eq!(checked_len(&[3, 0, 5]), Ok(0));
+        assert_eq!(checked_len(&[3, 4]), Ok(12));
+        assert!(checked_len(&[1 << 31, 1 << 31]).is_err());
+        assert!(checked_len(&[0, usize::MAX]).is_err());
+        assert!(checked_len(&[1; 64]).is_ok());
+        let error = checked_len(&[1; 65]).expect_err("65 axes");
+        assert_eq!(
+            error.to_string(),
+            "an array can have at most 64 axes, found 65"
+        );
+    }
+
+    #[test]
+    fn axes_are_normalized() {
+        assert_eq!(normalize_axis(-1, 3), Ok(2));
+        assert_eq!(normalize_axis(-3, 3), Ok(0));
+        for axis in [3, -4, isize::MIN, isize::MAX] {
+            let error = normalize_axis(axis, 3).expect_err("outside");
+            assert_eq!(error, AxisError::OutOfBounds { axis, ndim: 3 }.into());
+        }
+        assert_eq!(normalize_axes(&[2, -3], 3).expect("two axes")[..], [2, 0]);
+        assert_eq!(
+            normalize_axes(&[2, -1], 3),
+            Err(AxisError::Repeated { axis: 2 }.into())
+        );
+    }
+
+    #[test]
+    fn interleaved_views_do_not_overlap() {
+        let x = |offset, stride| Layout::strided(&[5], &[stride], offset).expect("a row");
+        assert!(!x(0, 2).may_overlap(&x(1, 2)));
+        assert!(x(0, 2).may_overlap(&x(2, 2)));
+        assert!(!x(0, 1).may_overlap(&x(5, 1)));
+        assert!(x(0, 1).may_overlap(&x(4, 1)));
+        assert!(!x(0, 4).may_overlap(&x(18, -4)));
+        assert!(x(0, 0).may_overlap(&x(0, 0)));
+        assert!(!x(0, 0).may_overlap(&Layout::strided(&[0], &[1], 0).expect("empty")));
+    }
+
+    #[test]
+    fn self_overlap_is_seen() {
+        assert!(!Layout::contiguous(&[3, 4]).may_self_overlap());
+        assert!(
+            !Layout::strided(&[3, 4], &[-4, 1], 8)
+                .expect("flipped")
+                .may_self_overlap()
+        );
+        assert!(
+            Layout::strided(&[3, 4], &[0, 1], 0)
+                .expect("broadcast")
+                .may_self_overlap()
+        );
+        assert!(
+            Layout::strided(&[3, 4], &[1, 1], 0)
+                .expect("windows")
+                .may_self_overlap()
+        );
+        assert!(
+            !Layout::strided(&[1, 4], &[0, 1], 0)
+                .expect("length 1")
+                .may_self_overlap()
+        );
+        assert!(
+            !Layout::strided(&[0, 4], &[0, 0], 0)
+                .expect("empty")
+                .may_self_overlap()
+        );
+    }
+}

@@ -1,0 +1,549 @@
+//! Views of a layout: the same elements, or some of them, in another order. NumPy's rules throughout.
+
+use super::{Dims, Layout, Strides, checked_len, normalize_axes, normalize_axis};
+use crate::error::{AxisError, IndexError, ShapeError, TensorError};
+
+impl Layout {
+    /// Axes in the order given; reversed for `None`.
+    ///
+    /// # Errors
+    ///
+    /// `Axis` when `axes` is not a permutation.
+    #[inline]
+    pub fn transpose(&self, axes: Option<&[isize]>) -> Result<Layout, TensorError> {
+        let Some(axes) = axes else {
+            return Ok(self.reversed());
+        };
+        if axes.len() != self.ndim() {
+            return Err(AxisError::Count {
+                found: axes.len(),
+                required: self.ndim(),
+            }
+            .into());
+        }
+        let axes = normalize_axes(axes, self.ndim())?;
+        Ok(self.permuted(&axes))
+    }
+
+    /// Two axes exchanged.
+    ///
+    /// # Errors
+    ///
+    /// `Axis` when one does not exist.
+    #[inline]
+    pub fn swap_axes(&self, axis1: isize, axis2: isize) -> Result<Layout, TensorError> {
+        let (a, b) = (
+            normalize_axis(axis1, self.ndim())?,
+            normalize_axis(axis2, self.ndim())?,
+        );
+        let mut layout = self.clone();
+        layout.shape.swap(a, b);
+        layout.strides.swap(a, b);
+        Ok(layout)
+    }
+
+    /// Axes `source` moved to the positions `destination` of the result; the others keep their order.
+    ///
+    /// # Errors
+    ///
+    /// `Axis` when one does not exist, is repeated, or the lists have different lengths.
+    pub fn move_axis(
+        &self,
+        source: &[isize],
+        destination: &[isize],
+    ) -> Result<Layout, TensorError> {
+        let ndim = self.ndim();
+        let source = normalize_axes(source, ndim)?;
+        let destination = normalize_axes(destination, ndim)?;
+        if source.len() != destination.len() {
+            return Err(AxisError::Count {
+                found: destination.len(),
+                required: source.len(),
+            }
+            .into());
+        }
+        let mut others = (0..ndim).filter(|axis| !source.contains(axis));
+        let order: Dims = (0..ndim)
+            .filter_map(
+                |place| match destination.iter().position(|&to| to == place) {
+                    Some(i) => Some(source[i]),
+                    None => others.next(),
+                },
+            )
+            .collect();
+        Ok(self.permuted(&order))
+    }
+
+    /// New axes of length 1 at these positions of the result.
+    ///
+    /// # Errors
+    ///
+    /// `Axis` when a position does not exist in the result or is repeated; `Shape` when there would be too many axes.
+    pub fn expand_dims(&self, axes: &[isize]) -> Result<Layout, TensorError> {
+        let ndim = self.ndim() + axes.len();
+        if ndim > crate::MAX_NDIM {
+            return Err(ShapeError::TooManyAxes { ndim }.into());
+        }
+        let axes = normalize_axes(axes, ndim)?;
+        let mut shape = Dims::with_capacity(ndim);
+        let mut strides = Strides::with_capacity(ndim);
+        let mut from = 0;
+        for axis in 0..ndim {
+            if axes.contains(&axis) {
+                shape.push(1);
+                strides.push(0);
+            } else {
+                shape.push(self.shape[from]);
+                strides.push(self.strides[from]);
+                from += 1;
+            }
+        }
+        Ok(Layout {
+            shape,
+            strides,
+            offset: self.offset,
+        })
+    }
+
+    /// Without these axes, which must have length 1; without all axes of length 1 for `None`.
+    ///
+    /// # Errors
+    ///
+    /// `Axis` when one does not exist or is repeated; `Shape` when one is not of length 1.
+    pub fn squeeze(&self, axes: Option<&[isize]>) -> Result<Layout, TensorError> {
+        let drop = match axes {
+            Some(axes) => {
+                let axes = normalize_axes(axes, self.ndim())?;
+                if let Some(&axis) = axes.iter().find(|&&axis| self.shape[axis] != 1) {
+                    return Err(ShapeError::Squeeze {
+                        axis,
+                        size: self.shape[axis],
+                    }
+                    .into());
+                }
+                axes
+            }
+            None => (0..self.ndim())
+                .filter(|&axis| self.shape[axis] == 1)
+                .collect(),
+        };
+        let order: Dims = (0..self.ndim())
+            .filter(|axis| !drop.contains(axis))
+            .collect();
+        Ok(self.permuted(&order))
+    }
+
+    /// `x[start:stop:step]` along one axis, bounds clipped as Python clips them.
+    ///
+    /// # Errors
+    ///
+    /// `Axis` when it does not exist; `Index` when the step is 0.
+    #[inline]
+    pub fn slice(
+        &self,
+        axis: isize,
+        start: Option<isize>,
+        stop: Option<isize>,
+        step: Option<isize>,
+    ) -> Result<Layout, TensorError> {
+        let axis = normalize_axis(axis, self.ndim())?;
+        let mut layout = self.clone();
+        layout.cut(axis, start, stop, step)?;
+        Ok(layout)
+    }
+
+    /// Element `index` along one axis, which goes away.
+    ///
+    /// # Errors
+    ///
+    /// `Axis` when it does not exist; `Index` when the index is outside `-size..size`.
+    #[inline]
+    pub fn select(&self, axis: isize, index: isize) -> Result<Layout, TensorError> {
+        let axis = normalize_axis(axis, self.ndim())?;
+        let step = element(axis, index, self.shape[axis])?;
+        let mut layout = self.clone();
+        layout.offset = layout
+            .offset
+            .wrapping_add_signed((step as isize).wrapping_mul(self.strides[axis]));
+        layout.shape.remove(axis);
+        layout.strides.remove(axis);
+        Ok(layout)
+    }
+
+    /// These axes backwards; all for `None`.
+    ///
+    /// # Errors
+    ///
+    /// `Axis` when one does not exist or is repeated.
+    pub fn flip(&self, axes: Option<&[isize]>) -> Result<Layout, TensorError> {
+        let axes = match axes {
+            Some(axes) => normalize_axes(axes, self.ndim())?,
+            None => (0..self.ndim()).collect(),
+        };
+        let mut layout = self.clone();
+        for axis in axes {
+            layout.cut(axis, None, None, Some(-1))?;
+        }
+        Ok(layout)
+    }
+
+    /// The diagonals of the planes of two axes, as a new last axis. Diagonal `offset` starts at column `offset`
+    /// (`axis2`), or at row `-offset` (`axis1`) when negative.
+    ///
+    /// # Errors
+    ///
+    /// `Axis` when one does not exist or they are the same.
+    pub fn diagonal(
+        &self,
+        offset: isize,
+        axis1: isize,
+        axis2: isize,
+    ) -> Result<Layout, TensorError> {
+        let axes = normalize_axes(&[axis1, axis2], self.ndim())?;
+        let (rows, columns) = (self.shape[axes[0]], self.shape[axes[1]]);
+        let skip = offset.unsigned_abs();
+        let (len, along) = if offset >= 0 {
+            (rows.min(columns.saturating_sub(skip)), axes[1])
+        } else {
+            (columns.min(rows.saturating_sub(skip)), axes[0])
+        };
+        let order: Dims = (0..self.ndim())
+            .filter(|axis| !axes.contains(axis))
+            .collect();
+        let mut layout = self.permuted(&order);
+        if len > 0 {
+            layout.offset = layout
+                .offset
+                .wrapping_add_signed((skip as isize).wrapping_mul(self.strides[along]));
+        }
+        layout.shape.push(len);
+        layout
+            .strides
+            .push(self.strides[axes[0]].wrapping_add(self.strides[axes[1]]));
+        Ok(layout)
+    }
+
+    /// The parts between cuts at `indices` along one axis: one more part than cuts. Cuts are read as slice bounds:
+    /// clipped, negative ones from the back.
+    ///
+    /// # Errors
+    ///
+    /// `Axis` when it does not exist.
+    pub fn split(&self, axis: isize, indices: &[isize]) -> Result<Vec<Layout>, TensorError> {
+        let mut start = Some(0);
+        let ends = indices.iter().map(|&index| Some(index)).chain([None]);
+        ends.map(|stop| self.slice(axis, std::mem::replace(&mut start, stop), stop, None))
+            .collect()
+    }
+
+    /// `sections` parts of equal length along one axis.
+    ///
+    /// # Errors
+    ///
+    /// `Axis` when it does not exist; `Shape` when its size is no multiple of `sections`, or that is 0.
+    pub fn split_evenly(&self, axis: isize, sections: usize) -> Result<Vec<Layout>, TensorError> {
+        let axis = normalize_axis(axis, self.ndim())?;
+        let size = self.shape[axis];
+        if sections == 0 || !size.is_multiple_of(sections) {
+            return Err(ShapeError::Split {
+                axis,
+                size,
+                sections,
+            }
+            .into());
+        }
+        let len = size / sections;
+        let part = |i: usize| {
+            let mut layout = self.clone();
+            layout.shape[axis] = len;
+            if len > 0 {
+                layout.offset = layout
+                    .offset
+                    .wrapping_add_signed(((i * len) as isize).wrapping_mul(self.strides[axis]));
+            }
+            layout
+        };
+        Ok((0..sections).map(part).collect())
+    }
+
+    /// Windows of length `len` along one axis, as a new last axis; the axis keeps the windows' starts.
+    ///
+    /// # Errors
+    ///
+    /// `Axis` when it does not exist; `Index` when the window is longer than the axis; `Shape` when the view would
+    /// have too many axes or elements.
+    pub fn windows(&self, axis: isize, len: usize) -> Result<Layout, TensorError> {
+        let axis = normalize_axis(axis, self.ndim())?;
+        let size = self.shape[axis];
+        if len > size {
+            return Err(IndexError::OutOfBounds {
+                axis,
+                index: len as isize,
+                size,
+            }
+            .into());
+        }
+        let mut layout = self.clone();
+        layout.shape[axis] = size - len + 1;
+        layout.shape.push(len);
+        layout.strides.push(self.strides[axis]);
+        checked_len(&layout.shape)?;
+        Ok(layout)
+    }
+
+    /// Slices one axis in place.
+    #[inline]
+    fn cut(
+        &mut self,
+        axis: usize,
+        start: Option<isize>,
+        stop: Option<isize>,
+        step: Option<isize>,
+    ) -> Result<(), TensorError> {
+        let mut row = Row {
+            size: self.shape[axis],
+            stride: self.strides[axis],
+            offset: self.offset,
+        };
+        row.cut(axis, start, stop, step)?;
+        (self.shape[axis], self.strides[axis], self.offset) = (row.size, row.stride, row.offset);
+        Ok(())
+    }
+
+    /// The listed axes, in that order; the others must be proved to have length 1 or to be replaced.
+    fn permuted(&self, order: &[usize]) -> Layout {
+        let mut shape = Dims::with_capacity(order.len());
+        let mut strides = Strides::with_capacity(order.len());
+        for &axis in order {
+            shape.push(self.shape[axis]);
+            strides.push(self.strides[axis]);
+        }
+        Layout {
+            shape,
+            strides,
+            offset: self.offset,
+        }
+    }
+}
+
+/// One axis of a layout, and where it starts.
+pub(crate) struct Row {
+    pub size: usize,
+    pub stride: isize,
+    pub offset: usize,
+}
+
+impl Row {
+    /// Slices in place; `axis` is its name in errors.
+    #[inline]
+    pub fn cut(
+        &mut self,
+        axis: usize,
+        start: Option<isize>,
+        stop: Option<isize>,
+        step: Option<isize>,
+    ) -> Result<(), TensorError> {
+        let (first, len, step) = bounds(axis, self.size, start, stop, step)?;
+        // An empty slice keeps the offset: the start may lie outside of the storage.
+        if len > 0 {
+            self.offset = self
+                .offset
+                .wrapping_add_signed((first as isize).wrapping_mul(self.stride));
+        }
+        self.size = len;
+        // A step past the end is never taken, and its product with the stride may not fit.
+        self.stride = self
+            .stride
+            .wrapping_mul(if len > 1 { step } else { step.signum() });
+        Ok(())
+    }
+}
+
+/// The element that `index` names on an axis of this size.
+#[inline]
+pub(crate) fn element(axis: usize, index: isize, size: usize) -> Result<usize, TensorError> {
+    let from_front = if index < 0 {
+        index.wrapping_add(size as isize)
+    } else {
+        index
+    };
+    if (0..size as isize).contains(&from_front) {
+        Ok(from_front as usize)
+    } else {
+        Err(IndexError::OutOfBounds { axis, index, size }.into())
+    }
+}
+
+/// First element, number of elements and step of a slice, by Python's `slice.indices`. The first is 0 if there are none.
+#[inline]
+fn bounds(
+    axis: usize,
+    size: usize,
+    start: Option<isize>,
+    stop: Option<isize>,
+    step: Option<isize>,
+) -> Result<(usize, usize, isize), TensorError> {
+    let step = step.unwrap_or(1);
+    let size = size as isize;
+    let clip = |bound: isize, low: isize, high: isize| {
+        let bound = if bound < 0 {
+            bound.saturating_add(size)
+        } else {
+            bound
+        };
+        bound.clamp(low, high)
+    };
+    // Backwards, the ends are the last element and the place before the first.
+    let (start, stop, distance) = match step {
+        0 => return Err(IndexError::ZeroStep { axis }.into()),
+        1.. => {
+            let start = start.map_or(0, |bound| clip(bound, 0, size));
+            let stop = stop.map_or(size, |bound| clip(bound, 0, size));
+            (start, stop, stop - start)
+        }
+        _ => {
+            let start = start.map_or(size - 1, |bound| clip(bound, -1, size - 1));
+            let stop = stop.map_or(-1, |bound| clip(bound, -1, size - 1));
+            (start, stop, start - stop)
+        }
+    };
+    debug_assert!(start >= -1 && stop >= -1);
+    if distance <= 0 {
+        return Ok((0, 0, step));
+    }
+    let len = if step == 1 {
+        distance as usize
+    } else {
+        (distance as usize - 1) / step.unsigned_abs() + 1
+    };
+    Ok((start as usize, len, step))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn offsets(layout: &Layout) -> Vec<usize> {
+        layout.offsets().collect()
+    }
+
+    #[test]
+    fn slices_follow_python() {
+        let x = Layout::contiguous(&[5]);
+        let of = |start, stop, step| offsets(&x.slice(0, start, stop, step).expect("a slice"));
+        assert_eq!(of(None, None, None), [0, 1, 2, 3, 4]);
+        assert_eq!(of(Some(-2), None, None), [3, 4]);
+        assert_eq!(of(None, None, Some(-2)), [4, 2, 0]);
+        assert_eq!(of(Some(100), Some(-100), Some(-3)), [4, 1]);
+        assert_eq!(of(Some(3), Some(1), None), []);
+        assert_eq!(of(Some(1), None, Some(isize::MAX)), [1]);
+        assert_eq!(of(None, None, Some(isize::MIN)), [4]);
+        let error = x.slice(-1, None, None, Some(0)).expect_err("step 0");
+        assert_eq!(error, IndexError::ZeroStep { axis: 0 }.into());
+    }
+
+    #[test]
+    fn empty_slices_stay_inside() {
+        let x = Layout::contiguous(&[5, 2]);
+        let empty = x.slice(0, Some(5), None, None).expect("nothing");
+        assert_eq!((empty.shape(), empty.offset()), (&[0, 2][..], 0));
+    }
+
+    #[test]
+    fn selection_names_axis_and_size() {
+        let x = Layout::contiguous(&[2, 3]);
+        assert_eq!(offsets(&x.select(-1, -1).expect("last column")), [2, 5]);
+        let error = x.select(1, -4).expect_err("outside");
+        assert_eq!(
+            error,
+            IndexError::OutOfBounds {
+                axis: 1,
+                index: -4,
+                size: 3
+            }
+            .into()
+        );
+    }
+
+    #[test]
+    fn axes_move_and_vanish() {
+        let x = Layout::contiguous(&[2, 1, 3, 4]);
+        let shape =
+            |layout: Result<Layout, TensorError>| layout.map(|layout| layout.shape().to_vec());
+        assert_eq!(shape(x.transpose(None)), Ok(vec![4, 3, 1, 2]));
+        assert_eq!(
+            shape(x.transpose(Some(&[1, -1, 0, 2]))),
+            Ok(vec![1, 4, 2, 3])
+        );
+        assert_eq!(
+            shape(x.transpose(Some(&[0, 1]))),
+            Err(AxisError::Count {
+                found: 2,
+                required: 4
+            }
+            .into())
+        );
+        assert_eq!(
+            shape(x.transpose(Some(&[0, 1, 1, 2]))),
+            Err(AxisError::Repeated { axis: 1 }.into())
+        );
+        assert_eq!(shape(x.swap_axes(0, -1)), Ok(vec![4, 1, 3, 2]));
+        assert_eq!(shape(x.move_axis(&[0, 1], &[-1, 0])), Ok(vec![1, 3, 4, 2]));
+        assert_eq!(shape(x.squeeze(None)), Ok(vec![2, 3, 4]));
+        assert_eq!(shape(x.squeeze(Some(&[1]))), Ok(vec![2, 3, 4]));
+        assert_eq!(
+            shape(x.squeeze(Some(&[2]))),
+            Err(ShapeError::Squeeze { axis: 2, size: 3 }.into())
+        );
+        assert_eq!(shape(x.expand_dims(&[0, -1])), Ok(vec![1, 2, 1, 3, 4, 1]));
+        assert_eq!(
+            shape(x.expand_dims(&[0, 0])),
+            Err(AxisError::Repeated { axis: 0 }.into())
+        );
+        assert!(x.expand_dims(&[0; 61]).is_err());
+    }
+
+    #[test]
+    fn diagonals_and_flips() {
+        let x = Layout::contiguous(&[3, 4]);
+        let diagonal = |offset| offsets(&x.diagonal(offset, 0, 1).expect("a plane"));
+        assert_eq!(diagonal(0), [0, 5, 10]);
+        assert_eq!(diagonal(2), [2, 7]);
+        assert_eq!(diagonal(-2), [8]);
+        assert_eq!(diagonal(4), []);
+        assert_eq!(diagonal(isize::MIN), []);
+        assert_eq!(
+            x.diagonal(0, 1, -1),
+            Err(AxisError::Repeated { axis: 1 }.into())
+        );
+        assert_eq!(
+            offsets(&x.flip(None).expect("all")),
+            (0..12).rev().collect::<Vec<_>>()
+        );
+    }
+
+    #[test]
+    fn parts_and_windows() {
+        let x = Layout::contiguous(&[6]);
+        let parts = |parts: Vec<Layout>| parts.iter().map(offsets).collect::<Vec<_>>();
+        assert_eq!(
+            parts(x.split(0, &[2, 9]).expect("cuts")),
+            [vec![0, 1], vec![2, 3, 4, 5], vec![]]
+        );
+        assert_eq!(
+            parts(x.split_evenly(0, 3).expect("thirds")),
+            [[0, 1], [2, 3], [4, 5]]
+        );
+        assert_eq!(
+            x.split_evenly(0, 4),
+            Err(ShapeError::Split {
+                axis: 0,
+                size: 6,
+                sections: 4
+            }
+            .into())
+        );
+        assert_eq!(x.windows(0, 4).expect("fits").shape(), [3, 4]);
+        assert!(x.windows(0, 7).is_err());
+    }
+}
