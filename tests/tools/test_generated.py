@@ -32,3 +32,48 @@ def test_between_refuses_a_text_without_marks():
 def test_family_table_counts_operators_and_gradients():
     rows = gen.family_table(OPERATORS).splitlines()[2:]
     assert rows == ["| activation | 1 | 1 | `npx.relu` |", "| arith | 2 | 1 | `np.add`, `np.floor` |"]
+
+
+@pytest.fixture
+def target(tmp_path, monkeypatch):
+    """The generator with one target of its own, whose text is what this function is given."""
+    path = tmp_path / "there.txt"
+
+    def make(text):
+        monkeypatch.setattr(gen, "ROOT", tmp_path)
+        monkeypatch.setattr(gen, "TARGETS", {"there": (path, lambda: text)})
+        return path
+
+    return make
+
+
+def test_generator_writes_what_is_missing_and_then_is_content(target, capsys):
+    path = target("new\n")
+    assert gen.main([]) == 0
+    assert path.read_text() == "new\n"
+    assert capsys.readouterr().out == "there.txt written\n"
+    assert gen.main(["--check"]) == 0
+    assert capsys.readouterr().out == ""
+
+
+def test_check_reports_drift_and_writes_nothing(target, capsys):
+    path = target("new\n")
+    path.write_text("old\n")
+    assert gen.main(["--check", "there"]) == 1
+    assert path.read_text() == "old\n"
+    assert capsys.readouterr().out == "there.txt is not what would be generated\n"
+
+
+def test_unknown_target_is_refused(target):
+    target("")
+    with pytest.raises(SystemExit):
+        gen.main(["elsewhere"])
+
+
+def test_operator_page_has_a_row_for_each_operator(monkeypatch):
+    monkeypatch.setattr(gen, "registry", lambda: OPERATORS)
+    page = gen.operator_page()
+    assert gen.MARK in page.splitlines()[0]
+    assert page.index("## activation") < page.index("## arith")
+    assert "| `add` | `np.add` | yes | float32, int32 |" in page
+    assert "| `floor` | `np.floor` | no | float32 |" in page
