@@ -114,19 +114,19 @@ pub unsafe fn reduce(threads: &dyn Threads, op: Reduce, src: &Source, axes: &[bo
 }
 
 /// What accumulates, how it is read, and how it is written.
-struct Types {
-    acc: Elem,
-    load: Load,
+pub(crate) struct Types {
+    pub acc: Elem,
+    pub load: Load,
     /// A second pass over the loaded block.
     polish: Option<unsafe fn(*mut u8, usize)>,
     /// Whether truth values are loaded and `polish` makes them integers.
     counts: bool,
-    kernel: Kernel,
-    store: Store,
+    pub kernel: Kernel,
+    pub store: Store,
 }
 
 impl Types {
-    fn new(op: Reduce, src: Elem, out: Elem) -> Types {
+    pub(crate) fn new(op: Reduce, src: Elem, out: Elem) -> Types {
         use Elem::*;
         let float = |e| matches!(e, F16 | BF16 | F32 | F64 | C64 | C128);
         let complex = |e| matches!(e, C64 | C128);

@@ -128,6 +128,8 @@ pub(crate) struct Kernel {
     pub rows: unsafe fn(*mut u8, *const u8, isize, usize, usize),
     /// Writes the neutral element `n` times.
     pub fill: unsafe fn(*mut u8, usize),
+    /// Replaces each of `n` values by the fold of `carry` and all up to it, and leaves the last in `carry`: `(values, n, carry)`.
+    pub prefix: unsafe fn(*mut u8, usize, *mut u8),
 }
 
 impl Kernel {
@@ -136,6 +138,7 @@ impl Kernel {
             fold: fold::<A, O>,
             rows: rows::<A, O>,
             fill: fill::<A, O>,
+            prefix: prefix::<A, O>,
         }
     }
 }
@@ -149,7 +152,7 @@ by_isa! {
 
 /// Lanes in a fixed order: the result depends on the length alone, not on the instruction set.
 #[inline(always)]
-fn fold_row<A: Lane, O: Fold<A>>(x: &[A]) -> A {
+pub(crate) fn fold_row<A: Lane, O: Fold<A>>(x: &[A]) -> A {
     if x.len() < 16 {
         return x.iter().fold(O::neutral(), |a, &b| O::apply(a, b));
     }
@@ -204,6 +207,22 @@ unsafe fn fill<A: Lane, O: Fold<A>>(acc: *mut u8, n: usize) {
     unsafe { std::slice::from_raw_parts_mut(acc.cast::<std::mem::MaybeUninit<A>>(), n) }
         .iter_mut()
         .for_each(|a| _ = a.write(O::neutral()));
+}
+
+unsafe fn prefix<A: Lane, O: Fold<A>>(x: *mut u8, n: usize, carry: *mut u8) {
+    // SAFETY: the caller gives `n` values and a carry of its own.
+    let (x, carry) = unsafe {
+        (
+            std::slice::from_raw_parts_mut(x.cast::<A>(), n),
+            &mut *carry.cast::<A>(),
+        )
+    };
+    let mut last = *carry;
+    for v in x {
+        last = O::apply(last, *v);
+        *v = last;
+    }
+    *carry = last;
 }
 
 /// Reads `n` strided elements into a contiguous row: `(src, stride, n, dst)`.

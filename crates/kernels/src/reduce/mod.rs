@@ -3,14 +3,19 @@
 //! [`reduce`] folds with one associative operator, [`arg_reduce`] finds positions, [`moments`] and [`log_sum_exp`] carry
 //! two numbers per output. Scans are in `scan`, reductions over windows in `pool`.
 
+mod arg;
 #[cfg(test)]
 pub(crate) mod fixtures;
 mod fold;
-mod kernel;
+pub(crate) mod kernel;
 pub(crate) mod number;
-mod plan;
+pub(crate) mod plan;
+mod stats;
 
+pub use arg::{Extreme, arg_reduce};
+pub(crate) use fold::Types;
 pub use fold::{Reduce, reduce};
+pub use stats::{Moments, log_sum_exp, moments};
 
 use crate::Elem;
 
