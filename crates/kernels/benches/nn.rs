@@ -1,6 +1,7 @@
 //! Times of the neural-network kernels: `cargo bench -p mxnet-kernels --bench nn -- [section…]`, sections as in `main`.
 //! Prints the median wall time on one and two threads, and GF/s or GB/s where a kernel has a natural count.
 
+use mxnet_kernels::conv::{self, Conv};
 use mxnet_kernels::gemm::{Epilogue, Matrix, Problem, gemm};
 use mxnet_kernels::{Elem, Serial, Threads};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -169,11 +170,123 @@ fn gemm_section() {
             }
         }
     }
-    std::hint::black_box(values(1));
+}
+
+fn conv_section() {
+    let plain = Conv {
+        elem: Elem::F32,
+        n: 32,
+        groups: 1,
+        in_channels: 64,
+        out_channels: 64,
+        input: [1, 56, 56],
+        output: [1, 56, 56],
+        kernel: [1, 3, 3],
+        stride: [1; 3],
+        pad: [0, 1, 1],
+        dilation: [1; 3],
+    };
+    let shapes = [
+        ("32x64x56x56 3x3", plain),
+        (
+            "1x1 64->256",
+            Conv {
+                out_channels: 256,
+                kernel: [1; 3],
+                pad: [0; 3],
+                ..plain
+            },
+        ),
+        (
+            "depthwise 3x3 c64",
+            Conv {
+                groups: 64,
+                ..plain
+            },
+        ),
+        (
+            "LeNet first, batch 128",
+            Conv {
+                n: 128,
+                in_channels: 1,
+                out_channels: 6,
+                input: [1, 28, 28],
+                output: [1, 28, 28],
+                kernel: [1, 5, 5],
+                pad: [0, 2, 2],
+                ..plain
+            },
+        ),
+        (
+            "512x7x7 3x3, batch 8",
+            Conv {
+                n: 8,
+                in_channels: 512,
+                out_channels: 512,
+                input: [1, 7, 7],
+                output: [1, 7, 7],
+                ..plain
+            },
+        ),
+        (
+            "128->256 28x28 3x3/2, batch 8",
+            Conv {
+                n: 8,
+                in_channels: 128,
+                out_channels: 256,
+                input: [1, 28, 28],
+                output: [1, 14, 14],
+                stride: [1, 2, 2],
+                ..plain
+            },
+        ),
+    ];
+    for (name, g) in shapes {
+        let len = |c: usize, s: [usize; 3]| g.n * c * s.iter().product::<usize>();
+        let (x, mut dx) = (
+            values(len(g.in_channels, g.input)),
+            values(len(g.in_channels, g.input)),
+        );
+        let (y, mut dy) = (
+            values(len(g.out_channels, g.output)),
+            values(len(g.out_channels, g.output)),
+        );
+        let weights =
+            g.out_channels * g.in_channels / g.groups * g.kernel.iter().product::<usize>();
+        let (w, mut dw) = (values(weights), values(weights));
+        let mut scratch = vec![0u8; conv::weight_gradient_scratch_bytes(&g)];
+        let flops = 2.0 * y.len() as f64 * (weights / g.out_channels) as f64;
+        let (px, pw, py) = (
+            x.as_ptr().cast::<u8>(),
+            w.as_ptr().cast::<u8>(),
+            y.as_ptr().cast::<u8>(),
+        );
+        let (pdx, pdw, pdy) = (
+            dx.as_mut_ptr().cast::<u8>(),
+            dw.as_mut_ptr().cast::<u8>(),
+            dy.as_mut_ptr().cast::<u8>(),
+        );
+        // SAFETY, for all three: vectors of the geometry's sizes.
+        report(&format!("conv {name} fwd"), flops, "GF/s", |t| unsafe {
+            conv::forward(t, &g, px, pw, std::ptr::null(), pdy)
+        });
+        report(
+            &format!("conv {name} data gradient"),
+            flops,
+            "GF/s",
+            |t| unsafe { conv::data_gradient(t, &g, py, pw, std::ptr::null(), pdx) },
+        );
+        report(
+            &format!("conv {name} weight gradient"),
+            flops,
+            "GF/s",
+            |t| unsafe { conv::weight_gradient(t, &g, px, py, pdw, scratch.as_mut_ptr()) },
+        );
+    }
 }
 
 fn main() {
-    let sections: [(&str, fn()); 1] = [("gemm", gemm_section)];
+    let sections: [(&str, fn()); 2] = [("gemm", gemm_section), ("conv", conv_section)];
     let asked: Vec<String> = std::env::args()
         .skip(1)
         .filter(|a| !a.starts_with("--"))

@@ -1,1 +1,598 @@
-//! Convolution 2-D, forward and both gradients.
+//! Convolution and its gradients over one to three spatial axes: dense `(n, c, d, h, w)` data, `(o, c / groups, kd, kh, kw)` weights.
+//!
+//! Columns of a bounded tile (`columns`) go through the matrix product; one channel per group has direct loops (`depthwise`).
+
+mod columns;
+mod depthwise;
+
+#[cfg(test)]
+mod tests;
+
+use crate::gemm::{self, Float};
+use crate::real::{LANES, Real, Shared, per_isa, with_real};
+use crate::{Elem, Threads, scratch};
+use columns::Tile;
+
+/// What is convolved. Spatial axes are `[d, h, w]`; those that the data lack have extent, kernel, stride and dilation 1 and pad 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Conv {
+    /// `F32` or `F64`, of all operands.
+    pub elem: Elem,
+    /// Images.
+    pub n: usize,
+    /// Groups; they divide both channel counts.
+    pub groups: usize,
+    /// Channels of the data.
+    pub in_channels: usize,
+    /// Channels of the result.
+    pub out_channels: usize,
+    /// Extents of the data.
+    pub input: [usize; 3],
+    /// Extents of the result. Need not be what [`output_extent`] says: positions outside the data read as 0, so padding at the end may differ.
+    pub output: [usize; 3],
+    /// Extents of the weights.
+    pub kernel: [usize; 3],
+    /// Steps, at least 1.
+    pub stride: [usize; 3],
+    /// Zeros before the first element.
+    pub pad: [usize; 3],
+    /// Steps inside the kernel, at least 1.
+    pub dilation: [usize; 3],
+}
+
+/// `floor((input + 2 pad - dilation (kernel - 1) - 1) / stride) + 1`, or 0 where the kernel does not fit.
+pub fn output_extent(
+    input: usize,
+    kernel: usize,
+    stride: usize,
+    pad: usize,
+    dilation: usize,
+) -> usize {
+    let reach = dilation * (kernel.max(1) - 1) + 1;
+    (input + 2 * pad)
+        .checked_sub(reach)
+        .map_or(0, |room| room / stride + 1)
+}
+
+impl Conv {
+    fn in_len(&self) -> usize {
+        self.input.iter().product()
+    }
+    fn out_len(&self) -> usize {
+        self.output.iter().product()
+    }
+    fn taps(&self) -> usize {
+        self.kernel.iter().product()
+    }
+    /// Input and output channels of one group.
+    fn group(&self) -> (usize, usize) {
+        (
+            self.in_channels / self.groups,
+            self.out_channels / self.groups,
+        )
+    }
+    fn weights(&self) -> usize {
+        self.out_channels * self.in_channels / self.groups * self.taps()
+    }
+    /// Whether the data are their own columns.
+    fn is_pointwise(&self) -> bool {
+        self.taps() == 1 && self.stride == [1; 3] && self.pad == [0; 3] && self.input == self.output
+    }
+    /// Whether there is nothing to write or nothing to read.
+    fn is_empty(&self) -> bool {
+        self.n * self.in_channels * self.out_channels * self.in_len() * self.out_len() * self.taps()
+            == 0
+    }
+}
+
+/// Elements of one tile of columns: 512 KiB of f32, half of a common L2.
+const TILE: usize = 1 << 17;
+
+/// `y = conv(x, w) + bias`; `bias` (one per output channel) may be null.
+///
+/// # Panics
+/// If `elem` is neither `F32` nor `F64`.
+///
+/// # Safety
+/// All operands are dense, aligned and of the sizes that `g` says; `y` overlaps none.
+pub unsafe fn forward(
+    threads: &dyn Threads,
+    g: &Conv,
+    x: *const u8,
+    w: *const u8,
+    bias: *const u8,
+    y: *mut u8,
+) {
+    // SAFETY: forwarded.
+    with_real!(g.elem, T => unsafe { forward_of::<T>(threads, g, x.cast(), w.cast(), bias.cast(), y.cast()) })
+}
+
+/// `dx`: the gradient of [`forward`] with respect to `x`, plus `bias` (one per *input* channel, may be null).
+///
+/// This is also transposed convolution: with `g` describing the convolution that maps the large side to the small one, `dy` is the data,
+/// `w` has shape `(in_channels of the transposed, out_channels / groups, …)` and `dx` the result; its gradient
+/// with respect to the data is [`forward`], and with respect to the weights [`weight_gradient`] with the two operands exchanged.
+///
+/// # Panics
+/// If `elem` is neither `F32` nor `F64`.
+///
+/// # Safety
+/// All operands are dense, aligned and of the sizes that `g` says; `dx` overlaps none.
+pub unsafe fn data_gradient(
+    threads: &dyn Threads,
+    g: &Conv,
+    dy: *const u8,
+    w: *const u8,
+    bias: *const u8,
+    dx: *mut u8,
+) {
+    // SAFETY: forwarded.
+    with_real!(g.elem, T => unsafe { data_gradient_of::<T>(threads, g, dy.cast(), w.cast(), bias.cast(), dx.cast()) })
+}
+
+/// Bytes of working memory for [`weight_gradient`].
+pub fn weight_gradient_scratch_bytes(g: &Conv) -> usize {
+    let parts = WeightCut::of(g).parts;
+    if parts > 1 {
+        parts * g.weights() * g.elem.size()
+    } else {
+        0
+    }
+}
+
+/// `dw`: the gradient of [`forward`] with respect to the weights.
+///
+/// # Panics
+/// If `elem` is neither `F32` nor `F64`.
+///
+/// # Safety
+/// All operands are dense, aligned and of the sizes that `g` says; `dw` overlaps none; `scratch` has
+/// [`weight_gradient_scratch_bytes`] bytes, aligned to the element.
+pub unsafe fn weight_gradient(
+    threads: &dyn Threads,
+    g: &Conv,
+    x: *const u8,
+    dy: *const u8,
+    dw: *mut u8,
+    scratch: *mut u8,
+) {
+    // SAFETY: forwarded.
+    with_real!(g.elem, T => unsafe { weight_gradient_of::<T>(threads, g, x.cast(), dy.cast(), dw.cast(), scratch.cast()) })
+}
+
+/// `db`: the gradient of [`forward`] with respect to the bias, the sum of `dy` per output channel.
+///
+/// # Panics
+/// If `elem` is neither `F32` nor `F64`.
+///
+/// # Safety
+/// `dy` and `db` are dense, aligned and of the sizes that `g` says, and do not overlap.
+pub unsafe fn bias_gradient(threads: &dyn Threads, g: &Conv, dy: *const u8, db: *mut u8) {
+    // SAFETY: forwarded.
+    with_real!(g.elem, T => unsafe { bias_gradient_of::<T>(threads, g, dy.cast(), db.cast()) })
+}
+
+/// Runs `n` tasks, on the calling thread if there is one only.
+fn run(threads: &dyn Threads, n: usize, task: &(dyn Fn(usize) + Sync)) {
+    if n == 1 {
+        task(0)
+    } else {
+        threads.run(n, task)
+    }
+}
+
+/// # Safety
+/// As [`forward`]'s.
+unsafe fn forward_of<T: Real + Float>(
+    threads: &dyn Threads,
+    g: &Conv,
+    x: *const T,
+    w: *const T,
+    bias: *const T,
+    y: *mut T,
+) {
+    let ((ic, oc), sp) = (g.group(), g.out_len());
+    let (x, w, bias, y) = (
+        Shared(x.cast_mut()),
+        Shared(w.cast_mut()),
+        Shared(bias.cast_mut()),
+        Shared(y),
+    );
+    if g.is_empty() {
+        // Without input channels or taps every sum is empty.
+        for i in 0..g.n * g.out_channels * sp {
+            // SAFETY: inside `y` and `bias`.
+            unsafe {
+                *y.at(i) = if bias.0.is_null() {
+                    T::ZERO
+                } else {
+                    *bias.at(i / sp % g.out_channels)
+                }
+            }
+        }
+        return;
+    }
+    if depthwise::fits(g) {
+        // SAFETY: forwarded.
+        return unsafe { depthwise::forward(threads, g, x, w, bias, y) };
+    }
+    let depth = ic * g.taps();
+    let taps = g.taps();
+    let tiles = Tile::cut(g, (TILE / depth).min(1024), 192);
+    // With few tiles the output channels are cut too, each piece building the columns again.
+    let pieces = 8usize.div_ceil(g.groups * tiles.len()).min(oc.div_ceil(64));
+    let piece = oc.div_ceil(pieces).next_multiple_of(8);
+    let pieces = oc.div_ceil(piece);
+    run(threads, tiles.len() * g.groups * pieces, &|task| {
+        let (tile, rest) = (
+            tiles[task / (g.groups * pieces)],
+            task % (g.groups * pieces),
+        );
+        let (group, o) = (rest / pieces, rest % pieces * piece);
+        let rows = piece.min(oc - o);
+        let len = tile.len();
+        let direct_in = g.is_pointwise() && tile.images == 1;
+        let direct_out = tile.images == 1;
+        // Channels whose columns are built at once.
+        let chunk = if direct_in {
+            ic
+        } else {
+            (TILE / (taps * len)).clamp(1, ic)
+        };
+        let columns_len = if direct_in {
+            0
+        } else {
+            (chunk * taps * len).next_multiple_of(16)
+        };
+        scratch::with::<T, _>(
+            columns_len + if direct_out { 0 } else { rows * len },
+            |columns| {
+                // SAFETY: the scratch holds columns and result of the tile; offsets stay inside the operands, tiles are disjoint in `y`.
+                unsafe {
+                    let x = x.at((tile.image * g.groups + group) * ic * g.in_len());
+                    let first = tile.image * g.out_channels + group * oc + o;
+                    let (c, c_stride) = if direct_out {
+                        (y.at(first * sp + tile.start), sp)
+                    } else {
+                        (columns.add(columns_len), len)
+                    };
+                    if !bias.0.is_null() {
+                        for i in 0..rows {
+                            std::slice::from_raw_parts_mut(c.add(i * c_stride), len)
+                                .fill(*bias.at(group * oc + o + i));
+                        }
+                    }
+                    for c0 in (0..ic).step_by(chunk) {
+                        let channels = chunk.min(ic - c0);
+                        let (b, b_stride) = if direct_in {
+                            (x.add(tile.start), g.in_len())
+                        } else {
+                            (columns, len)
+                        };
+                        if !direct_in {
+                            columns::gather(g, &tile, x.add(c0 * g.in_len()), channels, columns);
+                        }
+                        gemm::dense(&gemm::Tile {
+                            m: rows,
+                            n: len,
+                            k: channels * taps,
+                            a: w.at((group * oc + o) * depth + c0 * taps),
+                            a_strides: (depth as isize, 1),
+                            b,
+                            b_strides: (b_stride as isize, 1),
+                            c,
+                            c_strides: (c_stride as isize, 1),
+                            alpha: T::ONE,
+                            beta: if c0 == 0 && bias.0.is_null() {
+                                T::ZERO
+                            } else {
+                                T::ONE
+                            },
+                        });
+                    }
+                    if !direct_out {
+                        for image in 0..tile.images {
+                            for i in 0..rows {
+                                let to = y.at((first + image * g.out_channels + i) * sp);
+                                std::ptr::copy_nonoverlapping(c.add(i * len + image * sp), to, sp);
+                            }
+                        }
+                    }
+                }
+            },
+        );
+    });
+}
+
+/// # Safety
+/// As [`data_gradient`]'s.
+unsafe fn data_gradient_of<T: Real + Float>(
+    threads: &dyn Threads,
+    g: &Conv,
+    dy: *const T,
+    w: *const T,
+    bias: *const T,
+    dx: *mut T,
+) {
+    let ((ic, oc), sp) = (g.group(), g.out_len());
+    let (dy, w, bias, dx) = (
+        Shared(dy.cast_mut()),
+        Shared(w.cast_mut()),
+        Shared(bias.cast_mut()),
+        Shared(dx),
+    );
+    if g.n * g.in_channels * g.in_len() == 0 {
+        return;
+    }
+    if !g.is_empty() && depthwise::fits(g) {
+        // SAFETY: forwarded.
+        return unsafe { depthwise::data_gradient(threads, g, dy, w, bias, dx) };
+    }
+    // Every task owns some channels of some images, so the scattered sums of its tiles meet nobody else's.
+    let images = Tile::images(g, 256);
+    let taps = g.taps().max(1);
+    let width = (images * sp).clamp(1, 768);
+    let channels = (TILE / (taps * width)).clamp(1, ic).min(ic.div_ceil(
+        if g.n.div_ceil(images) * g.groups < 8 {
+            8
+        } else {
+            1
+        },
+    ));
+    let blocks = ic.div_ceil(channels);
+    run(threads, g.n.div_ceil(images) * g.groups * blocks, &|task| {
+        let (image, rest) = (
+            task / (g.groups * blocks) * images,
+            task % (g.groups * blocks),
+        );
+        let (group, c0) = (rest / blocks, rest % blocks * channels);
+        let (count, channels) = (images.min(g.n - image), channels.min(ic - c0));
+        // SAFETY: planes of the task's own images and channels; tiles stay inside the operands and the scratch.
+        unsafe {
+            let plane = |i: usize, c: usize| ((image + i) * g.groups + group) * ic + c0 + c;
+            for i in 0..count {
+                for c in 0..channels {
+                    let start = if bias.0.is_null() {
+                        T::ZERO
+                    } else {
+                        *bias.at(group * ic + c0 + c)
+                    };
+                    std::slice::from_raw_parts_mut(dx.at(plane(i, c) * g.in_len()), g.in_len())
+                        .fill(start);
+                }
+            }
+            if g.is_empty() {
+                return;
+            }
+            let depth = channels * taps;
+            for tile in Tile::of_images(g, image, count, width) {
+                let len = tile.len();
+                let direct_out = g.is_pointwise() && tile.images == 1;
+                let copied = if tile.images > 1 {
+                    (oc * len).next_multiple_of(16)
+                } else {
+                    0
+                };
+                scratch::with::<T, _>(
+                    copied + if direct_out { 0 } else { depth * len },
+                    |memory| {
+                        let (b, b_stride) = tile.rows_of(g, dy.at(0), (group * oc, oc), memory);
+                        let columns = memory.add(copied);
+                        let into = dx.at(plane(0, 0) * g.in_len());
+                        let (c, c_stride) = if direct_out {
+                            (into.add(tile.start), g.in_len())
+                        } else {
+                            (columns, len)
+                        };
+                        gemm::dense(&gemm::Tile {
+                            m: depth,
+                            n: len,
+                            k: oc,
+                            // (o, c, tap) read as (c tap, o)
+                            a: w.at(group * oc * ic * taps + c0 * taps),
+                            a_strides: (1, (ic * taps) as isize),
+                            b,
+                            b_strides: (b_stride as isize, 1),
+                            c,
+                            c_strides: (c_stride as isize, 1),
+                            alpha: T::ONE,
+                            beta: if direct_out { T::ONE } else { T::ZERO },
+                        });
+                        if !direct_out {
+                            columns::scatter(g, &tile, columns, channels, into);
+                        }
+                    },
+                );
+            }
+        }
+    });
+}
+
+/// How the weights' gradient is cut: blocks of input channels, and parts of the images whose sums are added in order.
+struct WeightCut {
+    channels: usize,
+    blocks: usize,
+    parts: usize,
+    images: usize,
+}
+
+impl WeightCut {
+    fn of(g: &Conv) -> WeightCut {
+        let ic = g.group().0.max(1);
+        // About 64 rows of columns per block: enough for the product to be efficient, few enough to leave blocks for many cores.
+        let channels = 64usize.div_ceil(g.taps().max(1)).clamp(1, ic);
+        let blocks = ic.div_ceil(channels);
+        let images = Tile::images(g, 512);
+        let parts = 16usize
+            .div_ceil(blocks * g.groups.max(1))
+            .min(g.n.div_ceil(images))
+            .max(1);
+        let parts = if depthwise::fits(g) { 1 } else { parts };
+        WeightCut {
+            channels,
+            blocks,
+            parts,
+            images,
+        }
+    }
+}
+
+/// # Safety
+/// As [`weight_gradient`]'s.
+unsafe fn weight_gradient_of<T: Real + Float>(
+    threads: &dyn Threads,
+    g: &Conv,
+    x: *const T,
+    dy: *const T,
+    dw: *mut T,
+    scratch: *mut T,
+) {
+    let ((ic, oc), taps) = (g.group(), g.taps());
+    let (x, dy, dw, partial) = (
+        Shared(x.cast_mut()),
+        Shared(dy.cast_mut()),
+        Shared(dw),
+        Shared(scratch),
+    );
+    if g.weights() == 0 {
+        return;
+    }
+    if g.is_empty() {
+        // SAFETY: `dw` holds the weights.
+        return unsafe { std::slice::from_raw_parts_mut(dw.0, g.weights()).fill(T::ZERO) };
+    }
+    if depthwise::fits(g) {
+        // SAFETY: forwarded.
+        return unsafe { depthwise::weight_gradient(threads, g, x, dy, dw) };
+    }
+    let cut = WeightCut::of(g);
+    let per_part = g.n.div_ceil(cut.images).div_ceil(cut.parts) * cut.images;
+    run(threads, cut.parts * g.groups * cut.blocks, &|task| {
+        let (part, rest) = (
+            task / (g.groups * cut.blocks),
+            task % (g.groups * cut.blocks),
+        );
+        let (group, c0) = (rest / cut.blocks, rest % cut.blocks * cut.channels);
+        let channels = cut.channels.min(ic - c0);
+        let depth = channels * taps;
+        let into = if cut.parts > 1 {
+            partial.at(part * g.weights())
+        } else {
+            dw.at(0)
+        };
+        let c = into.wrapping_add((group * oc * ic + c0) * taps);
+        let (first, end) = ((part * per_part).min(g.n), ((part + 1) * per_part).min(g.n));
+        // SAFETY: a task owns its rows and columns of its part's weights; tiles stay inside the operands and the scratch.
+        unsafe {
+            for o in 0..oc {
+                std::slice::from_raw_parts_mut(c.add(o * ic * taps), depth).fill(T::ZERO);
+            }
+            let width = (TILE / depth).clamp(64, 2048);
+            for image in (first..end).step_by(cut.images) {
+                for tile in Tile::of_images(g, image, cut.images.min(end - image), width) {
+                    let len = tile.len();
+                    let copied = if tile.images > 1 {
+                        (oc * len).next_multiple_of(16)
+                    } else {
+                        0
+                    };
+                    let direct_in = g.is_pointwise() && tile.images == 1;
+                    scratch::with::<T, _>(
+                        copied + if direct_in { 0 } else { depth * len },
+                        |memory| {
+                            let (a, a_stride) = tile.rows_of(g, dy.at(0), (group * oc, oc), memory);
+                            let x = x.at(((tile.image * g.groups + group) * ic + c0) * g.in_len());
+                            let columns = memory.add(copied);
+                            let (b, b_stride) = if direct_in {
+                                (x.add(tile.start), g.in_len())
+                            } else {
+                                (columns, len)
+                            };
+                            if !direct_in {
+                                columns::gather(g, &tile, x, channels, columns);
+                            }
+                            gemm::dense(&gemm::Tile {
+                                m: oc,
+                                n: depth,
+                                k: len,
+                                a,
+                                a_strides: (a_stride as isize, 1),
+                                b,
+                                b_strides: (1, b_stride as isize),
+                                c,
+                                c_strides: ((ic * taps) as isize, 1),
+                                alpha: T::ONE,
+                                beta: T::ONE,
+                            });
+                        },
+                    );
+                }
+            }
+        }
+    });
+    if cut.parts > 1 {
+        for i in 0..g.weights() {
+            // SAFETY: inside `dw` and the parts.
+            unsafe {
+                *dw.at(i) = (1..cut.parts).fold(*partial.at(i), |sum, part| {
+                    sum + *partial.at(part * g.weights() + i)
+                })
+            }
+        }
+    }
+}
+
+/// # Safety
+/// As [`bias_gradient`]'s.
+unsafe fn bias_gradient_of<T: Real + Float>(
+    threads: &dyn Threads,
+    g: &Conv,
+    dy: *const T,
+    db: *mut T,
+) {
+    let (sp, dy, db) = (g.out_len(), Shared(dy.cast_mut()), Shared(db));
+    // SAFETY: the planes of one channel and its sum are the task's own.
+    let channel = |c: usize| unsafe {
+        let mut sum = 0.0;
+        for n in 0..g.n {
+            sum += plane_sum(dy.at((n * g.out_channels + c) * sp), sp).to_f64();
+        }
+        *db.at(c) = T::from_f64(sum);
+    };
+    if g.n * g.out_channels * sp < 1 << 15 {
+        (0..g.out_channels).for_each(channel)
+    } else {
+        run(threads, g.out_channels, &channel)
+    }
+}
+
+per_isa! {
+    /// Sum of a dense row.
+    ///
+    /// # Safety
+    /// `n` elements are readable at `x`.
+    pub(crate) unsafe fn plane_sum<T>(x: *const T, n: usize) -> T = plane_sum_body
+}
+
+#[inline(always)]
+unsafe fn plane_sum_body<T: Real, const FMA: bool>(x: *const T, n: usize) -> T {
+    // SAFETY: by the caller.
+    let x = unsafe { std::slice::from_raw_parts(x, n) };
+    let mut total = T::ZERO;
+    // Stretches of 4096 bound the error of the lanes' running sums.
+    for x in x.chunks(4096) {
+        let mut lanes = [T::ZERO; LANES];
+        let blocks = x.chunks_exact(LANES);
+        let rest = blocks.remainder();
+        for x in blocks {
+            for l in 0..LANES {
+                lanes[l] += x[l];
+            }
+        }
+        for (l, &x) in rest.iter().enumerate() {
+            lanes[l] += x;
+        }
+        total += crate::real::fold_lanes(lanes);
+    }
+    total
+}

@@ -25,6 +25,7 @@ pub mod update;
 mod real;
 #[cfg(test)]
 mod scoped;
+mod scratch;
 
 pub mod conv;
 pub mod gemm;

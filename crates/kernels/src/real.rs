@@ -40,8 +40,56 @@ macro_rules! per_isa {
 }
 pub(crate) use per_isa;
 
+/// Evaluates `$call` with `$T` naming the Rust type of `$elem`, which must be `F32` or `F64`.
+macro_rules! with_real {
+    ($elem:expr, $T:ident => $call:expr) => {
+        match $elem {
+            $crate::Elem::F32 => {
+                type $T = f32;
+                $call
+            }
+            $crate::Elem::F64 => {
+                type $T = f64;
+                $call
+            }
+            other => panic!("this kernel takes f32 or f64, not {other:?}"),
+        }
+    };
+}
+pub(crate) use with_real;
+
+/// A pointer that tasks share; each task writes only what is its own.
+#[derive(Clone, Copy)]
+pub(crate) struct Shared<T>(pub *mut T);
+
+// SAFETY: a kernel's tasks write disjoint elements through it, which every use proves.
+unsafe impl<T> Sync for Shared<T> {}
+// SAFETY: as above.
+unsafe impl<T> Send for Shared<T> {}
+
+impl<T> Shared<T> {
+    /// The pointer `i` elements on.
+    #[inline(always)]
+    pub(crate) fn at(&self, i: usize) -> *mut T {
+        self.0.wrapping_add(i)
+    }
+}
+
 /// Accumulators kept side by side in a reduction: two AVX-512 registers of f32, four of f64.
 pub(crate) const LANES: usize = 32;
+
+/// Sum of the lanes, pairwise.
+#[inline(always)]
+pub(crate) fn fold_lanes<T: Real>(mut lanes: [T; LANES]) -> T {
+    let mut width = LANES / 2;
+    while width > 0 {
+        for l in 0..width {
+            lanes[l] += lanes[l + width];
+        }
+        width /= 2;
+    }
+    lanes[0]
+}
 
 /// `f32` or `f64`.
 pub(crate) trait Real:

@@ -1,0 +1,336 @@
+use super::*;
+use crate::Serial;
+use crate::scoped::{Scoped, Values, close};
+
+const BASE: Conv = Conv {
+    elem: Elem::F64,
+    n: 2,
+    groups: 1,
+    in_channels: 3,
+    out_channels: 5,
+    input: [1, 9, 11],
+    output: [0; 3],
+    kernel: [1, 3, 3],
+    stride: [1; 3],
+    pad: [0; 3],
+    dilation: [1; 3],
+};
+
+/// Every way of padding, stepping and grouping that takes another path.
+fn geometries() -> Vec<Conv> {
+    let mut all = vec![
+        BASE,
+        Conv {
+            pad: [0, 1, 1],
+            ..BASE
+        },
+        Conv {
+            pad: [0, 2, 1],
+            stride: [1, 2, 3],
+            kernel: [1, 2, 4],
+            ..BASE
+        },
+        Conv {
+            pad: [0, 2, 3],
+            dilation: [1, 2, 3],
+            ..BASE
+        },
+        Conv {
+            kernel: [1; 3],
+            ..BASE
+        },
+        Conv {
+            kernel: [1; 3],
+            stride: [1, 2, 2],
+            ..BASE
+        },
+        Conv {
+            kernel: [1; 3],
+            input: [1, 40, 50],
+            n: 1,
+            out_channels: 70,
+            ..BASE
+        },
+        Conv {
+            groups: 2,
+            in_channels: 4,
+            out_channels: 6,
+            pad: [0, 1, 1],
+            n: 5,
+            ..BASE
+        },
+        Conv {
+            groups: 4,
+            in_channels: 4,
+            out_channels: 4,
+            pad: [0, 1, 1],
+            ..BASE
+        },
+        Conv {
+            groups: 3,
+            in_channels: 3,
+            out_channels: 6,
+            pad: [0, 1, 2],
+            stride: [1, 2, 1],
+            kernel: [1, 3, 5],
+            ..BASE
+        },
+        Conv {
+            groups: 3,
+            in_channels: 3,
+            out_channels: 3,
+            stride: [1, 1, 2],
+            dilation: [1, 2, 2],
+            input: [1, 9, 70],
+            ..BASE
+        },
+        Conv {
+            in_channels: 1,
+            out_channels: 6,
+            input: [1, 28, 28],
+            kernel: [1, 5, 5],
+            n: 33,
+            ..BASE
+        },
+        Conv {
+            in_channels: 20,
+            input: [1, 60, 70],
+            pad: [0, 1, 1],
+            n: 1,
+            ..BASE
+        },
+        Conv {
+            in_channels: 300,
+            input: [1, 7, 7],
+            pad: [0, 1, 1],
+            n: 7,
+            out_channels: 9,
+            ..BASE
+        },
+        Conv {
+            input: [1, 1, 40],
+            kernel: [1, 1, 5],
+            pad: [0, 0, 2],
+            ..BASE
+        },
+        Conv {
+            input: [5, 6, 7],
+            kernel: [3, 2, 3],
+            pad: [1, 1, 0],
+            stride: [2, 1, 2],
+            ..BASE
+        },
+        Conv {
+            input: [1, 3, 3],
+            kernel: [1, 5, 5],
+            pad: [0, 4, 4],
+            dilation: [1, 2, 1],
+            ..BASE
+        },
+    ];
+    for g in &mut all {
+        g.output = std::array::from_fn(|a| {
+            output_extent(
+                g.input[a],
+                g.kernel[a],
+                g.stride[a],
+                g.pad[a],
+                g.dilation[a],
+            )
+        });
+    }
+    // More padding behind than before, and less than the whole data seen.
+    all.push(Conv {
+        output: [1, 10, 6],
+        pad: [0, 1, 1],
+        ..BASE
+    });
+    all.push(Conv {
+        groups: 3,
+        out_channels: 3,
+        output: [1, 10, 6],
+        pad: [0, 1, 1],
+        ..BASE
+    });
+    all
+}
+
+/// Calls `f(output index, input index, weight index)` for every product of the convolution.
+fn products(g: &Conv, mut f: impl FnMut(usize, usize, usize)) {
+    let (ic, oc) = g.group();
+    let flat = |at: [usize; 3], of: [usize; 3]| (at[0] * of[1] + at[1]) * of[2] + at[2];
+    let unflat = |i: usize, of: [usize; 3]| [i / (of[1] * of[2]), i / of[2] % of[1], i % of[2]];
+    for n in 0..g.n {
+        for o in 0..g.out_channels {
+            for p in 0..g.out_len() {
+                for c in 0..ic {
+                    for t in 0..g.taps() {
+                        let (at, tap) = (unflat(p, g.output), unflat(t, g.kernel));
+                        let seen: [isize; 3] = std::array::from_fn(|a| {
+                            (at[a] * g.stride[a] + tap[a] * g.dilation[a]) as isize
+                                - g.pad[a] as isize
+                        });
+                        if (0..3).all(|a| (0..g.input[a] as isize).contains(&seen[a])) {
+                            let channel = o / oc * ic + c;
+                            let i = (n * g.in_channels + channel) * g.in_len()
+                                + flat(seen.map(|x| x as usize), g.input);
+                            f(
+                                (n * g.out_channels + o) * g.out_len() + p,
+                                i,
+                                (o * ic + c) * g.taps() + t,
+                            );
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn check<T: Real>(tolerance: f64) {
+    for g in geometries() {
+        let g = Conv { elem: T::ELEM, ..g };
+        let mut values = Values(g.in_len() as u64);
+        let (xs, ys) = (
+            g.n * g.in_channels * g.in_len(),
+            g.n * g.out_channels * g.out_len(),
+        );
+        let (x, w, b): (Vec<T>, Vec<T>, Vec<T>) = (
+            values.take(xs),
+            values.take(g.weights()),
+            values.take(g.out_channels),
+        );
+        let (dy, dxb): (Vec<T>, Vec<T>) = (values.take(ys), values.take(g.in_channels));
+        let f = |x: &[T], i: usize| x[i].to_f64();
+        let out_plane = |i: usize| i / g.out_len() % g.out_channels;
+        let in_plane = |i: usize| i / g.in_len() % g.in_channels;
+        let mut want_y: Vec<f64> = (0..ys).map(|i| f(&b, out_plane(i))).collect();
+        let mut want_dx: Vec<f64> = (0..xs).map(|i| f(&dxb, in_plane(i))).collect();
+        let (mut want_dw, mut want_db) = (vec![0.0; w.len()], vec![0.0; b.len()]);
+        products(&g, |o, i, t| {
+            want_y[o] += f(&x, i) * f(&w, t);
+            want_dx[i] += f(&dy, o) * f(&w, t);
+            want_dw[t] += f(&dy, o) * f(&x, i);
+        });
+        (0..ys).for_each(|i| want_db[out_plane(i)] += f(&dy, i));
+        let bytes = |x: &[T]| x.as_ptr().cast::<u8>();
+        let mut results: Vec<[Vec<T>; 4]> = vec![];
+        for threads in [&Serial as &dyn Threads, &Scoped(3)] {
+            let nan = |n: usize| vec![T::ZERO / T::ZERO; n];
+            let (mut y, mut dx, mut dw, mut db) = (nan(ys), nan(xs), nan(w.len()), nan(b.len()));
+            let mut scratch = nan(weight_gradient_scratch_bytes(&g) / size_of::<T>());
+            // SAFETY: dense vectors of the geometry's sizes.
+            unsafe {
+                forward(
+                    threads,
+                    &g,
+                    bytes(&x),
+                    bytes(&w),
+                    bytes(&b),
+                    y.as_mut_ptr().cast(),
+                );
+                data_gradient(
+                    threads,
+                    &g,
+                    bytes(&dy),
+                    bytes(&w),
+                    bytes(&dxb),
+                    dx.as_mut_ptr().cast(),
+                );
+                let s = scratch.as_mut_ptr().cast();
+                weight_gradient(
+                    threads,
+                    &g,
+                    bytes(&x),
+                    bytes(&dy),
+                    dw.as_mut_ptr().cast(),
+                    s,
+                );
+                bias_gradient(threads, &g, bytes(&dy), db.as_mut_ptr().cast());
+            }
+            let name = format!("{g:?}");
+            let depth = (g.group().0.max(g.group().1) * g.taps()) as f64;
+            close(&format!("y of {name}"), &y, &want_y, tolerance * depth);
+            close(&format!("dx of {name}"), &dx, &want_dx, tolerance * depth);
+            close(
+                &format!("dw of {name}"),
+                &dw,
+                &want_dw,
+                tolerance * (g.n * g.out_len()) as f64,
+            );
+            close(
+                &format!("db of {name}"),
+                &db,
+                &want_db,
+                tolerance * (g.n * g.out_len()) as f64,
+            );
+            results.push([y, dx, dw, db]);
+        }
+        assert!(
+            results[0] == results[1],
+            "thread count changes the result of {g:?}"
+        );
+    }
+}
+
+#[test]
+fn f64_matches_slow_loops() {
+    check::<f64>(2.0 * f64::EPSILON);
+}
+
+#[test]
+fn f32_matches_slow_loops() {
+    check::<f32>(2.0 * f32::EPSILON as f64);
+}
+
+#[test]
+fn without_bias_nothing_is_added_and_empty_sums_are_zero() {
+    let mut g = Conv {
+        output: [1, 7, 9],
+        ..BASE
+    };
+    let mut values = Values(1);
+    let (x, w): (Vec<f64>, Vec<f64>) = (values.take(2 * 3 * 99), values.take(135));
+    let (mut y, zero) = (vec![f64::NAN; 2 * 5 * 63], vec![0f64; 5]);
+    let mut with_zero = y.clone();
+    // SAFETY: dense vectors of the geometry's sizes.
+    unsafe {
+        forward(
+            &Serial,
+            &g,
+            x.as_ptr().cast(),
+            w.as_ptr().cast(),
+            std::ptr::null(),
+            y.as_mut_ptr().cast(),
+        );
+        forward(
+            &Serial,
+            &g,
+            x.as_ptr().cast(),
+            w.as_ptr().cast(),
+            zero.as_ptr().cast(),
+            with_zero.as_mut_ptr().cast(),
+        );
+    }
+    assert_eq!(y, with_zero);
+    g.in_channels = 0;
+    // SAFETY: no input is read; `y` has the output's size.
+    unsafe {
+        forward(
+            &Serial,
+            &g,
+            x.as_ptr().cast(),
+            w.as_ptr().cast(),
+            std::ptr::null(),
+            y.as_mut_ptr().cast(),
+        )
+    };
+    assert!(y.iter().all(|&y| y == 0.0));
+}
+
+#[test]
+fn output_extent_counts_whole_windows() {
+    assert_eq!(output_extent(7, 3, 2, 1, 1), 4);
+    assert_eq!(output_extent(7, 3, 1, 0, 3), 1);
+    assert_eq!(output_extent(2, 3, 1, 0, 1), 0);
+}
