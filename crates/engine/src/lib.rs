@@ -1,1 +1,35 @@
-//! 
+//! The dependency engine: orders operations by the variables they read and write, runs them inline when that is cheapest
+//! and on one pool otherwise, and carries failures to whoever reads their results. It knows no tensor, no Python, no CUDA.
+//!
+//! Per variable there is one writer or many readers, in push order. `docs/design/engine.md` has the whole contract.
+
+#![deny(unsafe_code)]
+#![warn(missing_docs)]
+
+mod config;
+mod engine;
+mod failure;
+#[allow(unsafe_code, reason = "registers fork handlers with libc")]
+mod fork;
+mod inline;
+#[allow(unsafe_code, reason = "a task set borrows its caller's closure")]
+mod pool;
+mod schedule;
+mod stats;
+mod stream;
+mod sync;
+mod threads;
+mod var;
+mod wait;
+
+pub use config::{Config, Mode};
+pub use engine::Engine;
+#[cfg(not(loom))]
+pub use engine::engine;
+pub use failure::{Failure, Panicked, WaitError};
+pub use inline::Inline;
+pub use schedule::Op;
+pub use stats::Stats;
+pub use stream::{Event, Stream};
+pub use threads::default_threads;
+pub use var::{Access, Resource, Var};

@@ -1,0 +1,283 @@
+//! The engine: what others call.
+
+use std::collections::VecDeque;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Weak};
+
+use crate::config::{Config, Mode};
+use crate::failure::{Failure, WaitError};
+use crate::inline::Inline;
+use crate::pool::{Pool, depth};
+use crate::schedule::Op;
+use crate::stats::{Counters, Stats, count_inline};
+use crate::sync::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Condvar, Mutex, Ordering};
+use crate::var::{Access, Place, Var};
+
+/// Failures that wait to be reported by `wait_all`; later ones are only seen by readers of what they poisoned.
+const MAX_UNREPORTED: usize = 1024;
+
+/// Orders operations by the variables they access and runs them.
+pub struct Engine {
+    pub(crate) shared: Arc<Shared>,
+}
+
+/// What workers, guards and callers share.
+pub(crate) struct Shared {
+    pub(crate) me: Weak<Shared>,
+    /// Number of this engine in the process, from 1.
+    id: u64,
+    mode: AtomicU8,
+    inline_limit_ns: AtomicU64,
+    pub(crate) max_bytes: usize,
+    pub(crate) pool: Pool,
+    pub(crate) progress: Mutex<Progress>,
+    /// Waiters park here.
+    pub(crate) progress_changed: Condvar,
+    /// Unfinished operations, by generation; see `wait_all`.
+    pub(crate) outstanding: [AtomicUsize; 2],
+    pub(crate) generation: AtomicUsize,
+    /// Some thread is in its turn of `wait_all`.
+    pub(crate) is_draining: AtomicBool,
+    /// Bytes of unfinished operations.
+    pub(crate) bytes: AtomicUsize,
+    pub(crate) peak_bytes: std::sync::atomic::AtomicUsize,
+    pub(crate) counters: Counters,
+}
+
+/// What is guarded by the lock that waiters park on.
+#[derive(Default)]
+pub(crate) struct Progress {
+    pub(crate) waiting: usize,
+    unreported: VecDeque<Failure>,
+}
+
+impl Shared {
+    pub(crate) fn mode(&self) -> Mode {
+        Mode::from_u8(self.mode.load(Ordering::Relaxed))
+    }
+
+    /// Remembers a failure for `wait_all`, once however far it spreads.
+    pub(crate) fn list(&self, failure: &Failure) {
+        if failure.list() {
+            let mut progress = self.progress.lock();
+            if progress.unreported.len() < MAX_UNREPORTED {
+                progress.unreported.push_back(failure.clone());
+            }
+        }
+    }
+
+    /// The oldest failure that no wait has returned yet.
+    pub(crate) fn take_unreported(&self) -> Option<Failure> {
+        loop {
+            // In a statement of its own: dropping a failure is foreign code and must not run under the lock.
+            let oldest = self.progress.lock().unreported.pop_front();
+            let failure = oldest?;
+            if failure.report() {
+                return Some(failure);
+            }
+        }
+    }
+
+    /// Whether nothing is ready or running, and whether nothing is unfinished; `own` operations of the caller excepted.
+    pub(crate) fn quiet(&self, own: usize) -> (bool, bool) {
+        let is_quiet = self.pool.is_quiet(&self.pool.lock(), own);
+        let unfinished: usize = self
+            .outstanding
+            .iter()
+            .map(|count| count.load(Ordering::SeqCst))
+            .sum();
+        (is_quiet, unfinished == own)
+    }
+}
+
+impl Engine {
+    /// An engine with its own pool, for tests; the process's engine is [`engine`].
+    pub fn new(config: Config) -> Engine {
+        static NEXT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(1);
+        Engine {
+            shared: Arc::new_cyclic(|me| Shared {
+                me: Weak::clone(me),
+                id: NEXT.fetch_add(1, Relaxed),
+                mode: AtomicU8::new(config.mode as u8),
+                inline_limit_ns: AtomicU64::new(config.inline_limit_ns),
+                max_bytes: config.max_bytes_in_flight,
+                pool: Pool::new(config.threads),
+                progress: Mutex::new(Progress::default()),
+                progress_changed: Condvar::new(),
+                outstanding: [AtomicUsize::new(0), AtomicUsize::new(0)],
+                generation: AtomicUsize::new(0),
+                is_draining: AtomicBool::new(false),
+                bytes: AtomicUsize::new(0),
+                peak_bytes: std::sync::atomic::AtomicUsize::new(0),
+                counters: Counters::default(),
+            }),
+        }
+    }
+
+    /// Fast path: grants all variables to the calling thread, or nothing. Never waits, and allocates only above six variables.
+    ///
+    /// `None` means: push it. That is the answer in mode `Async`, in mode `Adaptive` if `cost_ns` is above the limit, and
+    /// always if a variable is not free for its access, is waited for by somebody or has device work in flight that the
+    /// access has to come after. The same variable may appear several times; one that is written is not also read then.
+    #[inline]
+    pub fn try_acquire<'v>(
+        &'v self,
+        reads: &[&'v Var],
+        writes: &[(&'v Var, Access)],
+        cost_ns: u64,
+    ) -> Option<Inline<'v>> {
+        let shared = &*self.shared;
+        match shared.mode() {
+            Mode::Adaptive if cost_ns > shared.inline_limit_ns.load(Ordering::Relaxed) => {
+                return None;
+            }
+            Mode::Async => return None,
+            Mode::Adaptive | Mode::Sync => {}
+        }
+        let inline = shared.acquire(reads, writes, Place::Host)?;
+        count_inline(shared.id, || shared.pool.lock().inline.add_thread());
+        Some(inline)
+    }
+
+    /// Like [`Engine::try_acquire`] for launching device work, in every mode: device work in flight does not matter, since
+    /// the caller orders its stream behind `Var::events` and leaves its own event by `Var::record_event`.
+    pub fn try_acquire_launch<'v>(
+        &'v self,
+        reads: &[&'v Var],
+        writes: &[(&'v Var, Access)],
+    ) -> Option<Inline<'v>> {
+        let shared = &*self.shared;
+        let inline = shared.acquire(reads, writes, Place::Launch)?;
+        count_inline(shared.id, || shared.pool.lock().inline.add_thread());
+        Some(inline)
+    }
+
+    /// Enqueues an operation on all its variables at once; it runs on the pool when it holds them all.
+    ///
+    /// Returns at once, except that in mode `Sync` it returns when the operation has run, and that over the bound on bytes
+    /// in flight it helps until they are under it. Neither holds inside an operation.
+    pub fn push(&self, op: Op) {
+        self.shared.push(op, Place::Host);
+    }
+
+    /// Like [`Engine::push`] for an operation that launches device work and orders it by events itself.
+    pub fn push_launch(&self, op: Op) {
+        self.shared.push(op, Place::Launch);
+    }
+
+    /// Waits until what was pushed before is done as far as `access` has to come after it: all writes for a reader, the
+    /// readers too for a writer. Helps meanwhile. `check` is called about every 50 ms; true ends the wait.
+    ///
+    /// # Errors
+    /// `Failed` with the variable's failure, at every wait until an `Overwrite` clears it; `Interrupted` if `check` said so.
+    pub fn wait_for(
+        &self,
+        var: &Var,
+        access: Access,
+        check: &mut dyn FnMut() -> bool,
+    ) -> Result<(), WaitError> {
+        self.shared.wait_for(var, access, check)
+    }
+
+    /// Waits for every operation pushed before. Helps meanwhile. `check` is called about every 50 ms; true ends the wait.
+    ///
+    /// # Errors
+    /// `Failed` with the oldest failure that no wait has returned yet; `Interrupted` if `check` said so.
+    ///
+    /// # Panics
+    /// Inside an operation, which would wait for itself.
+    pub fn wait_all(&self, check: &mut dyn FnMut() -> bool) -> Result<(), WaitError> {
+        assert!(
+            depth() == 0,
+            "wait_all inside an operation would wait for that operation"
+        );
+        self.shared.wait_all(check)
+    }
+
+    /// When operations run on the calling thread.
+    pub fn mode(&self) -> Mode {
+        self.shared.mode()
+    }
+
+    /// Changes the mode for operations issued from now on; those pushed before keep their order.
+    pub fn set_mode(&self, mode: Mode) {
+        self.shared.mode.store(mode as u8, Ordering::Relaxed);
+    }
+
+    /// Estimated cost above which an operation is pushed in adaptive mode.
+    pub fn inline_limit_ns(&self) -> u64 {
+        self.shared.inline_limit_ns.load(Ordering::Relaxed)
+    }
+
+    /// Changes [`Engine::inline_limit_ns`].
+    pub fn set_inline_limit_ns(&self, limit: u64) {
+        self.shared.inline_limit_ns.store(limit, Ordering::Relaxed);
+    }
+
+    /// Threads that work at the same time: the pool's workers, or a caller of `run_tasks` and all but one of them.
+    pub fn num_threads(&self) -> usize {
+        self.shared.pool.num_threads()
+    }
+
+    /// Changes [`Engine::num_threads`]. Workers start when needed and end when superfluous. 0 is taken as 1.
+    pub fn set_num_threads(&self, threads: usize) {
+        self.shared
+            .pool
+            .set_num_threads(threads.clamp(1, crate::threads::MAX));
+    }
+
+    /// What the engine has done so far. The numbers are taken one after the other while others count on.
+    pub fn stats(&self) -> Stats {
+        let shared = &*self.shared;
+        let (inline, workers) = {
+            let state = shared.pool.lock();
+            (state.inline.total(), state.num_workers())
+        };
+        Stats {
+            pushed: shared.counters.pushed.load(Relaxed),
+            inline,
+            queued: shared.counters.queued.load(Relaxed),
+            failed: shared.counters.failed.load(Relaxed),
+            skipped: shared.counters.skipped.load(Relaxed),
+            in_flight: shared
+                .outstanding
+                .iter()
+                .map(|count| count.load(Ordering::SeqCst))
+                .sum(),
+            bytes_in_flight: shared.bytes.load(Ordering::Acquire),
+            peak_bytes_in_flight: shared.peak_bytes.load(Relaxed),
+            workers,
+        }
+    }
+
+    /// Calls `task` with 0 to `n - 1`, on this thread and on idle workers, and returns when all calls have ended.
+    ///
+    /// May be called anywhere, also inside a task. Which thread runs which index is not determined.
+    ///
+    /// # Panics
+    /// With the panic of the lowest index whose task panicked, after all tasks have ended.
+    pub fn run_tasks(&self, n: usize, task: &(dyn Fn(usize) + Sync)) {
+        self.shared.run_tasks(n, task);
+    }
+}
+
+impl Drop for Engine {
+    /// Waits for what was pushed and ends the workers.
+    fn drop(&mut self) {
+        let shared = &*self.shared;
+        let mut done = || shared.quiet(0).1;
+        shared.help_until(&mut done, &mut || false);
+        shared.pool.set_num_threads(0);
+    }
+}
+
+/// The process's engine, made at the first call.
+#[cfg(not(loom))]
+pub fn engine() -> &'static Engine {
+    static ENGINE: std::sync::OnceLock<Engine> = std::sync::OnceLock::new();
+    ENGINE.get_or_init(|| {
+        let engine = Engine::new(Config::default());
+        crate::fork::register();
+        engine
+    })
+}

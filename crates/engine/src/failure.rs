@@ -1,0 +1,163 @@
+//! Failures that travel along variables, and what a wait can end with.
+
+use std::any::Any;
+use std::error::Error;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// A failure that travels from the operation that failed to every reader of what it should have written.
+///
+/// Cloning is cheap and keeps the typed error and its identity.
+#[derive(Clone)]
+pub struct Failure(Arc<Inner>);
+
+struct Inner {
+    error: Box<dyn Error + Send + Sync>,
+    origin: String,
+    /// Order of creation in this process: of several failures the oldest is the one passed on.
+    sequence: u64,
+    /// Already in some engine's list of unreported failures, or never to be put there.
+    is_listed: AtomicBool,
+    is_reported: AtomicBool,
+}
+
+static NEXT: AtomicU64 = AtomicU64::new(0);
+
+impl Failure {
+    /// A failure with its typed error; `origin` names what ran and where it was issued.
+    pub fn new(error: Box<dyn Error + Send + Sync>, origin: impl Into<String>) -> Failure {
+        Failure(Arc::new(Inner {
+            error,
+            origin: origin.into(),
+            sequence: NEXT.fetch_add(1, Ordering::Relaxed),
+            is_listed: AtomicBool::new(false),
+            is_reported: AtomicBool::new(false),
+        }))
+    }
+
+    /// The error as it was raised; downcast it to get its type back.
+    pub fn error(&self) -> &(dyn Error + Send + Sync + 'static) {
+        &*self.0.error
+    }
+
+    /// What ran and where it was issued.
+    pub fn origin(&self) -> &str {
+        &self.0.origin
+    }
+
+    /// Whether both are clones of one failure.
+    pub fn is_same(&self, other: &Failure) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// Says that a user has seen this failure, so that `Engine::wait_all` does not return it.
+    ///
+    /// For callers that raise a failure at the call; waits do it themselves.
+    pub fn mark_reported(&self) {
+        self.0.is_reported.store(true, Ordering::Relaxed);
+    }
+
+    /// Marks as reported; true for the first caller.
+    pub(crate) fn report(&self) -> bool {
+        !self.0.is_reported.swap(true, Ordering::Relaxed)
+    }
+
+    /// Marks as listed; true for the first caller.
+    pub(crate) fn list(&self) -> bool {
+        !self.0.is_listed.swap(true, Ordering::Relaxed)
+    }
+
+    /// The one created first.
+    pub(crate) fn older(self, other: Failure) -> Failure {
+        if self.0.sequence <= other.0.sequence {
+            self
+        } else {
+            other
+        }
+    }
+
+    /// A failure from what `catch_unwind` caught.
+    pub(crate) fn from_panic(payload: Box<dyn Any + Send>, origin: &str) -> Failure {
+        let message = match payload.downcast::<String>() {
+            Ok(text) => *text,
+            Err(payload) => match payload.downcast::<&'static str>() {
+                Ok(text) => (*text).to_owned(),
+                Err(other) => {
+                    // Dropping a foreign payload may panic again; that must not end a worker.
+                    let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| drop(other)));
+                    "panic whose payload is not text".to_owned()
+                }
+            },
+        };
+        Failure::new(Box::new(Panicked { message }), origin)
+    }
+}
+
+impl fmt::Debug for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Failure")
+            .field("error", &self.0.error)
+            .field("origin", &self.0.origin)
+            .finish()
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0.error)?;
+        if self.0.origin.is_empty() {
+            Ok(())
+        } else {
+            write!(f, "\n  in {}", self.0.origin)
+        }
+    }
+}
+
+impl Error for Failure {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        Some(&*self.0.error)
+    }
+}
+
+/// The error of an operation that panicked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Panicked {
+    /// The panic's message.
+    pub message: String,
+}
+
+impl fmt::Display for Panicked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "operation panicked: {}", self.message)
+    }
+}
+
+impl Error for Panicked {}
+
+/// Why a wait did not end well.
+#[derive(Debug, Clone)]
+pub enum WaitError {
+    /// What was waited for failed.
+    Failed(Failure),
+    /// The caller's `check` returned true; what was waited for goes on.
+    Interrupted,
+}
+
+impl fmt::Display for WaitError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            WaitError::Failed(failure) => failure.fmt(f),
+            WaitError::Interrupted => f.write_str("wait interrupted"),
+        }
+    }
+}
+
+impl Error for WaitError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            WaitError::Failed(failure) => Some(failure),
+            WaitError::Interrupted => None,
+        }
+    }
+}

@@ -1,0 +1,250 @@
+//! Pushed operations: enqueued on all their variables at once, run when the last one is granted, and what follows from
+//! how they end.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use smallvec::SmallVec;
+
+use crate::config::Mode;
+use crate::engine::Shared;
+use crate::failure::Failure;
+use crate::fork;
+use crate::pool::depth;
+use crate::stats::count;
+use crate::sync::{AtomicBool, AtomicUsize, Mutex, Ordering};
+use crate::var::{Access, Place, Resource, SideLock, Var};
+use crate::wait::Waiter;
+
+/// An operation to be pushed.
+pub struct Op {
+    /// What it is called in messages.
+    pub name: &'static str,
+    /// What it does. Must not wait for variables.
+    pub run: Box<dyn FnOnce() -> Result<(), Failure> + Send>,
+    /// What it accesses. A resource may appear several times.
+    pub uses: SmallVec<[(Arc<dyn Resource>, Access); 4]>,
+    /// Of ready operations the one with the highest priority runs first.
+    pub priority: i32,
+    /// Estimated time it takes.
+    pub cost_ns: u64,
+    /// Memory that it keeps from being freed until it has run.
+    pub bytes: usize,
+    /// Where it was issued, for the origin of a panic's failure.
+    pub origin: Option<Arc<str>>,
+}
+
+type Uses = SmallVec<[(Arc<dyn Resource>, Access); 4]>;
+
+/// A pushed operation. Queues and the pool share it.
+pub(crate) struct Node {
+    /// Variables not granted yet, plus one while it is being enqueued.
+    waiting: AtomicUsize,
+    body: Mutex<Option<Body>>,
+    pub(crate) priority: i32,
+    bytes: usize,
+    generation: usize,
+    place: Place,
+    name: &'static str,
+    origin: Option<Arc<str>>,
+    /// Somebody waits for `is_done`.
+    is_awaited: bool,
+    is_done: AtomicBool,
+}
+
+struct Body {
+    run: Box<dyn FnOnce() -> Result<(), Failure> + Send>,
+    uses: Uses,
+}
+
+/// Who became ready under variables' locks, to be taken care of outside of them.
+#[derive(Default)]
+pub(crate) struct Ready {
+    pub(crate) nodes: SmallVec<[Arc<Node>; 4]>,
+    pub(crate) waiters: SmallVec<[Arc<Waiter>; 1]>,
+}
+
+impl Ready {
+    /// `node` was granted `count` of the things it waits for.
+    pub(crate) fn granted(&mut self, node: Arc<Node>, count: usize) {
+        if node.waiting.fetch_sub(count, Ordering::AcqRel) == count {
+            self.nodes.push(node);
+        }
+    }
+}
+
+/// One use per variable, in the order of addresses in which locks are taken.
+fn by_variable(mut uses: Uses) -> Uses {
+    let address = |resource: &Arc<dyn Resource>| std::ptr::from_ref::<Var>(resource.var()).addr();
+    uses.sort_by_key(|(resource, _)| address(resource));
+    uses.dedup_by(|next, kept| {
+        let is_same = address(&next.0) == address(&kept.0);
+        if is_same {
+            kept.1 = kept.1.merge(next.1);
+        }
+        is_same
+    });
+    uses
+}
+
+impl Shared {
+    pub(crate) fn push(&self, op: Op, place: Place) {
+        let Op {
+            name,
+            run,
+            uses,
+            priority,
+            cost_ns: _,
+            bytes,
+            origin,
+        } = op;
+        let uses = by_variable(uses);
+        let is_sync = self.mode() == Mode::Sync && depth() == 0;
+        let node = {
+            let _gate = fork::enter();
+            let generation = self.generation.load(Ordering::SeqCst);
+            self.outstanding[generation].fetch_add(1, Ordering::SeqCst);
+            let held = self.bytes.fetch_add(bytes, Ordering::AcqRel) + bytes;
+            self.peak_bytes.fetch_max(held, Relaxed);
+            count(&self.counters.pushed);
+            let node = Arc::new(Node {
+                waiting: AtomicUsize::new(uses.len() + 1),
+                body: Mutex::new(None),
+                priority,
+                bytes,
+                generation,
+                place,
+                name,
+                origin,
+                is_awaited: is_sync,
+                is_done: AtomicBool::new(false),
+            });
+            let mut sides: SmallVec<[SideLock<'_>; 4]> = uses
+                .iter()
+                .map(|(resource, _)| resource.var().lock_side())
+                .collect();
+            let mut granted = 0;
+            for ((resource, access), side) in uses.iter().zip(&mut sides) {
+                granted += usize::from(resource.var().enqueue_op(side, &node, *access));
+            }
+            drop(sides);
+            if granted < uses.len() {
+                count(&self.counters.queued);
+            }
+            *node.body.lock() = Some(Body { run, uses });
+            let mut ready = Ready::default();
+            ready.granted(Arc::clone(&node), granted + 1);
+            self.schedule(ready, 0);
+            node
+        };
+        // Inside an operation nobody may be waited for: what is waited for could be that operation.
+        if is_sync {
+            let mut done = || node.is_done.load(Ordering::Acquire);
+            self.help_until(&mut done, &mut || false);
+        } else if self.bytes.load(Ordering::Relaxed) > self.max_bytes && depth() == 0 {
+            // When nothing is ready or running, what is in flight waits for an inline operation, perhaps of this
+            // very thread: waiting would not end.
+            let mut done =
+                || self.bytes.load(Ordering::Acquire) <= self.max_bytes || self.quiet(0).0;
+            self.help_until(&mut done, &mut || false);
+        }
+    }
+
+    /// Hands over what has become ready. `kept` operations will be picked up by this thread without a wake-up.
+    pub(crate) fn schedule(&self, ready: Ready, kept: usize) {
+        if !ready.nodes.is_empty() {
+            self.submit(ready.nodes, kept);
+        }
+        if !ready.waiters.is_empty() {
+            ready.waiters.iter().for_each(|waiter| waiter.grant());
+            self.notify_waiters();
+        }
+    }
+
+    /// Runs an operation whose variables are all granted. `kept` as in [`Shared::schedule`].
+    pub(crate) fn run_op(&self, node: &Node, kept: usize) {
+        let Some(Body { run, uses }) = node.body.lock().take() else {
+            debug_assert!(false, "operation `{}` was scheduled twice", node.name);
+            return;
+        };
+        let failure = self.run_body(node, run, &uses);
+        let mut ready = Ready::default();
+        for (resource, access) in &uses {
+            if access.is_write() {
+                resource.var().settle_write(*access, failure.as_ref());
+            }
+        }
+        for (resource, access) in &uses {
+            if resource.var().release(*access) {
+                resource.var().dispatch(&mut ready);
+            }
+        }
+        self.schedule(ready, kept);
+        // The last owner of a resource may be this operation, and dropping it is foreign code.
+        if let Err(payload) = catch_unwind(AssertUnwindSafe(move || drop(uses))) {
+            self.list(&Failure::from_panic(payload, node.name));
+        }
+        self.finish(node);
+    }
+
+    /// What the operation ended with; foreign code ends here, however it ends.
+    fn run_body(
+        &self,
+        node: &Node,
+        run: Box<dyn FnOnce() -> Result<(), Failure> + Send>,
+        uses: &Uses,
+    ) -> Option<Failure> {
+        if node.place == Place::Host {
+            for (resource, access) in uses {
+                resource.var().wait_events(*access, &mut || false);
+            }
+        }
+        let read = uses.iter().filter(|(_, access)| access.is_read());
+        let poison = read
+            .filter_map(|(resource, _)| resource.var().poison())
+            .reduce(Failure::older);
+        let is_skipped = poison.is_some();
+        let ended = catch_unwind(AssertUnwindSafe(move || match poison {
+            Some(failure) => {
+                drop(run);
+                Err(failure)
+            }
+            None => run(),
+        }));
+        let failure = match ended {
+            Ok(result) => result.err(),
+            Err(payload) => Some(Failure::from_panic(
+                payload,
+                node.origin.as_deref().unwrap_or(node.name),
+            )),
+        };
+        if let Some(failure) = &failure {
+            if is_skipped {
+                count(&self.counters.skipped);
+            } else {
+                count(&self.counters.failed);
+            }
+            self.list(failure);
+        }
+        failure
+    }
+
+    /// Last step of an operation: nothing of it is left.
+    fn finish(&self, node: &Node) {
+        let mut is_news = false;
+        if node.bytes > 0 {
+            let before = self.bytes.fetch_sub(node.bytes, Ordering::AcqRel);
+            is_news |= before > self.max_bytes && before - node.bytes <= self.max_bytes;
+        }
+        if node.is_awaited {
+            node.is_done.store(true, Ordering::Release);
+            is_news = true;
+        }
+        self.pool.running.fetch_sub(1, Ordering::AcqRel);
+        is_news |= self.outstanding[node.generation].fetch_sub(1, Ordering::SeqCst) == 1;
+        if is_news {
+            self.notify_waiters();
+        }
+    }
+}

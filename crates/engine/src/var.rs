@@ -1,0 +1,441 @@
+//! Variables: one state word that inline operations acquire by compare-and-swap, and beside it, behind a lock that only
+//! contended variables touch, the queue of operations that wait, the failure and the device events.
+//!
+//! ```text
+//! state:  | readers ......... | EVENTS | POISONED | QUEUED | WRITER |
+//! ```
+//!
+//! `readers` and `WRITER` say who holds the variable now, inline or granted from the queue. `QUEUED` is set exactly while
+//! the queue holds somebody; it is set and cleared under the lock only, and while it is set nobody is granted except by
+//! [`Var::dispatch`], so that inline operations never overtake. Whoever releases last and sees `QUEUED` dispatches.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use crate::failure::Failure;
+use crate::fork;
+use crate::schedule::{Node, Ready};
+use crate::stream::{Event, EventLog};
+use crate::sync::{AtomicUsize, Mutex, Ordering};
+use crate::wait::Waiter;
+
+const WRITER: usize = 1;
+const QUEUED: usize = 2;
+const POISONED: usize = 4;
+const EVENTS: usize = 8;
+const READER: usize = 16;
+
+/// What an operation does with a variable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// Reads it.
+    Read,
+    /// Changes a part of it or computes it from itself: what it was matters.
+    Write,
+    /// Writes all of it and reads nothing of it: clears a failure.
+    Overwrite,
+}
+
+impl Access {
+    /// Whether it excludes every other access.
+    pub fn is_write(self) -> bool {
+        self != Access::Read
+    }
+
+    /// Whether what was there before matters.
+    pub fn is_read(self) -> bool {
+        self != Access::Overwrite
+    }
+
+    /// One access that stands for both, of one operation to one variable.
+    pub(crate) fn merge(self, other: Access) -> Access {
+        if self == other { self } else { Access::Write }
+    }
+}
+
+/// Something that owns a variable. An operation holds `Arc<dyn Resource>`, so the variable lives until the operation is done.
+pub trait Resource: Send + Sync + 'static {
+    /// The variable; the same one at every call.
+    fn var(&self) -> &Var;
+}
+
+/// Orders access to what it stands for. Embedded by value in its owner; free to create.
+pub struct Var {
+    state: AtomicUsize,
+    side: Mutex<Option<Box<Side>>>,
+}
+
+/// What few variables need.
+#[derive(Default)]
+pub(crate) struct Side {
+    queue: VecDeque<Queued>,
+    failure: Option<Failure>,
+    events: EventLog,
+}
+
+/// The lock of a variable's side part.
+pub(crate) type SideLock<'v> = crate::sync::MutexGuard<'v, Option<Box<Side>>>;
+
+struct Queued {
+    access: Access,
+    who: Who,
+}
+
+enum Who {
+    Op(Arc<Node>),
+    Waiter(Arc<Waiter>),
+}
+
+/// Whether an acquisition is of work that runs on the host, which has to wait for device events, or of a launch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Place {
+    Host,
+    Launch,
+}
+
+impl Default for Var {
+    fn default() -> Var {
+        Var::new()
+    }
+}
+
+/// `state` after granting `access`, if that is possible; looks at the holders only.
+fn granted(state: usize, access: Access) -> Option<usize> {
+    if state & WRITER != 0 {
+        None
+    } else if access.is_write() {
+        (state < READER).then_some(state | WRITER)
+    } else {
+        Some(state + READER)
+    }
+}
+
+impl Var {
+    /// A variable that nobody holds. Does not allocate.
+    #[cfg(not(loom))]
+    pub const fn new() -> Var {
+        Var {
+            state: AtomicUsize::new(0),
+            side: Mutex::new(None),
+        }
+    }
+
+    /// A variable that nobody holds.
+    #[cfg(loom)]
+    pub fn new() -> Var {
+        Var {
+            state: AtomicUsize::new(0),
+            side: Mutex::new(None),
+        }
+    }
+
+    /// Whether no operation holds it or waits for it and no device work on it is in flight.
+    pub fn is_free(&self) -> bool {
+        let state = self.state.load(Ordering::Acquire);
+        if state & EVENTS != 0 {
+            let _gate = fork::enter();
+            self.settle_events();
+        }
+        self.state.load(Ordering::Acquire) & !POISONED == 0
+    }
+
+    /// The failure of the operation that should have written it.
+    pub fn failure(&self) -> Option<Failure> {
+        if self.state.load(Ordering::Acquire) & (POISONED | EVENTS) == 0 {
+            return None;
+        }
+        let _gate = fork::enter();
+        self.settle_events();
+        self.poison()
+    }
+
+    /// Keeps the event of device work that accesses the variable. To be called by who holds the variable for that access.
+    pub fn record_event(&self, event: Arc<dyn Event>, access: Access) {
+        let _gate = fork::enter();
+        let mut side = self.side.lock();
+        let superfluous = side.get_or_insert_default().events.record(event, access);
+        self.state.fetch_or(EVENTS, Ordering::AcqRel);
+        drop(side);
+        drop(superfluous);
+    }
+
+    /// The events of device work in flight that `access` has to come after: the last write for a reader, also the reads
+    /// since then for a writer.
+    pub fn events(&self, access: Access) -> Vec<Arc<dyn Event>> {
+        if self.state.load(Ordering::Acquire) & EVENTS == 0 {
+            return Vec::new();
+        }
+        let _gate = fork::enter();
+        self.settle_events();
+        self.side
+            .lock()
+            .as_ref()
+            .map_or_else(Vec::new, |side| side.events.before(access))
+    }
+
+    /// Blocks until the device work that `access` has to come after has ended, unless `check` returns true first.
+    /// Returns whether it has ended. A failure of that work becomes the variable's.
+    pub(crate) fn wait_events(&self, access: Access, check: &mut dyn FnMut() -> bool) -> bool {
+        for event in self.events(access) {
+            if !event.query() {
+                if check() {
+                    return false;
+                }
+                // Its failure is taken over by `settle_events`.
+                let _ = event.wait();
+            }
+        }
+        if self.state.load(Ordering::Acquire) & EVENTS != 0 {
+            let _gate = fork::enter();
+            self.settle_events();
+        }
+        true
+    }
+
+    /// Forgets completed events.
+    fn settle_events(&self) {
+        let mut side = self.side.lock();
+        let Some(inner) = side.as_mut() else { return };
+        let (complete, failure) = inner.events.take_complete();
+        let replaced = failure.and_then(|failure| {
+            self.state.fetch_or(POISONED, Ordering::AcqRel);
+            inner.failure.replace(failure)
+        });
+        if inner.events.is_empty() {
+            self.state.fetch_and(!EVENTS, Ordering::AcqRel);
+        }
+        drop(side);
+        drop((complete, replaced));
+    }
+
+    /// Acquires by compare-and-swap without ever waiting. Returns whether the variable is poisoned, or `None` if it is not free.
+    #[inline]
+    pub(crate) fn try_acquire(&self, access: Access, place: Place) -> Option<bool> {
+        let blocking = if access.is_write() {
+            !POISONED
+        } else {
+            WRITER | QUEUED | EVENTS
+        };
+        let step = if access.is_write() { WRITER } else { READER };
+        let mut state = self.state.load(Ordering::Relaxed);
+        while state & blocking == 0 {
+            match self.state.compare_exchange_weak(
+                state,
+                state + step,
+                Ordering::Acquire,
+                Ordering::Relaxed,
+            ) {
+                Ok(_) => return Some(state & POISONED != 0),
+                Err(now) => state = now,
+            }
+        }
+        if state & EVENTS == 0 {
+            None
+        } else {
+            self.try_acquire_past_events(access, place)
+        }
+    }
+
+    #[cold]
+    fn try_acquire_past_events(&self, access: Access, place: Place) -> Option<bool> {
+        let _gate = fork::enter();
+        self.settle_events();
+        // Events can be recorded only by who holds the variable, so that none is added once this access is granted;
+        // the lock keeps the answer true until then.
+        let side = self.side.lock();
+        if place == Place::Host && side.as_ref().is_some_and(|side| side.events.blocks(access)) {
+            return None;
+        }
+        let mut state = self.state.load(Ordering::Relaxed);
+        loop {
+            if state & QUEUED != 0 {
+                return None;
+            }
+            let next = granted(state, access)?;
+            match self.state.compare_exchange_weak(
+                state,
+                next,
+                Ordering::Acquire,
+                Ordering::Relaxed,
+            ) {
+                Ok(_) => return Some(state & POISONED != 0),
+                Err(now) => state = now,
+            }
+        }
+    }
+
+    /// Gives back what [`Var::try_acquire`] or a grant gave. True: the caller has to [`Var::dispatch`].
+    #[inline]
+    #[must_use]
+    pub(crate) fn release(&self, access: Access) -> bool {
+        let step = if access.is_write() { WRITER } else { READER };
+        let before = self.state.fetch_sub(step, Ordering::AcqRel);
+        // Only the last holder can make the head of the queue grantable.
+        before & QUEUED != 0 && before - step < READER
+    }
+
+    /// Sets (`Some`) or, for an overwrite, clears the failure. To be called by the holder of a write access before its release.
+    #[inline]
+    pub(crate) fn settle_write(&self, access: Access, failure: Option<&Failure>) {
+        let is_poisoned = self.state.load(Ordering::Relaxed) & POISONED != 0;
+        if failure.is_some() || (is_poisoned && access == Access::Overwrite) {
+            self.set_poison(failure.cloned());
+        }
+    }
+
+    #[cold]
+    fn set_poison(&self, failure: Option<Failure>) {
+        let _gate = fork::enter();
+        let mut side = self.side.lock();
+        let is_failed = failure.is_some();
+        let replaced = std::mem::replace(&mut side.get_or_insert_default().failure, failure);
+        if is_failed {
+            self.state.fetch_or(POISONED, Ordering::AcqRel);
+        } else {
+            self.state.fetch_and(!POISONED, Ordering::AcqRel);
+        }
+        drop(side);
+        // The error's own `drop` is foreign code and must not run under the lock.
+        drop(replaced);
+    }
+
+    pub(crate) fn is_poisoned(&self) -> bool {
+        self.state.load(Ordering::Acquire) & POISONED != 0
+    }
+
+    /// The failure, for a holder.
+    pub(crate) fn poison(&self) -> Option<Failure> {
+        if self.state.load(Ordering::Acquire) & POISONED == 0 {
+            return None;
+        }
+        self.side
+            .lock()
+            .as_ref()
+            .and_then(|side| side.failure.clone())
+    }
+
+    /// Whether an access pushed now would be granted at once.
+    pub(crate) fn is_grantable(&self, access: Access) -> bool {
+        let state = self.state.load(Ordering::Acquire);
+        state & QUEUED == 0 && granted(state & !EVENTS, access).is_some()
+    }
+
+    pub(crate) fn lock_side(&self) -> SideLock<'_> {
+        self.side.lock()
+    }
+
+    /// Second phase of a push, under the variable's lock: grants at once (true) or queues.
+    pub(crate) fn enqueue_op(
+        &self,
+        side: &mut SideLock<'_>,
+        node: &Arc<Node>,
+        access: Access,
+    ) -> bool {
+        if side.as_ref().is_none_or(|side| side.queue.is_empty()) {
+            let mut state = self.state.load(Ordering::Relaxed);
+            loop {
+                let next = granted(state, access);
+                // Setting QUEUED by compare-and-swap makes sure that the holder seen in `state` sees it at its release.
+                let target = next.unwrap_or(state | QUEUED);
+                match self.state.compare_exchange_weak(
+                    state,
+                    target,
+                    Ordering::AcqRel,
+                    Ordering::Relaxed,
+                ) {
+                    Ok(_) if next.is_some() => return true,
+                    Ok(_) => break,
+                    Err(now) => state = now,
+                }
+            }
+        }
+        let queued = Queued {
+            access,
+            who: Who::Op(Arc::clone(node)),
+        };
+        side.get_or_insert_default().queue.push_back(queued);
+        false
+    }
+
+    /// Queues a waiter, unless everything it has to come after is done already (true).
+    pub(crate) fn enqueue_waiter(&self, waiter: &Arc<Waiter>, access: Access) -> bool {
+        let mut side = self.side.lock();
+        if side.as_ref().is_none_or(|side| side.queue.is_empty()) {
+            let mut state = self.state.load(Ordering::Acquire);
+            loop {
+                if granted(state, access).is_some() {
+                    return true;
+                }
+                match self.state.compare_exchange_weak(
+                    state,
+                    state | QUEUED,
+                    Ordering::AcqRel,
+                    Ordering::Acquire,
+                ) {
+                    Ok(_) => break,
+                    Err(now) => state = now,
+                }
+            }
+        }
+        let queued = Queued {
+            access,
+            who: Who::Waiter(Arc::clone(waiter)),
+        };
+        side.get_or_insert_default().queue.push_back(queued);
+        false
+    }
+
+    /// Takes back a waiter that gives up. Others may have waited behind it.
+    pub(crate) fn remove_waiter(&self, waiter: &Arc<Waiter>, ready: &mut Ready) {
+        let mut side = self.side.lock();
+        if let Some(inner) = side.as_mut() {
+            let is_same =
+                |queued: &Queued| matches!(&queued.who, Who::Waiter(w) if Arc::ptr_eq(w, waiter));
+            if let Some(at) = inner.queue.iter().position(is_same) {
+                inner.queue.remove(at);
+                if inner.queue.is_empty() {
+                    self.state.fetch_and(!QUEUED, Ordering::AcqRel);
+                }
+            }
+        }
+        drop(side);
+        self.dispatch(ready);
+    }
+
+    /// Grants to the head of the queue as long as that is possible. The caller has a claim that keeps the variable alive.
+    pub(crate) fn dispatch(&self, ready: &mut Ready) {
+        let mut side = self.side.lock();
+        let Some(side) = side.as_mut() else { return };
+        while let Some(head) = side.queue.front() {
+            let is_last = side.queue.len() == 1;
+            let is_op = matches!(head.who, Who::Op(_));
+            let mut state = self.state.load(Ordering::Acquire);
+            loop {
+                let Some(mut next) = granted(state, head.access) else {
+                    return;
+                };
+                if !is_op {
+                    // A waiter comes after those before it and then holds nothing.
+                    next = state;
+                }
+                if is_last {
+                    next &= !QUEUED;
+                }
+                match self.state.compare_exchange_weak(
+                    state,
+                    next,
+                    Ordering::AcqRel,
+                    Ordering::Acquire,
+                ) {
+                    Ok(_) => break,
+                    Err(now) => state = now,
+                }
+            }
+            match side.queue.pop_front().map(|queued| queued.who) {
+                Some(Who::Op(node)) => ready.granted(node, 1),
+                Some(Who::Waiter(waiter)) => ready.waiters.push(waiter),
+                None => return,
+            }
+        }
+    }
+}

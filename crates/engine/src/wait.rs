@@ -1,0 +1,193 @@
+//! Waiting: for a variable, for everything, for room. A waiter helps: it runs ready jobs before it parks.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::engine::Shared;
+use crate::failure::WaitError;
+use crate::fork;
+use crate::schedule::Ready;
+use crate::sync::{AtomicBool, Ordering};
+use crate::var::{Access, Var};
+
+/// How often a waiter calls its `check`.
+const CHECK_EVERY: Duration = Duration::from_millis(50);
+
+/// Somebody in a variable's queue who wants to know when its turn has come.
+pub(crate) struct Waiter {
+    is_granted: AtomicBool,
+}
+
+impl Waiter {
+    pub(crate) fn grant(&self) {
+        self.is_granted.store(true, Ordering::Release);
+    }
+}
+
+/// How a helping wait ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    Done,
+    Interrupted,
+}
+
+/// Time since the last check. Loom knows no time: there a check never comes due.
+struct Ticker {
+    #[cfg(not(loom))]
+    last: std::time::Instant,
+}
+
+impl Ticker {
+    fn new() -> Ticker {
+        Ticker {
+            #[cfg(not(loom))]
+            last: std::time::Instant::now(),
+        }
+    }
+
+    fn is_due(&mut self) -> bool {
+        #[cfg(not(loom))]
+        if self.last.elapsed() >= CHECK_EVERY {
+            self.last = std::time::Instant::now();
+            return true;
+        }
+        false
+    }
+}
+
+impl Shared {
+    /// Runs jobs of the pool, or parks when there are none, until `done`. `done` is called under the `progress` lock.
+    ///
+    /// Parked waiters are woken by whoever changes what a `done` may look at, see [`Shared::notify_waiters`], and
+    /// look again every 50 ms for conditions that nobody announces.
+    pub(crate) fn help_until(
+        &self,
+        done: &mut dyn FnMut() -> bool,
+        check: &mut dyn FnMut() -> bool,
+    ) -> Outcome {
+        if done() {
+            return Outcome::Done;
+        }
+        let mut ticker = Ticker::new();
+        loop {
+            if self.help_once() {
+                if done() {
+                    return Outcome::Done;
+                }
+            } else {
+                let mut progress = self.progress.lock();
+                progress.waiting += 1;
+                let is_done = loop {
+                    if done() {
+                        break true;
+                    }
+                    // Without workers nobody else would run a job that has become ready meanwhile.
+                    if self.pool.needs_helpers() {
+                        break false;
+                    }
+                    let (guard, timed_out) = self.progress_changed.wait_for(progress, CHECK_EVERY);
+                    progress = guard;
+                    if timed_out {
+                        break done();
+                    }
+                };
+                progress.waiting -= 1;
+                drop(progress);
+                if is_done {
+                    return Outcome::Done;
+                }
+            }
+            if ticker.is_due() && check() {
+                return Outcome::Interrupted;
+            }
+        }
+    }
+
+    /// Wakes parked waiters, after something that one may wait for has changed.
+    pub(crate) fn notify_waiters(&self) {
+        if self.progress.lock().waiting > 0 {
+            self.progress_changed.notify_all();
+        }
+    }
+
+    pub(crate) fn wait_for(
+        &self,
+        var: &Var,
+        access: Access,
+        check: &mut dyn FnMut() -> bool,
+    ) -> Result<(), WaitError> {
+        if !var.is_grantable(access) {
+            let waiter = Arc::new(Waiter {
+                is_granted: AtomicBool::new(false),
+            });
+            let is_granted = {
+                let _gate = fork::enter();
+                var.enqueue_waiter(&waiter, access)
+            };
+            let mut done = || waiter.is_granted.load(Ordering::Acquire);
+            if !is_granted && self.help_until(&mut done, check) == Outcome::Interrupted {
+                let _gate = fork::enter();
+                let mut ready = Ready::default();
+                var.remove_waiter(&waiter, &mut ready);
+                self.schedule(ready, 0);
+                return Err(WaitError::Interrupted);
+            }
+        }
+        if !var.wait_events(access, check) {
+            return Err(WaitError::Interrupted);
+        }
+        match var.failure() {
+            None => Ok(()),
+            Some(failure) => {
+                failure.mark_reported();
+                Err(WaitError::Failed(failure))
+            }
+        }
+    }
+
+    /// Waits for every operation pushed before, however many are pushed meanwhile.
+    ///
+    /// Operations count in one of two generations. A waiter waits until the older one is empty, makes the current one
+    /// the older, and waits until that is empty. One waiter at a time does so; the others wait for their turn.
+    pub(crate) fn wait_all(&self, check: &mut dyn FnMut() -> bool) -> Result<(), WaitError> {
+        enum Stage {
+            Turn,
+            Older,
+            Current(usize),
+        }
+        let mut stage = Stage::Turn;
+        let mut done = || loop {
+            match stage {
+                Stage::Turn => {
+                    if self.is_draining.swap(true, Ordering::AcqRel) {
+                        return false;
+                    }
+                    stage = Stage::Older;
+                }
+                Stage::Older => {
+                    let current = self.generation.load(Ordering::SeqCst);
+                    if self.outstanding[1 - current].load(Ordering::SeqCst) != 0 {
+                        return false;
+                    }
+                    self.generation.store(1 - current, Ordering::SeqCst);
+                    stage = Stage::Current(current);
+                }
+                Stage::Current(generation) => {
+                    return self.outstanding[generation].load(Ordering::SeqCst) == 0;
+                }
+            }
+        };
+        let outcome = self.help_until(&mut done, check);
+        if !matches!(stage, Stage::Turn) {
+            self.is_draining.store(false, Ordering::Release);
+            self.notify_waiters();
+        }
+        if outcome == Outcome::Interrupted {
+            return Err(WaitError::Interrupted);
+        }
+        match self.take_unreported() {
+            None => Ok(()),
+            Some(failure) => Err(WaitError::Failed(failure)),
+        }
+    }
+}
