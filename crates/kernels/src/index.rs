@@ -1,1 +1,0 @@
-//! Gather, scatter, take, put, masks and one-hot, by item size.

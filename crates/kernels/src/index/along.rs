@@ -1,0 +1,147 @@
+//! Gather and scatter along one axis with an index for every output: `take_along_axis`, `pick` and their gradients.
+
+use super::{Sum, Write, with_size};
+use crate::reduce::plan::{Axes, Axis, count, offsets, split};
+use crate::reduce::with_elem;
+use crate::{Elem, Threads};
+
+/// `dense[i.., j, k..]` belongs to `view[i.., indices[i.., j, k..], k..]`.
+#[derive(Clone, Copy, Debug)]
+pub struct Along<'a> {
+    /// Element type; gathers and `Write::Set` look at its size only.
+    pub elem: Elem,
+    /// Shape of the indices and of the dense side.
+    pub shape: &'a [usize],
+    /// The axis that indices run along.
+    pub axis: usize,
+    /// Resolved indices, contiguous in C order.
+    pub indices: *const i64,
+    /// Byte strides of the view, which has the same number of axes.
+    pub view_strides: &'a [isize],
+    /// Byte strides of the dense side.
+    pub dense_strides: &'a [isize],
+}
+
+/// Reads `view` into `out`, the dense side.
+///
+/// # Safety
+/// Every index is in range of the view's `axis`, the other axes of the view are at least as long as `shape`; the view can be read and
+/// `out` written; they do not overlap, nor do elements of `out` each other; all slices are equally long.
+pub unsafe fn gather_along(threads: &dyn Threads, what: &Along, view: *const u8, out: *mut u8) {
+    let row = with_size!(what.elem.size(), T => gather_row::<T> as Row);
+    // SAFETY: the caller's; rows only read the view.
+    unsafe { run(threads, what, view.cast_mut(), out, row) }
+}
+
+/// Writes `values`, the dense side, into `view`; as if one after the other in C order, for any number of threads.
+///
+/// # Safety
+/// As for [`gather_along`], but `values` is read and the view written; elements of the view do not overlap each other.
+pub unsafe fn scatter_along(
+    threads: &dyn Threads,
+    write: Write,
+    what: &Along,
+    view: *mut u8,
+    values: *const u8,
+) {
+    let row = match write {
+        Write::Set => with_size!(what.elem.size(), T => set_row::<T> as Row),
+        Write::Add => with_elem!(what.elem, T => add_row::<T> as Row),
+    };
+    // SAFETY: the caller's; rows only read the dense side.
+    unsafe { run(threads, what, view, values.cast_mut(), row) }
+}
+
+/// `(view, step, stride of the indexed axis, dense, step, indices, n)`, steps in bytes.
+type Row = unsafe fn(*mut u8, isize, isize, *mut u8, isize, *const i64, usize);
+
+unsafe fn run(threads: &dyn Threads, what: &Along, view: *mut u8, dense: *mut u8, row: Row) {
+    let ndim = what.shape.len();
+    // Per axis: the view's stride as `src`, the dense side's as `dst`; the indices' are those of C order.
+    let mut axes = Axes::new();
+    let mut steps = [0isize; 64];
+    let mut step = 1;
+    for i in (0..ndim).rev() {
+        let src = if i == what.axis {
+            0
+        } else {
+            what.view_strides[i]
+        };
+        axes.insert(
+            0,
+            Axis {
+                len: what.shape[i],
+                src,
+                dst: what.dense_strides[i],
+            },
+        );
+        steps[i] = step;
+        step *= what.shape[i] as isize;
+    }
+    let total = count(&axes);
+    if total == 0 {
+        return;
+    }
+    let jump = what.view_strides[what.axis];
+    // Two places of the view are the same only along the indexed axis, so a task holds whole lines of it: the innermost axis and,
+    // if that is another, the indexed one around it.
+    let inner = axes[ndim - 1];
+    let (line, line_step) = if what.axis == ndim - 1 {
+        (
+            Axis {
+                len: 1,
+                src: 0,
+                dst: 0,
+            },
+            0,
+        )
+    } else {
+        (axes[what.axis], steps[what.axis])
+    };
+    let outer: Axes = (0..ndim - 1)
+        .filter(|&i| i != what.axis)
+        .map(|i| axes[i])
+        .collect();
+    let outer_steps: Axes = (0..ndim - 1)
+        .filter(|&i| i != what.axis)
+        .map(|i| Axis {
+            len: what.shape[i],
+            src: steps[i],
+            dst: 0,
+        })
+        .collect();
+    let (view, dense, indices) = (view as usize, dense as usize, what.indices as usize);
+    split(threads, count(&outer), total, &|task| {
+        let (src, dst) = offsets(&outer, task);
+        let at = offsets(&outer_steps, task).0;
+        for l in 0..line.len as isize {
+            // SAFETY: every index is in range, so all places are inside the caller's arrays; tasks are apart in the written one.
+            unsafe {
+                let view = (view as *mut u8).offset(src + l * line.src);
+                let dense = (dense as *mut u8).offset(dst + l * line.dst);
+                let indices = (indices as *const i64).offset(at + l * line_step);
+                row(view, inner.src, jump, dense, inner.dst, indices, inner.len);
+            }
+        }
+    });
+}
+
+macro_rules! rows {
+    ($($name:ident<$bound:ident>, |$view:ident, $dense:ident| $body:expr);*) => { $(
+        unsafe fn $name<T: $bound>(view: *mut u8, vs: isize, jump: isize, dense: *mut u8, ds: isize, at: *const i64, n: usize) {
+            for i in 0..n as isize {
+                // SAFETY: the caller gives `n` indices in range and `n` dense elements.
+                unsafe {
+                    let $view = view.offset(i * vs + *at.offset(i) as isize * jump).cast::<T>();
+                    let $dense = dense.offset(i * ds).cast::<T>();
+                    $body
+                }
+            }
+        }
+    )* };
+}
+rows!(
+    gather_row<Copy>, |view, dense| *dense = *view;
+    set_row<Copy>, |view, dense| *view = *dense;
+    add_row<Sum>, |view, dense| *view = (*view).plus(*dense)
+);

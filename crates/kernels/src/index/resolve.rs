@@ -1,0 +1,150 @@
+//! Checking indices.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::Threads;
+use crate::reduce::plan::{Axes, Axis, Walk, count, join, split};
+use crate::reduce::{Number, Source, with_elem};
+
+/// What happens to an index out of range.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Mode {
+    /// Negative indices count from the end; anything else out of range is an error.
+    Raise,
+    /// The index is taken modulo the length.
+    Wrap,
+    /// The index becomes the nearest valid one; negative indices become 0.
+    Clip,
+}
+
+/// The first index out of range.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BadIndex {
+    /// Its number in C order.
+    pub position: usize,
+    /// What stood there (a u64 above the largest i64 shows as that).
+    pub value: i64,
+}
+
+/// Indices handled by one task.
+const CHUNK: usize = 16 * 1024;
+
+/// Writes `indices` (any integer type, any strides) to `out` as contiguous `i64` in `0..limit`, in C order.
+///
+/// # Errors
+/// The first index out of range under [`Mode::Raise`], or the first of all if `limit` is 0; `out` then holds nothing of use.
+///
+/// # Safety
+/// Every element of `indices` can be read and `out` has room for as many `i64`; they do not overlap.
+pub unsafe fn resolve(
+    threads: &dyn Threads,
+    mode: Mode,
+    limit: usize,
+    indices: &Source,
+    out: *mut i64,
+) -> Result<(), BadIndex> {
+    let mut axes: Axes = indices
+        .shape
+        .iter()
+        .zip(indices.strides)
+        .map(|(&len, &src)| Axis { len, src, dst: 0 })
+        .collect();
+    let n = count(&axes);
+    join(&mut axes);
+    let stride = axes.last().map_or(indices.elem.size() as isize, |a| a.src);
+    let row = with_elem!(indices.elem, T => row::<T> as unsafe fn(Mode, usize, *const u8, isize, usize, *mut i64) -> Option<usize>);
+    let first_bad = AtomicUsize::new(usize::MAX);
+    let (src, out) = (indices.ptr as usize, out as usize);
+    split(threads, n.div_ceil(CHUNK), n, &|chunk| {
+        let (mut at, end) = (chunk * CHUNK, n.min((chunk + 1) * CHUNK));
+        let mut walk = Walk::new(&axes, at);
+        while at < end {
+            let (offset, left) = walk.run();
+            let m = left.min(end - at);
+            // SAFETY: the run lies inside the indices; chunks of `out` are apart.
+            let bad = unsafe {
+                row(
+                    mode,
+                    limit,
+                    (src as *const u8).offset(offset),
+                    stride,
+                    m,
+                    (out as *mut i64).add(at),
+                )
+            };
+            if let Some(i) = bad {
+                first_bad.fetch_min(at + i, Ordering::Relaxed);
+                return;
+            }
+            walk.advance(m);
+            at += m;
+        }
+    });
+    match first_bad.into_inner() {
+        usize::MAX => Ok(()),
+        position => {
+            let offset = Walk::new(&axes, position).run().0;
+            // SAFETY: the position is inside the indices.
+            let value = with_elem!(indices.elem, T => unsafe { *indices.ptr.offset(offset).cast::<T>() }.to_u64());
+            let unsigned = indices.elem == crate::Elem::U64;
+            Err(BadIndex {
+                position,
+                value: if unsigned {
+                    value.min(i64::MAX as u64) as i64
+                } else {
+                    value as i64
+                },
+            })
+        }
+    }
+}
+
+/// Resolves one run; returns the number of the first bad index.
+unsafe fn row<T: Number>(
+    mode: Mode,
+    limit: usize,
+    src: *const u8,
+    stride: isize,
+    n: usize,
+    out: *mut i64,
+) -> Option<usize> {
+    let length = limit as i64;
+    let read = |i: usize| {
+        // SAFETY: the caller gives `n` readable indices.
+        let value = unsafe { *src.offset(i as isize * stride).cast::<T>() };
+        // Only u64 has values that i64 has not; they are out of range for any length.
+        if value.to_i64() < 0 && value > T::ZERO {
+            i64::MAX
+        } else {
+            value.to_i64()
+        }
+    };
+    if limit == 0 {
+        return (n > 0).then_some(0);
+    }
+    let mut all_good = true;
+    for i in 0..n {
+        let v = read(i);
+        let resolved = match mode {
+            Mode::Raise => {
+                if v < 0 {
+                    v + length
+                } else {
+                    v
+                }
+            }
+            Mode::Wrap => v.rem_euclid(length),
+            Mode::Clip => v.clamp(0, length - 1),
+        };
+        all_good &= (resolved as u64) < limit as u64;
+        // SAFETY: the caller gives room for `n` results.
+        unsafe { *out.add(i) = resolved };
+    }
+    if all_good {
+        return None;
+    }
+    (0..n).find(|&i| {
+        let v = read(i);
+        v >= length || v < -length
+    })
+}

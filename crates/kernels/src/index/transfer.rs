@@ -1,0 +1,251 @@
+//! Gather and scatter of blocks at positions given by one or several index arrays: `take`, advanced indexing, embeddings.
+
+use smallvec::SmallVec;
+
+use super::{Sum, Write, move_of, with_size};
+use crate::reduce::plan::{Axes, Axis, count, offsets, split};
+use crate::reduce::with_elem;
+use crate::{Elem, Threads};
+
+/// One indexed axis of the picked view.
+#[derive(Clone, Copy, Debug)]
+pub struct IndexAxis {
+    /// One resolved index per position, contiguous.
+    pub indices: *const i64,
+    /// Bytes between neighbours of the view along this axis.
+    pub stride: isize,
+}
+
+/// A view of which blocks are picked: position p is at `sum(axes[k].indices[p] * axes[k].stride)`, and at every position there is a
+/// block over the axes that are not indexed.
+#[derive(Clone, Copy, Debug)]
+pub struct Picked<'a> {
+    /// Element type; gathers and `Write::Set` look at its size only.
+    pub elem: Elem,
+    /// The indexed axes; with none, every position is the view's first element.
+    pub axes: &'a [IndexAxis],
+    /// Number of positions.
+    pub positions: usize,
+    /// Lengths of the axes that are not indexed.
+    pub block: &'a [usize],
+    /// Their byte strides in the view.
+    pub strides: &'a [isize],
+}
+
+/// Positions whose offsets are worked out at once.
+const CHUNK: usize = 512;
+/// Block rows that one task of a gather treats with the same offsets.
+const ROWS: usize = 16;
+
+/// Copies the picked blocks of `view` to `out`, where position p is `p * position_stride` and the block has strides `out_strides`.
+///
+/// # Safety
+/// Every index is in range of its axis; the view can be read and `out` written; they do not overlap, nor do elements of `out` each other.
+pub unsafe fn gather(
+    threads: &dyn Threads,
+    picked: &Picked,
+    view: *const u8,
+    out: *mut u8,
+    position_stride: isize,
+    out_strides: &[isize],
+) {
+    let size = picked.elem.size() as isize;
+    let blocks = picked.block.iter().zip(picked.strides).zip(out_strides);
+    let mut axes: Axes = blocks
+        .map(|((&len, &src), &dst)| Axis { len, src, dst })
+        .collect();
+    let positions = picked.positions;
+    let total = count(&axes) * positions;
+    if total == 0 {
+        return;
+    }
+    // Rows of the block along the axis on which the output is densest, unless positions lie denser still.
+    order(&mut axes, |a| a.dst);
+    let run = take_run(&mut axes, |a| {
+        a.dst.abs() < position_stride.abs() || positions == 1
+    });
+    let copy = move_of(picked.elem, Write::Set);
+    let pick = with_size!(size, T => pick_gather::<T> as Pick);
+    let rows = count(&axes);
+    let (groups, chunks) = (rows.div_ceil(ROWS), positions.div_ceil(CHUNK));
+    let (view, out) = (view as usize, out as usize);
+    let (axes, indices) = (&axes[..], Indices(picked.axes));
+    // Tasks are chunks of positions times groups of rows; long runs are the bulk of the work and need no finer cut, but
+    // few positions with long runs do.
+    let chunk = if run.len >= 64 {
+        CHUNK.min(positions.div_ceil(16)).max(1)
+    } else {
+        CHUNK
+    };
+    let chunks = if chunk == CHUNK {
+        chunks
+    } else {
+        positions.div_ceil(chunk)
+    };
+    split(
+        threads,
+        groups * chunks,
+        total * size as usize / 4,
+        &|task| {
+            let (group, first) = (task / chunks, task % chunks * chunk);
+            let n = chunk.min(positions - first);
+            let mut at = [0isize; CHUNK];
+            // SAFETY: `n` positions from `first` exist.
+            unsafe { indices.offsets(first, &mut at[..n]) };
+            for row in group * ROWS..rows.min((group + 1) * ROWS) {
+                let (src, dst) = offsets(axes, row);
+                let src = (view as *const u8).wrapping_offset(src);
+                let dst = (out as *mut u8).wrapping_offset(dst + first as isize * position_stride);
+                // SAFETY: every index is in range, so every source is inside the view; tasks write places apart.
+                unsafe {
+                    if run.len == 1 {
+                        pick(src, dst, position_stride, &at[..n]);
+                    } else {
+                        for (p, &at) in at[..n].iter().enumerate() {
+                            copy(
+                                src.offset(at),
+                                run.src,
+                                dst.offset(p as isize * position_stride),
+                                run.dst,
+                                run.len,
+                            );
+                        }
+                    }
+                }
+            }
+        },
+    );
+}
+
+/// Writes `values` into the picked blocks of `view`: position p's block is at `p * position_stride` and has strides `value_strides`
+/// (0 repeats a value). Results are as if positions were written one after the other, for any number of threads.
+///
+/// # Safety
+/// Every index is in range of its axis; `values` can be read and the view written; they do not overlap; elements of one block of the
+/// view do not overlap each other.
+pub unsafe fn scatter(
+    threads: &dyn Threads,
+    write: Write,
+    picked: &Picked,
+    view: *mut u8,
+    values: *const u8,
+    position_stride: isize,
+    value_strides: &[isize],
+) {
+    let size = picked.elem.size();
+    let blocks = picked.block.iter().zip(value_strides).zip(picked.strides);
+    let mut axes: Axes = blocks
+        .map(|((&len, &src), &dst)| Axis { len, src, dst })
+        .collect();
+    let positions = picked.positions;
+    let total = count(&axes) * positions;
+    if total == 0 {
+        return;
+    }
+    order(&mut axes, |a| a.dst);
+    let run = take_run(&mut axes, |_| true);
+    let rows = count(&axes);
+    // Positions may repeat, so tasks are parts of the block: a run is cut into pieces of at least a cache line or two.
+    let piece = run.len.div_ceil((run.len * size / 256).clamp(1, 16));
+    let pieces = run.len.div_ceil(piece);
+    let put = move_of(picked.elem, write);
+    let pick = match write {
+        Write::Set => with_size!(size, T => pick_set::<T> as Pick),
+        Write::Add => with_elem!(picked.elem, T => pick_add::<T> as Pick),
+    };
+    let (view, values) = (view as usize, values as usize);
+    let (axes, indices) = (&axes[..], Indices(picked.axes));
+    split(threads, rows * pieces, total * size / 4, &|task| {
+        let (src, dst) = offsets(axes, task / pieces);
+        let start = task % pieces * piece;
+        let n = piece.min(run.len - start);
+        let src = (values as *const u8).wrapping_offset(src + start as isize * run.src);
+        let dst = (view as *mut u8).wrapping_offset(dst + start as isize * run.dst);
+        let mut at = [0isize; CHUNK];
+        for first in (0..positions).step_by(CHUNK) {
+            let m = CHUNK.min(positions - first);
+            let src = src.wrapping_offset(first as isize * position_stride);
+            // SAFETY: every index is in range, so every target is inside the view; tasks write parts of the block that are apart.
+            unsafe {
+                indices.offsets(first, &mut at[..m]);
+                if n == 1 {
+                    pick(src, dst, position_stride, &at[..m]);
+                } else {
+                    for (p, &at) in at[..m].iter().enumerate() {
+                        put(
+                            src.offset(p as isize * position_stride),
+                            run.src,
+                            dst.offset(at),
+                            run.dst,
+                            n,
+                        );
+                    }
+                }
+            }
+        }
+    });
+}
+
+/// Drops axes of length 1, puts the densest last by `stride` and joins what continues. Source and target may have any sign.
+fn order(axes: &mut Axes, stride: fn(&Axis) -> isize) {
+    axes.sort_by_key(|a| std::cmp::Reverse(stride(a).unsigned_abs()));
+    crate::reduce::plan::join(axes);
+}
+
+/// Takes the last axis off as the run, if it `fits`; else the run is one element.
+fn take_run(axes: &mut Axes, fits: impl Fn(&Axis) -> bool) -> Axis {
+    match axes.last() {
+        Some(a) if fits(a) => axes.pop().expect("there is a last axis"),
+        _ => Axis {
+            len: 1,
+            src: 0,
+            dst: 0,
+        },
+    }
+}
+
+struct Indices<'a>(&'a [IndexAxis]);
+
+// SAFETY: index arrays are only read.
+unsafe impl Sync for Indices<'_> {}
+
+impl Indices<'_> {
+    /// Byte offsets in the view of positions `first..`.
+    unsafe fn offsets(&self, first: usize, out: &mut [isize]) {
+        let axes: SmallVec<[IndexAxis; 4]> = self.0.into();
+        for (i, at) in out.iter_mut().enumerate() {
+            // SAFETY: the caller asks for positions that exist.
+            *at = axes
+                .iter()
+                .map(|a| unsafe { *a.indices.add(first + i) } as isize * a.stride)
+                .sum();
+        }
+    }
+}
+
+/// One element at each of some offsets: `(src, dst, stride of the dense side, offsets)`.
+type Pick = unsafe fn(*const u8, *mut u8, isize, &[isize]);
+
+unsafe fn pick_gather<T: Copy>(src: *const u8, dst: *mut u8, stride: isize, at: &[isize]) {
+    for (p, &at) in at.iter().enumerate() {
+        // SAFETY: the caller's offsets lie inside the view, the positions inside the output.
+        unsafe { *dst.offset(p as isize * stride).cast::<T>() = *src.offset(at).cast::<T>() };
+    }
+}
+
+unsafe fn pick_set<T: Copy>(src: *const u8, dst: *mut u8, stride: isize, at: &[isize]) {
+    for (p, &at) in at.iter().enumerate() {
+        // SAFETY: the caller's offsets lie inside the view, the positions inside the values.
+        unsafe { *dst.offset(at).cast::<T>() = *src.offset(p as isize * stride).cast::<T>() };
+    }
+}
+
+unsafe fn pick_add<T: Sum>(src: *const u8, dst: *mut u8, stride: isize, at: &[isize]) {
+    for (p, &at) in at.iter().enumerate() {
+        // SAFETY: the caller's offsets lie inside the view, the positions inside the values.
+        unsafe {
+            let d = &mut *dst.offset(at).cast::<T>();
+            *d = d.plus(*src.offset(p as isize * stride).cast::<T>());
+        }
+    }
+}
