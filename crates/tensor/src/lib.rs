@@ -2,14 +2,22 @@
 
 #![warn(missing_docs)]
 
+mod backend;
 mod device;
+pub mod dlpack;
 mod dtype;
 pub mod error;
 mod index;
 mod layout;
+pub mod memory;
 mod promotion;
 mod scalar;
+mod storage;
+mod tensor;
 
+pub use backend::{
+    Backend, MemoryInfo, Transfer, backend, backend_of, num_devices, register_backend,
+};
 pub use device::{Device, DeviceKind};
 pub use dtype::{DType, Kind};
 pub use error::TensorError;
@@ -23,6 +31,8 @@ pub use promotion::{
     promotion, result_type, set_promotion, with_weak,
 };
 pub use scalar::Scalar;
+pub use storage::Storage;
+pub use tensor::Tensor;
 
 /// Another name of [`TensorError`], for the functions of [`Layout`].
 pub type LayoutError = TensorError;

@@ -1,0 +1,193 @@
+//! What a device implements, and which devices this process has. The CPU is here; others come from their own crates.
+
+use std::ptr::NonNull;
+use std::sync::{Arc, OnceLock};
+
+use mxnet_engine::Stream;
+
+use crate::error::{DeviceError, TensorError, Unsupported};
+use crate::{Device, DeviceKind, memory};
+
+/// Memory of one device, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemoryInfo {
+    /// What could be allocated now.
+    pub free: usize,
+    /// All there is.
+    pub total: usize,
+}
+
+/// Source and destination of a copy.
+#[derive(Clone, Copy, Debug)]
+pub struct Transfer {
+    /// First byte written.
+    pub dst: *mut u8,
+    /// Where it lies.
+    pub dst_device: Device,
+    /// First byte read.
+    pub src: *const u8,
+    /// Where it lies.
+    pub src_device: Device,
+    /// How many bytes.
+    pub len_bytes: usize,
+}
+
+/// A kind of device: its memory, its copies, its streams of work.
+pub trait Backend: Send + Sync + 'static {
+    /// The kind it implements.
+    fn kind(&self) -> DeviceKind;
+
+    /// How many devices of this kind there are.
+    fn count(&self) -> usize;
+
+    /// A block of uninitialised memory on device `id`, aligned to 64 bytes (16 up to a length of 256). `len_bytes` is
+    /// not 0.
+    ///
+    /// # Errors
+    ///
+    /// `Memory` when there is not enough; `Device` when the device fails.
+    fn allocate(&self, id: u32, len_bytes: usize) -> Result<NonNull<u8>, TensorError>;
+
+    /// Like [`Backend::allocate`], with all bytes zero when the call returns.
+    ///
+    /// # Errors
+    ///
+    /// As [`Backend::allocate`].
+    fn allocate_zeroed(&self, id: u32, len_bytes: usize) -> Result<NonNull<u8>, TensorError>;
+
+    /// Gives a block back. Work on it that is in flight has been waited for, or is in a stream that frees in order.
+    ///
+    /// # Safety
+    ///
+    /// The block must come from this backend's `allocate` with this `id` and length, and is not used any more.
+    unsafe fn free(&self, id: u32, block: NonNull<u8>, len_bytes: usize);
+
+    /// Copies bytes between this backend's devices and main memory, in either direction. With a stream, the copy is
+    /// enqueued there and the call may return before it is done; without, it is done when the call returns.
+    ///
+    /// # Errors
+    ///
+    /// `Unsupported` for a pair of devices the backend does not know; `Device` when the device fails.
+    ///
+    /// # Safety
+    ///
+    /// Both ranges must be valid on their devices until the copy is done, must not overlap, and nothing writes to them
+    /// meanwhile (the source) or touches them (the destination).
+    unsafe fn copy(
+        &self,
+        transfer: Transfer,
+        stream: Option<&dyn Stream>,
+    ) -> Result<(), TensorError>;
+
+    /// The calling thread's stream on device `id`; `None` for devices whose work is done when a call returns.
+    fn stream(&self, id: u32) -> Option<Arc<dyn Stream>>;
+
+    /// Free and total memory of device `id`.
+    fn memory(&self, id: u32) -> MemoryInfo;
+}
+
+/// Main memory. All numbers of `cpu` devices name the same one.
+struct Cpu;
+
+impl Backend for Cpu {
+    fn kind(&self) -> DeviceKind {
+        DeviceKind::Cpu
+    }
+
+    fn count(&self) -> usize {
+        1
+    }
+
+    fn allocate(&self, _id: u32, len_bytes: usize) -> Result<NonNull<u8>, TensorError> {
+        memory::allocate(len_bytes)
+    }
+
+    fn allocate_zeroed(&self, _id: u32, len_bytes: usize) -> Result<NonNull<u8>, TensorError> {
+        memory::allocate_zeroed(len_bytes)
+    }
+
+    unsafe fn free(&self, _id: u32, block: NonNull<u8>, len_bytes: usize) {
+        // SAFETY: as the caller promises.
+        unsafe { memory::free(block, len_bytes) }
+    }
+
+    unsafe fn copy(
+        &self,
+        transfer: Transfer,
+        _stream: Option<&dyn Stream>,
+    ) -> Result<(), TensorError> {
+        if !transfer.dst_device.is_host() || !transfer.src_device.is_host() {
+            return Err(Unsupported::Copy {
+                from: transfer.src_device,
+                to: transfer.dst_device,
+            }
+            .into());
+        }
+        // SAFETY: the caller promises two valid ranges that do not overlap.
+        unsafe {
+            transfer
+                .dst
+                .copy_from_nonoverlapping(transfer.src, transfer.len_bytes)
+        };
+        Ok(())
+    }
+
+    fn stream(&self, _id: u32) -> Option<Arc<dyn Stream>> {
+        None
+    }
+
+    fn memory(&self, _id: u32) -> MemoryInfo {
+        MemoryInfo {
+            free: memory::available_memory(),
+            total: memory::memory_limit(),
+        }
+    }
+}
+
+static CPU: Cpu = Cpu;
+static OTHERS: [OnceLock<Box<dyn Backend>>; DeviceKind::COUNT] =
+    [const { OnceLock::new() }; DeviceKind::COUNT];
+
+/// Makes a kind of device available; for the rest of the process.
+///
+/// # Errors
+///
+/// `Device` when its kind already has a backend, as `cpu` always has.
+pub fn register_backend(backend: Box<dyn Backend>) -> Result<(), TensorError> {
+    let kind = backend.kind();
+    let registered = DeviceError::Registered { kind };
+    if kind == DeviceKind::Cpu {
+        return Err(registered.into());
+    }
+    OTHERS[kind as usize]
+        .set(backend)
+        .map_err(|_| registered.into())
+}
+
+/// The backend of a kind of device, if there is one.
+pub fn backend(kind: DeviceKind) -> Option<&'static dyn Backend> {
+    match kind {
+        DeviceKind::Cpu => Some(&CPU),
+        other => OTHERS[other as usize].get().map(|backend| &**backend),
+    }
+}
+
+/// How many devices of a kind there are; 0 without a backend.
+pub fn num_devices(kind: DeviceKind) -> usize {
+    backend(kind).map_or(0, Backend::count)
+}
+
+/// The backend of a device that exists.
+///
+/// # Errors
+///
+/// `Device` when its kind has no backend or its number is too high.
+pub fn backend_of(device: Device) -> Result<&'static dyn Backend, TensorError> {
+    let backend = backend(device.kind()).ok_or(DeviceError::NoBackend { device })?;
+    let count = backend.count();
+    // `cpu(3)` is the same memory as `cpu(0)`, as in MXNet.
+    if device.kind() != DeviceKind::Cpu && device.id() as usize >= count {
+        return Err(DeviceError::OutOfRange { device, count }.into());
+    }
+    Ok(backend)
+}

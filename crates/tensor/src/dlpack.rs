@@ -1,0 +1,494 @@
+//! DLPack: tensors exchanged with other libraries of the process without a copy. Structures of version 1.x and legacy.
+//!
+//! Ownership follows the structures: who holds one calls its deleter once, on any thread. Waiting for pending writes
+//! before an export, and ordering by streams, are the caller's business; so is wrapping in Python capsules.
+
+use std::ffi::c_void;
+use std::ptr::{self, NonNull};
+use std::slice;
+
+use crate::error::{TensorError, Unsupported};
+use crate::{DType, Device, DeviceKind, Dims, Layout, Storage, Strides, Tensor, checked_len};
+
+/// The version we write.
+pub const VERSION: DLPackVersion = DLPackVersion { major: 1, minor: 1 };
+
+/// Flag: the memory must not be written.
+pub const FLAG_READ_ONLY: u64 = 1;
+/// Flag: the memory is a copy made for this export.
+pub const FLAG_IS_COPIED: u64 = 2;
+
+/// `kDLCPU`.
+pub const DEVICE_CPU: i32 = 1;
+/// `kDLCUDA`.
+pub const DEVICE_CUDA: i32 = 2;
+/// `kDLCUDAHost`: pinned main memory.
+pub const DEVICE_CUDA_HOST: i32 = 3;
+
+/// Kind and number of a device.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DLDevice {
+    /// `DLDeviceType`.
+    pub device_type: i32,
+    /// Its number.
+    pub device_id: i32,
+}
+
+/// Type of an element.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DLDataType {
+    /// `DLDataTypeCode`: 0 int, 1 uint, 2 float, 4 bfloat, 5 complex, 6 bool.
+    pub code: u8,
+    /// Bits of a lane.
+    pub bits: u8,
+    /// Lanes; 1 for anything but vector types.
+    pub lanes: u16,
+}
+
+/// Memory seen as an array.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct DLTensor {
+    /// Start of the memory.
+    pub data: *mut c_void,
+    /// Where it is.
+    pub device: DLDevice,
+    /// Number of axes.
+    pub ndim: i32,
+    /// Type of the elements.
+    pub dtype: DLDataType,
+    /// `ndim` sizes.
+    pub shape: *mut i64,
+    /// `ndim` strides in elements; null for C order.
+    pub strides: *mut i64,
+    /// From `data` to element `(0, 0, …)`.
+    pub byte_offset: u64,
+}
+
+/// The legacy structure.
+#[repr(C)]
+#[derive(Debug)]
+pub struct DLManagedTensor {
+    /// The array.
+    pub dl_tensor: DLTensor,
+    /// The producer's.
+    pub manager_ctx: *mut c_void,
+    /// Frees everything, this structure too.
+    pub deleter: Option<unsafe extern "C" fn(*mut DLManagedTensor)>,
+}
+
+/// Version of the structures.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DLPackVersion {
+    /// Structures of different major versions are laid out differently.
+    pub major: u32,
+    /// Additions.
+    pub minor: u32,
+}
+
+/// The structure of version 1.
+#[repr(C)]
+#[derive(Debug)]
+pub struct DLManagedTensorVersioned {
+    /// Comes first in every version.
+    pub version: DLPackVersion,
+    /// The producer's.
+    pub manager_ctx: *mut c_void,
+    /// Frees everything, this structure too.
+    pub deleter: Option<unsafe extern "C" fn(*mut DLManagedTensorVersioned)>,
+    /// `FLAG_…`.
+    pub flags: u64,
+    /// The array.
+    pub dl_tensor: DLTensor,
+}
+
+/// Whether an exported tensor's memory is the array's own or was copied for the export.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exported {
+    /// Both sides see the same memory: the storage is shared from now on.
+    View,
+    /// Only the consumer will see this memory.
+    Copy,
+}
+
+/// DLPack's name of a device. Memory shared between processes is plain main memory to others.
+pub fn dl_device(device: Device) -> DLDevice {
+    let device_type = match device.kind() {
+        DeviceKind::Cpu | DeviceKind::CpuShared => DEVICE_CPU,
+        DeviceKind::CpuPinned => DEVICE_CUDA_HOST,
+        DeviceKind::Gpu => DEVICE_CUDA,
+    };
+    // There is one main memory; consumers compare the number with 0.
+    let device_id = if device_type == DEVICE_CPU {
+        0
+    } else {
+        device.id() as i32
+    };
+    DLDevice {
+        device_type,
+        device_id,
+    }
+}
+
+/// The device that DLPack names.
+///
+/// # Errors
+///
+/// `Unsupported` for kinds of devices we do not have.
+pub fn device(dl: DLDevice) -> Result<Device, TensorError> {
+    let unsupported = || Unsupported::DLPackDevice {
+        device_type: dl.device_type,
+        device_id: dl.device_id,
+    };
+    let kind = match dl.device_type {
+        DEVICE_CPU => DeviceKind::Cpu,
+        DEVICE_CUDA => DeviceKind::Gpu,
+        DEVICE_CUDA_HOST => DeviceKind::CpuPinned,
+        _ => return Err(unsupported().into()),
+    };
+    let id = u32::try_from(dl.device_id).map_err(|_| unsupported())?;
+    Ok(Device::new(kind, id))
+}
+
+/// DLPack's name of a data type.
+pub fn dl_dtype(dtype: DType) -> DLDataType {
+    let code = match dtype {
+        DType::Bool => 6,
+        DType::I8 | DType::I16 | DType::I32 | DType::I64 => 0,
+        DType::U8 | DType::U16 | DType::U32 | DType::U64 => 1,
+        DType::F16 | DType::F32 | DType::F64 => 2,
+        DType::BF16 => 4,
+        DType::C64 | DType::C128 => 5,
+    };
+    DLDataType {
+        code,
+        bits: (dtype.size() * 8) as u8,
+        lanes: 1,
+    }
+}
+
+/// The data type that DLPack names.
+///
+/// # Errors
+///
+/// `Unsupported` for types we do not have.
+pub fn dtype(dl: DLDataType) -> Result<DType, TensorError> {
+    let found = DType::ALL.into_iter().find(|dtype| dl_dtype(*dtype) == dl);
+    found.ok_or_else(|| {
+        Unsupported::DLPackType {
+            code: dl.code,
+            bits: dl.bits,
+            lanes: dl.lanes,
+        }
+        .into()
+    })
+}
+
+/// What an exported structure keeps alive: the tensor and the arrays it points to.
+struct Context {
+    tensor: Tensor,
+    shape: Box<[i64]>,
+    strides: Box<[i64]>,
+}
+
+impl Context {
+    fn new(tensor: Tensor) -> Context {
+        let shape = tensor.shape().iter().map(|&size| size as i64).collect();
+        let strides = tensor
+            .layout()
+            .strides()
+            .iter()
+            .map(|&stride| stride as i64)
+            .collect();
+        Context {
+            tensor,
+            shape,
+            strides,
+        }
+    }
+
+    fn dl_tensor(&mut self) -> DLTensor {
+        // Consumers want a null pointer, or anything, for no elements; the offset goes into `data`, for some ignore the field.
+        let data = if self.tensor.is_empty() {
+            ptr::null_mut()
+        } else {
+            self.tensor.data_ptr().cast()
+        };
+        DLTensor {
+            data,
+            device: dl_device(self.tensor.device()),
+            ndim: self.tensor.ndim() as i32,
+            dtype: dl_dtype(self.tensor.dtype()),
+            shape: self.shape.as_mut_ptr(),
+            strides: self.strides.as_mut_ptr(),
+            byte_offset: 0,
+        }
+    }
+}
+
+/// A structure of version 1 for a tensor; its deleter gives the tensor up.
+pub fn export(tensor: Tensor, exported: Exported) -> NonNull<DLManagedTensorVersioned> {
+    let mut flags = if tensor.storage().is_read_only() {
+        FLAG_READ_ONLY
+    } else {
+        0
+    };
+    match exported {
+        Exported::View => tensor.storage().mark_shared(),
+        Exported::Copy => flags |= FLAG_IS_COPIED,
+    }
+    let mut context = Box::new(Context::new(tensor));
+    let dl_tensor = context.dl_tensor();
+    let managed = DLManagedTensorVersioned {
+        version: VERSION,
+        manager_ctx: Box::into_raw(context).cast(),
+        deleter: Some(delete),
+        flags,
+        dl_tensor,
+    };
+    NonNull::from(Box::leak(Box::new(managed)))
+}
+
+/// A legacy structure for a tensor; its deleter gives the tensor up.
+///
+/// # Errors
+///
+/// `Unsupported` for read-only memory, which the structure cannot express.
+pub fn export_legacy(
+    tensor: Tensor,
+    exported: Exported,
+) -> Result<NonNull<DLManagedTensor>, TensorError> {
+    if tensor.storage().is_read_only() {
+        return Err(Unsupported::ReadOnlyLegacy.into());
+    }
+    if exported == Exported::View {
+        tensor.storage().mark_shared();
+    }
+    let mut context = Box::new(Context::new(tensor));
+    let dl_tensor = context.dl_tensor();
+    let managed = DLManagedTensor {
+        dl_tensor,
+        manager_ctx: Box::into_raw(context).cast(),
+        deleter: Some(delete_legacy),
+    };
+    Ok(NonNull::from(Box::leak(Box::new(managed))))
+}
+
+/// # Safety
+///
+/// `managed` must be from [`export`] and is not used any more.
+unsafe extern "C" fn delete(managed: *mut DLManagedTensorVersioned) {
+    // SAFETY: `export` leaked both boxes, and who holds the structure deletes it once.
+    unsafe {
+        let managed = Box::from_raw(managed);
+        drop(Box::from_raw(managed.manager_ctx.cast::<Context>()));
+    }
+}
+
+/// # Safety
+///
+/// `managed` must be from [`export_legacy`] and is not used any more.
+unsafe extern "C" fn delete_legacy(managed: *mut DLManagedTensor) {
+    // SAFETY: `export_legacy` leaked both boxes, and who holds the structure deletes it once.
+    unsafe {
+        let managed = Box::from_raw(managed);
+        drop(Box::from_raw(managed.manager_ctx.cast::<Context>()));
+    }
+}
+
+/// A foreign structure of version 1; dropped with the storage that was imported from it.
+struct Versioned(NonNull<DLManagedTensorVersioned>);
+
+// SAFETY: DLPack lets any thread call the deleter, and nothing else is done with the structure.
+unsafe impl Send for Versioned {}
+// SAFETY: as above; a shared reference gives no access at all.
+unsafe impl Sync for Versioned {}
+
+impl Drop for Versioned {
+    fn drop(&mut self) {
+        // SAFETY: `import` took the structure over, and this is the only place that deletes it.
+        unsafe {
+            if let Some(deleter) = self.0.as_ref().deleter {
+                deleter(self.0.as_ptr());
+            }
+        }
+    }
+}
+
+/// A foreign legacy structure.
+struct Legacy(NonNull<DLManagedTensor>);
+
+// SAFETY: as for `Versioned`.
+unsafe impl Send for Legacy {}
+// SAFETY: as for `Versioned`.
+unsafe impl Sync for Legacy {}
+
+impl Drop for Legacy {
+    fn drop(&mut self) {
+        // SAFETY: `import_legacy` took the structure over, and this is the only place that deletes it.
+        unsafe {
+            if let Some(deleter) = self.0.as_ref().deleter {
+                deleter(self.0.as_ptr());
+            }
+        }
+    }
+}
+
+/// A tensor over the memory of a structure of version 1, which now belongs to the tensor's storage: its deleter runs
+/// when the storage is dropped, on whatever thread. The storage is read-only if the flag says so, and shared.
+///
+/// # Errors
+///
+/// `Unsupported` for other major versions, types and devices we do not have, contradictions, and memory that is not
+/// aligned for its type; `Shape` for impossible shapes. The structure then still belongs to the caller.
+///
+/// # Safety
+///
+/// `managed` must point to a valid structure that the caller owns, whose memory is not freed before its deleter is
+/// called. Of structures of another major version only `version` is read.
+pub unsafe fn import(managed: NonNull<DLManagedTensorVersioned>) -> Result<Tensor, TensorError> {
+    // SAFETY: `version` comes first in every version.
+    let version = unsafe { (&raw const (*managed.as_ptr()).version).read() };
+    if version.major != VERSION.major {
+        return Err(Unsupported::DLPackVersion {
+            major: version.major,
+            minor: version.minor,
+        }
+        .into());
+    }
+    // SAFETY: the caller promises a valid structure, and its version is the one we know.
+    let (flags, parts) = unsafe {
+        (
+            managed.as_ref().flags,
+            Parts::read(&managed.as_ref().dl_tensor)?,
+        )
+    };
+    // SAFETY: `parts` describes the memory of the structure, which lives until the owner is dropped.
+    Ok(unsafe { parts.into_tensor(Box::new(Versioned(managed)), flags & FLAG_READ_ONLY != 0) })
+}
+
+/// [`import`] for the legacy structure, whose memory may be written.
+///
+/// # Errors
+///
+/// As [`import`].
+///
+/// # Safety
+///
+/// As [`import`].
+pub unsafe fn import_legacy(managed: NonNull<DLManagedTensor>) -> Result<Tensor, TensorError> {
+    // SAFETY: the caller promises a valid structure.
+    let parts = unsafe { Parts::read(&managed.as_ref().dl_tensor)? };
+    // SAFETY: `parts` describes the memory of the structure, which lives until the owner is dropped.
+    Ok(unsafe { parts.into_tensor(Box::new(Legacy(managed)), false) })
+}
+
+/// A foreign tensor, checked and in our terms.
+struct Parts {
+    /// Lowest byte touched.
+    start: *mut u8,
+    len_bytes: usize,
+    device: Device,
+    layout: Layout,
+    dtype: DType,
+}
+
+impl Parts {
+    /// # Safety
+    ///
+    /// `shape` and, if not null, `strides` must point to `ndim` numbers.
+    unsafe fn read(dl: &DLTensor) -> Result<Parts, TensorError> {
+        let malformed =
+            |field, value| TensorError::from(Unsupported::DLPackMalformed { field, value });
+        let (device, dtype) = (device(dl.device)?, dtype(dl.dtype)?);
+        let ndim = usize::try_from(dl.ndim).map_err(|_| malformed("ndim", dl.ndim.into()))?;
+        // SAFETY: as the caller promises.
+        let sizes = unsafe { numbers(dl.shape, ndim) }.ok_or_else(|| malformed("shape", 0))?;
+        let mut shape = Dims::with_capacity(ndim);
+        for &size in sizes {
+            shape.push(usize::try_from(size).map_err(|_| malformed("shape", size))?);
+        }
+        let len = checked_len(&shape)?;
+        // SAFETY: as the caller promises.
+        let layout = match unsafe { numbers(dl.strides, ndim) } {
+            Some(_) if len == 0 => Layout::contiguous(&shape),
+            Some(strides) => Layout::from_parts(
+                shape,
+                strides.iter().map(|&stride| stride as isize).collect(),
+                0,
+            ),
+            None => Layout::contiguous(&shape),
+        };
+        if len == 0 {
+            return Ok(Parts {
+                start: ptr::null_mut(),
+                len_bytes: 0,
+                device,
+                layout,
+                dtype,
+            });
+        }
+        if dl.data.is_null() {
+            return Err(malformed("data", 0));
+        }
+        let first = dl.data.cast::<u8>().wrapping_add(dl.byte_offset as usize);
+        let address = first as usize;
+        if !address.is_multiple_of(dtype.alignment()) {
+            return Err(Unsupported::Unaligned {
+                address,
+                alignment: dtype.alignment(),
+                dtype,
+            }
+            .into());
+        }
+        // Negative strides reach below the first element: the storage starts at the lowest.
+        let (lowest, highest) = layout.wide_span();
+        let size = dtype.size() as i128;
+        if (highest - lowest).saturating_mul(size) > isize::MAX as i128 {
+            return Err(malformed(
+                "strides",
+                layout.strides().first().map_or(0, |&stride| stride as i64),
+            ));
+        }
+        let below = (-lowest) as usize;
+        let strides = Strides::from_slice(layout.strides());
+        Ok(Parts {
+            start: first.wrapping_sub(below * dtype.size()),
+            len_bytes: (highest - lowest + 1) as usize * dtype.size(),
+            device,
+            layout: Layout::from_parts(Dims::from_slice(layout.shape()), strides, below),
+            dtype,
+        })
+    }
+
+    /// # Safety
+    ///
+    /// The memory must live until `owner` is dropped.
+    unsafe fn into_tensor(
+        self,
+        owner: Box<dyn std::any::Any + Send + Sync>,
+        read_only: bool,
+    ) -> Tensor {
+        // SAFETY: the range is what the layout touches of the foreign memory.
+        let storage = unsafe {
+            Storage::from_foreign(self.start, self.len_bytes, self.device, owner, read_only)
+        };
+        Tensor::from_parts(storage, self.layout, self.dtype)
+    }
+}
+
+/// `None` for a null pointer, which is good for no numbers only.
+///
+/// # Safety
+///
+/// `start` must be null or point to `len` numbers that live as long as the result is used.
+unsafe fn numbers<'a>(start: *const i64, len: usize) -> Option<&'a [i64]> {
+    if len == 0 {
+        return Some(&[]);
+    }
+    // SAFETY: as the caller promises.
+    (!start.is_null()).then(|| unsafe { slice::from_raw_parts(start, len) })
+}

@@ -1,0 +1,229 @@
+//! Large blocks: one pool for all threads. Freed blocks are kept, the longest unused going first when they are over the
+//! bound: touching fresh pages costs more than an elementwise operation on them.
+
+use std::alloc::{self, Layout};
+use std::collections::VecDeque;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+
+use super::classes::{LARGEST, NUM_LARGE, large, large_bytes};
+use super::fork::{self, ForkSafe};
+use super::{Fill, MemoryStats, system, thread};
+
+/// From here on blocks are mappings of their own, page-aligned and zero.
+const MAPPED: usize = 1 << 20;
+
+/// Up to here, clearing a cached block beats touching fresh pages. Above, an array of zeros may well be sparse: it gets
+/// pages only where it is touched.
+const CLEARED: usize = 1 << 26;
+
+struct Pool {
+    /// Free blocks by class, the longest unused first.
+    classes: [VecDeque<Cached>; NUM_LARGE],
+    cached_bytes: usize,
+    limit_bytes: Option<usize>,
+    /// Grows with every freed block.
+    clock: u64,
+}
+
+struct Cached {
+    block: NonNull<u8>,
+    freed_at: u64,
+}
+
+// SAFETY: a cached block belongs to the pool alone.
+unsafe impl Send for Cached {}
+
+static POOL: ForkSafe<Pool> = ForkSafe::new(Pool::new());
+static IN_USE_BYTES: AtomicUsize = AtomicUsize::new(0);
+static PEAK_BYTES: AtomicUsize = AtomicUsize::new(0);
+static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
+static SYSTEM_ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
+
+impl Pool {
+    const fn new() -> Pool {
+        Pool {
+            classes: [const { VecDeque::new() }; NUM_LARGE],
+            cached_bytes: 0,
+            limit_bytes: None,
+            clock: 0,
+        }
+    }
+
+    fn limit(&mut self) -> usize {
+        *self
+            .limit_bytes
+            .get_or_insert_with(|| (system::limit() / 8).min(1 << 30))
+    }
+
+    fn take(&mut self, class: usize) -> Option<NonNull<u8>> {
+        let cached = self.classes[class].pop_back()?;
+        self.cached_bytes -= large_bytes(class);
+        Some(cached.block)
+    }
+
+    /// Takes out the longest unused blocks until the rest is within the bound.
+    fn evict(&mut self, limit: usize) -> Vec<(NonNull<u8>, usize)> {
+        let mut victims = Vec::new();
+        while self.cached_bytes > limit {
+            let oldest = (0..NUM_LARGE)
+                .filter_map(|class| Some((self.classes[class].front()?.freed_at, class)))
+                .min();
+            let Some((_, class)) = oldest else { break };
+            if let Some(cached) = self.classes[class].pop_front() {
+                self.cached_bytes -= large_bytes(class);
+                victims.push((cached.block, class));
+            }
+        }
+        victims
+    }
+}
+
+pub(super) fn allocate(len: usize, fill: Fill) -> Option<NonNull<u8>> {
+    if len > LARGEST {
+        return None;
+    }
+    let class = large(len);
+    let bytes = large_bytes(class);
+    let cached = if fill == Fill::Any || bytes <= CLEARED {
+        POOL.lock().take(class)
+    } else {
+        None
+    };
+    let block = match cached {
+        Some(block) => {
+            if fill == Fill::Zero {
+                // SAFETY: the block left the pool, so it is ours, and it has at least `len` bytes.
+                unsafe { block.write_bytes(0, len) };
+            }
+            block
+        }
+        None => {
+            fork::register();
+            SYSTEM_ALLOCATIONS.fetch_add(1, Relaxed);
+            fresh(bytes, fill)
+                .or_else(|| (super::trim() > 0).then(|| fresh(bytes, fill)).flatten())?
+        }
+    };
+    ALLOCATIONS.fetch_add(1, Relaxed);
+    IN_USE_BYTES.fetch_add(bytes, Relaxed);
+    note_peak();
+    Some(block)
+}
+
+/// # Safety
+///
+/// The block must come from `allocate` with this length and is not used any more.
+pub(super) unsafe fn free(block: NonNull<u8>, len: usize) {
+    let class = large(len);
+    let bytes = large_bytes(class);
+    IN_USE_BYTES.fetch_sub(bytes, Relaxed);
+    let victims = {
+        let mut pool = POOL.lock();
+        let limit = pool.limit();
+        if bytes > limit {
+            vec![(block, class)]
+        } else {
+            pool.clock += 1;
+            let freed_at = pool.clock;
+            pool.classes[class].push_back(Cached { block, freed_at });
+            pool.cached_bytes += bytes;
+            pool.evict(limit)
+        }
+    };
+    // SAFETY: the blocks have left the pool, or never were in it.
+    unsafe { release(victims) };
+}
+
+fn fresh(bytes: usize, fill: Fill) -> Option<NonNull<u8>> {
+    if bytes >= MAPPED {
+        return system::map(bytes);
+    }
+    let layout = layout(bytes)?;
+    // SAFETY: no class has size 0.
+    NonNull::new(unsafe {
+        match fill {
+            Fill::Any => alloc::alloc(layout),
+            Fill::Zero => alloc::alloc_zeroed(layout),
+        }
+    })
+}
+
+/// # Safety
+///
+/// The blocks must be from `fresh` with their class's size, and not used any more.
+unsafe fn release(blocks: Vec<(NonNull<u8>, usize)>) {
+    for (block, class) in blocks {
+        let bytes = large_bytes(class);
+        if bytes >= MAPPED {
+            // SAFETY: `fresh` mapped it with this length.
+            unsafe { system::unmap(block, bytes) };
+        } else if let Some(layout) = layout(bytes) {
+            // SAFETY: `fresh` allocated it with this layout.
+            unsafe { alloc::dealloc(block.as_ptr(), layout) };
+        }
+    }
+}
+
+fn layout(bytes: usize) -> Option<Layout> {
+    Layout::from_size_align(bytes, 64).ok()
+}
+
+/// Called when bytes in use may be more than ever.
+pub(super) fn note_peak() {
+    let now = IN_USE_BYTES.load(Relaxed) + thread::HELD_BYTES.load(Relaxed);
+    if now > PEAK_BYTES.load(Relaxed) {
+        PEAK_BYTES.fetch_max(now, Relaxed);
+    }
+}
+
+pub(super) fn reset_peak() {
+    PEAK_BYTES.store(0, Relaxed);
+    note_peak();
+}
+
+pub(super) fn trim() -> usize {
+    let (victims, bytes) = {
+        let mut pool = POOL.lock();
+        let bytes = pool.cached_bytes;
+        (pool.evict(0), bytes)
+    };
+    // SAFETY: the blocks have left the pool.
+    unsafe { release(victims) };
+    bytes
+}
+
+/// Bytes of freed large blocks that are kept for reuse at most: an eighth of the memory limit or 1 GiB, whichever is
+/// less, unless set.
+pub fn cache_limit() -> usize {
+    POOL.lock().limit()
+}
+
+/// Sets [`cache_limit`]; what is cached beyond it is released.
+pub fn set_cache_limit(limit_bytes: usize) {
+    let victims = {
+        let mut pool = POOL.lock();
+        pool.limit_bytes = Some(limit_bytes);
+        pool.evict(limit_bytes)
+    };
+    // SAFETY: the blocks have left the pool.
+    unsafe { release(victims) };
+}
+
+pub(super) fn stats() -> MemoryStats {
+    MemoryStats {
+        in_use_bytes: IN_USE_BYTES.load(Relaxed),
+        cached_bytes: POOL.lock().cached_bytes,
+        peak_bytes: PEAK_BYTES.load(Relaxed),
+        allocations: ALLOCATIONS.load(Relaxed),
+        system_allocations: SYSTEM_ALLOCATIONS.load(Relaxed),
+    }
+}
+
+/// # Safety
+///
+/// As [`ForkSafe::renew`].
+pub(super) unsafe fn renew() {
+    // SAFETY: as the caller's.
+    unsafe { POOL.renew(Pool::new()) }
+}

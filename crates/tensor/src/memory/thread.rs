@@ -1,0 +1,324 @@
+//! Small blocks: a cache per thread, one list of free blocks per class, no locks and no shared counters on the way.
+//!
+//! A block freed on another thread than its own goes to that thread's cache. Lists are bounded; what is beyond goes back
+//! to the system. When the thread's cache is gone (at thread exit), blocks come from and go to the system directly.
+
+use std::alloc;
+use std::cell::Cell;
+use std::ptr::{self, NonNull};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+
+use super::MemoryStats;
+use super::classes::{NUM_SMALL, small, small_bytes, small_layout};
+use super::fork::{self, ForkSafe};
+
+/// A free block's first bytes.
+struct Free {
+    next: *mut Free,
+}
+
+/// Free blocks that a list of this class may hold: 64 KiB of them, and at least four.
+const LIMITS: [u32; NUM_SMALL] = {
+    let mut limits = [0; NUM_SMALL];
+    let mut class = 0;
+    while class < NUM_SMALL {
+        let fit = (1 << 16) / small_bytes(class) as u32;
+        limits[class] = if fit < 4 { 4 } else { fit };
+        class += 1;
+    }
+    limits
+};
+
+/// Marks lists of a thread that has not been registered: full, so that the first free takes the slow way.
+const UNREGISTERED: u32 = u32::MAX;
+
+struct Cache {
+    heads: [Cell<*mut Free>; NUM_SMALL],
+    lengths: [Cell<u32>; NUM_SMALL],
+    /// Set before the first list has a block.
+    counters: Cell<Option<NonNull<Counters>>>,
+}
+
+/// Written by one thread, read by any.
+struct Counters {
+    allocated: [AtomicU64; NUM_SMALL],
+    freed: [AtomicU64; NUM_SMALL],
+}
+
+thread_local! {
+    static CACHE: Cache = const {
+        Cache {
+            heads: [const { Cell::new(ptr::null_mut()) }; NUM_SMALL],
+            lengths: [const { Cell::new(UNREGISTERED) }; NUM_SMALL],
+            counters: Cell::new(None),
+        }
+    };
+}
+
+/// Counters of living threads, and the sum of those of ended ones.
+static THREADS: ForkSafe<Threads> = ForkSafe::new(Threads::new());
+
+struct Threads {
+    living: Vec<Arc<Counters>>,
+    ended: Counters,
+}
+
+/// Bytes taken from the system for small blocks, allocated or cached.
+pub(super) static HELD_BYTES: AtomicUsize = AtomicUsize::new(0);
+static SYSTEM_ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
+
+#[inline]
+pub(super) fn allocate(len: usize) -> Option<NonNull<u8>> {
+    let class = small(len);
+    let cached = CACHE.try_with(|cache| {
+        let head = NonNull::new(cache.heads[class].get())?;
+        // SAFETY: blocks on the list are ours alone and start with a `Free`.
+        cache.heads[class].set(unsafe { head.as_ref() }.next);
+        cache.lengths[class].set(cache.lengths[class].get() - 1);
+        cache.count(|counters| &counters.allocated[class]);
+        Some(head.cast())
+    });
+    match cached {
+        Ok(Some(block)) => Some(block),
+        _ => allocate_slow(class),
+    }
+}
+
+/// # Safety
+///
+/// The block must come from `allocate` with this length and is not used any more.
+#[inline]
+pub(super) unsafe fn free(block: NonNull<u8>, len: usize) {
+    let class = small(len);
+    let kept = CACHE.try_with(|cache| {
+        let length = cache.lengths[class].get();
+        if length >= LIMITS[class] {
+            return false;
+        }
+        // SAFETY: the caller gives up the block, which has at least 16 bytes, aligned to 16.
+        unsafe { cache.push(class, block) };
+        cache.count(|counters| &counters.freed[class]);
+        true
+    });
+    if kept != Ok(true) {
+        // SAFETY: as this function's.
+        unsafe { free_slow(block, class) }
+    }
+}
+
+impl Cache {
+    /// Counts in the thread's counters, which only this thread writes: no atomic addition is needed.
+    #[inline]
+    fn count(&self, counter: impl Fn(&Counters) -> &AtomicU64) {
+        if let Some(counters) = self.counters.get() {
+            // SAFETY: registered counters live until the cache is dropped.
+            let counter = counter(unsafe { counters.as_ref() });
+            counter.store(counter.load(Relaxed) + 1, Relaxed);
+        }
+    }
+
+    /// # Safety
+    ///
+    /// `block` is a block of this class that nobody uses.
+    #[inline]
+    unsafe fn push(&self, class: usize, block: NonNull<u8>) {
+        let block = block.cast::<Free>().as_ptr();
+        // SAFETY: the block is ours, long and aligned enough for a `Free`.
+        unsafe {
+            block.write(Free {
+                next: self.heads[class].get(),
+            })
+        };
+        self.heads[class].set(block);
+        self.lengths[class].set(self.lengths[class].get() + 1);
+    }
+
+    #[cold]
+    fn register(&self) {
+        fork::register();
+        let counters = Arc::new(Counters::new());
+        self.counters.set(Some(NonNull::from(&*counters)));
+        self.lengths.iter().for_each(|length| length.set(0));
+        THREADS.lock().living.push(counters);
+    }
+
+    /// Returns all free blocks to the system; returns their bytes.
+    fn empty(&self) -> usize {
+        let mut bytes = 0;
+        for class in 0..NUM_SMALL {
+            let mut head = self.heads[class].replace(ptr::null_mut());
+            if !head.is_null() {
+                self.lengths[class].set(0);
+            }
+            while let Some(block) = NonNull::new(head) {
+                // SAFETY: blocks on the list are ours alone and start with a `Free`.
+                head = unsafe { block.as_ref() }.next;
+                // SAFETY: nobody uses a block on the list, and it is off the list now.
+                unsafe { release(block.cast(), class) };
+                bytes += small_bytes(class);
+            }
+        }
+        bytes
+    }
+}
+
+impl Drop for Cache {
+    fn drop(&mut self) {
+        self.empty();
+        if let Some(counters) = self.counters.take() {
+            let mut threads = THREADS.lock();
+            let place = threads
+                .living
+                .iter()
+                .position(|living| ptr::eq(&raw const **living, counters.as_ptr()));
+            // A forked child may have lost the list.
+            if let Some(place) = place {
+                let counters = threads.living.swap_remove(place);
+                threads.ended.add(&counters);
+            }
+        }
+    }
+}
+
+impl Counters {
+    const fn new() -> Counters {
+        Counters {
+            allocated: [const { AtomicU64::new(0) }; NUM_SMALL],
+            freed: [const { AtomicU64::new(0) }; NUM_SMALL],
+        }
+    }
+
+    fn add(&self, other: &Counters) {
+        for class in 0..NUM_SMALL {
+            self.allocated[class].fetch_add(other.allocated[class].load(Relaxed), Relaxed);
+            self.freed[class].fetch_add(other.freed[class].load(Relaxed), Relaxed);
+        }
+    }
+}
+
+impl Threads {
+    const fn new() -> Threads {
+        Threads {
+            living: Vec::new(),
+            ended: Counters::new(),
+        }
+    }
+}
+
+/// Nothing on the list, no list yet, or no cache any more.
+#[cold]
+#[inline(never)]
+fn allocate_slow(class: usize) -> Option<NonNull<u8>> {
+    count_slow(class, |counters| &counters.allocated);
+    let layout = small_layout(class);
+    // SAFETY: no class has size 0.
+    let fresh = || NonNull::new(unsafe { alloc::alloc(layout) });
+    let block = fresh().or_else(|| (super::trim() > 0).then(fresh).flatten())?;
+    HELD_BYTES.fetch_add(layout.size(), Relaxed);
+    SYSTEM_ALLOCATIONS.fetch_add(1, Relaxed);
+    super::pool::note_peak();
+    Some(block)
+}
+
+/// # Safety
+///
+/// As [`free`].
+#[cold]
+#[inline(never)]
+unsafe fn free_slow(block: NonNull<u8>, class: usize) {
+    count_slow(class, |counters| &counters.freed);
+    // A thread that has just been registered has room.
+    let kept = CACHE.try_with(|cache| {
+        let room = cache.lengths[class].get() < LIMITS[class];
+        if room {
+            // SAFETY: the caller gives up the block.
+            unsafe { cache.push(class, block) };
+        }
+        room
+    });
+    if kept != Ok(true) {
+        // SAFETY: the caller gives up the block.
+        unsafe { release(block, class) };
+    }
+}
+
+/// Counts for the thread, after registering it if need be, or for the ended ones when its cache is gone.
+fn count_slow(class: usize, counters: impl Fn(&Counters) -> &[AtomicU64; NUM_SMALL]) {
+    let counted = CACHE.try_with(|cache| {
+        if cache.counters.get().is_none() {
+            cache.register();
+        }
+        cache.count(|c| &counters(c)[class]);
+    });
+    if counted.is_err() {
+        counters(&THREADS.lock().ended)[class].fetch_add(1, Relaxed);
+    }
+}
+
+/// # Safety
+///
+/// The block must be of this class, from `allocate_slow`, and not used any more.
+unsafe fn release(block: NonNull<u8>, class: usize) {
+    let layout = small_layout(class);
+    // SAFETY: the block was allocated with the class's layout.
+    unsafe { alloc::dealloc(block.as_ptr(), layout) };
+    HELD_BYTES.fetch_sub(layout.size(), Relaxed);
+}
+
+pub(super) fn trim() -> usize {
+    CACHE
+        .try_with(|cache| {
+            if cache.counters.get().is_some() {
+                cache.empty()
+            } else {
+                0
+            }
+        })
+        .unwrap_or(0)
+}
+
+pub(super) fn stats() -> MemoryStats {
+    let threads = THREADS.lock();
+    let (mut allocations, mut in_use_bytes) = (0, 0usize);
+    for counters in threads
+        .living
+        .iter()
+        .map(|counters| &**counters)
+        .chain([&threads.ended])
+    {
+        for class in 0..NUM_SMALL {
+            let (allocated, freed) = (
+                counters.allocated[class].load(Relaxed),
+                counters.freed[class].load(Relaxed),
+            );
+            allocations += allocated;
+            // A thread may free more than it allocates; the sum over threads is right.
+            in_use_bytes = in_use_bytes.wrapping_add(
+                (allocated.wrapping_sub(freed) as usize).wrapping_mul(small_bytes(class)),
+            );
+        }
+    }
+    let held = HELD_BYTES.load(Relaxed);
+    // Threads go on while we add up: a sum may come out slightly beyond its bounds.
+    let in_use_bytes = if in_use_bytes as isize >= 0 {
+        in_use_bytes.min(held)
+    } else {
+        0
+    };
+    MemoryStats {
+        in_use_bytes,
+        cached_bytes: held - in_use_bytes,
+        peak_bytes: held,
+        allocations,
+        system_allocations: SYSTEM_ALLOCATIONS.load(Relaxed),
+    }
+}
+
+/// # Safety
+///
+/// As [`ForkSafe::renew`].
+pub(super) unsafe fn renew() {
+    // SAFETY: as the caller's.
+    unsafe { THREADS.renew(Threads::new()) }
+}
