@@ -12,7 +12,10 @@ struct Model {
 
 impl Model {
     fn of(layout: &Layout) -> Model {
-        Model { shape: layout.shape().to_vec(), offsets: layout.offsets().collect() }
+        Model {
+            shape: layout.shape().to_vec(),
+            offsets: layout.offsets().collect(),
+        }
     }
 
     /// Elements at the coordinates that `from` gives for the result's.
@@ -20,7 +23,10 @@ impl Model {
         let offsets = (0..shape.iter().product())
             .map(|n| {
                 let at = from(&coordinates(n, &shape));
-                self.offsets[at.iter().zip(&self.shape).fold(0, |flat, (i, size)| flat * size + i)]
+                self.offsets[at
+                    .iter()
+                    .zip(&self.shape)
+                    .fold(0, |flat, (i, size)| flat * size + i)]
             })
             .collect();
         Model { shape, offsets }
@@ -41,8 +47,12 @@ fn python_slice(size: usize, start: Option<isize>, stop: Option<isize>, step: is
     let n = size as isize;
     let fix = |bound: isize| if bound < 0 { bound + n } else { bound };
     let (low, high) = if step > 0 { (0, n) } else { (-1, n - 1) };
-    let start = start.map_or(if step > 0 { 0 } else { n - 1 }, |bound| fix(bound).clamp(low, high));
-    let stop = stop.map_or(if step > 0 { n } else { -1 }, |bound| fix(bound).clamp(low, high));
+    let start = start.map_or(if step > 0 { 0 } else { n - 1 }, |bound| {
+        fix(bound).clamp(low, high)
+    });
+    let stop = stop.map_or(if step > 0 { n } else { -1 }, |bound| {
+        fix(bound).clamp(low, high)
+    });
     let mut at = start;
     let mut result = Vec::new();
     while if step > 0 { at < stop } else { at > stop } {
@@ -65,8 +75,22 @@ struct Step {
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let bound = || prop::option::of(-7..7isize);
-    let one = (0..9u8, 0..8usize, 0..8usize, bound(), bound(), prop::sample::select(vec![-3, -2, -1, 1, 2, 3]))
-        .prop_map(|(kind, a, b, start, stop, step)| Step { kind, a, b, start, stop, step });
+    let one = (
+        0..9u8,
+        0..8usize,
+        0..8usize,
+        bound(),
+        bound(),
+        prop::sample::select(vec![-3, -2, -1, 1, 2, 3]),
+    )
+        .prop_map(|(kind, a, b, start, stop, step)| Step {
+            kind,
+            a,
+            b,
+            start,
+            stop,
+            step,
+        });
     prop::collection::vec(one, 0..6)
 }
 
@@ -87,7 +111,12 @@ fn apply(layout: &Layout, model: &Model, step: &Step) -> (Layout, Model) {
             let picked = python_slice(shape[a], step.start, step.stop, step.step);
             let mut result = shape;
             result[a] = picked.len();
-            let cut = layout.slice(a as isize - ndim as isize, step.start, step.stop, Some(step.step));
+            let cut = layout.slice(
+                a as isize - ndim as isize,
+                step.start,
+                step.stop,
+                Some(step.step),
+            );
             let model = model.map(result, |at| {
                 let mut at = at.to_vec();
                 at[a] = picked[at[a]];
@@ -104,7 +133,10 @@ fn apply(layout: &Layout, model: &Model, step: &Step) -> (Layout, Model) {
                 at.insert(a, index);
                 at
             });
-            (layout.select(a as isize, index as isize).expect("inside"), model)
+            (
+                layout.select(a as isize, index as isize).expect("inside"),
+                model,
+            )
         }
         2 => {
             let mut axes: Vec<usize> = (0..ndim).collect();
@@ -117,7 +149,10 @@ fn apply(layout: &Layout, model: &Model, step: &Step) -> (Layout, Model) {
                 axes.iter().zip(at).for_each(|(&axis, &i)| from[axis] = i);
                 from
             });
-            (layout.transpose(Some(&signed)).expect("a permutation"), model)
+            (
+                layout.transpose(Some(&signed)).expect("a permutation"),
+                model,
+            )
         }
         3 => {
             let mut result = shape.clone();
@@ -133,7 +168,10 @@ fn apply(layout: &Layout, model: &Model, step: &Step) -> (Layout, Model) {
                 at.swap(a, b);
                 at
             });
-            (layout.swap_axes(a as isize, b as isize).expect("axes"), model)
+            (
+                layout.swap_axes(a as isize, b as isize).expect("axes"),
+                model,
+            )
         }
         5 => {
             let model = model.map(shape.clone(), |at| {
@@ -146,16 +184,27 @@ fn apply(layout: &Layout, model: &Model, step: &Step) -> (Layout, Model) {
         6 if a != b => {
             let offset = step.start.unwrap_or(0);
             let (row, column) = (offset.min(0).unsigned_abs(), offset.max(0) as usize);
-            let len = shape[a].saturating_sub(row).min(shape[b].saturating_sub(column));
+            let len = shape[a]
+                .saturating_sub(row)
+                .min(shape[b].saturating_sub(column));
             let others: Vec<usize> = (0..ndim).filter(|axis| *axis != a && *axis != b).collect();
-            let result = others.iter().map(|&axis| shape[axis]).chain([len]).collect();
+            let result = others
+                .iter()
+                .map(|&axis| shape[axis])
+                .chain([len])
+                .collect();
             let model = model.map(result, |at| {
                 let mut from = vec![0; ndim];
                 others.iter().zip(at).for_each(|(&axis, &i)| from[axis] = i);
                 (from[a], from[b]) = (at[others.len()] + row, at[others.len()] + column);
                 from
             });
-            (layout.diagonal(offset, a as isize, b as isize).expect("two axes"), model)
+            (
+                layout
+                    .diagonal(offset, a as isize, b as isize)
+                    .expect("two axes"),
+                model,
+            )
         }
         7 => {
             let from = layout.expand_dims(&[a as isize]).expect("one more");
@@ -166,10 +215,15 @@ fn apply(layout: &Layout, model: &Model, step: &Step) -> (Layout, Model) {
                 at.remove(a);
                 at
             });
-            (from.broadcast_to(&result).expect("length 1 stretches"), model)
+            (
+                from.broadcast_to(&result).expect("length 1 stretches"),
+                model,
+            )
         }
         _ => {
-            let moved = layout.move_axis(&[a as isize], &[b as isize]).expect("axes");
+            let moved = layout
+                .move_axis(&[a as isize], &[b as isize])
+                .expect("axes");
             let mut axes: Vec<usize> = (0..ndim).collect();
             axes.remove(a);
             axes.insert(b, a);
@@ -186,11 +240,16 @@ fn apply(layout: &Layout, model: &Model, step: &Step) -> (Layout, Model) {
 
 fn view(shape: &[usize], steps: &[Step]) -> Layout {
     let base = Layout::contiguous(shape);
-    steps.iter().fold((base.clone(), Model::of(&base)), |(l, m), step| apply(&l, &m, step)).0
+    steps
+        .iter()
+        .fold((base.clone(), Model::of(&base)), |(l, m), step| {
+            apply(&l, &m, step)
+        })
+        .0
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn views_are_their_model(shape in shapes(), steps in steps()) {
@@ -288,10 +347,17 @@ fn is_strided(dims: &[usize], offsets: &[usize]) -> bool {
     let mut strides = Vec::new();
     for &size in dims {
         inner /= size;
-        strides.push(if size > 1 { offsets[inner] as isize - offsets[0] as isize } else { 0 });
+        strides.push(if size > 1 {
+            offsets[inner] as isize - offsets[0] as isize
+        } else {
+            0
+        });
     }
     (0..offsets.len()).all(|n| {
-        let steps = coordinates(n, dims).into_iter().zip(&strides).map(|(i, stride)| i as isize * stride);
+        let steps = coordinates(n, dims)
+            .into_iter()
+            .zip(&strides)
+            .map(|(i, stride)| i as isize * stride);
         offsets[n] as isize == offsets[0] as isize + steps.sum::<isize>()
     })
 }
