@@ -129,7 +129,7 @@ impl Layout {
     ///
     /// `Index` for too many entries, two ellipses, or a mask of another size.
     pub fn check_masks(&self, items: &[IndexItem]) -> Result<(), TensorError> {
-        let skipped = self.ellipsis_axes(items)?;
+        let skipped = self.census(items)?.skipped;
         let mut axis = 0;
         for item in items {
             match item {
@@ -172,24 +172,18 @@ impl Layout {
         items: &[IndexItem],
         mask_counts: &[usize],
     ) -> Result<Indexed, TensorError> {
-        let is_array =
-            |item: &IndexItem| matches!(item, IndexItem::Array { .. } | IndexItem::Mask { .. });
-        let has_arrays = items.iter().any(is_array);
-        if has_arrays || !mask_counts.is_empty() {
+        let census = self.census(items)?;
+        if census.masks > 0 {
             self.check_masks(items)?;
-            let masks = items
-                .iter()
-                .filter(|item| matches!(item, IndexItem::Mask { .. }))
-                .count();
-            if masks != mask_counts.len() {
-                return Err(IndexError::MaskCounts {
-                    found: mask_counts.len(),
-                    required: masks,
-                }
-                .into());
-            }
         }
-        let skipped = self.ellipsis_axes(items)?;
+        if census.masks != mask_counts.len() {
+            return Err(IndexError::MaskCounts {
+                found: mask_counts.len(),
+                required: census.masks,
+            }
+            .into());
+        }
+        let has_arrays = census.arrays + census.masks > 0;
 
         let mut view = Builder {
             source: self,
@@ -203,7 +197,11 @@ impl Layout {
         for (item, entry) in items.iter().enumerate() {
             if has_arrays {
                 let kept = view.shape.len() - indices.len();
-                place = place.after(is_array(entry) || matches!(entry, IndexItem::Int(_)), kept);
+                let is_basic = matches!(
+                    entry,
+                    IndexItem::Slice { .. } | IndexItem::NewAxis | IndexItem::Ellipsis
+                );
+                place = place.after(!is_basic, kept);
             }
             let mut indexed =
                 |axis: usize, part: usize| indices.push(AxisIndex { axis, item, part });
@@ -211,7 +209,7 @@ impl Layout {
                 IndexItem::Int(index) => view.select(*index)?,
                 IndexItem::Slice { start, stop, step } => view.slice(*start, *stop, *step)?,
                 IndexItem::NewAxis => view.new_axis(),
-                IndexItem::Ellipsis => view.keep(skipped),
+                IndexItem::Ellipsis => view.keep(census.skipped),
                 IndexItem::Array { .. } => {
                     indexed(view.shape.len(), 0);
                     view.keep(1);
@@ -258,25 +256,41 @@ impl Layout {
         Ok(indexed)
     }
 
-    /// Axes that the ellipsis stands for (the entries that are missing, if there is none).
-    fn ellipsis_axes(&self, items: &[IndexItem]) -> Result<usize, TensorError> {
-        if items
-            .iter()
-            .filter(|item| matches!(item, IndexItem::Ellipsis))
-            .count()
-            > 1
-        {
+    fn census(&self, items: &[IndexItem]) -> Result<Census, TensorError> {
+        let (mut axes, mut ellipses, mut arrays, mut masks) = (0, 0, 0, 0);
+        for item in items {
+            match item {
+                IndexItem::Int(_) | IndexItem::Slice { .. } => axes += 1,
+                IndexItem::NewAxis => {}
+                IndexItem::Ellipsis => ellipses += 1,
+                IndexItem::Array { .. } => (axes, arrays) = (axes + 1, arrays + 1),
+                IndexItem::Mask { shape } => (axes, masks) = (axes + shape.len(), masks + 1),
+            }
+        }
+        if ellipses > 1 {
             return Err(IndexError::Ellipses.into());
         }
-        let found = items.iter().map(IndexItem::num_axes).sum();
-        self.ndim().checked_sub(found).ok_or_else(|| {
-            IndexError::TooMany {
+        let Some(skipped) = self.ndim().checked_sub(axes) else {
+            return Err(IndexError::TooMany {
                 ndim: self.ndim(),
-                found,
+                found: axes,
             }
-            .into()
+            .into());
+        };
+        Ok(Census {
+            arrays,
+            masks,
+            skipped,
         })
     }
+}
+
+/// What an index expression consists of.
+struct Census {
+    arrays: usize,
+    masks: usize,
+    /// Axes that the ellipsis stands for (the entries that are missing, if there is none).
+    skipped: usize,
 }
 
 /// Where the walk along the entries stands relative to the advanced ones. The number is the result axis where they

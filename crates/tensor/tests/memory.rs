@@ -147,7 +147,7 @@ fn blocks_of_nothing_cost_nothing() {
     assert!(
         blocks
             .iter()
-            .all(|block| block.start.as_ptr() as usize % 64 == 0)
+            .all(|block| block.start.as_ptr().addr().is_multiple_of(64))
     );
     assert_eq!(stats(), before);
 }
@@ -300,7 +300,7 @@ fn forked_children_can_allocate() {
             let child = unsafe { libc::fork() };
             if child == 0 {
                 // A lock that nobody releases any more ends the child by this alarm.
-                // SAFETY: plain system calls; `_exit` runs no destructors of the parent's.
+                // SAFETY: plain system calls, and `_exit` below runs no destructors of the parent's.
                 unsafe { libc::alarm(10) };
                 drop((
                     Block::new(100_000),
@@ -308,6 +308,7 @@ fn forked_children_can_allocate() {
                     Block::new(2 * MIB),
                     stats(),
                 ));
+                // SAFETY: as above.
                 unsafe { libc::_exit(7) };
             }
             let mut status = 0;

@@ -1,5 +1,6 @@
 //! Broadcasting: shapes stretched to a common one, from the last axis on.
 
+use super::strided::dims;
 use super::{Dims, Layout, Strides, checked_len};
 use crate::error::{ShapeError, TensorError};
 
@@ -81,7 +82,7 @@ impl Layout {
             }
         }
         Ok(Layout {
-            shape: Dims::from_slice(shape),
+            shape: dims(shape),
             strides,
             offset: self.offset,
         })

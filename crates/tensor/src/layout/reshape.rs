@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 
-use super::strided::{c_strides, copy};
+use super::strided::{c_strides, collect, dims};
 use super::{Dims, Layout, Strides, checked_len};
 use crate::error::{ShapeError, TensorError};
 
@@ -76,15 +76,15 @@ impl Layout {
     }
 
     /// [`Layout::reshape`] to sizes that are known to have the same number of elements.
-    pub(crate) fn reshape_to(&self, dims: &[usize]) -> Option<Layout> {
-        debug_assert_eq!(self.len(), dims.iter().product::<usize>());
+    fn reshape_to(&self, sizes: &[usize]) -> Option<Layout> {
+        debug_assert_eq!(self.len(), sizes.iter().product::<usize>());
         let strides = if self.is_contiguous() {
-            c_strides(dims)
+            c_strides(sizes)
         } else {
-            self.regroup(dims)?
+            self.regroup(sizes)?
         };
         Some(Layout {
-            shape: Dims::from_slice(dims),
+            shape: dims(sizes),
             strides,
             offset: self.offset,
         })
@@ -136,15 +136,15 @@ impl Layout {
     }
 
     /// All axes in reverse order.
-    pub(crate) fn reversed(&self) -> Layout {
-        let mut layout = Layout {
-            shape: copy(&self.shape),
-            strides: copy(&self.strides),
+    pub(super) fn reversed(&self) -> Layout {
+        let last = self.ndim().wrapping_sub(1);
+        let shape = collect(self.ndim(), |axis| self.shape[last - axis]);
+        let strides = collect(self.ndim(), |axis| self.strides[last - axis]);
+        Layout {
+            shape,
+            strides,
             offset: self.offset,
-        };
-        layout.shape.reverse();
-        layout.strides.reverse();
-        layout
+        }
     }
 }
 

@@ -329,36 +329,43 @@ fn greatest_divisor(mut a: usize, mut b: usize) -> usize {
     a
 }
 
+/// A vector of `len` values, built in place where it fits: pushing one by one, or copying a length that the compiler
+/// does not know, costs several times as much.
 #[inline]
-fn dims(shape: &[usize]) -> Dims {
-    if shape.len() <= 4 {
-        let mut sizes = [0; 4];
-        sizes[..shape.len()].copy_from_slice(shape);
-        Dims::from_buf_and_len(sizes, shape.len())
+pub(super) fn collect<T: Copy + Default>(
+    len: usize,
+    mut value: impl FnMut(usize) -> T,
+) -> SmallVec<[T; 4]> {
+    if len <= 4 {
+        let mut small = [T::default(); 4];
+        for (i, slot) in small.iter_mut().enumerate() {
+            if i < len {
+                *slot = value(i);
+            }
+        }
+        SmallVec::from_buf_and_len(small, len)
     } else {
-        Dims::from_slice(shape)
+        (0..len).map(value).collect()
     }
 }
 
 #[inline]
+pub(super) fn dims(shape: &[usize]) -> Dims {
+    collect(shape.len(), |axis| shape[axis])
+}
+
+#[inline]
 pub(super) fn c_strides(shape: &[usize]) -> Strides {
-    let mut small = [0isize; 4];
-    let mut strides = if shape.len() <= 4 {
-        None
-    } else {
-        Some(Strides::from_elem(0, shape.len()))
-    };
-    let slots = match &mut strides {
-        Some(strides) => &mut strides[..],
-        None => &mut small[..shape.len()],
-    };
+    let ndim = shape.len();
     let mut stride = 1isize;
-    for (slot, &size) in slots.iter_mut().zip(shape).rev() {
-        *slot = stride;
+    let mut strides = collect(ndim, |i| {
         // An axis of length 0 counts as 1, so that the others keep strides that tell them apart.
-        stride = stride.wrapping_mul(size.max(1) as isize);
-    }
-    strides.unwrap_or_else(|| Strides::from_buf_and_len(small, shape.len()))
+        let here = stride;
+        stride = stride.wrapping_mul(shape[ndim - 1 - i].max(1) as isize);
+        here
+    });
+    strides.reverse();
+    strides
 }
 
 /// Number of elements of a shape.

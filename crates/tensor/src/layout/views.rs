@@ -1,6 +1,7 @@
 //! Views of a layout: the same elements, or some of them, in another order. NumPy's rules throughout.
 
-use super::{Dims, Layout, Strides, checked_len, normalize_axes, normalize_axis};
+use super::strided::collect;
+use super::{Dims, Layout, checked_len, normalize_axes, normalize_axis};
 use crate::error::{AxisError, IndexError, ShapeError, TensorError};
 
 impl Layout {
@@ -85,24 +86,14 @@ impl Layout {
             return Err(ShapeError::TooManyAxes { ndim }.into());
         }
         let axes = normalize_axes(axes, ndim)?;
-        let mut shape = Dims::with_capacity(ndim);
-        let mut strides = Strides::with_capacity(ndim);
-        let mut from = 0;
-        for axis in 0..ndim {
-            if axes.contains(&axis) {
-                shape.push(1);
-                strides.push(0);
-            } else {
-                shape.push(self.shape[from]);
-                strides.push(self.strides[from]);
-                from += 1;
-            }
+        let mut layout = self.clone();
+        let mut order = axes;
+        order.sort_unstable();
+        for axis in order {
+            layout.shape.insert(axis, 1);
+            layout.strides.insert(axis, 0);
         }
-        Ok(Layout {
-            shape,
-            strides,
-            offset: self.offset,
-        })
+        Ok(layout)
     }
 
     /// Without these axes, which must have length 1; without all axes of length 1 for `None`.
@@ -161,13 +152,17 @@ impl Layout {
     pub fn select(&self, axis: isize, index: isize) -> Result<Layout, TensorError> {
         let axis = normalize_axis(axis, self.ndim())?;
         let step = element(axis, index, self.shape[axis])?;
-        let mut layout = self.clone();
-        layout.offset = layout
+        let offset = self
             .offset
             .wrapping_add_signed((step as isize).wrapping_mul(self.strides[axis]));
-        layout.shape.remove(axis);
-        layout.strides.remove(axis);
-        Ok(layout)
+        let from = |i: usize| if i < axis { i } else { i + 1 };
+        let shape = collect(self.ndim() - 1, |i| self.shape[from(i)]);
+        let strides = collect(self.ndim() - 1, |i| self.strides[from(i)]);
+        Ok(Layout {
+            shape,
+            strides,
+            offset,
+        })
     }
 
     /// These axes backwards; all for `None`.
@@ -311,13 +306,10 @@ impl Layout {
     }
 
     /// The listed axes, in that order; the others must be proved to have length 1 or to be replaced.
+    #[inline]
     fn permuted(&self, order: &[usize]) -> Layout {
-        let mut shape = Dims::with_capacity(order.len());
-        let mut strides = Strides::with_capacity(order.len());
-        for &axis in order {
-            shape.push(self.shape[axis]);
-            strides.push(self.strides[axis]);
-        }
+        let shape = collect(order.len(), |axis| self.shape[order[axis]]);
+        let strides = collect(order.len(), |axis| self.strides[order[axis]]);
         Layout {
             shape,
             strides,
