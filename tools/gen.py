@@ -41,7 +41,10 @@ def family_table(operators: list[dict[str, Any]]) -> str:
         families[operator["family"]].append(operator)
     lines = ["| family | operators | with a gradient | names |", "|---|--:|--:|---|"]
     for family, members in sorted(families.items()):
-        names = sorted(name for operator in members for name in operator["surface"])
+        # Methods repeat functions, so a name is a method's only where there is no function.
+        functions = {name for operator in members for name in operator["surface"] if not name.startswith("ndarray.")}
+        methods = {name for operator in members for name in operator["surface"][:1] if name.startswith("ndarray.")}
+        names = sorted(functions | methods)
         differentiable = sum(operator["differentiable"] for operator in members)
         listed = ", ".join(f"`{name}`" for name in names)
         lines.append(f"| {family} | {len(members)} | {differentiable} | {listed} |")

@@ -5,8 +5,15 @@ import pytest
 import gen
 
 OPERATORS = [
-    {"name": "add", "surface": ["np.add"], "family": "arith", "differentiable": True, "dtypes": ["float32", "int32"]},
+    {
+        "name": "add",
+        "surface": ["np.add", "ndarray.plus"],
+        "family": "arith",
+        "differentiable": True,
+        "dtypes": ["float32", "int32"],
+    },
     {"name": "floor", "surface": ["np.floor"], "family": "arith", "differentiable": False, "dtypes": ["float32"]},
+    {"name": "T", "surface": ["ndarray.T"], "family": "shape", "differentiable": True, "dtypes": []},
     {"name": "relu", "surface": ["npx.relu"], "family": "activation", "differentiable": True, "dtypes": ["float32"]},
 ]
 
@@ -31,7 +38,11 @@ def test_between_refuses_a_text_without_marks():
 
 def test_family_table_counts_operators_and_gradients():
     rows = gen.family_table(OPERATORS).splitlines()[2:]
-    assert rows == ["| activation | 1 | 1 | `npx.relu` |", "| arith | 2 | 1 | `np.add`, `np.floor` |"]
+    assert rows == [
+        "| activation | 1 | 1 | `npx.relu` |",
+        "| arith | 2 | 1 | `np.add`, `np.floor` |",
+        "| shape | 1 | 1 | `ndarray.T` |",
+    ]
 
 
 @pytest.fixture
@@ -75,5 +86,5 @@ def test_operator_page_has_a_row_for_each_operator(monkeypatch):
     page = gen.operator_page()
     assert gen.MARK in page.splitlines()[0]
     assert page.index("## activation") < page.index("## arith")
-    assert "| `add` | `np.add` | yes | float32, int32 |" in page
+    assert "| `add` | `np.add`, `ndarray.plus` | yes | float32, int32 |" in page
     assert "| `floor` | `np.floor` | no | float32 |" in page

@@ -28,7 +28,9 @@ def bound(size):
 
 
 def case():
-    shape = tuple(rng.choice([1, 2, 2, 3, 3, 4, 0] if rng.random() < 0.2 else [1, 2, 3, 4]) for _ in range(rng.randint(0, 4)))
+    shape = tuple(
+        rng.choice([1, 2, 2, 3, 3, 4, 0] if rng.random() < 0.2 else [1, 2, 3, 4]) for _ in range(rng.randint(0, 4))
+    )
     common = tuple(rng.choice([1, 2, 3]) for _ in range(rng.randint(0, 2)))
     count = max(1, common[-1]) if common else 1
     entries, text, axis = [], [], 0
@@ -55,7 +57,9 @@ def case():
             axis += rng.randint(0, len(shape) - axis) if axis < len(shape) else 0
         elif kind == "a":
             dims = broadcastable(common) if rng.random() < 0.97 else (5,)
-            values = np.array([rng.randint(-size, size - 1) if size else 0 for _ in range(int(np.prod(dims)))], np.int64)
+            values = np.array(
+                [rng.randint(-size, size - 1) if size else 0 for _ in range(int(np.prod(dims)))], np.int64
+            )
             entries.append(values.reshape(dims))
             text.append(f"a{sizes(dims)}=" + ",".join(map(str, values)))
             axis += 1

@@ -1,0 +1,262 @@
+"""Text of the type stubs: of `mxnet._core`, and of the packages that hand out its operators under their public names.
+
+What an object is and which arguments it takes comes from the object itself, what an operator's argument may be from the
+registry, and what an operator returns from calling it as its standard tests do. Nothing is listed here but how kinds of
+parameters are spelt as types.
+"""
+
+import inspect
+from collections.abc import Iterable, Iterator
+from types import BuiltinFunctionType, FunctionType, ModuleType
+from typing import Any
+
+Operator = dict[str, Any]
+
+KINDS = {
+    "array": "ArrayLike",
+    "arrays": "Sequence[ArrayLike]",
+    "bool": "bool",
+    "int": "int",
+    "float": "float",
+    "scalar": "complex",
+    "ints": "int | Sequence[int]",
+    "floats": "float | Sequence[float]",
+    "str": "str",
+    "choice": "str",
+    "dtype": "DTypeLike",
+    "device": "Device",
+    "index": "Any",
+}
+# What the forms of operators add behind their parameters.
+ADDED = {
+    "out": "ndarray | None",
+    "where": "ArrayLike",
+    "casting": "str",
+    "order": "str",
+    "dtype": "DTypeLike | None",
+}
+# Special methods whose result the data model fixes; those of arrays that are not here give arrays.
+SPECIAL = {
+    "__len__": "int",
+    "__bool__": "bool",
+    "__int__": "int",
+    "__index__": "int",
+    "__float__": "float",
+    "__complex__": "complex",
+    "__contains__": "bool",
+    "__format__": "str",
+    "__iter__": "Iterator[ndarray]",
+    "__setitem__": "None",
+    "__delitem__": "None",
+    "__array__": "numpy.ndarray[Any, Any]",
+    "__array_interface__": "dict[str, Any]",
+    "__dlpack__": "Any",
+    "__dlpack_device__": "tuple[int, int]",
+    "__reduce__": "tuple[Any, ...]",
+    "__buffer__": "memoryview",
+    "__release_buffer__": "None",
+    "__divmod__": "tuple[ndarray, ndarray]",
+    "__rdivmod__": "tuple[ndarray, ndarray]",
+    "__array_ufunc__": "Any",
+    "__array_function__": "Any",
+    "__array_namespace__": "ModuleType",
+    "__class_getitem__": "Any",
+    "__enter__": "Device",
+    "__exit__": "None",
+}
+# Of these `object` has one too, so that every class shows it: only the rest of what `object` has is left out.
+KEPT_OF_OBJECT = {"__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__hash__", "__format__", "__reduce__"}
+PROPERTIES = {
+    "shape": "tuple[int, ...]",
+    "strides": "tuple[int, ...]",
+    "ndim": "int",
+    "size": "int",
+    "itemsize": "int",
+    "nbytes": "int",
+    "dtype": "numpy.dtype[Any]",
+    "device": "Device",
+    "ctx": "Device",
+    "context": "Device",
+    "T": "ndarray",
+    "mT": "ndarray",
+    "real": "ndarray",
+    "imag": "ndarray",
+    "flat": "Iterator[ndarray]",
+    "grad": "ndarray | None",
+    "stype": "str",
+    "device_type": "str",
+    "device_id": "int",
+    "device_typeid": "int",
+}
+# What methods of arrays that are no operators give.
+METHODS = {
+    "asnumpy": "numpy.ndarray[Any, Any]",
+    "item": "Any",
+    "tolist": "Any",
+    "attach_grad": "None",
+    "backward": "None",
+    "wait_to_read": "None",
+    "wait_to_write": "None",
+    "zero_grad": "None",
+}
+HEADER = """# {mark}; `make gen` rewrites it.
+from collections.abc import Callable, Iterator, Sequence
+from types import ModuleType
+from typing import Any
+
+import numpy
+from numpy.typing import ArrayLike, DTypeLike
+
+"""
+
+
+def operator_kinds(operator: Operator) -> dict[str, tuple[str, bool]]:
+    """Parameter -> (kind, whether it may be None)."""
+    return {name: (kind, nullable) for name, kind, nullable in operator["params"]}
+
+
+def annotation(parameter: inspect.Parameter, kinds: dict[str, tuple[str, bool]]) -> str:
+    """The type of one parameter; Any where nothing says more."""
+    if parameter.name in kinds:
+        kind, nullable = kinds[parameter.name]
+        return f"{KINDS[kind]} | None" if nullable else KINDS[kind]
+    if kinds and parameter.name in ADDED:
+        return ADDED[parameter.name]
+    if isinstance(parameter.default, bool | int | float | str):
+        return type(parameter.default).__name__
+    return "Any"
+
+
+def arguments(function: Any, kinds: dict[str, tuple[str, bool]], first: str = "") -> str:
+    """What stands between the parentheses of a `def`; everything is allowed where an object does not say."""
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (ValueError, TypeError):
+        return ", ".join(part for part in (first, "*args: Any", "**kwargs: Any") if part)
+    parts: list[str] = []
+    if first and not (parameters and parameters[0].name == first):
+        parts.append(first)
+    for index, parameter in enumerate(parameters):
+        before = parameters[index - 1].kind if index else None
+        if before is parameter.POSITIONAL_ONLY and parameter.kind is not parameter.POSITIONAL_ONLY:
+            parts.append("/")
+        if parameter.kind is parameter.KEYWORD_ONLY and before not in (
+            parameter.KEYWORD_ONLY,
+            parameter.VAR_POSITIONAL,
+        ):
+            parts.append("*")
+        if index == 0 and parameter.name in ("self", "cls"):
+            parts.append(parameter.name)
+            continue
+        star = {parameter.VAR_POSITIONAL: "*", parameter.VAR_KEYWORD: "**"}.get(parameter.kind, "")
+        default = "" if parameter.default is parameter.empty else " = ..."
+        parts.append(f"{star}{parameter.name}: {annotation(parameter, kinds)}{default}")
+    if parameters and parameters[-1].kind is inspect.Parameter.POSITIONAL_ONLY:
+        parts.append("/")
+    return ", ".join(parts)
+
+
+def operator_line(name: str, function: Any, operator: Operator, result: str, first: str = "") -> str:
+    return f"def {name}({arguments(function, operator_kinds(operator), first)}) -> {result}: ..."
+
+
+def class_lines(cls: type, methods: dict[str, Operator], results: dict[str, str]) -> Iterator[str]:
+    """A class: its properties, its methods that are operators, its other methods."""
+    bases = [base for base in cls.__bases__ if base is not object]
+    yield f"class {cls.__name__}({', '.join(base.__name__ for base in bases)}):" if bases else f"class {cls.__name__}:"
+    body: list[str] = []
+    is_array = cls.__name__ == "ndarray"
+    for name, member in sorted(vars(cls).items()):
+        if name == "__new__" and not issubclass(cls, BaseException):
+            body.append(f"def __init__({arguments(cls, {}, 'self')}) -> None: ...")
+        elif (name in vars(object) and name not in KEPT_OF_OBJECT) or name in ("__weakref__", "__dict__"):
+            continue
+        elif name in ("__eq__", "__ne__"):
+            result = "ndarray" if is_array else "bool"
+            body.append(f"def {name}(self, other: object, /) -> {result}: ...  # type: ignore[override]")
+        elif name == "__hash__":
+            body.append("def __hash__(self) -> int: ..." if member else "__hash__ = None  # type: ignore[assignment]")
+        elif isinstance(member, staticmethod | classmethod):
+            decorator, first = ("@staticmethod", "") if isinstance(member, staticmethod) else ("@classmethod", "cls")
+            body += [decorator, f"def {name}({arguments(member.__func__, {}, first)}) -> Any: ..."]
+        elif inspect.isdatadescriptor(member):
+            result = PROPERTIES.get(name) or SPECIAL.get(name, "Any")
+            body += ["@property", f"def {name}(self) -> {result}: ..."]
+        elif name in methods and is_array:
+            operator = methods[name]
+            body.append(operator_line(name, member, operator, results[operator["name"]], "self"))
+        elif callable(member):
+            default = "ndarray" if is_array and name.startswith("__") else "Any"
+            result = SPECIAL.get(name) or METHODS.get(name, default)
+            body.append(f"def {name}({arguments(member, {}, 'self')}) -> {result}: ...")
+    for line in body or ["..."]:
+        yield f"    {line}"
+
+
+def by_bases(classes: Iterable[type]) -> list[type]:
+    """Classes so that each comes behind its bases, otherwise by name."""
+    return sorted(classes, key=lambda cls: (len(cls.__mro__), cls.__name__))
+
+
+def core_stub(core: ModuleType, operators: list[Operator], results: dict[str, str], mark: str) -> str:
+    """The stub of the extension module itself."""
+    methods = {}
+    for operator in operators:
+        for surface in operator["surface"]:
+            if surface.startswith("ndarray."):
+                methods[surface.removeprefix("ndarray.")] = operator
+    public = {name: found for name, found in sorted(vars(core).items()) if not name.startswith("__")}
+    lines = ["__version__: str", "namespaces: dict[str, dict[str, Callable[..., Any]]]", ""]
+    for cls in by_bases({found for found in public.values() if isinstance(found, type)}):
+        lines += [*class_lines(cls, methods, results), ""]
+    for name, found in public.items():
+        if isinstance(found, BuiltinFunctionType):
+            lines.append(f"def {name}({arguments(found, {})}) -> Any: ...")
+        elif isinstance(found, type) and name != found.__name__:
+            lines.append(f"{name} = {found.__name__}")
+    return HEADER.format(mark=mark) + "\n".join(lines) + "\n"
+
+
+def package_stub(
+    package: ModuleType, space: dict[str, Any], operators: dict[str, Operator], results: dict[str, str], mark: str
+) -> str:
+    """The stub of a package that hands out operators: those with their types, all else by where it is defined."""
+    imports: list[str] = []
+    lines: list[str] = []
+    for name in sorted(name for name in vars(package) if not name.startswith("__")):
+        found = vars(package)[name]
+        if isinstance(found, ModuleType):
+            if found.__name__ == f"{package.__name__}.{name}" and not name.startswith("_"):
+                imports.append(f"from {package.__name__} import {name} as {name}")
+        elif name in space:
+            operator = operators[space[name]]
+            lines.append(operator_line(name, found, operator, results[operator["name"]]))
+        elif name.startswith("_"):
+            continue
+        elif isinstance(found, FunctionType | type) and found.__module__ != package.__name__:
+            home = "mxnet._core" if found.__module__ == "mxnet.numpy" else found.__module__
+            if home.startswith(("mxnet.", "numpy")):
+                imports.append(f"from {home} import {found.__name__} as {name}")
+        elif isinstance(found, float | int | str | bool):
+            lines.append(f"{name}: {type(found).__name__}")
+        elif found is None:
+            lines.append(f"{name}: None")
+        else:
+            lines.append(f"{name}: Any")
+    fixed = ["from mxnet._core import Device as Device", "from mxnet._core import ndarray as ndarray"]
+    return HEADER.format(mark=mark) + "\n".join([*sorted({*imports, *fixed}), "", *lines]) + "\n"
+
+
+def result_type(values: Iterable[Any], array: type) -> str:
+    """The type that holds for all these results."""
+    kinds = {
+        "ndarray"
+        if isinstance(value, array)
+        else f"{type(value).__name__}[ndarray, ...]"
+        if isinstance(value, tuple) and all(isinstance(part, array) for part in value)
+        else "list[ndarray]"
+        if isinstance(value, list) and all(isinstance(part, array) for part in value)
+        else "Any"
+        for value in values
+    }
+    return kinds.pop() if len(kinds) == 1 else "Any"
