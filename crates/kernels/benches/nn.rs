@@ -3,6 +3,8 @@
 
 use mxnet_kernels::conv::{self, Conv};
 use mxnet_kernels::gemm::{Epilogue, Matrix, Problem, gemm};
+use mxnet_kernels::norm::{self, Affine, BatchNorm, Centre, RowNorm, Statistics};
+use mxnet_kernels::pool::{self, Kind, Pool};
 use mxnet_kernels::{Elem, Serial, Threads};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
@@ -285,8 +287,158 @@ fn conv_section() {
     }
 }
 
+fn pool_section() {
+    let max = Pool {
+        elem: Elem::F32,
+        kind: Kind::Max,
+        planes: 32 * 64,
+        input: [1, 56, 56],
+        output: [1, 28, 28],
+        kernel: [1, 3, 3],
+        stride: [1, 2, 2],
+        pad: [0, 1, 1],
+        pad_end: [0, 1, 1],
+    };
+    let global = Pool {
+        kind: Kind::Average,
+        output: [1; 3],
+        kernel: [1, 56, 56],
+        stride: [1; 3],
+        pad: [0; 3],
+        pad_end: [0; 3],
+        ..max
+    };
+    for (name, g) in [
+        ("max 3x3/2", max),
+        (
+            "average 3x3/2",
+            Pool {
+                kind: Kind::Average,
+                ..max
+            },
+        ),
+        ("average global", global),
+    ] {
+        let outputs = g.planes * g.output.iter().product::<usize>();
+        let (x, mut dx, mut y, dy) = (
+            values(32 * 64 * 56 * 56),
+            values(32 * 64 * 56 * 56),
+            values(outputs),
+            values(outputs),
+        );
+        let bytes = 4.0 * (x.len() + y.len()) as f64;
+        let (px, pdx, py, pdy): (*const u8, *mut u8, *mut u8, *const u8) = (
+            x.as_ptr().cast(),
+            dx.as_mut_ptr().cast(),
+            y.as_mut_ptr().cast(),
+            dy.as_ptr().cast(),
+        );
+        // SAFETY: vectors of the geometry's sizes.
+        report(
+            &format!("pool {name} 32x64x56x56 fwd"),
+            bytes,
+            "GB/s",
+            |t| unsafe { pool::forward(t, &g, px, py) },
+        );
+        // SAFETY: as above.
+        report(
+            &format!("pool {name} 32x64x56x56 bwd"),
+            bytes,
+            "GB/s",
+            |t| unsafe { pool::backward(t, &g, px, py, pdy, pdx) },
+        );
+    }
+}
+
+fn norm_section() {
+    let n = 32 * 64 * 56 * 56;
+    let (x, dy, mut y) = (values(n), values(n), values(n));
+    let mut small: Vec<Vec<f32>> = (0..6).map(|_| vec![1.0; 4096]).collect();
+    let small: Vec<*mut u8> = small.iter_mut().map(|v| v.as_mut_ptr().cast()).collect();
+    let (px, pdy, py): (*const u8, *const u8, *mut u8) =
+        (x.as_ptr().cast(), dy.as_ptr().cast(), y.as_mut_ptr().cast());
+    for (name, g) in [
+        (
+            "batch_norm 32x64x56x56",
+            BatchNorm {
+                elem: Elem::F32,
+                n: 32,
+                c: 64,
+                inner: 56 * 56,
+                epsilon: 1e-5,
+            },
+        ),
+        (
+            "batch_norm 128x1024",
+            BatchNorm {
+                elem: Elem::F32,
+                n: 128,
+                c: 1024,
+                inner: 1,
+                epsilon: 1e-5,
+            },
+        ),
+    ] {
+        let bytes = 4.0 * (g.n * g.c * g.inner) as f64;
+        // SAFETY: vectors of the geometry's sizes.
+        report(&format!("{name} fwd"), 2.0 * bytes, "GB/s", |t| unsafe {
+            norm::batch_norm_training(t, &g, px, small[0], small[1], py, small[2], small[3])
+        });
+        // SAFETY: as above.
+        report(&format!("{name} bwd"), 3.0 * bytes, "GB/s", |t| unsafe {
+            norm::batch_norm_backward(
+                t,
+                &g,
+                Statistics::Batch,
+                px,
+                pdy,
+                small[0],
+                small[2],
+                small[3],
+                py,
+                small[4],
+                small[5],
+            )
+        });
+    }
+    let g = RowNorm {
+        elem: Elem::F32,
+        rows: 1000,
+        len: 1000,
+        centre: Centre::Mean,
+        affine: Affine::PerElement,
+        epsilon: 1e-5,
+    };
+    let mut scratch = vec![0u8; norm::row_norm_backward_scratch_bytes(&g)];
+    // SAFETY: vectors of the geometry's sizes.
+    report("layer_norm 1000x1000 fwd", 8e6, "GB/s", |t| unsafe {
+        norm::row_norm(t, &g, px, small[0], small[1], py, small[2], small[3])
+    });
+    // SAFETY: as above.
+    report("layer_norm 1000x1000 bwd", 12e6, "GB/s", |t| unsafe {
+        norm::row_norm_backward(
+            t,
+            &g,
+            px,
+            pdy,
+            small[0],
+            small[2],
+            small[3],
+            py,
+            small[4],
+            small[5],
+            scratch.as_mut_ptr(),
+        )
+    });
+}
+
 fn main() {
-    let sections: [(&str, fn()); 2] = [("gemm", gemm_section), ("conv", conv_section)];
+    let sections: [(&str, fn()); 4] = [
+        ("gemm", gemm_section),
+        ("conv", conv_section),
+        ("pool", pool_section),
+        ("norm", norm_section),
+    ];
     let asked: Vec<String> = std::env::args()
         .skip(1)
         .filter(|a| !a.starts_with("--"))

@@ -9,7 +9,7 @@ mod depthwise;
 mod tests;
 
 use crate::gemm::{self, Float};
-use crate::real::{LANES, Real, Shared, per_isa, with_real};
+use crate::real::{Real, Shared, sum_row, with_real};
 use crate::{Elem, Threads, scratch};
 use columns::Tile;
 
@@ -203,7 +203,7 @@ unsafe fn forward_of<T: Real + Float>(
         for i in 0..g.n * g.out_channels * sp {
             // SAFETY: inside `y` and `bias`.
             unsafe {
-                *y.at(i) = if bias.0.is_null() {
+                *y.at(i) = if bias.is_null() {
                     T::ZERO
                 } else {
                     *bias.at(i / sp % g.out_channels)
@@ -256,7 +256,7 @@ unsafe fn forward_of<T: Real + Float>(
                     } else {
                         (columns.add(columns_len), len)
                     };
-                    if !bias.0.is_null() {
+                    if !bias.is_null() {
                         for i in 0..rows {
                             std::slice::from_raw_parts_mut(c.add(i * c_stride), len)
                                 .fill(*bias.at(group * oc + o + i));
@@ -283,7 +283,7 @@ unsafe fn forward_of<T: Real + Float>(
                             c,
                             c_strides: (c_stride as isize, 1),
                             alpha: T::ONE,
-                            beta: if c0 == 0 && bias.0.is_null() {
+                            beta: if c0 == 0 && bias.is_null() {
                                 T::ZERO
                             } else {
                                 T::ONE
@@ -352,7 +352,7 @@ unsafe fn data_gradient_of<T: Real + Float>(
             let plane = |i: usize, c: usize| ((image + i) * g.groups + group) * ic + c0 + c;
             for i in 0..count {
                 for c in 0..channels {
-                    let start = if bias.0.is_null() {
+                    let start = if bias.is_null() {
                         T::ZERO
                     } else {
                         *bias.at(group * ic + c0 + c)
@@ -555,7 +555,7 @@ unsafe fn bias_gradient_of<T: Real + Float>(
     let channel = |c: usize| unsafe {
         let mut sum = 0.0;
         for n in 0..g.n {
-            sum += plane_sum(dy.at((n * g.out_channels + c) * sp), sp).to_f64();
+            sum += sum_row(dy.at((n * g.out_channels + c) * sp), sp).to_f64();
         }
         *db.at(c) = T::from_f64(sum);
     };
@@ -564,35 +564,4 @@ unsafe fn bias_gradient_of<T: Real + Float>(
     } else {
         run(threads, g.out_channels, &channel)
     }
-}
-
-per_isa! {
-    /// Sum of a dense row.
-    ///
-    /// # Safety
-    /// `n` elements are readable at `x`.
-    pub(crate) unsafe fn plane_sum<T>(x: *const T, n: usize) -> T = plane_sum_body
-}
-
-#[inline(always)]
-unsafe fn plane_sum_body<T: Real, const FMA: bool>(x: *const T, n: usize) -> T {
-    // SAFETY: by the caller.
-    let x = unsafe { std::slice::from_raw_parts(x, n) };
-    let mut total = T::ZERO;
-    // Stretches of 4096 bound the error of the lanes' running sums.
-    for x in x.chunks(4096) {
-        let mut lanes = [T::ZERO; LANES];
-        let blocks = x.chunks_exact(LANES);
-        let rest = blocks.remainder();
-        for x in blocks {
-            for l in 0..LANES {
-                lanes[l] += x[l];
-            }
-        }
-        for (l, &x) in rest.iter().enumerate() {
-            lanes[l] += x;
-        }
-        total += crate::real::fold_lanes(lanes);
-    }
-    total
 }

@@ -1,1 +1,18 @@
-//! Batch and layer normalisation, forward and gradients.
+//! Normalisation and its gradients: over a batch per channel (`batch`), and over rows (`row`): layer, RMS, group and instance norm.
+//!
+//! Means and variances take two passes over data that are in cache, sum in lanes, and join in f64.
+
+mod batch;
+mod columns;
+mod loops;
+mod row;
+
+#[cfg(test)]
+mod tests;
+
+pub use batch::{
+    BatchNorm, Statistics, batch_norm_backward, batch_norm_inference, batch_norm_training,
+};
+pub use row::{
+    Affine, Centre, RowNorm, row_norm, row_norm_backward, row_norm_backward_scratch_bytes,
+};

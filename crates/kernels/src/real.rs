@@ -68,6 +68,12 @@ unsafe impl<T> Sync for Shared<T> {}
 unsafe impl<T> Send for Shared<T> {}
 
 impl<T> Shared<T> {
+    /// Whether the operand is missing.
+    #[inline(always)]
+    pub(crate) fn is_null(&self) -> bool {
+        self.0.is_null()
+    }
+
     /// The pointer `i` elements on.
     #[inline(always)]
     pub(crate) fn at(&self, i: usize) -> *mut T {
@@ -89,6 +95,37 @@ pub(crate) fn fold_lanes<T: Real>(mut lanes: [T; LANES]) -> T {
         width /= 2;
     }
     lanes[0]
+}
+
+per_isa! {
+    /// Sum of a dense row.
+    ///
+    /// # Safety
+    /// `n` elements are readable at `x`.
+    pub(crate) unsafe fn sum_row<T>(x: *const T, n: usize) -> T = sum_row_body
+}
+
+#[inline(always)]
+unsafe fn sum_row_body<T: Real, const FMA: bool>(x: *const T, n: usize) -> T {
+    // SAFETY: by the caller.
+    let x = unsafe { std::slice::from_raw_parts(x, n) };
+    let mut total = T::ZERO;
+    // Stretches of 4096 bound the error of the lanes' running sums.
+    for x in x.chunks(4096) {
+        let mut lanes = [T::ZERO; LANES];
+        let blocks = x.chunks_exact(LANES);
+        let rest = blocks.remainder();
+        for x in blocks {
+            for l in 0..LANES {
+                lanes[l] += x[l];
+            }
+        }
+        for (l, &x) in rest.iter().enumerate() {
+            lanes[l] += x;
+        }
+        total += fold_lanes(lanes);
+    }
+    total
 }
 
 /// `f32` or `f64`.

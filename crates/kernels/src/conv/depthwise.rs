@@ -90,7 +90,7 @@ pub(super) unsafe fn forward<T: Real>(
                 plane.fill(g, x.at(task * g.in_len()), padded);
                 for o in 0..multiple {
                     let channel = task % g.groups * multiple + o;
-                    let start = if bias.0.is_null() {
+                    let start = if bias.is_null() {
                         T::ZERO
                     } else {
                         *bias.at(channel)
@@ -166,7 +166,7 @@ pub(super) unsafe fn data_gradient<T: Real>(
         scratch::with::<T, _>(plane.len(), |padded| {
             // SAFETY: input plane `task` and the output planes computed from it; the padded plane holds all that rows write.
             unsafe {
-                let start = if bias.0.is_null() {
+                let start = if bias.is_null() {
                     T::ZERO
                 } else {
                     *bias.at(task % g.groups)

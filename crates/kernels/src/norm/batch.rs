@@ -1,0 +1,259 @@
+//! Batch normalisation: one mean and variance per channel of dense `(n, c, inner)` data.
+
+use super::{columns, loops};
+use crate::real::{Real, Shared, sum_row, with_real};
+use crate::{Elem, Threads};
+
+/// What is normalised. Any channel axis fits: `n` is the product of the axes before it, `inner` of those behind it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct BatchNorm {
+    /// `F32` or `F64`, of all operands.
+    pub elem: Elem,
+    /// Axes before the channel's.
+    pub n: usize,
+    /// Channels.
+    pub c: usize,
+    /// Axes behind the channel's.
+    pub inner: usize,
+    /// Added to the variance.
+    pub epsilon: f64,
+}
+
+/// Where the mean and variance of a gradient came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Statistics {
+    /// From the batch: they depend on the data.
+    Batch,
+    /// Given, as running averages are: they do not.
+    Fixed,
+}
+
+/// The affine parameters of one channel, null pointers standing for 1 and 0.
+pub(super) fn or<T: Real>(vector: Shared<T>, c: usize, otherwise: T) -> T {
+    // SAFETY: a vector that is not null has one element per channel.
+    if vector.is_null() {
+        otherwise
+    } else {
+        unsafe { *vector.at(c) }
+    }
+}
+
+impl BatchNorm {
+    fn len(&self) -> usize {
+        self.n * self.inner
+    }
+
+    /// Calls `task` for all channels; alone where the data are few.
+    fn each_channel(&self, threads: &dyn Threads, task: impl Fn(usize) + Sync) {
+        // Neighbouring channels share cache lines where `inner` is small, and are worth a task only together.
+        let group = (1usize << 14)
+            .div_ceil(self.len().max(1))
+            .max(if self.inner < 16 { 16 } else { 1 });
+        let group_task = |t: usize| (t * group..((t + 1) * group).min(self.c)).for_each(&task);
+        match self.c.div_ceil(group) {
+            0 => {}
+            1 => group_task(0),
+            n => threads.run(n, &group_task),
+        }
+    }
+
+    /// Calls `f` with the offset of every dense row of one channel.
+    fn each_row(&self, c: usize, mut f: impl FnMut(usize)) {
+        (0..self.n).for_each(|n| f((n * self.c + c) * self.inner));
+    }
+}
+
+/// `y = (x - mean) / sqrt(var + epsilon) * gamma + beta` with the batch's own `mean` and biased `var`, which are written (one per channel).
+/// `gamma` and `beta` may be null, meaning 1 and 0. Without elements the mean is 0 and so is the variance.
+///
+/// # Panics
+/// If `elem` is neither `F32` nor `F64`.
+///
+/// # Safety
+/// Operands are dense, aligned and of the sizes that `g` says; `y` overlaps none but may be `x`.
+#[allow(clippy::too_many_arguments, reason = "the operator's operands")]
+pub unsafe fn batch_norm_training(
+    threads: &dyn Threads,
+    g: &BatchNorm,
+    x: *const u8,
+    gamma: *const u8,
+    beta: *const u8,
+    y: *mut u8,
+    mean: *mut u8,
+    var: *mut u8,
+) {
+    with_real!(g.elem, T => {
+        let (x, y) = (Shared(x.cast_mut().cast::<T>()), Shared(y.cast::<T>()));
+        let (gamma, beta) = (Shared(gamma.cast_mut().cast::<T>()), Shared(beta.cast_mut().cast::<T>()));
+        let (mean, var) = (Shared(mean.cast::<T>()), Shared(var.cast::<T>()));
+        if g.inner == 1 {
+            // SAFETY: forwarded.
+            return unsafe { columns::training(threads, g, x, [gamma, beta], y, [mean, var]) };
+        }
+        g.each_channel(threads, |c| {
+            // SAFETY: the rows and parameters of one channel.
+            unsafe {
+                let count = g.len().max(1) as f64;
+                let (m, v) = statistics::<T>(g, x, c, count);
+                (*mean.at(c), *var.at(c)) = (m, v);
+                let scale = or(gamma, c, T::ONE).to_f64() / (v.to_f64() + g.epsilon).sqrt();
+                normalise(g, x, y, c, m, T::from_f64(scale), or(beta, c, T::ZERO));
+            }
+        });
+    })
+}
+
+/// Mean and biased variance of one channel.
+///
+/// # Safety
+/// `x` has the data.
+unsafe fn statistics<T: Real>(g: &BatchNorm, x: Shared<T>, c: usize, count: f64) -> (T, T) {
+    let (mut sum, mut squares) = (0.0, 0.0);
+    // SAFETY: rows of the channel.
+    unsafe {
+        g.each_row(c, |at| {
+            sum += sum_row(x.at(at).cast_const(), g.inner).to_f64()
+        });
+        let mean = T::from_f64(sum / count);
+        g.each_row(c, |at| {
+            squares += loops::square_deviation(x.at(at).cast_const(), g.inner, mean)
+        });
+        // The deviations are from the rounded mean: take the square of what rounding moved away.
+        let moved = sum / count - mean.to_f64();
+        (
+            mean,
+            T::from_f64((squares / count - moved * moved).max(0.0)),
+        )
+    }
+}
+
+/// # Safety
+/// As [`batch_norm_training`]'s, for one channel.
+unsafe fn normalise<T: Real>(
+    g: &BatchNorm,
+    x: Shared<T>,
+    y: Shared<T>,
+    c: usize,
+    mean: T,
+    scale: T,
+    shift: T,
+) {
+    // SAFETY: rows of the channel.
+    g.each_row(c, |at| unsafe {
+        loops::scale_shift(x.at(at).cast_const(), g.inner, mean, scale, shift, y.at(at))
+    });
+}
+
+/// As [`batch_norm_training`] with given `mean` and `var` (one per channel).
+///
+/// # Panics
+/// If `elem` is neither `F32` nor `F64`.
+///
+/// # Safety
+/// As [`batch_norm_training`]'s.
+#[allow(clippy::too_many_arguments, reason = "the operator's operands")]
+pub unsafe fn batch_norm_inference(
+    threads: &dyn Threads,
+    g: &BatchNorm,
+    x: *const u8,
+    gamma: *const u8,
+    beta: *const u8,
+    mean: *const u8,
+    var: *const u8,
+    y: *mut u8,
+) {
+    with_real!(g.elem, T => {
+        let shared = |p: *const u8| Shared(p.cast_mut().cast::<T>());
+        let (x, y, gamma, beta, mean, var) = (shared(x), shared(y), shared(gamma), shared(beta), shared(mean), shared(var));
+        if g.inner == 1 {
+            // SAFETY: forwarded.
+            return unsafe { columns::inference(threads, g, x, [gamma, beta], [mean, var], y) };
+        }
+        g.each_channel(threads, |c| {
+            // SAFETY: the rows and parameters of one channel.
+            unsafe {
+                let scale = or(gamma, c, T::ONE).to_f64() / ((*var.at(c)).to_f64() + g.epsilon).sqrt();
+                normalise(g, x, y, c, *mean.at(c), T::from_f64(scale), or(beta, c, T::ZERO));
+            }
+        });
+    })
+}
+
+/// Gradients of [`batch_norm_training`] (`Statistics::Batch`) or [`batch_norm_inference`] (`Statistics::Fixed`), given the mean and variance
+/// that were used. `gamma` may be null (1), and so may `dx`, `dgamma` and `dbeta` where they are not wanted.
+///
+/// # Panics
+/// If `elem` is neither `F32` nor `F64`.
+///
+/// # Safety
+/// Operands that are not null are dense, aligned and of the sizes that `g` says; results overlap none, but `dx` may be `dy`.
+#[allow(clippy::too_many_arguments, reason = "the operator's operands")]
+pub unsafe fn batch_norm_backward(
+    threads: &dyn Threads,
+    g: &BatchNorm,
+    statistics: Statistics,
+    x: *const u8,
+    dy: *const u8,
+    gamma: *const u8,
+    mean: *const u8,
+    var: *const u8,
+    dx: *mut u8,
+    dgamma: *mut u8,
+    dbeta: *mut u8,
+) {
+    with_real!(g.elem, T => {
+        let shared = |p: *const u8| Shared(p.cast_mut().cast::<T>());
+        let (x, dy, gamma, mean, var) = (shared(x), shared(dy), shared(gamma), shared(mean), shared(var));
+        let (dx, dgamma, dbeta) = (shared(dx), shared(dgamma), shared(dbeta));
+        if g.inner == 1 {
+            // SAFETY: forwarded.
+            return unsafe { columns::backward(threads, g, statistics, [x, dy, gamma, mean, var], [dx, dgamma, dbeta]) };
+        }
+        g.each_channel(threads, |c| {
+            // SAFETY: the rows and parameters of one channel.
+            unsafe {
+                let (mean, inverse) = (*mean.at(c), 1.0 / ((*var.at(c)).to_f64() + g.epsilon).sqrt());
+                let mut sums = [0.0; 2];
+                g.each_row(c, |at| {
+                    let row = loops::moments(x.at(at).cast_const(), dy.at(at).cast_const(), std::ptr::null(), g.inner, mean);
+                    (0..2).for_each(|i| sums[i] += row[i]);
+                });
+                if !dbeta.is_null() {
+                    *dbeta.at(c) = T::from_f64(sums[0]);
+                }
+                if !dgamma.is_null() {
+                    *dgamma.at(c) = T::from_f64(sums[1] * inverse);
+                }
+                if dx.is_null() {
+                    return;
+                }
+                let [a, b, d] = slopes(g, statistics, or(gamma, c, T::ONE), inverse, sums);
+                g.each_row(c, |at| {
+                    loops::combine(x.at(at).cast_const(), dy.at(at).cast_const(), g.inner, mean, a, b, d, dx.at(at));
+                });
+            }
+        });
+    })
+}
+
+/// `[a, b, d]` of `dx = a dy + b (x - mean) + d`, which is gamma / sigma * (dy - mean(dy) - xhat * mean(dy * xhat)); the means vanish
+/// for fixed statistics. `sums` are those of `dy` and of `dy * (x - mean)`.
+pub(super) fn slopes<T: Real>(
+    g: &BatchNorm,
+    statistics: Statistics,
+    gamma: T,
+    inverse: f64,
+    sums: [f64; 2],
+) -> [T; 3] {
+    let a = gamma.to_f64() * inverse;
+    let count = g.len() as f64;
+    match statistics {
+        Statistics::Fixed => [a, 0.0, 0.0],
+        Statistics::Batch => [
+            a,
+            -a * inverse * inverse * sums[1] / count,
+            -a * sums[0] / count,
+        ],
+    }
+    .map(T::from_f64)
+}

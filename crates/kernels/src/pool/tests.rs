@@ -1,0 +1,244 @@
+use super::*;
+use crate::Serial;
+use crate::scoped::{Scoped, Values, close};
+
+const BASE: Pool = Pool {
+    elem: Elem::F64,
+    kind: Kind::Max,
+    planes: 3,
+    input: [1, 9, 11],
+    output: [0; 3],
+    kernel: [1, 3, 3],
+    stride: [1; 3],
+    pad: [0; 3],
+    pad_end: [0; 3],
+};
+
+fn geometries() -> Vec<Pool> {
+    let mut all = vec![];
+    for convention in [Convention::Valid, Convention::Full] {
+        for g in [
+            BASE,
+            Pool {
+                stride: [1, 2, 2],
+                pad: [0, 1, 1],
+                pad_end: [0, 1, 1],
+                ..BASE
+            },
+            Pool {
+                stride: [1, 3, 2],
+                kernel: [1, 2, 4],
+                pad: [0, 0, 2],
+                pad_end: [0, 1, 1],
+                ..BASE
+            },
+            Pool {
+                kernel: [1, 9, 11],
+                ..BASE
+            },
+            Pool {
+                input: [1, 1, 300],
+                kernel: [1, 1, 5],
+                stride: [1, 1, 3],
+                planes: 200,
+                ..BASE
+            },
+            Pool {
+                input: [5, 6, 7],
+                kernel: [2, 3, 2],
+                stride: [2, 2, 3],
+                pad: [1, 1, 0],
+                pad_end: [1, 1, 0],
+                ..BASE
+            },
+        ] {
+            let output = std::array::from_fn(|a| {
+                output_extent(
+                    g.input[a],
+                    g.kernel[a],
+                    g.stride[a],
+                    g.pad[a] + g.pad_end[a],
+                    convention,
+                )
+            });
+            all.push(Pool { output, ..g });
+        }
+    }
+    // The last window lies wholly behind the data.
+    all.push(Pool {
+        output: [1, 5, 6],
+        stride: [1, 3, 3],
+        ..BASE
+    });
+    all
+}
+
+/// Calls `f(output index, input indices of the window, divisor with padding)`.
+fn windows(g: &Pool, mut f: impl FnMut(usize, &[usize], usize)) {
+    for o in 0..g.planes * g.out_len() {
+        let p = o % g.out_len();
+        let at = [
+            p / (g.output[1] * g.output[2]),
+            p / g.output[2] % g.output[1],
+            p % g.output[2],
+        ];
+        let start: [isize; 3] =
+            std::array::from_fn(|a| (at[a] * g.stride[a]) as isize - g.pad[a] as isize);
+        let mut divisor = 1;
+        for a in 0..3 {
+            let end = (start[a] + g.kernel[a] as isize).min((g.input[a] + g.pad_end[a]) as isize);
+            divisor *= (end - start[a]).max(0) as usize;
+        }
+        let mut seen = vec![];
+        for t in 0..g.kernel.iter().product() {
+            let tap = [
+                t / (g.kernel[1] * g.kernel[2]),
+                t / g.kernel[2] % g.kernel[1],
+                t % g.kernel[2],
+            ];
+            let x: [isize; 3] = std::array::from_fn(|a| start[a] + tap[a] as isize);
+            if (0..3).all(|a| (0..g.input[a] as isize).contains(&x[a])) {
+                let [d, h, w] = x.map(|x| x as usize);
+                seen.push(o / g.out_len() * g.in_len() + (d * g.input[1] + h) * g.input[2] + w);
+            }
+        }
+        f(o, &seen, divisor);
+    }
+}
+
+fn check<T: Real>(tolerance: f64) {
+    for g in geometries() {
+        for kind in [
+            Kind::Max,
+            Kind::Sum,
+            Kind::Average,
+            Kind::AverageWithPad,
+            Kind::Lp(1),
+            Kind::Lp(2),
+            Kind::Lp(3),
+        ] {
+            let g = Pool {
+                elem: T::ELEM,
+                kind,
+                ..g
+            };
+            let mut values = Values(g.kernel[2] as u64);
+            let (mut x, dy): (Vec<T>, Vec<T>) = (
+                values.take(g.planes * g.in_len()),
+                values.take(g.planes * g.out_len()),
+            );
+            // Ties, of which the first must win.
+            x.iter_mut().step_by(3).for_each(|x| *x = T::from_f64(0.75));
+            let (mut want_y, mut want_dx) = (vec![0.0; dy.len()], vec![0.0; x.len()]);
+            windows(&g, |o, seen, divisor| {
+                let v = |i: usize| x[i].to_f64();
+                let sum: f64 = seen.iter().map(|&i| v(i)).sum();
+                let d = dy[o].to_f64();
+                match kind {
+                    Kind::Max => {
+                        want_y[o] = seen.iter().fold(f64::NEG_INFINITY, |m, &i| m.max(v(i)));
+                        if let Some(&i) = seen.iter().find(|&&i| v(i) == want_y[o]) {
+                            want_dx[i] += d;
+                        }
+                    }
+                    Kind::Sum | Kind::Average | Kind::AverageWithPad => {
+                        let by = match kind {
+                            Kind::Sum => 1.0,
+                            Kind::Average => seen.len().max(1) as f64,
+                            _ => divisor.max(1) as f64,
+                        };
+                        want_y[o] = sum / by;
+                        seen.iter().for_each(|&i| want_dx[i] += d / by);
+                    }
+                    Kind::Lp(p) => {
+                        let p = p as f64;
+                        want_y[o] = seen
+                            .iter()
+                            .map(|&i| v(i).abs().powf(p))
+                            .sum::<f64>()
+                            .powf(1.0 / p);
+                        if want_y[o] != 0.0 {
+                            seen.iter().for_each(|&i| {
+                                want_dx[i] +=
+                                    d * v(i).signum() * (v(i).abs() / want_y[o]).powf(p - 1.0)
+                            });
+                        }
+                    }
+                }
+            });
+            let mut results = vec![];
+            for threads in [&Serial as &dyn Threads, &Scoped(2)] {
+                let (mut y, mut dx) = (
+                    vec![T::ZERO / T::ZERO; dy.len()],
+                    vec![T::ZERO / T::ZERO; x.len()],
+                );
+                // SAFETY: dense vectors of the geometry's sizes.
+                unsafe {
+                    forward(threads, &g, x.as_ptr().cast(), y.as_mut_ptr().cast());
+                    backward(
+                        threads,
+                        &g,
+                        x.as_ptr().cast(),
+                        y.as_ptr().cast(),
+                        dy.as_ptr().cast(),
+                        dx.as_mut_ptr().cast(),
+                    );
+                }
+                close(&format!("y of {g:?}"), &y, &want_y, tolerance * 32.0);
+                close(&format!("dx of {g:?}"), &dx, &want_dx, tolerance * 64.0);
+                results.push((y, dx));
+            }
+            assert!(
+                results[0] == results[1],
+                "thread count changes the result of {g:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn f64_matches_slow_loops() {
+    check::<f64>(f64::EPSILON);
+}
+
+#[test]
+fn f32_matches_slow_loops() {
+    check::<f32>(f32::EPSILON as f64);
+}
+
+#[test]
+fn nan_wins_and_takes_the_gradient_and_minus_infinity_keeps_it_inside() {
+    let g = Pool {
+        planes: 1,
+        input: [1, 1, 6],
+        output: [1, 1, 3],
+        kernel: [1, 1, 3],
+        stride: [1, 1, 2],
+        pad: [0, 0, 1],
+        ..BASE
+    };
+    let inf = f64::INFINITY;
+    let (x, dy) = ([-inf, -inf, 1.0, f64::NAN, 2.0, 5.0], [1.0, 2.0, 4.0]);
+    let (mut y, mut dx) = ([0.0; 3], [0.0; 6]);
+    // SAFETY: dense vectors of the geometry's sizes.
+    unsafe {
+        forward(&Serial, &g, x.as_ptr().cast(), y.as_mut_ptr().cast());
+        backward(
+            &Serial,
+            &g,
+            x.as_ptr().cast(),
+            y.as_ptr().cast(),
+            dy.as_ptr().cast(),
+            dx.as_mut_ptr().cast(),
+        );
+    }
+    assert!(y[0] == -inf && y[1].is_nan() && y[2].is_nan());
+    assert_eq!(dx, [1.0, 0.0, 0.0, 6.0, 0.0, 0.0]);
+}
+
+#[test]
+fn output_extent_rounds_by_convention() {
+    assert_eq!(output_extent(7, 2, 2, 0, Convention::Valid), 3);
+    assert_eq!(output_extent(7, 2, 2, 0, Convention::Full), 4);
+    assert_eq!(output_extent(1, 3, 1, 0, Convention::Full), 0);
+}
