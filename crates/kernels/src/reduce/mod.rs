@@ -15,6 +15,7 @@ mod stats;
 pub use arg::{Extreme, arg_reduce};
 pub(crate) use fold::Types;
 pub use fold::{Reduce, reduce};
+pub(crate) use kernel::by_isa;
 pub(crate) use number::{Number, with_elem};
 pub use stats::{Moments, log_sum_exp, moments};
 

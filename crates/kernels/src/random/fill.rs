@@ -1,0 +1,173 @@
+//! Fills whose every element takes a fixed share of one counter block.
+
+use super::Stream;
+use super::math::Real;
+use super::philox::words;
+use crate::reduce::by_isa;
+use crate::reduce::kernel::store_of;
+use crate::reduce::plan::split;
+use crate::{Elem, Threads};
+
+/// Distributions that need a fixed number of random bits.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Distribution {
+    /// `low + (high - low) u`, u uniform in [0, 1) with 24 (f32) or 53 (f64) bits. Rounding may give `high` if the ends are not 0 and 1.
+    Uniform {
+        /// Lower end, included.
+        low: f64,
+        /// Upper end.
+        high: f64,
+    },
+    /// Normal. Source: Box and Muller, 1958.
+    Normal {
+        /// Mean.
+        mean: f64,
+        /// Standard deviation.
+        deviation: f64,
+    },
+    /// 1 with probability `p`, else 0.
+    Bernoulli {
+        /// Probability of 1.
+        p: f64,
+    },
+    /// Exponential: `-scale ln u`.
+    Exponential {
+        /// Mean.
+        scale: f64,
+    },
+    /// Gumbel of location 0: `-scale ln(-ln u)`.
+    Gumbel {
+        /// Scale.
+        scale: f64,
+    },
+}
+
+impl Distribution {
+    /// Counter blocks that `n` elements of type `elem` take.
+    pub fn blocks(self, elem: Elem, n: usize) -> u64 {
+        n.div_ceil(per_block(elem)) as u64
+    }
+}
+
+/// F64 outputs are computed in f64, two to a block; all others in f32, four to a block.
+fn per_block(elem: Elem) -> usize {
+    if elem == Elem::F64 {
+        f64::PER_BLOCK
+    } else {
+        f32::PER_BLOCK
+    }
+}
+
+/// Blocks worked on at once.
+const TILE: usize = 256;
+
+/// Fills `n` contiguous elements of type `elem` at `out`. Types other than f64 receive the f32 sample, converted.
+///
+/// # Safety
+/// `out` has room for `n` elements.
+pub unsafe fn fill(
+    threads: &dyn Threads,
+    stream: Stream,
+    what: Distribution,
+    elem: Elem,
+    n: usize,
+    out: *mut u8,
+) {
+    let per_block = per_block(elem);
+    let (make, computed) = if elem == Elem::F64 {
+        (
+            samples::<f64> as unsafe fn(&[[u32; 4]], Distribution, *mut u8),
+            Elem::F64,
+        )
+    } else {
+        (
+            samples::<f32> as unsafe fn(&[[u32; 4]], Distribution, *mut u8),
+            Elem::F32,
+        )
+    };
+    let store = store_of(computed, elem).expect("F32 and F64 convert to all");
+    let out = out as usize;
+    split(threads, n.div_ceil(TILE * per_block), 4 * n, &|tile| {
+        let first = tile * TILE;
+        let count = (TILE * per_block).min(n - first * per_block);
+        let mut bits = [[0u32; 4]; TILE];
+        let bits = &mut bits[..count.div_ceil(per_block)];
+        let to = (out as *mut u8).wrapping_add(first * per_block * elem.size());
+        // SAFETY: tile `tile` of the output is inside it; a block makes 16 bytes of samples, for which `samples` has room.
+        unsafe {
+            words(stream, first as u64, bits);
+            if computed == elem && bits.len() * per_block == count {
+                return make(bits, what, to);
+            }
+            let mut made = [[0u64; 2]; TILE];
+            make(bits, what, made.as_mut_ptr().cast());
+            store(made.as_ptr().cast(), to, elem.size() as isize, count);
+        }
+    });
+}
+
+by_isa! {
+    /// All samples of some blocks.
+    unsafe fn samples [T: Real] [T] (bits: &[[u32; 4]], what: Distribution, out: *mut u8) {
+        let n = bits.len() * T::PER_BLOCK;
+        // SAFETY: the caller gives room for the samples of all blocks; the type's alignment is that of the output's elements.
+        let out = unsafe { std::slice::from_raw_parts_mut(out.cast::<T>(), n) };
+        let words = T::word_list(bits);
+        match what {
+            Distribution::Uniform { low, high } => {
+                let (low, range) = (T::of(low), T::of(high - low));
+                map(words, out, |w| low + range * T::unit(w));
+            }
+            Distribution::Normal { mean, deviation } => normal(words, out, T::of(mean), T::of(deviation)),
+            Distribution::Bernoulli { p } => {
+                let (p, one, zero) = (T::of(p), T::of(1.0), T::of(0.0));
+                map(words, out, |w| if T::unit(w) < p { one } else { zero });
+            }
+            Distribution::Exponential { scale } => {
+                let scale = T::of(-scale);
+                map(words, out, |w| scale * T::positive(w).ln());
+            }
+            Distribution::Gumbel { scale } => {
+                // u = 1 would give infinity: the exponential is kept above the smallest step that u has below 1.
+                let (scale, least) = (T::of(-scale), T::of(if T::PER_BLOCK == 4 { 2f64.powi(-25) } else { 2f64.powi(-54) }));
+                map(words, out, |w| {
+                    let e = -T::positive(w).ln();
+                    scale * (if e > least { e } else { least }).ln()
+                });
+            }
+        }
+    }
+}
+
+#[inline(always)]
+fn map<T: Real>(words: &[T::Word], out: &mut [T], f: impl Fn(T::Word) -> T) {
+    for (out, &w) in out.iter_mut().zip(words) {
+        *out = f(w);
+    }
+}
+
+/// Neighbours are the cosine and the sine of one pair of words.
+///
+/// Words are taken apart, worked on and put together in separate short loops, each of which vectorises; one loop would not.
+#[inline(always)]
+fn normal<T: Real>(words: &[T::Word], out: &mut [T], mean: T, deviation: T) {
+    const PAIRS: usize = 32;
+    let zero = T::of(0.0);
+    for (words, out) in words.chunks(2 * PAIRS).zip(out.chunks_mut(2 * PAIRS)) {
+        let (mut radius, mut cos, mut sin) = ([T::of(1.0); PAIRS], [zero; PAIRS], [zero; PAIRS]);
+        for (i, pair) in words.chunks_exact(2).enumerate() {
+            radius[i] = T::positive(pair[0]);
+            cos[i] = T::unit(pair[1]);
+        }
+        for r in &mut radius {
+            *r = deviation * (T::of(-2.0) * r.ln()).sqrt();
+        }
+        for (c, s) in cos.iter_mut().zip(&mut sin) {
+            (*c, *s) = c.cos_sin_turns();
+        }
+        for (i, pair) in out.chunks_exact_mut(2).enumerate() {
+            pair[0] = mean + radius[i] * cos[i];
+            pair[1] = mean + radius[i] * sin[i];
+        }
+    }
+}
