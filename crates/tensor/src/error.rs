@@ -102,6 +102,16 @@ pub enum ShapeError {
         /// Number of parts asked for.
         sections: usize,
     },
+    /// A window longer than the axis it slides along.
+    #[error("window of length {window} does not fit axis {axis} of size {size}")]
+    Window {
+        /// The axis.
+        axis: usize,
+        /// Its size.
+        size: usize,
+        /// Length of the window.
+        window: usize,
+    },
     /// A layout reaches outside of its storage.
     #[error("layout touches bytes {lowest} to {end} (exclusive), but the storage has {len_bytes}")]
     OutsideStorage {

@@ -265,16 +265,16 @@ impl Layout {
     ///
     /// # Errors
     ///
-    /// `Axis` when it does not exist; `Index` when the window is longer than the axis; `Shape` when the view would
+    /// `Axis` when it does not exist; `Shape` when the window is longer than the axis, or the view would
     /// have too many axes or elements.
     pub fn windows(&self, axis: isize, len: usize) -> Result<Layout, TensorError> {
         let axis = normalize_axis(axis, self.ndim())?;
         let size = self.shape[axis];
         if len > size {
-            return Err(IndexError::OutOfBounds {
+            return Err(ShapeError::Window {
                 axis,
-                index: len as isize,
                 size,
+                window: len,
             }
             .into());
         }
@@ -536,6 +536,14 @@ mod tests {
             .into())
         );
         assert_eq!(x.windows(0, 4).expect("fits").shape(), [3, 4]);
-        assert!(x.windows(0, 7).is_err());
+        assert_eq!(
+            x.windows(0, 7),
+            Err(ShapeError::Window {
+                axis: 0,
+                size: 6,
+                window: 7
+            }
+            .into())
+        );
     }
 }
