@@ -1,1 +1,42 @@
-//! 
+//! Every dense operator: one [`OpDef`] each in family files, [`Array`], [`invoke`] and the autograd tape.
+
+#![deny(unsafe_code)]
+#![warn(missing_docs)]
+
+mod args;
+mod array;
+pub mod autograd;
+mod cpu;
+mod cx;
+mod eager;
+mod error;
+pub mod interp;
+pub mod interrupt;
+mod invoke;
+mod methods;
+mod opdef;
+pub mod origin;
+pub mod registry;
+mod types;
+
+pub mod creation;
+pub mod elementwise;
+pub mod random;
+pub mod reduce;
+pub mod shape;
+
+use smallvec::SmallVec;
+
+pub use args::{Args, Attrs, Default, Param, ParamKind, Value};
+pub use array::{Array, Element};
+pub use cx::{CallCx, CompositeCx, EagerCx, InferCx, KernelCx, RngState, ViewCx};
+pub use eager::Pool;
+pub use error::{Error, Fault, OperandFacts, Result, Tuple};
+pub use invoke::{Call, dispatch, invoke, invoke1, only};
+pub use opdef::{
+    Amp, Cost, Cpu, Cuda, Form, Grad, GradRule, Grads, InferFn, Inferred, Keep, Onnx, OpDef, OutSpec, Probe, Rng, Sparse, Surface, Viewed, one, one_of,
+};
+pub use types::{DTypes, Lift, Out, Types, default_dtype, out_of_bounds, promoted};
+
+/// Outputs of a call.
+pub type Outputs = SmallVec<[Array; 1]>;

@@ -1,1 +1,56 @@
-//! The PyO3 module `mxnet._core`.
+//! The PyO3 module `mxnet._core`: extract, call the core, wrap. No logic of operators, no defaults, no docs of theirs.
+
+mod array;
+mod autograd;
+mod call;
+mod cell;
+mod convert;
+mod device;
+mod dlpack;
+mod engine;
+mod error;
+mod exchange;
+mod index;
+mod registry;
+mod settings;
+
+use pyo3::prelude::*;
+
+/// The compiled core of the package.
+#[pymodule(gil_used = false)]
+mod _core {
+    use pyo3::prelude::*;
+
+    #[pymodule_export]
+    use crate::array::PyArray;
+    #[pymodule_export]
+    use crate::autograd::{
+        backward, custom_function, grad, is_recording, is_training, mark_variables, set_recording, set_training,
+    };
+    #[pymodule_export]
+    use crate::device::PyDevice;
+    #[pymodule_export]
+    use crate::dlpack::from_dlpack;
+    #[pymodule_export]
+    use crate::engine::{engine_mode, num_threads, set_debug, set_engine_mode, set_num_threads, waitall};
+    #[pymodule_export]
+    use crate::exchange::{_unpickle, array, asarray};
+    #[pymodule_export]
+    use crate::registry::registry;
+    #[pymodule_export]
+    use crate::settings::{numpy_promotion, seed, set_numpy_promotion};
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        super::init(module)
+    }
+}
+
+fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    error::register(module)?;
+    call::register(module)?;
+    mxnet::ops::interrupt::install(engine::interrupted);
+    mxnet::ops::origin::install(engine::running_line);
+    Ok(())
+}

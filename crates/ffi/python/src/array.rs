@@ -1,0 +1,533 @@
+//! The class `ndarray`: its state, its attributes, its operators. Methods that are operators come from the registry (`call.rs`).
+
+use mxnet::ops::{Array, Attrs, Call, OpDef, dispatch, elementwise as e};
+use mxnet::tensor::Scalar;
+use pyo3::basic::CompareOp;
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+use smallvec::SmallVec;
+
+use crate::cell::Guarded;
+use crate::convert::{self, In};
+use crate::device::PyDevice;
+use crate::error::raise;
+use crate::{call, dlpack, exchange, index};
+
+/// N-dimensional array of numbers on one device, computed asynchronously.
+#[pyclass(name = "ndarray", module = "mxnet.numpy", frozen, subclass, weakref)]
+pub struct PyArray {
+    array: Guarded<Array>,
+}
+
+impl PyArray {
+    /// A new Python object for an array.
+    #[inline]
+    pub fn wrap(py: Python<'_>, array: Array) -> PyResult<Py<PyArray>> {
+        Py::new(py, PyArray { array: Guarded::new(array) })
+    }
+
+    /// The array; a cheap copy that shares the elements.
+    pub fn array(&self, py: Python<'_>) -> Array {
+        self.array.with(py, Array::clone)
+    }
+
+    /// Looks at the array in place; no Python code may run in `look`.
+    #[inline]
+    pub fn with<R>(&self, py: Python<'_>, look: impl FnOnce(&Array) -> R) -> R {
+        self.array.with(py, look)
+    }
+
+    /// Becomes another array: what in-place operators and `attach_grad` do.
+    pub fn adopt(&self, py: Python<'_>, array: Array) {
+        self.array.set(py, array);
+    }
+}
+
+/// A binary operator with this array on the left.
+#[inline]
+fn binary(slf: &Bound<'_, PyArray>, op: &'static OpDef, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+    let py = slf.py();
+    match convert::operand(other)? {
+        Some(other) => call::finish(py, call::run(py, op, &[Some(In::Held(slf.as_unbound().clone_ref(py))), Some(other)], &Attrs::none(), &[], None)?),
+        None => Ok(py.NotImplemented()),
+    }
+}
+
+/// A binary operator with this array on the right.
+fn reflected(slf: &Bound<'_, PyArray>, op: &'static OpDef, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+    let py = slf.py();
+    match convert::operand(other)? {
+        Some(other) => call::finish(py, call::run(py, op, &[Some(other), Some(In::Held(slf.as_unbound().clone_ref(py)))], &Attrs::none(), &[], None)?),
+        None => Ok(py.NotImplemented()),
+    }
+}
+
+/// An operator that writes its result into this array.
+fn in_place(slf: &Bound<'_, PyArray>, op: &'static OpDef, other: &Bound<'_, PyAny>) -> PyResult<()> {
+    let py = slf.py();
+    let Some(other) = convert::operand(other)? else {
+        let problem = format!("unsupported operand type for in-place {}: '{}'", op.name, other.get_type().name()?);
+        return Err(PyTypeError::new_err(problem));
+    };
+    let (target, rhs) = (slf.get().array(py), other.array(py));
+    let call = Call { op, inputs: &[Some(&target), Some(&rhs)], attrs: &Attrs::none(), outs: &[Some(&target)], dtype: None };
+    let mut outputs = dispatch(&call).map_err(|error| raise(py, error))?;
+    if let Some(result) = outputs.pop() {
+        if target.entry().is_some() || result.entry().is_some() {
+            slf.get().adopt(py, result);
+        }
+    }
+    Ok(())
+}
+
+fn unary(slf: &Bound<'_, PyArray>, op: &'static OpDef) -> PyResult<Py<PyAny>> {
+    let py = slf.py();
+    let result = slf.get().with(py, |x| dispatch(&Call { op, inputs: &[Some(x)], attrs: &Attrs::none(), outs: &[], dtype: None }));
+    call::finish(py, result.map_err(|error| raise(py, error))?)
+}
+
+#[pymethods]
+impl PyArray {
+    #[classattr]
+    const __array_priority__: f64 = 1000.0;
+
+    // ---- what it is ----
+
+    /// Shape, a tuple of int.
+    #[getter]
+    fn shape(&self, py: Python<'_>) -> PyResult<Py<PyTuple>> {
+        let dims: SmallVec<[usize; 8]> = self.with(py, |x| SmallVec::from_slice(x.shape()));
+        Ok(PyTuple::new(py, dims)?.unbind())
+    }
+
+    /// Number of axes.
+    #[getter]
+    fn ndim(&self, py: Python<'_>) -> usize {
+        self.with(py, Array::ndim)
+    }
+
+    /// Number of elements.
+    #[getter]
+    fn size(&self, py: Python<'_>) -> usize {
+        self.with(py, Array::len)
+    }
+
+    /// Bytes of one element.
+    #[getter]
+    fn itemsize(&self, py: Python<'_>) -> usize {
+        self.with(py, |x| x.dtype().size())
+    }
+
+    /// Bytes of all elements.
+    #[getter]
+    fn nbytes(&self, py: Python<'_>) -> usize {
+        self.with(py, |x| x.len() * x.dtype().size())
+    }
+
+    /// Bytes between neighbours along each axis.
+    #[getter]
+    fn strides(&self, py: Python<'_>) -> PyResult<Py<PyTuple>> {
+        let strides: SmallVec<[isize; 8]> = self.with(py, |x| x.tensor().byte_strides().iter().copied().collect());
+        Ok(PyTuple::new(py, strides)?.unbind())
+    }
+
+    /// Data type, a `numpy.dtype`.
+    #[getter]
+    fn dtype(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        convert::numpy_dtype(py, self.with(py, Array::dtype))
+    }
+
+    /// Device the elements are on.
+    #[getter]
+    fn device(&self, py: Python<'_>) -> PyDevice {
+        PyDevice(self.with(py, Array::device))
+    }
+
+    /// Device the elements are on; the name that MXNet 1 used.
+    #[getter]
+    fn ctx(&self, py: Python<'_>) -> PyDevice {
+        self.device(py)
+    }
+
+    /// View with the axes reversed.
+    #[getter(T)]
+    fn transposed(slf: &Bound<'_, Self>) -> PyResult<Py<PyArray>> {
+        let py = slf.py();
+        let result = slf.get().with(py, |x| {
+            if x.entry().is_none() && !mxnet::ops::interp::Flags::current().is_stacked() {
+                return Ok(Array::from_tensor(x.tensor().with_layout(x.layout().transpose(None)?)));
+            }
+            x.transpose(None)
+        });
+        PyArray::wrap(py, result.map_err(|error| raise(py, error))?)
+    }
+
+    /// View with the last two axes swapped.
+    ///
+    /// Raises
+    /// ------
+    /// ValueError
+    ///     If there are fewer than two axes.
+    #[getter(mT)]
+    fn matrix_transposed(slf: &Bound<'_, Self>) -> PyResult<Py<PyArray>> {
+        let py = slf.py();
+        let array = slf.get().array(py);
+        let ndim = array.ndim() as i64;
+        if ndim < 2 {
+            return Err(PyValueError::new_err(format!("matrix transpose needs at least 2 axes, found {ndim}")));
+        }
+        let axes: Vec<i64> = (0..ndim - 2).chain([ndim - 1, ndim - 2]).collect();
+        PyArray::wrap(py, array.transpose(Some(&axes)).map_err(|error| raise(py, error))?)
+    }
+
+    // ---- what it holds ----
+
+    /// The only element, or the one at this position, as a Python number.
+    #[pyo3(signature = (*args))]
+    fn item(slf: &Bound<'_, Self>, args: &Bound<'_, PyTuple>) -> PyResult<Py<PyAny>> {
+        exchange::item(slf, args)
+    }
+
+    /// The elements as nested lists of Python numbers.
+    fn tolist(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+        exchange::to_numpy(slf)?.bind(slf.py()).call_method0("tolist").map(Bound::unbind)
+    }
+
+    /// The elements as a NumPy array with memory of its own.
+    fn asnumpy(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+        exchange::to_numpy(slf)
+    }
+
+    /// The only element as a Python number.
+    fn asscalar(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+        exchange::scalar(slf)
+    }
+
+    /// Returns when the elements are computed; raises what went wrong.
+    fn wait_to_read(&self, py: Python<'_>) -> PyResult<()> {
+        let array = self.array(py);
+        py.detach(|| array.wait_to_read()).map_err(|error| raise(py, error))
+    }
+
+    /// Returns when nothing pending reads or writes the elements; raises what went wrong.
+    fn wait_to_write(&self, py: Python<'_>) -> PyResult<()> {
+        let array = self.array(py);
+        py.detach(|| array.wait_to_write()).map_err(|error| raise(py, error))
+    }
+
+    /// The same array on another device; itself if it is there.
+    fn to_device(slf: &Bound<'_, Self>, device: &Bound<'_, PyAny>) -> PyResult<Py<PyArray>> {
+        let py = slf.py();
+        let device = crate::device::extract(device)?;
+        let array = slf.get().array(py);
+        if array.device() == device {
+            return Ok(slf.clone().unbind());
+        }
+        let problem = format!("no backend for {device} is loaded");
+        Err(raise(py, mxnet::ops::Error::device("to_device", problem).with_hint("arrays can be on mx.cpu()")))
+    }
+
+    // ---- gradients ----
+
+    /// Gives the array a gradient buffer that `backward` fills.
+    ///
+    /// Parameters
+    /// ----------
+    /// grad_req : {'write', 'add', 'null'}
+    ///     Whether a new gradient replaces the buffer, is added to it, or is not computed.
+    #[pyo3(signature = (grad_req = "write", stype = None))]
+    fn attach_grad(&self, py: Python<'_>, grad_req: &str, stype: Option<&str>) -> PyResult<()> {
+        crate::autograd::attach(py, self, grad_req, stype)
+    }
+
+    /// Takes the gradient buffer away.
+    fn drop_grad(&self, py: Python<'_>) {
+        let mut array = self.array(py);
+        mxnet::ops::autograd::drop_grad(&mut array);
+        self.adopt(py, array);
+    }
+
+    /// The gradient buffer, or None.
+    #[getter]
+    fn grad(&self, py: Python<'_>) -> PyResult<Option<Py<PyArray>>> {
+        let leaf = self.with(py, mxnet::ops::autograd::gradient_of);
+        leaf.map(|leaf| PyArray::wrap(py, leaf.gradient())).transpose()
+    }
+
+    /// The same elements, outside any recorded graph.
+    fn detach(&self, py: Python<'_>) -> PyResult<Py<PyArray>> {
+        PyArray::wrap(py, self.with(py, Array::detach))
+    }
+
+    /// Computes the gradients of every variable this array was computed from.
+    #[pyo3(signature = (out_grad = None, retain_graph = false, train_mode = true))]
+    fn backward(slf: &Bound<'_, Self>, out_grad: Option<&Bound<'_, PyAny>>, retain_graph: bool, train_mode: bool) -> PyResult<()> {
+        crate::autograd::backward_of(slf, out_grad, retain_graph, train_mode)
+    }
+
+    // ---- conversions Python asks for ----
+
+    fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
+        match self.with(py, |x| x.shape().first().copied()) {
+            Some(n) => Ok(n),
+            None => Err(PyTypeError::new_err("len() of unsized object")),
+        }
+    }
+
+    fn __bool__(slf: &Bound<'_, Self>) -> PyResult<bool> {
+        exchange::truth(slf)
+    }
+
+    fn __int__(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+        exchange::number(slf, "int")
+    }
+
+    fn __float__(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+        exchange::number(slf, "float")
+    }
+
+    fn __complex__(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+        exchange::number(slf, "complex")
+    }
+
+    fn __index__(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+        exchange::as_index(slf)
+    }
+
+    fn __contains__(slf: &Bound<'_, Self>, value: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let same = slf.eq_array(value)?;
+        exchange::any(&same)
+    }
+
+    fn __iter__(slf: &Bound<'_, Self>) -> PyResult<index::Rows> {
+        index::Rows::new(slf)
+    }
+
+    fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
+        exchange::repr(slf)
+    }
+
+    fn __str__(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+        Ok(exchange::to_numpy(slf)?.bind(slf.py()).str()?.into_any().unbind())
+    }
+
+    fn __format__(slf: &Bound<'_, Self>, spec: &str) -> PyResult<Py<PyAny>> {
+        let py = slf.py();
+        if spec.is_empty() {
+            return Self::__str__(slf);
+        }
+        exchange::scalar(slf)?.bind(py).call_method1("__format__", (spec,)).map(Bound::unbind)
+    }
+
+    fn __reduce__(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+        exchange::reduce(slf)
+    }
+
+    fn __copy__(slf: &Bound<'_, Self>) -> PyResult<Py<PyArray>> {
+        let py = slf.py();
+        let copy = slf.get().with(py, Array::copy).map_err(|error| raise(py, error))?;
+        PyArray::wrap(py, copy)
+    }
+
+    fn __deepcopy__(slf: &Bound<'_, Self>, _memo: &Bound<'_, PyAny>) -> PyResult<Py<PyArray>> {
+        Self::__copy__(slf)
+    }
+
+    // ---- exchange ----
+
+    #[pyo3(signature = (dtype = None, copy = None))]
+    fn __array__(slf: &Bound<'_, Self>, dtype: Option<&Bound<'_, PyAny>>, copy: Option<bool>) -> PyResult<Py<PyAny>> {
+        exchange::array_protocol(slf, dtype, copy)
+    }
+
+    #[getter]
+    fn __array_interface__(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+        exchange::interface(slf)
+    }
+
+    unsafe fn __getbuffer__(slf: Bound<'_, Self>, view: *mut pyo3::ffi::Py_buffer, flags: std::os::raw::c_int) -> PyResult<()> {
+        // SAFETY: Python passes a buffer to fill.
+        unsafe { exchange::fill_buffer(&slf, view, flags) }
+    }
+
+    unsafe fn __releasebuffer__(&self, view: *mut pyo3::ffi::Py_buffer) {
+        // SAFETY: Python passes a buffer that `__getbuffer__` filled.
+        unsafe { exchange::release_buffer(view) }
+    }
+
+    #[pyo3(signature = (*, stream = None, max_version = None, dl_device = None, copy = None))]
+    fn __dlpack__(
+        slf: &Bound<'_, Self>,
+        stream: Option<&Bound<'_, PyAny>>,
+        max_version: Option<(u32, u32)>,
+        dl_device: Option<(i32, i32)>,
+        copy: Option<bool>,
+    ) -> PyResult<Py<PyAny>> {
+        dlpack::export(slf, stream, max_version, dl_device, copy)
+    }
+
+    fn __dlpack_device__(&self, py: Python<'_>) -> (i32, i32) {
+        dlpack::device(self.with(py, Array::device))
+    }
+
+    // ---- indexing ----
+
+    fn __getitem__(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>) -> PyResult<Py<PyArray>> {
+        index::get(slf, key)
+    }
+
+    fn __setitem__(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        index::set(slf, key, value)
+    }
+
+    // ---- operators ----
+
+    fn __add__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        binary(slf, &e::arithmetic::ADD, other)
+    }
+    fn __radd__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        reflected(slf, &e::arithmetic::ADD, other)
+    }
+    fn __iadd__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<()> {
+        in_place(slf, &e::arithmetic::ADD, other)
+    }
+    fn __sub__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        binary(slf, &e::arithmetic::SUBTRACT, other)
+    }
+    fn __rsub__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        reflected(slf, &e::arithmetic::SUBTRACT, other)
+    }
+    fn __isub__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<()> {
+        in_place(slf, &e::arithmetic::SUBTRACT, other)
+    }
+    fn __mul__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        binary(slf, &e::arithmetic::MULTIPLY, other)
+    }
+    fn __rmul__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        reflected(slf, &e::arithmetic::MULTIPLY, other)
+    }
+    fn __imul__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<()> {
+        in_place(slf, &e::arithmetic::MULTIPLY, other)
+    }
+    fn __truediv__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        binary(slf, &e::arithmetic::DIVIDE, other)
+    }
+    fn __rtruediv__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        reflected(slf, &e::arithmetic::DIVIDE, other)
+    }
+    fn __itruediv__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<()> {
+        in_place(slf, &e::arithmetic::DIVIDE, other)
+    }
+    fn __floordiv__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        binary(slf, &e::arithmetic::FLOOR_DIVIDE, other)
+    }
+    fn __rfloordiv__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        reflected(slf, &e::arithmetic::FLOOR_DIVIDE, other)
+    }
+    fn __ifloordiv__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<()> {
+        in_place(slf, &e::arithmetic::FLOOR_DIVIDE, other)
+    }
+    fn __mod__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        binary(slf, &e::arithmetic::REMAINDER, other)
+    }
+    fn __rmod__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        reflected(slf, &e::arithmetic::REMAINDER, other)
+    }
+    fn __imod__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<()> {
+        in_place(slf, &e::arithmetic::REMAINDER, other)
+    }
+    fn __and__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        binary(slf, &e::bitwise::BITWISE_AND, other)
+    }
+    fn __rand__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        reflected(slf, &e::bitwise::BITWISE_AND, other)
+    }
+    fn __iand__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<()> {
+        in_place(slf, &e::bitwise::BITWISE_AND, other)
+    }
+    fn __or__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        binary(slf, &e::bitwise::BITWISE_OR, other)
+    }
+    fn __ror__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        reflected(slf, &e::bitwise::BITWISE_OR, other)
+    }
+    fn __ior__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<()> {
+        in_place(slf, &e::bitwise::BITWISE_OR, other)
+    }
+    fn __xor__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        binary(slf, &e::bitwise::BITWISE_XOR, other)
+    }
+    fn __rxor__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        reflected(slf, &e::bitwise::BITWISE_XOR, other)
+    }
+    fn __ixor__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<()> {
+        in_place(slf, &e::bitwise::BITWISE_XOR, other)
+    }
+    fn __lshift__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        binary(slf, &e::bitwise::LEFT_SHIFT, other)
+    }
+    fn __rlshift__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        reflected(slf, &e::bitwise::LEFT_SHIFT, other)
+    }
+    fn __ilshift__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<()> {
+        in_place(slf, &e::bitwise::LEFT_SHIFT, other)
+    }
+    fn __rshift__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        binary(slf, &e::bitwise::RIGHT_SHIFT, other)
+    }
+    fn __rrshift__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        reflected(slf, &e::bitwise::RIGHT_SHIFT, other)
+    }
+    fn __irshift__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<()> {
+        in_place(slf, &e::bitwise::RIGHT_SHIFT, other)
+    }
+    fn __divmod__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        binary(slf, &e::arithmetic::DIVMOD, other)
+    }
+    fn __rdivmod__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        reflected(slf, &e::arithmetic::DIVMOD, other)
+    }
+    fn __neg__(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+        unary(slf, &e::arithmetic::NEGATIVE)
+    }
+    fn __pos__(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+        unary(slf, &e::arithmetic::POSITIVE)
+    }
+    fn __abs__(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+        unary(slf, &e::arithmetic::ABSOLUTE)
+    }
+    fn __invert__(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+        unary(slf, &e::bitwise::INVERT)
+    }
+
+    fn __richcmp__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>, kind: CompareOp) -> PyResult<Py<PyAny>> {
+        let op = match kind {
+            CompareOp::Lt => &e::comparison::LESS,
+            CompareOp::Le => &e::comparison::LESS_EQUAL,
+            CompareOp::Eq => &e::comparison::EQUAL,
+            CompareOp::Ne => &e::comparison::NOT_EQUAL,
+            CompareOp::Gt => &e::comparison::GREATER,
+            CompareOp::Ge => &e::comparison::GREATER_EQUAL,
+        };
+        binary(slf, op, other)
+    }
+
+    fn __hash__(slf: &Bound<'_, Self>) -> PyResult<isize> {
+        Err(PyTypeError::new_err(format!("unhashable type: '{}'", slf.get_type().name()?)))
+    }
+}
+
+/// What both `in` and tests of equality need.
+trait EqualTo {
+    fn eq_array(&self, value: &Bound<'_, PyAny>) -> PyResult<Array>;
+}
+
+impl EqualTo for Bound<'_, PyArray> {
+    fn eq_array(&self, value: &Bound<'_, PyAny>) -> PyResult<Array> {
+        let py = self.py();
+        let value = convert::operand(value)?.map_or_else(|| Array::weak_scalar(Scalar::Bool(false)), |v| Ok(v.array(py)));
+        let equal = value.and_then(|v| mxnet::ops::invoke1(&e::comparison::EQUAL, &[&self.get().array(py), &v], &Attrs::none()));
+        equal.map_err(|error| raise(py, error))
+    }
+}

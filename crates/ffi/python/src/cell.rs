@@ -1,0 +1,65 @@
+//! A value inside a Python object that the interpreter's lock guards.
+
+use pyo3::Python;
+
+/// Holds what a frozen class may still change. With the global lock the lock itself is the guard; without it, a read-write lock is.
+pub struct Guarded<T>(inner::Cell<T>);
+
+#[cfg(not(Py_GIL_DISABLED))]
+mod inner {
+    /// Guarded by the interpreter's lock.
+    pub struct Cell<T>(pub std::cell::UnsafeCell<T>);
+
+    // SAFETY: every access shows a `Python` token, so two threads never touch the value at the same time.
+    unsafe impl<T: Send> Sync for Cell<T> {}
+}
+
+#[cfg(Py_GIL_DISABLED)]
+mod inner {
+    /// Guarded by its own lock.
+    pub struct Cell<T>(pub parking_lot::RwLock<T>);
+}
+
+impl<T> Guarded<T> {
+    /// Guards `value`.
+    #[cfg(not(Py_GIL_DISABLED))]
+    pub fn new(value: T) -> Guarded<T> {
+        Guarded(inner::Cell(std::cell::UnsafeCell::new(value)))
+    }
+
+    /// Guards `value`.
+    #[cfg(Py_GIL_DISABLED)]
+    pub fn new(value: T) -> Guarded<T> {
+        Guarded(inner::Cell(parking_lot::RwLock::new(value)))
+    }
+
+    /// Looks at the value. `look` must not run Python code or release the lock: either could replace the value under it.
+    #[cfg(not(Py_GIL_DISABLED))]
+    #[inline]
+    pub fn with<R>(&self, _py: Python<'_>, look: impl FnOnce(&T) -> R) -> R {
+        // SAFETY: the token shows that this thread holds the lock; `look` neither runs Python code nor releases it (rule above).
+        look(unsafe { &*self.0.0.get() })
+    }
+
+    /// Looks at the value.
+    #[cfg(Py_GIL_DISABLED)]
+    #[inline]
+    pub fn with<R>(&self, _py: Python<'_>, look: impl FnOnce(&T) -> R) -> R {
+        look(&self.0.0.read())
+    }
+
+    /// Replaces the value.
+    #[cfg(not(Py_GIL_DISABLED))]
+    pub fn set(&self, _py: Python<'_>, value: T) {
+        // SAFETY: as in `with`. The old value is dropped after the new one is in place: its destructor may run Python code.
+        let old = unsafe { std::ptr::replace(self.0.0.get(), value) };
+        drop(old);
+    }
+
+    /// Replaces the value.
+    #[cfg(Py_GIL_DISABLED)]
+    pub fn set(&self, _py: Python<'_>, value: T) {
+        let old = std::mem::replace(&mut *self.0.0.write(), value);
+        drop(old);
+    }
+}

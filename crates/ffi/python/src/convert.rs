@@ -1,0 +1,338 @@
+//! From Python objects to what the core takes, and back.
+
+use std::str::FromStr;
+
+use mxnet::ops::{Array, Error, OpDef, Param, ParamKind, Value};
+use mxnet::tensor::{Casting, DType, Promotion, Scalar, promotion};
+use num_complex::Complex;
+use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyBool, PyComplex, PyFloat, PyInt, PyList, PyString, PyTuple};
+use smallvec::SmallVec;
+
+use crate::array::PyArray;
+use crate::error::raise;
+use crate::exchange;
+
+/// An array argument: an array object, or something that was made into an array.
+pub enum In {
+    /// The caller's object.
+    Held(Py<PyArray>),
+    /// Made for this call.
+    Made(Array),
+}
+
+impl In {
+    /// The array; a cheap copy that shares the elements.
+    pub fn array(&self, py: Python<'_>) -> Array {
+        match self {
+            In::Held(object) => object.get().array(py),
+            In::Made(array) => array.clone(),
+        }
+    }
+}
+
+/// Looks at the arrays behind arguments where they are. No Python code may run in `look`.
+#[inline]
+pub fn with_arrays<R>(py: Python<'_>, inputs: &[Option<In>], look: impl FnOnce(&[Option<&Array>]) -> R) -> R {
+    fn see<'a>(py: Python<'a>, x: Option<&'a Option<In>>, look: impl FnOnce(Option<&Array>) -> R_) -> R_ {
+        match x {
+            Some(Some(In::Held(object))) => object.bind(py).get().with(py, |a| look(Some(a))),
+            Some(Some(In::Made(array))) => look(Some(array)),
+            _ => look(None),
+        }
+    }
+    // The nesting below returns through a slot: closures cannot be generic over their result here.
+    type R_ = ();
+    let mut look = Some(look);
+    let mut result = None;
+    let mut done = |refs: &[Option<&Array>]| {
+        if let Some(look) = look.take() {
+            result = Some(look(refs));
+        }
+    };
+    match inputs.len() {
+        0 => done(&[]),
+        1 => see(py, inputs.first(), |a| done(&[a])),
+        2 => see(py, inputs.first(), |a| see(py, inputs.get(1), |b| done(&[a, b]))),
+        _ => see(py, inputs.first(), |a| see(py, inputs.get(1), |b| see(py, inputs.get(2), |c| done(&[a, b, c])))),
+    }
+    result.expect("`done` runs exactly once on each path")
+}
+
+/// A Python number, if it is one of the built-in types exactly; NumPy's scalars have dtypes of their own and are arrays here.
+pub fn number(object: &Bound<'_, PyAny>) -> PyResult<Option<Scalar>> {
+    if object.is_exact_instance_of::<PyFloat>() {
+        return Ok(Some(Scalar::F64(object.extract()?)));
+    }
+    if object.is_exact_instance_of::<PyInt>() {
+        if let Ok(value) = object.extract::<i64>() {
+            return Ok(Some(Scalar::I64(value)));
+        }
+        return match object.extract::<u64>() {
+            Ok(value) => Ok(Some(Scalar::U64(value))),
+            Err(_) => Err(PyOverflowError::new_err(format!("Python integer {object} does not fit 64 bits"))),
+        };
+    }
+    if object.is_exact_instance_of::<PyBool>() {
+        return Ok(Some(Scalar::Bool(object.extract()?)));
+    }
+    if object.is_exact_instance_of::<PyComplex>() {
+        let re: f64 = object.getattr("real")?.extract()?;
+        let im: f64 = object.getattr("imag")?.extract()?;
+        return Ok(Some(Scalar::C128(Complex::new(re, im))));
+    }
+    Ok(None)
+}
+
+/// The other operand of a dunder; `None` if it is nothing we know.
+pub fn operand(object: &Bound<'_, PyAny>) -> PyResult<Option<In>> {
+    if let Ok(array) = object.cast::<PyArray>() {
+        return Ok(Some(In::Held(array.clone().unbind())));
+    }
+    if let Some(value) = number(object)? {
+        return made(object.py(), Array::weak_scalar(value)).map(Some);
+    }
+    if exchange::is_array_like(object) || object.is_instance_of::<PyList>() || object.is_instance_of::<PyTuple>() {
+        return exchange::from_object(object, None, exchange::Sharing::Allowed).map(|a| Some(In::Made(a)));
+    }
+    Ok(None)
+}
+
+fn made(py: Python<'_>, array: mxnet::ops::Result<Array>) -> PyResult<In> {
+    array.map(In::Made).map_err(|error| raise(py, error))
+}
+
+/// An argument for an array parameter.
+pub fn array_argument(py: Python<'_>, op: &'static OpDef, param: &Param, object: *mut ffi::PyObject) -> PyResult<Option<In>> {
+    // SAFETY: a borrowed argument of the running call.
+    let object = unsafe { Bound::from_borrowed_ptr(py, object) };
+    if let Ok(array) = object.cast::<PyArray>() {
+        return Ok(Some(In::Held(array.clone().unbind())));
+    }
+    if object.is_none() && param.default == mxnet::ops::Default::None {
+        return Ok(None);
+    }
+    match operand(&object)? {
+        Some(x) => Ok(Some(x)),
+        None => {
+            let problem = format!("argument `{}` must be an array or a number, not '{}'", param.name, object.get_type().name()?);
+            Err(raise(py, Error::dtype(op.name, problem)))
+        }
+    }
+}
+
+/// An argument for a list of arrays.
+pub fn arrays_argument(
+    py: Python<'_>,
+    op: &'static OpDef,
+    param: &Param,
+    object: *mut ffi::PyObject,
+    inputs: &mut SmallVec<[Option<In>; 4]>,
+) -> PyResult<()> {
+    // SAFETY: a borrowed argument of the running call.
+    let object = unsafe { Bound::from_borrowed_ptr(py, object) };
+    let Ok(items) = object.try_iter() else {
+        let problem = format!("argument `{}` must be a sequence of arrays, not '{}'", param.name, object.get_type().name()?);
+        return Err(raise(py, Error::dtype(op.name, problem)));
+    };
+    for item in items {
+        inputs.push(array_argument(py, op, param, item?.as_ptr())?);
+    }
+    Ok(())
+}
+
+/// An argument for an attribute.
+pub fn attribute(py: Python<'_>, op: &'static OpDef, param: &Param, object: *mut ffi::PyObject) -> PyResult<Value> {
+    // SAFETY: a borrowed argument of the running call.
+    let object = unsafe { Bound::from_borrowed_ptr(py, object) };
+    if object.is_none() && param.default == mxnet::ops::Default::None {
+        return Ok(Value::None);
+    }
+    let wrong = |what: &str| {
+        let found = object.get_type().name().map(|n| n.to_string()).unwrap_or_default();
+        raise(py, Error::dtype(op.name, format!("argument `{}` must be {what}, not '{found}'", param.name)))
+    };
+    Ok(match param.kind {
+        ParamKind::Bool => Value::Bool(object.is_truthy()?),
+        ParamKind::Int => Value::Int(integer(&object).map_err(|e| overflow_or(py, e, || wrong("an integer")))?),
+        ParamKind::Float => Value::Float(object.extract::<f64>().map_err(|_| wrong("a real number"))?),
+        ParamKind::Scalar => match scalar_like(&object)? {
+            Some(value) => Value::Scalar(value),
+            None => return Err(wrong("a number")),
+        },
+        ParamKind::Ints => match integers(&object)? {
+            Some(values) => Value::Ints(values),
+            None => return Err(wrong("an integer or a tuple of integers")),
+        },
+        ParamKind::Floats => match object.extract::<f64>() {
+            Ok(value) => Value::Floats([value].into()),
+            Err(_) => Value::Floats(object.extract::<Vec<f64>>().map_err(|_| wrong("a sequence of real numbers"))?.into()),
+        },
+        ParamKind::Str => Value::Str(object.extract::<String>().map_err(|_| wrong("text"))?.into()),
+        ParamKind::Choice(words) => {
+            let text = object.extract::<String>().map_err(|_| wrong("text"))?;
+            match words.iter().find(|w| **w == text) {
+                Some(word) => Value::Word(word),
+                None => {
+                    let problem = format!("argument `{}` must be one of {}, not '{text}'", param.name, words.join(", "));
+                    return Err(raise(py, Error::value(op.name, problem)));
+                }
+            }
+        }
+        ParamKind::DType => Value::DType(dtype(&object)?),
+        ParamKind::Device => Value::Device(crate::device::extract(&object)?),
+        ParamKind::Index => Value::Index(crate::index::items(&object)?.into()),
+        ParamKind::Array | ParamKind::Arrays => return Err(wrong("no array")),
+    })
+}
+
+fn overflow_or(py: Python<'_>, error: PyErr, other: impl FnOnce() -> PyErr) -> PyErr {
+    if error.is_instance_of::<PyOverflowError>(py) { error } else { other() }
+}
+
+/// An integer, by `__index__`.
+pub fn integer(object: &Bound<'_, PyAny>) -> PyResult<i64> {
+    object.extract::<i64>()
+}
+
+/// An integer or a sequence of integers; `None` if it is neither.
+pub fn integers(object: &Bound<'_, PyAny>) -> PyResult<Option<SmallVec<[i64; 4]>>> {
+    if let Ok(value) = object.extract::<i64>() {
+        return Ok(Some(SmallVec::from_slice(&[value])));
+    }
+    if object.is_instance_of::<PyString>() {
+        return Ok(None);
+    }
+    let Ok(items) = object.try_iter() else { return Ok(None) };
+    let mut values = SmallVec::new();
+    for item in items {
+        match item?.extract::<i64>() {
+            Ok(value) => values.push(value),
+            Err(_) => return Ok(None),
+        }
+    }
+    Ok(Some(values))
+}
+
+/// A number of any kind: Python's, NumPy's, or an array of one element.
+fn scalar_like(object: &Bound<'_, PyAny>) -> PyResult<Option<Scalar>> {
+    if let Some(value) = number(object)? {
+        return Ok(Some(value));
+    }
+    if let Ok(array) = object.cast::<PyArray>() {
+        let py = object.py();
+        let array = array.get().array(py);
+        return py.detach(|| array.item()).map(Some).map_err(|error| raise(py, error));
+    }
+    if exchange::is_array_like(object) {
+        return number(&object.call_method0("item")?);
+    }
+    Ok(None)
+}
+
+/// `out=`: one array, or a tuple of arrays and `None`.
+pub fn outs_argument(op: &'static OpDef, object: &Bound<'_, PyAny>) -> PyResult<SmallVec<[Option<Py<PyArray>>; 1]>> {
+    let one = |item: &Bound<'_, PyAny>| -> PyResult<Option<Py<PyArray>>> {
+        if item.is_none() {
+            return Ok(None);
+        }
+        match item.cast::<PyArray>() {
+            Ok(array) => Ok(Some(array.clone().unbind())),
+            Err(_) => Err(PyTypeError::new_err(format!("{}: `out` must be an ndarray, not '{}'", op.name, item.get_type().name()?))),
+        }
+    };
+    match object.cast::<PyTuple>() {
+        Ok(tuple) => tuple.iter().map(|item| one(&item)).collect(),
+        Err(_) => Ok(SmallVec::from_iter([one(object)?])),
+    }
+}
+
+/// `where=`: `None` for True, else a boolean array.
+pub fn where_argument(op: &'static OpDef, object: &Bound<'_, PyAny>) -> PyResult<Option<Array>> {
+    let py = object.py();
+    if object.is(PyBool::new(py, true).as_any()) {
+        return Ok(None);
+    }
+    let Some(mask) = operand(object)? else {
+        return Err(PyTypeError::new_err(format!("{}: `where` must be an array of bool", op.name)));
+    };
+    let mask = mask.array(py);
+    if mask.dtype() != DType::Bool {
+        let problem = format!("`where` must be bool, found {}", mask.dtype().name());
+        return Err(raise(py, Error::dtype(op.name, problem)));
+    }
+    Ok(Some(mask))
+}
+
+/// `casting=`.
+pub fn casting_argument(op: &'static OpDef, object: &Bound<'_, PyAny>) -> PyResult<Casting> {
+    let text: String = object.extract()?;
+    Casting::from_str(&text).map_err(|error| PyValueError::new_err(format!("{}: {error}, not '{text}'", op.name)))
+}
+
+/// `order=`.
+pub fn order_argument(op: &'static OpDef, object: &Bound<'_, PyAny>) -> PyResult<u8> {
+    let text: String = object.extract()?;
+    match text.as_bytes() {
+        [c @ (b'K' | b'A' | b'C' | b'F')] => Ok(*c),
+        _ => Err(PyValueError::new_err(format!("{}: order must be one of 'C', 'F', 'A', 'K', not '{text}'", op.name))),
+    }
+}
+
+/// The array with its elements in this order in memory.
+pub fn in_order(array: &Array, order: u8) -> mxnet::ops::Result<Array> {
+    match order {
+        b'C' => array.contiguous(),
+        b'F' => array.transpose(None)?.contiguous()?.transpose(None),
+        _ => Ok(array.clone()),
+    }
+}
+
+static NUMPY_DTYPES: PyOnceLock<Vec<Py<PyAny>>> = PyOnceLock::new();
+
+/// NumPy's dtype object of a data type; for bfloat16 that of `ml_dtypes` if it is installed, else its name.
+pub fn numpy_dtype(py: Python<'_>, dtype: DType) -> PyResult<Py<PyAny>> {
+    let all = NUMPY_DTYPES.get_or_try_init(py, || -> PyResult<Vec<Py<PyAny>>> {
+        let numpy = py.import("numpy")?;
+        DType::ALL
+            .iter()
+            .map(|dtype| {
+                if *dtype != DType::BF16 {
+                    return Ok(numpy.call_method1("dtype", (dtype.name(),))?.unbind());
+                }
+                match py.import("ml_dtypes") {
+                    Ok(ml) => Ok(numpy.call_method1("dtype", (ml.getattr("bfloat16")?,))?.unbind()),
+                    Err(_) => Ok(PyString::new(py, "bfloat16").into_any().unbind()),
+                }
+            })
+            .collect()
+    })?;
+    Ok(all[dtype as usize].clone_ref(py))
+}
+
+/// A data type from a NumPy dtype, a scalar type, a Python type or a name.
+pub fn dtype(object: &Bound<'_, PyAny>) -> PyResult<DType> {
+    let py = object.py();
+    if let Ok(text) = object.extract::<String>() {
+        if let Some(dtype) = DType::from_name(&text) {
+            return Ok(dtype);
+        }
+    }
+    if object.is(py.get_type::<PyFloat>()) {
+        return Ok(match promotion() {
+            Promotion::Mx => mxnet::tensor::default_float(),
+            Promotion::NumPy => DType::F64,
+        });
+    }
+    let numpy = py.import("numpy")?;
+    let found = numpy.call_method1("dtype", (object,)).map_err(|_| PyTypeError::new_err(format!("data type {} not understood", display(object))))?;
+    let name: String = found.getattr("name")?.extract()?;
+    DType::from_name(&name).ok_or_else(|| raise(py, Error::dtype("dtype", format!("arrays of numbers cannot have dtype {name}"))))
+}
+
+fn display(object: &Bound<'_, PyAny>) -> String {
+    object.repr().map(|text| text.to_string()).unwrap_or_else(|_| "?".to_owned())
+}

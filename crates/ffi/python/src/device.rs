@@ -1,0 +1,83 @@
+//! The class `Device`.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use mxnet::tensor::{Device, DeviceKind};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+
+/// A place where arrays live: a type and a number.
+///
+/// Parameters
+/// ----------
+/// device_type : str
+///     'cpu', 'cpu_pinned', 'cpu_shared' or 'gpu'.
+/// device_id : int
+///     Number of the device, from 0.
+#[pyclass(name = "Device", module = "mxnet.device", frozen, subclass, from_py_object)]
+#[derive(Clone, Copy)]
+pub struct PyDevice(pub Device);
+
+/// Names of the device types, as MXNet spells them.
+const KINDS: [(&str, DeviceKind); 4] =
+    [("cpu", DeviceKind::Cpu), ("cpu_pinned", DeviceKind::CpuPinned), ("cpu_shared", DeviceKind::CpuShared), ("gpu", DeviceKind::Gpu)];
+
+#[pymethods]
+impl PyDevice {
+    #[new]
+    #[pyo3(signature = (device_type, device_id = 0))]
+    fn new(device_type: &Bound<'_, PyAny>, device_id: u32) -> PyResult<PyDevice> {
+        if let Ok(device) = device_type.cast::<PyDevice>() {
+            return Ok(*device.get());
+        }
+        let name: String = device_type.extract()?;
+        match KINDS.iter().find(|(known, _)| *known == name) {
+            Some((_, kind)) => Ok(PyDevice(Device::new(*kind, device_id))),
+            None => Err(PyValueError::new_err(format!("unknown device type '{name}'; known are cpu, cpu_pinned, cpu_shared, gpu"))),
+        }
+    }
+
+    /// 'cpu', 'cpu_pinned', 'cpu_shared' or 'gpu'.
+    #[getter]
+    fn device_type(&self) -> &'static str {
+        KINDS.iter().find(|(_, kind)| *kind == self.0.kind()).map_or("cpu", |(name, _)| name)
+    }
+
+    /// Number of the device.
+    #[getter]
+    fn device_id(&self) -> u32 {
+        self.0.id()
+    }
+
+    fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
+        other.cast::<PyDevice>().is_ok_and(|other| other.get().0 == self.0)
+    }
+
+    fn __hash__(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        self.0.hash(&mut hasher);
+        hasher.finish()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("{}({})", self.device_type(), self.0.id())
+    }
+}
+
+/// A device from a `Device`, or from text such as `'cpu'` and `'gpu(1)'`.
+pub fn extract(object: &Bound<'_, PyAny>) -> PyResult<Device> {
+    if let Ok(device) = object.cast::<PyDevice>() {
+        return Ok(device.get().0);
+    }
+    let Ok(text) = object.extract::<String>() else {
+        return Err(PyTypeError::new_err(format!("device must be a Device or text, not '{}'", object.get_type().name()?)));
+    };
+    let (name, id) = match text.split_once(['(', ':']) {
+        Some((name, id)) => (name, id.trim_end_matches(')').parse::<u32>().ok()),
+        None => (text.as_str(), Some(0)),
+    };
+    match (KINDS.iter().find(|(known, _)| *known == name), id) {
+        (Some((_, kind)), Some(id)) => Ok(Device::new(*kind, id)),
+        _ => Err(PyValueError::new_err(format!("'{text}' names no device"))),
+    }
+}

@@ -1,0 +1,88 @@
+//! Errors at the border: every kind becomes one Python class, which also subclasses what NumPy raises for it.
+
+use mxnet::ops::Error;
+use pyo3::exceptions::PyKeyboardInterrupt;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyDict, PyTuple, PyType};
+
+/// The classes: name, the built-in (or NumPy) class it also is, what it says.
+const KINDS: &[(&str, &str, &str)] = &[
+    ("ShapeError", "builtins.ValueError", "Shapes do not fit the operator or one another."),
+    ("DTypeError", "builtins.TypeError", "A data type the operator does not take."),
+    ("AxisError", "numpy.exceptions.AxisError", "An axis out of range or repeated."),
+    ("IndexError", "builtins.IndexError", "An index out of range."),
+    ("ValueError", "builtins.ValueError", "A value of a parameter that has no meaning here."),
+    ("OverflowError", "builtins.OverflowError", "A Python number that the data type cannot hold."),
+    ("DeviceError", "builtins.RuntimeError", "Operands on different devices, or a device that is not there."),
+    ("MemoryError", "builtins.MemoryError", "No memory."),
+    ("UnsupportedError", "builtins.RuntimeError", "Not available for these arguments; the text names the alternative."),
+    ("IOError", "builtins.OSError", "Reading or writing files."),
+    ("AutogradError", "builtins.RuntimeError", "A gradient was asked for that does not exist."),
+    ("InternalError", "builtins.RuntimeError", "A broken invariant: please report it."),
+];
+
+struct Classes {
+    root: Py<PyType>,
+    kinds: Vec<Py<PyType>>,
+}
+
+static CLASSES: PyOnceLock<Classes> = PyOnceLock::new();
+
+/// Makes the classes and puts them into the module.
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let py = module.py();
+    let make = |name: &str, bases: Bound<'_, PyTuple>, doc: &str| -> PyResult<Py<PyType>> {
+        let body = PyDict::new(py);
+        body.set_item("__module__", "mxnet.error")?;
+        body.set_item("__doc__", doc)?;
+        let class = py.get_type::<PyType>().call1((name, bases, body))?.cast_into::<PyType>()?;
+        module.add(name, &class)?;
+        Ok(class.unbind())
+    };
+    let exception = py.get_type::<pyo3::exceptions::PyException>();
+    let root = make("MXNetError", PyTuple::new(py, [exception])?, "Root of all errors that this package defines.")?;
+    let mut kinds = Vec::new();
+    for (name, base, doc) in KINDS {
+        let (module_name, class_name) = base.rsplit_once('.').unwrap_or(("builtins", base));
+        let base = py.import(module_name)?.getattr(class_name)?.cast_into::<PyType>()?;
+        kinds.push(make(name, PyTuple::new(py, [root.bind(py), &base])?, doc)?);
+    }
+    let _ = CLASSES.set(py, Classes { root, kinds });
+    Ok(())
+}
+
+fn class_of(error: &Error) -> Option<usize> {
+    Some(match error {
+        Error::Shape(_) => 0,
+        Error::DType(_) => 1,
+        Error::Axis(_) => 2,
+        Error::Index(_) => 3,
+        Error::Value(_) => 4,
+        Error::Overflow(_) => 5,
+        Error::Device(_) => 6,
+        Error::Memory(_) => 7,
+        Error::Unsupported(_) => 8,
+        Error::Io(_) => 9,
+        Error::Autograd(_) => 10,
+        Error::Failed(failure) => return failure.error().downcast_ref::<Error>().and_then(class_of),
+        _ => 11,
+    })
+}
+
+/// The Python exception for an error.
+#[cold]
+pub fn raise(py: Python<'_>, error: Error) -> PyErr {
+    if matches!(error, Error::Interrupted) {
+        // The handler that asked for the interruption has set its own exception.
+        return PyErr::take(py).unwrap_or_else(|| PyKeyboardInterrupt::new_err(()));
+    }
+    if let Error::Failed(failure) = &error {
+        if let Some(own) = failure.error().downcast_ref::<crate::autograd::PythonFailure>() {
+            return own.restore(py);
+        }
+    }
+    let Some(classes) = CLASSES.get(py) else { return pyo3::exceptions::PyRuntimeError::new_err(error.to_string()) };
+    let class = class_of(&error).map_or(&classes.root, |i| &classes.kinds[i]);
+    PyErr::from_type(class.bind(py).clone(), error.to_string())
+}

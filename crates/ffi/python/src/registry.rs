@@ -1,0 +1,76 @@
+//! The registry as Python sees it: what tables, stubs and the standard tests are made from.
+
+use mxnet::ops::{Cpu, Form, Grad, OpDef, ParamKind, Surface, Types, registry as ops};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+
+use crate::call;
+
+/// Every operator: name, family, surface, signature, doc, dtypes, gradient and probe.
+#[pyfunction]
+pub fn registry(py: Python<'_>) -> PyResult<Py<PyList>> {
+    let list = PyList::empty(py);
+    for family in ops::FAMILIES {
+        for op in family.ops {
+            list.append(describe(py, family.name, op)?)?;
+        }
+    }
+    Ok(list.unbind())
+}
+
+fn describe<'py>(py: Python<'py>, family: &str, op: &'static OpDef) -> PyResult<Bound<'py, PyDict>> {
+    let entry = PyDict::new(py);
+    entry.set_item("name", op.name)?;
+    entry.set_item("family", family)?;
+    let surface: Vec<String> = op
+        .surface
+        .iter()
+        .map(|s| match s {
+            Surface::Np(name) => format!("np.{name}"),
+            Surface::NpLinalg(name) => format!("np.linalg.{name}"),
+            Surface::NpRandom(name) => format!("np.random.{name}"),
+            Surface::Npx(name) => format!("npx.{name}"),
+            Surface::Method(name) => format!("ndarray.{name}"),
+        })
+        .collect();
+    entry.set_item("surface", surface)?;
+    entry.set_item("signature", call::signature(op, false))?;
+    entry.set_item("doc", op.doc)?;
+    entry.set_item("params", op.params.iter().map(|p| (p.name, kind(p.kind), p.default == mxnet::ops::Default::None)).collect::<Vec<_>>())?;
+    let dtypes: Vec<&str> = match op.types {
+        Types::Promote { accepts, .. } => accepts.iter().map(|d| d.name()).collect(),
+        Types::First | Types::Choose => mxnet::tensor::DType::ALL.iter().map(|d| d.name()).collect(),
+        Types::Infer => Vec::new(),
+    };
+    entry.set_item("dtypes", dtypes)?;
+    entry.set_item("elementwise", matches!(op.cpu, Cpu::Map(_)))?;
+    entry.set_item("view", matches!(op.cpu, Cpu::View(_)))?;
+    entry.set_item("form", match op.form { Form::Plain => "plain", Form::Out => "out", Form::Ufunc => "ufunc" })?;
+    entry.set_item("differentiable", op.is_differentiable())?;
+    entry.set_item("no_gradient_because", match op.grad { Grad::Stop(why) => Some(why), _ => None })?;
+    entry.set_item("samples", !matches!(op.rng, mxnet::ops::Rng::No))?;
+    entry.set_item("onnx", match op.onnx { mxnet::ops::Onnx::Node { ty, since } => Some((ty, since)), _ => None })?;
+    entry.set_item("range", (op.probe.range.start, op.probe.range.end))?;
+    entry.set_item("oracle", op.probe.oracle)?;
+    entry.set_item("ulp32", op.probe.ulp32)?;
+    entry.set_item("calls", op.probe.calls)?;
+    Ok(entry)
+}
+
+fn kind(kind: ParamKind) -> &'static str {
+    match kind {
+        ParamKind::Array => "array",
+        ParamKind::Arrays => "arrays",
+        ParamKind::Bool => "bool",
+        ParamKind::Int => "int",
+        ParamKind::Float => "float",
+        ParamKind::Scalar => "scalar",
+        ParamKind::Ints => "ints",
+        ParamKind::Floats => "floats",
+        ParamKind::Str => "str",
+        ParamKind::Choice(_) => "choice",
+        ParamKind::DType => "dtype",
+        ParamKind::Device => "device",
+        ParamKind::Index => "index",
+    }
+}

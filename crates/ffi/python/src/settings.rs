@@ -1,0 +1,23 @@
+//! Process-wide settings: the promotion mode and the random seed.
+
+use mxnet::tensor::{Promotion, promotion};
+use pyo3::prelude::*;
+
+/// Whether dtypes promote exactly as NumPy 2's do.
+#[pyfunction]
+pub fn numpy_promotion() -> bool {
+    promotion() == Promotion::NumPy
+}
+
+/// Chooses between NumPy 2's promotion (True) and MXNet's; returns what it was.
+#[pyfunction]
+pub fn set_numpy_promotion(on: bool) -> bool {
+    let mode = if on { Promotion::NumPy } else { Promotion::Mx };
+    mxnet::tensor::set_promotion(mode) == Promotion::NumPy
+}
+
+/// Starts the global stream of random numbers anew.
+#[pyfunction]
+pub fn seed(seed: u64) {
+    mxnet::ops::random::seed(seed);
+}

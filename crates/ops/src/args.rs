@@ -1,0 +1,397 @@
+//! Parameters of operators and the values given for them.
+
+use std::sync::Arc;
+
+use mxnet_tensor::{DType, Device, IndexItem, Scalar};
+use smallvec::SmallVec;
+
+/// A declared parameter: one array, a list of arrays, or an attribute.
+#[derive(Clone, Copy, Debug)]
+pub struct Param {
+    /// Name in every language.
+    pub name: &'static str,
+    /// What it takes.
+    pub kind: ParamKind,
+    /// What it is when left out.
+    pub default: Default,
+    /// Whether it can only be given by name.
+    pub keyword_only: bool,
+}
+
+/// What a parameter takes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum ParamKind {
+    /// An array or anything that becomes one.
+    Array,
+    /// A sequence of arrays. Several lists in one operator have the same length.
+    Arrays,
+    /// True or false.
+    Bool,
+    /// An integer; an axis is one.
+    Int,
+    /// A real number.
+    Float,
+    /// A Python number of any kind.
+    Scalar,
+    /// An integer or a tuple of integers: shapes and axes.
+    Ints,
+    /// A sequence of real numbers.
+    Floats,
+    /// Text.
+    Str,
+    /// One of these words.
+    Choice(&'static [&'static str]),
+    /// A data type.
+    DType,
+    /// A device.
+    Device,
+    /// What stands between the brackets of `x[...]`.
+    Index,
+}
+
+/// What a parameter is when left out.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Default {
+    /// It cannot be left out.
+    Required,
+    /// `None`; `None` may also be passed.
+    None,
+    /// A truth value.
+    Bool(bool),
+    /// An integer.
+    Int(i64),
+    /// A real number.
+    Float(f64),
+    /// Text.
+    Str(&'static str),
+    /// A tuple of integers.
+    Ints(&'static [i64]),
+}
+
+impl Param {
+    const fn new(name: &'static str, kind: ParamKind, default: Default) -> Param {
+        Param { name, kind, default, keyword_only: false }
+    }
+
+    /// A required array.
+    pub const fn array(name: &'static str) -> Param {
+        Param::new(name, ParamKind::Array, Default::Required)
+    }
+
+    /// An array that may be absent.
+    pub const fn optional_array(name: &'static str) -> Param {
+        Param::new(name, ParamKind::Array, Default::None)
+    }
+
+    /// A list of arrays.
+    pub const fn arrays(name: &'static str) -> Param {
+        Param::new(name, ParamKind::Arrays, Default::Required)
+    }
+
+    /// Axes to work over: `None` (all), one or several.
+    pub const fn axes(name: &'static str) -> Param {
+        Param::new(name, ParamKind::Ints, Default::None)
+    }
+
+    /// A required attribute.
+    pub const fn required(name: &'static str, kind: ParamKind) -> Param {
+        Param::new(name, kind, Default::Required)
+    }
+
+    /// An attribute that defaults to `None`.
+    pub const fn optional(name: &'static str, kind: ParamKind) -> Param {
+        Param::new(name, kind, Default::None)
+    }
+
+    /// A truth value.
+    pub const fn bool(name: &'static str, default: bool) -> Param {
+        Param::new(name, ParamKind::Bool, Default::Bool(default))
+    }
+
+    /// An integer.
+    pub const fn int(name: &'static str, default: i64) -> Param {
+        Param::new(name, ParamKind::Int, Default::Int(default))
+    }
+
+    /// A real number.
+    pub const fn float(name: &'static str, default: f64) -> Param {
+        Param::new(name, ParamKind::Float, Default::Float(default))
+    }
+
+    /// A tuple of integers.
+    pub const fn ints(name: &'static str, default: &'static [i64]) -> Param {
+        Param::new(name, ParamKind::Ints, Default::Ints(default))
+    }
+
+    /// One of several words.
+    pub const fn choice(name: &'static str, words: &'static [&'static str], default: &'static str) -> Param {
+        Param::new(name, ParamKind::Choice(words), Default::Str(default))
+    }
+
+    /// The same parameter with this default.
+    pub const fn or(self, default: Default) -> Param {
+        Param { default, ..self }
+    }
+
+    /// The same parameter, given by name only.
+    pub const fn keyword(self) -> Param {
+        Param { keyword_only: true, ..self }
+    }
+
+    /// Whether this parameter holds arrays.
+    pub const fn is_array(&self) -> bool {
+        matches!(self.kind, ParamKind::Array | ParamKind::Arrays)
+    }
+}
+
+/// The value given for an attribute.
+#[derive(Clone, Debug)]
+pub enum Value {
+    /// Absent.
+    None,
+    /// A truth value.
+    Bool(bool),
+    /// An integer.
+    Int(i64),
+    /// A real number.
+    Float(f64),
+    /// A number of any kind.
+    Scalar(Scalar),
+    /// Integers.
+    Ints(SmallVec<[i64; 4]>),
+    /// Real numbers.
+    Floats(Arc<[f64]>),
+    /// Text.
+    Str(Arc<str>),
+    /// A word of a [`ParamKind::Choice`].
+    Word(&'static str),
+    /// A data type.
+    DType(DType),
+    /// A device.
+    Device(Device),
+    /// An index expression.
+    Index(Arc<[IndexItem]>),
+}
+
+impl From<bool> for Value {
+    fn from(x: bool) -> Value {
+        Value::Bool(x)
+    }
+}
+
+impl From<i64> for Value {
+    fn from(x: i64) -> Value {
+        Value::Int(x)
+    }
+}
+
+impl From<f64> for Value {
+    fn from(x: f64) -> Value {
+        Value::Float(x)
+    }
+}
+
+impl From<DType> for Value {
+    fn from(x: DType) -> Value {
+        Value::DType(x)
+    }
+}
+
+impl From<&'static str> for Value {
+    fn from(x: &'static str) -> Value {
+        Value::Word(x)
+    }
+}
+
+impl From<&[i64]> for Value {
+    fn from(x: &[i64]) -> Value {
+        Value::Ints(SmallVec::from_slice(x))
+    }
+}
+
+impl From<&[usize]> for Value {
+    fn from(x: &[usize]) -> Value {
+        Value::Ints(x.iter().map(|&d| d as i64).collect())
+    }
+}
+
+impl From<Default> for Value {
+    fn from(default: Default) -> Value {
+        match default {
+            Default::Required | Default::None => Value::None,
+            Default::Bool(x) => Value::Bool(x),
+            Default::Int(x) => Value::Int(x),
+            Default::Float(x) => Value::Float(x),
+            Default::Str(x) => Value::Word(x),
+            Default::Ints(x) => Value::Ints(SmallVec::from_slice(x)),
+        }
+    }
+}
+
+/// Values of an operator's attributes, in the order of its non-array parameters.
+#[derive(Clone, Debug)]
+pub struct Attrs {
+    values: SmallVec<[Value; 2]>,
+}
+
+impl Attrs {
+    /// No attributes.
+    pub fn none() -> Attrs {
+        Attrs { values: SmallVec::new() }
+    }
+
+    /// The values, in order.
+    pub fn values(&self) -> &[Value] {
+        &self.values
+    }
+
+    /// Appends the next attribute's value.
+    pub fn push(&mut self, value: Value) {
+        self.values.push(value);
+    }
+}
+
+impl FromIterator<Value> for Attrs {
+    fn from_iter<I: IntoIterator<Item = Value>>(values: I) -> Attrs {
+        Attrs { values: values.into_iter().collect() }
+    }
+}
+
+/// An operator's parameters together with the values given: read by name.
+#[derive(Clone, Copy, Debug)]
+pub struct Args<'a> {
+    /// The declared parameters, arrays included.
+    pub params: &'static [Param],
+    /// The attributes' values.
+    pub attrs: &'a Attrs,
+}
+
+/// A read of an attribute under a name or type that its operator did not declare is a defect of the operator's entry, found by its first test.
+const UNDECLARED: &str = "operator entries read only the attributes they declare, with the declared kind";
+
+impl<'a> Args<'a> {
+    /// The value of attribute `name`.
+    ///
+    /// # Panics
+    /// If the operator declares no such attribute.
+    pub fn get(&self, name: &str) -> &'a Value {
+        let mut at = 0;
+        for param in self.params {
+            if param.name == name && !param.is_array() {
+                return self.attrs.values.get(at).expect(UNDECLARED);
+            }
+            at += usize::from(!param.is_array());
+        }
+        panic!("attribute `{name}`: {UNDECLARED}")
+    }
+
+    /// Whether attribute `name` is `None`.
+    pub fn is_none(&self, name: &str) -> bool {
+        matches!(self.get(name), Value::None)
+    }
+
+    /// A truth value; `None` reads as false.
+    pub fn bool(&self, name: &str) -> bool {
+        matches!(self.get(name), Value::Bool(true))
+    }
+
+    /// An integer, or `None`.
+    pub fn opt_int(&self, name: &str) -> Option<i64> {
+        match self.get(name) {
+            Value::Int(x) => Some(*x),
+            Value::None => None,
+            other => panic!("attribute `{name}` is {other:?}: {UNDECLARED}"),
+        }
+    }
+
+    /// An integer.
+    pub fn int(&self, name: &str) -> i64 {
+        self.opt_int(name).expect(UNDECLARED)
+    }
+
+    /// A real number, or `None`.
+    pub fn opt_float(&self, name: &str) -> Option<f64> {
+        match self.get(name) {
+            Value::Float(x) => Some(*x),
+            Value::Int(x) => Some(*x as f64),
+            Value::None => None,
+            other => panic!("attribute `{name}` is {other:?}: {UNDECLARED}"),
+        }
+    }
+
+    /// A real number.
+    pub fn float(&self, name: &str) -> f64 {
+        self.opt_float(name).expect(UNDECLARED)
+    }
+
+    /// Integers, or `None`.
+    pub fn opt_ints(&self, name: &str) -> Option<&'a [i64]> {
+        match self.get(name) {
+            Value::Ints(x) => Some(x),
+            Value::None => None,
+            other => panic!("attribute `{name}` is {other:?}: {UNDECLARED}"),
+        }
+    }
+
+    /// Integers; `None` reads as an empty list.
+    pub fn ints(&self, name: &str) -> &'a [i64] {
+        self.opt_ints(name).unwrap_or(&[])
+    }
+
+    /// Real numbers; `None` reads as an empty list.
+    pub fn floats(&self, name: &str) -> &'a [f64] {
+        match self.get(name) {
+            Value::Floats(x) => x,
+            Value::None => &[],
+            other => panic!("attribute `{name}` is {other:?}: {UNDECLARED}"),
+        }
+    }
+
+    /// Text or a word; `None` reads as empty text.
+    pub fn str(&self, name: &str) -> &'a str {
+        match self.get(name) {
+            Value::Str(x) => x,
+            Value::Word(x) => x,
+            Value::None => "",
+            other => panic!("attribute `{name}` is {other:?}: {UNDECLARED}"),
+        }
+    }
+
+    /// A number of any kind, or `None`.
+    pub fn scalar(&self, name: &str) -> Option<Scalar> {
+        match self.get(name) {
+            Value::Scalar(x) => Some(*x),
+            Value::Bool(x) => Some(Scalar::Bool(*x)),
+            Value::Int(x) => Some(Scalar::I64(*x)),
+            Value::Float(x) => Some(Scalar::F64(*x)),
+            Value::None => None,
+            other => panic!("attribute `{name}` is {other:?}: {UNDECLARED}"),
+        }
+    }
+
+    /// A data type, or `None`.
+    pub fn dtype(&self, name: &str) -> Option<DType> {
+        match self.get(name) {
+            Value::DType(x) => Some(*x),
+            Value::None => None,
+            other => panic!("attribute `{name}` is {other:?}: {UNDECLARED}"),
+        }
+    }
+
+    /// A device, or `None`.
+    pub fn device(&self, name: &str) -> Option<Device> {
+        match self.get(name) {
+            Value::Device(x) => Some(*x),
+            Value::None => None,
+            other => panic!("attribute `{name}` is {other:?}: {UNDECLARED}"),
+        }
+    }
+
+    /// An index expression.
+    pub fn index(&self, name: &str) -> &'a [IndexItem] {
+        match self.get(name) {
+            Value::Index(x) => x,
+            other => panic!("attribute `{name}` is {other:?}: {UNDECLARED}"),
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! `Array`: a tensor, and its place in the graph of what was recorded.
+
+use std::sync::Arc;
+
+use mxnet_engine::{Access, engine};
+use mxnet_tensor::{DType, Device, Layout, Scalar, Tensor};
+
+use crate::autograd::Node;
+use crate::error::{Error, Result};
+
+/// An n-dimensional array on one device. Cloning shares the elements.
+#[derive(Clone)]
+pub struct Array {
+    tensor: Tensor,
+    /// The node that produced it and which of its outputs this is; `None` outside recording.
+    entry: Option<(Arc<Node>, u32)>,
+    /// A Python number: it takes part in promotion with its kind only.
+    weak: bool,
+}
+
+/// Rust types that are elements of arrays.
+pub trait Element: Copy + Send + Sync + 'static {
+    /// The data type with this memory form.
+    const DTYPE: DType;
+}
+
+macro_rules! elements {
+    ($($t:ty => $d:ident),* $(,)?) => { $(impl Element for $t { const DTYPE: DType = DType::$d; })* };
+}
+elements!(bool => Bool, i8 => I8, i16 => I16, i32 => I32, i64 => I64, u8 => U8, u16 => U16, u32 => U32, u64 => U64,
+    half::f16 => F16, half::bf16 => BF16, f32 => F32, f64 => F64, num_complex::Complex<f32> => C64, num_complex::Complex<f64> => C128);
+
+impl Array {
+    /// Wraps a tensor.
+    #[inline]
+    pub fn from_tensor(tensor: Tensor) -> Array {
+        Array { tensor, entry: None, weak: false }
+    }
+
+    /// An array with undefined elements in C order.
+    ///
+    /// # Errors
+    /// [`Error::Memory`] if there is none.
+    #[inline]
+    pub fn uninitialised(shape: &[usize], dtype: DType, device: Device) -> Result<Array> {
+        Ok(Array::from_tensor(Tensor::empty(shape, dtype, device)?))
+    }
+
+    /// A 0-d array that promotes as a Python number does: by its kind only.
+    pub fn weak_scalar(value: Scalar) -> Result<Array> {
+        let dtype = match value {
+            Scalar::Bool(_) => DType::Bool,
+            Scalar::I64(_) => DType::I64,
+            Scalar::U64(_) => DType::U64,
+            Scalar::F64(_) => DType::F64,
+            Scalar::C128(_) => DType::C128,
+        };
+        let mut array = Array::scalar(value, dtype)?;
+        array.weak = true;
+        Ok(array)
+    }
+
+    /// A 0-d array.
+    ///
+    /// # Errors
+    /// [`Error::Memory`] if there is none.
+    pub fn scalar(value: Scalar, dtype: DType) -> Result<Array> {
+        let array = Array::uninitialised(&[], dtype, Device::cpu(0))?;
+        write_scalar(&array.tensor, value);
+        Ok(array)
+    }
+
+    /// An array of these elements in C order, on the CPU.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] if `shape` does not hold `elements.len()` elements, [`Error::Memory`] if there is no memory.
+    pub fn from_slice<T: Element>(elements: &[T], shape: &[usize]) -> Result<Array> {
+        let array = Array::uninitialised(shape, T::DTYPE, Device::cpu(0))?;
+        if array.len() != elements.len() {
+            let problem = format!("{} elements do not fill shape {}", elements.len(), crate::error::Tuple(shape));
+            return Err(Error::shape("array", problem));
+        }
+        crate::cpu::fill_from(&array.tensor, elements);
+        Ok(array)
+    }
+
+    /// The elements in C order, once they are computed.
+    ///
+    /// # Errors
+    /// [`Error::DType`] if `T` is not the array's dtype; the failure of the operation that should have computed them.
+    pub fn to_vec<T: Element>(&self) -> Result<Vec<T>> {
+        if T::DTYPE != self.dtype() {
+            let problem = format!("elements are {}, asked for {}", self.dtype().name(), T::DTYPE.name());
+            return Err(Error::dtype("to_vec", problem));
+        }
+        let dense = self.contiguous()?;
+        dense.wait_to_read()?;
+        Ok(crate::cpu::read_dense(&dense.tensor))
+    }
+
+    /// The only element.
+    ///
+    /// # Errors
+    /// [`Error::Value`] if there is not exactly one; the failure of the operation that should have computed it.
+    pub fn item(&self) -> Result<Scalar> {
+        if self.len() != 1 {
+            let problem = format!("can only convert an array of size 1 to a Python scalar, found size {}", self.len());
+            return Err(Error::value("item", problem));
+        }
+        self.wait_to_read()?;
+        Ok(crate::cpu::read_scalar(&self.tensor))
+    }
+
+    /// The tensor.
+    #[inline]
+    pub fn tensor(&self) -> &Tensor {
+        &self.tensor
+    }
+
+    /// Shape.
+    #[inline]
+    pub fn shape(&self) -> &[usize] {
+        self.tensor.layout().shape()
+    }
+
+    /// Number of axes.
+    #[inline]
+    pub fn ndim(&self) -> usize {
+        self.tensor.layout().ndim()
+    }
+
+    /// Number of elements.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.tensor.layout().len()
+    }
+
+    /// Whether there are no elements.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Data type.
+    #[inline]
+    pub fn dtype(&self) -> DType {
+        self.tensor.dtype()
+    }
+
+    /// Shape, strides and offset.
+    #[inline]
+    pub fn layout(&self) -> &Layout {
+        self.tensor.layout()
+    }
+
+    /// Device.
+    #[inline]
+    pub fn device(&self) -> Device {
+        self.tensor.device()
+    }
+
+    /// Whether it promotes as a Python number does.
+    #[inline]
+    pub fn is_weak(&self) -> bool {
+        self.weak
+    }
+
+    /// The node that produced it, and which output it is.
+    #[inline]
+    pub fn entry(&self) -> Option<&(Arc<Node>, u32)> {
+        self.entry.as_ref()
+    }
+
+    /// The same elements, produced by output `index` of `node`.
+    #[must_use]
+    pub fn with_entry(mut self, node: Arc<Node>, index: u32) -> Array {
+        self.entry = Some((node, index));
+        self
+    }
+
+    /// The same elements, outside any recorded graph.
+    #[must_use]
+    pub fn detach(&self) -> Array {
+        Array { tensor: self.tensor.clone(), entry: None, weak: false }
+    }
+
+    /// The same elements seen through another layout, outside any recorded graph.
+    pub(crate) fn seen_as(&self, layout: Layout) -> Array {
+        Array::from_tensor(self.tensor.with_layout(layout))
+    }
+
+    /// Whether no operation that writes it is pending.
+    #[inline]
+    pub fn is_ready(&self) -> bool {
+        self.tensor.storage().var().is_free()
+    }
+
+    /// Returns when all writes pushed so far are done.
+    ///
+    /// # Errors
+    /// The failure of the operation that should have written it; [`Error::Interrupted`].
+    pub fn wait_to_read(&self) -> Result<()> {
+        self.wait(Access::Read)
+    }
+
+    /// Returns when all reads and writes pushed so far are done.
+    ///
+    /// # Errors
+    /// As [`Array::wait_to_read`].
+    pub fn wait_to_write(&self) -> Result<()> {
+        self.wait(Access::Write)
+    }
+
+    fn wait(&self, access: Access) -> Result<()> {
+        Ok(engine().wait_for(self.tensor.storage().var(), access, &mut crate::interrupt::is_requested)?)
+    }
+}
+
+fn write_scalar(tensor: &Tensor, value: Scalar) {
+    crate::cpu::write_scalar(tensor, value);
+}
+
+impl std::fmt::Debug for Array {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Array(shape {}, {}, {})", crate::error::Tuple(self.shape()), self.dtype().name(), self.device())
+    }
+}

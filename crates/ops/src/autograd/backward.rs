@@ -1,0 +1,270 @@
+//! The backward pass: cotangents from the heads to the variables, newest node first.
+
+use std::collections::{BinaryHeap, HashMap, HashSet};
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use crate::args::Args;
+use crate::autograd::GradCx;
+use crate::autograd::node::{GradReq, Kind, Leaf, Node, Saved};
+use crate::error::{Error, Result, Tuple};
+use crate::interp::Scope;
+use crate::opdef::{Grad, Grads};
+use crate::{Array, creation, eager};
+
+/// Whether the graph can be walked again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Retain {
+    /// Yes: everything stays.
+    Yes,
+    /// No: what rules needed is dropped as they run.
+    No,
+}
+
+/// Sends cotangents from `heads` to every variable with a gradient buffer. A missing head gradient is ones.
+///
+/// # Errors
+/// [`Error::Autograd`] if a head was not recorded, the graph was freed, or an array a rule needs was overwritten.
+pub fn backward(heads: &[&Array], head_grads: &[Option<&Array>], retain: Retain, train_mode: bool) -> Result<()> {
+    let _scope = Scope::enter(false, train_mode);
+    let mut pass = Pass::start("backward", heads, head_grads, retain)?;
+    let mut found: Vec<(Arc<Leaf>, Array)> = Vec::new();
+    pass.run(|node, index, gradient| {
+        if let Some(leaf) = node.leaf(index) {
+            found.push((leaf, gradient.clone()));
+        }
+    })?;
+    // Buffers are written only when the whole pass has succeeded.
+    drop(pass);
+    for (leaf, gradient) in found {
+        store(&leaf, gradient)?;
+    }
+    Ok(())
+}
+
+/// Gradients of the sum of `heads` with respect to `variables`, which may be variables or results inside the graph.
+///
+/// # Errors
+/// As [`backward`]; [`Error::Autograd`] if a variable has no part in the graph.
+pub fn grad(
+    heads: &[&Array],
+    variables: &[&Array],
+    head_grads: &[Option<&Array>],
+    retain: Retain,
+    create_graph: bool,
+    train_mode: bool,
+) -> Result<Vec<Array>> {
+    let _scope = Scope::enter(create_graph, train_mode);
+    let mut wanted: HashMap<(*const Node, u32), usize> = HashMap::new();
+    for (i, x) in variables.iter().enumerate() {
+        let Some((node, index)) = x.entry() else {
+            let problem = format!("variable {i} is not part of a recorded graph: attach a gradient to it before recording");
+            return Err(Error::autograd("grad", problem));
+        };
+        wanted.entry((Arc::as_ptr(node), *index)).or_insert(i);
+    }
+    let mut results: Vec<Option<Array>> = vec![None; variables.len()];
+    let mut pass = Pass::start("grad", heads, head_grads, retain)?;
+    pass.only = Some(pass.leading_to(&variables.iter().filter_map(|x| x.entry()).map(|(n, _)| Arc::as_ptr(n)).collect()));
+    pass.run(|node, index, gradient| {
+        if let Some(&i) = wanted.get(&(Arc::as_ptr(node), index)) {
+            results[i] = Some(gradient.clone());
+        }
+    })?;
+    variables
+        .iter()
+        .enumerate()
+        .map(|(i, x)| {
+            let first = x.entry().and_then(|(node, index)| wanted.get(&(Arc::as_ptr(node), *index))).copied().unwrap_or(i);
+            match &results[first] {
+                Some(gradient) => Ok(gradient.clone()),
+                None => creation::zeros(x.shape(), x.dtype(), x.device()),
+            }
+        })
+        .collect()
+}
+
+/// Puts a gradient into a variable's buffer.
+fn store(leaf: &Leaf, gradient: Array) -> Result<()> {
+    let mut buffer = leaf.grad.lock();
+    match leaf.req {
+        GradReq::Null => Ok(()),
+        GradReq::Add => {
+            let sum = buffer.add(&gradient)?;
+            eager::copy_into(&sum, &buffer)
+        }
+        GradReq::Write => {
+            // Nobody else sees the buffer: take the new elements instead of copying them.
+            let private = Arc::strong_count(buffer.tensor().storage()) == 1 && Arc::strong_count(gradient.tensor().storage()) == 1;
+            if private && gradient.layout().is_contiguous() && gradient.dtype() == buffer.dtype() {
+                *buffer = gradient.detach();
+                return Ok(());
+            }
+            eager::copy_into(&gradient, &buffer)
+        }
+    }
+}
+
+/// Cotangents that have arrived at a node, one slot an output.
+struct Arrived {
+    node: Arc<Node>,
+    dys: SmallVec<[Option<Array>; 1]>,
+}
+
+struct Pass {
+    name: &'static str,
+    retain: Retain,
+    arrived: HashMap<*const Node, Arrived>,
+    /// Nodes with cotangents, newest on top: all consumers of a node are newer than it.
+    ready: BinaryHeap<(u64, *const Node)>,
+    /// Nodes worth visiting; `None` means all.
+    only: Option<HashSet<*const Node>>,
+}
+
+impl Pass {
+    fn start(name: &'static str, heads: &[&Array], head_grads: &[Option<&Array>], retain: Retain) -> Result<Pass> {
+        let mut pass = Pass { name, retain, arrived: HashMap::new(), ready: BinaryHeap::new(), only: None };
+        for (i, head) in heads.iter().enumerate() {
+            let Some((node, index)) = head.entry() else {
+                let problem = format!("head {i} was not computed while recording from a variable with a gradient");
+                return Err(Error::autograd(name, problem).with_hint("call `x.attach_grad()` and compute inside `autograd.record()`"));
+            };
+            let dy = match head_grads.get(i).copied().flatten() {
+                Some(given) if given.shape() != head.shape() => {
+                    let problem = format!("head gradient {i} has shape {}, its head {}", Tuple(given.shape()), Tuple(head.shape()));
+                    return Err(Error::shape(name, problem));
+                }
+                Some(given) => given.clone(),
+                None => creation::ones(head.shape(), head.dtype(), head.device())?,
+            };
+            pass.arrive(node, *index, dy)?;
+        }
+        Ok(pass)
+    }
+
+    fn arrive(&mut self, node: &Arc<Node>, index: u32, dy: Array) -> Result<()> {
+        let key = Arc::as_ptr(node);
+        let arrived = self.arrived.entry(key).or_insert_with(|| {
+            self.ready.push((node.seq, key));
+            Arrived { node: node.clone(), dys: smallvec::smallvec![None; node.outputs.len()] }
+        });
+        let slot = &mut arrived.dys[index as usize];
+        *slot = Some(match slot.take() {
+            Some(sum) => sum.add(&dy)?,
+            None => dy,
+        });
+        Ok(())
+    }
+
+    /// Nodes from which one of `targets` can be reached.
+    fn leading_to(&self, targets: &HashSet<*const Node>) -> HashSet<*const Node> {
+        let mut order: Vec<&Arc<Node>> = Vec::new();
+        let mut seen: HashSet<*const Node> = HashSet::new();
+        let mut stack: Vec<&Arc<Node>> = self.arrived.values().map(|a| &a.node).collect();
+        while let Some(node) = stack.pop() {
+            if seen.insert(Arc::as_ptr(node)) {
+                order.push(node);
+                stack.extend(node.edges.iter().flatten().map(|(n, _)| n));
+            }
+        }
+        order.sort_by_key(|node| node.seq);
+        let mut leading = targets.clone();
+        for node in order {
+            if node.edges.iter().flatten().any(|(n, _)| leading.contains(&Arc::as_ptr(n))) {
+                leading.insert(Arc::as_ptr(node));
+            }
+        }
+        leading
+    }
+
+    /// Visits nodes newest first; `found` sees every complete cotangent.
+    fn run(&mut self, mut found: impl FnMut(&Arc<Node>, u32, &Array)) -> Result<()> {
+        while let Some((_, key)) = self.ready.pop() {
+            let Some(Arrived { node, dys }) = self.arrived.remove(&key) else { continue };
+            for (i, dy) in dys.iter().enumerate() {
+                if let Some(dy) = dy {
+                    found(&node, i as u32, dy);
+                }
+            }
+            let grads = self.pull_back(&node, dys)?;
+            for (edge, gradient) in node.edges.iter().zip(grads) {
+                let (Some((input, index)), Some(gradient)) = (edge, gradient) else { continue };
+                if self.only.as_ref().is_some_and(|only| !only.contains(&Arc::as_ptr(input))) {
+                    continue;
+                }
+                let spec = &input.outputs[*index as usize];
+                if gradient.shape() != spec.shape.as_slice() {
+                    let problem = format!(
+                        "the gradient rule returned shape {} for an input of shape {}", Tuple(gradient.shape()), Tuple(&spec.shape));
+                    return Err(match node.kind {
+                        Kind::Call { op, .. } => Error::internal(op.name, problem),
+                        _ => Error::shape("Function.backward", problem),
+                    });
+                }
+                let gradient = if gradient.dtype() == spec.dtype { gradient } else { gradient.astype(spec.dtype)? };
+                self.arrive(input, *index, gradient)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Cotangents of a node's inputs.
+    fn pull_back(&self, node: &Arc<Node>, dys: SmallVec<[Option<Array>; 1]>) -> Result<Grads> {
+        if node.is_variable() || self.only.as_ref().is_some_and(|only| !leads_on(node, only)) {
+            return Ok(Grads::new());
+        }
+        let given = dys.iter().enumerate().fold(0, |mask, (i, dy)| mask | u32::from(dy.is_some()) << i.min(31));
+        let dys: SmallVec<[Array; 1]> = dys
+            .into_iter()
+            .zip(&node.outputs)
+            .map(|(dy, spec)| dy.map_or_else(|| creation::zeros(&spec.shape, spec.dtype, spec.device), Ok))
+            .collect::<Result<_>>()?;
+        match &node.kind {
+            Kind::Variable => Ok(Grads::new()),
+            Kind::Call { op, attrs, training, inputs, saved } => {
+                let Grad::Rule(_, rule) = op.grad else { return Ok(Grads::new()) };
+                let mut guard = saved.lock();
+                let Some(kept) = guard.as_ref() else { return Err(freed(self.name, op.name)) };
+                let (kept_inputs, kept_outputs) = unpack(node, op.name, kept)?;
+                if self.retain == Retain::No {
+                    *guard = None;
+                }
+                drop(guard);
+                let args = Args { params: op.params, attrs };
+                rule(&GradCx { op, args, training: *training, node, specs: inputs, inputs: kept_inputs, outputs: kept_outputs, dys, given })
+            }
+            Kind::Custom { rule, name } => {
+                let mut guard = rule.lock();
+                let Some(body) = guard.take() else { return Err(freed(self.name, "Function").with_hint(format!("in {name}"))) };
+                // The user's code may run a backward pass of its own: the lock must not be held.
+                drop(guard);
+                let result = body.backward(&dys);
+                if self.retain == Retain::Yes {
+                    *rule.lock() = Some(body);
+                }
+                result
+            }
+        }
+    }
+}
+
+fn leads_on(node: &Node, only: &HashSet<*const Node>) -> bool {
+    node.edges.iter().flatten().any(|(n, _)| only.contains(&Arc::as_ptr(n)))
+}
+
+/// The kept arrays, checked to be unchanged; outputs are put back into the graph so that their own gradients flow.
+#[expect(clippy::type_complexity, reason = "two lists of the same kind, taken apart at once")]
+fn unpack(node: &Arc<Node>, op: &'static str, kept: &Saved) -> Result<(SmallVec<[Option<Array>; 2]>, SmallVec<[Option<Array>; 1]>)> {
+    let inputs = kept.inputs.iter().enumerate().map(|(i, k)| k.as_ref().map(|k| k.get(op, &format!("input {i}"))).transpose());
+    let inputs = inputs.collect::<Result<_>>()?;
+    let outputs = kept.outputs.iter().enumerate().map(|(i, k)| {
+        k.as_ref().map(|k| k.get(op, &format!("output {i}")).map(|y| y.with_entry(node.clone(), i as u32))).transpose()
+    });
+    Ok((inputs, outputs.collect::<Result<_>>()?))
+}
+
+fn freed(pass: &'static str, op: &str) -> Error {
+    Error::autograd(pass, format!("the recorded graph was already freed by an earlier pass (at `{op}`)"))
+        .with_hint("pass retain_graph=True to the earlier pass")
+}

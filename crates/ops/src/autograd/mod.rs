@@ -1,0 +1,14 @@
+//! Differentiation: what is recorded, and how gradients flow back.
+
+mod backward;
+mod custom;
+mod node;
+mod rule;
+mod tape;
+
+pub use backward::{Retain, backward, grad};
+pub use custom::{CustomBackward, record_custom};
+pub use node::{GradReq, Leaf, Node};
+pub use rule::GradCx;
+pub use tape::{attach_grad, drop_grad, gradient_of, mark_variable};
+pub(crate) use tape::record;

@@ -1,0 +1,138 @@
+//! What a gradient rule sees and returns.
+
+use std::ops::Deref;
+use std::sync::Arc;
+
+use mxnet_tensor::{DType, Device};
+use smallvec::SmallVec;
+
+use crate::args::Args;
+use crate::autograd::node::{Node, Spec};
+use crate::error::Result;
+use crate::opdef::{Grads, OpDef};
+use crate::{Array, creation, reduce};
+
+/// One recorded call, on its way back. Rules call operators on these arrays, so that gradients have gradients.
+pub struct GradCx<'a> {
+    /// The operator.
+    pub op: &'static OpDef,
+    /// Attributes of the call, by name.
+    pub args: Args<'a>,
+    /// Whether it was a training pass.
+    pub training: bool,
+    pub(crate) node: &'a Arc<Node>,
+    pub(crate) specs: &'a [Option<Spec>],
+    pub(crate) inputs: SmallVec<[Option<Array>; 2]>,
+    pub(crate) outputs: SmallVec<[Option<Array>; 1]>,
+    pub(crate) dys: SmallVec<[Array; 1]>,
+    pub(crate) given: u32,
+}
+
+impl<'a> Deref for GradCx<'a> {
+    type Target = Args<'a>;
+
+    fn deref(&self) -> &Args<'a> {
+        &self.args
+    }
+}
+
+/// Rules read what their `Keep` asks for; anything else is a defect of the entry, found by its first test.
+const NOT_KEPT: &str = "gradient rules read only the arrays that their `Keep` names";
+
+impl GradCx<'_> {
+    /// Cotangent of output `i`; zeros if none flows into it.
+    pub fn dy(&self, i: usize) -> &Array {
+        &self.dys[i]
+    }
+
+    /// Whether a cotangent flows into output `i`.
+    pub fn has_dy(&self, i: usize) -> bool {
+        self.given >> i & 1 == 1
+    }
+
+    /// Input `i`.
+    ///
+    /// # Panics
+    /// If the entry's `Keep` does not name it, or it was absent.
+    pub fn input(&self, i: usize) -> &Array {
+        self.inputs[i].as_ref().expect(NOT_KEPT)
+    }
+
+    /// Input `i`, if it was given.
+    pub fn opt_input(&self, i: usize) -> Option<&Array> {
+        self.inputs.get(i).and_then(Option::as_ref)
+    }
+
+    /// Output `i`.
+    ///
+    /// # Panics
+    /// If the entry's `Keep` does not name it.
+    pub fn output(&self, i: usize) -> &Array {
+        self.outputs[i].as_ref().expect(NOT_KEPT)
+    }
+
+    /// Number of inputs, absent ones included.
+    pub fn num_inputs(&self) -> usize {
+        self.specs.len()
+    }
+
+    /// Shape of input `i`.
+    pub fn shape(&self, i: usize) -> &[usize] {
+        &self.spec(i).shape
+    }
+
+    /// Dtype of input `i`.
+    pub fn dtype_of(&self, i: usize) -> DType {
+        self.spec(i).dtype
+    }
+
+    /// Device of input `i`.
+    pub fn device_of(&self, i: usize) -> Device {
+        self.spec(i).device
+    }
+
+    fn spec(&self, i: usize) -> &Spec {
+        self.specs[i].as_ref().expect("rules ask only for inputs that were given")
+    }
+
+    /// Whether a gradient with respect to input `i` is wanted.
+    pub fn wants(&self, i: usize) -> bool {
+        self.node.edges.get(i).is_some_and(Option::is_some)
+    }
+
+    /// `gradient`, summed over the axes along which input `i` was broadcast, in the input's dtype.
+    ///
+    /// # Errors
+    /// What the sum reports.
+    pub fn fitted(&self, gradient: Array, i: usize) -> Result<Array> {
+        let gradient = reduce::sum_to(&gradient, self.shape(i))?;
+        if gradient.dtype() == self.dtype_of(i) { Ok(gradient) } else { gradient.astype(self.dtype_of(i)) }
+    }
+
+    /// The gradients of an elementwise operator with one entry an input, computed only where wanted and summed over broadcast axes.
+    ///
+    /// # Errors
+    /// What the computations report.
+    pub fn elementwise(&self, rules: &[&dyn Fn() -> Result<Array>]) -> Result<Grads> {
+        let grads = rules.iter().enumerate().map(|(i, rule)| {
+            if self.wants(i) { self.fitted(rule()?, i).map(Some) } else { Ok(None) }
+        });
+        grads.collect()
+    }
+
+    /// The gradient of an operator with one array input.
+    ///
+    /// # Errors
+    /// None; for use at the end of a rule.
+    pub fn one(&self, gradient: Array) -> Result<Grads> {
+        Ok(SmallVec::from_iter([Some(gradient)]))
+    }
+
+    /// Zeros like input `i`.
+    ///
+    /// # Errors
+    /// [`crate::Error::Memory`].
+    pub fn zeros(&self, i: usize) -> Result<Array> {
+        creation::zeros(self.shape(i), self.dtype_of(i), self.device_of(i))
+    }
+}

@@ -1,0 +1,236 @@
+//! What the functions of an operator's entry are given to look at.
+
+use std::ops::Deref;
+
+use mxnet_kernels::Threads;
+use mxnet_tensor::{DType, Dims, Layout, Tensor, broadcast_shapes, normalize_axes, normalize_axis};
+use smallvec::SmallVec;
+
+use crate::args::Args;
+use crate::error::{Error, OperandFacts, Result};
+use crate::opdef::{Inferred, OpDef, OutSpec, one, one_of};
+use crate::{Array, Outputs};
+
+/// What shape inference, eager and composite operators see: the arrays and the attributes of one call.
+#[derive(Clone, Copy)]
+pub struct CallCx<'a> {
+    /// The operator.
+    pub op: &'static OpDef,
+    /// The array arguments, flattened in the order of the parameters.
+    pub inputs: &'a [Option<&'a Array>],
+    /// Attributes, by name.
+    pub args: Args<'a>,
+    /// Whether this is a training pass.
+    pub training: bool,
+}
+
+/// What shape inference sees. It reads shapes, dtypes and devices only, never values.
+pub type InferCx<'a> = CallCx<'a>;
+/// What an operator that runs at the call sees.
+pub type EagerCx<'a> = CallCx<'a>;
+/// What an operator made of others sees.
+pub type CompositeCx<'a> = CallCx<'a>;
+
+impl<'a> Deref for CallCx<'a> {
+    type Target = Args<'a>;
+
+    fn deref(&self) -> &Args<'a> {
+        &self.args
+    }
+}
+
+impl<'a> CallCx<'a> {
+    /// Array argument `i`.
+    ///
+    /// # Panics
+    /// If it is absent: optional arguments are read with [`CallCx::opt`].
+    #[inline]
+    pub fn input(&self, i: usize) -> &'a Array {
+        self.opt(i).expect("required arguments are present: the call was checked against the parameters")
+    }
+
+    /// Array argument `i`, if it was given.
+    #[inline]
+    pub fn opt(&self, i: usize) -> Option<&'a Array> {
+        self.inputs.get(i).copied().flatten()
+    }
+
+    /// Shape of array argument `i`.
+    pub fn shape(&self, i: usize) -> &'a [usize] {
+        self.input(i).shape()
+    }
+
+    /// Dtype of array argument `i`.
+    pub fn dtype_of(&self, i: usize) -> DType {
+        self.input(i).dtype()
+    }
+
+    /// One output like argument `i`.
+    pub fn same_as(&self, i: usize) -> Result<Inferred> {
+        one_of(Dims::from_slice(self.shape(i)), self.dtype_of(i))
+    }
+
+    /// One output of the shape all arguments broadcast to, dtype by the type rule.
+    pub fn broadcast(&self) -> Result<Inferred> {
+        if let [Some(x)] = self.inputs {
+            return one(Dims::from_slice(x.shape()));
+        }
+        let shapes: SmallVec<[&[usize]; 8]> = self.inputs.iter().flatten().map(|x| x.shape()).collect();
+        one(broadcast_shapes(&shapes)?)
+    }
+
+    /// Several outputs.
+    pub fn many(&self, outs: impl IntoIterator<Item = (Dims, DType)>) -> Result<Inferred> {
+        Ok(outs.into_iter().map(|(shape, dtype)| OutSpec { shape, dtype: Some(dtype) }).collect())
+    }
+
+    /// Attribute `name` as an axis of argument `i`.
+    pub fn axis(&self, name: &str, i: usize) -> Result<usize> {
+        Ok(normalize_axis(self.int(name) as isize, self.input(i).ndim())?)
+    }
+
+    /// Attribute `name` as axes of argument `i`, in the order given; `None` means all of them.
+    pub fn axes(&self, name: &str, i: usize) -> Result<SmallVec<[usize; 4]>> {
+        let ndim = self.input(i).ndim();
+        match self.opt_ints(name) {
+            None => Ok((0..ndim).collect()),
+            Some(axes) => {
+                let axes: SmallVec<[isize; 4]> = axes.iter().map(|&a| a as isize).collect();
+                Ok(normalize_axes(&axes, ndim)?.into_iter().collect())
+            }
+        }
+    }
+
+    /// How errors show the operands.
+    pub fn facts(&self) -> Vec<OperandFacts> {
+        let list = self.op.params.iter().any(|p| p.kind == crate::args::ParamKind::Arrays);
+        let names: Vec<&str> = self.op.array_params().map(|p| p.name).collect();
+        let present = self.inputs.iter().enumerate().filter_map(|(i, x)| x.map(|x| (i, x)));
+        present
+            .map(|(i, x)| OperandFacts {
+                name: if list { format!("{}[{i}]", names[0]) } else { names.get(i).unwrap_or(&"").to_string() },
+                shape: x.shape().to_vec(),
+                dtype: x.dtype(),
+                device: x.device(),
+            })
+            .collect()
+    }
+
+    /// A shape error that shows the operands.
+    #[cold]
+    pub fn shape_error(&self, problem: impl Into<String>) -> Error {
+        Error::shape(self.op.name, problem).with_operands(|| self.facts())
+    }
+
+    /// A dtype error that shows the operands.
+    #[cold]
+    pub fn dtype_error(&self, problem: impl Into<String>) -> Error {
+        Error::dtype(self.op.name, problem).with_operands(|| self.facts())
+    }
+
+    /// An error about the value of an attribute.
+    #[cold]
+    pub fn value_error(&self, problem: impl Into<String>) -> Error {
+        Error::value(self.op.name, problem)
+    }
+
+    /// Calls another operator and takes its only output.
+    pub fn done(&self, result: Array) -> Result<Outputs> {
+        Ok(SmallVec::from_iter([result]))
+    }
+}
+
+/// What a view operator sees: the layout of its input, never the elements.
+#[derive(Clone, Copy)]
+pub struct ViewCx<'a> {
+    /// The operator.
+    pub op: &'static OpDef,
+    /// Layout of the first input.
+    pub layout: &'a Layout,
+    /// Attributes, by name.
+    pub args: Args<'a>,
+}
+
+impl<'a> Deref for ViewCx<'a> {
+    type Target = Args<'a>;
+
+    fn deref(&self) -> &Args<'a> {
+        &self.args
+    }
+}
+
+/// A position in the global stream of random numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RngState {
+    /// Seed of the stream.
+    pub seed: u64,
+    /// First counter block of this call.
+    pub offset: u64,
+}
+
+/// What a kernel sees: tensors, attributes, threads. It may run later, on another thread.
+#[derive(Clone, Copy)]
+pub struct KernelCx<'a> {
+    /// The operator.
+    pub op: &'static OpDef,
+    /// The array arguments.
+    pub inputs: &'a [Option<&'a Tensor>],
+    /// The outputs, allocated; their contents are undefined.
+    pub outputs: &'a [&'a Tensor],
+    /// Attributes, by name.
+    pub args: Args<'a>,
+    /// Whether this is a training pass.
+    pub training: bool,
+    /// Where this call's random numbers start; set for operators that draw some.
+    pub rng: RngState,
+    /// Threads to borrow.
+    pub threads: &'a dyn Threads,
+}
+
+impl<'a> Deref for KernelCx<'a> {
+    type Target = Args<'a>;
+
+    fn deref(&self) -> &Args<'a> {
+        &self.args
+    }
+}
+
+impl<'a> KernelCx<'a> {
+    /// Array argument `i`.
+    ///
+    /// # Panics
+    /// If it is absent: optional arguments are read with [`KernelCx::opt`].
+    #[inline]
+    pub fn input(&self, i: usize) -> &'a Tensor {
+        self.opt(i).expect("required arguments are present: the call was checked against the parameters")
+    }
+
+    /// Array argument `i`, if it was given.
+    #[inline]
+    pub fn opt(&self, i: usize) -> Option<&'a Tensor> {
+        self.inputs.get(i).copied().flatten()
+    }
+
+    /// Output `i`.
+    #[inline]
+    pub fn output(&self, i: usize) -> &'a Tensor {
+        self.outputs[i]
+    }
+
+    /// Attribute `name` as an axis of argument `i`.
+    pub fn axis(&self, name: &str, i: usize) -> Result<usize> {
+        Ok(normalize_axis(self.int(name) as isize, self.input(i).layout().ndim())?)
+    }
+
+    /// Attribute `name` as axes of argument `i`; `None` means all of them.
+    pub fn axes(&self, name: &str, i: usize) -> Result<SmallVec<[usize; 4]>> {
+        let ndim = self.input(i).layout().ndim();
+        match self.opt_ints(name) {
+            None => Ok((0..ndim).collect()),
+            Some(axes) => {
+                let axes: SmallVec<[isize; 4]> = axes.iter().map(|&a| a as isize).collect();
+                Ok(normalize_axes(&axes, ndim)?.into_iter().collect())
+            }
+        }
+    }
+}

@@ -1,0 +1,336 @@
+//! Sums, products, quotients and powers. Rounding to integers is in `rounding.rs`.
+
+use mxnet_kernels::map;
+
+use crate::Array;
+use crate::autograd::GradCx;
+use crate::elementwise::comparison::{EQUAL, GREATER, LESS};
+use crate::error::Result;
+use crate::opdef::{Cpu, Cuda, Grad, Keep, Onnx, OpDef, Probe, Sparse, Surface};
+use crate::types::{DTypes, Lift, Out, Types};
+
+pub(crate) static OPS: &[&OpDef] = &[
+    &ADD, &SUBTRACT, &MULTIPLY, &DIVIDE, &FLOOR_DIVIDE, &REMAINDER, &FMOD, &DIVMOD, &NEGATIVE, &POSITIVE, &ABSOLUTE, &FABS, &SIGN, &RECIPROCAL, &SQUARE, &CONJUGATE, &MAXIMUM, &MINIMUM, &FMAX, &FMIN,
+];
+
+/// Sum.
+pub static ADD: OpDef = OpDef {
+    name: "add",
+    surface: &[Surface::Np("add")],
+    doc: "Sum of two arrays, element by element. For truth values it is `or`.",
+    types: Types::NUMERIC,
+    cpu: Cpu::Map(&map::ADD),
+    cuda: Cuda::Expr("x + y"),
+    grad: Grad::Rule(Keep::NOTHING, |g| g.elementwise(&[&|| Ok(g.dy(0).clone()), &|| Ok(g.dy(0).clone())])),
+    onnx: Onnx::Node { ty: "Add", since: 7 },
+    probe: Probe::STANDARD.ulp(0),
+    ..OpDef::BINARY
+};
+
+/// Difference.
+pub static SUBTRACT: OpDef = OpDef {
+    name: "subtract",
+    surface: &[Surface::Np("subtract")],
+    doc: "Difference of two arrays, element by element. Truth values have none: use `logical_xor`.",
+    types: Types::NUMBER,
+    cpu: Cpu::Map(&map::SUBTRACT),
+    cuda: Cuda::Expr("x - y"),
+    grad: Grad::Rule(Keep::NOTHING, |g| g.elementwise(&[&|| Ok(g.dy(0).clone()), &|| g.dy(0).neg()])),
+    onnx: Onnx::Node { ty: "Sub", since: 7 },
+    probe: Probe::STANDARD.ulp(0),
+    ..OpDef::BINARY
+};
+
+/// Product.
+pub static MULTIPLY: OpDef = OpDef {
+    name: "multiply",
+    surface: &[Surface::Np("multiply")],
+    doc: "Product of two arrays, element by element. For truth values it is `and`.",
+    types: Types::NUMERIC,
+    cpu: Cpu::Map(&map::MULTIPLY),
+    cuda: Cuda::Expr("x * y"),
+    // For complex numbers the cotangent of z*w is that of the conjugate factor.
+    grad: Grad::Rule(Keep::INPUTS, |g| {
+        g.elementwise(&[&|| g.dy(0).mul(&g.input(1).conj()?), &|| g.dy(0).mul(&g.input(0).conj()?)])
+    }),
+    onnx: Onnx::Node { ty: "Mul", since: 7 },
+    sparse: Sparse::KeepsZero,
+    probe: Probe::STANDARD.ulp(0),
+    ..OpDef::BINARY
+};
+
+/// Quotient.
+pub static DIVIDE: OpDef = OpDef {
+    name: "divide",
+    surface: &[Surface::Np("divide"), Surface::Np("true_divide")],
+    doc: "Quotient of two arrays, element by element. Integers give floats. Division by zero gives infinity or NaN.",
+    types: Types::Promote { accepts: DTypes::INEXACT, lift: Lift::ToDefaultFloat, out: Out::Same },
+    cpu: Cpu::Map(&map::DIVIDE),
+    cuda: Cuda::Expr("x / y"),
+    // d(x/y) = dx/y - dy * x/y^2.
+    grad: Grad::Rule(Keep::INPUTS, |g| {
+        g.elementwise(&[&|| g.dy(0).div(&g.input(1).conj()?), &|| {
+            let slope = g.input(0).div(g.input(1))?.div(g.input(1))?;
+            g.dy(0).mul(&slope.conj()?)?.neg()
+        }])
+    }),
+    onnx: Onnx::Node { ty: "Div", since: 7 },
+    probe: Probe::over(0.5..2.0).ulp(1),
+    ..OpDef::BINARY
+};
+
+/// Largest integer not above the quotient.
+pub static FLOOR_DIVIDE: OpDef = OpDef {
+    name: "floor_divide",
+    surface: &[Surface::Np("floor_divide")],
+    doc: "Largest integer not above the quotient, element by element. Integer division by zero gives 0.",
+    types: Types::Promote { accepts: DTypes::INT.or(DTypes::FLOAT), lift: Lift::BoolToI8, out: Out::Same },
+    cpu: Cpu::Map(&map::FLOOR_DIVIDE),
+    cuda: Cuda::Expr("floor(x / y)"),
+    grad: Grad::Stop("piecewise constant"),
+    probe: Probe::over(0.5..8.0).ulp(0),
+    ..OpDef::BINARY
+};
+
+/// Remainder with the divisor's sign.
+pub static REMAINDER: OpDef = OpDef {
+    name: "remainder",
+    surface: &[Surface::Np("remainder"), Surface::Np("mod")],
+    doc: "Remainder of the floor division, element by element: it has the divisor's sign. Integer division by zero gives 0.",
+    types: Types::Promote { accepts: DTypes::INT.or(DTypes::FLOAT), lift: Lift::BoolToI8, out: Out::Same },
+    cpu: Cpu::Map(&map::REMAINDER),
+    cuda: Cuda::Expr("x - floor(x / y) * y"),
+    // x mod y = x - floor(x/y) * y, and the floor is piecewise constant.
+    grad: Grad::Rule(Keep::INPUTS, |g| {
+        g.elementwise(&[&|| Ok(g.dy(0).clone()), &|| g.dy(0).mul(&g.input(0).floor_div(g.input(1))?)?.neg()])
+    }),
+    onnx: Onnx::Node { ty: "Mod", since: 10 },
+    probe: Probe::over(0.5..8.0).ulp(0),
+    ..OpDef::BINARY
+};
+
+/// Remainder with the dividend's sign.
+pub static FMOD: OpDef = OpDef {
+    name: "fmod",
+    surface: &[Surface::Np("fmod")],
+    doc: "Remainder of the division rounded towards zero, element by element: it has the dividend's sign, as in C.",
+    types: Types::Promote { accepts: DTypes::INT.or(DTypes::FLOAT), lift: Lift::BoolToI8, out: Out::Same },
+    cpu: Cpu::Map(&map::FMOD),
+    cuda: Cuda::Expr("fmod(x, y)"),
+    grad: Grad::Rule(Keep::INPUTS, |g| {
+        g.elementwise(&[&|| Ok(g.dy(0).clone()), &|| {
+            let remainder = g.input(0).binary(&FMOD, g.input(1))?;
+            let times = g.input(0).sub(&remainder)?.div(g.input(1))?;
+            g.dy(0).mul(&times)?.neg()
+        }])
+    }),
+    probe: Probe::over(0.5..8.0).ulp(0),
+    ..OpDef::BINARY
+};
+
+/// Floor division and remainder.
+pub static DIVMOD: OpDef = OpDef {
+    name: "divmod",
+    surface: &[Surface::Np("divmod")],
+    doc: "Floor division and remainder at once: two arrays.",
+    types: Types::Promote { accepts: DTypes::INT.or(DTypes::FLOAT), lift: Lift::BoolToI8, out: Out::Same },
+    cpu: Cpu::Map(&map::DIVMOD),
+    cuda: Cuda::None,
+    // The quotient is piecewise constant: only the remainder's cotangent counts.
+    grad: Grad::Rule(Keep::INPUTS, |g| {
+        g.elementwise(&[&|| Ok(g.dy(1).clone()), &|| g.dy(1).mul(&g.input(0).floor_div(g.input(1))?)?.neg()])
+    }),
+    probe: Probe::over(0.5..8.0).ulp(0),
+    ..OpDef::BINARY
+};
+
+/// Minus.
+pub static NEGATIVE: OpDef = OpDef {
+    name: "negative",
+    surface: &[Surface::Np("negative")],
+    doc: "Minus every element. Truth values have none: use `logical_not`.",
+    types: Types::NUMBER,
+    cpu: Cpu::Map(&map::NEGATIVE),
+    cuda: Cuda::Expr("-x"),
+    grad: Grad::Rule(Keep::NOTHING, |g| g.elementwise(&[&|| g.dy(0).neg()])),
+    onnx: Onnx::Node { ty: "Neg", since: 6 },
+    sparse: Sparse::KeepsZero,
+    probe: Probe::STANDARD.ulp(0),
+    ..OpDef::UNARY
+};
+
+/// The elements.
+pub static POSITIVE: OpDef = OpDef {
+    name: "positive",
+    surface: &[Surface::Np("positive")],
+    doc: "The elements as they are, in memory of their own.",
+    types: Types::NUMBER,
+    cpu: Cpu::Map(&map::POSITIVE),
+    cuda: Cuda::Expr("x"),
+    grad: Grad::Rule(Keep::NOTHING, |g| g.elementwise(&[&|| Ok(g.dy(0).clone())])),
+    onnx: Onnx::Node { ty: "Identity", since: 1 },
+    sparse: Sparse::KeepsZero,
+    probe: Probe::STANDARD.ulp(0),
+    ..OpDef::UNARY
+};
+
+/// Distance from zero.
+pub static ABSOLUTE: OpDef = OpDef {
+    name: "absolute",
+    surface: &[Surface::Np("absolute"), Surface::Np("abs")],
+    doc: "Distance of every element from zero; real for complex numbers. The gradient at zero is zero.",
+    types: Types::Promote { accepts: DTypes::ALL, lift: Lift::No, out: Out::Real },
+    cpu: Cpu::Map(&map::ABSOLUTE),
+    cuda: Cuda::Expr("fabs(x)"),
+    // For complex z the slope is z/|z|, which `sign` is.
+    grad: Grad::Rule(Keep::INPUTS, |g| g.elementwise(&[&|| g.dy(0).mul(&g.input(0).sign()?)])),
+    onnx: Onnx::Node { ty: "Abs", since: 6 },
+    sparse: Sparse::KeepsZero,
+    probe: Probe::over(0.25..2.0).ulp(1),
+    ..OpDef::UNARY
+};
+
+/// Distance from zero of real numbers, as floats.
+pub static FABS: OpDef = OpDef {
+    name: "fabs",
+    surface: &[Surface::Np("fabs")],
+    doc: "Distance of every real element from zero, as a float.",
+    types: Types::REAL_FLOAT,
+    cpu: Cpu::Map(&map::FABS),
+    cuda: Cuda::Expr("fabs(x)"),
+    grad: Grad::Rule(Keep::INPUTS, |g| g.elementwise(&[&|| g.dy(0).mul(&g.input(0).sign()?)])),
+    onnx: Onnx::Node { ty: "Abs", since: 6 },
+    sparse: Sparse::KeepsZero,
+    probe: Probe::over(0.25..2.0).ulp(0),
+    ..OpDef::UNARY
+};
+
+/// -1, 0 or 1.
+pub static SIGN: OpDef = OpDef {
+    name: "sign",
+    surface: &[Surface::Np("sign")],
+    doc: "-1, 0 or 1 as an element is negative, zero or positive; z/|z| for complex numbers, NaN for NaN.",
+    types: Types::NUMBER,
+    cpu: Cpu::Map(&map::SIGN),
+    cuda: Cuda::Expr("(x > 0) - (x < 0)"),
+    // Real signs are piecewise constant; z/|z| is not, but no caller differentiates it twice.
+    grad: Grad::Stop("piecewise constant"),
+    onnx: Onnx::Node { ty: "Sign", since: 9 },
+    sparse: Sparse::KeepsZero,
+    probe: Probe::STANDARD.ulp(1),
+    ..OpDef::UNARY
+};
+
+/// One over.
+pub static RECIPROCAL: OpDef = OpDef {
+    name: "reciprocal",
+    surface: &[Surface::Np("reciprocal"), Surface::Npx("reciprocal")],
+    doc: "One over every element. For integers it is 0 except at 1 and -1.",
+    types: Types::Promote { accepts: DTypes::NUMBER, lift: Lift::BoolToI8, out: Out::Same },
+    cpu: Cpu::Map(&map::RECIPROCAL),
+    cuda: Cuda::Expr("1 / x"),
+    grad: Grad::Rule(Keep::OUTPUTS, |g| g.elementwise(&[&|| g.dy(0).mul(&g.output(0).square()?.conj()?)?.neg()])),
+    onnx: Onnx::Node { ty: "Reciprocal", since: 6 },
+    probe: Probe::over(0.5..2.0).ulp(1),
+    ..OpDef::UNARY
+};
+
+/// Product with itself.
+pub static SQUARE: OpDef = OpDef {
+    name: "square",
+    surface: &[Surface::Np("square")],
+    doc: "Every element times itself.",
+    types: Types::Promote { accepts: DTypes::NUMBER, lift: Lift::BoolToI8, out: Out::Same },
+    cpu: Cpu::Map(&map::SQUARE),
+    cuda: Cuda::Expr("x * x"),
+    grad: Grad::Rule(Keep::INPUTS, |g| g.elementwise(&[&|| g.dy(0).mul(&g.input(0).conj()?)?.scale(2.0)])),
+    onnx: Onnx::Composite,
+    sparse: Sparse::KeepsZero,
+    probe: Probe::STANDARD.ulp(0),
+    ..OpDef::UNARY
+};
+
+/// Complex conjugate.
+pub static CONJUGATE: OpDef = OpDef {
+    name: "conjugate",
+    surface: &[Surface::Np("conjugate"), Surface::Np("conj"), Surface::Method("conj"), Surface::Method("conjugate")],
+    doc: "Complex conjugate of every element; real elements stay as they are.",
+    types: Types::NUMERIC,
+    cpu: Cpu::Map(&map::CONJUGATE),
+    cuda: Cuda::Expr("conj(x)"),
+    grad: Grad::Rule(Keep::NOTHING, |g| g.elementwise(&[&|| g.dy(0).conj()])),
+    sparse: Sparse::KeepsZero,
+    probe: Probe::STANDARD.ulp(0),
+    ..OpDef::UNARY
+};
+
+/// Larger.
+pub static MAXIMUM: OpDef = OpDef {
+    name: "maximum",
+    surface: &[Surface::Np("maximum")],
+    doc: "Larger of two arrays, element by element. NaN in either gives NaN. Equal elements share the gradient.",
+    types: Types::NUMERIC,
+    cpu: Cpu::Map(&map::MAXIMUM),
+    cuda: Cuda::Expr("maximum(x, y)"),
+    grad: Grad::Rule(Keep::INPUTS, |g| {
+        g.elementwise(&[&|| g.dy(0).mul(&share(g, &GREATER, 0, 1)?), &|| g.dy(0).mul(&share(g, &GREATER, 1, 0)?)])
+    }),
+    onnx: Onnx::Node { ty: "Max", since: 8 },
+    probe: Probe::STANDARD.ulp(0),
+    ..OpDef::BINARY
+};
+
+/// Smaller.
+pub static MINIMUM: OpDef = OpDef {
+    name: "minimum",
+    surface: &[Surface::Np("minimum")],
+    doc: "Smaller of two arrays, element by element. NaN in either gives NaN. Equal elements share the gradient.",
+    types: Types::NUMERIC,
+    cpu: Cpu::Map(&map::MINIMUM),
+    cuda: Cuda::Expr("minimum(x, y)"),
+    grad: Grad::Rule(Keep::INPUTS, |g| {
+        g.elementwise(&[&|| g.dy(0).mul(&share(g, &LESS, 0, 1)?), &|| g.dy(0).mul(&share(g, &LESS, 1, 0)?)])
+    }),
+    onnx: Onnx::Node { ty: "Min", since: 8 },
+    probe: Probe::STANDARD.ulp(0),
+    ..OpDef::BINARY
+};
+
+/// Larger.
+pub static FMAX: OpDef = OpDef {
+    name: "fmax",
+    surface: &[Surface::Np("fmax")],
+    doc: "Larger of two arrays, element by element. A NaN gives way to the other element. Equal elements share the gradient.",
+    types: Types::NUMERIC,
+    cpu: Cpu::Map(&map::FMAX),
+    cuda: Cuda::Expr("fmax(x, y)"),
+    grad: Grad::Rule(Keep::INPUTS, |g| {
+        g.elementwise(&[&|| g.dy(0).mul(&share(g, &GREATER, 0, 1)?), &|| g.dy(0).mul(&share(g, &GREATER, 1, 0)?)])
+    }),
+    onnx: Onnx::None,
+    probe: Probe::STANDARD.ulp(0),
+    ..OpDef::BINARY
+};
+
+/// Smaller.
+pub static FMIN: OpDef = OpDef {
+    name: "fmin",
+    surface: &[Surface::Np("fmin")],
+    doc: "Smaller of two arrays, element by element. A NaN gives way to the other element. Equal elements share the gradient.",
+    types: Types::NUMERIC,
+    cpu: Cpu::Map(&map::FMIN),
+    cuda: Cuda::Expr("fmin(x, y)"),
+    grad: Grad::Rule(Keep::INPUTS, |g| {
+        g.elementwise(&[&|| g.dy(0).mul(&share(g, &LESS, 0, 1)?), &|| g.dy(0).mul(&share(g, &LESS, 1, 0)?)])
+    }),
+    onnx: Onnx::None,
+    probe: Probe::STANDARD.ulp(0),
+    ..OpDef::BINARY
+};
+
+/// 1 where input `i` is the one taken, 1/2 where both are equal, 0 elsewhere.
+fn share(g: &GradCx, wins: &'static OpDef, i: usize, other: usize) -> Result<Array> {
+    let (x, y, dtype) = (g.input(i), g.input(other), g.dy(0).dtype());
+    let taken = x.binary(wins, y)?.astype(dtype)?;
+    taken.add(&x.binary(&EQUAL, y)?.astype(dtype)?.scale(0.5)?)
+}

@@ -1,0 +1,95 @@
+//! Bitwise operators on integers and truth values.
+
+use mxnet_kernels::map;
+
+use crate::opdef::{Cpu, Cuda, Grad, Onnx, OpDef, Probe, Surface};
+use crate::types::Types;
+
+pub(crate) static OPS: &[&OpDef] =
+    &[&BITWISE_AND, &BITWISE_OR, &BITWISE_XOR, &INVERT, &LEFT_SHIFT, &RIGHT_SHIFT];
+
+const DISCRETE: Grad = Grad::Stop("defined on integers only");
+
+/// Bits set in both arrays.
+pub static BITWISE_AND: OpDef = OpDef {
+    name: "bitwise_and",
+    surface: &[Surface::Np("bitwise_and")],
+    doc: "Bits set in both arrays; for truth values, whether both are true.",
+    types: Types::BITS,
+    cpu: Cpu::Map(&map::BITWISE_AND),
+    cuda: Cuda::Expr("x & y"),
+    grad: DISCRETE,
+    onnx: Onnx::Node { ty: "BitwiseAnd", since: 18 },
+    probe: Probe::over(0.0..8.0).ulp(0),
+    ..OpDef::BINARY
+};
+
+/// Bits set in either array.
+pub static BITWISE_OR: OpDef = OpDef {
+    name: "bitwise_or",
+    surface: &[Surface::Np("bitwise_or")],
+    doc: "Bits set in either array; for truth values, whether either is true.",
+    types: Types::BITS,
+    cpu: Cpu::Map(&map::BITWISE_OR),
+    cuda: Cuda::Expr("x | y"),
+    grad: DISCRETE,
+    onnx: Onnx::Node { ty: "BitwiseOr", since: 18 },
+    probe: Probe::over(0.0..8.0).ulp(0),
+    ..OpDef::BINARY
+};
+
+/// Bits set in exactly one of the arrays.
+pub static BITWISE_XOR: OpDef = OpDef {
+    name: "bitwise_xor",
+    surface: &[Surface::Np("bitwise_xor")],
+    doc: "Bits set in exactly one of the arrays; for truth values, whether they differ.",
+    types: Types::BITS,
+    cpu: Cpu::Map(&map::BITWISE_XOR),
+    cuda: Cuda::Expr("x ^ y"),
+    grad: DISCRETE,
+    onnx: Onnx::Node { ty: "BitwiseXor", since: 18 },
+    probe: Probe::over(0.0..8.0).ulp(0),
+    ..OpDef::BINARY
+};
+
+/// All bits the other way.
+pub static INVERT: OpDef = OpDef {
+    name: "invert",
+    surface: &[Surface::Np("invert"), Surface::Np("bitwise_not"), Surface::Np("bitwise_invert")],
+    doc: "All bits the other way; for truth values, `not`.",
+    types: Types::BITS,
+    cpu: Cpu::Map(&map::INVERT),
+    cuda: Cuda::Expr("~x"),
+    grad: DISCRETE,
+    onnx: Onnx::Node { ty: "BitwiseNot", since: 18 },
+    probe: Probe::over(0.0..8.0).ulp(0),
+    ..OpDef::UNARY
+};
+
+/// Bits shifted up by the second array.
+pub static LEFT_SHIFT: OpDef = OpDef {
+    name: "left_shift",
+    surface: &[Surface::Np("left_shift"), Surface::Np("bitwise_left_shift")],
+    doc: "Bits shifted up by the second array; 0 if that is at least the width.",
+    types: Types::INTEGER,
+    cpu: Cpu::Map(&map::LEFT_SHIFT),
+    cuda: Cuda::Expr("x << y"),
+    grad: DISCRETE,
+    onnx: Onnx::Node { ty: "BitShift", since: 11 },
+    probe: Probe::over(0.0..8.0).ulp(0),
+    ..OpDef::BINARY
+};
+
+/// Bits shifted down by the second array.
+pub static RIGHT_SHIFT: OpDef = OpDef {
+    name: "right_shift",
+    surface: &[Surface::Np("right_shift"), Surface::Np("bitwise_right_shift")],
+    doc: "Bits shifted down by the second array; the sign fills in.",
+    types: Types::INTEGER,
+    cpu: Cpu::Map(&map::RIGHT_SHIFT),
+    cuda: Cuda::Expr("x >> y"),
+    grad: DISCRETE,
+    onnx: Onnx::Node { ty: "BitShift", since: 11 },
+    probe: Probe::over(0.0..8.0).ulp(0),
+    ..OpDef::BINARY
+};

@@ -1,0 +1,78 @@
+//! Comparisons.
+
+use mxnet_kernels::map;
+
+use crate::opdef::{Cpu, Cuda, Grad, Onnx, OpDef, Probe, Surface};
+use crate::types::Types;
+
+pub(crate) static OPS: &[&OpDef] = &[&EQUAL, &NOT_EQUAL, &LESS, &LESS_EQUAL, &GREATER, &GREATER_EQUAL];
+
+/// What comparisons have in common.
+const COMPARISON: OpDef =
+    OpDef { types: Types::COMPARE, grad: Grad::Stop("piecewise constant"), probe: Probe::STANDARD.ulp(0), ..OpDef::BINARY };
+
+/// Where elements of the two arrays are equal.
+pub static EQUAL: OpDef = OpDef {
+    name: "equal",
+    surface: &[Surface::Np("equal")],
+    doc: "Where elements of the two arrays are equal; NaN equals nothing.",
+    cpu: Cpu::Map(&map::EQUAL),
+    cuda: Cuda::Expr("x == y"),
+    onnx: Onnx::Node { ty: "Equal", since: 11 },
+    ..COMPARISON
+};
+
+/// Where elements of the two arrays differ.
+pub static NOT_EQUAL: OpDef = OpDef {
+    name: "not_equal",
+    surface: &[Surface::Np("not_equal")],
+    doc: "Where elements of the two arrays differ; NaN differs from everything.",
+    cpu: Cpu::Map(&map::NOT_EQUAL),
+    cuda: Cuda::Expr("x != y"),
+    onnx: Onnx::None,
+    ..COMPARISON
+};
+
+/// Where elements of the first array lie below those of the second. Complex numbers compare by real, then by imaginary part.
+pub static LESS: OpDef = OpDef {
+    name: "less",
+    surface: &[Surface::Np("less")],
+    doc: "Where elements of the first array lie below those of the second. Complex numbers compare by real, then by imaginary part.",
+    cpu: Cpu::Map(&map::LESS),
+    cuda: Cuda::Expr("x < y"),
+    onnx: Onnx::Node { ty: "Less", since: 9 },
+    ..COMPARISON
+};
+
+/// Where elements of the first array do not lie above those of the second. Complex numbers compare by real, then by imaginary part.
+pub static LESS_EQUAL: OpDef = OpDef {
+    name: "less_equal",
+    surface: &[Surface::Np("less_equal")],
+    doc: "Where elements of the first array do not lie above those of the second. Complex numbers compare by real, then by imaginary part.",
+    cpu: Cpu::Map(&map::LESS_EQUAL),
+    cuda: Cuda::Expr("x <= y"),
+    onnx: Onnx::Node { ty: "LessOrEqual", since: 12 },
+    ..COMPARISON
+};
+
+/// Where elements of the first array lie above those of the second. Complex numbers compare by real, then by imaginary part.
+pub static GREATER: OpDef = OpDef {
+    name: "greater",
+    surface: &[Surface::Np("greater")],
+    doc: "Where elements of the first array lie above those of the second. Complex numbers compare by real, then by imaginary part.",
+    cpu: Cpu::Map(&map::GREATER),
+    cuda: Cuda::Expr("x > y"),
+    onnx: Onnx::Node { ty: "Greater", since: 9 },
+    ..COMPARISON
+};
+
+/// Where elements of the first array do not lie below those of the second. Complex numbers compare by real, then by imaginary part.
+pub static GREATER_EQUAL: OpDef = OpDef {
+    name: "greater_equal",
+    surface: &[Surface::Np("greater_equal")],
+    doc: "Where elements of the first array do not lie below those of the second. Complex numbers compare by real, then by imaginary part.",
+    cpu: Cpu::Map(&map::GREATER_EQUAL),
+    cuda: Cuda::Expr("x >= y"),
+    onnx: Onnx::Node { ty: "GreaterOrEqual", since: 12 },
+    ..COMPARISON
+};

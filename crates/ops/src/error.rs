@@ -1,0 +1,203 @@
+//! What can go wrong in an operator: one variant per kind a caller may react to, each with the facts.
+
+use std::fmt;
+
+use mxnet_engine::{Failure, WaitError};
+use mxnet_tensor::{DType, Device, TensorError};
+
+/// Result of everything in this crate.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// One operand as an error shows it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OperandFacts {
+    /// Parameter name.
+    pub name: String,
+    /// Shape.
+    pub shape: Vec<usize>,
+    /// Data type.
+    pub dtype: DType,
+    /// Device.
+    pub device: Device,
+}
+
+/// The facts of an error: operator, argument, what is wrong with the numbers in it, the operands and a hint.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Fault {
+    /// Operator the user called.
+    pub op: &'static str,
+    /// What was found and what is required, numbers included.
+    pub problem: String,
+    /// Operands, in order.
+    pub operands: Vec<OperandFacts>,
+    /// What would work, if that was checked.
+    pub hint: Option<String>,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.op.is_empty() {
+            f.write_str(&self.problem)?;
+        } else {
+            write!(f, "{}: {}", self.op, self.problem)?;
+        }
+        let width = self.operands.iter().map(|o| o.name.len()).max().unwrap_or(0);
+        for o in &self.operands {
+            write!(f, "\n  {:<width$}: shape {}  {}  {}", o.name, Tuple(&o.shape), o.dtype.name(), o.device)?;
+        }
+        match &self.hint {
+            Some(hint) => write!(f, "\n  hint: {hint}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Shows numbers as a Python tuple.
+pub struct Tuple<'a, T>(pub &'a [T]);
+
+impl<T: fmt::Display> fmt::Display for Tuple<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("(")?;
+        for (i, x) in self.0.iter().enumerate() {
+            write!(f, "{}{x}", if i == 0 { "" } else { ", " })?;
+        }
+        f.write_str(if self.0.len() == 1 { ",)" } else { ")" })
+    }
+}
+
+/// Everything an operator can report.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Error {
+    /// Shapes do not fit the operator or one another.
+    Shape(Box<Fault>),
+    /// A data type the operator does not take.
+    DType(Box<Fault>),
+    /// An axis out of range or repeated.
+    Axis(Box<Fault>),
+    /// An index out of range.
+    Index(Box<Fault>),
+    /// A value of a parameter that has no meaning here.
+    Value(Box<Fault>),
+    /// A Python number that the data type cannot hold.
+    Overflow(Box<Fault>),
+    /// Operands on different devices, or a device that is not there.
+    Device(Box<Fault>),
+    /// No memory.
+    Memory(Box<Fault>),
+    /// Not available for these arguments; the text names the alternative.
+    Unsupported(Box<Fault>),
+    /// Reading or writing files.
+    Io(Box<Fault>),
+    /// A gradient was asked for that does not exist.
+    Autograd(Box<Fault>),
+    /// A queued operation failed earlier; its own error is inside.
+    Failed(Failure),
+    /// The wait was interrupted by a signal.
+    Interrupted,
+    /// A broken invariant: please report it.
+    Internal(Box<Fault>),
+}
+
+/// Shorthands that build an [`Error`] from a problem sentence.
+macro_rules! constructors {
+    ($($name:ident => $variant:ident),*) => { impl Error { $(
+        #[doc = concat!("An [`Error::", stringify!($variant), "`] of operator `op`.")]
+        #[cold]
+        pub fn $name(op: &'static str, problem: impl Into<String>) -> Error {
+            Error::$variant(Box::new(Fault { op, problem: problem.into(), operands: Vec::new(), hint: None }))
+        }
+    )* } };
+}
+constructors!(shape => Shape, dtype => DType, axis => Axis, index => Index, value => Value, overflow => Overflow, device => Device,
+    memory => Memory, unsupported => Unsupported, io => Io, autograd => Autograd, internal => Internal);
+
+impl Error {
+    /// The facts, for every kind that has them.
+    pub fn fault_mut(&mut self) -> Option<&mut Fault> {
+        match self {
+            Error::Shape(f) | Error::DType(f) | Error::Axis(f) | Error::Index(f) | Error::Value(f) | Error::Overflow(f) => Some(f),
+            Error::Device(f) | Error::Memory(f) | Error::Unsupported(f) | Error::Io(f) | Error::Autograd(f) | Error::Internal(f) => Some(f),
+            Error::Failed(_) | Error::Interrupted => None,
+        }
+    }
+
+    /// Adds a hint. Only give one that was checked to work.
+    #[must_use]
+    pub fn with_hint(mut self, hint: impl Into<String>) -> Error {
+        if let Some(fault) = self.fault_mut() {
+            fault.hint = Some(hint.into());
+        }
+        self
+    }
+
+    /// Names the operator if none is named yet.
+    #[must_use]
+    pub fn in_op(mut self, op: &'static str) -> Error {
+        if let Some(fault) = self.fault_mut() {
+            if fault.op.is_empty() {
+                fault.op = op;
+            }
+        }
+        self
+    }
+
+    /// Adds the operands, if none are there yet.
+    #[must_use]
+    pub fn with_operands(mut self, operands: impl FnOnce() -> Vec<OperandFacts>) -> Error {
+        if let Some(fault) = self.fault_mut() {
+            if fault.operands.is_empty() {
+                fault.operands = operands();
+            }
+        }
+        self
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::Shape(x) | Error::DType(x) | Error::Axis(x) | Error::Index(x) | Error::Value(x) | Error::Overflow(x) => x.fmt(f),
+            Error::Device(x) | Error::Memory(x) | Error::Unsupported(x) | Error::Io(x) | Error::Autograd(x) => x.fmt(f),
+            Error::Internal(x) => write!(f, "{x}\n  this is a defect of mxnet, please report it"),
+            Error::Failed(failure) => {
+                write!(f, "{}", failure.error())?;
+                if failure.origin().is_empty() { Ok(()) } else { write!(f, "\n  issued by: {}", failure.origin()) }
+            }
+            Error::Interrupted => f.write_str("interrupted while waiting"),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl From<TensorError> for Error {
+    #[cold]
+    fn from(error: TensorError) -> Error {
+        let problem = error.to_string();
+        match error {
+            TensorError::Shape { .. } => Error::shape("", problem),
+            TensorError::Axis { .. } => Error::axis("", problem),
+            TensorError::Index { .. } => Error::index("", problem),
+            TensorError::DType { .. } => Error::dtype("", problem),
+            TensorError::Device { .. } => Error::device("", problem),
+            TensorError::Memory { .. } => Error::memory("", problem),
+            _ => Error::unsupported("", problem),
+        }
+    }
+}
+
+impl From<Failure> for Error {
+    fn from(failure: Failure) -> Error {
+        Error::Failed(failure)
+    }
+}
+
+impl From<WaitError> for Error {
+    fn from(error: WaitError) -> Error {
+        match error {
+            WaitError::Failed(failure) => Error::Failed(failure),
+            WaitError::Interrupted => Error::Interrupted,
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! From a call to its outputs: the interpreter stack, then eager execution.
+
+use mxnet_tensor::{DType, Device};
+use smallvec::SmallVec;
+
+use crate::args::{Args, Attrs};
+use crate::cx::CallCx;
+use crate::error::{Error, Result};
+use crate::interp::{self, Flags};
+use crate::opdef::OpDef;
+use crate::{Array, Outputs, autograd, eager};
+
+/// One call of an operator.
+#[derive(Clone, Copy)]
+pub struct Call<'a> {
+    /// The operator.
+    pub op: &'static OpDef,
+    /// The array arguments, lists flattened, absent ones `None`.
+    pub inputs: &'a [Option<&'a Array>],
+    /// Values of the attributes, in order.
+    pub attrs: &'a Attrs,
+    /// Arrays to write the outputs to; empty when none are given.
+    pub outs: &'a [Option<&'a Array>],
+    /// Dtype to compute in, if the caller forces one.
+    pub dtype: Option<DType>,
+}
+
+impl<'a> Call<'a> {
+    /// What the entry's functions see.
+    #[inline]
+    pub fn cx(&self) -> CallCx<'a> {
+        CallCx {
+            op: self.op,
+            inputs: self.inputs,
+            args: Args { params: self.op.params, attrs: self.attrs },
+            training: Flags::current().is_training(),
+        }
+    }
+
+    /// Adds the operator's name and the operands to an error.
+    #[cold]
+    pub fn explain(&self, error: Error) -> Error {
+        error.in_op(self.op.name).with_operands(|| self.cx().facts())
+    }
+
+    /// The device of the arguments; Python numbers have none.
+    pub(crate) fn device(&self) -> Result<Device> {
+        let mut found: Option<Device> = None;
+        for x in self.inputs.iter().chain(self.outs).flatten() {
+            if x.is_weak() {
+                continue;
+            }
+            match found {
+                Some(device) if device != x.device() => {
+                    let problem = format!("operands are on different devices: {device} and {}", x.device());
+                    return Err(Error::device(self.op.name, problem));
+                }
+                _ => found = Some(x.device()),
+            }
+        }
+        Ok(found.unwrap_or(Device::cpu(0)))
+    }
+}
+
+/// Calls `op` on arrays: the one entry for every operator.
+///
+/// # Errors
+/// What the operator's inference rejects, before anything is allocated or changed.
+pub fn invoke(op: &'static OpDef, inputs: &[&Array], attrs: &Attrs) -> Result<Outputs> {
+    let inputs: SmallVec<[Option<&Array>; 8]> = inputs.iter().map(|&x| Some(x)).collect();
+    dispatch(&Call { op, inputs: &inputs, attrs, outs: &[], dtype: None })
+}
+
+/// Calls `op` and takes its only output.
+///
+/// # Errors
+/// As [`invoke`].
+pub fn invoke1(op: &'static OpDef, inputs: &[&Array], attrs: &Attrs) -> Result<Array> {
+    only(op, invoke(op, inputs, attrs)?)
+}
+
+/// The first of the outputs.
+pub fn only(op: &'static OpDef, outputs: Outputs) -> Result<Array> {
+    outputs.into_iter().next().ok_or_else(|| Error::internal(op.name, "the operator returned no output"))
+}
+
+/// Sends a call down the thread's interpreter stack.
+///
+/// # Errors
+/// As [`invoke`].
+#[inline]
+pub fn dispatch(call: &Call) -> Result<Outputs> {
+    let flags = Flags::current();
+    let result = if flags.is_plain() {
+        eager::run(call)
+    } else if flags.is_stacked() {
+        interp::call_top(call)
+    } else {
+        autograd::record(call)
+    };
+    match result {
+        Ok(outputs) => Ok(outputs),
+        Err(error) => Err(call.explain(error)),
+    }
+}

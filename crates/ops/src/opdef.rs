@@ -1,0 +1,330 @@
+//! `OpDef`: everything there is to know about one operator, in one struct literal.
+
+use std::ops::Range;
+
+use mxnet_kernels::map::Rows;
+use mxnet_tensor::{DType, Dims, Layout};
+use smallvec::SmallVec;
+
+use crate::args::Param;
+use crate::autograd::GradCx;
+use crate::cx::{CompositeCx, EagerCx, InferCx, KernelCx, ViewCx};
+use crate::error::Result;
+use crate::types::Types;
+use crate::{Array, Outputs};
+
+/// One operator.
+pub struct OpDef {
+    /// Name in the registry, in messages and in files.
+    pub name: &'static str,
+    /// Where users find it.
+    pub surface: &'static [Surface],
+    /// Parameters in the order of the signature.
+    pub params: &'static [Param],
+    /// First sentence, then details. Shapes, dtypes and sources belong here.
+    pub doc: &'static str,
+    /// Which keywords every call takes besides the parameters.
+    pub form: Form,
+    /// How dtypes promote, and the outputs' dtype.
+    pub types: Types,
+    /// Shapes (and, with [`Types::Infer`], dtypes) of the outputs.
+    pub infer: InferFn,
+    /// How the CPU computes it.
+    pub cpu: Cpu,
+    /// How a CUDA device computes it.
+    pub cuda: Cuda,
+    /// The gradient.
+    pub grad: Grad,
+    /// Positions of array arguments whose contents the operator changes.
+    pub mutates: &'static [usize],
+    /// Random numbers it draws.
+    pub rng: Rng,
+    /// The ONNX operator it is.
+    pub onnx: Onnx,
+    /// What it does with sparse operands.
+    pub sparse: Sparse,
+    /// What automatic mixed precision does with it.
+    pub amp: Amp,
+    /// What one call costs, for the scheduler.
+    pub cost: Cost,
+    /// What the standard tests feed it.
+    pub probe: Probe,
+}
+
+/// Shapes of the outputs.
+pub type InferFn = fn(&InferCx) -> Result<Inferred>;
+
+/// What inference found for one output.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OutSpec {
+    /// Shape.
+    pub shape: Dims,
+    /// Data type; `None` leaves it to [`OpDef::types`].
+    pub dtype: Option<DType>,
+}
+
+/// What inference found, one entry an output.
+pub type Inferred = SmallVec<[OutSpec; 1]>;
+
+/// One output of this shape, its dtype by [`OpDef::types`].
+pub fn one(shape: impl Into<Dims>) -> Result<Inferred> {
+    Ok(SmallVec::from_iter([OutSpec { shape: shape.into(), dtype: None }]))
+}
+
+/// One output of this shape and dtype.
+pub fn one_of(shape: impl Into<Dims>, dtype: DType) -> Result<Inferred> {
+    Ok(SmallVec::from_iter([OutSpec { shape: shape.into(), dtype: Some(dtype) }]))
+}
+
+/// Where users find an operator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Surface {
+    /// `mx.np.<name>`
+    Np(&'static str),
+    /// `mx.np.linalg.<name>`
+    NpLinalg(&'static str),
+    /// `mx.np.random.<name>`
+    NpRandom(&'static str),
+    /// `mx.npx.<name>`
+    Npx(&'static str),
+    /// `ndarray.<name>(...)`, the first array parameter being the array itself
+    Method(&'static str),
+}
+
+/// Which keywords every call takes besides the parameters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// None.
+    Plain,
+    /// `out=None`.
+    Out,
+    /// `out=None, *, where=True, casting='same_kind', order='K', dtype=None`.
+    Ufunc,
+}
+
+/// How the CPU computes an operator.
+#[derive(Clone, Copy)]
+pub enum Cpu {
+    /// Element by element, operands broadcast, rows of the kernel crate.
+    Map(&'static Rows),
+    /// One kernel that fills preallocated outputs; it may run later, on another thread.
+    Kernel(fn(&KernelCx) -> Result<()>),
+    /// A view of the first input; `None` means the elements must be copied first.
+    View(fn(&ViewCx) -> Result<Viewed>),
+    /// Runs at the call, after its inputs are ready, because the outputs' shapes depend on their values.
+    Eager(fn(&EagerCx) -> Result<Outputs>),
+    /// Made of other operators; gradients, tracing and devices come from those.
+    Composite(fn(&CompositeCx) -> Result<Outputs>),
+}
+
+/// What a view operator answers.
+#[derive(Clone, Debug)]
+pub enum Viewed {
+    /// The elements in place, seen through this layout.
+    Shared(Layout),
+    /// The elements, copied in C order, have this shape.
+    Copied(Dims),
+}
+
+/// How a CUDA device computes an operator.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Cuda {
+    /// A C expression of `x` (and `y`, `z`) per element.
+    Expr(&'static str),
+    /// The operator has no code of its own: it is a view or made of others.
+    Derived,
+    /// It reads values on the host by its nature.
+    HostOnly,
+    /// No kernel yet: calling it with arrays on a GPU raises an error that says so.
+    None,
+}
+
+/// What the tape keeps for the gradient rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Keep {
+    /// Bit `i`: input `i`.
+    pub inputs: u32,
+    /// Bit `i`: output `i`.
+    pub outputs: u32,
+}
+
+impl Keep {
+    /// Shapes and dtypes only.
+    pub const NOTHING: Keep = Keep { inputs: 0, outputs: 0 };
+    /// All inputs.
+    pub const INPUTS: Keep = Keep { inputs: u32::MAX, outputs: 0 };
+    /// All outputs.
+    pub const OUTPUTS: Keep = Keep { inputs: 0, outputs: u32::MAX };
+    /// All inputs and outputs.
+    pub const ALL: Keep = Keep { inputs: u32::MAX, outputs: u32::MAX };
+    /// These inputs, as a bit mask.
+    pub const fn inputs(mask: u32) -> Keep {
+        Keep { inputs: mask, outputs: 0 }
+    }
+}
+
+/// Gradients with respect to the inputs, one entry each; `None` where there is none.
+pub type Grads = SmallVec<[Option<Array>; 2]>;
+
+/// A gradient rule: calls operators on cotangents and kept arrays.
+pub type GradRule = fn(&GradCx) -> Result<Grads>;
+
+/// The gradient of an operator.
+#[derive(Clone, Copy)]
+pub enum Grad {
+    /// A rule that calls operators, and what it needs.
+    Rule(Keep, GradRule),
+    /// No gradient flows, for this reason.
+    Stop(&'static str),
+    /// The operators it is made of have theirs.
+    Derived,
+}
+
+/// Random numbers an operator draws.
+#[derive(Clone, Copy, Debug)]
+pub enum Rng {
+    /// None.
+    No,
+    /// This many counter blocks, given the number of elements of the first output.
+    Blocks(fn(u64) -> u64),
+}
+
+/// The ONNX operator an operator is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Onnx {
+    /// One node of this type, since this opset.
+    Node {
+        /// Operator type.
+        ty: &'static str,
+        /// First opset that has it in this form.
+        since: u32,
+    },
+    /// Made of others at export.
+    Composite,
+    /// Nothing in ONNX does this.
+    None,
+}
+
+/// What an operator does with sparse operands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sparse {
+    /// f(0) = 0: stored values are mapped, the pattern stays.
+    KeepsZero,
+    /// The result is dense in general.
+    Dense,
+}
+
+/// What automatic mixed precision does with an operator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Amp {
+    /// Runs in half precision.
+    Narrow,
+    /// Runs in float32.
+    WidenToF32,
+    /// Runs in the widest type among its inputs.
+    Follow,
+}
+
+/// What one call costs on one core, in nanoseconds.
+#[derive(Clone, Copy)]
+pub enum Cost {
+    /// This many nanoseconds per 1024 bytes read and written.
+    PerKiB(u32),
+    /// Computed from the shapes.
+    Of(fn(&InferCx) -> u64),
+}
+
+/// What the standard tests feed an operator.
+#[derive(Clone, Debug)]
+pub struct Probe {
+    /// Range from which real inputs are drawn.
+    pub range: Range<f64>,
+    /// Python expression of the reference, e.g. `scipy.special.erf`; empty: the NumPy function of the same name.
+    pub oracle: &'static str,
+    /// Units in the last place allowed in float32 for values of moderate size.
+    pub ulp32: u32,
+    /// Python expressions of argument lists, evaluated by the tests with helpers `f(shape)`, `i(shape, hi)`, `b(shape)`; empty: elementwise operands.
+    pub calls: &'static [&'static str],
+}
+
+impl Probe {
+    /// Values in [-2, 2), NumPy's function of the same name, 2 ulp.
+    pub const STANDARD: Probe = Probe { range: -2.0..2.0, oracle: "", ulp32: 2, calls: &[] };
+
+    /// The same with other values.
+    pub const fn over(range: Range<f64>) -> Probe {
+        Probe { range, ..Probe::STANDARD }
+    }
+
+    /// Argument lists to call the operator with.
+    pub const fn calls(calls: &'static [&'static str]) -> Probe {
+        Probe { calls, ..Probe::STANDARD }
+    }
+
+    /// The same with another reference.
+    pub const fn against(self, oracle: &'static str) -> Probe {
+        Probe { range: self.range.start..self.range.end, oracle, ulp32: self.ulp32, calls: self.calls }
+    }
+
+    /// The same with another tolerance.
+    pub const fn ulp(self, ulp32: u32) -> Probe {
+        Probe { range: self.range.start..self.range.end, oracle: self.oracle, ulp32, calls: self.calls }
+    }
+}
+
+impl OpDef {
+    /// What most operators have in common; entries name the rest.
+    pub const DEFAULT: OpDef = OpDef {
+        name: "",
+        surface: &[],
+        params: &[],
+        doc: "",
+        form: Form::Plain,
+        types: Types::Infer,
+        infer: |cx| cx.same_as(0),
+        cpu: Cpu::Composite(|cx| Err(crate::Error::internal(cx.op.name, "the operator's entry names no kernel"))),
+        cuda: Cuda::None,
+        grad: Grad::Stop("no gradient is defined"),
+        mutates: &[],
+        rng: Rng::No,
+        onnx: Onnx::None,
+        sparse: Sparse::Dense,
+        amp: Amp::Follow,
+        cost: Cost::PerKiB(100),
+        probe: Probe::STANDARD,
+    };
+
+    /// An elementwise function of one array.
+    pub const UNARY: OpDef =
+        OpDef { params: &[Param::array("x")], form: Form::Ufunc, infer: |cx| cx.broadcast(), ..OpDef::DEFAULT };
+
+    /// An elementwise function of two arrays.
+    pub const BINARY: OpDef = OpDef {
+        params: &[Param::array("x1"), Param::array("x2")],
+        form: Form::Ufunc,
+        infer: |cx| cx.broadcast(),
+        ..OpDef::DEFAULT
+    };
+
+    /// Another way to see the first input's elements.
+    pub const VIEW: OpDef = OpDef { types: Types::First, cuda: Cuda::Derived, cost: Cost::PerKiB(0), ..OpDef::DEFAULT };
+
+    /// Made of other operators.
+    pub const COMPOSITE: OpDef = OpDef { cuda: Cuda::Derived, grad: Grad::Derived, onnx: Onnx::Composite, ..OpDef::DEFAULT };
+
+    /// Positions (in the signature) of the array parameters.
+    pub fn array_params(&self) -> impl Iterator<Item = &'static Param> {
+        self.params.iter().filter(|p| p.is_array())
+    }
+
+    /// The family, for tables: the first word of the registry slice it is listed in is derived by the registry.
+    pub fn is_differentiable(&self) -> bool {
+        !matches!(self.grad, Grad::Stop(_))
+    }
+}
+
+impl std::fmt::Debug for OpDef {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name)
+    }
+}

@@ -1,0 +1,117 @@
+//! Copies and conversions.
+
+use mxnet_tensor::{DType, Dims, Layout, Strides};
+use smallvec::SmallVec;
+
+use crate::args::{Attrs, Param, ParamKind, Value};
+use crate::cx::KernelCx;
+use crate::error::Result;
+use crate::invoke::invoke1;
+use crate::opdef::{Cost, Cpu, Cuda, Grad, Keep, Onnx, OpDef, Probe, Sparse, Surface, one_of};
+use crate::types::Types;
+use crate::{Array, cpu};
+
+/// The elements, in memory of their own.
+pub static COPY: OpDef = OpDef {
+    name: "copy",
+    surface: &[Surface::Np("copy"), Surface::Method("copy")],
+    params: &[Param::array("a")],
+    doc: "The same elements in memory of their own, in C order.",
+    types: Types::First,
+    infer: |cx| cx.same_as(0),
+    cpu: Cpu::Kernel(copy_kernel),
+    cuda: Cuda::Expr("x"),
+    grad: Grad::Rule(Keep::NOTHING, |g| g.one(g.dy(0).clone())),
+    onnx: Onnx::Node { ty: "Identity", since: 1 },
+    sparse: Sparse::KeepsZero,
+    cost: Cost::PerKiB(60),
+    probe: Probe::calls(&["f((2, 3))", "f((4, 5))[::-1, ::2]", "i((3,), 9)"]),
+    ..OpDef::DEFAULT
+};
+
+/// The elements in another dtype.
+pub static ASTYPE: OpDef = OpDef {
+    name: "astype",
+    params: &[Param::array("a"), Param::required("dtype", ParamKind::DType)],
+    doc: "The elements converted to `dtype`. Floats are truncated towards zero for integers, complex numbers lose their imaginary part.",
+    infer: |cx| one_of(Dims::from_slice(cx.shape(0)), cx.dtype("dtype").unwrap_or(DType::F32)),
+    cpu: Cpu::Kernel(copy_kernel),
+    cuda: Cuda::Expr("x"),
+    grad: Grad::Rule(Keep::NOTHING, |g| {
+        if g.dtype_of(0).is_inexact() { g.one(g.dy(0).astype(g.dtype_of(0))?) } else { Ok(SmallVec::from_iter([None])) }
+    }),
+    onnx: Onnx::Node { ty: "Cast", since: 9 },
+    sparse: Sparse::KeepsZero,
+    cost: Cost::PerKiB(80),
+    probe: Probe::calls(&["f((2, 3)), 'float64'", "f((2, 3)), 'int32'"]),
+    ..OpDef::DEFAULT
+};
+
+pub(crate) fn copy_kernel(cx: &KernelCx) -> Result<()> {
+    cpu::copy(cx.input(0), cx.output(0), cx.threads)
+}
+
+/// The dense layout whose axes are in the same order in memory as those of `layout`; `None` if axes overlap or are reversed.
+pub(crate) fn dense_like(layout: &Layout) -> Option<Layout> {
+    let mut axes: SmallVec<[usize; 4]> = (0..layout.ndim()).collect();
+    axes.sort_by_key(|&a| std::cmp::Reverse(layout.strides()[a]));
+    let mut strides = Strides::from_elem(0, layout.ndim());
+    let mut step = 1_isize;
+    for &axis in axes.iter().rev() {
+        if layout.strides()[axis] <= 0 && layout.shape()[axis] > 1 {
+            return None;
+        }
+        strides[axis] = step;
+        step *= layout.shape()[axis].max(1) as isize;
+    }
+    Layout::strided(layout.shape(), &strides, 0).ok()
+}
+
+impl Array {
+    /// The elements in memory of their own.
+    ///
+    /// # Errors
+    /// [`crate::Error::Memory`].
+    pub fn copy(&self) -> Result<Array> {
+        invoke1(&COPY, &[self], &Attrs::none())
+    }
+
+    /// The elements in C order: the array itself if they are.
+    ///
+    /// # Errors
+    /// [`crate::Error::Memory`].
+    pub fn contiguous(&self) -> Result<Array> {
+        if self.layout().is_contiguous() { Ok(self.clone()) } else { self.copy() }
+    }
+
+    /// The elements converted to `dtype`: the array itself if they have it.
+    ///
+    /// # Errors
+    /// [`crate::Error::Memory`].
+    pub fn astype(&self, dtype: DType) -> Result<Array> {
+        if self.dtype() == dtype && !self.is_weak() {
+            return Ok(self.clone());
+        }
+        invoke1(&ASTYPE, &[self], &[Value::DType(dtype)].into_iter().collect())
+    }
+}
+
+/// Writes `value`, broadcast and converted, into the elements of `target`. Bumps the version of what it changes.
+///
+/// # Errors
+/// [`crate::Error::Shape`] if `value` does not broadcast to the target's shape, [`crate::Error::Value`] if the target is read-only.
+pub fn assign(target: &Array, value: &Array) -> Result<()> {
+    if target.tensor().storage().is_read_only() {
+        return Err(crate::Error::value("assignment", "destination array is read-only"));
+    }
+    // NumPy lets leading axes of length 1 go.
+    let extra = value.ndim().saturating_sub(target.ndim());
+    let value = match extra > 0 && value.shape()[..extra].iter().all(|&n| n == 1) {
+        true => value.reshape(&value.shape()[extra..])?,
+        false => value.clone(),
+    };
+    value.layout().broadcast_to(target.shape())?;
+    let overlapping = cpu::overlaps(target.tensor(), value.tensor()) && !cpu::same_elements(target.tensor(), value.tensor());
+    let value = if overlapping { value.copy()? } else { value };
+    crate::eager::copy_into(&value, target)
+}

@@ -1,0 +1,100 @@
+//! Views: the same elements seen with another shape.
+
+use mxnet_tensor::reshape_dims;
+use smallvec::SmallVec;
+
+use crate::Array;
+use crate::args::{Param, ParamKind, Value};
+use crate::error::Result;
+use crate::invoke::invoke1;
+use crate::opdef::{Cpu, Grad, Keep, Onnx, OpDef, Probe, Sparse, Surface, Viewed};
+
+/// Another shape, the same elements in C order.
+pub static RESHAPE: OpDef = OpDef {
+    name: "reshape",
+    surface: &[Surface::Np("reshape"), Surface::Method("reshape")],
+    params: &[Param::array("a"), Param::required("shape", ParamKind::Ints)],
+    doc: "The elements, in C order, with another shape: a view where the strides allow it, else a copy. One size may be -1.",
+    cpu: Cpu::View(|cx| {
+        let shape: SmallVec<[isize; 4]> = cx.ints("shape").iter().map(|&d| d as isize).collect();
+        match cx.layout.reshape(&shape)? {
+            Some(layout) => Ok(Viewed::Shared(layout)),
+            None => Ok(Viewed::Copied(reshape_dims(cx.layout.len(), &shape)?)),
+        }
+    }),
+    grad: Grad::Rule(Keep::NOTHING, |g| g.one(g.dy(0).reshape(g.shape(0))?)),
+    onnx: Onnx::Node { ty: "Reshape", since: 5 },
+    sparse: Sparse::KeepsZero,
+    probe: Probe::calls(&["f((2, 3)), (3, 2)", "f((2, 3)).T, (-1,)", "f((0, 3)), (3, 0)", "f(()), (1, 1)"]),
+    ..OpDef::VIEW
+};
+
+/// Axes in another order.
+pub static TRANSPOSE: OpDef = OpDef {
+    name: "transpose",
+    surface: &[Surface::Np("transpose"), Surface::Method("transpose")],
+    params: &[Param::array("a"), Param::axes("axes")],
+    doc: "View with the axes in the order `axes`; reversed if it is None.",
+    cpu: Cpu::View(|cx| {
+        let axes: Option<SmallVec<[isize; 4]>> = cx.opt_ints("axes").map(|axes| axes.iter().map(|&a| a as isize).collect());
+        Ok(Viewed::Shared(cx.layout.transpose(axes.as_deref())?))
+    }),
+    grad: Grad::Rule(Keep::NOTHING, |g| {
+        let ndim = g.shape(0).len() as i64;
+        let inverse: Option<SmallVec<[i64; 4]>> = g.opt_ints("axes").map(|axes| {
+            let mut inverse = SmallVec::from_elem(0, axes.len());
+            for (to, &from) in axes.iter().enumerate() {
+                inverse[(if from < 0 { from + ndim } else { from }) as usize] = to as i64;
+            }
+            inverse
+        });
+        g.one(g.dy(0).transpose(inverse.as_deref())?)
+    }),
+    onnx: Onnx::Node { ty: "Transpose", since: 1 },
+    sparse: Sparse::KeepsZero,
+    probe: Probe::calls(&["f((2, 3))", "f((2, 3, 4)), (1, 2, 0)", "f((2, 3, 4)), (-1, 0, 1)", "f(())"]),
+    ..OpDef::VIEW
+};
+
+/// Repeated along new or unit axes.
+pub static BROADCAST_TO: OpDef = OpDef {
+    name: "broadcast_to",
+    surface: &[Surface::Np("broadcast_to"), Surface::Method("broadcast_to")],
+    params: &[Param::array("array"), Param::required("shape", ParamKind::Ints)],
+    doc: "View that repeats the elements along axes of length 1 and new leading axes. Every copy is the same memory: do not write to it.",
+    cpu: Cpu::View(|cx| {
+        let shape = crate::creation::dims(cx.op.name, cx.ints("shape"))?;
+        Ok(Viewed::Shared(cx.layout.broadcast_to(&shape)?))
+    }),
+    grad: Grad::Rule(Keep::NOTHING, |g| g.one(crate::reduce::sum_to(g.dy(0), g.shape(0))?)),
+    onnx: Onnx::Node { ty: "Expand", since: 8 },
+    probe: Probe::calls(&["f((3, 1)), (2, 3, 4)", "f(()), (2,)", "f((1, 0)), (5, 0)"]),
+    ..OpDef::VIEW
+};
+
+impl Array {
+    /// The elements with another shape: a view where possible.
+    ///
+    /// # Errors
+    /// [`crate::Error::Shape`] if the number of elements differs.
+    pub fn reshape(&self, shape: &[usize]) -> Result<Array> {
+        invoke1(&RESHAPE, &[self], &[Value::from(shape)].into_iter().collect())
+    }
+
+    /// The axes in this order; reversed if `None`.
+    ///
+    /// # Errors
+    /// [`crate::Error::Axis`] if `axes` is not a permutation.
+    pub fn transpose(&self, axes: Option<&[i64]>) -> Result<Array> {
+        invoke1(&TRANSPOSE, &[self], &[axes.map_or(Value::None, Value::from)].into_iter().collect())
+    }
+
+    /// Repeated to this shape without copying.
+    ///
+    /// # Errors
+    /// [`crate::Error::Shape`] if it does not broadcast.
+    pub fn broadcast_to(&self, shape: &[usize]) -> Result<Array> {
+        invoke1(&BROADCAST_TO, &[self], &[Value::from(shape)].into_iter().collect())
+    }
+}
+

@@ -1,0 +1,234 @@
+//! Type rules: which dtypes an operator takes, the one it computes in and the ones it returns.
+
+use mxnet_tensor::{DType, Kind, Operand, Promotion, Scalar, promotion, result_type};
+
+use crate::Array;
+use crate::error::{Error, Result};
+use crate::invoke::Call;
+
+/// A set of dtypes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DTypes(u32);
+
+impl DTypes {
+    /// bool.
+    pub const BOOL: DTypes = DTypes(1 << DType::Bool as u8);
+    /// All signed and unsigned integers.
+    pub const INT: DTypes = DTypes(
+        1 << DType::I8 as u8
+            | 1 << DType::I16 as u8
+            | 1 << DType::I32 as u8
+            | 1 << DType::I64 as u8
+            | 1 << DType::U8 as u8
+            | 1 << DType::U16 as u8
+            | 1 << DType::U32 as u8
+            | 1 << DType::U64 as u8,
+    );
+    /// All real floating types.
+    pub const FLOAT: DTypes =
+        DTypes(1 << DType::F16 as u8 | 1 << DType::BF16 as u8 | 1 << DType::F32 as u8 | 1 << DType::F64 as u8);
+    /// Both complex types.
+    pub const COMPLEX: DTypes = DTypes(1 << DType::C64 as u8 | 1 << DType::C128 as u8);
+    /// Every dtype.
+    pub const ALL: DTypes = DTypes::BOOL.or(DTypes::INT).or(DTypes::FLOAT).or(DTypes::COMPLEX);
+    /// Every dtype but bool.
+    pub const NUMBER: DTypes = DTypes::INT.or(DTypes::FLOAT).or(DTypes::COMPLEX);
+    /// Every dtype with an order.
+    pub const REAL: DTypes = DTypes::BOOL.or(DTypes::INT).or(DTypes::FLOAT);
+    /// Real and complex floating types.
+    pub const INEXACT: DTypes = DTypes::FLOAT.or(DTypes::COMPLEX);
+
+    /// Both sets.
+    pub const fn or(self, other: DTypes) -> DTypes {
+        DTypes(self.0 | other.0)
+    }
+
+    /// Whether `dtype` is in the set.
+    pub const fn has(self, dtype: DType) -> bool {
+        self.0 >> dtype as u8 & 1 == 1
+    }
+
+    /// The dtypes of the set, in order.
+    pub fn iter(self) -> impl Iterator<Item = DType> {
+        DType::ALL.into_iter().filter(move |&d| self.has(d))
+    }
+}
+
+/// What happens to a promoted dtype that the kernels do not take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lift {
+    /// It is an error.
+    No,
+    /// bool and integers become floats: the default float, or in NumPy mode the smallest float that holds them.
+    ToFloat,
+    /// bool and integers become the default float in both modes, as in true division.
+    ToDefaultFloat,
+    /// bool becomes int8.
+    BoolToI8,
+}
+
+/// The output's dtype as a function of the one computed in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Out {
+    /// The same.
+    Same,
+    /// bool.
+    Bool,
+    /// The real type of a complex one, else the same.
+    Real,
+    /// Always this one.
+    Fixed(DType),
+}
+
+/// The type rule of an operator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Types {
+    /// All array inputs promote to one dtype.
+    Promote {
+        /// Dtypes the kernel computes in.
+        accepts: DTypes,
+        /// How others get there.
+        lift: Lift,
+        /// What comes out.
+        out: Out,
+    },
+    /// The first input is a condition; the others promote, to any dtype, which comes out.
+    Choose,
+    /// Every output has the first input's dtype; all dtypes are taken.
+    First,
+    /// The shape inference returns dtypes too and rejects those it does not take.
+    Infer,
+}
+
+impl Types {
+    /// Arithmetic of numbers and truth values.
+    pub const NUMERIC: Types = Types::same(DTypes::ALL);
+    /// Arithmetic that has no meaning for truth values.
+    pub const NUMBER: Types = Types::same(DTypes::NUMBER);
+    /// Everything with an order.
+    pub const REAL: Types = Types::same(DTypes::REAL);
+    /// Integers and truth values.
+    pub const BITS: Types = Types::same(DTypes::BOOL.or(DTypes::INT));
+    /// Integers.
+    pub const INTEGER: Types = Types::Promote { accepts: DTypes::INT, lift: Lift::BoolToI8, out: Out::Same };
+    /// Real or complex functions; integers become floats.
+    pub const INEXACT: Types = Types::Promote { accepts: DTypes::INEXACT, lift: Lift::ToFloat, out: Out::Same };
+    /// Real functions; integers become floats.
+    pub const REAL_FLOAT: Types = Types::Promote { accepts: DTypes::FLOAT, lift: Lift::ToFloat, out: Out::Same };
+    /// Comparison of anything.
+    pub const COMPARE: Types = Types::Promote { accepts: DTypes::ALL, lift: Lift::No, out: Out::Bool };
+
+    /// Computes and returns the promoted dtype, if it is one of these.
+    pub const fn same(accepts: DTypes) -> Types {
+        Types::Promote { accepts, lift: Lift::No, out: Out::Same }
+    }
+}
+
+/// The dtype that `inputs` promote to, Python scalars being weak.
+#[inline]
+pub fn promoted(inputs: &[Option<&Array>]) -> DType {
+    let mode = promotion();
+    match inputs {
+        [Some(a)] if !a.is_weak() => a.dtype(),
+        [Some(a), Some(b)] if a.dtype() == b.dtype() && !a.is_weak() => a.dtype(),
+        [Some(a), Some(b)] if b.is_weak() && !a.is_weak() && weak_fits(b, a.dtype()) => a.dtype(),
+        [Some(a), Some(b)] if a.is_weak() && !b.is_weak() && weak_fits(a, b.dtype()) => b.dtype(),
+        _ => {
+            let mut operands = smallvec::SmallVec::<[Operand; 8]>::new();
+            operands.extend(inputs.iter().flatten().map(|a| operand(a)));
+            if operands.iter().all(|o| matches!(o, Operand::Weak(_))) {
+                // Only Python numbers: they are what the mode calls their default dtype.
+                let kind = operands.iter().filter_map(|o| if let Operand::Weak(k) = o { Some(*k) } else { None }).max();
+                return default_dtype(kind.unwrap_or(Kind::Float));
+            }
+            result_type(&operands, mode)
+        }
+    }
+}
+
+/// The dtype of a Python number that stands alone.
+pub fn default_dtype(kind: Kind) -> DType {
+    match kind {
+        Kind::Bool => DType::Bool,
+        Kind::Integer => mxnet_tensor::default_int(),
+        Kind::Float => mxnet_tensor::default_float(),
+        Kind::Complex => mxnet_tensor::default_float().complex(),
+    }
+}
+
+fn operand(array: &Array) -> Operand {
+    if array.is_weak() { Operand::Weak(array.dtype().kind()) } else { Operand::Array(array.dtype()) }
+}
+
+/// Whether a weak scalar leaves an array's dtype as it is.
+#[inline]
+fn weak_fits(weak: &Array, dtype: DType) -> bool {
+    weak.dtype().kind() <= dtype.kind()
+}
+
+/// Dtypes of an elementwise call: the one it computes in and the one it returns.
+///
+/// # Errors
+/// [`Error::DType`] if the operator does not take what the inputs promote to.
+pub fn resolve_call(call: &Call) -> Result<(DType, DType)> {
+    match call.op.types {
+        Types::Promote { accepts, lift, out } => resolve(call.op.name, accepts, lift, out, call.inputs, call.dtype),
+        Types::Choose => resolve(call.op.name, DTypes::ALL, Lift::No, Out::Same, call.inputs.get(1..).unwrap_or(&[]), call.dtype),
+        Types::First | Types::Infer => Err(Error::internal(call.op.name, "this type rule needs shape inference")),
+    }
+}
+
+/// Dtypes of a [`Types::Promote`] operator's call: the one it computes in and the one it returns.
+#[inline]
+pub fn resolve(
+    op: &'static str,
+    accepts: DTypes,
+    lift: Lift,
+    out: Out,
+    inputs: &[Option<&Array>],
+    forced: Option<DType>,
+) -> Result<(DType, DType)> {
+    let found = promoted(inputs);
+    let mut compute = forced.unwrap_or(found);
+    if !accepts.has(compute) {
+        compute = lifted(compute, lift).filter(|&d| accepts.has(d)).ok_or_else(|| rejected(op, accepts, compute))?;
+    }
+    let returned = match out {
+        Out::Same => compute,
+        Out::Bool => DType::Bool,
+        Out::Real => compute.real(),
+        Out::Fixed(dtype) => dtype,
+    };
+    Ok((compute, returned))
+}
+
+fn lifted(dtype: DType, lift: Lift) -> Option<DType> {
+    let exact = matches!(dtype.kind(), Kind::Bool | Kind::Integer);
+    match lift {
+        Lift::ToFloat if exact => Some(match (promotion(), dtype.size()) {
+            (Promotion::Mx, _) => mxnet_tensor::default_float(),
+            (Promotion::NumPy, 1) => DType::F16,
+            (Promotion::NumPy, 2) => DType::F32,
+            (Promotion::NumPy, _) => DType::F64,
+        }),
+        Lift::ToDefaultFloat if exact => Some(mxnet_tensor::default_float()),
+        Lift::BoolToI8 if dtype == DType::Bool => Some(DType::I8),
+        _ => None,
+    }
+}
+
+#[cold]
+fn rejected(op: &'static str, accepts: DTypes, found: DType) -> Error {
+    let names: Vec<&str> = accepts.iter().map(DType::name).collect();
+    Error::dtype(op, format!("no kernel for dtype {}; it takes {}", found.name(), names.join(", ")))
+}
+
+/// A Python integer that a dtype cannot hold.
+#[cold]
+pub fn out_of_bounds(op: &'static str, value: Scalar, dtype: DType) -> Error {
+    let shown = match value {
+        Scalar::U64(x) => x.to_string(),
+        other => other.as_i64().to_string(),
+    };
+    Error::overflow(op, format!("Python integer {shown} out of bounds for {}", dtype.name()))
+}

@@ -1,0 +1,7 @@
+"""Linear algebra on arrays."""
+
+from __future__ import annotations
+
+from mxnet import _core
+
+globals().update(_core.namespaces["linalg"])
