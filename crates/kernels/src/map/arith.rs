@@ -1,24 +1,281 @@
-//! Sums, differences, products.
+//! Arithmetic of two operands and of one: sums, products, quotients, remainders, extrema, signs.
+//!
+//! Integers wrap; integer division by zero gives 0; quotients and remainders have Python's signs unless C's are named.
 
 use super::OutElem::Same;
-use super::row::{binary_rows, bit, c64, c128};
+use super::math::Float;
+use super::row::{
+    Binary2, Level, Rows, Stored, binary_rows, binary2, bit, c64, c128, ternary_rows, unary_rows,
+};
+use crate::Elem;
+use crate::isa::Isa;
+use crate::map::RowFn;
 
 binary_rows! {
-    /// `a + b`; integers wrap, booleans: or.
+    /// `a + b`; booleans: or.
     ADD "add", Same, cost 1, params 0, heavy false, binary {
         [i8 i16 i32 i64 u8 u16 u32 u64] |a, b, _| -> T { a.wrapping_add(b) }
         [f32 f64 c64 c128] |a, b, _| -> T { a + b }
         [bit] |a, b, _| -> bool { a.get() | b.get() }
     }
-    /// `a - b`; integers wrap.
+    /// `a - b`.
     SUBTRACT "subtract", Same, cost 1, params 0, heavy false, binary {
         [i8 i16 i32 i64 u8 u16 u32 u64] |a, b, _| -> T { a.wrapping_sub(b) }
         [f32 f64 c64 c128] |a, b, _| -> T { a - b }
     }
-    /// `a * b`; integers wrap, booleans: and.
+    /// `a * b`; booleans: and.
     MULTIPLY "multiply", Same, cost 1, params 0, heavy false, binary {
         [i8 i16 i32 i64 u8 u16 u32 u64] |a, b, _| -> T { a.wrapping_mul(b) }
         [f32 f64 c64 c128] |a, b, _| -> T { a * b }
         [bit] |a, b, _| -> bool { a.get() & b.get() }
     }
+    /// `a / b` of floats and complex numbers.
+    DIVIDE "divide", Same, cost 2, params 0, heavy false, binary {
+        [f32 f64] |a, b, _| -> T { a / b }
+        [c64 c128] |a, b, _| -> T { super::complex::divide(a, b) }
+    }
+    /// The largest integer not above `a / b`.
+    FLOOR_DIVIDE "floor_divide", Same, cost 8, params 0, heavy true, binary {
+        [i8 i16 i32 i64] |a, b, _| -> T {
+            if b == 0 {
+                0
+            } else {
+                let q = a.wrapping_div(b);
+                let r = a.wrapping_rem(b);
+                if (r != 0) & ((r < 0) != (b < 0)) { q - 1 } else { q }
+            }
+        }
+        [u8 u16 u32 u64] |a, b, _| -> T { a.checked_div(b).unwrap_or(0) }
+        [f32 f64] |a, b, _| -> T { Float::divmod::<L>(a, b).0 }
+    }
+    /// What floor division leaves; its sign is `b`'s.
+    REMAINDER "remainder", Same, cost 8, params 0, heavy true, binary {
+        [i8 i16 i32 i64] |a, b, _| -> T {
+            if b == 0 {
+                0
+            } else {
+                let r = a.wrapping_rem(b);
+                if (r != 0) & ((r < 0) != (b < 0)) { r + b } else { r }
+            }
+        }
+        [u8 u16 u32 u64] |a, b, _| -> T { a.checked_rem(b).unwrap_or(0) }
+        [f32 f64] |a, b, _| -> T { Float::divmod::<L>(a, b).1 }
+    }
+    /// What truncated division leaves; its sign is `a`'s.
+    FMOD "fmod", Same, cost 8, params 0, heavy true, binary {
+        [i8 i16 i32 i64] |a, b, _| -> T { if b == 0 { 0 } else { a.wrapping_rem(b) } }
+        [u8 u16 u32 u64] |a, b, _| -> T { a.checked_rem(b).unwrap_or(0) }
+        [f32 f64] |a, b, _| -> T { Float::fmod::<L>(a, b) }
+    }
+    /// The larger; NaN if either is.
+    MAXIMUM "maximum", Same, cost 1, params 0, heavy false, binary {
+        [i8 i16 i32 i64 u8 u16 u32 u64] |a, b, _| -> T { a.max(b) }
+        [f32 f64] |a, b, _| -> T { if (a >= b) | a.is_nan() { a } else { b } }
+        [c64 c128] |a, b, _| -> T { if super::complex::ge(a, b) | super::complex::is_nan(a) { a } else { b } }
+        [bit] |a, b, _| -> bool { a.get() | b.get() }
+    }
+    /// The smaller; NaN if either is.
+    MINIMUM "minimum", Same, cost 1, params 0, heavy false, binary {
+        [i8 i16 i32 i64 u8 u16 u32 u64] |a, b, _| -> T { a.min(b) }
+        [f32 f64] |a, b, _| -> T { if (a <= b) | a.is_nan() { a } else { b } }
+        [c64 c128] |a, b, _| -> T { if super::complex::ge(b, a) | super::complex::is_nan(a) { a } else { b } }
+        [bit] |a, b, _| -> bool { a.get() & b.get() }
+    }
+    /// The larger; the other if one is NaN.
+    FMAX "fmax", Same, cost 1, params 0, heavy false, binary {
+        [i8 i16 i32 i64 u8 u16 u32 u64] |a, b, _| -> T { a.max(b) }
+        [f32 f64] |a, b, _| -> T { if (a >= b) | b.is_nan() { a } else { b } }
+        [c64 c128] |a, b, _| -> T { if super::complex::ge(a, b) | super::complex::is_nan(b) { a } else { b } }
+        [bit] |a, b, _| -> bool { a.get() | b.get() }
+    }
+    /// The smaller; the other if one is NaN.
+    FMIN "fmin", Same, cost 1, params 0, heavy false, binary {
+        [i8 i16 i32 i64 u8 u16 u32 u64] |a, b, _| -> T { a.min(b) }
+        [f32 f64] |a, b, _| -> T { if (a <= b) | b.is_nan() { a } else { b } }
+        [c64 c128] |a, b, _| -> T { if super::complex::ge(b, a) | super::complex::is_nan(b) { a } else { b } }
+        [bit] |a, b, _| -> bool { a.get() & b.get() }
+    }
+    /// `a` with the sign of `b`.
+    COPYSIGN "copysign", Same, cost 1, params 0, heavy false, binary {
+        [f32 f64] |a, b, _| -> T { a.copysign(b) }
+    }
+    /// The next number from `a` towards `b`.
+    NEXTAFTER "nextafter", Same, cost 4, params 0, heavy true, binary {
+        [f32] |a, b, _| -> T { libm::nextafterf(a, b) }
+        [f64] |a, b, _| -> T { libm::nextafter(a, b) }
+    }
+    /// 0 below zero, `b` at zero, 1 above.
+    HEAVISIDE "heaviside", Same, cost 1, params 0, heavy true, binary {
+        [f32 f64] |a, b, _| -> T {
+            let step = if a < 0.0 { 0.0 } else { 1.0 };
+            let value = if a == 0.0 { b } else { step };
+            if a.is_nan() { a } else { value }
+        }
+    }
+    /// Greatest common divisor, not negative.
+    GCD "gcd", Same, cost 60, params 0, heavy true, binary_one {
+        [i8 i16 i32 i64] |a, b, _| -> T { gcd(a.unsigned_abs().into(), b.unsigned_abs().into()) as T }
+        [u8 u16 u32 u64] |a, b, _| -> T { gcd(a.into(), b.into()) as T }
+    }
+    /// Least common multiple, not negative; 0 if either is.
+    LCM "lcm", Same, cost 60, params 0, heavy true, binary_one {
+        [i8 i16 i32 i64] |a, b, _| -> T { lcm(a.unsigned_abs().into(), b.unsigned_abs().into()) as T }
+        [u8 u16 u32 u64] |a, b, _| -> T { lcm(a.into(), b.into()) as T }
+    }
+}
+
+unary_rows! {
+    /// `-x`.
+    NEGATIVE "negative", Same, cost 1, params 0, unary {
+        [i8 i16 i32 i64 u8 u16 u32 u64] |x, _| -> T { x.wrapping_neg() }
+        [f32 f64 c64 c128] |x, _| -> T { -x }
+    }
+    /// `x`.
+    POSITIVE "positive", Same, cost 1, params 0, unary {
+        [i8 i16 i32 i64 u8 u16 u32 u64 f32 f64 c64 c128] |x, _| -> T { x }
+        [bit] |x, _| -> bool { x.get() }
+    }
+    /// Absolute value; of complex numbers the modulus.
+    ABSOLUTE "absolute", super::OutElem::Real, cost 1, params 0, unary {
+        [i8 i16 i32 i64] |x, _| -> T { x.wrapping_abs() }
+        [u8 u16 u32 u64] |x, _| -> T { x }
+        [f32 f64] |x, _| -> T { x.abs() }
+        [c64] |x, _| -> f32 { Float::hypot::<L>(x.re, x.im) }
+        [c128] |x, _| -> f64 { Float::hypot::<L>(x.re, x.im) }
+        [bit] |x, _| -> bool { x.get() }
+    }
+    /// Absolute value of floats.
+    FABS "fabs", Same, cost 1, params 0, unary {
+        [f32 f64] |x, _| -> T { x.abs() }
+    }
+    /// -1, 0 or 1; NaN of NaN; of complex numbers `x / |x|`, 0 at 0.
+    SIGN "sign", Same, cost 1, params 0, unary {
+        [i8 i16 i32 i64] |x, _| -> T { T::from(x > 0) - T::from(x < 0) }
+        [u8 u16 u32 u64] |x, _| -> T { T::from(x > 0) }
+        [f32 f64] |x, _| -> T {
+            let sign = if x > 0.0 { 1.0 } else if x < 0.0 { -1.0 } else { 0.0 };
+            if x.is_nan() { x } else { sign }
+        }
+        [c64 c128] |x, _| -> T { super::complex::sign(x) }
+    }
+    /// `1 / x`; integers truncate, and 1 / 0 is 0.
+    RECIPROCAL "reciprocal", Same, cost 2, params 0, unary {
+        [i8 i16 i32 i64] |x, _| -> T { if (x == 1) | (x == -1) { x } else { 0 } }
+        [u8 u16 u32 u64] |x, _| -> T { T::from(x == 1) }
+        [f32 f64] |x, _| -> T { 1.0 / x }
+        [c64 c128] |x, _| -> T { super::complex::divide(T::new(1.0, 0.0), x) }
+    }
+    /// `x * x`.
+    SQUARE "square", Same, cost 1, params 0, unary {
+        [i8 i16 i32 i64 u8 u16 u32 u64] |x, _| -> T { x.wrapping_mul(x) }
+        [f32 f64 c64 c128] |x, _| -> T { x * x }
+    }
+    /// Complex conjugate; real numbers stay.
+    CONJUGATE "conjugate", Same, cost 1, params 0, unary {
+        [i8 i16 i32 i64 u8 u16 u32 u64 f32 f64] |x, _| -> T { x }
+        [c64 c128] |x, _| -> T { T::new(x.re, -x.im) }
+    }
+    /// Real part.
+    REAL "real", super::OutElem::Real, cost 1, params 0, unary {
+        [i8 i16 i32 i64 u8 u16 u32 u64 f32 f64] |x, _| -> T { x }
+        [c64] |x, _| -> f32 { x.re }
+        [c128] |x, _| -> f64 { x.re }
+    }
+    /// Imaginary part, 0 of real numbers.
+    IMAG "imag", super::OutElem::Real, cost 1, params 0, unary {
+        [i8 i16 i32 i64 u8 u16 u32 u64] |_x, _| -> T { 0 }
+        [f32 f64] |_x, _| -> T { 0.0 }
+        [c64] |x, _| -> f32 { x.im }
+        [c128] |x, _| -> f64 { x.im }
+    }
+}
+
+ternary_rows! {
+    /// `a * b + c`, rounded twice, so that it equals the two operators it stands for.
+    MULTIPLY_ADD "multiply_add", cost 1 {
+        [i8 i16 i32 i64 u8 u16 u32 u64] |a, b, c| { a.wrapping_mul(b).wrapping_add(c) }
+        [f32 f64 c64 c128] |a, b, c| { a * b + c }
+    }
+    /// `x` brought into `low..=high`; NaN stays, and `high` wins where `low > high`.
+    CLIP "clip", cost 1 {
+        [i8 i16 i32 i64 u8 u16 u32 u64] |x, low, high| { x.max(low).min(high) }
+        [f32 f64] |x, low, high| {
+            let raised = if (x >= low) | x.is_nan() { x } else { low };
+            if (raised <= high) | raised.is_nan() { raised } else { high }
+        }
+        [c64 c128] |x, low, high| {
+            let raised = if super::complex::ge(x, low) | super::complex::is_nan(x) { x } else { low };
+            if super::complex::ge(high, raised) | super::complex::is_nan(raised) { raised } else { high }
+        }
+    }
+}
+
+struct DivMod;
+
+macro_rules! int_divmod {
+    ($($t:ty)*) => { $(
+        impl Binary2<$t> for DivMod {
+            #[inline(always)]
+            fn apply<L: Level>(a: $t, b: $t) -> ($t, $t) {
+                if b == 0 {
+                    return (0, 0);
+                }
+                let (q, r) = (a.wrapping_div(b), a.wrapping_rem(b));
+                #[allow(unused_comparisons, reason = "unsigned remainders are never negative")]
+                let lower = (r != 0) & ((r < 0) != (b < 0));
+                if lower { (q.wrapping_sub(1), r.wrapping_add(b)) } else { (q, r) }
+            }
+        }
+    )* };
+}
+int_divmod!(i8 i16 i32 i64 u8 u16 u32 u64);
+
+macro_rules! float_divmod {
+    ($($t:ty)*) => { $(
+        impl Binary2<$t> for DivMod {
+            #[inline(always)]
+            fn apply<L: Level>(a: $t, b: $t) -> ($t, $t) {
+                Float::divmod::<L>(a, b)
+            }
+        }
+    )* };
+}
+float_divmod!(f32 f64);
+
+/// Floor quotient and remainder.
+pub static DIVMOD: Rows = Rows {
+    name: "divmod",
+    outs: 2,
+    ins: 2,
+    out: Same,
+    in_elems: [None; 3],
+    params: 0,
+    cost: 8,
+    get: divmod_row,
+};
+
+fn divmod_row(isa: Isa, elem: Elem) -> Option<RowFn> {
+    macro_rules! choose {
+        ($($t:ty)*) => { $(if elem == <$t as Stored>::ELEM { return Some(binary2::<$t, DivMod>(isa)); })* };
+    }
+    choose!(i8 i16 i32 i64 u8 u16 u32 u64 f32 f64);
+    None
+}
+
+/// Euclid's algorithm without divisions: shifts and subtractions.
+fn gcd(mut a: u64, mut b: u64) -> u64 {
+    if a == 0 || b == 0 {
+        return a | b;
+    }
+    let twos = (a | b).trailing_zeros();
+    a >>= a.trailing_zeros();
+    while b != 0 {
+        b >>= b.trailing_zeros();
+        (a, b) = (a.min(b), a.abs_diff(b));
+    }
+    a << twos
+}
+
+fn lcm(a: u64, b: u64) -> u64 {
+    if a == 0 || b == 0 { 0 } else { (a / gcd(a, b)).wrapping_mul(b) }
 }

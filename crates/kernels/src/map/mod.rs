@@ -3,9 +3,21 @@
 pub(crate) mod row;
 
 mod arith;
+mod compare;
+mod complex;
 mod driver;
+mod explog;
+mod math;
+mod network;
+mod special;
+mod trig;
 
 pub use arith::*;
+pub use compare::*;
 pub(crate) use driver::convert;
 pub use driver::{Operand, run, run_row};
+pub use explog::*;
+pub use network::*;
 pub use row::{OutElem, RowFn, Rows};
+pub use special::*;
+pub use trig::*;

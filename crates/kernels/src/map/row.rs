@@ -153,7 +153,18 @@ pub(crate) type Params = [f64; 2];
 pub(crate) trait Unary<T: Copy> {
     type Out: Copy;
     const PARAMS: usize;
+    /// Some arguments need a slow way that would keep the loop from vectorising: they are put right afterwards.
+    const MENDS: bool = false;
     fn apply<L: Level>(x: T, p: Params) -> Self::Out;
+    /// Whether `apply` may be wrong for this argument.
+    #[inline(always)]
+    fn needs_mending(_x: T) -> bool {
+        false
+    }
+    /// The right result for it, given `apply`'s.
+    fn mend(_x: T, y: Self::Out) -> Self::Out {
+        y
+    }
 }
 
 /// A function of two elements; the second may have another type (`ldexp`).
@@ -170,7 +181,7 @@ pub(crate) trait Binary<T: Copy> {
 pub(crate) trait Ternary<T: Copy> {
     type First: Copy;
     type Out: Copy;
-    fn apply<L: Level>(a: Self::First, b: T, c: T, p: Params) -> Self::Out;
+    fn apply<L: Level>(a: Self::First, b: T, c: T) -> Self::Out;
 }
 
 /// A function of two elements with two results.
@@ -207,12 +218,39 @@ unsafe fn unary_body<L: Level, T: Copy, O: Unary<T>>(
         let x = (*ptrs.add(1)).cast::<T>().cast_const();
         if *strides.add(1) == 0 {
             let value = O::apply::<L>(*x, p);
+            let value = if O::MENDS && O::needs_mending(*x) { O::mend(*x, value) } else { value };
             for i in 0..n {
                 *y.add(i) = value;
             }
         } else {
             for i in 0..n {
                 *y.add(i) = O::apply::<L>(*x.add(i), p);
+            }
+            if O::MENDS {
+                let mut any = false;
+                for i in 0..n {
+                    any |= O::needs_mending(*x.add(i));
+                }
+                if any {
+                    mend_row::<T, O>(y, x, n);
+                }
+            }
+        }
+    }
+}
+
+/// Puts right the results that `apply` leaves to `mend`.
+///
+/// # Safety
+/// `y` and `x` are valid for `n` elements.
+#[cold]
+#[inline(never)]
+unsafe fn mend_row<T: Copy, O: Unary<T>>(y: *mut O::Out, x: *const T, n: usize) {
+    for i in 0..n {
+        // SAFETY: i < n.
+        unsafe {
+            if O::needs_mending(*x.add(i)) {
+                *y.add(i) = O::mend(*x.add(i), *y.add(i));
             }
         }
     }
@@ -345,7 +383,7 @@ unsafe fn ternary_body<L: Level, T: Copy, O: Ternary<T>>(
             };
             let y = y.add(at);
             for i in 0..m {
-                *y.add(i) = O::apply::<L>(*a.add(i), *b.add(i), *c.add(i), [0.0; 2]);
+                *y.add(i) = O::apply::<L>(*a.add(i), *b.add(i), *c.add(i));
             }
             at += m;
         }
@@ -469,7 +507,7 @@ dispatch!(
 /// In the expressions `T` is the element type and `L` the processor [`Level`].
 macro_rules! unary_rows {
     ($($(#[$doc:meta])* $name:ident $text:literal, $out:expr, cost $cost:literal, params $np:literal, $pick:ident {
-        $([$($t:ident)*] |$x:ident, $p:pat_param| -> $r:ty { $e:expr })*
+        $([$($t:ident)*] |$x:ident, $p:pat_param| -> $r:ty $e:block)*
     })*) => { $(
         $(#[$doc])*
         pub static $name: $crate::map::Rows = {
@@ -503,7 +541,7 @@ macro_rules! unary_rows {
 macro_rules! binary_rows {
     ($($(#[$doc:meta])* $name:ident $text:literal, $out:expr, cost $cost:literal, params $np:literal, heavy $heavy:literal,
         $pick:ident {
-        $([$($t:ident)*] |$a:ident, $b:ident, $p:pat_param| -> $r:ty { $e:expr })*
+        $([$($t:ident)*] |$a:ident, $b:ident, $p:pat_param| -> $r:ty $e:block)*
     })*) => { $(
         $(#[$doc])*
         pub static $name: $crate::map::Rows = {
@@ -535,4 +573,32 @@ macro_rules! binary_rows {
     )* };
 }
 
-pub(crate) use {binary_rows, unary_rows};
+/// Declares operators on three elements of one type.
+macro_rules! ternary_rows {
+    ($($(#[$doc:meta])* $name:ident $text:literal, cost $cost:literal {
+        $([$($t:ident)*] |$a:ident, $b:ident, $c:ident| $e:block)*
+    })*) => { $(
+        $(#[$doc])*
+        pub static $name: $crate::map::Rows = {
+            struct Op;
+            $($(impl $crate::map::row::Ternary<$t> for Op {
+                type First = $t;
+                type Out = $t;
+                #[inline(always)]
+                fn apply<L: $crate::map::row::Level>($a: $t, $b: $t, $c: $t) -> $t $e
+            })*)*
+            fn get(isa: $crate::isa::Isa, elem: $crate::Elem) -> Option<$crate::map::RowFn> {
+                $($(if elem == <$t as $crate::map::row::Stored>::ELEM {
+                    return Some($crate::map::row::ternary::<$t, Op>(isa));
+                })*)*
+                None
+            }
+            $crate::map::Rows {
+                name: $text, outs: 1, ins: 3, out: $crate::map::OutElem::Same, in_elems: [None; 3], params: 0, cost: $cost,
+                get,
+            }
+        };
+    )* };
+}
+
+pub(crate) use {binary_rows, ternary_rows, unary_rows};

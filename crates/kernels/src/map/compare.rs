@@ -1,0 +1,201 @@
+//! Comparisons, logic, bits, and questions about floats.
+
+use super::OutElem::{Bool, Fixed, Same};
+use super::complex;
+use super::row::{Level, Rows, Stored, Ternary, binary_rows, bit, c64, c128, ternary, unary_rows};
+use crate::Elem;
+use crate::isa::Isa;
+use crate::map::RowFn;
+
+binary_rows! {
+    /// `a == b`.
+    EQUAL "equal", Bool, cost 1, params 0, heavy false, binary {
+        [i8 i16 i32 i64 u8 u16 u32 u64 f32 f64 c64 c128] |a, b, _| -> bool { a == b }
+        [bit] |a, b, _| -> bool { a.get() == b.get() }
+    }
+    /// `a != b`.
+    NOT_EQUAL "not_equal", Bool, cost 1, params 0, heavy false, binary {
+        [i8 i16 i32 i64 u8 u16 u32 u64 f32 f64 c64 c128] |a, b, _| -> bool { a != b }
+        [bit] |a, b, _| -> bool { a.get() != b.get() }
+    }
+    /// `a < b`; complex numbers by real, then imaginary part.
+    LESS "less", Bool, cost 1, params 0, heavy false, binary {
+        [i8 i16 i32 i64 u8 u16 u32 u64 f32 f64] |a, b, _| -> bool { a < b }
+        [c64 c128] |a, b, _| -> bool { complex::lt(a, b) }
+        [bit] |a, b, _| -> bool { !a.get() & b.get() }
+    }
+    /// `a <= b`; complex numbers by real, then imaginary part.
+    LESS_EQUAL "less_equal", Bool, cost 1, params 0, heavy false, binary {
+        [i8 i16 i32 i64 u8 u16 u32 u64 f32 f64] |a, b, _| -> bool { a <= b }
+        [c64 c128] |a, b, _| -> bool { complex::ge(b, a) }
+        [bit] |a, b, _| -> bool { !a.get() | b.get() }
+    }
+    /// `a > b`; complex numbers by real, then imaginary part.
+    GREATER "greater", Bool, cost 1, params 0, heavy false, binary {
+        [i8 i16 i32 i64 u8 u16 u32 u64 f32 f64] |a, b, _| -> bool { a > b }
+        [c64 c128] |a, b, _| -> bool { complex::lt(b, a) }
+        [bit] |a, b, _| -> bool { a.get() & !b.get() }
+    }
+    /// `a >= b`; complex numbers by real, then imaginary part.
+    GREATER_EQUAL "greater_equal", Bool, cost 1, params 0, heavy false, binary {
+        [i8 i16 i32 i64 u8 u16 u32 u64 f32 f64] |a, b, _| -> bool { a >= b }
+        [c64 c128] |a, b, _| -> bool { complex::ge(a, b) }
+        [bit] |a, b, _| -> bool { a.get() | !b.get() }
+    }
+    /// Both are not zero.
+    LOGICAL_AND "logical_and", Bool, cost 1, params 0, heavy true, binary {
+        [i8 i16 i32 i64 u8 u16 u32 u64] |a, b, _| -> bool { (a != 0) & (b != 0) }
+        [f32 f64] |a, b, _| -> bool { (a != 0.0) & (b != 0.0) }
+        [c64 c128] |a, b, _| -> bool { complex::is_true(a) & complex::is_true(b) }
+        [bit] |a, b, _| -> bool { a.get() & b.get() }
+    }
+    /// One or both are not zero.
+    LOGICAL_OR "logical_or", Bool, cost 1, params 0, heavy true, binary {
+        [i8 i16 i32 i64 u8 u16 u32 u64] |a, b, _| -> bool { (a != 0) | (b != 0) }
+        [f32 f64] |a, b, _| -> bool { (a != 0.0) | (b != 0.0) }
+        [c64 c128] |a, b, _| -> bool { complex::is_true(a) | complex::is_true(b) }
+        [bit] |a, b, _| -> bool { a.get() | b.get() }
+    }
+    /// Exactly one is not zero.
+    LOGICAL_XOR "logical_xor", Bool, cost 1, params 0, heavy true, binary {
+        [i8 i16 i32 i64 u8 u16 u32 u64] |a, b, _| -> bool { (a != 0) ^ (b != 0) }
+        [f32 f64] |a, b, _| -> bool { (a != 0.0) ^ (b != 0.0) }
+        [c64 c128] |a, b, _| -> bool { complex::is_true(a) ^ complex::is_true(b) }
+        [bit] |a, b, _| -> bool { a.get() ^ b.get() }
+    }
+    /// And of every bit.
+    BITWISE_AND "bitwise_and", Same, cost 1, params 0, heavy false, binary {
+        [i8 i16 i32 i64 u8 u16 u32 u64] |a, b, _| -> T { a & b }
+        [bit] |a, b, _| -> bool { a.get() & b.get() }
+    }
+    /// Or of every bit.
+    BITWISE_OR "bitwise_or", Same, cost 1, params 0, heavy false, binary {
+        [i8 i16 i32 i64 u8 u16 u32 u64] |a, b, _| -> T { a | b }
+        [bit] |a, b, _| -> bool { a.get() | b.get() }
+    }
+    /// Exclusive or of every bit.
+    BITWISE_XOR "bitwise_xor", Same, cost 1, params 0, heavy false, binary {
+        [i8 i16 i32 i64 u8 u16 u32 u64] |a, b, _| -> T { a ^ b }
+        [bit] |a, b, _| -> bool { a.get() ^ b.get() }
+    }
+    /// `a << b`; 0 where `b` is negative or not below the width.
+    LEFT_SHIFT "left_shift", Same, cost 1, params 0, heavy true, binary {
+        [i8 i16 i32 i64 u8 u16 u32 u64] |a, b, _| -> T {
+            if (b as u64) < u64::from(T::BITS) { a.wrapping_shl(b as u32) } else { 0 }
+        }
+    }
+    /// `a >> b` with the sign; all sign where `b` is negative or not below the width.
+    RIGHT_SHIFT "right_shift", Same, cost 1, params 0, heavy true, binary {
+        [i8 i16 i32 i64] |a, b, _| -> T {
+            let within = (b as u64) < u64::from(T::BITS);
+            a.wrapping_shr(if within { b as u32 } else { T::BITS - 1 })
+        }
+        [u8 u16 u32 u64] |a, b, _| -> T {
+            if u64::from(b) < u64::from(T::BITS) { a.wrapping_shr(b as u32) } else { 0 }
+        }
+    }
+}
+
+unary_rows! {
+    /// Is zero.
+    LOGICAL_NOT "logical_not", Bool, cost 1, params 0, unary {
+        [i8 i16 i32 i64 u8 u16 u32 u64] |x, _| -> bool { x == 0 }
+        [f32 f64] |x, _| -> bool { x == 0.0 }
+        [c64 c128] |x, _| -> bool { !complex::is_true(x) }
+        [bit] |x, _| -> bool { !x.get() }
+    }
+    /// Every bit flipped; booleans: not.
+    INVERT "invert", Same, cost 1, params 0, unary {
+        [i8 i16 i32 i64 u8 u16 u32 u64] |x, _| -> T { !x }
+        [bit] |x, _| -> bool { !x.get() }
+    }
+    /// Number of one bits of the absolute value.
+    BITWISE_COUNT "bitwise_count", Fixed(Elem::U8), cost 1, params 0, unary {
+        [i8 i16 i32 i64] |x, _| -> u8 { x.unsigned_abs().count_ones() as u8 }
+        [u8 u16 u32 u64] |x, _| -> u8 { x.count_ones() as u8 }
+    }
+    /// Is not a number.
+    ISNAN "isnan", Bool, cost 1, params 0, unary {
+        [bit i8 i16 i32 i64 u8 u16 u32 u64] |_x, _| -> bool { false }
+        [f32 f64] |x, _| -> bool { x.is_nan() }
+        [c64 c128] |x, _| -> bool { x.re.is_nan() | x.im.is_nan() }
+    }
+    /// Is infinite.
+    ISINF "isinf", Bool, cost 1, params 0, unary {
+        [bit i8 i16 i32 i64 u8 u16 u32 u64] |_x, _| -> bool { false }
+        [f32 f64] |x, _| -> bool { x.is_infinite() }
+        [c64 c128] |x, _| -> bool { x.re.is_infinite() | x.im.is_infinite() }
+    }
+    /// Is neither infinite nor NaN.
+    ISFINITE "isfinite", Bool, cost 1, params 0, unary {
+        [bit i8 i16 i32 i64 u8 u16 u32 u64] |_x, _| -> bool { true }
+        [f32 f64] |x, _| -> bool { x.is_finite() }
+        [c64 c128] |x, _| -> bool { x.re.is_finite() & x.im.is_finite() }
+    }
+    /// The sign bit is set.
+    SIGNBIT "signbit", Bool, cost 1, params 0, unary {
+        [f32 f64] |x, _| -> bool { x.is_sign_negative() }
+    }
+    /// The largest integer not above.
+    FLOOR "floor", Same, cost 1, params 0, unary {
+        [i8 i16 i32 i64 u8 u16 u32 u64] |x, _| -> T { x }
+        [f32 f64] |x, _| -> T { x.floor() }
+        [bit] |x, _| -> bool { x.get() }
+    }
+    /// The smallest integer not below.
+    CEIL "ceil", Same, cost 1, params 0, unary {
+        [i8 i16 i32 i64 u8 u16 u32 u64] |x, _| -> T { x }
+        [f32 f64] |x, _| -> T { x.ceil() }
+        [bit] |x, _| -> bool { x.get() }
+    }
+    /// The integer part.
+    TRUNC "trunc", Same, cost 1, params 0, unary {
+        [i8 i16 i32 i64 u8 u16 u32 u64] |x, _| -> T { x }
+        [f32 f64] |x, _| -> T { x.trunc() }
+        [bit] |x, _| -> bool { x.get() }
+    }
+    /// The nearest integer, ties to even.
+    RINT "rint", Same, cost 1, params 0, unary {
+        [i8 i16 i32 i64 u8 u16 u32 u64] |x, _| -> T { x }
+        [f32 f64] |x, _| -> T { x.round_ties_even() }
+        [c64 c128] |x, _| -> T { T::new(x.re.round_ties_even(), x.im.round_ties_even()) }
+    }
+}
+
+struct Choose;
+
+macro_rules! choose {
+    ($($t:ty)*) => { $(
+        impl Ternary<$t> for Choose {
+            type First = bit;
+            type Out = $t;
+            #[inline(always)]
+            fn apply<L: Level>(condition: bit, b: $t, c: $t) -> $t {
+                if condition.get() { b } else { c }
+            }
+        }
+    )* };
+}
+choose!(u8 u16 u32 u64 c128);
+
+/// `b` where the condition (the first input, boolean) holds, else `c`. Defined on every element, f16 and bf16 too.
+pub static WHERE: Rows = Rows {
+    name: "where",
+    outs: 1,
+    ins: 3,
+    out: Same,
+    in_elems: [Some(<bit as Stored>::ELEM), None, None],
+    params: 0,
+    cost: 1,
+    get: where_row,
+};
+
+fn where_row(isa: Isa, elem: Elem) -> Option<RowFn> {
+    Some(match elem.size() {
+        1 => ternary::<u8, Choose>(isa),
+        2 => ternary::<u16, Choose>(isa),
+        4 => ternary::<u32, Choose>(isa),
+        8 => ternary::<u64, Choose>(isa),
+        _ => ternary::<c128, Choose>(isa),
+    })
+}

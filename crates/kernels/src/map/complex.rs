@@ -1,0 +1,329 @@
+//! Functions of complex numbers. All compute in f64; c64 operands are widened, so their results are within half an ulp or so
+//! of each part unless the part nearly cancels.
+//!
+//! Branch cuts and signed zeros are those of C99 and NumPy. The inverse functions are Kahan's formulas
+//! (Source: W. Kahan, Branch cuts for complex elementary functions, 1987), which do not lose small parts.
+
+use num_complex::Complex;
+
+use super::row::c128;
+
+/// Reals that complex numbers are made of.
+pub(super) trait Part: Copy + PartialOrd {
+    fn wide(self) -> f64;
+    fn narrow(x: f64) -> Self;
+}
+
+impl Part for f32 {
+    #[inline(always)]
+    fn wide(self) -> f64 {
+        f64::from(self)
+    }
+    #[inline(always)]
+    fn narrow(x: f64) -> f32 {
+        x as f32
+    }
+}
+
+impl Part for f64 {
+    #[inline(always)]
+    fn wide(self) -> f64 {
+        self
+    }
+    #[inline(always)]
+    fn narrow(x: f64) -> f64 {
+        x
+    }
+}
+
+#[inline(always)]
+fn wide<P: Part>(z: Complex<P>) -> c128 {
+    c128::new(z.re.wide(), z.im.wide())
+}
+
+#[inline(always)]
+fn narrow<P: Part>(z: c128) -> Complex<P> {
+    Complex::new(P::narrow(z.re), P::narrow(z.im))
+}
+
+/// A function of c128 applied to either complex type.
+#[inline(always)]
+pub(super) fn through<P: Part>(z: Complex<P>, f: fn(c128) -> c128) -> Complex<P> {
+    narrow(f(wide(z)))
+}
+
+/// Order by real, then imaginary part; false where NaN is compared.
+#[inline(always)]
+pub(super) fn lt<P: Part>(a: Complex<P>, b: Complex<P>) -> bool {
+    (a.re < b.re && !is_nan_part(a.im) && !is_nan_part(b.im)) || (a.re == b.re && a.im < b.im)
+}
+
+/// As [`lt`].
+#[inline(always)]
+pub(super) fn ge<P: Part>(a: Complex<P>, b: Complex<P>) -> bool {
+    (a.re > b.re && !is_nan_part(a.im) && !is_nan_part(b.im)) || (a.re == b.re && a.im >= b.im)
+}
+
+#[inline(always)]
+fn is_nan_part<P: Part>(x: P) -> bool {
+    x.wide().is_nan()
+}
+
+#[inline(always)]
+pub(super) fn is_nan<P: Part>(z: Complex<P>) -> bool {
+    is_nan_part(z.re) | is_nan_part(z.im)
+}
+
+#[inline(always)]
+pub(super) fn is_true<P: Part>(z: Complex<P>) -> bool {
+    (z.re.wide() != 0.0) | (z.im.wide() != 0.0)
+}
+
+/// `z / |z|`, 0 at 0.
+pub(super) fn sign<P: Part>(z: Complex<P>) -> Complex<P> {
+    let w = wide(z);
+    if !is_true(z) {
+        return z;
+    }
+    if w.re.is_infinite() != w.im.is_infinite() {
+        let part = |x: f64| if x.is_infinite() { 1f64.copysign(x) } else { 0f64.copysign(x) };
+        return narrow(c128::new(part(w.re), part(w.im)));
+    }
+    let modulus = libm::hypot(w.re, w.im);
+    narrow(c128::new(w.re / modulus, w.im / modulus))
+}
+
+/// Quotient by Smith's method: the larger part of the divisor is divided by first, so that no square overflows.
+#[inline(always)]
+pub(super) fn divide<P: Part>(a: Complex<P>, b: Complex<P>) -> Complex<P> {
+    let (a, b) = (wide(a), wide(b));
+    let (re, im) = (b.re.abs(), b.im.abs());
+    narrow(if re >= im {
+        if re == 0.0 && im == 0.0 {
+            c128::new(a.re / re, a.im / re)
+        } else {
+            let ratio = b.im / b.re;
+            let scale = 1.0 / (b.re + b.im * ratio);
+            c128::new((a.re + a.im * ratio) * scale, (a.im - a.re * ratio) * scale)
+        }
+    } else {
+        let ratio = b.re / b.im;
+        let scale = 1.0 / (b.im + b.re * ratio);
+        c128::new((a.re * ratio + a.im) * scale, (a.im * ratio - a.re) * scale)
+    })
+}
+
+/// `i z`.
+fn turn(z: c128) -> c128 {
+    c128::new(-z.im, z.re)
+}
+
+/// `-i z`.
+fn turn_back(z: c128) -> c128 {
+    c128::new(z.im, -z.re)
+}
+
+pub(super) fn exp(z: c128) -> c128 {
+    if z.im == 0.0 {
+        return c128::new(libm::exp(z.re), z.im);
+    }
+    if z.re.is_infinite() && !z.im.is_finite() {
+        return if z.re < 0.0 { c128::new(0.0, 0.0) } else { c128::new(z.re, f64::NAN) };
+    }
+    let (sin, cos) = libm::sincos(z.im);
+    // Where exp overflows but its product with a small sine does not.
+    if z.re > 709.0 && z.re < 1500.0 {
+        let (first, rest) = (libm::exp(709.0), libm::exp(z.re - 709.0));
+        return c128::new(first * cos * rest, first * sin * rest);
+    }
+    let modulus = libm::exp(z.re);
+    c128::new(modulus * cos, modulus * sin)
+}
+
+pub(super) fn exp2(z: c128) -> c128 {
+    exp(c128::new(z.re * std::f64::consts::LN_2, z.im * std::f64::consts::LN_2))
+}
+
+pub(super) fn expm1(z: c128) -> c128 {
+    let half = libm::sin(0.5 * z.im);
+    c128::new(libm::expm1(z.re) * libm::cos(z.im) - 2.0 * half * half, libm::exp(z.re) * libm::sin(z.im))
+}
+
+/// log |z|, without overflow, and without cancellation near the unit circle.
+fn log_modulus(z: c128) -> f64 {
+    let (re, im) = (z.re.abs(), z.im.abs());
+    let (big, small) = (re.max(im), re.min(im));
+    let modulus = libm::hypot(re, im);
+    if modulus > 0.5 && modulus < 2.0 {
+        0.5 * libm::log1p((big - 1.0) * (big + 1.0) + small * small)
+    } else if modulus.is_infinite() && big.is_finite() {
+        libm::log(libm::hypot(0.25 * re, 0.25 * im)) + 2.0 * std::f64::consts::LN_2
+    } else {
+        libm::log(modulus)
+    }
+}
+
+pub(super) fn log(z: c128) -> c128 {
+    c128::new(log_modulus(z), libm::atan2(z.im, z.re))
+}
+
+pub(super) fn log2(z: c128) -> c128 {
+    log(z) * std::f64::consts::LOG2_E
+}
+
+pub(super) fn log10(z: c128) -> c128 {
+    log(z) * std::f64::consts::LOG10_E
+}
+
+pub(super) fn log1p(z: c128) -> c128 {
+    let near = z.re.abs() < 0.5 && z.im.abs() < 0.5;
+    let modulus = if near {
+        0.5 * libm::log1p(z.re * (2.0 + z.re) + z.im * z.im)
+    } else {
+        log_modulus(c128::new(1.0 + z.re, z.im))
+    };
+    c128::new(modulus, libm::atan2(z.im, 1.0 + z.re))
+}
+
+pub(super) fn sqrt(z: c128) -> c128 {
+    if z.re == 0.0 && z.im == 0.0 {
+        return c128::new(0.0, z.im);
+    }
+    if z.im.is_infinite() {
+        return c128::new(f64::INFINITY, z.im);
+    }
+    if z.re.is_infinite() {
+        let side = if z.im.is_nan() { f64::NAN } else { 0.0 };
+        return if z.re > 0.0 {
+            c128::new(z.re, if z.im.is_nan() { z.im } else { 0f64.copysign(z.im) })
+        } else {
+            c128::new(side, f64::INFINITY.copysign(z.im))
+        };
+    }
+    // Scaled by powers of 4, whose roots are exact.
+    let scale = if z.re.abs().max(z.im.abs()) > 1e300 {
+        (0.25, 2.0)
+    } else if z.re.abs().max(z.im.abs()) < 1e-290 {
+        (2f64.powi(108), 2f64.powi(-54))
+    } else {
+        (1.0, 1.0)
+    };
+    let (re, im) = (z.re * scale.0, z.im * scale.0);
+    let t = (0.5 * (re.abs() + libm::hypot(re, im))).sqrt();
+    let other = im.abs() / (2.0 * t);
+    let root = if re >= 0.0 { c128::new(t, other.copysign(im)) } else { c128::new(other, t.copysign(im)) };
+    root * scale.1
+}
+
+/// `a^b`; small whole exponents by multiplication, as NumPy does.
+pub(super) fn power<P: Part>(a: Complex<P>, b: Complex<P>) -> Complex<P> {
+    let (a, b) = (wide(a), wide(b));
+    if b.re == 0.0 && b.im == 0.0 {
+        return narrow(c128::new(1.0, 0.0));
+    }
+    if a.re == 0.0 && a.im == 0.0 {
+        let nan = c128::new(f64::NAN, f64::NAN);
+        return narrow(if b.re > 0.0 { c128::new(0.0, 0.0) } else { nan });
+    }
+    if b.im == 0.0 && b.re.abs() < 100.0 && b.re.trunc() == b.re {
+        let mut count = b.re.abs() as u32;
+        let (mut value, mut square) = (c128::new(1.0, 0.0), a);
+        while count > 0 {
+            if count & 1 == 1 {
+                value *= square;
+            }
+            square *= square;
+            count >>= 1;
+        }
+        return narrow(if b.re < 0.0 { divide(c128::new(1.0, 0.0), value) } else { value });
+    }
+    narrow(exp(b * log(a)))
+}
+
+pub(super) fn sinh(z: c128) -> c128 {
+    if z.im == 0.0 {
+        return c128::new(libm::sinh(z.re), z.im);
+    }
+    let (sin, cos) = libm::sincos(z.im);
+    if z.re == 0.0 {
+        return c128::new(z.re.copysign(z.re), sin);
+    }
+    c128::new(libm::sinh(z.re) * cos, libm::cosh(z.re) * sin)
+}
+
+pub(super) fn cosh(z: c128) -> c128 {
+    if z.im == 0.0 {
+        return c128::new(libm::cosh(z.re), z.im * if z.re < 0.0 { -1.0 } else { 1.0 });
+    }
+    let (sin, cos) = libm::sincos(z.im);
+    if z.re == 0.0 {
+        return c128::new(cos, z.re * sin);
+    }
+    c128::new(libm::cosh(z.re) * cos, libm::sinh(z.re) * sin)
+}
+
+pub(super) fn tanh(z: c128) -> c128 {
+    if z.re.abs() > 22.0 {
+        // 1 up to 4 exp(-2 |x|) in the real part; that is also the imaginary part's size.
+        let (sin, cos) = if z.im.is_finite() { libm::sincos(z.im) } else { (0.0, 1.0) };
+        return c128::new(1f64.copysign(z.re), 4.0 * sin * cos * libm::exp(-2.0 * z.re.abs()));
+    }
+    let t = libm::tan(z.im);
+    let beta = 1.0 + t * t;
+    let s = libm::sinh(z.re);
+    let rho = (1.0 + s * s).sqrt();
+    if t.is_infinite() {
+        return c128::new(rho / s, 1.0 / t);
+    }
+    let scale = 1.0 / (1.0 + beta * s * s);
+    c128::new(beta * rho * s * scale, t * scale)
+}
+
+pub(super) fn sin(z: c128) -> c128 {
+    turn_back(sinh(turn(z)))
+}
+
+pub(super) fn cos(z: c128) -> c128 {
+    cosh(turn(z))
+}
+
+pub(super) fn tan(z: c128) -> c128 {
+    turn_back(tanh(turn(z)))
+}
+
+/// sqrt(1 - z) and sqrt(1 + z), keeping the sign of a zero imaginary part.
+fn roots(z: c128) -> (c128, c128) {
+    (sqrt(c128::new(1.0 - z.re, -z.im)), sqrt(c128::new(1.0 + z.re, z.im)))
+}
+
+pub(super) fn asin(z: c128) -> c128 {
+    let (a, b) = roots(z);
+    c128::new(libm::atan2(z.re, (a * b).re), libm::asinh(a.re * b.im - a.im * b.re))
+}
+
+pub(super) fn acos(z: c128) -> c128 {
+    let (a, b) = roots(z);
+    c128::new(2.0 * libm::atan2(a.re, b.re), libm::asinh(b.re * a.im - b.im * a.re))
+}
+
+pub(super) fn acosh(z: c128) -> c128 {
+    let a = sqrt(c128::new(z.re - 1.0, z.im));
+    let b = sqrt(c128::new(z.re + 1.0, z.im));
+    c128::new(libm::asinh(a.re * b.re + a.im * b.im), 2.0 * libm::atan2(a.im, b.re))
+}
+
+pub(super) fn asinh(z: c128) -> c128 {
+    turn_back(asin(turn(z)))
+}
+
+pub(super) fn atanh(z: c128) -> c128 {
+    let below = 1.0 - z.re;
+    c128::new(
+        0.25 * libm::log1p(4.0 * z.re / (below * below + z.im * z.im)),
+        0.5 * libm::atan2(2.0 * z.im, below * (1.0 + z.re) - z.im * z.im),
+    )
+}
+
+pub(super) fn atan(z: c128) -> c128 {
+    turn_back(atanh(turn(z)))
+}

@@ -1,0 +1,83 @@
+//! Hyperbolic functions and their inverses.
+
+use std::f64::consts::LN_2;
+
+use super::Float;
+use super::exp::{exp_scaled64, expm1_32, expm1_64};
+use super::log::log1p_64;
+use super::poly;
+use crate::map::row::Level;
+
+/// Error below 2 ulp.
+#[inline(always)]
+pub(super) fn sinh<L: Level>(x: f64) -> f64 {
+    let a = x.abs();
+    let z = a * a;
+    // (sinh x - x) / x^3 on [0, 1]: error 2^-63.
+    let p = poly!(L, z;
+        0.166_666_666_666_666_69, 0.008_333_333_333_333_14, 1.984_126_984_143_729_4e-4, 2.755_731_915_538_966_6e-6,
+        2.505_212_339_826_653_2e-8, 1.605_723_987_335_737_2e-10, 7.759_338_455_448_084e-13);
+    let near = a + (z * a) * p;
+    let half = exp_scaled64::<L>(a, 0.0, -1);
+    let far = half - 0.25 / half;
+    (if a < 1.0 { near } else { far }).copysign(x)
+}
+
+/// Error below 2 ulp.
+#[inline(always)]
+pub(super) fn cosh<L: Level>(x: f64) -> f64 {
+    let half = exp_scaled64::<L>(x.abs(), 0.0, -1);
+    half + 0.25 / half
+}
+
+/// Error below 2 ulp.
+#[inline(always)]
+pub(super) fn tanh64<L: Level>(x: f64) -> f64 {
+    let a = x.abs();
+    // 1 to all bits from 19.1 on; NaN passes the comparison.
+    let a = if a > 20.0 { 20.0 } else { a };
+    let e = expm1_64::<L>(2.0 * a);
+    (e / (e + 2.0)).copysign(x)
+}
+
+/// Error below 2 ulp.
+#[inline(always)]
+pub(super) fn tanh32<L: Level>(x: f32) -> f32 {
+    let a = x.abs();
+    let a = if a > 10.0 { 10.0 } else { a };
+    let e = expm1_32::<L>(2.0 * a);
+    (e / (e + 2.0)).copysign(x)
+}
+
+/// From here on, 1 does not change x, and the inverse functions are log(2 x).
+const HUGE: f64 = 18_014_398_509_481_984.0; // 2^54
+
+/// Error below 2 ulp.
+#[inline(always)]
+pub(super) fn asinh<L: Level>(x: f64) -> f64 {
+    let a = x.abs();
+    let big = a > HUGE;
+    let b = if big { 1.0 } else { a };
+    let grown = b + b * b / (1.0 + b.mul_sum::<L>(b, 1.0).sqrt());
+    let value = log1p_64::<L>(if big { a } else { grown }) + if big { LN_2 } else { 0.0 };
+    (if a < 1e-17 { a } else { value }).copysign(x)
+}
+
+/// Error below 2 ulp.
+#[inline(always)]
+pub(super) fn acosh<L: Level>(x: f64) -> f64 {
+    let big = x > HUGE;
+    let t = if big { 1.0 } else { x - 1.0 };
+    let grown = t + (2.0 * t + t * t).sqrt();
+    let value = log1p_64::<L>(if big { x } else { grown }) + if big { LN_2 } else { 0.0 };
+    if x < 1.0 { f64::NAN } else { value }
+}
+
+/// Error below 2 ulp.
+#[inline(always)]
+pub(super) fn atanh<L: Level>(x: f64) -> f64 {
+    let a = x.abs();
+    let value = 0.5 * log1p_64::<L>(2.0 * a / (1.0 - a));
+    // Beyond 1 the ratio is negative and below -1 -1/x: not a number, which log1p gives below -1.
+    (if a < 1e-9 { a } else { value }).copysign(x)
+}

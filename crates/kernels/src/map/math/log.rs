@@ -1,0 +1,131 @@
+//! log, log2, log10, log1p.
+
+use super::Float;
+use super::exp::{LN2_HI32, LN2_LO32, MAGIC64};
+use super::poly;
+use crate::map::row::Level;
+
+/// sqrt(1/2): mantissas are taken from here to sqrt(2), so that logarithms near 1 do not cancel.
+const ROOT_HALF64: u64 = 0x3fe6_a09e_667f_3bcd;
+const ROOT_HALF32: i32 = 0x3f35_04f3;
+
+const TWO54: f64 = 18_014_398_509_481_984.0;
+
+/// `x = m * 2^e` with m in [sqrt(1/2), sqrt(2)), for positive finite `x`.
+#[inline(always)]
+pub(super) fn split64(x: f64) -> (f64, f64) {
+    let small = x < f64::MIN_POSITIVE;
+    let x = if small { x * TWO54 } else { x };
+    let shifted = x.to_bits().wrapping_sub(ROOT_HALF64).wrapping_add(1024 << 52);
+    let biased = shifted >> 52; // e + 1024
+    let m = f64::from_bits(x.to_bits().wrapping_sub(biased.wrapping_sub(1024) << 52));
+    let e = f64::from_bits(MAGIC64.to_bits().wrapping_add(biased)) - (MAGIC64 + 1024.0);
+    (m, if small { e - 54.0 } else { e })
+}
+
+/// `log(1 + f) = f - t`: returns t. |f| < 0.42. Error below 0.3 ulp of f.
+#[inline(always)]
+fn below_linear<L: Level>(f: f64) -> f64 {
+    let s = f / (2.0 + f);
+    let z = s * s;
+    // log((1 + s) / (1 - s)) = 2 s + s^3 R(s^2) on |s| <= 0.1717: error 2^-65.7.
+    let r = poly!(L, z;
+        0.666_666_666_666_666_6, 0.400_000_000_000_062_36, 0.285_714_285_690_825_1, 0.222_222_226_479_718_5,
+        0.181_817_755_341_605_9, 0.153_870_977_034_191_12, 0.132_499_400_541_160_52, 0.132_531_035_056_216_63);
+    // 2 s = f - s f
+    s * (-z).mul_sum::<L>(r, f)
+}
+
+/// The limits that every logarithm shares.
+#[inline(always)]
+fn edges64(x: f64, value: f64) -> f64 {
+    let value = if x == 0.0 { f64::NEG_INFINITY } else { value };
+    let value = if x < 0.0 { f64::NAN } else { value };
+    // Infinity and NaN are their own logarithms.
+    if x < f64::INFINITY { value } else { x }
+}
+
+/// Error below 1 ulp.
+#[inline(always)]
+pub(super) fn log64<L: Level>(x: f64) -> f64 {
+    // 42 bits, so that e * HI is exact.
+    const HI: f64 = 0.693_147_180_559_890_3;
+    const LO: f64 = 5.497_923_018_708_371e-14;
+    let (m, e) = split64(x);
+    let f = m - 1.0;
+    let t = below_linear::<L>(f);
+    edges64(x, e.mul_sum::<L>(HI, f - (t - e * LO)))
+}
+
+/// `f - t` times the constant `hi + lo`, plus `e * step`: a logarithm of another base. Needs |e * step| > |f| or e = 0.
+#[inline(always)]
+fn other_base<L: Level>(m: f64, e: f64, hi: f64, lo: f64, step_hi: f64, step_lo: f64) -> f64 {
+    let f = m - 1.0;
+    let t = below_linear::<L>(f);
+    // 21 and 32 bits of f and hi: their product is exact with and without fused multiplication.
+    let f_hi = f64::from_bits(f.to_bits() & !0xffff_ffff);
+    let c_hi = f64::from_bits(hi.to_bits() & !0x07ff_ffff);
+    let p = f_hi * c_hi;
+    let rest = (f - f_hi) * hi + f_hi * (lo + (hi - c_hi)) - t * hi;
+    let whole = e * step_hi;
+    let sum = whole + p;
+    let error = (whole - sum) + p;
+    sum + (error + (rest + e * step_lo))
+}
+
+/// Error below 1 ulp; exact for powers of two.
+#[inline(always)]
+pub(super) fn log2_64<L: Level>(x: f64) -> f64 {
+    let (m, e) = split64(x);
+    edges64(x, other_base::<L>(m, e, std::f64::consts::LOG2_E, 2.035_527_374_093_103_3e-17, 1.0, 0.0))
+}
+
+/// Error below 1 ulp.
+#[inline(always)]
+pub(super) fn log10_64<L: Level>(x: f64) -> f64 {
+    // log10(2) in 42 bits and the rest.
+    const HI: f64 = 0.301_029_995_663_952_83;
+    const LO: f64 = 2.836_339_455_104_496_4e-14;
+    let (m, e) = split64(x);
+    edges64(x, other_base::<L>(m, e, std::f64::consts::LOG10_E, 1.098_319_650_216_765e-17, HI, LO))
+}
+
+/// `log(1 + x)`. Error below 2 ulp.
+#[inline(always)]
+pub(super) fn log1p_64<L: Level>(x: f64) -> f64 {
+    let u = 1.0 + x;
+    // What the sum lost, by which log(u) is too small times u.
+    let part = u - x;
+    let lost = (x - (u - part)) + (1.0 - part);
+    let (m, e) = split64(u);
+    let near = e == 0.0;
+    let f = if near { x } else { m - 1.0 };
+    let c = if near { 0.0 } else { lost / u };
+    let t = below_linear::<L>(f);
+    let value = e.mul_sum::<L>(super::exp::LN2_HI64, f - (t - e.mul_sum::<L>(super::exp::LN2_LO64, c)));
+    let value = if x == -1.0 { f64::NEG_INFINITY } else { value };
+    let value = if x < -1.0 { f64::NAN } else { value };
+    let value = if x < f64::INFINITY { value } else { x };
+    if x.abs() < 1e-17 { x } else { value }
+}
+
+/// Error below 1 ulp.
+#[inline(always)]
+pub(super) fn log32<L: Level>(x: f32) -> f32 {
+    let small = x < f32::MIN_POSITIVE;
+    let y = if small { x * 33_554_432.0 } else { x }; // 2^25
+    let e = (y.to_bits() as i32).wrapping_sub(ROOT_HALF32) >> 23;
+    let m = f32::from_bits((y.to_bits() as i32).wrapping_sub(e << 23) as u32);
+    let e = e as f32 - if small { 25.0 } else { 0.0 };
+    let f = m - 1.0;
+    let z = f * f;
+    // (log(1 + f) - f + f^2/2) / f^3 on [sqrt(1/2) - 1, sqrt(2) - 1]: error 2^-30.3 of log(1 + f).
+    let p = poly!(L, f;
+        0.333_333_1, -0.249_999_87, 0.200_022_12, -0.166_692_47, 0.142_189, -0.123_845_43, 0.118_715_74, -0.117_882_89,
+        0.069_165_014);
+    let tail = (z * f).mul_sum::<L>(p, e * LN2_LO32);
+    let value = e.mul_sum::<L>(LN2_HI32, (-0.5f32).mul_sum::<L>(z, tail) + f);
+    let value = if x == 0.0 { f32::NEG_INFINITY } else { value };
+    let value = if x < 0.0 { f32::NAN } else { value };
+    if x < f32::INFINITY { value } else { x }
+}

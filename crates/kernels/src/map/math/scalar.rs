@@ -1,0 +1,70 @@
+//! hypot and the remainder of division. Long quotients take the exact, slow way.
+
+use super::Float;
+use crate::map::row::Level;
+
+/// Error below 1.5 ulp; no overflow or underflow on the way.
+#[inline(always)]
+pub(super) fn hypot<L: Level>(a: f64, b: f64) -> f64 {
+    let (a, b) = (a.abs(), b.abs());
+    let big = if a > b { a } else { b };
+    let small = if a > b { b } else { a };
+    // Powers of two, far enough from both ends for the square.
+    let scale = if big > 1e150 {
+        f64::from_bits((1023 - 600) << 52)
+    } else if big < 1e-150 {
+        f64::from_bits((1023 + 600) << 52)
+    } else {
+        1.0
+    };
+    let (x, y) = (big * scale, small * scale);
+    let root = x.mul_sum::<L>(x, y * y).sqrt() / scale;
+    if (a == f64::INFINITY) | (b == f64::INFINITY) {
+        f64::INFINITY
+    } else if a.is_nan() | b.is_nan() {
+        f64::NAN
+    } else {
+        root
+    }
+}
+
+/// C's remainder, exact.
+#[inline(always)]
+pub(super) fn fmod<L: Level>(a: f64, b: f64) -> f64 {
+    let q = (a / b).trunc();
+    // With one rounding in `a - q b` and a quotient of at most 53 bits, the difference is exact, or one `b` too far.
+    if L::FMA && q.abs() < 4_503_599_627_370_496.0 && b.abs() < 1e300 && b.abs() > 1e-290 {
+        let r = (-q).mul_add(b, a);
+        let r = if (r != 0.0) & ((r < 0.0) != (a < 0.0)) { r + b.copysign(a) } else { r };
+        r.copysign(a)
+    } else {
+        a % b
+    }
+}
+
+macro_rules! divmod {
+    ($name:ident, $t:ty) => {
+        /// Floor quotient and the remainder with `b`'s sign, as Python and NumPy define them for floats.
+        #[inline(always)]
+        pub(super) fn $name<L: Level>(a: $t, b: $t) -> ($t, $t) {
+            if b == 0.0 {
+                return (a / b, <$t>::NAN);
+            }
+            let r = <$t as Float>::fmod::<L>(a, b);
+            let q = (a - r) / b;
+            let (q, r) = if r == 0.0 {
+                (q, (0.0 as $t).copysign(b))
+            } else if (b < 0.0) != (r < 0.0) {
+                (q - 1.0, r + b)
+            } else {
+                (q, r)
+            };
+            // q is a whole number but for rounding.
+            let floor = q.floor();
+            let floor = if q - floor > 0.5 { floor + 1.0 } else { floor };
+            (if q == 0.0 { (0.0 as $t).copysign(a / b) } else { floor }, r)
+        }
+    };
+}
+divmod!(divmod64, f64);
+divmod!(divmod32, f32);

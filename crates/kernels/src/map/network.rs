@@ -1,0 +1,161 @@
+//! Activation functions of neural networks and what their gradients multiply.
+
+use super::OutElem::Same;
+use super::math::{Float, erfc_tail32};
+use super::row::{Level, binary_rows, unary_rows};
+
+unary_rows! {
+    /// `max(x, 0)`; NaN stays.
+    RELU "relu", Same, cost 1, params 0, unary {
+        [i8 i16 i32 i64] |x, _| -> T { x.max(0) }
+        [u8 u16 u32 u64] |x, _| -> T { x }
+        [f32 f64] |x, _| -> T { if (x > 0.0) | x.is_nan() { x } else { 0.0 } }
+    }
+    /// `1 / (1 + exp(-x))`.
+    SIGMOID "sigmoid", Same, cost 5, params 0, unary {
+        [f32 f64] |x, _| -> T { Float::sigmoid::<L>(x) }
+    }
+    /// `log(sigmoid(x))`.
+    LOG_SIGMOID "log_sigmoid", Same, cost 10, params 0, unary {
+        [f32 f64] |x, _| -> T { -Float::softplus::<L>(-x) }
+    }
+    /// `log(1 + exp(x))`.
+    SOFTPLUS "softplus", Same, cost 10, params 0, unary {
+        [f32 f64] |x, _| -> T { Float::softplus::<L>(x) }
+    }
+    /// `x / (1 + |x|)`.
+    SOFTSIGN "softsign", Same, cost 2, params 0, unary {
+        [f32 f64] |x, _| -> T { x / (1.0 + x.abs()) }
+    }
+    /// `x Phi(x)` with the normal distribution function Phi, by the error function.
+    GELU_ERF "gelu_erf", Same, cost 8, params 0, unary {
+        [f32 f64] |x, _| -> T { x * Normal::cdf::<L>(x) }
+    }
+    /// `x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))`.
+    GELU_TANH "gelu_tanh", Same, cost 7, params 0, unary {
+        // (1 + tanh(u)) / 2 = sigmoid(2 u), which does not cancel below 0.
+        [f32 f64] |x, _| -> T { x * Float::sigmoid::<L>(x * ((TWICE_ROOT * CUBIC) as T * (x * x) + TWICE_ROOT as T)) }
+    }
+    /// `x sigmoid(x)`.
+    SILU "silu", Same, cost 5, params 0, unary {
+        [f32 f64] |x, _| -> T { x * Float::sigmoid::<L>(x) }
+    }
+    /// `x tanh(softplus(x))`.
+    MISH "mish", Same, cost 8, params 0, unary {
+        // With e = exp(x): tanh(log(1 + e)) = (e^2 + 2 e) / (e^2 + 2 e + 2). From 20 on it is 1.
+        [f32 f64] |x, _| -> T {
+            let e = Float::exp::<L>(if x > 20.0 { 20.0 } else { x });
+            let w = e * (e + 2.0);
+            x * (w / (w + 2.0))
+        }
+    }
+    /// `x` above 0, `alpha (exp(x) - 1)` below.
+    ELU "elu", Same, cost 5, params 1, unary {
+        [f32 f64] |x, p| -> T { if x > 0.0 { x } else { p[0] as T * Float::expm1::<L>(x) } }
+    }
+    /// The self-normalising ELU (Source: Klambauer et al., Self-Normalizing Neural Networks, 2017).
+    SELU "selu", Same, cost 5, params 0, unary {
+        [f32 f64] |x, _| -> T {
+            SELU_SCALE as T * if x > 0.0 { x } else { SELU_ALPHA as T * Float::expm1::<L>(x) }
+        }
+    }
+    /// `x` above 0, `slope x` below.
+    LEAKY_RELU "leaky_relu", Same, cost 1, params 1, unary {
+        [f32 f64] |x, p| -> T { if x > 0.0 { x } else { p[0] as T * x } }
+    }
+    /// `alpha x + beta` brought into 0..=1.
+    HARD_SIGMOID "hard_sigmoid", Same, cost 1, params 2, unary {
+        [f32 f64] |x, p| -> T { unit(p[0] as T * x + p[1] as T) }
+    }
+    /// `x` times `(x + 3) / 6` brought into 0..=1.
+    HARD_SWISH "hard_swish", Same, cost 1, params 0, unary {
+        [f32 f64] |x, _| -> T { x * unit((x + 3.0) / 6.0) }
+    }
+}
+
+binary_rows! {
+    /// `dy` where the second operand (relu's input or output) is above 0.
+    RELU_GRAD "relu_grad", Same, cost 1, params 0, heavy true, binary {
+        [f32 f64] |dy, x, _| -> T { if x > 0.0 { dy } else { 0.0 } }
+    }
+    /// `dy y (1 - y)` for `y = sigmoid(x)`.
+    SIGMOID_GRAD "sigmoid_grad", Same, cost 1, params 0, heavy true, binary {
+        [f32 f64] |dy, y, _| -> T { dy * (y * (1.0 - y)) }
+    }
+    /// `dy (1 - y^2)` for `y = tanh(x)`.
+    TANH_GRAD "tanh_grad", Same, cost 1, params 0, heavy true, binary {
+        [f32 f64] |dy, y, _| -> T { dy * (1.0 - y * y) }
+    }
+    /// `dy sigmoid(x)`: softplus's gradient.
+    SOFTPLUS_GRAD "softplus_grad", Same, cost 6, params 0, heavy true, binary {
+        [f32 f64] |dy, x, _| -> T { dy * Float::sigmoid::<L>(x) }
+    }
+    /// `dy (s + x s (1 - s))` for `s = sigmoid(x)`: silu's gradient.
+    SILU_GRAD "silu_grad", Same, cost 6, params 0, heavy true, binary {
+        [f32 f64] |dy, x, _| -> T {
+            let s = Float::sigmoid::<L>(x);
+            dy * (s * (1.0 + x * (1.0 - s)))
+        }
+    }
+    /// `dy (Phi(x) + x phi(x))`: the gradient of gelu by the error function.
+    GELU_ERF_GRAD "gelu_erf_grad", Same, cost 14, params 0, heavy true, binary {
+        [f32 f64] |dy, x, _| -> T {
+            let density = ROOT_TWO_PI as T * Float::exp::<L>(-0.5 * x * x);
+            dy * (x * density + Normal::cdf::<L>(x))
+        }
+    }
+    /// The gradient of gelu by tanh.
+    GELU_TANH_GRAD "gelu_tanh_grad", Same, cost 9, params 0, heavy true, binary {
+        [f32 f64] |dy, x, _| -> T {
+            let z = x * x;
+            let s = Float::sigmoid::<L>(x * ((TWICE_ROOT * CUBIC) as T * z + TWICE_ROOT as T));
+            let slope = x * ((3.0 * TWICE_ROOT * CUBIC) as T * z + TWICE_ROOT as T);
+            dy * (s * (1.0 + slope * (1.0 - s)))
+        }
+    }
+    /// `dy` above 0, `dy alpha exp(x)` below: elu's gradient from its input.
+    ELU_GRAD "elu_grad", Same, cost 5, params 1, heavy true, binary {
+        [f32 f64] |dy, x, p| -> T { if x > 0.0 { dy } else { dy * (p[0] as T * Float::exp::<L>(x)) } }
+    }
+    /// `dy` above 0, `slope dy` below.
+    LEAKY_RELU_GRAD "leaky_relu_grad", Same, cost 1, params 1, heavy true, binary {
+        [f32 f64] |dy, x, p| -> T { if x > 0.0 { dy } else { p[0] as T * dy } }
+    }
+}
+
+/// 2 sqrt(2 / pi).
+const TWICE_ROOT: f64 = 1.595_769_121_605_730_7;
+/// The cubic's coefficient in gelu by tanh (Source: Hendrycks and Gimpel, Gaussian Error Linear Units, 2016).
+const CUBIC: f64 = 0.044_715;
+/// 1 / sqrt(2 pi).
+const ROOT_TWO_PI: f64 = 0.398_942_280_401_432_7;
+const SELU_ALPHA: f64 = 1.673_263_242_354_377_2;
+const SELU_SCALE: f64 = 1.050_700_987_355_480_5;
+
+/// Brought into 0..=1; NaN stays.
+#[inline(always)]
+fn unit<F: Float + From<u8>>(x: F) -> F {
+    let (zero, one) = (F::from(0), F::from(1));
+    let x = if x < zero { zero } else { x };
+    if x > one { one } else { x }
+}
+
+/// The normal distribution function.
+trait Normal: Copy {
+    fn cdf<L: Level>(self) -> Self;
+}
+
+impl Normal for f64 {
+    #[inline(always)]
+    fn cdf<L: Level>(self) -> f64 {
+        0.5 * Float::erfc::<L>(self * -std::f64::consts::FRAC_1_SQRT_2)
+    }
+}
+
+impl Normal for f32 {
+    #[inline(always)]
+    fn cdf<L: Level>(self) -> f32 {
+        let tail = 0.5 * erfc_tail32::<L>(self.abs() * std::f32::consts::FRAC_1_SQRT_2);
+        if self > 0.0 { 1.0 - tail } else { tail }
+    }
+}

@@ -1,0 +1,139 @@
+//! Trigonometric and hyperbolic functions and their inverses, angles.
+
+use super::OutElem::{Real, Same};
+use super::complex;
+use super::math::Float;
+use super::row::{Level, Params, Rows, Stored, Unary, binary_rows, c64, c128, unary, unary_rows};
+use crate::Elem;
+use crate::isa::Isa;
+use crate::map::RowFn;
+
+/// The three circular functions: a vector loop for moderate arguments, the exact reduction for those beyond.
+macro_rules! circular {
+    ($($(#[$doc:meta])* $name:ident $text:literal, $op:ident, $get:ident, $near:ident, $far:ident, $complex:path;)*) => { $(
+        struct $op;
+        circular!(@float $op $near $far f32 f64);
+        circular!(@complex $op $complex, c64 c128);
+
+        fn $get(isa: Isa, elem: Elem) -> Option<RowFn> {
+            circular!(@get $op isa elem f32 f64 c64 c128);
+            None
+        }
+
+        $(#[$doc])*
+        pub static $name: Rows = Rows {
+            name: $text, outs: 1, ins: 1, out: Same, in_elems: [None; 3], params: 0, cost: 5, get: $get,
+        };
+    )* };
+    (@float $op:ident $near:ident $far:ident $($t:ty)*) => { $(
+        impl Unary<$t> for $op {
+            type Out = $t;
+            const PARAMS: usize = 0;
+            const MENDS: bool = true;
+            #[inline(always)]
+            fn apply<L: Level>(x: $t, _: Params) -> $t {
+                Float::$near::<L>(x)
+            }
+            #[inline(always)]
+            fn needs_mending(x: $t) -> bool {
+                x.is_far()
+            }
+            fn mend(x: $t, _: $t) -> $t {
+                x.$far()
+            }
+        }
+    )* };
+    (@complex $op:ident $function:path, $($t:ty)*) => { $(
+        impl Unary<$t> for $op {
+            type Out = $t;
+            const PARAMS: usize = 0;
+            fn apply<L: Level>(x: $t, _: Params) -> $t {
+                complex::through(x, $function)
+            }
+        }
+    )* };
+    (@get $op:ident $isa:ident $elem:ident $($t:ty)*) => { $(
+        if $elem == <$t as Stored>::ELEM {
+            return Some(unary::<$t, $op>($isa));
+        }
+    )* };
+}
+circular! {
+    /// Sine of radians.
+    SIN "sin", Sin, sin_row, sin, sin_far, complex::sin;
+    /// Cosine of radians.
+    COS "cos", Cos, cos_row, cos, cos_far, complex::cos;
+    /// Tangent of radians.
+    TAN "tan", Tan, tan_row, tan, tan_far, complex::tan;
+}
+
+unary_rows! {
+    /// Inverse sine, in [-pi/2, pi/2].
+    ARCSIN "arcsin", Same, cost 8, params 0, unary {
+        [f32 f64] |x, _| -> T { Float::asin::<L>(x) }
+        [c64 c128] |x, _| -> T { complex::through(x, complex::asin) }
+    }
+    /// Inverse cosine, in [0, pi].
+    ARCCOS "arccos", Same, cost 8, params 0, unary {
+        [f32 f64] |x, _| -> T { Float::acos::<L>(x) }
+        [c64 c128] |x, _| -> T { complex::through(x, complex::acos) }
+    }
+    /// Inverse tangent, in [-pi/2, pi/2].
+    ARCTAN "arctan", Same, cost 8, params 0, unary {
+        [f32 f64] |x, _| -> T { Float::atan::<L>(x) }
+        [c64 c128] |x, _| -> T { complex::through(x, complex::atan) }
+    }
+    /// Hyperbolic sine.
+    SINH "sinh", Same, cost 8, params 0, unary {
+        [f32 f64] |x, _| -> T { Float::sinh::<L>(x) }
+        [c64 c128] |x, _| -> T { complex::through(x, complex::sinh) }
+    }
+    /// Hyperbolic cosine.
+    COSH "cosh", Same, cost 8, params 0, unary {
+        [f32 f64] |x, _| -> T { Float::cosh::<L>(x) }
+        [c64 c128] |x, _| -> T { complex::through(x, complex::cosh) }
+    }
+    /// Hyperbolic tangent.
+    TANH "tanh", Same, cost 5, params 0, unary {
+        [f32 f64] |x, _| -> T { Float::tanh::<L>(x) }
+        [c64 c128] |x, _| -> T { complex::through(x, complex::tanh) }
+    }
+    /// Inverse hyperbolic sine.
+    ARCSINH "arcsinh", Same, cost 12, params 0, unary {
+        [f32 f64] |x, _| -> T { Float::asinh::<L>(x) }
+        [c64 c128] |x, _| -> T { complex::through(x, complex::asinh) }
+    }
+    /// Inverse hyperbolic cosine; NaN below 1.
+    ARCCOSH "arccosh", Same, cost 12, params 0, unary {
+        [f32 f64] |x, _| -> T { Float::acosh::<L>(x) }
+        [c64 c128] |x, _| -> T { complex::through(x, complex::acosh) }
+    }
+    /// Inverse hyperbolic tangent.
+    ARCTANH "arctanh", Same, cost 12, params 0, unary {
+        [f32 f64] |x, _| -> T { Float::atanh::<L>(x) }
+        [c64 c128] |x, _| -> T { complex::through(x, complex::atanh) }
+    }
+    /// Degrees to radians.
+    DEG2RAD "deg2rad", Same, cost 1, params 0, unary {
+        [f32] |x, _| -> T { x * (std::f64::consts::PI / 180.0) as f32 }
+        [f64] |x, _| -> T { x * (std::f64::consts::PI / 180.0) }
+    }
+    /// Radians to degrees.
+    RAD2DEG "rad2deg", Same, cost 1, params 0, unary {
+        [f32] |x, _| -> T { x * (180.0 / std::f64::consts::PI) as f32 }
+        [f64] |x, _| -> T { x * (180.0 / std::f64::consts::PI) }
+    }
+    /// Angle of a complex number in radians; of real numbers 0 or, below zero, pi.
+    ANGLE "angle", Real, cost 8, params 0, unary {
+        [f32 f64] |x, _| -> T { Float::atan2::<L>(0.0, x) }
+        [c64] |x, _| -> f32 { Float::atan2::<L>(x.im, x.re) }
+        [c128] |x, _| -> f64 { Float::atan2::<L>(x.im, x.re) }
+    }
+}
+
+binary_rows! {
+    /// Angle of the point (`b`, `a`) in radians.
+    ARCTAN2 "arctan2", Same, cost 10, params 0, heavy true, binary {
+        [f32 f64] |a, b, _| -> T { Float::atan2::<L>(a, b) }
+    }
+}
