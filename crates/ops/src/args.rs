@@ -70,7 +70,12 @@ pub enum Default {
 
 impl Param {
     const fn new(name: &'static str, kind: ParamKind, default: Default) -> Param {
-        Param { name, kind, default, keyword_only: false }
+        Param {
+            name,
+            kind,
+            default,
+            keyword_only: false,
+        }
     }
 
     /// A required array.
@@ -124,7 +129,11 @@ impl Param {
     }
 
     /// One of several words.
-    pub const fn choice(name: &'static str, words: &'static [&'static str], default: &'static str) -> Param {
+    pub const fn choice(
+        name: &'static str,
+        words: &'static [&'static str],
+        default: &'static str,
+    ) -> Param {
         Param::new(name, ParamKind::Choice(words), Default::Str(default))
     }
 
@@ -135,7 +144,10 @@ impl Param {
 
     /// The same parameter, given by name only.
     pub const fn keyword(self) -> Param {
-        Param { keyword_only: true, ..self }
+        Param {
+            keyword_only: true,
+            ..self
+        }
     }
 
     /// Whether this parameter holds arrays.
@@ -237,7 +249,9 @@ pub struct Attrs {
 impl Attrs {
     /// No attributes.
     pub fn none() -> Attrs {
-        Attrs { values: SmallVec::new() }
+        Attrs {
+            values: SmallVec::new(),
+        }
     }
 
     /// The values, in order.
@@ -253,7 +267,9 @@ impl Attrs {
 
 impl FromIterator<Value> for Attrs {
     fn from_iter<I: IntoIterator<Item = Value>>(values: I) -> Attrs {
-        Attrs { values: values.into_iter().collect() }
+        Attrs {
+            values: values.into_iter().collect(),
+        }
     }
 }
 
@@ -267,7 +283,8 @@ pub struct Args<'a> {
 }
 
 /// A read of an attribute under a name or type that its operator did not declare is a defect of the operator's entry, found by its first test.
-const UNDECLARED: &str = "operator entries read only the attributes they declare, with the declared kind";
+const UNDECLARED: &str =
+    "operator entries read only the attributes they declare, with the declared kind";
 
 impl<'a> Args<'a> {
     /// The value of attribute `name`.

@@ -34,7 +34,11 @@ impl Array {
     /// Wraps a tensor.
     #[inline]
     pub fn from_tensor(tensor: Tensor) -> Array {
-        Array { tensor, entry: None, weak: false }
+        Array {
+            tensor,
+            entry: None,
+            weak: false,
+        }
     }
 
     /// An array with undefined elements in C order.
@@ -77,7 +81,11 @@ impl Array {
     pub fn from_slice<T: Element>(elements: &[T], shape: &[usize]) -> Result<Array> {
         let array = Array::uninitialised(shape, T::DTYPE, Device::cpu(0))?;
         if array.len() != elements.len() {
-            let problem = format!("{} elements do not fill shape {}", elements.len(), crate::error::Tuple(shape));
+            let problem = format!(
+                "{} elements do not fill shape {}",
+                elements.len(),
+                crate::error::Tuple(shape)
+            );
             return Err(Error::shape("array", problem));
         }
         crate::cpu::fill_from(&array.tensor, elements);
@@ -90,7 +98,11 @@ impl Array {
     /// [`Error::DType`] if `T` is not the array's dtype; the failure of the operation that should have computed them.
     pub fn to_vec<T: Element>(&self) -> Result<Vec<T>> {
         if T::DTYPE != self.dtype() {
-            let problem = format!("elements are {}, asked for {}", self.dtype().name(), T::DTYPE.name());
+            let problem = format!(
+                "elements are {}, asked for {}",
+                self.dtype().name(),
+                T::DTYPE.name()
+            );
             return Err(Error::dtype("to_vec", problem));
         }
         let dense = self.contiguous()?;
@@ -104,7 +116,10 @@ impl Array {
     /// [`Error::Value`] if there is not exactly one; the failure of the operation that should have computed it.
     pub fn item(&self) -> Result<Scalar> {
         if self.len() != 1 {
-            let problem = format!("can only convert an array of size 1 to a Python scalar, found size {}", self.len());
+            let problem = format!(
+                "can only convert an array of size 1 to a Python scalar, found size {}",
+                self.len()
+            );
             return Err(Error::value("item", problem));
         }
         self.wait_to_read()?;
@@ -180,7 +195,11 @@ impl Array {
     /// The same elements, outside any recorded graph.
     #[must_use]
     pub fn detach(&self) -> Array {
-        Array { tensor: self.tensor.clone(), entry: None, weak: false }
+        Array {
+            tensor: self.tensor.clone(),
+            entry: None,
+            weak: false,
+        }
     }
 
     /// The same elements seen through another layout, outside any recorded graph.
@@ -211,7 +230,11 @@ impl Array {
     }
 
     fn wait(&self, access: Access) -> Result<()> {
-        Ok(engine().wait_for(self.tensor.storage().var(), access, &mut crate::interrupt::is_requested)?)
+        Ok(engine().wait_for(
+            self.tensor.storage().var(),
+            access,
+            &mut crate::interrupt::is_requested,
+        )?)
     }
 }
 
@@ -221,6 +244,12 @@ fn write_scalar(tensor: &Tensor, value: Scalar) {
 
 impl std::fmt::Debug for Array {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Array(shape {}, {}, {})", crate::error::Tuple(self.shape()), self.dtype().name(), self.device())
+        write!(
+            f,
+            "Array(shape {}, {}, {})",
+            crate::error::Tuple(self.shape()),
+            self.dtype().name(),
+            self.device()
+        )
     }
 }

@@ -12,6 +12,7 @@ use mxnet_kernels::map::{self, Operand, Rows};
 use mxnet_tensor::{Scalar, Tensor};
 use smallvec::SmallVec;
 
+use crate::Array;
 use crate::args::Value;
 use crate::array::Element;
 use crate::cx::KernelCx;
@@ -19,7 +20,6 @@ use crate::eager::elem;
 use crate::error::Result;
 use crate::invoke::Call;
 use crate::types::{self, Types};
-use crate::Array;
 
 /// Up to this many elements the set-up of the general driver costs more than the work.
 const SMALL_LEN: usize = 4096;
@@ -27,20 +27,36 @@ const SMALL_LEN: usize = 4096;
 /// The short way for small, contiguous operands of one dtype (Python numbers included); `None` when the general way must be taken.
 #[inline]
 pub(crate) fn map_small(call: &Call, rows: &'static Rows) -> Result<Option<Array>> {
-    let Types::Promote { accepts, lift, out } = call.op.types else { return Ok(None) };
-    if !call.outs.is_empty() || call.dtype.is_some() || rows.outs != 1 || !call.attrs.values().is_empty() || call.inputs.len() > 3 {
+    let Types::Promote { accepts, lift, out } = call.op.types else {
+        return Ok(None);
+    };
+    if !call.outs.is_empty()
+        || call.dtype.is_some()
+        || rows.outs != 1
+        || !call.attrs.values().is_empty()
+        || call.inputs.len() > 3
+    {
         return Ok(None);
     }
     // The operand that fixes the shape: the first that is no Python number.
-    let Some(lead) = call.inputs.iter().flatten().find(|x| !x.is_weak()) else { return Ok(None) };
+    let Some(lead) = call.inputs.iter().flatten().find(|x| !x.is_weak()) else {
+        return Ok(None);
+    };
     let n = lead.len();
-    if n > SMALL_LEN || !lead.layout().is_contiguous() || lead.device().kind() != mxnet_tensor::DeviceKind::Cpu {
+    if n > SMALL_LEN
+        || !lead.layout().is_contiguous()
+        || lead.device().kind() != mxnet_tensor::DeviceKind::Cpu
+    {
         return Ok(None);
     }
     for x in call.inputs {
         match x {
             Some(x) if x.is_weak() => {}
-            Some(x) if x.dtype() == lead.dtype() && x.shape() == lead.shape() && x.layout().is_contiguous() && x.device() == lead.device() => {}
+            Some(x)
+                if x.dtype() == lead.dtype()
+                    && x.shape() == lead.shape()
+                    && x.layout().is_contiguous()
+                    && x.device() == lead.device() => {}
             _ => return Ok(None),
         }
     }
@@ -49,14 +65,18 @@ pub(crate) fn map_small(call: &Call, rows: &'static Rows) -> Result<Option<Array
     if compute != lead.dtype() || kind.compute() != kind {
         return Ok(None);
     }
-    let Some(row) = (rows.get)(mxnet_kernels::isa::isa(), kind) else { return Ok(None) };
+    let Some(row) = (rows.get)(mxnet_kernels::isa::isa(), kind) else {
+        return Ok(None);
+    };
     let mut reads: [&mxnet_engine::Var; 3] = [lead.tensor().storage().var(); 3];
     let mut count = 0;
     for x in call.inputs.iter().flatten().filter(|x| !x.is_weak()) {
         reads[count] = x.tensor().storage().var();
         count += 1;
     }
-    let Some(guard) = engine().try_acquire(&reads[..count], &[], (n as u64).max(1)) else { return Ok(None) };
+    let Some(guard) = engine().try_acquire(&reads[..count], &[], (n as u64).max(1)) else {
+        return Ok(None);
+    };
     if guard.poison().is_some() {
         return Ok(None);
     }
@@ -90,7 +110,12 @@ pub(crate) fn map_small(call: &Call, rows: &'static Rows) -> Result<Option<Array
 }
 
 /// Runs rows over the operands of an operation, broadcast to the first output's shape.
-pub(crate) fn map_rows(work: &KernelCx, rows: &'static Rows, compute: Elem, params: &[f64]) -> Result<()> {
+pub(crate) fn map_rows(
+    work: &KernelCx,
+    rows: &'static Rows,
+    compute: Elem,
+    params: &[f64],
+) -> Result<()> {
     let shape = work.output(0).shape();
     let mut outs = SmallVec::<[(&Tensor, SmallVec<[isize; 4]>); 2]>::new();
     for t in work.outputs {
@@ -112,13 +137,21 @@ pub(crate) fn map_rows(work: &KernelCx, rows: &'static Rows, compute: Elem, para
 
 /// A tensor with the byte strides of its broadcast layout.
 fn operand<'a>((tensor, strides): &'a (&Tensor, SmallVec<[isize; 4]>)) -> Operand<'a> {
-    Operand { ptr: tensor.data_ptr(), elem: elem(tensor.dtype()), strides }
+    Operand {
+        ptr: tensor.data_ptr(),
+        elem: elem(tensor.dtype()),
+        strides,
+    }
 }
 
 /// What rows compute a dtype in: halves go through float32 unless the operator only moves elements.
 pub(crate) fn row_elem(rows: &Rows, dtype: mxnet_tensor::DType) -> Elem {
     let kind = elem(dtype);
-    if rows.supports(kind) { kind } else { kind.compute() }
+    if rows.supports(kind) {
+        kind
+    } else {
+        kind.compute()
+    }
 }
 
 /// An attribute as rows take it.
@@ -171,9 +204,19 @@ pub(crate) fn write_scalar(tensor: &Tensor, value: Scalar) {
 
 /// Fills a fresh dense tensor.
 pub(crate) fn fill_from<T: Element>(tensor: &Tensor, elements: &[T]) {
-    assert!(tensor.len() == elements.len() && tensor.dtype() == T::DTYPE && tensor.layout().is_contiguous());
+    assert!(
+        tensor.len() == elements.len()
+            && tensor.dtype() == T::DTYPE
+            && tensor.layout().is_contiguous()
+    );
     // SAFETY: same length and element type, checked above; the tensor was just allocated by the caller, so the two do not overlap.
-    unsafe { std::ptr::copy_nonoverlapping(elements.as_ptr(), tensor.data_ptr().cast::<T>(), elements.len()) }
+    unsafe {
+        std::ptr::copy_nonoverlapping(
+            elements.as_ptr(),
+            tensor.data_ptr().cast::<T>(),
+            elements.len(),
+        )
+    }
 }
 
 /// Reads a complete dense tensor.
@@ -191,7 +234,14 @@ pub(crate) fn fill(tensor: &Tensor, value: Scalar, threads: &dyn mxnet_kernels::
     // SAFETY: 1. the pattern has 16 bytes, enough for every dtype. 2. the tensor is dense, so its elements are the bytes from `data_ptr` on.
     unsafe {
         value.write(tensor.dtype(), pattern);
-        mxnet_kernels::copy::fill_nd(threads, tensor.dtype().size(), tensor.shape(), tensor.data_ptr(), &tensor.byte_strides(), pattern);
+        mxnet_kernels::copy::fill_nd(
+            threads,
+            tensor.dtype().size(),
+            tensor.shape(),
+            tensor.data_ptr(),
+            &tensor.byte_strides(),
+            pattern,
+        );
     }
 }
 
@@ -204,10 +254,27 @@ pub(crate) fn copy(from: &Tensor, to: &Tensor, threads: &dyn mxnet_kernels::Thre
     // SAFETY: both layouts lie within their storages; the caller resolved overlap.
     unsafe {
         if from.dtype() == to.dtype() {
-            copy_nd(threads, to.dtype().size(), to.shape(), to.data_ptr(), &to_strides, from.data_ptr(), &from_strides);
+            copy_nd(
+                threads,
+                to.dtype().size(),
+                to.shape(),
+                to.data_ptr(),
+                &to_strides,
+                from.data_ptr(),
+                &from_strides,
+            );
         } else {
             let (from_elem, to_elem) = (elem(from.dtype()), elem(to.dtype()));
-            cast_nd(threads, to.shape(), to.data_ptr(), to_elem, &to_strides, from.data_ptr(), from_elem, &from_strides);
+            cast_nd(
+                threads,
+                to.shape(),
+                to.data_ptr(),
+                to_elem,
+                &to_strides,
+                from.data_ptr(),
+                from_elem,
+                &from_strides,
+            );
         }
     }
     Ok(())

@@ -46,7 +46,8 @@ impl<'a> CallCx<'a> {
     /// If it is absent: optional arguments are read with [`CallCx::opt`].
     #[inline]
     pub fn input(&self, i: usize) -> &'a Array {
-        self.opt(i).expect("required arguments are present: the call was checked against the parameters")
+        self.opt(i)
+            .expect("required arguments are present: the call was checked against the parameters")
     }
 
     /// Array argument `i`, if it was given.
@@ -75,18 +76,28 @@ impl<'a> CallCx<'a> {
         if let [Some(x)] = self.inputs {
             return one(Dims::from_slice(x.shape()));
         }
-        let shapes: SmallVec<[&[usize]; 8]> = self.inputs.iter().flatten().map(|x| x.shape()).collect();
+        let shapes: SmallVec<[&[usize]; 8]> =
+            self.inputs.iter().flatten().map(|x| x.shape()).collect();
         one(broadcast_shapes(&shapes)?)
     }
 
     /// Several outputs.
     pub fn many(&self, outs: impl IntoIterator<Item = (Dims, DType)>) -> Result<Inferred> {
-        Ok(outs.into_iter().map(|(shape, dtype)| OutSpec { shape, dtype: Some(dtype) }).collect())
+        Ok(outs
+            .into_iter()
+            .map(|(shape, dtype)| OutSpec {
+                shape,
+                dtype: Some(dtype),
+            })
+            .collect())
     }
 
     /// Attribute `name` as an axis of argument `i`.
     pub fn axis(&self, name: &str, i: usize) -> Result<usize> {
-        Ok(normalize_axis(self.int(name) as isize, self.input(i).ndim())?)
+        Ok(normalize_axis(
+            self.int(name) as isize,
+            self.input(i).ndim(),
+        )?)
     }
 
     /// Attribute `name` as axes of argument `i`, in the order given; `None` means all of them.
@@ -103,12 +114,24 @@ impl<'a> CallCx<'a> {
 
     /// How errors show the operands.
     pub fn facts(&self) -> Vec<OperandFacts> {
-        let list = self.op.params.iter().any(|p| p.kind == crate::args::ParamKind::Arrays);
+        let list = self
+            .op
+            .params
+            .iter()
+            .any(|p| p.kind == crate::args::ParamKind::Arrays);
         let names: Vec<&str> = self.op.array_params().map(|p| p.name).collect();
-        let present = self.inputs.iter().enumerate().filter_map(|(i, x)| x.map(|x| (i, x)));
+        let present = self
+            .inputs
+            .iter()
+            .enumerate()
+            .filter_map(|(i, x)| x.map(|x| (i, x)));
         present
             .map(|(i, x)| OperandFacts {
-                name: if list { format!("{}[{i}]", names[0]) } else { names.get(i).unwrap_or(&"").to_string() },
+                name: if list {
+                    format!("{}[{i}]", names[0])
+                } else {
+                    names.get(i).unwrap_or(&"").to_string()
+                },
                 shape: x.shape().to_vec(),
                 dtype: x.dtype(),
                 device: x.device(),
@@ -202,7 +225,8 @@ impl<'a> KernelCx<'a> {
     /// If it is absent: optional arguments are read with [`KernelCx::opt`].
     #[inline]
     pub fn input(&self, i: usize) -> &'a Tensor {
-        self.opt(i).expect("required arguments are present: the call was checked against the parameters")
+        self.opt(i)
+            .expect("required arguments are present: the call was checked against the parameters")
     }
 
     /// Array argument `i`, if it was given.
@@ -219,7 +243,10 @@ impl<'a> KernelCx<'a> {
 
     /// Attribute `name` as an axis of argument `i`.
     pub fn axis(&self, name: &str, i: usize) -> Result<usize> {
-        Ok(normalize_axis(self.int(name) as isize, self.input(i).layout().ndim())?)
+        Ok(normalize_axis(
+            self.int(name) as isize,
+            self.input(i).layout().ndim(),
+        )?)
     }
 
     /// Attribute `name` as axes of argument `i`; `None` means all of them.

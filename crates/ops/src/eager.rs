@@ -43,9 +43,12 @@ pub(crate) fn run(call: &Call) -> Result<Outputs> {
 
 fn run_general(call: &Call) -> Result<Outputs> {
     let device = call.device()?;
-    if device.kind() != DeviceKind::Cpu && !matches!(call.op.cpu, Cpu::View(_) | Cpu::Composite(_)) {
-        return Err(Error::device(call.op.name, format!("no kernel for {device}"))
-            .with_hint("copy the arrays with `.to_device(mx.cpu())`"));
+    if device.kind() != DeviceKind::Cpu && !matches!(call.op.cpu, Cpu::View(_) | Cpu::Composite(_))
+    {
+        return Err(
+            Error::device(call.op.name, format!("no kernel for {device}"))
+                .with_hint("copy the arrays with `.to_device(mx.cpu())`"),
+        );
     }
     match call.op.cpu {
         Cpu::Map(rows) => map(call, rows),
@@ -66,18 +69,25 @@ fn into_outs(call: &Call, results: Outputs) -> Result<Outputs> {
     if call.outs.is_empty() {
         return Ok(results);
     }
-    results.into_iter().enumerate().map(|(i, result)| match call.outs.get(i).copied().flatten() {
-        Some(out) => {
-            check_out(call, i, out, result.shape(), result.dtype())?;
-            copy_into(&result, out)?;
-            let (entry, seen) = (result.entry().cloned(), Array::from_tensor(out.tensor().clone()));
-            Ok(match entry {
-                Some((node, index)) => seen.with_entry(node, index),
-                None => seen,
-            })
-        }
-        None => Ok(result),
-    }).collect()
+    results
+        .into_iter()
+        .enumerate()
+        .map(|(i, result)| match call.outs.get(i).copied().flatten() {
+            Some(out) => {
+                check_out(call, i, out, result.shape(), result.dtype())?;
+                copy_into(&result, out)?;
+                let (entry, seen) = (
+                    result.entry().cloned(),
+                    Array::from_tensor(out.tensor().clone()),
+                );
+                Ok(match entry {
+                    Some((node, index)) => seen.with_entry(node, index),
+                    None => seen,
+                })
+            }
+            None => Ok(result),
+        })
+        .collect()
 }
 
 fn map(call: &Call, rows: &'static Rows) -> Result<Outputs> {
@@ -90,7 +100,9 @@ fn map(call: &Call, rows: &'static Rows) -> Result<Outputs> {
 
     // Overlap that would let an element be written before it is read: compute aside, then copy.
     let aside = call.outs.iter().flatten().any(|out| {
-        call.inputs.iter().flatten().any(|x| cpu::overlaps(out.tensor(), x.tensor()) && !cpu::same_elements(out.tensor(), x.tensor()))
+        call.inputs.iter().flatten().any(|x| {
+            cpu::overlaps(out.tensor(), x.tensor()) && !cpu::same_elements(out.tensor(), x.tensor())
+        })
     });
     let mut outputs = Outputs::new();
     let mut fresh = 0_u32;
@@ -111,7 +123,16 @@ fn map(call: &Call, rows: &'static Rows) -> Result<Outputs> {
             }
         }
     }
-    launch(call, Kernel::Map { rows, compute: cpu::row_elem(rows, compute), params }, &outputs, fresh)?;
+    launch(
+        call,
+        Kernel::Map {
+            rows,
+            compute: cpu::row_elem(rows, compute),
+            params,
+        },
+        &outputs,
+        fresh,
+    )?;
     if aside {
         return into_outs(call, outputs);
     }
@@ -121,7 +142,11 @@ fn map(call: &Call, rows: &'static Rows) -> Result<Outputs> {
 /// An output of `shape` whose axes lie in memory as those of the inputs do, if these agree; C order otherwise.
 fn allocate_like(call: &Call, shape: &Dims, dtype: DType) -> Result<Array> {
     let device = call.device()?;
-    let mut full = call.inputs.iter().flatten().filter(|x| x.shape() == shape.as_slice());
+    let mut full = call
+        .inputs
+        .iter()
+        .flatten()
+        .filter(|x| x.shape() == shape.as_slice());
     if let Some(first) = full.next() {
         let dense = shape::dense_like(first.layout());
         if let Some(layout) = dense.filter(|_| !first.layout().is_contiguous()) {
@@ -161,7 +186,11 @@ fn filled(call: &Call, kernel: fn(&KernelCx) -> Result<()>) -> Result<Outputs> {
             check_out(call, i, out, &spec.shape, dtype)?;
             let direct = out.dtype() == dtype
                 && out.layout().is_contiguous()
-                && !call.inputs.iter().flatten().any(|x| cpu::overlaps(out.tensor(), x.tensor()));
+                && !call
+                    .inputs
+                    .iter()
+                    .flatten()
+                    .any(|x| cpu::overlaps(out.tensor(), x.tensor()));
             if direct {
                 outputs.push(Array::from_tensor(out.tensor().clone()));
                 continue;
@@ -179,21 +208,36 @@ fn filled(call: &Call, kernel: fn(&KernelCx) -> Result<()>) -> Result<Outputs> {
 }
 
 fn output_dtypes(call: &Call, specs: &Inferred) -> Result<SmallVec<[DType; 2]>> {
-    specs.iter().map(|spec| match (spec.dtype, call.op.types) {
-        (Some(dtype), _) => Ok(dtype),
-        (None, Types::First) => Ok(call.cx().dtype_of(0)),
-        (None, Types::Promote { .. } | Types::Choose) => types::resolve_call(call).map(|(_, returned)| returned),
-        (None, Types::Infer) => Err(Error::internal(call.op.name, "inference gave no dtype")),
-    }).collect()
+    specs
+        .iter()
+        .map(|spec| match (spec.dtype, call.op.types) {
+            (Some(dtype), _) => Ok(dtype),
+            (None, Types::First) => Ok(call.cx().dtype_of(0)),
+            (None, Types::Promote { .. } | Types::Choose) => {
+                types::resolve_call(call).map(|(_, returned)| returned)
+            }
+            (None, Types::Infer) => Err(Error::internal(call.op.name, "inference gave no dtype")),
+        })
+        .collect()
 }
 
 fn viewed(call: &Call, view: fn(&ViewCx) -> Result<Viewed>) -> Result<Outputs> {
     let cx = call.cx();
     let x = cx.input(0);
-    let result = match view(&ViewCx { op: call.op, layout: x.layout(), args: cx.args })? {
+    let result = match view(&ViewCx {
+        op: call.op,
+        layout: x.layout(),
+        args: cx.args,
+    })? {
         Viewed::Shared(layout) => x.seen_as(layout),
         Viewed::Copied(shape) => {
-            let dense = run(&Call { op: &shape::COPY, inputs: &[Some(x)], attrs: &Attrs::none(), outs: &[], dtype: None })?;
+            let dense = run(&Call {
+                op: &shape::COPY,
+                inputs: &[Some(x)],
+                attrs: &Attrs::none(),
+                outs: &[],
+                dtype: None,
+            })?;
             dense[0].seen_as(Layout::contiguous(&shape))
         }
     };
@@ -202,18 +246,32 @@ fn viewed(call: &Call, view: fn(&ViewCx) -> Result<Viewed>) -> Result<Outputs> {
 
 /// Copies elements, converting their dtype; `to` may overlap `from`.
 pub(crate) fn copy_into(from: &Array, to: &Array) -> Result<()> {
-    let call = Call { op: &shape::COPY, inputs: &[Some(from)], attrs: &Attrs::none(), outs: &[Some(to)], dtype: Some(to.dtype()) };
+    let call = Call {
+        op: &shape::COPY,
+        inputs: &[Some(from)],
+        attrs: &Attrs::none(),
+        outs: &[Some(to)],
+        dtype: Some(to.dtype()),
+    };
     let outputs = SmallVec::<[Array; 1]>::from_buf([Array::from_tensor(to.tensor().clone())]);
     launch(&call, Kernel::Fn(shape::copy_kernel), &outputs, 0)
 }
 
 fn check_out(call: &Call, i: usize, out: &Array, shape: &[usize], dtype: DType) -> Result<()> {
     if out.shape() != shape {
-        let problem = format!("`out` has shape {}, the result has shape {}", Tuple(out.shape()), Tuple(shape));
+        let problem = format!(
+            "`out` has shape {}, the result has shape {}",
+            Tuple(out.shape()),
+            Tuple(shape)
+        );
         return Err(Error::shape(call.op.name, problem));
     }
     if !can_cast(dtype, out.dtype(), Casting::SameKind) {
-        let problem = format!("cannot cast output {i} from {} to {} under casting rule 'same_kind'", dtype.name(), out.dtype().name());
+        let problem = format!(
+            "cannot cast output {i} from {} to {} under casting rule 'same_kind'",
+            dtype.name(),
+            out.dtype().name()
+        );
         return Err(Error::dtype(call.op.name, problem));
     }
     if out.tensor().storage().is_read_only() {
@@ -254,27 +312,63 @@ pub(crate) fn launch(call: &Call, kernel: Kernel, outputs: &[Array], fresh: u32)
     let cx = call.cx();
     let rng = match call.op.rng {
         Rng::No => RngState { seed: 0, offset: 0 },
-        Rng::Blocks(blocks) => random::reserve(blocks(outputs.first().map_or(0, |x| x.len() as u64))),
+        Rng::Blocks(blocks) => {
+            random::reserve(blocks(outputs.first().map_or(0, |x| x.len() as u64)))
+        }
     };
     let cost_ns = cost_ns(&cx, outputs);
     let mut writes = SmallVec::<[(&Tensor, Access); 4]>::new();
-    for (i, out) in outputs.iter().enumerate().filter(|(i, _)| fresh >> i & 1 == 0) {
+    for (i, out) in outputs
+        .iter()
+        .enumerate()
+        .filter(|(i, _)| fresh >> i & 1 == 0)
+    {
         let _ = i;
         let whole = out.len() * out.dtype().size() == out.tensor().storage().len_bytes();
-        writes.push((out.tensor(), if whole { Access::Overwrite } else { Access::Write }));
+        writes.push((
+            out.tensor(),
+            if whole {
+                Access::Overwrite
+            } else {
+                Access::Write
+            },
+        ));
     }
-    writes.extend(call.op.mutates.iter().filter_map(|&i| cx.opt(i)).map(|x| (x.tensor(), Access::Write)));
+    writes.extend(
+        call.op
+            .mutates
+            .iter()
+            .filter_map(|&i| cx.opt(i))
+            .map(|x| (x.tensor(), Access::Write)),
+    );
     for (tensor, _) in &writes {
         tensor.storage().bump_version();
     }
     {
-        let reads: SmallVec<[&mxnet_engine::Var; 8]> = call.inputs.iter().flatten().map(|x| x.tensor().storage().var()).collect();
-        let changed: SmallVec<[_; 4]> = writes.iter().map(|(t, access)| (t.storage().var(), *access)).collect();
+        let reads: SmallVec<[&mxnet_engine::Var; 8]> = call
+            .inputs
+            .iter()
+            .flatten()
+            .map(|x| x.tensor().storage().var())
+            .collect();
+        let changed: SmallVec<[_; 4]> = writes
+            .iter()
+            .map(|(t, access)| (t.storage().var(), *access))
+            .collect();
         if let Some(guard) = engine().try_acquire(&reads, &changed, cost_ns) {
             if guard.poison().is_none() {
-                let inputs: SmallVec<[Option<&Tensor>; 8]> = call.inputs.iter().map(|x| x.map(Array::tensor)).collect();
+                let inputs: SmallVec<[Option<&Tensor>; 8]> =
+                    call.inputs.iter().map(|x| x.map(Array::tensor)).collect();
                 let outputs: SmallVec<[&Tensor; 2]> = outputs.iter().map(Array::tensor).collect();
-                let work = KernelCx { op: call.op, inputs: &inputs, outputs: &outputs, args: cx.args, training: cx.training, rng, threads: &Pool };
+                let work = KernelCx {
+                    op: call.op,
+                    inputs: &inputs,
+                    outputs: &outputs,
+                    args: cx.args,
+                    training: cx.training,
+                    rng,
+                    threads: &Pool,
+                };
                 return match catch_unwind(AssertUnwindSafe(|| execute(&kernel, &work))) {
                     Ok(result) => result,
                     Err(panic) => Err(Error::internal(call.op.name, panic_text(&*panic))),
@@ -285,7 +379,10 @@ pub(crate) fn launch(call: &Call, kernel: Kernel, outputs: &[Array], fresh: u32)
     push(call, &cx, kernel, outputs, &writes, fresh, rng, cost_ns)
 }
 
-#[expect(clippy::too_many_arguments, reason = "the cold half of `launch`, which has them all at hand")]
+#[expect(
+    clippy::too_many_arguments,
+    reason = "the cold half of `launch`, which has them all at hand"
+)]
 fn push(
     call: &Call,
     cx: &CallCx,
@@ -304,14 +401,23 @@ fn push(
         uses.push((tensor.storage().clone(), *access));
     }
     let mut bytes = 0;
-    for out in outputs.iter().enumerate().filter(|(i, _)| fresh >> i & 1 == 1).map(|(_, x)| x) {
+    for out in outputs
+        .iter()
+        .enumerate()
+        .filter(|(i, _)| fresh >> i & 1 == 1)
+        .map(|(_, x)| x)
+    {
         uses.push((out.tensor().storage().clone(), Access::Overwrite));
         bytes += out.tensor().storage().len_bytes();
     }
     let queued = Queued {
         op: call.op,
         kernel,
-        inputs: call.inputs.iter().map(|x| x.map(|x| x.tensor().clone())).collect(),
+        inputs: call
+            .inputs
+            .iter()
+            .map(|x| x.map(|x| x.tensor().clone()))
+            .collect(),
         outputs: outputs.iter().map(|x| x.tensor().clone()).collect(),
         attrs: call.attrs.clone(),
         training: cx.training,
@@ -320,7 +426,11 @@ fn push(
     let facts = cx.facts();
     engine().push(Op {
         name: call.op.name,
-        run: Box::new(move || queued.run().map_err(|e| Failure::new(Box::new(e.with_operands(|| facts)), ""))),
+        run: Box::new(move || {
+            queued
+                .run()
+                .map_err(|e| Failure::new(Box::new(e.with_operands(|| facts)), ""))
+        }),
         uses,
         priority: 0,
         cost_ns,
@@ -339,17 +449,33 @@ fn push(
 
 impl Queued {
     fn run(&self) -> Result<()> {
-        let inputs: SmallVec<[Option<&Tensor>; 8]> = self.inputs.iter().map(Option::as_ref).collect();
+        let inputs: SmallVec<[Option<&Tensor>; 8]> =
+            self.inputs.iter().map(Option::as_ref).collect();
         let outputs: SmallVec<[&Tensor; 2]> = self.outputs.iter().collect();
-        let args = Args { params: self.op.params, attrs: &self.attrs };
-        let work = KernelCx { op: self.op, inputs: &inputs, outputs: &outputs, args, training: self.training, rng: self.rng, threads: &Pool };
+        let args = Args {
+            params: self.op.params,
+            attrs: &self.attrs,
+        };
+        let work = KernelCx {
+            op: self.op,
+            inputs: &inputs,
+            outputs: &outputs,
+            args,
+            training: self.training,
+            rng: self.rng,
+            threads: &Pool,
+        };
         execute(&self.kernel, &work).map_err(|e| e.in_op(self.op.name))
     }
 }
 
 fn execute(kernel: &Kernel, work: &KernelCx) -> Result<()> {
     match kernel {
-        Kernel::Map { rows, compute, params } => cpu::map_rows(work, rows, *compute, params),
+        Kernel::Map {
+            rows,
+            compute,
+            params,
+        } => cpu::map_rows(work, rows, *compute, params),
         Kernel::Fn(body) => body(work),
     }
 }
@@ -358,7 +484,13 @@ fn cost_ns(cx: &CallCx, outputs: &[Array]) -> u64 {
     match cx.op.cost {
         Cost::PerKiB(ns) => {
             let bytes = |x: &Array| x.len() * x.dtype().size();
-            let total: usize = cx.inputs.iter().flatten().map(|x| bytes(x)).chain(outputs.iter().map(bytes)).sum();
+            let total: usize = cx
+                .inputs
+                .iter()
+                .flatten()
+                .map(|x| bytes(x))
+                .chain(outputs.iter().map(bytes))
+                .sum();
             total as u64 * u64::from(ns) / 1024
         }
         Cost::Of(cost) => cost(cx),
@@ -366,7 +498,10 @@ fn cost_ns(cx: &CallCx, outputs: &[Array]) -> u64 {
 }
 
 fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
-    let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
+    let text = panic
+        .downcast_ref::<String>()
+        .map(String::as_str)
+        .or_else(|| panic.downcast_ref::<&str>().copied());
     format!("kernel panicked: {}", text.unwrap_or("no message"))
 }
 

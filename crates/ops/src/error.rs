@@ -41,9 +41,21 @@ impl fmt::Display for Fault {
         } else {
             write!(f, "{}: {}", self.op, self.problem)?;
         }
-        let width = self.operands.iter().map(|o| o.name.len()).max().unwrap_or(0);
+        let width = self
+            .operands
+            .iter()
+            .map(|o| o.name.len())
+            .max()
+            .unwrap_or(0);
         for o in &self.operands {
-            write!(f, "\n  {:<width$}: shape {}  {}  {}", o.name, Tuple(&o.shape), o.dtype.name(), o.device)?;
+            write!(
+                f,
+                "\n  {:<width$}: shape {}  {}  {}",
+                o.name,
+                Tuple(&o.shape),
+                o.dtype.name(),
+                o.device
+            )?;
         }
         match &self.hint {
             Some(hint) => write!(f, "\n  hint: {hint}"),
@@ -116,8 +128,18 @@ impl Error {
     /// The facts, for every kind that has them.
     pub fn fault_mut(&mut self) -> Option<&mut Fault> {
         match self {
-            Error::Shape(f) | Error::DType(f) | Error::Axis(f) | Error::Index(f) | Error::Value(f) | Error::Overflow(f) => Some(f),
-            Error::Device(f) | Error::Memory(f) | Error::Unsupported(f) | Error::Io(f) | Error::Autograd(f) | Error::Internal(f) => Some(f),
+            Error::Shape(f)
+            | Error::DType(f)
+            | Error::Axis(f)
+            | Error::Index(f)
+            | Error::Value(f)
+            | Error::Overflow(f) => Some(f),
+            Error::Device(f)
+            | Error::Memory(f)
+            | Error::Unsupported(f)
+            | Error::Io(f)
+            | Error::Autograd(f)
+            | Error::Internal(f) => Some(f),
             Error::Failed(_) | Error::Interrupted => None,
         }
     }
@@ -157,12 +179,25 @@ impl Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Error::Shape(x) | Error::DType(x) | Error::Axis(x) | Error::Index(x) | Error::Value(x) | Error::Overflow(x) => x.fmt(f),
-            Error::Device(x) | Error::Memory(x) | Error::Unsupported(x) | Error::Io(x) | Error::Autograd(x) => x.fmt(f),
+            Error::Shape(x)
+            | Error::DType(x)
+            | Error::Axis(x)
+            | Error::Index(x)
+            | Error::Value(x)
+            | Error::Overflow(x) => x.fmt(f),
+            Error::Device(x)
+            | Error::Memory(x)
+            | Error::Unsupported(x)
+            | Error::Io(x)
+            | Error::Autograd(x) => x.fmt(f),
             Error::Internal(x) => write!(f, "{x}\n  this is a defect of mxnet, please report it"),
             Error::Failed(failure) => {
                 write!(f, "{}", failure.error())?;
-                if failure.origin().is_empty() { Ok(()) } else { write!(f, "\n  issued by: {}", failure.origin()) }
+                if failure.origin().is_empty() {
+                    Ok(())
+                } else {
+                    write!(f, "\n  issued by: {}", failure.origin())
+                }
             }
             Error::Interrupted => f.write_str("interrupted while waiting"),
         }

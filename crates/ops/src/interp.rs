@@ -100,7 +100,10 @@ pub struct Scope {
 impl Scope {
     /// Enters a scope with these modes.
     pub fn enter(recording: bool, training: bool) -> Scope {
-        Scope { recording: set_recording(recording), training: set_training(training) }
+        Scope {
+            recording: set_recording(recording),
+            training: set_training(training),
+        }
     }
 }
 

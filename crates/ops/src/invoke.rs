@@ -32,7 +32,10 @@ impl<'a> Call<'a> {
         CallCx {
             op: self.op,
             inputs: self.inputs,
-            args: Args { params: self.op.params, attrs: self.attrs },
+            args: Args {
+                params: self.op.params,
+                attrs: self.attrs,
+            },
             training: Flags::current().is_training(),
         }
     }
@@ -40,7 +43,9 @@ impl<'a> Call<'a> {
     /// Adds the operator's name and the operands to an error.
     #[cold]
     pub fn explain(&self, error: Error) -> Error {
-        error.in_op(self.op.name).with_operands(|| self.cx().facts())
+        error
+            .in_op(self.op.name)
+            .with_operands(|| self.cx().facts())
     }
 
     /// The device of the arguments; Python numbers have none.
@@ -52,7 +57,10 @@ impl<'a> Call<'a> {
             }
             match found {
                 Some(device) if device != x.device() => {
-                    let problem = format!("operands are on different devices: {device} and {}", x.device());
+                    let problem = format!(
+                        "operands are on different devices: {device} and {}",
+                        x.device()
+                    );
                     return Err(Error::device(self.op.name, problem));
                 }
                 _ => found = Some(x.device()),
@@ -68,7 +76,13 @@ impl<'a> Call<'a> {
 /// What the operator's inference rejects, before anything is allocated or changed.
 pub fn invoke(op: &'static OpDef, inputs: &[&Array], attrs: &Attrs) -> Result<Outputs> {
     let inputs: SmallVec<[Option<&Array>; 8]> = inputs.iter().map(|&x| Some(x)).collect();
-    dispatch(&Call { op, inputs: &inputs, attrs, outs: &[], dtype: None })
+    dispatch(&Call {
+        op,
+        inputs: &inputs,
+        attrs,
+        outs: &[],
+        dtype: None,
+    })
 }
 
 /// Calls `op` and takes its only output.
@@ -81,7 +95,10 @@ pub fn invoke1(op: &'static OpDef, inputs: &[&Array], attrs: &Attrs) -> Result<A
 
 /// The first of the outputs.
 pub fn only(op: &'static OpDef, outputs: Outputs) -> Result<Array> {
-    outputs.into_iter().next().ok_or_else(|| Error::internal(op.name, "the operator returned no output"))
+    outputs
+        .into_iter()
+        .next()
+        .ok_or_else(|| Error::internal(op.name, "the operator returned no output"))
 }
 
 /// Sends a call down the thread's interpreter stack.

@@ -2,12 +2,12 @@
 
 use mxnet_tensor::Scalar;
 
+use crate::Array;
 use crate::args::Attrs;
 use crate::elementwise::arithmetic;
 use crate::error::Result;
 use crate::invoke::invoke1;
 use crate::opdef::OpDef;
-use crate::Array;
 
 /// Methods that call a two-operand operator.
 macro_rules! binary {
@@ -53,7 +53,11 @@ impl Array {
     /// # Errors
     /// [`crate::Error::Memory`].
     pub fn conj(&self) -> Result<Array> {
-        if self.dtype().is_complex() { invoke1(&arithmetic::CONJUGATE, &[self], &Attrs::none()) } else { Ok(self.clone()) }
+        if self.dtype().is_complex() {
+            invoke1(&arithmetic::CONJUGATE, &[self], &Attrs::none())
+        } else {
+            Ok(self.clone())
+        }
     }
 
     /// Any operator of two arrays and no attributes.
@@ -77,7 +81,11 @@ impl Array {
     /// # Errors
     /// Dtypes the operator does not take.
     pub fn with_scalar(&self, op: &'static OpDef, value: f64) -> Result<Array> {
-        invoke1(op, &[self, &Array::weak_scalar(Scalar::F64(value))?], &Attrs::none())
+        invoke1(
+            op,
+            &[self, &Array::weak_scalar(Scalar::F64(value))?],
+            &Attrs::none(),
+        )
     }
 
     /// Times a real number.

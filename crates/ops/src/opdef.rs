@@ -68,12 +68,18 @@ pub type Inferred = SmallVec<[OutSpec; 1]>;
 
 /// One output of this shape, its dtype by [`OpDef::types`].
 pub fn one(shape: impl Into<Dims>) -> Result<Inferred> {
-    Ok(SmallVec::from_iter([OutSpec { shape: shape.into(), dtype: None }]))
+    Ok(SmallVec::from_iter([OutSpec {
+        shape: shape.into(),
+        dtype: None,
+    }]))
 }
 
 /// One output of this shape and dtype.
 pub fn one_of(shape: impl Into<Dims>, dtype: DType) -> Result<Inferred> {
-    Ok(SmallVec::from_iter([OutSpec { shape: shape.into(), dtype: Some(dtype) }]))
+    Ok(SmallVec::from_iter([OutSpec {
+        shape: shape.into(),
+        dtype: Some(dtype),
+    }]))
 }
 
 /// Where users find an operator.
@@ -150,16 +156,31 @@ pub struct Keep {
 
 impl Keep {
     /// Shapes and dtypes only.
-    pub const NOTHING: Keep = Keep { inputs: 0, outputs: 0 };
+    pub const NOTHING: Keep = Keep {
+        inputs: 0,
+        outputs: 0,
+    };
     /// All inputs.
-    pub const INPUTS: Keep = Keep { inputs: u32::MAX, outputs: 0 };
+    pub const INPUTS: Keep = Keep {
+        inputs: u32::MAX,
+        outputs: 0,
+    };
     /// All outputs.
-    pub const OUTPUTS: Keep = Keep { inputs: 0, outputs: u32::MAX };
+    pub const OUTPUTS: Keep = Keep {
+        inputs: 0,
+        outputs: u32::MAX,
+    };
     /// All inputs and outputs.
-    pub const ALL: Keep = Keep { inputs: u32::MAX, outputs: u32::MAX };
+    pub const ALL: Keep = Keep {
+        inputs: u32::MAX,
+        outputs: u32::MAX,
+    };
     /// These inputs, as a bit mask.
     pub const fn inputs(mask: u32) -> Keep {
-        Keep { inputs: mask, outputs: 0 }
+        Keep {
+            inputs: mask,
+            outputs: 0,
+        }
     }
 }
 
@@ -249,26 +270,47 @@ pub struct Probe {
 
 impl Probe {
     /// Values in [-2, 2), NumPy's function of the same name, 2 ulp.
-    pub const STANDARD: Probe = Probe { range: -2.0..2.0, oracle: "", ulp32: 2, calls: &[] };
+    pub const STANDARD: Probe = Probe {
+        range: -2.0..2.0,
+        oracle: "",
+        ulp32: 2,
+        calls: &[],
+    };
 
     /// The same with other values.
     pub const fn over(range: Range<f64>) -> Probe {
-        Probe { range, ..Probe::STANDARD }
+        Probe {
+            range,
+            ..Probe::STANDARD
+        }
     }
 
     /// Argument lists to call the operator with.
     pub const fn calls(calls: &'static [&'static str]) -> Probe {
-        Probe { calls, ..Probe::STANDARD }
+        Probe {
+            calls,
+            ..Probe::STANDARD
+        }
     }
 
     /// The same with another reference.
     pub const fn against(self, oracle: &'static str) -> Probe {
-        Probe { range: self.range.start..self.range.end, oracle, ulp32: self.ulp32, calls: self.calls }
+        Probe {
+            range: self.range.start..self.range.end,
+            oracle,
+            ulp32: self.ulp32,
+            calls: self.calls,
+        }
     }
 
     /// The same with another tolerance.
     pub const fn ulp(self, ulp32: u32) -> Probe {
-        Probe { range: self.range.start..self.range.end, oracle: self.oracle, ulp32, calls: self.calls }
+        Probe {
+            range: self.range.start..self.range.end,
+            oracle: self.oracle,
+            ulp32,
+            calls: self.calls,
+        }
     }
 }
 
@@ -282,7 +324,12 @@ impl OpDef {
         form: Form::Plain,
         types: Types::Infer,
         infer: |cx| cx.same_as(0),
-        cpu: Cpu::Composite(|cx| Err(crate::Error::internal(cx.op.name, "the operator's entry names no kernel"))),
+        cpu: Cpu::Composite(|cx| {
+            Err(crate::Error::internal(
+                cx.op.name,
+                "the operator's entry names no kernel",
+            ))
+        }),
         cuda: Cuda::None,
         grad: Grad::Stop("no gradient is defined"),
         mutates: &[],
@@ -295,8 +342,12 @@ impl OpDef {
     };
 
     /// An elementwise function of one array.
-    pub const UNARY: OpDef =
-        OpDef { params: &[Param::array("x")], form: Form::Ufunc, infer: |cx| cx.broadcast(), ..OpDef::DEFAULT };
+    pub const UNARY: OpDef = OpDef {
+        params: &[Param::array("x")],
+        form: Form::Ufunc,
+        infer: |cx| cx.broadcast(),
+        ..OpDef::DEFAULT
+    };
 
     /// An elementwise function of two arrays.
     pub const BINARY: OpDef = OpDef {
@@ -307,10 +358,20 @@ impl OpDef {
     };
 
     /// Another way to see the first input's elements.
-    pub const VIEW: OpDef = OpDef { types: Types::First, cuda: Cuda::Derived, cost: Cost::PerKiB(0), ..OpDef::DEFAULT };
+    pub const VIEW: OpDef = OpDef {
+        types: Types::First,
+        cuda: Cuda::Derived,
+        cost: Cost::PerKiB(0),
+        ..OpDef::DEFAULT
+    };
 
     /// Made of other operators.
-    pub const COMPOSITE: OpDef = OpDef { cuda: Cuda::Derived, grad: Grad::Derived, onnx: Onnx::Composite, ..OpDef::DEFAULT };
+    pub const COMPOSITE: OpDef = OpDef {
+        cuda: Cuda::Derived,
+        grad: Grad::Derived,
+        onnx: Onnx::Composite,
+        ..OpDef::DEFAULT
+    };
 
     /// Positions (in the signature) of the array parameters.
     pub fn array_params(&self) -> impl Iterator<Item = &'static Param> {

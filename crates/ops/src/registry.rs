@@ -16,14 +16,38 @@ pub struct Family {
 
 /// Every family of this crate.
 pub static FAMILIES: &[Family] = &[
-    Family { name: "arithmetic", ops: elementwise::arithmetic::OPS },
-    Family { name: "comparison", ops: elementwise::comparison::OPS },
-    Family { name: "bitwise", ops: elementwise::bitwise::OPS },
-    Family { name: "selection", ops: elementwise::select::OPS },
-    Family { name: "creation", ops: creation::OPS },
-    Family { name: "shape", ops: shape::OPS },
-    Family { name: "reduction", ops: reduce::OPS },
-    Family { name: "random", ops: random::OPS },
+    Family {
+        name: "arithmetic",
+        ops: elementwise::arithmetic::OPS,
+    },
+    Family {
+        name: "comparison",
+        ops: elementwise::comparison::OPS,
+    },
+    Family {
+        name: "bitwise",
+        ops: elementwise::bitwise::OPS,
+    },
+    Family {
+        name: "selection",
+        ops: elementwise::select::OPS,
+    },
+    Family {
+        name: "creation",
+        ops: creation::OPS,
+    },
+    Family {
+        name: "shape",
+        ops: shape::OPS,
+    },
+    Family {
+        name: "reduction",
+        ops: reduce::OPS,
+    },
+    Family {
+        name: "random",
+        ops: random::OPS,
+    },
 ];
 
 /// Every operator, family by family.
@@ -34,7 +58,10 @@ pub fn all() -> impl Iterator<Item = &'static OpDef> {
 /// The operator called `name`.
 pub fn find(name: &str) -> Option<&'static OpDef> {
     static BY_NAME: OnceLock<HashMap<&'static str, &'static OpDef>> = OnceLock::new();
-    BY_NAME.get_or_init(|| all().map(|op| (op.name, op)).collect()).get(name).copied()
+    BY_NAME
+        .get_or_init(|| all().map(|op| (op.name, op)).collect())
+        .get(name)
+        .copied()
 }
 
 #[cfg(test)]
@@ -53,12 +80,24 @@ mod tests {
             assert!(seen.insert(op.name), "two operators are called {}", op.name);
             assert!(!op.doc.is_empty(), "{} has no doc", op.name);
             if matches!(op.cpu, Cpu::Map(_)) {
-                assert!(matches!(op.types, Types::Promote { .. } | Types::Choose), "{}: elementwise operators promote", op.name);
+                assert!(
+                    matches!(op.types, Types::Promote { .. } | Types::Choose),
+                    "{}: elementwise operators promote",
+                    op.name
+                );
             }
             if matches!(op.cpu, Cpu::Composite(_)) {
-                assert!(!matches!(op.grad, Grad::Rule(..)), "{}: a composite's gradient is derived", op.name);
+                assert!(
+                    !matches!(op.grad, Grad::Rule(..)),
+                    "{}: a composite's gradient is derived",
+                    op.name
+                );
             }
-            assert!(!matches!(op.grad, Grad::Stop("no gradient is defined")), "{}: say why no gradient flows", op.name);
+            assert!(
+                !matches!(op.grad, Grad::Stop("no gradient is defined")),
+                "{}: say why no gradient flows",
+                op.name
+            );
         }
     }
 }

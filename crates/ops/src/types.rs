@@ -25,12 +25,19 @@ impl DTypes {
             | 1 << DType::U64 as u8,
     );
     /// All real floating types.
-    pub const FLOAT: DTypes =
-        DTypes(1 << DType::F16 as u8 | 1 << DType::BF16 as u8 | 1 << DType::F32 as u8 | 1 << DType::F64 as u8);
+    pub const FLOAT: DTypes = DTypes(
+        1 << DType::F16 as u8
+            | 1 << DType::BF16 as u8
+            | 1 << DType::F32 as u8
+            | 1 << DType::F64 as u8,
+    );
     /// Both complex types.
     pub const COMPLEX: DTypes = DTypes(1 << DType::C64 as u8 | 1 << DType::C128 as u8);
     /// Every dtype.
-    pub const ALL: DTypes = DTypes::BOOL.or(DTypes::INT).or(DTypes::FLOAT).or(DTypes::COMPLEX);
+    pub const ALL: DTypes = DTypes::BOOL
+        .or(DTypes::INT)
+        .or(DTypes::FLOAT)
+        .or(DTypes::COMPLEX);
     /// Every dtype but bool.
     pub const NUMBER: DTypes = DTypes::INT.or(DTypes::FLOAT).or(DTypes::COMPLEX);
     /// Every dtype with an order.
@@ -110,17 +117,37 @@ impl Types {
     /// Integers and truth values.
     pub const BITS: Types = Types::same(DTypes::BOOL.or(DTypes::INT));
     /// Integers.
-    pub const INTEGER: Types = Types::Promote { accepts: DTypes::INT, lift: Lift::BoolToI8, out: Out::Same };
+    pub const INTEGER: Types = Types::Promote {
+        accepts: DTypes::INT,
+        lift: Lift::BoolToI8,
+        out: Out::Same,
+    };
     /// Real or complex functions; integers become floats.
-    pub const INEXACT: Types = Types::Promote { accepts: DTypes::INEXACT, lift: Lift::ToFloat, out: Out::Same };
+    pub const INEXACT: Types = Types::Promote {
+        accepts: DTypes::INEXACT,
+        lift: Lift::ToFloat,
+        out: Out::Same,
+    };
     /// Real functions; integers become floats.
-    pub const REAL_FLOAT: Types = Types::Promote { accepts: DTypes::FLOAT, lift: Lift::ToFloat, out: Out::Same };
+    pub const REAL_FLOAT: Types = Types::Promote {
+        accepts: DTypes::FLOAT,
+        lift: Lift::ToFloat,
+        out: Out::Same,
+    };
     /// Comparison of anything.
-    pub const COMPARE: Types = Types::Promote { accepts: DTypes::ALL, lift: Lift::No, out: Out::Bool };
+    pub const COMPARE: Types = Types::Promote {
+        accepts: DTypes::ALL,
+        lift: Lift::No,
+        out: Out::Bool,
+    };
 
     /// Computes and returns the promoted dtype, if it is one of these.
     pub const fn same(accepts: DTypes) -> Types {
-        Types::Promote { accepts, lift: Lift::No, out: Out::Same }
+        Types::Promote {
+            accepts,
+            lift: Lift::No,
+            out: Out::Same,
+        }
     }
 }
 
@@ -138,7 +165,16 @@ pub fn promoted(inputs: &[Option<&Array>]) -> DType {
             operands.extend(inputs.iter().flatten().map(|a| operand(a)));
             if operands.iter().all(|o| matches!(o, Operand::Weak(_))) {
                 // Only Python numbers: they are what the mode calls their default dtype.
-                let kind = operands.iter().filter_map(|o| if let Operand::Weak(k) = o { Some(*k) } else { None }).max();
+                let kind = operands
+                    .iter()
+                    .filter_map(|o| {
+                        if let Operand::Weak(k) = o {
+                            Some(*k)
+                        } else {
+                            None
+                        }
+                    })
+                    .max();
                 return default_dtype(kind.unwrap_or(Kind::Float));
             }
             result_type(&operands, mode)
@@ -157,7 +193,11 @@ pub fn default_dtype(kind: Kind) -> DType {
 }
 
 fn operand(array: &Array) -> Operand {
-    if array.is_weak() { Operand::Weak(array.dtype().kind()) } else { Operand::Array(array.dtype()) }
+    if array.is_weak() {
+        Operand::Weak(array.dtype().kind())
+    } else {
+        Operand::Array(array.dtype())
+    }
 }
 
 /// Whether a weak scalar leaves an array's dtype as it is.
@@ -172,9 +212,21 @@ fn weak_fits(weak: &Array, dtype: DType) -> bool {
 /// [`Error::DType`] if the operator does not take what the inputs promote to.
 pub fn resolve_call(call: &Call) -> Result<(DType, DType)> {
     match call.op.types {
-        Types::Promote { accepts, lift, out } => resolve(call.op.name, accepts, lift, out, call.inputs, call.dtype),
-        Types::Choose => resolve(call.op.name, DTypes::ALL, Lift::No, Out::Same, call.inputs.get(1..).unwrap_or(&[]), call.dtype),
-        Types::First | Types::Infer => Err(Error::internal(call.op.name, "this type rule needs shape inference")),
+        Types::Promote { accepts, lift, out } => {
+            resolve(call.op.name, accepts, lift, out, call.inputs, call.dtype)
+        }
+        Types::Choose => resolve(
+            call.op.name,
+            DTypes::ALL,
+            Lift::No,
+            Out::Same,
+            call.inputs.get(1..).unwrap_or(&[]),
+            call.dtype,
+        ),
+        Types::First | Types::Infer => Err(Error::internal(
+            call.op.name,
+            "this type rule needs shape inference",
+        )),
     }
 }
 
@@ -191,7 +243,9 @@ pub fn resolve(
     let found = promoted(inputs);
     let mut compute = forced.unwrap_or(found);
     if !accepts.has(compute) {
-        compute = lifted(compute, lift).filter(|&d| accepts.has(d)).ok_or_else(|| rejected(op, accepts, compute))?;
+        compute = lifted(compute, lift)
+            .filter(|&d| accepts.has(d))
+            .ok_or_else(|| rejected(op, accepts, compute))?;
     }
     let returned = match out {
         Out::Same => compute,
@@ -220,7 +274,14 @@ fn lifted(dtype: DType, lift: Lift) -> Option<DType> {
 #[cold]
 fn rejected(op: &'static str, accepts: DTypes, found: DType) -> Error {
     let names: Vec<&str> = accepts.iter().map(DType::name).collect();
-    Error::dtype(op, format!("no kernel for dtype {}; it takes {}", found.name(), names.join(", ")))
+    Error::dtype(
+        op,
+        format!(
+            "no kernel for dtype {}; it takes {}",
+            found.name(),
+            names.join(", ")
+        ),
+    )
 }
 
 /// A Python integer that a dtype cannot hold.
@@ -230,5 +291,8 @@ pub fn out_of_bounds(op: &'static str, value: Scalar, dtype: DType) -> Error {
         Scalar::U64(x) => x.to_string(),
         other => other.as_i64().to_string(),
     };
-    Error::overflow(op, format!("Python integer {shown} out of bounds for {}", dtype.name()))
+    Error::overflow(
+        op,
+        format!("Python integer {shown} out of bounds for {}", dtype.name()),
+    )
 }

@@ -24,7 +24,12 @@ impl PyArray {
     /// A new Python object for an array.
     #[inline]
     pub fn wrap(py: Python<'_>, array: Array) -> PyResult<Py<PyArray>> {
-        Py::new(py, PyArray { array: Guarded::new(array) })
+        Py::new(
+            py,
+            PyArray {
+                array: Guarded::new(array),
+            },
+        )
     }
 
     /// The array; a cheap copy that shares the elements.
@@ -46,32 +51,74 @@ impl PyArray {
 
 /// A binary operator with this array on the left.
 #[inline]
-fn binary(slf: &Bound<'_, PyArray>, op: &'static OpDef, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+fn binary(
+    slf: &Bound<'_, PyArray>,
+    op: &'static OpDef,
+    other: &Bound<'_, PyAny>,
+) -> PyResult<Py<PyAny>> {
     let py = slf.py();
     match convert::operand(other)? {
-        Some(other) => call::finish(py, call::run(py, op, &[Some(In::Held(slf.as_unbound().clone_ref(py))), Some(other)], &Attrs::none(), &[], None)?),
+        Some(other) => call::finish(
+            py,
+            call::run(
+                py,
+                op,
+                &[Some(In::Held(slf.as_unbound().clone_ref(py))), Some(other)],
+                &Attrs::none(),
+                &[],
+                None,
+            )?,
+        ),
         None => Ok(py.NotImplemented()),
     }
 }
 
 /// A binary operator with this array on the right.
-fn reflected(slf: &Bound<'_, PyArray>, op: &'static OpDef, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+fn reflected(
+    slf: &Bound<'_, PyArray>,
+    op: &'static OpDef,
+    other: &Bound<'_, PyAny>,
+) -> PyResult<Py<PyAny>> {
     let py = slf.py();
     match convert::operand(other)? {
-        Some(other) => call::finish(py, call::run(py, op, &[Some(other), Some(In::Held(slf.as_unbound().clone_ref(py)))], &Attrs::none(), &[], None)?),
+        Some(other) => call::finish(
+            py,
+            call::run(
+                py,
+                op,
+                &[Some(other), Some(In::Held(slf.as_unbound().clone_ref(py)))],
+                &Attrs::none(),
+                &[],
+                None,
+            )?,
+        ),
         None => Ok(py.NotImplemented()),
     }
 }
 
 /// An operator that writes its result into this array.
-fn in_place(slf: &Bound<'_, PyArray>, op: &'static OpDef, other: &Bound<'_, PyAny>) -> PyResult<()> {
+fn in_place(
+    slf: &Bound<'_, PyArray>,
+    op: &'static OpDef,
+    other: &Bound<'_, PyAny>,
+) -> PyResult<()> {
     let py = slf.py();
     let Some(other) = convert::operand(other)? else {
-        let problem = format!("unsupported operand type for in-place {}: '{}'", op.name, other.get_type().name()?);
+        let problem = format!(
+            "unsupported operand type for in-place {}: '{}'",
+            op.name,
+            other.get_type().name()?
+        );
         return Err(PyTypeError::new_err(problem));
     };
     let (target, rhs) = (slf.get().array(py), other.array(py));
-    let call = Call { op, inputs: &[Some(&target), Some(&rhs)], attrs: &Attrs::none(), outs: &[Some(&target)], dtype: None };
+    let call = Call {
+        op,
+        inputs: &[Some(&target), Some(&rhs)],
+        attrs: &Attrs::none(),
+        outs: &[Some(&target)],
+        dtype: None,
+    };
     let mut outputs = dispatch(&call).map_err(|error| raise(py, error))?;
     if let Some(result) = outputs.pop() {
         if target.entry().is_some() || result.entry().is_some() {
@@ -83,7 +130,15 @@ fn in_place(slf: &Bound<'_, PyArray>, op: &'static OpDef, other: &Bound<'_, PyAn
 
 fn unary(slf: &Bound<'_, PyArray>, op: &'static OpDef) -> PyResult<Py<PyAny>> {
     let py = slf.py();
-    let result = slf.get().with(py, |x| dispatch(&Call { op, inputs: &[Some(x)], attrs: &Attrs::none(), outs: &[], dtype: None }));
+    let result = slf.get().with(py, |x| {
+        dispatch(&Call {
+            op,
+            inputs: &[Some(x)],
+            attrs: &Attrs::none(),
+            outs: &[],
+            dtype: None,
+        })
+    });
     call::finish(py, result.map_err(|error| raise(py, error))?)
 }
 
@@ -128,7 +183,8 @@ impl PyArray {
     /// Bytes between neighbours along each axis.
     #[getter]
     fn strides(&self, py: Python<'_>) -> PyResult<Py<PyTuple>> {
-        let strides: SmallVec<[isize; 8]> = self.with(py, |x| x.tensor().byte_strides().iter().copied().collect());
+        let strides: SmallVec<[isize; 8]> =
+            self.with(py, |x| x.tensor().byte_strides().iter().copied().collect());
         Ok(PyTuple::new(py, strides)?.unbind())
     }
 
@@ -156,7 +212,9 @@ impl PyArray {
         let py = slf.py();
         let result = slf.get().with(py, |x| {
             if x.entry().is_none() && !mxnet::ops::interp::Flags::current().is_stacked() {
-                return Ok(Array::from_tensor(x.tensor().with_layout(x.layout().transpose(None)?)));
+                return Ok(Array::from_tensor(
+                    x.tensor().with_layout(x.layout().transpose(None)?),
+                ));
             }
             x.transpose(None)
         });
@@ -175,10 +233,17 @@ impl PyArray {
         let array = slf.get().array(py);
         let ndim = array.ndim() as i64;
         if ndim < 2 {
-            return Err(PyValueError::new_err(format!("matrix transpose needs at least 2 axes, found {ndim}")));
+            return Err(PyValueError::new_err(format!(
+                "matrix transpose needs at least 2 axes, found {ndim}"
+            )));
         }
         let axes: Vec<i64> = (0..ndim - 2).chain([ndim - 1, ndim - 2]).collect();
-        PyArray::wrap(py, array.transpose(Some(&axes)).map_err(|error| raise(py, error))?)
+        PyArray::wrap(
+            py,
+            array
+                .transpose(Some(&axes))
+                .map_err(|error| raise(py, error))?,
+        )
     }
 
     // ---- what it holds ----
@@ -191,7 +256,10 @@ impl PyArray {
 
     /// The elements as nested lists of Python numbers.
     fn tolist(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
-        exchange::to_numpy(slf)?.bind(slf.py()).call_method0("tolist").map(Bound::unbind)
+        exchange::to_numpy(slf)?
+            .bind(slf.py())
+            .call_method0("tolist")
+            .map(Bound::unbind)
     }
 
     /// The elements as a NumPy array with memory of its own.
@@ -207,13 +275,15 @@ impl PyArray {
     /// Returns when the elements are computed; raises what went wrong.
     fn wait_to_read(&self, py: Python<'_>) -> PyResult<()> {
         let array = self.array(py);
-        py.detach(|| array.wait_to_read()).map_err(|error| raise(py, error))
+        py.detach(|| array.wait_to_read())
+            .map_err(|error| raise(py, error))
     }
 
     /// Returns when nothing pending reads or writes the elements; raises what went wrong.
     fn wait_to_write(&self, py: Python<'_>) -> PyResult<()> {
         let array = self.array(py);
-        py.detach(|| array.wait_to_write()).map_err(|error| raise(py, error))
+        py.detach(|| array.wait_to_write())
+            .map_err(|error| raise(py, error))
     }
 
     /// The same array on another device; itself if it is there.
@@ -225,7 +295,10 @@ impl PyArray {
             return Ok(slf.clone().unbind());
         }
         let problem = format!("no backend for {device} is loaded");
-        Err(raise(py, mxnet::ops::Error::device("to_device", problem).with_hint("arrays can be on mx.cpu()")))
+        Err(raise(
+            py,
+            mxnet::ops::Error::device("to_device", problem).with_hint("arrays can be on mx.cpu()"),
+        ))
     }
 
     // ---- gradients ----
@@ -252,7 +325,8 @@ impl PyArray {
     #[getter]
     fn grad(&self, py: Python<'_>) -> PyResult<Option<Py<PyArray>>> {
         let leaf = self.with(py, mxnet::ops::autograd::gradient_of);
-        leaf.map(|leaf| PyArray::wrap(py, leaf.gradient())).transpose()
+        leaf.map(|leaf| PyArray::wrap(py, leaf.gradient()))
+            .transpose()
     }
 
     /// The same elements, outside any recorded graph.
@@ -262,7 +336,12 @@ impl PyArray {
 
     /// Computes the gradients of every variable this array was computed from.
     #[pyo3(signature = (out_grad = None, retain_graph = false, train_mode = true))]
-    fn backward(slf: &Bound<'_, Self>, out_grad: Option<&Bound<'_, PyAny>>, retain_graph: bool, train_mode: bool) -> PyResult<()> {
+    fn backward(
+        slf: &Bound<'_, Self>,
+        out_grad: Option<&Bound<'_, PyAny>>,
+        retain_graph: bool,
+        train_mode: bool,
+    ) -> PyResult<()> {
         crate::autograd::backward_of(slf, out_grad, retain_graph, train_mode)
     }
 
@@ -309,7 +388,11 @@ impl PyArray {
     }
 
     fn __str__(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
-        Ok(exchange::to_numpy(slf)?.bind(slf.py()).str()?.into_any().unbind())
+        Ok(exchange::to_numpy(slf)?
+            .bind(slf.py())
+            .str()?
+            .into_any()
+            .unbind())
     }
 
     fn __format__(slf: &Bound<'_, Self>, spec: &str) -> PyResult<Py<PyAny>> {
@@ -317,7 +400,10 @@ impl PyArray {
         if spec.is_empty() {
             return Self::__str__(slf);
         }
-        exchange::scalar(slf)?.bind(py).call_method1("__format__", (spec,)).map(Bound::unbind)
+        exchange::scalar(slf)?
+            .bind(py)
+            .call_method1("__format__", (spec,))
+            .map(Bound::unbind)
     }
 
     fn __reduce__(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
@@ -326,7 +412,10 @@ impl PyArray {
 
     fn __copy__(slf: &Bound<'_, Self>) -> PyResult<Py<PyArray>> {
         let py = slf.py();
-        let copy = slf.get().with(py, Array::copy).map_err(|error| raise(py, error))?;
+        let copy = slf
+            .get()
+            .with(py, Array::copy)
+            .map_err(|error| raise(py, error))?;
         PyArray::wrap(py, copy)
     }
 
@@ -337,7 +426,11 @@ impl PyArray {
     // ---- exchange ----
 
     #[pyo3(signature = (dtype = None, copy = None))]
-    fn __array__(slf: &Bound<'_, Self>, dtype: Option<&Bound<'_, PyAny>>, copy: Option<bool>) -> PyResult<Py<PyAny>> {
+    fn __array__(
+        slf: &Bound<'_, Self>,
+        dtype: Option<&Bound<'_, PyAny>>,
+        copy: Option<bool>,
+    ) -> PyResult<Py<PyAny>> {
         exchange::array_protocol(slf, dtype, copy)
     }
 
@@ -346,7 +439,11 @@ impl PyArray {
         exchange::interface(slf)
     }
 
-    unsafe fn __getbuffer__(slf: Bound<'_, Self>, view: *mut pyo3::ffi::Py_buffer, flags: std::os::raw::c_int) -> PyResult<()> {
+    unsafe fn __getbuffer__(
+        slf: Bound<'_, Self>,
+        view: *mut pyo3::ffi::Py_buffer,
+        flags: std::os::raw::c_int,
+    ) -> PyResult<()> {
         // SAFETY: Python passes a buffer to fill.
         unsafe { exchange::fill_buffer(&slf, view, flags) }
     }
@@ -377,7 +474,11 @@ impl PyArray {
         index::get(slf, key)
     }
 
-    fn __setitem__(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<()> {
+    fn __setitem__(
+        slf: &Bound<'_, Self>,
+        key: &Bound<'_, PyAny>,
+        value: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
         index::set(slf, key, value)
     }
 
@@ -501,7 +602,11 @@ impl PyArray {
         unary(slf, &e::bitwise::INVERT)
     }
 
-    fn __richcmp__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>, kind: CompareOp) -> PyResult<Py<PyAny>> {
+    fn __richcmp__(
+        slf: &Bound<'_, Self>,
+        other: &Bound<'_, PyAny>,
+        kind: CompareOp,
+    ) -> PyResult<Py<PyAny>> {
         let op = match kind {
             CompareOp::Lt => &e::comparison::LESS,
             CompareOp::Le => &e::comparison::LESS_EQUAL,
@@ -514,7 +619,10 @@ impl PyArray {
     }
 
     fn __hash__(slf: &Bound<'_, Self>) -> PyResult<isize> {
-        Err(PyTypeError::new_err(format!("unhashable type: '{}'", slf.get_type().name()?)))
+        Err(PyTypeError::new_err(format!(
+            "unhashable type: '{}'",
+            slf.get_type().name()?
+        )))
     }
 }
 
@@ -526,8 +634,17 @@ trait EqualTo {
 impl EqualTo for Bound<'_, PyArray> {
     fn eq_array(&self, value: &Bound<'_, PyAny>) -> PyResult<Array> {
         let py = self.py();
-        let value = convert::operand(value)?.map_or_else(|| Array::weak_scalar(Scalar::Bool(false)), |v| Ok(v.array(py)));
-        let equal = value.and_then(|v| mxnet::ops::invoke1(&e::comparison::EQUAL, &[&self.get().array(py), &v], &Attrs::none()));
+        let value = convert::operand(value)?.map_or_else(
+            || Array::weak_scalar(Scalar::Bool(false)),
+            |v| Ok(v.array(py)),
+        );
+        let equal = value.and_then(|v| {
+            mxnet::ops::invoke1(
+                &e::comparison::EQUAL,
+                &[&self.get().array(py), &v],
+                &Attrs::none(),
+            )
+        });
         equal.map_err(|error| raise(py, error))
     }
 }

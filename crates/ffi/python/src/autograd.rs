@@ -33,15 +33,20 @@ fn grad_req(name: &str) -> PyResult<GradReq> {
         "write" => Ok(GradReq::Write),
         "add" => Ok(GradReq::Add),
         "null" => Ok(GradReq::Null),
-        other => Err(PyValueError::new_err(format!("grad_req must be 'write', 'add' or 'null', not '{other}'"))),
+        other => Err(PyValueError::new_err(format!(
+            "grad_req must be 'write', 'add' or 'null', not '{other}'"
+        ))),
     }
 }
 
 /// `x.attach_grad(...)`.
 pub fn attach(py: Python<'_>, x: &PyArray, req: &str, stype: Option<&str>) -> PyResult<()> {
     if let Some(stype) = stype.filter(|s| *s != "default") {
-        let error = Error::unsupported("attach_grad", format!("gradient buffers of storage type '{stype}' do not exist"))
-            .with_hint("leave `stype` out for a dense gradient");
+        let error = Error::unsupported(
+            "attach_grad",
+            format!("gradient buffers of storage type '{stype}' do not exist"),
+        )
+        .with_hint("leave `stype` out for a dense gradient");
         return Err(raise(py, error));
     }
     let mut array = x.array(py);
@@ -56,15 +61,23 @@ fn arrays<'py>(object: &Bound<'py, PyAny>, what: &str) -> PyResult<Vec<Bound<'py
         return Ok(vec![one.clone()]);
     }
     let wrong = |found: &Bound<'_, PyAny>| -> PyErr {
-        let name = found.get_type().name().map(|n| n.to_string()).unwrap_or_default();
+        let name = found
+            .get_type()
+            .name()
+            .map(|n| n.to_string())
+            .unwrap_or_default();
         PyTypeError::new_err(format!("{what} must be ndarrays, found '{name}'"))
     };
     let items = object.try_iter().map_err(|_| wrong(object))?;
-    items.map(|item| item.and_then(|item| item.cast::<PyArray>().cloned().map_err(|_| wrong(&item)))).collect()
+    items
+        .map(|item| item.and_then(|item| item.cast::<PyArray>().cloned().map_err(|_| wrong(&item))))
+        .collect()
 }
 
 fn optional_arrays(object: Option<&Bound<'_, PyAny>>, len: usize) -> PyResult<Vec<Option<Array>>> {
-    let Some(object) = object.filter(|o| !o.is_none()) else { return Ok(vec![None; len]) };
+    let Some(object) = object.filter(|o| !o.is_none()) else {
+        return Ok(vec![None; len]);
+    };
     let py = object.py();
     if let Ok(one) = object.cast::<PyArray>() {
         return Ok(vec![Some(one.get().array(py))]);
@@ -73,7 +86,11 @@ fn optional_arrays(object: Option<&Bound<'_, PyAny>>, len: usize) -> PyResult<Ve
         .try_iter()?
         .map(|item| {
             let item = item?;
-            if item.is_none() { Ok(None) } else { Ok(Some(item.cast::<PyArray>()?.get().array(py))) }
+            if item.is_none() {
+                Ok(None)
+            } else {
+                Ok(Some(item.cast::<PyArray>()?.get().array(py)))
+            }
         })
         .collect()
 }
@@ -83,19 +100,36 @@ fn retain(keep: bool) -> Retain {
 }
 
 /// `x.backward(...)`.
-pub fn backward_of(slf: &Bound<'_, PyArray>, out_grad: Option<&Bound<'_, PyAny>>, retain_graph: bool, train_mode: bool) -> PyResult<()> {
+pub fn backward_of(
+    slf: &Bound<'_, PyArray>,
+    out_grad: Option<&Bound<'_, PyAny>>,
+    retain_graph: bool,
+    train_mode: bool,
+) -> PyResult<()> {
     backward(slf.as_any(), out_grad, retain_graph, train_mode)
 }
 
 /// Gradients of every variable that the heads were computed from, into their buffers.
 #[pyfunction]
 #[pyo3(signature = (heads, head_grads = None, retain_graph = false, train_mode = true))]
-pub fn backward(heads: &Bound<'_, PyAny>, head_grads: Option<&Bound<'_, PyAny>>, retain_graph: bool, train_mode: bool) -> PyResult<()> {
+pub fn backward(
+    heads: &Bound<'_, PyAny>,
+    head_grads: Option<&Bound<'_, PyAny>>,
+    retain_graph: bool,
+    train_mode: bool,
+) -> PyResult<()> {
     let py = heads.py();
-    let heads: Vec<Array> = arrays(heads, "heads")?.iter().map(|x| x.get().array(py)).collect();
+    let heads: Vec<Array> = arrays(heads, "heads")?
+        .iter()
+        .map(|x| x.get().array(py))
+        .collect();
     let given = optional_arrays(head_grads, heads.len())?;
     if given.len() != heads.len() {
-        return Err(PyValueError::new_err(format!("{} head gradients for {} heads", given.len(), heads.len())));
+        return Err(PyValueError::new_err(format!(
+            "{} head gradients for {} heads",
+            given.len(),
+            heads.len()
+        )));
     }
     let run = || {
         let heads: Vec<&Array> = heads.iter().collect();
@@ -118,11 +152,21 @@ pub fn grad(
 ) -> PyResult<Py<PyAny>> {
     let py = heads.py();
     let single = variables.is_instance_of::<PyArray>();
-    let heads: Vec<Array> = arrays(heads, "heads")?.iter().map(|x| x.get().array(py)).collect();
-    let variables: Vec<Array> = arrays(variables, "variables")?.iter().map(|x| x.get().array(py)).collect();
+    let heads: Vec<Array> = arrays(heads, "heads")?
+        .iter()
+        .map(|x| x.get().array(py))
+        .collect();
+    let variables: Vec<Array> = arrays(variables, "variables")?
+        .iter()
+        .map(|x| x.get().array(py))
+        .collect();
     let given = optional_arrays(head_grads, heads.len())?;
     if given.len() != heads.len() {
-        return Err(PyValueError::new_err(format!("{} head gradients for {} heads", given.len(), heads.len())));
+        return Err(PyValueError::new_err(format!(
+            "{} head gradients for {} heads",
+            given.len(),
+            heads.len()
+        )));
     }
     let keep = retain(retain_graph.unwrap_or(create_graph));
     let run = || {
@@ -133,31 +177,49 @@ pub fn grad(
     };
     let mut grads = py.detach(run).map_err(|error| raise(py, error))?;
     if single {
-        let only = grads.pop().ok_or_else(|| PyRuntimeError::new_err("no gradient"))?;
+        let only = grads
+            .pop()
+            .ok_or_else(|| PyRuntimeError::new_err("no gradient"))?;
         return Ok(PyArray::wrap(py, only)?.into_any());
     }
-    let grads: Vec<Py<PyArray>> = grads.into_iter().map(|g| PyArray::wrap(py, g)).collect::<PyResult<_>>()?;
+    let grads: Vec<Py<PyArray>> = grads
+        .into_iter()
+        .map(|g| PyArray::wrap(py, g))
+        .collect::<PyResult<_>>()?;
     Ok(PyList::new(py, grads)?.into_any().unbind())
 }
 
 /// Makes arrays variables with these gradient buffers.
 #[pyfunction]
 #[pyo3(signature = (variables, gradients, grad_reqs = None))]
-pub fn mark_variables(variables: &Bound<'_, PyAny>, gradients: &Bound<'_, PyAny>, grad_reqs: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+pub fn mark_variables(
+    variables: &Bound<'_, PyAny>,
+    gradients: &Bound<'_, PyAny>,
+    grad_reqs: Option<&Bound<'_, PyAny>>,
+) -> PyResult<()> {
     let py = variables.py();
     let variables = arrays(variables, "variables")?;
     let gradients = arrays(gradients, "gradients")?;
     let reqs: Vec<String> = match grad_reqs {
         None => vec!["write".to_owned(); variables.len()],
-        Some(reqs) => reqs.extract::<String>().map(|one| vec![one; variables.len()]).or_else(|_| reqs.extract())?,
+        Some(reqs) => reqs
+            .extract::<String>()
+            .map(|one| vec![one; variables.len()])
+            .or_else(|_| reqs.extract())?,
     };
     if gradients.len() != variables.len() || reqs.len() != variables.len() {
-        let problem = format!("{} variables, {} gradients, {} grad_reqs", variables.len(), gradients.len(), reqs.len());
+        let problem = format!(
+            "{} variables, {} gradients, {} grad_reqs",
+            variables.len(),
+            gradients.len(),
+            reqs.len()
+        );
         return Err(PyValueError::new_err(problem));
     }
     for ((x, gradient), req) in variables.iter().zip(&gradients).zip(&reqs) {
         let mut array = x.get().array(py);
-        tape::mark_variable(&mut array, gradient.get().array(py), grad_req(req)?).map_err(|error| raise(py, error))?;
+        tape::mark_variable(&mut array, gradient.get().array(py), grad_req(req)?)
+            .map_err(|error| raise(py, error))?;
         x.get().adopt(py, array);
     }
     Ok(())
@@ -172,24 +234,51 @@ impl CustomBackward for PythonRule {
     fn backward(&self, dys: &[Array]) -> mxnet::ops::Result<Grads> {
         Python::attach(|py| {
             let run = || -> PyResult<Grads> {
-                let dys: Vec<Py<PyArray>> = dys.iter().map(|dy| PyArray::wrap(py, dy.clone())).collect::<PyResult<_>>()?;
+                let dys: Vec<Py<PyArray>> = dys
+                    .iter()
+                    .map(|dy| PyArray::wrap(py, dy.clone()))
+                    .collect::<PyResult<_>>()?;
                 let result = self.call.bind(py).call1(PyTuple::new(py, dys)?)?;
                 Ok(optional_arrays(Some(&result), 0)?.into_iter().collect())
             };
-            run().map_err(|error| Error::Failed(mxnet::engine::Failure::new(Box::new(PythonFailure(error)), "")))
+            run().map_err(|error| {
+                Error::Failed(mxnet::engine::Failure::new(
+                    Box::new(PythonFailure(error)),
+                    "",
+                ))
+            })
         })
     }
 }
 
 /// Makes `outputs`, computed from `inputs` while not recording, results of one recorded step whose gradient `backward` computes.
 #[pyfunction]
-pub fn custom_function(name: &str, inputs: &Bound<'_, PyAny>, outputs: &Bound<'_, PyAny>, backward: Py<PyAny>) -> PyResult<Py<PyAny>> {
+pub fn custom_function(
+    name: &str,
+    inputs: &Bound<'_, PyAny>,
+    outputs: &Bound<'_, PyAny>,
+    backward: Py<PyAny>,
+) -> PyResult<Py<PyAny>> {
     let py = inputs.py();
-    let inputs: Vec<Array> = arrays(inputs, "inputs")?.iter().map(|x| x.get().array(py)).collect();
-    let outputs: Vec<Array> = arrays(outputs, "outputs")?.iter().map(|x| x.get().array(py)).collect();
+    let inputs: Vec<Array> = arrays(inputs, "inputs")?
+        .iter()
+        .map(|x| x.get().array(py))
+        .collect();
+    let outputs: Vec<Array> = arrays(outputs, "outputs")?
+        .iter()
+        .map(|x| x.get().array(py))
+        .collect();
     let refs: Vec<&Array> = inputs.iter().collect();
-    let recorded = tape::record_custom(name, &refs, outputs, Box::new(PythonRule { call: backward }));
-    let recorded: Vec<Py<PyArray>> = recorded.into_iter().map(|y| PyArray::wrap(py, y)).collect::<PyResult<_>>()?;
+    let recorded = tape::record_custom(
+        name,
+        &refs,
+        outputs,
+        Box::new(PythonRule { call: backward }),
+    );
+    let recorded: Vec<Py<PyArray>> = recorded
+        .into_iter()
+        .map(|y| PyArray::wrap(py, y))
+        .collect::<PyResult<_>>()?;
     Ok(PyList::new(py, recorded)?.into_any().unbind())
 }
 

@@ -7,7 +7,10 @@ use std::fmt::Write;
 use std::os::raw::c_int;
 use std::ptr;
 
-use mxnet::ops::{Array, Attrs, Call, Cpu, Default, Form, OpDef, Outputs, ParamKind, Surface, Value, dispatch, registry};
+use mxnet::ops::{
+    Array, Attrs, Call, Cpu, Default, Form, OpDef, Outputs, ParamKind, Surface, Value, dispatch,
+    registry,
+};
 use mxnet::tensor::{Casting, DType, can_cast};
 use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
@@ -38,7 +41,12 @@ unsafe impl Send for Binding {}
 // SAFETY: as above.
 unsafe impl Sync for Binding {}
 
-type Fast = unsafe extern "C" fn(*mut ffi::PyObject, *const *mut ffi::PyObject, ffi::Py_ssize_t, *mut ffi::PyObject) -> *mut ffi::PyObject;
+type Fast = unsafe extern "C" fn(
+    *mut ffi::PyObject,
+    *const *mut ffi::PyObject,
+    ffi::Py_ssize_t,
+    *mut ffi::PyObject,
+) -> *mut ffi::PyObject;
 
 /// Keywords that a form adds behind the parameters.
 fn extra_keywords(form: Form) -> &'static [&'static str] {
@@ -50,24 +58,49 @@ fn extra_keywords(form: Form) -> &'static [&'static str] {
 }
 
 impl Binding {
-    fn leak(py: Python<'_>, op: &'static OpDef, name: &'static str, entry: Fast, skip_self: bool) -> PyResult<&'static Binding> {
+    fn leak(
+        py: Python<'_>,
+        op: &'static OpDef,
+        name: &'static str,
+        entry: Fast,
+        skip_self: bool,
+    ) -> PyResult<&'static Binding> {
         let mut keywords: Vec<Py<PyAny>> = Vec::new();
-        for key in op.params.iter().map(|p| p.name).chain(extra_keywords(op.form).iter().copied()) {
+        for key in op
+            .params
+            .iter()
+            .map(|p| p.name)
+            .chain(extra_keywords(op.form).iter().copied())
+        {
             keywords.push(pyo3::types::PyString::intern(py, key).into_any().unbind());
         }
         let positional = match op.form {
             Form::Plain => op.params.iter().filter(|p| !p.keyword_only).count(),
-            Form::Out | Form::Ufunc if op.params.iter().any(|p| p.keyword_only) => op.params.iter().filter(|p| !p.keyword_only).count(),
+            Form::Out | Form::Ufunc if op.params.iter().any(|p| p.keyword_only) => {
+                op.params.iter().filter(|p| !p.keyword_only).count()
+            }
             Form::Out | Form::Ufunc => op.params.len() + 1,
         };
-        let doc = format!("{name}{}\n--\n\n{}", signature(op, skip_self), docstring(op));
+        let doc = format!(
+            "{name}{}\n--\n\n{}",
+            signature(op, skip_self),
+            docstring(op)
+        );
         let def = ffi::PyMethodDef {
             ml_name: leak_text(name)?,
-            ml_meth: ffi::PyMethodDefPointer { PyCFunctionFastWithKeywords: entry },
+            ml_meth: ffi::PyMethodDefPointer {
+                PyCFunctionFastWithKeywords: entry,
+            },
             ml_flags: ffi::METH_FASTCALL | ffi::METH_KEYWORDS,
             ml_doc: leak_text(&doc)?,
         };
-        Ok(Box::leak(Box::new(Binding { op, name, keywords, positional, def })))
+        Ok(Box::leak(Box::new(Binding {
+            op,
+            name,
+            keywords,
+            positional,
+            def,
+        })))
     }
 }
 
@@ -78,7 +111,11 @@ fn leak_text(text: &str) -> PyResult<*const c_char> {
 /// The signature as text, e.g. `(a, axis=None, *, keepdims=False)`.
 pub fn signature(op: &OpDef, skip_self: bool) -> String {
     let mut text = String::from("(");
-    let mut parts: Vec<String> = if skip_self { vec!["$self".into()] } else { Vec::new() };
+    let mut parts: Vec<String> = if skip_self {
+        vec!["$self".into()]
+    } else {
+        Vec::new()
+    };
     let mut keyword_only = false;
     let skip = usize::from(skip_self);
     let out_first = matches!(op.form, Form::Out) && op.params.iter().any(|p| p.keyword_only);
@@ -109,7 +146,17 @@ pub fn signature(op: &OpDef, skip_self: bool) -> String {
         Form::Plain => {}
         Form::Out if out_first => parts.push("out=None".into()),
         Form::Out => parts.push("out=None".into()),
-        Form::Ufunc => parts.extend(["out=None", "*", "where=True", "casting='same_kind'", "order='K'", "dtype=None"].map(String::from)),
+        Form::Ufunc => parts.extend(
+            [
+                "out=None",
+                "*",
+                "where=True",
+                "casting='same_kind'",
+                "order='K'",
+                "dtype=None",
+            ]
+            .map(String::from),
+        ),
     }
     if op.form == Form::Ufunc && skip_self && op.params.len() == 1 {
         parts.insert(1, "/".into());
@@ -164,12 +211,21 @@ const CAPSULE: &CStr = c"mxnet.op";
 ///
 /// # Safety
 /// The thread is attached to the interpreter; `args` holds `nargs` borrowed objects, followed by one for each name in `kwnames`.
-unsafe fn enter(binding: &'static Binding, args: *const *mut ffi::PyObject, nargs: usize, kwnames: *mut ffi::PyObject) -> *mut ffi::PyObject {
+unsafe fn enter(
+    binding: &'static Binding,
+    args: *const *mut ffi::PyObject,
+    nargs: usize,
+    kwnames: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
     // SAFETY: attached, by the contract.
     let py = unsafe { Python::assume_attached() };
     let run = || {
         // SAFETY: the pointers are valid and borrowed for the whole call, by the contract.
-        let positional = if nargs == 0 { &[][..] } else { unsafe { std::slice::from_raw_parts(args, nargs) } };
+        let positional = if nargs == 0 {
+            &[][..]
+        } else {
+            unsafe { std::slice::from_raw_parts(args, nargs) }
+        };
         // SAFETY: as above: the keyword values follow the positional ones.
         let named = unsafe { Named::new(args.wrapping_add(nargs), kwnames) };
         call(py, binding, positional, &named)
@@ -181,8 +237,12 @@ unsafe fn enter(binding: &'static Binding, args: *const *mut ffi::PyObject, narg
             ptr::null_mut()
         }
         Err(panic) => {
-            let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
-            let error = mxnet::ops::Error::internal(binding.op.name, text.unwrap_or("panic").to_owned());
+            let text = panic
+                .downcast_ref::<String>()
+                .map(String::as_str)
+                .or_else(|| panic.downcast_ref::<&str>().copied());
+            let error =
+                mxnet::ops::Error::internal(binding.op.name, text.unwrap_or("panic").to_owned());
             raise(py, error).restore(py);
             ptr::null_mut()
         }
@@ -201,22 +261,40 @@ impl Named {
     /// `names` is null or a tuple of strings, with one borrowed object each at `values`.
     unsafe fn new(values: *const *mut ffi::PyObject, names: *mut ffi::PyObject) -> Named {
         // SAFETY: a tuple, by the contract.
-        let len = if names.is_null() { 0 } else { unsafe { ffi::PyTuple_Size(names) as usize } };
+        let len = if names.is_null() {
+            0
+        } else {
+            unsafe { ffi::PyTuple_Size(names) as usize }
+        };
         Named { values, names, len }
     }
 
     fn get(&self, i: usize) -> (*mut ffi::PyObject, *mut ffi::PyObject) {
         debug_assert!(i < self.len);
         // SAFETY: `i < len`, by the contract of `new`.
-        unsafe { (ffi::PyTuple_GetItem(self.names, i as ffi::Py_ssize_t), *self.values.add(i)) }
+        unsafe {
+            (
+                ffi::PyTuple_GetItem(self.names, i as ffi::Py_ssize_t),
+                *self.values.add(i),
+            )
+        }
     }
 }
 
 /// Binds, calls, wraps.
-fn call(py: Python<'_>, binding: &'static Binding, positional: &[*mut ffi::PyObject], named: &Named) -> PyResult<Py<PyAny>> {
+fn call(
+    py: Python<'_>,
+    binding: &'static Binding,
+    positional: &[*mut ffi::PyObject],
+    named: &Named,
+) -> PyResult<Py<PyAny>> {
     let op = binding.op;
     // Two arrays (or an array and a number) and nothing else: what most calls are.
-    if named.len == 0 && positional.len() == op.params.len() && op.params.len() <= 2 && op.params.iter().all(|p| p.kind == ParamKind::Array) {
+    if named.len == 0
+        && positional.len() == op.params.len()
+        && op.params.len() <= 2
+        && op.params.iter().all(|p| p.kind == ParamKind::Array)
+    {
         let mut inputs = SmallVec::<[Option<In>; 4]>::new();
         for (&object, param) in positional.iter().zip(op.params) {
             inputs.push(convert::array_argument(py, op, param, object)?);
@@ -228,24 +306,39 @@ fn call(py: Python<'_>, binding: &'static Binding, positional: &[*mut ffi::PyObj
 }
 
 /// Associates each argument with its parameter.
-fn bind(py: Python<'_>, binding: &'static Binding, positional: &[*mut ffi::PyObject], named: &Named) -> PyResult<Bound_> {
+fn bind(
+    py: Python<'_>,
+    binding: &'static Binding,
+    positional: &[*mut ffi::PyObject],
+    named: &Named,
+) -> PyResult<Bound_> {
     let op = binding.op;
     if positional.len() > binding.positional {
         let (most, given) = (binding.positional, positional.len());
-        return Err(PyTypeError::new_err(format!("{}() takes at most {most} positional arguments ({given} given)", binding.name)));
+        return Err(PyTypeError::new_err(format!(
+            "{}() takes at most {most} positional arguments ({given} given)",
+            binding.name
+        )));
     }
-    let mut slots: SmallVec<[*mut ffi::PyObject; 12]> = SmallVec::from_elem(ptr::null_mut(), binding.keywords.len());
+    let mut slots: SmallVec<[*mut ffi::PyObject; 12]> =
+        SmallVec::from_elem(ptr::null_mut(), binding.keywords.len());
     slots[..positional.len()].copy_from_slice(positional);
     for i in 0..named.len {
         let (name, value) = named.get(i);
         let Some(at) = find(binding, name) else {
             // SAFETY: keyword names are strings that live as long as the call.
             let name = unsafe { Bound::from_borrowed_ptr(py, name) };
-            return Err(PyTypeError::new_err(format!("{}() got an unexpected keyword argument '{name}'", binding.name)));
+            return Err(PyTypeError::new_err(format!(
+                "{}() got an unexpected keyword argument '{name}'",
+                binding.name
+            )));
         };
         if !slots[at].is_null() {
             let key = binding.keywords[at].bind(py);
-            return Err(PyTypeError::new_err(format!("{}() got multiple values for argument '{key}'", binding.name)));
+            return Err(PyTypeError::new_err(format!(
+                "{}() got multiple values for argument '{key}'",
+                binding.name
+            )));
         }
         slots[at] = value;
     }
@@ -262,7 +355,10 @@ fn bind(py: Python<'_>, binding: &'static Binding, positional: &[*mut ffi::PyObj
         if slot.is_null() {
             match (param.kind, param.default) {
                 (_, Default::Required) => {
-                    return Err(PyTypeError::new_err(format!("{}() missing required argument: '{}'", binding.name, param.name)));
+                    return Err(PyTypeError::new_err(format!(
+                        "{}() missing required argument: '{}'",
+                        binding.name, param.name
+                    )));
                 }
                 (ParamKind::Array, _) => bound.inputs.push(None),
                 (ParamKind::Arrays, _) => {}
@@ -271,7 +367,9 @@ fn bind(py: Python<'_>, binding: &'static Binding, positional: &[*mut ffi::PyObj
             continue;
         }
         match param.kind {
-            ParamKind::Array => bound.inputs.push(convert::array_argument(py, op, param, slot)?),
+            ParamKind::Array => bound
+                .inputs
+                .push(convert::array_argument(py, op, param, slot)?),
             ParamKind::Arrays => convert::arrays_argument(py, op, param, slot, &mut bound.inputs)?,
             _ => bound.attrs.push(convert::attribute(py, op, param, slot)?),
         }
@@ -303,7 +401,10 @@ fn find(binding: &Binding, name: *mut ffi::PyObject) -> Option<usize> {
         return Some(at);
     }
     // SAFETY: both are strings; comparing strings runs no foreign code and cannot fail for strings.
-    binding.keywords.iter().position(|k| unsafe { ffi::PyUnicode_Compare(k.as_ptr(), name) == 0 as c_int })
+    binding
+        .keywords
+        .iter()
+        .position(|k| unsafe { ffi::PyUnicode_Compare(k.as_ptr(), name) == 0 as c_int })
 }
 
 /// Calls with the less common keywords.
@@ -314,7 +415,14 @@ fn execute(py: Python<'_>, op: &'static OpDef, bound: Bound_) -> PyResult<Py<PyA
     if bound.mask.is_some() || !matches!(bound.order, b'K' | b'A') {
         return execute_with_options(py, op, bound);
     }
-    let outputs = run(py, op, &bound.inputs, &bound.attrs, &bound.outs, bound.dtype)?;
+    let outputs = run(
+        py,
+        op,
+        &bound.inputs,
+        &bound.attrs,
+        &bound.outs,
+        bound.dtype,
+    )?;
     finish_into(py, outputs, bound.outs)
 }
 
@@ -325,7 +433,11 @@ fn check_casting(py: Python<'_>, op: &'static OpDef, bound: &Bound_) -> PyResult
     let target = bound.dtype.unwrap_or_else(|| mxnet::ops::promoted(&refs));
     for x in refs.iter().flatten().filter(|x| !x.is_weak()) {
         if !can_cast(x.dtype(), target, bound.casting) {
-            let problem = format!("cannot cast from {} to {} under the casting rule asked for", x.dtype().name(), target.name());
+            let problem = format!(
+                "cannot cast from {} to {} under the casting rule asked for",
+                x.dtype().name(),
+                target.name()
+            );
             return Err(raise(py, mxnet::ops::Error::dtype(op.name, problem)));
         }
     }
@@ -334,15 +446,25 @@ fn check_casting(py: Python<'_>, op: &'static OpDef, bound: &Bound_) -> PyResult
 
 /// `where=` and `order=`: the plain result first, then the masked or reordered copy of it.
 fn execute_with_options(py: Python<'_>, op: &'static OpDef, bound: Bound_) -> PyResult<Py<PyAny>> {
-    let Bound_ { inputs, attrs, outs, dtype, mask, order, .. } = bound;
+    let Bound_ {
+        inputs,
+        attrs,
+        outs,
+        dtype,
+        mask,
+        order,
+        ..
+    } = bound;
     let mut outputs = run(py, op, &inputs, &attrs, &[], dtype)?;
     for (i, y) in outputs.iter_mut().enumerate() {
         if let Some(mask) = &mask {
             let base = match outs.get(i).and_then(Option::as_ref) {
                 Some(out) => out.get().array(py),
-                None => Array::uninitialised(y.shape(), y.dtype(), y.device()).map_err(|e| raise(py, e))?,
+                None => Array::uninitialised(y.shape(), y.dtype(), y.device())
+                    .map_err(|e| raise(py, e))?,
             };
-            *y = mxnet::ops::elementwise::select::choose(mask, y, &base).map_err(|e| raise(py, e))?;
+            *y = mxnet::ops::elementwise::select::choose(mask, y, &base)
+                .map_err(|e| raise(py, e))?;
         }
         *y = convert::in_order(y, order).map_err(|e| raise(py, e))?;
     }
@@ -360,7 +482,10 @@ fn execute_with_options(py: Python<'_>, op: &'static OpDef, bound: Bound_) -> Py
 
 /// Owned copies of the arrays behind arguments.
 fn resolve_refs(py: Python<'_>, inputs: &[Option<In>]) -> SmallVec<[Option<Array>; 4]> {
-    inputs.iter().map(|x| x.as_ref().map(|x| x.array(py))).collect()
+    inputs
+        .iter()
+        .map(|x| x.as_ref().map(|x| x.array(py)))
+        .collect()
 }
 
 /// Calls the core. Operators that may wait or run long at the call do so without the interpreter's lock.
@@ -375,17 +500,35 @@ pub fn run(
     let may_wait = matches!(op.cpu, Cpu::Eager(_) | Cpu::Composite(_)) || crate::engine::may_wait();
     if may_wait || !outs.is_empty() || inputs.len() > 3 {
         let arrays = resolve_refs(py, inputs);
-        let targets: SmallVec<[Option<Array>; 1]> = outs.iter().map(|o| o.as_ref().map(|o| o.get().array(py))).collect();
+        let targets: SmallVec<[Option<Array>; 1]> = outs
+            .iter()
+            .map(|o| o.as_ref().map(|o| o.get().array(py)))
+            .collect();
         let body = || {
             let refs: SmallVec<[Option<&Array>; 8]> = arrays.iter().map(Option::as_ref).collect();
             let outs: SmallVec<[Option<&Array>; 1]> = targets.iter().map(Option::as_ref).collect();
-            dispatch(&Call { op, inputs: &refs, attrs, outs: &outs, dtype })
+            dispatch(&Call {
+                op,
+                inputs: &refs,
+                attrs,
+                outs: &outs,
+                dtype,
+            })
         };
         let result = if may_wait { py.detach(body) } else { body() };
         return result.map_err(|e| raise(py, e));
     }
     // No Python code runs from here to the end of the call, so the arrays can be looked at where they are.
-    convert::with_arrays(py, inputs, |refs| dispatch(&Call { op, inputs: refs, attrs, outs: &[], dtype })).map_err(|e| raise(py, e))
+    convert::with_arrays(py, inputs, |refs| {
+        dispatch(&Call {
+            op,
+            inputs: refs,
+            attrs,
+            outs: &[],
+            dtype,
+        })
+    })
+    .map_err(|e| raise(py, e))
 }
 
 /// One output as it is, several as a tuple.
@@ -395,12 +538,19 @@ pub fn finish(py: Python<'_>, mut outputs: Outputs) -> PyResult<Py<PyAny>> {
             return Ok(PyArray::wrap(py, y)?.into_any());
         }
     }
-    let items: Vec<Py<PyArray>> = outputs.into_iter().map(|y| PyArray::wrap(py, y)).collect::<PyResult<_>>()?;
+    let items: Vec<Py<PyArray>> = outputs
+        .into_iter()
+        .map(|y| PyArray::wrap(py, y))
+        .collect::<PyResult<_>>()?;
     Ok(PyTuple::new(py, items)?.into_any().unbind())
 }
 
 /// Outputs that were written into given arrays take their place in the recorded graph too.
-fn finish_into(py: Python<'_>, outputs: Outputs, outs: SmallVec<[Option<Py<PyArray>>; 1]>) -> PyResult<Py<PyAny>> {
+fn finish_into(
+    py: Python<'_>,
+    outputs: Outputs,
+    outs: SmallVec<[Option<Py<PyArray>>; 1]>,
+) -> PyResult<Py<PyAny>> {
     if outs.iter().all(Option::is_none) {
         return finish(py, outputs);
     }
@@ -438,9 +588,20 @@ fn function(py: Python<'_>, op: &'static OpDef, name: &'static str) -> PyResult<
     let binding = Binding::leak(py, op, name, function_entry, false)?;
     // SAFETY: 1. the binding is leaked, so the capsule and the method definition stay valid. 2. attached.
     unsafe {
-        let capsule = Bound::from_owned_ptr_or_err(py, ffi::PyCapsule_New(ptr::from_ref(binding).cast_mut().cast(), CAPSULE.as_ptr(), None))?;
+        let capsule = Bound::from_owned_ptr_or_err(
+            py,
+            ffi::PyCapsule_New(
+                ptr::from_ref(binding).cast_mut().cast(),
+                CAPSULE.as_ptr(),
+                None,
+            ),
+        )?;
         let def = ptr::from_ref(&binding.def).cast_mut();
-        Ok(Bound::from_owned_ptr_or_err(py, ffi::PyCFunction_NewEx(def, capsule.as_ptr(), ptr::null_mut()))?.unbind())
+        Ok(Bound::from_owned_ptr_or_err(
+            py,
+            ffi::PyCFunction_NewEx(def, capsule.as_ptr(), ptr::null_mut()),
+        )?
+        .unbind())
     }
 }
 
@@ -467,9 +628,15 @@ unsafe fn enter_method(
     nargs: usize,
     kwnames: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    let Some(binding) = METHODS.get().and_then(|m| m.get(number)) else { return ptr::null_mut() };
+    let Some(binding) = METHODS.get().and_then(|m| m.get(number)) else {
+        return ptr::null_mut();
+    };
     // SAFETY: a tuple of names or null.
-    let names = if kwnames.is_null() { 0 } else { unsafe { ffi::PyTuple_Size(kwnames) as usize } };
+    let names = if kwnames.is_null() {
+        0
+    } else {
+        unsafe { ffi::PyTuple_Size(kwnames) as usize }
+    };
     let mut all = SmallVec::<[*mut ffi::PyObject; 8]>::new();
     all.push(slf);
     // SAFETY: `nargs + names` valid pointers, by the contract.
@@ -492,9 +659,13 @@ fn register_methods(py: Python<'_>, class: &Bound<'_, pyo3::types::PyType>) -> P
     let mut bindings = Vec::new();
     for op in registry::all() {
         for surface in op.surface {
-            let Surface::Method(name) = surface else { continue };
+            let Surface::Method(name) = surface else {
+                continue;
+            };
             let Some(&entry) = ENTRIES.get(bindings.len()) else {
-                return Err(pyo3::exceptions::PySystemError::new_err("more operator methods than entries: extend `ENTRIES`"));
+                return Err(pyo3::exceptions::PySystemError::new_err(
+                    "more operator methods than entries: extend `ENTRIES`",
+                ));
             };
             let binding = Binding::leak(py, op, name, entry, true)?;
             // SAFETY: the method definition is leaked; the class is a heap type of ours.

@@ -36,8 +36,16 @@ impl In {
 
 /// Looks at the arrays behind arguments where they are. No Python code may run in `look`.
 #[inline]
-pub fn with_arrays<R>(py: Python<'_>, inputs: &[Option<In>], look: impl FnOnce(&[Option<&Array>]) -> R) -> R {
-    fn see<'a>(py: Python<'a>, x: Option<&'a Option<In>>, look: impl FnOnce(Option<&Array>) -> R_) -> R_ {
+pub fn with_arrays<R>(
+    py: Python<'_>,
+    inputs: &[Option<In>],
+    look: impl FnOnce(&[Option<&Array>]) -> R,
+) -> R {
+    fn see<'a>(
+        py: Python<'a>,
+        x: Option<&'a Option<In>>,
+        look: impl FnOnce(Option<&Array>) -> R_,
+    ) -> R_ {
         match x {
             Some(Some(In::Held(object))) => object.bind(py).get().with(py, |a| look(Some(a))),
             Some(Some(In::Made(array))) => look(Some(array)),
@@ -56,8 +64,14 @@ pub fn with_arrays<R>(py: Python<'_>, inputs: &[Option<In>], look: impl FnOnce(&
     match inputs.len() {
         0 => done(&[]),
         1 => see(py, inputs.first(), |a| done(&[a])),
-        2 => see(py, inputs.first(), |a| see(py, inputs.get(1), |b| done(&[a, b]))),
-        _ => see(py, inputs.first(), |a| see(py, inputs.get(1), |b| see(py, inputs.get(2), |c| done(&[a, b, c])))),
+        2 => see(py, inputs.first(), |a| {
+            see(py, inputs.get(1), |b| done(&[a, b]))
+        }),
+        _ => see(py, inputs.first(), |a| {
+            see(py, inputs.get(1), |b| {
+                see(py, inputs.get(2), |c| done(&[a, b, c]))
+            })
+        }),
     }
     result.expect("`done` runs exactly once on each path")
 }
@@ -73,7 +87,9 @@ pub fn number(object: &Bound<'_, PyAny>) -> PyResult<Option<Scalar>> {
         }
         return match object.extract::<u64>() {
             Ok(value) => Ok(Some(Scalar::U64(value))),
-            Err(_) => Err(PyOverflowError::new_err(format!("Python integer {object} does not fit 64 bits"))),
+            Err(_) => Err(PyOverflowError::new_err(format!(
+                "Python integer {object} does not fit 64 bits"
+            ))),
         };
     }
     if object.is_exact_instance_of::<PyBool>() {
@@ -95,8 +111,12 @@ pub fn operand(object: &Bound<'_, PyAny>) -> PyResult<Option<In>> {
     if let Some(value) = number(object)? {
         return made(object.py(), Array::weak_scalar(value)).map(Some);
     }
-    if exchange::is_array_like(object) || object.is_instance_of::<PyList>() || object.is_instance_of::<PyTuple>() {
-        return exchange::from_object(object, None, exchange::Sharing::Allowed).map(|a| Some(In::Made(a)));
+    if exchange::is_array_like(object)
+        || object.is_instance_of::<PyList>()
+        || object.is_instance_of::<PyTuple>()
+    {
+        return exchange::from_object(object, None, exchange::Sharing::Allowed)
+            .map(|a| Some(In::Made(a)));
     }
     Ok(None)
 }
@@ -106,7 +126,12 @@ fn made(py: Python<'_>, array: mxnet::ops::Result<Array>) -> PyResult<In> {
 }
 
 /// An argument for an array parameter.
-pub fn array_argument(py: Python<'_>, op: &'static OpDef, param: &Param, object: *mut ffi::PyObject) -> PyResult<Option<In>> {
+pub fn array_argument(
+    py: Python<'_>,
+    op: &'static OpDef,
+    param: &Param,
+    object: *mut ffi::PyObject,
+) -> PyResult<Option<In>> {
     // SAFETY: a borrowed argument of the running call.
     let object = unsafe { Bound::from_borrowed_ptr(py, object) };
     if let Ok(array) = object.cast::<PyArray>() {
@@ -118,7 +143,11 @@ pub fn array_argument(py: Python<'_>, op: &'static OpDef, param: &Param, object:
     match operand(&object)? {
         Some(x) => Ok(Some(x)),
         None => {
-            let problem = format!("argument `{}` must be an array or a number, not '{}'", param.name, object.get_type().name()?);
+            let problem = format!(
+                "argument `{}` must be an array or a number, not '{}'",
+                param.name,
+                object.get_type().name()?
+            );
             Err(raise(py, Error::dtype(op.name, problem)))
         }
     }
@@ -135,7 +164,11 @@ pub fn arrays_argument(
     // SAFETY: a borrowed argument of the running call.
     let object = unsafe { Bound::from_borrowed_ptr(py, object) };
     let Ok(items) = object.try_iter() else {
-        let problem = format!("argument `{}` must be a sequence of arrays, not '{}'", param.name, object.get_type().name()?);
+        let problem = format!(
+            "argument `{}` must be a sequence of arrays, not '{}'",
+            param.name,
+            object.get_type().name()?
+        );
         return Err(raise(py, Error::dtype(op.name, problem)));
     };
     for item in items {
@@ -145,20 +178,41 @@ pub fn arrays_argument(
 }
 
 /// An argument for an attribute.
-pub fn attribute(py: Python<'_>, op: &'static OpDef, param: &Param, object: *mut ffi::PyObject) -> PyResult<Value> {
+pub fn attribute(
+    py: Python<'_>,
+    op: &'static OpDef,
+    param: &Param,
+    object: *mut ffi::PyObject,
+) -> PyResult<Value> {
     // SAFETY: a borrowed argument of the running call.
     let object = unsafe { Bound::from_borrowed_ptr(py, object) };
     if object.is_none() && param.default == mxnet::ops::Default::None {
         return Ok(Value::None);
     }
     let wrong = |what: &str| {
-        let found = object.get_type().name().map(|n| n.to_string()).unwrap_or_default();
-        raise(py, Error::dtype(op.name, format!("argument `{}` must be {what}, not '{found}'", param.name)))
+        let found = object
+            .get_type()
+            .name()
+            .map(|n| n.to_string())
+            .unwrap_or_default();
+        raise(
+            py,
+            Error::dtype(
+                op.name,
+                format!("argument `{}` must be {what}, not '{found}'", param.name),
+            ),
+        )
     };
     Ok(match param.kind {
         ParamKind::Bool => Value::Bool(object.is_truthy()?),
-        ParamKind::Int => Value::Int(integer(&object).map_err(|e| overflow_or(py, e, || wrong("an integer")))?),
-        ParamKind::Float => Value::Float(object.extract::<f64>().map_err(|_| wrong("a real number"))?),
+        ParamKind::Int => {
+            Value::Int(integer(&object).map_err(|e| overflow_or(py, e, || wrong("an integer")))?)
+        }
+        ParamKind::Float => Value::Float(
+            object
+                .extract::<f64>()
+                .map_err(|_| wrong("a real number"))?,
+        ),
         ParamKind::Scalar => match scalar_like(&object)? {
             Some(value) => Value::Scalar(value),
             None => return Err(wrong("a number")),
@@ -169,15 +223,29 @@ pub fn attribute(py: Python<'_>, op: &'static OpDef, param: &Param, object: *mut
         },
         ParamKind::Floats => match object.extract::<f64>() {
             Ok(value) => Value::Floats([value].into()),
-            Err(_) => Value::Floats(object.extract::<Vec<f64>>().map_err(|_| wrong("a sequence of real numbers"))?.into()),
+            Err(_) => Value::Floats(
+                object
+                    .extract::<Vec<f64>>()
+                    .map_err(|_| wrong("a sequence of real numbers"))?
+                    .into(),
+            ),
         },
-        ParamKind::Str => Value::Str(object.extract::<String>().map_err(|_| wrong("text"))?.into()),
+        ParamKind::Str => Value::Str(
+            object
+                .extract::<String>()
+                .map_err(|_| wrong("text"))?
+                .into(),
+        ),
         ParamKind::Choice(words) => {
             let text = object.extract::<String>().map_err(|_| wrong("text"))?;
             match words.iter().find(|w| **w == text) {
                 Some(word) => Value::Word(word),
                 None => {
-                    let problem = format!("argument `{}` must be one of {}, not '{text}'", param.name, words.join(", "));
+                    let problem = format!(
+                        "argument `{}` must be one of {}, not '{text}'",
+                        param.name,
+                        words.join(", ")
+                    );
                     return Err(raise(py, Error::value(op.name, problem)));
                 }
             }
@@ -190,7 +258,11 @@ pub fn attribute(py: Python<'_>, op: &'static OpDef, param: &Param, object: *mut
 }
 
 fn overflow_or(py: Python<'_>, error: PyErr, other: impl FnOnce() -> PyErr) -> PyErr {
-    if error.is_instance_of::<PyOverflowError>(py) { error } else { other() }
+    if error.is_instance_of::<PyOverflowError>(py) {
+        error
+    } else {
+        other()
+    }
 }
 
 /// An integer, by `__index__`.
@@ -206,7 +278,9 @@ pub fn integers(object: &Bound<'_, PyAny>) -> PyResult<Option<SmallVec<[i64; 4]>
     if object.is_instance_of::<PyString>() {
         return Ok(None);
     }
-    let Ok(items) = object.try_iter() else { return Ok(None) };
+    let Ok(items) = object.try_iter() else {
+        return Ok(None);
+    };
     let mut values = SmallVec::new();
     for item in items {
         match item?.extract::<i64>() {
@@ -225,7 +299,10 @@ fn scalar_like(object: &Bound<'_, PyAny>) -> PyResult<Option<Scalar>> {
     if let Ok(array) = object.cast::<PyArray>() {
         let py = object.py();
         let array = array.get().array(py);
-        return py.detach(|| array.item()).map(Some).map_err(|error| raise(py, error));
+        return py
+            .detach(|| array.item())
+            .map(Some)
+            .map_err(|error| raise(py, error));
     }
     if exchange::is_array_like(object) {
         return number(&object.call_method0("item")?);
@@ -234,14 +311,21 @@ fn scalar_like(object: &Bound<'_, PyAny>) -> PyResult<Option<Scalar>> {
 }
 
 /// `out=`: one array, or a tuple of arrays and `None`.
-pub fn outs_argument(op: &'static OpDef, object: &Bound<'_, PyAny>) -> PyResult<SmallVec<[Option<Py<PyArray>>; 1]>> {
+pub fn outs_argument(
+    op: &'static OpDef,
+    object: &Bound<'_, PyAny>,
+) -> PyResult<SmallVec<[Option<Py<PyArray>>; 1]>> {
     let one = |item: &Bound<'_, PyAny>| -> PyResult<Option<Py<PyArray>>> {
         if item.is_none() {
             return Ok(None);
         }
         match item.cast::<PyArray>() {
             Ok(array) => Ok(Some(array.clone().unbind())),
-            Err(_) => Err(PyTypeError::new_err(format!("{}: `out` must be an ndarray, not '{}'", op.name, item.get_type().name()?))),
+            Err(_) => Err(PyTypeError::new_err(format!(
+                "{}: `out` must be an ndarray, not '{}'",
+                op.name,
+                item.get_type().name()?
+            ))),
         }
     };
     match object.cast::<PyTuple>() {
@@ -257,7 +341,10 @@ pub fn where_argument(op: &'static OpDef, object: &Bound<'_, PyAny>) -> PyResult
         return Ok(None);
     }
     let Some(mask) = operand(object)? else {
-        return Err(PyTypeError::new_err(format!("{}: `where` must be an array of bool", op.name)));
+        return Err(PyTypeError::new_err(format!(
+            "{}: `where` must be an array of bool",
+            op.name
+        )));
     };
     let mask = mask.array(py);
     if mask.dtype() != DType::Bool {
@@ -270,7 +357,8 @@ pub fn where_argument(op: &'static OpDef, object: &Bound<'_, PyAny>) -> PyResult
 /// `casting=`.
 pub fn casting_argument(op: &'static OpDef, object: &Bound<'_, PyAny>) -> PyResult<Casting> {
     let text: String = object.extract()?;
-    Casting::from_str(&text).map_err(|error| PyValueError::new_err(format!("{}: {error}, not '{text}'", op.name)))
+    Casting::from_str(&text)
+        .map_err(|error| PyValueError::new_err(format!("{}: {error}, not '{text}'", op.name)))
 }
 
 /// `order=`.
@@ -278,7 +366,10 @@ pub fn order_argument(op: &'static OpDef, object: &Bound<'_, PyAny>) -> PyResult
     let text: String = object.extract()?;
     match text.as_bytes() {
         [c @ (b'K' | b'A' | b'C' | b'F')] => Ok(*c),
-        _ => Err(PyValueError::new_err(format!("{}: order must be one of 'C', 'F', 'A', 'K', not '{text}'", op.name))),
+        _ => Err(PyValueError::new_err(format!(
+            "{}: order must be one of 'C', 'F', 'A', 'K', not '{text}'",
+            op.name
+        ))),
     }
 }
 
@@ -304,7 +395,9 @@ pub fn numpy_dtype(py: Python<'_>, dtype: DType) -> PyResult<Py<PyAny>> {
                     return Ok(numpy.call_method1("dtype", (dtype.name(),))?.unbind());
                 }
                 match py.import("ml_dtypes") {
-                    Ok(ml) => Ok(numpy.call_method1("dtype", (ml.getattr("bfloat16")?,))?.unbind()),
+                    Ok(ml) => Ok(numpy
+                        .call_method1("dtype", (ml.getattr("bfloat16")?,))?
+                        .unbind()),
                     Err(_) => Ok(PyString::new(py, "bfloat16").into_any().unbind()),
                 }
             })
@@ -328,11 +421,24 @@ pub fn dtype(object: &Bound<'_, PyAny>) -> PyResult<DType> {
         });
     }
     let numpy = py.import("numpy")?;
-    let found = numpy.call_method1("dtype", (object,)).map_err(|_| PyTypeError::new_err(format!("data type {} not understood", display(object))))?;
+    let found = numpy.call_method1("dtype", (object,)).map_err(|_| {
+        PyTypeError::new_err(format!("data type {} not understood", display(object)))
+    })?;
     let name: String = found.getattr("name")?.extract()?;
-    DType::from_name(&name).ok_or_else(|| raise(py, Error::dtype("dtype", format!("arrays of numbers cannot have dtype {name}"))))
+    DType::from_name(&name).ok_or_else(|| {
+        raise(
+            py,
+            Error::dtype(
+                "dtype",
+                format!("arrays of numbers cannot have dtype {name}"),
+            ),
+        )
+    })
 }
 
 fn display(object: &Bound<'_, PyAny>) -> String {
-    object.repr().map(|text| text.to_string()).unwrap_or_else(|_| "?".to_owned())
+    object
+        .repr()
+        .map(|text| text.to_string())
+        .unwrap_or_else(|_| "?".to_owned())
 }

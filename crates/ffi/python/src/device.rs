@@ -14,13 +14,23 @@ use pyo3::prelude::*;
 ///     'cpu', 'cpu_pinned', 'cpu_shared' or 'gpu'.
 /// device_id : int
 ///     Number of the device, from 0.
-#[pyclass(name = "Device", module = "mxnet.device", frozen, subclass, from_py_object)]
+#[pyclass(
+    name = "Device",
+    module = "mxnet.device",
+    frozen,
+    subclass,
+    from_py_object
+)]
 #[derive(Clone, Copy)]
 pub struct PyDevice(pub Device);
 
 /// Names of the device types, as MXNet spells them.
-const KINDS: [(&str, DeviceKind); 4] =
-    [("cpu", DeviceKind::Cpu), ("cpu_pinned", DeviceKind::CpuPinned), ("cpu_shared", DeviceKind::CpuShared), ("gpu", DeviceKind::Gpu)];
+const KINDS: [(&str, DeviceKind); 4] = [
+    ("cpu", DeviceKind::Cpu),
+    ("cpu_pinned", DeviceKind::CpuPinned),
+    ("cpu_shared", DeviceKind::CpuShared),
+    ("gpu", DeviceKind::Gpu),
+];
 
 #[pymethods]
 impl PyDevice {
@@ -33,14 +43,19 @@ impl PyDevice {
         let name: String = device_type.extract()?;
         match KINDS.iter().find(|(known, _)| *known == name) {
             Some((_, kind)) => Ok(PyDevice(Device::new(*kind, device_id))),
-            None => Err(PyValueError::new_err(format!("unknown device type '{name}'; known are cpu, cpu_pinned, cpu_shared, gpu"))),
+            None => Err(PyValueError::new_err(format!(
+                "unknown device type '{name}'; known are cpu, cpu_pinned, cpu_shared, gpu"
+            ))),
         }
     }
 
     /// 'cpu', 'cpu_pinned', 'cpu_shared' or 'gpu'.
     #[getter]
     fn device_type(&self) -> &'static str {
-        KINDS.iter().find(|(_, kind)| *kind == self.0.kind()).map_or("cpu", |(name, _)| name)
+        KINDS
+            .iter()
+            .find(|(_, kind)| *kind == self.0.kind())
+            .map_or("cpu", |(name, _)| name)
     }
 
     /// Number of the device.
@@ -50,7 +65,9 @@ impl PyDevice {
     }
 
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
-        other.cast::<PyDevice>().is_ok_and(|other| other.get().0 == self.0)
+        other
+            .cast::<PyDevice>()
+            .is_ok_and(|other| other.get().0 == self.0)
     }
 
     fn __hash__(&self) -> u64 {
@@ -70,7 +87,10 @@ pub fn extract(object: &Bound<'_, PyAny>) -> PyResult<Device> {
         return Ok(device.get().0);
     }
     let Ok(text) = object.extract::<String>() else {
-        return Err(PyTypeError::new_err(format!("device must be a Device or text, not '{}'", object.get_type().name()?)));
+        return Err(PyTypeError::new_err(format!(
+            "device must be a Device or text, not '{}'",
+            object.get_type().name()?
+        )));
     };
     let (name, id) = match text.split_once(['(', ':']) {
         Some((name, id)) => (name, id.trim_end_matches(')').parse::<u32>().ok()),

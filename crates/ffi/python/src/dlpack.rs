@@ -36,24 +36,44 @@ pub fn export(
     let py = slf.py();
     let array = slf.get().array(py);
     if array.entry().is_some() && mxnet::ops::interp::is_recording() {
-        return Err(PyBufferError::new_err("cannot export an array with a gradient while recording: use x.detach()"));
+        return Err(PyBufferError::new_err(
+            "cannot export an array with a gradient while recording: use x.detach()",
+        ));
     }
     if stream.is_some_and(|s| !s.is_none()) {
-        return Err(PyValueError::new_err("stream must be None for arrays on the CPU"));
+        return Err(PyValueError::new_err(
+            "stream must be None for arrays on the CPU",
+        ));
     }
     if dl_device.is_some_and(|wanted| wanted != device(array.device())) {
-        return Err(PyBufferError::new_err(format!("array is on {:?}, asked for device {dl_device:?}", device(array.device()))));
+        return Err(PyBufferError::new_err(format!(
+            "array is on {:?}, asked for device {dl_device:?}",
+            device(array.device())
+        )));
     }
-    let array = if copy == Some(true) { array.copy().map_err(|error| raise(py, error))? } else { array };
-    py.detach(|| array.wait_to_write()).map_err(|error| raise(py, error))?;
-    let exported = if copy == Some(true) { Exported::Copy } else { Exported::View };
+    let array = if copy == Some(true) {
+        array.copy().map_err(|error| raise(py, error))?
+    } else {
+        array
+    };
+    py.detach(|| array.wait_to_write())
+        .map_err(|error| raise(py, error))?;
+    let exported = if copy == Some(true) {
+        Exported::Copy
+    } else {
+        Exported::View
+    };
     let tensor = array.tensor().clone();
     let failed = |error: mxnet::tensor::TensorError| PyBufferError::new_err(error.to_string());
     // SAFETY: the capsule owns the structure until a consumer renames it; its destructor tells the two apart.
     unsafe {
         let capsule = if max_version.is_some_and(|(major, _)| major >= 1) {
             let managed = dl::export(tensor, exported);
-            ffi::PyCapsule_New(managed.as_ptr().cast(), VERSIONED.as_ptr(), Some(drop_versioned))
+            ffi::PyCapsule_New(
+                managed.as_ptr().cast(),
+                VERSIONED.as_ptr(),
+                Some(drop_versioned),
+            )
         } else {
             let managed = dl::export_legacy(tensor, exported).map_err(failed)?;
             ffi::PyCapsule_New(managed.as_ptr().cast(), LEGACY.as_ptr(), Some(drop_legacy))
@@ -67,7 +87,8 @@ unsafe extern "C" fn drop_versioned(capsule: *mut ffi::PyObject) {
     // SAFETY: Python passes the capsule; only an unconsumed one still has this name, and then its pointer is ours.
     unsafe {
         if ffi::PyCapsule_IsValid(capsule, VERSIONED.as_ptr()) == 1 {
-            let managed = ffi::PyCapsule_GetPointer(capsule, VERSIONED.as_ptr()).cast::<DLManagedTensorVersioned>();
+            let managed = ffi::PyCapsule_GetPointer(capsule, VERSIONED.as_ptr())
+                .cast::<DLManagedTensorVersioned>();
             if let Some(deleter) = (*managed).deleter {
                 deleter(managed);
             }
@@ -80,7 +101,8 @@ unsafe extern "C" fn drop_legacy(capsule: *mut ffi::PyObject) {
     // SAFETY: as for `drop_versioned`.
     unsafe {
         if ffi::PyCapsule_IsValid(capsule, LEGACY.as_ptr()) == 1 {
-            let managed = ffi::PyCapsule_GetPointer(capsule, LEGACY.as_ptr()).cast::<DLManagedTensor>();
+            let managed =
+                ffi::PyCapsule_GetPointer(capsule, LEGACY.as_ptr()).cast::<DLManagedTensor>();
             if let Some(deleter) = (*managed).deleter {
                 deleter(managed);
             }
@@ -104,7 +126,11 @@ unsafe extern "C" fn drop_legacy(capsule: *mut ffi::PyObject) {
 ///     If `x` offers no DLPack.
 #[pyfunction]
 #[pyo3(signature = (x, /, *, device = None, copy = None))]
-pub fn from_dlpack(x: &Bound<'_, PyAny>, device: Option<&Bound<'_, PyAny>>, copy: Option<bool>) -> PyResult<Py<PyArray>> {
+pub fn from_dlpack(
+    x: &Bound<'_, PyAny>,
+    device: Option<&Bound<'_, PyAny>>,
+    copy: Option<bool>,
+) -> PyResult<Py<PyArray>> {
     let py = x.py();
     let capsule = if x.hasattr("__dlpack__")? {
         let options = PyDict::new(py);
@@ -113,7 +139,9 @@ pub fn from_dlpack(x: &Bound<'_, PyAny>, device: Option<&Bound<'_, PyAny>>, copy
             options.set_item("copy", copy)?;
         }
         match x.call_method("__dlpack__", (), Some(&options)) {
-            Err(error) if error.is_instance_of::<PyTypeError>(py) && copy != Some(false) => x.call_method0("__dlpack__")?,
+            Err(error) if error.is_instance_of::<PyTypeError>(py) && copy != Some(false) => {
+                x.call_method0("__dlpack__")?
+            }
             other => other?,
         }
     } else {
@@ -123,10 +151,20 @@ pub fn from_dlpack(x: &Bound<'_, PyAny>, device: Option<&Bound<'_, PyAny>>, copy
     if let Some(wanted) = device {
         let wanted = crate::device::extract(wanted)?;
         if wanted != array.device() {
-            return Err(raise(py, Error::device("from_dlpack", format!("array is on {}, asked for {wanted}", array.device()))));
+            return Err(raise(
+                py,
+                Error::device(
+                    "from_dlpack",
+                    format!("array is on {}, asked for {wanted}", array.device()),
+                ),
+            ));
         }
     }
-    let array = if copy == Some(true) { array.copy().map_err(|error| raise(py, error))? } else { array };
+    let array = if copy == Some(true) {
+        array.copy().map_err(|error| raise(py, error))?
+    } else {
+        array
+    };
     PyArray::wrap(py, array)
 }
 
@@ -136,21 +174,25 @@ fn consume(capsule: &Bound<'_, PyAny>) -> PyResult<Array> {
     // SAFETY: 1. the name tells what the pointer points to. 2. an imported structure is ours, and its capsule is renamed so that nobody imports it again.
     let tensor = unsafe {
         if ffi::PyCapsule_IsValid(capsule.as_ptr(), VERSIONED.as_ptr()) == 1 {
-            let managed = ffi::PyCapsule_GetPointer(capsule.as_ptr(), VERSIONED.as_ptr()).cast::<DLManagedTensorVersioned>();
+            let managed = ffi::PyCapsule_GetPointer(capsule.as_ptr(), VERSIONED.as_ptr())
+                .cast::<DLManagedTensorVersioned>();
             let tensor = NonNull::new(managed).map(|managed| dl::import(managed));
             if matches!(tensor, Some(Ok(_))) {
                 ffi::PyCapsule_SetName(capsule.as_ptr(), VERSIONED_USED.as_ptr());
             }
             tensor
         } else if ffi::PyCapsule_IsValid(capsule.as_ptr(), LEGACY.as_ptr()) == 1 {
-            let managed = ffi::PyCapsule_GetPointer(capsule.as_ptr(), LEGACY.as_ptr()).cast::<DLManagedTensor>();
+            let managed = ffi::PyCapsule_GetPointer(capsule.as_ptr(), LEGACY.as_ptr())
+                .cast::<DLManagedTensor>();
             let tensor = NonNull::new(managed).map(|managed| dl::import_legacy(managed));
             if matches!(tensor, Some(Ok(_))) {
                 ffi::PyCapsule_SetName(capsule.as_ptr(), LEGACY_USED.as_ptr());
             }
             tensor
         } else {
-            return Err(PyTypeError::new_err("from_dlpack() needs an object with __dlpack__ or an unused DLPack capsule"));
+            return Err(PyTypeError::new_err(
+                "from_dlpack() needs an object with __dlpack__ or an unused DLPack capsule",
+            ));
         }
     };
     match tensor {

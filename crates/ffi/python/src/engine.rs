@@ -28,7 +28,8 @@ pub fn interrupted() -> bool {
 /// Waits for everything pushed so far; raises the first failure not yet raised.
 #[pyfunction]
 pub fn waitall(py: Python<'_>) -> PyResult<()> {
-    py.detach(|| engine().wait_all(&mut interrupted)).map_err(|error| raise(py, Error::from(error)))
+    py.detach(|| engine().wait_all(&mut interrupted))
+        .map_err(|error| raise(py, Error::from(error)))
 }
 
 /// The engine's mode: 'adaptive', 'async' or 'sync'.
@@ -48,7 +49,11 @@ pub fn set_engine_mode(mode: &str) -> PyResult<()> {
         "adaptive" => Mode::Adaptive,
         "async" => Mode::Async,
         "sync" => Mode::Sync,
-        other => return Err(PyValueError::new_err(format!("mode must be 'adaptive', 'async' or 'sync', not '{other}'"))),
+        other => {
+            return Err(PyValueError::new_err(format!(
+                "mode must be 'adaptive', 'async' or 'sync', not '{other}'"
+            )));
+        }
     });
     Ok(())
 }
@@ -63,7 +68,9 @@ pub fn num_threads() -> usize {
 #[pyfunction]
 pub fn set_num_threads(n: usize) -> PyResult<()> {
     if n == 0 {
-        return Err(PyValueError::new_err("the number of threads must be at least 1"));
+        return Err(PyValueError::new_err(
+            "the number of threads must be at least 1",
+        ));
     }
     engine().set_num_threads(n);
     Ok(())

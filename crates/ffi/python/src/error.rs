@@ -8,18 +8,58 @@ use pyo3::types::{PyDict, PyTuple, PyType};
 
 /// The classes: name, the built-in (or NumPy) class it also is, what it says.
 const KINDS: &[(&str, &str, &str)] = &[
-    ("ShapeError", "builtins.ValueError", "Shapes do not fit the operator or one another."),
-    ("DTypeError", "builtins.TypeError", "A data type the operator does not take."),
-    ("AxisError", "numpy.exceptions.AxisError", "An axis out of range or repeated."),
-    ("IndexError", "builtins.IndexError", "An index out of range."),
-    ("ValueError", "builtins.ValueError", "A value of a parameter that has no meaning here."),
-    ("OverflowError", "builtins.OverflowError", "A Python number that the data type cannot hold."),
-    ("DeviceError", "builtins.RuntimeError", "Operands on different devices, or a device that is not there."),
+    (
+        "ShapeError",
+        "builtins.ValueError",
+        "Shapes do not fit the operator or one another.",
+    ),
+    (
+        "DTypeError",
+        "builtins.TypeError",
+        "A data type the operator does not take.",
+    ),
+    (
+        "AxisError",
+        "numpy.exceptions.AxisError",
+        "An axis out of range or repeated.",
+    ),
+    (
+        "IndexError",
+        "builtins.IndexError",
+        "An index out of range.",
+    ),
+    (
+        "ValueError",
+        "builtins.ValueError",
+        "A value of a parameter that has no meaning here.",
+    ),
+    (
+        "OverflowError",
+        "builtins.OverflowError",
+        "A Python number that the data type cannot hold.",
+    ),
+    (
+        "DeviceError",
+        "builtins.RuntimeError",
+        "Operands on different devices, or a device that is not there.",
+    ),
     ("MemoryError", "builtins.MemoryError", "No memory."),
-    ("UnsupportedError", "builtins.RuntimeError", "Not available for these arguments; the text names the alternative."),
+    (
+        "UnsupportedError",
+        "builtins.RuntimeError",
+        "Not available for these arguments; the text names the alternative.",
+    ),
     ("IOError", "builtins.OSError", "Reading or writing files."),
-    ("AutogradError", "builtins.RuntimeError", "A gradient was asked for that does not exist."),
-    ("InternalError", "builtins.RuntimeError", "A broken invariant: please report it."),
+    (
+        "AutogradError",
+        "builtins.RuntimeError",
+        "A gradient was asked for that does not exist.",
+    ),
+    (
+        "InternalError",
+        "builtins.RuntimeError",
+        "A broken invariant: please report it.",
+    ),
 ];
 
 struct Classes {
@@ -36,16 +76,26 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
         let body = PyDict::new(py);
         body.set_item("__module__", "mxnet.error")?;
         body.set_item("__doc__", doc)?;
-        let class = py.get_type::<PyType>().call1((name, bases, body))?.cast_into::<PyType>()?;
+        let class = py
+            .get_type::<PyType>()
+            .call1((name, bases, body))?
+            .cast_into::<PyType>()?;
         module.add(name, &class)?;
         Ok(class.unbind())
     };
     let exception = py.get_type::<pyo3::exceptions::PyException>();
-    let root = make("MXNetError", PyTuple::new(py, [exception])?, "Root of all errors that this package defines.")?;
+    let root = make(
+        "MXNetError",
+        PyTuple::new(py, [exception])?,
+        "Root of all errors that this package defines.",
+    )?;
     let mut kinds = Vec::new();
     for (name, base, doc) in KINDS {
         let (module_name, class_name) = base.rsplit_once('.').unwrap_or(("builtins", base));
-        let base = py.import(module_name)?.getattr(class_name)?.cast_into::<PyType>()?;
+        let base = py
+            .import(module_name)?
+            .getattr(class_name)?
+            .cast_into::<PyType>()?;
         kinds.push(make(name, PyTuple::new(py, [root.bind(py), &base])?, doc)?);
     }
     let _ = CLASSES.set(py, Classes { root, kinds });
@@ -65,7 +115,9 @@ fn class_of(error: &Error) -> Option<usize> {
         Error::Unsupported(_) => 8,
         Error::Io(_) => 9,
         Error::Autograd(_) => 10,
-        Error::Failed(failure) => return failure.error().downcast_ref::<Error>().and_then(class_of),
+        Error::Failed(failure) => {
+            return failure.error().downcast_ref::<Error>().and_then(class_of);
+        }
         _ => 11,
     })
 }
@@ -78,11 +130,16 @@ pub fn raise(py: Python<'_>, error: Error) -> PyErr {
         return PyErr::take(py).unwrap_or_else(|| PyKeyboardInterrupt::new_err(()));
     }
     if let Error::Failed(failure) = &error {
-        if let Some(own) = failure.error().downcast_ref::<crate::autograd::PythonFailure>() {
+        if let Some(own) = failure
+            .error()
+            .downcast_ref::<crate::autograd::PythonFailure>()
+        {
             return own.restore(py);
         }
     }
-    let Some(classes) = CLASSES.get(py) else { return pyo3::exceptions::PyRuntimeError::new_err(error.to_string()) };
+    let Some(classes) = CLASSES.get(py) else {
+        return pyo3::exceptions::PyRuntimeError::new_err(error.to_string());
+    };
     let class = class_of(&error).map_or(&classes.root, |i| &classes.kinds[i]);
     PyErr::from_type(class.bind(py).clone(), error.to_string())
 }

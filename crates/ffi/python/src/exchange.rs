@@ -26,11 +26,20 @@ pub enum Sharing {
 /// Whether the object is an array of another library (or a NumPy scalar).
 pub fn is_array_like(object: &Bound<'_, PyAny>) -> bool {
     let py = object.py();
-    object.hasattr(pyo3::intern!(py, "__array_interface__")).unwrap_or(false) || object.hasattr(pyo3::intern!(py, "__array__")).unwrap_or(false)
+    object
+        .hasattr(pyo3::intern!(py, "__array_interface__"))
+        .unwrap_or(false)
+        || object
+            .hasattr(pyo3::intern!(py, "__array__"))
+            .unwrap_or(false)
 }
 
 /// An array from an array, a NumPy array, a buffer, nested lists, or a number.
-pub fn from_object(object: &Bound<'_, PyAny>, dtype: Option<DType>, sharing: Sharing) -> PyResult<Array> {
+pub fn from_object(
+    object: &Bound<'_, PyAny>,
+    dtype: Option<DType>,
+    sharing: Sharing,
+) -> PyResult<Array> {
     let py = object.py();
     let convert = |array: Array| -> PyResult<Array> {
         let array = match dtype {
@@ -48,7 +57,8 @@ pub fn from_object(object: &Bound<'_, PyAny>, dtype: Option<DType>, sharing: Sha
     }
     if let Some(value) = convert::number(object)? {
         let dtype = dtype.unwrap_or_else(|| mxnet::ops::default_dtype(value.kind()));
-        if !value.fits(dtype) && value.kind() <= mxnet::tensor::Kind::Integer && dtype.is_integer() {
+        if !value.fits(dtype) && value.kind() <= mxnet::tensor::Kind::Integer && dtype.is_integer()
+        {
             return Err(raise(py, mxnet::ops::out_of_bounds("array", value, dtype)));
         }
         return Array::scalar(value, dtype).map_err(|error| raise(py, error));
@@ -62,17 +72,28 @@ pub fn from_object(object: &Bound<'_, PyAny>, dtype: Option<DType>, sharing: Sha
         let default = match array.dtype() {
             DType::F64 if pure => mxnet::tensor::default_float(),
             DType::C128 if pure => mxnet::tensor::default_float().complex(),
-            other if array.is_empty() && pure => if other == DType::F64 { mxnet::tensor::default_float() } else { other },
+            other if array.is_empty() && pure => {
+                if other == DType::F64 {
+                    mxnet::tensor::default_float()
+                } else {
+                    other
+                }
+            }
             other => other,
         };
-        return array.astype(dtype.unwrap_or(default)).map_err(|error| raise(py, error));
+        return array
+            .astype(dtype.unwrap_or(default))
+            .map_err(|error| raise(py, error));
     }
     let source = numpy.call_method1("asarray", (object,))?;
     convert(from_numpy(&source, sharing)?)
 }
 
 /// Nested sequences as a NumPy array, and whether they held Python numbers only.
-fn lists_to_numpy<'py>(numpy: &Bound<'py, PyModule>, object: &Bound<'py, PyAny>) -> PyResult<(Bound<'py, PyAny>, bool)> {
+fn lists_to_numpy<'py>(
+    numpy: &Bound<'py, PyModule>,
+    object: &Bound<'py, PyAny>,
+) -> PyResult<(Bound<'py, PyAny>, bool)> {
     let py = object.py();
     fn scan(object: &Bound<'_, PyAny>, pure: &mut bool, ours: &mut bool) -> PyResult<()> {
         for item in object.try_iter()? {
@@ -95,16 +116,32 @@ fn lists_to_numpy<'py>(numpy: &Bound<'py, PyModule>, object: &Bound<'py, PyAny>)
             return Ok(to_numpy(array)?.into_bound(py));
         }
         if object.is_instance_of::<PyList>() || object.is_instance_of::<PyTuple>() {
-            let items: Vec<Bound<'py, PyAny>> = object.try_iter()?.map(|item| replace(py, &item?)).collect::<PyResult<_>>()?;
+            let items: Vec<Bound<'py, PyAny>> = object
+                .try_iter()?
+                .map(|item| replace(py, &item?))
+                .collect::<PyResult<_>>()?;
             return Ok(PyList::new(py, items)?.into_any());
         }
         Ok(object.clone())
     }
-    let source = if ours { replace(py, object)? } else { object.clone() };
+    let source = if ours {
+        replace(py, object)?
+    } else {
+        object.clone()
+    };
     let array = numpy.call_method1("asarray", (source,))?;
     let kind: String = array.getattr("dtype")?.getattr("kind")?.extract()?;
     if !"biufc".contains(&kind) {
-        return Err(raise(py, Error::dtype("array", format!("nested sequences of '{}' are no array of numbers", array.getattr("dtype")?))));
+        return Err(raise(
+            py,
+            Error::dtype(
+                "array",
+                format!(
+                    "nested sequences of '{}' are no array of numbers",
+                    array.getattr("dtype")?
+                ),
+            ),
+        ));
     }
     Ok((array, pure))
 }
@@ -114,14 +151,25 @@ pub fn from_numpy(source: &Bound<'_, PyAny>, sharing: Sharing) -> PyResult<Array
     let py = source.py();
     let name: String = source.getattr("dtype")?.getattr("name")?.extract()?;
     let Some(dtype) = DType::from_name(&name) else {
-        return Err(raise(py, Error::dtype("array", format!("arrays of numbers cannot have dtype {name}"))));
+        return Err(raise(
+            py,
+            Error::dtype(
+                "array",
+                format!("arrays of numbers cannot have dtype {name}"),
+            ),
+        ));
     };
     // Bytes in the other order, or elements between addresses, are copied by NumPy first.
     let regular: bool = source.getattr("flags")?.getattr("aligned")?.extract()?;
     let native: bool = source.getattr("dtype")?.getattr("isnative")?.extract()?;
     let source = match regular && native {
         true => source.clone(),
-        false => source.call_method1("astype", (source.getattr("dtype")?.call_method1("newbyteorder", ("=",))?,))?,
+        false => source.call_method1(
+            "astype",
+            (source
+                .getattr("dtype")?
+                .call_method1("newbyteorder", ("=",))?,),
+        )?,
     };
     let facts = source.getattr("__array_interface__")?;
     let (address, read_only): (usize, bool) = facts.get_item("data")?.extract()?;
@@ -129,22 +177,50 @@ pub fn from_numpy(source: &Bound<'_, PyAny>, sharing: Sharing) -> PyResult<Array
     let steps: Vec<isize> = source.getattr("strides")?.extract()?;
     let size = dtype.size() as isize;
     let len: usize = shape.iter().product();
-    if steps.iter().zip(&shape).any(|(s, &n)| n > 1 && s % size != 0) {
+    if steps
+        .iter()
+        .zip(&shape)
+        .any(|(s, &n)| n > 1 && s % size != 0)
+    {
         return from_numpy(&source.call_method0("copy")?, sharing);
     }
-    let strides: Vec<isize> = steps.iter().zip(&shape).map(|(s, &n)| if n > 1 { s / size } else { 0 }).collect();
+    let strides: Vec<isize> = steps
+        .iter()
+        .zip(&shape)
+        .map(|(s, &n)| if n > 1 { s / size } else { 0 })
+        .collect();
     // Lowest and highest element touched, relative to the first.
     let reach = |down: bool| -> isize {
-        strides.iter().zip(&shape).filter(|(s, _)| (**s < 0) == down).map(|(s, &n)| s * (n.max(1) as isize - 1)).sum()
+        strides
+            .iter()
+            .zip(&shape)
+            .filter(|(s, _)| (**s < 0) == down)
+            .map(|(s, &n)| s * (n.max(1) as isize - 1))
+            .sum()
     };
-    let (low, high) = if len == 0 { (0, -1) } else { (reach(true), reach(false)) };
+    let (low, high) = if len == 0 {
+        (0, -1)
+    } else {
+        (reach(true), reach(false))
+    };
     let base = address.wrapping_add_signed(low * size);
     let bytes = ((high - low + 1) * size) as usize;
     let owner = source.clone().unbind();
     // SAFETY: 1. NumPy's array owns (or keeps alive) the bytes from the lowest to the highest element. 2. `owner` keeps the array.
-    let storage = unsafe { Storage::from_foreign(base as *mut u8, bytes, Device::cpu(0), Box::new(owner), read_only) };
-    let layout = Layout::strided(&shape, &strides, (-low) as usize).map_err(|error| raise(py, error.into()))?;
-    let array = Array::from_tensor(Tensor::new(storage, layout, dtype).map_err(|error| raise(py, error.into()))?);
+    let storage = unsafe {
+        Storage::from_foreign(
+            base as *mut u8,
+            bytes,
+            Device::cpu(0),
+            Box::new(owner),
+            read_only,
+        )
+    };
+    let layout = Layout::strided(&shape, &strides, (-low) as usize)
+        .map_err(|error| raise(py, error.into()))?;
+    let array = Array::from_tensor(
+        Tensor::new(storage, layout, dtype).map_err(|error| raise(py, error.into()))?,
+    );
     match sharing {
         Sharing::Allowed => {
             array.tensor().storage().mark_shared();
@@ -152,7 +228,9 @@ pub fn from_numpy(source: &Bound<'_, PyAny>, sharing: Sharing) -> PyResult<Array
         }
         // The copy must be complete before the caller can change the source again.
         Sharing::Never => {
-            let copy = array.copy().and_then(|copy| copy.wait_to_read().map(|()| copy));
+            let copy = array
+                .copy()
+                .and_then(|copy| copy.wait_to_read().map(|()| copy));
             copy.map_err(|error| raise(py, error))
         }
     }
@@ -193,7 +271,11 @@ struct Window {
 
 #[pymethods]
 impl Window {
-    unsafe fn __getbuffer__(slf: Bound<'_, Self>, view: *mut ffi::Py_buffer, _flags: c_int) -> PyResult<()> {
+    unsafe fn __getbuffer__(
+        slf: Bound<'_, Self>,
+        view: *mut ffi::Py_buffer,
+        _flags: c_int,
+    ) -> PyResult<()> {
         // SAFETY: Python passes a buffer to fill.
         unsafe { export(slf.as_any(), &slf.get().tensor, view, true) };
         Ok(())
@@ -209,7 +291,12 @@ impl Window {
 ///
 /// # Safety
 /// `view` may be written.
-unsafe fn export(owner: &Bound<'_, PyAny>, tensor: &Tensor, view: *mut ffi::Py_buffer, read_only: bool) {
+unsafe fn export(
+    owner: &Bound<'_, PyAny>,
+    tensor: &Tensor,
+    view: *mut ffi::Py_buffer,
+    read_only: bool,
+) {
     let exported = Box::new(Exported {
         shape: tensor.shape().iter().map(|&n| n as isize).collect(),
         strides: tensor.byte_strides().to_vec(),
@@ -236,7 +323,11 @@ unsafe fn export(owner: &Bound<'_, PyAny>, tensor: &Tensor, view: *mut ffi::Py_b
 ///
 /// # Safety
 /// `view` may be written.
-pub unsafe fn fill_buffer(slf: &Bound<'_, PyArray>, view: *mut ffi::Py_buffer, flags: c_int) -> PyResult<()> {
+pub unsafe fn fill_buffer(
+    slf: &Bound<'_, PyArray>,
+    view: *mut ffi::Py_buffer,
+    flags: c_int,
+) -> PyResult<()> {
     let py = slf.py();
     // SAFETY: `view` may be written (contract); Python asks for a null owner on failure.
     unsafe { (*view).obj = ptr::null_mut() };
@@ -246,9 +337,12 @@ pub unsafe fn fill_buffer(slf: &Bound<'_, PyArray>, view: *mut ffi::Py_buffer, f
         return Err(PyBufferError::new_err("the array is read-only"));
     }
     if flags & ffi::PyBUF_STRIDES != ffi::PyBUF_STRIDES && !array.layout().is_contiguous() {
-        return Err(PyBufferError::new_err("the array is not contiguous and the consumer takes no strides"));
+        return Err(PyBufferError::new_err(
+            "the array is not contiguous and the consumer takes no strides",
+        ));
     }
-    py.detach(|| array.wait_to_write()).map_err(|error| raise(py, error))?;
+    py.detach(|| array.wait_to_write())
+        .map_err(|error| raise(py, error))?;
     storage.mark_shared();
     // SAFETY: `view` may be written (contract).
     unsafe { export(slf.as_any(), array.tensor(), view, storage.is_read_only()) };
@@ -276,10 +370,16 @@ pub fn array_to_numpy(py: Python<'_>, array: &Array) -> PyResult<Py<PyAny>> {
     if array.is_ready() {
         array.wait_to_read().map_err(|error| raise(py, error))?;
     } else {
-        py.detach(|| array.wait_to_read()).map_err(|error| raise(py, error))?;
+        py.detach(|| array.wait_to_read())
+            .map_err(|error| raise(py, error))?;
     }
     let numpy = py.import(pyo3::intern!(py, "numpy"))?;
-    let window = Bound::new(py, Window { tensor: array.tensor().clone() })?;
+    let window = Bound::new(
+        py,
+        Window {
+            tensor: array.tensor().clone(),
+        },
+    )?;
     let copied = numpy.call_method1(pyo3::intern!(py, "array"), (window,))?;
     if array.dtype() == DType::BF16 {
         return bf16_from_bits(py, &copied);
@@ -290,25 +390,40 @@ pub fn array_to_numpy(py: Python<'_>, array: &Array) -> PyResult<Py<PyAny>> {
 /// bfloat16 bits in `ml_dtypes`' type, or widened to float32 if that package is missing.
 fn bf16_from_bits(py: Python<'_>, bits: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
     if let Ok(ml) = py.import("ml_dtypes") {
-        return Ok(bits.call_method1("view", (ml.getattr("bfloat16")?,))?.unbind());
+        return Ok(bits
+            .call_method1("view", (ml.getattr("bfloat16")?,))?
+            .unbind());
     }
     let wide = bits.call_method1("astype", ("uint32",))?;
-    Ok(wide.call_method1("__lshift__", (16,))?.call_method1("astype", ("uint32",))?.call_method1("view", ("float32",))?.unbind())
+    Ok(wide
+        .call_method1("__lshift__", (16,))?
+        .call_method1("astype", ("uint32",))?
+        .call_method1("view", ("float32",))?
+        .unbind())
 }
 
 /// A number as Python has it.
 pub fn scalar_to_python(py: Python<'_>, value: Scalar) -> PyResult<Py<PyAny>> {
     Ok(match value {
-        Scalar::Bool(x) => pyo3::types::PyBool::new(py, x).to_owned().into_any().unbind(),
+        Scalar::Bool(x) => pyo3::types::PyBool::new(py, x)
+            .to_owned()
+            .into_any()
+            .unbind(),
         Scalar::I64(x) => x.into_pyobject(py)?.into_any().unbind(),
         Scalar::U64(x) => x.into_pyobject(py)?.into_any().unbind(),
         Scalar::F64(x) => x.into_pyobject(py)?.into_any().unbind(),
-        Scalar::C128(x) => pyo3::types::PyComplex::from_doubles(py, x.re, x.im).into_any().unbind(),
+        Scalar::C128(x) => pyo3::types::PyComplex::from_doubles(py, x.re, x.im)
+            .into_any()
+            .unbind(),
     })
 }
 
 fn value_of(py: Python<'_>, array: &Array) -> PyResult<Scalar> {
-    let result = if array.is_ready() { array.item() } else { py.detach(|| array.item()) };
+    let result = if array.is_ready() {
+        array.item()
+    } else {
+        py.detach(|| array.item())
+    };
     result.map_err(|error| raise(py, error))
 }
 
@@ -326,21 +441,43 @@ pub fn item(slf: &Bound<'_, PyArray>, args: &Bound<'_, PyTuple>) -> PyResult<Py<
         return scalar(slf);
     }
     let array = slf.get().array(py);
-    let position = if args.len() == 1 { args.get_item(0)? } else { args.clone().into_any() };
-    let Some(at) = convert::integers(&position)? else { return Err(PyTypeError::new_err("item() takes integers or a tuple of integers")) };
+    let position = if args.len() == 1 {
+        args.get_item(0)?
+    } else {
+        args.clone().into_any()
+    };
+    let Some(at) = convert::integers(&position)? else {
+        return Err(PyTypeError::new_err(
+            "item() takes integers or a tuple of integers",
+        ));
+    };
     let mut layout = match at.len() {
         1 if array.ndim() != 1 => Layout::contiguous(&[array.len()]),
         n if n == array.ndim() => array.layout().clone(),
-        n => return Err(PyValueError::new_err(format!("item() needs {} indices, found {n}", array.ndim()))),
+        n => {
+            return Err(PyValueError::new_err(format!(
+                "item() needs {} indices, found {n}",
+                array.ndim()
+            )));
+        }
     };
-    let source = if at.len() == 1 && array.ndim() != 1 { array.contiguous().map_err(|error| raise(py, error))? } else { array };
+    let source = if at.len() == 1 && array.ndim() != 1 {
+        array.contiguous().map_err(|error| raise(py, error))?
+    } else {
+        array
+    };
     if layout.offset() == 0 && at.len() == 1 && source.ndim() != 1 {
         layout = layout.with_offset(source.layout().offset());
     }
     for &i in &at {
-        layout = layout.select(0, i as isize).map_err(|error| raise(py, error.into()))?;
+        layout = layout
+            .select(0, i as isize)
+            .map_err(|error| raise(py, error.into()))?;
     }
-    scalar_to_python(py, value_of(py, &Array::from_tensor(source.tensor().with_layout(layout)))?)
+    scalar_to_python(
+        py,
+        value_of(py, &Array::from_tensor(source.tensor().with_layout(layout)))?,
+    )
 }
 
 /// Truth of an array of one element.
@@ -349,8 +486,12 @@ pub fn truth(slf: &Bound<'_, PyArray>) -> PyResult<bool> {
     let array = slf.get().array(py);
     if array.len() != 1 {
         return Err(PyValueError::new_err(match array.len() {
-            0 => "The truth value of an empty array is ambiguous. Use `array.size > 0` to check that an array is not empty.",
-            _ => "The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()",
+            0 => {
+                "The truth value of an empty array is ambiguous. Use `array.size > 0` to check that an array is not empty."
+            }
+            _ => {
+                "The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()"
+            }
         }));
     }
     Ok(value_of(py, &array)?.as_bool())
@@ -369,10 +510,14 @@ pub fn number(slf: &Bound<'_, PyArray>, class: &str) -> PyResult<Py<PyAny>> {
     let py = slf.py();
     let array = slf.get().array(py);
     if array.len() != 1 {
-        return Err(PyTypeError::new_err("only length-1 arrays can be converted to Python scalars"));
+        return Err(PyTypeError::new_err(
+            "only length-1 arrays can be converted to Python scalars",
+        ));
     }
     let value = scalar_to_python(py, value_of(py, &array)?)?;
-    py.import("builtins")?.call_method1(class, (value,)).map(Bound::unbind)
+    py.import("builtins")?
+        .call_method1(class, (value,))
+        .map(Bound::unbind)
 }
 
 /// `operator.index(x)`.
@@ -380,7 +525,9 @@ pub fn as_index(slf: &Bound<'_, PyArray>) -> PyResult<Py<PyAny>> {
     let py = slf.py();
     let array = slf.get().array(py);
     if array.ndim() != 0 || !array.dtype().is_integer() {
-        return Err(PyTypeError::new_err("only integer scalar arrays can be converted to a scalar index"));
+        return Err(PyTypeError::new_err(
+            "only integer scalar arrays can be converted to a scalar index",
+        ));
     }
     scalar_to_python(py, value_of(py, &array)?)
 }
@@ -396,9 +543,13 @@ pub fn repr(slf: &Bound<'_, PyArray>) -> PyResult<String> {
     options.set_item("prefix", "array(")?;
     let body: String = match array.is_empty() {
         true => "[]".to_owned(),
-        false => numpy.getattr("array2string")?.call((values,), Some(&options))?.extract()?,
+        false => numpy
+            .getattr("array2string")?
+            .call((values,), Some(&options))?
+            .extract()?,
     };
-    let implied = matches!(array.dtype(), DType::Bool | DType::I64) || array.dtype() == mxnet::tensor::default_float()
+    let implied = matches!(array.dtype(), DType::Bool | DType::I64)
+        || array.dtype() == mxnet::tensor::default_float()
         || array.dtype() == mxnet::tensor::default_float().complex();
     let mut parts = vec![body];
     if array.is_empty() && array.shape() != [0] {
@@ -421,11 +572,21 @@ pub fn reduce(slf: &Bound<'_, PyArray>) -> PyResult<Py<PyAny>> {
     let values = match array.dtype() {
         DType::BF16 => {
             let bits = array.contiguous().map_err(|error| raise(py, error))?;
-            array_to_numpy(py, &Array::from_tensor(bits.tensor().with_dtype_view(DType::U16).map_err(|error| raise(py, error.into()))?))?
+            array_to_numpy(
+                py,
+                &Array::from_tensor(
+                    bits.tensor()
+                        .with_dtype_view(DType::U16)
+                        .map_err(|error| raise(py, error.into()))?,
+                ),
+            )?
         }
         _ => to_numpy(slf)?,
     };
-    Ok((rebuild, (values, array.dtype().name())).into_pyobject(py)?.into_any().unbind())
+    Ok((rebuild, (values, array.dtype().name()))
+        .into_pyobject(py)?
+        .into_any()
+        .unbind())
 }
 
 /// The array that [`reduce`] took apart.
@@ -434,14 +595,23 @@ pub fn _unpickle(values: &Bound<'_, PyAny>, dtype: &str) -> PyResult<Py<PyArray>
     let py = values.py();
     let array = from_numpy(values, Sharing::Never)?;
     let array = match DType::from_name(dtype) {
-        Some(DType::BF16) => Array::from_tensor(array.tensor().with_dtype_view(DType::BF16).map_err(|error| raise(py, error.into()))?),
+        Some(DType::BF16) => Array::from_tensor(
+            array
+                .tensor()
+                .with_dtype_view(DType::BF16)
+                .map_err(|error| raise(py, error.into()))?,
+        ),
         _ => array,
     };
     PyArray::wrap(py, array)
 }
 
 /// `numpy.asarray(x)`: NumPy's own array; it shares the memory unless told to copy.
-pub fn array_protocol(slf: &Bound<'_, PyArray>, dtype: Option<&Bound<'_, PyAny>>, copy: Option<bool>) -> PyResult<Py<PyAny>> {
+pub fn array_protocol(
+    slf: &Bound<'_, PyArray>,
+    dtype: Option<&Bound<'_, PyAny>>,
+    copy: Option<bool>,
+) -> PyResult<Py<PyAny>> {
     let py = slf.py();
     let array = slf.get().array(py);
     let numpy = py.import("numpy")?;
@@ -450,14 +620,24 @@ pub fn array_protocol(slf: &Bound<'_, PyArray>, dtype: Option<&Bound<'_, PyAny>>
         _ => true,
     };
     if copy == Some(false) && (!same || array.dtype() == DType::BF16) {
-        return Err(PyValueError::new_err("cannot change the dtype without a copy"));
+        return Err(PyValueError::new_err(
+            "cannot change the dtype without a copy",
+        ));
     }
     let base = match copy == Some(true) || !same || array.dtype() == DType::BF16 {
         true => to_numpy(slf)?,
-        false => numpy.call_method1("asarray", (py.get_type::<pyo3::types::PyMemoryView>().call1((slf,))?,))?.unbind(),
+        false => numpy
+            .call_method1(
+                "asarray",
+                (py.get_type::<pyo3::types::PyMemoryView>().call1((slf,))?,),
+            )?
+            .unbind(),
     };
     match dtype {
-        Some(dtype) if !same => base.bind(py).call_method1("astype", (dtype,)).map(Bound::unbind),
+        Some(dtype) if !same => base
+            .bind(py)
+            .call_method1("astype", (dtype,))
+            .map(Bound::unbind),
         _ => Ok(base),
     }
 }
@@ -466,7 +646,8 @@ pub fn array_protocol(slf: &Bound<'_, PyArray>, dtype: Option<&Bound<'_, PyAny>>
 pub fn interface(slf: &Bound<'_, PyArray>) -> PyResult<Py<PyAny>> {
     let py = slf.py();
     let array = slf.get().array(py);
-    py.detach(|| array.wait_to_write()).map_err(|error| raise(py, error))?;
+    py.detach(|| array.wait_to_write())
+        .map_err(|error| raise(py, error))?;
     array.tensor().storage().mark_shared();
     let facts = PyDict::new(py);
     facts.set_item("version", 3)?;
@@ -477,7 +658,13 @@ pub fn interface(slf: &Bound<'_, PyArray>) -> PyResult<Py<PyAny>> {
         dtype => convert::numpy_dtype(py, dtype)?.bind(py).getattr("str")?,
     };
     facts.set_item("typestr", typestr)?;
-    facts.set_item("data", (array.tensor().data_ptr() as usize, array.tensor().storage().is_read_only()))?;
+    facts.set_item(
+        "data",
+        (
+            array.tensor().data_ptr() as usize,
+            array.tensor().storage().is_read_only(),
+        ),
+    )?;
     Ok(facts.into_any().unbind())
 }
 
@@ -522,17 +709,28 @@ pub fn array(
 ///     Where the array must be.
 #[pyfunction]
 #[pyo3(signature = (a, dtype = None, *, copy = None, device = None))]
-pub fn asarray(a: &Bound<'_, PyAny>, dtype: Option<&Bound<'_, PyAny>>, copy: Option<bool>, device: Option<&Bound<'_, PyAny>>) -> PyResult<Py<PyArray>> {
+pub fn asarray(
+    a: &Bound<'_, PyAny>,
+    dtype: Option<&Bound<'_, PyAny>>,
+    copy: Option<bool>,
+    device: Option<&Bound<'_, PyAny>>,
+) -> PyResult<Py<PyArray>> {
     make(a, dtype, copy == Some(true), device)
 }
 
-fn make(object: &Bound<'_, PyAny>, dtype: Option<&Bound<'_, PyAny>>, copy: bool, device: Option<&Bound<'_, PyAny>>) -> PyResult<Py<PyArray>> {
+fn make(
+    object: &Bound<'_, PyAny>,
+    dtype: Option<&Bound<'_, PyAny>>,
+    copy: bool,
+    device: Option<&Bound<'_, PyAny>>,
+) -> PyResult<Py<PyArray>> {
     let py = object.py();
     let dtype = dtype.map(convert::dtype).transpose()?;
     if let Some(device) = device {
         let device = crate::device::extract(device)?;
         if device.kind() != DeviceKind::Cpu {
-            let error = Error::device("array", format!("no backend for {device} is loaded")).with_hint("arrays can be on mx.cpu()");
+            let error = Error::device("array", format!("no backend for {device} is loaded"))
+                .with_hint("arrays can be on mx.cpu()");
             return Err(raise(py, error));
         }
     }
@@ -543,5 +741,16 @@ fn make(object: &Bound<'_, PyAny>, dtype: Option<&Bound<'_, PyAny>>, copy: bool,
             }
         }
     }
-    PyArray::wrap(py, from_object(object, dtype, if copy { Sharing::Never } else { Sharing::Allowed })?)
+    PyArray::wrap(
+        py,
+        from_object(
+            object,
+            dtype,
+            if copy {
+                Sharing::Never
+            } else {
+                Sharing::Allowed
+            },
+        )?,
+    )
 }

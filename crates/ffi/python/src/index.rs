@@ -19,21 +19,33 @@ pub fn get(slf: &Bound<'_, PyArray>, key: &Bound<'_, PyAny>) -> PyResult<Py<PyAr
     let array = slf.get().array(py);
     match layout? {
         Some(layout) => PyArray::wrap(py, Array::from_tensor(array.tensor().with_layout(layout))),
-        None => Err(PyIndexError::new_err("only integers, slices, ellipsis and None are valid indices")),
+        None => Err(PyIndexError::new_err(
+            "only integers, slices, ellipsis and None are valid indices",
+        )),
     }
 }
 
 /// `x[key] = value`.
-pub fn set(slf: &Bound<'_, PyArray>, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<()> {
+pub fn set(
+    slf: &Bound<'_, PyArray>,
+    key: &Bound<'_, PyAny>,
+    value: &Bound<'_, PyAny>,
+) -> PyResult<()> {
     let py = slf.py();
     let array = slf.get().array(py);
-    let Some(value) = convert::operand(value)? else { return Err(PyTypeError::new_err("the value must be an array or a number")) };
+    let Some(value) = convert::operand(value)? else {
+        return Err(PyTypeError::new_err(
+            "the value must be an array or a number",
+        ));
+    };
     match basic(array.layout(), key)? {
         Some(layout) => {
             let target = Array::from_tensor(array.tensor().with_layout(layout));
             shape::assign(&target, &value.array(py)).map_err(|error| raise(py, error))
         }
-        None => Err(PyIndexError::new_err("only integers, slices, ellipsis and None are valid indices")),
+        None => Err(PyIndexError::new_err(
+            "only integers, slices, ellipsis and None are valid indices",
+        )),
     }
 }
 
@@ -42,14 +54,29 @@ fn basic(layout: &Layout, key: &Bound<'_, PyAny>) -> PyResult<Option<Layout>> {
     let py = key.py();
     if let Ok(slice) = key.cast::<PySlice>() {
         let (start, stop, step) = bounds(slice)?;
-        return layout.slice(0, start, stop, step).map(Some).map_err(|error| raise(py, error.into()));
+        return layout
+            .slice(0, start, stop, step)
+            .map(Some)
+            .map_err(|error| raise(py, error.into()));
     }
     if key.is_exact_instance_of::<PyInt>() {
-        return layout.select(0, key.extract()?).map(Some).map_err(|error| raise(py, error.into()));
+        return layout
+            .select(0, key.extract()?)
+            .map(Some)
+            .map_err(|error| raise(py, error.into()));
     }
     match items(key) {
-        Ok(items) if items.iter().any(|i| matches!(i, IndexItem::Array { .. } | IndexItem::Mask { .. })) => Ok(None),
-        Ok(items) => layout.index(&items).map(|found| Some(found.view)).map_err(|error| raise(py, error.into())),
+        Ok(items)
+            if items
+                .iter()
+                .any(|i| matches!(i, IndexItem::Array { .. } | IndexItem::Mask { .. })) =>
+        {
+            Ok(None)
+        }
+        Ok(items) => layout
+            .index(&items)
+            .map(|found| Some(found.view))
+            .map_err(|error| raise(py, error.into())),
         Err(error) => Err(error),
     }
 }
@@ -85,11 +112,15 @@ fn item(entry: &Bound<'_, PyAny>) -> PyResult<IndexItem> {
         return Ok(IndexItem::Ellipsis);
     }
     if entry.is_instance_of::<PyBool>() {
-        return Ok(IndexItem::Mask { shape: SmallVec::new() });
+        return Ok(IndexItem::Mask {
+            shape: SmallVec::new(),
+        });
     }
     match entry.extract::<isize>() {
         Ok(index) => Ok(IndexItem::Int(index)),
-        Err(_) => Err(PyIndexError::new_err("only integers, slices (`:`), ellipsis (`...`), None and integer or boolean arrays are valid indices")),
+        Err(_) => Err(PyIndexError::new_err(
+            "only integers, slices (`:`), ellipsis (`...`), None and integer or boolean arrays are valid indices",
+        )),
     }
 }
 
@@ -106,7 +137,11 @@ impl Rows {
     pub fn new(slf: &Bound<'_, PyArray>) -> PyResult<Rows> {
         let py = slf.py();
         match slf.get().with(py, |x| x.shape().first().copied()) {
-            Some(len) => Ok(Rows { array: slf.clone().unbind(), next: 0, len }),
+            Some(len) => Ok(Rows {
+                array: slf.clone().unbind(),
+                next: 0,
+                len,
+            }),
             None => Err(PyTypeError::new_err("iteration over a 0-d array")),
         }
     }

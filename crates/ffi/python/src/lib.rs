@@ -25,14 +25,17 @@ mod _core {
     use crate::array::PyArray;
     #[pymodule_export]
     use crate::autograd::{
-        backward, custom_function, grad, is_recording, is_training, mark_variables, set_recording, set_training,
+        backward, custom_function, grad, is_recording, is_training, mark_variables, set_recording,
+        set_training,
     };
     #[pymodule_export]
     use crate::device::PyDevice;
     #[pymodule_export]
     use crate::dlpack::from_dlpack;
     #[pymodule_export]
-    use crate::engine::{engine_mode, num_threads, set_debug, set_engine_mode, set_num_threads, waitall};
+    use crate::engine::{
+        engine_mode, num_threads, set_debug, set_engine_mode, set_num_threads, waitall,
+    };
     #[pymodule_export]
     use crate::exchange::{_unpickle, array, asarray};
     #[pymodule_export]

@@ -18,7 +18,11 @@ pub fn registry(py: Python<'_>) -> PyResult<Py<PyList>> {
     Ok(list.unbind())
 }
 
-fn describe<'py>(py: Python<'py>, family: &str, op: &'static OpDef) -> PyResult<Bound<'py, PyDict>> {
+fn describe<'py>(
+    py: Python<'py>,
+    family: &str,
+    op: &'static OpDef,
+) -> PyResult<Bound<'py, PyDict>> {
     let entry = PyDict::new(py);
     entry.set_item("name", op.name)?;
     entry.set_item("family", family)?;
@@ -36,20 +40,47 @@ fn describe<'py>(py: Python<'py>, family: &str, op: &'static OpDef) -> PyResult<
     entry.set_item("surface", surface)?;
     entry.set_item("signature", call::signature(op, false))?;
     entry.set_item("doc", op.doc)?;
-    entry.set_item("params", op.params.iter().map(|p| (p.name, kind(p.kind), p.default == mxnet::ops::Default::None)).collect::<Vec<_>>())?;
+    entry.set_item(
+        "params",
+        op.params
+            .iter()
+            .map(|p| (p.name, kind(p.kind), p.default == mxnet::ops::Default::None))
+            .collect::<Vec<_>>(),
+    )?;
     let dtypes: Vec<&str> = match op.types {
         Types::Promote { accepts, .. } => accepts.iter().map(|d| d.name()).collect(),
-        Types::First | Types::Choose => mxnet::tensor::DType::ALL.iter().map(|d| d.name()).collect(),
+        Types::First | Types::Choose => {
+            mxnet::tensor::DType::ALL.iter().map(|d| d.name()).collect()
+        }
         Types::Infer => Vec::new(),
     };
     entry.set_item("dtypes", dtypes)?;
     entry.set_item("elementwise", matches!(op.cpu, Cpu::Map(_)))?;
     entry.set_item("view", matches!(op.cpu, Cpu::View(_)))?;
-    entry.set_item("form", match op.form { Form::Plain => "plain", Form::Out => "out", Form::Ufunc => "ufunc" })?;
+    entry.set_item(
+        "form",
+        match op.form {
+            Form::Plain => "plain",
+            Form::Out => "out",
+            Form::Ufunc => "ufunc",
+        },
+    )?;
     entry.set_item("differentiable", op.is_differentiable())?;
-    entry.set_item("no_gradient_because", match op.grad { Grad::Stop(why) => Some(why), _ => None })?;
+    entry.set_item(
+        "no_gradient_because",
+        match op.grad {
+            Grad::Stop(why) => Some(why),
+            _ => None,
+        },
+    )?;
     entry.set_item("samples", !matches!(op.rng, mxnet::ops::Rng::No))?;
-    entry.set_item("onnx", match op.onnx { mxnet::ops::Onnx::Node { ty, since } => Some((ty, since)), _ => None })?;
+    entry.set_item(
+        "onnx",
+        match op.onnx {
+            mxnet::ops::Onnx::Node { ty, since } => Some((ty, since)),
+            _ => None,
+        },
+    )?;
     entry.set_item("range", (op.probe.range.start, op.probe.range.end))?;
     entry.set_item("oracle", op.probe.oracle)?;
     entry.set_item("ulp32", op.probe.ulp32)?;

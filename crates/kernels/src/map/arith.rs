@@ -277,5 +277,9 @@ fn gcd(mut a: u64, mut b: u64) -> u64 {
 }
 
 fn lcm(a: u64, b: u64) -> u64 {
-    if a == 0 || b == 0 { 0 } else { (a / gcd(a, b)).wrapping_mul(b) }
+    if a == 0 || b == 0 {
+        0
+    } else {
+        (a / gcd(a, b)).wrapping_mul(b)
+    }
 }

@@ -86,7 +86,13 @@ pub(super) fn sign<P: Part>(z: Complex<P>) -> Complex<P> {
         return z;
     }
     if w.re.is_infinite() != w.im.is_infinite() {
-        let part = |x: f64| if x.is_infinite() { 1f64.copysign(x) } else { 0f64.copysign(x) };
+        let part = |x: f64| {
+            if x.is_infinite() {
+                1f64.copysign(x)
+            } else {
+                0f64.copysign(x)
+            }
+        };
         return narrow(c128::new(part(w.re), part(w.im)));
     }
     let modulus = libm::hypot(w.re, w.im);
@@ -128,7 +134,11 @@ pub(super) fn exp(z: c128) -> c128 {
         return c128::new(libm::exp(z.re), z.im);
     }
     if z.re.is_infinite() && !z.im.is_finite() {
-        return if z.re < 0.0 { c128::new(0.0, 0.0) } else { c128::new(z.re, f64::NAN) };
+        return if z.re < 0.0 {
+            c128::new(0.0, 0.0)
+        } else {
+            c128::new(z.re, f64::NAN)
+        };
     }
     let (sin, cos) = libm::sincos(z.im);
     // Where exp overflows but its product with a small sine does not.
@@ -141,12 +151,18 @@ pub(super) fn exp(z: c128) -> c128 {
 }
 
 pub(super) fn exp2(z: c128) -> c128 {
-    exp(c128::new(z.re * std::f64::consts::LN_2, z.im * std::f64::consts::LN_2))
+    exp(c128::new(
+        z.re * std::f64::consts::LN_2,
+        z.im * std::f64::consts::LN_2,
+    ))
 }
 
 pub(super) fn expm1(z: c128) -> c128 {
     let half = libm::sin(0.5 * z.im);
-    c128::new(libm::expm1(z.re) * libm::cos(z.im) - 2.0 * half * half, libm::exp(z.re) * libm::sin(z.im))
+    c128::new(
+        libm::expm1(z.re) * libm::cos(z.im) - 2.0 * half * half,
+        libm::exp(z.re) * libm::sin(z.im),
+    )
 }
 
 /// log |z|, without overflow, and without cancellation near the unit circle.
@@ -195,7 +211,14 @@ pub(super) fn sqrt(z: c128) -> c128 {
     if z.re.is_infinite() {
         let side = if z.im.is_nan() { f64::NAN } else { 0.0 };
         return if z.re > 0.0 {
-            c128::new(z.re, if z.im.is_nan() { z.im } else { 0f64.copysign(z.im) })
+            c128::new(
+                z.re,
+                if z.im.is_nan() {
+                    z.im
+                } else {
+                    0f64.copysign(z.im)
+                },
+            )
         } else {
             c128::new(side, f64::INFINITY.copysign(z.im))
         };
@@ -211,7 +234,11 @@ pub(super) fn sqrt(z: c128) -> c128 {
     let (re, im) = (z.re * scale.0, z.im * scale.0);
     let t = (0.5 * (re.abs() + libm::hypot(re, im))).sqrt();
     let other = im.abs() / (2.0 * t);
-    let root = if re >= 0.0 { c128::new(t, other.copysign(im)) } else { c128::new(other, t.copysign(im)) };
+    let root = if re >= 0.0 {
+        c128::new(t, other.copysign(im))
+    } else {
+        c128::new(other, t.copysign(im))
+    };
     root * scale.1
 }
 
@@ -235,7 +262,11 @@ pub(super) fn power<P: Part>(a: Complex<P>, b: Complex<P>) -> Complex<P> {
             square *= square;
             count >>= 1;
         }
-        return narrow(if b.re < 0.0 { divide(c128::new(1.0, 0.0), value) } else { value });
+        return narrow(if b.re < 0.0 {
+            divide(c128::new(1.0, 0.0), value)
+        } else {
+            value
+        });
     }
     narrow(exp(b * log(a)))
 }
@@ -265,8 +296,15 @@ pub(super) fn cosh(z: c128) -> c128 {
 pub(super) fn tanh(z: c128) -> c128 {
     if z.re.abs() > 22.0 {
         // 1 up to 4 exp(-2 |x|) in the real part; that is also the imaginary part's size.
-        let (sin, cos) = if z.im.is_finite() { libm::sincos(z.im) } else { (0.0, 1.0) };
-        return c128::new(1f64.copysign(z.re), 4.0 * sin * cos * libm::exp(-2.0 * z.re.abs()));
+        let (sin, cos) = if z.im.is_finite() {
+            libm::sincos(z.im)
+        } else {
+            (0.0, 1.0)
+        };
+        return c128::new(
+            1f64.copysign(z.re),
+            4.0 * sin * cos * libm::exp(-2.0 * z.re.abs()),
+        );
     }
     let t = libm::tan(z.im);
     let beta = 1.0 + t * t;
@@ -293,23 +331,35 @@ pub(super) fn tan(z: c128) -> c128 {
 
 /// sqrt(1 - z) and sqrt(1 + z), keeping the sign of a zero imaginary part.
 fn roots(z: c128) -> (c128, c128) {
-    (sqrt(c128::new(1.0 - z.re, -z.im)), sqrt(c128::new(1.0 + z.re, z.im)))
+    (
+        sqrt(c128::new(1.0 - z.re, -z.im)),
+        sqrt(c128::new(1.0 + z.re, z.im)),
+    )
 }
 
 pub(super) fn asin(z: c128) -> c128 {
     let (a, b) = roots(z);
-    c128::new(libm::atan2(z.re, (a * b).re), libm::asinh(a.re * b.im - a.im * b.re))
+    c128::new(
+        libm::atan2(z.re, (a * b).re),
+        libm::asinh(a.re * b.im - a.im * b.re),
+    )
 }
 
 pub(super) fn acos(z: c128) -> c128 {
     let (a, b) = roots(z);
-    c128::new(2.0 * libm::atan2(a.re, b.re), libm::asinh(b.re * a.im - b.im * a.re))
+    c128::new(
+        2.0 * libm::atan2(a.re, b.re),
+        libm::asinh(b.re * a.im - b.im * a.re),
+    )
 }
 
 pub(super) fn acosh(z: c128) -> c128 {
     let a = sqrt(c128::new(z.re - 1.0, z.im));
     let b = sqrt(c128::new(z.re + 1.0, z.im));
-    c128::new(libm::asinh(a.re * b.re + a.im * b.im), 2.0 * libm::atan2(a.im, b.re))
+    c128::new(
+        libm::asinh(a.re * b.re + a.im * b.im),
+        2.0 * libm::atan2(a.im, b.re),
+    )
 }
 
 pub(super) fn asinh(z: c128) -> c128 {

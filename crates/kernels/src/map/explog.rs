@@ -3,9 +3,7 @@
 use super::OutElem::Same;
 use super::complex;
 use super::math::Float;
-use super::row::{
-    Binary, Level, Params, Rows, Stored, binary, binary_rows, c64, c128, unary_rows,
-};
+use super::row::{Binary, Level, Params, Rows, Stored, binary, binary_rows, c64, c128, unary_rows};
 use crate::Elem;
 use crate::isa::Isa;
 use crate::map::RowFn;

@@ -218,7 +218,11 @@ unsafe fn unary_body<L: Level, T: Copy, O: Unary<T>>(
         let x = (*ptrs.add(1)).cast::<T>().cast_const();
         if *strides.add(1) == 0 {
             let value = O::apply::<L>(*x, p);
-            let value = if O::MENDS && O::needs_mending(*x) { O::mend(*x, value) } else { value };
+            let value = if O::MENDS && O::needs_mending(*x) {
+                O::mend(*x, value)
+            } else {
+                value
+            };
             for i in 0..n {
                 *y.add(i) = value;
             }

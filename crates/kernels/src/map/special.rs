@@ -39,7 +39,11 @@ unary_rows! {
 fn erfinv(x: f64) -> f64 {
     let a = x.abs();
     if a >= 1.0 || x.is_nan() {
-        return if a == 1.0 { f64::INFINITY.copysign(x) } else { f64::NAN };
+        return if a == 1.0 {
+            f64::INFINITY.copysign(x)
+        } else {
+            f64::NAN
+        };
     }
     // sqrt(pi)/2: the slope's inverse at 0.
     const HALF_ROOT_PI: f64 = 0.886_226_925_452_758;
@@ -77,7 +81,8 @@ fn digamma(x: f64) -> f64 {
         }
         // The fraction keeps tan accurate for large arguments.
         let fraction = x - libm::rint(x);
-        return digamma(1.0 - x) - std::f64::consts::PI / libm::tan(std::f64::consts::PI * fraction);
+        return digamma(1.0 - x)
+            - std::f64::consts::PI / libm::tan(std::f64::consts::PI * fraction);
     }
     let (mut x, mut value) = (x, 0.0);
     while x < 10.0 {
@@ -85,8 +90,15 @@ fn digamma(x: f64) -> f64 {
         x += 1.0;
     }
     // Bernoulli numbers B(2k) / 2k.
-    const SERIES: [f64; 7] =
-        [1.0 / 12.0, -1.0 / 120.0, 1.0 / 252.0, -1.0 / 240.0, 1.0 / 132.0, -691.0 / 32760.0, 1.0 / 12.0];
+    const SERIES: [f64; 7] = [
+        1.0 / 12.0,
+        -1.0 / 120.0,
+        1.0 / 252.0,
+        -1.0 / 240.0,
+        1.0 / 132.0,
+        -691.0 / 32760.0,
+        1.0 / 12.0,
+    ];
     let z = 1.0 / (x * x);
     let tail = SERIES.iter().rev().fold(0.0, |sum, &c| sum * z + c) * z;
     value + libm::log(x) - 0.5 / x - tail

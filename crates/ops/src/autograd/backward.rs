@@ -26,7 +26,12 @@ pub enum Retain {
 ///
 /// # Errors
 /// [`Error::Autograd`] if a head was not recorded, the graph was freed, or an array a rule needs was overwritten.
-pub fn backward(heads: &[&Array], head_grads: &[Option<&Array>], retain: Retain, train_mode: bool) -> Result<()> {
+pub fn backward(
+    heads: &[&Array],
+    head_grads: &[Option<&Array>],
+    retain: Retain,
+    train_mode: bool,
+) -> Result<()> {
     let _scope = Scope::enter(false, train_mode);
     let mut pass = Pass::start("backward", heads, head_grads, retain)?;
     let mut found: Vec<(Arc<Leaf>, Array)> = Vec::new();
@@ -59,14 +64,24 @@ pub fn grad(
     let mut wanted: HashMap<(*const Node, u32), usize> = HashMap::new();
     for (i, x) in variables.iter().enumerate() {
         let Some((node, index)) = x.entry() else {
-            let problem = format!("variable {i} is not part of a recorded graph: attach a gradient to it before recording");
+            let problem = format!(
+                "variable {i} is not part of a recorded graph: attach a gradient to it before recording"
+            );
             return Err(Error::autograd("grad", problem));
         };
         wanted.entry((Arc::as_ptr(node), *index)).or_insert(i);
     }
     let mut results: Vec<Option<Array>> = vec![None; variables.len()];
     let mut pass = Pass::start("grad", heads, head_grads, retain)?;
-    pass.only = Some(pass.leading_to(&variables.iter().filter_map(|x| x.entry()).map(|(n, _)| Arc::as_ptr(n)).collect()));
+    pass.only = Some(
+        pass.leading_to(
+            &variables
+                .iter()
+                .filter_map(|x| x.entry())
+                .map(|(n, _)| Arc::as_ptr(n))
+                .collect(),
+        ),
+    );
     pass.run(|node, index, gradient| {
         if let Some(&i) = wanted.get(&(Arc::as_ptr(node), index)) {
             results[i] = Some(gradient.clone());
@@ -76,7 +91,11 @@ pub fn grad(
         .iter()
         .enumerate()
         .map(|(i, x)| {
-            let first = x.entry().and_then(|(node, index)| wanted.get(&(Arc::as_ptr(node), *index))).copied().unwrap_or(i);
+            let first = x
+                .entry()
+                .and_then(|(node, index)| wanted.get(&(Arc::as_ptr(node), *index)))
+                .copied()
+                .unwrap_or(i);
             match &results[first] {
                 Some(gradient) => Ok(gradient.clone()),
                 None => creation::zeros(x.shape(), x.dtype(), x.device()),
@@ -96,7 +115,8 @@ fn store(leaf: &Leaf, gradient: Array) -> Result<()> {
         }
         GradReq::Write => {
             // Nobody else sees the buffer: take the new elements instead of copying them.
-            let private = Arc::strong_count(buffer.tensor().storage()) == 1 && Arc::strong_count(gradient.tensor().storage()) == 1;
+            let private = Arc::strong_count(buffer.tensor().storage()) == 1
+                && Arc::strong_count(gradient.tensor().storage()) == 1;
             if private && gradient.layout().is_contiguous() && gradient.dtype() == buffer.dtype() {
                 *buffer = gradient.detach();
                 return Ok(());
@@ -123,16 +143,34 @@ struct Pass {
 }
 
 impl Pass {
-    fn start(name: &'static str, heads: &[&Array], head_grads: &[Option<&Array>], retain: Retain) -> Result<Pass> {
-        let mut pass = Pass { name, retain, arrived: HashMap::new(), ready: BinaryHeap::new(), only: None };
+    fn start(
+        name: &'static str,
+        heads: &[&Array],
+        head_grads: &[Option<&Array>],
+        retain: Retain,
+    ) -> Result<Pass> {
+        let mut pass = Pass {
+            name,
+            retain,
+            arrived: HashMap::new(),
+            ready: BinaryHeap::new(),
+            only: None,
+        };
         for (i, head) in heads.iter().enumerate() {
             let Some((node, index)) = head.entry() else {
-                let problem = format!("head {i} was not computed while recording from a variable with a gradient");
-                return Err(Error::autograd(name, problem).with_hint("call `x.attach_grad()` and compute inside `autograd.record()`"));
+                let problem = format!(
+                    "head {i} was not computed while recording from a variable with a gradient"
+                );
+                return Err(Error::autograd(name, problem)
+                    .with_hint("call `x.attach_grad()` and compute inside `autograd.record()`"));
             };
             let dy = match head_grads.get(i).copied().flatten() {
                 Some(given) if given.shape() != head.shape() => {
-                    let problem = format!("head gradient {i} has shape {}, its head {}", Tuple(given.shape()), Tuple(head.shape()));
+                    let problem = format!(
+                        "head gradient {i} has shape {}, its head {}",
+                        Tuple(given.shape()),
+                        Tuple(head.shape())
+                    );
                     return Err(Error::shape(name, problem));
                 }
                 Some(given) => given.clone(),
@@ -147,7 +185,10 @@ impl Pass {
         let key = Arc::as_ptr(node);
         let arrived = self.arrived.entry(key).or_insert_with(|| {
             self.ready.push((node.seq, key));
-            Arrived { node: node.clone(), dys: smallvec::smallvec![None; node.outputs.len()] }
+            Arrived {
+                node: node.clone(),
+                dys: smallvec::smallvec![None; node.outputs.len()],
+            }
         });
         let slot = &mut arrived.dys[index as usize];
         *slot = Some(match slot.take() {
@@ -171,7 +212,12 @@ impl Pass {
         order.sort_by_key(|node| node.seq);
         let mut leading = targets.clone();
         for node in order {
-            if node.edges.iter().flatten().any(|(n, _)| leading.contains(&Arc::as_ptr(n))) {
+            if node
+                .edges
+                .iter()
+                .flatten()
+                .any(|(n, _)| leading.contains(&Arc::as_ptr(n)))
+            {
                 leading.insert(Arc::as_ptr(node));
             }
         }
@@ -181,7 +227,9 @@ impl Pass {
     /// Visits nodes newest first; `found` sees every complete cotangent.
     fn run(&mut self, mut found: impl FnMut(&Arc<Node>, u32, &Array)) -> Result<()> {
         while let Some((_, key)) = self.ready.pop() {
-            let Some(Arrived { node, dys }) = self.arrived.remove(&key) else { continue };
+            let Some(Arrived { node, dys }) = self.arrived.remove(&key) else {
+                continue;
+            };
             for (i, dy) in dys.iter().enumerate() {
                 if let Some(dy) = dy {
                     found(&node, i as u32, dy);
@@ -189,20 +237,33 @@ impl Pass {
             }
             let grads = self.pull_back(&node, dys)?;
             for (edge, gradient) in node.edges.iter().zip(grads) {
-                let (Some((input, index)), Some(gradient)) = (edge, gradient) else { continue };
-                if self.only.as_ref().is_some_and(|only| !only.contains(&Arc::as_ptr(input))) {
+                let (Some((input, index)), Some(gradient)) = (edge, gradient) else {
+                    continue;
+                };
+                if self
+                    .only
+                    .as_ref()
+                    .is_some_and(|only| !only.contains(&Arc::as_ptr(input)))
+                {
                     continue;
                 }
                 let spec = &input.outputs[*index as usize];
                 if gradient.shape() != spec.shape.as_slice() {
                     let problem = format!(
-                        "the gradient rule returned shape {} for an input of shape {}", Tuple(gradient.shape()), Tuple(&spec.shape));
+                        "the gradient rule returned shape {} for an input of shape {}",
+                        Tuple(gradient.shape()),
+                        Tuple(&spec.shape)
+                    );
                     return Err(match node.kind {
                         Kind::Call { op, .. } => Error::internal(op.name, problem),
                         _ => Error::shape("Function.backward", problem),
                     });
                 }
-                let gradient = if gradient.dtype() == spec.dtype { gradient } else { gradient.astype(spec.dtype)? };
+                let gradient = if gradient.dtype() == spec.dtype {
+                    gradient
+                } else {
+                    gradient.astype(spec.dtype)?
+                };
                 self.arrive(input, *index, gradient)?;
             }
         }
@@ -214,29 +275,58 @@ impl Pass {
         if node.is_variable() || self.only.as_ref().is_some_and(|only| !leads_on(node, only)) {
             return Ok(Grads::new());
         }
-        let given = dys.iter().enumerate().fold(0, |mask, (i, dy)| mask | u32::from(dy.is_some()) << i.min(31));
+        let given = dys.iter().enumerate().fold(0, |mask, (i, dy)| {
+            mask | u32::from(dy.is_some()) << i.min(31)
+        });
         let dys: SmallVec<[Array; 1]> = dys
             .into_iter()
             .zip(&node.outputs)
-            .map(|(dy, spec)| dy.map_or_else(|| creation::zeros(&spec.shape, spec.dtype, spec.device), Ok))
+            .map(|(dy, spec)| {
+                dy.map_or_else(|| creation::zeros(&spec.shape, spec.dtype, spec.device), Ok)
+            })
             .collect::<Result<_>>()?;
         match &node.kind {
             Kind::Variable => Ok(Grads::new()),
-            Kind::Call { op, attrs, training, inputs, saved } => {
-                let Grad::Rule(_, rule) = op.grad else { return Ok(Grads::new()) };
+            Kind::Call {
+                op,
+                attrs,
+                training,
+                inputs,
+                saved,
+            } => {
+                let Grad::Rule(_, rule) = op.grad else {
+                    return Ok(Grads::new());
+                };
                 let mut guard = saved.lock();
-                let Some(kept) = guard.as_ref() else { return Err(freed(self.name, op.name)) };
+                let Some(kept) = guard.as_ref() else {
+                    return Err(freed(self.name, op.name));
+                };
                 let (kept_inputs, kept_outputs) = unpack(node, op.name, kept)?;
                 if self.retain == Retain::No {
                     *guard = None;
                 }
                 drop(guard);
-                let args = Args { params: op.params, attrs };
-                rule(&GradCx { op, args, training: *training, node, specs: inputs, inputs: kept_inputs, outputs: kept_outputs, dys, given })
+                let args = Args {
+                    params: op.params,
+                    attrs,
+                };
+                rule(&GradCx {
+                    op,
+                    args,
+                    training: *training,
+                    node,
+                    specs: inputs,
+                    inputs: kept_inputs,
+                    outputs: kept_outputs,
+                    dys,
+                    given,
+                })
             }
             Kind::Custom { rule, name } => {
                 let mut guard = rule.lock();
-                let Some(body) = guard.take() else { return Err(freed(self.name, "Function").with_hint(format!("in {name}"))) };
+                let Some(body) = guard.take() else {
+                    return Err(freed(self.name, "Function").with_hint(format!("in {name}")));
+                };
                 // The user's code may run a backward pass of its own: the lock must not be held.
                 drop(guard);
                 let result = body.backward(&dys);
@@ -250,21 +340,43 @@ impl Pass {
 }
 
 fn leads_on(node: &Node, only: &HashSet<*const Node>) -> bool {
-    node.edges.iter().flatten().any(|(n, _)| only.contains(&Arc::as_ptr(n)))
+    node.edges
+        .iter()
+        .flatten()
+        .any(|(n, _)| only.contains(&Arc::as_ptr(n)))
 }
 
 /// The kept arrays, checked to be unchanged; outputs are put back into the graph so that their own gradients flow.
-#[expect(clippy::type_complexity, reason = "two lists of the same kind, taken apart at once")]
-fn unpack(node: &Arc<Node>, op: &'static str, kept: &Saved) -> Result<(SmallVec<[Option<Array>; 2]>, SmallVec<[Option<Array>; 1]>)> {
-    let inputs = kept.inputs.iter().enumerate().map(|(i, k)| k.as_ref().map(|k| k.get(op, &format!("input {i}"))).transpose());
+#[expect(
+    clippy::type_complexity,
+    reason = "two lists of the same kind, taken apart at once"
+)]
+fn unpack(
+    node: &Arc<Node>,
+    op: &'static str,
+    kept: &Saved,
+) -> Result<(SmallVec<[Option<Array>; 2]>, SmallVec<[Option<Array>; 1]>)> {
+    let inputs = kept.inputs.iter().enumerate().map(|(i, k)| {
+        k.as_ref()
+            .map(|k| k.get(op, &format!("input {i}")))
+            .transpose()
+    });
     let inputs = inputs.collect::<Result<_>>()?;
     let outputs = kept.outputs.iter().enumerate().map(|(i, k)| {
-        k.as_ref().map(|k| k.get(op, &format!("output {i}")).map(|y| y.with_entry(node.clone(), i as u32))).transpose()
+        k.as_ref()
+            .map(|k| {
+                k.get(op, &format!("output {i}"))
+                    .map(|y| y.with_entry(node.clone(), i as u32))
+            })
+            .transpose()
     });
     Ok((inputs, outputs.collect::<Result<_>>()?))
 }
 
 fn freed(pass: &'static str, op: &str) -> Error {
-    Error::autograd(pass, format!("the recorded graph was already freed by an earlier pass (at `{op}`)"))
-        .with_hint("pass retain_graph=True to the earlier pass")
+    Error::autograd(
+        pass,
+        format!("the recorded graph was already freed by an earlier pass (at `{op}`)"),
+    )
+    .with_hint("pass retain_graph=True to the earlier pass")
 }

@@ -7,11 +7,11 @@ use mxnet_tensor::{DType, Device, Dims};
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 
+use crate::Array;
 use crate::args::Attrs;
 use crate::autograd::CustomBackward;
 use crate::error::{Error, Result};
 use crate::opdef::OpDef;
-use crate::Array;
 
 /// Which output of which node an array is.
 pub(crate) type Edge = (Arc<Node>, u32);
@@ -35,7 +35,10 @@ pub struct Leaf {
 
 impl Leaf {
     pub(crate) fn new(grad: Array, req: GradReq) -> Arc<Leaf> {
-        Arc::new(Leaf { grad: Mutex::new(grad), req })
+        Arc::new(Leaf {
+            grad: Mutex::new(grad),
+            req,
+        })
     }
 
     /// The gradient, sharing its elements.
@@ -59,7 +62,11 @@ pub(crate) struct Spec {
 
 impl Spec {
     pub fn of(x: &Array) -> Spec {
-        Spec { shape: Dims::from_slice(x.shape()), dtype: x.dtype(), device: x.device() }
+        Spec {
+            shape: Dims::from_slice(x.shape()),
+            dtype: x.dtype(),
+            device: x.device(),
+        }
     }
 }
 
@@ -85,7 +92,8 @@ impl Kept {
             "{what}, needed for its gradient, was overwritten in place: it had version {} when recorded and has {now}",
             self.version
         );
-        Err(Error::autograd(op, problem).with_hint("copy the array before changing it, or compute out of place"))
+        Err(Error::autograd(op, problem)
+            .with_hint("copy the array before changing it, or compute out of place"))
     }
 }
 
@@ -109,7 +117,10 @@ pub(crate) enum Kind {
         saved: Mutex<Option<Saved>>,
     },
     /// A recorded call of a user's function.
-    Custom { rule: Mutex<Option<Box<dyn CustomBackward>>>, name: String },
+    Custom {
+        rule: Mutex<Option<Box<dyn CustomBackward>>>,
+        name: String,
+    },
 }
 
 /// One recorded operation, or a variable.
@@ -127,9 +138,19 @@ pub struct Node {
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
 impl Node {
-    pub(crate) fn new(kind: Kind, edges: SmallVec<[Option<Edge>; 2]>, outputs: SmallVec<[Spec; 1]>) -> Arc<Node> {
+    pub(crate) fn new(
+        kind: Kind,
+        edges: SmallVec<[Option<Edge>; 2]>,
+        outputs: SmallVec<[Spec; 1]>,
+    ) -> Arc<Node> {
         let seq = NEXT.fetch_add(1, Ordering::Relaxed);
-        Arc::new(Node { seq, kind, edges, outputs, watchers: Mutex::new(SmallVec::new()) })
+        Arc::new(Node {
+            seq,
+            kind,
+            edges,
+            outputs,
+            watchers: Mutex::new(SmallVec::new()),
+        })
     }
 
     /// Name of what it stands for.
@@ -143,7 +164,11 @@ impl Node {
 
     /// The gradient buffer attached to output `index`.
     pub fn leaf(&self, index: u32) -> Option<Arc<Leaf>> {
-        self.watchers.lock().iter().find(|(i, _)| *i == index).map(|(_, leaf)| leaf.clone())
+        self.watchers
+            .lock()
+            .iter()
+            .find(|(i, _)| *i == index)
+            .map(|(_, leaf)| leaf.clone())
     }
 
     /// Whether it is a marked variable.

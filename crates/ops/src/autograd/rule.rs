@@ -92,7 +92,9 @@ impl GradCx<'_> {
     }
 
     fn spec(&self, i: usize) -> &Spec {
-        self.specs[i].as_ref().expect("rules ask only for inputs that were given")
+        self.specs[i]
+            .as_ref()
+            .expect("rules ask only for inputs that were given")
     }
 
     /// Whether a gradient with respect to input `i` is wanted.
@@ -106,7 +108,11 @@ impl GradCx<'_> {
     /// What the sum reports.
     pub fn fitted(&self, gradient: Array, i: usize) -> Result<Array> {
         let gradient = reduce::sum_to(&gradient, self.shape(i))?;
-        if gradient.dtype() == self.dtype_of(i) { Ok(gradient) } else { gradient.astype(self.dtype_of(i)) }
+        if gradient.dtype() == self.dtype_of(i) {
+            Ok(gradient)
+        } else {
+            gradient.astype(self.dtype_of(i))
+        }
     }
 
     /// The gradients of an elementwise operator with one entry an input, computed only where wanted and summed over broadcast axes.
@@ -115,7 +121,11 @@ impl GradCx<'_> {
     /// What the computations report.
     pub fn elementwise(&self, rules: &[&dyn Fn() -> Result<Array>]) -> Result<Grads> {
         let grads = rules.iter().enumerate().map(|(i, rule)| {
-            if self.wants(i) { self.fitted(rule()?, i).map(Some) } else { Ok(None) }
+            if self.wants(i) {
+                self.fitted(rule()?, i).map(Some)
+            } else {
+                Ok(None)
+            }
         });
         grads.collect()
     }

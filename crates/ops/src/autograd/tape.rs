@@ -20,7 +20,9 @@ pub(crate) fn record(call: &Call) -> Result<Outputs> {
         check_outs(call)?;
         return eager::run(call);
     }
-    let Grad::Rule(keep, _) = call.op.grad else { return eager::run(call) };
+    let Grad::Rule(keep, _) = call.op.grad else {
+        return eager::run(call);
+    };
     check_outs(call)?;
     let kept = keep_inputs(call, keep);
     let outputs = {
@@ -29,23 +31,42 @@ pub(crate) fn record(call: &Call) -> Result<Outputs> {
             .then(|| crate::interp::Scope::enter(false, crate::interp::is_training()));
         eager::run(call)?
     };
-    let kept_outputs = outputs.iter().enumerate().map(|(i, y)| (keep.outputs >> i & 1 == 1).then(|| Kept::new(y.detach()))).collect();
+    let kept_outputs = outputs
+        .iter()
+        .enumerate()
+        .map(|(i, y)| (keep.outputs >> i & 1 == 1).then(|| Kept::new(y.detach())))
+        .collect();
     let kind = Kind::Call {
         op: call.op,
         attrs: call.attrs.clone(),
         training: crate::interp::is_training(),
         inputs: call.inputs.iter().map(|x| x.map(Spec::of)).collect(),
-        saved: parking_lot::Mutex::new(Some(Saved { inputs: kept, outputs: kept_outputs })),
+        saved: parking_lot::Mutex::new(Some(Saved {
+            inputs: kept,
+            outputs: kept_outputs,
+        })),
     };
-    let edges: SmallVec<[Option<Edge>; 2]> = call.inputs.iter().map(|x| x.and_then(|x| x.entry().cloned())).collect();
+    let edges: SmallVec<[Option<Edge>; 2]> = call
+        .inputs
+        .iter()
+        .map(|x| x.and_then(|x| x.entry().cloned()))
+        .collect();
     let node = Node::new(kind, edges, outputs.iter().map(Spec::of).collect());
-    Ok(outputs.into_iter().enumerate().map(|(i, y)| y.with_entry(node.clone(), i as u32)).collect())
+    Ok(outputs
+        .into_iter()
+        .enumerate()
+        .map(|(i, y)| y.with_entry(node.clone(), i as u32))
+        .collect())
 }
 
 /// Inputs a rule asks for. They are kept as they are before the call, which may overwrite them in place.
 fn keep_inputs(call: &Call, keep: Keep) -> SmallVec<[Option<Kept>; 2]> {
     let wanted = |i: usize| keep.inputs >> i.min(31) & 1 == 1;
-    call.inputs.iter().enumerate().map(|(i, x)| x.filter(|_| wanted(i)).map(|x| Kept::new(x.clone()))).collect()
+    call.inputs
+        .iter()
+        .enumerate()
+        .map(|(i, x)| x.filter(|_| wanted(i)).map(|x| Kept::new(x.clone())))
+        .collect()
 }
 
 /// While recording, an array that a graph knows cannot be written: earlier uses of it would get the gradient of the new value.
@@ -53,12 +74,18 @@ fn check_outs(call: &Call) -> Result<()> {
     for out in call.outs.iter().flatten() {
         if let Some((node, _)) = out.entry() {
             if node.is_variable() {
-                return Err(Error::autograd(call.op.name, "cannot write in place to a variable with a gradient while recording")
-                    .with_hint("compute out of place, or write inside `autograd.pause()`"));
+                return Err(Error::autograd(
+                    call.op.name,
+                    "cannot write in place to a variable with a gradient while recording",
+                )
+                .with_hint("compute out of place, or write inside `autograd.pause()`"));
             }
             if matches!(&node.kind, Kind::Call { op, .. } if matches!(op.cpu, Cpu::View(_))) {
-                return Err(Error::autograd(call.op.name, "cannot write through a recorded view while recording")
-                    .with_hint("copy the view first, or write inside `autograd.pause()`"));
+                return Err(Error::autograd(
+                    call.op.name,
+                    "cannot write through a recorded view while recording",
+                )
+                .with_hint("copy the view first, or write inside `autograd.pause()`"));
             }
         }
     }
@@ -80,11 +107,19 @@ pub fn attach_grad(x: &mut Array, req: GradReq) -> Result<()> {
 /// [`Error::Shape`] or [`Error::DType`] if the buffer is not like `x`.
 pub fn mark_variable(x: &mut Array, grad: Array, req: GradReq) -> Result<()> {
     if grad.shape() != x.shape() {
-        let problem = format!("gradient has shape {}, its variable has shape {}", Tuple(grad.shape()), Tuple(x.shape()));
+        let problem = format!(
+            "gradient has shape {}, its variable has shape {}",
+            Tuple(grad.shape()),
+            Tuple(x.shape())
+        );
         return Err(Error::shape("mark_variables", problem));
     }
     if grad.dtype() != x.dtype() {
-        let problem = format!("gradient is {}, its variable is {}", grad.dtype().name(), x.dtype().name());
+        let problem = format!(
+            "gradient is {}, its variable is {}",
+            grad.dtype().name(),
+            x.dtype().name()
+        );
         return Err(Error::dtype("mark_variables", problem));
     }
     let recorded = x.entry().filter(|(node, _)| !node.is_variable()).cloned();
@@ -100,7 +135,11 @@ pub fn mark_variable(x: &mut Array, grad: Array, req: GradReq) -> Result<()> {
             watchers.push((index, leaf));
         }
         None => {
-            let node = Node::new(Kind::Variable, SmallVec::new(), SmallVec::from_iter([Spec::of(x)]));
+            let node = Node::new(
+                Kind::Variable,
+                SmallVec::new(),
+                SmallVec::from_iter([Spec::of(x)]),
+            );
             node.watchers.lock().push((0, leaf));
             *x = x.detach().with_entry(node, 0);
         }

@@ -22,7 +22,10 @@ pub static FULL: OpDef = OpDef {
     ],
     doc: "Array of shape `shape` filled with `fill_value`. `dtype` defaults to that of the value.",
     infer: |cx| {
-        let dtype = cx.dtype("dtype").or(cx.scalar("fill_value").map(|v| default_dtype(v.kind()))).unwrap_or(DType::F32);
+        let dtype = cx
+            .dtype("dtype")
+            .or(cx.scalar("fill_value").map(|v| default_dtype(v.kind())))
+            .unwrap_or(DType::F32);
         one_of(dims(cx.op.name, cx.ints("shape"))?, dtype)
     },
     cpu: Cpu::Kernel(|cx| {
@@ -41,7 +44,14 @@ pub static FULL: OpDef = OpDef {
 pub(crate) fn dims(op: &'static str, shape: &[i64]) -> Result<Dims> {
     shape
         .iter()
-        .map(|&d| usize::try_from(d).map_err(|_| crate::Error::value(op, format!("negative dimension {d} in shape {}", crate::Tuple(shape)))))
+        .map(|&d| {
+            usize::try_from(d).map_err(|_| {
+                crate::Error::value(
+                    op,
+                    format!("negative dimension {d} in shape {}", crate::Tuple(shape)),
+                )
+            })
+        })
         .collect()
 }
 
@@ -50,7 +60,14 @@ pub(crate) fn dims(op: &'static str, shape: &[i64]) -> Result<Dims> {
 /// # Errors
 /// [`crate::Error::Memory`].
 pub fn full(shape: &[usize], value: Scalar, dtype: DType, device: Device) -> Result<Array> {
-    let attrs: Attrs = [Value::from(shape), Value::Scalar(value), Value::DType(dtype), Value::Device(device)].into_iter().collect();
+    let attrs: Attrs = [
+        Value::from(shape),
+        Value::Scalar(value),
+        Value::DType(dtype),
+        Value::Device(device),
+    ]
+    .into_iter()
+    .collect();
     invoke1(&FULL, &[], &attrs)
 }
 
@@ -69,4 +86,3 @@ pub fn zeros(shape: &[usize], dtype: DType, device: Device) -> Result<Array> {
 pub fn ones(shape: &[usize], dtype: DType, device: Device) -> Result<Array> {
     full(shape, Scalar::I64(1), dtype, device)
 }
-

@@ -10,7 +10,26 @@ use crate::opdef::{Cpu, Cuda, Grad, Keep, Onnx, OpDef, Probe, Sparse, Surface};
 use crate::types::{DTypes, Lift, Out, Types};
 
 pub(crate) static OPS: &[&OpDef] = &[
-    &ADD, &SUBTRACT, &MULTIPLY, &DIVIDE, &FLOOR_DIVIDE, &REMAINDER, &FMOD, &DIVMOD, &NEGATIVE, &POSITIVE, &ABSOLUTE, &FABS, &SIGN, &RECIPROCAL, &SQUARE, &CONJUGATE, &MAXIMUM, &MINIMUM, &FMAX, &FMIN,
+    &ADD,
+    &SUBTRACT,
+    &MULTIPLY,
+    &DIVIDE,
+    &FLOOR_DIVIDE,
+    &REMAINDER,
+    &FMOD,
+    &DIVMOD,
+    &NEGATIVE,
+    &POSITIVE,
+    &ABSOLUTE,
+    &FABS,
+    &SIGN,
+    &RECIPROCAL,
+    &SQUARE,
+    &CONJUGATE,
+    &MAXIMUM,
+    &MINIMUM,
+    &FMAX,
+    &FMIN,
 ];
 
 /// Sum.
@@ -21,8 +40,13 @@ pub static ADD: OpDef = OpDef {
     types: Types::NUMERIC,
     cpu: Cpu::Map(&map::ADD),
     cuda: Cuda::Expr("x + y"),
-    grad: Grad::Rule(Keep::NOTHING, |g| g.elementwise(&[&|| Ok(g.dy(0).clone()), &|| Ok(g.dy(0).clone())])),
-    onnx: Onnx::Node { ty: "Add", since: 7 },
+    grad: Grad::Rule(Keep::NOTHING, |g| {
+        g.elementwise(&[&|| Ok(g.dy(0).clone()), &|| Ok(g.dy(0).clone())])
+    }),
+    onnx: Onnx::Node {
+        ty: "Add",
+        since: 7,
+    },
     probe: Probe::STANDARD.ulp(0),
     ..OpDef::BINARY
 };
@@ -35,8 +59,13 @@ pub static SUBTRACT: OpDef = OpDef {
     types: Types::NUMBER,
     cpu: Cpu::Map(&map::SUBTRACT),
     cuda: Cuda::Expr("x - y"),
-    grad: Grad::Rule(Keep::NOTHING, |g| g.elementwise(&[&|| Ok(g.dy(0).clone()), &|| g.dy(0).neg()])),
-    onnx: Onnx::Node { ty: "Sub", since: 7 },
+    grad: Grad::Rule(Keep::NOTHING, |g| {
+        g.elementwise(&[&|| Ok(g.dy(0).clone()), &|| g.dy(0).neg()])
+    }),
+    onnx: Onnx::Node {
+        ty: "Sub",
+        since: 7,
+    },
     probe: Probe::STANDARD.ulp(0),
     ..OpDef::BINARY
 };
@@ -51,9 +80,14 @@ pub static MULTIPLY: OpDef = OpDef {
     cuda: Cuda::Expr("x * y"),
     // For complex numbers the cotangent of z*w is that of the conjugate factor.
     grad: Grad::Rule(Keep::INPUTS, |g| {
-        g.elementwise(&[&|| g.dy(0).mul(&g.input(1).conj()?), &|| g.dy(0).mul(&g.input(0).conj()?)])
+        g.elementwise(&[&|| g.dy(0).mul(&g.input(1).conj()?), &|| {
+            g.dy(0).mul(&g.input(0).conj()?)
+        }])
     }),
-    onnx: Onnx::Node { ty: "Mul", since: 7 },
+    onnx: Onnx::Node {
+        ty: "Mul",
+        since: 7,
+    },
     sparse: Sparse::KeepsZero,
     probe: Probe::STANDARD.ulp(0),
     ..OpDef::BINARY
@@ -64,7 +98,11 @@ pub static DIVIDE: OpDef = OpDef {
     name: "divide",
     surface: &[Surface::Np("divide"), Surface::Np("true_divide")],
     doc: "Quotient of two arrays, element by element. Integers give floats. Division by zero gives infinity or NaN.",
-    types: Types::Promote { accepts: DTypes::INEXACT, lift: Lift::ToDefaultFloat, out: Out::Same },
+    types: Types::Promote {
+        accepts: DTypes::INEXACT,
+        lift: Lift::ToDefaultFloat,
+        out: Out::Same,
+    },
     cpu: Cpu::Map(&map::DIVIDE),
     cuda: Cuda::Expr("x / y"),
     // d(x/y) = dx/y - dy * x/y^2.
@@ -74,7 +112,10 @@ pub static DIVIDE: OpDef = OpDef {
             g.dy(0).mul(&slope.conj()?)?.neg()
         }])
     }),
-    onnx: Onnx::Node { ty: "Div", since: 7 },
+    onnx: Onnx::Node {
+        ty: "Div",
+        since: 7,
+    },
     probe: Probe::over(0.5..2.0).ulp(1),
     ..OpDef::BINARY
 };
@@ -84,7 +125,11 @@ pub static FLOOR_DIVIDE: OpDef = OpDef {
     name: "floor_divide",
     surface: &[Surface::Np("floor_divide")],
     doc: "Largest integer not above the quotient, element by element. Integer division by zero gives 0.",
-    types: Types::Promote { accepts: DTypes::INT.or(DTypes::FLOAT), lift: Lift::BoolToI8, out: Out::Same },
+    types: Types::Promote {
+        accepts: DTypes::INT.or(DTypes::FLOAT),
+        lift: Lift::BoolToI8,
+        out: Out::Same,
+    },
     cpu: Cpu::Map(&map::FLOOR_DIVIDE),
     cuda: Cuda::Expr("floor(x / y)"),
     grad: Grad::Stop("piecewise constant"),
@@ -97,14 +142,23 @@ pub static REMAINDER: OpDef = OpDef {
     name: "remainder",
     surface: &[Surface::Np("remainder"), Surface::Np("mod")],
     doc: "Remainder of the floor division, element by element: it has the divisor's sign. Integer division by zero gives 0.",
-    types: Types::Promote { accepts: DTypes::INT.or(DTypes::FLOAT), lift: Lift::BoolToI8, out: Out::Same },
+    types: Types::Promote {
+        accepts: DTypes::INT.or(DTypes::FLOAT),
+        lift: Lift::BoolToI8,
+        out: Out::Same,
+    },
     cpu: Cpu::Map(&map::REMAINDER),
     cuda: Cuda::Expr("x - floor(x / y) * y"),
     // x mod y = x - floor(x/y) * y, and the floor is piecewise constant.
     grad: Grad::Rule(Keep::INPUTS, |g| {
-        g.elementwise(&[&|| Ok(g.dy(0).clone()), &|| g.dy(0).mul(&g.input(0).floor_div(g.input(1))?)?.neg()])
+        g.elementwise(&[&|| Ok(g.dy(0).clone()), &|| {
+            g.dy(0).mul(&g.input(0).floor_div(g.input(1))?)?.neg()
+        }])
     }),
-    onnx: Onnx::Node { ty: "Mod", since: 10 },
+    onnx: Onnx::Node {
+        ty: "Mod",
+        since: 10,
+    },
     probe: Probe::over(0.5..8.0).ulp(0),
     ..OpDef::BINARY
 };
@@ -114,7 +168,11 @@ pub static FMOD: OpDef = OpDef {
     name: "fmod",
     surface: &[Surface::Np("fmod")],
     doc: "Remainder of the division rounded towards zero, element by element: it has the dividend's sign, as in C.",
-    types: Types::Promote { accepts: DTypes::INT.or(DTypes::FLOAT), lift: Lift::BoolToI8, out: Out::Same },
+    types: Types::Promote {
+        accepts: DTypes::INT.or(DTypes::FLOAT),
+        lift: Lift::BoolToI8,
+        out: Out::Same,
+    },
     cpu: Cpu::Map(&map::FMOD),
     cuda: Cuda::Expr("fmod(x, y)"),
     grad: Grad::Rule(Keep::INPUTS, |g| {
@@ -133,12 +191,18 @@ pub static DIVMOD: OpDef = OpDef {
     name: "divmod",
     surface: &[Surface::Np("divmod")],
     doc: "Floor division and remainder at once: two arrays.",
-    types: Types::Promote { accepts: DTypes::INT.or(DTypes::FLOAT), lift: Lift::BoolToI8, out: Out::Same },
+    types: Types::Promote {
+        accepts: DTypes::INT.or(DTypes::FLOAT),
+        lift: Lift::BoolToI8,
+        out: Out::Same,
+    },
     cpu: Cpu::Map(&map::DIVMOD),
     cuda: Cuda::None,
     // The quotient is piecewise constant: only the remainder's cotangent counts.
     grad: Grad::Rule(Keep::INPUTS, |g| {
-        g.elementwise(&[&|| Ok(g.dy(1).clone()), &|| g.dy(1).mul(&g.input(0).floor_div(g.input(1))?)?.neg()])
+        g.elementwise(&[&|| Ok(g.dy(1).clone()), &|| {
+            g.dy(1).mul(&g.input(0).floor_div(g.input(1))?)?.neg()
+        }])
     }),
     probe: Probe::over(0.5..8.0).ulp(0),
     ..OpDef::BINARY
@@ -153,7 +217,10 @@ pub static NEGATIVE: OpDef = OpDef {
     cpu: Cpu::Map(&map::NEGATIVE),
     cuda: Cuda::Expr("-x"),
     grad: Grad::Rule(Keep::NOTHING, |g| g.elementwise(&[&|| g.dy(0).neg()])),
-    onnx: Onnx::Node { ty: "Neg", since: 6 },
+    onnx: Onnx::Node {
+        ty: "Neg",
+        since: 6,
+    },
     sparse: Sparse::KeepsZero,
     probe: Probe::STANDARD.ulp(0),
     ..OpDef::UNARY
@@ -168,7 +235,10 @@ pub static POSITIVE: OpDef = OpDef {
     cpu: Cpu::Map(&map::POSITIVE),
     cuda: Cuda::Expr("x"),
     grad: Grad::Rule(Keep::NOTHING, |g| g.elementwise(&[&|| Ok(g.dy(0).clone())])),
-    onnx: Onnx::Node { ty: "Identity", since: 1 },
+    onnx: Onnx::Node {
+        ty: "Identity",
+        since: 1,
+    },
     sparse: Sparse::KeepsZero,
     probe: Probe::STANDARD.ulp(0),
     ..OpDef::UNARY
@@ -179,12 +249,21 @@ pub static ABSOLUTE: OpDef = OpDef {
     name: "absolute",
     surface: &[Surface::Np("absolute"), Surface::Np("abs")],
     doc: "Distance of every element from zero; real for complex numbers. The gradient at zero is zero.",
-    types: Types::Promote { accepts: DTypes::ALL, lift: Lift::No, out: Out::Real },
+    types: Types::Promote {
+        accepts: DTypes::ALL,
+        lift: Lift::No,
+        out: Out::Real,
+    },
     cpu: Cpu::Map(&map::ABSOLUTE),
     cuda: Cuda::Expr("fabs(x)"),
     // For complex z the slope is z/|z|, which `sign` is.
-    grad: Grad::Rule(Keep::INPUTS, |g| g.elementwise(&[&|| g.dy(0).mul(&g.input(0).sign()?)])),
-    onnx: Onnx::Node { ty: "Abs", since: 6 },
+    grad: Grad::Rule(Keep::INPUTS, |g| {
+        g.elementwise(&[&|| g.dy(0).mul(&g.input(0).sign()?)])
+    }),
+    onnx: Onnx::Node {
+        ty: "Abs",
+        since: 6,
+    },
     sparse: Sparse::KeepsZero,
     probe: Probe::over(0.25..2.0).ulp(1),
     ..OpDef::UNARY
@@ -198,8 +277,13 @@ pub static FABS: OpDef = OpDef {
     types: Types::REAL_FLOAT,
     cpu: Cpu::Map(&map::FABS),
     cuda: Cuda::Expr("fabs(x)"),
-    grad: Grad::Rule(Keep::INPUTS, |g| g.elementwise(&[&|| g.dy(0).mul(&g.input(0).sign()?)])),
-    onnx: Onnx::Node { ty: "Abs", since: 6 },
+    grad: Grad::Rule(Keep::INPUTS, |g| {
+        g.elementwise(&[&|| g.dy(0).mul(&g.input(0).sign()?)])
+    }),
+    onnx: Onnx::Node {
+        ty: "Abs",
+        since: 6,
+    },
     sparse: Sparse::KeepsZero,
     probe: Probe::over(0.25..2.0).ulp(0),
     ..OpDef::UNARY
@@ -215,7 +299,10 @@ pub static SIGN: OpDef = OpDef {
     cuda: Cuda::Expr("(x > 0) - (x < 0)"),
     // Real signs are piecewise constant; z/|z| is not, but no caller differentiates it twice.
     grad: Grad::Stop("piecewise constant"),
-    onnx: Onnx::Node { ty: "Sign", since: 9 },
+    onnx: Onnx::Node {
+        ty: "Sign",
+        since: 9,
+    },
     sparse: Sparse::KeepsZero,
     probe: Probe::STANDARD.ulp(1),
     ..OpDef::UNARY
@@ -226,11 +313,20 @@ pub static RECIPROCAL: OpDef = OpDef {
     name: "reciprocal",
     surface: &[Surface::Np("reciprocal"), Surface::Npx("reciprocal")],
     doc: "One over every element. For integers it is 0 except at 1 and -1.",
-    types: Types::Promote { accepts: DTypes::NUMBER, lift: Lift::BoolToI8, out: Out::Same },
+    types: Types::Promote {
+        accepts: DTypes::NUMBER,
+        lift: Lift::BoolToI8,
+        out: Out::Same,
+    },
     cpu: Cpu::Map(&map::RECIPROCAL),
     cuda: Cuda::Expr("1 / x"),
-    grad: Grad::Rule(Keep::OUTPUTS, |g| g.elementwise(&[&|| g.dy(0).mul(&g.output(0).square()?.conj()?)?.neg()])),
-    onnx: Onnx::Node { ty: "Reciprocal", since: 6 },
+    grad: Grad::Rule(Keep::OUTPUTS, |g| {
+        g.elementwise(&[&|| g.dy(0).mul(&g.output(0).square()?.conj()?)?.neg()])
+    }),
+    onnx: Onnx::Node {
+        ty: "Reciprocal",
+        since: 6,
+    },
     probe: Probe::over(0.5..2.0).ulp(1),
     ..OpDef::UNARY
 };
@@ -240,10 +336,16 @@ pub static SQUARE: OpDef = OpDef {
     name: "square",
     surface: &[Surface::Np("square")],
     doc: "Every element times itself.",
-    types: Types::Promote { accepts: DTypes::NUMBER, lift: Lift::BoolToI8, out: Out::Same },
+    types: Types::Promote {
+        accepts: DTypes::NUMBER,
+        lift: Lift::BoolToI8,
+        out: Out::Same,
+    },
     cpu: Cpu::Map(&map::SQUARE),
     cuda: Cuda::Expr("x * x"),
-    grad: Grad::Rule(Keep::INPUTS, |g| g.elementwise(&[&|| g.dy(0).mul(&g.input(0).conj()?)?.scale(2.0)])),
+    grad: Grad::Rule(Keep::INPUTS, |g| {
+        g.elementwise(&[&|| g.dy(0).mul(&g.input(0).conj()?)?.scale(2.0)])
+    }),
     onnx: Onnx::Composite,
     sparse: Sparse::KeepsZero,
     probe: Probe::STANDARD.ulp(0),
@@ -253,7 +355,12 @@ pub static SQUARE: OpDef = OpDef {
 /// Complex conjugate.
 pub static CONJUGATE: OpDef = OpDef {
     name: "conjugate",
-    surface: &[Surface::Np("conjugate"), Surface::Np("conj"), Surface::Method("conj"), Surface::Method("conjugate")],
+    surface: &[
+        Surface::Np("conjugate"),
+        Surface::Np("conj"),
+        Surface::Method("conj"),
+        Surface::Method("conjugate"),
+    ],
     doc: "Complex conjugate of every element; real elements stay as they are.",
     types: Types::NUMERIC,
     cpu: Cpu::Map(&map::CONJUGATE),
@@ -273,9 +380,14 @@ pub static MAXIMUM: OpDef = OpDef {
     cpu: Cpu::Map(&map::MAXIMUM),
     cuda: Cuda::Expr("maximum(x, y)"),
     grad: Grad::Rule(Keep::INPUTS, |g| {
-        g.elementwise(&[&|| g.dy(0).mul(&share(g, &GREATER, 0, 1)?), &|| g.dy(0).mul(&share(g, &GREATER, 1, 0)?)])
+        g.elementwise(&[&|| g.dy(0).mul(&share(g, &GREATER, 0, 1)?), &|| {
+            g.dy(0).mul(&share(g, &GREATER, 1, 0)?)
+        }])
     }),
-    onnx: Onnx::Node { ty: "Max", since: 8 },
+    onnx: Onnx::Node {
+        ty: "Max",
+        since: 8,
+    },
     probe: Probe::STANDARD.ulp(0),
     ..OpDef::BINARY
 };
@@ -289,9 +401,14 @@ pub static MINIMUM: OpDef = OpDef {
     cpu: Cpu::Map(&map::MINIMUM),
     cuda: Cuda::Expr("minimum(x, y)"),
     grad: Grad::Rule(Keep::INPUTS, |g| {
-        g.elementwise(&[&|| g.dy(0).mul(&share(g, &LESS, 0, 1)?), &|| g.dy(0).mul(&share(g, &LESS, 1, 0)?)])
+        g.elementwise(&[&|| g.dy(0).mul(&share(g, &LESS, 0, 1)?), &|| {
+            g.dy(0).mul(&share(g, &LESS, 1, 0)?)
+        }])
     }),
-    onnx: Onnx::Node { ty: "Min", since: 8 },
+    onnx: Onnx::Node {
+        ty: "Min",
+        since: 8,
+    },
     probe: Probe::STANDARD.ulp(0),
     ..OpDef::BINARY
 };
@@ -305,7 +422,9 @@ pub static FMAX: OpDef = OpDef {
     cpu: Cpu::Map(&map::FMAX),
     cuda: Cuda::Expr("fmax(x, y)"),
     grad: Grad::Rule(Keep::INPUTS, |g| {
-        g.elementwise(&[&|| g.dy(0).mul(&share(g, &GREATER, 0, 1)?), &|| g.dy(0).mul(&share(g, &GREATER, 1, 0)?)])
+        g.elementwise(&[&|| g.dy(0).mul(&share(g, &GREATER, 0, 1)?), &|| {
+            g.dy(0).mul(&share(g, &GREATER, 1, 0)?)
+        }])
     }),
     onnx: Onnx::None,
     probe: Probe::STANDARD.ulp(0),
@@ -321,7 +440,9 @@ pub static FMIN: OpDef = OpDef {
     cpu: Cpu::Map(&map::FMIN),
     cuda: Cuda::Expr("fmin(x, y)"),
     grad: Grad::Rule(Keep::INPUTS, |g| {
-        g.elementwise(&[&|| g.dy(0).mul(&share(g, &LESS, 0, 1)?), &|| g.dy(0).mul(&share(g, &LESS, 1, 0)?)])
+        g.elementwise(&[&|| g.dy(0).mul(&share(g, &LESS, 0, 1)?), &|| {
+            g.dy(0).mul(&share(g, &LESS, 1, 0)?)
+        }])
     }),
     onnx: Onnx::None,
     probe: Probe::STANDARD.ulp(0),

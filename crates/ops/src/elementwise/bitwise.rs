@@ -5,8 +5,14 @@ use mxnet_kernels::map;
 use crate::opdef::{Cpu, Cuda, Grad, Onnx, OpDef, Probe, Surface};
 use crate::types::Types;
 
-pub(crate) static OPS: &[&OpDef] =
-    &[&BITWISE_AND, &BITWISE_OR, &BITWISE_XOR, &INVERT, &LEFT_SHIFT, &RIGHT_SHIFT];
+pub(crate) static OPS: &[&OpDef] = &[
+    &BITWISE_AND,
+    &BITWISE_OR,
+    &BITWISE_XOR,
+    &INVERT,
+    &LEFT_SHIFT,
+    &RIGHT_SHIFT,
+];
 
 const DISCRETE: Grad = Grad::Stop("defined on integers only");
 
@@ -19,7 +25,10 @@ pub static BITWISE_AND: OpDef = OpDef {
     cpu: Cpu::Map(&map::BITWISE_AND),
     cuda: Cuda::Expr("x & y"),
     grad: DISCRETE,
-    onnx: Onnx::Node { ty: "BitwiseAnd", since: 18 },
+    onnx: Onnx::Node {
+        ty: "BitwiseAnd",
+        since: 18,
+    },
     probe: Probe::over(0.0..8.0).ulp(0),
     ..OpDef::BINARY
 };
@@ -33,7 +42,10 @@ pub static BITWISE_OR: OpDef = OpDef {
     cpu: Cpu::Map(&map::BITWISE_OR),
     cuda: Cuda::Expr("x | y"),
     grad: DISCRETE,
-    onnx: Onnx::Node { ty: "BitwiseOr", since: 18 },
+    onnx: Onnx::Node {
+        ty: "BitwiseOr",
+        since: 18,
+    },
     probe: Probe::over(0.0..8.0).ulp(0),
     ..OpDef::BINARY
 };
@@ -47,7 +59,10 @@ pub static BITWISE_XOR: OpDef = OpDef {
     cpu: Cpu::Map(&map::BITWISE_XOR),
     cuda: Cuda::Expr("x ^ y"),
     grad: DISCRETE,
-    onnx: Onnx::Node { ty: "BitwiseXor", since: 18 },
+    onnx: Onnx::Node {
+        ty: "BitwiseXor",
+        since: 18,
+    },
     probe: Probe::over(0.0..8.0).ulp(0),
     ..OpDef::BINARY
 };
@@ -55,13 +70,20 @@ pub static BITWISE_XOR: OpDef = OpDef {
 /// All bits the other way.
 pub static INVERT: OpDef = OpDef {
     name: "invert",
-    surface: &[Surface::Np("invert"), Surface::Np("bitwise_not"), Surface::Np("bitwise_invert")],
+    surface: &[
+        Surface::Np("invert"),
+        Surface::Np("bitwise_not"),
+        Surface::Np("bitwise_invert"),
+    ],
     doc: "All bits the other way; for truth values, `not`.",
     types: Types::BITS,
     cpu: Cpu::Map(&map::INVERT),
     cuda: Cuda::Expr("~x"),
     grad: DISCRETE,
-    onnx: Onnx::Node { ty: "BitwiseNot", since: 18 },
+    onnx: Onnx::Node {
+        ty: "BitwiseNot",
+        since: 18,
+    },
     probe: Probe::over(0.0..8.0).ulp(0),
     ..OpDef::UNARY
 };
@@ -75,7 +97,10 @@ pub static LEFT_SHIFT: OpDef = OpDef {
     cpu: Cpu::Map(&map::LEFT_SHIFT),
     cuda: Cuda::Expr("x << y"),
     grad: DISCRETE,
-    onnx: Onnx::Node { ty: "BitShift", since: 11 },
+    onnx: Onnx::Node {
+        ty: "BitShift",
+        since: 11,
+    },
     probe: Probe::over(0.0..8.0).ulp(0),
     ..OpDef::BINARY
 };
@@ -83,13 +108,19 @@ pub static LEFT_SHIFT: OpDef = OpDef {
 /// Bits shifted down by the second array.
 pub static RIGHT_SHIFT: OpDef = OpDef {
     name: "right_shift",
-    surface: &[Surface::Np("right_shift"), Surface::Np("bitwise_right_shift")],
+    surface: &[
+        Surface::Np("right_shift"),
+        Surface::Np("bitwise_right_shift"),
+    ],
     doc: "Bits shifted down by the second array; the sign fills in.",
     types: Types::INTEGER,
     cpu: Cpu::Map(&map::RIGHT_SHIFT),
     cuda: Cuda::Expr("x >> y"),
     grad: DISCRETE,
-    onnx: Onnx::Node { ty: "BitShift", since: 11 },
+    onnx: Onnx::Node {
+        ty: "BitShift",
+        since: 11,
+    },
     probe: Probe::over(0.0..8.0).ulp(0),
     ..OpDef::BINARY
 };

@@ -5,11 +5,22 @@ use mxnet_kernels::map;
 use crate::opdef::{Cpu, Cuda, Grad, Onnx, OpDef, Probe, Surface};
 use crate::types::Types;
 
-pub(crate) static OPS: &[&OpDef] = &[&EQUAL, &NOT_EQUAL, &LESS, &LESS_EQUAL, &GREATER, &GREATER_EQUAL];
+pub(crate) static OPS: &[&OpDef] = &[
+    &EQUAL,
+    &NOT_EQUAL,
+    &LESS,
+    &LESS_EQUAL,
+    &GREATER,
+    &GREATER_EQUAL,
+];
 
 /// What comparisons have in common.
-const COMPARISON: OpDef =
-    OpDef { types: Types::COMPARE, grad: Grad::Stop("piecewise constant"), probe: Probe::STANDARD.ulp(0), ..OpDef::BINARY };
+const COMPARISON: OpDef = OpDef {
+    types: Types::COMPARE,
+    grad: Grad::Stop("piecewise constant"),
+    probe: Probe::STANDARD.ulp(0),
+    ..OpDef::BINARY
+};
 
 /// Where elements of the two arrays are equal.
 pub static EQUAL: OpDef = OpDef {
@@ -18,7 +29,10 @@ pub static EQUAL: OpDef = OpDef {
     doc: "Where elements of the two arrays are equal; NaN equals nothing.",
     cpu: Cpu::Map(&map::EQUAL),
     cuda: Cuda::Expr("x == y"),
-    onnx: Onnx::Node { ty: "Equal", since: 11 },
+    onnx: Onnx::Node {
+        ty: "Equal",
+        since: 11,
+    },
     ..COMPARISON
 };
 
@@ -40,7 +54,10 @@ pub static LESS: OpDef = OpDef {
     doc: "Where elements of the first array lie below those of the second. Complex numbers compare by real, then by imaginary part.",
     cpu: Cpu::Map(&map::LESS),
     cuda: Cuda::Expr("x < y"),
-    onnx: Onnx::Node { ty: "Less", since: 9 },
+    onnx: Onnx::Node {
+        ty: "Less",
+        since: 9,
+    },
     ..COMPARISON
 };
 
@@ -51,7 +68,10 @@ pub static LESS_EQUAL: OpDef = OpDef {
     doc: "Where elements of the first array do not lie above those of the second. Complex numbers compare by real, then by imaginary part.",
     cpu: Cpu::Map(&map::LESS_EQUAL),
     cuda: Cuda::Expr("x <= y"),
-    onnx: Onnx::Node { ty: "LessOrEqual", since: 12 },
+    onnx: Onnx::Node {
+        ty: "LessOrEqual",
+        since: 12,
+    },
     ..COMPARISON
 };
 
@@ -62,7 +82,10 @@ pub static GREATER: OpDef = OpDef {
     doc: "Where elements of the first array lie above those of the second. Complex numbers compare by real, then by imaginary part.",
     cpu: Cpu::Map(&map::GREATER),
     cuda: Cuda::Expr("x > y"),
-    onnx: Onnx::Node { ty: "Greater", since: 9 },
+    onnx: Onnx::Node {
+        ty: "Greater",
+        since: 9,
+    },
     ..COMPARISON
 };
 
@@ -73,6 +96,9 @@ pub static GREATER_EQUAL: OpDef = OpDef {
     doc: "Where elements of the first array do not lie below those of the second. Complex numbers compare by real, then by imaginary part.",
     cpu: Cpu::Map(&map::GREATER_EQUAL),
     cuda: Cuda::Expr("x >= y"),
-    onnx: Onnx::Node { ty: "GreaterOrEqual", since: 12 },
+    onnx: Onnx::Node {
+        ty: "GreaterOrEqual",
+        since: 12,
+    },
     ..COMPARISON
 };

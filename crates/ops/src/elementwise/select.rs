@@ -14,7 +14,11 @@ pub(crate) static OPS: &[&OpDef] = &[&WHERE];
 /// One array or the other.
 pub static WHERE: OpDef = OpDef {
     name: "where",
-    params: &[Param::array("condition"), Param::array("x"), Param::array("y")],
+    params: &[
+        Param::array("condition"),
+        Param::array("x"),
+        Param::array("y"),
+    ],
     doc: "Elements of `x` where `condition` is not zero, of `y` elsewhere.",
     types: Types::Choose,
     cpu: Cpu::Map(&map::WHERE),
@@ -24,12 +28,27 @@ pub static WHERE: OpDef = OpDef {
         let condition = g.input(0);
         let mut grads = g.elementwise(&[])?;
         grads.push(None);
-        grads.push(if g.wants(1) { Some(g.fitted(choose(condition, g.dy(0), &zero)?, 1)?) } else { None });
-        grads.push(if g.wants(2) { Some(g.fitted(choose(condition, &zero, g.dy(0))?, 2)?) } else { None });
+        grads.push(if g.wants(1) {
+            Some(g.fitted(choose(condition, g.dy(0), &zero)?, 1)?)
+        } else {
+            None
+        });
+        grads.push(if g.wants(2) {
+            Some(g.fitted(choose(condition, &zero, g.dy(0))?, 2)?)
+        } else {
+            None
+        });
         Ok(grads)
     }),
-    onnx: Onnx::Node { ty: "Where", since: 9 },
-    probe: Probe::calls(&["b((2, 3)), f((2, 3)), f((2, 3))", "b((3,)), f((2, 3)), 1.5", "b(()), f((2, 1)), f((3,))"]),
+    onnx: Onnx::Node {
+        ty: "Where",
+        since: 9,
+    },
+    probe: Probe::calls(&[
+        "b((2, 3)), f((2, 3)), f((2, 3))",
+        "b((3,)), f((2, 3)), 1.5",
+        "b(()), f((2, 1)), f((3,))",
+    ]),
     ..OpDef::UNARY
 };
 

@@ -22,5 +22,8 @@ pub fn seed(seed: u64) {
 /// Takes `blocks` counter blocks off the stream.
 pub fn reserve(blocks: u64) -> RngState {
     let offset = NEXT.fetch_add(blocks, Ordering::Relaxed);
-    RngState { seed: SEED.load(Ordering::Relaxed), offset }
+    RngState {
+        seed: SEED.load(Ordering::Relaxed),
+        offset,
+    }
 }

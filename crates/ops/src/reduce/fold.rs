@@ -6,23 +6,37 @@ use mxnet_tensor::{DType, Dims, Kind};
 use smallvec::SmallVec;
 
 use crate::Array;
-use crate::autograd::GradCx;
 use crate::args::{Attrs, Param, ParamKind, Value};
+use crate::autograd::GradCx;
 use crate::cx::{CallCx, KernelCx};
 use crate::eager::elem;
 use crate::error::Result;
 use crate::invoke::invoke1;
-use crate::opdef::{Cost, Cpu, Cuda, Form, Grad, Grads, Inferred, Keep, Onnx, OpDef, Probe, Surface, one_of};
+use crate::opdef::{
+    Cost, Cpu, Cuda, Form, Grad, Grads, Inferred, Keep, Onnx, OpDef, Probe, Surface, one_of,
+};
 
 pub(crate) static OPS: &[&OpDef] = &[&SUM];
 
 /// What all reductions have in common.
 pub(crate) const REDUCTION: OpDef = OpDef {
-    params: &[Param::array("a"), Param::axes("axis"), Param::optional("dtype", ParamKind::DType), Param::bool("keepdims", false)],
+    params: &[
+        Param::array("a"),
+        Param::axes("axis"),
+        Param::optional("dtype", ParamKind::DType),
+        Param::bool("keepdims", false),
+    ],
     form: Form::Out,
     cuda: Cuda::None,
     cost: Cost::PerKiB(40),
-    probe: Probe::calls(&["f((3, 4))", "f((3, 4)), 0", "f((2, 3, 4)), (0, 2)", "f((3, 4)), -1, keepdims=True", "f((0, 3)), 0", "f(())"]),
+    probe: Probe::calls(&[
+        "f((3, 4))",
+        "f((3, 4)), 0",
+        "f((2, 3, 4)), (0, 2)",
+        "f((3, 4)), -1, keepdims=True",
+        "f((0, 3)), 0",
+        "f(())",
+    ]),
     ..OpDef::DEFAULT
 };
 
@@ -36,7 +50,10 @@ pub static SUM: OpDef = OpDef {
     infer: |cx| folded(cx, accumulator),
     cpu: Cpu::Kernel(|cx| run(cx, Reduce::Sum)),
     grad: Grad::Rule(Keep::NOTHING, spread),
-    onnx: Onnx::Node { ty: "ReduceSum", since: 13 },
+    onnx: Onnx::Node {
+        ty: "ReduceSum",
+        since: 13,
+    },
     ..REDUCTION
 };
 
@@ -61,7 +78,10 @@ pub(crate) fn folded(cx: &CallCx, natural: fn(DType) -> DType) -> Result<Inferre
             shape.push(1);
         }
     }
-    one_of(shape, cx.dtype("dtype").unwrap_or_else(|| natural(cx.dtype_of(0))))
+    one_of(
+        shape,
+        cx.dtype("dtype").unwrap_or_else(|| natural(cx.dtype_of(0))),
+    )
 }
 
 /// Folds input 0 over the axes of the call into output 0.
@@ -70,7 +90,11 @@ pub(crate) fn run(cx: &KernelCx, op: Reduce) -> Result<()> {
     let axes = cx.axes("axis", 0)?;
     let reduced: SmallVec<[bool; 8]> = (0..x.shape().len()).map(|i| axes.contains(&i)).collect();
     let steps = y.byte_strides();
-    let mut kept = if cx.bool("keepdims") { None } else { Some(steps.iter()) };
+    let mut kept = if cx.bool("keepdims") {
+        None
+    } else {
+        Some(steps.iter())
+    };
     let strides: SmallVec<[isize; 8]> = (0..reduced.len())
         .map(|i| match (&mut kept, reduced[i]) {
             (None, _) => steps[i],
@@ -78,8 +102,17 @@ pub(crate) fn run(cx: &KernelCx, op: Reduce) -> Result<()> {
             (Some(steps), false) => steps.next().copied().unwrap_or(0),
         })
         .collect();
-    let source = Source { ptr: x.data_ptr(), elem: elem(x.dtype()), shape: x.shape(), strides: &x.byte_strides() };
-    let target = Target { ptr: y.data_ptr(), elem: elem(y.dtype()), strides: &strides };
+    let source = Source {
+        ptr: x.data_ptr(),
+        elem: elem(x.dtype()),
+        shape: x.shape(),
+        strides: &x.byte_strides(),
+    };
+    let target = Target {
+        ptr: y.data_ptr(),
+        elem: elem(y.dtype()),
+        strides: &strides,
+    };
     // SAFETY: 1. both layouts lie within their storages. 2. the output was allocated for this call, so it overlaps nothing.
     unsafe { reduce(cx.threads, op, &source, &reduced, &target) };
     Ok(())
@@ -92,7 +125,12 @@ pub(crate) fn spread(g: &GradCx) -> Result<Grads> {
 }
 
 /// A reduced array with length-1 axes where axes went away.
-pub(crate) fn unreduced(y: &Array, shape: &[usize], axes: Option<&[i64]>, keepdims: bool) -> Result<Array> {
+pub(crate) fn unreduced(
+    y: &Array,
+    shape: &[usize],
+    axes: Option<&[i64]>,
+    keepdims: bool,
+) -> Result<Array> {
     if keepdims {
         return Ok(y.clone());
     }
@@ -100,7 +138,13 @@ pub(crate) fn unreduced(y: &Array, shape: &[usize], axes: Option<&[i64]>, keepdi
     let full: Dims = (0..shape.len())
         .map(|i| match axes {
             None => 1,
-            Some(axes) if axes.iter().any(|&a| (if a < 0 { a + ndim } else { a }) == i as i64) => 1,
+            Some(axes)
+                if axes
+                    .iter()
+                    .any(|&a| (if a < 0 { a + ndim } else { a }) == i as i64) =>
+            {
+                1
+            }
             Some(_) => shape[i],
         })
         .collect();
@@ -116,8 +160,10 @@ pub fn sum_to(x: &Array, shape: &[usize]) -> Result<Array> {
         return Ok(x.clone());
     }
     let lead = x.ndim() - shape.len();
-    let axes: SmallVec<[i64; 4]> =
-        (0..x.ndim()).filter(|&i| i < lead || shape[i - lead] == 1 && x.shape()[i] != 1).map(|i| i as i64).collect();
+    let axes: SmallVec<[i64; 4]> = (0..x.ndim())
+        .filter(|&i| i < lead || shape[i - lead] == 1 && x.shape()[i] != 1)
+        .map(|i| i as i64)
+        .collect();
     x.sum(Some(&axes), true)?.reshape(shape)
 }
 
@@ -127,7 +173,13 @@ impl Array {
     /// # Errors
     /// [`crate::Error::Axis`] if an axis does not exist or repeats.
     pub fn sum(&self, axes: Option<&[i64]>, keepdims: bool) -> Result<Array> {
-        let attrs: Attrs = [axes.map_or(Value::None, Value::from), Value::None, Value::Bool(keepdims)].into_iter().collect();
+        let attrs: Attrs = [
+            axes.map_or(Value::None, Value::from),
+            Value::None,
+            Value::Bool(keepdims),
+        ]
+        .into_iter()
+        .collect();
         invoke1(&SUM, &[self], &attrs)
     }
 }

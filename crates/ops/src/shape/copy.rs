@@ -22,7 +22,10 @@ pub static COPY: OpDef = OpDef {
     cpu: Cpu::Kernel(copy_kernel),
     cuda: Cuda::Expr("x"),
     grad: Grad::Rule(Keep::NOTHING, |g| g.one(g.dy(0).clone())),
-    onnx: Onnx::Node { ty: "Identity", since: 1 },
+    onnx: Onnx::Node {
+        ty: "Identity",
+        since: 1,
+    },
     sparse: Sparse::KeepsZero,
     cost: Cost::PerKiB(60),
     probe: Probe::calls(&["f((2, 3))", "f((4, 5))[::-1, ::2]", "i((3,), 9)"]),
@@ -32,15 +35,30 @@ pub static COPY: OpDef = OpDef {
 /// The elements in another dtype.
 pub static ASTYPE: OpDef = OpDef {
     name: "astype",
-    params: &[Param::array("a"), Param::required("dtype", ParamKind::DType)],
+    params: &[
+        Param::array("a"),
+        Param::required("dtype", ParamKind::DType),
+    ],
     doc: "The elements converted to `dtype`. Floats are truncated towards zero for integers, complex numbers lose their imaginary part.",
-    infer: |cx| one_of(Dims::from_slice(cx.shape(0)), cx.dtype("dtype").unwrap_or(DType::F32)),
+    infer: |cx| {
+        one_of(
+            Dims::from_slice(cx.shape(0)),
+            cx.dtype("dtype").unwrap_or(DType::F32),
+        )
+    },
     cpu: Cpu::Kernel(copy_kernel),
     cuda: Cuda::Expr("x"),
     grad: Grad::Rule(Keep::NOTHING, |g| {
-        if g.dtype_of(0).is_inexact() { g.one(g.dy(0).astype(g.dtype_of(0))?) } else { Ok(SmallVec::from_iter([None])) }
+        if g.dtype_of(0).is_inexact() {
+            g.one(g.dy(0).astype(g.dtype_of(0))?)
+        } else {
+            Ok(SmallVec::from_iter([None]))
+        }
     }),
-    onnx: Onnx::Node { ty: "Cast", since: 9 },
+    onnx: Onnx::Node {
+        ty: "Cast",
+        since: 9,
+    },
     sparse: Sparse::KeepsZero,
     cost: Cost::PerKiB(80),
     probe: Probe::calls(&["f((2, 3)), 'float64'", "f((2, 3)), 'int32'"]),
@@ -81,7 +99,11 @@ impl Array {
     /// # Errors
     /// [`crate::Error::Memory`].
     pub fn contiguous(&self) -> Result<Array> {
-        if self.layout().is_contiguous() { Ok(self.clone()) } else { self.copy() }
+        if self.layout().is_contiguous() {
+            Ok(self.clone())
+        } else {
+            self.copy()
+        }
     }
 
     /// The elements converted to `dtype`: the array itself if they have it.
@@ -92,7 +114,11 @@ impl Array {
         if self.dtype() == dtype && !self.is_weak() {
             return Ok(self.clone());
         }
-        invoke1(&ASTYPE, &[self], &[Value::DType(dtype)].into_iter().collect())
+        invoke1(
+            &ASTYPE,
+            &[self],
+            &[Value::DType(dtype)].into_iter().collect(),
+        )
     }
 }
 
@@ -102,7 +128,10 @@ impl Array {
 /// [`crate::Error::Shape`] if `value` does not broadcast to the target's shape, [`crate::Error::Value`] if the target is read-only.
 pub fn assign(target: &Array, value: &Array) -> Result<()> {
     if target.tensor().storage().is_read_only() {
-        return Err(crate::Error::value("assignment", "destination array is read-only"));
+        return Err(crate::Error::value(
+            "assignment",
+            "destination array is read-only",
+        ));
     }
     // NumPy lets leading axes of length 1 go.
     let extra = value.ndim().saturating_sub(target.ndim());
@@ -111,7 +140,8 @@ pub fn assign(target: &Array, value: &Array) -> Result<()> {
         false => value.clone(),
     };
     value.layout().broadcast_to(target.shape())?;
-    let overlapping = cpu::overlaps(target.tensor(), value.tensor()) && !cpu::same_elements(target.tensor(), value.tensor());
+    let overlapping = cpu::overlaps(target.tensor(), value.tensor())
+        && !cpu::same_elements(target.tensor(), value.tensor());
     let value = if overlapping { value.copy()? } else { value };
     crate::eager::copy_into(&value, target)
 }

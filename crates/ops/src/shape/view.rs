@@ -23,9 +23,17 @@ pub static RESHAPE: OpDef = OpDef {
         }
     }),
     grad: Grad::Rule(Keep::NOTHING, |g| g.one(g.dy(0).reshape(g.shape(0))?)),
-    onnx: Onnx::Node { ty: "Reshape", since: 5 },
+    onnx: Onnx::Node {
+        ty: "Reshape",
+        since: 5,
+    },
     sparse: Sparse::KeepsZero,
-    probe: Probe::calls(&["f((2, 3)), (3, 2)", "f((2, 3)).T, (-1,)", "f((0, 3)), (3, 0)", "f(()), (1, 1)"]),
+    probe: Probe::calls(&[
+        "f((2, 3)), (3, 2)",
+        "f((2, 3)).T, (-1,)",
+        "f((0, 3)), (3, 0)",
+        "f(()), (1, 1)",
+    ]),
     ..OpDef::VIEW
 };
 
@@ -36,7 +44,9 @@ pub static TRANSPOSE: OpDef = OpDef {
     params: &[Param::array("a"), Param::axes("axes")],
     doc: "View with the axes in the order `axes`; reversed if it is None.",
     cpu: Cpu::View(|cx| {
-        let axes: Option<SmallVec<[isize; 4]>> = cx.opt_ints("axes").map(|axes| axes.iter().map(|&a| a as isize).collect());
+        let axes: Option<SmallVec<[isize; 4]>> = cx
+            .opt_ints("axes")
+            .map(|axes| axes.iter().map(|&a| a as isize).collect());
         Ok(Viewed::Shared(cx.layout.transpose(axes.as_deref())?))
     }),
     grad: Grad::Rule(Keep::NOTHING, |g| {
@@ -50,9 +60,17 @@ pub static TRANSPOSE: OpDef = OpDef {
         });
         g.one(g.dy(0).transpose(inverse.as_deref())?)
     }),
-    onnx: Onnx::Node { ty: "Transpose", since: 1 },
+    onnx: Onnx::Node {
+        ty: "Transpose",
+        since: 1,
+    },
     sparse: Sparse::KeepsZero,
-    probe: Probe::calls(&["f((2, 3))", "f((2, 3, 4)), (1, 2, 0)", "f((2, 3, 4)), (-1, 0, 1)", "f(())"]),
+    probe: Probe::calls(&[
+        "f((2, 3))",
+        "f((2, 3, 4)), (1, 2, 0)",
+        "f((2, 3, 4)), (-1, 0, 1)",
+        "f(())",
+    ]),
     ..OpDef::VIEW
 };
 
@@ -60,14 +78,22 @@ pub static TRANSPOSE: OpDef = OpDef {
 pub static BROADCAST_TO: OpDef = OpDef {
     name: "broadcast_to",
     surface: &[Surface::Np("broadcast_to"), Surface::Method("broadcast_to")],
-    params: &[Param::array("array"), Param::required("shape", ParamKind::Ints)],
+    params: &[
+        Param::array("array"),
+        Param::required("shape", ParamKind::Ints),
+    ],
     doc: "View that repeats the elements along axes of length 1 and new leading axes. Every copy is the same memory: do not write to it.",
     cpu: Cpu::View(|cx| {
         let shape = crate::creation::dims(cx.op.name, cx.ints("shape"))?;
         Ok(Viewed::Shared(cx.layout.broadcast_to(&shape)?))
     }),
-    grad: Grad::Rule(Keep::NOTHING, |g| g.one(crate::reduce::sum_to(g.dy(0), g.shape(0))?)),
-    onnx: Onnx::Node { ty: "Expand", since: 8 },
+    grad: Grad::Rule(Keep::NOTHING, |g| {
+        g.one(crate::reduce::sum_to(g.dy(0), g.shape(0))?)
+    }),
+    onnx: Onnx::Node {
+        ty: "Expand",
+        since: 8,
+    },
     probe: Probe::calls(&["f((3, 1)), (2, 3, 4)", "f(()), (2,)", "f((1, 0)), (5, 0)"]),
     ..OpDef::VIEW
 };
@@ -78,7 +104,11 @@ impl Array {
     /// # Errors
     /// [`crate::Error::Shape`] if the number of elements differs.
     pub fn reshape(&self, shape: &[usize]) -> Result<Array> {
-        invoke1(&RESHAPE, &[self], &[Value::from(shape)].into_iter().collect())
+        invoke1(
+            &RESHAPE,
+            &[self],
+            &[Value::from(shape)].into_iter().collect(),
+        )
     }
 
     /// The axes in this order; reversed if `None`.
@@ -86,7 +116,13 @@ impl Array {
     /// # Errors
     /// [`crate::Error::Axis`] if `axes` is not a permutation.
     pub fn transpose(&self, axes: Option<&[i64]>) -> Result<Array> {
-        invoke1(&TRANSPOSE, &[self], &[axes.map_or(Value::None, Value::from)].into_iter().collect())
+        invoke1(
+            &TRANSPOSE,
+            &[self],
+            &[axes.map_or(Value::None, Value::from)]
+                .into_iter()
+                .collect(),
+        )
     }
 
     /// Repeated to this shape without copying.
@@ -94,7 +130,10 @@ impl Array {
     /// # Errors
     /// [`crate::Error::Shape`] if it does not broadcast.
     pub fn broadcast_to(&self, shape: &[usize]) -> Result<Array> {
-        invoke1(&BROADCAST_TO, &[self], &[Value::from(shape)].into_iter().collect())
+        invoke1(
+            &BROADCAST_TO,
+            &[self],
+            &[Value::from(shape)].into_iter().collect(),
+        )
     }
 }
-

@@ -39,7 +39,11 @@ fn far<L: Level>(a: f64) -> f64 {
 #[inline(always)]
 pub(super) fn erf64<L: Level>(x: f64) -> f64 {
     let a = x.abs();
-    let value = if a < 1.0 { near::<L>(a) } else { 1.0 - far::<L>(a) };
+    let value = if a < 1.0 {
+        near::<L>(a)
+    } else {
+        1.0 - far::<L>(a)
+    };
     value.copysign(x)
 }
 
@@ -48,7 +52,11 @@ pub(super) fn erf64<L: Level>(x: f64) -> f64 {
 pub(super) fn erfc64<L: Level>(x: f64) -> f64 {
     let tail = far::<L>(x.abs());
     let outer = if x < 0.0 { 2.0 - tail } else { tail };
-    if x.abs() < 1.0 { 1.0 - near::<L>(x) } else { outer }
+    if x.abs() < 1.0 {
+        1.0 - near::<L>(x)
+    } else {
+        outer
+    }
 }
 
 /// Error below 1 ulp.

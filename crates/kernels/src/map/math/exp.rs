@@ -57,7 +57,12 @@ pub(super) fn exp_scaled64<L: Level>(x: f64, tail: f64, bias: i64) -> f64 {
         1.984_126_989_710_096_2e-4, 2.480_158_737_357_320_6e-5, 2.755_723_417_943_640_7e-6, 2.755_723_348_290_128_7e-7,
         2.511_226_391_777_424_2e-8, 2.092_690_949_252_466e-9);
     let p = 1.0 + (r * r).mul_sum::<L>(q, r);
-    scale64(p, (k.to_bits() as i64).wrapping_sub(MAGIC64.to_bits() as i64).wrapping_add(bias))
+    scale64(
+        p,
+        (k.to_bits() as i64)
+            .wrapping_sub(MAGIC64.to_bits() as i64)
+            .wrapping_add(bias),
+    )
 }
 
 #[inline(always)]
@@ -76,7 +81,10 @@ pub(super) fn exp32<L: Level>(x: f32) -> f32 {
     // As above; error 2^-28.2.
     let q = poly!(L, r; 0.5, 0.166_651_8, 0.041_666_206, 0.008_368_91, 0.001_395_051_8);
     let p = 1.0 + (r * r).mul_sum::<L>(q, r);
-    scale32(p, (k.to_bits() as i32).wrapping_sub(MAGIC32.to_bits() as i32))
+    scale32(
+        p,
+        (k.to_bits() as i32).wrapping_sub(MAGIC32.to_bits() as i32),
+    )
 }
 
 /// `2^(x + tail)` for a small `tail`. Error below 1 ulp.
@@ -90,7 +98,10 @@ pub(super) fn exp2_tail64<L: Level>(x: f64, tail: f64) -> f64 {
         0.693_147_180_559_945_3, 0.240_226_506_959_100_72, 0.055_504_108_664_821_7, 0.009_618_129_107_628_496,
         0.001_333_355_814_639_035, 1.540_353_039_334_096_2e-4, 1.525_273_385_633_767_3e-5, 1.321_548_683_317_980_9e-6,
         1.017_805_116_140_807_6e-7, 7.054_888_202_720_083e-9, 4.456_681_697_952_536_6e-10, 2.574_187_720_317_212e-11);
-    scale64(r.mul_sum::<L>(q, 1.0), (k.to_bits() as i64).wrapping_sub(MAGIC64.to_bits() as i64))
+    scale64(
+        r.mul_sum::<L>(q, 1.0),
+        (k.to_bits() as i64).wrapping_sub(MAGIC64.to_bits() as i64),
+    )
 }
 
 #[inline(always)]
@@ -106,7 +117,10 @@ pub(super) fn exp2_32<L: Level>(x: f32) -> f32 {
     let r = x - (k - MAGIC32);
     // As above; error 2^-29.
     let q = poly!(L, r; 0.693_147_2, 0.240_226_5, 0.055_503_275, 0.009_618_004, 0.001_340_033_3, 1.547_638_1e-4);
-    scale32(r.mul_sum::<L>(q, 1.0), (k.to_bits() as i32).wrapping_sub(MAGIC32.to_bits() as i32))
+    scale32(
+        r.mul_sum::<L>(q, 1.0),
+        (k.to_bits() as i32).wrapping_sub(MAGIC32.to_bits() as i32),
+    )
 }
 
 /// `exp(x) - 1` without cancellation. Error below 2 ulp.

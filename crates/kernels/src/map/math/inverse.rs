@@ -23,7 +23,11 @@ fn atan_ratio<L: Level>(lo: f64, hi: f64) -> f64 {
         -0.090_907_978_892_952_49, 0.076_920_623_079_964_75, -0.066_631_255_463_304_88, 0.058_480_316_198_539_37,
         -0.050_398_910_400_137_78, 0.038_078_232_550_492_044, -0.017_920_987_933_774_16);
     let tail = (z * t) * a;
-    let (base, base_lo) = if upper { (FRAC_PI_4, 0.5 * FRAC_PI_2_LO) } else { (0.0, 0.0) };
+    let (base, base_lo) = if upper {
+        (FRAC_PI_4, 0.5 * FRAC_PI_2_LO)
+    } else {
+        (0.0, 0.0)
+    };
     base + (t + (tail + base_lo))
 }
 
@@ -33,7 +37,11 @@ pub(super) fn atan<L: Level>(x: f64) -> f64 {
     let a = x.abs();
     let big = a > 1.0;
     let small_part = atan_ratio::<L>(if big { 1.0 } else { a }, if big { a } else { 1.0 });
-    let value = if big { FRAC_PI_2 - (small_part - FRAC_PI_2_LO) } else { small_part };
+    let value = if big {
+        FRAC_PI_2 - (small_part - FRAC_PI_2_LO)
+    } else {
+        small_part
+    };
     value.copysign(x)
 }
 
@@ -46,11 +54,23 @@ pub(super) fn atan2<L: Level>(y: f64, x: f64) -> f64 {
     let lo = if steep { ax } else { ay };
     // Two infinities are as far out as each other; at the origin the ratio is taken as 0.
     let lo = if lo == f64::INFINITY { 1.0 } else { lo };
-    let hi = if (hi == f64::INFINITY) & (lo == 1.0) & (ax == ay) { 1.0 } else { hi };
+    let hi = if (hi == f64::INFINITY) & (lo == 1.0) & (ax == ay) {
+        1.0
+    } else {
+        hi
+    };
     let hi = if hi == 0.0 { 1.0 } else { hi };
     let a = atan_ratio::<L>(lo, hi);
-    let a = if steep { FRAC_PI_2 - (a - FRAC_PI_2_LO) } else { a };
-    let a = if x.is_sign_negative() { PI - (a - 2.0 * FRAC_PI_2_LO) } else { a };
+    let a = if steep {
+        FRAC_PI_2 - (a - FRAC_PI_2_LO)
+    } else {
+        a
+    };
+    let a = if x.is_sign_negative() {
+        PI - (a - 2.0 * FRAC_PI_2_LO)
+    } else {
+        a
+    };
     let a = a.copysign(y);
     if x.is_nan() | y.is_nan() { f64::NAN } else { a }
 }

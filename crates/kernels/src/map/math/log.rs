@@ -16,7 +16,10 @@ const TWO54: f64 = 18_014_398_509_481_984.0;
 pub(super) fn split64(x: f64) -> (f64, f64) {
     let small = x < f64::MIN_POSITIVE;
     let x = if small { x * TWO54 } else { x };
-    let shifted = x.to_bits().wrapping_sub(ROOT_HALF64).wrapping_add(1024 << 52);
+    let shifted = x
+        .to_bits()
+        .wrapping_sub(ROOT_HALF64)
+        .wrapping_add(1024 << 52);
     let biased = shifted >> 52; // e + 1024
     let m = f64::from_bits(x.to_bits().wrapping_sub(biased.wrapping_sub(1024) << 52));
     let e = f64::from_bits(MAGIC64.to_bits().wrapping_add(biased)) - (MAGIC64 + 1024.0);
@@ -77,7 +80,17 @@ fn other_base<L: Level>(m: f64, e: f64, hi: f64, lo: f64, step_hi: f64, step_lo:
 #[inline(always)]
 pub(super) fn log2_64<L: Level>(x: f64) -> f64 {
     let (m, e) = split64(x);
-    edges64(x, other_base::<L>(m, e, std::f64::consts::LOG2_E, 2.035_527_374_093_103_3e-17, 1.0, 0.0))
+    edges64(
+        x,
+        other_base::<L>(
+            m,
+            e,
+            std::f64::consts::LOG2_E,
+            2.035_527_374_093_103_3e-17,
+            1.0,
+            0.0,
+        ),
+    )
 }
 
 /// Error below 1 ulp.
@@ -87,7 +100,17 @@ pub(super) fn log10_64<L: Level>(x: f64) -> f64 {
     const HI: f64 = 0.301_029_995_663_952_83;
     const LO: f64 = 2.836_339_455_104_496_4e-14;
     let (m, e) = split64(x);
-    edges64(x, other_base::<L>(m, e, std::f64::consts::LOG10_E, 1.098_319_650_216_765e-17, HI, LO))
+    edges64(
+        x,
+        other_base::<L>(
+            m,
+            e,
+            std::f64::consts::LOG10_E,
+            1.098_319_650_216_765e-17,
+            HI,
+            LO,
+        ),
+    )
 }
 
 /// `log(1 + x)`. Error below 2 ulp.
@@ -102,7 +125,10 @@ pub(super) fn log1p_64<L: Level>(x: f64) -> f64 {
     let f = if near { x } else { m - 1.0 };
     let c = if near { 0.0 } else { lost / u };
     let t = below_linear::<L>(f);
-    let value = e.mul_sum::<L>(super::exp::LN2_HI64, f - (t - e.mul_sum::<L>(super::exp::LN2_LO64, c)));
+    let value = e.mul_sum::<L>(
+        super::exp::LN2_HI64,
+        f - (t - e.mul_sum::<L>(super::exp::LN2_LO64, c)),
+    );
     let value = if x == -1.0 { f64::NEG_INFINITY } else { value };
     let value = if x < -1.0 { f64::NAN } else { value };
     let value = if x < f64::INFINITY { value } else { x };

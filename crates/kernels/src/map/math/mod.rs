@@ -72,7 +72,11 @@ pub(crate) trait Float: Copy + PartialOrd {
 impl Float for f64 {
     #[inline(always)]
     fn mul_sum<L: Level>(self, b: f64, c: f64) -> f64 {
-        if L::FMA { self.mul_add(b, c) } else { self * b + c }
+        if L::FMA {
+            self.mul_add(b, c)
+        } else {
+            self * b + c
+        }
     }
     #[inline(always)]
     fn fmod<L: Level>(a: f64, b: f64) -> f64 {
@@ -217,7 +221,11 @@ macro_rules! widened {
 impl Float for f32 {
     #[inline(always)]
     fn mul_sum<L: Level>(self, b: f32, c: f32) -> f32 {
-        if L::FMA { self.mul_add(b, c) } else { self * b + c }
+        if L::FMA {
+            self.mul_add(b, c)
+        } else {
+            self * b + c
+        }
     }
     #[inline(always)]
     fn fmod<L: Level>(a: f32, b: f32) -> f32 {
@@ -232,7 +240,11 @@ impl Float for f32 {
         // The squares are exact in f64 and cannot overflow there.
         let (x, y) = (f64::from(a), f64::from(b));
         let root = (x * x + y * y).sqrt() as f32;
-        if a.is_infinite() | b.is_infinite() { f32::INFINITY } else { root }
+        if a.is_infinite() | b.is_infinite() {
+            f32::INFINITY
+        } else {
+            root
+        }
     }
     #[inline(always)]
     fn exp<L: Level>(self) -> f32 {

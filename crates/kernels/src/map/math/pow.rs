@@ -74,8 +74,16 @@ fn edges(x: f64, y: f64, value: f64) -> f64 {
     let at_zero = if grows { 0.0 } else { f64::INFINITY };
     let at_infinity = if grows { f64::INFINITY } else { 0.0 };
     let value = if a == 0.0 { at_zero } else { value };
-    let value = if a == f64::INFINITY { at_infinity } else { value };
-    let value = if x.is_nan() | y.is_nan() { f64::NAN } else { value };
+    let value = if a == f64::INFINITY {
+        at_infinity
+    } else {
+        value
+    };
+    let value = if x.is_nan() | y.is_nan() {
+        f64::NAN
+    } else {
+        value
+    };
     let negative = x.is_sign_negative();
     let value = if negative & odd { -value } else { value };
     let undefined = negative & !whole & (a != 0.0) & (a != f64::INFINITY);
@@ -90,7 +98,11 @@ pub(super) fn pow64<L: Level>(x: f64, y: f64) -> f64 {
     // Nothing above this changes a result: the smallest logarithm but 0 is 2^-53.
     let b = clamp64(y, -3.7e19, 3.7e19);
     let (h, h_lo) = product::<L>(l, b);
-    let h_lo = if h.abs() > 1100.0 { 0.0 } else { h_lo + l_lo * b };
+    let h_lo = if h.abs() > 1100.0 {
+        0.0
+    } else {
+        h_lo + l_lo * b
+    };
     edges(x, y, exp2_tail64::<L>(h, h_lo))
 }
 

@@ -35,7 +35,11 @@ pub(super) fn fmod<L: Level>(a: f64, b: f64) -> f64 {
     // With one rounding in `a - q b` and a quotient of at most 53 bits, the difference is exact, or one `b` too far.
     if L::FMA && q.abs() < 4_503_599_627_370_496.0 && b.abs() < 1e300 && b.abs() > 1e-290 {
         let r = (-q).mul_add(b, a);
-        let r = if (r != 0.0) & ((r < 0.0) != (a < 0.0)) { r + b.copysign(a) } else { r };
+        let r = if (r != 0.0) & ((r < 0.0) != (a < 0.0)) {
+            r + b.copysign(a)
+        } else {
+            r
+        };
         r.copysign(a)
     } else {
         a % b
@@ -62,7 +66,14 @@ macro_rules! divmod {
             // q is a whole number but for rounding.
             let floor = q.floor();
             let floor = if q - floor > 0.5 { floor + 1.0 } else { floor };
-            (if q == 0.0 { (0.0 as $t).copysign(a / b) } else { floor }, r)
+            (
+                if q == 0.0 {
+                    (0.0 as $t).copysign(a / b)
+                } else {
+                    floor
+                },
+                r,
+            )
         }
     };
 }

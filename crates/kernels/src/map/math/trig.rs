@@ -10,8 +10,12 @@ pub(super) const FAR64: f64 = 1.0e6;
 pub(super) const FAR32: f32 = 1.0e6;
 
 /// pi/2 in three parts of 33 bits and a rest.
-const HALF_PI: [f64; 4] =
-    [1.570_796_326_734_125_6, 6.077_100_506_303_966e-11, 2.022_266_248_711_166_5e-21, 8.478_427_660_348_229e-32];
+const HALF_PI: [f64; 4] = [
+    1.570_796_326_734_125_6,
+    6.077_100_506_303_966e-11,
+    2.022_266_248_711_166_5e-21,
+    8.478_427_660_348_229e-32,
+];
 
 /// `x = n pi/2 + (r + tail)`, |r| <= pi/4: returns n (its lowest bits), r, tail. |x| <= 1e6.
 #[inline(always)]
