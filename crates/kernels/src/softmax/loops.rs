@@ -1,0 +1,220 @@
+//! Loops over dense rows, compiled per instruction set.
+
+use crate::real::{LANES, Real, fold_lanes, per_isa};
+
+/// Elements summed in lanes before they join a total.
+const STRETCH: usize = 4096;
+
+/// Defines `$name`: folds `term(i)` into lanes, stretch by stretch, and returns the f64 total.
+macro_rules! lane_sum {
+    ($n:expr, |$i:ident| $term:expr) => {{
+        let mut total = 0.0;
+        let mut start = 0;
+        while start < $n {
+            let end = (start + STRETCH).min($n);
+            let mut lanes = [T::ZERO; LANES];
+            let mut first = start;
+            while first + LANES <= end {
+                for l in 0..LANES {
+                    let $i = first + l;
+                    lanes[l] += $term;
+                }
+                first += LANES;
+            }
+            for $i in first..end {
+                lanes[$i - first] += $term;
+            }
+            total += fold_lanes(lanes).to_f64();
+            start = end;
+        }
+        total
+    }};
+}
+
+per_isa! {
+    /// The largest element, NaN not counting; -inf for none.
+    ///
+    /// # Safety
+    /// `n` elements are readable at `x`.
+    pub(super) unsafe fn max<T>(x: *const T, n: usize) -> T = max_body
+}
+
+#[inline(always)]
+unsafe fn max_body<T: Real, const FMA: bool>(x: *const T, n: usize) -> T {
+    // SAFETY: by the caller.
+    let x = unsafe { std::slice::from_raw_parts(x, n) };
+    let mut lanes = [T::NEG_INFINITY; LANES];
+    let blocks = x.chunks_exact(LANES);
+    for (l, &x) in blocks.remainder().iter().enumerate() {
+        lanes[l] = if x > lanes[l] { x } else { lanes[l] };
+    }
+    for x in blocks {
+        for l in 0..LANES {
+            lanes[l] = if x[l] > lanes[l] { x[l] } else { lanes[l] };
+        }
+    }
+    lanes
+        .into_iter()
+        .fold(T::NEG_INFINITY, |max, x| if x > max { x } else { max })
+}
+
+per_isa! {
+    /// `y = exp((x - max) * scale)`; returns the sum.
+    ///
+    /// # Safety
+    /// `n` elements at `x` and `y`, equal or apart.
+    pub(super) unsafe fn exp_row<T>(x: *const T, n: usize, max: T, scale: T, y: *mut T) -> f64 = exp_row_body
+}
+
+#[inline(always)]
+unsafe fn exp_row_body<T: Real, const FMA: bool>(
+    x: *const T,
+    n: usize,
+    max: T,
+    scale: T,
+    y: *mut T,
+) -> f64 {
+    for i in 0..n {
+        // SAFETY: i < n.
+        unsafe { *y.add(i) = ((*x.add(i) - max) * scale).exp::<FMA>() }
+    }
+    // SAFETY: i < n.
+    lane_sum!(n, |i| unsafe { *y.add(i) })
+}
+
+per_isa! {
+    /// Sum of `exp((x - max) * scale)`.
+    ///
+    /// # Safety
+    /// `n` elements are readable at `x`.
+    pub(super) unsafe fn exp_sum<T>(x: *const T, n: usize, max: T, scale: T) -> f64 = exp_sum_body
+}
+
+#[inline(always)]
+unsafe fn exp_sum_body<T: Real, const FMA: bool>(x: *const T, n: usize, max: T, scale: T) -> f64 {
+    // SAFETY: i < n.
+    lane_sum!(n, |i| unsafe { ((*x.add(i) - max) * scale).exp::<FMA>() })
+}
+
+per_isa! {
+    /// `y = factor * exp(x * scale - shift)`.
+    ///
+    /// # Safety
+    /// `n` elements at `x` and `y`, equal or apart.
+    pub(super) unsafe fn exp_scaled<T>(x: *const T, n: usize, shift: T, scale: T, factor: T, y: *mut T) = exp_scaled_body
+}
+
+#[inline(always)]
+unsafe fn exp_scaled_body<T: Real, const FMA: bool>(
+    x: *const T,
+    n: usize,
+    shift: T,
+    scale: T,
+    factor: T,
+    y: *mut T,
+) {
+    for i in 0..n {
+        // SAFETY: i < n.
+        unsafe { *y.add(i) = factor * (*x.add(i) * scale - shift).exp::<FMA>() }
+    }
+}
+
+per_isa! {
+    /// `y = (x - max) * scale - log`.
+    ///
+    /// # Safety
+    /// `n` elements at `x` and `y`, equal or apart.
+    pub(super) unsafe fn shift<T>(x: *const T, n: usize, max: T, scale: T, log: T, y: *mut T) = shift_body
+}
+
+#[inline(always)]
+unsafe fn shift_body<T: Real, const FMA: bool>(
+    x: *const T,
+    n: usize,
+    max: T,
+    scale: T,
+    log: T,
+    y: *mut T,
+) {
+    for i in 0..n {
+        // SAFETY: i < n.
+        unsafe { *y.add(i) = (*x.add(i) - max).fma::<FMA>(scale, -log) }
+    }
+}
+
+per_isa! {
+    /// `y *= factor`.
+    ///
+    /// # Safety
+    /// `n` elements at `y`.
+    pub(super) unsafe fn multiply<T>(y: *mut T, n: usize, factor: T) = multiply_body
+}
+
+#[inline(always)]
+unsafe fn multiply_body<T: Real, const FMA: bool>(y: *mut T, n: usize, factor: T) {
+    // SAFETY: by the caller.
+    unsafe { std::slice::from_raw_parts_mut(y, n) }
+        .iter_mut()
+        .for_each(|y| *y *= factor);
+}
+
+per_isa! {
+    /// Inner product.
+    ///
+    /// # Safety
+    /// `n` elements at `a` and `b`.
+    pub(super) unsafe fn dot<T>(a: *const T, b: *const T, n: usize) -> f64 = dot_body
+}
+
+#[inline(always)]
+unsafe fn dot_body<T: Real, const FMA: bool>(a: *const T, b: *const T, n: usize) -> f64 {
+    // SAFETY: i < n.
+    lane_sum!(n, |i| unsafe { *a.add(i) * *b.add(i) })
+}
+
+per_isa! {
+    /// `dx = y * (dy - dot) * scale`.
+    ///
+    /// # Safety
+    /// `n` elements at all pointers; `dx` equal to one of the others or apart.
+    pub(super) unsafe fn softmax_slope<T>(y: *const T, dy: *const T, n: usize, dot: f64, scale: T, dx: *mut T) = softmax_slope_body
+}
+
+#[inline(always)]
+unsafe fn softmax_slope_body<T: Real, const FMA: bool>(
+    y: *const T,
+    dy: *const T,
+    n: usize,
+    dot: f64,
+    scale: T,
+    dx: *mut T,
+) {
+    let dot = T::from_f64(dot);
+    for i in 0..n {
+        // SAFETY: i < n.
+        unsafe { *dx.add(i) = *y.add(i) * (*dy.add(i) - dot) * scale }
+    }
+}
+
+per_isa! {
+    /// `dx = (dy - exp(y) * sum) * scale`.
+    ///
+    /// # Safety
+    /// `n` elements at all pointers; `dx` equal to one of the others or apart.
+    pub(super) unsafe fn log_softmax_slope<T>(y: *const T, dy: *const T, n: usize, sum: T, scale: T, dx: *mut T) = log_softmax_slope_body
+}
+
+#[inline(always)]
+unsafe fn log_softmax_slope_body<T: Real, const FMA: bool>(
+    y: *const T,
+    dy: *const T,
+    n: usize,
+    sum: T,
+    scale: T,
+    dx: *mut T,
+) {
+    for i in 0..n {
+        // SAFETY: i < n.
+        unsafe { *dx.add(i) = (*dy.add(i) - (*y.add(i)).exp::<FMA>() * sum) * scale }
+    }
+}
