@@ -1,116 +1,10 @@
-//! The contract, seen from outside: order, failures, modes, waiting.
+//! Who gets a variable when.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex};
+use std::sync::mpsc::channel;
 
-use mxnet_engine::{Access, Config, Engine, Failure, Mode, Op, Panicked, Resource, Var, WaitError};
-use smallvec::smallvec;
+use mxnet_engine::{Access, Mode, Op, Var};
 
-/// A variable with a log of what happened to it.
-#[derive(Default)]
-struct Cell {
-    var: Var,
-    log: Mutex<Vec<usize>>,
-}
-
-impl Resource for Cell {
-    fn var(&self) -> &Var {
-        &self.var
-    }
-}
-
-impl Cell {
-    fn log(&self) -> Vec<usize> {
-        self.log.lock().expect("no holder panics").clone()
-    }
-}
-
-fn cell() -> Arc<Cell> {
-    Arc::default()
-}
-
-fn with_threads(threads: usize) -> Engine {
-    Engine::new(Config {
-        threads,
-        ..Config::default()
-    })
-}
-
-type Run = Box<dyn FnOnce() -> Result<(), Failure> + Send>;
-
-fn op(
-    uses: &[(&Arc<Cell>, Access)],
-    run: impl FnOnce() -> Result<(), Failure> + Send + 'static,
-) -> Op {
-    let run: Run = Box::new(run);
-    let uses = uses
-        .iter()
-        .map(|(cell, access)| (Arc::clone(cell) as Arc<dyn Resource>, *access))
-        .collect();
-    Op {
-        name: "test",
-        run,
-        uses,
-        priority: 0,
-        cost_ns: 0,
-        bytes: 0,
-        origin: None,
-    }
-}
-
-/// An operation that appends `value` to the cell's log.
-fn append(cell: &Arc<Cell>, access: Access, value: usize) -> Op {
-    let log = Arc::clone(cell);
-    op(&[(cell, access)], move || {
-        log.log.lock().expect("no holder panics").push(value);
-        Ok(())
-    })
-}
-
-/// Keeps a worker inside an operation until the sender is used or dropped. Returns when the operation runs, so that
-/// nobody who waits later can take it over.
-fn block(engine: &Engine, cell: &Arc<Cell>, access: Access) -> Sender<()> {
-    let (open, gate): (Sender<()>, Receiver<()>) = channel();
-    let (begin, begun) = channel();
-    engine.push(op(&[(cell, access)], move || {
-        begin.send(()).expect("the pusher listens");
-        let _ = gate.recv();
-        Ok(())
-    }));
-    begun.recv().expect("the operation runs");
-    open
-}
-
-#[derive(Debug, PartialEq)]
-struct Broken(u32);
-
-impl std::fmt::Display for Broken {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "broken {}", self.0)
-    }
-}
-
-impl std::error::Error for Broken {}
-
-fn fails(code: u32) -> Result<(), Failure> {
-    Err(Failure::new(Box::new(Broken(code)), "test operation"))
-}
-
-fn code(error: Result<(), WaitError>) -> Option<u32> {
-    match error {
-        Ok(()) => None,
-        Err(WaitError::Failed(failure)) => failure
-            .error()
-            .downcast_ref::<Broken>()
-            .map(|broken| broken.0),
-        Err(WaitError::Interrupted) => panic!("nobody interrupts"),
-    }
-}
-
-fn wait(engine: &Engine, cell: &Arc<Cell>) -> Result<(), WaitError> {
-    engine.wait_for(&cell.var, Access::Read, &mut || false)
-}
+use super::{append, block, cell, wait, with_threads};
 
 #[test]
 fn a_variable_is_small_and_free_to_create() {
@@ -256,17 +150,68 @@ fn what_is_pushed_waits_for_an_inline_guard() {
     assert_eq!(engine.stats().queued, 2);
 }
 
+
 #[test]
-fn waiting_to_write_waits_for_readers() {
+fn a_pushed_operation_may_name_a_variable_several_times() {
+    let engine = with_threads(1);
+    let (x, y) = (cell(), cell());
+    let uses = [(&x, Access::Read), (&y, Access::Read), (&x, Access::Write), (&x, Access::Read)];
+    let ran = std::sync::Arc::clone(&x);
+    engine.push(super::op(&uses, move || {
+        ran.log.lock().expect("no holder panics").push(7);
+        Ok(())
+    }));
+    wait(&engine, &x).expect("nothing fails");
+    assert_eq!(x.log(), [7]);
+    assert!(x.var.is_free() && y.var.is_free());
+}
+
+#[test]
+fn the_highest_priority_runs_first_and_equals_keep_their_order() {
+    let engine = with_threads(1);
+    let busy = cell();
+    let open = block(&engine, &busy, Access::Write);
+    let (send, receive) = channel();
+    for (index, priority) in [0, -1, 5, 0, 5].into_iter().enumerate() {
+        let send = send.clone();
+        let run = super::op(&[], move || {
+            send.send(index).expect("the test listens");
+            Ok(())
+        });
+        engine.push(Op { priority, ..run });
+    }
+    drop(open);
+    let order: Vec<_> = receive.iter().take(5).collect();
+    assert_eq!(order, [2, 4, 0, 3, 1]);
+}
+
+#[test]
+fn switching_modes_keeps_the_order() {
+    let engine = with_threads(2);
+    let cell = cell();
+    for i in 0..300 {
+        engine.set_mode([Mode::Adaptive, Mode::Async, Mode::Sync][i % 3]);
+        match engine.try_acquire(&[], &[(&cell.var, Access::Write)], 0) {
+            Some(_held) => cell.log.lock().expect("no holder panics").push(i),
+            None => engine.push(append(&cell, Access::Write, i)),
+        }
+        if i % 3 == 2 {
+            assert_eq!(cell.log().len(), i + 1, "in mode sync it has run when the call returns");
+        }
+    }
+    assert_eq!(cell.log(), (0..300).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_resource_is_dropped_by_its_last_operation() {
     let engine = with_threads(1);
     let cell = cell();
-    let open = block(&engine, &cell, Access::Read);
-    wait(&engine, &cell).expect("readers do not wait for readers");
-    let interrupted = engine.wait_for(&cell.var, Access::Write, &mut || true);
-    assert!(matches!(interrupted, Err(WaitError::Interrupted)));
+    let observer = std::sync::Arc::downgrade(&cell);
+    let open = block(&engine, &cell, Access::Write);
+    (0..10).for_each(|i| engine.push(append(&cell, Access::Write, i)));
+    drop(cell);
+    assert!(observer.upgrade().is_some(), "pending operations hold it");
     drop(open);
-    engine
-        .wait_for(&cell.var, Access::Write, &mut || false)
-        .expect("nothing fails");
-    assert!(cell.var.is_free());
+    engine.wait_all(&mut || false).expect("nothing fails");
+    assert!(observer.upgrade().is_none(), "nothing holds it when all is done");
 }

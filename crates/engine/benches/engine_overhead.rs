@@ -1,0 +1,82 @@
+//! What the engine costs around an operation that does nothing: median of many batches, in ns.
+//!
+//! `cargo bench -p mxnet-engine`
+
+use std::hint::black_box;
+use std::sync::Arc;
+use std::time::Instant;
+
+use mxnet_engine::{Access, Op, Resource, Var, engine};
+use smallvec::smallvec;
+
+#[derive(Default)]
+struct Owner(Var);
+
+impl Resource for Owner {
+    fn var(&self) -> &Var {
+        &self.0
+    }
+}
+
+/// Median time of one call, over 201 batches after one to warm up.
+fn measure(name: &str, batch: u32, mut call: impl FnMut()) {
+    let mut times: Vec<f64> = (0..202)
+        .map(|_| {
+            let start = Instant::now();
+            (0..batch).for_each(|_| call());
+            start.elapsed().as_nanos() as f64 / f64::from(batch)
+        })
+        .skip(1)
+        .collect();
+    times.sort_by(f64::total_cmp);
+    println!("{name:<44} {:>10.1} ns   (fastest {:.1})", times[times.len() / 2], times[0]);
+}
+
+fn empty(owner: &Arc<Owner>) -> Op {
+    Op {
+        name: "empty",
+        run: Box::new(|| Ok(())),
+        uses: smallvec![(Arc::clone(owner) as Arc<dyn Resource>, Access::Write)],
+        priority: 0,
+        cost_ns: 0,
+        bytes: 0,
+        origin: None,
+    }
+}
+
+fn main() {
+    let engine = engine();
+    println!("{} threads", engine.num_threads());
+    let (a, b, c) = (Var::new(), Var::new(), Var::new());
+    measure("clock and loop, nothing else", 10_000, || {
+        black_box(&a);
+    });
+    measure("inline: 2 reads", 10_000, || {
+        black_box(engine.try_acquire(&[black_box(&a), black_box(&b)], &[], 0));
+    });
+    measure("inline: 2 reads, 1 overwrite", 10_000, || {
+        let writes = [(black_box(&c), Access::Overwrite)];
+        black_box(engine.try_acquire(&[black_box(&a), black_box(&b)], &writes, 0));
+    });
+    let atomics = [const { std::sync::atomic::AtomicUsize::new(0) }; 3];
+    measure("the six atomic additions of that alone", 10_000, || {
+        for word in &atomics {
+            black_box(word).fetch_add(1, std::sync::atomic::Ordering::AcqRel);
+        }
+        for word in &atomics {
+            black_box(word).fetch_sub(1, std::sync::atomic::Ordering::AcqRel);
+        }
+    });
+    let owner: Arc<Owner> = Arc::default();
+    measure("push, wait", 100, || {
+        engine.push(empty(&owner));
+        engine.wait_for(owner.var(), Access::Read, &mut || false).expect("nothing fails");
+    });
+    measure("push 100, wait: per operation", 1, || {
+        (0..100).for_each(|_| engine.push(empty(&owner)));
+        engine.wait_for(owner.var(), Access::Read, &mut || false).expect("nothing fails");
+    });
+    println!("   (divide the last line by 100)");
+    measure("run_tasks: 1 empty task", 1000, || engine.run_tasks(1, &|index| drop(black_box(index))));
+    measure("run_tasks: 2 empty tasks", 100, || engine.run_tasks(2, &|index| drop(black_box(index))));
+}
