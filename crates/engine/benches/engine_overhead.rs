@@ -29,7 +29,11 @@ fn measure(name: &str, batch: u32, mut call: impl FnMut()) {
         .skip(1)
         .collect();
     times.sort_by(f64::total_cmp);
-    println!("{name:<44} {:>10.1} ns   (fastest {:.1})", times[times.len() / 2], times[0]);
+    println!(
+        "{name:<44} {:>10.1} ns   (fastest {:.1})",
+        times[times.len() / 2],
+        times[0]
+    );
 }
 
 fn empty(owner: &Arc<Owner>) -> Op {
@@ -45,6 +49,15 @@ fn empty(owner: &Arc<Owner>) -> Op {
 }
 
 fn main() {
+    if std::env::args().any(|a| a == "only") {
+        let engine = engine();
+        let (a, b) = (Var::new(), Var::new());
+        for _ in 0..60_000_000 {
+            let held = engine.try_acquire(&[black_box(&a), black_box(&b)], &[], 0);
+            black_box(held.is_some());
+        }
+        return;
+    }
     let engine = engine();
     println!("{} threads", engine.num_threads());
     let (a, b, c) = (Var::new(), Var::new(), Var::new());
@@ -52,11 +65,13 @@ fn main() {
         black_box(&a);
     });
     measure("inline: 2 reads", 10_000, || {
-        black_box(engine.try_acquire(&[black_box(&a), black_box(&b)], &[], 0));
+        let held = engine.try_acquire(&[black_box(&a), black_box(&b)], &[], 0);
+        black_box(held.is_some());
     });
     measure("inline: 2 reads, 1 overwrite", 10_000, || {
         let writes = [(black_box(&c), Access::Overwrite)];
-        black_box(engine.try_acquire(&[black_box(&a), black_box(&b)], &writes, 0));
+        let held = engine.try_acquire(&[black_box(&a), black_box(&b)], &writes, 0);
+        black_box(held.is_some());
     });
     let atomics = [const { std::sync::atomic::AtomicUsize::new(0) }; 3];
     measure("the six atomic additions of that alone", 10_000, || {
@@ -67,16 +82,47 @@ fn main() {
             black_box(word).fetch_sub(1, std::sync::atomic::Ordering::AcqRel);
         }
     });
+    measure("X two reads by hand", 10_000, || {
+        use std::sync::atomic::Ordering::*;
+        for word in &atomics[..2] {
+            let w = black_box(word);
+            let mut st = w.load(Relaxed);
+            while st & 7 == 0 {
+                match w.compare_exchange_weak(st, st + 16, Acquire, Relaxed) {
+                    Ok(_) => break,
+                    Err(n) => st = n,
+                }
+            }
+        }
+        for word in &atomics[..2] {
+            black_box(word).fetch_sub(16, AcqRel);
+        }
+    });
     let owner: Arc<Owner> = Arc::default();
     measure("push, wait", 100, || {
         engine.push(empty(&owner));
-        engine.wait_for(owner.var(), Access::Read, &mut || false).expect("nothing fails");
+        engine
+            .wait_for(owner.var(), Access::Read, &mut || false)
+            .expect("nothing fails");
     });
-    measure("push 100, wait: per operation", 1, || {
-        (0..100).for_each(|_| engine.push(empty(&owner)));
-        engine.wait_for(owner.var(), Access::Read, &mut || false).expect("nothing fails");
+    let mut pushed = 0;
+    measure("push, and one wait for every 100", 1000, || {
+        engine.push(empty(&owner));
+        pushed += 1;
+        if pushed % 100 == 0 {
+            engine
+                .wait_for(owner.var(), Access::Read, &mut || false)
+                .expect("nothing fails");
+        }
     });
-    println!("   (divide the last line by 100)");
-    measure("run_tasks: 1 empty task", 1000, || engine.run_tasks(1, &|index| drop(black_box(index))));
-    measure("run_tasks: 2 empty tasks", 100, || engine.run_tasks(2, &|index| drop(black_box(index))));
+    measure("run_tasks: 1 empty task", 1000, || {
+        engine.run_tasks(1, &|index| {
+            black_box(index);
+        });
+    });
+    measure("run_tasks: 2 empty tasks", 100, || {
+        engine.run_tasks(2, &|index| {
+            black_box(index);
+        });
+    });
 }

@@ -114,7 +114,7 @@ impl Engine {
         }
     }
 
-    /// Fast path: grants all variables to the calling thread, or nothing. Never waits, and allocates only above six variables.
+    /// Fast path: grants all variables to the calling thread, or nothing. Never waits, and allocates only above five variables.
     ///
     /// `None` means: push it. That is the answer in mode `Async`, in mode `Adaptive` if `cost_ns` is above the limit, and
     /// always if a variable is not free for its access, is waited for by somebody or has device work in flight that the

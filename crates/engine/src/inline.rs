@@ -1,7 +1,5 @@
 //! Operations on the calling thread: acquired by compare-and-swap, released by a guard.
 
-use smallvec::SmallVec;
-
 use crate::engine::Shared;
 use crate::failure::Failure;
 use crate::fork;
@@ -14,8 +12,86 @@ use crate::var::{Access, Place, Var};
 /// It must be dropped before its thread waits for one of its variables.
 pub struct Inline<'v> {
     shared: &'v Shared,
-    held: SmallVec<[(&'v Var, Access); 6]>,
+    held: Held<'v>,
     is_poisoned: bool,
+}
+
+/// As many variables as fit with the rest of the guard into one cache line: the guard is built and moved on every call.
+const FEW: usize = 5;
+
+/// A list of variables and accesses that does not allocate while it is short.
+struct Held<'v> {
+    vars: [Option<&'v Var>; FEW],
+    accesses: [Access; FEW],
+    len: u8,
+    more: Option<Box<Vec<(&'v Var, Access)>>>,
+}
+
+impl<'v> Held<'v> {
+    #[inline]
+    fn new() -> Held<'v> {
+        Held {
+            vars: [None; FEW],
+            accesses: [Access::Read; FEW],
+            len: 0,
+            more: None,
+        }
+    }
+
+    #[inline]
+    fn push(&mut self, var: &'v Var, access: Access) {
+        let at = usize::from(self.len);
+        if at < FEW {
+            self.vars[at] = Some(var);
+            self.accesses[at] = access;
+            self.len += 1;
+        } else {
+            self.push_more(var, access);
+        }
+    }
+
+    #[cold]
+    fn push_more(&mut self, var: &'v Var, access: Access) {
+        self.more.get_or_insert_default().push((var, access));
+    }
+
+    fn iter(&self) -> impl Iterator<Item = (&'v Var, Access)> + '_ {
+        let few = self
+            .vars
+            .iter()
+            .zip(&self.accesses)
+            .filter_map(|(var, access)| Some(((*var)?, *access)));
+        few.chain(self.more.iter().flat_map(|more| more.iter().copied()))
+    }
+
+    /// The access of a held variable that is written.
+    fn write_access(&mut self, var: &Var) -> Option<&mut Access> {
+        let few = self
+            .vars
+            .iter()
+            .zip(&mut self.accesses)
+            .filter_map(|(var, access)| Some(((*var)?, access)));
+        let more = self
+            .more
+            .iter_mut()
+            .flat_map(|more| more.iter_mut().map(|(var, access)| (*var, access)));
+        few.chain(more)
+            .find(|(held, access)| std::ptr::eq(*held, var) && access.is_write())
+            .map(|(_, access)| access)
+    }
+
+    /// Takes all out.
+    #[inline]
+    fn drain(&mut self, mut each: impl FnMut(&Var, Access)) {
+        for (var, access) in self.vars.iter_mut().zip(&self.accesses) {
+            let Some(var) = var.take() else { break };
+            each(var, *access);
+        }
+        self.len = 0;
+        if let Some(more) = self.more.take() {
+            more.into_iter().for_each(|(var, access)| each(var, access));
+        }
+    }
 }
 
 impl Inline<'_> {
@@ -44,34 +120,28 @@ impl Inline<'_> {
             count(&self.shared.counters.failed);
         }
         self.shared.list(&failure);
-        for (var, access) in &self.held {
-            if access.is_write() {
-                var.settle_write(*access, Some(&failure));
-            }
+        for (var, access) in self.held.iter().filter(|(_, access)| access.is_write()) {
+            var.settle_write(access, Some(&failure));
         }
-        self.release();
+        self.roll_back();
     }
 
-    /// Releases what is held, from the back.
-    #[inline]
-    fn release(&mut self) {
-        while let Some((var, access)) = self.held.pop() {
-            if var.release(access) {
-                self.shared.dispatch(var);
-            }
-        }
+    /// Releases what is held and settles nothing.
+    #[cold]
+    fn roll_back(&mut self) {
+        let shared = self.shared;
+        self.held.drain(|var, access| shared.release(var, access));
     }
 }
 
 impl Drop for Inline<'_> {
     #[inline]
     fn drop(&mut self) {
-        for (var, access) in &self.held {
-            if *access == Access::Overwrite {
-                var.settle_write(*access, None);
-            }
-        }
-        self.release();
+        let shared = self.shared;
+        self.held.drain(|var, access| {
+            var.settle_write(access, None);
+            shared.release(var, access);
+        });
     }
 }
 
@@ -86,14 +156,14 @@ impl Shared {
     ) -> Option<Inline<'v>> {
         let mut inline = Inline {
             shared: self,
-            held: SmallVec::new(),
+            held: Held::new(),
             is_poisoned: false,
         };
         for &(var, access) in writes {
             match var.try_acquire(access, place) {
                 Some(is_poisoned) => {
                     inline.is_poisoned |= is_poisoned && access.is_read();
-                    inline.held.push((var, access));
+                    inline.held.push(var, access);
                 }
                 None => inline.take_again(var, access)?,
             }
@@ -102,12 +172,19 @@ impl Shared {
             match var.try_acquire(Access::Read, place) {
                 Some(is_poisoned) => {
                     inline.is_poisoned |= is_poisoned;
-                    inline.held.push((var, Access::Read));
+                    inline.held.push(var, Access::Read);
                 }
                 None => inline.take_again(var, Access::Read)?,
             }
         }
         Some(inline)
+    }
+
+    #[inline]
+    fn release(&self, var: &Var, access: Access) {
+        if var.release(access) {
+            self.dispatch(var);
+        }
     }
 
     /// The last inline holder saw that somebody waits.
@@ -124,21 +201,13 @@ impl<'v> Inline<'v> {
     /// A variable that is not free may be held by this very guard: an operation that works in place names it twice.
     #[cold]
     fn take_again(&mut self, var: &'v Var, access: Access) -> Option<()> {
-        let own = self
-            .held
-            .iter_mut()
-            .find(|(held, held_access)| std::ptr::eq(*held, var) && held_access.is_write());
-        if let Some((_, held_access)) = own {
-            *held_access = held_access.merge(access);
-            self.is_poisoned |= held_access.is_read() && var.is_poisoned();
+        if let Some(own) = self.held.write_access(var) {
+            *own = own.merge(access);
+            self.is_poisoned |= own.is_read() && var.is_poisoned();
             return Some(());
         }
-        // Rolled back, not done: an overwrite must not clear a failure.
-        for (held, access) in std::mem::take(&mut self.held) {
-            if held.release(access) {
-                self.shared.dispatch(held);
-            }
-        }
+        // What is rolled back was not done: an overwrite must not clear a failure.
+        self.roll_back();
         None
     }
 }

@@ -252,7 +252,7 @@ impl Shared {
             }
             state.sleeping += 1;
             while state.wakes == 0 {
-                state = self.pool.work.wait(state);
+                state = self.pool.work.wait(&self.pool.state, state);
             }
             state.wakes -= 1;
             state.sleeping -= 1;
@@ -396,7 +396,7 @@ impl TaskSet {
         }
         let mut end = self.end.lock();
         while self.active.load(Ordering::Acquire) != 0 {
-            end = self.left.wait(end);
+            end = self.left.wait(&self.end, end);
         }
     }
 }

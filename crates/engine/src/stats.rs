@@ -73,6 +73,7 @@ impl InlineCounts {
 }
 
 /// This thread's counter of the engine it used last.
+#[cfg(not(loom))]
 struct Slot {
     engine: u64,
     count: Option<Arc<AtomicU64>>,

@@ -277,8 +277,9 @@ impl Var {
     /// Sets (`Some`) or, for an overwrite, clears the failure. To be called by the holder of a write access before its release.
     #[inline]
     pub(crate) fn settle_write(&self, access: Access, failure: Option<&Failure>) {
-        let is_poisoned = self.state.load(Ordering::Relaxed) & POISONED != 0;
-        if failure.is_some() || (is_poisoned && access == Access::Overwrite) {
+        let clears =
+            access == Access::Overwrite && self.state.load(Ordering::Relaxed) & POISONED != 0;
+        if failure.is_some() || clears {
             self.set_poison(failure.cloned());
         }
     }

@@ -85,7 +85,9 @@ impl Shared {
                     if self.pool.needs_helpers() {
                         break false;
                     }
-                    let (guard, timed_out) = self.progress_changed.wait_for(progress, CHECK_EVERY);
+                    let (guard, timed_out) =
+                        self.progress_changed
+                            .wait_for(&self.progress, progress, CHECK_EVERY);
                     progress = guard;
                     if timed_out {
                         break done();

@@ -39,7 +39,9 @@ fn add(counter: &Arc<Counter>, after: Duration) {
 }
 
 fn value(counter: &Counter) -> u64 {
-    engine().wait_for(&counter.var, Access::Read, &mut || false).expect("nothing fails");
+    engine()
+        .wait_for(&counter.var, Access::Read, &mut || false)
+        .expect("nothing fails");
     counter.value.load(Ordering::Relaxed)
 }
 
@@ -92,7 +94,11 @@ fn a_forked_child_has_a_pool_and_its_variables() {
             // SAFETY: ends the child without running anything of the test harness.
             unsafe { libc::_exit(status) };
         }
-        assert_eq!(wait_for_child(pid), 0, "exit status of the child in round {round}");
+        assert_eq!(
+            wait_for_child(pid),
+            0,
+            "exit status of the child in round {round}"
+        );
         add(&counter, Duration::ZERO);
         assert_eq!(value(&counter), 21, "the parent goes on");
     }
@@ -106,7 +112,11 @@ fn wait_for_child(pid: libc::pid_t) -> i32 {
         // SAFETY: `status` is a valid place for the result, `pid` is a child of this process.
         let ended = unsafe { libc::waitpid(pid, &raw mut status, libc::WNOHANG) };
         if ended == pid {
-            return if libc::WIFEXITED(status) { libc::WEXITSTATUS(status) } else { -1 };
+            return if libc::WIFEXITED(status) {
+                libc::WEXITSTATUS(status)
+            } else {
+                -1
+            };
         }
         if start.elapsed() > Duration::from_secs(30) {
             // SAFETY: the child has not been waited for, so the number is still its own.
@@ -127,7 +137,8 @@ fn run_alone(name: &str, variables: &[(&str, &str)]) -> (bool, String, Duration)
         .envs(variables.iter().copied())
         .output()
         .expect("the test can run itself");
-    let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned()
+        + &String::from_utf8_lossy(&output.stderr);
     (output.status.success(), text, start.elapsed())
 }
 
@@ -151,12 +162,19 @@ fn child_that_exits() {
 fn the_thread_count_follows_environment_and_affinity() {
     let (is_success, text, _) = run_alone("child_that_counts", &[("EXPECTED_THREADS", "1")]);
     assert!(is_success, "{text}");
-    let (is_success, text, _) =
-        run_alone("child_that_counts", &[("EXPECTED_THREADS", "3"), ("MXNET_NUM_THREADS", "3")]);
+    let (is_success, text, _) = run_alone(
+        "child_that_counts",
+        &[("EXPECTED_THREADS", "3"), ("MXNET_NUM_THREADS", "3")],
+    );
     assert!(is_success, "{text}");
-    let (is_success, text, _) =
-        run_alone("child_that_counts", &[("EXPECTED_THREADS", "1"), ("MXNET_NUM_THREADS", "many")]);
-    assert!(is_success && text.contains("\"many\""), "a bad number is named: {text}");
+    let (is_success, text, _) = run_alone(
+        "child_that_counts",
+        &[("EXPECTED_THREADS", "1"), ("MXNET_NUM_THREADS", "many")],
+    );
+    assert!(
+        is_success && text.contains("\"many\""),
+        "a bad number is named: {text}"
+    );
 }
 
 #[test]
@@ -167,7 +185,9 @@ fn child_that_counts() {
         let mut set: libc::cpu_set_t = std::mem::zeroed();
         let status = libc::sched_getaffinity(0, size_of_val(&set), &raw mut set);
         assert_eq!(status, 0);
-        let first = (0..libc::CPU_SETSIZE as usize).find(|cpu| libc::CPU_ISSET(*cpu, &set)).expect("some processor");
+        let first = (0..libc::CPU_SETSIZE as usize)
+            .find(|cpu| libc::CPU_ISSET(*cpu, &set))
+            .expect("some processor");
         libc::CPU_ZERO(&mut set);
         libc::CPU_SET(first, &mut set);
         libc::sched_setaffinity(0, size_of_val(&set), &raw const set)

@@ -11,15 +11,22 @@ fn a_failure_poisons_what_it_writes_and_what_depends_on_it() {
     let engine = with_threads(2);
     let (x, y, z, other) = (cell(), cell(), cell(), cell());
     engine.push(op(&[(&x, Access::Overwrite)], || fails(1)));
-    engine.push(op(&[(&x, Access::Read), (&y, Access::Overwrite)], || panic!("must not run")));
-    engine.push(op(&[(&y, Access::Read), (&z, Access::Write)], || panic!("must not run")));
+    engine.push(op(&[(&x, Access::Read), (&y, Access::Overwrite)], || {
+        panic!("must not run")
+    }));
+    engine.push(op(&[(&y, Access::Read), (&z, Access::Write)], || {
+        panic!("must not run")
+    }));
     engine.push(append(&other, Access::Write, 1));
     assert_eq!(code(wait(&engine, &z)), Some(1));
     assert_eq!(code(wait(&engine, &z)), Some(1), "every wait says so");
     assert_eq!(code(wait(&engine, &x)), Some(1));
     wait(&engine, &other).expect("independent variables go on");
     assert_eq!(other.log(), [1]);
-    let (from_x, from_z) = (x.var.failure().expect("poisoned"), z.var.failure().expect("poisoned"));
+    let (from_x, from_z) = (
+        x.var.failure().expect("poisoned"),
+        z.var.failure().expect("poisoned"),
+    );
     assert!(from_x.is_same(&from_z));
     assert_eq!(from_z.origin(), "test operation");
     let stats = engine.stats();
@@ -45,7 +52,10 @@ fn an_overwrite_that_also_reads_does_not_clear() {
     let engine = with_threads(1);
     let cell = cell();
     engine.push(op(&[(&cell, Access::Overwrite)], || fails(1)));
-    engine.push(op(&[(&cell, Access::Overwrite), (&cell, Access::Read)], || panic!("must not run")));
+    engine.push(op(
+        &[(&cell, Access::Overwrite), (&cell, Access::Read)],
+        || panic!("must not run"),
+    ));
     assert_eq!(code(wait(&engine, &cell)), Some(1));
 }
 
@@ -65,7 +75,10 @@ fn of_several_failures_the_oldest_travels() {
     // Without workers the one waiter runs them in push order.
     engine.push(op(&[(&b, Access::Write)], || fails(1)));
     engine.push(op(&[(&a, Access::Write)], || fails(2)));
-    engine.push(op(&[(&a, Access::Read), (&b, Access::Read), (&c, Access::Write)], || Ok(())));
+    engine.push(op(
+        &[(&a, Access::Read), (&b, Access::Read), (&c, Access::Write)],
+        || Ok(()),
+    ));
     assert_eq!(code(wait(&engine, &c)), Some(1));
 }
 
@@ -73,10 +86,20 @@ fn of_several_failures_the_oldest_travels() {
 fn a_panic_is_a_failure_with_its_message_and_origin() {
     let engine = with_threads(1);
     let cell = cell();
-    let panics = op(&[(&cell, Access::Write)], || panic!("index {} too large", 7));
-    engine.push(Op { name: "take", origin: Some(Arc::from("take at line 3")), ..panics });
-    let Err(WaitError::Failed(failure)) = wait(&engine, &cell) else { panic!("it failed") };
-    let expected = Panicked { message: "index 7 too large".to_owned() };
+    let panics = op(&[(&cell, Access::Write)], || {
+        panic!("index {} too large", 7)
+    });
+    engine.push(Op {
+        name: "take",
+        origin: Some(Arc::from("take at line 3")),
+        ..panics
+    });
+    let Err(WaitError::Failed(failure)) = wait(&engine, &cell) else {
+        panic!("it failed")
+    };
+    let expected = Panicked {
+        message: "index 7 too large".to_owned(),
+    };
     assert_eq!(failure.error().downcast_ref::<Panicked>(), Some(&expected));
     assert_eq!(failure.origin(), "take at line 3");
     engine.push(append(&cell, Access::Overwrite, 1));
@@ -100,8 +123,16 @@ fn a_resource_that_panics_when_dropped_ends_nobody() {
     let mut bomb = op(&[], || Ok(()));
     bomb.uses.push((Arc::new(Bomb(Var::new())), Access::Write));
     engine.push(bomb);
-    let Err(WaitError::Failed(failure)) = engine.wait_all(&mut || false) else { panic!("it is reported") };
-    assert_eq!(failure.error().downcast_ref::<Panicked>().map(|panicked| &*panicked.message), Some("boom"));
+    let Err(WaitError::Failed(failure)) = engine.wait_all(&mut || false) else {
+        panic!("it is reported")
+    };
+    assert_eq!(
+        failure
+            .error()
+            .downcast_ref::<Panicked>()
+            .map(|panicked| &*panicked.message),
+        Some("boom")
+    );
     let cell = cell();
     engine.push(append(&cell, Access::Write, 1));
     wait(&engine, &cell).expect("the worker lives on");
@@ -111,22 +142,30 @@ fn a_resource_that_panics_when_dropped_ends_nobody() {
 fn an_inline_failure_poisons_its_writes_and_reads_see_poison() {
     let engine = with_threads(1);
     let (x, y) = (cell(), cell());
-    let held = engine.try_acquire(&[], &[(&x.var, Access::Overwrite)], 0).expect("free");
+    let held = engine
+        .try_acquire(&[], &[(&x.var, Access::Overwrite)], 0)
+        .expect("free");
     assert!(held.poison().is_none());
     held.fail(Failure::new(Box::new(super::Broken(5)), "inline"));
     assert!(x.var.is_free() && x.var.failure().is_some());
 
-    let held = engine.try_acquire(&[&x.var], &[(&y.var, Access::Overwrite)], 0).expect("free");
+    let held = engine
+        .try_acquire(&[&x.var], &[(&y.var, Access::Overwrite)], 0)
+        .expect("free");
     let poison = held.poison().expect("x is poisoned");
     held.fail(poison);
     assert_eq!(code(wait(&engine, &y)), Some(5));
 
-    let in_place = engine.try_acquire(&[&x.var], &[(&x.var, Access::Overwrite)], 0).expect("free");
+    let in_place = engine
+        .try_acquire(&[&x.var], &[(&x.var, Access::Overwrite)], 0)
+        .expect("free");
     assert!(in_place.poison().is_some(), "it reads what it overwrites");
     drop(in_place);
     assert!(x.var.failure().is_some(), "and so does not clear it");
 
-    let overwrite = engine.try_acquire(&[], &[(&x.var, Access::Overwrite)], 0).expect("free");
+    let overwrite = engine
+        .try_acquire(&[], &[(&x.var, Access::Overwrite)], 0)
+        .expect("free");
     assert!(overwrite.poison().is_none());
     drop(overwrite);
     assert!(x.var.failure().is_none());
@@ -156,7 +195,11 @@ fn wait_all_returns_each_unreported_failure_once_and_keeps_the_poison() {
     engine.push(op(&[(&a, Access::Read), (&c, Access::Read)], || Ok(())));
     assert_eq!(code(wait(&engine, &b)), Some(2));
     assert_eq!(code(engine.wait_all(&mut || false)), Some(1));
-    assert_eq!(code(engine.wait_all(&mut || false)), Some(3), "2 was reported by its own wait");
+    assert_eq!(
+        code(engine.wait_all(&mut || false)),
+        Some(3),
+        "2 was reported by its own wait"
+    );
     assert_eq!(code(engine.wait_all(&mut || false)), None);
     assert_eq!(code(wait(&engine, &a)), Some(1));
 }
@@ -167,7 +210,9 @@ fn a_failure_reaches_operations_queued_before_it_happened() {
     let (x, y, z) = (cell(), cell(), cell());
     let open = block(&engine, &x, Access::Write);
     engine.push(op(&[(&x, Access::Write), (&y, Access::Write)], || fails(9)));
-    engine.push(op(&[(&y, Access::Read), (&z, Access::Write)], || panic!("must not run")));
+    engine.push(op(&[(&y, Access::Read), (&z, Access::Write)], || {
+        panic!("must not run")
+    }));
     drop(open);
     assert_eq!(code(wait(&engine, &z)), Some(9));
 }

@@ -116,4 +116,3 @@ fn code(error: Result<(), WaitError>) -> Option<u32> {
 fn wait(engine: &Engine, cell: &Arc<Cell>) -> Result<(), WaitError> {
     engine.wait_for(&cell.var, Access::Read, &mut || false)
 }
-

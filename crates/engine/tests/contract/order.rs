@@ -150,12 +150,16 @@ fn what_is_pushed_waits_for_an_inline_guard() {
     assert_eq!(engine.stats().queued, 2);
 }
 
-
 #[test]
 fn a_pushed_operation_may_name_a_variable_several_times() {
     let engine = with_threads(1);
     let (x, y) = (cell(), cell());
-    let uses = [(&x, Access::Read), (&y, Access::Read), (&x, Access::Write), (&x, Access::Read)];
+    let uses = [
+        (&x, Access::Read),
+        (&y, Access::Read),
+        (&x, Access::Write),
+        (&x, Access::Read),
+    ];
     let ran = std::sync::Arc::clone(&x);
     engine.push(super::op(&uses, move || {
         ran.log.lock().expect("no holder panics").push(7);
@@ -196,7 +200,11 @@ fn switching_modes_keeps_the_order() {
             None => engine.push(append(&cell, Access::Write, i)),
         }
         if i % 3 == 2 {
-            assert_eq!(cell.log().len(), i + 1, "in mode sync it has run when the call returns");
+            assert_eq!(
+                cell.log().len(),
+                i + 1,
+                "in mode sync it has run when the call returns"
+            );
         }
     }
     assert_eq!(cell.log(), (0..300).collect::<Vec<_>>());
@@ -213,5 +221,8 @@ fn a_resource_is_dropped_by_its_last_operation() {
     assert!(observer.upgrade().is_some(), "pending operations hold it");
     drop(open);
     engine.wait_all(&mut || false).expect("nothing fails");
-    assert!(observer.upgrade().is_none(), "nothing holds it when all is done");
+    assert!(
+        observer.upgrade().is_none(),
+        "nothing holds it when all is done"
+    );
 }

@@ -71,7 +71,9 @@ impl SimStream {
     }
 
     fn send(&self, item: Item) {
-        self.queue.send(item).expect("the stream lives as long as its queue");
+        self.queue
+            .send(item)
+            .expect("the stream lives as long as its queue");
     }
 }
 
@@ -92,16 +94,29 @@ impl Stream for SimStream {
 }
 
 /// What a device backend does for one operation.
-fn launch(engine: &Engine, stream: &SimStream, reads: &[&Arc<Cell>], writes: &[&Arc<Cell>], work: Work) {
+fn launch(
+    engine: &Engine,
+    stream: &SimStream,
+    reads: &[&Arc<Cell>],
+    writes: &[&Arc<Cell>],
+    work: Work,
+) {
     let read_vars: Vec<&Var> = reads.iter().map(|cell| &cell.var).collect();
-    let write_vars: Vec<_> = writes.iter().map(|cell| (&cell.var, Access::Write)).collect();
-    let held = engine.try_acquire_launch(&read_vars, &write_vars).expect("no host work is in flight");
+    let write_vars: Vec<_> = writes
+        .iter()
+        .map(|cell| (&cell.var, Access::Write))
+        .collect();
+    let held = engine
+        .try_acquire_launch(&read_vars, &write_vars)
+        .expect("no host work is in flight");
     let uses = || {
         let read = read_vars.iter().map(|var| (*var, Access::Read));
         read.chain(write_vars.iter().copied())
     };
     for (var, access) in uses() {
-        var.events(access).iter().for_each(|event| stream.wait(event));
+        var.events(access)
+            .iter()
+            .for_each(|event| stream.wait(event));
     }
     stream.send(Item::Work(work));
     let event = stream.record();
@@ -130,12 +145,20 @@ fn host_work_comes_after_device_work() {
     let (work, open) = slow_append(&x, 1);
     launch(&engine, &stream, &[], &[&x], work);
     assert!(!x.var.is_free());
-    assert!(engine.try_acquire(&[&x.var], &[], 0).is_none(), "device work is in flight");
+    assert!(
+        engine.try_acquire(&[&x.var], &[], 0).is_none(),
+        "device work is in flight"
+    );
     engine.push(append(&x, Access::Write, 2));
     drop(open);
     wait(&engine, &x).expect("nothing fails");
     assert_eq!(x.log(), [1, 2]);
-    assert!(x.var.is_free() && engine.try_acquire(&[], &[(&x.var, Access::Write)], 0).is_some());
+    assert!(
+        x.var.is_free()
+            && engine
+                .try_acquire(&[], &[(&x.var, Access::Write)], 0)
+                .is_some()
+    );
 }
 
 #[test]
@@ -157,11 +180,17 @@ fn streams_are_ordered_by_events() {
     let (work, open) = slow_append(&x, 1);
     launch(&engine, &first, &[], &[&x], work);
     let (from, to) = (Arc::clone(&x), Arc::clone(&y));
-    launch(&engine, &second, &[&x], &[&y], Box::new(move || {
-        let sum = from.log().iter().sum();
-        to.log.lock().expect("no holder panics").push(sum);
-        Ok(())
-    }));
+    launch(
+        &engine,
+        &second,
+        &[&x],
+        &[&y],
+        Box::new(move || {
+            let sum = from.log().iter().sum();
+            to.log.lock().expect("no holder panics").push(sum);
+            Ok(())
+        }),
+    );
     let (work, open_second) = slow_append(&x, 5);
     launch(&engine, &first, &[], &[&x], work);
     drop((open, open_second));
@@ -175,20 +204,41 @@ fn device_reads_exclude_host_writes_only() {
     let (stream, x, sink) = (SimStream::new(), cell(), cell());
     let (work, open) = slow_append(&sink, 1);
     launch(&engine, &stream, &[&x], &[&sink], work);
-    assert!(engine.try_acquire(&[&x.var], &[], 0).is_some(), "readers share");
-    assert!(engine.try_acquire(&[], &[(&x.var, Access::Write)], 0).is_none());
+    assert!(
+        engine.try_acquire(&[&x.var], &[], 0).is_some(),
+        "readers share"
+    );
+    assert!(
+        engine
+            .try_acquire(&[], &[(&x.var, Access::Write)], 0)
+            .is_none()
+    );
     drop(open);
-    engine.wait_for(&x.var, Access::Write, &mut || false).expect("nothing fails");
+    engine
+        .wait_for(&x.var, Access::Write, &mut || false)
+        .expect("nothing fails");
     assert_eq!(sink.log(), [1]);
-    assert!(engine.try_acquire(&[], &[(&x.var, Access::Write)], 0).is_some());
+    assert!(
+        engine
+            .try_acquire(&[], &[(&x.var, Access::Write)], 0)
+            .is_some()
+    );
 }
 
 #[test]
 fn a_failure_on_the_device_poisons() {
     let engine = with_threads(1);
     let (stream, x, y) = (SimStream::new(), cell(), cell());
-    launch(&engine, &stream, &[], &[&x], Box::new(|| Err(Failure::new(Box::new(Broken(3)), "device"))));
-    engine.push(op(&[(&x, Access::Read), (&y, Access::Write)], || panic!("must not run")));
+    launch(
+        &engine,
+        &stream,
+        &[],
+        &[&x],
+        Box::new(|| Err(Failure::new(Box::new(Broken(3)), "device"))),
+    );
+    engine.push(op(&[(&x, Access::Read), (&y, Access::Write)], || {
+        panic!("must not run")
+    }));
     assert_eq!(code(wait(&engine, &y)), Some(3));
     assert_eq!(code(wait(&engine, &x)), Some(3));
     engine.push(append(&x, Access::Overwrite, 1));
@@ -204,11 +254,19 @@ fn a_pushed_launch_does_not_wait_for_the_device() {
     let (send, launched) = channel();
     let seen = Arc::clone(&x);
     let run = op(&[(&x, Access::Write)], move || {
-        send.send(seen.var.events(Access::Write).len()).expect("the test listens");
+        send.send(seen.var.events(Access::Write).len())
+            .expect("the test listens");
         Ok(())
     });
-    engine.push_launch(Op { name: "launch", ..run });
-    assert_eq!(launched.recv(), Ok(1), "it ran while the device was still at work");
+    engine.push_launch(Op {
+        name: "launch",
+        ..run
+    });
+    assert_eq!(
+        launched.recv(),
+        Ok(1),
+        "it ran while the device was still at work"
+    );
     drop(open);
     wait(&engine, &x).expect("nothing fails");
 }

@@ -47,7 +47,12 @@ struct Plan {
 
 impl Plan {
     fn random(id: u64, random: &mut u64) -> Plan {
-        let mut plan = Plan { id, vars: [0; 5], reads: 0, writes: 0 };
+        let mut plan = Plan {
+            id,
+            vars: [0; 5],
+            reads: 0,
+            writes: 0,
+        };
         plan.reads = (split_mix(random) % 4) as u8;
         plan.writes = 1 + (split_mix(random) % 2) as u8;
         for at in 0..plan.len() {
@@ -91,8 +96,10 @@ impl Plan {
         }
         for at in usize::from(self.reads)..self.len() {
             let slot = &slots[usize::from(self.vars[at])];
-            slot.value.store(self.mix(&values[..self.len()], at), Ordering::Relaxed);
-            slot.version.store(u64::from(versions[at]) + 1, Ordering::Relaxed);
+            slot.value
+                .store(self.mix(&values[..self.len()], at), Ordering::Relaxed);
+            slot.version
+                .store(u64::from(versions[at]) + 1, Ordering::Relaxed);
         }
         versions
     }
@@ -101,28 +108,48 @@ impl Plan {
 type Record = (Plan, [u32; 5]);
 
 /// Runs a plan inline if it can, else pushes it. Either way it ends in `records`.
-fn issue(engine: &Engine, plan: Plan, slots: &Arc<Vec<Arc<Slot>>>, records: &Arc<Mutex<Vec<Record>>>) {
+fn issue(
+    engine: &Engine,
+    plan: Plan,
+    slots: &Arc<Vec<Arc<Slot>>>,
+    records: &Arc<Mutex<Vec<Record>>>,
+) {
     let var = |at: usize| &slots[usize::from(plan.vars[at])].var;
     let reads: Vec<_> = (0..plan.reads.into()).map(var).collect();
-    let writes: Vec<_> = (plan.reads.into()..plan.len()).map(|at| (var(at), Access::Write)).collect();
+    let writes: Vec<_> = (plan.reads.into()..plan.len())
+        .map(|at| (var(at), Access::Write))
+        .collect();
     if let Some(_held) = engine.try_acquire(&reads, &writes, 0) {
         let versions = plan.run(slots);
-        records.lock().expect("no holder panics").push((plan, versions));
+        records
+            .lock()
+            .expect("no holder panics")
+            .push((plan, versions));
         return;
     }
     let uses: Vec<_> = (0..plan.len())
         .map(|at| {
-            let access = if plan.is_write(at) { Access::Write } else { Access::Read };
+            let access = if plan.is_write(at) {
+                Access::Write
+            } else {
+                Access::Read
+            };
             (Arc::clone(&slots[usize::from(plan.vars[at])]), access)
         })
         .collect();
     let (slots, records) = (Arc::clone(slots), Arc::clone(records));
     let mut op = super::op(&[], move || {
         let versions = plan.run(&slots);
-        records.lock().expect("no holder panics").push((plan, versions));
+        records
+            .lock()
+            .expect("no holder panics")
+            .push((plan, versions));
         Ok(())
     });
-    op.uses = uses.into_iter().map(|(slot, access)| (slot as Arc<dyn Resource>, access)).collect();
+    op.uses = uses
+        .into_iter()
+        .map(|(slot, access)| (slot as Arc<dyn Resource>, access))
+        .collect();
     op.bytes = 1;
     engine.push(op);
 }
@@ -133,7 +160,15 @@ fn slots() -> Arc<Vec<Arc<Slot>>> {
 
 /// Versions and values after the run.
 fn finals(slots: &[Arc<Slot>]) -> Vec<(u64, u64)> {
-    slots.iter().map(|slot| (slot.version.load(Ordering::Relaxed), slot.value.load(Ordering::Relaxed))).collect()
+    slots
+        .iter()
+        .map(|slot| {
+            (
+                slot.version.load(Ordering::Relaxed),
+                slot.value.load(Ordering::Relaxed),
+            )
+        })
+        .collect()
 }
 
 /// Replays `records` in an order in which every operation finds the versions it recorded, and compares the end.
@@ -149,7 +184,11 @@ fn replay(records: &[Record], finals: &[(u64, u64)]) {
         for at in 0..plan.len() {
             let (var, version) = (usize::from(plan.vars[at]), versions[at] as usize);
             if plan.is_write(at) {
-                assert_eq!(writer[var][version], usize::MAX, "two operations wrote version {version} of variable {var}");
+                assert_eq!(
+                    writer[var][version],
+                    usize::MAX,
+                    "two operations wrote version {version} of variable {var}"
+                );
                 writer[var][version] = index;
             } else {
                 readers[var][version].push(index);
@@ -162,11 +201,17 @@ fn replay(records: &[Record], finals: &[(u64, u64)]) {
         for at in 0..plan.len() {
             let (var, version) = (usize::from(plan.vars[at]), versions[at] as usize);
             missing[index] += usize::from(version > 0);
-            missing[index] += if plan.is_write(at) { readers[var][version].len() } else { 0 };
+            missing[index] += if plan.is_write(at) {
+                readers[var][version].len()
+            } else {
+                0
+            };
         }
     }
     let mut state = vec![(0_u64, 0_u64); VARS];
-    let mut ready: Vec<usize> = (0..records.len()).filter(|index| missing[*index] == 0).collect();
+    let mut ready: Vec<usize> = (0..records.len())
+        .filter(|index| missing[*index] == 0)
+        .collect();
     let mut done = 0;
     while let Some(index) = ready.pop() {
         done += 1;
@@ -187,14 +232,29 @@ fn replay(records: &[Record], finals: &[(u64, u64)]) {
             let (var, version) = (usize::from(plan.vars[at]), versions[at] as usize);
             if plan.is_write(at) {
                 state[var] = (version as u64 + 1, plan.mix(&values[..plan.len()], at));
-                readers[var][version + 1].iter().copied().for_each(&mut release);
-                writer[var].get(version + 1).copied().into_iter().for_each(&mut release);
+                readers[var][version + 1]
+                    .iter()
+                    .copied()
+                    .for_each(&mut release);
+                writer[var]
+                    .get(version + 1)
+                    .copied()
+                    .into_iter()
+                    .for_each(&mut release);
             } else {
-                writer[var].get(version).copied().into_iter().for_each(&mut release);
+                writer[var]
+                    .get(version)
+                    .copied()
+                    .into_iter()
+                    .for_each(&mut release);
             }
         }
     }
-    assert_eq!(done, records.len(), "no serial order gives what the operations found");
+    assert_eq!(
+        done,
+        records.len(),
+        "no serial order gives what the operations found"
+    );
     assert_eq!(state, finals, "bits differ from the serial replay");
 }
 
@@ -209,7 +269,11 @@ fn program_order(records: &[Record], threads: u64) {
             let last = &mut last[usize::from(plan.vars[at]) * threads as usize + thread as usize];
             // A read of a version comes before the write over it and after the write that made it.
             let now = (versions[at], plan.is_write(at));
-            assert!(last.0 <= now.0 && (!last.1 || last.0 < now.0), "operation {} overtook {last:?}", plan.id);
+            assert!(
+                last.0 <= now.0 && (!last.1 || last.0 < now.0),
+                "operation {} overtook {last:?}",
+                plan.id
+            );
             *last = now;
         }
     }
@@ -231,7 +295,9 @@ fn a_million_operations_of_sixteen_threads_are_a_serial_execution() {
                     let plan = Plan::random(i * THREADS + thread, &mut random);
                     issue(engine, plan, slots, records);
                     match split_mix(&mut random) % 4096 {
-                        0 => engine.wait_for(&slots[0].var, Access::Read, &mut || false).expect("nothing fails"),
+                        0 => engine
+                            .wait_for(&slots[0].var, Access::Read, &mut || false)
+                            .expect("nothing fails"),
                         1 => engine.wait_all(&mut || false).expect("nothing fails"),
                         2 => engine.set_mode(Mode::Async),
                         3 | 4 => engine.set_mode(Mode::Adaptive),
@@ -247,7 +313,10 @@ fn a_million_operations_of_sixteen_threads_are_a_serial_execution() {
     let records = std::mem::take(&mut *records.lock().expect("no holder panics"));
     assert_eq!(records.len() as u64, THREADS * EACH);
     assert_eq!(stats.pushed + stats.inline, THREADS * EACH);
-    assert!(stats.queued > 1000 && stats.inline > 1000, "both ways are tried: {stats:?}");
+    assert!(
+        stats.queued > 1000 && stats.inline > 1000,
+        "both ways are tried: {stats:?}"
+    );
     replay(&records, &finals(&slots));
     program_order(&records, THREADS);
 }
@@ -282,7 +351,12 @@ fn the_push_order_is_the_order_of_execution() {
     assert_eq!(serial.len() as u64, OPS);
     let replayed = self::slots();
     for (plan, versions) in &serial {
-        assert_eq!(plan.run(&replayed), *versions, "operation {} ran out of order", plan.id);
+        assert_eq!(
+            plan.run(&replayed),
+            *versions,
+            "operation {} ran out of order",
+            plan.id
+        );
     }
     assert_eq!(finals(&replayed), finals(&slots));
 }

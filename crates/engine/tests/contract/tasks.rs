@@ -17,7 +17,10 @@ fn every_index_runs_once() {
             engine.run_tasks(n, &|index| {
                 runs[index].fetch_add(1, Ordering::Relaxed);
             });
-            assert!(runs.iter().all(|run| run.load(Ordering::Relaxed) == 1), "{threads} threads, {n} tasks");
+            assert!(
+                runs.iter().all(|run| run.load(Ordering::Relaxed) == 1),
+                "{threads} threads, {n} tasks"
+            );
         }
     }
 }
@@ -39,7 +42,10 @@ fn nested_sum(engine: &Engine, depth: usize) -> u64 {
     }
     let sum = AtomicU64::new(0);
     engine.run_tasks(4, &|index| {
-        sum.fetch_add(nested_sum(engine, depth - 1) * (index as u64 + 1), Ordering::Relaxed);
+        sum.fetch_add(
+            nested_sum(engine, depth - 1) * (index as u64 + 1),
+            Ordering::Relaxed,
+        );
     });
     sum.into_inner()
 }
@@ -77,7 +83,10 @@ fn the_lowest_panic_is_raised_after_all_tasks_have_ended() {
             });
         }));
         let payload = caught.expect_err("five tasks panic");
-        assert_eq!(payload.downcast_ref::<String>().map(String::as_str), Some("task 3"));
+        assert_eq!(
+            payload.downcast_ref::<String>().map(String::as_str),
+            Some("task 3")
+        );
         assert_eq!(ended.load(Ordering::Relaxed), 50);
         engine.run_tasks(3, &|_| ());
     }
@@ -91,8 +100,12 @@ fn a_panic_in_a_task_of_an_operation_is_the_operations_failure() {
         engine.run_tasks(4, &|index| assert!(index != 2, "task {index}"));
         Ok(())
     }));
-    let Err(WaitError::Failed(failure)) = wait(engine, &cell) else { panic!("it failed") };
-    let expected = Panicked { message: "task 2".to_owned() };
+    let Err(WaitError::Failed(failure)) = wait(engine, &cell) else {
+        panic!("it failed")
+    };
+    let expected = Panicked {
+        message: "task 2".to_owned(),
+    };
     assert_eq!(failure.error().downcast_ref::<Panicked>(), Some(&expected));
 }
 

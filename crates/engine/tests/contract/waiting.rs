@@ -80,7 +80,10 @@ fn wait_all_can_be_interrupted_and_repeated() {
     let cell = cell();
     let open = block(&engine, &cell, Access::Write);
     for _ in 0..2 {
-        assert!(matches!(engine.wait_all(&mut || true), Err(WaitError::Interrupted)));
+        assert!(matches!(
+            engine.wait_all(&mut || true),
+            Err(WaitError::Interrupted)
+        ));
     }
     drop(open);
     engine.wait_all(&mut || false).expect("nothing fails");
@@ -89,7 +92,11 @@ fn wait_all_can_be_interrupted_and_repeated() {
 #[test]
 fn bytes_in_flight_are_bounded() {
     const BOUND: usize = 1000;
-    let engine = Engine::new(Config { threads: 1, max_bytes_in_flight: BOUND, ..Config::default() });
+    let engine = Engine::new(Config {
+        threads: 1,
+        max_bytes_in_flight: BOUND,
+        ..Config::default()
+    });
     let done = Arc::new(AtomicUsize::new(0));
     for _ in 0..500 {
         let done = Arc::clone(&done);
@@ -102,17 +109,30 @@ fn bytes_in_flight_are_bounded() {
     }
     engine.wait_all(&mut || false).expect("nothing fails");
     let stats = engine.stats();
-    assert_eq!((stats.bytes_in_flight, done.load(Ordering::Relaxed)), (0, 500));
-    assert!(stats.peak_bytes_in_flight > BOUND && stats.peak_bytes_in_flight <= BOUND + 300, "{stats:?}");
+    assert_eq!(
+        (stats.bytes_in_flight, done.load(Ordering::Relaxed)),
+        (0, 500)
+    );
+    assert!(
+        stats.peak_bytes_in_flight > BOUND && stats.peak_bytes_in_flight <= BOUND + 300,
+        "{stats:?}"
+    );
 }
 
 #[test]
 fn the_bound_does_not_deadlock_with_an_inline_guard_of_the_pusher() {
-    let engine = Engine::new(Config { threads: 1, max_bytes_in_flight: 10, ..Config::default() });
+    let engine = Engine::new(Config {
+        threads: 1,
+        max_bytes_in_flight: 10,
+        ..Config::default()
+    });
     let cell = cell();
     let held = engine.try_acquire(&[&cell.var], &[], 0).expect("free");
     for i in 0..3 {
-        engine.push(Op { bytes: 100, ..append(&cell, Access::Write, i) });
+        engine.push(Op {
+            bytes: 100,
+            ..append(&cell, Access::Write, i)
+        });
     }
     drop(held);
     wait(&engine, &cell).expect("nothing fails");
@@ -151,6 +171,10 @@ fn the_number_of_threads_can_change() {
         engine.run_tasks(5, &|_| ());
     }
     engine.wait_all(&mut || false).expect("nothing fails");
-    assert!(cells.iter().all(|cell| cell.log() == (0..40).collect::<Vec<_>>()));
+    assert!(
+        cells
+            .iter()
+            .all(|cell| cell.log() == (0..40).collect::<Vec<_>>())
+    );
     assert!(engine.stats().workers <= 4);
 }

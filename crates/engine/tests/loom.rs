@@ -1,0 +1,354 @@
+//! Every interleaving (up to the preemption bound) of small programs.
+//!
+//! `RUSTFLAGS="--cfg loom" cargo test -p mxnet-engine --release --test loom`
+//!
+//! Models with `threads: 0` have no workers: who waits runs what is ready, which covers the queues with few threads.
+#![cfg(loom)]
+
+use std::sync::Arc;
+
+use loom::cell::UnsafeCell;
+use loom::thread;
+use mxnet_engine::{Access, Config, Engine, Failure, Mode, Op, Resource, Var, WaitError};
+
+/// Loom reports any access to the value that is not ordered with a conflicting one.
+struct Cell {
+    var: Var,
+    value: UnsafeCell<u32>,
+}
+
+// SAFETY: the value is used by operations and guards that hold the variable only, which is what the models check.
+unsafe impl Sync for Cell {}
+
+impl Resource for Cell {
+    fn var(&self) -> &Var {
+        &self.var
+    }
+}
+
+impl Cell {
+    fn get(&self) -> u32 {
+        // SAFETY: the caller holds the variable for reading; loom checks it.
+        self.value.with(|value| unsafe { *value })
+    }
+
+    fn update(&self, change: impl FnOnce(u32) -> u32) {
+        // SAFETY: the caller holds the variable for writing; loom checks it.
+        self.value
+            .with_mut(|value| unsafe { *value = change(*value) });
+    }
+}
+
+fn cell() -> Arc<Cell> {
+    Arc::new(Cell {
+        var: Var::new(),
+        value: UnsafeCell::new(0),
+    })
+}
+
+fn engine(threads: usize) -> Arc<Engine> {
+    Arc::new(Engine::new(Config {
+        threads,
+        mode: Mode::Adaptive,
+        inline_limit_ns: 10,
+        max_bytes_in_flight: 1 << 20,
+    }))
+}
+
+fn op(
+    uses: &[(&Arc<Cell>, Access)],
+    run: impl FnOnce() -> Result<(), Failure> + Send + 'static,
+) -> Op {
+    let uses = uses
+        .iter()
+        .map(|(cell, access)| (Arc::clone(cell) as Arc<dyn Resource>, *access))
+        .collect();
+    Op {
+        name: "model",
+        run: Box::new(run),
+        uses,
+        priority: 0,
+        cost_ns: 0,
+        bytes: 0,
+        origin: None,
+    }
+}
+
+/// Inline if possible, else pushed.
+fn update(engine: &Engine, cell: &Arc<Cell>, change: impl FnOnce(u32) -> u32 + Send + 'static) {
+    match engine.try_acquire(&[], &[(&cell.var, Access::Write)], 0) {
+        Some(_held) => cell.update(change),
+        None => push_update(engine, cell, change),
+    }
+}
+
+fn push_update(
+    engine: &Engine,
+    cell: &Arc<Cell>,
+    change: impl FnOnce(u32) -> u32 + Send + 'static,
+) {
+    let inner = Arc::clone(cell);
+    engine.push(op(&[(cell, Access::Write)], move || {
+        inner.update(change);
+        Ok(())
+    }));
+}
+
+/// Waits and reads inline; nobody writes any more.
+fn value(engine: &Engine, cell: &Arc<Cell>) -> u32 {
+    engine
+        .wait_for(&cell.var, Access::Read, &mut || false)
+        .expect("nothing fails");
+    let held = engine
+        .try_acquire(&[&cell.var], &[], 0)
+        .expect("nobody writes");
+    let value = cell.get();
+    drop(held);
+    value
+}
+
+fn model(preemptions: usize, program: impl Fn() + Sync + Send + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(preemptions);
+    builder.check(program);
+}
+
+#[test]
+fn inline_readers_and_a_writer_exclude_each_other() {
+    model(3, || {
+        let (engine, x) = (engine(0), cell());
+        let threads: Vec<_> = (0..2)
+            .map(|_| {
+                let (engine, x) = (Arc::clone(&engine), Arc::clone(&x));
+                thread::spawn(move || {
+                    if let Some(_held) = engine.try_acquire(&[&x.var], &[], 0) {
+                        assert!(x.get() <= 1);
+                    }
+                })
+            })
+            .collect();
+        update(&engine, &x, |value| value + 1);
+        threads
+            .into_iter()
+            .for_each(|thread| thread.join().expect("no panic"));
+        assert_eq!(value(&engine, &x), 1);
+    });
+}
+
+#[test]
+fn a_queued_writer_comes_between_what_was_before_and_after() {
+    model(3, || {
+        let (engine, x) = (engine(0), cell());
+        let reader = {
+            let (engine, x) = (Arc::clone(&engine), Arc::clone(&x));
+            thread::spawn(move || {
+                // Whenever it gets in, it finds a state between two operations and no torn one.
+                if let Some(_held) = engine.try_acquire(&[&x.var], &[], 0) {
+                    assert!([0, 1, 3].contains(&x.get()));
+                }
+            })
+        };
+        push_update(&engine, &x, |value| value + 1);
+        update(&engine, &x, |value| value * 3);
+        assert_eq!(value(&engine, &x), 3);
+        reader.join().expect("no panic");
+    });
+}
+
+#[test]
+fn inline_and_queued_updates_of_two_threads_are_all_done() {
+    model(2, || {
+        let (engine, x) = (engine(0), cell());
+        let other = {
+            let (engine, x) = (Arc::clone(&engine), Arc::clone(&x));
+            thread::spawn(move || {
+                update(&engine, &x, |value| value + 1);
+                engine
+                    .wait_for(&x.var, Access::Read, &mut || false)
+                    .expect("nothing fails");
+            })
+        };
+        push_update(&engine, &x, |value| value + 10);
+        engine
+            .wait_for(&x.var, Access::Write, &mut || false)
+            .expect("nothing fails");
+        other.join().expect("no panic");
+        assert_eq!(value(&engine, &x), 11);
+    });
+}
+
+/// Two threads share two variables and name them in opposite orders.
+fn both_orders(preemptions: usize, is_inline_first: bool) {
+    model(preemptions, move || {
+        let (engine, x, y) = (engine(0), cell(), cell());
+        let run = move |engine: &Engine, first: &Arc<Cell>, second: &Arc<Cell>| {
+            if is_inline_first {
+                let writes = [(&first.var, Access::Write), (&second.var, Access::Write)];
+                if let Some(_held) = engine.try_acquire(&[], &writes, 0) {
+                    first.update(|value| value + 1);
+                    second.update(|value| value + 1);
+                    return;
+                }
+            }
+            let (a, b) = (Arc::clone(first), Arc::clone(second));
+            engine.push(op(
+                &[(first, Access::Write), (second, Access::Write)],
+                move || {
+                    a.update(|value| value + 1);
+                    b.update(|value| value + 1);
+                    Ok(())
+                },
+            ));
+        };
+        let other = {
+            let (engine, x, y) = (Arc::clone(&engine), Arc::clone(&x), Arc::clone(&y));
+            thread::spawn(move || {
+                run(&engine, &y, &x);
+            })
+        };
+        run(&engine, &x, &y);
+        other.join().expect("no panic");
+        assert_eq!((value(&engine, &x), value(&engine, &y)), (2, 2));
+    });
+}
+
+#[test]
+fn two_pushers_of_two_variables_do_not_deadlock() {
+    both_orders(2, false);
+}
+
+#[test]
+fn two_inline_users_of_two_variables_do_not_deadlock() {
+    both_orders(2, true);
+}
+
+#[test]
+fn a_failure_reaches_a_reader_pushed_by_another_thread() {
+    #[derive(Debug)]
+    struct Broken;
+    impl std::fmt::Display for Broken {
+        fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.write_str("broken")
+        }
+    }
+    impl std::error::Error for Broken {}
+
+    model(2, || {
+        let (engine, x, y) = (engine(0), cell(), cell());
+        engine.push(op(&[(&x, Access::Overwrite)], || {
+            Err(Failure::new(Box::new(Broken), "model"))
+        }));
+        let other = {
+            let (engine, x, y) = (Arc::clone(&engine), Arc::clone(&x), Arc::clone(&y));
+            thread::spawn(move || {
+                engine.push(op(&[(&x, Access::Read), (&y, Access::Write)], || {
+                    unreachable!("its input failed")
+                }));
+            })
+        };
+        let ended = engine.wait_for(&x.var, Access::Read, &mut || false);
+        assert!(matches!(ended, Err(WaitError::Failed(_))));
+        other.join().expect("no panic");
+        let Err(WaitError::Failed(failure)) = engine.wait_for(&y.var, Access::Read, &mut || false)
+        else {
+            panic!("y depends on what failed")
+        };
+        assert!(failure.error().is::<Broken>());
+    });
+}
+
+#[test]
+fn an_overwrite_clears_a_failure_for_those_behind_it() {
+    model(2, || {
+        let (engine, x) = (engine(0), cell());
+        let held = engine
+            .try_acquire(&[], &[(&x.var, Access::Write)], 0)
+            .expect("free");
+        let other = {
+            let (engine, x) = (Arc::clone(&engine), Arc::clone(&x));
+            thread::spawn(move || {
+                let inner = Arc::clone(&x);
+                engine.push(op(&[(&x, Access::Overwrite)], move || {
+                    inner.update(|_| 5);
+                    Ok(())
+                }));
+            })
+        };
+        held.fail(Failure::new("broken".into(), "model"));
+        other.join().expect("no panic");
+        assert_eq!(value(&engine, &x), 5);
+        assert!(x.var.failure().is_none());
+    });
+}
+
+#[test]
+fn a_resource_deleted_while_operations_are_pending_lives_until_they_are_done() {
+    model(2, || {
+        let (engine, x) = (engine(1), cell());
+        let observer = Arc::downgrade(&x);
+        push_update(&engine, &x, |value| value + 1);
+        push_update(&engine, &x, |value| {
+            assert_eq!(value, 1);
+            value + 1
+        });
+        drop(x);
+        engine.wait_all(&mut || false).expect("nothing fails");
+        assert!(observer.upgrade().is_none());
+    });
+}
+
+#[test]
+fn a_worker_runs_what_nobody_waits_for() {
+    model(2, || {
+        let (engine, x) = (engine(1), cell());
+        let (send, done) = loom::sync::mpsc::channel();
+        let inner = Arc::clone(&x);
+        engine.push(op(&[(&x, Access::Write)], move || {
+            inner.update(|value| value + 1);
+            send.send(()).expect("the model listens");
+            Ok(())
+        }));
+        done.recv().expect("a worker runs it");
+        assert_eq!(value(&engine, &x), 1);
+    });
+}
+
+#[test]
+fn wait_all_misses_nothing_and_sleeps_for_nothing() {
+    model(2, || {
+        let (engine, x) = (engine(0), cell());
+        let other = {
+            let (engine, x) = (Arc::clone(&engine), Arc::clone(&x));
+            thread::spawn(move || {
+                push_update(&engine, &x, |value| value + 1);
+                engine.wait_all(&mut || false).expect("nothing fails");
+                assert!(x.var.is_free());
+            })
+        };
+        engine.wait_all(&mut || false).expect("nothing fails");
+        other.join().expect("no panic");
+        assert_eq!(value(&engine, &x), 1);
+    });
+}
+
+#[test]
+fn a_task_set_ends_when_its_helper_has_left() {
+    model(2, || {
+        let engine = engine(2);
+        let sums = [UnsafeCell::new(0_u32), UnsafeCell::new(0)];
+        struct Shared<'a>(&'a [UnsafeCell<u32>; 2]);
+        // SAFETY: every task uses the cell of its own index.
+        unsafe impl Sync for Shared<'_> {}
+        impl Shared<'_> {
+            fn add(&self, index: usize) {
+                // SAFETY: as above; loom checks it.
+                self.0[index].with_mut(|sum| unsafe { *sum += 1 });
+            }
+        }
+        let shared = Shared(&sums);
+        engine.run_tasks(2, &|index| shared.add(index));
+        // Unordered with the helper's write if `run_tasks` returned too early.
+        // SAFETY: all tasks have ended; loom checks it.
+        assert!(sums.iter().all(|sum| sum.with(|sum| unsafe { *sum }) == 1));
+    });
+}
