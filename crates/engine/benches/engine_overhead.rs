@@ -49,15 +49,6 @@ fn empty(owner: &Arc<Owner>) -> Op {
 }
 
 fn main() {
-    if std::env::args().any(|a| a == "only") {
-        let engine = engine();
-        let (a, b) = (Var::new(), Var::new());
-        for _ in 0..60_000_000 {
-            let held = engine.try_acquire(&[black_box(&a), black_box(&b)], &[], 0);
-            black_box(held.is_some());
-        }
-        return;
-    }
     let engine = engine();
     println!("{} threads", engine.num_threads());
     let (a, b, c) = (Var::new(), Var::new(), Var::new());
@@ -80,22 +71,6 @@ fn main() {
         }
         for word in &atomics {
             black_box(word).fetch_sub(1, std::sync::atomic::Ordering::AcqRel);
-        }
-    });
-    measure("X two reads by hand", 10_000, || {
-        use std::sync::atomic::Ordering::*;
-        for word in &atomics[..2] {
-            let w = black_box(word);
-            let mut st = w.load(Relaxed);
-            while st & 7 == 0 {
-                match w.compare_exchange_weak(st, st + 16, Acquire, Relaxed) {
-                    Ok(_) => break,
-                    Err(n) => st = n,
-                }
-            }
-        }
-        for word in &atomics[..2] {
-            black_box(word).fetch_sub(16, AcqRel);
         }
     });
     let owner: Arc<Owner> = Arc::default();

@@ -52,6 +52,12 @@ pub(crate) struct Progress {
 }
 
 impl Shared {
+    /// Counts an inline operation of this thread.
+    #[inline]
+    pub(crate) fn count_inline(&self) {
+        count_inline(self.id, || self.pool.lock().inline.add_thread());
+    }
+
     pub(crate) fn mode(&self) -> Mode {
         Mode::from_u8(self.mode.load(Ordering::Relaxed))
     }
@@ -134,9 +140,7 @@ impl Engine {
             Mode::Async => return None,
             Mode::Adaptive | Mode::Sync => {}
         }
-        let inline = shared.acquire(reads, writes, Place::Host)?;
-        count_inline(shared.id, || shared.pool.lock().inline.add_thread());
-        Some(inline)
+        shared.acquire(reads, writes, Place::Host)
     }
 
     /// Like [`Engine::try_acquire`] for launching device work, in every mode: device work in flight does not matter, since
@@ -146,10 +150,7 @@ impl Engine {
         reads: &[&'v Var],
         writes: &[(&'v Var, Access)],
     ) -> Option<Inline<'v>> {
-        let shared = &*self.shared;
-        let inline = shared.acquire(reads, writes, Place::Launch)?;
-        count_inline(shared.id, || shared.pool.lock().inline.add_thread());
-        Some(inline)
+        self.shared.acquire(reads, writes, Place::Launch)
     }
 
     /// Enqueues an operation on all its variables at once; it runs on the pool when it holds them all.

@@ -24,6 +24,10 @@ struct Held<'v> {
     vars: [Option<&'v Var>; FEW],
     accesses: [Access; FEW],
     len: u8,
+    #[expect(
+        clippy::box_collection,
+        reason = "a vector by value would not fit into the cache line"
+    )]
     more: Option<Box<Vec<(&'v Var, Access)>>>,
 }
 
@@ -154,30 +158,20 @@ impl Shared {
         writes: &[(&'v Var, Access)],
         place: Place,
     ) -> Option<Inline<'v>> {
-        let mut inline = Inline {
+        // The guard is filled where the caller will find it: a copy right behind the atomic operations would wait for them.
+        let mut inline = Some(Inline {
             shared: self,
             held: Held::new(),
             is_poisoned: false,
-        };
-        for &(var, access) in writes {
-            match var.try_acquire(access, place) {
-                Some(is_poisoned) => {
-                    inline.is_poisoned |= is_poisoned && access.is_read();
-                    inline.held.push(var, access);
-                }
-                None => inline.take_again(var, access)?,
+        });
+        if let Some(guard) = &mut inline {
+            if guard.fill(reads, writes, place) {
+                self.count_inline();
+            } else {
+                inline = None;
             }
         }
-        for &var in reads {
-            match var.try_acquire(Access::Read, place) {
-                Some(is_poisoned) => {
-                    inline.is_poisoned |= is_poisoned;
-                    inline.held.push(var, Access::Read);
-                }
-                None => inline.take_again(var, Access::Read)?,
-            }
-        }
-        Some(inline)
+        inline
     }
 
     #[inline]
@@ -198,16 +192,41 @@ impl Shared {
 }
 
 impl<'v> Inline<'v> {
+    #[inline]
+    fn fill(&mut self, reads: &[&'v Var], writes: &[(&'v Var, Access)], place: Place) -> bool {
+        for &(var, access) in writes {
+            match var.try_acquire(access, place) {
+                Some(is_poisoned) => {
+                    self.is_poisoned |= is_poisoned && access.is_read();
+                    self.held.push(var, access);
+                }
+                None if self.take_again(var, access) => {}
+                None => return false,
+            }
+        }
+        for &var in reads {
+            match var.try_acquire(Access::Read, place) {
+                Some(is_poisoned) => {
+                    self.is_poisoned |= is_poisoned;
+                    self.held.push(var, Access::Read);
+                }
+                None if self.take_again(var, Access::Read) => {}
+                None => return false,
+            }
+        }
+        true
+    }
+
     /// A variable that is not free may be held by this very guard: an operation that works in place names it twice.
     #[cold]
-    fn take_again(&mut self, var: &'v Var, access: Access) -> Option<()> {
+    fn take_again(&mut self, var: &'v Var, access: Access) -> bool {
         if let Some(own) = self.held.write_access(var) {
             *own = own.merge(access);
             self.is_poisoned |= own.is_read() && var.is_poisoned();
-            return Some(());
+            return true;
         }
         // What is rolled back was not done: an overwrite must not clear a failure.
         self.roll_back();
-        None
+        false
     }
 }

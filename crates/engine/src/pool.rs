@@ -17,7 +17,9 @@ use crate::sync::{AtomicUsize, Condvar, Mutex, MutexGuard, Ordering, thread, thr
 
 thread_local! {
     /// Operations that this thread is inside of.
+    #[allow(clippy::missing_const_for_thread_local, reason = "loom's macro has no `const` form")]
     static DEPTH: Cell<usize> = Cell::new(0);
+    #[allow(clippy::missing_const_for_thread_local, reason = "loom's macro has no `const` form")]
     static IS_WORKER: Cell<bool> = Cell::new(false);
 }
 
@@ -252,7 +254,7 @@ impl Shared {
             }
             state.sleeping += 1;
             while state.wakes == 0 {
-                state = self.pool.work.wait(&self.pool.state, state);
+                state = self.pool.work.wait(state);
             }
             state.wakes -= 1;
             state.sleeping -= 1;
@@ -396,7 +398,7 @@ impl TaskSet {
         }
         let mut end = self.end.lock();
         while self.active.load(Ordering::Acquire) != 0 {
-            end = self.left.wait(&self.end, end);
+            end = self.left.wait(end);
         }
     }
 }

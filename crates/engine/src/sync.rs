@@ -40,29 +40,22 @@ impl<T> Mutex<T> {
 }
 
 /// A condition variable for [`Mutex`].
-#[cfg(not(loom))]
 pub(crate) struct Condvar(imp::Condvar);
 
-#[cfg(not(loom))]
 impl Condvar {
     pub(crate) fn new() -> Condvar {
         Condvar(imp::Condvar::new())
     }
 
-    pub(crate) fn wait<'a, T>(
-        &self,
-        _mutex: &'a Mutex<T>,
-        guard: MutexGuard<'a, T>,
-    ) -> MutexGuard<'a, T> {
+    pub(crate) fn wait<'a, T>(&self, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
         self.0
             .wait(guard)
             .unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
-    /// Waits at most `limit`; true when the time ran out.
+    /// Waits at most `limit`; true when the time ran out. Under loom time never runs out.
     pub(crate) fn wait_for<'a, T>(
         &self,
-        _mutex: &'a Mutex<T>,
         guard: MutexGuard<'a, T>,
         limit: Duration,
     ) -> (MutexGuard<'a, T>, bool) {
@@ -79,49 +72,5 @@ impl Condvar {
 
     pub(crate) fn notify_all(&self) {
         self.0.notify_all();
-    }
-}
-
-/// The model of a condition variable: a count of notifications, as futex-based ones have it.
-///
-/// Loom's own lets a thread that waited pass locks that are held, in programs with several locks (loom 0.7.2). With
-/// this one a notification that is missing shows as a model that exceeds its number of branches. Time never runs out.
-#[cfg(loom)]
-pub(crate) struct Condvar(AtomicUsize);
-
-#[cfg(loom)]
-impl Condvar {
-    pub(crate) fn new() -> Condvar {
-        Condvar(AtomicUsize::new(0))
-    }
-
-    pub(crate) fn wait<'a, T>(
-        &self,
-        mutex: &'a Mutex<T>,
-        guard: MutexGuard<'a, T>,
-    ) -> MutexGuard<'a, T> {
-        let before = self.0.load(Ordering::Acquire);
-        drop(guard);
-        while self.0.load(Ordering::Acquire) == before {
-            thread::yield_now();
-        }
-        mutex.lock()
-    }
-
-    pub(crate) fn wait_for<'a, T>(
-        &self,
-        mutex: &'a Mutex<T>,
-        guard: MutexGuard<'a, T>,
-        _limit: Duration,
-    ) -> (MutexGuard<'a, T>, bool) {
-        (self.wait(mutex, guard), false)
-    }
-
-    pub(crate) fn notify_one(&self) {
-        self.notify_all();
-    }
-
-    pub(crate) fn notify_all(&self) {
-        self.0.fetch_add(1, Ordering::AcqRel);
     }
 }

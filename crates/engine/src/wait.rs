@@ -85,9 +85,7 @@ impl Shared {
                     if self.pool.needs_helpers() {
                         break false;
                     }
-                    let (guard, timed_out) =
-                        self.progress_changed
-                            .wait_for(&self.progress, progress, CHECK_EVERY);
+                    let (guard, timed_out) = self.progress_changed.wait_for(progress, CHECK_EVERY);
                     progress = guard;
                     if timed_out {
                         break done();
@@ -161,7 +159,13 @@ impl Shared {
         let mut done = || loop {
             match stage {
                 Stage::Turn => {
-                    if self.is_draining.swap(true, Ordering::AcqRel) {
+                    let turn = self.is_draining.compare_exchange(
+                        false,
+                        true,
+                        Ordering::AcqRel,
+                        Ordering::Acquire,
+                    );
+                    if turn.is_err() {
                         return false;
                     }
                     stage = Stage::Older;
@@ -181,7 +185,7 @@ impl Shared {
         };
         let outcome = self.help_until(&mut done, check);
         if !matches!(stage, Stage::Turn) {
-            self.is_draining.store(false, Ordering::Release);
+            self.is_draining.swap(false, Ordering::AcqRel);
             self.notify_waiters();
         }
         if outcome == Outcome::Interrupted {

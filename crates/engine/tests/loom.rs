@@ -46,6 +46,16 @@ fn cell() -> Arc<Cell> {
     })
 }
 
+/// Two variables in the order of their addresses, which is the order of locking: a model must not depend on the allocator.
+fn pair() -> (Arc<Cell>, Arc<Cell>) {
+    let (a, b) = (cell(), cell());
+    if Arc::as_ptr(&a) < Arc::as_ptr(&b) {
+        (a, b)
+    } else {
+        (b, a)
+    }
+}
+
 fn engine(threads: usize) -> Arc<Engine> {
     Arc::new(Engine::new(Config {
         threads,
@@ -177,49 +187,72 @@ fn inline_and_queued_updates_of_two_threads_are_all_done() {
     });
 }
 
-/// Two threads share two variables and name them in opposite orders.
-fn both_orders(preemptions: usize, is_inline_first: bool) {
-    model(preemptions, move || {
-        let (engine, x, y) = (engine(0), cell(), cell());
-        let run = move |engine: &Engine, first: &Arc<Cell>, second: &Arc<Cell>| {
-            if is_inline_first {
-                let writes = [(&first.var, Access::Write), (&second.var, Access::Write)];
-                if let Some(_held) = engine.try_acquire(&[], &writes, 0) {
-                    first.update(|value| value + 1);
-                    second.update(|value| value + 1);
-                    return;
-                }
-            }
-            let (a, b) = (Arc::clone(first), Arc::clone(second));
-            engine.push(op(
-                &[(first, Access::Write), (second, Access::Write)],
-                move || {
-                    a.update(|value| value + 1);
-                    b.update(|value| value + 1);
-                    Ok(())
-                },
-            ));
-        };
+/// Adds one to both, as one pushed operation.
+fn push_both(engine: &Engine, first: &Arc<Cell>, second: &Arc<Cell>) {
+    let (a, b) = (Arc::clone(first), Arc::clone(second));
+    engine.push(op(
+        &[(first, Access::Write), (second, Access::Write)],
+        move || {
+            a.update(|value| value + 1);
+            b.update(|value| value + 1);
+            Ok(())
+        },
+    ));
+}
+
+/// Adds one to both, inline; says whether both were free.
+fn inline_both(engine: &Engine, first: &Arc<Cell>, second: &Arc<Cell>) -> bool {
+    let writes = [(&first.var, Access::Write), (&second.var, Access::Write)];
+    let Some(_held) = engine.try_acquire(&[], &writes, 0) else {
+        return false;
+    };
+    first.update(|value| value + 1);
+    second.update(|value| value + 1);
+    true
+}
+
+#[test]
+fn two_pushers_of_two_variables_in_both_orders_do_not_deadlock() {
+    model(2, || {
+        let (engine, (x, y)) = (engine(0), pair());
         let other = {
             let (engine, x, y) = (Arc::clone(&engine), Arc::clone(&x), Arc::clone(&y));
-            thread::spawn(move || {
-                run(&engine, &y, &x);
-            })
+            thread::spawn(move || push_both(&engine, &y, &x))
         };
-        run(&engine, &x, &y);
+        push_both(&engine, &x, &y);
         other.join().expect("no panic");
         assert_eq!((value(&engine, &x), value(&engine, &y)), (2, 2));
     });
 }
 
 #[test]
-fn two_pushers_of_two_variables_do_not_deadlock() {
-    both_orders(2, false);
+fn inline_users_of_two_variables_in_both_orders_get_all_or_nothing() {
+    model(3, || {
+        let (engine, (x, y)) = (engine(0), pair());
+        let other = {
+            let (engine, x, y) = (Arc::clone(&engine), Arc::clone(&x), Arc::clone(&y));
+            thread::spawn(move || inline_both(&engine, &y, &x))
+        };
+        let done =
+            u32::from(inline_both(&engine, &x, &y)) + u32::from(other.join().expect("no panic"));
+        assert!(x.var.is_free() && y.var.is_free());
+        assert_eq!((x.get(), y.get()), (done, done));
+    });
 }
 
 #[test]
-fn two_inline_users_of_two_variables_do_not_deadlock() {
-    both_orders(2, true);
+fn a_pusher_and_an_inline_user_of_two_variables_in_both_orders() {
+    model(2, || {
+        let (engine, (x, y)) = (engine(0), pair());
+        let other = {
+            let (engine, x, y) = (Arc::clone(&engine), Arc::clone(&x), Arc::clone(&y));
+            thread::spawn(move || inline_both(&engine, &y, &x))
+        };
+        push_both(&engine, &x, &y);
+        let done = 1 + u32::from(other.join().expect("no panic"));
+        engine.wait_all(&mut || false).expect("nothing fails");
+        assert_eq!((x.get(), y.get()), (done, done));
+    });
 }
 
 #[test]
@@ -234,26 +267,27 @@ fn a_failure_reaches_a_reader_pushed_by_another_thread() {
     impl std::error::Error for Broken {}
 
     model(2, || {
-        let (engine, x, y) = (engine(0), cell(), cell());
-        engine.push(op(&[(&x, Access::Overwrite)], || {
-            Err(Failure::new(Box::new(Broken), "model"))
-        }));
+        let (engine, (x, y)) = (engine(0), pair());
+        let held = engine
+            .try_acquire(&[], &[(&x.var, Access::Overwrite)], 0)
+            .expect("free");
         let other = {
             let (engine, x, y) = (Arc::clone(&engine), Arc::clone(&x), Arc::clone(&y));
             thread::spawn(move || {
                 engine.push(op(&[(&x, Access::Read), (&y, Access::Write)], || {
                     unreachable!("its input failed")
                 }));
+                let Err(WaitError::Failed(failure)) =
+                    engine.wait_for(&y.var, Access::Read, &mut || false)
+                else {
+                    panic!("y depends on what failed")
+                };
+                assert!(failure.error().is::<Broken>());
             })
         };
-        let ended = engine.wait_for(&x.var, Access::Read, &mut || false);
-        assert!(matches!(ended, Err(WaitError::Failed(_))));
+        held.fail(Failure::new(Box::new(Broken), "model"));
         other.join().expect("no panic");
-        let Err(WaitError::Failed(failure)) = engine.wait_for(&y.var, Access::Read, &mut || false)
-        else {
-            panic!("y depends on what failed")
-        };
-        assert!(failure.error().is::<Broken>());
+        assert!(x.var.failure().is_some() && y.var.failure().is_some());
     });
 }
 

@@ -4,6 +4,11 @@
 //! and computes what it writes from all values it found. If the engine kept its contract there is a serial order in which
 //! every operation finds exactly the recorded versions; replaying in that order must give the same bits everywhere.
 
+#![expect(
+    clippy::needless_range_loop,
+    reason = "an index stands for a variable, its version and its value"
+)]
+
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
