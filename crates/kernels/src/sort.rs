@@ -1,1 +1,0 @@
-//! Sort, argsort, top-k along the last axis.
