@@ -5,6 +5,8 @@ registry, and what an operator returns from calling it as its standard tests do.
 parameters are spelt as types.
 """
 
+import __future__
+
 import inspect
 from collections.abc import Iterable, Iterator
 from types import BuiltinFunctionType, FunctionType, ModuleType
@@ -15,7 +17,7 @@ Operator = dict[str, Any]
 KINDS = {
     "array": "ArrayLike",
     "arrays": "Sequence[ArrayLike]",
-    "bool": "bool",
+    "bool": "builtins.bool",
     "int": "int",
     "float": "float",
     "scalar": "complex",
@@ -38,12 +40,12 @@ ADDED = {
 # Special methods whose result the data model fixes; those of arrays that are not here give arrays.
 SPECIAL = {
     "__len__": "int",
-    "__bool__": "bool",
+    "__bool__": "builtins.bool",
     "__int__": "int",
     "__index__": "int",
     "__float__": "float",
     "__complex__": "complex",
-    "__contains__": "bool",
+    "__contains__": "builtins.bool",
     "__format__": "str",
     "__iter__": "Iterator[ndarray]",
     "__setitem__": "None",
@@ -91,20 +93,43 @@ PROPERTIES = {
 # What methods of arrays that are no operators give.
 METHODS = {
     "asnumpy": "numpy.ndarray[Any, Any]",
-    "item": "Any",
-    "tolist": "Any",
+    "detach": "ndarray",
+    "to_device": "ndarray",
+    "drop_grad": "None",
     "attach_grad": "None",
     "backward": "None",
     "wait_to_read": "None",
     "wait_to_write": "None",
     "zero_grad": "None",
 }
+# Functions of the extension module: the operators' machinery, which no registry describes.
+FUNCTIONS = {
+    "array": "ndarray",
+    "asarray": "ndarray",
+    "from_dlpack": "ndarray",
+    "backward": "None",
+    "engine_mode": "str",
+    "is_recording": "builtins.bool",
+    "is_training": "builtins.bool",
+    "mark_variables": "None",
+    "num_gpus": "int",
+    "num_threads": "int",
+    "numpy_promotion": "builtins.bool",
+    "registry": "list[dict[str, Any]]",
+    "seed": "None",
+    "set_num_threads": "None",
+    "set_recording": "builtins.bool",
+    "set_training": "builtins.bool",
+    "waitall": "None",
+}
 HEADER = """# {mark}; `make gen` rewrites it.
+import builtins
 from collections.abc import Callable, Iterator, Sequence
 from types import ModuleType
 from typing import Any
 
 import numpy
+import numpy.exceptions
 from numpy.typing import ArrayLike, DTypeLike
 
 """
@@ -123,7 +148,7 @@ def annotation(parameter: inspect.Parameter, kinds: dict[str, tuple[str, bool]])
     if kinds and parameter.name in ADDED:
         return ADDED[parameter.name]
     if isinstance(parameter.default, bool | int | float | str):
-        return type(parameter.default).__name__
+        return "builtins." * isinstance(parameter.default, bool) + type(parameter.default).__name__
     return "Any"
 
 
@@ -160,10 +185,15 @@ def operator_line(name: str, function: Any, operator: Operator, result: str, fir
     return f"def {name}({arguments(function, operator_kinds(operator), first)}) -> {result}: ..."
 
 
+def base_name(base: type, module: str) -> str:
+    """How a class names its base: by module, since an error of ours may have the name of the one it is made from."""
+    return base.__name__ if base.__module__ in (module, "mxnet.error") else f"{base.__module__}.{base.__name__}"
+
+
 def class_lines(cls: type, methods: dict[str, Operator], results: dict[str, str]) -> Iterator[str]:
     """A class: its properties, its methods that are operators, its other methods."""
-    bases = [base for base in cls.__bases__ if base is not object]
-    yield f"class {cls.__name__}({', '.join(base.__name__ for base in bases)}):" if bases else f"class {cls.__name__}:"
+    bases = [base_name(base, cls.__module__) for base in cls.__bases__ if base is not object]
+    yield f"class {cls.__name__}({', '.join(bases)}):" if bases else f"class {cls.__name__}:"
     body: list[str] = []
     is_array = cls.__name__ == "ndarray"
     for name, member in sorted(vars(cls).items()):
@@ -172,7 +202,7 @@ def class_lines(cls: type, methods: dict[str, Operator], results: dict[str, str]
         elif (name in vars(object) and name not in KEPT_OF_OBJECT) or name in ("__weakref__", "__dict__"):
             continue
         elif name in ("__eq__", "__ne__"):
-            result = "ndarray" if is_array else "bool"
+            result = "ndarray" if is_array else "builtins.bool"
             body.append(f"def {name}(self, other: object, /) -> {result}: ...  # type: ignore[override]")
         elif name == "__hash__":
             body.append("def __hash__(self) -> int: ..." if member else "__hash__ = None  # type: ignore[assignment]")
@@ -211,14 +241,19 @@ def core_stub(core: ModuleType, operators: list[Operator], results: dict[str, st
         lines += [*class_lines(cls, methods, results), ""]
     for name, found in public.items():
         if isinstance(found, BuiltinFunctionType):
-            lines.append(f"def {name}({arguments(found, {})}) -> Any: ...")
+            lines.append(f"def {name}({arguments(found, {})}) -> {FUNCTIONS.get(name, 'Any')}: ...")
         elif isinstance(found, type) and name != found.__name__:
             lines.append(f"{name} = {found.__name__}")
     return HEADER.format(mark=mark) + "\n".join(lines) + "\n"
 
 
 def package_stub(
-    package: ModuleType, space: dict[str, Any], operators: dict[str, Operator], results: dict[str, str], mark: str
+    package: ModuleType,
+    core: ModuleType,
+    space: dict[str, str],
+    operators: dict[str, Operator],
+    results: dict[str, str],
+    mark: str,
 ) -> str:
     """The stub of a package that hands out operators: those with their types, all else by where it is defined."""
     imports: list[str] = []
@@ -231,12 +266,13 @@ def package_stub(
         elif name in space:
             operator = operators[space[name]]
             lines.append(operator_line(name, found, operator, results[operator["name"]]))
-        elif name.startswith("_"):
+        elif name.startswith("_") or isinstance(found, __future__._Feature):
             continue
+        elif name in vars(core) and vars(core)[name] is found:
+            imports.append(f"from mxnet._core import {name} as {name}")
         elif isinstance(found, FunctionType | type) and found.__module__ != package.__name__:
-            home = "mxnet._core" if found.__module__ == "mxnet.numpy" else found.__module__
-            if home.startswith(("mxnet.", "numpy")):
-                imports.append(f"from {home} import {found.__name__} as {name}")
+            if found.__module__.startswith(("mxnet.", "numpy")):
+                imports.append(f"from {found.__module__} import {found.__name__} as {name}")
         elif isinstance(found, float | int | str | bool):
             lines.append(f"{name}: {type(found).__name__}")
         elif found is None:

@@ -29,6 +29,11 @@ def test_keyword_only_in_the_table_may_be_positional_here():
     assert compare("(a, *, k=1)", lambda a, k=1: 0) == []
 
 
+def test_required_arguments_may_be_gathered_here():
+    assert compare("(x, *args)", lambda *args: 0) == []
+    assert compare("(x, axis=None)", lambda *args: 0) == ["no `axis`"]
+
+
 @pytest.mark.parametrize(
     ("table", "ours", "fault"),
     [
