@@ -16,7 +16,7 @@ help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
 
 demo: develop ## train a small network on the digits that ship with the package
-	$(PY) examples/demo.py
+	$(PY) -m mxnet.demo
 
 test: env rust ## build, lint, all tests of Rust and Python
 	$(PY) tools/steps.py test

@@ -147,7 +147,7 @@ def cargo(*arguments: str) -> list[str]:
 def develop() -> list[Step]:
     # maturin takes VIRTUAL_ENV for the environment to install into, and refuses to choose when conda's is set as well.
     environment = {"VIRTUAL_ENV": sys.prefix, "CONDA_PREFIX": None}
-    return [Step("build", [PYTHON, "-m", "maturin", "develop", "--release", "--locked"], environment)]
+    return [Step("build", [PYTHON, "-m", "maturin", "develop", "--profile", "develop", "--locked"], environment)]
 
 
 def lint() -> list[Step]:
