@@ -1,0 +1,350 @@
+"""Recording of operations and their gradients."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from mxnet import _core
+from mxnet.numpy import ndarray
+
+__all__ = [
+    "Function",
+    "backward",
+    "grad",
+    "is_recording",
+    "is_training",
+    "mark_variables",
+    "pause",
+    "predict_mode",
+    "record",
+    "set_recording",
+    "set_training",
+    "train_mode",
+]
+
+Arrays = ndarray | Sequence[ndarray]
+
+
+def set_recording(is_recording: bool) -> bool:
+    """Turn recording on or off in this thread.
+
+    Parameters
+    ----------
+    is_recording : bool
+
+    Returns
+    -------
+    bool
+        Whether recording was on before.
+    """
+    return _core.set_recording(is_recording)
+
+
+def set_training(train_mode: bool) -> bool:
+    """Choose training or prediction behaviour (dropout, batch norm) in this thread.
+
+    Parameters
+    ----------
+    train_mode : bool
+
+    Returns
+    -------
+    bool
+        Whether training mode was on before.
+    """
+    return _core.set_training(train_mode)
+
+
+def is_recording() -> bool:
+    """Whether operations of this thread are recorded."""
+    return _core.is_recording()
+
+
+def is_training() -> bool:
+    """Whether this thread is in training mode."""
+    return _core.is_training()
+
+
+@contextlib.contextmanager
+def _mode(recording: bool | None, training: bool | None) -> Iterator[None]:
+    """Set the given modes, and put back in the end what was changed."""
+    old_recording = None if recording is None else _core.set_recording(recording)
+    old_training = None if training is None else _core.set_training(training)
+    try:
+        yield
+    finally:
+        if old_recording is not None:
+            _core.set_recording(old_recording)
+        if old_training is not None:
+            _core.set_training(old_training)
+
+
+def record(train_mode: bool = True) -> contextlib.AbstractContextManager[None]:
+    """Record the operations inside a ``with`` block so that gradients can be asked for.
+
+    Parameters
+    ----------
+    train_mode : bool
+        Mode of dropout, batch norm and the like inside the block.
+
+    Returns
+    -------
+    context manager
+
+    Examples
+    --------
+    >>> import mxnet as mx
+    >>> x = mx.np.array([1.0, 2.0])
+    >>> x.attach_grad()
+    >>> with mx.autograd.record():
+    ...     y = (x * x).sum()
+    >>> y.backward()
+    >>> x.grad.asnumpy().tolist()
+    [2.0, 4.0]
+    """
+    return _mode(True, train_mode)
+
+
+def pause(train_mode: bool = False) -> contextlib.AbstractContextManager[None]:
+    """Stop recording inside a ``with`` block.
+
+    Parameters
+    ----------
+    train_mode : bool
+        Mode of dropout, batch norm and the like inside the block.
+
+    Returns
+    -------
+    context manager
+    """
+    return _mode(False, train_mode)
+
+
+def train_mode() -> contextlib.AbstractContextManager[None]:
+    """Training mode inside a ``with`` block; whether operations are recorded stays as it is."""
+    return _mode(None, True)
+
+
+def predict_mode() -> contextlib.AbstractContextManager[None]:
+    """Prediction mode inside a ``with`` block; whether operations are recorded stays as it is."""
+    return _mode(None, False)
+
+
+def _as_list(arrays: Arrays) -> list[ndarray]:
+    return [arrays] if isinstance(arrays, ndarray) else list(arrays)
+
+
+def _head_grads(
+    heads: list[ndarray], head_grads: ndarray | Sequence[ndarray | None] | None
+) -> list[ndarray | None] | None:
+    if head_grads is None:
+        return None
+    grads = [head_grads] if isinstance(head_grads, ndarray) else list(head_grads)
+    if len(grads) != len(heads):
+        raise ValueError(f"`head_grads` has {len(grads)} entries for {len(heads)} heads")
+    return grads
+
+
+def mark_variables(
+    variables: Arrays, gradients: Arrays, grad_reqs: str | Sequence[str] = "write"
+) -> None:
+    """Make arrays variables whose gradient is computed.
+
+    Parameters
+    ----------
+    variables : ndarray or sequence of ndarray
+    gradients : ndarray or sequence of ndarray
+        Receives the gradient; one for each variable, of its shape and dtype.
+    grad_reqs : {"write", "add", "null"} or a sequence of these
+        Whether a backward pass overwrites the gradient, adds to it or leaves it alone.
+
+    Raises
+    ------
+    ValueError
+        If the numbers of variables, gradients and requests differ.
+    """
+    marked, buffers = _as_list(variables), _as_list(gradients)
+    reqs = [grad_reqs] * len(marked) if isinstance(grad_reqs, str) else list(grad_reqs)
+    if not len(marked) == len(buffers) == len(reqs):
+        raise ValueError(
+            f"{len(marked)} variables, {len(buffers)} gradients and {len(reqs)} requests: the numbers must be equal"
+        )
+    _core.mark_variables(marked, buffers, reqs)
+
+
+def backward(
+    heads: Arrays,
+    head_grads: ndarray | Sequence[ndarray | None] | None = None,
+    retain_graph: bool = False,
+    train_mode: bool = True,
+) -> None:
+    """Compute the gradients of `heads` and store them in the variables' `grad`.
+
+    Parameters
+    ----------
+    heads : ndarray or sequence of ndarray
+        Results of recorded operations.
+    head_grads : ndarray, sequence of (ndarray or None), optional
+        Gradient of each head; ones by default.
+    retain_graph : bool
+        Keep what was recorded, so that another backward pass is possible.
+    train_mode : bool
+        Mode of the gradient operators.
+
+    Raises
+    ------
+    ValueError
+        If the number of `head_grads` differs from the number of heads.
+    MXNetError
+        If a head was not computed while recording.
+    """
+    outputs = _as_list(heads)
+    _core.backward(outputs, _head_grads(outputs, head_grads), retain_graph, train_mode)
+
+
+def grad(
+    heads: Arrays,
+    variables: Arrays,
+    head_grads: ndarray | Sequence[ndarray | None] | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    train_mode: bool = True,
+) -> ndarray | list[ndarray]:
+    """Gradients of `heads` with respect to `variables`; the variables' `grad` is not touched.
+
+    Parameters
+    ----------
+    heads : ndarray or sequence of ndarray
+        Results of recorded operations.
+    variables : ndarray or sequence of ndarray
+        Marked with `attach_grad` or `mark_variables`.
+    head_grads : ndarray, sequence of (ndarray or None), optional
+        Gradient of each head; ones by default.
+    retain_graph : bool, optional
+        Keep what was recorded; by default the value of `create_graph`.
+    create_graph : bool
+        Record the gradient computation too, for gradients of gradients.
+    train_mode : bool
+        Mode of the gradient operators.
+
+    Returns
+    -------
+    ndarray or list of ndarray
+        One array if `variables` is one array, else a list in its order.
+
+    Raises
+    ------
+    ValueError
+        If the number of `head_grads` differs from the number of heads.
+    MXNetError
+        If a head was not computed while recording, or a variable was not marked.
+    """
+    outputs, inputs = _as_list(heads), _as_list(variables)
+    keep = create_graph if retain_graph is None else retain_graph
+    result = _core.grad(
+        outputs, inputs, _head_grads(outputs, head_grads), keep, create_graph, train_mode
+    )
+    return result[0] if isinstance(variables, ndarray) else list(result)
+
+
+class Function:
+    """A differentiable function written in Python.
+
+    Subclasses define `forward` and `backward`; calling the instance runs `forward` unrecorded and records the whole as
+    one operation. An instance is called once.
+
+    Examples
+    --------
+    >>> import mxnet as mx
+    >>> class Square(mx.autograd.Function):
+    ...     def forward(self, x):
+    ...         self.save_for_backward(x)
+    ...         return x * x
+    ...     def backward(self, dy):
+    ...         (x,) = self.saved_tensors
+    ...         return 2 * x * dy
+    """
+
+    def __init__(self) -> None:
+        self._used = False
+        self.saved_tensors: tuple[Any, ...] = ()
+
+    def save_for_backward(self, *args: Any) -> None:
+        """Keep values that `backward` finds in `saved_tensors`.
+
+        Parameters
+        ----------
+        *args : object
+            Usually arrays.
+        """
+        self.saved_tensors = args
+
+    def __call__(self, *inputs: ndarray) -> Any:
+        """Run `forward` on arrays and record it.
+
+        Parameters
+        ----------
+        *inputs : ndarray
+
+        Returns
+        -------
+        ndarray or tuple of ndarray
+            What `forward` returns.
+
+        Raises
+        ------
+        RuntimeError
+            If the instance was called before: the values saved by the first call would be lost.
+        """
+        if self._used:
+            raise RuntimeError(f"{type(self).__name__} was called before: make one instance per call")
+        self._used = True
+        with pause(train_mode=is_training()):
+            outputs = self.forward(*inputs)
+        results = [outputs] if isinstance(outputs, ndarray) else list(outputs)
+        if is_recording():
+            results = _core.custom_function(list(inputs), results, self._call_backward(len(inputs)))
+        return results[0] if isinstance(outputs, ndarray) else tuple(results)
+
+    def _call_backward(self, num_inputs: int) -> Any:
+        def run(*output_grads: ndarray) -> list[ndarray]:
+            with pause(train_mode=is_training()):
+                grads = self.backward(*output_grads)
+            found = [grads] if isinstance(grads, ndarray) else list(grads)
+            if len(found) != num_inputs:
+                raise ValueError(
+                    f"{type(self).__name__}.backward returned {len(found)} gradients for {num_inputs} inputs"
+                )
+            return found
+
+        return run
+
+    def forward(self, *inputs: Any) -> Any:
+        """Compute the outputs; to be defined by the subclass.
+
+        Parameters
+        ----------
+        *inputs : ndarray
+
+        Returns
+        -------
+        ndarray or tuple of ndarray
+        """
+        raise NotImplementedError(f"{type(self).__name__} does not define forward")
+
+    def backward(self, *output_grads: Any) -> Any:
+        """Gradients of the inputs; to be defined by the subclass.
+
+        Parameters
+        ----------
+        *output_grads : ndarray
+            One for each output, of its shape.
+
+        Returns
+        -------
+        ndarray or tuple of ndarray
+            One for each input, of its shape.
+        """
+        raise NotImplementedError(f"{type(self).__name__} does not define backward")

@@ -1,0 +1,101 @@
+"""Devices and the current device of a thread."""
+
+from __future__ import annotations
+
+import threading
+from types import TracebackType
+
+from mxnet import _core
+from mxnet._core import Device
+
+__all__ = ["Device", "cpu", "current_device", "gpu", "num_gpus"]
+
+
+class _Stack(threading.local):
+    """The devices entered with ``with`` in this thread, innermost last."""
+
+    def __init__(self) -> None:
+        self.devices: list[Device] = []
+
+
+_stack = _Stack()
+
+
+def _enter(self: Device) -> Device:
+    _stack.devices.append(self)
+    return self
+
+
+def _exit(
+    self: Device,
+    kind: type[BaseException] | None,
+    error: BaseException | None,
+    trace: TracebackType | None,
+) -> None:
+    del self, kind, error, trace
+    _stack.devices.pop()
+
+
+# Arrays hand out the extension's own class, so the context manager must be on that class, not on a subclass of it.
+Device.__enter__ = _enter  # type: ignore[method-assign]
+Device.__exit__ = _exit  # type: ignore[method-assign]
+
+
+def cpu(device_id: int = 0) -> Device:
+    """The host processor.
+
+    Parameters
+    ----------
+    device_id : int
+        All ids mean the same hardware; arrays of different ids count as being on different devices.
+
+    Returns
+    -------
+    Device
+    """
+    return Device("cpu", device_id)
+
+
+def gpu(device_id: int = 0) -> Device:
+    """A graphics processor.
+
+    Parameters
+    ----------
+    device_id : int
+        From 0 to ``num_gpus() - 1``.
+
+    Returns
+    -------
+    Device
+        Naming a device that does not exist is allowed; making an array on it is not.
+    """
+    return Device("gpu", device_id)
+
+
+def current_device() -> Device:
+    """The device of the innermost ``with device:`` block of this thread, else ``cpu(0)``.
+
+    Returns
+    -------
+    Device
+
+    Examples
+    --------
+    >>> import mxnet as mx
+    >>> with mx.cpu(1):
+    ...     mx.current_device()
+    cpu(1)
+    >>> mx.current_device()
+    cpu(0)
+    """
+    return _stack.devices[-1] if _stack.devices else cpu(0)
+
+
+def num_gpus() -> int:
+    """Number of graphics processors that arrays can be made on.
+
+    Returns
+    -------
+    int
+    """
+    return _core.num_gpus()

@@ -1,0 +1,57 @@
+"""Exception classes of the package, all subclasses of `MXNetError`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from mxnet.base import MXNetError
+
+__all__ = ["FileFormatError", "InternalError", "MXNetError", "register"]
+
+_REGISTRY: dict[str, type[BaseException]] = {}
+
+
+def register(
+    func_name: str | None = None, cls: type[BaseException] | None = None
+) -> type[BaseException] | Callable[[type[BaseException]], type[BaseException]]:
+    """Give an exception class a name under which it can be looked up.
+
+    Parameters
+    ----------
+    func_name : str or exception class, optional
+        The name; the class's own name if the class is given here.
+    cls : exception class, optional
+        Without it a decorator is returned.
+
+    Returns
+    -------
+    exception class, or a decorator that returns it
+
+    Examples
+    --------
+    >>> from mxnet import error
+    >>> @error.register
+    ... class QuotaError(error.MXNetError):
+    ...     pass
+    """
+    if isinstance(func_name, type):
+        _REGISTRY[func_name.__name__] = func_name
+        return func_name
+
+    def add(klass: type[BaseException]) -> type[BaseException]:
+        _REGISTRY[func_name or klass.__name__] = klass
+        return klass
+
+    return add if cls is None else add(cls)
+
+
+class InternalError(MXNetError):
+    """A broken invariant inside the package; please report it."""
+
+
+class FileFormatError(MXNetError, ValueError):
+    """A file is truncated, corrupt or of another format than the one asked for."""
+
+
+register(InternalError.__name__, InternalError)
+register(FileFormatError.__name__, FileFormatError)

@@ -1,0 +1,21 @@
+"""Networks: parameters, blocks, layers, losses, metrics, data and training."""
+
+from mxnet.gluon import data, loss, metric, nn, rnn, utils
+from mxnet.gluon.block import Block, HybridBlock
+from mxnet.gluon.parameter import Constant, DeferredInitializationError, Parameter
+from mxnet.gluon.trainer import Trainer
+
+__all__ = [
+    "Block",
+    "Constant",
+    "DeferredInitializationError",
+    "HybridBlock",
+    "Parameter",
+    "Trainer",
+    "data",
+    "loss",
+    "metric",
+    "nn",
+    "rnn",
+    "utils",
+]

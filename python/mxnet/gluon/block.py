@@ -1,0 +1,593 @@
+"""Blocks: the parts that networks are put together from."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeVar
+
+from mxnet import autograd, initializer
+from mxnet.base import DTypeLike, PathLike
+from mxnet.gluon._checkpoint import load_arrays, save_arrays
+from mxnet.gluon._summary import summary_table
+from mxnet.gluon.parameter import DeviceLike, Parameter
+from mxnet.gluon.utils import HookHandle
+from mxnet.numpy import ndarray
+
+__all__ = ["Block", "HybridBlock"]
+
+PreHook = Callable[["Block", tuple[Any, ...]], None]
+Hook = Callable[["Block", tuple[Any, ...], Any], None]
+_Self = TypeVar("_Self", bound="Block")
+
+
+class Block:
+    """A part of a network: parameters, child blocks and a `forward` method.
+
+    Parameters and blocks that are assigned to attributes are registered under the attribute's name; their names in the
+    whole network are these joined by dots, as in ``"features.0.weight"``.
+
+    Examples
+    --------
+    >>> import mxnet as mx
+    >>> class Net(mx.gluon.Block):
+    ...     def __init__(self):
+    ...         super().__init__()
+    ...         self.hidden = mx.gluon.nn.Dense(8, activation="relu")
+    ...         self.out = mx.gluon.nn.Dense(2)
+    ...     def forward(self, x):
+    ...         return self.out(self.hidden(x))
+    >>> net = Net()
+    >>> net.initialize()
+    >>> net(mx.np.ones((4, 3))).shape
+    (4, 2)
+    >>> list(net.collect_params())
+    ['hidden.weight', 'hidden.bias', 'out.weight', 'out.bias']
+    """
+
+    _children: dict[str, Block]
+    _reg_params: dict[str, Parameter]
+    _forward_hooks: dict[int, Hook]
+    _forward_pre_hooks: dict[int, PreHook]
+
+    def __init__(self) -> None:
+        for name in ("_children", "_reg_params", "_forward_hooks", "_forward_pre_hooks"):
+            object.__setattr__(self, name, {})
+
+    def __repr__(self) -> str:
+        lines = [f"  ({name}): {_indent(repr(child))}" for name, child in self._children.items()]
+        return f"{type(self).__name__}(\n{chr(10).join(lines)}\n)" if lines else f"{type(self).__name__}()"
+
+    # -- structure ------------------------------------------------------------------------------------------------------
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if "_children" not in self.__dict__:
+            if isinstance(value, Block | Parameter):
+                raise RuntimeError(f"{type(self).__name__}.__init__ must call super().__init__() before {name!r} is set")
+            object.__setattr__(self, name, value)
+            return
+        old = self.__dict__.get(name)
+        if isinstance(old, Block | Parameter) and not isinstance(value, _family(old)):
+            if value is not None:
+                raise TypeError(
+                    f"attribute {name!r} of {type(self).__name__} is a {type(old).__name__} "
+                    f"and cannot become a {type(value).__name__}"
+                )
+            self._children.pop(name, None)
+            self._reg_params.pop(name, None)
+        if isinstance(value, Block):
+            self.register_child(value, name)
+        elif isinstance(value, Parameter):
+            self._reg_params[name] = value
+        object.__setattr__(self, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        self._children.pop(name, None)
+        self._reg_params.pop(name, None)
+        object.__delattr__(self, name)
+
+    def register_child(self, block: Block, name: str | None = None) -> None:
+        """Register a child block.
+
+        Parameters
+        ----------
+        block : Block
+        name : str, optional
+            The number of children so far by default.
+        """
+        self._children[str(len(self._children)) if name is None else name] = block
+
+    @property
+    def params(self) -> dict[str, Parameter]:
+        """The block's own parameters, without its children's, by attribute name."""
+        return dict(self._reg_params)
+
+    def _named_params(self, prefix: str = "") -> Iterator[tuple[str, Parameter]]:
+        for name, parameter in self._reg_params.items():
+            yield prefix + name, parameter
+        for name, child in self._children.items():
+            yield from child._named_params(f"{prefix}{name}.")
+
+    def _blocks(self) -> Iterator[Block]:
+        """This block and all below it, each once."""
+        seen: set[int] = set()
+        waiting: list[Block] = [self]
+        while waiting:
+            block = waiting.pop()
+            if id(block) not in seen:
+                seen.add(id(block))
+                yield block
+                waiting.extend(reversed(block._children.values()))
+
+    def collect_params(self, select: str | None = None) -> dict[str, Parameter]:
+        """All parameters of the block and its children.
+
+        Parameters
+        ----------
+        select : str, optional
+            Regular expression; only parameters are returned whose name it matches from the beginning.
+
+        Returns
+        -------
+        dict of str to Parameter
+            By name in the network; shared parameters appear under each of their names.
+
+        Examples
+        --------
+        >>> from mxnet.gluon import nn
+        >>> net = nn.Sequential()
+        >>> net.add(nn.Dense(4), nn.Dense(2))
+        >>> list(net.collect_params(".*weight"))
+        ['0.weight', '1.weight']
+        """
+        named = self._named_params()
+        if select is None:
+            return dict(named)
+        pattern = re.compile(select)
+        return {name: parameter for name, parameter in named if pattern.match(name)}
+
+    def apply(self: _Self, fn: Callable[[Block], object]) -> _Self:
+        """Call a function with every block below this one and then with this one.
+
+        Parameters
+        ----------
+        fn : callable of a Block
+
+        Returns
+        -------
+        Block
+            This block.
+        """
+        for child in self._children.values():
+            child.apply(fn)
+        fn(self)
+        return self
+
+    # -- hooks ----------------------------------------------------------------------------------------------------------
+
+    def register_forward_pre_hook(self, hook: PreHook) -> HookHandle:
+        """Call a function before each forward pass.
+
+        Parameters
+        ----------
+        hook : callable of (block, inputs)
+            `inputs` is the tuple of positional arguments.
+
+        Returns
+        -------
+        HookHandle
+            Its `detach` removes the hook.
+        """
+        handle = HookHandle()
+        handle.attach(self._forward_pre_hooks, hook)
+        return handle
+
+    def register_forward_hook(self, hook: Hook) -> HookHandle:
+        """Call a function after each forward pass.
+
+        Parameters
+        ----------
+        hook : callable of (block, inputs, output)
+            `inputs` is the tuple of positional arguments.
+
+        Returns
+        -------
+        HookHandle
+            Its `detach` removes the hook.
+        """
+        handle = HookHandle()
+        handle.attach(self._forward_hooks, hook)
+        return handle
+
+    # -- parameters -----------------------------------------------------------------------------------------------------
+
+    def initialize(
+        self,
+        init: Any = None,
+        device: DeviceLike | None = None,
+        verbose: bool = False,
+        force_reinit: bool = False,
+    ) -> None:
+        """Initialize all parameters of the block and its children.
+
+        Parameters
+        ----------
+        init : Initializer or str, optional
+            For parameters without an initializer of their own; ``Uniform()`` by default.
+        device : Device or sequence of Device, optional
+            The current device by default.
+        verbose : bool
+            Print what is initialized.
+        force_reinit : bool
+            Initialize anew what has values already.
+
+        Raises
+        ------
+        DeferredInitializationError
+            If a shape is not known and cannot become known from the input.
+        """
+        rule = initializer.Uniform() if init is None else initializer.create(init)
+        if verbose:
+            rule.set_verbosity(verbose=True)
+        # A parameter that is used in two places is one parameter.
+        for parameter in dict.fromkeys(self.collect_params().values()):
+            parameter.initialize(None, device, rule, force_reinit=force_reinit)
+
+    def zero_grad(self) -> None:
+        """Set all gradients to zero."""
+        for parameter in self.collect_params().values():
+            parameter.zero_grad()
+
+    def reset_device(self, device: DeviceLike) -> None:
+        """Move all parameters to other devices.
+
+        Parameters
+        ----------
+        device : Device or sequence of Device
+
+        Raises
+        ------
+        RuntimeError
+            If a parameter is not initialized.
+        """
+        for parameter in self.collect_params().values():
+            parameter.reset_device(device)
+
+    def setattr(self, name: str, value: Any) -> None:
+        """Set an attribute of all parameters.
+
+        Parameters
+        ----------
+        name : str
+        value : object
+
+        Raises
+        ------
+        AttributeError
+            If parameters have no such attribute.
+
+        Examples
+        --------
+        >>> from mxnet.gluon import nn
+        >>> net = nn.Dense(2, in_units=3)
+        >>> net.setattr("grad_req", "null")
+        """
+        for parameter in self.collect_params().values():
+            if not hasattr(parameter, name):
+                raise AttributeError(f"{type(parameter).__name__} has no attribute {name!r}")
+            setattr(parameter, name, value)
+
+    def cast(self, dtype: DTypeLike) -> None:
+        """Change the dtype of all parameters.
+
+        Parameters
+        ----------
+        dtype : dtype
+        """
+        for child in self._children.values():
+            child.cast(dtype)
+        for parameter in self._reg_params.values():
+            parameter.cast(dtype)
+
+    def share_parameters(self: _Self, shared: Mapping[str, Parameter]) -> _Self:
+        """Use the parameters of another block.
+
+        Parameters
+        ----------
+        shared : mapping of str to Parameter
+            As from `collect_params`; names that this block does not have are passed over.
+
+        Returns
+        -------
+        Block
+            This block.
+
+        Raises
+        ------
+        TypeError
+            If `shared` is no mapping of names to parameters.
+        ValueError
+            If a shape differs.
+
+        Examples
+        --------
+        >>> from mxnet.gluon import nn
+        >>> first, second = nn.Dense(2, in_units=3), nn.Dense(2, in_units=3)
+        >>> second.share_parameters(first.collect_params()).weight is first.weight
+        True
+        """
+        if not isinstance(shared, Mapping):
+            raise TypeError(f"`shared` must be a mapping of names to parameters, found {type(shared).__name__}")
+        self._share(shared, "")
+        return self
+
+    def _share(self, shared: Mapping[str, Parameter], prefix: str) -> None:
+        for name, own in list(self._reg_params.items()):
+            other = shared.get(prefix + name)
+            if other is None:
+                continue
+            if own.shape is not None and other.shape is not None:
+                same_rank = len(own.shape) == len(other.shape)
+                if not same_rank or any(a > 0 and b > 0 and a != b for a, b in zip(own.shape, other.shape, strict=True)):
+                    raise ValueError(f"{prefix + name!r} has shape {own.shape}, the parameter to share {other.shape}")
+            setattr(self, name, other)
+        for name, child in self._children.items():
+            child._share(shared, f"{prefix}{name}.")
+
+    # -- files ----------------------------------------------------------------------------------------------------------
+
+    def save_parameters(self, filename: PathLike, deduplicate: bool = False) -> None:
+        """Write all parameters to a safetensors file.
+
+        The file appears whole or not at all: a crash leaves an older one untouched.
+
+        Parameters
+        ----------
+        filename : path
+        deduplicate : bool
+            Write parameters that are used in several places once, under their first name.
+
+        Raises
+        ------
+        DeferredInitializationError
+            If a shape is not known yet.
+        RuntimeError
+            If a parameter is not initialized.
+        OSError
+            If the file cannot be written.
+        """
+        arrays: dict[str, ndarray] = {}
+        seen: set[int] = set()
+        for name, parameter in self.collect_params().items():
+            if not (deduplicate and id(parameter) in seen):
+                arrays[name] = parameter.list_data()[0]
+            seen.add(id(parameter))
+        save_arrays(filename, arrays, {"format": "mxnet", "block": type(self).__name__})
+
+    def load_parameters(
+        self,
+        filename: PathLike,
+        device: DeviceLike | None = None,
+        allow_missing: bool = False,
+        ignore_extra: bool = False,
+        cast_dtype: bool = False,
+        dtype_source: str = "current",
+    ) -> None:
+        """Read parameters from a file that `save_parameters` wrote.
+
+        Parameters
+        ----------
+        filename : path
+        device : Device or sequence of Device, optional
+            By default where the parameters are, or the current device for those that are not initialized.
+        allow_missing : bool
+            Leave parameters alone that the file lacks.
+        ignore_extra : bool
+            Pass over arrays for which the block has no parameter.
+        cast_dtype : bool
+            Convert where dtypes differ.
+        dtype_source : {"current", "saved"}
+            Which dtype then wins.
+
+        Raises
+        ------
+        FileNotFoundError
+            If there is no such file.
+        FileFormatError
+            If the file is truncated, damaged or no safetensors file.
+        ValueError
+            If parameters are missing or extra, or a shape differs. No parameter is changed then.
+        TypeError
+            If a dtype differs and `cast_dtype` is off. No parameter is changed then.
+        """
+        self._load(
+            load_arrays(filename), device, allow_missing, ignore_extra, cast_dtype, dtype_source, f"file {str(filename)!r}"
+        )
+
+    def load_dict(
+        self,
+        param_dict: Mapping[str, ndarray],
+        device: DeviceLike | None = None,
+        allow_missing: bool = False,
+        ignore_extra: bool = False,
+        cast_dtype: bool = False,
+        dtype_source: str = "current",
+    ) -> None:
+        """Take parameters from a dictionary.
+
+        Parameters
+        ----------
+        param_dict : mapping of str to ndarray
+        device, allow_missing, ignore_extra, cast_dtype, dtype_source
+            See `load_parameters`.
+
+        Raises
+        ------
+        ValueError, TypeError
+            See `load_parameters`.
+        """
+        self._load(param_dict, device, allow_missing, ignore_extra, cast_dtype, dtype_source, "dictionary")
+
+    def _load(
+        self,
+        arrays: Mapping[str, ndarray],
+        device: DeviceLike | None,
+        allow_missing: bool,
+        ignore_extra: bool,
+        cast_dtype: bool,
+        dtype_source: str,
+        source: str,
+    ) -> None:
+        if dtype_source not in ("current", "saved"):
+            raise ValueError(f"`dtype_source` must be 'current' or 'saved', found {dtype_source!r}")
+        params = self.collect_params()
+        names: dict[int, list[str]] = {}
+        for name, parameter in params.items():
+            names.setdefault(id(parameter), []).append(name)
+        # One stored name is enough for a parameter that is used in several places.
+        missing = [group[0] for group in names.values() if not any(name in arrays for name in group)]
+        extra = [name for name in arrays if name not in params]
+        if missing and not allow_missing:
+            raise ValueError(f"{source} lacks {_listed(missing)}; `allow_missing=True` leaves them as they are")
+        if extra and not ignore_extra:
+            raise ValueError(
+                f"{source} has {_listed(extra)}, which {type(self).__name__} has not; `ignore_extra=True` passes over them"
+            )
+        wanted = [(params[name], name, array) for name, array in arrays.items() if name in params]
+        for parameter, name, array in wanted:
+            parameter._check_loadable(array, cast_dtype, f"{source}, {name!r}")
+        for parameter, _, array in wanted:
+            parameter._load_init(array, device, dtype_source)
+
+    # -- running --------------------------------------------------------------------------------------------------------
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the hooks and `forward`.
+
+        Parameters
+        ----------
+        *args, **kwargs
+            Arguments of `forward`.
+
+        Returns
+        -------
+        object
+            What `forward` returns.
+        """
+        for pre_hook in list(self._forward_pre_hooks.values()):
+            pre_hook(self, args)
+        out = self.forward(*args, **kwargs)
+        for hook in list(self._forward_hooks.values()):
+            hook(self, args, out)
+        return out
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """Compute the output; to be defined by the subclass.
+
+        Parameters
+        ----------
+        *args, **kwargs
+            Usually arrays.
+
+        Returns
+        -------
+        object
+            Usually an array.
+        """
+        raise NotImplementedError(f"{type(self).__name__} does not define forward")
+
+    def summary(self, *inputs: Any) -> None:
+        """Run the block on example inputs and print a table of its children, output shapes and numbers of parameters.
+
+        Parameters
+        ----------
+        *inputs : ndarray
+            Arguments of `forward`.
+
+        Examples
+        --------
+        >>> import mxnet as mx
+        >>> net = mx.gluon.nn.Dense(2)
+        >>> net.initialize()
+        >>> net.summary(mx.np.ones((1, 3)))
+        layer      output shape    parameters
+        -------------------------------------
+        Dense      (1, 2)                   8
+        -------------------------------------
+        trainable                           8
+        fixed                               0
+        """
+        print(summary_table(self, inputs))
+
+
+class HybridBlock(Block):
+    """A block whose own parameters may get their shapes from the first input.
+
+    A subclass that leaves sizes of its own parameters open defines `infer_shape`, which fills them in.
+    """
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Infer shapes if parameters wait for them, then run the hooks and `forward`.
+
+        Parameters
+        ----------
+        *args, **kwargs
+            Arguments of `forward`.
+
+        Returns
+        -------
+        object
+            What `forward` returns.
+
+        Raises
+        ------
+        DeferredInitializationError
+            If `infer_shape` leaves a size unknown.
+        RuntimeError
+            If a parameter is not initialized.
+        """
+        waiting = [parameter for parameter in self._reg_params.values() if parameter.is_deferred]
+        if waiting:
+            self.infer_shape(*args)
+            for parameter in waiting:
+                parameter._finish_deferred_init()
+        return super().__call__(*args, **kwargs)
+
+    def infer_shape(self, *args: Any) -> None:
+        """Find out unknown sizes of the parameters from example inputs.
+
+        A block without own unknown sizes runs `forward` once, unrecorded and in prediction mode, so that its children find
+        out theirs; such children must have been initialized.
+
+        Parameters
+        ----------
+        *args : ndarray
+            Arguments of `forward`.
+
+        Raises
+        ------
+        NotImplementedError
+            If the block's own parameters have unknown sizes and the subclass does not define this method.
+        """
+        waiting = [name for name, parameter in self._reg_params.items() if parameter.is_deferred]
+        if waiting:
+            raise NotImplementedError(
+                f"{type(self).__name__} must define infer_shape, because its parameters {_listed(waiting)} have unknown sizes"
+            )
+        with autograd.pause():
+            self.forward(*args)
+
+
+def _family(old: Block | Parameter) -> type[Block] | type[Parameter]:
+    return Block if isinstance(old, Block) else Parameter
+
+
+def _indent(text: str) -> str:
+    return text.replace("\n", "\n  ")
+
+
+def _listed(names: list[str]) -> str:
+    """At most ten names, and how many more there are."""
+    shown = ", ".join(repr(name) for name in names[:10])
+    return shown if len(names) <= 10 else f"{shown} and {len(names) - 10} more"
+

@@ -1,0 +1,28 @@
+"""Datasets, samplers, batch builders and the loader."""
+
+from mxnet.gluon.data import batchify, vision
+from mxnet.gluon.data.dataloader import DataLoader
+from mxnet.gluon.data.dataset import ArrayDataset, Dataset, SimpleDataset
+from mxnet.gluon.data.sampler import (
+    BatchSampler,
+    FilterSampler,
+    IntervalSampler,
+    RandomSampler,
+    Sampler,
+    SequentialSampler,
+)
+
+__all__ = [
+    "ArrayDataset",
+    "BatchSampler",
+    "DataLoader",
+    "Dataset",
+    "FilterSampler",
+    "IntervalSampler",
+    "RandomSampler",
+    "Sampler",
+    "SequentialSampler",
+    "SimpleDataset",
+    "batchify",
+    "vision",
+]

@@ -1,0 +1,295 @@
+"""Dense layers, dropout, embeddings and blocks made of functions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from mxnet import numpy as np
+from mxnet import numpy_extension as npx
+from mxnet.base import DTypeLike
+from mxnet.gluon.block import Block, HybridBlock
+from mxnet.gluon.nn.activations import optional_activation
+from mxnet.gluon.parameter import Parameter
+from mxnet.numpy import ndarray
+
+__all__ = ["Dense", "Dropout", "Embedding", "Flatten", "HybridLambda", "Identity", "Lambda"]
+
+
+class Dense(HybridBlock):
+    """``activation(x @ weight.T + bias)``.
+
+    Parameters
+    ----------
+    units : int
+        Size of the output, at least 1.
+    activation : str, optional
+        See `Activation`.
+    use_bias : bool
+    flatten : bool
+        Join all axes of the input but the first; else only the last axis is transformed.
+    dtype : dtype
+    weight_initializer, bias_initializer : Initializer or str, optional
+    in_units : int
+        Size of the input; 0 to find it out from the first input.
+
+    Raises
+    ------
+    ValueError
+        If `units` is not positive.
+
+    Attributes
+    ----------
+    weight : Parameter, shape (units, in_units)
+    bias : Parameter, shape (units,), or None
+    """
+
+    def __init__(
+        self,
+        units: int,
+        activation: str | None = None,
+        use_bias: bool = True,
+        flatten: bool = True,
+        dtype: DTypeLike = "float32",
+        weight_initializer: Any = None,
+        bias_initializer: Any = "zeros",
+        in_units: int = 0,
+    ) -> None:
+        if units < 1:
+            raise ValueError(f"`units` must be at least 1, found {units}")
+        super().__init__()
+        self._units = units
+        self._flatten = flatten
+        self.weight = Parameter(
+            "weight",
+            shape=(units, in_units or -1),
+            dtype=dtype,
+            init=weight_initializer,
+            allow_deferred_init=True,
+        )
+        self.bias: Parameter | None = None
+        if use_bias:
+            self.bias = Parameter("bias", shape=(units,), dtype=dtype, init=bias_initializer)
+        self.act = optional_activation(activation)
+
+    def __repr__(self) -> str:
+        in_units = self.weight.shape[1] if self.weight.shape else -1
+        shown = in_units if in_units > 0 else None
+        return f"{type(self).__name__}({shown} -> {self._units}, {self.act or 'linear'})"
+
+    def infer_shape(self, x: ndarray, *args: Any) -> None:
+        """Set the number of input units.
+
+        Parameters
+        ----------
+        x : ndarray, shape (n, ...)
+        """
+        size = math.prod(x.shape[1:]) if self._flatten else x.shape[-1]
+        self.weight.shape = (self._units, size)
+
+    def forward(self, x: ndarray) -> ndarray:
+        """Transform a batch.
+
+        Parameters
+        ----------
+        x : ndarray, shape (n, ...) if the layer flattens, else (..., in_units)
+
+        Returns
+        -------
+        ndarray, shape (n, units) or (..., units)
+        """
+        device = x.device
+        out = npx.fully_connected(
+            x,
+            self.weight.data(device),
+            None if self.bias is None else self.bias.data(device),
+            num_hidden=self._units,
+            no_bias=self.bias is None,
+            flatten=self._flatten,
+        )
+        return out if self.act is None else self.act(out)  # type: ignore[no-any-return]
+
+
+class Dropout(HybridBlock):
+    """Set random elements to zero while training, and scale the others so that the mean stays.
+
+    Parameters
+    ----------
+    rate : float
+        Probability of an element to be dropped, in ``[0, 1)``.
+    axes : sequence of int
+        Axes along which all elements share their fate.
+
+    Raises
+    ------
+    ValueError
+        If `rate` is out of range.
+
+    Notes
+    -----
+    Source: N. Srivastava et al., "Dropout: A Simple Way to Prevent Neural Networks from Overfitting", 2014.
+    """
+
+    def __init__(self, rate: float, axes: Sequence[int] = ()) -> None:
+        if not 0 <= rate < 1:
+            raise ValueError(f"`rate` must be in [0, 1), found {rate}")
+        super().__init__()
+        self._rate = rate
+        self._axes = tuple(axes)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(p = {self._rate}, axes={self._axes})"
+
+    def forward(self, x: ndarray) -> ndarray:
+        """Drop elements of `x`, any shape; returns an array of that shape, `x` itself in prediction mode."""
+        if self._rate == 0:
+            return x
+        return npx.dropout(x, p=self._rate, axes=self._axes)
+
+
+class Embedding(HybridBlock):
+    """A table of vectors, looked up by integers.
+
+    Parameters
+    ----------
+    input_dim : int
+        Number of vectors.
+    output_dim : int
+        Their size.
+    dtype : dtype
+    weight_initializer : Initializer or str, optional
+    sparse_grad : bool
+        Must be False: gradients are dense.
+
+    Raises
+    ------
+    ValueError
+        If `sparse_grad` is True.
+
+    Attributes
+    ----------
+    weight : Parameter, shape (input_dim, output_dim)
+    """
+
+    def __init__(
+        self,
+        input_dim: int,
+        output_dim: int,
+        dtype: DTypeLike = "float32",
+        weight_initializer: Any = None,
+        sparse_grad: bool = False,
+    ) -> None:
+        if sparse_grad:
+            raise ValueError("`sparse_grad` must be False: gradients are dense")
+        super().__init__()
+        self._input_dim = input_dim
+        self._output_dim = output_dim
+        self.weight = Parameter("weight", shape=(input_dim, output_dim), dtype=dtype, init=weight_initializer)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._input_dim} -> {self._output_dim}, {self.weight.dtype})"
+
+    def forward(self, x: ndarray) -> ndarray:
+        """Look up vectors.
+
+        Parameters
+        ----------
+        x : ndarray, any shape
+            Values from 0 to ``input_dim - 1``.
+
+        Returns
+        -------
+        ndarray, shape ``x.shape + (output_dim,)``
+        """
+        return npx.embedding(
+            x,
+            self.weight.data(x.device),
+            input_dim=self._input_dim,
+            output_dim=self._output_dim,
+            dtype=self.weight.dtype,
+        )
+
+
+class Flatten(HybridBlock):
+    """Join all axes but the first."""
+
+    def forward(self, x: ndarray) -> ndarray:
+        """Reshape `x` of shape ``(n, ...)`` to ``(n, size of the rest)``."""
+        return x.reshape((x.shape[0], math.prod(x.shape[1:])))
+
+
+class Identity(HybridBlock):
+    """Returns its input."""
+
+    def forward(self, x: Any) -> Any:
+        """Return `x`."""
+        return x
+
+
+def _named_function(function: str | Callable[..., Any]) -> tuple[Callable[..., Any], str]:
+    if callable(function):
+        return function, getattr(function, "__name__", type(function).__name__)
+    for module in (np, npx):
+        found = getattr(module, function, None)
+        if callable(found):
+            return found, function
+    raise ValueError(f"`function` must be callable or a name in mxnet.np or mxnet.npx, found {function!r}")
+
+
+class Lambda(Block):
+    """A function as a block.
+
+    Parameters
+    ----------
+    function : callable or str
+        A name is looked up in `mxnet.np` and then in `mxnet.npx`.
+
+    Raises
+    ------
+    ValueError
+        If there is no function of that name.
+
+    Examples
+    --------
+    >>> import mxnet as mx
+    >>> mx.gluon.nn.Lambda("tanh")(mx.np.zeros((1,))).asnumpy().tolist()
+    [0.0]
+    """
+
+    def __init__(self, function: str | Callable[..., Any]) -> None:
+        super().__init__()
+        self._function, self._function_name = _named_function(function)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._function_name})"
+
+    def forward(self, *args: Any) -> Any:
+        """Call the function with `args` and return what it returns."""
+        return self._function(*args)
+
+
+class HybridLambda(HybridBlock):
+    """A function as a hybrid block.
+
+    Parameters
+    ----------
+    function : callable or str
+        A name is looked up in `mxnet.np` and then in `mxnet.npx`.
+
+    Raises
+    ------
+    ValueError
+        If there is no function of that name.
+    """
+
+    def __init__(self, function: str | Callable[..., Any]) -> None:
+        super().__init__()
+        self._function, self._function_name = _named_function(function)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._function_name})"
+
+    def forward(self, x: Any, *args: Any) -> Any:
+        """Call the function with `x` and `args` and return what it returns."""
+        return self._function(x, *args)

@@ -1,0 +1,587 @@
+"""Convolutions and transposed convolutions of one to three axes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from mxnet import numpy_extension as npx
+from mxnet.gluon.block import HybridBlock
+from mxnet.gluon.nn.activations import optional_activation
+from mxnet.gluon.parameter import Parameter
+from mxnet.numpy import ndarray
+
+__all__ = ["Conv1D", "Conv1DTranspose", "Conv2D", "Conv2DTranspose", "Conv3D", "Conv3DTranspose"]
+
+Size = int | Sequence[int]
+
+
+def sizes(value: Size, num_axes: int, name: str) -> tuple[int, ...]:
+    """One size for each axis: a number stands for all of them.
+
+    Parameters
+    ----------
+    value : int or sequence of int
+    num_axes : int
+    name : str
+        The argument, for the message.
+
+    Returns
+    -------
+    tuple of int
+
+    Raises
+    ------
+    ValueError
+        If a sequence has another length.
+    """
+    found = (value,) * num_axes if isinstance(value, int) else tuple(value)
+    if len(found) != num_axes:
+        raise ValueError(f"`{name}` must be a number or {num_axes} numbers, found {found}")
+    return found
+
+
+class _Conv(HybridBlock):
+    """All convolutions; `_transposed` ones run backwards."""
+
+    _transposed = False
+
+    def __init__(
+        self,
+        num_axes: int,
+        channels: int,
+        kernel_size: Size,
+        strides: Size,
+        padding: Size,
+        output_padding: Size,
+        dilation: Size,
+        groups: int,
+        layout: str,
+        activation: str | None,
+        use_bias: bool,
+        weight_initializer: Any,
+        bias_initializer: Any,
+        in_channels: int,
+    ) -> None:
+        if layout != "NC" + "DHW"[3 - num_axes :]:
+            raise ValueError(f"`layout` must be {'NC' + 'DHW'[3 - num_axes :]!r}, found {layout!r}")
+        if channels < 1 or groups < 1 or channels % groups or in_channels % groups:
+            raise ValueError(
+                f"`channels` ({channels}) and `in_channels` ({in_channels}) must be multiples of `groups` ({groups})"
+            )
+        super().__init__()
+        self._channels = channels
+        self._in_channels = in_channels
+        self._groups = groups
+        self._layout = layout
+        self._kernel = sizes(kernel_size, num_axes, "kernel_size")
+        self._strides = sizes(strides, num_axes, "strides")
+        self._padding = sizes(padding, num_axes, "padding")
+        self._output_padding = sizes(output_padding, num_axes, "output_padding")
+        self._dilation = sizes(dilation, num_axes, "dilation")
+        self.weight = Parameter(
+            "weight",
+            shape=self._weight_shape(in_channels),
+            init=weight_initializer,
+            allow_deferred_init=True,
+        )
+        self.bias: Parameter | None = None
+        if use_bias:
+            self.bias = Parameter("bias", shape=(channels,), init=bias_initializer)
+        self.act = optional_activation(activation)
+
+    def _weight_shape(self, in_channels: int) -> tuple[int, ...]:
+        if self._transposed:
+            return (in_channels or -1, self._channels // self._groups, *self._kernel)
+        return (self._channels, in_channels // self._groups or -1, *self._kernel)
+
+    def __repr__(self) -> str:
+        parts = [f"{self._in_channels or None} -> {self._channels}", f"kernel_size={self._kernel}"]
+        parts.append(f"stride={self._strides}")
+        if any(self._padding):
+            parts.append(f"padding={self._padding}")
+        if any(self._output_padding):
+            parts.append(f"output_padding={self._output_padding}")
+        if any(step != 1 for step in self._dilation):
+            parts.append(f"dilation={self._dilation}")
+        if self._groups != 1:
+            parts.append(f"groups={self._groups}")
+        if self.bias is None:
+            parts.append("bias=False")
+        if self.act is not None:
+            parts.append(repr(self.act))
+        return f"{type(self).__name__}({', '.join(parts)})"
+
+    def infer_shape(self, x: ndarray, *args: Any) -> None:
+        """Set the number of input channels.
+
+        Parameters
+        ----------
+        x : ndarray, shape (n, c, ...)
+
+        Raises
+        ------
+        ValueError
+            If the number of channels is not a multiple of the number of groups.
+        """
+        channels = x.shape[1]
+        if channels % self._groups:
+            raise ValueError(f"{channels} channels cannot be cut into {self._groups} groups")
+        self._in_channels = channels
+        self.weight.shape = self._weight_shape(channels)
+
+    def forward(self, x: ndarray) -> ndarray:
+        """Convolve a batch.
+
+        Parameters
+        ----------
+        x : ndarray, shape (n, in_channels, ...)
+
+        Returns
+        -------
+        ndarray, shape (n, channels, ...)
+        """
+        device = x.device
+        weight = self.weight.data(device)
+        bias = None if self.bias is None else self.bias.data(device)
+        if self._transposed:
+            out = npx.deconvolution(
+                x,
+                weight,
+                bias,
+                kernel=self._kernel,
+                stride=self._strides,
+                dilate=self._dilation,
+                pad=self._padding,
+                adj=self._output_padding,
+                num_filter=self._channels,
+                num_group=self._groups,
+                no_bias=bias is None,
+                layout=self._layout,
+            )
+        else:
+            out = npx.convolution(
+                x,
+                weight,
+                bias,
+                kernel=self._kernel,
+                stride=self._strides,
+                dilate=self._dilation,
+                pad=self._padding,
+                num_filter=self._channels,
+                num_group=self._groups,
+                no_bias=bias is None,
+                layout=self._layout,
+            )
+        return out if self.act is None else self.act(out)  # type: ignore[no-any-return]
+
+
+class Conv1D(_Conv):
+    """Convolution over 1 axis.
+
+    Parameters
+    ----------
+    channels : int
+        Number of output channels.
+    kernel_size, strides, padding, dilation : int or sequence of 1 int
+    groups : int
+        Channels are cut into so many groups that do not see each other.
+    layout : "NCW"
+    activation : str, optional
+        See `Activation`.
+    use_bias : bool
+    weight_initializer, bias_initializer : Initializer or str, optional
+    in_channels : int
+        0 to find it out from the first input.
+
+    Raises
+    ------
+    ValueError
+        If a number does not fit the others, or `layout` is another one.
+
+    Attributes
+    ----------
+    weight : Parameter, shape (channels, in_channels // groups, w)
+    bias : Parameter, shape (channels,), or None
+
+    Notes
+    -----
+    Maps ``(n, in_channels, w)`` to ``(n, channels, w)``; each size becomes
+    ``(size + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1``.
+    """
+
+    def __init__(
+        self,
+        channels: int,
+        kernel_size: Size,
+        strides: Size = 1,
+        padding: Size = 0,
+        dilation: Size = 1,
+        groups: int = 1,
+        layout: str = "NCW",
+        activation: str | None = None,
+        use_bias: bool = True,
+        weight_initializer: Any = None,
+        bias_initializer: Any = "zeros",
+        in_channels: int = 0,
+    ) -> None:
+        super().__init__(
+            1,
+            channels,
+            kernel_size,
+            strides,
+            padding,
+            0,
+            dilation,
+            groups,
+            layout,
+            activation,
+            use_bias,
+            weight_initializer,
+            bias_initializer,
+            in_channels,
+        )
+
+
+class Conv2D(_Conv):
+    """Convolution over 2 axes.
+
+    Parameters
+    ----------
+    channels : int
+        Number of output channels.
+    kernel_size, strides, padding, dilation : int or sequence of 2 int
+    groups : int
+        Channels are cut into so many groups that do not see each other.
+    layout : "NCHW"
+    activation : str, optional
+        See `Activation`.
+    use_bias : bool
+    weight_initializer, bias_initializer : Initializer or str, optional
+    in_channels : int
+        0 to find it out from the first input.
+
+    Raises
+    ------
+    ValueError
+        If a number does not fit the others, or `layout` is another one.
+
+    Attributes
+    ----------
+    weight : Parameter, shape (channels, in_channels // groups, h, w)
+    bias : Parameter, shape (channels,), or None
+
+    Notes
+    -----
+    Maps ``(n, in_channels, h, w)`` to ``(n, channels, h, w)``; each size becomes
+    ``(size + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1``.
+    """
+
+    def __init__(
+        self,
+        channels: int,
+        kernel_size: Size,
+        strides: Size = (1, 1),
+        padding: Size = (0, 0),
+        dilation: Size = (1, 1),
+        groups: int = 1,
+        layout: str = "NCHW",
+        activation: str | None = None,
+        use_bias: bool = True,
+        weight_initializer: Any = None,
+        bias_initializer: Any = "zeros",
+        in_channels: int = 0,
+    ) -> None:
+        super().__init__(
+            2,
+            channels,
+            kernel_size,
+            strides,
+            padding,
+            0,
+            dilation,
+            groups,
+            layout,
+            activation,
+            use_bias,
+            weight_initializer,
+            bias_initializer,
+            in_channels,
+        )
+
+
+class Conv3D(_Conv):
+    """Convolution over 3 axes.
+
+    Parameters
+    ----------
+    channels : int
+        Number of output channels.
+    kernel_size, strides, padding, dilation : int or sequence of 3 int
+    groups : int
+        Channels are cut into so many groups that do not see each other.
+    layout : "NCDHW"
+    activation : str, optional
+        See `Activation`.
+    use_bias : bool
+    weight_initializer, bias_initializer : Initializer or str, optional
+    in_channels : int
+        0 to find it out from the first input.
+
+    Raises
+    ------
+    ValueError
+        If a number does not fit the others, or `layout` is another one.
+
+    Attributes
+    ----------
+    weight : Parameter, shape (channels, in_channels // groups, d, h, w)
+    bias : Parameter, shape (channels,), or None
+
+    Notes
+    -----
+    Maps ``(n, in_channels, d, h, w)`` to ``(n, channels, d, h, w)``; each size becomes
+    ``(size + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1``.
+    """
+
+    def __init__(
+        self,
+        channels: int,
+        kernel_size: Size,
+        strides: Size = (1, 1, 1),
+        padding: Size = (0, 0, 0),
+        dilation: Size = (1, 1, 1),
+        groups: int = 1,
+        layout: str = "NCDHW",
+        activation: str | None = None,
+        use_bias: bool = True,
+        weight_initializer: Any = None,
+        bias_initializer: Any = "zeros",
+        in_channels: int = 0,
+    ) -> None:
+        super().__init__(
+            3,
+            channels,
+            kernel_size,
+            strides,
+            padding,
+            0,
+            dilation,
+            groups,
+            layout,
+            activation,
+            use_bias,
+            weight_initializer,
+            bias_initializer,
+            in_channels,
+        )
+
+
+class Conv1DTranspose(_Conv):
+    """Transposed convolution over 1 axis.
+
+    Parameters
+    ----------
+    channels : int
+        Number of output channels.
+    kernel_size, strides, padding, output_padding, dilation : int or sequence of 1 int
+    groups : int
+        Channels are cut into so many groups that do not see each other.
+    layout : "NCW"
+    activation : str, optional
+        See `Activation`.
+    use_bias : bool
+    weight_initializer, bias_initializer : Initializer or str, optional
+    in_channels : int
+        0 to find it out from the first input.
+
+    Raises
+    ------
+    ValueError
+        If a number does not fit the others, or `layout` is another one.
+
+    Attributes
+    ----------
+    weight : Parameter, shape (in_channels, channels // groups, w)
+    bias : Parameter, shape (channels,), or None
+
+    Notes
+    -----
+    Maps ``(n, in_channels, w)`` to ``(n, channels, w)``; each size becomes
+    ``(size - 1) * stride - 2 * padding + dilation * (kernel - 1) + output_padding + 1``.
+    """
+
+    _transposed = True
+
+    def __init__(
+        self,
+        channels: int,
+        kernel_size: Size,
+        strides: Size = 1,
+        padding: Size = 0,
+        output_padding: Size = 0,
+        dilation: Size = 1,
+        groups: int = 1,
+        layout: str = "NCW",
+        activation: str | None = None,
+        use_bias: bool = True,
+        weight_initializer: Any = None,
+        bias_initializer: Any = "zeros",
+        in_channels: int = 0,
+    ) -> None:
+        super().__init__(
+            1,
+            channels,
+            kernel_size,
+            strides,
+            padding,
+            output_padding,
+            dilation,
+            groups,
+            layout,
+            activation,
+            use_bias,
+            weight_initializer,
+            bias_initializer,
+            in_channels,
+        )
+
+
+class Conv2DTranspose(_Conv):
+    """Transposed convolution over 2 axes.
+
+    Parameters
+    ----------
+    channels : int
+        Number of output channels.
+    kernel_size, strides, padding, output_padding, dilation : int or sequence of 2 int
+    groups : int
+        Channels are cut into so many groups that do not see each other.
+    layout : "NCHW"
+    activation : str, optional
+        See `Activation`.
+    use_bias : bool
+    weight_initializer, bias_initializer : Initializer or str, optional
+    in_channels : int
+        0 to find it out from the first input.
+
+    Raises
+    ------
+    ValueError
+        If a number does not fit the others, or `layout` is another one.
+
+    Attributes
+    ----------
+    weight : Parameter, shape (in_channels, channels // groups, h, w)
+    bias : Parameter, shape (channels,), or None
+
+    Notes
+    -----
+    Maps ``(n, in_channels, h, w)`` to ``(n, channels, h, w)``; each size becomes
+    ``(size - 1) * stride - 2 * padding + dilation * (kernel - 1) + output_padding + 1``.
+    """
+
+    _transposed = True
+
+    def __init__(
+        self,
+        channels: int,
+        kernel_size: Size,
+        strides: Size = (1, 1),
+        padding: Size = (0, 0),
+        output_padding: Size = (0, 0),
+        dilation: Size = (1, 1),
+        groups: int = 1,
+        layout: str = "NCHW",
+        activation: str | None = None,
+        use_bias: bool = True,
+        weight_initializer: Any = None,
+        bias_initializer: Any = "zeros",
+        in_channels: int = 0,
+    ) -> None:
+        super().__init__(
+            2,
+            channels,
+            kernel_size,
+            strides,
+            padding,
+            output_padding,
+            dilation,
+            groups,
+            layout,
+            activation,
+            use_bias,
+            weight_initializer,
+            bias_initializer,
+            in_channels,
+        )
+
+
+class Conv3DTranspose(_Conv):
+    """Transposed convolution over 3 axes.
+
+    Parameters
+    ----------
+    channels : int
+        Number of output channels.
+    kernel_size, strides, padding, output_padding, dilation : int or sequence of 3 int
+    groups : int
+        Channels are cut into so many groups that do not see each other.
+    layout : "NCDHW"
+    activation : str, optional
+        See `Activation`.
+    use_bias : bool
+    weight_initializer, bias_initializer : Initializer or str, optional
+    in_channels : int
+        0 to find it out from the first input.
+
+    Raises
+    ------
+    ValueError
+        If a number does not fit the others, or `layout` is another one.
+
+    Attributes
+    ----------
+    weight : Parameter, shape (in_channels, channels // groups, d, h, w)
+    bias : Parameter, shape (channels,), or None
+
+    Notes
+    -----
+    Maps ``(n, in_channels, d, h, w)`` to ``(n, channels, d, h, w)``; each size becomes
+    ``(size - 1) * stride - 2 * padding + dilation * (kernel - 1) + output_padding + 1``.
+    """
+
+    _transposed = True
+
+    def __init__(
+        self,
+        channels: int,
+        kernel_size: Size,
+        strides: Size = (1, 1, 1),
+        padding: Size = (0, 0, 0),
+        output_padding: Size = (0, 0, 0),
+        dilation: Size = (1, 1, 1),
+        groups: int = 1,
+        layout: str = "NCDHW",
+        activation: str | None = None,
+        use_bias: bool = True,
+        weight_initializer: Any = None,
+        bias_initializer: Any = "zeros",
+        in_channels: int = 0,
+    ) -> None:
+        super().__init__(
+            3,
+            channels,
+            kernel_size,
+            strides,
+            padding,
+            output_padding,
+            dilation,
+            groups,
+            layout,
+            activation,
+            use_bias,
+            weight_initializer,
+            bias_initializer,
+            in_channels,
+        )

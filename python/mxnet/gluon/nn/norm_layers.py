@@ -1,0 +1,297 @@
+"""Normalisation layers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mxnet import numpy_extension as npx
+from mxnet.base import DTypeLike, dtype_name
+from mxnet.gluon.block import HybridBlock
+from mxnet.gluon.parameter import Parameter
+from mxnet.numpy import ndarray
+
+__all__ = ["BatchNorm", "GroupNorm", "InstanceNorm", "LayerNorm"]
+
+
+class _Norm(HybridBlock):
+    """What the layers have in common: a scale `gamma` and a shift `beta` for each channel."""
+
+    def __init__(
+        self, axis: int, epsilon: float, center: bool, scale: bool, beta: Any, gamma: Any, in_channels: int
+    ) -> None:
+        super().__init__()
+        self._axis = axis
+        self._epsilon = epsilon
+        shape = (in_channels or -1,)
+        self.gamma = Parameter(
+            "gamma",
+            grad_req="write" if scale else "null",
+            shape=shape,
+            init=gamma,
+            allow_deferred_init=True,
+            differentiable=scale,
+        )
+        self.beta = Parameter(
+            "beta",
+            grad_req="write" if center else "null",
+            shape=shape,
+            init=beta,
+            allow_deferred_init=True,
+            differentiable=center,
+        )
+
+    def __repr__(self) -> str:
+        channels = self.gamma.shape[0] if self.gamma.shape else -1
+        return f"{type(self).__name__}(axis={self._axis}, eps={self._epsilon}, in_channels={max(channels, 0) or None})"
+
+    def infer_shape(self, x: ndarray, *args: Any) -> None:
+        """Set the number of channels.
+
+        Parameters
+        ----------
+        x : ndarray
+        """
+        for parameter in self._reg_params.values():
+            parameter.shape = (x.shape[self._axis],)
+
+
+class BatchNorm(_Norm):
+    """Normalise each channel over the batch while training, by running statistics otherwise.
+
+    Parameters
+    ----------
+    axis : int
+        Axis of the channels.
+    momentum : float
+        Weight of the old running statistics in an update.
+    epsilon : float
+        Added to the variance.
+    center, scale : bool
+        Whether `beta` and `gamma` are learnt; else they stay 0 and 1.
+    use_global_stats : bool
+        Use the running statistics in training too.
+    beta_initializer, gamma_initializer, running_mean_initializer, running_variance_initializer : Initializer or str
+    in_channels : int
+        0 to find it out from the first input.
+
+    Attributes
+    ----------
+    gamma, beta, running_mean, running_var : Parameter, shape (in_channels,)
+
+    Notes
+    -----
+    Parameters stay float32 when the layer is cast to float16.
+    Source: S. Ioffe and C. Szegedy, "Batch Normalization", 2015.
+    """
+
+    def __init__(
+        self,
+        axis: int = 1,
+        momentum: float = 0.9,
+        epsilon: float = 1e-5,
+        center: bool = True,
+        scale: bool = True,
+        use_global_stats: bool = False,
+        beta_initializer: Any = "zeros",
+        gamma_initializer: Any = "ones",
+        running_mean_initializer: Any = "zeros",
+        running_variance_initializer: Any = "ones",
+        in_channels: int = 0,
+    ) -> None:
+        super().__init__(axis, epsilon, center, scale, beta_initializer, gamma_initializer, in_channels)
+        self._momentum = momentum
+        self._scale = scale
+        self._use_global_stats = use_global_stats
+        shape = (in_channels or -1,)
+        self.running_mean = Parameter(
+            "running_mean",
+            grad_req="null",
+            shape=shape,
+            init=running_mean_initializer,
+            allow_deferred_init=True,
+            differentiable=False,
+        )
+        self.running_var = Parameter(
+            "running_var",
+            grad_req="null",
+            shape=shape,
+            init=running_variance_initializer,
+            allow_deferred_init=True,
+            differentiable=False,
+        )
+
+    def cast(self, dtype: DTypeLike) -> None:
+        """Change the dtype of the parameters; float32 in place of float16 and bfloat16, which cannot hold running sums.
+
+        Parameters
+        ----------
+        dtype : dtype
+        """
+        super().cast("float32" if dtype_name(dtype) in ("float16", "bfloat16") else dtype)
+
+    def forward(self, x: ndarray) -> ndarray:
+        """Normalise a batch and, while training, update the running statistics.
+
+        Parameters
+        ----------
+        x : ndarray, channels along `axis`
+
+        Returns
+        -------
+        ndarray, shape of `x`
+        """
+        device = x.device
+        return npx.batch_norm(
+            x,
+            self.gamma.data(device),
+            self.beta.data(device),
+            self.running_mean.data(device),
+            self.running_var.data(device),
+            eps=self._epsilon,
+            momentum=self._momentum,
+            fix_gamma=not self._scale,
+            use_global_stats=self._use_global_stats,
+            axis=self._axis,
+        )
+
+
+class LayerNorm(_Norm):
+    """Normalise along one axis.
+
+    Parameters
+    ----------
+    axis : int
+    epsilon : float
+        Added to the variance.
+    center, scale : bool
+        Whether `beta` and `gamma` are learnt; else they stay 0 and 1.
+    beta_initializer, gamma_initializer : Initializer or str
+    in_channels : int
+        Size of the axis; 0 to find it out from the first input.
+
+    Attributes
+    ----------
+    gamma, beta : Parameter, shape (in_channels,)
+
+    Notes
+    -----
+    Source: J. L. Ba, J. R. Kiros and G. E. Hinton, "Layer Normalization", 2016.
+    """
+
+    def __init__(
+        self,
+        axis: int = -1,
+        epsilon: float = 1e-5,
+        center: bool = True,
+        scale: bool = True,
+        beta_initializer: Any = "zeros",
+        gamma_initializer: Any = "ones",
+        in_channels: int = 0,
+    ) -> None:
+        super().__init__(axis, epsilon, center, scale, beta_initializer, gamma_initializer, in_channels)
+
+    def forward(self, data: ndarray) -> ndarray:
+        """Normalise `data`, any shape; returns an array of that shape."""
+        device = data.device
+        return npx.layer_norm(
+            data, self.gamma.data(device), self.beta.data(device), axis=self._axis, eps=self._epsilon
+        )
+
+
+class GroupNorm(_Norm):
+    """Normalise each sample over groups of channels.
+
+    Parameters
+    ----------
+    num_groups : int
+        Divides the number of channels.
+    epsilon : float
+        Added to the variance.
+    center, scale : bool
+        Whether `beta` and `gamma` are learnt; else they stay 0 and 1.
+    beta_initializer, gamma_initializer : Initializer or str
+    in_channels : int
+        0 to find it out from the first input.
+
+    Attributes
+    ----------
+    gamma, beta : Parameter, shape (in_channels,)
+
+    Notes
+    -----
+    Source: Y. Wu and K. He, "Group Normalization", 2018.
+    """
+
+    def __init__(
+        self,
+        num_groups: int = 1,
+        epsilon: float = 1e-5,
+        center: bool = True,
+        scale: bool = True,
+        beta_initializer: Any = "zeros",
+        gamma_initializer: Any = "ones",
+        in_channels: int = 0,
+    ) -> None:
+        super().__init__(1, epsilon, center, scale, beta_initializer, gamma_initializer, in_channels)
+        self._num_groups = num_groups
+
+    def forward(self, data: ndarray) -> ndarray:
+        """Normalise `data` of shape ``(n, c, ...)``; returns an array of that shape."""
+        device = data.device
+        return npx.group_norm(
+            data,
+            self.gamma.data(device),
+            self.beta.data(device),
+            num_groups=self._num_groups,
+            eps=self._epsilon,
+        )
+
+
+class InstanceNorm(_Norm):
+    """Normalise each channel of each sample.
+
+    Parameters
+    ----------
+    axis : int
+        Axis of the channels.
+    epsilon : float
+        Added to the variance.
+    center, scale : bool
+        Whether `beta` and `gamma` are learnt; else they stay 0 and 1.
+    beta_initializer, gamma_initializer : Initializer or str
+    in_channels : int
+        0 to find it out from the first input.
+
+    Attributes
+    ----------
+    gamma, beta : Parameter, shape (in_channels,)
+
+    Notes
+    -----
+    Source: D. Ulyanov, A. Vedaldi and V. Lempitsky, "Instance Normalization", 2016.
+    """
+
+    def __init__(
+        self,
+        axis: int = 1,
+        epsilon: float = 1e-5,
+        center: bool = True,
+        scale: bool = False,
+        beta_initializer: Any = "zeros",
+        gamma_initializer: Any = "ones",
+        in_channels: int = 0,
+    ) -> None:
+        super().__init__(axis, epsilon, center, scale, beta_initializer, gamma_initializer, in_channels)
+
+    def forward(self, x: ndarray) -> ndarray:
+        """Normalise `x`, samples along axis 0; returns an array of that shape."""
+        device = x.device
+        gamma, beta = self.gamma.data(device), self.beta.data(device)
+        # One channel per group is the group norm whose groups are the instances.
+        if self._axis % x.ndim == 1:
+            return npx.group_norm(x, gamma, beta, num_groups=x.shape[1], eps=self._epsilon)
+        moved = x.swapaxes(1, self._axis)
+        out = npx.group_norm(moved, gamma, beta, num_groups=moved.shape[1], eps=self._epsilon)
+        return out.swapaxes(1, self._axis)  # type: ignore[no-any-return]
+
+

@@ -1,0 +1,532 @@
+"""Parameters: the arrays of a network, their gradients and their first values."""
+
+from __future__ import annotations
+
+import uuid
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+from mxnet import autograd, initializer
+from mxnet import numpy as np
+from mxnet.base import DTypeLike, MXNetError, Shape, dtype_name, dtype_object
+from mxnet.device import Device, current_device
+from mxnet.numpy import ndarray
+
+__all__ = ["Constant", "DeferredInitializationError", "Parameter", "is_known"]
+
+GRAD_REQS = ("write", "add", "null")
+DeviceLike = Device | Sequence[Device]
+
+
+class DeferredInitializationError(MXNetError):
+    """A parameter's values were asked for before its shape was known."""
+
+
+def is_known(shape: Shape | None) -> bool:
+    """Whether every size of a shape is known.
+
+    Parameters
+    ----------
+    shape : tuple of int or None
+        Unknown sizes are -1 (or 0, as older programs write them).
+
+    Returns
+    -------
+    bool
+    """
+    return shape is not None and all(size > 0 for size in shape)
+
+
+def _fits(pattern: Shape, shape: Sequence[int]) -> bool:
+    """Whether `shape` agrees with all known sizes of `pattern`."""
+    return len(pattern) == len(shape) and all(
+        known <= 0 or known == size for known, size in zip(pattern, shape, strict=True)
+    )
+
+
+def _device_list(device: DeviceLike | None) -> list[Device]:
+    if device is None:
+        return [current_device()]
+    devices = [device] if isinstance(device, Device) else list(device)
+    if not devices:
+        raise ValueError("`device` must name at least one device")
+    if len(set(devices)) != len(devices):
+        raise ValueError(f"`device` names a device twice: {devices}")
+    return devices
+
+
+class Parameter:
+    """An array that training changes, with a copy and a gradient on each of its devices.
+
+    Parameters
+    ----------
+    name : str
+        Its suffix tells initializers what the array is for; blocks use the attribute's name.
+    grad_req : {"write", "add", "null"}
+        Whether a backward pass overwrites the gradient, adds to it, or there is none.
+    shape : int, tuple of int or None
+        -1 (or 0) for sizes that are found out from the first input.
+    dtype : dtype
+    lr_mult, wd_mult : float
+        Factors of the learning rate and of the weight decay.
+    init : Initializer or str, optional
+        First values; by default those of the block's `initialize`.
+    allow_deferred_init : bool
+        Let `initialize` wait for the first input if the shape is not known.
+    differentiable : bool
+        False forces `grad_req` to be ``"null"``.
+    stype, grad_stype : {"default"}
+        Storage of values and gradient; only dense storage exists.
+
+    Raises
+    ------
+    ValueError
+        If `grad_req` or a storage is unknown.
+    """
+
+    def __init__(
+        self,
+        name: str = "weight",
+        grad_req: str = "write",
+        shape: int | Sequence[int] | None = None,
+        dtype: DTypeLike = "float32",
+        lr_mult: float = 1.0,
+        wd_mult: float = 1.0,
+        init: Any = None,
+        allow_deferred_init: bool = False,
+        differentiable: bool = True,
+        stype: str = "default",
+        grad_stype: str = "default",
+    ) -> None:
+        for argument, storage in (("stype", stype), ("grad_stype", grad_stype)):
+            if storage != "default":
+                raise ValueError(f"parameter {name!r}: `{argument}` must be 'default', found {storage!r}")
+        self._name = name
+        self._uuid = str(uuid.uuid4())
+        self._shape: Shape | None = (shape,) if isinstance(shape, int) else None if shape is None else tuple(shape)
+        self._dtype = dtype_name(dtype)
+        self._data: dict[Device, ndarray] = {}
+        self._deferred: tuple[Any, list[Device], Any] | None = None
+        self._differentiable = differentiable
+        self._allow_deferred_init = allow_deferred_init
+        self._grad_req = "null"
+        self.grad_req = grad_req
+        self.lr_mult = lr_mult
+        self.wd_mult = wd_mult
+        self.init = init
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__} (shape={self.shape}, dtype={self._dtype})"
+
+    # -- what it is -----------------------------------------------------------------------------------------------------
+
+    @property
+    def name(self) -> str:
+        """Name of the parameter; its place in a network is the key in `Block.collect_params`."""
+        return self._name
+
+    @property
+    def dtype(self) -> Any:
+        """Dtype of values and gradient; setting it is the same as `cast`."""
+        return dtype_object(self._dtype)
+
+    @dtype.setter
+    def dtype(self, dtype: DTypeLike) -> None:
+        self.cast(dtype)
+
+    @property
+    def shape(self) -> Shape | None:
+        """Shape, with -1 for sizes not known yet; None if nothing is known.
+
+        Setting it fills in unknown sizes; ValueError if a known size would change.
+        """
+        return self._shape
+
+    @shape.setter
+    def shape(self, shape: Sequence[int]) -> None:
+        new = tuple(shape)
+        if self._shape is not None and not _fits(self._shape, new):
+            raise ValueError(f"parameter {self._name!r}: shape {self._shape} cannot become {new}")
+        self._shape = new
+
+    @property
+    def grad_req(self) -> str:
+        """What a backward pass does with the gradient: ``"write"``, ``"add"`` or ``"null"`` (nothing)."""
+        return self._grad_req
+
+    @grad_req.setter
+    def grad_req(self, req: str) -> None:
+        if req not in GRAD_REQS:
+            raise ValueError(f"parameter {self._name!r}: `grad_req` must be one of {GRAD_REQS}, found {req!r}")
+        if not self._differentiable:
+            req = "null"
+        if req == self._grad_req:
+            return
+        self._grad_req = req
+        for array in self._data.values():
+            self._attach(array)
+
+    def _attach(self, array: ndarray) -> None:
+        if self._grad_req == "null":
+            array.drop_grad()
+        else:
+            array.attach_grad(self._grad_req)
+
+    # -- first values ---------------------------------------------------------------------------------------------------
+
+    def initialize(
+        self,
+        init: Any = None,
+        device: DeviceLike | None = None,
+        default_init: Any = None,
+        force_reinit: bool = False,
+    ) -> None:
+        """Make the arrays and give them their first values, now or, if the shape is not known, at the first input.
+
+        Parameters
+        ----------
+        init : Initializer or str, optional
+            By default the parameter's own `init`, and without one `default_init`.
+        device : Device or sequence of Device, optional
+            Where the copies lie; the current device by default.
+        default_init : Initializer or str, optional
+            ``Uniform()`` by default.
+        force_reinit : bool
+            Initialize anew what has values already; without it a warning is given and nothing happens.
+
+        Raises
+        ------
+        DeferredInitializationError
+            If the shape is not known and `allow_deferred_init` is False.
+        ValueError
+            If `device` is empty or names a device twice.
+        """
+        if self._data and not force_reinit:
+            warnings.warn(
+                f"parameter {self._name!r} is initialized already and stays as it is; `force_reinit=True` changes that",
+                stacklevel=2,
+            )
+            return
+        devices = _device_list(device)
+        chosen = self.init if init is None else init
+        fallback = initializer.Uniform() if default_init is None else default_init
+        self._data = {}
+        self._deferred = (chosen, devices, fallback)
+        if is_known(self._shape):
+            self._finish_deferred_init()
+        elif not self._allow_deferred_init:
+            self._deferred = None
+            raise DeferredInitializationError(
+                f"parameter {self._name!r} cannot be initialized: its shape {self._shape} is not known"
+            )
+
+    @property
+    def is_deferred(self) -> bool:
+        """Whether `initialize` was called but waits for the shape."""
+        return self._deferred is not None and not self._data
+
+    def _finish_deferred_init(self) -> None:
+        """Make the arrays for which `initialize` had to wait."""
+        if self._deferred is None:
+            return
+        if not is_known(self._shape):
+            raise DeferredInitializationError(
+                f"parameter {self._name!r}: its shape {self._shape} is still not known after inferring it from the input"
+            )
+        init, devices, fallback = self._deferred
+        assert self._shape is not None
+        with autograd.pause():
+            first = np.zeros(self._shape, dtype=self._dtype, device=devices[0])
+            attrs = {} if init is None else {"__init__": init}
+            desc = initializer.InitDesc(self._name, attrs, fallback)
+            rule = initializer.create(fallback)
+            if not callable(rule):
+                raise TypeError(f"parameter {self._name!r}: {rule!r} is no initializer")
+            if init is not None and not isinstance(initializer.create(init), initializer.Initializer):
+                initializer.create(init)(desc, first)
+            else:
+                rule(desc, first)
+            self._place(first, devices)
+
+    def _place(self, array: ndarray, devices: list[Device]) -> None:
+        """Make copies of `array` the values on `devices`."""
+        self._data = {device: array if array.device == device else np.array(array, dtype=self._dtype, device=device) for device in devices}
+        self._deferred = None
+        for copy in self._data.values():
+            self._attach(copy)
+
+    def _check_loadable(self, data: ndarray, cast_dtype: bool, source: str) -> None:
+        """Refuse values to load that do not fit, before anything is changed."""
+        if self._shape is not None and not _fits(self._shape, data.shape):
+            raise ValueError(f"{source}: shape {tuple(data.shape)} does not fit the parameter's shape {self._shape}")
+        name = dtype_name(data.dtype)
+        if name != self._dtype and not cast_dtype:
+            raise TypeError(
+                f"{source}: dtype {name} is not the parameter's dtype {self._dtype}; `cast_dtype=True` converts"
+            )
+
+    def _load_init(self, data: ndarray, device: DeviceLike | None, dtype_source: str) -> None:
+        """Take values that `_check_loadable` has seen."""
+        if dtype_source == "saved":
+            self.cast(data.dtype)
+        elif dtype_name(data.dtype) != self._dtype:
+            data = data.astype(self._dtype)
+        if device is not None:
+            devices = _device_list(device)
+        elif self._data:
+            devices = list(self._data)
+        else:
+            devices = self._deferred[1] if self._deferred is not None else [current_device()]
+        self._shape = tuple(data.shape)
+        if list(self._data) == devices:
+            self.set_data(data)
+        else:
+            with autograd.pause():
+                # The file's array may be shared with a dictionary of the caller's.
+                first = np.array(data, dtype=self._dtype, device=devices[0])
+                self._place(first, devices)
+
+    # -- values ---------------------------------------------------------------------------------------------------------
+
+    def _check_initialized(self) -> None:
+        if self._data:
+            return
+        if self._deferred is not None:
+            raise DeferredInitializationError(
+                f"parameter {self._name!r} has no values yet: its shape {self._shape} becomes known with the first input"
+            )
+        raise RuntimeError(
+            f"parameter {self._name!r} is not initialized; call `initialize` on it or on the block it belongs to"
+        )
+
+    def _pick(self, device: Device | None) -> ndarray:
+        self._check_initialized()
+        if device is None:
+            if len(self._data) == 1:
+                return next(iter(self._data.values()))
+            device = current_device()
+        array = self._data.get(device)
+        if array is None:
+            raise RuntimeError(
+                f"parameter {self._name!r} is not on {device}; it is on {', '.join(map(str, self._data))}"
+            )
+        return array
+
+    def data(self, device: Device | None = None) -> ndarray:
+        """The values on a device.
+
+        Parameters
+        ----------
+        device : Device, optional
+            By default the only device there is, or the current one if there are several.
+
+        Returns
+        -------
+        ndarray
+            Shares memory with the parameter.
+
+        Raises
+        ------
+        DeferredInitializationError
+            If the shape is not known yet.
+        RuntimeError
+            If the parameter is not initialized, or not on `device`.
+        """
+        return self._pick(device)
+
+    def list_data(self) -> list[ndarray]:
+        """The values on each device, in the order in which the devices were given.
+
+        Returns
+        -------
+        list of ndarray
+
+        Raises
+        ------
+        DeferredInitializationError
+            If the shape is not known yet.
+        RuntimeError
+            If the parameter is not initialized.
+        """
+        self._check_initialized()
+        return list(self._data.values())
+
+    def set_data(self, data: Any) -> None:
+        """Overwrite the values on all devices.
+
+        Parameters
+        ----------
+        data : array_like
+            Of the parameter's shape.
+
+        Raises
+        ------
+        ValueError
+            If the shape differs.
+        RuntimeError
+            If the parameter is not initialized.
+        """
+        if not self._data and self._deferred is None:
+            self._check_initialized()
+        values = data if isinstance(data, ndarray) else np.array(data, dtype=self._dtype)
+        if self._shape is not None and not _fits(self._shape, values.shape):
+            raise ValueError(
+                f"parameter {self._name!r} has shape {self._shape}, but the new values have shape {values.shape}"
+            )
+        if not self._data:
+            self._shape = tuple(values.shape)
+            self._finish_deferred_init()
+        with autograd.pause():
+            for array in self._data.values():
+                array[:] = values
+
+    def _check_grad(self) -> None:
+        if self._grad_req == "null":
+            raise RuntimeError(f"parameter {self._name!r} has no gradient: its `grad_req` is 'null'")
+
+    def grad(self, device: Device | None = None) -> ndarray:
+        """The gradient on a device.
+
+        Parameters
+        ----------
+        device : Device, optional
+            As for `data`.
+
+        Returns
+        -------
+        ndarray
+            Of the parameter's shape and dtype.
+
+        Raises
+        ------
+        DeferredInitializationError
+            If the shape is not known yet.
+        RuntimeError
+            If there is no gradient, or the parameter is not initialized or not on `device`.
+        """
+        array = self._pick(device)
+        self._check_grad()
+        return array.grad
+
+    def list_grad(self) -> list[ndarray]:
+        """The gradient on each device, in the order in which the devices were given.
+
+        Returns
+        -------
+        list of ndarray
+
+        Raises
+        ------
+        DeferredInitializationError
+            If the shape is not known yet.
+        RuntimeError
+            If there is no gradient, or the parameter is not initialized.
+        """
+        arrays = self.list_data()
+        self._check_grad()
+        return [array.grad for array in arrays]
+
+    def zero_grad(self) -> None:
+        """Set the gradient to zero on all devices; nothing happens if there is none."""
+        if self._grad_req != "null":
+            for array in self._data.values():
+                array.grad[:] = 0
+
+    def list_device(self) -> list[Device]:
+        """The devices that the parameter is, or will be, on.
+
+        Returns
+        -------
+        list of Device
+
+        Raises
+        ------
+        RuntimeError
+            If the parameter is not initialized.
+        """
+        if not self._data and self._deferred is not None:
+            return list(self._deferred[1])
+        self._check_initialized()
+        return list(self._data)
+
+    def reset_device(self, device: DeviceLike) -> None:
+        """Move the values to other devices; gradients start at zero.
+
+        Parameters
+        ----------
+        device : Device or sequence of Device
+
+        Raises
+        ------
+        RuntimeError
+            If the parameter is not initialized.
+        """
+        devices = _device_list(device)
+        if self._data:
+            with autograd.pause():
+                first = next(iter(self._data.values()))
+                self._place(np.array(first, dtype=self._dtype, device=devices[0]), devices)
+        elif self._deferred is not None:
+            init, _, fallback = self._deferred
+            self._deferred = (init, devices, fallback)
+        else:
+            self._check_initialized()
+
+    def cast(self, dtype: DTypeLike) -> None:
+        """Change the dtype of values and gradient; gradients start at zero.
+
+        Parameters
+        ----------
+        dtype : dtype
+        """
+        name = dtype_name(dtype)
+        if name == self._dtype:
+            return
+        self._dtype = name
+        with autograd.pause():
+            self._data = {device: array.astype(name) for device, array in self._data.items()}
+        for array in self._data.values():
+            self._attach(array)
+
+
+class Constant(Parameter):
+    """Values that are part of a network but are not trained.
+
+    Parameters
+    ----------
+    value : array_like
+        Any shape; Python floats become float32.
+
+    Examples
+    --------
+    >>> import mxnet as mx
+    >>> scale = mx.gluon.Constant([1.0, 2.0])
+    >>> scale.initialize()
+    >>> scale.data().asnumpy().tolist()
+    [1.0, 2.0]
+    """
+
+    def __init__(self, value: Any) -> None:
+        if not isinstance(value, ndarray):
+            value = np.array(value)
+        self.value: ndarray = value
+        super().__init__(
+            "const",
+            grad_req="null",
+            shape=value.shape,
+            dtype=value.dtype,
+            init=initializer.Constant(value),
+            differentiable=False,
+        )
+
+    @property
+    def grad_req(self) -> str:
+        """Always ``"null"``; setting another value is a ValueError."""
+        return "null"
+
+    @grad_req.setter
+    def grad_req(self, req: str) -> None:
+        if req != "null":
+            raise ValueError(f"the `grad_req` of a Constant is always 'null', found {req!r}")
+

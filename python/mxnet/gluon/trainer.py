@@ -1,0 +1,242 @@
+"""Applies an optimizer to the parameters of a network."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from mxnet import autograd
+from mxnet import numpy as np
+from mxnet.base import PathLike
+from mxnet.error import FileFormatError
+from mxnet.gluon._checkpoint import write_atomically
+from mxnet.gluon.parameter import Parameter
+from mxnet.numpy import ndarray
+from mxnet.optimizer import Optimizer, create, get_updater
+
+__all__ = ["Trainer"]
+
+_LOCAL_STORES = (None, "local", "device")
+
+
+class Trainer:
+    """Applies an optimizer to parameters; see `step`.
+
+    Parameters
+    ----------
+    params : mapping of str to Parameter, or sequence of Parameter
+        Usually ``net.collect_params()``. Those without a gradient are passed over.
+    optimizer : str or Optimizer
+    optimizer_params : mapping, optional
+        Arguments of the optimizer, if it is given by name.
+    kvstore : {"device", "local", None}
+        How gradients of copies on several devices of this process are added up; all three mean the same sum here, and
+        nothing at all for parameters on one device.
+    compression_params : None
+        Gradient compression does not exist.
+    update_on_kvstore : bool, optional
+        Must not be True: this process updates its parameters itself.
+
+    Raises
+    ------
+    TypeError
+        If `params` holds something else than parameters.
+    ValueError
+        If an argument asks for what does not exist.
+
+    Examples
+    --------
+    >>> import mxnet as mx
+    >>> net = mx.gluon.nn.Dense(1, in_units=1)
+    >>> net.initialize()
+    >>> trainer = mx.gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.1})
+    >>> x, y = mx.np.ones((4, 1)), mx.np.ones((4, 1))
+    >>> with mx.autograd.record():
+    ...     loss = mx.gluon.loss.L2Loss()(net(x), y)
+    >>> loss.backward()
+    >>> trainer.step(batch_size=4)
+    """
+
+    def __init__(
+        self,
+        params: Mapping[str, Parameter] | Sequence[Parameter],
+        optimizer: str | Optimizer,
+        optimizer_params: Mapping[str, Any] | None = None,
+        kvstore: str | None = "device",
+        compression_params: Mapping[str, Any] | None = None,
+        update_on_kvstore: bool | None = None,
+    ) -> None:
+        found = list(params.values()) if isinstance(params, Mapping) else list(params)
+        for parameter in found:
+            if not isinstance(parameter, Parameter):
+                raise TypeError(f"`params` must hold parameters, found {type(parameter).__name__}")
+        if kvstore not in _LOCAL_STORES:
+            raise ValueError(
+                f"`kvstore` must be 'device', 'local' or None, found {kvstore!r}: training over several processes "
+                "does not exist"
+            )
+        if compression_params is not None:
+            raise ValueError("`compression_params` must be None: gradient compression does not exist")
+        if update_on_kvstore:
+            raise ValueError("`update_on_kvstore` must not be True: the process updates its parameters itself")
+        # A parameter that is used in two places is updated once.
+        self._params = list(dict.fromkeys(found))
+        self._optimizer = self._make_optimizer(optimizer, dict(optimizer_params or {}))
+        self._scale = float(self._optimizer.rescale_grad)
+        self._updaters = [get_updater(self._optimizer)]
+
+    def _make_optimizer(self, optimizer: str | Optimizer, arguments: dict[str, Any]) -> Optimizer:
+        numbered = dict(enumerate(self._params))
+        if isinstance(optimizer, Optimizer):
+            if arguments:
+                raise ValueError("`optimizer_params` must be None if `optimizer` is an Optimizer and not a name")
+            optimizer.param_dict = numbered
+            return optimizer
+        return create(optimizer, param_dict=numbered, **arguments)
+
+    @property
+    def optimizer(self) -> Optimizer:
+        """The optimizer."""
+        return self._optimizer
+
+    @property
+    def learning_rate(self) -> float:
+        """The optimizer's learning rate."""
+        return self._optimizer.learning_rate
+
+    def set_learning_rate(self, lr: float) -> None:
+        """Set the optimizer's learning rate.
+
+        Parameters
+        ----------
+        lr : float
+
+        Raises
+        ------
+        UserWarning
+            If a scheduler decides the rate.
+        """
+        self._optimizer.set_learning_rate(lr)
+
+    def step(self, batch_size: float) -> None:
+        """Add up the gradients of all devices and update the parameters.
+
+        Parameters
+        ----------
+        batch_size : float
+            Gradients are divided by it; 1 if the loss is a mean over the batch already.
+
+        Raises
+        ------
+        DeferredInitializationError
+            If a parameter's shape is not known yet.
+        RuntimeError
+            If a parameter is not initialized.
+        """
+        self.allreduce_grads()
+        self.update(batch_size)
+
+    def _trained(self) -> list[tuple[int, Parameter]]:
+        return [(number, parameter) for number, parameter in enumerate(self._params) if parameter.grad_req != "null"]
+
+    def allreduce_grads(self) -> None:
+        """Replace the gradients of parameters on several devices by their sum over the devices.
+
+        Raises
+        ------
+        DeferredInitializationError
+            If a parameter's shape is not known yet.
+        RuntimeError
+            If a parameter is not initialized.
+        """
+        for _, parameter in self._trained():
+            grads = parameter.list_grad()
+            if len(grads) == 1:
+                continue
+            with autograd.pause():
+                total = grads[0]
+                for grad in grads[1:]:
+                    total = total + np.array(grad, dtype=grad.dtype, device=total.device)
+                for grad in grads:
+                    grad[:] = np.array(total, dtype=total.dtype, device=grad.device)
+
+    def update(self, batch_size: float) -> None:
+        """Update the parameters; for use after `allreduce_grads`, `step` does both.
+
+        Parameters
+        ----------
+        batch_size : float
+            Gradients are divided by it.
+
+        Raises
+        ------
+        DeferredInitializationError
+            If a parameter's shape is not known yet.
+        RuntimeError
+            If a parameter is not initialized.
+        ValueError
+            If `batch_size` is not positive.
+        """
+        if not batch_size > 0:
+            raise ValueError(f"`batch_size` must be positive, found {batch_size}")
+        self._optimizer.rescale_grad = self._scale / batch_size
+        work: dict[int, tuple[list[int], list[ndarray], list[ndarray]]] = {}
+        for number, parameter in self._trained():
+            for place, array in enumerate(parameter.list_data()):
+                indices, grads, weights = work.setdefault(place, ([], [], []))
+                indices.append(number)
+                grads.append(array.grad)
+                weights.append(array)
+        for place, (indices, grads, weights) in work.items():
+            while len(self._updaters) <= place:
+                self._updaters.append(get_updater(self._optimizer))
+            self._optimizer._set_current_device(place)
+            self._updaters[place](indices, grads, weights)
+
+    def save_states(self, fname: PathLike) -> None:
+        """Write the states of the optimizer, its hyperparameters and update counts to a file, atomically.
+
+        Parameters
+        ----------
+        fname : path
+
+        Raises
+        ------
+        OSError
+            If the file cannot be written.
+        """
+        states = self._updaters[0].get_states(dump_optimizer=True)
+
+        def write(name: str) -> None:
+            with open(name, "wb") as file:
+                file.write(states)
+
+        write_atomically(fname, write)
+
+    def load_states(self, fname: PathLike) -> None:
+        """Read what `save_states` wrote.
+
+        Parameters
+        ----------
+        fname : path
+
+        Raises
+        ------
+        FileNotFoundError
+            If there is no such file.
+        FileFormatError
+            If the file is damaged or of another format.
+        ValueError
+            If it was written with another class of optimizer.
+        """
+        with open(fname, "rb") as file:
+            states = file.read()
+        numbers = len(max((parameter._data for parameter in self._params), key=len, default={}))
+        self._updaters = [get_updater(self._optimizer) for _ in range(max(numbers, 1))]
+        for updater in self._updaters:
+            try:
+                updater.set_states(states)
+            except FileFormatError as error:
+                raise FileFormatError(f"{str(fname)!r}: {error}") from error
+
+

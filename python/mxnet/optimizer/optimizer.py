@@ -1,0 +1,380 @@
+"""The base class of the optimizers and their registry."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, TypeVar
+
+from mxnet import autograd
+from mxnet import numpy as np
+from mxnet.base import dtype_name
+from mxnet.lr_scheduler import LRScheduler
+from mxnet.numpy import ndarray
+
+__all__ = ["Optimizer", "State", "create", "register"]
+
+# What an optimizer keeps for one weight: nothing, an array, or a tuple of such.
+State = Any
+_HALF = ("float16", "bfloat16")
+
+
+class Optimizer:
+    """Base class: learning rates, weight decays and update counts of numbered weights.
+
+    A subclass defines `create_state` and one of two methods: `_rule`, which updates one weight and gets the gradient
+    already rescaled and clipped, or `step`, which gets lists and does everything itself. `fused_step` may be defined too,
+    to update all weights in one call.
+
+    Parameters
+    ----------
+    rescale_grad : float
+        Factor of every gradient, usually 1 / batch size.
+    param_idx2name : mapping of int to str, optional
+        Names of the weights, for `set_lr_mult` and `set_wd_mult`.
+    wd : float
+        Weight decay, the factor of the L2 penalty's gradient.
+    clip_gradient : float, optional
+        Rescaled gradients are clipped to ``[-clip_gradient, clip_gradient]``.
+    learning_rate : float, optional
+        0.01 by default; becomes the base rate of `lr_scheduler` if both are given.
+    lr_scheduler : LRScheduler, optional
+        Learning rate as a function of the number of updates.
+    begin_num_update : int
+        Number of updates that were made before.
+    multi_precision : bool
+        Keep a float32 copy of float16 and bfloat16 weights and update that.
+    param_dict : mapping of int to Parameter, optional
+        Where `lr_mult` and `wd_mult` of the weights are looked up.
+    aggregate_num : int, optional
+        Largest number of weights in one call of `step`; all by default.
+    use_fused_step : bool, optional
+        Whether to call `fused_step`, if the subclass has one, in place of `step`; both give the same result up to
+        rounding.
+
+    Raises
+    ------
+    ValueError
+        If a number is out of range.
+    """
+
+    opt_registry: ClassVar[dict[str, type[Optimizer]]] = {}
+
+    def __init__(
+        self,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[int, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        learning_rate: float | None = None,
+        lr_scheduler: LRScheduler | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[int, Any] | None = None,
+        aggregate_num: int | None = None,
+        use_fused_step: bool | None = None,
+    ) -> None:
+        if clip_gradient is not None and clip_gradient <= 0:
+            raise ValueError(f"`clip_gradient` must be positive or None, found {clip_gradient}")
+        if aggregate_num is not None and aggregate_num < 1:
+            raise ValueError(f"`aggregate_num` must be at least 1 or None, found {aggregate_num}")
+        self.rescale_grad = rescale_grad
+        self.wd = wd
+        self.clip_gradient = clip_gradient
+        self.lr_scheduler = lr_scheduler
+        self.lr = 0.01 if learning_rate is None else learning_rate
+        if lr_scheduler is not None and learning_rate is not None:
+            lr_scheduler.base_lr = learning_rate
+            lr_scheduler.warmup_final_lr = learning_rate
+            if hasattr(lr_scheduler, "base_lr_orig"):
+                lr_scheduler.base_lr_orig = learning_rate
+        elif lr_scheduler is not None:
+            self.lr = lr_scheduler.base_lr
+        self.multi_precision = multi_precision
+        self.aggregate_num = aggregate_num
+        self.use_fused_step = use_fused_step if use_fused_step is not None else True
+        self.begin_num_update = begin_num_update
+        self.num_update = begin_num_update
+        self.idx2name = dict(param_idx2name or {})
+        self.param_dict = dict(param_dict or {})
+        # Each device has its own copy of the weights and so counts by itself.
+        self._all_index_update_counts: dict[int, dict[int, int]] = {0: {}}
+        self._index_update_count = self._all_index_update_counts[0]
+        self.lr_mult: dict[int | str, float] = {}
+        self.wd_mult: dict[int | str, float] = {}
+
+    # -- registry -----------------------------------------------------------------------------------------------------
+
+    @staticmethod
+    def register(klass: type[Optimizer]) -> type[Optimizer]:
+        """Class decorator that makes an optimizer known to `create` under its name in lower case.
+
+        Parameters
+        ----------
+        klass : subclass of Optimizer
+
+        Returns
+        -------
+        class
+            `klass`.
+        """
+        Optimizer.opt_registry[klass.__name__.lower()] = klass
+        return klass
+
+    @staticmethod
+    def create_optimizer(name: str, **kwargs: Any) -> Optimizer:
+        """Make an optimizer from its name.
+
+        Parameters
+        ----------
+        name : str
+            Name of the class; case does not matter.
+        **kwargs
+            Arguments of the class.
+
+        Returns
+        -------
+        Optimizer
+
+        Raises
+        ------
+        ValueError
+            If there is no such optimizer.
+        """
+        klass = Optimizer.opt_registry.get(name.lower())
+        if klass is None:
+            raise ValueError(f"no optimizer {name!r}; known are {', '.join(sorted(Optimizer.opt_registry))}")
+        return klass(**kwargs)
+
+    # -- rates ----------------------------------------------------------------------------------------------------------
+
+    @property
+    def learning_rate(self) -> float:
+        """Rate of the next update, before the weights' own factors."""
+        return self.lr if self.lr_scheduler is None else self.lr_scheduler(self.num_update)
+
+    def set_learning_rate(self, lr: float) -> None:
+        """Set the learning rate.
+
+        Parameters
+        ----------
+        lr : float
+
+        Raises
+        ------
+        UserWarning
+            If a scheduler decides the rate.
+        """
+        if self.lr_scheduler is not None:
+            raise UserWarning("the scheduler decides the learning rate, so it cannot be set")
+        self.lr = lr
+
+    def set_lr_mult(self, args_lr_mult: Mapping[int | str, float]) -> None:
+        """Set factors of the learning rate.
+
+        Parameters
+        ----------
+        args_lr_mult : mapping of int or str to float
+            By number or name of the weight; a `param_dict` has precedence.
+        """
+        self.lr_mult = dict(args_lr_mult)
+
+    def set_wd_mult(self, args_wd_mult: Mapping[int | str, float]) -> None:
+        """Set factors of the weight decay.
+
+        Parameters
+        ----------
+        args_wd_mult : mapping of int or str to float
+            By number or name of the weight; a `param_dict` has precedence.
+        """
+        self.wd_mult = dict(args_wd_mult)
+
+    def _set_current_device(self, device_id: int) -> None:
+        """Count the updates of the copies on another device from now on."""
+        self._index_update_count = self._all_index_update_counts.setdefault(device_id, {})
+
+    def _update_count(self, indices: Sequence[int]) -> None:
+        for index in indices:
+            count = self._index_update_count.get(index, self.begin_num_update) + 1
+            self._index_update_count[index] = count
+            self.num_update = max(count, self.num_update)
+
+    def _factor(self, index: int, attribute: str, own: Mapping[int | str, float]) -> float:
+        if index in self.param_dict:
+            return float(getattr(self.param_dict[index], attribute))
+        if index in own:
+            return own[index]
+        return own.get(self.idx2name.get(index, ""), 1.0)
+
+    def _get_lrs(self, indices: Sequence[int]) -> list[float]:
+        lr = self.learning_rate
+        return [lr * self._factor(index, "lr_mult", self.lr_mult) for index in indices]
+
+    def _get_wds(self, indices: Sequence[int]) -> list[float]:
+        return [self.wd * self._factor(index, "wd_mult", self.wd_mult) for index in indices]
+
+    # -- updates --------------------------------------------------------------------------------------------------------
+
+    def create_state(self, index: int, weight: ndarray) -> State:
+        """What has to be kept for a weight between updates.
+
+        Parameters
+        ----------
+        index : int
+            Number of the weight.
+        weight : ndarray
+
+        Returns
+        -------
+        None, ndarray or tuple
+        """
+        return None
+
+    def _has_master_copy(self, weight: ndarray) -> bool:
+        return self.multi_precision and dtype_name(weight.dtype) in _HALF
+
+    def create_state_multi_precision(self, index: int, weight: ndarray) -> State:
+        """As `create_state`, with a float32 copy of the weight in front where `multi_precision` asks for it.
+
+        Parameters
+        ----------
+        index : int
+            Number of the weight.
+        weight : ndarray
+
+        Returns
+        -------
+        None, ndarray or tuple
+            ``(float32 copy, state of the copy)`` for float16 and bfloat16 weights if `multi_precision` is on.
+        """
+        if not self._has_master_copy(weight):
+            return self.create_state(index, weight)
+        master = weight.astype("float32")
+        return (master, self.create_state(index, master))
+
+    def _prepared(self, grad: ndarray) -> ndarray:
+        """The gradient, rescaled and clipped."""
+        grad = grad * self.rescale_grad
+        return grad if self.clip_gradient is None else np.clip(grad, -self.clip_gradient, self.clip_gradient)
+
+    def _rule(self, weight: ndarray, grad: ndarray, state: State, lr: float, wd: float, count: int) -> None:
+        """Update one weight and its state in place.
+
+        `grad` is rescaled and clipped, without weight decay; `count` is the number of this update, from 1.
+        """
+        raise NotImplementedError(f"{type(self).__name__} defines neither _rule nor step")
+
+    def step(
+        self, indices: Sequence[int], weights: Sequence[ndarray], grads: Sequence[ndarray], states: Sequence[State]
+    ) -> None:
+        """Update weights and states in place, one after the other.
+
+        Parameters
+        ----------
+        indices : sequence of int
+            Numbers of the weights.
+        weights, grads : sequence of ndarray
+            Each gradient has the shape of its weight.
+        states : sequence
+            Made by `create_state`.
+        """
+        self._update_count(indices)
+        lrs, wds = self._get_lrs(indices), self._get_wds(indices)
+        for index, weight, grad, state, lr, wd in zip(indices, weights, grads, states, lrs, wds, strict=True):
+            self._rule(weight, self._prepared(grad), state, lr, wd, self._index_update_count[index])
+
+    def fused_step(
+        self, indices: Sequence[int], weights: Sequence[ndarray], grads: Sequence[ndarray], states: Sequence[State]
+    ) -> None:
+        """As `step`, in fewer calls where the subclass knows how.
+
+        Parameters
+        ----------
+        indices, weights, grads, states
+            See `step`.
+        """
+        self.step(indices, weights, grads, states)
+
+    def update(
+        self, indices: Sequence[int], weights: Sequence[ndarray], grads: Sequence[ndarray], states: Sequence[State]
+    ) -> None:
+        """Update weights and states in place, unrecorded.
+
+        Parameters
+        ----------
+        indices, weights, grads, states
+            See `step`.
+        """
+        method = self.fused_step if self.use_fused_step else self.step
+        size = self.aggregate_num or max(len(indices), 1)
+        with autograd.pause():
+            for start in range(0, len(indices), size):
+                part = slice(start, start + size)
+                method(indices[part], weights[part], grads[part], states[part])
+
+    def update_multi_precision(
+        self, indices: Sequence[int], weights: Sequence[ndarray], grads: Sequence[ndarray], states: Sequence[State]
+    ) -> None:
+        """As `update`, through the float32 copies where there are any.
+
+        Parameters
+        ----------
+        indices, weights, grads : see `step`
+        states : sequence
+            Made by `create_state_multi_precision`.
+        """
+        with autograd.pause():
+            copied = [self._has_master_copy(weight) for weight in weights]
+            targets = [state[0] if has else weight for weight, state, has in zip(weights, states, copied, strict=True)]
+            wide = [grad.astype("float32") if has else grad for grad, has in zip(grads, copied, strict=True)]
+            inner = [state[1] if has else state for state, has in zip(states, copied, strict=True)]
+            self.update(indices, targets, wide, inner)
+            for weight, target, has in zip(weights, targets, copied, strict=True):
+                if has:
+                    weight[:] = target
+
+
+_Class = TypeVar("_Class", bound=type[Optimizer])
+
+
+def register(klass: _Class) -> _Class:
+    """Class decorator that makes an optimizer known to `create` under its name in lower case.
+
+    Parameters
+    ----------
+    klass : subclass of Optimizer
+
+    Returns
+    -------
+    class
+        `klass`.
+    """
+    Optimizer.register(klass)
+    return klass
+
+
+def create(name: str, **kwargs: Any) -> Optimizer:
+    """Make an optimizer from its name.
+
+    Parameters
+    ----------
+    name : str
+        Name of the class; case does not matter.
+    **kwargs
+        Arguments of the class.
+
+    Returns
+    -------
+    Optimizer
+
+    Raises
+    ------
+    ValueError
+        If there is no such optimizer.
+
+    Examples
+    --------
+    >>> from mxnet import optimizer
+    >>> optimizer.create("sgd", learning_rate=0.5).learning_rate
+    0.5
+    """
+    return Optimizer.create_optimizer(name, **kwargs)

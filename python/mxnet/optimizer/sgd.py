@@ -1,0 +1,123 @@
+"""Gradient descent: plain, with momentum, and Nesterov's variant."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from mxnet import numpy as np
+from mxnet.numpy import ndarray
+from mxnet.optimizer import _updates
+from mxnet.optimizer.optimizer import Optimizer, State, register
+
+__all__ = ["NAG", "SGD"]
+
+
+@register
+class SGD(Optimizer):
+    """Gradient descent with momentum and weight decay.
+
+    With ``g = clip(rescale_grad * grad) + wd * weight``::
+
+        mom = momentum * mom - lr * g
+        weight = weight + mom
+
+    Parameters
+    ----------
+    learning_rate : float
+    momentum : float
+        0 keeps no state.
+    multi_precision, use_fused_step, aggregate_num
+        See `Optimizer`.
+    **kwargs
+        Further arguments of `Optimizer`.
+    """
+
+    def __init__(
+        self,
+        learning_rate: float | None = 0.1,
+        momentum: float = 0.0,
+        multi_precision: bool = False,
+        use_fused_step: bool = True,
+        aggregate_num: int | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(
+            learning_rate=learning_rate,
+            multi_precision=multi_precision,
+            use_fused_step=use_fused_step,
+            aggregate_num=aggregate_num,
+            **kwargs,
+        )
+        self.momentum = momentum
+
+    def create_state(self, index: int, weight: ndarray) -> State:
+        return None if self.momentum == 0.0 else np.zeros_like(weight)
+
+    def _rule(self, weight: ndarray, grad: ndarray, state: State, lr: float, wd: float, count: int) -> None:
+        grad = grad + wd * weight
+        if state is None:
+            weight -= lr * grad
+        else:
+            state[:] = self.momentum * state - lr * grad
+            weight += state
+
+    def fused_step(
+        self, indices: Sequence[int], weights: Sequence[ndarray], grads: Sequence[ndarray], states: Sequence[State]
+    ) -> None:
+        self._update_count(indices)
+        _updates.sgd(
+            weights,
+            grads,
+            None if self.momentum == 0.0 else states,
+            self._get_lrs(indices),
+            self._get_wds(indices),
+            momentum=self.momentum,
+            rescale_grad=self.rescale_grad,
+            clip_gradient=self.clip_gradient,
+        )
+
+
+@register
+class NAG(Optimizer):
+    """Gradient descent with Nesterov's momentum.
+
+    With ``g = clip(rescale_grad * grad) + wd * weight``::
+
+        mom = momentum * mom - lr * g
+        weight = weight + momentum * mom - lr * g
+
+    Parameters
+    ----------
+    learning_rate : float
+    momentum : float
+        0 keeps no state.
+    multi_precision, use_fused_step
+        See `Optimizer`.
+    **kwargs
+        Further arguments of `Optimizer`.
+    """
+
+    def __init__(
+        self,
+        learning_rate: float | None = 0.1,
+        momentum: float = 0.9,
+        multi_precision: bool = False,
+        use_fused_step: bool = True,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(
+            learning_rate=learning_rate, multi_precision=multi_precision, use_fused_step=use_fused_step, **kwargs
+        )
+        self.momentum = momentum
+
+    def create_state(self, index: int, weight: ndarray) -> State:
+        return None if self.momentum == 0.0 else np.zeros_like(weight)
+
+    def _rule(self, weight: ndarray, grad: ndarray, state: State, lr: float, wd: float, count: int) -> None:
+        grad = grad + wd * weight
+        if state is None:
+            weight -= lr * grad
+        else:
+            state[:] = self.momentum * state - lr * grad
+            weight += self.momentum * state - lr * grad

@@ -1,0 +1,213 @@
+"""Keeps the states of an optimizer and saves them."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as onp
+
+from mxnet import numpy as np
+from mxnet.base import dtype_name
+from mxnet.device import Device
+from mxnet.error import FileFormatError
+from mxnet.numpy import ndarray
+from mxnet.optimizer.optimizer import Optimizer, State
+
+__all__ = ["Updater", "get_updater"]
+
+# Members of the saved archive besides the arrays, which are called by their place: "3", "3/0", "3/1/0", ...
+_STRUCTURE = "structure"
+_OPTIMIZER = "optimizer"
+# Hyperparameters that are saved with an optimizer: all plain numbers and switches among its attributes.
+_PLAIN = (bool, int, float, str, type(None))
+
+
+class Updater:
+    """Callable that updates numbered weights and keeps what the optimizer needs between updates.
+
+    Parameters
+    ----------
+    optimizer : Optimizer
+    """
+
+    def __init__(self, optimizer: Optimizer) -> None:
+        self.optimizer = optimizer
+        self.states: dict[int, State] = {}
+        # Loaded states lie on the default device until the first update shows where they belong.
+        self._unplaced: set[int] = set()
+
+    def __call__(
+        self,
+        index: int | Sequence[int],
+        grad: ndarray | Sequence[ndarray],
+        weight: ndarray | Sequence[ndarray],
+    ) -> None:
+        """Update one weight or several.
+
+        Parameters
+        ----------
+        index : int or sequence of int
+        grad : ndarray or sequence of ndarray
+        weight : ndarray or sequence of ndarray
+            Changed in place.
+
+        Raises
+        ------
+        ValueError
+            If the numbers of indices, gradients and weights differ.
+        """
+        indices = [index] if isinstance(index, int) else list(index)
+        grads = [grad] if isinstance(grad, ndarray) else list(grad)
+        weights = [weight] if isinstance(weight, ndarray) else list(weight)
+        if not len(indices) == len(grads) == len(weights):
+            raise ValueError(f"{len(indices)} indices, {len(grads)} gradients and {len(weights)} weights")
+        for number, array in zip(indices, weights, strict=True):
+            if number not in self.states:
+                self.states[number] = self.optimizer.create_state_multi_precision(number, array)
+            elif number in self._unplaced:
+                self.states[number] = self.sync_state_device(self.states[number], array.device)
+                self._unplaced.discard(number)
+        states = [self.states[number] for number in indices]
+        self.optimizer.update_multi_precision(indices, weights, grads, states)
+
+    def sync_state_device(self, state: State, device: Device) -> State:
+        """Move a state to a device.
+
+        Parameters
+        ----------
+        state : None, ndarray or tuple
+        device : Device
+
+        Returns
+        -------
+        None, ndarray or tuple
+            The same object where nothing has to move.
+        """
+        if isinstance(state, tuple):
+            return tuple(self.sync_state_device(part, device) for part in state)
+        if state is None or state.device == device:
+            return state
+        return np.array(state, dtype=state.dtype, device=device)
+
+    def get_states(self, dump_optimizer: bool = False) -> bytes:
+        """All states as bytes.
+
+        Parameters
+        ----------
+        dump_optimizer : bool
+            Add the optimizer's hyperparameters and update counts.
+
+        Returns
+        -------
+        bytes
+            An ``npz`` archive; bfloat16 arrays are stored as float32.
+        """
+        arrays: dict[str, Any] = {}
+        structure = {str(index): _pack(state, str(index), arrays) for index, state in self.states.items()}
+        arrays[_STRUCTURE] = onp.array(json.dumps(structure))
+        if dump_optimizer:
+            arrays[_OPTIMIZER] = onp.array(json.dumps(_describe(self.optimizer)))
+        buffer = io.BytesIO()
+        onp.savez(buffer, **arrays)
+        return buffer.getvalue()
+
+    def set_states(self, states: bytes) -> None:
+        """Put back what `get_states` gave.
+
+        Parameters
+        ----------
+        states : bytes
+
+        Raises
+        ------
+        FileFormatError
+            If `states` does not come from `get_states`, or is damaged.
+        ValueError
+            If an optimizer of another class was saved.
+        """
+        try:
+            with onp.load(io.BytesIO(states), allow_pickle=False) as archive:
+                members = {name: archive[name] for name in archive.files}
+            structure = json.loads(str(members[_STRUCTURE]))
+            restored = {int(index): _unpack(packed, members) for index, packed in structure.items()}
+            saved = json.loads(str(members[_OPTIMIZER])) if _OPTIMIZER in members else None
+        except Exception as error:
+            raise FileFormatError(f"not the states of an optimizer ({len(states)} bytes): {error}") from error
+        if saved is not None:
+            _restore(self.optimizer, saved)
+        self.states = restored
+        self._unplaced = set(restored)
+
+
+def _pack(state: State, place: str, arrays: dict[str, Any]) -> Any:
+    """Move the arrays of a state into `arrays` and return what is needed to put them together again."""
+    if state is None:
+        return None
+    if isinstance(state, tuple):
+        return [_pack(part, f"{place}/{number}", arrays) for number, part in enumerate(state)]
+    name = dtype_name(state.dtype)
+    arrays[place] = (state.astype("float32") if name == "bfloat16" else state).asnumpy()
+    return {"array": place, "dtype": name}
+
+
+def _unpack(packed: Any, members: dict[str, Any]) -> State:
+    if packed is None:
+        return None
+    if isinstance(packed, list):
+        return tuple(_unpack(part, members) for part in packed)
+    return np.array(members[packed["array"]], dtype=packed["dtype"])
+
+
+def _plain_attributes(owner: object) -> dict[str, Any]:
+    """Numbers, switches and names among the attributes; an absent scheduler is no hyperparameter."""
+    return {key: value for key, value in vars(owner).items() if isinstance(value, _PLAIN) and key != "lr_scheduler"}
+
+
+def _describe(optimizer: Optimizer) -> dict[str, Any]:
+    plain = _plain_attributes(optimizer)
+    counts = {
+        str(device): {str(index): count for index, count in per_index.items()}
+        for device, per_index in optimizer._all_index_update_counts.items()
+    }
+    scheduler = optimizer.lr_scheduler
+    return {
+        "class": type(optimizer).__name__,
+        "plain": plain,
+        "counts": counts,
+        "scheduler": None if scheduler is None else {"class": type(scheduler).__name__, "plain": _plain_attributes(scheduler)},
+    }
+
+
+def _restore(optimizer: Optimizer, saved: dict[str, Any]) -> None:
+    if saved["class"] != type(optimizer).__name__:
+        raise ValueError(f"states of {saved['class']} cannot be given to {type(optimizer).__name__}")
+    scheduler, saved_scheduler = optimizer.lr_scheduler, saved["scheduler"]
+    if saved_scheduler is not None:
+        if scheduler is None or type(scheduler).__name__ != saved_scheduler["class"]:
+            raise ValueError(
+                f"saved with a {saved_scheduler['class']}, but the optimizer has {type(scheduler).__name__}"
+            )
+        vars(scheduler).update(saved_scheduler["plain"])
+    for key, value in saved["plain"].items():
+        setattr(optimizer, key, value)
+    for device, per_index in saved["counts"].items():
+        counts = optimizer._all_index_update_counts.setdefault(int(device), {})
+        counts.clear()
+        counts.update({int(index): count for index, count in per_index.items()})
+
+
+def get_updater(optimizer: Optimizer) -> Updater:
+    """Make an updater.
+
+    Parameters
+    ----------
+    optimizer : Optimizer
+
+    Returns
+    -------
+    Updater
+    """
+    return Updater(optimizer)

@@ -1,0 +1,297 @@
+"""Switches between NumPy and classic semantics, and environment variables.
+
+Arrays always behave as NumPy's do, zero-size and zero-dimensional shapes included, so the *shape* and *array* switches
+that older programs use are constants here. Only the default dtype (float32 or NumPy's float64) can be switched.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+
+from mxnet import _core
+from mxnet.device import Device, num_gpus
+
+__all__ = [
+    "default_array",
+    "get_gpu_count",
+    "getenv",
+    "is_np_array",
+    "is_np_default_dtype",
+    "is_np_shape",
+    "np_array",
+    "np_default_dtype",
+    "np_shape",
+    "reset_np",
+    "set_module",
+    "set_np",
+    "set_np_default_dtype",
+    "set_np_shape",
+    "setenv",
+    "use_np",
+    "use_np_array",
+    "use_np_default_dtype",
+    "use_np_shape",
+]
+
+T = TypeVar("T")
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _refuse(switch: str) -> ValueError:
+    return ValueError(f"`{switch}` cannot be turned off: arrays always have NumPy semantics")
+
+
+def is_np_shape() -> bool:
+    """True: shapes may hold zeros and may be empty, as in NumPy."""
+    return True
+
+
+def is_np_array() -> bool:
+    """True: arrays are `mxnet.numpy.ndarray`."""
+    return True
+
+
+def is_np_default_dtype() -> bool:
+    """Whether Python floats become float64, as in NumPy, and not float32."""
+    return _core.is_np_default_dtype()
+
+
+def set_np_default_dtype(is_np_default_dtype: bool = True) -> bool:
+    """Choose the dtype of Python floats and the promotion rules that go with it.
+
+    Parameters
+    ----------
+    is_np_default_dtype : bool
+        True for NumPy's rules (float64), False for float32.
+
+    Returns
+    -------
+    bool
+        The setting before.
+    """
+    return _core.set_np_default_dtype(is_np_default_dtype)
+
+
+def set_np_shape(active: bool) -> bool:
+    """Ask for NumPy shapes, which are always on.
+
+    Parameters
+    ----------
+    active : bool
+        Must be True.
+
+    Returns
+    -------
+    bool
+        True, the setting before.
+
+    Raises
+    ------
+    ValueError
+        If `active` is False.
+    """
+    if not active:
+        raise _refuse("active")
+    return True
+
+
+def set_np(shape: bool = True, array: bool = True, dtype: bool = False) -> None:
+    """Ask for NumPy semantics.
+
+    Parameters
+    ----------
+    shape, array : bool
+        Must be True: these semantics are always on.
+    dtype : bool
+        True for NumPy's default dtype (float64), False for float32.
+
+    Raises
+    ------
+    ValueError
+        If `shape` or `array` is False.
+    """
+    if not shape:
+        raise _refuse("shape")
+    if not array:
+        raise _refuse("array")
+    set_np_default_dtype(dtype)
+
+
+def reset_np() -> None:
+    """Go back to the default dtype float32."""
+    set_np_default_dtype(False)
+
+
+@contextlib.contextmanager
+def np_default_dtype(active: bool = True) -> Iterator[None]:
+    """The default dtype of NumPy (or of this package) inside a ``with`` block.
+
+    Parameters
+    ----------
+    active : bool
+        True for float64, False for float32.
+    """
+    previous = set_np_default_dtype(active)
+    try:
+        yield
+    finally:
+        set_np_default_dtype(previous)
+
+
+def np_shape(active: bool = True) -> contextlib.AbstractContextManager[None]:
+    """NumPy shapes, which are always on, inside a ``with`` block.
+
+    Parameters
+    ----------
+    active : bool
+        Must be True.
+
+    Raises
+    ------
+    ValueError
+        If `active` is False.
+    """
+    set_np_shape(active)
+    return contextlib.nullcontext()
+
+
+def np_array(active: bool = True) -> contextlib.AbstractContextManager[None]:
+    """NumPy arrays, which are always on, inside a ``with`` block.
+
+    Parameters
+    ----------
+    active : bool
+        Must be True.
+
+    Raises
+    ------
+    ValueError
+        If `active` is False.
+    """
+    if not active:
+        raise _refuse("active")
+    return contextlib.nullcontext()
+
+
+def use_np_shape(func: T) -> T:
+    """Mark a function or class as using NumPy shapes; returns it unchanged, they are always on."""
+    return func
+
+
+def use_np_array(func: T) -> T:
+    """Mark a function or class as using NumPy arrays; returns it unchanged, they are always on."""
+    return func
+
+
+def use_np(func: T) -> T:
+    """Mark a function or class as using NumPy semantics; returns it unchanged, they are always on."""
+    return func
+
+
+def use_np_default_dtype(func: F) -> F:
+    """Make a function run with NumPy's default dtype, float64.
+
+    Parameters
+    ----------
+    func : function
+
+    Returns
+    -------
+    function
+        `func` inside ``np_default_dtype(True)``.
+
+    Raises
+    ------
+    TypeError
+        If `func` is a class: decorate its methods.
+    """
+    if isinstance(func, type):
+        raise TypeError(f"use_np_default_dtype takes a function, found the class {func.__name__}: decorate its methods")
+
+    @functools.wraps(func)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        with np_default_dtype(True):
+            return func(*args, **kwargs)
+
+    return run  # type: ignore[return-value]  # the wrapper has `func`'s signature, which a TypeVar cannot say
+
+
+def set_module(module: str | None) -> Callable[[T], T]:
+    """Decorator that states the public module of a function or class.
+
+    Parameters
+    ----------
+    module : str or None
+        New ``__module__``; None leaves it.
+
+    Returns
+    -------
+    decorator
+    """
+
+    def decorate(obj: T) -> T:
+        if module is not None:
+            obj.__module__ = module
+        return obj
+
+    return decorate
+
+
+def getenv(name: str) -> str | None:
+    """Value of an environment variable.
+
+    Parameters
+    ----------
+    name : str
+
+    Returns
+    -------
+    str or None
+        None if it is not set.
+    """
+    return os.environ.get(name)
+
+
+def setenv(name: str, value: str | None) -> None:
+    """Set an environment variable of this process.
+
+    Parameters
+    ----------
+    name : str
+    value : str or None
+        None removes the variable.
+    """
+    if value is None:
+        os.environ.pop(name, None)
+    else:
+        os.environ[name] = value
+
+
+def get_gpu_count() -> int:
+    """Number of graphics processors that arrays can be made on."""
+    return num_gpus()
+
+
+def default_array(source_array: Any, device: Device | None = None, dtype: Any = None) -> Any:
+    """Make an array from an array-like.
+
+    Parameters
+    ----------
+    source_array : array_like, any shape
+    device : Device, optional
+        The current device by default.
+    dtype : dtype, optional
+        By default float32 for Python floats, else the source's.
+
+    Returns
+    -------
+    ndarray
+        Of the source's shape.
+    """
+    from mxnet import numpy as np
+
+    return np.array(source_array, dtype=dtype, device=device)
