@@ -147,9 +147,7 @@ def _head_grads(
     return grads
 
 
-def mark_variables(
-    variables: Arrays, gradients: Arrays, grad_reqs: str | Sequence[str] = "write"
-) -> None:
+def mark_variables(variables: Arrays, gradients: Arrays, grad_reqs: str | Sequence[str] = "write") -> None:
     """Make arrays variables whose gradient is computed.
 
     Parameters
@@ -243,9 +241,7 @@ def grad(
     """
     outputs, inputs = _as_list(heads), _as_list(variables)
     keep = create_graph if retain_graph is None else retain_graph
-    result = _core.grad(
-        outputs, inputs, _head_grads(outputs, head_grads), keep, create_graph, train_mode
-    )
+    result = _core.grad(outputs, inputs, _head_grads(outputs, head_grads), keep, create_graph, train_mode)
     return result[0] if isinstance(variables, ndarray) else list(result)
 
 
@@ -305,7 +301,8 @@ class Function:
             outputs = self.forward(*inputs)
         results = [outputs] if isinstance(outputs, ndarray) else list(outputs)
         if is_recording():
-            results = _core.custom_function(list(inputs), results, self._call_backward(len(inputs)))
+            backward = self._call_backward(len(inputs))
+            results = _core.custom_function(type(self).__name__, list(inputs), results, backward)
         return results[0] if isinstance(outputs, ndarray) else tuple(results)
 
     def _call_backward(self, num_inputs: int) -> Any:

@@ -36,7 +36,7 @@ def set_mode(mode: str) -> str:
     if mode not in MODES:
         raise ValueError(f"`mode` must be one of {', '.join(MODES)}, found {mode!r}")
     previous = _core.engine_mode()
-    _core.engine_set_mode(mode)
+    _core.set_engine_mode(mode)
     return previous
 
 
@@ -117,4 +117,4 @@ def wait_all() -> None:
     MXNetError
         The first error of the queued work, if any failed.
     """
-    _core.wait_all()
+    _core.waitall()

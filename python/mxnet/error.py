@@ -1,20 +1,53 @@
-"""Exception classes of the package, all subclasses of `MXNetError`."""
+"""Exception classes of the package, all subclasses of `MXNetError`.
+
+Each also is the class that NumPy or Python raises for the same fault, so that ``except ValueError`` works as expected.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from mxnet.base import MXNetError
+from mxnet._core import (
+    AutogradError,
+    AxisError,
+    DeviceError,
+    DTypeError,
+    IndexError,
+    InternalError,
+    IOError,
+    MemoryError,
+    MXNetError,
+    OverflowError,
+    ShapeError,
+    UnsupportedError,
+    ValueError,
+)
 
-__all__ = ["FileFormatError", "InternalError", "MXNetError", "register"]
+__all__ = [
+    "AutogradError",
+    "AxisError",
+    "DTypeError",
+    "DeviceError",
+    "FileFormatError",
+    "IOError",
+    "IndexError",
+    "InternalError",
+    "MXNetError",
+    "MemoryError",
+    "OverflowError",
+    "ShapeError",
+    "UnsupportedError",
+    "ValueError",
+    "register",
+]
 
 _REGISTRY: dict[str, type[BaseException]] = {}
 
 
 def register(
-    func_name: str | None = None, cls: type[BaseException] | None = None
+    func_name: str | type[BaseException] | None = None, cls: type[BaseException] | None = None
 ) -> type[BaseException] | Callable[[type[BaseException]], type[BaseException]]:
-    """Give an exception class a name under which it can be looked up.
+    """Give an exception class a name.
 
     Parameters
     ----------
@@ -45,13 +78,5 @@ def register(
     return add if cls is None else add(cls)
 
 
-class InternalError(MXNetError):
-    """A broken invariant inside the package; please report it."""
-
-
-class FileFormatError(MXNetError, ValueError):
+class FileFormatError(ValueError):
     """A file is truncated, corrupt or of another format than the one asked for."""
-
-
-register(InternalError.__name__, InternalError)
-register(FileFormatError.__name__, FileFormatError)

@@ -448,7 +448,7 @@ class MSRAPrelu(Xavier):
 
 @register
 class Bilinear(Initializer):
-    """Weights of a transposed convolution that interpolates bilinearly: the same tent over the last two axes everywhere."""
+    """Weights of a transposed convolution that interpolates bilinearly: the same tent over the last two axes."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -516,9 +516,7 @@ class Mixed:
     def __init__(self, patterns: Sequence[str], initializers: Sequence[InitializerLike]) -> None:
         if len(patterns) != len(initializers):
             raise ValueError(f"{len(patterns)} patterns for {len(initializers)} initializers")
-        self.map = [
-            (re.compile(pattern), create(init)) for pattern, init in zip(patterns, initializers, strict=True)
-        ]
+        self.map = [(re.compile(pattern), create(init)) for pattern, init in zip(patterns, initializers, strict=True)]
 
     def __call__(self, name: str, arr: ndarray) -> None:
         """Fill an array.

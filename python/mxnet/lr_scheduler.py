@@ -133,7 +133,7 @@ class FactorScheduler(LRScheduler):
     def __call__(self, num_update: int) -> float:
         if num_update < self.warmup_steps:
             return self.get_warmup_lr(num_update)
-        # The rate of update `count + step` still belongs to the step that began at `count`, hence the strict comparison.
+        # The rate of update `count + step` still belongs to the step that began at `count`, hence `>`.
         while num_update > self.count + self.step:
             self.count += self.step
             self.base_lr = max(self.base_lr * self.factor, self.stop_factor_lr)

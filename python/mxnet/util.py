@@ -57,7 +57,7 @@ def is_np_array() -> bool:
 
 def is_np_default_dtype() -> bool:
     """Whether Python floats become float64, as in NumPy, and not float32."""
-    return _core.is_np_default_dtype()
+    return _core.numpy_promotion()
 
 
 def set_np_default_dtype(is_np_default_dtype: bool = True) -> bool:
@@ -73,7 +73,7 @@ def set_np_default_dtype(is_np_default_dtype: bool = True) -> bool:
     bool
         The setting before.
     """
-    return _core.set_np_default_dtype(is_np_default_dtype)
+    return _core.set_numpy_promotion(is_np_default_dtype)
 
 
 def set_np_shape(active: bool) -> bool:

@@ -7,9 +7,9 @@ import os
 import tempfile
 from collections.abc import Callable, Mapping
 
-from mxnet import _core
-from mxnet.base import MXNetError, PathLike
+from mxnet.base import PathLike
 from mxnet.error import FileFormatError
+from mxnet.gluon import _safetensors
 from mxnet.numpy import ndarray
 
 __all__ = ["load_arrays", "save_arrays", "write_atomically"]
@@ -69,7 +69,12 @@ def save_arrays(path: PathLike, arrays: Mapping[str, ndarray], metadata: Mapping
     OSError
         If the file cannot be written.
     """
-    write_atomically(path, lambda name: _core.save_safetensors(name, dict(arrays), dict(metadata)))
+
+    def write(name: str) -> None:
+        with open(name, "wb") as file:
+            _safetensors.write(file, arrays, metadata)
+
+    write_atomically(path, write)
 
 
 def load_arrays(path: PathLike) -> dict[str, ndarray]:
@@ -91,8 +96,8 @@ def load_arrays(path: PathLike) -> dict[str, ndarray]:
         If it is truncated, damaged or no safetensors file.
     """
     name = os.fspath(path)
-    size = os.stat(name).st_size
-    try:
-        return dict(_core.load_safetensors(name))
-    except (MXNetError, ValueError) as error:
-        raise FileFormatError(f"{name!r} ({size} bytes) is truncated, damaged or no parameter file: {error}") from error
+    with open(name, "rb") as file:
+        try:
+            return _safetensors.read(file, os.fstat(file.fileno()).st_size)
+        except FileFormatError as error:
+            raise FileFormatError(f"{name!r} is damaged or no parameter file: {error}") from error

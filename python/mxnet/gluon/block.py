@@ -58,12 +58,14 @@ class Block:
         lines = [f"  ({name}): {_indent(repr(child))}" for name, child in self._children.items()]
         return f"{type(self).__name__}(\n{chr(10).join(lines)}\n)" if lines else f"{type(self).__name__}()"
 
-    # -- structure ------------------------------------------------------------------------------------------------------
+    # ---- structure ----
 
     def __setattr__(self, name: str, value: Any) -> None:
         if "_children" not in self.__dict__:
             if isinstance(value, Block | Parameter):
-                raise RuntimeError(f"{type(self).__name__}.__init__ must call super().__init__() before {name!r} is set")
+                raise RuntimeError(
+                    f"{type(self).__name__}.__init__ must call super().__init__() before {name!r} is set"
+                )
             object.__setattr__(self, name, value)
             return
         old = self.__dict__.get(name)
@@ -163,7 +165,7 @@ class Block:
         fn(self)
         return self
 
-    # -- hooks ----------------------------------------------------------------------------------------------------------
+    # ---- hooks ----
 
     def register_forward_pre_hook(self, hook: PreHook) -> HookHandle:
         """Call a function before each forward pass.
@@ -199,7 +201,7 @@ class Block:
         handle.attach(self._forward_hooks, hook)
         return handle
 
-    # -- parameters -----------------------------------------------------------------------------------------------------
+    # ---- parameters ----
 
     def initialize(
         self,
@@ -328,13 +330,15 @@ class Block:
                 continue
             if own.shape is not None and other.shape is not None:
                 same_rank = len(own.shape) == len(other.shape)
-                if not same_rank or any(a > 0 and b > 0 and a != b for a, b in zip(own.shape, other.shape, strict=True)):
+                if not same_rank or any(
+                    a > 0 and b > 0 and a != b for a, b in zip(own.shape, other.shape, strict=True)
+                ):
                     raise ValueError(f"{prefix + name!r} has shape {own.shape}, the parameter to share {other.shape}")
             setattr(self, name, other)
         for name, child in self._children.items():
             child._share(shared, f"{prefix}{name}.")
 
-    # -- files ----------------------------------------------------------------------------------------------------------
+    # ---- files ----
 
     def save_parameters(self, filename: PathLike, deduplicate: bool = False) -> None:
         """Write all parameters to a safetensors file.
@@ -401,7 +405,13 @@ class Block:
             If a dtype differs and `cast_dtype` is off. No parameter is changed then.
         """
         self._load(
-            load_arrays(filename), device, allow_missing, ignore_extra, cast_dtype, dtype_source, f"file {str(filename)!r}"
+            load_arrays(filename),
+            device,
+            allow_missing,
+            ignore_extra,
+            cast_dtype,
+            dtype_source,
+            f"file {str(filename)!r}",
         )
 
     def load_dict(
@@ -451,7 +461,8 @@ class Block:
             raise ValueError(f"{source} lacks {_listed(missing)}; `allow_missing=True` leaves them as they are")
         if extra and not ignore_extra:
             raise ValueError(
-                f"{source} has {_listed(extra)}, which {type(self).__name__} has not; `ignore_extra=True` passes over them"
+                f"{source} has {_listed(extra)}, which {type(self).__name__} has not; "
+                "`ignore_extra=True` passes over them"
             )
         wanted = [(params[name], name, array) for name, array in arrays.items() if name in params]
         for parameter, name, array in wanted:
@@ -459,7 +470,7 @@ class Block:
         for parameter, _, array in wanted:
             parameter._load_init(array, device, dtype_source)
 
-    # -- running --------------------------------------------------------------------------------------------------------
+    # ---- running ----
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the hooks and `forward`.
@@ -556,8 +567,8 @@ class HybridBlock(Block):
     def infer_shape(self, *args: Any) -> None:
         """Find out unknown sizes of the parameters from example inputs.
 
-        A block without own unknown sizes runs `forward` once, unrecorded and in prediction mode, so that its children find
-        out theirs; such children must have been initialized.
+        A block without own unknown sizes runs `forward` once, unrecorded and in prediction mode, so that its children
+        find out theirs; such children must have been initialized.
 
         Parameters
         ----------
@@ -572,7 +583,7 @@ class HybridBlock(Block):
         waiting = [name for name, parameter in self._reg_params.items() if parameter.is_deferred]
         if waiting:
             raise NotImplementedError(
-                f"{type(self).__name__} must define infer_shape, because its parameters {_listed(waiting)} have unknown sizes"
+                f"{type(self).__name__} must define infer_shape, because {_listed(waiting)} have unknown sizes"
             )
         with autograd.pause():
             self.forward(*args)
@@ -590,4 +601,3 @@ def _listed(names: list[str]) -> str:
     """At most ten names, and how many more there are."""
     shown = ", ".join(repr(name) for name in names[:10])
     return shown if len(names) <= 10 else f"{shown} and {len(names) - 10} more"
-

@@ -626,9 +626,7 @@ class SDMLLoss(Loss):
     Learning", 2019.
     """
 
-    def __init__(
-        self, smoothing_parameter: float = 0.3, weight: float | None = 1.0, batch_axis: int = 0
-    ) -> None:
+    def __init__(self, smoothing_parameter: float = 0.3, weight: float | None = 1.0, batch_axis: int = 0) -> None:
         super().__init__(weight, batch_axis)
         self._smoothing = smoothing_parameter
 
@@ -660,5 +658,3 @@ class SDMLLoss(Loss):
         # The mean over the row, times n, is the sum: a divergence between distributions.
         loss = (labels * (np.log(labels + 1e-12) - log_prob)).sum(axis=1)
         return self._weighted(loss, None)
-
-

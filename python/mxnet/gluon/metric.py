@@ -506,9 +506,7 @@ class F1(EvalMetric):
         self.class_type = class_type
         self.threshold = threshold
         self.average = average
-        super().__init__(
-            name, output_names, label_names, class_type=class_type, threshold=threshold, average=average
-        )
+        super().__init__(name, output_names, label_names, class_type=class_type, threshold=threshold, average=average)
 
     def reset(self) -> None:
         """Forget everything."""
@@ -865,8 +863,8 @@ class PearsonCorrelation(EvalMetric):
 
     Notes
     -----
-    Means and co-moments are merged batch by batch. Source: T. F. Chan, G. H. Golub and R. J. LeVeque, "Updating Formulae
-    and a Pairwise Algorithm for Computing Sample Variances", 1979.
+    Means and co-moments are merged batch by batch. Source: T. F. Chan, G. H. Golub and R. J. LeVeque, "Updating
+    Formulae and a Pairwise Algorithm for Computing Sample Variances", 1979.
     """
 
     def __init__(

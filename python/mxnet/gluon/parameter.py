@@ -119,7 +119,7 @@ class Parameter:
     def __repr__(self) -> str:
         return f"{type(self).__name__} (shape={self.shape}, dtype={self._dtype})"
 
-    # -- what it is -----------------------------------------------------------------------------------------------------
+    # ---- what it is ----
 
     @property
     def name(self) -> str:
@@ -173,7 +173,7 @@ class Parameter:
         else:
             array.attach_grad(self._grad_req)
 
-    # -- first values ---------------------------------------------------------------------------------------------------
+    # ---- first values ----
 
     def initialize(
         self,
@@ -232,7 +232,7 @@ class Parameter:
             return
         if not is_known(self._shape):
             raise DeferredInitializationError(
-                f"parameter {self._name!r}: its shape {self._shape} is still not known after inferring it from the input"
+                f"parameter {self._name!r}: its shape {self._shape} is not known even after seeing the input"
             )
         init, devices, fallback = self._deferred
         assert self._shape is not None
@@ -251,7 +251,10 @@ class Parameter:
 
     def _place(self, array: ndarray, devices: list[Device]) -> None:
         """Make copies of `array` the values on `devices`."""
-        self._data = {device: array if array.device == device else np.array(array, dtype=self._dtype, device=device) for device in devices}
+        self._data = {
+            device: array if array.device == device else np.array(array, dtype=self._dtype, device=device)
+            for device in devices
+        }
         self._deferred = None
         for copy in self._data.values():
             self._attach(copy)
@@ -287,14 +290,14 @@ class Parameter:
                 first = np.array(data, dtype=self._dtype, device=devices[0])
                 self._place(first, devices)
 
-    # -- values ---------------------------------------------------------------------------------------------------------
+    # ---- values ----
 
     def _check_initialized(self) -> None:
         if self._data:
             return
         if self._deferred is not None:
             raise DeferredInitializationError(
-                f"parameter {self._name!r} has no values yet: its shape {self._shape} becomes known with the first input"
+                f"parameter {self._name!r} has no values yet: the first input completes its shape {self._shape}"
             )
         raise RuntimeError(
             f"parameter {self._name!r} is not initialized; call `initialize` on it or on the block it belongs to"
@@ -529,4 +532,3 @@ class Constant(Parameter):
     def grad_req(self, req: str) -> None:
         if req != "null":
             raise ValueError(f"the `grad_req` of a Constant is always 'null', found {req!r}")
-

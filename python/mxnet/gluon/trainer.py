@@ -238,5 +238,3 @@ class Trainer:
                 updater.set_states(states)
             except FileFormatError as error:
                 raise FileFormatError(f"{str(fname)!r}: {error}") from error
-
-

@@ -176,4 +176,3 @@ def clip_global_norm(arrays: Sequence[ndarray], max_norm: float, check_isfinite:
         factor = scale if scale.device == array.device else np.array(scale, dtype=scale.dtype, device=array.device)
         array *= factor.astype(array.dtype)
     return found if check_isfinite else norm
-

@@ -22,8 +22,8 @@ class Optimizer:
     """Base class: learning rates, weight decays and update counts of numbered weights.
 
     A subclass defines `create_state` and one of two methods: `_rule`, which updates one weight and gets the gradient
-    already rescaled and clipped, or `step`, which gets lists and does everything itself. `fused_step` may be defined too,
-    to update all weights in one call.
+    already rescaled and clipped, or `step`, which gets lists and does everything itself. `fused_step` may be defined
+    too, to update all weights in one call.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ class Optimizer:
         self.lr_mult: dict[int | str, float] = {}
         self.wd_mult: dict[int | str, float] = {}
 
-    # -- registry -----------------------------------------------------------------------------------------------------
+    # ---- registry ----
 
     @staticmethod
     def register(klass: type[Optimizer]) -> type[Optimizer]:
@@ -145,7 +145,7 @@ class Optimizer:
             raise ValueError(f"no optimizer {name!r}; known are {', '.join(sorted(Optimizer.opt_registry))}")
         return klass(**kwargs)
 
-    # -- rates ----------------------------------------------------------------------------------------------------------
+    # ---- rates ----
 
     @property
     def learning_rate(self) -> float:
@@ -212,7 +212,7 @@ class Optimizer:
     def _get_wds(self, indices: Sequence[int]) -> list[float]:
         return [self.wd * self._factor(index, "wd_mult", self.wd_mult) for index in indices]
 
-    # -- updates --------------------------------------------------------------------------------------------------------
+    # ---- updates ----
 
     def create_state(self, index: int, weight: ndarray) -> State:
         """What has to be kept for a weight between updates.

@@ -177,7 +177,9 @@ def _describe(optimizer: Optimizer) -> dict[str, Any]:
         "class": type(optimizer).__name__,
         "plain": plain,
         "counts": counts,
-        "scheduler": None if scheduler is None else {"class": type(scheduler).__name__, "plain": _plain_attributes(scheduler)},
+        "scheduler": None
+        if scheduler is None
+        else {"class": type(scheduler).__name__, "plain": _plain_attributes(scheduler)},
     }
 
 

@@ -99,9 +99,7 @@ class DataLoader:
     ) -> None:
         if batch_sampler is not None:
             if batch_size is not None or shuffle or sampler is not None or last_batch is not None:
-                raise ValueError(
-                    "`batch_sampler` excludes `batch_size`, `shuffle`, `sampler` and `last_batch`"
-                )
+                raise ValueError("`batch_sampler` excludes `batch_size`, `shuffle`, `sampler` and `last_batch`")
         else:
             if batch_size is None:
                 raise ValueError("`batch_size` is needed without `batch_sampler`")
@@ -202,7 +200,9 @@ class _Slot:
     def take(self, timeout: float) -> Any:
         """Wait for the batch, and return it or raise the exception."""
         if not self._filled.wait(timeout):
-            raise TimeoutError(f"no batch within {timeout} seconds; raise `timeout` or look at what the dataset waits for")
+            raise TimeoutError(
+                f"no batch within {timeout} seconds; raise `timeout` or look at what the dataset waits for"
+            )
         if self._error is not None:
             raise self._error
         return self._batch
@@ -223,7 +223,7 @@ def _work(
         indices, slot = task
         try:
             batch = make(indices)
-        except BaseException as error:
+        except BaseException as error:  # noqa: BLE001  # raised again where the batch is taken
             slot.fill(None, error)
         else:
             slot.fill(batch, None)

@@ -143,7 +143,7 @@ class IntervalSampler(Sampler[int]):
             yield from range(start, self._length, self._interval)
 
     def __len__(self) -> int:
-        return self._length if self._rollover else -(-self._length // self._interval)
+        return self._length if self._rollover else (self._length + self._interval - 1) // self._interval
 
 
 class BatchSampler(Sampler[list[int]]):
@@ -194,5 +194,5 @@ class BatchSampler(Sampler[list[int]]):
     def __len__(self) -> int:
         size = len(self._sampler)  # type: ignore[arg-type]  # a sampler without length cannot say how many batches it has
         if self._last_batch == "keep":
-            return -(-size // self._batch_size)
+            return (size + self._batch_size - 1) // self._batch_size
         return (size + len(self._left_over)) // self._batch_size

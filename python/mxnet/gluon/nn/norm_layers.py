@@ -193,9 +193,7 @@ class LayerNorm(_Norm):
     def forward(self, data: ndarray) -> ndarray:
         """Normalise `data`, any shape; returns an array of that shape."""
         device = data.device
-        return npx.layer_norm(
-            data, self.gamma.data(device), self.beta.data(device), axis=self._axis, eps=self._epsilon
-        )
+        return npx.layer_norm(data, self.gamma.data(device), self.beta.data(device), axis=self._axis, eps=self._epsilon)
 
 
 class GroupNorm(_Norm):
@@ -293,5 +291,3 @@ class InstanceNorm(_Norm):
         moved = x.swapaxes(1, self._axis)
         out = npx.group_norm(moved, gamma, beta, num_groups=moved.shape[1], eps=self._epsilon)
         return out.swapaxes(1, self._axis)  # type: ignore[no-any-return]
-
-

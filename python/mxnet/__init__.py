@@ -1,0 +1,116 @@
+"""A tensor engine: arrays that behave like NumPy's, automatic differentiation, and Gluon to build and train networks.
+
+>>> import mxnet as mx
+>>> x = mx.np.ones((2, 3))
+>>> (x * 2).sum().item()
+12.0
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    # Written as `x as x`: names that others may import from here.
+    from mxnet import autograd as autograd
+    from mxnet import base as base
+    from mxnet import device as device
+    from mxnet import engine as engine
+    from mxnet import error as error
+    from mxnet import gluon as gluon
+    from mxnet import initializer as initializer
+    from mxnet import lr_scheduler as lr_scheduler
+    from mxnet import numpy as numpy
+    from mxnet import numpy_extension as numpy_extension
+    from mxnet import optimizer as optimizer
+    from mxnet import random as random
+    from mxnet import test_utils as test_utils
+    from mxnet import util as util
+    from mxnet.base import MXNetError as MXNetError
+    from mxnet.device import Device as Device
+    from mxnet.device import cpu as cpu
+    from mxnet.device import current_device as current_device
+    from mxnet.device import gpu as gpu
+    from mxnet.device import num_gpus as num_gpus
+    from mxnet.util import is_np_array as is_np_array
+    from mxnet.util import is_np_default_dtype as is_np_default_dtype
+    from mxnet.util import is_np_shape as is_np_shape
+    from mxnet.util import np_array as np_array
+    from mxnet.util import np_default_dtype as np_default_dtype
+    from mxnet.util import np_shape as np_shape
+    from mxnet.util import set_np_shape as set_np_shape
+    from mxnet.util import use_np as use_np
+    from mxnet.util import use_np_array as use_np_array
+    from mxnet.util import use_np_default_dtype as use_np_default_dtype
+    from mxnet.util import use_np_shape as use_np_shape
+
+    Context = Device
+    init = initializer
+    np = numpy
+    npx = numpy_extension
+    waitall = engine.wait_all
+    current_context = current_device
+    __version__: str
+
+# Public names and where they live. They are imported at first use, so that `import mxnet` itself is quick.
+_MODULES = {
+    "autograd": "mxnet.autograd",
+    "base": "mxnet.base",
+    "device": "mxnet.device",
+    "engine": "mxnet.engine",
+    "error": "mxnet.error",
+    "gluon": "mxnet.gluon",
+    "init": "mxnet.initializer",
+    "initializer": "mxnet.initializer",
+    "lr_scheduler": "mxnet.lr_scheduler",
+    "np": "mxnet.numpy",
+    "npx": "mxnet.numpy_extension",
+    "numpy": "mxnet.numpy",
+    "numpy_extension": "mxnet.numpy_extension",
+    "optimizer": "mxnet.optimizer",
+    "random": "mxnet.random",
+    "test_utils": "mxnet.test_utils",
+    "util": "mxnet.util",
+}
+_ATTRIBUTES = {
+    "Context": ("mxnet.device", "Device"),
+    "Device": ("mxnet.device", "Device"),
+    "MXNetError": ("mxnet.base", "MXNetError"),
+    "__version__": ("mxnet._core", "__version__"),
+    "cpu": ("mxnet.device", "cpu"),
+    "current_context": ("mxnet.device", "current_device"),
+    "current_device": ("mxnet.device", "current_device"),
+    "gpu": ("mxnet.device", "gpu"),
+    "is_np_array": ("mxnet.util", "is_np_array"),
+    "is_np_default_dtype": ("mxnet.util", "is_np_default_dtype"),
+    "is_np_shape": ("mxnet.util", "is_np_shape"),
+    "np_array": ("mxnet.util", "np_array"),
+    "np_default_dtype": ("mxnet.util", "np_default_dtype"),
+    "np_shape": ("mxnet.util", "np_shape"),
+    "num_gpus": ("mxnet.device", "num_gpus"),
+    "set_np_shape": ("mxnet.util", "set_np_shape"),
+    "use_np": ("mxnet.util", "use_np"),
+    "use_np_array": ("mxnet.util", "use_np_array"),
+    "use_np_default_dtype": ("mxnet.util", "use_np_default_dtype"),
+    "use_np_shape": ("mxnet.util", "use_np_shape"),
+    "waitall": ("mxnet.engine", "wait_all"),
+}
+
+__all__ = [*_MODULES, *_ATTRIBUTES]  # noqa: PLE0604  # derived, so that no name is written twice
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        found = importlib.import_module(_MODULES[name])
+    elif name in _ATTRIBUTES:
+        module, attribute = _ATTRIBUTES[name]
+        found = getattr(importlib.import_module(module), attribute)
+    else:
+        raise AttributeError(f"module 'mxnet' has no attribute {name!r}")
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

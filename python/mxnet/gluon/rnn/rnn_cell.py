@@ -1,0 +1,713 @@
+"""Recurrent cells: one step of a sequence at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from mxnet import autograd
+from mxnet import numpy as np
+from mxnet import numpy_extension as npx
+from mxnet.gluon.block import Block, HybridBlock
+from mxnet.gluon.parameter import Parameter
+from mxnet.numpy import ndarray
+
+__all__ = [
+    "BidirectionalCell",
+    "DropoutCell",
+    "GRUCell",
+    "HybridRecurrentCell",
+    "HybridSequentialRNNCell",
+    "LSTMCell",
+    "ModifierCell",
+    "RNNCell",
+    "RecurrentCell",
+    "ResidualCell",
+    "SequentialRNNCell",
+    "ZoneoutCell",
+]
+
+States = list[ndarray]
+StateInfo = list[dict[str, Any]]
+
+
+def _steps(inputs: ndarray | Sequence[ndarray], length: int | None, layout: str) -> tuple[list[ndarray], int]:
+    """The inputs of each step, and the axis of time."""
+    if layout not in ("NTC", "TNC"):
+        raise ValueError(f"`layout` must be 'NTC' or 'TNC', found {layout!r}")
+    axis = layout.find("T")
+    if isinstance(inputs, ndarray):
+        found = inputs.shape[axis]
+        steps = [inputs[:, t] if axis == 1 else inputs[t] for t in range(found)]
+    else:
+        steps = list(inputs)
+        found = len(steps)
+    if length is not None and length != found:
+        raise ValueError(f"`length` is {length}, but the inputs have {found} steps")
+    if not steps:
+        raise ValueError("the inputs have no steps")
+    return steps, axis
+
+
+def _last_valid(per_step: list[ndarray], valid_length: ndarray) -> ndarray:
+    """For each sample, the entry of its last valid step: a list over t of (n, ...) -> (n, ...)."""
+    last = np.arange(per_step[0].shape[0], device=valid_length.device)
+    stacked = np.stack(per_step, axis=0)
+    step = np.maximum(valid_length.astype("int64") - 1, 0)
+    return stacked[step, last]
+
+
+def _masked(outputs: list[ndarray], valid_length: ndarray) -> list[ndarray]:
+    """Outputs with zeros after each sample's last valid step."""
+    masked = []
+    for t, output in enumerate(outputs):
+        valid = (valid_length > t).reshape((-1,) + (1,) * (output.ndim - 1))
+        masked.append(np.where(valid, output, np.zeros_like(output)))
+    return masked
+
+
+class RecurrentCell(Block):
+    """Base class of the cells.
+
+    A subclass defines `state_info` and ``forward(inputs, states)``, which returns the output and the list of new
+    states.
+    """
+
+    def reset(self) -> None:
+        """Forget what was kept from the sequence before."""
+        for child in self._children.values():
+            if isinstance(child, RecurrentCell):
+                child.reset()
+
+    def state_info(self, batch_size: int = 0) -> StateInfo:
+        """Shapes of the states.
+
+        Parameters
+        ----------
+        batch_size : int
+
+        Returns
+        -------
+        list of dict
+            With ``"shape"`` and ``"__layout__"``.
+        """
+        raise NotImplementedError(f"{type(self).__name__} does not define state_info")
+
+    def begin_state(self, batch_size: int = 0, func: Callable[..., ndarray] | None = None, **kwargs: Any) -> States:
+        """States before the first step.
+
+        Parameters
+        ----------
+        batch_size : int
+        func : callable of a shape, optional
+            ``np.zeros`` by default.
+        **kwargs
+            Arguments of `func`, such as `dtype` and `device`.
+
+        Returns
+        -------
+        list of ndarray
+        """
+        make = np.zeros if func is None else func
+        return [make(info["shape"], **kwargs) for info in self.state_info(batch_size)]
+
+    def _first_states(self, begin_state: Sequence[ndarray] | None, step: ndarray) -> States:
+        if begin_state is not None:
+            return list(begin_state)
+        return self.begin_state(step.shape[0], dtype=step.dtype, device=step.device)
+
+    def unroll(
+        self,
+        length: int | None,
+        inputs: ndarray | Sequence[ndarray],
+        begin_state: Sequence[ndarray] | None = None,
+        layout: str = "NTC",
+        merge_outputs: bool | None = None,
+        valid_length: ndarray | None = None,
+    ) -> tuple[Any, States]:
+        """Run over a sequence.
+
+        Parameters
+        ----------
+        length : int or None
+            Number of steps; None takes it from the inputs.
+        inputs : ndarray, shape (n, t, c) or (t, n, c), or sequence of ndarray, shape (n, c)
+        begin_state : sequence of ndarray, optional
+            Zeros by default.
+        layout : {"NTC", "TNC"}
+            Axes of the inputs and of merged outputs.
+        merge_outputs : bool, optional
+            Return one array; by default if the inputs are one.
+        valid_length : ndarray, shape (n,), optional
+            Where sequences end; outputs behind are zero, and states are those of the last valid step.
+
+        Returns
+        -------
+        outputs : ndarray, shape (n, t, c) or (t, n, c), or list of ndarray, shape (n, c)
+        states : list of ndarray
+
+        Raises
+        ------
+        ValueError
+            If `layout` is unknown, there are no steps, or their number is not `length`.
+        """
+        self.reset()
+        steps, axis = _steps(inputs, length, layout)
+        states = self._first_states(begin_state, steps[0])
+        outputs: list[ndarray] = []
+        history: list[States] = []
+        for step in steps:
+            output, states = self(step, states)
+            outputs.append(output)
+            if valid_length is not None:
+                history.append(states)
+        if valid_length is not None:
+            states = [_last_valid(list(kind), valid_length) for kind in zip(*history, strict=True)]
+            outputs = _masked(outputs, valid_length)
+        merge = isinstance(inputs, ndarray) if merge_outputs is None else merge_outputs
+        return (np.stack(outputs, axis=axis) if merge else outputs), states
+
+    def forward(self, inputs: Any, states: Any) -> Any:
+        """Do one step; to be defined by the subclass.
+
+        Parameters
+        ----------
+        inputs : ndarray, shape (n, c)
+        states : list of ndarray
+
+        Returns
+        -------
+        output : ndarray
+        states : list of ndarray
+        """
+        raise NotImplementedError(f"{type(self).__name__} does not define forward")
+
+
+class HybridRecurrentCell(RecurrentCell, HybridBlock):
+    """As `RecurrentCell`, for cells that are hybrid blocks."""
+
+
+class _GatedCell(HybridRecurrentCell):
+    """A cell whose gates are affine maps of the input and of the first state.
+
+    Parameters
+    ----------
+    hidden_size : int
+    num_gates : int
+    input_size : int
+        0 to find it out from the first input.
+    """
+
+    _num_states = 1
+
+    def __init__(
+        self,
+        hidden_size: int,
+        num_gates: int,
+        input_size: int,
+        i2h_weight_initializer: Any,
+        h2h_weight_initializer: Any,
+        i2h_bias_initializer: Any,
+        h2h_bias_initializer: Any,
+    ) -> None:
+        super().__init__()
+        self._hidden_size = hidden_size
+        self._rows = rows = num_gates * hidden_size
+        self.i2h_weight = Parameter(
+            "i2h_weight", shape=(rows, input_size or -1), init=i2h_weight_initializer, allow_deferred_init=True
+        )
+        self.h2h_weight = Parameter("h2h_weight", shape=(rows, hidden_size), init=h2h_weight_initializer)
+        self.i2h_bias = Parameter("i2h_bias", shape=(rows,), init=i2h_bias_initializer)
+        self.h2h_bias = Parameter("h2h_bias", shape=(rows,), init=h2h_bias_initializer)
+
+    def __repr__(self) -> str:
+        size = self.i2h_weight.shape[1] if self.i2h_weight.shape else -1
+        return f"{type(self).__name__}({size if size > 0 else None} -> {self._hidden_size})"
+
+    def state_info(self, batch_size: int = 0) -> StateInfo:
+        return [{"shape": (batch_size, self._hidden_size), "__layout__": "NC"} for _ in range(self._num_states)]
+
+    def infer_shape(self, inputs: ndarray, *args: Any) -> None:
+        """Set the input size.
+
+        Parameters
+        ----------
+        inputs : ndarray, shape (n, c)
+        """
+        self.i2h_weight.shape = (self._rows, inputs.shape[-1])
+
+    def _gates(self, inputs: ndarray, hidden: ndarray) -> tuple[ndarray, ndarray]:
+        device = inputs.device
+        from_input = npx.fully_connected(
+            inputs,
+            self.i2h_weight.data(device),
+            self.i2h_bias.data(device),
+            num_hidden=self._rows,
+            no_bias=False,
+        )
+        from_hidden = npx.fully_connected(
+            hidden,
+            self.h2h_weight.data(device),
+            self.h2h_bias.data(device),
+            num_hidden=self._rows,
+            no_bias=False,
+        )
+        return from_input, from_hidden
+
+    def _part(self, gates: ndarray, number: int) -> ndarray:
+        size = self._hidden_size
+        return gates[:, number * size : (number + 1) * size]
+
+
+class RNNCell(_GatedCell):
+    """``h' = activation(W x + b + R h + c)``.
+
+    Parameters
+    ----------
+    hidden_size : int
+    activation : {"tanh", "relu", "sigmoid", ...}
+        See `mxnet.gluon.nn.Activation`.
+    i2h_weight_initializer, h2h_weight_initializer : Initializer or str, optional
+    i2h_bias_initializer, h2h_bias_initializer : Initializer or str, optional
+    input_size : int
+        0 to find it out from the first input.
+    """
+
+    def __init__(
+        self,
+        hidden_size: int,
+        activation: str = "tanh",
+        i2h_weight_initializer: Any = None,
+        h2h_weight_initializer: Any = None,
+        i2h_bias_initializer: Any = "zeros",
+        h2h_bias_initializer: Any = "zeros",
+        input_size: int = 0,
+    ) -> None:
+        super().__init__(
+            hidden_size,
+            1,
+            input_size,
+            i2h_weight_initializer,
+            h2h_weight_initializer,
+            i2h_bias_initializer,
+            h2h_bias_initializer,
+        )
+        self._activation = activation
+
+    def forward(self, inputs: ndarray, states: States) -> tuple[ndarray, States]:
+        """Do one step.
+
+        Parameters
+        ----------
+        inputs : ndarray, shape (n, c)
+        states : list of one ndarray, shape (n, hidden_size)
+
+        Returns
+        -------
+        output : ndarray, shape (n, hidden_size)
+        states : list of ndarray
+        """
+        from_input, from_hidden = self._gates(inputs, states[0])
+        output = npx.activation(from_input + from_hidden, act_type=self._activation)
+        return output, [output]
+
+
+class LSTMCell(_GatedCell):
+    """Long short-term memory, gates in the order input, forget, cell, output.
+
+    Parameters
+    ----------
+    hidden_size : int
+    i2h_weight_initializer, h2h_weight_initializer : Initializer or str, optional
+    i2h_bias_initializer, h2h_bias_initializer : Initializer or str, optional
+    input_size : int
+        0 to find it out from the first input.
+    activation, recurrent_activation : str
+        Of the cell and of the gates.
+
+    Notes
+    -----
+    Source: F. A. Gers, J. Schmidhuber and F. Cummins, "Learning to Forget", 2000.
+    """
+
+    _num_states = 2
+
+    def __init__(
+        self,
+        hidden_size: int,
+        i2h_weight_initializer: Any = None,
+        h2h_weight_initializer: Any = None,
+        i2h_bias_initializer: Any = "zeros",
+        h2h_bias_initializer: Any = "zeros",
+        input_size: int = 0,
+        activation: str = "tanh",
+        recurrent_activation: str = "sigmoid",
+    ) -> None:
+        super().__init__(
+            hidden_size,
+            4,
+            input_size,
+            i2h_weight_initializer,
+            h2h_weight_initializer,
+            i2h_bias_initializer,
+            h2h_bias_initializer,
+        )
+        self._activation = activation
+        self._recurrent_activation = recurrent_activation
+
+    def forward(self, inputs: ndarray, states: States) -> tuple[ndarray, States]:
+        """Do one step.
+
+        Parameters
+        ----------
+        inputs : ndarray, shape (n, c)
+        states : list of two ndarray, shape (n, hidden_size)
+            Output and cell.
+
+        Returns
+        -------
+        output : ndarray, shape (n, hidden_size)
+        states : list of ndarray
+        """
+        hidden, cell = states
+        from_input, from_hidden = self._gates(inputs, hidden)
+        gates = from_input + from_hidden
+        write, keep, show = (
+            npx.activation(self._part(gates, number), act_type=self._recurrent_activation) for number in (0, 1, 3)
+        )
+        candidate = npx.activation(self._part(gates, 2), act_type=self._activation)
+        cell = keep * cell + write * candidate
+        output = show * npx.activation(cell, act_type=self._activation)
+        return output, [output, cell]
+
+
+class GRUCell(_GatedCell):
+    """Gated recurrent unit, gates in the order reset, update, candidate.
+
+    Parameters
+    ----------
+    hidden_size : int
+    i2h_weight_initializer, h2h_weight_initializer : Initializer or str, optional
+    i2h_bias_initializer, h2h_bias_initializer : Initializer or str, optional
+    input_size : int
+        0 to find it out from the first input.
+    activation, recurrent_activation : str
+        Of the candidate and of the gates.
+
+    Notes
+    -----
+    The reset gate acts after the recurrent matrix, as in fused kernels. Source: K. Cho et al., "Learning Phrase
+    Representations using RNN Encoder-Decoder", 2014.
+    """
+
+    def __init__(
+        self,
+        hidden_size: int,
+        i2h_weight_initializer: Any = None,
+        h2h_weight_initializer: Any = None,
+        i2h_bias_initializer: Any = "zeros",
+        h2h_bias_initializer: Any = "zeros",
+        input_size: int = 0,
+        activation: str = "tanh",
+        recurrent_activation: str = "sigmoid",
+    ) -> None:
+        super().__init__(
+            hidden_size,
+            3,
+            input_size,
+            i2h_weight_initializer,
+            h2h_weight_initializer,
+            i2h_bias_initializer,
+            h2h_bias_initializer,
+        )
+        self._activation = activation
+        self._recurrent_activation = recurrent_activation
+
+    def forward(self, inputs: ndarray, states: States) -> tuple[ndarray, States]:
+        """Do one step.
+
+        Parameters
+        ----------
+        inputs : ndarray, shape (n, c)
+        states : list of one ndarray, shape (n, hidden_size)
+
+        Returns
+        -------
+        output : ndarray, shape (n, hidden_size)
+        states : list of ndarray
+        """
+        hidden = states[0]
+        x, h = self._gates(inputs, hidden)
+        reset, update = (
+            npx.activation(self._part(x, number) + self._part(h, number), act_type=self._recurrent_activation)
+            for number in (0, 1)
+        )
+        candidate = npx.activation(self._part(x, 2) + reset * self._part(h, 2), act_type=self._activation)
+        output = (1.0 - update) * candidate + update * hidden
+        return output, [output]
+
+
+def _cells(block: Block) -> list[Any]:
+    return list(block._children.values())
+
+
+class SequentialRNNCell(RecurrentCell):
+    """Cells on top of each other.
+
+    Examples
+    --------
+    >>> import mxnet as mx
+    >>> cell = mx.gluon.rnn.SequentialRNNCell()
+    >>> cell.add(mx.gluon.rnn.LSTMCell(4))
+    >>> cell.add(mx.gluon.rnn.GRUCell(2))
+    >>> cell.initialize()
+    >>> outputs, states = cell.unroll(3, mx.np.ones((5, 3, 2)))
+    >>> outputs.shape, len(states)
+    ((5, 3, 2), 3)
+    """
+
+    def add(self, cell: RecurrentCell) -> None:
+        """Put a cell on top.
+
+        Parameters
+        ----------
+        cell : RecurrentCell
+        """
+        self.register_child(cell)
+
+    def state_info(self, batch_size: int = 0) -> StateInfo:
+        return [info for cell in _cells(self) for info in cell.state_info(batch_size)]
+
+    def begin_state(self, batch_size: int = 0, func: Callable[..., ndarray] | None = None, **kwargs: Any) -> States:
+        return [state for cell in _cells(self) for state in cell.begin_state(batch_size, func, **kwargs)]
+
+    def forward(self, inputs: ndarray, states: States) -> tuple[ndarray, States]:
+        """Do one step with every cell.
+
+        Parameters
+        ----------
+        inputs : ndarray, shape (n, c)
+        states : list of ndarray
+            Those of all cells in a row.
+
+        Returns
+        -------
+        output : ndarray
+            The last cell's.
+        states : list of ndarray
+        """
+        after: States = []
+        start = 0
+        for cell in _cells(self):
+            count = len(cell.state_info())
+            inputs, new = cell(inputs, states[start : start + count])
+            after.extend(new)
+            start += count
+        return inputs, after
+
+    def __getitem__(self, i: int) -> RecurrentCell:
+        found: RecurrentCell = _cells(self)[i]
+        return found
+
+    def __len__(self) -> int:
+        return len(self._children)
+
+    def __iter__(self) -> Iterator[RecurrentCell]:
+        return iter(_cells(self))
+
+
+class HybridSequentialRNNCell(SequentialRNNCell, HybridRecurrentCell):
+    """As `SequentialRNNCell`, for hybrid cells."""
+
+
+class ModifierCell(HybridRecurrentCell):
+    """Base class of cells that change what another cell does.
+
+    Parameters
+    ----------
+    base_cell : RecurrentCell
+    """
+
+    base_cell: Any
+
+    def __init__(self, base_cell: RecurrentCell) -> None:
+        super().__init__()
+        self.base_cell = base_cell
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.base_cell!r})"
+
+    def state_info(self, batch_size: int = 0) -> StateInfo:
+        return self.base_cell.state_info(batch_size)  # type: ignore[no-any-return]
+
+    def begin_state(self, batch_size: int = 0, func: Callable[..., ndarray] | None = None, **kwargs: Any) -> States:
+        return self.base_cell.begin_state(batch_size, func, **kwargs)  # type: ignore[no-any-return]
+
+
+class ResidualCell(ModifierCell):
+    """Adds its input to the output of another cell.
+
+    Parameters
+    ----------
+    base_cell : RecurrentCell
+        Its output must have the size of its input.
+    """
+
+    def forward(self, inputs: ndarray, states: States) -> tuple[ndarray, States]:
+        """Do one step; shapes are those of the other cell."""
+        output, states = self.base_cell(inputs, states)
+        return output + inputs, states
+
+
+class ZoneoutCell(ModifierCell):
+    """Lets random elements of outputs and states keep their old value while training.
+
+    Parameters
+    ----------
+    base_cell : RecurrentCell
+    zoneout_outputs, zoneout_states : float
+        Probabilities, in ``[0, 1)``.
+
+    Raises
+    ------
+    ValueError
+        If a probability is out of range.
+
+    Notes
+    -----
+    Source: D. Krueger et al., "Zoneout: Regularizing RNNs by Randomly Preserving Hidden Activations", 2016.
+    """
+
+    def __init__(self, base_cell: RecurrentCell, zoneout_outputs: float = 0.0, zoneout_states: float = 0.0) -> None:
+        for name, rate in (("zoneout_outputs", zoneout_outputs), ("zoneout_states", zoneout_states)):
+            if not 0 <= rate < 1:
+                raise ValueError(f"`{name}` must be in [0, 1), found {rate}")
+        super().__init__(base_cell)
+        self._zoneout_outputs = zoneout_outputs
+        self._zoneout_states = zoneout_states
+        self._previous: ndarray | None = None
+
+    def reset(self) -> None:
+        super().reset()
+        self._previous = None
+
+    def _mix(self, rate: float, new: ndarray, old: ndarray | None) -> ndarray:
+        if rate == 0.0 or not autograd.is_training():
+            return new
+        before = np.zeros_like(new) if old is None else old
+        # Dropout of ones is zero with probability `rate`.
+        keep_new = npx.dropout(np.ones_like(new), p=rate)
+        return np.where(keep_new > 0, new, before)
+
+    def forward(self, inputs: ndarray, states: States) -> tuple[ndarray, States]:
+        """Do one step; shapes are those of the other cell."""
+        output, new_states = self.base_cell(inputs, states)
+        output = self._mix(self._zoneout_outputs, output, self._previous)
+        mixed = [self._mix(self._zoneout_states, new, old) for new, old in zip(new_states, states, strict=True)]
+        self._previous = output
+        return output, mixed
+
+
+class DropoutCell(HybridRecurrentCell):
+    """Dropout of its input; it has no states.
+
+    Parameters
+    ----------
+    rate : float
+        Probability of an element to be dropped, in ``[0, 1)``.
+    axes : sequence of int
+        Axes along which all elements share their fate.
+
+    Raises
+    ------
+    ValueError
+        If `rate` is out of range.
+    """
+
+    def __init__(self, rate: float, axes: Sequence[int] = ()) -> None:
+        if not 0 <= rate < 1:
+            raise ValueError(f"`rate` must be in [0, 1), found {rate}")
+        super().__init__()
+        self._rate = rate
+        self._axes = tuple(axes)
+
+    def state_info(self, batch_size: int = 0) -> StateInfo:
+        return []
+
+    def forward(self, inputs: ndarray, states: States) -> tuple[ndarray, States]:
+        """Drop elements of `inputs`; returns an array of that shape and `states`."""
+        output = npx.dropout(inputs, p=self._rate, axes=self._axes) if self._rate > 0 else inputs
+        return output, states
+
+
+class BidirectionalCell(HybridRecurrentCell):
+    """Two cells, one of which runs backwards; only `unroll` makes sense for it.
+
+    Parameters
+    ----------
+    l_cell, r_cell : RecurrentCell
+        Forwards and backwards; their outputs are joined along the last axis.
+    """
+
+    l_cell: Any
+    r_cell: Any
+
+    def __init__(self, l_cell: RecurrentCell, r_cell: RecurrentCell) -> None:
+        super().__init__()
+        self.l_cell = l_cell
+        self.r_cell = r_cell
+
+    def state_info(self, batch_size: int = 0) -> StateInfo:
+        return [*self.l_cell.state_info(batch_size), *self.r_cell.state_info(batch_size)]
+
+    def begin_state(self, batch_size: int = 0, func: Callable[..., ndarray] | None = None, **kwargs: Any) -> States:
+        cells = (self.l_cell, self.r_cell)
+        return [state for cell in cells for state in cell.begin_state(batch_size, func, **kwargs)]
+
+    def forward(self, inputs: Any, states: Any) -> Any:
+        """Refuse to do one step.
+
+        Raises
+        ------
+        NotImplementedError
+            Always: the backward cell needs the whole sequence.
+        """
+        raise NotImplementedError("a BidirectionalCell needs the whole sequence; call unroll")
+
+    def unroll(
+        self,
+        length: int | None,
+        inputs: ndarray | Sequence[ndarray],
+        begin_state: Sequence[ndarray] | None = None,
+        layout: str = "NTC",
+        merge_outputs: bool | None = None,
+        valid_length: ndarray | None = None,
+    ) -> tuple[Any, States]:
+        self.reset()
+        steps, axis = _steps(inputs, length, layout)
+        states = self._first_states(begin_state, steps[0])
+        split = len(self.l_cell.state_info())
+        forwards, left = self.l_cell.unroll(
+            None, steps, states[:split], layout, merge_outputs=False, valid_length=valid_length
+        )
+        turned, right = self.r_cell.unroll(
+            None, _reversed(steps, valid_length), states[split:], layout, merge_outputs=False, valid_length=valid_length
+        )
+        backwards = _reversed(turned, valid_length)
+        outputs = [np.concatenate([a, b], axis=-1) for a, b in zip(forwards, backwards, strict=True)]
+        merge = isinstance(inputs, ndarray) if merge_outputs is None else merge_outputs
+        return (np.stack(outputs, axis=axis) if merge else outputs), [*left, *right]
+
+
+def _reversed(steps: list[ndarray], valid_length: ndarray | None) -> list[ndarray]:
+    """Steps in reverse order; with lengths only the valid ones of each sample, the others stay in place."""
+    if valid_length is None:
+        return steps[::-1]
+    total = len(steps)
+    time = np.arange(total, device=valid_length.device).reshape((-1, 1))
+    ends = valid_length.astype("int64").reshape((1, -1))
+    # (t, n): where the entry of step t comes from.
+    source = np.where(time < ends, ends - 1 - time, time)
+    samples = np.arange(steps[0].shape[0], device=valid_length.device).reshape((1, -1))
+    turned = np.stack(steps, axis=0)[source, samples]
+    return [turned[t] for t in range(total)]

@@ -1,0 +1,362 @@
+"""Recurrent layers: a whole sequence, several layers and both directions in one call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from mxnet import numpy as np
+from mxnet import numpy_extension as npx
+from mxnet.base import DTypeLike
+from mxnet.gluon.block import HybridBlock
+from mxnet.gluon.parameter import Parameter
+from mxnet.numpy import ndarray
+
+__all__ = ["GRU", "LSTM", "RNN"]
+
+_GATES = {"rnn_relu": 1, "rnn_tanh": 1, "lstm": 4, "gru": 3}
+
+
+class _RNNLayer(HybridBlock):
+    """What the layers have in common.
+
+    Parameters are called ``l0_i2h_weight``, ``l0_h2h_bias`` and so on; those of the backward direction begin with
+    ``r``.
+    """
+
+    def __init__(
+        self,
+        mode: str,
+        hidden_size: int,
+        num_layers: int,
+        layout: str,
+        dropout: float,
+        bidirectional: bool,
+        input_size: int,
+        i2h_weight_initializer: Any,
+        h2h_weight_initializer: Any,
+        i2h_bias_initializer: Any,
+        h2h_bias_initializer: Any,
+        dtype: DTypeLike,
+    ) -> None:
+        if layout not in ("TNC", "NTC"):
+            raise ValueError(f"`layout` must be 'TNC' or 'NTC', found {layout!r}")
+        if hidden_size < 1 or num_layers < 1:
+            raise ValueError(f"`hidden_size` ({hidden_size}) and `num_layers` ({num_layers}) must be at least 1")
+        if not 0 <= dropout < 1:
+            raise ValueError(f"`dropout` must be in [0, 1), found {dropout}")
+        super().__init__()
+        self._mode = mode
+        self._hidden_size = hidden_size
+        self._num_layers = num_layers
+        self._layout = layout
+        self._dropout = dropout
+        self._directions = 2 if bidirectional else 1
+        self._input_size = input_size
+        rows = _GATES[mode] * hidden_size
+        self._names: list[str] = []
+        size = input_size or -1
+        for layer in range(num_layers):
+            for direction in "lr"[: self._directions]:
+                prefix = f"{direction}{layer}_"
+                self._make(prefix + "i2h_weight", (rows, size), i2h_weight_initializer, dtype)
+                self._make(prefix + "h2h_weight", (rows, hidden_size), h2h_weight_initializer, dtype)
+                self._make(prefix + "i2h_bias", (rows,), i2h_bias_initializer, dtype)
+                self._make(prefix + "h2h_bias", (rows,), h2h_bias_initializer, dtype)
+            size = hidden_size * self._directions
+
+    def _make(self, name: str, shape: tuple[int, ...], init: Any, dtype: DTypeLike) -> None:
+        setattr(self, name, Parameter(name, shape=shape, init=init, dtype=dtype, allow_deferred_init=True))
+        self._names.append(name)
+
+    def __repr__(self) -> str:
+        parts = [f"{self._input_size or None} -> {self._hidden_size}", self._layout]
+        if self._num_layers != 1:
+            parts.append(f"num_layers={self._num_layers}")
+        if self._dropout:
+            parts.append(f"dropout={self._dropout}")
+        if self._directions == 2:
+            parts.append("bidirectional")
+        return f"{type(self).__name__}({', '.join(parts)})"
+
+    def state_info(self, batch_size: int = 0) -> list[dict[str, Any]]:
+        """Shapes of the states.
+
+        Parameters
+        ----------
+        batch_size : int
+
+        Returns
+        -------
+        list of dict
+            With ``"shape"`` and ``"__layout__"``.
+        """
+        shape = (self._num_layers * self._directions, batch_size, self._hidden_size)
+        return [{"shape": shape, "__layout__": "LNC"} for _ in range(2 if self._mode == "lstm" else 1)]
+
+    def begin_state(
+        self, batch_size: int = 0, func: Callable[..., ndarray] | None = None, **kwargs: Any
+    ) -> list[ndarray]:
+        """States before the first step.
+
+        Parameters
+        ----------
+        batch_size : int
+        func : callable of a shape, optional
+            ``np.zeros`` by default.
+        **kwargs
+            Arguments of `func`, such as `dtype` and `device`.
+
+        Returns
+        -------
+        list of ndarray, shape (num_layers * directions, batch_size, hidden_size)
+        """
+        make = np.zeros if func is None else func
+        return [make(info["shape"], **kwargs) for info in self.state_info(batch_size)]
+
+    def infer_shape(self, inputs: ndarray, *args: Any) -> None:
+        """Set the input size.
+
+        Parameters
+        ----------
+        inputs : ndarray, shape (t, n, c) or (n, t, c)
+        """
+        self._input_size = inputs.shape[-1]
+        for direction in "lr"[: self._directions]:
+            weight = self._reg_params[f"{direction}0_i2h_weight"]
+            weight.shape = (_GATES[self._mode] * self._hidden_size, self._input_size)
+
+    def _packed(self, inputs: ndarray) -> ndarray:
+        """All parameters in one vector: the weights of all layers first, then the biases."""
+        weights = [name for name in self._names if name.endswith("weight")]
+        biases = [name for name in self._names if name.endswith("bias")]
+        device = inputs.device
+        return np.concatenate([self._reg_params[name].data(device).reshape((-1,)) for name in weights + biases])
+
+    def forward(
+        self,
+        inputs: ndarray,
+        states: ndarray | Sequence[ndarray] | None = None,
+        sequence_length: ndarray | None = None,
+    ) -> Any:
+        """Run over a batch of sequences.
+
+        Parameters
+        ----------
+        inputs : ndarray, shape (t, n, c), or (n, t, c) with that layout
+        states : list of ndarray, shape (num_layers * directions, n, hidden_size), optional
+            Zeros by default.
+        sequence_length : ndarray, shape (n,), optional
+            Where sequences end.
+
+        Returns
+        -------
+        output : ndarray, shape (t, n, directions * hidden_size), or (n, t, ...)
+        states : list of ndarray
+            Only if `states` are given.
+
+        Raises
+        ------
+        ValueError
+            If the number of states or the shape of one is wrong.
+        """
+        batch_size = inputs.shape[self._layout.find("N")]
+        expected = self.state_info(batch_size)
+        if states is None:
+            given = self.begin_state(batch_size, dtype=inputs.dtype, device=inputs.device)
+        else:
+            given = [states] if isinstance(states, ndarray) else list(states)
+        shapes = [tuple(state.shape) for state in given]
+        if shapes != [info["shape"] for info in expected]:
+            raise ValueError(f"states must have the shapes {[info['shape'] for info in expected]}, found {shapes}")
+        moved = inputs if self._layout == "TNC" else inputs.swapaxes(0, 1)
+        outputs = npx.rnn(
+            moved,
+            self._packed(inputs),
+            given[0],
+            given[1] if len(given) == 2 else None,
+            sequence_length,
+            mode=self._mode,
+            state_size=self._hidden_size,
+            num_layers=self._num_layers,
+            bidirectional=self._directions == 2,
+            p=self._dropout,
+            state_outputs=True,
+            use_sequence_length=sequence_length is not None,
+        )
+        output = outputs[0] if self._layout == "TNC" else outputs[0].swapaxes(0, 1)
+        return output if states is None else (output, list(outputs[1:]))
+
+
+class RNN(_RNNLayer):
+    """Layers of ``h' = activation(W x + b + R h + c)``.
+
+    Parameters
+    ----------
+    hidden_size : int
+    num_layers : int
+    activation : {"relu", "tanh"}
+    layout : {"TNC", "NTC"}
+        Axes of input and output: time, samples, channels.
+    dropout : float
+        Between layers, while training; in ``[0, 1)``.
+    bidirectional : bool
+    i2h_weight_initializer, h2h_weight_initializer : Initializer or str, optional
+    i2h_bias_initializer, h2h_bias_initializer : Initializer or str, optional
+    input_size : int
+        0 to find it out from the first input.
+    dtype : dtype
+
+    Raises
+    ------
+    ValueError
+        If a number is out of range or a name unknown.
+    """
+
+    def __init__(
+        self,
+        hidden_size: int,
+        num_layers: int = 1,
+        activation: str = "relu",
+        layout: str = "TNC",
+        dropout: float = 0,
+        bidirectional: bool = False,
+        i2h_weight_initializer: Any = None,
+        h2h_weight_initializer: Any = None,
+        i2h_bias_initializer: Any = "zeros",
+        h2h_bias_initializer: Any = "zeros",
+        input_size: int = 0,
+        dtype: DTypeLike = "float32",
+    ) -> None:
+        if activation not in ("relu", "tanh"):
+            raise ValueError(f"`activation` must be 'relu' or 'tanh', found {activation!r}")
+        super().__init__(
+            f"rnn_{activation}",
+            hidden_size,
+            num_layers,
+            layout,
+            dropout,
+            bidirectional,
+            input_size,
+            i2h_weight_initializer,
+            h2h_weight_initializer,
+            i2h_bias_initializer,
+            h2h_bias_initializer,
+            dtype,
+        )
+
+
+class LSTM(_RNNLayer):
+    """Layers of long short-term memory; see `LSTMCell`.
+
+    Parameters
+    ----------
+    hidden_size : int
+    num_layers : int
+    layout : {"TNC", "NTC"}
+        Axes of input and output: time, samples, channels.
+    dropout : float
+        Between layers, while training; in ``[0, 1)``.
+    bidirectional : bool
+    input_size : int
+        0 to find it out from the first input.
+    i2h_weight_initializer, h2h_weight_initializer : Initializer or str, optional
+    i2h_bias_initializer, h2h_bias_initializer : Initializer or str, optional
+    dtype : dtype
+
+    Raises
+    ------
+    ValueError
+        If a number is out of range or `layout` unknown.
+
+    Examples
+    --------
+    >>> import mxnet as mx
+    >>> layer = mx.gluon.rnn.LSTM(4)
+    >>> layer.initialize()
+    >>> layer(mx.np.ones((3, 2, 5))).shape
+    (3, 2, 4)
+    """
+
+    def __init__(
+        self,
+        hidden_size: int,
+        num_layers: int = 1,
+        layout: str = "TNC",
+        dropout: float = 0,
+        bidirectional: bool = False,
+        input_size: int = 0,
+        i2h_weight_initializer: Any = None,
+        h2h_weight_initializer: Any = None,
+        i2h_bias_initializer: Any = "zeros",
+        h2h_bias_initializer: Any = "zeros",
+        dtype: DTypeLike = "float32",
+    ) -> None:
+        super().__init__(
+            "lstm",
+            hidden_size,
+            num_layers,
+            layout,
+            dropout,
+            bidirectional,
+            input_size,
+            i2h_weight_initializer,
+            h2h_weight_initializer,
+            i2h_bias_initializer,
+            h2h_bias_initializer,
+            dtype,
+        )
+
+
+class GRU(_RNNLayer):
+    """Layers of gated recurrent units; see `GRUCell`.
+
+    Parameters
+    ----------
+    hidden_size : int
+    num_layers : int
+    layout : {"TNC", "NTC"}
+        Axes of input and output: time, samples, channels.
+    dropout : float
+        Between layers, while training; in ``[0, 1)``.
+    bidirectional : bool
+    input_size : int
+        0 to find it out from the first input.
+    i2h_weight_initializer, h2h_weight_initializer : Initializer or str, optional
+    i2h_bias_initializer, h2h_bias_initializer : Initializer or str, optional
+    dtype : dtype
+
+    Raises
+    ------
+    ValueError
+        If a number is out of range or `layout` unknown.
+    """
+
+    def __init__(
+        self,
+        hidden_size: int,
+        num_layers: int = 1,
+        layout: str = "TNC",
+        dropout: float = 0,
+        bidirectional: bool = False,
+        input_size: int = 0,
+        i2h_weight_initializer: Any = None,
+        h2h_weight_initializer: Any = None,
+        i2h_bias_initializer: Any = "zeros",
+        h2h_bias_initializer: Any = "zeros",
+        dtype: DTypeLike = "float32",
+    ) -> None:
+        super().__init__(
+            "gru",
+            hidden_size,
+            num_layers,
+            layout,
+            dropout,
+            bidirectional,
+            input_size,
+            i2h_weight_initializer,
+            h2h_weight_initializer,
+            i2h_bias_initializer,
+            h2h_bias_initializer,
+            dtype,
+        )
