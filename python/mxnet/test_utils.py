@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import itertools
+import numbers
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
@@ -132,7 +133,7 @@ def get_tolerance(dat: Any, tol: Tolerance, default_tol: Mapping[str, float]) ->
     float
         0 for a dtype that is not listed.
     """
-    if isinstance(tol, int | float):
+    if isinstance(tol, numbers.Real):
         return float(tol)
     table = default_tol if tol is None else {dtype_name(key): value for key, value in tol.items()}
     return table.get(dtype_name(effective_dtype(dat)), 0.0)
@@ -140,12 +141,12 @@ def get_tolerance(dat: Any, tol: Tolerance, default_tol: Mapping[str, float]) ->
 
 def get_rtol(rtol: Tolerance = None, dtype: DTypeLike = "float64") -> float:
     """The relative tolerance of a dtype, unless `rtol` is given."""
-    return float(rtol) if isinstance(rtol, int | float) else (rtol or _RTOLS).get(dtype_name(dtype), 0.0)
+    return float(rtol) if isinstance(rtol, numbers.Real) else (rtol or _RTOLS).get(dtype_name(dtype), 0.0)
 
 
 def get_atol(atol: Tolerance = None, dtype: DTypeLike = "float64") -> float:
     """The absolute tolerance of a dtype, unless `atol` is given."""
-    return float(atol) if isinstance(atol, int | float) else (atol or _ATOLS).get(dtype_name(dtype), 0.0)
+    return float(atol) if isinstance(atol, numbers.Real) else (atol or _ATOLS).get(dtype_name(dtype), 0.0)
 
 
 def get_tols(x: Any, y: Any, rtol: Tolerance, atol: Tolerance) -> tuple[float, float]:
