@@ -5,6 +5,8 @@ use mxnet_kernels::conv::{self, Conv};
 use mxnet_kernels::gemm::{Epilogue, Matrix, Problem, gemm};
 use mxnet_kernels::norm::{self, Affine, BatchNorm, Centre, RowNorm, Statistics};
 use mxnet_kernels::pool::{self, Kind, Pool};
+use mxnet_kernels::rnn::{self, Cell, Cotangents, Direction, Gradients, Parameters, Rnn};
+use mxnet_kernels::softmax::{self, Softmax};
 use mxnet_kernels::{Elem, Serial, Threads};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
@@ -432,12 +434,137 @@ fn norm_section() {
     });
 }
 
+fn softmax_section() {
+    for n in [1000usize, 3162] {
+        let g = Softmax {
+            elem: Elem::F32,
+            outer: n,
+            len: n,
+            inner: 1,
+            temperature: 1.0,
+        };
+        let (x, dy, mut y) = (values(n * n), values(n * n), values(n * n));
+        let (px, pdy, py): (*const u8, *const u8, *mut u8) =
+            (x.as_ptr().cast(), dy.as_ptr().cast(), y.as_mut_ptr().cast());
+        let bytes = 4.0 * (n * n) as f64;
+        // SAFETY: vectors of the geometry's sizes.
+        report(
+            &format!("softmax {n}x{n} fwd"),
+            2.0 * bytes,
+            "GB/s",
+            |t| unsafe {
+                softmax::softmax(t, &g, softmax::Kind::Softmax, px, std::ptr::null(), py)
+            },
+        );
+        // SAFETY: as above.
+        report(
+            &format!("softmax {n}x{n} bwd"),
+            3.0 * bytes,
+            "GB/s",
+            |t| unsafe {
+                softmax::softmax_backward(
+                    t,
+                    &g,
+                    softmax::Kind::Softmax,
+                    px,
+                    pdy,
+                    std::ptr::null(),
+                    py,
+                )
+            },
+        );
+    }
+}
+
+fn rnn_section() {
+    for (name, cell, batch) in [
+        ("LSTM", Cell::Lstm, 32),
+        ("GRU", Cell::Gru, 32),
+        ("LSTM", Cell::Lstm, 1),
+    ] {
+        let g = Rnn {
+            elem: Elem::F32,
+            cell,
+            direction: Direction::Forward,
+            time: 64,
+            batch,
+            input: 256,
+            hidden: 256,
+        };
+        let (states, width) = (64 * batch * 256, cell.gates() * 256);
+        let (x, dy, mut y, mut dx) = (
+            values(states),
+            values(states),
+            vec![0f32; states],
+            vec![0f32; states],
+        );
+        let mut weights: Vec<Vec<f32>> = (0..4)
+            .map(|_| values(width * 256).iter().map(|w| w * 0.06).collect())
+            .collect();
+        let mut bias = vec![0f32; width];
+        let (mut w, mut s) = (
+            vec![0f32; rnn::workspace_bytes(&g) / 4],
+            vec![0f32; rnn::scratch_bytes(&g) / 4],
+        );
+        let pw: Vec<*mut u8> = weights.iter_mut().map(|w| w.as_mut_ptr().cast()).collect();
+        let (null, none) = (std::ptr::null(), std::ptr::null_mut());
+        let p = Parameters {
+            wi: pw[0],
+            wh: pw[1],
+            bi: null,
+            bh: null,
+        };
+        let pb: *mut u8 = bias.as_mut_ptr().cast();
+        let gradients = Gradients {
+            dx: dx.as_mut_ptr().cast(),
+            dh0: none,
+            dc0: none,
+            dwi: pw[2],
+            dwh: pw[3],
+            dbi: pb,
+            dbh: pb,
+        };
+        let cotangents = Cotangents {
+            dy: dy.as_ptr().cast(),
+            dhn: null,
+            dcn: null,
+        };
+        let (px, py): (*const u8, *mut u8) = (x.as_ptr().cast(), y.as_mut_ptr().cast());
+        let (w, s): (*mut u8, *mut u8) = (w.as_mut_ptr().cast(), s.as_mut_ptr().cast());
+        let flops = 2.0 * (64 * batch * width * 512) as f64;
+        // SAFETY: vectors of the layer's sizes.
+        let forward = |t: &dyn Threads| unsafe {
+            rnn::forward(t, &g, &p, px, null, null, py, none, none, w, s)
+        };
+        report(
+            &format!("{name} T64 B{batch} I256 H256 fwd"),
+            flops,
+            "GF/s",
+            forward,
+        );
+        report(
+            &format!("{name} T64 B{batch} I256 H256 fwd + bwd"),
+            3.0 * flops,
+            "GF/s",
+            |t| {
+                forward(t);
+                // SAFETY: as above.
+                unsafe {
+                    rnn::backward(t, &g, &p, px, null, null, py, &cotangents, &gradients, w, s)
+                }
+            },
+        );
+    }
+}
+
 fn main() {
-    let sections: [(&str, fn()); 4] = [
+    let sections: [(&str, fn()); 6] = [
         ("gemm", gemm_section),
         ("conv", conv_section),
         ("pool", pool_section),
         ("norm", norm_section),
+        ("softmax", softmax_section),
+        ("rnn", rnn_section),
     ];
     let asked: Vec<String> = std::env::args()
         .skip(1)

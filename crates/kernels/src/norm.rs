@@ -10,6 +10,8 @@ mod row;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use columns::sum_columns;
+
 pub use batch::{
     BatchNorm, Statistics, batch_norm_backward, batch_norm_inference, batch_norm_training,
 };

@@ -133,6 +133,42 @@ pub(super) unsafe fn backward<T: Real>(
     });
 }
 
+/// Sum of every column: `out[c] = sum over r of x[r * stride + c]`.
+///
+/// # Safety
+/// `columns` elements in each of `rows` rows, `stride` elements apart, and at `out`, which overlaps none.
+pub(crate) unsafe fn sum_columns<T: Real>(
+    threads: &dyn Threads,
+    x: *const T,
+    stride: usize,
+    rows: usize,
+    columns: usize,
+    out: *mut T,
+) {
+    let (x, out) = (Shared(x.cast_mut()), Shared(out));
+    let block = |b: usize| {
+        let (c0, width) = (b * WIDTH, WIDTH.min(columns - b * WIDTH));
+        // SAFETY: the block's own columns.
+        unsafe {
+            let [first, _] = sums(
+                x.at(c0).cast_const(),
+                std::ptr::null(),
+                stride,
+                rows,
+                width,
+                &[T::ZERO; WIDTH],
+            );
+            (0..width).for_each(|l| *out.at(c0 + l) = T::from_f64(first[l]));
+        }
+    };
+    let blocks = columns.div_ceil(WIDTH);
+    if blocks == 1 || rows * columns < 1 << 16 {
+        (0..blocks).for_each(block)
+    } else {
+        threads.run(blocks, &block)
+    }
+}
+
 per_isa! {
     /// Per column the sums of `dy` and of `dy * (x - mean)`; where `dy` is null, of `x - mean` and its square.
     ///

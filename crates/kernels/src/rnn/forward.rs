@@ -1,0 +1,165 @@
+//! The forward pass.
+
+use super::{Cell, Parameters, Rnn, gates, product};
+use crate::Threads;
+use crate::gemm::{self, Float, Tile};
+use crate::real::{Real, Shared};
+
+/// # Safety
+/// As `rnn::forward`'s.
+pub(super) unsafe fn run<T: Real + Float>(
+    threads: &dyn Threads,
+    g: &Rnn,
+    p: &Parameters,
+    [x, h0, c0]: [Shared<T>; 3],
+    [y, hn, cn]: [Shared<T>; 3],
+    [workspace, scratch]: [Shared<T>; 2],
+) {
+    let (width, state, hidden) = (g.width(), g.state(), g.hidden);
+    let (sums, beside) = (workspace, Shared(workspace.at(g.kept().0)));
+    if state == 0 {
+        return;
+    }
+    // SAFETY: the workspace holds all gates, the scratch the transposed weights and a bias.
+    unsafe {
+        let bias = std::slice::from_raw_parts_mut(scratch.at(0), width);
+        joint_bias::<T>(g, p, bias);
+        let rows = g.time * g.batch;
+        for row in 0..rows {
+            std::ptr::copy_nonoverlapping(bias.as_ptr(), sums.at(row * width), width);
+        }
+        let wi = p.wi.cast::<T>();
+        product(
+            threads,
+            (rows, width, g.input),
+            x.at(0).cast_const(),
+            (g.input, 1),
+            wi,
+            (1, g.input),
+            sums.at(0),
+            width,
+            1.0,
+        );
+    }
+    // (gate unit, hidden) -> (hidden, gate unit): the product then reads neighbouring units together, at every step.
+    let (wh, turned) = (
+        Shared(p.wh.cast_mut().cast::<T>()),
+        Shared(scratch.at(width)),
+    );
+    for k in 0..hidden {
+        for u in 0..width {
+            // SAFETY: inside the weights and the scratch.
+            unsafe { *turned.at(k * width + u) = *wh.at(u * hidden + k) }
+        }
+    }
+    let bh = Shared(p.bh.cast_mut().cast::<T>());
+    for s in 0..g.time {
+        let t = g.step(s);
+        let before = if s == 0 { None } else { Some(g.step(s - 1)) };
+        let h_prev = before.map_or(h0, |b| Shared(y.at(b * state)));
+        let c_prev = before.map_or(c0, |b| Shared(beside.at(b * state)));
+        g.each_block(threads, |first, units| {
+            // SAFETY: the units' own gates, cells and states of step t; the step before is finished.
+            unsafe {
+                for gate in 0..g.cell.gates() {
+                    // The GRU's reset gate acts on the state's share of n alone, bias included.
+                    let apart = g.cell == Cell::Gru && gate == 2;
+                    let (c, c_stride) = if apart {
+                        let share = Shared(beside.at(t * state + first));
+                        for b in 0..g.batch {
+                            for u in 0..units {
+                                *share.at(b * hidden + u) = if bh.is_null() {
+                                    T::ZERO
+                                } else {
+                                    *bh.at(2 * hidden + first + u)
+                                };
+                            }
+                        }
+                        (share.at(0), hidden)
+                    } else {
+                        (sums.at(t * g.batch * width + gate * hidden + first), width)
+                    };
+                    if h_prev.is_null() {
+                        continue;
+                    }
+                    gemm::dense(&Tile {
+                        m: g.batch,
+                        n: units,
+                        k: hidden,
+                        a: h_prev.at(0).cast_const(),
+                        a_strides: (hidden as isize, 1),
+                        b: turned.at(gate * hidden + first).cast_const(),
+                        b_strides: (width as isize, 1),
+                        c,
+                        c_strides: (c_stride as isize, 1),
+                        alpha: T::ONE,
+                        beta: T::ONE,
+                    });
+                }
+                for b in 0..g.batch {
+                    let row = sums.at((t * g.batch + b) * width + first);
+                    let at = t * state + b * hidden + first;
+                    let of = |state: Shared<T>| {
+                        if state.is_null() {
+                            std::ptr::null()
+                        } else {
+                            state.at(b * hidden + first).cast_const()
+                        }
+                    };
+                    match g.cell {
+                        Cell::Lstm => {
+                            gates::lstm(row, hidden, units, of(c_prev), beside.at(at), y.at(at))
+                        }
+                        Cell::Gru => {
+                            gates::gru(row, hidden, units, beside.at(at), of(h_prev), y.at(at))
+                        }
+                        Cell::Tanh => gates::tanh(row.cast_const(), units, y.at(at)),
+                        Cell::Relu => {
+                            for u in 0..units {
+                                let sum = *row.add(u);
+                                *y.at(at + u) = if sum < T::ZERO { T::ZERO } else { sum };
+                            }
+                        }
+                    }
+                }
+            }
+        });
+    }
+    let copy = |from: Shared<T>, to: Shared<T>| {
+        if to.is_null() {
+            return;
+        }
+        // SAFETY: a whole state.
+        unsafe {
+            if from.is_null() {
+                std::slice::from_raw_parts_mut(to.at(0), state).fill(T::ZERO);
+            } else {
+                std::ptr::copy_nonoverlapping(from.at(0), to.at(0), state);
+            }
+        }
+    };
+    let last = g.time.checked_sub(1).map(|s| g.step(s));
+    copy(last.map_or(h0, |t| Shared(y.at(t * state))), hn);
+    if g.cell == Cell::Lstm {
+        copy(last.map_or(c0, |t| Shared(beside.at(t * state))), cn);
+    }
+}
+
+/// `bi + bh`, but only `bi` for the GRU's n.
+///
+/// # Safety
+/// The biases that are not null have `g.width()` elements.
+unsafe fn joint_bias<T: Real>(g: &Rnn, p: &Parameters, bias: &mut [T]) {
+    let of = |b: *const u8, u: usize| {
+        // SAFETY: by the caller.
+        if b.is_null() {
+            T::ZERO
+        } else {
+            unsafe { *b.cast::<T>().add(u) }
+        }
+    };
+    for (u, bias) in bias.iter_mut().enumerate() {
+        let apart = g.cell == Cell::Gru && u >= 2 * g.hidden;
+        *bias = of(p.bi, u) + if apart { T::ZERO } else { of(p.bh, u) };
+    }
+}
