@@ -1,0 +1,449 @@
+"""What metrics have in common: the running sum, the registry, and metrics made of other things."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+import numpy as onp
+from numpy.typing import NDArray
+
+__all__ = [
+    "CompositeEvalMetric",
+    "CustomMetric",
+    "EvalMetric",
+    "Floats",
+    "Loss",
+    "Named",
+    "alias",
+    "create",
+    "host",
+    "np",
+    "pairs",
+    "register",
+    "same_size",
+]
+
+Floats = NDArray[onp.float64]
+
+_REGISTRY: dict[str, type[EvalMetric]] = {}
+_Class = TypeVar("_Class", bound="type[EvalMetric]")
+
+
+def register(klass: _Class) -> _Class:
+    """Class decorator that makes a metric known to `create` under its name in lower case.
+
+    Parameters
+    ----------
+    klass : subclass of EvalMetric
+
+    Returns
+    -------
+    class
+        `klass`.
+    """
+    _REGISTRY[klass.__name__.lower()] = klass
+    return klass
+
+
+def alias(*names: str) -> Callable[[_Class], _Class]:
+    """Class decorator: as `register`, under further names."""
+
+    def add(klass: _Class) -> _Class:
+        for name in names:
+            _REGISTRY[name] = klass
+        return register(klass)
+
+    return add
+
+
+def host(array: Any) -> NDArray[Any]:
+    """The values in host memory, without change of dtype."""
+    values = array.asnumpy() if hasattr(array, "asnumpy") else array
+    return onp.asarray(values)
+
+
+def pairs(labels: Any, preds: Any) -> list[tuple[NDArray[Any], NDArray[Any]]]:
+    """Labels with their predictions, in host memory."""
+    left = list(labels) if isinstance(labels, list | tuple) else [labels]
+    right = list(preds) if isinstance(preds, list | tuple) else [preds]
+    if len(left) != len(right):
+        raise ValueError(f"{len(left)} arrays of labels for {len(right)} arrays of predictions")
+    return [(host(label), host(pred)) for label, pred in zip(left, right, strict=True)]
+
+
+def same_size(label: NDArray[Any], pred: NDArray[Any]) -> tuple[Floats, Floats]:
+    """Labels in the predictions' shape and predictions, both float64; ValueError if the sizes differ."""
+    if label.size != pred.size:
+        raise ValueError(f"labels of shape {label.shape} do not fit predictions of shape {pred.shape}")
+    return label.astype(onp.float64).reshape(pred.shape), pred.astype(onp.float64)
+
+
+class EvalMetric:
+    """Base class: a sum and a number of instances, whose ratio is the value.
+
+    Parameters
+    ----------
+    name : str
+    output_names, label_names : sequence of str, optional
+        Which entries `update_dict` uses; all by default.
+    **kwargs
+        What else `get_config` reports.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        output_names: Sequence[str] | None = None,
+        label_names: Sequence[str] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        self.name = str(name)
+        self.output_names = output_names
+        self.label_names = label_names
+        self._kwargs = kwargs
+        self.num_inst = 0
+        self.sum_metric = 0.0
+        self.reset()
+
+    def __str__(self) -> str:
+        return f"EvalMetric: {dict(self.get_name_value())}"
+
+    def get_config(self) -> dict[str, Any]:
+        """Name and arguments, enough to make the metric again.
+
+        Returns
+        -------
+        dict
+        """
+        return {
+            **self._kwargs,
+            "metric": type(self).__name__,
+            "name": self.name,
+            "output_names": self.output_names,
+            "label_names": self.label_names,
+        }
+
+    def update_dict(self, label: Mapping[str, Any], pred: Mapping[str, Any]) -> None:
+        """Take in a batch given by names.
+
+        Parameters
+        ----------
+        label, pred : mapping of str to ndarray
+        """
+        labels = list(label.values()) if self.label_names is None else [label[name] for name in self.label_names]
+        preds = list(pred.values()) if self.output_names is None else [pred[name] for name in self.output_names]
+        self.update(labels, preds)
+
+    def update(self, labels: Any, preds: Any) -> None:
+        """Take in a batch.
+
+        Parameters
+        ----------
+        labels, preds : ndarray or list of ndarray
+            One array of labels for each array of predictions.
+
+        Raises
+        ------
+        ValueError
+            If numbers or shapes do not fit.
+        """
+        for label, pred in pairs(labels, preds):
+            self._take(label, pred)
+
+    def _take(self, label: NDArray[Any], pred: NDArray[Any]) -> None:
+        raise NotImplementedError(f"{type(self).__name__} defines neither _take nor update")
+
+    def _add(self, total: float, count: int) -> None:
+        self.sum_metric += float(total)
+        self.num_inst += int(count)
+
+    def reset(self) -> None:
+        """Forget everything."""
+        self.num_inst = 0
+        self.sum_metric = 0.0
+
+    def get(self) -> tuple[Any, Any]:
+        """Name and value.
+
+        Returns
+        -------
+        tuple of str and float
+            NaN before the first batch.
+        """
+        return self.name, self.sum_metric / self.num_inst if self.num_inst else math.nan
+
+    def get_name_value(self) -> list[tuple[str, float]]:
+        """Names and values, as a list also where there are several.
+
+        Returns
+        -------
+        list of (str, float)
+        """
+        name, value = self.get()
+        if isinstance(name, list):
+            return list(zip(name, value, strict=True))
+        return [(name, value)]
+
+
+def create(metric: Any, *args: Any, **kwargs: Any) -> EvalMetric:
+    """Make a metric.
+
+    Parameters
+    ----------
+    metric : str, EvalMetric, callable or list of these
+        A name, a metric (returned as it is), a function of labels and predictions, or several for a
+        `CompositeEvalMetric`.
+    *args, **kwargs
+        Arguments of the class.
+
+    Returns
+    -------
+    EvalMetric
+
+    Raises
+    ------
+    ValueError
+        If there is no metric of that name.
+
+    Examples
+    --------
+    >>> from mxnet.gluon import metric
+    >>> metric.create("acc").get()[0]
+    'accuracy'
+    """
+    if isinstance(metric, EvalMetric):
+        return metric
+    if isinstance(metric, list):
+        composite = CompositeEvalMetric()
+        for part in metric:
+            composite.add(create(part, *args, **kwargs))
+        return composite
+    if isinstance(metric, str):
+        klass = _REGISTRY.get(metric.lower())
+        if klass is None:
+            raise ValueError(f"no metric {metric!r}; known are {', '.join(sorted(_REGISTRY))}")
+        return klass(*args, **kwargs)
+    if callable(metric):
+        return CustomMetric(metric, *args, **kwargs)
+    raise ValueError(f"`metric` must be a name, a metric, a function or a list of these, found {metric!r}")
+
+
+@alias("composite")
+class CompositeEvalMetric(EvalMetric):
+    """Several metrics at once.
+
+    Parameters
+    ----------
+    metrics : list of EvalMetric or str, optional
+    name : str
+    output_names, label_names : sequence of str, optional
+    """
+
+    def __init__(
+        self,
+        metrics: Sequence[Any] | None = None,
+        name: str = "composite",
+        output_names: Sequence[str] | None = None,
+        label_names: Sequence[str] | None = None,
+    ) -> None:
+        self.metrics = [create(metric) for metric in metrics or []]
+        super().__init__(name, output_names, label_names)
+
+    def add(self, metric: Any) -> None:
+        """Add a metric.
+
+        Parameters
+        ----------
+        metric : EvalMetric or str
+        """
+        self.metrics.append(create(metric))
+
+    def get_metric(self, index: int) -> EvalMetric:
+        """The metric at a place.
+
+        Parameters
+        ----------
+        index : int
+
+        Returns
+        -------
+        EvalMetric
+
+        Raises
+        ------
+        IndexError
+            If there is none.
+        """
+        if not 0 <= index < len(self.metrics):
+            raise IndexError(f"there are {len(self.metrics)} metrics, so no number {index}")
+        return self.metrics[index]
+
+    def update_dict(self, label: Mapping[str, Any], pred: Mapping[str, Any]) -> None:
+        """Take in a batch given by names.
+
+        Parameters
+        ----------
+        label, pred : mapping of str to ndarray
+        """
+        if self.label_names is not None:
+            label = {name: label[name] for name in self.label_names}
+        if self.output_names is not None:
+            pred = {name: pred[name] for name in self.output_names}
+        for metric in self.metrics:
+            metric.update_dict(label, pred)
+
+    def update(self, labels: Any, preds: Any) -> None:
+        """Take in a batch with every metric.
+
+        Parameters
+        ----------
+        labels, preds : ndarray or list of ndarray
+        """
+        for metric in self.metrics:
+            metric.update(labels, preds)
+
+    def reset(self) -> None:
+        """Forget everything."""
+        for metric in self.metrics:
+            metric.reset()
+
+    def get(self) -> tuple[list[str], list[float]]:
+        """Names and values.
+
+        Returns
+        -------
+        tuple of list of str and list of float
+        """
+        pairs = [pair for metric in self.metrics for pair in metric.get_name_value()]
+        return [name for name, _ in pairs], [value for _, value in pairs]
+
+    def get_config(self) -> dict[str, Any]:
+        """Configurations of all metrics.
+
+        Returns
+        -------
+        dict
+        """
+        return {**super().get_config(), "metrics": [metric.get_config() for metric in self.metrics]}
+
+
+class Named(EvalMetric):
+    """Base class of metrics whose constructor takes names only."""
+
+    _default_name = ""
+
+    def __init__(
+        self,
+        name: str | None = None,
+        output_names: Sequence[str] | None = None,
+        label_names: Sequence[str] | None = None,
+    ) -> None:
+        super().__init__(self._default_name if name is None else name, output_names, label_names)
+
+
+@register
+class Loss(Named):
+    """Mean of losses; labels are not used.
+
+    Parameters
+    ----------
+    name : str, optional
+        ``"loss"`` by default.
+    output_names, label_names : sequence of str, optional
+    """
+
+    _default_name = "loss"
+
+    def update(self, labels: Any, preds: Any) -> None:
+        """Take in losses.
+
+        Parameters
+        ----------
+        labels : object
+            Not looked at.
+        preds : ndarray or list of ndarray
+            Losses.
+        """
+        del labels
+        for pred in preds if isinstance(preds, list | tuple) else [preds]:
+            values = host(pred)
+            self._add(values.astype(onp.float64).sum(), values.size)
+
+
+@register
+class CustomMetric(EvalMetric):
+    """Mean of a function of labels and predictions.
+
+    Parameters
+    ----------
+    feval : callable of (label, pred)
+        Gets NumPy arrays; returns a number, or a sum and the number of instances in it.
+    name : str, optional
+        The function's name by default.
+    allow_extra_outputs : bool
+        Let there be more predictions than labels; the last ones are not looked at.
+    output_names, label_names : sequence of str, optional
+    """
+
+    def __init__(
+        self,
+        feval: Callable[[NDArray[Any], NDArray[Any]], float | tuple[float, int]],
+        name: str | None = None,
+        allow_extra_outputs: bool = False,
+        output_names: Sequence[str] | None = None,
+        label_names: Sequence[str] | None = None,
+    ) -> None:
+        if name is None:
+            name = getattr(feval, "__name__", type(feval).__name__)
+            if name.startswith("<"):
+                name = f"custom({name})"
+        super().__init__(name, output_names, label_names, allow_extra_outputs=allow_extra_outputs)
+        self._feval = feval
+        self._allow_extra_outputs = allow_extra_outputs
+
+    def update(self, labels: Any, preds: Any) -> None:
+        """Take in a batch.
+
+        Parameters
+        ----------
+        labels, preds : ndarray or list of ndarray
+
+        Raises
+        ------
+        ValueError
+            If the numbers differ and `allow_extra_outputs` does not apply.
+        """
+        if self._allow_extra_outputs and isinstance(labels, list | tuple) and isinstance(preds, list | tuple):
+            preds = preds[: len(labels)]
+        super().update(labels, preds)
+
+    def _take(self, label: NDArray[Any], pred: NDArray[Any]) -> None:
+        found = self._feval(label, pred)
+        if isinstance(found, tuple):
+            self._add(found[0], found[1])
+        else:
+            self._add(found, 1)
+
+
+def np(
+    numpy_feval: Callable[[NDArray[Any], NDArray[Any]], float | tuple[float, int]],
+    name: str | None = None,
+    allow_extra_outputs: bool = False,
+) -> CustomMetric:
+    """Make a metric of a function of NumPy arrays; usable as a decorator.
+
+    Parameters
+    ----------
+    numpy_feval : callable of (label, pred)
+    name : str, optional
+        The function's name by default.
+    allow_extra_outputs : bool
+        See `CustomMetric`.
+
+    Returns
+    -------
+    CustomMetric
+    """
+    return CustomMetric(numpy_feval, name, allow_extra_outputs)

@@ -1,0 +1,117 @@
+"""Metrics against their definitions, over several batches."""
+
+import math
+
+import numpy as onp
+import pytest
+import scipy.stats
+
+import mxnet as mx
+from mxnet.gluon import metric
+
+GENERATOR = onp.random.default_rng(5)
+
+
+def fed(name, batches, **kwargs):
+    found = metric.create(name, **kwargs)
+    for label, pred in batches:
+        found.update(mx.np.array(label), mx.np.array(pred))
+    return found.get()[1]
+
+
+def test_accuracy_of_scores_and_of_classes():
+    batches = [([0, 1], [[0.9, 0.1], [0.8, 0.2]]), ([1], [[0.3, 0.7]])]
+    assert fed("acc", batches) == pytest.approx(2 / 3)
+    assert fed("acc", [([0, 1, 2], [0, 1, 1])]) == pytest.approx(2 / 3)
+
+
+def test_top_k_accuracy():
+    scores = [[0.1, 0.5, 0.4], [0.6, 0.3, 0.1], [0.2, 0.2, 0.6]]
+    assert fed("top_k_acc", [([2, 2, 2], scores)], top_k=2) == pytest.approx(2 / 3)
+    with pytest.raises(ValueError, match="at least 2"):
+        metric.TopKAccuracy(1)
+
+
+def test_errors():
+    label, pred = GENERATOR.normal(size=(2, 6, 2))
+    batches = [(label[:4], pred[:4]), (label[4:], pred[4:])]
+    assert fed("mae", batches) == pytest.approx(abs(label - pred).mean(), rel=1e-5)
+    assert fed("mse", batches) == pytest.approx(((label - pred) ** 2).mean(), rel=1e-5)
+    assert fed("rmse", batches) == pytest.approx(((label - pred) ** 2).mean() ** 0.5, rel=1e-5)
+
+
+def test_cross_entropy_and_perplexity():
+    probs = onp.array([[0.2, 0.8], [0.6, 0.4], [0.5, 0.5]])
+    expected = -(math.log(0.8) + math.log(0.6) + math.log(0.5)) / 3
+    assert fed("ce", [([1, 0, 0], probs)]) == pytest.approx(expected, rel=1e-6)
+    assert fed("perplexity", [([1, 0, 0], probs)]) == pytest.approx(math.exp(expected), rel=1e-6)
+    assert fed("ce", [([1, 0, 0], onp.log(probs))], from_logits=True) == pytest.approx(expected, rel=1e-6)
+    without = -(math.log(0.6) + math.log(0.5)) / 2
+    assert fed("ce", [([1, 0, 0], probs)], ignore_label=1) == pytest.approx(without, rel=1e-6)
+
+
+def test_f1_and_fbeta_count_over_batches():
+    # 2 hits, 1 false alarm, 1 miss.
+    batches = [([1, 1], [0.9, 0.2]), ([0, 1, 0], [0.8, 0.7, 0.1])]
+    assert fed("f1", batches) == pytest.approx(2 * 2 / (2 * 2 + 1 + 1))
+    assert fed("fbeta", batches, beta=2) == pytest.approx(5 * 2 / (5 * 2 + 1 + 4 * 1))
+    assert fed("mcc", batches) == pytest.approx((2 * 1 - 1 * 1) / math.sqrt(3 * 3 * 2 * 2))
+    assert fed("binaryaccuracy", batches) == pytest.approx(3 / 5)
+
+
+def test_f1_of_several_classes():
+    scores = onp.eye(3)[[0, 1, 1, 2]]
+    label = [0, 1, 2, 2]
+    assert fed("f1", [(label, scores)], class_type="multiclass") == pytest.approx(3 / 4)
+    macro = (1 + 2 / 3 + 2 / 3) / 3
+    assert fed("f1", [(label, scores)], class_type="multiclass", average="macro") == pytest.approx(macro)
+
+
+def test_pearson_correlation_over_batches():
+    label, pred = GENERATOR.normal(size=(2, 20))
+    pred = 0.5 * label + pred + 1000
+    batches = [(label[:7], pred[:7]), (label[7:], pred[7:])]
+    found = metric.create("pearsonr")
+    for one in batches:
+        found.update(*one)
+    assert found.get()[1] == pytest.approx(scipy.stats.pearsonr(label, pred).statistic, rel=1e-9)
+
+
+def test_distances_and_cosines():
+    label, pred = onp.array([[1.0, 0.0], [0.0, 2.0]]), onp.array([[0.0, 1.0], [0.0, 4.0]])
+    assert fed("meanpairwisedistance", [(label, pred)]) == pytest.approx((2**0.5 + 2) / 2, rel=1e-6)
+    assert fed("meancosinesimilarity", [(label, pred)]) == pytest.approx(0.5, rel=1e-6)
+
+
+def test_loss_ignores_labels():
+    found = metric.Loss()
+    found.update(None, [mx.np.array([1.0, 2.0]), mx.np.array([6.0])])
+    assert found.get() == ("loss", 3.0)
+
+
+def test_composite_reports_all():
+    both = metric.create(["acc", "ce"])
+    both.update(mx.np.array([0]), mx.np.array([[0.5, 0.5]]))
+    assert dict(both.get_name_value()) == {"accuracy": 1.0, "cross-entropy": pytest.approx(math.log(2))}
+    both.reset()
+    assert all(math.isnan(value) for _, value in both.get_name_value())
+
+
+def test_own_function_is_a_metric():
+    @metric.np
+    def largest_error(label, pred):
+        return abs(label - pred).max()
+
+    largest_error.update(mx.np.array([1.0, 2.0]), mx.np.array([1.5, 4.0]))
+    assert largest_error.get() == ("largest_error", 2.0)
+
+
+def test_before_the_first_batch_is_nan():
+    assert all(math.isnan(metric.create(name).get()[1]) for name in ("acc", "rmse", "f1", "mcc", "pearsonr"))
+
+
+def test_misfits_are_refused():
+    with pytest.raises(ValueError, match=r"\(2,\) do not fit predictions of shape \(3, 2\)"):
+        fed("acc", [([0, 1], onp.zeros((3, 2)))])
+    with pytest.raises(ValueError, match="'accuracies'"):
+        metric.create("accuracies")

@@ -1,0 +1,193 @@
+"""Recurrent cells against NumPy, layers against cells."""
+
+import numpy as onp
+import pytest
+
+import mxnet as mx
+from mxnet import autograd
+from mxnet.gluon import rnn
+from mxnet.test_utils import assert_almost_equal, check_numeric_gradient
+
+LENGTH, BATCH, SIZE, HIDDEN = 4, 3, 2, 5
+# Five roundings for each of four steps, values below 1.
+TOLERANCE = {"rtol": 1e-5, "atol": 1e-6}
+X = onp.random.default_rng(1).normal(size=(LENGTH, BATCH, SIZE)).astype("float32")
+
+
+def sigmoid(x):
+    return 1 / (1 + onp.exp(-x))
+
+
+def lstm_step(x, states, w, r, b, c):
+    hidden, cell = states
+    i, f, g, o = onp.split(x @ w.T + b + hidden @ r.T + c, 4, axis=1)
+    cell = sigmoid(f) * cell + sigmoid(i) * onp.tanh(g)
+    return [sigmoid(o) * onp.tanh(cell), cell]
+
+
+def gru_step(x, states, w, r, b, c):
+    (hidden,) = states
+    xr, xz, xn = onp.split(x @ w.T + b, 3, axis=1)
+    hr, hz, hn = onp.split(hidden @ r.T + c, 3, axis=1)
+    update = sigmoid(xz + hz)
+    return [(1 - update) * onp.tanh(xn + sigmoid(xr + hr) * hn) + update * hidden]
+
+
+def rnn_step(x, states, w, r, b, c):
+    return [onp.tanh(x @ w.T + b + states[0] @ r.T + c)]
+
+
+@pytest.mark.parametrize(
+    ("cell", "step"),
+    [(rnn.LSTMCell(HIDDEN), lstm_step), (rnn.GRUCell(HIDDEN), gru_step), (rnn.RNNCell(HIDDEN), rnn_step)],
+)
+def test_cell_does_its_equations(cell, step):
+    cell.initialize(mx.init.Normal(0.5), force_reinit=True)
+    outputs, states = cell.unroll(LENGTH, mx.np.array(X), layout="TNC")
+    weights = [p.data().asnumpy().astype("float64") for p in cell.collect_params().values()]
+    expected = [onp.zeros((BATCH, HIDDEN)) for _ in states]
+    for t in range(LENGTH):
+        expected = step(X[t], expected, *weights)
+        assert_almost_equal(outputs.asnumpy()[t], expected[0], **TOLERANCE)
+    for found, state in zip(states, expected, strict=True):
+        assert_almost_equal(found, state, **TOLERANCE)
+
+
+@pytest.mark.parametrize("klass", [rnn.RNNCell, rnn.GRUCell, rnn.LSTMCell])
+def test_cell_gradients(klass):
+    cell = klass(2, input_size=2)
+    cell.initialize(mx.init.Normal(0.7))
+    cell.cast("float64")
+    check_numeric_gradient(lambda x: cell.unroll(3, x)[0], [onp.random.default_rng(0).normal(size=(2, 3, 2))])
+
+
+LAYERS = {
+    "lstm": (rnn.LSTM, rnn.LSTMCell, {}),
+    "gru": (rnn.GRU, rnn.GRUCell, {}),
+    "tanh": (rnn.RNN, rnn.RNNCell, {"activation": "tanh"}),
+    "relu": (rnn.RNN, rnn.RNNCell, {"activation": "relu"}),
+}
+
+
+def stack_of_cells(layer, klass, kwargs, num_layers, bidirectional):
+    """Cells with the parameters of a layer."""
+    stack = rnn.HybridSequentialRNNCell()
+    params = layer.collect_params()
+    for number in range(num_layers):
+        cells = []
+        for direction in "lr"[: 1 + bidirectional]:
+            cell = klass(HIDDEN, **kwargs)
+            prefix = f"{direction}{number}_"
+            cell.share_parameters({name: params[prefix + name] for name in cell.collect_params()})
+            cells.append(cell)
+        stack.add(rnn.BidirectionalCell(*cells) if bidirectional else cells[0])
+    return stack
+
+
+@pytest.mark.parametrize("bidirectional", [False, True])
+@pytest.mark.parametrize("num_layers", [1, 2])
+@pytest.mark.parametrize("name", LAYERS)
+def test_layer_is_a_stack_of_cells(name, num_layers, bidirectional):
+    layer_class, cell_class, kwargs = LAYERS[name]
+    layer = layer_class(HIDDEN, num_layers, bidirectional=bidirectional, **kwargs)
+    layer.initialize(mx.init.Normal(0.5))
+    x = mx.np.array(X)
+    output, states = layer(x, layer.begin_state(BATCH))
+    assert output.shape == (LENGTH, BATCH, HIDDEN * (1 + bidirectional))
+    assert all(state.shape == (num_layers * (1 + bidirectional), BATCH, HIDDEN) for state in states)
+    expected = x
+    for cell in stack_of_cells(layer, cell_class, kwargs, num_layers, bidirectional):
+        expected, _ = cell.unroll(LENGTH, expected, layout="TNC")
+    assert_almost_equal(output, expected, **TOLERANCE)
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_layer_gradient_is_that_of_the_cells(name):
+    layer_class, cell_class, kwargs = LAYERS[name]
+    layer = layer_class(HIDDEN, 2, **kwargs)
+    layer.initialize(mx.init.Normal(0.5))
+    layer(mx.np.array(X))
+    stack = stack_of_cells(layer, cell_class, kwargs, 2, False)
+    grads = []
+    for run in (layer, lambda x: stack.unroll(LENGTH, x, layout="TNC")[0]):
+        with autograd.record():
+            loss = mx.np.square(run(mx.np.array(X))).sum()
+        loss.backward()
+        grads.append({n: p.grad().asnumpy() for n, p in layer.collect_params().items()})
+    for parameter in grads[0]:
+        assert_almost_equal(grads[0][parameter], grads[1][parameter], rtol=1e-4, atol=1e-5)
+
+
+def test_layouts_are_transposes():
+    layer = rnn.LSTM(HIDDEN)
+    layer.initialize(mx.init.Normal(0.5))
+    expected = layer(mx.np.array(X)).asnumpy()
+    turned = rnn.LSTM(HIDDEN, layout="NTC")
+    turned.share_parameters(layer.collect_params())
+    found = turned(mx.np.array(X.swapaxes(0, 1))).asnumpy()
+    assert_almost_equal(found.swapaxes(0, 1), expected, **TOLERANCE)
+
+
+def test_wrong_states_are_refused_with_their_shapes():
+    layer = rnn.LSTM(HIDDEN)
+    layer.initialize()
+    with pytest.raises(ValueError, match=r"\(1, 3, 5\).*found \[\(1, 2, 5\)"):
+        layer(mx.np.array(X), layer.begin_state(2))
+
+
+def test_valid_length_masks_outputs_and_keeps_the_last_state():
+    cell = rnn.LSTMCell(HIDDEN)
+    cell.initialize(mx.init.Normal(0.5))
+    lengths = [4, 1, 2]
+    outputs, states = cell.unroll(LENGTH, mx.np.array(X), layout="TNC", valid_length=mx.np.array(lengths))
+    full, _ = cell.unroll(LENGTH, mx.np.array(X), layout="TNC")
+    for sample, length in enumerate(lengths):
+        assert_almost_equal(outputs.asnumpy()[:length, sample], full.asnumpy()[:length, sample], **TOLERANCE)
+        assert (outputs.asnumpy()[length:, sample] == 0).all()
+        assert_almost_equal(states[0].asnumpy()[sample], full.asnumpy()[length - 1, sample], **TOLERANCE)
+
+
+def test_backward_direction_begins_at_the_valid_end():
+    cell = rnn.BidirectionalCell(rnn.RNNCell(HIDDEN), rnn.RNNCell(HIDDEN))
+    cell.initialize(mx.init.Normal(0.5))
+    outputs, _ = cell.unroll(LENGTH, mx.np.array(X), layout="TNC", valid_length=mx.np.array([4, 2, 3]))
+    alone, _ = cell.unroll(2, mx.np.array(X[:2, 1:2]), layout="TNC")
+    assert_almost_equal(outputs.asnumpy()[:2, 1:2], alone, **TOLERANCE)
+
+
+def test_one_step_of_both_directions_makes_no_sense():
+    cell = rnn.BidirectionalCell(rnn.RNNCell(HIDDEN), rnn.RNNCell(HIDDEN))
+    with pytest.raises(NotImplementedError, match="unroll"):
+        cell(mx.np.ones((1, 2)), [])
+
+
+def test_residual_adds_the_input():
+    plain = rnn.RNNCell(SIZE)
+    cell = rnn.ResidualCell(plain)
+    cell.initialize(mx.init.Normal(0.5))
+    x = mx.np.array(X[0])
+    with_input, _ = cell(x, cell.begin_state(BATCH))
+    without, _ = plain(x, plain.begin_state(BATCH))
+    assert_almost_equal(with_input, without.asnumpy() + X[0], **TOLERANCE)
+
+
+def test_zoneout_keeps_old_states_while_training_only():
+    plain = rnn.RNNCell(200)
+    cell = rnn.ZoneoutCell(plain, zoneout_states=0.5)
+    cell.initialize(mx.init.Normal(0.5))
+    x, states = mx.np.array(X[0]), [mx.np.ones((BATCH, 200)) * 7]
+    assert (cell(x, states)[1][0].asnumpy() != 7).all()
+    with autograd.train_mode():
+        kept = (cell(x, states)[1][0].asnumpy() == 7).mean()
+    # Six standard deviations of 600 coin tosses.
+    assert abs(kept - 0.5) < 6 * 0.5 / 600**0.5
+
+
+def test_lists_of_steps_stay_lists():
+    cell = rnn.GRUCell(HIDDEN)
+    cell.initialize()
+    outputs, _ = cell.unroll(LENGTH, [mx.np.array(step) for step in X])
+    assert isinstance(outputs, list)
+    assert len(outputs) == LENGTH
+    with pytest.raises(ValueError, match="`length` is 9, but the inputs have 4 steps"):
+        cell.unroll(9, mx.np.array(X), layout="TNC")
