@@ -80,6 +80,25 @@ fn main() {
             .wait_for(owner.var(), Access::Read, &mut || false)
             .expect("nothing fails");
     });
+    // With the worker asleep, as after a pause: the push pays for waking it.
+    let mut after_pause: Vec<_> = (0..301)
+        .map(|_| {
+            std::thread::sleep(std::time::Duration::from_micros(300));
+            let start = Instant::now();
+            engine.push(empty(&owner));
+            let pushed = start.elapsed().as_nanos();
+            engine
+                .wait_for(owner.var(), Access::Read, &mut || false)
+                .expect("nothing fails");
+            (start.elapsed().as_nanos(), pushed)
+        })
+        .collect();
+    after_pause.sort_unstable();
+    let (both, push) = after_pause[150];
+    println!(
+        "{:<44} {both:>10} ns   (of which push {push})",
+        "push, wait, after a pause"
+    );
     let mut pushed = 0;
     measure("push, and one wait for every 100", 1000, || {
         engine.push(empty(&owner));

@@ -11,6 +11,8 @@ use crate::failure::Failure;
 use crate::var::Access;
 
 /// A point in a stream's work.
+///
+/// `query`, and `wait` after `query` was true, are called under a variable's lock: they use no variable.
 pub trait Event: Send + Sync + 'static {
     /// Whether all work before the event has ended, well or not. Never blocks.
     fn query(&self) -> bool;
