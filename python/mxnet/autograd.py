@@ -141,7 +141,7 @@ def _head_grads(
 ) -> list[ndarray | None] | None:
     if head_grads is None:
         return None
-    grads = [head_grads] if isinstance(head_grads, ndarray) else list(head_grads)
+    grads: list[ndarray | None] = [head_grads] if isinstance(head_grads, ndarray) else [*head_grads]
     if len(grads) != len(heads):
         raise ValueError(f"`head_grads` has {len(grads)} entries for {len(heads)} heads")
     return grads

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import itertools
-import numbers
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
@@ -133,7 +132,7 @@ def get_tolerance(dat: Any, tol: Tolerance, default_tol: Mapping[str, float]) ->
     float
         0 for a dtype that is not listed.
     """
-    if isinstance(tol, numbers.Real):
+    if tol is not None and not isinstance(tol, Mapping):
         return float(tol)
     table = default_tol if tol is None else {dtype_name(key): value for key, value in tol.items()}
     return table.get(dtype_name(effective_dtype(dat)), 0.0)
@@ -141,12 +140,14 @@ def get_tolerance(dat: Any, tol: Tolerance, default_tol: Mapping[str, float]) ->
 
 def get_rtol(rtol: Tolerance = None, dtype: DTypeLike = "float64") -> float:
     """The relative tolerance of a dtype, unless `rtol` is given."""
-    return float(rtol) if isinstance(rtol, numbers.Real) else (rtol or _RTOLS).get(dtype_name(dtype), 0.0)
+    table = _RTOLS if rtol is None else rtol
+    return table.get(dtype_name(dtype), 0.0) if isinstance(table, Mapping) else float(table)
 
 
 def get_atol(atol: Tolerance = None, dtype: DTypeLike = "float64") -> float:
     """The absolute tolerance of a dtype, unless `atol` is given."""
-    return float(atol) if isinstance(atol, numbers.Real) else (atol or _ATOLS).get(dtype_name(dtype), 0.0)
+    table = _ATOLS if atol is None else atol
+    return table.get(dtype_name(dtype), 0.0) if isinstance(table, Mapping) else float(table)
 
 
 def get_tols(x: Any, y: Any, rtol: Tolerance, atol: Tolerance) -> tuple[float, float]:
@@ -650,12 +651,15 @@ def check_numeric_gradient(
         loss = total()
     loss.backward()
 
-    def value() -> float:
+    def current_value() -> float:
         with autograd.pause(train_mode=use_forward_train):
             return float(total().asnumpy())
 
     for name, array in checked.items():
-        symbolic = array.grad.asnumpy()
+        gradient = array.grad
+        if gradient is None:
+            raise ValueError(f"{name} has no gradient")
+        symbolic = gradient.asnumpy()
         start = array.asnumpy()
         numeric = onp.zeros_like(start)
         for place in itertools.product(*(range(size) for size in start.shape)):
@@ -665,7 +669,7 @@ def check_numeric_gradient(
                 moved[place] += step
                 with autograd.pause():
                     array[...] = np.array(moved, dtype="float64")
-                sides.append(value())
+                sides.append(current_value())
             numeric[place] = (sides[0] - sides[1]) / (2 * numeric_eps)
         with autograd.pause():
             array[...] = np.array(start, dtype="float64")

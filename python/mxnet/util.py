@@ -73,7 +73,7 @@ def set_np_default_dtype(is_np_default_dtype: bool = True) -> bool:
     bool
         The setting before.
     """
-    return _core.set_numpy_promotion(is_np_default_dtype)
+    return bool(_core.set_numpy_promotion(is_np_default_dtype))
 
 
 def set_np_shape(active: bool) -> bool:

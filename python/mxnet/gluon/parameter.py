@@ -384,9 +384,11 @@ class Parameter:
             for array in self._data.values():
                 array[:] = values
 
-    def _check_grad(self) -> None:
-        if self._grad_req == "null":
-            raise RuntimeError(f"parameter {self._name!r} has no gradient: its `grad_req` is 'null'")
+    def _grad_of(self, array: ndarray) -> ndarray:
+        grad = array.grad
+        if grad is None:
+            raise RuntimeError(f"parameter {self._name!r} has no gradient: its `grad_req` is {self._grad_req!r}")
+        return grad
 
     def grad(self, device: Device | None = None) -> ndarray:
         """The gradient on a device.
@@ -408,9 +410,7 @@ class Parameter:
         RuntimeError
             If there is no gradient, or the parameter is not initialized or not on `device`.
         """
-        array = self._pick(device)
-        self._check_grad()
-        return array.grad
+        return self._grad_of(self._pick(device))
 
     def list_grad(self) -> list[ndarray]:
         """The gradient on each device, in the order in which the devices were given.
@@ -426,15 +426,13 @@ class Parameter:
         RuntimeError
             If there is no gradient, or the parameter is not initialized.
         """
-        arrays = self.list_data()
-        self._check_grad()
-        return [array.grad for array in arrays]
+        return [self._grad_of(array) for array in self.list_data()]
 
     def zero_grad(self) -> None:
         """Set the gradient to zero on all devices; nothing happens if there is none."""
         if self._grad_req != "null":
             for array in self._data.values():
-                array.grad[:] = 0
+                self._grad_of(array)[:] = 0
 
     def list_device(self) -> list[Device]:
         """The devices that the parameter is, or will be, on.

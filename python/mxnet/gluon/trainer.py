@@ -182,11 +182,12 @@ class Trainer:
         self._optimizer.rescale_grad = self._scale / batch_size
         work: dict[int, tuple[list[int], list[ndarray], list[ndarray]]] = {}
         for number, parameter in self._trained():
-            for place, array in enumerate(parameter.list_data()):
+            pairs = zip(parameter.list_data(), parameter.list_grad(), strict=True)
+            for place, (weight, grad) in enumerate(pairs):
                 indices, grads, weights = work.setdefault(place, ([], [], []))
                 indices.append(number)
-                grads.append(array.grad)
-                weights.append(array)
+                grads.append(grad)
+                weights.append(weight)
         for place, (indices, grads, weights) in work.items():
             while len(self._updaters) <= place:
                 self._updaters.append(get_updater(self._optimizer))

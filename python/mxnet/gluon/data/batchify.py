@@ -118,7 +118,7 @@ class Pad:
         ]
         batch = onp.full((len(samples), *shape), self._val, dtype=onp.result_type(*samples))
         for place, sample in enumerate(samples):
-            batch[(place, *(slice(size) for size in sample.shape))] = sample
+            batch[place][tuple(slice(size) for size in sample.shape)] = sample
         return np.array(batch, dtype=batch.dtype if self._dtype is None else self._dtype)
 
 

@@ -96,8 +96,10 @@ class TopKAccuracy(EvalMetric):
 def _binary(pred: NDArray[Any], threshold: float) -> NDArray[onp.int64]:
     """Decisions 0 and 1: the larger of two scores, or a probability above the threshold."""
     if pred.ndim == 2 and pred.shape[1] == 2:
-        return pred.argmax(axis=1).astype(onp.int64)
-    return (pred > threshold).astype(onp.int64).ravel()
+        chosen: NDArray[onp.int64] = pred.argmax(axis=1).astype(onp.int64)
+    else:
+        chosen = (pred > threshold).astype(onp.int64).ravel()
+    return chosen
 
 
 @register
@@ -150,7 +152,8 @@ class _Confusion:
 def _ratio(top: Any, bottom: Any) -> Floats:
     """Quotients, 0 where the divisor is 0."""
     top, bottom = onp.asarray(top, onp.float64), onp.asarray(bottom, onp.float64)
-    return onp.divide(top, bottom, out=onp.zeros_like(bottom), where=bottom > 0)
+    quotients: Floats = onp.divide(top, bottom, out=onp.zeros_like(bottom), where=bottom > 0)
+    return quotients
 
 
 @register

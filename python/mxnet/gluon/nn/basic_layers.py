@@ -108,7 +108,7 @@ class Dense(HybridBlock):
             no_bias=self.bias is None,
             flatten=self._flatten,
         )
-        return out if self.act is None else self.act(out)  # type: ignore[no-any-return]
+        return out if self.act is None else self.act(out)
 
 
 class Dropout(HybridBlock):

@@ -173,7 +173,7 @@ class _Conv(HybridBlock):
                 no_bias=bias is None,
                 layout=self._layout,
             )
-        return out if self.act is None else self.act(out)  # type: ignore[no-any-return]
+        return out if self.act is None else self.act(out)
 
 
 class Conv1D(_Conv):

@@ -290,4 +290,4 @@ class InstanceNorm(_Norm):
             return npx.group_norm(x, gamma, beta, num_groups=x.shape[1], eps=self._epsilon)
         moved = x.swapaxes(1, self._axis)
         out = npx.group_norm(moved, gamma, beta, num_groups=moved.shape[1], eps=self._epsilon)
-        return out.swapaxes(1, self._axis)  # type: ignore[no-any-return]
+        return out.swapaxes(1, self._axis)

@@ -81,7 +81,7 @@ class ToTensor(HybridBlock):
         if array.ndim not in (3, 4):
             raise ValueError(f"`x` must have 3 or 4 axes, (h, w, c) or (n, h, w, c), found shape {array.shape}")
         axes = (2, 0, 1) if array.ndim == 3 else (0, 3, 1, 2)
-        return array.transpose(axes).astype("float32") / 255.0  # type: ignore[no-any-return]
+        return array.transpose(axes).astype("float32") / 255.0
 
 
 class Normalize(HybridBlock):
@@ -119,4 +119,4 @@ class Normalize(HybridBlock):
         # (c,) -> (c, 1, 1), which broadcasts against both layouts.
         mean = np.array(self._mean, dtype=x.dtype, device=x.device).reshape((-1, 1, 1))
         std = np.array(self._std, dtype=x.dtype, device=x.device).reshape((-1, 1, 1))
-        return (x - mean) / std  # type: ignore[no-any-return]
+        return (x - mean) / std
