@@ -35,7 +35,7 @@ int_casts!(i8 i16 i32 i64 u8 u16 u32 u64);
 /// Truncation to 64 bits; what does not fit gives the minimum, as the processor's instruction does.
 #[inline(always)]
 fn truncate64(x: f64) -> i64 {
-    if x >= -9_223_372_036_854_775_808.0 && x < 9_223_372_036_854_775_808.0 {
+    if (-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&x) {
         x as i64
     } else {
         i64::MIN
@@ -56,7 +56,7 @@ fn truncate32(x: f64) -> i32 {
 #[inline(always)]
 fn truncate_u64(x: f64) -> u64 {
     const TWO63: f64 = 9_223_372_036_854_775_808.0;
-    if x >= TWO63 && x < 2.0 * TWO63 {
+    if (TWO63..2.0 * TWO63).contains(&x) {
         (truncate64(x - TWO63) as u64) ^ (1 << 63)
     } else {
         truncate64(x) as u64
@@ -300,6 +300,7 @@ impl Cast {
 /// # Safety
 /// Both sides are valid and aligned for all elements at their strides; destination elements are distinct and overlap no
 /// source element, unless both sides are one array of elements of equal size, element for element.
+#[allow(clippy::too_many_arguments, reason = "two arrays and their shape")]
 pub unsafe fn cast_nd(
     threads: &dyn crate::Threads,
     shape: &[usize],

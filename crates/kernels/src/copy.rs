@@ -1,13 +1,16 @@
 //! Strided moves by item size: copy, fill, zero. What the bytes mean is of no concern here.
 
 use crate::Threads;
+use crate::isa::{Isa, isa};
 use crate::nd::{Axes, Axis, MAX_OPERANDS};
 
 /// Bytes one task moves at least; below twice this, one thread moves all.
 const GRAIN_BYTES: usize = 256 * 1024;
 
-/// Side of the square tiles in which transposed copies run: a tile's lines on both sides stay in L1.
-const TILE_SIDE: usize = 32;
+/// Sides of the tiles in which transposed copies run. The destination is written in so few streams that the processor's
+/// prefetcher follows them all, while the source's lines, one per column, stay in L1 until all of their items are used.
+const TILE_ROWS: usize = 16;
+const TILE_COLS: usize = 256;
 
 /// Sixteen bytes moved as one item.
 type Item16 = [u64; 2];
@@ -60,8 +63,8 @@ pub unsafe fn copy_nd(
     // A transposed pair is cut on both axes so that a task is compact on both sides; else rows are cut, then their length.
     let grain = (GRAIN_BYTES / size).max(1);
     let (rows, cols) = if is_transposed(&outer, &inner) {
-        let cols = inner.len.min(256);
-        (outer.len.min((grain / cols).max(TILE_SIDE)), cols)
+        let cols = inner.len.min(4 * TILE_COLS);
+        (outer.len.min((grain / cols).max(TILE_ROWS)), cols)
     } else {
         let cols = inner.len.min(grain);
         (outer.len.min((grain / cols).max(1)), cols)
@@ -172,10 +175,10 @@ unsafe fn block<T: Copy>(
         }
         let mut r0 = 0;
         while r0 < rows {
-            let r = TILE_SIDE.min(rows - r0);
+            let r = TILE_ROWS.min(rows - r0);
             let mut c0 = 0;
             while c0 < cols {
-                let c = TILE_SIDE.min(cols - c0);
+                let c = TILE_COLS.min(cols - c0);
                 let d = dst.offset(ds[0] * r0 as isize + ds[1] * c0 as isize);
                 let s = src.offset(ss[0] * r0 as isize + ss[1] * c0 as isize);
                 transpose_tile::<T>(r, c, d, ds, s, ss);
@@ -186,10 +189,10 @@ unsafe fn block<T: Copy>(
     }
 }
 
-/// One tile, read along the source's lines into a buffer, written along the destination's.
+/// One tile: squares through registers where the processor and the strides allow, the rest item by item.
 ///
 /// # Safety
-/// As for [`copy_nd`]; `rows` and `cols` are at most `TILE_SIDE`.
+/// As for [`copy_nd`].
 unsafe fn transpose_tile<T: Copy>(
     rows: usize,
     cols: usize,
@@ -198,43 +201,157 @@ unsafe fn transpose_tile<T: Copy>(
     src: *const u8,
     ss: [isize; 2],
 ) {
-    const WIDTH: usize = 8;
     let size = size_of::<T>() as isize;
-    // SAFETY: items stay inside the tile.
+    let side = square_side(size_of::<T>());
+    let squares = if side > 0 && ss[0] == size && ds[1] == size {
+        [rows / side * side, cols / side * side]
+    } else {
+        [0, 0]
+    };
+    // SAFETY: items and squares stay inside the tile.
     unsafe {
-        let mut i = 0;
-        // Eight by eight with constant bounds and unit strides becomes register shuffles.
-        if ss[0] == size && ds[1] == size {
-            while i + WIDTH <= rows {
-                let mut j = 0;
-                while j + WIDTH <= cols {
-                    let mut square = [[std::mem::MaybeUninit::<T>::uninit(); WIDTH]; WIDTH];
-                    for k in 0..WIDTH {
-                        let s = src.offset(ss[1] * (j + k) as isize).cast::<T>().add(i);
-                        for l in 0..WIDTH {
-                            square[l][k].write(*s.add(l));
-                        }
-                    }
-                    for (k, lane) in square.iter().enumerate() {
-                        let d = dst.offset(ds[0] * (i + k) as isize).cast::<T>().add(j);
-                        for (l, item) in lane.iter().enumerate() {
-                            *d.add(l) = item.assume_init();
-                        }
-                    }
-                    j += WIDTH;
-                }
-                for k in i..i + WIDTH {
-                    for l in j..cols {
-                        move_item::<T>(dst, ds, src, ss, k, l);
-                    }
-                }
-                i += WIDTH;
+        // Along the columns first: every square then misses on lines of its own, and many misses are under way at a time.
+        for i in (0..squares[0]).step_by(side.max(1)) {
+            for j in (0..squares[1]).step_by(side.max(1)) {
+                let (k, l) = (i as isize, j as isize);
+                turn_square(
+                    size_of::<T>(),
+                    dst.offset(ds[0] * k + size * l),
+                    ds[0],
+                    src.offset(size * k + ss[1] * l),
+                    ss[1],
+                );
             }
         }
-        for k in i..rows {
-            for l in 0..cols {
-                move_item::<T>(dst, ds, src, ss, k, l);
+        for i in 0..rows {
+            let done = if i < squares[0] { squares[1] } else { 0 };
+            for j in done..cols {
+                move_item::<T>(dst, ds, src, ss, i, j);
             }
+        }
+    }
+}
+
+/// Side of the squares that [`turn_square`] takes for items of this size; 0 if it takes none.
+fn square_side(size: usize) -> usize {
+    if cfg!(not(target_arch = "x86_64")) || isa() == Isa::Baseline {
+        return 0;
+    }
+    match size {
+        4 => 8,
+        8 => 4,
+        _ => 0,
+    }
+}
+
+/// # Safety
+/// The processor has AVX2, `size` is 4 or 8; both sides are valid for a square.
+unsafe fn turn_square(
+    size: usize,
+    dst: *mut u8,
+    dst_stride: isize,
+    src: *const u8,
+    src_stride: isize,
+) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: the caller's.
+    unsafe {
+        if size == 4 {
+            x86::turn_8x8(dst, dst_stride, src, src_stride);
+        } else {
+            x86::turn_4x4(dst, dst_stride, src, src_stride);
+        }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    unreachable!(
+        "squares of {size}-byte items from {src:p} ({src_stride}) to {dst:p} ({dst_stride}) need AVX2"
+    );
+}
+
+/// Squares turned in registers.
+#[cfg(target_arch = "x86_64")]
+mod x86 {
+    use std::arch::x86_64::{
+        _mm256_castpd_ps, _mm256_castps_pd, _mm256_loadu_pd, _mm256_loadu_ps,
+        _mm256_permute2f128_pd, _mm256_storeu_pd, _mm256_storeu_ps, _mm256_unpackhi_pd,
+        _mm256_unpackhi_ps, _mm256_unpacklo_pd, _mm256_unpacklo_ps,
+    };
+
+    /// Sixty-four items of 4 bytes.
+    ///
+    /// # Safety
+    /// AVX2; eight lines of eight items on both sides.
+    #[target_feature(enable = "avx2")]
+    pub(super) unsafe fn turn_8x8(
+        dst: *mut u8,
+        dst_stride: isize,
+        src: *const u8,
+        src_stride: isize,
+    ) {
+        // SAFETY: the caller's.
+        unsafe {
+            let line = |i: isize| _mm256_loadu_ps(src.offset(src_stride * i).cast());
+            let (r0, r1, r2, r3) = (line(0), line(1), line(2), line(3));
+            let (r4, r5, r6, r7) = (line(4), line(5), line(6), line(7));
+            // Pairs of lines interleaved, then pairs of pairs, then halves.
+            let a = [
+                _mm256_unpacklo_ps(r0, r1),
+                _mm256_unpackhi_ps(r0, r1),
+                _mm256_unpacklo_ps(r2, r3),
+                _mm256_unpackhi_ps(r2, r3),
+                _mm256_unpacklo_ps(r4, r5),
+                _mm256_unpackhi_ps(r4, r5),
+                _mm256_unpacklo_ps(r6, r7),
+                _mm256_unpackhi_ps(r6, r7),
+            ]
+            .map(|v| _mm256_castps_pd(v));
+            let b = [
+                _mm256_unpacklo_pd(a[0], a[2]),
+                _mm256_unpackhi_pd(a[0], a[2]),
+                _mm256_unpacklo_pd(a[1], a[3]),
+                _mm256_unpackhi_pd(a[1], a[3]),
+                _mm256_unpacklo_pd(a[4], a[6]),
+                _mm256_unpackhi_pd(a[4], a[6]),
+                _mm256_unpacklo_pd(a[5], a[7]),
+                _mm256_unpackhi_pd(a[5], a[7]),
+            ];
+            for i in 0..4 {
+                let low = _mm256_permute2f128_pd::<0x20>(b[i], b[i + 4]);
+                let high = _mm256_permute2f128_pd::<0x31>(b[i], b[i + 4]);
+                _mm256_storeu_ps(
+                    dst.offset(dst_stride * i as isize).cast(),
+                    _mm256_castpd_ps(low),
+                );
+                _mm256_storeu_ps(
+                    dst.offset(dst_stride * (i as isize + 4)).cast(),
+                    _mm256_castpd_ps(high),
+                );
+            }
+        }
+    }
+
+    /// Sixteen items of 8 bytes.
+    ///
+    /// # Safety
+    /// AVX2; four lines of four items on both sides.
+    #[target_feature(enable = "avx2")]
+    pub(super) unsafe fn turn_4x4(
+        dst: *mut u8,
+        dst_stride: isize,
+        src: *const u8,
+        src_stride: isize,
+    ) {
+        // SAFETY: the caller's.
+        unsafe {
+            let line = |i: isize| _mm256_loadu_pd(src.offset(src_stride * i).cast());
+            let (r0, r1, r2, r3) = (line(0), line(1), line(2), line(3));
+            let (a, b) = (_mm256_unpacklo_pd(r0, r1), _mm256_unpackhi_pd(r0, r1));
+            let (c, d) = (_mm256_unpacklo_pd(r2, r3), _mm256_unpackhi_pd(r2, r3));
+            let put = |i: isize, v| _mm256_storeu_pd(dst.offset(dst_stride * i).cast(), v);
+            put(0, _mm256_permute2f128_pd::<0x20>(a, c));
+            put(1, _mm256_permute2f128_pd::<0x20>(b, d));
+            put(2, _mm256_permute2f128_pd::<0x31>(a, c));
+            put(3, _mm256_permute2f128_pd::<0x31>(b, d));
         }
     }
 }

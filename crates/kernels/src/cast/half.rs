@@ -45,7 +45,7 @@ fn f16_to_f32(h: u16) -> f32 {
     let magnitude = (u32::from(h) & 0x7fff) << 13;
     let exponent = magnitude & 0x0f80_0000;
     let normal = magnitude + REBIAS;
-    let special = normal + REBIAS
+    let special = (normal + REBIAS)
         | if magnitude > 0x0f80_0000 {
             0x0040_0000
         } else {
@@ -315,6 +315,6 @@ mod tests {
         assert_eq!(f64_to_f16(f64::INFINITY), 0x7c00);
         assert_eq!(f64_to_f16(1e300), 0x7c00);
         assert_eq!(f64_to_f16(-1e-300), 0x8000);
-        assert_eq!(f64_to_f16(65519.999_999), 0x7bff);
+        assert_eq!(f64_to_f16(65_519.999_999), 0x7bff);
     }
 }

@@ -2,6 +2,11 @@
 //!
 //! Integers wrap; integer division by zero gives 0; quotients and remainders have Python's signs unless C's are named.
 
+#![allow(
+    clippy::unnecessary_cast,
+    reason = "one expression serves every integer width"
+)]
+
 use super::OutElem::Same;
 use super::math::Float;
 use super::row::{
@@ -114,13 +119,13 @@ binary_rows! {
     }
     /// Greatest common divisor, not negative.
     GCD "gcd", Same, cost 60, params 0, heavy true, binary_one {
-        [i8 i16 i32 i64] |a, b, _| -> T { gcd(a.unsigned_abs().into(), b.unsigned_abs().into()) as T }
-        [u8 u16 u32 u64] |a, b, _| -> T { gcd(a.into(), b.into()) as T }
+        [i8 i16 i32 i64] |a, b, _| -> T { gcd(a.unsigned_abs() as u64, b.unsigned_abs() as u64) as T }
+        [u8 u16 u32 u64] |a, b, _| -> T { gcd(a as u64, b as u64) as T }
     }
     /// Least common multiple, not negative; 0 if either is.
     LCM "lcm", Same, cost 60, params 0, heavy true, binary_one {
-        [i8 i16 i32 i64] |a, b, _| -> T { lcm(a.unsigned_abs().into(), b.unsigned_abs().into()) as T }
-        [u8 u16 u32 u64] |a, b, _| -> T { lcm(a.into(), b.into()) as T }
+        [i8 i16 i32 i64] |a, b, _| -> T { lcm(a.unsigned_abs() as u64, b.unsigned_abs() as u64) as T }
+        [u8 u16 u32 u64] |a, b, _| -> T { lcm(a as u64, b as u64) as T }
     }
 }
 

@@ -91,7 +91,7 @@ binary_rows! {
             a.wrapping_shr(if within { b as u32 } else { T::BITS - 1 })
         }
         [u8 u16 u32 u64] |a, b, _| -> T {
-            if u64::from(b) < u64::from(T::BITS) { a.wrapping_shr(b as u32) } else { 0 }
+            if (b as u64) < u64::from(T::BITS) { a.wrapping_shr(b as u32) } else { 0 }
         }
     }
 }

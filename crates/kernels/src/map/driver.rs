@@ -361,6 +361,10 @@ impl<'a> Job<'a> {
     ///
     /// # Safety
     /// The operands are valid, and no other thread runs these blocks.
+    #[allow(
+        clippy::needless_range_loop,
+        reason = "operand k has its pointer, strides and lane in three places"
+    )]
     unsafe fn units(&self, from: usize, to: usize) {
         let lanes = self.lanes.len();
         for unit in from..to {

@@ -80,7 +80,7 @@ binary_rows! {
                 0
             }
         }
-        [u8 u16 u32 u64] |a, b, _| -> T { wrapping_power(u64::from(a), u64::from(b)) as T }
+        [u8 u16 u32 u64] |a, b, _| -> T { wrapping_power(a as u64, b as u64) as T }
         [f32 f64] |a, b, _| -> T { Float::pow::<L>(a, b) }
         [c64 c128] |a, b, _| -> T { complex::power(a, b) }
     }

@@ -88,7 +88,14 @@ pub(in crate::map) fn erfc_tail32<L: Level>(a: f32) -> f32 {
     let p = poly!(L, t;
         1.232_995_2, -0.139_621_03, 0.015_377_333, 0.068_091_99, -0.100_992_26, 0.093_834_57, -0.066_604_76, 0.036_394_864,
         -0.016_020_048, 0.006_901_046_7, 8.460_303_7e-4);
+    // exp(-a^2) from the rounded square and what it lacks.
+    let square = a * a;
     let high = f32::from_bits(a.to_bits() & !0x0fff);
-    let e = exp32::<L>(-high * high) * (1.0 - (a - high) * (a + high));
+    let lost = if L::FMA {
+        a.mul_add(a, -square)
+    } else {
+        (high * high - square) + (a - high) * (a + high)
+    };
+    let e = exp32::<L>(-square) * (1.0 - lost);
     e * (p * (u * r))
 }

@@ -79,7 +79,7 @@ pub(super) fn exp32<L: Level>(x: f32) -> f32 {
     let r = (-n).mul_sum::<L>(LN2_HI32, x);
     let r = (-n).mul_sum::<L>(LN2_LO32, r);
     // As above; error 2^-28.2.
-    let q = poly!(L, r; 0.5, 0.166_651_8, 0.041_666_206, 0.008_368_91, 0.001_395_051_8);
+    let q = poly!(L, r; 0.5, 0.166_665_18, 0.041_666_206, 0.008_368_91, 0.001_395_051_8);
     let p = 1.0 + (r * r).mul_sum::<L>(q, r);
     scale32(
         p,

@@ -135,23 +135,61 @@ pub(super) fn log1p_64<L: Level>(x: f64) -> f64 {
     if x.abs() < 1e-17 { x } else { value }
 }
 
-/// Error below 1 ulp.
+/// `x = m * 2^e` as [`split64`].
 #[inline(always)]
-pub(super) fn log32<L: Level>(x: f32) -> f32 {
+fn split32(x: f32) -> (f32, f32) {
     let small = x < f32::MIN_POSITIVE;
     let y = if small { x * 33_554_432.0 } else { x }; // 2^25
     let e = (y.to_bits() as i32).wrapping_sub(ROOT_HALF32) >> 23;
     let m = f32::from_bits((y.to_bits() as i32).wrapping_sub(e << 23) as u32);
-    let e = e as f32 - if small { 25.0 } else { 0.0 };
-    let f = m - 1.0;
+    (m, e as f32 - if small { 25.0 } else { 0.0 })
+}
+
+/// `log(1 + f) + e ln 2 + c` for f in [sqrt(1/2) - 1, sqrt(2) - 1] and a small c.
+#[inline(always)]
+fn join32<L: Level>(f: f32, e: f32, c: f32) -> f32 {
     let z = f * f;
-    // (log(1 + f) - f + f^2/2) / f^3 on [sqrt(1/2) - 1, sqrt(2) - 1]: error 2^-30.3 of log(1 + f).
+    // (log(1 + f) - f + f^2/2) / f^3: error 2^-30.3 of log(1 + f).
     let p = poly!(L, f;
         0.333_333_1, -0.249_999_87, 0.200_022_12, -0.166_692_47, 0.142_189, -0.123_845_43, 0.118_715_74, -0.117_882_89,
         0.069_165_014);
-    let tail = (z * f).mul_sum::<L>(p, e * LN2_LO32);
-    let value = e.mul_sum::<L>(LN2_HI32, (-0.5f32).mul_sum::<L>(z, tail) + f);
+    let tail = (z * f).mul_sum::<L>(p, e.mul_sum::<L>(LN2_LO32, c));
+    e.mul_sum::<L>(LN2_HI32, (-0.5f32).mul_sum::<L>(z, tail) + f)
+}
+
+/// Error below 1 ulp.
+#[inline(always)]
+pub(super) fn log32<L: Level>(x: f32) -> f32 {
+    let (m, e) = split32(x);
+    let value = join32::<L>(m - 1.0, e, 0.0);
     let value = if x == 0.0 { f32::NEG_INFINITY } else { value };
     let value = if x < 0.0 { f32::NAN } else { value };
     if x < f32::INFINITY { value } else { x }
+}
+
+/// `log(1 + x)`. Error below 1.5 ulp.
+#[inline(always)]
+pub(super) fn log1p_32<L: Level>(x: f32) -> f32 {
+    let u = 1.0 + x;
+    let part = u - x;
+    let lost = (x - (u - part)) + (1.0 - part);
+    let (m, e) = split32(u);
+    let near = e == 0.0;
+    let value = join32::<L>(
+        if near { x } else { m - 1.0 },
+        e,
+        if near { 0.0 } else { lost / u },
+    );
+    let value = if x == -1.0 { f32::NEG_INFINITY } else { value };
+    let value = if x < -1.0 { f32::NAN } else { value };
+    let value = if x < f32::INFINITY { value } else { x };
+    if x.abs() < 1e-9 { x } else { value }
+}
+
+/// log2 with an error of 2^-50, absolutely near 1: enough for powers of f32.
+#[inline(always)]
+pub(super) fn log2_rough<L: Level>(x: f64) -> f64 {
+    let (m, e) = split64(x);
+    let f = m - 1.0;
+    (f - below_linear::<L>(f)).mul_sum::<L>(std::f64::consts::LOG2_E, e)
 }

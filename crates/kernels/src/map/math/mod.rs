@@ -4,6 +4,11 @@
 //! the error named beside each is that of the exact polynomial. `L::FMA` says whether products fuse: where it does not, sums
 //! are arranged so that the products that must be exact are.
 
+#![allow(
+    clippy::approx_constant,
+    reason = "polynomial coefficients lie near constants and must not become them"
+)]
+
 mod erf;
 mod exp;
 mod hyper;
@@ -266,7 +271,16 @@ impl Float for f32 {
     fn pow<L: Level>(self, y: f32) -> f32 {
         pow::pow32::<L>(self, y)
     }
-    widened!(log2 log10 log1p tan asin acos atan sinh cosh asinh acosh atanh softplus);
+    widened!(log2 log10 tan asin acos atan sinh cosh asinh acosh atanh);
+    #[inline(always)]
+    fn log1p<L: Level>(self) -> f32 {
+        log::log1p_32::<L>(self)
+    }
+    #[inline(always)]
+    fn softplus<L: Level>(self) -> f32 {
+        let above = if self > 0.0 { self } else { 0.0 };
+        above + log::log1p_32::<L>(exp::exp32::<L>(-self.abs()))
+    }
     #[inline(always)]
     fn sin<L: Level>(self) -> f32 {
         trig::sin32::<L>(self)
