@@ -16,6 +16,8 @@ pub struct Param {
     pub default: Default,
     /// Whether it can only be given by name.
     pub keyword_only: bool,
+    /// Whether its integers may be given as separate arguments: `x.reshape(2, 3)`.
+    pub variadic: bool,
 }
 
 /// What a parameter takes.
@@ -47,6 +49,8 @@ pub enum ParamKind {
     Device,
     /// What stands between the brackets of `x[...]`.
     Index,
+    /// Where `out=` stands in the signature, for operators of [`crate::Form::Out`] that take it by position.
+    Out,
 }
 
 /// What a parameter is when left out.
@@ -75,6 +79,7 @@ impl Param {
             kind,
             default,
             keyword_only: false,
+            variadic: false,
         }
     }
 
@@ -128,6 +133,11 @@ impl Param {
         Param::new(name, ParamKind::Ints, Default::Ints(default))
     }
 
+    /// `out=None` at this place of the signature.
+    pub const fn out() -> Param {
+        Param::new("out", ParamKind::Out, Default::None)
+    }
+
     /// One of several words.
     pub const fn choice(
         name: &'static str,
@@ -150,9 +160,22 @@ impl Param {
         }
     }
 
+    /// The same parameter, whose integers may be given as separate arguments.
+    pub const fn variadic(self) -> Param {
+        Param {
+            variadic: true,
+            ..self
+        }
+    }
+
     /// Whether this parameter holds arrays.
     pub const fn is_array(&self) -> bool {
         matches!(self.kind, ParamKind::Array | ParamKind::Arrays)
+    }
+
+    /// Whether this parameter is an attribute: neither arrays nor `out`.
+    pub const fn is_attribute(&self) -> bool {
+        !self.is_array() && !matches!(self.kind, ParamKind::Out)
     }
 }
 
@@ -240,7 +263,7 @@ impl From<Default> for Value {
     }
 }
 
-/// Values of an operator's attributes, in the order of its non-array parameters.
+/// Values of an operator's attributes, in the order of its attribute parameters.
 #[derive(Clone, Debug)]
 pub struct Attrs {
     values: SmallVec<[Value; 2]>,
@@ -294,10 +317,10 @@ impl<'a> Args<'a> {
     pub fn get(&self, name: &str) -> &'a Value {
         let mut at = 0;
         for param in self.params {
-            if param.name == name && !param.is_array() {
+            if param.name == name && param.is_attribute() {
                 return self.attrs.values.get(at).expect(UNDECLARED);
             }
-            at += usize::from(!param.is_array());
+            at += usize::from(param.is_attribute());
         }
         panic!("attribute `{name}`: {UNDECLARED}")
     }
@@ -345,9 +368,15 @@ impl<'a> Args<'a> {
     pub fn opt_ints(&self, name: &str) -> Option<&'a [i64]> {
         match self.get(name) {
             Value::Ints(x) => Some(x),
+            Value::Int(x) => Some(std::slice::from_ref(x)),
             Value::None => None,
             other => panic!("attribute `{name}` is {other:?}: {UNDECLARED}"),
         }
+    }
+
+    /// Whether attribute `name`, integers, was given as one number and not as a sequence.
+    pub fn is_single(&self, name: &str) -> bool {
+        matches!(self.get(name), Value::Int(_))
     }
 
     /// Integers; `None` reads as an empty list.

@@ -279,3 +279,43 @@ pub(crate) fn copy(from: &Tensor, to: &Tensor, threads: &dyn mxnet_kernels::Thre
     }
     Ok(())
 }
+
+/// Numbers that [`generate`] makes.
+pub(crate) trait Generated: Copy + Send + Sync {
+    /// Their element type.
+    const ELEM: Elem;
+}
+
+impl Generated for i64 {
+    const ELEM: Elem = Elem::I64;
+}
+
+impl Generated for f64 {
+    const ELEM: Elem = Elem::F64;
+}
+
+/// Fills a dense tensor with a function of the position, converted to its dtype.
+pub(crate) fn generate<T: Generated>(
+    tensor: &Tensor,
+    value: impl Fn(usize) -> T + Sync,
+    threads: &dyn mxnet_kernels::Threads,
+) -> Result<()> {
+    const TILE: usize = 512;
+    let (n, size) = (tensor.len(), tensor.dtype().size());
+    let start = tensor.data_ptr() as usize;
+    let convert = mxnet_kernels::cast::Cast::new(T::ELEM, elem(tensor.dtype()));
+    threads.run(n.div_ceil(TILE), &|tile| {
+        let first = tile * TILE;
+        let len = TILE.min(n - first);
+        let values: SmallVec<[T; TILE]> = (first..first + len).map(&value).collect();
+        // SAFETY: 1. the tensor is dense, so elements `first..first + len` lie at these bytes; tiles do not overlap. 2. `values` has `len` elements.
+        unsafe {
+            convert.row(
+                values.as_ptr().cast::<u8>(),
+                (start + first * size) as *mut u8,
+                len,
+            )
+        };
+    });
+    Ok(())
+}

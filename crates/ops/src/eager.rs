@@ -230,18 +230,25 @@ fn viewed(call: &Call, view: fn(&ViewCx) -> Result<Viewed>) -> Result<Outputs> {
         args: cx.args,
     })? {
         Viewed::Shared(layout) => x.seen_as(layout),
-        Viewed::Copied(shape) => {
-            let dense = run(&Call {
-                op: &shape::COPY,
-                inputs: &[Some(x)],
-                attrs: &Attrs::none(),
-                outs: &[],
-                dtype: None,
-            })?;
-            dense[0].seen_as(Layout::contiguous(&shape))
+        Viewed::Copied(shape) => copied(x)?.seen_as(Layout::contiguous(&shape)),
+        Viewed::CopiedFortran(shape) => {
+            let turned = x.seen_as(x.layout().transpose(None)?);
+            copied(&turned)?.seen_as(Layout::fortran(&shape))
         }
     };
     into_outs(call, SmallVec::from_buf([result]))
+}
+
+/// The elements in C order in memory of their own, outside any recording.
+fn copied(x: &Array) -> Result<Array> {
+    let call = Call {
+        op: &shape::COPY,
+        inputs: &[Some(x)],
+        attrs: &Attrs::none(),
+        outs: &[],
+        dtype: None,
+    };
+    crate::invoke::only(call.op, run(&call)?)
 }
 
 /// Copies elements, converting their dtype; `to` may overlap `from`.

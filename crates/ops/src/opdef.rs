@@ -130,6 +130,8 @@ pub enum Viewed {
     Shared(Layout),
     /// The elements, copied in C order, have this shape.
     Copied(Dims),
+    /// The elements, copied in Fortran order, have this shape.
+    CopiedFortran(Dims),
 }
 
 /// How a CUDA device computes an operator.

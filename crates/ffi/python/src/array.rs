@@ -145,7 +145,9 @@ fn unary(slf: &Bound<'_, PyArray>, op: &'static OpDef) -> PyResult<Py<PyAny>> {
 #[pymethods]
 impl PyArray {
     #[classattr]
-    const __array_priority__: f64 = 1000.0;
+    fn __array_priority__() -> f64 {
+        1000.0
+    }
 
     // ---- what it is ----
 

@@ -49,9 +49,10 @@ type Fast = unsafe extern "C" fn(
 ) -> *mut ffi::PyObject;
 
 /// Keywords that a form adds behind the parameters.
-fn extra_keywords(form: Form) -> &'static [&'static str] {
-    match form {
+fn extra_keywords(op: &OpDef) -> &'static [&'static str] {
+    match op.form {
         Form::Plain => &[],
+        Form::Out if op.params.iter().any(|p| p.kind == ParamKind::Out) => &[],
         Form::Out => &["out"],
         Form::Ufunc => &["out", "where", "casting", "order", "dtype"],
     }
@@ -70,17 +71,14 @@ impl Binding {
             .params
             .iter()
             .map(|p| p.name)
-            .chain(extra_keywords(op.form).iter().copied())
+            .chain(extra_keywords(op).iter().copied())
         {
             keywords.push(pyo3::types::PyString::intern(py, key).into_any().unbind());
         }
-        let positional = match op.form {
-            Form::Plain => op.params.iter().filter(|p| !p.keyword_only).count(),
-            Form::Out | Form::Ufunc if op.params.iter().any(|p| p.keyword_only) => {
-                op.params.iter().filter(|p| !p.keyword_only).count()
-            }
-            Form::Out | Form::Ufunc => op.params.len() + 1,
-        };
+        // `out` behind the parameters can be given by position unless a parameter before it cannot.
+        let open = op.params.iter().filter(|p| !p.keyword_only).count();
+        let trailing_out = !extra_keywords(op).is_empty() && open == op.params.len();
+        let positional = open + usize::from(trailing_out);
         let doc = format!(
             "{name}{}\n--\n\n{}",
             signature(op, skip_self),
@@ -118,7 +116,6 @@ pub fn signature(op: &OpDef, skip_self: bool) -> String {
     };
     let mut keyword_only = false;
     let skip = usize::from(skip_self);
-    let out_first = matches!(op.form, Form::Out) && op.params.iter().any(|p| p.keyword_only);
     for (i, p) in op.params.iter().enumerate().skip(skip) {
         if p.keyword_only && !keyword_only {
             keyword_only = true;
@@ -144,8 +141,7 @@ pub fn signature(op: &OpDef, skip_self: bool) -> String {
     }
     match op.form {
         Form::Plain => {}
-        Form::Out if out_first => parts.push("out=None".into()),
-        Form::Out => parts.push("out=None".into()),
+        Form::Out => parts.extend(extra_keywords(op).iter().map(|key| format!("{key}=None"))),
         Form::Ufunc => parts.extend(
             [
                 "out=None",
@@ -313,6 +309,19 @@ fn bind(
     named: &Named,
 ) -> PyResult<Bound_> {
     let op = binding.op;
+    let gathered = gather_variadic(py, op, positional)?;
+    let shortened: SmallVec<[*mut ffi::PyObject; 4]>;
+    let positional = match &gathered {
+        Some((at, tuple)) => {
+            shortened = positional[..*at]
+                .iter()
+                .copied()
+                .chain([tuple.as_ptr()])
+                .collect();
+            &shortened[..]
+        }
+        None => positional,
+    };
     if positional.len() > binding.positional {
         let (most, given) = (binding.positional, positional.len());
         return Err(PyTypeError::new_err(format!(
@@ -361,7 +370,7 @@ fn bind(
                     )));
                 }
                 (ParamKind::Array, _) => bound.inputs.push(None),
-                (ParamKind::Arrays, _) => {}
+                (ParamKind::Arrays | ParamKind::Out, _) => {}
                 (_, default) => bound.attrs.push(Value::from(default)),
             }
             continue;
@@ -371,10 +380,17 @@ fn bind(
                 .inputs
                 .push(convert::array_argument(py, op, param, slot)?),
             ParamKind::Arrays => convert::arrays_argument(py, op, param, slot, &mut bound.inputs)?,
+            ParamKind::Out => {
+                // SAFETY: a borrowed argument of the running call.
+                let value = unsafe { Bound::from_borrowed_ptr(py, slot) };
+                if !value.is_none() {
+                    bound.outs = convert::outs_argument(op, &value)?;
+                }
+            }
             _ => bound.attrs.push(convert::attribute(py, op, param, slot)?),
         }
     }
-    for (i, key) in extra_keywords(op.form).iter().enumerate() {
+    for (i, key) in extra_keywords(op).iter().enumerate() {
         let slot = slots[op.params.len() + i];
         if slot.is_null() {
             continue;
@@ -393,6 +409,29 @@ fn bind(
         }
     }
     Ok(bound)
+}
+
+/// `x.reshape(2, 3)`: several integers where one variadic parameter stands become its tuple. Answers its position and the tuple.
+fn gather_variadic<'py>(
+    py: Python<'py>,
+    op: &'static OpDef,
+    positional: &[*mut ffi::PyObject],
+) -> PyResult<Option<(usize, Bound<'py, PyTuple>)>> {
+    let Some(at) = op.params.iter().position(|p| p.variadic) else {
+        return Ok(None);
+    };
+    if positional.len() < at + 2 {
+        return Ok(None);
+    }
+    // SAFETY: borrowed arguments of the running call.
+    let items = positional[at..]
+        .iter()
+        .map(|&p| unsafe { Bound::from_borrowed_ptr(py, p) });
+    let items: SmallVec<[Bound<'_, PyAny>; 4]> = items.collect();
+    if !items.iter().all(|item| item.extract::<i64>().is_ok()) {
+        return Ok(None);
+    }
+    Ok(Some((at, PyTuple::new(py, items)?)))
 }
 
 fn find(binding: &Binding, name: *mut ffi::PyObject) -> Option<usize> {

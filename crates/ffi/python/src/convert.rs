@@ -217,6 +217,7 @@ pub fn attribute(
             Some(value) => Value::Scalar(value),
             None => return Err(wrong("a number")),
         },
+        ParamKind::Ints if object.is_exact_instance_of::<PyInt>() => Value::Int(integer(&object)?),
         ParamKind::Ints => match integers(&object)? {
             Some(values) => Value::Ints(values),
             None => return Err(wrong("an integer or a tuple of integers")),
@@ -253,7 +254,7 @@ pub fn attribute(
         ParamKind::DType => Value::DType(dtype(&object)?),
         ParamKind::Device => Value::Device(crate::device::extract(&object)?),
         ParamKind::Index => Value::Index(crate::index::items(&object)?.into()),
-        ParamKind::Array | ParamKind::Arrays => return Err(wrong("no array")),
+        ParamKind::Array | ParamKind::Arrays | ParamKind::Out => return Err(wrong("no array")),
     })
 }
 

@@ -103,5 +103,6 @@ fn kind(kind: ParamKind) -> &'static str {
         ParamKind::DType => "dtype",
         ParamKind::Device => "device",
         ParamKind::Index => "index",
+        ParamKind::Out => "out",
     }
 }

@@ -3,7 +3,7 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
-use mxnet_tensor::{DType, Device};
+use mxnet_tensor::{DType, Device, normalize_axes};
 use smallvec::SmallVec;
 
 use crate::args::Args;
@@ -136,6 +136,21 @@ impl GradCx<'_> {
     /// None; for use at the end of a rule.
     pub fn one(&self, gradient: Array) -> Result<Grads> {
         Ok(SmallVec::from_iter([Some(gradient)]))
+    }
+
+    /// Attribute `name` as axes of input 0; `None` means all of them.
+    ///
+    /// # Errors
+    /// None that the call itself did not report.
+    pub fn reduced_axes(&self, name: &str) -> Result<SmallVec<[usize; 4]>> {
+        let ndim = self.shape(0).len();
+        match self.opt_ints(name) {
+            None => Ok((0..ndim).collect()),
+            Some(axes) => {
+                let axes: SmallVec<[isize; 4]> = axes.iter().map(|&a| a as isize).collect();
+                Ok(normalize_axes(&axes, ndim)?.into_iter().collect())
+            }
+        }
     }
 
     /// Zeros like input `i`.

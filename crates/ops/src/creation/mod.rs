@@ -1,9 +1,27 @@
 //! Arrays from nothing: constants, ranges, identities.
 
 mod constant;
+mod pattern;
+mod range;
 
 pub use constant::*;
+pub use pattern::*;
+pub use range::*;
 
 use crate::opdef::OpDef;
 
-pub(crate) static OPS: &[&OpDef] = constant::OPS;
+pub(crate) static OPS: &[&OpDef] = &[
+    &ZEROS,
+    &ONES,
+    &EMPTY,
+    &FULL,
+    &ZEROS_LIKE,
+    &ONES_LIKE,
+    &EMPTY_LIKE,
+    &FULL_LIKE,
+    &ARANGE,
+    &LINSPACE,
+    &EYE,
+    &IDENTITY,
+    &TRI,
+];

@@ -12,44 +12,56 @@ use crate::cx::{CallCx, KernelCx};
 use crate::eager::elem;
 use crate::error::Result;
 use crate::invoke::invoke1;
-use crate::opdef::{
-    Cost, Cpu, Cuda, Form, Grad, Grads, Inferred, Keep, Onnx, OpDef, Probe, Surface, one_of,
-};
+use crate::opdef::{Cost, Cpu, Form, Grad, Inferred, Keep, Onnx, OpDef, Probe, Surface, one_of};
+use crate::{creation, shape};
 
-pub(crate) static OPS: &[&OpDef] = &[&SUM];
-
-/// What all reductions have in common.
+/// What reductions that can be told a dtype have in common.
 pub(crate) const REDUCTION: OpDef = OpDef {
     params: &[
         Param::array("a"),
         Param::axes("axis"),
         Param::optional("dtype", ParamKind::DType),
+        Param::out(),
         Param::bool("keepdims", false),
     ],
     form: Form::Out,
-    cuda: Cuda::None,
     cost: Cost::PerKiB(40),
-    probe: Probe::calls(&[
-        "f((3, 4))",
-        "f((3, 4)), 0",
-        "f((2, 3, 4)), (0, 2)",
-        "f((3, 4)), -1, keepdims=True",
-        "f((0, 3)), 0",
-        "f(())",
-    ]),
+    probe: Probe::calls(CALLS),
     ..OpDef::DEFAULT
 };
+
+/// What other reductions have in common.
+pub(crate) const PLAIN_REDUCTION: OpDef = OpDef {
+    params: &[
+        Param::array("a"),
+        Param::axes("axis"),
+        Param::out(),
+        Param::bool("keepdims", false),
+    ],
+    ..REDUCTION
+};
+
+/// Argument lists every reduction is tried with.
+pub(crate) const CALLS: &[&str] = &[
+    "f((3, 4))",
+    "f((3, 4)), 0",
+    "f((2, 3, 4)), (0, 2)",
+    "f((2, 3, 4)), (-1, 0), keepdims=True",
+    "f((2, 1, 3)), ()",
+    "f(())",
+    "i((3, 4), 5), 1",
+    "b((3, 4)), 0",
+];
 
 /// Sum of the elements.
 pub static SUM: OpDef = OpDef {
     name: "sum",
     surface: &[Surface::Np("sum"), Surface::Method("sum")],
-    doc: "Sum of the elements over `axis` (all axes for None). Small integers and truth values add up in 64 bits.\n\nFloats are added in \
-          blocks of fixed size, so the result does not depend on the number of threads and the rounding error grows with the logarithm of \
-          the length.",
+    doc: "Sum of the elements over `axis` (all axes for None). Small integers and truth values add up in 64 bits.\n\nFloats are added in blocks of \
+          fixed size: the result does not depend on the number of threads, and the rounding error grows with the logarithm of the length.",
     infer: |cx| folded(cx, accumulator),
     cpu: Cpu::Kernel(|cx| run(cx, Reduce::Sum)),
-    grad: Grad::Rule(Keep::NOTHING, spread),
+    grad: Grad::Rule(Keep::NOTHING, |g| g.one(spread(g, g.dy(0))?)),
     onnx: Onnx::Node {
         ty: "ReduceSum",
         since: 13,
@@ -57,12 +69,147 @@ pub static SUM: OpDef = OpDef {
     ..REDUCTION
 };
 
+/// Product of the elements.
+pub static PROD: OpDef = OpDef {
+    name: "prod",
+    surface: &[Surface::Np("prod"), Surface::Method("prod")],
+    doc: "Product of the elements over `axis` (all axes for None). Small integers and truth values multiply in 64 bits.",
+    infer: |cx| folded(cx, accumulator),
+    cpu: Cpu::Kernel(|cx| run(cx, Reduce::Prod)),
+    grad: Grad::Rule(Keep::INPUTS, |g| {
+        // The slope is the product of the others, found without division so that zeros do no harm.
+        let (x, shape) = (g.input(0), g.shape(0));
+        let axes = g.reduced_axes("axis")?;
+        let order: SmallVec<[i64; 4]> = (0..shape.len())
+            .filter(|a| !axes.contains(a))
+            .chain(axes.iter().copied())
+            .map(|a| a as i64)
+            .collect();
+        let moved = x.transpose(Some(&order))?;
+        let kept: Dims = moved.shape()[..shape.len() - axes.len()]
+            .iter()
+            .copied()
+            .collect();
+        let mut flat = kept.clone();
+        flat.push(axes.iter().map(|&a| shape[a]).product());
+        let others = product_of_others(&moved.reshape(&flat)?)?.reshape(moved.shape())?;
+        let mut back: SmallVec<[i64; 4]> = SmallVec::from_elem(0, order.len());
+        for (to, &from) in order.iter().enumerate() {
+            back[from as usize] = to as i64;
+        }
+        g.one(spread(g, g.dy(0))?.mul(&others.transpose(Some(&back))?.conj()?)?)
+    }),
+    onnx: Onnx::Node {
+        ty: "ReduceProd",
+        since: 1,
+    },
+    ..REDUCTION
+};
+
+/// For each element of the last axis the product of all others: pairs are multiplied, solved recursively, and crossed over.
+fn product_of_others(x: &Array) -> Result<Array> {
+    let n = x.shape().last().copied().unwrap_or(1);
+    if n <= 1 {
+        return creation::ones(x.shape(), x.dtype(), x.device());
+    }
+    let lead = &x.shape()[..x.ndim() - 1];
+    let with_last = |last: &[usize]| -> Dims { lead.iter().chain(last).copied().collect() };
+    let x = if n % 2 == 0 {
+        x.clone()
+    } else {
+        shape::concatenate(
+            &[x, &creation::ones(&with_last(&[1]), x.dtype(), x.device())?],
+            lead.len(),
+        )?
+    };
+    let pairs = x.reshape(&with_last(&[n.div_ceil(2), 2]))?;
+    let last = [pairs.ndim() as i64 - 1];
+    let attrs: Attrs = [Value::from(&last[..]), Value::None, Value::Bool(false)]
+        .into_iter()
+        .collect();
+    let outside = product_of_others(&invoke1(&PROD, &[&pairs], &attrs)?)?;
+    let outside = outside.reshape(&with_last(&[n.div_ceil(2), 1]))?;
+    let crossed = shape::flip(&pairs, &last)?
+        .mul(&outside)?
+        .reshape(&with_last(&[n.div_ceil(2) * 2]))?;
+    shape::narrow(&crossed, lead.len(), 0, n)
+}
+
+/// Arithmetic mean.
+pub static MEAN: OpDef = OpDef {
+    name: "mean",
+    surface: &[Surface::Np("mean"), Surface::Method("mean")],
+    doc: "Arithmetic mean of the elements over `axis` (all axes for None). Integers give the default float; an empty mean is NaN.",
+    infer: |cx| folded(cx, averaged),
+    cpu: Cpu::Kernel(|cx| run(cx, Reduce::Mean)),
+    grad: Grad::Rule(Keep::NOTHING, |g| {
+        let n: usize = g
+            .reduced_axes("axis")?
+            .iter()
+            .map(|&a| g.shape(0)[a])
+            .product();
+        g.one(spread(g, &g.dy(0).scale(1.0 / n as f64)?)?)
+    }),
+    onnx: Onnx::Node {
+        ty: "ReduceMean",
+        since: 1,
+    },
+    ..REDUCTION
+};
+
+/// Whether any element is true.
+pub static ANY: OpDef = OpDef {
+    name: "any",
+    surface: &[Surface::Np("any"), Surface::Method("any")],
+    doc: "Whether any element over `axis` (all axes for None) is not zero. NaN is not zero.",
+    infer: |cx| folded(cx, |_| DType::Bool),
+    cpu: Cpu::Kernel(|cx| run(cx, Reduce::Any)),
+    grad: Grad::Stop("piecewise constant"),
+    ..PLAIN_REDUCTION
+};
+
+/// Whether all elements are true.
+pub static ALL: OpDef = OpDef {
+    name: "all",
+    surface: &[Surface::Np("all"), Surface::Method("all")],
+    doc: "Whether no element over `axis` (all axes for None) is zero.",
+    infer: |cx| folded(cx, |_| DType::Bool),
+    cpu: Cpu::Kernel(|cx| run(cx, Reduce::All)),
+    grad: Grad::Stop("piecewise constant"),
+    ..PLAIN_REDUCTION
+};
+
+/// Number of elements that are not zero.
+pub static COUNT_NONZERO: OpDef = OpDef {
+    name: "count_nonzero",
+    surface: &[Surface::Np("count_nonzero")],
+    params: &[
+        Param::array("a"),
+        Param::axes("axis"),
+        Param::bool("keepdims", false).keyword(),
+    ],
+    doc: "Number of elements over `axis` (all axes for None) that are not zero, int64.",
+    form: Form::Plain,
+    infer: |cx| folded(cx, |_| DType::I64),
+    cpu: Cpu::Kernel(|cx| run(cx, Reduce::CountNonzero)),
+    grad: Grad::Stop("piecewise constant"),
+    ..PLAIN_REDUCTION
+};
+
 /// The dtype sums and products are returned in.
-fn accumulator(dtype: DType) -> DType {
+pub(crate) fn accumulator(dtype: DType) -> DType {
     match dtype.kind() {
         Kind::Bool => mxnet_tensor::default_int(),
         Kind::Integer if dtype.is_signed() => DType::I64,
         Kind::Integer => DType::U64,
+        _ => dtype,
+    }
+}
+
+/// The dtype means are returned in.
+pub(crate) fn averaged(dtype: DType) -> DType {
+    match dtype.kind() {
+        Kind::Bool | Kind::Integer => mxnet_tensor::default_float(),
         _ => dtype,
     }
 }
@@ -86,11 +233,19 @@ pub(crate) fn folded(cx: &CallCx, natural: fn(DType) -> DType) -> Result<Inferre
 
 /// Folds input 0 over the axes of the call into output 0.
 pub(crate) fn run(cx: &KernelCx, op: Reduce) -> Result<()> {
+    over(cx, |source, reduced, target| {
+        // SAFETY: 1. both layouts lie within their storages. 2. the output was allocated for this call, so it overlaps nothing.
+        unsafe { reduce(cx.threads, op, source, reduced, target) }
+    })
+}
+
+/// Describes input 0, which axes go away, and output 0 to a kernel.
+pub(crate) fn over(cx: &KernelCx, kernel: impl FnOnce(&Source, &[bool], &Target)) -> Result<()> {
     let (x, y) = (cx.input(0), cx.output(0));
     let axes = cx.axes("axis", 0)?;
-    let reduced: SmallVec<[bool; 8]> = (0..x.shape().len()).map(|i| axes.contains(&i)).collect();
+    let reduced: SmallVec<[bool; 8]> = (0..x.ndim()).map(|i| axes.contains(&i)).collect();
     let steps = y.byte_strides();
-    let mut kept = if cx.bool("keepdims") {
+    let mut kept = if y.ndim() == x.ndim() {
         None
     } else {
         Some(steps.iter())
@@ -113,15 +268,13 @@ pub(crate) fn run(cx: &KernelCx, op: Reduce) -> Result<()> {
         elem: elem(y.dtype()),
         strides: &strides,
     };
-    // SAFETY: 1. both layouts lie within their storages. 2. the output was allocated for this call, so it overlaps nothing.
-    unsafe { reduce(cx.threads, op, &source, &reduced, &target) };
+    kernel(&source, &reduced, &target);
     Ok(())
 }
 
-/// The cotangent of a sum goes to every element that was added.
-pub(crate) fn spread(g: &GradCx) -> Result<Grads> {
-    let dy = unreduced(g.dy(0), g.shape(0), g.opt_ints("axis"), g.bool("keepdims"))?;
-    g.one(dy.broadcast_to(g.shape(0))?)
+/// A reduced array, repeated over the axes that went away.
+pub(crate) fn spread(g: &GradCx, y: &Array) -> Result<Array> {
+    unreduced(y, g.shape(0), g.opt_ints("axis"), g.bool("keepdims"))?.broadcast_to(g.shape(0))
 }
 
 /// A reduced array with length-1 axes where axes went away.
@@ -181,5 +334,22 @@ impl Array {
         .into_iter()
         .collect();
         invoke1(&SUM, &[self], &attrs)
+    }
+}
+
+impl Array {
+    /// Mean over these axes; all for `None`.
+    ///
+    /// # Errors
+    /// [`crate::Error::Axis`] if an axis does not exist or repeats.
+    pub fn mean(&self, axes: Option<&[i64]>, keepdims: bool) -> Result<Array> {
+        let attrs: Attrs = [
+            axes.map_or(Value::None, Value::from),
+            Value::None,
+            Value::Bool(keepdims),
+        ]
+        .into_iter()
+        .collect();
+        invoke1(&MEAN, &[self], &attrs)
     }
 }

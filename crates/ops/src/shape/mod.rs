@@ -1,11 +1,52 @@
 //! Operators that move or relabel elements without computing: copies, views, joins, splits.
 
+mod axes;
 mod copy;
+mod join;
+mod part;
+mod repeat;
 mod view;
 
+pub use axes::*;
 pub use copy::*;
+pub use join::*;
+pub use part::*;
+pub use repeat::*;
 pub use view::*;
 
 use crate::opdef::OpDef;
 
-pub(crate) static OPS: &[&OpDef] = &[&COPY, &ASTYPE, &RESHAPE, &TRANSPOSE, &BROADCAST_TO];
+pub(crate) static OPS: &[&OpDef] = &[
+    &COPY,
+    &ASTYPE,
+    &RESHAPE,
+    &TRANSPOSE,
+    &BROADCAST_TO,
+    &RAVEL,
+    &FLATTEN,
+    &EXPAND_DIMS,
+    &SQUEEZE,
+    &SWAPAXES,
+    &MOVEAXIS,
+    &FLIP,
+    &FLIPLR,
+    &FLIPUD,
+    &ROT90,
+    &CONCATENATE,
+    &STACK,
+    &VSTACK,
+    &HSTACK,
+    &DSTACK,
+    &COLUMN_STACK,
+    &SPLIT,
+    &ARRAY_SPLIT,
+    &SLICE_AXIS,
+    &UNSLICE,
+    &PAD,
+    &ROLL,
+    &TILE,
+    &REPEAT,
+    &ATLEAST_1D,
+    &ATLEAST_2D,
+    &ATLEAST_3D,
+];

@@ -4,7 +4,7 @@ use mxnet_tensor::reshape_dims;
 use smallvec::SmallVec;
 
 use crate::Array;
-use crate::args::{Param, ParamKind, Value};
+use crate::args::{Attrs, Param, ParamKind, Value};
 use crate::error::Result;
 use crate::invoke::invoke1;
 use crate::opdef::{Cpu, Grad, Keep, Onnx, OpDef, Probe, Sparse, Surface, Viewed};
@@ -13,16 +13,33 @@ use crate::opdef::{Cpu, Grad, Keep, Onnx, OpDef, Probe, Sparse, Surface, Viewed}
 pub static RESHAPE: OpDef = OpDef {
     name: "reshape",
     surface: &[Surface::Np("reshape"), Surface::Method("reshape")],
-    params: &[Param::array("a"), Param::required("shape", ParamKind::Ints)],
-    doc: "The elements, in C order, with another shape: a view where the strides allow it, else a copy. One size may be -1.",
+    params: &[
+        Param::array("a"),
+        Param::required("shape", ParamKind::Ints).variadic(),
+        Param::choice("order", &["C", "F"], "C"),
+    ],
+    doc: "The elements, taken and put in C order (`order='F'`: first axis fastest), with another shape: a view where the strides allow it, else a \
+          copy. One size may be -1.",
     cpu: Cpu::View(|cx| {
         let shape: SmallVec<[isize; 4]> = cx.ints("shape").iter().map(|&d| d as isize).collect();
-        match cx.layout.reshape(&shape)? {
-            Some(layout) => Ok(Viewed::Shared(layout)),
-            None => Ok(Viewed::Copied(reshape_dims(cx.layout.len(), &shape)?)),
-        }
+        let fortran = cx.str("order") == "F";
+        let found = if fortran {
+            cx.layout.reshape_fortran(&shape)?
+        } else {
+            cx.layout.reshape(&shape)?
+        };
+        Ok(match found {
+            Some(layout) => Viewed::Shared(layout),
+            None if fortran => Viewed::CopiedFortran(reshape_dims(cx.layout.len(), &shape)?),
+            None => Viewed::Copied(reshape_dims(cx.layout.len(), &shape)?),
+        })
     }),
-    grad: Grad::Rule(Keep::NOTHING, |g| g.one(g.dy(0).reshape(g.shape(0))?)),
+    grad: Grad::Rule(Keep::NOTHING, |g| {
+        let attrs: Attrs = [Value::from(g.shape(0)), g.get("order").clone()]
+            .into_iter()
+            .collect();
+        g.one(invoke1(&RESHAPE, &[g.dy(0)], &attrs)?)
+    }),
     onnx: Onnx::Node {
         ty: "Reshape",
         since: 5,
@@ -41,7 +58,7 @@ pub static RESHAPE: OpDef = OpDef {
 pub static TRANSPOSE: OpDef = OpDef {
     name: "transpose",
     surface: &[Surface::Np("transpose"), Surface::Method("transpose")],
-    params: &[Param::array("a"), Param::axes("axes")],
+    params: &[Param::array("a"), Param::axes("axes").variadic()],
     doc: "View with the axes in the order `axes`; reversed if it is None.",
     cpu: Cpu::View(|cx| {
         let axes: Option<SmallVec<[isize; 4]>> = cx
@@ -107,7 +124,7 @@ impl Array {
         invoke1(
             &RESHAPE,
             &[self],
-            &[Value::from(shape)].into_iter().collect(),
+            &[Value::from(shape), Value::Word("C")].into_iter().collect(),
         )
     }
 

@@ -1,0 +1,94 @@
+//! Ones in a pattern: identities and triangles.
+
+use mxnet_tensor::{Dims, Scalar, default_float};
+
+use crate::args::{Param, ParamKind};
+use crate::cpu;
+use crate::cx::{CallCx, KernelCx};
+use crate::error::Result;
+use crate::opdef::{Cost, Cpu, Grad, Inferred, Onnx, OpDef, Probe, Surface, one_of};
+
+/// What patterns have in common.
+const PATTERN: OpDef = OpDef {
+    infer: matrix,
+    grad: Grad::Stop("it depends on no array"),
+    cost: Cost::PerKiB(100),
+    ..OpDef::DEFAULT
+};
+
+/// Ones on a diagonal.
+pub static EYE: OpDef = OpDef {
+    name: "eye",
+    surface: &[Surface::Np("eye")],
+    params: &[
+        Param::required("N", ParamKind::Int),
+        Param::optional("M", ParamKind::Int),
+        Param::int("k", 0),
+        Param::optional("dtype", ParamKind::DType),
+        Param::choice("order", &["C"], "C"),
+        Param::optional("device", ParamKind::Device).keyword(),
+    ],
+    doc: "Matrix of shape (N, M) with ones on diagonal `k` (above the main one if positive), zeros elsewhere. `M` defaults to `N`.",
+    cpu: Cpu::Kernel(|cx| ones_where(cx, cx.int("k"), |gap| gap == 0)),
+    onnx: Onnx::Node {
+        ty: "EyeLike",
+        since: 9,
+    },
+    probe: Probe::calls(&["3", "2, 4", "3, 3, 1", "3, 4, -2", "0", "2, dtype='int32'"]),
+    ..PATTERN
+};
+
+/// The identity matrix.
+pub static IDENTITY: OpDef = OpDef {
+    name: "identity",
+    surface: &[Surface::Np("identity")],
+    params: &[
+        Param::required("N", ParamKind::Int),
+        Param::optional("dtype", ParamKind::DType),
+        Param::optional("device", ParamKind::Device).keyword(),
+    ],
+    doc: "Matrix of shape (N, N) with ones on the main diagonal, zeros elsewhere.",
+    cpu: Cpu::Kernel(|cx| ones_where(cx, 0, |gap| gap == 0)),
+    probe: Probe::calls(&["3", "2, 'int64'"]),
+    ..PATTERN
+};
+
+/// Ones at and below a diagonal.
+pub static TRI: OpDef = OpDef {
+    name: "tri",
+    surface: &[Surface::Np("tri")],
+    params: &[
+        Param::required("N", ParamKind::Int),
+        Param::optional("M", ParamKind::Int),
+        Param::int("k", 0),
+        Param::optional("dtype", ParamKind::DType),
+        Param::optional("device", ParamKind::Device).keyword(),
+    ],
+    doc: "Matrix of shape (N, M) with ones at and below diagonal `k`, zeros above.",
+    cpu: Cpu::Kernel(|cx| ones_where(cx, cx.int("k"), |gap| gap <= 0)),
+    probe: Probe::calls(&["3", "2, 4", "3, 3, -1", "3, 4, 1"]),
+    ..PATTERN
+};
+
+fn matrix(cx: &CallCx) -> Result<Inferred> {
+    let n = cx.int("N");
+    let m = if cx.params.iter().any(|p| p.name == "M") {
+        cx.opt_int("M").unwrap_or(n)
+    } else {
+        n
+    };
+    let shape: Dims = [n, m].iter().map(|&d| d.max(0) as usize).collect();
+    one_of(shape, cx.dtype("dtype").unwrap_or_else(default_float))
+}
+
+/// Ones where `chosen(column - row - k)`.
+fn ones_where(cx: &KernelCx, k: i64, chosen: fn(i64) -> bool) -> Result<()> {
+    let out = cx.output(0);
+    let columns = out.shape()[1].max(1);
+    cpu::fill(out, Scalar::I64(0), cx.threads);
+    cpu::generate(
+        out,
+        |i| i64::from(chosen((i % columns) as i64 - (i / columns) as i64 - k)),
+        cx.threads,
+    )
+}

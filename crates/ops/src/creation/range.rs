@@ -1,0 +1,211 @@
+//! Evenly spaced numbers.
+
+use mxnet_tensor::{DType, Device, Dims, Kind, Scalar};
+use smallvec::SmallVec;
+
+use crate::Array;
+use crate::args::{Attrs, Param, ParamKind, Value};
+use crate::cx::{CallCx, CompositeCx, KernelCx};
+use crate::error::Result;
+use crate::invoke::invoke1;
+use crate::opdef::{Cost, Cpu, Grad, Inferred, Onnx, OpDef, Probe, Surface, one_of};
+use crate::shape::{concatenate, narrow};
+use crate::types::default_dtype;
+use crate::{Outputs, cpu};
+
+/// A range with a step.
+pub static ARANGE: OpDef = OpDef {
+    name: "arange",
+    surface: &[Surface::Np("arange")],
+    params: &[
+        Param::required("start", ParamKind::Scalar),
+        Param::optional("stop", ParamKind::Scalar),
+        Param::optional("step", ParamKind::Scalar),
+        Param::optional("dtype", ParamKind::DType),
+        Param::optional("device", ParamKind::Device).keyword(),
+    ],
+    doc: "Numbers from `start` (0 if only one bound is given) to `stop`, exclusive, in steps of `step`. Integers give int64, floats the default float.",
+    infer: range,
+    cpu: Cpu::Kernel(fill_range),
+    grad: Grad::Stop("it depends on no array"),
+    onnx: Onnx::Node {
+        ty: "Range",
+        since: 11,
+    },
+    cost: Cost::PerKiB(300),
+    probe: Probe::calls(&[
+        "5",
+        "2, 7",
+        "0, 1, 0.25",
+        "5, 0, -2",
+        "3, 3",
+        "0, 4, dtype='float64'",
+    ]),
+    ..OpDef::DEFAULT
+};
+
+/// First number, end and step of a range.
+fn bounds(args: &crate::Args) -> (Scalar, Scalar, Scalar) {
+    let start = args.scalar("start").unwrap_or(Scalar::I64(0));
+    let step = args.scalar("step").unwrap_or(Scalar::I64(1));
+    match args.scalar("stop") {
+        Some(stop) => (start, stop, step),
+        None => (Scalar::I64(0), start, step),
+    }
+}
+
+fn range(cx: &CallCx) -> Result<Inferred> {
+    let (start, stop, step) = bounds(cx);
+    if step.as_f64() == 0.0 {
+        return Err(cx.value_error("`step` must not be 0"));
+    }
+    let len = match (start.to_i64(), stop.to_i64(), step.to_i64()) {
+        (Some(a), Some(b), Some(s)) => {
+            let (a, b, s) = (i128::from(a), i128::from(b), i128::from(s));
+            ((b - a + s - s.signum()).div_euclid(s)).max(0) as usize
+        }
+        _ => {
+            let len = ((stop.as_f64() - start.as_f64()) / step.as_f64()).ceil();
+            if !len.is_finite() {
+                return Err(cx.value_error("the bounds and the step must be finite"));
+            }
+            len.max(0.0) as usize
+        }
+    };
+    let kind = [start, stop, step]
+        .map(Scalar::kind)
+        .into_iter()
+        .max()
+        .unwrap_or(Kind::Integer)
+        .max(Kind::Integer);
+    one_of(
+        Dims::from_slice(&[len]),
+        cx.dtype("dtype").unwrap_or_else(|| default_dtype(kind)),
+    )
+}
+
+fn fill_range(cx: &KernelCx) -> Result<()> {
+    let (start, _, step) = bounds(cx);
+    let out = cx.output(0);
+    if let (Some(first), Some(step), false) =
+        (start.to_i64(), step.to_i64(), out.dtype().is_inexact())
+    {
+        return cpu::generate(
+            out,
+            |i| first.wrapping_add(step.wrapping_mul(i as i64)),
+            cx.threads,
+        );
+    }
+    let (first, step) = (start.as_f64(), step.as_f64());
+    cpu::generate(out, |i| first + step * i as f64, cx.threads)
+}
+
+/// A range with a number of elements.
+pub static LINSPACE: OpDef = OpDef {
+    name: "linspace",
+    surface: &[Surface::Np("linspace")],
+    params: &[
+        Param::array("start"),
+        Param::array("stop"),
+        Param::int("num", 50),
+        Param::bool("endpoint", true),
+        Param::bool("retstep", false),
+        Param::optional("dtype", ParamKind::DType),
+        Param::int("axis", 0),
+        Param::optional("device", ParamKind::Device).keyword(),
+    ],
+    doc: "`num` evenly spaced numbers from `start` to `stop`, which is the last one unless `endpoint` is false. The bounds may be arrays: the numbers \
+          then lie along `axis`. `retstep=True` also returns the spacing.",
+    cpu: Cpu::Composite(linspace),
+    probe: Probe::calls(&[
+        "0, 1, 5",
+        "1.0, 2.0, 4, False",
+        "3, 3, 1",
+        "0, 1, 0",
+        "f((2,)), f((2,)), 3",
+        "f((2,)), 5.0, 3, axis=-1",
+    ]),
+    ..OpDef::COMPOSITE
+};
+
+fn linspace(cx: &CompositeCx) -> Result<Outputs> {
+    let num = usize::try_from(cx.int("num")).map_err(|_| {
+        cx.value_error(format!(
+            "`num` must not be negative, found {}",
+            cx.int("num")
+        ))
+    })?;
+    let (start, stop) = (cx.input(0), cx.input(1));
+    let natural = crate::types::promoted(cx.inputs);
+    let natural = if natural.is_inexact() {
+        natural
+    } else {
+        mxnet_tensor::default_float()
+    };
+    let dtype = cx.dtype("dtype").unwrap_or(natural);
+    // Computed in float64, so that the numbers are the nearest ones of any result dtype.
+    let wide = if natural.is_complex() {
+        DType::C128
+    } else {
+        DType::F64
+    };
+    let (start, stop) = (start.astype(wide)?, stop.astype(wide)?);
+    let gaps = if cx.bool("endpoint") {
+        num.saturating_sub(1)
+    } else {
+        num
+    };
+    let step = stop.sub(&start)?.scale(1.0 / gaps as f64)?;
+    let ndim = start.ndim().max(stop.ndim());
+    let steps = if gaps == 0 {
+        stop.sub(&start)?
+    } else {
+        step.clone()
+    };
+    let mut ramp_shape = Dims::from_elem(1, ndim + 1);
+    ramp_shape[0] = num;
+    let ramp = arange(num, wide)?.reshape(&ramp_shape)?;
+    let mut points = ramp.mul(&steps)?.add(&start)?;
+    if cx.bool("endpoint") && num > 1 {
+        // The last point is exactly `stop`.
+        let mut last_shape: Dims = SmallVec::from_slice(&points.shape()[1..]);
+        last_shape.insert(0, 1);
+        let last = stop.broadcast_to(&last_shape)?;
+        points = concatenate(&[&narrow(&points, 0, 0, num - 1)?, &last], 0)?;
+    }
+    let axis = mxnet_tensor::normalize_axis(cx.int("axis") as isize, points.ndim())?;
+    if axis != 0 {
+        let order: SmallVec<[i64; 4]> = (1..=axis)
+            .chain([0])
+            .chain(axis + 1..points.ndim())
+            .map(|a| a as i64)
+            .collect();
+        points = points.transpose(Some(&order))?.copy()?;
+    }
+    if dtype.is_integer() {
+        let one = Array::weak_scalar(Scalar::I64(1))?;
+        points = points.floor_div(&one)?;
+    }
+    let points = points.astype(dtype)?;
+    if cx.bool("retstep") {
+        return Ok(SmallVec::from_iter([points, step.astype(natural)?]));
+    }
+    cx.done(points)
+}
+
+/// 0, 1, …, `n` - 1.
+///
+/// # Errors
+/// [`crate::Error::Memory`].
+pub fn arange(n: usize, dtype: DType) -> Result<Array> {
+    let attrs: Attrs = [
+        Value::Int(0),
+        Value::Int(n as i64),
+        Value::None,
+        Value::DType(dtype),
+        Value::Device(Device::cpu(0)),
+    ]
+    .into_iter()
+    .collect();
+    invoke1(&ARANGE, &[], &attrs)
+}

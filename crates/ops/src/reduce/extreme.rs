@@ -1,0 +1,108 @@
+//! Largest and smallest elements.
+
+use mxnet_kernels::reduce::Reduce;
+
+use crate::Array;
+use crate::autograd::GradCx;
+use crate::cx::{CallCx, CompositeCx};
+use crate::elementwise::comparison::EQUAL;
+use crate::error::Result;
+use crate::invoke::invoke1;
+use crate::opdef::{Cpu, Form, Grad, Grads, Inferred, Keep, Onnx, OpDef, Probe, Surface};
+use crate::reduce::fold::{PLAIN_REDUCTION, folded, run, spread, unreduced};
+use crate::{Attrs, Outputs};
+
+/// Largest element.
+pub static MAX: OpDef = OpDef {
+    name: "max",
+    surface: &[
+        Surface::Np("max"),
+        Surface::Np("amax"),
+        Surface::Method("max"),
+    ],
+    doc: "Largest element over `axis` (all axes for None); NaN if any is NaN. Elements that tie share the gradient.",
+    infer: nonempty,
+    cpu: Cpu::Kernel(|cx| run(cx, Reduce::Max)),
+    grad: Grad::Rule(Keep::ALL, shared),
+    onnx: Onnx::Node {
+        ty: "ReduceMax",
+        since: 1,
+    },
+    probe: Probe::calls(NONEMPTY),
+    ..PLAIN_REDUCTION
+};
+
+/// Smallest element.
+pub static MIN: OpDef = OpDef {
+    name: "min",
+    surface: &[
+        Surface::Np("min"),
+        Surface::Np("amin"),
+        Surface::Method("min"),
+    ],
+    doc: "Smallest element over `axis` (all axes for None); NaN if any is NaN. Elements that tie share the gradient.",
+    infer: nonempty,
+    cpu: Cpu::Kernel(|cx| run(cx, Reduce::Min)),
+    grad: Grad::Rule(Keep::ALL, shared),
+    onnx: Onnx::Node {
+        ty: "ReduceMin",
+        since: 1,
+    },
+    probe: Probe::calls(NONEMPTY),
+    ..PLAIN_REDUCTION
+};
+
+/// Spread of the values.
+pub static PTP: OpDef = OpDef {
+    name: "ptp",
+    surface: &[Surface::Np("ptp")],
+    params: PLAIN_REDUCTION.params,
+    doc: "Largest minus smallest element over `axis` (all axes for None).",
+    form: Form::Out,
+    cpu: Cpu::Composite(spread_of_values),
+    probe: Probe::calls(&[
+        "f((3, 4))",
+        "f((2, 3, 4)), (0, 2)",
+        "f((3, 4)), -1, keepdims=True",
+    ]),
+    ..OpDef::COMPOSITE
+};
+
+const NONEMPTY: &[&str] = &[
+    "f((3, 4))",
+    "f((3, 4)), 0",
+    "f((2, 3, 4)), (0, 2)",
+    "f((3, 4)), -1, keepdims=True",
+    "f(())",
+    "i((3, 4), 50), 1",
+    "f((0, 3)), 1",
+];
+
+/// Shape and dtype, if every result has an element to come from.
+fn nonempty(cx: &CallCx) -> Result<Inferred> {
+    let inferred = folded(cx, |dtype| dtype)?;
+    let axes = cx.axes("axis", 0)?;
+    if axes.iter().any(|&a| cx.shape(0)[a] == 0) && inferred[0].shape.iter().product::<usize>() > 0
+    {
+        return Err(cx.shape_error("zero-size array to a reduction which has no identity"));
+    }
+    Ok(inferred)
+}
+
+/// The cotangent, in equal parts to the elements that are the extreme.
+fn shared(g: &GradCx) -> Result<Grads> {
+    let (axes, keepdims, dtype) = (g.opt_ints("axis"), g.bool("keepdims"), g.dy(0).dtype());
+    let extreme = unreduced(g.output(0), g.shape(0), axes, keepdims)?;
+    let taken = g.input(0).binary(&EQUAL, &extreme)?.astype(dtype)?;
+    let ties = taken.sum(axes, true)?;
+    g.one(spread(g, g.dy(0))?.mul(&taken.div(&ties)?)?)
+}
+
+fn spread_of_values(cx: &CompositeCx) -> Result<Outputs> {
+    let attrs: Attrs = cx.attrs.values().iter().cloned().collect();
+    let (high, low): (Array, Array) = (
+        invoke1(&MAX, &[cx.input(0)], &attrs)?,
+        invoke1(&MIN, &[cx.input(0)], &attrs)?,
+    );
+    cx.done(high.sub(&low)?)
+}

@@ -1,0 +1,103 @@
+//! Variance and standard deviation.
+#![allow(unsafe_code)]
+
+use mxnet_kernels::reduce::{Moments, moments};
+use mxnet_tensor::DType;
+use smallvec::SmallVec;
+
+use crate::Array;
+use crate::args::{Default, Param, ParamKind};
+use crate::autograd::GradCx;
+use crate::cx::{CallCx, KernelCx};
+use crate::error::Result;
+use crate::opdef::{Cpu, Grad, Grads, Inferred, Keep, OpDef, Probe, Surface};
+use crate::reduce::fold::{REDUCTION, averaged, folded, over, spread};
+
+/// What both have in common.
+const SPREAD: OpDef = OpDef {
+    params: &[
+        Param::array("a"),
+        Param::axes("axis"),
+        Param::optional("dtype", ParamKind::DType),
+        Param::out(),
+        Param::float("ddof", 0.0).or(Default::Int(0)),
+        Param::bool("keepdims", false),
+    ],
+    infer: real,
+    probe: Probe::calls(&[
+        "f((3, 4))",
+        "f((3, 4)), 0",
+        "f((2, 3, 4)), (0, 2), ddof=1",
+        "f((3, 4)), -1, keepdims=True",
+        "i((3, 4), 9), 1",
+    ]),
+    ..REDUCTION
+};
+
+/// Mean squared distance from the mean.
+pub static VAR: OpDef = OpDef {
+    name: "var",
+    surface: &[Surface::Np("var"), Surface::Method("var")],
+    doc: "Variance over `axis` (all axes for None): squared distances from the mean, divided by their number less `ddof`. Real for complex arrays.\n\n\
+          Source: one pass over blocks centred on their own mean, joined by Chan, Golub and LeVeque's update.",
+    cpu: Cpu::Kernel(|cx| run(cx, false)),
+    grad: Grad::Rule(Keep::INPUTS, |g| g.one(slope(g, g.dy(0))?)),
+    ..SPREAD
+};
+
+/// Square root of the variance.
+pub static STD: OpDef = OpDef {
+    name: "std",
+    surface: &[Surface::Np("std"), Surface::Method("std")],
+    doc: "Standard deviation over `axis` (all axes for None): the square root of `var`.",
+    cpu: Cpu::Kernel(|cx| run(cx, true)),
+    // d sqrt(v) = dv / (2 sqrt(v)).
+    grad: Grad::Rule(Keep::ALL, |g| -> Result<Grads> {
+        g.one(slope(g, &g.dy(0).div(&g.output(0).scale(2.0)?)?)?)
+    }),
+    ..SPREAD
+};
+
+fn real(cx: &CallCx) -> Result<Inferred> {
+    folded(cx, |dtype: DType| averaged(dtype).real())
+}
+
+/// Variance's cotangent, pulled back to the elements: each gets 2 (x - mean) / (n - ddof) of it.
+fn slope(g: &GradCx, dy: &Array) -> Result<Array> {
+    let axes = g.reduced_axes("axis")?;
+    let n: usize = axes.iter().map(|&a| g.shape(0)[a]).product();
+    let axes: SmallVec<[i64; 4]> = axes.iter().map(|&a| a as i64).collect();
+    let x = g.input(0);
+    let x = if x.dtype().is_inexact() {
+        x.clone()
+    } else {
+        x.astype(dy.dtype())?
+    };
+    let centred = x.sub(&x.mean(Some(&axes), true)?)?;
+    spread(g, &dy.scale(2.0 / (n as f64 - g.float("ddof")))?)?.mul(&centred)
+}
+
+fn run(cx: &KernelCx, root: bool) -> Result<()> {
+    let ddof = cx.float("ddof");
+    over(cx, |source, reduced, target| {
+        let (variance, deviation) = if root {
+            (None, Some(*target))
+        } else {
+            (Some(*target), None)
+        };
+        // SAFETY: 1. both layouts lie within their storages. 2. the output was allocated for this call, so it overlaps nothing.
+        unsafe {
+            moments(
+                cx.threads,
+                source,
+                reduced,
+                &Moments {
+                    mean: None,
+                    variance,
+                    deviation,
+                    ddof,
+                },
+            )
+        }
+    })
+}

@@ -1,0 +1,135 @@
+//! Running sums and products.
+#![allow(unsafe_code)]
+
+use mxnet_kernels::reduce::{Source, Target};
+use mxnet_kernels::scan::{Direction, Scan, scan};
+use mxnet_tensor::{Dims, Layout};
+
+use crate::args::{Attrs, Param, ParamKind, Value};
+use crate::cx::{CallCx, KernelCx};
+use crate::eager::elem;
+use crate::error::Result;
+use crate::invoke::invoke1;
+use crate::opdef::{Cost, Cpu, Form, Grad, Inferred, Keep, Onnx, OpDef, Probe, Surface, one_of};
+use crate::reduce::fold::accumulator;
+
+/// What running folds have in common.
+const RUNNING: OpDef = OpDef {
+    params: &[
+        Param::array("a"),
+        Param::optional("axis", ParamKind::Int),
+        Param::optional("dtype", ParamKind::DType),
+        Param::out(),
+        Param::bool("reverse", false).keyword(),
+    ],
+    form: Form::Out,
+    infer: running,
+    cost: Cost::PerKiB(120),
+    probe: Probe::calls(&[
+        "f((3, 4))",
+        "f((3, 4)), 0",
+        "f((2, 3, 4)), 1",
+        "f((2, 3)), -1",
+        "i((3, 4), 5), 1",
+        "f((0,))",
+    ]),
+    ..OpDef::DEFAULT
+};
+
+/// Running sum.
+pub static CUMSUM: OpDef = OpDef {
+    name: "cumsum",
+    surface: &[Surface::Np("cumsum"), Surface::Method("cumsum")],
+    doc: "Sum of all elements up to each one along `axis` (over the flattened array for None). `reverse=True` starts at the end.",
+    cpu: Cpu::Kernel(|cx| run(cx, Scan::Sum)),
+    grad: Grad::Rule(Keep::NOTHING, |g| {
+        // Element j counts in every sum from j on: sum the cotangents from the other end.
+        let attrs = attributes(g.opt_int("axis"), !g.bool("reverse"));
+        g.one(invoke1(&CUMSUM, &[g.dy(0)], &attrs)?.reshape(g.shape(0))?)
+    }),
+    onnx: Onnx::Node {
+        ty: "CumSum",
+        since: 11,
+    },
+    ..RUNNING
+};
+
+/// Running product.
+pub static CUMPROD: OpDef = OpDef {
+    name: "cumprod",
+    surface: &[Surface::Np("cumprod"), Surface::Method("cumprod")],
+    doc: "Product of all elements up to each one along `axis` (over the flattened array for None). `reverse=True` starts at the end.\n\nThe gradient \
+          divides by the elements: it is not a number where one is zero.",
+    cpu: Cpu::Kernel(|cx| run(cx, Scan::Prod)),
+    grad: Grad::Rule(Keep::ALL, |g| {
+        let flat = g.dy(0).mul(&g.output(0).conj()?)?;
+        let sums = invoke1(
+            &CUMSUM,
+            &[&flat],
+            &attributes(g.opt_int("axis"), !g.bool("reverse")),
+        )?;
+        g.one(sums.reshape(g.shape(0))?.div(&g.input(0).conj()?)?)
+    }),
+    ..RUNNING
+};
+
+fn attributes(axis: Option<i64>, reverse: bool) -> Attrs {
+    [
+        axis.map_or(Value::None, Value::Int),
+        Value::None,
+        Value::Bool(reverse),
+    ]
+    .into_iter()
+    .collect()
+}
+
+fn running(cx: &CallCx) -> Result<Inferred> {
+    let dtype = cx
+        .dtype("dtype")
+        .unwrap_or_else(|| accumulator(cx.dtype_of(0)));
+    if cx.is_none("axis") {
+        return one_of(Dims::from_slice(&[cx.input(0).len()]), dtype);
+    }
+    cx.axis("axis", 0)?;
+    one_of(Dims::from_slice(cx.shape(0)), dtype)
+}
+
+fn run(cx: &KernelCx, fold: Scan) -> Result<()> {
+    let (x, y) = (cx.input(0), cx.output(0));
+    let direction = if cx.bool("reverse") {
+        Direction::Reverse
+    } else {
+        Direction::Forward
+    };
+    // Without an axis the elements are taken in C order: those of a strided array are laid out first.
+    let flat = cx.is_none("axis");
+    let dense;
+    let x = if flat && !x.layout().is_contiguous() {
+        dense = mxnet_tensor::Tensor::empty(x.shape(), x.dtype(), x.device())?;
+        crate::cpu::copy(x, &dense, cx.threads)?;
+        &dense
+    } else {
+        x
+    };
+    let layout = if flat {
+        Layout::contiguous(&[x.len()]).with_offset(x.layout().offset())
+    } else {
+        x.layout().clone()
+    };
+    let axis = if flat { 0 } else { cx.axis("axis", 0)? };
+    let view = x.with_layout(layout);
+    let source = Source {
+        ptr: view.data_ptr(),
+        elem: elem(x.dtype()),
+        shape: view.shape(),
+        strides: &view.byte_strides(),
+    };
+    let target = Target {
+        ptr: y.data_ptr(),
+        elem: elem(y.dtype()),
+        strides: &y.byte_strides(),
+    };
+    // SAFETY: 1. both layouts lie within their storages. 2. the output was allocated for this call, so it overlaps nothing.
+    unsafe { scan(cx.threads, fold, direction, &source, axis, &target) };
+    Ok(())
+}

@@ -1,0 +1,329 @@
+//! Views that add, drop, swap or reverse axes.
+
+use smallvec::SmallVec;
+
+use crate::Array;
+use crate::args::{Attrs, Param, ParamKind, Value};
+use crate::error::Result;
+use crate::invoke::invoke1;
+use crate::opdef::{Cpu, Grad, Keep, Onnx, OpDef, Probe, Sparse, Surface, Viewed};
+
+/// An attribute's integers, signed as the tensor layer takes them.
+fn signed(values: &[i64]) -> SmallVec<[isize; 4]> {
+    values.iter().map(|&v| v as isize).collect()
+}
+
+/// View with new axes of length 1 at these positions of the result.
+pub static EXPAND_DIMS: OpDef = OpDef {
+    name: "expand_dims",
+    surface: &[Surface::Np("expand_dims"), Surface::Method("expand_dims")],
+    params: &[Param::array("a"), Param::required("axis", ParamKind::Ints)],
+    doc: "View with new axes of length 1 at these positions of the result.",
+    cpu: Cpu::View(|cx| {
+        Ok(Viewed::Shared(
+            cx.layout.expand_dims(&signed(cx.ints("axis")))?,
+        ))
+    }),
+    grad: Grad::Rule(Keep::NOTHING, |g| g.one(g.dy(0).reshape(g.shape(0))?)),
+    onnx: Onnx::Node {
+        ty: "Unsqueeze",
+        since: 13,
+    },
+    sparse: Sparse::KeepsZero,
+    probe: Probe::calls(&["f((2, 3)), 0", "f((2, 3)), (0, -1)", "f(()), 0"]),
+    ..OpDef::VIEW
+};
+
+/// View without these axes, which must have length 1; None drops all of length 1.
+pub static SQUEEZE: OpDef = OpDef {
+    name: "squeeze",
+    surface: &[Surface::Np("squeeze"), Surface::Method("squeeze")],
+    params: &[Param::array("a"), Param::axes("axis")],
+    doc: "View without these axes, which must have length 1; None drops all of length 1.",
+    cpu: Cpu::View(|cx| {
+        Ok(Viewed::Shared(
+            cx.layout
+                .squeeze(cx.opt_ints("axis").map(signed).as_deref())?,
+        ))
+    }),
+    grad: Grad::Rule(Keep::NOTHING, |g| g.one(g.dy(0).reshape(g.shape(0))?)),
+    onnx: Onnx::Node {
+        ty: "Squeeze",
+        since: 13,
+    },
+    sparse: Sparse::KeepsZero,
+    probe: Probe::calls(&[
+        "f((1, 3, 1))",
+        "f((1, 3, 1)), 0",
+        "f((1, 3, 1)), (0, -1)",
+        "f(())",
+    ]),
+    ..OpDef::VIEW
+};
+
+/// View with two axes exchanged.
+pub static SWAPAXES: OpDef = OpDef {
+    name: "swapaxes",
+    surface: &[Surface::Np("swapaxes"), Surface::Method("swapaxes")],
+    params: &[
+        Param::array("a"),
+        Param::required("axis1", ParamKind::Int),
+        Param::required("axis2", ParamKind::Int),
+    ],
+    doc: "View with two axes exchanged.",
+    cpu: Cpu::View(|cx| {
+        Ok(Viewed::Shared(cx.layout.swap_axes(
+            cx.int("axis1") as isize,
+            cx.int("axis2") as isize,
+        )?))
+    }),
+    grad: Grad::Rule(Keep::NOTHING, |g| {
+        let attrs: Attrs = [Value::Int(g.int("axis1")), Value::Int(g.int("axis2"))]
+            .into_iter()
+            .collect();
+        g.one(invoke1(&SWAPAXES, &[g.dy(0)], &attrs)?)
+    }),
+    onnx: Onnx::None,
+    sparse: Sparse::KeepsZero,
+    probe: Probe::calls(&["f((2, 3, 4)), 0, 2", "f((2, 3)), -1, 0"]),
+    ..OpDef::VIEW
+};
+
+/// View with axes moved to other positions; the others keep their order.
+pub static MOVEAXIS: OpDef = OpDef {
+    name: "moveaxis",
+    surface: &[Surface::Np("moveaxis")],
+    params: &[
+        Param::array("a"),
+        Param::required("source", ParamKind::Ints),
+        Param::required("destination", ParamKind::Ints),
+    ],
+    doc: "View with axes moved to other positions; the others keep their order.",
+    cpu: Cpu::View(|cx| {
+        Ok(Viewed::Shared(cx.layout.move_axis(
+            &signed(cx.ints("source")),
+            &signed(cx.ints("destination")),
+        )?))
+    }),
+    grad: Grad::Rule(Keep::NOTHING, |g| {
+        let attrs: Attrs = [
+            Value::from(g.ints("destination")),
+            Value::from(g.ints("source")),
+        ]
+        .into_iter()
+        .collect();
+        g.one(invoke1(&MOVEAXIS, &[g.dy(0)], &attrs)?)
+    }),
+    onnx: Onnx::None,
+    sparse: Sparse::KeepsZero,
+    probe: Probe::calls(&["f((2, 3, 4)), 0, -1", "f((2, 3, 4)), (0, 1), (-1, -2)"]),
+    ..OpDef::VIEW
+};
+
+/// View with the elements in reverse order along these axes; None reverses all.
+pub static FLIP: OpDef = OpDef {
+    name: "flip",
+    surface: &[Surface::Np("flip")],
+    params: &[Param::array("m"), Param::axes("axis")],
+    doc: "View with the elements in reverse order along these axes; None reverses all.",
+    cpu: Cpu::View(|cx| {
+        Ok(Viewed::Shared(
+            cx.layout.flip(cx.opt_ints("axis").map(signed).as_deref())?,
+        ))
+    }),
+    grad: Grad::Rule(Keep::NOTHING, |g| {
+        g.one(invoke1(
+            &FLIP,
+            &[g.dy(0)],
+            &[g.get("axis").clone()].into_iter().collect(),
+        )?)
+    }),
+    onnx: Onnx::None,
+    sparse: Sparse::KeepsZero,
+    probe: Probe::calls(&["f((2, 3))", "f((2, 3)), 0", "f((2, 3, 4)), (0, -1)"]),
+    ..OpDef::VIEW
+};
+
+/// View with the elements in reverse order along axis 1.
+pub static FLIPLR: OpDef = OpDef {
+    name: "fliplr",
+    surface: &[Surface::Np("fliplr")],
+    params: &[Param::array("m")],
+    doc: "View with the elements in reverse order along axis 1.",
+    cpu: Cpu::View(|cx| Ok(Viewed::Shared(cx.layout.flip(Some(&[1]))?))),
+    grad: Grad::Rule(Keep::NOTHING, |g| {
+        g.one(invoke1(&FLIPLR, &[g.dy(0)], &Attrs::none())?)
+    }),
+    onnx: Onnx::None,
+    sparse: Sparse::KeepsZero,
+    probe: Probe::calls(&["f((2, 3))"]),
+    ..OpDef::VIEW
+};
+
+/// View with the elements in reverse order along axis 0.
+pub static FLIPUD: OpDef = OpDef {
+    name: "flipud",
+    surface: &[Surface::Np("flipud")],
+    params: &[Param::array("m")],
+    doc: "View with the elements in reverse order along axis 0.",
+    cpu: Cpu::View(|cx| Ok(Viewed::Shared(cx.layout.flip(Some(&[0]))?))),
+    grad: Grad::Rule(Keep::NOTHING, |g| {
+        g.one(invoke1(&FLIPUD, &[g.dy(0)], &Attrs::none())?)
+    }),
+    onnx: Onnx::None,
+    sparse: Sparse::KeepsZero,
+    probe: Probe::calls(&["f((2, 3))"]),
+    ..OpDef::VIEW
+};
+
+/// Turned by right angles.
+pub static ROT90: OpDef = OpDef {
+    name: "rot90",
+    surface: &[Surface::Np("rot90")],
+    params: &[
+        Param::array("m"),
+        Param::int("k", 1),
+        Param::ints("axes", &[0, 1]),
+    ],
+    doc: "View turned `k` times by 90 degrees in the plane of two axes, from the first towards the second.",
+    cpu: Cpu::View(|cx| {
+        let axes = signed(cx.ints("axes"));
+        let [from, to] = axes[..] else {
+            return Err(crate::Error::value(
+                "rot90",
+                format!("`axes` must name two axes, found {}", axes.len()),
+            ));
+        };
+        Ok(Viewed::Shared(match cx.int("k").rem_euclid(4) {
+            0 => cx.layout.clone(),
+            1 => cx.layout.flip(Some(&[to]))?.swap_axes(from, to)?,
+            2 => cx.layout.flip(Some(&[from, to]))?,
+            _ => cx.layout.swap_axes(from, to)?.flip(Some(&[to]))?,
+        }))
+    }),
+    grad: Grad::Rule(Keep::NOTHING, |g| {
+        let attrs: Attrs = [Value::Int(-g.int("k")), g.get("axes").clone()]
+            .into_iter()
+            .collect();
+        g.one(invoke1(&ROT90, &[g.dy(0)], &attrs)?)
+    }),
+    sparse: Sparse::KeepsZero,
+    probe: Probe::calls(&[
+        "f((2, 3))",
+        "f((2, 3)), 2",
+        "f((2, 3)), 3",
+        "f((2, 3, 4)), 1, (2, 0)",
+    ]),
+    ..OpDef::VIEW
+};
+
+/// One axis.
+pub static RAVEL: OpDef = OpDef {
+    name: "ravel",
+    surface: &[Surface::Np("ravel"), Surface::Method("ravel")],
+    params: &[
+        Param::array("a"),
+        Param::choice("order", &["C", "F", "A", "K"], "C"),
+    ],
+    doc: "The elements along one axis, in C order (`order='F'`: first axis fastest): a view where possible.",
+    cpu: Cpu::Composite(|cx| {
+        let x = cx.input(0);
+        let fortran = match cx.str("order") {
+            "F" => true,
+            "A" | "K" => x.layout().is_fortran() && !x.layout().is_contiguous(),
+            _ => false,
+        };
+        let x = if fortran {
+            x.transpose(None)?
+        } else {
+            x.clone()
+        };
+        cx.done(x.reshape(&[x.len()])?)
+    }),
+    onnx: Onnx::Composite,
+    probe: Probe::calls(&["f((2, 3))", "f((2, 3)), 'F'", "f(())"]),
+    ..OpDef::COMPOSITE
+};
+
+/// One axis, copied.
+pub static FLATTEN: OpDef = OpDef {
+    name: "flatten",
+    surface: &[Surface::Method("flatten")],
+    params: &[
+        Param::array("a"),
+        Param::choice("order", &["C", "F", "A", "K"], "C"),
+    ],
+    doc: "The elements along one axis, in memory of their own.",
+    cpu: Cpu::Composite(|cx| {
+        let flat = invoke1(&RAVEL, &[cx.input(0)], cx.attrs)?;
+        cx.done(flat.copy()?)
+    }),
+    probe: Probe::calls(&["f((2, 3))", "f((2, 3)), 'F'"]),
+    ..OpDef::COMPOSITE
+};
+
+/// At least 1 axis.
+pub static ATLEAST_1D: OpDef = OpDef {
+    name: "atleast_1d",
+    surface: &[Surface::Np("atleast_1d")],
+    params: &[Param::array("ary")],
+    doc: "The array with at least 1 axis: new ones have length 1.",
+    cpu: Cpu::Composite(|cx| cx.done(at_least_1(cx.input(0))?)),
+    probe: Probe::calls(&["f(())", "f((3,))", "f((2, 3))", "f((2, 3, 4))"]),
+    ..OpDef::COMPOSITE
+};
+
+pub(super) fn at_least_1(x: &Array) -> Result<Array> {
+    Ok(if x.ndim() == 0 {
+        x.reshape(&[1])?
+    } else {
+        x.clone()
+    })
+}
+
+/// At least 2 axes.
+pub static ATLEAST_2D: OpDef = OpDef {
+    name: "atleast_2d",
+    surface: &[Surface::Np("atleast_2d")],
+    params: &[Param::array("ary")],
+    doc: "The array with at least 2 axes: new ones have length 1.",
+    cpu: Cpu::Composite(|cx| cx.done(at_least_2(cx.input(0))?)),
+    probe: Probe::calls(&["f(())", "f((3,))", "f((2, 3))", "f((2, 3, 4))"]),
+    ..OpDef::COMPOSITE
+};
+
+pub(super) fn at_least_2(x: &Array) -> Result<Array> {
+    Ok(match x.ndim() {
+        0 => x.reshape(&[1, 1])?,
+        1 => x.reshape(&[1, x.len()])?,
+        _ => x.clone(),
+    })
+}
+
+/// At least 3 axes.
+pub static ATLEAST_3D: OpDef = OpDef {
+    name: "atleast_3d",
+    surface: &[Surface::Np("atleast_3d")],
+    params: &[Param::array("ary")],
+    doc: "The array with at least 3 axes: new ones have length 1.",
+    cpu: Cpu::Composite(|cx| cx.done(at_least_3(cx.input(0))?)),
+    probe: Probe::calls(&["f(())", "f((3,))", "f((2, 3))", "f((2, 3, 4))"]),
+    ..OpDef::COMPOSITE
+};
+
+pub(super) fn at_least_3(x: &Array) -> Result<Array> {
+    Ok(match *x.shape() {
+        [] => x.reshape(&[1, 1, 1])?,
+        [n] => x.reshape(&[1, n, 1])?,
+        [m, n] => x.reshape(&[m, n, 1])?,
+        _ => x.clone(),
+    })
+}
+
+/// The elements in reverse order along these axes.
+///
+/// # Errors
+/// [`crate::Error::Axis`] if an axis does not exist or repeats.
+pub fn flip(x: &Array, axes: &[i64]) -> Result<Array> {
+    invoke1(&FLIP, &[x], &[Value::from(axes)].into_iter().collect())
+}

@@ -1,0 +1,274 @@
+//! Arrays put together along an axis.
+
+use mxnet_tensor::{Dims, Operand, normalize_axis, promotion, result_type};
+use smallvec::SmallVec;
+
+use crate::Array;
+use crate::args::{Attrs, Param, ParamKind, Value};
+use crate::cx::{CallCx, CompositeCx, KernelCx};
+use crate::error::{Result, Tuple};
+use crate::invoke::invoke1;
+use crate::opdef::{
+    Cost, Cpu, Form, Grad, Grads, Inferred, Keep, Onnx, OpDef, Probe, Surface, one_of,
+};
+use crate::shape::axes::{at_least_1, at_least_2, at_least_3};
+use crate::shape::part::narrow;
+use crate::{Outputs, cpu};
+
+/// Joined along an axis they all have.
+pub static CONCATENATE: OpDef = OpDef {
+    name: "concatenate",
+    surface: &[Surface::Np("concatenate"), Surface::Np("concat")],
+    params: &[
+        Param::arrays("arrays"),
+        Param::int("axis", 0),
+        Param::out(),
+        Param::optional("dtype", ParamKind::DType).keyword(),
+    ],
+    doc: "Arrays of equal shape, but for `axis`, one after the other along that axis; `axis=None` flattens them first.",
+    form: Form::Out,
+    infer: joined,
+    cpu: Cpu::Kernel(join),
+    grad: Grad::Rule(Keep::NOTHING, |g| {
+        let axis = normalize_axis(g.int("axis") as isize, g.shape(0).len())?;
+        let mut grads = Grads::new();
+        let mut start = 0;
+        for i in 0..g.num_inputs() {
+            let stop = start + g.shape(i)[axis];
+            grads.push(if g.wants(i) {
+                Some(narrow(g.dy(0), axis, start, stop)?)
+            } else {
+                None
+            });
+            start = stop;
+        }
+        Ok(grads)
+    }),
+    onnx: Onnx::Node {
+        ty: "Concat",
+        since: 13,
+    },
+    cost: Cost::PerKiB(60),
+    probe: Probe::calls(&[
+        "[f((2, 3)), f((1, 3))]",
+        "[f((2, 3)), f((2, 1)), f((2, 2))], 1",
+        "[f((2, 0)), f((2, 2))], -1",
+        "[i((2,), 5), f((3,))]",
+    ]),
+    ..OpDef::DEFAULT
+};
+
+/// The dtype all inputs promote to.
+fn promoted(cx: &CallCx) -> mxnet_tensor::DType {
+    let operands: SmallVec<[Operand; 8]> = cx
+        .inputs
+        .iter()
+        .flatten()
+        .map(|x| {
+            if x.is_weak() {
+                Operand::Weak(x.dtype().kind())
+            } else {
+                Operand::Array(x.dtype())
+            }
+        })
+        .collect();
+    if operands.iter().all(|o| matches!(o, Operand::Weak(_))) {
+        return crate::types::promoted(cx.inputs);
+    }
+    result_type(&operands, promotion())
+}
+
+fn joined(cx: &CallCx) -> Result<Inferred> {
+    if cx.inputs.is_empty() {
+        return Err(cx.value_error("need at least one array to concatenate"));
+    }
+    let first = cx.shape(0);
+    if first.is_empty() {
+        return Err(cx
+            .shape_error("zero-dimensional arrays cannot be concatenated")
+            .with_hint("np.stack joins along a new axis"));
+    }
+    let axis = cx.axis("axis", 0)?;
+    let mut shape = Dims::from_slice(first);
+    for i in 1..cx.inputs.len() {
+        let other = cx.shape(i);
+        if other.len() != first.len() {
+            let problem = format!(
+                "array 0 has {} axes, array {i} has {}",
+                first.len(),
+                other.len()
+            );
+            return Err(cx.shape_error(problem));
+        }
+        if let Some(bad) = (0..first.len()).find(|&a| a != axis && other[a] != first[a]) {
+            let problem = format!(
+                "sizes must agree except along axis {axis}: along axis {bad}, array 0 has size {} and array {i} has size {}",
+                first[bad], other[bad]
+            );
+            return Err(cx.shape_error(problem));
+        }
+        shape[axis] += other[axis];
+    }
+    one_of(shape, cx.dtype("dtype").unwrap_or_else(|| promoted(cx)))
+}
+
+fn join(cx: &KernelCx) -> Result<()> {
+    let axis = cx.axis("axis", 0)? as isize;
+    let out = cx.output(0);
+    let mut start = 0;
+    for x in cx.inputs.iter().flatten() {
+        let stop = start + x.shape()[axis as usize] as isize;
+        let place = out.layout().slice(axis, Some(start), Some(stop), Some(1))?;
+        cpu::copy(x, &out.with_layout(place), cx.threads)?;
+        start = stop;
+    }
+    Ok(())
+}
+
+/// Joined along a new axis.
+pub static STACK: OpDef = OpDef {
+    name: "stack",
+    surface: &[Surface::Np("stack")],
+    params: &[
+        Param::arrays("arrays"),
+        Param::int("axis", 0),
+        Param::out(),
+        Param::optional("dtype", ParamKind::DType).keyword(),
+    ],
+    doc: "Arrays of one shape, one after the other along a new axis at position `axis` of the result.",
+    form: Form::Out,
+    cpu: Cpu::Composite(stacked),
+    probe: Probe::calls(&[
+        "[f((2, 3)), f((2, 3))]",
+        "[f((2,)), f((2,)), f((2,))], -1",
+        "[f(()), f(())]",
+    ]),
+    ..OpDef::COMPOSITE
+};
+
+fn stacked(cx: &CompositeCx) -> Result<Outputs> {
+    if cx.inputs.is_empty() {
+        return Err(cx.value_error("need at least one array to stack"));
+    }
+    let shape = cx.shape(0);
+    if let Some(i) = (1..cx.inputs.len()).find(|&i| cx.shape(i) != shape) {
+        let problem = format!(
+            "all arrays must have one shape: array 0 has {}, array {i} has {}",
+            Tuple(shape),
+            Tuple(cx.shape(i))
+        );
+        return Err(cx.shape_error(problem));
+    }
+    let axis = normalize_axis(cx.int("axis") as isize, shape.len() + 1)?;
+    let mut unit = Dims::from_slice(shape);
+    unit.insert(axis, 1);
+    let parts: Vec<Array> = cx
+        .inputs
+        .iter()
+        .flatten()
+        .map(|x| x.reshape(&unit))
+        .collect::<Result<_>>()?;
+    cx.done(all_along(&parts, axis, cx.dtype("dtype"))?)
+}
+
+fn all_along(parts: &[Array], axis: usize, dtype: Option<mxnet_tensor::DType>) -> Result<Array> {
+    let refs: SmallVec<[&Array; 8]> = parts.iter().collect();
+    let attrs: Attrs = [
+        Value::Int(axis as i64),
+        dtype.map_or(Value::None, Value::DType),
+    ]
+    .into_iter()
+    .collect();
+    invoke1(&CONCATENATE, &refs, &attrs)
+}
+
+/// What the stacks named after directions have in common.
+const DIRECTION: OpDef = OpDef {
+    params: &[
+        Param::arrays("tup"),
+        Param::optional("dtype", ParamKind::DType).keyword(),
+    ],
+    ..OpDef::COMPOSITE
+};
+
+/// Along the first axis.
+pub static VSTACK: OpDef = OpDef {
+    name: "vstack",
+    surface: &[Surface::Np("vstack"), Surface::Np("row_stack")],
+    doc: "Arrays joined along the first axis; arrays with fewer than 2 axes become rows.",
+    cpu: Cpu::Composite(|cx| along(cx, at_least_2, |_| 0)),
+    probe: Probe::calls(&["[f((3,)), f((3,))]", "[f((2, 3)), f((1, 3))]"]),
+    ..DIRECTION
+};
+
+/// Along the second axis.
+pub static HSTACK: OpDef = OpDef {
+    name: "hstack",
+    surface: &[Surface::Np("hstack")],
+    doc: "Arrays joined along the second axis; arrays with 1 axis along that one.",
+    cpu: Cpu::Composite(|cx| along(cx, at_least_1, |ndim| usize::from(ndim > 1))),
+    probe: Probe::calls(&["[f((3,)), f((2,))]", "[f((2, 3)), f((2, 1))]"]),
+    ..DIRECTION
+};
+
+/// Along the third axis.
+pub static DSTACK: OpDef = OpDef {
+    name: "dstack",
+    surface: &[Surface::Np("dstack")],
+    doc: "Arrays joined along the third axis, which is added where it is missing.",
+    cpu: Cpu::Composite(|cx| along(cx, at_least_3, |_| 2)),
+    probe: Probe::calls(&["[f((3,)), f((3,))]", "[f((2, 3)), f((2, 3))]"]),
+    ..DIRECTION
+};
+
+/// As columns.
+pub static COLUMN_STACK: OpDef = OpDef {
+    name: "column_stack",
+    surface: &[Surface::Np("column_stack")],
+    params: &[Param::arrays("tup")],
+    doc: "Arrays joined along the second axis; arrays with 1 axis become columns.",
+    cpu: Cpu::Composite(|cx| {
+        let parts: Vec<Array> = cx
+            .inputs
+            .iter()
+            .flatten()
+            .map(|x| {
+                if x.ndim() < 2 {
+                    x.reshape(&[x.len(), 1])
+                } else {
+                    Ok((*x).clone())
+                }
+            })
+            .collect::<Result<_>>()?;
+        cx.done(all_along(&parts, 1, None)?)
+    }),
+    probe: Probe::calls(&["[f((3,)), f((3, 2))]"]),
+    ..OpDef::COMPOSITE
+};
+
+fn along(
+    cx: &CompositeCx,
+    lifted: fn(&Array) -> Result<Array>,
+    axis: fn(usize) -> usize,
+) -> Result<Outputs> {
+    let parts: Vec<Array> = cx
+        .inputs
+        .iter()
+        .flatten()
+        .map(|x| lifted(x))
+        .collect::<Result<_>>()?;
+    let ndim = parts.first().map_or(0, Array::ndim);
+    cx.done(all_along(&parts, axis(ndim), cx.dtype("dtype"))?)
+}
+
+/// Arrays joined along an axis they all have.
+///
+/// # Errors
+/// [`crate::Error::Shape`] if their other sizes differ.
+pub fn concatenate(arrays: &[&Array], axis: usize) -> Result<Array> {
+    invoke1(
+        &CONCATENATE,
+        arrays,
+        &[Value::Int(axis as i64), Value::None].into_iter().collect(),
+    )
+}

@@ -1,0 +1,199 @@
+//! Parts of arrays along one axis, and the gradients that put them back.
+
+use mxnet_tensor::{Dims, normalize_axis};
+use smallvec::SmallVec;
+
+use crate::Array;
+use crate::args::{Attrs, Param, ParamKind, Value};
+use crate::cx::{CompositeCx, KernelCx};
+use crate::error::Result;
+use crate::invoke::invoke1;
+use crate::opdef::{Cost, Cpu, Grad, Keep, Onnx, OpDef, Probe, Sparse, Surface, Viewed, one_of};
+use crate::{Outputs, cpu};
+
+/// A slice along one axis.
+pub static SLICE_AXIS: OpDef = OpDef {
+    name: "slice_axis",
+    surface: &[Surface::Npx("slice_axis")],
+    params: &[
+        Param::array("data"),
+        Param::required("axis", ParamKind::Int),
+        Param::int("begin", 0),
+        Param::optional("end", ParamKind::Int),
+    ],
+    doc: "View of the elements `begin` to `end` (exclusive; None is the end) along `axis`. Negative positions count from the end.",
+    cpu: Cpu::View(|cx| {
+        let end = cx.opt_int("end").map(|e| e as isize);
+        Ok(Viewed::Shared(cx.layout.slice(
+            cx.int("axis") as isize,
+            Some(cx.int("begin") as isize),
+            end,
+            Some(1),
+        )?))
+    }),
+    grad: Grad::Rule(Keep::NOTHING, |g| {
+        let attrs: Attrs = [
+            g.get("axis").clone(),
+            g.get("begin").clone(),
+            g.get("end").clone(),
+            Value::from(g.shape(0)),
+        ]
+        .into_iter()
+        .collect();
+        g.one(invoke1(&UNSLICE, &[g.dy(0)], &attrs)?)
+    }),
+    onnx: Onnx::Node {
+        ty: "Slice",
+        since: 13,
+    },
+    sparse: Sparse::KeepsZero,
+    probe: Probe::calls(&[
+        "f((3, 4)), 0, 1",
+        "f((3, 4)), 1, 1, 3",
+        "f((3, 4)), -1, -2",
+        "f((3, 4)), 0, 2, 2",
+    ]),
+    ..OpDef::VIEW
+};
+
+/// A slice put back among zeros: the gradient of [`SLICE_AXIS`].
+pub static UNSLICE: OpDef = OpDef {
+    name: "unslice",
+    params: &[
+        Param::array("data"),
+        Param::required("axis", ParamKind::Int),
+        Param::int("begin", 0),
+        Param::optional("end", ParamKind::Int),
+        Param::required("shape", ParamKind::Ints),
+    ],
+    doc: "Zeros of shape `shape` with `data` at the elements `begin` to `end` along `axis`.",
+    infer: |cx| {
+        one_of(
+            cx.ints("shape")
+                .iter()
+                .map(|&d| d as usize)
+                .collect::<Dims>(),
+            cx.dtype_of(0),
+        )
+    },
+    cpu: Cpu::Kernel(put_back),
+    grad: Grad::Rule(Keep::NOTHING, |g| {
+        let attrs: Attrs = [
+            g.get("axis").clone(),
+            g.get("begin").clone(),
+            g.get("end").clone(),
+        ]
+        .into_iter()
+        .collect();
+        g.one(invoke1(&SLICE_AXIS, &[g.dy(0)], &attrs)?)
+    }),
+    cost: Cost::PerKiB(60),
+    probe: Probe::calls(&["f((2, 4)), 0, 1, 3, (3, 4)"]),
+    ..OpDef::DEFAULT
+};
+
+fn put_back(cx: &KernelCx) -> Result<()> {
+    let out = cx.output(0);
+    cpu::fill(out, mxnet_tensor::Scalar::I64(0), cx.threads);
+    let end = cx.opt_int("end").map(|e| e as isize);
+    let place = out.layout().slice(
+        cx.int("axis") as isize,
+        Some(cx.int("begin") as isize),
+        end,
+        Some(1),
+    )?;
+    cpu::copy(cx.input(0), &out.with_layout(place), cx.threads)
+}
+
+/// Equal parts along one axis.
+pub static SPLIT: OpDef = OpDef {
+    name: "split",
+    surface: &[Surface::Np("split")],
+    params: &[
+        Param::array("ary"),
+        Param::required("indices_or_sections", ParamKind::Ints),
+        Param::int("axis", 0),
+    ],
+    doc: "Views of consecutive parts along `axis`: a number of equal parts, or the positions at which to cut (a tuple or list).",
+    cpu: Cpu::Composite(|cx| parts(cx, true)),
+    onnx: Onnx::Node {
+        ty: "Split",
+        since: 13,
+    },
+    probe: Probe::calls(&[
+        "f((4, 3)), 2",
+        "f((4, 3)), (1, 3)",
+        "f((2, 6)), 3, 1",
+        "f((5,)), (2, 2, 9)",
+    ]),
+    ..OpDef::COMPOSITE
+};
+
+/// Nearly equal parts along one axis.
+pub static ARRAY_SPLIT: OpDef = OpDef {
+    name: "array_split",
+    surface: &[Surface::Np("array_split")],
+    params: SPLIT.params,
+    doc: "As `split`, but the number of parts need not divide the axis: the first parts are one longer.",
+    cpu: Cpu::Composite(|cx| parts(cx, false)),
+    probe: Probe::calls(&["f((5, 3)), 2", "f((7,)), 3", "f((2, 3)), 5"]),
+    ..OpDef::COMPOSITE
+};
+
+fn parts(cx: &CompositeCx, equal: bool) -> Result<Outputs> {
+    let x = cx.input(0);
+    let axis = cx.axis("axis", 0)?;
+    let n = x.shape()[axis];
+    let cuts = cx.ints("indices_or_sections");
+    let bounds: SmallVec<[(usize, usize); 8]> = if cx.is_single("indices_or_sections") {
+        let sections = usize::try_from(cuts[0]).ok().filter(|&s| s > 0);
+        let Some(sections) = sections else {
+            return Err(cx.value_error(format!(
+                "number of sections must be larger than 0, found {}",
+                cuts[0]
+            )));
+        };
+        if equal && n % sections != 0 {
+            let problem =
+                format!("{sections} sections do not divide axis {axis} of size {n} equally");
+            return Err(cx
+                .shape_error(problem)
+                .with_hint("np.array_split allows parts of different size"));
+        }
+        let (each, longer) = (n / sections, n % sections);
+        let start = |i: usize| i * each + i.min(longer);
+        (0..sections).map(|i| (start(i), start(i + 1))).collect()
+    } else {
+        let clip =
+            |cut: i64| (if cut < 0 { cut + n as i64 } else { cut }).clamp(0, n as i64) as usize;
+        let mut starts: SmallVec<[usize; 8]> = SmallVec::from_elem(0, 1);
+        starts.extend(cuts.iter().map(|&cut| clip(cut)));
+        let stops = starts[1..].iter().copied().chain([n]);
+        starts
+            .iter()
+            .copied()
+            .zip(stops)
+            .map(|(a, b)| (a, b.max(a)))
+            .collect()
+    };
+    bounds
+        .into_iter()
+        .map(|(start, stop)| narrow(x, axis, start, stop))
+        .collect()
+}
+
+/// The elements `start` to `stop` along `axis`, as a view.
+///
+/// # Errors
+/// [`crate::Error::Axis`] if the axis does not exist.
+pub fn narrow(x: &Array, axis: usize, start: usize, stop: usize) -> Result<Array> {
+    let axis = normalize_axis(axis as isize, x.ndim())?;
+    let attrs: Attrs = [
+        Value::Int(axis as i64),
+        Value::Int(start as i64),
+        Value::Int(stop as i64),
+    ]
+    .into_iter()
+    .collect();
+    invoke1(&SLICE_AXIS, &[x], &attrs)
+}

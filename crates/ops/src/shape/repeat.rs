@@ -1,0 +1,251 @@
+//! Arrays made larger or shifted: padding, tiling, repeating, rolling.
+
+use mxnet_tensor::{Dims, Scalar};
+use smallvec::SmallVec;
+
+use crate::Array;
+use crate::args::{Param, ParamKind, Value};
+use crate::cx::{CompositeCx, KernelCx};
+use crate::error::Result;
+use crate::invoke::invoke1;
+use crate::opdef::{Cost, Cpu, Grad, Keep, Onnx, OpDef, Probe, Surface, one_of};
+use crate::shape::{concatenate, narrow};
+use crate::{Outputs, cpu};
+
+/// Surrounded by a constant. Other modes are made of slices in `np.pad`.
+pub static PAD: OpDef = OpDef {
+    name: "pad_constant",
+    params: &[
+        Param::array("array"),
+        Param::required("pad_width", ParamKind::Ints),
+        Param::required("value", ParamKind::Scalar),
+    ],
+    doc: "The array with `pad_width` = (before, after, before, after, ...) elements of `value` added along each axis.",
+    infer: |cx| {
+        let shape = cx
+            .shape(0)
+            .iter()
+            .zip(cx.ints("pad_width").chunks(2))
+            .map(|(&n, p)| n + (p[0] + p[1]) as usize);
+        one_of(shape.collect::<Dims>(), cx.dtype_of(0))
+    },
+    cpu: Cpu::Kernel(pad),
+    grad: Grad::Rule(Keep::NOTHING, |g| {
+        let mut dy = g.dy(0).clone();
+        for (axis, p) in g.ints("pad_width").chunks(2).enumerate() {
+            dy = narrow(&dy, axis, p[0] as usize, p[0] as usize + g.shape(0)[axis])?;
+        }
+        g.one(dy)
+    }),
+    onnx: Onnx::Node {
+        ty: "Pad",
+        since: 13,
+    },
+    cost: Cost::PerKiB(60),
+    probe: Probe::calls(&["f((2, 3)), (1, 0, 0, 2), 1.5", "f((2,)), (0, 0), 0"]),
+    ..OpDef::DEFAULT
+};
+
+fn pad(cx: &KernelCx) -> Result<()> {
+    let (x, out) = (cx.input(0), cx.output(0));
+    cpu::fill(
+        out,
+        cx.scalar("value").unwrap_or(Scalar::I64(0)),
+        cx.threads,
+    );
+    let mut place = out.layout().clone();
+    for (axis, p) in cx.ints("pad_width").chunks(2).enumerate() {
+        let start = p[0] as isize;
+        place = place.slice(
+            axis as isize,
+            Some(start),
+            Some(start + x.shape()[axis] as isize),
+            Some(1),
+        )?;
+    }
+    cpu::copy(x, &out.with_layout(place), cx.threads)
+}
+
+/// Shifted around.
+pub static ROLL: OpDef = OpDef {
+    name: "roll",
+    surface: &[Surface::Np("roll")],
+    params: &[
+        Param::array("a"),
+        Param::required("shift", ParamKind::Ints),
+        Param::axes("axis"),
+    ],
+    doc: "Elements shifted along `axis` (the flattened array for None); what leaves one end enters at the other.",
+    cpu: Cpu::Composite(roll),
+    probe: Probe::calls(&[
+        "f((5,)), 2",
+        "f((2, 3)), 1",
+        "f((2, 3)), -1, 1",
+        "f((3, 4)), (1, 2), (0, 1)",
+        "f((0,)), 3",
+    ]),
+    ..OpDef::COMPOSITE
+};
+
+fn roll(cx: &CompositeCx) -> Result<Outputs> {
+    let x = cx.input(0);
+    let shifts = cx.ints("shift");
+    let turned = |x: &Array, axis: usize, shift: i64| -> Result<Array> {
+        let n = x.shape()[axis];
+        let cut = if n == 0 {
+            0
+        } else {
+            (-shift).rem_euclid(n as i64) as usize
+        };
+        if cut == 0 {
+            Ok(x.clone())
+        } else {
+            concatenate(
+                &[&narrow(x, axis, cut, n)?, &narrow(x, axis, 0, cut)?],
+                axis,
+            )
+        }
+    };
+    if cx.is_none("axis") {
+        let flat = x.reshape(&[x.len()])?;
+        return cx.done(turned(&flat, 0, shifts.iter().sum())?.reshape(x.shape())?);
+    }
+    // An axis may be named several times: its shifts add up.
+    let axes: SmallVec<[usize; 4]> = cx
+        .ints("axis")
+        .iter()
+        .map(|&a| Ok(mxnet_tensor::normalize_axis(a as isize, x.ndim())?))
+        .collect::<Result<_>>()?;
+    let count = axes.len().max(shifts.len());
+    if axes.len() != shifts.len() && axes.len() != 1 && shifts.len() != 1 {
+        return Err(cx.shape_error(format!("{} shifts for {} axes", shifts.len(), axes.len())));
+    }
+    let mut result = x.clone();
+    for i in 0..count {
+        result = turned(
+            &result,
+            axes[if axes.len() == 1 { 0 } else { i }],
+            shifts[if shifts.len() == 1 { 0 } else { i }],
+        )?;
+    }
+    cx.done(result.copy()?)
+}
+
+/// Laid side by side.
+pub static TILE: OpDef = OpDef {
+    name: "tile",
+    surface: &[Surface::Np("tile")],
+    params: &[Param::array("A"), Param::required("reps", ParamKind::Ints)],
+    doc: "The array repeated as a whole `reps` times along each axis; missing axes are added in front.",
+    cpu: Cpu::Composite(tile),
+    onnx: Onnx::Node {
+        ty: "Tile",
+        since: 6,
+    },
+    probe: Probe::calls(&[
+        "f((2, 3)), 2",
+        "f((3,)), (2, 2)",
+        "f((2, 3)), (2, 1, 3)",
+        "f((2,)), 0",
+    ]),
+    ..OpDef::COMPOSITE
+};
+
+fn tile(cx: &CompositeCx) -> Result<Outputs> {
+    let (x, reps) = (
+        cx.input(0),
+        crate::creation::dims(cx.op.name, cx.ints("reps"))?,
+    );
+    let ndim = x.ndim().max(reps.len());
+    let lead = |values: &[usize]| -> Dims {
+        std::iter::repeat_n(1, ndim - values.len())
+            .chain(values.iter().copied())
+            .collect()
+    };
+    let (shape, reps) = (lead(x.shape()), lead(&reps));
+    // (r0, n0, r1, n1, ...): the repeated axes are broadcast, then merged.
+    let split: Dims = shape.iter().flat_map(|&n| [1, n]).collect();
+    let wide: Dims = shape
+        .iter()
+        .zip(&reps)
+        .flat_map(|(&n, &r)| [r, n])
+        .collect();
+    let full: Dims = shape.iter().zip(&reps).map(|(&n, &r)| n * r).collect();
+    cx.done(
+        x.reshape(&split)?
+            .broadcast_to(&wide)?
+            .copy()?
+            .reshape(&full)?,
+    )
+}
+
+/// Each element several times.
+pub static REPEAT: OpDef = OpDef {
+    name: "repeat",
+    surface: &[Surface::Np("repeat"), Surface::Method("repeat")],
+    params: &[
+        Param::array("a"),
+        Param::required("repeats", ParamKind::Ints),
+        Param::optional("axis", ParamKind::Int),
+    ],
+    doc: "Each element `repeats` times along `axis` (the flattened array for None): one number for all, or one for each position.",
+    cpu: Cpu::Composite(repeat),
+    probe: Probe::calls(&[
+        "f((2, 3)), 2",
+        "f((2, 3)), 3, 0",
+        "f((2, 3)), (1, 0, 2), 1",
+        "f((3,)), 0",
+    ]),
+    ..OpDef::COMPOSITE
+};
+
+fn repeat(cx: &CompositeCx) -> Result<Outputs> {
+    let (x, axis) = match cx.is_none("axis") {
+        true => (cx.input(0).reshape(&[cx.input(0).len()])?, 0),
+        false => (cx.input(0).clone(), cx.axis("axis", 0)?),
+    };
+    let repeats = crate::creation::dims(cx.op.name, cx.ints("repeats"))?;
+    let n = x.shape()[axis];
+    if let [r] = repeats[..] {
+        let mut unit = Dims::from_slice(x.shape());
+        unit.insert(axis + 1, 1);
+        let mut wide = unit.clone();
+        wide[axis + 1] = r;
+        let mut full = Dims::from_slice(x.shape());
+        full[axis] = n * r;
+        return cx.done(
+            x.reshape(&unit)?
+                .broadcast_to(&wide)?
+                .copy()?
+                .reshape(&full)?,
+        );
+    }
+    if repeats.len() != n {
+        return Err(cx.shape_error(format!(
+            "{} repeats for axis {axis} of size {n}",
+            repeats.len()
+        )));
+    }
+    let mut parts: Vec<Array> = Vec::with_capacity(n);
+    for (i, &r) in repeats.iter().enumerate() {
+        let mut wide = Dims::from_slice(x.shape());
+        wide[axis] = r;
+        parts.push(narrow(&x, axis, i, i + 1)?.broadcast_to(&wide)?);
+    }
+    let refs: SmallVec<[&Array; 8]> = parts.iter().collect();
+    cx.done(concatenate(&refs, axis)?)
+}
+
+/// The array surrounded by `value`; `widths` has (before, after) for each axis.
+///
+/// # Errors
+/// [`crate::Error::Memory`].
+pub fn pad_with(x: &Array, widths: &[i64], value: Scalar) -> Result<Array> {
+    invoke1(
+        &PAD,
+        &[x],
+        &[Value::from(widths), Value::Scalar(value)]
+            .into_iter()
+            .collect(),
+    )
+}
