@@ -54,7 +54,9 @@ def batches(text: onp.ndarray, batch_size: int, length: int):
 
 
 def train(net: CharLSTM, text: onp.ndarray, options: argparse.Namespace) -> None:
-    schedule = mx.lr_scheduler.CosineScheduler(options.steps, base_lr=4e-3, final_lr=1e-4, warmup_steps=20)
+    schedule = mx.lr_scheduler.CosineScheduler(
+        options.steps, base_lr=4e-3, final_lr=1e-4, warmup_steps=options.steps // 20
+    )
     trainer = gluon.Trainer(net.collect_params(), "adam", {"lr_scheduler": schedule})
     loss_of = gluon.loss.SoftmaxCrossEntropyLoss()
     started = time.perf_counter()

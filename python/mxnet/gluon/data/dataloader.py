@@ -58,10 +58,12 @@ class DataLoader:
         Makes a batch of a list of samples; `default_batchify` by default.
     num_workers : int
         Number of threads that make batches; 0 to make each when it is asked for.
+    pin_memory : bool
+        Must be False: there is no device that would profit from pinned host memory.
     prefetch : int, optional
         How many batches may be ready or in work; twice the number of workers by default.
     thread_pool : bool
-        Workers are always threads; True is taken so that older programs run.
+        Older programs choose threads (True) or processes by it; workers are threads either way.
     timeout : float
         Seconds to wait for a batch.
 
@@ -93,8 +95,9 @@ class DataLoader:
         batch_sampler: Iterable[Sequence[int]] | None = None,
         batchify_fn: Callable[[Sequence[Any]], Any] | None = None,
         num_workers: int = 0,
+        pin_memory: bool = False,
         prefetch: int | None = None,
-        thread_pool: bool = True,
+        thread_pool: bool = False,
         timeout: float = 120,
     ) -> None:
         if batch_sampler is not None:
@@ -110,10 +113,11 @@ class DataLoader:
             batch_sampler = BatchSampler(sampler, batch_size, last_batch or "keep")
         if num_workers < 0:
             raise ValueError(f"`num_workers` must be at least 0, found {num_workers}")
+        if pin_memory:
+            raise ValueError("`pin_memory` must be False: there is no device to copy pinned memory to")
         if prefetch is not None and prefetch < 1 and num_workers:
             raise ValueError(f"`prefetch` must be at least 1, found {prefetch}")
-        if not thread_pool:
-            raise ValueError("`thread_pool` must be True: workers are threads")
+        del thread_pool
         if not timeout > 0:
             raise ValueError(f"`timeout` must be positive, found {timeout}")
         self._dataset = dataset

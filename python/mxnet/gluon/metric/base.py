@@ -15,7 +15,6 @@ __all__ = [
     "EvalMetric",
     "Floats",
     "Loss",
-    "Named",
     "alias",
     "create",
     "host",
@@ -280,19 +279,19 @@ class CompositeEvalMetric(EvalMetric):
             raise IndexError(f"there are {len(self.metrics)} metrics, so no number {index}")
         return self.metrics[index]
 
-    def update_dict(self, label: Mapping[str, Any], pred: Mapping[str, Any]) -> None:
+    def update_dict(self, labels: Mapping[str, Any], preds: Mapping[str, Any]) -> None:
         """Take in a batch given by names.
 
         Parameters
         ----------
-        label, pred : mapping of str to ndarray
+        labels, preds : mapping of str to ndarray
         """
         if self.label_names is not None:
-            label = {name: label[name] for name in self.label_names}
+            labels = {name: labels[name] for name in self.label_names}
         if self.output_names is not None:
-            pred = {name: pred[name] for name in self.output_names}
+            preds = {name: preds[name] for name in self.output_names}
         for metric in self.metrics:
-            metric.update_dict(label, pred)
+            metric.update_dict(labels, preds)
 
     def update(self, labels: Any, preds: Any) -> None:
         """Take in a batch with every metric.
@@ -329,44 +328,34 @@ class CompositeEvalMetric(EvalMetric):
         return {**super().get_config(), "metrics": [metric.get_config() for metric in self.metrics]}
 
 
-class Named(EvalMetric):
-    """Base class of metrics whose constructor takes names only."""
-
-    _default_name = ""
-
-    def __init__(
-        self,
-        name: str | None = None,
-        output_names: Sequence[str] | None = None,
-        label_names: Sequence[str] | None = None,
-    ) -> None:
-        super().__init__(self._default_name if name is None else name, output_names, label_names)
-
-
 @register
-class Loss(Named):
+class Loss(EvalMetric):
     """Mean of losses; labels are not used.
 
     Parameters
     ----------
-    name : str, optional
-        ``"loss"`` by default.
+    name : str
     output_names, label_names : sequence of str, optional
     """
 
-    _default_name = "loss"
+    def __init__(
+        self,
+        name: str = "loss",
+        output_names: Sequence[str] | None = None,
+        label_names: Sequence[str] | None = None,
+    ) -> None:
+        super().__init__(name, output_names, label_names)
 
-    def update(self, labels: Any, preds: Any) -> None:
+    def update(self, _: Any, preds: Any) -> None:
         """Take in losses.
 
         Parameters
         ----------
-        labels : object
-            Not looked at.
+        _ : object
+            Labels; not looked at.
         preds : ndarray or list of ndarray
             Losses.
         """
-        del labels
         for pred in preds if isinstance(preds, list | tuple) else [preds]:
             values = host(pred)
             self._add(values.astype(onp.float64).sum(), values.size)

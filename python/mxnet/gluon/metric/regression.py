@@ -9,7 +9,7 @@ from typing import Any
 import numpy as onp
 from numpy.typing import NDArray
 
-from mxnet.gluon.metric.base import EvalMetric, Floats, Named, alias, register, same_size
+from mxnet.gluon.metric.base import EvalMetric, Floats, alias, register, same_size
 
 __all__ = [
     "MAE",
@@ -22,17 +22,22 @@ __all__ = [
 
 
 @register
-class MAE(Named):
+class MAE(EvalMetric):
     """Mean absolute error.
 
     Parameters
     ----------
-    name : str, optional
-        ``"mae"`` by default.
+    name : str
     output_names, label_names : sequence of str, optional
     """
 
-    _default_name = "mae"
+    def __init__(
+        self,
+        name: str = "mae",
+        output_names: Sequence[str] | None = None,
+        label_names: Sequence[str] | None = None,
+    ) -> None:
+        super().__init__(name, output_names, label_names)
 
     def _take(self, label: NDArray[Any], pred: NDArray[Any]) -> None:
         left, right = same_size(label, pred)
@@ -40,17 +45,22 @@ class MAE(Named):
 
 
 @register
-class MSE(Named):
+class MSE(EvalMetric):
     """Mean squared error.
 
     Parameters
     ----------
-    name : str, optional
-        ``"mse"`` by default.
+    name : str
     output_names, label_names : sequence of str, optional
     """
 
-    _default_name = "mse"
+    def __init__(
+        self,
+        name: str = "mse",
+        output_names: Sequence[str] | None = None,
+        label_names: Sequence[str] | None = None,
+    ) -> None:
+        super().__init__(name, output_names, label_names)
 
     def _take(self, label: NDArray[Any], pred: NDArray[Any]) -> None:
         left, right = same_size(label, pred)
@@ -63,12 +73,17 @@ class RMSE(MSE):
 
     Parameters
     ----------
-    name : str, optional
-        ``"rmse"`` by default.
+    name : str
     output_names, label_names : sequence of str, optional
     """
 
-    _default_name = "rmse"
+    def __init__(
+        self,
+        name: str = "rmse",
+        output_names: Sequence[str] | None = None,
+        label_names: Sequence[str] | None = None,
+    ) -> None:
+        super().__init__(name, output_names, label_names)
 
     def get(self) -> tuple[str, float]:
         """Name and value.

@@ -44,15 +44,15 @@ class _Norm(HybridBlock):
         channels = self.gamma.shape[0] if self.gamma.shape else -1
         return f"{type(self).__name__}(axis={self._axis}, eps={self._epsilon}, in_channels={max(channels, 0) or None})"
 
-    def infer_shape(self, x: ndarray, *args: Any) -> None:
+    def infer_shape(self, data: ndarray, *args: Any) -> None:
         """Set the number of channels.
 
         Parameters
         ----------
-        x : ndarray
+        data : ndarray
         """
         for parameter in self._reg_params.values():
-            parameter.shape = (x.shape[self._axis],)
+            parameter.shape = (data.shape[self._axis],)
 
 
 class BatchNorm(_Norm):
