@@ -141,3 +141,28 @@ def test_exceptions_are_expected():
     test_utils.assert_exception(int, ValueError, "x")
     with pytest.raises(AssertionError, match="did not raise ValueError"):
         test_utils.assert_exception(int, ValueError, "1")
+
+
+def test_part_of_the_elements_may_be_wrong():
+    a, b = onp.zeros(10), onp.zeros(10)
+    b[3] = 1
+    test_utils.assert_almost_equal_with_err(a, b, etol=0.1)
+    with pytest.raises(AssertionError, match="1 of 10"):
+        test_utils.assert_almost_equal_with_err(a, b, etol=0.05)
+
+
+def test_sums_back_to_the_shape_before_broadcasting():
+    a = mx.np.ones((4, 2, 3))
+    assert test_utils.collapse_sum_like(a, (2, 1)).asnumpy().tolist() == [[12], [12]]
+    assert test_utils.collapse_sum_like(a, (4, 2, 3)) is a
+    with pytest.raises(ValueError, match=r"\(5,\) does not broadcast|broadcast"):
+        test_utils.collapse_sum_like(a, (5,))
+
+
+def test_counting_arrays():
+    assert test_utils.create_vector(3).asnumpy().tolist() == [0, 1, 2]
+    assert test_utils.create_2d_np_tensor(2, 3, "int32").asnumpy().tolist() == [[0, 0, 0], [1, 1, 1]]
+    for _ in range(10):
+        x, y = test_utils.rand_coord_2d(1, 3, 5, 6)
+        assert x in (1, 2)
+        assert y == 5

@@ -1,0 +1,142 @@
+"""Devices, dtypes and tolerances that tests use unless told otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as onp
+
+from mxnet.base import DTypeLike, dtype_name
+from mxnet.device import Device, current_device
+
+__all__ = [
+    "Tolerance",
+    "default_atols",
+    "default_device",
+    "default_dtype",
+    "default_numeric_eps",
+    "default_rtols",
+    "effective_dtype",
+    "get_atol",
+    "get_rtol",
+    "get_tolerance",
+    "get_tols",
+    "set_default_device",
+]
+
+Tolerance = float | Mapping[str, float] | None
+
+# About the square root of the unit roundoff of each dtype, rounded up: what is left after sums of some thousand terms.
+_RTOLS = {"float16": 1e-2, "bfloat16": 5e-2, "float32": 1e-4, "float64": 1e-5, "complex64": 1e-4, "complex128": 1e-5}
+_ATOLS = {"float16": 1e-1, "bfloat16": 1e-1, "float32": 1e-3, "float64": 1e-20, "complex64": 1e-3, "complex128": 1e-20}
+_EPS = {"float16": 1e-1, "float32": 1e-3, "float64": 1e-4}
+
+
+_default_device: Device | None = None
+
+
+def default_device() -> Device:
+    """The device that tests use: the one set by `set_default_device`, else the current one."""
+    return current_device() if _default_device is None else _default_device
+
+
+def set_default_device(device: Device | None) -> None:
+    """Choose the device that tests use.
+
+    Parameters
+    ----------
+    device : Device or None
+        None goes back to the current device.
+    """
+    global _default_device
+    _default_device = device
+
+
+def default_dtype() -> Any:
+    """The dtype that tests use, float32."""
+    return onp.float32
+
+
+def default_rtols() -> dict[str, float]:
+    """Relative tolerance of each dtype, by name; 0 for those that are not listed."""
+    return dict(_RTOLS)
+
+
+def default_atols() -> dict[str, float]:
+    """Absolute tolerance of each dtype, by name; 0 for those that are not listed."""
+    return dict(_ATOLS)
+
+
+def default_numeric_eps() -> dict[str, float]:
+    """Step of numeric differentiation for each dtype, by name."""
+    return dict(_EPS)
+
+
+def effective_dtype(dat: Any) -> Any:
+    """The dtype that decides a tolerance.
+
+    Parameters
+    ----------
+    dat : array_like
+
+    Returns
+    -------
+    numpy.dtype or str
+        The dtype of `dat`; a string only for ``"bfloat16"``.
+    """
+    dtype = dat.dtype if hasattr(dat, "dtype") else onp.asarray(dat).dtype
+    name = dtype_name(dtype)
+    return name if name == "bfloat16" else onp.dtype(name)
+
+
+def get_tolerance(dat: Any, tol: Tolerance, default_tol: Mapping[str, float]) -> float:
+    """The tolerance for an array.
+
+    Parameters
+    ----------
+    dat : array_like
+    tol : float, mapping of dtype names to float, or None
+        None takes `default_tol`.
+    default_tol : mapping of dtype names to float
+
+    Returns
+    -------
+    float
+        0 for a dtype that is not listed.
+    """
+    if tol is not None and not isinstance(tol, Mapping):
+        return float(tol)
+    table = default_tol if tol is None else {dtype_name(key): value for key, value in tol.items()}
+    return table.get(dtype_name(effective_dtype(dat)), 0.0)
+
+
+def get_rtol(rtol: Tolerance = None, dtype: DTypeLike = "float64") -> float:
+    """The relative tolerance of a dtype, unless `rtol` is given."""
+    table = _RTOLS if rtol is None else rtol
+    return table.get(dtype_name(dtype), 0.0) if isinstance(table, Mapping) else float(table)
+
+
+def get_atol(atol: Tolerance = None, dtype: DTypeLike = "float64") -> float:
+    """The absolute tolerance of a dtype, unless `atol` is given."""
+    table = _ATOLS if atol is None else atol
+    return table.get(dtype_name(dtype), 0.0) if isinstance(table, Mapping) else float(table)
+
+
+def get_tols(x: Any, y: Any, rtol: Tolerance, atol: Tolerance) -> tuple[float, float]:
+    """Tolerances for comparing two arrays: those of the less exact one.
+
+    Parameters
+    ----------
+    x, y : array_like
+    rtol, atol : float, mapping of dtype names to float, or None
+
+    Returns
+    -------
+    tuple of float
+        Relative and absolute tolerance.
+    """
+    return (
+        max(get_tolerance(x, rtol, _RTOLS), get_tolerance(y, rtol, _RTOLS)),
+        max(get_tolerance(x, atol, _ATOLS), get_tolerance(y, atol, _ATOLS)),
+    )
