@@ -270,21 +270,22 @@ fn conv_section() {
             dw.as_mut_ptr().cast::<u8>(),
             dy.as_mut_ptr().cast::<u8>(),
         );
-        // SAFETY, for all three: vectors of the geometry's sizes.
-        report(&format!("conv {name} fwd"), flops, "GF/s", |t| unsafe {
-            conv::forward(t, &g, px, pw, std::ptr::null(), pdy)
-        });
-        report(
-            &format!("conv {name} data gradient"),
-            flops,
-            "GF/s",
-            |t| unsafe { conv::data_gradient(t, &g, py, pw, std::ptr::null(), pdx) },
-        );
+        // SAFETY: vectors of the geometry's sizes.
+        let forward =
+            |t: &dyn Threads| unsafe { conv::forward(t, &g, px, pw, std::ptr::null(), pdy) };
+        report(&format!("conv {name} fwd"), flops, "GF/s", forward);
+        // SAFETY: as above.
+        let data =
+            |t: &dyn Threads| unsafe { conv::data_gradient(t, &g, py, pw, std::ptr::null(), pdx) };
+        report(&format!("conv {name} data gradient"), flops, "GF/s", data);
+        let memory = scratch.as_mut_ptr();
+        // SAFETY: as above; the scratch is as large as asked for.
+        let weight = |t: &dyn Threads| unsafe { conv::weight_gradient(t, &g, px, py, pdw, memory) };
         report(
             &format!("conv {name} weight gradient"),
             flops,
             "GF/s",
-            |t| unsafe { conv::weight_gradient(t, &g, px, py, pdw, scratch.as_mut_ptr()) },
+            weight,
         );
     }
 }

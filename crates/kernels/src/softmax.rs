@@ -131,12 +131,12 @@ pub unsafe fn softmax(
 ) {
     let lengths = Shared(lengths.cast_mut());
     let valid = |r: usize| {
-        // SAFETY: one length per row.
         if lengths.is_null() {
-            g.len
-        } else {
-            unsafe { *lengths.at(r) }.clamp(0, g.len.min(i32::MAX as usize) as i32) as usize
+            return g.len;
         }
+        // SAFETY: one length per row.
+        let length = unsafe { *lengths.at(r) };
+        length.clamp(0, g.len.min(i32::MAX as usize) as i32) as usize
     };
     with_real!(g.elem, T => {
         let scale = T::from_f64(1.0 / g.temperature);
@@ -179,12 +179,12 @@ pub unsafe fn softmax_backward(
 ) {
     let lengths = Shared(lengths.cast_mut());
     let valid = |r: usize| {
-        // SAFETY: one length per row.
         if lengths.is_null() {
-            g.len
-        } else {
-            unsafe { *lengths.at(r) }.clamp(0, g.len.min(i32::MAX as usize) as i32) as usize
+            return g.len;
         }
+        // SAFETY: one length per row.
+        let length = unsafe { *lengths.at(r) };
+        length.clamp(0, g.len.min(i32::MAX as usize) as i32) as usize
     };
     with_real!(g.elem, T => {
         let scale = T::from_f64(1.0 / g.temperature);
@@ -250,7 +250,7 @@ unsafe fn row_log_sum_exp<T: Real>(x: *const T, n: usize, scale: T) -> T {
     unsafe {
         let max = loops::max(x, n);
         // An infinite maximum is the result; subtracting it from itself would make a NaN.
-        let infinite = max - max != T::ZERO && !max.is_nan();
+        let infinite = max.abs() == -T::NEG_INFINITY;
         if infinite {
             max * scale
         } else {

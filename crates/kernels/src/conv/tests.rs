@@ -216,7 +216,7 @@ fn check<T: Real>(tolerance: f64) {
         let bytes = |x: &[T]| x.as_ptr().cast::<u8>();
         let mut results: Vec<[Vec<T>; 4]> = vec![];
         for threads in [&Serial as &dyn Threads, &Scoped(3)] {
-            let nan = |n: usize| vec![T::ZERO / T::ZERO; n];
+            let nan = |n: usize| vec![<T as Real>::from_f64(f64::NAN); n];
             let (mut y, mut dx, mut dw, mut db) = (nan(ys), nan(xs), nan(w.len()), nan(b.len()));
             let mut scratch = nan(weight_gradient_scratch_bytes(&g) / size_of::<T>());
             // SAFETY: dense vectors of the geometry's sizes.

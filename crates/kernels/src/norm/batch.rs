@@ -30,12 +30,11 @@ pub enum Statistics {
 
 /// The affine parameters of one channel, null pointers standing for 1 and 0.
 pub(super) fn or<T: Real>(vector: Shared<T>, c: usize, otherwise: T) -> T {
-    // SAFETY: a vector that is not null has one element per channel.
     if vector.is_null() {
-        otherwise
-    } else {
-        unsafe { *vector.at(c) }
+        return otherwise;
     }
+    // SAFETY: a vector that is not null has one element per channel.
+    unsafe { *vector.at(c) }
 }
 
 impl BatchNorm {

@@ -65,6 +65,10 @@ pub(super) unsafe fn inference<T: Real>(
 ) {
     each_block(threads, g, |c0, width| {
         let mut vectors = [[T::ZERO; WIDTH]; 3];
+        #[allow(
+            clippy::needless_range_loop,
+            reason = "three vectors are filled together"
+        )]
         for l in 0..width {
             let c = c0 + l;
             // SAFETY: one element per channel.

@@ -75,7 +75,7 @@ fn batch<T: Real>(tolerance: f64) {
         let p = |x: &[T]| x.as_ptr().cast::<u8>();
         let mut previous = None;
         for threads in [&Serial as &dyn Threads, &Scoped(3)] {
-            let nan = |n: usize| vec![T::ZERO / T::ZERO; n];
+            let nan = |n: usize| vec![<T as Real>::from_f64(f64::NAN); n];
             let (mut y, mut mean, mut var) = (nan(total), nan(c), nan(c));
             let (mut dx, mut dgamma, mut dbeta, mut fixed, mut inferred) =
                 (nan(total), nan(c), nan(c), nan(total), nan(total));
@@ -263,7 +263,7 @@ fn rows<T: Real>(tolerance: f64) {
         let p = |x: &[T]| x.as_ptr().cast::<u8>();
         let mut previous = None;
         for threads in [&Serial as &dyn Threads, &Scoped(3)] {
-            let nan = |n: usize| vec![T::ZERO / T::ZERO; n];
+            let nan = |n: usize| vec![<T as Real>::from_f64(f64::NAN); n];
             let (mut y, mut mean, mut inverse) = (nan(x.len()), nan(g.rows), nan(g.rows));
             let (mut dx, mut plain, mut dgamma, mut dbeta) = (
                 nan(x.len()),

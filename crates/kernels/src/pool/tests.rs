@@ -85,9 +85,9 @@ fn windows(g: &Pool, mut f: impl FnMut(usize, &[usize], usize)) {
         let start: [isize; 3] =
             std::array::from_fn(|a| (at[a] * g.stride[a]) as isize - g.pad[a] as isize);
         let mut divisor = 1;
-        for a in 0..3 {
-            let end = (start[a] + g.kernel[a] as isize).min((g.input[a] + g.pad_end[a]) as isize);
-            divisor *= (end - start[a]).max(0) as usize;
+        for (a, &start) in start.iter().enumerate() {
+            let end = (start + g.kernel[a] as isize).min((g.input[a] + g.pad_end[a]) as isize);
+            divisor *= (end - start).max(0) as usize;
         }
         let mut seen = vec![];
         for t in 0..g.kernel.iter().product() {
@@ -169,8 +169,8 @@ fn check<T: Real>(tolerance: f64) {
             let mut results = vec![];
             for threads in [&Serial as &dyn Threads, &Scoped(2)] {
                 let (mut y, mut dx) = (
-                    vec![T::ZERO / T::ZERO; dy.len()],
-                    vec![T::ZERO / T::ZERO; x.len()],
+                    vec![<T as Real>::from_f64(f64::NAN); dy.len()],
+                    vec![<T as Real>::from_f64(f64::NAN); x.len()],
                 );
                 // SAFETY: dense vectors of the geometry's sizes.
                 unsafe {

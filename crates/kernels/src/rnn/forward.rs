@@ -151,12 +151,11 @@ pub(super) unsafe fn run<T: Real + Float>(
 /// The biases that are not null have `g.width()` elements.
 unsafe fn joint_bias<T: Real>(g: &Rnn, p: &Parameters, bias: &mut [T]) {
     let of = |b: *const u8, u: usize| {
-        // SAFETY: by the caller.
         if b.is_null() {
-            T::ZERO
-        } else {
-            unsafe { *b.cast::<T>().add(u) }
+            return T::ZERO;
         }
+        // SAFETY: by the caller.
+        unsafe { *b.cast::<T>().add(u) }
     };
     for (u, bias) in bias.iter_mut().enumerate() {
         let apart = g.cell == Cell::Gru && u >= 2 * g.hidden;

@@ -136,7 +136,7 @@ fn check<T: Real>(tolerance: f64) {
         let state_of = |x: &[T]| if with_state { p(x) } else { std::ptr::null() };
         let mut previous = None;
         for threads in [&Serial as &dyn Threads, &Scoped(3)] {
-            let nan = |n: usize| vec![T::ZERO / T::ZERO; n];
+            let nan = |n: usize| vec![<T as Real>::from_f64(f64::NAN); n];
             let (mut y, mut hn, mut cn) = (nan(g.time * state), nan(state), nan(state));
             let mut grads: [Vec<T>; 7] = sizes.map(nan);
             let (mut workspace, mut scratch) = (
@@ -208,6 +208,10 @@ fn check<T: Real>(tolerance: f64) {
                     .iter()
                     .enumerate()
                 {
+                    // The slow layer is too slow to be nudged for every gradient of the large one.
+                    if large && *name != "dx" && *name != "dwh" {
+                        continue;
+                    }
                     let picks = if large { 2 } else { 11 };
                     for at in (0..grads[i].len()).step_by(grads[i].len() / picks + 1) {
                         let moved = |h: f64| {

@@ -43,10 +43,10 @@ fn check<T: Real>(tolerance: f64) {
                     .map(|r| (r * 7 % (len + 1)) as i32)
                     .collect();
                 let (mut want_y, mut want_dx, mut want_lse) = (vec![0.0; n], vec![0.0; n], vec![]);
-                for r in 0..outer * inner {
+                for (r, &length) in lengths.iter().enumerate() {
                     let at = |j: usize| (r / inner * len + j) * inner + r % inner;
                     let row: Vec<f64> = (0..len).map(|j| x[at(j)].to_f64()).collect();
-                    let valid = if ragged { lengths[r] as usize } else { len };
+                    let valid = if ragged { length as usize } else { len };
                     let y = slow(&row, valid, kind, temperature);
                     let log = slow(&row, len, Kind::LogSoftmax, temperature);
                     want_lse.push(row[0] / temperature - log[0]);
@@ -64,7 +64,7 @@ fn check<T: Real>(tolerance: f64) {
                 }
                 let mut previous = None;
                 for threads in [&Serial as &dyn Threads, &Scoped(3)] {
-                    let nan = |n: usize| vec![T::ZERO / T::ZERO; n];
+                    let nan = |n: usize| vec![<T as Real>::from_f64(f64::NAN); n];
                     let (mut y, mut dx, mut lse) = (nan(n), nan(n), nan(outer * inner));
                     let pl = if ragged {
                         lengths.as_ptr()
