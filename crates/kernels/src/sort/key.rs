@@ -28,15 +28,18 @@ pub(super) trait Key: Copy + Ord + Send + Sync + 'static {
 /// Something radix sort can take apart: `digit(pass)` for passes `0..PASSES`, least significant first; 0 passes if it cannot.
 pub(super) trait Item: Copy + Ord + Send + Sync + 'static {
     const PASSES: usize;
+    /// Items up to which radix passes are faster than comparisons: beyond the second-level cache only narrow items gain.
+    const MOST: usize = 64 * 1024;
     fn digit(self, pass: usize) -> usize;
 }
 
 /// Bits of one digit.
-pub(super) const DIGIT: usize = 11;
+pub(super) const DIGIT: usize = 8;
 const MASK: u64 = (1 << DIGIT) - 1;
 
 impl Item for u32 {
-    const PASSES: usize = 3;
+    const PASSES: usize = 4;
+    const MOST: usize = usize::MAX;
     #[inline(always)]
     fn digit(self, pass: usize) -> usize {
         ((self as u64 >> (DIGIT * pass)) & MASK) as usize
@@ -44,7 +47,7 @@ impl Item for u32 {
 }
 
 impl Item for u64 {
-    const PASSES: usize = 6;
+    const PASSES: usize = 8;
     #[inline(always)]
     fn digit(self, pass: usize) -> usize {
         ((self >> (DIGIT * pass)) & MASK) as usize
@@ -56,7 +59,7 @@ impl Item for u64 {
 pub(super) struct Packed(u64);
 
 impl Item for Packed {
-    const PASSES: usize = 3;
+    const PASSES: usize = 4;
     #[inline(always)]
     fn digit(self, pass: usize) -> usize {
         (((self.0 >> 32) >> (DIGIT * pass)) & MASK) as usize
@@ -64,7 +67,7 @@ impl Item for Packed {
 }
 
 impl Item for (u64, u64) {
-    const PASSES: usize = 6;
+    const PASSES: usize = 8;
     #[inline(always)]
     fn digit(self, pass: usize) -> usize {
         self.0.digit(pass)

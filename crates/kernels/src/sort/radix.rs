@@ -4,7 +4,7 @@ use super::key::{DIGIT, Item};
 use crate::Threads;
 
 /// Below this many items comparisons are faster than histograms.
-const FEW: usize = 512;
+const FEW: usize = 256;
 /// Above this many items a row is cut into parts that are merged.
 const MANY: usize = 64 * 1024;
 /// Items merged by one task.
@@ -43,7 +43,7 @@ pub(super) fn sort<T: Item>(threads: &dyn Threads, mut items: Vec<T>) -> Vec<T> 
 }
 
 fn sort_part<T: Item>(mut items: Vec<T>) -> Vec<T> {
-    if items.len() < FEW || T::PASSES == 0 {
+    if items.len() < FEW || items.len() > T::MOST || T::PASSES == 0 {
         // Items that differ only in digits that are not looked at carry their number: their order is that of the numbers.
         items.sort_unstable();
         return items;
