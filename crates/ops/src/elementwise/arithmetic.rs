@@ -297,8 +297,18 @@ pub static SIGN: OpDef = OpDef {
     types: Types::NUMBER,
     cpu: Cpu::Map(&map::SIGN),
     cuda: Cuda::Expr("(x > 0) - (x < 0)"),
-    // Real signs are piecewise constant; z/|z| is not, but no caller differentiates it twice.
-    grad: Grad::Stop("piecewise constant"),
+    // Real signs are piecewise constant. For s = z/|z| only the part of dy across s counts: (dy - s Re(conj(s) dy)) / |z|.
+    grad: Grad::Rule(Keep::ALL, |g| {
+        if !g.dtype_of(0).is_complex() {
+            return Ok(smallvec::smallvec![None]);
+        }
+        g.elementwise(&[&|| {
+            let s = g.output(0);
+            let along = s.conj()?.mul(g.dy(0))?;
+            let along = along.add(&along.conj()?)?.scale(0.5)?;
+            g.dy(0).sub(&s.mul(&along)?)?.div(&g.input(0).abs()?)
+        }])
+    }),
     onnx: Onnx::Node {
         ty: "Sign",
         since: 9,
@@ -361,8 +371,12 @@ pub static CONJUGATE: OpDef = OpDef {
         Surface::Method("conj"),
         Surface::Method("conjugate"),
     ],
-    doc: "Complex conjugate of every element; real elements stay as they are.",
-    types: Types::NUMERIC,
+    doc: "Complex conjugate of every element; real elements stay as they are, truth values become int8.",
+    types: Types::Promote {
+        accepts: DTypes::NUMBER,
+        lift: Lift::BoolToI8,
+        out: Out::Same,
+    },
     cpu: Cpu::Map(&map::CONJUGATE),
     cuda: Cuda::Expr("conj(x)"),
     grad: Grad::Rule(Keep::NOTHING, |g| g.elementwise(&[&|| g.dy(0).conj()])),
