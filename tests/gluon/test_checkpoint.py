@@ -189,3 +189,18 @@ def test_load_dict_takes_arrays():
     net = nn.Dense(1, in_units=2)
     net.load_dict({"weight": mx.np.array([[1.0, 2.0]]), "bias": mx.np.array([3.0])})
     assert net(mx.np.array([[1.0, 1.0]])).item() == 6
+
+
+def test_structure_is_saved_and_compared(saved, tmp_path):
+    net, _ = saved
+    net.save(tmp_path / "whole")
+    again = network()
+    again.load(tmp_path / "whole")
+    assert again[0].weight.data().asnumpy().tolist() == net[0].weight.data().asnumpy().tolist()
+    other = nn.HybridSequential()
+    other.add(nn.Dense(4, in_units=2), nn.LayerNorm(in_channels=4), nn.Dense(3, in_units=4))
+    with pytest.raises(ValueError, match="class of '1' in the network should be BatchNorm, found LayerNorm"):
+        other.load(tmp_path / "whole")
+    (tmp_path / "whole-model.json").write_text("[]")
+    with pytest.raises(FileFormatError, match="no description"):
+        again.load(tmp_path / "whole")

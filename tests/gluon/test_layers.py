@@ -235,3 +235,23 @@ def test_activation_values(name):
 def test_unknown_activation_is_refused():
     with pytest.raises(ValueError, match="'reulu'"):
         nn.Dense(2, activation="reulu")
+
+
+def test_pixel_shuffle_puts_channels_side_by_side():
+    x = onp.arange(2 * 12 * 2 * 3, dtype="float32").reshape(2, 12, 2, 3)
+    y = nn.PixelShuffle2D((2, 3))(mx.np.array(x)).asnumpy()
+    assert y.shape == (2, 2, 4, 9)
+    for c, h, w in onp.ndindex(2, 4, 9):
+        assert y[1, c, h, w] == x[1, 6 * c + 3 * (h % 2) + w % 3, h // 2, w // 3]
+    assert nn.PixelShuffle1D(2)(mx.np.ones((1, 4, 3))).shape == (1, 2, 6)
+    assert nn.PixelShuffle3D(2)(mx.np.ones((1, 8, 1, 2, 3))).shape == (1, 1, 2, 4, 6)
+    with pytest.raises(ValueError, match=r"5 channels .* \(2, 2\)"):
+        nn.PixelShuffle2D(2)(mx.np.ones((1, 5, 2, 2)))
+
+
+def test_reflection_pad_mirrors_without_the_border():
+    x = sample(1, 2, 3, 4).astype("float32")
+    y = nn.ReflectionPad2D(2)(mx.np.array(x)).asnumpy()
+    assert (y == onp.pad(x, ((0, 0), (0, 0), (2, 2), (2, 2)), mode="reflect")).all()
+    with pytest.raises(ValueError, match="3 by 4 are too small"):
+        nn.ReflectionPad2D(3)(mx.np.array(x))

@@ -115,3 +115,15 @@ def test_misfits_are_refused():
         fed("acc", [([0, 1], onp.zeros((3, 2)))])
     with pytest.raises(ValueError, match="'accuracies'"):
         metric.create("accuracies")
+
+
+def test_correlation_of_two_classes_is_matthews():
+    label, scores = [1, 1, 0, 1, 0], [[0.1, 0.9], [0.8, 0.2], [0.2, 0.8], [0.3, 0.7], [0.9, 0.1]]
+    batches = [(label[:2], scores[:2]), (label[2:], scores[2:])]
+    assert fed("pcc", batches) == pytest.approx(fed("mcc", batches), rel=1e-12)
+
+
+def test_correlation_of_several_classes():
+    # Right for all of three classes, then for none.
+    assert fed("pcc", [([0, 1, 2], onp.eye(3))]) == pytest.approx(1.0)
+    assert fed("pcc", [([0, 1, 2], onp.eye(3)[[1, 2, 0]])]) == pytest.approx(-0.5)

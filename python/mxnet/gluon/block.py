@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from mxnet import autograd, initializer
 from mxnet.base import DTypeLike, PathLike
+from mxnet.gluon import _structure
 from mxnet.gluon._checkpoint import load_arrays, save_arrays
 from mxnet.gluon._summary import summary_table
 from mxnet.gluon.parameter import DeviceLike, Parameter
@@ -437,6 +438,45 @@ class Block:
             See `load_parameters`.
         """
         self._load(param_dict, device, allow_missing, ignore_extra, cast_dtype, dtype_source, "dictionary")
+
+    def save(self, prefix: PathLike) -> None:
+        """Write the structure and the parameters of the network.
+
+        Parameters
+        ----------
+        prefix : path
+            ``-model.json`` and ``-model.params`` are appended.
+
+        Raises
+        ------
+        RuntimeError
+            If a parameter is not initialized.
+        OSError
+            If a file cannot be written.
+        """
+        structure, parameters = _structure.files(prefix)
+        self.save_parameters(parameters)
+        _structure.write(self, structure)
+
+    def load(self, prefix: PathLike) -> None:
+        """Read what `save` wrote into a network of the same structure.
+
+        Parameters
+        ----------
+        prefix : path
+
+        Raises
+        ------
+        FileNotFoundError
+            If a file is missing.
+        FileFormatError
+            If a file is damaged or of another format.
+        ValueError
+            If the network has another structure, with the first place that differs.
+        """
+        structure, parameters = _structure.files(prefix)
+        _structure.check(self, structure)
+        self.load_parameters(parameters)
 
     def _load(
         self,

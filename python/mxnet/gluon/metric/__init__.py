@@ -7,6 +7,7 @@ from mxnet.gluon.metric.base import CompositeEvalMetric, CustomMetric, EvalMetri
 from mxnet.gluon.metric.classification import (
     F1,
     MCC,
+    PCC,
     Accuracy,
     BinaryAccuracy,
     CrossEntropy,
@@ -29,6 +30,7 @@ __all__ = [
     "MAE",
     "MCC",
     "MSE",
+    "PCC",
     "MeanCosineSimilarity",
     "MeanPairwiseDistance",
     "PearsonCorrelation",

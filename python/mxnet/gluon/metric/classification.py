@@ -18,6 +18,7 @@ __all__ = [
     "F1",
     "Fbeta",
     "MCC",
+    "PCC",
     "Perplexity",
     "TopKAccuracy",
 ]
@@ -317,6 +318,62 @@ class MCC(EvalMetric):
         )
         scale = math.sqrt((tp + fp) * (tp + fn) * (tn + fp) * (tn + fn))
         return self.name, (tp * tn - fp * fn) / scale if scale else 0.0
+
+
+@register
+class PCC(EvalMetric):
+    """Correlation of labels and decisions among any number of classes, from -1 to 1; `MCC` for two.
+
+    Parameters
+    ----------
+    name : str
+    output_names, label_names : sequence of str, optional
+
+    Notes
+    -----
+    NaN if all labels or all decisions are the same. Source: J. Gorodkin, "Comparing two K-category assignments by a
+    K-category correlation coefficient", 2004.
+    """
+
+    def __init__(
+        self,
+        name: str = "pcc",
+        output_names: Sequence[str] | None = None,
+        label_names: Sequence[str] | None = None,
+    ) -> None:
+        super().__init__(name, output_names, label_names)
+
+    def reset(self) -> None:
+        """Forget everything."""
+        super().reset()
+        self._matrix: Floats = onp.zeros((0, 0))
+
+    def _take(self, label: NDArray[Any], pred: NDArray[Any]) -> None:
+        chosen = (pred if pred.shape == label.shape else pred.argmax(axis=1)).astype(onp.int64).ravel()
+        truth = label.astype(onp.int64).ravel()
+        if chosen.size != truth.size:
+            raise ValueError(f"labels of shape {label.shape} do not fit predictions of shape {pred.shape}")
+        if not truth.size:
+            return
+        size = int(max(self._matrix.shape[0] - 1, truth.max(), chosen.max())) + 1
+        grown = size - self._matrix.shape[0]
+        self._matrix = onp.pad(self._matrix, ((0, grown), (0, grown)))
+        onp.add.at(self._matrix, (chosen, truth), 1.0)
+        self.num_inst += truth.size
+
+    def get(self) -> tuple[str, float]:
+        """Name and value.
+
+        Returns
+        -------
+        tuple of str and float
+            NaN before the first batch.
+        """
+        matrix = self._matrix
+        decided, labelled, total = matrix.sum(axis=1), matrix.sum(axis=0), matrix.sum()
+        covariance = matrix.trace() * total - decided @ labelled
+        scale = math.sqrt((total**2 - decided @ decided) * (total**2 - labelled @ labelled))
+        return self.name, float(covariance) / scale if scale else math.nan
 
 
 @alias("ce")

@@ -45,6 +45,7 @@ from mxnet.gluon.nn.pool_layers import (
     MaxPool2D,
     MaxPool3D,
 )
+from mxnet.gluon.nn.shuffle_layers import PixelShuffle1D, PixelShuffle2D, PixelShuffle3D, ReflectionPad2D
 
 __all__ = [
     "ELU",
@@ -88,6 +89,10 @@ __all__ = [
     "MaxPool3D",
     "Mish",
     "PReLU",
+    "PixelShuffle1D",
+    "PixelShuffle2D",
+    "PixelShuffle3D",
+    "ReflectionPad2D",
     "Sequential",
     "SiLU",
     "Swish",

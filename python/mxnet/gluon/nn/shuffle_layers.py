@@ -1,0 +1,147 @@
+"""Layers that only move elements: pixel shuffles and padding."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from mxnet import numpy as np
+from mxnet.gluon.block import HybridBlock
+from mxnet.gluon.nn.conv_layers import sizes
+from mxnet.numpy import ndarray
+
+__all__ = ["PixelShuffle1D", "PixelShuffle2D", "PixelShuffle3D", "ReflectionPad2D"]
+
+
+class _PixelShuffle(HybridBlock):
+    """Moves channels into neighbouring positions."""
+
+    def __init__(self, factor: int | Sequence[int], num_axes: int) -> None:
+        super().__init__()
+        self._factors = sizes(factor, num_axes, "factor")
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._factors})"
+
+    def forward(self, x: ndarray) -> ndarray:
+        """Enlarge images.
+
+        Parameters
+        ----------
+        x : ndarray, shape (n, c * product of factors, ...)
+
+        Returns
+        -------
+        ndarray, shape (n, c, ...), each size multiplied by its factor
+
+        Raises
+        ------
+        ValueError
+            If the channels cannot be divided.
+        """
+        factors, area = self._factors, math.prod(self._factors)
+        n, channels, *spatial = x.shape
+        if channels % area:
+            raise ValueError(f"{channels} channels cannot be divided by the product of the factors {factors}")
+        # (n, c, f1, f2, h, w) -> (n, c, h, f1, w, f2) -> (n, c, h * f1, w * f2)
+        split = x.reshape((n, channels // area, *factors, *spatial))
+        rank = len(factors)
+        pairs = [axis for place in range(rank) for axis in (2 + rank + place, 2 + place)]
+        merged = [size * factor for size, factor in zip(spatial, factors, strict=True)]
+        return split.transpose((0, 1, *pairs)).reshape((n, channels // area, *merged))
+
+
+class PixelShuffle1D(_PixelShuffle):
+    """Move channels into positions: ``(n, f * c, w)`` becomes ``(n, c, w * f)``.
+
+    Parameters
+    ----------
+    factor : int
+        How many times as many positions there will be.
+
+    Notes
+    -----
+    Source: W. Shi et al., "Real-Time Single Image and Video Super-Resolution Using an Efficient Sub-Pixel Convolutional
+    Neural Network", 2016.
+    """
+
+    def __init__(self, factor: int | Sequence[int]) -> None:
+        super().__init__(factor, 1)
+
+
+class PixelShuffle2D(_PixelShuffle):
+    """Move channels into positions: ``(n, f1 * f2 * c, h, w)`` becomes ``(n, c, h * f1, w * f2)``.
+
+    Parameters
+    ----------
+    factor : int or sequence of 2 int
+        How many times as many positions there will be along each axis.
+
+    Examples
+    --------
+    >>> import mxnet as mx
+    >>> mx.gluon.nn.PixelShuffle2D((2, 3))(mx.np.zeros((1, 12, 3, 5))).shape
+    (1, 2, 6, 15)
+    """
+
+    def __init__(self, factor: int | Sequence[int]) -> None:
+        super().__init__(factor, 2)
+
+
+class PixelShuffle3D(_PixelShuffle):
+    """Move channels into positions, as `PixelShuffle2D` for three axes.
+
+    Parameters
+    ----------
+    factor : int or sequence of 3 int
+        How many times as many positions there will be along each axis.
+    """
+
+    def __init__(self, factor: int | Sequence[int]) -> None:
+        super().__init__(factor, 3)
+
+
+class ReflectionPad2D(HybridBlock):
+    """Continue images by their mirror images; the border itself is not repeated.
+
+    Parameters
+    ----------
+    padding : int
+        How many pixels on each side; less than the height and the width.
+
+    Raises
+    ------
+    ValueError
+        If `padding` is negative.
+    """
+
+    def __init__(self, padding: int = 0) -> None:
+        if padding < 0:
+            raise ValueError(f"`padding` must be at least 0, found {padding}")
+        super().__init__()
+        self._padding = padding
+
+    def forward(self, x: ndarray) -> ndarray:
+        """Pad images.
+
+        Parameters
+        ----------
+        x : ndarray, shape (n, c, h, w)
+
+        Returns
+        -------
+        ndarray, shape (n, c, h + 2 * padding, w + 2 * padding)
+
+        Raises
+        ------
+        ValueError
+            If an image is too small.
+        """
+        pad = self._padding
+        if min(x.shape[2:]) <= pad:
+            raise ValueError(f"images of {x.shape[2]} by {x.shape[3]} are too small to reflect {pad} pixels")
+        for axis, size in ((2, x.shape[2]), (3, x.shape[3])):
+            # 2 1 | 0 1 2 3 | 2 1: distance from the border, folded at both ends.
+            place = [abs(i) if i < size else 2 * (size - 1) - i for i in range(-pad, size + pad)]
+            x = np.take(x, np.array(place), axis=axis)
+        return x
