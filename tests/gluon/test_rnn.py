@@ -191,3 +191,26 @@ def test_lists_of_steps_stay_lists():
     assert len(outputs) == LENGTH
     with pytest.raises(ValueError, match="`length` is 9, but the inputs have 4 steps"):
         cell.unroll(9, mx.np.array(X), layout="TNC")
+
+
+def test_variational_dropout_drops_the_same_in_every_step():
+    class Copy(rnn.HybridRecurrentCell):
+        def state_info(self, batch_size=0):
+            return []
+
+        def forward(self, inputs, states):
+            return inputs, states
+
+    cell = rnn.VariationalDropoutCell(Copy(), drop_inputs=0.5)
+    x = mx.np.ones((1, 3, 100))
+    with autograd.train_mode():
+        first = cell.unroll(3, x)[0].asnumpy()[0]
+        second = cell.unroll(3, x)[0].asnumpy()[0]
+    assert (first[0] == first[1]).all()
+    assert (first[0] == first[2]).all()
+    assert 0 < (first[0] == 0).sum() < 100
+    # Equal by chance once in 2**100 times.
+    assert (first[0] != second[0]).any()
+    assert (cell.unroll(3, x)[0].asnumpy() == 1).all()
+    with pytest.raises(ValueError, match="`drop_states`"):
+        rnn.VariationalDropoutCell(Copy(), drop_states=1.0)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from mxnet import autograd
 from mxnet import numpy as np
 from mxnet import numpy_extension as npx
 from mxnet.gluon.block import Block, HybridBlock
@@ -13,25 +12,21 @@ from mxnet.gluon.parameter import Parameter
 from mxnet.numpy import ndarray
 
 __all__ = [
-    "BidirectionalCell",
-    "DropoutCell",
     "GRUCell",
     "HybridRecurrentCell",
-    "HybridSequentialRNNCell",
     "LSTMCell",
-    "ModifierCell",
     "RNNCell",
     "RecurrentCell",
-    "ResidualCell",
-    "SequentialRNNCell",
-    "ZoneoutCell",
+    "StateInfo",
+    "States",
+    "steps_of",
 ]
 
 States = list[ndarray]
 StateInfo = list[dict[str, Any]]
 
 
-def _steps(inputs: ndarray | Sequence[ndarray], length: int | None, layout: str) -> tuple[list[ndarray], int]:
+def steps_of(inputs: ndarray | Sequence[ndarray], length: int | None, layout: str) -> tuple[list[ndarray], int]:
     """The inputs of each step, and the axis of time."""
     if layout not in ("NTC", "TNC"):
         raise ValueError(f"`layout` must be 'NTC' or 'TNC', found {layout!r}")
@@ -152,7 +147,7 @@ class RecurrentCell(Block):
             If `layout` is unknown, there are no steps, or their number is not `length`.
         """
         self.reset()
-        steps, axis = _steps(inputs, length, layout)
+        steps, axis = steps_of(inputs, length, layout)
         states = self._first_states(begin_state, steps[0])
         outputs: list[ndarray] = []
         history: list[States] = []
@@ -445,269 +440,3 @@ class GRUCell(_GatedCell):
         candidate = npx.activation(self._part(x, 2) + reset * self._part(h, 2), act_type=self._activation)
         output = (1.0 - update) * candidate + update * hidden
         return output, [output]
-
-
-def _cells(block: Block) -> list[Any]:
-    return list(block._children.values())
-
-
-class SequentialRNNCell(RecurrentCell):
-    """Cells on top of each other.
-
-    Examples
-    --------
-    >>> import mxnet as mx
-    >>> cell = mx.gluon.rnn.SequentialRNNCell()
-    >>> cell.add(mx.gluon.rnn.LSTMCell(4))
-    >>> cell.add(mx.gluon.rnn.GRUCell(2))
-    >>> cell.initialize()
-    >>> outputs, states = cell.unroll(3, mx.np.ones((5, 3, 2)))
-    >>> outputs.shape, len(states)
-    ((5, 3, 2), 3)
-    """
-
-    def add(self, cell: RecurrentCell) -> None:
-        """Put a cell on top.
-
-        Parameters
-        ----------
-        cell : RecurrentCell
-        """
-        self.register_child(cell)
-
-    def state_info(self, batch_size: int = 0) -> StateInfo:
-        return [info for cell in _cells(self) for info in cell.state_info(batch_size)]
-
-    def begin_state(self, batch_size: int = 0, func: Callable[..., ndarray] | None = None, **kwargs: Any) -> States:
-        return [state for cell in _cells(self) for state in cell.begin_state(batch_size, func, **kwargs)]
-
-    def forward(self, inputs: ndarray, states: States) -> tuple[ndarray, States]:
-        """Do one step with every cell.
-
-        Parameters
-        ----------
-        inputs : ndarray, shape (n, c)
-        states : list of ndarray
-            Those of all cells in a row.
-
-        Returns
-        -------
-        output : ndarray
-            The last cell's.
-        states : list of ndarray
-        """
-        after: States = []
-        start = 0
-        for cell in _cells(self):
-            count = len(cell.state_info())
-            inputs, new = cell(inputs, states[start : start + count])
-            after.extend(new)
-            start += count
-        return inputs, after
-
-    def __getitem__(self, i: int) -> RecurrentCell:
-        found: RecurrentCell = _cells(self)[i]
-        return found
-
-    def __len__(self) -> int:
-        return len(self._children)
-
-    def __iter__(self) -> Iterator[RecurrentCell]:
-        return iter(_cells(self))
-
-
-class HybridSequentialRNNCell(SequentialRNNCell, HybridRecurrentCell):
-    """As `SequentialRNNCell`, for hybrid cells."""
-
-
-class ModifierCell(HybridRecurrentCell):
-    """Base class of cells that change what another cell does.
-
-    Parameters
-    ----------
-    base_cell : RecurrentCell
-    """
-
-    base_cell: Any
-
-    def __init__(self, base_cell: RecurrentCell) -> None:
-        super().__init__()
-        self.base_cell = base_cell
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.base_cell!r})"
-
-    def state_info(self, batch_size: int = 0) -> StateInfo:
-        return self.base_cell.state_info(batch_size)  # type: ignore[no-any-return]
-
-    def begin_state(self, batch_size: int = 0, func: Callable[..., ndarray] | None = None, **kwargs: Any) -> States:
-        return self.base_cell.begin_state(batch_size, func, **kwargs)  # type: ignore[no-any-return]
-
-
-class ResidualCell(ModifierCell):
-    """Adds its input to the output of another cell.
-
-    Parameters
-    ----------
-    base_cell : RecurrentCell
-        Its output must have the size of its input.
-    """
-
-    def forward(self, inputs: ndarray, states: States) -> tuple[ndarray, States]:
-        """Do one step; shapes are those of the other cell."""
-        output, states = self.base_cell(inputs, states)
-        return output + inputs, states
-
-
-class ZoneoutCell(ModifierCell):
-    """Lets random elements of outputs and states keep their old value while training.
-
-    Parameters
-    ----------
-    base_cell : RecurrentCell
-    zoneout_outputs, zoneout_states : float
-        Probabilities, in ``[0, 1)``.
-
-    Raises
-    ------
-    ValueError
-        If a probability is out of range.
-
-    Notes
-    -----
-    Source: D. Krueger et al., "Zoneout: Regularizing RNNs by Randomly Preserving Hidden Activations", 2016.
-    """
-
-    def __init__(self, base_cell: RecurrentCell, zoneout_outputs: float = 0.0, zoneout_states: float = 0.0) -> None:
-        for name, rate in (("zoneout_outputs", zoneout_outputs), ("zoneout_states", zoneout_states)):
-            if not 0 <= rate < 1:
-                raise ValueError(f"`{name}` must be in [0, 1), found {rate}")
-        super().__init__(base_cell)
-        self._zoneout_outputs = zoneout_outputs
-        self._zoneout_states = zoneout_states
-        self._previous: ndarray | None = None
-
-    def reset(self) -> None:
-        super().reset()
-        self._previous = None
-
-    def _mix(self, rate: float, new: ndarray, old: ndarray | None) -> ndarray:
-        if rate == 0.0 or not autograd.is_training():
-            return new
-        before = np.zeros_like(new) if old is None else old
-        # Dropout of ones is zero with probability `rate`.
-        keep_new = npx.dropout(np.ones_like(new), p=rate)
-        return np.where(keep_new > 0, new, before)
-
-    def forward(self, inputs: ndarray, states: States) -> tuple[ndarray, States]:
-        """Do one step; shapes are those of the other cell."""
-        output, new_states = self.base_cell(inputs, states)
-        output = self._mix(self._zoneout_outputs, output, self._previous)
-        mixed = [self._mix(self._zoneout_states, new, old) for new, old in zip(new_states, states, strict=True)]
-        self._previous = output
-        return output, mixed
-
-
-class DropoutCell(HybridRecurrentCell):
-    """Dropout of its input; it has no states.
-
-    Parameters
-    ----------
-    rate : float
-        Probability of an element to be dropped, in ``[0, 1)``.
-    axes : sequence of int
-        Axes along which all elements share their fate.
-
-    Raises
-    ------
-    ValueError
-        If `rate` is out of range.
-    """
-
-    def __init__(self, rate: float, axes: Sequence[int] = ()) -> None:
-        if not 0 <= rate < 1:
-            raise ValueError(f"`rate` must be in [0, 1), found {rate}")
-        super().__init__()
-        self._rate = rate
-        self._axes = tuple(axes)
-
-    def state_info(self, batch_size: int = 0) -> StateInfo:
-        return []
-
-    def forward(self, inputs: ndarray, states: States) -> tuple[ndarray, States]:
-        """Drop elements of `inputs`; returns an array of that shape and `states`."""
-        output = npx.dropout(inputs, p=self._rate, axes=self._axes) if self._rate > 0 else inputs
-        return output, states
-
-
-class BidirectionalCell(HybridRecurrentCell):
-    """Two cells, one of which runs backwards; only `unroll` makes sense for it.
-
-    Parameters
-    ----------
-    l_cell, r_cell : RecurrentCell
-        Forwards and backwards; their outputs are joined along the last axis.
-    """
-
-    l_cell: Any
-    r_cell: Any
-
-    def __init__(self, l_cell: RecurrentCell, r_cell: RecurrentCell) -> None:
-        super().__init__()
-        self.l_cell = l_cell
-        self.r_cell = r_cell
-
-    def state_info(self, batch_size: int = 0) -> StateInfo:
-        return [*self.l_cell.state_info(batch_size), *self.r_cell.state_info(batch_size)]
-
-    def begin_state(self, batch_size: int = 0, func: Callable[..., ndarray] | None = None, **kwargs: Any) -> States:
-        cells = (self.l_cell, self.r_cell)
-        return [state for cell in cells for state in cell.begin_state(batch_size, func, **kwargs)]
-
-    def forward(self, inputs: Any, states: Any) -> Any:
-        """Refuse to do one step.
-
-        Raises
-        ------
-        NotImplementedError
-            Always: the backward cell needs the whole sequence.
-        """
-        raise NotImplementedError("a BidirectionalCell needs the whole sequence; call unroll")
-
-    def unroll(
-        self,
-        length: int | None,
-        inputs: ndarray | Sequence[ndarray],
-        begin_state: Sequence[ndarray] | None = None,
-        layout: str = "NTC",
-        merge_outputs: bool | None = None,
-        valid_length: ndarray | None = None,
-    ) -> tuple[Any, States]:
-        self.reset()
-        steps, axis = _steps(inputs, length, layout)
-        states = self._first_states(begin_state, steps[0])
-        split = len(self.l_cell.state_info())
-        forwards, left = self.l_cell.unroll(
-            None, steps, states[:split], layout, merge_outputs=False, valid_length=valid_length
-        )
-        turned, right = self.r_cell.unroll(
-            None, _reversed(steps, valid_length), states[split:], layout, merge_outputs=False, valid_length=valid_length
-        )
-        backwards = _reversed(turned, valid_length)
-        outputs = [np.concatenate([a, b], axis=-1) for a, b in zip(forwards, backwards, strict=True)]
-        merge = isinstance(inputs, ndarray) if merge_outputs is None else merge_outputs
-        return (np.stack(outputs, axis=axis) if merge else outputs), [*left, *right]
-
-
-def _reversed(steps: list[ndarray], valid_length: ndarray | None) -> list[ndarray]:
-    """Steps in reverse order; with lengths only the valid ones of each sample, the others stay in place."""
-    if valid_length is None:
-        return steps[::-1]
-    total = len(steps)
-    time = np.arange(total, device=valid_length.device).reshape((-1, 1))
-    ends = valid_length.astype("int64").reshape((1, -1))
-    # (t, n): where the entry of step t comes from.
-    source = np.where(time < ends, ends - 1 - time, time)
-    samples = np.arange(steps[0].shape[0], device=valid_length.device).reshape((1, -1))
-    turned = np.stack(steps, axis=0)[source, samples]
-    return [turned[t] for t in range(total)]

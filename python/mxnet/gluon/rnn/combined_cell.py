@@ -1,0 +1,163 @@
+"""Cells put together: on top of each other, and in both directions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from mxnet import numpy as np
+from mxnet.gluon.block import Block
+from mxnet.gluon.rnn.rnn_cell import HybridRecurrentCell, RecurrentCell, StateInfo, States, steps_of
+from mxnet.numpy import ndarray
+
+__all__ = [
+    "BidirectionalCell",
+    "HybridSequentialRNNCell",
+    "SequentialRNNCell",
+]
+
+
+def _cells(block: Block) -> list[Any]:
+    return list(block._children.values())
+
+
+class SequentialRNNCell(RecurrentCell):
+    """Cells on top of each other.
+
+    Examples
+    --------
+    >>> import mxnet as mx
+    >>> cell = mx.gluon.rnn.SequentialRNNCell()
+    >>> cell.add(mx.gluon.rnn.LSTMCell(4))
+    >>> cell.add(mx.gluon.rnn.GRUCell(2))
+    >>> cell.initialize()
+    >>> outputs, states = cell.unroll(3, mx.np.ones((5, 3, 2)))
+    >>> outputs.shape, len(states)
+    ((5, 3, 2), 3)
+    """
+
+    def add(self, cell: RecurrentCell) -> None:
+        """Put a cell on top.
+
+        Parameters
+        ----------
+        cell : RecurrentCell
+        """
+        self.register_child(cell)
+
+    def state_info(self, batch_size: int = 0) -> StateInfo:
+        return [info for cell in _cells(self) for info in cell.state_info(batch_size)]
+
+    def begin_state(self, batch_size: int = 0, func: Callable[..., ndarray] | None = None, **kwargs: Any) -> States:
+        return [state for cell in _cells(self) for state in cell.begin_state(batch_size, func, **kwargs)]
+
+    def forward(self, inputs: ndarray, states: States) -> tuple[ndarray, States]:
+        """Do one step with every cell.
+
+        Parameters
+        ----------
+        inputs : ndarray, shape (n, c)
+        states : list of ndarray
+            Those of all cells in a row.
+
+        Returns
+        -------
+        output : ndarray
+            The last cell's.
+        states : list of ndarray
+        """
+        after: States = []
+        start = 0
+        for cell in _cells(self):
+            count = len(cell.state_info())
+            inputs, new = cell(inputs, states[start : start + count])
+            after.extend(new)
+            start += count
+        return inputs, after
+
+    def __getitem__(self, i: int) -> RecurrentCell:
+        found: RecurrentCell = _cells(self)[i]
+        return found
+
+    def __len__(self) -> int:
+        return len(self._children)
+
+    def __iter__(self) -> Iterator[RecurrentCell]:
+        return iter(_cells(self))
+
+
+class HybridSequentialRNNCell(SequentialRNNCell, HybridRecurrentCell):
+    """As `SequentialRNNCell`, for hybrid cells."""
+
+
+class BidirectionalCell(HybridRecurrentCell):
+    """Two cells, one of which runs backwards; only `unroll` makes sense for it.
+
+    Parameters
+    ----------
+    l_cell, r_cell : RecurrentCell
+        Forwards and backwards; their outputs are joined along the last axis.
+    """
+
+    l_cell: Any
+    r_cell: Any
+
+    def __init__(self, l_cell: RecurrentCell, r_cell: RecurrentCell) -> None:
+        super().__init__()
+        self.l_cell = l_cell
+        self.r_cell = r_cell
+
+    def state_info(self, batch_size: int = 0) -> StateInfo:
+        return [*self.l_cell.state_info(batch_size), *self.r_cell.state_info(batch_size)]
+
+    def begin_state(self, batch_size: int = 0, func: Callable[..., ndarray] | None = None, **kwargs: Any) -> States:
+        cells = (self.l_cell, self.r_cell)
+        return [state for cell in cells for state in cell.begin_state(batch_size, func, **kwargs)]
+
+    def forward(self, inputs: Any, states: Any) -> Any:
+        """Refuse to do one step.
+
+        Raises
+        ------
+        NotImplementedError
+            Always: the backward cell needs the whole sequence.
+        """
+        raise NotImplementedError("a BidirectionalCell needs the whole sequence; call unroll")
+
+    def unroll(
+        self,
+        length: int | None,
+        inputs: ndarray | Sequence[ndarray],
+        begin_state: Sequence[ndarray] | None = None,
+        layout: str = "NTC",
+        merge_outputs: bool | None = None,
+        valid_length: ndarray | None = None,
+    ) -> tuple[Any, States]:
+        self.reset()
+        steps, axis = steps_of(inputs, length, layout)
+        states = self._first_states(begin_state, steps[0])
+        split = len(self.l_cell.state_info())
+        forwards, left = self.l_cell.unroll(
+            None, steps, states[:split], layout, merge_outputs=False, valid_length=valid_length
+        )
+        turned, right = self.r_cell.unroll(
+            None, _reversed(steps, valid_length), states[split:], layout, merge_outputs=False, valid_length=valid_length
+        )
+        backwards = _reversed(turned, valid_length)
+        outputs = [np.concatenate([a, b], axis=-1) for a, b in zip(forwards, backwards, strict=True)]
+        merge = isinstance(inputs, ndarray) if merge_outputs is None else merge_outputs
+        return (np.stack(outputs, axis=axis) if merge else outputs), [*left, *right]
+
+
+def _reversed(steps: list[ndarray], valid_length: ndarray | None) -> list[ndarray]:
+    """Steps in reverse order; with lengths only the valid ones of each sample, the others stay in place."""
+    if valid_length is None:
+        return steps[::-1]
+    total = len(steps)
+    time = np.arange(total, device=valid_length.device).reshape((-1, 1))
+    ends = valid_length.astype("int64").reshape((1, -1))
+    # (t, n): where the entry of step t comes from.
+    source = np.where(time < ends, ends - 1 - time, time)
+    samples = np.arange(steps[0].shape[0], device=valid_length.device).reshape((1, -1))
+    turned = np.stack(steps, axis=0)[source, samples]
+    return [turned[t] for t in range(total)]
