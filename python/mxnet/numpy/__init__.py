@@ -1,6 +1,7 @@
 """NumPy's interface on asynchronous, differentiable arrays.
 
-Operators come from the registry of the compiled core; what only Python can express well stands in the modules beside this one.
+Operators come from the registry of the compiled core; what only Python can express well stands in the modules beside
+this one.
 """
 
 from __future__ import annotations
@@ -35,11 +36,9 @@ from mxnet import _core
 from mxnet._core import array, asarray, from_dlpack, ndarray
 from mxnet.numpy import linalg, random
 
-bool = bool_  # noqa: A001 -- NumPy's name
+bool = bool_  # NumPy's name
 bfloat16 = "bfloat16"
 
 globals().update(_core.namespaces["numpy"])
 
-__all__ = sorted(
-    {name for name in globals() if not name.startswith("_")} - {"annotations"}
-)
+__all__ = sorted({name for name in globals() if not name.startswith("_")} - {"annotations"})
