@@ -84,12 +84,22 @@ def results() -> dict[str, str]:
     import numpy
 
     from mxnet import _core
+    from mxnet import numpy as mx_numpy
 
     random = numpy.random.default_rng(0)
+
+    def floats(shape: Any) -> Any:
+        return _core.array(numpy.asarray(random.uniform(*operator["range"], shape)).astype("float32"))
+
     helpers = {
-        "f": lambda shape: _core.array(random.uniform(0.25, 0.75, shape).astype("float32")),
-        "i": lambda shape, high=3: _core.array(random.integers(0, high, shape)),
-        "b": lambda shape: _core.array(random.integers(0, 2, shape).astype(bool)),
+        "f": floats,
+        "c": lambda shape: _core.array(numpy.asarray(random.uniform(0, 1, shape)).astype("complex64")),
+        "i": lambda shape, hi=8: _core.array(numpy.asarray(random.integers(0, hi, shape))),
+        "b": lambda shape: _core.array(numpy.asarray(random.integers(0, 2, shape)).astype(bool)),
+        "np": mx_numpy,
+        "numpy": numpy,
+        "nan": numpy.nan,
+        "inf": numpy.inf,
     }
     found = {}
     for operator in registry():
@@ -97,8 +107,11 @@ def results() -> dict[str, str]:
         helper = "f" if "float32" in operator["dtypes"] or not operator["dtypes"] else "i"
         calls = operator["calls"] or [", ".join([f"{helper}((2, 3))"] * arrays)]
         function = _core.namespaces["op"][operator["name"]]
-        values = [eval(f"function({call})", {**helpers, "function": function}) for call in calls]
-        found[operator["name"]] = stubs.result_type(values, _core.ndarray)
+        try:
+            values = [eval(f"function({call})", {**helpers, "function": function}) for call in calls]
+            found[operator["name"]] = stubs.result_type(values, _core.ndarray)
+        except _core.MXNetError:
+            found[operator["name"]] = "Any"  # the operator's own tests say what is wrong
     return found
 
 

@@ -28,6 +28,7 @@ KINDS = {
     "dtype": "DTypeLike",
     "device": "Device",
     "index": "Any",
+    "out": "ndarray",
 }
 # What the forms of operators add behind their parameters.
 ADDED = {
@@ -202,8 +203,8 @@ def class_lines(cls: type, methods: dict[str, Operator], results: dict[str, str]
         elif (name in vars(object) and name not in KEPT_OF_OBJECT) or name in ("__weakref__", "__dict__"):
             continue
         elif name in ("__eq__", "__ne__"):
-            result = "ndarray" if is_array else "builtins.bool"
-            body.append(f"def {name}(self, other: object, /) -> {result}: ...  # type: ignore[override]")
+            result = "ndarray: ...  # type: ignore[override]" if is_array else "builtins.bool: ..."
+            body.append(f"def {name}(self, other: object, /) -> {result}")
         elif name == "__hash__":
             body.append("def __hash__(self) -> int: ..." if member else "__hash__ = None  # type: ignore[assignment]")
         elif isinstance(member, staticmethod | classmethod):
