@@ -21,6 +21,9 @@ use crate::error::Result;
 use crate::invoke::Call;
 use crate::types::{self, Types};
 
+/// Up to this many bytes one thread fills fastest.
+const SMALL_BYTES: usize = 64 * 1024;
+
 /// Up to this many elements the set-up of the general driver costs more than the work.
 const SMALL_LEN: usize = 4096;
 
@@ -229,6 +232,11 @@ pub(crate) fn read_dense<T: Element>(tensor: &Tensor) -> Vec<T> {
 /// Fills a dense tensor.
 pub(crate) fn fill(tensor: &Tensor, value: Scalar, threads: &dyn mxnet_kernels::Threads) {
     debug_assert!(tensor.layout().is_contiguous());
+    if !value.as_bool() && !value.as_f64().is_sign_negative() && tensor.len_bytes() <= SMALL_BYTES {
+        // SAFETY: the tensor is dense, so its elements are these bytes; zero is all-zero bits in every dtype.
+        unsafe { tensor.data_ptr().write_bytes(0, tensor.len_bytes()) };
+        return;
+    }
     let mut pattern = [0_u64; 2];
     let pattern = pattern.as_mut_ptr().cast::<u8>();
     // SAFETY: 1. the pattern has 16 bytes, enough for every dtype. 2. the tensor is dense, so its elements are the bytes from `data_ptr` on.

@@ -273,11 +273,27 @@ pub fn integer(object: &Bound<'_, PyAny>) -> PyResult<i64> {
 
 /// An integer or a sequence of integers; `None` if it is neither.
 pub fn integers(object: &Bound<'_, PyAny>) -> PyResult<Option<SmallVec<[i64; 4]>>> {
-    if let Ok(value) = object.extract::<i64>() {
-        return Ok(Some(SmallVec::from_slice(&[value])));
+    // Tuples are what shapes nearly always are; a failed conversion would cost an exception object.
+    if let Ok(tuple) = object.cast_exact::<PyTuple>() {
+        let mut values = SmallVec::new();
+        for item in tuple.iter_borrowed() {
+            match item.extract::<i64>() {
+                Ok(value) => values.push(value),
+                Err(error) if error.is_instance_of::<PyOverflowError>(object.py()) => {
+                    return Err(error);
+                }
+                Err(_) => return Ok(None),
+            }
+        }
+        return Ok(Some(values));
     }
     if object.is_instance_of::<PyString>() {
         return Ok(None);
+    }
+    if object.hasattr(pyo3::intern!(object.py(), "__index__"))? {
+        if let Ok(value) = object.extract::<i64>() {
+            return Ok(Some(SmallVec::from_slice(&[value])));
+        }
     }
     let Ok(items) = object.try_iter() else {
         return Ok(None);

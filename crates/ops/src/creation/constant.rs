@@ -1,6 +1,6 @@
 //! Arrays with all elements equal, or undefined.
 
-use mxnet_tensor::{DType, Device, Dims, Scalar, default_float};
+use mxnet_tensor::{DType, Device, Dims, Scalar, Tensor, default_float};
 
 use crate::args::{Attrs, Param, ParamKind, Value};
 use crate::cx::{CallCx, KernelCx};
@@ -46,7 +46,18 @@ pub static ZEROS: OpDef = OpDef {
     name: "zeros",
     surface: &[Surface::Np("zeros")],
     doc: "Array of zeros. `dtype` defaults to the default float.",
-    cpu: Cpu::Kernel(|cx| filled(cx, Scalar::I64(0))),
+    cpu: Cpu::Eager(|cx| {
+        // Large blocks come zeroed from the system, untouched until they are used.
+        let (shape, dtype) = (
+            dims(cx.op.name, cx.ints("shape"))?,
+            cx.dtype("dtype").unwrap_or_else(default_float),
+        );
+        cx.done(Array::from_tensor(Tensor::zeros(
+            &shape,
+            dtype,
+            cx.device("device").unwrap_or(Device::cpu(0)),
+        )?))
+    }),
     cuda: Cuda::Expr("0"),
     ..CONSTANT
 };

@@ -225,10 +225,9 @@ pub(crate) fn folded(cx: &CallCx, natural: fn(DType) -> DType) -> Result<Inferre
             shape.push(1);
         }
     }
-    one_of(
-        shape,
-        cx.dtype("dtype").unwrap_or_else(|| natural(cx.dtype_of(0))),
-    )
+    let takes_dtype = cx.params.iter().any(|p| p.name == "dtype");
+    let asked = if takes_dtype { cx.dtype("dtype") } else { None };
+    one_of(shape, asked.unwrap_or_else(|| natural(cx.dtype_of(0))))
 }
 
 /// Folds input 0 over the axes of the call into output 0.
