@@ -145,7 +145,7 @@ class Maker:
     """Makes the arguments of one probe call, the same numbers for NumPy and for us.
 
     `layout` says how our arrays lie in memory: "dense", "spread" (every second element), "reversed" (negative strides)
-    or "transposed" (the last axis is not the fastest). `instead` holds arrays to take, in order, instead of fresh floats.
+    or "transposed" (the last axis is not the fastest). `instead` holds arrays to take, in order, not fresh floats.
     """
 
     def __init__(self, name, call, *, ours, layout="dense", dtype="float32", instead=()):

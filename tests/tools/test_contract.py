@@ -110,6 +110,7 @@ def tables(tmp_path):
         "numpy\tclip\tfunction\t(a, low)\tmust\t(a, a_min)\n"
         "numpy\tmoved\tfunction\t(a)\tmust\t-\n"
         "numpy\tsave_all\tfunction\t(a)\tout\t-\n"
+        "numpy.dtype\tbase\tproperty\t-\tout\t-\n"
         "numpy\tmaybe\tfunction\t(a)\textra\t-\n"
         "numpy.ndarray\tT\tproperty\t-\tmust\t-\n"
     )
@@ -135,6 +136,7 @@ def test_report_lists_what_is_missing_what_differs_and_what_should_be_gone(table
     np.add = lambda x1, x2, out=None: 0
     np.clip = lambda a, a_min: 0
     np.save_all = lambda a: 0
+    np.dtype = type("dtype", (), {"__module__": "numpy", "base": 1})
     monkeypatch.setitem(sys.modules, "toy", package)
     found = contract.report(package, tables)
     assert found.not_yet == ["gluon.Block.load", "gluon.Trainer", "np.moved", "np.ndarray.T"]
