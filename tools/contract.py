@@ -57,8 +57,9 @@ def read_names(folder: Path) -> Iterator[Name]:
     for table in TABLES:
         with (folder / f"{table}.tsv").open(encoding="utf-8", newline="") as file:
             for row in csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE):
-                if row["module"] in ("backend", "(absent)"):
-                    continue  # operators without a public name, and what is no name of the package
+                # Operators without a public name; what is no name of the package; slots that only raise an error.
+                if row["module"] in ("backend", "(absent)") or row.get("reason") == "error-only":
+                    continue
                 texts = (row.get(column) for column in ("numpy_signature", "mxnet2b1_signature", "signature"))
                 signatures = tuple(text for text in texts if text and text.startswith("(") and text.endswith(")"))
                 path = home(row["module"], row["name"])

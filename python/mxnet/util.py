@@ -25,7 +25,6 @@ __all__ = [
     "np_array",
     "np_default_dtype",
     "np_shape",
-    "reset_np",
     "set_module",
     "set_np",
     "set_np_default_dtype",
@@ -119,11 +118,6 @@ def set_np(shape: bool = True, array: bool = True, dtype: bool = False) -> None:
     if not array:
         raise _refuse("array")
     set_np_default_dtype(dtype)
-
-
-def reset_np() -> None:
-    """Go back to the default dtype float32."""
-    set_np_default_dtype(False)
 
 
 @contextlib.contextmanager

@@ -90,7 +90,7 @@ def test_default_dtype_can_be_numpys():
         util.use_np_default_dtype(int)
     util.set_np(dtype=True)
     assert util.is_np_default_dtype()
-    util.reset_np()
+    util.set_np(dtype=False)
     assert not util.is_np_default_dtype()
 
 

@@ -269,11 +269,6 @@ impl PyArray {
         exchange::to_numpy(slf)
     }
 
-    /// The only element as a Python number.
-    fn asscalar(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
-        exchange::scalar(slf)
-    }
-
     /// Returns when the elements are computed; raises what went wrong.
     fn wait_to_read(&self, py: Python<'_>) -> PyResult<()> {
         let array = self.array(py);

@@ -16,7 +16,7 @@ fn signed(values: &[i64]) -> SmallVec<[isize; 4]> {
 /// View with new axes of length 1 at these positions of the result.
 pub static EXPAND_DIMS: OpDef = OpDef {
     name: "expand_dims",
-    surface: &[Surface::Np("expand_dims"), Surface::Method("expand_dims")],
+    surface: &[Surface::Np("expand_dims")],
     params: &[Param::array("a"), Param::required("axis", ParamKind::Ints)],
     doc: "View with new axes of length 1 at these positions of the result.",
     cpu: Cpu::View(|cx| {
