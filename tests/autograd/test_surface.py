@@ -143,3 +143,15 @@ def test_wrong_number_of_gradients_is_named():
         y = Wrong()(x)
     with pytest.raises(ValueError, match=r"Wrong.backward returned 2 gradients for 1 inputs"):
         y.backward()
+
+
+def test_updates_in_place_keep_the_gradient_buffer():
+    x = mx.np.array([1.0, 2.0])
+    x.attach_grad()
+    with autograd.record():
+        y = (x * x).sum()
+    y.backward()
+    with autograd.pause():
+        x[:] = x - 0.5 * x.grad
+    assert x.asnumpy().tolist() == [0, 0]
+    assert x.grad.asnumpy().tolist() == [2, 4]

@@ -68,7 +68,7 @@ class Adam(Optimizer):
         mean[:] = self.beta1 * mean + (1.0 - self.beta1) * grad
         var[:] = self.beta2 * var + (1.0 - self.beta2) * np.square(grad)
         lr *= _bias_correction(self.beta1, self.beta2, count)
-        weight -= lr * mean / (np.sqrt(var) + self.epsilon)
+        weight[:] = weight - lr * mean / (np.sqrt(var) + self.epsilon)
 
     def fused_step(
         self, indices: Sequence[int], weights: Sequence[ndarray], grads: Sequence[ndarray], states: Sequence[State]
@@ -142,7 +142,7 @@ class AdamW(Optimizer):
         mean[:] = self.beta1 * mean + (1.0 - self.beta1) * grad
         var[:] = self.beta2 * var + (1.0 - self.beta2) * np.square(grad)
         factor = _bias_correction(self.beta1, self.beta2, count) if self.correct_bias else 1.0
-        weight -= lr * factor * mean / (np.sqrt(var) + self.epsilon) + lr * wd * weight
+        weight[:] = weight - (lr * factor * mean / (np.sqrt(var) + self.epsilon) + lr * wd * weight)
 
 
 @register
@@ -180,7 +180,7 @@ class AdaGrad(Optimizer):
     def _rule(self, weight: ndarray, grad: ndarray, state: State, lr: float, wd: float, count: int) -> None:
         grad = grad + wd * weight
         state += np.square(grad)
-        weight -= lr * grad / (np.sqrt(state) + self.epsilon)
+        weight[:] = weight - lr * grad / (np.sqrt(state) + self.epsilon)
 
 
 @register
@@ -256,8 +256,8 @@ class RMSProp(Optimizer):
             _, mean, mom = state
             mean[:] = self.rho * mean + (1.0 - self.rho) * grad
             mom[:] = self.momentum * mom - lr * grad / np.sqrt(var - np.square(mean) + self.epsilon)
-            weight += mom
+            weight[:] = weight + mom
         else:
-            weight -= lr * grad / (np.sqrt(var) + self.epsilon)
+            weight[:] = weight - lr * grad / (np.sqrt(var) + self.epsilon)
         if self.clip_weights is not None:
             weight[:] = np.clip(weight, -self.clip_weights, self.clip_weights)

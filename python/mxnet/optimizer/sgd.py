@@ -57,10 +57,10 @@ class SGD(Optimizer):
     def _rule(self, weight: ndarray, grad: ndarray, state: State, lr: float, wd: float, count: int) -> None:
         grad = grad + wd * weight
         if state is None:
-            weight -= lr * grad
+            weight[:] = weight - lr * grad
         else:
             state[:] = self.momentum * state - lr * grad
-            weight += state
+            weight[:] = weight + state
 
     def fused_step(
         self, indices: Sequence[int], weights: Sequence[ndarray], grads: Sequence[ndarray], states: Sequence[State]
@@ -117,7 +117,7 @@ class NAG(Optimizer):
     def _rule(self, weight: ndarray, grad: ndarray, state: State, lr: float, wd: float, count: int) -> None:
         grad = grad + wd * weight
         if state is None:
-            weight -= lr * grad
+            weight[:] = weight - lr * grad
         else:
             state[:] = self.momentum * state - lr * grad
-            weight += self.momentum * state - lr * grad
+            weight[:] = weight + (self.momentum * state - lr * grad)
