@@ -317,7 +317,7 @@ impl<'a> Args<'a> {
     pub fn get(&self, name: &str) -> &'a Value {
         let mut at = 0;
         for param in self.params {
-            if param.name == name && param.is_attribute() {
+            if (std::ptr::eq(param.name, name) || param.name == name) && param.is_attribute() {
                 return self.attrs.values.get(at).expect(UNDECLARED);
             }
             at += usize::from(param.is_attribute());

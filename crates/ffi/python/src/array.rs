@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use smallvec::SmallVec;
 
-use crate::cell::Guarded;
+use crate::cell::{Guarded, Look};
 use crate::convert::{self, In};
 use crate::device::PyDevice;
 use crate::error::raise;
@@ -34,13 +34,19 @@ impl PyArray {
 
     /// The array; a cheap copy that shares the elements.
     pub fn array(&self, py: Python<'_>) -> Array {
-        self.array.with(py, Array::clone)
+        self.array.look(py).clone()
     }
 
     /// Looks at the array in place; no Python code may run in `look`.
     #[inline]
     pub fn with<R>(&self, py: Python<'_>, look: impl FnOnce(&Array) -> R) -> R {
-        self.array.with(py, look)
+        look(&self.array.look(py))
+    }
+
+    /// The array, to look at in place; no Python code may run meanwhile.
+    #[inline]
+    pub fn look<'a>(&'a self, py: Python<'a>) -> Look<'a, Array> {
+        self.array.look(py)
     }
 
     /// Becomes another array: what in-place operators and `attach_grad` do.
@@ -63,7 +69,7 @@ fn binary(
             call::run(
                 py,
                 op,
-                &[Some(In::Held(slf.as_unbound().clone_ref(py))), Some(other)],
+                &[Some(In::Held(slf.clone())), Some(other)],
                 &Attrs::none(),
                 &[],
                 None,
@@ -86,7 +92,7 @@ fn reflected(
             call::run(
                 py,
                 op,
-                &[Some(other), Some(In::Held(slf.as_unbound().clone_ref(py)))],
+                &[Some(other), Some(In::Held(slf.clone()))],
                 &Attrs::none(),
                 &[],
                 None,
@@ -111,7 +117,7 @@ fn in_place(
         );
         return Err(PyTypeError::new_err(problem));
     };
-    let (target, rhs) = (slf.get().array(py), other.array(py));
+    let (target, rhs) = (slf.get().array(py), other.array());
     let call = Call {
         op,
         inputs: &[Some(&target), Some(&rhs)],
@@ -121,7 +127,8 @@ fn in_place(
     };
     let mut outputs = dispatch(&call).map_err(|error| raise(py, error))?;
     if let Some(result) = outputs.pop() {
-        if target.entry().is_some() || result.entry().is_some() {
+        // While not recording, a variable stays one: the optimiser's updates are in place.
+        if result.entry().is_some() {
             slf.get().adopt(py, result);
         }
     }
@@ -633,7 +640,7 @@ impl EqualTo for Bound<'_, PyArray> {
         let py = self.py();
         let value = convert::operand(value)?.map_or_else(
             || Array::weak_scalar(Scalar::Bool(false)),
-            |v| Ok(v.array(py)),
+            |v| Ok(v.array()),
         );
         let equal = value.and_then(|v| {
             mxnet::ops::invoke1(

@@ -178,14 +178,28 @@ fn docstring(op: &OpDef) -> String {
 }
 
 /// Arguments bound to parameters.
-struct Bound_ {
-    inputs: SmallVec<[Option<In>; 4]>,
+struct Bound_<'py> {
+    inputs: SmallVec<[Option<In<'py>>; 4]>,
     attrs: Attrs,
-    outs: SmallVec<[Option<Py<PyArray>>; 1]>,
+    outs: SmallVec<[Option<Bound<'py, PyArray>>; 1]>,
     dtype: Option<DType>,
     mask: Option<Array>,
     casting: Casting,
     order: u8,
+}
+
+impl Bound_<'_> {
+    fn new() -> Self {
+        Bound_ {
+            inputs: SmallVec::new(),
+            attrs: Attrs::none(),
+            outs: SmallVec::new(),
+            dtype: None,
+            mask: None,
+            casting: Casting::SameKind,
+            order: b'K',
+        }
+    }
 }
 
 /// Entry of functions: `slf` is the capsule that holds the binding.
@@ -297,17 +311,19 @@ fn call(
         }
         return finish(py, run(py, op, &inputs, &Attrs::none(), &[], None)?);
     }
-    let bound = bind(py, binding, positional, named)?;
-    execute(py, op, bound)
+    let mut bound = Bound_::new();
+    bind(py, binding, positional, named, &mut bound)?;
+    execute(py, op, &mut bound)
 }
 
 /// Associates each argument with its parameter.
-fn bind(
-    py: Python<'_>,
+fn bind<'py>(
+    py: Python<'py>,
     binding: &'static Binding,
     positional: &[*mut ffi::PyObject],
     named: &Named,
-) -> PyResult<Bound_> {
+    bound: &mut Bound_<'py>,
+) -> PyResult<()> {
     let op = binding.op;
     let gathered = gather_variadic(py, op, positional)?;
     let shortened: SmallVec<[*mut ffi::PyObject; 4]>;
@@ -351,15 +367,6 @@ fn bind(
         }
         slots[at] = value;
     }
-    let mut bound = Bound_ {
-        inputs: SmallVec::new(),
-        attrs: Attrs::none(),
-        outs: SmallVec::new(),
-        dtype: None,
-        mask: None,
-        casting: Casting::SameKind,
-        order: b'K',
-    };
     for (param, &slot) in op.params.iter().zip(&slots) {
         if slot.is_null() {
             match (param.kind, param.default) {
@@ -408,7 +415,7 @@ fn bind(
             _ => bound.dtype = Some(convert::dtype(&value)?),
         }
     }
-    Ok(bound)
+    Ok(())
 }
 
 /// `x.reshape(2, 3)`: several integers where one variadic parameter stands become its tuple. Answers its position and the tuple.
@@ -447,9 +454,13 @@ fn find(binding: &Binding, name: *mut ffi::PyObject) -> Option<usize> {
 }
 
 /// Calls with the less common keywords.
-fn execute(py: Python<'_>, op: &'static OpDef, bound: Bound_) -> PyResult<Py<PyAny>> {
+fn execute<'py>(
+    py: Python<'py>,
+    op: &'static OpDef,
+    bound: &mut Bound_<'py>,
+) -> PyResult<Py<PyAny>> {
     if op.form == Form::Ufunc && bound.casting != Casting::SameKind {
-        check_casting(py, op, &bound)?;
+        check_casting(py, op, bound)?;
     }
     if bound.mask.is_some() || !matches!(bound.order, b'K' | b'A') {
         return execute_with_options(py, op, bound);
@@ -462,12 +473,12 @@ fn execute(py: Python<'_>, op: &'static OpDef, bound: Bound_) -> PyResult<Py<PyA
         &bound.outs,
         bound.dtype,
     )?;
-    finish_into(py, outputs, bound.outs)
+    finish_into(py, outputs, &bound.outs)
 }
 
 /// `casting=`: every input must reach the dtype computed in under the rule.
 fn check_casting(py: Python<'_>, op: &'static OpDef, bound: &Bound_) -> PyResult<()> {
-    let inputs = resolve_refs(py, &bound.inputs);
+    let inputs = resolve_refs(&bound.inputs);
     let refs: SmallVec<[Option<&Array>; 4]> = inputs.iter().map(Option::as_ref).collect();
     let target = bound.dtype.unwrap_or_else(|| mxnet::ops::promoted(&refs));
     for x in refs.iter().flatten().filter(|x| !x.is_weak()) {
@@ -484,7 +495,11 @@ fn check_casting(py: Python<'_>, op: &'static OpDef, bound: &Bound_) -> PyResult
 }
 
 /// `where=` and `order=`: the plain result first, then the masked or reordered copy of it.
-fn execute_with_options(py: Python<'_>, op: &'static OpDef, bound: Bound_) -> PyResult<Py<PyAny>> {
+fn execute_with_options<'py>(
+    py: Python<'py>,
+    op: &'static OpDef,
+    bound: &mut Bound_<'py>,
+) -> PyResult<Py<PyAny>> {
     let Bound_ {
         inputs,
         attrs,
@@ -494,7 +509,7 @@ fn execute_with_options(py: Python<'_>, op: &'static OpDef, bound: Bound_) -> Py
         order,
         ..
     } = bound;
-    let mut outputs = run(py, op, &inputs, &attrs, &[], dtype)?;
+    let mut outputs = run(py, op, inputs, attrs, &[], *dtype)?;
     for (i, y) in outputs.iter_mut().enumerate() {
         if let Some(mask) = &mask {
             let base = match outs.get(i).and_then(Option::as_ref) {
@@ -505,26 +520,30 @@ fn execute_with_options(py: Python<'_>, op: &'static OpDef, bound: Bound_) -> Py
             *y = mxnet::ops::elementwise::select::choose(mask, y, &base)
                 .map_err(|e| raise(py, e))?;
         }
-        *y = convert::in_order(y, order).map_err(|e| raise(py, e))?;
+        *y = convert::in_order(y, *order).map_err(|e| raise(py, e))?;
     }
     if outs.iter().any(Option::is_some) {
-        for (y, out) in outputs.iter().zip(&outs) {
+        for (y, out) in outputs.iter().zip(outs.iter()) {
             if let Some(out) = out {
                 let target = out.get().array(py);
                 mxnet::ops::shape::assign(&target, y).map_err(|e| raise(py, e))?;
             }
         }
-        return finish_outs(py, outs);
+        let mut outs: Vec<Bound<'_, PyArray>> = outs.iter().flatten().cloned().collect();
+        return match (outs.len(), outs.pop()) {
+            (1, Some(y)) => Ok(y.into_any().unbind()),
+            (_, last) => {
+                outs.extend(last);
+                Ok(PyTuple::new(py, outs)?.into_any().unbind())
+            }
+        };
     }
     finish(py, outputs)
 }
 
 /// Owned copies of the arrays behind arguments.
-fn resolve_refs(py: Python<'_>, inputs: &[Option<In>]) -> SmallVec<[Option<Array>; 4]> {
-    inputs
-        .iter()
-        .map(|x| x.as_ref().map(|x| x.array(py)))
-        .collect()
+fn resolve_refs(inputs: &[Option<In>]) -> SmallVec<[Option<Array>; 4]> {
+    inputs.iter().map(|x| x.as_ref().map(In::array)).collect()
 }
 
 /// Calls the core. Operators that may wait or run long at the call do so without the interpreter's lock.
@@ -533,13 +552,13 @@ pub fn run(
     op: &'static OpDef,
     inputs: &[Option<In>],
     attrs: &Attrs,
-    outs: &[Option<Py<PyArray>>],
+    outs: &[Option<Bound<'_, PyArray>>],
     dtype: Option<DType>,
 ) -> PyResult<Outputs> {
     let heavy = matches!(op.cpu, Cpu::Eager(_) | Cpu::Composite(_)) && !inputs.is_empty();
     let may_wait = heavy || crate::engine::may_wait();
-    if may_wait || !outs.is_empty() || inputs.len() > 3 {
-        let arrays = resolve_refs(py, inputs);
+    if may_wait || !outs.is_empty() {
+        let arrays = resolve_refs(inputs);
         let targets: SmallVec<[Option<Array>; 1]> = outs
             .iter()
             .map(|o| o.as_ref().map(|o| o.get().array(py)))
@@ -559,7 +578,7 @@ pub fn run(
         return result.map_err(|e| raise(py, e));
     }
     // No Python code runs from here to the end of the call, so the arrays can be looked at where they are.
-    convert::with_arrays(py, inputs, |refs| {
+    convert::with_arrays(inputs, |refs| {
         dispatch(&Call {
             op,
             inputs: refs,
@@ -589,7 +608,7 @@ pub fn finish(py: Python<'_>, mut outputs: Outputs) -> PyResult<Py<PyAny>> {
 fn finish_into(
     py: Python<'_>,
     outputs: Outputs,
-    outs: SmallVec<[Option<Py<PyArray>>; 1]>,
+    outs: &[Option<Bound<'_, PyArray>>],
 ) -> PyResult<Py<PyAny>> {
     if outs.iter().all(Option::is_none) {
         return finish(py, outputs);
@@ -598,8 +617,10 @@ fn finish_into(
     for (i, y) in outputs.into_iter().enumerate() {
         match outs.get(i).and_then(Option::as_ref) {
             Some(out) => {
-                out.get().adopt(py, y);
-                results.push(out.clone_ref(py));
+                if y.entry().is_some() {
+                    out.get().adopt(py, y);
+                }
+                results.push(out.clone().unbind());
             }
             None => results.push(PyArray::wrap(py, y)?),
         }
@@ -610,17 +631,6 @@ fn finish_into(
         }
     }
     Ok(PyTuple::new(py, results)?.into_any().unbind())
-}
-
-fn finish_outs(py: Python<'_>, outs: SmallVec<[Option<Py<PyArray>>; 1]>) -> PyResult<Py<PyAny>> {
-    let mut outs: Vec<Py<PyArray>> = outs.into_iter().flatten().collect();
-    match (outs.len(), outs.pop()) {
-        (1, Some(y)) => Ok(y.into_any()),
-        (_, last) => {
-            outs.extend(last);
-            Ok(PyTuple::new(py, outs)?.into_any().unbind())
-        }
-    }
 }
 
 /// A Python function object that calls `op`.

@@ -33,19 +33,20 @@ impl<T> Guarded<T> {
         Guarded(inner::Cell(parking_lot::RwLock::new(value)))
     }
 
-    /// Looks at the value. `look` must not run Python code or release the lock: either could replace the value under it.
+    /// The value, to look at. While the result lives, no Python code may run and the lock may not be released: either could replace the
+    /// value under it.
     #[cfg(not(Py_GIL_DISABLED))]
     #[inline]
-    pub fn with<R>(&self, _py: Python<'_>, look: impl FnOnce(&T) -> R) -> R {
-        // SAFETY: the token shows that this thread holds the lock; `look` neither runs Python code nor releases it (rule above).
-        look(unsafe { &*self.0.0.get() })
+    pub fn look<'a>(&'a self, _py: Python<'a>) -> Look<'a, T> {
+        // SAFETY: the token shows that this thread holds the lock, and until the result is gone nobody else gets it (rule above).
+        Look(unsafe { &*self.0.0.get() })
     }
 
-    /// Looks at the value.
+    /// The value, to look at.
     #[cfg(Py_GIL_DISABLED)]
     #[inline]
-    pub fn with<R>(&self, _py: Python<'_>, look: impl FnOnce(&T) -> R) -> R {
-        look(&self.0.0.read())
+    pub fn look<'a>(&'a self, _py: Python<'a>) -> Look<'a, T> {
+        Look(self.0.0.read())
     }
 
     /// Replaces the value.
@@ -61,5 +62,22 @@ impl<T> Guarded<T> {
     pub fn set(&self, _py: Python<'_>, value: T) {
         let old = std::mem::replace(&mut *self.0.0.write(), value);
         drop(old);
+    }
+}
+
+/// A value that stays as it is while this lives.
+#[cfg(not(Py_GIL_DISABLED))]
+pub struct Look<'a, T>(&'a T);
+
+/// A value that stays as it is while this lives.
+#[cfg(Py_GIL_DISABLED)]
+pub struct Look<'a, T>(parking_lot::RwLockReadGuard<'a, T>);
+
+impl<T> std::ops::Deref for Look<'_, T> {
+    type Target = T;
+
+    #[inline]
+    fn deref(&self) -> &T {
+        &self.0
     }
 }

@@ -13,67 +13,47 @@ use pyo3::types::{PyBool, PyComplex, PyFloat, PyInt, PyList, PyString, PyTuple};
 use smallvec::SmallVec;
 
 use crate::array::PyArray;
+use crate::cell::Look;
 use crate::error::raise;
 use crate::exchange;
 
 /// An array argument: an array object, or something that was made into an array.
-pub enum In {
+pub enum In<'py> {
     /// The caller's object.
-    Held(Py<PyArray>),
+    Held(Bound<'py, PyArray>),
     /// Made for this call.
     Made(Array),
 }
 
-impl In {
+impl In<'_> {
     /// The array; a cheap copy that shares the elements.
-    pub fn array(&self, py: Python<'_>) -> Array {
+    pub fn array(&self) -> Array {
         match self {
-            In::Held(object) => object.get().array(py),
+            In::Held(object) => object.get().array(object.py()),
             In::Made(array) => array.clone(),
         }
     }
 }
 
-/// Looks at the arrays behind arguments where they are. No Python code may run in `look`.
+/// Calls `look` with the arrays behind arguments, where they are. No Python code may run in it.
 #[inline]
-pub fn with_arrays<R>(
-    py: Python<'_>,
-    inputs: &[Option<In>],
-    look: impl FnOnce(&[Option<&Array>]) -> R,
-) -> R {
-    fn see<'a>(
-        py: Python<'a>,
-        x: Option<&'a Option<In>>,
-        look: impl FnOnce(Option<&Array>) -> R_,
-    ) -> R_ {
-        match x {
-            Some(Some(In::Held(object))) => object.bind(py).get().with(py, |a| look(Some(a))),
-            Some(Some(In::Made(array))) => look(Some(array)),
-            _ => look(None),
-        }
-    }
-    // The nesting below returns through a slot: closures cannot be generic over their result here.
-    type R_ = ();
-    let mut look = Some(look);
-    let mut result = None;
-    let mut done = |refs: &[Option<&Array>]| {
-        if let Some(look) = look.take() {
-            result = Some(look(refs));
-        }
-    };
-    match inputs.len() {
-        0 => done(&[]),
-        1 => see(py, inputs.first(), |a| done(&[a])),
-        2 => see(py, inputs.first(), |a| {
-            see(py, inputs.get(1), |b| done(&[a, b]))
-        }),
-        _ => see(py, inputs.first(), |a| {
-            see(py, inputs.get(1), |b| {
-                see(py, inputs.get(2), |c| done(&[a, b, c]))
-            })
-        }),
-    }
-    result.expect("`done` runs exactly once on each path")
+pub fn with_arrays<R>(inputs: &[Option<In>], look: impl FnOnce(&[Option<&Array>]) -> R) -> R {
+    let held: SmallVec<[Option<Look<Array>>; 4]> = inputs
+        .iter()
+        .map(|x| match x {
+            Some(In::Held(object)) => Some(object.get().look(object.py())),
+            _ => None,
+        })
+        .collect();
+    let refs: SmallVec<[Option<&Array>; 4]> = inputs
+        .iter()
+        .zip(&held)
+        .map(|(x, held)| match x {
+            Some(In::Made(array)) => Some(array),
+            _ => held.as_deref(),
+        })
+        .collect();
+    look(&refs)
 }
 
 /// A Python number, if it is one of the built-in types exactly; NumPy's scalars have dtypes of their own and are arrays here.
@@ -104,9 +84,9 @@ pub fn number(object: &Bound<'_, PyAny>) -> PyResult<Option<Scalar>> {
 }
 
 /// The other operand of a dunder; `None` if it is nothing we know.
-pub fn operand(object: &Bound<'_, PyAny>) -> PyResult<Option<In>> {
+pub fn operand<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<In<'py>>> {
     if let Ok(array) = object.cast::<PyArray>() {
-        return Ok(Some(In::Held(array.clone().unbind())));
+        return Ok(Some(In::Held(array.clone())));
     }
     if let Some(value) = number(object)? {
         return made(object.py(), Array::weak_scalar(value)).map(Some);
@@ -121,21 +101,21 @@ pub fn operand(object: &Bound<'_, PyAny>) -> PyResult<Option<In>> {
     Ok(None)
 }
 
-fn made(py: Python<'_>, array: mxnet::ops::Result<Array>) -> PyResult<In> {
+fn made(py: Python<'_>, array: mxnet::ops::Result<Array>) -> PyResult<In<'_>> {
     array.map(In::Made).map_err(|error| raise(py, error))
 }
 
 /// An argument for an array parameter.
-pub fn array_argument(
-    py: Python<'_>,
+pub fn array_argument<'py>(
+    py: Python<'py>,
     op: &'static OpDef,
     param: &Param,
     object: *mut ffi::PyObject,
-) -> PyResult<Option<In>> {
+) -> PyResult<Option<In<'py>>> {
     // SAFETY: a borrowed argument of the running call.
     let object = unsafe { Bound::from_borrowed_ptr(py, object) };
     if let Ok(array) = object.cast::<PyArray>() {
-        return Ok(Some(In::Held(array.clone().unbind())));
+        return Ok(Some(In::Held(array.clone())));
     }
     if object.is_none() && param.default == mxnet::ops::Default::None {
         return Ok(None);
@@ -154,12 +134,12 @@ pub fn array_argument(
 }
 
 /// An argument for a list of arrays.
-pub fn arrays_argument(
-    py: Python<'_>,
+pub fn arrays_argument<'py>(
+    py: Python<'py>,
     op: &'static OpDef,
     param: &Param,
     object: *mut ffi::PyObject,
-    inputs: &mut SmallVec<[Option<In>; 4]>,
+    inputs: &mut SmallVec<[Option<In<'py>>; 4]>,
 ) -> PyResult<()> {
     // SAFETY: a borrowed argument of the running call.
     let object = unsafe { Bound::from_borrowed_ptr(py, object) };
@@ -328,16 +308,16 @@ fn scalar_like(object: &Bound<'_, PyAny>) -> PyResult<Option<Scalar>> {
 }
 
 /// `out=`: one array, or a tuple of arrays and `None`.
-pub fn outs_argument(
+pub fn outs_argument<'py>(
     op: &'static OpDef,
-    object: &Bound<'_, PyAny>,
-) -> PyResult<SmallVec<[Option<Py<PyArray>>; 1]>> {
-    let one = |item: &Bound<'_, PyAny>| -> PyResult<Option<Py<PyArray>>> {
+    object: &Bound<'py, PyAny>,
+) -> PyResult<SmallVec<[Option<Bound<'py, PyArray>>; 1]>> {
+    let one = |item: &Bound<'py, PyAny>| -> PyResult<Option<Bound<'py, PyArray>>> {
         if item.is_none() {
             return Ok(None);
         }
         match item.cast::<PyArray>() {
-            Ok(array) => Ok(Some(array.clone().unbind())),
+            Ok(array) => Ok(Some(array.clone())),
             Err(_) => Err(PyTypeError::new_err(format!(
                 "{}: `out` must be an ndarray, not '{}'",
                 op.name,
@@ -363,7 +343,7 @@ pub fn where_argument(op: &'static OpDef, object: &Bound<'_, PyAny>) -> PyResult
             op.name
         )));
     };
-    let mask = mask.array(py);
+    let mask = mask.array();
     if mask.dtype() != DType::Bool {
         let problem = format!("`where` must be bool, found {}", mask.dtype().name());
         return Err(raise(py, Error::dtype(op.name, problem)));

@@ -41,7 +41,7 @@ pub fn set(
     match basic(array.layout(), key)? {
         Some(layout) => {
             let target = Array::from_tensor(array.tensor().with_layout(layout));
-            shape::assign(&target, &value.array(py)).map_err(|error| raise(py, error))
+            shape::assign(&target, &value.array()).map_err(|error| raise(py, error))
         }
         None => Err(PyIndexError::new_err(
             "only integers, slices, ellipsis and None are valid indices",
