@@ -318,7 +318,7 @@ struct Queued {
 pub(crate) fn launch(call: &Call, kernel: Kernel, outputs: &[Array], fresh: u32) -> Result<()> {
     let cx = call.cx();
     let rng = match call.op.rng {
-        Rng::No => RngState { seed: 0, offset: 0 },
+        Rng::No | Rng::Derived => RngState { seed: 0, offset: 0 },
         Rng::Blocks(blocks) => {
             random::reserve(blocks(outputs.first().map_or(0, |x| x.len() as u64)))
         }

@@ -210,6 +210,8 @@ pub enum Rng {
     No,
     /// This many counter blocks, given the number of elements of the first output.
     Blocks(fn(u64) -> u64),
+    /// The operators it is made of draw them.
+    Derived,
 }
 
 /// The ONNX operator an operator is.

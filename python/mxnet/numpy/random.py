@@ -2,9 +2,61 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from mxnet import _core
-from mxnet._core import seed
+from mxnet._core import ndarray
+from mxnet.random import seed
 
 globals().update(_core.namespaces["random"])
 
-__all__ = ["seed", *sorted(_core.namespaces["random"])]
+
+def shuffle(x: ndarray) -> None:
+    """Put the slices along the first axis into random order, in place.
+
+    Parameters
+    ----------
+    x : ndarray, at least one axis
+
+    Raises
+    ------
+    TypeError
+        If `x` is no ndarray: only an array can be changed in place.
+    ValueError
+        If `x` has no axes or is read-only.
+    """
+    if not isinstance(x, ndarray):
+        raise TypeError(f"`x` must be an ndarray, not {type(x).__name__!r}")
+    x[...] = _core.namespaces["op"]["random_reordered"](x)
+
+
+def get_state() -> dict[str, Any]:
+    """Where the stream is.
+
+    Returns
+    -------
+    dict
+        `bit_generator` ("Philox4x32-10"), `seed` and `offset`, the number of the next counter block. For `set_state`.
+    """
+    seed_state, offset = _core.random_state()
+    return {"bit_generator": "Philox4x32-10", "seed": seed_state, "offset": offset}
+
+
+def set_state(state: dict[str, Any]) -> None:
+    """Go on from a state that `get_state` returned.
+
+    Parameters
+    ----------
+    state : dict
+
+    Raises
+    ------
+    ValueError
+        If `state` is that of another generator.
+    """
+    if not isinstance(state, dict) or state.get("bit_generator") != "Philox4x32-10":
+        raise ValueError(f"`state` must be what get_state() returned, found {state!r}")
+    _core.set_random_state(state["seed"], state["offset"])
+
+
+__all__ = ["get_state", "seed", "set_state", "shuffle", *sorted(_core.namespaces["random"])]

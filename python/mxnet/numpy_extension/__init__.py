@@ -3,5 +3,6 @@
 from __future__ import annotations
 
 from mxnet import _core
+from mxnet.numpy_extension import random as random
 
 globals().update(_core.namespaces["npx"])

@@ -41,7 +41,9 @@ mod _core {
     #[pymodule_export]
     use crate::registry::registry;
     #[pymodule_export]
-    use crate::settings::{numpy_promotion, seed, set_numpy_promotion};
+    use crate::settings::{
+        numpy_promotion, random_state, seed, set_numpy_promotion, set_random_state,
+    };
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

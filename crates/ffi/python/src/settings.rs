@@ -21,3 +21,16 @@ pub fn set_numpy_promotion(on: bool) -> bool {
 pub fn seed(seed: u64) {
     mxnet::ops::random::seed(seed);
 }
+
+/// Seed of the global stream of random numbers and the position of its next draw.
+#[pyfunction]
+pub fn random_state() -> (u64, u64) {
+    let state = mxnet::ops::random::state();
+    (state.seed, state.offset)
+}
+
+/// Goes on with the global stream of random numbers from what `random_state` returned.
+#[pyfunction]
+pub fn set_random_state(seed: u64, offset: u64) {
+    mxnet::ops::random::set_state(mxnet::ops::RngState { seed, offset });
+}

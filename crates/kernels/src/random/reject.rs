@@ -21,7 +21,7 @@ pub struct Parameter {
 /// Distributions sampled by rejection, one counter's low half per element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rejecting {
-    /// Gamma of scale 1 and the parameter as shape; NaN for a shape that is not positive. Source: Marsaglia and Tsang, 2000.
+    /// Gamma of scale 1 and the parameter as shape; 0 for shape 0, NaN for a negative one. Source: Marsaglia and Tsang, 2000.
     Gamma,
     /// Poisson of the parameter as mean; NaN for a negative mean. Sources: multiplication of uniforms (Knuth, TAOCP 3.4.1) below 10,
     /// above it PTRS (Hörmann, 1993).
@@ -108,8 +108,12 @@ impl Source {
 }
 
 fn gamma(source: &mut Source, shape: f64) -> f64 {
-    if shape.is_nan() || shape <= 0.0 {
+    if shape.is_nan() || shape < 0.0 {
         return f64::NAN;
+    }
+    // The limit of ever smaller shapes.
+    if shape == 0.0 {
+        return 0.0;
     }
     // A shape below 1 is that of shape + 1 times u^(1 / shape).
     let (shape, boost) = if shape < 1.0 {

@@ -1,0 +1,360 @@
+//! Distributions of real numbers.
+
+use crate::Outputs;
+use crate::args::{Default, Param, ParamKind};
+use crate::cx::CompositeCx;
+use crate::error::{Error, Result};
+use crate::opdef::{Cpu, Form, Onnx, OpDef, Rng, Surface};
+use crate::random::draw::rejecting;
+use crate::random::parameter::{Given, Samples, check, given};
+
+/// What distributions have in common.
+pub(super) const DISTRIBUTION: OpDef = OpDef {
+    form: Form::Out,
+    rng: Rng::Derived,
+    onnx: Onnx::None,
+    ..OpDef::COMPOSITE
+};
+
+/// A parameter that is a number or an array.
+const fn real(name: &'static str, default: f64) -> Param {
+    Param::array(name).or(Default::Float(default))
+}
+
+pub(super) const SIZE: Param = Param::optional("size", ParamKind::Ints);
+pub(super) const DTYPE: Param = Param::optional("dtype", ParamKind::DType);
+pub(super) const DEVICE: Param = Param::optional("device", ParamKind::Device);
+
+/// Uniform between two bounds.
+pub static UNIFORM: OpDef = OpDef {
+    name: "uniform",
+    surface: &[Surface::NpRandom("uniform")],
+    params: &[
+        real("low", 0.0),
+        real("high", 1.0),
+        SIZE,
+        DTYPE,
+        DEVICE,
+        Param::out(),
+    ],
+    doc: "Samples of the uniform distribution over [low, high). The bounds are numbers or arrays that broadcast; rounding may give `high` when the bounds are \
+          not 0 and 1. Differentiable with respect to the bounds.",
+    cpu: Cpu::Composite(|cx| {
+        let (low, high) = (given(cx, 0, 0.0)?, given(cx, 1, 1.0)?);
+        let samples = Samples::of(cx)?;
+        if let (Some(a), Some(b)) = (low.number(), high.number()) {
+            if !(b - a).is_finite() {
+                let problem = format!("the range from {a} to {b} is no finite number");
+                return Err(Error::overflow(cx.op.name, problem));
+            }
+            return cx.done(samples.draw("uniform", a, b)?);
+        }
+        let width = Given::Elements(high.array()?.sub(&low.array()?)?);
+        cx.done(samples.shifted(&samples.draw("uniform", 0.0, 1.0)?, &low, &width)?)
+    }),
+    ..DISTRIBUTION
+};
+
+/// What samplers without parameters have in common.
+const STANDARD: OpDef = OpDef {
+    params: &[SIZE, DTYPE, DEVICE, Param::out()],
+    cpu: Cpu::Composite(|cx| standard(cx, "uniform")),
+    ..DISTRIBUTION
+};
+
+fn standard(cx: &CompositeCx, distribution: &'static str) -> Result<Outputs> {
+    cx.done(Samples::of(cx)?.draw(distribution, 0.0, 1.0)?)
+}
+
+/// Uniform over [0, 1).
+pub static RANDOM: OpDef = OpDef {
+    name: "random",
+    surface: &[Surface::NpRandom("random")],
+    doc: "Samples of the uniform distribution over [0, 1).",
+    ..STANDARD
+};
+
+/// Another name of [`RANDOM`].
+pub static RANDOM_SAMPLE: OpDef = OpDef {
+    name: "random_sample",
+    surface: &[
+        Surface::NpRandom("random_sample"),
+        Surface::NpRandom("ranf"),
+        Surface::NpRandom("sample"),
+    ],
+    doc: "Samples of the uniform distribution over [0, 1); another name of `random`.",
+    ..STANDARD
+};
+
+/// What samplers whose shape is given as separate arguments have in common.
+const SPREAD: OpDef = OpDef {
+    params: &[
+        Param::ints("size", &[]).variadic(),
+        DTYPE.keyword(),
+        DEVICE.keyword(),
+    ],
+    form: Form::Plain,
+    ..STANDARD
+};
+
+/// Uniform over [0, 1), the shape as separate arguments.
+pub static RAND: OpDef = OpDef {
+    name: "rand",
+    surface: &[Surface::NpRandom("rand")],
+    doc: "Samples of the uniform distribution over [0, 1): `rand(2, 3)` has shape (2, 3).",
+    ..SPREAD
+};
+
+/// Normal of mean 0 and deviation 1, the shape as separate arguments.
+pub static RANDN: OpDef = OpDef {
+    name: "randn",
+    surface: &[Surface::NpRandom("randn")],
+    doc: "Samples of the normal distribution of mean 0 and deviation 1: `randn(2, 3)` has shape (2, 3).",
+    cpu: Cpu::Composite(|cx| standard(cx, "normal")),
+    ..SPREAD
+};
+
+/// Normal of mean 0 and deviation 1.
+pub static STANDARD_NORMAL: OpDef = OpDef {
+    name: "standard_normal",
+    surface: &[Surface::NpRandom("standard_normal")],
+    doc: "Samples of the normal distribution of mean 0 and deviation 1.",
+    cpu: Cpu::Composite(|cx| standard(cx, "normal")),
+    ..STANDARD
+};
+
+/// Exponential of mean 1.
+pub static STANDARD_EXPONENTIAL: OpDef = OpDef {
+    name: "standard_exponential",
+    surface: &[Surface::NpRandom("standard_exponential")],
+    doc: "Samples of the exponential distribution of mean 1.",
+    cpu: Cpu::Composite(|cx| standard(cx, "exponential")),
+    ..STANDARD
+};
+
+/// Quotient of two normal numbers.
+pub static STANDARD_CAUCHY: OpDef = OpDef {
+    name: "standard_cauchy",
+    surface: &[Surface::NpRandom("standard_cauchy")],
+    doc: "Samples of the Cauchy distribution of mode 0 and scale 1, as the quotient of two normal numbers.",
+    cpu: Cpu::Composite(|cx| {
+        let samples = Samples::of(cx)?;
+        cx.done(
+            samples
+                .draw("normal", 0.0, 1.0)?
+                .div(&samples.draw("normal", 0.0, 1.0)?)?,
+        )
+    }),
+    ..STANDARD
+};
+
+/// What distributions with a location and a scale have in common.
+const LOCATED: OpDef = OpDef {
+    params: &[
+        real("loc", 0.0),
+        real("scale", 1.0),
+        SIZE,
+        DTYPE,
+        DEVICE,
+        Param::out(),
+    ],
+    ..DISTRIBUTION
+};
+
+/// The location and the scale of a call.
+fn located(cx: &CompositeCx) -> Result<(Samples, Given, Given)> {
+    let (location, scale) = (given(cx, 0, 0.0)?, given(cx, 1, 1.0)?);
+    check(cx, "scale", &scale, "at least 0", |s| s >= 0.0)?;
+    Ok((Samples::of(cx)?, location, scale))
+}
+
+/// Normal.
+pub static NORMAL: OpDef = OpDef {
+    name: "normal",
+    surface: &[Surface::NpRandom("normal")],
+    doc: "Samples of the normal distribution of mean `loc` and standard deviation `scale`, numbers or arrays that broadcast. Differentiable with respect to both.\n\n\
+          Source: Box and Muller, 1958.",
+    cpu: Cpu::Composite(|cx| {
+        let (samples, location, scale) = located(cx)?;
+        if let (Some(mean), Some(deviation)) = (location.number(), scale.number()) {
+            return cx.done(samples.draw("normal", mean, deviation)?);
+        }
+        cx.done(samples.shifted(&samples.draw("normal", 0.0, 1.0)?, &location, &scale)?)
+    }),
+    ..LOCATED
+};
+
+/// Largest of many.
+pub static GUMBEL: OpDef = OpDef {
+    name: "gumbel",
+    surface: &[Surface::NpRandom("gumbel")],
+    doc: "Samples of the Gumbel distribution of mode `loc` and scale `scale`, numbers or arrays that broadcast. Differentiable with respect to both.",
+    cpu: Cpu::Composite(|cx| {
+        let (samples, location, scale) = located(cx)?;
+        cx.done(samples.shifted(&samples.draw("gumbel", 0.0, 1.0)?, &location, &scale)?)
+    }),
+    ..LOCATED
+};
+
+/// Difference of two exponential numbers.
+pub static LAPLACE: OpDef = OpDef {
+    name: "laplace",
+    surface: &[Surface::NpRandom("laplace")],
+    doc: "Samples of the Laplace distribution of mean `loc` and scale `scale`, numbers or arrays that broadcast, as the difference of two exponential numbers. \
+          Differentiable with respect to both.",
+    cpu: Cpu::Composite(|cx| {
+        let (samples, location, scale) = located(cx)?;
+        let standard = samples.draw("exponential", 0.0, 1.0)?.sub(&samples.draw(
+            "exponential",
+            0.0,
+            1.0,
+        )?)?;
+        cx.done(samples.shifted(&standard, &location, &scale)?)
+    }),
+    ..LOCATED
+};
+
+/// Difference of two Gumbel numbers.
+pub static LOGISTIC: OpDef = OpDef {
+    name: "logistic",
+    surface: &[Surface::NpRandom("logistic")],
+    doc: "Samples of the logistic distribution of mean `loc` and scale `scale`, numbers or arrays that broadcast, as the difference of two Gumbel numbers. \
+          Differentiable with respect to both.",
+    cpu: Cpu::Composite(|cx| {
+        let (samples, location, scale) = located(cx)?;
+        let standard = samples
+            .draw("gumbel", 0.0, 1.0)?
+            .sub(&samples.draw("gumbel", 0.0, 1.0)?)?;
+        cx.done(samples.shifted(&standard, &location, &scale)?)
+    }),
+    ..LOCATED
+};
+
+/// Exponential.
+pub static EXPONENTIAL: OpDef = OpDef {
+    name: "exponential",
+    surface: &[Surface::NpRandom("exponential")],
+    params: &[real("scale", 1.0), SIZE, DTYPE, DEVICE, Param::out()],
+    doc: "Samples of the exponential distribution of mean `scale`, a number or an array. Differentiable with respect to it.",
+    cpu: Cpu::Composite(|cx| {
+        let scale = given(cx, 0, 1.0)?;
+        check(cx, "scale", &scale, "at least 0", |s| s >= 0.0)?;
+        let samples = Samples::of(cx)?;
+        if let Some(mean) = scale.number() {
+            return cx.done(samples.draw("exponential", 0.0, mean)?);
+        }
+        let standard = samples.draw("exponential", 0.0, 1.0)?;
+        cx.done(samples.shifted(&standard, &Given::Number(0.0), &scale)?)
+    }),
+    ..DISTRIBUTION
+};
+
+/// Standard gamma samples of shape parameter `shape`, which is at least 0.
+fn gamma(cx: &CompositeCx, samples: &Samples, name: &str, shape: &Given) -> Result<crate::Array> {
+    check(cx, name, shape, "at least 0", |s| s >= 0.0)?;
+    rejecting("gamma", &shape.array()?, &samples.shape, samples.dtype)
+}
+
+/// Half of a parameter: a chi-square number of `k` degrees of freedom is twice a gamma number of shape `k / 2`.
+fn half(x: &Given) -> Result<Given> {
+    Ok(match x {
+        Given::Number(x) => Given::Number(x / 2.0),
+        Given::Elements(x) => Given::Elements(x.scale(0.5)?),
+    })
+}
+
+/// Gamma.
+pub static GAMMA: OpDef = OpDef {
+    name: "gamma",
+    surface: &[Surface::NpRandom("gamma")],
+    params: &[
+        Param::array("shape"),
+        real("scale", 1.0),
+        SIZE,
+        DTYPE,
+        DEVICE,
+        Param::out(),
+    ],
+    doc: "Samples of the gamma distribution of shape parameter `shape` and scale `scale`, numbers or arrays that broadcast. Differentiable with respect to the \
+          scale only.\n\nSource: Marsaglia and Tsang, 2000.",
+    cpu: Cpu::Composite(|cx| {
+        let (shape, scale) = (given(cx, 0, 1.0)?, given(cx, 1, 1.0)?);
+        check(cx, "scale", &scale, "at least 0", |s| s >= 0.0)?;
+        let samples = Samples::of(cx)?;
+        let standard = gamma(cx, &samples, "shape", &shape)?;
+        cx.done(samples.shifted(&standard, &Given::Number(0.0), &scale)?)
+    }),
+    ..DISTRIBUTION
+};
+
+/// Gamma of scale 1.
+pub static STANDARD_GAMMA: OpDef = OpDef {
+    name: "standard_gamma",
+    surface: &[Surface::NpRandom("standard_gamma")],
+    params: &[Param::array("shape"), SIZE, DTYPE, DEVICE, Param::out()],
+    doc: "Samples of the gamma distribution of shape parameter `shape`, a number or an array, and scale 1.",
+    cpu: Cpu::Composite(|cx| {
+        let samples = Samples::of(cx)?;
+        cx.done(gamma(cx, &samples, "shape", &given(cx, 0, 1.0)?)?)
+    }),
+    ..DISTRIBUTION
+};
+
+/// Sum of squares of normal numbers.
+pub static CHISQUARE: OpDef = OpDef {
+    name: "chisquare",
+    surface: &[Surface::NpRandom("chisquare")],
+    params: &[Param::array("df"), SIZE, DTYPE, DEVICE],
+    doc: "Samples of the chi-square distribution of `df` degrees of freedom, a number or an array.",
+    cpu: Cpu::Composite(|cx| {
+        let samples = Samples::of(cx)?;
+        let df = given(cx, 0, 1.0)?;
+        check(cx, "df", &df, "above 0", |d| d > 0.0)?;
+        cx.done(gamma(cx, &samples, "df", &half(&df)?)?.scale(2.0)?)
+    }),
+    form: Form::Plain,
+    ..DISTRIBUTION
+};
+
+/// Share of one gamma number in two.
+pub static BETA: OpDef = OpDef {
+    name: "beta",
+    surface: &[Surface::NpRandom("beta")],
+    params: &[Param::array("a"), Param::array("b"), SIZE, DTYPE, DEVICE],
+    doc: "Samples of the beta distribution with parameters `a` and `b`, numbers or arrays that broadcast, as the share of one gamma number in the sum of two.",
+    cpu: Cpu::Composite(|cx| {
+        let samples = Samples::of(cx)?;
+        let (a, b) = (given(cx, 0, 1.0)?, given(cx, 1, 1.0)?);
+        check(cx, "a", &a, "above 0", |x| x > 0.0)?;
+        check(cx, "b", &b, "above 0", |x| x > 0.0)?;
+        let (x, y) = (gamma(cx, &samples, "a", &a)?, gamma(cx, &samples, "b", &b)?);
+        cx.done(x.div(&x.add(&y)?)?)
+    }),
+    form: Form::Plain,
+    ..DISTRIBUTION
+};
+
+/// Quotient of two chi-square numbers.
+pub static F: OpDef = OpDef {
+    name: "f",
+    surface: &[Surface::NpRandom("f")],
+    params: &[
+        Param::array("dfnum"),
+        Param::array("dfden"),
+        SIZE,
+        DTYPE,
+        DEVICE,
+    ],
+    doc: "Samples of Fisher's F distribution of `dfnum` and `dfden` degrees of freedom, numbers or arrays that broadcast.",
+    cpu: Cpu::Composite(|cx| {
+        let samples = Samples::of(cx)?;
+        let (m, n) = (given(cx, 0, 1.0)?, given(cx, 1, 1.0)?);
+        check(cx, "dfnum", &m, "above 0", |x| x > 0.0)?;
+        check(cx, "dfden", &n, "above 0", |x| x > 0.0)?;
+        let x = gamma(cx, &samples, "dfnum", &half(&m)?)?.div(&m.array()?)?;
+        let y = gamma(cx, &samples, "dfden", &half(&n)?)?.div(&n.array()?)?;
+        cx.done(x.div(&y)?.astype(samples.dtype)?)
+    }),
+    form: Form::Plain,
+    ..DISTRIBUTION
+};

@@ -1,0 +1,79 @@
+"""Samplers beyond those of NumPy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as onp
+
+from mxnet import _core
+from mxnet._core import ndarray
+from mxnet.base import DTypeLike
+from mxnet.device import Device
+from mxnet.random import seed
+
+__all__ = ["bernoulli", "normal_n", "seed", "uniform_n"]
+
+bernoulli = _core.namespaces["op"]["bernoulli"]
+
+
+def _batched(parameters: tuple[Any, ...], batch_shape: int | tuple[int, ...] | None) -> tuple[int, ...]:
+    """`batch_shape` before the shape that the parameters broadcast to."""
+    own = onp.broadcast_shapes(*(getattr(p, "shape", ()) for p in parameters))
+    if batch_shape is None:
+        return own
+    if isinstance(batch_shape, int):
+        batch_shape = (batch_shape,)
+    return (*batch_shape, *own)
+
+
+def uniform_n(
+    low: ndarray | float = 0.0,
+    high: ndarray | float = 1.0,
+    batch_shape: int | tuple[int, ...] | None = None,
+    dtype: DTypeLike | None = None,
+    device: Device | None = None,
+) -> ndarray:
+    """Uniform samples, a batch for every element of the parameters.
+
+    Parameters
+    ----------
+    low, high : float or ndarray
+        Bounds; they broadcast. Differentiable with respect to both.
+    batch_shape : int or tuple of int
+        Stands before the shape of the parameters.
+    dtype : dtype
+    device : Device
+
+    Returns
+    -------
+    ndarray, shape ``batch_shape + broadcast(low, high).shape``
+    """
+    size = _batched((low, high), batch_shape)
+    return _core.namespaces["random"]["uniform"](low, high, size, dtype, device)
+
+
+def normal_n(
+    loc: ndarray | float = 0.0,
+    scale: ndarray | float = 1.0,
+    batch_shape: int | tuple[int, ...] | None = None,
+    dtype: DTypeLike | None = None,
+    device: Device | None = None,
+) -> ndarray:
+    """Normal samples, a batch for every element of the parameters.
+
+    Parameters
+    ----------
+    loc, scale : float or ndarray
+        Mean and standard deviation; they broadcast. Differentiable with respect to both.
+    batch_shape : int or tuple of int
+        Stands before the shape of the parameters.
+    dtype : dtype
+    device : Device
+
+    Returns
+    -------
+    ndarray, shape ``batch_shape + broadcast(loc, scale).shape``
+    """
+    size = _batched((loc, scale), batch_shape)
+    return _core.namespaces["random"]["normal"](loc, scale, size, dtype, device)

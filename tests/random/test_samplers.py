@@ -1,0 +1,405 @@
+"""Samplers: distributions, parameters, gradients, and the stream they draw from."""
+
+import numpy as onp
+import pytest
+from scipy import stats
+
+import mxnet as mx
+from mxnet import _core, autograd, np, npx
+
+N = 50_000
+
+
+@pytest.fixture(autouse=True)
+def _seeded():
+    mx.random.seed(20)
+
+
+def follows(sample, distribution):
+    """Kolmogorov and Smirnov's test; with a fixed seed it always gives the same answer."""
+    assert stats.kstest(sample.asnumpy().ravel().astype("float64"), distribution.cdf).pvalue > 1e-3
+
+
+CONTINUOUS = {
+    "uniform": ((-2.0, 3.0), stats.uniform(-2, 5)),
+    "normal": ((1.0, 2.0), stats.norm(1, 2)),
+    "exponential": ((3.0,), stats.expon(scale=3)),
+    "gumbel": ((1.0, 2.0), stats.gumbel_r(1, 2)),
+    "laplace": ((1.0, 2.0), stats.laplace(1, 2)),
+    "logistic": ((1.0, 2.0), stats.logistic(1, 2)),
+    "gamma": ((2.5, 2.0), stats.gamma(2.5, scale=2)),
+    "standard_gamma": ((0.5,), stats.gamma(0.5)),
+    "chisquare": ((3.0,), stats.chi2(3)),
+    "beta": ((2.0, 0.7), stats.beta(2, 0.7)),
+    "f": ((5.0, 7.0), stats.f(5, 7)),
+    "random": ((), stats.uniform()),
+    "random_sample": ((), stats.uniform()),
+    "standard_normal": ((), stats.norm()),
+    "standard_exponential": ((), stats.expon()),
+    "standard_cauchy": ((), stats.cauchy()),
+}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", sorted(CONTINUOUS))
+def test_samples_follow_their_distribution(name, dtype):
+    parameters, distribution = CONTINUOUS[name]
+    sample = getattr(np.random, name)(*parameters, size=(N,), dtype=dtype)
+    assert sample.dtype == dtype
+    follows(sample, distribution)
+
+
+@pytest.mark.parametrize("name", sorted(n for n in CONTINUOUS if CONTINUOUS[n][0]))
+def test_array_parameters_follow_the_same_distribution(name):
+    parameters, distribution = CONTINUOUS[name]
+    arrays = [np.array([[p], [p]]) for p in parameters]
+    sample = getattr(np.random, name)(*arrays, size=(2, N // 2))
+    assert sample.shape == (2, N // 2)
+    assert sample.dtype == "float32"
+    follows(sample, distribution)
+
+
+def test_parameters_broadcast_and_each_element_has_its_own():
+    low, high = np.array([[0.0], [10.0]]), np.array([1.0, 2.0, 3.0]) + 10
+    for _ in range(20):
+        x = np.random.uniform(low, high).asnumpy()
+        assert x.shape == (2, 3)
+        assert (x >= low.asnumpy()).all()
+        assert (x <= high.asnumpy()).all()
+    means = np.random.normal(np.array([0.0, 100.0]), 1.0, size=(10_000, 2)).asnumpy().mean(0)
+    # Five standard errors.
+    assert onp.allclose(means, [0, 100], atol=0.05)
+
+
+def test_size_must_hold_what_the_parameters_broadcast_to():
+    with pytest.raises(ValueError, match=r"\(3,\)[\s\S]*\(2,\)"):
+        np.random.normal(np.zeros((3,)), 1.0, size=(2,))
+    with pytest.raises(ValueError, match=r"-1"):
+        np.random.normal(size=(-1,))
+
+
+@pytest.mark.parametrize("name", ["uniform", "normal", "gumbel", "laplace", "logistic"])
+def test_location_and_scale_get_gradients(name):
+    a, b = np.array([1.0, 2.0, 3.0]), np.array([4.0])
+    a.attach_grad()
+    b.attach_grad()
+    with autograd.record():
+        y = getattr(np.random, name)(a, b, size=(2, 3))
+    y.backward()
+    if name == "uniform":
+        share = (y.asnumpy() - a.asnumpy()) / (4 - a.asnumpy())
+        assert onp.allclose(a.grad.asnumpy(), (1 - share).sum(0), atol=1e-5)
+        assert onp.allclose(b.grad.asnumpy(), [share.sum()], atol=1e-5)
+    else:
+        assert onp.array_equal(a.grad.asnumpy(), [2, 2, 2])
+        assert onp.allclose(b.grad.asnumpy(), [((y.asnumpy() - a.asnumpy()) / 4).sum()], rtol=1e-5, atol=1e-5)
+
+
+def test_exponential_and_gamma_get_gradients_of_their_scale():
+    scale = np.array([1.0, 5.0])
+    scale.attach_grad()
+    for draw in (lambda: np.random.exponential(scale), lambda: np.random.gamma(2.0, scale)):
+        with autograd.record():
+            y = draw()
+        y.backward()
+        assert onp.allclose(scale.grad.asnumpy(), y.asnumpy() / scale.asnumpy(), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: np.random.normal(0.0, -1.0), "`scale` must be at least 0, found -1"),
+        (lambda: np.random.exponential(-2.0), "`scale` must be at least 0, found -2"),
+        (lambda: np.random.gamma(-0.5), "`shape` must be at least 0, found -0.5"),
+        (lambda: np.random.poisson(-1.0), "`lam` must be at least 0, found -1"),
+        (lambda: np.random.beta(0.0, 1.0), "`a` must be above 0, found 0"),
+        (lambda: np.random.chisquare(0.0), "`df` must be above 0, found 0"),
+        (lambda: npx.random.bernoulli(1.5), r"`prob` must be in \[0, 1\], found 1.5"),
+        (lambda: npx.random.bernoulli(0.5, 0.0), "both given"),
+        (lambda: npx.random.bernoulli(), "neither"),
+        (lambda: np.random.randint(5, 5), "low >= high: 5 and 5"),
+        (lambda: np.random.randint(0, 300, dtype="uint8"), "high is out of bounds for uint8"),
+        (lambda: np.random.randint(-1, 3, dtype="uint8"), "low is out of bounds for uint8"),
+        (lambda: np.random.multinomial(3, np.array([0.5, 1.0, 0.1])), r"is 1.5, above 1"),
+        (lambda: np.random.multinomial(-3, np.array([0.5, 0.5])), "-3"),
+        (lambda: np.random.multinomial(3, np.array([-0.5, 0.5])), r"probability 0 is -0.5"),
+        (lambda: np.random.permutation(-2), "-2"),
+    ],
+)
+def test_impossible_parameters_are_refused_with_their_value(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+def test_dtypes_that_hold_no_samples_are_refused():
+    with pytest.raises(TypeError, match="int32"):
+        np.random.uniform(dtype="int32")
+    with pytest.raises(TypeError, match="float32"):
+        np.random.randint(3, dtype="float32")
+    with pytest.raises(TypeError, match="integers"):
+        np.random.randint(2.5)
+    with pytest.raises(TypeError, match="real"):
+        np.random.normal(np.array([1j]))
+    with pytest.raises(OverflowError, match="finite"):
+        np.random.uniform(-1.7e308, 1.7e308)
+
+
+def test_half_precision_samples_are_rounded_float32_samples():
+    for dtype in ("float16", "bfloat16"):
+        mx.random.seed(3)
+        narrow = np.random.normal(size=(1000,), dtype=dtype)
+        mx.random.seed(3)
+        wide = np.array(np.random.normal(size=(1000,)), dtype=dtype)
+        assert narrow.dtype == wide.dtype
+        assert narrow.tolist() == wide.tolist()
+
+
+def test_default_dtype_follows_the_setting():
+    assert np.random.uniform().dtype == "float32"
+    assert np.random.rand(2).dtype == "float32"
+    assert np.random.normal(np.zeros((2,), "float64")).dtype == "float64"
+    assert np.random.normal(np.zeros((2,), "int32")).dtype == "float32"
+    before = _core.set_numpy_promotion(True)
+    try:
+        assert np.random.uniform().dtype == "float64"
+    finally:
+        _core.set_numpy_promotion(before)
+
+
+def test_shapes():
+    for size, shape in ((None, ()), (3, (3,)), ((2, 3), (2, 3)), ((), ()), ((0, 2), (0, 2)), ([4, 1], (4, 1))):
+        assert np.random.normal(size=size).shape == shape
+        assert np.random.randint(9, size=size).shape == shape
+        assert np.random.poisson(3.0, size=size).shape == shape
+        assert npx.random.bernoulli(0.5, size=size).shape == shape
+    assert np.random.rand().shape == ()
+    assert np.random.rand(2, 3).shape == (2, 3)
+    assert np.random.randn(4, dtype="float64").dtype == "float64"
+    assert npx.random.uniform_n(np.zeros((2, 1)), np.ones((3,)), batch_shape=(5, 4)).shape == (5, 4, 2, 3)
+    assert npx.random.normal_n(np.zeros((2,)), batch_shape=5).shape == (5, 2)
+    assert npx.random.normal_n(0.0, 1.0).shape == ()
+
+
+def test_out_receives_the_samples():
+    out = np.zeros((3, 2), "float64")
+    mx.random.seed(1)
+    result = np.random.normal(0.0, 1.0, (3, 2), "float64", None, out)
+    assert result is out
+    mx.random.seed(1)
+    assert out.tolist() == np.random.normal(size=(3, 2), dtype="float64").tolist()
+    with pytest.raises(ValueError, match=r"\(3, 2\)[\s\S]*\(2, 2\)"):
+        np.random.normal(size=(2, 2), out=out)
+
+
+# ---- integers ----
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"])
+def test_randint_reaches_the_ends_of_every_dtype(dtype):
+    info = onp.iinfo(dtype)
+    x = np.random.randint(info.min, info.max, size=(1000,), dtype=dtype).asnumpy()
+    assert x.dtype == dtype
+    assert stats.kstest((x.astype("float64") - info.min) / (info.max - info.min + 1.0), "uniform").pvalue > 1e-3
+    near = np.random.randint(info.max - 2, info.max, size=(200,), dtype=dtype).asnumpy()
+    assert set(near.tolist()) == {info.max - 2, info.max - 1}
+
+
+def test_randint_is_uniform_and_excludes_the_upper_end():
+    counts = onp.bincount(np.random.randint(7, size=(70_000,)).asnumpy(), minlength=7)
+    assert len(counts) == 7
+    assert stats.chisquare(counts).pvalue > 1e-3
+    assert np.random.randint(3, 4).item() == 3
+    assert np.random.randint(2, dtype="bool", size=(50,)).dtype == "bool"
+    assert np.random.randint(5).dtype == "int64"
+
+
+def test_randint_takes_arrays_of_bounds():
+    low, high = np.array([[0], [100]]), np.array([101, 1000, 2**40])
+    for _ in range(30):
+        x = np.random.randint(low, high).asnumpy()
+        assert x.shape == (2, 3)
+        assert (x >= low.asnumpy()).all()
+        assert (x < high.asnumpy()).all()
+    with pytest.raises(ValueError, match="element 1: 5 and 5"):
+        np.random.randint(np.array([0, 5]), np.array([1, 5])).asnumpy()
+
+
+def test_poisson_has_its_probabilities():
+    for mean in (0.0, 0.8, 4.0, 60.0):
+        x = np.random.poisson(mean, size=(N,)).asnumpy()
+        assert x.dtype == "int64"
+        top = int(mean + 3 * mean**0.5) + 1
+        expected = stats.poisson(mean).pmf(onp.arange(top))
+        expected = onp.append(expected, 1 - expected.sum()) * N
+        found = onp.bincount(onp.minimum(x, top), minlength=top + 1)
+        keep = expected > 5
+        assert found[expected < 1e-9].sum() == 0
+        spread = ((found - expected)[keep] ** 2 / expected[keep]).sum()
+        assert stats.chi2(max(keep.sum() - 1, 1)).sf(spread) > 1e-3
+    lams = np.array([1.0, 50.0])
+    assert onp.allclose(np.random.poisson(lams, size=(N, 2)).asnumpy().mean(0), [1, 50], atol=0.2)
+
+
+def test_bernoulli_has_its_probability():
+    # Four standard deviations of a share of 0.3 in N.
+    near = 4 * (0.21 / N) ** 0.5
+    logit = float(onp.log(0.3 / 0.7))
+    for draw in (
+        lambda: npx.random.bernoulli(0.3, size=(N,)),
+        lambda: npx.random.bernoulli(np.full((N,), 0.3)),
+        lambda: npx.random.bernoulli(logit=logit, size=(N,)),
+        lambda: npx.random.bernoulli(logit=np.full((N,), logit), dtype="int32"),
+        lambda: npx.random.bernoulli(0.3, size=(N,), dtype="bool"),
+    ):
+        x = draw().asnumpy()
+        assert set(onp.unique(x).tolist()) == {0, 1}
+        assert abs(x.mean() - 0.3) < near
+    assert npx.random.bernoulli(0.3).dtype == "float32"
+    assert npx.random.bernoulli(0.0, size=(99,)).sum().item() == 0
+    assert npx.random.bernoulli(1.0, size=(99,)).sum().item() == 99
+
+
+def test_multinomial_counts_add_up_and_have_their_probabilities():
+    p = [0.2, 0.0, 0.5, 0.3]
+    x = np.random.multinomial(10, np.array(p), size=(500, 4)).asnumpy()
+    assert x.shape == (500, 4, 4)
+    assert (x.sum(-1) == 10).all()
+    assert (x[..., 1] == 0).all()
+    assert stats.chisquare(x.sum((0, 1))[[0, 2, 3]], onp.array([0.2, 0.5, 0.3]) * 20_000).pvalue > 1e-3
+    assert np.random.multinomial(7, p).shape == (4,)
+    assert np.random.multinomial(0, p).tolist() == [0, 0, 0, 0]
+
+
+# ---- orders ----
+
+
+def test_permutation_and_shuffle_keep_the_slices():
+    assert sorted(np.random.permutation(50).tolist()) == list(range(50))
+    assert np.random.permutation(0).shape == (0,)
+    x = np.array(onp.arange(60).reshape(20, 3))
+    moved = np.random.permutation(x)
+    assert moved.tolist() != x.tolist()
+    assert sorted(map(tuple, moved.tolist())) == sorted(map(tuple, x.tolist()))
+    view = np.array(onp.arange(60).reshape(20, 3))
+    assert np.random.shuffle(view[:, 1:]) is None
+    assert view[:, 0].tolist() == list(range(0, 60, 3))
+    assert sorted(map(tuple, view[:, 1:].tolist())) == sorted(map(tuple, x[:, 1:].tolist()))
+    assert view.tolist() != x.tolist()
+
+
+def test_every_order_is_equally_likely():
+    counts = {}
+    for _ in range(3000):
+        order = tuple(np.random.permutation(3).tolist())
+        counts[order] = counts.get(order, 0) + 1
+    assert len(counts) == 6
+    assert stats.chisquare(list(counts.values())).pvalue > 1e-3
+
+
+def test_orders_of_what_has_none_are_refused():
+    with pytest.raises(ValueError, match="0-d"):
+        np.random.shuffle(np.array(3.0))
+    with pytest.raises(TypeError, match="list"):
+        np.random.shuffle([1, 2])
+    with pytest.raises(TypeError, match="integer"):
+        np.random.permutation(2.5)
+
+
+# ---- the stream ----
+
+
+def draws():
+    return [
+        np.random.uniform(size=(1000,)),
+        np.random.normal(size=(999,), dtype="float64"),
+        np.random.randint(10**12, size=(1001,)),
+        np.random.poisson(3.0, size=(1001,)),
+        np.random.gamma(0.3, size=(1001,)),
+        np.random.permutation(501),
+        np.random.multinomial(5, [0.5, 0.5], size=300),
+        npx.random.bernoulli(0.5, size=(1001,)),
+    ]
+
+
+def test_the_same_seed_gives_the_same_numbers_and_another_does_not():
+    def run(seed):
+        mx.random.seed(seed)
+        return [x.asnumpy().tobytes() for x in draws()]
+
+    assert run(5) == run(5)
+    assert all(a != b for a, b in zip(run(5), run(6), strict=True))
+    assert len(set(run(7))) == 8
+
+
+def test_numbers_do_not_depend_on_threads_or_mode():
+    before, mode = _core.num_threads(), _core.engine_mode()
+    found = set()
+    try:
+        for threads in (1, 2, 3):
+            for engine in ("adaptive", "async", "sync"):
+                _core.set_num_threads(threads)
+                _core.set_engine_mode(engine)
+                mx.random.seed(11)
+                arrays = [np.random.normal(size=(300_001,)), *draws()]
+                found.add(b"".join(x.asnumpy().tobytes() for x in arrays))
+    finally:
+        _core.set_num_threads(before)
+        _core.set_engine_mode(mode)
+    assert len(found) == 1
+
+
+def test_calls_draw_different_numbers():
+    a, b = np.random.uniform(size=(1000,)), np.random.uniform(size=(1000,))
+    # Two of 1000 24-bit numbers each agree by chance about once in 17 calls; five never do.
+    assert len(set(a.tolist()) & set(b.tolist())) < 5
+    pair = np.random.normal(size=(1000,)).asnumpy(), np.random.normal(size=(1000,)).asnumpy()
+    assert abs(onp.corrcoef(*pair)[0, 1]) < 4 / 1000**0.5
+
+
+def test_state_can_be_kept_and_restored():
+    np.random.normal(size=(17,))
+    state = np.random.get_state()
+    first = np.random.uniform(size=(9,)).tolist()
+    np.random.set_state(state)
+    assert np.random.uniform(size=(9,)).tolist() == first
+    with pytest.raises(ValueError, match="get_state"):
+        np.random.set_state({"bit_generator": "PCG64"})
+
+
+def test_seeds_are_64_bits():
+    for seed in (0, 2**32 + 1, 2**64 - 1):
+        mx.random.seed(seed)
+        np.random.uniform()
+    with pytest.raises(OverflowError):
+        mx.random.seed(-1)
+    with pytest.raises(ValueError, match="all"):
+        np.random.seed(1, device=mx.cpu())
+
+
+def test_golden_values():
+    """Numbers of seed 20 as they have always been: programs rely on their seeds."""
+    golden = {
+        "uniform": np.random.uniform(size=(4,)),
+        "uniform64": np.random.uniform(size=(3,), dtype="float64"),
+        "normal": np.random.normal(size=(4,)),
+        "randint": np.random.randint(1000, size=(6,)),
+        "permutation": np.random.permutation(8),
+        "gamma": np.random.gamma(2.0, size=(3,), dtype="float64"),
+        "poisson": np.random.poisson(4.0, size=(6,)),
+        "gumbel": np.random.gumbel(size=(3,)),
+    }
+    for name, want in GOLDEN.items():
+        # Elementary functions may differ by an ulp between instruction sets.
+        assert onp.allclose(golden[name].asnumpy(), want, rtol=1e-6, atol=1e-7), (name, golden[name].tolist())
+
+
+GOLDEN = {
+    "uniform": [0.7680244445800781, 0.5172085165977478, 0.13944470882415771, 0.158669114112854],
+    "uniform64": [0.6673271967922942, 0.3193157474915752, 0.09660205100966768],
+    "normal": [-0.4082784950733185, 0.1601509004831314, 2.0602645874023438, 0.35746437311172485],
+    "randint": [351, 224, 715, 896, 222, 989],
+    "permutation": [1, 5, 4, 7, 3, 6, 0, 2],
+    "gamma": [1.7394377429829075, 0.6623394122104317, 0.9793337205539148],
+    "poisson": [7, 4, 7, 4, 5, 2],
+    "gumbel": [-0.09629037976264954, -0.6838639974594116, 0.08213262259960175],
+}
