@@ -4,7 +4,6 @@
 //! an operation: those two facts are the premises of every `unsafe` below.
 #![allow(unsafe_code)]
 
-use mxnet_engine::engine;
 use mxnet_kernels::Elem;
 use mxnet_kernels::cast::cast_nd;
 use mxnet_kernels::copy::copy_nd;
@@ -12,105 +11,14 @@ use mxnet_kernels::map::{self, Operand, Rows};
 use mxnet_tensor::{Scalar, Tensor};
 use smallvec::SmallVec;
 
-use crate::Array;
 use crate::args::Value;
 use crate::array::Element;
 use crate::cx::KernelCx;
 use crate::eager::elem;
 use crate::error::Result;
-use crate::invoke::Call;
-use crate::types::{self, Types};
 
 /// Up to this many bytes one thread fills fastest.
 const SMALL_BYTES: usize = 64 * 1024;
-
-/// Up to this many elements the set-up of the general driver costs more than the work.
-const SMALL_LEN: usize = 4096;
-
-/// The short way for small, contiguous operands of one dtype (Python numbers included); `None` when the general way must be taken.
-#[inline]
-pub(crate) fn map_small(call: &Call, rows: &'static Rows) -> Result<Option<Array>> {
-    let Types::Promote { accepts, lift, out } = call.op.types else {
-        return Ok(None);
-    };
-    if !call.outs.is_empty()
-        || call.dtype.is_some()
-        || rows.outs != 1
-        || !call.attrs.values().is_empty()
-        || call.inputs.len() > 3
-    {
-        return Ok(None);
-    }
-    // The operand that fixes the shape: the first that is no Python number.
-    let Some(lead) = call.inputs.iter().flatten().find(|x| !x.is_weak()) else {
-        return Ok(None);
-    };
-    let n = lead.len();
-    if n > SMALL_LEN
-        || !lead.layout().is_contiguous()
-        || lead.device().kind() != mxnet_tensor::DeviceKind::Cpu
-    {
-        return Ok(None);
-    }
-    for x in call.inputs {
-        match x {
-            Some(x) if x.is_weak() => {}
-            Some(x)
-                if x.dtype() == lead.dtype()
-                    && x.shape() == lead.shape()
-                    && x.layout().is_contiguous()
-                    && x.device() == lead.device() => {}
-            _ => return Ok(None),
-        }
-    }
-    let (compute, returned) = types::resolve(call.op.name, accepts, lift, out, call.inputs, None)?;
-    let kind = elem(compute);
-    if compute != lead.dtype() || kind.compute() != kind {
-        return Ok(None);
-    }
-    let Some(row) = (rows.get)(mxnet_kernels::isa::isa(), kind) else {
-        return Ok(None);
-    };
-    let mut reads: [&mxnet_engine::Var; 3] = [lead.tensor().storage().var(); 3];
-    let mut count = 0;
-    for x in call.inputs.iter().flatten().filter(|x| !x.is_weak()) {
-        reads[count] = x.tensor().storage().var();
-        count += 1;
-    }
-    let Some(guard) = engine().try_acquire(&reads[..count], &[], (n as u64).max(1)) else {
-        return Ok(None);
-    };
-    if guard.poison().is_some() {
-        return Ok(None);
-    }
-    let result = Array::uninitialised(lead.shape(), returned, lead.device())?;
-    let mut scalars = [[0_u64; 2]; 3];
-    let mut ptrs = [result.tensor().data_ptr(); 4];
-    let mut strides = [elem(returned).size() as isize; 4];
-    for (i, x) in call.inputs.iter().flatten().enumerate() {
-        if x.is_weak() {
-            let value = read_scalar(x.tensor());
-            if !value.fits(compute) {
-                return Err(types::out_of_bounds(call.op.name, value, compute));
-            }
-            let slot = scalars[i].as_mut_ptr().cast::<u8>();
-            // SAFETY: a slot has 16 bytes, aligned to 8, enough for every dtype.
-            unsafe { value.write(compute, slot) };
-            ptrs[i + 1] = slot;
-            strides[i + 1] = 0;
-        } else {
-            ptrs[i + 1] = x.tensor().data_ptr();
-            strides[i + 1] = kind.size() as isize;
-        }
-    }
-    if n > 0 {
-        // SAFETY: 1. every operand is contiguous with `n` elements of the row's type, or one element with stride 0.
-        // 2. `guard` grants the reads; the result is known to nobody else.
-        unsafe { row(ptrs.as_ptr(), strides.as_ptr(), n, std::ptr::null()) };
-    }
-    drop(guard);
-    Ok(Some(result))
-}
 
 /// Runs rows over the operands of an operation, broadcast to the first output's shape.
 pub(crate) fn map_rows(

@@ -15,7 +15,7 @@ use crate::error::{Error, Result, Tuple};
 use crate::invoke::Call;
 use crate::opdef::{Cost, Cpu, Inferred, OpDef, Rng, Viewed};
 use crate::types::{self, Types};
-use crate::{Array, Outputs, cpu, random, shape};
+use crate::{Array, Outputs, cpu, quick, random, shape};
 
 /// The engine's pool, as kernels see it.
 pub struct Pool;
@@ -33,8 +33,8 @@ impl Threads for Pool {
 /// Executes a call at once.
 #[inline]
 pub(crate) fn run(call: &Call) -> Result<Outputs> {
-    if let Cpu::Map(rows) = call.op.cpu {
-        if let Some(done) = cpu::map_small(call, rows)? {
+    if let Cpu::Map(_) = call.op.cpu {
+        if let Some(done) = quick::call(call)? {
             return Ok(SmallVec::from_buf([done]));
         }
     }

@@ -16,6 +16,7 @@ mod invoke;
 mod methods;
 mod opdef;
 pub mod origin;
+mod quick;
 pub mod registry;
 mod types;
 
@@ -37,6 +38,7 @@ pub use opdef::{
     Amp, Cost, Cpu, Cuda, Form, Grad, GradRule, Grads, InferFn, Inferred, Keep, Onnx, OpDef,
     OutSpec, Probe, Rng, Sparse, Surface, Viewed, one, one_of,
 };
+pub use quick::{Quick, quick};
 pub use types::{DTypes, Lift, Out, Types, default_dtype, out_of_bounds, promoted};
 
 /// Outputs of a call.

@@ -54,6 +54,32 @@ impl Tensor {
         })
     }
 
+    /// Undefined elements of a dense layout (C or Fortran order, or any order without gaps or overlap), whose offset is not looked at. The
+    /// way for callers that have such a layout at hand: nothing is checked.
+    ///
+    /// # Errors
+    ///
+    /// `Memory`; `Device` when there is no such device.
+    #[inline]
+    pub fn empty_dense(
+        layout: &Layout,
+        dtype: DType,
+        device: Device,
+    ) -> Result<Tensor, TensorError> {
+        let storage = Storage::allocate(layout.len() * dtype.size(), device)?;
+        let layout = if layout.offset() == 0 {
+            layout.clone()
+        } else {
+            layout.with_offset(0)
+        };
+        debug_assert_eq!(check_inside(&storage, &layout, dtype), Ok(()));
+        Ok(Tensor {
+            storage,
+            layout,
+            dtype,
+        })
+    }
+
     /// A new contiguous tensor of zeros.
     ///
     /// # Errors

@@ -1,6 +1,6 @@
 //! The class `ndarray`: its state, its attributes, its operators. Methods that are operators come from the registry (`call.rs`).
 
-use mxnet::ops::{Array, Attrs, Call, OpDef, dispatch, elementwise as e};
+use mxnet::ops::{Array, Attrs, Call, OpDef, Quick, dispatch, elementwise as e, quick};
 use mxnet::tensor::Scalar;
 use pyo3::basic::CompareOp;
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -62,20 +62,12 @@ fn binary(
     op: &'static OpDef,
     other: &Bound<'_, PyAny>,
 ) -> PyResult<Py<PyAny>> {
-    let py = slf.py();
+    if let Some(result) = quick_binary(slf, op, other, false)? {
+        return Ok(result);
+    }
     match convert::operand(other)? {
-        Some(other) => call::finish(
-            py,
-            call::run(
-                py,
-                op,
-                &[Some(In::Held(slf.clone())), Some(other)],
-                &Attrs::none(),
-                &[],
-                None,
-            )?,
-        ),
-        None => Ok(py.NotImplemented()),
+        Some(other) => general(slf.py(), op, [Some(In::Held(slf.clone())), Some(other)]),
+        None => Ok(slf.py().NotImplemented()),
     }
 }
 
@@ -85,20 +77,46 @@ fn reflected(
     op: &'static OpDef,
     other: &Bound<'_, PyAny>,
 ) -> PyResult<Py<PyAny>> {
-    let py = slf.py();
+    if let Some(result) = quick_binary(slf, op, other, true)? {
+        return Ok(result);
+    }
     match convert::operand(other)? {
-        Some(other) => call::finish(
-            py,
-            call::run(
-                py,
-                op,
-                &[Some(other), Some(In::Held(slf.clone()))],
-                &Attrs::none(),
-                &[],
-                None,
-            )?,
+        Some(other) => general(slf.py(), op, [Some(other), Some(In::Held(slf.clone()))]),
+        None => Ok(slf.py().NotImplemented()),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn general(py: Python<'_>, op: &'static OpDef, operands: [Option<In>; 2]) -> PyResult<Py<PyAny>> {
+    call::finish(py, call::run(py, op, &operands, &Attrs::none(), &[], None)?)
+}
+
+/// The short way for an array and an array or a Python number; `None` if it is not open.
+#[inline]
+fn quick_binary(
+    slf: &Bound<'_, PyArray>,
+    op: &'static OpDef,
+    other: &Bound<'_, PyAny>,
+    swapped: bool,
+) -> PyResult<Option<Py<PyAny>>> {
+    let py = slf.py();
+    let this = slf.get().look(py);
+    let result = match other.cast::<PyArray>() {
+        Ok(other) => quick(
+            op,
+            &[Quick::Array(&this), Quick::Array(&other.get().look(py))],
         ),
-        None => Ok(py.NotImplemented()),
+        Err(_) => match convert::number(other)? {
+            Some(value) if swapped => quick(op, &[Quick::Number(value), Quick::Array(&this)]),
+            Some(value) => quick(op, &[Quick::Array(&this), Quick::Number(value)]),
+            None => return Ok(None),
+        },
+    };
+    match result {
+        Ok(Some(array)) => Ok(Some(PyArray::wrap(py, array)?.into_any())),
+        Ok(None) => Ok(None),
+        Err(error) => Err(raise(py, error)),
     }
 }
 

@@ -38,21 +38,20 @@ impl In<'_> {
 /// Calls `look` with the arrays behind arguments, where they are. No Python code may run in it.
 #[inline]
 pub fn with_arrays<R>(inputs: &[Option<In>], look: impl FnOnce(&[Option<&Array>]) -> R) -> R {
-    let held: SmallVec<[Option<Look<Array>>; 4]> = inputs
-        .iter()
-        .map(|x| match x {
+    let mut held = SmallVec::<[Option<Look<Array>>; 4]>::new();
+    for x in inputs {
+        held.push(match x {
             Some(In::Held(object)) => Some(object.get().look(object.py())),
             _ => None,
-        })
-        .collect();
-    let refs: SmallVec<[Option<&Array>; 4]> = inputs
-        .iter()
-        .zip(&held)
-        .map(|(x, held)| match x {
+        });
+    }
+    let mut refs = SmallVec::<[Option<&Array>; 4]>::new();
+    for (i, x) in inputs.iter().enumerate() {
+        refs.push(match x {
             Some(In::Made(array)) => Some(array),
-            _ => held.as_deref(),
-        })
-        .collect();
+            _ => held[i].as_deref(),
+        });
+    }
     look(&refs)
 }
 

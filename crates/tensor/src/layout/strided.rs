@@ -170,10 +170,12 @@ impl Layout {
     /// Whether the elements lie one after another in C order. Axes of length 1 have no say; an empty array is.
     #[inline]
     pub fn is_contiguous(&self) -> bool {
+        let (shape, strides) = (&self.shape[..], &self.strides[..]);
         let mut expected = 1isize;
-        for (&size, &stride) in self.shape.iter().zip(&self.strides).rev() {
+        for axis in (0..shape.len()).rev() {
+            let size = shape[axis];
             if size != 1 {
-                if stride != expected {
+                if strides[axis] != expected {
                     return self.is_empty();
                 }
                 expected = expected.wrapping_mul(size as isize);
@@ -185,10 +187,12 @@ impl Layout {
     /// Whether the elements lie one after another in Fortran order. Axes of length 1 have no say; an empty array is.
     #[inline]
     pub fn is_fortran(&self) -> bool {
+        let (shape, strides) = (&self.shape[..], &self.strides[..]);
         let mut expected = 1isize;
-        for (&size, &stride) in self.shape.iter().zip(&self.strides) {
+        for axis in 0..shape.len() {
+            let size = shape[axis];
             if size != 1 {
-                if stride != expected {
+                if strides[axis] != expected {
                     return self.is_empty();
                 }
                 expected = expected.wrapping_mul(size as isize);

@@ -1,0 +1,165 @@
+//! The short way of elementwise operators for small, contiguous operands of one dtype: no inference, no queue, no allocation but the result's.
+#![allow(unsafe_code)]
+
+use mxnet_engine::{Var, engine};
+use mxnet_tensor::{DType, DeviceKind, Scalar, Tensor};
+
+use crate::Array;
+use crate::cpu::read_scalar;
+use crate::eager::elem;
+use crate::error::Result;
+use crate::interp::Flags;
+use crate::invoke::Call;
+use crate::opdef::{Cpu, OpDef};
+use crate::types::{self, Out, Types};
+
+/// Up to this many elements the set-up of the general driver costs more than the work.
+const SMALL_LEN: usize = 4096;
+
+/// Most operands of an elementwise operator that goes this way.
+const MOST: usize = 3;
+
+/// An operand: an array, or a Python number, which promotes by its kind only.
+#[derive(Clone, Copy)]
+pub enum Quick<'a> {
+    /// An array.
+    Array(&'a Array),
+    /// A number.
+    Number(Scalar),
+}
+
+/// Calls `op` if the short way is open: nothing records or intercepts, and the operands qualify. `None`: take the general way.
+///
+/// # Errors
+/// [`crate::Error::Overflow`] for a number the dtype cannot hold; [`crate::Error::Memory`].
+#[inline]
+pub fn quick(op: &'static OpDef, operands: &[Quick]) -> Result<Option<Array>> {
+    if Flags::current().is_plain() {
+        compute(op, operands)
+    } else {
+        Ok(None)
+    }
+}
+
+/// The short way for a call that has reached eager execution.
+#[inline]
+pub(crate) fn call(call: &Call) -> Result<Option<Array>> {
+    let n = call.inputs.len();
+    if !call.outs.is_empty() || call.dtype.is_some() || n == 0 || n > MOST {
+        return Ok(None);
+    }
+    let mut operands = [Quick::Number(Scalar::Bool(false)); MOST];
+    for (slot, x) in operands.iter_mut().zip(call.inputs) {
+        *slot = match x {
+            Some(x) if x.is_weak() => Quick::Number(read_scalar(x.tensor())),
+            Some(x) => Quick::Array(x),
+            None => return Ok(None),
+        };
+    }
+    compute(call.op, &operands[..n])
+}
+
+#[inline]
+fn compute(op: &'static OpDef, operands: &[Quick]) -> Result<Option<Array>> {
+    let (Cpu::Map(rows), Types::Promote { accepts, out, .. }) = (&op.cpu, &op.types) else {
+        return Ok(None);
+    };
+    if rows.outs != 1
+        || rows.params != 0
+        || operands.len() > MOST
+        || operands.len() != rows.ins as usize
+    {
+        return Ok(None);
+    }
+    // The first array fixes shape and dtype; the others must be like it.
+    let mut lead: Option<&Array> = None;
+    for operand in operands {
+        let Quick::Array(x) = operand else { continue };
+        if x.is_weak() {
+            return Ok(None);
+        }
+        match lead {
+            None => lead = Some(x),
+            Some(lead) if std::ptr::eq(lead, *x) || is_like(x, lead) => {}
+            Some(_) => return Ok(None),
+        }
+    }
+    let Some(lead) = lead else { return Ok(None) };
+    let (dtype, n) = (lead.dtype(), lead.len());
+    let kind = elem(dtype);
+    if n > SMALL_LEN
+        || !accepts.has(dtype)
+        || lead.device().kind() != DeviceKind::Cpu
+        || !lead.layout().is_contiguous()
+    {
+        return Ok(None);
+    }
+    let Some(row) = (rows.get)(mxnet_kernels::isa::isa(), kind) else {
+        return Ok(None);
+    };
+    let returned = match out {
+        Out::Same => dtype,
+        Out::Bool => DType::Bool,
+        Out::Real => dtype.real(),
+        Out::Fixed(fixed) => *fixed,
+    };
+
+    let mut scalars = [[0_u64; 2]; MOST];
+    let mut ptrs = [std::ptr::null_mut::<u8>(); MOST + 1];
+    let mut strides = [kind.size() as isize; MOST + 1];
+    let mut reads: [&Var; MOST] = [lead.tensor().storage().var(); MOST];
+    let mut num_reads = 0;
+    for (i, operand) in operands.iter().enumerate() {
+        match operand {
+            Quick::Array(x) => {
+                ptrs[i + 1] = x.tensor().data_ptr();
+                // An operand that is there twice is acquired once.
+                if i == 0 || !std::ptr::eq(*x, lead) {
+                    reads[num_reads] = x.tensor().storage().var();
+                    num_reads += 1;
+                }
+            }
+            Quick::Number(value) => {
+                if value.kind() > dtype.kind() {
+                    return Ok(None);
+                }
+                if !value.fits(dtype) {
+                    return Err(types::out_of_bounds(op.name, *value, dtype));
+                }
+                let slot = scalars[i].as_mut_ptr().cast::<u8>();
+                // SAFETY: a slot has 16 bytes, aligned to 8, enough for every dtype.
+                unsafe { value.write(dtype, slot) };
+                ptrs[i + 1] = slot;
+                strides[i + 1] = 0;
+            }
+        }
+    }
+    if num_reads == 0 {
+        num_reads = 1;
+    }
+    let Some(guard) = engine().try_acquire(&reads[..num_reads], &[], n as u64 + 1) else {
+        return Ok(None);
+    };
+    if guard.poison().is_some() {
+        return Ok(None);
+    }
+    let result = Tensor::empty_dense(lead.layout(), returned, lead.device())?;
+    ptrs[0] = result.data_ptr();
+    strides[0] = returned.size() as isize;
+    if n > 0 {
+        // SAFETY: 1. every operand is contiguous with `n` elements of the row's type, or one element with stride 0; the result has `n`
+        // elements of the row's output type. 2. `guard` grants the reads; the result is known to nobody else.
+        unsafe { row(ptrs.as_ptr(), strides.as_ptr(), n, std::ptr::null()) };
+    }
+    drop(guard);
+    Ok(Some(Array::from_tensor(result)))
+}
+
+/// Whether `x` has the dtype, shape, strides and device of `lead`.
+#[inline]
+fn is_like(x: &Array, lead: &Array) -> bool {
+    x.dtype() == lead.dtype()
+        && x.shape() == lead.shape()
+        && x.layout().strides() == lead.layout().strides()
+        && x.device() == lead.device()
+}
