@@ -434,7 +434,7 @@ impl<'a> Args<'a> {
     }
 
     /// An index expression.
-    pub fn index(&self, name: &str) -> &'a [IndexItem] {
+    pub fn index_items(&self, name: &str) -> &'a [IndexItem] {
         match self.get(name) {
             Value::Index(x) => x,
             other => panic!("attribute `{name}` is {other:?}: {UNDECLARED}"),

@@ -33,10 +33,10 @@ impl Threads for Pool {
 /// Executes a call at once.
 #[inline]
 pub(crate) fn run(call: &Call) -> Result<Outputs> {
-    if let Cpu::Map(_) = call.op.cpu {
-        if let Some(done) = quick::call(call)? {
-            return Ok(SmallVec::from_buf([done]));
-        }
+    if let Cpu::Map(_) = call.op.cpu
+        && let Some(done) = quick::call(call)?
+    {
+        return Ok(SmallVec::from_buf([done]));
     }
     run_general(call)
 }
@@ -149,11 +149,11 @@ fn allocate_like(call: &Call, shape: &Dims, dtype: DType) -> Result<Array> {
         .filter(|x| x.shape() == shape.as_slice());
     if let Some(first) = full.next() {
         let dense = shape::dense_like(first.layout());
-        if let Some(layout) = dense.filter(|_| !first.layout().is_contiguous()) {
-            if full.all(|x| x.layout().strides() == first.layout().strides()) {
-                let storage = mxnet_tensor::Storage::allocate(layout.len() * dtype.size(), device)?;
-                return Ok(Array::from_tensor(Tensor::new(storage, layout, dtype)?));
-            }
+        if let Some(layout) = dense.filter(|_| !first.layout().is_contiguous())
+            && full.all(|x| x.layout().strides() == first.layout().strides())
+        {
+            let storage = mxnet_tensor::Storage::allocate(layout.len() * dtype.size(), device)?;
+            return Ok(Array::from_tensor(Tensor::new(storage, layout, dtype)?));
         }
     }
     Array::uninitialised(shape, dtype, device)
@@ -362,25 +362,25 @@ pub(crate) fn launch(call: &Call, kernel: Kernel, outputs: &[Array], fresh: u32)
             .iter()
             .map(|(t, access)| (t.storage().var(), *access))
             .collect();
-        if let Some(guard) = engine().try_acquire(&reads, &changed, cost_ns) {
-            if guard.poison().is_none() {
-                let inputs: SmallVec<[Option<&Tensor>; 8]> =
-                    call.inputs.iter().map(|x| x.map(Array::tensor)).collect();
-                let outputs: SmallVec<[&Tensor; 2]> = outputs.iter().map(Array::tensor).collect();
-                let work = KernelCx {
-                    op: call.op,
-                    inputs: &inputs,
-                    outputs: &outputs,
-                    args: cx.args,
-                    training: cx.training,
-                    rng,
-                    threads: &Pool,
-                };
-                return match catch_unwind(AssertUnwindSafe(|| execute(&kernel, &work))) {
-                    Ok(result) => result,
-                    Err(panic) => Err(Error::internal(call.op.name, panic_text(&*panic))),
-                };
-            }
+        if let Some(guard) = engine().try_acquire(&reads, &changed, cost_ns)
+            && guard.poison().is_none()
+        {
+            let inputs: SmallVec<[Option<&Tensor>; 8]> =
+                call.inputs.iter().map(|x| x.map(Array::tensor)).collect();
+            let outputs: SmallVec<[&Tensor; 2]> = outputs.iter().map(Array::tensor).collect();
+            let work = KernelCx {
+                op: call.op,
+                inputs: &inputs,
+                outputs: &outputs,
+                args: cx.args,
+                training: cx.training,
+                rng,
+                threads: &Pool,
+            };
+            return match catch_unwind(AssertUnwindSafe(|| execute(&kernel, &work))) {
+                Ok(result) => result,
+                Err(panic) => Err(Error::internal(call.op.name, panic_text(&*panic))),
+            };
         }
     }
     push(call, &cx, kernel, outputs, &writes, fresh, rng, cost_ns)
@@ -446,7 +446,7 @@ fn push(
     });
     // Foreign code can see these bytes at any time: it must never find a half-written or stale value.
     let shared = |x: &&Array| x.tensor().storage().is_shared();
-    if call.inputs.iter().flatten().any(|x| shared(x)) || outputs.iter().any(|x| shared(&x)) {
+    if call.inputs.iter().flatten().any(&shared) || outputs.iter().any(|x| shared(&x)) {
         for x in outputs {
             x.wait_to_read()?;
         }

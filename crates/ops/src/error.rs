@@ -156,10 +156,10 @@ impl Error {
     /// Names the operator if none is named yet.
     #[must_use]
     pub fn in_op(mut self, op: &'static str) -> Error {
-        if let Some(fault) = self.fault_mut() {
-            if fault.op.is_empty() {
-                fault.op = op;
-            }
+        if let Some(fault) = self.fault_mut()
+            && fault.op.is_empty()
+        {
+            fault.op = op;
         }
         self
     }
@@ -167,10 +167,10 @@ impl Error {
     /// Adds the operands, if none are there yet.
     #[must_use]
     pub fn with_operands(mut self, operands: impl FnOnce() -> Vec<OperandFacts>) -> Error {
-        if let Some(fault) = self.fault_mut() {
-            if fault.operands.is_empty() {
-                fault.operands = operands();
-            }
+        if let Some(fault) = self.fault_mut()
+            && fault.operands.is_empty()
+        {
+            fault.operands = operands();
         }
         self
     }

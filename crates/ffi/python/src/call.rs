@@ -234,6 +234,7 @@ unsafe fn enter(
         let positional = if nargs == 0 {
             &[][..]
         } else {
+            // SAFETY: the pointers are valid and borrowed for the whole call, by the contract.
             unsafe { std::slice::from_raw_parts(args, nargs) }
         };
         // SAFETY: as above: the keyword values follow the positional ones.
@@ -274,6 +275,7 @@ impl Named {
         let len = if names.is_null() {
             0
         } else {
+            // SAFETY: a tuple of names, by the contract.
             unsafe { ffi::PyTuple_Size(names) as usize }
         };
         Named { values, names, len }
@@ -592,10 +594,10 @@ pub fn run(
 
 /// One output as it is, several as a tuple.
 pub fn finish(py: Python<'_>, mut outputs: Outputs) -> PyResult<Py<PyAny>> {
-    if outputs.len() == 1 {
-        if let Some(y) = outputs.pop() {
-            return Ok(PyArray::wrap(py, y)?.into_any());
-        }
+    if outputs.len() == 1
+        && let Some(y) = outputs.pop()
+    {
+        return Ok(PyArray::wrap(py, y)?.into_any());
     }
     let items: Vec<Py<PyArray>> = outputs
         .into_iter()
@@ -625,10 +627,10 @@ fn finish_into(
             None => results.push(PyArray::wrap(py, y)?),
         }
     }
-    if results.len() == 1 {
-        if let Some(y) = results.pop() {
-            return Ok(y.into_any());
-        }
+    if results.len() == 1
+        && let Some(y) = results.pop()
+    {
+        return Ok(y.into_any());
     }
     Ok(PyTuple::new(py, results)?.into_any().unbind())
 }
@@ -685,6 +687,7 @@ unsafe fn enter_method(
     let names = if kwnames.is_null() {
         0
     } else {
+        // SAFETY: a tuple of names, by the contract.
         unsafe { ffi::PyTuple_Size(kwnames) as usize }
     };
     let mut all = SmallVec::<[*mut ffi::PyObject; 8]>::new();

@@ -78,6 +78,6 @@ impl<T> std::ops::Deref for Look<'_, T> {
 
     #[inline]
     fn deref(&self) -> &T {
-        &self.0
+        self.0
     }
 }

@@ -269,10 +269,10 @@ pub fn integers(object: &Bound<'_, PyAny>) -> PyResult<Option<SmallVec<[i64; 4]>
     if object.is_instance_of::<PyString>() {
         return Ok(None);
     }
-    if object.hasattr(pyo3::intern!(object.py(), "__index__"))? {
-        if let Ok(value) = object.extract::<i64>() {
-            return Ok(Some(SmallVec::from_slice(&[value])));
-        }
+    if object.hasattr(pyo3::intern!(object.py(), "__index__"))?
+        && let Ok(value) = object.extract::<i64>()
+    {
+        return Ok(Some(SmallVec::from_slice(&[value])));
     }
     let Ok(items) = object.try_iter() else {
         return Ok(None);
@@ -405,10 +405,10 @@ pub fn numpy_dtype(py: Python<'_>, dtype: DType) -> PyResult<Py<PyAny>> {
 /// A data type from a NumPy dtype, a scalar type, a Python type or a name.
 pub fn dtype(object: &Bound<'_, PyAny>) -> PyResult<DType> {
     let py = object.py();
-    if let Ok(text) = object.extract::<String>() {
-        if let Some(dtype) = DType::from_name(&text) {
-            return Ok(dtype);
-        }
+    if let Ok(text) = object.extract::<String>()
+        && let Some(dtype) = DType::from_name(&text)
+    {
+        return Ok(dtype);
     }
     if object.is(py.get_type::<PyFloat>()) {
         return Ok(match promotion() {

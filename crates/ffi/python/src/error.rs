@@ -129,13 +129,12 @@ pub fn raise(py: Python<'_>, error: Error) -> PyErr {
         // The handler that asked for the interruption has set its own exception.
         return PyErr::take(py).unwrap_or_else(|| PyKeyboardInterrupt::new_err(()));
     }
-    if let Error::Failed(failure) = &error {
-        if let Some(own) = failure
+    if let Error::Failed(failure) = &error
+        && let Some(own) = failure
             .error()
             .downcast_ref::<crate::autograd::PythonFailure>()
-        {
-            return own.restore(py);
-        }
+    {
+        return own.restore(py);
     }
     let Some(classes) = CLASSES.get(py) else {
         return pyo3::exceptions::PyRuntimeError::new_err(error.to_string());

@@ -734,12 +734,11 @@ fn make(
             return Err(raise(py, error));
         }
     }
-    if !copy {
-        if let Ok(array) = object.cast::<PyArray>() {
-            if dtype.is_none_or(|dtype| array.get().with(py, |x| x.dtype() == dtype)) {
-                return Ok(array.clone().unbind());
-            }
-        }
+    if !copy
+        && let Ok(array) = object.cast::<PyArray>()
+        && dtype.is_none_or(|dtype| array.get().with(py, |x| x.dtype() == dtype))
+    {
+        return Ok(array.clone().unbind());
     }
     PyArray::wrap(
         py,

@@ -104,6 +104,10 @@ pub(crate) struct Saved {
 }
 
 /// What a node stands for.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "nearly all nodes are calls, and a box for them would be one more allocation a call"
+)]
 pub(crate) enum Kind {
     /// A marked variable.
     Variable,
@@ -123,6 +127,9 @@ pub(crate) enum Kind {
     },
 }
 
+/// Gradient buffers, and the outputs they belong to.
+pub(crate) type Watchers = SmallVec<[(u32, Arc<Leaf>); 1]>;
+
 /// One recorded operation, or a variable.
 pub struct Node {
     /// Larger than that of every node it depends on.
@@ -132,7 +139,7 @@ pub struct Node {
     pub(crate) edges: SmallVec<[Option<Edge>; 2]>,
     pub(crate) outputs: SmallVec<[Spec; 1]>,
     /// Gradient buffers attached to outputs.
-    pub(crate) watchers: Mutex<SmallVec<[(u32, Arc<Leaf>); 1]>>,
+    pub(crate) watchers: Mutex<Watchers>,
 }
 
 static NEXT: AtomicU64 = AtomicU64::new(0);
@@ -179,11 +186,11 @@ impl Node {
     /// Takes out everything that may own further nodes.
     fn dismantle(&mut self, owned: &mut Vec<Arc<Node>>) {
         owned.extend(self.edges.drain(..).flatten().map(|(node, _)| node));
-        if let Kind::Call { saved, .. } = &mut self.kind {
-            if let Some(saved) = saved.get_mut().take() {
-                let kept = saved.inputs.into_iter().chain(saved.outputs).flatten();
-                owned.extend(kept.filter_map(|k| k.array.entry().map(|(node, _)| node.clone())));
-            }
+        if let Kind::Call { saved, .. } = &mut self.kind
+            && let Some(saved) = saved.get_mut().take()
+        {
+            let kept = saved.inputs.into_iter().chain(saved.outputs).flatten();
+            owned.extend(kept.filter_map(|k| k.array.entry().map(|(node, _)| node.clone())));
         }
     }
 }

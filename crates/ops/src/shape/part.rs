@@ -153,7 +153,7 @@ fn parts(cx: &CompositeCx, equal: bool) -> Result<Outputs> {
                 cuts[0]
             )));
         };
-        if equal && n % sections != 0 {
+        if equal && !n.is_multiple_of(sections) {
             let problem =
                 format!("{sections} sections do not divide axis {axis} of size {n} equally");
             return Err(cx
