@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, DTypeLike
 
 from mxnet._core import Device as Device
 from mxnet._core import ndarray as ndarray
+from mxnet.numpy_extension import random as random
 
 def reciprocal(x: ArrayLike, /, out: ndarray | None = ..., *, where: ArrayLike = ..., casting: str = ..., order: str = ..., dtype: DTypeLike | None = ...) -> ndarray: ...
 def slice_axis(data: ArrayLike, axis: int, begin: int = ..., end: int | None = ...) -> ndarray: ...
