@@ -22,6 +22,7 @@ mod types;
 
 pub mod creation;
 pub mod elementwise;
+pub mod index;
 pub mod random;
 pub mod reduce;
 pub mod shape;

@@ -25,6 +25,8 @@ pub struct OpDef {
     pub doc: &'static str,
     /// Which keywords every call takes besides the parameters.
     pub form: Form,
+    /// Whether Python gets a tuple even if there is a single output, as of `nonzero`.
+    pub always_tuple: bool,
     /// How dtypes promote, and the outputs' dtype.
     pub types: Types,
     /// Shapes (and, with [`Types::Infer`], dtypes) of the outputs.
@@ -326,6 +328,7 @@ impl OpDef {
         params: &[],
         doc: "",
         form: Form::Plain,
+        always_tuple: false,
         types: Types::Infer,
         infer: |cx| cx.same_as(0),
         cpu: Cpu::Composite(|cx| {

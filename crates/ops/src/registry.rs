@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::OnceLock;
 
 use crate::opdef::OpDef;
-use crate::{creation, elementwise, random, reduce, shape};
+use crate::{creation, elementwise, index, random, reduce, shape};
 
 /// Operators of one kind.
 pub struct Family {
@@ -43,6 +43,10 @@ pub static FAMILIES: &[Family] = &[
     Family {
         name: "reduction",
         ops: reduce::OPS,
+    },
+    Family {
+        name: "indexing",
+        ops: index::OPS,
     },
     Family {
         name: "random",

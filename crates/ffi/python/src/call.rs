@@ -311,7 +311,7 @@ fn call(
         for (&object, param) in positional.iter().zip(op.params) {
             inputs.push(convert::array_argument(py, op, param, object)?);
         }
-        return finish(py, run(py, op, &inputs, &Attrs::none(), &[], None)?);
+        return finish_as(py, op, run(py, op, &inputs, &Attrs::none(), &[], None)?);
     }
     let mut bound = Bound_::new();
     bind(py, binding, positional, named, &mut bound)?;
@@ -475,7 +475,7 @@ fn execute<'py>(
         &bound.outs,
         bound.dtype,
     )?;
-    finish_into(py, outputs, &bound.outs)
+    finish_into(py, op, outputs, &bound.outs)
 }
 
 /// `casting=`: every input must reach the dtype computed in under the rule.
@@ -606,14 +606,27 @@ pub fn finish(py: Python<'_>, mut outputs: Outputs) -> PyResult<Py<PyAny>> {
     Ok(PyTuple::new(py, items)?.into_any().unbind())
 }
 
+/// As [`finish`], or always as a tuple if the operator says so.
+fn finish_as(py: Python<'_>, op: &'static OpDef, outputs: Outputs) -> PyResult<Py<PyAny>> {
+    if !op.always_tuple {
+        return finish(py, outputs);
+    }
+    let items: Vec<Py<PyArray>> = outputs
+        .into_iter()
+        .map(|y| PyArray::wrap(py, y))
+        .collect::<PyResult<_>>()?;
+    Ok(PyTuple::new(py, items)?.into_any().unbind())
+}
+
 /// Outputs that were written into given arrays take their place in the recorded graph too.
 fn finish_into(
     py: Python<'_>,
+    op: &'static OpDef,
     outputs: Outputs,
     outs: &[Option<Bound<'_, PyArray>>],
 ) -> PyResult<Py<PyAny>> {
     if outs.iter().all(Option::is_none) {
-        return finish(py, outputs);
+        return finish_as(py, op, outputs);
     }
     let mut results = Vec::new();
     for (i, y) in outputs.into_iter().enumerate() {

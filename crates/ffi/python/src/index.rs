@@ -1,28 +1,102 @@
-//! `x[...]`: basic expressions become views here; arrays and masks go to the indexing operators.
+//! `x[...]`: Python's index expressions, taken apart for the core.
 
-use mxnet::ops::{Array, shape};
-use mxnet::tensor::{IndexItem, Layout};
-use pyo3::exceptions::{PyIndexError, PyTypeError};
+use mxnet::ops::interp::Flags;
+use mxnet::ops::{Array, index};
+use mxnet::tensor::{DType, Dims, IndexItem, Layout, Scalar, TensorError};
+use pyo3::exceptions::{PyIndexError, PyOverflowError, PyTypeError};
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyEllipsis, PyInt, PySlice, PyTuple};
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyBool, PyEllipsis, PyInt, PyList, PySlice, PyTuple, PyType};
 use smallvec::SmallVec;
 
 use crate::array::PyArray;
 use crate::convert;
 use crate::error::raise;
+use crate::exchange::{self, Sharing};
+
+/// What NumPy says about anything else between the brackets.
+const VALID: &str = "only integers, slices (`:`), ellipsis (`...`), `None` and integer or boolean arrays are valid indices";
 
 /// `x[key]`.
+#[inline]
 pub fn get(slf: &Bound<'_, PyArray>, key: &Bound<'_, PyAny>) -> PyResult<Py<PyArray>> {
-    let py = slf.py();
-    let layout = slf.get().with(py, |x| basic(x.layout(), key));
-    let array = slf.get().array(py);
-    match layout? {
-        Some(layout) => PyArray::wrap(py, Array::from_tensor(array.tensor().with_layout(layout))),
-        None => Err(PyIndexError::new_err(
-            "only integers, slices, ellipsis and None are valid indices",
-        )),
+    if key.is_exact_instance_of::<PyInt>() {
+        return at(slf, integer(key)?);
     }
+    if let Ok(slice) = key.cast_exact::<PySlice>() {
+        let (start, stop, step) = bounds(slice)?;
+        let item = || IndexItem::Slice { start, stop, step };
+        return view(slf, |x| x.slice(0, start, stop, step), item);
+    }
+    general(slf, key)
+}
+
+/// `x[index]`.
+fn at(slf: &Bound<'_, PyArray>, index: isize) -> PyResult<Py<PyArray>> {
+    view(slf, |x| x.select(0, index), || IndexItem::Int(index))
+}
+
+/// The view of one entry, on the first axis.
+#[inline]
+fn view(
+    slf: &Bound<'_, PyArray>,
+    cut: impl FnOnce(&Layout) -> Result<Layout, TensorError>,
+    item: impl FnOnce() -> IndexItem,
+) -> PyResult<Py<PyArray>> {
+    let py = slf.py();
+    let plain = slf.get().with(py, |x| {
+        (is_plain(x) && x.ndim() > 0).then(|| {
+            cut(x.layout()).map(|layout| Array::from_tensor(x.tensor().with_layout(layout)))
+        })
+    });
+    let array = match plain {
+        Some(array) => array.map_err(|error| raise(py, error.into()))?,
+        None => slf
+            .get()
+            .array(py)
+            .index([item()].into())
+            .map_err(|error| raise(py, error))?,
+    };
+    PyArray::wrap(py, array)
+}
+
+/// Whether nobody records or traces what is done with the array.
+#[inline]
+fn is_plain(x: &Array) -> bool {
+    let flags = Flags::current();
+    flags.is_plain() || !flags.is_stacked() && x.entry().is_none()
+}
+
+fn general(slf: &Bound<'_, PyArray>, key: &Bound<'_, PyAny>) -> PyResult<Py<PyArray>> {
+    let py = slf.py();
+    let key = Key::of(key)?;
+    if key.arrays.is_empty() {
+        let plain = slf.get().with(py, |x| {
+            is_plain(x).then(|| {
+                x.layout()
+                    .index(&key.items)
+                    .map(|found| Array::from_tensor(x.tensor().with_layout(found.view)))
+            })
+        });
+        let array = match plain {
+            Some(array) => array.map_err(|error| raise(py, error.into()))?,
+            None => slf
+                .get()
+                .array(py)
+                .index(key.items.into_vec().into())
+                .map_err(|error| raise(py, error))?,
+        };
+        // An array of no axes is an index array in NumPy: its result shares no memory.
+        let array = match key.copies {
+            true => array.copy().map_err(|error| raise(py, error))?,
+            false => array,
+        };
+        return PyArray::wrap(py, array);
+    }
+    let array = slf.get().array(py);
+    let result = py.detach(|| index::get(&array, &key.items, &key.arrays));
+    PyArray::wrap(py, result.map_err(|error| raise(py, error))?)
 }
 
 /// `x[key] = value`.
@@ -32,56 +106,174 @@ pub fn set(
     value: &Bound<'_, PyAny>,
 ) -> PyResult<()> {
     let py = slf.py();
-    let array = slf.get().array(py);
+    let key = Key::of(key)?;
     let Some(value) = convert::operand(value)? else {
-        return Err(PyTypeError::new_err(
-            "the value must be an array or a number",
-        ));
+        return Err(PyTypeError::new_err(format!(
+            "the value must be an array or a number, not '{}'",
+            value.get_type().name()?
+        )));
     };
-    match basic(array.layout(), key)? {
-        Some(layout) => {
-            let target = Array::from_tensor(array.tensor().with_layout(layout));
-            shape::assign(&target, &value.array()).map_err(|error| raise(py, error))
+    let (array, value) = (slf.get().array(py), value.array());
+    let body = || index::set(&array, &key.items, &key.arrays, &value);
+    let result = if key.arrays.is_empty() && !crate::engine::may_wait() {
+        body()
+    } else {
+        py.detach(body)
+    };
+    if let Some(recorded) = result.map_err(|error| raise(py, error))? {
+        slf.get().adopt(py, recorded);
+    }
+    Ok(())
+}
+
+/// An index expression: its entries, and the arrays among them.
+struct Key {
+    items: SmallVec<[IndexItem; 4]>,
+    arrays: SmallVec<[Array; 2]>,
+    /// Whether an array of no axes stands for an integer.
+    copies: bool,
+}
+
+impl Key {
+    fn of(key: &Bound<'_, PyAny>) -> PyResult<Key> {
+        let mut parts = Key {
+            items: SmallVec::new(),
+            arrays: SmallVec::new(),
+            copies: false,
+        };
+        match key.cast::<PyTuple>() {
+            Ok(tuple) => {
+                for entry in tuple.iter_borrowed() {
+                    parts.push(&entry)?;
+                }
+            }
+            Err(_) => parts.push(key)?,
         }
-        None => Err(PyIndexError::new_err(
-            "only integers, slices, ellipsis and None are valid indices",
-        )),
+        Ok(parts)
+    }
+
+    fn push(&mut self, entry: &Bound<'_, PyAny>) -> PyResult<()> {
+        let item = if entry.is_exact_instance_of::<PyInt>() {
+            IndexItem::Int(integer(entry)?)
+        } else if let Ok(slice) = entry.cast_exact::<PySlice>() {
+            let (start, stop, step) = bounds(slice)?;
+            IndexItem::Slice { start, stop, step }
+        } else if entry.is_none() {
+            IndexItem::NewAxis
+        } else if entry.is_exact_instance_of::<PyEllipsis>() {
+            IndexItem::Ellipsis
+        } else {
+            return self.push_other(entry);
+        };
+        self.items.push(item);
+        Ok(())
+    }
+
+    /// Arrays, what becomes one, and numbers of other classes.
+    fn push_other(&mut self, entry: &Bound<'_, PyAny>) -> PyResult<()> {
+        let py = entry.py();
+        let array = if let Ok(array) = entry.cast::<PyArray>() {
+            array.get().array(py)
+        } else if let Ok(truth) = entry.cast::<PyBool>() {
+            Array::scalar(Scalar::Bool(truth.is_true()), DType::Bool)
+                .map_err(|error| raise(py, error))?
+        } else if is_integer(entry)? {
+            self.items.push(IndexItem::Int(integer(entry)?));
+            return Ok(());
+        } else {
+            from_sequence(entry)?
+        };
+        match array.dtype() {
+            DType::Bool => self.items.push(IndexItem::Mask {
+                shape: Dims::from_slice(array.shape()),
+            }),
+            dtype if dtype.is_integer() && array.ndim() == 0 => {
+                let value = py
+                    .detach(|| array.item())
+                    .map_err(|error| raise(py, error))?;
+                let Some(index) = value.to_i64() else {
+                    return Err(PyIndexError::new_err(
+                        "cannot fit 'int' into an index-sized integer",
+                    ));
+                };
+                self.items.push(IndexItem::Int(index as isize));
+                self.copies = true;
+                return Ok(());
+            }
+            dtype if dtype.is_integer() => self.items.push(IndexItem::Array {
+                shape: Dims::from_slice(array.shape()),
+            }),
+            dtype => {
+                return Err(PyIndexError::new_err(format!(
+                    "arrays used as indices must be of integer (or boolean) type, found {}",
+                    dtype.name()
+                )));
+            }
+        }
+        self.arrays.push(array);
+        Ok(())
     }
 }
 
-/// The layout of a basic index expression; `None` if it holds arrays or masks.
-fn basic(layout: &Layout, key: &Bound<'_, PyAny>) -> PyResult<Option<Layout>> {
-    let py = key.py();
-    if let Ok(slice) = key.cast::<PySlice>() {
-        let (start, stop, step) = bounds(slice)?;
-        return layout
-            .slice(0, start, stop, step)
-            .map(Some)
-            .map_err(|error| raise(py, error.into()));
+/// Whether the object is a number that says its value as an index; NumPy's arrays of no axes could, but are arrays.
+fn is_integer(object: &Bound<'_, PyAny>) -> PyResult<bool> {
+    static ARRAY: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+    let py = object.py();
+    // SAFETY: any object may be asked.
+    if unsafe { ffi::PyIndex_Check(object.as_ptr()) } == 0 {
+        return Ok(false);
     }
-    if key.is_exact_instance_of::<PyInt>() {
-        return layout
-            .select(0, key.extract()?)
-            .map(Some)
-            .map_err(|error| raise(py, error.into()));
-    }
-    match items(key) {
-        Ok(items)
-            if items
-                .iter()
-                .any(|i| matches!(i, IndexItem::Array { .. } | IndexItem::Mask { .. })) =>
-        {
-            Ok(None)
+    Ok(!object.is_instance(ARRAY.import(py, "numpy", "ndarray")?)?)
+}
+
+/// An integer, by `__index__`.
+#[inline]
+fn integer(object: &Bound<'_, PyAny>) -> PyResult<isize> {
+    object.extract::<isize>().map_err(|error| {
+        if error.is_instance_of::<PyOverflowError>(object.py()) {
+            PyIndexError::new_err("cannot fit 'int' into an index-sized integer")
+        } else {
+            error
         }
-        Ok(items) => layout
-            .index(&items)
-            .map(|found| Some(found.view))
-            .map_err(|error| raise(py, error.into())),
-        Err(error) => Err(error),
+    })
+}
+
+/// An index array from nested sequences or an array of another library.
+fn from_sequence(object: &Bound<'_, PyAny>) -> PyResult<Array> {
+    let py = object.py();
+    if let Ok(list) = object.cast_exact::<PyList>() {
+        // A list of integers, the common case, needs no detour.
+        let numbers: Option<SmallVec<[i64; 16]>> = list
+            .iter()
+            .map(|item| match item.is_exact_instance_of::<PyInt>() {
+                true => item.extract().ok(),
+                false => None,
+            })
+            .collect();
+        if let Some(numbers) = numbers {
+            return Array::from_slice(&numbers, &[numbers.len()])
+                .map_err(|error| raise(py, error));
+        }
     }
+    let ours = object.is_instance_of::<PyList>() || object.is_instance_of::<PyTuple>();
+    if !ours && !exchange::is_array_like(object) && object.try_iter().is_err() {
+        return Err(PyIndexError::new_err(VALID));
+    }
+    if object.is_instance_of::<pyo3::types::PyString>() {
+        return Err(PyIndexError::new_err(VALID));
+    }
+    let array = exchange::from_object(object, None, Sharing::Allowed)?;
+    // Nested empty lists hold no numbers that could have another type.
+    if ours && array.is_empty() && !array.dtype().is_integer() && array.dtype() != DType::Bool {
+        return array
+            .astype(DType::I64)
+            .map_err(|error| raise(py, error));
+    }
+    Ok(array)
 }
 
 /// Start, stop and step of a slice as they are written.
+#[inline]
 fn bounds(slice: &Bound<'_, PySlice>) -> PyResult<(Option<isize>, Option<isize>, Option<isize>)> {
     let (mut start, mut stop, mut step) = (0, 0, 0);
     // SAFETY: a slice object and three places to write to.
@@ -92,35 +284,15 @@ fn bounds(slice: &Bound<'_, PySlice>) -> PyResult<(Option<isize>, Option<isize>,
     Ok((Some(start), Some(stop), Some(step)))
 }
 
-/// The entries of an index expression, arrays by their shapes.
+/// The entries of an index expression without arrays: what an operator's attribute may be.
 pub fn items(key: &Bound<'_, PyAny>) -> PyResult<Vec<IndexItem>> {
-    match key.cast::<PyTuple>() {
-        Ok(tuple) => tuple.iter().map(|entry| item(&entry)).collect(),
-        Err(_) => Ok(vec![item(key)?]),
-    }
-}
-
-fn item(entry: &Bound<'_, PyAny>) -> PyResult<IndexItem> {
-    if let Ok(slice) = entry.cast::<PySlice>() {
-        let (start, stop, step) = bounds(slice)?;
-        return Ok(IndexItem::Slice { start, stop, step });
-    }
-    if entry.is_none() {
-        return Ok(IndexItem::NewAxis);
-    }
-    if entry.is_instance_of::<PyEllipsis>() {
-        return Ok(IndexItem::Ellipsis);
-    }
-    if entry.is_instance_of::<PyBool>() {
-        return Ok(IndexItem::Mask {
-            shape: SmallVec::new(),
-        });
-    }
-    match entry.extract::<isize>() {
-        Ok(index) => Ok(IndexItem::Int(index)),
-        Err(_) => Err(PyIndexError::new_err(
-            "only integers, slices (`:`), ellipsis (`...`), None and integer or boolean arrays are valid indices",
-        )),
+    let key = Key::of(key)?;
+    if key.arrays.is_empty() {
+        Ok(key.items.into_vec())
+    } else {
+        Err(PyIndexError::new_err(
+            "only integers, slices (`:`), ellipsis (`...`) and `None` are valid here",
+        ))
     }
 }
 
@@ -157,9 +329,9 @@ impl Rows {
         if self.next >= self.len {
             return Ok(None);
         }
-        let index = (self.next as isize).into_pyobject(py)?.into_any();
+        let index = self.next as isize;
         self.next += 1;
-        get(self.array.bind(py), &index).map(Some)
+        at(self.array.bind(py), index).map(Some)
     }
 
     fn __length_hint__(&self) -> usize {

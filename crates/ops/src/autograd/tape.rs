@@ -23,14 +23,33 @@ pub(crate) fn record(call: &Call) -> Result<Outputs> {
     let Grad::Rule(keep, _) = call.op.grad else {
         return eager::run(call);
     };
-    check_outs(call)?;
-    let kept = keep_inputs(call, keep);
-    let outputs = {
+    recorded(call, keep, || {
         // An eager body computes with operators of its own; those are not part of the graph.
         let _paused = matches!(call.op.cpu, Cpu::Eager(_))
             .then(|| crate::interp::Scope::enter(false, crate::interp::is_training()));
-        eager::run(call)?
-    };
+        eager::run(call)
+    })
+}
+
+/// Records a call that `compute` carries out in another way than the operator's entry: assignments write in place.
+pub(crate) fn record_as(
+    call: &Call,
+    compute: impl FnOnce() -> Result<Outputs>,
+) -> Result<Outputs> {
+    match call.op.grad {
+        Grad::Rule(keep, _) => recorded(call, keep, compute),
+        _ => compute(),
+    }
+}
+
+fn recorded(
+    call: &Call,
+    keep: Keep,
+    compute: impl FnOnce() -> Result<Outputs>,
+) -> Result<Outputs> {
+    check_outs(call)?;
+    let kept = keep_inputs(call, keep);
+    let outputs = compute()?;
     let kept_outputs = outputs
         .iter()
         .enumerate()

@@ -1,0 +1,359 @@
+//! Integer arrays between the brackets: gather, scatter and assignment, each the other's gradient.
+//!
+//! The keys here are canonical: every index array has the shape all of them broadcast to and holds positions in range, one array a
+//! `IndexItem::Array`; of masks only 0-d ones are left, each with an array of as many zeros as it lets through. `expression` makes them.
+#![allow(unsafe_code)]
+
+use mxnet_kernels::index::{IndexAxis, Picked, Write, gather, scatter};
+use mxnet_tensor::{DType, IndexItem, Indexed, Layout, Scalar, Tensor};
+use smallvec::SmallVec;
+
+use crate::args::{Attrs, Param, ParamKind, Value};
+use crate::autograd::GradCx;
+use crate::creation::dims;
+use crate::cx::{CallCx, KernelCx};
+use crate::eager::elem;
+use crate::elementwise::select::choose;
+use crate::error::{Error, Result};
+use crate::invoke::invoke1;
+use crate::opdef::{Cost, Cpu, Cuda, Grad, Grads, Keep, Onnx, OpDef, one};
+use crate::types::Types;
+use crate::{Array, cpu};
+
+const INDEXING: OpDef = OpDef {
+    types: Types::First,
+    cuda: Cuda::None,
+    cost: Cost::PerKiB(400),
+    ..OpDef::DEFAULT
+};
+
+/// `x[key]` with index arrays.
+pub static GATHER: OpDef = OpDef {
+    name: "gather",
+    params: &[
+        Param::array("x"),
+        Param::arrays("indices"),
+        Param::required("key", ParamKind::Index),
+    ],
+    doc: "The elements that a canonical index expression names, in memory of their own.",
+    infer: |cx| {
+        let indices: SmallVec<[&Layout; 4]> = cx.inputs[1..]
+            .iter()
+            .flatten()
+            .map(|x| x.layout())
+            .collect();
+        one(apply(cx.input(0).layout(), cx.index("key"), &indices)?.shape())
+    },
+    cpu: Cpu::Kernel(|cx| {
+        let (x, out) = (cx.input(0), cx.output(0));
+        let plan = Plan::new(x, cx.index("key"), &tensors(cx, 1))?;
+        let (position, block) = plan.dense(out.layout(), elem(out.dtype()).size())?;
+        // SAFETY: 1. indices are in range (canonical key). 2. both layouts lie within their storages; the output was allocated for this call.
+        unsafe { gather(cx.threads, &plan.picked(x), plan.base, out.data_ptr(), position, &block) };
+        Ok(())
+    }),
+    grad: Grad::Rule(Keep::inputs(!1), |g| {
+        let dx = invoke1(
+            &SCATTER_ADD,
+            &operands(&[g.dy(0)], g, 1),
+            &key_and_shape(g, g.shape(0)),
+        )?;
+        Ok(first(g, dx))
+    }),
+    onnx: Onnx::Node {
+        ty: "GatherND",
+        since: 11,
+    },
+    ..INDEXING
+};
+
+/// Zeros to which `y` is added at the places that the key names.
+pub static SCATTER_ADD: OpDef = OpDef {
+    name: "scatter_add",
+    params: &[
+        Param::array("y"),
+        Param::arrays("indices"),
+        Param::required("key", ParamKind::Index),
+        Param::required("shape", ParamKind::Ints),
+    ],
+    doc: "Array of `shape`, zero but for the places that a canonical index expression names, where the elements of `y` add up. Repeated places \
+          are added in C order, so the result does not depend on the number of threads.",
+    infer: |cx| one(dims(cx.op.name, cx.ints("shape"))?),
+    cpu: Cpu::Kernel(|cx| {
+        cpu::fill(cx.output(0), Scalar::I64(0), cx.threads);
+        place(cx, Write::Add, cx.input(0), &tensors(cx, 1))
+    }),
+    grad: Grad::Rule(Keep::inputs(!1), |g| {
+        let attrs: Attrs = [g.get("key").clone()].into_iter().collect();
+        let dy = invoke1(&GATHER, &operands(&[g.dy(0)], g, 1), &attrs)?;
+        Ok(first(g, dy))
+    }),
+    onnx: Onnx::Node {
+        ty: "ScatterND",
+        since: 16,
+    },
+    ..INDEXING
+};
+
+/// `x` with other elements at some places.
+pub static INDEX_ASSIGN: OpDef = OpDef {
+    name: "index_assign",
+    params: &[
+        Param::array("x"),
+        Param::array("value"),
+        Param::arrays("indices"),
+        Param::required("key", ParamKind::Index),
+        Param::bool("unique", false),
+    ],
+    doc: "Copy of `x` in which the places that a canonical index expression names hold `value`, which has the shape that `x[key]` has and the \
+          dtype of `x`. Of several values for one place the last in C order stays, and only that one has a gradient; `unique` says that no \
+          place is named twice.",
+    infer: |cx| same_elements_fit(cx),
+    cpu: Cpu::Kernel(|cx| {
+        cpu::copy(cx.input(0), cx.output(0), cx.threads)?;
+        place(cx, Write::Set, cx.input(1), &tensors(cx, 2))
+    }),
+    grad: Grad::Rule(Keep::inputs(!3), |g| {
+        let mut grads = Grads::from_elem(None, g.num_inputs());
+        let key: Attrs = [g.get("key").clone()].into_iter().collect();
+        if g.wants(0) {
+            let none = crate::creation::zeros(g.shape(1), g.dtype_of(1), g.device_of(1))?;
+            let attrs: Attrs = [g.get("key").clone(), Value::Bool(true)].into_iter().collect();
+            grads[0] = Some(invoke1(&INDEX_ASSIGN, &operands(&[g.dy(0), &none], g, 2), &attrs)?);
+        }
+        if g.wants(1) {
+            grads[1] = Some(if g.num_inputs() == 2 {
+                invoke1(&super::INDEX, &[g.dy(0)], &key)?
+            } else {
+                let dy = invoke1(&GATHER, &operands(&[g.dy(0)], g, 2), &key)?;
+                if g.bool("unique") { dy } else { of_last(g, &dy)? }
+            });
+        }
+        Ok(grads)
+    }),
+    onnx: Onnx::Node {
+        ty: "ScatterND",
+        since: 11,
+    },
+    ..INDEXING
+};
+
+/// `x` with values added at some places.
+pub static INDEX_ADD: OpDef = OpDef {
+    name: "index_accumulate",
+    params: &[
+        Param::array("x"),
+        Param::array("value"),
+        Param::arrays("indices"),
+        Param::required("key", ParamKind::Index),
+    ],
+    doc: "Copy of `x` in which `value` was added at the places that a canonical index expression names, repeatedly where a place is named \
+          repeatedly.",
+    infer: |cx| same_elements_fit(cx),
+    cpu: Cpu::Kernel(|cx| {
+        cpu::copy(cx.input(0), cx.output(0), cx.threads)?;
+        place(cx, Write::Add, cx.input(1), &tensors(cx, 2))
+    }),
+    grad: Grad::Rule(Keep::inputs(!3), |g| {
+        let mut grads = Grads::from_elem(None, g.num_inputs());
+        if g.wants(0) {
+            grads[0] = Some(g.dy(0).clone());
+        }
+        if g.wants(1) {
+            let key: Attrs = [g.get("key").clone()].into_iter().collect();
+            grads[1] = Some(invoke1(&GATHER, &operands(&[g.dy(0)], g, 2), &key)?);
+        }
+        Ok(grads)
+    }),
+    onnx: Onnx::Node {
+        ty: "ScatterND",
+        since: 16,
+    },
+    ..INDEXING
+};
+
+/// Writes `value` through a canonical key into `target` in place: its launch is the assignment `target[key] = value`.
+pub(super) fn assign_kernel(cx: &KernelCx) -> Result<()> {
+    place(cx, Write::Set, cx.input(1), &tensors(cx, 2))
+}
+
+/// Inputs from number `from` on.
+fn tensors<'a>(cx: &KernelCx<'a>, from: usize) -> SmallVec<[&'a Tensor; 4]> {
+    cx.inputs[from..].iter().flatten().copied().collect()
+}
+
+/// `lead`, then the kept index arrays of a call whose inputs have them from number `from` on.
+fn operands<'a>(lead: &[&'a Array], g: &'a GradCx, from: usize) -> SmallVec<[&'a Array; 4]> {
+    let indices = (from..g.num_inputs()).map(|i| g.input(i));
+    lead.iter().copied().chain(indices).collect()
+}
+
+fn key_and_shape(g: &GradCx, shape: &[usize]) -> Attrs {
+    [g.get("key").clone(), Value::from(shape)].into_iter().collect()
+}
+
+/// A gradient for input 0 only.
+fn first(g: &GradCx, gradient: Array) -> Grads {
+    let mut grads = Grads::from_elem(None, g.num_inputs());
+    grads[0] = Some(gradient);
+    grads
+}
+
+/// The cotangent `dy` of assigned values, zero for those that a later one replaced.
+fn of_last(g: &GradCx, dy: &Array) -> Result<Array> {
+    // Every value's number is assigned as the values were; a value whose own number is found in its place has stayed.
+    let numbers: Vec<i64> = (0..dy.len() as i64).collect();
+    let numbers = Array::from_slice(&numbers, dy.shape())?;
+    let places = crate::creation::zeros(g.shape(0), DType::I64, g.device_of(0))?;
+    let attrs: Attrs = [g.get("key").clone(), Value::Bool(false)].into_iter().collect();
+    let places = invoke1(&INDEX_ASSIGN, &operands(&[&places, &numbers], g, 2), &attrs)?;
+    let key: Attrs = [g.get("key").clone()].into_iter().collect();
+    let found = invoke1(&GATHER, &operands(&[&places], g, 2), &key)?;
+    let stayed = found.binary(&crate::elementwise::comparison::EQUAL, &numbers)?;
+    choose(&stayed, dy, &Array::scalar(Scalar::I64(0), dy.dtype())?)
+}
+
+fn same_elements_fit(cx: &CallCx) -> Result<crate::Inferred> {
+    let indices: SmallVec<[&Layout; 4]> =
+        cx.inputs[2..].iter().flatten().map(|x| x.layout()).collect();
+    let shape = apply(cx.input(0).layout(), cx.index("key"), &indices)?.shape();
+    if cx.shape(1) != shape.as_slice() || cx.dtype_of(1) != cx.dtype_of(0) {
+        return Err(cx.shape_error(format!(
+            "the places have shape {} and dtype {}, which `value` must have",
+            crate::Tuple(&shape),
+            cx.dtype_of(0).name()
+        )));
+    }
+    cx.same_as(0)
+}
+
+/// Applies a canonical key.
+fn apply(layout: &Layout, key: &[IndexItem], indices: &[&Layout]) -> Result<Indexed> {
+    let has_arrays = key.iter().any(|i| matches!(i, IndexItem::Array { .. }));
+    let counts: SmallVec<[usize; 2]> = key
+        .iter()
+        .filter(|i| matches!(i, IndexItem::Array { .. } | IndexItem::Mask { .. }))
+        .zip(indices)
+        .filter(|(i, _)| matches!(i, IndexItem::Mask { .. }))
+        // Beside arrays, whose shape is that of the whole already, a 0-d mask adds nothing to it.
+        .map(|(_, x)| if has_arrays { 1 } else { x.len() })
+        .collect();
+    Ok(layout.index_counted(key, &counts)?)
+}
+
+/// A canonical key applied to a tensor: where the blocks are.
+struct Plan {
+    indexed: Indexed,
+    axes: SmallVec<[IndexAxis; 4]>,
+    base: *mut u8,
+    positions: usize,
+    block: SmallVec<[usize; 4]>,
+    strides: SmallVec<[isize; 4]>,
+}
+
+impl Plan {
+    fn new(x: &Tensor, key: &[IndexItem], indices: &[&Tensor]) -> Result<Plan> {
+        let layouts: SmallVec<[&Layout; 4]> = indices.iter().map(|t| t.layout()).collect();
+        let indexed = apply(x.layout(), key, &layouts)?;
+        let size = x.dtype().size() as isize;
+        let Some(advanced) = &indexed.advanced else {
+            return Err(Error::internal("gather", "the key has no index arrays"));
+        };
+        if advanced.indices.len() != indices.len() {
+            let problem = format!(
+                "the key has {} index arrays, {} were given",
+                advanced.indices.len(),
+                indices.len()
+            );
+            return Err(Error::internal("gather", problem));
+        }
+        let view = &indexed.view;
+        let axes = advanced
+            .indices
+            .iter()
+            .zip(indices)
+            .map(|(at, index)| IndexAxis {
+                indices: index.data_ptr().cast(),
+                stride: view.strides()[at.axis] * size,
+            })
+            .collect();
+        let kept: SmallVec<[usize; 4]> = advanced.kept_axes(view.ndim()).collect();
+        Ok(Plan {
+            axes,
+            base: x.with_layout(view.clone()).data_ptr(),
+            positions: advanced.shape.iter().product(),
+            block: kept.iter().map(|&a| view.shape()[a]).collect(),
+            strides: kept.iter().map(|&a| view.strides()[a] * size).collect(),
+            indexed,
+        })
+    }
+
+    fn picked(&self, x: &Tensor) -> Picked<'_> {
+        Picked {
+            elem: elem(x.dtype()),
+            axes: &self.axes,
+            positions: self.positions,
+            block: &self.block,
+            strides: &self.strides,
+        }
+    }
+
+    /// Byte strides of the other side, which has the shape of the result: from position to position, and of the block's axes.
+    fn dense(&self, layout: &Layout, size: usize) -> Result<(isize, SmallVec<[isize; 4]>)> {
+        let (axis, count) = positions_at(&self.indexed);
+        let size = size as isize;
+        let step = single_step(layout, axis, count).ok_or_else(|| {
+            Error::internal("gather", "the positions of the values have no single stride")
+        })?;
+        let block = (0..layout.ndim())
+            .filter(|i| !(axis..axis + count).contains(i))
+            .map(|i| layout.strides()[i] * size);
+        Ok((step * size, block.collect()))
+    }
+}
+
+/// First and number of the result's axes that index arrays made.
+pub(super) fn positions_at(indexed: &Indexed) -> (usize, usize) {
+    indexed
+        .advanced
+        .as_ref()
+        .map_or((0, 0), |a| (a.axis, a.shape.len()))
+}
+
+/// The stride with which `count` axes from `axis` on are walked as one; `None` if it takes several.
+pub(super) fn single_step(layout: &Layout, axis: usize, count: usize) -> Option<isize> {
+    let mut step = None;
+    let mut expected = 0;
+    for i in (axis..axis + count).rev() {
+        let (len, stride) = (layout.shape()[i], layout.strides()[i]);
+        if len == 0 {
+            return Some(0);
+        }
+        if len == 1 {
+            continue;
+        }
+        if step.is_some() && stride != expected {
+            return None;
+        }
+        step = step.or(Some(stride));
+        expected = stride * len as isize;
+    }
+    Some(step.unwrap_or(0))
+}
+
+/// Writes `value` into output 0 at the places of the call's key.
+fn place(cx: &KernelCx, write: Write, value: &Tensor, indices: &[&Tensor]) -> Result<()> {
+    let out = cx.output(0);
+    if indices.is_empty() {
+        let view = out.layout().index(cx.index("key"))?.view;
+        return cpu::copy(value, &out.with_layout(view), cx.threads);
+    }
+    let plan = Plan::new(out, cx.index("key"), indices)?;
+    let (position, block) = plan.dense(value.layout(), elem(value.dtype()).size())?;
+    // SAFETY: 1. indices are in range (canonical key). 2. both layouts lie within their storages. 3. the caller of the operator copied
+    // values that overlap the output.
+    unsafe {
+        scatter(cx.threads, write, &plan.picked(out), plan.base, value.data_ptr(), position, &block);
+    }
+    Ok(())
+}

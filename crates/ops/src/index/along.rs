@@ -1,0 +1,212 @@
+//! An index for every element, along one axis.
+#![allow(unsafe_code)]
+
+use mxnet_kernels::index::{self as kernel, Along, Write};
+use mxnet_tensor::{DType, Dims, Scalar, broadcast_shapes};
+use smallvec::SmallVec;
+
+use super::resolved;
+use crate::args::{Attrs, Param, ParamKind, Value};
+use crate::creation::dims;
+use crate::cx::CallCx;
+use crate::eager::elem;
+use crate::error::Result;
+use crate::invoke::invoke1;
+use crate::opdef::{Cost, Cpu, Grad, Keep, Onnx, OpDef, Probe, Surface, one};
+use crate::types::Types;
+use crate::{Array, cpu};
+
+/// `out[i.., j, k..] = x[i.., indices[i.., j, k..], k..]`.
+pub static GATHER_ALONG: OpDef = OpDef {
+    name: "gather_along",
+    params: &[
+        Param::array("x"),
+        Param::array("indices"),
+        Param::required("axis", ParamKind::Int),
+    ],
+    doc: "The elements of `x` at `indices` along `axis`: int64 positions in range, C-ordered, of the shape of `x` but for `axis`.",
+    types: Types::First,
+    infer: |cx| {
+        fits(cx, cx.shape(0), cx.shape(1))?;
+        one(Dims::from_slice(cx.shape(1)))
+    },
+    cpu: Cpu::Kernel(|cx| {
+        let (x, indices, out) = (cx.input(0), cx.input(1), cx.output(0));
+        let what = Along {
+            elem: elem(x.dtype()),
+            shape: out.shape(),
+            axis: cx.axis("axis", 0)?,
+            indices: indices.data_ptr().cast(),
+            view_strides: &x.byte_strides(),
+            dense_strides: &out.byte_strides(),
+        };
+        // SAFETY: 1. indices are dense, in range and of the output's shape (inference and `resolved`). 2. the layouts lie within their storages;
+        // the output was allocated for this call.
+        unsafe { kernel::gather_along(cx.threads, &what, x.data_ptr(), out.data_ptr()) };
+        Ok(())
+    }),
+    grad: Grad::Rule(Keep::inputs(2), |g| {
+        let attrs: Attrs = [g.get("axis").clone(), Value::from(g.shape(0))]
+            .into_iter()
+            .collect();
+        let dx = invoke1(&SCATTER_ALONG, &[g.dy(0), g.input(1)], &attrs)?;
+        Ok(SmallVec::from_iter([Some(dx), None]))
+    }),
+    onnx: Onnx::Node {
+        ty: "GatherElements",
+        since: 11,
+    },
+    cost: Cost::PerKiB(500),
+    ..OpDef::DEFAULT
+};
+
+/// Zeros to which `y` is added at `indices` along an axis.
+pub static SCATTER_ALONG: OpDef = OpDef {
+    name: "scatter_along",
+    params: &[
+        Param::array("y"),
+        Param::array("indices"),
+        Param::required("axis", ParamKind::Int),
+        Param::required("shape", ParamKind::Ints),
+    ],
+    doc: "Array of `shape`, zero but for the places at `indices` along `axis`, where the elements of `y` add up.",
+    types: Types::First,
+    infer: |cx| {
+        let shape = dims(cx.op.name, cx.ints("shape"))?;
+        fits(cx, &shape, cx.shape(1))?;
+        one(shape)
+    },
+    cpu: Cpu::Kernel(|cx| {
+        let (y, indices, out) = (cx.input(0), cx.input(1), cx.output(0));
+        cpu::fill(out, Scalar::I64(0), cx.threads);
+        let what = Along {
+            elem: elem(y.dtype()),
+            shape: y.shape(),
+            axis: cx.axis("axis", 0)?,
+            indices: indices.data_ptr().cast(),
+            view_strides: &out.byte_strides(),
+            dense_strides: &y.byte_strides(),
+        };
+        // SAFETY: as in `GATHER_ALONG`, the output being the side that is written.
+        unsafe {
+            kernel::scatter_along(cx.threads, Write::Add, &what, out.data_ptr(), y.data_ptr());
+        }
+        Ok(())
+    }),
+    grad: Grad::Rule(Keep::inputs(2), |g| {
+        let attrs: Attrs = [g.get("axis").clone()].into_iter().collect();
+        let dy = invoke1(&GATHER_ALONG, &[g.dy(0), g.input(1)], &attrs)?;
+        Ok(SmallVec::from_iter([Some(dy), None]))
+    }),
+    onnx: Onnx::Node {
+        ty: "ScatterElements",
+        since: 16,
+    },
+    cost: Cost::PerKiB(500),
+    ..OpDef::DEFAULT
+};
+
+/// NumPy's `take_along_axis`.
+pub static TAKE_ALONG_AXIS: OpDef = OpDef {
+    name: "take_along_axis",
+    surface: &[Surface::Np("take_along_axis")],
+    params: &[
+        Param::array("arr"),
+        Param::array("indices"),
+        Param {
+            default: crate::args::Default::Int(-1),
+            ..Param::optional("axis", ParamKind::Int)
+        },
+    ],
+    doc: "The elements of `arr` at `indices` along `axis`; the other axes of the two broadcast. `axis=None` takes from the flattened array with \
+          indices of one axis.\n\nRaises\n------\nIndexError\n    If an index is out of bounds.",
+    cpu: Cpu::Composite(|cx| {
+        let (x, indices) = (cx.input(0), cx.input(1));
+        if !indices.dtype().is_integer() {
+            return Err(crate::Error::index(cx.op.name, format!(
+                "`indices` must be integers, found {}",
+                indices.dtype().name()
+            )));
+        }
+        if cx.is_none("axis") {
+            if indices.ndim() != 1 {
+                return Err(cx.value_error(format!(
+                    "with axis=None `indices` must have 1 axis, found {}",
+                    indices.ndim()
+                )));
+            }
+            return cx.done(take_along_axis(&x.reshape(&[x.len()])?, indices, 0, "raise")?);
+        }
+        let axis = cx.axis("axis", 0)?;
+        if indices.ndim() != x.ndim() {
+            return Err(cx.value_error(format!(
+                "`indices` and `arr` must have the same number of axes, found {} and {}",
+                indices.ndim(),
+                x.ndim()
+            )));
+        }
+        cx.done(take_along_axis(x, indices, axis, "raise")?)
+    }),
+    probe: Probe::calls(&[
+        "f((3, 4)), i((3, 2), 4), 1",
+        "f((3, 4)), i((1, 4), 3), 0",
+        "f((2, 3)), i((5,), 6), None",
+        "f((2, 3, 2)), i((2, 1, 2), 3) - 3, -2",
+        "f((0, 3)), i((0, 2), 3)",
+    ]),
+    ..OpDef::COMPOSITE
+};
+
+/// Whether indices have the shape of the array but for the axis.
+fn fits(cx: &CallCx, shape: &[usize], indices: &[usize]) -> Result<()> {
+    let axis = mxnet_tensor::normalize_axis(cx.int("axis") as isize, shape.len())?;
+    let agrees = shape.len() == indices.len()
+        && (0..shape.len()).all(|i| i == axis || shape[i] == indices[i])
+        && cx.dtype_of(1) == DType::I64
+        && cx.input(1).layout().is_contiguous();
+    if agrees {
+        Ok(())
+    } else {
+        Err(cx.shape_error(format!(
+            "`indices` must be dense int64 of shape {} but for axis {axis}",
+            crate::Tuple(shape)
+        )))
+    }
+}
+
+/// The elements of `x` at resolved `indices` along `axis`.
+///
+/// # Errors
+/// [`crate::Error::Shape`] if the shapes differ on another axis.
+pub fn gather_along(x: &Array, indices: &Array, axis: usize) -> Result<Array> {
+    let attrs: Attrs = [Value::Int(axis as i64)].into_iter().collect();
+    invoke1(&GATHER_ALONG, &[x, indices], &attrs)
+}
+
+/// The elements of `x` at `indices` along `axis`, the other axes broadcast. `mode` is `raise`, `wrap` or `clip`.
+///
+/// # Errors
+/// [`crate::Error::Index`] for an index out of bounds, [`crate::Error::Shape`] for shapes that do not broadcast.
+pub fn take_along_axis(
+    x: &Array,
+    indices: &Array,
+    axis: usize,
+    mode: &'static str,
+) -> Result<Array> {
+    let indices = resolved(indices, x.shape()[axis], axis, mode)?;
+    let mut from = Dims::from_slice(x.shape());
+    let mut at = Dims::from_slice(indices.shape());
+    (from[axis], at[axis]) = (1, 1);
+    let common = broadcast_shapes(&[&from, &at])?;
+    (from, at) = (common.clone(), common);
+    (from[axis], at[axis]) = (x.shape()[axis], indices.shape()[axis]);
+    let spread = |x: &Array, shape: &Dims| match x.shape() == shape.as_slice() {
+        true => Ok(x.clone()),
+        false => x.broadcast_to(shape),
+    };
+    gather_along(
+        &spread(x, &from)?,
+        &spread(&indices, &at)?.contiguous()?,
+        axis,
+    )
+}

@@ -1,0 +1,220 @@
+//! Diagonals and triangles.
+
+use mxnet_tensor::{DType, IndexItem, Scalar};
+use smallvec::SmallVec;
+
+use crate::Array;
+use crate::args::{Attrs, Param, ParamKind, Value};
+use crate::creation::dims;
+use crate::cx::{CallCx, CompositeCx};
+use crate::elementwise::comparison::GREATER_EQUAL;
+use crate::elementwise::select::choose;
+use crate::error::Result;
+use crate::invoke::invoke1;
+use crate::opdef::{Cpu, Form, Grad, Keep, Onnx, OpDef, Probe, Surface, Viewed, one};
+use crate::types::Types;
+use crate::{Outputs, cpu, reduce};
+
+/// A diagonal as a view.
+pub static DIAGONAL: OpDef = OpDef {
+    name: "diagonal",
+    surface: &[Surface::Np("diagonal"), Surface::Method("diagonal")],
+    params: &[
+        Param::array("a"),
+        Param::int("offset", 0),
+        Param::int("axis1", 0),
+        Param::int("axis2", 1),
+    ],
+    doc: "View of the diagonal of the matrices that `axis1` and `axis2` span, `offset` columns to the right of the main one. It becomes the last \
+          axis.",
+    cpu: Cpu::View(|cx| {
+        Ok(Viewed::Shared(cx.layout.diagonal(
+            cx.int("offset") as isize,
+            cx.int("axis1") as isize,
+            cx.int("axis2") as isize,
+        )?))
+    }),
+    grad: Grad::Rule(Keep::NOTHING, |g| {
+        let attrs: Attrs = ["offset", "axis1", "axis2"]
+            .iter()
+            .map(|name| g.get(name).clone())
+            .chain([Value::from(g.shape(0))])
+            .collect();
+        g.one(invoke1(&DIAGONAL_SPREAD, &[g.dy(0)], &attrs)?)
+    }),
+    probe: Probe::calls(&[
+        "f((3, 4))",
+        "f((3, 4)), 1",
+        "f((2, 3, 4)), -1, 1, 2",
+        "f((2, 3, 4)), 0, 2, 0",
+        "f((3, 0))",
+        "f((2, 2)), 5",
+    ]),
+    ..OpDef::VIEW
+};
+
+/// Zeros with a diagonal.
+pub static DIAGONAL_SPREAD: OpDef = OpDef {
+    name: "diagonal_spread",
+    params: &[
+        Param::array("y"),
+        Param::int("offset", 0),
+        Param::int("axis1", 0),
+        Param::int("axis2", 1),
+        Param::required("shape", ParamKind::Ints),
+    ],
+    doc: "Array of `shape` with `y` on a diagonal (see `diagonal`) and zeros elsewhere.",
+    types: Types::First,
+    infer: |cx| one(dims(cx.op.name, cx.ints("shape"))?),
+    cpu: Cpu::Kernel(|cx| {
+        let out = cx.output(0);
+        cpu::fill(out, Scalar::I64(0), cx.threads);
+        let view = out.layout().diagonal(
+            cx.int("offset") as isize,
+            cx.int("axis1") as isize,
+            cx.int("axis2") as isize,
+        )?;
+        cpu::copy(cx.input(0), &out.with_layout(view), cx.threads)
+    }),
+    grad: Grad::Rule(Keep::NOTHING, |g| {
+        let attrs: Attrs = ["offset", "axis1", "axis2"]
+            .iter()
+            .map(|name| g.get(name).clone())
+            .collect();
+        g.one(invoke1(&DIAGONAL, &[g.dy(0)], &attrs)?)
+    }),
+    probe: Probe::calls(&["f((3,)), 0, 0, 1, (3, 4)", "f((2, 2)), 1, 0, 2, (3, 2, 3)"])
+        .against("diagonal_spread_reference"),
+    ..OpDef::DEFAULT
+};
+
+/// NumPy's `diag`.
+pub static DIAG: OpDef = OpDef {
+    name: "diag",
+    surface: &[Surface::Np("diag"), Surface::Method("diag")],
+    params: &[Param::array("v"), Param::int("k", 0)],
+    doc: "The `k`-th diagonal of a matrix, as a view; or, of an array of one axis, the square matrix that has it there.",
+    cpu: Cpu::Composite(|cx| {
+        let (x, k) = (cx.input(0), cx.int("k"));
+        match x.ndim() {
+            1 => {
+                let n = x.len() as i64 + k.abs();
+                let attrs: Attrs = [
+                    Value::Int(k),
+                    Value::Int(0),
+                    Value::Int(1),
+                    Value::from(&[n, n][..]),
+                ]
+                .into_iter()
+                .collect();
+                cx.done(invoke1(&DIAGONAL_SPREAD, &[x], &attrs)?)
+            }
+            2 => cx.done(diagonal(x, k, 0, 1)?),
+            n => Err(cx.value_error(format!("the array must have 1 or 2 axes, found {n}"))),
+        }
+    }),
+    probe: Probe::calls(&["f((3,))", "f((3,)), -2", "f((3, 4))", "f((3, 4)), 2", "f((0,))"]),
+    ..OpDef::COMPOSITE
+};
+
+const TRIANGLE: OpDef = OpDef {
+    params: &[Param::array("m"), Param::int("k", 0)],
+    onnx: Onnx::Node {
+        ty: "Trilu",
+        since: 14,
+    },
+    probe: Probe::calls(&["f((3, 4))", "f((2, 3, 3)), 1", "i((3, 3), 9), -1", "f((0, 3))", "f((3,))"]),
+    ..OpDef::COMPOSITE
+};
+
+/// Lower triangle.
+pub static TRIL: OpDef = OpDef {
+    name: "tril",
+    surface: &[Surface::Np("tril"), Surface::Method("tril")],
+    doc: "The elements of the matrices in the last two axes on and below the `k`-th diagonal, zeros above. An array of one axis counts as a row \
+          that is repeated.",
+    cpu: Cpu::Composite(|cx| triangle(cx, true)),
+    ..TRIANGLE
+};
+
+/// Upper triangle.
+pub static TRIU: OpDef = OpDef {
+    name: "triu",
+    surface: &[Surface::Np("triu"), Surface::Method("triu")],
+    doc: "The elements of the matrices in the last two axes on and above the `k`-th diagonal, zeros below. An array of one axis counts as a row \
+          that is repeated.",
+    cpu: Cpu::Composite(|cx| triangle(cx, false)),
+    ..TRIANGLE
+};
+
+/// Sum of a diagonal.
+pub static TRACE: OpDef = OpDef {
+    name: "trace",
+    surface: &[Surface::Np("trace"), Surface::Method("trace")],
+    params: &[
+        Param::array("a"),
+        Param::int("offset", 0),
+        Param::int("axis1", 0),
+        Param::int("axis2", 1),
+        Param::optional("dtype", ParamKind::DType),
+    ],
+    form: Form::Out,
+    doc: "Sum of the diagonal of the matrices that `axis1` and `axis2` span (see `diagonal`).",
+    cpu: Cpu::Composite(|cx| {
+        let diagonal = diagonal(
+            cx.input(0),
+            cx.int("offset"),
+            cx.int("axis1"),
+            cx.int("axis2"),
+        )?;
+        let attrs: Attrs = [
+            Value::from(&[-1_i64][..]),
+            cx.get("dtype").clone(),
+            Value::Bool(false),
+        ]
+        .into_iter()
+        .collect();
+        cx.done(invoke1(&reduce::SUM, &[&diagonal], &attrs)?)
+    }),
+    probe: Probe::calls(&["f((3, 4))", "f((3, 4)), 1", "f((2, 3, 4)), 0, 1, 2", "i((3, 3), 9)"]),
+    ..OpDef::COMPOSITE
+};
+
+fn diagonal(x: &Array, offset: i64, axis1: i64, axis2: i64) -> Result<Array> {
+    let attrs: Attrs = [offset, axis1, axis2].map(Value::Int).into_iter().collect();
+    invoke1(&DIAGONAL, &[x], &attrs)
+}
+
+/// The elements on one side of a diagonal, that diagonal included.
+fn triangle(cx: &CompositeCx, lower: bool) -> Result<Outputs> {
+    let x = cx.input(0);
+    let k = cx.int("k");
+    let (rows, columns) = match *x.shape() {
+        [.., rows, columns] => (rows, columns),
+        [columns] => (columns, columns),
+        [] => return Err(wrong_axes(cx)),
+    };
+    let numbers = |n: usize, shift: i64| {
+        let numbers: SmallVec<[i64; 32]> = (0..n as i64).map(|i| i.saturating_add(shift)).collect();
+        Array::from_slice(&numbers, &[n])
+    };
+    // Row i keeps columns up to i + k (lower) or from i + k on (upper).
+    let ends = numbers(rows, k)?.index([IndexItem::ALL, IndexItem::NewAxis].into())?;
+    let columns = numbers(columns, 0)?;
+    let kept = if lower {
+        ends.binary(&GREATER_EQUAL, &columns)?
+    } else {
+        columns.binary(&GREATER_EQUAL, &ends)?
+    };
+    let zero = if x.dtype() == DType::Bool {
+        Scalar::Bool(false)
+    } else {
+        Scalar::I64(0)
+    };
+    cx.done(choose(&kept, x, &Array::scalar(zero, x.dtype())?)?)
+}
+
+#[cold]
+fn wrong_axes(cx: &CallCx) -> crate::Error {
+    cx.value_error("the array must have at least 1 axis, found 0")
+}

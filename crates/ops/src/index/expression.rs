@@ -1,0 +1,323 @@
+//! `x[key]` and `x[key] = value`: from any NumPy index expression to the operators that carry it out.
+
+use std::sync::Arc;
+
+use mxnet_tensor::{DType, Dims, IndexItem, Indexed, Kind, Layout, Scalar};
+use smallvec::SmallVec;
+
+use super::advanced::{assign_kernel, positions_at, single_step};
+use super::{GATHER, INDEX_ASSIGN, nonzero, resolved};
+use crate::args::{Attrs, Value};
+use crate::autograd;
+use crate::creation::zeros;
+use crate::eager::{self, Kernel};
+use crate::elementwise::select;
+use crate::error::{Error, Result, Tuple};
+use crate::interp::{Flags, Scope};
+use crate::invoke::{Call, dispatch, invoke1, only};
+use crate::{Array, Outputs, cpu, shape};
+
+/// Index arrays, few as a rule.
+type Indices = SmallVec<[Array; 2]>;
+
+/// An expression whose arrays were checked.
+struct Canonical {
+    key: Arc<[IndexItem]>,
+    /// Positions, one array for each index array of the key.
+    indices: Indices,
+    /// The key, applied to the array it was made for.
+    indexed: Indexed,
+    /// Masks never name a place twice.
+    unique: bool,
+}
+
+/// `x[key]`: a view if the key has no arrays, else a copy. `arrays` are the key's index arrays and masks, in order.
+///
+/// # Errors
+/// [`Error::Index`] for what does not fit the axes: number of entries, an index out of bounds, a mask of another shape, index arrays that do
+/// not broadcast; [`Error::DType`] for index arrays that are neither integers nor booleans.
+pub fn get(x: &Array, key: &[IndexItem], arrays: &[Array]) -> Result<Array> {
+    if arrays.is_empty() {
+        return x.index(key.into());
+    }
+    if let Some((x, mask)) = flattened(x, key, arrays)? {
+        let key = [IndexItem::Mask {
+            shape: Dims::from_slice(mask.shape()),
+        }];
+        return get(&x, &key, &[mask]);
+    }
+    let canonical = canonical(x.layout(), key, arrays)?;
+    let inputs: SmallVec<[&Array; 4]> = std::iter::once(x).chain(&canonical.indices).collect();
+    let attrs: Attrs = [Value::Index(canonical.key)].into_iter().collect();
+    invoke1(&GATHER, &inputs, &attrs)
+}
+
+/// `x[key] = value`, the value broadcast and converted. While a gradient is recorded through `x` or `value` (or the call is traced) this returns
+/// what takes the place of `x`: the result of the assignment as an operation.
+///
+/// # Errors
+/// As [`get`]; [`Error::Shape`] if the value does not broadcast to `x[key]`, [`Error::Value`] if `x` cannot be written or the value is a Python NaN for integers,
+/// [`Error::Overflow`] if it is a Python integer that the dtype does not hold,
+/// [`Error::Autograd`] if `x` is a variable or a recorded view and a gradient is recorded.
+pub fn set(x: &Array, key: &[IndexItem], arrays: &[Array], value: &Array) -> Result<Option<Array>> {
+    if x.tensor().storage().is_read_only() {
+        return Err(Error::value(
+            "assignment",
+            "destination array is read-only",
+        ));
+    }
+    if value.is_weak() {
+        check_number(cpu::read_scalar(value.tensor()), x.dtype())?;
+    }
+    let flags = Flags::current();
+    let recorded =
+        flags.is_recording() && (x.entry().is_some() || value.entry().is_some());
+    if !recorded && !flags.is_stacked() {
+        return in_place(x, key, arrays, value).map(|()| None);
+    }
+    let canonical = canonical(x.layout(), key, arrays)?;
+    let value = fitted(value, &canonical.indexed, x)?;
+    let mut inputs: SmallVec<[Option<&Array>; 4]> =
+        SmallVec::from_iter([Some(x), Some(&value)]);
+    inputs.extend(canonical.indices.iter().map(Some));
+    let attrs: Attrs = [
+        Value::Index(canonical.key.clone()),
+        Value::Bool(canonical.unique),
+    ]
+    .into_iter()
+    .collect();
+    let outs = [Some(x)];
+    let call = Call {
+        op: &INDEX_ASSIGN,
+        inputs: &inputs,
+        attrs: &attrs,
+        outs: if flags.is_stacked() { &[] } else { &outs },
+        dtype: None,
+    };
+    if flags.is_stacked() {
+        return only(&INDEX_ASSIGN, dispatch(&call)?).map(Some);
+    }
+    // The elements change in place, as without recording: views of them see it. What is recorded is the operation.
+    let outputs = autograd::record_as(&call, || {
+        let _paused = Scope::enter(false, flags.is_training());
+        write(x, &canonical, &value.detach())?;
+        Ok(Outputs::from_iter([x.detach()]))
+    });
+    outputs
+        .and_then(|outputs| only(&INDEX_ASSIGN, outputs))
+        .map(Some)
+        .map_err(|error| call.explain(error))
+}
+
+/// Whether a Python number can become an element: NumPy's rules, which are stricter than those for arrays.
+fn check_number(value: Scalar, dtype: DType) -> Result<()> {
+    let op = "assignment";
+    let shown = |what: &str| format!("cannot convert {what} to {}", dtype.name());
+    match (value.kind(), dtype.kind()) {
+        (Kind::Complex, to) if to < Kind::Complex => {
+            Err(Error::dtype(op, shown("a complex number")))
+        }
+        (Kind::Float, Kind::Integer) if value.as_f64().is_nan() => {
+            Err(Error::value(op, shown("float NaN")))
+        }
+        (Kind::Float, Kind::Integer) if value.as_f64().is_infinite() => {
+            Err(Error::overflow(op, shown("float infinity")))
+        }
+        (Kind::Integer, Kind::Integer) if !value.fits(dtype) => {
+            Err(crate::types::out_of_bounds(op, value, dtype))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn in_place(x: &Array, key: &[IndexItem], arrays: &[Array], value: &Array) -> Result<()> {
+    if arrays.is_empty() {
+        let view = x.layout().index(key)?.view;
+        return shape::assign(&x.seen_as(view), value);
+    }
+    if let ([IndexItem::Mask { shape }], [mask]) = (key, arrays) {
+        if value.len() == 1 && value.ndim() == 0 && !x.layout().may_self_overlap() {
+            // One value under a mask: no need to know where the mask is true.
+            x.layout().check_masks(key)?;
+            let mut aligned = shape.clone();
+            aligned.resize(x.ndim().max(shape.len()), 1);
+            if aligned.len() == x.ndim() && mask.dtype() == DType::Bool {
+                let value = value.detach().astype(x.dtype())?;
+                let (mask, target) = (mask.detach().reshape(&aligned)?, x.detach());
+                dispatch(&Call {
+                    op: &select::WHERE,
+                    inputs: &[Some(&mask), Some(&value), Some(&target)],
+                    attrs: &Attrs::none(),
+                    outs: &[Some(&target)],
+                    dtype: None,
+                })?;
+                return Ok(());
+            }
+        }
+    }
+    let canonical = canonical(x.layout(), key, arrays)?;
+    let value = fitted(&value.detach(), &canonical.indexed, x)?;
+    write(x, &canonical, &value)
+}
+
+/// Writes a value that has the dtype of `x` and the shape of the places.
+fn write(x: &Array, canonical: &Canonical, value: &Array) -> Result<()> {
+    let value = if cpu::overlaps(x.tensor(), value.tensor()) {
+        value.copy()?
+    } else {
+        value.clone()
+    };
+    let target = x.detach();
+    // The array is an input too: what failed to compute it must not be forgotten because some of its elements are overwritten.
+    let mut inputs: SmallVec<[Option<&Array>; 4]> =
+        SmallVec::from_iter([Some(&target), Some(&value)]);
+    inputs.extend(canonical.indices.iter().map(Some));
+    let attrs: Attrs = [Value::Index(canonical.key.clone()), Value::Bool(false)]
+        .into_iter()
+        .collect();
+    let call = Call {
+        op: &INDEX_ASSIGN,
+        inputs: &inputs,
+        attrs: &attrs,
+        outs: &[Some(&target)],
+        dtype: None,
+    };
+    let outputs = Outputs::from_iter([target.clone()]);
+    eager::launch(&call, Kernel::Fn(assign_kernel), &outputs, 0)
+}
+
+/// `value` with the dtype of `x`, broadcast to the places, and so that one stride leads from position to position.
+fn fitted(value: &Array, indexed: &Indexed, x: &Array) -> Result<Array> {
+    let shape = indexed.shape();
+    // NumPy lets leading axes of length 1 go.
+    let extra = value.ndim().saturating_sub(shape.len());
+    let value = match extra > 0 && value.shape()[..extra].iter().all(|&n| n == 1) {
+        true => value.reshape(&value.shape()[extra..])?,
+        false => value.clone(),
+    };
+    let value = value.astype(x.dtype())?;
+    if value.layout().broadcast_to(&shape).is_err() {
+        let problem = format!(
+            "value of shape {} does not broadcast to the shape {} of the places it is assigned to",
+            Tuple(value.shape()),
+            Tuple(&shape)
+        );
+        return Err(Error::shape("assignment", problem));
+    }
+    let value = if value.shape() == shape.as_slice() {
+        value
+    } else {
+        value.broadcast_to(&shape)?
+    };
+    let (axis, count) = positions_at(indexed);
+    if single_step(value.layout(), axis, count).is_some() {
+        Ok(value)
+    } else {
+        value.copy()
+    }
+}
+
+/// A mask over several leading axes that are one stretch of memory is a mask over one axis.
+fn flattened(x: &Array, key: &[IndexItem], arrays: &[Array]) -> Result<Option<(Array, Array)>> {
+    let ([IndexItem::Mask { shape }], [mask]) = (key, arrays) else {
+        return Ok(None);
+    };
+    let k = shape.len();
+    if k < 2 || mask.dtype() != DType::Bool || !x.layout().is_contiguous() {
+        return Ok(None);
+    }
+    x.layout().check_masks(key)?;
+    let mut merged = Dims::from_elem(mask.len(), 1);
+    merged.extend_from_slice(&x.shape()[k..]);
+    Ok(Some((x.reshape(&merged)?, mask.reshape(&[mask.len()])?)))
+}
+
+/// Checks arrays and masks and turns them into positions.
+fn canonical(layout: &Layout, key: &[IndexItem], arrays: &[Array]) -> Result<Canonical> {
+    layout.check_masks(key)?;
+    let mut given = arrays.iter();
+    let mut unique = true;
+    // The key with index arrays in place of masks, and all index arrays.
+    let mut items: SmallVec<[IndexItem; 4]> = SmallVec::new();
+    let mut indices = Indices::new();
+    // Those whose values are still to be checked, and the axes they index.
+    let mut unchecked: SmallVec<[(usize, usize); 4]> = SmallVec::new();
+    let mut counts: SmallVec<[usize; 2]> = SmallVec::new();
+    let consumed = |item: &IndexItem| match item {
+        IndexItem::Int(_) | IndexItem::Slice { .. } | IndexItem::Array { .. } => 1,
+        IndexItem::Mask { shape } => shape.len(),
+        IndexItem::NewAxis | IndexItem::Ellipsis => 0,
+    };
+    let total: usize = key.iter().map(consumed).sum();
+    let mut axis = 0;
+    for item in key {
+        match item {
+            IndexItem::Array { .. } => {
+                let index = next(&mut given)?;
+                items.push(IndexItem::Array {
+                    shape: Dims::from_slice(index.shape()),
+                });
+                indices.push(index.clone());
+                unchecked.push((indices.len() - 1, axis));
+                unique = false;
+            }
+            IndexItem::Mask { shape } => {
+                let parts = nonzero::positions(next(&mut given)?)?;
+                if shape.is_empty() {
+                    let count = parts.shape()[1];
+                    counts.push(count);
+                    items.push(item.clone());
+                    indices.push(zeros(&[count], DType::I64, parts.device())?);
+                } else {
+                    for part in 0..shape.len() {
+                        let part = parts.index([IndexItem::Int(part as isize)].into())?;
+                        items.push(IndexItem::Array {
+                            shape: Dims::from_slice(part.shape()),
+                        });
+                        indices.push(part);
+                    }
+                }
+            }
+            other => items.push(other.clone()),
+        }
+        axis += match item {
+            IndexItem::Ellipsis => layout.ndim() - total,
+            other => consumed(other),
+        };
+    }
+    let indexed = layout.index_counted(&items, &counts)?;
+    if let Some(advanced) = &indexed.advanced {
+        if advanced.shape.contains(&0) {
+            // No position is left: NumPy does not look at the indices then.
+            for index in &mut indices {
+                *index = zeros(&advanced.shape, DType::I64, index.device())?;
+            }
+            unchecked.clear();
+        }
+        for (i, axis) in unchecked {
+            indices[i] = resolved(&indices[i], layout.shape()[axis], axis, "raise")?;
+        }
+        for index in &mut indices {
+            if index.shape() != advanced.shape.as_slice() {
+                *index = index.broadcast_to(&advanced.shape)?.contiguous()?;
+            }
+        }
+        for item in &mut items {
+            if let IndexItem::Array { shape } = item {
+                shape.clone_from(&advanced.shape);
+            }
+        }
+    }
+    Ok(Canonical {
+        key: items.into_vec().into(),
+        indices,
+        indexed,
+        unique,
+    })
+}
+
+fn next<'a>(given: &mut std::slice::Iter<'a, Array>) -> Result<&'a Array> {
+    given
+        .next()
+        .ok_or_else(|| Error::internal("index", "an index array of the key was not given"))
+}

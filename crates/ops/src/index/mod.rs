@@ -1,0 +1,62 @@
+//! `x[...]` and its relatives: reading and writing at positions, masks, diagonals.
+//!
+//! An index expression is a list of [`mxnet_tensor::IndexItem`] and one array for each index array and mask in it. Slices and integers are a
+//! view (`basic`). Arrays are checked at the call and become int64 positions in range ([`RESOLVE`]); masks become such positions too
+//! ([`NONZERO_MATRIX`]). What is left for kernels (`advanced`, `along`) never fails and runs whenever the engine likes.
+
+mod advanced;
+mod along;
+mod basic;
+mod diagonal;
+mod expression;
+mod nonzero;
+mod resolve;
+mod rows;
+mod select;
+
+pub use advanced::{GATHER, INDEX_ADD, INDEX_ASSIGN, SCATTER_ADD};
+pub use along::{GATHER_ALONG, SCATTER_ALONG, TAKE_ALONG_AXIS, gather_along, take_along_axis};
+pub use basic::{INDEX, INDEX_SPREAD};
+pub use diagonal::{DIAG, DIAGONAL, DIAGONAL_SPREAD, TRACE, TRIL, TRIU};
+pub use expression::{get, set};
+pub use nonzero::{ARGWHERE, FLATNONZERO, NONZERO, NONZERO_MATRIX};
+pub use resolve::{RESOLVE, WRAPPED, resolved};
+pub use rows::{EMBEDDING, GATHER_ND, NPX_INDEX_ADD, NPX_INDEX_UPDATE, ONE_HOT, ONE_HOT_ROWS, PICK, SCATTER_ND};
+pub use select::{COMPRESS, EXTRACT, TAKE, take};
+
+use crate::opdef::OpDef;
+
+pub(crate) static OPS: &[&OpDef] = &[
+    &INDEX,
+    &INDEX_SPREAD,
+    &RESOLVE,
+    &WRAPPED,
+    &GATHER,
+    &SCATTER_ADD,
+    &INDEX_ASSIGN,
+    &INDEX_ADD,
+    &GATHER_ALONG,
+    &SCATTER_ALONG,
+    &TAKE_ALONG_AXIS,
+    &NONZERO_MATRIX,
+    &NONZERO,
+    &ARGWHERE,
+    &FLATNONZERO,
+    &TAKE,
+    &COMPRESS,
+    &EXTRACT,
+    &PICK,
+    &GATHER_ND,
+    &SCATTER_ND,
+    &ONE_HOT,
+    &ONE_HOT_ROWS,
+    &NPX_INDEX_ADD,
+    &NPX_INDEX_UPDATE,
+    &EMBEDDING,
+    &DIAGONAL,
+    &DIAGONAL_SPREAD,
+    &DIAG,
+    &TRIL,
+    &TRIU,
+    &TRACE,
+];

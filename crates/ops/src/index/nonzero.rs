@@ -1,0 +1,112 @@
+//! Where elements are not zero.
+#![allow(unsafe_code)]
+
+use mxnet_kernels::index::nonzero as kernel;
+use mxnet_kernels::reduce::Source;
+use mxnet_tensor::{DType, IndexItem};
+use smallvec::SmallVec;
+
+use crate::args::{Attrs, Param};
+use crate::eager::{Pool, elem};
+use crate::error::Result;
+use crate::invoke::invoke1;
+use crate::opdef::{Cpu, Cuda, Grad, Onnx, OpDef, Probe, Surface};
+use crate::{Array, Outputs};
+
+/// Positions of the elements that are not zero, one row an axis.
+pub static NONZERO_MATRIX: OpDef = OpDef {
+    name: "nonzero_matrix",
+    params: &[Param::array("a")],
+    doc: "int64 array of shape (ndim, count): column j has the position of the j-th element of `a`, in C order, that is not zero.",
+    cpu: Cpu::Eager(|cx| {
+        let x = cx.input(0);
+        let tensor = x.tensor();
+        let source = Source {
+            ptr: tensor.data_ptr(),
+            elem: elem(x.dtype()),
+            shape: x.shape(),
+            strides: &tensor.byte_strides(),
+        };
+        // SAFETY: the layout lies within its storage, and the elements are complete (the operator waited for them).
+        let count = unsafe { kernel(&Pool, &source, &[]) };
+        let out = Array::uninitialised(&[x.ndim(), count], DType::I64, x.device())?;
+        let base: *mut i64 = out.tensor().data_ptr().cast();
+        let rows: SmallVec<[*mut i64; 4]> =
+            (0..x.ndim()).map(|i| base.wrapping_add(i * count)).collect();
+        if !rows.is_empty() && count > 0 {
+            // SAFETY: as above; every row has room for `count` integers, and `out` is known to nobody else.
+            unsafe { kernel(&Pool, &source, &rows) };
+        }
+        Ok(Outputs::from_iter([out]))
+    }),
+    cuda: Cuda::HostOnly,
+    grad: Grad::Stop("positions are integers"),
+    onnx: Onnx::Node {
+        ty: "NonZero",
+        since: 9,
+    },
+    probe: Probe::calls(&["i((2, 3), 2)", "b((4,))", "f((2, 0))", "i((2, 3, 2), 2).T"])
+        .against("lambda a: numpy.stack(numpy.nonzero(a))"),
+    ..OpDef::DEFAULT
+};
+
+/// Positions of the elements that are not zero.
+pub static NONZERO: OpDef = OpDef {
+    name: "nonzero",
+    surface: &[Surface::Np("nonzero"), Surface::Method("nonzero")],
+    params: &[Param::array("a")],
+    doc: "The positions of the elements that are not zero: a tuple with one int64 array for each axis, so that `a[nonzero(a)]` has these \
+          elements, in C order.",
+    cpu: Cpu::Composite(|cx| {
+        let x = cx.input(0);
+        if x.ndim() == 0 {
+            return Err(cx
+                .value_error("an array of 0 axes has no positions")
+                .with_hint("use `np.atleast_1d(a)`"));
+        }
+        let matrix = positions(x)?;
+        (0..x.ndim())
+            .map(|i| matrix.index([IndexItem::Int(i as isize)].into()))
+            .collect()
+    }),
+    always_tuple: true,
+    probe: Probe::calls(&["i((2, 3), 2)", "b((4,))", "f((2, 0))"]),
+    ..OpDef::COMPOSITE
+};
+
+/// Positions, one row an element.
+pub static ARGWHERE: OpDef = OpDef {
+    name: "argwhere",
+    surface: &[Surface::Np("argwhere"), Surface::Npx("nonzero")],
+    params: &[Param::array("a")],
+    doc: "The positions of the elements that are not zero, as the rows of an int64 array of shape (count, ndim).",
+    cpu: Cpu::Composite(|cx| cx.done(positions(cx.input(0))?.transpose(None)?.contiguous()?)),
+    probe: Probe::calls(&["i((2, 3), 2)", "b((4,))", "f(())"]),
+    ..OpDef::COMPOSITE
+};
+
+/// Flat positions.
+pub static FLATNONZERO: OpDef = OpDef {
+    name: "flatnonzero",
+    surface: &[Surface::Np("flatnonzero")],
+    params: &[Param::array("a")],
+    doc: "The positions, in the flattened array, of the elements that are not zero.",
+    cpu: Cpu::Composite(|cx| {
+        let x = cx.input(0);
+        cx.done(positions(&x.reshape(&[x.len()])?)?.reshape_last()?)
+    }),
+    probe: Probe::calls(&["i((2, 3), 2)", "b((4,))", "f(())"]),
+    ..OpDef::COMPOSITE
+};
+
+impl Array {
+    /// An array of shape (1, n) as one of shape (n,).
+    fn reshape_last(&self) -> Result<Array> {
+        self.reshape(&self.shape()[1..])
+    }
+}
+
+/// The (ndim, count) matrix of positions of elements that are not zero.
+pub(super) fn positions(x: &Array) -> Result<Array> {
+    invoke1(&NONZERO_MATRIX, &[x], &Attrs::none())
+}

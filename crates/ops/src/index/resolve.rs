@@ -1,0 +1,132 @@
+//! Index values, checked and brought into range.
+#![allow(unsafe_code)]
+
+use mxnet_kernels::Threads;
+use mxnet_kernels::index::{self as kernel, BadIndex, Mode};
+use mxnet_kernels::reduce::Source;
+use mxnet_tensor::{DType, Dims, Tensor};
+
+use crate::args::{Attrs, Param, ParamKind, Value};
+use crate::eager::{Pool, elem};
+use crate::error::{Error, Result};
+use crate::invoke::invoke1;
+use crate::opdef::{Cpu, Cuda, Grad, OpDef, Probe, one_of};
+use crate::{Array, Outputs};
+
+/// Indices into an axis, negative ones counted from its end.
+pub static RESOLVE: OpDef = OpDef {
+    name: "resolve_indices",
+    params: &[
+        Param::array("indices"),
+        Param::required("size", ParamKind::Int),
+        Param::int("axis", 0),
+    ],
+    doc: "The int64 positions that `indices` name on an axis of `size` elements, negative ones counted from its end. It reads the values at the \
+          call, so that an index out of bounds is an error there; `axis` is what that error calls the axis.",
+    infer: |cx| one_of(Dims::from_slice(cx.shape(0)), DType::I64),
+    cpu: Cpu::Eager(|cx| {
+        let x = cx.input(0);
+        let size = cx.int("size") as usize;
+        if !x.dtype().is_integer() {
+            return Err(cx.dtype_error(format!(
+                "indices must be integers, found {}",
+                x.dtype().name()
+            )));
+        }
+        let out = Array::uninitialised(x.shape(), DType::I64, x.device())?;
+        match run(&Pool, Mode::Raise, size, x.tensor(), out.tensor()) {
+            Ok(()) => Ok(Outputs::from_iter([out])),
+            Err(bad) => Err(out_of_bounds(bad.value, cx.int("axis") as usize, size)),
+        }
+    }),
+    cuda: Cuda::HostOnly,
+    grad: Grad::Stop("indices are integers"),
+    probe: Probe::calls(&["i((2, 3), 4), 4", "i((2, 3), 4)[::-1] - 4, 4", "i((0,), 4), 0"])
+        .against("lambda x, size: numpy.where(x < 0, x + size, x)"),
+    ..OpDef::DEFAULT
+};
+
+/// Indices that cannot be wrong: wrapped around or clipped.
+pub static WRAPPED: OpDef = OpDef {
+    name: "wrapped_indices",
+    params: &[
+        Param::array("indices"),
+        Param::required("size", ParamKind::Int),
+        Param::choice("mode", &["wrap", "clip"], "clip"),
+    ],
+    doc: "The int64 positions on an axis of `size` (not 0) elements: `indices` modulo the size, or the nearest position there is.",
+    infer: |cx| {
+        if !cx.dtype_of(0).is_integer() {
+            return Err(cx.dtype_error(format!(
+                "indices must be integers, found {}",
+                cx.dtype_of(0).name()
+            )));
+        }
+        if cx.int("size") == 0 && !cx.input(0).is_empty() {
+            return Err(Error::index(
+                cx.op.name,
+                "cannot take from an axis without elements (size 0)",
+            ));
+        }
+        one_of(Dims::from_slice(cx.shape(0)), DType::I64)
+    },
+    cpu: Cpu::Kernel(|cx| {
+        let mode = if cx.str("mode") == "wrap" {
+            Mode::Wrap
+        } else {
+            Mode::Clip
+        };
+        let (x, out) = (cx.input(0), cx.output(0));
+        run(cx.threads, mode, cx.int("size") as usize, x, out).map_err(|bad| {
+            Error::internal(
+                cx.op.name,
+                format!("index {} was not brought into range", bad.value),
+            )
+        })
+    }),
+    grad: Grad::Stop("indices are integers"),
+    probe: Probe::calls(&["i((2, 3), 9), 4, 'clip'", "i((2, 3), 9) - 5, 4, 'wrap'"])
+        .against("lambda x, size, mode: numpy.clip(x, 0, size - 1) if mode == 'clip' else x % size"),
+    ..OpDef::DEFAULT
+};
+
+fn run(
+    threads: &dyn Threads,
+    mode: Mode,
+    limit: usize,
+    x: &Tensor,
+    out: &Tensor,
+) -> Result<(), BadIndex> {
+    let source = Source {
+        ptr: x.data_ptr(),
+        elem: elem(x.dtype()),
+        shape: x.shape(),
+        strides: &x.byte_strides(),
+    };
+    // SAFETY: 1. the layout lies within its storage. 2. `out` is dense int64 of the same shape, allocated for this call.
+    unsafe { kernel::resolve(threads, mode, limit, &source, out.data_ptr().cast()) }
+}
+
+/// An index that an axis does not have.
+#[cold]
+fn out_of_bounds(index: i64, axis: usize, size: usize) -> Error {
+    mxnet_tensor::TensorError::from(mxnet_tensor::error::IndexError::OutOfBounds {
+        axis,
+        index: index as isize,
+        size,
+    })
+    .into()
+}
+
+/// The positions that `indices` name on an axis of `size` elements. `mode` is NumPy's: `raise`, `wrap` or `clip`.
+///
+/// # Errors
+/// [`Error::Index`] for an index out of bounds with `raise`, or any index into nothing; [`Error::DType`] if the indices are no integers.
+pub fn resolved(indices: &Array, size: usize, axis: usize, mode: &'static str) -> Result<Array> {
+    let (op, last) = match mode {
+        "raise" => (&RESOLVE, Value::Int(axis as i64)),
+        mode => (&WRAPPED, Value::Word(mode)),
+    };
+    let attrs: Attrs = [Value::Int(size as i64), last].into_iter().collect();
+    invoke1(op, &[indices], &attrs)
+}

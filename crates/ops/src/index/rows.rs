@@ -1,0 +1,370 @@
+//! Index arrays as networks use them: picked scores, one-hot rows, embeddings, index matrices.
+//!
+//! Labels and indices often come as floats (data loaders make them so); these operators take them and drop the fraction.
+#![allow(unsafe_code)]
+
+use mxnet_kernels::index::one_hot;
+use mxnet_tensor::{DType, Dims, IndexItem, Scalar};
+use smallvec::SmallVec;
+
+use super::select::slices;
+use super::{GATHER, INDEX_ADD, INDEX_ASSIGN, gather_along, resolved};
+use crate::Array;
+use crate::args::{Attrs, Param, ParamKind, Value};
+use crate::creation::{dims, zeros};
+use crate::cx::{CallCx, CompositeCx};
+use crate::eager::elem;
+use crate::error::{Error, Result, Tuple};
+use crate::invoke::invoke1;
+use crate::opdef::{Cpu, Grad, Onnx, OpDef, Probe, Surface, one_of};
+
+/// One element for each position along an axis.
+pub static PICK: OpDef = OpDef {
+    name: "pick",
+    surface: &[Surface::Npx("pick")],
+    params: &[
+        Param::array("data"),
+        Param::array("index"),
+        Param {
+            default: crate::args::Default::Int(-1),
+            ..Param::optional("axis", ParamKind::Int)
+        },
+        Param::choice("mode", &["clip", "wrap"], "clip"),
+        Param::bool("keepdims", false),
+    ],
+    doc: "One element of `data` along `axis` for each other position: `index` has the shape of `data` without the axis, or with length 1 there. \
+          Indices out of bounds are clipped or wrapped. `axis=None` picks from the flattened array.",
+    cpu: Cpu::Composite(|cx| {
+        let index = integers(cx.input(1))?;
+        let (x, axis) = match cx.opt_int("axis") {
+            Some(_) => (cx.input(0).clone(), cx.axis("axis", 0)?),
+            None => (cx.input(0).reshape(&[cx.input(0).len()])?, 0),
+        };
+        let mut thin = Dims::from_slice(x.shape());
+        thin[axis] = 1;
+        let mut without = thin.clone();
+        without.remove(axis);
+        if index.shape() != thin.as_slice() && index.shape() != without.as_slice() {
+            return Err(cx.shape_error(format!(
+                "`index` must have shape {} or {}, found {}",
+                Tuple(&without),
+                Tuple(&thin),
+                Tuple(index.shape())
+            )));
+        }
+        let mode = if cx.str("mode") == "wrap" {
+            "wrap"
+        } else {
+            "clip"
+        };
+        let index = resolved(&index, x.shape()[axis], axis, mode)?.reshape(&thin)?;
+        let picked = gather_along(&x, &index, axis)?;
+        cx.done(if cx.bool("keepdims") {
+            picked
+        } else {
+            picked.reshape(&without)?
+        })
+    }),
+    probe: Probe::calls(&[
+        "f((3, 4)), i((3,), 4)",
+        "f((3, 4)), i((1, 4), 3), 0",
+        "f((2, 3, 4)), i((2, 4), 9), 1, 'wrap', True",
+        "f((6,)), i((), 6), None",
+    ])
+    .against("pick_reference"),
+    ..OpDef::COMPOSITE
+};
+
+/// Rows of a table.
+pub static EMBEDDING: OpDef = OpDef {
+    name: "embedding",
+    surface: &[Surface::Npx("embedding")],
+    params: &[
+        Param::array("data"),
+        Param::array("weight"),
+        Param::optional("input_dim", ParamKind::Int),
+        Param::optional("output_dim", ParamKind::Int),
+        Param::optional("dtype", ParamKind::DType),
+        Param::bool("sparse_grad", false),
+    ],
+    doc: "The rows of `weight`, of shape (input_dim, output_dim), that `data` names: shape `data.shape + (output_dim,)`. Indices out of bounds \
+          become the nearest row. `input_dim` and `output_dim`, if given, must be those of `weight`; `dtype` is that of the result.\n\nThe \
+          gradient adds up the cotangents of equal indices in C order, so it does not depend on the number of threads.",
+    cpu: Cpu::Composite(|cx| {
+        let (data, weight) = (integers(cx.input(0))?, cx.input(1));
+        if weight.ndim() != 2 {
+            return Err(cx.shape_error("`weight` must have 2 axes (input_dim, output_dim)"));
+        }
+        for (name, axis) in [("input_dim", 0), ("output_dim", 1)] {
+            if let Some(n) = cx.opt_int(name) {
+                if n != weight.shape()[axis] as i64 {
+                    return Err(cx.shape_error(format!(
+                        "`{name}` is {n}, but axis {axis} of `weight` has size {}",
+                        weight.shape()[axis]
+                    )));
+                }
+            }
+        }
+        if cx.bool("sparse_grad") {
+            return Err(
+                Error::unsupported(cx.op.name, "gradients of rows are dense arrays")
+                    .with_hint("leave `sparse_grad` out"),
+            );
+        }
+        let data = resolved(&data, weight.shape()[0], 0, "clip")?;
+        let rows = slices(weight, &data, 0)?;
+        cx.done(rows.astype(cx.dtype("dtype").unwrap_or(weight.dtype()))?)
+    }),
+    onnx: Onnx::Node {
+        ty: "Gather",
+        since: 1,
+    },
+    probe: Probe::calls(&[
+        "i((2, 3), 5), f((5, 4))",
+        "i((0,), 5), f((5, 2)), 5, 2",
+        "i((), 5), f((5, 2))",
+    ])
+    .against("lambda data, weight, *dims: weight[data]"),
+    ..OpDef::COMPOSITE
+};
+
+/// Rows with a single one.
+pub static ONE_HOT_ROWS: OpDef = OpDef {
+    name: "one_hot_rows",
+    params: &[
+        Param::array("indices"),
+        Param::required("depth", ParamKind::Int),
+        Param::float("on_value", 1.0),
+        Param::float("off_value", 0.0),
+        Param::required("dtype", ParamKind::DType),
+    ],
+    doc: "For each int64 index a row of `depth` elements: `on_value` at the index, `off_value` elsewhere; off everywhere if the index is not in \
+          0..depth.",
+    infer: |cx| {
+        let depth = cx.int("depth");
+        if depth < 0 {
+            return Err(cx.value_error(format!("`depth` must not be negative, found {depth}")));
+        }
+        if cx.dtype_of(0) != DType::I64 {
+            return Err(cx.dtype_error("`indices` must be int64"));
+        }
+        let mut shape = Dims::from_slice(cx.shape(0));
+        shape.push(depth as usize);
+        mxnet_tensor::checked_len(&shape)?;
+        one_of(shape, cx.dtype("dtype").unwrap_or(DType::F32))
+    },
+    cpu: Cpu::Kernel(|cx| {
+        let (x, out) = (cx.input(0), cx.output(0));
+        let dense = x.layout().is_contiguous();
+        if !dense {
+            return Err(Error::internal(cx.op.name, "the indices are not dense"));
+        }
+        let (mut on, mut off) = ([0_u64; 2], [0_u64; 2]);
+        let (on, off) = (on.as_mut_ptr().cast::<u8>(), off.as_mut_ptr().cast::<u8>());
+        // SAFETY: 1. both patterns have 16 bytes, enough for every dtype. 2. `x` is dense int64, the output dense with `depth` elements for
+        // each index.
+        unsafe {
+            Scalar::F64(cx.float("on_value")).write(out.dtype(), on);
+            Scalar::F64(cx.float("off_value")).write(out.dtype(), off);
+            one_hot(
+                cx.threads,
+                elem(out.dtype()),
+                x.data_ptr().cast(),
+                x.len(),
+                cx.int("depth") as usize,
+                on,
+                off,
+                out.data_ptr(),
+            );
+        }
+        Ok(())
+    }),
+    grad: Grad::Stop("indices are integers"),
+    probe: Probe::calls(&["i((2, 3), 4), 4, 1.0, 0.0, 'float32'"])
+        .against("lambda x, d, on, off, t: numpy.where(numpy.arange(d) == x[..., None], on, off).astype(t)"),
+    ..OpDef::DEFAULT
+};
+
+/// One-hot rows of labels.
+pub static ONE_HOT: OpDef = OpDef {
+    name: "one_hot",
+    surface: &[Surface::Npx("one_hot")],
+    params: &[
+        Param::array("data"),
+        Param::required("depth", ParamKind::Int),
+        Param::float("on_value", 1.0),
+        Param::float("off_value", 0.0),
+        Param::optional("dtype", ParamKind::DType),
+    ],
+    doc: "For each label a row of `depth` elements (a new last axis): `on_value` at the label, `off_value` elsewhere; off everywhere for a label \
+          that is not in 0..depth. `dtype` defaults to float32.",
+    cpu: Cpu::Composite(|cx| {
+        let data = integers(cx.input(0))?.astype(DType::I64)?.contiguous()?;
+        let attrs: Attrs = [
+            cx.get("depth").clone(),
+            cx.get("on_value").clone(),
+            cx.get("off_value").clone(),
+            Value::DType(cx.dtype("dtype").unwrap_or(DType::F32)),
+        ]
+        .into_iter()
+        .collect();
+        cx.done(invoke1(&ONE_HOT_ROWS, &[&data], &attrs)?)
+    }),
+    onnx: Onnx::Node {
+        ty: "OneHot",
+        since: 9,
+    },
+    probe: Probe::calls(&["i((2, 3), 4), 4", "i((2,), 9), 4, 5.0, -1.0, 'int32'", "i((), 3), 3"])
+        .against("one_hot_reference"),
+    ..OpDef::COMPOSITE
+};
+
+/// Elements or slices at the columns of an index matrix.
+pub static GATHER_ND: OpDef = OpDef {
+    name: "gather_nd",
+    surface: &[Surface::Npx("gather_nd")],
+    params: &[Param::array("data"), Param::array("indices")],
+    doc: "The slices of `data` at the columns of `indices`, of shape (m, ...) with m at most the number of axes of `data`: row i has indices into \
+          axis i. The result has shape `indices.shape[1:] + data.shape[m:]`.",
+    cpu: Cpu::Composite(|cx| {
+        let x = cx.input(0);
+        let (key, columns) = columns(cx, x.shape(), &integers(cx.input(1))?)?;
+        let inputs: SmallVec<[&Array; 4]> = std::iter::once(x).chain(&columns).collect();
+        cx.done(invoke1(&GATHER, &inputs, &[key].into_iter().collect())?)
+    }),
+    onnx: Onnx::Node {
+        ty: "GatherND",
+        since: 11,
+    },
+    probe: Probe::calls(&["f((3, 4)), i((2, 5), 3)", "f((3, 4)), i((1, 2, 2), 3)", "f((2, 3, 2)), i((3, 0), 2)"])
+        .against("lambda x, i: x[tuple(i)]"),
+    ..OpDef::COMPOSITE
+};
+
+/// The inverse of `gather_nd`.
+pub static SCATTER_ND: OpDef = OpDef {
+    name: "scatter_nd",
+    params: &[
+        Param::array("data"),
+        Param::array("indices"),
+        Param::required("shape", ParamKind::Ints),
+    ],
+    doc: "Zeros of `shape` with `data`, of shape `indices.shape[1:] + shape[m:]`, at the columns of `indices`, of shape (m, ...).",
+    cpu: Cpu::Composite(|cx| {
+        let data = cx.input(0);
+        let base = zeros(&dims(cx.op.name, cx.ints("shape"))?, data.dtype(), data.device())?;
+        cx.done(changed(cx, &base, &integers(cx.input(1))?, data, false)?)
+    }),
+    probe: Probe::calls(&["f((3,)), i((2, 3), 4), (4, 4)", "f((2, 4)), i((1, 2), 3), (3, 4)"])
+        .against("scatter_nd_reference"),
+    ..OpDef::COMPOSITE
+};
+
+const CHANGE: &[Param] = &[Param::array("a"), Param::array("ind"), Param::array("val")];
+
+/// Values added at positions.
+pub static NPX_INDEX_ADD: OpDef = OpDef {
+    name: "index_add",
+    surface: &[Surface::Npx("index_add")],
+    params: CHANGE,
+    doc: "Copy of `a` in which `val` was added at the columns of `ind`, of shape (m, n): row i has indices into axis i, so that `val` has a shape \
+          that broadcasts to `(n,) + a.shape[m:]`. An `ind` of one axis holds indices into axis 0. Repeated positions add up.",
+    cpu: Cpu::Composite(|cx| {
+        cx.done(changed(cx, cx.input(0), &columns_of(cx)?, cx.input(2), true)?)
+    }),
+    probe: Probe::calls(&["f((3, 4)), i((2, 5), 3), f((5,))", "f((3, 4)), i((4,), 3), f((4,))"])
+        .against("index_add_reference"),
+    ..OpDef::COMPOSITE
+};
+
+/// Values set at positions.
+pub static NPX_INDEX_UPDATE: OpDef = OpDef {
+    name: "index_update",
+    surface: &[Surface::Npx("index_update")],
+    params: CHANGE,
+    doc: "Copy of `a` in which the columns of `ind`, of shape (m, n), hold `val`: row i of `ind` has indices into axis i, so that `val` has a \
+          shape that broadcasts to `(n,) + a.shape[m:]`. An `ind` of one axis holds indices into axis 0. Of several values for one position the \
+          last stays.",
+    cpu: Cpu::Composite(|cx| {
+        cx.done(changed(cx, cx.input(0), &columns_of(cx)?, cx.input(2), false)?)
+    }),
+    probe: Probe::calls(&["f((3, 4)), i((2, 5), 3), f((5,))", "f((3, 4)), i((4,), 3), f((1, 4))"])
+        .against("index_update_reference"),
+    ..OpDef::COMPOSITE
+};
+
+/// Integer indices; floats lose their fraction.
+fn integers(indices: &Array) -> Result<Array> {
+    if indices.dtype().is_float() {
+        indices.astype(DType::I64)
+    } else {
+        Ok(indices.clone())
+    }
+}
+
+/// `ind` as an index matrix: indices into axis 0 if it has one axis or none.
+fn columns_of(cx: &CompositeCx) -> Result<Array> {
+    let indices = integers(cx.input(1))?;
+    match indices.ndim() {
+        0 | 1 => indices.reshape(&[1, indices.len()]),
+        _ => Ok(indices),
+    }
+}
+
+/// The canonical key that an index matrix stands for, and its rows, resolved.
+fn columns(
+    cx: &CallCx,
+    shape: &[usize],
+    indices: &Array,
+) -> Result<(Value, SmallVec<[Array; 4]>)> {
+    let m = indices.shape().first().copied().unwrap_or(0);
+    if indices.ndim() == 0 || m == 0 || m > shape.len() {
+        return Err(cx.shape_error(format!(
+            "the first axis of the indices must have size 1 to {} (axes of the array), found shape {}",
+            shape.len(),
+            Tuple(indices.shape())
+        )));
+    }
+    let rows = (0..m).map(|i| {
+        let row = indices.index([IndexItem::Int(i as isize)].into())?;
+        resolved(&row, shape[i], i, "raise")
+    });
+    let rows = rows.collect::<Result<SmallVec<[Array; 4]>>>()?;
+    let item = IndexItem::Array {
+        shape: Dims::from_slice(&indices.shape()[1..]),
+    };
+    Ok((Value::Index(vec![item; m].into()), rows))
+}
+
+/// `a` with `value`, broadcast and converted, set or added at the columns of an index matrix.
+fn changed(
+    cx: &CompositeCx,
+    a: &Array,
+    indices: &Array,
+    value: &Array,
+    add: bool,
+) -> Result<Array> {
+    let (key, rows) = columns(cx, a.shape(), indices)?;
+    let mut places = Dims::from_slice(&indices.shape()[1..]);
+    places.extend_from_slice(&a.shape()[rows.len()..]);
+    if value.layout().broadcast_to(&places).is_err() {
+        return Err(cx.shape_error(format!(
+            "values of shape {} do not broadcast to the shape {} of the places",
+            Tuple(value.shape()),
+            Tuple(&places)
+        )));
+    }
+    // A copy, so that one stride leads from position to position.
+    let value = value
+        .astype(a.dtype())?
+        .broadcast_to(&places)?
+        .contiguous()?;
+    let mut inputs: SmallVec<[&Array; 4]> = SmallVec::from_iter([a, &value]);
+    inputs.extend(&rows);
+    if add {
+        invoke1(&INDEX_ADD, &inputs, &[key].into_iter().collect())
+    } else {
+        let attrs: Attrs = [key, Value::Bool(false)].into_iter().collect();
+        invoke1(&INDEX_ASSIGN, &inputs, &attrs)
+    }
+}

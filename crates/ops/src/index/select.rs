@@ -1,0 +1,111 @@
+//! Whole slices along an axis: take, compress, extract.
+
+use mxnet_tensor::{Dims, IndexItem};
+
+use super::{GATHER, nonzero, resolved};
+use crate::Array;
+use crate::args::{Attrs, Param, ParamKind, Value};
+use crate::error::{Result, Tuple};
+use crate::invoke::invoke1;
+use crate::opdef::{Cpu, Form, OpDef, Probe, Surface};
+
+/// NumPy's `take`.
+pub static TAKE: OpDef = OpDef {
+    name: "take",
+    surface: &[Surface::Np("take"), Surface::Method("take")],
+    params: &[
+        Param::array("a"),
+        Param::array("indices"),
+        Param::optional("axis", ParamKind::Int),
+        Param::choice("mode", &["raise", "wrap", "clip"], "raise").keyword(),
+    ],
+    form: Form::Out,
+    doc: "The slices of `a` at `indices` along `axis`, of the flattened array for None. `mode` says what happens to an index out of bounds: an \
+          error (negative ones count from the end), the remainder by the length, or the nearest one.",
+    cpu: Cpu::Composite(|cx| {
+        let (x, indices) = (cx.input(0), cx.input(1));
+        let mode = match cx.str("mode") {
+            "wrap" => "wrap",
+            "clip" => "clip",
+            _ => "raise",
+        };
+        if cx.is_none("axis") {
+            return cx.done(take(&x.reshape(&[x.len()])?, indices, 0, mode)?);
+        }
+        cx.done(take(x, indices, cx.axis("axis", 0)?, mode)?)
+    }),
+    probe: Probe::calls(&[
+        "f((3, 4)), i((2, 2), 12)",
+        "f((3, 4)), i((2,), 3), 0",
+        "f((3, 4)), i((), 4), 1",
+        "f((2, 3, 4)), i((2, 2), 3) - 3, -2",
+        "f((3, 4)), i((5,), 9) - 4, 1, mode='wrap'",
+        "f((3, 4)), i((5,), 9) - 4, 1, mode='clip'",
+    ]),
+    ..OpDef::COMPOSITE
+};
+
+/// NumPy's `compress`.
+pub static COMPRESS: OpDef = OpDef {
+    name: "compress",
+    surface: &[Surface::Np("compress")],
+    params: &[
+        Param::array("condition"),
+        Param::array("a"),
+        Param::optional("axis", ParamKind::Int),
+    ],
+    form: Form::Out,
+    doc: "The slices of `a` along `axis` (of the flattened array for None) at which `condition`, an array of one axis, is true.",
+    cpu: Cpu::Composite(|cx| {
+        let (condition, x) = (cx.input(0), cx.input(1));
+        if condition.ndim() != 1 {
+            return Err(cx.value_error(format!(
+                "`condition` must have 1 axis, found shape {}",
+                Tuple(condition.shape())
+            )));
+        }
+        let at = nonzero::positions(condition)?.index([IndexItem::Int(0)].into())?;
+        if cx.is_none("axis") {
+            return cx.done(take(&x.reshape(&[x.len()])?, &at, 0, "raise")?);
+        }
+        cx.done(take(x, &at, cx.axis("axis", 1)?, "raise")?)
+    }),
+    probe: Probe::calls(&["b((3,)), f((3, 4)), 0", "b((5,)), f((3, 4))", "b((2,)), f((3, 4)), -1"]),
+    ..OpDef::COMPOSITE
+};
+
+/// NumPy's `extract`.
+pub static EXTRACT: OpDef = OpDef {
+    name: "extract",
+    surface: &[Surface::Np("extract")],
+    params: &[Param::array("condition"), Param::array("arr")],
+    doc: "The elements of the flattened `arr` at which the flattened `condition` is true.",
+    cpu: Cpu::Composite(|cx| {
+        let (condition, x) = (cx.input(0), cx.input(1));
+        let at = nonzero::positions(&condition.reshape(&[condition.len()])?)?
+            .index([IndexItem::Int(0)].into())?;
+        cx.done(take(&x.reshape(&[x.len()])?, &at, 0, "raise")?)
+    }),
+    probe: Probe::calls(&["b((3, 4)), f((3, 4))", "b((2,)), f((3,))"]),
+    ..OpDef::COMPOSITE
+};
+
+/// The slices of `x` at `indices` along `axis`. `mode` is `raise`, `wrap` or `clip`.
+///
+/// # Errors
+/// [`crate::Error::Index`] for an index out of bounds with `raise`, or any index into an axis without elements; [`crate::Error::DType`] if the
+/// indices are no integers.
+pub fn take(x: &Array, indices: &Array, axis: usize, mode: &'static str) -> Result<Array> {
+    let indices = resolved(indices, x.shape()[axis], axis, mode)?;
+    slices(x, &indices, axis)
+}
+
+/// The slices of `x` at resolved `indices` along `axis`.
+pub(super) fn slices(x: &Array, indices: &Array, axis: usize) -> Result<Array> {
+    let mut key = vec![IndexItem::ALL; axis];
+    key.push(IndexItem::Array {
+        shape: Dims::from_slice(indices.shape()),
+    });
+    let attrs: Attrs = [Value::Index(key.into())].into_iter().collect();
+    invoke1(&GATHER, &[x, indices], &attrs)
+}

@@ -1,0 +1,38 @@
+//! Order: sorting, selecting, searching, extremes' positions, counting.
+//!
+//! The kernels sort contiguous rows; operators bring the axis to the end and back. Gradients of sorted values are gathers: the permutation is
+//! found again from the input, so nothing but the input is kept.
+
+mod extreme;
+mod rows;
+mod search;
+mod sort;
+mod unique;
+
+pub use extreme::{ARGMAX, ARGMIN};
+pub use rows::{ARGPARTITION_ROWS, ARGSORT_ROWS, PARTITION_ROWS, SORT_ROWS, TOPK_MASK, TOPK_ROWS};
+pub use search::{BINCOUNT, SEARCHSORTED, SEARCH_ROWS};
+pub use sort::{ARGPARTITION, ARGSORT, PARTITION, SORT, TOPK, argsort};
+pub use unique::UNIQUE_PARTS;
+
+use crate::opdef::OpDef;
+
+pub(crate) static OPS: &[&OpDef] = &[
+    &SORT_ROWS,
+    &ARGSORT_ROWS,
+    &PARTITION_ROWS,
+    &ARGPARTITION_ROWS,
+    &TOPK_ROWS,
+    &TOPK_MASK,
+    &SORT,
+    &ARGSORT,
+    &PARTITION,
+    &ARGPARTITION,
+    &TOPK,
+    &ARGMAX,
+    &ARGMIN,
+    &SEARCH_ROWS,
+    &SEARCHSORTED,
+    &BINCOUNT,
+    &UNIQUE_PARTS,
+];

@@ -1,0 +1,262 @@
+//! The kernels' view of sorting: dense rows along the last axis.
+#![allow(unsafe_code)]
+
+use mxnet_kernels::sort::{self as kernel, Chosen, Order, Rows};
+use mxnet_tensor::{DType, Dims, Tensor};
+use smallvec::SmallVec;
+
+use crate::Array;
+use crate::args::{Attrs, Param, ParamKind, Value};
+use crate::autograd::GradCx;
+use crate::cx::{CallCx, KernelCx};
+use crate::eager::elem;
+use crate::error::{Error, Result};
+use crate::index::{SCATTER_ALONG, gather_along};
+use crate::invoke::invoke1;
+use crate::opdef::{Cost, Cpu, Grad, Grads, Inferred, Keep, Onnx, OpDef, Probe, one_of};
+
+/// What these operators have in common.
+const ROWS: OpDef = OpDef {
+    params: &[Param::array("x"), Param::bool("descending", false)],
+    infer: |cx| {
+        dense(cx)?;
+        cx.same_as(0)
+    },
+    // Some comparisons for each element; what matters is that anything but a small array leaves the calling thread.
+    cost: Cost::Of(|cx| {
+        let n = cx.input(0).len() as u64;
+        n * u64::from(n.max(2).ilog2())
+    }),
+    grad: Grad::Stop("positions are integers"),
+    ..OpDef::DEFAULT
+};
+
+/// Every row sorted.
+pub static SORT_ROWS: OpDef = OpDef {
+    name: "sort_rows",
+    doc: "The rows (last axis) of a C-ordered array, sorted. NaN counts as the largest value.",
+    cpu: Cpu::Kernel(|cx| {
+        let x = cx.input(0);
+        // SAFETY: input and output are dense and of one shape; the output was allocated for this call.
+        unsafe { kernel::sort(cx.threads, order(cx), &rows(x), cx.output(0).data_ptr()) };
+        Ok(())
+    }),
+    grad: Grad::Rule(Keep::INPUTS, |g| {
+        let at = argsort_rows(g.input(0), g.bool("descending"))?;
+        scattered(g, &at)
+    }),
+    onnx: Onnx::Node { ty: "TopK", since: 11 },
+    probe: Probe::calls(&["f((3, 5))", "f((4,)), True", "i((2, 6), 4)", "f((2, 0))"])
+        .against("lambda x, d=False: numpy.sort(x)[..., ::-1] if d else numpy.sort(x)"),
+    ..ROWS
+};
+
+/// The positions that sort every row.
+pub static ARGSORT_ROWS: OpDef = OpDef {
+    name: "argsort_rows",
+    doc: "The int64 positions that sort the rows (last axis) of a C-ordered array. Equal elements keep their order.",
+    infer: positions,
+    cpu: Cpu::Kernel(|cx| {
+        let out = cx.output(0).data_ptr().cast();
+        // SAFETY: the input is dense, the output dense int64 of its shape, allocated for this call.
+        unsafe { kernel::argsort(cx.threads, order(cx), &rows(cx.input(0)), out) };
+        Ok(())
+    }),
+    probe: Probe::calls(&["f((3, 5))", "i((2, 6), 4)", "f((2, 0))"])
+        .against("lambda x: numpy.argsort(x, kind='stable')"),
+    ..ROWS
+};
+
+const SELECT: &[Param] = &[Param::array("x"), Param::required("kth", ParamKind::Int)];
+
+/// Every row partitioned.
+pub static PARTITION_ROWS: OpDef = OpDef {
+    name: "partition_rows",
+    params: SELECT,
+    doc: "The rows (last axis) of a C-ordered array so ordered that element `kth` stands where sorting would put it, no larger one before it and \
+          no smaller one after it.",
+    cpu: Cpu::Kernel(|cx| {
+        let x = cx.input(0);
+        if !x.is_empty() {
+            // SAFETY: as for `SORT_ROWS`; `kth` lies within the row (inference).
+            unsafe { kernel::partition(cx.threads, kth(cx), &rows(x), cx.output(0).data_ptr()) };
+        }
+        Ok(())
+    }),
+    infer: |cx| {
+        kth_exists(cx)?;
+        cx.same_as(0)
+    },
+    grad: Grad::Rule(Keep::INPUTS, |g| {
+        let attrs: Attrs = [g.get("kth").clone()].into_iter().collect();
+        let at = invoke1(&ARGPARTITION_ROWS, &[g.input(0)], &attrs)?;
+        scattered(g, &at)
+    }),
+    probe: Probe::calls(&["f((3, 2)), 1", "f((2, 2)), 0"])
+        .against("lambda x, kth: numpy.sort(x)"),
+    ..ROWS
+};
+
+/// The positions that partition every row.
+pub static ARGPARTITION_ROWS: OpDef = OpDef {
+    name: "argpartition_rows",
+    params: SELECT,
+    doc: "The int64 positions of `partition_rows`.",
+    infer: |cx| {
+        kth_exists(cx)?;
+        positions(cx)
+    },
+    cpu: Cpu::Kernel(|cx| {
+        let x = cx.input(0);
+        if !x.is_empty() {
+            let out = cx.output(0).data_ptr().cast();
+            // SAFETY: as for `ARGSORT_ROWS`; `kth` lies within the row (inference).
+            unsafe { kernel::argpartition(cx.threads, kth(cx), &rows(x), out) };
+        }
+        Ok(())
+    }),
+    probe: Probe::calls(&["f((3, 2)), 1", "f((2, 2)), 0"])
+        .against("lambda x, kth: numpy.argsort(x)"),
+    ..ROWS
+};
+
+const FIRST: &[Param] = &[
+    Param::array("x"),
+    Param::required("k", ParamKind::Int),
+    Param::bool("descending", true),
+];
+
+/// Positions of the first elements of every row.
+pub static TOPK_ROWS: OpDef = OpDef {
+    name: "topk_rows",
+    params: FIRST,
+    doc: "The int64 positions of the first `k` elements of every row (last axis) of a C-ordered array, in order; the largest first if \
+          `descending`. Equal elements keep their order.",
+    infer: |cx| {
+        let n = dense(cx)?;
+        let k = cx.int("k");
+        if k < 0 || k as usize > n {
+            return Err(cx.value_error(format!("`k` must be in 0..={n} (size of the axis), found {k}")));
+        }
+        let mut shape = Dims::from_slice(cx.shape(0));
+        let last = shape.len() - 1;
+        shape[last] = k as usize;
+        one_of(shape, DType::I64)
+    },
+    cpu: Cpu::Kernel(|cx| {
+        let x = cx.input(0);
+        let chosen = Chosen {
+            values: std::ptr::null_mut(),
+            indices: cx.output(0).data_ptr().cast(),
+            mask: std::ptr::null_mut(),
+        };
+        if !x.is_empty() {
+            // SAFETY: the input is dense, the output dense int64 with `k` elements a row, allocated for this call; `k` is at most the row's length.
+            unsafe { kernel::topk(cx.threads, order(cx), cx.int("k") as usize, &rows(x), &chosen) };
+        }
+        Ok(())
+    }),
+    probe: Probe::calls(&["f((3, 5)), 2", "f((4,)), 4", "i((2, 6), 99), 0"])
+        .against("lambda x, k: numpy.argsort(-x, kind='stable')[..., :k]"),
+    ..ROWS
+};
+
+/// Which elements are among the first of their row.
+pub static TOPK_MASK: OpDef = OpDef {
+    name: "topk_mask",
+    params: FIRST,
+    doc: "Whether each element of a C-ordered array is among the first `k` of its row (see `topk_rows`).",
+    infer: |cx| {
+        (TOPK_ROWS.infer)(cx)?;
+        one_of(Dims::from_slice(cx.shape(0)), DType::Bool)
+    },
+    cpu: Cpu::Kernel(|cx| {
+        let x = cx.input(0);
+        let chosen = Chosen {
+            values: std::ptr::null_mut(),
+            indices: std::ptr::null_mut(),
+            mask: cx.output(0).data_ptr(),
+        };
+        if !x.is_empty() {
+            // SAFETY: as for `TOPK_ROWS`; the output has one byte for each element.
+            unsafe { kernel::topk(cx.threads, order(cx), cx.int("k") as usize, &rows(x), &chosen) };
+        }
+        Ok(())
+    }),
+    grad: Grad::Stop("truth values have no slope"),
+    probe: Probe::calls(&["f((3, 5)), 2", "f((4,)), 0"])
+        .against("lambda x, k: numpy.argsort(numpy.argsort(-x)) < k"),
+    ..ROWS
+};
+
+/// Length of the rows of a dense array.
+fn dense(cx: &CallCx) -> Result<usize> {
+    let x = cx.input(0);
+    match x.shape().last() {
+        Some(&n) if x.layout().is_contiguous() => Ok(n),
+        _ => Err(Error::internal(cx.op.name, "the rows are not dense")),
+    }
+}
+
+fn positions(cx: &CallCx) -> Result<Inferred> {
+    dense(cx)?;
+    one_of(Dims::from_slice(cx.shape(0)), DType::I64)
+}
+
+fn kth_exists(cx: &CallCx) -> Result<()> {
+    let (n, kth) = (dense(cx)?, cx.int("kth"));
+    if (0..n as i64).contains(&kth) || cx.input(0).is_empty() {
+        Ok(())
+    } else {
+        Err(cx.value_error(format!("kth(={kth}) out of bounds ({n})")))
+    }
+}
+
+fn kth(cx: &KernelCx) -> usize {
+    cx.int("kth") as usize
+}
+
+fn order(cx: &KernelCx) -> Order {
+    if cx.bool("descending") {
+        Order::Descending
+    } else {
+        Order::Ascending
+    }
+}
+
+pub(super) fn rows(x: &Tensor) -> Rows {
+    let n = x.shape().last().copied().unwrap_or(1);
+    Rows {
+        ptr: x.data_ptr(),
+        elem: elem(x.dtype()),
+        rows: if n == 0 { 0 } else { x.len() / n },
+        n,
+    }
+}
+
+/// The positions that sort every row of a dense array.
+pub(super) fn argsort_rows(x: &Array, descending: bool) -> Result<Array> {
+    invoke1(
+        &ARGSORT_ROWS,
+        &[x],
+        &[Value::Bool(descending)].into_iter().collect(),
+    )
+}
+
+/// Cotangents of permuted rows go back to where their elements stood.
+fn scattered(g: &GradCx, at: &Array) -> Result<Grads> {
+    let axis = g.shape(0).len() as i64 - 1;
+    let attrs: Attrs = [Value::Int(axis), Value::from(g.shape(0))]
+        .into_iter()
+        .collect();
+    Ok(SmallVec::from_iter([Some(invoke1(
+        &SCATTER_ALONG,
+        &[g.dy(0), at],
+        &attrs,
+    )?)]))
+}
+
+/// Elements of dense rows at positions.
+pub(super) fn at_positions(x: &Array, at: &Array) -> Result<Array> {
+    gather_along(x, at, x.ndim() - 1)
+}

@@ -1,0 +1,269 @@
+//! Sorting and selecting along any axis.
+
+use mxnet_tensor::DType;
+
+use super::rows::{
+    ARGPARTITION_ROWS, PARTITION_ROWS, SORT_ROWS, TOPK_MASK, TOPK_ROWS, argsort_rows, at_positions,
+};
+use crate::args::{Param, ParamKind, Value};
+use crate::cx::CompositeCx;
+use crate::error::Result;
+use crate::invoke::invoke1;
+use crate::opdef::{Cpu, Onnx, OpDef, Probe, Surface};
+use crate::{Array, Outputs};
+
+const KINDS: &[&str] = &["quicksort", "heapsort", "mergesort", "stable"];
+
+/// Parameters of `sort` and `argsort`. `order` names fields of structured arrays in NumPy, which these arrays have none of.
+const SORTING: &[Param] = &[
+    Param::array("a"),
+    LAST_AXIS,
+    Param {
+        default: crate::args::Default::None,
+        ..Param::choice("kind", KINDS, "stable")
+    },
+    Param::optional("order", ParamKind::Str),
+    Param::optional("stable", ParamKind::Bool).keyword(),
+];
+
+/// `axis=-1`, `None` for the flattened array.
+const LAST_AXIS: Param = Param {
+    default: crate::args::Default::Int(-1),
+    ..Param::optional("axis", ParamKind::Int)
+};
+
+/// NumPy's `sort`.
+pub static SORT: OpDef = OpDef {
+    name: "sort",
+    surface: &[Surface::Np("sort")],
+    params: SORTING,
+    doc: "The elements sorted along `axis` (the flattened array for None), NaN last. `kind` and `stable` choose nothing: every kind gives the same \
+          result here.",
+    cpu: Cpu::Composite(|cx| {
+        no_fields(cx)?;
+        along_rows(cx, |x| {
+            invoke1(&SORT_ROWS, &[x], &[Value::Bool(false)].into_iter().collect())
+        })
+    }),
+    onnx: Onnx::Node { ty: "TopK", since: 11 },
+    probe: Probe::calls(&[
+        "f((3, 4))",
+        "f((3, 4)), 0",
+        "f((3, 4)), None",
+        "i((2, 5, 2), 4), 1",
+        "f((0, 3)), 0",
+        "b((7,))",
+        "f(()), None",
+    ]),
+    ..OpDef::COMPOSITE
+};
+
+/// NumPy's `argsort`.
+pub static ARGSORT: OpDef = OpDef {
+    name: "argsort",
+    surface: &[Surface::Np("argsort"), Surface::Method("argsort")],
+    params: SORTING,
+    doc: "The int64 positions that sort the array along `axis` (the flattened array for None), NaN last. Equal elements keep their order, whatever \
+          `kind` and `stable` say.",
+    cpu: Cpu::Composite(|cx| {
+        no_fields(cx)?;
+        along_rows(cx, |x| argsort_rows(x, false))
+    }),
+    onnx: Onnx::Node { ty: "TopK", since: 11 },
+    probe: Probe::calls(&["f((3, 4))", "f((3, 4)), 0", "f((3, 4)), None", "f((0, 3)), 0", "f(()), None"])
+        .against("lambda a, axis=-1: numpy.argsort(a, axis, kind='stable')"),
+    ..OpDef::COMPOSITE
+};
+
+const SELECTING: &[Param] = &[
+    Param::array("a"),
+    Param::required("kth", ParamKind::Ints),
+    LAST_AXIS,
+    Param::choice("kind", &["introselect"], "introselect"),
+    Param::optional("order", ParamKind::Str),
+];
+
+/// NumPy's `partition`.
+pub static PARTITION: OpDef = OpDef {
+    name: "partition",
+    surface: &[Surface::Np("partition")],
+    params: SELECTING,
+    doc: "The elements so ordered along `axis` that those at the positions `kth` stand where sorting would put them, none before them is larger \
+          and none after them smaller.",
+    cpu: Cpu::Composite(|cx| {
+        no_fields(cx)?;
+        along_rows(cx, |x| match kth(cx, x)? {
+            Some(kth) => invoke1(&PARTITION_ROWS, &[x], &[Value::Int(kth)].into_iter().collect()),
+            None => invoke1(&SORT_ROWS, &[x], &[Value::Bool(false)].into_iter().collect()),
+        })
+    }),
+    probe: Probe::calls(&["f((3, 2)), 1", "f((2, 3)), 0, 0", "f((5,)), (0, 1, 2, 3, 4)"])
+        .against("lambda a, kth, axis=-1: numpy.sort(a, axis)"),
+    ..OpDef::COMPOSITE
+};
+
+/// NumPy's `argpartition`.
+pub static ARGPARTITION: OpDef = OpDef {
+    name: "argpartition",
+    surface: &[Surface::Np("argpartition"), Surface::Method("argpartition")],
+    params: SELECTING,
+    doc: "The int64 positions of `partition`.",
+    cpu: Cpu::Composite(|cx| {
+        no_fields(cx)?;
+        along_rows(cx, |x| match kth(cx, x)? {
+            Some(kth) => {
+                invoke1(&ARGPARTITION_ROWS, &[x], &[Value::Int(kth)].into_iter().collect())
+            }
+            None => argsort_rows(x, false),
+        })
+    }),
+    probe: Probe::calls(&["f((3, 2)), 1", "f((2, 3)), 0, 0", "f((5,)), (0, 1, 2, 3, 4)"])
+        .against("lambda a, kth, axis=-1: numpy.argsort(a, axis)"),
+    ..OpDef::COMPOSITE
+};
+
+/// The largest or smallest elements.
+pub static TOPK: OpDef = OpDef {
+    name: "topk",
+    surface: &[Surface::Npx("topk")],
+    params: &[
+        Param::array("data"),
+        LAST_AXIS,
+        Param::int("k", 1),
+        Param::choice("ret_typ", &["indices", "value", "both", "mask"], "indices"),
+        Param::bool("is_ascend", false),
+        Param {
+            default: crate::args::Default::Str("float32"),
+            ..Param::required("dtype", ParamKind::DType)
+        },
+    ],
+    doc: "The `k` largest elements along `axis` (the flattened array for None), the largest first; the smallest, smallest first, with `is_ascend`. \
+          All of them, sorted, for k < 1.\n\n`ret_typ` says what is returned: their `indices` in `dtype`, their `value`, `both` (values, indices), \
+          or a `mask` of the array's shape and dtype with ones where they stand. NaN counts as the largest value, equal elements come in the order \
+          of their indices.",
+    cpu: Cpu::Composite(|cx| {
+        let (rows, back) = rows_of(cx)?;
+        let n = rows.shape()[rows.ndim() - 1];
+        let k = match cx.int("k") {
+            k if k < 1 => n as i64,
+            k => k,
+        };
+        let attrs = [Value::Int(k), Value::Bool(!cx.bool("is_ascend"))]
+            .into_iter()
+            .collect();
+        if cx.str("ret_typ") == "mask" {
+            let mask = invoke1(&TOPK_MASK, &[&rows], &attrs)?.astype(rows.dtype())?;
+            return cx.done(back.apply(mask, cx.input(0).shape())?);
+        }
+        let at = invoke1(&TOPK_ROWS, &[&rows], &attrs)?;
+        let mut outputs = Outputs::new();
+        if cx.str("ret_typ") != "indices" {
+            outputs.push(back.moved(at_positions(&rows, &at)?)?);
+        }
+        if cx.str("ret_typ") != "value" {
+            let dtype = cx.dtype("dtype").unwrap_or(DType::F32);
+            outputs.push(back.moved(at.astype(dtype)?)?);
+        }
+        Ok(outputs)
+    }),
+    onnx: Onnx::Node { ty: "TopK", since: 11 },
+    probe: Probe::calls(&[
+        "f((3, 4))",
+        "f((3, 4)), 0, 2, 'value'",
+        "f((3, 4)), 1, 2, 'both', True",
+        "f((3, 4)), -1, 2, 'mask'",
+        "f((3, 4)), None, 3, 'indices', False, 'int64'",
+    ])
+    .against("topk_reference"),
+    ..OpDef::COMPOSITE
+};
+
+/// The positions that sort `x` along its last axis.
+///
+/// # Errors
+/// [`crate::Error::Memory`].
+pub fn argsort(x: &Array) -> Result<Array> {
+    argsort_rows(&x.contiguous()?, false)
+}
+
+/// Arrays of numbers have no fields to order by.
+fn no_fields(cx: &CompositeCx) -> Result<()> {
+    if cx.is_none("order") {
+        Ok(())
+    } else {
+        Err(cx.value_error(format!(
+            "cannot order by field '{}': arrays of numbers have no fields",
+            cx.str("order")
+        )))
+    }
+}
+
+/// The single position of a selection, counted from the start; `None` for several, which sorting puts in place too.
+fn kth(cx: &CompositeCx, rows: &Array) -> Result<Option<i64>> {
+    let n = rows.shape()[rows.ndim() - 1] as i64;
+    let mut single = None;
+    for &kth in cx.ints("kth") {
+        if !(-n..n).contains(&kth) && !rows.is_empty() {
+            return Err(cx.value_error(format!("kth(={kth}) out of bounds ({n})")));
+        }
+        single = Some(if kth < 0 { kth + n } else { kth });
+    }
+    Ok(single.filter(|_| cx.ints("kth").len() == 1))
+}
+
+/// How rows become the array's axes again.
+struct Back {
+    /// The axis that rows ran along, and the number of axes; `None` for the flattened array.
+    axis: Option<(usize, usize)>,
+}
+
+impl Back {
+    /// Puts the last axis where it was.
+    fn moved(&self, x: Array) -> Result<Array> {
+        match self.axis {
+            Some((axis, ndim)) if axis + 1 < ndim => {
+                let mut axes: Vec<i64> = (0..ndim as i64 - 1).collect();
+                axes.insert(axis, ndim as i64 - 1);
+                x.transpose(Some(&axes))
+            }
+            _ => Ok(x),
+        }
+    }
+
+    /// The same for what has an element for each of the array's.
+    fn apply(&self, x: Array, shape: &[usize]) -> Result<Array> {
+        match self.axis {
+            Some(_) => self.moved(x),
+            None => x.reshape(shape),
+        }
+    }
+}
+
+/// The array of a call with its axis at the end, dense.
+fn rows_of(cx: &CompositeCx) -> Result<(Array, Back)> {
+    let x = cx.input(0);
+    let Some(_) = cx.opt_int("axis") else {
+        return Ok((x.reshape(&[x.len()])?.contiguous()?, Back { axis: None }));
+    };
+    let (axis, ndim) = (cx.axis("axis", 0)?, x.ndim());
+    let back = Back {
+        axis: Some((axis, ndim)),
+    };
+    if axis + 1 == ndim {
+        return Ok((x.contiguous()?, back));
+    }
+    let axes: Vec<i64> = (0..ndim)
+        .filter(|&i| i != axis)
+        .chain([axis])
+        .map(|i| i as i64)
+        .collect();
+    Ok((x.transpose(Some(&axes))?.contiguous()?, back))
+}
+
+fn along_rows(
+    cx: &CompositeCx,
+    compute: impl FnOnce(&Array) -> Result<Array>,
+) -> Result<Outputs> {
+    let (rows, back) = rows_of(cx)?;
+    cx.done(back.moved(compute(&rows)?)?)
+}
