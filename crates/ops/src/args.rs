@@ -16,6 +16,8 @@ pub struct Param {
     pub default: Default,
     /// Whether it can only be given by name.
     pub keyword_only: bool,
+    /// Whether `None` may be given although it is not the default.
+    pub nullable: bool,
     /// Whether its integers may be given as separate arguments: `x.reshape(2, 3)`.
     pub variadic: bool,
 }
@@ -79,6 +81,7 @@ impl Param {
             kind,
             default,
             keyword_only: false,
+            nullable: false,
             variadic: false,
         }
     }
@@ -156,6 +159,14 @@ impl Param {
     pub const fn keyword(self) -> Param {
         Param {
             keyword_only: true,
+            ..self
+        }
+    }
+
+    /// The same parameter, which may also be `None`.
+    pub const fn or_none(self) -> Param {
+        Param {
+            nullable: true,
             ..self
         }
     }
@@ -419,6 +430,8 @@ impl<'a> Args<'a> {
     pub fn dtype(&self, name: &str) -> Option<DType> {
         match self.get(name) {
             Value::DType(x) => Some(*x),
+            // A default is written by name.
+            Value::Word(x) => DType::from_name(x),
             Value::None => None,
             other => panic!("attribute `{name}` is {other:?}: {UNDECLARED}"),
         }

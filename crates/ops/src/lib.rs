@@ -23,6 +23,7 @@ mod types;
 pub mod creation;
 pub mod elementwise;
 pub mod index;
+pub mod order;
 pub mod random;
 pub mod reduce;
 pub mod shape;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::OnceLock;
 
 use crate::opdef::OpDef;
-use crate::{creation, elementwise, index, random, reduce, shape};
+use crate::{creation, elementwise, index, order, random, reduce, shape};
 
 /// Operators of one kind.
 pub struct Family {
@@ -47,6 +47,10 @@ pub static FAMILIES: &[Family] = &[
     Family {
         name: "indexing",
         ops: index::OPS,
+    },
+    Family {
+        name: "order",
+        ops: order::OPS,
     },
     Family {
         name: "random",

@@ -165,7 +165,7 @@ pub fn attribute(
 ) -> PyResult<Value> {
     // SAFETY: a borrowed argument of the running call.
     let object = unsafe { Bound::from_borrowed_ptr(py, object) };
-    if object.is_none() && param.default == mxnet::ops::Default::None {
+    if object.is_none() && (param.nullable || param.default == mxnet::ops::Default::None) {
         return Ok(Value::None);
     }
     let wrong = |what: &str| {

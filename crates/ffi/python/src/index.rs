@@ -251,25 +251,32 @@ fn from_sequence(object: &Bound<'_, PyAny>) -> PyResult<Array> {
             })
             .collect();
         if let Some(numbers) = numbers {
-            return Array::from_slice(&numbers, &[numbers.len()])
-                .map_err(|error| raise(py, error));
+            return Array::from_slice(&numbers, &[numbers.len()]).map_err(|error| raise(py, error));
         }
     }
-    let ours = object.is_instance_of::<PyList>() || object.is_instance_of::<PyTuple>();
-    if !ours && !exchange::is_array_like(object) && object.try_iter().is_err() {
+    let nested = object.is_instance_of::<PyList>() || object.is_instance_of::<PyTuple>();
+    if !nested && !exchange::is_array_like(object) {
         return Err(PyIndexError::new_err(VALID));
     }
-    if object.is_instance_of::<pyo3::types::PyString>() {
-        return Err(PyIndexError::new_err(VALID));
+    if nested {
+        // Lists of our arrays go through the conversion that knows them.
+        let array = exchange::from_object(object, None, Sharing::Never)?;
+        let is_index = array.dtype().is_integer() || array.dtype() == DType::Bool;
+        // Nested empty lists hold no numbers that could have another type.
+        return match array.is_empty() && !is_index {
+            true => array.astype(DType::I64).map_err(|error| raise(py, error)),
+            false => Ok(array),
+        };
     }
-    let array = exchange::from_object(object, None, Sharing::Allowed)?;
-    // Nested empty lists hold no numbers that could have another type.
-    if ours && array.is_empty() && !array.dtype().is_integer() && array.dtype() != DType::Bool {
-        return array
-            .astype(DType::I64)
-            .map_err(|error| raise(py, error));
+    let source = py.import("numpy")?.call_method1("asarray", (object,))?;
+    let kind: String = source.getattr("dtype")?.getattr("kind")?.extract()?;
+    if !"biu".contains(&kind) {
+        return Err(PyIndexError::new_err(format!(
+            "arrays used as indices must be of integer (or boolean) type, found {}",
+            source.getattr("dtype")?
+        )));
     }
-    Ok(array)
+    exchange::from_numpy(&source, Sharing::Allowed)
 }
 
 /// Start, stop and step of a slice as they are written.
@@ -284,16 +291,9 @@ fn bounds(slice: &Bound<'_, PySlice>) -> PyResult<(Option<isize>, Option<isize>,
     Ok((Some(start), Some(stop), Some(step)))
 }
 
-/// The entries of an index expression without arrays: what an operator's attribute may be.
+/// The entries of an index expression as an operator's attribute: arrays stand for their shapes.
 pub fn items(key: &Bound<'_, PyAny>) -> PyResult<Vec<IndexItem>> {
-    let key = Key::of(key)?;
-    if key.arrays.is_empty() {
-        Ok(key.items.into_vec())
-    } else {
-        Err(PyIndexError::new_err(
-            "only integers, slices (`:`), ellipsis (`...`) and `None` are valid here",
-        ))
-    }
+    Ok(Key::of(key)?.items.into_vec())
 }
 
 /// Iterates over the first axis.

@@ -32,21 +32,14 @@ pub(crate) fn record(call: &Call) -> Result<Outputs> {
 }
 
 /// Records a call that `compute` carries out in another way than the operator's entry: assignments write in place.
-pub(crate) fn record_as(
-    call: &Call,
-    compute: impl FnOnce() -> Result<Outputs>,
-) -> Result<Outputs> {
+pub(crate) fn record_as(call: &Call, compute: impl FnOnce() -> Result<Outputs>) -> Result<Outputs> {
     match call.op.grad {
         Grad::Rule(keep, _) => recorded(call, keep, compute),
         _ => compute(),
     }
 }
 
-fn recorded(
-    call: &Call,
-    keep: Keep,
-    compute: impl FnOnce() -> Result<Outputs>,
-) -> Result<Outputs> {
+fn recorded(call: &Call, keep: Keep, compute: impl FnOnce() -> Result<Outputs>) -> Result<Outputs> {
     check_outs(call)?;
     let kept = keep_inputs(call, keep);
     let outputs = compute()?;

@@ -4,10 +4,13 @@
 //! `IndexItem::Array`; of masks only 0-d ones are left, each with an array of as many zeros as it lets through. `expression` makes them.
 #![allow(unsafe_code)]
 
+use std::borrow::Cow;
+
 use mxnet_kernels::index::{IndexAxis, Picked, Write, gather, scatter};
 use mxnet_tensor::{DType, IndexItem, Indexed, Layout, Scalar, Tensor};
 use smallvec::SmallVec;
 
+use super::positions::{dense, positions};
 use crate::args::{Attrs, Param, ParamKind, Value};
 use crate::autograd::GradCx;
 use crate::creation::dims;
@@ -16,7 +19,7 @@ use crate::eager::elem;
 use crate::elementwise::select::choose;
 use crate::error::{Error, Result};
 use crate::invoke::invoke1;
-use crate::opdef::{Cost, Cpu, Cuda, Grad, Grads, Keep, Onnx, OpDef, one};
+use crate::opdef::{Cost, Cpu, Cuda, Grad, Grads, Keep, Onnx, OpDef, Probe, one};
 use crate::types::Types;
 use crate::{Array, cpu};
 
@@ -37,18 +40,13 @@ pub static GATHER: OpDef = OpDef {
     ],
     doc: "The elements that a canonical index expression names, in memory of their own.",
     infer: |cx| {
-        let indices: SmallVec<[&Layout; 4]> = cx.inputs[1..]
-            .iter()
-            .flatten()
-            .map(|x| x.layout())
-            .collect();
-        one(apply(cx.input(0).layout(), cx.index("key"), &indices)?.shape())
+        one(apply(cx.input(0).layout(), cx.index("key"), &layouts(cx, 1))?.shape())
     },
     cpu: Cpu::Kernel(|cx| {
         let (x, out) = (cx.input(0), cx.output(0));
-        let plan = Plan::new(x, cx.index("key"), &tensors(cx, 1))?;
+        let plan = Plan::new(cx, x, &tensors(cx, 1))?;
         let (position, block) = plan.dense(out.layout(), elem(out.dtype()).size())?;
-        // SAFETY: 1. indices are in range (canonical key). 2. both layouts lie within their storages; the output was allocated for this call.
+        // SAFETY: 1. indices are in range (`Plan`). 2. both layouts lie within their storages; the output was allocated for this call.
         unsafe { gather(cx.threads, &plan.picked(x), plan.base, out.data_ptr(), position, &block) };
         Ok(())
     }),
@@ -64,6 +62,11 @@ pub static GATHER: OpDef = OpDef {
         ty: "GatherND",
         since: 11,
     },
+    probe: Probe::calls(&[
+        "f((3, 4)), [i((2,), 4)], (slice(None), np.zeros((2,), dtype='int64'))",
+        "f((2, 3, 5)), [i((2, 2), 3)], (slice(None), np.zeros((2, 2), dtype='int64'), slice(None, None, -2))",
+    ])
+    .against("lambda x, at, key: x[:, at[0], *key[2:]]"),
     ..INDEXING
 };
 
@@ -78,7 +81,13 @@ pub static SCATTER_ADD: OpDef = OpDef {
     ],
     doc: "Array of `shape`, zero but for the places that a canonical index expression names, where the elements of `y` add up. Repeated places \
           are added in C order, so the result does not depend on the number of threads.",
-    infer: |cx| one(dims(cx.op.name, cx.ints("shape"))?),
+    infer: |cx| {
+        let shape = dims(cx.op.name, cx.ints("shape"))?;
+        mxnet_tensor::checked_len(&shape)?;
+        let indices: SmallVec<[&Layout; 4]> = layouts(cx, 1);
+        fits(cx, 0, &apply(&Layout::contiguous(&shape), cx.index("key"), &indices)?)?;
+        one(shape)
+    },
     cpu: Cpu::Kernel(|cx| {
         cpu::fill(cx.output(0), Scalar::I64(0), cx.threads);
         place(cx, Write::Add, cx.input(0), &tensors(cx, 1))
@@ -92,6 +101,13 @@ pub static SCATTER_ADD: OpDef = OpDef {
         ty: "ScatterND",
         since: 16,
     },
+    probe: Probe::calls(&[
+        "f((3, 5)), [i((5,), 4)], (slice(None), np.zeros((5,), dtype='int64')), (3, 4)",
+        "f((2, 3)), [i((2,), 3)], (np.zeros((2,), dtype='int64'),), (3, 3)",
+    ])
+    .against(
+        "lambda y, at, key, shape: (lambda z: (numpy.add.at(z, (*key[:-1], at[0]), y), z)[1])(numpy.zeros(shape))",
+    ),
     ..INDEXING
 };
 
@@ -135,6 +151,14 @@ pub static INDEX_ASSIGN: OpDef = OpDef {
         ty: "ScatterND",
         since: 11,
     },
+    probe: Probe::calls(&[
+        "f((3, 5)), f((3, 4)), [i((4,), 5)], (slice(None), np.zeros((4,), dtype='int64'))",
+        "f((3, 2)), f((2, 2)), [i((2,), 3)], (np.zeros((2,), dtype='int64'),)",
+        "f((3, 2)), f((2,)), [], (slice(0, 2), 1)",
+    ])
+    .against(
+        "lambda x, v, at, key: (lambda z: (z.__setitem__((*key[:-1], at[0]) if at else key, v), z)[1])(x.copy())",
+    ),
     ..INDEXING
 };
 
@@ -169,6 +193,13 @@ pub static INDEX_ADD: OpDef = OpDef {
         ty: "ScatterND",
         since: 16,
     },
+    probe: Probe::calls(&[
+        "f((3, 5)), f((3, 4)), [i((4,), 5)], (slice(None), np.zeros((4,), dtype='int64'))",
+        "f((3, 2)), f((2, 2)), [i((2,), 3)], (np.zeros((2,), dtype='int64'),)",
+    ])
+    .against(
+        "lambda x, v, at, key: (lambda z: (numpy.add.at(z, (*key[:-1], at[0]), v), z)[1])(x.copy())",
+    ),
     ..INDEXING
 };
 
@@ -189,7 +220,9 @@ fn operands<'a>(lead: &[&'a Array], g: &'a GradCx, from: usize) -> SmallVec<[&'a
 }
 
 fn key_and_shape(g: &GradCx, shape: &[usize]) -> Attrs {
-    [g.get("key").clone(), Value::from(shape)].into_iter().collect()
+    [g.get("key").clone(), Value::from(shape)]
+        .into_iter()
+        .collect()
 }
 
 /// A gradient for input 0 only.
@@ -205,7 +238,9 @@ fn of_last(g: &GradCx, dy: &Array) -> Result<Array> {
     let numbers: Vec<i64> = (0..dy.len() as i64).collect();
     let numbers = Array::from_slice(&numbers, dy.shape())?;
     let places = crate::creation::zeros(g.shape(0), DType::I64, g.device_of(0))?;
-    let attrs: Attrs = [g.get("key").clone(), Value::Bool(false)].into_iter().collect();
+    let attrs: Attrs = [g.get("key").clone(), Value::Bool(false)]
+        .into_iter()
+        .collect();
     let places = invoke1(&INDEX_ASSIGN, &operands(&[&places, &numbers], g, 2), &attrs)?;
     let key: Attrs = [g.get("key").clone()].into_iter().collect();
     let found = invoke1(&GATHER, &operands(&[&places], g, 2), &key)?;
@@ -213,16 +248,32 @@ fn of_last(g: &GradCx, dy: &Array) -> Result<Array> {
     choose(&stayed, dy, &Array::scalar(Scalar::I64(0), dy.dtype())?)
 }
 
+/// Layouts of the arguments from number `from` on.
+fn layouts<'a>(cx: &CallCx<'a>, from: usize) -> SmallVec<[&'a Layout; 4]> {
+    cx.inputs[from..]
+        .iter()
+        .flatten()
+        .map(|x| x.layout())
+        .collect()
+}
+
+/// Whether argument `i` has the shape of the places.
+fn fits(cx: &CallCx, i: usize, places: &Indexed) -> Result<()> {
+    let shape = places.shape();
+    if cx.shape(i) == shape.as_slice() {
+        return Ok(());
+    }
+    Err(cx.shape_error(format!(
+        "the values must have the shape {} of the places",
+        crate::Tuple(&shape)
+    )))
+}
+
 fn same_elements_fit(cx: &CallCx) -> Result<crate::Inferred> {
-    let indices: SmallVec<[&Layout; 4]> =
-        cx.inputs[2..].iter().flatten().map(|x| x.layout()).collect();
-    let shape = apply(cx.input(0).layout(), cx.index("key"), &indices)?.shape();
-    if cx.shape(1) != shape.as_slice() || cx.dtype_of(1) != cx.dtype_of(0) {
-        return Err(cx.shape_error(format!(
-            "the places have shape {} and dtype {}, which `value` must have",
-            crate::Tuple(&shape),
-            cx.dtype_of(0).name()
-        )));
+    let places = apply(cx.input(0).layout(), cx.index("key"), &layouts(cx, 2))?;
+    fits(cx, 1, &places)?;
+    if cx.dtype_of(1) != cx.dtype_of(0) {
+        return Err(cx.dtype_error("the values must have the dtype of the array"));
     }
     cx.same_as(0)
 }
@@ -242,8 +293,10 @@ fn apply(layout: &Layout, key: &[IndexItem], indices: &[&Layout]) -> Result<Inde
 }
 
 /// A canonical key applied to a tensor: where the blocks are.
-struct Plan {
+struct Plan<'a> {
     indexed: Indexed,
+    /// What `axes` point into.
+    _indices: SmallVec<[Cow<'a, Tensor>; 4]>,
     axes: SmallVec<[IndexAxis; 4]>,
     base: *mut u8,
     positions: usize,
@@ -251,8 +304,9 @@ struct Plan {
     strides: SmallVec<[isize; 4]>,
 }
 
-impl Plan {
-    fn new(x: &Tensor, key: &[IndexItem], indices: &[&Tensor]) -> Result<Plan> {
+impl<'a> Plan<'a> {
+    fn new(cx: &KernelCx, x: &Tensor, indices: &[&'a Tensor]) -> Result<Plan<'a>> {
+        let key = cx.index("key");
         let layouts: SmallVec<[&Layout; 4]> = indices.iter().map(|t| t.layout()).collect();
         let indexed = apply(x.layout(), key, &layouts)?;
         let size = x.dtype().size() as isize;
@@ -268,10 +322,20 @@ impl Plan {
             return Err(Error::internal("gather", problem));
         }
         let view = &indexed.view;
+        let whole: usize = advanced.shape.iter().product();
+        let mut checked = SmallVec::<[Cow<'a, Tensor>; 4]>::new();
+        for (at, &index) in advanced.indices.iter().zip(indices) {
+            if index.len() != whole {
+                let problem = format!("{} positions on axis {}, not {whole}", index.len(), at.axis);
+                return Err(Error::shape(cx.op.name, problem));
+            }
+            let size = view.shape()[at.axis];
+            checked.push(positions(cx.op.name, index, size, cx.threads)?);
+        }
         let axes = advanced
             .indices
             .iter()
-            .zip(indices)
+            .zip(&checked)
             .map(|(at, index)| IndexAxis {
                 indices: index.data_ptr().cast(),
                 stride: view.strides()[at.axis] * size,
@@ -281,9 +345,10 @@ impl Plan {
         Ok(Plan {
             axes,
             base: x.with_layout(view.clone()).data_ptr(),
-            positions: advanced.shape.iter().product(),
+            positions: whole,
             block: kept.iter().map(|&a| view.shape()[a]).collect(),
             strides: kept.iter().map(|&a| view.strides()[a] * size).collect(),
+            _indices: checked,
             indexed,
         })
     }
@@ -303,7 +368,10 @@ impl Plan {
         let (axis, count) = positions_at(&self.indexed);
         let size = size as isize;
         let step = single_step(layout, axis, count).ok_or_else(|| {
-            Error::internal("gather", "the positions of the values have no single stride")
+            Error::internal(
+                "gather",
+                "the positions of the values have no single stride",
+            )
         })?;
         let block = (0..layout.ndim())
             .filter(|i| !(axis..axis + count).contains(i))
@@ -348,12 +416,25 @@ fn place(cx: &KernelCx, write: Write, value: &Tensor, indices: &[&Tensor]) -> Re
         let view = out.layout().index(cx.index("key"))?.view;
         return cpu::copy(value, &out.with_layout(view), cx.threads);
     }
-    let plan = Plan::new(out, cx.index("key"), indices)?;
+    let plan = Plan::new(cx, out, indices)?;
+    let (axis, count) = positions_at(&plan.indexed);
+    let value = match single_step(value.layout(), axis, count) {
+        Some(_) => Cow::Borrowed(value),
+        None => dense(value, cx.threads)?,
+    };
     let (position, block) = plan.dense(value.layout(), elem(value.dtype()).size())?;
-    // SAFETY: 1. indices are in range (canonical key). 2. both layouts lie within their storages. 3. the caller of the operator copied
+    // SAFETY: 1. indices are in range (`Plan`). 2. both layouts lie within their storages. 3. the caller of the operator copied
     // values that overlap the output.
     unsafe {
-        scatter(cx.threads, write, &plan.picked(out), plan.base, value.data_ptr(), position, &block);
+        scatter(
+            cx.threads,
+            write,
+            &plan.picked(out),
+            plan.base,
+            value.data_ptr(),
+            position,
+            &block,
+        );
     }
     Ok(())
 }

@@ -5,6 +5,7 @@ use mxnet_kernels::index::{self as kernel, Along, Write};
 use mxnet_tensor::{DType, Dims, Scalar, broadcast_shapes};
 use smallvec::SmallVec;
 
+use super::positions::positions;
 use super::resolved;
 use crate::args::{Attrs, Param, ParamKind, Value};
 use crate::creation::dims;
@@ -24,23 +25,24 @@ pub static GATHER_ALONG: OpDef = OpDef {
         Param::array("indices"),
         Param::required("axis", ParamKind::Int),
     ],
-    doc: "The elements of `x` at `indices` along `axis`: int64 positions in range, C-ordered, of the shape of `x` but for `axis`.",
+    doc: "The elements of `x` at `indices` along `axis`: int64 positions in range, of the shape of `x` but for `axis`.",
     types: Types::First,
     infer: |cx| {
         fits(cx, cx.shape(0), cx.shape(1))?;
         one(Dims::from_slice(cx.shape(1)))
     },
     cpu: Cpu::Kernel(|cx| {
-        let (x, indices, out) = (cx.input(0), cx.input(1), cx.output(0));
+        let (x, out, axis) = (cx.input(0), cx.output(0), cx.axis("axis", 0)?);
+        let indices = positions(cx.op.name, cx.input(1), x.shape()[axis], cx.threads)?;
         let what = Along {
             elem: elem(x.dtype()),
             shape: out.shape(),
-            axis: cx.axis("axis", 0)?,
+            axis,
             indices: indices.data_ptr().cast(),
             view_strides: &x.byte_strides(),
             dense_strides: &out.byte_strides(),
         };
-        // SAFETY: 1. indices are dense, in range and of the output's shape (inference and `resolved`). 2. the layouts lie within their storages;
+        // SAFETY: 1. indices are dense, in range (`positions`) and of the output's shape (inference). 2. the layouts lie within their storages;
         // the output was allocated for this call.
         unsafe { kernel::gather_along(cx.threads, &what, x.data_ptr(), out.data_ptr()) };
         Ok(())
@@ -56,6 +58,11 @@ pub static GATHER_ALONG: OpDef = OpDef {
         ty: "GatherElements",
         since: 11,
     },
+    probe: Probe::calls(&[
+        "f((3, 4)), i((3, 2), 4), 1",
+        "f((3, 4, 2)), i((5, 4, 2), 3), 0",
+    ])
+    .against("numpy.take_along_axis"),
     cost: Cost::PerKiB(500),
     ..OpDef::DEFAULT
 };
@@ -73,16 +80,20 @@ pub static SCATTER_ALONG: OpDef = OpDef {
     types: Types::First,
     infer: |cx| {
         let shape = dims(cx.op.name, cx.ints("shape"))?;
+        if cx.shape(0) != cx.shape(1) {
+            return Err(cx.shape_error("`y` and `indices` must have one shape"));
+        }
         fits(cx, &shape, cx.shape(1))?;
         one(shape)
     },
     cpu: Cpu::Kernel(|cx| {
-        let (y, indices, out) = (cx.input(0), cx.input(1), cx.output(0));
+        let (y, out, axis) = (cx.input(0), cx.output(0), cx.axis("axis", 0)?);
+        let indices = positions(cx.op.name, cx.input(1), out.shape()[axis], cx.threads)?;
         cpu::fill(out, Scalar::I64(0), cx.threads);
         let what = Along {
             elem: elem(y.dtype()),
             shape: y.shape(),
-            axis: cx.axis("axis", 0)?,
+            axis,
             indices: indices.data_ptr().cast(),
             view_strides: &out.byte_strides(),
             dense_strides: &y.byte_strides(),
@@ -102,6 +113,10 @@ pub static SCATTER_ALONG: OpDef = OpDef {
         ty: "ScatterElements",
         since: 16,
     },
+    probe: Probe::calls(&["f((3, 2)), i((3, 2), 4), 1, (3, 4)", "f((5, 2)), i((5, 2), 3), 0, (3, 2)"])
+        .against(
+            "lambda y, at, axis, shape: (lambda z: (numpy.add.at(z, (at, numpy.arange(at.shape[1])) if axis == 0 else (numpy.arange(len(at))[:, None], at), y), z)[1])(numpy.zeros(shape))",
+        ),
     cost: Cost::PerKiB(500),
     ..OpDef::DEFAULT
 };
@@ -113,20 +128,20 @@ pub static TAKE_ALONG_AXIS: OpDef = OpDef {
     params: &[
         Param::array("arr"),
         Param::array("indices"),
-        Param {
-            default: crate::args::Default::Int(-1),
-            ..Param::optional("axis", ParamKind::Int)
-        },
+        Param::int("axis", -1).or_none(),
     ],
     doc: "The elements of `arr` at `indices` along `axis`; the other axes of the two broadcast. `axis=None` takes from the flattened array with \
           indices of one axis.\n\nRaises\n------\nIndexError\n    If an index is out of bounds.",
     cpu: Cpu::Composite(|cx| {
         let (x, indices) = (cx.input(0), cx.input(1));
         if !indices.dtype().is_integer() {
-            return Err(crate::Error::index(cx.op.name, format!(
-                "`indices` must be integers, found {}",
-                indices.dtype().name()
-            )));
+            return Err(crate::Error::index(
+                cx.op.name,
+                format!(
+                    "`indices` must be integers, found {}",
+                    indices.dtype().name()
+                ),
+            ));
         }
         if cx.is_none("axis") {
             if indices.ndim() != 1 {
@@ -135,7 +150,12 @@ pub static TAKE_ALONG_AXIS: OpDef = OpDef {
                     indices.ndim()
                 )));
             }
-            return cx.done(take_along_axis(&x.reshape(&[x.len()])?, indices, 0, "raise")?);
+            return cx.done(take_along_axis(
+                &x.reshape(&[x.len()])?,
+                indices,
+                0,
+                "raise",
+            )?);
         }
         let axis = cx.axis("axis", 0)?;
         if indices.ndim() != x.ndim() {
@@ -162,13 +182,12 @@ fn fits(cx: &CallCx, shape: &[usize], indices: &[usize]) -> Result<()> {
     let axis = mxnet_tensor::normalize_axis(cx.int("axis") as isize, shape.len())?;
     let agrees = shape.len() == indices.len()
         && (0..shape.len()).all(|i| i == axis || shape[i] == indices[i])
-        && cx.dtype_of(1) == DType::I64
-        && cx.input(1).layout().is_contiguous();
+        && cx.dtype_of(1) == DType::I64;
     if agrees {
         Ok(())
     } else {
         Err(cx.shape_error(format!(
-            "`indices` must be dense int64 of shape {} but for axis {axis}",
+            "`indices` must be int64 of shape {} but for axis {axis}",
             crate::Tuple(shape)
         )))
     }

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use mxnet_tensor::{IndexItem, Scalar};
+use mxnet_tensor::{IndexItem, Layout, Scalar};
 
 use crate::Array;
 use crate::args::{Attrs, Param, ParamKind, Value};
 use crate::cpu;
 use crate::creation::dims;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::invoke::invoke1;
 use crate::opdef::{Cpu, Cuda, Grad, Keep, Onnx, OpDef, Probe, Viewed, one};
 use crate::types::Types;
@@ -18,7 +18,7 @@ pub static INDEX: OpDef = OpDef {
     name: "index",
     params: &[Param::array("x"), Param::required("key", ParamKind::Index)],
     doc: "View of the elements that `key` (integers, slices, `None` and one `...`) names.",
-    cpu: Cpu::View(|cx| Ok(Viewed::Shared(cx.layout.index(cx.index("key"))?.view))),
+    cpu: Cpu::View(|cx| Ok(Viewed::Shared(view(cx.layout, cx.index("key"))?))),
     grad: Grad::Rule(Keep::NOTHING, |g| {
         let attrs: Attrs = [g.get("key").clone(), Value::from(g.shape(0))]
             .into_iter()
@@ -50,11 +50,17 @@ pub static INDEX_SPREAD: OpDef = OpDef {
     ],
     doc: "Array of `shape` with `y` at the places that `key` (without arrays) names and zeros elsewhere.",
     types: Types::First,
-    infer: |cx| one(dims(cx.op.name, cx.ints("shape"))?),
+    infer: |cx| {
+        let shape = dims(cx.op.name, cx.ints("shape"))?;
+        mxnet_tensor::checked_len(&shape)?;
+        let view = view(&Layout::contiguous(&shape), cx.index("key"))?;
+        cx.input(0).layout().broadcast_to(view.shape())?;
+        one(shape)
+    },
     cpu: Cpu::Kernel(|cx| {
         let out = cx.output(0);
         cpu::fill(out, Scalar::I64(0), cx.threads);
-        let view = out.layout().index(cx.index("key"))?.view;
+        let view = view(out.layout(), cx.index("key"))?;
         cpu::copy(cx.input(0), &out.with_layout(view), cx.threads)
     }),
     cuda: Cuda::None,
@@ -67,9 +73,18 @@ pub static INDEX_SPREAD: OpDef = OpDef {
         "f((5,)), 2, (4, 5)",
         "f((0,)), slice(3, 3), (4,)",
     ])
-    .against("index_spread_reference"),
+    .against("lambda y, key, shape: (lambda z: (z.__setitem__(key, y), z)[1])(numpy.zeros(shape))"),
     ..OpDef::DEFAULT
 };
+
+/// The view that a key without arrays names.
+fn view(layout: &Layout, key: &[IndexItem]) -> Result<Layout> {
+    let found = layout.index(key)?;
+    match found.advanced {
+        None => Ok(found.view),
+        Some(_) => Err(Error::index("", "index arrays make no view")),
+    }
+}
 
 impl Array {
     /// View of the elements that a key without arrays names.

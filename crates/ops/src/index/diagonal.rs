@@ -1,6 +1,6 @@
 //! Diagonals and triangles.
 
-use mxnet_tensor::{DType, IndexItem, Scalar};
+use mxnet_tensor::{DType, IndexItem, Layout, Scalar};
 use smallvec::SmallVec;
 
 use crate::Array;
@@ -65,7 +65,17 @@ pub static DIAGONAL_SPREAD: OpDef = OpDef {
     ],
     doc: "Array of `shape` with `y` on a diagonal (see `diagonal`) and zeros elsewhere.",
     types: Types::First,
-    infer: |cx| one(dims(cx.op.name, cx.ints("shape"))?),
+    infer: |cx| {
+        let shape = dims(cx.op.name, cx.ints("shape"))?;
+        mxnet_tensor::checked_len(&shape)?;
+        let diagonal = Layout::contiguous(&shape).diagonal(
+            cx.int("offset") as isize,
+            cx.int("axis1") as isize,
+            cx.int("axis2") as isize,
+        )?;
+        cx.input(0).layout().broadcast_to(diagonal.shape())?;
+        one(shape)
+    },
     cpu: Cpu::Kernel(|cx| {
         let out = cx.output(0);
         cpu::fill(out, Scalar::I64(0), cx.threads);
@@ -84,7 +94,9 @@ pub static DIAGONAL_SPREAD: OpDef = OpDef {
         g.one(invoke1(&DIAGONAL, &[g.dy(0)], &attrs)?)
     }),
     probe: Probe::calls(&["f((3,)), 0, 0, 1, (3, 4)", "f((2, 2)), 1, 0, 2, (3, 2, 3)"])
-        .against("diagonal_spread_reference"),
+        .against(
+            "lambda y, offset, axis1, axis2, shape: (lambda z: (numpy.copyto((lambda d: (d.setflags(write=True), d)[1])(numpy.diagonal(z, offset, axis1, axis2)), y), z)[1])(numpy.zeros(shape))",
+        ),
     ..OpDef::DEFAULT
 };
 
@@ -113,7 +125,13 @@ pub static DIAG: OpDef = OpDef {
             n => Err(cx.value_error(format!("the array must have 1 or 2 axes, found {n}"))),
         }
     }),
-    probe: Probe::calls(&["f((3,))", "f((3,)), -2", "f((3, 4))", "f((3, 4)), 2", "f((0,))"]),
+    probe: Probe::calls(&[
+        "f((3,))",
+        "f((3,)), -2",
+        "f((3, 4))",
+        "f((3, 4)), 2",
+        "f((0,))",
+    ]),
     ..OpDef::COMPOSITE
 };
 
@@ -123,7 +141,13 @@ const TRIANGLE: OpDef = OpDef {
         ty: "Trilu",
         since: 14,
     },
-    probe: Probe::calls(&["f((3, 4))", "f((2, 3, 3)), 1", "i((3, 3), 9), -1", "f((0, 3))", "f((3,))"]),
+    probe: Probe::calls(&[
+        "f((3, 4))",
+        "f((2, 3, 3)), 1",
+        "i((3, 3), 9), -1",
+        "f((0, 3))",
+        "f((3,))",
+    ]),
     ..OpDef::COMPOSITE
 };
 
@@ -157,6 +181,7 @@ pub static TRACE: OpDef = OpDef {
         Param::int("axis1", 0),
         Param::int("axis2", 1),
         Param::optional("dtype", ParamKind::DType),
+        Param::out(),
     ],
     form: Form::Out,
     doc: "Sum of the diagonal of the matrices that `axis1` and `axis2` span (see `diagonal`).",
@@ -176,7 +201,12 @@ pub static TRACE: OpDef = OpDef {
         .collect();
         cx.done(invoke1(&reduce::SUM, &[&diagonal], &attrs)?)
     }),
-    probe: Probe::calls(&["f((3, 4))", "f((3, 4)), 1", "f((2, 3, 4)), 0, 1, 2", "i((3, 3), 9)"]),
+    probe: Probe::calls(&[
+        "f((3, 4))",
+        "f((3, 4)), 1",
+        "f((2, 3, 4)), 0, 1, 2",
+        "i((3, 3), 9)",
+    ]),
     ..OpDef::COMPOSITE
 };
 

@@ -61,24 +61,19 @@ pub fn get(x: &Array, key: &[IndexItem], arrays: &[Array]) -> Result<Array> {
 /// [`Error::Autograd`] if `x` is a variable or a recorded view and a gradient is recorded.
 pub fn set(x: &Array, key: &[IndexItem], arrays: &[Array], value: &Array) -> Result<Option<Array>> {
     if x.tensor().storage().is_read_only() {
-        return Err(Error::value(
-            "assignment",
-            "destination array is read-only",
-        ));
+        return Err(Error::value("assignment", "destination array is read-only"));
     }
     if value.is_weak() {
         check_number(cpu::read_scalar(value.tensor()), x.dtype())?;
     }
     let flags = Flags::current();
-    let recorded =
-        flags.is_recording() && (x.entry().is_some() || value.entry().is_some());
+    let recorded = flags.is_recording() && (x.entry().is_some() || value.entry().is_some());
     if !recorded && !flags.is_stacked() {
         return in_place(x, key, arrays, value).map(|()| None);
     }
     let canonical = canonical(x.layout(), key, arrays)?;
     let value = fitted(value, &canonical.indexed, x)?;
-    let mut inputs: SmallVec<[Option<&Array>; 4]> =
-        SmallVec::from_iter([Some(x), Some(&value)]);
+    let mut inputs: SmallVec<[Option<&Array>; 4]> = SmallVec::from_iter([Some(x), Some(&value)]);
     inputs.extend(canonical.indices.iter().map(Some));
     let attrs: Attrs = [
         Value::Index(canonical.key.clone()),

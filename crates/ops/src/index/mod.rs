@@ -10,6 +10,7 @@ mod basic;
 mod diagonal;
 mod expression;
 mod nonzero;
+mod positions;
 mod resolve;
 mod rows;
 mod select;
@@ -19,9 +20,13 @@ pub use along::{GATHER_ALONG, SCATTER_ALONG, TAKE_ALONG_AXIS, gather_along, take
 pub use basic::{INDEX, INDEX_SPREAD};
 pub use diagonal::{DIAG, DIAGONAL, DIAGONAL_SPREAD, TRACE, TRIL, TRIU};
 pub use expression::{get, set};
+pub(crate) use positions::dense;
+
 pub use nonzero::{ARGWHERE, FLATNONZERO, NONZERO, NONZERO_MATRIX};
 pub use resolve::{RESOLVE, WRAPPED, resolved};
-pub use rows::{EMBEDDING, GATHER_ND, NPX_INDEX_ADD, NPX_INDEX_UPDATE, ONE_HOT, ONE_HOT_ROWS, PICK, SCATTER_ND};
+pub use rows::{
+    EMBEDDING, GATHER_ND, NPX_INDEX_ADD, NPX_INDEX_UPDATE, ONE_HOT, ONE_HOT_ROWS, PICK, SCATTER_ND,
+};
 pub use select::{COMPRESS, EXTRACT, TAKE, take};
 
 use crate::opdef::OpDef;

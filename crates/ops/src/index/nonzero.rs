@@ -31,8 +31,9 @@ pub static NONZERO_MATRIX: OpDef = OpDef {
         let count = unsafe { kernel(&Pool, &source, &[]) };
         let out = Array::uninitialised(&[x.ndim(), count], DType::I64, x.device())?;
         let base: *mut i64 = out.tensor().data_ptr().cast();
-        let rows: SmallVec<[*mut i64; 4]> =
-            (0..x.ndim()).map(|i| base.wrapping_add(i * count)).collect();
+        let rows: SmallVec<[*mut i64; 4]> = (0..x.ndim())
+            .map(|i| base.wrapping_add(i * count))
+            .collect();
         if !rows.is_empty() && count > 0 {
             // SAFETY: as above; every row has room for `count` integers, and `out` is known to nobody else.
             unsafe { kernel(&Pool, &source, &rows) };

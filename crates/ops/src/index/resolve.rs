@@ -41,8 +41,12 @@ pub static RESOLVE: OpDef = OpDef {
     }),
     cuda: Cuda::HostOnly,
     grad: Grad::Stop("indices are integers"),
-    probe: Probe::calls(&["i((2, 3), 4), 4", "i((2, 3), 4)[::-1] - 4, 4", "i((0,), 4), 0"])
-        .against("lambda x, size: numpy.where(x < 0, x + size, x)"),
+    probe: Probe::calls(&[
+        "i((2, 3), 4), 4",
+        "i((2, 3), 4)[::-1] - 4, 4",
+        "i((0,), 4), 0",
+    ])
+    .against("lambda x, size: numpy.where(x < 0, x + size, x)"),
     ..OpDef::DEFAULT
 };
 
@@ -85,8 +89,9 @@ pub static WRAPPED: OpDef = OpDef {
         })
     }),
     grad: Grad::Stop("indices are integers"),
-    probe: Probe::calls(&["i((2, 3), 9), 4, 'clip'", "i((2, 3), 9) - 5, 4, 'wrap'"])
-        .against("lambda x, size, mode: numpy.clip(x, 0, size - 1) if mode == 'clip' else x % size"),
+    probe: Probe::calls(&["i((2, 3), 9), 4, 'clip'", "i((2, 3), 9) - 5, 4, 'wrap'"]).against(
+        "lambda x, size, mode: numpy.clip(x, 0, size - 1) if mode == 'clip' else x % size",
+    ),
     ..OpDef::DEFAULT
 };
 

@@ -7,6 +7,7 @@ use mxnet_kernels::index::one_hot;
 use mxnet_tensor::{DType, Dims, IndexItem, Scalar};
 use smallvec::SmallVec;
 
+use super::positions::dense;
 use super::select::slices;
 use super::{GATHER, INDEX_ADD, INDEX_ASSIGN, gather_along, resolved};
 use crate::Array;
@@ -25,10 +26,7 @@ pub static PICK: OpDef = OpDef {
     params: &[
         Param::array("data"),
         Param::array("index"),
-        Param {
-            default: crate::args::Default::Int(-1),
-            ..Param::optional("axis", ParamKind::Int)
-        },
+        Param::int("axis", -1).or_none(),
         Param::choice("mode", &["clip", "wrap"], "clip"),
         Param::bool("keepdims", false),
     ],
@@ -71,7 +69,9 @@ pub static PICK: OpDef = OpDef {
         "f((2, 3, 4)), i((2, 4), 9), 1, 'wrap', True",
         "f((6,)), i((), 6), None",
     ])
-    .against("pick_reference"),
+    .against(
+        "lambda x, at, axis=-1, mode='clip', keepdims=False: (lambda x, axis: (lambda at: (lambda y: y if keepdims else y.squeeze(axis))(numpy.take_along_axis(x, at % x.shape[axis] if mode == 'wrap' else at.clip(0, x.shape[axis] - 1), axis)))(at if at.ndim == x.ndim else numpy.expand_dims(at, axis)))(x.ravel() if axis is None else x, 0 if axis is None else axis)",
+    ),
     ..OpDef::COMPOSITE
 };
 
@@ -155,13 +155,10 @@ pub static ONE_HOT_ROWS: OpDef = OpDef {
     },
     cpu: Cpu::Kernel(|cx| {
         let (x, out) = (cx.input(0), cx.output(0));
-        let dense = x.layout().is_contiguous();
-        if !dense {
-            return Err(Error::internal(cx.op.name, "the indices are not dense"));
-        }
+        let x = dense(x, cx.threads)?;
         let (mut on, mut off) = ([0_u64; 2], [0_u64; 2]);
         let (on, off) = (on.as_mut_ptr().cast::<u8>(), off.as_mut_ptr().cast::<u8>());
-        // SAFETY: 1. both patterns have 16 bytes, enough for every dtype. 2. `x` is dense int64, the output dense with `depth` elements for
+        // SAFETY: 1. both patterns have 16 bytes, enough for every dtype. 2. `x` is dense int64 (inference), the output dense with `depth` elements for
         // each index.
         unsafe {
             Scalar::F64(cx.float("on_value")).write(out.dtype(), on);
@@ -180,8 +177,9 @@ pub static ONE_HOT_ROWS: OpDef = OpDef {
         Ok(())
     }),
     grad: Grad::Stop("indices are integers"),
-    probe: Probe::calls(&["i((2, 3), 4), 4, 1.0, 0.0, 'float32'"])
-        .against("lambda x, d, on, off, t: numpy.where(numpy.arange(d) == x[..., None], on, off).astype(t)"),
+    probe: Probe::calls(&["i((2, 3), 4), 4, 1.0, 0.0, 'float32'"]).against(
+        "lambda x, d, on, off, t: numpy.where(numpy.arange(d) == x[..., None], on, off).astype(t)",
+    ),
     ..OpDef::DEFAULT
 };
 
@@ -194,12 +192,15 @@ pub static ONE_HOT: OpDef = OpDef {
         Param::required("depth", ParamKind::Int),
         Param::float("on_value", 1.0),
         Param::float("off_value", 0.0),
-        Param::optional("dtype", ParamKind::DType),
+        Param {
+            default: crate::args::Default::Str("float32"),
+            ..Param::required("dtype", ParamKind::DType)
+        },
     ],
     doc: "For each label a row of `depth` elements (a new last axis): `on_value` at the label, `off_value` elsewhere; off everywhere for a label \
-          that is not in 0..depth. `dtype` defaults to float32.",
+          that is not in 0..depth.",
     cpu: Cpu::Composite(|cx| {
-        let data = integers(cx.input(0))?.astype(DType::I64)?.contiguous()?;
+        let data = integers(cx.input(0))?.astype(DType::I64)?;
         let attrs: Attrs = [
             cx.get("depth").clone(),
             cx.get("on_value").clone(),
@@ -215,7 +216,7 @@ pub static ONE_HOT: OpDef = OpDef {
         since: 9,
     },
     probe: Probe::calls(&["i((2, 3), 4), 4", "i((2,), 9), 4, 5.0, -1.0, 'int32'", "i((), 3), 3"])
-        .against("one_hot_reference"),
+        .against("lambda x, depth, on=1.0, off=0.0, dtype='float32': numpy.where(numpy.arange(depth) == x[..., None], on, off).astype(dtype)"),
     ..OpDef::COMPOSITE
 };
 
@@ -236,8 +237,12 @@ pub static GATHER_ND: OpDef = OpDef {
         ty: "GatherND",
         since: 11,
     },
-    probe: Probe::calls(&["f((3, 4)), i((2, 5), 3)", "f((3, 4)), i((1, 2, 2), 3)", "f((2, 3, 2)), i((3, 0), 2)"])
-        .against("lambda x, i: x[tuple(i)]"),
+    probe: Probe::calls(&[
+        "f((3, 4)), i((2, 5), 3)",
+        "f((3, 4)), i((1, 2, 2), 3)",
+        "f((2, 3, 2)), i((3, 0), 2)",
+    ])
+    .against("lambda x, i: x[tuple(i)]"),
     ..OpDef::COMPOSITE
 };
 
@@ -252,11 +257,20 @@ pub static SCATTER_ND: OpDef = OpDef {
     doc: "Zeros of `shape` with `data`, of shape `indices.shape[1:] + shape[m:]`, at the columns of `indices`, of shape (m, ...).",
     cpu: Cpu::Composite(|cx| {
         let data = cx.input(0);
-        let base = zeros(&dims(cx.op.name, cx.ints("shape"))?, data.dtype(), data.device())?;
+        let base = zeros(
+            &dims(cx.op.name, cx.ints("shape"))?,
+            data.dtype(),
+            data.device(),
+        )?;
         cx.done(changed(cx, &base, &integers(cx.input(1))?, data, false)?)
     }),
-    probe: Probe::calls(&["f((3,)), i((2, 3), 4), (4, 4)", "f((2, 4)), i((1, 2), 3), (3, 4)"])
-        .against("scatter_nd_reference"),
+    probe: Probe::calls(&[
+        "f((3,)), i((2, 3), 4), (4, 4)",
+        "f((2, 4)), i((1, 2), 3), (3, 4)",
+    ])
+    .against(
+        "lambda y, at, shape: (lambda z: (z.__setitem__(tuple(at), y), z)[1])(numpy.zeros(shape))",
+    ),
     ..OpDef::COMPOSITE
 };
 
@@ -273,7 +287,7 @@ pub static NPX_INDEX_ADD: OpDef = OpDef {
         cx.done(changed(cx, cx.input(0), &columns_of(cx)?, cx.input(2), true)?)
     }),
     probe: Probe::calls(&["f((3, 4)), i((2, 5), 3), f((5,))", "f((3, 4)), i((4,), 3), f((4,))"])
-        .against("index_add_reference"),
+        .against("lambda a, at, v: (lambda z: (numpy.add.at(z, tuple(at) if at.ndim > 1 else at, v), z)[1])(a.copy())"),
     ..OpDef::COMPOSITE
 };
 
@@ -289,7 +303,7 @@ pub static NPX_INDEX_UPDATE: OpDef = OpDef {
         cx.done(changed(cx, cx.input(0), &columns_of(cx)?, cx.input(2), false)?)
     }),
     probe: Probe::calls(&["f((3, 4)), i((2, 5), 3), f((5,))", "f((3, 4)), i((4,), 3), f((1, 4))"])
-        .against("index_update_reference"),
+        .against("lambda a, at, v: (lambda z: (z.__setitem__(tuple(at) if at.ndim > 1 else at, v), z)[1])(a.copy())"),
     ..OpDef::COMPOSITE
 };
 
@@ -312,11 +326,7 @@ fn columns_of(cx: &CompositeCx) -> Result<Array> {
 }
 
 /// The canonical key that an index matrix stands for, and its rows, resolved.
-fn columns(
-    cx: &CallCx,
-    shape: &[usize],
-    indices: &Array,
-) -> Result<(Value, SmallVec<[Array; 4]>)> {
+fn columns(cx: &CallCx, shape: &[usize], indices: &Array) -> Result<(Value, SmallVec<[Array; 4]>)> {
     let m = indices.shape().first().copied().unwrap_or(0);
     if indices.ndim() == 0 || m == 0 || m > shape.len() {
         return Err(cx.shape_error(format!(

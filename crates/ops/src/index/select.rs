@@ -17,7 +17,8 @@ pub static TAKE: OpDef = OpDef {
         Param::array("a"),
         Param::array("indices"),
         Param::optional("axis", ParamKind::Int),
-        Param::choice("mode", &["raise", "wrap", "clip"], "raise").keyword(),
+        Param::out(),
+        Param::choice("mode", &["raise", "wrap", "clip"], "raise"),
     ],
     form: Form::Out,
     doc: "The slices of `a` at `indices` along `axis`, of the flattened array for None. `mode` says what happens to an index out of bounds: an \
@@ -53,6 +54,7 @@ pub static COMPRESS: OpDef = OpDef {
         Param::array("condition"),
         Param::array("a"),
         Param::optional("axis", ParamKind::Int),
+        Param::out(),
     ],
     form: Form::Out,
     doc: "The slices of `a` along `axis` (of the flattened array for None) at which `condition`, an array of one axis, is true.",
@@ -70,7 +72,11 @@ pub static COMPRESS: OpDef = OpDef {
         }
         cx.done(take(x, &at, cx.axis("axis", 1)?, "raise")?)
     }),
-    probe: Probe::calls(&["b((3,)), f((3, 4)), 0", "b((5,)), f((3, 4))", "b((2,)), f((3, 4)), -1"]),
+    probe: Probe::calls(&[
+        "b((3,)), f((3, 4)), 0",
+        "b((5,)), f((3, 4))",
+        "b((2,)), f((3, 4)), -1",
+    ]),
     ..OpDef::COMPOSITE
 };
 

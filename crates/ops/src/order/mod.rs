@@ -11,7 +11,7 @@ mod unique;
 
 pub use extreme::{ARGMAX, ARGMIN};
 pub use rows::{ARGPARTITION_ROWS, ARGSORT_ROWS, PARTITION_ROWS, SORT_ROWS, TOPK_MASK, TOPK_ROWS};
-pub use search::{BINCOUNT, SEARCHSORTED, SEARCH_ROWS};
+pub use search::{BINCOUNT, SEARCH_ROWS, SEARCHSORTED};
 pub use sort::{ARGPARTITION, ARGSORT, PARTITION, SORT, TOPK, argsort};
 pub use unique::UNIQUE_PARTS;
 

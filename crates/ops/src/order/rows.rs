@@ -10,8 +10,8 @@ use crate::args::{Attrs, Param, ParamKind, Value};
 use crate::autograd::GradCx;
 use crate::cx::{CallCx, KernelCx};
 use crate::eager::elem;
-use crate::error::{Error, Result};
-use crate::index::{SCATTER_ALONG, gather_along};
+use crate::error::Result;
+use crate::index::{SCATTER_ALONG, dense, gather_along};
 use crate::invoke::invoke1;
 use crate::opdef::{Cost, Cpu, Grad, Grads, Inferred, Keep, Onnx, OpDef, Probe, one_of};
 
@@ -19,7 +19,7 @@ use crate::opdef::{Cost, Cpu, Grad, Grads, Inferred, Keep, Onnx, OpDef, Probe, o
 const ROWS: OpDef = OpDef {
     params: &[Param::array("x"), Param::bool("descending", false)],
     infer: |cx| {
-        dense(cx)?;
+        row_len(cx)?;
         cx.same_as(0)
     },
     // Some comparisons for each element; what matters is that anything but a small array leaves the calling thread.
@@ -34,18 +34,21 @@ const ROWS: OpDef = OpDef {
 /// Every row sorted.
 pub static SORT_ROWS: OpDef = OpDef {
     name: "sort_rows",
-    doc: "The rows (last axis) of a C-ordered array, sorted. NaN counts as the largest value.",
+    doc: "The rows (last axis) of an array, sorted. NaN counts as the largest value.",
     cpu: Cpu::Kernel(|cx| {
-        let x = cx.input(0);
+        let x = dense(cx.input(0), cx.threads)?;
         // SAFETY: input and output are dense and of one shape; the output was allocated for this call.
-        unsafe { kernel::sort(cx.threads, order(cx), &rows(x), cx.output(0).data_ptr()) };
+        unsafe { kernel::sort(cx.threads, order(cx), &rows(&x), cx.output(0).data_ptr()) };
         Ok(())
     }),
     grad: Grad::Rule(Keep::INPUTS, |g| {
         let at = argsort_rows(g.input(0), g.bool("descending"))?;
         scattered(g, &at)
     }),
-    onnx: Onnx::Node { ty: "TopK", since: 11 },
+    onnx: Onnx::Node {
+        ty: "TopK",
+        since: 11,
+    },
     probe: Probe::calls(&["f((3, 5))", "f((4,)), True", "i((2, 6), 4)", "f((2, 0))"])
         .against("lambda x, d=False: numpy.sort(x)[..., ::-1] if d else numpy.sort(x)"),
     ..ROWS
@@ -54,12 +57,13 @@ pub static SORT_ROWS: OpDef = OpDef {
 /// The positions that sort every row.
 pub static ARGSORT_ROWS: OpDef = OpDef {
     name: "argsort_rows",
-    doc: "The int64 positions that sort the rows (last axis) of a C-ordered array. Equal elements keep their order.",
+    doc: "The int64 positions that sort the rows (last axis) of an array. Equal elements keep their order.",
     infer: positions,
     cpu: Cpu::Kernel(|cx| {
+        let x = dense(cx.input(0), cx.threads)?;
         let out = cx.output(0).data_ptr().cast();
         // SAFETY: the input is dense, the output dense int64 of its shape, allocated for this call.
-        unsafe { kernel::argsort(cx.threads, order(cx), &rows(cx.input(0)), out) };
+        unsafe { kernel::argsort(cx.threads, order(cx), &rows(&x), out) };
         Ok(())
     }),
     probe: Probe::calls(&["f((3, 5))", "i((2, 6), 4)", "f((2, 0))"])
@@ -73,13 +77,13 @@ const SELECT: &[Param] = &[Param::array("x"), Param::required("kth", ParamKind::
 pub static PARTITION_ROWS: OpDef = OpDef {
     name: "partition_rows",
     params: SELECT,
-    doc: "The rows (last axis) of a C-ordered array so ordered that element `kth` stands where sorting would put it, no larger one before it and \
+    doc: "The rows (last axis) of an array so ordered that element `kth` stands where sorting would put it, no larger one before it and \
           no smaller one after it.",
     cpu: Cpu::Kernel(|cx| {
-        let x = cx.input(0);
+        let x = dense(cx.input(0), cx.threads)?;
         if !x.is_empty() {
             // SAFETY: as for `SORT_ROWS`; `kth` lies within the row (inference).
-            unsafe { kernel::partition(cx.threads, kth(cx), &rows(x), cx.output(0).data_ptr()) };
+            unsafe { kernel::partition(cx.threads, kth(cx), &rows(&x), cx.output(0).data_ptr()) };
         }
         Ok(())
     }),
@@ -92,8 +96,7 @@ pub static PARTITION_ROWS: OpDef = OpDef {
         let at = invoke1(&ARGPARTITION_ROWS, &[g.input(0)], &attrs)?;
         scattered(g, &at)
     }),
-    probe: Probe::calls(&["f((3, 2)), 1", "f((2, 2)), 0"])
-        .against("lambda x, kth: numpy.sort(x)"),
+    probe: Probe::calls(&["f((3, 2)), 1", "f((2, 2)), 0"]).against("lambda x, kth: numpy.sort(x)"),
     ..ROWS
 };
 
@@ -107,11 +110,11 @@ pub static ARGPARTITION_ROWS: OpDef = OpDef {
         positions(cx)
     },
     cpu: Cpu::Kernel(|cx| {
-        let x = cx.input(0);
+        let x = dense(cx.input(0), cx.threads)?;
         if !x.is_empty() {
             let out = cx.output(0).data_ptr().cast();
             // SAFETY: as for `ARGSORT_ROWS`; `kth` lies within the row (inference).
-            unsafe { kernel::argpartition(cx.threads, kth(cx), &rows(x), out) };
+            unsafe { kernel::argpartition(cx.threads, kth(cx), &rows(&x), out) };
         }
         Ok(())
     }),
@@ -130,10 +133,10 @@ const FIRST: &[Param] = &[
 pub static TOPK_ROWS: OpDef = OpDef {
     name: "topk_rows",
     params: FIRST,
-    doc: "The int64 positions of the first `k` elements of every row (last axis) of a C-ordered array, in order; the largest first if \
+    doc: "The int64 positions of the first `k` elements of every row (last axis) of an array, in order; the largest first if \
           `descending`. Equal elements keep their order.",
     infer: |cx| {
-        let n = dense(cx)?;
+        let n = row_len(cx)?;
         let k = cx.int("k");
         if k < 0 || k as usize > n {
             return Err(cx.value_error(format!("`k` must be in 0..={n} (size of the axis), found {k}")));
@@ -144,7 +147,7 @@ pub static TOPK_ROWS: OpDef = OpDef {
         one_of(shape, DType::I64)
     },
     cpu: Cpu::Kernel(|cx| {
-        let x = cx.input(0);
+        let x = dense(cx.input(0), cx.threads)?;
         let chosen = Chosen {
             values: std::ptr::null_mut(),
             indices: cx.output(0).data_ptr().cast(),
@@ -152,12 +155,12 @@ pub static TOPK_ROWS: OpDef = OpDef {
         };
         if !x.is_empty() {
             // SAFETY: the input is dense, the output dense int64 with `k` elements a row, allocated for this call; `k` is at most the row's length.
-            unsafe { kernel::topk(cx.threads, order(cx), cx.int("k") as usize, &rows(x), &chosen) };
+            unsafe { kernel::topk(cx.threads, order(cx), cx.int("k") as usize, &rows(&x), &chosen) };
         }
         Ok(())
     }),
-    probe: Probe::calls(&["f((3, 5)), 2", "f((4,)), 4", "i((2, 6), 99), 0"])
-        .against("lambda x, k: numpy.argsort(-x, kind='stable')[..., :k]"),
+    probe: Probe::calls(&["f((3, 5)), 2", "f((4,)), 4", "f((2, 6)), 2, False"])
+        .against("lambda x, k, descending=True: numpy.argsort(-x if descending else x, kind='stable')[..., :k]"),
     ..ROWS
 };
 
@@ -165,13 +168,13 @@ pub static TOPK_ROWS: OpDef = OpDef {
 pub static TOPK_MASK: OpDef = OpDef {
     name: "topk_mask",
     params: FIRST,
-    doc: "Whether each element of a C-ordered array is among the first `k` of its row (see `topk_rows`).",
+    doc: "Whether each element of an array is among the first `k` of its row (see `topk_rows`).",
     infer: |cx| {
         (TOPK_ROWS.infer)(cx)?;
         one_of(Dims::from_slice(cx.shape(0)), DType::Bool)
     },
     cpu: Cpu::Kernel(|cx| {
-        let x = cx.input(0);
+        let x = dense(cx.input(0), cx.threads)?;
         let chosen = Chosen {
             values: std::ptr::null_mut(),
             indices: std::ptr::null_mut(),
@@ -179,7 +182,15 @@ pub static TOPK_MASK: OpDef = OpDef {
         };
         if !x.is_empty() {
             // SAFETY: as for `TOPK_ROWS`; the output has one byte for each element.
-            unsafe { kernel::topk(cx.threads, order(cx), cx.int("k") as usize, &rows(x), &chosen) };
+            unsafe {
+                kernel::topk(
+                    cx.threads,
+                    order(cx),
+                    cx.int("k") as usize,
+                    &rows(&x),
+                    &chosen,
+                )
+            };
         }
         Ok(())
     }),
@@ -189,22 +200,21 @@ pub static TOPK_MASK: OpDef = OpDef {
     ..ROWS
 };
 
-/// Length of the rows of a dense array.
-fn dense(cx: &CallCx) -> Result<usize> {
-    let x = cx.input(0);
-    match x.shape().last() {
-        Some(&n) if x.layout().is_contiguous() => Ok(n),
-        _ => Err(Error::internal(cx.op.name, "the rows are not dense")),
+/// Length of the rows.
+fn row_len(cx: &CallCx) -> Result<usize> {
+    match cx.shape(0).last() {
+        Some(&n) => Ok(n),
+        None => Err(cx.shape_error("an array of 0 axes has no rows")),
     }
 }
 
 fn positions(cx: &CallCx) -> Result<Inferred> {
-    dense(cx)?;
+    row_len(cx)?;
     one_of(Dims::from_slice(cx.shape(0)), DType::I64)
 }
 
 fn kth_exists(cx: &CallCx) -> Result<()> {
-    let (n, kth) = (dense(cx)?, cx.int("kth"));
+    let (n, kth) = (row_len(cx)?, cx.int("kth"));
     if (0..n as i64).contains(&kth) || cx.input(0).is_empty() {
         Ok(())
     } else {
@@ -234,7 +244,7 @@ pub(super) fn rows(x: &Tensor) -> Rows {
     }
 }
 
-/// The positions that sort every row of a dense array.
+/// The positions that sort every row.
 pub(super) fn argsort_rows(x: &Array, descending: bool) -> Result<Array> {
     invoke1(
         &ARGSORT_ROWS,

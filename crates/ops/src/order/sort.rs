@@ -27,10 +27,7 @@ const SORTING: &[Param] = &[
 ];
 
 /// `axis=-1`, `None` for the flattened array.
-const LAST_AXIS: Param = Param {
-    default: crate::args::Default::Int(-1),
-    ..Param::optional("axis", ParamKind::Int)
-};
+const LAST_AXIS: Param = Param::int("axis", -1).or_none();
 
 /// NumPy's `sort`.
 pub static SORT: OpDef = OpDef {
@@ -42,10 +39,17 @@ pub static SORT: OpDef = OpDef {
     cpu: Cpu::Composite(|cx| {
         no_fields(cx)?;
         along_rows(cx, |x| {
-            invoke1(&SORT_ROWS, &[x], &[Value::Bool(false)].into_iter().collect())
+            invoke1(
+                &SORT_ROWS,
+                &[x],
+                &[Value::Bool(false)].into_iter().collect(),
+            )
         })
     }),
-    onnx: Onnx::Node { ty: "TopK", since: 11 },
+    onnx: Onnx::Node {
+        ty: "TopK",
+        since: 11,
+    },
     probe: Probe::calls(&[
         "f((3, 4))",
         "f((3, 4)), 0",
@@ -69,9 +73,18 @@ pub static ARGSORT: OpDef = OpDef {
         no_fields(cx)?;
         along_rows(cx, |x| argsort_rows(x, false))
     }),
-    onnx: Onnx::Node { ty: "TopK", since: 11 },
-    probe: Probe::calls(&["f((3, 4))", "f((3, 4)), 0", "f((3, 4)), None", "f((0, 3)), 0", "f(()), None"])
-        .against("lambda a, axis=-1: numpy.argsort(a, axis, kind='stable')"),
+    onnx: Onnx::Node {
+        ty: "TopK",
+        since: 11,
+    },
+    probe: Probe::calls(&[
+        "f((3, 4))",
+        "f((3, 4)), 0",
+        "f((3, 4)), None",
+        "f((0, 3)), 0",
+        "f(()), None",
+    ])
+    .against("lambda a, axis=-1: numpy.argsort(a, axis, kind='stable')"),
     ..OpDef::COMPOSITE
 };
 
@@ -93,12 +106,24 @@ pub static PARTITION: OpDef = OpDef {
     cpu: Cpu::Composite(|cx| {
         no_fields(cx)?;
         along_rows(cx, |x| match kth(cx, x)? {
-            Some(kth) => invoke1(&PARTITION_ROWS, &[x], &[Value::Int(kth)].into_iter().collect()),
-            None => invoke1(&SORT_ROWS, &[x], &[Value::Bool(false)].into_iter().collect()),
+            Some(kth) => invoke1(
+                &PARTITION_ROWS,
+                &[x],
+                &[Value::Int(kth)].into_iter().collect(),
+            ),
+            None => invoke1(
+                &SORT_ROWS,
+                &[x],
+                &[Value::Bool(false)].into_iter().collect(),
+            ),
         })
     }),
-    probe: Probe::calls(&["f((3, 2)), 1", "f((2, 3)), 0, 0", "f((5,)), (0, 1, 2, 3, 4)"])
-        .against("lambda a, kth, axis=-1: numpy.sort(a, axis)"),
+    probe: Probe::calls(&[
+        "f((3, 2)), 1",
+        "f((2, 3)), 0, 0",
+        "f((5,)), (0, 1, 2, 3, 4)",
+    ])
+    .against("lambda a, kth, axis=-1: numpy.sort(a, axis)"),
     ..OpDef::COMPOSITE
 };
 
@@ -111,14 +136,20 @@ pub static ARGPARTITION: OpDef = OpDef {
     cpu: Cpu::Composite(|cx| {
         no_fields(cx)?;
         along_rows(cx, |x| match kth(cx, x)? {
-            Some(kth) => {
-                invoke1(&ARGPARTITION_ROWS, &[x], &[Value::Int(kth)].into_iter().collect())
-            }
+            Some(kth) => invoke1(
+                &ARGPARTITION_ROWS,
+                &[x],
+                &[Value::Int(kth)].into_iter().collect(),
+            ),
             None => argsort_rows(x, false),
         })
     }),
-    probe: Probe::calls(&["f((3, 2)), 1", "f((2, 3)), 0, 0", "f((5,)), (0, 1, 2, 3, 4)"])
-        .against("lambda a, kth, axis=-1: numpy.argsort(a, axis)"),
+    probe: Probe::calls(&[
+        "f((3, 2)), 1",
+        "f((2, 3)), 0, 0",
+        "f((5,)), (0, 1, 2, 3, 4)",
+    ])
+    .against("lambda a, kth, axis=-1: numpy.argsort(a, axis)"),
     ..OpDef::COMPOSITE
 };
 
@@ -174,7 +205,9 @@ pub static TOPK: OpDef = OpDef {
         "f((3, 4)), -1, 2, 'mask'",
         "f((3, 4)), None, 3, 'indices', False, 'int64'",
     ])
-    .against("topk_reference"),
+    .against(
+        "lambda a, axis=-1, k=1, ret='indices', ascend=False, dtype='float32': (lambda x, ax: (lambda at: {'indices': at.astype(dtype), 'value': numpy.take_along_axis(x, at, ax), 'both': (numpy.take_along_axis(x, at, ax), at.astype(dtype)), 'mask': (numpy.argsort(numpy.argsort(-x, ax), ax) < k).astype(x.dtype).reshape(a.shape)}[ret])(numpy.take(numpy.argsort(x if ascend else -x, ax, kind='stable'), range(k), ax)))(a.ravel() if axis is None else a, 0 if axis is None else axis)",
+    ),
     ..OpDef::COMPOSITE
 };
 
@@ -183,7 +216,7 @@ pub static TOPK: OpDef = OpDef {
 /// # Errors
 /// [`crate::Error::Memory`].
 pub fn argsort(x: &Array) -> Result<Array> {
-    argsort_rows(&x.contiguous()?, false)
+    argsort_rows(x, false)
 }
 
 /// Arrays of numbers have no fields to order by.
@@ -239,31 +272,28 @@ impl Back {
     }
 }
 
-/// The array of a call with its axis at the end, dense.
+/// The array of a call with its axis at the end.
 fn rows_of(cx: &CompositeCx) -> Result<(Array, Back)> {
     let x = cx.input(0);
     let Some(_) = cx.opt_int("axis") else {
-        return Ok((x.reshape(&[x.len()])?.contiguous()?, Back { axis: None }));
+        return Ok((x.reshape(&[x.len()])?, Back { axis: None }));
     };
     let (axis, ndim) = (cx.axis("axis", 0)?, x.ndim());
     let back = Back {
         axis: Some((axis, ndim)),
     };
     if axis + 1 == ndim {
-        return Ok((x.contiguous()?, back));
+        return Ok((x.clone(), back));
     }
     let axes: Vec<i64> = (0..ndim)
         .filter(|&i| i != axis)
         .chain([axis])
         .map(|i| i as i64)
         .collect();
-    Ok((x.transpose(Some(&axes))?.contiguous()?, back))
+    Ok((x.transpose(Some(&axes))?, back))
 }
 
-fn along_rows(
-    cx: &CompositeCx,
-    compute: impl FnOnce(&Array) -> Result<Array>,
-) -> Result<Outputs> {
+fn along_rows(cx: &CompositeCx, compute: impl FnOnce(&Array) -> Result<Array>) -> Result<Outputs> {
     let (rows, back) = rows_of(cx)?;
     cx.done(back.moved(compute(&rows)?)?)
 }

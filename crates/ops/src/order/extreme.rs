@@ -1,0 +1,123 @@
+//! Where extremes are.
+#![allow(unsafe_code)]
+
+use mxnet_kernels::reduce::{Extreme, Source, Target, arg_reduce};
+use mxnet_tensor::{DType, Dims};
+use smallvec::SmallVec;
+
+use crate::args::{Param, ParamKind};
+use crate::cx::{CallCx, KernelCx};
+use crate::eager::elem;
+use crate::error::Result;
+use crate::opdef::{Cost, Cpu, Form, Grad, Inferred, Onnx, OpDef, Probe, Surface, one_of};
+
+const EXTREME: OpDef = OpDef {
+    params: &[
+        Param::array("a"),
+        Param::optional("axis", ParamKind::Int),
+        Param::out(),
+        Param::bool("keepdims", false).keyword(),
+    ],
+    form: Form::Out,
+    infer,
+    grad: Grad::Stop("positions are integers"),
+    cost: Cost::PerKiB(60),
+    probe: Probe::calls(&[
+        "f((3, 4))",
+        "f((3, 4)), 0",
+        "f((2, 3, 4)), -2, keepdims=True",
+        "f((3, 4)), keepdims=True",
+        "i((3, 40), 5), 1",
+        "b((3, 4)), 0",
+        "f(())",
+        "f((0, 3)), 1",
+    ]),
+    ..OpDef::DEFAULT
+};
+
+/// Position of the largest element.
+pub static ARGMAX: OpDef = OpDef {
+    name: "argmax",
+    surface: &[Surface::Np("argmax"), Surface::Method("argmax")],
+    doc: "int64 position of the first largest element along `axis`, in the flattened array for None. NaN counts as the largest.",
+    cpu: Cpu::Kernel(|cx| run(cx, Extreme::Max)),
+    onnx: Onnx::Node {
+        ty: "ArgMax",
+        since: 13,
+    },
+    ..EXTREME
+};
+
+/// Position of the smallest element.
+pub static ARGMIN: OpDef = OpDef {
+    name: "argmin",
+    surface: &[Surface::Np("argmin"), Surface::Method("argmin")],
+    doc: "int64 position of the first smallest element along `axis`, in the flattened array for None. NaN counts as the smallest.",
+    cpu: Cpu::Kernel(|cx| run(cx, Extreme::Min)),
+    onnx: Onnx::Node {
+        ty: "ArgMin",
+        since: 13,
+    },
+    ..EXTREME
+};
+
+fn infer(cx: &CallCx) -> Result<Inferred> {
+    let mut shape = Dims::from_slice(cx.shape(0));
+    let empty = |size: &str| {
+        Err(cx.value_error(format!(
+            "attempt to get {} of an empty sequence ({size})",
+            cx.op.name
+        )))
+    };
+    if cx.is_none("axis") {
+        if cx.input(0).is_empty() {
+            return empty("the array has no elements");
+        }
+        match cx.bool("keepdims") {
+            true => shape.fill(1),
+            false => shape.clear(),
+        }
+        return one_of(shape, DType::I64);
+    }
+    let axis = cx.axis("axis", 0)?;
+    if shape[axis] == 0 {
+        return empty(&format!("axis {axis} has size 0"));
+    }
+    match cx.bool("keepdims") {
+        true => shape[axis] = 1,
+        false => drop(shape.remove(axis)),
+    }
+    one_of(shape, DType::I64)
+}
+
+fn run(cx: &KernelCx, which: Extreme) -> Result<()> {
+    let (x, out) = (cx.input(0), cx.output(0));
+    if out.is_empty() {
+        return Ok(());
+    }
+    let axis = match cx.opt_int("axis") {
+        None => None,
+        Some(_) => Some(cx.axis("axis", 0)?),
+    };
+    // One stride for each axis of the input; that of the axis that goes away is not looked at.
+    let mut steps: SmallVec<[isize; 4]> = out.byte_strides().iter().copied().collect();
+    match axis {
+        None => steps = SmallVec::from_elem(0, x.shape().len()),
+        Some(axis) if !cx.bool("keepdims") => steps.insert(axis, 0),
+        Some(_) => {}
+    }
+    let source = Source {
+        ptr: x.data_ptr(),
+        elem: elem(x.dtype()),
+        shape: x.shape(),
+        strides: &x.byte_strides(),
+    };
+    let target = Target {
+        ptr: out.data_ptr(),
+        elem: elem(DType::I64),
+        strides: &steps,
+    };
+    // SAFETY: both layouts lie within their storages; the output was allocated for this call. No reduced axis is empty (inference).
+    unsafe { arg_reduce(cx.threads, which, &source, axis, &target) };
+    Ok(())
+}

@@ -1,0 +1,181 @@
+//! Looking up and counting.
+#![allow(unsafe_code)]
+
+use mxnet_kernels::sort::{Side, search_sorted};
+use mxnet_tensor::{DType, Dims, Kind};
+use smallvec::SmallVec;
+
+use crate::args::{Attrs, Default, Param, Value};
+use crate::eager::elem;
+use crate::index::{dense, resolved, take};
+use crate::invoke::invoke1;
+use crate::opdef::{Cost, Cpu, Cuda, Grad, Keep, OpDef, Probe, Surface, one_of};
+use crate::{Array, Tuple, promoted};
+
+/// Where values go in a sorted array of their dtype.
+pub static SEARCH_ROWS: OpDef = OpDef {
+    name: "search_sorted",
+    params: &[
+        Param::array("sorted"),
+        Param::array("values"),
+        Param::bool("right", false),
+    ],
+    doc: "For each value the int64 position in the array `sorted` (one axis, the values' dtype) where it would be inserted: before its equals, \
+          behind them if `right`.",
+    infer: |cx| {
+        if cx.shape(0).len() != 1 || cx.dtype_of(0) != cx.dtype_of(1) {
+            return Err(cx.shape_error("`sorted` must have 1 axis and the dtype of `values`"));
+        }
+        one_of(Dims::from_slice(cx.shape(1)), DType::I64)
+    },
+    cpu: Cpu::Kernel(|cx| {
+        let (sorted, values) = (
+            dense(cx.input(0), cx.threads)?,
+            dense(cx.input(1), cx.threads)?,
+        );
+        let side = if cx.bool("right") {
+            Side::Right
+        } else {
+            Side::Left
+        };
+        // SAFETY: both inputs are dense and of one dtype; the output is dense int64 of the values' shape, allocated for this call.
+        unsafe {
+            search_sorted(
+                cx.threads,
+                side,
+                elem(sorted.dtype()),
+                sorted.data_ptr(),
+                sorted.len(),
+                values.data_ptr(),
+                values.len(),
+                cx.output(0).data_ptr().cast(),
+            );
+        }
+        Ok(())
+    }),
+    grad: Grad::Stop("positions are integers"),
+    cost: Cost::PerKiB(8000),
+    probe: Probe::calls(&[
+        "np.arange(5.0) - 2, f((3, 2))",
+        "np.arange(5), i((7,), 9), True",
+    ])
+    .against("lambda a, v, right=False: numpy.searchsorted(a, v, 'right' if right else 'left')"),
+    ..OpDef::DEFAULT
+};
+
+/// NumPy's `searchsorted`.
+pub static SEARCHSORTED: OpDef = OpDef {
+    name: "searchsorted",
+    surface: &[Surface::Np("searchsorted"), Surface::Method("searchsorted")],
+    params: &[
+        Param::array("a"),
+        Param::array("v"),
+        Param::choice("side", &["left", "right"], "left"),
+        Param::optional_array("sorter"),
+    ],
+    doc: "For each of the values `v` the int64 position in the ascending array `a` (one axis) where it would be inserted, before its equals or \
+          behind them as `side` says. `sorter` has the positions that sort `a` if it is not sorted.",
+    cpu: Cpu::Composite(|cx| {
+        let (a, v) = (cx.input(0), cx.input(1));
+        if a.ndim() != 1 {
+            return Err(cx.shape_error(format!(
+                "`a` must have 1 axis, found shape {}",
+                Tuple(a.shape())
+            )));
+        }
+        let dtype = promoted(&[Some(a), Some(v)]);
+        let mut a = a.astype(dtype)?;
+        if let Some(sorter) = cx.opt(2) {
+            if sorter.shape() != a.shape() {
+                return Err(cx.shape_error("`sorter` must have the shape of `a`"));
+            }
+            a = take(&a, sorter, 0, "raise")?;
+        }
+        let attrs: Attrs = [Value::Bool(cx.str("side") == "right")]
+            .into_iter()
+            .collect();
+        cx.done(invoke1(&SEARCH_ROWS, &[&a, &v.astype(dtype)?], &attrs)?)
+    }),
+    probe: Probe::calls(&[
+        "np.arange(5.0) - 2, f((3, 2))",
+        "np.arange(5), i((7,), 9), 'right'",
+        "np.arange(5), 2.5",
+        "np.arange(4)[::-1], i((3,), 5), 'left', np.arange(4)[::-1]",
+    ]),
+    ..OpDef::COMPOSITE
+};
+
+/// NumPy's `bincount`.
+pub static BINCOUNT: OpDef = OpDef {
+    name: "bincount",
+    surface: &[Surface::Np("bincount")],
+    params: &[
+        Param::array("x"),
+        Param::optional_array("weights"),
+        Param {
+            default: Default::Int(0),
+            ..Param::int("minlength", 0)
+        },
+    ],
+    doc: "How often each integer from 0 to the largest of `x` (one axis), at least `minlength` of them, stands in `x`; or the sums of the \
+          `weights` that stand where it does, in their dtype if that is a float, else in the default float.",
+    cpu: Cpu::Eager(|cx| {
+        let x = cx.input(0);
+        if !matches!(x.dtype().kind(), Kind::Integer | Kind::Bool) && !x.is_empty() {
+            return Err(cx.dtype_error(format!("`x` must be integers, found {}", x.dtype().name())));
+        }
+        if x.ndim() != 1 {
+            return Err(cx.shape_error(format!(
+                "`x` must have 1 axis, found shape {}",
+                Tuple(x.shape())
+            )));
+        }
+        let minlength = cx.int("minlength");
+        if minlength < 0 {
+            return Err(cx.value_error(format!(
+                "`minlength` must not be negative, found {minlength}"
+            )));
+        }
+        let values = x.astype(DType::I64)?.to_vec::<i64>()?;
+        if let Some(least) = values.iter().min().filter(|&&least| least < 0) {
+            return Err(cx.value_error(format!("`x` must not be negative, found {least}")));
+        }
+        let largest = values.iter().max().map_or(0, |&n| n as usize + 1);
+        let n = largest.max(minlength as usize);
+        let Some(weights) = cx.opt(1) else {
+            let mut counts = vec![0_i64; n];
+            values.iter().for_each(|&i| counts[i as usize] += 1);
+            return cx.done(Array::from_slice(&counts, &[n])?);
+        };
+        if weights.shape() != x.shape() {
+            return Err(cx.shape_error("`weights` must have the shape of `x`"));
+        }
+        let dtype = match weights.dtype() {
+            dtype if dtype.is_float() => dtype,
+            dtype if dtype.is_complex() => {
+                return Err(
+                    cx.dtype_error(format!("`weights` must be real, found {}", dtype.name()))
+                );
+            }
+            _ => mxnet_tensor::default_float(),
+        };
+        // Sums in float64, rounded once.
+        let weights = weights.astype(DType::F64)?.to_vec::<f64>()?;
+        let mut sums = vec![0.0; n];
+        for (&i, w) in values.iter().zip(weights) {
+            sums[i as usize] += w;
+        }
+        cx.done(Array::from_slice(&sums, &[n])?.astype(dtype)?)
+    }),
+    cuda: Cuda::HostOnly,
+    grad: Grad::Rule(Keep::inputs(1), |g| {
+        let mut grads = SmallVec::from_iter([None, None]);
+        if g.wants(1) {
+            let at = resolved(&g.input(0).astype(DType::I64)?, g.dy(0).len(), 0, "raise")?;
+            grads[1] = Some(take(g.dy(0), &at, 0, "raise")?.astype(g.dtype_of(1))?);
+        }
+        Ok(grads)
+    }),
+    probe: Probe::calls(&["i((9,), 5)", "i((9,), 5), f((9,))", "i((4,), 3), None, 7"]),
+    ..OpDef::DEFAULT
+};
