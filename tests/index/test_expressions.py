@@ -108,7 +108,12 @@ SETTINGS = hypothesis.settings(max_examples=400, deadline=None, derandomize=True
 @st.composite
 def cases(draw):
     shape = draw(SHAPES)
-    return shape, draw(expressions(shape)), draw(st.sampled_from(DTYPES)), draw(st.sampled_from(["ours", "numpy", "lists"]))
+    return (
+        shape,
+        draw(expressions(shape)),
+        draw(st.sampled_from(DTYPES)),
+        draw(st.sampled_from(["ours", "numpy", "lists"])),
+    )
 
 
 @SETTINGS
@@ -147,7 +152,10 @@ def test_writing_agrees_with_numpy(case, data):
             value_shape = (1, *value_shape)
     else:
         value_shape = ()
-    value = numpy.asarray(arange(value_shape, data.draw(st.sampled_from(["int8", "int64", "float32", "float64", "bool"]), label="dtype")) + 1)
+    value = numpy.asarray(
+        arange(value_shape, data.draw(st.sampled_from(["int8", "int64", "float32", "float64", "bool"]), label="dtype"))
+        + 1
+    )
     if value.dtype == "bool":
         value = numpy.asarray(value % 2 == 0)
     if data.draw(st.booleans(), label="reversed") and value.ndim:
@@ -158,7 +166,9 @@ def test_writing_agrees_with_numpy(case, data):
         return target
 
     _, failed = outcome(lambda: assign(a, key, value))
-    _, error = outcome(lambda: assign(x, ours(key, how), mxnp.array(value) if data.draw(st.booleans(), label="ours") else value))
+    _, error = outcome(
+        lambda: assign(x, ours(key, how), mxnp.array(value) if data.draw(st.booleans(), label="ours") else value)
+    )
     if failed is not None:
         assert same_class(error, failed), f"{error!r} instead of {failed!r}"
     else:

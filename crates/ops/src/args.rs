@@ -437,6 +437,14 @@ impl<'a> Args<'a> {
         }
     }
 
+    /// An index expression.
+    pub fn index(&self, name: &str) -> &'a [IndexItem] {
+        match self.get(name) {
+            Value::Index(x) => x,
+            other => panic!("attribute `{name}` is {other:?}: {UNDECLARED}"),
+        }
+    }
+
     /// A device, or `None`.
     pub fn device(&self, name: &str) -> Option<Device> {
         match self.get(name) {

@@ -35,6 +35,15 @@ from numpy import (
 from mxnet import _core
 from mxnet._core import array, asarray, from_dlpack, ndarray
 from mxnet.numpy import linalg, random
+from mxnet.numpy._indexing import diagflat, put, put_along_axis, where
+from mxnet.numpy._ordering import (
+    lexsort,
+    unique,
+    unique_all,
+    unique_counts,
+    unique_inverse,
+    unique_values,
+)
 
 bool = bool_  # NumPy's name
 bfloat16 = "bfloat16"

@@ -29,7 +29,75 @@ pub fn get(slf: &Bound<'_, PyArray>, key: &Bound<'_, PyAny>) -> PyResult<Py<PyAr
         let item = || IndexItem::Slice { start, stop, step };
         return view(slf, |x| x.slice(0, start, stop, step), item);
     }
+    if let Ok(tuple) = key.cast_exact::<PyTuple>() {
+        if let Some(steps) = Steps::of(tuple)? {
+            if let Some(found) = steps.view(slf)? {
+                return Ok(found);
+            }
+        }
+    }
     general(slf, key)
+}
+
+/// One entry of a short key without arrays, new axes or ellipsis.
+#[derive(Clone, Copy)]
+enum Step {
+    Int(isize),
+    Slice(isize, isize, isize),
+}
+
+/// The entries of such a key: most of what stands between brackets, read without anything that would have to be dropped.
+struct Steps {
+    steps: [Step; 4],
+    len: usize,
+}
+
+impl Steps {
+    #[inline]
+    fn of(key: &Bound<'_, PyTuple>) -> PyResult<Option<Steps>> {
+        let len = key.len();
+        let mut steps = [Step::Int(0); 4];
+        if len > steps.len() {
+            return Ok(None);
+        }
+        for (step, entry) in steps.iter_mut().zip(key.iter_borrowed()) {
+            if entry.is_exact_instance_of::<PyInt>() {
+                *step = Step::Int(integer(&entry)?);
+            } else if let Ok(slice) = entry.cast_exact::<PySlice>() {
+                let (start, stop, by) = unpacked(&slice)?;
+                *step = Step::Slice(start, stop, by);
+            } else {
+                return Ok(None);
+            }
+        }
+        Ok(Some(Steps { steps, len }))
+    }
+
+    /// The view; `None` if somebody records, or the key does not fit: the general way says why.
+    #[inline]
+    fn view(&self, slf: &Bound<'_, PyArray>) -> PyResult<Option<Py<PyArray>>> {
+        let py = slf.py();
+        let found = slf.get().with(py, |x| {
+            if !is_plain(x) || self.len > x.ndim() {
+                return None;
+            }
+            let mut layout: Option<Layout> = None;
+            let mut axis = 0;
+            for step in &self.steps[..self.len] {
+                let from = layout.as_ref().unwrap_or(x.layout());
+                let next = match *step {
+                    Step::Int(index) => from.select(axis, index),
+                    Step::Slice(start, stop, by) => {
+                        axis += 1;
+                        from.slice(axis - 1, Some(start), Some(stop), Some(by))
+                    }
+                };
+                layout = Some(next.ok()?);
+            }
+            layout.map(|layout| Array::from_tensor(x.tensor().with_layout(layout)))
+        });
+        found.map(|array| PyArray::wrap(py, array)).transpose()
+    }
 }
 
 /// `x[index]`.
@@ -70,7 +138,9 @@ fn is_plain(x: &Array) -> bool {
 
 fn general(slf: &Bound<'_, PyArray>, key: &Bound<'_, PyAny>) -> PyResult<Py<PyArray>> {
     let py = slf.py();
-    let key = Key::of(key)?;
+    let mut parts = Key::new();
+    parts.read(key)?;
+    let key = &parts;
     if key.arrays.is_empty() {
         let plain = slf.get().with(py, |x| {
             is_plain(x).then(|| {
@@ -84,7 +154,7 @@ fn general(slf: &Bound<'_, PyArray>, key: &Bound<'_, PyAny>) -> PyResult<Py<PyAr
             None => slf
                 .get()
                 .array(py)
-                .index(key.items.into_vec().into())
+                .index(key.items.as_slice().into())
                 .map_err(|error| raise(py, error))?,
         };
         // An array of no axes is an index array in NumPy: its result shares no memory.
@@ -106,7 +176,9 @@ pub fn set(
     value: &Bound<'_, PyAny>,
 ) -> PyResult<()> {
     let py = slf.py();
-    let key = Key::of(key)?;
+    let mut parts = Key::new();
+    parts.read(key)?;
+    let key = &parts;
     let Some(value) = convert::operand(value)? else {
         return Err(PyTypeError::new_err(format!(
             "the value must be an array or a number, not '{}'",
@@ -135,21 +207,21 @@ struct Key {
 }
 
 impl Key {
-    fn of(key: &Bound<'_, PyAny>) -> PyResult<Key> {
-        let mut parts = Key {
+    fn new() -> Key {
+        Key {
             items: SmallVec::new(),
             arrays: SmallVec::new(),
             copies: false,
-        };
-        match key.cast::<PyTuple>() {
-            Ok(tuple) => {
-                for entry in tuple.iter_borrowed() {
-                    parts.push(&entry)?;
-                }
-            }
-            Err(_) => parts.push(key)?,
         }
-        Ok(parts)
+    }
+
+    fn read(&mut self, key: &Bound<'_, PyAny>) -> PyResult<()> {
+        match key.cast::<PyTuple>() {
+            Ok(tuple) => tuple
+                .iter_borrowed()
+                .try_for_each(|entry| self.push(&entry)),
+            Err(_) => self.push(key),
+        }
     }
 
     fn push(&mut self, entry: &Bound<'_, PyAny>) -> PyResult<()> {
@@ -279,21 +351,29 @@ fn from_sequence(object: &Bound<'_, PyAny>) -> PyResult<Array> {
     exchange::from_numpy(&source, Sharing::Allowed)
 }
 
-/// Start, stop and step of a slice as they are written.
+/// Start, stop and step of a slice; missing bounds are the extreme values, which clip to the ends.
 #[inline]
-fn bounds(slice: &Bound<'_, PySlice>) -> PyResult<(Option<isize>, Option<isize>, Option<isize>)> {
+fn unpacked(slice: &Bound<'_, PySlice>) -> PyResult<(isize, isize, isize)> {
     let (mut start, mut stop, mut step) = (0, 0, 0);
     // SAFETY: a slice object and three places to write to.
     if unsafe { ffi::PySlice_Unpack(slice.as_ptr(), &mut start, &mut stop, &mut step) } < 0 {
         return Err(PyErr::fetch(slice.py()));
     }
-    // Missing bounds come back as the extreme values, which clip to the ends.
+    Ok((start, stop, step))
+}
+
+/// The same as an entry of an index expression has them.
+#[inline]
+fn bounds(slice: &Bound<'_, PySlice>) -> PyResult<(Option<isize>, Option<isize>, Option<isize>)> {
+    let (start, stop, step) = unpacked(slice)?;
     Ok((Some(start), Some(stop), Some(step)))
 }
 
 /// The entries of an index expression as an operator's attribute: arrays stand for their shapes.
 pub fn items(key: &Bound<'_, PyAny>) -> PyResult<Vec<IndexItem>> {
-    Ok(Key::of(key)?.items.into_vec())
+    let mut parts = Key::new();
+    parts.read(key)?;
+    Ok(parts.items.into_vec())
 }
 
 /// Iterates over the first axis.
