@@ -10,7 +10,8 @@
 use super::OutElem::Same;
 use super::math::Float;
 use super::row::{
-    Binary2, Level, Rows, Stored, binary_rows, binary2, bit, c64, c128, ternary_rows, unary_rows,
+    Binary, Binary2, Level, Params, Rows, Stored, binary, binary_rows, binary2, bit, c64, c128,
+    ternary_rows, unary_rows,
 };
 use crate::Elem;
 use crate::isa::Isa;
@@ -104,8 +105,8 @@ binary_rows! {
     COPYSIGN "copysign", Same, cost 1, params 0, heavy false, binary {
         [f32 f64] |a, b, _| -> T { a.copysign(b) }
     }
-    /// The next number from `a` towards `b`.
-    NEXTAFTER "nextafter", Same, cost 4, params 0, heavy true, binary {
+    /// The next number from `a` towards `b`, of the types that compute.
+    NEXTAFTER_WIDE "nextafter", Same, cost 4, params 0, heavy true, binary {
         [f32] |a, b, _| -> T { libm::nextafterf(a, b) }
         [f64] |a, b, _| -> T { libm::nextafter(a, b) }
     }
@@ -212,6 +213,51 @@ ternary_rows! {
             let raised = if super::complex::ge(x, low) | super::complex::is_nan(x) { x } else { low };
             if super::complex::ge(high, raised) | super::complex::is_nan(raised) { raised } else { high }
         }
+    }
+}
+
+/// The next number of a half type with this exponent mask, on its bits: f32 would find a neighbour that rounds back.
+struct NextHalf<const EXPONENT: u16>;
+
+impl<const EXPONENT: u16> Binary<u16> for NextHalf<EXPONENT> {
+    type Rhs = u16;
+    type Out = u16;
+    const PARAMS: usize = 0;
+    const HEAVY: bool = true;
+    #[inline(always)]
+    fn apply<L: Level>(a: u16, b: u16, _: Params) -> u16 {
+        let (size_a, size_b) = (a & 0x7fff, b & 0x7fff);
+        if size_a > EXPONENT {
+            return a;
+        }
+        if size_b > EXPONENT || a == b || (size_a | size_b) == 0 {
+            return b;
+        }
+        if size_a == 0 {
+            return (b & 0x8000) | 1;
+        }
+        let away = (a ^ b) & 0x8000 == 0 && size_b > size_a;
+        if away { a + 1 } else { a - 1 }
+    }
+}
+
+/// The next number from `a` towards `b`. Defined on every float, f16 and bf16 too.
+pub static NEXTAFTER: Rows = Rows {
+    name: "nextafter",
+    outs: 1,
+    ins: 2,
+    out: Same,
+    in_elems: [None; 3],
+    params: 0,
+    cost: 4,
+    get: nextafter_row,
+};
+
+fn nextafter_row(isa: Isa, elem: Elem) -> Option<RowFn> {
+    match elem {
+        Elem::F16 => Some(binary::<u16, NextHalf<0x7c00>>(isa)),
+        Elem::BF16 => Some(binary::<u16, NextHalf<0x7f80>>(isa)),
+        _ => (NEXTAFTER_WIDE.get)(isa, elem),
     }
 }
 

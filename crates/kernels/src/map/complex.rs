@@ -367,10 +367,13 @@ pub(super) fn asinh(z: c128) -> c128 {
 }
 
 pub(super) fn atanh(z: c128) -> c128 {
-    let below = 1.0 - z.re;
+    // Odd in the real part; with its size the logarithm's argument does not come near -1, where it would cancel.
+    let size = z.re.abs();
+    let below = 1.0 - size;
+    let re = 0.25 * libm::log1p(4.0 * size / (below * below + z.im * z.im));
     c128::new(
-        0.25 * libm::log1p(4.0 * z.re / (below * below + z.im * z.im)),
-        0.5 * libm::atan2(2.0 * z.im, below * (1.0 + z.re) - z.im * z.im),
+        re.copysign(z.re),
+        0.5 * libm::atan2(2.0 * z.im, below * (1.0 + size) - z.im * z.im),
     )
 }
 

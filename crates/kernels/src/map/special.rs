@@ -33,6 +33,11 @@ unary_rows! {
         [f32] |x, _| -> T { digamma(f64::from(x)) as f32 }
         [f64] |x, _| -> T { digamma(x) }
     }
+    /// The derivative of digamma of order `p[0]`, which is at least 1; infinite or NaN at integers not above 0.
+    POLYGAMMA "polygamma", Same, cost 100, params 1, unary_one {
+        [f32] |x, p| -> T { polygamma(p[0] as usize, f64::from(x)) as f32 }
+        [f64] |x, p| -> T { polygamma(p[0] as usize, x) }
+    }
 }
 
 /// Solves `erf(y) = x` by Halley's method on erf near 0 and on erfc in the tails, so that each keeps its relative accuracy.
@@ -102,4 +107,67 @@ fn digamma(x: f64) -> f64 {
     let z = 1.0 / (x * x);
     let tail = SERIES.iter().rev().fold(0.0, |sum, &c| sum * z + c) * z;
     value + libm::log(x) - 0.5 / x - tail
+}
+
+/// Upwards by recurrence, then the asymptotic series; below 0 by reflection.
+/// (Source: DLMF 5.15.5, 5.15.6, 5.15.8, 24.2.)
+fn polygamma(n: usize, x: f64) -> f64 {
+    if x.is_nan() || n == 0 || n > MAX_ORDER {
+        return f64::NAN;
+    }
+    // (-1)^(n+1): the sign of the result for positive x.
+    let sign = if n % 2 == 0 { -1.0 } else { 1.0 };
+    if x <= 0.0 {
+        if x.trunc() == x {
+            return if n % 2 == 1 { f64::INFINITY } else { f64::NAN };
+        }
+        // psi_n(1 - x) + (-1)^(n+1) psi_n(x) = (-1)^n pi d^n/dx^n cot(pi x).
+        return sign * (-sign * cotangent_derivative(n, x) - polygamma(n, 1.0 - x));
+    }
+    let order = n as i32;
+    let factorial: f64 = (1..=n).map(|k| k as f64).product();
+    let (mut x, mut sum) = (x, 0.0);
+    // The series below is good to 1e-17 from 15 + n on.
+    while x < 15.0 + n as f64 {
+        sum += factorial * x.powi(-order - 1);
+        x += 1.0;
+    }
+    // psi_n(x) ~ (-1)^(n+1) (n-1)! x^-n (1 + n/(2x) + sum over k of B(2k) (2k+n-1)! / ((2k)! (n-1)! x^2k)).
+    const BERNOULLI: [f64; 8] = [
+        1.0 / 6.0,
+        -1.0 / 30.0,
+        1.0 / 42.0,
+        -1.0 / 30.0,
+        5.0 / 66.0,
+        -691.0 / 2730.0,
+        7.0 / 6.0,
+        -3617.0 / 510.0,
+    ];
+    let (mut tail, mut factor) = (1.0 + 0.5 * n as f64 / x, 1.0);
+    for (k, b) in BERNOULLI.iter().enumerate() {
+        let even = 2 * k + 2;
+        factor *= ((even + n - 2) * (even + n - 1)) as f64 / ((even * (even - 1)) as f64 * x * x);
+        tail += b * factor;
+    }
+    sign * (sum + factorial / n as f64 * x.powi(-order) * tail)
+}
+
+/// Orders beyond this overflow f64 for most arguments.
+const MAX_ORDER: usize = 60;
+
+/// pi d^n/dx^n cot(pi x), as a polynomial in c = cot(pi x): d c/dx = -pi (1 + c^2).
+fn cotangent_derivative(n: usize, x: f64) -> f64 {
+    let pi = std::f64::consts::PI;
+    let c = 1.0 / libm::tan(pi * (x - libm::rint(x)));
+    let mut poly = [0.0; MAX_ORDER + 2];
+    poly[1] = 1.0;
+    for _ in 0..n {
+        let mut next = [0.0; MAX_ORDER + 2];
+        for (power, &a) in poly.iter().enumerate().skip(1).filter(|(_, a)| **a != 0.0) {
+            next[power - 1] -= pi * power as f64 * a;
+            next[power + 1] -= pi * power as f64 * a;
+        }
+        poly = next;
+    }
+    pi * poly.iter().rev().fold(0.0, |sum, &a| sum * c + a)
 }

@@ -126,7 +126,8 @@ pub(super) fn exp2_32<L: Level>(x: f32) -> f32 {
 /// `exp(x) - 1` without cancellation. Error below 2 ulp.
 #[inline(always)]
 pub(super) fn expm1_64<L: Level>(x: f64) -> f64 {
-    let y = clamp64(x, -50.0, 712.0);
+    // Beyond 709.8 the result is infinite; from 711 on the power below would leave the exponent's bits.
+    let y = clamp64(x, -50.0, 710.0);
     let k = y.mul_sum::<L>(std::f64::consts::LOG2_E, MAGIC64);
     let n = k - MAGIC64;
     let r = (-n).mul_sum::<L>(LN2_HI64, y);
