@@ -213,7 +213,7 @@ fn output_dtypes(call: &Call, specs: &Inferred) -> Result<SmallVec<[DType; 2]>> 
         .map(|spec| match (spec.dtype, call.op.types) {
             (Some(dtype), _) => Ok(dtype),
             (None, Types::First) => Ok(call.cx().dtype_of(0)),
-            (None, Types::Promote { .. } | Types::Choose) => {
+            (None, Types::Promote { .. } | Types::Choose | Types::Counted { .. }) => {
                 types::resolve_call(call).map(|(_, returned)| returned)
             }
             (None, Types::Infer) => Err(Error::internal(call.op.name, "inference gave no dtype")),
@@ -230,6 +230,8 @@ fn viewed(call: &Call, view: fn(&ViewCx) -> Result<Viewed>) -> Result<Outputs> {
         args: cx.args,
     })? {
         Viewed::Shared(layout) => x.seen_as(layout),
+        Viewed::RealParts => Array::from_tensor(x.tensor().real()),
+        Viewed::ImaginaryParts => Array::from_tensor(x.tensor().imag()?),
         Viewed::Copied(shape) => copied(x)?.seen_as(Layout::contiguous(&shape)),
         Viewed::CopiedFortran(shape) => {
             let turned = x.seen_as(x.layout().transpose(None)?);

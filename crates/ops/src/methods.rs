@@ -4,7 +4,7 @@ use mxnet_tensor::Scalar;
 
 use crate::Array;
 use crate::args::Attrs;
-use crate::elementwise::arithmetic;
+use crate::elementwise::{arithmetic, explog, trig};
 use crate::error::Result;
 use crate::invoke::invoke1;
 use crate::opdef::OpDef;
@@ -38,6 +38,7 @@ impl Array {
         floor_div => arithmetic::FLOOR_DIVIDE, "Floor of the quotient";
         maximum => arithmetic::MAXIMUM, "Larger element";
         minimum => arithmetic::MINIMUM, "Smaller element";
+        pow => explog::POWER, "Power";
     }
 
     unary! {
@@ -46,6 +47,12 @@ impl Array {
         sign => arithmetic::SIGN, "Sign";
         square => arithmetic::SQUARE, "Product with itself";
         reciprocal => arithmetic::RECIPROCAL, "One over";
+        exp => explog::EXP, "e to the power";
+        log => explog::LOG, "Natural logarithm";
+        sqrt => explog::SQRT, "Square root";
+        sin => trig::SIN, "Sine";
+        cos => trig::COS, "Cosine";
+        tanh => trig::TANH, "Hyperbolic tangent";
     }
 
     /// Complex conjugate, element by element; real arrays are their own.

@@ -130,6 +130,10 @@ pub enum Cpu {
 pub enum Viewed {
     /// The elements in place, seen through this layout.
     Shared(Layout),
+    /// The real parts of the elements, in place.
+    RealParts,
+    /// The imaginary parts of complex elements, in place.
+    ImaginaryParts,
     /// The elements, copied in C order, have this shape.
     Copied(Dims),
     /// The elements, copied in Fortran order, have this shape.
@@ -304,6 +308,16 @@ impl Probe {
         Probe {
             range: self.range.start..self.range.end,
             oracle,
+            ulp32: self.ulp32,
+            calls: self.calls,
+        }
+    }
+
+    /// The same with other values.
+    pub const fn within(self, range: Range<f64>) -> Probe {
+        Probe {
+            range,
+            oracle: self.oracle,
             ulp32: self.ulp32,
             calls: self.calls,
         }

@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::interp::Flags;
 use crate::invoke::Call;
 use crate::opdef::{Cpu, OpDef};
-use crate::types::{self, Out, Types};
+use crate::types::{self, Lift, Out, Types};
 
 /// Up to this many elements the set-up of the general driver costs more than the work.
 const SMALL_LEN: usize = 4096;
@@ -61,10 +61,11 @@ pub(crate) fn call(call: &Call) -> Result<Option<Array>> {
 
 #[inline]
 fn compute(op: &'static OpDef, operands: &[Quick]) -> Result<Option<Array>> {
-    let (Cpu::Map(rows), Types::Promote { accepts, out, .. }) = (&op.cpu, &op.types) else {
+    let (Cpu::Map(rows), Types::Promote { accepts, lift, out }) = (&op.cpu, &op.types) else {
         return Ok(None);
     };
     if rows.outs != 1
+        || *lift == Lift::ToWidestFloat
         || rows.params != 0
         || operands.len() > MOST
         || operands.len() != rows.ins as usize

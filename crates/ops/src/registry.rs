@@ -29,6 +29,34 @@ pub static FAMILIES: &[Family] = &[
         ops: elementwise::bitwise::OPS,
     },
     Family {
+        name: "rounding",
+        ops: elementwise::rounding::OPS,
+    },
+    Family {
+        name: "exponential",
+        ops: elementwise::explog::OPS,
+    },
+    Family {
+        name: "trigonometric",
+        ops: elementwise::trig::OPS,
+    },
+    Family {
+        name: "special",
+        ops: elementwise::special::OPS,
+    },
+    Family {
+        name: "logic",
+        ops: elementwise::logic::OPS,
+    },
+    Family {
+        name: "network",
+        ops: elementwise::network::OPS,
+    },
+    Family {
+        name: "activation",
+        ops: elementwise::activation::OPS,
+    },
+    Family {
         name: "selection",
         ops: elementwise::select::OPS,
     },
@@ -89,7 +117,10 @@ mod tests {
             assert!(!op.doc.is_empty(), "{} has no doc", op.name);
             if matches!(op.cpu, Cpu::Map(_)) {
                 assert!(
-                    matches!(op.types, Types::Promote { .. } | Types::Choose),
+                    matches!(
+                        op.types,
+                        Types::Promote { .. } | Types::Choose | Types::Counted { .. }
+                    ),
                     "{}: elementwise operators promote",
                     op.name
                 );

@@ -70,6 +70,8 @@ pub enum Lift {
     ToFloat,
     /// bool and integers become the default float in both modes, as in true division.
     ToDefaultFloat,
+    /// Everything becomes a float: as [`Lift::ToFloat`], but in NumPy mode float64 or complex128 whatever it was.
+    ToWidestFloat,
     /// bool becomes int8.
     BoolToI8,
 }
@@ -101,6 +103,13 @@ pub enum Types {
     },
     /// The first input is a condition; the others promote, to any dtype, which comes out.
     Choose,
+    /// The first input decides as if it were alone; the second counts, so it is an integer.
+    Counted {
+        /// Dtypes the kernel computes in, and returns.
+        accepts: DTypes,
+        /// How others get there.
+        lift: Lift,
+    },
     /// Every output has the first input's dtype; all dtypes are taken.
     First,
     /// The shape inference returns dtypes too and rejects those it does not take.
@@ -223,6 +232,15 @@ pub fn resolve_call(call: &Call) -> Result<(DType, DType)> {
             call.inputs.get(1..).unwrap_or(&[]),
             call.dtype,
         ),
+        Types::Counted { accepts, lift } => {
+            if let Some(Some(count)) = call.inputs.get(1) {
+                if !matches!(count.dtype().kind(), Kind::Bool | Kind::Integer) {
+                    return Err(rejected(call.op.name, DTypes::INT, count.dtype()));
+                }
+            }
+            let lead = call.inputs.get(..1).unwrap_or(&[]);
+            resolve(call.op.name, accepts, lift, Out::Same, lead, call.dtype)
+        }
         Types::First | Types::Infer => Err(Error::internal(
             call.op.name,
             "this type rule needs shape inference",
@@ -242,10 +260,30 @@ pub fn resolve(
 ) -> Result<(DType, DType)> {
     let found = promoted(inputs);
     let mut compute = forced.unwrap_or(found);
-    if !accepts.has(compute) {
-        compute = lifted(compute, lift)
-            .filter(|&d| accepts.has(d))
-            .ok_or_else(|| rejected(op, accepts, compute))?;
+    if lift == Lift::ToWidestFloat && promotion() == Promotion::NumPy {
+        compute = if compute.is_complex() {
+            DType::C128
+        } else {
+            DType::F64
+        };
+    } else if !accepts.has(compute) {
+        let exact = matches!(compute.kind(), Kind::Bool | Kind::Integer);
+        let lone =
+            exact && forced.is_none() && lift == Lift::ToFloat && promotion() == Promotion::NumPy;
+        compute = if lone {
+            smallest_float(inputs).or(Some(compute))
+        } else {
+            Some(compute)
+        }
+        .and_then(|d| {
+            if accepts.has(d) {
+                Some(d)
+            } else {
+                lifted(d, lift)
+            }
+        })
+        .filter(|&d| accepts.has(d))
+        .ok_or_else(|| rejected(op, accepts, compute))?;
     }
     let returned = match out {
         Out::Same => compute,
@@ -256,14 +294,34 @@ pub fn resolve(
     Ok((compute, returned))
 }
 
+/// The smallest float that holds a truth value or an integer of this size.
+fn float_that_holds(dtype: DType) -> DType {
+    match dtype.size() {
+        1 => DType::F16,
+        2 => DType::F32,
+        _ => DType::F64,
+    }
+}
+
+/// The smallest float that holds each of the integer inputs: NumPy looks at them one by one, so int8 with uint8 is float16.
+fn smallest_float(inputs: &[Option<&Array>]) -> Option<DType> {
+    let arrays = || inputs.iter().flatten().filter(|x| !x.is_weak());
+    let widest = arrays().map(|x| x.dtype().kind()).max()?;
+    if inputs.iter().flatten().any(|x| x.dtype().kind() > widest) {
+        // A Python integer with truth values has its own dtype.
+        return None;
+    }
+    arrays()
+        .map(|x| float_that_holds(x.dtype()))
+        .max_by_key(|d| d.size())
+}
+
 fn lifted(dtype: DType, lift: Lift) -> Option<DType> {
     let exact = matches!(dtype.kind(), Kind::Bool | Kind::Integer);
     match lift {
-        Lift::ToFloat if exact => Some(match (promotion(), dtype.size()) {
-            (Promotion::Mx, _) => mxnet_tensor::default_float(),
-            (Promotion::NumPy, 1) => DType::F16,
-            (Promotion::NumPy, 2) => DType::F32,
-            (Promotion::NumPy, _) => DType::F64,
+        Lift::ToFloat | Lift::ToWidestFloat if exact => Some(match promotion() {
+            Promotion::Mx => mxnet_tensor::default_float(),
+            Promotion::NumPy => float_that_holds(dtype),
         }),
         Lift::ToDefaultFloat if exact => Some(mxnet_tensor::default_float()),
         Lift::BoolToI8 if dtype == DType::Bool => Some(DType::I8),

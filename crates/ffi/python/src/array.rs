@@ -120,6 +120,23 @@ fn quick_binary(
     }
 }
 
+/// The operator that computes a power with this Python number as exponent more cheaply, as NumPy does.
+fn plain_power(
+    slf: &Bound<'_, PyArray>,
+    exponent: &Bound<'_, PyAny>,
+) -> PyResult<Option<&'static OpDef>> {
+    if exponent.is_instance_of::<PyArray>() {
+        return Ok(None);
+    }
+    let floats = slf.get().with(slf.py(), |x| x.dtype().is_inexact());
+    Ok(match convert::number(exponent)? {
+        Some(Scalar::I64(2)) => Some(&e::arithmetic::SQUARE),
+        Some(Scalar::F64(2.0)) if floats => Some(&e::arithmetic::SQUARE),
+        Some(Scalar::F64(0.5)) if floats => Some(&e::explog::SQRT),
+        _ => None,
+    })
+}
+
 /// An operator that writes its result into this array.
 fn in_place(
     slf: &Bound<'_, PyArray>,
@@ -231,6 +248,18 @@ impl PyArray {
     #[getter]
     fn ctx(&self, py: Python<'_>) -> PyDevice {
         self.device(py)
+    }
+
+    /// View of the real parts.
+    #[getter]
+    fn real(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+        unary(slf, &e::special::REAL)
+    }
+
+    /// View of the imaginary parts; zeros for real arrays.
+    #[getter]
+    fn imag(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+        unary(slf, &e::special::IMAG)
     }
 
     /// View with the axes reversed.
@@ -604,6 +633,39 @@ impl PyArray {
     }
     fn __irshift__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<()> {
         in_place(slf, &e::bitwise::RIGHT_SHIFT, other)
+    }
+    fn __pow__(
+        slf: &Bound<'_, Self>,
+        other: &Bound<'_, PyAny>,
+        modulo: &Bound<'_, PyAny>,
+    ) -> PyResult<Py<PyAny>> {
+        if !modulo.is_none() {
+            return Ok(slf.py().NotImplemented());
+        }
+        match plain_power(slf, other)? {
+            Some(op) => unary(slf, op),
+            None => binary(slf, &e::explog::POWER, other),
+        }
+    }
+    fn __rpow__(
+        slf: &Bound<'_, Self>,
+        other: &Bound<'_, PyAny>,
+        modulo: &Bound<'_, PyAny>,
+    ) -> PyResult<Py<PyAny>> {
+        if !modulo.is_none() {
+            return Ok(slf.py().NotImplemented());
+        }
+        reflected(slf, &e::explog::POWER, other)
+    }
+    fn __ipow__(
+        slf: &Bound<'_, Self>,
+        other: &Bound<'_, PyAny>,
+        modulo: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        if !modulo.is_none() {
+            return Err(PyTypeError::new_err("in-place power takes no modulus"));
+        }
+        in_place(slf, &e::explog::POWER, other)
     }
     fn __divmod__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
         binary(slf, &e::arithmetic::DIVMOD, other)

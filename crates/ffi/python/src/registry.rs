@@ -48,7 +48,9 @@ fn describe<'py>(
             .collect::<Vec<_>>(),
     )?;
     let dtypes: Vec<&str> = match op.types {
-        Types::Promote { accepts, .. } => accepts.iter().map(|d| d.name()).collect(),
+        Types::Promote { accepts, .. } | Types::Counted { accepts, .. } => {
+            accepts.iter().map(|d| d.name()).collect()
+        }
         Types::First | Types::Choose => {
             mxnet::tensor::DType::ALL.iter().map(|d| d.name()).collect()
         }

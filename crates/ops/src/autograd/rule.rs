@@ -130,6 +130,21 @@ impl GradCx<'_> {
         grads.collect()
     }
 
+    /// The gradients of an elementwise operator with one output from its partial derivatives: the cotangent times the conjugate of each.
+    ///
+    /// # Errors
+    /// What the computations report.
+    pub fn slopes(&self, slopes: &[&dyn Fn() -> Result<Array>]) -> Result<Grads> {
+        let grads = slopes.iter().enumerate().map(|(i, slope)| {
+            if self.wants(i) {
+                self.fitted(self.dy(0).mul(&slope()?.conj()?)?, i).map(Some)
+            } else {
+                Ok(None)
+            }
+        });
+        grads.collect()
+    }
+
     /// The gradient of an operator with one array input.
     ///
     /// # Errors

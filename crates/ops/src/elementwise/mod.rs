@@ -1,6 +1,13 @@
 //! Operators that work element by element.
 
+pub mod activation;
 pub mod arithmetic;
 pub mod bitwise;
 pub mod comparison;
+pub mod explog;
+pub mod logic;
+pub mod network;
+pub mod rounding;
 pub mod select;
+pub mod special;
+pub mod trig;

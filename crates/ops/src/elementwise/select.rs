@@ -1,19 +1,57 @@
-//! Choosing between elements.
+//! Choosing between elements, bounding and replacing them.
 
 use mxnet_kernels::map;
+use mxnet_tensor::{DType, Scalar};
 
 use crate::Array;
-use crate::args::{Attrs, Param};
+use crate::args::{Attrs, Param, ParamKind};
+use crate::elementwise::arithmetic::{MAXIMUM, MINIMUM};
+use crate::elementwise::comparison::{EQUAL, GREATER, GREATER_EQUAL, LESS, LESS_EQUAL};
+use crate::elementwise::logic::LOGICAL_AND;
+use crate::elementwise::special::{IMAG_PART, ISNAN};
 use crate::error::Result;
-use crate::invoke::invoke1;
-use crate::opdef::{Cpu, Cuda, Grad, Keep, Onnx, OpDef, Probe};
-use crate::types::Types;
+use crate::invoke::{invoke, invoke1};
+use crate::opdef::{Cpu, Cuda, Form, Grad, Keep, Onnx, OpDef, Probe, Surface};
+use crate::types::{DTypes, Types};
+use crate::{registry, shape};
 
-pub(crate) static OPS: &[&OpDef] = &[&WHERE];
+pub(crate) static OPS: &[&OpDef] = &[&WHERE, &CHOOSE, &CLIP, &BOUND, &NAN_TO_NUM];
 
-/// One array or the other.
+/// One array or the other, or where a condition holds.
 pub static WHERE: OpDef = OpDef {
     name: "where",
+    surface: &[Surface::Np("where")],
+    params: &[
+        Param::array("condition"),
+        Param::optional_array("x"),
+        Param::optional_array("y"),
+    ],
+    form: Form::Plain,
+    doc: "Elements of `x` where `condition` is not zero, of `y` elsewhere; the three broadcast. Without `x` and `y`, the indices of the elements of \
+          `condition` that are not zero, one array an axis, as `nonzero` gives them.",
+    cpu: Cpu::Composite(|cx| match (cx.opt(1), cx.opt(2)) {
+        (Some(x), Some(y)) => cx.done(choose(cx.input(0), x, y)?),
+        (None, None) => match registry::find("nonzero") {
+            Some(nonzero) => invoke(nonzero, &[cx.input(0)], &Attrs::none()),
+            None => Err(crate::Error::unsupported(
+                cx.op.name,
+                "this build has no operator `nonzero`",
+            )),
+        },
+        _ => Err(cx.value_error("either both or neither of `x` and `y` should be given")),
+    }),
+    probe: Probe::calls(&[
+        "b((2, 3)), f((2, 3)), f((2, 3))",
+        "b((3,)), f((2, 3)), 1.5",
+        "b(()), f((2, 1)), f((3,))",
+        "i((2, 3), 2), i((2, 3), 9), i((3,), 9)",
+    ]),
+    ..OpDef::COMPOSITE
+};
+
+/// One array or the other.
+pub static CHOOSE: OpDef = OpDef {
+    name: "choose_elements",
     params: &[
         Param::array("condition"),
         Param::array("x"),
@@ -24,7 +62,7 @@ pub static WHERE: OpDef = OpDef {
     cpu: Cpu::Map(&map::WHERE),
     cuda: Cuda::Expr("x ? y : z"),
     grad: Grad::Rule(Keep::inputs(1), |g| {
-        let zero = Array::scalar(mxnet_tensor::Scalar::I64(0), g.dy(0).dtype())?;
+        let zero = Array::scalar(Scalar::I64(0), g.dy(0).dtype())?;
         let condition = g.input(0);
         let mut grads = g.elementwise(&[])?;
         grads.push(None);
@@ -48,14 +86,158 @@ pub static WHERE: OpDef = OpDef {
         "b((2, 3)), f((2, 3)), f((2, 3))",
         "b((3,)), f((2, 3)), 1.5",
         "b(()), f((2, 1)), f((3,))",
-    ]),
+        "f((4, 5)), c((5,)), f((4, 1))",
+    ])
+    .against("np.where"),
     ..OpDef::UNARY
 };
+
+/// Between two bounds.
+pub static CLIP: OpDef = OpDef {
+    name: "clip",
+    surface: &[Surface::Np("clip"), Surface::Method("clip")],
+    params: &[
+        Param::array("a"),
+        Param::optional_array("a_min"),
+        Param::optional_array("a_max"),
+        Param::optional_array("min").keyword(),
+        Param::optional_array("max").keyword(),
+    ],
+    form: Form::Out,
+    doc: "Every element brought between `a_min` and `a_max`, which broadcast; None is no bound. `max` wins where the bounds cross. `min` and `max` are \
+          other names of the bounds. NaN stays. The gradient is that of the element inside the bounds, the bounds included, and of the bound outside.",
+    cpu: Cpu::Composite(|cx| {
+        if cx.opt(1).and(cx.opt(3)).is_some() || cx.opt(2).and(cx.opt(4)).is_some() {
+            return Err(
+                cx.value_error("give a bound as `a_min` or as `min` (`a_max` or `max`), not both")
+            );
+        }
+        let x = cx.input(0);
+        cx.done(match (cx.opt(1).or(cx.opt(3)), cx.opt(2).or(cx.opt(4))) {
+            (Some(low), Some(high)) => invoke1(&BOUND, &[x, low, high], &Attrs::none())?,
+            (Some(low), None) => x.binary(&MAXIMUM, low)?,
+            (None, Some(high)) => x.binary(&MINIMUM, high)?,
+            (None, None) => x.copy()?,
+        })
+    }),
+    onnx: Onnx::Node {
+        ty: "Clip",
+        since: 11,
+    },
+    probe: Probe::calls(&[
+        "f((3, 4)), -1.0, 1.0",
+        "f((3, 4)), None, 0.5",
+        "f((3, 4)), -0.5, None",
+        "f((3, 4)), f((4,)), 1.5",
+        "f((3, 4)), min=-0.25, max=0.25",
+        "i((5,), 9), 2, 6",
+        "f(()), 0.0, 1.0",
+        "f((0, 3)), 0.0, 1.0",
+        "np.array([nan, inf, -inf]), -1.0, 1.0",
+    ])
+    .ulp(0),
+    ..OpDef::COMPOSITE
+};
+
+/// Between two bounds, both of them given.
+pub static BOUND: OpDef = OpDef {
+    name: "bound",
+    params: &[Param::array("x"), Param::array("low"), Param::array("high")],
+    doc: "Every element of `x` brought between `low` and `high`.",
+    types: Types::same(DTypes::NUMBER),
+    cpu: Cpu::Map(&map::CLIP),
+    cuda: Cuda::Expr("fmin(fmax(x, y), z)"),
+    grad: Grad::Rule(Keep::INPUTS, |g| {
+        let (x, low, high) = (g.input(0), g.input(1), g.input(2));
+        let through = |mask: Array| g.dy(0).mul(&mask.astype(g.dy(0).dtype())?);
+        g.elementwise(&[
+            &|| {
+                let above = x.binary(&GREATER_EQUAL, low)?;
+                through(above.binary(&LOGICAL_AND, &x.binary(&LESS_EQUAL, high)?)?)
+            },
+            &|| {
+                let below = x.binary(&LESS, low)?;
+                through(below.binary(&LOGICAL_AND, &low.binary(&LESS_EQUAL, high)?)?)
+            },
+            // `high` is what comes out where either of the others exceeds it.
+            &|| through(x.maximum(low)?.binary(&GREATER, high)?),
+        ])
+    }),
+    probe: Probe::calls(&[
+        "f((3, 4)), f((3, 4)), f((3, 4))",
+        "f((3, 4)), -1.0, f((4,))",
+        "i((3, 4), 9), 2, 6",
+    ])
+    .against("np.clip")
+    .ulp(0),
+    ..OpDef::UNARY
+};
+
+/// Finite numbers for NaN and infinities.
+pub static NAN_TO_NUM: OpDef = OpDef {
+    name: "nan_to_num",
+    surface: &[Surface::Np("nan_to_num")],
+    params: &[
+        Param::array("x"),
+        Param::bool("copy", true),
+        Param::float("nan", 0.0),
+        Param::optional("posinf", ParamKind::Float),
+        Param::optional("neginf", ParamKind::Float),
+    ],
+    doc: "Every element, with `nan` for NaN, `posinf` for infinity and `neginf` for minus infinity; None stands for the largest and the smallest finite \
+          number of the dtype. Complex parts are replaced one by one. With `copy=False` the array itself is changed and returned.",
+    cpu: Cpu::Composite(|cx| {
+        let x = cx.input(0);
+        let fixed = if x.dtype().is_complex() {
+            let parts = [x.real_part()?, x.unary(&IMAG_PART)?];
+            let [re, im] = parts.map(|part| finite(cx, &part));
+            let i = Array::weak_scalar(Scalar::C128(num_complex::Complex::new(0.0, 1.0)))?;
+            re?.astype(x.dtype())?.add(&im?.mul(&i)?)?
+        } else if x.dtype().is_inexact() {
+            finite(cx, x)?
+        } else {
+            x.copy()?
+        };
+        if cx.bool("copy") {
+            return cx.done(fixed);
+        }
+        shape::assign(x, &fixed)?;
+        cx.done(x.clone())
+    }),
+    probe: Probe::calls(&[
+        "np.array([nan, inf, -inf, 1.5], dtype='float32')",
+        "np.array([nan, inf, -inf, 1.5], dtype='float32'), True, 2.0, 3.0, -4.0",
+        "np.array([nan, 1.0, 2.0]), nan=7.0, posinf=1.0",
+        "f((2, 3))",
+        "c((3,))",
+        "i((3,), 9)",
+        "f(())",
+    ])
+    .against("lambda x, *args, **kwargs: np.nan_to_num(x.astype('float32') if x.dtype.kind == 'f' else x, *args, **kwargs)")
+    .ulp(0),
+    ..OpDef::COMPOSITE
+};
+
+fn finite(cx: &crate::cx::CompositeCx, x: &Array) -> Result<Array> {
+    let largest = match x.dtype() {
+        DType::F16 => 65504.0,
+        // 2^127 (2 - 2^-7)
+        DType::BF16 => 3.389_531_389_251_535_5e38,
+        DType::F32 => f64::from(f32::MAX),
+        _ => f64::MAX,
+    };
+    let number = |value: f64| Array::weak_scalar(Scalar::F64(value));
+    let posinf = number(cx.opt_float("posinf").unwrap_or(largest))?;
+    let neginf = number(cx.opt_float("neginf").unwrap_or(-largest))?;
+    let y = choose(&x.unary(&ISNAN)?, &number(cx.float("nan"))?, x)?;
+    let y = choose(&x.with_scalar(&EQUAL, f64::INFINITY)?, &posinf, &y)?;
+    choose(&x.with_scalar(&EQUAL, f64::NEG_INFINITY)?, &neginf, &y)
+}
 
 /// Elements of `x` where `condition` is true, of `y` elsewhere.
 ///
 /// # Errors
 /// Shapes that do not broadcast.
 pub fn choose(condition: &Array, x: &Array, y: &Array) -> Result<Array> {
-    invoke1(&WHERE, &[condition, x, y], &Attrs::none())
+    invoke1(&CHOOSE, &[condition, x, y], &Attrs::none())
 }

@@ -398,7 +398,7 @@ fn reorder(cx: &KernelCx) -> Result<()> {
 }
 
 /// A standard or numeric sample: [`RANDOM_FILL`].
-pub(super) fn sample(
+pub(crate) fn sample(
     distribution: &'static str,
     (a, b): (f64, f64),
     shape: &[usize],

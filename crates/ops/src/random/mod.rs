@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 pub use continuous::*;
 pub use discrete::*;
+pub(crate) use draw::sample;
 pub use draw::*;
 pub use order::*;
 

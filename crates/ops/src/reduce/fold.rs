@@ -154,6 +154,8 @@ pub static MEAN: OpDef = OpDef {
         ty: "ReduceMean",
         since: 1,
     },
+    // Positive, lest the sum cancel: its error is in units of what is added.
+    probe: Probe::calls(CALLS).within(0.25..2.0),
     ..REDUCTION
 };
 

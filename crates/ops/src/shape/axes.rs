@@ -258,7 +258,7 @@ pub static FLATTEN: OpDef = OpDef {
         let flat = invoke1(&RAVEL, &[cx.input(0)], cx.attrs)?;
         cx.done(flat.copy()?)
     }),
-    probe: Probe::calls(&["f((2, 3))", "f((2, 3)), 'F'"]),
+    probe: Probe::calls(&["f((2, 3))", "f((2, 3)), 'F'"]).against("np.ndarray.flatten"),
     ..OpDef::COMPOSITE
 };
 

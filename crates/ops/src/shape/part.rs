@@ -52,7 +52,8 @@ pub static SLICE_AXIS: OpDef = OpDef {
         "f((3, 4)), 1, 1, 3",
         "f((3, 4)), -1, -2",
         "f((3, 4)), 0, 2, 2",
-    ]),
+    ])
+    .against("lambda x, axis, begin=0, end=None: np.moveaxis(np.moveaxis(x, axis, 0)[begin:end], 0, axis)"),
     ..OpDef::VIEW
 };
 
@@ -88,7 +89,9 @@ pub static UNSLICE: OpDef = OpDef {
         g.one(invoke1(&SLICE_AXIS, &[g.dy(0)], &attrs)?)
     }),
     cost: Cost::PerKiB(60),
-    probe: Probe::calls(&["f((2, 4)), 0, 1, 3, (3, 4)"]),
+    probe: Probe::calls(&["f((2, 4)), 0, 1, 3, (3, 4)"]).against(
+        "lambda x, axis, begin, end, shape: np.insert(np.zeros(shape[:0] + (shape[0] - x.shape[0],) + shape[1:]), [begin] * x.shape[0], x, axis)",
+    ),
     ..OpDef::DEFAULT
 };
 

@@ -42,7 +42,9 @@ pub static PAD: OpDef = OpDef {
         since: 13,
     },
     cost: Cost::PerKiB(60),
-    probe: Probe::calls(&["f((2, 3)), (1, 0, 0, 2), 1.5", "f((2,)), (0, 0), 0"]),
+    probe: Probe::calls(&["f((2, 3)), (1, 0, 0, 2), 1.5", "f((2,)), (0, 0), 0"]).against(
+        "lambda x, width, value: np.pad(x, [width[i : i + 2] for i in range(0, len(width), 2)], constant_values=value)",
+    ),
     ..OpDef::DEFAULT
 };
 

@@ -1,0 +1,341 @@
+//! Exponentials, logarithms, powers and roots.
+
+use std::f64::consts::{LN_2, LOG2_E, LOG10_E};
+
+use mxnet_kernels::map;
+use mxnet_tensor::{DType, Scalar};
+
+use crate::Array;
+use crate::autograd::GradCx;
+use crate::cpu;
+use crate::elementwise::comparison::EQUAL;
+use crate::elementwise::select::choose;
+use crate::error::Result;
+use crate::opdef::{Amp, Cost, Cpu, Cuda, Grad, Grads, Keep, Onnx, OpDef, Probe, Sparse, Surface};
+use crate::types::{DTypes, Lift, Out, Types};
+
+pub(crate) static OPS: &[&OpDef] = &[
+    &EXP,
+    &EXP2,
+    &EXPM1,
+    &LOG,
+    &LOG2,
+    &LOG10,
+    &LOG1P,
+    &SQRT,
+    &CBRT,
+    &RSQRT,
+    &RCBRT,
+    &LOGADDEXP,
+    &LOGADDEXP2,
+    &POWER,
+    &FLOAT_POWER,
+];
+
+/// What functions of real and complex numbers have in common.
+const FUNCTION: OpDef = OpDef {
+    types: Types::INEXACT,
+    amp: Amp::WidenToF32,
+    cost: Cost::PerKiB(200),
+    ..OpDef::UNARY
+};
+
+/// What functions of real numbers have in common.
+const REAL: OpDef = OpDef {
+    types: Types::REAL_FLOAT,
+    ..FUNCTION
+};
+
+/// What functions of two real numbers have in common.
+const REAL2: OpDef = OpDef {
+    types: Types::REAL_FLOAT,
+    amp: Amp::WidenToF32,
+    cost: Cost::PerKiB(400),
+    ..OpDef::BINARY
+};
+
+/// e to the power.
+pub static EXP: OpDef = OpDef {
+    name: "exp",
+    surface: &[Surface::Np("exp")],
+    doc: "e to the power of every element.",
+    cpu: Cpu::Map(&map::EXP),
+    cuda: Cuda::Expr("exp(x)"),
+    grad: Grad::Rule(Keep::OUTPUTS, |g| g.slopes(&[&|| Ok(g.output(0).clone())])),
+    onnx: Onnx::Node {
+        ty: "Exp",
+        since: 6,
+    },
+    probe: Probe::over(-4.0..4.0),
+    ..FUNCTION
+};
+
+/// 2 to the power.
+pub static EXP2: OpDef = OpDef {
+    name: "exp2",
+    surface: &[Surface::Np("exp2")],
+    doc: "2 to the power of every element.",
+    cpu: Cpu::Map(&map::EXP2),
+    cuda: Cuda::Expr("exp2(x)"),
+    grad: Grad::Rule(Keep::OUTPUTS, |g| g.slopes(&[&|| g.output(0).scale(LN_2)])),
+    probe: Probe::over(-4.0..4.0),
+    ..FUNCTION
+};
+
+/// exp(x) - 1.
+pub static EXPM1: OpDef = OpDef {
+    name: "expm1",
+    surface: &[Surface::Np("expm1")],
+    doc: "exp(x) - 1 of every element, accurate near 0.",
+    cpu: Cpu::Map(&map::EXPM1),
+    cuda: Cuda::Expr("expm1(x)"),
+    grad: Grad::Rule(Keep::OUTPUTS, |g| g.slopes(&[&|| g.output(0).shift(1.0)])),
+    sparse: Sparse::KeepsZero,
+    probe: Probe::over(-1.5..1.5),
+    ..FUNCTION
+};
+
+/// Natural logarithm.
+pub static LOG: OpDef = OpDef {
+    name: "log",
+    surface: &[Surface::Np("log")],
+    doc: "Natural logarithm of every element: NaN below 0, -inf at 0.",
+    cpu: Cpu::Map(&map::LOG),
+    cuda: Cuda::Expr("log(x)"),
+    grad: Grad::Rule(Keep::INPUTS, |g| g.slopes(&[&|| g.input(0).reciprocal()])),
+    onnx: Onnx::Node {
+        ty: "Log",
+        since: 6,
+    },
+    probe: Probe::over(0.25..4.0),
+    ..FUNCTION
+};
+
+/// Logarithm to base 2.
+pub static LOG2: OpDef = OpDef {
+    name: "log2",
+    surface: &[Surface::Np("log2")],
+    doc: "Logarithm to base 2 of every element: NaN below 0, -inf at 0.",
+    cpu: Cpu::Map(&map::LOG2),
+    cuda: Cuda::Expr("log2(x)"),
+    grad: Grad::Rule(Keep::INPUTS, |g| {
+        g.slopes(&[&|| g.input(0).reciprocal()?.scale(LOG2_E)])
+    }),
+    probe: Probe::over(0.25..4.0),
+    ..FUNCTION
+};
+
+/// Logarithm to base 10.
+pub static LOG10: OpDef = OpDef {
+    name: "log10",
+    surface: &[Surface::Np("log10")],
+    doc: "Logarithm to base 10 of every element: NaN below 0, -inf at 0.",
+    cpu: Cpu::Map(&map::LOG10),
+    cuda: Cuda::Expr("log10(x)"),
+    grad: Grad::Rule(Keep::INPUTS, |g| {
+        g.slopes(&[&|| g.input(0).reciprocal()?.scale(LOG10_E)])
+    }),
+    probe: Probe::over(0.25..4.0),
+    ..FUNCTION
+};
+
+/// log(1 + x).
+pub static LOG1P: OpDef = OpDef {
+    name: "log1p",
+    surface: &[Surface::Np("log1p")],
+    doc: "log(1 + x) of every element, accurate near 0.",
+    cpu: Cpu::Map(&map::LOG1P),
+    cuda: Cuda::Expr("log1p(x)"),
+    grad: Grad::Rule(Keep::INPUTS, |g| {
+        g.slopes(&[&|| g.input(0).shift(1.0)?.reciprocal()])
+    }),
+    sparse: Sparse::KeepsZero,
+    probe: Probe::over(-0.5..3.0),
+    ..FUNCTION
+};
+
+/// Square root.
+pub static SQRT: OpDef = OpDef {
+    name: "sqrt",
+    surface: &[Surface::Np("sqrt")],
+    doc: "Square root of every element that is not negative; NaN for negative real numbers.",
+    cpu: Cpu::Map(&map::SQRT),
+    cuda: Cuda::Expr("sqrt(x)"),
+    grad: Grad::Rule(Keep::OUTPUTS, |g| {
+        g.slopes(&[&|| g.output(0).reciprocal()?.scale(0.5)])
+    }),
+    onnx: Onnx::Node {
+        ty: "Sqrt",
+        since: 6,
+    },
+    sparse: Sparse::KeepsZero,
+    probe: Probe::over(0.25..4.0).ulp(0),
+    ..FUNCTION
+};
+
+/// Cube root.
+pub static CBRT: OpDef = OpDef {
+    name: "cbrt",
+    surface: &[Surface::Np("cbrt")],
+    doc: "Cube root of every element.",
+    cpu: Cpu::Map(&map::CBRT),
+    cuda: Cuda::Expr("cbrt(x)"),
+    grad: Grad::Rule(Keep::OUTPUTS, |g| {
+        g.slopes(&[&|| g.output(0).square()?.reciprocal()?.scale(1.0 / 3.0)])
+    }),
+    sparse: Sparse::KeepsZero,
+    probe: Probe::over(0.25..4.0).ulp(1),
+    ..REAL
+};
+
+/// One over the square root.
+pub static RSQRT: OpDef = OpDef {
+    name: "rsqrt",
+    surface: &[Surface::Npx("rsqrt")],
+    doc: "One over the square root of every element.",
+    cpu: Cpu::Map(&map::RSQRT),
+    cuda: Cuda::Expr("rsqrt(x)"),
+    grad: Grad::Rule(Keep::OUTPUTS, |g| {
+        g.slopes(&[&|| g.output(0).square()?.mul(g.output(0))?.scale(-0.5)])
+    }),
+    probe: Probe::over(0.25..4.0)
+        .against("lambda x: 1 / np.sqrt(x)")
+        .ulp(1),
+    ..REAL
+};
+
+/// One over the cube root.
+pub static RCBRT: OpDef = OpDef {
+    name: "rcbrt",
+    surface: &[Surface::Npx("rcbrt")],
+    doc: "One over the cube root of every element.",
+    cpu: Cpu::Map(&map::RCBRT),
+    cuda: Cuda::Expr("rcbrt(x)"),
+    grad: Grad::Rule(Keep::OUTPUTS, |g| {
+        g.slopes(&[&|| g.output(0).square()?.square()?.scale(-1.0 / 3.0)])
+    }),
+    probe: Probe::over(0.25..4.0)
+        .against("lambda x: 1 / np.cbrt(x)")
+        .ulp(1),
+    ..REAL
+};
+
+/// Logarithm of a sum of exponentials.
+pub static LOGADDEXP: OpDef = OpDef {
+    name: "logaddexp",
+    surface: &[Surface::Np("logaddexp")],
+    doc: "log(exp(x1) + exp(x2)), element by element, without overflow.",
+    cpu: Cpu::Map(&map::LOGADDEXP),
+    cuda: Cuda::Expr("logaddexp(x, y)"),
+    grad: Grad::Rule(Keep::ALL, |g| {
+        g.slopes(&[&|| g.input(0).sub(g.output(0))?.exp(), &|| {
+            g.input(1).sub(g.output(0))?.exp()
+        }])
+    }),
+    probe: Probe::over(0.25..2.0),
+    ..REAL2
+};
+
+/// Logarithm to base 2 of a sum of powers of 2.
+pub static LOGADDEXP2: OpDef = OpDef {
+    name: "logaddexp2",
+    surface: &[Surface::Np("logaddexp2")],
+    doc: "log2(2**x1 + 2**x2), element by element, without overflow.",
+    cpu: Cpu::Map(&map::LOGADDEXP2),
+    cuda: Cuda::Expr("logaddexp2(x, y)"),
+    grad: Grad::Rule(Keep::ALL, |g| {
+        g.slopes(&[&|| g.input(0).sub(g.output(0))?.unary(&EXP2), &|| {
+            g.input(1).sub(g.output(0))?.unary(&EXP2)
+        }])
+    }),
+    probe: Probe::over(0.25..2.0),
+    ..REAL2
+};
+
+/// Power.
+pub static POWER: OpDef = OpDef {
+    name: "power",
+    surface: &[Surface::Np("power"), Surface::Np("pow")],
+    doc: "First array to the power of the second, element by element. Integers wrap; to a negative integer power they give what truncation \
+          leaves of it: 0 except for 1 and -1. A negative number to a fractional power is NaN.",
+    types: Types::Promote {
+        accepts: DTypes::NUMBER,
+        lift: Lift::BoolToI8,
+        out: Out::Same,
+    },
+    cpu: Cpu::Map(&map::POWER),
+    cuda: Cuda::Expr("pow(x, y)"),
+    grad: Grad::Rule(Keep::ALL, power_gradients),
+    onnx: Onnx::Node {
+        ty: "Pow",
+        since: 7,
+    },
+    amp: Amp::WidenToF32,
+    cost: Cost::PerKiB(400),
+    probe: Probe::over(0.5..3.0).ulp(3),
+    ..OpDef::BINARY
+};
+
+/// Power of floats.
+pub static FLOAT_POWER: OpDef = OpDef {
+    name: "float_power",
+    surface: &[Surface::Np("float_power")],
+    doc: "First array to the power of the second, element by element, in floats: integers too. In NumPy's promotion the result is float64 \
+          or complex128.",
+    types: Types::Promote {
+        accepts: DTypes::INEXACT,
+        lift: Lift::ToWidestFloat,
+        out: Out::Same,
+    },
+    cpu: Cpu::Map(&map::FLOAT_POWER),
+    cuda: Cuda::Expr("pow(x, y)"),
+    grad: Grad::Rule(Keep::ALL, power_gradients),
+    amp: Amp::WidenToF32,
+    cost: Cost::PerKiB(400),
+    probe: Probe::over(0.5..3.0).ulp(3),
+    ..OpDef::BINARY
+};
+
+/// d(x^y) = y x^(y-1) dx + x^y log(x) dy.
+fn power_gradients(g: &GradCx) -> Result<Grads> {
+    let (x, y) = (g.input(0), g.input(1));
+    g.slopes(&[
+        &|| match known(y) {
+            Some(2.0) => x.scale(2.0),
+            Some(c) if c != 0.0 => x.power_of(c - 1.0)?.scale(c),
+            _ => {
+                // 0 to the power of -1 is infinite, but x^0 is constant.
+                let slope = x.binary(&POWER, &y.shift(-1.0)?)?.mul(y)?;
+                let zero = Array::scalar(Scalar::I64(0), slope.dtype())?;
+                choose(&y.with_scalar(&EQUAL, 0.0)?, &zero, &slope)
+            }
+        },
+        &|| {
+            // log(0) is infinite, but 0^y is constant for y > 0; y = 0 goes with them.
+            let out = g.output(0);
+            let still = x.with_scalar(&EQUAL, 0.0)?;
+            let one = Array::scalar(Scalar::I64(1), out.dtype())?;
+            let base = choose(&still, &one, &x.astype(out.dtype())?)?;
+            out.mul(&base.log()?)
+        },
+    ])
+}
+
+/// The value of a Python number.
+fn known(x: &Array) -> Option<f64> {
+    let real = !x.dtype().is_complex() && x.dtype() != DType::Bool;
+    (x.is_weak() && real).then(|| cpu::read_scalar(x.tensor()).as_f64())
+}
+
+impl Array {
+    /// To the power of a real number, element by element.
+    ///
+    /// # Errors
+    /// Dtypes the operator does not take.
+    pub fn power_of(&self, exponent: f64) -> Result<Array> {
+        if exponent == 1.0 {
+            return Ok(self.clone());
+        }
+        self.with_scalar(&POWER, exponent)
+    }
+}

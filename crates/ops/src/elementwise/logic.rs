@@ -1,0 +1,72 @@
+//! Logic of truth values; every number that is not zero is true.
+
+use mxnet_kernels::map;
+
+use crate::opdef::{Cpu, Cuda, Grad, Onnx, OpDef, Probe, Surface};
+use crate::types::Types;
+
+pub(crate) static OPS: &[&OpDef] = &[&LOGICAL_AND, &LOGICAL_OR, &LOGICAL_XOR, &LOGICAL_NOT];
+
+/// What the logic of two operands has in common.
+const LOGIC: OpDef = OpDef {
+    types: Types::COMPARE,
+    grad: Grad::Stop("truth values have no slope"),
+    probe: Probe::STANDARD.ulp(0),
+    ..OpDef::BINARY
+};
+
+/// Both.
+pub static LOGICAL_AND: OpDef = OpDef {
+    name: "logical_and",
+    surface: &[Surface::Np("logical_and")],
+    doc: "Where both elements are true, that is, not zero.",
+    cpu: Cpu::Map(&map::LOGICAL_AND),
+    cuda: Cuda::Expr("(x != 0) && (y != 0)"),
+    onnx: Onnx::Node {
+        ty: "And",
+        since: 7,
+    },
+    ..LOGIC
+};
+
+/// One or both.
+pub static LOGICAL_OR: OpDef = OpDef {
+    name: "logical_or",
+    surface: &[Surface::Np("logical_or")],
+    doc: "Where at least one of the elements is true, that is, not zero.",
+    cpu: Cpu::Map(&map::LOGICAL_OR),
+    cuda: Cuda::Expr("(x != 0) || (y != 0)"),
+    onnx: Onnx::Node { ty: "Or", since: 7 },
+    ..LOGIC
+};
+
+/// Exactly one.
+pub static LOGICAL_XOR: OpDef = OpDef {
+    name: "logical_xor",
+    surface: &[Surface::Np("logical_xor")],
+    doc: "Where exactly one of the elements is true, that is, not zero.",
+    cpu: Cpu::Map(&map::LOGICAL_XOR),
+    cuda: Cuda::Expr("(x != 0) != (y != 0)"),
+    onnx: Onnx::Node {
+        ty: "Xor",
+        since: 7,
+    },
+    ..LOGIC
+};
+
+/// Neither.
+pub static LOGICAL_NOT: OpDef = OpDef {
+    name: "logical_not",
+    surface: &[Surface::Np("logical_not")],
+    doc: "Where elements are zero, that is, not true.",
+    cpu: Cpu::Map(&map::LOGICAL_NOT),
+    cuda: Cuda::Expr("x == 0"),
+    onnx: Onnx::Node {
+        ty: "Not",
+        since: 1,
+    },
+    types: Types::COMPARE,
+    grad: Grad::Stop("truth values have no slope"),
+    probe: Probe::STANDARD.ulp(0),
+    ..OpDef::UNARY
+};

@@ -1,0 +1,138 @@
+//! Rounding to integers and to decimals.
+
+use mxnet_kernels::map;
+use mxnet_tensor::{DType, Scalar};
+
+use crate::Array;
+use crate::args::Param;
+use crate::elementwise::arithmetic::DIVIDE;
+use crate::error::Result;
+use crate::opdef::{Cpu, Cuda, Form, Grad, Onnx, OpDef, Probe, Sparse, Surface};
+use crate::types::{DTypes, Lift, Out, Types};
+
+pub(crate) static OPS: &[&OpDef] = &[&FLOOR, &CEIL, &TRUNC, &FIX, &RINT, &ROUND];
+
+/// What rounding to integers has in common. Integers and truth values are what they are.
+const ROUNDING: OpDef = OpDef {
+    types: Types::Promote {
+        accepts: DTypes::REAL,
+        lift: Lift::No,
+        out: Out::Same,
+    },
+    grad: Grad::Stop("piecewise constant"),
+    sparse: Sparse::KeepsZero,
+    probe: Probe::over(-4.0..4.0).ulp(0),
+    ..OpDef::UNARY
+};
+
+/// Largest integer not above.
+pub static FLOOR: OpDef = OpDef {
+    name: "floor",
+    surface: &[Surface::Np("floor")],
+    doc: "Largest integer not above every element.",
+    cpu: Cpu::Map(&map::FLOOR),
+    cuda: Cuda::Expr("floor(x)"),
+    onnx: Onnx::Node {
+        ty: "Floor",
+        since: 6,
+    },
+    ..ROUNDING
+};
+
+/// Smallest integer not below.
+pub static CEIL: OpDef = OpDef {
+    name: "ceil",
+    surface: &[Surface::Np("ceil")],
+    doc: "Smallest integer not below every element.",
+    cpu: Cpu::Map(&map::CEIL),
+    cuda: Cuda::Expr("ceil(x)"),
+    onnx: Onnx::Node {
+        ty: "Ceil",
+        since: 6,
+    },
+    ..ROUNDING
+};
+
+/// Integer part.
+pub static TRUNC: OpDef = OpDef {
+    name: "trunc",
+    surface: &[Surface::Np("trunc")],
+    doc: "Every element without its fraction: the nearest integer towards zero.",
+    cpu: Cpu::Map(&map::TRUNC),
+    cuda: Cuda::Expr("trunc(x)"),
+    ..ROUNDING
+};
+
+/// Integer part, under the name that numerical software of old gave it.
+pub static FIX: OpDef = OpDef {
+    name: "fix",
+    surface: &[Surface::Np("fix")],
+    form: Form::Out,
+    doc: "Every element without its fraction: the nearest integer towards zero. The same as `trunc`.",
+    cpu: Cpu::Map(&map::TRUNC),
+    cuda: Cuda::Expr("trunc(x)"),
+    ..ROUNDING
+};
+
+/// Nearest integer.
+pub static RINT: OpDef = OpDef {
+    name: "rint",
+    surface: &[Surface::Np("rint")],
+    doc: "Nearest integer to every element; the even one of two. Complex numbers are rounded in both parts.",
+    types: Types::INEXACT,
+    cpu: Cpu::Map(&map::RINT),
+    cuda: Cuda::Expr("rint(x)"),
+    onnx: Onnx::Node {
+        ty: "Round",
+        since: 11,
+    },
+    ..ROUNDING
+};
+
+/// Nearest multiple of a power of ten.
+pub static ROUND: OpDef = OpDef {
+    name: "round",
+    surface: &[
+        Surface::Np("round"),
+        Surface::Np("around"),
+        Surface::Method("round"),
+    ],
+    params: &[Param::array("a"), Param::int("decimals", 0)],
+    form: Form::Out,
+    doc: "Every element rounded to `decimals` digits after the point, to the even digit if two are as near. \
+          Negative `decimals` round before the point, integers too. The scale 10**decimals is itself rounded, as in NumPy.",
+    cpu: Cpu::Composite(|cx| {
+        let (x, decimals) = (cx.input(0), cx.int("decimals"));
+        if x.dtype().is_inexact() {
+            return cx.done(rounded(x, decimals)?);
+        }
+        if decimals >= 0 || x.dtype() == DType::Bool {
+            return cx.done(x.copy()?);
+        }
+        cx.done(rounded(&x.astype(DType::F64)?, decimals)?.astype(x.dtype())?)
+    }),
+    probe: Probe::calls(&[
+        "f((2, 3))",
+        "f((5, 4)), 2",
+        "f((7,)) * 100, -1",
+        "i((7,), 1000), -2",
+        "i((3,), 9), 1",
+        "f(())",
+        "f((0, 3)), decimals=1",
+    ]),
+    ..OpDef::COMPOSITE
+};
+
+fn rounded(x: &Array, decimals: i64) -> Result<Array> {
+    if decimals == 0 {
+        return x.unary(&RINT);
+    }
+    let scale = Array::weak_scalar(Scalar::F64(
+        10_f64.powi(decimals.unsigned_abs().min(400) as i32),
+    ))?;
+    if decimals > 0 {
+        x.mul(&scale)?.unary(&RINT)?.binary(&DIVIDE, &scale)
+    } else {
+        x.binary(&DIVIDE, &scale)?.unary(&RINT)?.mul(&scale)
+    }
+}

@@ -1,0 +1,551 @@
+//! Special functions, and functions of the representation of numbers.
+
+use std::f64::consts::{FRAC_2_SQRT_PI, PI};
+
+use mxnet_kernels::map;
+use mxnet_tensor::{Dims, Scalar};
+use num_complex::Complex;
+
+use crate::args::{Attrs, Param, Value};
+use crate::elementwise::arithmetic::{MULTIPLY, REMAINDER};
+use crate::elementwise::comparison::{EQUAL, GREATER};
+use crate::elementwise::logic::LOGICAL_NOT;
+use crate::elementwise::rounding::RINT;
+use crate::elementwise::select::choose;
+use crate::error::Result;
+use crate::invoke::invoke1;
+use crate::opdef::{
+    Amp, Cost, Cpu, Cuda, Form, Grad, Keep, Onnx, OpDef, Probe, Sparse, Surface, Viewed, one_of,
+};
+use crate::types::{DTypes, Lift, Out, Types};
+use crate::{Array, creation};
+
+pub(crate) static OPS: &[&OpDef] = &[
+    &ERF,
+    &ERFC,
+    &ERFINV,
+    &GAMMA,
+    &GAMMALN,
+    &DIGAMMA,
+    &POLYGAMMA,
+    &SINC,
+    &HEAVISIDE,
+    &NEXTAFTER,
+    &SPACING,
+    &COPYSIGN,
+    &LDEXP,
+    &GCD,
+    &LCM,
+    &BITWISE_COUNT,
+    &SIGNBIT,
+    &ISNAN,
+    &ISINF,
+    &ISFINITE,
+    &ISPOSINF,
+    &ISNEGINF,
+    &MODF,
+    &REAL,
+    &IMAG,
+    &IMAG_PART,
+];
+
+/// What costly functions of one real number have in common.
+const SPECIAL: OpDef = OpDef {
+    types: Types::REAL_FLOAT,
+    amp: Amp::WidenToF32,
+    cost: Cost::PerKiB(4000),
+    ..OpDef::UNARY
+};
+
+/// Error function.
+pub static ERF: OpDef = OpDef {
+    name: "erf",
+    surface: &[Surface::Npx("erf")],
+    doc: "Gauss error function of every element.\n\nSource: DLMF 7.2.1.",
+    cpu: Cpu::Map(&map::ERF),
+    cuda: Cuda::Expr("erf(x)"),
+    grad: Grad::Rule(Keep::INPUTS, |g| {
+        g.slopes(&[&|| g.input(0).square()?.neg()?.exp()?.scale(FRAC_2_SQRT_PI)])
+    }),
+    onnx: Onnx::Node {
+        ty: "Erf",
+        since: 9,
+    },
+    sparse: Sparse::KeepsZero,
+    probe: Probe::STANDARD.against("scipy.special.erf"),
+    ..SPECIAL
+};
+
+/// Complementary error function.
+pub static ERFC: OpDef = OpDef {
+    name: "erfc",
+    doc: "One minus the error function of every element, without cancellation.",
+    cpu: Cpu::Map(&map::ERFC),
+    cuda: Cuda::Expr("erfc(x)"),
+    grad: Grad::Rule(Keep::INPUTS, |g| {
+        g.slopes(&[&|| g.input(0).square()?.neg()?.exp()?.scale(-FRAC_2_SQRT_PI)])
+    }),
+    probe: Probe::STANDARD.against("scipy.special.erfc").ulp(4),
+    ..SPECIAL
+};
+
+/// Inverse error function.
+pub static ERFINV: OpDef = OpDef {
+    name: "erfinv",
+    surface: &[Surface::Npx("erfinv")],
+    doc: "Inverse of the error function of every element: infinite at -1 and 1, NaN beyond.",
+    cpu: Cpu::Map(&map::ERFINV),
+    cuda: Cuda::Expr("erfinv(x)"),
+    grad: Grad::Rule(Keep::OUTPUTS, |g| {
+        g.slopes(&[&|| g.output(0).square()?.exp()?.scale(1.0 / FRAC_2_SQRT_PI)])
+    }),
+    sparse: Sparse::KeepsZero,
+    probe: Probe::over(-0.75..0.75).against("scipy.special.erfinv"),
+    ..SPECIAL
+};
+
+/// Gamma function.
+pub static GAMMA: OpDef = OpDef {
+    name: "gamma_function",
+    surface: &[Surface::Npx("gamma")],
+    doc: "Gamma function of every element: NaN at negative integers, infinite at 0.\n\nSource: DLMF 5.2.1.",
+    cpu: Cpu::Map(&map::GAMMA),
+    cuda: Cuda::Expr("tgamma(x)"),
+    grad: Grad::Rule(Keep::ALL, |g| {
+        g.slopes(&[&|| g.output(0).mul(&g.input(0).unary(&DIGAMMA)?)])
+    }),
+    probe: Probe::over(0.5..4.0).against("scipy.special.gamma").ulp(4),
+    ..SPECIAL
+};
+
+/// Logarithm of gamma.
+pub static GAMMALN: OpDef = OpDef {
+    name: "gammaln",
+    surface: &[Surface::Npx("gammaln")],
+    doc: "Logarithm of the absolute value of the gamma function of every element; infinite at integers not above 0.",
+    cpu: Cpu::Map(&map::LGAMMA),
+    cuda: Cuda::Expr("lgamma(x)"),
+    grad: Grad::Rule(Keep::INPUTS, |g| {
+        g.slopes(&[&|| g.input(0).unary(&DIGAMMA)])
+    }),
+    probe: Probe::over(2.25..8.0)
+        .against("lambda x: np.where(np.isneginf(x), np.inf, scipy.special.gammaln(x))"),
+    ..SPECIAL
+};
+
+/// Derivative of gammaln.
+pub static DIGAMMA: OpDef = OpDef {
+    name: "digamma",
+    surface: &[Surface::Npx("digamma")],
+    doc: "Derivative of the logarithm of the gamma function, of every element; NaN at negative integers.\n\nSource: DLMF 5.2.2.",
+    cpu: Cpu::Map(&map::DIGAMMA),
+    cuda: Cuda::Expr("digamma(x)"),
+    grad: Grad::Rule(Keep::INPUTS, |g| g.slopes(&[&|| polygamma(g.input(0), 1)])),
+    probe: Probe::over(3.0..8.0)
+        .against("scipy.special.digamma")
+        .ulp(3),
+    ..SPECIAL
+};
+
+/// Derivatives of digamma.
+pub static POLYGAMMA: OpDef = OpDef {
+    name: "polygamma",
+    params: &[Param::array("x"), Param::int("n", 1)],
+    doc: "The `n`-th derivative of digamma of every element.\n\nSource: DLMF 5.15.",
+    cpu: Cpu::Map(&map::POLYGAMMA),
+    cuda: Cuda::None,
+    grad: Grad::Rule(Keep::INPUTS, |g| {
+        g.slopes(&[&|| polygamma(g.input(0), g.int("n") + 1)])
+    }),
+    probe: Probe::over(1.75..8.0).against("lambda x: scipy.special.polygamma(1, x)"),
+    ..SPECIAL
+};
+
+fn polygamma(x: &Array, n: i64) -> Result<Array> {
+    invoke1(&POLYGAMMA, &[x], &[Value::Int(n)].into_iter().collect())
+}
+
+/// sin(pi x) / (pi x).
+pub static SINC: OpDef = OpDef {
+    name: "sinc",
+    surface: &[Surface::Np("sinc")],
+    params: &[Param::array("x")],
+    doc: "sin(pi x) / (pi x) of every element, 1 at 0. Accurate near the roots, which are the integers.",
+    form: Form::Plain,
+    cpu: Cpu::Composite(|cx| {
+        let x = cx.input(0).mul(&Array::weak_scalar(Scalar::F64(1.0))?)?;
+        let (zero, one) = (
+            Array::weak_scalar(Scalar::F64(0.0))?,
+            Array::weak_scalar(Scalar::F64(1.0))?,
+        );
+        let at_zero = x.binary(&EQUAL, &zero)?;
+        // sin(pi x) = (-1)^n sin(pi (x - n)) for the nearest integer n: the difference is exact.
+        let nearest = if x.dtype().is_complex() {
+            x.real_part()?.unary(&RINT)?
+        } else {
+            x.unary(&RINT)?
+        };
+        let sign = nearest
+            .with_scalar(&REMAINDER, 2.0)?
+            .scale(-2.0)?
+            .shift(1.0)?;
+        let sine = x.sub(&nearest)?.scale(PI)?.sin()?.mul(&sign)?;
+        let below = choose(&at_zero, &one, &x.scale(PI)?)?;
+        cx.done(choose(&at_zero, &one, &sine.div(&below)?)?)
+    }),
+    probe: Probe::calls(&[
+        "f((3, 4))",
+        "f((50,)) * 4",
+        "f(())",
+        "f((0,))",
+        "c((4,))",
+        "np.array([0.0, 1.0, -2.0])",
+    ])
+    .ulp(4),
+    ..OpDef::COMPOSITE
+};
+
+/// Step function.
+pub static HEAVISIDE: OpDef = OpDef {
+    name: "heaviside",
+    surface: &[Surface::Np("heaviside")],
+    doc: "0 where `x1` is below zero, 1 where it is above, `x2` where it is zero.",
+    types: Types::REAL_FLOAT,
+    cpu: Cpu::Map(&map::HEAVISIDE),
+    cuda: Cuda::Expr("x == 0 ? y : x > 0"),
+    grad: Grad::Rule(Keep::inputs(1), |g| {
+        if !g.wants(1) {
+            return Ok(smallvec::smallvec![None, None]);
+        }
+        let step = g
+            .input(0)
+            .with_scalar(&EQUAL, 0.0)?
+            .astype(g.dy(0).dtype())?;
+        Ok(smallvec::smallvec![
+            None,
+            Some(g.fitted(g.dy(0).mul(&step)?, 1)?)
+        ])
+    }),
+    probe: Probe::STANDARD.ulp(0),
+    ..OpDef::BINARY
+};
+
+/// Next number.
+pub static NEXTAFTER: OpDef = OpDef {
+    name: "nextafter",
+    surface: &[Surface::Np("nextafter")],
+    doc: "The next number of the dtype from `x1` towards `x2`.",
+    types: Types::REAL_FLOAT,
+    cpu: Cpu::Map(&map::NEXTAFTER),
+    cuda: Cuda::Expr("nextafter(x, y)"),
+    // `x1` and its neighbour move together.
+    grad: Grad::Rule(Keep::NOTHING, |g| {
+        let mut grads = g.elementwise(&[&|| Ok(g.dy(0).clone())])?;
+        grads.push(None);
+        Ok(grads)
+    }),
+    probe: Probe::STANDARD.ulp(0),
+    ..OpDef::BINARY
+};
+
+/// Distance to the next number.
+pub static SPACING: OpDef = OpDef {
+    name: "spacing",
+    surface: &[Surface::Np("spacing")],
+    params: &[Param::array("x")],
+    form: Form::Out,
+    doc: "Distance of every element to the next number of the dtype away from zero; it has the element's sign.",
+    cpu: Cpu::Composite(|cx| {
+        let x = cx.input(0).detach();
+        let far = Array::weak_scalar(Scalar::F64(f64::INFINITY))?.binary(&COPYSIGN, &x)?;
+        cx.done(x.binary(&NEXTAFTER, &far)?.sub(&x)?)
+    }),
+    grad: Grad::Stop("piecewise constant"),
+    probe: Probe::calls(&["np.array([1.0, -1.0, 0.0, 3e30, 1e-40], dtype='float32')"]).ulp(0),
+    ..OpDef::COMPOSITE
+};
+
+/// Magnitude of one, sign of the other.
+pub static COPYSIGN: OpDef = OpDef {
+    name: "copysign",
+    surface: &[Surface::Np("copysign")],
+    doc: "Magnitude of `x1` with the sign of `x2`, element by element; zeros have signs.",
+    types: Types::REAL_FLOAT,
+    cpu: Cpu::Map(&map::COPYSIGN),
+    cuda: Cuda::Expr("copysign(x, y)"),
+    grad: Grad::Rule(Keep::INPUTS, |g| {
+        let mut grads = g.elementwise(&[&|| {
+            let same = g
+                .input(0)
+                .unary(&SIGNBIT)?
+                .binary(&EQUAL, &g.input(1).unary(&SIGNBIT)?)?;
+            choose(&same, g.dy(0), &g.dy(0).neg()?)
+        }])?;
+        grads.push(None);
+        Ok(grads)
+    }),
+    probe: Probe::STANDARD.ulp(0),
+    ..OpDef::BINARY
+};
+
+/// Times a power of two.
+pub static LDEXP: OpDef = OpDef {
+    name: "ldexp",
+    surface: &[Surface::Np("ldexp")],
+    doc: "`x1` times 2 to the power of the integers `x2`, exact unless it leaves the range of the dtype.",
+    types: Types::Counted {
+        accepts: DTypes::FLOAT,
+        lift: Lift::ToFloat,
+    },
+    cpu: Cpu::Map(&map::LDEXP),
+    cuda: Cuda::Expr("ldexp(x, y)"),
+    grad: Grad::Rule(Keep::inputs(2), |g| {
+        let mut grads = g.elementwise(&[&|| g.dy(0).binary(&LDEXP, g.input(1))])?;
+        grads.push(None);
+        Ok(grads)
+    }),
+    probe: Probe::calls(&[
+        "f((3, 4)), i((3, 4), 9)",
+        "f((3, 1)), i((4,), 30)",
+        "f((5,)), -3",
+        "f(()), i((), 5)",
+        "f((0,)), i((0,), 5)",
+        "2.0, i((6,), 6)",
+        "f((4,)), np.array([1000, -1000, 127, -140])",
+    ])
+    .ulp(0),
+    ..OpDef::BINARY
+};
+
+/// What functions of two integers have in common.
+const DIVISORS: OpDef = OpDef {
+    types: Types::same(DTypes::INT),
+    grad: Grad::Stop("integers have no slope"),
+    cost: Cost::PerKiB(2000),
+    probe: Probe::over(0.0..100.0).ulp(0),
+    ..OpDef::BINARY
+};
+
+/// Greatest common divisor.
+pub static GCD: OpDef = OpDef {
+    name: "gcd",
+    surface: &[Surface::Np("gcd")],
+    doc: "Greatest common divisor of the absolute values, element by element; with 0 it is the other.",
+    cpu: Cpu::Map(&map::GCD),
+    cuda: Cuda::None,
+    ..DIVISORS
+};
+
+/// Least common multiple.
+pub static LCM: OpDef = OpDef {
+    name: "lcm",
+    surface: &[Surface::Np("lcm")],
+    doc: "Least common multiple of the absolute values, element by element; with 0 it is 0. It wraps like products.",
+    cpu: Cpu::Map(&map::LCM),
+    cuda: Cuda::None,
+    ..DIVISORS
+};
+
+/// Number of one bits.
+pub static BITWISE_COUNT: OpDef = OpDef {
+    name: "bitwise_count",
+    surface: &[Surface::Np("bitwise_count")],
+    doc: "Number of one bits of the absolute value of every element, as uint8.",
+    types: Types::Promote {
+        accepts: DTypes::INT,
+        lift: Lift::BoolToI8,
+        out: Out::Fixed(mxnet_tensor::DType::U8),
+    },
+    cpu: Cpu::Map(&map::BITWISE_COUNT),
+    cuda: Cuda::Expr("popc(abs(x))"),
+    grad: Grad::Stop("integers have no slope"),
+    probe: Probe::STANDARD.ulp(0),
+    ..OpDef::UNARY
+};
+
+/// What questions about numbers have in common.
+const QUESTION: OpDef = OpDef {
+    types: Types::COMPARE,
+    grad: Grad::Stop("truth values have no slope"),
+    probe: Probe::STANDARD.ulp(0),
+    ..OpDef::UNARY
+};
+
+/// Whether the sign is minus.
+pub static SIGNBIT: OpDef = OpDef {
+    name: "signbit",
+    surface: &[Surface::Np("signbit")],
+    doc: "Where the sign is minus, of zeros and NaN too.",
+    types: Types::Promote {
+        accepts: DTypes::FLOAT,
+        lift: Lift::ToFloat,
+        out: Out::Bool,
+    },
+    cpu: Cpu::Map(&map::SIGNBIT),
+    cuda: Cuda::Expr("signbit(x)"),
+    ..QUESTION
+};
+
+/// Not a number.
+pub static ISNAN: OpDef = OpDef {
+    name: "isnan",
+    surface: &[Surface::Np("isnan")],
+    doc: "Where elements are NaN, in one part or both if complex.",
+    cpu: Cpu::Map(&map::ISNAN),
+    cuda: Cuda::Expr("isnan(x)"),
+    onnx: Onnx::Node {
+        ty: "IsNaN",
+        since: 9,
+    },
+    ..QUESTION
+};
+
+/// Infinite.
+pub static ISINF: OpDef = OpDef {
+    name: "isinf",
+    surface: &[Surface::Np("isinf")],
+    doc: "Where elements are infinite, in one part or both if complex.",
+    cpu: Cpu::Map(&map::ISINF),
+    cuda: Cuda::Expr("isinf(x)"),
+    onnx: Onnx::Node {
+        ty: "IsInf",
+        since: 10,
+    },
+    ..QUESTION
+};
+
+/// Neither infinite nor NaN.
+pub static ISFINITE: OpDef = OpDef {
+    name: "isfinite",
+    surface: &[Surface::Np("isfinite")],
+    doc: "Where elements are neither infinite nor NaN.",
+    cpu: Cpu::Map(&map::ISFINITE),
+    cuda: Cuda::Expr("isfinite(x)"),
+    ..QUESTION
+};
+
+/// What questions about infinities have in common.
+const INFINITY: OpDef = OpDef {
+    params: &[Param::array("x")],
+    form: Form::Out,
+    grad: Grad::Stop("truth values have no slope"),
+    ..OpDef::COMPOSITE
+};
+
+/// Plus infinity.
+pub static ISPOSINF: OpDef = OpDef {
+    name: "isposinf",
+    surface: &[Surface::Np("isposinf")],
+    doc: "Where elements are plus infinity. Complex numbers have no order and are refused.",
+    cpu: Cpu::Composite(|cx| {
+        let minus = cx.input(0).unary(&SIGNBIT)?;
+        cx.done(cx.input(0).unary(&ISINF)?.binary(&GREATER, &minus)?)
+    }),
+    probe: Probe::calls(&[
+        "np.array([inf, -inf, nan, 0.0, 1.0])",
+        "i((3,), 4)",
+        "f(())",
+        "f((0, 2))",
+    ]),
+    ..INFINITY
+};
+
+/// Minus infinity.
+pub static ISNEGINF: OpDef = OpDef {
+    name: "isneginf",
+    surface: &[Surface::Np("isneginf")],
+    doc: "Where elements are minus infinity. Complex numbers have no order and are refused.",
+    cpu: Cpu::Composite(|cx| {
+        let minus = cx.input(0).unary(&SIGNBIT)?;
+        let infinite = cx.input(0).unary(&ISINF)?;
+        cx.done(infinite.binary(&GREATER, &minus.unary(&LOGICAL_NOT)?)?)
+    }),
+    probe: Probe::calls(&[
+        "np.array([inf, -inf, nan, 0.0, 1.0])",
+        "i((3,), 4)",
+        "f(())",
+        "f((0, 2))",
+    ]),
+    ..INFINITY
+};
+
+/// Fraction and integer part.
+pub static MODF: OpDef = OpDef {
+    name: "modf",
+    surface: &[Surface::Np("modf")],
+    params: &[Param::array("x")],
+    form: Form::Out,
+    doc: "Fraction and integer part of every element, two arrays; both have its sign. Of infinities the fraction is 0.",
+    cpu: Cpu::Composite(|cx| {
+        let x = cx.input(0).mul(&Array::weak_scalar(Scalar::F64(1.0))?)?;
+        let whole = x.unary(&crate::elementwise::rounding::TRUNC)?;
+        let infinite = x.unary(&ISINF)?;
+        let zero = Array::weak_scalar(Scalar::F64(0.0))?;
+        let fraction = choose(&infinite, &zero, &x.sub(&whole)?)?.binary(&COPYSIGN, &x.detach())?;
+        Ok(smallvec::smallvec![fraction, whole])
+    }),
+    probe: Probe::calls(&[
+        "f((3, 4))",
+        "np.array([inf, -inf, -0.0, 2.0, -2.5])",
+        "i((3,), 5)",
+        "f(())",
+    ])
+    .ulp(0),
+    ..OpDef::COMPOSITE
+};
+
+/// Real part.
+pub static REAL: OpDef = OpDef {
+    name: "real",
+    surface: &[Surface::Np("real")],
+    params: &[Param::array("val")],
+    doc: "View of the real parts; of real arrays the array itself.",
+    infer: |cx| one_of(Dims::from_slice(cx.shape(0)), cx.dtype_of(0).real()),
+    cpu: Cpu::View(|_| Ok(Viewed::RealParts)),
+    grad: Grad::Rule(Keep::NOTHING, |g| g.one(g.dy(0).astype(g.dtype_of(0))?)),
+    probe: Probe::calls(&["c((2, 3))", "f((2, 3))", "c(())", "i((3,), 4)", "c((0, 2))"]),
+    ..OpDef::VIEW
+};
+
+/// Imaginary part of complex numbers.
+pub static IMAG_PART: OpDef = OpDef {
+    name: "imag_part",
+    params: &[Param::array("val")],
+    doc: "View of the imaginary parts of complex numbers.",
+    infer: |cx| one_of(Dims::from_slice(cx.shape(0)), cx.dtype_of(0).real()),
+    cpu: Cpu::View(|_| Ok(Viewed::ImaginaryParts)),
+    grad: Grad::Rule(Keep::NOTHING, |g| {
+        let i = Array::weak_scalar(Scalar::C128(Complex::new(0.0, 1.0)))?;
+        g.one(g.dy(0).binary(&MULTIPLY, &i)?)
+    }),
+    probe: Probe::calls(&["c((2, 3))", "c(())"]).against("np.imag"),
+    ..OpDef::VIEW
+};
+
+/// Imaginary part.
+pub static IMAG: OpDef = OpDef {
+    name: "imag",
+    surface: &[Surface::Np("imag")],
+    params: &[Param::array("val")],
+    doc: "View of the imaginary parts; of real arrays an array of zeros.",
+    cpu: Cpu::Composite(|cx| {
+        let x = cx.input(0);
+        cx.done(if x.dtype().is_complex() {
+            x.unary(&IMAG_PART)?
+        } else {
+            creation::zeros(x.shape(), x.dtype(), x.device())?
+        })
+    }),
+    probe: Probe::calls(&["c((2, 3))", "f((2, 3))", "c(())", "i((3,), 4)"]),
+    ..OpDef::COMPOSITE
+};
+
+impl Array {
+    /// View of the real parts.
+    ///
+    /// # Errors
+    /// None of its own.
+    pub fn real_part(&self) -> Result<Array> {
+        invoke1(&REAL, &[self], &Attrs::none())
+    }
+}
