@@ -36,13 +36,19 @@ from ulps import distance, real_of, rounded
 WITHOUT_ORACLE = {}
 
 # Operators whose gradient is, by their purpose, not the derivative of their values.
-NOT_THE_DERIVATIVE = {}
+NOT_THE_DERIVATIVE = {
+    "round": "with decimals it jumps within the step of the numeric derivative",
+}
+
+# Operators whose elements may be anything: only shape and dtype are compared.
+UNDEFINED_VALUES = {"empty", "empty_like"}
 
 # Operators whose gradient rule is not differentiable again, and why that is right.
 FIRST_ORDER_ONLY = {}
 
 # Operators whose result depends on the dtype's own spacing: a wider reference means something else.
-OWN_DTYPE = {"nextafter", "spacing"}
+# Their bfloat16 rows have a test of their own below.
+OWN_DTYPE = {"nextafter"}
 
 # Operators whose dtypes differ from those of NumPy's function of the same name, and why.
 OTHER_DTYPES = {}
@@ -64,11 +70,14 @@ def allowed(entry, dtype):
 
     Half precision is computed in float32 and rounded once more, which adds one unit unless the float32 result is exact.
     The float64 rows are other approximations than the float32 rows, and their reference may itself be off by a unit.
-    Parts of complex results come from sums of products.
+    Complex results come from sums of products of parts: those of complex64 are computed in float64, those of
+    complex128 carry the errors of every step.
     """
     ulp = entry["ulp32"]
-    if dtype in COMPLEX:
+    if dtype == "complex64":
         return ulp + 3
+    if dtype == "complex128":
+        return 4 * ulp + 3
     if dtype in ("float16", "bfloat16"):
         return min(ulp, 1)
     if dtype == "float64":
@@ -138,11 +147,14 @@ def test_elementwise_values_match_the_oracle_in_every_dtype(name):
     if name in WITHOUT_ORACLE:
         pytest.skip(WITHOUT_ORACLE[name])
     for dtype in ENTRIES[name]["dtypes"]:
+        if name in OWN_DTYPE and dtype == "bfloat16":
+            continue
         for n in (61, 5003):
             compare(name, operands(name, dtype, (n,)), dtype)
 
 
-@pytest.mark.parametrize("name", ELEMENTWISE)
+# Gradient kernels have no public name and promise nothing where a cotangent or a slope is infinite.
+@pytest.mark.parametrize("name", [n for n in ELEMENTWISE if ENTRIES[n]["surface"] or len(arrays_of(ENTRIES[n])) == 1])
 def test_elementwise_special_values_match_the_oracle(name):
     if name in WITHOUT_ORACLE:
         pytest.skip(WITHOUT_ORACLE[name])
@@ -150,7 +162,7 @@ def test_elementwise_special_values_match_the_oracle(name):
         if dtype not in ("float32", "float64", "float16"):
             continue
         info = np.finfo(dtype)
-        special = [np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0, 0.5, -2.5, info.max, -info.max, info.tiny, -info.tiny]
+        special = [np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0, 0.5, -1.5, info.max, -info.max, info.tiny, -info.tiny]
         special = np.asarray(special, dtype)
         count = len(arrays_of(ENTRIES[name]))
         xs = [np.ascontiguousarray(x) for x in np.meshgrid(*[special] * count)] if count > 1 else [special]
@@ -288,6 +300,18 @@ def same_whatever_the_threads(run):
         _core.set_num_threads(before)
     for a, b in zip(one, two, strict=True):
         assert a.tobytes() == b.tobytes()
+
+
+def test_nextafter_steps_through_neighbours_in_bfloat16():
+    bits = np.arange(0, 0x7F80, 7, dtype=np.uint32)
+    x = (bits << 16).view(np.float32)
+    above = ((bits + 1) << 16).view(np.float32)
+    for sign in (1.0, -1.0):
+        toward = np.full_like(x, sign * np.inf)
+        got = to_numpy(op("nextafter")(to_mx(sign * x, "bfloat16"), to_mx(toward, "bfloat16")))
+        assert np.array_equal(got, sign * above)
+        back = to_numpy(op("nextafter")(to_mx(got, "bfloat16"), to_mx(-toward, "bfloat16")))
+        assert np.array_equal(back, sign * x)
 
 
 # ---- dtypes ----
@@ -431,12 +455,15 @@ def test_calls_match_the_oracle_in_any_layout(name, call):
         for g, w in zip(got, want, strict=True):
             kind = dtype_name(g)
             assert np.dtype(kind).kind == w.dtype.kind or w.dtype.kind == "f", f"dtype {kind}, expected {w.dtype}"
+            if name in UNDEFINED_VALUES:
+                assert g.shape == w.shape
+                continue
             far = distance(to_numpy(g), rounded(w, kind), kind, whole=True)
             limit = allowed(ENTRIES[name], kind) if real_of(kind) in FLOATS else 0
             assert far <= limit, f"{layout}: {far} ulp, allowed {limit}:\n{to_numpy(g)}\nexpected\n{w}"
 
 
-@pytest.mark.parametrize("name, call", CALLS, ids=call_id)
+@pytest.mark.parametrize("name, call", [c for c in CALLS if c[0] not in UNDEFINED_VALUES], ids=call_id)
 def test_calls_do_not_depend_on_threads(name, call):
     def run():
         args, kwargs = Maker(name, call, ours=True).arguments()

@@ -1,0 +1,199 @@
+"""Elementwise operators: what the standard tests do not reach."""
+
+import mpmath
+import numpy as onp
+import pytest
+
+from mxnet import _core
+from mxnet import numpy as np
+from mxnet import numpy_extension as npx
+
+
+def recorded(function, *xs):
+    """Gradients of the sum of `function(*xs)`."""
+    for x in xs:
+        x.attach_grad()
+    before = _core.set_recording(True)
+    try:
+        y = function(*xs)
+    finally:
+        _core.set_recording(before)
+    return [g.asnumpy() for g in _core.grad([y], list(xs))]
+
+
+# ---- powers ----
+
+
+@pytest.mark.parametrize("exponent", [2, 2.0, 0.5, 3, -1.0, 0, 0.0])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64"])
+def test_power_by_a_python_number_is_numpys(dtype, exponent):
+    x = onp.linspace(0.25, 3.0, 12).astype(dtype)
+    got = np.array(x) ** exponent
+    want = x**exponent
+    assert got.dtype == want.dtype
+    assert onp.allclose(got.asnumpy(), want, rtol=4 * onp.finfo(dtype).eps, atol=0)
+
+
+def test_power_of_integers_keeps_the_dtype_and_wraps():
+    x = onp.arange(-5, 6, dtype="int8")
+    for exponent in (2, 3, 7):
+        got = np.array(x) ** exponent
+        assert got.dtype == "int8"
+        assert onp.array_equal(got.asnumpy(), x**exponent)
+    assert (np.array(x) ** 0.5).dtype == "float32"
+    assert (np.array(onp.array([True, False])) ** 2).dtype == "int8"
+
+
+def test_power_takes_arrays_on_the_right_and_works_in_place():
+    x = onp.array([0.5, 1.0, 2.0], dtype="float32")
+    assert onp.allclose((2 ** np.array(x)).asnumpy(), 2**x, rtol=3e-7)
+    y = np.array(x)
+    alias = y
+    y **= 2
+    assert alias is y
+    assert onp.array_equal(y.asnumpy(), x**2)
+    with pytest.raises(TypeError, match="pow"):
+        pow(np.array(x), 2, 5)
+
+
+def test_power_gradients_are_finite_at_zero():
+    zero = onp.zeros(2, "float32")
+    assert onp.array_equal(recorded(lambda x: x**2, np.array(zero))[0], [0, 0])
+    assert onp.array_equal(recorded(lambda x: x**1.0, np.array(zero))[0], [1, 1])
+    dx, dy = recorded(np.power, np.array(zero), np.array(onp.array([0.0, 2.0], "float32")))
+    assert onp.array_equal(dx, [0, 0])
+    assert onp.array_equal(dy, [0, 0])
+
+
+# ---- special functions ----
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 6])
+@pytest.mark.parametrize("x", [0.1, 0.9, 3.5, 40.0, -0.3, -2.6, -17.2])
+def test_polygamma_matches_mpmath_on_both_sides_of_zero(n, x):
+    got = float(_core.namespaces["op"]["polygamma"](np.array(onp.array(x)), n))
+    # Reflection subtracts numbers of the size of the larger of its two terms.
+    with mpmath.workdps(40):
+        want = mpmath.psi(n, mpmath.mpf(x))
+        size = abs(want) if x > 0 else max(abs(want), abs(mpmath.psi(n, 1 - mpmath.mpf(x))))
+    assert abs(got - float(want)) <= 100 * onp.finfo("float64").eps * float(size)
+
+
+def test_sinc_has_its_roots_at_the_integers():
+    x = onp.arange(-5, 6, dtype="float32")
+    assert onp.array_equal(np.sinc(np.array(x)).asnumpy(), (x == 0).astype("float32"))
+
+
+def test_ldexp_refuses_floats_as_exponents():
+    with pytest.raises(TypeError, match=r"float32"):
+        np.ldexp(np.array([1.0]), np.array([1.0]))
+
+
+def test_gcd_refuses_floats():
+    with pytest.raises(TypeError, match=r"float32"):
+        np.gcd(np.array([1.0]), np.array([2]))
+
+
+@pytest.mark.parametrize("name", ["cbrt", "arctan2", "hypot", "floor", "signbit", "isposinf"])
+def test_real_functions_refuse_complex_numbers(name):
+    z = np.array(onp.array([1 + 2j], "complex64"))
+    function = getattr(np, name)
+    with pytest.raises(TypeError, match=r"complex64"):
+        function(z, z) if name in ("arctan2", "hypot") else function(z)
+
+
+# ---- parts of complex numbers ----
+
+
+def test_real_and_imag_are_views():
+    z = np.array(onp.array([1 + 2j, 3 + 4j], "complex64"))
+    re, im = np.real(z), np.imag(z)
+    assert re.dtype == im.dtype == "float32"
+    re[0] = 10.0
+    im[1] = 20.0
+    assert z.asnumpy().tolist() == [10 + 2j, 3 + 20j]
+    assert z.real.asnumpy().tolist() == [10, 3]
+    assert z.imag.asnumpy().tolist() == [2, 20]
+    x = np.array([1.0, 2.0])
+    assert x.imag.asnumpy().tolist() == [0, 0]
+
+
+# ---- choosing and bounding ----
+
+
+def test_where_needs_both_or_neither():
+    c = np.array([True, False])
+    with pytest.raises(ValueError, match="both or neither"):
+        np.where(c, c)
+
+
+def test_clip_refuses_a_bound_given_twice():
+    with pytest.raises(ValueError, match="a_min"):
+        np.clip(np.array([1.0]), 0.0, 1.0, min=0.5)
+
+
+def test_clip_writes_to_out():
+    x = np.array([-1.0, 0.5, 3.0])
+    assert np.clip(x, 0.0, 1.0, out=x) is x
+    assert x.asnumpy().tolist() == [0.0, 0.5, 1.0]
+
+
+def test_clip_gives_the_gradient_to_what_came_out():
+    operands = [-2, 0, 1, 2, 5], [-1, -1, -1, -1, -1], [1, 1, 1, 1, -3]
+    grads = recorded(np.clip, *(np.array(onp.array(v, "float32")) for v in operands))
+    assert [g.tolist() for g in grads] == [[0, 1, 1, 0, 0], [1, 0, 0, 0, 0], [0, 0, 0, 1, 1]]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "complex64"])
+def test_nan_to_num_knows_the_largest_number_of_the_dtype(dtype):
+    x = onp.array([onp.nan, onp.inf, -onp.inf, 1.5]).astype(dtype)
+    got = np.nan_to_num(np.array(x))
+    assert got.dtype == dtype
+    assert onp.array_equal(got.asnumpy(), onp.nan_to_num(x))
+
+
+def test_nan_to_num_changes_the_array_itself_without_copy():
+    x = np.array([onp.nan, 1.0])
+    np.nan_to_num(x, copy=False, nan=7.0)
+    assert x.asnumpy().tolist() == [7.0, 1.0]
+
+
+# ---- activations ----
+
+
+def test_activation_refuses_unknown_names():
+    with pytest.raises(ValueError, match="'swash'"):
+        npx.activation(np.array([1.0]), "swash")
+
+
+def test_prelu_needs_gamma_of_the_right_length():
+    x = np.array(onp.ones((2, 3), "float32"))
+    with pytest.raises(ValueError, match="gamma"):
+        npx.leaky_relu(x, act_type="prelu")
+    with pytest.raises(ValueError, match=r"1 element or 3[\s\S]*\(4,\)"):
+        npx.leaky_relu(x, np.array(onp.ones(4, "float32")), act_type="prelu")
+
+
+def test_rrelu_draws_slopes_between_its_bounds_in_training():
+    x = onp.concatenate([-onp.ones(1000), onp.ones(10)]).astype("float32")
+    before = _core.set_training(True)
+    try:
+        y = npx.leaky_relu(np.array(x), act_type="rrelu", lower_bound=0.25, upper_bound=0.5).asnumpy()
+    finally:
+        _core.set_training(before)
+    assert onp.array_equal(y[1000:], x[1000:])
+    slopes = -y[:1000]
+    assert slopes.min() >= 0.25
+    assert slopes.max() <= 0.5
+    assert len(set(slopes.tolist())) > 900
+
+
+def test_relu_keeps_integers():
+    y = npx.relu(np.array(onp.array([-2, 0, 3], "int32")))
+    assert y.dtype == "int32"
+    assert y.asnumpy().tolist() == [0, 0, 3]
+
+
+def test_expm1_of_large_numbers_is_infinite():
+    x = onp.array([709.0, 709.7, 709.8, 711.0, 720.0, 1e300, onp.inf])
+    assert onp.array_equal(np.isinf(np.expm1(np.array(x))).asnumpy(), [False, False, True, True, True, True, True])
