@@ -1,0 +1,331 @@
+//! The matrix product, and `dot`.
+#![allow(unsafe_code)]
+
+use mxnet_kernels::Threads;
+use mxnet_kernels::gemm::{Epilogue, Matrix, Problem, gemm};
+use mxnet_tensor::{Dims, Layout, Tensor, broadcast_shapes};
+use smallvec::SmallVec;
+
+use crate::Array;
+use crate::args::{Attrs, Param};
+use crate::autograd::GradCx;
+use crate::cx::CallCx;
+use crate::eager::elem;
+use crate::elementwise::arithmetic::MULTIPLY;
+use crate::error::{Result, Tuple};
+use crate::invoke::invoke1;
+use crate::nn::operand;
+use crate::opdef::{
+    Amp, Cost, Cpu, Form, Grad, Grads, Inferred, Keep, Onnx, OpDef, Probe, Surface, one,
+};
+use crate::types::Types;
+
+/// The matrix product.
+pub static MATMUL: OpDef = OpDef {
+    name: "matmul",
+    surface: &[Surface::Np("matmul"), Surface::NpLinalg("matmul")],
+    params: &[Param::array("x1"), Param::array("x2")],
+    doc: "Matrix product `(..., m, k) @ (..., k, n) -> (..., m, n)`. Leading axes broadcast. A 1-D `x1` is a row, a 1-D `x2` a column, and the axis \
+          that this added is dropped from the result.\n\nfloat16 and bfloat16 are summed in float32. Integers wrap.",
+    form: Form::Out,
+    types: Types::NUMERIC,
+    infer: matmul_shape,
+    cpu: Cpu::Kernel(|cx| {
+        let (a, b, c) = (cx.input(0), cx.input(1), cx.output(0));
+        let dtype = c.dtype();
+        let a = operand::typed(a, dtype, cx.threads)?;
+        let b = operand::typed(b, dtype, cx.threads)?;
+        multiply(
+            cx.threads,
+            &as_matrix(&a, 0)?,
+            &as_matrix(&b, 1)?,
+            c,
+            &Epilogue::NONE,
+        )
+    }),
+    grad: Grad::Rule(Keep::INPUTS, matmul_gradient),
+    onnx: Onnx::Node {
+        ty: "MatMul",
+        since: 13,
+    },
+    amp: Amp::Narrow,
+    cost: Cost::Of(|cx| {
+        let k = cx.shape(0).last().copied().unwrap_or(1);
+        let outputs = matmul_shape(cx).map_or(0, |specs| specs[0].shape.iter().product::<usize>());
+        flops_ns(2 * k * outputs)
+    }),
+    probe: Probe::calls(&[
+        "f((2, 3)), f((3, 4))",
+        "f((3,)), f((3,))",
+        "f((3,)), f((2, 3, 4))",
+        "f((2, 3, 4)), f((4,))",
+        "f((5, 1, 2, 3)), f((4, 3, 2))",
+        "f((4, 2, 3)), f((3, 5))",
+        "f((3, 2)).T, f((4, 3)).T",
+        "f((0, 3)), f((3, 2))",
+        "f((2, 0)), f((0, 3))",
+        "i((2, 3), 9), i((3, 2), 9)",
+    ])
+    .ulp(16),
+    ..OpDef::DEFAULT
+};
+
+/// The product of NumPy's `dot`.
+pub static DOT: OpDef = OpDef {
+    name: "dot",
+    surface: &[Surface::Np("dot"), Surface::Method("dot")],
+    params: &[Param::array("a"), Param::array("b")],
+    doc: "Sum over the last axis of `a` and the second-to-last axis (the only one, if 1-D) of `b`; the other axes follow one another. A product of \
+          elements if one of them is 0-d.",
+    form: Form::Out,
+    cpu: Cpu::Composite(|cx| {
+        let (a, b) = (cx.input(0), cx.input(1));
+        if a.ndim() == 0 || b.ndim() == 0 {
+            return cx.done(invoke1(&MULTIPLY, &[a, b], &Attrs::none())?);
+        }
+        if b.ndim() <= 2 {
+            return dot_checked(cx).and_then(|()| cx.done(a.matmul(b)?));
+        }
+        // (..., k) . (p, k, n) -> (..., p, n): the matrices of `b` stand side by side as columns of one.
+        dot_checked(cx)?;
+        let (k, n) = (b.shape()[b.ndim() - 2], b.shape()[b.ndim() - 1]);
+        let lead = &b.shape()[..b.ndim() - 2];
+        let order: SmallVec<[i64; 4]> = [b.ndim() as i64 - 2]
+            .into_iter()
+            .chain(0..b.ndim() as i64 - 2)
+            .chain([b.ndim() as i64 - 1])
+            .collect();
+        let columns = lead.iter().product::<usize>() * n;
+        let flat = a.matmul(&b.transpose(Some(&order))?.reshape(&[k, columns])?)?;
+        let shape: Dims = a.shape()[..a.ndim() - 1]
+            .iter()
+            .chain(lead)
+            .copied()
+            .chain([n])
+            .collect();
+        cx.done(flat.reshape(&shape)?)
+    }),
+    probe: Probe::calls(&[
+        "f((2, 3)), f((3, 4))",
+        "f((3,)), f((3,))",
+        "f((2, 3)), f((3,))",
+        "f((2, 3, 4)), f((5, 4, 2))",
+        "f((3,)), f((2, 3, 4))",
+        "f(()), f((2, 3))",
+        "f((2, 3)), 2.0",
+    ])
+    .ulp(16),
+    ..OpDef::COMPOSITE
+};
+
+fn dot_checked(cx: &CallCx) -> Result<()> {
+    let (a, b) = (cx.shape(0), cx.shape(1));
+    let (k, l) = (a[a.len() - 1], b[b.len().saturating_sub(2)]);
+    if k == l {
+        return Ok(());
+    }
+    let which = if b.len() == 1 {
+        "only"
+    } else {
+        "second-to-last"
+    };
+    Err(cx.shape_error(format!(
+        "last axis of `a` (size {k}) must equal the {which} axis of `b` (size {l})"
+    )))
+}
+
+/// Nanoseconds one core takes for this many floating-point operations.
+pub(crate) fn flops_ns(flops: usize) -> u64 {
+    // An estimate for AVX2; it decides between inline and queued only.
+    flops as u64 / 50
+}
+
+fn matmul_shape(cx: &CallCx) -> Result<Inferred> {
+    let (a, b) = (cx.shape(0), cx.shape(1));
+    for (name, shape) in [("x1", a), ("x2", b)] {
+        if shape.is_empty() {
+            return Err(cx
+                .shape_error(format!("`{name}` has 0 axes, at least 1 is needed"))
+                .with_hint("multiply by a number with `*`"));
+        }
+    }
+    let (k, l) = (a[a.len() - 1], b[b.len().saturating_sub(2)]);
+    if k != l {
+        let which = if b.len() == 1 {
+            "only"
+        } else {
+            "second-to-last"
+        };
+        return Err(cx.shape_error(format!(
+            "last axis of `x1` (size {k}) must equal the {which} axis of `x2` (size {l})"
+        )));
+    }
+    let mut shape = broadcast_shapes(&[
+        &a[..a.len().saturating_sub(2)],
+        &b[..b.len().saturating_sub(2)],
+    ])
+    .map_err(|_| {
+        cx.shape_error(format!(
+            "leading axes {} and {} do not broadcast",
+            Tuple(&a[..a.len().saturating_sub(2)]),
+            Tuple(&b[..b.len().saturating_sub(2)])
+        ))
+    })?;
+    if a.len() > 1 {
+        shape.push(a[a.len() - 2]);
+    }
+    if b.len() > 1 {
+        shape.push(b[b.len() - 1]);
+    }
+    one(shape)
+}
+
+/// A vector as the row (`side` 0) or column (`side` 1) that it is in a matrix product.
+fn as_matrix(x: &Tensor, side: usize) -> Result<Tensor> {
+    if x.ndim() > 1 {
+        return Ok(x.clone());
+    }
+    Ok(x.with_layout(x.layout().expand_dims(&[side as isize])?))
+}
+
+/// `c = a @ b` with an epilogue: `a` (..., m, k), `b` (..., k, n) of any strides, `c` dense with the broadcast shape or without the axes of length 1
+/// that vectors brought. All have one dtype.
+pub(crate) fn multiply(
+    threads: &dyn Threads,
+    a: &Tensor,
+    b: &Tensor,
+    c: &Tensor,
+    epilogue: &Epilogue,
+) -> Result<()> {
+    let (mut a, mut b) = (a.clone(), b.clone());
+    let (k, n) = (b.shape()[b.ndim() - 2], b.shape()[b.ndim() - 1]);
+    // One matrix for the whole batch: the batch is so many more rows, if they lie evenly.
+    let single = b.shape()[..b.ndim() - 2].iter().all(|&len| len == 1);
+    if single && a.ndim() > 2 && !c.is_empty() {
+        let rows = a.layout().reshape(&[(c.len() / n) as isize, k as isize])?;
+        let only = b.layout().reshape(&[k as isize, n as isize])?;
+        if let (Some(rows), Some(only)) = (rows, only) {
+            (a, b) = (a.with_layout(rows), b.with_layout(only));
+        }
+    }
+    let m = a.shape()[a.ndim() - 2];
+    let batch = broadcast_shapes(&[&a.shape()[..a.ndim() - 2], &b.shape()[..b.ndim() - 2]])?;
+    let with_batch =
+        |rows: usize, cols: usize| -> Dims { batch.iter().copied().chain([rows, cols]).collect() };
+    let full = with_batch(m, n);
+    if full.iter().product::<usize>() != c.len() {
+        let problem = format!(
+            "result of shape {} for a product of shape {}",
+            Tuple(c.shape()),
+            Tuple(&full)
+        );
+        return Err(crate::Error::internal("matmul", problem));
+    }
+    let size = c.dtype().size() as isize;
+    let strides = |x: &Tensor, shape: &[usize]| -> Result<SmallVec<[isize; 6]>> {
+        let layout = x.layout().broadcast_to(shape)?;
+        Ok(layout.strides().iter().map(|s| s * size).collect())
+    };
+    let (a_strides, b_strides) = (
+        strides(&a, &with_batch(m, k))?,
+        strides(&b, &with_batch(k, n))?,
+    );
+    let axes = batch.len();
+    let c_strides: SmallVec<[isize; 6]> = Layout::contiguous(&full)
+        .strides()
+        .iter()
+        .map(|s| s * size)
+        .collect();
+    let problem = Problem {
+        elem: elem(c.dtype()),
+        batch: &batch,
+        m,
+        n,
+        k,
+        alpha: 1.0,
+        beta: 0.0,
+    };
+    let a = matrix_at(&a, &a_strides, axes);
+    let b = matrix_at(&b, &b_strides, axes);
+    let out = matrix_at(c, &c_strides, axes);
+    // SAFETY: 1. strides of `a` and `b` are those of layouts that lie within their storages, broadcast. 2. `c` is dense, has the product's number of
+    // elements (checked above) and was allocated for this call, so it overlaps nothing. 3. the bias, if any, has an element for each column (caller).
+    unsafe { gemm(threads, &problem, &a, &b, &out, epilogue) };
+    Ok(())
+}
+
+/// A tensor as the kernel takes matrices: `axes` batch strides, then those of rows and columns.
+fn matrix_at<'a>(x: &Tensor, strides: &'a [isize], axes: usize) -> Matrix<'a> {
+    Matrix {
+        ptr: x.data_ptr(),
+        row_stride: strides[axes],
+        col_stride: strides[axes + 1],
+        batch_strides: &strides[..axes],
+    }
+}
+
+/// With C = A B: dA = dC B^H and dB = A^H dC, summed over broadcast axes; vectors as one-row and one-column matrices.
+fn matmul_gradient(g: &GradCx) -> Result<Grads> {
+    let (a, b) = (g.input(0), g.input(1));
+    let rows = if a.ndim() == 1 {
+        a.reshape(&[1, a.len()])?
+    } else {
+        a.clone()
+    };
+    let columns = if b.ndim() == 1 {
+        b.reshape(&[b.len(), 1])?
+    } else {
+        b.clone()
+    };
+    let mut shape: Dims = g.dy(0).shape().iter().copied().collect();
+    if b.ndim() == 1 {
+        shape.push(1);
+    }
+    if a.ndim() == 1 {
+        shape.insert(shape.len() - 1, 1);
+    }
+    let dy = g.dy(0).reshape(&shape)?;
+    let mut grads = Grads::new();
+    grads.push(if g.wants(0) {
+        let da = dy.matmul(&columns.swap_last()?.conj()?)?;
+        Some(crate::reduce::sum_to(&da, rows.shape())?.reshape(a.shape())?)
+    } else {
+        None
+    });
+    grads.push(if g.wants(1) {
+        let db = if columns.ndim() == 2 && rows.ndim() > 2 {
+            // One matrix for the whole batch: its gradient is one product over all rows.
+            let all = |x: &Array| {
+                let n = x.shape()[x.ndim() - 1];
+                x.reshape(&[x.shape()[..x.ndim() - 1].iter().product(), n])
+            };
+            all(&rows)?.conj()?.transpose(None)?.matmul(&all(&dy)?)?
+        } else {
+            rows.swap_last()?.conj()?.matmul(&dy)?
+        };
+        Some(crate::reduce::sum_to(&db, columns.shape())?.reshape(b.shape())?)
+    } else {
+        None
+    });
+    Ok(grads)
+}
+
+impl Array {
+    /// Matrix product; leading axes broadcast.
+    ///
+    /// # Errors
+    /// [`crate::Error::Shape`] if the inner sizes differ.
+    pub fn matmul(&self, rhs: &Array) -> Result<Array> {
+        invoke1(&MATMUL, &[self, rhs], &Attrs::none())
+    }
+
+    /// View with the last two axes exchanged.
+    ///
+    /// # Errors
+    /// [`crate::Error::Axis`] if there are fewer than two axes.
+    pub fn swap_last(&self) -> Result<Array> {
+        let n = self.ndim() as i64;
+        let axes: SmallVec<[i64; 4]> = (0..n - 2).chain([n - 1, n - 2]).collect();
+        self.transpose(Some(&axes))
+    }
+}
