@@ -109,7 +109,9 @@ def dtype_name(y):
 
 
 def many(outputs):
-    """Outputs as a list."""
+    """Outputs as a list; operators that only change their arguments have none."""
+    if outputs is None:
+        return []
     return list(outputs) if isinstance(outputs, (list, tuple)) else [outputs]
 
 

@@ -85,6 +85,24 @@ pub fn invoke(op: &'static OpDef, inputs: &[&Array], attrs: &Attrs) -> Result<Ou
     })
 }
 
+/// Calls `op` with array arguments that may be absent.
+///
+/// # Errors
+/// As [`invoke`].
+pub fn invoke_with(
+    op: &'static OpDef,
+    inputs: &[Option<&Array>],
+    attrs: &Attrs,
+) -> Result<Outputs> {
+    dispatch(&Call {
+        op,
+        inputs,
+        attrs,
+        outs: &[],
+        dtype: None,
+    })
+}
+
 /// Calls `op` and takes its only output.
 ///
 /// # Errors

@@ -23,6 +23,8 @@ mod types;
 pub mod creation;
 pub mod elementwise;
 pub mod index;
+pub mod linalg;
+pub mod nn;
 pub mod order;
 pub mod random;
 pub mod reduce;
@@ -35,7 +37,7 @@ pub use array::{Array, Element};
 pub use cx::{CallCx, CompositeCx, EagerCx, InferCx, KernelCx, RngState, ViewCx};
 pub use eager::Pool;
 pub use error::{Error, Fault, OperandFacts, Result, Tuple};
-pub use invoke::{Call, dispatch, invoke, invoke1, only};
+pub use invoke::{Call, dispatch, invoke, invoke_with, invoke1, only};
 pub use opdef::{
     Amp, Cost, Cpu, Cuda, Form, Grad, GradRule, Grads, InferFn, Inferred, Keep, Onnx, OpDef,
     OutSpec, Probe, Rng, Sparse, Surface, Viewed, one, one_of,

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::OnceLock;
 
 use crate::opdef::OpDef;
-use crate::{creation, elementwise, index, order, random, reduce, shape};
+use crate::{creation, elementwise, index, linalg, nn, order, random, reduce, shape};
 
 /// Operators of one kind.
 pub struct Family {
@@ -79,6 +79,14 @@ pub static FAMILIES: &[Family] = &[
     Family {
         name: "order",
         ops: order::OPS,
+    },
+    Family {
+        name: "linear algebra",
+        ops: linalg::OPS,
+    },
+    Family {
+        name: "neural networks",
+        ops: nn::OPS,
     },
     Family {
         name: "random",

@@ -1,6 +1,6 @@
 //! The class `ndarray`: its state, its attributes, its operators. Methods that are operators come from the registry (`call.rs`).
 
-use mxnet::ops::{Array, Attrs, Call, OpDef, Quick, dispatch, elementwise as e, quick};
+use mxnet::ops::{Array, Attrs, Call, OpDef, Quick, dispatch, elementwise as e, linalg, quick};
 use mxnet::tensor::Scalar;
 use pyo3::basic::CompareOp;
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -588,6 +588,15 @@ impl PyArray {
     }
     fn __imod__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<()> {
         in_place(slf, &e::arithmetic::REMAINDER, other)
+    }
+    fn __matmul__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        binary(slf, &linalg::MATMUL, other)
+    }
+    fn __rmatmul__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        reflected(slf, &linalg::MATMUL, other)
+    }
+    fn __imatmul__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<()> {
+        in_place(slf, &linalg::MATMUL, other)
     }
     fn __and__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
         binary(slf, &e::bitwise::BITWISE_AND, other)

@@ -592,8 +592,11 @@ pub fn run(
     .map_err(|e| raise(py, e))
 }
 
-/// One output as it is, several as a tuple.
+/// One output as it is, several as a tuple, none as `None`.
 pub fn finish(py: Python<'_>, mut outputs: Outputs) -> PyResult<Py<PyAny>> {
+    if outputs.is_empty() {
+        return Ok(py.None());
+    }
     if outputs.len() == 1
         && let Some(y) = outputs.pop()
     {

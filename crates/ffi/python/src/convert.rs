@@ -142,6 +142,9 @@ pub fn arrays_argument<'py>(
 ) -> PyResult<()> {
     // SAFETY: a borrowed argument of the running call.
     let object = unsafe { Bound::from_borrowed_ptr(py, object) };
+    if object.is_none() && param.default == mxnet::ops::Default::None {
+        return Ok(());
+    }
     let Ok(items) = object.try_iter() else {
         let problem = format!(
             "argument `{}` must be a sequence of arrays, not '{}'",

@@ -1,0 +1,684 @@
+//! Convolution in one to three dimensions, its transpose, and the two gradients, which are each other's gradients too.
+#![allow(unsafe_code)]
+
+use mxnet_kernels::conv::{self, Conv};
+use mxnet_tensor::{Dims, Layout, Tensor};
+use smallvec::SmallVec;
+
+use crate::args::{Args, Attrs, Param, ParamKind, Value};
+use crate::autograd::GradCx;
+use crate::cx::CallCx;
+use crate::eager::elem;
+use crate::error::{Error, Result, Tuple};
+use crate::invoke::invoke_with;
+use crate::linalg::flops_ns;
+use crate::nn::linear::check_bias;
+use crate::nn::operand::{self, Staged};
+use crate::opdef::{Amp, Cost, Cpu, Grad, Grads, Inferred, Keep, Onnx, OpDef, Probe, Surface, one};
+use crate::types::Types;
+use crate::{Array, only};
+
+/// Where the channels are.
+pub(super) const LAYOUTS: &[&str] = &["NCW", "NCHW", "NCDHW", "NWC", "NHWC", "NDHWC"];
+
+const STRIDE: Param = Param::optional("stride", ParamKind::Ints);
+const DILATE: Param = Param::optional("dilate", ParamKind::Ints);
+const PAD: Param = Param::optional("pad", ParamKind::Ints);
+const GROUPS: Param = Param::int("num_group", 1);
+const LAYOUT: Param = Param::optional("layout", ParamKind::Choice(LAYOUTS));
+
+/// What all four have in common.
+const CONV: OpDef = OpDef {
+    types: Types::REAL_FLOAT,
+    amp: Amp::Narrow,
+    ..OpDef::DEFAULT
+};
+
+/// Convolution.
+pub static CONVOLUTION: OpDef = OpDef {
+    name: "convolution",
+    surface: &[Surface::Npx("convolution")],
+    params: &[
+        Param::array("data"),
+        Param::array("weight"),
+        Param::optional_array("bias"),
+        Param::optional("kernel", ParamKind::Ints),
+        STRIDE,
+        DILATE,
+        PAD,
+        Param::optional("num_filter", ParamKind::Int),
+        GROUPS,
+        Param::bool("no_bias", false),
+        LAYOUT,
+    ],
+    doc: "Convolution (cross-correlation) over one to three spatial axes. `data` is (n, c, [d, [h,]] w) and `weight` (num_filter, c / num_group, \
+          *kernel); with the layouts NWC, NHWC and NDHWC the channels are the last axis of both. `stride` and `dilate` are 1 where left out, `pad` \
+          zeros stand on both sides of each axis. `kernel` and `num_filter` are taken from the weight where left out.",
+    infer: |cx| {
+        let weight = cx.shape(1);
+        let case = Case::of(cx, cx.shape(0), weight)?;
+        if let Some(kernel) = cx.opt_ints("kernel") {
+            let found: SmallVec<[i64; 3]> = case.kernel().iter().map(|&k| k as i64).collect();
+            if kernel != &found[..]
+                && !(cx.is_single("kernel") && found.iter().all(|&k| k == kernel[0]))
+            {
+                return Err(cx.shape_error(format!(
+                    "`kernel` is {}, the weight has kernel {}",
+                    Tuple(kernel),
+                    Tuple(&found)
+                )));
+            }
+        }
+        if let Some(filters) = cx.opt_int("num_filter").filter(|&n| n != weight[0] as i64) {
+            return Err(cx.shape_error(format!(
+                "`num_filter` is {filters}, the first axis of `weight` has size {}",
+                weight[0]
+            )));
+        }
+        check_bias(cx, 2, weight[0])?;
+        case.output()
+    },
+    cpu: Cpu::Kernel(|cx| {
+        let case = Case::of(&cx.args, cx.input(0).shape(), cx.input(1).shape())?;
+        let y = cx.output(0);
+        let dtype = operand::compute(y.dtype());
+        let x = operand::dense(&case.first(cx.input(0))?, dtype, cx.threads)?;
+        let w = operand::dense(&case.first(cx.input(1))?, dtype, cx.threads)?;
+        let bias = operand::dense_or_none(cx.opt(2), dtype, cx.threads)?;
+        let out = Staged::new(&case.first(y)?, dtype)?;
+        let geometry = Conv {
+            elem: elem(dtype),
+            ..case.conv
+        };
+        // SAFETY: 1. operands are dense, of `dtype` and of the extents that the geometry was made from. 2. the result overlaps none of them.
+        unsafe {
+            conv::forward(
+                cx.threads,
+                &geometry,
+                x.data_ptr(),
+                w.data_ptr(),
+                operand::pointer(bias.as_ref()),
+                out.ptr(),
+            );
+        }
+        out.finish(cx.threads)
+    }),
+    grad: Grad::Rule(Keep::inputs(0b11), |g| {
+        let attrs = |shape: &[usize]| geometry(&g.args, shape);
+        let (x, w, dy) = (g.input(0), g.input(1), g.dy(0));
+        let mut grads: Grads = SmallVec::from_elem(None, g.num_inputs());
+        if g.wants(0) {
+            grads[0] = Some(call(
+                &CONVOLUTION_DATA_GRADIENT,
+                &[Some(dy), Some(w), None],
+                &attrs(x.shape()),
+            )?);
+        }
+        if g.wants(1) {
+            grads[1] = Some(call(
+                &CONVOLUTION_WEIGHT_GRADIENT,
+                &[Some(x), Some(dy)],
+                &attrs(w.shape()),
+            )?);
+        }
+        if g.wants(2) {
+            grads[2] = Some(per_channel(g, dy)?);
+        }
+        Ok(grads)
+    }),
+    onnx: Onnx::Node {
+        ty: "Conv",
+        since: 11,
+    },
+    cost: Cost::Of(|cx| Case::of(cx, cx.shape(0), cx.shape(1)).map_or(0, |case| case.cost_ns())),
+    probe: Probe::calls(&[
+        "f((2, 3, 7)), f((4, 3, 3)), f((4,)), (3,)",
+        "f((2, 4, 6, 5)), f((6, 2, 3, 2)), f((6,)), (3, 2), (2, 1), (1, 2), (1, 1), 6, 2",
+        "f((1, 2, 4, 5, 3)), f((3, 2, 2, 2, 2)), None, (2, 2, 2), no_bias=True, pad=(1, 0, 1)",
+        "f((2, 6, 5, 3)), f((4, 3, 3, 3)), f((4,)), (3, 3), layout='NHWC'",
+        "f((0, 3, 7)), f((4, 3, 3)), no_bias=True",
+    ])
+    .ulp(64),
+    ..CONV
+};
+
+/// The transpose of a convolution with respect to its data: also its gradient.
+pub static CONVOLUTION_DATA_GRADIENT: OpDef = OpDef {
+    name: "convolution_data_gradient",
+    params: &[
+        Param::array("dy"),
+        Param::array("weight"),
+        Param::optional_array("bias"),
+        Param::required("shape", ParamKind::Ints),
+        STRIDE,
+        DILATE,
+        PAD,
+        GROUPS,
+        LAYOUT,
+    ],
+    doc: "Gradient of `convolution` with respect to its data of shape `shape`, given the result's cotangent `dy`; plus `bias`, one per channel of the data.",
+    infer: |cx| {
+        let shape = target(cx);
+        let case = Case::of(cx, &shape, cx.shape(1))?;
+        case.expect(cx, "dy", 0)?;
+        one(shape)
+    },
+    cpu: Cpu::Kernel(|cx| {
+        let dx = cx.output(0);
+        let case = Case::of(&cx.args, dx.shape(), cx.input(1).shape())?;
+        let dtype = operand::compute(dx.dtype());
+        let dy = operand::dense(&case.first(cx.input(0))?, dtype, cx.threads)?;
+        let w = operand::dense(&case.first(cx.input(1))?, dtype, cx.threads)?;
+        let bias = operand::dense_or_none(cx.opt(2), dtype, cx.threads)?;
+        let out = Staged::new(&case.first(dx)?, dtype)?;
+        let geometry = Conv {
+            elem: elem(dtype),
+            ..case.conv
+        };
+        // SAFETY: 1. operands are dense, of `dtype` and of the extents that the geometry was made from. 2. the result overlaps none of them.
+        unsafe {
+            conv::data_gradient(
+                cx.threads,
+                &geometry,
+                dy.data_ptr(),
+                w.data_ptr(),
+                operand::pointer(bias.as_ref()),
+                out.ptr(),
+            );
+        }
+        out.finish(cx.threads)
+    }),
+    grad: Grad::Rule(Keep::inputs(0b11), |g| {
+        let (dy, w, ddx) = (g.input(0), g.input(1), g.dy(0));
+        let mut grads: Grads = SmallVec::from_elem(None, g.num_inputs());
+        if g.wants(0) {
+            grads[0] = Some(again(g, ddx, w)?);
+        }
+        if g.wants(1) {
+            let attrs = geometry(&g.args, w.shape());
+            grads[1] = Some(call(
+                &CONVOLUTION_WEIGHT_GRADIENT,
+                &[Some(ddx), Some(dy)],
+                &attrs,
+            )?);
+        }
+        if g.wants(2) {
+            grads[2] = Some(per_channel(g, ddx)?);
+        }
+        Ok(grads)
+    }),
+    cost: Cost::Of(|cx| Case::of(cx, &target(cx), cx.shape(1)).map_or(0, |case| case.cost_ns())),
+    probe: Probe::calls(&[
+        "f((2, 4, 5)), f((4, 3, 3)), f((3,)), (2, 3, 7)",
+        "f((2, 4, 2, 2)), f((4, 1, 3, 3)), None, (2, 2, 5, 6), (2, 2), (1, 1), (0, 0), 2",
+    ])
+    .ulp(64),
+    ..CONV
+};
+
+/// The gradient of a convolution with respect to its weight.
+pub static CONVOLUTION_WEIGHT_GRADIENT: OpDef = OpDef {
+    name: "convolution_weight_gradient",
+    params: &[
+        Param::array("data"),
+        Param::array("dy"),
+        Param::required("shape", ParamKind::Ints),
+        STRIDE,
+        DILATE,
+        PAD,
+        GROUPS,
+        LAYOUT,
+    ],
+    doc: "Gradient of `convolution` with respect to its weight of shape `shape`, given its data and the result's cotangent `dy`.",
+    infer: |cx| {
+        let shape = target(cx);
+        let case = Case::of(cx, cx.shape(0), &shape)?;
+        case.expect(cx, "dy", 1)?;
+        one(shape)
+    },
+    cpu: Cpu::Kernel(|cx| {
+        let dw = cx.output(0);
+        let case = Case::of(&cx.args, cx.input(0).shape(), dw.shape())?;
+        let dtype = operand::compute(dw.dtype());
+        let x = operand::dense(&case.first(cx.input(0))?, dtype, cx.threads)?;
+        let dy = operand::dense(&case.first(cx.input(1))?, dtype, cx.threads)?;
+        let out = Staged::new(&case.first(dw)?, dtype)?;
+        let geometry = Conv {
+            elem: elem(dtype),
+            ..case.conv
+        };
+        let scratch = operand::scratch(conv::weight_gradient_scratch_bytes(&geometry))?;
+        // SAFETY: 1. operands are dense, of `dtype` and of the extents that the geometry was made from. 2. the result and the scratch, which has
+        // the size the kernel asks for, overlap none of them.
+        unsafe {
+            conv::weight_gradient(
+                cx.threads,
+                &geometry,
+                x.data_ptr(),
+                dy.data_ptr(),
+                out.ptr(),
+                scratch.data_ptr(),
+            );
+        }
+        out.finish(cx.threads)
+    }),
+    grad: Grad::Rule(Keep::inputs(0b11), |g| {
+        let (x, dy, ddw) = (g.input(0), g.input(1), g.dy(0));
+        let mut grads: Grads = SmallVec::from_elem(None, g.num_inputs());
+        if g.wants(0) {
+            let attrs = geometry(&g.args, x.shape());
+            grads[0] = Some(call(
+                &CONVOLUTION_DATA_GRADIENT,
+                &[Some(dy), Some(ddw), None],
+                &attrs,
+            )?);
+        }
+        if g.wants(1) {
+            grads[1] = Some(again(g, x, ddw)?);
+        }
+        Ok(grads)
+    }),
+    cost: Cost::Of(|cx| Case::of(cx, cx.shape(0), &target(cx)).map_or(0, |case| case.cost_ns())),
+    probe: Probe::calls(&[
+        "f((2, 3, 7)), f((2, 4, 5)), (4, 3, 3)",
+        "f((2, 2, 5, 6)), f((2, 4, 2, 2)), (4, 1, 3, 3), (2, 2), (1, 1), (0, 0), 2",
+    ])
+    .ulp(64),
+    ..CONV
+};
+
+/// Transposed convolution.
+pub static DECONVOLUTION: OpDef = OpDef {
+    name: "deconvolution",
+    surface: &[Surface::Npx("deconvolution")],
+    params: &[
+        Param::array("data"),
+        Param::array("weight"),
+        Param::optional_array("bias"),
+        Param::optional("kernel", ParamKind::Ints),
+        STRIDE,
+        DILATE,
+        PAD,
+        Param::optional("adj", ParamKind::Ints),
+        Param::optional("target_shape", ParamKind::Ints),
+        Param::optional("num_filter", ParamKind::Int),
+        GROUPS,
+        Param::bool("no_bias", false),
+        LAYOUT,
+    ],
+    doc: "Transposed convolution: the gradient of `convolution` with respect to its data, as a map. `data` is (n, c, [d, [h,]] w), `weight` (c, \
+          num_filter / num_group, *kernel). An axis of size s becomes `(s - 1) * stride - 2 * pad + dilate * (kernel - 1) + 1 + adj`; \
+          `target_shape` gives the sizes instead, and `pad` and `adj` follow from it.",
+    cpu: Cpu::Composite(|cx| {
+        let (shape, pad, outputs) = transposed_shape(cx)?;
+        check_bias(cx, 2, outputs)?;
+        let mut attrs = Attrs::none();
+        attrs.push(Value::from(&shape[..]));
+        attrs.push(cx.get("stride").clone());
+        attrs.push(cx.get("dilate").clone());
+        attrs.push(Value::from(&pad[..]));
+        attrs.push(cx.get("num_group").clone());
+        attrs.push(cx.get("layout").clone());
+        let inputs = [cx.opt(0), cx.opt(1), cx.opt(2)];
+        cx.done(call(&CONVOLUTION_DATA_GRADIENT, &inputs, &attrs)?)
+    }),
+    probe: Probe::calls(&[
+        "f((2, 4, 5)), f((4, 3, 3)), f((3,)), (3,)",
+        "f((2, 4, 3, 4)), f((4, 2, 3, 2)), f((4,)), (3, 2), (2, 2), (1, 1), (1, 0), (1, 1), None, 4, 2",
+        "f((1, 2, 3, 3)), f((2, 2, 4, 4)), None, (4, 4), (2, 2), target_shape=(6, 7), no_bias=True",
+        "f((2, 3, 4, 4)), f((4, 3, 3, 2)), None, (3, 3), no_bias=True, layout='NHWC'",
+    ])
+    .ulp(64),
+    ..OpDef::COMPOSITE
+};
+
+/// A convolution's geometry and where its channels are.
+struct Case {
+    conv: Conv,
+    ndim: usize,
+    channels_last: bool,
+}
+
+impl Case {
+    /// Checks shapes as the user gave them (channels anywhere) and attributes.
+    fn of(args: &Args, data: &[usize], weight: &[usize]) -> Result<Case> {
+        let fail = |problem: String| Error::shape("", problem);
+        let spatial = spatial_axes(data)?;
+        if weight.len() != data.len() {
+            return Err(fail(format!(
+                "`weight` has {} axes, data of {} axes need as many",
+                weight.len(),
+                data.len()
+            )));
+        }
+        let channels_last = is_channels_last(args, spatial)?;
+        let (x, w) = (
+            channels_first(data, channels_last),
+            channels_first(weight, channels_last),
+        );
+        let groups = usize::try_from(args.int("num_group")).unwrap_or(0);
+        if groups == 0 || x[1] % groups != 0 || w[0] % groups != 0 {
+            return Err(Error::value(
+                "",
+                format!(
+                    "`num_group` is {}, which does not divide {} channels and {} filters",
+                    args.int("num_group"),
+                    x[1],
+                    w[0]
+                ),
+            ));
+        }
+        if w[1] * groups != x[1] {
+            return Err(fail(format!(
+                "`weight` is for {} channels ({} groups of {}), the data have {}",
+                w[1] * groups,
+                groups,
+                w[1],
+                x[1]
+            )));
+        }
+        let mut conv = Conv {
+            elem: mxnet_kernels::Elem::F32,
+            n: x[0],
+            groups,
+            in_channels: x[1],
+            out_channels: w[0],
+            input: extents(&x[2..], 1),
+            output: [1; 3],
+            kernel: extents(&w[2..], 1),
+            stride: sizes(args, "stride", spatial, 1, 1)?,
+            pad: sizes(args, "pad", spatial, 0, 0)?,
+            dilation: sizes(args, "dilate", spatial, 1, 1)?,
+        };
+        for axis in 3 - spatial..3 {
+            let (input, kernel, pad) = (conv.input[axis], conv.kernel[axis], conv.pad[axis]);
+            let reach = conv.dilation[axis] * kernel.saturating_sub(1) + 1;
+            if kernel == 0 || input + 2 * pad < reach {
+                return Err(fail(format!(
+                    "kernel of size {kernel}, dilated to {reach}, does not fit spatial axis {} of size {input} with padding {pad} on both sides",
+                    axis + spatial - 3
+                )));
+            }
+            conv.output[axis] = (input + 2 * pad - reach) / conv.stride[axis] + 1;
+        }
+        Ok(Case {
+            conv,
+            ndim: data.len(),
+            channels_last,
+        })
+    }
+
+    fn kernel(&self) -> &[usize] {
+        &self.conv.kernel[5 - self.ndim..]
+    }
+
+    /// Shape of the result, channels where the user has them.
+    fn result(&self) -> Dims {
+        let c = &self.conv;
+        let spatial = c.output[5 - self.ndim..].iter().copied();
+        if self.channels_last {
+            [c.n]
+                .into_iter()
+                .chain(spatial)
+                .chain([c.out_channels])
+                .collect()
+        } else {
+            [c.n, c.out_channels].into_iter().chain(spatial).collect()
+        }
+    }
+
+    fn output(&self) -> Result<Inferred> {
+        one(self.result())
+    }
+
+    /// Argument `i` must have the result's shape.
+    fn expect(&self, cx: &CallCx, name: &str, i: usize) -> Result<()> {
+        let result = self.result();
+        if cx.shape(i) == result.as_slice() {
+            return Ok(());
+        }
+        Err(cx.shape_error(format!(
+            "`{name}` has shape {}, the convolution's result has shape {}",
+            Tuple(cx.shape(i)),
+            Tuple(&result)
+        )))
+    }
+
+    /// A tensor in the user's layout with the channels first.
+    fn first(&self, x: &Tensor) -> Result<Tensor> {
+        Ok(if self.channels_last {
+            x.with_layout(turned(x.layout())?)
+        } else {
+            x.clone()
+        })
+    }
+
+    fn cost_ns(&self) -> u64 {
+        let c = &self.conv;
+        let taps: usize = c.kernel.iter().product();
+        let outputs: usize = c.output.iter().product();
+        flops_ns(2 * c.n * c.out_channels * outputs * (c.in_channels / c.groups) * taps)
+    }
+}
+
+/// (n, spatial..., c) as (n, c, spatial...).
+pub(super) fn turned(layout: &Layout) -> Result<Layout> {
+    let last = layout.ndim() as isize - 1;
+    let axes: SmallVec<[isize; 5]> = [0, last].into_iter().chain(1..last).collect();
+    Ok(layout.transpose(Some(&axes))?)
+}
+
+/// A shape with the channels moved behind the first axis.
+pub(super) fn channels_first(shape: &[usize], channels_last: bool) -> Dims {
+    let mut shape = Dims::from_slice(shape);
+    if channels_last {
+        let channels = shape.remove(shape.len() - 1);
+        shape.insert(1, channels);
+    }
+    shape
+}
+
+/// Number of spatial axes of data.
+pub(super) fn spatial_axes(data: &[usize]) -> Result<usize> {
+    match data.len() {
+        3..=5 => Ok(data.len() - 2),
+        found => Err(Error::shape(
+            "",
+            format!(
+                "data have {found} axes, needs 3 to 5: samples, channels and 1 to 3 spatial axes"
+            ),
+        )),
+    }
+}
+
+/// Whether attribute `layout`, which must fit the number of spatial axes, has the channels last.
+pub(super) fn is_channels_last(args: &Args, spatial: usize) -> Result<bool> {
+    let layout = args.str("layout");
+    if !layout.is_empty() && layout.len() != spatial + 2 {
+        return Err(Error::value(
+            "",
+            format!(
+                "layout {layout} is for {} axes, the data have {}",
+                layout.len(),
+                spatial + 2
+            ),
+        ));
+    }
+    Ok(layout.ends_with('C'))
+}
+
+/// Extents as `[d, h, w]`, absent axes being `fill`.
+pub(super) fn extents(found: &[usize], fill: usize) -> [usize; 3] {
+    let mut all = [fill; 3];
+    all[3 - found.len()..].copy_from_slice(found);
+    all
+}
+
+/// Attribute `name`, one number for each spatial axis or one for all, as `[d, h, w]`.
+pub(super) fn sizes(
+    args: &Args,
+    name: &str,
+    spatial: usize,
+    default: usize,
+    least: i64,
+) -> Result<[usize; 3]> {
+    let mut all = [default; 3];
+    let given = args.ints(name);
+    if given.is_empty() {
+        return Ok(all);
+    }
+    if given.len() != spatial && !args.is_single(name) {
+        return Err(Error::value(
+            "",
+            format!(
+                "`{name}` has {} numbers, the data have {spatial} spatial axes",
+                given.len()
+            ),
+        ));
+    }
+    if let Some(bad) = given.iter().find(|&&v| v < least) {
+        return Err(Error::value(
+            "",
+            format!("`{name}` contains {bad}, must be at least {least}"),
+        ));
+    }
+    for axis in 0..spatial {
+        all[3 - spatial + axis] = given[axis.min(given.len() - 1)] as usize;
+    }
+    Ok(all)
+}
+
+/// Attribute `shape` of the gradients.
+fn target(cx: &CallCx) -> Dims {
+    cx.ints("shape")
+        .iter()
+        .map(|&d| d.max(0) as usize)
+        .collect()
+}
+
+/// Attributes of the gradient operators: the target's shape, then the geometry of the call.
+fn geometry(args: &Args, shape: &[usize]) -> Attrs {
+    let given =
+        ["stride", "dilate", "pad", "num_group", "layout"].map(|name| args.get(name).clone());
+    [Value::from(shape)].into_iter().chain(given).collect()
+}
+
+/// The convolution whose gradient a call is.
+fn again(g: &GradCx, data: &Array, weight: &Array) -> Result<Array> {
+    let [stride, dilate, pad, groups, layout] =
+        ["stride", "dilate", "pad", "num_group", "layout"].map(|name| g.get(name).clone());
+    let attrs: Attrs = [
+        Value::None,
+        stride,
+        dilate,
+        pad,
+        Value::None,
+        groups,
+        Value::Bool(true),
+        layout,
+    ]
+    .into_iter()
+    .collect();
+    call(&CONVOLUTION, &[Some(data), Some(weight), None], &attrs)
+}
+
+/// Sums over all axes but that of the channels.
+fn per_channel(g: &GradCx, y: &Array) -> Result<Array> {
+    let ndim = y.ndim();
+    let channel = if is_channels_last(&g.args, ndim - 2)? {
+        ndim - 1
+    } else {
+        1
+    };
+    let axes: SmallVec<[i64; 4]> = (0..ndim)
+        .filter(|&a| a != channel)
+        .map(|a| a as i64)
+        .collect();
+    y.sum(Some(&axes), false)
+}
+
+fn call(op: &'static OpDef, inputs: &[Option<&Array>], attrs: &Attrs) -> Result<Array> {
+    only(op, invoke_with(op, inputs, attrs)?)
+}
+
+/// Shape and padding of a transposed convolution's result, and its number of channels.
+fn transposed_shape(cx: &CallCx) -> Result<(Dims, SmallVec<[i64; 3]>, usize)> {
+    let (data, weight) = (cx.shape(0), cx.shape(1));
+    let spatial = spatial_axes(data)?;
+    if weight.len() != data.len() {
+        return Err(cx.shape_error(format!(
+            "`weight` has {} axes, data of {} axes need as many",
+            weight.len(),
+            data.len()
+        )));
+    }
+    let last = is_channels_last(cx, spatial)?;
+    let (x, w) = (channels_first(data, last), channels_first(weight, last));
+    if x[1] != w[0] {
+        return Err(cx.shape_error(format!(
+            "the data have {} channels, the first axis of `weight` has size {}",
+            x[1], w[0]
+        )));
+    }
+    if let Some(kernel) = cx.opt_ints("kernel") {
+        let fits = |i: usize| kernel[i.min(kernel.len() - 1)] == w[2 + i] as i64;
+        if kernel.len() != spatial && !cx.is_single("kernel") || !(0..spatial).all(fits) {
+            return Err(cx.shape_error(format!(
+                "`kernel` is {}, the weight has kernel {}",
+                Tuple(kernel),
+                Tuple(&w[2..])
+            )));
+        }
+    }
+    let groups = cx.int("num_group").max(1) as usize;
+    let outputs = w[1] * groups;
+    if let Some(filters) = cx.opt_int("num_filter").filter(|&n| n != outputs as i64) {
+        return Err(cx.shape_error(format!(
+            "`num_filter` is {filters}, the weight is for {outputs}"
+        )));
+    }
+    let stride = sizes(cx, "stride", spatial, 1, 1)?;
+    let dilation = sizes(cx, "dilate", spatial, 1, 1)?;
+    let given_pad = sizes(cx, "pad", spatial, 0, 0)?;
+    let adj = sizes(cx, "adj", spatial, 0, 0)?;
+    let wanted = sizes(cx, "target_shape", spatial, 0, 0)?;
+    let mut shape: Dims = Dims::from_slice(&[x[0], outputs]);
+    let mut pad = SmallVec::new();
+    for i in 0..spatial {
+        let axis = 3 - spatial + i;
+        let reach = dilation[axis] * w[2 + i].saturating_sub(1) + 1;
+        let full = (x[2 + i].max(1) - 1) * stride[axis] + reach;
+        let (p, extra) = if wanted[axis] > 0 {
+            if wanted[axis] > full + stride[axis] - 1 {
+                return Err(cx.value_error(format!(
+                    "`target_shape` asks for {} on spatial axis {i}, at most {} can be reached",
+                    wanted[axis],
+                    full + stride[axis] - 1
+                )));
+            }
+            // What is cut off is the padding of both sides; an odd rest is made up for behind.
+            let cut = full.saturating_sub(wanted[axis]);
+            (cut.div_ceil(2), wanted[axis] + 2 * cut.div_ceil(2) - full)
+        } else {
+            (given_pad[axis], adj[axis])
+        };
+        if extra >= stride[axis].max(dilation[axis]) {
+            return Err(cx.value_error(format!(
+                "`adj` is {extra} on spatial axis {i}, must be less than its stride {}",
+                stride[axis]
+            )));
+        }
+        if full + extra < 2 * p {
+            return Err(cx.shape_error(format!(
+                "padding {p} on both sides leaves nothing of {full} on spatial axis {i}"
+            )));
+        }
+        shape.push(full + extra - 2 * p);
+        pad.push(p as i64);
+    }
+    if last {
+        let channels = shape.remove(1);
+        shape.push(channels);
+    }
+    Ok((shape, pad, outputs))
+}

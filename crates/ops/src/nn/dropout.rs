@@ -1,0 +1,148 @@
+//! Dropout.
+#![allow(unsafe_code)]
+
+use mxnet_kernels::random::{Distribution, Stream, fill};
+use mxnet_tensor::{DType, Dims};
+
+use crate::args::{Attrs, Param, ParamKind, Value};
+use crate::cpu;
+use crate::cx::KernelCx;
+use crate::eager::elem;
+use crate::error::Result;
+use crate::invoke::invoke1;
+use crate::nn::operand;
+use crate::opdef::{Cost, Cpu, Cuda, Grad, Onnx, OpDef, Probe, Rng, Surface, one_of};
+
+/// Random elements set to zero.
+pub static DROPOUT: OpDef = OpDef {
+    name: "dropout",
+    surface: &[Surface::Npx("dropout")],
+    params: &[
+        Param::array("data"),
+        Param::float("p", 0.5),
+        Param::choice("mode", &["training", "always"], "training"),
+        Param::optional("axes", ParamKind::Ints),
+    ],
+    doc: "While training (with mode `always`: in any case) each element becomes 0 with probability `p`, and the others are divided by `1 - p`; otherwise \
+          the data as they are. Along `axes` all elements share one decision.",
+    cpu: Cpu::Composite(|cx| {
+        let p = cx.float("p");
+        if !(0.0..=1.0).contains(&p) {
+            return Err(cx.value_error(format!("`p` is {p}, must be in [0, 1]")));
+        }
+        let x = cx.input(0);
+        let x = x.astype(operand::float_of(cx, 0)?)?;
+        if p == 0.0 || !cx.training && cx.str("mode") == "training" {
+            return cx.done(x);
+        }
+        let mut shape = Dims::from_slice(x.shape());
+        if !cx.ints("axes").is_empty() {
+            for axis in cx.axes("axes", 0)? {
+                shape[axis] = 1;
+            }
+        }
+        let attrs: Attrs = [
+            Value::from(&shape[..]),
+            Value::Float(p),
+            Value::DType(x.dtype()),
+            Value::Device(x.device()),
+        ]
+        .into_iter()
+        .collect();
+        cx.done(x.mul(&invoke1(&DROPOUT_MASK, &[], &attrs)?)?)
+    }),
+    onnx: Onnx::Node {
+        ty: "Dropout",
+        since: 13,
+    },
+    probe: Probe::calls(&["f((3, 4))", "f((3, 4)), 0.25, 'training', (0,)"]),
+    ..OpDef::COMPOSITE
+};
+
+/// The factors of dropout.
+pub static DROPOUT_MASK: OpDef = OpDef {
+    name: "dropout_mask",
+    params: &[
+        Param::required("shape", ParamKind::Ints),
+        Param::required("p", ParamKind::Float),
+        Param::optional("dtype", ParamKind::DType),
+        Param::optional("device", ParamKind::Device),
+    ],
+    doc: "0 with probability `p`, else `1 / (1 - p)`.",
+    infer: |cx| {
+        let shape = crate::creation::dims(cx.op.name, cx.ints("shape"))?;
+        one_of(
+            shape,
+            cx.dtype("dtype")
+                .unwrap_or_else(mxnet_tensor::default_float),
+        )
+    },
+    cpu: Cpu::Kernel(mask),
+    cuda: Cuda::None,
+    grad: Grad::Stop("a sample depends on no argument in a differentiable way"),
+    // Enough for every dtype: float64 takes a block for two elements, the others for four.
+    rng: Rng::Blocks(|n| n.div_ceil(2)),
+    cost: Cost::PerKiB(800),
+    probe: Probe::calls(&["(3, 4), 0.5"]),
+    ..OpDef::DEFAULT
+};
+
+fn mask(cx: &KernelCx) -> Result<()> {
+    let y = cx.output(0);
+    let p = cx.float("p");
+    if p >= 1.0 {
+        cpu::fill(y, mxnet_tensor::Scalar::F64(0.0), cx.threads);
+        return Ok(());
+    }
+    let stream = Stream {
+        seed: cx.rng.seed,
+        offset: cx.rng.offset,
+    };
+    let dtype = operand::compute(y.dtype());
+    let sample = operand::Staged::new(y, dtype)?;
+    // SAFETY: a dense output of this call's own with `len` elements of `dtype`.
+    unsafe {
+        fill(
+            cx.threads,
+            stream,
+            Distribution::Bernoulli { p: 1.0 - p },
+            elem(dtype),
+            y.len(),
+            sample.ptr(),
+        )
+    };
+    scale(sample.tensor(), 1.0 / (1.0 - p), cx);
+    sample.finish(cx.threads)
+}
+
+/// Multiplies a dense tensor of float32 or float64 by a number, in place.
+fn scale(x: &mxnet_tensor::Tensor, factor: f64, cx: &KernelCx) {
+    let single = x.dtype() == DType::F32;
+    let narrow = factor as f32;
+    let scalar = if single {
+        std::ptr::from_ref(&narrow).cast_mut().cast::<u8>()
+    } else {
+        std::ptr::from_ref(&factor).cast_mut().cast::<u8>()
+    };
+    let size = x.dtype().size();
+    const BLOCK: usize = 1 << 15;
+    let start = x.data_ptr() as usize;
+    let from = scalar as usize;
+    cx.threads.run(x.len().div_ceil(BLOCK), &|block| {
+        let first = block * BLOCK;
+        let n = BLOCK.min(x.len() - first);
+        let at = (start + first * size) as *mut u8;
+        // SAFETY: 1. blocks are disjoint parts of a dense tensor that this call may write. 2. the factor has the tensor's type and outlives the call;
+        // an output that is exactly an input is allowed.
+        unsafe {
+            mxnet_kernels::map::run_row(
+                &mxnet_kernels::map::MULTIPLY,
+                elem(x.dtype()),
+                n,
+                &[at, at, from as *mut u8],
+                &[size as isize, size as isize, 0],
+                &[],
+            );
+        }
+    });
+}

@@ -1,0 +1,153 @@
+//! The affine map.
+
+use mxnet_kernels::gemm::{Bias, Epilogue};
+use mxnet_tensor::Dims;
+use smallvec::SmallVec;
+
+use crate::args::{Param, ParamKind};
+use crate::cx::CallCx;
+use crate::error::Result;
+use crate::linalg::{flops_ns, multiply};
+use crate::nn::operand;
+use crate::opdef::{Amp, Cost, Cpu, Grad, Grads, Inferred, Keep, Onnx, OpDef, Probe, Surface, one};
+use crate::types::Types;
+
+/// An affine map of the last axis, or of all axes but the first.
+pub static FULLY_CONNECTED: OpDef = OpDef {
+    name: "fully_connected",
+    surface: &[Surface::Npx("fully_connected")],
+    params: &[
+        Param::array("x"),
+        Param::array("weight"),
+        Param::optional_array("bias"),
+        Param::optional("num_hidden", ParamKind::Int),
+        Param::bool("no_bias", true),
+        Param::bool("flatten", true),
+    ],
+    doc: "`x @ weight.T + bias`. `weight` is (num_hidden, k), `bias` (num_hidden,). With `flatten`, `x` (n, ...) is seen as (n, k) and the result is \
+          (n, num_hidden); without, `x` is (..., k) and the result (..., num_hidden). `num_hidden=None` is taken from the weight.",
+    types: Types::REAL_FLOAT,
+    infer: affine_shape,
+    cpu: Cpu::Kernel(|cx| {
+        let y = cx.output(0);
+        let dtype = y.dtype();
+        let weight = operand::typed(cx.input(1), dtype, cx.threads)?;
+        let (hidden, k) = (weight.shape()[0], weight.shape()[1]);
+        let rows = if hidden == 0 { 0 } else { y.len() / hidden };
+        let x = operand::typed(cx.input(0), dtype, cx.threads)?;
+        let x = match x.layout().reshape(&[rows as isize, k as isize])? {
+            Some(layout) => x.with_layout(layout),
+            None => {
+                let copy = operand::dense(&x, dtype, cx.threads)?;
+                let layout = mxnet_tensor::Layout::contiguous(&[rows, k]);
+                copy.with_layout(layout)
+            }
+        };
+        let bias = operand::dense_or_none(cx.opt(2), dtype, cx.threads)?;
+        let epilogue = Epilogue {
+            bias: bias
+                .as_ref()
+                .map_or(Bias::None, |b| Bias::PerColumn(b.data_ptr())),
+            relu: false,
+        };
+        let turned = weight.with_layout(weight.layout().transpose(None)?);
+        multiply(cx.threads, &x, &turned, y, &epilogue)
+    }),
+    grad: Grad::Rule(Keep::inputs(0b11), |g| {
+        let (x, weight) = (g.input(0), g.input(1));
+        let (hidden, k) = (weight.shape()[0], weight.shape()[1]);
+        let rows = if hidden == 0 {
+            0
+        } else {
+            g.dy(0).len() / hidden
+        };
+        let dy = g.dy(0).reshape(&[rows, hidden])?;
+        let mut grads: Grads = SmallVec::from_elem(None, g.num_inputs());
+        if g.wants(0) {
+            grads[0] = Some(dy.matmul(weight)?.reshape(x.shape())?);
+        }
+        if g.wants(1) {
+            grads[1] = Some(dy.transpose(None)?.matmul(&x.reshape(&[rows, k])?)?);
+        }
+        if g.wants(2) {
+            grads[2] = Some(dy.sum(Some(&[0]), false)?);
+        }
+        Ok(grads)
+    }),
+    onnx: Onnx::Node {
+        ty: "Gemm",
+        since: 13,
+    },
+    amp: Amp::Narrow,
+    cost: Cost::Of(|cx| {
+        flops_ns(2 * cx.input(0).len() * cx.shape(1).first().copied().unwrap_or(0))
+    }),
+    probe: Probe::calls(&[
+        "f((2, 3)), f((4, 3)), f((4,)), 4, False",
+        "f((2, 3)), f((4, 3)), None, 4",
+        "f((2, 3, 2)), f((4, 6)), f((4,)), 4, False",
+        "f((2, 3, 5)), f((4, 5)), f((4,)), no_bias=False, flatten=False",
+        "f((3, 2)).T, f((3, 4)).T",
+        "f((0, 3)), f((4, 3)), f((4,)), no_bias=False",
+    ])
+    .ulp(16),
+    ..OpDef::DEFAULT
+};
+
+fn affine_shape(cx: &CallCx) -> Result<Inferred> {
+    let (x, weight) = (cx.shape(0), cx.shape(1));
+    let [hidden, k] = *weight else {
+        return Err(cx.shape_error(format!(
+            "`weight` has {} axes, needs 2: (num_hidden, k)",
+            weight.len()
+        )));
+    };
+    if x.is_empty() {
+        return Err(cx.shape_error("`x` has 0 axes, at least 1 is needed"));
+    }
+    let flatten = cx.bool("flatten");
+    let found = if flatten {
+        x[1..].iter().product()
+    } else {
+        x[x.len() - 1]
+    };
+    if found != k {
+        let what = if flatten {
+            "elements of a sample of `x`"
+        } else {
+            "last axis of `x`"
+        };
+        return Err(cx.shape_error(format!(
+            "{what} (size {found}) must equal the last axis of `weight` (size {k})"
+        )));
+    }
+    if let Some(asked) = cx.opt_int("num_hidden").filter(|&n| n != hidden as i64) {
+        return Err(cx.shape_error(format!(
+            "`num_hidden` is {asked}, the first axis of `weight` has size {hidden}"
+        )));
+    }
+    check_bias(cx, 2, hidden)?;
+    if flatten {
+        return one(Dims::from_slice(&[x[0], hidden]));
+    }
+    let mut shape: Dims = x.iter().copied().collect();
+    shape[x.len() - 1] = hidden;
+    one(shape)
+}
+
+/// `bias` (argument `i`) goes with `no_bias` and has one element for each of `n` outputs.
+pub(super) fn check_bias(cx: &CallCx, i: usize, n: usize) -> Result<()> {
+    match (cx.opt(i), cx.bool("no_bias")) {
+        (Some(_), true) => Err(cx
+            .value_error("a `bias` is given, but `no_bias` is True")
+            .with_hint("pass no_bias=False")),
+        (None, false) => Err(cx
+            .value_error("`no_bias` is False, but no `bias` is given")
+            .with_hint("pass no_bias=True")),
+        (Some(bias), false) if bias.shape() != [n] => Err(cx.shape_error(format!(
+            "`bias` has shape {}, needs ({n},)",
+            crate::Tuple(bias.shape())
+        ))),
+        _ => Ok(()),
+    }
+}

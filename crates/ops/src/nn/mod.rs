@@ -1,0 +1,70 @@
+//! Operators of neural networks: affine maps, convolution, pooling, normalisation, softmax and losses, dropout.
+//!
+//! Their kernels take dense operands of float32 or float64; `operand` is the way there and back. Where a gradient has a kernel of its own, the
+//! rule uses it in plain backward passes and is composed of differentiable operators while a graph of the gradient itself is recorded.
+
+mod conv;
+mod dropout;
+mod linear;
+mod loss;
+mod norm;
+pub(crate) mod operand;
+mod pool;
+mod rnn;
+mod softmax;
+mod update;
+
+pub use conv::*;
+pub use dropout::*;
+pub use linear::*;
+pub use loss::*;
+pub use norm::*;
+pub use pool::*;
+pub use rnn::*;
+pub use softmax::*;
+pub use update::*;
+
+use crate::opdef::OpDef;
+
+pub(crate) static OPS: &[&OpDef] = &[
+    &FULLY_CONNECTED,
+    &CONVOLUTION,
+    &CONVOLUTION_DATA_GRADIENT,
+    &CONVOLUTION_WEIGHT_GRADIENT,
+    &DECONVOLUTION,
+    &POOLING,
+    &POOLING_GRADIENT,
+    &POOLING_SELECT,
+    &BATCH_NORM,
+    &BATCH_NORM_TRAINING,
+    &BATCH_NORM_INFERENCE,
+    &BATCH_NORM_GRADIENT,
+    &LAYER_NORM,
+    &RMS_NORM,
+    &GROUP_NORM,
+    &INSTANCE_NORM,
+    &ROW_NORM,
+    &ROW_NORM_GRADIENT,
+    &SOFTMAX,
+    &LOG_SOFTMAX,
+    &SOFTMAX_GRADIENT,
+    &MASKED_SOFTMAX,
+    &MASKED_LOG_SOFTMAX,
+    &CROSS_ENTROPY,
+    &CROSS_ENTROPY_GRADIENT,
+    &SPARSE_CROSS_ENTROPY,
+    &SMOOTH_L1,
+    &DROPOUT,
+    &DROPOUT_MASK,
+    &RNN,
+    &RNN_LAYER,
+    &RNN_LAYER_GRADIENT,
+    &CUT,
+    &SGD_UPDATE,
+    &NAG_UPDATE,
+    &ADAM_UPDATE,
+    &ADAMW_UPDATE,
+    &RMSPROP_UPDATE,
+    &ADAGRAD_UPDATE,
+    &UPDATE_STEP,
+];

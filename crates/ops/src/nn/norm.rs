@@ -1,0 +1,919 @@
+//! Normalisation: over a batch, per channel; and over rows of each sample (layer, group, instance, root mean square).
+#![allow(unsafe_code)]
+
+use mxnet_kernels::norm::{self as kernel, Affine, BatchNorm, Centre, RowNorm, Statistics};
+use mxnet_tensor::{DType, Dims, Tensor, normalize_axis};
+use smallvec::SmallVec;
+
+use crate::args::{Args, Attrs, Param, ParamKind, Value};
+use crate::autograd::GradCx;
+use crate::cx::{CallCx, KernelCx};
+use crate::eager::elem;
+use crate::error::{Error, Result, Tuple};
+use crate::invoke::invoke_with;
+use crate::nn::operand::{self, Staged};
+use crate::opdef::{Amp, Cost, Cpu, Grad, Grads, Keep, Onnx, OpDef, Probe, Surface};
+use crate::{Array, Outputs, interp};
+
+const NORM: OpDef = OpDef {
+    amp: Amp::WidenToF32,
+    cost: Cost::PerKiB(150),
+    ..OpDef::DEFAULT
+};
+
+// ---- over a batch ----
+
+/// Batch normalisation.
+pub static BATCH_NORM: OpDef = OpDef {
+    name: "batch_norm",
+    surface: &[Surface::Npx("batch_norm")],
+    params: &[
+        Param::array("x"),
+        Param::array("gamma"),
+        Param::array("beta"),
+        Param::array("running_mean"),
+        Param::array("running_var"),
+        Param::float("eps", 1e-3),
+        Param::float("momentum", 0.9),
+        Param::bool("fix_gamma", true),
+        Param::bool("use_global_stats", false),
+        Param::bool("output_mean_var", false),
+        Param::int("axis", 1),
+    ],
+    doc: "`(x - mean) / sqrt(var + eps) * gamma + beta`, with one mean, variance, gamma and beta for each position along `axis`. While training they are \
+          the batch's (the variance is the mean squared deviation), and `running_mean` and `running_var` become `momentum` times themselves plus \
+          `1 - momentum` times the batch's; otherwise, and with `use_global_stats`, the running ones are used. `fix_gamma` takes 1 for gamma. With \
+          `output_mean_var` the mean and `1 / sqrt(var + eps)` that were used follow the result.",
+    mutates: &[3, 4],
+    cpu: Cpu::Composite(batch_norm),
+    probe: Probe::calls(&[
+        "f((4, 3)), f((3,)), f((3,)), np.ones((3,)), np.ones((3,)) * 3.0, fix_gamma=False",
+        "f((2, 3, 4)), f((3,)), f((3,)), np.ones((3,)), np.ones((3,)) * 3.0",
+        "f((2, 4, 3)), f((3,)), f((3,)), np.ones((3,)), np.ones((3,)) * 3.0, axis=-1, fix_gamma=False, output_mean_var=True",
+    ])
+    .ulp(64),
+    ..OpDef::COMPOSITE
+};
+
+/// Batch normalisation with the batch's statistics.
+pub static BATCH_NORM_TRAINING: OpDef = OpDef {
+    name: "batch_norm_training",
+    params: &[
+        Param::array("x"),
+        Param::optional_array("gamma"),
+        Param::array("beta"),
+        Param::array("running_mean"),
+        Param::array("running_var"),
+        Param::float("eps", 1e-3),
+        Param::float("momentum", 0.9),
+        Param::int("axis", 1),
+    ],
+    doc: "Result, mean, variance and inverse deviation of batch normalisation while training; moves the running statistics.",
+    infer: |cx| {
+        let (dtype, c) = checked(cx, &[1, 2, 3, 4])?;
+        let per_channel = (Dims::from_slice(&[c]), operand::compute(dtype));
+        let all = [
+            (Dims::from_slice(cx.shape(0)), dtype),
+            per_channel.clone(),
+            per_channel.clone(),
+            per_channel,
+        ];
+        cx.many(all)
+    },
+    cpu: Cpu::Kernel(train),
+    grad: Grad::Rule(
+        Keep {
+            inputs: 0b11,
+            outputs: 0b1110,
+        },
+        |g| {
+            let gradients = if interp::is_recording() || g.has_dy(1) || g.has_dy(2) || g.has_dy(3) {
+                batch_slopes(g)?
+            } else {
+                let attrs: Attrs = [
+                    g.get("eps").clone(),
+                    g.get("axis").clone(),
+                    Value::Bool(false),
+                ]
+                .into_iter()
+                .collect();
+                let inputs = [
+                    Some(g.input(0)),
+                    Some(g.dy(0)),
+                    g.opt_input(1),
+                    Some(g.output(1)),
+                    Some(g.output(2)),
+                ];
+                invoke_with(&BATCH_NORM_GRADIENT, &inputs, &attrs)?
+            };
+            Ok(affine_grads(g, gradients))
+        },
+    ),
+    mutates: &[3, 4],
+    probe: Probe::calls(&["f((4, 3)), f((3,)), f((3,)), np.zeros((3,)), np.ones((3,))"]).ulp(64),
+    ..NORM
+};
+
+/// Batch normalisation with given statistics.
+pub static BATCH_NORM_INFERENCE: OpDef = OpDef {
+    name: "batch_norm_inference",
+    params: &[
+        Param::array("x"),
+        Param::optional_array("gamma"),
+        Param::array("beta"),
+        Param::array("mean"),
+        Param::array("var"),
+        Param::float("eps", 1e-3),
+        Param::int("axis", 1),
+    ],
+    doc: "Result and inverse deviation of batch normalisation with these statistics, through which no gradient flows.",
+    infer: |cx| {
+        let (dtype, c) = checked(cx, &[1, 2, 3, 4])?;
+        cx.many([
+            (Dims::from_slice(cx.shape(0)), dtype),
+            (Dims::from_slice(&[c]), operand::compute(dtype)),
+        ])
+    },
+    cpu: Cpu::Kernel(|cx| {
+        let (g, dtype) = channels(cx)?;
+        let x = operand::dense(cx.input(0), dtype, cx.threads)?;
+        let [gamma, beta, mean, var] = four(cx, [1, 2, 3, 4], dtype)?;
+        let y = Staged::new(cx.output(0), dtype)?;
+        let at = |t: &Option<Tensor>| operand::pointer(t.as_ref()).cast_const();
+        // SAFETY: 1. operands are dense, of `dtype`, with as many elements as the geometry says (inference checked). 2. the result overlaps none.
+        unsafe {
+            kernel::batch_norm_inference(
+                cx.threads,
+                &g,
+                x.data_ptr(),
+                at(&gamma),
+                at(&beta),
+                at(&mean),
+                at(&var),
+                y.ptr(),
+            )
+        };
+        inverse(cx, var.as_ref(), cx.output(1))?;
+        y.finish(cx.threads)
+    }),
+    grad: Grad::Rule(
+        Keep {
+            inputs: 0b11011,
+            outputs: 0b10,
+        },
+        |g| {
+            let gradients = if interp::is_recording() {
+                let shape = per_channel_shape(g)?;
+                let centred = g.input(0).sub(&g.input(3).reshape(&shape)?)?;
+                let inverse = g.output(1).detach().reshape(&shape)?;
+                let weighed = match g.opt_input(1) {
+                    Some(gamma) => inverse.mul(&gamma.reshape(&shape)?)?,
+                    None => inverse.clone(),
+                };
+                let axes = all_but_channel(g)?;
+                let mut all = Outputs::new();
+                all.push(g.dy(0).mul(&weighed)?);
+                all.push(
+                    g.dy(0)
+                        .mul(&centred.mul(&inverse)?)?
+                        .sum(Some(&axes), false)?,
+                );
+                all.push(g.dy(0).sum(Some(&axes), false)?);
+                all
+            } else {
+                let attrs: Attrs = [
+                    g.get("eps").clone(),
+                    g.get("axis").clone(),
+                    Value::Bool(true),
+                ]
+                .into_iter()
+                .collect();
+                let inputs = [
+                    Some(g.input(0)),
+                    Some(g.dy(0)),
+                    g.opt_input(1),
+                    Some(g.input(3)),
+                    Some(g.input(4)),
+                ];
+                invoke_with(&BATCH_NORM_GRADIENT, &inputs, &attrs)?
+            };
+            Ok(affine_grads(g, gradients))
+        },
+    ),
+    onnx: Onnx::Node {
+        ty: "BatchNormalization",
+        since: 9,
+    },
+    probe: Probe::calls(&["f((4, 3)), f((3,)), f((3,)), np.ones((3,)), np.ones((3,)) * 3.0"])
+        .ulp(64),
+    ..NORM
+};
+
+/// Gradients of batch normalisation, in one pass.
+pub static BATCH_NORM_GRADIENT: OpDef = OpDef {
+    name: "batch_norm_gradient",
+    params: &[
+        Param::array("x"),
+        Param::array("dy"),
+        Param::optional_array("gamma"),
+        Param::array("mean"),
+        Param::array("var"),
+        Param::float("eps", 1e-3),
+        Param::int("axis", 1),
+        Param::bool("fixed", false),
+    ],
+    doc: "Gradients of batch normalisation with respect to x, gamma and beta; `fixed` for statistics that do not depend on x.",
+    infer: |cx| {
+        let (dtype, c) = checked(cx, &[2, 3, 4])?;
+        if cx.shape(1) != cx.shape(0) {
+            return Err(cx.shape_error("`dy` must have the shape of `x`"));
+        }
+        let per_channel = (Dims::from_slice(&[c]), operand::compute(dtype));
+        cx.many([
+            (Dims::from_slice(cx.shape(0)), dtype),
+            per_channel.clone(),
+            per_channel,
+        ])
+    },
+    cpu: Cpu::Kernel(|cx| {
+        let (g, dtype) = channels(cx)?;
+        let x = operand::dense(cx.input(0), dtype, cx.threads)?;
+        let dy = operand::dense(cx.input(1), dtype, cx.threads)?;
+        let [gamma, mean, var, _] = four(cx, [2, 3, 4, usize::MAX], dtype)?;
+        let dx = Staged::new(cx.output(0), dtype)?;
+        let statistics = if cx.bool("fixed") {
+            Statistics::Fixed
+        } else {
+            Statistics::Batch
+        };
+        let at = |t: &Option<Tensor>| operand::pointer(t.as_ref()).cast_const();
+        // SAFETY: 1. operands are dense, of `dtype`, with as many elements as the geometry says (inference checked). 2. results overlap none.
+        unsafe {
+            kernel::batch_norm_backward(
+                cx.threads,
+                &g,
+                statistics,
+                x.data_ptr(),
+                dy.data_ptr(),
+                at(&gamma),
+                at(&mean),
+                at(&var),
+                dx.ptr(),
+                cx.output(1).data_ptr(),
+                cx.output(2).data_ptr(),
+            );
+        }
+        dx.finish(cx.threads)
+    }),
+    grad: Grad::Stop("gradients of gradients are composed of other operators"),
+    probe: Probe::calls(&["f((4, 3)), f((4, 3)), f((3,)), np.ones((3,)), np.ones((3,)) * 3.0"])
+        .ulp(64),
+    ..NORM
+};
+
+fn batch_norm(cx: &CallCx) -> Result<Outputs> {
+    let gamma = if cx.bool("fix_gamma") {
+        None
+    } else {
+        cx.opt(1)
+    };
+    let inputs = [cx.opt(0), gamma, cx.opt(2), cx.opt(3), cx.opt(4)];
+    let (eps, axis) = (cx.get("eps").clone(), cx.get("axis").clone());
+    let (y, mean, inverse) = if cx.training && !cx.bool("use_global_stats") {
+        let attrs: Attrs = [eps, cx.get("momentum").clone(), axis]
+            .into_iter()
+            .collect();
+        let out = invoke_with(&BATCH_NORM_TRAINING, &inputs, &attrs)?;
+        (out[0].clone(), out[1].clone(), out[3].clone())
+    } else {
+        let attrs: Attrs = [eps, axis].into_iter().collect();
+        let out = invoke_with(&BATCH_NORM_INFERENCE, &inputs, &attrs)?;
+        (out[0].clone(), cx.input(3).clone(), out[1].clone())
+    };
+    Ok(if cx.bool("output_mean_var") {
+        SmallVec::from_iter([y, mean, inverse])
+    } else {
+        SmallVec::from_iter([y])
+    })
+}
+
+fn train(cx: &KernelCx) -> Result<()> {
+    let (g, dtype) = channels(cx)?;
+    let x = operand::dense(cx.input(0), dtype, cx.threads)?;
+    let [gamma, beta, ..] = four(cx, [1, 2, usize::MAX, usize::MAX], dtype)?;
+    let y = Staged::new(cx.output(0), dtype)?;
+    let (mean, var) = (cx.output(1), cx.output(2));
+    let at = |t: &Option<Tensor>| operand::pointer(t.as_ref()).cast_const();
+    // SAFETY: 1. operands are dense, of `dtype`, with as many elements as the geometry says (inference checked). 2. results overlap none.
+    unsafe {
+        kernel::batch_norm_training(
+            cx.threads,
+            &g,
+            x.data_ptr(),
+            at(&gamma),
+            at(&beta),
+            y.ptr(),
+            mean.data_ptr(),
+            var.data_ptr(),
+        );
+    }
+    inverse(cx, Some(var), cx.output(3))?;
+    let momentum = cx.float("momentum");
+    for (running, batch) in [(cx.input(3), mean), (cx.input(4), var)] {
+        let old = operand::dense(running, DType::F64, cx.threads)?;
+        let new = operand::dense(batch, DType::F64, cx.threads)?;
+        let moved = Staged::new(running, DType::F64)?;
+        each(g.c, |i| {
+            write(
+                moved.tensor(),
+                i,
+                momentum * read(&old, i) + (1.0 - momentum) * read(&new, i),
+            );
+        });
+        moved.finish(cx.threads)?;
+    }
+    y.finish(cx.threads)
+}
+
+/// `1 / sqrt(var + eps)` of each channel.
+fn inverse(cx: &KernelCx, var: Option<&Tensor>, out: &Tensor) -> Result<()> {
+    let eps = cx.float("eps");
+    let Some(var) = var else { return Ok(()) };
+    let var = operand::dense(var, DType::F64, cx.threads)?;
+    let staged = Staged::new(out, DType::F64)?;
+    each(out.len(), |i| {
+        write(staged.tensor(), i, 1.0 / (read(&var, i) + eps).sqrt())
+    });
+    staged.finish(cx.threads)
+}
+
+fn each(n: usize, body: impl FnMut(usize)) {
+    (0..n).for_each(body);
+}
+
+/// Element `i` of a dense tensor of float64.
+fn read(x: &Tensor, i: usize) -> f64 {
+    assert!(x.dtype() == DType::F64 && x.layout().is_contiguous() && i < x.len());
+    // SAFETY: checked above: dense, of this type, and `i` inside; the caller holds the grant to read.
+    unsafe { *x.data_ptr().cast::<f64>().add(i) }
+}
+
+/// Sets element `i` of a dense tensor of float64 that the caller may write.
+fn write(x: &Tensor, i: usize, value: f64) {
+    assert!(x.dtype() == DType::F64 && x.layout().is_contiguous() && i < x.len());
+    // SAFETY: checked above: dense, of this type, and `i` inside; the caller holds the grant to write.
+    unsafe { *x.data_ptr().cast::<f64>().add(i) = value }
+}
+
+/// The data's dtype and number of channels; arguments `vectors` must have one element a channel.
+fn checked(cx: &CallCx, vectors: &[usize]) -> Result<(DType, usize)> {
+    let dtype = operand::float_of(cx, 0)?;
+    let axis = cx.axis("axis", 0)?;
+    let c = cx.shape(0)[axis];
+    for &i in vectors {
+        if let Some(vector) = cx.opt(i).filter(|v| v.shape() != [c]) {
+            let name = cx.op.array_params().nth(i).map_or("", |p| p.name);
+            return Err(cx.shape_error(format!(
+                "`{name}` has shape {}, needs ({c},): axis {axis} of the data",
+                Tuple(vector.shape())
+            )));
+        }
+    }
+    Ok((dtype, c))
+}
+
+fn channels(cx: &KernelCx) -> Result<(BatchNorm, DType)> {
+    let axis = cx.axis("axis", 0)?;
+    let shape = cx.input(0).shape();
+    let dtype = operand::compute(cx.output(0).dtype());
+    let g = BatchNorm {
+        elem: elem(dtype),
+        n: shape[..axis].iter().product(),
+        c: shape[axis],
+        inner: shape[axis + 1..].iter().product(),
+        epsilon: cx.float("eps"),
+    };
+    Ok((g, dtype))
+}
+
+/// Dense forms of four arguments, absent ones (and numbers that are none's) being `None`.
+fn four(cx: &KernelCx, at: [usize; 4], dtype: DType) -> Result<[Option<Tensor>; 4]> {
+    let [a, b, c, d] = at.map(|i| operand::dense_or_none(cx.opt(i), dtype, cx.threads));
+    Ok([a?, b?, c?, d?])
+}
+
+fn per_channel_shape(g: &GradCx) -> Result<Dims> {
+    let shape = g.shape(0);
+    let axis = normalize_axis(g.int("axis") as isize, shape.len())?;
+    Ok((0..shape.len())
+        .map(|i| if i == axis { shape[i] } else { 1 })
+        .collect())
+}
+
+fn all_but_channel(g: &GradCx) -> Result<SmallVec<[i64; 4]>> {
+    let ndim = g.shape(0).len();
+    let axis = normalize_axis(g.int("axis") as isize, ndim)?;
+    Ok((0..ndim).filter(|&i| i != axis).map(|i| i as i64).collect())
+}
+
+/// dx, dgamma, dbeta as gradients of (x, gamma, beta, …).
+fn affine_grads(g: &GradCx, gradients: Outputs) -> Grads {
+    let mut grads: Grads = SmallVec::from_elem(None, g.num_inputs());
+    for (i, gradient) in gradients.into_iter().enumerate().take(3) {
+        if g.wants(i) {
+            grads[i] = Some(gradient);
+        }
+    }
+    grads
+}
+
+/// Gradients of batch normalisation made of differentiable operators. With h = (x - mean) * inverse and e = dy * gamma:
+/// dx = inverse * (e - mean(e) - h mean(e h)), plus what flows in through the statistics.
+fn batch_slopes(g: &GradCx) -> Result<Outputs> {
+    let shape = per_channel_shape(g)?;
+    let axes = all_but_channel(g)?;
+    let n =
+        g.shape(0).iter().product::<usize>() as f64 / shape.iter().product::<usize>().max(1) as f64;
+    let x = g.input(0).astype(g.output(1).dtype())?;
+    let dy = g.dy(0).astype(g.output(1).dtype())?;
+    let inverse = g.output(3).reshape(&shape)?;
+    let centred = x.sub(&g.output(1).reshape(&shape)?)?;
+    let hat = centred.mul(&inverse)?;
+    let weighed = match g.opt_input(1) {
+        Some(gamma) => dy.mul(&gamma.reshape(&shape)?)?,
+        None => dy.clone(),
+    };
+    let inner = weighed
+        .sub(&weighed.mean(Some(&axes), true)?)?
+        .sub(&hat.mul(&weighed.mul(&hat)?.mean(Some(&axes), true)?)?)?;
+    let mut dx = inner.mul(&inverse)?;
+    if g.has_dy(1) {
+        dx = dx.add(&g.dy(1).reshape(&shape)?.scale(1.0 / n)?)?;
+    }
+    if g.has_dy(2) {
+        dx = dx.add(&g.dy(2).reshape(&shape)?.scale(2.0 / n)?.mul(&centred)?)?;
+    }
+    if g.has_dy(3) {
+        // d inverse = -inverse^3 / 2 d var.
+        let cube = inverse.mul(&inverse.square()?)?;
+        dx = dx.sub(
+            &g.dy(3)
+                .reshape(&shape)?
+                .scale(1.0 / n)?
+                .mul(&cube)?
+                .mul(&centred)?,
+        )?;
+    }
+    let mut all = Outputs::new();
+    all.push(dx);
+    all.push(dy.mul(&hat)?.sum(Some(&axes), false)?);
+    all.push(dy.sum(Some(&axes), false)?);
+    Ok(all)
+}
+
+// ---- over rows of each sample ----
+
+/// Layer normalisation.
+pub static LAYER_NORM: OpDef = OpDef {
+    name: "layer_norm",
+    surface: &[Surface::Npx("layer_norm")],
+    params: &[
+        Param::array("data"),
+        Param::array("gamma"),
+        Param::array("beta"),
+        Param::int("axis", -1),
+        Param::float("eps", 1e-5),
+        Param::bool("output_mean_var", false),
+    ],
+    doc: "`(x - mean) / sqrt(var + eps) * gamma + beta` along one axis, with a gamma and beta for each position along it. With `output_mean_var` the \
+          mean and `sqrt(var + eps)` of each row follow, of the data's shape without the axis.",
+    cpu: Cpu::Composite(|cx| along_axis(cx, true)),
+    onnx: Onnx::Node {
+        ty: "LayerNormalization",
+        since: 17,
+    },
+    probe: Probe::calls(&[
+        "f((3, 4)), f((4,)), f((4,))",
+        "f((2, 3, 4)), f((3,)), f((3,)), 1, 1e-3",
+        "f((2, 3, 4)), f((4,)), f((4,)), output_mean_var=True",
+    ])
+    .ulp(64),
+    ..OpDef::COMPOSITE
+};
+
+/// Normalisation by the root mean square.
+pub static RMS_NORM: OpDef = OpDef {
+    name: "rms_norm",
+    surface: &[Surface::Npx("rms_norm")],
+    params: &[
+        Param::array("data"),
+        Param::array("gamma"),
+        Param::int("axis", -1),
+        Param::float("eps", 1e-5),
+    ],
+    doc: "`x / sqrt(mean(x^2) + eps) * gamma` along one axis, with a gamma for each position along it.",
+    cpu: Cpu::Composite(|cx| along_axis(cx, false)),
+    probe: Probe::calls(&["f((3, 4)), f((4,))", "f((2, 3, 4)), f((3,)), 1"]).ulp(64),
+    ..OpDef::COMPOSITE
+};
+
+/// Group normalisation.
+pub static GROUP_NORM: OpDef = OpDef {
+    name: "group_norm",
+    surface: &[Surface::Npx("group_norm")],
+    params: &[
+        Param::array("data"),
+        Param::array("gamma"),
+        Param::array("beta"),
+        Param::int("num_groups", 1),
+        Param::float("eps", 1e-3),
+        Param::bool("output_mean_var", false),
+    ],
+    doc: "Normalises the channels (axis 1) of each sample in `num_groups` groups, over a group's channels and all further axes; gamma and beta have one \
+          element a channel. With `output_mean_var` the mean and `sqrt(var + eps)` follow, of shape (n, num_groups).",
+    cpu: Cpu::Composite(|cx| over_groups(cx, cx.int("num_groups"))),
+    probe: Probe::calls(&[
+        "f((2, 4, 3)), f((4,)), f((4,)), 2",
+        "f((2, 4)), f((4,)), f((4,))",
+        "f((2, 4, 3, 2)), f((4,)), f((4,)), 4, output_mean_var=True",
+    ])
+    .ulp(64),
+    ..OpDef::COMPOSITE
+};
+
+/// Instance normalisation.
+pub static INSTANCE_NORM: OpDef = OpDef {
+    name: "instance_norm",
+    surface: &[Surface::Npx("instance_norm")],
+    params: &[
+        Param::array("data"),
+        Param::array("gamma"),
+        Param::array("beta"),
+        Param::float("eps", 1e-3),
+    ],
+    doc: "Normalises each channel (axis 1) of each sample over all further axes; gamma and beta have one element a channel.",
+    cpu: Cpu::Composite(|cx| {
+        let channels = cx.shape(0).get(1).copied().unwrap_or(0);
+        over_groups(cx, channels as i64)
+    }),
+    onnx: Onnx::Node {
+        ty: "InstanceNormalization",
+        since: 6,
+    },
+    probe: Probe::calls(&[
+        "f((2, 3, 4)), f((3,)), f((3,))",
+        "f((2, 3, 4, 2)), f((3,)), f((3,)), 1e-5",
+    ])
+    .ulp(64),
+    ..OpDef::COMPOSITE
+};
+
+/// Normalisation of rows of so many elements that follow one another.
+pub static ROW_NORM: OpDef = OpDef {
+    name: "row_norm",
+    params: &[
+        Param::array("x"),
+        Param::optional_array("gamma"),
+        Param::optional_array("beta"),
+        Param::required("len", ParamKind::Int),
+        Param::int("groups", 0),
+        Param::int("inner", 1),
+        Param::bool("centred", true),
+        Param::float("eps", 1e-5),
+    ],
+    doc: "Result, mean and inverse deviation of rows of `len` elements in C order. Without `groups`, gamma and beta have an element for each of a row; \
+          with them, row r is group `r % groups` of a sample, and gamma and beta have an element for each `inner` elements of a sample. Rows that are \
+          not `centred` have mean 0.",
+    infer: |cx| {
+        let dtype = operand::float_of(cx, 0)?;
+        let (total, len) = (cx.input(0).len(), cx.int("len").max(0) as usize);
+        let rows = if len == 0 { 0 } else { total / len };
+        let needed = geometry(&cx.args, total, operand::compute(dtype)).parameters();
+        for i in [1, 2] {
+            if let Some(vector) = cx.opt(i).filter(|v| v.len() != needed || v.ndim() != 1) {
+                let name = ["gamma", "beta"][i - 1];
+                return Err(cx.shape_error(format!(
+                    "`{name}` has shape {}, needs ({needed},)",
+                    Tuple(vector.shape())
+                )));
+            }
+        }
+        let statistics = (Dims::from_slice(&[rows]), operand::compute(dtype));
+        cx.many([
+            (Dims::from_slice(cx.shape(0)), dtype),
+            statistics.clone(),
+            statistics,
+        ])
+    },
+    cpu: Cpu::Kernel(|cx| {
+        let dtype = operand::compute(cx.output(0).dtype());
+        let x = operand::dense(cx.input(0), dtype, cx.threads)?;
+        let [gamma, beta, ..] = four(cx, [1, 2, usize::MAX, usize::MAX], dtype)?;
+        let y = Staged::new(cx.output(0), dtype)?;
+        let at = |t: &Option<Tensor>| operand::pointer(t.as_ref()).cast_const();
+        let g = geometry(&cx.args, x.len(), dtype);
+        // SAFETY: 1. operands are dense, of `dtype`, with as many elements as the geometry says (inference checked). 2. results overlap none.
+        unsafe {
+            kernel::row_norm(
+                cx.threads,
+                &g,
+                x.data_ptr(),
+                at(&gamma),
+                at(&beta),
+                y.ptr(),
+                cx.output(1).data_ptr(),
+                cx.output(2).data_ptr(),
+            );
+        }
+        y.finish(cx.threads)
+    }),
+    grad: Grad::Rule(
+        Keep {
+            inputs: 0b11,
+            outputs: 0b110,
+        },
+        |g| {
+            let gradients = if interp::is_recording() || g.has_dy(1) || g.has_dy(2) {
+                row_slopes(g)?
+            } else {
+                let attrs: Attrs = ["len", "groups", "inner", "centred", "eps"]
+                    .iter()
+                    .map(|name| g.get(name).clone())
+                    .collect();
+                let inputs = [
+                    Some(g.input(0)),
+                    Some(g.dy(0)),
+                    g.opt_input(1),
+                    Some(g.output(1)),
+                    Some(g.output(2)),
+                ];
+                invoke_with(&ROW_NORM_GRADIENT, &inputs, &attrs)?
+            };
+            Ok(affine_grads(g, gradients))
+        },
+    ),
+    probe: Probe::calls(&[
+        "f((3, 4)), f((4,)), f((4,)), 4",
+        "f((2, 4, 3)), f((4,)), None, 6, 2, 3",
+    ])
+    .ulp(64),
+    ..NORM
+};
+
+/// Gradients of row normalisation, in one pass.
+pub static ROW_NORM_GRADIENT: OpDef = OpDef {
+    name: "row_norm_gradient",
+    params: &[
+        Param::array("x"),
+        Param::array("dy"),
+        Param::optional_array("gamma"),
+        Param::array("mean"),
+        Param::array("inverse"),
+        Param::required("len", ParamKind::Int),
+        Param::int("groups", 0),
+        Param::int("inner", 1),
+        Param::bool("centred", true),
+        Param::float("eps", 1e-5),
+    ],
+    doc: "Gradients of `row_norm` with respect to x, gamma and beta.",
+    infer: |cx| {
+        let dtype = operand::float_of(cx, 0)?;
+        let needed = geometry(&cx.args, cx.input(0).len(), dtype).parameters();
+        let parameters = (Dims::from_slice(&[needed]), operand::compute(dtype));
+        cx.many([
+            (Dims::from_slice(cx.shape(0)), dtype),
+            parameters.clone(),
+            parameters,
+        ])
+    },
+    cpu: Cpu::Kernel(|cx| {
+        let dtype = operand::compute(cx.output(0).dtype());
+        let x = operand::dense(cx.input(0), dtype, cx.threads)?;
+        let dy = operand::dense(cx.input(1), dtype, cx.threads)?;
+        let [gamma, mean, inverse, _] = four(cx, [2, 3, 4, usize::MAX], dtype)?;
+        let dx = Staged::new(cx.output(0), dtype)?;
+        let at = |t: &Option<Tensor>| operand::pointer(t.as_ref()).cast_const();
+        let g = geometry(&cx.args, x.len(), dtype);
+        let scratch = operand::scratch(kernel::row_norm_backward_scratch_bytes(&g))?;
+        // SAFETY: 1. operands are dense, of `dtype`, with as many elements as the geometry says (inference of the forward call checked), the scratch
+        // has the size the kernel asks for. 2. results overlap none.
+        unsafe {
+            kernel::row_norm_backward(
+                cx.threads,
+                &g,
+                x.data_ptr(),
+                dy.data_ptr(),
+                at(&gamma),
+                at(&mean),
+                at(&inverse),
+                dx.ptr(),
+                cx.output(1).data_ptr(),
+                cx.output(2).data_ptr(),
+                scratch.data_ptr(),
+            );
+        }
+        dx.finish(cx.threads)
+    }),
+    grad: Grad::Stop("gradients of gradients are composed of other operators"),
+    probe: Probe::calls(&["f((3, 4)), f((3, 4)), f((4,)), f((3,)), f((3,)), 4"]).ulp(64),
+    ..NORM
+};
+
+fn geometry(args: &Args, total: usize, dtype: DType) -> RowNorm {
+    let size = |name: &str| args.int(name).max(0) as usize;
+    let (len, groups) = (size("len"), size("groups"));
+    RowNorm {
+        elem: elem(operand::compute(dtype)),
+        rows: if len == 0 { 0 } else { total / len },
+        len,
+        centre: if args.bool("centred") {
+            Centre::Mean
+        } else {
+            Centre::Zero
+        },
+        affine: if groups == 0 {
+            Affine::PerElement
+        } else {
+            Affine::PerChannel {
+                groups,
+                inner: size("inner").max(1),
+            }
+        },
+        epsilon: args.float("eps"),
+    }
+}
+
+fn row_norm(
+    x: &Array,
+    gamma: Option<&Array>,
+    beta: Option<&Array>,
+    size: [usize; 3],
+    centred: bool,
+    eps: f64,
+) -> Result<Outputs> {
+    let mut attrs: Attrs = size.iter().map(|&n| Value::Int(n as i64)).collect();
+    attrs.push(Value::Bool(centred));
+    attrs.push(Value::Float(eps));
+    invoke_with(&ROW_NORM, &[Some(x), gamma, beta], &attrs)
+}
+
+fn along_axis(cx: &CallCx, centred: bool) -> Result<Outputs> {
+    let x = cx.input(0);
+    let axis = cx.axis("axis", 0)?;
+    let len = x.shape()[axis];
+    for (i, name) in [(1, "gamma"), (2, "beta")] {
+        if let Some(vector) = cx.opt(i).filter(|v| v.shape() != [len]) {
+            return Err(cx.shape_error(format!(
+                "`{name}` has shape {}, needs ({len},): axis {axis} of the data",
+                Tuple(vector.shape())
+            )));
+        }
+    }
+    // The axis goes to the end and back.
+    let last = x.ndim() - 1;
+    let swapped = |x: &Array| -> Result<Array> {
+        if axis == last {
+            return Ok(x.clone());
+        }
+        let mut order: SmallVec<[i64; 4]> = (0..=last as i64).collect();
+        order.swap(axis, last);
+        x.transpose(Some(&order))
+    };
+    let moved = swapped(x)?;
+    let out = row_norm(
+        &moved,
+        cx.opt(1),
+        cx.opt(2),
+        [len, 0, 1],
+        centred,
+        cx.float("eps"),
+    )?;
+    let y = swapped(&out[0])?;
+    if !centred || !cx.bool("output_mean_var") {
+        return cx.done(y);
+    }
+    // Rows are in the order of the moved data: their axes, less the last, with the place of `axis` taken by the one that was last.
+    let rows = Dims::from_slice(&moved.shape()[..last]);
+    let statistic = |s: &Array| -> Result<Array> {
+        let s = s.reshape(&rows)?;
+        if axis == last {
+            return Ok(s);
+        }
+        let mut order: SmallVec<[i64; 4]> =
+            (0..last as i64).filter(|&a| a != axis as i64).collect();
+        order.push(axis as i64);
+        s.transpose(Some(&order))
+    };
+    Ok(SmallVec::from_iter([
+        y,
+        statistic(&out[1])?,
+        statistic(&out[2].reciprocal()?)?,
+    ]))
+}
+
+fn over_groups(cx: &CallCx, groups: i64) -> Result<Outputs> {
+    let (x, shape) = (cx.input(0), cx.shape(0));
+    let [n, c, ..] = *shape else {
+        return Err(cx.shape_error(format!(
+            "data have {} axes, needs at least 2: samples and channels",
+            shape.len()
+        )));
+    };
+    if groups < 1 && c > 0 || groups > 0 && c % groups as usize != 0 {
+        return Err(Error::value(
+            cx.op.name,
+            format!("`num_groups` is {groups}, which does not divide {c} channels"),
+        ));
+    }
+    for (i, name) in [(1, "gamma"), (2, "beta")] {
+        if let Some(vector) = cx.opt(i).filter(|v| v.shape() != [c]) {
+            return Err(cx.shape_error(format!(
+                "`{name}` has shape {}, needs ({c},): the channels",
+                Tuple(vector.shape())
+            )));
+        }
+    }
+    let groups = groups.max(1) as usize;
+    let inner: usize = shape[2..].iter().product();
+    let out = row_norm(
+        x,
+        cx.opt(1),
+        cx.opt(2),
+        [c / groups * inner, groups, inner],
+        true,
+        cx.float("eps"),
+    )?;
+    let wanted =
+        cx.op.params.iter().any(|p| p.name == "output_mean_var") && cx.bool("output_mean_var");
+    if !wanted {
+        return cx.done(out[0].clone());
+    }
+    let per_group = [n, groups];
+    Ok(SmallVec::from_iter([
+        out[0].clone(),
+        out[1].reshape(&per_group)?,
+        out[2].reciprocal()?.reshape(&per_group)?,
+    ]))
+}
+
+/// Gradients of row normalisation made of differentiable operators, on data seen as (samples, groups, channels of a group, inner).
+fn row_slopes(g: &GradCx) -> Result<Outputs> {
+    let (len, groups) = (g.int("len") as usize, g.int("groups").max(0) as usize);
+    let inner = if groups == 0 {
+        1
+    } else {
+        g.int("inner").max(1) as usize
+    };
+    let per_sample = groups.max(1);
+    let rows = g.output(1).len();
+    let full = [rows / per_sample, per_sample, len / inner, inner];
+    let one_each = [rows / per_sample, per_sample, 1, 1];
+    let parameters = [1, per_sample, len / inner, 1];
+    let work = g.output(1).dtype();
+    let x = g.input(0).astype(work)?.reshape(&full)?;
+    let dy = g.dy(0).astype(work)?.reshape(&full)?;
+    let inverse = g.output(2).reshape(&one_each)?;
+    let centred_rows = g.bool("centred");
+    let centred = if centred_rows {
+        x.sub(&g.output(1).reshape(&one_each)?)?
+    } else {
+        x
+    };
+    let hat = centred.mul(&inverse)?;
+    let weighed = match g.opt_input(1) {
+        Some(gamma) => dy.mul(&gamma.reshape(&parameters)?)?,
+        None => dy.clone(),
+    };
+    let row = Some(&[2_i64, 3][..]);
+    let mut inner_part = weighed.sub(&hat.mul(&weighed.mul(&hat)?.mean(row, true)?)?)?;
+    if centred_rows {
+        inner_part = inner_part.sub(&weighed.mean(row, true)?)?;
+    }
+    let mut dx = inner_part.mul(&inverse)?;
+    let share = 1.0 / len as f64;
+    if g.has_dy(1) && centred_rows {
+        dx = dx.add(&g.dy(1).reshape(&one_each)?.scale(share)?)?;
+    }
+    if g.has_dy(2) {
+        let cube = inverse.mul(&inverse.square()?)?;
+        dx = dx.sub(
+            &g.dy(2)
+                .reshape(&one_each)?
+                .scale(share)?
+                .mul(&cube)?
+                .mul(&centred)?,
+        )?;
+    }
+    // With no groups a gradient has an element for each of a row; with them, one for each channel of a sample.
+    let others: &[i64] = if groups == 0 { &[0, 1, 3] } else { &[0, 3] };
+    let size = if groups == 0 {
+        len
+    } else {
+        groups * len / inner
+    };
+    let mut all = Outputs::new();
+    all.push(dx.reshape(g.shape(0))?);
+    all.push(dy.mul(&hat)?.sum(Some(others), false)?.reshape(&[size])?);
+    all.push(dy.sum(Some(others), false)?.reshape(&[size])?);
+    Ok(all)
+}

@@ -1,0 +1,140 @@
+//! From tensors of any layout and dtype to the dense float32 or float64 operands that kernels take, and back.
+
+use mxnet_kernels::Threads;
+use mxnet_tensor::{DType, Kind, Tensor};
+
+use crate::cpu;
+use crate::cx::CallCx;
+use crate::error::Result;
+
+/// The dtype that kernels compute a dtype in: halves go through float32.
+pub(crate) fn compute(dtype: DType) -> DType {
+    match dtype {
+        DType::F16 | DType::BF16 => DType::F32,
+        other => other,
+    }
+}
+
+/// The dtype of array argument `i` if it is real and floating, the default float if it is exact.
+///
+/// # Errors
+/// [`crate::Error::DType`] for complex arguments.
+pub(crate) fn float_of(cx: &CallCx, i: usize) -> Result<DType> {
+    let dtype = cx.dtype_of(i);
+    match dtype.kind() {
+        Kind::Float => Ok(dtype),
+        Kind::Bool | Kind::Integer => Ok(mxnet_tensor::default_float()),
+        Kind::Complex => Err(cx.dtype_error(format!(
+            "no kernel for dtype {}; it takes real numbers",
+            dtype.name()
+        ))),
+    }
+}
+
+/// The elements as `dtype`, any layout: the tensor itself, or a copy for the time of a kernel.
+///
+/// # Errors
+/// [`crate::Error::Memory`].
+pub(crate) fn typed(x: &Tensor, dtype: DType, threads: &dyn Threads) -> Result<Tensor> {
+    if x.dtype() == dtype {
+        return Ok(x.clone());
+    }
+    copied(x, dtype, threads)
+}
+
+/// The elements as `dtype` in C order: the tensor itself, or a copy for the time of a kernel.
+///
+/// # Errors
+/// [`crate::Error::Memory`].
+pub(crate) fn dense(x: &Tensor, dtype: DType, threads: &dyn Threads) -> Result<Tensor> {
+    if x.dtype() == dtype && x.layout().is_contiguous() {
+        return Ok(x.clone());
+    }
+    copied(x, dtype, threads)
+}
+
+fn copied(x: &Tensor, dtype: DType, threads: &dyn Threads) -> Result<Tensor> {
+    let copy = Tensor::empty(x.shape(), dtype, x.device())?;
+    cpu::copy(x, &copy, threads)?;
+    Ok(copy)
+}
+
+/// [`dense`] of an argument that may be absent.
+///
+/// # Errors
+/// [`crate::Error::Memory`].
+pub(crate) fn dense_or_none(
+    x: Option<&Tensor>,
+    dtype: DType,
+    threads: &dyn Threads,
+) -> Result<Option<Tensor>> {
+    x.map(|x| dense(x, dtype, threads)).transpose()
+}
+
+/// Where the elements of a tensor that may be absent begin; null for absent ones.
+pub(crate) fn pointer(x: Option<&Tensor>) -> *mut u8 {
+    x.map_or(std::ptr::null_mut(), Tensor::data_ptr)
+}
+
+/// A place for a kernel to write dense elements of `dtype` that end up in `target`.
+pub(crate) struct Staged {
+    target: Tensor,
+    buffer: Tensor,
+}
+
+impl Staged {
+    /// The target itself where it is dense and of `dtype`, else a buffer.
+    ///
+    /// # Errors
+    /// [`crate::Error::Memory`].
+    pub fn new(target: &Tensor, dtype: DType) -> Result<Staged> {
+        let direct = target.dtype() == dtype && target.layout().is_contiguous();
+        let buffer = if direct {
+            target.clone()
+        } else {
+            Tensor::empty(target.shape(), dtype, target.device())?
+        };
+        Ok(Staged {
+            target: target.clone(),
+            buffer,
+        })
+    }
+
+    /// The dense tensor to write to.
+    pub fn tensor(&self) -> &Tensor {
+        &self.buffer
+    }
+
+    /// Whether it is a buffer, whose elements are undefined until they are written.
+    pub fn is_apart(&self) -> bool {
+        self.buffer.data_ptr() != self.target.data_ptr()
+    }
+
+    /// Where to write.
+    pub fn ptr(&self) -> *mut u8 {
+        self.buffer.data_ptr()
+    }
+
+    /// Moves what was written to the target.
+    ///
+    /// # Errors
+    /// None in practice: both have one shape.
+    pub fn finish(self, threads: &dyn Threads) -> Result<()> {
+        if self.buffer.dtype() == self.target.dtype() && self.target.layout().is_contiguous() {
+            return Ok(());
+        }
+        cpu::copy(&self.buffer, &self.target, threads)
+    }
+}
+
+/// Memory of a kernel's own, for the time of its call.
+///
+/// # Errors
+/// [`crate::Error::Memory`].
+pub(crate) fn scratch(bytes: usize) -> Result<Tensor> {
+    Ok(Tensor::empty(
+        &[bytes],
+        DType::U8,
+        mxnet_tensor::Device::CPU,
+    )?)
+}

@@ -1,0 +1,349 @@
+//! Softmax and its logarithm, with lengths, temperatures and masks.
+#![allow(unsafe_code)]
+
+use mxnet_kernels::softmax::{self as kernel, Kind, Softmax};
+use mxnet_tensor::{DType, Dims, Scalar, Tensor};
+use smallvec::SmallVec;
+
+use crate::args::{Attrs, Param, ParamKind, Value};
+use crate::autograd::GradCx;
+use crate::cx::{CallCx, KernelCx};
+use crate::eager::elem;
+use crate::elementwise::comparison::LESS;
+use crate::elementwise::select::choose;
+use crate::error::{Result, Tuple};
+use crate::invoke::invoke_with;
+use crate::nn::operand::{self, Staged};
+use crate::opdef::{
+    Amp, Cost, Cpu, Grad, Grads, Inferred, Keep, Onnx, OpDef, Probe, Surface, one_of,
+};
+use crate::{Array, creation, interp, only};
+
+/// What both have in common.
+const SOFTMAX_LIKE: OpDef = OpDef {
+    params: &[
+        Param::array("data"),
+        Param::int("axis", -1),
+        Param::optional_array("length"),
+        Param::optional("temperature", ParamKind::Float),
+        Param::bool("use_length", false),
+        Param::optional("dtype", ParamKind::DType),
+    ],
+    infer: shape_and_dtype,
+    amp: Amp::WidenToF32,
+    cost: Cost::PerKiB(600),
+    probe: Probe::calls(&[
+        "f((3, 4))",
+        "f((3, 4)), 0",
+        "f((2, 3, 4)), 1, temperature=2.5",
+        "f((3, 4)), -1, i((3,), 4), use_length=True",
+        "f((2, 3, 4)), 1, i((2, 4), 3), None, True",
+        "i((3, 4), 5)",
+        "f((0, 4))",
+    ])
+    .ulp(16),
+    ..OpDef::DEFAULT
+};
+
+/// Exponentials that add up to 1.
+pub static SOFTMAX: OpDef = OpDef {
+    name: "softmax",
+    surface: &[Surface::Npx("softmax")],
+    doc: "`exp(x / temperature)`, divided by its sum along `axis`. With `use_length`, `length` (the data's shape without `axis`, integers) says how many \
+          elements of each row take part; the others are 0. `dtype` is that of the result.",
+    cpu: Cpu::Kernel(|cx| run(cx, Kind::Softmax)),
+    grad: Grad::Rule(
+        Keep {
+            inputs: 0b10,
+            outputs: 1,
+        },
+        |g| slope(g, Kind::Softmax),
+    ),
+    onnx: Onnx::Node {
+        ty: "Softmax",
+        since: 13,
+    },
+    ..SOFTMAX_LIKE
+};
+
+/// Logarithm of softmax.
+pub static LOG_SOFTMAX: OpDef = OpDef {
+    name: "log_softmax",
+    surface: &[Surface::Npx("log_softmax")],
+    doc: "Logarithm of `softmax`, computed without over- or underflow. Elements beyond `length` are 0.",
+    cpu: Cpu::Kernel(|cx| run(cx, Kind::LogSoftmax)),
+    grad: Grad::Rule(Keep::ALL, |g| slope(g, Kind::LogSoftmax)),
+    onnx: Onnx::Node {
+        ty: "LogSoftmax",
+        since: 13,
+    },
+    ..SOFTMAX_LIKE
+};
+
+/// The gradient of both, in one pass.
+pub static SOFTMAX_GRADIENT: OpDef = OpDef {
+    name: "softmax_gradient",
+    params: &[
+        Param::array("y"),
+        Param::array("dy"),
+        Param::int("axis", -1),
+        Param::optional_array("length"),
+        Param::optional("temperature", ParamKind::Float),
+        Param::bool("log", false),
+    ],
+    doc: "Gradient of `softmax`, or of `log_softmax` if `log`, given its result `y` and the cotangent `dy`.",
+    infer: |cx| cx.same_as(0),
+    cpu: Cpu::Kernel(|cx| {
+        let out = cx.output(0);
+        let kind = if cx.bool("log") {
+            Kind::LogSoftmax
+        } else {
+            Kind::Softmax
+        };
+        let dtype = operand::compute(out.dtype());
+        let y = operand::dense(cx.input(0), dtype, cx.threads)?;
+        let dy = operand::dense(cx.input(1), dtype, cx.threads)?;
+        let lengths = operand::dense_or_none(cx.opt(2), DType::I32, cx.threads)?;
+        let dx = Staged::new(out, dtype)?;
+        let geometry = rows(cx, &y)?;
+        // SAFETY: 1. operands are dense, of `dtype` and of the shape that the geometry was made from; a length for each row. 2. no overlap.
+        unsafe {
+            kernel::softmax_backward(
+                cx.threads,
+                &geometry,
+                kind,
+                y.data_ptr(),
+                dy.data_ptr(),
+                operand::pointer(lengths.as_ref()).cast(),
+                dx.ptr(),
+            );
+        }
+        dx.finish(cx.threads)
+    }),
+    grad: Grad::Stop("gradients of gradients are composed of other operators"),
+    cost: Cost::PerKiB(200),
+    probe: Probe::calls(&["f((3, 4)), f((3, 4))", "f((3, 4)), f((3, 4)), 0, log=True"]).ulp(16),
+    ..OpDef::DEFAULT
+};
+
+/// Parameters of the masked forms.
+const MASKED: OpDef = OpDef {
+    params: &[
+        Param::array("data"),
+        Param::array("mask"),
+        Param::int("axis", -1),
+        Param::float("temperature", 1.0),
+        Param::bool("normalize", true),
+    ],
+    probe: Probe::calls(&["f((3, 4)), b((3, 4))", "f((2, 3, 4)), b((2, 1, 4)), 1, 2.0"]).ulp(16),
+    ..OpDef::COMPOSITE
+};
+
+/// Softmax of some elements.
+pub static MASKED_SOFTMAX: OpDef = OpDef {
+    name: "masked_softmax",
+    surface: &[Surface::Npx("masked_softmax")],
+    doc: "Softmax along `axis` of the elements where `mask` (broadcast) is true; the others are 0, also in rows without any true element. The largest \
+          element is always subtracted before the exponential, which `normalize` asks for.",
+    cpu: Cpu::Composite(|cx| cx.done(masked(cx, &SOFTMAX, 0.0)?)),
+    ..MASKED
+};
+
+/// Logarithm of softmax of some elements.
+pub static MASKED_LOG_SOFTMAX: OpDef = OpDef {
+    name: "masked_log_softmax",
+    surface: &[Surface::Npx("masked_log_softmax")],
+    doc: "Logarithm of `masked_softmax`; masked elements are -inf. The largest element is always subtracted before the exponential, which `normalize` \
+          asks for.",
+    cpu: Cpu::Composite(|cx| cx.done(masked(cx, &LOG_SOFTMAX, f64::NEG_INFINITY)?)),
+    ..MASKED
+};
+
+fn masked(cx: &CallCx, op: &'static OpDef, outside: f64) -> Result<Array> {
+    let (x, mask) = (cx.input(0), cx.input(1));
+    let x = x.astype(operand::float_of(cx, 0)?)?;
+    let low = Array::scalar(Scalar::F64(f64::NEG_INFINITY), x.dtype())?;
+    let outside = Array::scalar(Scalar::F64(outside), x.dtype())?;
+    let attrs = attrs(
+        cx.int("axis"),
+        Value::Float(cx.float("temperature")),
+        false,
+        Value::None,
+    );
+    let y = only(
+        op,
+        invoke_with(op, &[Some(&choose(mask, &x, &low)?), None], &attrs)?,
+    )?;
+    choose(mask, &y, &outside)
+}
+
+/// Attributes of [`SOFTMAX`] and [`LOG_SOFTMAX`].
+fn attrs(axis: i64, temperature: Value, use_length: bool, dtype: Value) -> Attrs {
+    [
+        Value::Int(axis),
+        temperature,
+        Value::Bool(use_length),
+        dtype,
+    ]
+    .into_iter()
+    .collect()
+}
+
+/// Softmax along one axis, for other operators' gradients.
+pub(super) fn softmax(x: &Array, axis: i64) -> Result<Array> {
+    let attrs = attrs(axis, Value::None, false, Value::None);
+    only(&SOFTMAX, invoke_with(&SOFTMAX, &[Some(x), None], &attrs)?)
+}
+
+fn shape_and_dtype(cx: &CallCx) -> Result<Inferred> {
+    let axis = cx.axis("axis", 0)?;
+    let mut dtype = operand::float_of(cx, 0)?;
+    if let Some(asked) = cx.dtype("dtype") {
+        if !asked.is_float() {
+            return Err(cx.dtype_error(format!(
+                "the result cannot be {}: it is a real floating type",
+                asked.name()
+            )));
+        }
+        dtype = asked;
+    }
+    if let Some(t) = cx
+        .opt_float("temperature")
+        .filter(|&t| t == 0.0 || t.is_nan())
+    {
+        return Err(cx.value_error(format!("`temperature` is {t}")));
+    }
+    match (cx.opt(1), cx.bool("use_length")) {
+        (None, true) => {
+            return Err(cx.value_error("`use_length` is True, but no `length` is given"));
+        }
+        (Some(_), false) => {
+            return Err(cx
+                .value_error("a `length` is given, but `use_length` is False")
+                .with_hint("pass use_length=True"));
+        }
+        (Some(length), true) => {
+            let rows: Dims = cx
+                .shape(0)
+                .iter()
+                .enumerate()
+                .filter(|(i, _)| *i != axis)
+                .map(|(_, &n)| n)
+                .collect();
+            if length.shape() != rows.as_slice() {
+                return Err(cx.shape_error(format!(
+                    "`length` has shape {}, needs {}: the data's without axis {axis}",
+                    Tuple(length.shape()),
+                    Tuple(&rows)
+                )));
+            }
+            if !length.dtype().is_integer() {
+                return Err(cx.dtype_error(format!(
+                    "`length` is {}, needs integers",
+                    length.dtype().name()
+                )));
+            }
+        }
+        (None, false) => {}
+    }
+    one_of(Dims::from_slice(cx.shape(0)), dtype)
+}
+
+/// The rows of a dense tensor, for the kernels.
+fn rows(cx: &KernelCx, x: &Tensor) -> Result<Softmax> {
+    let axis = cx.axis("axis", 0)?;
+    let shape = x.shape();
+    Ok(Softmax {
+        elem: elem(x.dtype()),
+        outer: shape[..axis].iter().product(),
+        len: shape[axis],
+        inner: shape[axis + 1..].iter().product(),
+        temperature: cx.opt_float("temperature").unwrap_or(1.0),
+    })
+}
+
+fn run(cx: &KernelCx, kind: Kind) -> Result<()> {
+    let y = cx.output(0);
+    let dtype = operand::compute(y.dtype());
+    let x = operand::dense(cx.input(0), dtype, cx.threads)?;
+    let lengths = operand::dense_or_none(cx.opt(1), DType::I32, cx.threads)?;
+    let out = Staged::new(y, dtype)?;
+    let geometry = rows(cx, &x)?;
+    // SAFETY: 1. operands are dense, of `dtype` and of the shape that the geometry was made from; a length for each row. 2. no overlap.
+    unsafe {
+        kernel::softmax(
+            cx.threads,
+            &geometry,
+            kind,
+            x.data_ptr(),
+            operand::pointer(lengths.as_ref()).cast(),
+            out.ptr(),
+        );
+    }
+    out.finish(cx.threads)
+}
+
+/// Softmax: dx = y (dy - sum(dy y)) / t. Its logarithm: dx = (dy - p sum(dy)) / t, p being the softmax.
+fn slope(g: &GradCx, kind: Kind) -> Result<Grads> {
+    let length = g.opt_input(1);
+    let (y, dy) = (g.output(0), g.dy(0));
+    let axis = g.int("axis");
+    let mut grads: Grads = SmallVec::from_elem(None, g.num_inputs());
+    if !interp::is_recording() {
+        let attrs: Attrs = [
+            Value::Int(axis),
+            g.get("temperature").clone(),
+            Value::Bool(kind == Kind::LogSoftmax),
+        ]
+        .into_iter()
+        .collect();
+        grads[0] = Some(only(
+            &SOFTMAX_GRADIENT,
+            invoke_with(&SOFTMAX_GRADIENT, &[Some(y), Some(dy), length], &attrs)?,
+        )?);
+        return Ok(grads);
+    }
+    let dx = if kind == Kind::Softmax {
+        y.mul(&dy.sub(&dy.mul(y)?.sum(Some(&[axis]), true)?)?)?
+    } else {
+        let attrs = attrs(
+            axis,
+            g.get("temperature").clone(),
+            length.is_some(),
+            g.get("dtype").clone(),
+        );
+        let p = only(
+            &SOFTMAX,
+            invoke_with(&SOFTMAX, &[Some(g.input(0)), length], &attrs)?,
+        )?;
+        let dy = match length {
+            Some(length) => choose(
+                &inside(length, y.shape(), axis)?,
+                dy,
+                &Array::scalar(Scalar::I64(0), dy.dtype())?,
+            )?,
+            None => dy.clone(),
+        };
+        dy.sub(&p.mul(&dy.sum(Some(&[axis]), true)?)?)?
+    };
+    grads[0] = Some(match g.opt_float("temperature") {
+        Some(t) => dx.scale(1.0 / t)?,
+        None => dx,
+    });
+    Ok(grads)
+}
+
+/// Whether a position along `axis` is within its row's length; broadcasts to `shape`.
+fn inside(length: &Array, shape: &[usize], axis: i64) -> Result<Array> {
+    let axis = if axis < 0 {
+        axis + shape.len() as i64
+    } else {
+        axis
+    } as usize;
+    let mut along: Dims = SmallVec::from_elem(1, shape.len());
+    along[axis] = shape[axis];
+    let mut rows = Dims::from_slice(shape);
+    rows[axis] = 1;
+    let positions = creation::arange(shape[axis], DType::I64)?.reshape(&along)?;
+    positions.binary(&LESS, &length.astype(DType::I64)?.reshape(&rows)?)
+}
