@@ -161,6 +161,42 @@ pub(crate) fn fill(tensor: &Tensor, value: Scalar, threads: &dyn mxnet_kernels::
     }
 }
 
+/// Fills a small tensor with any strides at once, if nobody uses its storage. Answers whether it did.
+pub(crate) fn fill_small(tensor: &Tensor, value: Scalar) -> bool {
+    let storage = tensor.storage();
+    if tensor.len_bytes() > SMALL_BYTES || tensor.device().kind() != mxnet_tensor::DeviceKind::Cpu {
+        return false;
+    }
+    let writes = [(storage.var(), mxnet_engine::Access::Write)];
+    let Some(guard) = mxnet_engine::engine().try_acquire(&[], &writes, tensor.len() as u64) else {
+        return false;
+    };
+    if guard.poison().is_some() {
+        return false;
+    }
+    storage.bump_version();
+    if tensor.len() == 1 {
+        // SAFETY: the tensor has one element, at `data_ptr`; `guard` grants the write.
+        unsafe { value.write(tensor.dtype(), tensor.data_ptr()) };
+        return true;
+    }
+    let mut pattern = [0_u64; 2];
+    let pattern = pattern.as_mut_ptr().cast::<u8>();
+    // SAFETY: 1. the pattern has 16 bytes, enough for every dtype. 2. the layout lies within its storage; `guard` grants the write.
+    unsafe {
+        value.write(tensor.dtype(), pattern);
+        mxnet_kernels::copy::fill_nd(
+            &mxnet_kernels::Serial,
+            tensor.dtype().size(),
+            tensor.shape(),
+            tensor.data_ptr(),
+            &tensor.byte_strides(),
+            pattern,
+        );
+    }
+    true
+}
+
 /// Copies `from`, broadcast, to `to`, converting between dtypes. They do not overlap.
 pub(crate) fn copy(from: &Tensor, to: &Tensor, threads: &dyn mxnet_kernels::Threads) -> Result<()> {
     let layout = from.layout().broadcast_to(to.shape())?;

@@ -110,7 +110,7 @@ def unique(
 
 
 def unique_all(x: Any) -> UniqueAllResult:
-    """The distinct elements of the flattened `x`, their first positions, each element's number, and counts. NaNs are distinct.
+    """The distinct elements of the flattened `x`, first positions, each element's number, and counts. NaNs differ.
 
     Parameters
     ----------

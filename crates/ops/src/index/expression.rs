@@ -127,8 +127,11 @@ fn check_number(value: Scalar, dtype: DType) -> Result<()> {
 
 fn in_place(x: &Array, key: &[IndexItem], arrays: &[Array], value: &Array) -> Result<()> {
     if arrays.is_empty() {
-        let view = x.layout().index(key)?.view;
-        return shape::assign(&x.seen_as(view), value);
+        let view = x.seen_as(x.layout().index(key)?.view);
+        if value.is_weak() && cpu::fill_small(view.tensor(), cpu::read_scalar(value.tensor())) {
+            return Ok(());
+        }
+        return shape::assign(&view, value);
     }
     if let ([IndexItem::Mask { shape }], [mask]) = (key, arrays) {
         if value.len() == 1 && value.ndim() == 0 && !x.layout().may_self_overlap() {
