@@ -127,6 +127,14 @@ def test_where_needs_both_or_neither():
         np.where(c, c)
 
 
+def test_where_of_a_condition_alone_is_a_tuple_of_positions():
+    for shape in ((4,), (2, 3)):
+        c = onp.arange(onp.prod(shape)).reshape(shape) % 2
+        got = np.where(np.array(c))
+        assert isinstance(got, tuple)
+        assert [g.asnumpy().tolist() for g in got] == [w.tolist() for w in onp.where(c)]
+
+
 def test_clip_refuses_a_bound_given_twice():
     with pytest.raises(ValueError, match="a_min"):
         np.clip(np.array([1.0]), 0.0, 1.0, min=0.5)

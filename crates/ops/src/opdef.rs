@@ -25,8 +25,8 @@ pub struct OpDef {
     pub doc: &'static str,
     /// Which keywords every call takes besides the parameters.
     pub form: Form,
-    /// Whether Python gets a tuple even if there is a single output, as of `nonzero`.
-    pub always_tuple: bool,
+    /// Whether Python gets a tuple even if there is a single output, given the number of array arguments: always of `nonzero`, of `where` if there is one.
+    pub always_tuple: fn(usize) -> bool,
     /// How dtypes promote, and the outputs' dtype.
     pub types: Types,
     /// Shapes (and, with [`Types::Infer`], dtypes) of the outputs.
@@ -342,7 +342,7 @@ impl OpDef {
         params: &[],
         doc: "",
         form: Form::Plain,
-        always_tuple: false,
+        always_tuple: |_| false,
         types: Types::Infer,
         infer: |cx| cx.same_as(0),
         cpu: Cpu::Composite(|cx| {

@@ -233,10 +233,10 @@ pub fn resolve_call(call: &Call) -> Result<(DType, DType)> {
             call.dtype,
         ),
         Types::Counted { accepts, lift } => {
-            if let Some(Some(count)) = call.inputs.get(1) {
-                if !matches!(count.dtype().kind(), Kind::Bool | Kind::Integer) {
-                    return Err(rejected(call.op.name, DTypes::INT, count.dtype()));
-                }
+            if let Some(Some(count)) = call.inputs.get(1)
+                && !matches!(count.dtype().kind(), Kind::Bool | Kind::Integer)
+            {
+                return Err(rejected(call.op.name, DTypes::INT, count.dtype()));
             }
             let lead = call.inputs.get(..1).unwrap_or(&[]);
             resolve(call.op.name, accepts, lift, Out::Same, lead, call.dtype)

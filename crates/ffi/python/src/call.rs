@@ -311,7 +311,8 @@ fn call(
         for (&object, param) in positional.iter().zip(op.params) {
             inputs.push(convert::array_argument(py, op, param, object)?);
         }
-        return finish_as(py, op, run(py, op, &inputs, &Attrs::none(), &[], None)?);
+        let outputs = run(py, op, &inputs, &Attrs::none(), &[], None)?;
+        return finish_as(py, op, inputs.len(), outputs);
     }
     let mut bound = Bound_::new();
     bind(py, binding, positional, named, &mut bound)?;
@@ -475,7 +476,10 @@ fn execute<'py>(
         &bound.outs,
         bound.dtype,
     )?;
-    finish_into(py, op, outputs, &bound.outs)
+    if !bound.outs.is_empty() {
+        return finish_into(py, outputs, &bound.outs);
+    }
+    finish_as(py, op, bound.inputs.iter().flatten().count(), outputs)
 }
 
 /// `casting=`: every input must reach the dtype computed in under the rule.
@@ -610,8 +614,13 @@ pub fn finish(py: Python<'_>, mut outputs: Outputs) -> PyResult<Py<PyAny>> {
 }
 
 /// As [`finish`], or always as a tuple if the operator says so.
-fn finish_as(py: Python<'_>, op: &'static OpDef, outputs: Outputs) -> PyResult<Py<PyAny>> {
-    if !op.always_tuple {
+fn finish_as(
+    py: Python<'_>,
+    op: &'static OpDef,
+    given: usize,
+    outputs: Outputs,
+) -> PyResult<Py<PyAny>> {
+    if !(op.always_tuple)(given) {
         return finish(py, outputs);
     }
     let items: Vec<Py<PyArray>> = outputs
@@ -624,12 +633,11 @@ fn finish_as(py: Python<'_>, op: &'static OpDef, outputs: Outputs) -> PyResult<P
 /// Outputs that were written into given arrays take their place in the recorded graph too.
 fn finish_into(
     py: Python<'_>,
-    op: &'static OpDef,
     outputs: Outputs,
     outs: &[Option<Bound<'_, PyArray>>],
 ) -> PyResult<Py<PyAny>> {
     if outs.iter().all(Option::is_none) {
-        return finish_as(py, op, outputs);
+        return finish(py, outputs);
     }
     let mut results = Vec::new();
     for (i, y) in outputs.into_iter().enumerate() {

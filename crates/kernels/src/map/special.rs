@@ -116,7 +116,7 @@ fn polygamma(n: usize, x: f64) -> f64 {
         return f64::NAN;
     }
     // (-1)^(n+1): the sign of the result for positive x.
-    let sign = if n % 2 == 0 { -1.0 } else { 1.0 };
+    let sign = if n.is_multiple_of(2) { -1.0 } else { 1.0 };
     if x <= 0.0 {
         if x.trunc() == x {
             return if n % 2 == 1 { f64::INFINITY } else { f64::NAN };

@@ -10,10 +10,11 @@ use crate::elementwise::comparison::{EQUAL, GREATER, GREATER_EQUAL, LESS, LESS_E
 use crate::elementwise::logic::LOGICAL_AND;
 use crate::elementwise::special::{IMAG_PART, ISNAN};
 use crate::error::Result;
+use crate::index::NONZERO;
 use crate::invoke::{invoke, invoke1};
 use crate::opdef::{Cpu, Cuda, Form, Grad, Keep, Onnx, OpDef, Probe, Surface};
+use crate::shape;
 use crate::types::{DTypes, Types};
-use crate::{registry, shape};
 
 pub(crate) static OPS: &[&OpDef] = &[&WHERE, &CHOOSE, &CLIP, &BOUND, &NAN_TO_NUM];
 
@@ -21,6 +22,7 @@ pub(crate) static OPS: &[&OpDef] = &[&WHERE, &CHOOSE, &CLIP, &BOUND, &NAN_TO_NUM
 pub static WHERE: OpDef = OpDef {
     name: "where",
     surface: &[Surface::Np("where")],
+    always_tuple: |given| given == 1,
     params: &[
         Param::array("condition"),
         Param::optional_array("x"),
@@ -31,13 +33,7 @@ pub static WHERE: OpDef = OpDef {
           `condition` that are not zero, one array an axis, as `nonzero` gives them.",
     cpu: Cpu::Composite(|cx| match (cx.opt(1), cx.opt(2)) {
         (Some(x), Some(y)) => cx.done(choose(cx.input(0), x, y)?),
-        (None, None) => match registry::find("nonzero") {
-            Some(nonzero) => invoke(nonzero, &[cx.input(0)], &Attrs::none()),
-            None => Err(crate::Error::unsupported(
-                cx.op.name,
-                "this build has no operator `nonzero`",
-            )),
-        },
+        (None, None) => invoke(&NONZERO, &[cx.input(0)], &Attrs::none()),
         _ => Err(cx.value_error("either both or neither of `x` and `y` should be given")),
     }),
     probe: Probe::calls(&[
@@ -45,6 +41,8 @@ pub static WHERE: OpDef = OpDef {
         "b((3,)), f((2, 3)), 1.5",
         "b(()), f((2, 1)), f((3,))",
         "i((2, 3), 2), i((2, 3), 9), i((3,), 9)",
+        "i((2, 3), 2)",
+        "b((5,))",
     ]),
     ..OpDef::COMPOSITE
 };
