@@ -96,7 +96,7 @@ def test_a_second_pass_over_a_freed_graph_is_refused() -> None:
     with autograd.record():
         y = x * x
     y.backward()
-    with pytest.raises(MXNetError, match="(?s)already freed.*retain_graph=True"):
+    with pytest.raises(MXNetError, match=r"(?s)already freed.*retain_graph=True"):
         y.backward()
 
 
@@ -115,7 +115,7 @@ def test_overwriting_a_kept_value_is_found_in_backward() -> None:
         y = x * 1
         z = y * y
     y[:] = 7.0
-    with pytest.raises(MXNetError, match="multiply: input 0.*overwritten in place"):
+    with pytest.raises(MXNetError, match=r"multiply: input 0.*overwritten in place"):
         z.backward()
 
 
