@@ -5,23 +5,24 @@ from __future__ import annotations
 import threading
 from types import TracebackType
 
+from mxnet import _core
 from mxnet._core import Device
 
 __all__ = ["Device", "cpu", "current_device", "gpu", "num_gpus"]
 
 
 class _Stack(threading.local):
-    """The devices entered with ``with`` in this thread, innermost last."""
+    """The devices that ``with`` blocks of this thread will restore, innermost last."""
 
     def __init__(self) -> None:
-        self.devices: list[Device] = []
+        self.outer: list[Device] = []
 
 
 _stack = _Stack()
 
 
 def _enter(self: Device) -> Device:
-    _stack.devices.append(self)
+    _stack.outer.append(_core.set_current_device(self))
     return self
 
 
@@ -32,7 +33,7 @@ def _exit(
     trace: TracebackType | None,
 ) -> None:
     del self, kind, error, trace
-    _stack.devices.pop()
+    _core.set_current_device(_stack.outer.pop())
 
 
 # Arrays hand out the extension's own class, so the context manager must be on that class, not on a subclass of it.
@@ -87,7 +88,7 @@ def current_device() -> Device:
     >>> mx.current_device()
     cpu(0)
     """
-    return _stack.devices[-1] if _stack.devices else cpu(0)
+    return _core.current_device()
 
 
 def num_gpus() -> int:

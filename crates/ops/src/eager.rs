@@ -15,7 +15,7 @@ use crate::error::{Error, Result, Tuple};
 use crate::invoke::Call;
 use crate::opdef::{Cost, Cpu, Inferred, OpDef, Rng, Viewed};
 use crate::types::{self, Types};
-use crate::{Array, Outputs, cpu, quick, random, shape};
+use crate::{Array, Outputs, cpu, quick, random, shape, variants};
 
 /// The engine's pool, as kernels see it.
 pub struct Pool;
@@ -45,13 +45,30 @@ fn run_general(call: &Call) -> Result<Outputs> {
     let device = call.device()?;
     if device.kind() != DeviceKind::Cpu && !matches!(call.op.cpu, Cpu::View(_) | Cpu::Composite(_))
     {
-        return Err(
-            Error::device(call.op.name, format!("no kernel for {device}"))
-                .with_hint("copy the arrays with `.to_device(mx.cpu())`"),
-        );
+        let Some(kernel) = variants::find(call.op, device.kind()) else {
+            return Err(
+                Error::device(call.op.name, format!("no kernel for {device}"))
+                    .with_hint("copy the arrays with `.to_device(mx.cpu())`"),
+            );
+        };
+        return match call.op.cpu {
+            Cpu::Map(_) => elementwise(call, Kernel::Fn(kernel)),
+            _ => filled(call, kernel),
+        };
     }
     match call.op.cpu {
-        Cpu::Map(rows) => map(call, rows),
+        Cpu::Map(rows) => {
+            let (compute, _) = types::resolve_call(call)?;
+            let params = call.attrs.values().iter().map(cpu::row_param).collect();
+            elementwise(
+                call,
+                Kernel::Map {
+                    rows,
+                    compute: cpu::row_elem(rows, compute),
+                    params,
+                },
+            )
+        }
         Cpu::Kernel(kernel) => filled(call, kernel),
         Cpu::View(view) => viewed(call, view),
         Cpu::Eager(body) => {
@@ -90,13 +107,17 @@ fn into_outs(call: &Call, results: Outputs) -> Result<Outputs> {
         .collect()
 }
 
-fn map(call: &Call, rows: &'static Rows) -> Result<Outputs> {
+/// Outputs of the shape all operands broadcast to, filled by `kernel`.
+fn elementwise(call: &Call, kernel: Kernel) -> Result<Outputs> {
     let (compute, returned) = types::resolve_call(call)?;
     check_weak(call, compute)?;
+    let num_outs = if let Cpu::Map(rows) = call.op.cpu {
+        rows.outs as usize
+    } else {
+        1
+    };
     let shapes: SmallVec<[&[usize]; 4]> = call.inputs.iter().flatten().map(|x| x.shape()).collect();
     let shape = broadcast_shapes(&shapes)?;
-    let mut params = SmallVec::<[f64; 4]>::new();
-    params.extend(call.attrs.values().iter().map(cpu::row_param));
 
     // Overlap that would let an element be written before it is read: compute aside, then copy.
     let aside = call.outs.iter().flatten().any(|out| {
@@ -106,7 +127,7 @@ fn map(call: &Call, rows: &'static Rows) -> Result<Outputs> {
     });
     let mut outputs = Outputs::new();
     let mut fresh = 0_u32;
-    for i in 0..rows.outs as usize {
+    for i in 0..num_outs {
         match call.outs.get(i).copied().flatten() {
             Some(out) => {
                 check_out(call, i, out, &shape, returned)?;
@@ -123,16 +144,7 @@ fn map(call: &Call, rows: &'static Rows) -> Result<Outputs> {
             }
         }
     }
-    launch(
-        call,
-        Kernel::Map {
-            rows,
-            compute: cpu::row_elem(rows, compute),
-            params,
-        },
-        &outputs,
-        fresh,
-    )?;
+    launch(call, kernel, &outputs, fresh)?;
     if aside {
         return into_outs(call, outputs);
     }

@@ -6,6 +6,8 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
+use mxnet_tensor::Device;
+
 use crate::Outputs;
 use crate::error::Result;
 use crate::invoke::Call;
@@ -15,6 +17,7 @@ const TRAINING: u8 = 2;
 const STACKED: u8 = 4;
 
 thread_local! {
+    static DEVICE: Cell<Device> = const { Cell::new(Device::cpu(0)) };
     static FLAGS: Cell<u8> = const { Cell::new(0) };
     static STACK: RefCell<Vec<Rc<dyn Interpreter>>> = const { RefCell::new(Vec::new()) };
 }
@@ -62,6 +65,17 @@ impl Flags {
     pub fn is_stacked(self) -> bool {
         self.0 & STACKED != 0
     }
+}
+
+/// Where this thread's new arrays are made if nothing else says where.
+#[inline]
+pub fn current_device() -> Device {
+    DEVICE.get()
+}
+
+/// Chooses where this thread's new arrays are made; returns what it was.
+pub fn set_current_device(device: Device) -> Device {
+    DEVICE.replace(device)
 }
 
 /// Switches recording on this thread; returns what it was.
@@ -151,5 +165,55 @@ pub(crate) fn call_top(call: &Call) -> Result<Outputs> {
     match &guard.0 {
         Some(top) => top.call(call),
         None => crate::invoke::dispatch(call),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use mxnet_tensor::Scalar;
+
+    use super::*;
+    use crate::invoke::dispatch;
+    use crate::{Array, autograd};
+
+    /// Notes the calls it sees and hands them down.
+    struct Witness(RefCell<Vec<&'static str>>);
+
+    impl Interpreter for Witness {
+        fn call(&self, call: &Call) -> Result<Outputs> {
+            self.0.borrow_mut().push(call.op.name);
+            dispatch(call)
+        }
+    }
+
+    #[test]
+    fn a_pushed_interpreter_sees_calls_and_recording_goes_on_below_it() -> Result<()> {
+        let mut x = Array::from_slice(&[1.0_f64, 2.0], &[2])?;
+        autograd::attach_grad(&mut x, autograd::GradReq::Write)?;
+        let witness = Rc::new(Witness(RefCell::default()));
+        let y = {
+            let _scope = Scope::enter(true, true);
+            with_interpreter(witness.clone(), || x.mul(&x)?.sum(None, false))?
+        };
+        autograd::backward(&[&y], &[None], autograd::Retain::No, true)?;
+        assert_eq!(*witness.0.borrow(), ["multiply", "sum"]);
+        let gradient = autograd::gradient_of(&x).map(|leaf| leaf.gradient().to_vec::<f64>());
+        assert_eq!(gradient.transpose()?, Some(vec![2.0, 4.0]));
+        Ok(())
+    }
+
+    #[test]
+    fn an_interpreter_is_gone_after_its_scope_even_after_a_panic() -> Result<()> {
+        let witness = Rc::new(Witness(RefCell::default()));
+        let inside = std::panic::AssertUnwindSafe(|| {
+            with_interpreter(witness.clone(), || panic!("in scope"))
+        });
+        assert!(std::panic::catch_unwind(inside).is_err());
+        assert!(!Flags::current().is_stacked());
+        Array::scalar(Scalar::F64(1.0), mxnet_tensor::DType::F64)?.shift(1.0)?;
+        assert!(witness.0.borrow().is_empty());
+        Ok(())
     }
 }

@@ -66,7 +66,7 @@ impl<'a> Call<'a> {
                 _ => found = Some(x.device()),
             }
         }
-        Ok(found.unwrap_or(Device::cpu(0)))
+        Ok(found.unwrap_or_else(interp::current_device))
     }
 }
 

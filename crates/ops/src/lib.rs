@@ -19,6 +19,7 @@ pub mod origin;
 mod quick;
 pub mod registry;
 mod types;
+pub mod variants;
 
 pub mod creation;
 pub mod elementwise;

@@ -345,11 +345,10 @@ impl PyArray {
         if array.device() == device {
             return Ok(slf.clone().unbind());
         }
-        let problem = format!("no backend for {device} is loaded");
-        Err(raise(
+        PyArray::wrap(
             py,
-            mxnet::ops::Error::device("to_device", problem).with_hint("arrays can be on mx.cpu()"),
-        ))
+            array.to_device(device).map_err(|error| raise(py, error))?,
+        )
     }
 
     // ---- gradients ----

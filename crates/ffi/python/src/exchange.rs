@@ -726,30 +726,28 @@ fn make(
 ) -> PyResult<Py<PyArray>> {
     let py = object.py();
     let dtype = dtype.map(convert::dtype).transpose()?;
-    if let Some(device) = device {
-        let device = crate::device::extract(device)?;
-        if device.kind() != DeviceKind::Cpu {
-            let error = Error::device("array", format!("no backend for {device} is loaded"))
-                .with_hint("arrays can be on mx.cpu()");
-            return Err(raise(py, error));
-        }
-    }
+    let device = device.map(crate::device::extract).transpose()?;
     if !copy
         && let Ok(array) = object.cast::<PyArray>()
         && dtype.is_none_or(|dtype| array.get().with(py, |x| x.dtype() == dtype))
+        && device.is_none_or(|device| array.get().with(py, |x| x.device() == device))
     {
         return Ok(array.clone().unbind());
     }
-    PyArray::wrap(
-        py,
-        from_object(
-            object,
-            dtype,
-            if copy {
-                Sharing::Never
-            } else {
-                Sharing::Allowed
-            },
-        )?,
-    )
+    let sharing = if copy {
+        Sharing::Never
+    } else {
+        Sharing::Allowed
+    };
+    let array = from_object(object, dtype, sharing)?;
+    // An array stays where it is; anything else goes where new arrays are made.
+    let home = if object.is_instance_of::<PyArray>() {
+        array.device()
+    } else {
+        mxnet::ops::interp::current_device()
+    };
+    let array = array
+        .to_device(device.unwrap_or(home))
+        .map_err(|error| raise(py, error))?;
+    PyArray::wrap(py, array)
 }

@@ -42,7 +42,8 @@ mod _core {
     use crate::registry::registry;
     #[pymodule_export]
     use crate::settings::{
-        numpy_promotion, random_state, seed, set_numpy_promotion, set_random_state,
+        current_device, numpy_promotion, random_state, seed, set_current_device,
+        set_numpy_promotion, set_random_state,
     };
 
     #[pymodule_init]

@@ -3,6 +3,8 @@
 use mxnet::tensor::{Promotion, promotion};
 use pyo3::prelude::*;
 
+use crate::device::PyDevice;
+
 /// Whether dtypes promote exactly as NumPy 2's do.
 #[pyfunction]
 pub fn numpy_promotion() -> bool {
@@ -14,6 +16,18 @@ pub fn numpy_promotion() -> bool {
 pub fn set_numpy_promotion(on: bool) -> bool {
     let mode = if on { Promotion::NumPy } else { Promotion::Mx };
     mxnet::tensor::set_promotion(mode) == Promotion::NumPy
+}
+
+/// Where this thread's new arrays are made.
+#[pyfunction]
+pub fn current_device() -> PyDevice {
+    PyDevice(mxnet::ops::interp::current_device())
+}
+
+/// Chooses where this thread's new arrays are made; returns what it was.
+#[pyfunction]
+pub fn set_current_device(device: &PyDevice) -> PyDevice {
+    PyDevice(mxnet::ops::interp::set_current_device(device.0))
 }
 
 /// Starts the global stream of random numbers anew.

@@ -55,7 +55,8 @@ pub static ZEROS: OpDef = OpDef {
         cx.done(Array::from_tensor(Tensor::zeros(
             &shape,
             dtype,
-            cx.device("device").unwrap_or(Device::cpu(0)),
+            cx.device("device")
+                .unwrap_or_else(crate::interp::current_device),
         )?))
     }),
     cuda: Cuda::Expr("0"),

@@ -1,6 +1,6 @@
 //! Evenly spaced numbers.
 
-use mxnet_tensor::{DType, Device, Dims, Kind, Scalar};
+use mxnet_tensor::{DType, Dims, Kind, Scalar};
 use smallvec::SmallVec;
 
 use crate::Array;
@@ -203,7 +203,7 @@ pub fn arange(n: usize, dtype: DType) -> Result<Array> {
         Value::Int(n as i64),
         Value::None,
         Value::DType(dtype),
-        Value::Device(Device::cpu(0)),
+        Value::None,
     ]
     .into_iter()
     .collect();

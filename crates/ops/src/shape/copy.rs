@@ -1,6 +1,6 @@
 //! Copies and conversions.
 
-use mxnet_tensor::{DType, Dims, Layout, Strides};
+use mxnet_tensor::{DType, Device, Dims, Layout, Strides};
 use smallvec::SmallVec;
 
 use crate::args::{Attrs, Param, ParamKind, Value};
@@ -65,6 +65,34 @@ pub static ASTYPE: OpDef = OpDef {
     ..OpDef::DEFAULT
 };
 
+/// The elements on another device.
+pub static TO_DEVICE: OpDef = OpDef {
+    name: "to_device",
+    params: &[
+        Param::array("a"),
+        Param::required("device", ParamKind::Device),
+    ],
+    doc: "The elements copied to `device`.",
+    infer: |cx| match cx.device("device") {
+        Some(device) if mxnet_tensor::num_devices(device.kind()) == 0 => Err(crate::Error::device(
+            cx.op.name,
+            format!("no backend for {device} is loaded"),
+        )
+        .with_hint("arrays can be on mx.cpu()")),
+        _ => cx.same_as(0),
+    },
+    cpu: Cpu::Kernel(copy_kernel),
+    grad: Grad::Rule(Keep::NOTHING, |g| g.one(g.dy(0).to_device(g.device_of(0))?)),
+    onnx: Onnx::Node {
+        ty: "Identity",
+        since: 1,
+    },
+    sparse: Sparse::KeepsZero,
+    cost: Cost::PerKiB(60),
+    probe: Probe::calls(&["f((2, 3)), 'cpu(1)'"]),
+    ..OpDef::DEFAULT
+};
+
 pub(crate) fn copy_kernel(cx: &KernelCx) -> Result<()> {
     cpu::copy(cx.input(0), cx.output(0), cx.threads)
 }
@@ -103,6 +131,22 @@ impl Array {
             Ok(self.clone())
         } else {
             self.copy()
+        }
+    }
+
+    /// The elements on `device`: the array itself if they are there.
+    ///
+    /// # Errors
+    /// [`crate::Error::Device`] if there is no such device.
+    pub fn to_device(&self, device: Device) -> Result<Array> {
+        if self.device() == device {
+            Ok(self.clone())
+        } else {
+            invoke1(
+                &TO_DEVICE,
+                &[self],
+                &[Value::Device(device)].into_iter().collect(),
+            )
         }
     }
 

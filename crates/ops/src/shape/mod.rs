@@ -19,6 +19,7 @@ use crate::opdef::OpDef;
 pub(crate) static OPS: &[&OpDef] = &[
     &COPY,
     &ASTYPE,
+    &TO_DEVICE,
     &RESHAPE,
     &TRANSPOSE,
     &BROADCAST_TO,
