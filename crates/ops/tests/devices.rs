@@ -84,6 +84,10 @@ impl Backend for Simulated {
 }
 
 /// The elements of a dense float64 tensor of the simulated device.
+#[expect(
+    clippy::mut_from_ref,
+    reason = "the tensor's bytes are not the reference's: the engine orders access to them"
+)]
 fn elements(tensor: &mxnet_tensor::Tensor) -> &mut [f64] {
     assert!(tensor.dtype() == DType::F64 && tensor.layout().is_contiguous());
     // SAFETY: dense, of this type, in host memory; the engine granted access to the kernel that asks.
