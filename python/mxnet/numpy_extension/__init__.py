@@ -4,5 +4,8 @@ from __future__ import annotations
 
 from mxnet import _core
 from mxnet.numpy_extension import random as random
+from mxnet.numpy_extension._files import load as load
+from mxnet.numpy_extension._files import save as save
+from mxnet.numpy_extension._files import savez as savez
 
 globals().update(_core.namespaces["npx"])

@@ -11,6 +11,9 @@ from numpy.typing import ArrayLike, DTypeLike
 from mxnet._core import Device as Device
 from mxnet._core import ndarray as ndarray
 from mxnet.numpy_extension import random as random
+from mxnet.numpy_extension._files import load as load
+from mxnet.numpy_extension._files import save as save
+from mxnet.numpy_extension._files import savez as savez
 
 def activation(data: ArrayLike, act_type: str = ...) -> ndarray: ...
 def digamma(x: ArrayLike, /, out: ndarray | None = ..., *, where: ArrayLike = ..., casting: str = ..., order: str = ..., dtype: DTypeLike | None = ...) -> ndarray: ...

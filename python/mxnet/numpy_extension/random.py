@@ -50,7 +50,8 @@ def uniform_n(
     ndarray, shape ``batch_shape + broadcast(low, high).shape``
     """
     size = _batched((low, high), batch_shape)
-    return _core.namespaces["random"]["uniform"](low, high, size, dtype, device)
+    samples: ndarray = _core.namespaces["random"]["uniform"](low, high, size, dtype, device)
+    return samples
 
 
 def normal_n(
@@ -76,4 +77,5 @@ def normal_n(
     ndarray, shape ``batch_shape + broadcast(loc, scale).shape``
     """
     size = _batched((loc, scale), batch_shape)
-    return _core.namespaces["random"]["normal"](loc, scale, size, dtype, device)
+    samples: ndarray = _core.namespaces["random"]["normal"](loc, scale, size, dtype, device)
+    return samples

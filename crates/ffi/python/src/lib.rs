@@ -10,6 +10,7 @@ mod dlpack;
 mod engine;
 mod error;
 mod exchange;
+mod files;
 mod index;
 mod registry;
 mod settings;
@@ -38,6 +39,8 @@ mod _core {
     };
     #[pymodule_export]
     use crate::exchange::{_unpickle, array, asarray};
+    #[pymodule_export]
+    use crate::files::{load_safetensors, save_safetensors};
     #[pymodule_export]
     use crate::registry::registry;
     #[pymodule_export]

@@ -1,0 +1,194 @@
+"""npy and npz files, read and written through NumPy."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from typing import Any, BinaryIO
+
+import numpy as onp
+
+from mxnet import _core
+from mxnet._core import ndarray
+from mxnet.base import dtype_name
+
+__all__ = ["NpzFile", "load", "save", "savez", "savez_compressed"]
+
+File = str | os.PathLike[str] | BinaryIO
+
+
+def _to_host(what: str, value: Any) -> Any:
+    """`value` as NumPy stores it."""
+    if not isinstance(value, ndarray):
+        return value
+    if dtype_name(value.dtype) == "bfloat16":
+        raise TypeError(
+            f"{what} is bfloat16, which npy files cannot hold: convert it to float32, or use npx.save with a dict"
+        )
+    return value.asnumpy()
+
+
+def save(file: File, arr: Any, allow_pickle: bool = True) -> None:
+    """Write one array to an npy file.
+
+    Parameters
+    ----------
+    file : path or binary file
+        ``.npy`` is added to a path that does not end so.
+    arr : array_like
+    allow_pickle : bool
+        Whether objects that are no numbers may be written as pickles.
+
+    Raises
+    ------
+    TypeError
+        If `arr` is bfloat16.
+    """
+    onp.save(file, _to_host("`arr`", arr), allow_pickle=allow_pickle)
+
+
+def savez(file: File, *args: Any, allow_pickle: bool = True, **kwds: Any) -> None:
+    """Write several arrays to an npz file.
+
+    Parameters
+    ----------
+    file : path or binary file
+        ``.npz`` is added to a path that does not end so.
+    *args : array_like
+        Stored as ``arr_0``, ``arr_1``, ...
+    allow_pickle : bool
+        Whether objects that are no numbers may be written as pickles.
+    **kwds : array_like
+        Stored under their names.
+
+    Raises
+    ------
+    TypeError
+        If an array is bfloat16.
+    """
+    _write(onp.savez, file, args, kwds, allow_pickle)
+
+
+def savez_compressed(file: File, *args: Any, allow_pickle: bool = True, **kwds: Any) -> None:
+    """Write several arrays to a compressed npz file.
+
+    Parameters
+    ----------
+    file, *args, allow_pickle, **kwds
+        As for `savez`.
+
+    Raises
+    ------
+    TypeError
+        If an array is bfloat16.
+    """
+    _write(onp.savez_compressed, file, args, kwds, allow_pickle)
+
+
+def _write(writer: Any, file: File, args: tuple[Any, ...], kwds: dict[str, Any], allow_pickle: bool) -> None:
+    places = [_to_host(f"argument {i}", value) for i, value in enumerate(args)]
+    names = {name: _to_host(f"`{name}`", value) for name, value in kwds.items()}
+    writer(file, *places, allow_pickle=allow_pickle, **names)
+
+
+class NpzFile(Mapping[str, Any]):
+    """The arrays of an npz file, read when they are asked for.
+
+    Parameters
+    ----------
+    source : numpy.lib.npyio.NpzFile
+
+    Examples
+    --------
+    >>> import io
+    >>> file = io.BytesIO()
+    >>> np.savez(file, weight=np.ones((2,)))
+    >>> _ = file.seek(0)
+    >>> with np.load(file) as arrays:
+    ...     arrays["weight"]
+    array([1., 1.])
+    """
+
+    def __init__(self, source: Any) -> None:
+        self._source = source
+
+    @property
+    def files(self) -> list[str]:
+        """Names of the arrays."""
+        return list(self._source.files)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._source.close()
+
+    def __getitem__(self, name: str) -> Any:
+        return _from_host(self._source[name])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._source.files)
+
+    def __len__(self) -> int:
+        return len(self._source.files)
+
+    def __enter__(self) -> NpzFile:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"NpzFile with {', '.join(self._source.files)}"
+
+
+def _from_host(found: Any) -> Any:
+    # Pickled objects, which only `allow_pickle` lets in, stay NumPy's.
+    return found if not isinstance(found, onp.ndarray) or found.dtype.hasobject else _core.asarray(found)
+
+
+def load(
+    file: File,
+    mmap_mode: str | None = None,
+    allow_pickle: bool = False,
+    fix_imports: bool = True,
+    encoding: str = "ASCII",
+    *,
+    max_header_size: int = 10000,
+) -> Any:
+    """Read an npy or npz file.
+
+    Parameters
+    ----------
+    file : path or binary file
+    mmap_mode : {None, 'r+', 'r', 'w+', 'c'}
+        Map an npy file into memory instead of reading it. The array then shares the file's memory; it is read-only
+        for 'r'.
+    allow_pickle : bool
+        Whether pickled objects are read, which can run code of the file.
+    fix_imports : bool
+        For pickles of Python 2.
+    encoding : str
+        For pickles of Python 2.
+    max_header_size : int
+        Longest header that is parsed.
+
+    Returns
+    -------
+    ndarray or NpzFile
+
+    Raises
+    ------
+    OSError
+        If there is no such file.
+    ValueError
+        If it is no npy or npz file, or holds pickled objects that are not allowed.
+    """
+    # The names are NumPy's; mypy knows its overloads by literal modes only.
+    options: dict[str, Any] = {
+        "mmap_mode": mmap_mode,
+        "allow_pickle": allow_pickle,
+        "fix_imports": fix_imports,
+        "encoding": encoding,
+        "max_header_size": max_header_size,
+    }
+    found = onp.load(file, **options)
+    return NpzFile(found) if isinstance(found, onp.lib.npyio.NpzFile) else _from_host(found)
