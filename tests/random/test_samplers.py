@@ -305,6 +305,53 @@ def test_orders_of_what_has_none_are_refused():
         np.random.permutation(2.5)
 
 
+# ---- choices ----
+
+
+def test_choice_takes_elements_with_their_probabilities():
+    items, p = np.array([10, 20, 30, 40]), [0.1, 0.0, 0.6, 0.3]
+    drawn = np.random.choice(items, size=(100, 200), p=p).asnumpy()
+    assert drawn.shape == (100, 200)
+    counts = [(drawn == item).sum() for item in (10, 20, 30, 40)]
+    assert counts[1] == 0
+    assert stats.chisquare(onp.array(counts)[[0, 2, 3]], onp.array([0.1, 0.6, 0.3]) * 20_000).pvalue > 1e-3
+    even = onp.bincount(np.random.choice(5, 20_000).asnumpy(), minlength=5)
+    assert len(even) == 5
+    assert stats.chisquare(even).pvalue > 1e-3
+    assert np.random.choice(items).shape == ()
+    assert np.random.choice(7, (2, 3)).dtype == "int64"
+    assert np.random.choice(items, 0).shape == (0,)
+
+
+def test_choice_without_replacement_repeats_nothing():
+    assert sorted(np.random.choice(20, 20, replace=False).tolist()) == list(range(20))
+    few = np.random.choice(np.array([1.5, 2.5, 3.5]), (2,), False).tolist()
+    assert len(set(few)) == 2
+    weighted = np.random.choice(4, 3, replace=False, p=[0.5, 0.25, 0.0, 0.25]).tolist()
+    assert sorted(weighted) == [0, 1, 3]
+    # The first of a weighted choice has the weights' probabilities.
+    firsts = [np.random.choice(3, 2, replace=False, p=[0.7, 0.2, 0.1]).tolist()[0] for _ in range(3000)]
+    assert stats.chisquare(onp.bincount(firsts, minlength=3), onp.array([0.7, 0.2, 0.1]) * 3000).pvalue > 1e-3
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: np.random.choice(3, 4, replace=False), "cannot take 4 of 3"),
+        (lambda: np.random.choice(0, 1), "0 elements"),
+        (lambda: np.random.choice(-1), "-1 elements"),
+        (lambda: np.random.choice(np.zeros((2, 2))), "one axis"),
+        (lambda: np.random.choice(3, p=[0.5, 0.5]), r"shape \(3,\)"),
+        (lambda: np.random.choice(2, p=[0.5, 0.6]), "sum to 1 but to 1.1"),
+        (lambda: np.random.choice(2, p=[1.5, -0.5]), "probability 0 is 1.5"),
+        (lambda: np.random.choice(3, 2, False, [1.0, 0.0, 0.0]), "only 1 have"),
+    ],
+)
+def test_impossible_choices_are_refused(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
 # ---- the stream ----
 
 

@@ -195,6 +195,14 @@ impl Engine {
         self.shared.wait_all(check)
     }
 
+    /// Waits like [`Engine::wait_all`] but leaves the failures to whoever asks for them: what comes before a `fork`. Inside an
+    /// operation it returns at once.
+    pub fn drain(&self) {
+        if depth() == 0 {
+            self.shared.drain(&mut || false);
+        }
+    }
+
     /// When operations run on the calling thread.
     pub fn mode(&self) -> Mode {
         self.shared.mode()

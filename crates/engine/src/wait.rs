@@ -149,7 +149,7 @@ impl Shared {
     ///
     /// Operations count in one of two generations. A waiter waits until the older one is empty, makes the current one
     /// the older, and waits until that is empty. One waiter at a time does so; the others wait for their turn.
-    pub(crate) fn wait_all(&self, check: &mut dyn FnMut() -> bool) -> Result<(), WaitError> {
+    pub(crate) fn drain(&self, check: &mut dyn FnMut() -> bool) -> Outcome {
         enum Stage {
             Turn,
             Older,
@@ -188,7 +188,11 @@ impl Shared {
             self.is_draining.swap(false, Ordering::AcqRel);
             self.notify_waiters();
         }
-        if outcome == Outcome::Interrupted {
+        outcome
+    }
+
+    pub(crate) fn wait_all(&self, check: &mut dyn FnMut() -> bool) -> Result<(), WaitError> {
+        if self.drain(check) == Outcome::Interrupted {
             return Err(WaitError::Interrupted);
         }
         match self.take_unreported() {

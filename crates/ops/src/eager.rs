@@ -445,18 +445,23 @@ fn push(
         rng,
     };
     let facts = cx.facts();
+    let origin = crate::origin::current();
+    let issued_by = origin.clone();
     engine().push(Op {
         name: call.op.name,
         run: Box::new(move || {
-            queued
-                .run()
-                .map_err(|e| Failure::new(Box::new(e.with_operands(|| facts)), ""))
+            queued.run().map_err(|e| {
+                Failure::new(
+                    Box::new(e.with_operands(|| facts)),
+                    issued_by.as_deref().unwrap_or(""),
+                )
+            })
         }),
         uses,
         priority: 0,
         cost_ns,
         bytes,
-        origin: crate::origin::current(),
+        origin,
     });
     // Foreign code can see these bytes at any time: it must never find a half-written or stale value.
     let shared = |x: &&Array| x.tensor().storage().is_shared();

@@ -4,8 +4,8 @@ use std::ffi::CStr;
 use std::ptr::NonNull;
 
 use mxnet::ops::{Array, Error};
-use mxnet::tensor::Device;
 use mxnet::tensor::dlpack::{self as dl, DLManagedTensor, DLManagedTensorVersioned, Exported};
+use mxnet::tensor::{Device, DeviceKind};
 use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -176,7 +176,13 @@ fn consume(capsule: &Bound<'_, PyAny>) -> PyResult<Array> {
         if ffi::PyCapsule_IsValid(capsule.as_ptr(), VERSIONED.as_ptr()) == 1 {
             let managed = ffi::PyCapsule_GetPointer(capsule.as_ptr(), VERSIONED.as_ptr())
                 .cast::<DLManagedTensorVersioned>();
-            let tensor = NonNull::new(managed).map(|managed| dl::import(managed));
+            let tensor = NonNull::new(managed).map(|managed| {
+                // Of another major version only the version may be read, which `import` does.
+                if managed.as_ref().version.major == dl::VERSION.major {
+                    reachable(managed.as_ref().dl_tensor.device).map_err(|e| raise(py, e))?;
+                }
+                dl::import(managed).map_err(|e| raise(py, e.into()))
+            });
             if matches!(tensor, Some(Ok(_))) {
                 ffi::PyCapsule_SetName(capsule.as_ptr(), VERSIONED_USED.as_ptr());
             }
@@ -184,7 +190,10 @@ fn consume(capsule: &Bound<'_, PyAny>) -> PyResult<Array> {
         } else if ffi::PyCapsule_IsValid(capsule.as_ptr(), LEGACY.as_ptr()) == 1 {
             let managed = ffi::PyCapsule_GetPointer(capsule.as_ptr(), LEGACY.as_ptr())
                 .cast::<DLManagedTensor>();
-            let tensor = NonNull::new(managed).map(|managed| dl::import_legacy(managed));
+            let tensor = NonNull::new(managed).map(|managed| {
+                reachable(managed.as_ref().dl_tensor.device).map_err(|e| raise(py, e))?;
+                dl::import_legacy(managed).map_err(|e| raise(py, e.into()))
+            });
             if matches!(tensor, Some(Ok(_))) {
                 ffi::PyCapsule_SetName(capsule.as_ptr(), LEGACY_USED.as_ptr());
             }
@@ -197,7 +206,19 @@ fn consume(capsule: &Bound<'_, PyAny>) -> PyResult<Array> {
     };
     match tensor {
         Some(Ok(tensor)) => Ok(Array::from_tensor(tensor)),
-        Some(Err(error)) => Err(raise(py, error.into())),
+        Some(Err(error)) => Err(error),
         None => Err(PyTypeError::new_err("the capsule holds no array")),
+    }
+}
+
+/// Rejects memory of devices for which no backend is loaded: the processor cannot read it.
+fn reachable(place: dl::DLDevice) -> mxnet::ops::Result<()> {
+    let device = dl::device(place)?;
+    match device.kind() {
+        DeviceKind::Gpu => Err(Error::device(
+            "from_dlpack",
+            format!("the array is on {device}, for which no backend is loaded"),
+        )),
+        _ => Ok(()),
     }
 }

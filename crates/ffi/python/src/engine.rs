@@ -2,8 +2,10 @@
 
 use mxnet::engine::{Mode, engine};
 use mxnet::ops::Error;
+use mxnet::tensor::memory;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 
 use crate::error::raise;
 
@@ -74,6 +76,66 @@ pub fn set_num_threads(n: usize) -> PyResult<()> {
     }
     engine().set_num_threads(n);
     Ok(())
+}
+
+/// Finishes what is pending, whatever becomes of it: runs before every `os.fork`, while other threads can have the interpreter's lock.
+#[pyfunction]
+fn finish_before_fork(py: Python<'_>) {
+    py.detach(|| engine().drain());
+}
+
+/// Has Python call `finish_before_fork`, where there is a `fork`.
+pub fn register_at_fork(py: Python<'_>) -> PyResult<()> {
+    let Ok(register) = py.import("os")?.getattr("register_at_fork") else {
+        return Ok(());
+    };
+    let hooks = PyDict::new(py);
+    hooks.set_item("before", wrap_pyfunction!(finish_before_fork, py)?)?;
+    register.call((), Some(&hooks)).map(drop)
+}
+
+/// What the engine has done so far: counts of operations, and bytes that pending ones hold.
+#[pyfunction]
+pub fn engine_stats(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+    let stats = engine().stats();
+    let facts = PyDict::new(py);
+    for (name, value) in [
+        ("pushed", stats.pushed),
+        ("inline", stats.inline),
+        ("queued", stats.queued),
+        ("failed", stats.failed),
+        ("skipped", stats.skipped),
+        ("in_flight", stats.in_flight as u64),
+        ("bytes_in_flight", stats.bytes_in_flight as u64),
+        ("peak_bytes_in_flight", stats.peak_bytes_in_flight as u64),
+        ("workers", stats.workers as u64),
+    ] {
+        facts.set_item(name, value)?;
+    }
+    Ok(facts)
+}
+
+/// What the allocator of the CPU holds, in bytes, and how often it was asked. Memory of other libraries is not counted.
+#[pyfunction]
+pub fn memory_stats(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+    let stats = memory::stats();
+    let facts = PyDict::new(py);
+    for (name, value) in [
+        ("in_use_bytes", stats.in_use_bytes as u64),
+        ("cached_bytes", stats.cached_bytes as u64),
+        ("peak_bytes", stats.peak_bytes as u64),
+        ("allocations", stats.allocations),
+        ("system_allocations", stats.system_allocations),
+    ] {
+        facts.set_item(name, value)?;
+    }
+    Ok(facts)
+}
+
+/// Makes `peak_bytes` of `memory_stats` start again from what is in use.
+#[pyfunction]
+pub fn reset_memory_peak() {
+    memory::reset_peak();
 }
 
 /// Names the Python line in failures that surface later (costs a little per call); returns what it was.

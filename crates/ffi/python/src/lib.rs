@@ -35,7 +35,8 @@ mod _core {
     use crate::dlpack::from_dlpack;
     #[pymodule_export]
     use crate::engine::{
-        engine_mode, num_threads, set_debug, set_engine_mode, set_num_threads, waitall,
+        engine_mode, engine_stats, memory_stats, num_threads, reset_memory_peak, set_debug,
+        set_engine_mode, set_num_threads, waitall,
     };
     #[pymodule_export]
     use crate::exchange::{_unpickle, array, asarray};
@@ -59,6 +60,7 @@ fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     error::register(module)?;
     call::register(module)?;
+    engine::register_at_fork(module.py())?;
     mxnet::ops::interrupt::install(engine::interrupted);
     mxnet::ops::origin::install(engine::running_line);
     Ok(())

@@ -53,6 +53,7 @@ pub(crate) static OPS: &[&OpDef] = &[
     &BERNOULLI,
     &MULTINOMIAL,
     &PERMUTATION,
+    &CHOICE,
 ];
 
 static SEED: AtomicU64 = AtomicU64::new(0);

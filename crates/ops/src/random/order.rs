@@ -1,12 +1,21 @@
-//! Random orders.
+//! Random orders and choices.
 
-use mxnet_tensor::DType;
+use mxnet_tensor::{DType, Device, Dims, Scalar};
 
 use crate::args::{Attrs, Param, Value};
+use crate::creation::dims;
+use crate::cx::CompositeCx;
+use crate::error::Result;
+use crate::index::take;
 use crate::invoke::invoke1;
-use crate::opdef::{Cpu, OpDef, Surface};
-use crate::random::continuous::DISTRIBUTION;
-use crate::random::draw::{RANDOM_ORDER, RANDOM_REORDERED};
+use crate::opdef::{Cpu, Form, OpDef, Surface};
+use crate::random::continuous::{DEVICE, DISTRIBUTION, SIZE};
+use crate::random::discrete::probabilities;
+use crate::random::draw::{
+    RANDOM_CATEGORICAL, RANDOM_INTEGERS, RANDOM_ORDER, RANDOM_REORDERED, sample,
+};
+use crate::shape::SLICE_AXIS;
+use crate::{Array, Outputs};
 
 /// A random order.
 pub static PERMUTATION: OpDef = OpDef {
@@ -26,14 +35,129 @@ pub static PERMUTATION: OpDef = OpDef {
         if n < 0 {
             return Err(cx.value_error(format!("`x` must be at least 0, found {n}")));
         }
-        let attrs: Attrs = [
-            Value::from(&[n][..]),
-            Value::DType(DType::I64),
-            Value::Device(x.device()),
-        ]
-        .into_iter()
-        .collect();
-        cx.done(invoke1(&RANDOM_ORDER, &[], &attrs)?)
+        cx.done(order(n as usize, x.device())?)
     }),
+    form: Form::Plain,
     ..DISTRIBUTION
 };
+
+/// The first `n` integers in random order.
+fn order(n: usize, device: Device) -> Result<Array> {
+    let attrs: Attrs = [
+        Value::from(&[n][..]),
+        Value::DType(DType::I64),
+        Value::Device(device),
+    ]
+    .into_iter()
+    .collect();
+    invoke1(&RANDOM_ORDER, &[], &attrs)
+}
+
+/// Elements chosen at random.
+pub static CHOICE: OpDef = OpDef {
+    name: "choice",
+    surface: &[Surface::NpRandom("choice")],
+    params: &[
+        Param::array("a"),
+        SIZE,
+        Param::bool("replace", true),
+        Param::optional_array("p"),
+        DEVICE,
+        Param::out(),
+    ],
+    doc: "Elements of the 1-D array `a`, or integers below the integer `a`, chosen with or without replacement, each with its probability in `p` (the same for all if \
+          None). `p` is read, so the call waits for it.\n\nSource without replacement: Efraimidis and Spirakis, 2006 (the smallest of exponential numbers divided by \
+          the probabilities).",
+    cpu: Cpu::Composite(choice),
+    ..DISTRIBUTION
+};
+
+fn choice(cx: &CompositeCx) -> Result<Outputs> {
+    let a = cx.input(0);
+    let n = match a.ndim() {
+        0 if a.dtype().is_integer() => a.item()?.as_i64(),
+        1 => a.len() as i64,
+        _ => return Err(cx.shape_error("`a` must be an integer or an array with one axis")),
+    };
+    let shape = dims(cx.op.name, cx.ints("size"))?;
+    let count: usize = shape.iter().product();
+    if n < 0 || n == 0 && count > 0 {
+        return Err(cx.value_error(format!("there are {n} elements to choose from")));
+    }
+    let n = n as usize;
+    if !cx.bool("replace") && count > n {
+        return Err(cx.value_error(format!(
+            "cannot take {count} of {n} elements without replacement"
+        )));
+    }
+    let device = cx.device("device").unwrap_or_else(|| a.device());
+    let chosen = match cx.opt(1) {
+        Some(p) => weighted(cx, p, n, count)?,
+        None if cx.bool("replace") => {
+            let attrs: Attrs = [
+                Value::from(&[count][..]),
+                Value::Scalar(Scalar::I64(0)),
+                Value::Scalar(Scalar::I64((n as i64 - 1).max(0))),
+                Value::DType(DType::I64),
+                Value::Device(device),
+            ]
+            .into_iter()
+            .collect();
+            invoke1(&RANDOM_INTEGERS, &[], &attrs)?
+        }
+        None => {
+            let attrs: Attrs = [Value::Int(0), Value::Int(0), Value::Int(count as i64)]
+                .into_iter()
+                .collect();
+            invoke1(&SLICE_AXIS, &[&order(n, device)?], &attrs)?
+        }
+    };
+    let chosen = chosen.reshape(&shape)?;
+    cx.done(match a.ndim() {
+        0 => chosen,
+        _ => take(a, &chosen, 0, "raise")?,
+    })
+}
+
+/// `count` indices with the probabilities `p`.
+fn weighted(cx: &CompositeCx, p: &Array, n: usize, count: usize) -> Result<Array> {
+    if p.shape() != [n] {
+        return Err(cx.shape_error(format!("`p` must have shape ({n},)")));
+    }
+    let weights = probabilities(cx, p)?;
+    let sum: f64 = weights.iter().sum();
+    // NumPy's allowance: half of the digits of the dtype the probabilities come in.
+    let epsilon = match p.dtype() {
+        DType::F64 => f64::EPSILON,
+        DType::F16 => 2f64.powi(-10),
+        DType::BF16 => 2f64.powi(-7),
+        _ => f32::EPSILON.into(),
+    };
+    if n > 0 && (sum - 1.0).abs() > epsilon.sqrt() {
+        return Err(cx.value_error(format!("probabilities do not sum to 1 but to {sum}")));
+    }
+    if cx.bool("replace") {
+        let weights = Array::from_slice(&weights, &[1, n])?;
+        let attrs: Attrs = [Value::Int(count as i64)].into_iter().collect();
+        return invoke1(&RANDOM_CATEGORICAL, &[&weights], &attrs)?.reshape(&[count]);
+    }
+    let possible = weights.iter().filter(|w| **w > 0.0).count();
+    if possible < count {
+        return Err(cx.value_error(format!(
+            "cannot take {count} elements without replacement: only {possible} have a probability above 0"
+        )));
+    }
+    let shape = Dims::from_slice(&[n]);
+    let times = sample("exponential", (0.0, 1.0), &shape, DType::F64, p.device())?;
+    let mut times: Vec<(f64, i64)> = times
+        .to_vec::<f64>()?
+        .into_iter()
+        .zip(&weights)
+        .zip(0..)
+        .filter(|((_, w), _)| **w > 0.0)
+        .map(|((time, w), i)| (time / w, i))
+        .collect();
+    times.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let chosen: Vec<i64> = times[..count].iter().map(|&(_, i)| i).collect();
+    Array::from_slice(&chosen, &[count])
+}
