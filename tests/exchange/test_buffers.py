@@ -55,6 +55,9 @@ def test_memoryviews_say_what_the_array_is():
     assert (view.format, view.shape, view.strides, view.itemsize, view.readonly) == ("h", (2, 3), (6, 2), 2, False)
     assert view.tolist() == x.tolist()
     assert bytes(x) == onp.arange(6, dtype="int16").tobytes()
+    for dtype in ("int64", "uint64"):
+        # NumPy has two types of 8 bytes; ours must be the one it calls by that name.
+        assert np.zeros((1,), dtype).asnumpy().dtype.char == onp.dtype(dtype).char
     turned = memoryview(x.T)
     assert (turned.shape, turned.strides) == ((3, 2), (2, 6))
     assert turned.tolist() == x.T.tolist()

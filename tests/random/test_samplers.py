@@ -29,6 +29,15 @@ CONTINUOUS = {
     "logistic": ((1.0, 2.0), stats.logistic(1, 2)),
     "gamma": ((2.5, 2.0), stats.gamma(2.5, scale=2)),
     "standard_gamma": ((0.5,), stats.gamma(0.5)),
+    "lognormal": ((0.5, 0.75), stats.lognorm(0.75, scale=onp.exp(0.5))),
+    "rayleigh": ((2.0,), stats.rayleigh(scale=2)),
+    "weibull": ((1.7,), stats.weibull_min(1.7)),
+    "pareto": ((3.0,), stats.lomax(3)),
+    "power": ((2.5,), stats.powerlaw(2.5)),
+    "standard_t": ((4.0,), stats.t(4)),
+    "triangular": ((-1.0, 2.0, 4.0), stats.triang(0.6, loc=-1, scale=5)),
+    "noncentral_chisquare": ((3.0, 2.0), stats.ncx2(3, 2)),
+    "noncentral_f": ((5.0, 9.0, 2.0), stats.ncf(5, 9, 2)),
     "chisquare": ((3.0,), stats.chi2(3)),
     "beta": ((2.0, 0.7), stats.beta(2, 0.7)),
     "f": ((5.0, 7.0), stats.f(5, 7)),
@@ -113,6 +122,10 @@ def test_exponential_and_gamma_get_gradients_of_their_scale():
         (lambda: np.random.gamma(-0.5), "`shape` must be at least 0, found -0.5"),
         (lambda: np.random.poisson(-1.0), "`lam` must be at least 0, found -1"),
         (lambda: np.random.beta(0.0, 1.0), "`a` must be above 0, found 0"),
+        (lambda: np.random.geometric(0.0), r"`p` must be in \(0, 1\], found 0"),
+        (lambda: np.random.negative_binomial(0.0, 0.5), "`n` must be above 0, found 0"),
+        (lambda: np.random.triangular(0.0, 3.0, 2.0), "found 0, 3, 2"),
+        (lambda: np.random.weibull(-1.0), "`a` must be above 0, found -1"),
         (lambda: np.random.chisquare(0.0), "`df` must be above 0, found 0"),
         (lambda: npx.random.bernoulli(1.5), r"`prob` must be in \[0, 1\], found 1.5"),
         (lambda: npx.random.bernoulli(0.5, 0.0), "both given"),
@@ -238,6 +251,49 @@ def test_poisson_has_its_probabilities():
         assert stats.chi2(max(keep.sum() - 1, 1)).sf(spread) > 1e-3
     lams = np.array([1.0, 50.0])
     assert onp.allclose(np.random.poisson(lams, size=(N, 2)).asnumpy().mean(0), [1, 50], atol=0.2)
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters", "distribution"),
+    [
+        ("geometric", (0.3,), stats.geom(0.3)),
+        ("negative_binomial", (2.5, 0.4), stats.nbinom(2.5, 0.4)),
+    ],
+)
+def test_counts_have_their_probabilities(name, parameters, distribution):
+    sampler = getattr(np.random, name)
+    for given in (parameters, [np.array([p]) for p in parameters]):
+        x = sampler(*given, size=(N,)).asnumpy()
+        assert x.dtype == "int64"
+        top = int(distribution.ppf(0.999)) + 1
+        expected = distribution.pmf(onp.arange(top))
+        expected = onp.append(expected, 1 - expected.sum()) * N
+        found = onp.bincount(onp.minimum(x, top), minlength=top + 1)
+        keep = expected > 5
+        spread = ((found - expected)[keep] ** 2 / expected[keep]).sum()
+        assert stats.chi2(max(keep.sum() - 1, 1)).sf(spread) > 1e-3
+
+
+def test_a_sure_success_takes_one_try():
+    assert np.random.geometric(1.0, size=(50,)).tolist() == [1] * 50
+
+
+def test_transformed_samples_have_gradients():
+    a = np.array([0.5, 2.0, 3.0], dtype="float64")
+    a.attach_grad()
+    for name in ("weibull", "pareto", "power", "rayleigh", "lognormal"):
+        with autograd.record():
+            y = getattr(np.random, name)(a, size=(2, 3))
+        y.backward()
+        y, v = y.asnumpy(), a.asnumpy()
+        slope = {
+            "weibull": -y * onp.log(y) / v,
+            "pareto": -(y + 1) * onp.log1p(y) / v,
+            "power": -y * onp.log(y) / v,
+            "rayleigh": y / v,
+            "lognormal": y,
+        }[name]
+        assert onp.allclose(a.grad.asnumpy(), slope.sum(0), rtol=1e-9), name
 
 
 def test_bernoulli_has_its_probability():

@@ -433,6 +433,16 @@ impl PyArray {
         index::Rows::new(slf)
     }
 
+    fn __reversed__(slf: &Bound<'_, Self>) -> PyResult<index::Rows> {
+        let py = slf.py();
+        if slf.get().with(py, Array::ndim) == 0 {
+            return index::Rows::new(slf);
+        }
+        let backwards = pyo3::types::PySlice::full(py);
+        let backwards = backwards.get_type().call1((py.None(), py.None(), -1))?;
+        index::Rows::new(index::get(slf, &backwards)?.bind(py))
+    }
+
     fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
         exchange::repr(slf)
     }

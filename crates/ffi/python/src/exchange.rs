@@ -1,6 +1,6 @@
 //! Memory and values shared with the rest of Python: NumPy, buffers, lists, numbers, text, pickles.
 
-use std::ffi::{c_char, c_int, c_void};
+use std::ffi::{c_char, c_int, c_long, c_void};
 use std::ptr;
 
 use mxnet::ops::{Array, Error};
@@ -250,6 +250,9 @@ fn format(dtype: DType) -> &'static std::ffi::CStr {
         DType::I8 => c"b",
         DType::I16 => c"h",
         DType::I32 => c"i",
+        // NumPy tells `long` from `long long`, and its int64 is the first where both have 8 bytes.
+        DType::I64 if size_of::<c_long>() == 8 => c"l",
+        DType::U64 if size_of::<c_long>() == 8 => c"L",
         DType::I64 => c"q",
         DType::U8 => c"B",
         DType::U16 | DType::BF16 => c"H",
@@ -532,36 +535,30 @@ pub fn as_index(slf: &Bound<'_, PyArray>) -> PyResult<Py<PyAny>> {
     scalar_to_python(py, value_of(py, &array)?)
 }
 
-/// The text NumPy prints, with our names: the default float is not mentioned.
+/// The text NumPy prints, but the dtype is left out where it is our default and stands where it is NumPy's.
 pub fn repr(slf: &Bound<'_, PyArray>) -> PyResult<String> {
     let py = slf.py();
     let array = slf.get().array(py);
-    let values = to_numpy(slf)?;
-    let numpy = py.import("numpy")?;
-    let options = PyDict::new(py);
-    options.set_item("separator", ", ")?;
-    options.set_item("prefix", "array(")?;
-    let body: String = match array.is_empty() {
-        true => "[]".to_owned(),
-        false => numpy
-            .getattr("array2string")?
-            .call((values,), Some(&options))?
-            .extract()?,
+    let text: String = to_numpy(slf)?.bind(py).repr()?.extract()?;
+    let body = text.strip_suffix(')').unwrap_or(&text);
+    // NumPy puts the dtype on a line of its own where the last one is full.
+    let (body, named) = match body.rsplit_once("dtype=") {
+        Some((body, name)) => (body.trim_end().trim_end_matches(','), Some(name)),
+        None => (body, None),
     };
-    let implied = matches!(array.dtype(), DType::Bool | DType::I64)
-        || array.dtype() == mxnet::tensor::default_float()
-        || array.dtype() == mxnet::tensor::default_float().complex();
-    let mut parts = vec![body];
-    if array.is_empty() && array.shape() != [0] {
-        parts.push(format!("shape={}", mxnet::ops::Tuple(array.shape())));
-    }
-    if !implied || array.is_empty() && array.dtype() != mxnet::tensor::default_float() {
-        parts.push(format!("dtype={}", array.dtype().name()));
+    let float = mxnet::tensor::default_float();
+    let mut text = body.to_owned();
+    if array.dtype().is_inexact() {
+        if array.dtype() != float && array.dtype() != float.complex() {
+            text += &format!(", dtype={}", array.dtype().name());
+        }
+    } else if let Some(name) = named {
+        text += &format!(", dtype={name}");
     }
     if array.device().kind() != DeviceKind::Cpu {
-        parts.push(format!("device={}", array.device()));
+        text += &format!(", device={}", array.device());
     }
-    Ok(format!("array({})", parts.join(", ")))
+    Ok(text + ")")
 }
 
 /// Pickles as a NumPy array and a device.

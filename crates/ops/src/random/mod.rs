@@ -9,6 +9,7 @@ mod discrete;
 mod draw;
 mod order;
 mod parameter;
+mod transformed;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -17,6 +18,7 @@ pub use discrete::*;
 pub(crate) use draw::sample;
 pub use draw::*;
 pub use order::*;
+pub use transformed::*;
 
 use crate::cx::RngState;
 use crate::opdef::OpDef;
@@ -48,8 +50,19 @@ pub(crate) static OPS: &[&OpDef] = &[
     &CHISQUARE,
     &BETA,
     &F,
+    &LOGNORMAL,
+    &RAYLEIGH,
+    &WEIBULL,
+    &PARETO,
+    &POWER_DISTRIBUTION,
+    &STANDARD_T,
+    &TRIANGULAR,
+    &NONCENTRAL_CHISQUARE,
+    &NONCENTRAL_F,
     &RANDINT,
     &POISSON,
+    &GEOMETRIC,
+    &NEGATIVE_BINOMIAL,
     &BERNOULLI,
     &MULTINOMIAL,
     &PERMUTATION,
