@@ -122,6 +122,8 @@ def test_exponential_and_gamma_get_gradients_of_their_scale():
         (lambda: np.random.gamma(-0.5), "`shape` must be at least 0, found -0.5"),
         (lambda: np.random.poisson(-1.0), "`lam` must be at least 0, found -1"),
         (lambda: np.random.beta(0.0, 1.0), "`a` must be above 0, found 0"),
+        (lambda: np.random.binomial(2.5, 0.5), "`n` must be a whole number of at least 0, found 2.5"),
+        (lambda: np.random.binomial(2, 1.5), r"`p` must be in \[0, 1\], found 1.5"),
         (lambda: np.random.geometric(0.0), r"`p` must be in \(0, 1\], found 0"),
         (lambda: np.random.negative_binomial(0.0, 0.5), "`n` must be above 0, found 0"),
         (lambda: np.random.triangular(0.0, 3.0, 2.0), "found 0, 3, 2"),
@@ -258,6 +260,10 @@ def test_poisson_has_its_probabilities():
     [
         ("geometric", (0.3,), stats.geom(0.3)),
         ("negative_binomial", (2.5, 0.4), stats.nbinom(2.5, 0.4)),
+        ("binomial", (20, 0.25), stats.binom(20, 0.25)),
+        ("binomial", (60, 0.3), stats.binom(60, 0.3)),
+        ("binomial", (1000, 0.9), stats.binom(1000, 0.9)),
+        ("binomial", (1, 0.5), stats.binom(1, 0.5)),
     ],
 )
 def test_counts_have_their_probabilities(name, parameters, distribution):
@@ -272,6 +278,15 @@ def test_counts_have_their_probabilities(name, parameters, distribution):
         keep = expected > 5
         spread = ((found - expected)[keep] ** 2 / expected[keep]).sum()
         assert stats.chi2(max(keep.sum() - 1, 1)).sf(spread) > 1e-3
+
+
+def test_binomial_parameters_broadcast():
+    n, p = np.array([[10], [100]]), np.array([0.0, 0.5, 1.0])
+    x = np.random.binomial(n, p, size=(2000, 2, 3)).asnumpy()
+    assert (x[..., 0] == 0).all()
+    assert (x[..., 2] == [10, 100]).all()
+    # Five standard errors.
+    assert onp.allclose(x[..., 1].mean(0), [5, 50], atol=5 * (25 / 2000) ** 0.5)
 
 
 def test_a_sure_success_takes_one_try():

@@ -7,14 +7,32 @@ from typing import Any
 import numpy as onp
 
 from mxnet import _core
+from mxnet import random as _random
 from mxnet._core import ndarray
 from mxnet.base import DTypeLike
 from mxnet.device import Device
-from mxnet.random import seed
 
 __all__ = ["bernoulli", "normal_n", "seed", "uniform_n"]
 
 bernoulli = _core.namespaces["op"]["bernoulli"]
+
+
+def seed(seed: int, device: Device | str = "all") -> None:
+    """Start the stream of random numbers anew.
+
+    Parameters
+    ----------
+    seed : int
+        From 0 to ``2**64 - 1``.
+    device : Device or "all"
+        There is one stream for all devices, so only ``"all"`` is possible.
+
+    Raises
+    ------
+    ValueError
+        If `device` is a single device.
+    """
+    _random.seed(seed, device)
 
 
 def _batched(parameters: tuple[Any, ...], batch_shape: int | tuple[int, ...] | None) -> tuple[int, ...]:

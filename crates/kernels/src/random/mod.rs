@@ -13,7 +13,7 @@ mod reject;
 pub use choice::{categorical, permutation};
 pub use fill::{Distribution, fill};
 pub use philox::philox;
-pub use reject::{Parameter, Rejecting, fill_rejecting, integers};
+pub use reject::{Parameter, Rejecting, fill_binomial, fill_rejecting, integers};
 
 /// Where random numbers come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -51,34 +51,75 @@ pub unsafe fn fill_rejecting(
     n: usize,
     out: *mut u8,
 ) {
-    let load = load_of(parameter.elem, Elem::F64);
+    let draw = |source: &mut Source, [x, _]: [f64; 2]| match what {
+        Rejecting::Gamma => gamma(source, x),
+        Rejecting::Poisson => poisson(source, x),
+    };
+    // SAFETY: the caller's.
+    unsafe { fill_by(threads, stream, [parameter, parameter], elem, n, out, &draw) }
+}
+
+/// Fills `n` elements with binomial samples: successes of `trials` tries that succeed with probability `p`, one counter's low half for each. NaN for
+/// a negative number of tries or a `p` outside [0, 1]. Sources: sums of geometric numbers (Devroye, 1986, X.4) below a mean of 10, above it
+/// BTRS (Hörmann, 1993).
+///
+/// # Safety
+/// `out` has room for `n` elements, both parameters can be read for `n`, and they do not overlap it.
+pub unsafe fn fill_binomial(
+    threads: &dyn Threads,
+    stream: Stream,
+    trials: &Parameter,
+    p: &Parameter,
+    elem: Elem,
+    n: usize,
+    out: *mut u8,
+) {
+    let draw = |source: &mut Source, [trials, p]: [f64; 2]| binomial(source, trials, p);
+    // SAFETY: the caller's.
+    unsafe { fill_by(threads, stream, [trials, p], elem, n, out, &draw) }
+}
+
+/// Fills `n` elements with what `draw` makes of their two parameters and their own numbers.
+///
+/// # Safety
+/// As [`fill_binomial`].
+unsafe fn fill_by(
+    threads: &dyn Threads,
+    stream: Stream,
+    parameters: [&Parameter; 2],
+    elem: Elem,
+    n: usize,
+    out: *mut u8,
+    draw: &(dyn Fn(&mut Source, [f64; 2]) -> f64 + Sync),
+) {
+    let from = parameters.map(|p| (load_of(p.elem, Elem::F64), p.ptr as usize, p.stride));
     let store = store_of(Elem::F64, elem).expect("F64 converts to all");
-    let (from, stride, out) = (parameter.ptr as usize, parameter.stride, out as usize);
+    let out = out as usize;
     // A sample costs about as much as a hundred additions.
     split(threads, n.div_ceil(TILE), n.saturating_mul(100), &|tile| {
         let first = tile * TILE;
         let count = TILE.min(n - first);
-        let mut tile = [0f64; TILE];
-        // SAFETY: elements `first..first + count` exist in both arrays.
+        let mut tiles = [[0f64; TILE]; 2];
+        // SAFETY: elements `first..first + count` exist in all three arrays.
         unsafe {
-            load(
-                (from as *const u8).offset(first as isize * stride),
-                stride,
-                count,
-                tile.as_mut_ptr().cast(),
-            );
-            for (i, x) in tile[..count].iter_mut().enumerate() {
+            for (tile, (load, ptr, stride)) in tiles.iter_mut().zip(&from) {
+                load(
+                    (*ptr as *const u8).offset(first as isize * stride),
+                    *stride,
+                    count,
+                    tile.as_mut_ptr().cast(),
+                );
+            }
+            let [made, second] = &mut tiles;
+            for (i, (x, y)) in made[..count].iter_mut().zip(&second[..count]).enumerate() {
                 let mut source = Source {
                     seed: stream.seed,
                     counter: [stream.offset.wrapping_add((first + i) as u64), 0],
                 };
-                *x = match what {
-                    Rejecting::Gamma => gamma(&mut source, *x),
-                    Rejecting::Poisson => poisson(&mut source, *x),
-                };
+                *x = draw(&mut source, [*x, *y]);
             }
             store(
-                tile.as_ptr().cast(),
+                made.as_ptr().cast(),
                 (out as *mut u8).add(first * elem.size()),
                 elem.size() as isize,
                 count,
@@ -130,6 +171,59 @@ fn gamma(source: &mut Source, shape: f64) -> f64 {
         let u = source.uniforms().0;
         if v > 0.0 && u.ln() < 0.5 * x * x + d - d * v + d * v.ln() {
             return d * v * boost;
+        }
+    }
+}
+
+fn binomial(source: &mut Source, trials: f64, p: f64) -> f64 {
+    if trials.is_nan() || trials < 0.0 || !(0.0..=1.0).contains(&p) {
+        return f64::NAN;
+    }
+    if p > 0.5 {
+        return trials - binomial(source, trials, 1.0 - p);
+    }
+    if trials == 0.0 || p == 0.0 {
+        return 0.0;
+    }
+    if trials * p < 10.0 {
+        // Tries between successes are geometric.
+        let slope = (-p).ln_1p().recip();
+        let (mut tries, mut successes) = (0.0, 0.0);
+        loop {
+            let (a, b) = source.uniforms();
+            // The second is in [0, 1): its complement is in (0, 1].
+            for u in [a, 1.0 - b] {
+                tries += (u.ln() * slope).floor() + 1.0;
+                if tries > trials {
+                    return successes;
+                }
+                successes += 1.0;
+            }
+        }
+    }
+    let spread = (trials * p * (1.0 - p)).sqrt();
+    let b = 1.15 + 2.53 * spread;
+    let a = -0.0873 + 0.0248 * b + 0.01 * p;
+    let alpha = (2.83 + 5.1 / b) * spread;
+    let v_r = 0.92 - 4.2 / b;
+    let odds = (p / (1.0 - p)).ln();
+    let mode = ((trials + 1.0) * p).floor();
+    let height = libm::lgamma(mode + 1.0) + libm::lgamma(trials - mode + 1.0);
+    loop {
+        let (v, u) = source.uniforms();
+        let u = u - 0.5;
+        let us = 0.5 - u.abs();
+        let k = ((2.0 * a / us + b) * u + trials * p + 0.5).floor();
+        if us >= 0.07 && v <= v_r {
+            return k;
+        }
+        if k < 0.0 || k > trials {
+            continue;
+        }
+        let bound =
+            height - libm::lgamma(k + 1.0) - libm::lgamma(trials - k + 1.0) + (k - mode) * odds;
+        if (v * alpha / (a / (us * us) + b)).ln() <= bound {
+            return k;
         }
     }
 }

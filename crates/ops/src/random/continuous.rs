@@ -252,7 +252,13 @@ pub static EXPONENTIAL: OpDef = OpDef {
 /// Standard gamma samples of shape parameter `shape`, which is at least 0.
 fn gamma(cx: &CompositeCx, samples: &Samples, name: &str, shape: &Given) -> Result<crate::Array> {
     check(cx, name, shape, "at least 0", |s| s >= 0.0)?;
-    rejecting("gamma", &shape.array()?, &samples.shape, samples.dtype)
+    rejecting(
+        "gamma",
+        &shape.array()?,
+        &samples.shape,
+        samples.dtype,
+        samples.device,
+    )
 }
 
 /// Half of a parameter: a chi-square number of `k` degrees of freedom is twice a gamma number of shape `k / 2`.

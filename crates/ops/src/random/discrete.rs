@@ -11,7 +11,8 @@ use crate::invoke::invoke1;
 use crate::opdef::{Cpu, Form, OpDef, Surface};
 use crate::random::continuous::{DEVICE, DISTRIBUTION, DTYPE, SIZE};
 use crate::random::draw::{
-    COUNT_ROWS, RANDOM_CATEGORICAL, RANDOM_INTEGERS, RANDOM_INTEGERS_BETWEEN, rejecting,
+    COUNT_ROWS, RANDOM_BINOMIAL, RANDOM_CATEGORICAL, RANDOM_INTEGERS, RANDOM_INTEGERS_BETWEEN,
+    rejecting,
 };
 use crate::random::parameter::{Given, Samples, asked, check, given};
 use crate::{Array, Outputs};
@@ -116,7 +117,50 @@ pub static POISSON: OpDef = OpDef {
             &lam.array()?,
             &samples.shape,
             samples.dtype,
+            samples.device,
         )?)
+    }),
+    ..DISTRIBUTION
+};
+
+/// Number of successes.
+pub static BINOMIAL: OpDef = OpDef {
+    name: "binomial",
+    surface: &[Surface::NpRandom("binomial")],
+    params: &[
+        Param::array("n"),
+        Param::array("p"),
+        SIZE,
+        DTYPE,
+        DEVICE,
+        Param::out(),
+    ],
+    doc: "How many of `n` tries succeed when each does with probability `p`, numbers or arrays that broadcast. `dtype` is the default integer unless given.\n\n\
+          Sources: Devroye, 1986, X.4 below a mean of 10, Hörmann's BTRS (1993) above.",
+    cpu: Cpu::Composite(|cx| {
+        let (n, p) = (given(cx, 0, 0.0)?, given(cx, 1, 0.0)?);
+        check(cx, "n", &n, "a whole number of at least 0", |n| {
+            n >= 0.0 && n.fract() == 0.0
+        })?;
+        check(cx, "p", &p, "in [0, 1]", |p| (0.0..=1.0).contains(&p))?;
+        let samples = Samples::with_dtype(cx, asked(cx).unwrap_or_else(default_int))?;
+        let fitted = |x: Array| {
+            let x = x.detach();
+            if x.len() == 1 {
+                Ok(x)
+            } else {
+                x.broadcast_to(&samples.shape)
+            }
+        };
+        let attrs: Attrs = [
+            Value::from(samples.shape.as_slice()),
+            Value::DType(samples.dtype),
+            Value::Device(samples.device),
+        ]
+        .into_iter()
+        .collect();
+        let (n, p) = (fitted(n.array()?)?, fitted(p.array()?)?);
+        cx.done(invoke1(&RANDOM_BINOMIAL, &[&n, &p], &attrs)?)
     }),
     ..DISTRIBUTION
 };

@@ -3,8 +3,8 @@
 
 use mxnet_kernels::index::{IndexAxis, Picked, gather};
 use mxnet_kernels::random::{
-    Distribution, Parameter, Rejecting, Stream, categorical, fill, fill_rejecting, integers,
-    permutation,
+    Distribution, Parameter, Rejecting, Stream, categorical, fill, fill_binomial, fill_rejecting,
+    integers, permutation,
 };
 use mxnet_tensor::{DType, Device, Dims, Scalar, Tensor};
 use smallvec::SmallVec;
@@ -182,6 +182,49 @@ pub static RANDOM_REJECTING: OpDef = OpDef {
     ..DRAW
 };
 
+/// Binomial samples.
+pub static RANDOM_BINOMIAL: OpDef = OpDef {
+    name: "random_binomial",
+    params: &[
+        Param::array("n"),
+        Param::array("p"),
+        Param::required("shape", ParamKind::Ints),
+        Param::optional("dtype", ParamKind::DType),
+        Param::optional("device", ParamKind::Device),
+    ],
+    doc: "Successes of `n` tries that succeed with probability `p`. Each parameter is one number or has the shape of the result. The smallest integer where there \
+          is no such distribution.",
+    cpu: Cpu::Kernel(|cx| {
+        let out = cx.output(0);
+        let (n, p) = (dense::<f64>(cx, 0)?, dense::<f64>(cx, 1)?);
+        let parameter = |x: &Vec<f64>| Parameter {
+            ptr: x.as_ptr().cast(),
+            elem: mxnet_kernels::Elem::F64,
+            stride: if x.len() == 1 {
+                0
+            } else {
+                size_of::<f64>() as isize
+            },
+        };
+        // SAFETY: 1. the output is dense and new. 2. each parameter has one element (stride 0) or as many as the output (checked by `drawn`).
+        unsafe {
+            fill_binomial(
+                cx.threads,
+                stream(cx),
+                &parameter(&n),
+                &parameter(&p),
+                elem(out.dtype()),
+                out.len(),
+                out.data_ptr(),
+            );
+        }
+        Ok(())
+    }),
+    rng: Rng::Blocks(|n| n),
+    cost: Cost::PerKiB(15_000),
+    ..DRAW
+};
+
 /// Indices drawn with the probabilities of rows.
 pub static RANDOM_CATEGORICAL: OpDef = OpDef {
     name: "random_categorical",
@@ -305,12 +348,10 @@ fn stream(cx: &KernelCx) -> Stream {
 
 fn drawn(cx: &CallCx) -> Result<Inferred> {
     let shape = dims(cx.op.name, cx.ints("shape"))?;
-    if let Some(x) = cx.opt(0)
-        && x.len() != 1
-        && x.shape() != shape.as_slice()
-    {
+    let fits = |x: &&Array| x.len() == 1 || x.shape() == shape.as_slice();
+    if !cx.inputs.iter().flatten().all(fits) {
         return Err(cx.shape_error(format!(
-            "`parameter` must have one element or shape {}",
+            "parameters must have one element or shape {}",
             crate::Tuple(&shape)
         )));
     }
@@ -424,12 +465,13 @@ pub(super) fn rejecting(
     parameter: &Array,
     shape: &[usize],
     dtype: DType,
+    device: Device,
 ) -> Result<Array> {
     let attrs: Attrs = [
         Value::from(shape),
         Value::Word(distribution),
         Value::DType(dtype),
-        Value::Device(parameter.device()),
+        Value::Device(device),
     ]
     .into_iter()
     .collect();

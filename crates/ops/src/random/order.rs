@@ -7,6 +7,7 @@ use crate::creation::dims;
 use crate::cx::CompositeCx;
 use crate::error::Result;
 use crate::index::take;
+use crate::interp::current_device;
 use crate::invoke::invoke1;
 use crate::opdef::{Cpu, Form, OpDef, Surface};
 use crate::random::continuous::{DEVICE, DISTRIBUTION, SIZE};
@@ -35,11 +36,20 @@ pub static PERMUTATION: OpDef = OpDef {
         if n < 0 {
             return Err(cx.value_error(format!("`x` must be at least 0, found {n}")));
         }
-        cx.done(order(n as usize, x.device())?)
+        cx.done(order(n as usize, placed(x))?)
     }),
     form: Form::Plain,
     ..DISTRIBUTION
 };
+
+/// Where an array is; for a Python number, where new arrays are made.
+fn placed(x: &Array) -> Device {
+    if x.is_weak() {
+        current_device()
+    } else {
+        x.device()
+    }
+}
 
 /// The first `n` integers in random order.
 fn order(n: usize, device: Device) -> Result<Array> {
@@ -90,7 +100,7 @@ fn choice(cx: &CompositeCx) -> Result<Outputs> {
             "cannot take {count} of {n} elements without replacement"
         )));
     }
-    let device = cx.device("device").unwrap_or_else(|| a.device());
+    let device = cx.device("device").unwrap_or_else(|| placed(a));
     let chosen = match cx.opt(1) {
         Some(p) => weighted(cx, p, n, count)?,
         None if cx.bool("replace") => {

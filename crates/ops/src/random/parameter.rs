@@ -7,6 +7,7 @@ use crate::Array;
 use crate::creation::dims;
 use crate::cx::CompositeCx;
 use crate::error::Result;
+use crate::interp::current_device;
 use crate::opdef::OpDef;
 use crate::types::promoted;
 
@@ -114,7 +115,7 @@ impl Samples {
                 size
             }
         };
-        let placed = arrays(cx).next().map_or(Device::cpu(0), Array::device);
+        let placed = arrays(cx).next().map_or_else(current_device, Array::device);
         let device = match has(cx.op, "device") {
             true => cx.device("device").unwrap_or(placed),
             false => placed,

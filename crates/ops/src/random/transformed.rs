@@ -131,7 +131,13 @@ pub static STANDARD_T: OpDef = OpDef {
         check(cx, "df", &df, "above 0", |d| d > 0.0)?;
         let samples = Samples::of(cx)?;
         let half = df.array()?.scale(0.5)?;
-        let gamma = rejecting("gamma", &half, &samples.shape, samples.dtype)?;
+        let gamma = rejecting(
+            "gamma",
+            &half,
+            &samples.shape,
+            samples.dtype,
+            samples.device,
+        )?;
         let root = gamma.div(&half)?.unary(&SQRT)?;
         cx.done(
             samples
@@ -225,9 +231,21 @@ pub static NEGATIVE_BINOMIAL: OpDef = OpDef {
         let dtype = asked(cx).unwrap_or_else(default_int);
         let samples = Samples::with_dtype(cx, mxnet_tensor::DType::F64)?;
         let p = p.array()?.astype(samples.dtype)?;
-        let gamma = rejecting("gamma", &n.array()?, &samples.shape, samples.dtype)?;
+        let gamma = rejecting(
+            "gamma",
+            &n.array()?,
+            &samples.shape,
+            samples.dtype,
+            samples.device,
+        )?;
         let mean = gamma.mul(&p.neg()?.shift(1.0)?.div(&p)?)?;
-        cx.done(rejecting("poisson", &mean, &samples.shape, dtype)?)
+        cx.done(rejecting(
+            "poisson",
+            &mean,
+            &samples.shape,
+            dtype,
+            samples.device,
+        )?)
     }),
     ..DISTRIBUTION
 };
@@ -271,7 +289,13 @@ pub static NONCENTRAL_F: OpDef = OpDef {
         check(cx, "dfden", &n, "above 0", |d| d > 0.0)?;
         let above = noncentral(cx, &samples, "dfnum", 2)?.div(&m.array()?)?;
         let half = n.array()?.scale(0.5)?;
-        let below = rejecting("gamma", &half, &samples.shape, mxnet_tensor::DType::F64)?;
+        let below = rejecting(
+            "gamma",
+            &half,
+            &samples.shape,
+            mxnet_tensor::DType::F64,
+            samples.device,
+        )?;
         cx.done(above.mul(&half)?.div(&below)?.astype(samples.dtype)?)
     }),
     form: Form::Plain,
@@ -284,7 +308,13 @@ fn noncentral(cx: &CompositeCx, samples: &Samples, name: &str, at: usize) -> Res
     check(cx, name, &df, "above 0", |d| d > 0.0)?;
     check(cx, "nonc", &nonc, "at least 0", |d| d >= 0.0)?;
     let wide = mxnet_tensor::DType::F64;
-    let pairs = rejecting("poisson", &nonc.array()?.scale(0.5)?, &samples.shape, wide)?;
+    let pairs = rejecting(
+        "poisson",
+        &nonc.array()?.scale(0.5)?,
+        &samples.shape,
+        wide,
+        samples.device,
+    )?;
     let shape = pairs.add(&df.array()?.scale(0.5)?)?;
-    rejecting("gamma", &shape, &samples.shape, wide)?.scale(2.0)
+    rejecting("gamma", &shape, &samples.shape, wide, samples.device)?.scale(2.0)
 }
