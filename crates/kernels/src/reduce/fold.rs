@@ -641,6 +641,11 @@ impl<'a> Tree<'a> {
     /// Adds the block that `make` writes, as `n` accumulators.
     fn push(&mut self, n: usize, make: impl FnOnce(*mut u8)) {
         let level = self.pushed.trailing_ones() as usize;
+        // Blocks that end with their runs are more than the estimate.
+        let needed = (level + 1) * self.lines;
+        if self.levels.len() < needed {
+            self.levels.resize(needed, [0; 8]);
+        }
         make(self.level(level));
         // Levels below are full: the newest joins them from the right, the oldest ends in `level`.
         for k in 0..level {

@@ -284,3 +284,10 @@ fn long_float_sums_keep_their_digits() {
     unsafe { reduce(&Serial, Reduce::Sum, &source, &[true], &target) };
     assert_eq!(y, n as f32);
 }
+
+#[test]
+fn many_runs_shorter_than_a_block_are_joined() {
+    let mut noise = Noise(5);
+    let x = Strided::contiguous(Elem::F32, &[200, 3, 160], || (noise.unit(), 0.0));
+    check(Reduce::Sum, &x, Elem::F32, &[true, false, true], &Serial);
+}
