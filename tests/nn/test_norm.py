@@ -125,6 +125,15 @@ def test_statistics_of_rows_have_gradients_too():
     onp.testing.assert_allclose(x.grad.asnumpy(), want, atol=1e-12)
 
 
+@pytest.mark.parametrize(("mode", "axes"), [("instance", (1, 2, 3)), ("channel", (1,)), ("spatial", (2, 3))])
+def test_l2_normalization_divides_by_the_length(mode, axes):
+    x = random(2, 3, 4, 2)
+    want = x / onp.sqrt((x**2).sum(axes, keepdims=True) + 1e-3)
+    onp.testing.assert_allclose(npx.l2_normalization(on(x), 1e-3, mode).asnumpy(), want, atol=1e-14)
+    with pytest.raises(ValueError, match="data have 1 axes, mode `spatial` needs at least 2"):
+        npx.l2_normalization(np.zeros(3), mode="spatial")
+
+
 def test_errors_carry_numbers():
     x = np.zeros((2, 6, 3))
     with pytest.raises(ValueError, match=r"`gamma` has shape \(5,\), needs \(6,\): axis 1 of the data"):

@@ -45,6 +45,7 @@ from mxnet.numpy._ordering import (
     unique_inverse,
     unique_values,
 )
+from mxnet.numpy._products import einsum, tensordot
 
 bool = bool_  # NumPy's name
 bfloat16 = "bfloat16"

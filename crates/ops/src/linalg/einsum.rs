@@ -8,8 +8,9 @@ use crate::args::{Param, ParamKind};
 use crate::creation;
 use crate::cx::CallCx;
 use crate::elementwise::comparison::EQUAL;
-use crate::elementwise::select::choose;
 use crate::error::{Error, Result};
+use crate::index::DIAGONAL;
+use crate::invoke::invoke1;
 use crate::opdef::{Cpu, Form, OpDef, Probe, Surface};
 
 /// A summation index: a letter, or an axis of the ellipsis counted from the right.
@@ -782,14 +783,12 @@ fn take_diagonals(cx: &CallCx, term: &mut Term, i: usize) -> Result<()> {
                 name(term.labels[p])
             )));
         }
-        let mut shape: Dims = SmallVec::from_elem(1, term.array.ndim());
-        shape[p] = m;
-        shape[q] = m;
-        let zero = Array::scalar(mxnet_tensor::Scalar::I64(0), term.array.dtype())?;
-        let only = choose(&same_index(m)?.reshape(&shape)?, &term.array, &zero)?;
-        let dtype = term.array.dtype();
-        term.array = only.sum(Some(&[q as i64]), false)?.astype(dtype)?;
-        term.labels.remove(q);
+        let attrs = [0, p as i64, q as i64].map(crate::Value::Int);
+        term.array = invoke1(&DIAGONAL, &[&term.array], &attrs.into_iter().collect())?;
+        // The diagonal becomes the last axis.
+        let label = term.labels.remove(q);
+        term.labels.remove(p);
+        term.labels.push(label);
     }
     Ok(())
 }

@@ -43,6 +43,7 @@ pub(crate) static OPS: &[&OpDef] = &[
     &RMS_NORM,
     &GROUP_NORM,
     &INSTANCE_NORM,
+    &L2_NORMALIZATION,
     &ROW_NORM,
     &ROW_NORM_GRADIENT,
     &SOFTMAX,

@@ -9,6 +9,7 @@ use crate::args::{Args, Attrs, Param, ParamKind, Value};
 use crate::autograd::GradCx;
 use crate::cx::{CallCx, KernelCx};
 use crate::eager::elem;
+use crate::elementwise::explog::SQRT;
 use crate::error::{Error, Result, Tuple};
 use crate::invoke::invoke_with;
 use crate::nn::operand::{self, Staged};
@@ -565,6 +566,48 @@ pub static INSTANCE_NORM: OpDef = OpDef {
         "f((2, 3, 4, 2)), f((3,)), f((3,)), 1e-5",
     ])
     .ulp(64),
+    ..OpDef::COMPOSITE
+};
+
+/// Rows divided by their length.
+pub static L2_NORMALIZATION: OpDef = OpDef {
+    name: "l2_normalization",
+    surface: &[Surface::Npx("l2_normalization")],
+    params: &[
+        Param::array("data"),
+        Param::float("eps", 1e-10),
+        Param::choice("mode", &["instance", "channel", "spatial"], "instance"),
+    ],
+    doc: "`x / sqrt(sum(x^2) + eps)`, the sum being over all of a sample (`instance`), over its channels (axis 1) at each position (`channel`), or over \
+          all positions of a channel (`spatial`).",
+    cpu: Cpu::Composite(|cx| {
+        let x = cx.input(0).astype(operand::float_of(cx, 0)?)?;
+        let ndim = x.ndim() as i64;
+        let mode = cx.str("mode");
+        let least = if mode == "instance" { 1 } else { 2 };
+        if ndim < least {
+            return Err(cx.shape_error(format!(
+                "data have {ndim} axes, mode `{mode}` needs at least {least}"
+            )));
+        }
+        let axes: SmallVec<[i64; 4]> = match mode {
+            "channel" => SmallVec::from_slice(&[1]),
+            "spatial" => (2..ndim).collect(),
+            _ => (1..ndim).collect(),
+        };
+        let length = x.square()?.sum(Some(&axes), true)?.shift(cx.float("eps"))?;
+        cx.done(x.div(&length.unary(&SQRT)?)?)
+    }),
+    onnx: Onnx::Node {
+        ty: "LpNormalization",
+        since: 1,
+    },
+    probe: Probe::calls(&[
+        "f((2, 3))",
+        "f((2, 3, 4)), 1e-3, 'channel'",
+        "f((2, 3, 4)), 1e-3, 'spatial'",
+    ])
+    .ulp(16),
     ..OpDef::COMPOSITE
 };
 

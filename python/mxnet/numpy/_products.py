@@ -1,0 +1,238 @@
+"""Sums of products and norms: the forms of call that only Python can express."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from mxnet import _core
+from mxnet._core import asarray, ndarray
+
+_np = _core.namespaces["numpy"]
+_op = _core.namespaces["op"]
+
+
+def _subscripts(operands: tuple) -> tuple[str, list]:
+    """`einsum(a, [0, 1], b, [1, 2], [0, 2])` as text and operands."""
+    arrays, axes = list(operands[0::2]), list(operands[1::2])
+    output = None
+    if len(operands) % 2 == 1:
+        output = arrays.pop()
+    numbers = sorted({n for labels in [*axes, output or []] for n in labels if n is not Ellipsis})
+    if len(numbers) > 52 or any(not isinstance(n, int) or n < 0 for n in numbers):
+        raise ValueError(f"einsum: axes are named by up to 52 integers from 0 on, found {numbers}")
+    # Letters in the order of the numbers, so that the result's axes are sorted by number where none are asked for.
+    letters = {n: chr((65 if i < 26 else 71) + i) for i, n in enumerate(numbers)}
+
+    def text(labels: Sequence) -> str:
+        return "".join("..." if n is Ellipsis else letters[n] for n in labels)
+
+    joined = ",".join(text(labels) for labels in axes)
+    return (joined if output is None else f"{joined}->{text(output)}"), arrays
+
+
+def einsum(*operands, out: ndarray | None = None, optimize=True) -> ndarray:
+    """Sums of products of the operands over named axes.
+
+    Parameters
+    ----------
+    *operands
+        Subscripts such as ``'ij,jk->ik'`` and an array for each part of them; or an array, a list of integers that name its
+        axes, the next array, and so on, and the list of the result's axes at the end, if one is wanted.
+    out : ndarray, optional
+        Where the result goes.
+    optimize : bool, 'greedy', 'optimal' or list
+        In which order pairs are contracted: the order that keeps results small, from left to right (False), or a path as
+        `numpy.einsum_path` returns it.
+
+    Returns
+    -------
+    ndarray
+        Of the dtype that the operands promote to.
+
+    Raises
+    ------
+    ValueError
+        If the subscripts do not fit the operands.
+
+    Notes
+    -----
+    The default of `optimize` is True; in NumPy it is False. Results differ by rounding only.
+
+    Examples
+    --------
+    >>> import mxnet as mx
+    >>> mx.np.einsum("ij,j->i", mx.np.ones((2, 3)), mx.np.arange(3))
+    array([3., 3.])
+    """
+    if not operands:
+        raise ValueError("einsum: subscripts and at least one operand are needed")
+    subscripts, arrays = (operands[0], list(operands[1:])) if isinstance(operands[0], str) else _subscripts(operands)
+    path = None
+    if isinstance(optimize, (list, tuple)):
+        steps = [step for step in optimize if not isinstance(step, str)]
+        if any(len(step) > 2 for step in steps):
+            raise ValueError(f"einsum: a path contracts one or two operands at a time, found {optimize}")
+        path = [n for step in steps if len(step) == 2 for n in step]
+    greedy = optimize not in (False, None)
+    return _op["einsum"](subscripts, arrays, greedy, path, out=out)
+
+
+def tensordot(a, b, axes=2) -> ndarray:
+    """Sum of products over several axes of both arrays.
+
+    Parameters
+    ----------
+    a, b : array_like
+    axes : int or pair
+        The number of last axes of `a` and first axes of `b`; or the axes of each: ints, or sequences of equal length.
+
+    Returns
+    -------
+    ndarray
+        Shape: the remaining axes of `a`, then those of `b`.
+
+    Raises
+    ------
+    ValueError
+        If paired axes differ in size.
+    """
+    if isinstance(axes, int):
+        if axes < 0:
+            raise ValueError(f"tensordot: the number of axes is {axes}, must not be negative")
+        first, second = range(-axes, 0), range(axes)
+    else:
+        first, second = axes
+    pair = [(axes,) if isinstance(axes, int) else tuple(axes) for axes in (first, second)]
+    return _op["tensordot"](a, b, *pair)
+
+
+def _vector_norm(x: ndarray, order, axis, keepdims: bool) -> ndarray:
+    keep = {"axis": axis, "keepdims": keepdims}
+    size = _np["abs"](x)
+    if order in (None, 2):
+        return _np["sqrt"](_np["sum"](_np["square"](size), **keep))
+    if order == math.inf:
+        return _np["max"](size, **keep)
+    if order == -math.inf:
+        return _np["min"](size, **keep)
+    if order == 0:
+        return _op["astype"](_np["sum"](size != 0, **keep), size.dtype)
+    if order == 1:
+        return _np["sum"](size, **keep)
+    return _np["power"](_np["sum"](_np["power"](size, float(order)), **keep), 1.0 / float(order))
+
+
+def _singular_values(x: ndarray, what: object) -> ndarray:
+    found = _core.namespaces["linalg"].get("svdvals")
+    if found is None:
+        raise ValueError(f"norm: order {what!r} needs singular values, which are not available")
+    return found(x)
+
+
+def _matrix_norm(x: ndarray, order, axes: tuple[int, int], keepdims: bool) -> ndarray:
+    row, column = (axis + x.ndim if axis < 0 else axis for axis in axes)
+    if row == column:
+        raise ValueError(f"norm: the axes of a matrix are two, found {axes}")
+    if order in (None, "fro", "f"):
+        return _vector_norm(x, 2, (row, column), keepdims)
+    if order in (1, -1, math.inf, -math.inf):
+        summed, kept = (row, column) if abs(order) == 1 else (column, row)
+        sums = _np["sum"](_np["abs"](x), axis=summed, keepdims=True)
+        largest = _np["max" if order > 0 else "min"](sums, axis=kept, keepdims=True)
+    elif order in (2, -2, "nuc"):
+        values = _singular_values(_np["moveaxis"](x, (row, column), (-2, -1)), order)
+        fold = {2: "max", -2: "min", "nuc": "sum"}[order]
+        largest = _np["expand_dims"](_np[fold](values, axis=-1), (min(row, column), max(row, column)))
+    else:
+        raise ValueError(f"norm: a matrix has no norm of order {order!r}")
+    return largest if keepdims else _np["squeeze"](largest, axis=(row, column))
+
+
+def _real(x) -> ndarray:
+    x = asarray(x)
+    return x if str(x.dtype).startswith(("float", "bfloat", "complex")) else x * 1.0
+
+
+def norm(x, ord=None, axis=None, keepdims: bool = False) -> ndarray:
+    """Norm of vectors or matrices.
+
+    Parameters
+    ----------
+    x : array_like
+    ord : int, float, inf, -inf, 'fro', 'nuc' or None
+        The order. None is the 2-norm of all elements taken as one vector, or along `axis`.
+    axis : int, pair of int or None
+        An axis of vectors, the two axes of matrices, or all axes.
+    keepdims : bool
+        Keep reduced axes with length 1.
+
+    Returns
+    -------
+    ndarray
+        Real.
+
+    Raises
+    ------
+    ValueError
+        If there is no norm of this order over so many axes.
+    """
+    x = _real(x)
+    if axis is None:
+        if ord is None:
+            return _vector_norm(x, 2, None, keepdims)
+        axis = tuple(range(x.ndim))
+    axes = (axis,) if isinstance(axis, int) else tuple(axis)
+    if len(axes) == 1:
+        if isinstance(ord, str):
+            raise ValueError(f"norm: a vector has no norm of order {ord!r}")
+        return _vector_norm(x, ord, axes, keepdims)
+    if len(axes) == 2:
+        return _matrix_norm(x, ord, (axes[0], axes[1]), keepdims)
+    raise ValueError(f"norm: there are norms over 1 or 2 axes, found {len(axes)} axes")
+
+
+def vector_norm(x, /, *, axis=None, keepdims: bool = False, ord=2) -> ndarray:
+    """Norm of vectors.
+
+    Parameters
+    ----------
+    x : array_like
+    axis : int, tuple of int or None
+        The axes that make up a vector; None takes all elements.
+    keepdims : bool
+        Keep reduced axes with length 1.
+    ord : int, float, inf or -inf
+        The order.
+
+    Returns
+    -------
+    ndarray
+        Real.
+    """
+    return _vector_norm(_real(x), ord, axis, keepdims)
+
+
+def matrix_norm(x, /, *, keepdims: bool = False, ord="fro") -> ndarray:
+    """Norm of the matrices in the last two axes.
+
+    Parameters
+    ----------
+    x : array_like, shape (..., m, n)
+    keepdims : bool
+        Keep the last two axes with length 1.
+    ord : {1, -1, 2, -2, inf, -inf, 'fro', 'nuc'}
+        The order.
+
+    Returns
+    -------
+    ndarray, shape (...)
+        Real.
+
+    Raises
+    ------
+    ValueError
+        If there is no norm of this order.
+    """
+    x = _real(x)
+    return _matrix_norm(x, ord, (x.ndim - 2, x.ndim - 1), keepdims)

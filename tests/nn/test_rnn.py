@@ -1,0 +1,150 @@
+"""Recurrent layers against loops over steps."""
+
+import numpy as onp
+import pytest
+
+import mxnet as mx
+from mxnet import np, npx
+
+RNG = onp.random.default_rng(13)
+GATES = {"lstm": 4, "gru": 3, "rnn_tanh": 1, "rnn_relu": 1}
+
+
+def sigmoid(x):
+    return 1 / (1 + onp.exp(-x))
+
+
+def step(mode, x, h, c, wi, wh, bi, bh):
+    a, b = x @ wi.T + bi, h @ wh.T + bh
+    n = h.shape[1]
+    if mode == "lstm":
+        i, f, g, o = (a[:, k * n : (k + 1) * n] + b[:, k * n : (k + 1) * n] for k in range(4))
+        c = sigmoid(f) * c + sigmoid(i) * onp.tanh(g)
+        return sigmoid(o) * onp.tanh(c), c
+    if mode == "gru":
+        r, z = (sigmoid(a[:, k * n : (k + 1) * n] + b[:, k * n : (k + 1) * n]) for k in range(2))
+        new = onp.tanh(a[:, 2 * n :] + r * b[:, 2 * n :])
+        return (1 - z) * new + z * h, c
+    return (onp.tanh(a + b) if mode == "rnn_tanh" else onp.maximum(a + b, 0)), c
+
+
+def reference(mode, x, parameters, h0, c0, hidden, layers, directions, lengths=None):
+    """One sample at a time, one step at a time."""
+    time, batch, width = x.shape
+    rows = GATES[mode] * hidden
+    shapes = []
+    for layer in range(layers):
+        inputs = width if layer == 0 else directions * hidden
+        shapes += [(rows, inputs), (rows, hidden)] * directions
+    shapes += [(rows,)] * (2 * layers * directions)
+    parts, at = [], 0
+    for shape in shapes:
+        size = int(onp.prod(shape))
+        parts.append(parameters[at : at + size].reshape(shape))
+        at += size
+    assert at == len(parameters)
+    biases = parts[2 * layers * directions :]
+    hn, cn = h0.copy(), c0.copy()
+    for layer in range(layers):
+        y = onp.zeros((time, batch, directions * hidden))
+        for direction in range(directions):
+            k = layer * directions + direction
+            for sample in range(batch):
+                length = time if lengths is None else lengths[sample]
+                h, c = h0[k, sample : sample + 1], c0[k, sample : sample + 1]
+                for t in range(length) if direction == 0 else reversed(range(length)):
+                    h, c = step(mode, x[t, sample : sample + 1], h, c, *parts[2 * k : 2 * k + 2], *biases[2 * k : 2 * k + 2])
+                    y[t, sample, direction * hidden : (direction + 1) * hidden] = h
+                hn[k, sample], cn[k, sample] = h, c
+        x = y
+    return x, hn, cn
+
+
+def case(mode, layers, directions, *, time=5, batch=3, width=4, hidden=6):
+    rows, size = GATES[mode] * hidden, 0
+    for layer in range(layers):
+        size += directions * rows * ((width if layer == 0 else directions * hidden) + hidden + 2)
+    shapes = ((time, batch, width), (size,), (layers * directions, batch, hidden), (layers * directions, batch, hidden))
+    return [RNG.uniform(-0.7, 0.7, shape) for shape in shapes], hidden
+
+
+def run(mode, given, hidden, layers, directions, lengths=None, dtype="float64"):
+    x, parameters, h0, c0 = (np.array(a, dtype=dtype) for a in given)
+    return npx.rnn(
+        x, parameters, h0, c0 if mode == "lstm" else None, None if lengths is None else np.array(lengths),
+        mode=mode, state_size=hidden, num_layers=layers, bidirectional=directions == 2, state_outputs=True,
+        use_sequence_length=lengths is not None,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("lengths", [None, [5, 2, 5], [1, 0, 3]])
+@pytest.mark.parametrize("directions", [1, 2])
+@pytest.mark.parametrize("layers", [1, 2])
+@pytest.mark.parametrize("mode", list(GATES))
+def test_layers_are_loops_over_steps(mode, layers, directions, lengths):
+    given, hidden = case(mode, layers, directions)
+    want = reference(mode, *given, hidden, layers, directions, lengths)
+    got = run(mode, given, hidden, layers, directions, lengths)
+    assert len(got) == (3 if mode == "lstm" else 2)
+    for g, w in zip(got, want, strict=False):
+        onp.testing.assert_allclose(g.asnumpy(), w, atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+def test_other_float_types_give_themselves(dtype):
+    given, hidden = case("lstm", 1, 2)
+    got = run("lstm", given, hidden, 1, 2, dtype=dtype)
+    want = reference("lstm", *given, hidden, 1, 2)
+    for g, w in zip(got, want, strict=True):
+        assert g.dtype == dtype
+        onp.testing.assert_allclose(g.asnumpy().astype(float), w, atol=1e-5 if dtype == "float32" else 1e-2)
+
+
+def test_dropout_works_between_layers_while_training():
+    given, hidden = case("gru", 2, 1)
+    x, parameters, h0, _ = (np.array(a) for a in given)
+    keywords = {"mode": "gru", "state_size": hidden, "num_layers": 2, "p": 0.5}
+    plain = npx.rnn(x, parameters, h0, **keywords).asnumpy()
+    with mx.autograd.train_mode():
+        dropped = npx.rnn(x, parameters, h0, **keywords).asnumpy()
+    onp.testing.assert_allclose(plain, reference("gru", *given, hidden, 2, 1)[0], atol=1e-5)
+    assert abs(plain - dropped).max() > 1e-3
+
+
+def test_the_graph_can_be_walked_twice():
+    given, hidden = case("lstm", 1, 1)
+    arrays = [np.array(a, dtype="float64") for a in given]
+    arrays[1].attach_grad()
+    grads = []
+    with mx.autograd.record():
+        y = npx.rnn(*arrays, mode="lstm", state_size=hidden, num_layers=1).sum()
+    for _ in range(2):
+        y.backward(retain_graph=True)
+        grads.append(arrays[1].grad.asnumpy())
+    onp.testing.assert_array_equal(*grads)
+    assert grads[0].any()
+
+
+def test_the_gradient_of_the_gradient_is_refused():
+    given, hidden = case("gru", 1, 1)
+    arrays = [np.array(a, dtype="float64") for a in given[:3]]
+    arrays[0].attach_grad()
+    with mx.autograd.record():
+        y = npx.rnn(*arrays, mode="gru", state_size=hidden, num_layers=1)
+        (slope,) = mx.autograd.grad([y], [arrays[0]], create_graph=True, retain_graph=True)
+        total = (slope * slope).sum()
+    with pytest.raises(mx.error.AutogradError, match="the gradient of a recurrent layer's gradient is not available"):
+        total.backward()
+
+
+def test_what_does_not_fit_is_said_in_numbers():
+    x, h = np.zeros((3, 2, 4)), np.zeros((1, 2, 5))
+    keywords = {"mode": "rnn_tanh", "state_size": 5, "num_layers": 1}
+    with pytest.raises(ValueError, match=r"`parameters` has shape \(7,\), these layers have 55 parameters"):
+        npx.rnn(x, np.zeros(7), h, **keywords)
+    with pytest.raises(ValueError, match=r"`state` has shape \(2, 2, 5\), needs \(1, 2, 5\)"):
+        npx.rnn(x, np.zeros(55), np.zeros((2, 2, 5)), **keywords)
+    with pytest.raises(ValueError, match="only an LSTM has one"):
+        npx.rnn(x, np.zeros(55), h, h, **keywords)
+    with pytest.raises(ValueError, match=r"`sequence_length` 1 is 4, must be in 0..=3"):
+        npx.rnn(x, np.zeros(55), h, None, np.array([1, 4]), use_sequence_length=True, **keywords)
