@@ -107,10 +107,25 @@ def test_chains_of_products_are_numpys():
 
 
 NORMS = [
-    ((5,), None, None), ((5,), 1, None), ((5,), 3, None), ((5,), onp.inf, None), ((5,), -onp.inf, None), ((5,), 0, None), ((5,), -1, None),
-    ((3, 4), None, None), ((3, 4), "fro", None), ((3, 4), 1, None), ((3, 4), -1, None), ((3, 4), onp.inf, None), ((3, 4), -onp.inf, None),
-    ((2, 3, 4), None, None), ((2, 3, 4), 2, 1), ((2, 3, 4), "fro", (0, 2)), ((2, 3, 4), 1, (2, 0)), ((2, 3, 4), None, (0, 1)),
-]  # fmt: skip
+    ((5,), None, None),
+    ((5,), 1, None),
+    ((5,), 3, None),
+    ((5,), onp.inf, None),
+    ((5,), -onp.inf, None),
+    ((5,), 0, None),
+    ((5,), -1, None),
+    ((3, 4), None, None),
+    ((3, 4), "fro", None),
+    ((3, 4), 1, None),
+    ((3, 4), -1, None),
+    ((3, 4), onp.inf, None),
+    ((3, 4), -onp.inf, None),
+    ((2, 3, 4), None, None),
+    ((2, 3, 4), 2, 1),
+    ((2, 3, 4), "fro", (0, 2)),
+    ((2, 3, 4), 1, (2, 0)),
+    ((2, 3, 4), None, (0, 1)),
+]
 
 
 @pytest.mark.parametrize("keepdims", [False, True])

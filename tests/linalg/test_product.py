@@ -71,7 +71,9 @@ def test_mixed_dtypes_promote():
 
 
 def test_what_does_not_fit_is_said_in_numbers():
-    with pytest.raises(ValueError, match=r"last axis of `x1` \(size 3\) must equal the second-to-last axis of `x2` \(size 4\)"):
+    with pytest.raises(
+        ValueError, match=r"last axis of `x1` \(size 3\) must equal the second-to-last axis of `x2` \(size 4\)"
+    ):
         np.matmul(np.zeros((2, 3)), np.zeros((4, 5)))
     with pytest.raises(ValueError, match=r"leading axes \(2,\) and \(3,\) do not broadcast"):
         np.matmul(np.zeros((2, 1, 3)), np.zeros((3, 3, 1)))
@@ -81,14 +83,18 @@ def test_what_does_not_fit_is_said_in_numbers():
         np.dot(np.zeros((2, 3)), np.zeros(2))
 
 
-@pytest.mark.parametrize(("a", "b"), [((3, 4), (4, 5)), ((2, 3, 4), (5, 4, 2)), ((3,), (3,)), ((2, 3), (3,)), ((), (2, 3))])
+@pytest.mark.parametrize(
+    ("a", "b"), [((3, 4), (4, 5)), ((2, 3, 4), (5, 4, 2)), ((3,), (3,)), ((2, 3), (3,)), ((), (2, 3))]
+)
 def test_dot_is_numpys(a, b):
     a, b = RNG.normal(size=a), RNG.normal(size=b)
     want = onp.dot(a, b)
     got = np.dot(np.array(a, dtype="float64"), np.array(b, dtype="float64"))
     assert got.shape == want.shape
     onp.testing.assert_allclose(got.asnumpy(), want, atol=1e-13)
-    onp.testing.assert_allclose(np.array(a, dtype="float64").dot(np.array(b, dtype="float64")).asnumpy(), want, atol=1e-13)
+    onp.testing.assert_allclose(
+        np.array(a, dtype="float64").dot(np.array(b, dtype="float64")).asnumpy(), want, atol=1e-13
+    )
 
 
 def test_large_products_run_in_the_background_and_are_right():

@@ -35,7 +35,9 @@ CASES = [
 @pytest.mark.parametrize(("x", "w", "stride", "dilate", "pad", "groups"), CASES)
 def test_it_is_the_sum_over_windows(x, w, stride, dilate, pad, groups):
     x, w, bias = random(*x), random(*w), random(w[0])
-    got = conv(x, w, bias, kernel=w.shape[2:], stride=stride, dilate=dilate, pad=pad, num_filter=len(w), num_group=groups)
+    got = conv(
+        x, w, bias, kernel=w.shape[2:], stride=stride, dilate=dilate, pad=pad, num_filter=len(w), num_group=groups
+    )
     onp.testing.assert_allclose(got, windows.convolution(x, w, bias, stride, dilate, pad, groups), rtol=0, atol=1e-12)
 
 
@@ -81,13 +83,31 @@ def test_an_empty_batch_gives_an_empty_result_and_zero_gradients():
     ("x", "w", "keywords", "error", "message"),
     [
         ((2, 3, 5), (4, 2, 3), {}, ValueError, r"weight. is for 2 channels \(1 groups of 2\), the data have 3"),
-        ((2, 3, 5), (4, 3, 7), {}, ValueError, "kernel of size 7, dilated to 7, does not fit spatial axis 0 of size 5 with padding 0"),
+        (
+            (2, 3, 5),
+            (4, 3, 7),
+            {},
+            ValueError,
+            "kernel of size 7, dilated to 7, does not fit spatial axis 0 of size 5 with padding 0",
+        ),
         ((2, 3), (4, 3), {}, ValueError, "data have 2 axes, needs 3 to 5"),
         ((2, 3, 5), (4, 3, 3), {"stride": 0}, ValueError, "`stride` contains 0, must be at least 1"),
         ((2, 3, 5), (4, 3, 3), {"pad": (1, 1)}, ValueError, "`pad` has 2 numbers, the data have 1 spatial axes"),
         ((2, 3, 5), (4, 3, 3), {"kernel": (2,)}, ValueError, r"`kernel` is \(2,\), the weight has kernel \(3,\)"),
-        ((2, 3, 5), (4, 3, 3), {"num_filter": 5}, ValueError, "`num_filter` is 5, the first axis of `weight` has size 4"),
-        ((2, 3, 5), (4, 3, 3), {"num_group": 2}, ValueError, "`num_group` is 2, which does not divide 3 channels and 4 filters"),
+        (
+            (2, 3, 5),
+            (4, 3, 3),
+            {"num_filter": 5},
+            ValueError,
+            "`num_filter` is 5, the first axis of `weight` has size 4",
+        ),
+        (
+            (2, 3, 5),
+            (4, 3, 3),
+            {"num_group": 2},
+            ValueError,
+            "`num_group` is 2, which does not divide 3 channels and 4 filters",
+        ),
         ((2, 3, 5), (4, 3, 3), {"layout": "NHWC"}, ValueError, "layout NHWC is for 4 axes, the data have 3"),
     ],
 )
@@ -118,9 +138,15 @@ TRANSPOSED = [
 def test_transposed_convolution_scatters_the_kernel(x, w, stride, pad, adj, dilate, groups):
     x, w = random(*x), random(*w)
     y = npx.deconvolution(
-        np.array(x, dtype="float64"), np.array(w, dtype="float64"), stride=stride, pad=pad, adj=adj, dilate=dilate,
-        num_group=groups, no_bias=True,
-    )  # fmt: skip
+        np.array(x, dtype="float64"),
+        np.array(w, dtype="float64"),
+        stride=stride,
+        pad=pad,
+        adj=adj,
+        dilate=dilate,
+        num_group=groups,
+        no_bias=True,
+    )
     want = windows.transposed_convolution(x, w, stride, pad, adj, dilate, groups)
     onp.testing.assert_allclose(y.asnumpy(), want, atol=1e-12)
 
@@ -144,3 +170,13 @@ def test_transposed_convolution_is_the_transpose():
     assert forth.shape == y.shape
     assert back.shape == x.shape
     assert abs((forth * y).sum() - (x * back).sum()) < 1e-10
+
+
+def test_the_bias_gradient_of_many_images_is_their_sum():
+    bias = np.zeros((20,))
+    bias.attach_grad()
+    x, w = np.ones((128, 1, 28, 28)), np.zeros((20, 1, 5, 5))
+    with mx.autograd.record():
+        y = npx.convolution(x, w, bias)
+    y.backward()
+    assert bias.grad.asnumpy().tolist() == [128 * 24 * 24] * 20

@@ -138,7 +138,9 @@ def test_errors_carry_numbers():
     x = np.zeros((2, 6, 3))
     with pytest.raises(ValueError, match=r"`gamma` has shape \(5,\), needs \(6,\): axis 1 of the data"):
         npx.batch_norm(x, np.ones(5), np.zeros(6), np.zeros(6), np.ones(6), fix_gamma=False)
-    with pytest.raises(ValueError, match=r"`running_var` has shape \(2,\), needs \(6,\)|`var` has shape \(2,\), needs \(6,\)"):
+    with pytest.raises(
+        ValueError, match=r"`running_var` has shape \(2,\), needs \(6,\)|`var` has shape \(2,\), needs \(6,\)"
+    ):
         npx.batch_norm(x, np.ones(6), np.zeros(6), np.zeros(6), np.ones(2))
     with pytest.raises(ValueError, match="`num_groups` is 4, which does not divide 6 channels"):
         npx.group_norm(x, np.ones(6), np.zeros(6), 4)

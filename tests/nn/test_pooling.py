@@ -31,9 +31,7 @@ def test_it_is_the_loop_over_windows(kind, convention, shape, kernel, stride, pa
 @pytest.mark.parametrize("convention", ["valid", "full"])
 def test_a_mean_may_leave_padding_out(convention):
     x = RNG.uniform(-1, 1, (1, 2, 8, 7))
-    got = npx.pooling(
-        np.array(x, dtype="float64"), (3, 2), (2, 2), (1, 1), "avg", convention, count_include_pad=False
-    )
+    got = npx.pooling(np.array(x, dtype="float64"), (3, 2), (2, 2), (1, 1), "avg", convention, count_include_pad=False)
     want = windows.pooling(x, (3, 2), (2, 2), (1, 1), "avg", convention, include=False)
     onp.testing.assert_allclose(got.asnumpy(), want, atol=1e-12)
 

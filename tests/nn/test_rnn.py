@@ -53,7 +53,9 @@ def reference(mode, x, parameters, h0, c0, hidden, layers, directions, lengths=N
                 length = time if lengths is None else lengths[sample]
                 h, c = h0[k, sample : sample + 1], c0[k, sample : sample + 1]
                 for t in range(length) if direction == 0 else reversed(range(length)):
-                    h, c = step(mode, x[t, sample : sample + 1], h, c, *parts[2 * k : 2 * k + 2], *biases[2 * k : 2 * k + 2])
+                    h, c = step(
+                        mode, x[t, sample : sample + 1], h, c, *parts[2 * k : 2 * k + 2], *biases[2 * k : 2 * k + 2]
+                    )
                     y[t, sample, direction * hidden : (direction + 1) * hidden] = h
                 hn[k, sample], cn[k, sample] = h, c
         x = y
@@ -71,10 +73,18 @@ def case(mode, layers, directions, *, time=5, batch=3, width=4, hidden=6):
 def run(mode, given, hidden, layers, directions, lengths=None, dtype="float64"):
     x, parameters, h0, c0 = (np.array(a, dtype=dtype) for a in given)
     return npx.rnn(
-        x, parameters, h0, c0 if mode == "lstm" else None, None if lengths is None else np.array(lengths),
-        mode=mode, state_size=hidden, num_layers=layers, bidirectional=directions == 2, state_outputs=True,
+        x,
+        parameters,
+        h0,
+        c0 if mode == "lstm" else None,
+        None if lengths is None else np.array(lengths),
+        mode=mode,
+        state_size=hidden,
+        num_layers=layers,
+        bidirectional=directions == 2,
+        state_outputs=True,
         use_sequence_length=lengths is not None,
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.parametrize("lengths", [None, [5, 2, 5], [1, 0, 3]])

@@ -11,9 +11,7 @@ def convolution(x, w, bias=None, stride=None, dilate=None, pad=None, groups=1):
     stride, dilate, pad = stride or (1,) * spatial, dilate or (1,) * spatial, pad or (0,) * spatial
     padded = np.pad(x.astype(np.float64), [(0, 0), (0, 0), *[(p, p) for p in pad]])
     kernel = w.shape[2:]
-    sizes = [
-        (padded.shape[2 + i] - dilate[i] * (kernel[i] - 1) - 1) // stride[i] + 1 for i in range(spatial)
-    ]
+    sizes = [(padded.shape[2 + i] - dilate[i] * (kernel[i] - 1) - 1) // stride[i] + 1 for i in range(spatial)]
     y = np.zeros((x.shape[0], w.shape[0], *sizes))
     outputs, inputs = w.shape[0] // groups, w.shape[1]
     for o in range(w.shape[0]):
@@ -24,7 +22,9 @@ def convolution(x, w, bias=None, stride=None, dilate=None, pad=None, groups=1):
                 slice(at[i] * stride[i], at[i] * stride[i] + dilate[i] * (kernel[i] - 1) + 1, dilate[i])
                 for i in range(spatial)
             )
-            y[(slice(None), o, *at)] = (channels[(slice(None), slice(None), *window)] * w[o]).reshape(x.shape[0], -1).sum(1)
+            y[(slice(None), o, *at)] = (
+                (channels[(slice(None), slice(None), *window)] * w[o]).reshape(x.shape[0], -1).sum(1)
+            )
     if bias is not None:
         y += np.reshape(bias, (-1, *[1] * spatial))
     return y

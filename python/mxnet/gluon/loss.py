@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from mxnet import _core
 from mxnet import numpy as np
 from mxnet import numpy_extension as npx
 from mxnet.gluon.block import HybridBlock
@@ -28,6 +29,9 @@ __all__ = [
     "SquaredHingeLoss",
     "TripletLoss",
 ]
+
+# Softmax, logarithm and choice in one pass, and its gradient in another.
+_sparse_cross_entropy = _core.namespaces["op"]["sparse_cross_entropy"]
 
 
 class Loss(HybridBlock):
@@ -224,6 +228,11 @@ class SoftmaxCrossEntropyLoss(Loss):
         -------
         ndarray, shape (n,)
         """
+        if self._sparse_label and not self._from_logits and label.ndim == pred.ndim - 1:
+            loss = _sparse_cross_entropy(pred, label, self._axis)
+            if sample_weight is not None or self._batch_axis != 0 or self._axis % pred.ndim == 0:
+                loss = np.expand_dims(loss, self._axis)
+            return self._reduced(loss, sample_weight)
         log_prob = pred if self._from_logits else npx.log_softmax(pred, axis=self._axis)
         if self._sparse_label:
             loss = -npx.pick(log_prob, label, axis=self._axis, keepdims=True)

@@ -28,6 +28,8 @@ from mxnet.numpy._ordering import unique_all as unique_all
 from mxnet.numpy._ordering import unique_counts as unique_counts
 from mxnet.numpy._ordering import unique_inverse as unique_inverse
 from mxnet.numpy._ordering import unique_values as unique_values
+from mxnet.numpy._products import einsum as einsum
+from mxnet.numpy._products import tensordot as tensordot
 from numpy import bool as bool
 from numpy import bool as bool_
 from numpy import complex128 as complex128

@@ -10,6 +10,10 @@ from numpy.typing import ArrayLike, DTypeLike
 
 from mxnet._core import Device as Device
 from mxnet._core import ndarray as ndarray
+from mxnet.numpy._products import matrix_norm as matrix_norm
+from mxnet.numpy._products import norm as norm
+from mxnet.numpy._products import tensordot as tensordot
+from mxnet.numpy._products import vector_norm as vector_norm
 
 def matmul(x1: ArrayLike, x2: ArrayLike, out: ndarray | None = ...) -> ndarray: ...
 def matrix_power(a: ArrayLike, n: int) -> ndarray: ...
