@@ -6,7 +6,9 @@ use crate::args::{Attrs, Default, Param, ParamKind, Value};
 use crate::creation::dims;
 use crate::cx::CompositeCx;
 use crate::elementwise::comparison::LESS;
+use crate::elementwise::explog::LOG;
 use crate::error::Result;
+use crate::index::take_along_axis;
 use crate::invoke::invoke1;
 use crate::opdef::{Cpu, Form, OpDef, Surface};
 use crate::random::continuous::{DEVICE, DISTRIBUTION, DTYPE, SIZE};
@@ -274,6 +276,45 @@ fn multinomial(cx: &CompositeCx) -> Result<Outputs> {
     )?;
     cx.done(counts.reshape(&shape)?)
 }
+
+/// Classes drawn with the probabilities of rows.
+pub static CATEGORICAL: OpDef = OpDef {
+    name: "categorical",
+    params: &[
+        Param::array("data"),
+        Param::ints("shape", &[]),
+        Param::bool("get_prob", false),
+        DTYPE,
+    ],
+    doc: "Classes drawn with the probabilities in the last axis of `data`, shape (..., k), which need not sum to 1. The result has shape (...,) + `shape` and dtype int32 \
+          unless `dtype` is given. With `get_prob` the logarithms of the drawn classes' probabilities come as a second result, differentiable with respect to `data`.",
+    cpu: Cpu::Composite(|cx| {
+        let data = cx.input(0);
+        let Some((&k, rows)) = data.shape().split_last() else {
+            return Err(cx.shape_error("`data` must have at least one axis"));
+        };
+        let dtype = asked(cx).unwrap_or(DType::I32);
+        if !dtype.is_integer() {
+            return Err(cx.dtype_error(format!("classes are integers, not {}", dtype.name())));
+        }
+        let own = dims(cx.op.name, cx.ints("shape"))?;
+        let shape: Vec<usize> = rows.iter().chain(&own).copied().collect();
+        let (count, draws): (usize, usize) = (rows.iter().product(), own.iter().product());
+        let flat = data.reshape(&[count, k])?;
+        let attrs: Attrs = [Value::Int(draws as i64)].into_iter().collect();
+        let weights = flat.detach().astype(DType::F64)?;
+        let drawn = invoke1(&RANDOM_CATEGORICAL, &[&weights], &attrs)?;
+        let mut results = Outputs::new();
+        results.push(drawn.astype(dtype)?.reshape(&shape)?);
+        if cx.bool("get_prob") {
+            let chosen = take_along_axis(&flat, &drawn, 1, "raise")?;
+            results.push(chosen.unary(&LOG)?.reshape(&shape)?);
+        }
+        Ok(results)
+    }),
+    form: Form::Plain,
+    ..DISTRIBUTION
+};
 
 /// The elements as probabilities. They are read, so the call waits for them.
 pub(super) fn probabilities(cx: &CompositeCx, p: &Array) -> Result<Vec<f64>> {

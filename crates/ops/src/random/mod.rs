@@ -58,6 +58,8 @@ pub(crate) static OPS: &[&OpDef] = &[
     &POWER_DISTRIBUTION,
     &STANDARD_T,
     &TRIANGULAR,
+    &WALD,
+    &DIRICHLET,
     &NONCENTRAL_CHISQUARE,
     &NONCENTRAL_F,
     &RANDINT,
@@ -67,6 +69,7 @@ pub(crate) static OPS: &[&OpDef] = &[
     &NEGATIVE_BINOMIAL,
     &BERNOULLI,
     &MULTINOMIAL,
+    &CATEGORICAL,
     &PERMUTATION,
     &CHOICE,
 ];

@@ -3,6 +3,7 @@
 use mxnet_tensor::default_int;
 
 use crate::args::{Default, Param};
+use crate::creation::dims;
 use crate::cx::CompositeCx;
 use crate::elementwise::comparison::LESS;
 use crate::elementwise::explog::{EXP, EXPM1, LOG1P, POWER, SQRT};
@@ -169,12 +170,12 @@ pub static TRIANGULAR: OpDef = OpDef {
 
 fn triangular(cx: &CompositeCx) -> Result<Outputs> {
     let (left, mode, right) = (given(cx, 0, 0.0)?, given(cx, 1, 0.5)?, given(cx, 2, 1.0)?);
-    if let (Some(a), Some(b), Some(c)) = (left.number(), mode.number(), right.number()) {
-        if !(a <= b && b <= c && a < c) {
-            return Err(cx.value_error(format!(
-                "`left` <= `mode` <= `right` must hold, found {a}, {b}, {c}"
-            )));
-        }
+    if let (Some(a), Some(b), Some(c)) = (left.number(), mode.number(), right.number())
+        && !(a <= b && b <= c && a < c)
+    {
+        return Err(cx.value_error(format!(
+            "`left` <= `mode` <= `right` must hold, found {a}, {b}, {c}"
+        )));
     }
     let samples = Samples::of(cx)?;
     // Arrays, so that Python numbers among them take the samples' dtype and not float64.
@@ -318,3 +319,64 @@ fn noncentral(cx: &CompositeCx, samples: &Samples, name: &str, at: usize) -> Res
     let shape = pairs.add(&df.array()?.scale(0.5)?)?;
     rejecting("gamma", &shape, &samples.shape, wide, samples.device)?.scale(2.0)
 }
+
+/// First passage of a Brownian motion with drift.
+pub static WALD: OpDef = OpDef {
+    name: "wald",
+    surface: &[Surface::NpRandom("wald")],
+    params: &[
+        Param::array("mean"),
+        Param::array("scale"),
+        SIZE,
+        DTYPE,
+        DEVICE,
+    ],
+    doc: "Samples of the inverse Gaussian distribution of mean `mean` and scale `scale`, numbers or arrays that broadcast.\n\n\
+          Source: Michael, Schucany and Haas, 1976, computed in float64.",
+    cpu: Cpu::Composite(|cx| {
+        let (mean, scale) = (given(cx, 0, 1.0)?, given(cx, 1, 1.0)?);
+        check(cx, "mean", &mean, "above 0", |x| x > 0.0)?;
+        check(cx, "scale", &scale, "above 0", |x| x > 0.0)?;
+        let dtype = Samples::of(cx)?.dtype;
+        let samples = Samples::with_dtype(cx, mxnet_tensor::DType::F64)?;
+        let mean = mean.array()?.astype(samples.dtype)?;
+        let scale = scale.array()?.astype(samples.dtype)?;
+        let y = samples.draw("normal", 0.0, 1.0)?.square()?.mul(&mean)?;
+        let root = y.mul(&scale)?.scale(4.0)?.add(&y.square()?)?.unary(&SQRT)?;
+        let slope = mean.div(&scale)?.scale(0.5)?;
+        // The smaller root of a quadratic; the other is mean^2 / x.
+        let x = mean.add(&slope.mul(&y.sub(&root)?)?)?;
+        let share = mean.div(&mean.add(&x)?)?;
+        let first = samples.draw("uniform", 0.0, 1.0)?.binary(&LESS, &share)?;
+        cx.done(choose(&first, &x, &mean.square()?.div(&x)?)?.astype(dtype)?)
+    }),
+    form: Form::Plain,
+    ..DISTRIBUTION
+};
+
+/// Shares of gamma numbers in their sum.
+pub static DIRICHLET: OpDef = OpDef {
+    name: "dirichlet",
+    surface: &[Surface::NpRandom("dirichlet")],
+    params: &[Param::array("alpha"), SIZE, DTYPE],
+    doc: "Samples of the Dirichlet distribution with the k parameters `alpha`, shape (k,): k shares that sum to 1. The result has shape `size` + (k,).",
+    cpu: Cpu::Composite(|cx| {
+        let alpha = cx.input(0);
+        let &[k] = alpha.shape() else {
+            return Err(cx.shape_error("`alpha` must have one axis"));
+        };
+        let dtype = asked(cx).unwrap_or(match alpha.dtype().is_float() {
+            true => alpha.dtype(),
+            false => mxnet_tensor::default_float(),
+        });
+        if !dtype.is_float() {
+            return Err(cx.dtype_error(format!("samples are floats, not {}", dtype.name())));
+        }
+        let mut shape = dims(cx.op.name, cx.ints("size"))?;
+        shape.push(k);
+        let gamma = rejecting("gamma", alpha, &shape, dtype, alpha.device())?;
+        cx.done(gamma.div(&gamma.sum(Some(&[-1]), true)?)?)
+    }),
+    form: Form::Plain,
+    ..DISTRIBUTION
+};
