@@ -36,6 +36,7 @@ CONTINUOUS = {
     "power": ((2.5,), stats.powerlaw(2.5)),
     "standard_t": ((4.0,), stats.t(4)),
     "triangular": ((-1.0, 2.0, 4.0), stats.triang(0.6, loc=-1, scale=5)),
+    "wald": ((2.0, 3.0), stats.invgauss(2 / 3, scale=3)),
     "noncentral_chisquare": ((3.0, 2.0), stats.ncx2(3, 2)),
     "noncentral_f": ((5.0, 9.0, 2.0), stats.ncf(5, 9, 2)),
     "chisquare": ((3.0,), stats.chi2(3)),
@@ -339,6 +340,53 @@ def test_multinomial_counts_add_up_and_have_their_probabilities():
     assert stats.chisquare(x.sum((0, 1))[[0, 2, 3]], onp.array([0.2, 0.5, 0.3]) * 20_000).pvalue > 1e-3
     assert np.random.multinomial(7, p).shape == (4,)
     assert np.random.multinomial(0, p).tolist() == [0, 0, 0, 0]
+
+
+def test_categorical_draws_classes_of_rows():
+    rows = np.array([[[0.2, 0.3, 0.5], [0.0, 1.0, 0.0]]])
+    classes = npx.random.categorical(rows, shape=(4000,))
+    assert classes.dtype == "int32"
+    assert classes.shape == (1, 2, 4000)
+    first, second = classes.asnumpy()[0]
+    assert stats.chisquare(onp.bincount(first, minlength=3), onp.array([0.2, 0.3, 0.5]) * 4000).pvalue > 1e-3
+    assert (second == 1).all()
+    assert npx.random.categorical(rows).shape == (1, 2)
+    assert npx.random.categorical(np.array([0.0, 3.0]), dtype="int64").item() == 1
+    with pytest.raises(ValueError, match=r"probability 0 of row 1 is -1"):
+        npx.random.categorical(np.array([[1.0, 0.0], [-1.0, 2.0]])).asnumpy()
+    with pytest.raises(ValueError, match=r"2 probabilities of row 0 are all 0"):
+        npx.random.categorical(np.zeros((1, 2))).asnumpy()
+    with pytest.raises(TypeError, match="float32"):
+        npx.random.categorical(rows, dtype="float32")
+
+
+def test_categorical_gives_differentiable_log_probabilities():
+    p = np.array([[0.25, 0.75], [0.5, 0.5]])
+    p.attach_grad()
+    with autograd.record():
+        classes, logs = npx.random.categorical(p, shape=3, get_prob=True)
+        total = logs.sum()
+    total.backward()
+    drawn, values = classes.asnumpy(), p.asnumpy()
+    assert onp.allclose(logs.asnumpy(), onp.log(onp.take_along_axis(values, drawn, 1)), rtol=1e-6)
+    counts = onp.stack([(drawn == c).sum(1) for c in (0, 1)], 1)
+    assert onp.allclose(p.grad.asnumpy(), counts / values, rtol=1e-6)
+
+
+def test_npx_multinomial_counts():
+    counts = npx.random.multinomial(6, np.array([0.5, 0.25, 0.25]), shape=(4,))
+    assert counts.dtype == "int32"
+    assert counts.shape == (4, 3)
+    assert counts.sum(1).tolist() == [6, 6, 6, 6]
+
+
+def test_dirichlet_shares_sum_to_one_and_have_their_distribution():
+    x = np.random.dirichlet([0.5, 2.0, 3.5], size=(N // 10,))
+    assert x.shape == (N // 10, 3)
+    assert onp.allclose(x.asnumpy().sum(-1), 1, atol=1e-6)
+    for i, a in enumerate((0.5, 2.0, 3.5)):
+        follows(x[:, i], stats.beta(a, 6 - a))
+    assert np.random.dirichlet(np.ones((4,), "float64")).dtype == "float64"
 
 
 # ---- orders ----

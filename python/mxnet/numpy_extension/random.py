@@ -12,9 +12,10 @@ from mxnet._core import ndarray
 from mxnet.base import DTypeLike
 from mxnet.device import Device
 
-__all__ = ["bernoulli", "normal_n", "seed", "uniform_n"]
+__all__ = ["bernoulli", "categorical", "multinomial", "normal_n", "seed", "uniform_n"]
 
 bernoulli = _core.namespaces["op"]["bernoulli"]
+categorical = _core.namespaces["op"]["categorical"]
 
 
 def seed(seed: int, device: Device | str = "all") -> None:
@@ -97,3 +98,33 @@ def normal_n(
     size = _batched((loc, scale), batch_shape)
     samples: ndarray = _core.namespaces["random"]["normal"](loc, scale, size, dtype, device)
     return samples
+
+
+def multinomial(
+    n: int, p: ndarray, shape: int | tuple[int, ...] = (), ctx: Device | None = None, dtype: DTypeLike = "int32"
+) -> ndarray:
+    """Counts of categories in `n` draws.
+
+    Parameters
+    ----------
+    n : int
+        At least 0.
+    p : ndarray, shape (k,)
+        Probabilities; the last is what the others leave of 1.
+    shape : int or tuple of int
+        How many samples.
+    ctx : Device, optional
+        Where the result is; None is where `p` is.
+    dtype : dtype
+
+    Returns
+    -------
+    ndarray, shape ``shape + (k,)``
+
+    Raises
+    ------
+    ValueError
+        If `n` is negative or `p` holds no probabilities.
+    """
+    counts: ndarray = _core.asarray(_core.namespaces["random"]["multinomial"](n, p, shape), dtype=dtype)
+    return counts if ctx is None else counts.to_device(ctx)
