@@ -167,10 +167,10 @@ class SigmoidBinaryCrossEntropyLoss(Loss):
             loss = -(positive + negative) if pos_weight is None else -(positive * pos_weight + negative)
         elif pos_weight is None:
             # -log(sigmoid(p)) = softplus(-p), so that p may be large: max(p, 0) - p * y + log(1 + exp(-|p|)).
-            loss = npx.relu(pred) - pred * label + npx.softplus(-np.abs(pred))
+            loss = npx.relu(pred) - pred * label + npx.activation(-np.abs(pred), act_type="softrelu")
         else:
             scale = 1.0 + label * (pos_weight - 1.0)
-            loss = pred - pred * label + scale * (npx.softplus(-np.abs(pred)) + npx.relu(-pred))
+            loss = pred - pred * label + scale * (npx.activation(-np.abs(pred), act_type="softrelu") + npx.relu(-pred))
         return self._reduced(loss, sample_weight)
 
 
@@ -483,7 +483,7 @@ class LogisticLoss(Loss):
         label = label.reshape(pred.shape)
         if self._label_format == "signed":
             label = (label + 1.0) / 2.0
-        loss = npx.relu(pred) - pred * label + npx.softplus(-np.abs(pred))
+        loss = npx.relu(pred) - pred * label + npx.activation(-np.abs(pred), act_type="softrelu")
         return self._reduced(loss, sample_weight)
 
 

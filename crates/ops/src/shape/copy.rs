@@ -1,6 +1,6 @@
 //! Copies and conversions.
 
-use mxnet_tensor::{DType, Device, Dims, Layout, Strides};
+use mxnet_tensor::{Casting, DType, Device, Dims, Layout, Strides, can_cast};
 use smallvec::SmallVec;
 
 use crate::args::{Attrs, Param, ParamKind, Value};
@@ -33,8 +33,8 @@ pub static COPY: OpDef = OpDef {
 };
 
 /// The elements in another dtype.
-pub static ASTYPE: OpDef = OpDef {
-    name: "astype",
+pub static CAST: OpDef = OpDef {
+    name: "cast",
     params: &[
         Param::array("a"),
         Param::required("dtype", ParamKind::DType),
@@ -64,6 +64,68 @@ pub static ASTYPE: OpDef = OpDef {
     probe: Probe::calls(&["f((2, 3)), 'float64'", "f((2, 3)), 'int32'"]),
     ..OpDef::DEFAULT
 };
+
+/// What both spellings of a conversion have in common.
+const CONVERSION: OpDef = OpDef {
+    probe: Probe::calls(&["f((2, 3)), 'float64'", "f((2, 3)), 'int32'", "i((4,), 9), 'float32'"]),
+    ..OpDef::COMPOSITE
+};
+
+/// The elements in another dtype, with NumPy's options of the method.
+pub static ASTYPE: OpDef = OpDef {
+    name: "astype",
+    surface: &[Surface::Method("astype")],
+    params: &[
+        Param::array("a"),
+        Param::required("dtype", ParamKind::DType),
+        Param::choice("order", &["K", "A", "C", "F"], "K"),
+        Param::choice("casting", &["no", "equiv", "safe", "same_kind", "unsafe"], "unsafe"),
+        Param::bool("subok", true),
+        Param::bool("copy", true),
+    ],
+    doc: "The elements converted to `dtype`, if `casting` allows it. `copy=False` returns the array itself if nothing is to be done.",
+    cpu: Cpu::Composite(|cx| {
+        let (x, dtype) = (cx.input(0), cx.dtype("dtype").unwrap_or(cx.dtype_of(0)));
+        let casting = cx.str("casting").parse::<Casting>().unwrap_or(Casting::Unsafe);
+        if !can_cast(x.dtype(), dtype, casting) {
+            let problem = format!("cannot cast from {} to {} under casting rule '{}'", x.dtype().name(), dtype.name(), cx.str("casting"));
+            return Err(cx.dtype_error(problem));
+        }
+        let y = converted(x, dtype, cx.bool("copy"))?;
+        cx.done(match cx.str("order") {
+            "C" => y.contiguous()?,
+            "F" => y.transpose(None)?.contiguous()?.transpose(None)?,
+            _ => y,
+        })
+    }),
+    ..CONVERSION
+};
+
+/// The elements in another dtype, as the array API spells it.
+pub static ASTYPE_OF: OpDef = OpDef {
+    name: "astype_of",
+    surface: &[Surface::Np("astype")],
+    params: &[
+        Param::array("x"),
+        Param::required("dtype", ParamKind::DType),
+        Param::bool("copy", true).keyword(),
+        Param::optional("device", ParamKind::Device).keyword(),
+    ],
+    doc: "The elements of `x` converted to `dtype`. `copy=False` returns the array itself if nothing is to be done.",
+    cpu: Cpu::Composite(|cx| {
+        let (x, dtype) = (cx.input(0), cx.dtype("dtype").unwrap_or(cx.dtype_of(0)));
+        let y = converted(x, dtype, cx.bool("copy"))?;
+        cx.done(match cx.device("device") {
+            Some(device) => y.to_device(device)?,
+            None => y,
+        })
+    }),
+    ..CONVERSION
+};
+
+fn converted(x: &Array, dtype: DType, copy: bool) -> Result<Array> {
+    if x.dtype() == dtype && copy { x.copy() } else { x.astype(dtype) }
+}
 
 /// The elements on another device.
 pub static TO_DEVICE: OpDef = OpDef {
@@ -159,7 +221,7 @@ impl Array {
             return Ok(self.clone());
         }
         invoke1(
-            &ASTYPE,
+            &CAST,
             &[self],
             &[Value::DType(dtype)].into_iter().collect(),
         )

@@ -18,7 +18,9 @@ use crate::opdef::OpDef;
 
 pub(crate) static OPS: &[&OpDef] = &[
     &COPY,
+    &CAST,
     &ASTYPE,
+    &ASTYPE_OF,
     &TO_DEVICE,
     &RESHAPE,
     &TRANSPOSE,
