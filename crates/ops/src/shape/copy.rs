@@ -67,7 +67,11 @@ pub static CAST: OpDef = OpDef {
 
 /// What both spellings of a conversion have in common.
 const CONVERSION: OpDef = OpDef {
-    probe: Probe::calls(&["f((2, 3)), 'float64'", "f((2, 3)), 'int32'", "i((4,), 9), 'float32'"]),
+    probe: Probe::calls(&[
+        "f((2, 3)), 'float64'",
+        "f((2, 3)), 'int32'",
+        "i((4,), 9), 'float32'",
+    ]),
     ..OpDef::COMPOSITE
 };
 
@@ -79,16 +83,28 @@ pub static ASTYPE: OpDef = OpDef {
         Param::array("a"),
         Param::required("dtype", ParamKind::DType),
         Param::choice("order", &["K", "A", "C", "F"], "K"),
-        Param::choice("casting", &["no", "equiv", "safe", "same_kind", "unsafe"], "unsafe"),
+        Param::choice(
+            "casting",
+            &["no", "equiv", "safe", "same_kind", "unsafe"],
+            "unsafe",
+        ),
         Param::bool("subok", true),
         Param::bool("copy", true),
     ],
     doc: "The elements converted to `dtype`, if `casting` allows it. `copy=False` returns the array itself if nothing is to be done.",
     cpu: Cpu::Composite(|cx| {
         let (x, dtype) = (cx.input(0), cx.dtype("dtype").unwrap_or(cx.dtype_of(0)));
-        let casting = cx.str("casting").parse::<Casting>().unwrap_or(Casting::Unsafe);
+        let casting = cx
+            .str("casting")
+            .parse::<Casting>()
+            .unwrap_or(Casting::Unsafe);
         if !can_cast(x.dtype(), dtype, casting) {
-            let problem = format!("cannot cast from {} to {} under casting rule '{}'", x.dtype().name(), dtype.name(), cx.str("casting"));
+            let problem = format!(
+                "cannot cast from {} to {} under casting rule '{}'",
+                x.dtype().name(),
+                dtype.name(),
+                cx.str("casting")
+            );
             return Err(cx.dtype_error(problem));
         }
         let y = converted(x, dtype, cx.bool("copy"))?;
@@ -124,7 +140,11 @@ pub static ASTYPE_OF: OpDef = OpDef {
 };
 
 fn converted(x: &Array, dtype: DType, copy: bool) -> Result<Array> {
-    if x.dtype() == dtype && copy { x.copy() } else { x.astype(dtype) }
+    if x.dtype() == dtype && copy {
+        x.copy()
+    } else {
+        x.astype(dtype)
+    }
 }
 
 /// The elements on another device.
@@ -220,11 +240,7 @@ impl Array {
         if self.dtype() == dtype && !self.is_weak() {
             return Ok(self.clone());
         }
-        invoke1(
-            &CAST,
-            &[self],
-            &[Value::DType(dtype)].into_iter().collect(),
-        )
+        invoke1(&CAST, &[self], &[Value::DType(dtype)].into_iter().collect())
     }
 }
 
