@@ -61,7 +61,7 @@ pub static CAST: OpDef = OpDef {
     },
     sparse: Sparse::KeepsZero,
     cost: Cost::PerKiB(80),
-    probe: Probe::calls(&["f((2, 3)), 'float64'", "f((2, 3)), 'int32'"]),
+    probe: Probe::calls(&["f((2, 3)), 'float64'", "f((2, 3)), 'int32'"]).against("numpy.astype"),
     ..OpDef::DEFAULT
 };
 
@@ -71,7 +71,8 @@ const CONVERSION: OpDef = OpDef {
         "f((2, 3)), 'float64'",
         "f((2, 3)), 'int32'",
         "i((4,), 9), 'float32'",
-    ]),
+    ])
+    .against("numpy.astype"),
     ..OpDef::COMPOSITE
 };
 

@@ -1,0 +1,59 @@
+"""Where arrays are made, and how they move."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as onp
+import pytest
+
+import mxnet as mx
+from mxnet import autograd, np
+from mxnet.base import MXNetError
+
+
+def test_new_arrays_are_made_on_the_current_device() -> None:
+    with mx.cpu(1):
+        made = [np.zeros((2,)), np.ones((2,)), np.arange(3), np.array([1.0]), np.random.uniform(size=(2,))]
+        assert [x.device for x in made] == [mx.cpu(1)] * len(made)
+        with mx.cpu(2):
+            assert mx.current_device() == mx.cpu(2)
+        assert mx.current_device() == mx.cpu(1)
+    assert np.zeros((2,)).device == mx.cpu(0)
+
+
+def test_the_current_device_is_a_matter_of_the_thread() -> None:
+    seen = []
+    with mx.cpu(1):
+        thread = threading.Thread(target=lambda: seen.append(np.zeros(()).device))
+        thread.start()
+        thread.join()
+    assert seen == [mx.cpu(0)]
+
+
+def test_results_stay_where_their_operands_are() -> None:
+    x = np.array([[1.0, 2.0]], device=mx.cpu(1))
+    results = [x + 1, 2 * x, x.T, x.sum(), x[0], np.exp(x), np.concatenate([x, x]), np.zeros_like(x), np.dot(x, x.T)]
+    assert [y.device for y in results] == [mx.cpu(1)] * len(results)
+
+
+def test_operands_on_different_devices_are_refused_by_name() -> None:
+    with pytest.raises(MXNetError, match=r"add: operands are on different devices: cpu\(0\) and cpu\(1\)"):
+        np.zeros((2,)) + np.zeros((2,), device=mx.cpu(1))
+
+
+def test_moving_copies_and_is_differentiable() -> None:
+    x = np.array([1.0, 2.0])
+    assert x.to_device(mx.cpu(0)) is x
+    x.attach_grad()
+    with autograd.record():
+        y = (x.to_device(mx.cpu(1)) ** 2).sum()
+    y.backward()
+    assert y.device == mx.cpu(1) and x.grad.device == mx.cpu(0)
+    onp.testing.assert_array_equal(x.grad.asnumpy(), [2.0, 4.0])
+
+
+def test_a_device_that_is_not_there_is_named() -> None:
+    for make in (lambda: np.ones((2,), device=mx.gpu(0)), lambda: np.ones((2,)).to_device(mx.gpu(0))):
+        with pytest.raises(MXNetError, match=r"gpu\(0\)"):
+            make()
