@@ -1,0 +1,102 @@
+"""Connectionist temporal classification, composed of array operators."""
+
+from __future__ import annotations
+
+from mxnet import _core
+from mxnet import numpy as np
+from mxnet.numpy import ndarray
+
+_log_softmax = _core.namespaces["npx"]["log_softmax"]
+
+# Stands for log(0): so low that adding it changes nothing, but finite, so that slopes stay numbers.
+_NEVER = -1e30
+
+
+def ctc_loss(
+    data: ndarray,
+    label: ndarray,
+    data_lengths: ndarray | None = None,
+    label_lengths: ndarray | None = None,
+    use_data_lengths: bool = False,
+    use_label_lengths: bool = False,
+    blank_label: str = "first",
+) -> ndarray:
+    """Compute minus the log-probability that frames of logits spell a sequence of labels.
+
+    Parameters
+    ----------
+    data : ndarray, shape (t, n, c), float
+        Logits of `c` classes, the blank among them.
+    label : ndarray, shape (n, length)
+        Class numbers. Without `label_lengths` a sequence ends at its first padding: 0 if the blank is first, -1 if it is last.
+    data_lengths, label_lengths : ndarray, shape (n,), optional
+        Frames and labels that count, used if the flag of the same name says so.
+    use_data_lengths, use_label_lengths : bool
+    blank_label : {'first', 'last'}
+        Whether the blank is class 0 or class ``c - 1``.
+
+    Returns
+    -------
+    ndarray, shape (n,)
+
+    Raises
+    ------
+    ValueError
+        If `blank_label` is unknown, shapes do not fit, or a flag is set without its lengths.
+
+    Notes
+    -----
+    Forward recursion in log space; the gradient is that of the recursion. A sequence that cannot be spelt in its frames has a
+    loss of about 1e30. Source: A. Graves et al., "Connectionist Temporal Classification", 2006, equations 6 to 8.
+    """
+    if blank_label not in ("first", "last"):
+        raise ValueError(f"ctc_loss: `blank_label` must be 'first' or 'last', found {blank_label!r}")
+    if data.ndim != 3 or label.ndim != 2 or label.shape[0] != data.shape[1]:
+        raise ValueError(
+            f"ctc_loss: `data` must be (t, n, c) and `label` (n, length), found {data.shape} and {label.shape}"
+        )
+    frames, batch, classes = data.shape
+    length = label.shape[1]
+    blank = 0 if blank_label == "first" else classes - 1
+    label = label.astype("int64")
+    if use_label_lengths:
+        if label_lengths is None:
+            raise ValueError("ctc_loss: `use_label_lengths` needs `label_lengths`")
+        sizes = label_lengths.astype("int64")
+    else:
+        padding = 0 if blank_label == "first" else -1
+        sizes = np.cumprod((label != padding).astype("int64"), axis=1).sum(axis=1)
+    position = np.arange(length).reshape(1, length)
+    label = np.where(position < sizes.reshape(batch, 1), label, blank)
+
+    # blank, l1, blank, l2, …, blank: the states a path goes through.
+    blanks = np.full_like(label, blank)
+    states = np.concatenate([np.stack([blanks, label], axis=2).reshape(batch, 2 * length), blanks[:, :1]], axis=1)
+    count = 2 * length + 1
+    emitted = np.take_along_axis(
+        _log_softmax(data, axis=-1), np.broadcast_to(states.reshape(1, batch, count), (frames, batch, count)), axis=2
+    )
+    # A blank between two different labels may be skipped.
+    may_skip = np.concatenate(
+        [np.zeros((batch, min(2, count)), dtype="bool"), (states[:, 2:] != blank) & (states[:, 2:] != states[:, :-2])],
+        axis=1,
+    )
+    never = np.full((batch, 1), _NEVER, dtype=data.dtype)
+    reached = (
+        np.concatenate([emitted[0, :, :2], np.broadcast_to(never, (batch, count - 2))], axis=1)
+        if length
+        else emitted[0]
+    )
+    for t in range(1, frames):
+        one_back = np.concatenate([never, reached[:, :-1]], axis=1)
+        two_back = np.concatenate([never, one_back[:, :-1]], axis=1)
+        onward = np.logaddexp(np.logaddexp(reached, one_back), np.where(may_skip, two_back, never)) + emitted[t]
+        if use_data_lengths:
+            if data_lengths is None:
+                raise ValueError("ctc_loss: `use_data_lengths` needs `data_lengths`")
+            onward = np.where(data_lengths.reshape(batch, 1) > t, onward, reached)
+        reached = onward
+    last_blank = np.take_along_axis(reached, 2 * sizes.reshape(batch, 1), axis=1)
+    before = np.where(sizes.reshape(batch, 1) > 0, 2 * sizes.reshape(batch, 1) - 1, 0)
+    last_label = np.where(sizes.reshape(batch, 1) > 0, np.take_along_axis(reached, before, axis=1), never)
+    return -np.logaddexp(last_blank, last_label).reshape(batch)
