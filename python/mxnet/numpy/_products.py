@@ -37,13 +37,13 @@ def einsum(*operands, out: ndarray | None = None, optimize=True) -> ndarray:
     Parameters
     ----------
     *operands
-        Subscripts such as ``'ij,jk->ik'`` and an array for each part of them; or an array, a list of integers that name its
-        axes, the next array, and so on, and the list of the result's axes at the end, if one is wanted.
+        Subscripts such as ``'ij,jk->ik'`` and an array for each part of them; or an array, a list of integers that name
+        its axes, the next array, and so on, and the list of the result's axes at the end.
     out : ndarray, optional
         Where the result goes.
     optimize : bool, 'greedy', 'optimal' or list
-        In which order pairs are contracted: the order that keeps results small, from left to right (False), or a path as
-        `numpy.einsum_path` returns it.
+        In which order pairs are contracted: the order that keeps results small, from left to right (False), or a path
+        as `numpy.einsum_path` returns it.
 
     Returns
     -------

@@ -1,8 +1,10 @@
 //! Products of vectors, matrices and higher arrays.
 
+mod composed;
 mod einsum;
 mod product;
 
+pub use composed::*;
 pub use einsum::*;
 pub use product::*;
 

@@ -33,7 +33,7 @@ pub static FULLY_CONNECTED: OpDef = OpDef {
         let dtype = y.dtype();
         let weight = operand::typed(cx.input(1), dtype, cx.threads)?;
         let (hidden, k) = (weight.shape()[0], weight.shape()[1]);
-        let rows = if hidden == 0 { 0 } else { y.len() / hidden };
+        let rows = y.len().checked_div(hidden).unwrap_or(0);
         let x = operand::typed(cx.input(0), dtype, cx.threads)?;
         let x = match x.layout().reshape(&[rows as isize, k as isize])? {
             Some(layout) => x.with_layout(layout),
@@ -56,11 +56,7 @@ pub static FULLY_CONNECTED: OpDef = OpDef {
     grad: Grad::Rule(Keep::inputs(0b11), |g| {
         let (x, weight) = (g.input(0), g.input(1));
         let (hidden, k) = (weight.shape()[0], weight.shape()[1]);
-        let rows = if hidden == 0 {
-            0
-        } else {
-            g.dy(0).len() / hidden
-        };
+        let rows = g.dy(0).len().checked_div(hidden).unwrap_or(0);
         let dy = g.dy(0).reshape(&[rows, hidden])?;
         let mut grads: Grads = SmallVec::from_elem(None, g.num_inputs());
         if g.wants(0) {

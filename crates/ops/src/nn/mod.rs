@@ -3,24 +3,26 @@
 //! Their kernels take dense operands of float32 or float64; `operand` is the way there and back. Where a gradient has a kernel of its own, the
 //! rule uses it in plain backward passes and is composed of differentiable operators while a graph of the gradient itself is recorded.
 
+mod batch_norm;
 mod conv;
 mod dropout;
 mod linear;
 mod loss;
-mod norm;
 pub(crate) mod operand;
 mod pool;
 mod rnn;
+mod row_norm;
 mod softmax;
 mod update;
 
+pub use batch_norm::*;
 pub use conv::*;
 pub use dropout::*;
 pub use linear::*;
 pub use loss::*;
-pub use norm::*;
 pub use pool::*;
 pub use rnn::*;
+pub use row_norm::*;
 pub use softmax::*;
 pub use update::*;
 

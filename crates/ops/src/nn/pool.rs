@@ -273,8 +273,8 @@ impl Case {
             pool.pad_end = pool.pad;
         }
         let convention = args.str("pooling_convention");
-        for axis in 3 - spatial..3 {
-            let (size, kernel, pad) = (input[axis], pool.kernel[axis], pool.pad[axis]);
+        for (axis, &size) in input.iter().enumerate().skip(3 - spatial) {
+            let (kernel, pad) = (pool.kernel[axis], pool.pad[axis]);
             if size == 0 || kernel > size + 2 * pad {
                 return Err(Error::shape(
                     "",

@@ -44,7 +44,7 @@ pub static RNN: OpDef = OpDef {
           dropout between layers while training. With `use_sequence_length`, `sequence_length` (n,) says where each sequence ends: later results are 0, final states are \
           those of the last element, and the backward direction starts there. The result is (time, n, directions * state_size); `state_outputs` adds the final states.\n\n\
           Gradients are of first order; the gradient of the gradient is an error.",
-    cpu: Cpu::Composite(|cx| run_all(cx)),
+    cpu: Cpu::Composite(run_all),
     probe: Probe::calls(&[
         "f((3, 2, 2)), f((48,)), f((1, 2, 2)), f((1, 2, 2)), None, 'lstm', 2, 1",
         "f((3, 2, 2)), f((72,)), f((2, 2, 2)), None, None, 'gru', 2, 1, True, True",

@@ -291,10 +291,10 @@ fn steps(cx: &CallCx, rule: &'static str, states: usize, numbers: [f64; 4]) -> R
         }
     };
     let mut calls: SmallVec<[Attrs; 4]> = SmallVec::new();
-    for i in 0..n {
+    for (i, &rate) in rates.iter().enumerate() {
         let mut attrs = Attrs::none();
         attrs.push(Value::Word(rule));
-        attrs.push(Value::Float(rates[i]));
+        attrs.push(Value::Float(rate));
         attrs.push(Value::Float(decays.get(i).copied().unwrap_or(0.0)));
         attrs.push(cx.get("rescale_grad").clone());
         attrs.push(cx.get("clip_gradient").clone());

@@ -1,0 +1,373 @@
+//! Products composed of the matrix product: of vectors, over chosen axes, in chains and powers.
+
+use mxnet_tensor::{DType, Dims};
+use smallvec::SmallVec;
+
+use crate::Array;
+use crate::args::{Param, ParamKind};
+use crate::creation;
+use crate::cx::CallCx;
+use crate::elementwise::comparison::EQUAL;
+use crate::error::{Error, Result};
+use crate::opdef::{Cpu, Form, OpDef, Probe, Surface};
+
+/// Sums over several axes of two arrays.
+pub static TENSORDOT: OpDef = OpDef {
+    name: "tensordot",
+    params: &[
+        Param::array("a"),
+        Param::array("b"),
+        Param::required("axes_a", ParamKind::Ints),
+        Param::required("axes_b", ParamKind::Ints),
+    ],
+    doc: "Sum of products over `axes_a` of `a` and `axes_b` of `b`, pair by pair; the other axes follow one another.",
+    cpu: Cpu::Composite(|cx| cx.done(tensordot(cx, cx.ints("axes_a"), cx.ints("axes_b"))?)),
+    probe: Probe::calls(&[
+        "f((2, 3, 4)), f((3, 4, 5)), (1, 2), (0, 1)",
+        "f((2, 3)), f((4, 2)), (0,), (1,)",
+        "f((2, 3)), f((4,)), (), ()",
+    ])
+    .against("lambda a, b, i, j: np.tensordot(a, b, (i, j))")
+    .ulp(64),
+    ..OpDef::COMPOSITE
+};
+
+/// Sum over the last axes.
+pub static INNER: OpDef = OpDef {
+    name: "inner",
+    surface: &[Surface::Np("inner")],
+    params: &[Param::array("a"), Param::array("b")],
+    doc: "Sum of products over the last axes of both; the other axes follow one another. A product of elements if one of them is 0-d.",
+    cpu: Cpu::Composite(|cx| {
+        let (a, b) = (cx.input(0), cx.input(1));
+        if a.ndim() == 0 || b.ndim() == 0 {
+            return cx.done(a.mul(b)?);
+        }
+        cx.done(tensordot(cx, &[-1], &[-1])?)
+    }),
+    probe: Probe::calls(&["f((3,)), f((3,))", "f((2, 3)), f((4, 3))", "f((2, 3)), 2.0"]).ulp(64),
+    ..OpDef::COMPOSITE
+};
+
+/// Every product of two elements.
+pub static OUTER: OpDef = OpDef {
+    name: "outer",
+    surface: &[Surface::Np("outer"), Surface::NpLinalg("outer")],
+    params: &[Param::array("a"), Param::array("b")],
+    doc: "Products of every element of `a` with every element of `b`, of shape (a.size, b.size).",
+    form: Form::Out,
+    cpu: Cpu::Composite(|cx| {
+        let (a, b) = (cx.input(0), cx.input(1));
+        cx.done(a.reshape(&[a.len(), 1])?.mul(&b.reshape(&[1, b.len()])?)?)
+    }),
+    probe: Probe::calls(&["f((3,)), f((4,))", "f((2, 2)), f((3,))", "2.0, f((3,))"]),
+    ..OpDef::COMPOSITE
+};
+
+/// Sum of products of all elements.
+pub static VDOT: OpDef = OpDef {
+    name: "vdot",
+    surface: &[Surface::Np("vdot")],
+    params: &[Param::array("a"), Param::array("b")],
+    doc: "Sum of products of the conjugated elements of `a` with those of `b`, both in C order.",
+    cpu: Cpu::Composite(|cx| {
+        let (a, b) = (cx.input(0), cx.input(1));
+        if a.len() != b.len() {
+            return Err(cx.shape_error(format!("`a` has {} elements, `b` {}", a.len(), b.len())));
+        }
+        cx.done(
+            a.conj()?
+                .reshape(&[a.len()])?
+                .matmul(&b.reshape(&[b.len()])?)?,
+        )
+    }),
+    probe: Probe::calls(&[
+        "f((3,)), f((3,))",
+        "f((2, 3)), f((3, 2))",
+        "c((3,)), c((3,))",
+    ])
+    .ulp(64),
+    ..OpDef::COMPOSITE
+};
+
+/// Sum of products along one axis.
+pub static VECDOT: OpDef = OpDef {
+    name: "vecdot",
+    surface: &[Surface::Np("vecdot"), Surface::NpLinalg("vecdot")],
+    params: &[
+        Param::array("x1"),
+        Param::array("x2"),
+        Param::int("axis", -1).keyword(),
+    ],
+    doc: "Sum of products of the conjugated elements of `x1` with those of `x2` along `axis`; the other axes broadcast.",
+    cpu: Cpu::Composite(|cx| {
+        let axis = cx.int("axis");
+        let end = |i: usize| -> Result<Array> {
+            let x = cx.input(i);
+            if x.ndim() == 0 {
+                return Err(cx.shape_error("operands of 0 axes have none to sum over"));
+            }
+            let at = cx.axis("axis", i)?;
+            let order: SmallVec<[i64; 4]> = (0..x.ndim())
+                .filter(|&a| a != at)
+                .chain([at])
+                .map(|a| a as i64)
+                .collect();
+            x.transpose(Some(&order))
+        };
+        let (a, b) = (end(0)?, end(1)?);
+        let (n, m) = (a.shape()[a.ndim() - 1], b.shape()[b.ndim() - 1]);
+        if n != m {
+            return Err(cx.shape_error(format!("axis {axis} has sizes {n} and {m}")));
+        }
+        // (..., 1, n) @ (..., n, 1)
+        let row: Dims = a.shape()[..a.ndim() - 1]
+            .iter()
+            .copied()
+            .chain([1, n])
+            .collect();
+        let column: Dims = b.shape().iter().copied().chain([1]).collect();
+        let y = a.conj()?.reshape(&row)?.matmul(&b.reshape(&column)?)?;
+        let shape = Dims::from_slice(&y.shape()[..y.ndim() - 2]);
+        cx.done(y.reshape(&shape)?)
+    }),
+    probe: Probe::calls(&[
+        "f((3,)), f((3,))",
+        "f((2, 3)), f((3,))",
+        "f((4, 1, 3)), f((2, 3))",
+        "f((3, 2)), f((3, 2)), axis=0",
+        "c((2, 3)), c((2, 3))",
+    ])
+    .ulp(64),
+    ..OpDef::COMPOSITE
+};
+
+/// Every element of one array times the whole of the other.
+pub static KRON: OpDef = OpDef {
+    name: "kron",
+    surface: &[Surface::Np("kron")],
+    params: &[Param::array("a"), Param::array("b")],
+    doc: "Kronecker product: the elements of `a`, each replaced by itself times `b`. The array of fewer axes gets axes of length 1 in front.",
+    cpu: Cpu::Composite(|cx| {
+        let (a, b) = (cx.input(0), cx.input(1));
+        let ndim = a.ndim().max(b.ndim());
+        let full = |x: &Array| -> Dims {
+            std::iter::repeat_n(1, ndim - x.ndim())
+                .chain(x.shape().iter().copied())
+                .collect()
+        };
+        let (s, t) = (full(a), full(b));
+        let spread: SmallVec<[usize; 8]> = s.iter().flat_map(|&n| [n, 1]).collect();
+        let inner: SmallVec<[usize; 8]> = t.iter().flat_map(|&n| [1, n]).collect();
+        let shape: Dims = s.iter().zip(&t).map(|(m, n)| m * n).collect();
+        cx.done(
+            a.reshape(&spread)?
+                .mul(&b.reshape(&inner)?)?
+                .reshape(&shape)?,
+        )
+    }),
+    probe: Probe::calls(&[
+        "f((2, 3)), f((2, 2))",
+        "f((2,)), f((2, 3))",
+        "f((2, 2, 2)), f((3,))",
+        "f(()), f((2,))",
+    ]),
+    ..OpDef::COMPOSITE
+};
+
+/// A chain of products in the cheapest order.
+pub static MULTI_DOT: OpDef = OpDef {
+    name: "multi_dot",
+    surface: &[Surface::NpLinalg("multi_dot")],
+    params: &[Param::arrays("arrays")],
+    doc: "Product of two or more matrices, in the order that takes fewest multiplications. The first and the last may be vectors.\n\nSource: the chain order is found \
+          by dynamic programming over intervals.",
+    form: Form::Out,
+    cpu: Cpu::Composite(|cx| cx.done(chain(cx)?)),
+    probe: Probe::calls(&[
+        "[f((2, 3)), f((3, 4))]",
+        "[f((4, 2)), f((2, 5)), f((5, 1)), f((1, 3))]",
+        "[f((3,)), f((3, 2)), f((2,))]",
+    ])
+    .ulp(64),
+    ..OpDef::COMPOSITE
+};
+
+/// A matrix multiplied with itself.
+pub static MATRIX_POWER: OpDef = OpDef {
+    name: "matrix_power",
+    surface: &[Surface::NpLinalg("matrix_power")],
+    params: &[Param::array("a"), Param::required("n", ParamKind::Int)],
+    doc: "Square matrices (..., m, m) multiplied with themselves: `n` factors, by repeated squaring; the identity for 0, powers of the inverse for negative `n`.",
+    cpu: Cpu::Composite(|cx| {
+        let a = cx.input(0);
+        let [.., m, k] = *a.shape() else {
+            return Err(cx.shape_error(format!("`a` has {} axes, needs at least 2", a.ndim())));
+        };
+        if m != k {
+            return Err(cx.shape_error(format!("matrices must be square, found {m} x {k}")));
+        }
+        cx.done(power(cx, a, cx.int("n"))?)
+    }),
+    probe: Probe::calls(&["f((3, 3)), 0", "f((3, 3)), 1", "f((2, 3, 3)), 5"]).ulp(64),
+    ..OpDef::COMPOSITE
+};
+
+fn power(cx: &CallCx, a: &Array, n: i64) -> Result<Array> {
+    if n < 0 {
+        let Some(inverse) = crate::registry::find("inv") else {
+            return Err(Error::unsupported(
+                cx.op.name,
+                format!("`n` is {n}: matrix inversion is not available"),
+            ));
+        };
+        return power(cx, &a.unary(inverse)?, n.checked_neg().unwrap_or(i64::MAX));
+    }
+    if n == 0 {
+        let m = a.shape()[a.ndim() - 1];
+        return same_index(m)?
+            .astype(a.dtype())?
+            .broadcast_to(a.shape())?
+            .copy();
+    }
+    let (mut exponent, mut square) = (n, a.clone());
+    let mut result: Option<Array> = None;
+    loop {
+        if exponent & 1 == 1 {
+            result = Some(match result {
+                Some(r) => r.matmul(&square)?,
+                None => square.clone(),
+            });
+        }
+        exponent >>= 1;
+        match (exponent, result) {
+            (0, Some(r)) => return Ok(r),
+            (_, r) => result = r,
+        }
+        square = square.matmul(&square)?;
+    }
+}
+
+fn chain(cx: &CallCx) -> Result<Array> {
+    let arrays: SmallVec<[&Array; 8]> = cx.inputs.iter().flatten().copied().collect();
+    let n = arrays.len();
+    if n < 2 {
+        return Err(cx.value_error(format!("found {n} arrays, needs at least 2")));
+    }
+    let mut matrices: Vec<Array> = Vec::with_capacity(n);
+    for (i, x) in arrays.iter().enumerate() {
+        matrices.push(match x.ndim() {
+            2 => (*x).clone(),
+            1 if i == 0 => x.reshape(&[1, x.len()])?,
+            1 if i == n - 1 => x.reshape(&[x.len(), 1])?,
+            found => {
+                return Err(cx.shape_error(format!(
+                    "array {i} has {found} axes, needs 2 (1 for the first and the last)"
+                )));
+            }
+        });
+    }
+    for (i, pair) in matrices.windows(2).enumerate() {
+        let (k, l) = (pair[0].shape()[1], pair[1].shape()[0]);
+        if k != l {
+            return Err(cx.shape_error(format!(
+                "array {i} has {k} columns, array {} has {l} rows",
+                i + 1
+            )));
+        }
+    }
+    let sizes: Vec<usize> = std::iter::once(matrices[0].shape()[0])
+        .chain(matrices.iter().map(|m| m.shape()[1]))
+        .collect();
+    // cost[i][j]: fewest multiplications for the product of i..=j, split behind cut[i][j].
+    let (mut cost, mut cut) = (vec![vec![0_u128; n]; n], vec![vec![0; n]; n]);
+    for length in 1..n {
+        for i in 0..n - length {
+            let j = i + length;
+            let best = (i..j)
+                .map(|k| {
+                    (
+                        cost[i][k]
+                            + cost[k + 1][j]
+                            + sizes[i] as u128 * sizes[k + 1] as u128 * sizes[j + 1] as u128,
+                        k,
+                    )
+                })
+                .min();
+            if let Some((least, k)) = best {
+                cost[i][j] = least;
+                cut[i][j] = k;
+            }
+        }
+    }
+    let y = product(&matrices, &cut, 0, n - 1)?;
+    let mut shape = Dims::new();
+    if arrays[0].ndim() == 2 {
+        shape.push(y.shape()[0]);
+    }
+    if arrays[n - 1].ndim() == 2 {
+        shape.push(y.shape()[1]);
+    }
+    y.reshape(&shape)
+}
+
+fn product(matrices: &[Array], cut: &[Vec<usize>], i: usize, j: usize) -> Result<Array> {
+    if i == j {
+        return Ok(matrices[i].clone());
+    }
+    let k = cut[i][j];
+    product(matrices, cut, i, k)?.matmul(&product(matrices, cut, k + 1, j)?)
+}
+
+fn tensordot(cx: &CallCx, axes_a: &[i64], axes_b: &[i64]) -> Result<Array> {
+    let (a, b) = (cx.input(0), cx.input(1));
+    if axes_a.len() != axes_b.len() {
+        return Err(cx.value_error(format!(
+            "{} axes of `a` are paired with {} of `b`",
+            axes_a.len(),
+            axes_b.len()
+        )));
+    }
+    let normal = |x: &Array, axes: &[i64]| -> Result<Dims> {
+        let axes: SmallVec<[isize; 4]> = axes.iter().map(|&a| a as isize).collect();
+        Ok(mxnet_tensor::normalize_axes(&axes, x.ndim())?)
+    };
+    let (summed_a, summed_b) = (normal(a, axes_a)?, normal(b, axes_b)?);
+    for (&i, &j) in summed_a.iter().zip(&summed_b) {
+        if a.shape()[i] != b.shape()[j] {
+            return Err(cx.shape_error(format!(
+                "axis {i} of `a` (size {}) is paired with axis {j} of `b` (size {})",
+                a.shape()[i],
+                b.shape()[j]
+            )));
+        }
+    }
+    let free = |x: &Array, summed: &[usize]| -> Dims {
+        (0..x.ndim()).filter(|i| !summed.contains(i)).collect()
+    };
+    let (free_a, free_b) = (free(a, &summed_a), free(b, &summed_b));
+    let order = |first: &[usize], then: &[usize]| -> SmallVec<[i64; 4]> {
+        first.iter().chain(then).map(|&i| i as i64).collect()
+    };
+    let size =
+        |x: &Array, axes: &[usize]| -> usize { axes.iter().map(|&i| x.shape()[i]).product() };
+    let k = size(a, &summed_a);
+    let left = a
+        .transpose(Some(&order(&free_a, &summed_a)))?
+        .reshape(&[size(a, &free_a), k])?;
+    let right = b
+        .transpose(Some(&order(&summed_b, &free_b)))?
+        .reshape(&[k, size(b, &free_b)])?;
+    let shape: Dims = free_a
+        .iter()
+        .map(|&i| a.shape()[i])
+        .chain(free_b.iter().map(|&i| b.shape()[i]))
+        .collect();
+    left.matmul(&right)?.reshape(&shape)
+}
+
+/// The identity of size `n`, as truth values.
+fn same_index(n: usize) -> Result<Array> {
+    let along = creation::arange(n, DType::I64)?;
+    along.reshape(&[n, 1])?.binary(&EQUAL, &along)
+}

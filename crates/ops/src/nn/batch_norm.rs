@@ -1,0 +1,470 @@
+//! Normalisation over a batch, one mean and variance for each channel. Rows of single samples are in `row_norm.rs`.
+#![allow(unsafe_code)]
+
+use mxnet_kernels::norm::{self as kernel, BatchNorm, Statistics};
+use mxnet_tensor::{DType, Dims, Tensor, normalize_axis};
+use smallvec::SmallVec;
+
+use crate::args::{Attrs, Param, Value};
+use crate::autograd::GradCx;
+use crate::cx::{CallCx, KernelCx};
+use crate::eager::elem;
+use crate::error::{Result, Tuple};
+use crate::invoke::invoke_with;
+use crate::nn::operand::{self, Staged};
+use crate::opdef::{Amp, Cost, Cpu, Grad, Grads, Keep, Onnx, OpDef, Probe, Surface};
+use crate::{Outputs, interp};
+
+pub(super) const NORM: OpDef = OpDef {
+    amp: Amp::WidenToF32,
+    cost: Cost::PerKiB(150),
+    ..OpDef::DEFAULT
+};
+
+/// Batch normalisation.
+pub static BATCH_NORM: OpDef = OpDef {
+    name: "batch_norm",
+    surface: &[Surface::Npx("batch_norm")],
+    params: &[
+        Param::array("x"),
+        Param::array("gamma"),
+        Param::array("beta"),
+        Param::array("running_mean"),
+        Param::array("running_var"),
+        Param::float("eps", 1e-3),
+        Param::float("momentum", 0.9),
+        Param::bool("fix_gamma", true),
+        Param::bool("use_global_stats", false),
+        Param::bool("output_mean_var", false),
+        Param::int("axis", 1),
+    ],
+    doc: "`(x - mean) / sqrt(var + eps) * gamma + beta`, with one mean, variance, gamma and beta for each position along `axis`. While training they are \
+          the batch's (the variance is the mean squared deviation), and `running_mean` and `running_var` become `momentum` times themselves plus \
+          `1 - momentum` times the batch's; otherwise, and with `use_global_stats`, the running ones are used. `fix_gamma` takes 1 for gamma. With \
+          `output_mean_var` the mean and `1 / sqrt(var + eps)` that were used follow the result.",
+    mutates: &[3, 4],
+    cpu: Cpu::Composite(batch_norm),
+    probe: Probe::calls(&[
+        "f((4, 3)), f((3,)), f((3,)), np.ones((3,)), np.ones((3,)) * 3.0, fix_gamma=False",
+        "f((2, 3, 4)), f((3,)), f((3,)), np.ones((3,)), np.ones((3,)) * 3.0",
+        "f((2, 4, 3)), f((3,)), f((3,)), np.ones((3,)), np.ones((3,)) * 3.0, axis=-1, fix_gamma=False, output_mean_var=True",
+    ])
+    .ulp(64),
+    ..OpDef::COMPOSITE
+};
+
+/// Batch normalisation with the batch's statistics.
+pub static BATCH_NORM_TRAINING: OpDef = OpDef {
+    name: "batch_norm_training",
+    params: &[
+        Param::array("x"),
+        Param::optional_array("gamma"),
+        Param::array("beta"),
+        Param::array("running_mean"),
+        Param::array("running_var"),
+        Param::float("eps", 1e-3),
+        Param::float("momentum", 0.9),
+        Param::int("axis", 1),
+    ],
+    doc: "Result, mean, variance and inverse deviation of batch normalisation while training; moves the running statistics.",
+    infer: |cx| {
+        let (dtype, c) = checked(cx, &[1, 2, 3, 4])?;
+        let per_channel = (Dims::from_slice(&[c]), operand::compute(dtype));
+        let all = [
+            (Dims::from_slice(cx.shape(0)), dtype),
+            per_channel.clone(),
+            per_channel.clone(),
+            per_channel,
+        ];
+        cx.many(all)
+    },
+    cpu: Cpu::Kernel(train),
+    grad: Grad::Rule(
+        Keep {
+            inputs: 0b11,
+            outputs: 0b1110,
+        },
+        |g| {
+            let gradients = if interp::is_recording() || g.has_dy(1) || g.has_dy(2) || g.has_dy(3) {
+                batch_slopes(g)?
+            } else {
+                let attrs: Attrs = [
+                    g.get("eps").clone(),
+                    g.get("axis").clone(),
+                    Value::Bool(false),
+                ]
+                .into_iter()
+                .collect();
+                let inputs = [
+                    Some(g.input(0)),
+                    Some(g.dy(0)),
+                    g.opt_input(1),
+                    Some(g.output(1)),
+                    Some(g.output(2)),
+                ];
+                invoke_with(&BATCH_NORM_GRADIENT, &inputs, &attrs)?
+            };
+            Ok(affine_grads(g, gradients))
+        },
+    ),
+    mutates: &[3, 4],
+    probe: Probe::calls(&["f((4, 3)), f((3,)), f((3,)), np.zeros((3,)), np.ones((3,))"]).ulp(64),
+    ..NORM
+};
+
+/// Batch normalisation with given statistics.
+pub static BATCH_NORM_INFERENCE: OpDef = OpDef {
+    name: "batch_norm_inference",
+    params: &[
+        Param::array("x"),
+        Param::optional_array("gamma"),
+        Param::array("beta"),
+        Param::array("mean"),
+        Param::array("var"),
+        Param::float("eps", 1e-3),
+        Param::int("axis", 1),
+    ],
+    doc: "Result and inverse deviation of batch normalisation with these statistics, through which no gradient flows.",
+    infer: |cx| {
+        let (dtype, c) = checked(cx, &[1, 2, 3, 4])?;
+        cx.many([
+            (Dims::from_slice(cx.shape(0)), dtype),
+            (Dims::from_slice(&[c]), operand::compute(dtype)),
+        ])
+    },
+    cpu: Cpu::Kernel(|cx| {
+        let (g, dtype) = channels(cx)?;
+        let x = operand::dense(cx.input(0), dtype, cx.threads)?;
+        let [gamma, beta, mean, var] = four(cx, [1, 2, 3, 4], dtype)?;
+        let y = Staged::new(cx.output(0), dtype)?;
+        let at = |t: &Option<Tensor>| operand::pointer(t.as_ref()).cast_const();
+        // SAFETY: 1. operands are dense, of `dtype`, with as many elements as the geometry says (inference checked). 2. the result overlaps none.
+        unsafe {
+            kernel::batch_norm_inference(
+                cx.threads,
+                &g,
+                x.data_ptr(),
+                at(&gamma),
+                at(&beta),
+                at(&mean),
+                at(&var),
+                y.ptr(),
+            )
+        };
+        inverse(cx, var.as_ref(), cx.output(1))?;
+        y.finish(cx.threads)
+    }),
+    grad: Grad::Rule(
+        Keep {
+            inputs: 0b11011,
+            outputs: 0b10,
+        },
+        |g| {
+            let gradients = if interp::is_recording() {
+                let shape = per_channel_shape(g)?;
+                let centred = g.input(0).sub(&g.input(3).reshape(&shape)?)?;
+                let inverse = g.output(1).detach().reshape(&shape)?;
+                let weighed = match g.opt_input(1) {
+                    Some(gamma) => inverse.mul(&gamma.reshape(&shape)?)?,
+                    None => inverse.clone(),
+                };
+                let axes = all_but_channel(g)?;
+                let mut all = Outputs::new();
+                all.push(g.dy(0).mul(&weighed)?);
+                all.push(
+                    g.dy(0)
+                        .mul(&centred.mul(&inverse)?)?
+                        .sum(Some(&axes), false)?,
+                );
+                all.push(g.dy(0).sum(Some(&axes), false)?);
+                all
+            } else {
+                let attrs: Attrs = [
+                    g.get("eps").clone(),
+                    g.get("axis").clone(),
+                    Value::Bool(true),
+                ]
+                .into_iter()
+                .collect();
+                let inputs = [
+                    Some(g.input(0)),
+                    Some(g.dy(0)),
+                    g.opt_input(1),
+                    Some(g.input(3)),
+                    Some(g.input(4)),
+                ];
+                invoke_with(&BATCH_NORM_GRADIENT, &inputs, &attrs)?
+            };
+            Ok(affine_grads(g, gradients))
+        },
+    ),
+    onnx: Onnx::Node {
+        ty: "BatchNormalization",
+        since: 9,
+    },
+    probe: Probe::calls(&["f((4, 3)), f((3,)), f((3,)), np.ones((3,)), np.ones((3,)) * 3.0"])
+        .ulp(64),
+    ..NORM
+};
+
+/// Gradients of batch normalisation, in one pass.
+pub static BATCH_NORM_GRADIENT: OpDef = OpDef {
+    name: "batch_norm_gradient",
+    params: &[
+        Param::array("x"),
+        Param::array("dy"),
+        Param::optional_array("gamma"),
+        Param::array("mean"),
+        Param::array("var"),
+        Param::float("eps", 1e-3),
+        Param::int("axis", 1),
+        Param::bool("fixed", false),
+    ],
+    doc: "Gradients of batch normalisation with respect to x, gamma and beta; `fixed` for statistics that do not depend on x.",
+    infer: |cx| {
+        let (dtype, c) = checked(cx, &[2, 3, 4])?;
+        if cx.shape(1) != cx.shape(0) {
+            return Err(cx.shape_error("`dy` must have the shape of `x`"));
+        }
+        let per_channel = (Dims::from_slice(&[c]), operand::compute(dtype));
+        cx.many([
+            (Dims::from_slice(cx.shape(0)), dtype),
+            per_channel.clone(),
+            per_channel,
+        ])
+    },
+    cpu: Cpu::Kernel(|cx| {
+        let (g, dtype) = channels(cx)?;
+        let x = operand::dense(cx.input(0), dtype, cx.threads)?;
+        let dy = operand::dense(cx.input(1), dtype, cx.threads)?;
+        let [gamma, mean, var, _] = four(cx, [2, 3, 4, usize::MAX], dtype)?;
+        let dx = Staged::new(cx.output(0), dtype)?;
+        let statistics = if cx.bool("fixed") {
+            Statistics::Fixed
+        } else {
+            Statistics::Batch
+        };
+        let at = |t: &Option<Tensor>| operand::pointer(t.as_ref()).cast_const();
+        // SAFETY: 1. operands are dense, of `dtype`, with as many elements as the geometry says (inference checked). 2. results overlap none.
+        unsafe {
+            kernel::batch_norm_backward(
+                cx.threads,
+                &g,
+                statistics,
+                x.data_ptr(),
+                dy.data_ptr(),
+                at(&gamma),
+                at(&mean),
+                at(&var),
+                dx.ptr(),
+                cx.output(1).data_ptr(),
+                cx.output(2).data_ptr(),
+            );
+        }
+        dx.finish(cx.threads)
+    }),
+    grad: Grad::Stop("gradients of gradients are composed of other operators"),
+    probe: Probe::calls(&["f((4, 3)), f((4, 3)), f((3,)), np.ones((3,)), np.ones((3,)) * 3.0"])
+        .ulp(64),
+    ..NORM
+};
+
+fn batch_norm(cx: &CallCx) -> Result<Outputs> {
+    let gamma = if cx.bool("fix_gamma") {
+        None
+    } else {
+        cx.opt(1)
+    };
+    let inputs = [cx.opt(0), gamma, cx.opt(2), cx.opt(3), cx.opt(4)];
+    let (eps, axis) = (cx.get("eps").clone(), cx.get("axis").clone());
+    let (y, mean, inverse) = if cx.training && !cx.bool("use_global_stats") {
+        let attrs: Attrs = [eps, cx.get("momentum").clone(), axis]
+            .into_iter()
+            .collect();
+        let out = invoke_with(&BATCH_NORM_TRAINING, &inputs, &attrs)?;
+        (out[0].clone(), out[1].clone(), out[3].clone())
+    } else {
+        let attrs: Attrs = [eps, axis].into_iter().collect();
+        let out = invoke_with(&BATCH_NORM_INFERENCE, &inputs, &attrs)?;
+        (out[0].clone(), cx.input(3).clone(), out[1].clone())
+    };
+    Ok(if cx.bool("output_mean_var") {
+        SmallVec::from_iter([y, mean, inverse])
+    } else {
+        SmallVec::from_iter([y])
+    })
+}
+
+fn train(cx: &KernelCx) -> Result<()> {
+    let (g, dtype) = channels(cx)?;
+    let x = operand::dense(cx.input(0), dtype, cx.threads)?;
+    let [gamma, beta, ..] = four(cx, [1, 2, usize::MAX, usize::MAX], dtype)?;
+    let y = Staged::new(cx.output(0), dtype)?;
+    let (mean, var) = (cx.output(1), cx.output(2));
+    let at = |t: &Option<Tensor>| operand::pointer(t.as_ref()).cast_const();
+    // SAFETY: 1. operands are dense, of `dtype`, with as many elements as the geometry says (inference checked). 2. results overlap none.
+    unsafe {
+        kernel::batch_norm_training(
+            cx.threads,
+            &g,
+            x.data_ptr(),
+            at(&gamma),
+            at(&beta),
+            y.ptr(),
+            mean.data_ptr(),
+            var.data_ptr(),
+        );
+    }
+    inverse(cx, Some(var), cx.output(3))?;
+    let momentum = cx.float("momentum");
+    for (running, batch) in [(cx.input(3), mean), (cx.input(4), var)] {
+        let old = operand::dense(running, DType::F64, cx.threads)?;
+        let new = operand::dense(batch, DType::F64, cx.threads)?;
+        let moved = Staged::new(running, DType::F64)?;
+        each(g.c, |i| {
+            write(
+                moved.tensor(),
+                i,
+                momentum * read(&old, i) + (1.0 - momentum) * read(&new, i),
+            );
+        });
+        moved.finish(cx.threads)?;
+    }
+    y.finish(cx.threads)
+}
+
+/// `1 / sqrt(var + eps)` of each channel.
+fn inverse(cx: &KernelCx, var: Option<&Tensor>, out: &Tensor) -> Result<()> {
+    let eps = cx.float("eps");
+    let Some(var) = var else { return Ok(()) };
+    let var = operand::dense(var, DType::F64, cx.threads)?;
+    let staged = Staged::new(out, DType::F64)?;
+    each(out.len(), |i| {
+        write(staged.tensor(), i, 1.0 / (read(&var, i) + eps).sqrt())
+    });
+    staged.finish(cx.threads)
+}
+
+fn each(n: usize, body: impl FnMut(usize)) {
+    (0..n).for_each(body);
+}
+
+/// Element `i` of a dense tensor of float64.
+fn read(x: &Tensor, i: usize) -> f64 {
+    assert!(x.dtype() == DType::F64 && x.layout().is_contiguous() && i < x.len());
+    // SAFETY: checked above: dense, of this type, and `i` inside; the caller holds the grant to read.
+    unsafe { *x.data_ptr().cast::<f64>().add(i) }
+}
+
+/// Sets element `i` of a dense tensor of float64 that the caller may write.
+fn write(x: &Tensor, i: usize, value: f64) {
+    assert!(x.dtype() == DType::F64 && x.layout().is_contiguous() && i < x.len());
+    // SAFETY: checked above: dense, of this type, and `i` inside; the caller holds the grant to write.
+    unsafe { *x.data_ptr().cast::<f64>().add(i) = value }
+}
+
+/// The data's dtype and number of channels; arguments `vectors` must have one element a channel.
+fn checked(cx: &CallCx, vectors: &[usize]) -> Result<(DType, usize)> {
+    let dtype = operand::float_of(cx, 0)?;
+    let axis = cx.axis("axis", 0)?;
+    let c = cx.shape(0)[axis];
+    for &i in vectors {
+        if let Some(vector) = cx.opt(i).filter(|v| v.shape() != [c]) {
+            let name = cx.op.array_params().nth(i).map_or("", |p| p.name);
+            return Err(cx.shape_error(format!(
+                "`{name}` has shape {}, needs ({c},): axis {axis} of the data",
+                Tuple(vector.shape())
+            )));
+        }
+    }
+    Ok((dtype, c))
+}
+
+fn channels(cx: &KernelCx) -> Result<(BatchNorm, DType)> {
+    let axis = cx.axis("axis", 0)?;
+    let shape = cx.input(0).shape();
+    let dtype = operand::compute(cx.output(0).dtype());
+    let g = BatchNorm {
+        elem: elem(dtype),
+        n: shape[..axis].iter().product(),
+        c: shape[axis],
+        inner: shape[axis + 1..].iter().product(),
+        epsilon: cx.float("eps"),
+    };
+    Ok((g, dtype))
+}
+
+/// Dense forms of four arguments, absent ones (and numbers that are none's) being `None`.
+pub(super) fn four(cx: &KernelCx, at: [usize; 4], dtype: DType) -> Result<[Option<Tensor>; 4]> {
+    let [a, b, c, d] = at.map(|i| operand::dense_or_none(cx.opt(i), dtype, cx.threads));
+    Ok([a?, b?, c?, d?])
+}
+
+fn per_channel_shape(g: &GradCx) -> Result<Dims> {
+    let shape = g.shape(0);
+    let axis = normalize_axis(g.int("axis") as isize, shape.len())?;
+    Ok((0..shape.len())
+        .map(|i| if i == axis { shape[i] } else { 1 })
+        .collect())
+}
+
+fn all_but_channel(g: &GradCx) -> Result<SmallVec<[i64; 4]>> {
+    let ndim = g.shape(0).len();
+    let axis = normalize_axis(g.int("axis") as isize, ndim)?;
+    Ok((0..ndim).filter(|&i| i != axis).map(|i| i as i64).collect())
+}
+
+/// dx, dgamma, dbeta as gradients of (x, gamma, beta, …).
+pub(super) fn affine_grads(g: &GradCx, gradients: Outputs) -> Grads {
+    let mut grads: Grads = SmallVec::from_elem(None, g.num_inputs());
+    for (i, gradient) in gradients.into_iter().enumerate().take(3) {
+        if g.wants(i) {
+            grads[i] = Some(gradient);
+        }
+    }
+    grads
+}
+
+/// Gradients of batch normalisation made of differentiable operators. With h = (x - mean) * inverse and e = dy * gamma:
+/// dx = inverse * (e - mean(e) - h mean(e h)), plus what flows in through the statistics.
+fn batch_slopes(g: &GradCx) -> Result<Outputs> {
+    let shape = per_channel_shape(g)?;
+    let axes = all_but_channel(g)?;
+    let n =
+        g.shape(0).iter().product::<usize>() as f64 / shape.iter().product::<usize>().max(1) as f64;
+    let x = g.input(0).astype(g.output(1).dtype())?;
+    let dy = g.dy(0).astype(g.output(1).dtype())?;
+    let inverse = g.output(3).reshape(&shape)?;
+    let centred = x.sub(&g.output(1).reshape(&shape)?)?;
+    let hat = centred.mul(&inverse)?;
+    let weighed = match g.opt_input(1) {
+        Some(gamma) => dy.mul(&gamma.reshape(&shape)?)?,
+        None => dy.clone(),
+    };
+    let inner = weighed
+        .sub(&weighed.mean(Some(&axes), true)?)?
+        .sub(&hat.mul(&weighed.mul(&hat)?.mean(Some(&axes), true)?)?)?;
+    let mut dx = inner.mul(&inverse)?;
+    if g.has_dy(1) {
+        dx = dx.add(&g.dy(1).reshape(&shape)?.scale(1.0 / n)?)?;
+    }
+    if g.has_dy(2) {
+        dx = dx.add(&g.dy(2).reshape(&shape)?.scale(2.0 / n)?.mul(&centred)?)?;
+    }
+    if g.has_dy(3) {
+        // d inverse = -inverse^3 / 2 d var.
+        let cube = inverse.mul(&inverse.square()?)?;
+        dx = dx.sub(
+            &g.dy(3)
+                .reshape(&shape)?
+                .scale(1.0 / n)?
+                .mul(&cube)?
+                .mul(&centred)?,
+        )?;
+    }
+    let mut all = Outputs::new();
+    all.push(dx);
+    all.push(dy.mul(&hat)?.sum(Some(&axes), false)?);
+    all.push(dy.sum(Some(&axes), false)?);
+    Ok(all)
+}
