@@ -28,7 +28,8 @@ def ctc_loss(
     data : ndarray, shape (t, n, c), float
         Logits of `c` classes, the blank among them.
     label : ndarray, shape (n, length)
-        Class numbers. Without `label_lengths` a sequence ends at its first padding: 0 if the blank is first, -1 if it is last.
+        Class numbers. Without `label_lengths` a sequence ends at its first padding: 0 if the blank is first, -1 if it
+        is last.
     data_lengths, label_lengths : ndarray, shape (n,), optional
         Frames and labels that count, used if the flag of the same name says so.
     use_data_lengths, use_label_lengths : bool
@@ -46,8 +47,8 @@ def ctc_loss(
 
     Notes
     -----
-    Forward recursion in log space; the gradient is that of the recursion. A sequence that cannot be spelt in its frames has a
-    loss of about 1e30. Source: A. Graves et al., "Connectionist Temporal Classification", 2006, equations 6 to 8.
+    Forward recursion in log space; the gradient is that of the recursion. A sequence that cannot be spelt in its
+    frames has a loss of about 1e30. Source: A. Graves et al., "Connectionist Temporal Classification", 2006, equations 6 to 8.
     """
     if blank_label not in ("first", "last"):
         raise ValueError(f"ctc_loss: `blank_label` must be 'first' or 'last', found {blank_label!r}")

@@ -103,7 +103,7 @@ pub static DIAGONAL_SPREAD: OpDef = OpDef {
 /// NumPy's `diag`.
 pub static DIAG: OpDef = OpDef {
     name: "diag",
-    surface: &[Surface::Np("diag"), Surface::Method("diag")],
+    surface: &[Surface::Np("diag")],
     params: &[Param::array("v"), Param::int("k", 0)],
     doc: "The `k`-th diagonal of a matrix, as a view; or, of an array of one axis, the square matrix that has it there.",
     cpu: Cpu::Composite(|cx| {
