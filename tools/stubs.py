@@ -22,6 +22,7 @@ KINDS = {
     "float": "float",
     "scalar": "complex",
     "ints": "int | Sequence[int]",
+    "separate ints": "int | Sequence[int]",
     "floats": "float | Sequence[float]",
     "str": "str",
     "choice": "str",
@@ -176,6 +177,9 @@ def arguments(function: Any, kinds: dict[str, tuple[str, bool]], first: str = ""
             continue
         star = {parameter.VAR_POSITIONAL: "*", parameter.VAR_KEYWORD: "**"}.get(parameter.kind, "")
         default = "" if parameter.default is parameter.empty else " = ..."
+        if first and kinds.get(parameter.name, ("", False))[0] == "separate ints":
+            # `x.reshape(2, 3)` and `x.reshape((2, 3))`: what follows is then given by name.
+            star, default = "*", ""
         parts.append(f"{star}{parameter.name}: {annotation(parameter, kinds)}{default}")
     if parameters and parameters[-1].kind is inspect.Parameter.POSITIONAL_ONLY:
         parts.append("/")

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, DTypeLike
 from mxnet._core import Device as Device
 from mxnet._core import ndarray as ndarray
 from mxnet.numpy_extension import random as random
+from mxnet.numpy_extension._ctc import ctc_loss as ctc_loss
 from mxnet.numpy_extension._files import load as load
 from mxnet.numpy_extension._files import save as save
 from mxnet.numpy_extension._files import savez as savez

@@ -48,7 +48,8 @@ def ctc_loss(
     Notes
     -----
     Forward recursion in log space; the gradient is that of the recursion. A sequence that cannot be spelt in its
-    frames has a loss of about 1e30. Source: A. Graves et al., "Connectionist Temporal Classification", 2006, equations 6 to 8.
+    frames has a loss of about 1e30. Source: A. Graves et al., "Connectionist Temporal Classification", 2006, equations
+    6 to 8.
     """
     if blank_label not in ("first", "last"):
         raise ValueError(f"ctc_loss: `blank_label` must be 'first' or 'last', found {blank_label!r}")

@@ -44,7 +44,14 @@ fn describe<'py>(
         "params",
         op.params
             .iter()
-            .map(|p| (p.name, kind(p.kind), p.default == mxnet::ops::Default::None))
+            .map(|p| {
+                let kind = if p.variadic {
+                    "separate ints"
+                } else {
+                    kind(p.kind)
+                };
+                (p.name, kind, p.default == mxnet::ops::Default::None)
+            })
             .collect::<Vec<_>>(),
     )?;
     let dtypes: Vec<&str> = match op.types {
