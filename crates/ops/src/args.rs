@@ -438,7 +438,7 @@ impl<'a> Args<'a> {
     }
 
     /// An index expression.
-    pub fn index(&self, name: &str) -> &'a [IndexItem] {
+    pub fn index_items(&self, name: &str) -> &'a [IndexItem] {
         match self.get(name) {
             Value::Index(x) => x,
             other => panic!("attribute `{name}` is {other:?}: {UNDECLARED}"),
@@ -450,14 +450,6 @@ impl<'a> Args<'a> {
         match self.get(name) {
             Value::Device(x) => Some(*x),
             Value::None => None,
-            other => panic!("attribute `{name}` is {other:?}: {UNDECLARED}"),
-        }
-    }
-
-    /// An index expression.
-    pub fn index_items(&self, name: &str) -> &'a [IndexItem] {
-        match self.get(name) {
-            Value::Index(x) => x,
             other => panic!("attribute `{name}` is {other:?}: {UNDECLARED}"),
         }
     }

@@ -29,12 +29,11 @@ pub fn get(slf: &Bound<'_, PyArray>, key: &Bound<'_, PyAny>) -> PyResult<Py<PyAr
         let item = || IndexItem::Slice { start, stop, step };
         return view(slf, |x| x.slice(0, start, stop, step), item);
     }
-    if let Ok(tuple) = key.cast_exact::<PyTuple>() {
-        if let Some(steps) = Steps::of(tuple)? {
-            if let Some(found) = steps.view(slf)? {
-                return Ok(found);
-            }
-        }
+    if let Ok(tuple) = key.cast_exact::<PyTuple>()
+        && let Some(steps) = Steps::of(tuple)?
+        && let Some(found) = steps.view(slf)?
+    {
+        return Ok(found);
     }
     general(slf, key)
 }

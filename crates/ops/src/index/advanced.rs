@@ -40,7 +40,7 @@ pub static GATHER: OpDef = OpDef {
     ],
     doc: "The elements that a canonical index expression names, in memory of their own.",
     infer: |cx| {
-        one(apply(cx.input(0).layout(), cx.index("key"), &layouts(cx, 1))?.shape())
+        one(apply(cx.input(0).layout(), cx.index_items("key"), &layouts(cx, 1))?.shape())
     },
     cpu: Cpu::Kernel(|cx| {
         let (x, out) = (cx.input(0), cx.output(0));
@@ -85,7 +85,7 @@ pub static SCATTER_ADD: OpDef = OpDef {
         let shape = dims(cx.op.name, cx.ints("shape"))?;
         mxnet_tensor::checked_len(&shape)?;
         let indices: SmallVec<[&Layout; 4]> = layouts(cx, 1);
-        fits(cx, 0, &apply(&Layout::contiguous(&shape), cx.index("key"), &indices)?)?;
+        fits(cx, 0, &apply(&Layout::contiguous(&shape), cx.index_items("key"), &indices)?)?;
         one(shape)
     },
     cpu: Cpu::Kernel(|cx| {
@@ -270,7 +270,7 @@ fn fits(cx: &CallCx, i: usize, places: &Indexed) -> Result<()> {
 }
 
 fn same_elements_fit(cx: &CallCx) -> Result<crate::Inferred> {
-    let places = apply(cx.input(0).layout(), cx.index("key"), &layouts(cx, 2))?;
+    let places = apply(cx.input(0).layout(), cx.index_items("key"), &layouts(cx, 2))?;
     fits(cx, 1, &places)?;
     if cx.dtype_of(1) != cx.dtype_of(0) {
         return Err(cx.dtype_error("the values must have the dtype of the array"));
@@ -306,7 +306,7 @@ struct Plan<'a> {
 
 impl<'a> Plan<'a> {
     fn new(cx: &KernelCx, x: &Tensor, indices: &[&'a Tensor]) -> Result<Plan<'a>> {
-        let key = cx.index("key");
+        let key = cx.index_items("key");
         let layouts: SmallVec<[&Layout; 4]> = indices.iter().map(|t| t.layout()).collect();
         let indexed = apply(x.layout(), key, &layouts)?;
         let size = x.dtype().size() as isize;
@@ -413,7 +413,7 @@ pub(super) fn single_step(layout: &Layout, axis: usize, count: usize) -> Option<
 fn place(cx: &KernelCx, write: Write, value: &Tensor, indices: &[&Tensor]) -> Result<()> {
     let out = cx.output(0);
     if indices.is_empty() {
-        let view = out.layout().index(cx.index("key"))?.view;
+        let view = out.layout().index(cx.index_items("key"))?.view;
         return cpu::copy(value, &out.with_layout(view), cx.threads);
     }
     let plan = Plan::new(cx, out, indices)?;

@@ -18,7 +18,7 @@ pub static INDEX: OpDef = OpDef {
     name: "index",
     params: &[Param::array("x"), Param::required("key", ParamKind::Index)],
     doc: "View of the elements that `key` (integers, slices, `None` and one `...`) names.",
-    cpu: Cpu::View(|cx| Ok(Viewed::Shared(view(cx.layout, cx.index("key"))?))),
+    cpu: Cpu::View(|cx| Ok(Viewed::Shared(view(cx.layout, cx.index_items("key"))?))),
     grad: Grad::Rule(Keep::NOTHING, |g| {
         let attrs: Attrs = [g.get("key").clone(), Value::from(g.shape(0))]
             .into_iter()
@@ -53,14 +53,14 @@ pub static INDEX_SPREAD: OpDef = OpDef {
     infer: |cx| {
         let shape = dims(cx.op.name, cx.ints("shape"))?;
         mxnet_tensor::checked_len(&shape)?;
-        let view = view(&Layout::contiguous(&shape), cx.index("key"))?;
+        let view = view(&Layout::contiguous(&shape), cx.index_items("key"))?;
         cx.input(0).layout().broadcast_to(view.shape())?;
         one(shape)
     },
     cpu: Cpu::Kernel(|cx| {
         let out = cx.output(0);
         cpu::fill(out, Scalar::I64(0), cx.threads);
-        let view = view(out.layout(), cx.index("key"))?;
+        let view = view(out.layout(), cx.index_items("key"))?;
         cpu::copy(cx.input(0), &out.with_layout(view), cx.threads)
     }),
     cuda: Cuda::None,

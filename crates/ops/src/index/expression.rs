@@ -133,24 +133,26 @@ fn in_place(x: &Array, key: &[IndexItem], arrays: &[Array], value: &Array) -> Re
         }
         return shape::assign(&view, value);
     }
-    if let ([IndexItem::Mask { shape }], [mask]) = (key, arrays) {
-        if value.len() == 1 && value.ndim() == 0 && !x.layout().may_self_overlap() {
-            // One value under a mask: no need to know where the mask is true.
-            x.layout().check_masks(key)?;
-            let mut aligned = shape.clone();
-            aligned.resize(x.ndim().max(shape.len()), 1);
-            if aligned.len() == x.ndim() && mask.dtype() == DType::Bool {
-                let value = value.detach().astype(x.dtype())?;
-                let (mask, target) = (mask.detach().reshape(&aligned)?, x.detach());
-                dispatch(&Call {
-                    op: &select::WHERE,
-                    inputs: &[Some(&mask), Some(&value), Some(&target)],
-                    attrs: &Attrs::none(),
-                    outs: &[Some(&target)],
-                    dtype: None,
-                })?;
-                return Ok(());
-            }
+    if let ([IndexItem::Mask { shape }], [mask]) = (key, arrays)
+        && value.len() == 1
+        && value.ndim() == 0
+        && !x.layout().may_self_overlap()
+    {
+        // One value under a mask: no need to know where the mask is true.
+        x.layout().check_masks(key)?;
+        let mut aligned = shape.clone();
+        aligned.resize(x.ndim().max(shape.len()), 1);
+        if aligned.len() == x.ndim() && mask.dtype() == DType::Bool {
+            let value = value.detach().astype(x.dtype())?;
+            let (mask, target) = (mask.detach().reshape(&aligned)?, x.detach());
+            dispatch(&Call {
+                op: &select::WHERE,
+                inputs: &[Some(&mask), Some(&value), Some(&target)],
+                attrs: &Attrs::none(),
+                outs: &[Some(&target)],
+                dtype: None,
+            })?;
+            return Ok(());
         }
     }
     let canonical = canonical(x.layout(), key, arrays)?;

@@ -96,13 +96,13 @@ pub static EMBEDDING: OpDef = OpDef {
             return Err(cx.shape_error("`weight` must have 2 axes (input_dim, output_dim)"));
         }
         for (name, axis) in [("input_dim", 0), ("output_dim", 1)] {
-            if let Some(n) = cx.opt_int(name) {
-                if n != weight.shape()[axis] as i64 {
-                    return Err(cx.shape_error(format!(
-                        "`{name}` is {n}, but axis {axis} of `weight` has size {}",
-                        weight.shape()[axis]
-                    )));
-                }
+            if let Some(n) = cx.opt_int(name)
+                && n != weight.shape()[axis] as i64
+            {
+                return Err(cx.shape_error(format!(
+                    "`{name}` is {n}, but axis {axis} of `weight` has size {}",
+                    weight.shape()[axis]
+                )));
             }
         }
         if cx.bool("sparse_grad") {

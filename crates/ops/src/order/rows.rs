@@ -239,7 +239,7 @@ pub(super) fn rows(x: &Tensor) -> Rows {
     Rows {
         ptr: x.data_ptr(),
         elem: elem(x.dtype()),
-        rows: if n == 0 { 0 } else { x.len() / n },
+        rows: x.len().checked_div(n).unwrap_or(0),
         n,
     }
 }
