@@ -70,6 +70,8 @@ SPECIAL = {
 }
 # Of these `object` has one too, so that every class shows it: only the rest of what `object` has is left out.
 KEPT_OF_OBJECT = {"__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__hash__", "__format__", "__reduce__"}
+# Their slot has a modulus that arrays do not take, and `__ipow__` has none: a type checker wants the three alike.
+POWERS = ("__pow__", "__rpow__")
 PROPERTIES = {
     "shape": "tuple[int, ...]",
     "strides": "tuple[int, ...]",
@@ -96,6 +98,10 @@ PROPERTIES = {
 METHODS = {
     "asnumpy": "numpy.ndarray[Any, Any]",
     "detach": "ndarray",
+    "compress": "ndarray",
+    "partition": "None",
+    "put": "None",
+    "sort": "None",
     "to_device": "ndarray",
     "drop_grad": "None",
     "attach_grad": "None",
@@ -110,6 +116,7 @@ FUNCTIONS = {
     "asarray": "ndarray",
     "from_dlpack": "ndarray",
     "backward": "None",
+    "current_device": "Device",
     "engine_mode": "str",
     "is_recording": "builtins.bool",
     "is_training": "builtins.bool",
@@ -119,6 +126,7 @@ FUNCTIONS = {
     "numpy_promotion": "builtins.bool",
     "registry": "list[dict[str, Any]]",
     "seed": "None",
+    "set_current_device": "Device",
     "set_num_threads": "None",
     "set_recording": "builtins.bool",
     "set_training": "builtins.bool",
@@ -223,7 +231,8 @@ def class_lines(cls: type, methods: dict[str, Operator], results: dict[str, str]
         elif callable(member):
             default = "ndarray" if is_array and name.startswith("__") else "Any"
             result = SPECIAL.get(name) or METHODS.get(name, default)
-            body.append(f"def {name}({arguments(member, {}, 'self')}) -> {result}: ...")
+            taken = "self, value: Any, /" if is_array and name in POWERS else arguments(member, {}, "self")
+            body.append(f"def {name}({taken}) -> {result}: ...")
     for line in body or ["..."]:
         yield f"    {line}"
 

@@ -55,6 +55,9 @@ def test_class_has_properties_methods_and_operators():
         def __add__(self, other):
             return self
 
+        def __pow__(self, value, mod=None, /):
+            return self
+
         def detach(self):
             return self
 
@@ -62,6 +65,7 @@ def test_class_has_properties_methods_and_operators():
     assert lines[0] == "class ndarray:"
     assert "    def __len__(self) -> int: ..." in lines
     assert "    def __add__(self, other: Any) -> ndarray: ..." in lines
+    assert "    def __pow__(self, value: Any, /) -> ndarray: ..." in lines
     assert "    def detach(self) -> ndarray: ..." in lines
     assert lines[lines.index("    def shape(self) -> tuple[int, ...]: ...") - 1] == "    @property"
     assert any(line.startswith("    def plus(") and line.endswith("-> tuple[ndarray, ...]: ...") for line in lines)
