@@ -156,13 +156,13 @@ def clip_global_norm(arrays: Sequence[ndarray], max_norm: float, check_isfinite:
         raise ValueError("`arrays` must not be empty")
     if not max_norm > 0:
         raise ValueError(f"`max_norm` must be positive, found {max_norm}")
-    total = None
-    for array in arrays:
-        wide = array if dtype_name(array.dtype) == "float64" else array.astype("float32")
-        square = np.square(wide).sum()
-        if total is not None and square.device != total.device:
-            square = np.array(square, dtype=square.dtype, device=total.device)
-        total = square if total is None else total + square
+    squares = [
+        np.square(array if dtype_name(array.dtype) == "float64" else array.astype("float32")).sum() for array in arrays
+    ]
+    total = squares[0]
+    for square in squares[1:]:
+        here = square.device == total.device
+        total = total + (square if here else np.array(square, dtype=square.dtype, device=total.device))
     norm = np.sqrt(total)
     if check_isfinite:
         found = float(norm.asnumpy())

@@ -141,7 +141,7 @@ class BatchNorm(_Norm):
         ndarray, shape of `x`
         """
         device = x.device
-        return npx.batch_norm(
+        out: ndarray = npx.batch_norm(
             x,
             self.gamma.data(device),
             self.beta.data(device),
@@ -153,6 +153,7 @@ class BatchNorm(_Norm):
             use_global_stats=self._use_global_stats,
             axis=self._axis,
         )
+        return out
 
 
 class LayerNorm(_Norm):
@@ -193,7 +194,9 @@ class LayerNorm(_Norm):
     def forward(self, data: ndarray) -> ndarray:
         """Normalise `data`, any shape; returns an array of that shape."""
         device = data.device
-        return npx.layer_norm(data, self.gamma.data(device), self.beta.data(device), axis=self._axis, eps=self._epsilon)
+        gamma, beta = self.gamma.data(device), self.beta.data(device)
+        out: ndarray = npx.layer_norm(data, gamma, beta, axis=self._axis, eps=self._epsilon)
+        return out
 
 
 class GroupNorm(_Norm):
@@ -236,13 +239,9 @@ class GroupNorm(_Norm):
     def forward(self, data: ndarray) -> ndarray:
         """Normalise `data` of shape ``(n, c, ...)``; returns an array of that shape."""
         device = data.device
-        return npx.group_norm(
-            data,
-            self.gamma.data(device),
-            self.beta.data(device),
-            num_groups=self._num_groups,
-            eps=self._epsilon,
-        )
+        gamma, beta = self.gamma.data(device), self.beta.data(device)
+        out: ndarray = npx.group_norm(data, gamma, beta, num_groups=self._num_groups, eps=self._epsilon)
+        return out
 
 
 class InstanceNorm(_Norm):
@@ -286,8 +285,6 @@ class InstanceNorm(_Norm):
         device = x.device
         gamma, beta = self.gamma.data(device), self.beta.data(device)
         # One channel per group is the group norm whose groups are the instances.
-        if self._axis % x.ndim == 1:
-            return npx.group_norm(x, gamma, beta, num_groups=x.shape[1], eps=self._epsilon)
-        moved = x.swapaxes(1, self._axis)
-        out = npx.group_norm(moved, gamma, beta, num_groups=moved.shape[1], eps=self._epsilon)
-        return out.swapaxes(1, self._axis)
+        moved = x if self._axis % x.ndim == 1 else x.swapaxes(1, self._axis)
+        out: ndarray = npx.group_norm(moved, gamma, beta, num_groups=moved.shape[1], eps=self._epsilon)
+        return out if moved is x else out.swapaxes(1, self._axis)

@@ -97,7 +97,8 @@ class ZoneoutCell(ModifierCell):
         before = np.zeros_like(new) if old is None else old
         # Dropout of ones is zero with probability `rate`.
         keep_new = npx.dropout(np.ones_like(new), p=rate)
-        return np.where(keep_new > 0, new, before)
+        mixed: ndarray = np.where(keep_new > 0, new, before)
+        return mixed
 
     def forward(self, inputs: ndarray, states: States) -> tuple[ndarray, States]:
         """Do one step; shapes are those of the other cell."""
