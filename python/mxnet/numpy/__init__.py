@@ -36,7 +36,7 @@ from mxnet import _core
 from mxnet._core import array, asarray, from_dlpack, ndarray
 from mxnet.numpy import linalg, random
 from mxnet.numpy._files import load, save, savez, savez_compressed
-from mxnet.numpy._indexing import diagflat, put, put_along_axis, where
+from mxnet.numpy._indexing import diagflat, put, put_along_axis
 from mxnet.numpy._ordering import (
     lexsort,
     unique,

@@ -2,37 +2,12 @@
 
 from __future__ import annotations
 
+from numpy.typing import ArrayLike
+
 from mxnet import _core
 from mxnet._core import asarray, ndarray
 
 _op = _core.namespaces["op"]
-
-
-def where(condition, x=None, y=None, /):
-    """Elements of `x` where `condition` is true, of `y` elsewhere; the positions of true elements without both.
-
-    Parameters
-    ----------
-    condition : array_like
-        Truth values; `condition`, `x` and `y` broadcast.
-    x, y : array_like, optional
-        Both or none.
-
-    Returns
-    -------
-    ndarray or tuple of ndarray
-        `x` and `y` joined; or what `nonzero(condition)` returns.
-
-    Raises
-    ------
-    ValueError
-        If only one of `x` and `y` is given.
-    """
-    if y is not None and x is not None:
-        return _op["where"](condition, x, y)
-    if x is None and y is None:
-        return _op["nonzero"](condition)
-    raise ValueError("where: either both or neither of `x` and `y` must be given")
 
 
 def _grid(shape: tuple[int, ...], axis: int, indices: ndarray) -> tuple[ndarray, ...]:
@@ -47,7 +22,7 @@ def _grid(shape: tuple[int, ...], axis: int, indices: ndarray) -> tuple[ndarray,
     return tuple(grid)
 
 
-def put_along_axis(arr: ndarray, indices, values, axis: int | None) -> None:
+def put_along_axis(arr: ndarray, indices: ArrayLike, values: ArrayLike, axis: int | None) -> None:
     """Writes `values` into `arr` at `indices` along `axis`.
 
     Parameters
@@ -68,26 +43,27 @@ def put_along_axis(arr: ndarray, indices, values, axis: int | None) -> None:
     IndexError
         If an index is out of bounds.
     """
-    indices = asarray(indices)
+    positions = asarray(indices)
     if axis is None:
-        if indices.ndim != 1:
-            raise ValueError(f"put_along_axis: with axis=None `indices` must have 1 axis, found {indices.ndim}")
-        arr[_unraveled(arr, indices, "raise")] = values
+        if positions.ndim != 1:
+            raise ValueError(f"put_along_axis: with axis=None `indices` must have 1 axis, found {positions.ndim}")
+        arr[_unraveled(arr, positions, "raise")] = values
         return
-    if indices.ndim != arr.ndim:
+    if positions.ndim != arr.ndim:
         raise ValueError(
             "put_along_axis: `indices` and `arr` must have the same number of axes, "
-            f"found {indices.ndim} and {arr.ndim}"
+            f"found {positions.ndim} and {arr.ndim}"
         )
     if not -arr.ndim <= axis < arr.ndim:
         from numpy.exceptions import AxisError
 
         raise AxisError(axis, arr.ndim)
-    arr[_grid(arr.shape, axis % arr.ndim, indices)] = values
+    arr[_grid(arr.shape, axis % arr.ndim, positions)] = values
 
 
 def _unraveled(arr: ndarray, indices: ndarray, mode: str) -> tuple[ndarray, ...]:
     """Positions in the flattened array as one index array for each axis."""
+    rest: ndarray
     if mode == "raise":
         rest = _op["resolve_indices"](indices, arr.size)
     else:
@@ -99,7 +75,7 @@ def _unraveled(arr: ndarray, indices: ndarray, mode: str) -> tuple[ndarray, ...]
     return tuple(reversed(axes))
 
 
-def put(a: ndarray, ind, v, mode: str = "raise") -> None:
+def put(a: ndarray, ind: ArrayLike, v: ArrayLike, mode: str = "raise") -> None:
     """Writes `v` at flat positions of `a`.
 
     Parameters
@@ -122,19 +98,20 @@ def put(a: ndarray, ind, v, mode: str = "raise") -> None:
     """
     if mode not in ("raise", "wrap", "clip"):
         raise ValueError(f"put: `mode` must be one of raise, wrap, clip, not '{mode}'")
-    ind, v = _op["reshape"](asarray(ind), (-1,)), _op["reshape"](asarray(v), (-1,))
-    if ind.size == 0 or v.size == 0:
+    positions, values = asarray(ind).reshape(-1), asarray(v).reshape(-1)
+    if positions.size == 0 or values.size == 0:
         return
-    if v.size != ind.size:
-        v = v[_op["arange"](ind.size) % v.size]
+    if values.size != positions.size:
+        values = values[_op["arange"](positions.size) % values.size]
     if a.ndim == 0:
-        _op["resolve_indices"](ind, 1) if mode == "raise" else None
-        a[()] = v[-1]
+        if mode == "raise":
+            _op["resolve_indices"](positions, 1)
+        a[()] = values[-1]
         return
-    a[_unraveled(a, ind, mode)] = v
+    a[_unraveled(a, positions, mode)] = values
 
 
-def diagflat(v, k: int = 0) -> ndarray:
+def diagflat(v: ArrayLike, k: int = 0) -> ndarray:
     """Matrix with the flattened `v` on its `k`-th diagonal.
 
     Parameters
@@ -149,20 +126,23 @@ def diagflat(v, k: int = 0) -> ndarray:
     ndarray
         Square matrix.
     """
-    return _op["diag"](_op["reshape"](asarray(v), (-1,)), k)
+    result: ndarray = _op["diag"](asarray(v).reshape(-1), k)
+    return result
 
 
-def _compress(self: ndarray, condition, axis: int | None = None, out: ndarray | None = None) -> ndarray:
+def _compress(self: ndarray, condition: ArrayLike, axis: int | None = None, out: ndarray | None = None) -> ndarray:
     """The slices along `axis` at which `condition` is true; see `mxnet.numpy.compress`."""
-    return _op["compress"](condition, self, axis, out)
+    result: ndarray = _op["compress"](condition, self, axis, out)
+    return result
 
 
-def _put(self: ndarray, indices, values, mode: str = "raise") -> None:
+def _put(self: ndarray, indices: ArrayLike, values: ArrayLike, mode: str = "raise") -> None:
     """Writes `values` at flat positions; see `mxnet.numpy.put`."""
     put(self, indices, values, mode)
 
 
 _compress.__name__ = "compress"
 _put.__name__ = "put"
-ndarray.compress = _compress
-ndarray.put = _put
+# Every array is of the extension's own class, so methods that are written in Python must be put on that class.
+ndarray.compress = _compress  # type: ignore[method-assign]
+ndarray.put = _put  # type: ignore[method-assign]

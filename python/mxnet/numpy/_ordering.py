@@ -170,7 +170,8 @@ def unique_values(x: Any) -> ndarray:
     ndarray
         In ascending order.
     """
-    return unique(x, equal_nan=False)
+    values: ndarray = unique(x, equal_nan=False)
+    return values
 
 
 def lexsort(keys: Any, axis: int = -1) -> ndarray:
@@ -196,7 +197,7 @@ def lexsort(keys: Any, axis: int = -1) -> ndarray:
     keys = [asarray(key) for key in keys]
     if not keys:
         raise TypeError("lexsort: need at least one key")
-    order = _op["argsort"](keys[0], axis)
+    order: ndarray = _op["argsort"](keys[0], axis)
     for key in keys[1:]:
         again = _op["argsort"](_op["take_along_axis"](key, order, axis), axis)
         order = _op["take_along_axis"](order, again, axis)
@@ -217,5 +218,6 @@ def _partition(self: ndarray, kth: Any, axis: int = -1, kind: str = "introselect
 
 _sort.__name__ = "sort"
 _partition.__name__ = "partition"
-ndarray.sort = _sort
-ndarray.partition = _partition
+# Every array is of the extension's own class, so methods that are written in Python must be put on that class.
+ndarray.sort = _sort  # type: ignore[method-assign]
+ndarray.partition = _partition  # type: ignore[method-assign]

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
+
+from numpy.typing import ArrayLike
 
 from mxnet import _core
 from mxnet._core import asarray, ndarray
@@ -11,8 +14,11 @@ from mxnet._core import asarray, ndarray
 _np = _core.namespaces["numpy"]
 _op = _core.namespaces["op"]
 
+Axes = int | tuple[int, ...] | None
+Order = float | str | None
 
-def _subscripts(operands: tuple) -> tuple[str, list]:
+
+def _subscripts(operands: tuple[Any, ...]) -> tuple[str, list[ArrayLike]]:
     """`einsum(a, [0, 1], b, [1, 2], [0, 2])` as text and operands."""
     arrays, axes = list(operands[0::2]), list(operands[1::2])
     output = None
@@ -24,14 +30,14 @@ def _subscripts(operands: tuple) -> tuple[str, list]:
     # Letters in the order of the numbers, so that the result's axes are sorted by number where none are asked for.
     letters = {n: chr((65 if i < 26 else 71) + i) for i, n in enumerate(numbers)}
 
-    def text(labels: Sequence) -> str:
+    def text(labels: Sequence[Any]) -> str:
         return "".join("..." if n is Ellipsis else letters[n] for n in labels)
 
     joined = ",".join(text(labels) for labels in axes)
     return (joined if output is None else f"{joined}->{text(output)}"), arrays
 
 
-def einsum(*operands, out: ndarray | None = None, optimize=True) -> ndarray:
+def einsum(*operands: Any, out: ndarray | None = None, optimize: bool | str | Sequence[Any] = True) -> ndarray:
     """Sums of products of the operands over named axes.
 
     Parameters
@@ -75,10 +81,11 @@ def einsum(*operands, out: ndarray | None = None, optimize=True) -> ndarray:
             raise ValueError(f"einsum: a path contracts one or two operands at a time, found {optimize}")
         path = [n for step in steps if len(step) == 2 for n in step]
     greedy = optimize not in (False, None)
-    return _op["einsum"](subscripts, arrays, greedy, path, out=out)
+    result: ndarray = _op["einsum"](subscripts, arrays, greedy, path, out=out)
+    return result
 
 
-def tensordot(a, b, axes=2) -> ndarray:
+def tensordot(a: ArrayLike, b: ArrayLike, axes: int | Sequence[int | Sequence[int]] = 2) -> ndarray:
     """Sum of products over several axes of both arrays.
 
     Parameters
@@ -100,40 +107,45 @@ def tensordot(a, b, axes=2) -> ndarray:
     if isinstance(axes, int):
         if axes < 0:
             raise ValueError(f"tensordot: the number of axes is {axes}, must not be negative")
-        first, second = range(-axes, 0), range(axes)
-    else:
-        first, second = axes
-    pair = [(axes,) if isinstance(axes, int) else tuple(axes) for axes in (first, second)]
-    return _op["tensordot"](a, b, *pair)
+        axes = (range(-axes, 0), range(axes))
+    first, second = axes
+    pair = [(part,) if isinstance(part, int) else tuple(part) for part in (first, second)]
+    result: ndarray = _op["tensordot"](a, b, *pair)
+    return result
 
 
-def _vector_norm(x: ndarray, order, axis, keepdims: bool) -> ndarray:
+def _vector_norm(x: ndarray, order: Order, axis: Axes, keepdims: bool) -> ndarray:
     keep = {"axis": axis, "keepdims": keepdims}
-    size = _np["abs"](x)
+    size: ndarray = _np["abs"](x)
+    result: ndarray
     if order in (None, 2):
-        return _np["sqrt"](_np["sum"](_np["square"](size), **keep))
-    if order == math.inf:
-        return _np["max"](size, **keep)
-    if order == -math.inf:
-        return _np["min"](size, **keep)
-    if order == 0:
-        return _op["astype"](_np["sum"](size != 0, **keep), size.dtype)
-    if order == 1:
-        return _np["sum"](size, **keep)
-    return _np["power"](_np["sum"](_np["power"](size, float(order)), **keep), 1.0 / float(order))
+        result = _np["sqrt"](_np["sum"](_np["square"](size), **keep))
+    elif order == math.inf:
+        result = _np["max"](size, **keep)
+    elif order == -math.inf:
+        result = _np["min"](size, **keep)
+    elif order == 0:
+        result = _op["astype"](_np["sum"](size != 0, **keep), size.dtype)
+    elif order == 1:
+        result = _np["sum"](size, **keep)
+    else:
+        result = _np["power"](_np["sum"](_np["power"](size, float(order)), **keep), 1.0 / float(order))
+    return result
 
 
 def _singular_values(x: ndarray, what: object) -> ndarray:
     found = _core.namespaces["linalg"].get("svdvals")
     if found is None:
         raise ValueError(f"norm: order {what!r} needs singular values, which are not available")
-    return found(x)
+    values: ndarray = found(x)
+    return values
 
 
-def _matrix_norm(x: ndarray, order, axes: tuple[int, int], keepdims: bool) -> ndarray:
+def _matrix_norm(x: ndarray, order: Any, axes: tuple[int, int], keepdims: bool) -> ndarray:
     row, column = (axis + x.ndim if axis < 0 else axis for axis in axes)
     if row == column:
         raise ValueError(f"norm: the axes of a matrix are two, found {axes}")
+    largest: ndarray
     if order in (None, "fro", "f"):
         return _vector_norm(x, 2, (row, column), keepdims)
     if order in (1, -1, math.inf, -math.inf):
@@ -146,15 +158,17 @@ def _matrix_norm(x: ndarray, order, axes: tuple[int, int], keepdims: bool) -> nd
         largest = _np["expand_dims"](_np[fold](values, axis=-1), (min(row, column), max(row, column)))
     else:
         raise ValueError(f"norm: a matrix has no norm of order {order!r}")
-    return largest if keepdims else _np["squeeze"](largest, axis=(row, column))
+    if not keepdims:
+        largest = _np["squeeze"](largest, axis=(row, column))
+    return largest
 
 
-def _real(x) -> ndarray:
-    x = asarray(x)
-    return x if str(x.dtype).startswith(("float", "bfloat", "complex")) else x * 1.0
+def _real(x: ArrayLike) -> ndarray:
+    array = asarray(x)
+    return array if str(array.dtype).startswith(("float", "bfloat", "complex")) else array * 1.0
 
 
-def norm(x, ord=None, axis=None, keepdims: bool = False) -> ndarray:
+def norm(x: ArrayLike, ord: Order = None, axis: Axes = None, keepdims: bool = False) -> ndarray:
     """Norm of vectors or matrices.
 
     Parameters
@@ -177,22 +191,22 @@ def norm(x, ord=None, axis=None, keepdims: bool = False) -> ndarray:
     ValueError
         If there is no norm of this order over so many axes.
     """
-    x = _real(x)
+    values = _real(x)
     if axis is None:
         if ord is None:
-            return _vector_norm(x, 2, None, keepdims)
-        axis = tuple(range(x.ndim))
+            return _vector_norm(values, 2, None, keepdims)
+        axis = tuple(range(values.ndim))
     axes = (axis,) if isinstance(axis, int) else tuple(axis)
     if len(axes) == 1:
         if isinstance(ord, str):
             raise ValueError(f"norm: a vector has no norm of order {ord!r}")
-        return _vector_norm(x, ord, axes, keepdims)
+        return _vector_norm(values, ord, axes, keepdims)
     if len(axes) == 2:
-        return _matrix_norm(x, ord, (axes[0], axes[1]), keepdims)
+        return _matrix_norm(values, ord, (axes[0], axes[1]), keepdims)
     raise ValueError(f"norm: there are norms over 1 or 2 axes, found {len(axes)} axes")
 
 
-def vector_norm(x, /, *, axis=None, keepdims: bool = False, ord=2) -> ndarray:
+def vector_norm(x: ArrayLike, /, *, axis: Axes = None, keepdims: bool = False, ord: float = 2) -> ndarray:
     """Norm of vectors.
 
     Parameters
@@ -213,7 +227,7 @@ def vector_norm(x, /, *, axis=None, keepdims: bool = False, ord=2) -> ndarray:
     return _vector_norm(_real(x), ord, axis, keepdims)
 
 
-def matrix_norm(x, /, *, keepdims: bool = False, ord="fro") -> ndarray:
+def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: Order = "fro") -> ndarray:
     """Norm of the matrices in the last two axes.
 
     Parameters
@@ -234,5 +248,5 @@ def matrix_norm(x, /, *, keepdims: bool = False, ord="fro") -> ndarray:
     ValueError
         If there is no norm of this order.
     """
-    x = _real(x)
-    return _matrix_norm(x, ord, (x.ndim - 2, x.ndim - 1), keepdims)
+    values = _real(x)
+    return _matrix_norm(values, ord, (values.ndim - 2, values.ndim - 1), keepdims)
