@@ -7,9 +7,9 @@ import os
 import tempfile
 from collections.abc import Callable, Mapping
 
+from mxnet import _core
 from mxnet.base import PathLike
-from mxnet.error import FileFormatError
-from mxnet.gluon import _safetensors
+from mxnet.error import FileFormatError, IOError
 from mxnet.numpy import ndarray
 
 __all__ = ["load_arrays", "save_arrays", "write_atomically"]
@@ -69,12 +69,7 @@ def save_arrays(path: PathLike, arrays: Mapping[str, ndarray], metadata: Mapping
     OSError
         If the file cannot be written.
     """
-
-    def write(name: str) -> None:
-        with open(name, "wb") as file:
-            _safetensors.write(file, arrays, metadata)
-
-    write_atomically(path, write)
+    _core.save_safetensors(path, dict(arrays), dict(metadata))
 
 
 def load_arrays(path: PathLike) -> dict[str, ndarray]:
@@ -95,9 +90,8 @@ def load_arrays(path: PathLike) -> dict[str, ndarray]:
     FileFormatError
         If it is truncated, damaged or no safetensors file.
     """
-    name = os.fspath(path)
-    with open(name, "rb") as file:
-        try:
-            return _safetensors.read(file, os.fstat(file.fileno()).st_size)
-        except FileFormatError as error:
-            raise FileFormatError(f"{name!r} is damaged or no parameter file: {error}") from error
+    try:
+        arrays: dict[str, ndarray] = _core.load_safetensors(path)[0]
+    except IOError as error:
+        raise FileFormatError(f"{os.fspath(path)!r} is damaged or no parameter file: {error}") from error
+    return arrays
