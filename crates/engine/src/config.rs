@@ -33,7 +33,10 @@ pub struct Config {
     /// In adaptive mode an operation estimated above this many nanoseconds is pushed. A hand-over to a worker
     /// costs the pushing thread some microseconds, so that below about 30 µs there is nothing to win.
     pub inline_limit_ns: u64,
-    /// Bytes that pushed, unfinished operations may hold before a pusher has to help.
+    /// Bytes that unfinished operations pushed before may hold when another is pushed; over that, its pusher helps.
+    ///
+    /// Results that are dropped soon come back as the memory of the next ones, still in the cache, unless the pusher
+    /// runs far ahead of the workers: so this is about the size of a cache, not of the memory.
     pub max_bytes_in_flight: usize,
 }
 
@@ -43,7 +46,7 @@ impl Default for Config {
             mode: Mode::Adaptive,
             threads: crate::threads::default_threads(),
             inline_limit_ns: 30_000,
-            max_bytes_in_flight: 1 << 30,
+            max_bytes_in_flight: 4 << 20,
         }
     }
 }

@@ -156,7 +156,7 @@ impl Engine {
     /// Enqueues an operation on all its variables at once; it runs on the pool when it holds them all.
     ///
     /// Returns at once, except that in mode `Sync` it returns when the operation has run, and that over the bound on bytes
-    /// in flight it helps until they are under it. Neither holds inside an operation.
+    /// in flight before it, it helps until they are under it. Neither holds inside an operation.
     pub fn push(&self, op: Op) {
         self.shared.push(op, Place::Host);
     }

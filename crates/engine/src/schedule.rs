@@ -142,11 +142,14 @@ impl Shared {
         if is_sync {
             let mut done = || node.is_done.load(Ordering::Acquire);
             self.help_until(&mut done, &mut || false);
-        } else if self.bytes.load(Ordering::Relaxed) > self.max_bytes && depth() == 0 {
+            return;
+        }
+        // The operation's own bytes do not count: even the largest one runs behind the caller's back when it is alone.
+        let bound = self.max_bytes.saturating_add(bytes);
+        if self.bytes.load(Ordering::Relaxed) > bound && depth() == 0 {
             // When nothing is ready or running, what is in flight waits for an inline operation, perhaps of this
             // very thread: waiting would not end.
-            let mut done =
-                || self.bytes.load(Ordering::Acquire) <= self.max_bytes || self.quiet(0).0;
+            let mut done = || self.bytes.load(Ordering::Acquire) <= bound || self.quiet(0).0;
             self.help_until(&mut done, &mut || false);
         }
     }
@@ -235,7 +238,8 @@ impl Shared {
         let mut is_news = false;
         if node.bytes > 0 {
             let before = self.bytes.fetch_sub(node.bytes, Ordering::AcqRel);
-            is_news |= before > self.max_bytes && before - node.bytes <= self.max_bytes;
+            // Pushers wait for different bounds, none below this one.
+            is_news |= before > self.max_bytes;
         }
         if node.is_awaited {
             node.is_done.store(true, Ordering::Release);
