@@ -5,7 +5,7 @@ use std::ptr::NonNull;
 /// Mappings from this length on are aligned to huge pages and ask for them: with 4 KiB pages, faults dominate whatever
 /// is computed on fresh memory.
 #[cfg(unix)]
-const HUGE: usize = 4 << 20;
+const HUGE: usize = HUGE_PAGE;
 
 /// Length of a huge page on the machines we know.
 #[cfg(unix)]
