@@ -8,8 +8,9 @@ use crate::nd::{Axes, Axis, MAX_OPERANDS};
 const GRAIN_BYTES: usize = 256 * 1024;
 
 /// Sides of the tiles in which transposed copies run. The destination is written in so few streams that the processor's
-/// prefetcher follows them all, while the source's lines, one per column, stay in L1 until all of their items are used.
-const TILE_ROWS: usize = 16;
+/// prefetcher follows them all, while the source's lines, a pair per column since they are fetched in pairs, stay in L1 or at
+/// the worst in L2 until all of their items are used.
+const TILE_ROWS: usize = 32;
 const TILE_COLS: usize = 256;
 
 /// Sixteen bytes moved as one item.
@@ -272,9 +273,9 @@ unsafe fn turn_square(
 #[cfg(target_arch = "x86_64")]
 mod x86 {
     use std::arch::x86_64::{
-        _mm256_castpd_ps, _mm256_castps_pd, _mm256_loadu_pd, _mm256_loadu_ps,
-        _mm256_permute2f128_pd, _mm256_storeu_pd, _mm256_storeu_ps, _mm256_unpackhi_pd,
-        _mm256_unpackhi_ps, _mm256_unpacklo_pd, _mm256_unpacklo_ps,
+        _mm256_castps_pd, _mm256_loadu_pd, _mm256_loadu_ps, _mm256_permute2f128_pd,
+        _mm256_storeu_pd, _mm256_unpackhi_pd, _mm256_unpackhi_ps, _mm256_unpacklo_pd,
+        _mm256_unpacklo_ps,
     };
 
     /// Sixty-four items of 4 bytes.
@@ -288,45 +289,58 @@ mod x86 {
         src: *const u8,
         src_stride: isize,
     ) {
+        // No closures and no `map` over vectors: what is not inlined into this function lacks AVX and passes them through memory.
+        macro_rules! line {
+            ($i:literal) => {
+                _mm256_loadu_ps(src.offset(src_stride * $i).cast())
+            };
+        }
+        macro_rules! pair {
+            ($unpack:ident, $a:ident, $b:ident) => {
+                _mm256_castps_pd($unpack($a, $b))
+            };
+        }
+        macro_rules! put {
+            ($i:literal, $half:literal, $a:ident, $b:ident) => {
+                _mm256_storeu_pd(
+                    dst.offset(dst_stride * $i).cast(),
+                    _mm256_permute2f128_pd::<$half>($a, $b),
+                )
+            };
+        }
         // SAFETY: the caller's.
         unsafe {
-            let line = |i: isize| _mm256_loadu_ps(src.offset(src_stride * i).cast());
-            let (r0, r1, r2, r3) = (line(0), line(1), line(2), line(3));
-            let (r4, r5, r6, r7) = (line(4), line(5), line(6), line(7));
+            let (r0, r1, r2, r3) = (line!(0), line!(1), line!(2), line!(3));
+            let (r4, r5, r6, r7) = (line!(4), line!(5), line!(6), line!(7));
             // Pairs of lines interleaved, then pairs of pairs, then halves.
-            let a = [
-                _mm256_unpacklo_ps(r0, r1),
-                _mm256_unpackhi_ps(r0, r1),
-                _mm256_unpacklo_ps(r2, r3),
-                _mm256_unpackhi_ps(r2, r3),
-                _mm256_unpacklo_ps(r4, r5),
-                _mm256_unpackhi_ps(r4, r5),
-                _mm256_unpacklo_ps(r6, r7),
-                _mm256_unpackhi_ps(r6, r7),
-            ]
-            .map(|v| _mm256_castps_pd(v));
-            let b = [
-                _mm256_unpacklo_pd(a[0], a[2]),
-                _mm256_unpackhi_pd(a[0], a[2]),
-                _mm256_unpacklo_pd(a[1], a[3]),
-                _mm256_unpackhi_pd(a[1], a[3]),
-                _mm256_unpacklo_pd(a[4], a[6]),
-                _mm256_unpackhi_pd(a[4], a[6]),
-                _mm256_unpacklo_pd(a[5], a[7]),
-                _mm256_unpackhi_pd(a[5], a[7]),
-            ];
-            for i in 0..4 {
-                let low = _mm256_permute2f128_pd::<0x20>(b[i], b[i + 4]);
-                let high = _mm256_permute2f128_pd::<0x31>(b[i], b[i + 4]);
-                _mm256_storeu_ps(
-                    dst.offset(dst_stride * i as isize).cast(),
-                    _mm256_castpd_ps(low),
-                );
-                _mm256_storeu_ps(
-                    dst.offset(dst_stride * (i as isize + 4)).cast(),
-                    _mm256_castpd_ps(high),
-                );
-            }
+            let (a0, a1) = (
+                pair!(_mm256_unpacklo_ps, r0, r1),
+                pair!(_mm256_unpackhi_ps, r0, r1),
+            );
+            let (a2, a3) = (
+                pair!(_mm256_unpacklo_ps, r2, r3),
+                pair!(_mm256_unpackhi_ps, r2, r3),
+            );
+            let (a4, a5) = (
+                pair!(_mm256_unpacklo_ps, r4, r5),
+                pair!(_mm256_unpackhi_ps, r4, r5),
+            );
+            let (a6, a7) = (
+                pair!(_mm256_unpacklo_ps, r6, r7),
+                pair!(_mm256_unpackhi_ps, r6, r7),
+            );
+            let (b0, b1) = (_mm256_unpacklo_pd(a0, a2), _mm256_unpackhi_pd(a0, a2));
+            let (b2, b3) = (_mm256_unpacklo_pd(a1, a3), _mm256_unpackhi_pd(a1, a3));
+            let (b4, b5) = (_mm256_unpacklo_pd(a4, a6), _mm256_unpackhi_pd(a4, a6));
+            let (b6, b7) = (_mm256_unpacklo_pd(a5, a7), _mm256_unpackhi_pd(a5, a7));
+            put!(0, 0x20, b0, b4);
+            put!(1, 0x20, b1, b5);
+            put!(2, 0x20, b2, b6);
+            put!(3, 0x20, b3, b7);
+            put!(4, 0x31, b0, b4);
+            put!(5, 0x31, b1, b5);
+            put!(6, 0x31, b2, b6);
+            put!(7, 0x31, b3, b7);
         }
     }
 
@@ -341,17 +355,28 @@ mod x86 {
         src: *const u8,
         src_stride: isize,
     ) {
+        macro_rules! line {
+            ($i:literal) => {
+                _mm256_loadu_pd(src.offset(src_stride * $i).cast())
+            };
+        }
+        macro_rules! put {
+            ($i:literal, $half:literal, $a:ident, $b:ident) => {
+                _mm256_storeu_pd(
+                    dst.offset(dst_stride * $i).cast(),
+                    _mm256_permute2f128_pd::<$half>($a, $b),
+                )
+            };
+        }
         // SAFETY: the caller's.
         unsafe {
-            let line = |i: isize| _mm256_loadu_pd(src.offset(src_stride * i).cast());
-            let (r0, r1, r2, r3) = (line(0), line(1), line(2), line(3));
+            let (r0, r1, r2, r3) = (line!(0), line!(1), line!(2), line!(3));
             let (a, b) = (_mm256_unpacklo_pd(r0, r1), _mm256_unpackhi_pd(r0, r1));
             let (c, d) = (_mm256_unpacklo_pd(r2, r3), _mm256_unpackhi_pd(r2, r3));
-            let put = |i: isize, v| _mm256_storeu_pd(dst.offset(dst_stride * i).cast(), v);
-            put(0, _mm256_permute2f128_pd::<0x20>(a, c));
-            put(1, _mm256_permute2f128_pd::<0x20>(b, d));
-            put(2, _mm256_permute2f128_pd::<0x31>(a, c));
-            put(3, _mm256_permute2f128_pd::<0x31>(b, d));
+            put!(0, 0x20, a, c);
+            put!(1, 0x20, b, d);
+            put!(2, 0x31, a, c);
+            put!(3, 0x31, b, d);
         }
     }
 }

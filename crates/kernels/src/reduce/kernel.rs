@@ -151,6 +151,10 @@ by_isa! {
 }
 
 /// Lanes in a fixed order: the result depends on the length alone, not on the instruction set.
+#[allow(
+    clippy::needless_range_loop,
+    reason = "an iterator's functions that are compiled apart lack the instruction set of the loop"
+)]
 #[inline(always)]
 pub(crate) fn fold_row<A: Lane, O: Fold<A>>(x: &[A]) -> A {
     if x.len() < 16 {
@@ -158,14 +162,16 @@ pub(crate) fn fold_row<A: Lane, O: Fold<A>>(x: &[A]) -> A {
     }
     let mut lanes = A::lanes(O::neutral());
     let lanes = lanes.as_mut();
-    let mut chunks = x.chunks_exact(lanes.len());
-    for chunk in &mut chunks {
-        for (lane, &v) in lanes.iter_mut().zip(chunk) {
-            *lane = O::apply(*lane, v);
+    let full = x.len() / lanes.len() * lanes.len();
+    for at in (0..full).step_by(lanes.len()) {
+        let chunk = &x[at..at + lanes.len()];
+        for i in 0..lanes.len() {
+            lanes[i] = O::apply(lanes[i], chunk[i]);
         }
     }
-    for (lane, &v) in lanes.iter_mut().zip(chunks.remainder()) {
-        *lane = O::apply(*lane, v);
+    let rest = &x[full..];
+    for i in 0..rest.len() {
+        lanes[i] = O::apply(lanes[i], rest[i]);
     }
     let mut width = lanes.len();
     while width > 1 {
