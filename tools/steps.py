@@ -176,7 +176,9 @@ def test() -> list[Step]:
 
 
 def bench() -> list[Step]:
-    steps = [Step(path.stem, [PYTHON, str(path.relative_to(ROOT))]) for path in sorted(ROOT.glob("benches/*.py"))]
+    # Modules that start with an underscore are what the others share.
+    scripts = sorted(path for path in ROOT.glob("benches/*.py") if not path.name.startswith("_"))
+    steps = [Step(path.stem, [PYTHON, str(path.relative_to(ROOT))]) for path in scripts]
     metadata = json.loads(subprocess.check_output(cargo("metadata", "--no-deps", "--format-version", "1"), cwd=ROOT))
     for package in metadata["packages"]:
         for target in package["targets"]:
