@@ -2,19 +2,15 @@
 
 use std::ptr::NonNull;
 
-/// Mappings from this length on are aligned to huge pages and ask for them: with 4 KiB pages, faults dominate whatever
-/// is computed on fresh memory.
-#[cfg(unix)]
-const HUGE: usize = HUGE_PAGE;
-
-/// Length of a huge page on the machines we know.
+/// Length of a huge page on the machines we know. Mappings from here on are aligned to them and ask for them: with 4 KiB
+/// pages, faults dominate whatever is computed on fresh memory.
 #[cfg(unix)]
 const HUGE_PAGE: usize = 2 << 20;
 
 /// Fresh zero pages; `bytes` is a multiple of 4096.
 #[cfg(unix)]
 pub(super) fn map(bytes: usize) -> Option<NonNull<u8>> {
-    let slack = if bytes >= HUGE { HUGE_PAGE } else { 0 };
+    let slack = if bytes >= HUGE_PAGE { HUGE_PAGE } else { 0 };
     let protection = libc::PROT_READ | libc::PROT_WRITE;
     let flags = libc::MAP_PRIVATE | libc::MAP_ANON;
     // SAFETY: a new anonymous mapping at an address of the system's choice touches nothing that exists.
