@@ -277,7 +277,8 @@ impl From<Default> for Value {
 /// Values of an operator's attributes, in the order of its attribute parameters.
 #[derive(Clone, Debug)]
 pub struct Attrs {
-    values: SmallVec<[Value; 2]>,
+    /// Most operators have at most four: none of them costs an allocation.
+    values: SmallVec<[Value; 4]>,
 }
 
 impl Attrs {

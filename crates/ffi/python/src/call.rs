@@ -8,8 +8,8 @@ use std::os::raw::c_int;
 use std::ptr;
 
 use mxnet::ops::{
-    Array, Attrs, Call, Cpu, Default, Form, OpDef, Outputs, ParamKind, Surface, Value, dispatch,
-    registry,
+    Array, Attrs, Call, Cpu, Default, Form, OpDef, Outputs, ParamKind, Surface, Value, ViewCx,
+    Viewed, dispatch, registry,
 };
 use mxnet::tensor::{Casting, DType, can_cast};
 use pyo3::exceptions::PyTypeError;
@@ -456,12 +456,42 @@ fn find(binding: &Binding, name: *mut ffi::PyObject) -> Option<usize> {
         .position(|k| unsafe { ffi::PyUnicode_Compare(k.as_ptr(), name) == 0 as c_int })
 }
 
+/// A view of an array at hand while nothing records or intercepts: its layout is all there is to compute. `None`: take the general way,
+/// which also words the errors.
+#[inline]
+fn quick_view(py: Python<'_>, op: &'static OpDef, bound: &Bound_) -> Option<PyResult<Py<PyAny>>> {
+    let (Cpu::View(view), [Some(In::Held(x))]) = (op.cpu, &bound.inputs[..]) else {
+        return None;
+    };
+    if !bound.outs.is_empty() || !mxnet::ops::interp::Flags::current().is_plain() {
+        return None;
+    }
+    let look = x.get().look(py);
+    let args = mxnet::ops::Args {
+        params: op.params,
+        attrs: &bound.attrs,
+    };
+    let Ok(Viewed::Shared(layout)) = view(&ViewCx {
+        op,
+        layout: look.layout(),
+        args,
+    }) else {
+        return None;
+    };
+    let array = Array::from_tensor(look.tensor().with_layout(layout));
+    drop(look);
+    Some(PyArray::wrap(py, array).map(Py::into_any))
+}
+
 /// Calls with the less common keywords.
 fn execute<'py>(
     py: Python<'py>,
     op: &'static OpDef,
     bound: &mut Bound_<'py>,
 ) -> PyResult<Py<PyAny>> {
+    if let Some(view) = quick_view(py, op, bound) {
+        return view;
+    }
     if op.form == Form::Ufunc && bound.casting != Casting::SameKind {
         check_casting(py, op, bound)?;
     }
