@@ -222,9 +222,10 @@ def test_ctrl_c_interrupts_a_wait_and_the_process_lives(wait):
         f"""
         _core.set_engine_mode("async")
         _core.set_num_threads(2)
-        x = np.full((200_000,), 0.5)
+        # Long to compute, small to keep: pushing does not wait for room.
+        big, x = np.ones((20_000_000,)), np.zeros((1,))
         for _ in range(400):
-            x = np.random.gamma(np.abs(x) + 0.5)
+            x = x + big.std()
         main = threading.main_thread().ident
 
         def interrupt():
@@ -261,9 +262,10 @@ def test_a_handler_that_raises_its_own_error_interrupts_a_wait():
 
         signal.signal(signal.SIGALRM, ring)
         _core.set_engine_mode("async")
-        x = np.full((200_000,), 0.5)
+        # Long to compute, small to keep: pushing does not wait for room.
+        big, x = np.ones((20_000_000,)), np.zeros((1,))
         for _ in range(400):
-            x = np.random.gamma(np.abs(x) + 0.5)
+            x = x + big.std()
         signal.setitimer(signal.ITIMER_REAL, 0.3)
         try:
             x.wait_to_read()
