@@ -235,6 +235,12 @@ impl Engine {
             .set_num_threads(threads.clamp(1, crate::threads::MAX));
     }
 
+    /// Whether more bytes are in flight than the bound allows, so that the next [`Engine::push`] would help before it returns.
+    #[inline]
+    pub fn is_full(&self) -> bool {
+        self.shared.bytes.load(Relaxed) > self.shared.max_bytes
+    }
+
     /// What the engine has done so far. The numbers are taken one after the other while others count on.
     pub fn stats(&self) -> Stats {
         let shared = &*self.shared;

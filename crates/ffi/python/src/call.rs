@@ -466,20 +466,21 @@ fn quick_view(py: Python<'_>, op: &'static OpDef, bound: &Bound_) -> Option<PyRe
     if !bound.outs.is_empty() || !mxnet::ops::interp::Flags::current().is_plain() {
         return None;
     }
-    let look = x.get().look(py);
-    let args = mxnet::ops::Args {
-        params: op.params,
-        attrs: &bound.attrs,
+    let array = {
+        let look = x.get().look(py);
+        let args = mxnet::ops::Args {
+            params: op.params,
+            attrs: &bound.attrs,
+        };
+        let Ok(Viewed::Shared(layout)) = view(&ViewCx {
+            op,
+            layout: look.layout(),
+            args,
+        }) else {
+            return None;
+        };
+        Array::from_tensor(look.tensor().with_layout(layout))
     };
-    let Ok(Viewed::Shared(layout)) = view(&ViewCx {
-        op,
-        layout: look.layout(),
-        args,
-    }) else {
-        return None;
-    };
-    let array = Array::from_tensor(look.tensor().with_layout(layout));
-    drop(look);
     Some(PyArray::wrap(py, array).map(Py::into_any))
 }
 

@@ -9,10 +9,11 @@ use pyo3::types::PyDict;
 
 use crate::error::raise;
 
-/// Whether calls may have to wait for the engine before they return.
+/// Whether calls may have to wait for the engine, or help it, before they return: other Python threads should run meanwhile.
 #[inline]
 pub fn may_wait() -> bool {
-    engine().mode() == Mode::Sync
+    let engine = engine();
+    engine.mode() == Mode::Sync || engine.is_full()
 }
 
 /// Whether a signal handler asked to stop.
