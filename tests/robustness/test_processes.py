@@ -224,7 +224,7 @@ def test_ctrl_c_interrupts_a_wait_and_the_process_lives(wait):
         _core.set_num_threads(2)
         # Long to compute, small to keep: pushing does not wait for room.
         big, x = np.ones((20_000_000,)), np.zeros((1,))
-        for _ in range(400):
+        for _ in range(250):
             x = x + big.std()
         main = threading.main_thread().ident
 
@@ -264,7 +264,7 @@ def test_a_handler_that_raises_its_own_error_interrupts_a_wait():
         _core.set_engine_mode("async")
         # Long to compute, small to keep: pushing does not wait for room.
         big, x = np.ones((20_000_000,)), np.zeros((1,))
-        for _ in range(400):
+        for _ in range(250):
             x = x + big.std()
         signal.setitimer(signal.ITIMER_REAL, 0.3)
         try:

@@ -45,13 +45,22 @@ impl Ticker {
         }
     }
 
-    fn is_due(&mut self) -> bool {
+    /// Whether it is time for a check.
+    fn has_elapsed(&self) -> bool {
         #[cfg(not(loom))]
-        if self.last.elapsed() >= CHECK_EVERY {
-            self.last = std::time::Instant::now();
-            return true;
-        }
+        return self.last.elapsed() >= CHECK_EVERY;
+        #[cfg(loom)]
         false
+    }
+
+    /// Whether it is time for a check, which the caller then makes.
+    fn is_due(&mut self) -> bool {
+        let due = self.has_elapsed();
+        #[cfg(not(loom))]
+        if due {
+            self.last = std::time::Instant::now();
+        }
+        due
     }
 }
 
@@ -87,7 +96,8 @@ impl Shared {
                     }
                     let (guard, timed_out) = self.progress_changed.wait_for(progress, CHECK_EVERY);
                     progress = guard;
-                    if timed_out {
+                    // Operations that end more often than that wake us before the time is out each time.
+                    if timed_out || ticker.has_elapsed() {
                         break done();
                     }
                 };
