@@ -220,6 +220,10 @@ def test_an_uncaught_failure_ends_the_process_with_its_traceback():
 def test_ctrl_c_interrupts_a_wait_and_the_process_lives(wait):
     run(
         f"""
+        import signal
+
+        # A parent in the background makes its children ignore the signal.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         _core.set_engine_mode("async")
         _core.set_num_threads(2)
         # Long to compute, small to keep: pushing does not wait for room.
@@ -230,7 +234,6 @@ def test_ctrl_c_interrupts_a_wait_and_the_process_lives(wait):
 
         def interrupt():
             time.sleep(0.4)
-            import signal
             signal.pthread_kill(main, signal.SIGINT)
 
         threading.Thread(target=interrupt).start()
