@@ -54,15 +54,30 @@ def turn(case: Case, repeats: int, wait: Case) -> tuple[float, float]:
     return (time.perf_counter() - start) / repeats, (time.process_time() - cpu_start) / repeats
 
 
+def settle() -> None:
+    """Waits until the threads of the side before have stopped spinning (at most 0.2 s).
+
+    Idle workers of OpenBLAS and OpenMP keep a processor busy for tens of milliseconds after their last piece of work;
+    on few processors the next side would be measured against them.
+    """
+    for _ in range(40):
+        start, cpu_start = time.perf_counter(), time.process_time()
+        time.sleep(0.005)
+        if time.process_time() - cpu_start < 0.1 * (time.perf_counter() - start):
+            return
+
+
 def time_in_turns(sides: Mapping[str, Case], turns: int = TURNS, turn_s: float = TURN_S) -> dict[str, Timed]:
     waits = {side: mx.waitall if side == OURS else nothing for side in sides}
     repeats = {}
     for side, case in sides.items():
+        settle()
         quickest = min(turn(case, 1, waits[side])[0] for _ in range(5))
         repeats[side] = max(1, int(turn_s / max(quickest, 1e-9)))
     columns: dict[str, list[tuple[float, float]]] = {side: [] for side in sides}
     for _ in range(turns):
         for side, case in sides.items():
+            settle()
             columns[side].append(turn(case, repeats[side], waits[side]))
     results = {}
     for side, column in columns.items():
