@@ -1,0 +1,222 @@
+//! Arguments of a call, associated with the operator's parameters and converted.
+
+use std::os::raw::c_int;
+use std::ptr;
+
+use mxnet::ops::{Array, Attrs, Default, OpDef, ParamKind, Value};
+use mxnet::tensor::{Casting, DType};
+use pyo3::exceptions::PyTypeError;
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+use smallvec::SmallVec;
+
+use super::binding::{Binding, extra_keywords};
+use crate::array::PyArray;
+use crate::convert::{self, In};
+
+/// Arguments bound to parameters.
+pub struct Arguments<'py> {
+    /// Arrays, lists of them flattened; an optional one that is missing is `None`.
+    pub inputs: SmallVec<[Option<In<'py>>; 4]>,
+    /// The other parameters, in their order.
+    pub attrs: Attrs,
+    /// `out=`.
+    pub outs: SmallVec<[Option<Bound<'py, PyArray>>; 1]>,
+    /// `dtype=` of elementwise functions.
+    pub dtype: Option<DType>,
+    /// `where=`, unless it is True.
+    pub mask: Option<Array>,
+    /// `casting=`.
+    pub casting: Casting,
+    /// `order=`.
+    pub order: u8,
+}
+
+impl Arguments<'_> {
+    /// Nothing given yet.
+    pub fn new() -> Self {
+        Arguments {
+            inputs: SmallVec::new(),
+            attrs: Attrs::none(),
+            outs: SmallVec::new(),
+            dtype: None,
+            mask: None,
+            casting: Casting::SameKind,
+            order: b'K',
+        }
+    }
+}
+
+/// Keyword arguments of a fast call.
+pub struct Named {
+    /// One borrowed object for each name.
+    pub values: *const *mut ffi::PyObject,
+    /// A tuple of strings, or null.
+    pub names: *mut ffi::PyObject,
+    /// How many.
+    pub len: usize,
+}
+
+impl Named {
+    /// # Safety
+    /// `names` is null or a tuple of strings, with one borrowed object each at `values`.
+    pub unsafe fn new(values: *const *mut ffi::PyObject, names: *mut ffi::PyObject) -> Named {
+        // SAFETY: a tuple, by the contract.
+        let len = if names.is_null() {
+            0
+        } else {
+            // SAFETY: a tuple of names, by the contract.
+            unsafe { ffi::PyTuple_Size(names) as usize }
+        };
+        Named { values, names, len }
+    }
+
+    fn get(&self, i: usize) -> (*mut ffi::PyObject, *mut ffi::PyObject) {
+        debug_assert!(i < self.len);
+        // SAFETY: `i < len`, by the contract of `new`.
+        unsafe {
+            (
+                ffi::PyTuple_GetItem(self.names, i as ffi::Py_ssize_t),
+                *self.values.add(i),
+            )
+        }
+    }
+}
+
+/// Associates each argument with its parameter.
+pub fn bind<'py>(
+    py: Python<'py>,
+    binding: &'static Binding,
+    positional: &[*mut ffi::PyObject],
+    named: &Named,
+    bound: &mut Arguments<'py>,
+) -> PyResult<()> {
+    let op = binding.op;
+    let gathered = gather_variadic(py, op, positional)?;
+    let shortened: SmallVec<[*mut ffi::PyObject; 4]>;
+    let positional = match &gathered {
+        Some((at, tuple)) => {
+            shortened = positional[..*at]
+                .iter()
+                .copied()
+                .chain([tuple.as_ptr()])
+                .collect();
+            &shortened[..]
+        }
+        None => positional,
+    };
+    if positional.len() > binding.positional {
+        let (most, given) = (binding.positional, positional.len());
+        return Err(PyTypeError::new_err(format!(
+            "{}() takes at most {most} positional arguments ({given} given)",
+            binding.name
+        )));
+    }
+    let mut slots: SmallVec<[*mut ffi::PyObject; 12]> =
+        SmallVec::from_elem(ptr::null_mut(), binding.keywords.len());
+    slots[..positional.len()].copy_from_slice(positional);
+    for i in 0..named.len {
+        let (name, value) = named.get(i);
+        let Some(at) = find(binding, name) else {
+            // SAFETY: keyword names are strings that live as long as the call.
+            let name = unsafe { Bound::from_borrowed_ptr(py, name) };
+            return Err(PyTypeError::new_err(format!(
+                "{}() got an unexpected keyword argument '{name}'",
+                binding.name
+            )));
+        };
+        if !slots[at].is_null() {
+            let key = binding.keywords[at].bind(py);
+            return Err(PyTypeError::new_err(format!(
+                "{}() got multiple values for argument '{key}'",
+                binding.name
+            )));
+        }
+        slots[at] = value;
+    }
+    for (param, &slot) in op.params.iter().zip(&slots) {
+        if slot.is_null() {
+            match (param.kind, param.default) {
+                (_, Default::Required) => {
+                    return Err(PyTypeError::new_err(format!(
+                        "{}() missing required argument: '{}'",
+                        binding.name, param.name
+                    )));
+                }
+                (ParamKind::Array, _) => bound.inputs.push(None),
+                (ParamKind::Arrays | ParamKind::Out, _) => {}
+                (_, default) => bound.attrs.push(Value::from(default)),
+            }
+            continue;
+        }
+        match param.kind {
+            ParamKind::Array => bound
+                .inputs
+                .push(convert::array_argument(py, op, param, slot)?),
+            ParamKind::Arrays => convert::arrays_argument(py, op, param, slot, &mut bound.inputs)?,
+            ParamKind::Out => {
+                // SAFETY: a borrowed argument of the running call.
+                let value = unsafe { Bound::from_borrowed_ptr(py, slot) };
+                if !value.is_none() {
+                    bound.outs = convert::outs_argument(op, &value)?;
+                }
+            }
+            _ => bound.attrs.push(convert::attribute(py, op, param, slot)?),
+        }
+    }
+    for (i, key) in extra_keywords(op).iter().enumerate() {
+        let slot = slots[op.params.len() + i];
+        if slot.is_null() {
+            continue;
+        }
+        // SAFETY: a borrowed argument of the running call.
+        let value = unsafe { Bound::from_borrowed_ptr(py, slot) };
+        if value.is_none() {
+            continue;
+        }
+        match *key {
+            "out" => bound.outs = convert::outs_argument(op, &value)?,
+            "where" => bound.mask = convert::where_argument(op, &value)?,
+            "casting" => bound.casting = convert::casting_argument(op, &value)?,
+            "order" => bound.order = convert::order_argument(op, &value)?,
+            _ => bound.dtype = Some(convert::dtype(&value)?),
+        }
+    }
+    Ok(())
+}
+
+/// `x.reshape(2, 3)`: several integers where one variadic parameter stands become its tuple. Answers its position and the tuple.
+fn gather_variadic<'py>(
+    py: Python<'py>,
+    op: &'static OpDef,
+    positional: &[*mut ffi::PyObject],
+) -> PyResult<Option<(usize, Bound<'py, PyTuple>)>> {
+    let Some(at) = op.params.iter().position(|p| p.variadic) else {
+        return Ok(None);
+    };
+    if positional.len() < at + 2 {
+        return Ok(None);
+    }
+    // SAFETY: borrowed arguments of the running call.
+    let items = positional[at..]
+        .iter()
+        .map(|&p| unsafe { Bound::from_borrowed_ptr(py, p) });
+    let items: SmallVec<[Bound<'_, PyAny>; 4]> = items.collect();
+    if !items.iter().all(|item| item.extract::<i64>().is_ok()) {
+        return Ok(None);
+    }
+    Ok(Some((at, PyTuple::new(py, items)?)))
+}
+
+fn find(binding: &Binding, name: *mut ffi::PyObject) -> Option<usize> {
+    // Names in calls are interned like ours: nearly always the pointers are the same.
+    if let Some(at) = binding.keywords.iter().position(|k| k.as_ptr() == name) {
+        return Some(at);
+    }
+    // SAFETY: both are strings; comparing strings runs no foreign code and cannot fail for strings.
+    binding
+        .keywords
+        .iter()
+        .position(|k| unsafe { ffi::PyUnicode_Compare(k.as_ptr(), name) == 0 as c_int })
+}

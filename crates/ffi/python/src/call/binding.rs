@@ -1,0 +1,164 @@
+//! An operator as Python sees it: names of its parameters, signature, docstring, method definition.
+
+use std::ffi::{CString, c_char};
+use std::fmt::Write;
+
+use mxnet::ops::{Default, Form, OpDef, ParamKind};
+use mxnet::tensor::DType;
+use pyo3::ffi;
+use pyo3::prelude::*;
+
+/// An operator, ready to be called from Python.
+pub struct Binding {
+    /// The operator.
+    pub op: &'static OpDef,
+    /// Name under which it is exposed.
+    pub name: &'static str,
+    /// Interned names of the parameters, then of `out`, `where`, `casting`, `order`, `dtype` as far as the form has them.
+    pub keywords: Vec<Py<PyAny>>,
+    /// How many arguments may be given by position.
+    pub positional: usize,
+    /// The C method definition; Python keeps pointers into it.
+    pub def: ffi::PyMethodDef,
+}
+
+// SAFETY: a binding never changes after it was made; the pointers in `def` are to leaked, constant text.
+unsafe impl Send for Binding {}
+// SAFETY: as above.
+unsafe impl Sync for Binding {}
+
+pub type Fast = unsafe extern "C" fn(
+    *mut ffi::PyObject,
+    *const *mut ffi::PyObject,
+    ffi::Py_ssize_t,
+    *mut ffi::PyObject,
+) -> *mut ffi::PyObject;
+
+/// Keywords that a form adds behind the parameters.
+pub fn extra_keywords(op: &OpDef) -> &'static [&'static str] {
+    match op.form {
+        Form::Plain => &[],
+        Form::Out if op.params.iter().any(|p| p.kind == ParamKind::Out) => &[],
+        Form::Out => &["out"],
+        Form::Ufunc => &["out", "where", "casting", "order", "dtype"],
+    }
+}
+
+impl Binding {
+    pub fn leak(
+        py: Python<'_>,
+        op: &'static OpDef,
+        name: &'static str,
+        entry: Fast,
+        skip_self: bool,
+    ) -> PyResult<&'static Binding> {
+        let mut keywords: Vec<Py<PyAny>> = Vec::new();
+        for key in op
+            .params
+            .iter()
+            .map(|p| p.name)
+            .chain(extra_keywords(op).iter().copied())
+        {
+            keywords.push(pyo3::types::PyString::intern(py, key).into_any().unbind());
+        }
+        // `out` behind the parameters can be given by position unless a parameter before it cannot.
+        let open = op.params.iter().filter(|p| !p.keyword_only).count();
+        let trailing_out = !extra_keywords(op).is_empty() && open == op.params.len();
+        let positional = open + usize::from(trailing_out);
+        let doc = format!(
+            "{name}{}\n--\n\n{}",
+            signature(op, skip_self),
+            docstring(op)
+        );
+        let def = ffi::PyMethodDef {
+            ml_name: leak_text(name)?,
+            ml_meth: ffi::PyMethodDefPointer {
+                PyCFunctionFastWithKeywords: entry,
+            },
+            ml_flags: ffi::METH_FASTCALL | ffi::METH_KEYWORDS,
+            ml_doc: leak_text(&doc)?,
+        };
+        Ok(Box::leak(Box::new(Binding {
+            op,
+            name,
+            keywords,
+            positional,
+            def,
+        })))
+    }
+}
+
+fn leak_text(text: &str) -> PyResult<*const c_char> {
+    Ok(CString::new(text)?.into_raw())
+}
+
+/// The signature as text, e.g. `(a, axis=None, *, keepdims=False)`.
+pub fn signature(op: &OpDef, skip_self: bool) -> String {
+    let mut text = String::from("(");
+    let mut parts: Vec<String> = if skip_self {
+        vec!["$self".into()]
+    } else {
+        Vec::new()
+    };
+    let mut keyword_only = false;
+    let skip = usize::from(skip_self);
+    for (i, p) in op.params.iter().enumerate().skip(skip) {
+        if p.keyword_only && !keyword_only {
+            keyword_only = true;
+            parts.push("*".into());
+        }
+        let mut part = p.name.to_owned();
+        let default = match p.default {
+            Default::Required => None,
+            Default::None => Some("None".to_owned()),
+            Default::Bool(x) => Some(if x { "True" } else { "False" }.to_owned()),
+            Default::Int(x) => Some(x.to_string()),
+            Default::Float(x) => Some(format!("{x:?}")),
+            Default::Str(x) => Some(format!("'{x}'")),
+            Default::Ints(x) => Some(mxnet::ops::Tuple(x).to_string()),
+        };
+        if let Some(default) = default {
+            let _ = write!(part, "={default}");
+        }
+        parts.push(part);
+        if op.form == Form::Ufunc && i + 1 == op.params.len() {
+            parts.push("/".into());
+        }
+    }
+    match op.form {
+        Form::Plain => {}
+        Form::Out => parts.extend(extra_keywords(op).iter().map(|key| format!("{key}=None"))),
+        Form::Ufunc => parts.extend(
+            [
+                "out=None",
+                "*",
+                "where=True",
+                "casting='same_kind'",
+                "order='K'",
+                "dtype=None",
+            ]
+            .map(String::from),
+        ),
+    }
+    if op.form == Form::Ufunc && skip_self && op.params.len() == 1 {
+        parts.insert(1, "/".into());
+    }
+    let _ = write!(text, "{})", parts.join(", "));
+    text
+}
+
+fn docstring(op: &OpDef) -> String {
+    use mxnet::ops::{Grad, Types};
+    let mut text = op.doc.to_owned();
+    if let Types::Promote { accepts, .. } = op.types {
+        let names: Vec<&str> = accepts.iter().map(DType::name).collect();
+        let _ = write!(text, "\n\nComputes in: {}.", names.join(", "));
+    }
+    match op.grad {
+        Grad::Rule(..) | Grad::Derived => text.push_str("\nDifferentiable."),
+        Grad::Stop(why) => {
+            let _ = write!(text, "\nNot differentiable: {why}.");
+        }
+    }
+    text
+}

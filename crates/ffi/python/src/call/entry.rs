@@ -1,0 +1,198 @@
+//! The C functions Python calls, one for functions and one per method, and the function objects and methods around them.
+
+use std::ffi::CStr;
+use std::ptr;
+
+use mxnet::ops::{OpDef, Surface, registry};
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use smallvec::SmallVec;
+
+use super::arguments::Named;
+use super::binding::{Binding, Fast};
+use super::call;
+use crate::array::PyArray;
+use crate::error::raise;
+
+/// Entry of functions: `slf` is the capsule that holds the binding.
+unsafe extern "C" fn function_entry(
+    slf: *mut ffi::PyObject,
+    args: *const *mut ffi::PyObject,
+    nargs: ffi::Py_ssize_t,
+    kwnames: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    // SAFETY: the function object was made by `function` with a capsule around a leaked binding.
+    let binding = unsafe { &*ffi::PyCapsule_GetPointer(slf, CAPSULE.as_ptr()).cast::<Binding>() };
+    // SAFETY: Python calls with the lock held and `nargs` + number of keywords valid pointers.
+    unsafe { enter(binding, args, nargs as usize, kwnames) }
+}
+
+const CAPSULE: &CStr = c"mxnet.op";
+
+/// Runs a call and turns errors and panics into Python exceptions.
+///
+/// # Safety
+/// The thread is attached to the interpreter; `args` holds `nargs` borrowed objects, followed by one for each name in `kwnames`.
+unsafe fn enter(
+    binding: &'static Binding,
+    args: *const *mut ffi::PyObject,
+    nargs: usize,
+    kwnames: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    // SAFETY: attached, by the contract.
+    let py = unsafe { Python::assume_attached() };
+    let run = || {
+        // SAFETY: the pointers are valid and borrowed for the whole call, by the contract.
+        let positional = if nargs == 0 {
+            &[][..]
+        } else {
+            // SAFETY: the pointers are valid and borrowed for the whole call, by the contract.
+            unsafe { std::slice::from_raw_parts(args, nargs) }
+        };
+        // SAFETY: as above: the keyword values follow the positional ones.
+        let named = unsafe { Named::new(args.wrapping_add(nargs), kwnames) };
+        call(py, binding, positional, &named)
+    };
+    match std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)) {
+        Ok(Ok(object)) => object.into_ptr(),
+        Ok(Err(error)) => {
+            error.restore(py);
+            ptr::null_mut()
+        }
+        Err(panic) => {
+            let text = panic
+                .downcast_ref::<String>()
+                .map(String::as_str)
+                .or_else(|| panic.downcast_ref::<&str>().copied());
+            let error =
+                mxnet::ops::Error::internal(binding.op.name, text.unwrap_or("panic").to_owned());
+            raise(py, error).restore(py);
+            ptr::null_mut()
+        }
+    }
+}
+
+/// A Python function object that calls `op`.
+fn function(py: Python<'_>, op: &'static OpDef, name: &'static str) -> PyResult<Py<PyAny>> {
+    let binding = Binding::leak(py, op, name, function_entry, false)?;
+    // SAFETY: 1. the binding is leaked, so the capsule and the method definition stay valid. 2. attached.
+    unsafe {
+        let capsule = Bound::from_owned_ptr_or_err(
+            py,
+            ffi::PyCapsule_New(
+                ptr::from_ref(binding).cast_mut().cast(),
+                CAPSULE.as_ptr(),
+                None,
+            ),
+        )?;
+        let def = ptr::from_ref(&binding.def).cast_mut();
+        Ok(Bound::from_owned_ptr_or_err(
+            py,
+            ffi::PyCFunction_NewEx(def, capsule.as_ptr(), ptr::null_mut()),
+        )?
+        .unbind())
+    }
+}
+
+/// Bindings of the methods, by number; each method's C function knows its number.
+static METHODS: std::sync::OnceLock<Vec<&'static Binding>> = std::sync::OnceLock::new();
+
+/// Entry of method number `N`: the array itself is the first argument.
+unsafe extern "C" fn method_entry<const N: usize>(
+    slf: *mut ffi::PyObject,
+    args: *const *mut ffi::PyObject,
+    nargs: ffi::Py_ssize_t,
+    kwnames: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    // SAFETY: Python calls a method descriptor of `ndarray` with an `ndarray`, the lock held and valid argument pointers.
+    unsafe { enter_method(N, slf, args, nargs as usize, kwnames) }
+}
+
+/// # Safety
+/// As [`enter`]; `slf` is a borrowed object.
+unsafe fn enter_method(
+    number: usize,
+    slf: *mut ffi::PyObject,
+    args: *const *mut ffi::PyObject,
+    nargs: usize,
+    kwnames: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    let Some(binding) = METHODS.get().and_then(|m| m.get(number)) else {
+        return ptr::null_mut();
+    };
+    // SAFETY: a tuple of names or null.
+    let names = if kwnames.is_null() {
+        0
+    } else {
+        // SAFETY: a tuple of names, by the contract.
+        unsafe { ffi::PyTuple_Size(kwnames) as usize }
+    };
+    let mut all = SmallVec::<[*mut ffi::PyObject; 8]>::new();
+    all.push(slf);
+    // SAFETY: `nargs + names` valid pointers, by the contract.
+    all.extend((0..nargs + names).map(|i| unsafe { *args.add(i) }));
+    // SAFETY: `all` holds one more positional argument than was given, then the keyword values.
+    unsafe { enter(binding, all.as_ptr(), nargs + 1, kwnames) }
+}
+
+macro_rules! method_table {
+    ($($row:literal)*) => { [$(
+        method_entry::<{ $row * 8 }>, method_entry::<{ $row * 8 + 1 }>, method_entry::<{ $row * 8 + 2 }>, method_entry::<{ $row * 8 + 3 }>,
+        method_entry::<{ $row * 8 + 4 }>, method_entry::<{ $row * 8 + 5 }>, method_entry::<{ $row * 8 + 6 }>, method_entry::<{ $row * 8 + 7 }>,
+    )*] };
+}
+
+static ENTRIES: [Fast; 128] = method_table!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15);
+
+/// Adds the operators' methods to the array class.
+fn register_methods(py: Python<'_>, class: &Bound<'_, pyo3::types::PyType>) -> PyResult<()> {
+    let mut bindings = Vec::new();
+    for op in registry::all() {
+        for surface in op.surface {
+            let Surface::Method(name) = surface else {
+                continue;
+            };
+            let Some(&entry) = ENTRIES.get(bindings.len()) else {
+                return Err(pyo3::exceptions::PySystemError::new_err(
+                    "more operator methods than entries: extend `ENTRIES`",
+                ));
+            };
+            let binding = Binding::leak(py, op, name, entry, true)?;
+            // SAFETY: the method definition is leaked; the class is a heap type of ours.
+            let method = unsafe {
+                let def = ptr::from_ref(&binding.def).cast_mut();
+                Bound::from_owned_ptr_or_err(py, ffi::PyDescr_NewMethod(class.as_type_ptr(), def))?
+            };
+            class.setattr(*name, method)?;
+            bindings.push(binding);
+        }
+    }
+    let _ = METHODS.set(bindings);
+    Ok(())
+}
+
+/// Namespaces that operators appear in, by surface; every operator is in `op` under its own name.
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let py = module.py();
+    register_methods(py, &py.get_type::<PyArray>())?;
+    let spaces = ["numpy", "linalg", "random", "npx", "op"].map(|name| (name, PyDict::new(py)));
+    for op in registry::all() {
+        spaces[4].1.set_item(op.name, function(py, op, op.name)?)?;
+        for surface in op.surface {
+            let (space, name) = match surface {
+                Surface::Np(name) => (0, name),
+                Surface::NpLinalg(name) => (1, name),
+                Surface::NpRandom(name) => (2, name),
+                Surface::Npx(name) => (3, name),
+                Surface::Method(_) => continue,
+            };
+            spaces[space].1.set_item(*name, function(py, op, name)?)?;
+        }
+    }
+    let all = PyDict::new(py);
+    for (name, space) in spaces {
+        all.set_item(name, space)?;
+    }
+    module.add("namespaces", all)
+}
