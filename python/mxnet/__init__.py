@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from mxnet import autograd as autograd
     from mxnet import base as base
     from mxnet import device as device
+    from mxnet import dlpack as dlpack
     from mxnet import engine as engine
     from mxnet import error as error
     from mxnet import gluon as gluon
@@ -58,6 +59,7 @@ _MODULES = {
     "autograd": "mxnet.autograd",
     "base": "mxnet.base",
     "device": "mxnet.device",
+    "dlpack": "mxnet.dlpack",
     "engine": "mxnet.engine",
     "error": "mxnet.error",
     "gluon": "mxnet.gluon",

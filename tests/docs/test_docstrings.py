@@ -54,3 +54,20 @@ def test_operator_examples_run(name):
     printed = []
     result = doctest.DocTestRunner(optionflags=flags).run(example, out=printed.append)
     assert result.failed == 0, "".join(printed)
+
+
+PYTHON_MODULES = sorted(
+    module.name for module in pkgutil.walk_packages(mxnet.__path__, "mxnet.") if "_core" not in module.name
+)
+
+
+@pytest.mark.parametrize("name", PYTHON_MODULES)
+def test_examples_of_python_functions_run(name):
+    flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+    module = importlib.import_module(name)
+    names = {"mx": mxnet, "np": mxnet.np, "npx": mxnet.npx}
+    runner = doctest.DocTestRunner(optionflags=flags)
+    printed = []
+    for example in doctest.DocTestFinder(exclude_empty=True).find(module, globs=names):
+        runner.run(example, out=printed.append)
+    assert runner.failures == 0, "".join(printed)

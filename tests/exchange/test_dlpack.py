@@ -298,3 +298,37 @@ def test_structures_that_make_no_sense_are_refused_and_left_to_their_owner(optio
         np.from_dlpack(made.capsule)
     assert made.deleted == 0
     assert _core.array([1.0]).item() == 1
+
+
+def test_function_forms_share_the_memory_and_copy_when_asked():
+    host = onp.arange(4.0)
+    shared = mx.npx.from_numpy(host)
+    copied = mx.npx.from_numpy(host, zero_copy=False)
+    host[0] = 7.0
+    assert shared[0].item() == 7.0
+    assert copied[0].item() == 0.0
+    data = mx.np.zeros(3)
+    other = mx.npx.from_dlpack(mx.npx.to_dlpack_for_write(data))
+    other += 2
+    onp.testing.assert_array_equal(data.asnumpy(), [2, 2, 2])
+    onp.testing.assert_array_equal(mx.npx.from_dlpack(mx.npx.to_dlpack_for_read(data)).asnumpy(), [2, 2, 2])
+
+
+def test_function_forms_refuse_what_is_no_array():
+    with pytest.raises(TypeError, match="argument `ndarray` must be a NumPy array, not 'list'"):
+        mx.npx.from_numpy([1, 2])
+    with pytest.raises(TypeError, match="argument `data` must be an array, not 'int'"):
+        mx.npx.to_dlpack_for_read(3)
+    with pytest.raises(TypeError, match="array_cls"):
+        mx.dlpack.ndarray_from_dlpack(onp.ndarray)
+
+
+def test_factories_give_the_functions():
+    host = onp.ones(2, "float32")
+    assert mx.dlpack.ndarray_from_dlpack(mx.np.ndarray)(host).shape == (2,)
+    from_numpy = mx.dlpack.ndarray_from_numpy(mx.np.ndarray, mx.np.array)
+    assert not onp.shares_memory(from_numpy(host, zero_copy=False).asnumpy(), host)
+    assert from_numpy(host).dtype == onp.float32
+    capsule = mx.dlpack.ndarray_to_dlpack_for_write()(mx.np.ones(2))
+    assert mx.np.from_dlpack(capsule).shape == (2,)
+    assert mx.np.from_dlpack(mx.dlpack.ndarray_to_dlpack_for_read()(mx.np.ones(2))).shape == (2,)

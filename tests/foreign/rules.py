@@ -1,0 +1,117 @@
+"""Which of NumPy's tests are about what arrays of numbers cannot have.
+
+A rule is a name and a pattern. A test is excluded when the pattern occurs in its source (its own function, with its
+decorators), when a parameter of it names an element type of that kind, or when the test ends with our error that arrays
+of numbers cannot have such a type.
+"""
+
+import ast
+import re
+from typing import Any
+
+import numpy
+
+SOURCE = {
+    "object": [
+        r"\bobject_?\b",
+        r"['\"][|<>=]?O['\"]",
+        r"\b(Decimal|Fraction|frompyfunc|PyObject)\b",
+    ],
+    "string": [
+        r"np\.(str_|bytes_|char\b|strings)",
+        r"['\"][<>|=]?[SUa]\d*['\"]",
+        r"StringDType|chararray|\bstrings?_dt",
+        r"(astype\(|dtype=|dtype\()(str|bytes)\b",
+    ],
+    "datetime": [
+        r"datetime|timedelta|NaT\b|\bisnat\b|busday",
+        r"['\"][<>]?[mM]8?(\[\w+\])?['\"]",
+    ],
+    "structured": [
+        r"np\.(void|rec|record|recarray)\b|repack_fields|\bfields?=",
+        r"dtype\(\[\(|dtype=\[\(|dtype=\{|dtype\(\{|\[\(['\"]\w*['\"], ",
+        r"['\"][Vbifu<>]\d*(,\s*\w+)+['\"]|['\"]V\d*['\"]",
+    ],
+    "masked": [r"\bma\.|np\.ma\b|[mM]asked|np\.matrix|\bmatrix\(|asmatrix|np\.bmat"],
+    "long double": [r"longdouble|float128|complex256|['\"][<>]?[gG]['\"]"],
+    "byte order": [r"newbyteorder|byteswap|['\"][>][a-zA-Z]\d*['\"]|\bbyteorder\b|['\"]big['\"]"],
+    "C internals": [
+        r"_multiarray_tests|_umath_tests|ncu_tests|\bumt\.|_rational_tests|\brational\b|opflag_tests|_struct_ufunc",
+        r"\buml\.|lapack_lite|ctypes|\bct\.|getrefcount|HAS_REFCOUNT|__array_struct__|nditer|np\.memmap|mmap\.",
+        r"np\.broadcast\(|\bnp\._core\.|incref_elide|IsPythonScalar|_get_ndarray_c_version|setbufsize|_no_tracing",
+        r"__array_finalize__|__array_wrap__|__array_prepare__|_typelessdata|inspect\.signature|requires_memory",
+        r"dtype_meta|metadata=|np\.show_config|subprocess|_dtype_from_pep3118|format_options|run_threaded",
+        r"_replace_nan|_nan_mask|_multi_dot_matrix_chain_order|nfb\.|_?extobj|errcall|normalize_axis_tuple|sctypes\b",
+        r"obj2sctype|get_c_wrapping_array|CommaDecimalPointLocale|tracemalloc",
+    ],
+}
+
+KINDS = {"O": "object", **dict.fromkeys("SUT", "string"), "V": "structured", **dict.fromkeys("mM", "datetime")}
+NAMES_OUT_OF_SCOPE = r"\bnp\.({})\b"
+
+
+def scopes(table: str) -> list[str]:
+    """Names of module numpy that the contract declares out of scope."""
+    rows = [line.split("\t") for line in table.splitlines()[1:]]
+    return [row[1] for row in rows if row[0] == "numpy" and row[6] == "out" and row[1] not in ("testing", "test")]
+
+
+class Rules:
+    """Applies the rules to a test's source, to its parameters and to the error it ended with."""
+
+    def __init__(self, contract: str) -> None:
+        self.patterns = {name: re.compile("|".join(patterns)) for name, patterns in SOURCE.items()}
+        names = "|".join(scopes(contract))
+        self.patterns["out of scope"] = re.compile(NAMES_OUT_OF_SCOPE.format(names))
+
+    def of_source(self, source: str) -> str | None:
+        """The rule that excludes a test with this source."""
+        return next((name for name, pattern in self.patterns.items() if pattern.search(source)), None)
+
+    def of_parameter(self, value: Any) -> str | None:
+        """The rule that excludes a test with this parameter."""
+        if isinstance(value, list | tuple):
+            return next(filter(None, map(self.of_parameter, value)), None)
+        if isinstance(value, str) and (len(value) > 3 or not value):
+            return None
+        if not isinstance(value, str | numpy.dtype | type):
+            return None
+        try:
+            dtype = numpy.dtype(value)
+        except (TypeError, ValueError, SyntaxError):
+            return None
+        if isinstance(value, type) and not issubclass(value, numpy.generic):
+            return "object" if value is object else "string" if value in (str, bytes) else None
+        if dtype.char in "gG":
+            return "long double"
+        if not dtype.isnative:
+            return "byte order"
+        return KINDS.get(dtype.kind)
+
+    @staticmethod
+    def of_error(text: str) -> str | None:
+        """The rule for a test that asked us for a type that arrays of numbers cannot have."""
+        match = re.search(r"arrays of numbers cannot have dtype (\w+)|nested sequences of .*no array of numbers", text)
+        return "element type" if match else None
+
+
+def sources(code: str) -> dict[str, str]:
+    """Source of each test of a module by 'Class::function' or 'function', with its decorators and its class's set-up.
+
+    Comments and docstrings are left out: they mention what the test does not do.
+    """
+    tree = ast.parse(code)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and ast.get_docstring(node) is not None:
+            node.body = node.body[1:] or [ast.Pass()]
+    found = {}
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef):
+            found[node.name] = ast.unparse(node)
+        elif isinstance(node, ast.ClassDef):
+            functions = [item for item in node.body if isinstance(item, ast.FunctionDef)]
+            around = [ast.unparse(decorator) for decorator in node.decorator_list]
+            around += [ast.unparse(item) for item in functions if item.name in ("setup_method", "setup_class")]
+            for item in functions:
+                found[f"{node.name}::{item.name}"] = "\n".join([*around, ast.unparse(item)])
+    return found
