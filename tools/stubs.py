@@ -65,9 +65,10 @@ SPECIAL = {
     "__array_function__": "Any",
     "__array_namespace__": "ModuleType",
     "__class_getitem__": "Any",
-    "__enter__": "Device",
     "__exit__": "None",
 }
+# What `with` binds, by class.
+ENTERED = {"Device": "Device", "Mode": "None"}
 # Of these `object` has one too, so that every class shows it: only the rest of what `object` has is left out.
 KEPT_OF_OBJECT = {"__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__hash__", "__format__", "__reduce__"}
 # Their slot has a modulus that arrays do not take, and `__ipow__` has none: a type checker wants the three alike.
@@ -228,6 +229,8 @@ def class_lines(cls: type, methods: dict[str, Operator], results: dict[str, str]
         elif name in methods and is_array:
             operator = methods[name]
             body.append(operator_line(name, member, operator, results[operator["name"]], "self"))
+        elif name == "__enter__":
+            body.append(f"def __enter__(self) -> {ENTERED[cls.__name__]}: ...")
         elif callable(member):
             default = "ndarray" if is_array and name.startswith("__") else "Any"
             result = SPECIAL.get(name) or METHODS.get(name, default)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from mxnet import _core
@@ -67,21 +66,7 @@ def is_training() -> bool:
     return _core.is_training()
 
 
-@contextlib.contextmanager
-def _mode(recording: bool | None, training: bool | None) -> Iterator[None]:
-    """Set the given modes, and put back in the end what was changed."""
-    old_recording = None if recording is None else _core.set_recording(recording)
-    old_training = None if training is None else _core.set_training(training)
-    try:
-        yield
-    finally:
-        if old_recording is not None:
-            _core.set_recording(old_recording)
-        if old_training is not None:
-            _core.set_training(old_training)
-
-
-def record(train_mode: bool = True) -> contextlib.AbstractContextManager[None]:
+def record(train_mode: bool = True) -> _core.Mode:
     """Record the operations inside a ``with`` block so that gradients can be asked for.
 
     Parameters
@@ -104,10 +89,10 @@ def record(train_mode: bool = True) -> contextlib.AbstractContextManager[None]:
     >>> x.grad.asnumpy().tolist()
     [2.0, 4.0]
     """
-    return _mode(True, train_mode)
+    return _core.Mode(True, train_mode)
 
 
-def pause(train_mode: bool = False) -> contextlib.AbstractContextManager[None]:
+def pause(train_mode: bool = False) -> _core.Mode:
     """Stop recording inside a ``with`` block.
 
     Parameters
@@ -119,17 +104,17 @@ def pause(train_mode: bool = False) -> contextlib.AbstractContextManager[None]:
     -------
     context manager
     """
-    return _mode(False, train_mode)
+    return _core.Mode(False, train_mode)
 
 
-def train_mode() -> contextlib.AbstractContextManager[None]:
+def train_mode() -> _core.Mode:
     """Training mode inside a ``with`` block; whether operations are recorded stays as it is."""
-    return _mode(None, True)
+    return _core.Mode(None, True)
 
 
-def predict_mode() -> contextlib.AbstractContextManager[None]:
+def predict_mode() -> _core.Mode:
     """Prediction mode inside a ``with`` block; whether operations are recorded stays as it is."""
-    return _mode(None, False)
+    return _core.Mode(None, False)
 
 
 def _as_list(arrays: Arrays) -> list[ndarray]:

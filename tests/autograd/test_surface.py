@@ -155,3 +155,12 @@ def test_updates_in_place_keep_the_gradient_buffer():
         x[:] = x - 0.5 * x.grad
     assert x.asnumpy().tolist() == [0, 0]
     assert x.grad.asnumpy().tolist() == [2, 4]
+
+
+def test_one_scope_object_may_be_entered_again():
+    scope = autograd.record()
+    with scope:
+        with autograd.pause(), scope:
+            assert modes() == (True, True)
+        assert modes() == (True, True)
+    assert modes() == (False, False)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as onp
 import pytest
 
@@ -239,3 +241,25 @@ def test_exporting_while_recording_names_detach() -> None:
     x = variable([1.0])
     with autograd.record(), pytest.raises(BufferError, match=r"x\.detach\(\)"):
         onp.from_dlpack(x * 2)
+
+
+@pytest.mark.parametrize(
+    "function, first, second",
+    [
+        (lambda x: x * 3, 3.0, 0.0),
+        (lambda x: 3 - x, -1.0, 0.0),
+        (lambda x: 6 / x, -1.5, 1.5),
+        (lambda x: x**3, 12.0, 12.0),
+        (lambda x: 2**x, 4 * math.log(2), 4 * math.log(2) ** 2),
+        (lambda x: np.maximum(x, 1), 1.0, 0.0),
+    ],
+)
+def test_numbers_beside_recorded_arrays_take_part_in_the_gradient(function, first, second) -> None:
+    x = np.array([2.0, 2.0], dtype="float64")
+    x.attach_grad()
+    with autograd.record():
+        slope = autograd.grad(function(x), x, create_graph=True)
+    assert slope.asnumpy() == pytest.approx([first] * 2, rel=1e-15)
+    # Slopes that do not depend on x are outside its graph.
+    if second:
+        assert autograd.grad(slope, x).asnumpy() == pytest.approx([second] * 2, rel=1e-15)

@@ -52,16 +52,20 @@ impl Array {
 
     /// A 0-d array that promotes as a Python number does: by its kind only.
     pub fn weak_scalar(value: Scalar) -> Result<Array> {
-        let dtype = match value {
+        let mut array = Array::scalar(value, Array::weak_dtype(value))?;
+        array.weak = true;
+        Ok(array)
+    }
+
+    /// The dtype of such an array.
+    pub(crate) const fn weak_dtype(value: Scalar) -> DType {
+        match value {
             Scalar::Bool(_) => DType::Bool,
             Scalar::I64(_) => DType::I64,
             Scalar::U64(_) => DType::U64,
             Scalar::F64(_) => DType::F64,
             Scalar::C128(_) => DType::C128,
-        };
-        let mut array = Array::scalar(value, dtype)?;
-        array.weak = true;
-        Ok(array)
+        }
     }
 
     /// A 0-d array.
@@ -190,6 +194,18 @@ impl Array {
     pub fn with_entry(mut self, node: Arc<Node>, index: u32) -> Array {
         self.entry = Some((node, index));
         self
+    }
+
+    /// Makes it output `index` of `node`.
+    #[inline]
+    pub(crate) fn set_entry(&mut self, node: Arc<Node>, index: u32) {
+        self.entry = Some((node, index));
+    }
+
+    /// Takes it out of its graph.
+    #[inline]
+    pub(crate) fn take_entry(&mut self) -> Option<(Arc<Node>, u32)> {
+        self.entry.take()
     }
 
     /// The same elements, outside any recorded graph.

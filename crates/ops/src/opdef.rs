@@ -183,6 +183,18 @@ impl Keep {
         inputs: u32::MAX,
         outputs: u32::MAX,
     };
+    /// Whether input `i` is kept; those from 31 on share a bit.
+    #[inline]
+    pub const fn has_input(self, i: usize) -> bool {
+        self.inputs >> (if i < 31 { i } else { 31 }) & 1 == 1
+    }
+
+    /// Whether output `i` is kept; those from 31 on share a bit.
+    #[inline]
+    pub const fn has_output(self, i: usize) -> bool {
+        self.outputs >> (if i < 31 { i } else { 31 }) & 1 == 1
+    }
+
     /// These inputs, as a bit mask.
     pub const fn inputs(mask: u32) -> Keep {
         Keep {

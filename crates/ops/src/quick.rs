@@ -4,7 +4,6 @@
 use mxnet_engine::{Var, engine};
 use mxnet_tensor::{DType, DeviceKind, Scalar, Tensor};
 
-use crate::Array;
 use crate::cpu::read_scalar;
 use crate::eager::elem;
 use crate::error::Result;
@@ -12,6 +11,7 @@ use crate::interp::Flags;
 use crate::invoke::Call;
 use crate::opdef::{Cpu, OpDef};
 use crate::types::{self, Lift, Out, Types};
+use crate::{Array, autograd};
 
 /// Up to this many elements the set-up of the general driver costs more than the work.
 const SMALL_LEN: usize = 4096;
@@ -28,17 +28,24 @@ pub enum Quick<'a> {
     Number(Scalar),
 }
 
-/// Calls `op` if the short way is open: nothing records or intercepts, and the operands qualify. `None`: take the general way.
+/// Calls `op`, and records it if a gradient flows, if the short way is open: nothing intercepts, and the operands qualify. `None`: take the general way.
 ///
 /// # Errors
 /// [`crate::Error::Overflow`] for a number the dtype cannot hold; [`crate::Error::Memory`].
 #[inline]
 pub fn quick(op: &'static OpDef, operands: &[Quick]) -> Result<Option<Array>> {
-    if Flags::current().is_plain() {
-        compute(op, operands)
-    } else {
-        Ok(None)
+    let flags = Flags::current();
+    if flags.is_stacked() {
+        return Ok(None);
     }
+    let Some(y) = compute(op, operands)? else {
+        return Ok(None);
+    };
+    let is_recorded = |x: &Quick| matches!(x, Quick::Array(x) if x.entry().is_some());
+    if flags.is_recording() && operands.iter().any(is_recorded) {
+        return autograd::record_quick(op, operands, y).map(Some);
+    }
+    Ok(Some(y))
 }
 
 /// The short way for a call that has reached eager execution.

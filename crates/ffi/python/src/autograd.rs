@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 
 use crate::array::PyArray;
+use crate::cell::Guarded;
 use crate::error::raise;
 
 /// An exception raised by Python code that a backward pass called.
@@ -280,6 +281,62 @@ pub fn custom_function(
         .map(|y| PyArray::wrap(py, y))
         .collect::<PyResult<_>>()?;
     Ok(PyList::new(py, recorded)?.into_any().unbind())
+}
+
+/// Recording and training mode inside a `with` block; `None` leaves a mode as it is.
+#[pyclass(name = "Mode", module = "mxnet._core", frozen)]
+pub struct Mode {
+    recording: Option<bool>,
+    training: Option<bool>,
+    /// What was before each block that is open, the innermost last.
+    before: Guarded<Vec<(bool, bool)>>,
+}
+
+#[pymethods]
+impl Mode {
+    #[new]
+    fn new(recording: Option<bool>, training: Option<bool>) -> Mode {
+        Mode {
+            recording,
+            training,
+            before: Guarded::new(Vec::new()),
+        }
+    }
+
+    /// Switches the modes.
+    fn __enter__(&self, py: Python<'_>) {
+        let old = (interp::is_recording(), interp::is_training());
+        self.before.change(py, |before| before.push(old));
+        self.switch(
+            self.recording.unwrap_or(old.0),
+            self.training.unwrap_or(old.1),
+        );
+    }
+
+    /// Puts back what was before.
+    fn __exit__(
+        &self,
+        py: Python<'_>,
+        _kind: &Bound<'_, PyAny>,
+        _error: &Bound<'_, PyAny>,
+        _trace: &Bound<'_, PyAny>,
+    ) {
+        if let Some((recording, training)) = self.before.change(py, Vec::pop) {
+            self.switch(recording, training);
+        }
+    }
+}
+
+impl Mode {
+    /// Sets the modes this scope is about.
+    fn switch(&self, recording: bool, training: bool) {
+        if self.recording.is_some() {
+            interp::set_recording(recording);
+        }
+        if self.training.is_some() {
+            interp::set_training(training);
+        }
+    }
 }
 
 /// Switches recording on this thread; returns what it was.

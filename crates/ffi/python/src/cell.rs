@@ -49,6 +49,21 @@ impl<T> Guarded<T> {
         Look(self.0.0.read())
     }
 
+    /// Changes the value in place; no Python code may run in `change`.
+    #[cfg(not(Py_GIL_DISABLED))]
+    #[inline]
+    pub fn change<R>(&self, _py: Python<'_>, change: impl FnOnce(&mut T) -> R) -> R {
+        // SAFETY: the token shows that this thread holds the lock, which it keeps until `change` is done, and `change` sees no other way here.
+        change(unsafe { &mut *self.0.0.get() })
+    }
+
+    /// Changes the value in place; no Python code may run in `change`.
+    #[cfg(Py_GIL_DISABLED)]
+    #[inline]
+    pub fn change<R>(&self, _py: Python<'_>, change: impl FnOnce(&mut T) -> R) -> R {
+        change(&mut self.0.0.write())
+    }
+
     /// Replaces the value.
     #[cfg(not(Py_GIL_DISABLED))]
     pub fn set(&self, _py: Python<'_>, value: T) {

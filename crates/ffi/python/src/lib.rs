@@ -26,8 +26,8 @@ mod _core {
     use crate::array::PyArray;
     #[pymodule_export]
     use crate::autograd::{
-        backward, custom_function, grad, is_recording, is_training, mark_variables, set_recording,
-        set_training,
+        Mode, backward, custom_function, grad, is_recording, is_training, mark_variables,
+        set_recording, set_training,
     };
     #[pymodule_export]
     use crate::device::PyDevice;

@@ -1,16 +1,17 @@
 //! The backward pass: cotangents from the heads to the variables, newest node first.
 
 use std::collections::{BinaryHeap, HashMap, HashSet};
+use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use crate::args::Args;
+use crate::args::{Args, Attrs};
 use crate::autograd::GradCx;
-use crate::autograd::node::{GradReq, Kind, Leaf, Node, Saved};
+use crate::autograd::node::{GradReq, Kind, Leaf, Node, Place, Recorded};
 use crate::error::{Error, Result, Tuple};
 use crate::interp::Scope;
-use crate::opdef::{Grad, Grads};
+use crate::opdef::{Grad, Grads, Keep};
 use crate::{Array, creation, eager};
 
 /// Whether the graph can be walked again.
@@ -126,6 +127,34 @@ fn store(leaf: &Leaf, gradient: Array) -> Result<()> {
     }
 }
 
+/// A set of nodes.
+type Visited = HashSet<*const Node, BuildHasherDefault<ByAddress>>;
+
+/// Hash of addresses: nobody chooses them, and a multiplication spreads them well.
+#[derive(Default)]
+struct ByAddress(u64);
+
+impl Hasher for ByAddress {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.write_usize(byte as usize);
+        }
+    }
+
+    fn write_usize(&mut self, address: usize) {
+        // The odd number nearest to 2^64 over the golden ratio; the table looks at the high bits and the low ones.
+        let spread = (self.0 ^ address as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.0 = spread ^ spread >> 32;
+    }
+}
+
+/// The kept inputs of a call, and its kept outputs.
+type Unpacked = (SmallVec<[Option<Array>; 2]>, SmallVec<[Option<Array>; 1]>);
+
 /// Cotangents that have arrived at a node, one slot an output.
 struct Arrived {
     node: Arc<Node>,
@@ -135,11 +164,11 @@ struct Arrived {
 struct Pass {
     name: &'static str,
     retain: Retain,
-    arrived: HashMap<*const Node, Arrived>,
+    arrived: HashMap<*const Node, Arrived, BuildHasherDefault<ByAddress>>,
     /// Nodes with cotangents, newest on top: all consumers of a node are newer than it.
     ready: BinaryHeap<(u64, *const Node)>,
     /// Nodes worth visiting; `None` means all.
-    only: Option<HashSet<*const Node>>,
+    only: Option<Visited>,
 }
 
 impl Pass {
@@ -152,7 +181,7 @@ impl Pass {
         let mut pass = Pass {
             name,
             retain,
-            arrived: HashMap::new(),
+            arrived: HashMap::default(),
             ready: BinaryHeap::new(),
             only: None,
         };
@@ -199,9 +228,9 @@ impl Pass {
     }
 
     /// Nodes from which one of `targets` can be reached.
-    fn leading_to(&self, targets: &HashSet<*const Node>) -> HashSet<*const Node> {
+    fn leading_to(&self, targets: &Visited) -> Visited {
         let mut order: Vec<&Arc<Node>> = Vec::new();
-        let mut seen: HashSet<*const Node> = HashSet::new();
+        let mut seen: Visited = Visited::default();
         let mut stack: Vec<&Arc<Node>> = self.arrived.values().map(|a| &a.node).collect();
         while let Some(node) = stack.pop() {
             if seen.insert(Arc::as_ptr(node)) {
@@ -254,8 +283,8 @@ impl Pass {
                         Tuple(gradient.shape()),
                         Tuple(&spec.shape)
                     );
-                    return Err(match node.kind {
-                        Kind::Call { op, .. } => Error::internal(op.name, problem),
+                    return Err(match &node.kind {
+                        Kind::Call(Recorded { op, .. }) => Error::internal(op.name, problem),
                         _ => Error::shape("Function.backward", problem),
                     });
                 }
@@ -268,6 +297,47 @@ impl Pass {
             }
         }
         Ok(())
+    }
+
+    /// The kept arrays, checked to be unchanged; outputs are put back into the graph so that their own gradients flow.
+    fn unpack(&self, node: &Arc<Node>, call: &Recorded, keep: Keep) -> Result<Unpacked> {
+        let mut guard = call.saved.lock();
+        let Some(saved) = guard.as_ref() else {
+            return Err(freed(self.name, call.op.name));
+        };
+        let place_of = |i: usize| keep.has_input(i) && call.has_array(i);
+        let places = (0..node.edges.len())
+            .filter(|&i| place_of(i))
+            .map(Place::Input);
+        let outputs = (0..node.outputs.len()).filter(|&i| keep.has_output(i));
+        for (kept, place) in saved.iter().zip(places.chain(outputs.map(Place::Output))) {
+            kept.check(call.op.name, place)?;
+        }
+        // The last pass takes them, others share them.
+        let taken = match self.retain {
+            Retain::No => guard.take(),
+            Retain::Yes => None,
+        };
+        let mut owned = taken.into_iter().flatten();
+        let mut shared = guard.iter().flatten();
+        let mut next = || match owned.next() {
+            Some(kept) => Some(kept.into_array()),
+            None => shared.next().map(|kept| kept.array().clone()),
+        };
+        let inputs = (0..node.edges.len())
+            .map(|i| match call.number(i) {
+                Some(value) if keep.has_input(i) => Array::weak_scalar(value).map(Some),
+                _ if place_of(i) => Ok(next()),
+                _ => Ok(None),
+            })
+            .collect::<Result<_>>()?;
+        let outputs = (0..node.outputs.len())
+            .map(|i| match keep.has_output(i) {
+                true => next().map(|y| y.with_entry(node.clone(), i as u32)),
+                false => None,
+            })
+            .collect();
+        Ok((inputs, outputs))
     }
 
     /// Cotangents of a node's inputs.
@@ -287,37 +357,23 @@ impl Pass {
             .collect::<Result<_>>()?;
         match &node.kind {
             Kind::Variable => Ok(Grads::new()),
-            Kind::Call {
-                op,
-                attrs,
-                training,
-                inputs,
-                saved,
-            } => {
-                let Grad::Rule(_, rule) = op.grad else {
+            Kind::Call(call) => {
+                let Grad::Rule(keep, rule) = call.op.grad else {
                     return Ok(Grads::new());
                 };
-                let mut guard = saved.lock();
-                let Some(kept) = guard.as_ref() else {
-                    return Err(freed(self.name, op.name));
-                };
-                let (kept_inputs, kept_outputs) = unpack(node, op.name, kept)?;
-                if self.retain == Retain::No {
-                    *guard = None;
-                }
-                drop(guard);
-                let args = Args {
-                    params: op.params,
-                    attrs,
-                };
+                let (inputs, outputs) = self.unpack(node, call, keep)?;
+                let none = Attrs::none();
                 rule(&GradCx {
-                    op,
-                    args,
-                    training: *training,
+                    op: call.op,
+                    args: Args {
+                        params: call.op.params,
+                        attrs: call.attrs.as_deref().unwrap_or(&none),
+                    },
+                    training: call.training,
                     node,
-                    specs: inputs,
-                    inputs: kept_inputs,
-                    outputs: kept_outputs,
+                    call,
+                    inputs,
+                    outputs,
                     dys,
                     given,
                 })
@@ -339,38 +395,11 @@ impl Pass {
     }
 }
 
-fn leads_on(node: &Node, only: &HashSet<*const Node>) -> bool {
+fn leads_on(node: &Node, only: &Visited) -> bool {
     node.edges
         .iter()
         .flatten()
         .any(|(n, _)| only.contains(&Arc::as_ptr(n)))
-}
-
-/// The kept arrays, checked to be unchanged; outputs are put back into the graph so that their own gradients flow.
-#[expect(
-    clippy::type_complexity,
-    reason = "two lists of the same kind, taken apart at once"
-)]
-fn unpack(
-    node: &Arc<Node>,
-    op: &'static str,
-    kept: &Saved,
-) -> Result<(SmallVec<[Option<Array>; 2]>, SmallVec<[Option<Array>; 1]>)> {
-    let inputs = kept.inputs.iter().enumerate().map(|(i, k)| {
-        k.as_ref()
-            .map(|k| k.get(op, &format!("input {i}")))
-            .transpose()
-    });
-    let inputs = inputs.collect::<Result<_>>()?;
-    let outputs = kept.outputs.iter().enumerate().map(|(i, k)| {
-        k.as_ref()
-            .map(|k| {
-                k.get(op, &format!("output {i}"))
-                    .map(|y| y.with_entry(node.clone(), i as u32))
-            })
-            .transpose()
-    });
-    Ok((inputs, outputs.collect::<Result<_>>()?))
 }
 
 fn freed(pass: &'static str, op: &str) -> Error {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use mxnet_tensor::{DType, Device, Dims};
+use mxnet_tensor::{DType, Device, Dims, Scalar};
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 
@@ -76,31 +76,101 @@ pub(crate) struct Kept {
     version: u64,
 }
 
+/// Which array of a call a kept array is: what a message calls it.
+#[derive(Clone, Copy)]
+pub(crate) enum Place {
+    Input(usize),
+    Output(usize),
+}
+
 impl Kept {
     pub fn new(array: Array) -> Kept {
         let version = array.tensor().storage().version();
         Kept { array, version }
     }
 
+    /// The array.
+    pub fn array(&self) -> &Array {
+        &self.array
+    }
+
     /// The array, if its elements are still those that were recorded.
-    pub fn get(&self, op: &'static str, what: &str) -> Result<Array> {
+    pub fn into_array(self) -> Array {
+        self.array
+    }
+
+    /// Whether its elements are still those that were recorded.
+    #[inline]
+    pub fn check(&self, op: &'static str, place: Place) -> Result<()> {
         let now = self.array.tensor().storage().version();
         if now == self.version {
-            return Ok(self.array.clone());
+            Ok(())
+        } else {
+            Err(self.overwritten(op, place, now))
         }
+    }
+
+    #[cold]
+    fn overwritten(&self, op: &'static str, place: Place, now: u64) -> Error {
+        let what = match place {
+            Place::Input(i) => format!("input {i}"),
+            Place::Output(i) => format!("output {i}"),
+        };
         let problem = format!(
             "{what}, needed for its gradient, was overwritten in place: it had version {} when recorded and has {now}",
             self.version
         );
-        Err(Error::autograd(op, problem)
-            .with_hint("copy the array before changing it, or compute out of place"))
+        Error::autograd(op, problem)
+            .with_hint("copy the array before changing it, or compute out of place")
     }
 }
 
-/// Arrays kept by one node.
-pub(crate) struct Saved {
-    pub inputs: SmallVec<[Option<Kept>; 2]>,
-    pub outputs: SmallVec<[Option<Kept>; 1]>,
+/// Where the gradients of a node's inputs go; `None` for constants.
+pub(crate) type Edges = SmallVec<[Option<Edge>; 2]>;
+
+/// Arrays kept by one call, inputs before outputs: of those that `Keep` names and the call has. The number among the inputs is not kept here.
+pub(crate) type Saved = SmallVec<[Kept; 2]>;
+
+/// Shapes, dtypes and devices of a call's inputs.
+pub(crate) enum Inputs {
+    /// All are like the first output, but for a Python number.
+    LikeOutput {
+        /// Its position and value.
+        number: Option<(u8, Scalar)>,
+    },
+    /// One entry each; `None` for absent ones.
+    Each(Box<[Option<Spec>]>),
+}
+
+/// A recorded operator call.
+pub(crate) struct Recorded {
+    pub op: &'static OpDef,
+    pub training: bool,
+    /// `None` for no attributes.
+    pub attrs: Option<Box<Attrs>>,
+    pub inputs: Inputs,
+    /// Cleared when the graph is freed.
+    pub saved: Mutex<Option<Saved>>,
+}
+
+impl Recorded {
+    /// The number that stands for input `i`, if one does.
+    pub fn number(&self, i: usize) -> Option<Scalar> {
+        match self.inputs {
+            Inputs::LikeOutput {
+                number: Some((at, value)),
+            } if at as usize == i => Some(value),
+            _ => None,
+        }
+    }
+
+    /// Whether input `i` was given as an array.
+    pub fn has_array(&self, i: usize) -> bool {
+        match &self.inputs {
+            Inputs::LikeOutput { .. } => self.number(i).is_none(),
+            Inputs::Each(specs) => specs[i].is_some(),
+        }
+    }
 }
 
 /// What a node stands for.
@@ -112,14 +182,7 @@ pub(crate) enum Kind {
     /// A marked variable.
     Variable,
     /// A recorded operator call.
-    Call {
-        op: &'static OpDef,
-        attrs: Attrs,
-        training: bool,
-        inputs: SmallVec<[Option<Spec>; 2]>,
-        /// Cleared when the graph is freed.
-        saved: Mutex<Option<Saved>>,
-    },
+    Call(Recorded),
     /// A recorded call of a user's function.
     Custom {
         rule: Mutex<Option<Box<dyn CustomBackward>>>,
@@ -135,8 +198,7 @@ pub struct Node {
     /// Larger than that of every node it depends on.
     pub(crate) seq: u64,
     pub(crate) kind: Kind,
-    /// Where the gradients of its inputs go; `None` for constants.
-    pub(crate) edges: SmallVec<[Option<Edge>; 2]>,
+    pub(crate) edges: Edges,
     pub(crate) outputs: SmallVec<[Spec; 1]>,
     /// Gradient buffers attached to outputs.
     pub(crate) watchers: Mutex<Watchers>,
@@ -145,11 +207,7 @@ pub struct Node {
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
 impl Node {
-    pub(crate) fn new(
-        kind: Kind,
-        edges: SmallVec<[Option<Edge>; 2]>,
-        outputs: SmallVec<[Spec; 1]>,
-    ) -> Arc<Node> {
+    pub(crate) fn new(kind: Kind, edges: Edges, outputs: SmallVec<[Spec; 1]>) -> Arc<Node> {
         let seq = NEXT.fetch_add(1, Ordering::Relaxed);
         Arc::new(Node {
             seq,
@@ -164,7 +222,7 @@ impl Node {
     pub fn name(&self) -> &str {
         match &self.kind {
             Kind::Variable => "variable",
-            Kind::Call { op, .. } => op.name,
+            Kind::Call(call) => call.op.name,
             Kind::Custom { name, .. } => name,
         }
     }
@@ -183,26 +241,48 @@ impl Node {
         matches!(self.kind, Kind::Variable)
     }
 
-    /// Takes out everything that may own further nodes.
-    fn dismantle(&mut self, owned: &mut Vec<Arc<Node>>) {
-        owned.extend(self.edges.drain(..).flatten().map(|(node, _)| node));
-        if let Kind::Call { saved, .. } = &mut self.kind
-            && let Some(saved) = saved.get_mut().take()
+    /// The operator, if it is a recorded call.
+    pub fn op(&self) -> Option<&'static OpDef> {
+        match &self.kind {
+            Kind::Call(call) => Some(call.op),
+            _ => None,
+        }
+    }
+
+    /// Drops everything that owns further nodes; of these, the ones nobody else owns go to `orphans`.
+    fn dismantle(&mut self, orphans: &mut Orphans) {
+        let mut release = |node: Arc<Node>| {
+            if Arc::strong_count(&node) == 1 {
+                orphans.push(node);
+            }
+        };
+        if let Kind::Call(call) = &mut self.kind
+            && let Some(saved) = call.saved.get_mut().take()
         {
-            let kept = saved.inputs.into_iter().chain(saved.outputs).flatten();
-            owned.extend(kept.filter_map(|k| k.array.entry().map(|(node, _)| node.clone())));
+            for mut kept in saved {
+                if let Some((node, _)) = kept.array.take_entry() {
+                    release(node);
+                }
+            }
+        }
+        for (node, _) in self.edges.drain(..).flatten() {
+            release(node);
         }
     }
 }
 
+/// Nodes on their way out.
+type Orphans = SmallVec<[Arc<Node>; 8]>;
+
 impl Drop for Node {
     /// Frees a chain of any length without recursion, which would overflow the stack.
     fn drop(&mut self) {
-        let mut owned = Vec::new();
-        self.dismantle(&mut owned);
-        while let Some(node) = owned.pop() {
-            if let Some(mut node) = Arc::into_inner(node) {
-                node.dismantle(&mut owned);
+        let mut orphans = Orphans::new();
+        self.dismantle(&mut orphans);
+        while let Some(mut node) = orphans.pop() {
+            // Emptied where it lies: its own drop, at the end of this turn, finds nothing to follow.
+            if let Some(node) = Arc::get_mut(&mut node) {
+                node.dismantle(&mut orphans);
             }
         }
     }

@@ -7,7 +7,7 @@ use mxnet_tensor::{DType, Device, normalize_axes};
 use smallvec::SmallVec;
 
 use crate::args::Args;
-use crate::autograd::node::{Node, Spec};
+use crate::autograd::node::{Inputs, Node, Recorded, Spec};
 use crate::error::Result;
 use crate::opdef::{Grads, OpDef};
 use crate::{Array, creation, reduce};
@@ -21,7 +21,7 @@ pub struct GradCx<'a> {
     /// Whether it was a training pass.
     pub training: bool,
     pub(crate) node: &'a Arc<Node>,
-    pub(crate) specs: &'a [Option<Spec>],
+    pub(crate) call: &'a Recorded,
     pub(crate) inputs: SmallVec<[Option<Array>; 2]>,
     pub(crate) outputs: SmallVec<[Option<Array>; 1]>,
     pub(crate) dys: SmallVec<[Array; 1]>,
@@ -38,6 +38,9 @@ impl<'a> Deref for GradCx<'a> {
 
 /// Rules read what their `Keep` asks for; anything else is a defect of the entry, found by its first test.
 const NOT_KEPT: &str = "gradient rules read only the arrays that their `Keep` names";
+
+/// As above, of the shape of an absent input.
+const NOT_GIVEN: &str = "rules ask only for inputs that were given";
 
 impl GradCx<'_> {
     /// Cotangent of output `i`; zeros if none flows into it.
@@ -73,28 +76,34 @@ impl GradCx<'_> {
 
     /// Number of inputs, absent ones included.
     pub fn num_inputs(&self) -> usize {
-        self.specs.len()
+        self.node.edges.len()
     }
 
     /// Shape of input `i`.
     pub fn shape(&self, i: usize) -> &[usize] {
-        &self.spec(i).shape
+        self.spec(i).map_or(&[], |spec| &spec.shape)
     }
 
     /// Dtype of input `i`.
     pub fn dtype_of(&self, i: usize) -> DType {
-        self.spec(i).dtype
+        match (self.spec(i), self.call.number(i)) {
+            (None, Some(value)) => Array::weak_dtype(value),
+            (spec, _) => spec.expect(NOT_GIVEN).dtype,
+        }
     }
 
     /// Device of input `i`.
     pub fn device_of(&self, i: usize) -> Device {
-        self.spec(i).device
+        self.spec(i).map_or(Device::cpu(0), |spec| spec.device)
     }
 
-    fn spec(&self, i: usize) -> &Spec {
-        self.specs[i]
-            .as_ref()
-            .expect("rules ask only for inputs that were given")
+    /// What is known of input `i`; `None` for the Python number of a call of the short way.
+    fn spec(&self, i: usize) -> Option<&Spec> {
+        match &self.call.inputs {
+            Inputs::LikeOutput { .. } if self.call.number(i).is_some() => None,
+            Inputs::LikeOutput { .. } => Some(&self.node.outputs[0]),
+            Inputs::Each(specs) => Some(specs[i].as_ref().expect(NOT_GIVEN)),
+        }
     }
 
     /// Whether a gradient with respect to input `i` is wanted.

@@ -2,13 +2,17 @@
 
 use std::sync::Arc;
 
+use parking_lot::Mutex;
 use smallvec::SmallVec;
 
-use crate::autograd::node::{Edge, GradReq, Kept, Kind, Leaf, Node, Saved, Spec};
+use crate::args::Attrs;
+use crate::autograd::node::{
+    Edges, GradReq, Inputs, Kept, Kind, Leaf, Node, Recorded, Saved, Spec,
+};
 use crate::error::{Error, Result, Tuple};
-use crate::invoke::Call;
-use crate::opdef::{Cpu, Grad, Keep};
-use crate::{Array, Outputs, eager};
+use crate::invoke::{Call, only};
+use crate::opdef::{Cpu, Grad, Keep, OpDef};
+use crate::{Array, Outputs, Quick, eager};
 
 /// Executes a call and records it if a gradient can flow through it.
 pub(crate) fn record(call: &Call) -> Result<Outputs> {
@@ -41,44 +45,116 @@ pub(crate) fn record_as(call: &Call, compute: impl FnOnce() -> Result<Outputs>) 
 
 fn recorded(call: &Call, keep: Keep, compute: impl FnOnce() -> Result<Outputs>) -> Result<Outputs> {
     check_outs(call)?;
-    let kept = keep_inputs(call, keep);
-    let outputs = compute()?;
-    let kept_outputs = outputs
-        .iter()
-        .enumerate()
-        .map(|(i, y)| (keep.outputs >> i & 1 == 1).then(|| Kept::new(y.detach())))
-        .collect();
-    let kind = Kind::Call {
+    // Inputs are kept as they are before the call, which may overwrite them in place.
+    let mut saved = Saved::new();
+    for (i, x) in call.inputs.iter().enumerate() {
+        if let Some(x) = x
+            && keep.has_input(i)
+        {
+            saved.push(Kept::new((*x).clone()));
+        }
+    }
+    let mut outputs = compute()?;
+    for (i, y) in outputs.iter().enumerate() {
+        if keep.has_output(i) {
+            saved.push(Kept::new(y.detach()));
+        }
+    }
+    let recorded = Recorded {
         op: call.op,
-        attrs: call.attrs.clone(),
         training: crate::interp::is_training(),
-        inputs: call.inputs.iter().map(|x| x.map(Spec::of)).collect(),
-        saved: parking_lot::Mutex::new(Some(Saved {
-            inputs: kept,
-            outputs: kept_outputs,
-        })),
+        attrs: (!call.attrs.values().is_empty()).then(|| Box::new(call.attrs.clone())),
+        inputs: Inputs::Each(call.inputs.iter().map(|x| x.map(Spec::of)).collect()),
+        saved: Mutex::new(Some(saved)),
     };
-    let edges: SmallVec<[Option<Edge>; 2]> = call
+    let edges = call
         .inputs
         .iter()
-        .map(|x| x.and_then(|x| x.entry().cloned()))
-        .collect();
-    let node = Node::new(kind, edges, outputs.iter().map(Spec::of).collect());
-    Ok(outputs
-        .into_iter()
-        .enumerate()
-        .map(|(i, y)| y.with_entry(node.clone(), i as u32))
-        .collect())
+        .map(|x| x.and_then(|x| x.entry().cloned()));
+    let node = Node::new(
+        Kind::Call(recorded),
+        edges.collect(),
+        outputs.iter().map(Spec::of).collect(),
+    );
+    for (i, y) in outputs.iter_mut().enumerate() {
+        y.set_entry(node.clone(), i as u32);
+    }
+    Ok(outputs)
 }
 
-/// Inputs a rule asks for. They are kept as they are before the call, which may overwrite them in place.
-fn keep_inputs(call: &Call, keep: Keep) -> SmallVec<[Option<Kept>; 2]> {
-    let wanted = |i: usize| keep.inputs >> i.min(31) & 1 == 1;
-    call.inputs
+/// Records a call of the short way for elementwise operators, which computed `y`.
+pub(crate) fn record_quick(op: &'static OpDef, operands: &[Quick], y: Array) -> Result<Array> {
+    let Grad::Rule(keep, _) = op.grad else {
+        return Ok(y);
+    };
+    let mut edges = Edges::new();
+    let mut saved = Saved::new();
+    let mut number = None;
+    for (i, operand) in operands.iter().enumerate() {
+        match operand {
+            Quick::Array(x) if x.dtype() == y.dtype() => {
+                edges.push(x.entry().cloned());
+                if keep.has_input(i) {
+                    saved.push(Kept::new((*x).clone()));
+                }
+            }
+            Quick::Number(value) if number.is_none() => {
+                edges.push(None);
+                number = Some((i as u8, *value));
+            }
+            _ => return record_unlike(op, keep, operands, y),
+        }
+    }
+    let recorded = Recorded {
+        op,
+        training: crate::interp::is_training(),
+        attrs: None,
+        inputs: Inputs::LikeOutput { number },
+        saved: Mutex::new(None),
+    };
+    Ok(attach(recorded, keep, edges, saved, y))
+}
+
+/// The same for operands of other dtypes than the result.
+#[cold]
+fn record_unlike(op: &'static OpDef, keep: Keep, operands: &[Quick], y: Array) -> Result<Array> {
+    let arrays: SmallVec<[Array; 3]> = operands
         .iter()
-        .enumerate()
-        .map(|(i, x)| x.filter(|_| wanted(i)).map(|x| Kept::new(x.clone())))
-        .collect()
+        .map(|operand| match operand {
+            Quick::Array(x) => Ok((*x).clone()),
+            Quick::Number(value) => Array::weak_scalar(*value),
+        })
+        .collect::<Result<_>>()?;
+    let inputs: SmallVec<[Option<&Array>; 3]> = arrays.iter().map(Some).collect();
+    let call = Call {
+        op,
+        inputs: &inputs,
+        attrs: &Attrs::none(),
+        outs: &[],
+        dtype: None,
+    };
+    only(op, recorded(&call, keep, || Ok(Outputs::from_iter([y])))?)
+}
+
+/// The node of a call with one output, and the output as its result.
+fn attach(
+    mut recorded: Recorded,
+    keep: Keep,
+    edges: Edges,
+    mut saved: Saved,
+    mut y: Array,
+) -> Array {
+    if keep.has_output(0) {
+        saved.push(Kept::new(y.detach()));
+    }
+    *recorded.saved.get_mut() = Some(saved);
+    let node = Node::new(
+        Kind::Call(recorded),
+        edges,
+        SmallVec::from_buf([Spec::of(&y)]),
+    );
+    y.set_entry(node, 0);
+    y
 }
 
 /// While recording, an array that a graph knows cannot be written: earlier uses of it would get the gradient of the new value.
@@ -92,7 +168,7 @@ fn check_outs(call: &Call) -> Result<()> {
                 )
                 .with_hint("compute out of place, or write inside `autograd.pause()`"));
             }
-            if matches!(&node.kind, Kind::Call { op, .. } if matches!(op.cpu, Cpu::View(_))) {
+            if node.op().is_some_and(|op| matches!(op.cpu, Cpu::View(_))) {
                 return Err(Error::autograd(
                     call.op.name,
                     "cannot write through a recorded view while recording",
