@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use mxnet_tensor::{DType, Device, IndexItem, Scalar};
+use mxnet_tensor::{DType, Device, IndexItem, Scalar, normalize_axes};
 use smallvec::SmallVec;
 
 /// A declared parameter: one array, a list of arrays, or an attribute.
@@ -389,6 +389,26 @@ impl<'a> Args<'a> {
     /// Whether attribute `name`, integers, was given as one number and not as a sequence.
     pub fn is_single(&self, name: &str) -> bool {
         matches!(self.get(name), Value::Int(_))
+    }
+
+    /// Attribute `name` as axes of an array with `ndim` of them, in the order given; `None` means all of them.
+    ///
+    /// # Errors
+    /// An axis out of range, or named twice.
+    pub fn normal_axes(&self, name: &str, ndim: usize) -> crate::Result<SmallVec<[usize; 4]>> {
+        match self.opt_ints(name) {
+            None => Ok((0..ndim).collect()),
+            Some(_) if self.is_axis_of_scalar(name, ndim) => Ok(SmallVec::new()),
+            Some(axes) => {
+                let axes: SmallVec<[isize; 4]> = axes.iter().map(|&a| a as isize).collect();
+                Ok(normalize_axes(&axes, ndim)?.into_iter().collect())
+            }
+        }
+    }
+
+    /// Whether attribute `name` is the axis 0 or -1 of an array without axes, which NumPy lets pass in reductions.
+    pub fn is_axis_of_scalar(&self, name: &str, ndim: usize) -> bool {
+        ndim == 0 && matches!(self.get(name), Value::Int(0 | -1))
     }
 
     /// Integers; `None` reads as an empty list.

@@ -3,7 +3,7 @@
 use std::ops::Deref;
 
 use mxnet_kernels::Threads;
-use mxnet_tensor::{DType, Dims, Layout, Tensor, broadcast_shapes, normalize_axes, normalize_axis};
+use mxnet_tensor::{DType, Dims, Layout, Tensor, broadcast_shapes, normalize_axis};
 use smallvec::SmallVec;
 
 use crate::args::Args;
@@ -102,14 +102,7 @@ impl<'a> CallCx<'a> {
 
     /// Attribute `name` as axes of argument `i`, in the order given; `None` means all of them.
     pub fn axes(&self, name: &str, i: usize) -> Result<SmallVec<[usize; 4]>> {
-        let ndim = self.input(i).ndim();
-        match self.opt_ints(name) {
-            None => Ok((0..ndim).collect()),
-            Some(axes) => {
-                let axes: SmallVec<[isize; 4]> = axes.iter().map(|&a| a as isize).collect();
-                Ok(normalize_axes(&axes, ndim)?.into_iter().collect())
-            }
-        }
+        self.normal_axes(name, self.input(i).ndim())
     }
 
     /// How errors show the operands.
@@ -251,13 +244,6 @@ impl<'a> KernelCx<'a> {
 
     /// Attribute `name` as axes of argument `i`; `None` means all of them.
     pub fn axes(&self, name: &str, i: usize) -> Result<SmallVec<[usize; 4]>> {
-        let ndim = self.input(i).layout().ndim();
-        match self.opt_ints(name) {
-            None => Ok((0..ndim).collect()),
-            Some(axes) => {
-                let axes: SmallVec<[isize; 4]> = axes.iter().map(|&a| a as isize).collect();
-                Ok(normalize_axes(&axes, ndim)?.into_iter().collect())
-            }
-        }
+        self.normal_axes(name, self.input(i).layout().ndim())
     }
 }

@@ -3,7 +3,7 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
-use mxnet_tensor::{DType, Device, normalize_axes};
+use mxnet_tensor::{DType, Device};
 use smallvec::SmallVec;
 
 use crate::args::Args;
@@ -167,14 +167,7 @@ impl GradCx<'_> {
     /// # Errors
     /// None that the call itself did not report.
     pub fn reduced_axes(&self, name: &str) -> Result<SmallVec<[usize; 4]>> {
-        let ndim = self.shape(0).len();
-        match self.opt_ints(name) {
-            None => Ok((0..ndim).collect()),
-            Some(axes) => {
-                let axes: SmallVec<[isize; 4]> = axes.iter().map(|&a| a as isize).collect();
-                Ok(normalize_axes(&axes, ndim)?.into_iter().collect())
-            }
-        }
+        self.normal_axes(name, self.shape(0).len())
     }
 
     /// Zeros like input `i`.

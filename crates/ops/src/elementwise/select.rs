@@ -111,7 +111,15 @@ pub static CLIP: OpDef = OpDef {
             );
         }
         let x = cx.input(0);
-        cx.done(match (cx.opt(1).or(cx.opt(3)), cx.opt(2).or(cx.opt(4))) {
+        let low = cx
+            .opt(1)
+            .or(cx.opt(3))
+            .filter(|low| !vacuous(x, low, false));
+        let high = cx
+            .opt(2)
+            .or(cx.opt(4))
+            .filter(|high| !vacuous(x, high, true));
+        cx.done(match (low, high) {
             (Some(low), Some(high)) => invoke1(&BOUND, &[x, low, high], &Attrs::none())?,
             (Some(low), None) => x.binary(&MAXIMUM, low)?,
             (None, Some(high)) => x.binary(&MINIMUM, high)?,
@@ -136,6 +144,15 @@ pub static CLIP: OpDef = OpDef {
     .ulp(0),
     ..OpDef::COMPOSITE
 };
+
+/// Whether a Python integer bounds nothing: no element of this integer dtype is below it (above it, for an upper bound).
+fn vacuous(x: &Array, bound: &Array, upper: bool) -> bool {
+    if !bound.is_weak() || !bound.dtype().is_integer() || !x.dtype().is_integer() {
+        return false;
+    }
+    let value = crate::cpu::read_scalar(bound.tensor());
+    !value.fits(x.dtype()) && (value.as_f64() > 0.0) == upper
+}
 
 /// Between two bounds, both of them given.
 pub static BOUND: OpDef = OpDef {

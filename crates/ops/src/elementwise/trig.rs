@@ -3,6 +3,7 @@
 use std::f64::consts::PI;
 
 use mxnet_kernels::map;
+use mxnet_tensor::DType;
 
 use crate::Array;
 use crate::args::Param;
@@ -387,13 +388,25 @@ pub static ANGLE: OpDef = OpDef {
     doc: "Angle of every element in the complex plane, in radians, in -pi..pi, or in degrees if `deg`. Of real numbers 0, or pi below 0.",
     form: Form::Plain,
     cpu: Cpu::Composite(|cx| {
-        let angle = cx.input(0).unary(&PHASE)?;
+        // Truth values have the angle of the integers that they are.
+        let z = cx.input(0);
+        let angle = match z.dtype() {
+            DType::Bool => z.astype(DType::I64)?.unary(&PHASE)?,
+            _ => z.unary(&PHASE)?,
+        };
         cx.done(if cx.bool("deg") {
             angle.unary(&RAD2DEG)?
         } else {
             angle
         })
     }),
-    probe: Probe::calls(&["c((3, 4))", "c((5,)), True", "f((4,))", "c(())", "i((4,))"]),
+    probe: Probe::calls(&[
+        "c((3, 4))",
+        "c((5,)), True",
+        "f((4,))",
+        "c(())",
+        "i((4,))",
+        "b((3,))",
+    ]),
     ..OpDef::COMPOSITE
 };

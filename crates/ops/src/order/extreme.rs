@@ -69,7 +69,7 @@ fn infer(cx: &CallCx) -> Result<Inferred> {
             cx.op.name
         )))
     };
-    if cx.is_none("axis") {
+    if cx.is_none("axis") || cx.is_axis_of_scalar("axis", shape.len()) {
         if cx.input(0).is_empty() {
             return empty("the array has no elements");
         }
@@ -97,6 +97,7 @@ fn run(cx: &KernelCx, which: Extreme) -> Result<()> {
     }
     let axis = match cx.opt_int("axis") {
         None => None,
+        Some(_) if x.shape().is_empty() => None,
         Some(_) => Some(cx.axis("axis", 0)?),
     };
     // One stride for each axis of the input; that of the axis that goes away is not looked at.

@@ -87,7 +87,7 @@ fn running(cx: &CallCx) -> Result<Inferred> {
     let dtype = cx
         .dtype("dtype")
         .unwrap_or_else(|| accumulator(cx.dtype_of(0)));
-    if cx.is_none("axis") {
+    if cx.is_none("axis") || cx.is_axis_of_scalar("axis", cx.shape(0).len()) {
         return one_of(Dims::from_slice(&[cx.input(0).len()]), dtype);
     }
     cx.axis("axis", 0)?;
@@ -102,7 +102,7 @@ fn run(cx: &KernelCx, fold: Scan) -> Result<()> {
         Direction::Forward
     };
     // Without an axis the elements are taken in C order: those of a strided array are laid out first.
-    let flat = cx.is_none("axis");
+    let flat = cx.is_none("axis") || x.shape().is_empty();
     let dense;
     let x = if flat && !x.layout().is_contiguous() {
         dense = mxnet_tensor::Tensor::empty(x.shape(), x.dtype(), x.device())?;

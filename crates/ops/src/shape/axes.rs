@@ -41,6 +41,9 @@ pub static SQUEEZE: OpDef = OpDef {
     params: &[Param::array("a"), Param::axes("axis")],
     doc: "View without these axes, which must have length 1; None drops all of length 1.",
     cpu: Cpu::View(|cx| {
+        if cx.is_axis_of_scalar("axis", cx.layout.ndim()) {
+            return Ok(Viewed::Shared(cx.layout.clone()));
+        }
         Ok(Viewed::Shared(
             cx.layout
                 .squeeze(cx.opt_ints("axis").map(signed).as_deref())?,
@@ -194,6 +197,16 @@ pub static ROT90: OpDef = OpDef {
                 format!("`axes` must name two axes, found {}", axes.len()),
             ));
         };
+        let ndim = cx.layout.ndim() as isize;
+        if [from, to].iter().any(|axis| !(-ndim..ndim).contains(axis)) {
+            let problem =
+                format!("`axes` ({from}, {to}) are out of range for an array of {ndim} axes");
+            return Err(crate::Error::value("rot90", problem));
+        }
+        if (from - to).rem_euclid(ndim) == 0 {
+            let problem = format!("`axes` must name two different axes, found ({from}, {to})");
+            return Err(crate::Error::value("rot90", problem));
+        }
         Ok(Viewed::Shared(match cx.int("k").rem_euclid(4) {
             0 => cx.layout.clone(),
             1 => cx.layout.flip(Some(&[to]))?.swap_axes(from, to)?,
