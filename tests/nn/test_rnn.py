@@ -4,9 +4,9 @@ import numpy as onp
 import pytest
 
 import mxnet as mx
+import slopes
 from mxnet import np, npx
 
-RNG = onp.random.default_rng(13)
 GATES = {"lstm": 4, "gru": 3, "rnn_tanh": 1, "rnn_relu": 1}
 
 
@@ -67,7 +67,8 @@ def case(mode, layers, directions, *, time=5, batch=3, width=4, hidden=6):
     for layer in range(layers):
         size += directions * rows * ((width if layer == 0 else directions * hidden) + hidden + 2)
     shapes = ((time, batch, width), (size,), (layers * directions, batch, hidden), (layers * directions, batch, hidden))
-    return [RNG.uniform(-0.7, 0.7, shape) for shape in shapes], hidden
+    rng = onp.random.default_rng([len(mode), layers, directions])
+    return [rng.uniform(-0.7, 0.7, shape) for shape in shapes], hidden
 
 
 def run(mode, given, hidden, layers, directions, lengths=None, dtype="float64"):
@@ -135,16 +136,39 @@ def test_the_graph_can_be_walked_twice():
     assert grads[0].any()
 
 
-def test_the_gradient_of_the_gradient_is_refused():
-    given, hidden = case("gru", 1, 1)
-    arrays = [np.array(a, dtype="float64") for a in given[:3]]
-    arrays[0].attach_grad()
+def layers_of(mode, hidden, layers=1, directions=1, lengths=None, **more):
+    """`npx.rnn` as a function of its float arrays, with all states as results."""
+    keywords = {"mode": mode, "state_size": hidden, "num_layers": layers, "bidirectional": directions == 2}
+    keywords |= {"state_outputs": True, "use_sequence_length": lengths is not None, **more}
+
+    def function(x, parameters, h0, c0=None):
+        return npx.rnn(x, parameters, h0, c0, None if lengths is None else np.array(lengths), **keywords)
+
+    return function
+
+
+@pytest.mark.parametrize("directions, lengths", [(1, None), (2, [3, 1])])
+@pytest.mark.parametrize("mode", list(GATES))
+def test_gradients_of_first_and_second_order_are_the_slopes(mode, directions, lengths):
+    x, parameters, h0, c0 = case(mode, 1, directions)[0]
+    # Away from the kinks of relu.
+    arrays = [x[:3, :2], parameters, h0[:, :2], *([c0[:, :2]] if mode == "lstm" else [])]
+    hidden = case(mode, 1, directions)[1]
+    slopes.check(layers_of(mode, hidden, 1, directions, lengths), arrays, onp.random.default_rng(5))
+
+
+@pytest.mark.parametrize("mode", list(GATES))
+def test_recorded_and_fused_gradients_agree(mode):
+    given, hidden = case(mode, 2, 2)
+    arrays = [np.array(a, dtype="float64") for a in (given if mode == "lstm" else given[:3])]
+    for a in arrays:
+        a.attach_grad()
     with mx.autograd.record():
-        y = npx.rnn(*arrays, mode="gru", state_size=hidden, num_layers=1)
-        (slope,) = mx.autograd.grad([y], [arrays[0]], create_graph=True, retain_graph=True)
-        total = (slope * slope).sum()
-    with pytest.raises(mx.error.AutogradError, match="the gradient of a recurrent layer's gradient is not available"):
-        total.backward()
+        heads = layers_of(mode, hidden, 2, 2)(*arrays)
+        composed = mx.autograd.grad(heads, arrays, create_graph=True)
+    fused = mx.autograd.grad(heads, arrays)
+    for c, f in zip(composed, fused, strict=True):
+        onp.testing.assert_allclose(c.asnumpy(), f.asnumpy(), rtol=1e-12, atol=1e-13)
 
 
 def test_what_does_not_fit_is_said_in_numbers():

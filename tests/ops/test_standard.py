@@ -88,11 +88,6 @@ NOT_THE_DERIVATIVE = {
 # Operators whose elements may be anything: only shape and dtype are compared.
 UNDEFINED_VALUES = {"empty", "empty_like"}
 
-# Operators whose gradient rule is not differentiable again, and why that is right.
-FIRST_ORDER_ONLY = {
-    "rnn": "the fused kernel's gradient has none: unroll cells instead",
-}
-
 # Operators whose result depends on the dtype's own spacing: a wider reference means something else.
 # Their bfloat16 rows have a test of their own below.
 OWN_DTYPE = {"nextafter"}
@@ -177,7 +172,7 @@ def test_every_operator_has_an_oracle_or_a_reason(name):
 
 
 def test_tables_name_operators_that_exist():
-    for table in (WITHOUT_ORACLE, NOT_THE_DERIVATIVE, FIRST_ORDER_ONLY, OTHER_DTYPES):
+    for table in (WITHOUT_ORACLE, NOT_THE_DERIVATIVE, OTHER_DTYPES):
         assert not set(table) - set(ENTRIES)
 
 
@@ -462,7 +457,7 @@ def test_elementwise_gradients_are_the_slopes(name):
         for shapes in ([(3, 4)] * count, [(2, 3), (3,), (2, 1)][:count]):
             rng = generator(name, dtype, len(shapes))
             xs = [values(entry, dtype, shape, rng) for shape in shapes]
-            slopes.check(op(name), xs, rng, second=name not in FIRST_ORDER_ONLY)
+            slopes.check(op(name), xs, rng)
 
 
 @pytest.mark.parametrize("name", names(lambda e: e["elementwise"] and not e["calls"] and differentiable(e)))
@@ -539,4 +534,4 @@ def test_gradients_of_calls_are_the_slopes(name, call):
         args, kwargs = Maker(name, call, ours=True, dtype="float64", instead=arrays).arguments()
         return op(name)(*args, **kwargs)
 
-    slopes.check(function, xs, generator(name, call), second=name not in FIRST_ORDER_ONLY)
+    slopes.check(function, xs, generator(name, call))

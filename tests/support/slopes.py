@@ -94,7 +94,7 @@ def _check(function, xs, grads, cotangents, rng, what):
             assert abs(got - want) <= TOLERANCE * scale, message
 
 
-def check(function, xs, rng, *, second=True):
+def check(function, xs, rng):
     """First and second order gradients of `function` at `xs` (float64 or complex128 NumPy arrays)."""
     xs = [np.asarray(x) for x in xs]
     ys = _values(function, xs)
@@ -102,8 +102,6 @@ def check(function, xs, rng, *, second=True):
     dys = [_random_like(y, rng) for y in ys]
     first = gradients(function, xs, dys)
     _check(function, xs, first, dys, rng, "first order")
-    if not second:
-        return
 
     def slope(*args):
         """The gradient itself, as a function of inputs and cotangents."""

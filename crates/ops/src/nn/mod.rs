@@ -13,6 +13,7 @@ mod pool;
 mod rnn;
 mod row_norm;
 mod softmax;
+mod unrolled;
 mod update;
 
 pub use batch_norm::*;

@@ -13,10 +13,11 @@ use crate::invoke::{invoke, invoke_with, invoke1};
 use crate::linalg::flops_ns;
 use crate::nn::dropout::DROPOUT;
 use crate::nn::operand::{self, Staged};
+use crate::nn::unrolled::{self, Steps};
 use crate::opdef::{Cost, Cpu, Grad, Grads, Keep, OpDef, Probe, Surface};
 use crate::shape::{concatenate, narrow};
 use crate::types::Types;
-use crate::{Array, Outputs, creation};
+use crate::{Array, Outputs, creation, interp};
 
 const MODES: &[&str] = &["rnn_relu", "rnn_tanh", "lstm", "gru"];
 
@@ -42,8 +43,7 @@ pub static RNN: OpDef = OpDef {
           an LSTM, are (num_layers * directions, n, state_size). `parameters` is one vector: for each layer and direction the weight from the input (gates * \
           state_size, c) and the one from the state (gates * state_size, state_size), then for each the two biases; gates are i, f, g, o and r, z, n. `p` is the \
           dropout between layers while training. With `use_sequence_length`, `sequence_length` (n,) says where each sequence ends: later results are 0, final states are \
-          those of the last element, and the backward direction starts there. The result is (time, n, directions * state_size); `state_outputs` adds the final states.\n\n\
-          Gradients are of first order; the gradient of the gradient is an error.",
+          those of the last element, and the backward direction starts there. The result is (time, n, directions * state_size); `state_outputs` adds the final states.",
     cpu: Cpu::Composite(run_all),
     probe: Probe::calls(&[
         "f((3, 2, 2)), f((48,)), f((1, 2, 2)), f((1, 2, 2)), None, 'lstm', 2, 1",
@@ -94,6 +94,9 @@ pub static RNN_LAYER: OpDef = OpDef {
             outputs: 0b1001,
         },
         |g| {
+            if interp::is_recording() {
+                return unrolled::gradient(g, steps(&g.args));
+            }
             let inputs: SmallVec<[Option<&Array>; 12]> = (0..7)
                 .map(|i| g.opt_input(i))
                 .chain([Some(g.output(0)), Some(g.output(3)), Some(g.dy(0))])
@@ -148,10 +151,7 @@ pub static RNN_LAYER_GRADIENT: OpDef = OpDef {
         cx.many(given.chain([(cells, dtype)]))
     },
     cpu: Cpu::Kernel(backward),
-    grad: Grad::Rule(Keep::NOTHING, |g| {
-        Err(Error::autograd(g.op.name, "the gradient of a recurrent layer's gradient is not available")
-            .with_hint("unroll cells (gluon.rnn.LSTMCell, GRUCell, RNNCell) for gradients of second order"))
-    }),
+    grad: Grad::Stop("gradients of gradients are composed of other operators"),
     cost: Cost::Of(|cx| cost_ns(cx, 2)),
     probe: Probe::calls(&["f((1, 1, 1)), f((1, 1)), f((1, 1)), f((1,)), f((1,)), f((1, 1)), None, f((1, 1, 1)), f((1,)), f((1, 1, 1)), None, None, 'rnn_tanh'"]).ulp(64),
     ..OpDef::DEFAULT
@@ -213,15 +213,27 @@ fn cell(args: &Args) -> Cell {
     }
 }
 
+fn steps(args: &Args) -> Steps {
+    Steps {
+        cell: cell(args),
+        direction: direction(args),
+        clip: None,
+    }
+}
+
+fn direction(args: &Args) -> Direction {
+    if args.bool("reverse") {
+        Direction::Reverse
+    } else {
+        Direction::Forward
+    }
+}
+
 fn geometry(args: &Args, data: &[usize], wh: &[usize], dtype: DType) -> Rnn {
     Rnn {
         elem: elem(operand::compute(dtype)),
         cell: cell(args),
-        direction: if args.bool("reverse") {
-            Direction::Reverse
-        } else {
-            Direction::Forward
-        },
+        direction: direction(args),
         time: data[0],
         batch: data[1],
         input: data[2],

@@ -12,6 +12,8 @@ use crate::error::Result;
 use crate::invoke::invoke1;
 use crate::opdef::{Cost, Cpu, Form, Grad, Inferred, Keep, Onnx, OpDef, Probe, Surface, one_of};
 use crate::reduce::fold::accumulator;
+use crate::shape::{concatenate, flip, moveaxis, narrow};
+use crate::{Array, creation};
 
 /// What running folds have in common.
 const RUNNING: OpDef = OpDef {
@@ -58,20 +60,65 @@ pub static CUMSUM: OpDef = OpDef {
 pub static CUMPROD: OpDef = OpDef {
     name: "cumprod",
     surface: &[Surface::Np("cumprod"), Surface::Method("cumprod")],
-    doc: "Product of all elements up to each one along `axis` (over the flattened array for None). `reverse=True` starts at the end.\n\nThe gradient \
-          divides by the elements: it is not a number where one is zero.",
+    doc: "Product of all elements up to each one along `axis` (over the flattened array for None). `reverse=True` starts at the end.",
     cpu: Cpu::Kernel(|cx| run(cx, Scan::Prod)),
-    grad: Grad::Rule(Keep::ALL, |g| {
-        let flat = g.dy(0).mul(&g.output(0).conj()?)?;
-        let sums = invoke1(
-            &CUMSUM,
-            &[&flat],
-            &attributes(g.opt_int("axis"), !g.bool("reverse")),
-        )?;
-        g.one(sums.reshape(g.shape(0))?.div(&g.input(0).conj()?)?)
+    grad: Grad::Rule(Keep::inputs(1), |g| {
+        // Over the last axis and from its start: cumprod of x_0 .. x_(n-1).
+        let (x, axis) = match g.opt_int("axis") {
+            None => (g.input(0).reshape(&[g.input(0).len()])?, 0),
+            Some(axis) => (g.input(0).clone(), axis),
+        };
+        let turned = |x: &Array| -> Result<Array> {
+            let x = moveaxis(x, axis, -1)?;
+            if g.bool("reverse") {
+                flip(&x, &[-1])
+            } else {
+                Ok(x)
+            }
+        };
+        let dy = turned(g.dy(0))?;
+        let dx = product_slope(&turned(&x)?.astype(dy.dtype())?.conj()?, &dy)?;
+        let dx = if g.bool("reverse") {
+            flip(&dx, &[-1])?
+        } else {
+            dx
+        };
+        g.one(moveaxis(&dx, -1, axis)?.reshape(g.shape(0))?)
     }),
     ..RUNNING
 };
+
+/// The cotangent of the factors of running products along the last axis, given that of the products. Nothing is divided, so that zeros do no harm:
+/// the cotangent of x_i is the product of the factors before it times s_i = dy_i + x_(i+1) s_(i+1).
+fn product_slope(x: &Array, dy: &Array) -> Result<Array> {
+    let (last, n) = (x.ndim() - 1, x.shape()[x.ndim() - 1]);
+    if n < 2 {
+        return Ok(dy.clone());
+    }
+    // After the step of length d, s_i is the sum of its first 2 d terms, and factor_i the product of 2 d factors from x_(i+1) on.
+    let mut s = dy.clone();
+    let mut factor = narrow(x, last, 1, n)?;
+    let mut d = 1;
+    while d < n {
+        let more = factor.mul(&narrow(&s, last, d, n)?)?;
+        let sums = narrow(&s, last, 0, n - d)?.add(&more)?;
+        s = concatenate(&[&sums, &narrow(&s, last, n - d, n)?], last)?;
+        if 2 * d < n {
+            let (near, far) = (
+                narrow(&factor, last, 0, n - 2 * d)?,
+                narrow(&factor, last, d, n - d)?,
+            );
+            factor = near.mul(&far)?;
+        }
+        d *= 2;
+    }
+    let mut shape = Dims::from_slice(x.shape());
+    shape[last] = 1;
+    let one = creation::ones(&shape, x.dtype(), x.device())?;
+    let attrs = attributes(Some(-1), false);
+    let before = invoke1(&CUMPROD, &[&narrow(x, last, 0, n - 1)?], &attrs)?;
+    concatenate(&[&one, &before], last)?.mul(&s)
+}
 
 fn attributes(axis: Option<i64>, reverse: bool) -> Attrs {
     [

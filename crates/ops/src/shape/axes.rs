@@ -340,3 +340,14 @@ pub(super) fn at_least_3(x: &Array) -> Result<Array> {
 pub fn flip(x: &Array, axes: &[i64]) -> Result<Array> {
     invoke1(&FLIP, &[x], &[Value::from(axes)].into_iter().collect())
 }
+
+/// View with the axis at `source` moved to `destination`; negative positions count from the end.
+///
+/// # Errors
+/// [`crate::Error::Axis`] if there is no such axis.
+pub fn moveaxis(x: &Array, source: i64, destination: i64) -> Result<Array> {
+    let attrs: Attrs = [Value::Int(source), Value::Int(destination)]
+        .into_iter()
+        .collect();
+    invoke1(&MOVEAXIS, &[x], &attrs)
+}
