@@ -14,6 +14,8 @@ pub struct Array {
     tensor: Tensor,
     /// The node that produced it and which of its outputs this is; `None` outside recording.
     entry: Option<(Arc<Node>, u32)>,
+    /// The storage's lineage when `entry`, or the lack of one, said how the elements were computed.
+    lineage: u32,
     /// A Python number: it takes part in promotion with its kind only.
     weak: bool,
 }
@@ -35,6 +37,7 @@ impl Array {
     #[inline]
     pub fn from_tensor(tensor: Tensor) -> Array {
         Array {
+            lineage: tensor.storage().lineage(),
             tensor,
             entry: None,
             weak: false,
@@ -211,11 +214,20 @@ impl Array {
     /// The same elements, outside any recorded graph.
     #[must_use]
     pub fn detach(&self) -> Array {
-        Array {
-            tensor: self.tensor.clone(),
-            entry: None,
-            weak: false,
-        }
+        Array::from_tensor(self.tensor.clone())
+    }
+
+    /// Whether a recorded operation has changed the elements through another array since this one's place in the graph was noted.
+    #[inline]
+    pub fn is_stale(&self) -> bool {
+        self.lineage != self.tensor.storage().lineage()
+    }
+
+    /// The same place in the graph, taken for what the elements are now.
+    #[must_use]
+    pub(crate) fn up_to_date(mut self) -> Array {
+        self.lineage = self.tensor.storage().lineage();
+        self
     }
 
     /// The same elements seen through another layout, outside any recorded graph.

@@ -38,6 +38,13 @@ pub fn quick(op: &'static OpDef, operands: &[Quick]) -> Result<Option<Array>> {
     if flags.is_stacked() {
         return Ok(None);
     }
+    if flags.is_recording()
+        && operands
+            .iter()
+            .any(|x| matches!(x, Quick::Array(x) if x.is_stale()))
+    {
+        return Ok(None);
+    }
     let Some(y) = compute(op, operands)? else {
         return Ok(None);
     };

@@ -4,7 +4,7 @@ use std::any::Any;
 use std::fmt;
 use std::ptr::NonNull;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use mxnet_engine::{Resource, Var};
 
@@ -22,6 +22,7 @@ pub struct Storage {
     device: Device,
     is_read_only: bool,
     is_shared: AtomicBool,
+    lineage: AtomicU32,
     version: AtomicU64,
     var: Var,
     owner: Owner,
@@ -108,6 +109,7 @@ impl Storage {
             device,
             is_read_only: false,
             is_shared: AtomicBool::new(false),
+            lineage: AtomicU32::new(0),
             version: AtomicU64::new(0),
             var: Var::new(),
             owner,
@@ -168,6 +170,18 @@ impl Storage {
     #[inline]
     pub fn bump_version(&self) -> u64 {
         self.version.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// How often the bytes have been given another history through [`Storage::bump_lineage`].
+    #[inline]
+    pub fn lineage(&self) -> u32 {
+        self.lineage.load(Ordering::Relaxed)
+    }
+
+    /// Says that an operation that somebody keeps the history of (for gradients) writes the bytes: what else is known of how they were computed
+    /// is out of date.
+    pub fn bump_lineage(&self) {
+        self.lineage.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Whether the bytes must not be written.

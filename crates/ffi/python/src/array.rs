@@ -1,6 +1,9 @@
 //! The class `ndarray`: its state, its attributes, its operators. Methods that are operators come from the registry (`call.rs`).
 
-use mxnet::ops::{Array, Attrs, Call, OpDef, Quick, dispatch, elementwise as e, linalg, quick};
+use mxnet::ops::interp::Flags;
+use mxnet::ops::{
+    Array, Attrs, Call, OpDef, Quick, autograd, dispatch, elementwise as e, linalg, quick,
+};
 use mxnet::tensor::Scalar;
 use pyo3::basic::CompareOp;
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -18,6 +21,8 @@ use crate::{call, dlpack, exchange, index};
 #[pyclass(name = "ndarray", module = "mxnet.numpy", frozen, subclass, weakref)]
 pub struct PyArray {
     array: Guarded<Array>,
+    /// The array this one is a view of, if it was taken while recording: writes through one are recorded for both.
+    base: Option<Py<PyArray>>,
 }
 
 impl PyArray {
@@ -28,31 +33,118 @@ impl PyArray {
             py,
             PyArray {
                 array: Guarded::new(array),
+                base: None,
+            },
+        )
+    }
+
+    /// A new Python object for what an operator made of `source`; while recording it remembers the array it is a view of, if it is.
+    #[inline]
+    pub fn wrap_of(
+        py: Python<'_>,
+        array: Array,
+        source: &Bound<'_, PyArray>,
+    ) -> PyResult<Py<PyArray>> {
+        let flags = Flags::current();
+        if !flags.is_recording() || flags.is_stacked() || !shares(&array, &source.get().look(py)) {
+            return PyArray::wrap(py, array);
+        }
+        let base = match &source.get().base {
+            Some(base) => base.clone_ref(py),
+            None => source.clone().unbind(),
+        };
+        let array = Guarded::new(array);
+        Py::new(
+            py,
+            PyArray {
+                array,
+                base: Some(base),
             },
         )
     }
 
     /// The array; a cheap copy that shares the elements.
     pub fn array(&self, py: Python<'_>) -> Array {
-        self.array.look(py).clone()
+        self.look(py).clone()
     }
 
     /// Looks at the array in place; no Python code may run in `look`.
     #[inline]
     pub fn with<R>(&self, py: Python<'_>, look: impl FnOnce(&Array) -> R) -> R {
-        look(&self.array.look(py))
+        look(&self.look(py))
     }
 
     /// The array, to look at in place; no Python code may run meanwhile.
     #[inline]
     pub fn look<'a>(&'a self, py: Python<'a>) -> Look<'a, Array> {
+        if self.base.is_some() {
+            self.follow(py);
+        }
         self.array.look(py)
+    }
+
+    /// Takes the view again if a recorded write has changed its elements. Where that is not possible the array stays as it is, and using it in a
+    /// recorded operation is an error.
+    #[cold]
+    #[inline(never)]
+    fn follow(&self, py: Python<'_>) {
+        let Some(base) = &self.base else { return };
+        if !self.array.look(py).is_stale() {
+            return;
+        }
+        let (whole, part) = (base.get().array(py), self.array.look(py).clone());
+        if !whole.is_stale()
+            && shares(&whole, &part)
+            && let Ok(view) = autograd::view_again(&whole, &part)
+        {
+            self.adopt(py, view);
+        }
+    }
+
+    /// Makes sure that writing into the array can be recorded.
+    pub fn check_writable(&self, py: Python<'_>) -> PyResult<()> {
+        let Some(base) = self
+            .base
+            .as_ref()
+            .filter(|_| Flags::current().is_recording())
+        else {
+            return Ok(());
+        };
+        autograd::check_writable(&base.get().look(py), &self.look(py)).map_err(|e| raise(py, e))
+    }
+
+    /// Becomes the result of a recorded operation that wrote its elements in place, and so does what it is a view of. While nothing is recorded
+    /// the array stays what it is: the optimiser's updates are in place, and a variable remains one.
+    pub fn adopt_written(&self, py: Python<'_>, written: Array) -> PyResult<()> {
+        // What was recorded may have been overwritten with constants.
+        let is_recorded = written.entry().is_some() || self.array.look(py).entry().is_some();
+        if !is_recorded || !Flags::current().is_recording() {
+            return Ok(());
+        }
+        let base = self
+            .base
+            .as_ref()
+            .map(|base| (base, base.get().array.look(py).clone()));
+        let Some((base, whole)) = base.filter(|(_, whole)| shares(whole, &written)) else {
+            self.adopt(py, written);
+            return Ok(());
+        };
+        let (whole, part) =
+            autograd::written_through(&whole, &written).map_err(|error| raise(py, error))?;
+        base.get().adopt(py, whole);
+        self.adopt(py, part);
+        Ok(())
     }
 
     /// Becomes another array: what in-place operators and `attach_grad` do.
     pub fn adopt(&self, py: Python<'_>, array: Array) {
         self.array.set(py, array);
     }
+}
+
+/// Whether two arrays have one storage.
+fn shares(a: &Array, b: &Array) -> bool {
+    std::sync::Arc::ptr_eq(a.tensor().storage(), b.tensor().storage())
 }
 
 /// A binary operator with this array on the left.
@@ -152,6 +244,7 @@ fn in_place(
         );
         return Err(PyTypeError::new_err(problem));
     };
+    slf.get().check_writable(py)?;
     let (target, rhs) = (slf.get().array(py), other.array());
     let call = Call {
         op,
@@ -162,10 +255,7 @@ fn in_place(
     };
     let mut outputs = dispatch(&call).map_err(|error| raise(py, error))?;
     if let Some(result) = outputs.pop() {
-        // While not recording, a variable stays one: the optimiser's updates are in place.
-        if result.entry().is_some() {
-            slf.get().adopt(py, result);
-        }
+        slf.get().adopt_written(py, result)?;
     }
     Ok(())
 }
@@ -181,7 +271,7 @@ fn unary(slf: &Bound<'_, PyArray>, op: &'static OpDef) -> PyResult<Py<PyAny>> {
             dtype: None,
         })
     });
-    call::finish(py, result.map_err(|error| raise(py, error))?)
+    call::finish_of(py, result.map_err(|error| raise(py, error))?, [slf])
 }
 
 #[pymethods]
@@ -267,14 +357,14 @@ impl PyArray {
     fn transposed(slf: &Bound<'_, Self>) -> PyResult<Py<PyArray>> {
         let py = slf.py();
         let result = slf.get().with(py, |x| {
-            if x.entry().is_none() && !mxnet::ops::interp::Flags::current().is_stacked() {
+            if mxnet::ops::interp::Flags::current().is_plain() {
                 return Ok(Array::from_tensor(
                     x.tensor().with_layout(x.layout().transpose(None)?),
                 ));
             }
             x.transpose(None)
         });
-        PyArray::wrap(py, result.map_err(|error| raise(py, error))?)
+        PyArray::wrap_of(py, result.map_err(|error| raise(py, error))?, slf)
     }
 
     /// View with the last two axes swapped.
@@ -294,12 +384,10 @@ impl PyArray {
             )));
         }
         let axes: Vec<i64> = (0..ndim - 2).chain([ndim - 1, ndim - 2]).collect();
-        PyArray::wrap(
-            py,
-            array
-                .transpose(Some(&axes))
-                .map_err(|error| raise(py, error))?,
-        )
+        let turned = array
+            .transpose(Some(&axes))
+            .map_err(|error| raise(py, error))?;
+        PyArray::wrap_of(py, turned, slf)
     }
 
     // ---- what it holds ----

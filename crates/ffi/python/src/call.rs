@@ -10,7 +10,7 @@ mod result;
 use mxnet::ops::{
     Array, Attrs, Call, Cpu, Form, OpDef, Outputs, ParamKind, ViewCx, Viewed, dispatch,
 };
-use mxnet::tensor::{Casting, DType, can_cast};
+use mxnet::tensor::{Casting, DType, IndexItem, can_cast};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -25,7 +25,7 @@ use result::{finish_as, finish_into};
 
 pub use binding::signature;
 pub use entry::register;
-pub use result::finish;
+pub use result::{finish, finish_of};
 
 /// Binds, calls, wraps.
 fn call(
@@ -46,7 +46,7 @@ fn call(
             inputs.push(convert::array_argument(py, op, param, object)?);
         }
         let outputs = run(py, op, &inputs, &Attrs::none(), &[], None)?;
-        return finish_as(py, op, inputs.len(), outputs);
+        return finish_as(py, op, &inputs, outputs);
     }
     let mut bound = Arguments::new();
     bind(py, binding, positional, named, &mut bound)?;
@@ -100,6 +100,9 @@ fn execute<'py>(
     if bound.mask.is_some() || !matches!(bound.order, b'K' | b'A') {
         return execute_with_options(py, op, bound);
     }
+    for out in bound.outs.iter().flatten() {
+        out.get().check_writable(py)?;
+    }
     let outputs = run(
         py,
         op,
@@ -111,7 +114,7 @@ fn execute<'py>(
     if !bound.outs.is_empty() {
         return finish_into(py, outputs, &bound.outs);
     }
-    finish_as(py, op, bound.inputs.iter().flatten().count(), outputs)
+    finish_as(py, op, &bound.inputs, outputs)
 }
 
 /// `casting=`: every input must reach the dtype computed in under the rule.
@@ -163,8 +166,12 @@ fn execute_with_options<'py>(
     if outs.iter().any(Option::is_some) {
         for (y, out) in outputs.iter().zip(outs.iter()) {
             if let Some(out) = out {
+                out.get().check_writable(py)?;
                 let target = out.get().array(py);
-                mxnet::ops::shape::assign(&target, y).map_err(|e| raise(py, e))?;
+                let written = mxnet::ops::index::set(&target, &[IndexItem::Ellipsis], &[], y);
+                if let Some(recorded) = written.map_err(|e| raise(py, e))? {
+                    out.get().adopt_written(py, recorded)?;
+                }
             }
         }
         let mut outs: Vec<Bound<'_, PyArray>> = outs.iter().flatten().cloned().collect();

@@ -25,7 +25,15 @@ pub enum In<'py> {
     Made(Array),
 }
 
-impl In<'_> {
+impl<'py> In<'py> {
+    /// The caller's object, if the argument is one.
+    pub fn held(&self) -> Option<&Bound<'py, PyArray>> {
+        match self {
+            In::Held(object) => Some(object),
+            In::Made(_) => None,
+        }
+    }
+
     /// The array; a cheap copy that shares the elements.
     pub fn array(&self) -> Array {
         match self {

@@ -95,7 +95,9 @@ impl Steps {
             }
             layout.map(|layout| Array::from_tensor(x.tensor().with_layout(layout)))
         });
-        found.map(|array| PyArray::wrap(py, array)).transpose()
+        found
+            .map(|array| PyArray::wrap_of(py, array, slf))
+            .transpose()
     }
 }
 
@@ -125,14 +127,14 @@ fn view(
             .index([item()].into())
             .map_err(|error| raise(py, error))?,
     };
-    PyArray::wrap(py, array)
+    PyArray::wrap_of(py, array, slf)
 }
 
 /// Whether nobody records or traces what is done with the array.
 #[inline]
 fn is_plain(x: &Array) -> bool {
     let flags = Flags::current();
-    flags.is_plain() || !flags.is_stacked() && x.entry().is_none()
+    flags.is_plain() || !flags.is_stacked() && x.entry().is_none() && !x.is_stale()
 }
 
 fn general(slf: &Bound<'_, PyArray>, key: &Bound<'_, PyAny>) -> PyResult<Py<PyArray>> {
@@ -161,7 +163,7 @@ fn general(slf: &Bound<'_, PyArray>, key: &Bound<'_, PyAny>) -> PyResult<Py<PyAr
             true => array.copy().map_err(|error| raise(py, error))?,
             false => array,
         };
-        return PyArray::wrap(py, array);
+        return PyArray::wrap_of(py, array, slf);
     }
     let array = slf.get().array(py);
     let result = py.detach(|| index::get(&array, &key.items, &key.arrays));
@@ -184,6 +186,7 @@ pub fn set(
             value.get_type().name()?
         )));
     };
+    slf.get().check_writable(py)?;
     let (array, value) = (slf.get().array(py), value.array());
     let body = || index::set(&array, &key.items, &key.arrays, &value);
     let result = if key.arrays.is_empty() && !crate::engine::may_wait() {
@@ -192,7 +195,7 @@ pub fn set(
         py.detach(body)
     };
     if let Some(recorded) = result.map_err(|error| raise(py, error))? {
-        slf.get().adopt(py, recorded);
+        slf.get().adopt_written(py, recorded)?;
     }
     Ok(())
 }

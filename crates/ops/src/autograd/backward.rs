@@ -1,5 +1,6 @@
 //! The backward pass: cotangents from the heads to the variables, newest node first.
 
+use std::cell::Cell;
 use std::collections::{BinaryHeap, HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
@@ -8,7 +9,7 @@ use smallvec::SmallVec;
 
 use crate::args::{Args, Attrs};
 use crate::autograd::GradCx;
-use crate::autograd::node::{GradReq, Kind, Leaf, Node, Place, Recorded};
+use crate::autograd::node::{GradReq, Kept, Kind, Leaf, Node, Recorded};
 use crate::error::{Error, Result, Tuple};
 use crate::interp::Scope;
 use crate::opdef::{Grad, Grads, Keep};
@@ -153,7 +154,7 @@ impl Hasher for ByAddress {
 }
 
 /// The kept inputs of a call, and its kept outputs.
-type Unpacked = (SmallVec<[Option<Array>; 2]>, SmallVec<[Option<Array>; 1]>);
+type Unpacked = (SmallVec<[Option<Kept>; 2]>, SmallVec<[Option<Kept>; 1]>);
 
 /// Cotangents that have arrived at a node, one slot an output.
 struct Arrived {
@@ -193,6 +194,9 @@ impl Pass {
                 return Err(Error::autograd(name, problem)
                     .with_hint("call `x.attach_grad()` and compute inside `autograd.record()`"));
             };
+            if head.is_stale() {
+                return Err(super::tape::stale(name, &format!("head {i}")));
+            }
             let dy = match head_grads.get(i).copied().flatten() {
                 Some(given) if given.shape() != head.shape() => {
                     let problem = format!(
@@ -299,20 +303,13 @@ impl Pass {
         Ok(())
     }
 
-    /// The kept arrays, checked to be unchanged; outputs are put back into the graph so that their own gradients flow.
+    /// The kept arrays; outputs are put back into the graph so that their own gradients flow.
     fn unpack(&self, node: &Arc<Node>, call: &Recorded, keep: Keep) -> Result<Unpacked> {
         let mut guard = call.saved.lock();
-        let Some(saved) = guard.as_ref() else {
+        if guard.is_none() {
             return Err(freed(self.name, call.op.name));
-        };
-        let place_of = |i: usize| keep.has_input(i) && call.has_array(i);
-        let places = (0..node.edges.len())
-            .filter(|&i| place_of(i))
-            .map(Place::Input);
-        let outputs = (0..node.outputs.len()).filter(|&i| keep.has_output(i));
-        for (kept, place) in saved.iter().zip(places.chain(outputs.map(Place::Output))) {
-            kept.check(call.op.name, place)?;
         }
+        let place_of = |i: usize| keep.has_input(i) && call.has_array(i);
         // The last pass takes them, others share them.
         let taken = match self.retain {
             Retain::No => guard.take(),
@@ -321,12 +318,14 @@ impl Pass {
         let mut owned = taken.into_iter().flatten();
         let mut shared = guard.iter().flatten();
         let mut next = || match owned.next() {
-            Some(kept) => Some(kept.into_array()),
-            None => shared.next().map(|kept| kept.array().clone()),
+            Some(kept) => Some(kept),
+            None => shared.next().cloned(),
         };
         let inputs = (0..node.edges.len())
             .map(|i| match call.number(i) {
-                Some(value) if keep.has_input(i) => Array::weak_scalar(value).map(Some),
+                Some(value) if keep.has_input(i) => {
+                    Array::weak_scalar(value).map(|x| Some(Kept::new(x)))
+                }
                 _ if place_of(i) => Ok(next()),
                 _ => Ok(None),
             })
@@ -363,7 +362,7 @@ impl Pass {
                 };
                 let (inputs, outputs) = self.unpack(node, call, keep)?;
                 let none = Attrs::none();
-                rule(&GradCx {
+                let cx = GradCx {
                     op: call.op,
                     args: Args {
                         params: call.op.params,
@@ -376,7 +375,13 @@ impl Pass {
                     outputs,
                     dys,
                     given,
-                })
+                    overwritten: Cell::new(None),
+                };
+                let grads = rule(&cx);
+                match cx.overwritten.take() {
+                    Some(error) => Err(error),
+                    None => grads,
+                }
             }
             Kind::Custom { rule, name } => {
                 let mut guard = rule.lock();

@@ -1,11 +1,13 @@
 //! Differentiation: what is recorded, and how gradients flow back.
 
+mod alias;
 mod backward;
 mod custom;
 mod node;
 mod rule;
 mod tape;
 
+pub use alias::{check_writable, view_again, written_through};
 pub use backward::{Retain, backward, grad};
 pub use custom::{CustomBackward, record_custom};
 pub use node::{GradReq, Leaf, Node};

@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 use crate::Array;
 use crate::args::Attrs;
 use crate::autograd::CustomBackward;
-use crate::error::{Error, Result};
+use crate::error::Error;
 use crate::opdef::OpDef;
 
 /// Which output of which node an array is.
@@ -71,6 +71,7 @@ impl Spec {
 }
 
 /// An array kept for a gradient rule, and the version its elements had.
+#[derive(Clone)]
 pub(crate) struct Kept {
     array: Array,
     version: u64,
@@ -94,24 +95,22 @@ impl Kept {
         &self.array
     }
 
-    /// The array, if its elements are still those that were recorded.
-    pub fn into_array(self) -> Array {
-        self.array
+    /// The same as output `index` of `node`.
+    pub fn with_entry(mut self, node: Arc<Node>, index: u32) -> Kept {
+        self.array.set_entry(node, index);
+        self
     }
 
     /// Whether its elements are still those that were recorded.
     #[inline]
-    pub fn check(&self, op: &'static str, place: Place) -> Result<()> {
-        let now = self.array.tensor().storage().version();
-        if now == self.version {
-            Ok(())
-        } else {
-            Err(self.overwritten(op, place, now))
-        }
+    pub fn is_intact(&self) -> bool {
+        self.array.tensor().storage().version() == self.version
     }
 
+    /// The error for a rule that needs it although it was overwritten.
     #[cold]
-    fn overwritten(&self, op: &'static str, place: Place, now: u64) -> Error {
+    pub fn overwritten(&self, op: &'static str, place: Place) -> Error {
+        let now = self.array.tensor().storage().version();
         let what = match place {
             Place::Input(i) => format!("input {i}"),
             Place::Output(i) => format!("output {i}"),

@@ -1,5 +1,6 @@
 //! What a gradient rule sees and returns.
 
+use std::cell::Cell;
 use std::ops::Deref;
 use std::sync::Arc;
 
@@ -7,8 +8,8 @@ use mxnet_tensor::{DType, Device};
 use smallvec::SmallVec;
 
 use crate::args::Args;
-use crate::autograd::node::{Inputs, Node, Recorded, Spec};
-use crate::error::Result;
+use crate::autograd::node::{Inputs, Kept, Node, Place, Recorded, Spec};
+use crate::error::{Error, Result};
 use crate::opdef::{Grads, OpDef};
 use crate::{Array, creation, reduce};
 
@@ -22,10 +23,12 @@ pub struct GradCx<'a> {
     pub training: bool,
     pub(crate) node: &'a Arc<Node>,
     pub(crate) call: &'a Recorded,
-    pub(crate) inputs: SmallVec<[Option<Array>; 2]>,
-    pub(crate) outputs: SmallVec<[Option<Array>; 1]>,
+    pub(crate) inputs: SmallVec<[Option<Kept>; 2]>,
+    pub(crate) outputs: SmallVec<[Option<Kept>; 1]>,
     pub(crate) dys: SmallVec<[Array; 1]>,
     pub(crate) given: u32,
+    /// The error for a kept array that the rule asked for, although it was overwritten.
+    pub(crate) overwritten: Cell<Option<Error>>,
 }
 
 impl<'a> Deref for GradCx<'a> {
@@ -58,12 +61,13 @@ impl GradCx<'_> {
     /// # Panics
     /// If the entry's `Keep` does not name it, or it was absent.
     pub fn input(&self, i: usize) -> &Array {
-        self.inputs[i].as_ref().expect(NOT_KEPT)
+        self.intact(self.inputs[i].as_ref().expect(NOT_KEPT), Place::Input(i))
     }
 
     /// Input `i`, if it was given.
     pub fn opt_input(&self, i: usize) -> Option<&Array> {
-        self.inputs.get(i).and_then(Option::as_ref)
+        let kept = self.inputs.get(i).and_then(Option::as_ref);
+        kept.map(|kept| self.intact(kept, Place::Input(i)))
     }
 
     /// Output `i`.
@@ -71,7 +75,16 @@ impl GradCx<'_> {
     /// # Panics
     /// If the entry's `Keep` does not name it.
     pub fn output(&self, i: usize) -> &Array {
-        self.outputs[i].as_ref().expect(NOT_KEPT)
+        self.intact(self.outputs[i].as_ref().expect(NOT_KEPT), Place::Output(i))
+    }
+
+    /// The kept array. What a rule does not ask for may have been overwritten; what it asks for may not, and the pass ends with an error.
+    fn intact<'k>(&self, kept: &'k Kept, place: Place) -> &'k Array {
+        if !kept.is_intact() {
+            self.overwritten
+                .set(Some(kept.overwritten(self.op.name, place)));
+        }
+        kept.array()
     }
 
     /// Number of inputs, absent ones included.

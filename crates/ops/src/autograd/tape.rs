@@ -10,33 +10,50 @@ use crate::autograd::node::{
     Edges, GradReq, Inputs, Kept, Kind, Leaf, Node, Recorded, Saved, Spec,
 };
 use crate::error::{Error, Result, Tuple};
+use crate::interp::Scope;
 use crate::invoke::{Call, only};
 use crate::opdef::{Cpu, Grad, Keep, OpDef};
 use crate::{Array, Outputs, Quick, eager};
 
 /// Executes a call and records it if a gradient can flow through it.
 pub(crate) fn record(call: &Call) -> Result<Outputs> {
-    if matches!(call.op.cpu, Cpu::Composite(_)) {
-        return eager::run(call);
-    }
-    if !call.inputs.iter().flatten().any(|x| x.entry().is_some()) {
-        // Nothing to differentiate; writing into a variable is still an error.
-        check_outs(call)?;
-        return eager::run(call);
-    }
-    let Grad::Rule(keep, _) = call.op.grad else {
-        return eager::run(call);
+    let is_recorded = |x: &&Array| x.entry().is_some();
+    let keep = match call.op.grad {
+        _ if matches!(call.op.cpu, Cpu::Composite(_)) => None,
+        Grad::Rule(keep, _) if call.inputs.iter().flatten().any(is_recorded) => Some(keep),
+        _ => None,
     };
+    let Some(keep) = keep else {
+        // Nothing of this call goes on the tape; writing into a variable is still an error.
+        if !matches!(call.op.cpu, Cpu::Composite(_)) {
+            check_fresh(call)?;
+        }
+        if call.outs.is_empty() {
+            return eager::run(call);
+        }
+        check_outs(call)?;
+        let outputs = eager::run(call)?;
+        // Constants may have overwritten what was recorded, and what a composite recorded may be in the place of constants.
+        let concerned = call.outs.iter().flatten().any(|out| out.entry().is_some());
+        return Ok(
+            match concerned || outputs.iter().any(|y| y.entry().is_some()) {
+                true => renewed(call, outputs),
+                false => outputs,
+            },
+        );
+    };
+    check_fresh(call)?;
     recorded(call, keep, || {
         // An eager body computes with operators of its own; those are not part of the graph.
         let _paused = matches!(call.op.cpu, Cpu::Eager(_))
-            .then(|| crate::interp::Scope::enter(false, crate::interp::is_training()));
+            .then(|| Scope::enter(false, crate::interp::is_training()));
         eager::run(call)
     })
 }
 
 /// Records a call that `compute` carries out in another way than the operator's entry: assignments write in place.
 pub(crate) fn record_as(call: &Call, compute: impl FnOnce() -> Result<Outputs>) -> Result<Outputs> {
+    check_fresh(call)?;
     match call.op.grad {
         Grad::Rule(keep, _) => recorded(call, keep, compute),
         _ => compute(),
@@ -45,16 +62,15 @@ pub(crate) fn record_as(call: &Call, compute: impl FnOnce() -> Result<Outputs>) 
 
 fn recorded(call: &Call, keep: Keep, compute: impl FnOnce() -> Result<Outputs>) -> Result<Outputs> {
     check_outs(call)?;
-    // Inputs are kept as they are before the call, which may overwrite them in place.
     let mut saved = Saved::new();
     for (i, x) in call.inputs.iter().enumerate() {
         if let Some(x) = x
             && keep.has_input(i)
         {
-            saved.push(Kept::new((*x).clone()));
+            saved.push(Kept::new(as_before(call, x)?));
         }
     }
-    let mut outputs = compute()?;
+    let mut outputs = renewed(call, compute()?);
     for (i, y) in outputs.iter().enumerate() {
         if keep.has_output(i) {
             saved.push(Kept::new(y.detach()));
@@ -157,27 +173,88 @@ fn attach(
     y
 }
 
-/// While recording, an array that a graph knows cannot be written: earlier uses of it would get the gradient of the new value.
+/// An input as it is before the call: a copy if the call writes into its storage.
+fn as_before(call: &Call, x: &Array) -> Result<Array> {
+    let shares = |out: &&Array| Arc::ptr_eq(out.tensor().storage(), x.tensor().storage());
+    if !call.outs.iter().flatten().any(shares) {
+        return Ok(x.clone());
+    }
+    let copy = {
+        let _paused = Scope::enter(false, crate::interp::is_training());
+        x.detach().copy()?
+    };
+    Ok(match x.entry() {
+        Some((node, index)) => copy.with_entry(node.clone(), *index),
+        None => copy,
+    })
+}
+
+/// Outputs of a call, those that were written in place being all that knows how their elements were computed now.
+fn renewed(call: &Call, outputs: Outputs) -> Outputs {
+    for out in call.outs.iter().flatten() {
+        out.tensor().storage().bump_lineage();
+    }
+    outputs.into_iter().map(Array::up_to_date).collect()
+}
+
+/// The elements of an array that shares them with one written since would come with the history of what they were.
+fn check_fresh(call: &Call) -> Result<()> {
+    for (i, x) in call.inputs.iter().enumerate() {
+        if x.is_some_and(Array::is_stale) {
+            return Err(stale(call.op.name, &format!("operand {i}")));
+        }
+    }
+    match call.outs.iter().flatten().any(|out| out.is_stale()) {
+        true => Err(stale(call.op.name, "`out`")),
+        false => Ok(()),
+    }
+}
+
+/// The error for an array that another one's recorded writes have changed.
+#[cold]
+pub(crate) fn stale(op: &'static str, what: &str) -> Error {
+    let problem = format!(
+        "{what} shares elements with an array that a recorded operation has written in place, so how they were computed is not known of it"
+    );
+    Error::autograd(op, problem).with_hint(
+        "take views inside `autograd.record()`, take them again after the write, or copy before it",
+    )
+}
+
+/// While recording, a variable cannot be written: earlier uses of it would get the gradient of the new value.
 fn check_outs(call: &Call) -> Result<()> {
     for out in call.outs.iter().flatten() {
-        if let Some((node, _)) = out.entry() {
-            if node.is_variable() {
-                return Err(Error::autograd(
-                    call.op.name,
-                    "cannot write in place to a variable with a gradient while recording",
-                )
-                .with_hint("compute out of place, or write inside `autograd.pause()`"));
-            }
-            if node.op().is_some_and(|op| matches!(op.cpu, Cpu::View(_))) {
-                return Err(Error::autograd(
-                    call.op.name,
-                    "cannot write through a recorded view while recording",
-                )
-                .with_hint("copy the view first, or write inside `autograd.pause()`"));
-            }
+        let Some((node, _)) = out.entry() else {
+            continue;
+        };
+        if node.is_variable() {
+            return Err(Error::autograd(
+                call.op.name,
+                "cannot write in place to a variable with a gradient while recording",
+            )
+            .with_hint("compute out of place, or write inside `autograd.pause()`"));
+        }
+        if viewed_variable(node) {
+            return Err(Error::autograd(
+                call.op.name,
+                "cannot write in place to a view of a variable with a gradient while recording",
+            )
+            .with_hint("compute out of place, or write inside `autograd.pause()`"));
         }
     }
     Ok(())
+}
+
+/// Whether a node is a view of a view ... of a variable.
+fn viewed_variable(node: &Arc<Node>) -> bool {
+    let mut node = node;
+    while node.op().is_some_and(|op| matches!(op.cpu, Cpu::View(_))) {
+        let Some(Some((source, _))) = node.edges.first() else {
+            return false;
+        };
+        node = source;
+    }
+    node.is_variable()
 }
 
 /// Gives `x` a gradient buffer of zeros. A result of a recorded operation stays in its graph and gets its gradient when one flows through it.

@@ -14,6 +14,7 @@ mod positions;
 mod resolve;
 mod rows;
 mod select;
+mod window;
 
 pub use advanced::{GATHER, INDEX_ADD, INDEX_ASSIGN, SCATTER_ADD};
 pub use along::{GATHER_ALONG, SCATTER_ALONG, TAKE_ALONG_AXIS, gather_along, take_along_axis};
@@ -28,12 +29,16 @@ pub use rows::{
     EMBEDDING, GATHER_ND, NPX_INDEX_ADD, NPX_INDEX_UPDATE, ONE_HOT, ONE_HOT_ROWS, PICK, SCATTER_ND,
 };
 pub use select::{COMPRESS, EXTRACT, TAKE, take};
+pub use window::{WINDOW, WINDOW_ASSIGN, WINDOW_SPREAD};
 
 use crate::opdef::OpDef;
 
 pub(crate) static OPS: &[&OpDef] = &[
     &INDEX,
     &INDEX_SPREAD,
+    &WINDOW,
+    &WINDOW_ASSIGN,
+    &WINDOW_SPREAD,
     &RESOLVE,
     &WRAPPED,
     &GATHER,

@@ -1,10 +1,12 @@
 //! From the core's outputs to what Python gets.
 
-use mxnet::ops::{OpDef, Outputs};
+use mxnet::ops::interp::Flags;
+use mxnet::ops::{Array, Cpu, OpDef, Outputs};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use crate::array::PyArray;
+use crate::convert::In;
 
 /// One output as it is, several as a tuple, none as `None`.
 pub fn finish(py: Python<'_>, mut outputs: Outputs) -> PyResult<Py<PyAny>> {
@@ -23,15 +25,56 @@ pub fn finish(py: Python<'_>, mut outputs: Outputs) -> PyResult<Py<PyAny>> {
     Ok(PyTuple::new(py, items)?.into_any().unbind())
 }
 
+/// As [`finish`]; views of `sources` that are taken while recording know what they are views of.
+pub fn finish_of<'a, 'py: 'a>(
+    py: Python<'py>,
+    mut outputs: Outputs,
+    sources: impl IntoIterator<Item = &'a Bound<'py, PyArray>> + Clone,
+) -> PyResult<Py<PyAny>> {
+    if !Flags::current().is_recording() || outputs.is_empty() {
+        return finish(py, outputs);
+    }
+    if outputs.len() == 1
+        && let Some(y) = outputs.pop()
+    {
+        return Ok(wrap_of(py, y, sources)?.into_any());
+    }
+    let items: Vec<Py<PyArray>> = outputs
+        .into_iter()
+        .map(|y| wrap_of(py, y, sources.clone()))
+        .collect::<PyResult<_>>()?;
+    Ok(PyTuple::new(py, items)?.into_any().unbind())
+}
+
+/// A Python object for an output, which may be a view of one of `sources`.
+fn wrap_of<'a, 'py: 'a>(
+    py: Python<'py>,
+    y: Array,
+    sources: impl IntoIterator<Item = &'a Bound<'py, PyArray>>,
+) -> PyResult<Py<PyArray>> {
+    let storage = y.tensor().storage();
+    let source = sources
+        .into_iter()
+        .find(|x| std::sync::Arc::ptr_eq(x.get().look(py).tensor().storage(), storage));
+    match source {
+        Some(source) => PyArray::wrap_of(py, y, source),
+        None => PyArray::wrap(py, y),
+    }
+}
+
 /// As [`finish`], or always as a tuple if the operator says so.
 pub fn finish_as(
     py: Python<'_>,
     op: &'static OpDef,
-    given: usize,
+    inputs: &[Option<In>],
     outputs: Outputs,
 ) -> PyResult<Py<PyAny>> {
-    if !(op.always_tuple)(given) {
-        return finish(py, outputs);
+    if !(op.always_tuple)(inputs.iter().flatten().count()) {
+        let held = inputs.iter().flatten().filter_map(In::held);
+        return match op.cpu {
+            Cpu::View(_) | Cpu::Composite(_) => finish_of(py, outputs, held),
+            _ => finish(py, outputs),
+        };
     }
     let items: Vec<Py<PyArray>> = outputs
         .into_iter()
@@ -53,9 +96,7 @@ pub fn finish_into(
     for (i, y) in outputs.into_iter().enumerate() {
         match outs.get(i).and_then(Option::as_ref) {
             Some(out) => {
-                if y.entry().is_some() {
-                    out.get().adopt(py, y);
-                }
+                out.get().adopt_written(py, y)?;
                 results.push(out.clone().unbind());
             }
             None => results.push(PyArray::wrap(py, y)?),
