@@ -242,6 +242,10 @@ fn viewed(call: &Call, view: fn(&ViewCx) -> Result<Viewed>) -> Result<Outputs> {
         args: cx.args,
     })? {
         Viewed::Shared(layout) => x.seen_as(layout),
+        Viewed::Checked(layout) => {
+            let storage = x.tensor().storage().clone();
+            Array::from_tensor(Tensor::new(storage, layout, x.dtype())?)
+        }
         Viewed::RealParts => Array::from_tensor(x.tensor().real()),
         Viewed::ImaginaryParts => Array::from_tensor(x.tensor().imag()?),
         Viewed::Copied(shape) => copied(x)?.seen_as(Layout::contiguous(&shape)),

@@ -130,6 +130,8 @@ pub enum Cpu {
 pub enum Viewed {
     /// The elements in place, seen through this layout.
     Shared(Layout),
+    /// The elements in place, seen through a layout that was not derived from theirs: it is an error if it leaves the storage.
+    Checked(Layout),
     /// The real parts of the elements, in place.
     RealParts,
     /// The imaginary parts of complex elements, in place.

@@ -7,6 +7,7 @@ mod cell;
 mod convert;
 mod device;
 mod dlpack;
+mod dtypes;
 mod engine;
 mod error;
 mod exchange;
@@ -33,6 +34,8 @@ mod _core {
     use crate::device::PyDevice;
     #[pymodule_export]
     use crate::dlpack::from_dlpack;
+    #[pymodule_export]
+    use crate::dtypes::{can_cast, default_dtype, memory_place, result_type};
     #[pymodule_export]
     use crate::engine::{
         engine_mode, engine_stats, memory_stats, num_threads, reset_memory_peak, set_debug,

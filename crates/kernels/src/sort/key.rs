@@ -19,8 +19,16 @@ pub(super) trait Key: Copy + Ord + Send + Sync + 'static {
     type Item: Item;
     fn item(self, number: usize) -> Self::Item;
     fn number(item: Self::Item) -> usize;
+    /// The key before all others.
+    const LEAST: Self;
+    /// The key after all others.
+    const GREATEST: Self;
     /// The key whose order is reversed.
     fn reversed(self) -> Self;
+    /// How far the key is behind another, if such distances say how many keys lie between.
+    fn beyond(self, least: Self) -> Option<usize>;
+    /// A number whose upper bits differ for most keys that differ.
+    fn mixed(self) -> u64;
     /// Sorts keys without numbers.
     fn sort(threads: &dyn crate::Threads, keys: Vec<Self>) -> Vec<Self>;
 }
@@ -84,6 +92,13 @@ impl Item for (Parts, u64) {
     }
 }
 
+/// Two rounds of multiplying and folding: floats of few digits differ in their upper bits only, integers in their lower ones.
+#[inline(always)]
+fn mixed(x: u64) -> u64 {
+    let x = (x ^ (x >> 32)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    (x ^ (x >> 29)).wrapping_mul(0xBF58_476D_1CE4_E5B9)
+}
+
 impl Key for u32 {
     type Item = Packed;
     // Rows of 2^32 elements and more would need a wider number.
@@ -93,8 +108,18 @@ impl Key for u32 {
     fn number(item: Packed) -> usize {
         item.0 as u32 as usize
     }
+    const LEAST: u32 = u32::MIN;
+    const GREATEST: u32 = u32::MAX;
     fn reversed(self) -> u32 {
         !self
+    }
+    #[inline(always)]
+    fn beyond(self, least: u32) -> Option<usize> {
+        usize::try_from(self.wrapping_sub(least)).ok()
+    }
+    #[inline(always)]
+    fn mixed(self) -> u64 {
+        mixed(u64::from(self))
     }
     fn sort(threads: &dyn crate::Threads, keys: Vec<u32>) -> Vec<u32> {
         super::radix::sort(threads, keys)
@@ -109,8 +134,18 @@ impl Key for u64 {
     fn number(item: (u64, u64)) -> usize {
         item.1 as usize
     }
+    const LEAST: u64 = u64::MIN;
+    const GREATEST: u64 = u64::MAX;
     fn reversed(self) -> u64 {
         !self
+    }
+    #[inline(always)]
+    fn beyond(self, least: u64) -> Option<usize> {
+        usize::try_from(self.wrapping_sub(least)).ok()
+    }
+    #[inline(always)]
+    fn mixed(self) -> u64 {
+        mixed(u64::from(self))
     }
     fn sort(threads: &dyn crate::Threads, keys: Vec<u64>) -> Vec<u64> {
         super::radix::sort(threads, keys)
@@ -125,8 +160,16 @@ impl Key for Parts {
     fn number(item: (Parts, u64)) -> usize {
         item.1 as usize
     }
+    const LEAST: Parts = (0, 0, 0);
+    const GREATEST: Parts = (u8::MAX, u64::MAX, u64::MAX);
     fn reversed(self) -> Parts {
         (!self.0, !self.1, !self.2)
+    }
+    fn beyond(self, _: Parts) -> Option<usize> {
+        None
+    }
+    fn mixed(self) -> u64 {
+        mixed(u64::from(self.0) ^ mixed(self.1) ^ mixed(self.2).rotate_left(32))
     }
     fn sort(_: &dyn crate::Threads, mut keys: Vec<Parts>) -> Vec<Parts> {
         keys.sort_unstable();

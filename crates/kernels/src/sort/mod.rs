@@ -4,13 +4,17 @@
 //! complemented keys. Rows are then sorted by radix or comparison (`radix`), one row per task or one long row on all threads.
 
 mod key;
+mod member;
 mod radix;
 mod rows;
 mod search;
+mod select;
 
+pub use member::{Lookup, contains};
 pub use rows::{Chosen, Order, Rows, argsort, sort, topk};
 pub use rows::{argpartition, partition};
 pub use search::{Nans, Side, runs, search_sorted};
+pub use select::{argselect, select};
 
 #[cfg(test)]
 mod tests;

@@ -43,7 +43,11 @@ pub struct Chosen {
 const LONG: usize = 64 * 1024;
 
 /// Runs `task(row, threads for the row)` for every row.
-fn each_row(threads: &dyn Threads, rows: &Rows, task: &(dyn Fn(usize, &dyn Threads) + Sync)) {
+pub(super) fn each_row(
+    threads: &dyn Threads,
+    rows: &Rows,
+    task: &(dyn Fn(usize, &dyn Threads) + Sync),
+) {
     if rows.n >= LONG && rows.rows < 2 * threads.count() {
         (0..rows.rows).for_each(|row| task(row, threads));
     } else {
@@ -58,7 +62,7 @@ fn each_row(threads: &dyn Threads, rows: &Rows, task: &(dyn Fn(usize, &dyn Threa
 ///
 /// # Safety
 /// `base` has `n` elements at that row, which nobody writes for as long as the slice lives.
-unsafe fn slice<'a, T>(base: usize, row: usize, n: usize) -> &'a [T] {
+pub(super) unsafe fn slice<'a, T>(base: usize, row: usize, n: usize) -> &'a [T] {
     // SAFETY: the caller's.
     unsafe { std::slice::from_raw_parts((base as *const T).add(row * n), n) }
 }
@@ -67,7 +71,7 @@ unsafe fn slice<'a, T>(base: usize, row: usize, n: usize) -> &'a [T] {
 ///
 /// # Safety
 /// `base` has room for `n` elements at that row, which nobody else touches for as long as the slice lives.
-unsafe fn slice_mut<'a, T>(base: usize, row: usize, n: usize) -> &'a mut [T] {
+pub(super) unsafe fn slice_mut<'a, T>(base: usize, row: usize, n: usize) -> &'a mut [T] {
     // SAFETY: the caller's.
     unsafe { std::slice::from_raw_parts_mut((base as *mut T).add(row * n), n) }
 }
@@ -81,7 +85,7 @@ fn directed<K: Key>(order: Order, key: K) -> K {
 }
 
 /// Keys with numbers, in the row's order.
-fn items<T: Keyed>(order: Order, row: &[T]) -> Vec<<T::Key as Key>::Item> {
+pub(super) fn items<T: Keyed>(order: Order, row: &[T]) -> Vec<<T::Key as Key>::Item> {
     row.iter()
         .enumerate()
         .map(|(i, x)| directed(order, x.key()).item(i))

@@ -4,16 +4,20 @@
 //! found again from the input, so nothing but the input is kept.
 
 mod extreme;
+mod member;
 mod rows;
 mod search;
 mod sort;
+mod statistics;
 mod unique;
 
 pub use extreme::{ARGMAX, ARGMIN};
+pub use member::CONTAINS;
 pub use rows::{ARGPARTITION_ROWS, ARGSORT_ROWS, PARTITION_ROWS, SORT_ROWS, TOPK_MASK, TOPK_ROWS};
 pub use search::{BINCOUNT, SEARCH_ROWS, SEARCHSORTED};
 pub use sort::{ARGPARTITION, ARGSORT, PARTITION, SORT, TOPK, argsort};
-pub use unique::UNIQUE_PARTS;
+pub use statistics::{ARGSELECT_ROWS, SELECT_ROWS};
+pub use unique::{UNIQUE_PARTS, UNIQUE_RUNS};
 
 use crate::opdef::OpDef;
 
@@ -35,4 +39,8 @@ pub(crate) static OPS: &[&OpDef] = &[
     &SEARCHSORTED,
     &BINCOUNT,
     &UNIQUE_PARTS,
+    &UNIQUE_RUNS,
+    &CONTAINS,
+    &SELECT_ROWS,
+    &ARGSELECT_ROWS,
 ];

@@ -254,7 +254,7 @@ pub(super) fn argsort_rows(x: &Array, descending: bool) -> Result<Array> {
 }
 
 /// Cotangents of permuted rows go back to where their elements stood.
-fn scattered(g: &GradCx, at: &Array) -> Result<Grads> {
+pub(super) fn scattered(g: &GradCx, at: &Array) -> Result<Grads> {
     let axis = g.shape(0).len() as i64 - 1;
     let attrs: Attrs = [Value::Int(axis), Value::from(g.shape(0))]
         .into_iter()

@@ -3,11 +3,15 @@
 
 use mxnet_kernels::sort::{Nans, runs};
 
+use super::rows::SORT_ROWS;
 use super::sort::argsort;
-use crate::args::Param;
+use crate::args::{Attrs, Param, Value};
+use crate::cx::EagerCx;
 use crate::eager::elem;
-use crate::index::gather_along;
-use crate::opdef::{Cpu, Cuda, Grad, Onnx, OpDef, Probe};
+use crate::error::Result;
+use crate::index::{SCATTER_ALONG, gather_along};
+use crate::invoke::{invoke, invoke1};
+use crate::opdef::{Cpu, Cuda, Grad, Keep, Onnx, OpDef, Probe};
 use crate::{Array, Outputs};
 
 /// What `unique` is made of.
@@ -18,31 +22,14 @@ pub static UNIQUE_PARTS: OpDef = OpDef {
           each element of `x` the number of its distinct element; and how often each stands in `x`. NaNs are one element if `equal_nan`.",
     cpu: Cpu::Eager(|cx| {
         let x = cx.input(0);
-        if x.ndim() != 1 {
-            return Err(cx.shape_error("`x` must have 1 axis"));
-        }
+        one_axis(cx)?;
         let n = x.len();
         let at = argsort(x)?;
         let sorted = gather_along(x, &at, 0)?;
         sorted.wait_to_read()?;
         let at = at.to_vec::<i64>()?;
-        let nans = if cx.bool("equal_nan") {
-            Nans::Equal
-        } else {
-            Nans::Distinct
-        };
-        let mut starts = vec![0_i64; n];
-        // SAFETY: `sorted` is a dense result that was waited for; there are at most as many runs as elements.
-        let count = unsafe {
-            runs(
-                elem(sorted.dtype()),
-                nans,
-                sorted.tensor().data_ptr(),
-                n,
-                starts.as_mut_ptr(),
-            )
-        };
-        starts.truncate(count);
+        let starts = starts(cx, &sorted);
+        let count = starts.len();
         let index: Vec<i64> = starts.iter().map(|&start| at[start as usize]).collect();
         let ends = starts.iter().skip(1).copied().chain([n as i64]);
         let counts: Vec<i64> = starts.iter().zip(ends).map(|(start, end)| end - start).collect();
@@ -70,3 +57,73 @@ pub static UNIQUE_PARTS: OpDef = OpDef {
     ),
     ..OpDef::DEFAULT
 };
+
+/// Distinct elements where nobody asks for positions: only the values are sorted.
+pub static UNIQUE_RUNS: OpDef = OpDef {
+    name: "unique_runs",
+    params: &[Param::array("x"), Param::bool("equal_nan", true)],
+    doc: "The distinct elements of an array of one axis, ascending, and how often each stands there. NaNs are one element if `equal_nan`. The \
+          gradient of an element goes to its first position.",
+    cpu: Cpu::Eager(|cx| {
+        one_axis(cx)?;
+        let sorted = invoke1(
+            &SORT_ROWS,
+            &[cx.input(0)],
+            &[Value::Bool(false)].into_iter().collect(),
+        )?;
+        sorted.wait_to_read()?;
+        let starts = starts(cx, &sorted);
+        let ends = starts.iter().skip(1).copied().chain([sorted.len() as i64]);
+        let counts: Vec<i64> = starts
+            .iter()
+            .zip(ends)
+            .map(|(start, end)| end - start)
+            .collect();
+        let starts = Array::from_slice(&starts, &[starts.len()])?;
+        Ok(Outputs::from_iter([
+            gather_along(&sorted, &starts, 0)?,
+            Array::from_slice(&counts, &[counts.len()])?,
+        ]))
+    }),
+    grad: Grad::Rule(Keep::INPUTS, |g| {
+        let attrs = [g.get("equal_nan").clone()].into_iter().collect();
+        let parts = invoke(&UNIQUE_PARTS, &[g.input(0)], &attrs)?;
+        let attrs: Attrs = [Value::Int(0), Value::from(g.shape(0))]
+            .into_iter()
+            .collect();
+        g.one(invoke1(&SCATTER_ALONG, &[g.dy(0), &parts[0]], &attrs)?)
+    }),
+    probe: Probe::calls(&["i((9,), 5)", "f((4,))", "f((0,))"])
+        .against("lambda x: numpy.unique(x, return_counts=True)"),
+    ..UNIQUE_PARTS
+};
+
+fn one_axis(cx: &EagerCx) -> Result<()> {
+    if cx.input(0).ndim() == 1 {
+        Ok(())
+    } else {
+        Err(cx.shape_error("`x` must have 1 axis"))
+    }
+}
+
+/// Where runs of equal elements start in a sorted, dense array that was waited for.
+fn starts(cx: &EagerCx, sorted: &Array) -> Vec<i64> {
+    let nans = if cx.bool("equal_nan") {
+        Nans::Equal
+    } else {
+        Nans::Distinct
+    };
+    let mut starts = vec![0_i64; sorted.len()];
+    // SAFETY: `sorted` is dense and complete (its caller's premise); there are at most as many runs as elements.
+    let count = unsafe {
+        runs(
+            elem(sorted.dtype()),
+            nans,
+            sorted.tensor().data_ptr(),
+            sorted.len(),
+            starts.as_mut_ptr(),
+        )
+    };
+    starts.truncate(count);
+    starts
+}

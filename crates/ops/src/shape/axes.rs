@@ -92,6 +92,27 @@ pub static SWAPAXES: OpDef = OpDef {
     ..OpDef::VIEW
 };
 
+/// View with the last two axes exchanged.
+pub static MATRIX_TRANSPOSE: OpDef = OpDef {
+    name: "matrix_transpose",
+    surface: &[Surface::Np("matrix_transpose")],
+    params: &[Param::array("x")],
+    doc: "View with the last two axes exchanged.",
+    cpu: Cpu::View(|cx| {
+        if cx.layout.ndim() < 2 {
+            let problem = format!("`x` must have at least 2 axes, found {}", cx.layout.ndim());
+            return Err(crate::Error::value(cx.op.name, problem));
+        }
+        Ok(Viewed::Shared(cx.layout.swap_axes(-2, -1)?))
+    }),
+    grad: Grad::Rule(Keep::NOTHING, |g| {
+        g.one(invoke1(&MATRIX_TRANSPOSE, &[g.dy(0)], &Attrs::none())?)
+    }),
+    sparse: Sparse::KeepsZero,
+    probe: Probe::calls(&["f((2, 3, 4))", "f((2, 3))"]),
+    ..OpDef::VIEW
+};
+
 /// View with axes moved to other positions; the others keep their order.
 pub static MOVEAXIS: OpDef = OpDef {
     name: "moveaxis",

@@ -3,16 +3,20 @@
 mod axes;
 mod copy;
 mod join;
+mod pad;
 mod part;
 mod repeat;
 mod view;
+mod window;
 
 pub use axes::*;
 pub use copy::*;
 pub use join::*;
+pub use pad::*;
 pub use part::*;
 pub use repeat::*;
 pub use view::*;
+pub use window::*;
 
 use crate::opdef::OpDef;
 
@@ -30,6 +34,7 @@ pub(crate) static OPS: &[&OpDef] = &[
     &EXPAND_DIMS,
     &SQUEEZE,
     &SWAPAXES,
+    &MATRIX_TRANSPOSE,
     &MOVEAXIS,
     &FLIP,
     &FLIPLR,
@@ -46,6 +51,9 @@ pub(crate) static OPS: &[&OpDef] = &[
     &SLICE_AXIS,
     &UNSLICE,
     &PAD,
+    &PAD_BORDER,
+    &SLIDING_WINDOWS,
+    &AS_STRIDED,
     &ROLL,
     &TILE,
     &REPEAT,

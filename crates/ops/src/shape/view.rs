@@ -57,7 +57,11 @@ pub static RESHAPE: OpDef = OpDef {
 /// Axes in another order.
 pub static TRANSPOSE: OpDef = OpDef {
     name: "transpose",
-    surface: &[Surface::Np("transpose"), Surface::Method("transpose")],
+    surface: &[
+        Surface::Np("transpose"),
+        Surface::Np("permute_dims"),
+        Surface::Method("transpose"),
+    ],
     params: &[Param::array("a"), Param::axes("axes").variadic()],
     doc: "View with the axes in the order `axes`; reversed if it is None.",
     cpu: Cpu::View(|cx| {

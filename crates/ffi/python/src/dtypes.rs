@@ -1,0 +1,63 @@
+//! Rules of data types, and where arrays lie in memory: what `mxnet.numpy` asks about arrays without looking at elements.
+
+use std::str::FromStr;
+
+use mxnet::tensor::{Casting, DType, Kind, Operand, promotion};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use crate::array::PyArray;
+use crate::convert::{dtype, numpy_dtype};
+
+/// Whether `casting` lets elements of one dtype become another's.
+#[pyfunction]
+pub fn can_cast(from: &Bound<'_, PyAny>, to: &Bound<'_, PyAny>, casting: &str) -> PyResult<bool> {
+    let casting = Casting::from_str(casting)
+        .map_err(|error| PyValueError::new_err(format!("can_cast: {error}, not '{casting}'")))?;
+    Ok(mxnet::tensor::can_cast(dtype(from)?, dtype(to)?, casting))
+}
+
+/// The dtype that arrays of these dtypes and a Python number of the kind `weak` ('b', 'i', 'f' or 'c') give together.
+#[pyfunction]
+#[pyo3(signature = (dtypes, weak=None))]
+pub fn result_type(
+    py: Python<'_>,
+    dtypes: Vec<Bound<'_, PyAny>>,
+    weak: Option<char>,
+) -> PyResult<Py<PyAny>> {
+    let mut operands = dtypes
+        .iter()
+        .map(|d| dtype(d).map(Operand::Array))
+        .collect::<PyResult<Vec<_>>>()?;
+    operands.extend(weak.map(|kind| {
+        Operand::Weak(match kind {
+            'b' => Kind::Bool,
+            'i' => Kind::Integer,
+            'f' => Kind::Float,
+            _ => Kind::Complex,
+        })
+    }));
+    numpy_dtype(py, mxnet::tensor::result_type(&operands, promotion()))
+}
+
+/// The dtype of Python numbers of a kind ('b', 'i', 'f' or 'c').
+#[pyfunction]
+pub fn default_dtype(py: Python<'_>, kind: char) -> PyResult<Py<PyAny>> {
+    let mode = promotion();
+    let found = match kind {
+        'b' => DType::Bool,
+        'i' => mode.default_of(Kind::Integer),
+        'f' => mode.default_of(Kind::Float),
+        _ => mode.default_of(Kind::Complex),
+    };
+    numpy_dtype(py, found)
+}
+
+/// Where an array lies: the number of its memory, and the offset in bytes of its first element there.
+#[pyfunction]
+pub fn memory_place(py: Python<'_>, array: &PyArray) -> (usize, usize) {
+    array.with(py, |x| {
+        let start = x.tensor().storage().ptr() as usize;
+        (start, x.tensor().data_ptr() as usize - start)
+    })
+}

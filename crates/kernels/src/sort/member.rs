@@ -1,0 +1,186 @@
+//! Which elements of one array are elements of another.
+
+use super::key::{Key, Keyed};
+use crate::reduce::plan::split;
+use crate::reduce::with_elem;
+use crate::{Elem, Threads};
+
+/// How members are looked up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Lookup {
+    /// By one flag for each value between the smallest member and the largest where there are not too many, else by hashing.
+    Auto,
+    /// By hashing.
+    Hash,
+}
+
+/// Flags are worth it up to this many for each element there is.
+const FLAGS: usize = 8;
+
+/// Writes to `out`, for each of `m` values, whether it equals one of the `n` members. NaN equals nothing.
+///
+/// # Safety
+/// `values` and `members` hold `m` and `n` contiguous elements of type `elem`; `out` has room for `m` bytes, apart from them.
+#[expect(clippy::too_many_arguments, reason = "plain data of one small kernel")]
+pub unsafe fn contains(
+    threads: &dyn Threads,
+    lookup: Lookup,
+    elem: Elem,
+    values: *const u8,
+    m: usize,
+    members: *const u8,
+    n: usize,
+    out: *mut u8,
+) {
+    const CHUNK: usize = 4096;
+    let (values, out) = (values as usize, out as usize);
+    with_elem!(elem, T => {
+        // SAFETY: the caller's.
+        let members = unsafe { std::slice::from_raw_parts(members.cast::<T>(), n) };
+        let keys: Vec<_> = members.iter().filter(|x| !Keyed::is_nan(**x)).map(|x| x.key()).collect();
+        let set = Set::new(lookup, &keys, m);
+        split(threads, m.div_ceil(CHUNK), m * 8, &|chunk| {
+            let (start, end) = (chunk * CHUNK, m.min((chunk + 1) * CHUNK));
+            // SAFETY: the caller's arrays; chunks of the output are apart.
+            let (values, out) = unsafe {
+                (
+                    std::slice::from_raw_parts((values as *const T).add(start), end - start),
+                    std::slice::from_raw_parts_mut((out as *mut u8).add(start), end - start),
+                )
+            };
+            for (out, value) in out.iter_mut().zip(values) {
+                *out = u8::from(!Keyed::is_nan(*value) && set.has(value.key()));
+            }
+        });
+    });
+}
+
+/// Keys to look up.
+enum Set<K> {
+    Empty,
+    /// A flag for each key from `least` on.
+    Flags {
+        least: K,
+        flags: Vec<bool>,
+    },
+    /// Open addressing; a slot with the greatest key is free.
+    Hash {
+        slots: Vec<K>,
+        has_greatest: bool,
+        shift: u32,
+    },
+}
+
+impl<K: Key> Set<K> {
+    fn new(lookup: Lookup, keys: &[K], lookups: usize) -> Set<K> {
+        let (Some(&least), Some(&greatest)) = (keys.iter().min(), keys.iter().max()) else {
+            return Set::Empty;
+        };
+        let most = match lookup {
+            Lookup::Auto => FLAGS * (keys.len() + lookups),
+            Lookup::Hash => 0,
+        };
+        if let Some(span) = greatest.beyond(least)
+            && span < most
+        {
+            let mut flags = vec![false; span + 1];
+            for key in keys {
+                if let Some(i) = key.beyond(least) {
+                    flags[i] = true;
+                }
+            }
+            return Set::Flags { least, flags };
+        }
+        let bits = (2 * keys.len()).next_power_of_two().ilog2().max(4);
+        let mut slots = vec![K::GREATEST; 1 << bits];
+        let shift = 64 - bits;
+        for &key in keys.iter().filter(|&&key| key != K::GREATEST) {
+            let mut i = key.mixed() as usize >> shift;
+            while slots[i] != K::GREATEST && slots[i] != key {
+                i = (i + 1) & (slots.len() - 1);
+            }
+            slots[i] = key;
+        }
+        Set::Hash {
+            slots,
+            has_greatest: keys.contains(&K::GREATEST),
+            shift,
+        }
+    }
+
+    #[inline]
+    fn has(&self, key: K) -> bool {
+        match self {
+            Set::Empty => false,
+            Set::Flags { least, flags } => {
+                key >= *least && key.beyond(*least).and_then(|i| flags.get(i)) == Some(&true)
+            }
+            Set::Hash { has_greatest, .. } if key == K::GREATEST => *has_greatest,
+            Set::Hash { slots, shift, .. } => {
+                let mut i = key.mixed() as usize >> shift;
+                while slots[i] != K::GREATEST && slots[i] != key {
+                    i = (i + 1) & (slots.len() - 1);
+                }
+                slots[i] == key
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reduce::fixtures::{Noise, Spawn};
+
+    fn found<T: Copy>(elem: Elem, lookup: Lookup, values: &[T], members: &[T]) -> Vec<bool> {
+        let mut out = vec![2_u8; values.len()];
+        // SAFETY: lengths are those of the slices.
+        unsafe {
+            contains(
+                &Spawn(3),
+                lookup,
+                elem,
+                values.as_ptr().cast(),
+                values.len(),
+                members.as_ptr().cast(),
+                members.len(),
+                out.as_mut_ptr(),
+            );
+        }
+        out.iter().map(|&x| x == 1).collect()
+    }
+
+    #[test]
+    fn every_way_of_looking_up_gives_what_a_search_gives() {
+        let mut noise = Noise(5);
+        for spread in [10, 1000, 1_000_000] {
+            let mut draw =
+                |n: usize| -> Vec<i64> { (0..n).map(|_| noise.below(spread) as i64 - 5).collect() };
+            let (values, members) = (draw(20_000), draw(300));
+            let wanted: Vec<bool> = values.iter().map(|v| members.contains(v)).collect();
+            for lookup in [Lookup::Auto, Lookup::Hash] {
+                assert_eq!(found(Elem::I64, lookup, &values, &members), wanted);
+            }
+        }
+    }
+
+    #[test]
+    fn ends_of_the_range_zeros_and_nan() {
+        let ends = [i64::MIN, i64::MAX, 0];
+        let all = [i64::MIN, i64::MIN + 1, -1, 0, i64::MAX - 1, i64::MAX];
+        let wanted = [true, false, false, true, false, true];
+        assert_eq!(found(Elem::I64, Lookup::Auto, &all, &ends), wanted);
+        let members = [0.0, f64::NAN, f64::INFINITY];
+        let values = [-0.0, f64::NAN, f64::INFINITY, 1.0];
+        let wanted = [true, false, true, false];
+        assert_eq!(found(Elem::F64, Lookup::Auto, &values, &members), wanted);
+        assert_eq!(
+            found(Elem::U8, Lookup::Auto, &[1_u8, 2], &[]),
+            [false, false]
+        );
+        assert_eq!(
+            found(Elem::U8, Lookup::Hash, &[0_u8, 255], &[255_u8]),
+            [false, true]
+        );
+    }
+}

@@ -1,0 +1,264 @@
+//! Order statistics: the elements that sorting would put at some ranks of each row.
+
+use std::sync::Mutex;
+
+use super::key::{Key, Keyed};
+use super::rows::{Order, Rows, each_row, items, slice, slice_mut};
+use crate::Threads;
+use crate::reduce::with_elem;
+
+/// Rows from this length on are narrowed down by a sample before anything is moved.
+const LONG: usize = 16 * 1024;
+/// Elements of a long row that one task looks at.
+const CHUNK: usize = 64 * 1024;
+/// Keys made and compared at a time.
+const BLOCK: usize = 1024;
+/// More ranges than this to be looked for are not worth a pass each.
+const MOST_RANGES: usize = 6;
+
+/// Writes to `out`, row by row, the elements that sorting would put at `ranks`, which ascend and lie within the rows. A row with a NaN gives
+/// NaN for every rank.
+///
+/// # Safety
+/// The rows can be read; `out` has room for `rows.rows * ranks.len()` elements, apart from them.
+pub unsafe fn select(threads: &dyn Threads, ranks: &[usize], rows: &Rows, out: *mut u8) {
+    debug_assert!(ranks.is_sorted() && ranks.iter().all(|&r| r < rows.n));
+    let (from, to, n) = (rows.ptr as usize, out as usize, rows.n);
+    with_elem!(rows.elem, T => each_row(threads, rows, &|row, threads| {
+        // SAFETY: row `row` exists in both arrays, which are apart.
+        let (x, out) = unsafe { (slice::<T>(from, row, n), slice_mut::<T>(to, row, ranks.len())) };
+        let nan = |x: &[T]| x.iter().fold(false, |any, x| any | Keyed::is_nan(*x));
+        if let Some(found) = x.chunks(BLOCK).find(|x| nan(x)).and_then(|x| x.iter().find(|x| Keyed::is_nan(**x))) {
+            out.fill(*found);
+            return;
+        }
+        if x.first().is_none_or(|x| T::from_exact(x.exact()).is_some()) {
+            for (out, key) in out.iter_mut().zip(keys_at(threads, x, ranks)) {
+                *out = T::from_exact(key).expect("keys of one type give elements back or do not");
+            }
+            return;
+        }
+        let mut items = items(Order::Ascending, x);
+        arrange(&mut items, ranks, 0);
+        for (out, &rank) in out.iter_mut().zip(ranks) {
+            *out = x[<<T as Keyed>::Key as Key>::number(items[rank])];
+        }
+    }));
+}
+
+/// Writes to `out`, row by row, where the elements stand that sorting would put at `ranks`, NaN last.
+///
+/// # Safety
+/// As for [`select`], with integers at `out`.
+pub unsafe fn argselect(threads: &dyn Threads, ranks: &[usize], rows: &Rows, out: *mut i64) {
+    let (from, to, n) = (rows.ptr as usize, out as usize, rows.n);
+    with_elem!(rows.elem, T => each_row(threads, rows, &|row, _| {
+        // SAFETY: row `row` exists in both arrays, which are apart.
+        let (x, out) = unsafe { (slice::<T>(from, row, n), slice_mut::<i64>(to, row, ranks.len())) };
+        let mut items = items(Order::Ascending, x);
+        arrange(&mut items, ranks, 0);
+        for (out, &rank) in out.iter_mut().zip(ranks) {
+            *out = <<T as Keyed>::Key as Key>::number(items[rank]) as i64;
+        }
+    }));
+}
+
+/// Puts the items of ascending `ranks` where sorting would put them; `skipped` items stood before these.
+fn arrange<I: Ord>(items: &mut [I], ranks: &[usize], skipped: usize) {
+    let middle = ranks.len() / 2;
+    let Some(&rank) = ranks.get(middle) else {
+        return;
+    };
+    // The same rank may be asked for several times.
+    let first = ranks.partition_point(|&r| r < rank);
+    let end = ranks.partition_point(|&r| r <= rank);
+    let (below, _, above) = items.select_nth_unstable(rank - skipped);
+    arrange(below, &ranks[..first], skipped);
+    arrange(above, &ranks[end..], rank + 1);
+}
+
+/// Keys of the elements at `ranks`.
+fn keys_at<T: Keyed>(threads: &dyn Threads, x: &[T], ranks: &[usize]) -> Vec<T::Key> {
+    if x.len() >= LONG
+        && let Some(found) = narrowed(threads, x, ranks)
+    {
+        return found;
+    }
+    let mut keys: Vec<_> = x.iter().map(|x| x.exact()).collect();
+    arrange(&mut keys, ranks, 0);
+    ranks.iter().map(|&rank| keys[rank]).collect()
+}
+
+/// Keys that ranks are looked for in, and how many ranks these are.
+struct Range<K> {
+    least: K,
+    greatest: K,
+    ranks: usize,
+}
+
+/// Keys of the elements at `ranks`, found among the few elements of the ranges in which a sample expects them (Floyd and Rivest 1975).
+/// `None` if there are too many ranges, or the sample was wrong.
+fn narrowed<T: Keyed>(threads: &dyn Threads, x: &[T], ranks: &[usize]) -> Option<Vec<T::Key>> {
+    let ranges = ranges(x, ranks);
+    if ranges.len() > MOST_RANGES {
+        return None;
+    }
+    let mut found = Vec::with_capacity(ranks.len());
+    for range in &ranges {
+        let wanted = &ranks[found.len()..found.len() + range.ranks];
+        let parts: Vec<Mutex<(usize, Vec<T::Key>)>> =
+            x.chunks(CHUNK).map(|_| Mutex::default()).collect();
+        threads.run(parts.len(), &|i| {
+            let chunk = &x[i * CHUNK..x.len().min((i + 1) * CHUNK)];
+            let part = within(chunk, range);
+            *parts[i].lock().expect("nothing panics while it is held") = part;
+        });
+        let (mut below, mut inside) = (0, Vec::new());
+        for part in parts {
+            let (less, keys) = part.into_inner().expect("nothing panicked");
+            below += less;
+            inside.extend(keys);
+        }
+        if wanted[0] < below || wanted[wanted.len() - 1] >= below + inside.len() {
+            return None;
+        }
+        arrange(&mut inside, wanted, below);
+        found.extend(wanted.iter().map(|&rank| inside[rank - below]));
+    }
+    Some(found)
+}
+
+/// The ranges of keys in which a sample expects the elements at `ranks`.
+fn ranges<T: Keyed>(x: &[T], ranks: &[usize]) -> Vec<Range<T::Key>> {
+    let n = x.len();
+    let len = (n as f64).powf(2.0 / 3.0) as usize;
+    // One element of each of `len` equal pieces, by the fractions of the golden ratio so that no period of the data is met.
+    let mut sample: Vec<_> = (0..len)
+        .map(|i| {
+            let (start, end) = (n * i / len, n * (i + 1) / len);
+            let fraction = (i as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
+            x[start + ((fraction * (end - start) as u64) >> 32) as usize].exact()
+        })
+        .collect();
+    sample.sort_unstable();
+    // Four standard deviations of a rank in the sample at the median, the widest there is.
+    let margin = 2 * len.isqrt();
+    let mut ranges: Vec<Range<T::Key>> = Vec::new();
+    let mut reached = 0;
+    for &rank in ranks {
+        let at = (rank as u128 * len as u128 / n as u128) as usize;
+        let (low, high) = (at.saturating_sub(margin), at + margin);
+        let greatest = sample.get(high).copied().unwrap_or(Key::GREATEST);
+        match ranges.last_mut() {
+            Some(range) if low <= reached => {
+                range.greatest = greatest;
+                range.ranks += 1;
+            }
+            _ => ranges.push(Range {
+                least: if at < margin { Key::LEAST } else { sample[low] },
+                greatest,
+                ranks: 1,
+            }),
+        }
+        reached = high;
+    }
+    ranges
+}
+
+/// How many keys are below a range, and those in it.
+fn within<T: Keyed>(x: &[T], range: &Range<T::Key>) -> (usize, Vec<T::Key>) {
+    let (least, greatest) = (range.least, range.greatest);
+    let (mut below, mut inside) = (0, Vec::new());
+    let mut keys = [least; BLOCK];
+    let mut kept = [least; BLOCK + 1];
+    for block in x.chunks(BLOCK) {
+        let keys = &mut keys[..block.len()];
+        for (key, x) in keys.iter_mut().zip(block) {
+            *key = x.exact();
+        }
+        below += keys
+            .iter()
+            .map(|key| usize::from(*key < least))
+            .sum::<usize>();
+        let mut len = 0;
+        // No branch: which elements are in the range cannot be foreseen.
+        for &key in keys.iter() {
+            kept[len] = key;
+            len += usize::from(key >= least) & usize::from(key <= greatest);
+        }
+        inside.extend_from_slice(&kept[..len]);
+    }
+    (below, inside)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reduce::fixtures::{Noise, Spawn};
+    use crate::{Elem, Serial};
+
+    fn check(threads: &dyn Threads, x: &[f32], n: usize, ranks: &[usize]) {
+        let rows = Rows {
+            ptr: x.as_ptr().cast(),
+            elem: Elem::F32,
+            rows: x.len() / n,
+            n,
+        };
+        let mut out = vec![0.0_f32; rows.rows * ranks.len()];
+        let mut at = vec![0_i64; out.len()];
+        // SAFETY: the rows are those of `x`; both outputs have room for every rank of every row.
+        unsafe {
+            select(threads, ranks, &rows, out.as_mut_ptr().cast());
+            argselect(threads, ranks, &rows, at.as_mut_ptr());
+        }
+        let outs = out.chunks(ranks.len()).zip(at.chunks(ranks.len()));
+        for (row, (out, at)) in x.chunks(n).zip(outs) {
+            let mut sorted = row.to_vec();
+            sorted.sort_by(f32::total_cmp);
+            for ((&rank, &out), &at) in ranks.iter().zip(out).zip(at) {
+                if row.iter().any(|x| x.is_nan()) {
+                    assert!(out.is_nan());
+                } else {
+                    assert_eq!(out, sorted[rank], "rank {rank} of {n}");
+                    assert_eq!(row[at as usize], sorted[rank]);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn elements_at_ranks_are_those_of_the_sorted_row() {
+        let mut noise = Noise(7);
+        for n in [1, 2, 3, 100, LONG - 1, LONG, 3 * CHUNK + 17] {
+            let smooth: Vec<f32> = (0..n).map(|_| noise.unit() as f32).collect();
+            let coarse: Vec<f32> = smooth.iter().map(|x| (x * 3.0).round()).collect();
+            let rising: Vec<f32> = (0..n).map(|i| i as f32).collect();
+            let spike: Vec<f32> = (0..n).map(|i| f32::from(u8::from(i + 1 == n))).collect();
+            let ranks = [0, n / 4, n / 2, n / 2, n - 1];
+            for x in [smooth, coarse, rising, spike] {
+                check(&Spawn(3), &x, n, &ranks);
+                check(&Serial, &x, n, &ranks[2..3]);
+            }
+        }
+    }
+
+    #[test]
+    fn many_ranks_and_short_rows() {
+        let mut noise = Noise(8);
+        let x: Vec<f32> = (0..40_000).map(|_| noise.unit() as f32).collect();
+        check(
+            &Spawn(2),
+            &x,
+            40_000,
+            &(0..40_000).step_by(701).collect::<Vec<_>>(),
+        );
+        check(&Spawn(2), &x, 8, &[0, 3, 4, 7]);
+    }
+
+    #[test]
+    fn a_row_with_nan_gives_nan() {
+        let mut x: Vec<f32> = (0..60).map(|i| i as f32).collect();
+        x[37] = f32::NAN;
+        check(&Serial, &x, 20, &[0, 10]);
+    }
+}

@@ -1,0 +1,53 @@
+//! Which elements of one array are elements of another.
+#![allow(unsafe_code)]
+
+use mxnet_kernels::sort::{Lookup, contains};
+use mxnet_tensor::{DType, Dims};
+
+use crate::args::Param;
+use crate::eager::elem;
+use crate::index::dense;
+use crate::opdef::{Cost, Cpu, Grad, OpDef, Probe, one_of};
+
+/// What `isin` is made of.
+pub static CONTAINS: OpDef = OpDef {
+    name: "contains",
+    params: &[Param::array("members"), Param::array("values")],
+    doc: "For each of the values whether it equals one of the members, which are of the same dtype. NaN equals nothing.",
+    infer: |cx| {
+        if cx.dtype_of(0) != cx.dtype_of(1) {
+            return Err(cx.dtype_error("`members` and `values` must have one dtype"));
+        }
+        one_of(Dims::from_slice(cx.shape(1)), DType::Bool)
+    },
+    cpu: Cpu::Kernel(|cx| {
+        let (members, values) = (
+            dense(cx.input(0), cx.threads)?,
+            dense(cx.input(1), cx.threads)?,
+        );
+        // SAFETY: both inputs are dense and of one dtype; the output has a byte for each value, allocated for this call.
+        unsafe {
+            contains(
+                cx.threads,
+                Lookup::Auto,
+                elem(values.dtype()),
+                values.data_ptr(),
+                values.len(),
+                members.data_ptr(),
+                members.len(),
+                cx.output(0).data_ptr(),
+            );
+        }
+        Ok(())
+    }),
+    grad: Grad::Stop("truth values have no slope"),
+    cost: Cost::PerKiB(1000),
+    probe: Probe::calls(&[
+        "i((5,), 9), i((3, 4), 9)",
+        "f((5,)), f((2, 3))",
+        "f((0,)), f((4,))",
+        "b((2,)), b((3,))",
+    ])
+    .against("lambda members, values: numpy.isin(values, members)"),
+    ..OpDef::DEFAULT
+};

@@ -1,0 +1,89 @@
+//! Order statistics of rows: what medians and quantiles are made of.
+#![allow(unsafe_code)]
+
+use mxnet_kernels::sort::{argselect, select};
+use mxnet_tensor::{DType, Dims};
+use smallvec::SmallVec;
+
+use super::rows::{rows, scattered};
+use crate::args::{Attrs, Param, ParamKind};
+use crate::cx::{CallCx, KernelCx};
+use crate::error::Result;
+use crate::index::dense;
+use crate::invoke::invoke1;
+use crate::opdef::{Cost, Cpu, Grad, Inferred, Keep, OpDef, Probe, one_of};
+
+const RANKED: OpDef = OpDef {
+    params: &[Param::array("x"), Param::required("ranks", ParamKind::Ints)],
+    cost: Cost::PerKiB(1000),
+    ..OpDef::DEFAULT
+};
+
+/// Elements at ranks of every row.
+pub static SELECT_ROWS: OpDef = OpDef {
+    name: "select_rows",
+    doc: "For every row (last axis) the elements that sorting would put at `ranks`, which ascend. A row with a NaN gives NaN for each.",
+    infer: |cx| ranked(cx, cx.dtype_of(0)),
+    cpu: Cpu::Kernel(|cx| {
+        let x = dense(cx.input(0), cx.threads)?;
+        if !cx.output(0).is_empty() {
+            // SAFETY: the input is dense, the output dense with an element for each rank of each row, allocated for this call; ranks
+            // ascend and lie within the rows (inference).
+            unsafe { select(cx.threads, &ranks(cx), &rows(&x), cx.output(0).data_ptr()) };
+        }
+        Ok(())
+    }),
+    grad: Grad::Rule(Keep::INPUTS, |g| {
+        let attrs: Attrs = [g.get("ranks").clone()].into_iter().collect();
+        let at = invoke1(&ARGSELECT_ROWS, &[g.input(0)], &attrs)?;
+        scattered(g, &at)
+    }),
+    probe: Probe::calls(&[
+        "f((3, 5)), (0, 2)",
+        "f((4,)), (3,)",
+        "i((2, 6), 9), (1, 1, 5)",
+    ])
+    .against("lambda x, ranks: numpy.sort(x)[..., list(ranks)]"),
+    ..RANKED
+};
+
+/// Positions of elements at ranks of every row.
+pub static ARGSELECT_ROWS: OpDef = OpDef {
+    name: "argselect_rows",
+    doc: "For every row (last axis) the int64 positions of the elements that a stable sort would put at `ranks`, which ascend.",
+    infer: |cx| ranked(cx, DType::I64),
+    cpu: Cpu::Kernel(|cx| {
+        let x = dense(cx.input(0), cx.threads)?;
+        if !cx.output(0).is_empty() {
+            let out = cx.output(0).data_ptr().cast();
+            // SAFETY: as for `SELECT_ROWS`, the output being int64.
+            unsafe { argselect(cx.threads, &ranks(cx), &rows(&x), out) };
+        }
+        Ok(())
+    }),
+    grad: Grad::Stop("positions are integers"),
+    probe: Probe::calls(&["f((3, 5)), (0, 2)", "i((2, 6), 4), (1, 5)"])
+        .against("lambda x, ranks: numpy.argsort(x, kind='stable')[..., list(ranks)]"),
+    ..RANKED
+};
+
+fn ranked(cx: &CallCx, dtype: DType) -> Result<Inferred> {
+    let Some(&n) = cx.shape(0).last() else {
+        return Err(cx.shape_error("an array of 0 axes has no rows"));
+    };
+    let ranks = cx.ints("ranks");
+    if !ranks.is_sorted() || ranks.iter().any(|rank| !(0..n as i64).contains(rank)) {
+        return Err(cx.value_error(format!(
+            "`ranks` must ascend and be in 0..{n} (size of the axis), found {}",
+            crate::Tuple(ranks)
+        )));
+    }
+    let mut shape = Dims::from_slice(cx.shape(0));
+    let last = shape.len() - 1;
+    shape[last] = ranks.len();
+    one_of(shape, dtype)
+}
+
+fn ranks(cx: &KernelCx) -> SmallVec<[usize; 8]> {
+    cx.ints("ranks").iter().map(|&rank| rank as usize).collect()
+}

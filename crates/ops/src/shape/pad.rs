@@ -1,0 +1,183 @@
+//! Borders made of the array's own elements: edge, wrap, reflect, symmetric. Other modes of `np.pad` are joins (`numpy/_padding.py`).
+
+use mxnet_tensor::{Dims, IndexItem, Layout};
+use smallvec::SmallVec;
+
+use crate::Array;
+use crate::args::{Attrs, Param, ParamKind, Value};
+use crate::cpu;
+use crate::cx::KernelCx;
+use crate::error::Result;
+use crate::index::SCATTER_ADD;
+use crate::invoke::invoke1;
+use crate::opdef::{Cost, Cpu, Grad, Keep, Onnx, OpDef, Probe, one_of};
+
+const MODES: &[&str] = &["edge", "wrap", "reflect", "symmetric"];
+
+/// Surrounded by its own elements.
+pub static PAD_BORDER: OpDef = OpDef {
+    name: "pad_border",
+    params: &[
+        Param::array("array"),
+        Param::required("pad_width", ParamKind::Ints),
+        Param::choice("mode", MODES, "edge"),
+    ],
+    doc: "The array with `pad_width` = (before, after, before, after, ...) elements added along each axis, repeated from its edge, from the \
+          opposite side, or mirrored without or with the edge. Borders wider than the array go on in the same manner.",
+    infer: |cx| {
+        let width = cx.ints("pad_width");
+        if width.len() != 2 * cx.shape(0).len() || width.iter().any(|&w| w < 0) {
+            return Err(cx.value_error(format!(
+                "`pad_width` must have 2 sizes for each of {} axes, found {}",
+                cx.shape(0).len(),
+                crate::Tuple(width)
+            )));
+        }
+        let axes = cx.shape(0).iter().zip(width.chunks(2));
+        if let Some((_, p)) = axes.clone().find(|&(&n, p)| n == 0 && p[0] + p[1] > 0) {
+            return Err(cx.value_error(format!(
+                "an axis of size 0 has no elements to add {} and {} of",
+                p[0], p[1]
+            )));
+        }
+        one_of(axes.map(|(&n, p)| n + (p[0] + p[1]) as usize).collect::<Dims>(), cx.dtype_of(0))
+    },
+    cpu: Cpu::Kernel(pad),
+    // Padding takes elements axis by axis; so their cotangents are added up axis by axis.
+    grad: Grad::Rule(Keep::NOTHING, |g| {
+        let mut dx = g.dy(0).clone();
+        for (axis, p) in g.ints("pad_width").chunks(2).enumerate() {
+            let n = g.shape(0)[axis];
+            if p[0] + p[1] == 0 {
+                continue;
+            }
+            let at: Vec<i64> = (-p[0]..n as i64 + p[1]).map(|i| source(g.str("mode"), i, n as i64)).collect();
+            let at = Array::from_slice(&at, &[at.len()])?.to_device(g.device_of(0))?;
+            let mut key = vec![IndexItem::ALL; axis];
+            key.push(IndexItem::Array { shape: Dims::from_slice(at.shape()) });
+            let mut shape = Dims::from_slice(dx.shape());
+            shape[axis] = n;
+            let attrs: Attrs = [Value::Index(key.into()), Value::from(&shape[..])].into_iter().collect();
+            dx = invoke1(&SCATTER_ADD, &[&dx, &at], &attrs)?;
+        }
+        g.one(dx)
+    }),
+    onnx: Onnx::Node {
+        ty: "Pad",
+        since: 19,
+    },
+    cost: Cost::PerKiB(60),
+    probe: Probe::calls(&[
+        "f((2, 3)), (1, 0, 0, 2)",
+        "f((3, 4)), (2, 1, 3, 9), 'wrap'",
+        "f((3, 4)), (2, 1, 3, 9), 'reflect'",
+        "f((3, 1)), (2, 8, 3, 9), 'symmetric'",
+        "f((2, 2, 3)), (0, 1, 2, 0, 1, 1), 'reflect'",
+    ])
+    .against(
+        "lambda x, width, mode='edge': np.pad(x, [width[i : i + 2] for i in range(0, len(width), 2)], mode=mode)",
+    ),
+    ..OpDef::DEFAULT
+};
+
+/// Which of `n` elements stands at position `at`, counted from the first of them.
+fn source(mode: &str, at: i64, n: i64) -> i64 {
+    match mode {
+        "wrap" => at.rem_euclid(n),
+        "symmetric" => {
+            let at = at.rem_euclid(2 * n);
+            at.min(2 * n - 1 - at)
+        }
+        "reflect" if n > 1 => {
+            let at = at.rem_euclid(2 * n - 2);
+            at.min(2 * n - 2 - at)
+        }
+        _ => at.clamp(0, n - 1),
+    }
+}
+
+/// A piece of a border: `len` elements from `to` on are those at `from`, `from + step`, ...
+struct Run {
+    to: usize,
+    from: usize,
+    step: isize,
+    len: usize,
+}
+
+/// The pieces of the borders of one axis. Positions count from the start of the padded axis.
+fn border(mode: &str, before: usize, n: usize, after: usize) -> SmallVec<[Run; 4]> {
+    let mut runs: SmallVec<[Run; 4]> = SmallVec::new();
+    for to in (0..before).chain(before + n..before + n + after) {
+        let at = source(mode, to as i64 - before as i64, n as i64);
+        let from = before + at as usize;
+        if let Some(run) = runs.last_mut()
+            && run.to + run.len == to
+        {
+            let last = run.from as isize + run.step * (run.len as isize - 1);
+            let step = from as isize - last;
+            if (run.len == 1 && step.abs() <= 1) || (run.len > 1 && step == run.step) {
+                run.step = step;
+                run.len += 1;
+                continue;
+            }
+        }
+        runs.push(Run {
+            to,
+            from,
+            step: 0,
+            len: 1,
+        });
+    }
+    runs
+}
+
+/// Copies the array to its place, then the borders within the output: those of an axis span what is complete, so that corners follow.
+fn pad(cx: &KernelCx) -> Result<()> {
+    let (x, out) = (cx.input(0), cx.output(0));
+    let widths: SmallVec<[(usize, usize); 4]> = cx
+        .ints("pad_width")
+        .chunks(2)
+        .map(|p| (p[0] as usize, p[1] as usize))
+        .collect();
+    if out.is_empty() {
+        return Ok(());
+    }
+    let full = out.layout();
+    // The part of the output along each axis that is complete: first element and number of them.
+    let mut done: SmallVec<[(usize, usize); 4]> = widths
+        .iter()
+        .zip(x.shape())
+        .map(|(w, &n)| (w.0, n))
+        .collect();
+    let part = |done: &[(usize, usize)],
+                axis: usize,
+                start: usize,
+                step: isize,
+                len: usize|
+     -> Result<Layout> {
+        let (mut shape, mut strides) = (Dims::new(), SmallVec::<[isize; 6]>::new());
+        let mut offset = full.offset() as isize;
+        for (i, (&(first, n), &stride)) in done.iter().zip(full.strides()).enumerate() {
+            let (first, n, step) = if i == axis {
+                (start, len, step)
+            } else {
+                (first, n, 1)
+            };
+            shape.push(n);
+            strides.push(stride * step);
+            offset += stride * first as isize;
+        }
+        Ok(Layout::strided(&shape, &strides, offset as usize)?)
+    };
+    let middle = part(&done, usize::MAX, 0, 1, 0)?;
+    cpu::copy(x, &out.with_layout(middle), cx.threads)?;
+    for (axis, &(before, after)) in widths.iter().enumerate() {
+        for run in border(cx.str("mode"), before, x.shape()[axis], after) {
+            let from = part(&done, axis, run.from, run.step, run.len)?;
+            let to = part(&done, axis, run.to, 1, run.len)?;
+            cpu::copy(&out.with_layout(from), &out.with_layout(to), cx.threads)?;
+        }
+        done[axis] = (0, out.shape()[axis]);
+    }
+    Ok(())
+}

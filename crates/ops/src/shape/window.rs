@@ -1,0 +1,119 @@
+//! Views with strides of their own: sliding windows and whatever else a caller lays over the elements.
+
+use mxnet_tensor::{Dims, Layout, Strides};
+use smallvec::SmallVec;
+
+use crate::Array;
+use crate::args::{Attrs, Param, ParamKind, Value};
+use crate::autograd::GradCx;
+use crate::creation;
+use crate::creation::dims;
+use crate::error::{Error, Result};
+use crate::index::SCATTER_ALONG;
+use crate::invoke::invoke1;
+use crate::opdef::{Cpu, Grad, Grads, Keep, OpDef, Probe, Viewed};
+
+/// Windows that slide over some axes.
+pub static SLIDING_WINDOWS: OpDef = OpDef {
+    name: "sliding_windows",
+    params: &[
+        Param::array("x"),
+        Param::required("window_shape", ParamKind::Ints),
+        Param::required("axis", ParamKind::Ints),
+    ],
+    doc: "View whose last axes are the windows of `window_shape` that slide over the axes `axis`; those axes count the windows. An axis may be \
+          named several times.",
+    cpu: Cpu::View(|cx| {
+        let (sizes, axes) = (cx.ints("window_shape"), cx.ints("axis"));
+        let layout = cx.layout;
+        let mut shape = Dims::from_slice(layout.shape());
+        let mut strides = Strides::from_slice(layout.strides());
+        for (&size, &axis) in sizes.iter().zip(axes) {
+            let axis = mxnet_tensor::normalize_axis(axis as isize, layout.ndim())?;
+            let Some(rest) = (shape[axis] as i64 + 1)
+                .checked_sub(size)
+                .filter(|&n| n > 0 && size >= 0)
+            else {
+                return Err(Error::value(
+                    cx.op.name,
+                    format!(
+                        "a window of {size} elements does not fit axis {axis} of size {}",
+                        shape[axis]
+                    ),
+                ));
+            };
+            shape[axis] = rest as usize;
+        }
+        for (&size, &axis) in sizes.iter().zip(axes) {
+            let axis = mxnet_tensor::normalize_axis(axis as isize, layout.ndim())?;
+            shape.push(size as usize);
+            strides.push(layout.strides()[axis]);
+        }
+        Ok(Viewed::Checked(Layout::strided(
+            &shape,
+            &strides,
+            layout.offset(),
+        )?))
+    }),
+    grad: Grad::Rule(Keep::NOTHING, |g| {
+        let attrs: Attrs = [g.get("window_shape").clone(), g.get("axis").clone()]
+            .into_iter()
+            .collect();
+        added(g, &SLIDING_WINDOWS, &attrs)
+    }),
+    probe: Probe::calls(&[
+        "f((6,)), (3,), (0,)",
+        "f((4, 5)), (2, 3), (0, 1)",
+        "f((4, 5)).T, (2,), (-1,)",
+    ])
+    .against("numpy.lib.stride_tricks.sliding_window_view"),
+    ..OpDef::VIEW
+};
+
+/// Any shape and strides over the elements.
+pub static AS_STRIDED: OpDef = OpDef {
+    name: "as_strided",
+    params: &[
+        Param::array("x"),
+        Param::required("shape", ParamKind::Ints),
+        Param::required("strides", ParamKind::Ints),
+    ],
+    doc: "View of the memory of `x`, from its first element on, with this shape and these strides in elements. It must lie within the memory that \
+          `x` was made with. The gradient takes the elements of `x` to be in C order.",
+    cpu: Cpu::View(|cx| {
+        let shape = dims(cx.op.name, cx.ints("shape"))?;
+        let strides: Strides = cx.ints("strides").iter().map(|&s| s as isize).collect();
+        Ok(Viewed::Checked(Layout::strided(&shape, &strides, cx.layout.offset())?))
+    }),
+    grad: Grad::Rule(Keep::NOTHING, |g| {
+        let attrs: Attrs = [g.get("shape").clone(), g.get("strides").clone()].into_iter().collect();
+        added(g, &AS_STRIDED, &attrs)
+    }),
+    probe: Probe::calls(&["f((6,)), (2, 3), (3, 1)", "f((4,)), (3, 2), (1, 1)", "f((3,)), (2, 3), (0, 1)"])
+        .against("lambda x, shape, strides: numpy.lib.stride_tricks.as_strided(x, shape, [s * x.itemsize for s in strides]).copy()"),
+    ..OpDef::VIEW
+};
+
+/// Cotangents of a view whose elements overlap, added up: the same view of the elements' numbers says whose they are.
+fn added(g: &GradCx, view: &'static OpDef, attrs: &Attrs) -> Result<Grads> {
+    let n: usize = g.shape(0).iter().product();
+    let numbers: Vec<i64> = (0..n as i64).collect();
+    let numbers = Array::from_slice(&numbers, g.shape(0))?.to_device(g.device_of(0))?;
+    let numbers = invoke1(view, &[&numbers], attrs)?;
+    let flat = [numbers.len()];
+    if numbers.is_empty() {
+        return g.one(creation::zeros(g.shape(0), g.dtype_of(0), g.device_of(0))?);
+    }
+    let attrs: Attrs = [
+        Value::Int(0),
+        Value::Ints(SmallVec::from_slice(&[n as i64])),
+    ]
+    .into_iter()
+    .collect();
+    let dx = invoke1(
+        &SCATTER_ALONG,
+        &[&g.dy(0).reshape(&flat)?, &numbers.reshape(&flat)?],
+        &attrs,
+    )?;
+    g.one(dx.reshape(g.shape(0))?)
+}
