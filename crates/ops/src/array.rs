@@ -235,6 +235,22 @@ impl Array {
         Array::from_tensor(self.tensor.with_layout(layout))
     }
 
+    /// Whether the elements may be written to.
+    ///
+    /// # Errors
+    /// [`Error::Value`] if the memory is read-only, or several elements are the same memory, as those of a broadcast view are.
+    pub fn check_writable(&self, op: &'static str, what: &str) -> Result<()> {
+        if self.tensor.storage().is_read_only() {
+            return Err(Error::value(op, format!("{what} is read-only")));
+        }
+        let layout = self.layout();
+        if !layout.is_contiguous() && layout.may_self_overlap() {
+            let problem = format!("{what} is read-only: it is a view whose elements share memory");
+            return Err(Error::value(op, problem).with_hint("write to a copy of it"));
+        }
+        Ok(())
+    }
+
     /// Whether no operation that writes it is pending.
     #[inline]
     pub fn is_ready(&self) -> bool {

@@ -299,10 +299,7 @@ fn check_out(call: &Call, i: usize, out: &Array, shape: &[usize], dtype: DType) 
         );
         return Err(Error::dtype(call.op.name, problem));
     }
-    if out.tensor().storage().is_read_only() {
-        return Err(Error::value(call.op.name, "output array is read-only"));
-    }
-    Ok(())
+    out.check_writable(call.op.name, "output array")
 }
 
 /// What an operation runs.

@@ -10,45 +10,142 @@ from numpy import (
     bool_,
     complex64,
     complex128,
+    complexfloating,
     dtype,
     e,
     euler_gamma,
-    finfo,
     float16,
     float32,
     float64,
-    iinfo,
+    floating,
+    generic,
+    inexact,
     inf,
     int8,
     int16,
     int32,
     int64,
+    integer,
     nan,
+    ndindex,
     newaxis,
+    number,
     pi,
+    signedinteger,
     uint8,
     uint16,
     uint32,
     uint64,
+    unsignedinteger,
 )
 
 from mxnet import _core
-from mxnet._core import array, asarray, from_dlpack, ndarray
-from mxnet.numpy import linalg, random
+from mxnet._core import __version__, array, asarray, from_dlpack, ndarray
+from mxnet.numpy import exceptions, lib, linalg, random
+from mxnet.numpy._broadcasting import broadcast_arrays, broadcast_shapes
+from mxnet.numpy._conversion import (
+    asanyarray,
+    asarray_chkfinite,
+    ascontiguousarray,
+    asfortranarray,
+    frombuffer,
+    fromfile,
+    fromiter,
+    fromstring,
+    genfromtxt,
+    loadtxt,
+    require,
+    savetxt,
+)
+from mxnet.numpy._dtypes import (
+    boolean_dtypes,
+    can_cast,
+    common_type,
+    finfo,
+    floating_dtypes,
+    iinfo,
+    integer_dtypes,
+    isdtype,
+    isscalar,
+    issubdtype,
+    min_scalar_type,
+    numeric_dtypes,
+    promote_types,
+    result_type,
+)
 from mxnet.numpy._files import load, save, savez, savez_compressed
 from mxnet.numpy._indexing import diagflat, put, put_along_axis
-from mxnet.numpy._ordering import (
-    lexsort,
+from mxnet.numpy._iteration import broadcast, iterable, ndenumerate
+from mxnet.numpy._joining import (
+    append,
+    block,
+    delete,
+    dsplit,
+    hsplit,
+    insert,
+    resize,
+    rollaxis,
+    trim_zeros,
+    unstack,
+    vsplit,
+)
+from mxnet.numpy._memory import may_share_memory, ndim, shape, shares_memory, size
+from mxnet.numpy._namespace import __array_namespace_info__
+from mxnet.numpy._nans import (
+    nanargmax,
+    nanargmin,
+    nancumprod,
+    nancumsum,
+    nanmax,
+    nanmean,
+    nanmin,
+    nanprod,
+    nanstd,
+    nansum,
+    nanvar,
+)
+from mxnet.numpy._ordering import lexsort
+from mxnet.numpy._padding import pad
+from mxnet.numpy._printing import (
+    array2string,
+    array_repr,
+    array_str,
+    base_repr,
+    binary_repr,
+    format_float_positional,
+    format_float_scientific,
+    get_printoptions,
+    printoptions,
+    set_printoptions,
+)
+from mxnet.numpy._products import einsum, tensordot
+from mxnet.numpy._quantiles import median, nanmedian, nanpercentile, nanquantile, percentile, quantile
+from mxnet.numpy._sets import (
+    intersect1d,
+    isin,
+    setdiff1d,
+    setxor1d,
+    union1d,
     unique,
     unique_all,
     unique_counts,
     unique_inverse,
     unique_values,
 )
-from mxnet.numpy._products import einsum, tensordot
+from mxnet.numpy._triangles import (
+    diag_indices,
+    diag_indices_from,
+    mask_indices,
+    tril_indices,
+    tril_indices_from,
+    triu_indices,
+    triu_indices_from,
+)
+from mxnet.numpy._writing import choose, copyto, fill_diagonal, place, putmask
 
 bool = bool_  # NumPy's name
 bfloat16 = "bfloat16"
+__array_api_version__ = "2024.12"
 
 globals().update(_core.namespaces["numpy"])
 

@@ -13,8 +13,34 @@ from mxnet._core import array as array
 from mxnet._core import asarray as asarray
 from mxnet._core import from_dlpack as from_dlpack
 from mxnet._core import ndarray as ndarray
+from mxnet.numpy import exceptions as exceptions
+from mxnet.numpy import lib as lib
 from mxnet.numpy import linalg as linalg
 from mxnet.numpy import random as random
+from mxnet.numpy._broadcasting import broadcast_arrays as broadcast_arrays
+from mxnet.numpy._broadcasting import broadcast_shapes as broadcast_shapes
+from mxnet.numpy._conversion import asanyarray as asanyarray
+from mxnet.numpy._conversion import asarray_chkfinite as asarray_chkfinite
+from mxnet.numpy._conversion import ascontiguousarray as ascontiguousarray
+from mxnet.numpy._conversion import asfortranarray as asfortranarray
+from mxnet.numpy._conversion import frombuffer as frombuffer
+from mxnet.numpy._conversion import fromfile as fromfile
+from mxnet.numpy._conversion import fromiter as fromiter
+from mxnet.numpy._conversion import fromstring as fromstring
+from mxnet.numpy._conversion import genfromtxt as genfromtxt
+from mxnet.numpy._conversion import loadtxt as loadtxt
+from mxnet.numpy._conversion import require as require
+from mxnet.numpy._conversion import savetxt as savetxt
+from mxnet.numpy._dtypes import can_cast as can_cast
+from mxnet.numpy._dtypes import common_type as common_type
+from mxnet.numpy._dtypes import finfo as finfo
+from mxnet.numpy._dtypes import iinfo as iinfo
+from mxnet.numpy._dtypes import isdtype as isdtype
+from mxnet.numpy._dtypes import isscalar as isscalar
+from mxnet.numpy._dtypes import issubdtype as issubdtype
+from mxnet.numpy._dtypes import min_scalar_type as min_scalar_type
+from mxnet.numpy._dtypes import promote_types as promote_types
+from mxnet.numpy._dtypes import result_type as result_type
 from mxnet.numpy._files import load as load
 from mxnet.numpy._files import save as save
 from mxnet.numpy._files import savez as savez
@@ -22,32 +48,103 @@ from mxnet.numpy._files import savez_compressed as savez_compressed
 from mxnet.numpy._indexing import diagflat as diagflat
 from mxnet.numpy._indexing import put as put
 from mxnet.numpy._indexing import put_along_axis as put_along_axis
+from mxnet.numpy._iteration import broadcast as broadcast
+from mxnet.numpy._iteration import iterable as iterable
+from mxnet.numpy._iteration import ndenumerate as ndenumerate
+from mxnet.numpy._joining import append as append
+from mxnet.numpy._joining import block as block
+from mxnet.numpy._joining import delete as delete
+from mxnet.numpy._joining import dsplit as dsplit
+from mxnet.numpy._joining import hsplit as hsplit
+from mxnet.numpy._joining import insert as insert
+from mxnet.numpy._joining import resize as resize
+from mxnet.numpy._joining import rollaxis as rollaxis
+from mxnet.numpy._joining import trim_zeros as trim_zeros
+from mxnet.numpy._joining import unstack as unstack
+from mxnet.numpy._joining import vsplit as vsplit
+from mxnet.numpy._memory import may_share_memory as may_share_memory
+from mxnet.numpy._memory import ndim as ndim
+from mxnet.numpy._memory import shape as shape
+from mxnet.numpy._memory import shares_memory as shares_memory
+from mxnet.numpy._memory import size as size
+from mxnet.numpy._nans import nanargmax as nanargmax
+from mxnet.numpy._nans import nanargmin as nanargmin
+from mxnet.numpy._nans import nancumprod as nancumprod
+from mxnet.numpy._nans import nancumsum as nancumsum
+from mxnet.numpy._nans import nanmax as nanmax
+from mxnet.numpy._nans import nanmean as nanmean
+from mxnet.numpy._nans import nanmin as nanmin
+from mxnet.numpy._nans import nanprod as nanprod
+from mxnet.numpy._nans import nanstd as nanstd
+from mxnet.numpy._nans import nansum as nansum
+from mxnet.numpy._nans import nanvar as nanvar
 from mxnet.numpy._ordering import lexsort as lexsort
-from mxnet.numpy._ordering import unique as unique
-from mxnet.numpy._ordering import unique_all as unique_all
-from mxnet.numpy._ordering import unique_counts as unique_counts
-from mxnet.numpy._ordering import unique_inverse as unique_inverse
-from mxnet.numpy._ordering import unique_values as unique_values
+from mxnet.numpy._padding import pad as pad
+from mxnet.numpy._printing import array2string as array2string
+from mxnet.numpy._printing import array_repr as array_repr
+from mxnet.numpy._printing import array_str as array_str
+from mxnet.numpy._printing import printoptions as printoptions
 from mxnet.numpy._products import einsum as einsum
 from mxnet.numpy._products import tensordot as tensordot
+from mxnet.numpy._quantiles import median as median
+from mxnet.numpy._quantiles import nanmedian as nanmedian
+from mxnet.numpy._quantiles import nanpercentile as nanpercentile
+from mxnet.numpy._quantiles import nanquantile as nanquantile
+from mxnet.numpy._quantiles import percentile as percentile
+from mxnet.numpy._quantiles import quantile as quantile
+from mxnet.numpy._sets import intersect1d as intersect1d
+from mxnet.numpy._sets import isin as isin
+from mxnet.numpy._sets import setdiff1d as setdiff1d
+from mxnet.numpy._sets import setxor1d as setxor1d
+from mxnet.numpy._sets import union1d as union1d
+from mxnet.numpy._sets import unique as unique
+from mxnet.numpy._sets import unique_all as unique_all
+from mxnet.numpy._sets import unique_counts as unique_counts
+from mxnet.numpy._sets import unique_inverse as unique_inverse
+from mxnet.numpy._sets import unique_values as unique_values
+from mxnet.numpy._triangles import diag_indices as diag_indices
+from mxnet.numpy._triangles import diag_indices_from as diag_indices_from
+from mxnet.numpy._triangles import mask_indices as mask_indices
+from mxnet.numpy._triangles import tril_indices as tril_indices
+from mxnet.numpy._triangles import tril_indices_from as tril_indices_from
+from mxnet.numpy._triangles import triu_indices as triu_indices
+from mxnet.numpy._triangles import triu_indices_from as triu_indices_from
+from mxnet.numpy._writing import choose as choose
+from mxnet.numpy._writing import copyto as copyto
+from mxnet.numpy._writing import fill_diagonal as fill_diagonal
+from mxnet.numpy._writing import place as place
+from mxnet.numpy._writing import putmask as putmask
+from numpy import base_repr as base_repr
+from numpy import binary_repr as binary_repr
 from numpy import bool as bool
 from numpy import bool as bool_
 from numpy import complex128 as complex128
 from numpy import complex64 as complex64
+from numpy import complexfloating as complexfloating
 from numpy import dtype as dtype
-from numpy import finfo as finfo
 from numpy import float16 as float16
 from numpy import float32 as float32
 from numpy import float64 as float64
-from numpy import iinfo as iinfo
+from numpy import floating as floating
+from numpy import format_float_positional as format_float_positional
+from numpy import format_float_scientific as format_float_scientific
+from numpy import generic as generic
+from numpy import get_printoptions as get_printoptions
+from numpy import inexact as inexact
 from numpy import int16 as int16
 from numpy import int32 as int32
 from numpy import int64 as int64
 from numpy import int8 as int8
+from numpy import integer as integer
+from numpy import ndindex as ndindex
+from numpy import number as number
+from numpy import set_printoptions as set_printoptions
+from numpy import signedinteger as signedinteger
 from numpy import uint16 as uint16
 from numpy import uint32 as uint32
 from numpy import uint64 as uint64
 from numpy import uint8 as uint8
+from numpy import unsignedinteger as unsignedinteger
 
 def abs(x: ArrayLike, /, out: ndarray | None = ..., *, where: ArrayLike = ..., casting: str = ..., order: str = ..., dtype: DTypeLike | None = ...) -> ndarray: ...
 def absolute(x: ArrayLike, /, out: ndarray | None = ..., *, where: ArrayLike = ..., casting: str = ..., order: str = ..., dtype: DTypeLike | None = ...) -> ndarray: ...
@@ -93,6 +190,7 @@ def bitwise_not(x: ArrayLike, /, out: ndarray | None = ..., *, where: ArrayLike 
 def bitwise_or(x1: ArrayLike, x2: ArrayLike, /, out: ndarray | None = ..., *, where: ArrayLike = ..., casting: str = ..., order: str = ..., dtype: DTypeLike | None = ...) -> ndarray: ...
 def bitwise_right_shift(x1: ArrayLike, x2: ArrayLike, /, out: ndarray | None = ..., *, where: ArrayLike = ..., casting: str = ..., order: str = ..., dtype: DTypeLike | None = ...) -> ndarray: ...
 def bitwise_xor(x1: ArrayLike, x2: ArrayLike, /, out: ndarray | None = ..., *, where: ArrayLike = ..., casting: str = ..., order: str = ..., dtype: DTypeLike | None = ...) -> ndarray: ...
+boolean_dtypes: Any
 def broadcast_to(array: ArrayLike, shape: int | Sequence[int]) -> ndarray: ...
 def cbrt(x: ArrayLike, /, out: ndarray | None = ..., *, where: ArrayLike = ..., casting: str = ..., order: str = ..., dtype: DTypeLike | None = ...) -> ndarray: ...
 def ceil(x: ArrayLike, /, out: ndarray | None = ..., *, where: ArrayLike = ..., casting: str = ..., order: str = ..., dtype: DTypeLike | None = ...) -> ndarray: ...
@@ -136,6 +234,7 @@ def flip(m: ArrayLike, axis: int | Sequence[int] | None = ...) -> ndarray: ...
 def fliplr(m: ArrayLike) -> ndarray: ...
 def flipud(m: ArrayLike) -> ndarray: ...
 def float_power(x1: ArrayLike, x2: ArrayLike, /, out: ndarray | None = ..., *, where: ArrayLike = ..., casting: str = ..., order: str = ..., dtype: DTypeLike | None = ...) -> ndarray: ...
+floating_dtypes: Any
 def floor(x: ArrayLike, /, out: ndarray | None = ..., *, where: ArrayLike = ..., casting: str = ..., order: str = ..., dtype: DTypeLike | None = ...) -> ndarray: ...
 def floor_divide(x1: ArrayLike, x2: ArrayLike, /, out: ndarray | None = ..., *, where: ArrayLike = ..., casting: str = ..., order: str = ..., dtype: DTypeLike | None = ...) -> ndarray: ...
 def fmax(x1: ArrayLike, x2: ArrayLike, /, out: ndarray | None = ..., *, where: ArrayLike = ..., casting: str = ..., order: str = ..., dtype: DTypeLike | None = ...) -> ndarray: ...
@@ -153,6 +252,7 @@ def identity(N: int, dtype: DTypeLike | None = ..., *, device: Device | None = .
 def imag(val: ArrayLike) -> ndarray: ...
 inf: float
 def inner(a: ArrayLike, b: ArrayLike) -> ndarray: ...
+integer_dtypes: Any
 def invert(x: ArrayLike, /, out: ndarray | None = ..., *, where: ArrayLike = ..., casting: str = ..., order: str = ..., dtype: DTypeLike | None = ...) -> ndarray: ...
 def isfinite(x: ArrayLike, /, out: ndarray | None = ..., *, where: ArrayLike = ..., casting: str = ..., order: str = ..., dtype: DTypeLike | None = ...) -> ndarray: ...
 def isinf(x: ArrayLike, /, out: ndarray | None = ..., *, where: ArrayLike = ..., casting: str = ..., order: str = ..., dtype: DTypeLike | None = ...) -> ndarray: ...
@@ -177,6 +277,7 @@ def logical_not(x: ArrayLike, /, out: ndarray | None = ..., *, where: ArrayLike 
 def logical_or(x1: ArrayLike, x2: ArrayLike, /, out: ndarray | None = ..., *, where: ArrayLike = ..., casting: str = ..., order: str = ..., dtype: DTypeLike | None = ...) -> ndarray: ...
 def logical_xor(x1: ArrayLike, x2: ArrayLike, /, out: ndarray | None = ..., *, where: ArrayLike = ..., casting: str = ..., order: str = ..., dtype: DTypeLike | None = ...) -> ndarray: ...
 def matmul(x1: ArrayLike, x2: ArrayLike, out: ndarray | None = ...) -> ndarray: ...
+def matrix_transpose(x: ArrayLike) -> ndarray: ...
 def max(a: ArrayLike, axis: int | Sequence[int] | None = ..., out: ndarray | None = ..., keepdims: builtins.bool = ...) -> ndarray: ...
 def maximum(x1: ArrayLike, x2: ArrayLike, /, out: ndarray | None = ..., *, where: ArrayLike = ..., casting: str = ..., order: str = ..., dtype: DTypeLike | None = ...) -> ndarray: ...
 def mean(a: ArrayLike, axis: int | Sequence[int] | None = ..., dtype: DTypeLike | None = ..., out: ndarray | None = ..., keepdims: builtins.bool = ...) -> ndarray: ...
@@ -193,10 +294,12 @@ newaxis: None
 def nextafter(x1: ArrayLike, x2: ArrayLike, /, out: ndarray | None = ..., *, where: ArrayLike = ..., casting: str = ..., order: str = ..., dtype: DTypeLike | None = ...) -> ndarray: ...
 def nonzero(a: ArrayLike) -> tuple[ndarray, ...]: ...
 def not_equal(x1: ArrayLike, x2: ArrayLike, /, out: ndarray | None = ..., *, where: ArrayLike = ..., casting: str = ..., order: str = ..., dtype: DTypeLike | None = ...) -> ndarray: ...
+numeric_dtypes: Any
 def ones(shape: int | Sequence[int], dtype: DTypeLike | None = ..., order: str = ..., *, device: Device | None = ...) -> ndarray: ...
 def ones_like(a: ArrayLike, dtype: DTypeLike | None = ..., order: str = ..., subok: builtins.bool = ..., shape: int | Sequence[int] | None = ..., *, device: Device | None = ...) -> ndarray: ...
 def outer(a: ArrayLike, b: ArrayLike, out: ndarray | None = ...) -> ndarray: ...
 def partition(a: ArrayLike, kth: int | Sequence[int], axis: int = ..., kind: str = ..., order: str | None = ...) -> ndarray: ...
+def permute_dims(a: ArrayLike, axes: int | Sequence[int] | None = ...) -> ndarray: ...
 pi: float
 def positive(x: ArrayLike, /, out: ndarray | None = ..., *, where: ArrayLike = ..., casting: str = ..., order: str = ..., dtype: DTypeLike | None = ...) -> ndarray: ...
 def pow(x1: ArrayLike, x2: ArrayLike, /, out: ndarray | None = ..., *, where: ArrayLike = ..., casting: str = ..., order: str = ..., dtype: DTypeLike | None = ...) -> ndarray: ...

@@ -53,11 +53,18 @@ pub fn default_dtype(py: Python<'_>, kind: char) -> PyResult<Py<PyAny>> {
     numpy_dtype(py, found)
 }
 
-/// Where an array lies: the number of its memory, and the offset in bytes of its first element there.
+/// Where an array lies: the address of its memory, the offset in bytes of its first element there, whether it can be written to, and whether
+/// the memory is ours.
 #[pyfunction]
-pub fn memory_place(py: Python<'_>, array: &PyArray) -> (usize, usize) {
+pub fn memory_place(py: Python<'_>, array: &PyArray) -> (usize, usize, bool, bool) {
     array.with(py, |x| {
-        let start = x.tensor().storage().ptr() as usize;
-        (start, x.tensor().data_ptr() as usize - start)
+        let storage = x.tensor().storage();
+        let start = storage.ptr() as usize;
+        (
+            start,
+            x.tensor().data_ptr() as usize - start,
+            x.check_writable("", "").is_ok(),
+            !storage.is_foreign(),
+        )
     })
 }

@@ -145,7 +145,7 @@ impl Key for u64 {
     }
     #[inline(always)]
     fn mixed(self) -> u64 {
-        mixed(u64::from(self))
+        mixed(self)
     }
     fn sort(threads: &dyn crate::Threads, keys: Vec<u64>) -> Vec<u64> {
         super::radix::sort(threads, keys)

@@ -250,12 +250,7 @@ impl Array {
 /// # Errors
 /// [`crate::Error::Shape`] if `value` does not broadcast to the target's shape, [`crate::Error::Value`] if the target is read-only.
 pub fn assign(target: &Array, value: &Array) -> Result<()> {
-    if target.tensor().storage().is_read_only() {
-        return Err(crate::Error::value(
-            "assignment",
-            "destination array is read-only",
-        ));
-    }
+    target.check_writable("assignment", "destination array")?;
     // NumPy lets leading axes of length 1 go.
     let extra = value.ndim().saturating_sub(target.ndim());
     let value = match extra > 0 && value.shape()[..extra].iter().all(|&n| n == 1) {

@@ -103,7 +103,7 @@ pub static BROADCAST_TO: OpDef = OpDef {
         Param::array("array"),
         Param::required("shape", ParamKind::Ints),
     ],
-    doc: "View that repeats the elements along axes of length 1 and new leading axes. Every copy is the same memory: do not write to it.",
+    doc: "View that repeats the elements along axes of length 1 and new leading axes. Every copy is the same memory, so it cannot be written to.",
     cpu: Cpu::View(|cx| {
         let shape = crate::creation::dims(cx.op.name, cx.ints("shape"))?;
         Ok(Viewed::Shared(cx.layout.broadcast_to(&shape)?))

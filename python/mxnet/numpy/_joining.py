@@ -1,0 +1,486 @@
+"""Putting arrays together and taking them apart, along one axis or several."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterator, Sequence
+from typing import Any, cast
+
+from numpy.exceptions import AxisError
+from numpy.typing import ArrayLike
+
+from mxnet import _core
+from mxnet._core import asarray, ndarray
+from mxnet.numpy import _dtypes
+
+_op = _core.namespaces["op"]
+
+Sections = int | Sequence[int]
+
+
+def axis_of(axis: int, ndim: int) -> int:
+    """An axis counted from the first one.
+
+    Parameters
+    ----------
+    axis : int
+        Negative numbers count from the last axis.
+    ndim : int
+
+    Returns
+    -------
+    int
+
+    Raises
+    ------
+    numpy.exceptions.AxisError
+        If there is no such axis.
+    """
+    axis = operator.index(axis)
+    if not -ndim <= axis < ndim:
+        raise AxisError(axis, ndim)
+    return axis % ndim
+
+
+def _is_integral(x: ndarray) -> bool:
+    return _dtypes.isdtype(x.dtype, "integral")
+
+
+def _part(x: ndarray, axis: int, start: int | None, stop: int | None, step: int | None = None) -> ndarray:
+    return x[(slice(None),) * axis + (slice(start, stop, step),)]
+
+
+def append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> ndarray:
+    """One array behind another.
+
+    Parameters
+    ----------
+    arr, values : array_like
+        Alike but for `axis`; flattened without it.
+    axis : int, optional
+
+    Returns
+    -------
+    ndarray
+        A copy, of the dtype that both give together.
+
+    Raises
+    ------
+    ValueError
+        If the arrays do not fit each other.
+
+    Examples
+    --------
+    >>> import mxnet as mx
+    >>> mx.np.append([1, 2], [[3], [4]])
+    array([1, 2, 3, 4])
+    """
+    first, second = asarray(arr), asarray(values)
+    if axis is None:
+        first, second, axis = first.reshape(-1), second.reshape(-1), 0
+    return cast(ndarray, _op["concatenate"]([first, second], axis))
+
+
+def _positions(name: str, obj: Any, size: int) -> tuple[ndarray, bool]:
+    """The positions an argument `obj` names, and whether it is a single integer."""
+    if isinstance(obj, slice):
+        return _op["arange"](*obj.indices(size), dtype="int64"), False
+    indices = asarray(obj)
+    if str(indices.dtype) == "bool":
+        if indices.ndim != 1:
+            raise ValueError(f"{name}: an array of bool must have 1 axis, found {indices.ndim}")
+        return _op["flatnonzero"](indices), False
+    if indices.ndim > 1:
+        raise ValueError(f"{name}: `obj` must be an integer or have 1 axis, found {indices.ndim} axes")
+    if indices.size == 0:
+        indices = indices.astype("int64")
+    if not _is_integral(indices):
+        raise IndexError(f"{name}: `obj` must be integers, found {indices.dtype}")
+    return indices.astype("int64"), indices.ndim == 0
+
+
+def _checked(name: str, position: int, size: int, axis: int, most: int) -> int:
+    if not -size <= position < most:
+        raise IndexError(f"{name}: index {position} is out of bounds for axis {axis} with size {size}")
+    return position + size if position < 0 else position
+
+
+def insert(arr: ArrayLike, obj: Any, values: ArrayLike, axis: int | None = None) -> ndarray:
+    """An array with elements put in before some positions.
+
+    Parameters
+    ----------
+    arr : array_like
+    obj : int, slice, array_like of int or of bool
+        Positions in `arr` (before anything is put in), or a mask of them.
+    values : array_like
+        What is put in, converted to the dtype of `arr`; broadcast to one slice for each position.
+    axis : int, optional
+        Without it `arr` is flattened.
+
+    Returns
+    -------
+    ndarray
+        A copy.
+
+    Raises
+    ------
+    IndexError
+        If a position is out of bounds.
+    ValueError
+        If `obj` has several axes, or `values` do not fit.
+
+    Examples
+    --------
+    >>> import mxnet as mx
+    >>> mx.np.insert([1, 2, 3], 1, 9)
+    array([1, 9, 2, 3])
+    >>> mx.np.insert([[1, 1], [2, 2]], [0, 2], [[7], [8]], axis=0)
+    array([[7, 7],
+           [1, 1],
+           [2, 2],
+           [8, 8]])
+    """
+    x = asarray(arr)
+    if axis is None:
+        x, axis = x.reshape(-1), 0
+    axis = axis_of(axis, x.ndim)
+    size = x.shape[axis]
+    positions, is_single = _positions("insert", obj, size)
+    new = asarray(values).astype(x.dtype, copy=False)
+    if new.ndim < x.ndim:
+        new = new.reshape((1,) * (x.ndim - new.ndim) + new.shape)
+    if positions.size == 1:
+        at = _checked("insert", int(positions.item()), size, axis, size + 1)
+        if is_single:
+            # As in an assignment to x[:, at], whose axes are those of `values` without the one that is put in.
+            new = _op["moveaxis"](new, 0, axis)
+        new = _op["broadcast_to"](new, (*x.shape[:axis], new.shape[axis], *x.shape[axis + 1 :]))
+        return cast(ndarray, _op["concatenate"]([_part(x, axis, None, at), new, _part(x, axis, at, None)], axis))
+    count = positions.size
+    for found in positions.tolist() if count else ():
+        _checked("insert", found, size, axis, size + 1)
+    positions = _op["where"](positions < 0, positions + size, positions)
+    order = _op["argsort"](positions)
+    numbers = _op["arange"](count, dtype="int64")
+    # Every position moves on by as many elements as are put in before it.
+    places = _op["scatter_along"](positions[order] + numbers, order, 0, (count,))
+    is_new = _op["contains"](places, _op["arange"](size + count, dtype="int64"))
+    source = _op["cumsum"](~is_new, dtype="int64") - 1
+    source = _op["where"](is_new, _op["scatter_along"](numbers + size, places, 0, (size + count,)), source)
+    new = _op["broadcast_to"](new, (*x.shape[:axis], count, *x.shape[axis + 1 :]))
+    return cast(ndarray, _op["take"](_op["concatenate"]([x, new], axis), source, axis))
+
+
+def delete(arr: ArrayLike, obj: Any, axis: int | None = None) -> ndarray:
+    """An array without some slices.
+
+    Parameters
+    ----------
+    arr : array_like
+    obj : int, slice, array_like of int or of bool
+        Positions to leave out, or a mask of them.
+    axis : int, optional
+        Without it `arr` is flattened.
+
+    Returns
+    -------
+    ndarray
+        A copy.
+
+    Raises
+    ------
+    IndexError
+        If a position is out of bounds.
+    ValueError
+        If a mask is not as long as the axis.
+
+    Examples
+    --------
+    >>> import mxnet as mx
+    >>> mx.np.delete([1, 2, 3, 4], [0, -1])
+    array([2, 3])
+    """
+    x = asarray(arr)
+    if axis is None:
+        x, axis = x.reshape(-1), 0
+    axis = axis_of(axis, x.ndim)
+    size = x.shape[axis]
+    if isinstance(obj, slice):
+        start, stop, step = obj.indices(size)
+        if step == 1 or start >= size:
+            stop = max(start, stop)
+            return cast(ndarray, _op["concatenate"]([_part(x, axis, None, start), _part(x, axis, stop, None)], axis))
+    elif not isinstance(obj, int):
+        mask = asarray(obj)
+        if str(mask.dtype) == "bool":
+            if mask.shape != (size,):
+                raise ValueError(
+                    f"delete: a mask must have 1 axis of the array's {size} elements, found shape {mask.shape}"
+                )
+            return cast(ndarray, _op["compress"](~mask, x, axis))
+    positions, is_single = _positions("delete", obj, size)
+    if is_single:
+        at = _checked("delete", int(positions.item()), size, axis, size)
+        return cast(ndarray, _op["concatenate"]([_part(x, axis, None, at), _part(x, axis, at + 1, None)], axis))
+    positions = positions.reshape(-1)
+    if positions.size:
+        positions = _op["resolve_indices"](positions, size)
+    gone = _op["contains"](positions, _op["arange"](size, dtype="int64"))
+    return cast(ndarray, _op["compress"](~gone, x, axis))
+
+
+def resize(a: ArrayLike, new_shape: int | Sequence[int]) -> ndarray:
+    """An array of another shape, filled with the elements in C order, again and again.
+
+    Parameters
+    ----------
+    a : array_like
+    new_shape : int or sequence of int
+
+    Returns
+    -------
+    ndarray
+        A copy; zeros if `a` is empty.
+
+    Raises
+    ------
+    ValueError
+        If a size is negative.
+
+    Examples
+    --------
+    >>> import mxnet as mx
+    >>> mx.np.resize([1, 2, 3], (2, 2))
+    array([[1, 2],
+           [3, 1]])
+    """
+    shape = (new_shape,) if isinstance(new_shape, int) else tuple(new_shape)
+    length = 1
+    for n in shape:
+        if n < 0:
+            raise ValueError(f"resize: sizes must not be negative, found {shape}")
+        length *= n
+    flat = asarray(a).reshape(-1)
+    if flat.size == 0 or length == 0:
+        return cast(ndarray, _op["zeros"](shape, flat.dtype))
+    repeated = _op["tile"](flat, -(-length // flat.size)) if length > flat.size else flat.copy()
+    return cast(ndarray, repeated[:length].reshape(shape))
+
+
+def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: int | Sequence[int] | None = None) -> ndarray:
+    """The part of an array without the zeros around it.
+
+    Parameters
+    ----------
+    filt : array_like
+    trim : {'fb', 'f', 'b'}
+        Whether to trim at the front, at the back, or both.
+    axis : int, sequence of int or None
+        The axes to trim; None means all.
+
+    Returns
+    -------
+    ndarray
+        View.
+
+    Raises
+    ------
+    ValueError
+        For another `trim`.
+
+    Examples
+    --------
+    >>> import mxnet as mx
+    >>> mx.np.trim_zeros([0, 0, 1, 0, 2, 0])
+    array([1, 0, 2])
+    """
+    x = asarray(filt)
+    sides = trim.lower()
+    if sides not in ("f", "b", "fb", "bf"):
+        raise ValueError(f"trim_zeros: `trim` must be one of 'f', 'b', 'fb', found {trim!r}")
+    axes = range(x.ndim) if axis is None else (axis,) if isinstance(axis, int) else axis
+    filled = x != 0
+    key = [slice(None)] * x.ndim
+    for each in axes:
+        each = axis_of(each, x.ndim)
+        others = tuple(i for i in range(x.ndim) if i != each)
+        found = _op["flatnonzero"](_op["any"](filled, axis=others) if others else filled)
+        # Without anything but zeros, trimming at the front leaves nothing, and at the back likewise.
+        first, end = (int(found[0]), int(found[-1]) + 1) if found.size else (x.shape[each], 0)
+        key[each] = slice(first if "f" in sides else 0, end if "b" in sides else x.shape[each])
+    return x[tuple(key)]
+
+
+def _depth(arrays: Any) -> int:
+    """How deep lists are nested, the same everywhere."""
+    if isinstance(arrays, tuple):
+        raise TypeError("block: arrays are nested in lists, found a tuple")
+    if not isinstance(arrays, list):
+        return 0
+    if not arrays:
+        raise ValueError("block: lists must not be empty")
+    depths = {_depth(each) for each in arrays}
+    if len(depths) > 1:
+        raise ValueError(f"block: lists must be nested equally deep, found depths {sorted(depths)}")
+    return 1 + depths.pop()
+
+
+def _leaves(arrays: Any) -> Iterator[ndarray]:
+    if isinstance(arrays, list):
+        for each in arrays:
+            yield from _leaves(each)
+    else:
+        yield asarray(arrays)
+
+
+def block(arrays: Any) -> ndarray:
+    """An array put together from blocks.
+
+    Parameters
+    ----------
+    arrays : nested list of array_like
+        The innermost lists are joined along the last axis, the lists around them along the one before, and so on.
+
+    Returns
+    -------
+    ndarray
+        A copy.
+
+    Raises
+    ------
+    TypeError
+        For tuples.
+    ValueError
+        If lists are empty or nested differently, or blocks do not fit.
+
+    Examples
+    --------
+    >>> import mxnet as mx
+    >>> mx.np.block([[mx.np.eye(2), mx.np.zeros((2, 1))], [mx.np.ones((1, 3))]])
+    array([[1., 0., 0.],
+           [0., 1., 0.],
+           [1., 1., 1.]])
+    """
+    depth = _depth(arrays)
+    ndim = max(depth, *(x.ndim for x in _leaves(arrays)))
+
+    def joined(part: Any, level: int) -> ndarray:
+        if not isinstance(part, list):
+            x = asarray(part)
+            return x.reshape((1,) * (ndim - x.ndim) + x.shape)
+        return cast(ndarray, _op["concatenate"]([joined(each, level - 1) for each in part], -level))
+
+    return joined(arrays, depth) if depth else joined(arrays, 0).copy()
+
+
+def _split_along(name: str, ary: ArrayLike, sections: Sections, axis: int, least: int) -> list[ndarray]:
+    x = asarray(ary)
+    if x.ndim < least:
+        raise ValueError(f"{name}: the array must have at least {least} axes, found {x.ndim}")
+    return list(_op["split"](x, sections, axis))
+
+
+def hsplit(ary: ArrayLike, indices_or_sections: Sections) -> list[ndarray]:
+    """Parts of an array along its second axis, or its only one.
+
+    Parameters
+    ----------
+    ary : array_like
+    indices_or_sections : int or sequence of int
+        Number of equal parts, or the positions to cut at.
+
+    Returns
+    -------
+    list of ndarray
+        Views.
+
+    Raises
+    ------
+    ValueError
+        If there is no axis, or equal parts do not come out.
+
+    Examples
+    --------
+    >>> import mxnet as mx
+    >>> mx.np.hsplit(mx.np.arange(4), 2)
+    [array([0, 1]), array([2, 3])]
+    """
+    x = asarray(ary)
+    return _split_along("hsplit", x, indices_or_sections, 1 if x.ndim > 1 else 0, 1)
+
+
+def vsplit(ary: ArrayLike, indices_or_sections: Sections) -> list[ndarray]:
+    """Parts of an array along its first axis; it must have two axes at least. See `hsplit`."""
+    return _split_along("vsplit", ary, indices_or_sections, 0, 2)
+
+
+def dsplit(ary: ArrayLike, indices_or_sections: Sections) -> list[ndarray]:
+    """Parts of an array along its third axis; it must have three axes at least. See `hsplit`."""
+    return _split_along("dsplit", ary, indices_or_sections, 2, 3)
+
+
+def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[ndarray, ...]:
+    """The slices of an array along an axis.
+
+    Parameters
+    ----------
+    x : array_like
+    axis : int
+
+    Returns
+    -------
+    tuple of ndarray
+        Views, without the axis.
+
+    Raises
+    ------
+    ValueError
+        If `x` has no axes.
+
+    Examples
+    --------
+    >>> import mxnet as mx
+    >>> mx.np.unstack(mx.np.arange(4).reshape(2, 2), axis=1)
+    (array([0, 2]), array([1, 3]))
+    """
+    array = asarray(x)
+    if array.ndim == 0:
+        raise ValueError("unstack: the array must have at least 1 axis")
+    before = (slice(None),) * axis_of(axis, array.ndim)
+    return tuple(array[(*before, i)] for i in range(array.shape[axis]))
+
+
+def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> ndarray:
+    """View with an axis moved before another one.
+
+    Parameters
+    ----------
+    a : array_like
+    axis : int
+        The axis that is moved.
+    start : int
+        The axis that it will stand before.
+
+    Returns
+    -------
+    ndarray
+        View.
+
+    Raises
+    ------
+    numpy.exceptions.AxisError
+        If there is no such axis.
+
+    Examples
+    --------
+    >>> import mxnet as mx
+    >>> mx.np.rollaxis(mx.np.ones((3, 4, 5)), 2).shape
+    (5, 3, 4)
+    """
+    x = asarray(a)
+    axis = axis_of(axis, x.ndim)
+    if not -x.ndim <= start <= x.ndim:
+        raise AxisError(start, x.ndim + 1, "start")
+    start += x.ndim if start < 0 else 0
+    return cast(ndarray, _op["moveaxis"](x, axis, start - 1 if axis < start else start))

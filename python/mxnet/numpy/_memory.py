@@ -1,0 +1,183 @@
+"""Sizes of array-likes, and whether arrays share memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import gcd, prod
+
+from numpy.exceptions import TooHardError
+from numpy.typing import ArrayLike
+
+from mxnet import _core
+from mxnet._core import asarray, ndarray
+from mxnet.numpy._joining import axis_of
+
+
+def ndim(a: ArrayLike) -> int:
+    """Number of axes.
+
+    Parameters
+    ----------
+    a : array_like
+
+    Returns
+    -------
+    int
+
+    Examples
+    --------
+    >>> import mxnet as mx
+    >>> mx.np.ndim([[1, 2]])
+    2
+    """
+    return asarray(a).ndim
+
+
+def shape(a: ArrayLike) -> tuple[int, ...]:
+    """Sizes of the axes.
+
+    Parameters
+    ----------
+    a : array_like
+
+    Returns
+    -------
+    tuple of int
+
+    Examples
+    --------
+    >>> import mxnet as mx
+    >>> mx.np.shape([[1, 2]])
+    (1, 2)
+    """
+    return asarray(a).shape
+
+
+def size(a: ArrayLike, axis: int | Sequence[int] | None = None) -> int:
+    """Number of elements, or of those along some axes.
+
+    Parameters
+    ----------
+    a : array_like
+    axis : int, sequence of int or None
+
+    Returns
+    -------
+    int
+
+    Raises
+    ------
+    numpy.exceptions.AxisError
+        If there is no such axis.
+
+    Examples
+    --------
+    >>> import mxnet as mx
+    >>> mx.np.size([[1, 2, 3]]), mx.np.size([[1, 2, 3]], 0)
+    (3, 1)
+    """
+    x = asarray(a)
+    if axis is None:
+        return x.size
+    axes = (axis,) if isinstance(axis, int) else axis
+    return prod(x.shape[axis_of(i, x.ndim)] for i in axes)
+
+
+def _terms(x: ndarray) -> tuple[int, list[tuple[int, int]]]:
+    """Where the lowest byte of an array lies in its memory, and (step, count - 1) of what is added to that."""
+    place = _core.memory_place(x)[1]
+    terms = [(1, x.itemsize - 1)]
+    for step, n in zip(x.strides, x.shape, strict=True):
+        if step < 0:
+            place += step * (n - 1)
+        terms.append((abs(step), n - 1))
+    return place, [(step, most) for step, most in terms if step and most]
+
+
+def may_share_memory(a: ArrayLike, b: ArrayLike, /, max_work: int = 0) -> bool:
+    """Whether two arrays may share memory: whether the memory between their first and last bytes overlaps.
+
+    Parameters
+    ----------
+    a, b : array_like
+    max_work : int
+        See `shares_memory`; 0 looks at first and last bytes only.
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> import mxnet as mx
+    >>> x = mx.np.arange(4)
+    >>> mx.np.may_share_memory(x[::2], x[1::2]), mx.np.shares_memory(x[::2], x[1::2])
+    (True, False)
+    """
+    if max_work != 0:
+        return shares_memory(a, b, max_work)
+    x, y = asarray(a), asarray(b)
+    if x.size == 0 or y.size == 0 or _core.memory_place(x)[0] != _core.memory_place(y)[0]:
+        return False
+    (low_x, terms_x), (low_y, terms_y) = _terms(x), _terms(y)
+    high_x, high_y = (low + sum(s * n for s, n in t) for low, t in ((low_x, terms_x), (low_y, terms_y)))
+    return low_x <= high_y and low_y <= high_x
+
+
+def shares_memory(a: ArrayLike, b: ArrayLike, /, max_work: int = -1) -> bool:
+    """Whether two arrays have a byte in common.
+
+    Parameters
+    ----------
+    a, b : array_like
+    max_work : int
+        How many candidates to look at; -1 for as many as it takes, 0 for `may_share_memory`.
+
+    Returns
+    -------
+    bool
+
+    Raises
+    ------
+    numpy.exceptions.TooHardError
+        If `max_work` candidates were not enough.
+    ValueError
+        If `max_work` is less than -1.
+
+    Notes
+    -----
+    A common byte is a solution of an equation in bounded integers. It is looked for step by step, from the largest
+    stride on; what is left of the distance must be in reach of the smaller strides and a multiple of their divisor.
+    """
+    if max_work < -1:
+        raise ValueError(f"shares_memory: `max_work` must be at least -1, found {max_work}")
+    x, y = asarray(a), asarray(b)
+    if not may_share_memory(x, y) or max_work == 0:
+        return max_work == 0 and may_share_memory(x, y)
+    (low_x, terms_x), (low_y, terms_y) = _terms(x), _terms(y)
+    # low_x + sum(step i) = low_y + sum(step j); with j counted from the end all terms are added.
+    distance = low_y + sum(step * most for step, most in terms_y) - low_x
+    terms = sorted(terms_x + terms_y, reverse=True)
+    reach, divisor = [0], [0]
+    for step, most in reversed(terms):
+        reach.append(reach[-1] + step * most)
+        divisor.append(gcd(divisor[-1], step))
+    reach.reverse()
+    divisor.reverse()
+    work = 0
+
+    def found(level: int, rest: int) -> bool:
+        nonlocal work
+        work += 1
+        if 0 < max_work < work:
+            raise TooHardError(f"shares_memory: not decided after {max_work} candidates")
+        if not 0 <= rest <= reach[level] or (rest % divisor[level] if divisor[level] else rest):
+            return False
+        if level == len(terms) or rest == 0:
+            return rest == 0
+        step, most = terms[level]
+        # What the smaller strides cannot reach, this one must.
+        least = max(0, -(-(rest - reach[level + 1]) // step))
+        return any(found(level + 1, rest - step * i) for i in range(min(most, rest // step), least - 1, -1))
+
+    return found(0, distance)

@@ -1,0 +1,104 @@
+"""What the array API standard asks a namespace about itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mxnet import _core
+from mxnet.device import Device, current_device, num_gpus
+from mxnet.numpy import _dtypes
+
+_STANDARD = ("bool", "signed integer", "unsigned integer", "real floating", "complex floating")
+
+
+class __array_namespace_info__:  # noqa: N801  # the standard's name
+    """Capabilities of the namespace (array API standard 2024.12).
+
+    Examples
+    --------
+    >>> import mxnet as mx
+    >>> mx.np.__array_namespace_info__().default_dtypes()["real floating"]
+    dtype('float32')
+    """
+
+    __slots__ = ()
+
+    def capabilities(self) -> dict[str, Any]:
+        """What the library can do.
+
+        Returns
+        -------
+        dict
+            'boolean indexing' (True), 'data-dependent shapes' (True), 'max dimensions' (64).
+        """
+        return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 64}
+
+    def default_device(self) -> Device:
+        """Where arrays are made that are not told where.
+
+        Returns
+        -------
+        Device
+        """
+        return current_device()
+
+    def default_dtypes(self, *, device: Device | None = None) -> dict[str, Any]:
+        """Dtypes of arrays that are not told which.
+
+        Parameters
+        ----------
+        device : Device, optional
+            They are the same on all.
+
+        Returns
+        -------
+        dict
+            'real floating', 'complex floating', 'integral', 'indexing'.
+
+        Raises
+        ------
+        ValueError
+            If there is no such device.
+        """
+        self._check(device)
+        kinds = {"real floating": "f", "complex floating": "c", "integral": "i", "indexing": "i"}
+        return {name: _core.default_dtype(kind) for name, kind in kinds.items()}
+
+    def dtypes(self, *, device: Device | None = None, kind: str | tuple[str, ...] | None = None) -> dict[str, Any]:
+        """The standard's dtypes by name.
+
+        Parameters
+        ----------
+        device : Device, optional
+            They are the same on all.
+        kind : str or tuple of str, optional
+            Only those of these kinds, named as for `isdtype`.
+
+        Returns
+        -------
+        dict
+
+        Raises
+        ------
+        ValueError
+            If there is no such kind or device.
+        """
+        self._check(device)
+        kinds = _STANDARD if kind is None else (kind,) if isinstance(kind, str) else tuple(kind)
+        for one in kinds:
+            if one not in (*_STANDARD, "integral", "numeric"):
+                raise ValueError(f"dtypes: there is no kind {one!r}")
+        return _dtypes.of_kinds(kinds)
+
+    def devices(self) -> list[Device]:
+        """The devices that arrays can be made on.
+
+        Returns
+        -------
+        list of Device
+        """
+        return [Device("cpu", 0), *(Device("gpu", i) for i in range(num_gpus()))]
+
+    def _check(self, device: Device | None) -> None:
+        if device is not None and device.device_type != "cpu" and device not in self.devices():
+            raise ValueError(f"there is no device {device}")

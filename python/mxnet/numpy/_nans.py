@@ -1,0 +1,464 @@
+"""Reductions and running sums that leave NaN out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, cast
+
+from numpy.typing import ArrayLike, DTypeLike
+
+from mxnet import _core
+from mxnet._core import asarray, ndarray
+from mxnet.numpy import _dtypes
+from mxnet.numpy._joining import axis_of
+from mxnet.numpy._writing import deliver
+
+_op = _core.namespaces["op"]
+
+Axes = int | Sequence[int] | None
+
+
+def _has_nan(x: ndarray) -> bool:
+    return _dtypes.isdtype(x.dtype, ("real floating", "complex floating"))
+
+
+def _axes(axis: Axes) -> int | tuple[int, ...] | None:
+    return axis if axis is None or isinstance(axis, int) else tuple(axis)
+
+
+def _counted(x: ndarray, where: Any) -> ndarray | None:
+    """Which elements take part; None if all of them do."""
+    mask: ndarray | None = None if where is True else _op["broadcast_to"](asarray(where).astype("bool"), x.shape)
+    if not _has_nan(x):
+        return mask
+    valid: ndarray = ~_op["isnan"](x)
+    return valid if mask is None else cast(ndarray, _op["logical_and"](valid, mask))
+
+
+def _filled(x: ndarray, counted: ndarray | None, value: Any) -> ndarray:
+    return x if counted is None else cast(ndarray, _op["where"](counted, x, value))
+
+
+def nansum(
+    a: ArrayLike,
+    axis: Axes = None,
+    dtype: DTypeLike | None = None,
+    out: ndarray | None = None,
+    keepdims: bool = False,
+    initial: Any = 0,
+    where: Any = True,
+) -> ndarray:
+    """Sum of the elements that are no NaN.
+
+    Parameters
+    ----------
+    a : array_like
+    axis : int, sequence of int or None
+        Axes to reduce; None reduces all of them.
+    dtype : dtype, optional
+        Of the sum.
+    out : ndarray, optional
+        Where the result goes.
+    keepdims : bool
+        Keep reduced axes with length 1.
+    initial : number
+        What the sum starts from.
+    where : array_like of bool
+        The elements that take part.
+
+    Returns
+    -------
+    ndarray
+
+    Examples
+    --------
+    >>> import mxnet as mx
+    >>> mx.np.nansum([1.0, mx.np.nan, 2.0])
+    array(3.)
+    """
+    x = asarray(a)
+    result = _op["sum"](_filled(x, _counted(x, where), 0), _axes(axis), dtype, keepdims=keepdims)
+    if initial != 0:
+        result = result + initial
+    return deliver("nansum", result, out)
+
+
+def nanprod(
+    a: ArrayLike,
+    axis: Axes = None,
+    dtype: DTypeLike | None = None,
+    out: ndarray | None = None,
+    keepdims: bool = False,
+    initial: Any = 1,
+    where: Any = True,
+) -> ndarray:
+    """Product of the elements that are no NaN; arguments as for `nansum`.
+
+    Examples
+    --------
+    >>> import mxnet as mx
+    >>> mx.np.nanprod([3.0, mx.np.nan, 2.0])
+    array(6.)
+    """
+    x = asarray(a)
+    result = _op["prod"](_filled(x, _counted(x, where), 1), _axes(axis), dtype, keepdims=keepdims)
+    if initial != 1:
+        result = result * initial
+    return deliver("nanprod", result, out)
+
+
+def _limit(x: ndarray, sign: int) -> Any:
+    """A value that no element of the dtype exceeds (sign 1) or falls below (-1)."""
+    if _has_nan(x):
+        return sign * math.inf
+    if str(x.dtype) == "bool":
+        return sign > 0
+    info = _dtypes.iinfo(x.dtype)
+    return info.max if sign > 0 else info.min
+
+
+def _extreme(
+    name: str, a: ArrayLike, axis: Axes, out: ndarray | None, keepdims: bool, initial: Any, where: Any
+) -> ndarray:
+    x = asarray(a)
+    if _dtypes.isdtype(x.dtype, "complex floating"):
+        raise TypeError(f"{name}: complex numbers have no order along which NaN could be left out")
+    fold, pair, sign = ("max", "maximum", -1) if name == "nanmax" else ("min", "minimum", 1)
+    counted = _counted(x, where)
+    if where is not True and initial is None:
+        raise ValueError(f"{name}: with `where` an `initial` value is required")
+    if initial is not None and x.size == 0:
+        shape = _op["sum"](x, _axes(axis), keepdims=keepdims).shape
+        return deliver(name, _op["full"](shape, initial, x.dtype), out)
+    result = _op[fold](_filled(x, counted, _limit(x, sign)), _axes(axis), keepdims=keepdims)
+    if initial is not None:
+        result = _op[pair](result, initial)
+    elif counted is not None and _has_nan(x):
+        result = _op["where"](_op["any"](counted, _axes(axis), keepdims=keepdims), result, math.nan)
+    return deliver(name, result, out)
+
+
+def nanmax(
+    a: ArrayLike,
+    axis: Axes = None,
+    out: ndarray | None = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = True,
+) -> ndarray:
+    """The largest of the elements that are no NaN.
+
+    Parameters
+    ----------
+    a : array_like, real
+    axis : int, sequence of int or None
+        Axes to reduce; None reduces all of them.
+    out : ndarray, optional
+        Where the result goes.
+    keepdims : bool
+        Keep reduced axes with length 1.
+    initial : number, optional
+        The least that the result can be.
+    where : array_like of bool
+        The elements that take part; with `initial` only.
+
+    Returns
+    -------
+    ndarray
+        NaN where there is nothing but NaN, without a warning.
+
+    Raises
+    ------
+    ValueError
+        If there are no elements and no `initial` value.
+
+    Examples
+    --------
+    >>> import mxnet as mx
+    >>> mx.np.nanmax([[1.0, mx.np.nan], [mx.np.nan, mx.np.nan]], axis=1)
+    array([ 1., nan])
+    """
+    return _extreme("nanmax", a, axis, out, keepdims, initial, where)
+
+
+def nanmin(
+    a: ArrayLike,
+    axis: Axes = None,
+    out: ndarray | None = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = True,
+) -> ndarray:
+    """The smallest of the elements that are no NaN; arguments as for `nanmax`, `initial` being the most it can be.
+
+    Examples
+    --------
+    >>> import mxnet as mx
+    >>> mx.np.nanmin([1.0, mx.np.nan, 3.0])
+    array(1.)
+    """
+    return _extreme("nanmin", a, axis, out, keepdims, initial, where)
+
+
+def _position(name: str, a: ArrayLike, axis: int | None, out: ndarray | None, keepdims: bool) -> ndarray:
+    x = asarray(a)
+    counted = _counted(x, True)
+    filled = _filled(x, counted, _limit(x, -1 if name == "nanargmax" else 1))
+    if counted is not None and not bool(_op["all"](_op["any"](counted, axis))):
+        raise ValueError(f"{name}: there is nothing but NaN along the axis")
+    return deliver(name, _op[name[3:]](filled, axis, keepdims=keepdims), out)
+
+
+def nanargmax(a: ArrayLike, axis: int | None = None, out: ndarray | None = None, *, keepdims: bool = False) -> ndarray:
+    """Position of the largest of the elements that are no NaN.
+
+    Parameters
+    ----------
+    a : array_like, real
+    axis : int or None
+        None takes the flattened array.
+    out : ndarray, optional
+        Where the result goes.
+    keepdims : bool
+        Keep the axis with length 1.
+
+    Returns
+    -------
+    ndarray
+        int64.
+
+    Raises
+    ------
+    ValueError
+        If there is nothing but NaN; the call waits for the values.
+
+    Examples
+    --------
+    >>> import mxnet as mx
+    >>> mx.np.nanargmax([mx.np.nan, 4.0, 9.0])
+    array(2)
+    """
+    return _position("nanargmax", a, axis, out, keepdims)
+
+
+def nanargmin(a: ArrayLike, axis: int | None = None, out: ndarray | None = None, *, keepdims: bool = False) -> ndarray:
+    """Position of the smallest of the elements that are no NaN; see `nanargmax`."""
+    return _position("nanargmin", a, axis, out, keepdims)
+
+
+def nancumsum(
+    a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: ndarray | None = None
+) -> ndarray:
+    """Running sums that NaN adds nothing to.
+
+    Parameters
+    ----------
+    a : array_like
+    axis : int or None
+        None takes the flattened array.
+    dtype : dtype, optional
+    out : ndarray, optional
+        Where the result goes.
+
+    Returns
+    -------
+    ndarray
+
+    Examples
+    --------
+    >>> import mxnet as mx
+    >>> mx.np.nancumsum([1.0, mx.np.nan, 2.0])
+    array([1., 1., 3.])
+    """
+    x = asarray(a)
+    return deliver("nancumsum", _op["cumsum"](_filled(x, _counted(x, True), 0), axis, dtype), out)
+
+
+def nancumprod(
+    a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: ndarray | None = None
+) -> ndarray:
+    """Running products that NaN leaves as they are; see `nancumsum`."""
+    x = asarray(a)
+    return deliver("nancumprod", _op["cumprod"](_filled(x, _counted(x, True), 1), axis, dtype), out)
+
+
+def _moments(
+    x: ndarray, axis: Axes, dtype: DTypeLike | None, keepdims: bool, where: Any
+) -> tuple[ndarray, ndarray | None, ndarray | float]:
+    """The elements in the dtype of their mean, which take part, and how many those are."""
+    values = x if dtype is None else x.astype(dtype)
+    if not _has_nan(values):
+        if _has_nan(x):
+            raise TypeError(f"means that leave NaN out are floats, found dtype {values.dtype}")
+        values = values.astype(_core.default_dtype("f"))
+    counted = _counted(x, where)
+    if counted is None:
+        number: ndarray | float = math.prod(x.shape[i] for i in _all_axes(x, axis))
+    else:
+        number = _op["sum"](counted, _axes(axis), keepdims=keepdims).astype(_real_of(values))
+    return values, counted, number
+
+
+def _all_axes(x: ndarray, axis: Axes) -> tuple[int, ...]:
+    if axis is None:
+        return tuple(range(x.ndim))
+    return tuple(axis_of(i, x.ndim) for i in ((axis,) if isinstance(axis, int) else axis))
+
+
+def _real_of(x: ndarray) -> Any:
+    return {"complex64": "float32", "complex128": "float64"}.get(str(x.dtype), x.dtype)
+
+
+def _ratio(total: ndarray, number: ndarray | float) -> ndarray:
+    # 0 / 0 is NaN: the mean of nothing.
+    return total / (asarray(number).astype(_real_of(total)) if isinstance(number, (int, float)) else number)
+
+
+def _as_asked(x: ndarray, dtype: DTypeLike | None) -> ndarray:
+    """Integers may be asked for the means of integers."""
+    return x if dtype is None else x.astype(dtype, copy=False)
+
+
+def nanmean(
+    a: ArrayLike,
+    axis: Axes = None,
+    dtype: DTypeLike | None = None,
+    out: ndarray | None = None,
+    keepdims: bool = False,
+    *,
+    where: Any = True,
+) -> ndarray:
+    """Mean of the elements that are no NaN.
+
+    Parameters
+    ----------
+    a : array_like
+    axis : int, sequence of int or None
+        Axes to reduce; None reduces all of them.
+    dtype : dtype, optional
+        That the mean is computed in.
+    out : ndarray, optional
+        Where the result goes.
+    keepdims : bool
+        Keep reduced axes with length 1.
+    where : array_like of bool
+        The elements that take part.
+
+    Returns
+    -------
+    ndarray
+        NaN where there is nothing but NaN, without a warning.
+
+    Raises
+    ------
+    TypeError
+        If the elements are floats and `dtype` is no type of floats.
+
+    Examples
+    --------
+    >>> import mxnet as mx
+    >>> mx.np.nanmean([[1.0, mx.np.nan], [3.0, 4.0]], axis=0)
+    array([2., 4.])
+    """
+    values, counted, number = _moments(asarray(a), axis, dtype, keepdims, where)
+    total = _op["sum"](_filled(values, counted, 0), _axes(axis), keepdims=keepdims)
+    return deliver("nanmean", _as_asked(_ratio(total, number), dtype), out)
+
+
+def _variance(
+    name: str,
+    a: ArrayLike,
+    axis: Axes,
+    dtype: DTypeLike | None,
+    ddof: float,
+    keepdims: bool,
+    where: Any,
+    mean: ArrayLike | None,
+    correction: float | None,
+) -> ndarray:
+    if correction is not None:
+        if ddof != 0:
+            raise ValueError(f"{name}: `ddof` and `correction` are the same; give one of them")
+        ddof = correction
+    x = asarray(a)
+    values, counted, number = _moments(x, axis, dtype, True, where)
+    if mean is None:
+        center = _ratio(_op["sum"](_filled(values, counted, 0), _axes(axis), keepdims=True), number)
+    else:
+        center = asarray(mean)
+    # NaN times 0 would be NaN in the gradient, so it is replaced before anything is computed with it.
+    distance = _filled(values, counted, 0) - center
+    square = _op["square"](distance) if str(values.dtype)[0] != "c" else (distance * _op["conjugate"](distance)).real
+    total = _op["sum"](_filled(square, counted, 0), _axes(axis), keepdims=True)
+    freedom = (
+        number - ddof if not isinstance(number, (int, float)) else asarray(float(number - ddof)).astype(total.dtype)
+    )
+    if _has_nan(x):
+        result = _op["where"](freedom > 0, total / _op["where"](freedom > 0, freedom, 1), math.nan)
+    else:
+        # Too few integers give what the division gives, as `var` does.
+        result = total / _op["maximum"](freedom, 0)
+    result = _as_asked(result, dtype)
+    return result if keepdims else cast(ndarray, _op["squeeze"](result, _all_axes(x, axis)))
+
+
+def nanvar(
+    a: ArrayLike,
+    axis: Axes = None,
+    dtype: DTypeLike | None = None,
+    out: ndarray | None = None,
+    ddof: float = 0,
+    keepdims: bool = False,
+    *,
+    where: Any = True,
+    mean: ArrayLike | None = None,
+    correction: float | None = None,
+) -> ndarray:
+    """Variance of the elements that are no NaN.
+
+    Parameters
+    ----------
+    a, axis, dtype, out, keepdims, where
+        As for `nanmean`.
+    ddof, correction : float
+        What is subtracted from the number of elements that the sum of squares is divided by; two names of one thing.
+    mean : array_like, optional
+        The mean, if it is known, as ``nanmean(..., keepdims=True)`` returns it.
+
+    Returns
+    -------
+    ndarray
+        Real; NaN where there are too few elements, without a warning.
+
+    Raises
+    ------
+    TypeError
+        If the elements are floats and `dtype` is no type of floats.
+    ValueError
+        If both `ddof` and `correction` are given.
+
+    Examples
+    --------
+    >>> import mxnet as mx
+    >>> mx.np.nanvar([1.0, mx.np.nan, 3.0])
+    array(1.)
+    """
+    return deliver("nanvar", _variance("nanvar", a, axis, dtype, ddof, keepdims, where, mean, correction), out)
+
+
+def nanstd(
+    a: ArrayLike,
+    axis: Axes = None,
+    dtype: DTypeLike | None = None,
+    out: ndarray | None = None,
+    ddof: float = 0,
+    keepdims: bool = False,
+    *,
+    where: Any = True,
+    mean: ArrayLike | None = None,
+    correction: float | None = None,
+) -> ndarray:
+    """Standard deviation of the elements that are no NaN: the square root of `nanvar`."""
+    variance = _variance("nanstd", a, axis, dtype, ddof, keepdims, where, mean, correction)
+    return deliver("nanstd", _op["sqrt"](variance), out)

@@ -1,0 +1,128 @@
+"""Text of arrays. Options and layout are NumPy's; this package's arrays and NumPy's print alike."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from typing import Any
+
+import numpy
+from numpy import (
+    base_repr,
+    binary_repr,
+    format_float_positional,
+    format_float_scientific,
+    get_printoptions,
+    set_printoptions,
+)
+from numpy.typing import ArrayLike
+
+from mxnet._core import asarray, ndarray
+
+__all__ = [
+    "array2string",
+    "array_repr",
+    "array_str",
+    "base_repr",
+    "binary_repr",
+    "format_float_positional",
+    "format_float_scientific",
+    "get_printoptions",
+    "printoptions",
+    "set_printoptions",
+]
+
+
+def printoptions(*args: Any, **kwargs: Any) -> AbstractContextManager[Any]:
+    """Print options inside a ``with`` block.
+
+    Parameters
+    ----------
+    *args, **kwargs
+        As for `set_printoptions`.
+
+    Returns
+    -------
+    context manager
+        Gives the options as a dict.
+
+    Examples
+    --------
+    >>> import mxnet as mx
+    >>> with mx.np.printoptions(precision=2):
+    ...     print(mx.np.array([3.14159]))
+    [3.14]
+    """
+    return numpy.printoptions(*args, **kwargs)
+
+
+def array2string(a: ArrayLike, *args: Any, **kwargs: Any) -> str:
+    """The elements of an array as text.
+
+    Parameters
+    ----------
+    a : array_like
+    *args, **kwargs
+        `max_line_width`, `precision`, `suppress_small`, `separator`, `prefix` and, by name, `formatter`, `threshold`,
+        `edgeitems`, `sign`, `floatmode`, `suffix`, `legacy`: as for `numpy.array2string`.
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    TypeError
+        For other names.
+
+    Examples
+    --------
+    >>> import mxnet as mx
+    >>> mx.np.array2string(mx.np.array([1.5, 2.25]), separator=", ")
+    '[1.5 , 2.25]'
+    """
+    return numpy.array2string(asarray(a).asnumpy(), *args, **kwargs)
+
+
+def array_repr(
+    arr: ndarray, max_line_width: int | None = None, precision: int | None = None, suppress_small: bool | None = None
+) -> str:
+    """The text by which an array shows itself.
+
+    Parameters
+    ----------
+    arr : ndarray
+    max_line_width, precision : int, optional
+    suppress_small : bool, optional
+        Print numbers close to zero as zero.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> import mxnet as mx
+    >>> mx.np.array_repr(mx.np.array([1.25, 2]), precision=1)
+    'array([1.2, 2. ])'
+    """
+    with numpy.printoptions(precision=precision, suppress=suppress_small, linewidth=max_line_width):
+        return repr(asarray(arr))
+
+
+def array_str(
+    a: ndarray, max_line_width: int | None = None, precision: int | None = None, suppress_small: bool | None = None
+) -> str:
+    """The elements of an array as `str` shows them.
+
+    Parameters
+    ----------
+    a : ndarray
+    max_line_width, precision : int, optional
+    suppress_small : bool, optional
+        Print numbers close to zero as zero.
+
+    Returns
+    -------
+    str
+    """
+    return numpy.array_str(asarray(a).asnumpy(), max_line_width, precision, suppress_small)

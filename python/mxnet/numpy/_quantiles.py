@@ -1,0 +1,511 @@
+"""Medians, percentiles and quantiles: order statistics and what lies between them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, cast
+
+from numpy.typing import ArrayLike
+
+from mxnet import _core
+from mxnet._core import asarray, ndarray
+from mxnet.numpy import _dtypes
+from mxnet.numpy._joining import axis_of
+from mxnet.numpy._writing import deliver
+
+_op = _core.namespaces["op"]
+
+Axes = int | Sequence[int] | None
+
+# Plotting positions (alpha, beta) of the continuous methods; Hyndman and Fan (1996), methods 4 to 9.
+_CONTINUOUS = {
+    "interpolated_inverted_cdf": (0.0, 1.0),
+    "hazen": (0.5, 0.5),
+    "weibull": (0.0, 0.0),
+    "linear": (1.0, 1.0),
+    "median_unbiased": (1 / 3, 1 / 3),
+    "normal_unbiased": (3 / 8, 3 / 8),
+}
+_METHODS = (
+    *_CONTINUOUS,
+    "inverted_cdf",
+    "averaged_inverted_cdf",
+    "closest_observation",
+    "lower",
+    "higher",
+    "midpoint",
+    "nearest",
+)
+
+
+def _bracket(method: str, n: int, q: float) -> tuple[int, int, float]:
+    """The ranks between which quantile `q` of `n` elements lies, and how far it is from the first one."""
+    if method in _CONTINUOUS:
+        alpha, beta = _CONTINUOUS[method]
+        at = n * q + (alpha + q * (1 - alpha - beta)) - 1
+        low = math.floor(at)
+        part = at - low
+    elif method in ("inverted_cdf", "averaged_inverted_cdf"):
+        at = n * q - 1
+        low = math.floor(at)
+        part = 1.0 if at > low else 0.5 if method == "averaged_inverted_cdf" else 0.0
+    elif method == "closest_observation":
+        # The nearest rank; between two of them the one that is even when counted from 1.
+        at = n * q - 1.5
+        low = math.floor(at)
+        part = 0.0 if at == low and low % 2 == 1 else 1.0
+    else:
+        at = (n - 1) * q
+        low = math.floor(at)
+        rest = at - low
+        if method == "lower":
+            part = 0.0
+        elif method == "higher":
+            part = 1.0 if rest > 0 else 0.0
+        elif method == "midpoint":
+            part = 0.5 if rest > 0 else 0.0
+        else:
+            part = 1.0 if rest > 0.5 or (rest == 0.5 and low % 2 == 1) else 0.0
+    if at >= n - 1:
+        return n - 1, n - 1, 0.0
+    if low < 0:
+        # Before the first element there is nothing to interpolate from; discrete methods may name it as the next one.
+        return 0, 0, 0.0
+    return low, low + 1, part
+
+
+def _rows(x: ndarray, axis: Axes) -> tuple[ndarray, tuple[int, ...]]:
+    """The array with the reduced axes as one last axis, and those axes."""
+    if axis is None:
+        return x.reshape(-1), tuple(range(x.ndim))
+    axes = tuple(axis_of(i, x.ndim) for i in ((axis,) if isinstance(axis, int) else axis))
+    if len(set(axes)) < len(axes):
+        raise ValueError(f"axes must be different, found {axes}")
+    kept = [i for i in range(x.ndim) if i not in axes]
+    moved = x if (*kept, *axes) == tuple(range(x.ndim)) else _op["transpose"](x, (*kept, *axes))
+    if len(axes) == 1:
+        return moved, axes
+    length = math.prod(x.shape[i] for i in axes)
+    return moved.reshape((*(x.shape[i] for i in kept), length)), axes
+
+
+def _kept(result: ndarray, leading: int, axes: tuple[int, ...], ndim: int, keepdims: bool) -> ndarray:
+    """Puts reduced axes back with length 1, behind `leading` axes of the result's own."""
+    if not keepdims:
+        return result
+    return cast(ndarray, _op["expand_dims"](result, tuple(leading + i for i in axes)))
+
+
+def _between(low: ndarray, high: ndarray, part: Any) -> ndarray:
+    """`low` at 0, `high` at 1, in a straight line; exact at both ends, and where both are the same infinity."""
+    step = _op["where"](low == high, _op["zeros"]((), low.dtype), high - low)
+    return cast(ndarray, _op["where"](part < 0.5, low + step * part, high - step * (1 - part)))
+
+
+def _middle(rows: ndarray) -> ndarray:
+    n = rows.shape[-1]
+    if n % 2:
+        return cast(ndarray, _op["select_rows"](rows, (n // 2,))[..., 0])
+    found = _op["select_rows"](rows, (n // 2 - 1, n // 2))
+    return cast(ndarray, _op["mean"](found, -1))
+
+
+def _inexact(x: ndarray) -> ndarray:
+    if _dtypes.isdtype(x.dtype, ("real floating", "complex floating")):
+        return x
+    return x.astype(_core.default_dtype("f"))
+
+
+def _nans(shape: tuple[int, ...], dtype: Any) -> ndarray:
+    return cast(ndarray, _op["full"](shape, math.nan, dtype))
+
+
+def median(
+    a: ArrayLike,
+    axis: Axes = None,
+    out: ndarray | None = None,
+    overwrite_input: bool = False,
+    keepdims: bool = False,
+) -> ndarray:
+    """The middle of the sorted elements; the mean of the two middle ones if their number is even.
+
+    Parameters
+    ----------
+    a : array_like
+    axis : int, sequence of int or None
+        Axes to reduce; None reduces all of them.
+    out : ndarray, optional
+        Where the result goes.
+    overwrite_input : bool
+        Whether `a` may be changed. It never is.
+    keepdims : bool
+        Keep reduced axes with length 1.
+
+    Returns
+    -------
+    ndarray
+        Of the dtype of `a`; the default float for integers. NaN where there is one among the elements, or no element.
+
+    Raises
+    ------
+    numpy.exceptions.AxisError
+        If there is no such axis.
+
+    Notes
+    -----
+    A sample of each long row narrows it down to some thousand elements in one pass; nothing is sorted. The gradient
+    goes to the elements in the middle.
+
+    Examples
+    --------
+    >>> import mxnet as mx
+    >>> mx.np.median([[10, 7, 4], [3, 2, 1]])
+    array(3.5)
+    >>> mx.np.median([[10, 7, 4], [3, 2, 1]], axis=1)
+    array([7., 2.])
+    """
+    del overwrite_input
+    x = asarray(a)
+    rows, axes = _rows(x, axis)
+    if rows.shape[-1] == 0:
+        result = _nans(rows.shape[:-1], _inexact(x).dtype)
+    else:
+        result = _inexact(_middle(rows))
+    return deliver("median", _kept(result, 0, axes, x.ndim, keepdims), out)
+
+
+def _probabilities(name: str, q: Any, scale: float) -> tuple[list[float], tuple[int, ...], Any]:
+    """Probabilities as floats, their shape, and the dtype they bring along (None for Python numbers)."""
+    if isinstance(q, (int, float)):
+        values: list[float] = [q / scale]
+        shape: tuple[int, ...] = ()
+        dtype = None
+    else:
+        given = asarray(q)
+        if _dtypes.isdtype(given.dtype, "complex floating"):
+            raise TypeError(f"{name}: `q` must be real, found {given.dtype}")
+        shape = given.shape
+        values = [each / scale for each in given.reshape(-1).astype("float64").tolist()]
+        dtype = _inexact(given).dtype
+    if not all(0 <= each <= 1 for each in values):
+        raise ValueError(f"{name}: `q` must be in 0..{int(scale)}, found {[each * scale for each in values]}")
+    return values, shape, dtype
+
+
+def _weighted(name: str, rows: ndarray, weights: ndarray, values: list[float]) -> list[ndarray]:
+    """Quantiles by the inverse of the distribution of weighted elements."""
+    order = _op["argsort"](rows)
+    ordered = _op["gather_along"](rows, order, rows.ndim - 1)
+    mass = _op["cumsum"](_op["gather_along"](weights.astype("float64"), order, rows.ndim - 1), -1)
+    mass = mass / mass[..., -1:]
+    # Elements without weight at the start are no quantile, of probability 0 neither.
+    mass = _op["where"](mass == 0, -1.0, mass)
+    spoiled = _op["isnan"](ordered[..., -1]) if _is_real_float(rows) else None
+    found = []
+    for q in values:
+        at = _op["minimum"](_op["sum"](mass < q, -1, keepdims=True), rows.shape[-1] - 1)
+        each = _op["gather_along"](ordered, at, rows.ndim - 1)[..., 0]
+        found.append(each if spoiled is None else _op["where"](spoiled, math.nan, each))
+    return found
+
+
+def _is_real_float(x: ndarray) -> bool:
+    return _dtypes.isdtype(x.dtype, "real floating")
+
+
+def _plain(rows: ndarray, method: str, values: list[float], dtype: Any) -> list[ndarray]:
+    n = rows.shape[-1]
+    brackets = [_bracket(method, n, q) for q in values]
+    ranks = sorted({rank for low, high, _ in brackets for rank in (low, high)})
+    found = _op["select_rows"](rows, tuple(ranks)).astype(dtype)
+    at = {rank: i for i, rank in enumerate(ranks)}
+    results = []
+    for low, high, part in brackets:
+        first, second = found[..., at[low]], found[..., at[high]]
+        if part in (0.0, 1.0) or low == high:
+            results.append(second if part == 1.0 else first)
+        else:
+            results.append(_between(first, second, part))
+    return results
+
+
+def _without_nan(rows: ndarray, method: str, values: list[float], dtype: Any) -> list[ndarray]:
+    """Quantiles of the elements that are no NaN: rows differ in how many these are."""
+    ordered = _op["sort"](rows).astype(dtype)
+    counts = _op["sum"](~_op["isnan"](rows), -1, keepdims=True)
+    # There are few different counts: what a count means for a probability is found once for each.
+    different, number = _op["unique_runs"](counts.reshape(-1))[0], None
+    number = _op["searchsorted"](different, counts)
+    results = []
+    for q in values:
+        table = [_bracket(method, n, q) if n else (0, 0, math.nan) for n in different.tolist()]
+        lows, highs, parts = ([entry[i] for entry in table] for i in range(3))
+        low = _op["gather_along"](ordered, _op["take"](asarray(lows), number).astype("int64"), rows.ndim - 1)
+        high = _op["gather_along"](ordered, _op["take"](asarray(highs), number).astype("int64"), rows.ndim - 1)
+        part = _op["take"](_core.array(parts, dtype="float64"), number).astype(dtype)
+        results.append(_between(low, high, part)[..., 0])
+    return results
+
+
+def _quantile(
+    name: str,
+    a: ArrayLike,
+    q: ArrayLike,
+    scale: float,
+    axis: Axes,
+    out: ndarray | None,
+    method: str,
+    keepdims: bool,
+    weights: ArrayLike | None,
+    ignore_nan: bool,
+) -> ndarray:
+    x = asarray(a)
+    if _dtypes.isdtype(x.dtype, "complex floating"):
+        raise TypeError(f"{name}: `a` must be real, found {x.dtype}")
+    if method not in _METHODS:
+        raise ValueError(f"{name}: `method` must be one of {', '.join(_METHODS)}, not '{method}'")
+    values, shape, brought = _probabilities(name, q, scale)
+    rows, axes = _rows(x, axis)
+    discrete = method in ("inverted_cdf", "closest_observation", "lower", "higher", "nearest")
+    base = x.dtype if discrete else _inexact(x).dtype
+    dtype = base if discrete or brought is None else _core.result_type([base, brought])
+    if weights is not None:
+        if method != "inverted_cdf":
+            raise ValueError(f"{name}: weights go with method 'inverted_cdf' only, not '{method}'")
+        given = asarray(weights)
+        if given.shape != x.shape:
+            if axis is None or given.shape != tuple(x.shape[i] for i in axes):
+                raise ValueError(
+                    f"{name}: `weights` must have shape {x.shape} or that of the axes, found {given.shape}"
+                )
+            order = sorted(range(len(axes)), key=lambda i: axes[i])
+            given = _op["transpose"](given, tuple(order))
+            given = given.reshape(tuple(n if i in axes else 1 for i, n in enumerate(x.shape)))
+            given = _op["broadcast_to"](given, x.shape)
+        if given.size and float(_op["min"](given)) < 0:
+            raise ValueError(f"{name}: weights must not be negative, found {float(_op['min'](given))}")
+        weight_rows, _ = _rows(given, axis)
+    if rows.shape[-1] == 0:
+        if not ignore_nan:
+            raise IndexError(f"{name}: there is no element to take a quantile of")
+        found = [_nans(rows.shape[:-1], dtype)] * len(values)
+    elif weights is not None:
+        if ignore_nan and _is_real_float(x):
+            missing = _op["isnan"](rows)
+            rows = _op["where"](missing, math.inf, rows)
+            everything = _op["all"](missing, -1)
+            weight_rows = _op["where"](missing, 0, weight_rows)
+            found = [_op["where"](everything, math.nan, each) for each in _weighted(name, rows, weight_rows, values)]
+        else:
+            found = _weighted(name, rows, weight_rows, values)
+    elif ignore_nan and _is_real_float(x):
+        found = _without_nan(rows, method, values, dtype)
+    else:
+        found = _plain(rows, method, values, dtype)
+    if shape == ():
+        result, leading = found[0], 0
+    elif found:
+        result, leading = _op["stack"](found, 0).reshape((*shape, *found[0].shape)), len(shape)
+    else:
+        result, leading = _op["zeros"]((*shape, *rows.shape[:-1]), dtype), len(shape)
+    return deliver(name, _kept(result, leading, axes, x.ndim, keepdims), out)
+
+
+def quantile(
+    a: ArrayLike,
+    q: ArrayLike,
+    axis: Axes = None,
+    out: ndarray | None = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: bool = False,
+    *,
+    weights: ArrayLike | None = None,
+) -> ndarray:
+    """The values below which given parts of the elements lie.
+
+    Parameters
+    ----------
+    a : array_like, real
+    q : array_like of float
+        Probabilities in 0..1.
+    axis : int, sequence of int or None
+        Axes to reduce; None reduces all of them.
+    out : ndarray, optional
+        Where the result goes.
+    overwrite_input : bool
+        Whether `a` may be changed. It never is.
+    method : str
+        How the value between two elements is found: 'inverted_cdf', 'averaged_inverted_cdf', 'closest_observation',
+        'interpolated_inverted_cdf', 'hazen', 'weibull', 'linear', 'median_unbiased', 'normal_unbiased' (methods 1 to 9
+        of the source), 'lower', 'higher', 'midpoint', 'nearest'.
+    keepdims : bool
+        Keep reduced axes with length 1.
+    weights : array_like, optional
+        Weights of the elements, of the shape of `a` or of its reduced axes; with method 'inverted_cdf'.
+
+    Returns
+    -------
+    ndarray
+        The axes of `q`, then those of `a` that are left. NaN where there is one among the elements.
+
+    Raises
+    ------
+    IndexError
+        If there are no elements.
+    TypeError
+        For complex numbers.
+    ValueError
+        For probabilities outside 0..1, another method, weights with another method or negative ones.
+
+    Notes
+    -----
+    Differences: positions are computed in float64 whatever the dtype of `a`. Source: Hyndman and Fan, "Sample quantiles
+    in statistical packages", The American Statistician 50 (1996).
+
+    Examples
+    --------
+    >>> import mxnet as mx
+    >>> mx.np.quantile([1.0, 2.0, 3.0, 4.0], 0.5)
+    array(2.5)
+    >>> mx.np.quantile([1.0, 2.0, 3.0, 4.0], [0.25, 0.75], method="lower")
+    array([1., 3.])
+    """
+    del overwrite_input
+    return _quantile("quantile", a, q, 1, axis, out, method, keepdims, weights, False)
+
+
+def percentile(
+    a: ArrayLike,
+    q: ArrayLike,
+    axis: Axes = None,
+    out: ndarray | None = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: bool = False,
+    *,
+    weights: ArrayLike | None = None,
+) -> ndarray:
+    """The values below which given percentages of the elements lie: `quantile` with `q` in 0..100.
+
+    Parameters
+    ----------
+    a, q, axis, out, overwrite_input, method, keepdims, weights
+        As for `quantile`; `q` in percent.
+
+    Returns
+    -------
+    ndarray
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `quantile`.
+
+    Examples
+    --------
+    >>> import mxnet as mx
+    >>> mx.np.percentile([[10, 7, 4], [3, 2, 1]], 50, axis=0)
+    array([6.5, 4.5, 2.5])
+    """
+    del overwrite_input
+    return _quantile("percentile", a, q, 100, axis, out, method, keepdims, weights, False)
+
+
+def nanquantile(
+    a: ArrayLike,
+    q: ArrayLike,
+    axis: Axes = None,
+    out: ndarray | None = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: bool = False,
+    *,
+    weights: ArrayLike | None = None,
+) -> ndarray:
+    """`quantile` of the elements that are no NaN.
+
+    Parameters
+    ----------
+    a, q, axis, out, overwrite_input, method, keepdims, weights
+        As for `quantile`.
+
+    Returns
+    -------
+    ndarray
+        NaN where there is nothing but NaN.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `quantile`.
+
+    Notes
+    -----
+    Differences: there is no warning where there is nothing but NaN, which would have to wait for the values.
+
+    Examples
+    --------
+    >>> import mxnet as mx
+    >>> mx.np.nanquantile([1.0, mx.np.nan, 3.0], 0.5)
+    array(2.)
+    """
+    del overwrite_input
+    return _quantile("nanquantile", a, q, 1, axis, out, method, keepdims, weights, True)
+
+
+def nanpercentile(
+    a: ArrayLike,
+    q: ArrayLike,
+    axis: Axes = None,
+    out: ndarray | None = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: bool = False,
+    *,
+    weights: ArrayLike | None = None,
+) -> ndarray:
+    """`percentile` of the elements that are no NaN; see `nanquantile`."""
+    del overwrite_input
+    return _quantile("nanpercentile", a, q, 100, axis, out, method, keepdims, weights, True)
+
+
+def nanmedian(
+    a: ArrayLike,
+    axis: Axes = None,
+    out: ndarray | None = None,
+    overwrite_input: bool = False,
+    keepdims: bool = False,
+) -> ndarray:
+    """`median` of the elements that are no NaN.
+
+    Parameters
+    ----------
+    a, axis, out, overwrite_input, keepdims
+        As for `median`.
+
+    Returns
+    -------
+    ndarray
+        NaN where there is nothing but NaN, without a warning.
+
+    Examples
+    --------
+    >>> import mxnet as mx
+    >>> mx.np.nanmedian([[1.0, mx.np.nan, 5.0], [2.0, 8.0, mx.np.nan]], axis=1)
+    array([3., 5.])
+    """
+    x = asarray(a)
+    if not _is_real_float(x):
+        return median(x, axis, out, overwrite_input, keepdims)
+    rows, axes = _rows(x, axis)
+    n = rows.shape[-1]
+    if n == 0:
+        result = _nans(rows.shape[:-1], x.dtype)
+    else:
+        ordered = _op["sort"](rows)
+        counts = _op["sum"](~_op["isnan"](rows), -1, keepdims=True)
+        ends = _op["stack"]([_op["maximum"](counts - 1, 0) // 2, counts // 2], -1).reshape((*rows.shape[:-1], 2))
+        result = _op["mean"](_op["gather_along"](ordered, _op["minimum"](ends, n - 1), rows.ndim - 1), -1)
+    return deliver("nanmedian", _kept(result, 0, axes, x.ndim, keepdims), out)

@@ -1,0 +1,358 @@
+"""Arrays as sets: distinct elements, membership, union, intersection, difference."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, cast
+
+from numpy.typing import ArrayLike
+
+from mxnet import _core
+from mxnet._core import asarray, ndarray
+from mxnet.numpy import _dtypes
+
+_op = _core.namespaces["op"]
+
+
+class UniqueAllResult(NamedTuple):
+    """What `unique_all` returns."""
+
+    values: ndarray
+    indices: ndarray
+    inverse_indices: ndarray
+    counts: ndarray
+
+
+class UniqueCountsResult(NamedTuple):
+    """What `unique_counts` returns."""
+
+    values: ndarray
+    counts: ndarray
+
+
+class UniqueInverseResult(NamedTuple):
+    """What `unique_inverse` returns."""
+
+    values: ndarray
+    inverse_indices: ndarray
+
+
+def _row_numbers(rows: ndarray) -> ndarray:
+    """For each row of a matrix its number among the distinct rows, in lexicographic order."""
+    n, columns = rows.shape
+    number = _core.array([0] * n, dtype="int64")
+    for j in range(columns):
+        # Both factors are below the number of rows, so the product stays far from overflow.
+        _, inverse, _ = _op["unique_parts"](rows[:, j], False)
+        _, number, _ = _op["unique_parts"](number * max(n, 1) + inverse)
+    return number
+
+
+def unique(
+    ar: Any,
+    return_index: bool = False,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    axis: int | None = None,
+    *,
+    equal_nan: bool = True,
+    sorted: bool = True,
+) -> Any:
+    """The distinct elements of an array, in ascending order.
+
+    Parameters
+    ----------
+    ar : array_like
+        The elements; flattened without `axis`.
+    return_index : bool
+        Also return where each distinct element stands first.
+    return_inverse : bool
+        Also return which distinct element stands at each position.
+    return_counts : bool
+        Also return how often each stands in the array.
+    axis : int, optional
+        Find distinct slices along this axis, in lexicographic order.
+    equal_nan : bool
+        Whether NaNs are one element. Slices along an axis with NaN are distinct in any case.
+    sorted : bool
+        The elements are in ascending order whatever is asked.
+
+    Returns
+    -------
+    ndarray or tuple of ndarray
+        The distinct elements, then what was asked for. The gradient of an element goes to its first position.
+
+    Raises
+    ------
+    numpy.exceptions.AxisError
+        If there is no such axis.
+    """
+    ar = asarray(ar)
+    if axis is None:
+        slices = _op["reshape"](ar, (-1,))
+        if not (return_index or return_inverse):
+            values, counts = _op["unique_runs"](slices, equal_nan)
+            return (values, counts) if return_counts else values
+        parts = _op["unique_parts"](slices, equal_nan)
+        inverse_shape, at = ar.shape, 0
+    else:
+        slices = ar if axis in (0, -ar.ndim) and ar.ndim else _op["moveaxis"](ar, axis, 0)
+        width = 1
+        for n in slices.shape[1:]:
+            width *= n
+        numbers = _row_numbers(_op["reshape"](slices, (slices.shape[0], width)))
+        parts = _op["unique_parts"](numbers)
+        inverse_shape, at = (slices.shape[0],), axis
+    index, inverse, counts = parts
+    values = _op["take"](slices, index, 0)
+    if at not in (0, -ar.ndim):
+        values = _op["moveaxis"](values, 0, at)
+    results = [values]
+    if return_index:
+        results.append(index)
+    if return_inverse:
+        results.append(_op["reshape"](inverse, inverse_shape))
+    if return_counts:
+        results.append(counts)
+    return results[0] if len(results) == 1 else tuple(results)
+
+
+def unique_all(x: Any) -> UniqueAllResult:
+    """The distinct elements of the flattened `x`, first positions, each element's number, and counts. NaNs differ.
+
+    Parameters
+    ----------
+    x : array_like
+        The elements.
+
+    Returns
+    -------
+    UniqueAllResult
+        values, indices, inverse_indices, counts
+    """
+    return UniqueAllResult(*unique(x, True, True, True, equal_nan=False))
+
+
+def unique_counts(x: Any) -> UniqueCountsResult:
+    """The distinct elements of the flattened `x` and how often each stands there. NaNs are distinct.
+
+    Parameters
+    ----------
+    x : array_like
+        The elements.
+
+    Returns
+    -------
+    UniqueCountsResult
+        values, counts
+    """
+    return UniqueCountsResult(*unique(x, return_counts=True, equal_nan=False))
+
+
+def unique_inverse(x: Any) -> UniqueInverseResult:
+    """The distinct elements of the flattened `x` and the number of each element among them. NaNs are distinct.
+
+    Parameters
+    ----------
+    x : array_like
+        The elements.
+
+    Returns
+    -------
+    UniqueInverseResult
+        values, inverse_indices
+    """
+    return UniqueInverseResult(*unique(x, return_inverse=True, equal_nan=False))
+
+
+def unique_values(x: Any) -> ndarray:
+    """The distinct elements of the flattened `x`. NaNs are distinct.
+
+    Parameters
+    ----------
+    x : array_like
+        The elements.
+
+    Returns
+    -------
+    ndarray
+        In ascending order.
+    """
+    values: ndarray = unique(x, equal_nan=False)
+    return values
+
+
+def _flat(*arrays: ArrayLike) -> list[ndarray]:
+    """The arrays with one axis each, in the dtype they give together."""
+    flat = [asarray(x).reshape(-1) for x in arrays]
+    dtype = _core.result_type([x.dtype for x in flat])
+    return [x.astype(dtype, copy=False) for x in flat]
+
+
+def isin(
+    element: ArrayLike,
+    test_elements: ArrayLike,
+    assume_unique: bool = False,
+    invert: bool = False,
+    *,
+    kind: str | None = None,
+) -> ndarray:
+    """Whether each element of an array is an element of another one.
+
+    Parameters
+    ----------
+    element : array_like
+    test_elements : array_like
+    assume_unique : bool
+        Whether elements are known to be distinct. It makes no difference.
+    invert : bool
+        Whether each element is none of the others.
+    kind : {None, 'sort', 'table'}
+        How members are looked up in NumPy. Here they are flagged if they are integers close to each other, and hashed
+        else, whatever `kind` says.
+
+    Returns
+    -------
+    ndarray
+        bool, of the shape of `element`. NaN equals nothing.
+
+    Raises
+    ------
+    ValueError
+        For another `kind`, or 'table' with arrays that are no integers.
+
+    Examples
+    --------
+    >>> import mxnet as mx
+    >>> mx.np.isin([[0, 2], [4, 6]], [1, 2, 4, 8])
+    array([[False,  True],
+           [ True, False]])
+    """
+    del assume_unique
+    if kind not in (None, "sort", "table"):
+        raise ValueError(f"isin: `kind` must be None, 'sort' or 'table', not {kind!r}")
+    values, members = asarray(element), asarray(test_elements)
+    whole = [_dtypes.isdtype(x.dtype, ("integral", "bool")) for x in (values, members)]
+    if kind == "table" and not all(whole):
+        raise ValueError(f"isin: kind 'table' takes integers, found {values.dtype} and {members.dtype}")
+    dtype = _core.result_type([values.dtype, members.dtype])
+    if all(whole) and not _dtypes.isdtype(dtype, ("integral", "bool")):
+        # int64 and uint64 meet in a float that does not tell all of them apart: compare what both can hold.
+        signed = values if str(values.dtype)[0] == "i" else members
+        possible = signed >= 0
+        if signed is members:
+            found = _op["contains"](_op["compress"](possible, members).astype("uint64"), values)
+        else:
+            found = _op["logical_and"](_op["contains"](members, values.astype("uint64")), possible)
+    else:
+        found = _op["contains"](members.astype(dtype, copy=False), values.astype(dtype, copy=False))
+    return cast(ndarray, ~found if invert else found)
+
+
+def intersect1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False, return_indices: bool = False) -> Any:
+    """The distinct elements that two arrays have in common, in ascending order.
+
+    Parameters
+    ----------
+    ar1, ar2 : array_like
+        Flattened.
+    assume_unique : bool
+        Whether the elements of each are known to be distinct.
+    return_indices : bool
+        Also return where they stand first in each of the flattened arrays.
+
+    Returns
+    -------
+    ndarray or tuple of ndarray
+
+    Examples
+    --------
+    >>> import mxnet as mx
+    >>> mx.np.intersect1d([1, 3, 4, 3], [3, 1, 2, 1])
+    array([1, 3])
+    """
+    first, second = _flat(ar1, ar2)
+    if not return_indices:
+        ordered = _op["sort"](first) if assume_unique else unique(first)
+        return _op["compress"](_op["contains"](second, ordered), ordered)
+    ordered, at = unique(first, return_index=True)
+    common = _op["contains"](second, ordered)
+    values, at = _op["compress"](common, ordered), _op["compress"](common, at)
+    others, places = unique(second, return_index=True)
+    if values.size == 0:
+        return values, at, at
+    return values, at, _op["take"](places, _op["searchsorted"](others, values))
+
+
+def union1d(ar1: ArrayLike, ar2: ArrayLike) -> ndarray:
+    """The distinct elements of two arrays, in ascending order.
+
+    Parameters
+    ----------
+    ar1, ar2 : array_like
+        Flattened.
+
+    Returns
+    -------
+    ndarray
+
+    Examples
+    --------
+    >>> import mxnet as mx
+    >>> mx.np.union1d([-1, 0, 1], [-2, 0, 2])
+    array([-2, -1,  0,  1,  2])
+    """
+    return cast(ndarray, unique(_op["concatenate"](_flat(ar1, ar2))))
+
+
+def setdiff1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False) -> ndarray:
+    """The distinct elements of one array that another one does not have.
+
+    Parameters
+    ----------
+    ar1, ar2 : array_like
+        Flattened.
+    assume_unique : bool
+        Whether the elements of each are known to be distinct; then they keep their order.
+
+    Returns
+    -------
+    ndarray
+        In ascending order, unless `assume_unique`; of the dtype of `ar1`.
+
+    Examples
+    --------
+    >>> import mxnet as mx
+    >>> mx.np.setdiff1d([1, 2, 3, 2, 4, 1], [3, 4, 5, 6])
+    array([1, 2])
+    """
+    first = asarray(ar1).reshape(-1)
+    if not assume_unique:
+        first = unique(first)
+    return cast(ndarray, _op["compress"](isin(first, ar2, invert=True), first))
+
+
+def setxor1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False) -> ndarray:
+    """The distinct elements that are in exactly one of two arrays, in ascending order.
+
+    Parameters
+    ----------
+    ar1, ar2 : array_like
+        Flattened.
+    assume_unique : bool
+        Whether the elements of each are known to be distinct.
+
+    Returns
+    -------
+    ndarray
+
+    Examples
+    --------
+    >>> import mxnet as mx
+    >>> mx.np.setxor1d([1, 2, 3, 2, 4], [2, 3, 5, 7, 5])
+    array([1, 4, 5, 7])
+    """
+    first, second = _flat(ar1, ar2)
+    if not assume_unique:
+        first, second = unique(first), unique(second)
+    only = [_op["compress"](~_op["contains"](other, one), one) for one, other in ((first, second), (second, first))]
+    return cast(ndarray, _op["sort"](_op["concatenate"](only)))

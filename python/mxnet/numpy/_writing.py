@@ -1,0 +1,292 @@
+"""Writing into arrays: under masks, cyclically, along diagonals. Views write to the memory they share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from mxnet import _core
+from mxnet._core import asarray, ndarray
+from mxnet.numpy import _dtypes
+from mxnet.numpy._indexing import put
+
+_op = _core.namespaces["op"]
+
+
+def _target(name: str, argument: str, x: Any) -> ndarray:
+    if not isinstance(x, ndarray):
+        raise TypeError(f"{name}: `{argument}` must be an ndarray to be written to, not '{type(x).__name__}'")
+    return x
+
+
+def _check_cast(name: str, source: Any, to: ndarray, casting: str) -> None:
+    if type(source) in (bool, int, float, complex):
+        # A Python number has a kind, not a size.
+        allowed = casting == "unsafe" or _dtypes.result_type(to, source) == to.dtype
+    else:
+        allowed = _core.can_cast(asarray(source).dtype, to.dtype, casting)
+    if not allowed:
+        found = type(source).__name__ if type(source) in (bool, int, float, complex) else asarray(source).dtype
+        raise TypeError(f"{name}: cannot cast from {found} to {to.dtype} under casting rule '{casting}'")
+
+
+def copyto(dst: ndarray, src: ArrayLike, casting: str = "same_kind", where: Any = True) -> None:
+    """Writes the elements of one array to another.
+
+    Parameters
+    ----------
+    dst : ndarray
+        The array that is changed.
+    src : array_like
+        Broadcast to the shape of `dst`.
+    casting : {'no', 'equiv', 'safe', 'same_kind', 'unsafe'}
+        Which conversions are allowed.
+    where : array_like of bool
+        The elements to write; broadcast to the shape of `dst`.
+
+    Raises
+    ------
+    TypeError
+        If `casting` does not allow the conversion, or `dst` is no ndarray.
+    ValueError
+        If shapes do not broadcast.
+
+    Examples
+    --------
+    >>> import mxnet as mx
+    >>> x = mx.np.zeros(3)
+    >>> mx.np.copyto(x, [1, 2, 3], where=[True, False, True])
+    >>> x
+    array([1., 0., 3.])
+    """
+    dst = _target("copyto", "dst", dst)
+    _check_cast("copyto", src, dst, casting)
+    if where is True:
+        dst[...] = src
+        return
+    mask = asarray(where)
+    if str(mask.dtype) != "bool":
+        raise TypeError(f"copyto: `where` must be bool, found {mask.dtype}")
+    mask = _op["broadcast_to"](mask, dst.shape)
+    values = _op["broadcast_to"](asarray(src), dst.shape).astype(dst.dtype, copy=False)
+    dst[...] = _op["where"](mask, values, dst)
+
+
+def place(arr: ndarray, mask: ArrayLike, vals: ArrayLike) -> None:
+    """Writes values one after the other to the elements at which a mask is true.
+
+    Parameters
+    ----------
+    arr : ndarray
+        The array that is changed.
+    mask : array_like
+        As many elements as `arr`.
+    vals : array_like
+        Taken in turn, again from the start when they are used up.
+
+    Raises
+    ------
+    ValueError
+        If the mask has another size, or there are no values for its true elements.
+
+    Examples
+    --------
+    >>> import mxnet as mx
+    >>> x = mx.np.arange(5)
+    >>> mx.np.place(x, x > 1, [10, 20])
+    >>> x
+    array([ 0,  1, 10, 20, 10])
+    """
+    arr = _target("place", "arr", arr)
+    chosen = asarray(mask).reshape(-1)
+    if chosen.size != arr.size:
+        raise ValueError(f"place: `mask` must have the {arr.size} elements of `arr`, found {chosen.size}")
+    values = asarray(vals)
+    at = _op["flatnonzero"](chosen)
+    if at.size and not values.size:
+        raise ValueError("place: there are no values to insert")
+    put(arr, at, values)
+
+
+def putmask(a: ndarray, /, mask: ArrayLike, values: ArrayLike) -> None:
+    """Writes to the elements at which a mask is true the values at the same places.
+
+    Parameters
+    ----------
+    a : ndarray
+        The array that is changed.
+    mask : array_like
+        As many elements as `a`.
+    values : array_like
+        Repeated to the size of `a`.
+
+    Raises
+    ------
+    TypeError
+        If the values cannot be converted safely.
+    ValueError
+        If the mask has another size.
+
+    Examples
+    --------
+    >>> import mxnet as mx
+    >>> x = mx.np.arange(5)
+    >>> mx.np.putmask(x, x > 1, [10, 20])
+    >>> x
+    array([ 0,  1, 10, 20, 10])
+    """
+    a = _target("putmask", "a", a)
+    chosen = asarray(mask)
+    if chosen.size != a.size:
+        raise ValueError(f"putmask: `mask` must have the {a.size} elements of `a`, found {chosen.size}")
+    new = asarray(values)
+    if isinstance(values, ndarray):
+        _check_cast("putmask", values, a, "safe")
+    if new.size == 0 or a.size == 0:
+        return
+    new = new.reshape(-1)
+    if new.size != a.size:
+        new = _op["tile"](new, -(-a.size // new.size))[: a.size]
+    chosen = chosen.astype("bool").reshape(a.shape)
+    a[...] = _op["where"](chosen, new.reshape(a.shape).astype(a.dtype, copy=False), a)
+
+
+def fill_diagonal(a: ndarray, val: ArrayLike, wrap: bool = False) -> None:
+    """Writes to the main diagonal.
+
+    Parameters
+    ----------
+    a : ndarray
+        At least two axes; all of one size if they are more than two. The array that is changed.
+    val : array_like
+        Taken in turn, again from the start when the values are used up.
+    wrap : bool
+        In a matrix of more rows than columns, begin again below the diagonal, one row free.
+
+    Raises
+    ------
+    ValueError
+        If `a` has too few axes or they differ.
+
+    Examples
+    --------
+    >>> import mxnet as mx
+    >>> x = mx.np.zeros((2, 3), dtype="int64")
+    >>> mx.np.fill_diagonal(x, [5, 7])
+    >>> x
+    array([[5, 0, 0],
+           [0, 7, 0]])
+    """
+    a = _target("fill_diagonal", "a", a)
+    if a.ndim < 2:
+        raise ValueError(f"fill_diagonal: the array must have at least 2 axes, found {a.ndim}")
+    if a.ndim > 2 and len(set(a.shape)) > 1:
+        raise ValueError(f"fill_diagonal: all axes must be of one size, found shape {a.shape}")
+    values = asarray(val).reshape(-1)
+    if a.ndim == 2 and wrap:
+        columns = a.shape[1]
+        at = _op["arange"](0, a.size, columns + 1, "int64")
+        key: tuple[ndarray, ...] = (at // columns, at % columns)
+    else:
+        at = _op["arange"](min(a.shape), dtype="int64")
+        key = (at,) * a.ndim
+    if at.size == 0 or values.size == 0:
+        return
+    if values.size not in (1, at.size):
+        values = _op["take"](values, _op["arange"](at.size, dtype="int64"), mode="wrap")
+    a[key] = values
+
+
+def choose(a: ArrayLike, choices: Any, out: ndarray | None = None, mode: str = "raise") -> ndarray:
+    """Elements of several arrays, chosen by number at each place.
+
+    Parameters
+    ----------
+    a : array_like of int
+        The number of the array to take each element from.
+    choices : sequence of array_like
+        All broadcast with `a`.
+    out : ndarray, optional
+        Where the result goes.
+    mode : {'raise', 'wrap', 'clip'}
+        What happens to a number for which there is no array.
+
+    Returns
+    -------
+    ndarray
+
+    Raises
+    ------
+    ValueError
+        If there is no array for a number and `mode` is 'raise'.
+
+    Examples
+    --------
+    >>> import mxnet as mx
+    >>> mx.np.choose([0, 1, 0], [[1, 2, 3], [10, 20, 30]])
+    array([ 1, 20,  3])
+    """
+    from mxnet.numpy._broadcasting import broadcast_arrays
+
+    if mode not in ("raise", "wrap", "clip"):
+        raise ValueError(f"choose: `mode` must be one of raise, wrap, clip, not '{mode}'")
+    options = (
+        [choices[i] for i in range(len(choices))] if isinstance(choices, ndarray) else [asarray(x) for x in choices]
+    )
+    if not options:
+        raise ValueError("choose: there must be at least one array to choose from")
+    index = asarray(a)
+    if not _dtypes.isdtype(index.dtype, ("integral", "bool")):
+        raise TypeError(f"choose: `a` must be integers, found {index.dtype}")
+    index, *options = broadcast_arrays(index.astype("int64"), *options)
+    if mode == "raise":
+        if index.size and not (int(_op["min"](index)) >= 0 and int(_op["max"](index)) < len(options)):
+            raise ValueError(
+                f"choose: `a` must be in 0..{len(options)}, found {_op['min'](index)}..{_op['max'](index)}"
+            )
+    else:
+        index = _op["wrapped_indices"](index, len(options), mode)
+    found = _op["gather_along"](_op["stack"](options, 0), index.reshape((1, *index.shape)), 0)[0]
+    return deliver("choose", found, out)
+
+
+def deliver(name: str, result: ndarray, out: ndarray | None) -> ndarray:
+    """The result of a function, written to `out` if there is one.
+
+    Parameters
+    ----------
+    name : str
+        The function, for messages.
+    result : ndarray
+    out : ndarray or None
+
+    Returns
+    -------
+    ndarray
+
+    Raises
+    ------
+    TypeError
+        If `out` is no ndarray, or the result is of a higher kind.
+    ValueError
+        If shapes differ.
+    """
+    if out is None:
+        return result
+    out = _target(name, "out", out)
+    if out.shape != result.shape:
+        raise ValueError(f"{name}: `out` has shape {out.shape}, the result has shape {result.shape}")
+    _check_cast(name, result, out, "same_kind")
+    out[...] = result
+    return out
+
+
+def _choose(self: ndarray, choices: Any, out: ndarray | None = None, mode: str = "raise") -> ndarray:
+    """Elements of several arrays, chosen by number at each place; see `mxnet.numpy.choose`."""
+    return choose(self, choices, out, mode)
+
+
+_choose.__name__ = "choose"
+# Every array is of the extension's own class, so methods that are written in Python must be put on that class.
+ndarray.choose = _choose  # type: ignore[method-assign]
