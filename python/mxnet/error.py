@@ -12,6 +12,7 @@ from mxnet._core import (
     AxisError,
     DeviceError,
     DTypeError,
+    FloatingPointError,
     IndexError,
     InternalError,
     IOError,
@@ -25,6 +26,7 @@ from mxnet._core import (
 
 __all__ = [
     "AutogradError",
+    "FloatingPointError",
     "AxisError",
     "DTypeError",
     "DeviceError",

@@ -1,5 +1,6 @@
 //! `Array`: a tensor, and its place in the graph of what was recorded.
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use mxnet_engine::{Access, engine};
@@ -274,12 +275,22 @@ impl Array {
     }
 
     fn wait(&self, access: Access) -> Result<()> {
+        WAITS.with(|waits| waits.set(waits.get() + 1));
         Ok(engine().wait_for(
             self.tensor.storage().var(),
             access,
             &mut crate::interrupt::is_requested,
         )?)
     }
+}
+
+thread_local! {
+    static WAITS: Cell<u64> = const { Cell::new(0) };
+}
+
+/// How often this thread has waited for an array: a call that leaves it as it was did not look at any value.
+pub fn waits() -> u64 {
+    WAITS.with(Cell::get)
 }
 
 fn write_scalar(tensor: &Tensor, value: Scalar) {

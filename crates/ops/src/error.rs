@@ -103,6 +103,8 @@ pub enum Error {
     Io(Box<Fault>),
     /// A gradient was asked for that does not exist.
     Autograd(Box<Fault>),
+    /// A floating-point error that the thread asked to be told of.
+    FloatingPoint(Box<Fault>),
     /// A queued operation failed earlier; its own error is inside.
     Failed(Failure),
     /// The wait was interrupted by a signal.
@@ -122,7 +124,7 @@ macro_rules! constructors {
     )* } };
 }
 constructors!(shape => Shape, dtype => DType, axis => Axis, index => Index, value => Value, overflow => Overflow, device => Device,
-    memory => Memory, unsupported => Unsupported, io => Io, autograd => Autograd, internal => Internal);
+    memory => Memory, unsupported => Unsupported, io => Io, autograd => Autograd, floating_point => FloatingPoint, internal => Internal);
 
 impl Error {
     /// The facts, for every kind that has them.
@@ -139,6 +141,7 @@ impl Error {
             | Error::Unsupported(f)
             | Error::Io(f)
             | Error::Autograd(f)
+            | Error::FloatingPoint(f)
             | Error::Internal(f) => Some(f),
             Error::Failed(_) | Error::Interrupted => None,
         }
@@ -189,7 +192,8 @@ impl fmt::Display for Error {
             | Error::Memory(x)
             | Error::Unsupported(x)
             | Error::Io(x)
-            | Error::Autograd(x) => x.fmt(f),
+            | Error::Autograd(x)
+            | Error::FloatingPoint(x) => x.fmt(f),
             Error::Internal(x) => write!(f, "{x}\n  this is a defect of mxnet, please report it"),
             Error::Failed(failure) => {
                 write!(f, "{}", failure.error())?;

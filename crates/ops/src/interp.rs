@@ -15,6 +15,7 @@ use crate::invoke::Call;
 const RECORDING: u8 = 1;
 const TRAINING: u8 = 2;
 const STACKED: u8 = 4;
+const WATCHING: u8 = 8;
 
 thread_local! {
     static DEVICE: Cell<Device> = const { Cell::new(Device::cpu(0)) };
@@ -42,10 +43,10 @@ impl Flags {
         Flags(FLAGS.get())
     }
 
-    /// Neither recording nor intercepted.
+    /// Neither recording nor watched nor intercepted.
     #[inline]
     pub fn is_plain(self) -> bool {
-        self.0 & (RECORDING | STACKED) == 0
+        self.0 & (RECORDING | STACKED | WATCHING) == 0
     }
 
     /// Whether calls are recorded for differentiation.
@@ -58,6 +59,18 @@ impl Flags {
     #[inline]
     pub fn is_training(self) -> bool {
         self.0 & TRAINING != 0
+    }
+
+    /// Whether results are watched for floating-point errors.
+    #[inline]
+    pub fn is_watching(self) -> bool {
+        self.0 & WATCHING != 0
+    }
+
+    /// Whether somebody wants to see every call: there are no short ways then.
+    #[inline]
+    pub fn is_intercepted(self) -> bool {
+        self.0 & (STACKED | WATCHING) != 0
     }
 
     /// Whether an interpreter is pushed.
@@ -86,6 +99,11 @@ pub fn set_recording(on: bool) -> bool {
 /// Switches training mode on this thread; returns what it was.
 pub fn set_training(on: bool) -> bool {
     set(TRAINING, on)
+}
+
+/// Switches the watch for floating-point errors on this thread; returns what it was.
+pub(crate) fn set_watching(on: bool) -> bool {
+    set(WATCHING, on)
 }
 
 /// Whether this thread records.

@@ -8,7 +8,7 @@ use crate::cx::CallCx;
 use crate::error::{Error, Result};
 use crate::interp::{self, Flags};
 use crate::opdef::OpDef;
-use crate::{Array, Outputs, autograd, eager};
+use crate::{Array, Outputs, autograd, eager, floats};
 
 /// One call of an operator.
 #[derive(Clone, Copy)]
@@ -43,6 +43,10 @@ impl<'a> Call<'a> {
     /// Adds the operator's name and the operands to an error.
     #[cold]
     pub fn explain(&self, error: Error) -> Error {
+        // Its sentence is NumPy's, which names the operator at its end.
+        if matches!(error, Error::FloatingPoint(_)) {
+            return error.with_operands(|| self.cx().facts());
+        }
         error
             .in_op(self.op.name)
             .with_operands(|| self.cx().facts())
@@ -128,6 +132,8 @@ pub fn dispatch(call: &Call) -> Result<Outputs> {
     let flags = Flags::current();
     let result = if flags.is_plain() {
         eager::run(call)
+    } else if flags.is_watching() {
+        floats::watched(call)
     } else if flags.is_stacked() {
         interp::call_top(call)
     } else {

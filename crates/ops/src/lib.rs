@@ -10,6 +10,7 @@ mod cpu;
 mod cx;
 mod eager;
 mod error;
+pub mod floats;
 pub mod interp;
 pub mod interrupt;
 mod invoke;
@@ -34,7 +35,7 @@ pub mod shape;
 use smallvec::SmallVec;
 
 pub use args::{Args, Attrs, Default, Param, ParamKind, Value};
-pub use array::{Array, Element};
+pub use array::{Array, Element, waits};
 pub use cx::{CallCx, CompositeCx, EagerCx, InferCx, KernelCx, RngState, ViewCx};
 pub use eager::Pool;
 pub use error::{Error, Fault, OperandFacts, Result, Tuple};

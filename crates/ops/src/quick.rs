@@ -35,7 +35,7 @@ pub enum Quick<'a> {
 #[inline]
 pub fn quick(op: &'static OpDef, operands: &[Quick]) -> Result<Option<Array>> {
     let flags = Flags::current();
-    if flags.is_stacked() {
+    if flags.is_intercepted() {
         return Ok(None);
     }
     if flags.is_recording()

@@ -73,6 +73,7 @@ from mxnet.numpy._dtypes import (
     promote_types,
     result_type,
 )
+from mxnet.numpy._errors import errstate, geterr, seterr
 from mxnet.numpy._files import load, save, savez, savez_compressed
 from mxnet.numpy._indexing import diagflat, put, put_along_axis
 from mxnet.numpy._iteration import broadcast, iterable, ndenumerate

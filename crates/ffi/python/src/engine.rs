@@ -67,6 +67,12 @@ pub fn num_threads() -> usize {
     engine().num_threads()
 }
 
+/// How often this thread has waited for an array: a call that leaves it as it was did not look at any value.
+#[pyfunction]
+pub fn waits() -> u64 {
+    mxnet::ops::waits()
+}
+
 /// Sets the number of threads that compute.
 #[pyfunction]
 pub fn set_num_threads(n: usize) -> PyResult<()> {

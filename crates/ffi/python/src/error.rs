@@ -60,6 +60,11 @@ const KINDS: &[(&str, &str, &str)] = &[
         "builtins.RuntimeError",
         "A broken invariant: please report it.",
     ),
+    (
+        "FloatingPointError",
+        "builtins.FloatingPointError",
+        "A floating-point error that `errstate` asked to be told of.",
+    ),
 ];
 
 struct Classes {
@@ -115,6 +120,7 @@ fn class_of(error: &Error) -> Option<usize> {
         Error::Unsupported(_) => 8,
         Error::Io(_) => 9,
         Error::Autograd(_) => 10,
+        Error::FloatingPoint(_) => 12,
         Error::Failed(failure) => {
             return failure.error().downcast_ref::<Error>().and_then(class_of);
         }

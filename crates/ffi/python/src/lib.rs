@@ -39,7 +39,7 @@ mod _core {
     #[pymodule_export]
     use crate::engine::{
         engine_mode, engine_stats, memory_stats, num_threads, reset_memory_peak, set_debug,
-        set_engine_mode, set_num_threads, waitall,
+        set_engine_mode, set_num_threads, waitall, waits,
     };
     #[pymodule_export]
     use crate::exchange::{_unpickle, array, asarray};
@@ -49,8 +49,8 @@ mod _core {
     use crate::registry::registry;
     #[pymodule_export]
     use crate::settings::{
-        current_device, numpy_promotion, random_state, seed, set_current_device,
-        set_numpy_promotion, set_random_state,
+        current_device, float_reactions, install_float_reporter, numpy_promotion, random_state,
+        seed, set_current_device, set_float_reactions, set_numpy_promotion, set_random_state,
     };
 
     #[pymodule_init]

@@ -1,7 +1,10 @@
-//! Process-wide settings: the promotion mode and the random seed.
+//! Settings: the promotion mode, the random seed, reactions to floating-point errors.
 
+use mxnet::ops::Error;
+use mxnet::ops::floats::{self, Reaction, Reactions};
 use mxnet::tensor::{Promotion, promotion};
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 
 use crate::device::PyDevice;
 
@@ -16,6 +19,52 @@ pub fn numpy_promotion() -> bool {
 pub fn set_numpy_promotion(on: bool) -> bool {
     let mode = if on { Promotion::NumPy } else { Promotion::Mx };
     mxnet::tensor::set_promotion(mode) == Promotion::NumPy
+}
+
+/// How this thread reacts to floating-point errors (division by zero, overflow, underflow, invalid value): 0 ignore, 1 report, 2 raise.
+#[pyfunction]
+pub fn float_reactions() -> [u8; 4] {
+    let now = floats::reactions();
+    [now.divide, now.over, now.under, now.invalid].map(|reaction| reaction as u8)
+}
+
+/// Chooses how this thread reacts to floating-point errors, in the numbers of `float_reactions`.
+#[pyfunction]
+pub fn set_float_reactions(reactions: [u8; 4]) {
+    let [divide, over, under, invalid] = reactions.map(|number| match number {
+        0 => Reaction::Ignore,
+        1 => Reaction::Report,
+        _ => Reaction::Raise,
+    });
+    floats::set_reactions(Reactions {
+        divide,
+        over,
+        under,
+        invalid,
+    });
+}
+
+static REPORTER: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+
+/// Installs the function that is called with the sentence of each floating-point error to report.
+#[pyfunction]
+pub fn install_float_reporter(py: Python<'_>, reporter: Py<PyAny>) {
+    let _ = REPORTER.set(py, reporter);
+    floats::install(|sentence| {
+        Python::attach(|py| {
+            let Some(reporter) = REPORTER.get(py) else {
+                return Ok(());
+            };
+            match reporter.call1(py, (sentence,)) {
+                Ok(_) => Ok(()),
+                // A warning that the user turned into an error: it is raised as it is.
+                Err(error) => {
+                    error.restore(py);
+                    Err(Error::Interrupted)
+                }
+            }
+        })
+    });
 }
 
 /// Where this thread's new arrays are made.

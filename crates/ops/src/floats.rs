@@ -1,0 +1,262 @@
+//! Floating-point errors as NumPy defines them: division by zero, overflow, underflow, an invalid value.
+//!
+//! Nothing is watched by default. While a thread watches, each of its calls is waited for and its results are compared with its
+//! operands: a NaN or an infinity that no operand had, at the same place for elementwise operators. That finds what the processor's flags
+//! would have told, whatever kernel or thread computed it, and nothing is paid while nobody watches.
+
+use std::cell::Cell;
+use std::sync::OnceLock;
+
+use mxnet_tensor::{DType, Scalar};
+
+use crate::elementwise::{comparison, logic, special};
+use crate::error::{Error, Result};
+use crate::interp;
+use crate::invoke::{Call, dispatch, invoke1};
+use crate::opdef::{Cpu, OpDef};
+use crate::{Array, Attrs, Outputs};
+
+/// What is done when an error is found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Reaction {
+    /// Nothing: it is not looked for.
+    #[default]
+    Ignore,
+    /// The installed reporter is told.
+    Report,
+    /// The call fails with [`Error::FloatingPoint`].
+    Raise,
+}
+
+/// The reactions of a thread.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Reactions {
+    /// An infinity from finite operands by dividing by zero, or at a pole.
+    pub divide: Reaction,
+    /// An infinity from finite operands otherwise.
+    pub over: Reaction,
+    /// A result too small for its dtype.
+    pub under: Reaction,
+    /// A NaN from operands that are none.
+    pub invalid: Reaction,
+}
+
+/// Told of an error: its sentence, which names the operator. An error it returns fails the call.
+pub type Report = fn(sentence: &str) -> Result<()>;
+
+thread_local! {
+    static REACTIONS: Cell<Reactions> = const { Cell::new(Reactions {
+        divide: Reaction::Ignore,
+        over: Reaction::Ignore,
+        under: Reaction::Ignore,
+        invalid: Reaction::Ignore,
+    }) };
+}
+static REPORT: OnceLock<Report> = OnceLock::new();
+
+/// Installs the reporter; later calls keep the first one.
+pub fn install(report: Report) {
+    let _ = REPORT.set(report);
+}
+
+/// The thread's reactions.
+pub fn reactions() -> Reactions {
+    REACTIONS.get()
+}
+
+/// Chooses the thread's reactions; returns what they were.
+pub fn set_reactions(reactions: Reactions) -> Reactions {
+    interp::set_watching(reactions != Reactions::default());
+    REACTIONS.replace(reactions)
+}
+
+/// Runs a call with nothing watched inside it, then looks at what came out.
+pub(crate) fn watched(call: &Call) -> Result<Outputs> {
+    struct Again;
+    impl Drop for Again {
+        fn drop(&mut self) {
+            interp::set_watching(true);
+        }
+    }
+    interp::set_watching(false);
+    let _again = Again;
+    // Operands that the call overwrites are gone afterwards.
+    let kept: Vec<Option<Array>> = call
+        .inputs
+        .iter()
+        .map(|x| {
+            x.map(|x| {
+                if overwritten(call, x) {
+                    x.copy()
+                } else {
+                    Ok(x.clone())
+                }
+            })
+            .transpose()
+        })
+        .collect::<Result<_>>()?;
+    let outputs = dispatch(call)?;
+    let operands: Vec<&Array> = kept.iter().flatten().collect();
+    let _scope = interp::Scope::enter(false, interp::is_training());
+    for y in &outputs {
+        look(call.op, &operands, y)?;
+    }
+    Ok(outputs)
+}
+
+fn overwritten(call: &Call, x: &Array) -> bool {
+    let storage = x.tensor().storage();
+    let outs = call.outs.iter().flatten();
+    outs.into_iter()
+        .any(|out| std::ptr::eq(out.tensor().storage().var(), storage.var()))
+        || !call.op.mutates.is_empty()
+}
+
+/// The names under which NumPy speaks of operators.
+fn spoken(op: &OpDef) -> &'static str {
+    match op.name {
+        "astype" => "cast",
+        "sum" | "prod" | "mean" | "var" | "std" => "reduce",
+        name => name,
+    }
+}
+
+fn look(op: &'static OpDef, operands: &[&Array], y: &Array) -> Result<()> {
+    let wanted = reactions();
+    let name = spoken(op);
+    let exact = |x: &Array| !x.dtype().is_inexact();
+    if exact(y) {
+        let divides = matches!(op.name, "floor_divide" | "remainder" | "divmod" | "fmod");
+        if divides && y.dtype().is_integer() && operands.len() == 2 && any(&is_zero(operands[1])?)?
+        {
+            return react(wanted.divide, "divide by zero", name);
+        }
+        if op.name == "astype" && y.dtype().is_integer() && operands.iter().any(|x| !exact(x)) {
+            let finite = operands[0].unary(&special::ISFINITE)?;
+            if any(&finite.unary(&logic::LOGICAL_NOT)?)? {
+                return react(wanted.invalid, "invalid value", name);
+            }
+        }
+        return Ok(());
+    }
+    if matches!(op.cpu, Cpu::View(_)) || y.is_empty() {
+        return Ok(());
+    }
+    // One place of an elementwise operator's result belongs to one place of its operands; anything else to all of them.
+    let elementwise = matches!(op.cpu, Cpu::Map(_));
+    let meets = |flags: Array| -> Result<Array> {
+        match elementwise {
+            true => Ok(flags),
+            false => only_one(&flags),
+        }
+    };
+    let mut had_nan: Option<Array> = None;
+    let mut finite: Option<Array> = None;
+    for x in operands.iter().filter(|x| !exact(x)) {
+        let nan = meets(x.unary(&special::ISNAN)?)?;
+        had_nan = Some(match had_nan {
+            Some(so_far) => so_far.binary(&logic::LOGICAL_OR, &nan)?,
+            None => nan,
+        });
+        let infinite = meets(x.unary(&special::ISFINITE)?.unary(&logic::LOGICAL_NOT)?)?;
+        let all = infinite.unary(&logic::LOGICAL_NOT)?;
+        finite = Some(match finite {
+            Some(so_far) => so_far.binary(&logic::LOGICAL_AND, &all)?,
+            None => all,
+        });
+    }
+    let but = |flags: Array, mask: &Option<Array>, keep: bool| match mask {
+        Some(mask) if keep => flags.binary(&logic::LOGICAL_AND, mask),
+        Some(mask) => flags.binary(&logic::LOGICAL_AND, &mask.unary(&logic::LOGICAL_NOT)?),
+        None => Ok(flags),
+    };
+    if wanted.invalid != Reaction::Ignore && any(&but(y.unary(&special::ISNAN)?, &had_nan, false)?)?
+    {
+        react(wanted.invalid, "invalid value", name)?;
+    }
+    if (wanted.divide, wanted.over) != (Reaction::Ignore, Reaction::Ignore) {
+        let infinite = but(y.unary(&special::ISINF)?, &finite, true)?;
+        let pole = match op.name {
+            "divide" | "floor_divide" => Some(is_zero(operands[1])?),
+            "power" | "float_power" | "reciprocal" => Some(is_zero(operands[0])?),
+            "log" | "log2" | "log10" | "log1p" | "arctanh" => Some(infinite.clone()),
+            _ => None,
+        };
+        let (at_pole, over) = match &pole {
+            Some(pole) => {
+                let here = infinite.binary(&logic::LOGICAL_AND, pole)?;
+                let elsewhere = pole.unary(&logic::LOGICAL_NOT)?;
+                (
+                    any(&here)?,
+                    any(&infinite.binary(&logic::LOGICAL_AND, &elsewhere)?)?,
+                )
+            }
+            None => (false, any(&infinite)?),
+        };
+        if at_pole {
+            react(wanted.divide, "divide by zero", name)?;
+        }
+        if over {
+            react(wanted.over, "overflow", name)?;
+        }
+    }
+    let shrinks = matches!(
+        op.name,
+        "multiply" | "divide" | "square" | "power" | "exp" | "exp2" | "ldexp" | "astype"
+    );
+    if wanted.under != Reaction::Ignore && shrinks && any(&vanished(op, operands, y)?)? {
+        react(wanted.under, "underflow", name)?;
+    }
+    Ok(())
+}
+
+/// Where the result is below the normal numbers of its dtype though no operand is zero or infinite.
+fn vanished(op: &OpDef, operands: &[&Array], y: &Array) -> Result<Array> {
+    let tiny = match y.dtype().real() {
+        DType::F16 => 6.103_515_625e-5,
+        DType::F64 => f64::MIN_POSITIVE,
+        _ => f64::from(f32::MIN_POSITIVE),
+    };
+    let mut small = y.abs()?.with_scalar(&comparison::LESS, tiny)?;
+    let exponential = matches!(op.name, "exp" | "exp2");
+    for x in operands.iter().filter(|x| x.dtype().is_inexact()) {
+        let counts = match exponential {
+            true => x.unary(&special::ISFINITE)?,
+            false => x.unary(&special::ISFINITE)?.binary(
+                &logic::LOGICAL_AND,
+                &is_zero(x)?.unary(&logic::LOGICAL_NOT)?,
+            )?,
+        };
+        small = small.binary(&logic::LOGICAL_AND, &counts)?;
+    }
+    Ok(small)
+}
+
+fn is_zero(x: &Array) -> Result<Array> {
+    invoke1(
+        &comparison::EQUAL,
+        &[x, &Array::weak_scalar(Scalar::I64(0))?],
+        &Attrs::none(),
+    )
+}
+
+/// Whether one element is true, as an array without axes.
+fn only_one(flags: &Array) -> Result<Array> {
+    flags
+        .astype(DType::I64)?
+        .sum(None, false)?
+        .astype(DType::Bool)
+}
+
+fn any(flags: &Array) -> Result<bool> {
+    Ok(only_one(flags)?.to_vec::<bool>()?.first() == Some(&true))
+}
+
+fn react(reaction: Reaction, what: &str, name: &'static str) -> Result<()> {
+    let sentence = format!("{what} encountered in {name}");
+    match (reaction, REPORT.get()) {
+        (Reaction::Ignore, _) | (Reaction::Report, None) => Ok(()),
+        (Reaction::Report, Some(report)) => report(&sentence),
+        (Reaction::Raise, _) => Err(Error::floating_point("", sentence)),
+    }
+}

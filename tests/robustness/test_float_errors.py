@@ -1,0 +1,139 @@
+"""errstate finds the floating-point errors that NumPy finds."""
+
+import threading
+import warnings
+
+import numpy as onp
+import pytest
+
+import mxnet as mx
+from mxnet import autograd, np
+
+# An expression over `m` (NumPy or mx.np) and what is wrong with it.
+CASES = [
+    ("m.ones(3) / m.array([1.0, 0.0, 2.0])", "divide"),
+    ("m.log(m.array([1.0, 0.0]))", "divide"),
+    ("m.log1p(m.array([-1.0]))", "divide"),
+    ("m.power(m.array([0.0, 2.0]), -1.0)", "divide"),
+    ("m.reciprocal(m.array([0.0]))", "divide"),
+    ("m.arctanh(m.array([1.0]))", "divide"),
+    ("m.array([1, 2]) // m.array([0, 1])", "divide"),
+    ("m.array([1, 2]) % m.array([0, 1])", "divide"),
+    ("m.exp(m.array([1e4]))", "over"),
+    ("m.array([1e308]) * 10.0", "over"),
+    ("m.array([1e308]) + m.array([1e308])", "over"),
+    ("m.array([1e300]).astype('float32')", "over"),
+    ("m.power(m.array([10.0]), 400.0)", "over"),
+    ("m.sqrt(m.array([-1.0, 4.0]))", "invalid"),
+    ("m.log(m.array([-1.0]))", "invalid"),
+    ("m.arcsin(m.array([2.0]))", "invalid"),
+    ("m.array([m.inf]) - m.array([m.inf])", "invalid"),
+    ("m.zeros(2) / m.zeros(2)", "invalid"),
+    ("m.array([1.0, m.nan]).astype('int64')", "invalid"),
+    ("m.array([1e-300]) * 1e-300", "under"),
+    ("m.exp(m.array([-1e4]))", "under"),
+    ("m.array([m.nan, m.inf, 1.0]) * 2.0", None),
+    ("m.array([m.inf]) / 2.0", None),
+    ("m.exp(m.array([m.inf, -m.inf]))", None),
+    ("m.log(m.array([m.inf, m.nan]))", None),
+    ("m.array([1.0, 2.0])[::2] + m.array([0.0])", None),
+    ("m.array([m.nan]).sum()", None),
+    ("m.maximum(m.array([m.nan]), 1.0)", None),
+]
+KINDS = ("divide", "over", "under", "invalid")
+
+
+def caught(module, expression, kind):
+    with module.errstate(all="ignore", **{kind: "raise"}):
+        try:
+            eval(expression, {"m": module})
+        except FloatingPointError as error:
+            return str(error).splitlines()[0]
+    return None
+
+
+@pytest.mark.parametrize(("expression", "wrong"), CASES)
+def test_each_kind_is_found_where_numpy_finds_it_and_nowhere_else(expression, wrong):
+    with mx.util.np_default_dtype(True):
+        for kind in KINDS:
+            expected, found = caught(onp, expression, kind), caught(np, expression, kind)
+            assert (found is None) == (expected is None), (kind, expected, found)
+            assert (found is not None) == (kind == wrong)
+            if found:
+                assert found == expected.replace("scalar ", "")
+
+
+def test_nothing_is_watched_by_default():
+    assert set(np.geterr().values()) == {"ignore"}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        np.ones(3) / 0
+
+
+def test_warnings_go_through_pythons_filters():
+    with np.errstate(divide="warn"):
+        with pytest.warns(RuntimeWarning, match="divide by zero encountered in divide"):
+            np.ones(3) / 0
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            with pytest.raises(RuntimeWarning, match="divide by zero encountered in divide"):
+                np.ones(3) / 0
+
+
+def test_printing_goes_to_stderr(capsys):
+    with np.errstate(over="print"):
+        np.exp(np.array([1e9]))
+    assert capsys.readouterr().err == "Warning: overflow encountered in exp\n"
+
+
+def test_modes_nest_and_come_back_after_an_error():
+    def nested():
+        with np.errstate(all="raise"):
+            with np.errstate(invalid="ignore"):
+                assert np.geterr() == {"divide": "raise", "over": "raise", "under": "raise", "invalid": "ignore"}
+                np.sqrt(np.array([-1.0]))
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        nested()
+    assert set(np.geterr().values()) == {"ignore"}
+
+
+def test_it_decorates_functions():
+    @np.errstate(divide="raise")
+    def reciprocal(x):
+        return 1 / x
+
+    with pytest.raises(FloatingPointError):
+        reciprocal(np.zeros(2))
+    assert set(np.geterr().values()) == {"ignore"}
+
+
+def test_a_thread_has_modes_of_its_own():
+    found = []
+    with np.errstate(all="raise"):
+        thread = threading.Thread(target=lambda: found.append((np.geterr()["divide"], (np.ones(1) / 0).item())))
+        thread.start()
+        thread.join()
+    assert found == [("ignore", float("inf"))]
+
+
+def test_modes_that_do_not_exist_are_refused_and_change_nothing():
+    with pytest.raises(ValueError, match="mode 'call' of `divide` is none of 'ignore', 'warn', 'raise', 'print'"):
+        np.seterr(divide="call")
+    assert set(np.geterr().values()) == {"ignore"}
+
+
+def test_gradients_are_recorded_while_watching():
+    x = np.array([1.0, 2.0])
+    x.attach_grad()
+    with np.errstate(all="raise"), autograd.record():
+        y = (x * x).sum()
+    y.backward()
+    onp.testing.assert_array_equal(x.grad.asnumpy(), [2, 4])
+
+
+def test_in_place_division_is_judged_by_the_operands_before():
+    x = np.array([1.0, 4.0])
+    with np.errstate(all="raise"), pytest.raises(FloatingPointError, match="divide by zero"):
+        x /= np.array([1.0, 0.0])
