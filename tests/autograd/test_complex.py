@@ -1,4 +1,4 @@
-"""Gradients of complex arrays: of a real loss L with respect to z = x + iy they are dL/dx + i dL/dy, first and second order."""
+"""Gradients of complex arrays, both orders: of a real loss L with respect to z = x + iy they are dL/dx + i dL/dy."""
 
 import numpy as onp
 import pytest

@@ -171,6 +171,99 @@ def test_recorded_and_fused_gradients_agree(mode):
         onp.testing.assert_allclose(c.asnumpy(), f.asnumpy(), rtol=1e-12, atol=1e-13)
 
 
+def projected(x, parameters, h, c, hidden, size, directions, low=-onp.inf, high=onp.inf):
+    """One LSTM layer with projected states; its parameter vector has three weights a direction, then the biases."""
+    rows, width = 4 * hidden, x.shape[2]
+    shapes = [(rows, width), (rows, size), (size, hidden)] * directions + [(rows,)] * (2 * directions)
+    parts, at = [], 0
+    for shape in shapes:
+        parts.append(parameters[at : at + onp.prod(shape)].reshape(shape))
+        at += onp.prod(shape)
+    assert at == len(parameters)
+    y, hn, cn = onp.zeros((*x.shape[:2], directions * size)), [], []
+    for k in range(directions):
+        (wi, wh, wr), (bi, bh) = parts[3 * k : 3 * k + 3], parts[3 * directions + 2 * k :][:2]
+        state, cell = h[k], c[k]
+        for t in range(len(x))[:: 1 - 2 * k]:
+            i, f, g, o = onp.split(x[t] @ wi.T + bi + state @ wh.T + bh, 4, axis=1)
+            cell = onp.clip(sigmoid(f) * cell + sigmoid(i) * onp.tanh(g), low, high)
+            state = (sigmoid(o) * onp.tanh(cell)) @ wr.T
+            y[t, :, k * size : (k + 1) * size] = state
+        hn.append(state)
+        cn.append(cell)
+    return y, onp.stack(hn), onp.stack(cn)
+
+
+def projected_case(directions, *, time=4, batch=2, width=3, hidden=5, size=2):
+    rng = onp.random.default_rng(directions)
+    count = directions * (4 * hidden * (width + size + 2) + size * hidden)
+    shapes = ((time, batch, width), (count,), (directions, batch, size), (directions, batch, hidden))
+    return [rng.uniform(-0.9, 0.9, shape) for shape in shapes], hidden, size
+
+
+@pytest.mark.parametrize("dtype, tolerance", [("float64", 1e-12), ("float32", 1e-5), ("float16", 5e-3)])
+@pytest.mark.parametrize("directions", [1, 2])
+def test_projected_states_are_the_output_times_a_weight(directions, dtype, tolerance):
+    given, hidden, size = projected_case(directions)
+    function = layers_of("lstm", hidden, 1, directions, projection_size=size)
+    got = function(*(np.array(a, dtype=dtype) for a in given))
+    for g, w in zip(got, projected(*given, hidden, size, directions), strict=True):
+        assert (g.dtype, g.shape) == (dtype, w.shape)
+        onp.testing.assert_allclose(g.asnumpy().astype(float), w, atol=tolerance)
+
+
+def test_gradients_through_projection_and_bounds_are_the_slopes():
+    given, hidden, size = projected_case(2, time=3)
+    slopes.check(layers_of("lstm", hidden, 1, 2, projection_size=size), given, onp.random.default_rng(1))
+    # No cell state comes as near to these bounds as the differences step.
+    bounds = {"lstm_state_clip_min": -0.25, "lstm_state_clip_max": 0.35}
+    slopes.check(layers_of("lstm", hidden, 1, 2, projection_size=size, **bounds), given, onp.random.default_rng(1))
+
+
+def test_two_projected_layers_are_one_on_the_other():
+    given, hidden, size = projected_case(1, width=2)
+    x, parameters, h, c = given
+    weights = onp.split(parameters, [len(parameters) - 8 * hidden])
+    both = onp.concatenate([weights[0], weights[0], weights[1], weights[1]])
+    function = layers_of("lstm", hidden, 2, 1, projection_size=size)
+    got = function(*(np.array(a, dtype="float64") for a in (x, both, h.repeat(2, 0), c.repeat(2, 0))))
+    first = projected(*given, hidden, size, 1)
+    second = projected(first[0], parameters, h, c, hidden, size, 1)
+    onp.testing.assert_allclose(got[0].asnumpy(), second[0], atol=1e-12)
+    onp.testing.assert_allclose(got[1].asnumpy(), onp.concatenate([first[1], second[1]]), atol=1e-12)
+
+
+def test_the_cell_state_stays_within_its_bounds():
+    given, hidden, size = projected_case(1)
+    keywords = {"projection_size": size, "lstm_state_clip_min": -0.2, "lstm_state_clip_max": 0.1}
+    got = layers_of("lstm", hidden, **keywords)(*(np.array(a, dtype="float64") for a in given))
+    for g, w in zip(got, projected(*given, hidden, size, 1, -0.2, 0.1), strict=True):
+        onp.testing.assert_allclose(g.asnumpy(), w, atol=1e-12)
+    given[3][0, 0, 0] = onp.nan
+    arrays = [np.array(a, dtype="float64") for a in given]
+    assert onp.isnan(layers_of("lstm", hidden, **keywords)(*arrays)[2].asnumpy()).any()
+    bounded = layers_of("lstm", hidden, lstm_state_clip_nan=True, **keywords)(*arrays)
+    assert not any(onp.isnan(y.asnumpy()).any() for y in bounded)
+
+
+@pytest.mark.parametrize(
+    "mode, keywords, message",
+    [
+        ("gru", {"projection_size": 2}, "are for LSTM layers, not for 'gru'"),
+        ("lstm", {"projection_size": 0}, "`projection_size` is 0, must be at least 1"),
+        ("lstm", {"projection_size": 2}, r"`parameters` has shape \(\d+,\), these layers have \d+ parameters"),
+        ("lstm", {"lstm_state_clip_min": -1.0}, "go together"),
+        ("lstm", {"lstm_state_clip_min": 1.0, "lstm_state_clip_max": 0.5}, "is 1, above `lstm_state_clip_max`"),
+        ("lstm", {"lstm_state_clip_nan": True}, "needs the bounds"),
+    ],
+)
+def test_projection_and_bounds_say_what_does_not_fit(mode, keywords, message):
+    given, hidden = case(mode, 1, 1)
+    arrays = [np.array(a) for a in (given if mode == "lstm" else given[:3])]
+    with pytest.raises(ValueError, match=message):
+        layers_of(mode, hidden, **keywords)(*arrays)
+
+
 def test_what_does_not_fit_is_said_in_numbers():
     x, h = np.zeros((3, 2, 4)), np.zeros((1, 2, 5))
     keywords = {"mode": "rnn_tanh", "state_size": 5, "num_layers": 1}

@@ -370,7 +370,16 @@ pub unsafe fn import(managed: NonNull<DLManagedTensorVersioned>) -> Result<Tenso
     Ok(unsafe { parts.into_tensor(Box::new(Versioned(managed)), flags & FLAG_READ_ONLY != 0) })
 }
 
-/// [`import`] for the legacy structure, whose memory may be written.
+/// Whether imported memory may be written, where its structure does not say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Writes {
+    /// Its owner expects it.
+    Allowed,
+    /// Nobody said so: it may belong to an immutable array.
+    Refused,
+}
+
+/// [`import`] for the legacy structure, which does not say whether its memory may be written.
 ///
 /// # Errors
 ///
@@ -379,11 +388,14 @@ pub unsafe fn import(managed: NonNull<DLManagedTensorVersioned>) -> Result<Tenso
 /// # Safety
 ///
 /// As [`import`].
-pub unsafe fn import_legacy(managed: NonNull<DLManagedTensor>) -> Result<Tensor, TensorError> {
+pub unsafe fn import_legacy(
+    managed: NonNull<DLManagedTensor>,
+    writes: Writes,
+) -> Result<Tensor, TensorError> {
     // SAFETY: the caller promises a valid structure.
     let parts = unsafe { Parts::read(&managed.as_ref().dl_tensor)? };
     // SAFETY: `parts` describes the memory of the structure, which lives until the owner is dropped.
-    Ok(unsafe { parts.into_tensor(Box::new(Legacy(managed)), false) })
+    Ok(unsafe { parts.into_tensor(Box::new(Legacy(managed)), writes == Writes::Refused) })
 }
 
 /// A foreign tensor, checked and in our terms.

@@ -10,6 +10,7 @@ use std::thread::{self, ThreadId};
 use mxnet_engine::{Access, Engine, Op, Resource, Stream};
 use mxnet_tensor::dlpack::{
     self, DLDataType, DLDevice, DLManagedTensor, DLManagedTensorVersioned, DLTensor, Exported,
+    Writes,
 };
 use mxnet_tensor::error::{DeviceError, Unsupported};
 use mxnet_tensor::{
@@ -522,7 +523,7 @@ proptest! {
         // SAFETY: the structures are fresh from the export, and handed on once.
         let back = unsafe {
             if legacy {
-                dlpack::import_legacy(dlpack::export_legacy(tensor.clone(), Exported::View).expect("writable"))
+                dlpack::import_legacy(dlpack::export_legacy(tensor.clone(), Exported::View).expect("writable"), Writes::Allowed)
             } else {
                 dlpack::import(dlpack::export(tensor.clone(), Exported::View))
             }

@@ -4,7 +4,9 @@ use std::ffi::CStr;
 use std::ptr::NonNull;
 
 use mxnet::ops::{Array, Error};
-use mxnet::tensor::dlpack::{self as dl, DLManagedTensor, DLManagedTensorVersioned, Exported};
+use mxnet::tensor::dlpack::{
+    self as dl, DLManagedTensor, DLManagedTensorVersioned, Exported, Writes,
+};
 use mxnet::tensor::{Device, DeviceKind};
 use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
 use pyo3::ffi;
@@ -147,7 +149,12 @@ pub fn from_dlpack(
     } else {
         x.clone()
     };
-    let array = consume(&capsule)?;
+    // A capsule by itself is what somebody made to hand on; an array that has no newer structure to offer may be immutable.
+    let writes = match capsule.is(x) {
+        true => Writes::Allowed,
+        false => Writes::Refused,
+    };
+    let array = consume(&capsule, writes)?;
     if let Some(wanted) = device {
         let wanted = crate::device::extract(wanted)?;
         if wanted != array.device() {
@@ -169,7 +176,7 @@ pub fn from_dlpack(
 }
 
 /// Takes the structure out of a capsule.
-fn consume(capsule: &Bound<'_, PyAny>) -> PyResult<Array> {
+fn consume(capsule: &Bound<'_, PyAny>, writes: Writes) -> PyResult<Array> {
     let py = capsule.py();
     // SAFETY: 1. the name tells what the pointer points to. 2. an imported structure is ours, and its capsule is renamed so that nobody imports it again.
     let tensor = unsafe {
@@ -192,7 +199,7 @@ fn consume(capsule: &Bound<'_, PyAny>) -> PyResult<Array> {
                 .cast::<DLManagedTensor>();
             let tensor = NonNull::new(managed).map(|managed| {
                 reachable(managed.as_ref().dl_tensor.device).map_err(|e| raise(py, e))?;
-                dl::import_legacy(managed).map_err(|e| raise(py, e.into()))
+                dl::import_legacy(managed, writes).map_err(|e| raise(py, e.into()))
             });
             if matches!(tensor, Some(Ok(_))) {
                 ffi::PyCapsule_SetName(capsule.as_ptr(), LEGACY_USED.as_ptr());

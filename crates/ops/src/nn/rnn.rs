@@ -1,25 +1,20 @@
 //! Recurrent layers: stacked, bidirectional, with dropout between layers and sequences of several lengths.
-#![allow(unsafe_code)]
 
-use mxnet_kernels::rnn::{self as kernel, Cell, Cotangents, Direction, Gradients, Parameters, Rnn};
-use mxnet_tensor::{DType, Dims, Tensor};
+use mxnet_kernels::rnn::{Cell, Direction};
+use mxnet_tensor::{DType, Dims};
 use smallvec::SmallVec;
 
-use crate::args::{Args, Attrs, Param, ParamKind, Value};
-use crate::cx::{CallCx, KernelCx};
-use crate::eager::elem;
+use crate::args::{Attrs, Param, ParamKind, Value};
+use crate::cx::CallCx;
 use crate::error::{Error, Result, Tuple};
 use crate::invoke::{invoke, invoke_with, invoke1};
-use crate::linalg::flops_ns;
 use crate::nn::dropout::DROPOUT;
-use crate::nn::operand::{self, Staged};
-use crate::nn::unrolled::{self, Steps};
-use crate::opdef::{Cost, Cpu, Grad, Grads, Keep, OpDef, Probe, Surface};
+use crate::nn::operand;
+use crate::nn::rnn_layer::{MODES, RNN_LAYER, cell};
+use crate::nn::unrolled::{Clip, Steps, Weights, unroll};
+use crate::opdef::{Cpu, Grad, Keep, OpDef, Probe, Surface};
 use crate::shape::{concatenate, narrow};
-use crate::types::Types;
-use crate::{Array, Outputs, creation, interp};
-
-const MODES: &[&str] = &["rnn_relu", "rnn_tanh", "lstm", "gru"];
+use crate::{Array, Outputs, creation};
 
 /// Layers of recurrent cells over whole sequences.
 pub static RNN: OpDef = OpDef {
@@ -38,123 +33,29 @@ pub static RNN: OpDef = OpDef {
         Param::bool("state_outputs", false),
         Param::float("p", 0.0),
         Param::bool("use_sequence_length", false),
+        Param::optional("projection_size", ParamKind::Int),
+        Param::optional("lstm_state_clip_min", ParamKind::Float),
+        Param::optional("lstm_state_clip_max", ParamKind::Float),
+        Param::optional("lstm_state_clip_nan", ParamKind::Bool),
     ],
-    doc: "Recurrent layers over `data` (time, n, c): `lstm`, `gru` (the reset gate after the product), `rnn_tanh` or `rnn_relu`. `state`, and `state_cell` for \
-          an LSTM, are (num_layers * directions, n, state_size). `parameters` is one vector: for each layer and direction the weight from the input (gates * \
+    doc: "Recurrent layers over `data` (time, n, c): `lstm`, `gru` (the reset gate after the product), `rnn_tanh` or `rnn_relu`. `state` is (num_layers * \
+          directions, n, state_size), as is `state_cell` of an LSTM. `parameters` is one vector: for each layer and direction the weight from the input (gates * \
           state_size, c) and the one from the state (gates * state_size, state_size), then for each the two biases; gates are i, f, g, o and r, z, n. `p` is the \
           dropout between layers while training. With `use_sequence_length`, `sequence_length` (n,) says where each sequence ends: later results are 0, final states are \
-          those of the last element, and the backward direction starts there. The result is (time, n, directions * state_size); `state_outputs` adds the final states.",
+          those of the last element, and the backward direction starts there. The result is (time, n, directions * state_size); `state_outputs` adds the final states.\n\n\
+          With `projection_size` the hidden state of an LSTM is its cell's output times one more weight, (projection_size, state_size), behind the other two: results and \
+          `state` have that size, `state_cell` keeps its own. `lstm_state_clip_min` and `lstm_state_clip_max`, given together, bound the cell state after every step; with \
+          `lstm_state_clip_nan` what is not a number becomes the lower bound. Layers with either go step by step, without the fused kernel.",
     cpu: Cpu::Composite(run_all),
     probe: Probe::calls(&[
         "f((3, 2, 2)), f((48,)), f((1, 2, 2)), f((1, 2, 2)), None, 'lstm', 2, 1",
         "f((3, 2, 2)), f((72,)), f((2, 2, 2)), None, None, 'gru', 2, 1, True, True",
+        "f((3, 2, 2)), f((126,)), f((2, 2, 1)), f((2, 2, 3)), None, 'lstm', 3, 1, True, True, projection_size=1",
+        "f((3, 2, 2)), f((48,)), f((1, 2, 2)), f((1, 2, 2)), None, 'lstm', 2, 1, lstm_state_clip_min=-0.25, lstm_state_clip_max=0.5",
         "f((3, 2, 2)), f((24,)), f((2, 2, 2)), None, np.array([3, 1]), 'rnn_tanh', 2, 2, state_outputs=True, use_sequence_length=True",
     ])
     .ulp(64),
     ..OpDef::COMPOSITE
-};
-
-/// One layer in one direction.
-pub static RNN_LAYER: OpDef = OpDef {
-    name: "rnn_layer",
-    params: &[
-        Param::array("data"),
-        Param::array("wi"),
-        Param::array("wh"),
-        Param::array("bi"),
-        Param::array("bh"),
-        Param::array("h0"),
-        Param::optional_array("c0"),
-        Param::required("mode", ParamKind::Choice(MODES)),
-        Param::bool("reverse", false),
-    ],
-    doc: "Result, last hidden and last cell state of one recurrent layer in one direction, and what its gradient needs.",
-    types: Types::REAL_FLOAT,
-    infer: |cx| {
-        let g = geometry(&cx.args, cx.shape(0), cx.shape(2), DType::F32);
-        let dtype = crate::types::promoted(cx.inputs);
-        let state = Dims::from_slice(&[g.batch, g.hidden]);
-        let cells = if g.cell == Cell::Lstm {
-            state.clone()
-        } else {
-            Dims::from_slice(&[0, g.hidden])
-        };
-        let kept = kernel::workspace_bytes(&g) / 4;
-        cx.many([
-            (Dims::from_slice(&[g.time, g.batch, g.hidden]), dtype),
-            (state, dtype),
-            (cells, dtype),
-            (Dims::from_slice(&[kept]), operand::compute(dtype)),
-        ])
-    },
-    cpu: Cpu::Kernel(forward),
-    grad: Grad::Rule(
-        Keep {
-            inputs: 0b111_1111,
-            outputs: 0b1001,
-        },
-        |g| {
-            if interp::is_recording() {
-                return unrolled::gradient(g, steps(&g.args));
-            }
-            let inputs: SmallVec<[Option<&Array>; 12]> = (0..7)
-                .map(|i| g.opt_input(i))
-                .chain([Some(g.output(0)), Some(g.output(3)), Some(g.dy(0))])
-                .chain([g.has_dy(1).then(|| g.dy(1)), g.has_dy(2).then(|| g.dy(2))])
-                .collect();
-            let attrs: Attrs = [g.get("mode").clone(), g.get("reverse").clone()]
-                .into_iter()
-                .collect();
-            let found = invoke_with(&RNN_LAYER_GRADIENT, &inputs, &attrs)?;
-            let mut grads: Grads = found.into_iter().map(Some).collect();
-            grads.truncate(g.num_inputs());
-            for i in 0..grads.len() {
-                if !g.wants(i) {
-                    grads[i] = None;
-                }
-            }
-            Ok(grads)
-        },
-    ),
-    cost: Cost::Of(|cx| cost_ns(cx, 1)),
-    probe: Probe::calls(&[
-        "f((3, 2, 2)), f((8, 2)), f((8, 2)), f((8,)), f((8,)), f((2, 2)), f((2, 2)), 'lstm'",
-    ])
-    .ulp(64),
-    ..OpDef::DEFAULT
-};
-
-/// The gradient of one layer.
-pub static RNN_LAYER_GRADIENT: OpDef = OpDef {
-    name: "rnn_layer_gradient",
-    params: &[
-        Param::array("data"),
-        Param::array("wi"),
-        Param::array("wh"),
-        Param::array("bi"),
-        Param::array("bh"),
-        Param::array("h0"),
-        Param::optional_array("c0"),
-        Param::array("y"),
-        Param::array("workspace"),
-        Param::array("dy"),
-        Param::optional_array("dhn"),
-        Param::optional_array("dcn"),
-        Param::required("mode", ParamKind::Choice(MODES)),
-        Param::bool("reverse", false),
-    ],
-    doc: "Gradients of `rnn_layer` with respect to its arrays.",
-    infer: |cx| {
-        let cells = cx.opt(6).map_or(Dims::from_slice(&[0, 0]), |c| Dims::from_slice(c.shape()));
-        let dtype = cx.dtype_of(7);
-        let given = (0..6).map(|i| (Dims::from_slice(cx.shape(i)), dtype));
-        cx.many(given.chain([(cells, dtype)]))
-    },
-    cpu: Cpu::Kernel(backward),
-    grad: Grad::Stop("gradients of gradients are composed of other operators"),
-    cost: Cost::Of(|cx| cost_ns(cx, 2)),
-    probe: Probe::calls(&["f((1, 1, 1)), f((1, 1)), f((1, 1)), f((1,)), f((1,)), f((1, 1)), None, f((1, 1, 1)), f((1,)), f((1, 1, 1)), None, None, 'rnn_tanh'"]).ulp(64),
-    ..OpDef::DEFAULT
 };
 
 /// Consecutive parts of a vector.
@@ -199,179 +100,6 @@ pub static CUT: OpDef = OpDef {
     ..OpDef::DEFAULT
 };
 
-fn cost_ns(cx: &CallCx, passes: usize) -> u64 {
-    let steps: usize = cx.shape(0)[..2].iter().product();
-    passes as u64 * flops_ns(2 * steps * (cx.input(1).len() + cx.input(2).len()))
-}
-
-fn cell(args: &Args) -> Cell {
-    match args.str("mode") {
-        "lstm" => Cell::Lstm,
-        "gru" => Cell::Gru,
-        "rnn_tanh" => Cell::Tanh,
-        _ => Cell::Relu,
-    }
-}
-
-fn steps(args: &Args) -> Steps {
-    Steps {
-        cell: cell(args),
-        direction: direction(args),
-        clip: None,
-    }
-}
-
-fn direction(args: &Args) -> Direction {
-    if args.bool("reverse") {
-        Direction::Reverse
-    } else {
-        Direction::Forward
-    }
-}
-
-fn geometry(args: &Args, data: &[usize], wh: &[usize], dtype: DType) -> Rnn {
-    Rnn {
-        elem: elem(operand::compute(dtype)),
-        cell: cell(args),
-        direction: direction(args),
-        time: data[0],
-        batch: data[1],
-        input: data[2],
-        hidden: wh[1],
-    }
-}
-
-fn forward(cx: &KernelCx) -> Result<()> {
-    let [y, hn, cn, workspace] = [0, 1, 2, 3].map(|i| cx.output(i));
-    let dtype = operand::compute(y.dtype());
-    let g = geometry(&cx.args, cx.input(0).shape(), cx.input(2).shape(), dtype);
-    let dense: SmallVec<[Option<Tensor>; 7]> = (0..7)
-        .map(|i| operand::dense_or_none(cx.opt(i), dtype, cx.threads))
-        .collect::<Result<_>>()?;
-    let at = |i: usize| operand::pointer(dense[i].as_ref()).cast_const();
-    let outs = [
-        Staged::new(y, dtype)?,
-        Staged::new(hn, dtype)?,
-        Staged::new(cn, dtype)?,
-    ];
-    let scratch = operand::scratch(kernel::scratch_bytes(&g))?;
-    if workspace.len() * dtype.size() < kernel::workspace_bytes(&g) {
-        let problem = format!(
-            "a workspace of {} elements for {} bytes",
-            workspace.len(),
-            kernel::workspace_bytes(&g)
-        );
-        return Err(Error::internal(cx.op.name, problem));
-    }
-    let parameters = Parameters {
-        wi: at(1),
-        wh: at(2),
-        bi: at(3),
-        bh: at(4),
-    };
-    let cells = if g.cell == Cell::Lstm {
-        outs[2].ptr()
-    } else {
-        std::ptr::null_mut()
-    };
-    // SAFETY: 1. operands are dense, of `dtype` and of the sizes that the geometry says (the composite that calls this made them so). 2. results,
-    // workspace and scratch are this call's own, of the sizes the kernel asks for.
-    unsafe {
-        kernel::forward(
-            cx.threads,
-            &g,
-            &parameters,
-            at(0),
-            at(5),
-            at(6),
-            outs[0].ptr(),
-            outs[1].ptr(),
-            cells,
-            workspace.data_ptr(),
-            scratch.data_ptr(),
-        );
-    }
-    for out in outs {
-        out.finish(cx.threads)?;
-    }
-    Ok(())
-}
-
-fn backward(cx: &KernelCx) -> Result<()> {
-    let dtype = operand::compute(cx.output(0).dtype());
-    let g = geometry(&cx.args, cx.input(0).shape(), cx.input(2).shape(), dtype);
-    let dense: SmallVec<[Option<Tensor>; 12]> = (0..12)
-        .map(|i| operand::dense_or_none(cx.opt(i), dtype, cx.threads))
-        .collect::<Result<_>>()?;
-    let at = |i: usize| operand::pointer(dense[i].as_ref()).cast_const();
-    let outs: SmallVec<[Staged; 7]> = (0..7)
-        .map(|i| Staged::new(cx.output(i), dtype))
-        .collect::<Result<_>>()?;
-    // The kernel uses the workspace up, but the graph may be walked again.
-    let kept = cx.input(8);
-    let space = Tensor::empty(kept.shape(), dtype, kept.device())?;
-    crate::cpu::copy(kept, &space, cx.threads)?;
-    if space.len() * dtype.size() < kernel::workspace_bytes(&g) {
-        let problem = format!(
-            "a workspace of {} bytes, needs {}",
-            space.len() * dtype.size(),
-            kernel::workspace_bytes(&g)
-        );
-        return Err(Error::value(cx.op.name, problem));
-    }
-    let scratch = operand::scratch(kernel::scratch_bytes(&g))?;
-    let parameters = Parameters {
-        wi: at(1),
-        wh: at(2),
-        bi: at(3),
-        bh: at(4),
-    };
-    let cotangents = Cotangents {
-        dy: at(9),
-        dhn: at(10),
-        dcn: if g.cell == Cell::Lstm {
-            at(11)
-        } else {
-            std::ptr::null()
-        },
-    };
-    let lstm = g.cell == Cell::Lstm && cx.opt(6).is_some();
-    let gradients = Gradients {
-        dx: outs[0].ptr(),
-        dwi: outs[1].ptr(),
-        dwh: outs[2].ptr(),
-        dbi: outs[3].ptr(),
-        dbh: outs[4].ptr(),
-        dh0: outs[5].ptr(),
-        dc0: if lstm {
-            outs[6].ptr()
-        } else {
-            std::ptr::null_mut()
-        },
-    };
-    // SAFETY: 1. operands are dense, of `dtype` and of the sizes that the geometry says: those of the forward call. 2. results, workspace (checked
-    // above) and scratch are this call's own, of the sizes the kernel asks for.
-    unsafe {
-        kernel::backward(
-            cx.threads,
-            &g,
-            &parameters,
-            at(0),
-            at(5),
-            at(6),
-            at(7),
-            &cotangents,
-            &gradients,
-            space.data_ptr(),
-            scratch.data_ptr(),
-        );
-    }
-    for out in outs {
-        out.finish(cx.threads)?;
-    }
-    Ok(())
-}
-
 /// What a call says about its layers.
 struct Stack {
     gates: usize,
@@ -379,6 +107,9 @@ struct Stack {
     layers: usize,
     directions: usize,
     lstm: bool,
+    /// Size of a projected state.
+    projection: Option<usize>,
+    clip: Option<Clip>,
 }
 
 impl Stack {
@@ -393,7 +124,16 @@ impl Stack {
             layers: positive("num_layers")?,
             directions: 1 + usize::from(cx.bool("bidirectional")),
             lstm: cx.str("mode") == "lstm",
+            projection: match cx.is_none("projection_size") {
+                true => None,
+                false => Some(positive("projection_size")?),
+            },
+            clip: clip(cx)?,
         };
+        if !stack.lstm && (stack.projection.is_some() || stack.clip.is_some()) {
+            let problem = "`projection_size` and `lstm_state_clip_min` are for LSTM layers";
+            return Err(cx.value_error(format!("{problem}, not for '{}'", cx.str("mode"))));
+        }
         let [_, batch, input] = *cx.shape(0) else {
             return Err(cx.shape_error(format!(
                 "data have {} axes, needs 3: time, samples, channels",
@@ -407,8 +147,8 @@ impl Stack {
                 Tuple(cx.shape(1))
             )));
         }
-        let state = [stack.layers * stack.directions, batch, stack.hidden];
-        for (i, name) in [(2, "state"), (3, "state_cell")] {
+        for (i, name, size) in [(2, "state", stack.width()), (3, "state_cell", stack.hidden)] {
+            let state = [stack.layers * stack.directions, batch, size];
             if let Some(x) = cx.opt(i).filter(|x| x.shape() != state) {
                 return Err(cx.shape_error(format!(
                     "`{name}` has shape {}, needs {}",
@@ -439,6 +179,16 @@ impl Stack {
         Ok(stack)
     }
 
+    /// Size of the hidden state.
+    fn width(&self) -> usize {
+        self.projection.unwrap_or(self.hidden)
+    }
+
+    /// Weights of one layer and direction.
+    fn num_weights(&self) -> usize {
+        2 + usize::from(self.projection.is_some())
+    }
+
     /// Sizes of the parts of the parameter vector: weights of all layers, then biases.
     fn sizes(&self, input: usize) -> SmallVec<[usize; 16]> {
         let rows = self.gates * self.hidden;
@@ -446,9 +196,14 @@ impl Stack {
             let width = if layer == 0 {
                 input
             } else {
-                self.directions * self.hidden
+                self.directions * self.width()
             };
-            (0..self.directions).flat_map(move |_| [rows * width, rows * self.hidden])
+            let sizes = [
+                rows * width,
+                rows * self.width(),
+                self.width() * self.hidden,
+            ];
+            (0..self.directions).flat_map(move |_| sizes.into_iter().take(self.num_weights()))
         });
         let biases = std::iter::repeat_n(rows, 2 * self.layers * self.directions);
         weights.chain(biases).collect()
@@ -491,7 +246,8 @@ fn layers(
     cells: Option<&Array>,
 ) -> Result<(Array, Array, Option<Array>)> {
     let rows = stack.gates * stack.hidden;
-    let biases = &parts[2 * stack.layers * stack.directions..];
+    let each = stack.num_weights();
+    let biases = &parts[each * stack.layers * stack.directions..];
     let mut x = x.clone();
     let (mut hs, mut cs): (Vec<Array>, Vec<Array>) = (Vec::new(), Vec::new());
     for layer in 0..stack.layers {
@@ -504,10 +260,28 @@ fn layers(
         let mut ys: SmallVec<[Array; 2]> = SmallVec::new();
         for direction in 0..stack.directions {
             let at = layer * stack.directions + direction;
-            let wi = parts[2 * at].reshape(&[rows, x.shape()[2]])?;
-            let wh = parts[2 * at + 1].reshape(&[rows, stack.hidden])?;
+            let wi = parts[each * at].reshape(&[rows, x.shape()[2]])?;
+            let wh = parts[each * at + 1].reshape(&[rows, stack.width()])?;
+            let wr = stack
+                .projection
+                .map(|n| parts[each * at + 2].reshape(&[n, stack.hidden]));
+            let wr = wr.transpose()?;
             let h0 = one_of(state, at)?;
             let c0 = cells.map(|c| one_of(c, at)).transpose()?;
+            if stack.projection.is_some() || stack.clip.is_some() {
+                let weights = Weights {
+                    wi: &wi,
+                    wh: &wh,
+                    bi: &biases[2 * at],
+                    bh: &biases[2 * at + 1],
+                    wr: wr.as_ref(),
+                };
+                let found = stepped(cx, stack, direction, &x, &weights, &h0, c0.as_ref())?;
+                ys.push(found[0].clone());
+                hs.push(found[1].reshape(&[1, h0.shape()[0], stack.width()])?);
+                cs.push(found[2].reshape(&[1, h0.shape()[0], stack.hidden])?);
+                continue;
+            }
             let attrs: Attrs = [cx.get("mode").clone(), Value::Bool(direction == 1)]
                 .into_iter()
                 .collect();
@@ -536,6 +310,67 @@ fn layers(
         None
     };
     Ok((x, joined(&hs, 0)?, c))
+}
+
+/// One LSTM layer in one direction, step by step: result, last state, last cell state.
+fn stepped(
+    cx: &CallCx,
+    stack: &Stack,
+    direction: usize,
+    x: &Array,
+    weights: &Weights,
+    h0: &Array,
+    c0: Option<&Array>,
+) -> Result<[Array; 3]> {
+    let steps = Steps {
+        cell: Cell::Lstm,
+        direction: match direction {
+            0 => Direction::Forward,
+            _ => Direction::Reverse,
+        },
+        clip: stack.clip,
+    };
+    // Halves are summed in float32, as in the kernel.
+    let returned = crate::types::promoted(&cx.inputs[..4]);
+    let wide = |x: &Array| x.astype(operand::compute(returned));
+    let [wi, wh, bi, bh] = [weights.wi, weights.wh, weights.bi, weights.bh].map(wide);
+    let wr = weights.wr.map(wide).transpose()?;
+    let weights = Weights {
+        wi: &wi?,
+        wh: &wh?,
+        bi: &bi?,
+        bh: &bh?,
+        wr: wr.as_ref(),
+    };
+    let c0 = c0.map(wide).transpose()?;
+    let (y, h, c) = unroll(steps, &wide(x)?, &weights, &wide(h0)?, c0.as_ref())?;
+    let c = c.ok_or_else(|| Error::internal(cx.op.name, "an LSTM without cell state"))?;
+    Ok([
+        y.astype(returned)?,
+        h.astype(returned)?,
+        c.astype(returned)?,
+    ])
+}
+
+/// Bounds of the cell state.
+fn clip(cx: &CallCx) -> Result<Option<Clip>> {
+    match (cx.opt_float("lstm_state_clip_min"), cx.opt_float("lstm_state_clip_max")) {
+        (Some(min), Some(max)) if min <= max => Ok(Some(Clip {
+            min,
+            max,
+            nan: cx.bool("lstm_state_clip_nan"),
+        })),
+        (Some(min), Some(max)) => Err(cx.value_error(format!(
+            "`lstm_state_clip_min` is {min}, above `lstm_state_clip_max`, which is {max}"
+        ))),
+        (None, None) if cx.bool("lstm_state_clip_nan") => Err(cx.value_error(
+            "`lstm_state_clip_nan` needs the bounds `lstm_state_clip_min` and `lstm_state_clip_max`",
+        )),
+        (None, None) => Ok(None),
+        _ => Err(cx.value_error(
+            "`lstm_state_clip_min` and `lstm_state_clip_max` go together: give both or none",
+        )),
+    }
 }
 
 /// Sequences of equal length together: later results are 0, and the states are those at the ends.
@@ -578,7 +413,7 @@ fn by_length(
         let length = length as usize;
         let (h0, c0) = (pick(state)?, cells.map(&pick).transpose()?);
         let (y, h, c) = if length == 0 {
-            let none = [0, members.len(), stack.directions * stack.hidden];
+            let none = [0, members.len(), stack.directions * stack.width()];
             (creation::zeros(&none, x.dtype(), x.device())?, h0, c0)
         } else {
             layers(

@@ -1,0 +1,298 @@
+//! One recurrent layer in one direction: the fused kernel and its gradient.
+#![allow(unsafe_code)]
+
+use mxnet_kernels::rnn::{self as kernel, Cell, Cotangents, Direction, Gradients, Parameters, Rnn};
+use mxnet_tensor::{DType, Dims, Tensor};
+use smallvec::SmallVec;
+
+use crate::args::{Args, Attrs, Param, ParamKind};
+use crate::cx::{CallCx, KernelCx};
+use crate::eager::elem;
+use crate::error::{Error, Result};
+use crate::invoke::invoke_with;
+use crate::linalg::flops_ns;
+use crate::nn::operand::{self, Staged};
+use crate::nn::unrolled::{self, Steps};
+use crate::opdef::{Cost, Cpu, Grad, Grads, Keep, OpDef, Probe};
+use crate::types::Types;
+use crate::{Array, interp};
+
+/// Kinds of cells.
+pub(super) const MODES: &[&str] = &["rnn_relu", "rnn_tanh", "lstm", "gru"];
+
+/// One layer in one direction.
+pub static RNN_LAYER: OpDef = OpDef {
+    name: "rnn_layer",
+    params: &[
+        Param::array("data"),
+        Param::array("wi"),
+        Param::array("wh"),
+        Param::array("bi"),
+        Param::array("bh"),
+        Param::array("h0"),
+        Param::optional_array("c0"),
+        Param::required("mode", ParamKind::Choice(MODES)),
+        Param::bool("reverse", false),
+    ],
+    doc: "Result, last hidden and last cell state of one recurrent layer in one direction, and what its gradient needs.",
+    types: Types::REAL_FLOAT,
+    infer: |cx| {
+        let g = geometry(&cx.args, cx.shape(0), cx.shape(2), DType::F32);
+        let dtype = crate::types::promoted(cx.inputs);
+        let state = Dims::from_slice(&[g.batch, g.hidden]);
+        let cells = if g.cell == Cell::Lstm {
+            state.clone()
+        } else {
+            Dims::from_slice(&[0, g.hidden])
+        };
+        let kept = kernel::workspace_bytes(&g) / 4;
+        cx.many([
+            (Dims::from_slice(&[g.time, g.batch, g.hidden]), dtype),
+            (state, dtype),
+            (cells, dtype),
+            (Dims::from_slice(&[kept]), operand::compute(dtype)),
+        ])
+    },
+    cpu: Cpu::Kernel(forward),
+    grad: Grad::Rule(
+        Keep {
+            inputs: 0b111_1111,
+            outputs: 0b1001,
+        },
+        |g| {
+            if interp::is_recording() {
+                return unrolled::gradient(g, steps(&g.args));
+            }
+            let inputs: SmallVec<[Option<&Array>; 12]> = (0..7)
+                .map(|i| g.opt_input(i))
+                .chain([Some(g.output(0)), Some(g.output(3)), Some(g.dy(0))])
+                .chain([g.has_dy(1).then(|| g.dy(1)), g.has_dy(2).then(|| g.dy(2))])
+                .collect();
+            let attrs: Attrs = [g.get("mode").clone(), g.get("reverse").clone()]
+                .into_iter()
+                .collect();
+            let found = invoke_with(&RNN_LAYER_GRADIENT, &inputs, &attrs)?;
+            let mut grads: Grads = found.into_iter().map(Some).collect();
+            grads.truncate(g.num_inputs());
+            for i in 0..grads.len() {
+                if !g.wants(i) {
+                    grads[i] = None;
+                }
+            }
+            Ok(grads)
+        },
+    ),
+    cost: Cost::Of(|cx| cost_ns(cx, 1)),
+    probe: Probe::calls(&[
+        "f((3, 2, 2)), f((8, 2)), f((8, 2)), f((8,)), f((8,)), f((2, 2)), f((2, 2)), 'lstm'",
+    ])
+    .ulp(64),
+    ..OpDef::DEFAULT
+};
+
+/// The gradient of one layer.
+pub static RNN_LAYER_GRADIENT: OpDef = OpDef {
+    name: "rnn_layer_gradient",
+    params: &[
+        Param::array("data"),
+        Param::array("wi"),
+        Param::array("wh"),
+        Param::array("bi"),
+        Param::array("bh"),
+        Param::array("h0"),
+        Param::optional_array("c0"),
+        Param::array("y"),
+        Param::array("workspace"),
+        Param::array("dy"),
+        Param::optional_array("dhn"),
+        Param::optional_array("dcn"),
+        Param::required("mode", ParamKind::Choice(MODES)),
+        Param::bool("reverse", false),
+    ],
+    doc: "Gradients of `rnn_layer` with respect to its arrays.",
+    infer: |cx| {
+        let cells = cx.opt(6).map_or(Dims::from_slice(&[0, 0]), |c| Dims::from_slice(c.shape()));
+        let dtype = cx.dtype_of(7);
+        let given = (0..6).map(|i| (Dims::from_slice(cx.shape(i)), dtype));
+        cx.many(given.chain([(cells, dtype)]))
+    },
+    cpu: Cpu::Kernel(backward),
+    grad: Grad::Stop("gradients of gradients are composed of other operators"),
+    cost: Cost::Of(|cx| cost_ns(cx, 2)),
+    probe: Probe::calls(&["f((1, 1, 1)), f((1, 1)), f((1, 1)), f((1,)), f((1,)), f((1, 1)), None, f((1, 1, 1)), f((1,)), f((1, 1, 1)), None, None, 'rnn_tanh'"]).ulp(64),
+    ..OpDef::DEFAULT
+};
+
+fn cost_ns(cx: &CallCx, passes: usize) -> u64 {
+    let steps: usize = cx.shape(0)[..2].iter().product();
+    passes as u64 * flops_ns(2 * steps * (cx.input(1).len() + cx.input(2).len()))
+}
+
+/// The cell that attribute `mode` names.
+pub(super) fn cell(args: &Args) -> Cell {
+    match args.str("mode") {
+        "lstm" => Cell::Lstm,
+        "gru" => Cell::Gru,
+        "rnn_tanh" => Cell::Tanh,
+        _ => Cell::Relu,
+    }
+}
+
+fn steps(args: &Args) -> Steps {
+    Steps {
+        cell: cell(args),
+        direction: direction(args),
+        clip: None,
+    }
+}
+
+fn direction(args: &Args) -> Direction {
+    if args.bool("reverse") {
+        Direction::Reverse
+    } else {
+        Direction::Forward
+    }
+}
+
+fn geometry(args: &Args, data: &[usize], wh: &[usize], dtype: DType) -> Rnn {
+    Rnn {
+        elem: elem(operand::compute(dtype)),
+        cell: cell(args),
+        direction: direction(args),
+        time: data[0],
+        batch: data[1],
+        input: data[2],
+        hidden: wh[1],
+    }
+}
+
+fn forward(cx: &KernelCx) -> Result<()> {
+    let [y, hn, cn, workspace] = [0, 1, 2, 3].map(|i| cx.output(i));
+    let dtype = operand::compute(y.dtype());
+    let g = geometry(&cx.args, cx.input(0).shape(), cx.input(2).shape(), dtype);
+    let dense: SmallVec<[Option<Tensor>; 7]> = (0..7)
+        .map(|i| operand::dense_or_none(cx.opt(i), dtype, cx.threads))
+        .collect::<Result<_>>()?;
+    let at = |i: usize| operand::pointer(dense[i].as_ref()).cast_const();
+    let outs = [
+        Staged::new(y, dtype)?,
+        Staged::new(hn, dtype)?,
+        Staged::new(cn, dtype)?,
+    ];
+    let scratch = operand::scratch(kernel::scratch_bytes(&g))?;
+    if workspace.len() * dtype.size() < kernel::workspace_bytes(&g) {
+        let problem = format!(
+            "a workspace of {} elements for {} bytes",
+            workspace.len(),
+            kernel::workspace_bytes(&g)
+        );
+        return Err(Error::internal(cx.op.name, problem));
+    }
+    let parameters = Parameters {
+        wi: at(1),
+        wh: at(2),
+        bi: at(3),
+        bh: at(4),
+    };
+    let cells = if g.cell == Cell::Lstm {
+        outs[2].ptr()
+    } else {
+        std::ptr::null_mut()
+    };
+    // SAFETY: 1. operands are dense, of `dtype` and of the sizes that the geometry says (the composite that calls this made them so). 2. results,
+    // workspace and scratch are this call's own, of the sizes the kernel asks for.
+    unsafe {
+        kernel::forward(
+            cx.threads,
+            &g,
+            &parameters,
+            at(0),
+            at(5),
+            at(6),
+            outs[0].ptr(),
+            outs[1].ptr(),
+            cells,
+            workspace.data_ptr(),
+            scratch.data_ptr(),
+        );
+    }
+    for out in outs {
+        out.finish(cx.threads)?;
+    }
+    Ok(())
+}
+
+fn backward(cx: &KernelCx) -> Result<()> {
+    let dtype = operand::compute(cx.output(0).dtype());
+    let g = geometry(&cx.args, cx.input(0).shape(), cx.input(2).shape(), dtype);
+    let dense: SmallVec<[Option<Tensor>; 12]> = (0..12)
+        .map(|i| operand::dense_or_none(cx.opt(i), dtype, cx.threads))
+        .collect::<Result<_>>()?;
+    let at = |i: usize| operand::pointer(dense[i].as_ref()).cast_const();
+    let outs: SmallVec<[Staged; 7]> = (0..7)
+        .map(|i| Staged::new(cx.output(i), dtype))
+        .collect::<Result<_>>()?;
+    // The kernel uses the workspace up, but the graph may be walked again.
+    let kept = cx.input(8);
+    let space = Tensor::empty(kept.shape(), dtype, kept.device())?;
+    crate::cpu::copy(kept, &space, cx.threads)?;
+    if space.len() * dtype.size() < kernel::workspace_bytes(&g) {
+        let problem = format!(
+            "a workspace of {} bytes, needs {}",
+            space.len() * dtype.size(),
+            kernel::workspace_bytes(&g)
+        );
+        return Err(Error::value(cx.op.name, problem));
+    }
+    let scratch = operand::scratch(kernel::scratch_bytes(&g))?;
+    let parameters = Parameters {
+        wi: at(1),
+        wh: at(2),
+        bi: at(3),
+        bh: at(4),
+    };
+    let cotangents = Cotangents {
+        dy: at(9),
+        dhn: at(10),
+        dcn: if g.cell == Cell::Lstm {
+            at(11)
+        } else {
+            std::ptr::null()
+        },
+    };
+    let lstm = g.cell == Cell::Lstm && cx.opt(6).is_some();
+    let gradients = Gradients {
+        dx: outs[0].ptr(),
+        dwi: outs[1].ptr(),
+        dwh: outs[2].ptr(),
+        dbi: outs[3].ptr(),
+        dbh: outs[4].ptr(),
+        dh0: outs[5].ptr(),
+        dc0: if lstm {
+            outs[6].ptr()
+        } else {
+            std::ptr::null_mut()
+        },
+    };
+    // SAFETY: 1. operands are dense, of `dtype` and of the sizes that the geometry says: those of the forward call. 2. results, workspace (checked
+    // above) and scratch are this call's own, of the sizes the kernel asks for.
+    unsafe {
+        kernel::backward(
+            cx.threads,
+            &g,
+            &parameters,
+            at(0),
+            at(5),
+            at(6),
+            at(7),
+            &cotangents,
+            &gradients,
+            space.data_ptr(),
+            scratch.data_ptr(),
+        );
+    }
+    for out in outs {
+        out.finish(cx.threads)?;
+    }
+    Ok(())
+}
