@@ -107,7 +107,8 @@ def check_equal(name: str, sides: Mapping[str, Case], rtol: float) -> None:
         if result.shape != expected.shape:
             raise SystemExit(f"{name}: {side} has shape {result.shape}, NumPy {expected.shape}")
         limit = rtol * float(numpy.abs(expected).max(initial=0))
-        difference = float(numpy.abs(result.astype("float64") - expected.astype("float64")).max(initial=0))
+        wide = "complex128" if result.dtype.kind == "c" else "float64"
+        difference = float(numpy.abs(result.astype(wide) - expected.astype(wide)).max(initial=0))
         if not difference <= limit:
             raise SystemExit(f"{name}: {side} differs from NumPy by {difference:.3g}, allowed is {limit:.3g}")
 

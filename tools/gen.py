@@ -129,7 +129,7 @@ def package_stub(package: str, space: str) -> Callable[[], str]:
         from mxnet import _core
 
         operators = {operator["name"]: operator for operator in registry()}
-        prefix = {"numpy": "np", "linalg": "np.linalg", "random": "np.random", "npx": "npx"}[space]
+        prefix = {"numpy": "np", "linalg": "np.linalg", "random": "np.random", "fft": "np.fft", "npx": "npx"}[space]
         names = {}
         for operator in operators.values():
             for surface in operator["surface"]:
@@ -155,6 +155,7 @@ TARGETS: dict[str, tuple[Path, Callable[[], str]]] = {
     "operators": (ROOT / "docs/api/operators.md", operator_page),
     "core-stub": (ROOT / "python/mxnet/_core.pyi", core_stub),
     "numpy-stub": (ROOT / "python/mxnet/numpy/__init__.pyi", package_stub("mxnet.numpy", "numpy")),
+    "fft-stub": (ROOT / "python/mxnet/numpy/fft.pyi", package_stub("mxnet.numpy.fft", "fft")),
     "linalg-stub": (ROOT / "python/mxnet/numpy/linalg.pyi", package_stub("mxnet.numpy.linalg", "linalg")),
     "random-stub": (ROOT / "python/mxnet/numpy/random.pyi", package_stub("mxnet.numpy.random", "random")),
     "npx-stub": (ROOT / "python/mxnet/numpy_extension/__init__.pyi", package_stub("mxnet.numpy_extension", "npx")),

@@ -28,6 +28,7 @@ mod scoped;
 mod scratch;
 
 pub mod conv;
+pub mod fft;
 pub mod gemm;
 pub mod norm;
 pub mod pool;

@@ -24,6 +24,7 @@ pub mod variants;
 
 pub mod creation;
 pub mod elementwise;
+pub mod fft;
 pub mod index;
 pub mod linalg;
 pub mod nn;

@@ -91,6 +91,8 @@ pub enum Surface {
     Np(&'static str),
     /// `mx.np.linalg.<name>`
     NpLinalg(&'static str),
+    /// `mx.np.fft.<name>`
+    NpFft(&'static str),
     /// `mx.np.random.<name>`
     NpRandom(&'static str),
     /// `mx.npx.<name>`

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::OnceLock;
 
 use crate::opdef::OpDef;
-use crate::{creation, elementwise, index, linalg, nn, order, random, reduce, shape};
+use crate::{creation, elementwise, fft, index, linalg, nn, order, random, reduce, shape};
 
 /// Operators of one kind.
 pub struct Family {
@@ -83,6 +83,10 @@ pub static FAMILIES: &[Family] = &[
     Family {
         name: "linear algebra",
         ops: linalg::OPS,
+    },
+    Family {
+        name: "Fourier transforms",
+        ops: fft::OPS,
     },
     Family {
         name: "neural networks",

@@ -41,7 +41,7 @@ from numpy import (
 
 from mxnet import _core
 from mxnet._core import __version__, array, asarray, from_dlpack, ndarray
-from mxnet.numpy import exceptions, lib, linalg, random
+from mxnet.numpy import exceptions, fft, lib, linalg, random
 from mxnet.numpy._broadcasting import broadcast_arrays, broadcast_shapes
 from mxnet.numpy._conversion import (
     asanyarray,

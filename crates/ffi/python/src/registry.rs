@@ -32,6 +32,7 @@ fn describe<'py>(
         .map(|s| match s {
             Surface::Np(name) => format!("np.{name}"),
             Surface::NpLinalg(name) => format!("np.linalg.{name}"),
+            Surface::NpFft(name) => format!("np.fft.{name}"),
             Surface::NpRandom(name) => format!("np.random.{name}"),
             Surface::Npx(name) => format!("npx.{name}"),
             Surface::Method(name) => format!("ndarray.{name}"),

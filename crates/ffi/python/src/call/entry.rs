@@ -176,15 +176,16 @@ fn register_methods(py: Python<'_>, class: &Bound<'_, pyo3::types::PyType>) -> P
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     register_methods(py, &py.get_type::<PyArray>())?;
-    let spaces = ["numpy", "linalg", "random", "npx", "op"].map(|name| (name, PyDict::new(py)));
+    let spaces = ["numpy", "linalg", "random", "npx", "fft", "op"].map(|name| (name, PyDict::new(py)));
     for op in registry::all() {
-        spaces[4].1.set_item(op.name, function(py, op, op.name)?)?;
+        spaces[5].1.set_item(op.name, function(py, op, op.name)?)?;
         for surface in op.surface {
             let (space, name) = match surface {
                 Surface::Np(name) => (0, name),
                 Surface::NpLinalg(name) => (1, name),
                 Surface::NpRandom(name) => (2, name),
                 Surface::Npx(name) => (3, name),
+                Surface::NpFft(name) => (4, name),
                 Surface::Method(_) => continue,
             };
             spaces[space].1.set_item(*name, function(py, op, name)?)?;

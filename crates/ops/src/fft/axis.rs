@@ -1,0 +1,211 @@
+//! Transforms along one axis, as users call them: NumPy's lengths and norms.
+
+use mxnet_tensor::DType;
+
+use crate::Array;
+use crate::args::{Param, ParamKind};
+use crate::cx::{CallCx, CompositeCx};
+use crate::error::Result;
+use crate::fft::line::{self, Spec, compute};
+use crate::opdef::{Cpu, Form, OpDef, Probe, Surface};
+
+const NORMS: ParamKind = ParamKind::Choice(&["backward", "ortho", "forward"]);
+pub(super) const NORM: Param = Param::optional("norm", NORMS);
+
+const ONE: &[Param] = &[
+    Param::array("a"),
+    Param::optional("n", ParamKind::Int),
+    Param::int("axis", -1),
+    NORM,
+    Param::out(),
+];
+
+/// What these operators have in common.
+const ALONG: OpDef = OpDef {
+    params: ONE,
+    form: Form::Out,
+    ..OpDef::COMPOSITE
+};
+
+/// Complex transform.
+pub static FFT: OpDef = OpDef {
+    name: "fft",
+    surface: &[Surface::NpFft("fft")],
+    doc: "Discrete Fourier transform along `axis`: sums of the elements times exp(-2 pi i j k / n).\n\n`a` is cut or continued with zeros to `n` elements (default: as many as it has). \
+          `norm` says which direction is divided by n: 'backward' (default) the inverse one, 'forward' this one, 'ortho' both by the square root. Complex \
+          of the width of `a`; integers become the default float.",
+    cpu: Cpu::Composite(|cx| {
+        let spec = spec(cx, cx.shape_along(cx.int("axis"))?, false)?;
+        cx.done(line::fft_lines(cx.input(0), &spec)?)
+    }),
+    probe: Probe::calls(&[
+        "f((8,))",
+        "c((3, 5))",
+        "c((4, 6)), 8, 0",
+        "f((2, 7)), 4, norm='ortho'",
+        "c((5,)), norm='forward'",
+    ])
+    .ulp(16),
+    ..ALONG
+};
+
+/// Inverse complex transform.
+pub static IFFT: OpDef = OpDef {
+    name: "ifft",
+    surface: &[Surface::NpFft("ifft")],
+    doc: "Inverse discrete Fourier transform along `axis`: what `fft` made a transform of. Parameters as for `fft`.",
+    cpu: Cpu::Composite(|cx| {
+        let spec = spec(cx, cx.shape_along(cx.int("axis"))?, true)?;
+        cx.done(line::fft_lines(cx.input(0), &spec)?)
+    }),
+    probe: Probe::calls(&[
+        "f((8,))",
+        "c((3, 5))",
+        "c((4, 6)), 8, 0",
+        "f((2, 7)), 4, norm='ortho'",
+        "c((5,)), norm='forward'",
+    ])
+    .ulp(16),
+    ..ALONG
+};
+
+/// Transform of real numbers.
+pub static RFFT: OpDef = OpDef {
+    name: "rfft",
+    surface: &[Surface::NpFft("rfft")],
+    doc: "Discrete Fourier transform of real numbers along `axis`: the first `n // 2 + 1` elements of `fft`, of which the others are conjugates. Parameters as for `fft`.",
+    cpu: Cpu::Composite(|cx| {
+        line::real_only(cx)?;
+        let spec = spec(cx, cx.shape_along(cx.int("axis"))?, false)?;
+        cx.done(line::rfft_lines(cx.input(0), &spec, 1.0)?)
+    }),
+    probe: Probe::calls(&[
+        "f((8,))",
+        "f((3, 5))",
+        "f((4, 6)), 8, 0",
+        "f((2, 7)), 4, norm='ortho'",
+    ])
+    .ulp(16),
+    ..ALONG
+};
+
+/// Inverse transform to real numbers.
+pub static IRFFT: OpDef = OpDef {
+    name: "irfft",
+    surface: &[Surface::NpFft("irfft")],
+    doc: "Inverse of `rfft`: `n` real numbers (default: `2 (m - 1)` for the m elements of `a` along `axis`) whose transform begins with `a`.\n\nAn odd number of \
+          elements comes back only if `n` says so. The imaginary part of the first element, and of the last one for an even `n`, is not looked at.",
+    cpu: Cpu::Composite(|cx| {
+        let spec = spec(cx, real_len(cx, cx.int("axis"))?, true)?;
+        cx.done(to_real(cx.input(0), &spec)?)
+    }),
+    probe: Probe::calls(&[
+        "c((5,))",
+        "c((3, 5)), 7",
+        "c((4, 3)), 9, 0",
+        "c((2, 7)), 4, norm='ortho'",
+        "f((2, 4))",
+    ])
+    .ulp(16),
+    ..ALONG
+};
+
+/// Transform of numbers with Hermitian symmetry.
+pub static HFFT: OpDef = OpDef {
+    name: "hfft",
+    surface: &[Surface::NpFft("hfft")],
+    doc: "Discrete Fourier transform of a signal with Hermitian symmetry, of which `a` has the first half along `axis`: `n` real numbers (default: `2 (m - 1)` for m \
+          elements). Parameters as for `fft`.",
+    cpu: Cpu::Composite(|cx| {
+        let spec = spec(cx, real_len(cx, cx.int("axis"))?, false)?;
+        cx.done(to_real(cx.input(0), &spec)?)
+    }),
+    probe: Probe::calls(&[
+        "c((5,))",
+        "c((3, 5)), 7",
+        "c((4, 3)), 9, 0",
+        "c((2, 7)), 4, norm='ortho'",
+        "c((4,)), norm='forward'",
+    ])
+    .ulp(16),
+    ..ALONG
+};
+
+/// Inverse of the transform of numbers with Hermitian symmetry.
+pub static IHFFT: OpDef = OpDef {
+    name: "ihfft",
+    surface: &[Surface::NpFft("ihfft")],
+    doc: "Inverse of `hfft`: the first `n // 2 + 1` elements of the inverse transform of real numbers. Parameters as for `fft`.",
+    cpu: Cpu::Composite(|cx| {
+        line::real_only(cx)?;
+        let spec = spec(cx, cx.shape_along(cx.int("axis"))?, true)?;
+        cx.done(line::rfft_lines(cx.input(0), &spec, 1.0)?)
+    }),
+    probe: Probe::calls(&[
+        "f((8,))",
+        "f((3, 5))",
+        "f((4, 6)), 8, 0",
+        "f((2, 7)), 4, norm='ortho'",
+        "f((5,)), norm='forward'",
+    ])
+    .ulp(16),
+    ..ALONG
+};
+
+impl CallCx<'_> {
+    /// Size of the first argument along an axis.
+    pub(super) fn shape_along(&self, axis: i64) -> Result<i64> {
+        let axis = mxnet_tensor::normalize_axis(axis as isize, self.input(0).ndim())?;
+        Ok(self.shape(0)[axis] as i64)
+    }
+}
+
+/// The even number of real elements whose half spectrum the first argument has along an axis.
+pub(super) fn real_len(cx: &CallCx, axis: i64) -> Result<i64> {
+    Ok(2 * (cx.shape_along(axis)? - 1))
+}
+
+/// The call's transform along its axis; `natural` is its length if the call names none.
+fn spec(cx: &CompositeCx, natural: i64, inverse: bool) -> Result<Spec> {
+    spec_of(
+        cx,
+        cx.opt_int("n").unwrap_or(natural),
+        cx.int("axis"),
+        inverse,
+    )
+}
+
+/// A transform of `n` along `axis` under the call's norm.
+///
+/// # Errors
+/// [`crate::Error::Value`] if `n` is less than 1.
+pub(super) fn spec_of(cx: &CompositeCx, n: i64, axis: i64, inverse: bool) -> Result<Spec> {
+    if n < 1 {
+        let problem =
+            format!("Invalid number of FFT data points ({n}) specified, must be at least 1");
+        return Err(cx.value_error(problem));
+    }
+    let scale = match (cx.str("norm"), inverse) {
+        ("ortho", _) => (n as f64).sqrt().recip(),
+        ("forward", false) | ("" | "backward", true) => (n as f64).recip(),
+        _ => 1.0,
+    };
+    Ok(Spec {
+        n: n as usize,
+        axis,
+        inverse,
+        scale,
+    })
+}
+
+/// Real numbers from the first half of their spectrum, which may itself be real. Halves stay what they are, as in NumPy.
+pub(super) fn to_real(x: &Array, spec: &Spec) -> Result<Array> {
+    if x.dtype().is_complex() {
+        return line::irfft_lines(x, spec, 1.0);
+    }
+    let y = line::irfft_lines(&x.astype(compute(x.dtype()).complex())?, spec, 1.0)?;
+    match x.dtype() {
+        half @ (DType::F16 | DType::BF16) => y.astype(half),
+        _ => Ok(y),
+    }
+}

@@ -1,0 +1,131 @@
+//! Frequencies of a transform's elements, and zero frequency in the middle or in front.
+
+use mxnet_tensor::{Dims, normalize_axis};
+use smallvec::SmallVec;
+
+use crate::args::{Attrs, Param, ParamKind, Value};
+use crate::cx::{CallCx, CompositeCx, KernelCx};
+use crate::error::Result;
+use crate::invoke::invoke1;
+use crate::opdef::{Cost, Cpu, Grad, Inferred, OpDef, Probe, Surface, one_of};
+use crate::shape::ROLL;
+use crate::{Outputs, cpu};
+
+const GRID: &[Param] = &[
+    Param::required("n", ParamKind::Int),
+    Param::float("d", 1.0),
+    Param::optional("device", ParamKind::Device),
+];
+
+/// What the frequencies have in common.
+const FREQUENCIES: OpDef = OpDef {
+    params: GRID,
+    grad: Grad::Stop("it depends on no array"),
+    cost: Cost::PerKiB(300),
+    probe: Probe::calls(&["8", "7, 0.5", "1"]),
+    ..OpDef::DEFAULT
+};
+
+/// Frequencies of a complex transform.
+pub static FFTFREQ: OpDef = OpDef {
+    name: "fftfreq",
+    surface: &[Surface::NpFft("fftfreq")],
+    doc: "Frequencies of the `n` elements of `fft` for samples `d` apart, in cycles per unit of `d`: 0, 1, ..., then the negative ones, over `n d`. Of the default float.",
+    infer: |cx| frequencies(cx, |n| n),
+    cpu: Cpu::Kernel(|cx| {
+        let positive = (cx.int("n") + 1) / 2;
+        fill(cx, |i, n| if i < positive { i } else { i - n })
+    }),
+    ..FREQUENCIES
+};
+
+/// Frequencies of a transform of real numbers.
+pub static RFFTFREQ: OpDef = OpDef {
+    name: "rfftfreq",
+    surface: &[Surface::NpFft("rfftfreq")],
+    doc: "Frequencies of the `n // 2 + 1` elements of `rfft` for samples `d` apart, in cycles per unit of `d`: 0, 1, ... over `n d`. Of the default float.",
+    infer: |cx| frequencies(cx, |n| n / 2 + 1),
+    cpu: Cpu::Kernel(|cx| fill(cx, |i, _| i)),
+    ..FREQUENCIES
+};
+
+fn frequencies(cx: &CallCx, len: fn(usize) -> usize) -> Result<Inferred> {
+    let n = cx.int("n");
+    if n < 1 {
+        return Err(cx.value_error(format!("`n` must be at least 1, found {n}")));
+    }
+    one_of(
+        Dims::from_slice(&[len(n as usize)]),
+        mxnet_tensor::default_float(),
+    )
+}
+
+/// Whole numbers of element and length, divided by the time that all samples take.
+fn fill(cx: &KernelCx, number: impl Fn(i64, i64) -> i64 + Sync) -> Result<()> {
+    let n = cx.int("n");
+    let unit = (n as f64 * cx.float("d")).recip();
+    cpu::generate(
+        cx.output(0),
+        |i| number(i as i64, n) as f64 * unit,
+        cx.threads,
+    )
+}
+
+const SHIFT: &[Param] = &[Param::array("x"), Param::axes("axes")];
+
+/// Zero frequency to the middle.
+pub static FFTSHIFT: OpDef = OpDef {
+    name: "fftshift",
+    surface: &[Surface::NpFft("fftshift")],
+    params: SHIFT,
+    doc: "Elements shifted by half the length along `axes` (all of them for None), so that zero frequency comes to the middle.",
+    cpu: Cpu::Composite(|cx| shifted(cx, |n| n / 2)),
+    probe: Probe::calls(&[
+        "f((5,))",
+        "f((4, 3))",
+        "f((4, 3)), 1",
+        "f((2, 5)), (0, 1)",
+        "f((0, 3))",
+    ]),
+    ..OpDef::COMPOSITE
+};
+
+/// Zero frequency to the front.
+pub static IFFTSHIFT: OpDef = OpDef {
+    name: "ifftshift",
+    surface: &[Surface::NpFft("ifftshift")],
+    params: SHIFT,
+    doc: "Inverse of `fftshift`: zero frequency back to the front. The two differ by one element for odd lengths.",
+    cpu: Cpu::Composite(|cx| shifted(cx, |n| -(n / 2))),
+    probe: Probe::calls(&[
+        "f((5,))",
+        "f((4, 3))",
+        "f((4, 3)), 1",
+        "f((2, 5)), (0, 1)",
+        "f((0, 3))",
+    ]),
+    ..OpDef::COMPOSITE
+};
+
+fn shifted(cx: &CompositeCx, half: fn(i64) -> i64) -> Result<Outputs> {
+    let x = cx.input(0);
+    let axes: SmallVec<[i64; 4]> = match cx.opt_ints("axes") {
+        Some(axes) => SmallVec::from_slice(axes),
+        None => (0..x.ndim() as i64).collect(),
+    };
+    if axes.is_empty() {
+        return cx.done(x.copy()?);
+    }
+    let shifts = axes
+        .iter()
+        .map(|&axis| {
+            Ok(half(
+                x.shape()[normalize_axis(axis as isize, x.ndim())?] as i64,
+            ))
+        })
+        .collect::<Result<SmallVec<[i64; 4]>>>()?;
+    let attrs: Attrs = [Value::Ints(shifts), Value::Ints(axes)]
+        .into_iter()
+        .collect();
+    cx.done(invoke1(&ROLL, &[x], &attrs)?)
+}

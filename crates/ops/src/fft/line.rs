@@ -1,0 +1,317 @@
+//! The kernels' view: one transform along one axis, its length, sign and factors as numbers. What users call is made of these.
+//!
+//! Each is linear, so its gradient is its adjoint, which is one of the three again with the other sign: `fft_lines` of itself, the two
+//! real ones of each other. Where a half spectrum stands for a whole one, its middle counts twice: `middle` carries that factor, so that
+//! the adjoint of an adjoint is the operator itself.
+#![allow(unsafe_code)]
+
+use mxnet_kernels::fft::{self as kernel, Direction, Lines, Precision, Spectrum, Transform};
+use mxnet_tensor::{DType, Dims, Scalar, Tensor};
+use smallvec::SmallVec;
+
+use crate::Array;
+use crate::args::{Args, Attrs, Param, ParamKind, Value};
+use crate::autograd::GradCx;
+use crate::cx::{CallCx, KernelCx};
+use crate::error::Result;
+use crate::invoke::invoke1;
+use crate::nn::operand::{Staged, typed};
+use crate::opdef::{Cost, Cpu, Grad, Inferred, Keep, OpDef, Probe, one_of};
+use crate::shape::{narrow, pad_with};
+
+const LINE: &[Param] = &[
+    Param::array("x"),
+    Param::required("n", ParamKind::Int),
+    Param::int("axis", -1),
+    Param::bool("inverse", false),
+    Param::float("scale", 1.0),
+];
+
+const HALF: &[Param] = &[
+    Param::array("x"),
+    Param::required("n", ParamKind::Int),
+    Param::int("axis", -1),
+    Param::bool("inverse", false),
+    Param::float("scale", 1.0),
+    Param::float("middle", 1.0),
+];
+
+/// What these operators have in common.
+const LINES: OpDef = OpDef {
+    params: LINE,
+    cost: Cost::Of(|cx| {
+        let (x, n) = (cx.input(0), cx.int("n").max(1) as u64);
+        let lines = x.len() as u64 / x.shape().iter().max().map_or(1, |&d| d.max(1) as u64);
+        // A complex element of a line costs about log2(n) / 4 ns.
+        (lines + 1) * n * (u64::from(n.ilog2()) / 4 + 1)
+    }),
+    ..OpDef::DEFAULT
+};
+
+/// `n` numbers to `n` complex ones.
+pub static FFT_LINES: OpDef = OpDef {
+    name: "fft_lines",
+    doc: "`scale` times the sums of the elements along `axis`, cut or continued with zeros to `n`, times exp(-2 pi i j k / n), or with the other sign if \
+          `inverse`.",
+    infer: |cx| made(cx, |n| n, DType::complex),
+    cpu: Cpu::Kernel(|cx| {
+        let spectrum = if cx.input(0).dtype().is_complex() {
+            Spectrum::Complex
+        } else {
+            Spectrum::RealToFull
+        };
+        run(cx, spectrum, 1.0)
+    }),
+    grad: Grad::Rule(Keep::NOTHING, |g| {
+        let spec = Spec::of(&g.args).reversed();
+        let dx = fft_lines(g.dy(0), &spec)?;
+        let dx = if g.dtype_of(0).is_complex() { dx } else { dx.real_part()? };
+        g.one(resized(g, &dx)?)
+    }),
+    probe: Probe::calls(&[
+        "c((3, 4)), 4",
+        "c((5, 2)), 7, 0, True, 0.5",
+        "f((2, 6)), 5, 1, True",
+        "f((3, 3)), 4, 0",
+    ])
+    .against("lambda x, n, axis=-1, inverse=False, scale=1.0: (np.fft.ifft(x, n, axis, 'forward') if inverse else np.fft.fft(x, n, axis)) * scale")
+    .ulp(16),
+    ..LINES
+};
+
+/// `n` real numbers to the first half of their spectrum.
+pub static RFFT_LINES: OpDef = OpDef {
+    name: "rfft_lines",
+    params: HALF,
+    doc: "The first `n // 2 + 1` elements of `fft_lines` of real numbers; those that stand for two elements of the whole are multiplied by `middle`.",
+    infer: |cx| {
+        real_only(cx)?;
+        made(cx, |n| n / 2 + 1, DType::complex)
+    },
+    cpu: Cpu::Kernel(|cx| run(cx, Spectrum::RealToHalf, cx.float("middle"))),
+    grad: Grad::Rule(Keep::NOTHING, |g| {
+        let spec = Spec::of(&g.args).reversed();
+        let dx = irfft_lines(g.dy(0), &spec, g.float("middle") / 2.0)?;
+        g.one(resized(g, &dx)?)
+    }),
+    probe: Probe::calls(&[
+        "f((3, 4)), 4",
+        "f((5, 2)), 7, 0, True, 0.5",
+        "f((2, 6)), 5, 1, True, 1.0, 2.0",
+        "f((6,)), 6, 0, False, 1.0, 0.5",
+    ])
+    .against(
+        "lambda x, n, axis=-1, inverse=False, scale=1.0, middle=1.0: np.moveaxis(np.moveaxis((np.conj if inverse else np.array)(np.fft.rfft(x, n, axis)) * scale, \
+         axis, -1) * [1 if k == 0 or 2 * k == n else middle for k in range(n // 2 + 1)], -1, axis)",
+    )
+    .ulp(16),
+    ..LINES
+};
+
+/// The first half of a spectrum to `n` real numbers.
+pub static IRFFT_LINES: OpDef = OpDef {
+    name: "irfft_lines",
+    params: HALF,
+    doc: "`fft_lines` of the `n` numbers whose first `n // 2 + 1` are given along `axis` (cut or continued with zeros) and whose others are conjugates of these, \
+          so that the sums are real. Those that stand for two are multiplied by `middle`; imaginary parts of the others are not looked at.",
+    infer: |cx| {
+        if !cx.dtype_of(0).is_complex() {
+            return Err(cx.dtype_error(format!("a spectrum is complex, found {}", cx.dtype_of(0).name())));
+        }
+        made(cx, |n| n, DType::real)
+    },
+    cpu: Cpu::Kernel(|cx| run(cx, Spectrum::HalfToReal, cx.float("middle"))),
+    grad: Grad::Rule(Keep::NOTHING, |g| {
+        let spec = Spec::of(&g.args).reversed();
+        let dx = rfft_lines(g.dy(0), &spec, g.float("middle") * 2.0)?;
+        g.one(resized(g, &dx)?)
+    }),
+    probe: Probe::calls(&[
+        "c((3, 3)), 4",
+        "c((3, 2)), 5, 0, True, 0.5",
+        "c((2, 4)), 6, 1, True, 1.0, 2.0",
+        "c((1,)), 1",
+    ])
+    .against(
+        "lambda x, n, axis=-1, inverse=False, scale=1.0, middle=1.0: np.fft.irfft(np.moveaxis(np.moveaxis(np.array(x) if inverse else np.conj(x), axis, -1) \
+         * [1 if k == 0 or 2 * k == n else middle for k in range(n // 2 + 1)], -1, axis), n, axis, 'forward') * scale",
+    )
+    .ulp(16),
+    ..LINES
+};
+
+/// Length, axis, sign and factor of a transform.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Spec {
+    /// Length.
+    pub n: usize,
+    /// Axis; negative ones count from the end.
+    pub axis: i64,
+    /// Whether the exponent is positive.
+    pub inverse: bool,
+    /// Factor.
+    pub scale: f64,
+}
+
+impl Spec {
+    fn of(args: &Args) -> Spec {
+        Spec {
+            n: args.int("n") as usize,
+            axis: args.int("axis"),
+            inverse: args.bool("inverse"),
+            scale: args.float("scale"),
+        }
+    }
+
+    fn reversed(self) -> Spec {
+        Spec {
+            inverse: !self.inverse,
+            ..self
+        }
+    }
+
+    fn attrs(&self) -> Attrs {
+        [
+            Value::Int(self.n as i64),
+            Value::Int(self.axis),
+            Value::Bool(self.inverse),
+            Value::Float(self.scale),
+        ]
+        .into_iter()
+        .collect()
+    }
+}
+
+/// Calls [`FFT_LINES`].
+///
+/// # Errors
+/// A length of 0, an axis that does not exist.
+pub fn fft_lines(x: &Array, spec: &Spec) -> Result<Array> {
+    invoke1(&FFT_LINES, &[x], &spec.attrs())
+}
+
+/// Calls [`RFFT_LINES`].
+///
+/// # Errors
+/// As [`fft_lines`]; complex arrays.
+pub fn rfft_lines(x: &Array, spec: &Spec, middle: f64) -> Result<Array> {
+    let mut attrs = spec.attrs();
+    attrs.push(Value::Float(middle));
+    invoke1(&RFFT_LINES, &[x], &attrs)
+}
+
+/// Calls [`IRFFT_LINES`].
+///
+/// # Errors
+/// As [`fft_lines`]; real arrays.
+pub fn irfft_lines(x: &Array, spec: &Spec, middle: f64) -> Result<Array> {
+    let mut attrs = spec.attrs();
+    attrs.push(Value::Float(middle));
+    invoke1(&IRFFT_LINES, &[x], &attrs)
+}
+
+/// The dtype that numbers are transformed in.
+pub(super) fn compute(dtype: DType) -> DType {
+    match dtype {
+        DType::F64 | DType::C64 | DType::C128 => dtype,
+        DType::F16 | DType::BF16 | DType::F32 => DType::F32,
+        _ => mxnet_tensor::default_float(),
+    }
+}
+
+pub(super) fn real_only(cx: &CallCx) -> Result<()> {
+    if cx.dtype_of(0).is_complex() {
+        return Err(cx.dtype_error(format!(
+            "it takes real numbers, found {}",
+            cx.dtype_of(0).name()
+        )));
+    }
+    Ok(())
+}
+
+fn made(cx: &CallCx, len: fn(usize) -> usize, dtype: fn(DType) -> DType) -> Result<Inferred> {
+    let axis = cx.axis("axis", 0)?;
+    let n = cx.int("n");
+    if n < 1 {
+        let problem = format!("the number of data points must be at least 1, found {n}");
+        return Err(cx.value_error(problem));
+    }
+    let mut shape = Dims::from_slice(cx.shape(0));
+    shape[axis] = len(n as usize);
+    one_of(shape, dtype(compute(cx.dtype_of(0))))
+}
+
+fn run(cx: &KernelCx, spectrum: Spectrum, middle: f64) -> Result<()> {
+    let axis = cx.axis("axis", 0)?;
+    let dtype = compute(cx.input(0).dtype());
+    let x = typed(cx.input(0), dtype, cx.threads)?;
+    let y = Staged::new(cx.output(0), cx.output(0).dtype())?;
+    let what = Transform {
+        spectrum,
+        direction: if cx.bool("inverse") {
+            Direction::Inverse
+        } else {
+            Direction::Forward
+        },
+        precision: if matches!(dtype, DType::F32 | DType::C64) {
+            Precision::Single
+        } else {
+            Precision::Double
+        },
+        n: cx.int("n") as usize,
+        scale: cx.float("scale"),
+        middle,
+    };
+    let (x_strides, y_strides) = (x.byte_strides(), y.tensor().byte_strides());
+    let others = |all: &[isize]| -> SmallVec<[isize; 4]> {
+        (0..all.len())
+            .filter(|&a| a != axis)
+            .map(|a| all[a])
+            .collect()
+    };
+    let (x_outer, y_outer) = (others(&x_strides), others(&y_strides));
+    let shape: Dims = (0..x.shape().len())
+        .filter(|&a| a != axis)
+        .map(|a| x.shape()[a])
+        .collect();
+    let lines = |t: &Tensor, strides: &[isize]| (t.data_ptr(), t.shape()[axis], strides[axis]);
+    let (x_line, y_line) = (lines(&x, &x_strides), lines(y.tensor(), &y_strides));
+    // SAFETY: 1. both layouts lie within their storages, the output is dense and was allocated for this call (or does not overlap the
+    // input); its lines have the length that inference gave them. 2. `outer` and `shape` leave out the same axis.
+    unsafe {
+        kernel::transform(
+            cx.threads,
+            &what,
+            &shape,
+            &Lines {
+                ptr: x_line.0,
+                len: x_line.1,
+                stride: x_line.2,
+                outer: &x_outer,
+            },
+            &Lines {
+                ptr: y_line.0,
+                len: y_line.1,
+                stride: y_line.2,
+                outer: &y_outer,
+            },
+        );
+    }
+    y.finish(cx.threads)
+}
+
+/// The gradient of what was cut or continued: zeros for what was not used, nothing for the zeros that were added. In the input's dtype.
+fn resized(g: &GradCx, dx: &Array) -> Result<Array> {
+    let axis = mxnet_tensor::normalize_axis(g.int("axis") as isize, dx.ndim())?;
+    let (len, want) = (dx.shape()[axis], g.shape(0)[axis]);
+    let dx = match len.cmp(&want) {
+        std::cmp::Ordering::Equal => dx.clone(),
+        std::cmp::Ordering::Greater => narrow(dx, axis, 0, want)?,
+        std::cmp::Ordering::Less => {
+            let mut widths: SmallVec<[i64; 8]> = SmallVec::from_elem(0, 2 * dx.ndim());
+            widths[2 * axis + 1] = (want - len) as i64;
+            pad_with(dx, &widths, Scalar::I64(0))?
+        }
+    };
+    dx.astype(g.dtype_of(0))
+}

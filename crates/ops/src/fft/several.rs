@@ -1,0 +1,242 @@
+//! Transforms along several axes: one after the other, the last one first, as NumPy orders them.
+
+use smallvec::SmallVec;
+
+use crate::Array;
+use crate::args::{Default, Param, ParamKind};
+use crate::cx::CompositeCx;
+use crate::error::{Error, Result};
+use crate::fft::axis::{NORM, real_len, spec_of, to_real};
+use crate::fft::line;
+use crate::opdef::{Cpu, Form, OpDef, Probe, Surface};
+
+const ANY: &[Param] = &[
+    Param::array("a"),
+    Param::optional("s", ParamKind::Ints),
+    Param::axes("axes"),
+    NORM,
+    Param::out(),
+];
+
+const TWO: &[Param] = &[
+    Param::array("a"),
+    Param::optional("s", ParamKind::Ints),
+    Param::axes("axes").or(Default::Ints(&[-2, -1])).or_none(),
+    NORM,
+    Param::out(),
+];
+
+/// What these operators have in common.
+const ALONG: OpDef = OpDef {
+    form: Form::Out,
+    ..OpDef::COMPOSITE
+};
+
+const COMPLEX: Probe = Probe::calls(&[
+    "f((3, 4))",
+    "c((2, 3, 5))",
+    "c((4, 6)), (5, 3), (0, 1)",
+    "f((2, 3, 4)), (3, 2), (0, 1), norm='ortho'",
+    "c((3, 4)), (-1, 6), (0, 1), 'forward'",
+])
+.ulp(16);
+
+const REAL: Probe = Probe::calls(&[
+    "f((3, 4))",
+    "f((2, 3, 5))",
+    "f((2, 3, 4)), (3, 2), (0, 1), norm='ortho'",
+    "f((3, 4)), (-1, 6), (0, 1), 'forward'",
+])
+.ulp(16);
+
+const HALF: Probe = Probe::calls(&[
+    "c((3, 4))",
+    "c((2, 3, 5))",
+    "c((2, 3, 4)), (3, 5), (0, 1), norm='ortho'",
+    "c((3, 4)), (-1, 6), (0, 1), 'forward'",
+])
+.ulp(16);
+
+const FORWARD: OpDef = OpDef {
+    cpu: Cpu::Composite(|cx| cx.done(complex(cx, false)?)),
+    probe: COMPLEX,
+    ..ALONG
+};
+
+const BACKWARD: OpDef = OpDef {
+    cpu: Cpu::Composite(|cx| cx.done(complex(cx, true)?)),
+    probe: COMPLEX,
+    ..ALONG
+};
+
+const FROM_REAL: OpDef = OpDef {
+    cpu: Cpu::Composite(|cx| cx.done(from_real(cx)?)),
+    probe: REAL,
+    ..ALONG
+};
+
+const TO_REAL: OpDef = OpDef {
+    cpu: Cpu::Composite(|cx| cx.done(into_real(cx)?)),
+    probe: HALF,
+    ..ALONG
+};
+
+/// Complex transform along several axes.
+pub static FFTN: OpDef = OpDef {
+    name: "fftn",
+    surface: &[Surface::NpFft("fftn")],
+    params: ANY,
+    doc: "Discrete Fourier transform along `axes`: all of them, or the last `len(s)` if only `s` is given.\n\n`s` has the lengths along these axes, to which `a` is cut or continued \
+          with zeros; -1 is the length that `a` has. An axis that is named twice is transformed twice. `norm` as for `fft`. Without axes the array itself.",
+    ..FORWARD
+};
+
+/// Inverse complex transform along several axes.
+pub static IFFTN: OpDef = OpDef {
+    name: "ifftn",
+    surface: &[Surface::NpFft("ifftn")],
+    params: ANY,
+    doc: "Inverse discrete Fourier transform along `axes`. Parameters as for `fftn`.",
+    ..BACKWARD
+};
+
+/// Complex transform along two axes.
+pub static FFT2: OpDef = OpDef {
+    name: "fft2",
+    surface: &[Surface::NpFft("fft2")],
+    params: TWO,
+    doc: "`fftn` along the last two axes, unless `axes` names others.",
+    ..FORWARD
+};
+
+/// Inverse complex transform along two axes.
+pub static IFFT2: OpDef = OpDef {
+    name: "ifft2",
+    surface: &[Surface::NpFft("ifft2")],
+    params: TWO,
+    doc: "`ifftn` along the last two axes, unless `axes` names others.",
+    ..BACKWARD
+};
+
+/// Transform of real numbers along several axes.
+pub static RFFTN: OpDef = OpDef {
+    name: "rfftn",
+    surface: &[Surface::NpFft("rfftn")],
+    params: ANY,
+    doc: "Discrete Fourier transform of real numbers along `axes`: `rfft` along the last of them, `fft` along the others. Parameters as for `fftn`.",
+    ..FROM_REAL
+};
+
+/// Inverse transform to real numbers along several axes.
+pub static IRFFTN: OpDef = OpDef {
+    name: "irfftn",
+    surface: &[Surface::NpFft("irfftn")],
+    params: ANY,
+    doc: "Inverse of `rfftn`: `ifft` along all of `axes` but the last, then `irfft` along that one, whose length defaults to `2 (m - 1)` for m elements. \
+          Parameters as for `fftn`.",
+    ..TO_REAL
+};
+
+/// Transform of real numbers along two axes.
+pub static RFFT2: OpDef = OpDef {
+    name: "rfft2",
+    surface: &[Surface::NpFft("rfft2")],
+    params: TWO,
+    doc: "`rfftn` along the last two axes, unless `axes` names others.",
+    ..FROM_REAL
+};
+
+/// Inverse transform to real numbers along two axes.
+pub static IRFFT2: OpDef = OpDef {
+    name: "irfft2",
+    surface: &[Surface::NpFft("irfft2")],
+    params: TWO,
+    doc: "`irfftn` along the last two axes, unless `axes` names others.",
+    ..TO_REAL
+};
+
+/// An axis, counted as the caller does, and the length along it; `None`: the one that the operator takes by itself.
+type Steps = SmallVec<[(i64, Option<i64>); 4]>;
+
+fn steps(cx: &CompositeCx) -> Result<Steps> {
+    let ndim = cx.input(0).ndim() as i64;
+    let (lens, axes) = (cx.opt_ints("s"), cx.opt_ints("axes"));
+    let axes: SmallVec<[i64; 4]> = match (axes, lens) {
+        (Some(axes), _) => SmallVec::from_slice(axes),
+        (None, Some(lens)) => (-(lens.len() as i64)..0).collect(),
+        (None, None) => (0..ndim).collect(),
+    };
+    if let Some(lens) = lens
+        && lens.len() != axes.len()
+    {
+        let problem = format!(
+            "Shape and axes have different lengths: {} and {}",
+            lens.len(),
+            axes.len()
+        );
+        return Err(cx.value_error(problem));
+    }
+    axes.iter()
+        .enumerate()
+        .map(|(i, &axis)| {
+            let own = cx.shape_along(axis)?;
+            let len = lens.map(|lens| if lens[i] == -1 { own } else { lens[i] });
+            Ok((axis, len))
+        })
+        .collect()
+}
+
+/// Complex transforms along the axes of `steps`, the last one first.
+fn along(
+    cx: &CompositeCx,
+    mut x: Array,
+    steps: &[(i64, Option<i64>)],
+    inverse: bool,
+) -> Result<Array> {
+    for &(axis, len) in steps.iter().rev() {
+        let len = match len {
+            Some(len) => len,
+            None => cx.shape_along(axis)?,
+        };
+        x = line::fft_lines(&x, &spec_of(cx, len, axis, inverse)?)?;
+    }
+    Ok(x)
+}
+
+fn complex(cx: &CompositeCx, inverse: bool) -> Result<Array> {
+    along(cx, cx.input(0).clone(), &steps(cx)?, inverse)
+}
+
+/// The last of the axes and those before it.
+fn last<'a>(
+    cx: &CompositeCx,
+    steps: &'a [(i64, Option<i64>)],
+) -> Result<(&'a (i64, Option<i64>), &'a [(i64, Option<i64>)])> {
+    steps
+        .split_last()
+        .ok_or_else(|| Error::index(cx.op.name, "at least 1 axis must be transformed, found 0"))
+}
+
+fn from_real(cx: &CompositeCx) -> Result<Array> {
+    line::real_only(cx)?;
+    let steps = steps(cx)?;
+    let (&(axis, len), rest) = last(cx, &steps)?;
+    let len = match len {
+        Some(len) => len,
+        None => cx.shape_along(axis)?,
+    };
+    let half = line::rfft_lines(cx.input(0), &spec_of(cx, len, axis, false)?, 1.0)?;
+    along(cx, half, rest, false)
+}
+
+fn into_real(cx: &CompositeCx) -> Result<Array> {
+    let steps = steps(cx)?;
+    let (&(axis, len), rest) = last(cx, &steps)?;
+    let x = cx.input(0);
+    let len = match len {
+        Some(len) => len,
+        None => real_len(cx, axis)?,
+    };
+    let spec = spec_of(cx, len, axis, true)?;
+    to_real(&along(cx, x.clone(), rest, true)?, &spec)
+}
