@@ -1,7 +1,7 @@
 """Gradients of Fourier transforms: adjoints, of first and second order.
 
-A gradient with respect to complex numbers points where the real loss grows: of L(x + iy) it is dL/dx + i dL/dy, the convention
-of PyTorch.
+A gradient with respect to complex numbers points where the real loss grows: of L(x + iy) it is dL/dx + i dL/dy, the
+convention of PyTorch.
 """
 
 import numpy as np
@@ -85,7 +85,7 @@ def test_second_order_of_the_spectral_power(name, dtype, shape, how):
     _, second, v = gradient(x)
     step = 1e-5
     difference = (gradient(x + step * v)[0] - gradient(x - step * v)[0]) / (2 * step)
-    # The Hessian is symmetric, so H v is both: the gradient of <v, gradient> and the derivative of the gradient along v.
+    # The Hessian is symmetric: the gradient of <v, gradient> is the derivative of the gradient along v.
     np.testing.assert_allclose(second, difference, rtol=1e-6, atol=1e-6 * np.abs(difference).max())
 
 

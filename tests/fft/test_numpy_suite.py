@@ -20,7 +20,7 @@ NOT_OURS = {
     "long_short_reversed[float64]": "as above",
     "bad_out": "the error is of the same class, its words are ours",
     "fftn_out_and_s_interaction": "the error is of the same class, its words are ours",
-    "long_short[float64]": "6 units in the last place are little for the prime lengths; test_transforms.py derives what is allowed",
+    "long_short[float64]": "6 units are little for prime lengths; test_transforms.py derives what is allowed",
 }
 
 

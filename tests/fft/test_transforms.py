@@ -35,7 +35,7 @@ def ours(x):
 
 
 def close(got, want, dtype, n):
-    """Equal up to the rounding of log2(n) levels of sums, each of a few operations, measured against the largest element."""
+    """Equal up to the rounding of log2(n) levels of sums of a few terms, measured against the largest element."""
     got = got.asnumpy()
     assert got.shape == want.shape
     eps = np.finfo(dtype).eps
@@ -98,7 +98,9 @@ def test_any_axis_and_layout_matches_numpy(name):
     )
 
 
-@pytest.mark.parametrize("shape,axis", [((700, 33), 0), ((3, 40, 50), 1), ((5000, 6), 1), ((8, 4100), 0), ((2, 70000), 1)])
+@pytest.mark.parametrize(
+    "shape,axis", [((700, 33), 0), ((3, 40, 50), 1), ((5000, 6), 1), ((8, 4100), 0), ((2, 70000), 1)]
+)
 def test_many_lines_and_long_ones_match_numpy(shape, axis):
     for dtype in ("float32", "complex64"):
         x = numbers(shape, dtype)

@@ -311,7 +311,7 @@ impl<T: Sample> Block<'_, T> {
             Spectrum::Complex => 2 * n,
             _ => 2 * self.what.half_len() + n.next_multiple_of(2),
         };
-        if len * size_of::<T>() % 512 == 0 {
+        if (len * size_of::<T>()).is_multiple_of(512) {
             len + 128 / size_of::<T>()
         } else {
             len
@@ -371,9 +371,9 @@ impl<T: Sample> Block<'_, T> {
             unsafe {
                 match self.what.spectrum {
                     Spectrum::Complex => part.complex(memory, pitch, scratch),
-                    Spectrum::HalfToReal => part.to_real(memory, pitch, scratch),
+                    Spectrum::HalfToReal => part.half_lines(memory, pitch, scratch),
                     Spectrum::RealToHalf | Spectrum::RealToFull => {
-                        part.from_real(memory, pitch, scratch)
+                        part.real_lines(memory, pitch, scratch)
                     }
                 }
             }
@@ -436,7 +436,7 @@ impl<T: Sample> Block<'_, T> {
 
     /// # Safety
     /// As [`Block::complex`].
-    unsafe fn from_real(&self, rows: *mut T, pitch: usize, scratch: &mut [Complex<T>]) {
+    unsafe fn real_lines(&self, rows: *mut T, pitch: usize, scratch: &mut [Complex<T>]) {
         let Plan::ToHalf(fft) = self.plan else {
             return;
         };
@@ -488,7 +488,7 @@ impl<T: Sample> Block<'_, T> {
 
     /// # Safety
     /// As [`Block::complex`].
-    unsafe fn to_real(&self, rows: *mut T, pitch: usize, scratch: &mut [Complex<T>]) {
+    unsafe fn half_lines(&self, rows: *mut T, pitch: usize, scratch: &mut [Complex<T>]) {
         let Plan::ToReal(fft) = self.plan else {
             return;
         };
@@ -529,7 +529,7 @@ impl<T: Sample> Block<'_, T> {
             fft.process_with_scratch(spectrum, line, scratch)
                 .expect("lengths are those of the plan, imaginary parts zero where they must be");
             if self.what.scale != 1.0 {
-                line.iter_mut().for_each(|x| *x = *x * scale);
+                line.iter_mut().for_each(|x| *x *= scale);
             }
         }
         if !direct {

@@ -32,6 +32,7 @@ pub mod order;
 pub mod random;
 pub mod reduce;
 pub mod shape;
+pub mod signal;
 
 use smallvec::SmallVec;
 

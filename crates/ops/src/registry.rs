@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::OnceLock;
 
 use crate::opdef::OpDef;
-use crate::{creation, elementwise, fft, index, linalg, nn, order, random, reduce, shape};
+use crate::{creation, elementwise, fft, index, linalg, nn, order, random, reduce, shape, signal};
 
 /// Operators of one kind.
 pub struct Family {
@@ -23,6 +23,10 @@ pub static FAMILIES: &[Family] = &[
     Family {
         name: "comparison",
         ops: elementwise::comparison::OPS,
+    },
+    Family {
+        name: "closeness",
+        ops: elementwise::close::OPS,
     },
     Family {
         name: "bitwise",
@@ -87,6 +91,10 @@ pub static FAMILIES: &[Family] = &[
     Family {
         name: "Fourier transforms",
         ops: fft::OPS,
+    },
+    Family {
+        name: "sequences",
+        ops: signal::OPS,
     },
     Family {
         name: "neural networks",

@@ -3,6 +3,7 @@
 pub mod activation;
 pub mod arithmetic;
 pub mod bitwise;
+pub mod close;
 pub mod comparison;
 pub mod explog;
 pub mod logic;

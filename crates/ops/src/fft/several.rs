@@ -156,7 +156,8 @@ pub static IRFFT2: OpDef = OpDef {
 };
 
 /// An axis, counted as the caller does, and the length along it; `None`: the one that the operator takes by itself.
-type Steps = SmallVec<[(i64, Option<i64>); 4]>;
+type Step = (i64, Option<i64>);
+type Steps = SmallVec<[Step; 4]>;
 
 fn steps(cx: &CompositeCx) -> Result<Steps> {
     let ndim = cx.input(0).ndim() as i64;
@@ -187,12 +188,7 @@ fn steps(cx: &CompositeCx) -> Result<Steps> {
 }
 
 /// Complex transforms along the axes of `steps`, the last one first.
-fn along(
-    cx: &CompositeCx,
-    mut x: Array,
-    steps: &[(i64, Option<i64>)],
-    inverse: bool,
-) -> Result<Array> {
+fn along(cx: &CompositeCx, mut x: Array, steps: &[Step], inverse: bool) -> Result<Array> {
     for &(axis, len) in steps.iter().rev() {
         let len = match len {
             Some(len) => len,
@@ -208,10 +204,7 @@ fn complex(cx: &CompositeCx, inverse: bool) -> Result<Array> {
 }
 
 /// The last of the axes and those before it.
-fn last<'a>(
-    cx: &CompositeCx,
-    steps: &'a [(i64, Option<i64>)],
-) -> Result<(&'a (i64, Option<i64>), &'a [(i64, Option<i64>)])> {
+fn last<'a>(cx: &CompositeCx, steps: &'a [Step]) -> Result<(&'a Step, &'a [Step])> {
     steps
         .split_last()
         .ok_or_else(|| Error::index(cx.op.name, "at least 1 axis must be transformed, found 0"))

@@ -176,7 +176,8 @@ fn register_methods(py: Python<'_>, class: &Bound<'_, pyo3::types::PyType>) -> P
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     register_methods(py, &py.get_type::<PyArray>())?;
-    let spaces = ["numpy", "linalg", "random", "npx", "fft", "op"].map(|name| (name, PyDict::new(py)));
+    let spaces =
+        ["numpy", "linalg", "random", "npx", "fft", "op"].map(|name| (name, PyDict::new(py)));
     for op in registry::all() {
         spaces[5].1.set_item(op.name, function(py, op, op.name)?)?;
         for surface in op.surface {

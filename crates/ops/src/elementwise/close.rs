@@ -1,0 +1,56 @@
+//! Equality up to a tolerance.
+
+use mxnet_tensor::DType;
+
+use crate::args::Param;
+use crate::elementwise::arithmetic::{ADD, MULTIPLY};
+use crate::elementwise::bitwise::{BITWISE_AND, BITWISE_OR};
+use crate::elementwise::comparison::{EQUAL, LESS_EQUAL};
+use crate::elementwise::special::{ISFINITE, ISNAN};
+use crate::opdef::{Cpu, OpDef, Probe, Surface};
+use crate::types::promoted;
+
+pub(crate) static OPS: &[&OpDef] = &[&ISCLOSE];
+
+/// Where two arrays are equal up to a tolerance.
+pub static ISCLOSE: OpDef = OpDef {
+    name: "isclose",
+    surface: &[Surface::Np("isclose")],
+    params: &[
+        Param::array("a"),
+        Param::array("b"),
+        Param::float("rtol", 1e-5),
+        Param::float("atol", 1e-8),
+        Param::bool("equal_nan", false),
+    ],
+    doc: "Where `abs(a - b) <= atol + rtol * abs(b)`, element by element. Infinities are close to themselves only, NaN to NaN if `equal_nan`.\n\nInteger operands are compared as \
+          float64.",
+    cpu: Cpu::Composite(|cx| {
+        let (a, b) = (cx.input(0).detach(), cx.input(1).detach());
+        let dtype = match promoted(&[Some(cx.input(0)), Some(cx.input(1))]) {
+            exact if !exact.is_inexact() => DType::F64,
+            inexact => inexact,
+        };
+        let (a, b) = (a.astype(dtype)?, b.astype(dtype)?);
+        let limit = b.abs()?.with_scalar(&MULTIPLY, cx.float("rtol"))?;
+        let limit = limit.with_scalar(&ADD, cx.float("atol"))?;
+        let near = a.sub(&b)?.abs()?.binary(&LESS_EQUAL, &limit)?;
+        let mut close = near
+            .binary(&BITWISE_AND, &b.unary(&ISFINITE)?)?
+            .binary(&BITWISE_OR, &a.binary(&EQUAL, &b)?)?;
+        if cx.bool("equal_nan") {
+            let both = a.unary(&ISNAN)?.binary(&BITWISE_AND, &b.unary(&ISNAN)?)?;
+            close = close.binary(&BITWISE_OR, &both)?;
+        }
+        cx.done(close)
+    }),
+    probe: Probe::calls(&[
+        "f((3, 4)), f((4,))",
+        "f((3,)), f((3,)), 0.5, 0.1",
+        "np.array([1.0, nan, inf, -inf, inf]), np.array([1.0 + 1e-6, nan, inf, inf, 3.0])",
+        "np.array([1.0, nan, inf]), np.array([1.0 + 1e-3, nan, 1.0]), 1e-2, 0.0, True",
+        "i((5,), 3), i((5,), 3)",
+        "c((3,)), c((3,)), 0.5",
+    ]),
+    ..OpDef::COMPOSITE
+};
