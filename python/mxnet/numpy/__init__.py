@@ -72,9 +72,29 @@ from mxnet.numpy._dtypes import (
     numeric_dtypes,
     promote_types,
     result_type,
+from mxnet.numpy._calculus import ediff1d, gradient, interp, trapezoid, unwrap
+from mxnet.numpy._choosing import apply_along_axis, apply_over_axes, piecewise, select
+from mxnet.numpy._closeness import (
 )
 from mxnet.numpy._errors import errstate, geterr, seterr
 from mxnet.numpy._files import load, save, savez, savez_compressed
+from mxnet.numpy._grids import (
+    c_,
+    fromfunction,
+    geomspace,
+    index_exp,
+    indices,
+    ix_,
+    logspace,
+    meshgrid,
+    mgrid,
+    ogrid,
+    r_,
+    ravel_multi_index,
+    s_,
+    unravel_index,
+)
+from mxnet.numpy._histograms import digitize, histogram, histogram2d, histogram_bin_edges, histogramdd
 from mxnet.numpy._indexing import diagflat, put, put_along_axis
 from mxnet.numpy._iteration import broadcast, iterable, ndenumerate
 from mxnet.numpy._joining import (
@@ -143,6 +163,9 @@ from mxnet.numpy._triangles import (
     triu_indices_from,
 )
 from mxnet.numpy._writing import choose, copyto, fill_diagonal, place, putmask
+from mxnet.numpy._polynomials import polyadd, polyder, polydiv, polyint, polymul, polysub, polyval, vander
+from mxnet.numpy._statistics import average, corrcoef, cov
+from mxnet.numpy._windowing import bartlett, blackman, hamming, hanning, i0, kaiser
 
 bool = bool_  # NumPy's name
 bfloat16 = "bfloat16"

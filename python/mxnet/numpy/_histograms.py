@@ -1,0 +1,462 @@
+"""Histograms: where elements fall among edges, counted."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy
+from numpy.typing import ArrayLike
+
+from mxnet import _core
+from mxnet._core import asarray, ndarray
+
+_np = _core.namespaces["numpy"]
+_op = _core.namespaces["op"]
+
+Range = tuple[float, float] | None
+
+
+def digitize(x: ArrayLike, bins: ArrayLike, right: bool = False) -> ndarray:
+    """Number of the bin that each element lies in.
+
+    Parameters
+    ----------
+    x : array_like, real
+    bins : array_like, shape (n,)
+        Edges, ascending or descending.
+    right : bool
+        Whether a bin holds its right edge and not its left one.
+
+    Returns
+    -------
+    ndarray, int64
+        Shape of `x`; 0 before the first edge, n behind the last.
+
+    Raises
+    ------
+    ValueError
+        If the edges neither rise nor fall.
+    TypeError
+        If `x` is complex.
+
+    Notes
+    -----
+    The edges are waited for.
+
+    Examples
+    --------
+    >>> import mxnet as mx
+    >>> mx.np.digitize(mx.np.array([0.2, 6.4, 3.0]), [0.0, 1.0, 2.5, 4.0, 10.0])
+    array([1, 4, 3])
+    """
+    values, edges = asarray(x), asarray(bins)
+    if "complex" in str(values.dtype):
+        raise TypeError("digitize: x may not be complex")
+    if edges.ndim != 1:
+        raise ValueError(f"digitize: `bins` must have 1 axis, found {edges.ndim}")
+    # Bins that hold their right edge begin behind it. Bins that descend are counted from the other end.
+    side = "left" if right else "right"
+    if bool(_np["all"](edges[1:] >= edges[:-1])):
+        return _np["searchsorted"](edges, values, side)  # type: ignore[no-any-return]
+    if bool(_np["all"](edges[1:] <= edges[:-1])):
+        return edges.size - _np["searchsorted"](_np["flip"](edges), values, side)  # type: ignore[no-any-return]
+    raise ValueError("bins must be monotonically increasing or decreasing")
+
+
+def _outer_edges(a: ndarray, limits: Range) -> tuple[Any, Any]:
+    """The first and the last edge."""
+    first: Any
+    last: Any
+    if limits is not None:
+        first, last = limits
+        if first > last:
+            raise ValueError(f"max must be larger than min in range parameter, found ({first}, {last})")
+        if not (math.isfinite(first) and math.isfinite(last)):
+            raise ValueError(f"supplied range of [{first}, {last}] is not finite")
+    elif a.size == 0:
+        first, last = 0, 1
+    else:
+        first, last = _np["min"](a).item(), _np["max"](a).item()
+        if not (math.isfinite(first) and math.isfinite(last)):
+            raise ValueError(f"autodetected range of [{first}, {last}] is not finite")
+    if first == last:
+        first, last = first - 0.5, last + 0.5
+    return first, last
+
+
+def _spread(x: ndarray) -> float:
+    return float(_np["max"](x) - _np["min"](x))
+
+
+def _by_sqrt(x: ndarray, limits: tuple[float, float]) -> float:
+    return _spread(x) / math.sqrt(x.size)
+
+
+def _by_sturges(x: ndarray, limits: tuple[float, float]) -> float:
+    return _spread(x) / (math.log2(x.size) + 1.0)
+
+
+def _by_rice(x: ndarray, limits: tuple[float, float]) -> float:
+    return _spread(x) / (2.0 * math.pow(x.size, 1.0 / 3))
+
+
+def _by_scott(x: ndarray, limits: tuple[float, float]) -> float:
+    return math.pow(24.0 * math.sqrt(math.pi) / x.size, 1.0 / 3.0) * float(_np["std"](x))
+
+
+def _by_stone(x: ndarray, limits: tuple[float, float]) -> float:
+    """The number of bins of least estimated loss, by leaving one out."""
+    n, width = x.size, _spread(x)
+    if n <= 1 or width == 0:
+        return 0
+
+    def loss(bins: int) -> float:
+        step = width / bins
+        parts = histogram(x, bins, limits)[0].asnumpy() / n
+        return float((2 - (n + 1) * parts.dot(parts)) / step)
+
+    return width / min(range(1, max(100, int(math.sqrt(n))) + 1), key=loss)
+
+
+def _by_doane(x: ndarray, limits: tuple[float, float]) -> float:
+    """Sturges' rule with the skewness of the data."""
+    n = x.size
+    if n <= 2:
+        return 0.0
+    deviation = float(_np["std"](x))
+    if deviation <= 0:
+        return 0.0
+    skew = float(_np["mean"](((x - _np["mean"](x)) / deviation) ** 3))
+    error = math.sqrt(6.0 * (n - 2) / ((n + 1.0) * (n + 3)))
+    return _spread(x) / (1.0 + math.log2(n) + math.log2(1.0 + abs(skew) / error))
+
+
+def _by_fd(x: ndarray, limits: tuple[float, float]) -> float:
+    """Freedman and Diaconis: twice the range of the middle half over the cube root of the number."""
+    ordered = _np["sort"](x)
+
+    def quantile(q: float) -> float:
+        at = q * (x.size - 1)
+        below = int(at)
+        lower, upper = float(ordered[below]), float(ordered[min(below + 1, x.size - 1)])
+        return lower + (upper - lower) * (at - below)
+
+    return 2.0 * (quantile(0.75) - quantile(0.25)) / math.pow(x.size, 1.0 / 3.0)
+
+
+def _by_auto(x: ndarray, limits: tuple[float, float]) -> float:
+    """The smaller of Freedman and Diaconis' and Sturges' widths; the first no less than half of the square root's."""
+    by_fd, by_sturges = _by_fd(x, limits), _by_sturges(x, limits)
+    return min(max(by_fd, _by_sqrt(x, limits) / 2), by_sturges)
+
+
+_ESTIMATORS: dict[str, Callable[[ndarray, tuple[float, float]], float]] = {
+    "auto": _by_auto,
+    "doane": _by_doane,
+    "fd": _by_fd,
+    "rice": _by_rice,
+    "scott": _by_scott,
+    "sqrt": _by_sqrt,
+    "stone": _by_stone,
+    "sturges": _by_sturges,
+}
+
+
+def _estimated(a: ndarray, method: str, limits: Range, is_weighted: bool) -> int:
+    """How many bins a rule makes."""
+    if method not in _ESTIMATORS:
+        raise ValueError(f"{method!r} is not a valid estimator for `bins`; there are {', '.join(_ESTIMATORS)}")
+    if is_weighted:
+        raise TypeError("Automated estimation of the number of bins is not supported for weighted data")
+    first, last = _outer_edges(a, limits)
+    if limits is not None:
+        a = a[(a >= first) & (a <= last)]
+    if a.size == 0:
+        return 1
+    width = _ESTIMATORS[method](_op["astype"](a, "float64"), (first, last))
+    if "int" in str(a.dtype) and width < 1:
+        width = 1
+    return max(math.ceil((last - first) / width), 1) if width else 1
+
+
+def _edges(a: ndarray, bins: int | str | ArrayLike, limits: Range, is_weighted: bool) -> tuple[ndarray, bool]:
+    """The edges, and whether they are evenly spaced."""
+    if isinstance(bins, str):
+        bins = _estimated(a, bins, limits, is_weighted)
+    given = asarray(bins)
+    if given.ndim == 1:
+        if not bool(_np["all"](given[:-1] <= given[1:])):
+            raise ValueError("`bins` must increase monotonically, when an array")
+        return given, False
+    if given.ndim > 1:
+        raise ValueError(f"`bins` must be 1d, when an array, found {given.ndim} axes")
+    try:
+        count = operator.index(bins)  # type: ignore[arg-type]
+    except TypeError:
+        raise TypeError(f"`bins` must be an integer, a string, or an array, found {bins!r}") from None
+    if count < 1:
+        raise ValueError(f"`bins` must be positive, when an integer, found {count}")
+    first, last = _outer_edges(a, limits)
+    floating = "float" in str(a.dtype)
+    dtype = a.dtype if floating else ("float64" if _core.numpy_promotion() else "float32")
+    return _np["linspace"](first, last, count + 1, dtype=dtype), True
+
+
+def _data(a: ArrayLike) -> ndarray:
+    x = asarray(a).reshape(-1)
+    return _op["astype"](x, "uint8") if str(x.dtype) == "bool" else x
+
+
+def histogram_bin_edges(
+    a: ArrayLike, bins: int | str | ArrayLike = 10, range: Range = None, weights: ArrayLike | None = None
+) -> ndarray:
+    """Edges of the bins that `histogram` would count in.
+
+    Parameters
+    ----------
+    a : array_like
+        The data.
+    bins : int, str or array_like
+        Number of bins of equal width; a rule that finds it ('auto', 'fd', 'doane', 'scott', 'stone', 'rice', 'sturges',
+        'sqrt'); or the edges themselves.
+    range : (float, float), optional
+        The first and the last edge; those of the data if left out.
+    weights : array_like, optional
+        Only looked at to refuse rules, which do not know weights.
+
+    Returns
+    -------
+    ndarray
+        One more than there are bins. Values of `a` are waited for unless `range` is given.
+
+    Raises
+    ------
+    ValueError
+        If `range` or `bins` make no sense.
+    TypeError
+        If a rule is asked for with weights.
+
+    Examples
+    --------
+    >>> import mxnet as mx
+    >>> mx.np.histogram_bin_edges(mx.np.array([0.0, 1.0, 2.0]), bins=4)
+    array([0. , 0.5, 1. , 1.5, 2. ])
+    """
+    return _edges(_data(a), bins, range, weights is not None)[0]
+
+
+def _bin_numbers(x: ndarray, edges: ndarray) -> ndarray:
+    """0 before the first edge, then the bins from 1 on, the last of which holds its right edge too; NaN behind all."""
+    found = _np["searchsorted"](edges, x, "right")
+    return _np["where"](x == edges[edges.size - 1], edges.size - 1, found)  # type: ignore[no-any-return]
+
+
+def _counted(numbers: ndarray, n: int, weights: ndarray | None) -> ndarray:
+    """How often, or with what weight, each number from 0 to n - 1 is there."""
+    if weights is None:
+        return _np["bincount"](numbers, minlength=n)  # type: ignore[no-any-return]
+    kind = str(weights.dtype)
+    if "complex" in kind:
+        real, imaginary = (_np["bincount"](numbers, part, n) for part in (_np["real"](weights), _np["imag"](weights)))
+        return real + 1j * imaginary  # type: ignore[no-any-return]
+    if "float" in kind:
+        return _np["bincount"](numbers, weights, n)  # type: ignore[no-any-return]
+    # Integers below 2^53 add up exactly.
+    sums = _np["bincount"](numbers, _op["astype"](weights, "float64"), n)
+    return _op["astype"](sums, weights.dtype)  # type: ignore[no-any-return]
+
+
+def histogram(
+    a: ArrayLike,
+    bins: int | str | ArrayLike = 10,
+    range: Range = None,
+    density: bool | None = None,
+    weights: ArrayLike | None = None,
+) -> tuple[ndarray, ndarray]:
+    """How many elements lie in each of several bins.
+
+    Parameters
+    ----------
+    a : array_like
+        The data; the flattened array is counted.
+    bins : int, str or array_like
+        See `histogram_bin_edges`. A bin holds its left edge, the last one its right edge too.
+    range : (float, float), optional
+        The first and the last edge; what lies outside is not counted.
+    density : bool, optional
+        Return the probability density, whose integral over the bins is 1.
+    weights : array_like, optional
+        What each element counts, of the shape of `a`.
+
+    Returns
+    -------
+    (ndarray, ndarray)
+        Counts in int64, or sums of weights in their dtype; edges.
+
+    Raises
+    ------
+    ValueError
+        As `histogram_bin_edges`, and if `weights` has another shape than `a`.
+
+    Examples
+    --------
+    >>> import mxnet as mx
+    >>> mx.np.histogram(mx.np.array([1.0, 2.0, 1.0]), bins=[0, 1, 2, 3])
+    (array([0, 2, 1]), array([0, 1, 2, 3]))
+    """
+    scales: ndarray | None = None
+    if weights is not None:
+        scales = asarray(weights)
+        if scales.shape != asarray(a).shape:
+            raise ValueError(f"weights should have the same shape as a, found {scales.shape} and {asarray(a).shape}")
+        scales = scales.reshape(-1)
+    x = _data(a)
+    edges, _ = _edges(x, bins, range, weights is not None)
+    n = edges.size - 1
+    counts = _counted(_bin_numbers(x, edges), n + 2, scales)[1 : n + 1]
+    if density:
+        return counts / _np["diff"](edges) / _np["sum"](counts), edges
+    return counts, edges
+
+
+def histogramdd(
+    sample: Any,
+    bins: Any = 10,
+    range: Sequence[Range] | None = None,
+    density: bool | None = None,
+    weights: ArrayLike | None = None,
+) -> tuple[ndarray, tuple[ndarray, ...]]:
+    """How many points lie in each box of a grid.
+
+    Parameters
+    ----------
+    sample : array_like, shape (n, d), or sequence of d array_like of shape (n,)
+        The points, or their coordinates axis by axis.
+    bins : int, or sequence of int or array_like
+        Number of bins along all axes, or number or edges for each.
+    range : sequence of (float, float) or None, optional
+        The first and the last edge along each axis.
+    density : bool, optional
+        Return the probability density, whose integral over the grid is 1.
+    weights : array_like, shape (n,), optional
+        What each point counts.
+
+    Returns
+    -------
+    (ndarray, tuple of ndarray)
+        Counts, in the default float; edges along each axis.
+
+    Raises
+    ------
+    ValueError
+        If numbers of axes differ, or bins or ranges make no sense.
+
+    Examples
+    --------
+    >>> import mxnet as mx
+    >>> counts, edges = mx.np.histogramdd(mx.np.array([[0.0, 0.0], [1.0, 1.0]]), bins=2)
+    >>> counts
+    array([[1., 0.],
+           [0., 1.]])
+    """
+    if isinstance(sample, ndarray | numpy.ndarray):
+        points = asarray(sample)
+        if points.ndim != 2:
+            points = _np["atleast_2d"](points).T
+        axes = [points[:, i] for i in _indices(points.shape[1])]
+    else:
+        axes = [asarray(x).reshape(-1) for x in sample]
+    d = len(axes)
+    each = list(bins) if isinstance(bins, Sequence | ndarray | numpy.ndarray) else [bins] * d
+    if len(each) != d:
+        raise ValueError(f"The dimension of bins must be equal to the dimension of the sample x: {len(each)} and {d}")
+    limits: Sequence[Range] = [None] * d if range is None else range
+    if len(limits) != d:
+        raise ValueError(f"range argument must have one entry per dimension: {len(limits)} for {d}")
+    edges: list[ndarray] = []
+    number: Any = 0
+    shape = []
+    for i, (x, own, limit) in enumerate(zip(axes, each, limits, strict=True)):
+        given = asarray(own)
+        if given.ndim == 0 and given.item() < 1:
+            raise ValueError(f"`bins[{i}]` must be positive, when an integer, found {given.item()}")
+        if given.ndim == 1 and not bool(_np["all"](given[:-1] <= given[1:])):
+            raise ValueError(f"`bins[{i}]` must be monotonically increasing, when an array")
+        if given.ndim > 1:
+            raise ValueError(f"`bins[{i}]` must be a scalar or 1d array, found {given.ndim} axes")
+        found, _ = _edges(x, own, limit, False)
+        edges.append(found)
+        shape.append(found.size + 1)
+        number = number * shape[-1] + _bin_numbers(x, found)
+    scales = None if weights is None else asarray(weights).reshape(-1)
+    counts = _counted(number, math.prod(shape), scales).reshape(tuple(shape))
+    counts = counts[tuple(slice(1, -1) for _ in shape)]
+    if "float" not in str(counts.dtype) and "complex" not in str(counts.dtype):
+        counts = _op["astype"](counts, "float64" if _core.numpy_promotion() else "float32")
+    if density:
+        total = _np["sum"](counts)
+        for i, found in enumerate(edges):
+            widths = _np["diff"](found)
+            counts = counts / widths.reshape(tuple(widths.size if j == i else 1 for j in _indices(d)))
+        counts = counts / total
+    return counts, tuple(edges)
+
+
+# The parameters of the functions above are called `range` too.
+_indices = range
+
+
+def histogram2d(
+    x: ArrayLike,
+    y: ArrayLike,
+    bins: Any = 10,
+    range: Sequence[Range] | None = None,
+    density: bool | None = None,
+    weights: ArrayLike | None = None,
+) -> tuple[ndarray, ndarray, ndarray]:
+    """How many points of the plane lie in each rectangle of a grid.
+
+    Parameters
+    ----------
+    x, y : array_like, shape (n,)
+        Coordinates.
+    bins : int, array_like, or pair of these
+        Number of bins or edges, for both axes or for each.
+    range : pair of (float, float), optional
+        The first and the last edge along each axis.
+    density : bool, optional
+        Return the probability density.
+    weights : array_like, shape (n,), optional
+        What each point counts.
+
+    Returns
+    -------
+    (ndarray, ndarray, ndarray)
+        Counts, of shape (bins along x, bins along y), in the default float; the edges along x and along y.
+
+    Raises
+    ------
+    ValueError
+        If `x` and `y` differ in length; as `histogramdd`.
+
+    Examples
+    --------
+    >>> import mxnet as mx
+    >>> counts, _, _ = mx.np.histogram2d([0.0, 1.0, 1.0], [0.0, 1.0, 1.0], bins=2)
+    >>> counts
+    array([[1., 0.],
+           [0., 2.]])
+    """
+    first, second = asarray(x), asarray(y)
+    if first.shape != second.shape:
+        raise ValueError(f"x and y must have the same length, found shapes {first.shape} and {second.shape}")
+    pair = bins
+    if isinstance(bins, Sequence | ndarray | numpy.ndarray) and len(bins) not in (1, 2):
+        pair = [bins, bins]
+    elif isinstance(bins, Sequence) and len(bins) == 1:
+        pair = [bins[0], bins[0]]
+    counts, edges = histogramdd([first, second], pair, range, density, weights)
+    return counts, edges[0], edges[1]
