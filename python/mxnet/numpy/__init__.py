@@ -43,6 +43,21 @@ from mxnet import _core
 from mxnet._core import __version__, array, asarray, from_dlpack, ndarray
 from mxnet.numpy import exceptions, fft, lib, linalg, random
 from mxnet.numpy._broadcasting import broadcast_arrays, broadcast_shapes
+from mxnet.numpy._calculus import ediff1d, gradient, interp, trapezoid, unwrap
+from mxnet.numpy._choosing import apply_along_axis, apply_over_axes, piecewise, select
+from mxnet.numpy._closeness import (
+    allclose,
+    array_equal,
+    array_equiv,
+    iscomplex,
+    iscomplexobj,
+    isreal,
+    isrealobj,
+    packbits,
+    real_if_close,
+    sort_complex,
+    unpackbits,
+)
 from mxnet.numpy._conversion import (
     asanyarray,
     asarray_chkfinite,
@@ -72,9 +87,6 @@ from mxnet.numpy._dtypes import (
     numeric_dtypes,
     promote_types,
     result_type,
-from mxnet.numpy._calculus import ediff1d, gradient, interp, trapezoid, unwrap
-from mxnet.numpy._choosing import apply_along_axis, apply_over_axes, piecewise, select
-from mxnet.numpy._closeness import (
 )
 from mxnet.numpy._errors import errstate, geterr, seterr
 from mxnet.numpy._files import load, save, savez, savez_compressed
@@ -127,6 +139,7 @@ from mxnet.numpy._nans import (
 )
 from mxnet.numpy._ordering import lexsort
 from mxnet.numpy._padding import pad
+from mxnet.numpy._polynomials import polyadd, polyder, polydiv, polyint, polymul, polysub, polyval, vander
 from mxnet.numpy._printing import (
     array2string,
     array_repr,
@@ -153,6 +166,7 @@ from mxnet.numpy._sets import (
     unique_inverse,
     unique_values,
 )
+from mxnet.numpy._statistics import average, corrcoef, cov
 from mxnet.numpy._triangles import (
     diag_indices,
     diag_indices_from,
@@ -162,10 +176,8 @@ from mxnet.numpy._triangles import (
     triu_indices,
     triu_indices_from,
 )
-from mxnet.numpy._writing import choose, copyto, fill_diagonal, place, putmask
-from mxnet.numpy._polynomials import polyadd, polyder, polydiv, polyint, polymul, polysub, polyval, vander
-from mxnet.numpy._statistics import average, corrcoef, cov
 from mxnet.numpy._windowing import bartlett, blackman, hamming, hanning, i0, kaiser
+from mxnet.numpy._writing import choose, copyto, fill_diagonal, place, putmask
 
 bool = bool_  # NumPy's name
 bfloat16 = "bfloat16"
