@@ -6,6 +6,8 @@ from typing import Any
 
 from mxnet import _core
 from mxnet._core import ndarray
+from mxnet.numpy._bit_generator import BitGenerator
+from mxnet.numpy._generator import Generator, default_rng
 from mxnet.random import seed
 
 globals().update(_core.namespaces["random"])
@@ -59,4 +61,13 @@ def set_state(state: dict[str, Any]) -> None:
     _core.set_random_state(state["seed"], state["offset"])
 
 
-__all__ = ["get_state", "seed", "set_state", "shuffle", *sorted(_core.namespaces["random"])]
+__all__ = [
+    "BitGenerator",
+    "Generator",
+    "default_rng",
+    "get_state",
+    "seed",
+    "set_state",
+    "shuffle",
+    *sorted(_core.namespaces["random"]),
+]

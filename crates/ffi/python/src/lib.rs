@@ -13,6 +13,7 @@ mod error;
 mod exchange;
 mod files;
 mod index;
+mod random;
 mod registry;
 mod settings;
 
@@ -45,6 +46,8 @@ mod _core {
     use crate::exchange::{_unpickle, array, asarray};
     #[pymodule_export]
     use crate::files::{load_safetensors, save_safetensors};
+    #[pymodule_export]
+    use crate::random::RandomStream;
     #[pymodule_export]
     use crate::registry::registry;
     #[pymodule_export]

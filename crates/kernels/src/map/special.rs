@@ -73,7 +73,7 @@ fn erfinv(x: f64) -> f64 {
 
 /// Upwards by recurrence to 10, then the asymptotic series; below 0 by reflection.
 /// (Source: DLMF 5.5.2, 5.5.4, 5.11.2.) The error is relative to the larger of 1 and the result: digamma has a root at 1.46.
-fn digamma(x: f64) -> f64 {
+pub(crate) fn digamma(x: f64) -> f64 {
     if x == f64::NEG_INFINITY || x.is_nan() {
         return f64::NAN;
     }

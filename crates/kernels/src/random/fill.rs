@@ -35,6 +35,16 @@ pub enum Distribution {
         /// Mean.
         scale: f64,
     },
+    /// Laplace of mean 0: `-scale ln u` with a random sign.
+    Laplace {
+        /// Scale.
+        scale: f64,
+    },
+    /// Logistic of mean 0: `scale ln(u / (1 - u))`.
+    Logistic {
+        /// Scale.
+        scale: f64,
+    },
     /// Gumbel of location 0: `-scale ln(-ln u)`.
     Gumbel {
         /// Scale.
@@ -126,6 +136,18 @@ by_isa! {
             Distribution::Exponential { scale } => {
                 let scale = T::of(-scale);
                 map(words, out, |w| scale * T::positive(w).ln());
+            }
+            Distribution::Laplace { scale } => {
+                let scale = T::of(-scale);
+                map(words, out, |w| {
+                    let x = scale * T::positive(T::without_sign(w)).ln();
+                    if T::sign(w) { -x } else { x }
+                });
+            }
+            Distribution::Logistic { scale } => {
+                // Both u and 1 - u have all their bits near 0, so that both tails reach as far.
+                let scale = T::of(scale);
+                map(words, out, |w| scale * (T::inner(w).ln() + -T::inner(T::complement(w)).ln()));
             }
             Distribution::Gumbel { scale } => {
                 // u = 1 would give infinity: the exponential is kept above the smallest step that u has below 1.

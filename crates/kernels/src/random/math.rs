@@ -25,11 +25,19 @@ pub(super) trait Real:
     fn unit(word: Self::Word) -> Self;
     /// A number in (0, 1], with all the word's bits where they count, near 0.
     fn positive(word: Self::Word) -> Self;
+    /// A number in (0, 1): that of the word's complement is 1 less it, before rounding.
+    fn inner(word: Self::Word) -> Self;
+    /// The word with all its bits changed.
+    fn complement(word: Self::Word) -> Self::Word;
+    /// The lowest bit.
+    fn sign(word: Self::Word) -> bool;
+    /// The word without what [`Real::sign`] looks at.
+    fn without_sign(word: Self::Word) -> Self::Word;
 }
 
 macro_rules! real {
     ($t:ident, $int:ident, $mantissa:literal, $bias:literal, $per_block:literal, ln $($l:literal)*, sin $($s:literal)*, cos $($c:literal)*,
-     $word:ty, |$bits:ident| $list:expr, |$x:ident| $unit:expr, $positive:expr) => {
+     $word:ty, |$bits:ident| $list:expr, |$x:ident| $unit:expr, $positive:expr, $inner:expr, $complement:expr, $sign:expr, $without_sign:expr) => {
         impl Real for $t {
             const PER_BLOCK: usize = $per_block;
             #[inline(always)]
@@ -71,6 +79,14 @@ macro_rules! real {
             fn unit($x: $word) -> Self { $unit }
             #[inline(always)]
             fn positive($x: $word) -> Self { $positive }
+            #[inline(always)]
+            fn inner($x: $word) -> Self { $inner }
+            #[inline(always)]
+            fn complement($x: $word) -> $word { $complement }
+            #[inline(always)]
+            fn sign($x: $word) -> bool { $sign }
+            #[inline(always)]
+            fn without_sign($x: $word) -> $word { $without_sign }
         }
     };
 }
@@ -78,13 +94,69 @@ real!(f32, i32, 23, 127, 4,
     ln 11.0 9.0 7.0 5.0 3.0 1.0,
     sin 362880.0 -5040.0 120.0 -6.0 1.0,
     cos -3628800.0 40320.0 -720.0 24.0 -2.0 1.0,
-    u32, |bits| bits.as_flattened(), |x| (x >> 8) as f32 * 2f32.powi(-24), (x as f32 + 1.0) * 2f32.powi(-32));
+    u32, |bits| bits.as_flattened(), |x| (x >> 8) as f32 * 2f32.powi(-24), (x as f32 + 1.0) * 2f32.powi(-32),
+    (x as f32 + 0.5) * 2f32.powi(-32), !x, x & 1 == 1, x & !1);
 real!(f64, i64, 52, 1023, 2,
     ln 23.0 21.0 19.0 17.0 15.0 13.0 11.0 9.0 7.0 5.0 3.0 1.0,
     sin 355687428096000.0 -1307674368000.0 6227020800.0 -39916800.0 362880.0 -5040.0 120.0 -6.0 1.0,
     cos 20922789888000.0 -87178291200.0 479001600.0 -3628800.0 40320.0 -720.0 24.0 -2.0 1.0,
     [u32; 2], |bits| bits.as_flattened().as_chunks().0,
-    |x| (long(x) >> 11) as f64 * 2f64.powi(-53), (long(x) as f64 + 1.0) * 2f64.powi(-64));
+    |x| (long(x) >> 11) as f64 * 2f64.powi(-53), (long(x) as f64 + 1.0) * 2f64.powi(-64),
+    (long(x) as f64 + 0.5) * 2f64.powi(-64), [!x[0], !x[1]], x[0] & 1 == 1, [x[0] & !1, x[1]]);
+
+const FACTORIALS: [f64; 14] = [
+    1.0,
+    1.0,
+    2.0,
+    6.0,
+    24.0,
+    120.0,
+    720.0,
+    5040.0,
+    40320.0,
+    362880.0,
+    3628800.0,
+    39916800.0,
+    479001600.0,
+    6227020800.0,
+];
+
+/// [`Real::ln`], which a plain `ln` of an f64 does not mean.
+#[inline(always)]
+pub(super) fn log(x: f64) -> f64 {
+    Real::ln(x)
+}
+
+/// `e^x` for x of at most 0, within 2 ulp; 0 below the normal numbers.
+#[inline(always)]
+pub(super) fn exp(x: f64) -> f64 {
+    let x = if x < -709.0 { -800.0 } else { x };
+    // Adding 1.5 * 2^52 rounds to an integer, which then stands in the low bits.
+    let shifted = x * std::f64::consts::LOG2_E + 6_755_399_441_055_744.0;
+    let n = shifted - 6_755_399_441_055_744.0;
+    // ln 2 in two parts: the product of the first with n is exact.
+    let r = x - n * 0.693_147_180_369_123_8 - n * 1.908_214_929_270_587_7e-10;
+    // Taylor's series on |r| <= 0.35: the first term left out is below 2^-57.
+    let mut p = 0.0;
+    for factorial in FACTORIALS.iter().rev() {
+        p = p * r + 1.0 / factorial;
+    }
+    let power = f64::from_bits(
+        ((shifted.to_bits() as i64 - 6_755_399_441_055_744.0f64.to_bits() as i64 + 1023) as u64)
+            << 52,
+    );
+    if x < -709.0 { 0.0 } else { p * power }
+}
+
+/// `ln k!`. Exact factorials up to 18, Stirling's series above (DLMF 5.11.1): errors below 1e-15 of the result.
+pub(super) fn log_factorial(k: f64) -> f64 {
+    if k < 19.0 {
+        return ((2..=k as u64).product::<u64>() as f64).ln();
+    }
+    let z = 1.0 / (k * k);
+    let tail = (1.0 / 12.0 - z * (1.0 / 360.0 - z * (1.0 / 1260.0 - z / 1680.0))) / k;
+    (k + 0.5) * k.ln() - k + 0.918_938_533_204_672_8 + tail
+}
 
 /// Two words as one of 64 bits.
 #[inline(always)]

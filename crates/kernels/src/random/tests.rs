@@ -135,27 +135,21 @@ fn samples_follow_their_distributions() {
     }
 }
 
-fn rejecting(
+fn counts(
     threads: &dyn Threads,
-    what: Rejecting,
-    parameter: f64,
+    what: Counts,
+    parameters: &[&[f64]],
     elem: Elem,
     n: usize,
 ) -> Vec<f64> {
     let mut out = vec![0u64; (n * elem.size()).div_ceil(8)];
-    let parameter = [parameter];
-    let parameter = Parameter {
-        ptr: parameter.as_ptr().cast(),
-        elem: Elem::F64,
-        stride: 0,
-    };
-    // SAFETY: there is room for `n` elements and one parameter is shared by all.
+    // SAFETY: there is room for `n` elements.
     unsafe {
-        fill_rejecting(
+        fill_counts(
             threads,
             STREAM,
             what,
-            &parameter,
+            parameters,
             elem,
             n,
             out.as_mut_ptr().cast(),
@@ -164,37 +158,209 @@ fn rejecting(
     read(elem, n, &out)
 }
 
+fn gammas(threads: &dyn Threads, scale: Scale, shapes: &[f64], elem: Elem, n: usize) -> Vec<f64> {
+    let mut out = vec![0u64; (n * elem.size()).div_ceil(8)];
+    // SAFETY: there is room for `n` elements.
+    unsafe {
+        fill_gamma(
+            threads,
+            STREAM,
+            scale,
+            shapes,
+            elem,
+            n,
+            out.as_mut_ptr().cast(),
+        )
+    };
+    read(elem, n, &out)
+}
+
+/// Mean and variance are the parameter's, within four standard errors; the variance's is sqrt((kurtosis - 1) / n) of it.
+fn has_moments(what: &str, x: &[f64], mean: f64, variance: f64, excess: f64) {
+    let n = x.len() as f64;
+    let m = x.iter().sum::<f64>() / n;
+    let v = x.iter().map(|x| (x - m).powi(2)).sum::<f64>() / n;
+    assert!(
+        (m - mean).abs() < 4.0 * (variance / n).sqrt(),
+        "{what}: mean {m}, not {mean}"
+    );
+    assert!(
+        (v - variance).abs() < 4.0 * variance * ((2.0 + excess) / n).sqrt(),
+        "{what}: variance {v}, not {variance}"
+    );
+}
+
 #[test]
-fn gamma_and_poisson_have_their_moments() {
+fn gamma_numbers_have_their_distribution() {
     let n = 100_000;
-    for mean in [0.3, 1.0, 4.5, 30.0, 1000.0] {
-        for what in [Rejecting::Gamma, Rejecting::Poisson] {
-            // Both have the parameter as mean and as variance.
-            let x = rejecting(&Serial, what, mean, Elem::F64, n);
-            assert_eq!(x, rejecting(&Spawn(3), what, mean, Elem::F64, n));
-            let m = x.iter().sum::<f64>() / n as f64;
-            let v = x.iter().map(|x| (x - m).powi(2)).sum::<f64>() / n as f64;
-            // Four standard errors; the variance's is sqrt((kurtosis - 1) / n), with excess kurtosis 6 / mean or 1 / mean.
-            assert!(
-                (m - mean).abs() < 4.0 * (mean / n as f64).sqrt(),
-                "{what:?} {mean}: mean {m}"
-            );
-            assert!(
-                (v - mean).abs() < 4.0 * mean * ((2.0 + 6.0 / mean) / n as f64).sqrt(),
-                "{what:?} {mean}: variance {v}"
-            );
-            assert!(what == Rejecting::Gamma || x.iter().all(|x| x.fract() == 0.0 && *x >= 0.0));
-        }
+    for shape in [0.3, 1.0, 4.5, 30.0, 1000.0, 1e12] {
+        let x = gammas(&Serial, Scale::Linear, &[shape], Elem::F64, n);
+        assert_eq!(x, gammas(&Spawn(3), Scale::Linear, &[shape], Elem::F64, n));
+        // One shape for all and one for each give the same.
+        assert_eq!(
+            x[..500],
+            gammas(&Serial, Scale::Linear, &[shape; 500], Elem::F64, 500)
+        );
+        has_moments(&format!("gamma({shape})"), &x, shape, shape, 6.0 / shape);
+        let logs = gammas(&Serial, Scale::Log, &[shape], Elem::F64, n);
+        let near = |(x, log): (&f64, &f64)| (x.ln() - log).abs() < 1e-12 * log.abs().max(1.0);
+        assert!(x.iter().zip(&logs).all(near));
     }
     follows(
         "gamma(1)",
-        rejecting(&Serial, Rejecting::Gamma, 1.0, Elem::F64, n),
+        gammas(&Serial, Scale::Linear, &[1.0], Elem::F64, n),
         |x| 1.0 - (-x).exp(),
     );
-    assert!(rejecting(&Serial, Rejecting::Gamma, -1.0, Elem::F32, 1)[0].is_nan());
+    follows(
+        "gamma(0.5)",
+        gammas(&Serial, Scale::Linear, &[0.5], Elem::F64, n),
+        |x| libm::erf(x.sqrt()),
+    );
+    let odd = [0.0, f64::INFINITY, f64::NAN, -1.0, 2.0];
+    let x = gammas(&Serial, Scale::Linear, &odd, Elem::F64, 5);
+    assert!(x[0] == 0.0 && x[1] == f64::INFINITY && x[2].is_nan() && x[3].is_nan() && x[4] > 0.0);
+    // A number far below the smallest float has a finite logarithm.
+    let tiny = gammas(&Serial, Scale::Log, &[1e-5], Elem::F64, 1000);
+    assert!(tiny.iter().all(|x| x.is_finite()) && tiny.iter().any(|&x| x < -1e4));
+}
+
+/// The place of the probability `f(x)` among gamma numbers of shape `a`, by bisection.
+fn quantile(a: f64, probability: f64) -> f64 {
+    // Lower incomplete gamma function by its series, for a and x of moderate size.
+    let below = |x: f64| {
+        let (mut t, mut sum) = (1.0 / a, 1.0 / a);
+        for n in 1..2000 {
+            t *= x / (a + n as f64);
+            sum += t;
+        }
+        sum * (a * x.ln() - x - libm::lgamma(a)).exp()
+    };
+    let (mut low, mut high) = (-200.0, (a + 60.0 * a.sqrt() + 60.0).ln());
+    for _ in 0..200 {
+        let middle = 0.5 * (low + high);
+        if below(middle.exp()) < probability {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    (0.5 * (low + high)).exp()
+}
+
+#[test]
+fn gamma_slopes_are_those_of_the_quantile() {
+    for a in [0.05, 0.5, 1.0, 3.0, 20.0, 150.0] {
+        for probability in [0.01, 0.3, 0.7, 0.99] {
+            let x = quantile(a, probability);
+            let h = 1e-3 * a;
+            // Differences of logarithms: the numbers of small shapes span hundreds of decades.
+            let at = |k: f64| quantile(a + k * h, probability).ln();
+            // Five points: the error of the difference is of the order of h^4.
+            let want = (at(-2.0) - 8.0 * at(-1.0) + 8.0 * at(1.0) - at(2.0)) / (12.0 * h);
+            let mut found = [0.0; 2];
+            gamma_slopes(&Serial, Scale::Linear, &[a], &[x], &mut found[..1]);
+            gamma_slopes(&Serial, Scale::Log, &[a], &[x.ln()], &mut found[1..]);
+            assert!(
+                (found[1] / want - 1.0).abs() < 1e-7,
+                "{a} {probability}: {} {want}",
+                found[1]
+            );
+            assert!((found[1] * x / found[0] - 1.0).abs() < 1e-9);
+        }
+    }
+    // The two sides of the border between iteration and expansion agree.
+    for z in [-3.0, 0.1, 3.0] {
+        let slope = |a: f64| {
+            let mut found = [0.0];
+            gamma_slopes(
+                &Serial,
+                Scale::Linear,
+                &[a],
+                &[a + z * a.sqrt()],
+                &mut found,
+            );
+            found[0]
+        };
+        assert!(
+            (slope(5000.0) - slope(5000.000001)).abs() < 1e-8,
+            "{z}: {} {}",
+            slope(5000.0),
+            slope(5000.000001)
+        );
+    }
+}
+
+#[test]
+fn counts_have_their_moments_from_tables_and_one_by_one() {
+    let n = 60_000;
+    let cases: [(Counts, &[f64], f64, f64); 14] = [
+        (Counts::Poisson, &[0.3], 0.3, 0.3),
+        (Counts::Poisson, &[9.5], 9.5, 9.5),
+        (Counts::Poisson, &[30.0], 30.0, 30.0),
+        (Counts::Poisson, &[1e5], 1e5, 1e5),
+        (Counts::Binomial, &[20.0, 0.25], 5.0, 3.75),
+        (Counts::Binomial, &[200.0, 0.9], 180.0, 18.0),
+        (Counts::Binomial, &[1e7, 0.5], 5e6, 2.5e6),
+        (Counts::NegativeBinomial, &[2.5, 0.4], 3.75, 9.375),
+        (Counts::NegativeBinomial, &[50.0, 0.01], 4950.0, 495_000.0),
+        (
+            Counts::Hypergeometric,
+            &[7.0, 11.0, 5.0],
+            35.0 / 18.0,
+            5.0 * 77.0 / 324.0 * 13.0 / 17.0,
+        ),
+        (
+            Counts::Hypergeometric,
+            &[300.0, 200.0, 400.0],
+            240.0,
+            400.0 * 0.24 * 100.0 / 499.0,
+        ),
+        (
+            Counts::Hypergeometric,
+            &[3e7, 7e7, 5e7],
+            1.5e7,
+            5e7 * 0.21 * 0.5,
+        ),
+        // Moments of Zipf's law with exponent 7: quotients of zeta functions.
+        (Counts::Zipf, &[7.0], 1.008_920_8, 0.010_374),
+        (Counts::LogSeries, &[0.6], 1.637_035, 1.412_716),
+    ];
+    for (what, parameters, mean, variance) in cases {
+        let shared: Vec<&[f64]> = parameters.chunks(1).collect();
+        let own: Vec<Vec<f64>> = parameters.iter().map(|&p| vec![p; n]).collect();
+        let own: Vec<&[f64]> = own.iter().map(Vec::as_slice).collect();
+        for given in [&shared, &own] {
+            let x = counts(&Serial, what, given, Elem::I64, n);
+            assert_eq!(x, counts(&Spawn(3), what, given, Elem::I64, n));
+            assert!(x.iter().all(|&x| x >= 0.0));
+            // The few heavy tails among them have excess kurtosis below 300.
+            let excess = if what == Counts::Zipf { 300.0 } else { 20.0 };
+            has_moments(
+                &format!("{what:?} {parameters:?}"),
+                &x,
+                mean,
+                variance,
+                excess,
+            );
+        }
+    }
     assert_eq!(
-        rejecting(&Serial, Rejecting::Poisson, 0.0, Elem::I32, 2),
+        counts(&Serial, Counts::Poisson, &[&[0.0]], Elem::I32, 2),
         [0.0, 0.0]
+    );
+    assert_eq!(
+        counts(&Serial, Counts::Binomial, &[&[9.0], &[1.0]], Elem::I32, 2),
+        [9.0, 9.0]
+    );
+    assert_eq!(
+        counts(
+            &Serial,
+            Counts::Binomial,
+            &[&[9.0, 0.0], &[1.0, 0.5]],
+            Elem::I32,
+            2
+        ),
+        [9.0, 0.0]
     );
 }
 
@@ -234,7 +400,7 @@ fn choices() {
     for n in [0usize, 1, 2, 10, 3000] {
         let mut out = vec![-1i64; n];
         // SAFETY: there is room for `n` integers.
-        let blocks = unsafe { permutation(STREAM, n, out.as_mut_ptr()) };
+        let blocks = unsafe { permutations(&Serial, STREAM, 1, n, out.as_mut_ptr()) };
         assert_eq!(blocks, n.div_ceil(2) as u64);
         let moved = out
             .iter()
@@ -251,11 +417,13 @@ fn choices() {
         let mut out = [0i64; 3];
         // SAFETY: there is room for three integers.
         unsafe {
-            permutation(
+            permutations(
+                &Serial,
                 Stream {
                     seed: 5,
                     offset: 10 * offset,
                 },
+                1,
                 3,
                 out.as_mut_ptr(),
             )
@@ -286,4 +454,89 @@ fn choices() {
         out[..30_000].iter().all(|&i| i == 1 || i == 3) && out[30_000..].iter().all(|&i| i == 1)
     );
     assert!((threes - 22_500.0).abs() < 4.0 * (30_000f64 * 0.1875).sqrt());
+}
+
+#[test]
+fn different_integers_are_the_end_of_a_permutation() {
+    for (n, count) in [(10, 10), (10, 3), (1000, 7), (1000, 999), (1, 1), (5, 0)] {
+        let (mut all, mut some) = (vec![0i64; n], vec![0i64; count]);
+        // SAFETY: there is room for `n` and for `count` integers.
+        unsafe {
+            permutations(&Serial, STREAM, 1, n, all.as_mut_ptr());
+            different(STREAM, n, count, some.as_mut_ptr());
+        }
+        all.reverse();
+        assert_eq!(some, all[..count], "{count} of {n}");
+    }
+}
+
+#[test]
+fn elements_are_shuffled_as_their_numbers_are() {
+    let mut order = vec![0i64; 999];
+    // SAFETY: there is room for 999 integers.
+    unsafe { permutations(&Serial, STREAM, 1, 999, order.as_mut_ptr()) };
+    let mut wide: Vec<i64> = (0..999).collect();
+    let mut narrow: Vec<u16> = (0..999).collect();
+    // SAFETY: there are 999 elements of these sizes.
+    unsafe {
+        shuffle(STREAM, 999, 8, wide.as_mut_ptr().cast());
+        shuffle(STREAM, 999, 2, narrow.as_mut_ptr().cast());
+    }
+    assert_eq!(wide, order);
+    assert!(narrow.iter().zip(&order).all(|(&x, &i)| x as i64 == i));
+}
+
+#[test]
+fn rows_of_counts_add_up() {
+    let p = [0.2, 0.0, 0.5, 0.3];
+    let mut out = vec![0i64; 4 * 20_000];
+    // SAFETY: there is room for 20000 rows of four.
+    unsafe { multinomial(&Spawn(2), STREAM, &[10.0], &p, 20_000, 4, out.as_mut_ptr()) };
+    assert!(
+        out.chunks(4)
+            .all(|row| row.iter().sum::<i64>() == 10 && row[1] == 0)
+    );
+    let third: Vec<f64> = out.chunks(4).map(|row| row[2] as f64).collect();
+    has_moments("third of a multinomial", &third, 5.0, 2.5, 0.0);
+    let colors = [5.0, 0.0, 12.0];
+    let mut out = vec![0i64; 3 * 20_000];
+    // SAFETY: there is room for 20000 rows of three.
+    unsafe { multivariate_hypergeometric(&Serial, STREAM, &colors, 6.0, 20_000, out.as_mut_ptr()) };
+    assert!(
+        out.chunks(3)
+            .all(|row| row.iter().sum::<i64>() == 6 && row[1] == 0)
+    );
+    let first: Vec<f64> = out.chunks(3).map(|row| row[0] as f64).collect();
+    has_moments(
+        "first color",
+        &first,
+        30.0 / 17.0,
+        6.0 * 60.0 / 289.0 * 11.0 / 16.0,
+        0.0,
+    );
+}
+
+#[test]
+fn integers_between_bounds_of_their_own() {
+    let low: Vec<u64> = (0..3000u64).map(|i| i.wrapping_sub(1500)).collect();
+    let last: Vec<u64> = low.iter().map(|l| l.wrapping_add(6)).collect();
+    let mut out = vec![0i64; 3000];
+    // SAFETY: there is room for 3000 integers.
+    unsafe {
+        integers_between(
+            &Serial,
+            STREAM,
+            &low,
+            &last,
+            Elem::I64,
+            out.as_mut_ptr().cast(),
+        )
+    };
+    let steps: Vec<f64> = out
+        .iter()
+        .zip(&low)
+        .map(|(x, &l)| (x - l as i64) as f64)
+        .collect();
+    assert!(steps.iter().all(|s| (0.0..=6.0).contains(s)));
+    has_moments("steps", &steps, 3.0, 4.0, 0.0);
 }

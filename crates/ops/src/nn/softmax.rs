@@ -189,8 +189,8 @@ fn attrs(axis: i64, temperature: Value, use_length: bool, dtype: Value) -> Attrs
     .collect()
 }
 
-/// Softmax along one axis, for other operators' gradients.
-pub(super) fn softmax(x: &Array, axis: i64) -> Result<Array> {
+/// Softmax along one axis.
+pub(crate) fn softmax(x: &Array, axis: i64) -> Result<Array> {
     let attrs = attrs(axis, Value::None, false, Value::None);
     only(&SOFTMAX, invoke_with(&SOFTMAX, &[Some(x), None], &attrs)?)
 }

@@ -1,12 +1,14 @@
 //! Distributions of real numbers.
 
+use mxnet_tensor::DType;
+
 use crate::Outputs;
 use crate::args::{Default, Param, ParamKind};
 use crate::cx::CompositeCx;
+use crate::elementwise::network::SIGMOID;
 use crate::error::{Error, Result};
 use crate::opdef::{Cpu, Form, Onnx, OpDef, Rng, Surface};
-use crate::random::draw::rejecting;
-use crate::random::parameter::{Given, Samples, check, given};
+use crate::random::parameter::{Given, Samples, checked, given};
 
 /// What distributions have in common.
 pub(super) const DISTRIBUTION: OpDef = OpDef {
@@ -163,8 +165,8 @@ const LOCATED: OpDef = OpDef {
 
 /// The location and the scale of a call.
 fn located(cx: &CompositeCx) -> Result<(Samples, Given, Given)> {
-    let (location, scale) = (given(cx, 0, 0.0)?, given(cx, 1, 1.0)?);
-    check(cx, "scale", &scale, "at least 0", |s| s >= 0.0)?;
+    let location = given(cx, 0, 0.0)?;
+    let scale = checked(cx, 1, 1.0, "scale", "at least 0")?;
     Ok((Samples::of(cx)?, location, scale))
 }
 
@@ -196,36 +198,26 @@ pub static GUMBEL: OpDef = OpDef {
     ..LOCATED
 };
 
-/// Difference of two exponential numbers.
+/// Exponential numbers of either sign.
 pub static LAPLACE: OpDef = OpDef {
     name: "laplace",
     surface: &[Surface::NpRandom("laplace")],
-    doc: "Samples of the Laplace distribution of mean `loc` and scale `scale`, numbers or arrays that broadcast, as the difference of two exponential numbers. \
-          Differentiable with respect to both.",
+    doc: "Samples of the Laplace distribution of mean `loc` and scale `scale`, numbers or arrays that broadcast. Differentiable with respect to both.",
     cpu: Cpu::Composite(|cx| {
         let (samples, location, scale) = located(cx)?;
-        let standard = samples.draw("exponential", 0.0, 1.0)?.sub(&samples.draw(
-            "exponential",
-            0.0,
-            1.0,
-        )?)?;
-        cx.done(samples.shifted(&standard, &location, &scale)?)
+        cx.done(samples.shifted(&samples.draw("laplace", 0.0, 1.0)?, &location, &scale)?)
     }),
     ..LOCATED
 };
 
-/// Difference of two Gumbel numbers.
+/// Logit of a uniform number.
 pub static LOGISTIC: OpDef = OpDef {
     name: "logistic",
     surface: &[Surface::NpRandom("logistic")],
-    doc: "Samples of the logistic distribution of mean `loc` and scale `scale`, numbers or arrays that broadcast, as the difference of two Gumbel numbers. \
-          Differentiable with respect to both.",
+    doc: "Samples of the logistic distribution of mean `loc` and scale `scale`, numbers or arrays that broadcast. Differentiable with respect to both.",
     cpu: Cpu::Composite(|cx| {
         let (samples, location, scale) = located(cx)?;
-        let standard = samples
-            .draw("gumbel", 0.0, 1.0)?
-            .sub(&samples.draw("gumbel", 0.0, 1.0)?)?;
-        cx.done(samples.shifted(&standard, &location, &scale)?)
+        cx.done(samples.shifted(&samples.draw("logistic", 0.0, 1.0)?, &location, &scale)?)
     }),
     ..LOCATED
 };
@@ -237,8 +229,7 @@ pub static EXPONENTIAL: OpDef = OpDef {
     params: &[real("scale", 1.0), SIZE, DTYPE, DEVICE, Param::out()],
     doc: "Samples of the exponential distribution of mean `scale`, a number or an array. Differentiable with respect to it.",
     cpu: Cpu::Composite(|cx| {
-        let scale = given(cx, 0, 1.0)?;
-        check(cx, "scale", &scale, "at least 0", |s| s >= 0.0)?;
+        let scale = checked(cx, 0, 1.0, "scale", "at least 0")?;
         let samples = Samples::of(cx)?;
         if let Some(mean) = scale.number() {
             return cx.done(samples.draw("exponential", 0.0, mean)?);
@@ -249,20 +240,8 @@ pub static EXPONENTIAL: OpDef = OpDef {
     ..DISTRIBUTION
 };
 
-/// Standard gamma samples of shape parameter `shape`, which is at least 0.
-fn gamma(cx: &CompositeCx, samples: &Samples, name: &str, shape: &Given) -> Result<crate::Array> {
-    check(cx, name, shape, "at least 0", |s| s >= 0.0)?;
-    rejecting(
-        "gamma",
-        &shape.array()?,
-        &samples.shape,
-        samples.dtype,
-        samples.device,
-    )
-}
-
 /// Half of a parameter: a chi-square number of `k` degrees of freedom is twice a gamma number of shape `k / 2`.
-fn half(x: &Given) -> Result<Given> {
+pub(super) fn half(x: &Given) -> Result<Given> {
     Ok(match x {
         Given::Number(x) => Given::Number(x / 2.0),
         Given::Elements(x) => Given::Elements(x.scale(0.5)?),
@@ -281,14 +260,13 @@ pub static GAMMA: OpDef = OpDef {
         DEVICE,
         Param::out(),
     ],
-    doc: "Samples of the gamma distribution of shape parameter `shape` and scale `scale`, numbers or arrays that broadcast. Differentiable with respect to the \
-          scale only.\n\nSource: Marsaglia and Tsang, 2000.",
+    doc: "Samples of the gamma distribution of shape parameter `shape` and scale `scale`, numbers or arrays that broadcast. Differentiable with respect to both.\n\n\
+          Sources: Marsaglia and Tsang, 2000; gradient: Figurnov, Mohamed and Mnih, 2018.",
     cpu: Cpu::Composite(|cx| {
-        let (shape, scale) = (given(cx, 0, 1.0)?, given(cx, 1, 1.0)?);
-        check(cx, "scale", &scale, "at least 0", |s| s >= 0.0)?;
+        let shape = checked(cx, 0, 1.0, "shape", "at least 0")?;
+        let scale = checked(cx, 1, 1.0, "scale", "at least 0")?;
         let samples = Samples::of(cx)?;
-        let standard = gamma(cx, &samples, "shape", &shape)?;
-        cx.done(samples.shifted(&standard, &Given::Number(0.0), &scale)?)
+        cx.done(samples.shifted(&samples.gamma(&shape, false)?, &Given::Number(0.0), &scale)?)
     }),
     ..DISTRIBUTION
 };
@@ -298,10 +276,10 @@ pub static STANDARD_GAMMA: OpDef = OpDef {
     name: "standard_gamma",
     surface: &[Surface::NpRandom("standard_gamma")],
     params: &[Param::array("shape"), SIZE, DTYPE, DEVICE, Param::out()],
-    doc: "Samples of the gamma distribution of shape parameter `shape`, a number or an array, and scale 1.",
+    doc: "Samples of the gamma distribution of shape parameter `shape`, a number or an array, and scale 1. Differentiable with respect to the shape parameter.",
     cpu: Cpu::Composite(|cx| {
-        let samples = Samples::of(cx)?;
-        cx.done(gamma(cx, &samples, "shape", &given(cx, 0, 1.0)?)?)
+        let shape = checked(cx, 0, 1.0, "shape", "at least 0")?;
+        cx.done(Samples::of(cx)?.gamma(&shape, false)?)
     }),
     ..DISTRIBUTION
 };
@@ -311,12 +289,10 @@ pub static CHISQUARE: OpDef = OpDef {
     name: "chisquare",
     surface: &[Surface::NpRandom("chisquare")],
     params: &[Param::array("df"), SIZE, DTYPE, DEVICE],
-    doc: "Samples of the chi-square distribution of `df` degrees of freedom, a number or an array.",
+    doc: "Samples of the chi-square distribution of `df` degrees of freedom, a number or an array. Differentiable with respect to it.",
     cpu: Cpu::Composite(|cx| {
-        let samples = Samples::of(cx)?;
-        let df = given(cx, 0, 1.0)?;
-        check(cx, "df", &df, "above 0", |d| d > 0.0)?;
-        cx.done(gamma(cx, &samples, "df", &half(&df)?)?.scale(2.0)?)
+        let df = checked(cx, 0, 1.0, "df", "above 0")?;
+        cx.done(Samples::of(cx)?.gamma(&half(&df)?, false)?.scale(2.0)?)
     }),
     form: Form::Plain,
     ..DISTRIBUTION
@@ -327,14 +303,17 @@ pub static BETA: OpDef = OpDef {
     name: "beta",
     surface: &[Surface::NpRandom("beta")],
     params: &[Param::array("a"), Param::array("b"), SIZE, DTYPE, DEVICE],
-    doc: "Samples of the beta distribution with parameters `a` and `b`, numbers or arrays that broadcast, as the share of one gamma number in the sum of two.",
+    doc: "Samples of the beta distribution with parameters `a` and `b`, numbers or arrays that broadcast, as the share of one gamma number in the sum of two, computed from their \
+          logarithms in float64. Differentiable with respect to both.",
     cpu: Cpu::Composite(|cx| {
-        let samples = Samples::of(cx)?;
-        let (a, b) = (given(cx, 0, 1.0)?, given(cx, 1, 1.0)?);
-        check(cx, "a", &a, "above 0", |x| x > 0.0)?;
-        check(cx, "b", &b, "above 0", |x| x > 0.0)?;
-        let (x, y) = (gamma(cx, &samples, "a", &a)?, gamma(cx, &samples, "b", &b)?);
-        cx.done(x.div(&x.add(&y)?)?)
+        let (a, b) = (
+            checked(cx, 0, 1.0, "a", "above 0")?,
+            checked(cx, 1, 1.0, "b", "above 0")?,
+        );
+        let dtype = Samples::of(cx)?.dtype;
+        let wide = Samples::with_dtype(cx, DType::F64)?;
+        let logit = wide.gamma(&a, true)?.sub(&wide.gamma(&b, true)?)?;
+        cx.done(logit.unary(&SIGMOID)?.astype(dtype)?)
     }),
     form: Form::Plain,
     ..DISTRIBUTION
@@ -351,14 +330,13 @@ pub static F: OpDef = OpDef {
         DTYPE,
         DEVICE,
     ],
-    doc: "Samples of Fisher's F distribution of `dfnum` and `dfden` degrees of freedom, numbers or arrays that broadcast.",
+    doc: "Samples of Fisher's F distribution of `dfnum` and `dfden` degrees of freedom, numbers or arrays that broadcast. Differentiable with respect to both.",
     cpu: Cpu::Composite(|cx| {
+        let m = checked(cx, 0, 1.0, "dfnum", "above 0")?;
+        let n = checked(cx, 1, 1.0, "dfden", "above 0")?;
         let samples = Samples::of(cx)?;
-        let (m, n) = (given(cx, 0, 1.0)?, given(cx, 1, 1.0)?);
-        check(cx, "dfnum", &m, "above 0", |x| x > 0.0)?;
-        check(cx, "dfden", &n, "above 0", |x| x > 0.0)?;
-        let x = gamma(cx, &samples, "dfnum", &half(&m)?)?.div(&m.array()?)?;
-        let y = gamma(cx, &samples, "dfden", &half(&n)?)?.div(&n.array()?)?;
+        let x = samples.gamma(&half(&m)?, false)?.div(&m.array()?)?;
+        let y = samples.gamma(&half(&n)?, false)?.div(&n.array()?)?;
         cx.done(x.div(&y)?.astype(samples.dtype)?)
     }),
     form: Form::Plain,

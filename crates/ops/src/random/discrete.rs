@@ -1,6 +1,6 @@
 //! Distributions of integers and truth values.
 
-use mxnet_tensor::{DType, Scalar, default_int};
+use mxnet_tensor::{DType, Scalar, broadcast_shapes, default_int};
 
 use crate::args::{Attrs, Default, Param, ParamKind, Value};
 use crate::creation::dims;
@@ -12,11 +12,11 @@ use crate::index::take_along_axis;
 use crate::invoke::invoke1;
 use crate::opdef::{Cpu, Form, OpDef, Surface};
 use crate::random::continuous::{DEVICE, DISTRIBUTION, DTYPE, SIZE};
-use crate::random::draw::{
-    COUNT_ROWS, RANDOM_BINOMIAL, RANDOM_CATEGORICAL, RANDOM_INTEGERS, RANDOM_INTEGERS_BETWEEN,
-    rejecting,
+use crate::random::draw::{RANDOM_INTEGERS, RANDOM_INTEGERS_BETWEEN, fits};
+use crate::random::parameter::{Given, Samples, asked, check, checked, given};
+use crate::random::pick::{
+    RANDOM_CATEGORICAL, RANDOM_MULTINOMIAL, RANDOM_MULTIVARIATE_HYPERGEOMETRIC,
 };
-use crate::random::parameter::{Given, Samples, asked, check, given};
 use crate::{Array, Outputs};
 
 /// Integers, each equally likely.
@@ -33,11 +33,28 @@ pub static RANDINT: OpDef = OpDef {
     ],
     doc: "Integers from `low` (0 if only one bound is given) to `high`, which is not included, each equally likely. The bounds are integers or integer arrays that \
           broadcast. `dtype` is the default integer unless given.\n\nBounds in arrays are checked when the integers are drawn: the error appears where the result is read.",
-    cpu: Cpu::Composite(randint),
+    cpu: Cpu::Composite(|cx| randint(cx, false)),
     ..DISTRIBUTION
 };
 
-fn randint(cx: &CompositeCx) -> Result<Outputs> {
+/// [`RANDINT`] whose upper bound may be included.
+pub static INTEGERS: OpDef = OpDef {
+    name: "integers",
+    params: &[
+        Param::array("low"),
+        Param::optional_array("high"),
+        SIZE,
+        DTYPE,
+        Param::bool("endpoint", false),
+        DEVICE,
+    ],
+    doc: "Integers from `low` (0 if only one bound is given) to `high`, which is included if `endpoint` says so, each equally likely.",
+    cpu: Cpu::Composite(|cx| randint(cx, cx.bool("endpoint"))),
+    form: Form::Plain,
+    ..DISTRIBUTION
+};
+
+fn randint(cx: &CompositeCx, endpoint: bool) -> Result<Outputs> {
     let dtype = asked(cx).unwrap_or_else(default_int);
     if !dtype.is_integer() && dtype != DType::Bool {
         return Err(cx.dtype_error(format!("samples are integers, not {}", dtype.name())));
@@ -54,37 +71,43 @@ fn randint(cx: &CompositeCx) -> Result<Outputs> {
         None => (&zero, cx.input(0)),
     };
     if !(low.is_weak() && high.is_weak()) {
-        let wide = |x: &Array| x.astype(DType::I64)?.broadcast_to(&samples.shape);
-        let attrs: Attrs = [Value::DType(dtype)].into_iter().collect();
+        let wide = |x: &Array| {
+            let dtype = match x.dtype() {
+                DType::U64 => DType::U64,
+                _ => DType::I64,
+            };
+            x.astype(dtype)?.broadcast_to(&samples.shape)
+        };
+        let attrs: Attrs = [Value::Bool(endpoint), Value::DType(dtype)]
+            .into_iter()
+            .collect();
         return cx.done(invoke1(
             &RANDOM_INTEGERS_BETWEEN,
             &[&wide(low)?, &wide(high)?],
             &attrs,
         )?);
     }
-    let (low, high) = (low.item()?, high.item()?);
     let number = |x: Scalar| match x {
         Scalar::U64(x) => i128::from(x),
         other => i128::from(other.as_i64()),
     };
-    if number(low) >= number(high) {
-        return Err(cx.value_error(format!("low >= high: {} and {}", number(low), number(high))));
+    let (first, high) = (number(low.item()?), number(high.item()?));
+    let last = high - i128::from(!endpoint);
+    if first > last {
+        let sign = if endpoint { ">" } else { ">=" };
+        return Err(cx.value_error(format!("low {sign} high: {first} and {high}")));
     }
-    let last = match i64::try_from(number(high) - 1) {
-        Ok(last) => Scalar::I64(last),
-        // Above the range of i64, so it fits u64.
-        Err(_) => Scalar::U64((number(high) - 1) as u64),
-    };
-    for (name, bound) in [("low", low), ("high", last)] {
-        if !bound.fits(dtype) {
+    for (name, bound) in [("low", first), ("high", last)] {
+        if !fits(bound, dtype) {
             return Err(cx.value_error(format!(
-                "{name} is out of bounds for {}: the integers would be {} to {}",
-                dtype.name(),
-                number(low),
-                number(last)
+                "{name} is out of bounds for {}: the integers would be {first} to {last}",
+                dtype.name()
             )));
         }
     }
+    // Both fit a 64-bit integer of one of the two kinds.
+    let bound = |x: i128| i64::try_from(x).map_or(Scalar::U64(x as u64), Scalar::I64);
+    let (low, last) = (bound(first), bound(last));
     let attrs: Attrs = [
         Value::from(samples.shape.as_slice()),
         Value::Scalar(low),
@@ -109,26 +132,21 @@ pub static POISSON: OpDef = OpDef {
         Param::out(),
     ],
     doc: "Samples of the Poisson distribution of mean `lam`, a number or an array. `dtype` is the default integer unless given.\n\n\
-          Sources: Knuth, TAOCP 3.4.1 below a mean of 10, Hörmann's PTRS (1993) above.",
+          Sources: Walker's tables, 1977, for a numeric mean up to about 150, else sequential search below a mean of 10, Hörmann's PTRS (1993) above.",
     cpu: Cpu::Composite(|cx| {
-        let lam = given(cx, 0, 1.0)?;
-        check(cx, "lam", &lam, "at least 0", |x| x >= 0.0)?;
-        let samples = Samples::with_dtype(cx, asked(cx).unwrap_or_else(default_int))?;
-        cx.done(rejecting(
-            "poisson",
-            &lam.array()?,
-            &samples.shape,
-            samples.dtype,
-            samples.device,
-        )?)
+        let lam = checked(cx, 0, 1.0, "lam", "at least 0")?;
+        cx.done(integers_of(cx)?.counts("poisson", &[&lam])?)
     }),
     ..DISTRIBUTION
 };
 
-/// Number of successes.
-pub static BINOMIAL: OpDef = OpDef {
-    name: "binomial",
-    surface: &[Surface::NpRandom("binomial")],
+/// Integer samples of a call: `dtype`, else the default integer.
+fn integers_of(cx: &CompositeCx) -> Result<Samples> {
+    Samples::with_dtype(cx, asked(cx).unwrap_or_else(default_int))
+}
+
+/// What distributions of tries with a probability of success have in common.
+const TRIES: OpDef = OpDef {
     params: &[
         Param::array("n"),
         Param::array("p"),
@@ -137,32 +155,87 @@ pub static BINOMIAL: OpDef = OpDef {
         DEVICE,
         Param::out(),
     ],
+    ..DISTRIBUTION
+};
+
+/// Number of successes.
+pub static BINOMIAL: OpDef = OpDef {
+    name: "binomial",
+    surface: &[Surface::NpRandom("binomial")],
     doc: "How many of `n` tries succeed when each does with probability `p`, numbers or arrays that broadcast. `dtype` is the default integer unless given.\n\n\
-          Sources: Devroye, 1986, X.4 below a mean of 10, Hörmann's BTRS (1993) above.",
+          Sources: Walker's tables, 1977, for numbers with few likely values, else sequential search below a mean of 10, Hörmann's BTRS (1993) above.",
     cpu: Cpu::Composite(|cx| {
-        let (n, p) = (given(cx, 0, 0.0)?, given(cx, 1, 0.0)?);
-        check(cx, "n", &n, "a whole number of at least 0", |n| {
-            n >= 0.0 && n.fract() == 0.0
-        })?;
-        check(cx, "p", &p, "in [0, 1]", |p| (0.0..=1.0).contains(&p))?;
-        let samples = Samples::with_dtype(cx, asked(cx).unwrap_or_else(default_int))?;
-        let fitted = |x: Array| {
-            let x = x.detach();
-            if x.len() == 1 {
-                Ok(x)
-            } else {
-                x.broadcast_to(&samples.shape)
-            }
-        };
-        let attrs: Attrs = [
-            Value::from(samples.shape.as_slice()),
-            Value::DType(samples.dtype),
-            Value::Device(samples.device),
-        ]
-        .into_iter()
-        .collect();
-        let (n, p) = (fitted(n.array()?)?, fitted(p.array()?)?);
-        cx.done(invoke1(&RANDOM_BINOMIAL, &[&n, &p], &attrs)?)
+        let n = checked(cx, 0, 0.0, "n", "a whole number of at least 0")?;
+        let p = checked(cx, 1, 0.0, "p", "in [0, 1]")?;
+        cx.done(integers_of(cx)?.counts("binomial", &[&n, &p])?)
+    }),
+    ..TRIES
+};
+
+/// Failures before a number of successes.
+pub static NEGATIVE_BINOMIAL: OpDef = OpDef {
+    name: "negative_binomial",
+    surface: &[Surface::NpRandom("negative_binomial")],
+    doc: "How many failures come before `n` successes when each try succeeds with probability `p`, numbers or arrays that broadcast. `dtype` is the default integer unless given.\n\n\
+          Sources: Walker's tables, 1977, for numbers with few likely values, else a Poisson number whose mean is a gamma number.",
+    cpu: Cpu::Composite(|cx| {
+        let n = checked(cx, 0, 1.0, "n", "above 0")?;
+        let p = checked(cx, 1, 0.5, "p", "in (0, 1]")?;
+        cx.done(integers_of(cx)?.counts("negative_binomial", &[&n, &p])?)
+    }),
+    ..TRIES
+};
+
+/// Good ones in a sample.
+pub static HYPERGEOMETRIC: OpDef = OpDef {
+    name: "hypergeometric",
+    surface: &[Surface::NpRandom("hypergeometric")],
+    params: &[
+        Param::array("ngood"),
+        Param::array("nbad"),
+        Param::array("nsample"),
+        SIZE,
+        DTYPE,
+        DEVICE,
+        Param::out(),
+    ],
+    doc: "How many good ones are among `nsample` things drawn without replacement from `ngood` good and `nbad` bad ones, numbers or arrays that broadcast. `dtype` is the default \
+          integer unless given.\n\n\
+          Sources: Walker's tables, 1977, for numbers with few likely values, else sequential search below a mean of 10, Stadlober's HRUA (1990) above.",
+    cpu: Cpu::Composite(|cx| {
+        let rule = "a whole number from 0 to 10**9";
+        let good = checked(cx, 0, 0.0, "ngood", rule)?;
+        let bad = checked(cx, 1, 0.0, "nbad", rule)?;
+        let sample = checked(cx, 2, 0.0, "nsample", "a whole number of at least 0")?;
+        cx.done(integers_of(cx)?.counts("hypergeometric", &[&good, &bad, &sample])?)
+    }),
+    ..DISTRIBUTION
+};
+
+/// Zipf's law.
+pub static ZIPF: OpDef = OpDef {
+    name: "zipf",
+    surface: &[Surface::NpRandom("zipf")],
+    params: &[Param::array("a"), SIZE, DTYPE, DEVICE, Param::out()],
+    doc: "Integers k from 1 on with probabilities proportional to k^-a, `a` above 1, a number or an array. `dtype` is the default integer unless given.\n\n\
+          Source: Devroye, 1986, X.6.1.",
+    cpu: Cpu::Composite(|cx| {
+        let a = checked(cx, 0, 2.0, "a", "above 1")?;
+        cx.done(integers_of(cx)?.counts("zipf", &[&a])?)
+    }),
+    ..DISTRIBUTION
+};
+
+/// Logarithmic series.
+pub static LOGSERIES: OpDef = OpDef {
+    name: "logseries",
+    surface: &[Surface::NpRandom("logseries")],
+    params: &[Param::array("p"), SIZE, DTYPE, DEVICE, Param::out()],
+    doc: "Integers k from 1 on with probabilities proportional to p^k / k, `p` in [0, 1), a number or an array. `dtype` is the default integer unless given.\n\n\
+          Source: Kemp, 1981.",
+    cpu: Cpu::Composite(|cx| {
+        let p = checked(cx, 0, 0.5, "p", "in [0, 1)")?;
+        cx.done(integers_of(cx)?.counts("logseries", &[&p])?)
     }),
     ..DISTRIBUTION
 };
@@ -198,15 +271,13 @@ fn bernoulli(cx: &CompositeCx) -> Result<Outputs> {
         device: samples.device,
     };
     match (cx.opt(0), cx.opt(1)) {
-        (Some(prob), None) => {
-            let p = given(cx, 0, 0.5)?;
-            check(cx, "prob", &p, "in [0, 1]", |p| (0.0..=1.0).contains(&p))?;
-            if let Given::Number(p) = p {
-                return cx.done(samples.draw("bernoulli", p, 1.0)?);
+        (Some(prob), None) => match check(cx, "prob", given(cx, 0, 0.5)?, "in [0, 1]")? {
+            Given::Number(p) => cx.done(samples.draw("bernoulli", p, 1.0)?),
+            Given::Elements(p) => {
+                let u = floats(prob).draw("uniform", 0.0, 1.0)?;
+                cx.done(u.binary(&LESS, &p)?.astype(dtype)?)
             }
-            let u = floats(prob).draw("uniform", 0.0, 1.0)?;
-            cx.done(u.binary(&LESS, prob)?.astype(dtype)?)
-        }
+        },
         (None, Some(logit)) => {
             // A logistic number, the difference of two Gumbel numbers, is below x with the probability whose logit is x.
             let floats = floats(logit);
@@ -228,54 +299,90 @@ fn bernoulli(cx: &CompositeCx) -> Result<Outputs> {
 pub static MULTINOMIAL: OpDef = OpDef {
     name: "multinomial",
     surface: &[Surface::NpRandom("multinomial")],
-    params: &[
-        Param::required("n", ParamKind::Int),
-        Param::array("pvals"),
-        SIZE,
-    ],
-    doc: "How often each of k categories comes up in `n` draws with the probabilities `pvals`, shape (k,). The result has shape `size` + (k,), dtype int64. The last \
-          probability is what the others leave of 1.",
+    params: &[Param::array("n"), Param::array("pvals"), SIZE],
+    doc: "How often each of k categories comes up in `n` draws with the probabilities `pvals`, shape (..., k). `n` and the rows of `pvals` broadcast; the result has their shape, or \
+          `size`, + (k,), dtype int64. The last probability is what the others leave of 1.",
     cpu: Cpu::Composite(multinomial),
     form: Form::Plain,
     ..DISTRIBUTION
 };
 
 fn multinomial(cx: &CompositeCx) -> Result<Outputs> {
-    let (n, pvals) = (cx.int("n"), cx.input(0));
-    let &[k] = pvals.shape() else {
-        return Err(cx.shape_error("`pvals` must have one axis"));
+    let (n, pvals) = (cx.input(0), cx.input(1));
+    let Some((&k, rows)) = pvals.shape().split_last() else {
+        return Err(cx.shape_error("`pvals` must have at least one axis"));
     };
-    if n < 0 {
+    if n.dtype().is_inexact() || pvals.dtype().is_complex() {
+        return Err(cx.dtype_error("`n` must be integers and `pvals` real"));
+    }
+    if n.is_weak() && n.item()?.as_i64() < 0 {
+        let n = n.item()?.as_i64();
         return Err(cx.value_error(format!("`n` must be at least 0, found {n}")));
     }
-    let mut p = probabilities(cx, pvals)?;
-    let others: f64 = p.iter().take(k.saturating_sub(1)).sum();
-    // NumPy's allowance for probabilities that were rounded to float32.
-    if others > 1.0 + 1e-12 && others > 1.0 + f64::from(f32::EPSILON) * k as f64 {
-        return Err(cx.value_error(format!("sum(pvals[:-1]) is {others}, above 1")));
+    let natural = broadcast_shapes(&[n.shape(), rows])?;
+    let mut shape = match cx.opt_ints("size") {
+        None => natural.clone(),
+        Some(size) => dims(cx.op.name, size)?,
+    };
+    if broadcast_shapes(&[&natural, &shape]).ok().as_ref() != Some(&shape) {
+        return Err(cx.shape_error(format!(
+            "`n` and the rows of `pvals` have shape {}, which does not broadcast to `size` {}",
+            crate::Tuple(&natural),
+            crate::Tuple(&shape)
+        )));
     }
-    if let Some(last) = p.last_mut() {
-        *last = (1.0 - others).max(0.0);
-    }
-    let mut shape = dims(cx.op.name, cx.ints("size"))?;
-    let rows: usize = shape.iter().product();
+    let count: usize = shape.iter().product();
+    let n = match n.len() {
+        1 => n.reshape(&[1])?,
+        _ => n.broadcast_to(&shape)?.reshape(&[count])?,
+    };
     shape.push(k);
+    let pvals = match rows.iter().product::<usize>() {
+        1 => pvals.reshape(&[1, k])?,
+        _ => pvals.broadcast_to(&shape)?.reshape(&[count, k])?,
+    };
     if k == 0 {
         return cx.done(crate::creation::zeros(&shape, DType::I64, pvals.device())?);
     }
-    let weights = Array::from_slice(&p, &[1, k])?.broadcast_to(&[rows, k])?;
-    let draws = invoke1(
-        &RANDOM_CATEGORICAL,
-        &[&weights],
-        &[Value::Int(n)].into_iter().collect(),
-    )?;
-    let counts = invoke1(
-        &COUNT_ROWS,
-        &[&draws],
-        &[Value::Int(k as i64)].into_iter().collect(),
-    )?;
+    let attrs: Attrs = [Value::Int(count as i64)].into_iter().collect();
+    let counts = invoke1(&RANDOM_MULTINOMIAL, &[&n.detach(), &pvals.detach()], &attrs)?;
     cx.done(counts.reshape(&shape)?)
 }
+
+/// Colors of samples drawn without replacement.
+pub static MULTIVARIATE_HYPERGEOMETRIC: OpDef = OpDef {
+    name: "multivariate_hypergeometric",
+    params: &[
+        Param::array("colors"),
+        Param::required("nsample", ParamKind::Int),
+        SIZE,
+        Param::choice("method", &["marginals", "count"], "marginals"),
+    ],
+    doc: "How many of each of k colors are among `nsample` things drawn without replacement from `colors`, shape (k,), integers that sum to less than 10**9. The result has shape \
+          `size` + (k,), dtype int64. Both methods draw one conditional count after the other, which takes no memory for the things themselves.",
+    cpu: Cpu::Composite(|cx| {
+        let (colors, sample) = (cx.input(0), cx.int("nsample"));
+        let &[k] = colors.shape() else {
+            return Err(cx.shape_error("`colors` must have one axis"));
+        };
+        if !colors.dtype().is_integer() {
+            return Err(cx.dtype_error("`colors` must be integers"));
+        }
+        if sample < 0 {
+            return Err(cx.value_error(format!("`nsample` must be at least 0, found {sample}")));
+        }
+        let mut shape = dims(cx.op.name, cx.ints("size"))?;
+        let rows: usize = shape.iter().product();
+        shape.push(k);
+        let attrs: Attrs = [Value::Int(sample), Value::Int(rows as i64)]
+            .into_iter()
+            .collect();
+        let drawn = invoke1(&RANDOM_MULTIVARIATE_HYPERGEOMETRIC, &[colors], &attrs)?;
+        cx.done(drawn.reshape(&shape)?)
+    }),
+    form: Form::Plain,
+    ..DISTRIBUTION
+};
 
 /// Classes drawn with the probabilities of rows.
 pub static CATEGORICAL: OpDef = OpDef {

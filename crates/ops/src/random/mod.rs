@@ -1,38 +1,48 @@
 //! The global stream of random numbers and the samplers that draw from it.
 //!
 //! Numbers are a function of (seed, counter): a call reserves its counter blocks when it is made, so what it draws depends neither on
-//! threads nor on when it runs. `draw.rs` has the kernels, which fill arrays for numeric parameters; the distributions users see are made
-//! of those: a parameter that is an array scales and shifts a standard sample, which makes its gradient the usual one.
+//! threads nor on when it runs. `draw.rs`, `reject.rs` and `pick.rs` have the kernels; the distributions users see are made of those: a parameter
+//! that is an array scales and shifts a standard sample, which makes its gradient the usual one. `stream.rs` says where numbers come from.
 
 mod continuous;
 mod discrete;
 mod draw;
 mod order;
 mod parameter;
+mod pick;
+mod reject;
+mod stream;
 mod transformed;
-
-use std::sync::atomic::{AtomicU64, Ordering};
+mod wald;
 
 pub use continuous::*;
 pub use discrete::*;
 pub(crate) use draw::sample;
 pub use draw::*;
 pub use order::*;
+pub use pick::*;
+pub use reject::*;
+pub use stream::{Generator, reserve, seed, set_state, state, with_generator};
 pub use transformed::*;
+pub use wald::*;
 
-use crate::cx::RngState;
 use crate::opdef::OpDef;
 
 pub(crate) static OPS: &[&OpDef] = &[
     &RANDOM_FILL,
     &RANDOM_INTEGERS,
     &RANDOM_INTEGERS_BETWEEN,
-    &RANDOM_REJECTING,
-    &RANDOM_BINOMIAL,
+    &RANDOM_GAMMA,
+    &GAMMA_SLOPE,
+    &RANDOM_COUNTS,
+    &RANDOM_ANGLES,
     &RANDOM_CATEGORICAL,
+    &RANDOM_DIFFERENT,
     &RANDOM_ORDER,
     &RANDOM_REORDERED,
-    &COUNT_ROWS,
+    &RANDOM_MULTINOMIAL,
+    &RANDOM_MULTIVARIATE_HYPERGEOMETRIC,
+    &CHECKED_PARAMETER,
     &UNIFORM,
     &RANDOM,
     &RANDOM_SAMPLE,
@@ -59,48 +69,25 @@ pub(crate) static OPS: &[&OpDef] = &[
     &STANDARD_T,
     &TRIANGULAR,
     &WALD,
+    &WALD_PATH,
     &DIRICHLET,
     &NONCENTRAL_CHISQUARE,
     &NONCENTRAL_F,
+    &VONMISES,
     &RANDINT,
+    &INTEGERS,
     &POISSON,
     &BINOMIAL,
     &GEOMETRIC,
     &NEGATIVE_BINOMIAL,
+    &HYPERGEOMETRIC,
+    &ZIPF,
+    &LOGSERIES,
     &BERNOULLI,
     &MULTINOMIAL,
+    &MULTIVARIATE_HYPERGEOMETRIC,
     &CATEGORICAL,
     &PERMUTATION,
     &CHOICE,
+    &CHOOSE,
 ];
-
-static SEED: AtomicU64 = AtomicU64::new(0);
-static NEXT: AtomicU64 = AtomicU64::new(0);
-
-/// Starts the stream anew.
-pub fn seed(seed: u64) {
-    set_state(RngState { seed, offset: 0 });
-}
-
-/// Where the stream is: the next call draws from here.
-pub fn state() -> RngState {
-    RngState {
-        seed: SEED.load(Ordering::Relaxed),
-        offset: NEXT.load(Ordering::Relaxed),
-    }
-}
-
-/// Goes on from `state`.
-pub fn set_state(state: RngState) {
-    SEED.store(state.seed, Ordering::Relaxed);
-    NEXT.store(state.offset, Ordering::Relaxed);
-}
-
-/// Takes `blocks` counter blocks off the stream.
-pub fn reserve(blocks: u64) -> RngState {
-    let offset = NEXT.fetch_add(blocks, Ordering::Relaxed);
-    RngState {
-        seed: SEED.load(Ordering::Relaxed),
-        offset,
-    }
-}

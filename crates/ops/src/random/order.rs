@@ -12,10 +12,8 @@ use crate::invoke::invoke1;
 use crate::opdef::{Cpu, Form, OpDef, Surface};
 use crate::random::continuous::{DEVICE, DISTRIBUTION, SIZE};
 use crate::random::discrete::probabilities;
-use crate::random::draw::{
-    RANDOM_CATEGORICAL, RANDOM_INTEGERS, RANDOM_ORDER, RANDOM_REORDERED, sample,
-};
-use crate::shape::SLICE_AXIS;
+use crate::random::draw::{RANDOM_INTEGERS, sample};
+use crate::random::pick::{RANDOM_CATEGORICAL, RANDOM_DIFFERENT, RANDOM_ORDER, RANDOM_REORDERED};
 use crate::{Array, Outputs};
 
 /// A random order.
@@ -53,13 +51,9 @@ fn placed(x: &Array) -> Device {
 
 /// The first `n` integers in random order.
 fn order(n: usize, device: Device) -> Result<Array> {
-    let attrs: Attrs = [
-        Value::from(&[n][..]),
-        Value::DType(DType::I64),
-        Value::Device(device),
-    ]
-    .into_iter()
-    .collect();
+    let attrs: Attrs = [Value::from(&[n][..]), Value::Device(device)]
+        .into_iter()
+        .collect();
     invoke1(&RANDOM_ORDER, &[], &attrs)
 }
 
@@ -78,16 +72,41 @@ pub static CHOICE: OpDef = OpDef {
     doc: "Elements of the 1-D array `a`, or integers below the integer `a`, chosen with or without replacement, each with its probability in `p` (the same for all if \
           None). `p` is read, so the call waits for it.\n\nSource without replacement: Efraimidis and Spirakis, 2006 (the smallest of exponential numbers divided by \
           the probabilities).",
-    cpu: Cpu::Composite(choice),
+    cpu: Cpu::Composite(|cx| match cx.input(0).ndim() {
+        0 | 1 => choice(cx, 0),
+        _ => Err(cx.shape_error("`a` must be an integer or an array with one axis")),
+    }),
     ..DISTRIBUTION
 };
 
-fn choice(cx: &CompositeCx) -> Result<Outputs> {
+/// Slices chosen at random.
+pub static CHOOSE: OpDef = OpDef {
+    name: "choose_slices",
+    params: &[
+        Param::array("a"),
+        SIZE,
+        Param::bool("replace", true),
+        Param::optional_array("p"),
+        Param::int("axis", 0),
+        DEVICE,
+    ],
+    doc: "As `choice`, of the slices of `a` along `axis`; the axes of `size` stand in the place of that axis.",
+    cpu: Cpu::Composite(|cx| match cx.input(0).ndim() {
+        0 => choice(cx, 0),
+        _ => choice(cx, cx.axis("axis", 0)?),
+    }),
+    form: Form::Plain,
+    ..DISTRIBUTION
+};
+
+fn choice(cx: &CompositeCx, axis: usize) -> Result<Outputs> {
     let a = cx.input(0);
-    let n = match a.ndim() {
-        0 if a.dtype().is_integer() => a.item()?.as_i64(),
-        1 => a.len() as i64,
-        _ => return Err(cx.shape_error("`a` must be an integer or an array with one axis")),
+    let n = match a.shape().get(axis) {
+        Some(&n) => n as i64,
+        None if a.dtype().is_integer() => a.item()?.as_i64(),
+        None => {
+            return Err(cx.dtype_error("`a` must be an integer or an array with at least one axis"));
+        }
     };
     let shape = dims(cx.op.name, cx.ints("size"))?;
     let count: usize = shape.iter().product();
@@ -116,16 +135,20 @@ fn choice(cx: &CompositeCx) -> Result<Outputs> {
             invoke1(&RANDOM_INTEGERS, &[], &attrs)?
         }
         None => {
-            let attrs: Attrs = [Value::Int(0), Value::Int(0), Value::Int(count as i64)]
-                .into_iter()
-                .collect();
-            invoke1(&SLICE_AXIS, &[&order(n, device)?], &attrs)?
+            let attrs: Attrs = [
+                Value::Int(n as i64),
+                Value::Int(count as i64),
+                Value::Device(device),
+            ]
+            .into_iter()
+            .collect();
+            invoke1(&RANDOM_DIFFERENT, &[], &attrs)?
         }
     };
     let chosen = chosen.reshape(&shape)?;
     cx.done(match a.ndim() {
         0 => chosen,
-        _ => take(a, &chosen, 0, "raise")?,
+        _ => take(a, &chosen, axis, "raise")?,
     })
 }
 

@@ -3,11 +3,14 @@
 use mxnet_tensor::{DType, Device, Dims, broadcast_shapes, default_float};
 use smallvec::SmallVec;
 
+use super::reject::{CHECKED_PARAMETER, counts, gamma, holds};
 use crate::Array;
+use crate::args::{Attrs, Value};
 use crate::creation::dims;
 use crate::cx::CompositeCx;
 use crate::error::Result;
 use crate::interp::current_device;
+use crate::invoke::invoke1;
 use crate::opdef::OpDef;
 use crate::types::promoted;
 
@@ -51,20 +54,39 @@ pub(super) fn given(cx: &CompositeCx, i: usize, default: f64) -> Result<Given> {
     Ok(Given::Elements(x.clone()))
 }
 
-/// Rejects a number for which `ok` does not hold; arrays are not looked at, they may not be computed yet.
+/// The parameter `name` if it is what `rule` says, one of the rules of `reject.rs`. Numbers are checked now; arrays, which may not be computed yet,
+/// when they are used.
 pub(super) fn check(
     cx: &CompositeCx,
-    name: &str,
-    value: &Given,
-    required: &str,
-    ok: impl Fn(f64) -> bool,
-) -> Result<()> {
+    name: &'static str,
+    value: Given,
+    rule: &'static str,
+) -> Result<Given> {
     match value {
-        Given::Number(x) if !ok(*x) => {
-            Err(cx.value_error(format!("`{name}` must be {required}, found {x}")))
+        Given::Number(x) if holds(rule, x) => Ok(Given::Number(x)),
+        Given::Number(x) => Err(cx.value_error(format!("`{name}` must be {rule}, found {x}"))),
+        Given::Elements(x) => {
+            let attrs: Attrs = [
+                Value::Word(rule),
+                Value::Word(name),
+                Value::Word(cx.op.name),
+            ]
+            .into_iter()
+            .collect();
+            Ok(Given::Elements(invoke1(&CHECKED_PARAMETER, &[&x], &attrs)?))
         }
-        _ => Ok(()),
     }
+}
+
+/// Parameter number `i`, or its default, if it is what `rule` says.
+pub(super) fn checked(
+    cx: &CompositeCx,
+    i: usize,
+    default: f64,
+    name: &'static str,
+    rule: &'static str,
+) -> Result<Given> {
+    check(cx, name, given(cx, i, default)?, rule)
 }
 
 /// What the samples are.
@@ -130,6 +152,30 @@ impl Samples {
     /// A sample of a distribution with numeric parameters.
     pub(super) fn draw(&self, distribution: &'static str, a: f64, b: f64) -> Result<Array> {
         super::draw::sample(distribution, (a, b), &self.shape, self.dtype, self.device)
+    }
+
+    /// Standard gamma samples, or their logarithms: differentiable with respect to the shape parameter.
+    pub(super) fn gamma(&self, shape: &Given, log: bool) -> Result<Array> {
+        gamma(&shape.array()?, log, &self.shape, self.dtype, self.device)
+    }
+
+    /// Counts of a distribution.
+    pub(super) fn counts(
+        &self,
+        distribution: &'static str,
+        parameters: &[&Given],
+    ) -> Result<Array> {
+        let parameters = parameters
+            .iter()
+            .map(|x| x.array())
+            .collect::<Result<Vec<_>>>()?;
+        counts(
+            distribution,
+            &parameters,
+            &self.shape,
+            self.dtype,
+            self.device,
+        )
     }
 
     /// `location + scale * standard`, in the samples' dtype.

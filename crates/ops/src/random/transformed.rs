@@ -1,19 +1,20 @@
 //! Distributions that are functions of uniform, normal, exponential, gamma and Poisson numbers.
 
-use mxnet_tensor::default_int;
+use mxnet_tensor::{DType, default_int};
 
 use crate::args::{Default, Param};
 use crate::creation::dims;
 use crate::cx::CompositeCx;
 use crate::elementwise::comparison::LESS;
 use crate::elementwise::explog::{EXP, EXPM1, LOG1P, POWER, SQRT};
-use crate::elementwise::rounding::CEIL;
+use crate::elementwise::rounding::{CEIL, RINT};
 use crate::elementwise::select::choose;
 use crate::error::Result;
+use crate::nn::softmax;
 use crate::opdef::{Cpu, Form, OpDef, Surface};
-use crate::random::continuous::{DEVICE, DISTRIBUTION, DTYPE, SIZE};
-use crate::random::draw::rejecting;
-use crate::random::parameter::{Given, Samples, asked, check, given};
+use crate::random::continuous::{DEVICE, DISTRIBUTION, DTYPE, SIZE, half};
+use crate::random::parameter::{Given, Samples, asked, check, checked, given};
+use crate::random::reject::{angles, gamma};
 use crate::{Array, Outputs};
 
 /// Exponential of a normal number.
@@ -30,8 +31,8 @@ pub static LOGNORMAL: OpDef = OpDef {
     ],
     doc: "Samples whose logarithm is normal of mean `mean` and standard deviation `sigma`, numbers or arrays that broadcast. Differentiable with respect to both.",
     cpu: Cpu::Composite(|cx| {
-        let (mean, sigma) = (given(cx, 0, 0.0)?, given(cx, 1, 1.0)?);
-        check(cx, "sigma", &sigma, "at least 0", |s| s >= 0.0)?;
+        let mean = given(cx, 0, 0.0)?;
+        let sigma = checked(cx, 1, 1.0, "sigma", "at least 0")?;
         let samples = Samples::of(cx)?;
         let normal = samples.shifted(&samples.draw("normal", 0.0, 1.0)?, &mean, &sigma)?;
         cx.done(normal.unary(&EXP)?)
@@ -52,8 +53,7 @@ pub static RAYLEIGH: OpDef = OpDef {
     ],
     doc: "Samples of the Rayleigh distribution of mode `scale`, a number or an array. Differentiable with respect to it.",
     cpu: Cpu::Composite(|cx| {
-        let scale = given(cx, 0, 1.0)?;
-        check(cx, "scale", &scale, "at least 0", |s| s >= 0.0)?;
+        let scale = checked(cx, 0, 1.0, "scale", "at least 0")?;
         let samples = Samples::of(cx)?;
         let length = samples.draw("exponential", 0.0, 2.0)?.unary(&SQRT)?;
         cx.done(samples.shifted(&length, &Given::Number(0.0), &scale)?)
@@ -69,8 +69,7 @@ const SHAPED: OpDef = OpDef {
 
 /// The parameter `a`, and exponential samples.
 fn shaped(cx: &CompositeCx) -> Result<(Samples, Given, Array)> {
-    let a = given(cx, 0, 1.0)?;
-    check(cx, "a", &a, "above 0", |a| a > 0.0)?;
+    let a = checked(cx, 0, 1.0, "a", "above 0")?;
     let samples = Samples::of(cx)?;
     let exponential = samples.draw("exponential", 0.0, 1.0)?;
     Ok((samples, a, exponential))
@@ -126,20 +125,14 @@ pub static STANDARD_T: OpDef = OpDef {
     name: "standard_t",
     surface: &[Surface::NpRandom("standard_t")],
     params: &[Param::array("df"), SIZE, DTYPE, DEVICE, Param::out()],
-    doc: "Samples of Student's t distribution of `df` degrees of freedom, a number or an array.",
+    doc: "Samples of Student's t distribution of `df` degrees of freedom, a number or an array. Differentiable with respect to it.",
     cpu: Cpu::Composite(|cx| {
-        let df = given(cx, 0, 1.0)?;
-        check(cx, "df", &df, "above 0", |d| d > 0.0)?;
+        let half = half(&checked(cx, 0, 1.0, "df", "above 0")?)?;
         let samples = Samples::of(cx)?;
-        let half = df.array()?.scale(0.5)?;
-        let gamma = rejecting(
-            "gamma",
-            &half,
-            &samples.shape,
-            samples.dtype,
-            samples.device,
-        )?;
-        let root = gamma.div(&half)?.unary(&SQRT)?;
+        let root = samples
+            .gamma(&half, false)?
+            .div(&half.array()?)?
+            .unary(&SQRT)?;
         cx.done(
             samples
                 .draw("normal", 0.0, 1.0)?
@@ -198,10 +191,9 @@ pub static GEOMETRIC: OpDef = OpDef {
     doc: "How many tries the first success takes when each succeeds with probability `p`, a number or an array. `dtype` is the default integer unless given.\n\n\
           Computed in float64: exact up to 2^53 tries.",
     cpu: Cpu::Composite(|cx| {
-        let p = given(cx, 0, 0.5)?;
-        check(cx, "p", &p, "in (0, 1]", |p| p > 0.0 && p <= 1.0)?;
+        let p = checked(cx, 0, 0.5, "p", "in (0, 1]")?;
         let dtype = asked(cx).unwrap_or_else(default_int);
-        let samples = Samples::with_dtype(cx, mxnet_tensor::DType::F64)?;
+        let samples = Samples::with_dtype(cx, DType::F64)?;
         let p = p.array()?.astype(samples.dtype)?;
         let e = samples.draw("exponential", 0.0, 1.0)?;
         let tries = e.div(&p.neg()?.unary(&LOG1P)?.neg()?)?.unary(&CEIL)?;
@@ -211,47 +203,7 @@ pub static GEOMETRIC: OpDef = OpDef {
     ..DISTRIBUTION
 };
 
-/// Poisson number of a gamma mean.
-pub static NEGATIVE_BINOMIAL: OpDef = OpDef {
-    name: "negative_binomial",
-    surface: &[Surface::NpRandom("negative_binomial")],
-    params: &[
-        Param::array("n"),
-        Param::array("p"),
-        SIZE,
-        DTYPE,
-        DEVICE,
-        Param::out(),
-    ],
-    doc: "How many failures come before `n` successes when each try succeeds with probability `p`, numbers or arrays that broadcast, as a Poisson number whose mean is a \
-          gamma number. `dtype` is the default integer unless given.",
-    cpu: Cpu::Composite(|cx| {
-        let (n, p) = (given(cx, 0, 1.0)?, given(cx, 1, 0.5)?);
-        check(cx, "n", &n, "above 0", |n| n > 0.0)?;
-        check(cx, "p", &p, "in (0, 1]", |p| p > 0.0 && p <= 1.0)?;
-        let dtype = asked(cx).unwrap_or_else(default_int);
-        let samples = Samples::with_dtype(cx, mxnet_tensor::DType::F64)?;
-        let p = p.array()?.astype(samples.dtype)?;
-        let gamma = rejecting(
-            "gamma",
-            &n.array()?,
-            &samples.shape,
-            samples.dtype,
-            samples.device,
-        )?;
-        let mean = gamma.mul(&p.neg()?.shift(1.0)?.div(&p)?)?;
-        cx.done(rejecting(
-            "poisson",
-            &mean,
-            &samples.shape,
-            dtype,
-            samples.device,
-        )?)
-    }),
-    ..DISTRIBUTION
-};
-
-/// Chi-square with a Poisson number of further degrees of freedom.
+/// Chi-square, one of whose normal numbers is off the centre.
 pub static NONCENTRAL_CHISQUARE: OpDef = OpDef {
     name: "noncentral_chisquare",
     surface: &[Surface::NpRandom("noncentral_chisquare")],
@@ -262,10 +214,12 @@ pub static NONCENTRAL_CHISQUARE: OpDef = OpDef {
         DTYPE,
         DEVICE,
     ],
-    doc: "Samples of the chi-square distribution of `df` degrees of freedom and non-centrality `nonc`, numbers or arrays that broadcast.",
+    doc: "Samples of the chi-square distribution of `df` degrees of freedom and non-centrality `nonc`, numbers or arrays that broadcast. Differentiable with respect to `df`, and \
+          to `nonc` where `df` is above 1.\n\nSource: Johnson, Kotz and Balakrishnan, \"Continuous univariate distributions\" 2, 1995, chapter 29: a square of a normal number of mean sqrt(nonc) \
+          and `df` - 1 further degrees of freedom; where `df` is at most 1, 2 k further degrees with k a Poisson number of mean `nonc` / 2. Computed in float64.",
     cpu: Cpu::Composite(|cx| {
-        let samples = Samples::of(cx)?;
-        cx.done(noncentral(cx, &samples, "df", 1)?.astype(samples.dtype)?)
+        let dtype = Samples::of(cx)?.dtype;
+        cx.done(noncentral(cx, "df", 1)?.astype(dtype)?)
     }),
     form: Form::Plain,
     ..DISTRIBUTION
@@ -283,74 +237,84 @@ pub static NONCENTRAL_F: OpDef = OpDef {
         DTYPE,
         DEVICE,
     ],
-    doc: "Samples of the F distribution of `dfnum` and `dfden` degrees of freedom and non-centrality `nonc`, numbers or arrays that broadcast.",
+    doc: "Samples of the F distribution of `dfnum` and `dfden` degrees of freedom and non-centrality `nonc`, numbers or arrays that broadcast. Differentiable with respect to the \
+          degrees of freedom, and to `nonc` where `dfnum` is above 1. Computed in float64.",
     cpu: Cpu::Composite(|cx| {
-        let samples = Samples::of(cx)?;
-        let (m, n) = (given(cx, 0, 1.0)?, given(cx, 1, 1.0)?);
-        check(cx, "dfden", &n, "above 0", |d| d > 0.0)?;
-        let above = noncentral(cx, &samples, "dfnum", 2)?.div(&m.array()?)?;
-        let half = n.array()?.scale(0.5)?;
-        let below = rejecting(
-            "gamma",
-            &half,
-            &samples.shape,
-            mxnet_tensor::DType::F64,
-            samples.device,
-        )?;
-        cx.done(above.mul(&half)?.div(&below)?.astype(samples.dtype)?)
+        let dtype = Samples::of(cx)?.dtype;
+        let half = half(&checked(cx, 1, 1.0, "dfden", "above 0")?)?;
+        let above = noncentral(cx, "dfnum", 2)?.div(&given(cx, 0, 1.0)?.array()?)?;
+        let below = Samples::with_dtype(cx, DType::F64)?.gamma(&half, false)?;
+        cx.done(above.mul(&half.array()?)?.div(&below)?.astype(dtype)?)
     }),
     form: Form::Plain,
     ..DISTRIBUTION
 };
 
 /// Non-central chi-square samples in float64; parameter 0 are the degrees of freedom, parameter `at` the non-centrality.
-fn noncentral(cx: &CompositeCx, samples: &Samples, name: &str, at: usize) -> Result<Array> {
-    let (df, nonc) = (given(cx, 0, 1.0)?, given(cx, at, 0.0)?);
-    check(cx, name, &df, "above 0", |d| d > 0.0)?;
-    check(cx, "nonc", &nonc, "at least 0", |d| d >= 0.0)?;
-    let wide = mxnet_tensor::DType::F64;
-    let pairs = rejecting(
-        "poisson",
-        &nonc.array()?.scale(0.5)?,
-        &samples.shape,
-        wide,
-        samples.device,
-    )?;
-    let shape = pairs.add(&df.array()?.scale(0.5)?)?;
-    rejecting("gamma", &shape, &samples.shape, wide, samples.device)?.scale(2.0)
+fn noncentral(cx: &CompositeCx, name: &'static str, at: usize) -> Result<Array> {
+    let df = checked(cx, 0, 1.0, name, "above 0")?;
+    let nonc = checked(cx, at, 0.0, "nonc", "at least 0")?;
+    let samples = Samples::with_dtype(cx, DType::F64)?;
+    let shifted = |rest: &Given| {
+        let normal = samples.draw("normal", 0.0, 1.0)?;
+        let square = normal.add(&nonc.array()?.unary(&SQRT)?)?.square()?;
+        square.add(&samples.gamma(&half(rest)?, false)?.scale(2.0)?)
+    };
+    let mixed = |df: &Given| {
+        let pairs = samples.counts("poisson", &[&half(&nonc)?])?;
+        let shape = pairs.add(&half(df)?.array()?)?;
+        samples.gamma(&Given::Elements(shape), false)?.scale(2.0)
+    };
+    match &df {
+        Given::Number(k) if *k > 1.0 => shifted(&Given::Number(k - 1.0)),
+        Given::Number(_) => mixed(&df),
+        Given::Elements(k) => {
+            let k = k.astype(DType::F64)?;
+            let zero = Array::scalar(mxnet_tensor::Scalar::F64(0.0), DType::F64)?;
+            let rest = k.shift(-1.0)?.maximum(&zero)?;
+            let is_many = zero.binary(&LESS, &rest)?;
+            choose(&is_many, &shifted(&Given::Elements(rest))?, &mixed(&df)?)
+        }
+    }
 }
 
-/// First passage of a Brownian motion with drift.
-pub static WALD: OpDef = OpDef {
-    name: "wald",
-    surface: &[Surface::NpRandom("wald")],
+/// Angles.
+pub static VONMISES: OpDef = OpDef {
+    name: "vonmises",
+    surface: &[Surface::NpRandom("vonmises")],
     params: &[
-        Param::array("mean"),
-        Param::array("scale"),
+        Param::array("mu"),
+        Param::array("kappa"),
         SIZE,
         DTYPE,
         DEVICE,
+        Param::out(),
     ],
-    doc: "Samples of the inverse Gaussian distribution of mean `mean` and scale `scale`, numbers or arrays that broadcast.\n\n\
-          Source: Michael, Schucany and Haas, 1976, computed in float64.",
+    doc: "Angles in [-pi, pi] of the von Mises distribution around `mu` with concentration `kappa`, numbers or arrays that broadcast. Differentiable with respect to `mu`.\n\n\
+          Source: Best and Fisher, 1979.",
     cpu: Cpu::Composite(|cx| {
-        let (mean, scale) = (given(cx, 0, 1.0)?, given(cx, 1, 1.0)?);
-        check(cx, "mean", &mean, "above 0", |x| x > 0.0)?;
-        check(cx, "scale", &scale, "above 0", |x| x > 0.0)?;
-        let dtype = Samples::of(cx)?.dtype;
-        let samples = Samples::with_dtype(cx, mxnet_tensor::DType::F64)?;
-        let mean = mean.array()?.astype(samples.dtype)?;
-        let scale = scale.array()?.astype(samples.dtype)?;
-        let y = samples.draw("normal", 0.0, 1.0)?.square()?.mul(&mean)?;
-        let root = y.mul(&scale)?.scale(4.0)?.add(&y.square()?)?.unary(&SQRT)?;
-        let slope = mean.div(&scale)?.scale(0.5)?;
-        // The smaller root of a quadratic; the other is mean^2 / x.
-        let x = mean.add(&slope.mul(&y.sub(&root)?)?)?;
-        let share = mean.div(&mean.add(&x)?)?;
-        let first = samples.draw("uniform", 0.0, 1.0)?.binary(&LESS, &share)?;
-        cx.done(choose(&first, &x, &mean.square()?.div(&x)?)?.astype(dtype)?)
+        let (mu, kappa) = (
+            given(cx, 0, 0.0)?,
+            checked(cx, 1, 1.0, "kappa", "at least 0")?,
+        );
+        let samples = Samples::of(cx)?;
+        let around = angles(
+            &kappa.array()?,
+            &samples.shape,
+            samples.dtype,
+            samples.device,
+        )?;
+        let angle = samples.shifted(&around, &mu, &Given::Number(1.0))?;
+        if mu.number() == Some(0.0) {
+            return cx.done(angle);
+        }
+        // Whole turns off; how many they are does not move with `mu`.
+        let turns = angle
+            .detach()
+            .scale(0.5 / std::f64::consts::PI)?
+            .unary(&RINT)?;
+        cx.done(angle.sub(&turns.scale(std::f64::consts::TAU)?)?)
     }),
-    form: Form::Plain,
     ..DISTRIBUTION
 };
 
@@ -359,7 +323,8 @@ pub static DIRICHLET: OpDef = OpDef {
     name: "dirichlet",
     surface: &[Surface::NpRandom("dirichlet")],
     params: &[Param::array("alpha"), SIZE, DTYPE],
-    doc: "Samples of the Dirichlet distribution with the k parameters `alpha`, shape (k,): k shares that sum to 1. The result has shape `size` + (k,).",
+    doc: "Samples of the Dirichlet distribution with the k parameters `alpha`, shape (k,): k shares that sum to 1. The result has shape `size` + (k,). \
+          Differentiable with respect to `alpha`; computed from logarithms of gamma numbers in float64.",
     cpu: Cpu::Composite(|cx| {
         let alpha = cx.input(0);
         let &[k] = alpha.shape() else {
@@ -372,10 +337,12 @@ pub static DIRICHLET: OpDef = OpDef {
         if !dtype.is_float() {
             return Err(cx.dtype_error(format!("samples are floats, not {}", dtype.name())));
         }
+        let alpha = check(cx, "alpha", Given::Elements(alpha.clone()), "above 0")?;
         let mut shape = dims(cx.op.name, cx.ints("size"))?;
         shape.push(k);
-        let gamma = rejecting("gamma", alpha, &shape, dtype, alpha.device())?;
-        cx.done(gamma.div(&gamma.sum(Some(&[-1]), true)?)?)
+        let device = cx.input(0).device();
+        let logs = gamma(&alpha.array()?, true, &shape, DType::F64, device)?;
+        cx.done(softmax(&logs, -1)?.astype(dtype)?)
     }),
     form: Form::Plain,
     ..DISTRIBUTION

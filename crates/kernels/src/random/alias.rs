@@ -1,0 +1,109 @@
+//! Draws from a finite list of weights in constant time.
+
+use super::Stream;
+use super::math::{half, long};
+use super::philox::words;
+use crate::reduce::kernel::store_of;
+use crate::reduce::plan::split;
+use crate::{Elem, Threads};
+
+/// A table of as many equally likely cells as there are weights; each holds one outcome or is shared by two.
+///
+/// Sources: Walker, 1977; construction by Vose, 1991. Errors are those of 64-bit fractions: a weight below 2^-64 of the mean is lost.
+pub(super) struct Alias(Vec<Cell>);
+
+#[derive(Clone, Copy)]
+struct Cell {
+    /// Fractions below it mean the cell's own outcome.
+    own: u64,
+    other: u32,
+}
+
+impl Alias {
+    /// The table of weights that are not negative and not all 0.
+    pub(super) fn new(weights: &[f64]) -> Alias {
+        let scale = weights.len() as f64 / weights.iter().sum::<f64>();
+        let mut shares: Vec<f64> = weights.iter().map(|w| w * scale).collect();
+        let (mut small, mut large): (Vec<u32>, Vec<u32>) =
+            (0..weights.len() as u32).partition(|&i| shares[i as usize] < 1.0);
+        let mut cells: Vec<Cell> = (0..weights.len() as u32)
+            .map(|i| Cell {
+                own: u64::MAX,
+                other: i,
+            })
+            .collect();
+        while let (Some(&i), Some(&j)) = (small.last(), large.last()) {
+            small.pop();
+            cells[i as usize] = Cell {
+                own: (shares[i as usize] * 2f64.powi(64)) as u64,
+                other: j,
+            };
+            shares[j as usize] -= 1.0 - shares[i as usize];
+            if shares[j as usize] < 1.0 {
+                large.pop();
+                small.push(j);
+            }
+        }
+        // What rounding leaves over has a share of 1, or of nothing: a weight of 0 must not be drawn.
+        for i in small {
+            if weights[i as usize] == 0.0 {
+                let heaviest =
+                    (0..weights.len()).max_by(|&a, &b| weights[a].total_cmp(&weights[b]));
+                cells[i as usize] = Cell {
+                    own: 0,
+                    other: heaviest.unwrap_or(0) as u32,
+                };
+            }
+        }
+        Alias(cells)
+    }
+
+    /// The outcome that 64 random bits stand for.
+    #[inline]
+    pub(super) fn pick(&self, word: u64) -> usize {
+        let product = word as u128 * self.0.len() as u128;
+        let at = (product >> 64) as usize;
+        let cell = &self.0[at];
+        if (product as u64) < cell.own {
+            at
+        } else {
+            cell.other as usize
+        }
+    }
+}
+
+/// Blocks worked on at once.
+const TILE: usize = 128;
+
+/// Fills `n` contiguous elements with `low` plus outcomes of the table and returns the counter blocks used, half of `n`.
+///
+/// # Safety
+/// `out` has room for `n` elements.
+pub(super) unsafe fn fill(
+    threads: &dyn Threads,
+    stream: Stream,
+    table: &Alias,
+    low: i64,
+    elem: Elem,
+    n: usize,
+    out: *mut u8,
+) -> u64 {
+    let store = store_of(Elem::I64, elem).expect("I64 converts to all");
+    let out = out as usize;
+    split(threads, n.div_ceil(2 * TILE), 8 * n, &|tile| {
+        let first = tile * TILE;
+        let count = (2 * TILE).min(n - 2 * first);
+        let mut bits = [[0u32; 4]; TILE];
+        let mut made = [0i64; 2 * TILE];
+        // SAFETY: the words are our own.
+        unsafe { words(stream, first as u64, &mut bits[..count.div_ceil(2)]) };
+        for (made, block) in made.chunks_exact_mut(2).zip(&bits).take(count.div_ceil(2)) {
+            made[0] = low + table.pick(long(half(block, 0))) as i64;
+            made[1] = low + table.pick(long(half(block, 1))) as i64;
+        }
+        let to = (out as *mut u8).wrapping_add(2 * first * elem.size());
+        // SAFETY: tile `tile` of the output is inside it.
+        unsafe { store(made.as_ptr().cast(), to, elem.size() as isize, count) };
+    });
+    n.div_ceil(2) as u64
+}

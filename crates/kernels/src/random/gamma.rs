@@ -1,0 +1,223 @@
+//! Gamma numbers, and how they move with their shape parameter.
+
+use super::Stream;
+use super::math::{Real, exp, log};
+use super::philox::apart;
+use super::source::{TILE, tiles};
+use crate::map::digamma;
+use crate::reduce::by_isa;
+use crate::reduce::plan::split;
+use crate::{Elem, Threads};
+
+/// Whether a gamma number or its logarithm is meant. The logarithm of a number whose shape is small is finite where the number is 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scale {
+    /// The number.
+    Linear,
+    /// Its natural logarithm.
+    Log,
+}
+
+/// Fills `n` contiguous elements of type `elem` with gamma numbers of scale 1 and returns the counter blocks used, `n`. `shapes` has one
+/// element for all, or `n`; NaN where it is negative. Source: Marsaglia and Tsang, 2000, computed in f64.
+///
+/// # Safety
+/// `out` has room for `n` elements.
+pub unsafe fn fill_gamma(
+    threads: &dyn Threads,
+    stream: Stream,
+    scale: Scale,
+    shapes: &[f64],
+    elem: Elem,
+    n: usize,
+    out: *mut u8,
+) -> u64 {
+    debug_assert!(shapes.len() == 1 || shapes.len() == n);
+    let one = [shapes.first().copied().unwrap_or(1.0); TILE];
+    // SAFETY: the caller's; `samples` writes the tile it is given.
+    unsafe {
+        tiles(threads, 60, elem, n, out, &|first, made| {
+            let shapes = match shapes.len() {
+                1 => &one[..made.len()],
+                _ => &shapes[first..first + made.len()],
+            };
+            samples(stream, first as u64, shapes, scale, made);
+        })
+    };
+    n as u64
+}
+
+/// Upper half of the counters whose numbers raise shapes below 1; tries have smaller ones.
+const BOOST: u64 = 1 << 32;
+
+by_isa! {
+    /// One tile. All elements try at once; those that reject try again, packed together.
+    unsafe fn samples [] [] (stream: Stream, first: u64, shapes: &[f64], scale: Scale, out: &mut [f64]) {
+        let n = shapes.len();
+        let base = stream.offset.wrapping_add(first);
+        let mut pending: [u32; TILE] = std::array::from_fn(|i| i as u32);
+        let (mut d, mut bits) = ([1.0; TILE], [[0u32; TILE]; 4]);
+        // A shape below 1 is that of shape + 1 times u^(1 / shape). Impossible shapes draw as 1 and are overwritten below.
+        for (d, &a) in d.iter_mut().zip(shapes) {
+            let a = if (0.0..f64::INFINITY).contains(&a) { a } else { 1.0 };
+            *d = if a < 1.0 { a + 1.0 } else { a } - 1.0 / 3.0;
+        }
+        let (mut tried, mut fits) = ([0.0; TILE], [0u64; TILE]);
+        let mut radius = [0.0; TILE];
+        let (mut left, mut round) = (n, 0);
+        while left > 0 {
+            // SAFETY: it has no premises: the words are our own.
+            unsafe { apart(stream.seed, base, &pending[..left], round, &mut bits) };
+            // Each of the short loops vectorises; one loop would not.
+            let [first, second, third, fourth] = &bits;
+            for ((r, &a), &b) in radius[..left].iter_mut().zip(first).zip(second) {
+                *r = (-2.0 * log(f64::positive([a, b]))).sqrt();
+            }
+            for (r, &c) in radius[..left].iter_mut().zip(third) {
+                *r *= (c as f64 * 2f64.powi(-32)).cos_sin_turns().0;
+            }
+            let tries = tried[..left].iter_mut().zip(&mut fits[..left]);
+            for ((((v, fits), &x), &d), &u) in tries.zip(&radius).zip(&d).zip(fourth) {
+                let t = 1.0 + x / (9.0 * d).sqrt();
+                let cube = t * t * t;
+                let log_v = log(if cube > 0.0 { cube } else { 1.0 });
+                let log_u = log((u as f64 + 0.5) * 2f64.powi(-32));
+                // For large shapes the difference loses its digits, and nearly nothing is rejected.
+                let is_below = log_u < 0.5 * x * x + d - d * cube + d * log_v;
+                *v = if scale == Scale::Log { log(d) + log_v } else { d * cube };
+                *fits = (cube > 0.0 && (is_below || d > 1e10)) as u64;
+            }
+            let mut kept = 0;
+            for j in 0..left {
+                out[pending[j] as usize] = tried[j];
+                (pending[kept], d[kept]) = (pending[j], d[j]);
+                kept += 1 - fits[j] as usize;
+            }
+            left = kept;
+            round += 1;
+        }
+        if shapes.iter().any(|&a| a < 1.0) {
+            pending = std::array::from_fn(|i| i as u32);
+            // SAFETY: it has no premises: the words are our own.
+            unsafe { apart(stream.seed, base, &pending[..n], BOOST, &mut bits) };
+            let [first, second, ..] = &bits;
+            for (((x, &a), &low), &high) in out.iter_mut().zip(shapes).zip(first).zip(second) {
+                let boost = log(f64::positive([low, high])) / a;
+                let raised = if scale == Scale::Log { *x + boost } else { *x * exp(boost) };
+                *x = if a < 1.0 { raised } else { *x };
+            }
+        }
+        for (x, &a) in out.iter_mut().zip(shapes) {
+            if a > 0.0 && a < f64::INFINITY {
+                continue;
+            }
+            // The limits of ever smaller and larger shapes, and what is no shape.
+            let limit = if a == 0.0 || a == f64::INFINITY { a } else { f64::NAN };
+            *x = if scale == Scale::Log { limit.ln() } else { limit };
+        }
+    }
+}
+
+/// For gamma numbers (or their logarithms) how fast each moves with its shape parameter when its probability of being less stays the same:
+/// `dx / da`, or `d ln x / da`. Implicit differentiation of the distribution function F: minus dF/da over the density.
+///
+/// Source: Figurnov, Mohamed and Mnih, "Implicit reparameterization gradients", 2018. F is a power series below the shape (DLMF 8.7.1), 1 minus
+/// a continued fraction above it (DLMF 8.9.2), both differentiated term by term; for shapes above 5000 the Cornish-Fisher expansion of the
+/// quantile (Abramowitz and Stegun 26.2.49) is. Relative errors are below 1e-8. A number that has underflowed to 0 has the slope 0.
+///
+/// # Panics
+/// If the three slices differ in length.
+pub fn gamma_slopes(
+    threads: &dyn Threads,
+    scale: Scale,
+    shapes: &[f64],
+    x: &[f64],
+    out: &mut [f64],
+) {
+    let n = out.len();
+    assert!(shapes.len() == n && x.len() == n);
+    let out = out.as_mut_ptr() as usize;
+    split(threads, n.div_ceil(TILE), n.saturating_mul(500), &|tile| {
+        for i in tile * TILE..n.min((tile + 1) * TILE) {
+            let slope = match scale {
+                Scale::Linear if x[i] == 0.0 => 0.0,
+                Scale::Linear => x[i] * log_slope(shapes[i], x[i].ln()),
+                Scale::Log => log_slope(shapes[i], x[i]),
+            };
+            // SAFETY: element `i` of the output, which no other task writes.
+            unsafe { *(out as *mut f64).add(i) = slope };
+        }
+    });
+}
+
+/// `d ln x / da` of a gamma number of shape `a`.
+fn log_slope(a: f64, log_x: f64) -> f64 {
+    let x = log_x.exp();
+    if a.is_nan() || a <= 0.0 || log_x.is_nan() {
+        f64::NAN
+    } else if a > 5000.0 {
+        expanded(a, x) / x
+    } else if x < a + 1.0 {
+        series(a, x, log_x)
+    } else {
+        fraction(a, x, log_x)
+    }
+}
+
+/// F = x^a e^-x / Gamma(a + 1) * sum of t, with t(0) = 1 and t(n) = t(n - 1) x / (a + n).
+fn series(a: f64, x: f64, log_x: f64) -> f64 {
+    let (mut t, mut sum, mut harmonic, mut slope) = (1.0, 1.0, 0.0, 0.0);
+    for n in 1..100_000 {
+        let divisor = a + n as f64;
+        t *= x / divisor;
+        harmonic += 1.0 / divisor;
+        sum += t;
+        slope -= t * harmonic;
+        if t * harmonic < 1e-17 * sum {
+            break;
+        }
+    }
+    -(sum * (log_x - digamma(a + 1.0)) + slope) / a
+}
+
+/// 1 - F = x^a e^-x / Gamma(a) * h with the continued fraction h = 1 / (x + 1 - a - 1 (1 - a) / (x + 3 - a - 2 (2 - a) / …)), whose
+/// derivative by a is carried along Lentz' algorithm.
+fn fraction(a: f64, x: f64, log_x: f64) -> f64 {
+    // Pairs of a value and its derivative by a.
+    let mut b = x + 1.0 - a;
+    let (mut c, mut dc) = (1e300, 0.0);
+    let (mut d, mut dd) = (1.0 / b, 1.0 / (b * b));
+    let (mut h, mut dh) = (d, dd);
+    for i in 1..100_000 {
+        let i = i as f64;
+        let (term, term_slope) = (-i * (i - a), i);
+        b += 2.0;
+        // d = 1 / (term * d + b), c = b + term / c; b moves by -1 with a.
+        let below = term * d + b;
+        let below_slope = term_slope * d + term * dd - 1.0;
+        (d, dd) = (1.0 / below, -below_slope / (below * below));
+        (dc, c) = (-1.0 + term_slope / c - term * dc / (c * c), b + term / c);
+        let (factor, factor_slope) = (c * d, dc * d + c * dd);
+        (h, dh) = (h * factor, dh * factor + h * factor_slope);
+        if (factor - 1.0).abs() < 1e-16 && factor_slope.abs() < 1e-16 * (dh / h).abs().max(1.0) {
+            break;
+        }
+    }
+    h * (log_x - digamma(a)) + dh
+}
+
+/// `dx / da` from x = a + sqrt(a) z + (z^2 - 1) / 3 + (z^3 - 7 z) / (36 sqrt(a)) - (3 z^4 + 7 z^2 - 16) / (810 a) + …, z fixed.
+fn expanded(a: f64, x: f64) -> f64 {
+    let root = a.sqrt();
+    let quantile = |z: f64| {
+        a + root * z + (z * z - 1.0) / 3.0 + (z * z * z - 7.0 * z) / (36.0 * root)
+            - (3.0 * z.powi(4) + 7.0 * z * z - 16.0) / (810.0 * a)
+    };
+    let mut z = (x - a) / root;
+    for _ in 0..4 {
+        let slope = root + 2.0 * z / 3.0 + (3.0 * z * z - 7.0) / (36.0 * root);
+        z -= (quantile(z) - x) / slope;
+    }
+    1.0 + z / (2.0 * root) - (z * z * z - 7.0 * z) / (72.0 * a * root)
+        + (3.0 * z.powi(4) + 7.0 * z * z - 16.0) / (810.0 * a * a)
+}

@@ -1,0 +1,177 @@
+//! Integers of a range, each equally likely. Source: Lemire, "Fast random integer generation in an interval", 2019: multiply, and
+//! reject the few low products that bias.
+
+use super::Stream;
+use super::math::{half, long};
+use super::philox::{philox, words};
+use crate::reduce::by_isa;
+use crate::reduce::kernel::store_of;
+use crate::reduce::plan::split;
+use crate::{Elem, Threads};
+
+/// Blocks worked on at once.
+const TILE: usize = 256;
+
+/// Fills `n` contiguous elements of the integer (or float) type `elem` at `out` with integers of `low..high`, each equally likely, and
+/// returns how many counter blocks that took: a quarter of `n` for ranges up to 2^32, else half.
+///
+/// # Safety
+/// `low < high`; `out` has room for `n` elements.
+pub unsafe fn integers(
+    threads: &dyn Threads,
+    stream: Stream,
+    low: i64,
+    high: i128,
+    elem: Elem,
+    n: usize,
+    out: *mut u8,
+) -> u64 {
+    debug_assert!((low as i128) < high && high - low as i128 <= 1 << 64);
+    // 0 stands for 2^64.
+    let range = (high - low as i128) as u64;
+    let is_narrow = range != 0 && range <= 1 << 32;
+    let per_block = if is_narrow { 4 } else { 2 };
+    let store = store_of(Elem::I64, elem).expect("I64 converts to all");
+    let out = out as usize;
+    split(threads, n.div_ceil(TILE * per_block), 2 * n, &|tile| {
+        let first = tile * TILE;
+        let count = (TILE * per_block).min(n - first * per_block);
+        let mut bits = [[0u32; 4]; TILE];
+        let mut made = [0i64; 4 * TILE];
+        let to = (out as *mut u8).wrapping_add(first * per_block * elem.size());
+        // SAFETY: the words are our own; tile `tile` of the output is inside it.
+        unsafe {
+            words(stream, first as u64, &mut bits[..count.div_ceil(per_block)]);
+            if is_narrow {
+                narrow(stream, first as u64, &bits, range, low, &mut made[..count]);
+            } else {
+                wide(stream, first as u64, &bits, range, low, &mut made[..count]);
+            }
+            store(made.as_ptr().cast(), to, elem.size() as isize, count);
+        }
+    });
+    n.div_ceil(per_block) as u64
+}
+
+by_isa! {
+    /// Ranges up to 2^32, a word each. `first` is the block the bits start with.
+    unsafe fn narrow [] [] (stream: Stream, first: u64, bits: &[[u32; 4]], range: u64, low: i64, out: &mut [i64]) {
+        let words = bits.as_flattened();
+        let mut least = u32::MAX;
+        for (x, &word) in out.iter_mut().zip(words) {
+            let product = word as u64 * range;
+            least = least.min(product as u32);
+            *x = low.wrapping_add((product >> 32) as i64);
+        }
+        // The threshold is below `range`, so that the division is only done where it may matter.
+        if least as u64 >= range {
+            return;
+        }
+        let threshold = (1u64 << 32) % range;
+        for (i, (x, &word)) in out.iter_mut().zip(words).enumerate() {
+            let (mut product, mut retry) = (word as u64 * range, 0);
+            while (product as u32 as u64) < threshold {
+                retry += 1;
+                let counter = stream.offset.wrapping_add(first + i as u64 / 4);
+                product = philox([counter, retry], stream.seed)[i % 4] as u64 * range;
+            }
+            *x = low.wrapping_add((product >> 32) as i64);
+        }
+    }
+}
+
+by_isa! {
+    /// All other ranges, two words each.
+    unsafe fn wide [] [] (stream: Stream, first: u64, bits: &[[u32; 4]], range: u64, low: i64, out: &mut [i64]) {
+        let words = bits.as_flattened().as_chunks().0;
+        if range == 0 {
+            out.iter_mut().zip(words).for_each(|(x, &word)| *x = low.wrapping_add(long(word) as i64));
+            return;
+        }
+        let mut least = u64::MAX;
+        for (x, &word) in out.iter_mut().zip(words) {
+            let product = long(word) as u128 * range as u128;
+            least = least.min(product as u64);
+            *x = low.wrapping_add((product >> 64) as i64);
+        }
+        // The threshold is below `range`, so that the division is only done where it may matter.
+        if least >= range {
+            return;
+        }
+        let threshold = bias(range);
+        for (i, (x, &word)) in out.iter_mut().zip(words).enumerate() {
+            let block = stream.offset.wrapping_add(first + i as u64 / 2);
+            *x = low.wrapping_add(below(range, threshold, long(word), stream.seed, block, i % 2) as i64);
+        }
+    }
+}
+
+/// Products below it are rejected.
+fn bias(range: u64) -> u64 {
+    if range == 0 {
+        0
+    } else {
+        range.wrapping_neg() % range
+    }
+}
+
+/// An integer below `range` (0: 2^64) from the word that is half `lane` of block `block`, or from further tries.
+#[inline(always)]
+fn below(range: u64, threshold: u64, mut word: u64, seed: u64, block: u64, lane: usize) -> u64 {
+    if range == 0 {
+        return word;
+    }
+    let mut retry = 0;
+    loop {
+        let product = word as u128 * range as u128;
+        if product as u64 >= threshold {
+            return (product >> 64) as u64;
+        }
+        retry += 1;
+        word = long(half(&philox([block, retry], seed), lane));
+    }
+}
+
+/// Writes an integer of `low[i]..=last[i]` to each of the contiguous elements of type `elem`, as the bits of 64-bit integers, and returns the
+/// counter blocks used, half of them. `low` and `last` are the bits of integers of either sign, `low` not above `last`.
+///
+/// # Safety
+/// `out` has room for as many elements as `low` and `last` have.
+pub unsafe fn integers_between(
+    threads: &dyn Threads,
+    stream: Stream,
+    low: &[u64],
+    last: &[u64],
+    elem: Elem,
+    out: *mut u8,
+) -> u64 {
+    let n = low.len();
+    debug_assert_eq!(n, last.len());
+    let store = store_of(Elem::I64, elem).expect("I64 converts to all");
+    let out = out as usize;
+    split(threads, n.div_ceil(2 * TILE), 10 * n, &|tile| {
+        let first = tile * TILE;
+        let count = (2 * TILE).min(n - 2 * first);
+        let mut bits = [[0u32; 4]; TILE];
+        let mut made = [0u64; 2 * TILE];
+        // SAFETY: the words are our own.
+        unsafe { words(stream, first as u64, &mut bits[..count.div_ceil(2)]) };
+        for (i, made) in made[..count].iter_mut().enumerate() {
+            let (low, last) = (low[2 * first + i], last[2 * first + i]);
+            let range = last.wrapping_sub(low).wrapping_add(1);
+            let block = stream.offset.wrapping_add((first + i / 2) as u64);
+            let word = long(half(&bits[i / 2], i % 2));
+            // The division is only done where the product is low enough to matter.
+            let product = word as u128 * range as u128;
+            *made = low.wrapping_add(if range != 0 && product as u64 >= range {
+                (product >> 64) as u64
+            } else {
+                below(range, bias(range), word, stream.seed, block, i % 2)
+            });
+        }
+        let to = (out as *mut u8).wrapping_add(2 * first * elem.size());
+        // SAFETY: tile `tile` of the output is inside it.
+        unsafe { store(made.as_ptr().cast(), to, elem.size() as isize, count) };
+    });
+    n.div_ceil(2) as u64
+}

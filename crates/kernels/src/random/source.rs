@@ -1,0 +1,137 @@
+//! The numbers of one element, for samplers that take as many as they need, and the loop over such elements.
+
+use super::Stream;
+use super::math::{Real, half, long};
+use super::philox::{philox, words};
+use crate::reduce::kernel::store_of;
+use crate::reduce::plan::split;
+use crate::{Elem, Threads};
+
+/// Elements worked on at once.
+pub(super) const TILE: usize = 256;
+
+/// Element i's own numbers: the blocks of the counters with low half `offset + i` and any upper half.
+pub(super) struct Source {
+    seed: u64,
+    counter: [u64; 2],
+    held: [u64; 2],
+    left: usize,
+}
+
+impl Source {
+    /// The numbers of element `i`; `block` is its first block.
+    fn new(stream: Stream, i: u64, block: [u32; 4]) -> Source {
+        Source {
+            seed: stream.seed,
+            counter: [stream.offset.wrapping_add(i), 1],
+            held: [long(half(&block, 0)), long(half(&block, 1))],
+            left: 2,
+        }
+    }
+
+    /// 64 random bits.
+    #[inline]
+    pub(super) fn word(&mut self) -> u64 {
+        if self.left == 0 {
+            let block = philox(self.counter, self.seed);
+            self.counter[1] += 1;
+            self.held = [long(half(&block, 0)), long(half(&block, 1))];
+            self.left = 2;
+        }
+        self.left -= 1;
+        self.held[1 - self.left]
+    }
+
+    /// A uniform number in [0, 1).
+    #[inline]
+    pub(super) fn unit(&mut self) -> f64 {
+        (self.word() >> 11) as f64 * 2f64.powi(-53)
+    }
+
+    /// A uniform number in (0, 1], with all the bits where they count, near 0.
+    #[inline]
+    pub(super) fn positive(&mut self) -> f64 {
+        (self.word() as f64 + 1.0) * 2f64.powi(-64)
+    }
+
+    /// Two independent normal numbers. Source: Box and Muller, 1958.
+    pub(super) fn normals(&mut self) -> (f64, f64) {
+        let radius = (-2.0 * self.positive().ln()).sqrt();
+        let (cos, sin) = self.unit().cos_sin_turns();
+        (radius * cos, radius * sin)
+    }
+}
+
+/// Calls `draw` with the numbers 0 to `n` and each one's own random numbers, and returns the counter blocks used. A draw costs about as much
+/// as `work` additions.
+pub(super) fn each(
+    threads: &dyn Threads,
+    stream: Stream,
+    work: usize,
+    n: usize,
+    draw: &(dyn Fn(usize, &mut Source) + Sync),
+) -> u64 {
+    split(threads, n.div_ceil(TILE), n.saturating_mul(work), &|tile| {
+        let first = tile * TILE;
+        let mut bits = [[0u32; 4]; TILE];
+        let bits = &mut bits[..TILE.min(n - first)];
+        // SAFETY: the words are our own.
+        unsafe { words(stream, first as u64, bits) };
+        for (i, block) in (first..).zip(bits) {
+            draw(i, &mut Source::new(stream, i as u64, *block));
+        }
+    });
+    n as u64
+}
+
+/// [`each`] that keeps what is drawn in the `n` contiguous elements of type `elem` at `out`.
+///
+/// # Safety
+/// `out` has room for `n` elements.
+pub(super) unsafe fn fill_each(
+    threads: &dyn Threads,
+    stream: Stream,
+    work: usize,
+    elem: Elem,
+    n: usize,
+    out: *mut u8,
+    draw: &(dyn Fn(usize, &mut Source) -> f64 + Sync),
+) -> u64 {
+    // SAFETY: the caller's.
+    unsafe {
+        tiles(threads, work, elem, n, out, &|first, made| {
+            let mut bits = [[0u32; 4]; TILE];
+            let bits = &mut bits[..made.len()];
+            words(stream, first as u64, bits);
+            for ((i, made), block) in (first..).zip(made).zip(bits) {
+                *made = draw(i, &mut Source::new(stream, i as u64, *block));
+            }
+        })
+    };
+    n as u64
+}
+
+/// Fills `n` contiguous elements of type `elem` tile by tile: `make` gets the number of a tile's first element and the tile.
+///
+/// # Safety
+/// `out` has room for `n` elements.
+pub(super) unsafe fn tiles(
+    threads: &dyn Threads,
+    work: usize,
+    elem: Elem,
+    n: usize,
+    out: *mut u8,
+    make: &(dyn Fn(usize, &mut [f64]) + Sync),
+) {
+    let store = store_of(Elem::F64, elem).expect("F64 converts to all");
+    let out = out as usize;
+    split(threads, n.div_ceil(TILE), n.saturating_mul(work), &|tile| {
+        let first = tile * TILE;
+        let count = TILE.min(n - first);
+        let mut made = [0f64; TILE];
+        make(first, &mut made[..count]);
+        let to = (out as *mut u8).wrapping_add(first * elem.size());
+        // SAFETY: elements `first..first + count` of the output exist.
+        unsafe { store(made.as_ptr().cast(), to, elem.size() as isize, count) };
+    });
+}

@@ -1,0 +1,296 @@
+//! Kernels that choose: from weights, without replacement, orders, and rows of counts that belong together.
+#![allow(unsafe_code)]
+
+use mxnet_kernels::index::{IndexAxis, Picked, gather};
+use mxnet_kernels::random::{
+    categorical, different, multinomial, multivariate_hypergeometric, permutations, shuffle,
+};
+use mxnet_tensor::{DType, Dims};
+use smallvec::SmallVec;
+
+use super::draw::{DRAW, dense, stream};
+use crate::args::{Param, ParamKind};
+use crate::cpu;
+use crate::creation::dims;
+use crate::cx::KernelCx;
+use crate::eager::elem;
+use crate::error::{Error, Result};
+use crate::opdef::{Cost, Cpu, Grad, OpDef, Rng, one_of};
+use crate::types::Types;
+
+/// Indices drawn with the probabilities of rows.
+pub static RANDOM_CATEGORICAL: OpDef = OpDef {
+    name: "random_categorical",
+    params: &[Param::array("weights"), Param::int("draws", 1)],
+    doc: "`draws` indices for every row of `weights`, a (rows, k) array of float64 that are not negative, with replacement, each with the probability that its \
+          weight has in the row's sum. int64, (rows, draws).",
+    infer: |cx| {
+        let &[rows, _] = cx.shape(0) else {
+            return Err(cx.shape_error("`weights` must have 2 axes"));
+        };
+        one_of(
+            Dims::from_slice(&[rows, cx.int("draws") as usize]),
+            DType::I64,
+        )
+    },
+    cpu: Cpu::Kernel(|cx| {
+        let (rows, k) = (cx.input(0).shape()[0], cx.input(0).shape()[1]);
+        let weights = dense::<f64>(cx, 0)?;
+        for (row, weights) in weights.chunks_exact(k.max(1)).enumerate() {
+            let bad = weights.iter().position(|w| !(*w >= 0.0 && w.is_finite()));
+            if let Some(at) = bad {
+                let problem = format!("probability {at} of row {row} is {}", weights[at]);
+                return Err(Error::value(cx.op.name, problem));
+            }
+            if weights.iter().sum::<f64>() <= 0.0 {
+                let problem = format!("the {k} probabilities of row {row} are all 0");
+                return Err(Error::value(cx.op.name, problem));
+            }
+        }
+        let out = cx.output(0);
+        if out.is_empty() {
+            return Ok(());
+        }
+        // SAFETY: 1. `weights` holds `rows * k` numbers, checked above. 2. the output is dense int64 of shape (rows, draws).
+        unsafe {
+            categorical(
+                cx.threads,
+                stream(cx),
+                weights.as_ptr(),
+                rows,
+                k,
+                out.shape()[1],
+                out.data_ptr().cast::<i64>(),
+            )
+        };
+        Ok(())
+    }),
+    cost: Cost::PerKiB(5000),
+    ..DRAW
+};
+
+/// Random orders of the first integers.
+pub static RANDOM_ORDER: OpDef = OpDef {
+    name: "random_order",
+    params: &[
+        Param::required("shape", ParamKind::Ints),
+        Param::optional("device", ParamKind::Device),
+    ],
+    infer: |cx| one_of(dims(cx.op.name, cx.ints("shape"))?, DType::I64),
+    doc: "In each row, the integers from 0 to the row's length in random order, int64. `shape` has one or two axes.\n\nSource: Fisher and Yates' exchange.",
+    cpu: Cpu::Kernel(|cx| {
+        let out = cx.output(0);
+        let n = out.shape().last().copied().unwrap_or(1);
+        let rows = out.len() / n.max(1);
+        // SAFETY: the output is dense int64 with `rows * n` elements.
+        unsafe {
+            permutations(
+                cx.threads,
+                stream(cx),
+                rows,
+                n,
+                out.data_ptr().cast::<i64>(),
+            )
+        };
+        Ok(())
+    }),
+    // A row takes half a block an element, rounded up.
+    rng: Rng::Blocks(|n| n),
+    cost: Cost::PerKiB(1200),
+    ..DRAW
+};
+
+/// The slices along the first axis in random order.
+pub static RANDOM_REORDERED: OpDef = OpDef {
+    name: "random_reordered",
+    params: &[Param::array("x")],
+    doc: "The slices along the first axis in random order.",
+    types: Types::First,
+    infer: |cx| match cx.shape(0) {
+        [] => Err(cx.shape_error("a 0-d array has no order to change")),
+        _ => cx.same_as(0),
+    },
+    cpu: Cpu::Kernel(reorder),
+    grad: Grad::Stop("the order is not kept"),
+    cost: Cost::PerKiB(1200),
+    ..DRAW
+};
+
+/// Different integers.
+pub static RANDOM_DIFFERENT: OpDef = OpDef {
+    name: "random_different",
+    params: &[
+        Param::int("n", 0),
+        Param::int("count", 0),
+        Param::optional("device", ParamKind::Device),
+    ],
+    doc: "`count` different integers from 0 to `n`, in random order, int64.\n\nSource: Fisher and Yates' exchange, cut short.",
+    infer: |cx| one_of(Dims::from_slice(&[cx.int("count") as usize]), DType::I64),
+    cpu: Cpu::Kernel(|cx| {
+        let out = cx.output(0);
+        let n = cx.int("n") as usize;
+        debug_assert!(out.len() <= n);
+        // SAFETY: the output is dense int64; the caller asks for at most `n` integers.
+        unsafe { different(stream(cx), n, out.len(), out.data_ptr().cast::<i64>()) };
+        Ok(())
+    }),
+    // A choice of many goes over all `n`, however few it takes.
+    cost: Cost::Of(|cx| {
+        let (n, count) = (cx.int("n") as u64, cx.int("count") as u64);
+        if count < n / 16 { 60 * count } else { 4 * n }
+    }),
+    ..DRAW
+};
+
+/// Counts of categories, row by row.
+pub static RANDOM_MULTINOMIAL: OpDef = OpDef {
+    name: "random_multinomial",
+    params: &[
+        Param::array("n"),
+        Param::array("pvals"),
+        Param::int("rows", 1),
+    ],
+    doc: "How often each of k categories comes up in `n` draws. `n` has one element or `rows`, `pvals` has shape (1, k) or (`rows`, k); the last probability of a row is what \
+          the others leave of 1. int64, (`rows`, k).",
+    infer: |cx| {
+        let k = cx.shape(1)[1];
+        one_of(Dims::from_slice(&[cx.int("rows") as usize, k]), DType::I64)
+    },
+    cpu: Cpu::Kernel(|cx| {
+        let out = cx.output(0);
+        let (rows, k) = (out.shape()[0], out.shape()[1]);
+        let (n, p) = (dense::<f64>(cx, 0)?, dense::<f64>(cx, 1)?);
+        if let Some(at) = n.iter().position(|n| *n < 0.0) {
+            let problem = format!("`n` must be at least 0, found {} at element {at}", n[at]);
+            return Err(Error::value("multinomial", problem));
+        }
+        for (row, p) in p.chunks_exact(k.max(1)).enumerate() {
+            check_row(row, p)?;
+        }
+        if !out.is_empty() {
+            // SAFETY: the output is dense int64 of shape (rows, k); the parameters have one row or `rows`.
+            unsafe {
+                multinomial(
+                    cx.threads,
+                    stream(cx),
+                    &n,
+                    &p,
+                    rows,
+                    k,
+                    out.data_ptr().cast::<i64>(),
+                )
+            };
+        }
+        Ok(())
+    }),
+    rng: Rng::Blocks(|n| n),
+    cost: Cost::PerKiB(4000),
+    ..DRAW
+};
+
+/// Whether the probabilities of a row are some.
+fn check_row(row: usize, p: &[f64]) -> Result<()> {
+    if let Some(at) = p.iter().position(|x| !(0.0..=1.0 + 1e-6).contains(x)) {
+        let problem = format!("probability {at} is {}, not in [0, 1] (row {row})", p[at]);
+        return Err(Error::value("multinomial", problem));
+    }
+    let others: f64 = p[..p.len() - 1].iter().sum();
+    // NumPy's allowance for probabilities that were rounded to float32.
+    if others > 1.0 + 1e-12 && others > 1.0 + f64::from(f32::EPSILON) * p.len() as f64 {
+        let problem = format!("sum(pvals[:-1]) is {others}, above 1 (row {row})");
+        return Err(Error::value("multinomial", problem));
+    }
+    Ok(())
+}
+
+/// Colors of samples drawn without replacement.
+pub static RANDOM_MULTIVARIATE_HYPERGEOMETRIC: OpDef = OpDef {
+    name: "random_multivariate_hypergeometric",
+    params: &[
+        Param::array("colors"),
+        Param::int("nsample", 0),
+        Param::int("rows", 1),
+    ],
+    doc: "How many of each of k colors are among `nsample` things drawn without replacement from `colors`, shape (k,). int64, (`rows`, k).",
+    infer: |cx| {
+        let k = cx.shape(0)[0];
+        one_of(Dims::from_slice(&[cx.int("rows") as usize, k]), DType::I64)
+    },
+    cpu: Cpu::Kernel(|cx| {
+        let out = cx.output(0);
+        let colors = dense::<f64>(cx, 0)?;
+        let (all, sample) = (colors.iter().sum::<f64>(), cx.int("nsample"));
+        if let Some(at) = colors.iter().position(|x| *x < 0.0) {
+            let problem = format!(
+                "`colors` must be at least 0, found {} at element {at}",
+                colors[at]
+            );
+            return Err(Error::value("multivariate_hypergeometric", problem));
+        }
+        if all >= 1e9 {
+            let problem = format!("sum(colors) is {all}, must be below 10**9");
+            return Err(Error::value("multivariate_hypergeometric", problem));
+        }
+        if sample as f64 > all {
+            let problem = format!("`nsample` is {sample}, above sum(colors), which is {all}");
+            return Err(Error::value("multivariate_hypergeometric", problem));
+        }
+        if !out.is_empty() {
+            // SAFETY: the output is dense int64 of shape (rows, k); the sample is not larger than the sum.
+            unsafe {
+                multivariate_hypergeometric(
+                    cx.threads,
+                    stream(cx),
+                    &colors,
+                    sample as f64,
+                    out.shape()[0],
+                    out.data_ptr().cast::<i64>(),
+                )
+            };
+        }
+        Ok(())
+    }),
+    rng: Rng::Blocks(|n| n),
+    cost: Cost::PerKiB(4000),
+    ..DRAW
+};
+
+fn reorder(cx: &KernelCx) -> Result<()> {
+    let (x, out) = (cx.input(0), cx.output(0));
+    if out.is_empty() {
+        return Ok(());
+    }
+    if out.shape().len() == 1 {
+        cpu::copy(x, out, cx.threads)?;
+        // SAFETY: the output is dense.
+        unsafe { shuffle(stream(cx), out.len(), out.dtype().size(), out.data_ptr()) };
+        return Ok(());
+    }
+    let mut order = vec![0_i64; x.shape()[0]];
+    let (from, to): (SmallVec<[isize; 4]>, SmallVec<[isize; 4]>) =
+        (x.byte_strides(), out.byte_strides());
+    // SAFETY: `order` has room for as many integers as there are slices.
+    unsafe { permutations(cx.threads, stream(cx), 1, order.len(), order.as_mut_ptr()) };
+    let picked = Picked {
+        elem: elem(x.dtype()),
+        axes: &[IndexAxis {
+            indices: order.as_ptr(),
+            stride: from[0],
+        }],
+        positions: order.len(),
+        block: &x.shape()[1..],
+        strides: &from[1..],
+    };
+    // SAFETY: 1. the indices are a permutation of the first axis' positions. 2. both layouts lie within their storages. 3. the output is new.
+    unsafe {
+        gather(
+            cx.threads,
+            &picked,
+            x.data_ptr(),
+            out.data_ptr(),
+            to[0],
+            &to[1..],
+        );
+    }
+    Ok(())
+}

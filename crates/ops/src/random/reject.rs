@@ -1,0 +1,351 @@
+//! Kernels whose samples take as many tries as they need, the gradient of gamma samples, and the check of parameters in arrays.
+#![allow(unsafe_code)]
+
+use mxnet_kernels::random::{Counts, Scale, fill_angles, fill_counts, fill_gamma, gamma_slopes};
+use mxnet_tensor::{DType, Device};
+
+use super::draw::{DRAW, dense, stream};
+use crate::args::{Attrs, Param, ParamKind, Value};
+use crate::cx::KernelCx;
+use crate::eager::elem;
+use crate::error::{Error, Result};
+use crate::invoke::invoke1;
+use crate::opdef::{Cost, Cpu, Grad, Keep, OpDef, Probe, Rng};
+use crate::types::Types;
+use crate::{Array, cpu};
+
+/// What samplers by rejection have in common.
+const REJECT: OpDef = OpDef {
+    rng: Rng::Blocks(|n| n),
+    cost: Cost::PerKiB(4000),
+    ..DRAW
+};
+
+/// Gamma samples.
+pub static RANDOM_GAMMA: OpDef = OpDef {
+    name: "random_gamma",
+    params: &[
+        Param::array("parameter"),
+        Param::required("shape", ParamKind::Ints),
+        Param::bool("log", false),
+        Param::optional("dtype", ParamKind::DType),
+        Param::optional("device", ParamKind::Device),
+    ],
+    doc: "Samples of the gamma distribution of scale 1 (with `log` their logarithms), differentiable with respect to the shape parameter, which is one number or has the \
+          shape of the result. NaN where it is negative.\n\nSources: Marsaglia and Tsang, 2000; gradient: Figurnov, Mohamed and Mnih, 2018.",
+    cpu: Cpu::Kernel(|cx| {
+        let out = cx.output(0);
+        let shapes = dense::<f64>(cx, 0)?;
+        let scale = scale(cx);
+        // SAFETY: 1. the output is dense and new. 2. there is one shape, or as many as elements (checked by `drawn`).
+        unsafe {
+            fill_gamma(
+                cx.threads,
+                stream(cx),
+                scale,
+                &shapes,
+                elem(out.dtype()),
+                out.len(),
+                out.data_ptr(),
+            )
+        };
+        Ok(())
+    }),
+    grad: Grad::Rule(
+        Keep {
+            inputs: 1,
+            outputs: 1,
+        },
+        |g| {
+            g.elementwise(&[&|| {
+                let attrs: Attrs = [Value::Bool(g.bool("log"))].into_iter().collect();
+                let shape = g.input(0).broadcast_to(g.output(0).shape())?;
+                g.dy(0)
+                    .mul(&invoke1(&GAMMA_SLOPE, &[&shape, g.output(0)], &attrs)?)
+            }])
+        },
+    ),
+    ..REJECT
+};
+
+fn scale(cx: &KernelCx) -> Scale {
+    if cx.bool("log") {
+        Scale::Log
+    } else {
+        Scale::Linear
+    }
+}
+
+/// How gamma samples move with their shape parameter.
+pub static GAMMA_SLOPE: OpDef = OpDef {
+    name: "gamma_slope",
+    params: &[
+        Param::array("parameter"),
+        Param::array("sample"),
+        Param::bool("log", false),
+    ],
+    doc: "How fast gamma samples of scale 1 (with `log` their logarithms) move with their shape parameter when their probability of being less stays the same. Both arrays \
+          have the shape of the result, which has the dtype of `sample`.\n\nSource: Figurnov, Mohamed and Mnih, \"Implicit reparameterization gradients\", 2018.",
+    infer: |cx| cx.same_as(1),
+    cpu: Cpu::Kernel(|cx| {
+        let (shapes, samples) = (dense::<f64>(cx, 0)?, dense::<f64>(cx, 1)?);
+        let mut slopes = vec![0.0; samples.len()];
+        gamma_slopes(cx.threads, scale(cx), &shapes, &samples, &mut slopes);
+        let made =
+            mxnet_tensor::Tensor::empty(cx.output(0).shape(), DType::F64, cx.output(0).device())?;
+        cpu::fill_from(&made, &slopes);
+        cpu::copy(&made, cx.output(0), cx.threads)
+    }),
+    grad: Grad::Rule(Keep::NOTHING, |_| {
+        let problem = "gradients of gamma samples by the shape parameter are of first order only";
+        Err(Error::autograd("gamma_slope", problem))
+    }),
+    rng: Rng::No,
+    cost: Cost::PerKiB(20_000),
+    probe: Probe::calls(&["f((2, 3)), f((2, 3))", "f((2, 3)), f((2, 3)), True"]).within(0.5..2.0),
+    ..DRAW
+};
+
+/// Counts.
+pub static RANDOM_COUNTS: OpDef = OpDef {
+    name: "random_counts",
+    params: &[
+        Param::array("a"),
+        Param::optional_array("b"),
+        Param::optional_array("c"),
+        Param::required("shape", ParamKind::Ints),
+        Param::choice(
+            "distribution",
+            &[
+                "poisson",
+                "binomial",
+                "negative_binomial",
+                "hypergeometric",
+                "zipf",
+                "logseries",
+            ],
+            "poisson",
+        ),
+        Param::optional("dtype", ParamKind::DType),
+        Param::optional("device", ParamKind::Device),
+    ],
+    doc: "Samples of `poisson` (mean), `binomial` (tries, probability), `negative_binomial` (successes, probability), `hypergeometric` (good, bad, sample), `zipf` (exponent) or \
+          `logseries` (probability). Each parameter is one number or has the shape of the result, and is in range.\n\n\
+          Sources: Hörmann's PTRS and BTRS, 1993; Stadlober's HRUA, 1990; Devroye, 1986; Kemp, 1981; Walker's tables, 1977.",
+    cpu: Cpu::Kernel(|cx| {
+        let what = match cx.str("distribution") {
+            "binomial" => Counts::Binomial,
+            "negative_binomial" => Counts::NegativeBinomial,
+            "hypergeometric" => Counts::Hypergeometric,
+            "zipf" => Counts::Zipf,
+            "logseries" => Counts::LogSeries,
+            _ => Counts::Poisson,
+        };
+        let given = (0..3).take_while(|&i| cx.opt(i).is_some());
+        let parameters = given
+            .map(|i| dense::<f64>(cx, i))
+            .collect::<Result<Vec<_>>>()?;
+        if what == Counts::Hypergeometric {
+            check_samples(&parameters)?;
+        }
+        let parameters: Vec<&[f64]> = parameters.iter().map(Vec::as_slice).collect();
+        let out = cx.output(0);
+        if out.is_empty() {
+            return Ok(());
+        }
+        // SAFETY: 1. the output is dense and new. 2. each parameter has one element, or as many as the output (checked by `drawn`).
+        unsafe {
+            fill_counts(
+                cx.threads,
+                stream(cx),
+                what,
+                &parameters,
+                elem(out.dtype()),
+                out.len(),
+                out.data_ptr(),
+            )
+        };
+        Ok(())
+    }),
+    ..REJECT
+};
+
+fn check_samples(parameters: &[Vec<f64>]) -> Result<()> {
+    let n = parameters.iter().map(Vec::len).max().unwrap_or(0);
+    let at = |p: usize, i: usize| parameters[p][i.min(parameters[p].len() - 1)];
+    match (0..n).find(|&i| at(2, i) > at(0, i) + at(1, i)) {
+        Some(i) => Err(Error::value(
+            "hypergeometric",
+            format!(
+                "`nsample` must be at most `ngood` + `nbad`, found {} of {} and {} at element {i}",
+                at(2, i),
+                at(0, i),
+                at(1, i)
+            ),
+        )),
+        None => Ok(()),
+    }
+}
+
+/// Angles.
+pub static RANDOM_ANGLES: OpDef = OpDef {
+    name: "random_angles",
+    params: &[
+        Param::array("parameter"),
+        Param::required("shape", ParamKind::Ints),
+        Param::optional("dtype", ParamKind::DType),
+        Param::optional("device", ParamKind::Device),
+    ],
+    doc: "Samples of the von Mises distribution around 0. Its concentration is one number or has the shape of the result.\n\nSource: Best and Fisher, 1979.",
+    cpu: Cpu::Kernel(|cx| {
+        let out = cx.output(0);
+        let concentrations = dense::<f64>(cx, 0)?;
+        // SAFETY: 1. the output is dense and new. 2. there is one parameter, or as many as elements (checked by `drawn`).
+        unsafe {
+            fill_angles(
+                cx.threads,
+                stream(cx),
+                &concentrations,
+                elem(out.dtype()),
+                out.len(),
+                out.data_ptr(),
+            )
+        };
+        Ok(())
+    }),
+    ..REJECT
+};
+
+/// What parameters may be, in the words of the message, and whether a number is that.
+const RULES: [(&str, fn(f64) -> bool); 8] = [
+    ("at least 0", |x| x >= 0.0),
+    ("above 0", |x| x > 0.0),
+    ("above 1", |x| x > 1.0),
+    ("in [0, 1]", |x| (0.0..=1.0).contains(&x)),
+    ("in (0, 1]", |x| x > 0.0 && x <= 1.0),
+    ("in [0, 1)", |x| (0.0..1.0).contains(&x)),
+    ("a whole number of at least 0", |x| {
+        x >= 0.0 && x.fract() == 0.0
+    }),
+    ("a whole number from 0 to 10**9", |x| {
+        (0.0..=1e9).contains(&x) && x.fract() == 0.0
+    }),
+];
+
+/// Whether a parameter may have this value.
+pub(super) fn holds(rule: &str, x: f64) -> bool {
+    RULES.iter().any(|(name, ok)| *name == rule && ok(x))
+}
+
+/// An array parameter, once its values are known to be possible.
+pub static CHECKED_PARAMETER: OpDef = OpDef {
+    name: "checked_parameter",
+    params: &[
+        Param::array("x"),
+        Param::required("rule", ParamKind::Str),
+        Param::required("parameter", ParamKind::Str),
+        Param::required("of", ParamKind::Str),
+    ],
+    doc: "The elements of `x`; an error that names `parameter` of the function `of` where one is not what `rule` says.",
+    types: Types::First,
+    infer: |cx| cx.same_as(0),
+    cpu: Cpu::Kernel(|cx| {
+        let rule = cx.str("rule");
+        let ok = RULES.iter().find(|(name, _)| *name == rule);
+        let x = dense::<f64>(cx, 0)?;
+        if let Some((_, ok)) = ok
+            && let Some(at) = x.iter().position(|&x| !ok(x))
+        {
+            let (name, found) = (cx.str("parameter"), x[at]);
+            let problem = format!("`{name}` must be {rule}, found {found} at element {at}");
+            // The error is that of the function that users called.
+            let of = crate::registry::find(cx.str("of")).map_or(cx.op.name, |op| op.name);
+            return Err(Error::value(of, problem));
+        }
+        cpu::copy(cx.input(0), cx.output(0), cx.threads)
+    }),
+    grad: Grad::Rule(Keep::NOTHING, |g| g.one(g.dy(0).clone())),
+    rng: Rng::No,
+    cost: Cost::PerKiB(300),
+    probe: Probe::calls(&["f((2, 3)), 'above 0', 'x', 'normal'"]).within(0.5..2.0),
+    ..DRAW
+};
+
+/// Standard gamma samples (or their logarithms), differentiable with respect to `parameter`: [`RANDOM_GAMMA`].
+pub(super) fn gamma(
+    parameter: &Array,
+    log: bool,
+    shape: &[usize],
+    dtype: DType,
+    device: Device,
+) -> Result<Array> {
+    let attrs: Attrs = [
+        Value::from(shape),
+        Value::Bool(log),
+        Value::DType(dtype),
+        Value::Device(device),
+    ]
+    .into_iter()
+    .collect();
+    invoke1(&RANDOM_GAMMA, &[&fitted(parameter, shape)?], &attrs)
+}
+
+/// Counts: [`RANDOM_COUNTS`]. The samples do not depend on the parameters in a differentiable way.
+pub(super) fn counts(
+    distribution: &'static str,
+    parameters: &[Array],
+    shape: &[usize],
+    dtype: DType,
+    device: Device,
+) -> Result<Array> {
+    let attrs: Attrs = [
+        Value::from(shape),
+        Value::Word(distribution),
+        Value::DType(dtype),
+        Value::Device(device),
+    ]
+    .into_iter()
+    .collect();
+    let fitted = parameters
+        .iter()
+        .map(|x| fitted(&x.detach(), shape))
+        .collect::<Result<Vec<_>>>()?;
+    let mut inputs: [Option<&Array>; 3] = [None; 3];
+    for (input, x) in inputs.iter_mut().zip(&fitted) {
+        *input = Some(x);
+    }
+    crate::invoke::only(
+        &RANDOM_COUNTS,
+        crate::invoke::invoke_with(&RANDOM_COUNTS, &inputs, &attrs)?,
+    )
+}
+
+/// Angles around 0: [`RANDOM_ANGLES`].
+pub(super) fn angles(
+    concentration: &Array,
+    shape: &[usize],
+    dtype: DType,
+    device: Device,
+) -> Result<Array> {
+    let attrs: Attrs = [
+        Value::from(shape),
+        Value::DType(dtype),
+        Value::Device(device),
+    ]
+    .into_iter()
+    .collect();
+    invoke1(
+        &RANDOM_ANGLES,
+        &[&fitted(&concentration.detach(), shape)?],
+        &attrs,
+    )
+}
+
+/// One number stays that; an array gets the samples' shape.
+fn fitted(x: &Array, shape: &[usize]) -> Result<Array> {
+    if x.len() == 1 {
+        Ok(x.clone())
+    } else {
+        x.broadcast_to(shape)
+    }
+}

@@ -1,0 +1,121 @@
+//! Where random numbers come from: the process's stream, or a generator that a thread draws from for the time of a call.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use mxnet_kernels::random::philox;
+
+use crate::cx::RngState;
+
+/// A stream of its own: a key, the next counter block, and how many generators have been made from it.
+///
+/// Calls of several threads each get their own blocks.
+#[derive(Debug)]
+pub struct Generator {
+    key: AtomicU64,
+    next: AtomicU64,
+    spawned: AtomicU64,
+}
+
+static GLOBAL: Generator = Generator {
+    key: AtomicU64::new(0),
+    next: AtomicU64::new(0),
+    spawned: AtomicU64::new(0),
+};
+
+thread_local! {
+    static CURRENT: RefCell<Option<Arc<Generator>>> = const { RefCell::new(None) };
+}
+
+/// Upper halves of the counters that keys are made from; samples use far smaller ones.
+const KEYS: u64 = u64::MAX;
+
+impl Generator {
+    /// A stream that starts at the block `next` of `key`.
+    pub fn new(key: u64, next: u64, spawned: u64) -> Generator {
+        Generator {
+            key: AtomicU64::new(key),
+            next: AtomicU64::new(next),
+            spawned: AtomicU64::new(spawned),
+        }
+    }
+
+    /// The stream whose key is made of words of entropy. Words that differ in number or in any bit give keys that are unrelated.
+    pub fn from_entropy(words: &[u32]) -> Generator {
+        let pair = |x: &[u32]| u64::from(x[0]) | u64::from(x.get(1).copied().unwrap_or(0)) << 32;
+        let start = first_half(philox([words.len() as u64, KEYS], 0));
+        let key = words
+            .chunks(2)
+            .fold(start, |key, x| first_half(philox([pair(x), KEYS], key)));
+        Generator::new(key, 0, 0)
+    }
+
+    /// The key, the next block and how many generators were spawned.
+    pub fn state(&self) -> (u64, u64, u64) {
+        (
+            self.key.load(Ordering::Relaxed),
+            self.next.load(Ordering::Relaxed),
+            self.spawned.load(Ordering::Relaxed),
+        )
+    }
+
+    /// Goes on from a state.
+    pub fn set_state(&self, (key, next, spawned): (u64, u64, u64)) {
+        self.key.store(key, Ordering::Relaxed);
+        self.next.store(next, Ordering::Relaxed);
+        self.spawned.store(spawned, Ordering::Relaxed);
+    }
+
+    /// A generator of another key. Each call makes another one, the same ones in every run.
+    pub fn spawn(&self) -> Generator {
+        let child = self.spawned.fetch_add(1, Ordering::Relaxed);
+        let key = philox([child, KEYS - 1], self.key.load(Ordering::Relaxed));
+        Generator::new(first_half(key), 0, 0)
+    }
+
+    fn reserve(&self, blocks: u64) -> RngState {
+        RngState {
+            offset: self.next.fetch_add(blocks, Ordering::Relaxed),
+            seed: self.key.load(Ordering::Relaxed),
+        }
+    }
+}
+
+fn first_half(block: [u32; 4]) -> u64 {
+    u64::from(block[0]) | u64::from(block[1]) << 32
+}
+
+/// Runs `body`, whose calls on this thread draw from `generator`.
+pub fn with_generator<R>(generator: &Arc<Generator>, body: impl FnOnce() -> R) -> R {
+    /// Puts back what was there, also when `body` panics.
+    struct Restore(Option<Arc<Generator>>);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            CURRENT.set(self.0.take());
+        }
+    }
+    let _restore = Restore(CURRENT.replace(Some(generator.clone())));
+    body()
+}
+
+/// Starts the process's stream anew.
+pub fn seed(seed: u64) {
+    GLOBAL.set_state((seed, 0, 0));
+}
+
+/// Where the process's stream is: the next call draws from here.
+pub fn state() -> RngState {
+    let (seed, offset, _) = GLOBAL.state();
+    RngState { seed, offset }
+}
+
+/// Goes on with the process's stream from `state`.
+pub fn set_state(state: RngState) {
+    GLOBAL.set_state((state.seed, state.offset, 0));
+}
+
+/// Takes `blocks` counter blocks off the thread's generator, or off the process's stream.
+pub fn reserve(blocks: u64) -> RngState {
+    CURRENT.with_borrow(|current| current.as_deref().unwrap_or(&GLOBAL).reserve(blocks))
+}

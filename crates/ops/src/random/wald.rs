@@ -1,0 +1,126 @@
+//! The inverse Gaussian distribution.
+
+use mxnet_tensor::DType;
+
+use crate::args::{Attrs, Param};
+use crate::cx::CompositeCx;
+use crate::elementwise::comparison::LESS;
+use crate::elementwise::explog::{EXP, SQRT};
+use crate::elementwise::select::choose;
+use crate::elementwise::special::ERFC;
+use crate::error::Result;
+use crate::invoke::invoke1;
+use crate::opdef::{Cost, Cpu, Cuda, Form, Grad, Keep, OpDef, Probe, Rng, Surface};
+use crate::random::continuous::{DEVICE, DISTRIBUTION, DTYPE, SIZE};
+use crate::random::parameter::{Samples, checked};
+use crate::{Array, Outputs, cpu, interp};
+
+/// First passage of a Brownian motion with drift.
+pub static WALD: OpDef = OpDef {
+    name: "wald",
+    surface: &[Surface::NpRandom("wald")],
+    params: &[
+        Param::array("mean"),
+        Param::array("scale"),
+        SIZE,
+        DTYPE,
+        DEVICE,
+    ],
+    doc: "Samples of the inverse Gaussian distribution of mean `mean` and scale `scale`, numbers or arrays that broadcast. Differentiable with respect to both.\n\n\
+          Source: Michael, Schucany and Haas, 1976, computed in float64; gradient: implicit differentiation of the distribution function.",
+    cpu: Cpu::Composite(wald),
+    form: Form::Plain,
+    ..DISTRIBUTION
+};
+
+fn wald(cx: &CompositeCx) -> Result<Outputs> {
+    let mean = checked(cx, 0, 1.0, "mean", "above 0")?;
+    let scale = checked(cx, 1, 1.0, "scale", "above 0")?;
+    let dtype = Samples::of(cx)?.dtype;
+    let samples = Samples::with_dtype(cx, DType::F64)?;
+    let given = (
+        mean.array()?.astype(samples.dtype)?,
+        scale.array()?.astype(samples.dtype)?,
+    );
+    // Which of two roots is taken depends on the parameters, so that the gradient is not that of these steps: see `WALD_PATH`.
+    let (mean, scale) = (given.0.detach(), given.1.detach());
+    let y = samples.draw("normal", 0.0, 1.0)?.square()?.mul(&mean)?;
+    let root = y.mul(&scale)?.scale(4.0)?.add(&y.square()?)?.unary(&SQRT)?;
+    // The smaller root of a quadratic, mean (1 + (y - root) / (2 scale)), rearranged so that nothing cancels; the other is mean^2 / x.
+    let x = mean.mul(&scale.scale(2.0)?)?;
+    let x = x.div(&scale.scale(2.0)?.add(&y)?.add(&root)?)?;
+    let share = mean.div(&mean.add(&x)?)?;
+    let first = samples.draw("uniform", 0.0, 1.0)?.binary(&LESS, &share)?;
+    let x = choose(&first, &x, &mean.square()?.div(&x)?)?;
+    let x = match interp::is_recording() {
+        true => {
+            let of = |x: &Array| x.broadcast_to(&samples.shape);
+            invoke1(
+                &WALD_PATH,
+                &[&x, &of(&given.0)?, &of(&given.1)?],
+                &Attrs::none(),
+            )?
+        }
+        false => x,
+    };
+    cx.done(x.astype(dtype)?)
+}
+
+/// Inverse Gaussian samples as functions of their parameters.
+pub static WALD_PATH: OpDef = OpDef {
+    name: "wald_path",
+    params: &[
+        Param::array("sample"),
+        Param::array("mean"),
+        Param::array("scale"),
+    ],
+    doc: "`sample` as it is. Its gradient says how inverse Gaussian samples move with `mean` and `scale`, of the same shape, while their probabilities of being less stay.",
+    infer: |cx| cx.same_as(0),
+    cpu: Cpu::Kernel(|cx| cpu::copy(cx.input(0), cx.output(0), cx.threads)),
+    cuda: Cuda::None,
+    grad: Grad::Rule(
+        Keep {
+            inputs: 0b110,
+            outputs: 1,
+        },
+        |g| {
+            let (x, mean, scale) = (g.output(0), g.input(1), g.input(2));
+            // sqrt(x^3 / scale) times Mills' ratio at sqrt(scale / x) (x / mean + 1): minus dF/dmean over the density is 2 scale / mean^2 of it.
+            let length = x.square()?.mul(x)?.div(scale)?.unary(&SQRT)?;
+            let at = scale.div(x)?.unary(&SQRT)?.mul(&x.div(mean)?.shift(1.0)?)?;
+            let part = length.mul(&mills(&at)?)?.div(mean)?.scale(2.0)?;
+            g.slopes(&[&|| g.zeros(0), &|| part.mul(scale)?.div(mean), &|| {
+                x.div(scale)?.sub(&part)
+            }])
+        },
+    ),
+    rng: Rng::No,
+    cost: Cost::PerKiB(100),
+    probe: Probe::calls(&["f((2, 3)), f((2, 3)), f((2, 3))"]).within(0.5..2.0),
+    ..OpDef::DEFAULT
+};
+
+/// Mills' ratio of the normal distribution, (1 - F) / density, for numbers that are not negative: from `erfc` up to 30, above it from the first terms
+/// of the asymptotic series (DLMF 7.12.1), whose next one is below 2e-12.
+fn mills(x: &Array) -> Result<Array> {
+    let border = Array::scalar(mxnet_tensor::Scalar::F64(30.0), DType::F64)?;
+    let is_near = x.binary(&LESS, &border)?;
+    // What is not chosen must stay finite, or its slope would be no number.
+    let near = choose(&is_near, x, &border)?;
+    let far = choose(&is_near, &border, x)?;
+    let growth = near.square()?.scale(0.5)?.unary(&EXP)?;
+    let below = near.scale(std::f64::consts::FRAC_1_SQRT_2)?.unary(&ERFC)?;
+    let near = growth
+        .mul(&below)?
+        .scale((std::f64::consts::PI / 2.0).sqrt())?;
+    let z = far.square()?.reciprocal()?;
+    // 1 - z + 3 z^2 - 15 z^3 by Horner's rule.
+    let sum = z
+        .scale(-15.0)?
+        .shift(3.0)?
+        .mul(&z)?
+        .shift(-1.0)?
+        .mul(&z)?
+        .shift(1.0)?;
+    choose(&is_near, &near, &sum.div(&far)?)
+}
