@@ -62,6 +62,9 @@ from mxnet.numpy._dtypes import issubdtype as issubdtype
 from mxnet.numpy._dtypes import min_scalar_type as min_scalar_type
 from mxnet.numpy._dtypes import promote_types as promote_types
 from mxnet.numpy._dtypes import result_type as result_type
+from mxnet.numpy._errors import errstate as errstate
+from mxnet.numpy._errors import geterr as geterr
+from mxnet.numpy._errors import seterr as seterr
 from mxnet.numpy._files import load as load
 from mxnet.numpy._files import save as save
 from mxnet.numpy._files import savez as savez

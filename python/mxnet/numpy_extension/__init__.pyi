@@ -20,10 +20,34 @@ from mxnet.dlpack import to_dlpack_for_read as to_dlpack_for_read
 from mxnet.dlpack import to_dlpack_for_write as to_dlpack_for_write
 from mxnet.engine import wait_all as waitall
 from mxnet.numpy_extension import random as random
+from mxnet.numpy_extension._arithmetic import add_n as add_n
+from mxnet.numpy_extension._arithmetic import batch_dot as batch_dot
+from mxnet.numpy_extension._arithmetic import constraint_check as constraint_check
+from mxnet.numpy_extension._arithmetic import norm as norm
+from mxnet.numpy_extension._arithmetic import sync_batch_norm as sync_batch_norm
+from mxnet.numpy_extension._boxes import box_iou as box_iou
+from mxnet.numpy_extension._boxes import box_nms as box_nms
 from mxnet.numpy_extension._ctc import ctc_loss as ctc_loss
 from mxnet.numpy_extension._files import load as load
 from mxnet.numpy_extension._files import save as save
 from mxnet.numpy_extension._files import savez as savez
+from mxnet.numpy_extension._padding import pad as pad
+from mxnet.numpy_extension._poisson import scalar_poisson as scalar_poisson
+from mxnet.numpy_extension._poisson import tensor_poisson as tensor_poisson
+from mxnet.numpy_extension._sequences import sequence_last as sequence_last
+from mxnet.numpy_extension._sequences import sequence_mask as sequence_mask
+from mxnet.numpy_extension._sequences import sequence_reverse as sequence_reverse
+from mxnet.numpy_extension._shapes import arange_like as arange_like
+from mxnet.numpy_extension._shapes import batch_flatten as batch_flatten
+from mxnet.numpy_extension._shapes import broadcast_like as broadcast_like
+from mxnet.numpy_extension._shapes import cast as cast
+from mxnet.numpy_extension._shapes import reshape as reshape
+from mxnet.numpy_extension._shapes import reshape_like as reshape_like
+from mxnet.numpy_extension._shapes import shape_array as shape_array
+from mxnet.numpy_extension._shapes import slice as slice
+from mxnet.numpy_extension._shapes import slice_channel as slice_channel
+from mxnet.numpy_extension._shapes import slice_like as slice_like
+from mxnet.numpy_extension._shapes import stop_gradient as stop_gradient
 from mxnet.util import is_np_array as is_np_array
 from mxnet.util import is_np_default_dtype as is_np_default_dtype
 from mxnet.util import is_np_shape as is_np_shape
@@ -68,9 +92,11 @@ def relu(x: ArrayLike, /, out: ndarray | None = ..., *, where: ArrayLike = ..., 
 def rms_norm(data: ArrayLike, gamma: ArrayLike, axis: int = ..., eps: float = ...) -> ndarray: ...
 def rmsprop_update(weights: Sequence[ArrayLike], grads: Sequence[ArrayLike], variances: Sequence[ArrayLike], lrs: float | Sequence[float] | None = ..., wds: float | Sequence[float] | None = ..., rho: float = ..., epsilon: float = ..., rescale_grad: float = ..., clip_gradient: float | None = ...) -> Any: ...
 def rnn(*args: Any, **kwargs: Any) -> Any: ...
+def round_ste(data: ArrayLike) -> ndarray: ...
 def rsqrt(x: ArrayLike, /, out: ndarray | None = ..., *, where: ArrayLike = ..., casting: str = ..., order: str = ..., dtype: DTypeLike | None = ...) -> ndarray: ...
 def sgd_update(weights: Sequence[ArrayLike], grads: Sequence[ArrayLike], moms: Sequence[ArrayLike] | None = ..., lrs: float | Sequence[float] | None = ..., wds: float | Sequence[float] | None = ..., momentum: float = ..., rescale_grad: float = ..., clip_gradient: float | None = ...) -> Any: ...
 def sigmoid(x: ArrayLike, /, out: ndarray | None = ..., *, where: ArrayLike = ..., casting: str = ..., order: str = ..., dtype: DTypeLike | None = ...) -> ndarray: ...
+def sign_ste(data: ArrayLike) -> ndarray: ...
 def slice_axis(data: ArrayLike, axis: int, begin: int = ..., end: int | None = ...) -> ndarray: ...
 def smooth_l1(data: ArrayLike, scalar: float = ..., out: ndarray | None = ...) -> ndarray: ...
 def softmax(data: ArrayLike, axis: int = ..., length: ArrayLike | None = ..., temperature: float | None = ..., use_length: builtins.bool = ..., dtype: DTypeLike | None = ...) -> ndarray: ...

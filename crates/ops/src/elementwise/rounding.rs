@@ -7,10 +7,12 @@ use crate::Array;
 use crate::args::Param;
 use crate::elementwise::arithmetic::DIVIDE;
 use crate::error::Result;
-use crate::opdef::{Cpu, Cuda, Form, Grad, Onnx, OpDef, Probe, Sparse, Surface};
+use crate::opdef::{Cpu, Cuda, Form, Grad, Keep, Onnx, OpDef, Probe, Sparse, Surface};
 use crate::types::{DTypes, Lift, Out, Types};
 
-pub(crate) static OPS: &[&OpDef] = &[&FLOOR, &CEIL, &TRUNC, &FIX, &RINT, &ROUND];
+pub(crate) static OPS: &[&OpDef] = &[
+    &FLOOR, &CEIL, &TRUNC, &FIX, &RINT, &ROUND_STE, &SIGN_STE, &ROUND,
+];
 
 /// What rounding to integers has in common. Integers and truth values are what they are.
 const ROUNDING: OpDef = OpDef {
@@ -87,6 +89,39 @@ pub static RINT: OpDef = OpDef {
         since: 11,
     },
     ..ROUNDING
+};
+
+/// What rounding functions with a straight-through gradient have in common.
+const STRAIGHT: OpDef = OpDef {
+    params: &[Param::array("data")],
+    form: Form::Plain,
+    types: Types::REAL_FLOAT,
+    grad: Grad::Rule(Keep::NOTHING, |g| g.one(g.dy(0).clone())),
+    ..ROUNDING
+};
+
+/// Nearest integer, for training through it.
+pub static ROUND_STE: OpDef = OpDef {
+    name: "round_ste",
+    surface: &[Surface::Npx("round_ste")],
+    doc: "Nearest integer to every element, the even one of two, with the gradient of the identity (straight-through estimator).\n\n\
+          Source: Bengio, Leonard and Courville, \"Estimating or propagating gradients through stochastic neurons\", 2013.",
+    cpu: Cpu::Map(&map::RINT),
+    cuda: Cuda::Expr("rint(x)"),
+    probe: Probe::over(-3.0..3.0).against("numpy.rint"),
+    ..STRAIGHT
+};
+
+/// Sign, for training through it.
+pub static SIGN_STE: OpDef = OpDef {
+    name: "sign_ste",
+    surface: &[Surface::Npx("sign_ste")],
+    doc: "-1, 0 or 1 for every element, with the gradient of the identity (straight-through estimator).\n\n\
+          Source: Bengio, Leonard and Courville, \"Estimating or propagating gradients through stochastic neurons\", 2013.",
+    cpu: Cpu::Map(&map::SIGN),
+    cuda: Cuda::Expr("(x > 0) - (x < 0)"),
+    probe: Probe::over(-3.0..3.0).against("numpy.sign"),
+    ..STRAIGHT
 };
 
 /// Nearest multiple of a power of ten.

@@ -4,6 +4,7 @@
 //! rule uses it in plain backward passes and is composed of differentiable operators while a graph of the gradient itself is recorded.
 
 mod batch_norm;
+mod boxes;
 mod conv;
 mod dropout;
 mod linear;
@@ -18,6 +19,7 @@ mod unrolled;
 mod update;
 
 pub use batch_norm::*;
+pub use boxes::*;
 pub use conv::*;
 pub use dropout::*;
 pub use linear::*;
@@ -65,6 +67,7 @@ pub(crate) static OPS: &[&OpDef] = &[
     &RNN,
     &RNN_LAYER,
     &RNN_LAYER_GRADIENT,
+    &BOX_NMS_ORDER,
     &CUT,
     &SGD_UPDATE,
     &NAG_UPDATE,

@@ -1,0 +1,133 @@
+//! Which boxes non-maximum suppression keeps. `npx.box_nms` is made of it.
+
+use mxnet_tensor::{DType, Dims, Tensor};
+
+use crate::args::Param;
+use crate::cpu;
+use crate::cx::{CallCx, KernelCx};
+use crate::error::Result;
+use crate::opdef::{Cost, Cpu, Grad, Inferred, OpDef, Probe, one_of};
+
+/// The boxes that stay.
+pub static BOX_NMS_ORDER: OpDef = OpDef {
+    name: "box_nms_order",
+    params: &[
+        Param::array("data"),
+        Param::float("overlap_thresh", 0.5),
+        Param::float("valid_thresh", 0.0),
+        Param::int("topk", -1),
+        Param::int("coord_start", 2),
+        Param::int("score_index", 1),
+        Param::int("id_index", -1),
+        Param::int("background_id", -1),
+        Param::bool("force_suppress", false),
+        Param::choice("in_format", &["corner", "center"], "corner"),
+    ],
+    doc: "Positions of the boxes in the rows of `data`, shape (b, n, k), that non-maximum suppression keeps, by descending score, then -1. int64, (b, n).",
+    infer,
+    cpu: Cpu::Kernel(keep),
+    grad: Grad::Stop("which boxes stay is piecewise constant"),
+    cost: Cost::Of(|cx| {
+        let shape = cx.shape(0);
+        (shape[0] * shape[1] * shape[1] * 5) as u64
+    }),
+    probe: Probe::calls(&[
+        "f((2, 5, 6))",
+        "f((1, 7, 6)), 0.1, 0.2, 4, 2, 1, 0, force_suppress=True, in_format='center'",
+        "f((1, 0, 6))",
+    ]),
+    ..OpDef::DEFAULT
+};
+
+fn infer(cx: &CallCx) -> Result<Inferred> {
+    let &[b, n, k] = cx.shape(0) else {
+        return Err(cx.shape_error("`data` must have three axes"));
+    };
+    let places = [
+        ("coord_start", cx.int("coord_start"), 4),
+        ("score_index", cx.int("score_index"), 1),
+        ("id_index", cx.int("id_index").max(0), 1),
+    ];
+    for (name, first, count) in places {
+        if first < 0 || first + count > k as i64 {
+            return Err(cx.value_error(format!(
+                "`{name}` is {first}, but boxes have {k} elements of which {count} from there on are needed"
+            )));
+        }
+    }
+    one_of(Dims::from_slice(&[b, n]), DType::I64)
+}
+
+fn keep(cx: &KernelCx) -> Result<()> {
+    let x = cx.input(0);
+    let dense = Tensor::empty(x.shape(), DType::F64, x.device())?;
+    cpu::copy(x, &dense, cx.threads)?;
+    let elements: Vec<f64> = cpu::read_dense(&dense);
+    let (n, k) = (x.shape()[1], x.shape()[2]);
+    let mut orders = Vec::with_capacity(cx.output(0).len());
+    for batch in elements.chunks_exact((n * k).max(1)) {
+        let boxes: Vec<&[f64]> = batch.chunks_exact(k).collect();
+        let mut kept = kept(cx, &boxes);
+        kept.resize(n, -1);
+        orders.extend(kept);
+    }
+    cpu::fill_from(cx.output(0), &orders);
+    Ok(())
+}
+
+/// Positions of the boxes that no better one of their class overlaps too much.
+fn kept(cx: &KernelCx, boxes: &[&[f64]]) -> Vec<i64> {
+    let (score, class) = (cx.int("score_index") as usize, cx.int("id_index"));
+    let (valid, background) = (cx.float("valid_thresh"), cx.int("background_id"));
+    let class_of = |b: &[f64]| if class < 0 { -1.0 } else { b[class as usize] };
+    let is_candidate = |b: &[f64]| {
+        b[score] > valid && !(class >= 0 && background >= 0 && class_of(b) == background as f64)
+    };
+    let mut order: Vec<usize> = (0..boxes.len())
+        .filter(|&i| is_candidate(boxes[i]))
+        .collect();
+    order.sort_by(|&i, &j| boxes[j][score].total_cmp(&boxes[i][score]));
+    if cx.int("topk") > 0 {
+        order.truncate(cx.int("topk") as usize);
+    }
+    let corners: Vec<[f64; 4]> = order.iter().map(|&i| corners(cx, boxes[i])).collect();
+    let limit = cx.float("overlap_thresh");
+    let is_one_class = class < 0 || cx.bool("force_suppress");
+    let mut is_gone = vec![false; order.len()];
+    let mut kept = Vec::new();
+    for i in 0..order.len() {
+        if is_gone[i] {
+            continue;
+        }
+        kept.push(order[i] as i64);
+        for j in i + 1..order.len() {
+            let rivals = is_one_class || class_of(boxes[order[i]]) == class_of(boxes[order[j]]);
+            is_gone[j] |= rivals && overlap(&corners[i], &corners[j]) > limit;
+        }
+    }
+    kept
+}
+
+/// Left, top, right, bottom.
+fn corners(cx: &KernelCx, b: &[f64]) -> [f64; 4] {
+    let at = cx.int("coord_start") as usize;
+    let [x, y, z, w] = [b[at], b[at + 1], b[at + 2], b[at + 3]];
+    match cx.str("in_format") {
+        "center" => [x - z / 2.0, y - w / 2.0, x + z / 2.0, y + w / 2.0],
+        _ => [x, y, z, w],
+    }
+}
+
+/// Intersection over union; 0 for boxes without an area.
+fn overlap(a: &[f64; 4], b: &[f64; 4]) -> f64 {
+    let area = |c: &[f64; 4]| (c[2] - c[0]).max(0.0) * (c[3] - c[1]).max(0.0);
+    let both = [
+        a[0].max(b[0]),
+        a[1].max(b[1]),
+        a[2].min(b[2]),
+        a[3].min(b[3]),
+    ];
+    let shared = area(&both);
+    let union = area(a) + area(b) - shared;
+    if union > 0.0 { shared / union } else { 0.0 }
+}

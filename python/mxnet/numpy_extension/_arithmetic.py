@@ -1,0 +1,182 @@
+"""Sums, products and norms under MXNet's names, and checks of values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from mxnet import _core
+from mxnet._core import asarray, ndarray
+from mxnet.base import DTypeLike
+
+__all__ = ["add_n", "batch_dot", "constraint_check", "norm", "sync_batch_norm"]
+
+_np = _core.namespaces["numpy"]
+
+
+def add_n(*args: ArrayLike) -> ndarray:
+    """Sum of arrays of one shape.
+
+    Parameters
+    ----------
+    *args : array_like
+        At least one.
+
+    Raises
+    ------
+    TypeError
+        If there is none.
+    ValueError
+        If the shapes differ.
+    """
+    if not args:
+        raise TypeError("add_n: needs at least one array, found none")
+    arrays = [asarray(x) for x in args]
+    total = arrays[0]
+    for i, x in enumerate(arrays[1:], 1):
+        if x.shape != arrays[0].shape:
+            raise ValueError(f"add_n: array {i} has shape {x.shape}, the first has {arrays[0].shape}")
+        total = total + x
+    return total
+
+
+def batch_dot(
+    a: ArrayLike,
+    b: ArrayLike,
+    transpose_a: bool = False,
+    transpose_b: bool = False,
+    forward_stype: str | None = "default",
+) -> ndarray:
+    """Matrix product over the last two axes, batch by batch.
+
+    Parameters
+    ----------
+    a : array_like, shape (..., m, k), or (..., k, m) with `transpose_a`
+    b : array_like, shape (..., k, n), or (..., n, k) with `transpose_b`
+        As many axes as `a`, at least three, and the same batch axes.
+    transpose_a, transpose_b : bool
+    forward_stype : {'default', None}
+        Storage of the result; a product of dense arrays is dense.
+
+    Returns
+    -------
+    ndarray, shape (..., m, n)
+
+    Raises
+    ------
+    ValueError
+        If the shapes do not fit or another storage is asked for.
+    """
+    if forward_stype not in ("default", None):
+        raise ValueError(f"batch_dot: `forward_stype` must be 'default', found {forward_stype!r}")
+    x, y = asarray(a), asarray(b)
+    if x.ndim < 3 or x.ndim != y.ndim or x.shape[:-2] != y.shape[:-2]:
+        raise ValueError(
+            f"batch_dot: `a` and `b` must have the same batch axes in front of two more, found {x.shape} and {y.shape}"
+        )
+    x = x.swapaxes(-1, -2) if transpose_a else x
+    y = y.swapaxes(-1, -2) if transpose_b else y
+    result: ndarray = _np["matmul"](x, y)
+    return result
+
+
+def norm(
+    data: ArrayLike,
+    ord: int = 2,
+    axis: int | Sequence[int] | None = None,
+    out_dtype: DTypeLike | None = None,
+    keepdims: bool = False,
+) -> ndarray:
+    """Sum of absolute values, or root of the sum of squares, over axes.
+
+    Parameters
+    ----------
+    data : array_like
+    ord : {1, 2}
+    axis : int or sequence of int, optional
+        None is all axes.
+    out_dtype : dtype, optional
+        In which the norm is computed; None is that of `data`.
+    keepdims : bool
+
+    Raises
+    ------
+    ValueError
+        If `ord` is neither.
+    """
+    if ord not in (1, 2):
+        raise ValueError(f"norm: `ord` must be 1 or 2, found {ord!r}")
+    x = asarray(data)
+    if out_dtype is not None:
+        x = x.astype(out_dtype)
+    axes = axis if axis is None or isinstance(axis, int) else tuple(axis)
+    if ord == 1:
+        total: ndarray = _np["sum"](_np["abs"](x), axis=axes, keepdims=keepdims)
+        return total
+    size = _np["abs"](x)
+    root: ndarray = _np["sqrt"](_np["sum"](size * size, axis=axes, keepdims=keepdims))
+    return root
+
+
+def constraint_check(x: ArrayLike, msg: str = "Constraint violated.") -> ndarray:
+    """Raise unless every element is true. The values are read, so the call waits for them.
+
+    Parameters
+    ----------
+    x : array_like of bool
+    msg : str
+        Text of the error.
+
+    Returns
+    -------
+    ndarray, shape ()
+        True.
+
+    Raises
+    ------
+    ValueError
+        With `msg`, if an element is false.
+    """
+    holds: ndarray = _np["all"](asarray(x))
+    if not holds.item():
+        raise ValueError(msg)
+    return holds
+
+
+def sync_batch_norm(
+    data: ArrayLike,
+    gamma: ndarray,
+    beta: ndarray,
+    moving_mean: ndarray,
+    moving_var: ndarray,
+    eps: float = 1e-3,
+    momentum: float = 0.9,
+    fix_gamma: bool = True,
+    use_global_stats: bool = False,
+    output_mean_var: bool = False,
+    ndev: int = 1,
+    key: str = "",
+) -> Any:
+    """Batch normalisation with statistics over the batches of several devices.
+
+    Parameters
+    ----------
+    data, gamma, beta, moving_mean, moving_var, eps, momentum, fix_gamma, use_global_stats, output_mean_var
+        As in `batch_norm`, with the channels in axis 1.
+    ndev : int
+        Devices that take part. The statistics of one device are those of its batch.
+    key : str
+        Names the layer among the devices; one device has nothing to name.
+
+    Raises
+    ------
+    ValueError
+        If `ndev` is not 1: batches of several devices are not joined.
+    """
+    if ndev != 1:
+        raise ValueError(f"sync_batch_norm: `ndev` must be 1, batches of several devices are not joined, found {ndev}")
+    return _core.namespaces["npx"]["batch_norm"](
+        data, gamma, beta, moving_mean, moving_var, eps, momentum, fix_gamma, use_global_stats, output_mean_var
+    )

@@ -1,0 +1,414 @@
+"""Shapes after other arrays, MXNet's reshape codes, slices and parts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from mxnet import _core
+from mxnet._core import asarray, ndarray
+from mxnet.base import DTypeLike
+from mxnet.device import Device
+
+__all__ = [
+    "arange_like",
+    "batch_flatten",
+    "broadcast_like",
+    "cast",
+    "reshape",
+    "reshape_like",
+    "shape_array",
+    "slice",
+    "slice_channel",
+    "slice_like",
+    "stop_gradient",
+]
+
+_np = _core.namespaces["numpy"]
+_slice = slice
+
+
+def _axis(axis: int, ndim: int, name: str) -> int:
+    """The axis counted from the front."""
+    if not -ndim <= axis < ndim:
+        raise _core.AxisError(f"{name}: axis {axis} is out of bounds for {ndim} axes")
+    return axis % ndim
+
+
+def _tuple(x: int | Sequence[int] | None) -> tuple[int, ...]:
+    return () if x is None else (x,) if isinstance(x, int) else tuple(x)
+
+
+def stop_gradient(data: ArrayLike) -> ndarray:
+    """The same elements, through which no gradient flows.
+
+    Parameters
+    ----------
+    data : array_like
+
+    Returns
+    -------
+    ndarray
+        Shares the elements of `data`.
+    """
+    return asarray(data).detach()
+
+
+def cast(data: ArrayLike, dtype: DTypeLike) -> ndarray:
+    """The elements in another dtype; the gradient comes back in that of `data`.
+
+    Parameters
+    ----------
+    data : array_like
+    dtype : dtype
+    """
+    result: ndarray = asarray(data).astype(dtype)
+    return result
+
+
+def shape_array(data: ArrayLike) -> ndarray:
+    """The shape of an array as an int64 array of one axis."""
+    return _core.array(list(asarray(data).shape), dtype="int64")
+
+
+def batch_flatten(data: ArrayLike) -> ndarray:
+    """Collapse all axes behind the first into one: (n, ...) becomes (n, m).
+
+    Raises
+    ------
+    ValueError
+        If `data` has no axes.
+    """
+    x = asarray(data)
+    if x.ndim == 0:
+        raise ValueError("batch_flatten: `data` must have at least one axis, found shape ()")
+    result: ndarray = x.reshape(x.shape[0], math.prod(x.shape[1:]))
+    return result
+
+
+def arange_like(
+    data: ArrayLike,
+    start: float = 0.0,
+    step: float = 1.0,
+    repeat: int = 1,
+    ctx: Device | None = None,
+    axis: int | None = None,
+) -> ndarray:
+    """Count up in an array like another one.
+
+    Parameters
+    ----------
+    data : array_like
+        Gives shape and dtype.
+    start, step : float
+    repeat : int
+        How often each number comes before the next, at least 1.
+    ctx : Device, optional
+        Where the result is; None is where `data` is.
+    axis : int, optional
+        Count along one axis of `data` only: the result has shape ``(data.shape[axis],)``. None has the shape of `data`.
+
+    Raises
+    ------
+    ValueError
+        If `repeat` is below 1.
+
+    Examples
+    --------
+    >>> mx.npx.arange_like(mx.np.zeros((2, 3)), start=1, repeat=2).tolist()
+    [[1.0, 1.0, 2.0], [2.0, 3.0, 3.0]]
+    """
+    x = asarray(data)
+    if repeat < 1:
+        raise ValueError(f"arange_like: `repeat` must be at least 1, found {repeat}")
+    shape = x.shape if axis is None else (x.shape[_axis(axis, x.ndim, "arange_like")],)
+    count = _np["arange"](math.prod(shape), dtype="int64", device=x.device if ctx is None else ctx)
+    result: ndarray = ((count // repeat) * step + start).astype(x.dtype).reshape(shape)
+    return result
+
+
+def broadcast_like(
+    lhs: ArrayLike,
+    rhs: ArrayLike,
+    lhs_axes: int | Sequence[int] | None = None,
+    rhs_axes: int | Sequence[int] | None = None,
+) -> ndarray:
+    """Broadcast an array to the shape of another, or chosen axes to the lengths of chosen axes.
+
+    Parameters
+    ----------
+    lhs : array_like
+    rhs : array_like
+        Only its shape counts.
+    lhs_axes, rhs_axes : sequence of int, optional
+        Axes that correspond to each other, given together. The axes of `lhs` among them have length 1 or the one asked.
+
+    Raises
+    ------
+    ValueError
+        If the shapes do not fit, or the axes differ in number.
+    """
+    x, shape = asarray(lhs), asarray(rhs).shape
+    if lhs_axes is None and rhs_axes is None:
+        result: ndarray = _np["broadcast_to"](x, shape)
+        return result
+    left, right = _tuple(lhs_axes), _tuple(rhs_axes)
+    if len(left) != len(right) or not left:
+        raise ValueError(f"broadcast_like: `lhs_axes` {left} and `rhs_axes` {right} must be as many, at least one")
+    wanted = list(x.shape)
+    for i, j in zip(left, right, strict=True):
+        wanted[_axis(i, x.ndim, "broadcast_like")] = shape[_axis(j, len(shape), "broadcast_like")]
+    result = _np["broadcast_to"](x, tuple(wanted))
+    return result
+
+
+def _resolve(shape: tuple[int, ...], codes: tuple[int, ...]) -> list[int]:
+    """The lengths that codes stand for; -1 is left for the last step."""
+    wanted: list[int] = []
+    at = k = 0
+    problem = f"reshape: `newshape` {codes} does not fit shape {shape}"
+
+    def length() -> int:
+        if at >= len(shape):
+            raise ValueError(f"{problem}: code {codes[k]} at position {k} finds no axis left")
+        return shape[at]
+
+    while k < len(codes):
+        code = codes[k]
+        if code >= 0:
+            wanted.append(code)
+            at += 1
+        elif code == -1:
+            wanted.append(-1)
+            at += 1
+        elif code == -2:
+            wanted.append(length())
+            at += 1
+        elif code == -3:
+            if length() != 1:
+                raise ValueError(f"{problem}: code -3 at position {k} skips axis {at} of length {length()}, not 1")
+            at += 1
+        elif code == -4:
+            wanted += shape[at:]
+            at = len(shape)
+        elif code == -5:
+            first = length()
+            at += 1
+            wanted.append(first * length())
+            at += 1
+        elif code == -6:
+            pair = list(codes[k + 1 : k + 3])
+            whole = length()
+            if len(pair) != 2 or pair.count(-1) > 1 or min(pair, default=0) < -1:
+                raise ValueError(f"{problem}: code -6 at position {k} takes two lengths, at most one of them -1")
+            if -1 in pair:
+                other = pair[1 - pair.index(-1)]
+                pair[pair.index(-1)] = whole // other if other else 0
+            if pair[0] * pair[1] != whole:
+                raise ValueError(f"{problem}: code -6 at position {k} cannot split {whole} into {codes[k + 1 : k + 3]}")
+            wanted += pair
+            at += 1
+            k += 2
+        else:
+            raise ValueError(f"{problem}: {code} at position {k} is no code; they go from -1 to -6")
+        k += 1
+    return wanted
+
+
+def reshape(a: ArrayLike, newshape: int | Sequence[int], reverse: bool = False, order: str = "C") -> ndarray:
+    """Reshape with codes that speak of the axes there are.
+
+    Parameters
+    ----------
+    a : array_like
+    newshape : int or sequence of int
+        Lengths, or codes: -1 what the others leave (once), -2 the length of this axis, -3 skip this axis of length 1,
+        -4 all axes that are left, -5 the product of this axis and the next, -6 followed by two lengths (one may be -1)
+        split this axis.
+    reverse : bool
+        Read shape and codes from the right.
+    order : {'C'}
+        The order in which elements are read and placed.
+
+    Returns
+    -------
+    ndarray
+        A view where possible.
+
+    Raises
+    ------
+    ValueError
+        If a code does not fit, or the number of elements differs.
+
+    Examples
+    --------
+    >>> x = mx.np.zeros((2, 3, 8))
+    >>> mx.npx.reshape(x, (-2, -2, 2, -1)).shape
+    (2, 3, 2, 4)
+    >>> mx.npx.reshape(x, (-5, -4)).shape
+    (6, 8)
+    >>> mx.npx.reshape(x, (-2, -2, -6, -1, 4)).shape
+    (2, 3, 2, 4)
+    """
+    x = asarray(a)
+    if order != "C":
+        raise ValueError(f"reshape: `order` must be 'C', found {order!r}")
+    codes = _tuple(newshape)
+    if reverse:
+        # The two lengths behind -6 belong to it in either direction.
+        turned: list[int] = []
+        rest = list(codes)
+        while rest:
+            code = rest.pop(0)
+            turned = [code, *reversed(rest[:2]), *turned] if code == -6 else [code, *turned]
+            rest = rest[2:] if code == -6 else rest
+        wanted = _resolve(x.shape[::-1], tuple(turned))[::-1]
+    else:
+        wanted = _resolve(x.shape, codes)
+    result: ndarray = x.reshape(tuple(wanted))
+    return result
+
+
+def reshape_like(
+    lhs: ArrayLike,
+    rhs: ArrayLike,
+    lhs_begin: int | None = None,
+    lhs_end: int | None = None,
+    rhs_begin: int | None = None,
+    rhs_end: int | None = None,
+) -> ndarray:
+    """Give an array the shape of another, or a span of its axes the shape of a span of the other's.
+
+    Parameters
+    ----------
+    lhs : array_like
+    rhs : array_like
+        Only its shape counts.
+    lhs_begin, lhs_end, rhs_begin, rhs_end : int, optional
+        The spans, as in slices: None is the first axis, or behind the last.
+
+    Raises
+    ------
+    ValueError
+        If the number of elements differs.
+    """
+    x, shape = asarray(lhs), asarray(rhs).shape
+    begin, end, _ = _slice(lhs_begin, lhs_end).indices(x.ndim)
+    result: ndarray = x.reshape((*x.shape[:begin], *shape[rhs_begin:rhs_end], *x.shape[max(begin, end) :]))
+    return result
+
+
+def slice(
+    data: ArrayLike,
+    begin: int | Sequence[int | None] | None,
+    end: int | Sequence[int | None] | None,
+    step: int | Sequence[int | None] | None = (),
+) -> ndarray:
+    """Cut the first axes as ``data[begin[0]:end[0]:step[0], ...]`` does.
+
+    Parameters
+    ----------
+    data : array_like
+    begin, end : sequence of int or None
+        One entry an axis, as many of both and at most one for each axis of `data`.
+    step : sequence of int or None, optional
+        As many as `begin`, or none for steps of 1.
+
+    Returns
+    -------
+    ndarray
+        A view.
+
+    Raises
+    ------
+    ValueError
+        If the numbers of entries do not fit.
+    """
+    x = asarray(data)
+    parts = [tuple(part) if isinstance(part, Sequence) else (part,) for part in (begin, end, step)]
+    if not parts[2]:
+        parts[2] = (None,) * len(parts[0])
+    if len({len(part) for part in parts}) != 1 or len(parts[0]) > x.ndim:
+        raise ValueError(
+            f"slice: `begin` {parts[0]}, `end` {parts[1]} and `step` {parts[2]} must have one entry each "
+            f"for up to {x.ndim} axes"
+        )
+    result: ndarray = x[tuple(_slice(*part) for part in zip(*parts, strict=True))]
+    return result
+
+
+def slice_like(data: ArrayLike, shape_like: ArrayLike, axes: int | Sequence[int] = ()) -> ndarray:
+    """Cut an array to the lengths of another.
+
+    Parameters
+    ----------
+    data : array_like
+    shape_like : array_like
+        Only its shape counts.
+    axes : sequence of int
+        The axes to cut; all when empty, for which both must have as many.
+
+    Returns
+    -------
+    ndarray
+        A view.
+
+    Raises
+    ------
+    ValueError
+        If an axis of `data` is shorter, or without `axes` the numbers of axes differ.
+    """
+    x, shape = asarray(data), asarray(shape_like).shape
+    chosen = [_axis(axis, x.ndim, "slice_like") for axis in _tuple(axes)] or range(x.ndim)
+    if not _tuple(axes) and len(shape) != x.ndim:
+        raise ValueError(f"slice_like: without `axes` both must have as many axes, found {x.shape} and {shape}")
+    key = [_slice(None)] * x.ndim
+    for axis in chosen:
+        if axis >= len(shape) or shape[axis] > x.shape[axis]:
+            raise ValueError(f"slice_like: axis {axis} of {x.shape} cannot be cut to that of {shape}")
+        key[axis] = _slice(0, shape[axis])
+    result: ndarray = x[tuple(key)]
+    return result
+
+
+def slice_channel(data: ArrayLike, num_outputs: int, axis: int = 1, squeeze_axis: bool = False) -> Any:
+    """Cut an axis into equal parts.
+
+    Parameters
+    ----------
+    data : array_like
+    num_outputs : int
+        How many parts; divides the length of the axis.
+    axis : int
+    squeeze_axis : bool
+        Leave the axis out; its parts then have length 1.
+
+    Returns
+    -------
+    list of ndarray, or ndarray if `num_outputs` is 1
+        Views.
+
+    Raises
+    ------
+    ValueError
+        If the parts would not be equal, or not of length 1 with `squeeze_axis`.
+    """
+    x = asarray(data)
+    axis = _axis(axis, x.ndim, "slice_channel")
+    length = x.shape[axis]
+    if num_outputs < 1 or length % num_outputs:
+        raise ValueError(f"slice_channel: axis {axis} has length {length}, which {num_outputs} parts do not divide")
+    if squeeze_axis and length != num_outputs:
+        raise ValueError(
+            f"slice_channel: `squeeze_axis` needs parts of length 1, found {length // num_outputs} "
+            f"along axis {axis} of {x.shape}"
+        )
+    width = length // num_outputs
+    front = (_slice(None),) * axis
+    # An integer in a key leaves the axis out.
+    keys = [i if squeeze_axis else _slice(i * width, (i + 1) * width) for i in range(num_outputs)]
+    parts = [x[(*front, key)] for key in keys]
+    return parts[0] if num_outputs == 1 else parts
