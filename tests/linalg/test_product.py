@@ -45,7 +45,8 @@ def test_the_operator_works_from_both_sides_and_in_place():
     a, b = RNG.normal(size=(3, 3)), RNG.normal(size=(3, 3))
     x = np.array(a, dtype="float64")
     onp.testing.assert_allclose((x @ b).asnumpy(), a @ b, atol=1e-14)
-    onp.testing.assert_allclose((b.tolist() @ x).asnumpy(), b @ a, atol=1e-14)
+    # The numbers of a list are float32.
+    onp.testing.assert_allclose((b.tolist() @ x).asnumpy(), b.astype("float32") @ a, atol=1e-14)
     y = x
     y @= np.array(b, dtype="float64")
     assert y is x

@@ -181,6 +181,14 @@ impl Array {
         self.tensor.device()
     }
 
+    /// Whether both are the same elements of one storage seen in the same way.
+    pub fn is_same_view(&self, other: &Array) -> bool {
+        Arc::ptr_eq(self.tensor.storage(), other.tensor.storage())
+            && self.dtype() == other.dtype()
+            && self.layout() == other.layout()
+            && self.weak == other.weak
+    }
+
     /// Whether it promotes as a Python number does.
     #[inline]
     pub fn is_weak(&self) -> bool {
@@ -231,6 +239,13 @@ impl Array {
         self
     }
 
+    /// The same elements, at the same place in the graph, not to be written through the result and its views (or to be written again).
+    #[must_use]
+    pub fn locked(mut self, is_locked: bool) -> Array {
+        self.tensor = self.tensor.locked(is_locked);
+        self
+    }
+
     /// The same elements seen through another layout, outside any recorded graph.
     pub(crate) fn seen_as(&self, layout: Layout) -> Array {
         Array::from_tensor(self.tensor.with_layout(layout))
@@ -241,7 +256,7 @@ impl Array {
     /// # Errors
     /// [`Error::Value`] if the memory is read-only, or several elements are the same memory, as those of a broadcast view are.
     pub fn check_writable(&self, op: &'static str, what: &str) -> Result<()> {
-        if self.tensor.storage().is_read_only() {
+        if self.tensor.is_read_only() {
             return Err(Error::value(op, format!("{what} is read-only")));
         }
         let layout = self.layout();

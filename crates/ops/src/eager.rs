@@ -246,6 +246,7 @@ fn viewed(call: &Call, view: fn(&ViewCx) -> Result<Viewed>) -> Result<Outputs> {
             let storage = x.tensor().storage().clone();
             Array::from_tensor(Tensor::new(storage, layout, x.dtype())?)
         }
+        Viewed::Repeated(layout) => Array::from_tensor(x.tensor().with_layout(layout).locked(true)),
         Viewed::RealParts => Array::from_tensor(x.tensor().real()),
         Viewed::ImaginaryParts => Array::from_tensor(x.tensor().imag()?),
         Viewed::Copied(shape) => copied(x)?.seen_as(Layout::contiguous(&shape)),
@@ -367,22 +368,27 @@ pub(crate) fn launch(call: &Call, kernel: Kernel, outputs: &[Array], fresh: u32)
         tensor.storage().bump_version();
     }
     {
-        let reads: SmallVec<[&mxnet_engine::Var; 8]> = call
-            .inputs
-            .iter()
-            .flatten()
-            .map(|x| x.tensor().storage().var())
-            .collect();
-        let changed: SmallVec<[_; 4]> = writes
-            .iter()
-            .map(|(t, access)| (t.storage().var(), *access))
-            .collect();
+        // Pushed one by one: collecting into these costs several times as much.
+        let mut reads = SmallVec::<[&mxnet_engine::Var; 8]>::new();
+        for x in call.inputs.iter().flatten() {
+            reads.push(x.tensor().storage().var());
+        }
+        let mut changed = SmallVec::<[_; 4]>::new();
+        for (t, access) in &writes {
+            changed.push((t.storage().var(), *access));
+        }
         if let Some(guard) = engine().try_acquire(&reads, &changed, cost_ns)
             && guard.poison().is_none()
         {
-            let inputs: SmallVec<[Option<&Tensor>; 8]> =
-                call.inputs.iter().map(|x| x.map(Array::tensor)).collect();
-            let outputs: SmallVec<[&Tensor; 2]> = outputs.iter().map(Array::tensor).collect();
+            let mut inputs = SmallVec::<[Option<&Tensor>; 8]>::new();
+            for x in call.inputs {
+                inputs.push(x.map(Array::tensor));
+            }
+            let mut tensors = SmallVec::<[&Tensor; 2]>::new();
+            for out in outputs {
+                tensors.push(out.tensor());
+            }
+            let outputs = tensors;
             let work = KernelCx {
                 op: call.op,
                 inputs: &inputs,

@@ -55,9 +55,9 @@ impl<'a> Call<'a> {
     /// The device of the arguments; Python numbers have none.
     pub(crate) fn device(&self) -> Result<Device> {
         let mut found: Option<Device> = None;
-        for x in self.inputs.iter().chain(self.outs).flatten() {
+        let mut meet = |x: &Array| -> Result<()> {
             if x.is_weak() {
-                continue;
+                return Ok(());
             }
             match found {
                 Some(device) if device != x.device() => {
@@ -65,10 +65,19 @@ impl<'a> Call<'a> {
                         "operands are on different devices: {device} and {}",
                         x.device()
                     );
-                    return Err(Error::device(self.op.name, problem));
+                    Err(Error::device(self.op.name, problem))
                 }
-                _ => found = Some(x.device()),
+                _ => {
+                    found = Some(x.device());
+                    Ok(())
+                }
             }
+        };
+        for x in self.inputs.iter().flatten() {
+            meet(x)?;
+        }
+        for x in self.outs.iter().flatten() {
+            meet(x)?;
         }
         Ok(found.unwrap_or_else(interp::current_device))
     }

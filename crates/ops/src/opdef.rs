@@ -33,6 +33,8 @@ pub struct OpDef {
     pub infer: InferFn,
     /// How the CPU computes it.
     pub cpu: Cpu,
+    /// A way to call it on small operands that skips attributes, inference and queue.
+    pub short: Short,
     /// How a CUDA device computes it.
     pub cuda: Cuda,
     /// The gradient.
@@ -127,6 +129,33 @@ pub enum Cpu {
     Composite(fn(&CompositeCx) -> Result<Outputs>),
 }
 
+/// A way to call an operator, with nothing but its first arguments given, that skips attributes, inference and queue. It is open while
+/// nothing records or intercepts; what does not qualify goes the general way, which also words the errors.
+#[derive(Clone, Copy)]
+pub enum Short {
+    /// There is none.
+    None,
+    /// A view of one array: its layout, given the integers of the second parameter; the others at their defaults.
+    View(fn(&Layout, &[isize]) -> Option<Layout>),
+    /// A new array, given its shape (and its value), and perhaps the dtype.
+    Constant(Filling),
+    /// The elements of one array in memory of their own, in C order.
+    Copy,
+    /// All its arrays are given: this elementwise operator.
+    Elements(&'static OpDef),
+}
+
+/// What a new array holds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Filling {
+    /// Nothing defined.
+    Nothing,
+    /// This integer.
+    Value(i64),
+    /// The number given as second argument.
+    Given,
+}
+
 /// What a view operator answers.
 #[derive(Clone, Debug)]
 pub enum Viewed {
@@ -134,6 +163,8 @@ pub enum Viewed {
     Shared(Layout),
     /// The elements in place, seen through a layout that was not derived from theirs: it is an error if it leaves the storage.
     Checked(Layout),
+    /// The elements in place, some of them repeated: not to be written.
+    Repeated(Layout),
     /// The real parts of the elements, in place.
     RealParts,
     /// The imaginary parts of complex elements, in place.
@@ -367,6 +398,7 @@ impl OpDef {
                 "the operator's entry names no kernel",
             ))
         }),
+        short: Short::None,
         cuda: Cuda::None,
         grad: Grad::Stop("no gradient is defined"),
         mutates: &[],

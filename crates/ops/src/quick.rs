@@ -2,15 +2,15 @@
 #![allow(unsafe_code)]
 
 use mxnet_engine::{Var, engine};
-use mxnet_tensor::{DType, DeviceKind, Scalar, Tensor};
+use mxnet_tensor::{DType, DeviceKind, Scalar, Tensor, checked_len};
 
-use crate::cpu::read_scalar;
-use crate::eager::elem;
+use crate::cpu::{fill, read_scalar};
+use crate::eager::{Pool, elem};
 use crate::error::Result;
-use crate::interp::Flags;
+use crate::interp::{Flags, current_device};
 use crate::invoke::Call;
 use crate::opdef::{Cpu, OpDef};
-use crate::types::{self, Lift, Out, Types};
+use crate::types::{self, DTypes, Lift, Out, Types};
 use crate::{Array, autograd};
 
 /// Up to this many elements the set-up of the general driver costs more than the work.
@@ -45,14 +45,82 @@ pub fn quick(op: &'static OpDef, operands: &[Quick]) -> Result<Option<Array>> {
     {
         return Ok(None);
     }
-    let Some(y) = compute(op, operands)? else {
-        return Ok(None);
+    let y = if op.types == Types::Choose {
+        compute::<true>(op, operands)?
+    } else {
+        compute::<false>(op, operands)?
     };
+    let Some(y) = y else { return Ok(None) };
     let is_recorded = |x: &Quick| matches!(x, Quick::Array(x) if x.entry().is_some());
     if flags.is_recording() && operands.iter().any(is_recorded) {
         return autograd::record_quick(op, operands, y).map(Some);
     }
     Ok(Some(y))
+}
+
+/// A small contiguous array on the CPU with all elements equal, or undefined for `None`. `None`: take the general way.
+///
+/// # Errors
+/// [`crate::Error::Memory`].
+#[inline]
+pub fn constant(shape: &[usize], value: Option<Scalar>, dtype: DType) -> Result<Option<Array>> {
+    let device = current_device();
+    // Nothing flows back into a constant, so recording makes no difference.
+    if Flags::current().is_stacked() || device.kind() != DeviceKind::Cpu {
+        return Ok(None);
+    }
+    let len = match checked_len(shape) {
+        Ok(len) if len <= SMALL_LEN => len,
+        _ => return Ok(None),
+    };
+    if value.is_some_and(|v| v.kind() > dtype.kind() || !v.fits(dtype)) {
+        return Ok(None);
+    }
+    let tensor = Tensor::empty(shape, dtype, device)?;
+    match value {
+        None => {}
+        Some(Scalar::I64(0)) => {
+            // SAFETY: the tensor is new and dense, with `len` elements; zero is all-zero bits in every dtype.
+            unsafe { tensor.data_ptr().write_bytes(0, len * dtype.size()) };
+        }
+        Some(value) => fill(&tensor, value, &Pool),
+    }
+    Ok(Some(Array::from_tensor(tensor)))
+}
+
+/// The elements of a small contiguous array in memory of their own, if nobody records and nobody writes them. `None`: take the general way.
+///
+/// # Errors
+/// [`crate::Error::Memory`].
+#[inline]
+pub fn duplicate(x: &Array) -> Result<Option<Array>> {
+    let len = x.len();
+    if !Flags::current().is_plain()
+        || len > SMALL_LEN
+        || x.is_weak()
+        || x.device().kind() != DeviceKind::Cpu
+        || !x.layout().is_contiguous()
+    {
+        return Ok(None);
+    }
+    let Some(guard) = engine().try_acquire(&[x.tensor().storage().var()], &[], len as u64 + 1)
+    else {
+        return Ok(None);
+    };
+    if guard.poison().is_some() {
+        return Ok(None);
+    }
+    let tensor = Tensor::empty(x.shape(), x.dtype(), x.device())?;
+    // SAFETY: 1. both are dense with `len` elements of one dtype. 2. `guard` grants the read; the new tensor is known to nobody else.
+    unsafe {
+        std::ptr::copy_nonoverlapping(
+            x.tensor().data_ptr(),
+            tensor.data_ptr(),
+            len * x.dtype().size(),
+        );
+    }
+    drop(guard);
+    Ok(Some(Array::from_tensor(tensor)))
 }
 
 /// The short way for a call that has reached eager execution.
@@ -70,16 +138,22 @@ pub(crate) fn call(call: &Call) -> Result<Option<Array>> {
             None => return Ok(None),
         };
     }
-    compute(call.op, &operands[..n])
+    compute::<false>(call.op, &operands[..n])
 }
 
+/// With `CHOOSE` the first operand is a condition, an array of bool, and the others are what it chooses from.
 #[inline]
-fn compute(op: &'static OpDef, operands: &[Quick]) -> Result<Option<Array>> {
-    let (Cpu::Map(rows), Types::Promote { accepts, lift, out }) = (&op.cpu, &op.types) else {
-        return Ok(None);
+fn compute<const CHOOSE: bool>(op: &'static OpDef, operands: &[Quick]) -> Result<Option<Array>> {
+    let (rows, accepts, out) = match (&op.cpu, &op.types) {
+        (Cpu::Map(rows), Types::Promote { accepts, lift, out })
+            if !CHOOSE && *lift != Lift::ToWidestFloat =>
+        {
+            (rows, *accepts, *out)
+        }
+        (Cpu::Map(rows), Types::Choose) if CHOOSE => (rows, DTypes::ALL, Out::Same),
+        _ => return Ok(None),
     };
     if rows.outs != 1
-        || *lift == Lift::ToWidestFloat
         || rows.params != 0
         || operands.len() > MOST
         || operands.len() != rows.ins as usize
@@ -88,7 +162,7 @@ fn compute(op: &'static OpDef, operands: &[Quick]) -> Result<Option<Array>> {
     }
     // The first array fixes shape and dtype; the others must be like it.
     let mut lead: Option<&Array> = None;
-    for operand in operands {
+    for operand in &operands[usize::from(CHOOSE)..] {
         let Quick::Array(x) = operand else { continue };
         if x.is_weak() {
             return Ok(None);
@@ -109,6 +183,18 @@ fn compute(op: &'static OpDef, operands: &[Quick]) -> Result<Option<Array>> {
     {
         return Ok(None);
     }
+    if CHOOSE {
+        let Quick::Array(condition) = operands[0] else {
+            return Ok(None);
+        };
+        if condition.dtype() != DType::Bool
+            || condition.shape() != lead.shape()
+            || !condition.layout().is_contiguous()
+            || condition.device() != lead.device()
+        {
+            return Ok(None);
+        }
+    }
     let Some(row) = (rows.get)(mxnet_kernels::isa::isa(), kind) else {
         return Ok(None);
     };
@@ -116,20 +202,23 @@ fn compute(op: &'static OpDef, operands: &[Quick]) -> Result<Option<Array>> {
         Out::Same => dtype,
         Out::Bool => DType::Bool,
         Out::Real => dtype.real(),
-        Out::Fixed(fixed) => *fixed,
+        Out::Fixed(fixed) => fixed,
     };
 
     let mut scalars = [[0_u64; 2]; MOST];
     let mut ptrs = [std::ptr::null_mut::<u8>(); MOST + 1];
     let mut strides = [kind.size() as isize; MOST + 1];
     let mut reads: [&Var; MOST] = [lead.tensor().storage().var(); MOST];
-    let mut num_reads = 0;
+    let mut num_reads = 1;
     for (i, operand) in operands.iter().enumerate() {
         match operand {
             Quick::Array(x) => {
                 ptrs[i + 1] = x.tensor().data_ptr();
-                // An operand that is there twice is acquired once.
-                if i == 0 || !std::ptr::eq(*x, lead) {
+                if CHOOSE && i == 0 {
+                    strides[1] = 1;
+                }
+                // `lead` is there already; an operand that is there twice is acquired once.
+                if !std::ptr::eq(*x, lead) {
                     reads[num_reads] = x.tensor().storage().var();
                     num_reads += 1;
                 }
@@ -148,9 +237,6 @@ fn compute(op: &'static OpDef, operands: &[Quick]) -> Result<Option<Array>> {
                 strides[i + 1] = 0;
             }
         }
-    }
-    if num_reads == 0 {
-        num_reads = 1;
     }
     let Some(guard) = engine().try_acquire(&reads[..num_reads], &[], n as u64 + 1) else {
         return Ok(None);

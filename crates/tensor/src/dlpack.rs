@@ -231,7 +231,7 @@ impl Context {
 
 /// A structure of version 1 for a tensor; its deleter gives the tensor up.
 pub fn export(tensor: Tensor, exported: Exported) -> NonNull<DLManagedTensorVersioned> {
-    let mut flags = if tensor.storage().is_read_only() {
+    let mut flags = if tensor.is_read_only() {
         FLAG_READ_ONLY
     } else {
         0
@@ -261,7 +261,7 @@ pub fn export_legacy(
     tensor: Tensor,
     exported: Exported,
 ) -> Result<NonNull<DLManagedTensor>, TensorError> {
-    if tensor.storage().is_read_only() {
+    if tensor.is_read_only() {
         return Err(Unsupported::ReadOnlyLegacy.into());
     }
     if exported == Exported::View {

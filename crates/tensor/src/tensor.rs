@@ -11,6 +11,10 @@ pub struct Tensor {
     storage: Arc<Storage>,
     layout: Layout,
     dtype: DType,
+    /// Whether it was made as another way to see a tensor.
+    is_view: bool,
+    /// Whether it must not be written, although its storage may be; views of it inherit this.
+    is_locked: bool,
 }
 
 impl Tensor {
@@ -25,6 +29,8 @@ impl Tensor {
             storage,
             layout,
             dtype,
+            is_view: false,
+            is_locked: false,
         })
     }
 
@@ -35,6 +41,8 @@ impl Tensor {
             storage,
             layout,
             dtype,
+            is_view: false,
+            is_locked: false,
         }
     }
 
@@ -51,6 +59,8 @@ impl Tensor {
             storage,
             layout: Layout::contiguous(shape),
             dtype,
+            is_view: false,
+            is_locked: false,
         })
     }
 
@@ -77,6 +87,8 @@ impl Tensor {
             storage,
             layout,
             dtype,
+            is_view: false,
+            is_locked: false,
         })
     }
 
@@ -92,6 +104,8 @@ impl Tensor {
             storage,
             layout: Layout::contiguous(shape),
             dtype,
+            is_view: false,
+            is_locked: false,
         })
     }
 
@@ -111,6 +125,24 @@ impl Tensor {
     #[inline]
     pub fn dtype(&self) -> DType {
         self.dtype
+    }
+
+    /// Whether it was made as another way to see a tensor: it may be a part of what its storage holds.
+    #[inline]
+    pub fn is_view(&self) -> bool {
+        self.is_view
+    }
+
+    /// Whether its elements must not be written through it: it, or a tensor it is a view of, is locked, or its storage is read-only.
+    #[inline]
+    pub fn is_read_only(&self) -> bool {
+        self.is_locked || self.storage.is_read_only()
+    }
+
+    /// The same elements, not to be written through the result and its views (or to be written again, if the storage may be).
+    #[must_use]
+    pub fn locked(self, is_locked: bool) -> Tensor {
+        Tensor { is_locked, ..self }
     }
 
     /// Sizes of the axes.
@@ -178,6 +210,8 @@ impl Tensor {
             storage: self.storage.clone(),
             layout,
             dtype: self.dtype,
+            is_view: true,
+            is_locked: self.is_locked,
         }
     }
 
@@ -199,6 +233,8 @@ impl Tensor {
             storage: self.storage.clone(),
             layout,
             dtype,
+            is_view: true,
+            is_locked: self.is_locked,
         })
     }
 
@@ -268,6 +304,8 @@ impl Tensor {
             storage: self.storage.clone(),
             layout,
             dtype: self.dtype.real(),
+            is_view: true,
+            is_locked: self.is_locked,
         }
     }
 

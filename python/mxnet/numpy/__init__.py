@@ -40,7 +40,16 @@ from numpy import (
 )
 
 from mxnet import _core
-from mxnet._core import __version__, array, asarray, from_dlpack, ndarray
+from mxnet._core import (
+    __version__,
+    array,
+    asanyarray,
+    asarray,
+    ascontiguousarray,
+    asfortranarray,
+    from_dlpack,
+    ndarray,
+)
 from mxnet.numpy import exceptions, fft, lib, linalg, random
 from mxnet.numpy._broadcasting import broadcast_arrays, broadcast_shapes
 from mxnet.numpy._calculus import ediff1d, gradient, interp, trapezoid, unwrap
@@ -59,10 +68,7 @@ from mxnet.numpy._closeness import (
     unpackbits,
 )
 from mxnet.numpy._conversion import (
-    asanyarray,
     asarray_chkfinite,
-    ascontiguousarray,
-    asfortranarray,
     frombuffer,
     fromfile,
     fromiter,

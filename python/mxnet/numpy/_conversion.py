@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike, DTypeLike
 
 from mxnet import _core
 from mxnet._core import asarray, ndarray
-from mxnet.device import Device
 from mxnet.numpy import _dtypes
 
 _op = _core.namespaces["op"]
@@ -37,94 +36,6 @@ def _is_c_order(x: ndarray) -> bool:
             return x.size == 0
         step *= n
     return True
-
-
-def asanyarray(
-    a: ArrayLike,
-    dtype: DTypeLike | None = None,
-    order: str | None = None,
-    *,
-    device: Device | None = None,
-    copy: bool | None = None,
-) -> ndarray:
-    """An array from whatever can be one; the array itself if it is one.
-
-    Parameters
-    ----------
-    a : array_like
-    dtype : dtype, optional
-    order : {'C', 'F', 'A', 'K'}, optional
-        Order of the elements in memory.
-    device : Device, optional
-    copy : bool, optional
-        True always copies, False never (an error if it is needed).
-
-    Returns
-    -------
-    ndarray
-
-    Raises
-    ------
-    ValueError
-        If a copy is needed and `copy` is False, or for another `order`.
-
-    Examples
-    --------
-    >>> import mxnet as mx
-    >>> mx.np.asanyarray([1, 2])
-    array([1, 2])
-    """
-    x = asarray(a, dtype=dtype, device=device, copy=copy)
-    placed = _in_order(x, order)
-    if placed is not x and copy is False:
-        raise ValueError(f"asanyarray: order {order!r} needs a copy, which `copy=False` does not allow")
-    return placed
-
-
-def ascontiguousarray(a: ArrayLike, dtype: DTypeLike | None = None) -> ndarray:
-    """An array of at least one axis with its elements in C order.
-
-    Parameters
-    ----------
-    a : array_like
-    dtype : dtype, optional
-
-    Returns
-    -------
-    ndarray
-        The array itself if it is one.
-
-    Examples
-    --------
-    >>> import mxnet as mx
-    >>> mx.np.ascontiguousarray(mx.np.ones((2, 3)).T).strides
-    (8, 4)
-    """
-    x = _in_order(asarray(a, dtype=dtype), "C")
-    return x.reshape(1) if x.ndim == 0 else x
-
-
-def asfortranarray(a: ArrayLike, dtype: DTypeLike | None = None) -> ndarray:
-    """An array of at least one axis with its elements in Fortran order: the first axis fastest.
-
-    Parameters
-    ----------
-    a : array_like
-    dtype : dtype, optional
-
-    Returns
-    -------
-    ndarray
-        The array itself if it is one.
-
-    Examples
-    --------
-    >>> import mxnet as mx
-    >>> mx.np.asfortranarray(mx.np.ones((2, 3))).strides
-    (4, 8)
-    """
-    x = _in_order(asarray(a, dtype=dtype), "F")
-    return x.reshape(1) if x.ndim == 0 else x
 
 
 def require(a: ArrayLike, dtype: DTypeLike | None = None, requirements: str | Sequence[str] | None = None) -> ndarray:

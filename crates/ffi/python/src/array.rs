@@ -15,7 +15,7 @@ use crate::cell::{Guarded, Look};
 use crate::convert::{self, In};
 use crate::device::PyDevice;
 use crate::error::raise;
-use crate::{call, dlpack, exchange, index};
+use crate::{call, dlpack, exchange, index, making};
 
 /// N-dimensional array of numbers on one device, computed asynchronously.
 #[pyclass(name = "ndarray", module = "mxnet.numpy", frozen, subclass, weakref)]
@@ -281,6 +281,38 @@ impl PyArray {
         1000.0
     }
 
+    /// An array of undefined elements, or one over the memory of another object.
+    ///
+    /// Parameters
+    /// ----------
+    /// shape : int or tuple of int
+    /// dtype : dtype or None
+    ///     None is the default float.
+    /// buffer : object with the buffer protocol, or None
+    ///     Whose memory the array is of.
+    /// offset : int
+    ///     Bytes of `buffer` before the first element.
+    /// strides : tuple of int or None
+    ///     Bytes between neighbours along each axis, for arrays over a buffer.
+    /// order : {'C', 'F'} or None
+    ///     Which axis runs fastest: the last ('C', the default) or the first.
+    #[new]
+    #[pyo3(signature = (shape, dtype = None, buffer = None, offset = 0, strides = None, order = None))]
+    fn new(
+        shape: &Bound<'_, PyAny>,
+        dtype: Option<&Bound<'_, PyAny>>,
+        buffer: Option<&Bound<'_, PyAny>>,
+        offset: usize,
+        strides: Option<&Bound<'_, PyAny>>,
+        order: Option<&str>,
+    ) -> PyResult<PyArray> {
+        let array = making::over_memory(shape, dtype, buffer, offset, strides, order)?;
+        Ok(PyArray {
+            array: Guarded::new(array),
+            base: None,
+        })
+    }
+
     // ---- what it is ----
 
     /// Shape, a tuple of int.
@@ -513,8 +545,7 @@ impl PyArray {
     }
 
     fn __contains__(slf: &Bound<'_, Self>, value: &Bound<'_, PyAny>) -> PyResult<bool> {
-        let same = slf.eq_array(value)?;
-        exchange::any(&same)
+        exchange::contains(slf, value)
     }
 
     fn __iter__(slf: &Bound<'_, Self>) -> PyResult<index::Rows> {
@@ -813,28 +844,5 @@ impl PyArray {
             "unhashable type: '{}'",
             slf.get_type().name()?
         )))
-    }
-}
-
-/// What both `in` and tests of equality need.
-trait EqualTo {
-    fn eq_array(&self, value: &Bound<'_, PyAny>) -> PyResult<Array>;
-}
-
-impl EqualTo for Bound<'_, PyArray> {
-    fn eq_array(&self, value: &Bound<'_, PyAny>) -> PyResult<Array> {
-        let py = self.py();
-        let value = convert::operand(value)?.map_or_else(
-            || Array::weak_scalar(Scalar::Bool(false)),
-            |v| Ok(v.array()),
-        );
-        let equal = value.and_then(|v| {
-            mxnet::ops::invoke1(
-                &e::comparison::EQUAL,
-                &[&self.get().array(py), &v],
-                &Attrs::none(),
-            )
-        });
-        equal.map_err(|error| raise(py, error))
     }
 }

@@ -6,9 +6,10 @@ mod arguments;
 mod binding;
 mod entry;
 mod result;
+mod short;
 
 use mxnet::ops::{
-    Array, Attrs, Call, Cpu, Form, OpDef, Outputs, ParamKind, ViewCx, Viewed, dispatch,
+    Array, Attrs, Call, Cpu, Form, OpDef, Outputs, ParamKind, Value, ViewCx, Viewed, dispatch,
 };
 use mxnet::tensor::{Casting, DType, IndexItem, can_cast};
 use pyo3::ffi;
@@ -19,6 +20,7 @@ use smallvec::SmallVec;
 use crate::array::PyArray;
 use crate::convert::{self, In};
 use crate::error::raise;
+use crate::making;
 use arguments::{Arguments, Named, bind};
 use binding::Binding;
 use result::{finish_as, finish_into};
@@ -35,6 +37,9 @@ fn call(
     named: &Named,
 ) -> PyResult<Py<PyAny>> {
     let op = binding.op;
+    if let Some(result) = short::call(py, binding, positional, named)? {
+        return Ok(result);
+    }
     // Two arrays (or an array and a number) and nothing else: what most calls are.
     if named.len == 0
         && positional.len() == op.params.len()
@@ -50,7 +55,34 @@ fn call(
     }
     let mut bound = Arguments::new();
     bind(py, binding, positional, named, &mut bound)?;
-    execute(py, op, &mut bound)
+    let result = execute(py, op, &mut bound)?;
+    match binding.subok {
+        Some(at) => in_class_of_input(py, result, &bound, at),
+        None => Ok(result),
+    }
+}
+
+/// `subok=True`: the result has the class of the first argument, if that is derived from ndarray.
+fn in_class_of_input(
+    py: Python<'_>,
+    result: Py<PyAny>,
+    bound: &Arguments,
+    at: usize,
+) -> PyResult<Py<PyAny>> {
+    let (Some(Value::Bool(true)), Some(Some(In::Held(x)))) =
+        (bound.attrs.values().get(at), bound.inputs.first())
+    else {
+        return Ok(result);
+    };
+    let class = x.get_type();
+    let derived = !class.is(py.get_type::<PyArray>());
+    match result.bind(py).cast::<PyArray>() {
+        Ok(made) if derived && !made.get_type().is(&class) => {
+            let object = making::wrap_as(&class, made.get().array(py))?;
+            Ok(object.into_any())
+        }
+        _ => Ok(result),
+    }
 }
 
 /// A view of an array at hand while nothing records or intercepts: its layout is all there is to compute. `None`: take the general way,
@@ -191,6 +223,17 @@ fn resolve_refs(inputs: &[Option<In>]) -> SmallVec<[Option<Array>; 4]> {
     inputs.iter().map(|x| x.as_ref().map(In::array)).collect()
 }
 
+/// Whether the operands are at hand and so small that giving the interpreter's lock back would cost more than working on them.
+fn are_light(py: Python<'_>, inputs: &[Option<In>]) -> bool {
+    const LIGHT_BYTES: usize = 4 << 10;
+    let is_light = |x: &Array| x.is_ready() && x.len() * x.dtype().size() <= LIGHT_BYTES;
+    inputs.len() <= 4
+        && inputs.iter().flatten().all(|x| match x {
+            In::Held(object) => object.get().with(py, is_light),
+            In::Made(array) => is_light(array),
+        })
+}
+
 /// Calls the core. Operators that may wait or run long at the call do so without the interpreter's lock.
 pub fn run(
     py: Python<'_>,
@@ -201,7 +244,7 @@ pub fn run(
     dtype: Option<DType>,
 ) -> PyResult<Outputs> {
     let heavy = matches!(op.cpu, Cpu::Eager(_) | Cpu::Composite(_)) && !inputs.is_empty();
-    let may_wait = heavy || crate::engine::may_wait();
+    let may_wait = heavy && !are_light(py, inputs) || crate::engine::may_wait();
     if may_wait || !outs.is_empty() {
         let arrays = resolve_refs(inputs);
         let targets: SmallVec<[Option<Array>; 1]> = outs

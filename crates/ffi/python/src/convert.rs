@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use mxnet::ops::{Array, Error, OpDef, Param, ParamKind, Value};
-use mxnet::tensor::{Casting, DType, Promotion, Scalar, promotion};
+use mxnet::tensor::{Casting, DType, Kind, Promotion, Scalar, promotion};
 use num_complex::Complex;
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::ffi;
@@ -90,6 +90,45 @@ pub fn number(object: &Bound<'_, PyAny>) -> PyResult<Option<Scalar>> {
     Ok(None)
 }
 
+/// A NumPy scalar: its value and dtype.
+pub fn numpy_number(object: &Bound<'_, PyAny>) -> PyResult<Option<(Scalar, DType)>> {
+    match known_dtype(object.get_type().as_any())? {
+        Some(dtype) => Ok(Some((numpy_value(object, dtype)?, dtype))),
+        None => Ok(None),
+    }
+}
+
+/// The value of a NumPy scalar of this dtype.
+pub fn numpy_value(object: &Bound<'_, PyAny>, dtype: DType) -> PyResult<Scalar> {
+    let py = object.py();
+    Ok(match dtype.kind() {
+        Kind::Bool => Scalar::Bool(object.is_truthy()?),
+        Kind::Integer if dtype == DType::U64 => Scalar::U64(object.extract()?),
+        Kind::Integer => Scalar::I64(object.extract()?),
+        Kind::Float => {
+            // SAFETY: any object may be asked.
+            let value = unsafe { ffi::PyFloat_AsDouble(object.as_ptr()) };
+            match PyErr::take(py) {
+                Some(error) => return Err(error),
+                None => Scalar::F64(value),
+            }
+        }
+        Kind::Complex => {
+            let re: f64 = object.getattr(pyo3::intern!(py, "real"))?.extract()?;
+            let im: f64 = object.getattr(pyo3::intern!(py, "imag"))?.extract()?;
+            Scalar::C128(Complex::new(re, im))
+        }
+    })
+}
+
+/// A number of Python or NumPy, and the dtype of an array of it.
+pub fn typed_number(object: &Bound<'_, PyAny>) -> PyResult<Option<(Scalar, DType)>> {
+    match number(object)? {
+        Some(value) => Ok(Some((value, mxnet::ops::default_dtype(value.kind())))),
+        None => numpy_number(object),
+    }
+}
+
 /// The other operand of a dunder; `None` if it is nothing we know.
 pub fn operand<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<In<'py>>> {
     if let Ok(array) = object.cast::<PyArray>() {
@@ -97,6 +136,9 @@ pub fn operand<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<In<'py>>> {
     }
     if let Some(value) = number(object)? {
         return made(object.py(), Array::weak_scalar(value)).map(Some);
+    }
+    if let Some((value, dtype)) = numpy_number(object)? {
+        return made(object.py(), Array::scalar(value, dtype)).map(Some);
     }
     if exchange::is_array_like(object)
         || object.is_instance_of::<PyList>()
@@ -413,9 +455,36 @@ pub fn numpy_dtype(py: Python<'_>, dtype: DType) -> PyResult<Py<PyAny>> {
     Ok(all[dtype as usize].clone_ref(py))
 }
 
+/// NumPy's dtype objects and scalar types of our data types.
+static KNOWN_DTYPES: PyOnceLock<Vec<(Py<PyAny>, DType)>> = PyOnceLock::new();
+
+/// The data type of one of NumPy's own dtype objects or scalar types, which exist once: what is nearly always given.
+pub fn known_dtype(object: &Bound<'_, PyAny>) -> PyResult<Option<DType>> {
+    let py = object.py();
+    let known = KNOWN_DTYPES.get_or_try_init(py, || -> PyResult<Vec<(Py<PyAny>, DType)>> {
+        let mut known = Vec::new();
+        for dtype in DType::ALL {
+            let object = numpy_dtype(py, dtype)?.into_bound(py);
+            if object.is_instance_of::<PyString>() {
+                continue;
+            }
+            known.push((object.getattr("type")?.unbind(), dtype));
+            known.push((object.unbind(), dtype));
+        }
+        Ok(known)
+    })?;
+    Ok(known
+        .iter()
+        .find(|(known, _)| known.is(object))
+        .map(|(_, dtype)| *dtype))
+}
+
 /// A data type from a NumPy dtype, a scalar type, a Python type or a name.
 pub fn dtype(object: &Bound<'_, PyAny>) -> PyResult<DType> {
     let py = object.py();
+    if let Some(dtype) = known_dtype(object)? {
+        return Ok(dtype);
+    }
     if let Ok(text) = object.extract::<String>()
         && let Some(dtype) = DType::from_name(&text)
     {

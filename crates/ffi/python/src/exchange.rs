@@ -3,8 +3,9 @@
 use std::ffi::{c_char, c_int, c_long, c_void};
 use std::ptr;
 
-use mxnet::ops::{Array, Error};
-use mxnet::tensor::{DType, Device, DeviceKind, Layout, Scalar, Storage, Tensor};
+use mxnet::ops::elementwise::comparison;
+use mxnet::ops::{Array, Error, Value, invoke1, reduce::ANY};
+use mxnet::tensor::{DType, Device, DeviceKind, Kind, Layout, Scalar, Storage, Tensor};
 use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -13,6 +14,7 @@ use pyo3::types::{PyDict, PyList, PyTuple};
 use crate::array::PyArray;
 use crate::convert;
 use crate::error::raise;
+use crate::lists;
 
 /// Whether memory of a foreign array may be used as it is.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -21,6 +23,31 @@ pub enum Sharing {
     Allowed,
     /// No: a copy.
     Never,
+    /// It must be: what needs a copy is an error.
+    Required,
+}
+
+impl Sharing {
+    /// Says that a copy is needed.
+    ///
+    /// # Errors
+    /// `ValueError` if there must be none.
+    pub fn copies(self, why: &str) -> PyResult<()> {
+        match self {
+            Sharing::Required => Err(PyValueError::new_err(format!(
+                "copy=False was asked for, but a copy is needed: {why}"
+            ))),
+            Sharing::Allowed | Sharing::Never => Ok(()),
+        }
+    }
+
+    /// The same, for a source that is copied afterwards.
+    fn or_allowed(self) -> Sharing {
+        match self {
+            Sharing::Never => Sharing::Allowed,
+            other => other,
+        }
+    }
 }
 
 /// Whether the object is an array of another library (or a NumPy scalar).
@@ -34,116 +61,97 @@ pub fn is_array_like(object: &Bound<'_, PyAny>) -> bool {
             .unwrap_or(false)
 }
 
-/// An array from an array, a NumPy array, a buffer, nested lists, or a number.
+/// An array from an array, a NumPy array, a buffer, nested sequences, or a number.
 pub fn from_object(
     object: &Bound<'_, PyAny>,
     dtype: Option<DType>,
     sharing: Sharing,
 ) -> PyResult<Array> {
-    let py = object.py();
-    let convert = |array: Array| -> PyResult<Array> {
-        let array = match dtype {
-            Some(dtype) => array.astype(dtype).map_err(|error| raise(py, error))?,
-            None => array,
-        };
-        Ok(array)
-    };
-    if let Ok(array) = object.cast::<PyArray>() {
-        let array = array.get().array(py);
-        if sharing == Sharing::Never && dtype.is_none_or(|d| d == array.dtype()) {
-            return array.copy().map_err(|error| raise(py, error));
-        }
-        return convert(array);
-    }
-    if let Some(value) = convert::number(object)? {
-        let dtype = dtype.unwrap_or_else(|| mxnet::ops::default_dtype(value.kind()));
-        if !value.fits(dtype) && value.kind() <= mxnet::tensor::Kind::Integer && dtype.is_integer()
-        {
-            return Err(raise(py, mxnet::ops::out_of_bounds("array", value, dtype)));
-        }
-        return Array::scalar(value, dtype).map_err(|error| raise(py, error));
-    }
-    let numpy = py.import("numpy")?;
-    let listed = object.is_instance_of::<PyList>() || object.is_instance_of::<PyTuple>();
-    if listed {
-        let (source, pure) = lists_to_numpy(&numpy, object)?;
-        let array = from_numpy(&source, Sharing::Never)?;
-        // Python's own floats have the default dtype; those of arrays inside the lists keep theirs.
-        let default = match array.dtype() {
-            DType::F64 if pure => mxnet::tensor::default_float(),
-            DType::C128 if pure => mxnet::tensor::default_float().complex(),
-            other if array.is_empty() && pure => {
-                if other == DType::F64 {
-                    mxnet::tensor::default_float()
-                } else {
-                    other
-                }
-            }
-            other => other,
-        };
-        return array
-            .astype(dtype.unwrap_or(default))
-            .map_err(|error| raise(py, error));
-    }
-    let source = numpy.call_method1("asarray", (object,))?;
-    convert(from_numpy(&source, sharing)?)
+    from_object_of(object, dtype, sharing, 0)
 }
 
-/// Nested sequences as a NumPy array, and whether they held Python numbers only.
-fn lists_to_numpy<'py>(
-    numpy: &Bound<'py, PyModule>,
-    object: &Bound<'py, PyAny>,
-) -> PyResult<(Bound<'py, PyAny>, bool)> {
+/// The same; sequences may be nested `most` levels deep, if that is not 0.
+pub fn from_object_of(
+    object: &Bound<'_, PyAny>,
+    dtype: Option<DType>,
+    sharing: Sharing,
+    most: usize,
+) -> PyResult<Array> {
     let py = object.py();
-    fn scan(object: &Bound<'_, PyAny>, pure: &mut bool, ours: &mut bool) -> PyResult<()> {
-        for item in object.try_iter()? {
-            let item = item?;
-            if item.is_instance_of::<PyList>() || item.is_instance_of::<PyTuple>() {
-                scan(&item, pure, ours)?;
-            } else if item.is_instance_of::<PyArray>() {
-                *ours = true;
-                *pure = false;
-            } else if convert::number(&item).ok().flatten().is_none() {
-                *pure = false;
-            }
-        }
-        Ok(())
-    }
-    let (mut pure, mut ours) = (true, false);
-    scan(object, &mut pure, &mut ours)?;
-    fn replace<'py>(py: Python<'py>, object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        if let Ok(array) = object.cast::<PyArray>() {
-            return Ok(to_numpy(array)?.into_bound(py));
-        }
-        if object.is_instance_of::<PyList>() || object.is_instance_of::<PyTuple>() {
-            let items: Vec<Bound<'py, PyAny>> = object
-                .try_iter()?
-                .map(|item| replace(py, &item?))
-                .collect::<PyResult<_>>()?;
-            return Ok(PyList::new(py, items)?.into_any());
-        }
-        Ok(object.clone())
-    }
-    let source = if ours {
-        replace(py, object)?
+    let core = |error| raise(py, error);
+    let array = if let Ok(array) = object.cast::<PyArray>() {
+        array.get().array(py)
     } else {
-        object.clone()
+        // What is given most often is asked for first.
+        let listed =
+            object.is_exact_instance_of::<PyList>() || object.is_exact_instance_of::<PyTuple>();
+        if let Some((value, natural)) = if listed {
+            None
+        } else {
+            convert::typed_number(object)?
+        } {
+            sharing.copies("a number holds no memory")?;
+            return scalar_array(py, value, dtype.unwrap_or(natural));
+        }
+        if listed || lists::is_nested(object) {
+            sharing.copies("a sequence holds no memory of numbers")?;
+            return lists::read(object, dtype, most);
+        }
+        let source = py
+            .import(pyo3::intern!(py, "numpy"))?
+            .call_method1(pyo3::intern!(py, "asarray"), (object,))?;
+        let copied = sharing == Sharing::Never && dtype.is_none();
+        return match from_numpy(
+            &source,
+            if copied {
+                sharing
+            } else {
+                sharing.or_allowed()
+            },
+        )? {
+            array if dtype.is_none_or(|d| d == array.dtype()) => match sharing {
+                Sharing::Never if !copied => complete_copy(py, &array),
+                _ => Ok(array),
+            },
+            array => {
+                sharing.copies("the dtype changes")?;
+                let array = array.astype(dtype.unwrap_or(array.dtype())).map_err(core)?;
+                // The source may change as soon as this returns.
+                py.detach(|| array.wait_to_read()).map_err(core)?;
+                Ok(array)
+            }
+        };
     };
-    let array = numpy.call_method1("asarray", (source,))?;
-    let kind: String = array.getattr("dtype")?.getattr("kind")?.extract()?;
-    if !"biufc".contains(&kind) {
-        return Err(raise(
-            py,
-            Error::dtype(
-                "array",
-                format!(
-                    "nested sequences of '{}' are no array of numbers",
-                    array.getattr("dtype")?
-                ),
-            ),
-        ));
+    match dtype.filter(|&d| d != array.dtype()) {
+        Some(dtype) => {
+            sharing.copies("the dtype changes")?;
+            array.astype(dtype).map_err(core)
+        }
+        None if sharing == Sharing::Never => array.copy_in("K").map_err(core),
+        None => Ok(array),
     }
-    Ok((array, pure))
+}
+
+/// A number as an array of this dtype; integers must fit, and complex numbers stay complex.
+fn scalar_array(py: Python<'_>, value: Scalar, dtype: DType) -> PyResult<Array> {
+    if value.kind() <= Kind::Integer && dtype.is_integer() && !value.fits(dtype) {
+        return Err(raise(py, mxnet::ops::out_of_bounds("array", value, dtype)));
+    }
+    if value.kind() == Kind::Complex && !dtype.is_complex() && dtype != DType::Bool {
+        return Err(PyTypeError::new_err(format!(
+            "array: a complex number cannot become {}",
+            dtype.name()
+        )));
+    }
+    Array::scalar(value, dtype).map_err(|error| raise(py, error))
+}
+
+/// A copy that is complete before the caller can change the source.
+fn complete_copy(py: Python<'_>, array: &Array) -> PyResult<Array> {
+    let copy = array.copy_in("K").map_err(|error| raise(py, error))?;
+    py.detach(|| copy.wait_to_read())
+        .map_err(|error| raise(py, error))?;
+    Ok(copy)
 }
 
 /// An array from a NumPy array of numbers.
@@ -162,6 +170,9 @@ pub fn from_numpy(source: &Bound<'_, PyAny>, sharing: Sharing) -> PyResult<Array
     // Bytes in the other order, or elements between addresses, are copied by NumPy first.
     let regular: bool = source.getattr("flags")?.getattr("aligned")?.extract()?;
     let native: bool = source.getattr("dtype")?.getattr("isnative")?.extract()?;
+    if !regular || !native {
+        sharing.copies("the elements are not aligned, or in foreign byte order")?;
+    }
     let source = match regular && native {
         true => source.clone(),
         false => source.call_method1(
@@ -182,6 +193,7 @@ pub fn from_numpy(source: &Bound<'_, PyAny>, sharing: Sharing) -> PyResult<Array
         .zip(&shape)
         .any(|(s, &n)| n > 1 && s % size != 0)
     {
+        sharing.copies("the strides are no multiples of the element size")?;
         return from_numpy(&source.call_method0("copy")?, sharing);
     }
     let strides: Vec<isize> = steps
@@ -222,17 +234,11 @@ pub fn from_numpy(source: &Bound<'_, PyAny>, sharing: Sharing) -> PyResult<Array
         Tensor::new(storage, layout, dtype).map_err(|error| raise(py, error.into()))?,
     );
     match sharing {
-        Sharing::Allowed => {
+        Sharing::Allowed | Sharing::Required => {
             array.tensor().storage().mark_shared();
             Ok(array)
         }
-        // The copy must be complete before the caller can change the source again.
-        Sharing::Never => {
-            let copy = array
-                .copy()
-                .and_then(|copy| copy.wait_to_read().map(|()| copy));
-            copy.map_err(|error| raise(py, error))
-        }
+        Sharing::Never => complete_copy(py, &array),
     }
 }
 
@@ -336,7 +342,7 @@ pub unsafe fn fill_buffer(
     unsafe { (*view).obj = ptr::null_mut() };
     let array = slf.get().array(py);
     let storage = array.tensor().storage().clone();
-    if storage.is_read_only() && flags & ffi::PyBUF_WRITABLE == ffi::PyBUF_WRITABLE {
+    if array.tensor().is_read_only() && flags & ffi::PyBUF_WRITABLE == ffi::PyBUF_WRITABLE {
         return Err(PyBufferError::new_err("the array is read-only"));
     }
     if flags & ffi::PyBUF_STRIDES != ffi::PyBUF_STRIDES && !array.layout().is_contiguous() {
@@ -348,7 +354,14 @@ pub unsafe fn fill_buffer(
         .map_err(|error| raise(py, error))?;
     storage.mark_shared();
     // SAFETY: `view` may be written (contract).
-    unsafe { export(slf.as_any(), array.tensor(), view, storage.is_read_only()) };
+    unsafe {
+        export(
+            slf.as_any(),
+            array.tensor(),
+            view,
+            array.tensor().is_read_only(),
+        )
+    };
     Ok(())
 }
 
@@ -500,12 +513,19 @@ pub fn truth(slf: &Bound<'_, PyArray>) -> PyResult<bool> {
     Ok(value_of(py, &array)?.as_bool())
 }
 
-/// Whether any element is true.
-pub fn any(array: &Array) -> PyResult<bool> {
-    Python::attach(|py| {
-        let values = array_to_numpy(py, array)?;
-        values.bind(py).call_method0("any")?.is_truthy()
-    })
+/// `value in x`: whether any element equals the value, which broadcasts. What is no number and no array equals none.
+pub fn contains(slf: &Bound<'_, PyArray>, value: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let py = slf.py();
+    let Some(value) = convert::operand(value)? else {
+        return Ok(false);
+    };
+    let (array, value) = (slf.get().array(py), value.array());
+    let found = py.detach(|| {
+        let equal = array.detach().binary(&comparison::EQUAL, &value)?;
+        let attrs = [Value::None, Value::None, Value::Bool(false)];
+        invoke1(&ANY, &[&equal], &attrs.into_iter().collect())?.item()
+    });
+    Ok(found.map_err(|error| raise(py, error))?.as_bool())
 }
 
 /// `int(x)`, `float(x)`, `complex(x)` of an array of one element.
@@ -659,92 +679,8 @@ pub fn interface(slf: &Bound<'_, PyArray>) -> PyResult<Py<PyAny>> {
         "data",
         (
             array.tensor().data_ptr() as usize,
-            array.tensor().storage().is_read_only(),
+            array.tensor().is_read_only(),
         ),
     )?;
     Ok(facts.into_any().unbind())
-}
-
-/// Makes an array from an array, nested sequences of numbers, or a number.
-///
-/// Parameters
-/// ----------
-/// object : array_like
-///     Python floats become the default float (float32, or float64 after ``npx.set_np(dtype=True)``), Python integers int64.
-/// dtype : dtype or None
-///     Dtype of the result; None takes it from `object`.
-/// copy : bool or None
-///     True always copies; False and None share memory where that is possible.
-/// device, ctx : Device or None
-///     Where the array is made; None is the CPU. `ctx` is the older name.
-///
-/// Raises
-/// ------
-/// TypeError
-///     If `object` does not hold numbers.
-#[pyfunction]
-#[pyo3(signature = (object, dtype = None, *, copy = true, device = None, ctx = None))]
-pub fn array(
-    object: &Bound<'_, PyAny>,
-    dtype: Option<&Bound<'_, PyAny>>,
-    copy: Option<bool>,
-    device: Option<&Bound<'_, PyAny>>,
-    ctx: Option<&Bound<'_, PyAny>>,
-) -> PyResult<Py<PyArray>> {
-    make(object, dtype, copy == Some(true), device.or(ctx))
-}
-
-/// Returns `a` itself if it is an array of this dtype, else makes one, sharing memory where that is possible.
-///
-/// Parameters
-/// ----------
-/// a : array_like
-/// dtype : dtype or None
-/// copy : bool or None
-///     True copies, None and False only if needed.
-/// device : Device or None
-///     Where the array must be.
-#[pyfunction]
-#[pyo3(signature = (a, dtype = None, *, copy = None, device = None))]
-pub fn asarray(
-    a: &Bound<'_, PyAny>,
-    dtype: Option<&Bound<'_, PyAny>>,
-    copy: Option<bool>,
-    device: Option<&Bound<'_, PyAny>>,
-) -> PyResult<Py<PyArray>> {
-    make(a, dtype, copy == Some(true), device)
-}
-
-fn make(
-    object: &Bound<'_, PyAny>,
-    dtype: Option<&Bound<'_, PyAny>>,
-    copy: bool,
-    device: Option<&Bound<'_, PyAny>>,
-) -> PyResult<Py<PyArray>> {
-    let py = object.py();
-    let dtype = dtype.map(convert::dtype).transpose()?;
-    let device = device.map(crate::device::extract).transpose()?;
-    if !copy
-        && let Ok(array) = object.cast::<PyArray>()
-        && dtype.is_none_or(|dtype| array.get().with(py, |x| x.dtype() == dtype))
-        && device.is_none_or(|device| array.get().with(py, |x| x.device() == device))
-    {
-        return Ok(array.clone().unbind());
-    }
-    let sharing = if copy {
-        Sharing::Never
-    } else {
-        Sharing::Allowed
-    };
-    let array = from_object(object, dtype, sharing)?;
-    // An array stays where it is; anything else goes where new arrays are made.
-    let home = if object.is_instance_of::<PyArray>() {
-        array.device()
-    } else {
-        mxnet::ops::interp::current_device()
-    };
-    let array = array
-        .to_device(device.unwrap_or(home))
-        .map_err(|error| raise(py, error))?;
-    PyArray::wrap(py, array)
 }

@@ -13,6 +13,8 @@ mod error;
 mod exchange;
 mod files;
 mod index;
+mod lists;
+mod making;
 mod random;
 mod registry;
 mod settings;
@@ -43,9 +45,11 @@ mod _core {
         set_engine_mode, set_num_threads, waitall, waits,
     };
     #[pymodule_export]
-    use crate::exchange::{_unpickle, array, asarray};
+    use crate::exchange::_unpickle;
     #[pymodule_export]
     use crate::files::{load_safetensors, save_safetensors};
+    #[pymodule_export]
+    use crate::making::{array, asanyarray, asarray, ascontiguousarray, asfortranarray};
     #[pymodule_export]
     use crate::random::RandomStream;
     #[pymodule_export]

@@ -1,23 +1,246 @@
 //! Arrays with all elements equal, or undefined.
 
-use mxnet_tensor::{DType, Device, Dims, Scalar, Tensor, default_float};
+use mxnet_tensor::{DType, Device, Dims, Kind, Layout, Scalar, Tensor, default_float};
+use smallvec::SmallVec;
 
 use crate::args::{Attrs, Param, ParamKind, Value};
-use crate::cx::{CallCx, KernelCx};
+use crate::cx::CompositeCx;
 use crate::error::Result;
+use crate::interp::current_device;
 use crate::invoke::invoke1;
-use crate::opdef::{Cost, Cpu, Cuda, Grad, Inferred, Onnx, OpDef, Probe, Surface, one_of};
-use crate::types::default_dtype;
-use crate::{Array, cpu};
+use crate::opdef::{Cost, Cpu, Cuda, Filling, Grad, Onnx, OpDef, Probe, Short, Surface, one_of};
+use crate::types::{default_dtype, out_of_bounds};
+use crate::{Array, Outputs, cpu};
+
+/// Which axis runs fastest in memory: the last, the first, or as in the array at hand.
+const ORDERS: &[&str] = &["C", "F", "A", "K"];
 
 /// What constants have in common.
 const CONSTANT: OpDef = OpDef {
     params: &[
         Param::required("shape", ParamKind::Ints),
         Param::optional("dtype", ParamKind::DType),
-        Param::choice("order", &["C"], "C"),
+        Param::choice("order", ORDERS, "C"),
+        Param::optional("device", ParamKind::Device).keyword(),
+        Param::optional_array("like").keyword(),
+    ],
+    grad: Grad::Stop("it depends on no array"),
+    probe: Probe::calls(&[
+        "(2, 3)",
+        "()",
+        "(0, 4)",
+        "5",
+        "(2,), 'int32'",
+        "(2,), dtype='complex64'",
+        "(2, 3), order='F'",
+    ]),
+    ..OpDef::COMPOSITE
+};
+
+/// Zeros.
+pub static ZEROS: OpDef = OpDef {
+    name: "zeros",
+    surface: &[Surface::Np("zeros")],
+    doc: "Array of zeros. `dtype` defaults to the default float; `order='F'` lays the first axis out fastest. The array is made on `device`, else on \
+          that of the array `like`.",
+    cpu: Cpu::Composite(|cx| new(cx, default_float(), Content::Zeros)),
+    short: Short::Constant(Filling::Value(0)),
+    ..CONSTANT
+};
+
+/// Ones.
+pub static ONES: OpDef = OpDef {
+    name: "ones",
+    surface: &[Surface::Np("ones")],
+    doc: "Array of ones. `dtype` defaults to the default float; `order='F'` lays the first axis out fastest. The array is made on `device`, else on \
+          that of the array `like`.",
+    cpu: Cpu::Composite(|cx| new(cx, default_float(), Content::Number(Scalar::I64(1)))),
+    short: Short::Constant(Filling::Value(1)),
+    ..CONSTANT
+};
+
+/// Undefined elements.
+pub static EMPTY: OpDef = OpDef {
+    name: "empty",
+    surface: &[Surface::Np("empty")],
+    doc: "Array whose elements are undefined until they are written. `dtype` defaults to the default float; `order='F'` lays the first axis out \
+          fastest. The array is made on `device`, else on that of the array `like`.",
+    cpu: Cpu::Composite(|cx| new(cx, default_float(), Content::Nothing)),
+    short: Short::Constant(Filling::Nothing),
+    ..CONSTANT
+};
+
+/// One value everywhere.
+pub static FULL: OpDef = OpDef {
+    name: "full",
+    surface: &[Surface::Np("full")],
+    params: &[
+        Param::required("shape", ParamKind::Ints),
+        Param::array("fill_value"),
+        Param::optional("dtype", ParamKind::DType),
+        Param::choice("order", ORDERS, "C"),
+        Param::optional("device", ParamKind::Device).keyword(),
+        Param::optional_array("like").keyword(),
+    ],
+    doc: "Array filled with `fill_value`, a number or an array that broadcasts to `shape`. `dtype` defaults to that of the value; `order='F'` lays the \
+          first axis out fastest. The array is made on `device`, else on that of the array `like`.",
+    cpu: Cpu::Composite(|cx| {
+        let value = cx.input(0);
+        let natural = match value.is_weak() {
+            true => default_dtype(value.dtype().kind()),
+            false => value.dtype(),
+        };
+        new(cx, natural, Content::of(value))
+    }),
+    short: Short::Constant(Filling::Given),
+    grad: Grad::Derived,
+    probe: Probe::calls(&[
+        "(2, 3), 1.5",
+        "(), 7",
+        "(0, 4), 1",
+        "3, True",
+        "(2, 3), f((3,))",
+        "(2, 3), 2, order='F'",
+    ]),
+    ..CONSTANT
+};
+
+/// What constants like another array have in common.
+const LIKE: OpDef = OpDef {
+    params: &[
+        Param::array("a"),
+        Param::optional("dtype", ParamKind::DType),
+        Param::choice("order", ORDERS, "K"),
+        Param::bool("subok", true),
+        Param::optional("shape", ParamKind::Ints),
         Param::optional("device", ParamKind::Device).keyword(),
     ],
+    grad: Grad::Stop("it depends on the shape only"),
+    probe: Probe::calls(&[
+        "f((2, 3))",
+        "i((2,), 5)",
+        "f((2,)), 'int8'",
+        "f((2, 3)), shape=(4,)",
+        "f((2, 3)).T",
+        "f((2, 3)), order='F'",
+    ]),
+    ..OpDef::COMPOSITE
+};
+
+/// Zeros like another array.
+pub static ZEROS_LIKE: OpDef = OpDef {
+    name: "zeros_like",
+    surface: &[Surface::Np("zeros_like")],
+    doc: "Zeros with the shape, dtype, device and order of axes in memory of `a`, unless others are given.",
+    cpu: Cpu::Composite(|cx| alike(cx, Content::Zeros)),
+    ..LIKE
+};
+
+/// Ones like another array.
+pub static ONES_LIKE: OpDef = OpDef {
+    name: "ones_like",
+    surface: &[Surface::Np("ones_like")],
+    doc: "Ones with the shape, dtype, device and order of axes in memory of `a`, unless others are given.",
+    cpu: Cpu::Composite(|cx| alike(cx, Content::Number(Scalar::I64(1)))),
+    ..LIKE
+};
+
+/// Undefined elements like another array.
+pub static EMPTY_LIKE: OpDef = OpDef {
+    name: "empty_like",
+    surface: &[Surface::Np("empty_like")],
+    params: &[
+        Param::array("prototype"),
+        Param::optional("dtype", ParamKind::DType),
+        Param::choice("order", ORDERS, "K"),
+        Param::bool("subok", true),
+        Param::optional("shape", ParamKind::Ints),
+        Param::optional("device", ParamKind::Device).keyword(),
+    ],
+    doc: "Undefined elements with the shape, dtype, device and order of axes in memory of `prototype`, unless others are given.",
+    cpu: Cpu::Composite(|cx| alike(cx, Content::Nothing)),
+    ..LIKE
+};
+
+/// One value, like another array.
+pub static FULL_LIKE: OpDef = OpDef {
+    name: "full_like",
+    surface: &[Surface::Np("full_like")],
+    params: &[
+        Param::array("a"),
+        Param::array("fill_value"),
+        Param::optional("dtype", ParamKind::DType),
+        Param::choice("order", ORDERS, "K"),
+        Param::bool("subok", true),
+        Param::optional("shape", ParamKind::Ints),
+        Param::optional("device", ParamKind::Device).keyword(),
+    ],
+    doc: "`fill_value`, a number or an array that broadcasts, with the shape, dtype, device and order of axes in memory of `a`, unless others are given.",
+    cpu: Cpu::Composite(|cx| alike(cx, Content::of(cx.input(1)))),
+    grad: Grad::Derived,
+    probe: Probe::calls(&[
+        "f((2, 3)), 2",
+        "i((2,), 5), 3.7",
+        "f((2,)), 1, shape=(2, 2)",
+        "f((2, 3)), f((3,))",
+    ]),
+    ..LIKE
+};
+
+/// Zeros in C order: what the others are made of.
+pub static ZEROED: OpDef = OpDef {
+    name: "zeroed",
+    params: &[
+        Param::required("shape", ParamKind::Ints),
+        Param::required("dtype", ParamKind::DType),
+        Param::required("device", ParamKind::Device),
+    ],
+    doc: "Zeros in C order.",
+    cpu: Cpu::Eager(|cx| {
+        // Large blocks come zeroed from the system, untouched until they are used.
+        let shape = dims(cx.op.name, cx.ints("shape"))?;
+        let dtype = cx.dtype("dtype").unwrap_or_else(default_float);
+        let device = cx.device("device").unwrap_or_else(current_device);
+        cx.done(Array::from_tensor(Tensor::zeros(&shape, dtype, device)?))
+    }),
+    cuda: Cuda::Expr("0"),
+    probe: Probe::calls(&[
+        "(2, 3), 'float32', 'cpu(0)'",
+        "(), 'int8', 'cpu(0)'",
+        "(0, 4), 'float64', 'cpu(0)'",
+    ])
+    .against("lambda shape, dtype, device: np.zeros(shape, dtype)"),
+    ..MADE
+};
+
+/// One value, or undefined elements, in C order: what the others are made of.
+pub static FILLED: OpDef = OpDef {
+    name: "filled",
+    params: &[
+        Param::required("shape", ParamKind::Ints),
+        Param::required("value", ParamKind::Scalar).or_none(),
+        Param::required("dtype", ParamKind::DType),
+        Param::required("device", ParamKind::Device),
+    ],
+    doc: "`value` everywhere, in C order; undefined elements for None.",
+    cpu: Cpu::Kernel(|cx| {
+        if let Some(value) = cx.scalar("value") {
+            cpu::fill(cx.output(0), value, cx.threads);
+        }
+        Ok(())
+    }),
+    cuda: Cuda::Expr("value"),
+    probe: Probe::calls(&[
+        "(2, 3), 1.5, 'float32', 'cpu(0)'",
+        "(), 7, 'int32', 'cpu(0)'",
+        "(0, 4), 1, 'float64', 'cpu(0)'",
+    ])
+    .against("lambda shape, value, dtype, device: np.full(shape, value, dtype)"),
+    ..MADE
+};
+
+/// What the operators that allocate have in common.
+const MADE: OpDef = OpDef {
     infer: |cx| {
         one_of(
             dims(cx.op.name, cx.ints("shape"))?,
@@ -30,175 +253,156 @@ const CONSTANT: OpDef = OpDef {
         since: 9,
     },
     cost: Cost::PerKiB(30),
-    probe: Probe::calls(&[
-        "(2, 3)",
-        "()",
-        "(0, 4)",
-        "5",
-        "(2,), 'int32'",
-        "(2,), dtype='complex64'",
-    ]),
     ..OpDef::DEFAULT
 };
 
-/// Zeros.
-pub static ZEROS: OpDef = OpDef {
-    name: "zeros",
-    surface: &[Surface::Np("zeros")],
-    doc: "Array of zeros. `dtype` defaults to the default float.",
-    cpu: Cpu::Eager(|cx| {
-        // Large blocks come zeroed from the system, untouched until they are used.
-        let (shape, dtype) = (
-            dims(cx.op.name, cx.ints("shape"))?,
-            cx.dtype("dtype").unwrap_or_else(default_float),
-        );
-        cx.done(Array::from_tensor(Tensor::zeros(
-            &shape,
-            dtype,
-            cx.device("device")
-                .unwrap_or_else(crate::interp::current_device),
-        )?))
-    }),
-    cuda: Cuda::Expr("0"),
-    ..CONSTANT
-};
+/// Axes in the order they have in memory, slowest first.
+pub(crate) type Axes = SmallVec<[usize; 4]>;
 
-/// Ones.
-pub static ONES: OpDef = OpDef {
-    name: "ones",
-    surface: &[Surface::Np("ones")],
-    doc: "Array of ones. `dtype` defaults to the default float.",
-    cpu: Cpu::Kernel(|cx| filled(cx, Scalar::I64(1))),
-    cuda: Cuda::Expr("1"),
-    ..CONSTANT
-};
-
-/// Undefined elements.
-pub static EMPTY: OpDef = OpDef {
-    name: "empty",
-    surface: &[Surface::Np("empty")],
-    doc: "Array whose elements are undefined until they are written. `dtype` defaults to the default float.",
-    cpu: Cpu::Kernel(|_| Ok(())),
-    cuda: Cuda::Derived,
-    cost: Cost::PerKiB(0),
-    ..CONSTANT
-};
-
-/// One value everywhere.
-pub static FULL: OpDef = OpDef {
-    name: "full",
-    surface: &[Surface::Np("full")],
-    params: &[
-        Param::required("shape", ParamKind::Ints),
-        Param::required("fill_value", ParamKind::Scalar),
-        Param::optional("dtype", ParamKind::DType),
-        Param::choice("order", &["C"], "C"),
-        Param::optional("device", ParamKind::Device).keyword(),
-    ],
-    doc: "Array filled with `fill_value`, a number. `dtype` defaults to that of the value.",
-    infer: |cx| {
-        let natural = || {
-            cx.scalar("fill_value")
-                .map_or(DType::F32, |v| default_dtype(v.kind()))
-        };
-        one_of(
-            dims(cx.op.name, cx.ints("shape"))?,
-            cx.dtype("dtype").unwrap_or_else(natural),
-        )
-    },
-    cpu: Cpu::Kernel(|cx| filled(cx, cx.scalar("fill_value").unwrap_or(Scalar::I64(0)))),
-    cuda: Cuda::Expr("value"),
-    probe: Probe::calls(&["(2, 3), 1.5", "(), 7", "(0, 4), 1", "3, True"]),
-    ..CONSTANT
-};
-
-/// What constants like another array have in common.
-const LIKE: OpDef = OpDef {
-    params: &[
-        Param::array("a"),
-        Param::optional("dtype", ParamKind::DType),
-        Param::choice("order", &["K", "C"], "K"),
-        Param::bool("subok", true),
-        Param::optional("shape", ParamKind::Ints),
-        Param::optional("device", ParamKind::Device).keyword(),
-    ],
-    infer: like,
-    grad: Grad::Stop("it depends on the shape only"),
-    onnx: Onnx::Composite,
-    probe: Probe::calls(&[
-        "f((2, 3))",
-        "i((2,), 5)",
-        "f((2,)), 'int8'",
-        "f((2, 3)), shape=(4,)",
-    ]),
-    ..CONSTANT
-};
-
-/// Zeros like another array.
-pub static ZEROS_LIKE: OpDef = OpDef {
-    name: "zeros_like",
-    surface: &[Surface::Np("zeros_like")],
-    doc: "Zeros with the shape and dtype of `a`, unless others are given.",
-    cpu: Cpu::Kernel(|cx| filled(cx, Scalar::I64(0))),
-    cuda: Cuda::Expr("0"),
-    ..LIKE
-};
-
-/// Ones like another array.
-pub static ONES_LIKE: OpDef = OpDef {
-    name: "ones_like",
-    surface: &[Surface::Np("ones_like")],
-    doc: "Ones with the shape and dtype of `a`, unless others are given.",
-    cpu: Cpu::Kernel(|cx| filled(cx, Scalar::I64(1))),
-    cuda: Cuda::Expr("1"),
-    ..LIKE
-};
-
-/// Undefined elements like another array.
-pub static EMPTY_LIKE: OpDef = OpDef {
-    name: "empty_like",
-    surface: &[Surface::Np("empty_like")],
-    doc: "Undefined elements with the shape and dtype of `a`, unless others are given.",
-    cpu: Cpu::Kernel(|_| Ok(())),
-    cuda: Cuda::Derived,
-    ..LIKE
-};
-
-/// One value, like another array.
-pub static FULL_LIKE: OpDef = OpDef {
-    name: "full_like",
-    surface: &[Surface::Np("full_like")],
-    params: &[
-        Param::array("a"),
-        Param::required("fill_value", ParamKind::Scalar),
-        Param::optional("dtype", ParamKind::DType),
-        Param::choice("order", &["K", "C"], "K"),
-        Param::bool("subok", true),
-        Param::optional("shape", ParamKind::Ints),
-        Param::optional("device", ParamKind::Device).keyword(),
-    ],
-    doc: "`fill_value`, a number, with the shape and dtype of `a`, unless others are given.",
-    cpu: Cpu::Kernel(|cx| filled(cx, cx.scalar("fill_value").unwrap_or(Scalar::I64(0)))),
-    cuda: Cuda::Expr("value"),
-    probe: Probe::calls(&[
-        "f((2, 3)), 2",
-        "i((2,), 5), 3.7",
-        "f((2,)), 1, shape=(2, 2)",
-    ]),
-    ..LIKE
-};
-
-fn like(cx: &CallCx) -> Result<Inferred> {
-    let shape = match cx.opt_ints("shape") {
-        Some(shape) => dims(cx.op.name, shape)?,
-        None => Dims::from_slice(cx.shape(0)),
-    };
-    one_of(shape, cx.dtype("dtype").unwrap_or_else(|| cx.dtype_of(0)))
+/// Dtype and place of a new array.
+#[derive(Clone, Copy)]
+struct Made {
+    dtype: DType,
+    device: Device,
 }
 
-fn filled(cx: &KernelCx, value: Scalar) -> Result<()> {
-    cpu::fill(cx.output(0), value, cx.threads);
-    Ok(())
+/// What a new array holds.
+enum Content<'a> {
+    Nothing,
+    Zeros,
+    Number(Scalar),
+    /// The elements of an array that broadcasts to the shape.
+    Elements(&'a Array),
+}
+
+impl Content<'_> {
+    /// A number by its value, so that the result needs no second pass.
+    fn of(value: &Array) -> Content<'_> {
+        if value.is_weak() {
+            Content::Number(cpu::read_scalar(value.tensor()))
+        } else {
+            Content::Elements(value)
+        }
+    }
+
+    /// An array of `shape` whose axes lie in memory in this order, slowest first; C order for `None`.
+    fn make(
+        &self,
+        op: &'static str,
+        shape: &[usize],
+        axes: Option<Axes>,
+        kind: Made,
+    ) -> Result<Array> {
+        let Made { dtype, device } = kind;
+        let Some(axes) = axes else {
+            return self.make_c(op, shape, kind);
+        };
+        let order: SmallVec<[i64; 4]> = axes.iter().map(|&axis| axis as i64).collect();
+        let made = match self {
+            // These elements have an order of axes of their own.
+            Content::Elements(value) => {
+                let value = value.astype(dtype)?.to_device(device)?;
+                value.broadcast_to(shape)?.transpose(Some(&order))?.copy()?
+            }
+            _ => {
+                let permuted: Dims = axes.iter().map(|&axis| shape[axis]).collect();
+                self.make_c(op, &permuted, kind)?
+            }
+        };
+        made.transpose(Some(&inverse(&axes)))
+    }
+
+    /// In C order.
+    fn make_c(&self, op: &'static str, shape: &[usize], kind: Made) -> Result<Array> {
+        let Made { dtype, device } = kind;
+        match *self {
+            Content::Zeros => {
+                let attrs = [
+                    Value::from(shape),
+                    Value::DType(dtype),
+                    Value::Device(device),
+                ];
+                invoke1(&ZEROED, &[], &attrs.into_iter().collect())
+            }
+            Content::Number(value) => {
+                let whole = value.kind() <= Kind::Integer && dtype.is_integer();
+                if whole && !value.fits(dtype) {
+                    return Err(out_of_bounds(op, value, dtype));
+                }
+                full(shape, value, dtype, device)
+            }
+            Content::Nothing => {
+                let attrs = [
+                    Value::from(shape),
+                    Value::None,
+                    Value::DType(dtype),
+                    Value::Device(device),
+                ];
+                invoke1(&FILLED, &[], &attrs.into_iter().collect())
+            }
+            Content::Elements(value) => {
+                let value = value.astype(dtype)?.to_device(device)?;
+                value.broadcast_to(shape)?.copy()
+            }
+        }
+    }
+}
+
+/// A constant of the shape, dtype and order asked for.
+fn new(cx: &CompositeCx, natural: DType, content: Content) -> Result<Outputs> {
+    let shape = dims(cx.op.name, cx.ints("shape"))?;
+    let dtype = cx.dtype("dtype").unwrap_or(natural);
+    let like = cx.opt(cx.op.array_params().count() - 1);
+    if like.is_some_and(Array::is_weak) {
+        return Err(cx.dtype_error("`like` must be an array, not a number"));
+    }
+    let device = cx.device("device").or(like.map(Array::device));
+    let device = device.unwrap_or_else(current_device);
+    let axes = match cx.str("order") {
+        "F" => Some((0..shape.len()).rev().collect()),
+        _ => None,
+    };
+    cx.done(content.make(cx.op.name, &shape, axes, Made { dtype, device })?)
+}
+
+/// A constant like the first input.
+fn alike(cx: &CompositeCx, content: Content) -> Result<Outputs> {
+    let a = cx.input(0);
+    let shape = match cx.opt_ints("shape") {
+        Some(shape) => dims(cx.op.name, shape)?,
+        None => Dims::from_slice(a.shape()),
+    };
+    let dtype = cx.dtype("dtype").unwrap_or(a.dtype());
+    let device = cx.device("device").unwrap_or(a.device());
+    let axes = axes_in_order(cx.str("order"), a.layout()).filter(|axes| axes.len() == shape.len());
+    cx.done(content.make(cx.op.name, &shape, axes, Made { dtype, device })?)
+}
+
+/// The axes of a new array like `layout`, slowest first; `None` for C order.
+pub(crate) fn axes_in_order(order: &str, layout: &Layout) -> Option<Axes> {
+    let fortran = match order {
+        "F" => true,
+        "A" => layout.is_fortran() && !layout.is_contiguous(),
+        "K" => {
+            if layout.is_contiguous() {
+                return None;
+            }
+            let mut axes: Axes = (0..layout.ndim()).collect();
+            axes.sort_by_key(|&axis| std::cmp::Reverse(layout.strides()[axis].unsigned_abs()));
+            return Some(axes);
+        }
+        _ => false,
+    };
+    fortran.then(|| (0..layout.ndim()).rev().collect())
+}
+
+/// The permutation that undoes this one.
+pub(crate) fn inverse(axes: &[usize]) -> SmallVec<[i64; 4]> {
+    let mut inverse = SmallVec::from_elem(0, axes.len());
+    for (to, &from) in axes.iter().enumerate() {
+        inverse[from] = to as i64;
+    }
+    inverse
 }
 
 /// A shape from Python integers.
@@ -225,12 +429,11 @@ pub fn full(shape: &[usize], value: Scalar, dtype: DType, device: Device) -> Res
         Value::from(shape),
         Value::Scalar(value),
         Value::DType(dtype),
-        Value::Word("C"),
         Value::Device(device),
     ]
     .into_iter()
     .collect();
-    invoke1(&FULL, &[], &attrs)
+    invoke1(&FILLED, &[], &attrs)
 }
 
 /// An array of zeros.

@@ -19,6 +19,8 @@ pub(crate) static OPS: &[&OpDef] = &[
     &ONES_LIKE,
     &EMPTY_LIKE,
     &FULL_LIKE,
+    &ZEROED,
+    &FILLED,
     &ARANGE,
     &LINSPACE,
     &EYE,

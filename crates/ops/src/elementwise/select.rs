@@ -12,7 +12,7 @@ use crate::elementwise::special::{IMAG_PART, ISNAN};
 use crate::error::Result;
 use crate::index::NONZERO;
 use crate::invoke::{invoke, invoke1};
-use crate::opdef::{Cpu, Cuda, Form, Grad, Keep, Onnx, OpDef, Probe, Surface};
+use crate::opdef::{Cpu, Cuda, Form, Grad, Keep, Onnx, OpDef, Probe, Short, Surface};
 use crate::shape;
 use crate::types::{DTypes, Types};
 
@@ -36,6 +36,7 @@ pub static WHERE: OpDef = OpDef {
         (None, None) => invoke(&NONZERO, &[cx.input(0)], &Attrs::none()),
         _ => Err(cx.value_error("either both or neither of `x` and `y` should be given")),
     }),
+    short: Short::Elements(&CHOOSE),
     probe: Probe::calls(&[
         "b((2, 3)), f((2, 3)), f((2, 3))",
         "b((3,)), f((2, 3)), 1.5",

@@ -60,7 +60,7 @@ pub fn get(x: &Array, key: &[IndexItem], arrays: &[Array]) -> Result<Array> {
 /// [`Error::Overflow`] if it is a Python integer that the dtype does not hold,
 /// [`Error::Autograd`] if `x` is a variable or a recorded view and a gradient is recorded.
 pub fn set(x: &Array, key: &[IndexItem], arrays: &[Array], value: &Array) -> Result<Option<Array>> {
-    x.check_writable("assignment", "destination array")?;
+    x.check_writable("assignment", "assignment destination")?;
     if value.is_weak() {
         check_number(cpu::read_scalar(value.tensor()), x.dtype())?;
     }

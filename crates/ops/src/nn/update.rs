@@ -246,7 +246,7 @@ pub static UPDATE_STEP: OpDef = OpDef {
                 weight.dtype().name()
             )));
         }
-        if weight.tensor().storage().is_read_only() {
+        if weight.tensor().is_read_only() {
             return Err(cx.value_error("the weight is read-only"));
         }
         for (i, what) in [(1, "gradient"), (2, "state"), (3, "state")] {

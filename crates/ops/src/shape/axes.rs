@@ -6,7 +6,7 @@ use crate::Array;
 use crate::args::{Attrs, Param, ParamKind, Value};
 use crate::error::Result;
 use crate::invoke::invoke1;
-use crate::opdef::{Cpu, Grad, Keep, Onnx, OpDef, Probe, Sparse, Surface, Viewed};
+use crate::opdef::{Cpu, Grad, Keep, Onnx, OpDef, Probe, Short, Sparse, Surface, Viewed};
 
 /// An attribute's integers, signed as the tensor layer takes them.
 fn signed(values: &[i64]) -> SmallVec<[isize; 4]> {
@@ -24,6 +24,7 @@ pub static EXPAND_DIMS: OpDef = OpDef {
             cx.layout.expand_dims(&signed(cx.ints("axis")))?,
         ))
     }),
+    short: Short::View(|layout, axes| layout.expand_dims(axes).ok()),
     grad: Grad::Rule(Keep::NOTHING, |g| g.one(g.dy(0).reshape(g.shape(0))?)),
     onnx: Onnx::Node {
         ty: "Unsqueeze",
@@ -49,6 +50,7 @@ pub static SQUEEZE: OpDef = OpDef {
                 .squeeze(cx.opt_ints("axis").map(signed).as_deref())?,
         ))
     }),
+    short: Short::View(|layout, axes| layout.squeeze(Some(axes)).ok()),
     grad: Grad::Rule(Keep::NOTHING, |g| g.one(g.dy(0).reshape(g.shape(0))?)),
     onnx: Onnx::Node {
         ty: "Squeeze",

@@ -4,17 +4,19 @@ use mxnet_tensor::{Casting, DType, Device, Dims, Layout, Strides, can_cast};
 use smallvec::SmallVec;
 
 use crate::args::{Attrs, Param, ParamKind, Value};
+use crate::creation::{Axes, axes_in_order, inverse};
 use crate::cx::KernelCx;
 use crate::error::Result;
 use crate::invoke::invoke1;
-use crate::opdef::{Cost, Cpu, Cuda, Grad, Keep, Onnx, OpDef, Probe, Sparse, Surface, one_of};
+use crate::opdef::{
+    Cost, Cpu, Cuda, Grad, Keep, Onnx, OpDef, Probe, Short, Sparse, Surface, one_of,
+};
 use crate::types::Types;
 use crate::{Array, cpu};
 
 /// The elements, in memory of their own.
 pub static COPY: OpDef = OpDef {
-    name: "copy",
-    surface: &[Surface::Np("copy"), Surface::Method("copy")],
+    name: "duplicate",
     params: &[Param::array("a")],
     doc: "The same elements in memory of their own, in C order.",
     types: Types::First,
@@ -28,8 +30,49 @@ pub static COPY: OpDef = OpDef {
     },
     sparse: Sparse::KeepsZero,
     cost: Cost::PerKiB(60),
-    probe: Probe::calls(&["f((2, 3))", "f((4, 5))[::-1, ::2]", "i((3,), 9)"]),
+    probe: Probe::calls(&["f((2, 3))", "f((4, 5))[::-1, ::2]", "i((3,), 9)"]).against("np.copy"),
     ..OpDef::DEFAULT
+};
+
+/// What a copy in an order of its own has in common.
+const ORDERED: OpDef = OpDef {
+    cpu: Cpu::Composite(|cx| cx.done(cx.input(0).copy_in(cx.str("order"))?)),
+    sparse: Sparse::KeepsZero,
+    probe: Probe::calls(&[
+        "f((2, 3))",
+        "f((4, 5))[::-1, ::2]",
+        "i((3,), 9)",
+        "f((2, 3)), 'F'",
+        "f((2, 3, 4)).transpose((1, 0, 2)), order='K'",
+    ])
+    .against("np.copy"),
+    ..OpDef::COMPOSITE
+};
+
+/// A copy, as the function makes it.
+pub static COPY_OF: OpDef = OpDef {
+    name: "copy_of",
+    surface: &[Surface::Np("copy")],
+    params: &[
+        Param::array("a"),
+        Param::choice("order", &["K", "A", "C", "F"], "K"),
+        Param::bool("subok", false),
+    ],
+    doc: "The same elements in memory of their own, by default with the axes in the order of `a`. `subok` keeps the class of `a`.",
+    ..ORDERED
+};
+
+/// A copy, as the method makes it.
+pub static COPIED: OpDef = OpDef {
+    name: "copy",
+    surface: &[Surface::Method("copy")],
+    params: &[
+        Param::array("a"),
+        Param::choice("order", &["C", "F", "A", "K"], "C"),
+    ],
+    doc: "The same elements in memory of their own, by default in C order.",
+    short: Short::Copy,
+    ..ORDERED
 };
 
 /// The elements in another dtype.
@@ -108,11 +151,14 @@ pub static ASTYPE: OpDef = OpDef {
             );
             return Err(cx.dtype_error(problem));
         }
-        let y = converted(x, dtype, cx.bool("copy"))?;
-        cx.done(match cx.str("order") {
-            "C" => y.contiguous()?,
-            "F" => y.transpose(None)?.contiguous()?.transpose(None)?,
-            _ => y,
+        cx.done(if x.dtype() != dtype {
+            // A conversion keeps the axes in their order where it can, so that "K" needs nothing more.
+            let axes = axes_in_order(cx.str("order"), x.layout());
+            in_axes(x, axes, |x| x.astype(dtype))?
+        } else if cx.bool("copy") {
+            x.copy_in(cx.str("order"))?
+        } else {
+            x.in_order(cx.str("order"))?
         })
     }),
     ..CONVERSION
@@ -196,7 +242,51 @@ pub(crate) fn dense_like(layout: &Layout) -> Option<Layout> {
     Layout::strided(layout.shape(), &strides, 0).ok()
 }
 
+/// What `work` makes of the array when its axes come in this order, slowest first, brought back into place.
+fn in_axes(
+    x: &Array,
+    axes: Option<Axes>,
+    work: impl FnOnce(&Array) -> Result<Array>,
+) -> Result<Array> {
+    let Some(axes) = axes else {
+        return work(x);
+    };
+    let order: SmallVec<[i64; 4]> = axes.iter().map(|&axis| axis as i64).collect();
+    work(&x.transpose(Some(&order))?)?.transpose(Some(&inverse(&axes)))
+}
+
 impl Array {
+    /// The elements in memory of their own; `order` says how the axes lie there: "C", "F", "A" (Fortran order if the array has it) or "K" (as
+    /// in the array).
+    ///
+    /// # Errors
+    /// [`crate::Error::Memory`].
+    pub fn copy_in(&self, order: &str) -> Result<Array> {
+        in_axes(self, axes_in_order(order, self.layout()), Array::copy)
+    }
+
+    /// Whether the elements lie in this order, as [`Array::copy_in`] names them.
+    pub fn has_order(&self, order: &str) -> bool {
+        match order {
+            "C" => self.layout().is_contiguous(),
+            "F" => self.layout().is_fortran(),
+            "A" => self.layout().is_contiguous() || self.layout().is_fortran(),
+            _ => true,
+        }
+    }
+
+    /// The elements in this order: the array itself if they are.
+    ///
+    /// # Errors
+    /// [`crate::Error::Memory`].
+    pub fn in_order(&self, order: &str) -> Result<Array> {
+        if self.has_order(order) {
+            Ok(self.clone())
+        } else {
+            self.copy_in(order)
+        }
+    }
+
     /// The elements in memory of their own.
     ///
     /// # Errors
@@ -250,7 +340,7 @@ impl Array {
 /// # Errors
 /// [`crate::Error::Shape`] if `value` does not broadcast to the target's shape, [`crate::Error::Value`] if the target is read-only.
 pub fn assign(target: &Array, value: &Array) -> Result<()> {
-    target.check_writable("assignment", "destination array")?;
+    target.check_writable("assignment", "assignment destination")?;
     // NumPy lets leading axes of length 1 go.
     let extra = value.ndim().saturating_sub(target.ndim());
     let value = match extra > 0 && value.shape()[..extra].iter().all(|&n| n == 1) {

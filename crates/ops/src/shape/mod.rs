@@ -22,6 +22,8 @@ use crate::opdef::OpDef;
 
 pub(crate) static OPS: &[&OpDef] = &[
     &COPY,
+    &COPY_OF,
+    &COPIED,
     &CAST,
     &ASTYPE,
     &ASTYPE_OF,

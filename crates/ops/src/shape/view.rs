@@ -7,7 +7,7 @@ use crate::Array;
 use crate::args::{Attrs, Param, ParamKind, Value};
 use crate::error::Result;
 use crate::invoke::invoke1;
-use crate::opdef::{Cpu, Grad, Keep, Onnx, OpDef, Probe, Sparse, Surface, Viewed};
+use crate::opdef::{Cpu, Grad, Keep, Onnx, OpDef, Probe, Short, Sparse, Surface, Viewed};
 
 /// Another shape, the same elements in C order.
 pub static RESHAPE: OpDef = OpDef {
@@ -34,6 +34,7 @@ pub static RESHAPE: OpDef = OpDef {
             None => Viewed::Copied(reshape_dims(cx.layout.len(), &shape)?),
         })
     }),
+    short: Short::View(|layout, shape| layout.reshape(shape).ok().flatten()),
     grad: Grad::Rule(Keep::NOTHING, |g| {
         let attrs: Attrs = [Value::from(g.shape(0)), g.get("order").clone()]
             .into_iter()
@@ -70,6 +71,7 @@ pub static TRANSPOSE: OpDef = OpDef {
             .map(|axes| axes.iter().map(|&a| a as isize).collect());
         Ok(Viewed::Shared(cx.layout.transpose(axes.as_deref())?))
     }),
+    short: Short::View(|layout, axes| layout.transpose(Some(axes)).ok()),
     grad: Grad::Rule(Keep::NOTHING, |g| {
         let ndim = g.shape(0).len() as i64;
         let inverse: Option<SmallVec<[i64; 4]>> = g.opt_ints("axes").map(|axes| {
@@ -106,7 +108,7 @@ pub static BROADCAST_TO: OpDef = OpDef {
     doc: "View that repeats the elements along axes of length 1 and new leading axes. Every copy is the same memory, so it cannot be written to.",
     cpu: Cpu::View(|cx| {
         let shape = crate::creation::dims(cx.op.name, cx.ints("shape"))?;
-        Ok(Viewed::Shared(cx.layout.broadcast_to(&shape)?))
+        Ok(Viewed::Repeated(cx.layout.broadcast_to(&shape)?))
     }),
     grad: Grad::Rule(Keep::NOTHING, |g| {
         g.one(crate::reduce::sum_to(g.dy(0), g.shape(0))?)

@@ -158,7 +158,12 @@ impl Layout {
     /// Number of elements; 1 without axes.
     #[inline]
     pub fn len(&self) -> usize {
-        self.shape.iter().product()
+        // A plain loop: `product()` is called out of line, several times in every operation.
+        let mut len = 1usize;
+        for &size in &self.shape[..] {
+            len = len.wrapping_mul(size);
+        }
+        len
     }
 
     /// Whether there are no elements.

@@ -72,7 +72,9 @@ impl Named {
         Named { values, names, len }
     }
 
-    fn get(&self, i: usize) -> (*mut ffi::PyObject, *mut ffi::PyObject) {
+    /// Name and value of keyword `i`.
+    #[inline]
+    pub fn get(&self, i: usize) -> (*mut ffi::PyObject, *mut ffi::PyObject) {
         debug_assert!(i < self.len);
         // SAFETY: `i < len`, by the contract of `new`.
         unsafe {
@@ -113,8 +115,14 @@ pub fn bind<'py>(
             binding.name
         )));
     }
-    let mut slots: SmallVec<[*mut ffi::PyObject; 12]> =
-        SmallVec::from_elem(ptr::null_mut(), binding.keywords.len());
+    const FEW: usize = 16;
+    let (mut few, mut many) = ([ptr::null_mut(); FEW], Vec::new());
+    let slots: &mut [*mut ffi::PyObject] = if binding.keywords.len() <= FEW {
+        &mut few[..binding.keywords.len()]
+    } else {
+        many.resize(binding.keywords.len(), ptr::null_mut());
+        &mut many
+    };
     slots[..positional.len()].copy_from_slice(positional);
     for i in 0..named.len {
         let (name, value) = named.get(i);
@@ -135,7 +143,7 @@ pub fn bind<'py>(
         }
         slots[at] = value;
     }
-    for (param, &slot) in op.params.iter().zip(&slots) {
+    for (param, &slot) in op.params.iter().zip(&*slots) {
         if slot.is_null() {
             match (param.kind, param.default) {
                 (_, Default::Required) => {
@@ -209,7 +217,8 @@ fn gather_variadic<'py>(
     Ok(Some((at, PyTuple::new(py, items)?)))
 }
 
-fn find(binding: &Binding, name: *mut ffi::PyObject) -> Option<usize> {
+/// The parameter of this name.
+pub fn find(binding: &Binding, name: *mut ffi::PyObject) -> Option<usize> {
     // Names in calls are interned like ours: nearly always the pointers are the same.
     if let Some(at) = binding.keywords.iter().position(|k| k.as_ptr() == name) {
         return Some(at);

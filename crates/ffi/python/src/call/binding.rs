@@ -18,6 +18,8 @@ pub struct Binding {
     pub keywords: Vec<Py<PyAny>>,
     /// How many arguments may be given by position.
     pub positional: usize,
+    /// Where `subok` is among the attributes, if the operator has it.
+    pub subok: Option<usize>,
     /// The C method definition; Python keeps pointers into it.
     pub def: ffi::PyMethodDef,
 }
@@ -83,6 +85,11 @@ impl Binding {
             name,
             keywords,
             positional,
+            subok: op
+                .params
+                .iter()
+                .filter(|p| p.is_attribute())
+                .position(|p| p.name == "subok"),
             def,
         })))
     }

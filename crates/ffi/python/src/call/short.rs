@@ -1,0 +1,237 @@
+//! Short ways of calls with nothing but their first arguments: views by integers, constants by a shape, copies, elementwise choices.
+//!
+//! What is not exactly of that form is left to the general way, errors included.
+
+use mxnet::ops::{
+    Array, Filling, OpDef, Quick, Short, constant, default_dtype, duplicate, interp::Flags, quick,
+};
+use mxnet::tensor::{Layout, Scalar, default_float};
+use pyo3::ffi;
+use pyo3::prelude::*;
+
+use super::arguments::{Named, find};
+use super::binding::Binding;
+use crate::array::PyArray;
+use crate::convert;
+use crate::error::raise;
+
+/// More axes than this go the general way.
+const MOST: usize = 8;
+
+/// The result, if the operator has a short way and it is open.
+#[inline]
+pub fn call(
+    py: Python<'_>,
+    binding: &'static Binding,
+    positional: &[*mut ffi::PyObject],
+    named: &Named,
+) -> PyResult<Option<Py<PyAny>>> {
+    let array = match binding.op.short {
+        Short::None => return Ok(None),
+        Short::View(view) if named.len == 0 => viewed(py, binding.op, view, positional),
+        Short::Constant(filling) => filled(py, binding, filling, positional, named)?,
+        Short::Elements(op) if named.len == 0 => chosen(py, op, positional)?,
+        Short::Copy if named.len == 0 => copied(py, positional)?,
+        Short::View(_) | Short::Copy | Short::Elements(_) => None,
+    };
+    match array {
+        Some(array) => Ok(Some(PyArray::wrap(py, array)?.into_any())),
+        None => Ok(None),
+    }
+}
+
+/// Small integers, given one by one or as a tuple.
+struct Few {
+    values: [isize; MOST],
+    len: usize,
+}
+
+impl Few {
+    fn new() -> Few {
+        Few {
+            values: [0; MOST],
+            len: 0,
+        }
+    }
+
+    /// Appends an `int`; answers whether it was one that fits.
+    #[inline]
+    fn push(&mut self, object: Borrowed<'_, '_, PyAny>) -> bool {
+        // SAFETY: a live object.
+        if self.len == MOST || unsafe { ffi::PyLong_CheckExact(object.as_ptr()) } == 0 {
+            return false;
+        }
+        // SAFETY: an int.
+        let value = unsafe { ffi::PyLong_AsSsize_t(object.as_ptr()) };
+        // SAFETY: the thread is attached, as the borrowed object shows.
+        if value == -1 && !unsafe { ffi::PyErr_Occurred() }.is_null() {
+            // SAFETY: as above. The general way raises it again, with more words.
+            unsafe { ffi::PyErr_Clear() };
+            return false;
+        }
+        self.values[self.len] = value;
+        self.len += 1;
+        true
+    }
+
+    /// An `int` or a tuple of them.
+    #[inline]
+    fn of(object: Borrowed<'_, '_, PyAny>) -> Option<Few> {
+        let mut few = Few::new();
+        // SAFETY: a live object.
+        if unsafe { ffi::PyTuple_CheckExact(object.as_ptr()) } == 0 {
+            return few.push(object).then_some(few);
+        }
+        // SAFETY: a tuple.
+        let len = unsafe { ffi::PyTuple_Size(object.as_ptr()) };
+        for i in 0..len {
+            // SAFETY: 1. `i` is in range. 2. the tuple, which the caller holds, keeps the item.
+            let item = unsafe {
+                Borrowed::from_ptr(object.py(), ffi::PyTuple_GetItem(object.as_ptr(), i))
+            };
+            if !few.push(item) {
+                return None;
+            }
+        }
+        Some(few)
+    }
+
+    fn as_slice(&self) -> &[isize] {
+        &self.values[..self.len]
+    }
+}
+
+/// `x.reshape(2, 3)`, `x.transpose((1, 0))`.
+#[inline]
+fn viewed(
+    py: Python<'_>,
+    op: &'static OpDef,
+    view: fn(&Layout, &[isize]) -> Option<Layout>,
+    positional: &[*mut ffi::PyObject],
+) -> Option<Array> {
+    let (&first, rest) = positional.split_first()?;
+    // SAFETY: a borrowed argument of the running call.
+    let first = unsafe { Borrowed::from_ptr(py, first) };
+    let x = first.cast::<PyArray>().ok()?;
+    // SAFETY: as above.
+    let mut rest = rest.iter().map(|&p| unsafe { Borrowed::from_ptr(py, p) });
+    let integers = match rest.len() {
+        0 => return None,
+        1 => Few::of(rest.next()?)?,
+        _ if op.params.get(1)?.variadic => {
+            let mut few = Few::new();
+            rest.all(|item| few.push(item)).then_some(few)?
+        }
+        _ => return None,
+    };
+    // While recording, a view remembers what it is a view of.
+    if !Flags::current().is_plain() {
+        return None;
+    }
+    let look = x.get().look(py);
+    let layout = view(look.layout(), integers.as_slice())?;
+    Some(Array::from_tensor(look.tensor().with_layout(layout)))
+}
+
+/// `zeros((2, 3))`, `full((2, 3), 1.5, dtype="float64")`.
+#[inline]
+fn filled(
+    py: Python<'_>,
+    binding: &'static Binding,
+    filling: Filling,
+    positional: &[*mut ffi::PyObject],
+    named: &Named,
+) -> PyResult<Option<Array>> {
+    let least = 1 + usize::from(filling == Filling::Given);
+    if !(least..=least + 1).contains(&positional.len()) {
+        return Ok(None);
+    }
+    // SAFETY: borrowed arguments of the running call.
+    let given = |i: usize| unsafe { Borrowed::from_ptr(py, positional[i]) };
+    let dtype = match (positional.len() - least, named.len) {
+        (0, 0) => None,
+        (1, 0) => Some(given(least)),
+        (0, 1) => {
+            let (name, value) = named.get(0);
+            if find(binding, name) != Some(least) {
+                return Ok(None);
+            }
+            // SAFETY: as above.
+            Some(unsafe { Borrowed::from_ptr(py, value) })
+        }
+        _ => return Ok(None),
+    };
+    let Some(sizes) = Few::of(given(0)) else {
+        return Ok(None);
+    };
+    let mut shape = [0; MOST];
+    for (to, &from) in shape.iter_mut().zip(sizes.as_slice()) {
+        let Ok(size) = usize::try_from(from) else {
+            return Ok(None);
+        };
+        *to = size;
+    }
+    let value = match filling {
+        Filling::Nothing => None,
+        Filling::Value(value) => Some(Scalar::I64(value)),
+        Filling::Given => match convert::number(&given(1))? {
+            Some(value) => Some(value),
+            None => return Ok(None),
+        },
+    };
+    let dtype = match (dtype, value) {
+        (Some(dtype), _) if !dtype.is_none() => convert::dtype(&dtype)?,
+        (_, Some(value)) if filling == Filling::Given => default_dtype(value.kind()),
+        _ => default_float(),
+    };
+    constant(&shape[..sizes.len], value, dtype).map_err(|error| raise(py, error))
+}
+
+/// `x.copy()`.
+#[inline]
+fn copied(py: Python<'_>, positional: &[*mut ffi::PyObject]) -> PyResult<Option<Array>> {
+    let &[object] = positional else {
+        return Ok(None);
+    };
+    // SAFETY: a borrowed argument of the running call.
+    let object = unsafe { Borrowed::<PyAny>::from_ptr(py, object) };
+    match object.cast::<PyArray>() {
+        Ok(x) => duplicate(&x.get().look(py)).map_err(|error| raise(py, error)),
+        Err(_) => Ok(None),
+    }
+}
+
+/// `where(c, x, y)`.
+#[inline]
+fn chosen(
+    py: Python<'_>,
+    op: &'static OpDef,
+    positional: &[*mut ffi::PyObject],
+) -> PyResult<Option<Array>> {
+    let &[condition, x, y] = positional else {
+        return Ok(None);
+    };
+    // SAFETY: borrowed arguments of the running call.
+    let [condition, x, y] =
+        [condition, x, y].map(|p| unsafe { Borrowed::<PyAny>::from_ptr(py, p) });
+    let Ok(condition) = condition.cast::<PyArray>() else {
+        return Ok(None);
+    };
+    let (a, b) = (x.cast::<PyArray>(), y.cast::<PyArray>());
+    let (a, b) = (
+        a.as_ref().map(|a| a.get().look(py)),
+        b.as_ref().map(|b| b.get().look(py)),
+    );
+    let number =
+        |object: &Bound<'_, PyAny>| Ok::<_, PyErr>(convert::number(object)?.map(Quick::Number));
+    let (a, b) = match (&a, &b) {
+        (Ok(a), Ok(b)) => (Some(Quick::Array(a)), Some(Quick::Array(b))),
+        (Ok(a), Err(_)) => (Some(Quick::Array(a)), number(&y)?),
+        (Err(_), Ok(b)) => (number(&x)?, Some(Quick::Array(b))),
+        (Err(_), Err(_)) => return Ok(None),
+    };
+    let (Some(a), Some(b)) = (a, b) else {
+        return Ok(None);
+    };
+    quick(op, &[Quick::Array(&condition.get().look(py)), a, b]).map_err(|error| raise(py, error))
+}

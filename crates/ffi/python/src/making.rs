@@ -1,0 +1,372 @@
+//! Making arrays: `array`, `asarray` and their kin.
+
+use mxnet::ops::{Array, interp};
+use mxnet::tensor::{DType, Device, default_float};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyType;
+
+use crate::array::PyArray;
+use crate::convert;
+use crate::error::raise;
+use crate::exchange::{self, Sharing};
+
+/// Makes an array from an array, nested sequences of numbers, or a number.
+///
+/// Parameters
+/// ----------
+/// object : array_like
+///     Python floats become the default float (float32, or float64 after ``npx.set_np(dtype=True)``), Python integers int64.
+/// dtype : dtype or None
+///     Dtype of the result; None takes it from `object`.
+/// copy : bool or None
+///     True always copies, None where it is needed, False never.
+/// order : {'K', 'A', 'C', 'F'}
+///     Which axis runs fastest in memory: the last ('C'), the first ('F'), the first if it does in `object` and else the last ('A'), or as
+///     in `object` ('K').
+/// subok : bool
+///     Whether the result has the class of `object` if that is derived from ndarray.
+/// ndmin : int
+///     Axes of length 1 are put in front until there are this many.
+/// ndmax : int
+///     Sequences nested deeper are an error, as arrays of objects do not exist here; 0 sets no limit.
+/// like : ndarray or None
+///     The array is made on the device of `like`.
+/// device, ctx : Device or None
+///     Where the array is made; None is the current device. `ctx` is the older name.
+///
+/// Raises
+/// ------
+/// TypeError
+///     If `object` does not hold numbers, or `like` is no array of this package.
+/// ValueError
+///     If nested sequences have differing lengths, or a copy is needed with ``copy=False``.
+#[pyfunction]
+#[pyo3(signature = (object, dtype = None, *, copy = Some(true), order = Some("K"), subok = false, ndmin = 0, ndmax = 0, like = None, device = None, ctx = None))]
+#[expect(
+    clippy::too_many_arguments,
+    reason = "the parameters of NumPy's function"
+)]
+pub fn array(
+    object: &Bound<'_, PyAny>,
+    dtype: Option<&Bound<'_, PyAny>>,
+    copy: Option<bool>,
+    order: Option<&str>,
+    subok: bool,
+    ndmin: usize,
+    ndmax: usize,
+    like: Option<&Bound<'_, PyAny>>,
+    device: Option<&Bound<'_, PyAny>>,
+    ctx: Option<&Bound<'_, PyAny>>,
+) -> PyResult<Py<PyArray>> {
+    let wanted = Wanted::of(dtype, copy, order, like, device.or(ctx))?;
+    make(
+        object,
+        &Wanted {
+            subok,
+            ndmin,
+            ndmax,
+            ..wanted
+        },
+    )
+}
+
+/// Returns `a` itself if it is an array of this dtype and order, else makes one, sharing memory where that is possible.
+///
+/// Parameters
+/// ----------
+/// a : array_like
+/// dtype : dtype or None
+///     Dtype of the result; None takes it from `a`.
+/// order : {'K', 'A', 'C', 'F'} or None
+///     Which axis runs fastest in memory; None is 'K', as in `a`.
+/// device : Device or None
+///     Where the array must be.
+/// copy : bool or None
+///     True copies, None only if needed, False never.
+/// like : ndarray or None
+///     What is not an array yet is made on the device of `like`.
+///
+/// Raises
+/// ------
+/// ValueError
+///     If nested sequences have differing lengths, or a copy is needed with ``copy=False``.
+#[pyfunction]
+#[pyo3(signature = (a, dtype = None, order = None, *, device = None, copy = None, like = None))]
+pub fn asarray(
+    a: &Bound<'_, PyAny>,
+    dtype: Option<&Bound<'_, PyAny>>,
+    order: Option<&str>,
+    device: Option<&Bound<'_, PyAny>>,
+    copy: Option<bool>,
+    like: Option<&Bound<'_, PyAny>>,
+) -> PyResult<Py<PyArray>> {
+    make(a, &Wanted::of(dtype, copy, order, like, device)?)
+}
+
+/// As `asarray`, but an array of a derived class stays what it is.
+///
+/// Parameters
+/// ----------
+/// a : array_like
+/// dtype : dtype or None
+///     Dtype of the result; None takes it from `a`.
+/// order : {'K', 'A', 'C', 'F'} or None
+///     Which axis runs fastest in memory; None is 'K', as in `a`.
+/// device : Device or None
+///     Where the array must be.
+/// copy : bool or None
+///     True copies, None only if needed, False never.
+/// like : ndarray or None
+///     What is not an array yet is made on the device of `like`.
+///
+/// Raises
+/// ------
+/// ValueError
+///     If nested sequences have differing lengths, or a copy is needed with ``copy=False``.
+#[pyfunction]
+#[pyo3(signature = (a, dtype = None, order = None, *, device = None, copy = None, like = None))]
+pub fn asanyarray(
+    a: &Bound<'_, PyAny>,
+    dtype: Option<&Bound<'_, PyAny>>,
+    order: Option<&str>,
+    device: Option<&Bound<'_, PyAny>>,
+    copy: Option<bool>,
+    like: Option<&Bound<'_, PyAny>>,
+) -> PyResult<Py<PyArray>> {
+    let wanted = Wanted::of(dtype, copy, order, like, device)?;
+    make(
+        a,
+        &Wanted {
+            subok: true,
+            ..wanted
+        },
+    )
+}
+
+/// An array of at least one axis whose elements lie in C order: `a` itself if it is one.
+///
+/// Parameters
+/// ----------
+/// a : array_like
+/// dtype : dtype or None
+///     Dtype of the result; None takes it from `a`.
+/// like : ndarray or None
+///     What is not an array yet is made on the device of `like`.
+#[pyfunction]
+#[pyo3(signature = (a, dtype = None, *, like = None))]
+pub fn ascontiguousarray(
+    a: &Bound<'_, PyAny>,
+    dtype: Option<&Bound<'_, PyAny>>,
+    like: Option<&Bound<'_, PyAny>>,
+) -> PyResult<Py<PyArray>> {
+    let wanted = Wanted::of(dtype, None, Some("C"), like, None)?;
+    make(a, &Wanted { ndmin: 1, ..wanted })
+}
+
+/// An array of at least one axis whose elements lie in Fortran order (the first axis runs fastest): `a` itself if it is one.
+///
+/// Parameters
+/// ----------
+/// a : array_like
+/// dtype : dtype or None
+///     Dtype of the result; None takes it from `a`.
+/// like : ndarray or None
+///     What is not an array yet is made on the device of `like`.
+#[pyfunction]
+#[pyo3(signature = (a, dtype = None, *, like = None))]
+pub fn asfortranarray(
+    a: &Bound<'_, PyAny>,
+    dtype: Option<&Bound<'_, PyAny>>,
+    like: Option<&Bound<'_, PyAny>>,
+) -> PyResult<Py<PyArray>> {
+    let wanted = Wanted::of(dtype, None, Some("F"), like, None)?;
+    make(a, &Wanted { ndmin: 1, ..wanted })
+}
+
+/// What an array must be.
+struct Wanted {
+    dtype: Option<DType>,
+    sharing: Sharing,
+    order: &'static str,
+    subok: bool,
+    ndmin: usize,
+    ndmax: usize,
+    device: Option<Device>,
+    /// Where what is not an array yet is made.
+    home: Device,
+}
+
+impl Wanted {
+    fn of(
+        dtype: Option<&Bound<'_, PyAny>>,
+        copy: Option<bool>,
+        order: Option<&str>,
+        like: Option<&Bound<'_, PyAny>>,
+        device: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Wanted> {
+        let home = match like {
+            None => interp::current_device(),
+            Some(like) => match like.cast::<PyArray>() {
+                Ok(like) => like.get().with(like.py(), Array::device),
+                Err(_) => {
+                    return Err(PyTypeError::new_err(format!(
+                        "`like` must be an mxnet.numpy.ndarray, not '{}'",
+                        like.get_type().name()?
+                    )));
+                }
+            },
+        };
+        Ok(Wanted {
+            dtype: dtype.map(convert::dtype).transpose()?,
+            sharing: match copy {
+                Some(true) => Sharing::Never,
+                Some(false) => Sharing::Required,
+                None => Sharing::Allowed,
+            },
+            order: order_of(order)?,
+            subok: false,
+            ndmin: 0,
+            ndmax: 0,
+            device: device.map(crate::device::extract).transpose()?,
+            home,
+        })
+    }
+}
+
+/// `order=`, of which `None` is 'K'.
+fn order_of(order: Option<&str>) -> PyResult<&'static str> {
+    match order {
+        None | Some("K") => Ok("K"),
+        Some("A") => Ok("A"),
+        Some("C") => Ok("C"),
+        Some("F") => Ok("F"),
+        Some(other) => Err(PyValueError::new_err(format!(
+            "order must be one of 'C', 'F', 'A', 'K', not '{other}'"
+        ))),
+    }
+}
+
+/// What `ndarray(...)` makes.
+pub fn over_memory(
+    shape: &Bound<'_, PyAny>,
+    dtype: Option<&Bound<'_, PyAny>>,
+    buffer: Option<&Bound<'_, PyAny>>,
+    offset: usize,
+    strides: Option<&Bound<'_, PyAny>>,
+    order: Option<&str>,
+) -> PyResult<Array> {
+    let py = shape.py();
+    let core = |error| raise(py, error);
+    let kind = dtype.map(convert::dtype).transpose()?;
+    let kind = kind.unwrap_or_else(default_float);
+    let order = match order {
+        None | Some("C") => "C",
+        Some("F") => "F",
+        Some(other) => {
+            return Err(PyValueError::new_err(format!(
+                "order must be 'C' or 'F', not '{other}'"
+            )));
+        }
+    };
+    if let Some(buffer) = buffer {
+        // NumPy checks that shape, offset and strides stay within the buffer.
+        let numpy = py.import("numpy")?;
+        let kind = convert::numpy_dtype(py, kind)?;
+        let seen = (shape, kind, buffer, offset, strides, order);
+        return exchange::from_numpy(&numpy.getattr("ndarray")?.call1(seen)?, Sharing::Allowed);
+    }
+    if offset != 0 || strides.is_some() {
+        return Err(PyValueError::new_err(
+            "offset and strides say where the elements lie in `buffer`, which is missing",
+        ));
+    }
+    let Some(sizes) = convert::integers(shape)? else {
+        return Err(PyTypeError::new_err(format!(
+            "shape must be an integer or a tuple of integers, not '{}'",
+            shape.get_type().name()?
+        )));
+    };
+    let mut sizes = sizes
+        .iter()
+        .map(|&size| {
+            usize::try_from(size)
+                .map_err(|_| PyValueError::new_err(format!("negative dimension {size} in shape")))
+        })
+        .collect::<PyResult<Vec<usize>>>()?;
+    if order == "F" {
+        sizes.reverse();
+    }
+    let array = Array::uninitialised(&sizes, kind, interp::current_device()).map_err(core)?;
+    match order {
+        "F" => array.transpose(None).map_err(core),
+        _ => Ok(array),
+    }
+}
+
+/// An object of `class`, derived from ndarray, around an array; its `__init__` is not called.
+pub fn wrap_as(class: &Bound<'_, PyType>, array: Array) -> PyResult<Py<PyArray>> {
+    let py = class.py();
+    if class.is(py.get_type::<PyArray>()) {
+        return PyArray::wrap(py, array);
+    }
+    let new = py
+        .get_type::<PyArray>()
+        .getattr(pyo3::intern!(py, "__new__"))?;
+    let object = new.call1((class, 0))?.cast_into::<PyArray>()?;
+    object.get().adopt(py, array);
+    Ok(object.unbind())
+}
+
+fn make(object: &Bound<'_, PyAny>, wanted: &Wanted) -> PyResult<Py<PyArray>> {
+    let py = object.py();
+    let core = |error| raise(py, error);
+    let given = object.cast::<PyArray>().ok();
+    let base = py.get_type::<PyArray>();
+    let class = match given {
+        Some(_) if wanted.subok => object.get_type(),
+        _ => base,
+    };
+    let array = exchange::from_object_of(object, wanted.dtype, wanted.sharing, wanted.ndmax)?;
+    // An array stays where it is; anything else goes where new arrays are made.
+    let home = match given {
+        Some(_) => array.device(),
+        None => wanted.home,
+    };
+    let device = wanted.device.unwrap_or(home);
+    // What was just read from a list needs none of the following.
+    let array = if device == array.device() {
+        array
+    } else {
+        wanted.sharing.copies("the device changes")?;
+        array.to_device(device).map_err(core)?
+    };
+    // "A" is about copies only: what is neither in C nor in Fortran order may stay so.
+    let order = match wanted.order {
+        "A" if wanted.sharing != Sharing::Never => "K",
+        order => order,
+    };
+    let array = if array.has_order(order) {
+        array
+    } else {
+        wanted
+            .sharing
+            .copies("the order of the axes in memory changes")?;
+        array.copy_in(order).map_err(core)?
+    };
+    let array = if array.ndim() < wanted.ndmin {
+        let mut shape = vec![1; wanted.ndmin - array.ndim()];
+        shape.extend_from_slice(array.shape());
+        array.reshape(&shape).map_err(core)?
+    } else {
+        array
+    };
+    if let Some(given) = given
+        && wanted.sharing != Sharing::Never
+        && given.get_type().is(&class)
+        && given.get().with(py, |x| x.is_same_view(&array))
+    {
+        return Ok(given.clone().unbind());
+    }
+    wrap_as(&class, array)
+}
