@@ -15,7 +15,7 @@ use crate::cell::{Guarded, Look};
 use crate::convert::{self, In};
 use crate::device::PyDevice;
 use crate::error::raise;
-use crate::{call, dlpack, exchange, index, making};
+use crate::{call, dlpack, exchange, index, making, memory};
 
 /// N-dimensional array of numbers on one device, computed asynchronously.
 #[pyclass(name = "ndarray", module = "mxnet.numpy", frozen, subclass, weakref)]
@@ -253,7 +253,11 @@ fn in_place(
         outs: &[Some(&target)],
         dtype: None,
     };
-    let mut outputs = dispatch(&call).map_err(|error| raise(py, error))?;
+    let outputs = match crate::engine::may_wait() {
+        true => py.detach(|| dispatch(&call)),
+        false => dispatch(&call),
+    };
+    let mut outputs = outputs.map_err(|error| raise(py, error))?;
     if let Some(result) = outputs.pop() {
         slf.get().adopt_written(py, result)?;
     }
@@ -322,6 +326,12 @@ impl PyArray {
         Ok(PyTuple::new(py, dims)?.unbind())
     }
 
+    /// The elements get another shape, without a copy.
+    #[setter(shape)]
+    fn set_shape(slf: &Bound<'_, Self>, shape: &Bound<'_, PyAny>) -> PyResult<()> {
+        memory::set_shape(slf, shape)
+    }
+
     /// Number of axes.
     #[getter]
     fn ndim(&self, py: Python<'_>) -> usize {
@@ -360,10 +370,98 @@ impl PyArray {
         convert::numpy_dtype(py, self.with(py, Array::dtype))
     }
 
+    /// The bytes are taken for elements of another type.
+    #[setter(dtype)]
+    fn set_dtype(slf: &Bound<'_, Self>, dtype: &Bound<'_, PyAny>) -> PyResult<()> {
+        memory::set_dtype(slf, dtype)
+    }
+
+    /// How the elements lie in memory, and whether they may be written.
+    #[getter]
+    fn flags(slf: &Bound<'_, Self>) -> memory::ArrayFlags {
+        memory::ArrayFlags::of(slf)
+    }
+
+    /// Sets the flag `writeable`; memory is always aligned and never written back.
+    #[pyo3(signature = (*, write = None, align = None, uic = None))]
+    fn setflags(
+        slf: &Bound<'_, Self>,
+        write: Option<bool>,
+        align: Option<bool>,
+        uic: Option<bool>,
+    ) -> PyResult<()> {
+        if align == Some(false) || uic == Some(true) {
+            return Err(PyValueError::new_err(
+                "only `write` can be set: arrays are aligned and never written back",
+            ));
+        }
+        write.map_or(Ok(()), |write| memory::set_writeable(slf, write))
+    }
+
+    /// All that the storage holds, as one row, if this is a view or the memory of another library; else None.
+    #[getter]
+    fn base(slf: &Bound<'_, Self>) -> PyResult<Option<Py<PyArray>>> {
+        memory::base(slf)
+    }
+
+    /// The elements in C order: to iterate over, to index and to assign to.
+    #[getter]
+    fn flat(slf: &Bound<'_, Self>) -> memory::Flat {
+        memory::Flat::of(slf)
+    }
+
+    #[setter(flat)]
+    fn set_flat(slf: &Bound<'_, Self>, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        memory::set_flat(slf, value)
+    }
+
+    /// The memory, by the buffer protocol.
+    #[getter]
+    fn data<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        let view = slf.py().get_type::<pyo3::types::PyMemoryView>();
+        view.call1((slf,))
+    }
+
+    /// The same bytes seen as another dtype or class. If elements change size, the last axis must be contiguous and its length in bytes fit.
+    #[pyo3(signature = (dtype = None, r#type = None))]
+    fn view(
+        slf: &Bound<'_, Self>,
+        dtype: Option<&Bound<'_, PyAny>>,
+        r#type: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Py<PyArray>> {
+        memory::view(slf, dtype, r#type)
+    }
+
+    /// Writes one number everywhere.
+    fn fill(slf: &Bound<'_, Self>, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        memory::fill(slf, value)
+    }
+
+    /// Changes the shape in place; elements that are new are zero. With `refcheck` it is an error if there are views of the array.
+    #[pyo3(signature = (*new_shape, refcheck = true))]
+    fn resize(
+        slf: &Bound<'_, Self>,
+        new_shape: &Bound<'_, PyTuple>,
+        refcheck: bool,
+    ) -> PyResult<()> {
+        memory::resize(slf, new_shape, refcheck)
+    }
+
+    /// Copies the elements into `other`, an array, and returns it; or onto `other`, a device.
+    fn copyto(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyArray>> {
+        memory::copy_to(slf, other)
+    }
+
     /// Device the elements are on.
     #[getter]
     fn device(&self, py: Python<'_>) -> PyDevice {
         PyDevice(self.with(py, Array::device))
+    }
+
+    /// Device the elements are on; the name that MXNet 1 used.
+    #[getter]
+    fn context(&self, py: Python<'_>) -> PyDevice {
+        self.device(py)
     }
 
     /// Device the elements are on; the name that MXNet 1 used.
@@ -469,6 +567,34 @@ impl PyArray {
             py,
             array.to_device(device).map_err(|error| raise(py, error))?,
         )
+    }
+
+    /// The same array on another device; itself if it is there. The name that MXNet 1 used.
+    fn as_in_context(slf: &Bound<'_, Self>, context: &Bound<'_, PyAny>) -> PyResult<Py<PyArray>> {
+        Self::to_device(slf, context)
+    }
+
+    /// The same array on another device; itself if it is there.
+    fn as_in_ctx(slf: &Bound<'_, Self>, ctx: &Bound<'_, PyAny>) -> PyResult<Py<PyArray>> {
+        Self::to_device(slf, ctx)
+    }
+
+    /// The bytes of the elements in C order, or in Fortran order ('F'), or in that of the array ('A').
+    #[pyo3(signature = (order = Some("C")))]
+    fn tobytes(slf: &Bound<'_, Self>, order: Option<&str>) -> PyResult<Py<PyAny>> {
+        let values = exchange::to_numpy(slf)?;
+        let bytes = values.call_method1(slf.py(), "tobytes", (order.unwrap_or("C"),))?;
+        Ok(bytes)
+    }
+
+    /// A DLPack capsule around the memory, once pending writes are done.
+    fn to_dlpack_for_read(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+        dlpack::export(slf, None, None, None, None)
+    }
+
+    /// A DLPack capsule around the memory, once pending reads and writes are done; an error if the array is read-only.
+    fn to_dlpack_for_write(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+        dlpack::export(slf, None, None, None, None)
     }
 
     // ---- gradients ----
@@ -587,6 +713,11 @@ impl PyArray {
 
     fn __reduce__(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
         exchange::reduce(slf)
+    }
+
+    fn __setstate__(&self, py: Python<'_>, state: (Bound<'_, PyAny>, String)) -> PyResult<()> {
+        self.adopt(py, exchange::of_state(&state.0, &state.1)?);
+        Ok(())
     }
 
     fn __copy__(slf: &Bound<'_, Self>) -> PyResult<Py<PyArray>> {

@@ -581,11 +581,11 @@ pub fn repr(slf: &Bound<'_, PyArray>) -> PyResult<String> {
     Ok(text + ")")
 }
 
-/// Pickles as a NumPy array and a device.
+/// Pickles as an object of its class, and a NumPy array and a dtype for its state.
 pub fn reduce(slf: &Bound<'_, PyArray>) -> PyResult<Py<PyAny>> {
     let py = slf.py();
     let array = slf.get().array(py);
-    let rebuild = py.import("mxnet._core")?.getattr("_unpickle")?;
+    let rebuild = py.import("copyreg")?.getattr("__newobj__")?;
     let values = match array.dtype() {
         DType::BF16 => {
             let bits = array.contiguous().map_err(|error| raise(py, error))?;
@@ -600,18 +600,18 @@ pub fn reduce(slf: &Bound<'_, PyArray>) -> PyResult<Py<PyAny>> {
         }
         _ => to_numpy(slf)?,
     };
-    Ok((rebuild, (values, array.dtype().name()))
+    let state = (values, array.dtype().name());
+    Ok((rebuild, (slf.get_type(), 0), state)
         .into_pyobject(py)?
         .into_any()
         .unbind())
 }
 
-/// The array that [`reduce`] took apart.
-#[pyfunction]
-pub fn _unpickle(values: &Bound<'_, PyAny>, dtype: &str) -> PyResult<Py<PyArray>> {
+/// The array whose state this is.
+pub fn of_state(values: &Bound<'_, PyAny>, dtype: &str) -> PyResult<Array> {
     let py = values.py();
     let array = from_numpy(values, Sharing::Never)?;
-    let array = match DType::from_name(dtype) {
+    Ok(match DType::from_name(dtype) {
         Some(DType::BF16) => Array::from_tensor(
             array
                 .tensor()
@@ -619,8 +619,7 @@ pub fn _unpickle(values: &Bound<'_, PyAny>, dtype: &str) -> PyResult<Py<PyArray>
                 .map_err(|error| raise(py, error.into()))?,
         ),
         _ => array,
-    };
-    PyArray::wrap(py, array)
+    })
 }
 
 /// `numpy.asarray(x)`: NumPy's own array; it shares the memory unless told to copy.

@@ -15,6 +15,7 @@ mod files;
 mod index;
 mod lists;
 mod making;
+mod memory;
 mod random;
 mod registry;
 mod settings;
@@ -45,11 +46,11 @@ mod _core {
         set_engine_mode, set_num_threads, waitall, waits,
     };
     #[pymodule_export]
-    use crate::exchange::_unpickle;
-    #[pymodule_export]
     use crate::files::{load_safetensors, save_safetensors};
     #[pymodule_export]
     use crate::making::{array, asanyarray, asarray, ascontiguousarray, asfortranarray};
+    #[pymodule_export]
+    use crate::memory::{ArrayFlags, Flat};
     #[pymodule_export]
     use crate::random::RandomStream;
     #[pymodule_export]

@@ -30,7 +30,7 @@ const ROUNDING: OpDef = OpDef {
 /// Largest integer not above.
 pub static FLOOR: OpDef = OpDef {
     name: "floor",
-    surface: &[Surface::Np("floor")],
+    surface: &[Surface::Np("floor"), Surface::Method("__floor__")],
     doc: "Largest integer not above every element.",
     cpu: Cpu::Map(&map::FLOOR),
     cuda: Cuda::Expr("floor(x)"),
@@ -44,7 +44,7 @@ pub static FLOOR: OpDef = OpDef {
 /// Smallest integer not below.
 pub static CEIL: OpDef = OpDef {
     name: "ceil",
-    surface: &[Surface::Np("ceil")],
+    surface: &[Surface::Np("ceil"), Surface::Method("__ceil__")],
     doc: "Smallest integer not below every element.",
     cpu: Cpu::Map(&map::CEIL),
     cuda: Cuda::Expr("ceil(x)"),
@@ -58,7 +58,7 @@ pub static CEIL: OpDef = OpDef {
 /// Integer part.
 pub static TRUNC: OpDef = OpDef {
     name: "trunc",
-    surface: &[Surface::Np("trunc")],
+    surface: &[Surface::Np("trunc"), Surface::Method("__trunc__")],
     doc: "Every element without its fraction: the nearest integer towards zero.",
     cpu: Cpu::Map(&map::TRUNC),
     cuda: Cuda::Expr("trunc(x)"),
@@ -131,6 +131,7 @@ pub static ROUND: OpDef = OpDef {
         Surface::Np("round"),
         Surface::Np("around"),
         Surface::Method("round"),
+        Surface::Method("__round__"),
     ],
     params: &[Param::array("a"), Param::int("decimals", 0)],
     form: Form::Out,

@@ -136,7 +136,7 @@ fn roll(cx: &CompositeCx) -> Result<Outputs> {
 /// Laid side by side.
 pub static TILE: OpDef = OpDef {
     name: "tile",
-    surface: &[Surface::Np("tile")],
+    surface: &[Surface::Np("tile"), Surface::Method("tile")],
     params: &[Param::array("A"), Param::required("reps", ParamKind::Ints)],
     doc: "The array repeated as a whole `reps` times along each axis; missing axes are added in front.",
     cpu: Cpu::Composite(tile),

@@ -12,7 +12,11 @@ use crate::opdef::{Cpu, Grad, Keep, Onnx, OpDef, Probe, Short, Sparse, Surface, 
 /// Another shape, the same elements in C order.
 pub static RESHAPE: OpDef = OpDef {
     name: "reshape",
-    surface: &[Surface::Np("reshape"), Surface::Method("reshape")],
+    surface: &[
+        Surface::Np("reshape"),
+        Surface::Method("reshape"),
+        Surface::Method("reshape_view"),
+    ],
     params: &[
         Param::array("a"),
         Param::required("shape", ParamKind::Ints).variadic(),

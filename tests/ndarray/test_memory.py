@@ -1,0 +1,313 @@
+"""What an array shows of its memory: flags, views, its elements in a row; changes in place."""
+
+import copy
+import math
+import pickle
+
+import numpy as onp
+import pytest
+
+import mxnet as mx
+from mxnet import autograd, np
+
+
+class Derived(np.ndarray):
+    """A class derived from ndarray."""
+
+
+FLAGS = ["c_contiguous", "f_contiguous", "contiguous", "fnc", "forc", "owndata", "writeable", "aligned", "behaved"]
+# NumPy's attribute `farray` is True of arrays in no order at all; its key "FA" is as documented.
+FLAGS += ["carray", "writebackifcopy"]
+
+
+@pytest.mark.parametrize(
+    "look",
+    [
+        lambda m, x: x,
+        lambda m, x: x.T,
+        lambda m, x: x[:, ::2],
+        lambda m, x: x[1],
+        lambda m, x: x[:, :1],
+        lambda m, x: x.reshape(4, 3),
+        lambda m, x: m.broadcast_to(x[0], (2, 4)),
+        lambda m, x: x[0:0],
+        lambda m, x: x[1, 2:3],
+    ],
+)
+def test_flags_are_numpys(look):
+    theirs = look(onp, onp.zeros((3, 4), "float32"))
+    ours = look(np, np.zeros((3, 4)))
+    for name in FLAGS:
+        assert getattr(ours.flags, name) == getattr(theirs.flags, name), name
+    for name in ("C", "F", "W", "A", "X", "O", "B", "CA", "FA", "FNC", "FORC", "C_CONTIGUOUS", "WRITEABLE", "OWNDATA"):
+        assert ours.flags[name] == theirs.flags[name], name
+    with pytest.raises(KeyError):
+        ours.flags["Q"]
+
+
+def test_flags_say_and_compare():
+    x = np.zeros((2, 2))
+    assert "C_CONTIGUOUS : True" in str(x.flags)
+    assert x.flags == np.ones((2, 2)).flags
+    assert x.flags != x.T.flags
+
+
+def test_arrays_can_be_locked():
+    x = np.array([1.0, 2.0, 3.0])
+    early = x[:2]
+    x.flags.writeable = False
+    assert not x.flags.writeable
+    late = x[1:]
+    for locked in (x, late, x.reshape(3, 1)):
+        assert not locked.flags.writeable
+        for write in (
+            lambda a: a.__setitem__(0, 1.0),
+            lambda a: a.__iadd__(1),
+            lambda a: a.fill(0),
+            lambda a: np.add(a, 1, out=a),
+            lambda a: a.flat.__setitem__(0, 5.0),
+            lambda a: a.sort(),
+        ):
+            with pytest.raises(ValueError, match="read-only"):
+                write(locked)
+    assert x.tolist() == [1, 2, 3]
+    early[0] = 9
+    assert x[0].item() == 9
+    x.setflags(write=True)
+    x[0] = 4
+    assert early[0].item() == 4
+    assert not onp.asarray(np.broadcast_to(x, (2, 3))).flags.writeable
+
+
+def test_what_cannot_be_written_stays_so():
+    repeated = np.broadcast_to(np.zeros(3), (2, 3))
+    with pytest.raises(ValueError, match="WRITEABLE"):
+        repeated.flags.writeable = True
+    source = onp.ones(3, "float32")
+    source.flags.writeable = False
+    foreign = np.asarray(source)
+    assert not foreign.flags.writeable
+    with pytest.raises(ValueError, match="WRITEABLE"):
+        foreign.setflags(write=True)
+    with pytest.raises(ValueError, match="read-only"):
+        foreign[0] = 1
+    with pytest.raises(ValueError, match="write"):
+        foreign.setflags(align=False)
+    with pytest.raises(KeyError):
+        foreign.flags["C"] = True
+    repeated.copy()[0, 0] = 1
+
+
+def test_base_shares_the_memory():
+    x = np.arange(6.0).reshape(2, 3)
+    own = np.zeros(3)
+    assert own.base is None
+    part = x[1, 1:]
+    part.base[5] = 50
+    assert x[1, 2].item() == 50
+    assert np.asarray(onp.ones(2)).base is not None
+
+
+def test_data_is_the_memory():
+    x = np.array([1, 2, 3], dtype="int32")
+    x.data[1] = 7
+    assert x.tolist() == [1, 7, 3]
+
+
+def test_flat_reads_and_writes_in_c_order():
+    theirs = onp.arange(12, dtype="float32").reshape(3, 4)
+    for look in (lambda x: x, lambda x: x.T, lambda x: x[:, ::2], lambda x: x[::-1], lambda x: x[1:1]):
+        a, x = look(theirs.copy()), look(np.array(theirs))
+        assert [y.item() for y in x.flat] == [y.item() for y in a.flat]
+        assert len(x.flat) == len(a.flat)
+        if not a.size:
+            continue
+        assert x.flat[-1].item() == a.flat[-1]
+        assert x.flat[1:4].tolist() == a.flat[1:4].tolist()
+        assert x.flat[[0, 2]].tolist() == a.flat[[0, 2]].tolist()
+        x.flat[1], a.flat[1] = -1, -1
+        x.flat[2:], a.flat[2:] = [7, 8], [7, 8]
+        x.flat[[0, -1]], a.flat[[0, -1]] = 5, 5
+        assert x.tolist() == a.tolist()
+        x.flat, a.flat = [1, 2, 3], [1, 2, 3]
+        assert x.tolist() == a.tolist()
+        x.flat = 4
+        assert (x.asnumpy() == 4).all()
+        with pytest.raises(IndexError):
+            x.flat[100]
+        with pytest.raises(ValueError, match="no values"):
+            x.flat = []
+    x = np.arange(6).reshape(2, 3)
+    it = x.flat
+    assert it.base is x
+    assert (it.index, it.coords) == (0, (0, 0))
+    for _ in range(4):
+        next(it)
+    assert (it.index, it.coords) == (4, (1, 1))
+    copied = it.copy()
+    copied[0] = 9
+    assert x[0, 0].item() == 0
+    assert onp.asarray(x.flat).tolist() == [0, 1, 2, 3, 4, 5]
+
+
+def test_shape_can_be_set_where_no_copy_is_needed():
+    x = np.arange(6)
+    x.shape = (2, -1)
+    assert x.shape == (2, 3)
+    assert x.flags.owndata
+    view = x.T
+    with pytest.raises(AttributeError, match="reshape"):
+        view.shape = 6
+    with pytest.raises(ValueError, match="6"):
+        x.shape = (4, 2)
+    with pytest.raises(TypeError):
+        x.shape = "a"
+    x.attach_grad()
+    with pytest.raises(ValueError, match="variable"):
+        x.shape = 6
+
+
+def test_dtype_can_be_set_and_views_see_other_types():
+    theirs, x = onp.arange(4, dtype="float32"), np.arange(4, dtype="float32")
+    assert x.view("int32").tolist() == theirs.view("int32").tolist()
+    assert x.view(onp.uint8).shape == (16,)
+    assert x.view("float64").shape == (2,)
+    assert x.view("bfloat16").shape == (8,)
+    x.view("int32")[0] = 1065353216
+    assert x[0].item() == 1.0
+    assert x.view() is not x
+    x.view()[1] = 8
+    assert x[1].item() == 8
+    y = np.zeros((2, 3))
+    y.dtype = "int32"
+    assert y.dtype == "int32"
+    y.dtype = "int16"
+    assert y.shape == (2, 6)
+    for wrong in (
+        lambda: np.zeros(3).view("float64"),
+        lambda: np.zeros((2, 2)).T.view("int16"),
+        lambda: np.zeros(()).view("int8"),
+    ):
+        with pytest.raises(ValueError):
+            wrong()
+    with pytest.raises(TypeError):
+        x.view("no dtype")
+    with pytest.raises(TypeError):
+        x.view(type=list)
+    assert type(x.view(Derived)) is Derived
+    assert type(x.view(type=Derived)) is Derived
+    assert type(Derived(3).view("int32")) is Derived
+    assert type(Derived(3).view(np.ndarray)) is np.ndarray
+
+
+def test_fill_writes_one_number():
+    x = np.zeros((2, 3))
+    x.fill(2)
+    x[:, 1].fill(np.array([5]))
+    assert x.tolist() == [[2, 5, 2], [2, 5, 2]]
+    with pytest.raises(ValueError, match="one element"):
+        x.fill([1, 2, 3])
+    with pytest.raises(ValueError):
+        x.fill("a")
+    with pytest.raises(OverflowError, match="300"):
+        np.zeros(2, "int8").fill(300)
+
+
+def test_tobytes_has_numpys_orders():
+    theirs = onp.arange(6, dtype="int16").reshape(2, 3)
+    for a, x in ((theirs, np.array(theirs)), (theirs.T, np.array(theirs).T)):
+        for order in ("C", "F", "A", None):
+            assert x.tobytes(order) == a.tobytes(order)
+    with pytest.raises(ValueError):
+        x.tobytes("Q")
+
+
+def test_resize_keeps_the_first_elements():
+    for shape in ((2, 2), (3, 4), 5, (0,), ()):
+        a, x = onp.arange(6, dtype="float32"), np.arange(6, dtype="float32")
+        a.resize(shape, refcheck=False)
+        x.resize(shape)
+        assert x.tolist() == a.tolist()
+    x = np.arange(6)
+    x.resize(2, 4)
+    assert x.tolist() == [[0, 1, 2, 3], [4, 5, 0, 0]]
+    view = x[0]
+    with pytest.raises(ValueError, match="own"):
+        view.resize(2)
+    with pytest.raises(ValueError, match="views"):
+        x.resize(3)
+    x.resize(3, refcheck=False)
+    assert x.tolist() == [0, 1, 2]
+    assert view.tolist() == [0, 1, 2, 3]
+    with pytest.raises(ValueError, match="negative"):
+        np.zeros(3).resize(-1)
+
+
+def test_copies_go_to_arrays_and_devices():
+    x, y = np.array([1.0, 2.0]), np.zeros(2, "int32")
+    assert x.copyto(y) is y
+    assert y.tolist() == [1, 2]
+    there = x.copyto(mx.cpu(1))
+    assert there.device == there.context == there.ctx == mx.cpu(1)
+    here = x.copyto(mx.cpu(0))
+    here[0] = 9
+    assert x[0].item() == 1
+    assert x.as_in_ctx(mx.cpu(0)) is x
+    assert x.as_in_context(mx.cpu(1)).device == mx.cpu(1)
+    with pytest.raises(ValueError):
+        x.copyto(np.zeros(3))
+
+
+def test_rounding_of_python_is_by_element():
+    x = np.array([1.25, -1.75, 2.5])
+    assert round(x).tolist() == [1, -2, 2]
+    assert round(x, 1).tolist() == onp.round(onp.float32([1.25, -1.75, 2.5]), 1).tolist()
+    assert math.floor(x).tolist() == [1, -2, 2]
+    assert math.ceil(x).tolist() == [2, -1, 3]
+    assert math.trunc(x).tolist() == [1, -1, 2]
+
+
+def test_methods_of_shape():
+    x = np.arange(4)
+    assert x.reshape_view(2, 2).tolist() == [[0, 1], [2, 3]]
+    x.reshape_view((2, 2))[0, 0] = 9
+    assert x[0].item() == 9
+    assert x.tile(2).tolist() == [9, 1, 2, 3] * 2
+
+
+def test_dlpack_capsules_share_the_memory():
+    x = np.array([1.0, 2.0])
+    y = mx.npx.from_dlpack(x.to_dlpack_for_write())
+    y[0] = 5
+    assert x[0].item() == 5
+    assert mx.npx.from_dlpack(x.to_dlpack_for_read()).tolist() == [5, 2]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int8", "bool", "complex64"])
+def test_pickles_keep_class_and_dtype(dtype):
+    for x in (np.array([[1, 0], [1, 1]], dtype=dtype), np.array([1, 0], dtype=dtype).view(Derived)):
+        again = pickle.loads(pickle.dumps(x))
+        assert type(again) is type(x)
+        assert str(again.dtype) == dtype
+        assert again.tolist() == x.tolist()
+        again[0] = 0
+        assert x.tolist() != again.tolist()
+    deep = copy.deepcopy([x])[0]
+    assert deep.tolist() == x.tolist()
+
+
+def test_a_recorded_array_keeps_its_gradient_through_views():
+    x = np.array([1.0, 2.0, 3.0])
+    x.attach_grad()
+    with autograd.record():
+        y = (x.view() * x).sum()
+    y.backward()
+    assert x.grad.tolist() == [2, 4, 6]
+
+
+@pytest.mark.parametrize("x", [np.ones(2), np.ones((1, 2))])
+def test_arrays_have_no_hash_and_no_truth(x):
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(x)
+    with pytest.raises(ValueError, match="ambiguous"):
+        bool(x)
