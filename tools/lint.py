@@ -22,8 +22,9 @@ from typing import Any
 ARROWS: dict[str, tuple[str, ...]] = {
     "mxnet-engine": (),
     "mxnet-kernels": (),
+    "mxnet-linalg": (),
     "mxnet-tensor": ("mxnet-engine",),
-    "mxnet-ops": ("mxnet-tensor", "mxnet-kernels"),
+    "mxnet-ops": ("mxnet-tensor", "mxnet-kernels", "mxnet-linalg"),
     "mxnet-sparse": ("mxnet-ops",),
     "mxnet-ragged": ("mxnet-ops",),
     "mxnet-graph": ("mxnet-ops",),

@@ -309,6 +309,9 @@ class FloatingPointError(MXNetError, builtins.FloatingPointError):
 class IndexError(MXNetError, builtins.IndexError):
     ...
 
+class LinAlgError(MXNetError, numpy.linalg.LinAlgError):
+    ...
+
 class OverflowError(MXNetError, builtins.OverflowError):
     ...
 

@@ -150,6 +150,12 @@ impl<'a> CallCx<'a> {
         Error::value(self.op.name, problem)
     }
 
+    /// An error about matrices that shows the operands.
+    #[cold]
+    pub fn linalg_error(&self, problem: impl Into<String>) -> Error {
+        Error::linalg(self.op.name, problem).with_operands(|| self.facts())
+    }
+
     /// Calls another operator and takes its only output.
     pub fn done(&self, result: Array) -> Result<Outputs> {
         Ok(SmallVec::from_iter([result]))

@@ -91,6 +91,8 @@ pub enum Error {
     Index(Box<Fault>),
     /// A value of a parameter that has no meaning here.
     Value(Box<Fault>),
+    /// A matrix without the factorisation that was asked for: singular, not positive definite, not square.
+    LinAlg(Box<Fault>),
     /// A Python number that the data type cannot hold.
     Overflow(Box<Fault>),
     /// Operands on different devices, or a device that is not there.
@@ -123,7 +125,7 @@ macro_rules! constructors {
         }
     )* } };
 }
-constructors!(shape => Shape, dtype => DType, axis => Axis, index => Index, value => Value, overflow => Overflow, device => Device,
+constructors!(shape => Shape, dtype => DType, axis => Axis, index => Index, value => Value, linalg => LinAlg, overflow => Overflow, device => Device,
     memory => Memory, unsupported => Unsupported, io => Io, autograd => Autograd, floating_point => FloatingPoint, internal => Internal);
 
 impl Error {
@@ -135,6 +137,7 @@ impl Error {
             | Error::Axis(f)
             | Error::Index(f)
             | Error::Value(f)
+            | Error::LinAlg(f)
             | Error::Overflow(f) => Some(f),
             Error::Device(f)
             | Error::Memory(f)
@@ -187,6 +190,7 @@ impl fmt::Display for Error {
             | Error::Axis(x)
             | Error::Index(x)
             | Error::Value(x)
+            | Error::LinAlg(x)
             | Error::Overflow(x) => x.fmt(f),
             Error::Device(x)
             | Error::Memory(x)

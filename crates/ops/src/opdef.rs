@@ -41,6 +41,8 @@ pub struct OpDef {
     pub grad: Grad,
     /// Positions of array arguments whose contents the operator changes.
     pub mutates: &'static [usize],
+    /// Whether a call returns when its outputs are there: the kernel may refuse values, and the error is raised at the call.
+    pub waits: bool,
     /// Random numbers it draws.
     pub rng: Rng,
     /// The ONNX operator it is.
@@ -402,6 +404,7 @@ impl OpDef {
         cuda: Cuda::None,
         grad: Grad::Stop("no gradient is defined"),
         mutates: &[],
+        waits: false,
         rng: Rng::No,
         onnx: Onnx::None,
         sparse: Sparse::Dense,

@@ -89,6 +89,10 @@ pub static FAMILIES: &[Family] = &[
         ops: linalg::OPS,
     },
     Family {
+        name: "factorisations",
+        ops: linalg::FACTORISATIONS,
+    },
+    Family {
         name: "Fourier transforms",
         ops: fft::OPS,
     },

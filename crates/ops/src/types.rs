@@ -42,6 +42,13 @@ impl DTypes {
     pub const NUMBER: DTypes = DTypes::INT.or(DTypes::FLOAT).or(DTypes::COMPLEX);
     /// Every dtype with an order.
     pub const REAL: DTypes = DTypes::BOOL.or(DTypes::INT).or(DTypes::FLOAT);
+    /// The four types that factorisations compute in: halves have too few digits.
+    pub const FACTORED: DTypes = DTypes(
+        1 << DType::F32 as u8
+            | 1 << DType::F64 as u8
+            | 1 << DType::C64 as u8
+            | 1 << DType::C128 as u8,
+    );
     /// Real and complex floating types.
     pub const INEXACT: DTypes = DTypes::FLOAT.or(DTypes::COMPLEX);
 
@@ -135,6 +142,12 @@ impl Types {
     pub const INEXACT: Types = Types::Promote {
         accepts: DTypes::INEXACT,
         lift: Lift::ToFloat,
+        out: Out::Same,
+    };
+    /// Factorisations: real or complex, no halves; integers become the default float.
+    pub const FACTORED: Types = Types::Promote {
+        accepts: DTypes::FACTORED,
+        lift: Lift::ToDefaultFloat,
         out: Out::Same,
     };
     /// Real functions; integers become floats.

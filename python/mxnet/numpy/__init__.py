@@ -182,6 +182,7 @@ from mxnet.numpy._triangles import (
     triu_indices,
     triu_indices_from,
 )
+from mxnet.numpy._vectors import cross
 from mxnet.numpy._windowing import bartlett, blackman, hamming, hanning, i0, kaiser
 from mxnet.numpy._writing import choose, copyto, fill_diagonal, place, putmask
 

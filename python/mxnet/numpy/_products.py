@@ -114,6 +114,12 @@ def tensordot(a: ArrayLike, b: ArrayLike, axes: int | Sequence[int | Sequence[in
     return result
 
 
+def _largest(size: ndarray, axis: Axes, keepdims: bool) -> ndarray:
+    """The largest of sizes; 0 if there are none, which is then also their sum."""
+    result: ndarray = _np["max" if size.size else "sum"](size, axis=axis, keepdims=keepdims)
+    return result
+
+
 def _vector_norm(x: ndarray, order: Order, axis: Axes, keepdims: bool) -> ndarray:
     keep = {"axis": axis, "keepdims": keepdims}
     size: ndarray = _np["abs"](x)
@@ -121,7 +127,7 @@ def _vector_norm(x: ndarray, order: Order, axis: Axes, keepdims: bool) -> ndarra
     if order in (None, 2):
         result = _np["sqrt"](_np["sum"](_np["square"](size), **keep))
     elif order == math.inf:
-        result = _np["max"](size, **keep)
+        result = _largest(size, axis, keepdims)
     elif order == -math.inf:
         result = _np["min"](size, **keep)
     elif order == 0:
@@ -131,14 +137,6 @@ def _vector_norm(x: ndarray, order: Order, axis: Axes, keepdims: bool) -> ndarra
     else:
         result = _np["power"](_np["sum"](_np["power"](size, float(order)), **keep), 1.0 / float(order))
     return result
-
-
-def _singular_values(x: ndarray, what: object) -> ndarray:
-    found = _core.namespaces["linalg"].get("svdvals")
-    if found is None:
-        raise ValueError(f"norm: order {what!r} needs singular values, which are not available")
-    values: ndarray = found(x)
-    return values
 
 
 def _matrix_norm(x: ndarray, order: Any, axes: tuple[int, int], keepdims: bool) -> ndarray:
@@ -151,11 +149,14 @@ def _matrix_norm(x: ndarray, order: Any, axes: tuple[int, int], keepdims: bool) 
     if order in (1, -1, math.inf, -math.inf):
         summed, kept = (row, column) if abs(order) == 1 else (column, row)
         sums = _np["sum"](_np["abs"](x), axis=summed, keepdims=True)
-        largest = _np["max" if order > 0 else "min"](sums, axis=kept, keepdims=True)
+        largest = _largest(sums, kept, True) if order > 0 else _np["min"](sums, axis=kept, keepdims=True)
     elif order in (2, -2, "nuc"):
-        values = _singular_values(_np["moveaxis"](x, (row, column), (-2, -1)), order)
-        fold = {2: "max", -2: "min", "nuc": "sum"}[order]
-        largest = _np["expand_dims"](_np[fold](values, axis=-1), (min(row, column), max(row, column)))
+        values = _core.namespaces["linalg"]["svdvals"](_np["moveaxis"](x, (row, column), (-2, -1)))
+        if order == 2:
+            folded = _largest(values, -1, False)
+        else:
+            folded = _np["min" if order == -2 else "sum"](values, axis=-1)
+        largest = _np["expand_dims"](folded, (min(row, column), max(row, column)))
     else:
         raise ValueError(f"norm: a matrix has no norm of order {order!r}")
     if not keepdims:

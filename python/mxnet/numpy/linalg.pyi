@@ -9,14 +9,42 @@ import numpy.exceptions
 from numpy.typing import ArrayLike, DTypeLike
 
 from mxnet._core import Device as Device
+from mxnet._core import LinAlgError as LinAlgError
 from mxnet._core import ndarray as ndarray
+from mxnet.numpy._linalg import EigResult as EigResult
+from mxnet.numpy._linalg import EighResult as EighResult
+from mxnet.numpy._linalg import QRResult as QRResult
+from mxnet.numpy._linalg import SVDResult as SVDResult
+from mxnet.numpy._linalg import SlogdetResult as SlogdetResult
+from mxnet.numpy._linalg import cond as cond
+from mxnet.numpy._linalg import cross as cross
+from mxnet.numpy._linalg import diagonal as diagonal
+from mxnet.numpy._linalg import eig as eig
+from mxnet.numpy._linalg import eigh as eigh
+from mxnet.numpy._linalg import lstsq as lstsq
+from mxnet.numpy._linalg import matrix_rank as matrix_rank
+from mxnet.numpy._linalg import outer as outer
+from mxnet.numpy._linalg import pinv as pinv
+from mxnet.numpy._linalg import qr as qr
+from mxnet.numpy._linalg import slogdet as slogdet
+from mxnet.numpy._linalg import svd as svd
+from mxnet.numpy._linalg import tensordot as tensordot
+from mxnet.numpy._linalg import tensorinv as tensorinv
+from mxnet.numpy._linalg import tensorsolve as tensorsolve
+from mxnet.numpy._linalg import trace as trace
 from mxnet.numpy._products import matrix_norm as matrix_norm
 from mxnet.numpy._products import norm as norm
-from mxnet.numpy._products import tensordot as tensordot
 from mxnet.numpy._products import vector_norm as vector_norm
 
+def cholesky(a: ArrayLike, *, upper: builtins.bool = ...) -> ndarray: ...
+def det(a: ArrayLike) -> ndarray: ...
+def eigvals(a: ArrayLike) -> ndarray: ...
+def eigvalsh(a: ArrayLike, UPLO: str = ...) -> ndarray: ...
+def inv(a: ArrayLike) -> ndarray: ...
 def matmul(x1: ArrayLike, x2: ArrayLike, out: ndarray | None = ...) -> ndarray: ...
 def matrix_power(a: ArrayLike, n: int) -> ndarray: ...
+def matrix_transpose(x: ArrayLike) -> ndarray: ...
 def multi_dot(arrays: Sequence[ArrayLike], out: ndarray | None = ...) -> ndarray: ...
-def outer(a: ArrayLike, b: ArrayLike, out: ndarray | None = ...) -> ndarray: ...
+def solve(a: ArrayLike, b: ArrayLike) -> ndarray: ...
+def svdvals(x: ArrayLike) -> ndarray: ...
 def vecdot(x1: ArrayLike, x2: ArrayLike, *, axis: int = ...) -> ndarray: ...

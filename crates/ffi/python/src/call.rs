@@ -244,7 +244,8 @@ pub fn run(
     dtype: Option<DType>,
 ) -> PyResult<Outputs> {
     let heavy = matches!(op.cpu, Cpu::Eager(_) | Cpu::Composite(_)) && !inputs.is_empty();
-    let may_wait = heavy && !are_light(py, inputs) || crate::engine::may_wait();
+    let waits = op.waits && !inputs.is_empty();
+    let may_wait = waits || heavy && !are_light(py, inputs) || crate::engine::may_wait();
     if may_wait || !outs.is_empty() {
         let arrays = resolve_refs(inputs);
         let targets: SmallVec<[Option<Array>; 1]> = outs

@@ -65,6 +65,11 @@ const KINDS: &[(&str, &str, &str)] = &[
         "builtins.FloatingPointError",
         "A floating-point error that `errstate` asked to be told of.",
     ),
+    (
+        "LinAlgError",
+        "numpy.linalg.LinAlgError",
+        "A matrix without the factorisation that was asked for.",
+    ),
 ];
 
 struct Classes {
@@ -121,6 +126,7 @@ fn class_of(error: &Error) -> Option<usize> {
         Error::Io(_) => 9,
         Error::Autograd(_) => 10,
         Error::FloatingPoint(_) => 12,
+        Error::LinAlg(_) => 13,
         Error::Failed(failure) => {
             return failure.error().downcast_ref::<Error>().and_then(class_of);
         }

@@ -156,7 +156,11 @@ fn linspace(cx: &CompositeCx) -> Result<Outputs> {
         num
     };
     // One point alone has no spacing: NaN, as in NumPy.
-    let share = if gaps == 0 { f64::NAN } else { 1.0 / gaps as f64 };
+    let share = if gaps == 0 {
+        f64::NAN
+    } else {
+        1.0 / gaps as f64
+    };
     let step = stop.sub(&start)?.scale(share)?;
     let ndim = start.ndim().max(stop.ndim());
     let steps = if gaps == 0 {

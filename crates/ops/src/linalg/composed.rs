@@ -8,7 +8,8 @@ use crate::args::{Param, ParamKind};
 use crate::creation;
 use crate::cx::CallCx;
 use crate::elementwise::comparison::EQUAL;
-use crate::error::{Error, Result};
+use crate::error::Result;
+use crate::linalg::INV;
 use crate::opdef::{Cpu, Form, OpDef, Probe, Surface};
 
 /// Sums over several axes of two arrays.
@@ -52,7 +53,7 @@ pub static INNER: OpDef = OpDef {
 /// Every product of two elements.
 pub static OUTER: OpDef = OpDef {
     name: "outer",
-    surface: &[Surface::Np("outer"), Surface::NpLinalg("outer")],
+    surface: &[Surface::Np("outer")],
     params: &[Param::array("a"), Param::array("b")],
     doc: "Products of every element of `a` with every element of `b`, of shape (a.size, b.size).",
     form: Form::Out,
@@ -142,6 +143,70 @@ pub static VECDOT: OpDef = OpDef {
     ..OpDef::COMPOSITE
 };
 
+/// Matrices times vectors.
+pub static MATVEC: OpDef = OpDef {
+    name: "matvec",
+    surface: &[Surface::Np("matvec")],
+    params: &[Param::array("x1"), Param::array("x2")],
+    doc: "Products of matrices `x1` (..., m, n) with vectors `x2` (..., n): (..., m). Leading axes broadcast.",
+    form: Form::Out,
+    cpu: Cpu::Composite(|cx| {
+        at_least(cx, &[2, 1])?;
+        let (a, x) = (cx.input(0), cx.input(1));
+        let column: Dims = x.shape().iter().copied().chain([1]).collect();
+        let y = a.matmul(&x.reshape(&column)?)?;
+        cx.done(y.reshape(&y.shape()[..y.ndim() - 1])?)
+    }),
+    probe: Probe::calls(&[
+        "f((2, 3)), f((3,))",
+        "f((4, 2, 3)), f((3,))",
+        "f((2, 3)), f((5, 1, 3))",
+        "c((2, 3)), c((3,))",
+    ])
+    .ulp(16),
+    ..OpDef::COMPOSITE
+};
+
+/// Vectors times matrices.
+pub static VECMAT: OpDef = OpDef {
+    name: "vecmat",
+    surface: &[Surface::Np("vecmat")],
+    params: &[Param::array("x1"), Param::array("x2")],
+    doc: "Products of conjugated vectors `x1` (..., n) with matrices `x2` (..., n, m): (..., m). Leading axes broadcast.",
+    form: Form::Out,
+    cpu: Cpu::Composite(|cx| {
+        at_least(cx, &[1, 2])?;
+        let (x, a) = (cx.input(0), cx.input(1));
+        let mut row = Dims::from_slice(x.shape());
+        row.insert(x.ndim() - 1, 1);
+        let y = x.conj()?.reshape(&row)?.matmul(a)?;
+        let mut shape = Dims::from_slice(y.shape());
+        shape.remove(y.ndim() - 2);
+        cx.done(y.reshape(&shape)?)
+    }),
+    probe: Probe::calls(&[
+        "f((2,)), f((2, 3))",
+        "f((2,)), f((4, 2, 3))",
+        "f((5, 1, 2)), f((2, 3))",
+        "c((2,)), c((2, 3))",
+    ])
+    .ulp(16),
+    ..OpDef::COMPOSITE
+};
+
+fn at_least(cx: &CallCx, axes: &[usize]) -> Result<()> {
+    for (i, &wanted) in axes.iter().enumerate() {
+        let found = cx.shape(i).len();
+        if found < wanted {
+            let name = cx.op.params[i].name;
+            return Err(cx.shape_error(format!(
+                "`{name}` has {found} axes, needs at least {wanted}"
+            )));
+        }
+    }
+    Ok(())
+}
+
 /// Every element of one array times the whole of the other.
 pub static KRON: OpDef = OpDef {
     name: "kron",
@@ -202,26 +267,29 @@ pub static MATRIX_POWER: OpDef = OpDef {
     cpu: Cpu::Composite(|cx| {
         let a = cx.input(0);
         let [.., m, k] = *a.shape() else {
-            return Err(cx.shape_error(format!("`a` has {} axes, needs at least 2", a.ndim())));
+            let problem = format!("matrices have at least 2 axes, found {}", a.ndim());
+            return Err(cx.linalg_error(problem));
         };
         if m != k {
-            return Err(cx.shape_error(format!("matrices must be square, found {m} x {k}")));
+            return Err(
+                cx.linalg_error(format!("the last two axes must be square, found {m} x {k}"))
+            );
         }
-        cx.done(power(cx, a, cx.int("n"))?)
+        cx.done(power(a, cx.int("n"))?)
     }),
-    probe: Probe::calls(&["f((3, 3)), 0", "f((3, 3)), 1", "f((2, 3, 3)), 5"]).ulp(64),
+    probe: Probe::calls(&[
+        "f((3, 3)), 0",
+        "f((3, 3)), 1",
+        "f((2, 3, 3)), 5",
+        "f((3, 3)) + 5 * np.eye(3, dtype='float32'), -2",
+    ])
+    .ulp(2000),
     ..OpDef::COMPOSITE
 };
 
-fn power(cx: &CallCx, a: &Array, n: i64) -> Result<Array> {
+fn power(a: &Array, n: i64) -> Result<Array> {
     if n < 0 {
-        let Some(inverse) = crate::registry::find("inv") else {
-            return Err(Error::unsupported(
-                cx.op.name,
-                format!("`n` is {n}: matrix inversion is not available"),
-            ));
-        };
-        return power(cx, &a.unary(inverse)?, n.checked_neg().unwrap_or(i64::MAX));
+        return power(&a.unary(&INV)?, n.checked_neg().unwrap_or(i64::MAX));
     }
     if n == 0 {
         let m = a.shape()[a.ndim() - 1];

@@ -1,11 +1,13 @@
-//! Products of vectors, matrices and higher arrays.
+//! Products of vectors, matrices and higher arrays, and factorisations.
 
 mod composed;
 mod einsum;
+mod factor;
 mod product;
 
 pub use composed::*;
 pub use einsum::*;
+pub use factor::*;
 pub use product::*;
 
 use crate::opdef::OpDef;
@@ -17,9 +19,13 @@ pub(crate) static OPS: &[&OpDef] = &[
     &OUTER,
     &VDOT,
     &VECDOT,
+    &MATVEC,
+    &VECMAT,
     &KRON,
     &TENSORDOT,
     &EINSUM,
     &MULTI_DOT,
     &MATRIX_POWER,
 ];
+
+pub(crate) use factor::OPS as FACTORISATIONS;

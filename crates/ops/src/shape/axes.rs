@@ -97,7 +97,10 @@ pub static SWAPAXES: OpDef = OpDef {
 /// View with the last two axes exchanged.
 pub static MATRIX_TRANSPOSE: OpDef = OpDef {
     name: "matrix_transpose",
-    surface: &[Surface::Np("matrix_transpose")],
+    surface: &[
+        Surface::Np("matrix_transpose"),
+        Surface::NpLinalg("matrix_transpose"),
+    ],
     params: &[Param::array("x")],
     doc: "View with the last two axes exchanged.",
     cpu: Cpu::View(|cx| {

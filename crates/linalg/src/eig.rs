@@ -1,0 +1,99 @@
+//! Eigenvalues and eigenvectors of square matrices.
+
+use faer::MatRef;
+use num_complex::Complex;
+
+use crate::batch::{
+    Elem, Failure, Fault, Parts, Plain, Run, by_elem, each, elements, elements_mut, to_columns,
+};
+use crate::lu::none;
+use crate::number::{Number, Real};
+
+/// a v = v diag(w) for `a` (count, n, n): `w` (count, n) and `v` (count, n, n), columns of length 1 with a real largest element, both of the complex type; `v`
+/// is computed if asked for.
+///
+/// # Errors
+/// [`Fault::NotFinite`], [`Fault::NoConvergence`].
+pub fn eig(
+    elem: Elem,
+    run: Run,
+    count: usize,
+    n: usize,
+    a: &[u8],
+    w: &mut [u8],
+    v: Option<&mut [u8]>,
+) -> Result<(), Failure> {
+    by_elem!(elem, T => {
+        let w = elements_mut::<Complex<<T as Number>::Re>>(w);
+        typed::<T>(run, count, n, elements(a), w, v.map(elements_mut))
+    })
+}
+
+fn typed<T: Number + Plain>(
+    run: Run,
+    count: usize,
+    n: usize,
+    a: &[T],
+    w: &mut [Complex<T::Re>],
+    v: Option<&mut [Complex<T::Re>]>,
+) -> Result<(), Failure> {
+    let with = v.is_some();
+    let vectors = v.map_or_else(none, |v| Parts::new(v, n * n));
+    let outputs = (Parts::new(w, n), vectors, none::<T>());
+    let zero = <T::Re as Number>::ZERO;
+    let make = || vec![Complex { re: zero, im: zero }; if with { n * n } else { 0 }];
+    each(
+        run,
+        count,
+        25 * n * n * n,
+        outputs,
+        make,
+        |columns, i, w, v, _| {
+            let a = &a[i * n * n..(i + 1) * n * n];
+            if !a.iter().all(|x| x.is_number()) {
+                return Err(Fault::NotFinite);
+            }
+            if n == 0 {
+                return Ok(());
+            }
+            let wanted = with.then_some(&mut columns[..]);
+            T::eigen(MatRef::from_row_major_slice(a, n, n), w, wanted)
+                .map_err(|_| Fault::NoConvergence)?;
+            if with {
+                columns.chunks_exact_mut(n).for_each(normalise);
+                to_columns(columns, v, n, n);
+            }
+            Ok(())
+        },
+    )
+}
+
+/// Length 1; of a vector with imaginary parts, the largest element becomes real.
+fn normalise<R: Real>(v: &mut [Complex<R>]) {
+    let zero = <R as Number>::ZERO;
+    let size = |x: &Complex<R>| x.re.hypotenuse(x.im);
+    let length = v.iter().fold(zero, |sum, x| sum.hypotenuse(size(x)));
+    if length == zero {
+        return;
+    }
+    let mut turn = Complex {
+        re: <R as Number>::ONE / length,
+        im: zero,
+    };
+    if v.iter().any(|x| x.im != zero) {
+        let largest = v
+            .iter()
+            .fold(v[0], |a, x| if size(x) > size(&a) { *x } else { a });
+        let scale = <R as Number>::ONE / (size(&largest) * length);
+        turn = Complex {
+            re: largest.re * scale,
+            im: -largest.im * scale,
+        };
+    }
+    for x in v {
+        *x = Complex {
+            re: x.re * turn.re - x.im * turn.im,
+            im: x.re * turn.im + x.im * turn.re,
+        };
+    }
+}

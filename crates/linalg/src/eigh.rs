@@ -1,0 +1,125 @@
+//! Eigenvalues and eigenvectors of Hermitian matrices.
+
+use faer::diag::DiagMut;
+use faer::dyn_stack::{MemBuffer, MemStack};
+use faer::linalg::evd::{self, ComputeEigenvectors};
+use faer::{MatMut, MatRef, Par};
+
+use crate::batch::{
+    Elem, Failure, Fault, Parts, Plain, Run, by_elem, each, elements, elements_mut, to_columns,
+};
+use crate::lu::none;
+use crate::number::Number;
+
+/// The triangle of a matrix that is read; the other one is taken to be its mirror image, or zero.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Triangle {
+    /// On and below the diagonal.
+    Lower,
+    /// On and above it.
+    Upper,
+}
+
+/// a v = v diag(w) for Hermitian `a` (count, n, n): `w` (count, n) of the real type, rising, `v` (count, n, n) orthonormal columns; empty if not asked for.
+///
+/// # Errors
+/// [`Fault::NotFinite`], [`Fault::NoConvergence`].
+#[expect(
+    clippy::too_many_arguments,
+    reason = "sizes and operands of one factorisation"
+)]
+pub fn eigh(
+    elem: Elem,
+    run: Run,
+    triangle: Triangle,
+    count: usize,
+    n: usize,
+    a: &[u8],
+    w: &mut [u8],
+    v: Option<&mut [u8]>,
+) -> Result<(), Failure> {
+    by_elem!(elem, T => {
+        let w = elements_mut::<<T as Number>::Re>(w);
+        typed::<T>(run, triangle, count, n, elements(a), w, v.map(elements_mut::<T>))
+    })
+}
+
+/// Workspace of matrices of one order.
+struct Work<T> {
+    memory: MemBuffer,
+    lower: Vec<T>,
+    values: Vec<T>,
+    vectors: Vec<T>,
+}
+
+fn typed<T: Number + Plain>(
+    run: Run,
+    triangle: Triangle,
+    count: usize,
+    n: usize,
+    a: &[T],
+    w: &mut [T::Re],
+    v: Option<&mut [T]>,
+) -> Result<(), Failure> {
+    let with = v.is_some();
+    let wanted = if with {
+        ComputeEigenvectors::Yes
+    } else {
+        ComputeEigenvectors::No
+    };
+    let vectors = v.map_or_else(none, |v| Parts::new(v, n * n));
+    let outputs = (Parts::new(w, n), vectors, none::<T>());
+    let make = || Work {
+        memory: MemBuffer::new(if n == 0 {
+            faer::dyn_stack::StackReq::EMPTY
+        } else {
+            evd::self_adjoint_evd_scratch::<T>(n, wanted, Par::Seq, Default::default())
+        }),
+        lower: vec![T::ZERO; n * n],
+        values: vec![T::ZERO; n],
+        vectors: vec![T::ZERO; if with { n * n } else { 0 }],
+    };
+    each(
+        run,
+        count,
+        4 * n * n * n,
+        outputs,
+        make,
+        |work, i, w, v, _| {
+            let a = &a[i * n * n..(i + 1) * n * n];
+            for j in 0..n {
+                for i in j..n {
+                    work.lower[j * n + i] = match triangle {
+                        _ if i == j => a[i * n + i].without_imaginary(),
+                        Triangle::Lower => a[i * n + j],
+                        Triangle::Upper => a[j * n + i].conjugate(),
+                    };
+                }
+                if !work.lower[j * n + j..(j + 1) * n]
+                    .iter()
+                    .all(|x| x.is_number())
+                {
+                    return Err(Fault::NotFinite);
+                }
+            }
+            let columns =
+                with.then(|| MatMut::from_column_major_slice_mut(&mut work.vectors, n, n));
+            evd::self_adjoint_evd(
+                MatRef::from_column_major_slice(&work.lower, n, n),
+                DiagMut::from_slice_mut(&mut work.values),
+                columns,
+                Par::Seq,
+                MemStack::new(&mut work.memory),
+                Default::default(),
+            )
+            .map_err(|_| Fault::NoConvergence)?;
+            for (w, value) in w.iter_mut().zip(&work.values) {
+                *w = value.re();
+            }
+            if with {
+                to_columns(&work.vectors, v, n, n);
+            }
+            Ok(())
+        },
+    )
+}

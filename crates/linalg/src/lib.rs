@@ -1,0 +1,29 @@
+//! Factorisations of dense matrices: LU, Cholesky, QR, singular values, eigenvalues.
+//!
+//! Every function takes a batch: `count` matrices one after another, each dense in C order, as the bytes of one element type. Small matrices are factored by
+//! loops of this crate, others by `faer`, one thread each; large ones are cut into columns that are worked on in parallel. How work is cut depends on sizes
+//! alone, so results do not depend on the number of threads. This crate owns no thread: it borrows them through [`Run`].
+
+#![deny(unsafe_code)]
+#![warn(missing_docs)]
+
+mod batch;
+mod cholesky;
+mod eig;
+mod eigh;
+mod large;
+mod lu;
+mod number;
+mod qr;
+mod small;
+mod svd;
+mod triangular;
+
+pub use batch::{Elem, Failure, Fault, Run};
+pub use cholesky::cholesky;
+pub use eig::eig;
+pub use eigh::{Triangle, eigh};
+pub use lu::{cofactors, det, inverse, slogdet, solve};
+pub use qr::{Reflectors, qr, qr_raw};
+pub use svd::{Vectors, svd};
+pub use triangular::solve_triangular;

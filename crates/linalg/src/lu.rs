@@ -1,0 +1,346 @@
+//! What LU factors give: solutions, inverses, determinants, cofactors.
+
+use crate::batch::{
+    Elem, Failure, Fault, Parts, Plain, Run, by_elem, each, elements, elements_mut, to_columns,
+};
+use crate::number::{Number, Real};
+use crate::small::{self, Factored, SMALL};
+use crate::{large, svd};
+
+/// Who runs the matrices of a batch, and who the parts of one matrix: large ones come one after another, each in parallel.
+pub(crate) fn runners(run: Run, n: usize) -> (Run, Run) {
+    if n < large::LARGE {
+        (run, ONE_BY_ONE)
+    } else {
+        (ONE_BY_ONE, run)
+    }
+}
+
+/// Runs tasks in order on the calling thread.
+const ONE_BY_ONE: Run<'static> = &|n, task| (0..n).for_each(task);
+
+/// Workspace of LU: factors, the rows they came from, a column-major right side.
+struct Work<T> {
+    lu: Vec<T>,
+    rows: Vec<usize>,
+    side: Vec<T>,
+}
+
+impl<T: Number> Work<T> {
+    fn new(n: usize, side_len: usize) -> Work<T> {
+        Work {
+            lu: vec![T::ZERO; n * n],
+            rows: vec![0; n],
+            side: vec![T::ZERO; if n > SMALL { side_len } else { 0 }],
+        }
+    }
+
+    /// Factors a row-major matrix: row-major in [`SMALL`] orders, column-major above.
+    fn factor(&mut self, run: Run, a: &[T], n: usize) -> Factored {
+        if n <= SMALL {
+            self.lu.copy_from_slice(a);
+            return small::lu(&mut self.lu, n, &mut self.rows);
+        }
+        to_columns(a, &mut self.lu, n, n);
+        large::lu(run, &mut self.lu, n, &mut self.rows)
+    }
+}
+
+fn checked(factored: &Factored) -> Result<(), Fault> {
+    factored.zero.map_or(Ok(()), |i| Err(Fault::Singular(i)))
+}
+
+/// x = a^-1 b with `a` (count, n, n), `b` and `x` (count, n, k).
+///
+/// # Errors
+/// [`Fault::Singular`] if a pivot is exactly zero.
+#[expect(
+    clippy::too_many_arguments,
+    reason = "sizes and operands of one product"
+)]
+pub fn solve(
+    elem: Elem,
+    run: Run,
+    count: usize,
+    n: usize,
+    k: usize,
+    a: &[u8],
+    b: &[u8],
+    x: &mut [u8],
+) -> Result<(), Failure> {
+    by_elem!(elem, T => solve_typed::<T>(run, count, (n, k), elements(a), elements(b), elements_mut(x)))
+}
+
+fn solve_typed<T: Number + Plain>(
+    run: Run,
+    count: usize,
+    (n, k): (usize, usize),
+    a: &[T],
+    b: &[T],
+    x: &mut [T],
+) -> Result<(), Failure> {
+    let (outer, run) = runners(run, n);
+    let outputs = (Parts::new(x, n * k), none::<T>(), none::<T>());
+    each(
+        outer,
+        count,
+        n * n * (n + 2 * k),
+        outputs,
+        || Work::<T>::new(n, n * k),
+        |work, i, x, _, _| {
+            let found = work.factor(run, &a[i * n * n..(i + 1) * n * n], n);
+            checked(&found)?;
+            let b = &b[i * n * k..(i + 1) * n * k];
+            if n <= SMALL {
+                for (x, &row) in x.chunks_exact_mut(k.max(1)).zip(&work.rows) {
+                    x.copy_from_slice(&b[row * k..(row + 1) * k]);
+                }
+                small::solve_factored(&work.lu, n, k, x);
+                return Ok(());
+            }
+            for (i, &row) in work.rows.iter().enumerate() {
+                for j in 0..k {
+                    work.side[j * n + i] = b[row * k + j];
+                }
+            }
+            large::solve_factored(run, &work.lu, n, &mut work.side);
+            to_columns(&work.side, x, k, n);
+            Ok(())
+        },
+    )
+}
+
+/// x = a^-1, both (count, n, n); unless `strict`, the inverse of a singular matrix is NaN.
+///
+/// # Errors
+/// [`Fault::Singular`] if a pivot is exactly zero.
+pub fn inverse(
+    elem: Elem,
+    run: Run,
+    count: usize,
+    n: usize,
+    strict: bool,
+    a: &[u8],
+    x: &mut [u8],
+) -> Result<(), Failure> {
+    by_elem!(elem, T => inverse_typed::<T>(run, count, n, strict, elements(a), elements_mut(x)))
+}
+
+fn inverse_typed<T: Number + Plain>(
+    run: Run,
+    count: usize,
+    n: usize,
+    strict: bool,
+    a: &[T],
+    x: &mut [T],
+) -> Result<(), Failure> {
+    let (outer, run) = runners(run, n);
+    let outputs = (Parts::new(x, n * n), none::<T>(), none::<T>());
+    each(
+        outer,
+        count,
+        2 * n * n * n,
+        outputs,
+        || Work::<T>::new(n, n * n),
+        |work, i, x, _, _| {
+            let found = work.factor(run, &a[i * n * n..(i + 1) * n * n], n);
+            match checked(&found) {
+                Ok(()) => invert(run, work, n, x),
+                Err(fault) if strict => return Err(fault),
+                Err(_) => x.fill(T::of(T::Re::NOT_A_NUMBER, T::Re::NOT_A_NUMBER)),
+            }
+            Ok(())
+        },
+    )
+}
+
+fn invert<T: Number>(run: Run, work: &mut Work<T>, n: usize, x: &mut [T]) {
+    if n <= SMALL {
+        return small::invert_factored(&work.lu, n, &work.rows, x);
+    }
+    large::invert_factored(run, &work.lu, n, &mut work.side);
+    // Column i becomes column rows[i], and columns become rows.
+    for (j, &row) in work.rows.iter().enumerate() {
+        for i in 0..n {
+            x[i * n + row] = work.side[j * n + i];
+        }
+    }
+}
+
+/// Signs and logarithms of the absolute value of determinants: `a` (count, n, n), `sign` (count) of its type, `log` (count) of its real type. Singular
+/// matrices have sign 0 and logarithm -inf.
+pub fn slogdet(
+    elem: Elem,
+    run: Run,
+    count: usize,
+    n: usize,
+    a: &[u8],
+    sign: &mut [u8],
+    log: &mut [u8],
+) {
+    by_elem!(elem, T => {
+        let (sign, log) = (elements_mut::<T>(sign), elements_mut::<<T as Number>::Re>(log));
+        determinants::<T>(run, count, n, elements(a), Parts::new(sign, 1), Parts::new(log, 1), none());
+    });
+}
+
+/// Determinants: `a` (count, n, n), `y` (count).
+pub fn det(elem: Elem, run: Run, count: usize, n: usize, a: &[u8], y: &mut [u8]) {
+    by_elem!(elem, T => {
+        let y = elements_mut::<T>(y);
+        determinants::<T>(run, count, n, elements(a), none(), none(), Parts::new(y, 1));
+    });
+}
+
+/// No output of this kind: parts without elements.
+pub(crate) fn none<'a, T>() -> Parts<'a, T> {
+    Parts::new(&mut [], 0)
+}
+
+fn determinants<T: Number + Plain>(
+    run: Run,
+    count: usize,
+    n: usize,
+    a: &[T],
+    sign: Parts<T>,
+    log: Parts<T::Re>,
+    det: Parts<T>,
+) {
+    let (outer, run) = runners(run, n);
+    let done = each(
+        outer,
+        count,
+        n * n * n,
+        (sign, log, det),
+        || Work::<T>::new(n, 0),
+        |work, i, sign, log, det| {
+            let found = work.factor(run, &a[i * n * n..(i + 1) * n * n], n);
+            if let ([sign], [log]) = (sign, log) {
+                (*sign, *log) = logarithm(work, n, &found);
+            }
+            if let [det] = det {
+                *det = product(work, n, &found);
+            }
+            Ok(())
+        },
+    );
+    debug_assert!(done.is_ok(), "determinants always exist");
+}
+
+fn logarithm<T: Number>(work: &Work<T>, n: usize, found: &Factored) -> (T, T::Re) {
+    if found.zero.is_some() {
+        return (T::ZERO, T::Re::MINUS_INFINITY);
+    }
+    let mut sign = if found.odd { -T::ONE } else { T::ONE };
+    let mut log = <T::Re as Number>::ZERO;
+    for i in 0..n {
+        let pivot = work.lu[i * n + i];
+        let size = pivot.modulus();
+        sign *= pivot.times(<T::Re as Number>::ONE / size);
+        log += size.log();
+    }
+    (sign, log)
+}
+
+/// The product of the pivots, by way of logarithms if it leaves the range on the way.
+fn product<T: Number>(work: &Work<T>, n: usize, found: &Factored) -> T {
+    if found.zero.is_some() {
+        return T::ZERO;
+    }
+    let mut det = if found.odd { -T::ONE } else { T::ONE };
+    for i in 0..n {
+        det *= work.lu[i * n + i];
+    }
+    if det.is_number() && det != T::ZERO {
+        return det;
+    }
+    let (sign, log) = logarithm(work, n, found);
+    sign.times(log.exponential())
+}
+
+/// Derivatives of determinants by the matrices' elements, which exist for singular matrices too: `a` and `c` (count, n, n).
+///
+/// # Errors
+/// [`Fault::NotFinite`] and [`Fault::NoConvergence`] for matrices near to singular ones, whose cofactors come from singular values.
+pub fn cofactors(
+    elem: Elem,
+    run: Run,
+    count: usize,
+    n: usize,
+    a: &[u8],
+    c: &mut [u8],
+) -> Result<(), Failure> {
+    by_elem!(elem, T => cofactors_typed::<T>(run, count, n, elements(a), elements_mut(c)))
+}
+
+fn cofactors_typed<T: Number + Plain>(
+    run: Run,
+    count: usize,
+    n: usize,
+    a: &[T],
+    c: &mut [T],
+) -> Result<(), Failure> {
+    let (outer, run) = runners(run, n);
+    let outputs = (Parts::new(c, n * n), none::<T>(), none::<T>());
+    each(
+        outer,
+        count,
+        4 * n * n * n,
+        outputs,
+        || (Work::<T>::new(n, n * n), vec![T::ZERO; n * n]),
+        |(work, inverse), i, c, _, _| {
+            let a = &a[i * n * n..(i + 1) * n * n];
+            let found = work.factor(run, a, n);
+            if !is_near_singular(work, n) {
+                invert(run, work, n, inverse);
+                let det = product(work, n, &found);
+                to_columns(inverse, c, n, n);
+                c.iter_mut().for_each(|c| *c *= det);
+                return Ok(());
+            }
+            from_singular_values(run, work, a, n, c)
+        },
+    )
+}
+
+fn is_near_singular<T: Number>(work: &Work<T>, n: usize) -> bool {
+    let sizes = || (0..n).map(|i| work.lu[i * n + i].modulus());
+    let largest = sizes().fold(<T::Re as Number>::ZERO, |a, b| if b > a { b } else { a });
+    // Half the digits of the inverse are still right at this distance from singularity.
+    let least = largest * T::Re::EPSILON.root();
+    sizes().any(|size| size <= least)
+}
+
+/// With A = U S V^H: cofactors = det(U) det(V^H) conj(U) diag(products of all singular values but one) conj(V^H).
+fn from_singular_values<T: Number + Plain>(
+    run: Run,
+    work: &mut Work<T>,
+    a: &[T],
+    n: usize,
+    c: &mut [T],
+) -> Result<(), Fault> {
+    let mut values = vec![<T::Re as Number>::ZERO; n];
+    let (mut u, mut vh) = (vec![T::ZERO; n * n], vec![T::ZERO; n * n]);
+    svd::square(a, n, &mut values, &mut u, &mut vh)?;
+    let mut phase = T::ONE;
+    for unitary in [&u, &vh] {
+        let found = work.factor(run, unitary, n);
+        phase *= logarithm(work, n, &found).0;
+    }
+    c.fill(T::ZERO);
+    for j in 0..n {
+        let mut others = <T::Re as Number>::ONE;
+        for (i, &value) in values.iter().enumerate() {
+            if i != j {
+                others *= value;
+            }
+        }
+        for row in 0..n {
+            let factor = (u[row * n + j].conjugate() * phase).times(others);
+            for column in 0..n {
+                c[row * n + column] += factor * vh[j * n + column].conjugate();
+            }
+        }
+    }
+    Ok(())
+}

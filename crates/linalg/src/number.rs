@@ -1,0 +1,274 @@
+//! The four types that are computed in, and what this crate needs of them.
+
+use std::ops::{Add, AddAssign, Div, Mul, MulAssign, Neg, Sub, SubAssign};
+
+use faer::linalg::evd::{self, ComputeEigenvectors, EvdError};
+use faer::traits::{ComplexField, RealField};
+use faer::{MatMut, MatRef, Par};
+use num_complex::Complex;
+
+/// A real type.
+pub(crate) trait Real:
+    RealField + Number<Real = Self> + Copy + PartialOrd + Send + Sync + 'static
+{
+    /// Distance from 1 to the next number.
+    const EPSILON: Self;
+    /// Not a number.
+    const NOT_A_NUMBER: Self;
+    /// Minus infinity.
+    const MINUS_INFINITY: Self;
+    /// Square root.
+    fn root(self) -> Self;
+    /// Natural logarithm.
+    fn log(self) -> Self;
+    /// e to the power.
+    fn exponential(self) -> Self;
+    /// The square root of the sum of squares, without overflow.
+    fn hypotenuse(self, other: Self) -> Self;
+}
+
+/// A real or complex type.
+pub(crate) trait Number:
+    ComplexField
+    + Copy
+    + Send
+    + Sync
+    + 'static
+    + Add<Output = Self>
+    + Sub<Output = Self>
+    + Mul<Output = Self>
+    + Div<Output = Self>
+    + Neg<Output = Self>
+    + AddAssign
+    + SubAssign
+    + MulAssign
+{
+    /// The real type again, with what this crate needs of it.
+    type Re: Real;
+    /// 0.
+    const ZERO: Self;
+    /// 1.
+    const ONE: Self;
+    /// The real part.
+    fn re(self) -> Self::Re;
+    /// The imaginary part.
+    fn im(self) -> Self::Re;
+    /// From its parts; real types drop the imaginary one.
+    fn of(re: Self::Re, im: Self::Re) -> Self;
+    /// The complex conjugate.
+    fn conjugate(self) -> Self;
+    /// Distance from zero.
+    fn modulus(self) -> Self::Re;
+    /// Sum of the distances of both parts from zero: what pivots are chosen by.
+    fn taxicab(self) -> Self::Re;
+    /// The real part on the diagonal of Hermitian matrices.
+    fn without_imaginary(self) -> Self {
+        Self::of(self.re(), <Self::Re as Number>::ZERO)
+    }
+    /// Times a real number.
+    fn times(self, factor: Self::Re) -> Self {
+        self * Self::of(factor, <Self::Re as Number>::ZERO)
+    }
+    /// Whether it is neither infinite nor NaN.
+    fn is_number(self) -> bool {
+        // Differences of infinities and NaNs are NaN.
+        let zero = <Self::Re as Number>::ZERO;
+        self.re() - self.re() == zero && self.im() - self.im() == zero
+    }
+    /// Eigenvalues and, if asked for, right eigenvectors in columns of no particular length, of an n x n matrix of finite numbers.
+    fn eigen(
+        a: MatRef<'_, Self>,
+        w: &mut [Complex<Self::Re>],
+        v: Option<&mut [Complex<Self::Re>]>,
+    ) -> Result<(), EvdError>;
+}
+
+fn memory<T: ComplexField>(n: usize, vectors: bool) -> faer::dyn_stack::MemBuffer {
+    let right = if vectors {
+        ComputeEigenvectors::Yes
+    } else {
+        ComputeEigenvectors::No
+    };
+    let left = ComputeEigenvectors::No;
+    faer::dyn_stack::MemBuffer::new(evd::evd_scratch::<T>(
+        n,
+        left,
+        right,
+        Par::Seq,
+        Default::default(),
+    ))
+}
+
+macro_rules! real {
+    ($t:ident) => {
+        impl Real for $t {
+            const EPSILON: Self = $t::EPSILON;
+            const NOT_A_NUMBER: Self = $t::NAN;
+            const MINUS_INFINITY: Self = $t::NEG_INFINITY;
+            fn root(self) -> Self {
+                $t::sqrt(self)
+            }
+            fn log(self) -> Self {
+                $t::ln(self)
+            }
+            fn exponential(self) -> Self {
+                $t::exp(self)
+            }
+            fn hypotenuse(self, other: Self) -> Self {
+                $t::hypot(self, other)
+            }
+        }
+
+        impl Number for $t {
+            type Re = $t;
+            const ZERO: Self = 0.0;
+            const ONE: Self = 1.0;
+            #[inline]
+            fn re(self) -> $t {
+                self
+            }
+            #[inline]
+            fn im(self) -> $t {
+                0.0
+            }
+            #[inline]
+            fn of(re: $t, _: $t) -> Self {
+                re
+            }
+            #[inline]
+            fn conjugate(self) -> Self {
+                self
+            }
+            #[inline]
+            fn modulus(self) -> $t {
+                $t::abs(self)
+            }
+            #[inline]
+            fn taxicab(self) -> $t {
+                $t::abs(self)
+            }
+            #[inline]
+            fn times(self, factor: $t) -> Self {
+                self * factor
+            }
+            fn eigen(
+                a: MatRef<'_, $t>,
+                w: &mut [Complex<$t>],
+                v: Option<&mut [Complex<$t>]>,
+            ) -> Result<(), EvdError> {
+                real_eigen(a, w, v)
+            }
+        }
+
+        impl Number for Complex<$t> {
+            type Re = $t;
+            const ZERO: Self = Complex { re: 0.0, im: 0.0 };
+            const ONE: Self = Complex { re: 1.0, im: 0.0 };
+            #[inline]
+            fn re(self) -> $t {
+                self.re
+            }
+            #[inline]
+            fn im(self) -> $t {
+                self.im
+            }
+            #[inline]
+            fn of(re: $t, im: $t) -> Self {
+                Complex { re, im }
+            }
+            #[inline]
+            fn conjugate(self) -> Self {
+                Complex {
+                    re: self.re,
+                    im: -self.im,
+                }
+            }
+            #[inline]
+            fn modulus(self) -> $t {
+                self.re.hypot(self.im)
+            }
+            #[inline]
+            fn taxicab(self) -> $t {
+                self.re.abs() + self.im.abs()
+            }
+            #[inline]
+            fn times(self, factor: $t) -> Self {
+                Complex {
+                    re: self.re * factor,
+                    im: self.im * factor,
+                }
+            }
+            fn eigen(
+                a: MatRef<'_, Self>,
+                w: &mut [Self],
+                v: Option<&mut [Self]>,
+            ) -> Result<(), EvdError> {
+                complex_eigen::<$t>(a, w, v)
+            }
+        }
+    };
+}
+real!(f32);
+real!(f64);
+
+fn real_eigen<R: Real>(
+    a: MatRef<'_, R>,
+    w: &mut [Complex<R>],
+    v: Option<&mut [Complex<R>]>,
+) -> Result<(), EvdError> {
+    let n = a.nrows();
+    let zero = <R as Number>::ZERO;
+    let (mut re, mut im) = (vec![zero; n], vec![zero; n]);
+    let mut packed = vec![zero; if v.is_some() { n * n } else { 0 }];
+    let mut memory = memory::<R>(n, v.is_some());
+    let vectors = v
+        .is_some()
+        .then(|| MatMut::from_column_major_slice_mut(&mut packed, n, n));
+    evd::evd_real(
+        a,
+        faer::diag::DiagMut::from_slice_mut(&mut re),
+        faer::diag::DiagMut::from_slice_mut(&mut im),
+        None,
+        vectors,
+        Par::Seq,
+        faer::dyn_stack::MemStack::new(&mut memory),
+        Default::default(),
+    )?;
+    for (w, (&re, &im)) in w.iter_mut().zip(re.iter().zip(&im)) {
+        *w = Complex { re, im };
+    }
+    let Some(v) = v else { return Ok(()) };
+    // A conjugate pair shares two columns: the real and the imaginary parts of the first one's vector.
+    let mut j = 0;
+    while j < n {
+        let pair = im[j] != zero && j + 1 < n;
+        for i in 0..n {
+            let re = packed[j * n + i];
+            let im = if pair { packed[(j + 1) * n + i] } else { zero };
+            v[j * n + i] = Complex { re, im };
+            if pair {
+                v[(j + 1) * n + i] = Complex { re, im: -im };
+            }
+        }
+        j += 1 + usize::from(pair);
+    }
+    Ok(())
+}
+
+fn complex_eigen<R: Real>(
+    a: MatRef<'_, Complex<R>>,
+    w: &mut [Complex<R>],
+    v: Option<&mut [Complex<R>]>,
+) -> Result<(), EvdError> {
+    let n = a.nrows();
+    let mut memory = memory::<Complex<R>>(n, v.is_some());
+    evd::evd_cplx(
+        a,
+        faer::diag::DiagMut::from_slice_mut(w),
+        None,
+        v.map(|v| MatMut::from_column_major_slice_mut(v, n, n)),
+        Par::Seq,
+        faer::dyn_stack::MemStack::new(&mut memory),
+        Default::default(),
+    )
+}

@@ -1,0 +1,291 @@
+//! Eigenvalues and eigenvectors.
+
+use mxnet_linalg::Triangle;
+use mxnet_tensor::Dims;
+
+use super::bridge::{bytes, bytes_mut, dense, elem, failed, squares, stack, with_threads};
+use super::matrix::{
+    adjoint, as_column, as_row, diagonal, diagonal_matrix, hermitian, imaginary, inverse_gaps,
+};
+use super::{FACTORISATION, SOLVE_STACKS, dtype_within, factored};
+use crate::args::{Attrs, Param, ParamKind, Value};
+use crate::cx::{CallCx, KernelCx};
+use crate::elementwise::special::REAL;
+use crate::error::Result;
+use crate::invoke::{invoke, invoke1};
+use crate::opdef::{Cpu, Grad, Keep, OpDef, Probe, Surface, one_of};
+use crate::{Array, Outputs};
+
+const TRIANGLES: ParamKind = ParamKind::Choice(&["L", "U"]);
+
+fn triangle(cx: &KernelCx) -> Triangle {
+    if cx.str("UPLO") == "U" {
+        Triangle::Upper
+    } else {
+        Triangle::Lower
+    }
+}
+
+/// Eigenvalues and eigenvectors of Hermitian matrices.
+pub static EIGH: OpDef = OpDef {
+    name: "eigh",
+    params: &[Param::array("a"), Param::required("UPLO", TRIANGLES)],
+    doc: "a v = v diag(w) for Hermitian matrices (..., m, m), of which one triangle is read: eigenvalues w in rising order, orthonormal columns v. The gradient is \
+          that of a Hermitian matrix: both triangles share it; it needs eigenvalues that differ.",
+    infer: |cx| {
+        let shape = squares(cx, 0)?;
+        let dtype = factored(cx)?;
+        let values: Dims = shape.lead.iter().copied().chain([shape.n]).collect();
+        cx.many([
+            (values, dtype.real()),
+            (Dims::from_slice(cx.shape(0)), dtype),
+        ])
+    },
+    cpu: Cpu::Kernel(|cx| {
+        let dtype = cx.output(1).dtype();
+        let a = dense(cx, 0, dtype)?;
+        let shape = stack(a.shape());
+        let (w, v) = (bytes_mut(cx, 0), bytes_mut(cx, 1));
+        with_threads(cx, |run| {
+            let (triangle, a) = (triangle(cx), bytes(&a));
+            mxnet_linalg::eigh(
+                elem(dtype),
+                run,
+                triangle,
+                shape.count(),
+                shape.n,
+                a,
+                w,
+                Some(v),
+            )
+        })
+        .map_err(|f| failed(cx, f))
+    }),
+    // dA = V (diag(dw) + V^H dV / (w_j - w_i)) V^H, made Hermitian. Source: Giles 2008, 3.1.
+    grad: Grad::Rule(Keep::OUTPUTS, |g| {
+        let (w, v) = (g.output(0), g.output(1));
+        let h = adjoint(v)?;
+        let da = if g.has_dy(1) {
+            let inner = h.matmul(g.dy(1))?.mul(&inverse_gaps(w)?)?;
+            v.matmul(&inner.add(&diagonal_matrix(g.dy(0))?)?)?
+                .matmul(&h)?
+        } else {
+            v.mul(&as_row(g.dy(0))?)?.matmul(&h)?
+        };
+        g.one(g.fitted(hermitian(&da)?, 0)?)
+    }),
+    probe: Probe::calls(&[
+        "(lambda x: x + x.T)(f((3, 3))), 'L'",
+        "(lambda x: x + np.swapaxes(x, 1, 2))(f((2, 4, 4))), 'U'",
+    ]),
+    ..FACTORISATION
+};
+
+/// Eigenvalues of Hermitian matrices.
+pub static EIGVALSH_OF: OpDef = OpDef {
+    name: "eigvalsh_of",
+    params: &[Param::array("a"), Param::required("UPLO", TRIANGLES)],
+    doc: "Eigenvalues of Hermitian matrices (..., m, m), of which one triangle is read, in rising order.",
+    infer: |cx| {
+        let shape = squares(cx, 0)?;
+        let values: Dims = shape.lead.iter().copied().chain([shape.n]).collect();
+        one_of(values, factored(cx)?.real())
+    },
+    cpu: Cpu::Kernel(|cx| {
+        let dtype = dtype_within(cx.input(0).dtype(), cx.output(0).dtype());
+        let a = dense(cx, 0, dtype)?;
+        let shape = stack(a.shape());
+        let w = bytes_mut(cx, 0);
+        with_threads(cx, |run| {
+            let (triangle, a) = (triangle(cx), bytes(&a));
+            mxnet_linalg::eigh(
+                elem(dtype),
+                run,
+                triangle,
+                shape.count(),
+                shape.n,
+                a,
+                w,
+                None,
+            )
+        })
+        .map_err(|f| failed(cx, f))
+    }),
+    grad: Grad::Rule(Keep::INPUTS, |g| {
+        let attrs: Attrs = [g.get("UPLO").clone()].into_iter().collect();
+        let parts = invoke(&EIGH, &[g.input(0)], &attrs)?;
+        let v = &parts[1];
+        let da = v.mul(&as_row(g.dy(0))?)?.matmul(&adjoint(v)?)?;
+        g.one(g.fitted(hermitian(&da)?, 0)?)
+    }),
+    probe: Probe::calls(&[
+        "(lambda x: x + x.T)(f((3, 3))), 'L'",
+        "(lambda x: x + np.conj(x.T))(c((3, 3))), 'U'",
+        "f((0, 0)), 'L'",
+    ])
+    .against("np.linalg.eigvalsh")
+    .ulp(100),
+    ..FACTORISATION
+};
+
+/// Eigenvalues and eigenvectors, complex.
+pub static EIG_COMPLEX: OpDef = OpDef {
+    name: "eig_complex",
+    params: &[Param::array("a")],
+    doc: "a v = v diag(w) for square matrices (..., m, m): eigenvalues w in no particular order, columns v of length 1 with a real largest element, all complex.",
+    infer: |cx| {
+        let shape = squares(cx, 0)?;
+        let dtype = factored(cx)?.complex();
+        let values: Dims = shape.lead.iter().copied().chain([shape.n]).collect();
+        cx.many([(values, dtype), (Dims::from_slice(cx.shape(0)), dtype)])
+    },
+    cpu: Cpu::Kernel(|cx| {
+        let dtype = dtype_within(cx.input(0).dtype(), cx.output(0).dtype().real());
+        let a = dense(cx, 0, dtype)?;
+        let shape = stack(a.shape());
+        let (w, v) = (bytes_mut(cx, 0), bytes_mut(cx, 1));
+        with_threads(cx, |run| {
+            mxnet_linalg::eig(
+                elem(dtype),
+                run,
+                shape.count(),
+                shape.n,
+                bytes(&a),
+                w,
+                Some(v),
+            )
+        })
+        .map_err(|f| failed(cx, f))
+    }),
+    // dA = V^-H (diag(dw) + (V^H dV - V^H V diag(Re(V^H dV))) / conj(w_j - w_i)) V^H: columns of length 1, of any phase.
+    // Source: Boeddeker et al., On the computation of complex-valued gradients with application to statistically optimum beamforming, 2017, (4.77).
+    grad: Grad::Rule(Keep::OUTPUTS, |g| {
+        let (w, v) = (g.output(0), g.output(1));
+        let h = adjoint(v)?;
+        let mut inner = diagonal_matrix(g.dy(0))?;
+        if g.has_dy(1) {
+            let product = h.matmul(g.dy(1))?;
+            let along = as_row(&diagonal(&product)?.unary(&REAL)?)?;
+            let across = product.sub(&h.matmul(v)?.mul(&along)?)?;
+            inner = inner.add(&across.mul(&inverse_gaps(w)?.conj()?)?)?;
+        }
+        g.one(fitted(
+            g,
+            &invoke1(&SOLVE_STACKS, &[&h, &inner.matmul(&h)?], &Attrs::none())?,
+        )?)
+    }),
+    probe: Probe::calls(&["f((3, 3))", "c((2, 3, 3))"]),
+    ..FACTORISATION
+};
+
+/// The part of a complex gradient that a real matrix takes.
+fn fitted(g: &crate::autograd::GradCx, da: &Array) -> Result<Array> {
+    if g.dtype_of(0).is_complex() {
+        return g.fitted(da.clone(), 0);
+    }
+    g.fitted(da.unary(&REAL)?, 0)
+}
+
+static SQUARES: &[&str] = &["np.triu(f((3, 3)))", "np.triu(c((2, 3, 3)))"];
+
+/// Eigenvalues, complex.
+pub static EIGVALS_COMPLEX: OpDef = OpDef {
+    name: "eigvals_complex",
+    params: &[Param::array("a")],
+    doc: "Eigenvalues of square matrices (..., m, m) in no particular order, complex.",
+    infer: |cx| {
+        let shape = squares(cx, 0)?;
+        let values: Dims = shape.lead.iter().copied().chain([shape.n]).collect();
+        one_of(values, factored(cx)?.complex())
+    },
+    cpu: Cpu::Kernel(|cx| {
+        let dtype = dtype_within(cx.input(0).dtype(), cx.output(0).dtype().real());
+        let a = dense(cx, 0, dtype)?;
+        let shape = stack(a.shape());
+        let w = bytes_mut(cx, 0);
+        with_threads(cx, |run| {
+            mxnet_linalg::eig(elem(dtype), run, shape.count(), shape.n, bytes(&a), w, None)
+        })
+        .map_err(|f| failed(cx, f))
+    }),
+    grad: Grad::Rule(Keep::INPUTS, |g| {
+        let parts = invoke(&EIG_COMPLEX, &[g.input(0)], &Attrs::none())?;
+        let h = adjoint(&parts[1])?;
+        let side = as_column(g.dy(0))?.mul(&h)?;
+        g.one(fitted(
+            g,
+            &invoke1(&SOLVE_STACKS, &[&h, &side], &Attrs::none())?,
+        )?)
+    }),
+    probe: Probe::calls(SQUARES),
+    ..FACTORISATION
+};
+
+/// NumPy's `eigvals`.
+pub static EIGVALS: OpDef = OpDef {
+    name: "eigvals",
+    surface: &[Surface::NpLinalg("eigvals")],
+    params: &[Param::array("a")],
+    doc: "Eigenvalues of square matrices (..., m, m) in no particular order; real if the matrices are and all eigenvalues of the whole stack are. LinAlgError for \
+          infinities and NaNs.",
+    cpu: Cpu::Composite(|cx| {
+        real_if_all_are(
+            cx,
+            invoke(&EIGVALS_COMPLEX, &[cx.input(0)], &Attrs::none())?,
+        )
+    }),
+    probe: Probe::calls(SQUARES),
+    ..OpDef::COMPOSITE
+};
+
+/// NumPy's `eig`.
+pub static EIG: OpDef = OpDef {
+    name: "eig",
+    params: &[Param::array("a")],
+    doc: "a v = v diag(w) for square matrices (..., m, m): eigenvalues w in no particular order, columns v of length 1; real if the matrices are and all \
+          eigenvalues of the whole stack are.",
+    cpu: Cpu::Composite(|cx| {
+        real_if_all_are(cx, invoke(&EIG_COMPLEX, &[cx.input(0)], &Attrs::none())?)
+    }),
+    probe: Probe::calls(SQUARES),
+    ..OpDef::COMPOSITE
+};
+
+/// The real parts, if the matrices are real and no eigenvalue has an imaginary part.
+fn real_if_all_are(cx: &CallCx, found: Outputs) -> Result<Outputs> {
+    if cx.dtype_of(0).is_complex() {
+        return Ok(found);
+    }
+    let parts = imaginary(&found[0].detach())?.astype(mxnet_tensor::DType::F64)?;
+    if parts.to_vec::<f64>()?.iter().any(|&x| x != 0.0) {
+        return Ok(found);
+    }
+    found.iter().map(|x| x.unary(&REAL)?.contiguous()).collect()
+}
+
+/// NumPy's `eigvalsh`.
+pub static EIGVALSH: OpDef = OpDef {
+    name: "eigvalsh",
+    surface: &[Surface::NpLinalg("eigvalsh")],
+    params: &[
+        Param::array("a"),
+        Param::choice("UPLO", &["L", "U", "l", "u"], "L"),
+    ],
+    doc: "Eigenvalues of Hermitian matrices (..., m, m) in rising order; `UPLO` says which triangle is read. The gradient is that of a Hermitian matrix. LinAlgError \
+          for infinities and NaNs.",
+    cpu: Cpu::Composite(|cx| {
+        let triangle = if cx.str("UPLO").eq_ignore_ascii_case("u") {
+            "U"
+        } else {
+            "L"
+        };
+        let attrs: Attrs = [Value::Word(triangle)].into_iter().collect();
+        cx.done(invoke1(&EIGVALSH_OF, &[cx.input(0)], &attrs)?)
+    }),
+    probe: Probe::calls(&[
+        "(lambda x: x + x.T)(f((3, 3)))",
+        "(lambda x: x + x.T)(f((3, 3))), 'U'",
+    ])
+    .ulp(100),
+    ..OpDef::COMPOSITE
+};

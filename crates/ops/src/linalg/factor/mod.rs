@@ -1,0 +1,78 @@
+//! Factorisations and what they give: inverses, determinants, singular values, eigenvalues.
+//!
+//! Kernels are those of `mxnet-linalg`. Their calls wait (`OpDef::waits`): a matrix that cannot be factored is an error at the call. Formulas of gradients are in
+//! the conventions of the tape: cotangents of complex arrays, so that dL = Re sum(conj(cotangent) * change).
+
+mod bridge;
+mod cholesky;
+mod determinant;
+mod eigen;
+mod inverse;
+mod matrix;
+mod pinv;
+mod qr;
+mod svd;
+
+pub use cholesky::*;
+pub use determinant::*;
+pub use eigen::*;
+pub use inverse::*;
+pub use pinv::*;
+pub use qr::*;
+pub use svd::*;
+
+use mxnet_tensor::DType;
+
+use crate::cx::CallCx;
+use crate::error::Result;
+use crate::opdef::OpDef;
+use crate::types::{self, DTypes, Lift, Out, Types};
+
+pub(crate) static OPS: &[&OpDef] = &[
+    &INVERSE,
+    &INV,
+    &SOLVE_STACKS,
+    &SOLVE,
+    &SOLVE_TRIANGULAR,
+    &CHOLESKY_LOWER,
+    &CHOLESKY,
+    &DET,
+    &COFACTORS,
+    &SLOGDET,
+    &QR,
+    &QR_RAW,
+    &SVD,
+    &SVDVALS,
+    &EIGH,
+    &EIGVALSH_OF,
+    &EIGVALSH,
+    &EIG_COMPLEX,
+    &EIG,
+    &EIGVALS_COMPLEX,
+    &EIGVALS,
+    &PINV,
+];
+
+/// What factorisations have in common.
+const FACTORISATION: OpDef = OpDef {
+    types: Types::FACTORED,
+    waits: true,
+    amp: crate::opdef::Amp::WidenToF32,
+    ..OpDef::DEFAULT
+};
+
+/// The dtype that a call computes in.
+fn factored(cx: &CallCx) -> Result<DType> {
+    let (op, lift) = (cx.op.name, Lift::ToDefaultFloat);
+    let (dtype, _) = types::resolve(op, DTypes::FACTORED, lift, Out::Same, cx.inputs, None)?;
+    Ok(dtype)
+}
+
+/// The dtype that matrices of dtype `given` are factored in, if the results have real dtype `real`.
+fn dtype_within(given: DType, real: DType) -> DType {
+    if given.is_complex() {
+        real.complex()
+    } else {
+        real
+    }
+}
