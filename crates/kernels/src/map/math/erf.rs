@@ -59,14 +59,20 @@ pub(super) fn erfc64<L: Level>(x: f64) -> f64 {
     }
 }
 
+/// erf in f32 where |x| is at most 1. Error below 1 ulp.
+#[inline(always)]
+pub(in crate::map) fn erf_near32<L: Level>(x: f32) -> f32 {
+    // erf(x) / x - 1 in x^2 on [0, 1]: error 2^-29.6.
+    let p = poly!(L, x * x;
+        0.128_379_17, -0.376_126_26, 0.112_835_854, -0.026_853_813, 0.005_188_328_7, -8.010_202e-4, 7.853_889e-5);
+    x.mul_sum::<L>(p, x)
+}
+
 /// Error below 1 ulp.
 #[inline(always)]
 pub(super) fn erf32<L: Level>(x: f32) -> f32 {
     let a = x.abs();
-    // erf(x) / x - 1 in x^2 on [0, 1]: error 2^-29.6.
-    let p = poly!(L, a * a;
-        0.128_379_17, -0.376_126_26, 0.112_835_854, -0.026_853_813, 0.005_188_328_7, -8.010_202e-4, 7.853_889e-5);
-    let near = a.mul_sum::<L>(p, a);
+    let near = erf_near32::<L>(a);
     // -log(erfc(x)) on [1, 4], beyond which erf is 1: error 2^-30.5 of 1.
     let b = if a > 4.0 { 4.0 } else { a };
     let q = poly!(L, b;
@@ -76,10 +82,35 @@ pub(super) fn erf32<L: Level>(x: f32) -> f32 {
     (if a < 1.0 { near } else { far }).copysign(x)
 }
 
-/// erfc in f32 with a small relative error down to the subnormals, for tails that must not cancel. Error below 8 ulp.
+/// erfc(x / sqrt(2)) in f32 for x not below 0, with a small relative error down to the subnormals, for tails that must not cancel. The exponent comes
+/// from x itself: the rounding of x / sqrt(2) would be multiplied by x^2.
 #[inline(always)]
-pub(in crate::map) fn erfc_tail32<L: Level>(a: f32) -> f32 {
-    let a = if a > 10.4 { 10.4 } else { a };
+pub(in crate::map) fn normal_tail32<L: Level>(x: f32) -> f32 {
+    let x = if x > 14.7 { 14.7 } else { x };
+    let (square, lost) = squared::<L>(x);
+    tail32::<L>(
+        x * std::f32::consts::FRAC_1_SQRT_2,
+        0.5 * square,
+        0.5 * lost,
+    )
+}
+
+/// The rounded square and what it lacks.
+#[inline(always)]
+fn squared<L: Level>(a: f32) -> (f32, f32) {
+    let square = a * a;
+    let high = f32::from_bits(a.to_bits() & !0x0fff);
+    let lost = if L::FMA {
+        a.mul_add(a, -square)
+    } else {
+        (high * high - square) + (a - high) * (a + high)
+    };
+    (square, lost)
+}
+
+/// erfc(a) given a^2 as `square + lost`.
+#[inline(always)]
+fn tail32<L: Level>(a: f32, square: f32, lost: f32) -> f32 {
     // One division serves t = (a - 4) / (a + 4) and 1 / (1 + 2 a).
     let (u, v) = (a + 4.0, 1.0 + 2.0 * a);
     let r = 1.0 / (u * v);
@@ -88,14 +119,6 @@ pub(in crate::map) fn erfc_tail32<L: Level>(a: f32) -> f32 {
     let p = poly!(L, t;
         1.232_995_2, -0.139_621_03, 0.015_377_333, 0.068_091_99, -0.100_992_26, 0.093_834_57, -0.066_604_76, 0.036_394_864,
         -0.016_020_048, 0.006_901_046_7, 8.460_303_7e-4);
-    // exp(-a^2) from the rounded square and what it lacks.
-    let square = a * a;
-    let high = f32::from_bits(a.to_bits() & !0x0fff);
-    let lost = if L::FMA {
-        a.mul_add(a, -square)
-    } else {
-        (high * high - square) + (a - high) * (a + high)
-    };
     let e = exp32::<L>(-square) * (1.0 - lost);
     e * (p * (u * r))
 }
