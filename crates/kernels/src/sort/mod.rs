@@ -1,11 +1,16 @@
 //! Sorting, selecting and searching in contiguous rows; the caller moves the axis to the end.
 //!
-//! Elements become integer keys whose order is theirs (`key`): NaN after everything, complex numbers as NumPy orders them, descending as
-//! complemented keys. Rows are then sorted by radix or comparison (`radix`), one row per task or one long row on all threads.
+//! Elements become signed integers whose order is theirs (`key`): NaN after everything, descending as complements. Rows of these are sorted
+//! by a quicksort in registers (`quick`, `lanes`), one row per task or one long row on all threads; positions are sorted as parts of such integers
+//! (`numbered`), bytes by counting, complex numbers as NumPy orders them (`complex`).
 
+mod complex;
 mod key;
+#[cfg(target_arch = "x86_64")]
+mod lanes;
 mod member;
-mod radix;
+mod numbered;
+mod quick;
 mod rows;
 mod search;
 mod select;

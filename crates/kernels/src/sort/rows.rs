@@ -1,9 +1,11 @@
 //! Whole rows: sort, argsort, topk, partition.
 
-use super::key::{Key, Keyed};
-use super::radix;
+use super::complex;
+use super::key::{Real, with_keys};
+use super::numbered::Numbered;
+use super::quick::{self, Word};
+use crate::reduce::kernel::by_isa;
 use crate::reduce::plan::split;
-use crate::reduce::with_elem;
 use crate::{Elem, Serial, Threads};
 
 /// Direction. NaN counts as the largest value: last ascending, first descending. Equals keep the order of their indices in both.
@@ -39,8 +41,33 @@ pub struct Chosen {
     pub mask: *mut u8,
 }
 
-/// Elements above which one row is worth all threads.
+/// Elements from which on one row is worth all threads.
 const LONG: usize = 64 * 1024;
+
+/// Rows that share their working memory: few elements make a group, lest memory be asked for at every row.
+const GROUP: usize = 4096;
+
+/// Bytes from which on a row of one-byte elements is counted.
+const COUNTED: usize = 64;
+
+/// Runs `task(rows, threads for a row)` for groups of rows.
+pub(super) fn each_group(
+    threads: &dyn Threads,
+    rows: &Rows,
+    task: &(dyn Fn(std::ops::Range<usize>, &dyn Threads) + Sync),
+) {
+    if rows.n >= LONG && rows.rows < 2 * threads.count() {
+        return task(0..rows.rows, threads);
+    }
+    let (count, height) = (rows.rows, (GROUP / rows.n.max(1)).max(1));
+    // Sorting costs some eight times what adding does.
+    split(
+        threads,
+        count.div_ceil(height),
+        count * rows.n * 8,
+        &|group| task(group * height..count.min((group + 1) * height), &Serial),
+    );
+}
 
 /// Runs `task(row, threads for the row)` for every row.
 pub(super) fn each_row(
@@ -48,14 +75,9 @@ pub(super) fn each_row(
     rows: &Rows,
     task: &(dyn Fn(usize, &dyn Threads) + Sync),
 ) {
-    if rows.n >= LONG && rows.rows < 2 * threads.count() {
-        (0..rows.rows).for_each(|row| task(row, threads));
-    } else {
-        // Sorting costs some thirty times what adding does.
-        split(threads, rows.rows, rows.rows * rows.n * 16, &|row| {
-            task(row, &Serial)
-        });
-    }
+    each_group(threads, rows, &|group, threads| {
+        group.for_each(|row| task(row, threads))
+    });
 }
 
 /// Row `row` as a slice.
@@ -76,20 +98,90 @@ pub(super) unsafe fn slice_mut<'a, T>(base: usize, row: usize, n: usize) -> &'a 
     unsafe { std::slice::from_raw_parts_mut((base as *mut T).add(row * n), n) }
 }
 
-fn directed<K: Key>(order: Order, key: K) -> K {
+#[inline(always)]
+pub(super) fn directed<W: Word>(order: Order, word: W) -> W {
     if order == Order::Ascending {
-        key
+        word
     } else {
-        key.reversed()
+        word.reversed()
     }
 }
 
-/// Keys with numbers, in the row's order.
-pub(super) fn items<T: Keyed>(order: Order, row: &[T]) -> Vec<<T::Key as Key>::Item> {
-    row.iter()
-        .enumerate()
-        .map(|(i, x)| directed(order, x.key()).item(i))
-        .collect()
+by_isa! {
+    /// # Safety
+    /// `x` and `words` have `n` elements; they may be the same memory if elements are as wide as words.
+    unsafe fn encode[T: Real][T](order: Order, x: *const T, words: *mut T::Word, n: usize) {
+        for i in 0..n {
+            // SAFETY: i < n.
+            unsafe { *words.add(i) = directed(order, (*x.add(i)).exact()) };
+        }
+    }
+}
+
+by_isa! {
+    /// # Safety
+    /// As for [`encode`].
+    unsafe fn decode[T: Real][T](order: Order, words: *const T::Word, x: *mut T, n: usize) {
+        for i in 0..n {
+            // SAFETY: i < n.
+            unsafe { *x.add(i) = T::from_exact(directed(order, *words.add(i))) };
+        }
+    }
+}
+
+by_isa! {
+    /// Turns words into the elements that they stand for, in their place: one pointer, so that the compiler sees that nothing else is written.
+    ///
+    /// # Safety
+    /// `words` has `n` words, as wide as elements.
+    unsafe fn decode_in_place[T: Real][T](order: Order, words: *mut T::Word, n: usize) {
+        for i in 0..n {
+            // SAFETY: i < n; an element takes the place of its word.
+            unsafe {
+                let place = words.add(i);
+                place.cast::<T>().write(T::from_exact(directed(order, *place)));
+            }
+        }
+    }
+}
+
+/// Rearranges every row as `arrange` does with its words, which are in place where elements are as wide as these.
+///
+/// # Safety
+/// As for [`sort`].
+unsafe fn rearrange<T: Real>(
+    threads: &dyn Threads,
+    order: Order,
+    rows: &Rows,
+    out: *mut u8,
+    arrange: &(dyn Fn(&dyn Threads, &mut [T::Word], &mut Vec<T::Word>) + Sync),
+) {
+    let (from, to, n) = (rows.ptr as usize, out as usize, rows.n);
+    let fits = size_of::<T>() == size_of::<T::Word>();
+    each_group(threads, rows, &|group, threads| {
+        let (mut words, mut spare) = (Vec::<T::Word>::new(), Vec::new());
+        if !fits {
+            words.reserve(n);
+        }
+        for row in group {
+            // SAFETY: row `row` exists in both arrays; the words have room for it, as the output has if these are as wide.
+            unsafe {
+                let (x, out) = ((from as *const T).add(row * n), (to as *mut T).add(row * n));
+                let words = if fits { out.cast() } else { words.as_mut_ptr() };
+                encode::<T>(order, x, words, n);
+                arrange(
+                    threads,
+                    std::slice::from_raw_parts_mut(words, n),
+                    &mut spare,
+                );
+                if fits {
+                    decode_in_place::<T>(order, words, n);
+                } else {
+                    decode::<T>(order, words, out, n);
+                }
+            }
+        }
+    });
 }
 
 /// Writes every row, sorted, to the contiguous rows at `out`, which may be the input itself. NaNs lose sign and payload.
@@ -97,26 +189,53 @@ pub(super) fn items<T: Keyed>(order: Order, row: &[T]) -> Vec<<T::Key as Key>::I
 /// # Safety
 /// The rows can be read, `out` has room for as many; they are the same or do not overlap.
 pub unsafe fn sort(threads: &dyn Threads, order: Order, rows: &Rows, out: *mut u8) {
+    if matches!(rows.elem, Elem::Bool | Elem::I8 | Elem::U8) && rows.n >= COUNTED {
+        // SAFETY: the caller's.
+        return unsafe { sort_bytes(threads, order, rows, out) };
+    }
+    // SAFETY: the caller's.
+    with_keys!(rows.elem,
+        T => unsafe { rearrange::<T>(threads, order, rows, out, &|threads, words, spare| quick::sort(threads, words, spare)) },
+        C => unsafe { complex::sort::<C>(threads, order, rows, out) })
+}
+
+/// Sorts rows of one-byte elements by counting.
+///
+/// # Safety
+/// As for [`sort`].
+unsafe fn sort_bytes(threads: &dyn Threads, order: Order, rows: &Rows, out: *mut u8) {
+    const TABLES: usize = 4;
     let (from, to, n) = (rows.ptr as usize, out as usize, rows.n);
-    with_elem!(rows.elem, T => each_row(threads, rows, &|row, threads| {
-        // SAFETY: row `row` exists in both; if they are the same, what is read is read before anything is written.
-        let keys: Vec<_> = unsafe { slice::<T>(from, row, n) }.iter().map(|x| directed(order, x.exact())).collect();
-        let keys = Key::sort(threads, keys);
-        if keys.first().is_none_or(|&key| T::from_exact(directed(order, key)).is_some()) {
-            // SAFETY: as above; the slice that was read is not used any more.
-            for (out, key) in unsafe { slice_mut::<T>(to, row, n) }.iter_mut().zip(keys) {
-                *out = T::from_exact(directed(order, key)).expect("keys of one type give elements back or do not");
+    // The bytes' order as that of unsigned numbers.
+    let flip = (if rows.elem == Elem::I8 { 0x80 } else { 0 })
+        ^ (if order == Order::Descending { 0xff } else { 0 });
+    let is_bool = rows.elem == Elem::Bool;
+    each_group(threads, rows, &|group, _| {
+        for row in group {
+            // Neighbours count in different tables: the same counter twice in a row would wait for itself.
+            let mut counts = [[0_u32; 256]; TABLES];
+            // SAFETY: row `row` exists; what is read is read before anything is written.
+            for (i, &byte) in unsafe { slice::<u8>(from, row, n) }.iter().enumerate() {
+                counts[i % TABLES][if is_bool {
+                    (byte != 0) as usize
+                } else {
+                    byte as usize
+                }] += 1;
             }
-            return;
+            // SAFETY: as above.
+            let mut rest = unsafe { slice_mut::<u8>(to, row, n) };
+            for place in 0..=255_u8 {
+                let byte = place ^ flip;
+                let count = counts
+                    .iter()
+                    .map(|table| table[byte as usize] as usize)
+                    .sum();
+                let run;
+                (run, rest) = rest.split_at_mut(count);
+                run.fill(byte);
+            }
         }
-        // SAFETY: as above.
-        let row_values = unsafe { slice::<T>(from, row, n) }.to_vec();
-        let sorted = radix::sort(threads, items(order, &row_values));
-        // SAFETY: as above.
-        for (out, item) in unsafe { slice_mut::<T>(to, row, n) }.iter_mut().zip(sorted) {
-            *out = row_values[<<T as Keyed>::Key as Key>::number(item)];
-        }
-    }));
+    });
 }
 
 /// Writes to `out`, row by row, the positions that sort each row. Stable.
@@ -125,13 +244,19 @@ pub unsafe fn sort(threads: &dyn Threads, order: Order, rows: &Rows, out: *mut u
 /// The rows can be read, `out` has room for `rows * n` integers and does not overlap them.
 pub unsafe fn argsort(threads: &dyn Threads, order: Order, rows: &Rows, out: *mut i64) {
     let (from, to, n) = (rows.ptr as usize, out as usize, rows.n);
-    with_elem!(rows.elem, T => each_row(threads, rows, &|row, threads| {
-        // SAFETY: row `row` exists in both arrays, which are apart.
-        let (x, out) = unsafe { (slice::<T>(from, row, n), slice_mut::<i64>(to, row, n)) };
-        for (out, item) in out.iter_mut().zip(radix::sort(threads, items(order, x))) {
-            *out = <<T as Keyed>::Key as Key>::number(item) as i64;
-        }
-    }));
+    with_keys!(rows.elem,
+        T => each_group(threads, rows, &|group, threads| {
+            let mut spare = Vec::new();
+            for row in group {
+                // SAFETY: row `row` exists in both arrays, which are apart.
+                let (x, out) = unsafe { (slice::<T>(from, row, n), slice_mut::<i64>(to, row, n)) };
+                let numbered = Numbered::new(order, x, out);
+                numbered.sort(threads, out, &mut spare);
+                out.iter_mut().for_each(|item| *item = numbered.number(*item) as i64);
+            }
+        }),
+        // SAFETY: the caller's.
+        C => unsafe { complex::argsort::<C>(threads, order, rows, out) })
 }
 
 /// Finds the first `k` (at most `n`) elements of each row in the given order, equals in the order of their indices.
@@ -140,43 +265,73 @@ pub unsafe fn argsort(threads: &dyn Threads, order: Order, rows: &Rows, out: *mu
 /// The rows can be read; the pointers of `chosen` that are not null have the room they say, apart from the rows and each other.
 pub unsafe fn topk(threads: &dyn Threads, order: Order, k: usize, rows: &Rows, chosen: &Chosen) {
     let (from, n) = (rows.ptr as usize, rows.n);
-    let (values, indices, mask) = (
-        chosen.values as usize,
-        chosen.indices as usize,
-        chosen.mask as usize,
-    );
+    let chosen = Shared(*chosen);
     debug_assert!(k <= n);
-    with_elem!(rows.elem, T => each_row(threads, rows, &|row, threads| {
-        // SAFETY: row `row` exists.
-        let x = unsafe { slice::<T>(from, row, n) };
-        let mut items = items(order, x);
-        if k < n / 4 {
-            if k > 0 {
-                items.select_nth_unstable(k - 1);
+    with_keys!(rows.elem,
+        T => each_group(threads, rows, &|group, threads| {
+            let (mut items, mut spare) = (vec![0; n], Vec::new());
+            for row in group {
+                // SAFETY: row `row` exists.
+                let x = unsafe { slice::<T>(from, row, n) };
+                let numbered = Numbered::new(order, x, &mut items);
+                if k > 0 && k < n / 4 {
+                    numbered.select(&mut items, k - 1, &mut spare);
+                    numbered.sort(threads, &mut items[..k], &mut spare);
+                } else {
+                    numbered.sort(threads, &mut items, &mut spare);
+                }
+                // SAFETY: row `row` of every output exists.
+                unsafe { chosen.write(row, x, items[..k].iter().map(|&item| numbered.number(item))) };
             }
-            items.truncate(k);
-            // The chosen are in no order: comparison sees the numbers, which stable passes would not.
-            items.sort_unstable();
-        } else {
-            items = radix::sort(threads, items);
-            items.truncate(k);
-        }
-        let numbers = items.iter().map(|&item| <<T as Keyed>::Key as Key>::number(item));
-        // SAFETY: row `row` of every output that is not null exists; outputs are apart.
+        }),
+        // SAFETY: the caller's.
+        C => unsafe { complex::topk::<C>(threads, order, k, rows, &chosen) })
+}
+
+/// Outputs that tasks write row by row.
+pub(super) struct Shared(Chosen);
+
+// SAFETY: tasks write different rows.
+unsafe impl Sync for Shared {}
+
+impl Shared {
+    /// # Safety
+    /// Row `row` of every output that is not null exists and is nobody else's; `numbers` are positions in `x`.
+    pub(super) unsafe fn write<T: Copy>(
+        &self,
+        row: usize,
+        x: &[T],
+        numbers: impl ExactSizeIterator<Item = usize> + Clone,
+    ) {
+        let k = numbers.len();
+        let (values, indices, mask) = (
+            self.0.values as usize,
+            self.0.indices as usize,
+            self.0.mask as usize,
+        );
+        // SAFETY: the caller's.
         unsafe {
             if values != 0 {
-                slice_mut::<T>(values, row, k).iter_mut().zip(numbers.clone()).for_each(|(v, i)| *v = x[i]);
+                let values = slice_mut::<T>(values, row, k);
+                values
+                    .iter_mut()
+                    .zip(numbers.clone())
+                    .for_each(|(value, i)| *value = x[i]);
             }
             if indices != 0 {
-                slice_mut::<i64>(indices, row, k).iter_mut().zip(numbers.clone()).for_each(|(v, i)| *v = i as i64);
+                let indices = slice_mut::<i64>(indices, row, k);
+                indices
+                    .iter_mut()
+                    .zip(numbers.clone())
+                    .for_each(|(index, i)| *index = i as i64);
             }
             if mask != 0 {
-                let mask = slice_mut::<u8>(mask, row, n);
+                let mask = slice_mut::<u8>(mask, row, x.len());
                 mask.fill(0);
                 numbers.for_each(|i| mask[i] = 1);
             }
         }
-    }));
+    }
 }
 
 /// Writes every row to `out` so that element `kth` is the one that sorting would put there, none before it is larger and none after it
@@ -185,17 +340,15 @@ pub unsafe fn topk(threads: &dyn Threads, order: Order, k: usize, rows: &Rows, c
 /// # Safety
 /// As for [`sort`]; `kth < n`.
 pub unsafe fn partition(threads: &dyn Threads, kth: usize, rows: &Rows, out: *mut u8) {
-    let (from, to, n) = (rows.ptr as usize, out as usize, rows.n);
-    with_elem!(rows.elem, T => each_row(threads, rows, &|row, _| {
-        // SAFETY: row `row` exists.
-        let values = unsafe { slice::<T>(from, row, n) }.to_vec();
-        let mut items = items(Order::Ascending, &values);
-        items.select_nth_unstable(kth);
-        // SAFETY: row `row` exists, and what was read has been copied.
-        for (out, item) in unsafe { slice_mut::<T>(to, row, n) }.iter_mut().zip(items) {
-            *out = values[<<T as Keyed>::Key as Key>::number(item)];
-        }
-    }));
+    let order = Order::Ascending;
+    if matches!(rows.elem, Elem::Bool | Elem::I8 | Elem::U8) && rows.n >= COUNTED {
+        // SAFETY: the caller's.
+        return unsafe { sort_bytes(threads, order, rows, out) };
+    }
+    // SAFETY: the caller's.
+    with_keys!(rows.elem,
+        T => unsafe { rearrange::<T>(threads, order, rows, out, &|_, words, spare| quick::select(words, kth, spare)) },
+        C => unsafe { complex::partition::<C>(threads, kth, rows, out) })
 }
 
 /// Writes to `out` the positions of a [`partition`] of every row.
@@ -204,13 +357,17 @@ pub unsafe fn partition(threads: &dyn Threads, kth: usize, rows: &Rows, out: *mu
 /// As for [`argsort`]; `kth < n`.
 pub unsafe fn argpartition(threads: &dyn Threads, kth: usize, rows: &Rows, out: *mut i64) {
     let (from, to, n) = (rows.ptr as usize, out as usize, rows.n);
-    with_elem!(rows.elem, T => each_row(threads, rows, &|row, _| {
-        // SAFETY: row `row` exists in both arrays, which are apart.
-        let (x, out) = unsafe { (slice::<T>(from, row, n), slice_mut::<i64>(to, row, n)) };
-        let mut items = items(Order::Ascending, x);
-        items.select_nth_unstable(kth);
-        for (out, item) in out.iter_mut().zip(items) {
-            *out = <<T as Keyed>::Key as Key>::number(item) as i64;
-        }
-    }));
+    with_keys!(rows.elem,
+        T => each_group(threads, rows, &|group, _| {
+            let mut spare = Vec::new();
+            for row in group {
+                // SAFETY: row `row` exists in both arrays, which are apart.
+                let (x, out) = unsafe { (slice::<T>(from, row, n), slice_mut::<i64>(to, row, n)) };
+                let numbered = Numbered::new(Order::Ascending, x, out);
+                numbered.select(out, kth, &mut spare);
+                out.iter_mut().for_each(|item| *item = numbered.number(*item) as i64);
+            }
+        }),
+        // SAFETY: the caller's.
+        C => unsafe { complex::argpartition::<C>(threads, kth, rows, out) })
 }

@@ -2,10 +2,11 @@
 
 use std::sync::Mutex;
 
-use super::key::{Key, Keyed};
-use super::rows::{Order, Rows, each_row, items, slice, slice_mut};
+use super::complex::items;
+use super::key::{Key, Keyed, Real, with_keys};
+use super::numbered::Numbered;
+use super::rows::{Order, Rows, each_row, slice, slice_mut};
 use crate::Threads;
-use crate::reduce::with_elem;
 
 /// Rows from this length on are narrowed down by a sample before anything is moved.
 const LONG: usize = 16 * 1024;
@@ -24,26 +25,38 @@ const MOST_RANGES: usize = 6;
 pub unsafe fn select(threads: &dyn Threads, ranks: &[usize], rows: &Rows, out: *mut u8) {
     debug_assert!(ranks.is_sorted() && ranks.iter().all(|&r| r < rows.n));
     let (from, to, n) = (rows.ptr as usize, out as usize, rows.n);
-    with_elem!(rows.elem, T => each_row(threads, rows, &|row, threads| {
+    with_keys!(rows.elem,
+    T => each_row(threads, rows, &|row, threads| {
         // SAFETY: row `row` exists in both arrays, which are apart.
         let (x, out) = unsafe { (slice::<T>(from, row, n), slice_mut::<T>(to, row, ranks.len())) };
-        let nan = |x: &[T]| x.iter().fold(false, |any, x| any | Keyed::is_nan(*x));
-        if let Some(found) = x.chunks(BLOCK).find(|x| nan(x)).and_then(|x| x.iter().find(|x| Keyed::is_nan(**x))) {
-            out.fill(*found);
+        if let Some(found) = first_nan(x) {
+            out.fill(found);
             return;
         }
-        if x.first().is_none_or(|x| T::from_exact(x.exact()).is_some()) {
-            for (out, key) in out.iter_mut().zip(keys_at(threads, x, ranks)) {
-                *out = T::from_exact(key).expect("keys of one type give elements back or do not");
-            }
+        for (out, key) in out.iter_mut().zip(keys_at(threads, x, ranks)) {
+            *out = T::from_exact(key);
+        }
+    }),
+    C => each_row(threads, rows, &|row, _| {
+        // SAFETY: as above.
+        let (x, out) = unsafe { (slice::<C>(from, row, n), slice_mut::<C>(to, row, ranks.len())) };
+        if let Some(found) = first_nan(x) {
+            out.fill(found);
             return;
         }
         let mut items = items(Order::Ascending, x);
         arrange(&mut items, ranks, 0);
         for (out, &rank) in out.iter_mut().zip(ranks) {
-            *out = x[<<T as Keyed>::Key as Key>::number(items[rank])];
+            *out = x[items[rank].1];
         }
-    }));
+    }))
+}
+
+/// The first NaN of a row.
+fn first_nan<T: Keyed>(x: &[T]) -> Option<T> {
+    let nan = |x: &[T]| x.iter().fold(false, |any, x| any | Keyed::is_nan(*x));
+    let block = x.chunks(BLOCK).find(|x| nan(x))?;
+    block.iter().copied().find(|x| Keyed::is_nan(*x))
 }
 
 /// Writes to `out`, row by row, where the elements stand that sorting would put at `ranks`, NaN last.
@@ -52,15 +65,28 @@ pub unsafe fn select(threads: &dyn Threads, ranks: &[usize], rows: &Rows, out: *
 /// As for [`select`], with integers at `out`.
 pub unsafe fn argselect(threads: &dyn Threads, ranks: &[usize], rows: &Rows, out: *mut i64) {
     let (from, to, n) = (rows.ptr as usize, out as usize, rows.n);
-    with_elem!(rows.elem, T => each_row(threads, rows, &|row, _| {
+    with_keys!(rows.elem,
+    T => each_row(threads, rows, &|row, _| {
         // SAFETY: row `row` exists in both arrays, which are apart.
         let (x, out) = unsafe { (slice::<T>(from, row, n), slice_mut::<i64>(to, row, ranks.len())) };
+        let mut packed = vec![0; n];
+        let numbered = Numbered::new(Order::Ascending, x, &mut packed);
+        if numbered.is_exact() {
+            arrange(&mut packed, ranks, 0);
+            out.iter_mut().zip(ranks).for_each(|(out, &rank)| *out = numbered.number(packed[rank]) as i64);
+            return;
+        }
+        let mut items: Vec<_> = x.iter().enumerate().map(|(i, x)| (x.key(), i)).collect();
+        arrange(&mut items, ranks, 0);
+        out.iter_mut().zip(ranks).for_each(|(out, &rank)| *out = items[rank].1 as i64);
+    }),
+    C => each_row(threads, rows, &|row, _| {
+        // SAFETY: as above.
+        let (x, out) = unsafe { (slice::<C>(from, row, n), slice_mut::<i64>(to, row, ranks.len())) };
         let mut items = items(Order::Ascending, x);
         arrange(&mut items, ranks, 0);
-        for (out, &rank) in out.iter_mut().zip(ranks) {
-            *out = <<T as Keyed>::Key as Key>::number(items[rank]) as i64;
-        }
-    }));
+        out.iter_mut().zip(ranks).for_each(|(out, &rank)| *out = items[rank].1 as i64);
+    }))
 }
 
 /// Puts the items of ascending `ranks` where sorting would put them; `skipped` items stood before these.
@@ -78,7 +104,7 @@ fn arrange<I: Ord>(items: &mut [I], ranks: &[usize], skipped: usize) {
 }
 
 /// Keys of the elements at `ranks`.
-fn keys_at<T: Keyed>(threads: &dyn Threads, x: &[T], ranks: &[usize]) -> Vec<T::Key> {
+fn keys_at<T: Real>(threads: &dyn Threads, x: &[T], ranks: &[usize]) -> Vec<T::Word> {
     if x.len() >= LONG
         && let Some(found) = narrowed(threads, x, ranks)
     {
@@ -98,7 +124,7 @@ struct Range<K> {
 
 /// Keys of the elements at `ranks`, found among the few elements of the ranges in which a sample expects them (Floyd and Rivest 1975).
 /// `None` if there are too many ranges, or the sample was wrong.
-fn narrowed<T: Keyed>(threads: &dyn Threads, x: &[T], ranks: &[usize]) -> Option<Vec<T::Key>> {
+fn narrowed<T: Real>(threads: &dyn Threads, x: &[T], ranks: &[usize]) -> Option<Vec<T::Word>> {
     let ranges = ranges(x, ranks);
     if ranges.len() > MOST_RANGES {
         return None;
@@ -106,7 +132,7 @@ fn narrowed<T: Keyed>(threads: &dyn Threads, x: &[T], ranks: &[usize]) -> Option
     let mut found = Vec::with_capacity(ranks.len());
     for range in &ranges {
         let wanted = &ranks[found.len()..found.len() + range.ranks];
-        let parts: Vec<Mutex<(usize, Vec<T::Key>)>> =
+        let parts: Vec<Mutex<(usize, Vec<T::Word>)>> =
             x.chunks(CHUNK).map(|_| Mutex::default()).collect();
         threads.run(parts.len(), &|i| {
             let chunk = &x[i * CHUNK..x.len().min((i + 1) * CHUNK)];
@@ -129,7 +155,7 @@ fn narrowed<T: Keyed>(threads: &dyn Threads, x: &[T], ranks: &[usize]) -> Option
 }
 
 /// The ranges of keys in which a sample expects the elements at `ranks`.
-fn ranges<T: Keyed>(x: &[T], ranks: &[usize]) -> Vec<Range<T::Key>> {
+fn ranges<T: Real>(x: &[T], ranks: &[usize]) -> Vec<Range<T::Word>> {
     let n = x.len();
     let len = (n as f64).powf(2.0 / 3.0) as usize;
     // One element of each of `len` equal pieces, by the fractions of the golden ratio so that no period of the data is met.
@@ -143,7 +169,7 @@ fn ranges<T: Keyed>(x: &[T], ranks: &[usize]) -> Vec<Range<T::Key>> {
     sample.sort_unstable();
     // Four standard deviations of a rank in the sample at the median, the widest there is.
     let margin = 2 * len.isqrt();
-    let mut ranges: Vec<Range<T::Key>> = Vec::new();
+    let mut ranges: Vec<Range<T::Word>> = Vec::new();
     let mut reached = 0;
     for &rank in ranks {
         let at = (rank as u128 * len as u128 / n as u128) as usize;
@@ -166,7 +192,7 @@ fn ranges<T: Keyed>(x: &[T], ranks: &[usize]) -> Vec<Range<T::Key>> {
 }
 
 /// How many keys are below a range, and those in it.
-fn within<T: Keyed>(x: &[T], range: &Range<T::Key>) -> (usize, Vec<T::Key>) {
+fn within<T: Real>(x: &[T], range: &Range<T::Word>) -> (usize, Vec<T::Word>) {
     let (least, greatest) = (range.least, range.greatest);
     let (mut below, mut inside) = (0, Vec::new());
     let mut keys = [least; BLOCK];

@@ -235,3 +235,41 @@ fn sorting_in_place_keeps_zeros() {
         [-1f32, -0.0, 0.0, 0.0, 3.0].map(f32::to_bits)
     );
 }
+
+#[test]
+fn positions_of_wide_elements_that_differ_in_low_bits_only() {
+    // One far element makes the span of the keys so wide that positions take the place of their lowest bits.
+    let mut noise = Noise(11);
+    let mut x: Vec<f64> = (0..3000)
+        .map(|_| 1.0 + noise.below(50) as f64 * f64::EPSILON)
+        .collect();
+    x[1234] = -1e300;
+    x[77] = f64::NAN;
+    let rows = Rows {
+        ptr: x.as_ptr().cast(),
+        elem: Elem::F64,
+        rows: 1,
+        n: x.len(),
+    };
+    let mut want: Vec<i64> = (0..x.len() as i64).collect();
+    want.sort_by(|&a, &b| compare((x[a as usize], 0.0), (x[b as usize], 0.0)));
+    let (mut at, mut top, mut parted) = (vec![0; x.len()], vec![0; 100], vec![0; x.len()]);
+    let chosen = Chosen {
+        values: std::ptr::null_mut(),
+        indices: top.as_mut_ptr(),
+        mask: std::ptr::null_mut(),
+    };
+    // SAFETY: one row of 3000 elements, outputs of 3000, 100 and 3000.
+    unsafe {
+        argsort(&Serial, Order::Ascending, &rows, at.as_mut_ptr());
+        topk(&Serial, Order::Ascending, 100, &rows, &chosen);
+        argpartition(&Serial, 1500, &rows, parted.as_mut_ptr());
+    }
+    assert_eq!(at, want);
+    assert_eq!(top, want[..100]);
+    assert_eq!(x[parted[1500] as usize], x[want[1500] as usize]);
+    parted[..1500].sort_unstable();
+    let mut smaller = want[..1500].to_vec();
+    smaller.sort_unstable();
+    assert_eq!(parted[..1500], smaller);
+}

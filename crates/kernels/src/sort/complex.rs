@@ -1,0 +1,199 @@
+//! Rows of complex numbers: compared part by part, but for pairs of f32 that one integer can stand for.
+
+use super::key::{Keyed, Parts, Real};
+use super::quick;
+use super::rows::{Order, Rows, Shared, directed, each_group, slice, slice_mut};
+use crate::Threads;
+use crate::reduce::number::Cx;
+
+/// A complex element.
+pub(super) trait Complex: Keyed<Key = Parts> {
+    /// One integer with the order of the numbers; `None` for NaN and negative zeros, whose order is not that of their parts' words, and for wider parts.
+    fn packed(self) -> Option<i64>;
+    /// The number that `packed` stands for.
+    fn unpacked(packed: i64) -> Self;
+}
+
+impl Complex for Cx<f32> {
+    #[inline(always)]
+    fn packed(self) -> Option<i64> {
+        let plain = |x: f32| !x.is_nan() && x.to_bits() != (-0.0_f32).to_bits();
+        let low = (self.im.exact() ^ i32::MIN) as u32;
+        (plain(self.re) && plain(self.im)).then_some((self.re.exact() as i64) << 32 | low as i64)
+    }
+    #[inline(always)]
+    fn unpacked(packed: i64) -> Self {
+        Cx {
+            re: f32::from_exact((packed >> 32) as i32),
+            im: f32::from_exact(packed as i32 ^ i32::MIN),
+        }
+    }
+}
+
+impl Complex for Cx<f64> {
+    fn packed(self) -> Option<i64> {
+        None
+    }
+    fn unpacked(packed: i64) -> Self {
+        // Nothing is packed; the value's bits as a number keep the function total.
+        Cx {
+            re: f64::from_exact(packed),
+            im: 0.0,
+        }
+    }
+}
+
+/// Keys with numbers, in the row's order.
+pub(super) fn items<T: Complex>(order: Order, row: &[T]) -> Vec<(Parts, usize)> {
+    let directed = |(class, re, im): Parts| match order {
+        Order::Ascending => (class, re, im),
+        Order::Descending => (!class, !re, !im),
+    };
+    row.iter()
+        .enumerate()
+        .map(|(i, x)| (directed(x.key()), i))
+        .collect()
+}
+
+/// As [`super::sort`].
+///
+/// # Safety
+/// As there.
+pub(super) unsafe fn sort<T: Complex>(
+    threads: &dyn Threads,
+    order: Order,
+    rows: &Rows,
+    out: *mut u8,
+) {
+    let (from, to, n) = (rows.ptr as usize, out as usize, rows.n);
+    each_group(threads, rows, &|group, threads| {
+        let mut spare = Vec::new();
+        for row in group {
+            // SAFETY: row `row` exists; nothing is written before the copies are made.
+            let x = unsafe { slice::<T>(from, row, n) };
+            let packed: Option<Vec<i64>> = x
+                .iter()
+                .map(|x| Some(directed(order, x.packed()?)))
+                .collect();
+            if let Some(mut packed) = packed {
+                quick::sort(threads, &mut packed, &mut spare);
+                // SAFETY: as above.
+                let out = unsafe { slice_mut::<T>(to, row, n) };
+                out.iter_mut()
+                    .zip(packed)
+                    .for_each(|(out, word)| *out = T::unpacked(directed(order, word)));
+                continue;
+            }
+            let x = x.to_vec();
+            let mut items = items(order, &x);
+            items.sort_unstable();
+            // SAFETY: as above.
+            let out = unsafe { slice_mut::<T>(to, row, n) };
+            out.iter_mut()
+                .zip(items)
+                .for_each(|(out, item)| *out = x[item.1]);
+        }
+    });
+}
+
+/// As [`super::argsort`].
+///
+/// # Safety
+/// As there.
+pub(super) unsafe fn argsort<T: Complex>(
+    threads: &dyn Threads,
+    order: Order,
+    rows: &Rows,
+    out: *mut i64,
+) {
+    let (from, to, n) = (rows.ptr as usize, out as usize, rows.n);
+    each_group(threads, rows, &|group, _| {
+        for row in group {
+            // SAFETY: row `row` exists in both arrays, which are apart.
+            let (x, out) = unsafe { (slice::<T>(from, row, n), slice_mut::<i64>(to, row, n)) };
+            let mut items = items(order, x);
+            items.sort_unstable();
+            out.iter_mut()
+                .zip(items)
+                .for_each(|(out, item)| *out = item.1 as i64);
+        }
+    });
+}
+
+/// As [`super::topk`].
+///
+/// # Safety
+/// As there.
+pub(super) unsafe fn topk<T: Complex>(
+    threads: &dyn Threads,
+    order: Order,
+    k: usize,
+    rows: &Rows,
+    chosen: &Shared,
+) {
+    let (from, n) = (rows.ptr as usize, rows.n);
+    each_group(threads, rows, &|group, _| {
+        for row in group {
+            // SAFETY: row `row` exists.
+            let x = unsafe { slice::<T>(from, row, n) };
+            let mut items = items(order, x);
+            if k > 0 && k < n {
+                items.select_nth_unstable(k - 1);
+            }
+            items.truncate(k);
+            items.sort_unstable();
+            // SAFETY: row `row` of every output exists.
+            unsafe { chosen.write(row, x, items.iter().map(|item| item.1)) };
+        }
+    });
+}
+
+/// As [`super::partition`].
+///
+/// # Safety
+/// As there.
+pub(super) unsafe fn partition<T: Complex>(
+    threads: &dyn Threads,
+    kth: usize,
+    rows: &Rows,
+    out: *mut u8,
+) {
+    let (from, to, n) = (rows.ptr as usize, out as usize, rows.n);
+    each_group(threads, rows, &|group, _| {
+        for row in group {
+            // SAFETY: row `row` exists, and what was read has been copied before it is written.
+            let x = unsafe { slice::<T>(from, row, n) }.to_vec();
+            let mut items = items(Order::Ascending, &x);
+            items.select_nth_unstable(kth);
+            // SAFETY: as above.
+            let out = unsafe { slice_mut::<T>(to, row, n) };
+            out.iter_mut()
+                .zip(items)
+                .for_each(|(out, item)| *out = x[item.1]);
+        }
+    });
+}
+
+/// As [`super::argpartition`].
+///
+/// # Safety
+/// As there.
+pub(super) unsafe fn argpartition<T: Complex>(
+    threads: &dyn Threads,
+    kth: usize,
+    rows: &Rows,
+    out: *mut i64,
+) {
+    let (from, to, n) = (rows.ptr as usize, out as usize, rows.n);
+    each_group(threads, rows, &|group, _| {
+        for row in group {
+            // SAFETY: row `row` exists in both arrays, which are apart.
+            let (x, out) = unsafe { (slice::<T>(from, row, n), slice_mut::<i64>(to, row, n)) };
+            let mut items = items(Order::Ascending, x);
+            items.select_nth_unstable(kth);
+            out.iter_mut()
+                .zip(items)
+                .for_each(|(out, item)| *out = item.1 as i64);
+        }
+    });
+}
