@@ -42,7 +42,14 @@ binary_rows! {
     }
     /// The largest integer not above `a / b`.
     FLOOR_DIVIDE "floor_divide", Same, cost 8, params 0, heavy true, binary {
-        [i8 i16 i32 i64] |a, b, _| -> T {
+        [i8 i16 i32 u8 u16 u32] |a, b, _| -> T {
+            let q = a.quotient(b);
+            let r = a.wrapping_sub(q.wrapping_mul(b));
+            #[allow(unused_comparisons, reason = "unsigned remainders are never negative")]
+            let lower = (r != 0) & ((r < 0) != (b < 0));
+            if b == 0 { 0 } else { q.wrapping_sub(lower as T) }
+        }
+        [i64] |a, b, _| -> T {
             if b == 0 {
                 0
             } else {
@@ -51,12 +58,18 @@ binary_rows! {
                 if (r != 0) & ((r < 0) != (b < 0)) { q - 1 } else { q }
             }
         }
-        [u8 u16 u32 u64] |a, b, _| -> T { a.checked_div(b).unwrap_or(0) }
+        [u64] |a, b, _| -> T { a.checked_div(b).unwrap_or(0) }
         [f32 f64] |a, b, _| -> T { Float::divmod::<L>(a, b).0 }
     }
     /// What floor division leaves; its sign is `b`'s.
     REMAINDER "remainder", Same, cost 8, params 0, heavy true, binary {
-        [i8 i16 i32 i64] |a, b, _| -> T {
+        [i8 i16 i32 u8 u16 u32] |a, b, _| -> T {
+            let r = a.wrapping_sub(a.quotient(b).wrapping_mul(b));
+            #[allow(unused_comparisons, reason = "unsigned remainders are never negative")]
+            let lower = (r != 0) & ((r < 0) != (b < 0));
+            if b == 0 { 0 } else { r.wrapping_add(if lower { b } else { 0 }) }
+        }
+        [i64] |a, b, _| -> T {
             if b == 0 {
                 0
             } else {
@@ -64,13 +77,16 @@ binary_rows! {
                 if (r != 0) & ((r < 0) != (b < 0)) { r + b } else { r }
             }
         }
-        [u8 u16 u32 u64] |a, b, _| -> T { a.checked_rem(b).unwrap_or(0) }
+        [u64] |a, b, _| -> T { a.checked_rem(b).unwrap_or(0) }
         [f32 f64] |a, b, _| -> T { Float::divmod::<L>(a, b).1 }
     }
     /// What truncated division leaves; its sign is `a`'s.
     FMOD "fmod", Same, cost 8, params 0, heavy true, binary {
-        [i8 i16 i32 i64] |a, b, _| -> T { if b == 0 { 0 } else { a.wrapping_rem(b) } }
-        [u8 u16 u32 u64] |a, b, _| -> T { a.checked_rem(b).unwrap_or(0) }
+        [i8 i16 i32 u8 u16 u32] |a, b, _| -> T {
+            if b == 0 { 0 } else { a.wrapping_sub(a.quotient(b).wrapping_mul(b)) }
+        }
+        [i64] |a, b, _| -> T { if b == 0 { 0 } else { a.wrapping_rem(b) } }
+        [u64] |a, b, _| -> T { a.checked_rem(b).unwrap_or(0) }
         [f32 f64] |a, b, _| -> T { Float::fmod::<L>(a, b) }
     }
     /// The larger; NaN if either is.
@@ -107,8 +123,15 @@ binary_rows! {
     }
     /// The next number from `a` towards `b`, of the types that compute.
     NEXTAFTER_WIDE "nextafter", Same, cost 4, params 0, heavy true, binary {
-        [f32] |a, b, _| -> T { libm::nextafterf(a, b) }
-        [f64] |a, b, _| -> T { libm::nextafter(a, b) }
+        [f32 f64] |a, b, _| -> T {
+            // Away from zero is one up in the bits, towards it one down.
+            let outward = (a < b) == (a > 0.0);
+            let bits = if outward { a.to_bits().wrapping_add(1) } else { a.to_bits().wrapping_sub(1) };
+            let near_zero = T::from_bits(1).copysign(b);
+            let value = if a == 0.0 { near_zero } else { T::from_bits(bits) };
+            let value = if a == b { b } else { value };
+            if a.is_nan() | b.is_nan() { a + b } else { value }
+        }
     }
     /// 0 below zero, `b` at zero, 1 above.
     HEAVISIDE "heaviside", Same, cost 1, params 0, heavy true, binary {
@@ -260,6 +283,29 @@ fn nextafter_row(isa: Isa, elem: Elem) -> Option<RowFn> {
         _ => (NEXTAFTER_WIDE.get)(isa, elem),
     }
 }
+
+/// Integers whose truncated quotient is that of floats: processors divide vectors of these only.
+///
+/// A quotient that is no whole number differs from the nearest one by at least one part in the product of both operands' ranges, more than
+/// rounding moves it: 16 bits in f32, 32 bits in f64.
+trait Quotient: Copy {
+    /// The truncated quotient; anything if the divisor is 0.
+    fn quotient(self, divisor: Self) -> Self;
+}
+
+macro_rules! quotients {
+    ($($t:ty, $float:ty, $whole:ty);*) => { $(
+        impl Quotient for $t {
+            #[inline(always)]
+            fn quotient(self, divisor: $t) -> $t {
+                let divisor = if divisor == 0 { 1 } else { divisor };
+                // SAFETY: the quotient lies in the range of the operands or, for the least by -1, next to it: inside that of the wider integer.
+                unsafe { (self as $float / divisor as $float).to_int_unchecked::<$whole>() as $t }
+            }
+        }
+    )* };
+}
+quotients!(i8, f32, i32; u8, f32, i32; i16, f32, i32; u16, f32, i32; i32, f64, i64; u32, f64, i64);
 
 struct DivMod;
 

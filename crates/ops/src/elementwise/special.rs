@@ -7,10 +7,10 @@ use mxnet_tensor::{Dims, Scalar};
 use num_complex::Complex;
 
 use crate::args::{Attrs, Param, Value};
-use crate::elementwise::arithmetic::{MULTIPLY, REMAINDER};
+use crate::elementwise::arithmetic::MULTIPLY;
 use crate::elementwise::comparison::{EQUAL, GREATER};
 use crate::elementwise::logic::LOGICAL_NOT;
-use crate::elementwise::rounding::RINT;
+use crate::elementwise::rounding::{FLOOR, RINT};
 use crate::elementwise::select::choose;
 use crate::error::Result;
 use crate::invoke::invoke1;
@@ -185,10 +185,9 @@ pub static SINC: OpDef = OpDef {
         } else {
             x.unary(&RINT)?
         };
-        let sign = nearest
-            .with_scalar(&REMAINDER, 2.0)?
-            .scale(-2.0)?
-            .shift(1.0)?;
+        // 1 less twice what halving leaves of n.
+        let even = nearest.scale(0.5)?.unary(&FLOOR)?.scale(2.0)?;
+        let sign = nearest.sub(&even)?.scale(-2.0)?.shift(1.0)?;
         let sine = x.sub(&nearest)?.scale(PI)?.sin()?.mul(&sign)?;
         let below = choose(&at_zero, &one, &x.scale(PI)?)?;
         cx.done(choose(&at_zero, &one, &sine.div(&below)?)?)

@@ -96,7 +96,7 @@ pub static TAN: OpDef = OpDef {
         since: 7,
     },
     sparse: Sparse::KeepsZero,
-    probe: Probe::over(-1.25..1.25),
+    probe: Probe::over(-1.25..1.25).ulp(3),
     ..FUNCTION
 };
 
@@ -245,7 +245,7 @@ pub static ARCSINH: OpDef = OpDef {
         since: 9,
     },
     sparse: Sparse::KeepsZero,
-    probe: Probe::over(-0.75..2.0),
+    probe: Probe::over(-0.75..2.0).ulp(3),
     ..FUNCTION
 };
 
@@ -267,7 +267,7 @@ pub static ARCCOSH: OpDef = OpDef {
         ty: "Acosh",
         since: 9,
     },
-    probe: Probe::over(1.25..4.0),
+    probe: Probe::over(1.25..4.0).ulp(3),
     ..FUNCTION
 };
 
@@ -286,7 +286,7 @@ pub static ARCTANH: OpDef = OpDef {
         since: 9,
     },
     sparse: Sparse::KeepsZero,
-    probe: Probe::over(-0.75..0.75),
+    probe: Probe::over(-0.75..0.75).ulp(3),
     ..FUNCTION
 };
 

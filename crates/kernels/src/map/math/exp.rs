@@ -73,7 +73,13 @@ pub(super) fn exp64<L: Level>(x: f64) -> f64 {
 /// Error below 1 ulp.
 #[inline(always)]
 pub(super) fn exp32<L: Level>(x: f32) -> f32 {
-    let x = clamp32(x, -104.0, 89.0);
+    exp_scaled32::<L>(x, 0)
+}
+
+/// `exp(x) * 2^bias`. Error below 1 ulp.
+#[inline(always)]
+pub(super) fn exp_scaled32<L: Level>(x: f32, bias: i32) -> f32 {
+    let x = clamp32(x, -104.0, 90.0);
     let k = x.mul_sum::<L>(std::f32::consts::LOG2_E, MAGIC32);
     let n = k - MAGIC32;
     let r = (-n).mul_sum::<L>(LN2_HI32, x);
@@ -83,7 +89,9 @@ pub(super) fn exp32<L: Level>(x: f32) -> f32 {
     let p = 1.0 + (r * r).mul_sum::<L>(q, r);
     scale32(
         p,
-        (k.to_bits() as i32).wrapping_sub(MAGIC32.to_bits() as i32),
+        (k.to_bits() as i32)
+            .wrapping_sub(MAGIC32.to_bits() as i32)
+            .wrapping_add(bias),
     )
 }
 
@@ -166,4 +174,18 @@ pub(super) fn expm1_32<L: Level>(x: f32) -> f32 {
 #[inline(always)]
 fn expm1_poly32<L: Level>(r: f32) -> f32 {
     poly!(L, r; 0.5, 0.166_666_66, 0.041_666_362, 0.008_333_39, 0.001_394_065_4, 1.984_593_4e-4)
+}
+
+/// `2^x` for a result of f32, whose range `x` is kept to. Relative error 2^-34.
+#[inline(always)]
+pub(super) fn exp2_rough<L: Level>(x: f64) -> f64 {
+    let x = clamp64(x, -152.0, 130.0);
+    let k = x + MAGIC64;
+    let r = x - (k - MAGIC64);
+    // (2^r - 1) / r on |r| <= 1/2: error 2^-34.3 of 2^r.
+    let q = poly!(L, r;
+        0.693_147_180_704_658_5, 0.240_226_510_670_862_5, 0.055_504_103_659_166_09, 0.009_618_038_045_846_017,
+        0.001_333_393_479_672_590_7, 1.546_678_637_113_310_6e-4, 1.519_629_470_735_543_5e-5);
+    let n = (k.to_bits() as i64).wrapping_sub(MAGIC64.to_bits() as i64);
+    r.mul_sum::<L>(q, 1.0) * f64::from_bits((n.wrapping_add(1023) as u64) << 52)
 }

@@ -3,8 +3,8 @@
 use std::f64::consts::LN_2;
 
 use super::Float;
-use super::exp::{exp_scaled64, expm1_32, expm1_64};
-use super::log::log1p_64;
+use super::exp::{exp_scaled32, exp_scaled64, expm1_32, expm1_64};
+use super::log::{log1p_32, log1p_64};
 use super::poly;
 use crate::map::row::Level;
 
@@ -87,4 +87,57 @@ pub(super) fn atanh<L: Level>(x: f64) -> f64 {
     let value = 0.5 * log1p_64::<L>(2.0 * a / (1.0 - a));
     // Beyond 1 the ratio is negative and below -1 -1/x: not a number, which log1p gives below -1.
     (if a < 1e-9 { a } else { value }).copysign(x)
+}
+
+/// Error below 2 ulp.
+#[inline(always)]
+pub(super) fn sinh32<L: Level>(x: f32) -> f32 {
+    let a = x.abs();
+    let z = a * a;
+    // (sinh x - x) / x^3 on [0, 1]: error 2^-34.
+    let p = poly!(L, z; 0.166_666_67, 0.008_333_35, 1.983_616e-4, 2.816_951_3e-6);
+    let near = (z * a).mul_sum::<L>(p, a);
+    let half = exp_scaled32::<L>(a, -1);
+    let far = half - 0.25 / half;
+    (if a < 1.0 { near } else { far }).copysign(x)
+}
+
+/// Error below 2 ulp.
+#[inline(always)]
+pub(super) fn cosh32<L: Level>(x: f32) -> f32 {
+    let half = exp_scaled32::<L>(x.abs(), -1);
+    half + 0.25 / half
+}
+
+/// From here on the square may overflow, and 1 does not change it.
+const HUGE32: f32 = 1e9;
+
+/// Error below 3 ulp.
+#[inline(always)]
+pub(super) fn asinh32<L: Level>(x: f32) -> f32 {
+    let a = x.abs();
+    let big = a > HUGE32;
+    let b = if big { 1.0 } else { a };
+    let grown = b + b * b / (1.0 + b.mul_sum::<L>(b, 1.0).sqrt());
+    let value = log1p_32::<L>(if big { a } else { grown }) + if big { LN_2 as f32 } else { 0.0 };
+    (if a < 1e-9 { a } else { value }).copysign(x)
+}
+
+/// Error below 3 ulp.
+#[inline(always)]
+pub(super) fn acosh32<L: Level>(x: f32) -> f32 {
+    let big = x > HUGE32;
+    let t = if big { 1.0 } else { x - 1.0 };
+    let grown = t + t.mul_sum::<L>(t, 2.0 * t).sqrt();
+    let value = log1p_32::<L>(if big { x } else { grown }) + if big { LN_2 as f32 } else { 0.0 };
+    if x < 1.0 { f32::NAN } else { value }
+}
+
+/// Error below 3 ulp.
+#[inline(always)]
+pub(super) fn atanh32<L: Level>(x: f32) -> f32 {
+    let a = x.abs();
+    let value = 0.5 * log1p_32::<L>(2.0 * a / (1.0 - a));
+    // Beyond 1 the ratio is below -1, where log1p is NaN. Up to 1e-4 the cube is less than half an ulp.
+    (if a < 1e-4 { a } else { value }).copysign(x)
 }

@@ -1,27 +1,33 @@
-//! asin, acos, atan, atan2, in f64 (f32 goes through it).
+//! asin, acos, atan, atan2.
 
 use std::f64::consts::{FRAC_PI_2, FRAC_PI_4, PI};
 
-use super::poly;
+use super::{Float, poly};
 use crate::map::row::Level;
 
 /// What pi/2 as an f64 lacks.
 const FRAC_PI_2_LO: f64 = 6.123_233_995_736_766e-17;
 
-/// atan(lo / hi) for 0 <= lo <= hi, hi > 0 or NaN. Error below 1 ulp.
+/// atan(lo / hi) for 0 <= lo <= hi, hi > 0 or NaN. Error below 1 ulp, or 2^-35 if that is enough (`ROUGH`).
 #[inline(always)]
-fn atan_ratio<L: Level>(lo: f64, hi: f64) -> f64 {
+fn atan_ratio<L: Level, const ROUGH: bool>(lo: f64, hi: f64) -> f64 {
     // Above tan(pi/8): atan(t) = pi/4 + atan((t - 1) / (t + 1)). Halves keep the sum finite.
     let upper = lo > 0.414_213_562_373_095_03 * hi;
     let num = if upper { 0.5 * lo - 0.5 * hi } else { lo };
     let den = if upper { 0.5 * lo + 0.5 * hi } else { hi };
     let t = num / den;
     let z = t * t;
-    // (atan t - t) / t^3 on [0, tan(pi/8)]: error 2^-59.4.
-    let a = poly!(L, z;
+    // (atan t - t) / t^3 on [0, tan(pi/8)]: errors 2^-35.4 and 2^-59.4.
+    let a = if ROUGH {
+        poly!(L, z;
+            -0.333_333_324_991_400_7, 0.199_999_039_084_617_77, -0.142_820_077_700_485_66, 0.110_446_918_210_178_65,
+            -0.084_762_707_535_264_06, 0.047_440_524_404_405_52)
+    } else {
+        poly!(L, z;
         -0.333_333_333_333_332_04, 0.199_999_999_999_550_4, -0.142_857_142_803_173_94, 0.111_111_107_886_550_57,
         -0.090_908_978_892_952_49, 0.076_920_623_079_964_75, -0.066_631_255_463_304_88, 0.058_480_316_198_539_37,
-        -0.050_398_910_400_137_78, 0.038_078_232_550_492_044, -0.017_920_987_933_774_16);
+        -0.050_398_910_400_137_78, 0.038_078_232_550_492_044, -0.017_920_987_933_774_16)
+    };
     let tail = (z * t) * a;
     let (base, base_lo) = if upper {
         (FRAC_PI_4, 0.5 * FRAC_PI_2_LO)
@@ -36,7 +42,7 @@ fn atan_ratio<L: Level>(lo: f64, hi: f64) -> f64 {
 pub(super) fn atan<L: Level>(x: f64) -> f64 {
     let a = x.abs();
     let big = a > 1.0;
-    let small_part = atan_ratio::<L>(if big { 1.0 } else { a }, if big { a } else { 1.0 });
+    let small_part = atan_ratio::<L, false>(if big { 1.0 } else { a }, if big { a } else { 1.0 });
     let value = if big {
         FRAC_PI_2 - (small_part - FRAC_PI_2_LO)
     } else {
@@ -45,9 +51,9 @@ pub(super) fn atan<L: Level>(x: f64) -> f64 {
     value.copysign(x)
 }
 
-/// Angle of the point (`x`, `y`). Error below 2 ulp.
+/// Angle of the point (`x`, `y`). Error below 2 ulp, or 2^-34 if that is enough (`ROUGH`).
 #[inline(always)]
-pub(super) fn atan2<L: Level>(y: f64, x: f64) -> f64 {
+pub(super) fn atan2<L: Level, const ROUGH: bool>(y: f64, x: f64) -> f64 {
     let (ax, ay) = (x.abs(), y.abs());
     let steep = ay > ax;
     let hi = if steep { ay } else { ax };
@@ -60,7 +66,7 @@ pub(super) fn atan2<L: Level>(y: f64, x: f64) -> f64 {
         hi
     };
     let hi = if hi == 0.0 { 1.0 } else { hi };
-    let a = atan_ratio::<L>(lo, hi);
+    let a = atan_ratio::<L, ROUGH>(lo, hi);
     let a = if steep {
         FRAC_PI_2 - (a - FRAC_PI_2_LO)
     } else {
@@ -116,6 +122,71 @@ pub(super) fn acos<L: Level>(x: f64) -> f64 {
     let (head, low, rest) = far_part::<L>(a);
     let right = 2.0 * (head + (low + rest));
     let left = PI - (right - 2.0 * FRAC_PI_2_LO);
+    let far = if x < 0.0 { left } else { right };
+    if a < 0.5 { near } else { far }
+}
+
+const FRAC_PI_2_32: f32 = std::f32::consts::FRAC_PI_2;
+const FRAC_PI_4_32: f32 = std::f32::consts::FRAC_PI_4;
+/// What pi/2 as an f32 lacks.
+const FRAC_PI_2_LO32: f32 = -4.371_139e-8;
+
+/// Error below 2 ulp.
+#[inline(always)]
+pub(super) fn atan32<L: Level>(x: f32) -> f32 {
+    let a = x.abs();
+    // tan(3 pi/8) and tan(pi/8): beyond, the angle from pi/2 or pi/4. One division serves all.
+    let (far, middle) = (a > 2.414_213_6, a > 0.414_213_57);
+    let num = if middle { a - 1.0 } else { a };
+    let den = if middle { a + 1.0 } else { 1.0 };
+    let t = if far { -1.0 } else { num } / if far { a } else { den };
+    let base = if middle { FRAC_PI_4_32 } else { 0.0 };
+    let base_lo = if middle { 0.5 * FRAC_PI_2_LO32 } else { 0.0 };
+    let base = if far { FRAC_PI_2_32 } else { base };
+    let base_lo = if far { FRAC_PI_2_LO32 } else { base_lo };
+    let z = t * t;
+    // (atan t - t) / t^3 on |t| <= tan(pi/8): error 2^-30.5.
+    let p = poly!(L, z; -0.333_333_16, 0.199_984_71, -0.142_435_34, 0.105_938_15, -0.060_782_254);
+    (base + (t + (z * t).mul_sum::<L>(p, base_lo))).copysign(x)
+}
+
+/// (asin t - t) / t for z = t^2 <= 1/4.
+#[inline(always)]
+fn asin_rest32<L: Level>(z: f32) -> f32 {
+    // (asin t - t) / t^3: error 2^-31.8.
+    z * poly!(L, z; 0.166_666_6, 0.075_005_04, 0.044_516_955, 0.031_807_737, 0.014_438_592, 0.037_516_482)
+}
+
+/// As [`far_part`], but below 1/2 the series' rest is that at `a` itself: (head, low, rest).
+#[inline(always)]
+fn asin_parts32<L: Level>(a: f32) -> (f32, f32, f32) {
+    let far = a >= 0.5;
+    let z = 0.5 * (1.0 - a);
+    let root = z.sqrt();
+    let head = f32::from_bits(root.to_bits() & !0xfff);
+    let low = (z - head * head) / (root + head);
+    let low = if z == 0.0 { 0.0 } else { low };
+    let rest = asin_rest32::<L>(if far { z } else { a * a });
+    (head, low, if far { root } else { a } * rest)
+}
+
+/// Error below 1.5 ulp.
+#[inline(always)]
+pub(super) fn asin32<L: Level>(x: f32) -> f32 {
+    let a = x.abs();
+    let (head, low, rest) = asin_parts32::<L>(a);
+    let far = FRAC_PI_4_32 - ((2.0 * (low + rest) - FRAC_PI_2_LO32) - (FRAC_PI_4_32 - 2.0 * head));
+    (if a < 0.5 { a + rest } else { far }).copysign(x)
+}
+
+/// Error below 1.5 ulp.
+#[inline(always)]
+pub(super) fn acos32<L: Level>(x: f32) -> f32 {
+    let a = x.abs();
+    let (head, low, rest) = asin_parts32::<L>(a);
+    let near = FRAC_PI_2_32 - (x - (FRAC_PI_2_LO32 - rest.copysign(x)));
+    let right = 2.0 * (head + (low + rest));
+    let left = std::f32::consts::PI - (right - 2.0 * FRAC_PI_2_LO32);
     let far = if x < 0.0 { left } else { right };
     if a < 0.5 { near } else { far }
 }

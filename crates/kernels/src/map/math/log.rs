@@ -145,14 +145,19 @@ fn split32(x: f32) -> (f32, f32) {
     (m, e as f32 - if small { 25.0 } else { 0.0 })
 }
 
+/// `(log(1 + f) - f + f^2/2) / f^3` for f in [sqrt(1/2) - 1, sqrt(2) - 1]: error 2^-30.3 of log(1 + f).
+#[inline(always)]
+fn above_parabola32<L: Level>(f: f32) -> f32 {
+    poly!(L, f;
+        0.333_333_1, -0.249_999_87, 0.200_022_12, -0.166_692_47, 0.142_189, -0.123_845_43, 0.118_715_74, -0.117_882_89,
+        0.069_165_014)
+}
+
 /// `log(1 + f) + e ln 2 + c` for f in [sqrt(1/2) - 1, sqrt(2) - 1] and a small c.
 #[inline(always)]
 fn join32<L: Level>(f: f32, e: f32, c: f32) -> f32 {
     let z = f * f;
-    // (log(1 + f) - f + f^2/2) / f^3: error 2^-30.3 of log(1 + f).
-    let p = poly!(L, f;
-        0.333_333_1, -0.249_999_87, 0.200_022_12, -0.166_692_47, 0.142_189, -0.123_845_43, 0.118_715_74, -0.117_882_89,
-        0.069_165_014);
+    let p = above_parabola32::<L>(f);
     let tail = (z * f).mul_sum::<L>(p, e.mul_sum::<L>(LN2_LO32, c));
     e.mul_sum::<L>(LN2_HI32, (-0.5f32).mul_sum::<L>(z, tail) + f)
 }
@@ -186,10 +191,53 @@ pub(super) fn log1p_32<L: Level>(x: f32) -> f32 {
     if x.abs() < 1e-9 { x } else { value }
 }
 
-/// log2 with an error of 2^-50, absolutely near 1: enough for powers of f32.
+/// The logarithm to another base for `x = (1 + f) 2^e`: `log(1 + f)` times the constant `hi + lo`, plus `e` times
+/// `step_hi + step_lo`, as [`other_base`] in f32.
+#[inline(always)]
+fn other_base32<L: Level>(x: f32, hi: f32, lo: f32, step_hi: f32, step_lo: f32) -> f32 {
+    let (m, e) = split32(x);
+    let f = m - 1.0;
+    let t = f.mul_sum::<L>(above_parabola32::<L>(f), -0.5) * (f * f);
+    // 12 bits of f and hi: their product is exact with and without fused multiplication.
+    let f_hi = f32::from_bits(f.to_bits() & !0xfff);
+    let c_hi = f32::from_bits(hi.to_bits() & !0xfff);
+    let p = f_hi * c_hi;
+    let rest = t.mul_sum::<L>(hi, (f - f_hi) * hi + f_hi * (lo + (hi - c_hi)));
+    let whole = e * step_hi;
+    let sum = whole + p;
+    let error = (whole - sum) + p;
+    let value = sum + (error + e.mul_sum::<L>(step_lo, rest));
+    let value = if x == 0.0 { f32::NEG_INFINITY } else { value };
+    let value = if x < 0.0 { f32::NAN } else { value };
+    if x < f32::INFINITY { value } else { x }
+}
+
+/// Error below 1.5 ulp; exact for powers of two.
+#[inline(always)]
+pub(super) fn log2_32<L: Level>(x: f32) -> f32 {
+    // What the f32 nearest to log2(e) lacks.
+    const LO: f32 = 1.9259630e-08;
+    other_base32::<L>(x, std::f32::consts::LOG2_E, LO, 1.0, 0.0)
+}
+
+/// Error below 1.5 ulp.
+#[inline(always)]
+pub(super) fn log10_32<L: Level>(x: f32) -> f32 {
+    // What the f32 nearest to log10(e) lacks; log10(2) in 15 bits and the rest.
+    const LO: f32 = -1.0103050e-08;
+    const STEP: f32 = 3.0102539e-01;
+    const STEP_LO: f32 = 4.6050391e-06;
+    other_base32::<L>(x, std::f32::consts::LOG10_E, LO, STEP, STEP_LO)
+}
+
+/// log2 of a positive f32 with a relative error of 2^-36: enough for powers of f32.
 #[inline(always)]
 pub(super) fn log2_rough<L: Level>(x: f64) -> f64 {
     let (m, e) = split64(x);
     let f = m - 1.0;
-    (f - below_linear::<L>(f)).mul_sum::<L>(std::f64::consts::LOG2_E, e)
+    let s = f / (2.0 + f);
+    let z = s * s;
+    // As in `below_linear`: error 2^-37.6 of log(1 + f).
+    let r = poly!(L, z; 0.666_666_656_482_857_6, 0.400_003_346_226_748_77, 0.285_373_409_850_318_5, 0.235_815_925_266_475_88);
+    (f - s * (-z).mul_sum::<L>(r, f)).mul_sum::<L>(std::f64::consts::LOG2_E, e)
 }

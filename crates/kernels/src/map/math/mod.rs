@@ -166,7 +166,7 @@ impl Float for f64 {
     }
     #[inline(always)]
     fn atan2<L: Level>(self, x: f64) -> f64 {
-        inverse::atan2::<L>(self, x)
+        inverse::atan2::<L, false>(self, x)
     }
     #[inline(always)]
     fn sinh<L: Level>(self) -> f64 {
@@ -211,16 +211,6 @@ impl Float for f64 {
     fn erfc<L: Level>(self) -> f64 {
         erf::erfc64::<L>(self)
     }
-}
-
-/// What f32 computes in f64: one rounding at the end, so at most half an ulp and a little.
-macro_rules! widened {
-    ($($name:ident)*) => { $(
-        #[inline(always)]
-        fn $name<L: Level>(self) -> f32 {
-            Float::$name::<L>(f64::from(self)) as f32
-        }
-    )* };
 }
 
 impl Float for f32 {
@@ -271,7 +261,50 @@ impl Float for f32 {
     fn pow<L: Level>(self, y: f32) -> f32 {
         pow::pow32::<L>(self, y)
     }
-    widened!(log2 log10 tan asin acos atan sinh cosh asinh acosh atanh);
+    #[inline(always)]
+    fn log2<L: Level>(self) -> f32 {
+        log::log2_32::<L>(self)
+    }
+    #[inline(always)]
+    fn log10<L: Level>(self) -> f32 {
+        log::log10_32::<L>(self)
+    }
+    #[inline(always)]
+    fn tan<L: Level>(self) -> f32 {
+        trig::tan32::<L>(self)
+    }
+    #[inline(always)]
+    fn asin<L: Level>(self) -> f32 {
+        inverse::asin32::<L>(self)
+    }
+    #[inline(always)]
+    fn acos<L: Level>(self) -> f32 {
+        inverse::acos32::<L>(self)
+    }
+    #[inline(always)]
+    fn atan<L: Level>(self) -> f32 {
+        inverse::atan32::<L>(self)
+    }
+    #[inline(always)]
+    fn sinh<L: Level>(self) -> f32 {
+        hyper::sinh32::<L>(self)
+    }
+    #[inline(always)]
+    fn cosh<L: Level>(self) -> f32 {
+        hyper::cosh32::<L>(self)
+    }
+    #[inline(always)]
+    fn asinh<L: Level>(self) -> f32 {
+        hyper::asinh32::<L>(self)
+    }
+    #[inline(always)]
+    fn acosh<L: Level>(self) -> f32 {
+        hyper::acosh32::<L>(self)
+    }
+    #[inline(always)]
+    fn atanh<L: Level>(self) -> f32 {
+        hyper::atanh32::<L>(self)
+    }
     #[inline(always)]
     fn log1p<L: Level>(self) -> f32 {
         log::log1p_32::<L>(self)
@@ -304,7 +337,7 @@ impl Float for f32 {
     }
     #[inline(always)]
     fn atan2<L: Level>(self, x: f32) -> f32 {
-        inverse::atan2::<L>(f64::from(self), f64::from(x)) as f32
+        inverse::atan2::<L, true>(f64::from(self), f64::from(x)) as f32
     }
     #[inline(always)]
     fn tanh<L: Level>(self) -> f32 {

@@ -1,6 +1,6 @@
 //! Powers: the logarithm in two f64 (a high and a low part) for f64, in one for f32.
 
-use super::exp::{clamp64, exp2_64, exp2_tail64};
+use super::exp::{clamp64, exp2_rough, exp2_tail64};
 use super::log::{log2_rough, split64};
 use super::poly;
 use crate::map::row::Level;
@@ -111,5 +111,5 @@ pub(super) fn pow64<L: Level>(x: f64, y: f64) -> f64 {
 pub(super) fn pow32<L: Level>(x: f32, y: f32) -> f32 {
     let (x, y) = (f64::from(x), f64::from(y));
     let b = clamp64(y, -3.7e19, 3.7e19);
-    edges(x, y, exp2_64::<L>(log2_rough::<L>(x.abs()) * b)) as f32
+    edges(x, y, exp2_rough::<L>(log2_rough::<L>(x.abs()) * b)) as f32
 }

@@ -91,29 +91,38 @@ pub(super) fn tan64<L: Level>(x: f64) -> f64 {
     if x == 0.0 { x } else { value }
 }
 
-/// Reduction in f64 for f32 arguments: n and r, good to 2^-60 absolutely.
+/// Reduction in f64 for f32 arguments: n and r, which was good to 2^-60 absolutely before it was rounded.
 #[inline(always)]
-fn reduce32<L: Level>(x: f32) -> (u64, f64) {
+fn reduce32<L: Level>(x: f32) -> (u32, f32) {
     const REST: f64 = HALF_PI[1] + HALF_PI[2];
     let x = f64::from(x);
     let k = x.mul_sum::<L>(std::f64::consts::FRAC_2_PI, MAGIC64);
     let n = k - MAGIC64;
-    (k.to_bits(), (-n).mul_sum::<L>(REST, x - n * HALF_PI[0]))
+    let r = (-n).mul_sum::<L>(REST, x - n * HALF_PI[0]);
+    (k.to_bits() as u32, r as f32)
 }
 
-/// sin or cos of r in f64, whichever the lowest bit of n asks for (0: sin), with the sign of its second bit.
+/// sin(r) and cos(r), |r| <= pi/4.
 #[inline(always)]
-fn wave32<L: Level>(n: u64, r: f64) -> f32 {
+fn waves32<L: Level>(r: f32) -> (f32, f32) {
     let z = r * r;
-    // Errors 2^-37.5 and 2^-43.
-    let s = poly!(L, z; -0.166_666_67, 0.008_333_329, -1.983_933e-4, 2.718_261e-6);
-    let c = poly!(L, z; 0.041_666_668, -0.001_388_888_3, 2.479_952e-5, -2.721_015e-7);
+    // Errors 2^-28 and 2^-33.
+    let s = poly!(L, z; -0.166_666_55, 0.008_332_16, -1.951_525e-4);
+    let c = poly!(L, z; 0.041_666_646, -0.001_388_731_6, 2.443_311_9e-5);
     let s = (z * r).mul_sum::<L>(s, r);
-    let c = (z * z).mul_sum::<L>(c, (-0.5f64).mul_sum::<L>(z, 1.0));
-    negate_if(if n & 1 == 0 { s } else { c }, n >> 1) as f32
+    let c = (z * z).mul_sum::<L>(c, (-0.5f32).mul_sum::<L>(z, 1.0));
+    (s, c)
 }
 
-/// Error below 0.51 ulp up to `FAR32`.
+/// sin or cos of r, whichever the lowest bit of n asks for (0: sin), with the sign of its second bit.
+#[inline(always)]
+fn wave32<L: Level>(n: u32, r: f32) -> f32 {
+    let (s, c) = waves32::<L>(r);
+    let value = if n & 1 == 0 { s } else { c };
+    f32::from_bits(value.to_bits() ^ ((n >> 1) << 31))
+}
+
+/// Error below 1.5 ulp up to `FAR32`.
 #[inline(always)]
 pub(super) fn sin32<L: Level>(x: f32) -> f32 {
     let (n, r) = reduce32::<L>(x);
@@ -121,9 +130,19 @@ pub(super) fn sin32<L: Level>(x: f32) -> f32 {
     if x == 0.0 { x } else { value }
 }
 
-/// Error below 0.51 ulp up to `FAR32`.
+/// Error below 1.5 ulp up to `FAR32`.
 #[inline(always)]
 pub(super) fn cos32<L: Level>(x: f32) -> f32 {
     let (n, r) = reduce32::<L>(x);
     wave32::<L>(n.wrapping_add(1), r)
+}
+
+/// Error below 3 ulp up to `FAR32`.
+#[inline(always)]
+pub(super) fn tan32<L: Level>(x: f32) -> f32 {
+    let (n, r) = reduce32::<L>(x);
+    let (s, c) = waves32::<L>(r);
+    let even = n & 1 == 0;
+    let value = if even { s } else { -c } / if even { c } else { s };
+    if x == 0.0 { x } else { value }
 }
