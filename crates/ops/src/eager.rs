@@ -38,6 +38,9 @@ pub(crate) fn run(call: &Call) -> Result<Outputs> {
     {
         return Ok(SmallVec::from_buf([done]));
     }
+    if let Some(done) = quick::convert(call)? {
+        return Ok(SmallVec::from_buf([done]));
+    }
     run_general(call)
 }
 

@@ -2,6 +2,7 @@
 #![allow(unsafe_code)]
 
 use mxnet_engine::{Var, engine};
+use mxnet_kernels::cast::Cast;
 use mxnet_tensor::{DType, DeviceKind, Scalar, Tensor, checked_len};
 
 use crate::cpu::{fill, read_scalar};
@@ -10,6 +11,7 @@ use crate::error::Result;
 use crate::interp::{Flags, current_device};
 use crate::invoke::Call;
 use crate::opdef::{Cpu, OpDef};
+use crate::shape;
 use crate::types::{self, DTypes, Lift, Out, Types};
 use crate::{Array, autograd};
 
@@ -251,6 +253,50 @@ fn compute<const CHOOSE: bool>(op: &'static OpDef, operands: &[Quick]) -> Result
         // SAFETY: 1. every operand is contiguous with `n` elements of the row's type, or one element with stride 0; the result has `n`
         // elements of the row's output type. 2. `guard` grants the reads; the result is known to nobody else.
         unsafe { row(ptrs.as_ptr(), strides.as_ptr(), n, std::ptr::null()) };
+    }
+    drop(guard);
+    Ok(Some(Array::from_tensor(result)))
+}
+
+/// The short way of copies and conversions of a small dense array. `None`: take the general way.
+#[inline]
+pub(crate) fn convert(call: &Call) -> Result<Option<Array>> {
+    let dtype = if std::ptr::eq(call.op, &shape::COPY) {
+        None
+    } else if std::ptr::eq(call.op, &shape::CAST) {
+        call.cx().dtype("dtype")
+    } else {
+        return Ok(None);
+    };
+    let [Some(x)] = *call.inputs else {
+        return Ok(None);
+    };
+    let (n, dtype) = (x.len(), dtype.unwrap_or(x.dtype()));
+    if n > SMALL_LEN
+        || !call.outs.is_empty()
+        || call.dtype.is_some()
+        || x.device().kind() != DeviceKind::Cpu
+        || !x.layout().is_contiguous()
+    {
+        return Ok(None);
+    }
+    let Some(guard) = engine().try_acquire(&[x.tensor().storage().var()], &[], n as u64 + 1) else {
+        return Ok(None);
+    };
+    if guard.poison().is_some() {
+        return Ok(None);
+    }
+    let result = Tensor::empty_dense(x.layout(), dtype, x.device())?;
+    let (from, to) = (elem(x.dtype()), elem(dtype));
+    let (src, dst) = (x.tensor().data_ptr(), result.data_ptr());
+    // SAFETY: 1. both are contiguous with `n` elements of their types; the result is new, so they do not overlap. 2. `guard` grants the read;
+    // the result is known to nobody else.
+    unsafe {
+        if from == to {
+            std::ptr::copy_nonoverlapping(src, dst, n * from.size());
+        } else {
+            Cast::new(from, to).row(src, dst, n);
+        }
     }
     drop(guard);
     Ok(Some(Array::from_tensor(result)))

@@ -2,12 +2,15 @@
 
 use super::with_size;
 use crate::reduce::Source;
+use crate::reduce::count_bytes;
 use crate::reduce::kernel::truth_of;
 use crate::reduce::plan::{Axes, Axis, Walk, count, join, split};
 use crate::{Elem, Threads};
 
 /// Elements of one task.
 const CHUNK: usize = 16 * 1024;
+/// Truth values looked at together.
+const PIECE: usize = 1024;
 
 /// Finds the elements of `src` that are not zero, in C order: writes their index on axis k to `out[k]` (contiguous) and returns how many
 /// there are. With `out` empty it only counts. One pointer and a `shape` of one axis give flat positions.
@@ -31,7 +34,7 @@ pub unsafe fn nonzero(threads: &dyn Threads, src: &Source, out: &[*mut i64]) -> 
     let pieces = |chunk: usize, each: &mut dyn FnMut(usize, &[u8])| {
         let (mut at, end) = (chunk * CHUNK, n.min((chunk + 1) * CHUNK));
         let mut walk = Walk::new(&axes, at);
-        let mut truths = [0u8; 1024];
+        let mut truths = [0u8; PIECE];
         while at < end {
             let mut filled = 0;
             while filled < truths.len().min(end - at) {
@@ -73,19 +76,111 @@ pub unsafe fn nonzero(threads: &dyn Threads, src: &Source, out: &[*mut i64]) -> 
     let targets: Vec<usize> = out.iter().map(|&p| p as usize).collect();
     split(threads, chunks, n, &|chunk| {
         let mut to = starts[chunk];
+        let mut found = [0_u16; PIECE];
         pieces(chunk, &mut |at, truths| {
-            for i in (0..truths.len()).filter(|&i| truths[i] != 0) {
-                let mut position = at + i;
-                for (&target, &len) in targets.iter().zip(src.shape).rev() {
-                    // SAFETY: this is result number `to`, and there is room for all.
-                    unsafe { *(target as *mut i64).add(to) = (position % len) as i64 };
-                    position /= len;
-                }
-                to += 1;
+            // Every place is written, but only that of a true one is moved on from: no branch to guess.
+            let mut count = 0;
+            for (i, &truth) in truths.iter().enumerate() {
+                // SAFETY: no more than `i` were found before, and a piece fits.
+                unsafe { *found.get_unchecked_mut(count) = i as u16 };
+                count += (truth != 0) as usize;
             }
+            // SAFETY: results `to..to + count` are this piece's, and there is room for all.
+            unsafe { write_positions(&targets, src.shape, to, at, &found[..count]) };
+            to += count;
         });
     });
     total
+}
+
+/// Writes the indices of the elements `at + found[0]`, `at + found[1]`, … of an array of `shape`, one target an axis, from result `to` on.
+///
+/// # Safety
+/// Every target has room for these results; the elements exist.
+unsafe fn write_positions(targets: &[usize], shape: &[usize], to: usize, at: usize, found: &[u16]) {
+    let (Some((&last, targets)), Some((&len, shape))) = (targets.split_last(), shape.split_last())
+    else {
+        return;
+    };
+    // The row of the last axis that `position` lies in, and where it starts. Results ascend, and so do their rows.
+    let (mut row, mut start) = (at / len.max(1), at / len.max(1) * len);
+    for (i, &step) in found.iter().enumerate() {
+        let position = at + step as usize;
+        if position - start >= len {
+            row = position / len;
+            start = row * len;
+        }
+        // SAFETY: the caller's.
+        unsafe { *(last as *mut i64).add(to + i) = (position - start) as i64 };
+        let mut rest = row;
+        for (k, (&target, &len)) in targets.iter().zip(shape).enumerate().rev() {
+            // The first axis takes what is left.
+            let index = if k == 0 { rest } else { rest % len };
+            // SAFETY: as above.
+            unsafe { *(target as *mut i64).add(to + i) = index as i64 };
+            rest /= if k == 0 { 1 } else { len };
+        }
+    }
+}
+
+/// For every chunk of a dense mask, how many elements before it are true; and how many are in all.
+///
+/// # Safety
+/// `mask` has `n` bytes.
+pub unsafe fn mask_starts(threads: &dyn Threads, mask: *const u8, n: usize) -> (Vec<usize>, usize) {
+    let mut starts = vec![0_usize; n.div_ceil(CHUNK)];
+    let (mask, base) = (mask as usize, starts.as_mut_ptr() as usize);
+    split(threads, starts.len(), n / 4, &|chunk| {
+        let at = chunk * CHUNK;
+        // SAFETY: the chunk lies inside the mask; every task writes its own entry.
+        unsafe {
+            *(base as *mut usize).add(chunk) =
+                count_bytes((mask as *const u8).add(at), CHUNK.min(n - at))
+        };
+    });
+    let mut total = 0;
+    for start in &mut starts {
+        total += std::mem::replace(start, total);
+    }
+    (starts, total)
+}
+
+/// Copies the elements under a dense mask, in order. `starts` is [`mask_starts`]' of the mask.
+///
+/// # Safety
+/// `mask` has `n` bytes and `x` as many elements of `size` bytes; `out` has room for as many as the mask has true ones, apart from both.
+pub unsafe fn select(
+    threads: &dyn Threads,
+    size: usize,
+    n: usize,
+    mask: *const u8,
+    starts: &[usize],
+    x: *const u8,
+    out: *mut u8,
+) {
+    let (mask, x, out) = (mask as usize, x as usize, out as usize);
+    split(threads, starts.len(), n, &|chunk| {
+        let (at, end) = (chunk * CHUNK, n.min((chunk + 1) * CHUNK));
+        with_size!(size, T => {
+            let mut to = starts[chunk];
+            let mut tile = [std::mem::MaybeUninit::<T>::uninit(); PIECE];
+            for at in (at..end).step_by(PIECE) {
+                // SAFETY: the piece lies inside the mask and `x`; its true elements fit in the tile and have their places in `out`.
+                unsafe {
+                    let mask = std::slice::from_raw_parts((mask as *const u8).add(at), PIECE.min(end - at));
+                    let x = (x as *const T).add(at);
+                    // Every place is written, but only that of a true one is moved on from: no branch to guess.
+                    let mut count = 0;
+                    for (i, &truth) in mask.iter().enumerate() {
+                        tile.get_unchecked_mut(count).write(*x.add(i));
+                        count += (truth != 0) as usize;
+                    }
+                    std::ptr::copy_nonoverlapping(tile.as_ptr().cast::<T>(), (out as *mut T).add(to), count);
+                    to += count;
+                }
+            }
+        });
+    });
 }
 
 /// Writes `n` contiguous rows of `depth` elements: `off` everywhere, `on` at the row's index if that is in `0..depth`.

@@ -9,8 +9,8 @@ mod resolve;
 mod transfer;
 
 pub use along::{Along, gather_along, scatter_along};
-pub use mask::{nonzero, one_hot};
-pub use resolve::{BadIndex, Mode, resolve};
+pub use mask::{mask_starts, nonzero, one_hot, select};
+pub use resolve::{BadIndex, Mode, all_below, resolve};
 pub use transfer::{IndexAxis, Picked, gather, scatter};
 
 use crate::Elem;

@@ -26,6 +26,33 @@ pub struct BadIndex {
     pub value: i64,
 }
 
+/// Whether `n` integers all lie in `0..limit`.
+///
+/// # Safety
+/// `indices` holds `n` integers.
+pub unsafe fn all_below(
+    threads: &dyn Threads,
+    indices: *const i64,
+    n: usize,
+    limit: usize,
+) -> bool {
+    let (from, limit) = (indices as usize, limit as u64);
+    let outside = AtomicUsize::new(0);
+    split(threads, n.div_ceil(CHUNK), n, &|chunk| {
+        let start = chunk * CHUNK;
+        // SAFETY: the chunk lies inside the indices.
+        let values = unsafe {
+            std::slice::from_raw_parts((from as *const u64).add(start), CHUNK.min(n - start))
+        };
+        // The sign of either says no: negative, or not below the limit.
+        let signs = values
+            .iter()
+            .fold(0, |signs, &v| signs | v | !v.wrapping_sub(limit));
+        outside.fetch_or((signs >> 63) as usize, Ordering::Relaxed);
+    });
+    outside.into_inner() == 0
+}
+
 /// Indices handled by one task.
 const CHUNK: usize = 16 * 1024;
 

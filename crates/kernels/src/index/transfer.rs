@@ -212,6 +212,13 @@ unsafe impl Sync for Indices<'_> {}
 impl Indices<'_> {
     /// Byte offsets in the view of positions `first..`.
     unsafe fn offsets(&self, first: usize, out: &mut [isize]) {
+        if let [axis] = self.0 {
+            for (i, at) in out.iter_mut().enumerate() {
+                // SAFETY: the caller asks for positions that exist.
+                *at = unsafe { *axis.indices.add(first + i) } as isize * axis.stride;
+            }
+            return;
+        }
         let axes: SmallVec<[IndexAxis; 4]> = self.0.into();
         for (i, at) in out.iter_mut().enumerate() {
             // SAFETY: the caller asks for positions that exist.

@@ -79,6 +79,27 @@ fn replaces<A: Number, O: Fold<A>>(a: A, b: A) -> bool {
     !a.is_nan() & (b.is_nan() | ((O::apply(a, b) == b) & (a != b)))
 }
 
+/// The first element for which a condition holds: without branches until the block that has it.
+macro_rules! first {
+    ($x:ident, |$v:ident| $holds:expr) => {{
+        const BLOCK: usize = 64;
+        let mut start = 0;
+        while start + BLOCK <= $x.len() {
+            let mut any = false;
+            for i in 0..BLOCK {
+                // SAFETY: the block lies inside the slice.
+                let $v = unsafe { *$x.get_unchecked(start + i) };
+                any |= $holds;
+            }
+            if any {
+                break;
+            }
+            start += BLOCK;
+        }
+        $x[start..].iter().position(|&$v| $holds).map(|i| start + i)
+    }};
+}
+
 by_isa! {
     unsafe fn row [A: Lane, O: Fold<A>] [A, O] (x: *const u8, n: usize, best: *mut u8, has_best: bool) -> Option<usize> {
         // SAFETY: the caller gives `n` values and room for one.
@@ -88,7 +109,7 @@ by_isa! {
             return None;
         }
         *best = extreme;
-        if extreme.is_nan() { x.iter().position(|v| v.is_nan()) } else { x.iter().position(|v| *v == extreme) }
+        if extreme.is_nan() { first!(x, |v| v.is_nan()) } else { first!(x, |v| v == extreme) }
     }
 }
 

@@ -1,16 +1,17 @@
 //! Reductions by one associative operator.
 
 use std::mem::MaybeUninit;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use smallvec::SmallVec;
 
 use super::kernel::{
-    Fold, Kernel, Load, Max, Min, Prod, Store, Sum, load_of, magnitude, store_of, truth_of,
+    Fold, Kernel, Load, Max, Min, Prod, Store, Sum, by_isa, load_of, magnitude, store_of, truth_of,
 };
 use super::number::{Bit, Cx};
 use super::plan::{Axes, Axis, Walk, count, normalise, offsets, split};
 use super::{Source, Target};
-use crate::{Elem, Threads};
+use crate::{Elem, Serial, Threads};
 
 /// What a reduction computes of the elements `x` that fall together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -45,6 +46,9 @@ const COLUMN_BYTES: usize = 2048;
 const BLOCK_ROWS: usize = 64;
 /// Least number of elements in one segment of a divided reduction.
 const SEGMENT: usize = 64 * 1024;
+
+/// Elements that `any` and `all` look at before they look at all.
+const HEAD: usize = 4096;
 
 /// Aligned room for one block.
 type Block = MaybeUninit<[[u64; 8]; BLOCK_BYTES / 64]>;
@@ -97,6 +101,40 @@ pub unsafe fn reduce(threads: &dyn Threads, op: Reduce, src: &Source, axes: &[bo
     } else {
         normalise(&mut red, &mut from, &mut std::ptr::null_mut());
     }
+    let dense = red.len() == 1 && red[0].src == src.elem.size() as isize;
+    if outputs == 1
+        && dense
+        && n > 2 * HEAD
+        && out.elem == Elem::Bool
+        && matches!(op, Reduce::Any | Reduce::All)
+    {
+        // Often the first elements decide.
+        let size = src.elem.size() as isize;
+        let head = Source {
+            ptr: from,
+            elem: src.elem,
+            shape: &[HEAD],
+            strides: &[size],
+        };
+        let first = Target {
+            ptr: to,
+            elem: Elem::Bool,
+            strides: &[0],
+        };
+        // SAFETY: the head is part of the source; the output is one boolean.
+        unsafe {
+            reduce(&Serial, op, &head, &[true], &first);
+            if (*to != 0) == (op == Reduce::Any) {
+                return;
+            }
+        }
+    }
+    let counts = op == Reduce::CountNonzero || (op == Reduce::Sum && src.elem == Elem::Bool);
+    if outputs == 1 && dense && counts && out.elem == Elem::I64 {
+        // SAFETY: `n` elements from `from` on; the output is one integer.
+        unsafe { *to.cast::<i64>() = count_dense(threads, src.elem, from, n) as i64 };
+        return;
+    }
     let columns = match (keep.last(), red.last()) {
         (Some(k), Some(r)) => {
             n > 0 && k.len >= 8 && (k.src < r.src || (r.len < 16 && k.len > r.len))
@@ -111,6 +149,75 @@ pub unsafe fn reduce(threads: &dyn Threads, op: Reduce, src: &Source, axes: &[bo
     let plan = Plan::new(op, src.elem, out.elem, keep, inner, red, n, columns);
     // SAFETY: the caller's; `from` and `to` moved to the first elements of the flipped axes.
     unsafe { plan.run(threads, from, to) }
+}
+
+/// How many of `n` dense elements are not zero.
+///
+/// # Safety
+/// `from` has `n` elements.
+unsafe fn count_dense(threads: &dyn Threads, elem: Elem, from: *const u8, n: usize) -> usize {
+    const PIECE: usize = 4096;
+    let load = truth_of(elem);
+    let size = elem.size();
+    let (from, total) = (from as usize, AtomicUsize::new(0));
+    split(threads, n.div_ceil(SEGMENT), n, &|segment| {
+        let (start, end) = (segment * SEGMENT, n.min((segment + 1) * SEGMENT));
+        let mut count = 0;
+        if elem == Elem::Bool {
+            // SAFETY: the segment lies inside the source.
+            count = unsafe { count_bytes((from as *const u8).add(start), end - start) };
+        } else {
+            let mut truths = [0_u8; PIECE];
+            for at in (start..end).step_by(PIECE) {
+                let m = PIECE.min(end - at);
+                // SAFETY: the piece lies inside the source, its truth values in the buffer.
+                unsafe {
+                    load(
+                        (from as *const u8).add(at * size),
+                        size as isize,
+                        m,
+                        truths.as_mut_ptr(),
+                    );
+                    count += count_bytes(truths.as_ptr(), m);
+                }
+            }
+        }
+        total.fetch_add(count, Ordering::Relaxed);
+    });
+    total.into_inner()
+}
+
+by_isa! {
+    /// How many of `n` bytes are not zero.
+    ///
+    /// # Safety
+    /// `bytes` has `n` bytes.
+    pub(crate) unsafe fn count_bytes[][](bytes: *const u8, n: usize) -> usize {
+        const LANES: usize = 64;
+        // A counter of one byte holds 255.
+        const ROWS: usize = 255;
+        let (mut total, mut at) = (0, 0);
+        while at + LANES <= n {
+            let mut counts = [0_u8; LANES];
+            let rows = ((n - at) / LANES).min(ROWS);
+            for _ in 0..rows {
+                for lane in 0..LANES {
+                    // SAFETY: a whole row of lanes lies before `n`.
+                    counts[lane] += (unsafe { *bytes.add(at + lane) } != 0) as u8;
+                }
+                at += LANES;
+            }
+            for lane in 0..LANES {
+                total += counts[lane] as usize;
+            }
+        }
+        while at < n {
+            // SAFETY: at < n.
+            total += (unsafe { *bytes.add(at) } != 0) as usize;
+            at += 1;
+        }
+        total
+    }
 }
 
 /// What accumulates, how it is read, and how it is written.

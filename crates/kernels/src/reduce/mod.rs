@@ -14,6 +14,7 @@ mod stats;
 
 pub use arg::{Extreme, arg_reduce};
 pub(crate) use fold::Types;
+pub(crate) use fold::count_bytes;
 pub use fold::{Reduce, reduce};
 pub(crate) use kernel::by_isa;
 pub(crate) use number::{Number, with_elem};

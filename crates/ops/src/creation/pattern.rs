@@ -1,5 +1,7 @@
 //! Ones in a pattern: identities and triangles.
 
+use std::ops::Range;
+
 use mxnet_tensor::{Dims, Scalar, default_float};
 
 use crate::args::{Param, ParamKind};
@@ -29,7 +31,7 @@ pub static EYE: OpDef = OpDef {
         Param::optional("device", ParamKind::Device).keyword(),
     ],
     doc: "Matrix of shape (N, M) with ones on diagonal `k` (above the main one if positive), zeros elsewhere. `M` defaults to `N`.",
-    cpu: Cpu::Kernel(|cx| ones_where(cx, cx.int("k"), |gap| gap == 0)),
+    cpu: Cpu::Kernel(|cx| ones(cx, cx.int("k"), at)),
     onnx: Onnx::Node {
         ty: "EyeLike",
         since: 9,
@@ -48,7 +50,7 @@ pub static IDENTITY: OpDef = OpDef {
         Param::optional("device", ParamKind::Device).keyword(),
     ],
     doc: "Matrix of shape (N, N) with ones on the main diagonal, zeros elsewhere.",
-    cpu: Cpu::Kernel(|cx| ones_where(cx, 0, |gap| gap == 0)),
+    cpu: Cpu::Kernel(|cx| ones(cx, 0, at)),
     probe: Probe::calls(&["3", "2, 'int64'"]),
     ..PATTERN
 };
@@ -65,7 +67,7 @@ pub static TRI: OpDef = OpDef {
         Param::optional("device", ParamKind::Device).keyword(),
     ],
     doc: "Matrix of shape (N, M) with ones at and below diagonal `k`, zeros above.",
-    cpu: Cpu::Kernel(|cx| ones_where(cx, cx.int("k"), |gap| gap <= 0)),
+    cpu: Cpu::Kernel(|cx| ones(cx, cx.int("k"), up_to)),
     probe: Probe::calls(&["3", "2, 4", "3, 3, -1", "3, 4, 1"]),
     ..PATTERN
 };
@@ -81,14 +83,24 @@ fn matrix(cx: &CallCx) -> Result<Inferred> {
     one_of(shape, cx.dtype("dtype").unwrap_or_else(default_float))
 }
 
-/// Ones where `chosen(column - row - k)`.
-fn ones_where(cx: &KernelCx, k: i64, chosen: fn(i64) -> bool) -> Result<()> {
+/// Ones at the columns of row r that `stretch(r + k)` has, zeros elsewhere.
+fn ones(cx: &KernelCx, k: i64, stretch: fn(i64) -> Range<i64>) -> Result<()> {
     let out = cx.output(0);
-    let columns = out.shape()[1].max(1);
+    let row = |row: usize| {
+        let Range { start, end } = stretch((row as i64).saturating_add(k));
+        start.max(0) as usize..end.max(0) as usize
+    };
     cpu::fill(out, Scalar::I64(0), cx.threads);
-    cpu::generate(
-        out,
-        |i| i64::from(chosen((i % columns) as i64 - (i / columns) as i64 - k)),
-        cx.threads,
-    )
+    cpu::fill_stretches(out, Scalar::I64(1), row, cx.threads);
+    Ok(())
+}
+
+/// The diagonal itself.
+fn at(diagonal: i64) -> Range<i64> {
+    diagonal..diagonal.saturating_add(1)
+}
+
+/// Up to the diagonal.
+fn up_to(diagonal: i64) -> Range<i64> {
+    0..diagonal.saturating_add(1)
 }

@@ -6,7 +6,7 @@ use mxnet_tensor::{DType, Dims, IndexItem, Indexed, Kind, Layout, Scalar};
 use smallvec::SmallVec;
 
 use super::advanced::{assign_kernel, positions_at, single_step};
-use super::{GATHER, INDEX_ASSIGN, nonzero, resolved};
+use super::{GATHER, INDEX_ASSIGN, nonzero, resolved, short};
 use crate::args::{Attrs, Value};
 use crate::autograd;
 use crate::creation::zeros;
@@ -39,6 +39,14 @@ struct Canonical {
 pub fn get(x: &Array, key: &[IndexItem], arrays: &[Array]) -> Result<Array> {
     if arrays.is_empty() {
         return x.index(key.into());
+    }
+    let shortly = match (key, arrays) {
+        ([IndexItem::Array { .. }], [index]) => short::rows(x, index)?,
+        ([IndexItem::Mask { .. }], [mask]) => short::masked(x, mask)?,
+        _ => None,
+    };
+    if let Some(y) = shortly {
+        return Ok(y);
     }
     if let Some((x, mask)) = flattened(x, key, arrays)? {
         let key = [IndexItem::Mask {

@@ -14,6 +14,7 @@ mod positions;
 mod resolve;
 mod rows;
 mod select;
+mod short;
 mod window;
 
 pub use advanced::{GATHER, INDEX_ADD, INDEX_ASSIGN, SCATTER_ADD};

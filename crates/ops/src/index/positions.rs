@@ -19,6 +19,13 @@ pub(crate) fn dense<'a>(x: &'a Tensor, threads: &dyn Threads) -> Result<Cow<'a, 
     Ok(Cow::Owned(copy))
 }
 
+/// Whether the elements of a dense int64 tensor, which are complete, lie in `0..size`.
+pub(super) fn all_in_range(x: &Tensor, size: usize, threads: &dyn Threads) -> bool {
+    debug_assert!(x.dtype() == DType::I64 && x.layout().is_contiguous());
+    // SAFETY: the tensor has that many int64 elements from its first on.
+    unsafe { mxnet_kernels::index::all_below(threads, x.data_ptr().cast(), x.len(), size) }
+}
+
 /// A dense tensor of positions in `0..size`.
 ///
 /// # Errors
@@ -36,11 +43,12 @@ pub(super) fn positions<'a>(
         ));
     }
     let dense = dense(x, threads)?;
-    // SAFETY: dense int64 elements, whose reading the engine granted for this operation; the tensor outlives the slice.
-    let values = unsafe { std::slice::from_raw_parts(dense.data_ptr().cast::<u64>(), dense.len()) };
-    // As unsigned numbers, negative positions are large ones; one maximum decides for all.
-    let largest = values.iter().fold(0, |a, &b| a.max(b));
-    if !values.is_empty() && largest >= size as u64 {
+    if !all_in_range(&dense, size, threads) {
+        // SAFETY: dense int64 elements, whose reading the engine granted for this operation; the tensor outlives the slice.
+        let values =
+            unsafe { std::slice::from_raw_parts(dense.data_ptr().cast::<u64>(), dense.len()) };
+        // As unsigned numbers, negative positions are large ones.
+        let largest = values.iter().max().copied().unwrap_or(0);
         let problem = format!(
             "position {} is outside an axis of size {size}",
             largest as i64

@@ -6,9 +6,11 @@ use mxnet_kernels::index::{self as kernel, BadIndex, Mode};
 use mxnet_kernels::reduce::Source;
 use mxnet_tensor::{DType, Dims, Tensor};
 
+use super::positions::all_in_range;
 use crate::args::{Attrs, Param, ParamKind, Value};
 use crate::eager::{Pool, elem};
 use crate::error::{Error, Result};
+use crate::interp::Flags;
 use crate::invoke::invoke1;
 use crate::opdef::{Cpu, Cuda, Grad, OpDef, Probe, one_of};
 use crate::{Array, Outputs};
@@ -33,6 +35,14 @@ pub static RESOLVE: OpDef = OpDef {
                 "indices must be integers, found {}",
                 x.dtype().name()
             )));
+        }
+        // What is in order already needs no copy. A recorded operation keeps one, so that indices may change before its gradient is asked for.
+        if x.dtype() == DType::I64
+            && x.layout().is_contiguous()
+            && Flags::current().is_plain()
+            && all_in_range(x.tensor(), size, &Pool)
+        {
+            return Ok(Outputs::from_iter([x.detach()]));
         }
         let out = Array::uninitialised(x.shape(), DType::I64, x.device())?;
         match run(&Pool, Mode::Raise, size, x.tensor(), out.tensor()) {

@@ -2,7 +2,7 @@
 
 use mxnet_tensor::{Dims, IndexItem};
 
-use super::{GATHER, nonzero, resolved};
+use super::{GATHER, nonzero, resolved, short};
 use crate::Array;
 use crate::args::{Attrs, Param, ParamKind, Value};
 use crate::error::{Result, Tuple};
@@ -66,10 +66,10 @@ pub static COMPRESS: OpDef = OpDef {
                 Tuple(condition.shape())
             )));
         }
-        let at = nonzero::positions(condition)?.index([IndexItem::Int(0)].into())?;
         if cx.is_none("axis") {
-            return cx.done(take(&x.reshape(&[x.len()])?, &at, 0, "raise")?);
+            return cx.done(chosen(condition, &x.reshape(&[x.len()])?)?);
         }
+        let at = nonzero::positions(condition)?.index([IndexItem::Int(0)].into())?;
         cx.done(take(x, &at, cx.axis("axis", 1)?, "raise")?)
     }),
     probe: Probe::calls(&[
@@ -88,13 +88,23 @@ pub static EXTRACT: OpDef = OpDef {
     doc: "The elements of the flattened `arr` at which the flattened `condition` is true.",
     cpu: Cpu::Composite(|cx| {
         let (condition, x) = (cx.input(0), cx.input(1));
-        let at = nonzero::positions(&condition.reshape(&[condition.len()])?)?
-            .index([IndexItem::Int(0)].into())?;
-        cx.done(take(&x.reshape(&[x.len()])?, &at, 0, "raise")?)
+        cx.done(chosen(
+            &condition.reshape(&[condition.len()])?,
+            &x.reshape(&[x.len()])?,
+        )?)
     }),
     probe: Probe::calls(&["b((3, 4)), f((3, 4))", "b((2,)), f((3,))"]),
     ..OpDef::COMPOSITE
 };
+
+/// The elements of `x` at which `condition` is true, both of one axis.
+fn chosen(condition: &Array, x: &Array) -> Result<Array> {
+    if let Some(y) = short::masked(x, condition)? {
+        return Ok(y);
+    }
+    let at = nonzero::positions(condition)?.index([IndexItem::Int(0)].into())?;
+    take(x, &at, 0, "raise")
+}
 
 /// The slices of `x` at `indices` along `axis`. `mode` is `raise`, `wrap` or `clip`.
 ///
@@ -102,6 +112,12 @@ pub static EXTRACT: OpDef = OpDef {
 /// [`crate::Error::Index`] for an index out of bounds with `raise`, or any index into an axis without elements; [`crate::Error::DType`] if the
 /// indices are no integers.
 pub fn take(x: &Array, indices: &Array, axis: usize, mode: &'static str) -> Result<Array> {
+    if axis == 0
+        && mode == "raise"
+        && let Some(y) = short::rows(x, indices)?
+    {
+        return Ok(y);
+    }
     let indices = resolved(indices, x.shape()[axis], axis, mode)?;
     slices(x, &indices, axis)
 }

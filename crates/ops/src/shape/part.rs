@@ -119,6 +119,7 @@ pub static SPLIT: OpDef = OpDef {
     ],
     doc: "Views of consecutive parts along `axis`: a number of equal parts, or the positions at which to cut (a tuple or list).",
     cpu: Cpu::Composite(|cx| parts(cx, true)),
+    always_tuple: |_| true,
     onnx: Onnx::Node {
         ty: "Split",
         since: 13,
@@ -139,6 +140,7 @@ pub static ARRAY_SPLIT: OpDef = OpDef {
     params: SPLIT.params,
     doc: "As `split`, but the number of parts need not divide the axis: the first parts are one longer.",
     cpu: Cpu::Composite(|cx| parts(cx, false)),
+    always_tuple: |_| true,
     probe: Probe::calls(&["f((5, 3)), 2", "f((7,)), 3", "f((2, 3)), 5"]),
     ..OpDef::COMPOSITE
 };
