@@ -6,7 +6,8 @@ use mxnet_tensor::{DType, Dims, IndexItem, Indexed, Kind, Layout, Scalar};
 use smallvec::SmallVec;
 
 use super::advanced::{assign_kernel, positions_at, single_step};
-use super::{GATHER, INDEX_ASSIGN, nonzero, resolved, short};
+use super::resolve::settled;
+use super::{GATHER, INDEX_ASSIGN, nonzero, short};
 use crate::args::{Attrs, Value};
 use crate::autograd;
 use crate::creation::zeros;
@@ -161,7 +162,13 @@ fn in_place(x: &Array, key: &[IndexItem], arrays: &[Array], value: &Array) -> Re
             return Ok(());
         }
     }
-    let canonical = canonical(x.layout(), key, arrays)?;
+    let mut canonical = canonical(x.layout(), key, arrays)?;
+    for index in &mut canonical.indices {
+        // Indices that are elements of the array itself are read while it is written.
+        if cpu::overlaps(x.tensor(), index.tensor()) {
+            *index = index.copy()?;
+        }
+    }
     let value = fitted(&value.detach(), &canonical.indexed, x)?;
     write(x, &canonical, &value)
 }
@@ -301,7 +308,7 @@ fn canonical(layout: &Layout, key: &[IndexItem], arrays: &[Array]) -> Result<Can
             unchecked.clear();
         }
         for (i, axis) in unchecked {
-            indices[i] = resolved(&indices[i], layout.shape()[axis], axis, "raise")?;
+            indices[i] = settled(&indices[i], layout.shape()[axis], axis, "raise")?;
         }
         for index in &mut indices {
             if index.shape() != advanced.shape.as_slice() {

@@ -4,7 +4,7 @@
 use mxnet_kernels::Threads;
 use mxnet_kernels::index::{self as kernel, BadIndex, Mode};
 use mxnet_kernels::reduce::Source;
-use mxnet_tensor::{DType, Dims, Tensor};
+use mxnet_tensor::{DType, DeviceKind, Dims, Tensor};
 
 use super::positions::all_in_range;
 use crate::args::{Attrs, Param, ParamKind, Value};
@@ -35,14 +35,6 @@ pub static RESOLVE: OpDef = OpDef {
                 "indices must be integers, found {}",
                 x.dtype().name()
             )));
-        }
-        // What is in order already needs no copy. A recorded operation keeps one, so that indices may change before its gradient is asked for.
-        if x.dtype() == DType::I64
-            && x.layout().is_contiguous()
-            && Flags::current().is_plain()
-            && all_in_range(x.tensor(), size, &Pool)
-        {
-            return Ok(Outputs::from_iter([x.detach()]));
         }
         let out = Array::uninitialised(x.shape(), DType::I64, x.device())?;
         match run(&Pool, Mode::Raise, size, x.tensor(), out.tensor()) {
@@ -148,4 +140,26 @@ pub fn resolved(indices: &Array, size: usize, axis: usize, mode: &'static str) -
     };
     let attrs: Attrs = [Value::Int(size as i64), last].into_iter().collect();
     invoke1(op, &[indices], &attrs)
+}
+
+/// As [`resolved`], but what is in order already is not copied: for callers that write nothing which the indices may share memory with.
+/// A recorded operation keeps a copy, so that indices may change before its gradient is asked for.
+pub(super) fn settled(
+    indices: &Array,
+    size: usize,
+    axis: usize,
+    mode: &'static str,
+) -> Result<Array> {
+    let dense = indices.dtype() == DType::I64 && indices.layout().is_contiguous();
+    if mode == "raise"
+        && dense
+        && indices.device().kind() == DeviceKind::Cpu
+        && Flags::current().is_plain()
+    {
+        indices.wait_to_read()?;
+        if all_in_range(indices.tensor(), size, &Pool) {
+            return Ok(indices.detach());
+        }
+    }
+    resolved(indices, size, axis, mode)
 }

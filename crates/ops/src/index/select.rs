@@ -2,7 +2,8 @@
 
 use mxnet_tensor::{Dims, IndexItem};
 
-use super::{GATHER, nonzero, resolved, short};
+use super::resolve::settled;
+use super::{GATHER, nonzero, short};
 use crate::Array;
 use crate::args::{Attrs, Param, ParamKind, Value};
 use crate::error::{Result, Tuple};
@@ -118,7 +119,7 @@ pub fn take(x: &Array, indices: &Array, axis: usize, mode: &'static str) -> Resu
     {
         return Ok(y);
     }
-    let indices = resolved(indices, x.shape()[axis], axis, mode)?;
+    let indices = settled(indices, x.shape()[axis], axis, mode)?;
     slices(x, &indices, axis)
 }
 
