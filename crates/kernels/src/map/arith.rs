@@ -4,7 +4,8 @@
 
 #![allow(
     clippy::unnecessary_cast,
-    reason = "one expression serves every integer width"
+    clippy::absurd_extreme_comparisons,
+    reason = "one expression serves every integer, signed or not"
 )]
 
 use super::OutElem::Same;

@@ -189,6 +189,7 @@ unsafe fn count_dense(threads: &dyn Threads, elem: Elem, from: *const u8, n: usi
 
 by_isa! {
     /// How many of `n` bytes are not zero.
+    #[allow(clippy::needless_range_loop, reason = "lanes of a register; iterator adapters may be compiled apart from it")]
     ///
     /// # Safety
     /// `bytes` has `n` bytes.

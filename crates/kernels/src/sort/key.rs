@@ -167,26 +167,59 @@ complex!(f32, f64);
 /// Evaluates `$real` with `$T` naming the type of a real element, `$complex` with that of a complex one.
 macro_rules! with_keys {
     ($elem:expr, $T:ident => $real:expr, $C:ident => $complex:expr) => {{
-        macro_rules! arm {
-            ($ty:ty) => {{
-                type $T = $ty;
-                $real
-            }};
-        }
         match $elem {
-            $crate::Elem::Bool => arm!($crate::reduce::number::Bit),
-            $crate::Elem::I8 => arm!(i8),
-            $crate::Elem::I16 => arm!(i16),
-            $crate::Elem::I32 => arm!(i32),
-            $crate::Elem::I64 => arm!(i64),
-            $crate::Elem::U8 => arm!(u8),
-            $crate::Elem::U16 => arm!(u16),
-            $crate::Elem::U32 => arm!(u32),
-            $crate::Elem::U64 => arm!(u64),
-            $crate::Elem::F16 => arm!(half::f16),
-            $crate::Elem::BF16 => arm!(half::bf16),
-            $crate::Elem::F32 => arm!(f32),
-            $crate::Elem::F64 => arm!(f64),
+            $crate::Elem::Bool => {
+                type $T = $crate::reduce::number::Bit;
+                $real
+            }
+            $crate::Elem::I8 => {
+                type $T = i8;
+                $real
+            }
+            $crate::Elem::I16 => {
+                type $T = i16;
+                $real
+            }
+            $crate::Elem::I32 => {
+                type $T = i32;
+                $real
+            }
+            $crate::Elem::I64 => {
+                type $T = i64;
+                $real
+            }
+            $crate::Elem::U8 => {
+                type $T = u8;
+                $real
+            }
+            $crate::Elem::U16 => {
+                type $T = u16;
+                $real
+            }
+            $crate::Elem::U32 => {
+                type $T = u32;
+                $real
+            }
+            $crate::Elem::U64 => {
+                type $T = u64;
+                $real
+            }
+            $crate::Elem::F16 => {
+                type $T = half::f16;
+                $real
+            }
+            $crate::Elem::BF16 => {
+                type $T = half::bf16;
+                $real
+            }
+            $crate::Elem::F32 => {
+                type $T = f32;
+                $real
+            }
+            $crate::Elem::F64 => {
+                type $T = f64;
+                $real
+            }
             $crate::Elem::C64 => {
                 type $C = $crate::reduce::number::Cx<f32>;
                 $complex

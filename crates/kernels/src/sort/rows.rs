@@ -145,6 +145,9 @@ by_isa! {
     }
 }
 
+/// Rearranges the words of a row; the vector is working memory that rows share.
+type Arrange<'a, W> = dyn Fn(&dyn Threads, &mut [W], &mut Vec<W>) + Sync + 'a;
+
 /// Rearranges every row as `arrange` does with its words, which are in place where elements are as wide as these.
 ///
 /// # Safety
@@ -154,7 +157,7 @@ unsafe fn rearrange<T: Real>(
     order: Order,
     rows: &Rows,
     out: *mut u8,
-    arrange: &(dyn Fn(&dyn Threads, &mut [T::Word], &mut Vec<T::Word>) + Sync),
+    arrange: &Arrange<'_, T::Word>,
 ) {
     let (from, to, n) = (rows.ptr as usize, out as usize, rows.n);
     let fits = size_of::<T>() == size_of::<T::Word>();
@@ -193,9 +196,10 @@ pub unsafe fn sort(threads: &dyn Threads, order: Order, rows: &Rows, out: *mut u
         // SAFETY: the caller's.
         return unsafe { sort_bytes(threads, order, rows, out) };
     }
-    // SAFETY: the caller's.
     with_keys!(rows.elem,
+        // SAFETY: the caller's.
         T => unsafe { rearrange::<T>(threads, order, rows, out, &|threads, words, spare| quick::sort(threads, words, spare)) },
+        // SAFETY: the caller's.
         C => unsafe { complex::sort::<C>(threads, order, rows, out) })
 }
 
@@ -345,9 +349,10 @@ pub unsafe fn partition(threads: &dyn Threads, kth: usize, rows: &Rows, out: *mu
         // SAFETY: the caller's.
         return unsafe { sort_bytes(threads, order, rows, out) };
     }
-    // SAFETY: the caller's.
     with_keys!(rows.elem,
+        // SAFETY: the caller's.
         T => unsafe { rearrange::<T>(threads, order, rows, out, &|_, words, spare| quick::select(words, kth, spare)) },
+        // SAFETY: the caller's.
         C => unsafe { complex::partition::<C>(threads, kth, rows, out) })
 }
 

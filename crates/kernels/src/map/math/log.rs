@@ -216,7 +216,7 @@ fn other_base32<L: Level>(x: f32, hi: f32, lo: f32, step_hi: f32, step_lo: f32) 
 #[inline(always)]
 pub(super) fn log2_32<L: Level>(x: f32) -> f32 {
     // What the f32 nearest to log2(e) lacks.
-    const LO: f32 = 1.9259630e-08;
+    const LO: f32 = 1.925_963e-8;
     other_base32::<L>(x, std::f32::consts::LOG2_E, LO, 1.0, 0.0)
 }
 
@@ -224,9 +224,9 @@ pub(super) fn log2_32<L: Level>(x: f32) -> f32 {
 #[inline(always)]
 pub(super) fn log10_32<L: Level>(x: f32) -> f32 {
     // What the f32 nearest to log10(e) lacks; log10(2) in 15 bits and the rest.
-    const LO: f32 = -1.0103050e-08;
-    const STEP: f32 = 3.0102539e-01;
-    const STEP_LO: f32 = 4.6050391e-06;
+    const LO: f32 = -1.010_305e-8;
+    const STEP: f32 = f32::from_bits(0x3e9a_2000);
+    const STEP_LO: f32 = 4.605_039e-6;
     other_base32::<L>(x, std::f32::consts::LOG10_E, LO, STEP, STEP_LO)
 }
 
