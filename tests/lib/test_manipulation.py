@@ -136,6 +136,26 @@ EXPRESSIONS = [
     "np.tri(3, 4, 1)",
     "np.tri(3, dtype='int32')",
     "np.expand_dims(V, (0, 2))",
+    "np.atleast_1d(3)",
+    "np.atleast_1d(3, V, A)",
+    "np.atleast_2d(V)",
+    "np.atleast_2d(3, V, B)",
+    "np.atleast_3d(V, A)",
+    "np.atleast_1d()",
+    "np.concatenate([A, V, 3], axis=None)",
+    "np.concatenate([A, B[0]], axis=None, dtype='float32')",
+    "np.concatenate([A.T, A.T], axis=None)",
+    "np.concatenate([A, A], dtype='int64')",
+    "np.concatenate([A, A], dtype='int64', casting='unsafe')",
+    "np.concatenate([V, V], dtype='float64', casting='no')",
+    "np.concat([V, V], dtype='float64', casting='safe')",
+    "np.stack([V, V], dtype='int8', casting='safe')",
+    "np.stack([V, V], 1, dtype='int8')",
+    "np.vstack([A, A], dtype='int64')",
+    "np.hstack([V, V], dtype='int8', casting='unsafe')",
+    "np.column_stack([V, V])",
+    "np.flatnonzero(V > 6), np.nonzero(B % 5), np.argwhere(B[:, ::2] % 3)",
+    "np.take(V, [[0, -1], [2, 2]]), np.take(V, [7], mode='clip')",
     "np.squeeze(np.ones((1, 3, 1)), axis=0)",
 ]
 
@@ -225,6 +245,23 @@ def test_parts_are_views():
     mx.np.trim_zeros(x[0])[0] = 3
     mx.np.rollaxis(x, 1)[3] = 4
     assert x.tolist() == [[3, 0, 1, 4], [2, 0, 1, 4]]
+
+
+def test_gradients_of_flattened_joins():
+    x, y = mx.np.array([[1.0, 2.0], [3.0, 4.0]]), mx.np.array([5.0])
+    for each in (x, y):
+        each.attach_grad()
+    with mx.autograd.record():
+        head = (mx.np.concatenate([x.T, y], axis=None) * mx.np.arange(5)).sum()
+    head.backward()
+    assert x.grad.tolist() == [[0, 2], [1, 3]] and y.grad.tolist() == [4]
+
+
+def test_positions_in_large_arrays():
+    random = numpy.random.default_rng(2)
+    for shape in ((70_000,), (300, 301), (2, 3, 4, 5000), (5, 40_000, 1)):
+        x = random.random(shape) < random.choice([0.01, 0.99])
+        both("np.argwhere(x), np.nonzero(x), np.flatnonzero(x)", x=x)
 
 
 @pytest.mark.parametrize("size", [10, 1000])

@@ -117,6 +117,9 @@ from mxnet.numpy._indexing import diagflat, put, put_along_axis
 from mxnet.numpy._iteration import broadcast, iterable, ndenumerate
 from mxnet.numpy._joining import (
     append,
+    atleast_1d,
+    atleast_2d,
+    atleast_3d,
     block,
     delete,
     dsplit,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, cast
 
 from numpy.exceptions import AxisError
@@ -48,6 +48,42 @@ def _is_integral(x: ndarray) -> bool:
 
 def _part(x: ndarray, axis: int, start: int | None, stop: int | None, step: int | None = None) -> ndarray:
     return x[(slice(None),) * axis + (slice(start, stop, step),)]
+
+
+def _at_least(arys: tuple[ArrayLike, ...], one: Callable[[ArrayLike], ndarray]) -> Any:
+    results = tuple(one(ary) for ary in arys)
+    return results[0] if len(results) == 1 else results
+
+
+def atleast_1d(*arys: ArrayLike) -> Any:
+    """Arrays of at least one axis.
+
+    Parameters
+    ----------
+    *arys : array_like
+
+    Returns
+    -------
+    ndarray, or tuple of ndarray for several arguments
+        Views where possible.
+
+    Examples
+    --------
+    >>> import mxnet as mx
+    >>> mx.np.atleast_1d(1, [2, 3])
+    (array([1]), array([2, 3]))
+    """
+    return _at_least(arys, _op["atleast_1d"])
+
+
+def atleast_2d(*arys: ArrayLike) -> Any:
+    """Arrays of at least two axes, new ones in front; see `atleast_1d`."""
+    return _at_least(arys, _op["atleast_2d"])
+
+
+def atleast_3d(*arys: ArrayLike) -> Any:
+    """Arrays of at least three axes: new ones around one axis, behind two; see `atleast_1d`."""
+    return _at_least(arys, _op["atleast_3d"])
 
 
 def append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> ndarray:
@@ -158,8 +194,8 @@ def insert(arr: ArrayLike, obj: Any, values: ArrayLike, axis: int | None = None)
         new = _op["broadcast_to"](new, (*x.shape[:axis], new.shape[axis], *x.shape[axis + 1 :]))
         return cast(ndarray, _op["concatenate"]([_part(x, axis, None, at), new, _part(x, axis, at, None)], axis))
     count = positions.size
-    for found in positions.tolist() if count else ():
-        _checked("insert", found, size, axis, size + 1)
+    for found in (_op["min"](positions), _op["max"](positions)) if count else ():
+        _checked("insert", int(found), size, axis, size + 1)
     positions = _op["where"](positions < 0, positions + size, positions)
     order = _op["argsort"](positions)
     numbers = _op["arange"](count, dtype="int64")

@@ -125,17 +125,25 @@ def _extreme(
     if _dtypes.isdtype(x.dtype, "complex floating"):
         raise TypeError(f"{name}: complex numbers have no order along which NaN could be left out")
     fold, pair, sign = ("max", "maximum", -1) if name == "nanmax" else ("min", "minimum", 1)
-    counted = _counted(x, where)
     if where is not True and initial is None:
         raise ValueError(f"{name}: with `where` an `initial` value is required")
     if initial is not None and x.size == 0:
         shape = _op["sum"](x, _axes(axis), keepdims=keepdims).shape
         return deliver(name, _op["full"](shape, initial, x.dtype), out)
-    result = _op[fold](_filled(x, counted, _limit(x, sign)), _axes(axis), keepdims=keepdims)
+    if where is True and _has_nan(x):
+        # `fmax` with the limit takes NaN away in one pass. The limit comes out where there is nothing else: then the
+        # other limit comes out of the opposite fold only if there is nothing but NaN.
+        limit, against = _limit(x, sign), _limit(x, -sign)
+        ours, others = ("fmax", "fmin") if sign < 0 else ("fmin", "fmax")
+        result = _op[fold](_op[ours](x, limit), _axes(axis), keepdims=keepdims)
+        if initial is None:
+            opposite = _op["min" if sign < 0 else "max"](_op[others](x, against), _axes(axis), keepdims=keepdims)
+            nothing = _op["logical_and"](result == limit, opposite == against)
+            result = _op["where"](nothing, math.nan, result)
+    else:
+        result = _op[fold](_filled(x, _counted(x, where), _limit(x, sign)), _axes(axis), keepdims=keepdims)
     if initial is not None:
         result = _op[pair](result, initial)
-    elif counted is not None and _has_nan(x):
-        result = _op["where"](_op["any"](counted, _axes(axis), keepdims=keepdims), result, math.nan)
     return deliver(name, result, out)
 
 

@@ -232,20 +232,20 @@ def _plain(rows: ndarray, method: str, values: list[float], dtype: Any) -> list[
 
 def _without_nan(rows: ndarray, method: str, values: list[float], dtype: Any) -> list[ndarray]:
     """Quantiles of the elements that are no NaN: rows differ in how many these are."""
-    ordered = _op["sort"](rows).astype(dtype)
     counts = _op["sum"](~_op["isnan"](rows), -1, keepdims=True)
     # There are few different counts: what a count means for a probability is found once for each.
-    different, number = _op["unique_runs"](counts.reshape(-1))[0], None
+    different = _op["unique_runs"](counts.reshape(-1))[0]
     number = _op["searchsorted"](different, counts)
-    results = []
+    ranks, parts = [], []
     for q in values:
         table = [_bracket(method, n, q) if n else (0, 0, math.nan) for n in different.tolist()]
-        lows, highs, parts = ([entry[i] for entry in table] for i in range(3))
-        low = _op["gather_along"](ordered, _op["take"](asarray(lows), number).astype("int64"), rows.ndim - 1)
-        high = _op["gather_along"](ordered, _op["take"](asarray(highs), number).astype("int64"), rows.ndim - 1)
-        part = _op["take"](_core.array(parts, dtype="float64"), number).astype(dtype)
-        results.append(_between(low, high, part)[..., 0])
-    return results
+        ranks += [_op["take"](asarray([entry[i] for entry in table]), number) for i in range(2)]
+        part = _op["take"](_core.array([entry[2] for entry in table], dtype="float64"), number)
+        parts.append(part.astype(dtype)[..., 0])
+    if not values:
+        return []
+    found = _op["select_each"](rows, _op["concatenate"](ranks, -1)).astype(dtype)
+    return [_between(found[..., 2 * i], found[..., 2 * i + 1], part) for i, part in enumerate(parts)]
 
 
 def _quantile(
@@ -504,8 +504,7 @@ def nanmedian(
     if n == 0:
         result = _nans(rows.shape[:-1], x.dtype)
     else:
-        ordered = _op["sort"](rows)
         counts = _op["sum"](~_op["isnan"](rows), -1, keepdims=True)
-        ends = _op["stack"]([_op["maximum"](counts - 1, 0) // 2, counts // 2], -1).reshape((*rows.shape[:-1], 2))
-        result = _op["mean"](_op["gather_along"](ordered, _op["minimum"](ends, n - 1), rows.ndim - 1), -1)
+        ends = [_op["maximum"](counts - 1, 0) // 2, _op["minimum"](counts // 2, n - 1)]
+        result = _op["mean"](_op["select_each"](rows, _op["concatenate"](ends, -1)), -1)
     return deliver("nanmedian", _kept(result, 0, axes, x.ndim, keepdims), out)

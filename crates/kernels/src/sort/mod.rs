@@ -19,7 +19,7 @@ pub use member::{Lookup, contains};
 pub use rows::{Chosen, Order, Rows, argsort, sort, topk};
 pub use rows::{argpartition, partition};
 pub use search::{Nans, Side, runs, search_sorted};
-pub use select::{argselect, select};
+pub use select::{RowRanks, argselect, argselect_each, select, select_each};
 
 #[cfg(test)]
 mod tests;

@@ -59,6 +59,49 @@ fn first_nan<T: Keyed>(x: &[T]) -> Option<T> {
     block.iter().copied().find(|x| Keyed::is_nan(*x))
 }
 
+/// Ranks of each row of its own: `k` of them a row, in any order.
+#[derive(Clone, Copy, Debug)]
+pub struct RowRanks {
+    /// `rows` x `k` integers, each within the row.
+    pub ptr: *const i64,
+    /// How many there are of a row.
+    pub k: usize,
+}
+
+/// As [`select`] with ranks of each row's own. NaN stands behind everything else.
+///
+/// # Safety
+/// The rows and the ranks can be read, and ranks lie within the rows; `out` has room for `rows.rows * ranks.k` elements, apart from them.
+pub unsafe fn select_each(threads: &dyn Threads, ranks: &RowRanks, rows: &Rows, out: *mut u8) {
+    let (from, to, at) = (rows.ptr as usize, out as usize, ranks.ptr as usize);
+    let (n, k) = (rows.n, ranks.k);
+    with_keys!(rows.elem,
+    T => each_row(threads, rows, &|row, threads| {
+        // SAFETY: row `row` exists in all three arrays, which are apart.
+        let (x, ranks, out) = unsafe { (slice::<T>(from, row, n), slice::<i64>(at, row, k), slice_mut::<T>(to, row, k)) };
+        let ascending = ascending(ranks);
+        let keys = keys_at(threads, x, &ascending);
+        for (out, &rank) in out.iter_mut().zip(ranks) {
+            *out = T::from_exact(keys[ascending.partition_point(|&r| r < rank as usize)]);
+        }
+    }),
+    C => each_row(threads, rows, &|row, _| {
+        // SAFETY: as above.
+        let (x, ranks, out) = unsafe { (slice::<C>(from, row, n), slice::<i64>(at, row, k), slice_mut::<C>(to, row, k)) };
+        let mut items = items(Order::Ascending, x);
+        arrange(&mut items, &ascending(ranks), 0);
+        for (out, &rank) in out.iter_mut().zip(ranks) {
+            *out = x[items[rank as usize].1];
+        }
+    }))
+}
+
+fn ascending(ranks: &[i64]) -> Vec<usize> {
+    let mut ranks: Vec<usize> = ranks.iter().map(|&rank| rank as usize).collect();
+    ranks.sort_unstable();
+    ranks
+}
+
 /// Writes to `out`, row by row, where the elements stand that sorting would put at `ranks`, NaN last.
 ///
 /// # Safety
@@ -69,16 +112,7 @@ pub unsafe fn argselect(threads: &dyn Threads, ranks: &[usize], rows: &Rows, out
     T => each_row(threads, rows, &|row, _| {
         // SAFETY: row `row` exists in both arrays, which are apart.
         let (x, out) = unsafe { (slice::<T>(from, row, n), slice_mut::<i64>(to, row, ranks.len())) };
-        let mut packed = vec![0; n];
-        let numbered = Numbered::new(Order::Ascending, x, &mut packed);
-        if numbered.is_exact() {
-            arrange(&mut packed, ranks, 0);
-            out.iter_mut().zip(ranks).for_each(|(out, &rank)| *out = numbered.number(packed[rank]) as i64);
-            return;
-        }
-        let mut items: Vec<_> = x.iter().enumerate().map(|(i, x)| (x.key(), i)).collect();
-        arrange(&mut items, ranks, 0);
-        out.iter_mut().zip(ranks).for_each(|(out, &rank)| *out = items[rank].1 as i64);
+        places(x, ranks, out.iter_mut().zip(ranks.iter().copied()));
     }),
     C => each_row(threads, rows, &|row, _| {
         // SAFETY: as above.
@@ -87,6 +121,42 @@ pub unsafe fn argselect(threads: &dyn Threads, ranks: &[usize], rows: &Rows, out
         arrange(&mut items, ranks, 0);
         out.iter_mut().zip(ranks).for_each(|(out, &rank)| *out = items[rank].1 as i64);
     }))
+}
+
+/// As [`argselect`] with ranks of each row's own.
+///
+/// # Safety
+/// As for [`select_each`], with integers at `out`.
+pub unsafe fn argselect_each(threads: &dyn Threads, ranks: &RowRanks, rows: &Rows, out: *mut i64) {
+    let (from, to, at) = (rows.ptr as usize, out as usize, ranks.ptr as usize);
+    let (n, k) = (rows.n, ranks.k);
+    with_keys!(rows.elem,
+    T => each_row(threads, rows, &|row, _| {
+        // SAFETY: row `row` exists in all three arrays, which are apart.
+        let (x, ranks, out) = unsafe { (slice::<T>(from, row, n), slice::<i64>(at, row, k), slice_mut::<i64>(to, row, k)) };
+        places(x, &ascending(ranks), out.iter_mut().zip(ranks.iter().map(|&rank| rank as usize)));
+    }),
+    C => each_row(threads, rows, &|row, _| {
+        // SAFETY: as above.
+        let (x, ranks, out) = unsafe { (slice::<C>(from, row, n), slice::<i64>(at, row, k), slice_mut::<i64>(to, row, k)) };
+        let mut items = items(Order::Ascending, x);
+        arrange(&mut items, &ascending(ranks), 0);
+        out.iter_mut().zip(ranks).for_each(|(out, &rank)| *out = items[rank as usize].1 as i64);
+    }))
+}
+
+/// Writes where the elements of `x` stand that sorting would put at the ranks of `wanted`, which `ascending` has in order.
+fn places<'a, T: Real>(x: &[T], ascending: &[usize], wanted: impl Iterator<Item = (&'a mut i64, usize)>) {
+    let mut packed = vec![0; x.len()];
+    let numbered = Numbered::new(Order::Ascending, x, &mut packed);
+    if numbered.is_exact() {
+        arrange(&mut packed, ascending, 0);
+        wanted.for_each(|(out, rank)| *out = numbered.number(packed[rank]) as i64);
+        return;
+    }
+    let mut items: Vec<_> = x.iter().enumerate().map(|(i, x)| (x.key(), i)).collect();
+    arrange(&mut items, ascending, 0);
+    wanted.for_each(|(out, rank)| *out = items[rank].1 as i64);
 }
 
 /// Puts the items of ascending `ranks` where sorting would put them; `skipped` items stood before these.

@@ -22,7 +22,7 @@ pub use along::{GATHER_ALONG, SCATTER_ALONG, TAKE_ALONG_AXIS, gather_along, take
 pub use basic::{INDEX, INDEX_SPREAD};
 pub use diagonal::{DIAG, DIAGONAL, DIAGONAL_SPREAD, TRACE, TRIL, TRIU};
 pub use expression::{get, set};
-pub(crate) use positions::dense;
+pub(crate) use positions::{dense, positions};
 
 pub use nonzero::{ARGWHERE, FLATNONZERO, NONZERO, NONZERO_MATRIX};
 pub use resolve::{RESOLVE, WRAPPED, resolved};

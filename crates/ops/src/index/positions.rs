@@ -30,7 +30,7 @@ pub(super) fn all_in_range(x: &Tensor, size: usize, threads: &dyn Threads) -> bo
 ///
 /// # Errors
 /// [`Error::Index`] for a position outside: gather and scatter take none that `resolved` did not make.
-pub(super) fn positions<'a>(
+pub(crate) fn positions<'a>(
     op: &'static str,
     x: &'a Tensor,
     size: usize,

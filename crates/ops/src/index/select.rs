@@ -3,7 +3,7 @@
 use mxnet_tensor::{Dims, IndexItem};
 
 use super::resolve::settled;
-use super::{GATHER, nonzero, short};
+use super::{GATHER, gather_along, nonzero, short};
 use crate::Array;
 use crate::args::{Attrs, Param, ParamKind, Value};
 use crate::error::{Result, Tuple};
@@ -125,6 +125,11 @@ pub fn take(x: &Array, indices: &Array, axis: usize, mode: &'static str) -> Resu
 
 /// The slices of `x` at resolved `indices` along `axis`.
 pub(super) fn slices(x: &Array, indices: &Array, axis: usize) -> Result<Array> {
+    // Elements of one axis need no walk over blocks.
+    if x.ndim() == 1 {
+        let found = gather_along(x, &indices.reshape(&[indices.len()])?, 0)?;
+        return found.reshape(indices.shape());
+    }
     let mut key = vec![IndexItem::ALL; axis];
     key.push(IndexItem::Array {
         shape: Dims::from_slice(indices.shape()),

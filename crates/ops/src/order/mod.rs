@@ -16,7 +16,7 @@ pub use member::CONTAINS;
 pub use rows::{ARGPARTITION_ROWS, ARGSORT_ROWS, PARTITION_ROWS, SORT_ROWS, TOPK_MASK, TOPK_ROWS};
 pub use search::{BINCOUNT, SEARCH_ROWS, SEARCHSORTED};
 pub use sort::{ARGPARTITION, ARGSORT, PARTITION, SORT, TOPK, argsort};
-pub use statistics::{ARGSELECT_ROWS, SELECT_ROWS};
+pub use statistics::{ARGSELECT_EACH, ARGSELECT_ROWS, SELECT_EACH, SELECT_ROWS};
 pub use unique::{UNIQUE_PARTS, UNIQUE_RUNS};
 
 use crate::opdef::OpDef;
@@ -43,4 +43,6 @@ pub(crate) static OPS: &[&OpDef] = &[
     &CONTAINS,
     &SELECT_ROWS,
     &ARGSELECT_ROWS,
+    &SELECT_EACH,
+    &ARGSELECT_EACH,
 ];

@@ -1,15 +1,15 @@
 //! Order statistics of rows: what medians and quantiles are made of.
 #![allow(unsafe_code)]
 
-use mxnet_kernels::sort::{argselect, select};
-use mxnet_tensor::{DType, Dims};
+use mxnet_kernels::sort::{RowRanks, argselect, argselect_each, select, select_each};
+use mxnet_tensor::{DType, Dims, Tensor};
 use smallvec::SmallVec;
 
 use super::rows::{rows, scattered};
 use crate::args::{Attrs, Param, ParamKind};
 use crate::cx::{CallCx, KernelCx};
 use crate::error::Result;
-use crate::index::dense;
+use crate::index::{dense, positions};
 use crate::invoke::invoke1;
 use crate::opdef::{Cost, Cpu, Grad, Inferred, Keep, OpDef, Probe, one_of};
 
@@ -66,6 +66,85 @@ pub static ARGSELECT_ROWS: OpDef = OpDef {
         .against("lambda x, ranks: numpy.argsort(x, kind='stable')[..., list(ranks)]"),
     ..RANKED
 };
+
+/// Elements at ranks of each row's own.
+pub static SELECT_EACH: OpDef = OpDef {
+    name: "select_each",
+    params: EACH,
+    doc: "For every row (last axis) of `x` the elements that sorting would put, NaN last, at the int64 ranks that the same row of `ranks` has.",
+    infer: |cx| ranked_each(cx, cx.dtype_of(0)),
+    cpu: Cpu::Kernel(|cx| {
+        let x = dense(cx.input(0), cx.threads)?;
+        if !cx.output(0).is_empty() {
+            let n = rows(&x).n;
+            let ranks = positions(cx.op.name, cx.input(1), n, cx.threads)?;
+            // SAFETY: inputs are dense, ranks lie within the rows (`positions`); the output is dense with an element for each, allocated for
+            // this call.
+            unsafe {
+                select_each(
+                    cx.threads,
+                    &row_ranks(&ranks),
+                    &rows(&x),
+                    cx.output(0).data_ptr(),
+                )
+            };
+        }
+        Ok(())
+    }),
+    grad: Grad::Rule(Keep::INPUTS, |g| {
+        let at = invoke1(&ARGSELECT_EACH, &[g.input(0), g.input(1)], &Attrs::none())?;
+        let mut grads = scattered(g, &at)?;
+        grads.push(None);
+        Ok(grads)
+    }),
+    probe: Probe::calls(&["f((3, 5)), i((3, 2), 5)", "f((4,)), i((1,), 4)"])
+        .against("lambda x, ranks: numpy.take_along_axis(numpy.sort(x), ranks, -1)"),
+    ..RANKED
+};
+
+/// Positions of elements at ranks of each row's own.
+pub static ARGSELECT_EACH: OpDef = OpDef {
+    name: "argselect_each",
+    params: EACH,
+    doc: "For every row (last axis) of `x` the int64 positions of the elements of `select_each`.",
+    infer: |cx| ranked_each(cx, DType::I64),
+    cpu: Cpu::Kernel(|cx| {
+        let x = dense(cx.input(0), cx.threads)?;
+        if !cx.output(0).is_empty() {
+            let n = rows(&x).n;
+            let ranks = positions(cx.op.name, cx.input(1), n, cx.threads)?;
+            let out = cx.output(0).data_ptr().cast();
+            // SAFETY: as for `SELECT_EACH`, the output being int64.
+            unsafe { argselect_each(cx.threads, &row_ranks(&ranks), &rows(&x), out) };
+        }
+        Ok(())
+    }),
+    grad: Grad::Stop("positions are integers"),
+    probe: Probe::calls(&["f((3, 5)), i((3, 2), 5)"]).against(
+        "lambda x, ranks: numpy.take_along_axis(numpy.argsort(x, kind='stable'), ranks, -1)",
+    ),
+    ..RANKED
+};
+
+const EACH: &[Param] = &[Param::array("x"), Param::array("ranks")];
+
+fn ranked_each(cx: &CallCx, dtype: DType) -> Result<Inferred> {
+    let (x, ranks) = (cx.shape(0), cx.shape(1));
+    let leading = |shape: &[usize]| shape.split_last().map(|(_, rest)| Dims::from_slice(rest));
+    if leading(x).is_none() || leading(x) != leading(ranks) || cx.dtype_of(1) != DType::I64 {
+        return Err(
+            cx.shape_error("`ranks` must be int64, with the axes of `x` but for the last one")
+        );
+    }
+    one_of(Dims::from_slice(ranks), dtype)
+}
+
+fn row_ranks(ranks: &Tensor) -> RowRanks {
+    RowRanks {
+        ptr: ranks.data_ptr().cast(),
+        k: ranks.shape().last().copied().unwrap_or(1),
+    }
+}
 
 fn ranked(cx: &CallCx, dtype: DType) -> Result<Inferred> {
     let Some(&n) = cx.shape(0).last() else {

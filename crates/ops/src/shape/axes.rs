@@ -304,7 +304,6 @@ pub static FLATTEN: OpDef = OpDef {
 /// At least 1 axis.
 pub static ATLEAST_1D: OpDef = OpDef {
     name: "atleast_1d",
-    surface: &[Surface::Np("atleast_1d")],
     params: &[Param::array("ary")],
     doc: "The array with at least 1 axis: new ones have length 1.",
     cpu: Cpu::Composite(|cx| cx.done(at_least_1(cx.input(0))?)),
@@ -323,7 +322,6 @@ pub(super) fn at_least_1(x: &Array) -> Result<Array> {
 /// At least 2 axes.
 pub static ATLEAST_2D: OpDef = OpDef {
     name: "atleast_2d",
-    surface: &[Surface::Np("atleast_2d")],
     params: &[Param::array("ary")],
     doc: "The array with at least 2 axes: new ones have length 1.",
     cpu: Cpu::Composite(|cx| cx.done(at_least_2(cx.input(0))?)),
@@ -342,7 +340,6 @@ pub(super) fn at_least_2(x: &Array) -> Result<Array> {
 /// At least 3 axes.
 pub static ATLEAST_3D: OpDef = OpDef {
     name: "atleast_3d",
-    surface: &[Surface::Np("atleast_3d")],
     params: &[Param::array("ary")],
     doc: "The array with at least 3 axes: new ones have length 1.",
     cpu: Cpu::Composite(|cx| cx.done(at_least_3(cx.input(0))?)),

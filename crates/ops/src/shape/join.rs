@@ -1,6 +1,8 @@
 //! Arrays put together along an axis.
 
-use mxnet_tensor::{Dims, Operand, normalize_axis, promotion, result_type};
+use mxnet_tensor::{
+    Casting, Dims, Layout, Operand, can_cast, normalize_axis, promotion, result_type,
+};
 use smallvec::SmallVec;
 
 use crate::Array;
@@ -21,18 +23,28 @@ pub static CONCATENATE: OpDef = OpDef {
     surface: &[Surface::Np("concatenate"), Surface::Np("concat")],
     params: &[
         Param::arrays("arrays"),
-        Param::int("axis", 0),
+        Param::int("axis", 0).or_none(),
         Param::out(),
         Param::optional("dtype", ParamKind::DType).keyword(),
+        CASTING,
     ],
     doc: "Arrays of equal shape, but for `axis`, one after the other along that axis; `axis=None` flattens them first.",
     form: Form::Out,
     infer: joined,
     cpu: Cpu::Kernel(join),
     grad: Grad::Rule(Keep::NOTHING, |g| {
-        let axis = normalize_axis(g.int("axis") as isize, g.shape(0).len())?;
         let mut grads = Grads::new();
         let mut start = 0;
+        if g.is_none("axis") {
+            for i in 0..g.num_inputs() {
+                let stop = start + g.shape(i).iter().product::<usize>();
+                let part = narrow(g.dy(0), 0, start, stop)?.reshape(g.shape(i))?;
+                grads.push(g.wants(i).then_some(part));
+                start = stop;
+            }
+            return Ok(grads);
+        }
+        let axis = normalize_axis(g.int("axis") as isize, g.shape(0).len())?;
         for i in 0..g.num_inputs() {
             let stop = start + g.shape(i)[axis];
             grads.push(if g.wants(i) {
@@ -54,9 +66,36 @@ pub static CONCATENATE: OpDef = OpDef {
         "[f((2, 3)), f((2, 1)), f((2, 2))], 1",
         "[f((2, 0)), f((2, 2))], -1",
         "[i((2,), 5), f((3,))]",
+        "[f((2, 3)).T, f(()), f((1,))], None",
     ]),
     ..OpDef::DEFAULT
 };
+
+/// Which conversions to `dtype` are allowed.
+const CASTING: Param = Param::choice(
+    "casting",
+    &["no", "equiv", "safe", "same_kind", "unsafe"],
+    "same_kind",
+)
+.keyword();
+
+/// Checks that inputs may become `dtype`, if it is given.
+fn check_casting(cx: &CallCx) -> Result<()> {
+    let Some(dtype) = cx.dtype("dtype") else {
+        return Ok(());
+    };
+    let casting = cx.str("casting").parse().unwrap_or(Casting::SameKind);
+    let refused = |x: &&Array| !x.is_weak() && !can_cast(x.dtype(), dtype, casting);
+    match cx.inputs.iter().flatten().copied().find(refused) {
+        None => Ok(()),
+        Some(x) => Err(cx.dtype_error(format!(
+            "cannot cast from {} to {} under casting rule '{}'",
+            x.dtype().name(),
+            dtype.name(),
+            cx.str("casting")
+        ))),
+    }
+}
 
 /// The dtype all inputs promote to.
 fn promoted(cx: &CallCx) -> mxnet_tensor::DType {
@@ -81,6 +120,12 @@ fn promoted(cx: &CallCx) -> mxnet_tensor::DType {
 fn joined(cx: &CallCx) -> Result<Inferred> {
     if cx.inputs.is_empty() {
         return Err(cx.value_error("need at least one array to concatenate"));
+    }
+    check_casting(cx)?;
+    let dtype = cx.dtype("dtype").unwrap_or_else(|| promoted(cx));
+    if cx.is_none("axis") {
+        let len: usize = cx.inputs.iter().flatten().map(|x| x.len()).sum();
+        return one_of(Dims::from_slice(&[len]), dtype);
     }
     let first = cx.shape(0);
     if first.is_empty() {
@@ -109,10 +154,20 @@ fn joined(cx: &CallCx) -> Result<Inferred> {
         }
         shape[axis] += other[axis];
     }
-    one_of(shape, cx.dtype("dtype").unwrap_or_else(|| promoted(cx)))
+    one_of(shape, dtype)
 }
 
 fn join(cx: &KernelCx) -> Result<()> {
+    if cx.is_none("axis") {
+        let out = cx.output(0);
+        let mut start = out.layout().offset();
+        for x in cx.inputs.iter().flatten() {
+            let place = Layout::contiguous(x.shape()).with_offset(start);
+            cpu::copy(x, &out.with_layout(place), cx.threads)?;
+            start += x.len();
+        }
+        return Ok(());
+    }
     let axis = cx.axis("axis", 0)? as isize;
     let out = cx.output(0);
     let mut start = 0;
@@ -134,6 +189,7 @@ pub static STACK: OpDef = OpDef {
         Param::int("axis", 0),
         Param::out(),
         Param::optional("dtype", ParamKind::DType).keyword(),
+        CASTING,
     ],
     doc: "Arrays of one shape, one after the other along a new axis at position `axis` of the result.",
     form: Form::Out,
@@ -150,6 +206,7 @@ fn stacked(cx: &CompositeCx) -> Result<Outputs> {
     if cx.inputs.is_empty() {
         return Err(cx.value_error("need at least one array to stack"));
     }
+    check_casting(cx)?;
     let shape = cx.shape(0);
     if let Some(i) = (1..cx.inputs.len()).find(|&i| cx.shape(i) != shape) {
         let problem = format!(
@@ -176,6 +233,8 @@ fn all_along(parts: &[Array], axis: usize, dtype: Option<mxnet_tensor::DType>) -
     let attrs: Attrs = [
         Value::Int(axis as i64),
         dtype.map_or(Value::None, Value::DType),
+        // Callers have checked what is allowed.
+        Value::Word("unsafe"),
     ]
     .into_iter()
     .collect();
@@ -187,6 +246,7 @@ const DIRECTION: OpDef = OpDef {
     params: &[
         Param::arrays("tup"),
         Param::optional("dtype", ParamKind::DType).keyword(),
+        CASTING,
     ],
     ..OpDef::COMPOSITE
 };
@@ -251,6 +311,7 @@ fn along(
     lifted: fn(&Array) -> Result<Array>,
     axis: fn(usize) -> usize,
 ) -> Result<Outputs> {
+    check_casting(cx)?;
     let parts: Vec<Array> = cx
         .inputs
         .iter()
@@ -269,6 +330,12 @@ pub fn concatenate(arrays: &[&Array], axis: usize) -> Result<Array> {
     invoke1(
         &CONCATENATE,
         arrays,
-        &[Value::Int(axis as i64), Value::None].into_iter().collect(),
+        &[
+            Value::Int(axis as i64),
+            Value::None,
+            Value::Word("same_kind"),
+        ]
+        .into_iter()
+        .collect(),
     )
 }
