@@ -365,7 +365,7 @@ def histogramdd(
     if isinstance(sample, ndarray | numpy.ndarray):
         points = asarray(sample)
         if points.ndim != 2:
-            points = _np["atleast_2d"](points).T
+            points = _op["atleast_2d"](points).T
         axes = [points[:, i] for i in _indices(points.shape[1])]
     else:
         axes = [asarray(x).reshape(-1) for x in sample]
