@@ -1,13 +1,15 @@
-//! Fourier transforms of lines: gathered from any strides in blocks, transformed by `rustfft` and `realfft`, spread to any strides.
+//! Fourier transforms of lines: gathered from any strides in blocks, transformed by `rustfft`, spread to any strides.
 //!
-//! Several axes are the caller's: one call an axis. Plans are in `fft/plan.rs`.
+//! Several axes are the caller's: one call an axis. Plans are in `fft/plan.rs`, real lines through complex ones in `fft/real.rs`.
 
 mod plan;
+mod real;
 
 use rustfft::num_complex::Complex;
 use smallvec::SmallVec;
 
 use self::plan::{Plan, Sample, plan};
+use self::real::Factors;
 use crate::reduce::plan::split;
 use crate::{Threads, scratch};
 
@@ -380,6 +382,15 @@ impl<T: Sample> Block<'_, T> {
         }
     }
 
+    /// What a real transform multiplies by.
+    fn factors(&self, conjugate: bool) -> Factors<T> {
+        Factors {
+            scale: T::of(self.what.scale),
+            middle: T::of(self.what.middle),
+            sign: T::of(if conjugate { -1.0 } else { 1.0 }),
+        }
+    }
+
     /// # Safety
     /// As [`Block::run`]; elements of the target's lines are neighbours.
     unsafe fn complex_in_place(&self, scratch: &mut [Complex<T>]) {
@@ -437,14 +448,13 @@ impl<T: Sample> Block<'_, T> {
     /// # Safety
     /// As [`Block::complex`].
     unsafe fn real_lines(&self, rows: *mut T, pitch: usize, scratch: &mut [Complex<T>]) {
-        let Plan::ToHalf(fft) = self.plan else {
+        let Plan::ToHalf(plan) = self.plan else {
             return;
         };
         let (n, half) = (self.what.n, self.what.half_len());
         let full = self.what.spectrum == Spectrum::RealToFull;
         let made = if full { n } else { half };
         let direct = self.direct();
-        let scale = T::of(self.what.scale);
         let conjugate = self.what.direction == Direction::Inverse;
         // A row: the half spectrum, then the real numbers. A full spectrum needs the room of both.
         // SAFETY: rows have room for both.
@@ -465,13 +475,7 @@ impl<T: Sample> Block<'_, T> {
                     std::slice::from_raw_parts_mut(line, half),
                 )
             };
-            fft.process_with_scratch(real, line_half, scratch)
-                .expect("lengths are those of the plan");
-            scaled(line_half, scale);
-            middle(line_half, n, T::of(self.what.middle));
-            if conjugate {
-                line_half.iter_mut().for_each(|x| *x = x.conj());
-            }
+            plan.to_half(real, line_half, self.factors(conjugate), scratch);
             if full {
                 // SAFETY: a line of the target, or a row, has room for `n` complex numbers; the real ones are not needed any more.
                 let line = unsafe { std::slice::from_raw_parts_mut(line, n) };
@@ -489,12 +493,11 @@ impl<T: Sample> Block<'_, T> {
     /// # Safety
     /// As [`Block::complex`].
     unsafe fn half_lines(&self, rows: *mut T, pitch: usize, scratch: &mut [Complex<T>]) {
-        let Plan::ToReal(fft) = self.plan else {
+        let Plan::ToReal(plan) = self.plan else {
             return;
         };
         let (n, half) = (self.what.n, self.what.half_len());
         let direct = self.direct();
-        let scale = T::of(self.what.scale);
         let conjugate = self.what.direction == Direction::Forward;
         // SAFETY: rows have room for the half spectrum, then the real numbers.
         unsafe {
@@ -517,20 +520,7 @@ impl<T: Sample> Block<'_, T> {
                     std::slice::from_raw_parts_mut(line, n),
                 )
             };
-            middle(spectrum, n, T::of(self.what.middle));
-            if conjugate {
-                spectrum.iter_mut().for_each(|x| *x = x.conj());
-            }
-            // The plan insists that what is its own conjugate is real.
-            spectrum[0].im = T::default();
-            if n.is_multiple_of(2) {
-                spectrum[half - 1].im = T::default();
-            }
-            fft.process_with_scratch(spectrum, line, scratch)
-                .expect("lengths are those of the plan, imaginary parts zero where they must be");
-            if self.what.scale != 1.0 {
-                line.iter_mut().for_each(|x| *x *= scale);
-            }
+            plan.to_real(spectrum, line, self.factors(conjugate), scratch);
         }
         if !direct {
             // SAFETY: the caller's.
@@ -542,15 +532,6 @@ impl<T: Sample> Block<'_, T> {
 fn scaled<T: Sample>(line: &mut [Complex<T>], scale: T) {
     if scale != T::of(1.0) {
         line.iter_mut().for_each(|x| *x = x.scale(scale));
-    }
-}
-
-/// Multiplies what stands for two numbers in the half of a spectrum of `n`.
-fn middle<T: Sample>(half: &mut [Complex<T>], n: usize, factor: T) {
-    if factor != T::of(1.0) {
-        half[1..n.div_ceil(2)]
-            .iter_mut()
-            .for_each(|x| *x = x.scale(factor));
     }
 }
 

@@ -2,25 +2,25 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use realfft::{ComplexToReal, RealFftPlanner, RealToComplex};
 use rustfft::{Fft, FftDirection, FftNum, FftPlanner};
 
+use super::real::RealPlan;
 use super::{Direction, Spectrum};
 use crate::real::Real;
 
 /// How transforms of one length are computed.
-pub(super) enum Plan<T: FftNum> {
+pub(super) enum Plan<T: Sample> {
     Complex(Arc<dyn Fft<T>>),
-    ToHalf(Arc<dyn RealToComplex<T>>),
-    ToReal(Arc<dyn ComplexToReal<T>>),
+    ToHalf(RealPlan<T>),
+    ToReal(RealPlan<T>),
 }
 
-impl<T: FftNum> Plan<T> {
+impl<T: Sample> Plan<T> {
     fn new(kind: Kind, n: usize) -> Plan<T> {
         match kind {
             Kind::Complex(direction) => Plan::Complex(FftPlanner::new().plan_fft(n, direction)),
-            Kind::ToHalf => Plan::ToHalf(RealFftPlanner::new().plan_fft_forward(n)),
-            Kind::ToReal => Plan::ToReal(RealFftPlanner::new().plan_fft_inverse(n)),
+            Kind::ToHalf => Plan::ToHalf(RealPlan::new(n, FftDirection::Forward)),
+            Kind::ToReal => Plan::ToReal(RealPlan::new(n, FftDirection::Inverse)),
         }
     }
 
@@ -28,18 +28,17 @@ impl<T: FftNum> Plan<T> {
     pub fn scratch_len(&self) -> usize {
         match self {
             Plan::Complex(fft) => fft.get_inplace_scratch_len(),
-            Plan::ToHalf(fft) => fft.get_scratch_len(),
-            Plan::ToReal(fft) => fft.get_scratch_len(),
+            Plan::ToHalf(plan) | Plan::ToReal(plan) => plan.scratch_len(),
         }
     }
 }
 
-impl<T: FftNum> Clone for Plan<T> {
+impl<T: Sample> Clone for Plan<T> {
     fn clone(&self) -> Plan<T> {
         match self {
             Plan::Complex(fft) => Plan::Complex(fft.clone()),
-            Plan::ToHalf(fft) => Plan::ToHalf(fft.clone()),
-            Plan::ToReal(fft) => Plan::ToReal(fft.clone()),
+            Plan::ToHalf(plan) => Plan::ToHalf(plan.clone()),
+            Plan::ToReal(plan) => Plan::ToReal(plan.clone()),
         }
     }
 }
@@ -77,7 +76,7 @@ impl Sample for f64 {
     }
 }
 
-pub(super) struct Entry<T: FftNum> {
+pub(super) struct Entry<T: Sample> {
     kind: Kind,
     n: usize,
     plan: Plan<T>,

@@ -1,0 +1,250 @@
+//! Transforms of real numbers through complex ones: half as many for even lengths, as many for odd ones.
+
+use std::f64::consts::TAU;
+use std::sync::Arc;
+
+use rustfft::num_complex::Complex;
+use rustfft::{Fft, FftDirection, FftPlanner};
+
+use super::plan::Sample;
+use crate::real::{Real, per_isa};
+
+/// What the results of a real transform, or the spectrum it is made from, are multiplied by.
+#[derive(Clone, Copy)]
+pub(super) struct Factors<T> {
+    /// All of them.
+    pub scale: T,
+    /// Besides, what stands for two.
+    pub middle: T,
+    /// The imaginary parts of the spectrum: 1, or -1 for the other direction.
+    pub sign: T,
+}
+
+/// Plan for `n` real numbers, in one direction.
+pub(super) struct RealPlan<T: Sample> {
+    n: usize,
+    /// Of `n / 2` numbers for an even `n`, which has twiddles, of `n` for an odd one.
+    fft: Arc<dyn Fft<T>>,
+    /// `exp(-2 pi i k / n)` for k below `n / 4`.
+    twiddles: Arc<[Complex<T>]>,
+}
+
+impl<T: Sample> Clone for RealPlan<T> {
+    fn clone(&self) -> RealPlan<T> {
+        RealPlan {
+            n: self.n,
+            fft: self.fft.clone(),
+            twiddles: self.twiddles.clone(),
+        }
+    }
+}
+
+impl<T: Sample> RealPlan<T> {
+    pub fn new(n: usize, direction: FftDirection) -> RealPlan<T> {
+        let is_even = n.is_multiple_of(2);
+        let len = if is_even { n / 2 } else { n };
+        let twiddle = |k: usize| {
+            let (sin, cos) = (-TAU * k as f64 / n as f64).sin_cos();
+            Complex::new(T::of(cos), T::of(sin))
+        };
+        RealPlan {
+            n,
+            fft: FftPlanner::new().plan_fft(len, direction),
+            twiddles: if is_even {
+                (0..len.div_ceil(2)).map(twiddle).collect()
+            } else {
+                Arc::from([])
+            },
+        }
+    }
+
+    /// Complex numbers of memory that one line needs.
+    pub fn scratch_len(&self) -> usize {
+        let own = if self.n.is_multiple_of(2) { 0 } else { self.n };
+        own + self.fft.get_inplace_scratch_len()
+    }
+
+    /// The first half of the spectrum of `real`, whose contents are lost. The plan is a forward one.
+    pub fn to_half(
+        &self,
+        real: &mut [T],
+        half: &mut [Complex<T>],
+        factors: Factors<T>,
+        scratch: &mut [Complex<T>],
+    ) {
+        let n = self.n;
+        assert!(real.len() == n && half.len() == n / 2 + 1);
+        if !n.is_multiple_of(2) {
+            let (line, scratch) = scratch.split_at_mut(n);
+            for (z, &x) in line.iter_mut().zip(real.iter()) {
+                *z = Complex::new(x, T::ZERO);
+            }
+            self.fft.process_with_scratch(line, scratch);
+            let Factors {
+                scale,
+                middle,
+                sign,
+            } = factors;
+            for (k, (y, z)) in half.iter_mut().zip(line.iter()).enumerate() {
+                let s = if k == 0 { scale } else { scale * middle };
+                *y = Complex::new(z.re * s, z.im * s * sign);
+            }
+            return;
+        }
+        let h = n / 2;
+        // SAFETY: `n` numbers are `n / 2` pairs, no more aligned than one of them.
+        let z =
+            unsafe { std::slice::from_raw_parts_mut(real.as_mut_ptr().cast::<Complex<T>>(), h) };
+        self.fft.process_with_scratch(z, scratch);
+        let Factors {
+            scale,
+            middle,
+            sign,
+        } = factors;
+        half[0] = Complex::new((z[0].re + z[0].im) * scale, T::ZERO);
+        half[h] = Complex::new((z[0].re - z[0].im) * scale, T::ZERO);
+        if h.is_multiple_of(2) {
+            let s = scale * middle;
+            half[h / 2] = Complex::new(z[h / 2].re * s, -(z[h / 2].im * s * sign));
+        }
+        // SAFETY: `z` has `h` pairs, `half` one more, there are twiddles for the pairs below `h / 2`; the three are apart.
+        unsafe {
+            unfold(
+                z.as_ptr().cast(),
+                half.as_mut_ptr().cast(),
+                self.twiddles.as_ptr().cast(),
+                h,
+                T::of(0.5) * scale * middle,
+                sign,
+            );
+        }
+    }
+
+    /// The real numbers whose spectrum begins with `half`. The plan is an inverse one.
+    pub fn to_real(
+        &self,
+        half: &[Complex<T>],
+        real: &mut [T],
+        factors: Factors<T>,
+        scratch: &mut [Complex<T>],
+    ) {
+        let n = self.n;
+        assert!(real.len() == n && half.len() == n / 2 + 1);
+        let Factors {
+            scale,
+            middle,
+            sign,
+        } = factors;
+        if !n.is_multiple_of(2) {
+            let (line, scratch) = scratch.split_at_mut(n);
+            line[0] = Complex::new(half[0].re * scale, T::ZERO);
+            let s = scale * middle;
+            for k in 1..half.len() {
+                line[k] = Complex::new(half[k].re * s, half[k].im * s * sign);
+                line[n - k] = line[k].conj();
+            }
+            self.fft.process_with_scratch(line, scratch);
+            for (x, z) in real.iter_mut().zip(line.iter()) {
+                *x = z.re;
+            }
+            return;
+        }
+        let h = n / 2;
+        // SAFETY: as in `to_half`.
+        let z =
+            unsafe { std::slice::from_raw_parts_mut(real.as_mut_ptr().cast::<Complex<T>>(), h) };
+        let (first, last) = (half[0].re * scale, half[h].re * scale);
+        z[0] = Complex::new(first + last, first - last);
+        if h.is_multiple_of(2) {
+            let s = T::of(2.0) * scale * middle;
+            z[h / 2] = Complex::new(half[h / 2].re * s, -(half[h / 2].im * s * sign));
+        }
+        // SAFETY: as in `to_half`.
+        unsafe {
+            fold(
+                half.as_ptr().cast(),
+                z.as_mut_ptr().cast(),
+                self.twiddles.as_ptr().cast(),
+                h,
+                scale * middle,
+                sign,
+            );
+        }
+        self.fft.process_with_scratch(z, scratch);
+    }
+}
+
+per_isa! {
+    /// The spectrum of `2 h` real numbers from that of the `h` complex ones that they are pair by pair, but for its ends and middle.
+    ///
+    /// With Z that spectrum, E = Z(k) + conj Z(h - k) and O = -i (Z(k) - conj Z(h - k)) are twice those of the even and the odd numbers;
+    /// X(k) is half of E + w(k) O, and X(h - k) half of the conjugate of E - w(k) O.
+    ///
+    /// # Safety
+    /// `z` has `h` pairs, `x` has `h + 1`, `w` has those below `h / 2`; `x` overlaps neither of the others.
+    unsafe fn unfold<T>(z: *const T, x: *mut T, w: *const T, h: usize, scale: T, sign: T) = unfold_body
+}
+
+#[inline(always)]
+unsafe fn unfold_body<T: Real, const FMA: bool>(
+    z: *const T,
+    x: *mut T,
+    w: *const T,
+    h: usize,
+    scale: T,
+    sign: T,
+) {
+    for k in 1..h.div_ceil(2) {
+        let j = h - k;
+        // SAFETY: `k` and `j` lie in 1..h, and `k` below h / 2 (caller).
+        unsafe {
+            let (ar, ai) = (*z.add(2 * k), *z.add(2 * k + 1));
+            let (br, bi) = (*z.add(2 * j), *z.add(2 * j + 1));
+            let (wr, wi) = (*w.add(2 * k), *w.add(2 * k + 1));
+            let (er, ei) = (ar + br, ai - bi);
+            let (or, oi) = (ai + bi, br - ar);
+            let (tr, ti) = (wr * or - wi * oi, wr * oi + wi * or);
+            *x.add(2 * k) = (er + tr) * scale;
+            *x.add(2 * k + 1) = (ei + ti) * scale * sign;
+            *x.add(2 * j) = (er - tr) * scale;
+            *x.add(2 * j + 1) = (ti - ei) * scale * sign;
+        }
+    }
+}
+
+per_isa! {
+    /// The inverse of [`unfold`], times two.
+    ///
+    /// With E = X(k) + conj X(h - k) and O = conj w(k) (X(k) - conj X(h - k)), Z(k) is E + i O, and Z(h - k) the conjugate of E - i O.
+    ///
+    /// # Safety
+    /// `x` has `h + 1` pairs, `z` has `h`, `w` has those below `h / 2`; `z` overlaps neither of the others.
+    unsafe fn fold<T>(x: *const T, z: *mut T, w: *const T, h: usize, scale: T, sign: T) = fold_body
+}
+
+#[inline(always)]
+unsafe fn fold_body<T: Real, const FMA: bool>(
+    x: *const T,
+    z: *mut T,
+    w: *const T,
+    h: usize,
+    scale: T,
+    sign: T,
+) {
+    for k in 1..h.div_ceil(2) {
+        let j = h - k;
+        // SAFETY: as in `unfold_body`.
+        unsafe {
+            let (ar, ai) = (*x.add(2 * k), *x.add(2 * k + 1) * sign);
+            let (br, bi) = (*x.add(2 * j), *x.add(2 * j + 1) * sign);
+            let (wr, wi) = (*w.add(2 * k), *w.add(2 * k + 1));
+            let (er, ei) = (ar + br, ai - bi);
+            let (dr, di) = (ar - br, ai + bi);
+            let (or, oi) = (wr * dr + wi * di, wr * di - wi * dr);
+            *z.add(2 * k) = (er - oi) * scale;
+            *z.add(2 * k + 1) = (ei + or) * scale;
+            *z.add(2 * j) = (er + oi) * scale;
+            *z.add(2 * j + 1) = (or - ei) * scale;
+        }
+    }
+}
