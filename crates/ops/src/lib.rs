@@ -33,6 +33,7 @@ pub mod random;
 pub mod reduce;
 pub mod shape;
 pub mod signal;
+pub mod ufunc;
 
 use smallvec::SmallVec;
 
@@ -43,11 +44,11 @@ pub use eager::Pool;
 pub use error::{Error, Fault, OperandFacts, Result, Tuple};
 pub use invoke::{Call, dispatch, invoke, invoke_with, invoke1, only};
 pub use opdef::{
-    Amp, Cost, Cpu, Cuda, Filling, Form, Grad, GradRule, Grads, InferFn, Inferred, Keep, Onnx,
+    Amp, Cost, Cpu, Cuda, Filling, Fold, Form, Grad, GradRule, Grads, InferFn, Inferred, Keep, Onnx,
     OpDef, OutSpec, Probe, Rng, Short, Sparse, Surface, Viewed, one, one_of,
 };
 pub use quick::{Quick, constant, duplicate, quick};
-pub use types::{DTypes, Lift, Out, Types, default_dtype, out_of_bounds, promoted};
+pub use types::{DTypes, Lift, Out, Types, default_dtype, out_of_bounds, promoted, resolve_call};
 
 /// Outputs of a call.
 pub type Outputs = SmallVec<[Array; 1]>;

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use mxnet_kernels::map::Rows;
-use mxnet_tensor::{DType, Dims, Layout};
+use mxnet_tensor::{DType, Dims, Layout, Scalar};
 use smallvec::SmallVec;
 
 use crate::args::Param;
@@ -43,6 +43,8 @@ pub struct OpDef {
     pub mutates: &'static [usize],
     /// Whether a call returns when its outputs are there: the kernel may refuse values, and the error is raised at the call.
     pub waits: bool,
+    /// What folding it over an axis means, for operators of two arrays: its `reduce`, `accumulate`, `reduceat`.
+    pub fold: Fold,
     /// Random numbers it draws.
     pub rng: Rng,
     /// The ONNX operator it is.
@@ -112,7 +114,8 @@ pub enum Form {
     Plain,
     /// `out=None`.
     Out,
-    /// `out=None, *, where=True, casting='same_kind', order='K', dtype=None`.
+    /// `out=None, *, where=True, casting='same_kind', order='K', dtype=None, subok=True, signature=None`; Python sees an object of type
+    /// `ufunc`. All parameters are arrays.
     Ufunc,
 }
 
@@ -256,6 +259,58 @@ pub enum Grad {
     Stop(&'static str),
     /// The operators it is made of have theirs.
     Derived,
+}
+
+/// What folding an operator of two arrays over an axis means.
+#[derive(Clone, Copy)]
+pub struct Fold {
+    /// What leaves the other operand as it is, and so is the fold of nothing.
+    pub identity: Option<Scalar>,
+    /// Whether elements may be folded in any order, and so over several axes at once.
+    pub reorders: bool,
+    /// The operator that folds with kernels of its own: `sum` of `add`.
+    pub reduce: Option<&'static OpDef>,
+    /// The operator that keeps every step with kernels of its own: `cumsum` of `add`.
+    pub accumulate: Option<&'static OpDef>,
+}
+
+impl Fold {
+    /// From the first element to the last, and never of nothing.
+    pub const ORDERED: Fold = Fold {
+        identity: None,
+        reorders: false,
+        reduce: None,
+        accumulate: None,
+    };
+    /// In any order, but never of nothing.
+    pub const UNORDERED: Fold = Fold {
+        reorders: true,
+        ..Fold::ORDERED
+    };
+
+    /// In any order, starting with this.
+    pub const fn from(identity: Scalar) -> Fold {
+        Fold {
+            identity: Some(identity),
+            ..Fold::UNORDERED
+        }
+    }
+
+    /// The same by an operator with kernels of its own.
+    pub const fn by(self, reduce: &'static OpDef) -> Fold {
+        Fold {
+            reduce: Some(reduce),
+            ..self
+        }
+    }
+
+    /// The same, its steps by an operator with kernels of its own.
+    pub const fn steps_by(self, accumulate: &'static OpDef) -> Fold {
+        Fold {
+            accumulate: Some(accumulate),
+            ..self
+        }
+    }
 }
 
 /// Random numbers an operator draws.
@@ -405,6 +460,7 @@ impl OpDef {
         grad: Grad::Stop("no gradient is defined"),
         mutates: &[],
         waits: false,
+        fold: Fold::ORDERED,
         rng: Rng::No,
         onnx: Onnx::None,
         sparse: Sparse::Dense,

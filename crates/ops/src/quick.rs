@@ -12,7 +12,7 @@ use crate::interp::{Flags, current_device};
 use crate::invoke::Call;
 use crate::opdef::{Cpu, OpDef};
 use crate::shape;
-use crate::types::{self, DTypes, Lift, Out, Types};
+use crate::types::{self, DTypes, Lift, Types};
 use crate::{Array, autograd};
 
 /// Up to this many elements the set-up of the general driver costs more than the work.
@@ -200,12 +200,7 @@ fn compute<const CHOOSE: bool>(op: &'static OpDef, operands: &[Quick]) -> Result
     let Some(row) = (rows.get)(mxnet_kernels::isa::isa(), kind) else {
         return Ok(None);
     };
-    let returned = match out {
-        Out::Same => dtype,
-        Out::Bool => DType::Bool,
-        Out::Real => dtype.real(),
-        Out::Fixed(fixed) => fixed,
-    };
+    let returned = out.of(dtype);
 
     let mut scalars = [[0_u64; 2]; MOST];
     let mut ptrs = [std::ptr::null_mut::<u8>(); MOST + 1];

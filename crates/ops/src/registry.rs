@@ -4,7 +4,9 @@ use std::collections::HashMap;
 use std::sync::OnceLock;
 
 use crate::opdef::OpDef;
-use crate::{creation, elementwise, fft, index, linalg, nn, order, random, reduce, shape, signal};
+use crate::{
+    creation, elementwise, fft, index, linalg, nn, order, random, reduce, shape, signal, ufunc,
+};
 
 /// Operators of one kind.
 pub struct Family {
@@ -75,6 +77,10 @@ pub static FAMILIES: &[Family] = &[
     Family {
         name: "reduction",
         ops: reduce::OPS,
+    },
+    Family {
+        name: "folds of any function",
+        ops: ufunc::OPS,
     },
     Family {
         name: "indexing",

@@ -94,6 +94,21 @@ pub enum Out {
     Real,
     /// Always this one.
     Fixed(DType),
+    /// Two outputs: the same, and this one (the same too for `None`).
+    Two(Option<DType>),
+}
+
+impl Out {
+    /// The dtype of the (first) output when computing in `compute`.
+    #[inline]
+    pub const fn of(self, compute: DType) -> DType {
+        match self {
+            Out::Same | Out::Two(_) => compute,
+            Out::Bool => DType::Bool,
+            Out::Real => compute.real(),
+            Out::Fixed(dtype) => dtype,
+        }
+    }
 }
 
 /// The type rule of an operator.
@@ -298,13 +313,7 @@ pub fn resolve(
         .filter(|&d| accepts.has(d))
         .ok_or_else(|| rejected(op, accepts, compute))?;
     }
-    let returned = match out {
-        Out::Same => compute,
-        Out::Bool => DType::Bool,
-        Out::Real => compute.real(),
-        Out::Fixed(dtype) => dtype,
-    };
-    Ok((compute, returned))
+    Ok((compute, out.of(compute)))
 }
 
 /// The smallest float that holds a truth value or an integer of this size.

@@ -8,14 +8,14 @@ use mxnet::tensor::Scalar;
 use pyo3::basic::CompareOp;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
+use pyo3::types::{PyDict, PyTuple};
 use smallvec::SmallVec;
 
 use crate::cell::{Guarded, Look};
 use crate::convert::{self, In};
 use crate::device::PyDevice;
 use crate::error::raise;
-use crate::{call, dlpack, exchange, index, making, memory};
+use crate::{call, dlpack, exchange, index, making, memory, protocol};
 
 /// N-dimensional array of numbers on one device, computed asynchronously.
 #[pyclass(name = "ndarray", module = "mxnet.numpy", frozen, subclass, weakref)]
@@ -742,6 +742,38 @@ impl PyArray {
         copy: Option<bool>,
     ) -> PyResult<Py<PyAny>> {
         exchange::array_protocol(slf, dtype, copy)
+    }
+
+    /// A NumPy function of elements, or one of its methods, called with one of these arrays: ours of the same name answers.
+    #[pyo3(signature = (ufunc, method, /, *inputs, **kwargs))]
+    fn __array_ufunc__(
+        slf: &Bound<'_, Self>,
+        ufunc: &Bound<'_, PyAny>,
+        method: &str,
+        inputs: &Bound<'_, PyTuple>,
+        kwargs: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Py<PyAny>> {
+        protocol::array_ufunc(slf.py(), ufunc, method, inputs, kwargs)
+    }
+
+    /// Any other NumPy function called with one of these arrays: ours of the same name and module answers.
+    fn __array_function__(
+        slf: &Bound<'_, Self>,
+        func: &Bound<'_, PyAny>,
+        types: &Bound<'_, PyAny>,
+        args: &Bound<'_, PyTuple>,
+        kwargs: &Bound<'_, PyDict>,
+    ) -> PyResult<Py<PyAny>> {
+        protocol::array_function(slf.py(), func, types, args, kwargs)
+    }
+
+    /// The namespace of the array API: `mxnet.numpy`.
+    #[pyo3(signature = (/, *, api_version = None))]
+    fn __array_namespace__(
+        slf: &Bound<'_, Self>,
+        api_version: Option<&str>,
+    ) -> PyResult<Py<PyAny>> {
+        protocol::array_namespace(slf.py(), api_version)
     }
 
     #[getter]

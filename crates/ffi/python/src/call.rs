@@ -11,22 +11,21 @@ mod short;
 use mxnet::ops::{
     Array, Attrs, Call, Cpu, Form, OpDef, Outputs, ParamKind, Value, ViewCx, Viewed, dispatch,
 };
-use mxnet::tensor::{Casting, DType, IndexItem, can_cast};
+use mxnet::tensor::DType;
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
 use smallvec::SmallVec;
 
 use crate::array::PyArray;
 use crate::convert::{self, In};
 use crate::error::raise;
 use crate::making;
-use arguments::{Arguments, Named, bind};
-use binding::Binding;
+use arguments::{Arguments, bind};
 use result::{finish_as, finish_into};
 
-pub use binding::signature;
-pub use entry::register;
+pub use arguments::Named;
+pub use binding::{Binding, documentation, signature};
+pub use entry::{as_function, enter, guarded, register};
 pub use result::{finish, finish_of};
 
 /// Binds, calls, wraps.
@@ -52,6 +51,9 @@ fn call(
         }
         let outputs = run(py, op, &inputs, &Attrs::none(), &[], None)?;
         return finish_as(py, op, &inputs, outputs);
+    }
+    if op.form == Form::Ufunc {
+        return crate::ufunc::general(py, binding, positional, named);
     }
     let mut bound = Arguments::new();
     bind(py, binding, positional, named, &mut bound)?;
@@ -117,7 +119,7 @@ fn quick_view(
     Some(PyArray::wrap(py, array).map(Py::into_any))
 }
 
-/// Calls with the less common keywords.
+/// Calls, and wraps or writes what comes out.
 fn execute<'py>(
     py: Python<'py>,
     op: &'static OpDef,
@@ -126,96 +128,14 @@ fn execute<'py>(
     if let Some(view) = quick_view(py, op, bound) {
         return view;
     }
-    if op.form == Form::Ufunc && bound.casting != Casting::SameKind {
-        check_casting(py, op, bound)?;
-    }
-    if bound.mask.is_some() || !matches!(bound.order, b'K' | b'A') {
-        return execute_with_options(py, op, bound);
-    }
     for out in bound.outs.iter().flatten() {
         out.get().check_writable(py)?;
     }
-    let outputs = run(
-        py,
-        op,
-        &bound.inputs,
-        &bound.attrs,
-        &bound.outs,
-        bound.dtype,
-    )?;
+    let outputs = run(py, op, &bound.inputs, &bound.attrs, &bound.outs, None)?;
     if !bound.outs.is_empty() {
         return finish_into(py, outputs, &bound.outs);
     }
     finish_as(py, op, &bound.inputs, outputs)
-}
-
-/// `casting=`: every input must reach the dtype computed in under the rule.
-fn check_casting(py: Python<'_>, op: &'static OpDef, bound: &Arguments) -> PyResult<()> {
-    let inputs = resolve_refs(&bound.inputs);
-    let refs: SmallVec<[Option<&Array>; 4]> = inputs.iter().map(Option::as_ref).collect();
-    let target = bound.dtype.unwrap_or_else(|| mxnet::ops::promoted(&refs));
-    for x in refs.iter().flatten().filter(|x| !x.is_weak()) {
-        if !can_cast(x.dtype(), target, bound.casting) {
-            let problem = format!(
-                "cannot cast from {} to {} under the casting rule asked for",
-                x.dtype().name(),
-                target.name()
-            );
-            return Err(raise(py, mxnet::ops::Error::dtype(op.name, problem)));
-        }
-    }
-    Ok(())
-}
-
-/// `where=` and `order=`: the plain result first, then the masked or reordered copy of it.
-fn execute_with_options<'py>(
-    py: Python<'py>,
-    op: &'static OpDef,
-    bound: &mut Arguments<'py>,
-) -> PyResult<Py<PyAny>> {
-    let Arguments {
-        inputs,
-        attrs,
-        outs,
-        dtype,
-        mask,
-        order,
-        ..
-    } = bound;
-    let mut outputs = run(py, op, inputs, attrs, &[], *dtype)?;
-    for (i, y) in outputs.iter_mut().enumerate() {
-        if let Some(mask) = &mask {
-            let base = match outs.get(i).and_then(Option::as_ref) {
-                Some(out) => out.get().array(py),
-                None => Array::uninitialised(y.shape(), y.dtype(), y.device())
-                    .map_err(|e| raise(py, e))?,
-            };
-            *y = mxnet::ops::elementwise::select::choose(mask, y, &base)
-                .map_err(|e| raise(py, e))?;
-        }
-        *y = convert::in_order(y, *order).map_err(|e| raise(py, e))?;
-    }
-    if outs.iter().any(Option::is_some) {
-        for (y, out) in outputs.iter().zip(outs.iter()) {
-            if let Some(out) = out {
-                out.get().check_writable(py)?;
-                let target = out.get().array(py);
-                let written = mxnet::ops::index::set(&target, &[IndexItem::Ellipsis], &[], y);
-                if let Some(recorded) = written.map_err(|e| raise(py, e))? {
-                    out.get().adopt_written(py, recorded)?;
-                }
-            }
-        }
-        let mut outs: Vec<Bound<'_, PyArray>> = outs.iter().flatten().cloned().collect();
-        return match (outs.len(), outs.pop()) {
-            (1, Some(y)) => Ok(y.into_any().unbind()),
-            (_, last) => {
-                outs.extend(last);
-                Ok(PyTuple::new(py, outs)?.into_any().unbind())
-            }
-        };
-    }
-    finish(py, outputs)
 }
 
 /// Owned copies of the arrays behind arguments.

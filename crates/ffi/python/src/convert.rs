@@ -341,7 +341,7 @@ pub fn integers(object: &Bound<'_, PyAny>) -> PyResult<Option<SmallVec<[i64; 4]>
 }
 
 /// A number of any kind: Python's, NumPy's, or an array of one element.
-fn scalar_like(object: &Bound<'_, PyAny>) -> PyResult<Option<Scalar>> {
+pub fn scalar_like(object: &Bound<'_, PyAny>) -> PyResult<Option<Scalar>> {
     if let Some(value) = number(object)? {
         return Ok(Some(value));
     }
@@ -381,26 +381,6 @@ pub fn outs_argument<'py>(
         Ok(tuple) => tuple.iter().map(|item| one(&item)).collect(),
         Err(_) => Ok(SmallVec::from_iter([one(object)?])),
     }
-}
-
-/// `where=`: `None` for True, else a boolean array.
-pub fn where_argument(op: &'static OpDef, object: &Bound<'_, PyAny>) -> PyResult<Option<Array>> {
-    let py = object.py();
-    if object.is(PyBool::new(py, true).as_any()) {
-        return Ok(None);
-    }
-    let Some(mask) = operand(object)? else {
-        return Err(PyTypeError::new_err(format!(
-            "{}: `where` must be an array of bool",
-            op.name
-        )));
-    };
-    let mask = mask.array();
-    if mask.dtype() != DType::Bool {
-        let problem = format!("`where` must be bool, found {}", mask.dtype().name());
-        return Err(raise(py, Error::dtype(op.name, problem)));
-    }
-    Ok(Some(mask))
 }
 
 /// `casting=`.

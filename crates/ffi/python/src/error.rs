@@ -72,9 +72,16 @@ const KINDS: &[(&str, &str, &str)] = &[
     ),
 ];
 
+/// As `DTypeError`, from an elementwise function: also the class that NumPy's functions raise for dtypes and casts.
+const UFUNC: (&str, &str) = (
+    "UFuncTypeError",
+    "No loop of an elementwise function takes or gives these data types.",
+);
+
 struct Classes {
     root: Py<PyType>,
     kinds: Vec<Py<PyType>>,
+    ufunc: Py<PyType>,
 }
 
 static CLASSES: PyOnceLock<Classes> = PyOnceLock::new();
@@ -108,7 +115,14 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
             .cast_into::<PyType>()?;
         kinds.push(make(name, PyTuple::new(py, [root.bind(py), &base])?, doc)?);
     }
-    let _ = CLASSES.set(py, Classes { root, kinds });
+    // NumPy has the class in a private module, from where no public one hands it out.
+    let theirs = py
+        .import("numpy._core._exceptions")
+        .and_then(|module| module.getattr(UFUNC.0))
+        .unwrap_or_else(|_| py.get_type::<pyo3::exceptions::PyTypeError>().into_any());
+    let bases = PyTuple::new(py, [kinds[1].bind(py).as_any(), &theirs])?;
+    let ufunc = make(UFUNC.0, bases, UFUNC.1)?;
+    let _ = CLASSES.set(py, Classes { root, kinds, ufunc });
     Ok(())
 }
 
@@ -134,6 +148,11 @@ fn class_of(error: &Error) -> Option<usize> {
     })
 }
 
+/// Whether an operator is an elementwise function.
+fn is_ufunc(op: &str) -> bool {
+    mxnet::ops::registry::find(op).is_some_and(|op| op.form == mxnet::ops::Form::Ufunc)
+}
+
 /// The Python exception for an error.
 #[cold]
 pub fn raise(py: Python<'_>, error: Error) -> PyErr {
@@ -151,6 +170,9 @@ pub fn raise(py: Python<'_>, error: Error) -> PyErr {
     let Some(classes) = CLASSES.get(py) else {
         return pyo3::exceptions::PyRuntimeError::new_err(error.to_string());
     };
-    let class = class_of(&error).map_or(&classes.root, |i| &classes.kinds[i]);
+    let class = match &error {
+        Error::DType(fault) if is_ufunc(fault.op) => &classes.ufunc,
+        _ => class_of(&error).map_or(&classes.root, |i| &classes.kinds[i]),
+    };
     PyErr::from_type(class.bind(py).clone(), error.to_string())
 }

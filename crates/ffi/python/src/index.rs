@@ -201,15 +201,18 @@ pub fn set(
 }
 
 /// An index expression: its entries, and the arrays among them.
-struct Key {
-    items: SmallVec<[IndexItem; 4]>,
-    arrays: SmallVec<[Array; 2]>,
+pub struct Key {
+    /// Entries between the brackets.
+    pub items: SmallVec<[IndexItem; 4]>,
+    /// Index arrays and masks among them, in order.
+    pub arrays: SmallVec<[Array; 2]>,
     /// Whether an array of no axes stands for an integer.
     copies: bool,
 }
 
 impl Key {
-    fn new() -> Key {
+    /// Nothing read yet.
+    pub fn new() -> Key {
         Key {
             items: SmallVec::new(),
             arrays: SmallVec::new(),
@@ -217,7 +220,8 @@ impl Key {
         }
     }
 
-    fn read(&mut self, key: &Bound<'_, PyAny>) -> PyResult<()> {
+    /// Reads what stands between the brackets.
+    pub fn read(&mut self, key: &Bound<'_, PyAny>) -> PyResult<()> {
         match key.cast::<PyTuple>() {
             Ok(tuple) => tuple
                 .iter_borrowed()

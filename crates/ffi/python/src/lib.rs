@@ -17,8 +17,10 @@ mod lists;
 mod making;
 mod memory;
 mod random;
+mod protocol;
 mod registry;
 mod settings;
+mod ufunc;
 
 use pyo3::prelude::*;
 
@@ -60,6 +62,9 @@ mod _core {
         current_device, float_reactions, install_float_reporter, numpy_promotion, random_state,
         seed, set_current_device, set_float_reactions, set_numpy_promotion, set_random_state,
     };
+
+    #[pymodule_export]
+    use crate::ufunc::_ufunc;
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -1,12 +1,14 @@
 //! Sums, products, quotients and powers. Rounding to integers is in `rounding.rs`.
 
 use mxnet_kernels::map;
+use mxnet_tensor::Scalar;
 
 use crate::Array;
 use crate::autograd::GradCx;
 use crate::elementwise::comparison::{EQUAL, GREATER, LESS};
 use crate::error::Result;
-use crate::opdef::{Cpu, Cuda, Grad, Keep, Onnx, OpDef, Probe, Sparse, Surface};
+use crate::opdef::{Cpu, Cuda, Fold, Grad, Keep, Onnx, OpDef, Probe, Sparse, Surface};
+use crate::reduce::{CUMMAX, CUMMIN, CUMPROD, CUMSUM, MAX, MIN, PROD, SUM};
 use crate::types::{DTypes, Lift, Out, Types};
 
 pub(crate) static OPS: &[&OpDef] = &[
@@ -48,6 +50,7 @@ pub static ADD: OpDef = OpDef {
         since: 7,
     },
     probe: Probe::STANDARD.ulp(0),
+    fold: Fold::from(Scalar::I64(0)).by(&SUM).steps_by(&CUMSUM),
     ..OpDef::BINARY
 };
 
@@ -90,6 +93,7 @@ pub static MULTIPLY: OpDef = OpDef {
     },
     sparse: Sparse::KeepsZero,
     probe: Probe::STANDARD.ulp(0),
+    fold: Fold::from(Scalar::I64(1)).by(&PROD).steps_by(&CUMPROD),
     ..OpDef::BINARY
 };
 
@@ -403,6 +407,7 @@ pub static MAXIMUM: OpDef = OpDef {
         since: 8,
     },
     probe: Probe::STANDARD.ulp(0),
+    fold: Fold::UNORDERED.by(&MAX).steps_by(&CUMMAX),
     ..OpDef::BINARY
 };
 
@@ -424,6 +429,7 @@ pub static MINIMUM: OpDef = OpDef {
         since: 8,
     },
     probe: Probe::STANDARD.ulp(0),
+    fold: Fold::UNORDERED.by(&MIN).steps_by(&CUMMIN),
     ..OpDef::BINARY
 };
 
@@ -442,6 +448,7 @@ pub static FMAX: OpDef = OpDef {
     }),
     onnx: Onnx::None,
     probe: Probe::STANDARD.ulp(0),
+    fold: Fold::UNORDERED,
     ..OpDef::BINARY
 };
 
@@ -460,6 +467,7 @@ pub static FMIN: OpDef = OpDef {
     }),
     onnx: Onnx::None,
     probe: Probe::STANDARD.ulp(0),
+    fold: Fold::UNORDERED,
     ..OpDef::BINARY
 };
 

@@ -1,8 +1,9 @@
 //! Bitwise operators on integers and truth values.
 
 use mxnet_kernels::map;
+use mxnet_tensor::Scalar;
 
-use crate::opdef::{Cpu, Cuda, Grad, Onnx, OpDef, Probe, Surface};
+use crate::opdef::{Cpu, Cuda, Fold, Grad, Onnx, OpDef, Probe, Surface};
 use crate::types::Types;
 
 pub(crate) static OPS: &[&OpDef] = &[
@@ -30,6 +31,7 @@ pub static BITWISE_AND: OpDef = OpDef {
         since: 18,
     },
     probe: Probe::over(0.0..8.0).ulp(0),
+    fold: Fold::from(Scalar::I64(-1)),
     ..OpDef::BINARY
 };
 
@@ -47,6 +49,7 @@ pub static BITWISE_OR: OpDef = OpDef {
         since: 18,
     },
     probe: Probe::over(0.0..8.0).ulp(0),
+    fold: Fold::from(Scalar::I64(0)),
     ..OpDef::BINARY
 };
 
@@ -64,6 +67,7 @@ pub static BITWISE_XOR: OpDef = OpDef {
         since: 18,
     },
     probe: Probe::over(0.0..8.0).ulp(0),
+    fold: Fold::from(Scalar::I64(0)),
     ..OpDef::BINARY
 };
 

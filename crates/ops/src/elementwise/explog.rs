@@ -11,7 +11,9 @@ use crate::cpu;
 use crate::elementwise::comparison::EQUAL;
 use crate::elementwise::select::choose;
 use crate::error::Result;
-use crate::opdef::{Amp, Cost, Cpu, Cuda, Grad, Grads, Keep, Onnx, OpDef, Probe, Sparse, Surface};
+use crate::opdef::{
+    Amp, Cost, Cpu, Cuda, Fold, Grad, Grads, Keep, Onnx, OpDef, Probe, Sparse, Surface,
+};
 use crate::types::{DTypes, Lift, Out, Types};
 
 pub(crate) static OPS: &[&OpDef] = &[
@@ -233,6 +235,7 @@ pub static LOGADDEXP: OpDef = OpDef {
         }])
     }),
     probe: Probe::over(0.25..2.0),
+    fold: Fold::from(Scalar::F64(f64::NEG_INFINITY)),
     ..REAL2
 };
 
@@ -249,6 +252,7 @@ pub static LOGADDEXP2: OpDef = OpDef {
         }])
     }),
     probe: Probe::over(0.25..2.0),
+    fold: Fold::from(Scalar::F64(f64::NEG_INFINITY)),
     ..REAL2
 };
 

@@ -1,8 +1,10 @@
 //! Logic of truth values; every number that is not zero is true.
 
 use mxnet_kernels::map;
+use mxnet_tensor::Scalar;
 
-use crate::opdef::{Cpu, Cuda, Grad, Onnx, OpDef, Probe, Surface};
+use crate::opdef::{Cpu, Cuda, Fold, Grad, Onnx, OpDef, Probe, Surface};
+use crate::reduce::{ALL, ANY};
 use crate::types::Types;
 
 pub(crate) static OPS: &[&OpDef] = &[&LOGICAL_AND, &LOGICAL_OR, &LOGICAL_XOR, &LOGICAL_NOT];
@@ -26,6 +28,7 @@ pub static LOGICAL_AND: OpDef = OpDef {
         ty: "And",
         since: 7,
     },
+    fold: Fold::from(Scalar::Bool(true)).by(&ALL),
     ..LOGIC
 };
 
@@ -37,6 +40,7 @@ pub static LOGICAL_OR: OpDef = OpDef {
     cpu: Cpu::Map(&map::LOGICAL_OR),
     cuda: Cuda::Expr("(x != 0) || (y != 0)"),
     onnx: Onnx::Node { ty: "Or", since: 7 },
+    fold: Fold::from(Scalar::Bool(false)).by(&ANY),
     ..LOGIC
 };
 
@@ -51,6 +55,7 @@ pub static LOGICAL_XOR: OpDef = OpDef {
         ty: "Xor",
         since: 7,
     },
+    fold: Fold::from(Scalar::Bool(false)),
     ..LOGIC
 };
 

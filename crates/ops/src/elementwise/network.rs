@@ -10,7 +10,7 @@ use crate::elementwise::logic::LOGICAL_AND;
 use crate::elementwise::select::choose;
 use crate::error::Result;
 use crate::invoke::invoke1;
-use crate::opdef::{Cost, Cpu, Cuda, Grad, Keep, Onnx, OpDef, Probe, Sparse, Surface};
+use crate::opdef::{Cost, Cpu, Cuda, Form, Grad, Keep, Onnx, OpDef, Probe, Sparse, Surface};
 use crate::types::{DTypes, Lift, Out, Types};
 
 pub(crate) static OPS: &[&OpDef] = &[
@@ -358,6 +358,7 @@ pub static MISH: OpDef = OpDef {
 /// Exponential linear.
 pub static ELU: OpDef = OpDef {
     name: "elu",
+    form: Form::Out,
     doc: "Every element above 0; alpha (exp(x) - 1) below.\n\nSource: Clevert, Unterthiner and Hochreiter, Exponential Linear Units, 2015.",
     cpu: Cpu::Map(&map::ELU),
     cuda: Cuda::Expr("x > 0 ? x : a * expm1(x)"),
@@ -377,6 +378,7 @@ pub static ELU: OpDef = OpDef {
 /// Gradient of elu.
 pub static ELU_GRAD: OpDef = OpDef {
     name: "elu_grad",
+    form: Form::Out,
     doc: "Gradient of elu: dy above 0, dy alpha exp(x) below.",
     cpu: Cpu::Map(&map::ELU_GRAD),
     cuda: Cuda::Expr("y > 0 ? x : x * a * exp(y)"),
@@ -433,6 +435,7 @@ pub static SELU: OpDef = OpDef {
 /// Leaky rectified linear.
 pub static LEAKY: OpDef = OpDef {
     name: "leaky",
+    form: Form::Out,
     doc: "Every element above 0, `slope` times it below.",
     cpu: Cpu::Map(&map::LEAKY_RELU),
     cuda: Cuda::Expr("x > 0 ? x : a * x"),
@@ -454,6 +457,7 @@ pub static LEAKY: OpDef = OpDef {
 /// Gradient of leaky.
 pub static LEAKY_GRAD: OpDef = OpDef {
     name: "leaky_grad",
+    form: Form::Out,
     doc: "Gradient of leaky: dy above 0, slope dy below.",
     cpu: Cpu::Map(&map::LEAKY_RELU_GRAD),
     cuda: Cuda::Expr("y > 0 ? x : a * x"),
@@ -477,6 +481,7 @@ pub static LEAKY_GRAD: OpDef = OpDef {
 /// Logistic function in three straight lines.
 pub static HARD_SIGMOID: OpDef = OpDef {
     name: "hard_sigmoid",
+    form: Form::Out,
     doc: "alpha x + beta, brought into 0..1, of every element.",
     cpu: Cpu::Map(&map::HARD_SIGMOID),
     cuda: Cuda::Expr("min(max(a * x + b, 0), 1)"),

@@ -15,7 +15,8 @@ use crate::elementwise::select::choose;
 use crate::error::Result;
 use crate::invoke::invoke1;
 use crate::opdef::{
-    Amp, Cost, Cpu, Cuda, Form, Grad, Keep, Onnx, OpDef, Probe, Sparse, Surface, Viewed, one_of,
+    Amp, Cost, Cpu, Cuda, Fold, Form, Grad, Keep, Onnx, OpDef, Probe, Sparse, Surface, Viewed,
+    one_of,
 };
 use crate::types::{DTypes, Lift, Out, Types};
 use crate::{Array, creation};
@@ -150,6 +151,7 @@ pub static DIGAMMA: OpDef = OpDef {
 /// Derivatives of digamma.
 pub static POLYGAMMA: OpDef = OpDef {
     name: "polygamma",
+    form: Form::Out,
     params: &[Param::array("x"), Param::int("n", 1)],
     doc: "The `n`-th derivative of digamma of every element.\n\nSource: DLMF 5.15.",
     cpu: Cpu::Map(&map::POLYGAMMA),
@@ -332,6 +334,7 @@ pub static GCD: OpDef = OpDef {
     doc: "Greatest common divisor of the absolute values, element by element; with 0 it is the other.",
     cpu: Cpu::Map(&map::GCD),
     cuda: Cuda::None,
+    fold: Fold::from(Scalar::I64(0)),
     ..DIVISORS
 };
 

@@ -3,14 +3,16 @@
 use std::f64::consts::PI;
 
 use mxnet_kernels::map;
-use mxnet_tensor::DType;
+use mxnet_tensor::{DType, Scalar};
 
 use crate::Array;
 use crate::args::Param;
 use crate::autograd::GradCx;
 use crate::elementwise::explog::SQRT;
 use crate::error::Result;
-use crate::opdef::{Amp, Cost, Cpu, Cuda, Form, Grad, Keep, Onnx, OpDef, Probe, Sparse, Surface};
+use crate::opdef::{
+    Amp, Cost, Cpu, Cuda, Fold, Form, Grad, Keep, Onnx, OpDef, Probe, Sparse, Surface,
+};
 use crate::types::{DTypes, Lift, Out, Types};
 
 pub(crate) static OPS: &[&OpDef] = &[
@@ -349,6 +351,7 @@ pub static HYPOT: OpDef = OpDef {
         }])
     }),
     probe: Probe::over(0.25..2.0),
+    fold: Fold::from(Scalar::I64(0)),
     ..REAL2
 };
 

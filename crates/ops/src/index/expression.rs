@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 
 use super::advanced::{assign_kernel, positions_at, single_step};
 use super::resolve::settled;
-use super::{GATHER, INDEX_ASSIGN, nonzero, short};
+use super::{GATHER, INDEX_ADD, INDEX_ASSIGN, nonzero, short};
 use crate::args::{Attrs, Value};
 use crate::autograd;
 use crate::creation::zeros;
@@ -109,6 +109,41 @@ pub fn set(x: &Array, key: &[IndexItem], arrays: &[Array], value: &Array) -> Res
         .and_then(|outputs| only(&INDEX_ASSIGN, outputs))
         .map(Some)
         .map_err(|error| call.explain(error))
+}
+
+/// `x[key] += value` in place as an operation that is recorded, adding repeatedly where a place is named repeatedly: what takes the place of `x`.
+///
+/// # Errors
+/// As [`set`].
+pub fn accumulate(x: &Array, key: &[IndexItem], arrays: &[Array], value: &Array) -> Result<Array> {
+    // The operator has positions: a key without any is one that names every element.
+    let numbers;
+    let (x_flat, key, arrays): (Array, Arc<[IndexItem]>, &[Array]) = if arrays.is_empty() {
+        let all = crate::creation::arange(x.len(), DType::I64)?.reshape(x.shape())?;
+        let found = get(&all, key, &[])?;
+        numbers = [found.contiguous()?];
+        let item = IndexItem::Array {
+            shape: Dims::from_slice(numbers[0].shape()),
+        };
+        (x.reshape(&[x.len()])?, [item].into(), &numbers)
+    } else {
+        (x.clone(), key.into(), arrays)
+    };
+    let canonical = canonical(x_flat.layout(), &key, arrays)?;
+    let value = fitted(value, &canonical.indexed, &x_flat)?;
+    let mut inputs: SmallVec<[&Array; 4]> = SmallVec::from_iter([&x_flat, &value]);
+    inputs.extend(&canonical.indices);
+    let attrs: Attrs = [Value::Index(canonical.key.clone())].into_iter().collect();
+    let summed = invoke1(&INDEX_ADD, &inputs, &attrs)?.reshape(x.shape())?;
+    let outs = [Some(x)];
+    let call = Call {
+        op: &shape::COPY,
+        inputs: &[Some(&summed)],
+        attrs: &Attrs::none(),
+        outs: &outs,
+        dtype: None,
+    };
+    only(&shape::COPY, dispatch(&call)?)
 }
 
 /// Whether a Python number can become an element: NumPy's rules, which are stricter than those for arrays.

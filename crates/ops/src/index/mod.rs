@@ -21,7 +21,7 @@ pub use advanced::{GATHER, INDEX_ADD, INDEX_ASSIGN, SCATTER_ADD};
 pub use along::{GATHER_ALONG, SCATTER_ALONG, TAKE_ALONG_AXIS, gather_along, take_along_axis};
 pub use basic::{INDEX, INDEX_SPREAD};
 pub use diagonal::{DIAG, DIAGONAL, DIAGONAL_SPREAD, TRACE, TRIL, TRIU};
-pub use expression::{get, set};
+pub use expression::{accumulate, get, set};
 pub(crate) use positions::{dense, positions};
 
 pub use nonzero::{ARGWHERE, FLATNONZERO, NONZERO, NONZERO_MATRIX};

@@ -26,4 +26,6 @@ pub(crate) static OPS: &[&OpDef] = &[
     &STD,
     &CUMSUM,
     &CUMPROD,
+    &CUMMAX,
+    &CUMMIN,
 ];

@@ -1,4 +1,4 @@
-//! Running sums and products.
+//! Running sums, products and extremes.
 #![allow(unsafe_code)]
 
 use mxnet_kernels::reduce::{Source, Target};
@@ -10,7 +10,9 @@ use crate::cx::{CallCx, KernelCx};
 use crate::eager::elem;
 use crate::error::Result;
 use crate::invoke::invoke1;
-use crate::opdef::{Cost, Cpu, Form, Grad, Inferred, Keep, Onnx, OpDef, Probe, Surface, one_of};
+use crate::opdef::{
+    Cost, Cpu, Form, Grad, Inferred, Keep, Onnx, OpDef, OutSpec, Probe, Surface, one_of,
+};
 use crate::reduce::fold::accumulator;
 use crate::shape::{concatenate, flip, moveaxis, narrow};
 use crate::{Array, creation};
@@ -118,6 +120,49 @@ fn product_slope(x: &Array, dy: &Array) -> Result<Array> {
     let attrs = attributes(Some(-1), false);
     let before = invoke1(&CUMPROD, &[&narrow(x, last, 0, n - 1)?], &attrs)?;
     concatenate(&[&one, &before], last)?.mul(&s)
+}
+
+/// Running largest element: the steps of `maximum.accumulate`.
+pub static CUMMAX: OpDef = OpDef {
+    name: "cummax",
+    doc: "Largest of all elements up to each one along `axis` (over the flattened array for None); NaN from the first NaN on.",
+    cpu: Cpu::Kernel(|cx| run(cx, Scan::Max)),
+    grad: Grad::Stop("composed of its steps while a gradient is recorded"),
+    infer: extreme,
+    probe: Probe::calls(EXTREMES).against("lambda a, axis=None, **k: numpy.maximum.accumulate(a if axis is not None else a.ravel(), axis or 0)").ulp(0),
+    ..RUNNING
+};
+
+/// Running smallest element: the steps of `minimum.accumulate`.
+pub static CUMMIN: OpDef = OpDef {
+    name: "cummin",
+    doc: "Smallest of all elements up to each one along `axis` (over the flattened array for None); NaN from the first NaN on.",
+    cpu: Cpu::Kernel(|cx| run(cx, Scan::Min)),
+    grad: Grad::Stop("composed of its steps while a gradient is recorded"),
+    infer: extreme,
+    probe: Probe::calls(EXTREMES).against("lambda a, axis=None, **k: numpy.minimum.accumulate(a if axis is not None else a.ravel(), axis or 0)").ulp(0),
+    ..RUNNING
+};
+
+const EXTREMES: &[&str] = &[
+    "f((3, 4))",
+    "f((3, 4)), 0",
+    "f((2, 3, 4)), 1",
+    "i((3, 4), 5), 1",
+    "b((3, 4)), 1",
+    "f((0,))",
+];
+
+/// As [`running`]; extremes stay in the dtype they are found in.
+fn extreme(cx: &CallCx) -> Result<Inferred> {
+    let natural = cx.dtype("dtype").unwrap_or(cx.dtype_of(0));
+    Ok(running(cx)?
+        .into_iter()
+        .map(|spec| OutSpec {
+            dtype: Some(natural),
+            ..spec
+        })
+        .collect())
 }
 
 fn attributes(axis: Option<i64>, reverse: bool) -> Attrs {

@@ -3,15 +3,14 @@
 use std::os::raw::c_int;
 use std::ptr;
 
-use mxnet::ops::{Array, Attrs, Default, OpDef, ParamKind, Value};
-use mxnet::tensor::{Casting, DType};
+use mxnet::ops::{Attrs, Default, OpDef, ParamKind, Value};
 use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use smallvec::SmallVec;
 
-use super::binding::{Binding, extra_keywords};
+use super::binding::Binding;
 use crate::array::PyArray;
 use crate::convert::{self, In};
 
@@ -23,14 +22,6 @@ pub struct Arguments<'py> {
     pub attrs: Attrs,
     /// `out=`.
     pub outs: SmallVec<[Option<Bound<'py, PyArray>>; 1]>,
-    /// `dtype=` of elementwise functions.
-    pub dtype: Option<DType>,
-    /// `where=`, unless it is True.
-    pub mask: Option<Array>,
-    /// `casting=`.
-    pub casting: Casting,
-    /// `order=`.
-    pub order: u8,
 }
 
 impl Arguments<'_> {
@@ -40,10 +31,6 @@ impl Arguments<'_> {
             inputs: SmallVec::new(),
             attrs: Attrs::none(),
             outs: SmallVec::new(),
-            dtype: None,
-            mask: None,
-            casting: Casting::SameKind,
-            order: b'K',
         }
     }
 }
@@ -173,22 +160,14 @@ pub fn bind<'py>(
             _ => bound.attrs.push(convert::attribute(py, op, param, slot)?),
         }
     }
-    for (i, key) in extra_keywords(op).iter().enumerate() {
-        let slot = slots[op.params.len() + i];
-        if slot.is_null() {
-            continue;
-        }
+    // Behind the parameters stands `out`, if the form has it.
+    if let Some(&slot) = slots.get(op.params.len())
+        && !slot.is_null()
+    {
         // SAFETY: a borrowed argument of the running call.
         let value = unsafe { Bound::from_borrowed_ptr(py, slot) };
-        if value.is_none() {
-            continue;
-        }
-        match *key {
-            "out" => bound.outs = convert::outs_argument(op, &value)?,
-            "where" => bound.mask = convert::where_argument(op, &value)?,
-            "casting" => bound.casting = convert::casting_argument(op, &value)?,
-            "order" => bound.order = convert::order_argument(op, &value)?,
-            _ => bound.dtype = Some(convert::dtype(&value)?),
+        if !value.is_none() {
+            bound.outs = convert::outs_argument(op, &value)?;
         }
     }
     Ok(())

@@ -14,7 +14,7 @@ pub struct Binding {
     pub op: &'static OpDef,
     /// Name under which it is exposed.
     pub name: &'static str,
-    /// Interned names of the parameters, then of `out`, `where`, `casting`, `order`, `dtype` as far as the form has them.
+    /// Interned names of the parameters, then of what the form adds.
     pub keywords: Vec<Py<PyAny>>,
     /// How many arguments may be given by position.
     pub positional: usize,
@@ -42,7 +42,15 @@ pub fn extra_keywords(op: &OpDef) -> &'static [&'static str] {
         Form::Plain => &[],
         Form::Out if op.params.iter().any(|p| p.kind == ParamKind::Out) => &[],
         Form::Out => &["out"],
-        Form::Ufunc => &["out", "where", "casting", "order", "dtype"],
+        Form::Ufunc => &[
+            "out",
+            "where",
+            "casting",
+            "order",
+            "dtype",
+            "subok",
+            "signature",
+        ],
     }
 }
 
@@ -137,12 +145,18 @@ pub fn signature(op: &OpDef, skip_self: bool) -> String {
         Form::Out => parts.extend(extra_keywords(op).iter().map(|key| format!("{key}=None"))),
         Form::Ufunc => parts.extend(
             [
-                "out=None",
+                if mxnet::ops::ufunc::num_outputs(op) == 1 {
+                    "out=None"
+                } else {
+                    "out=(None, None)"
+                },
                 "*",
                 "where=True",
                 "casting='same_kind'",
                 "order='K'",
                 "dtype=None",
+                "subok=True",
+                "signature=None",
             ]
             .map(String::from),
         ),
@@ -152,6 +166,12 @@ pub fn signature(op: &OpDef, skip_self: bool) -> String {
     }
     let _ = write!(text, "{})", parts.join(", "));
     text
+}
+
+/// Signature and docstring of a function object.
+pub fn documentation(binding: &Binding) -> String {
+    let Binding { op, name, .. } = binding;
+    format!("{name}{}\n\n{}", signature(op, false), docstring(op))
 }
 
 fn docstring(op: &OpDef) -> String {

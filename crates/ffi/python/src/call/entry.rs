@@ -1,9 +1,10 @@
 //! The C functions Python calls, one for functions and one per method, and the function objects and methods around them.
 
+use std::collections::HashMap;
 use std::ffi::CStr;
 use std::ptr;
 
-use mxnet::ops::{OpDef, Surface, registry};
+use mxnet::ops::{Form, OpDef, Surface, registry};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -14,6 +15,7 @@ use super::binding::{Binding, Fast};
 use super::call;
 use crate::array::PyArray;
 use crate::error::raise;
+use crate::ufunc;
 
 /// Entry of functions: `slf` is the capsule that holds the binding.
 unsafe extern "C" fn function_entry(
@@ -34,7 +36,7 @@ const CAPSULE: &CStr = c"mxnet.op";
 ///
 /// # Safety
 /// The thread is attached to the interpreter; `args` holds `nargs` borrowed objects, followed by one for each name in `kwnames`.
-unsafe fn enter(
+pub unsafe fn enter(
     binding: &'static Binding,
     args: *const *mut ffi::PyObject,
     nargs: usize,
@@ -54,7 +56,17 @@ unsafe fn enter(
         let named = unsafe { Named::new(args.wrapping_add(nargs), kwnames) };
         call(py, binding, positional, &named)
     };
-    match std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)) {
+    guarded(py, binding.op.name, run)
+}
+
+/// Runs `body` and turns errors and panics into Python exceptions: what a C function answers.
+#[inline]
+pub fn guarded(
+    py: Python<'_>,
+    op: &'static str,
+    body: impl FnOnce() -> PyResult<Py<PyAny>>,
+) -> *mut ffi::PyObject {
+    match std::panic::catch_unwind(std::panic::AssertUnwindSafe(body)) {
         Ok(Ok(object)) => object.into_ptr(),
         Ok(Err(error)) => {
             error.restore(py);
@@ -65,8 +77,7 @@ unsafe fn enter(
                 .downcast_ref::<String>()
                 .map(String::as_str)
                 .or_else(|| panic.downcast_ref::<&str>().copied());
-            let error =
-                mxnet::ops::Error::internal(binding.op.name, text.unwrap_or("panic").to_owned());
+            let error = mxnet::ops::Error::internal(op, text.unwrap_or("panic").to_owned());
             raise(py, error).restore(py);
             ptr::null_mut()
         }
@@ -75,7 +86,11 @@ unsafe fn enter(
 
 /// A Python function object that calls `op`.
 fn function(py: Python<'_>, op: &'static OpDef, name: &'static str) -> PyResult<Py<PyAny>> {
-    let binding = Binding::leak(py, op, name, function_entry, false)?;
+    as_function(py, Binding::leak(py, op, name, function_entry, false)?)
+}
+
+/// A Python function object around a binding.
+pub fn as_function(py: Python<'_>, binding: &'static Binding) -> PyResult<Py<PyAny>> {
     // SAFETY: 1. the binding is leaked, so the capsule and the method definition stay valid. 2. attached.
     unsafe {
         let capsule = Bound::from_owned_ptr_or_err(
@@ -178,8 +193,23 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     register_methods(py, &py.get_type::<PyArray>())?;
     let spaces =
         ["numpy", "linalg", "random", "npx", "fft", "op"].map(|name| (name, PyDict::new(py)));
+    let mut ufuncs = HashMap::new();
     for op in registry::all() {
-        spaces[5].1.set_item(op.name, function(py, op, op.name)?)?;
+        // An elementwise function is one object under all its names; any other operator is a function for each name.
+        let ufunc = match op.form {
+            Form::Ufunc => {
+                let binding = Binding::leak(py, op, op.name, function_entry, false)?;
+                let object = ufunc::make(py, binding)?;
+                ufuncs.insert(op.name, object.clone_ref(py));
+                Some(object)
+            }
+            _ => None,
+        };
+        let named = |name| match &ufunc {
+            Some(object) => Ok(object.clone_ref(py)),
+            None => function(py, op, name),
+        };
+        spaces[5].1.set_item(op.name, named(op.name)?)?;
         for surface in op.surface {
             let (space, name) = match surface {
                 Surface::Np(name) => (0, name),
@@ -189,9 +219,10 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
                 Surface::NpFft(name) => (4, name),
                 Surface::Method(_) => continue,
             };
-            spaces[space].1.set_item(*name, function(py, op, name)?)?;
+            spaces[space].1.set_item(*name, named(name)?)?;
         }
     }
+    ufunc::register(module, ufuncs)?;
     let all = PyDict::new(py);
     for (name, space) in spaces {
         all.set_item(name, space)?;

@@ -1,0 +1,255 @@
+//! A call with NumPy's keywords. Calls with nothing but inputs never come here.
+
+use mxnet::ops::elementwise::select;
+use mxnet::ops::{Array, Attrs, Cpu, Error, OpDef, Outputs};
+use mxnet::tensor::{Casting, DType, can_cast};
+use pyo3::exceptions::PyTypeError;
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyString};
+use smallvec::SmallVec;
+
+use super::loops::{self, Asked};
+use super::outs::Outs;
+use crate::call::{Binding, Named, run};
+use crate::convert::{self, In};
+use crate::error::raise;
+
+/// What the keywords say.
+struct Options<'py> {
+    outs: Outs<'py>,
+    mask: Option<Array>,
+    casting: Casting,
+    order: u8,
+    asked: Option<Asked>,
+}
+
+/// Binds, calls, wraps.
+pub fn general(
+    py: Python<'_>,
+    binding: &'static Binding,
+    positional: &[*mut ffi::PyObject],
+    named: &Named,
+) -> PyResult<Py<PyAny>> {
+    let op = binding.op;
+    let (nin, nout) = (op.params.len(), loops::num_outputs(op));
+    let mut slots: SmallVec<[*mut ffi::PyObject; 4]> =
+        SmallVec::from_elem(std::ptr::null_mut(), nin);
+    for (slot, &object) in slots.iter_mut().zip(positional) {
+        *slot = object;
+    }
+    let mut options = Options {
+        outs: Outs::default(),
+        mask: None,
+        casting: Casting::SameKind,
+        order: b'K',
+        asked: None,
+    };
+    if positional.len() > nin + nout {
+        return Err(wrong_count(op, nin, nout, positional.len()));
+    }
+    for &object in positional.iter().skip(nin) {
+        // SAFETY: a borrowed argument of the running call.
+        options
+            .outs
+            .push(op, &unsafe { Bound::from_borrowed_ptr(py, object) })?;
+    }
+    if options.outs.arrays.iter().all(Option::is_none) {
+        options.outs = Outs::default();
+    } else {
+        while options.outs.arrays.len() < nout {
+            options.outs.push(op, py.None().bind(py))?;
+        }
+    }
+    let mut dtype = None;
+    for i in 0..named.len {
+        let (name, value) = named.get(i);
+        // SAFETY: borrowed arguments of the running call.
+        let (name, value) = unsafe {
+            (
+                Bound::from_borrowed_ptr(py, name),
+                Bound::from_borrowed_ptr(py, value),
+            )
+        };
+        let name = name.cast::<PyString>()?.to_str()?;
+        match name {
+            "out" if positional.len() > nin => {
+                return Err(PyTypeError::new_err(
+                    "cannot specify 'out' as both a positional and keyword argument",
+                ));
+            }
+            "out" => options.outs = Outs::argument(op, &value, nout)?,
+            "where" => options.mask = mask(op, &value)?,
+            "casting" => options.casting = convert::casting_argument(op, &value)?,
+            "order" => options.order = convert::order_argument(op, &value)?,
+            "dtype" if value.is_none() => {}
+            "dtype" => dtype = Some(convert::dtype(&value)?),
+            "signature" | "sig" if value.is_none() => {}
+            "signature" | "sig" => options.asked = Some(loops::of_signature(op, &value)?),
+            "subok" => {
+                // Results are of the one class there is.
+                value
+                    .cast::<PyBool>()
+                    .map_err(|_| PyTypeError::new_err("'subok' must be a boolean"))?;
+            }
+            _ => match op.params.iter().position(|p| p.name == name) {
+                Some(at) if slots[at].is_null() => slots[at] = value.as_ptr(),
+                Some(_) => {
+                    return Err(PyTypeError::new_err(format!(
+                        "{}() got multiple values for argument '{name}'",
+                        binding.name
+                    )));
+                }
+                None => {
+                    return Err(PyTypeError::new_err(format!(
+                        "{}() got an unexpected keyword argument '{name}'",
+                        binding.name
+                    )));
+                }
+            },
+        }
+    }
+    if let Some(dtype) = dtype {
+        if options.asked.is_some() {
+            return Err(PyTypeError::new_err(
+                "cannot specify both 'signature' and 'dtype'",
+            ));
+        }
+        options.asked = Some(loops::of_dtype(op, dtype));
+    }
+    let mut inputs = SmallVec::<[Option<In>; 4]>::new();
+    for (&slot, param) in slots.iter().zip(op.params) {
+        if slot.is_null() {
+            let given = positional.len();
+            return Err(wrong_count(op, nin, nout, given));
+        }
+        inputs.push(convert::array_argument(py, op, param, slot)?);
+    }
+    execute(py, op, inputs, &options)
+}
+
+#[cold]
+fn wrong_count(op: &OpDef, nin: usize, nout: usize, given: usize) -> PyErr {
+    let were = if given == 1 { "was" } else { "were" };
+    PyTypeError::new_err(format!(
+        "{}() takes from {nin} to {} positional arguments but {given} {were} given",
+        op.name,
+        nin + nout
+    ))
+}
+
+/// `where=`: `None` for True, else truth values.
+fn mask(op: &'static OpDef, object: &Bound<'_, PyAny>) -> PyResult<Option<Array>> {
+    let py = object.py();
+    if object.is(PyBool::new(py, true).as_any()) {
+        return Ok(None);
+    }
+    let Some(mask) = convert::operand(object)? else {
+        return Err(PyTypeError::new_err(format!(
+            "{}: `where` must be an array of bool, not '{}'",
+            op.name,
+            object.get_type().name()?
+        )));
+    };
+    let mask = mask.array().detach().astype(DType::Bool);
+    mask.map(Some).map_err(|error| raise(py, error))
+}
+
+fn execute<'py>(
+    py: Python<'py>,
+    op: &'static OpDef,
+    mut inputs: SmallVec<[Option<In<'py>>; 4]>,
+    options: &Options<'py>,
+) -> PyResult<Py<PyAny>> {
+    let fail = |error: Error| raise(py, error);
+    let mut dtype = None;
+    // Whether the core may write to the arrays as it goes: it casts to them under the usual rule.
+    let mut direct = options.mask.is_none() && matches!(options.order, b'K');
+    if options.asked.is_some() || options.casting != Casting::SameKind {
+        let arrays: SmallVec<[Option<Array>; 4]> =
+            inputs.iter().map(|x| x.as_ref().map(In::array)).collect();
+        let refs: SmallVec<[Option<&Array>; 4]> = arrays.iter().map(Option::as_ref).collect();
+        let none = Asked::new();
+        let asked = options.asked.as_ref().unwrap_or(&none);
+        let found = loops::choose(op, &refs, asked, options.casting).map_err(fail)?;
+        for (i, from) in found.outputs.iter().enumerate() {
+            if let Some(out) = options.outs.get(i) {
+                let to = out.get().with(py, Array::dtype);
+                loops::check_output(op, i, *from, to, options.casting).map_err(fail)?;
+                direct &= can_cast(*from, to, Casting::SameKind);
+            }
+        }
+        let composite = matches!(op.cpu, Cpu::Composite(_));
+        for ((x, array), &to) in inputs.iter_mut().zip(&arrays).zip(&found.inputs) {
+            let Some(array) = array else { continue };
+            // Conversions that the core does not make by itself.
+            let lossy = array.is_weak() && array.dtype().kind() > to.kind();
+            if lossy || composite && array.dtype() != to {
+                *x = Some(In::Made(array.astype(to).map_err(fail)?));
+            }
+        }
+        if !composite {
+            dtype = Some(found.compute);
+        }
+    }
+    if direct {
+        let outs = &options.outs.arrays;
+        let outputs = run(py, op, &inputs, &Attrs::none(), outs, dtype)?;
+        return options.outs.finish(py, outputs);
+    }
+    let outputs = run(py, op, &inputs, &Attrs::none(), &[], dtype)?;
+    let outputs = outputs
+        .into_iter()
+        .enumerate()
+        .map(|(i, y)| masked(py, &y, options, i))
+        .collect::<Result<Outputs, Error>>()
+        .map_err(fail)?;
+    if options.outs.is_empty() {
+        let outputs = ordered(outputs, &inputs, options.order).map_err(fail)?;
+        return options.outs.finish(py, outputs);
+    }
+    for (i, y) in outputs.iter().enumerate() {
+        if let Some(out) = options.outs.get(i) {
+            let to = out.get().with(py, Array::dtype);
+            loops::check_output(op, i, y.dtype(), to, options.casting).map_err(fail)?;
+        }
+    }
+    options.outs.write(py, op, outputs)
+}
+
+/// Where the mask is false, what the array to write to holds; something undefined if there is none.
+fn masked(py: Python<'_>, y: &Array, options: &Options, i: usize) -> Result<Array, Error> {
+    let Some(mask) = &options.mask else {
+        return Ok(y.clone());
+    };
+    match options.outs.get(i) {
+        Some(out) => {
+            let base = out.get().array(py).astype(y.dtype())?;
+            select::choose(mask, y, &base)
+        }
+        None => {
+            let base = Array::uninitialised(y.shape(), y.dtype(), y.device())?;
+            select::choose(mask, y, &base)
+        }
+    }
+}
+
+/// New arrays in the order asked for: `A` is Fortran's if all inputs are in it.
+fn ordered(outputs: Outputs, inputs: &[Option<In>], order: u8) -> Result<Outputs, Error> {
+    let order = match order {
+        b'A' => {
+            let fortran = inputs
+                .iter()
+                .flatten()
+                .map(In::array)
+                .filter(|x| x.ndim() > 0)
+                .all(|x| x.layout().is_fortran() && !x.layout().is_contiguous());
+            if fortran { b'F' } else { b'C' }
+        }
+        other => other,
+    };
+    outputs
+        .iter()
+        .map(|y| convert::in_order(y, order))
+        .collect()
+}

@@ -1,0 +1,418 @@
+//! `reduce`, `accumulate`, `reduceat`, `outer` and `at`: arguments taken apart for `mxnet::ops::ufunc`.
+
+use std::ffi::CStr;
+
+use mxnet::ops::ufunc::{self as core, Initial, Reduction};
+use mxnet::ops::{Array, Error, OpDef, Outputs};
+use mxnet::tensor::DType;
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+
+use super::object;
+use super::outs::Outs;
+use crate::array::PyArray;
+use crate::call::guarded;
+use crate::convert::{self, In};
+use crate::error::raise;
+use crate::index::Key;
+
+type Method = for<'py> fn(
+    &Bound<'py, PyAny>,
+    &Bound<'py, PyTuple>,
+    Option<&Bound<'py, PyDict>>,
+) -> PyResult<Py<PyAny>>;
+
+/// Methods: name, signature and doc, function.
+const METHODS: &[(&CStr, &CStr, ffi::PyCFunctionWithKeywords)] = &[
+    (
+        c"reduce",
+        c"reduce($self, /, array, axis=0, dtype=None, out=None, **kwargs)\n--\n\nFolds the elements over `axis` (an integer, a tuple, or None for all axes). Keywords: `keepdims=False`, `initial`, `where=True`.\n\n`initial` is what the fold starts with, None the first element; elements where `where` is false are passed over.\nRaises ValueError for functions that do not take two arrays and give one, for several axes where the order of the elements\nmatters, and for no elements where the function has no identity.",
+        entry::<0>,
+    ),
+    (
+        c"accumulate",
+        c"accumulate($self, /, array, axis=0, dtype=None, out=None)\n--\n\nEvery step of folding the elements along `axis`: an array of the same shape.",
+        entry::<1>,
+    ),
+    (
+        c"reduceat",
+        c"reduceat($self, /, array, indices, axis=0, dtype=None, out=None)\n--\n\nFolds segments of `axis`: from each of `indices` to the next one, or to the end. Where the next does not lie behind, it is one element.\n\nRaises IndexError for indices outside of the axis.",
+        entry::<2>,
+    ),
+    (
+        c"outer",
+        c"outer($self, A, B, /, **kwargs)\n--\n\nThe function of every element of `A` and every element of `B`: of shape `A.shape + B.shape`.",
+        entry::<3>,
+    ),
+    (
+        c"at",
+        c"at($self, a, indices, b=None, /)\n--\n\nReplaces `a[indices]` in place by what the function gives for it (and `b`), repeatedly where an element is named repeatedly.\n\nWhile a gradient is recorded, `add.at` and `subtract.at` are recorded too; others raise AutogradError.",
+        entry::<4>,
+    ),
+    (
+        c"__reduce__",
+        c"__reduce__($self, /)\n--\n\nPickles by name.",
+        entry::<5>,
+    ),
+];
+
+const FUNCTIONS: [Method; 6] = [reduce, accumulate, reduceat, outer, at, pickle];
+
+/// The table of methods for the type.
+pub(super) fn table() -> Vec<ffi::PyMethodDef> {
+    let mut table: Vec<ffi::PyMethodDef> = METHODS
+        .iter()
+        .map(|(name, doc, entry)| ffi::PyMethodDef {
+            ml_name: name.as_ptr(),
+            ml_meth: ffi::PyMethodDefPointer {
+                PyCFunctionWithKeywords: *entry,
+            },
+            ml_flags: ffi::METH_VARARGS | ffi::METH_KEYWORDS,
+            ml_doc: doc.as_ptr(),
+        })
+        .collect();
+    // SAFETY: all zeros end the table.
+    table.push(unsafe { std::mem::zeroed() });
+    table
+}
+
+/// Entry of method number `N`.
+unsafe extern "C" fn entry<const N: usize>(
+    slf: *mut ffi::PyObject,
+    args: *mut ffi::PyObject,
+    kwargs: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    // SAFETY: Python calls this with the lock held, an instance of the type, a tuple, and a dictionary or null, all borrowed for the call.
+    let (py, slf, args, kwargs) = unsafe {
+        let py = Python::assume_attached();
+        (
+            py,
+            Bound::from_borrowed_ptr(py, slf),
+            Bound::from_borrowed_ptr(py, args),
+            Bound::from_borrowed_ptr_or_opt(py, kwargs),
+        )
+    };
+    guarded(py, "ufunc", || {
+        let kwargs = kwargs.as_ref().map(|k| k.cast::<PyDict>()).transpose()?;
+        FUNCTIONS[N](&slf, args.cast::<PyTuple>()?, kwargs)
+    })
+}
+
+/// Arguments of a method, by name.
+struct Given<'py, const N: usize> {
+    values: [Option<Bound<'py, PyAny>>; N],
+}
+
+impl<'py, const N: usize> Given<'py, N> {
+    /// Associates arguments with names; the first `required` must be there.
+    fn new(
+        method: &str,
+        names: [&str; N],
+        required: usize,
+        args: &Bound<'py, PyTuple>,
+        kwargs: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Given<'py, N>> {
+        let mut values = [const { None }; N];
+        if args.len() > N {
+            return Err(PyTypeError::new_err(format!(
+                "{method}() takes at most {N} positional arguments ({} given)",
+                args.len()
+            )));
+        }
+        for (value, given) in values.iter_mut().zip(args) {
+            *value = Some(given);
+        }
+        for (key, given) in kwargs.into_iter().flatten() {
+            let key: String = key.extract()?;
+            let Some(at) = names.iter().position(|&name| name == key) else {
+                return Err(PyTypeError::new_err(format!(
+                    "{method}() got an unexpected keyword argument '{key}'"
+                )));
+            };
+            if values[at].replace(given).is_some() {
+                return Err(PyTypeError::new_err(format!(
+                    "{method}() got multiple values for argument '{key}'"
+                )));
+            }
+        }
+        if let Some(missing) = (0..required).find(|&i| values[i].is_none()) {
+            return Err(PyTypeError::new_err(format!(
+                "{method}() missing required argument: '{}'",
+                names[missing]
+            )));
+        }
+        Ok(Given { values })
+    }
+
+    /// Argument `i`, unless it is missing.
+    fn get(&self, i: usize) -> Option<&Bound<'py, PyAny>> {
+        self.values[i].as_ref()
+    }
+
+    /// Argument `i`, unless it is missing or None.
+    fn some(&self, i: usize) -> Option<&Bound<'py, PyAny>> {
+        self.get(i).filter(|x| !x.is_none())
+    }
+
+    /// Argument `i` as an array.
+    fn array(&self, op: &'static OpDef, i: usize) -> PyResult<Array> {
+        match self.get(i) {
+            Some(object) => Ok(strong(operand(op, object)?)),
+            None => Err(PyTypeError::new_err("missing array")),
+        }
+    }
+
+    /// Argument `i` as a dtype.
+    fn dtype(&self, i: usize) -> PyResult<Option<DType>> {
+        self.some(i).map(convert::dtype).transpose()
+    }
+
+    /// Argument `i` as an axis, 0 if it is missing.
+    fn axis(&self, op: &'static OpDef, method: &str, i: usize) -> PyResult<i64> {
+        let Some(object) = self.get(i) else {
+            return Ok(0);
+        };
+        match convert::integers(object)? {
+            Some(axes) if axes.len() == 1 => Ok(axes[0]),
+            _ => Err(PyValueError::new_err(format!(
+                "{}: {method} does not allow multiple axes, and needs one",
+                op.name
+            ))),
+        }
+    }
+
+    /// Argument `i` as the array to write to.
+    fn outs(&self, op: &'static OpDef, i: usize) -> PyResult<Outs<'py>> {
+        match self.get(i) {
+            Some(object) => Outs::argument(op, object, 1),
+            None => Ok(Outs::default()),
+        }
+    }
+}
+
+/// An argument where an array is meant.
+fn operand(op: &'static OpDef, object: &Bound<'_, PyAny>) -> PyResult<Array> {
+    match convert::operand(object)? {
+        Some(In::Made(array)) => Ok(array),
+        Some(held) => Ok(held.array()),
+        None => Err(raise(
+            object.py(),
+            Error::dtype(
+                op.name,
+                format!(
+                    "operands must be arrays or numbers, not '{}'",
+                    object.get_type().name()?
+                ),
+            ),
+        )),
+    }
+}
+
+/// A Python number as the array it is by itself.
+fn strong(array: Array) -> Array {
+    if !array.is_weak() {
+        return array;
+    }
+    let dtype = mxnet::ops::default_dtype(array.dtype().kind());
+    let value = array.detach();
+    // A 0-d array that is there already always converts.
+    value.astype(dtype).unwrap_or(value)
+}
+
+/// The dtype to fold in: the one asked for, else that of the array written to if the function computes in it.
+fn dtype_for(
+    op: &'static OpDef,
+    asked: Option<DType>,
+    outs: &Outs,
+    py: Python<'_>,
+) -> Option<DType> {
+    asked.or_else(|| {
+        let to = outs.get(0)?.get().with(py, Array::dtype);
+        let own = core::loops(op)
+            .iter()
+            .any(|l| l.compute == to && l.outputs.as_slice() == [to]);
+        own.then_some(to)
+    })
+}
+
+fn finish<'py>(
+    py: Python<'py>,
+    op: &'static OpDef,
+    outs: &Outs<'py>,
+    result: Result<Array, Error>,
+) -> PyResult<Py<PyAny>> {
+    let y = result.map_err(|error| raise(py, error))?;
+    outs.write(py, op, Outputs::from_iter([y]))
+}
+
+fn reduce<'py>(
+    slf: &Bound<'py, PyAny>,
+    args: &Bound<'py, PyTuple>,
+    kwargs: Option<&Bound<'py, PyDict>>,
+) -> PyResult<Py<PyAny>> {
+    let (py, op) = (slf.py(), object::operator(slf)?);
+    let names = [
+        "array", "axis", "dtype", "out", "keepdims", "initial", "where",
+    ];
+    let given = Given::new("reduce", names, 1, args, kwargs)?;
+    let x = given.array(op, 0)?;
+    let axes = match given.get(1) {
+        None => Some([0].into_iter().collect()),
+        Some(axis) if axis.is_none() => None,
+        Some(axis) => match convert::integers(axis)? {
+            Some(axes) => Some(axes),
+            None => {
+                return Err(PyTypeError::new_err(format!(
+                    "{}: axis must be an integer, a tuple of integers or None, not '{}'",
+                    op.name,
+                    axis.get_type().name()?
+                )));
+            }
+        },
+    };
+    let outs = given.outs(op, 3)?;
+    let dtype = dtype_for(op, given.dtype(2)?, &outs, py);
+    let keepdims = given.get(4).map_or(Ok(false), |x| x.is_truthy())?;
+    let initial = match given.get(5) {
+        None => Initial::Natural,
+        Some(value) if value.is_none() => Initial::First,
+        Some(value) => match convert::scalar_like(value)? {
+            Some(value) => Initial::At(value),
+            None if is_no_value(value)? => Initial::Natural,
+            None => {
+                return Err(PyTypeError::new_err(format!(
+                    "{}: initial must be a number, not '{}'",
+                    op.name,
+                    value.get_type().name()?
+                )));
+            }
+        },
+    };
+    let mask = match given.get(6) {
+        None => None,
+        Some(mask) if mask.is(pyo3::types::PyBool::new(py, true).as_any()) => None,
+        Some(mask) => Some(operand(op, mask)?.detach()),
+    };
+    let how = Reduction {
+        axes: axes.as_deref(),
+        dtype,
+        keepdims,
+        initial,
+        mask: mask.as_ref(),
+    };
+    finish(py, op, &outs, py.detach(|| core::reduce(op, &x, &how)))
+}
+
+/// Whether an object is what NumPy's own signatures show as `<no value>`.
+fn is_no_value(object: &Bound<'_, PyAny>) -> PyResult<bool> {
+    Ok(object.get_type().name()? == "_NoValueType")
+}
+
+fn accumulate<'py>(
+    slf: &Bound<'py, PyAny>,
+    args: &Bound<'py, PyTuple>,
+    kwargs: Option<&Bound<'py, PyDict>>,
+) -> PyResult<Py<PyAny>> {
+    let (py, op) = (slf.py(), object::operator(slf)?);
+    let given = Given::new(
+        "accumulate",
+        ["array", "axis", "dtype", "out"],
+        1,
+        args,
+        kwargs,
+    )?;
+    let x = given.array(op, 0)?;
+    let axis = given.axis(op, "accumulate", 1)?;
+    let outs = given.outs(op, 3)?;
+    let dtype = dtype_for(op, given.dtype(2)?, &outs, py);
+    let result = py.detach(|| core::accumulate(op, &x, axis, dtype));
+    finish(py, op, &outs, result)
+}
+
+fn reduceat<'py>(
+    slf: &Bound<'py, PyAny>,
+    args: &Bound<'py, PyTuple>,
+    kwargs: Option<&Bound<'py, PyDict>>,
+) -> PyResult<Py<PyAny>> {
+    let (py, op) = (slf.py(), object::operator(slf)?);
+    let names = ["array", "indices", "axis", "dtype", "out"];
+    let given = Given::new("reduceat", names, 2, args, kwargs)?;
+    let (x, starts) = (given.array(op, 0)?, given.array(op, 1)?);
+    let axis = given.axis(op, "reduceat", 2)?;
+    let outs = given.outs(op, 4)?;
+    let dtype = dtype_for(op, given.dtype(3)?, &outs, py);
+    let result = py.detach(|| core::reduceat(op, &x, &starts, axis, dtype));
+    finish(py, op, &outs, result)
+}
+
+fn outer<'py>(
+    slf: &Bound<'py, PyAny>,
+    args: &Bound<'py, PyTuple>,
+    kwargs: Option<&Bound<'py, PyDict>>,
+) -> PyResult<Py<PyAny>> {
+    let (py, op) = (slf.py(), object::operator(slf)?);
+    if op.params.len() != 2 {
+        return Err(PyValueError::new_err(
+            "outer product only supported for binary functions",
+        ));
+    }
+    if args.len() != 2 {
+        return Err(PyTypeError::new_err(format!(
+            "outer() takes exactly 2 positional arguments ({} given)",
+            args.len()
+        )));
+    }
+    let (a, b) = (args.get_item(0)?, args.get_item(1)?);
+    let (left, right) = (operand(op, &a)?, operand(op, &b)?);
+    // Numbers stay what they are: they promote by their kind only.
+    if left.is_weak() || right.ndim() == 0 {
+        return slf.call((a, b), kwargs).map(Bound::unbind);
+    }
+    let spread = core::outer(op, &left, &right).map_err(|error| raise(py, error))?;
+    slf.call((PyArray::wrap(py, spread)?, b), kwargs)
+        .map(Bound::unbind)
+}
+
+fn at<'py>(
+    slf: &Bound<'py, PyAny>,
+    args: &Bound<'py, PyTuple>,
+    kwargs: Option<&Bound<'py, PyDict>>,
+) -> PyResult<Py<PyAny>> {
+    let (py, op) = (slf.py(), object::operator(slf)?);
+    let given = Given::new("at", ["a", "indices", "b"], 2, args, kwargs)?;
+    let mut target = Outs::default();
+    if let Some(a) = given.get(0) {
+        let numpy = py.import("numpy")?.getattr("ndarray")?;
+        if !a.is_instance_of::<PyArray>() && !a.is_instance(&numpy)? {
+            return Err(PyTypeError::new_err("first operand must be array"));
+        }
+        target.push(op, a)?;
+    }
+    let mut key = Key::new();
+    if let Some(indices) = given.get(1) {
+        key.read(indices)?;
+    }
+    let value = given.some(2).map(|b| operand(op, b)).transpose()?;
+    let Some(object) = target.get(0) else {
+        return Err(PyTypeError::new_err("first operand must be array"));
+    };
+    let a = object.get().array(py);
+    let result = py.detach(|| core::at(op, &a, &key.items, &key.arrays, value.as_ref()));
+    if let Some(recorded) = result.map_err(|error| raise(py, error))? {
+        object.get().adopt(py, recorded);
+    }
+    Ok(py.None())
+}
+
+fn pickle<'py>(
+    slf: &Bound<'py, PyAny>,
+    args: &Bound<'py, PyTuple>,
+    kwargs: Option<&Bound<'py, PyDict>>,
+) -> PyResult<Py<PyAny>> {
+    let (py, op) = (slf.py(), object::operator(slf)?);
+    Given::new("__reduce__", [], 0, args, kwargs)?;
+    let rebuild = py.import("mxnet._core")?.getattr("_ufunc")?;
+    Ok((rebuild, (op.name,)).into_pyobject(py)?.into_any().unbind())
+}

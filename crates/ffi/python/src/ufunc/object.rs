@@ -1,0 +1,312 @@
+//! The type `ufunc`: an object for every elementwise operator, called without a Python frame.
+//!
+//! The type is made from slots, not by PyO3, because only so can it be called by the vectorcall protocol.
+
+use std::collections::HashMap;
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::mem::offset_of;
+use std::ptr;
+use std::sync::OnceLock;
+
+use mxnet::ops::{OpDef, registry};
+use mxnet::tensor::Scalar;
+use pyo3::exceptions::PyValueError;
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyDict, PyTuple, PyType};
+
+use super::loops;
+use super::methods;
+use crate::call::{Binding, enter, guarded};
+use crate::exchange;
+
+/// A `ufunc` in memory.
+#[repr(C)]
+struct Object {
+    head: ffi::PyObject,
+    /// What Python calls; found by its place.
+    call: Option<Vectorcall>,
+    binding: &'static Binding,
+}
+
+type Vectorcall = unsafe extern "C" fn(
+    *mut ffi::PyObject,
+    *const *mut ffi::PyObject,
+    usize,
+    *mut ffi::PyObject,
+) -> *mut ffi::PyObject;
+
+/// The type's flag of the vectorcall protocol; the limited headers of Python 3.11 do not name it.
+const HAVE_VECTORCALL: u64 = 1 << 11;
+/// The bit beside the number of arguments that Python uses for itself.
+const ARGUMENTS_OFFSET: usize = 1 << (usize::BITS - 1);
+
+static TYPE: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+/// Objects by the operators' names.
+static OBJECTS: OnceLock<HashMap<&'static str, Py<PyAny>>> = OnceLock::new();
+
+/// The binding of a `ufunc`; `None` for other objects.
+fn binding(object: &Bound<'_, PyAny>) -> Option<&'static Binding> {
+    let class = TYPE.get(object.py())?;
+    if !object.get_type().is(class.bind(object.py())) {
+        return None;
+    }
+    // SAFETY: instances of the type are made by `make` only (it disallows instantiation and is no base), so this is an `Object`.
+    Some(unsafe { (*object.as_ptr().cast::<Object>()).binding })
+}
+
+/// The operator that `self` of a method is.
+pub(super) fn operator(object: &Bound<'_, PyAny>) -> PyResult<&'static OpDef> {
+    binding(object)
+        .map(|b| b.op)
+        .ok_or_else(|| PyValueError::new_err("self is no ufunc"))
+}
+
+unsafe extern "C" fn vectorcall(
+    slf: *mut ffi::PyObject,
+    args: *const *mut ffi::PyObject,
+    nargsf: usize,
+    kwnames: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    // SAFETY: Python calls this with an instance of the type, the lock held and as many valid pointers as it says.
+    unsafe {
+        let binding = (*slf.cast::<Object>()).binding;
+        enter(binding, args, nargsf & !ARGUMENTS_OFFSET, kwnames)
+    }
+}
+
+/// A call with a tuple and a dictionary, for callers that know nothing else.
+unsafe extern "C" fn call(
+    slf: *mut ffi::PyObject,
+    args: *mut ffi::PyObject,
+    kwargs: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    // SAFETY: Python calls this with the lock held.
+    let py = unsafe { Python::assume_attached() };
+    // SAFETY: a tuple, and a dictionary or null, borrowed for the call.
+    let (args, kwargs) = unsafe {
+        (
+            Bound::from_borrowed_ptr(py, args),
+            Bound::from_borrowed_ptr_or_opt(py, kwargs),
+        )
+    };
+    guarded(py, "ufunc", || {
+        let args = args.cast::<PyTuple>()?;
+        let mut values: Vec<*mut ffi::PyObject> =
+            args.iter_borrowed().map(|x| x.as_ptr()).collect();
+        let mut names = Vec::new();
+        // Values stay alive by the dictionary, which nobody else can reach.
+        let kwargs = match &kwargs {
+            Some(kwargs) => kwargs.cast::<PyDict>()?.copy()?,
+            None => PyDict::new(py),
+        };
+        for (name, value) in &kwargs {
+            names.push(name);
+            values.push(value.as_ptr());
+        }
+        let names = PyTuple::new(py, names)?;
+        let given = if names.is_empty() {
+            ptr::null_mut()
+        } else {
+            names.as_ptr()
+        };
+        // SAFETY: `values` holds the positional arguments, then one for each name; all are kept alive by `args` and `kwargs`.
+        unsafe {
+            let result = vectorcall(slf, values.as_ptr(), args.len(), given);
+            Bound::from_owned_ptr_or_err(py, result).map(Bound::unbind)
+        }
+    })
+}
+
+unsafe extern "C" fn repr(slf: *mut ffi::PyObject) -> *mut ffi::PyObject {
+    // SAFETY: Python calls this with the lock held and an instance of the type.
+    let (py, name) = unsafe {
+        (
+            Python::assume_attached(),
+            (*slf.cast::<Object>()).binding.name,
+        )
+    };
+    guarded(py, "ufunc", || {
+        Ok(format!("<ufunc '{name}'>")
+            .into_pyobject(py)?
+            .into_any()
+            .unbind())
+    })
+}
+
+/// What an attribute computes from the operator.
+type Getter = fn(Python<'_>, &'static Binding) -> PyResult<Py<PyAny>>;
+
+/// Attributes: name, what it is, how it is found.
+const ATTRIBUTES: &[(&CStr, &CStr, Getter)] = &[
+    (c"__name__", c"Name of the function.", |py, b| object(py, b.name)),
+    (c"__qualname__", c"Name of the function.", |py, b| object(py, b.name)),
+    (c"nin", c"Number of inputs.", |py, b| object(py, b.op.params.len())),
+    (c"nout", c"Number of outputs.", |py, b| object(py, loops::num_outputs(b.op))),
+    (c"nargs", c"Number of inputs and outputs.", |py, b| {
+        object(py, b.op.params.len() + loops::num_outputs(b.op))
+    }),
+    (c"ntypes", c"Number of dtypes it computes in.", |py, b| {
+        object(py, mxnet::ops::ufunc::loops(b.op).len())
+    }),
+    (
+        c"types",
+        c"The dtypes it takes and gives, one text for each it computes in: 'dd->d'. 'E' is bfloat16.",
+        |py, b| object(py, loops::types(b.op)),
+    ),
+    (
+        c"identity",
+        c"What leaves the other operand as it is, or None.",
+        |py, b| match b.op.fold.identity {
+            // NumPy's identities are integers where they are whole.
+            Some(Scalar::F64(x)) => object(py, x),
+            Some(value) => exchange::scalar_to_python(py, value),
+            None => Ok(py.None()),
+        },
+    ),
+    (
+        c"signature",
+        c"The core dimensions of generalised functions: None, as this one works element by element.",
+        |py, _| Ok(py.None()),
+    ),
+    (c"__signature__", c"An `inspect.Signature`.", |py, b| {
+        // The signature of a built-in function with the same text.
+        let function = crate::call::as_function(py, b)?;
+        py.import("inspect")?
+            .call_method1("signature", (function,))
+            .map(Bound::unbind)
+    }),
+    (c"__text_signature__", c"The signature as text.", |py, b| {
+        object(py, crate::call::signature(b.op, false))
+    }),
+];
+
+fn object<'py, T: IntoPyObject<'py>>(py: Python<'py>, value: T) -> PyResult<Py<PyAny>>
+where
+    PyErr: From<T::Error>,
+{
+    Ok(value.into_pyobject(py)?.into_any().unbind().into())
+}
+
+/// Gets attribute number `closure`.
+unsafe extern "C" fn get(slf: *mut ffi::PyObject, closure: *mut c_void) -> *mut ffi::PyObject {
+    // SAFETY: Python calls this with the lock held and an instance of the type.
+    let (py, binding) = unsafe { (Python::assume_attached(), (*slf.cast::<Object>()).binding) };
+    guarded(py, binding.op.name, || {
+        (ATTRIBUTES[closure as usize].2)(py, binding)
+    })
+}
+
+/// `__doc__` is the function's, while that of the type is about `ufunc`; all other attributes are found as usual.
+unsafe extern "C" fn attribute(
+    slf: *mut ffi::PyObject,
+    name: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    // SAFETY: Python calls this with the lock held, an instance of the type and a string; comparing strings runs no foreign code.
+    unsafe {
+        if ffi::PyUnicode_CompareWithASCIIString(name, c"__doc__".as_ptr()) != 0 {
+            return ffi::PyObject_GenericGetAttr(slf, name);
+        }
+        let (py, binding) = (Python::assume_attached(), (*slf.cast::<Object>()).binding);
+        guarded(py, binding.op.name, || {
+            object(py, crate::call::documentation(binding))
+        })
+    }
+}
+
+const DOC: &CStr = c"Function that works element by element on arrays, which broadcast.\n\nCalled as `f(*inputs, out=None, where=True, casting='same_kind', order='K', dtype=None, subok=True, signature=None)`; functions\nof two arrays also fold: `f.reduce`, `f.accumulate`, `f.reduceat`, `f.outer`, and `f.at` works in place.";
+
+fn class(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
+    let class = TYPE.get_or_try_init(py, || -> PyResult<Py<PyType>> {
+        // Python keeps pointers into the tables of members, attributes and methods.
+        let members: &'static mut [ffi::PyMemberDef] = Box::leak(Box::new([
+            ffi::PyMemberDef {
+                name: c"__vectorcalloffset__".as_ptr(),
+                type_code: ffi::Py_T_PYSSIZET,
+                offset: offset_of!(Object, call) as ffi::Py_ssize_t,
+                flags: ffi::Py_READONLY,
+                doc: ptr::null(),
+            },
+            // SAFETY: all zeros end the table.
+            unsafe { std::mem::zeroed() },
+        ]));
+        let mut attributes: Vec<ffi::PyGetSetDef> = ATTRIBUTES
+            .iter()
+            .enumerate()
+            .map(|(i, (name, doc, _))| ffi::PyGetSetDef {
+                name: name.as_ptr(),
+                get: Some(get),
+                set: None,
+                doc: doc.as_ptr(),
+                closure: i as *mut c_void,
+            })
+            .collect();
+        // SAFETY: all zeros end the table.
+        attributes.push(unsafe { std::mem::zeroed() });
+        let attributes = attributes.leak();
+        let methods = methods::table().leak();
+        let slot = |slot: c_int, pfunc: *mut c_void| ffi::PyType_Slot { slot, pfunc };
+        let mut slots = [
+            slot(ffi::Py_tp_members, members.as_mut_ptr().cast()),
+            slot(ffi::Py_tp_getset, attributes.as_mut_ptr().cast()),
+            slot(ffi::Py_tp_methods, methods.as_mut_ptr().cast()),
+            slot(ffi::Py_tp_call, call as *mut c_void),
+            slot(ffi::Py_tp_repr, repr as *mut c_void),
+            slot(ffi::Py_tp_getattro, attribute as *mut c_void),
+            slot(ffi::Py_tp_doc, DOC.as_ptr().cast_mut().cast()),
+            slot(0, ptr::null_mut()),
+        ];
+        let flags = ffi::Py_TPFLAGS_DEFAULT as u64
+            | HAVE_VECTORCALL
+            | ffi::Py_TPFLAGS_DISALLOW_INSTANTIATION as u64
+            | ffi::Py_TPFLAGS_IMMUTABLETYPE as u64;
+        let mut spec = ffi::PyType_Spec {
+            name: c"mxnet.numpy.ufunc".as_ptr().cast::<c_char>(),
+            basicsize: size_of::<Object>() as c_int,
+            itemsize: 0,
+            flags: flags as std::ffi::c_uint,
+            slots: slots.as_mut_ptr(),
+        };
+        // SAFETY: 1. the tables that Python keeps are leaked, the others are copied. 2. attached.
+        let class =
+            unsafe { Bound::from_owned_ptr_or_err(py, ffi::PyType_FromSpec(&raw mut spec))? };
+        Ok(class.cast_into::<PyType>()?.unbind())
+    })?;
+    Ok(class.bind(py))
+}
+
+/// The object of an operator, made once.
+pub fn make(py: Python<'_>, binding: &'static Binding) -> PyResult<Py<PyAny>> {
+    let class = class(py)?;
+    // SAFETY: 1. the type's instances have room for an `Object`; allocation fills the head. 2. `binding` is leaked.
+    unsafe {
+        let object = ffi::PyType_GenericAlloc(class.as_type_ptr(), 0);
+        let object = Bound::from_owned_ptr_or_err(py, object)?;
+        let fields = object.as_ptr().cast::<Object>();
+        (&raw mut (*fields).call).write(Some(vectorcall));
+        (&raw mut (*fields).binding).write(binding);
+        Ok(object.unbind())
+    }
+}
+
+/// Keeps the objects for pickles and protocols and shows the type.
+pub fn register(
+    module: &Bound<'_, PyModule>,
+    objects: HashMap<&'static str, Py<PyAny>>,
+) -> PyResult<()> {
+    let _ = OBJECTS.set(objects);
+    module.add("ufunc", class(module.py())?)
+}
+
+/// The function called `name` in the registry.
+pub fn find(py: Python<'_>, name: &str) -> Option<Py<PyAny>> {
+    registry::find(name)?;
+    Some(OBJECTS.get()?.get(name)?.clone_ref(py))
+}
+
+/// The function that a pickle names.
+#[pyfunction]
+pub fn _ufunc(py: Python<'_>, name: &str) -> PyResult<Py<PyAny>> {
+    find(py, name).ok_or_else(|| PyValueError::new_err(format!("no ufunc is called '{name}'")))
+}

@@ -1,0 +1,166 @@
+//! Arrays that results are written to: ours, or NumPy's, whose memory is used as it is.
+
+use mxnet::ops::{Array, Attrs, Call, Error, OpDef, Outputs, dispatch, shape};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+use smallvec::SmallVec;
+
+use crate::array::PyArray;
+use crate::error::raise;
+use crate::exchange::{self, Sharing};
+
+/// One entry an output; `None` makes a new array.
+#[derive(Default)]
+pub struct Outs<'py> {
+    /// The arrays.
+    pub arrays: SmallVec<[Option<Bound<'py, PyArray>>; 1]>,
+    /// What the caller gave for them and gets back.
+    objects: SmallVec<[Option<Bound<'py, PyAny>>; 1]>,
+}
+
+impl<'py> Outs<'py> {
+    /// `out=` of a call with `nout` outputs: an array if there is one, or a tuple of as many entries.
+    pub fn argument(op: &OpDef, object: &Bound<'py, PyAny>, nout: usize) -> PyResult<Outs<'py>> {
+        let mut outs = Outs::default();
+        if let Ok(tuple) = object.cast::<PyTuple>() {
+            if tuple.len() != nout {
+                return Err(PyValueError::new_err(format!(
+                    "{}: the 'out' tuple must have exactly one entry per ufunc output: {nout}, found {}",
+                    op.name,
+                    tuple.len()
+                )));
+            }
+            for item in tuple {
+                outs.push(op, &item)?;
+            }
+        } else if object.is_none() {
+            return Ok(outs);
+        } else if nout == 1 {
+            outs.push(op, object)?;
+        } else {
+            return Err(PyTypeError::new_err(format!(
+                "{}: 'out' must be a tuple of {nout} arrays",
+                op.name
+            )));
+        }
+        if outs.arrays.iter().all(Option::is_none) {
+            outs = Outs::default();
+        }
+        Ok(outs)
+    }
+
+    /// The next entry.
+    pub fn push(&mut self, op: &OpDef, item: &Bound<'py, PyAny>) -> PyResult<()> {
+        let array = if item.is_none() {
+            None
+        } else if let Ok(array) = item.cast::<PyArray>() {
+            Some(array.clone())
+        } else {
+            Some(foreign(op, item)?)
+        };
+        self.objects.push(array.as_ref().map(|_| item.clone()));
+        self.arrays.push(array);
+        Ok(())
+    }
+
+    /// Whether results go to new arrays only.
+    pub fn is_empty(&self) -> bool {
+        self.arrays.is_empty()
+    }
+
+    /// The array for output `i`.
+    pub fn get(&self, i: usize) -> Option<&Bound<'py, PyArray>> {
+        self.arrays.get(i).and_then(Option::as_ref)
+    }
+
+    /// Results that the core has written to these arrays (or to new ones): what the caller gets. Recorded ones take the arrays' place.
+    pub fn finish(&self, py: Python<'py>, outputs: Outputs) -> PyResult<Py<PyAny>> {
+        let mut results: SmallVec<[Py<PyAny>; 2]> = SmallVec::new();
+        for (i, y) in outputs.into_iter().enumerate() {
+            results.push(match (self.get(i), self.objects.get(i)) {
+                (Some(out), Some(Some(object))) => {
+                    if y.entry().is_some() {
+                        out.get().adopt(py, y);
+                    }
+                    object.clone().unbind()
+                }
+                _ => PyArray::wrap(py, y)?.into_any(),
+            });
+        }
+        if results.len() == 1
+            && let Some(y) = results.pop()
+        {
+            return Ok(y);
+        }
+        Ok(PyTuple::new(py, results)?.into_any().unbind())
+    }
+
+    /// Writes results to these arrays, converted whatever their dtypes, and answers as [`Outs::finish`].
+    pub fn write(
+        &self,
+        py: Python<'py>,
+        op: &'static OpDef,
+        outputs: Outputs,
+    ) -> PyResult<Py<PyAny>> {
+        let written = outputs
+            .into_iter()
+            .enumerate()
+            .map(|(i, y)| match self.get(i) {
+                Some(out) => written(op, &y, &out.get().array(py)),
+                None => Ok(y),
+            })
+            .collect::<Result<Outputs, Error>>()
+            .map_err(|error| raise(py, error))?;
+        self.finish(py, written)
+    }
+}
+
+/// `y` in the elements of `out`, as an operation.
+fn written(op: &'static OpDef, y: &Array, out: &Array) -> Result<Array, Error> {
+    let y = match y.layout().broadcast_to(out.shape()) {
+        Ok(_) if y.shape() != out.shape() => y.broadcast_to(out.shape())?,
+        _ => y.clone(),
+    };
+    if y.shape() != out.shape() {
+        let problem = format!(
+            "`out` has shape {}, the result has shape {}",
+            mxnet::ops::Tuple(out.shape()),
+            mxnet::ops::Tuple(y.shape())
+        );
+        return Err(Error::shape(op.name, problem));
+    }
+    let y = y.astype(out.dtype())?;
+    let outputs = dispatch(&Call {
+        op: &shape::COPY,
+        inputs: &[Some(&y)],
+        attrs: &Attrs::none(),
+        outs: &[Some(out)],
+        dtype: None,
+    })?;
+    mxnet::ops::only(&shape::COPY, outputs)
+}
+
+/// A NumPy array whose memory can be written in place.
+fn foreign<'py>(op: &OpDef, item: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyArray>> {
+    let py = item.py();
+    if !item.is_instance(&py.import("numpy")?.getattr("ndarray")?)? {
+        return Err(PyTypeError::new_err(format!(
+            "{}: return arrays must be of type ndarray, not '{}'",
+            op.name,
+            item.get_type().name()?
+        )));
+    }
+    let array = exchange::from_numpy(item, Sharing::Allowed)?;
+    let (address, _): (usize, bool) = item
+        .getattr("__array_interface__")?
+        .get_item("data")?
+        .extract()?;
+    if array.tensor().data_ptr() as usize != address && !array.is_empty() {
+        return Err(PyTypeError::new_err(format!(
+            "{}: NumPy array in `out` must be aligned and in native byte order",
+            op.name
+        )));
+    }
+    Ok(PyArray::wrap(py, array)?.into_bound(py))
+}

@@ -1,0 +1,306 @@
+//! Folds of any operator of two elements: along the leading axis of dense rows, at positions, and keeping every step.
+//!
+//! Sums, products and extremes have kernels of their own in `reduce` and `scan`; here stands what serves all other operators, for which
+//! the order of the operands may matter.
+
+use std::mem::MaybeUninit;
+
+use super::row::{RowFn, Rows};
+use super::run_row;
+use crate::cast::Cast;
+use crate::elem::Elem;
+use crate::isa::isa;
+
+/// Bytes of the accumulators that are folded into at once: two such tiles and a row stay in L1.
+const TILE_BYTES: usize = 4 * 1024;
+
+#[repr(C, align(64))]
+struct Tile([u8; TILE_BYTES]);
+
+/// Rows narrower than this are folded pairwise where the order does not matter: calls would cost more than elements.
+const NARROW: usize = 64;
+
+/// The operator's row for one compute element.
+fn row_of(rows: &Rows, compute: Elem) -> RowFn {
+    let Some(row) = (rows.get)(isa(), compute) else {
+        panic!(
+            "{} is not defined on {compute:?}: the caller checks `supports`",
+            rows.name
+        );
+    };
+    debug_assert!(
+        rows.ins == 2
+            && rows.outs == 1
+            && rows.params == 0
+            && rows.out_elem(compute).size() == compute.size(),
+        "{} does not fold",
+        rows.name
+    );
+    row
+}
+
+/// `acc[j] = op(acc[j], x[i][j])` for every row `i` in order. Where `mask` is given, elements of `x` whose mask is 0 are passed over.
+///
+/// # Safety
+/// 1. `x` holds `rows_len` dense rows of `width` elements, `mask` (if not null) as many bytes, `acc` is `width` elements apart from both.
+/// 2. The operator takes two elements of `compute` and gives one of that type.
+///
+/// # Panics
+/// If the operator is not defined on `compute`.
+pub unsafe fn fold_rows(
+    rows: &Rows,
+    compute: Elem,
+    x: *const u8,
+    mask: *const u8,
+    rows_len: usize,
+    width: usize,
+    acc: *mut u8,
+) {
+    let row = row_of(rows, compute);
+    let size = compute.size();
+    let strides = [size as isize; 3];
+    let mut tiles: [MaybeUninit<Tile>; 2] = [const { MaybeUninit::uninit() }; 2];
+    let [a, b] = &mut tiles;
+    let (mut now, mut next) = (a.as_mut_ptr().cast::<u8>(), b.as_mut_ptr().cast::<u8>());
+    let step = TILE_BYTES / size;
+    for first in (0..width).step_by(step) {
+        let n = step.min(width - first);
+        // SAFETY: 1. tiles hold `step >= n` elements. 2. columns `first..first + n` of every row lie within `x`, `mask` and `acc`.
+        unsafe {
+            std::ptr::copy_nonoverlapping(acc.add(first * size), now, n * size);
+            for i in 0..rows_len {
+                let at = i * width + first;
+                let ptrs = [next, now, x.add(at * size).cast_mut()];
+                row(ptrs.as_ptr(), strides.as_ptr(), n, std::ptr::null());
+                if !mask.is_null() {
+                    for j in 0..n {
+                        if *mask.add(at + j) == 0 {
+                            std::ptr::copy_nonoverlapping(
+                                now.add(j * size),
+                                next.add(j * size),
+                                size,
+                            );
+                        }
+                    }
+                }
+                std::mem::swap(&mut now, &mut next);
+            }
+            std::ptr::copy_nonoverlapping(now, acc.add(first * size), n * size);
+        }
+    }
+}
+
+/// As [`fold_rows`] into the first row of `x`, in an order that suits the machine; the other rows are used up.
+///
+/// # Safety
+/// As for [`fold_rows`] without mask; `x` may be written and has at least one row.
+///
+/// # Panics
+/// If the operator is not defined on `compute`.
+pub unsafe fn fold_in_any_order(
+    rows: &Rows,
+    compute: Elem,
+    x: *mut u8,
+    rows_len: usize,
+    width: usize,
+) {
+    let size = compute.size();
+    let strides = [size as isize; 3];
+    let mut left = rows_len;
+    // Halves are laid over one another: row i meets row i + (left + 1) / 2.
+    while left > 1 && width < NARROW {
+        let upper = left.div_ceil(2);
+        let n = (left - upper) * width;
+        // SAFETY: both halves lie within `x`; the output is exactly the first operand, which `run_row` allows.
+        unsafe {
+            let ptrs = [x, x, x.add(upper * width * size)];
+            run_row(rows, compute, n, &ptrs, &strides, &[]);
+        }
+        left = upper;
+    }
+    if left > 1 {
+        // SAFETY: rows 1 to `left` follow the first, which is the accumulator.
+        unsafe {
+            fold_rows(
+                rows,
+                compute,
+                x.add(width * size),
+                std::ptr::null(),
+                left - 1,
+                width,
+                x,
+            )
+        };
+    }
+}
+
+/// `y[0] = x[0]`, `y[i] = op(y[i - 1], x[i])` for rows `i`.
+///
+/// # Safety
+/// 1. `x` and `y` are `rows_len` dense rows of `width` elements, apart from each other.
+/// 2. As for [`fold_rows`].
+///
+/// # Panics
+/// If the operator is not defined on `compute`.
+pub unsafe fn scan_rows(
+    rows: &Rows,
+    compute: Elem,
+    x: *const u8,
+    rows_len: usize,
+    width: usize,
+    y: *mut u8,
+) {
+    if rows_len == 0 || width == 0 {
+        return;
+    }
+    let row = row_of(rows, compute);
+    let size = compute.size();
+    let bytes = width * size;
+    let strides = [size as isize; 3];
+    // SAFETY: row `i` of either lies within it; row `i` of `y` is apart from row `i - 1`.
+    unsafe {
+        std::ptr::copy_nonoverlapping(x, y, bytes);
+        for i in 1..rows_len {
+            let ptrs = [
+                y.add(i * bytes),
+                y.add((i - 1) * bytes),
+                x.add(i * bytes).cast_mut(),
+            ];
+            row(ptrs.as_ptr(), strides.as_ptr(), width, std::ptr::null());
+        }
+    }
+}
+
+/// What stands on the right of an operator that is applied at positions.
+#[derive(Clone, Copy, Debug)]
+pub struct Right {
+    /// The first operand, of the compute type.
+    pub ptr: *const u8,
+    /// Bytes from one operand to the next; 0 for one that serves all.
+    pub stride: isize,
+}
+
+/// `a[p] = op(a[p], b[j])` for each position `p`, in order, so that repeated positions count repeatedly; `a[p] = op(a[p])` without `right`.
+///
+/// # Safety
+/// 1. `positions` holds `n` numbers of elements from `a` on, which lie within it; `right` holds `n` elements.
+/// 2. The operator takes as many elements of `compute` and gives one of that type, or of one that converts to `elem`.
+///
+/// # Panics
+/// If the operator is not defined on `compute`.
+pub unsafe fn at_positions(
+    rows: &Rows,
+    compute: Elem,
+    a: *mut u8,
+    elem: Elem,
+    positions: *const i64,
+    n: usize,
+    right: Option<Right>,
+) {
+    if elem == compute
+        && let Some(right) = right
+        // SAFETY: the caller's.
+        && unsafe { quickly(rows.name, elem, a, positions, n, right) }
+    {
+        return;
+    }
+    let Some(row) = (rows.get)(isa(), compute) else {
+        panic!(
+            "{} is not defined on {compute:?}: the caller checks `supports`",
+            rows.name
+        );
+    };
+    let out = rows.out_elem(compute);
+    let widen = (elem != compute).then(|| Cast::new(elem, compute));
+    let narrow = (out != elem).then(|| Cast::new(out, elem));
+    let strides = [0_isize; 3];
+    // One element of any type each: the result, the left operand in the compute type.
+    let mut room = [[0_u64; 2]; 2];
+    let [result, left] = &mut room;
+    let (result, left) = (
+        result.as_mut_ptr().cast::<u8>(),
+        left.as_mut_ptr().cast::<u8>(),
+    );
+    for j in 0..n {
+        // SAFETY: 1. the position lies within `a`, `j` within `right`. 2. `result` and `left` have room for one element of any type, and a
+        // row of one element reads and writes one element.
+        unsafe {
+            let place = a.add(*positions.add(j) as usize * elem.size());
+            let first = match widen {
+                Some(cast) => {
+                    cast.row(place, left, 1);
+                    left
+                }
+                None => place,
+            };
+            let second = right.map_or(std::ptr::null_mut(), |r| {
+                r.ptr.offset(j as isize * r.stride).cast_mut()
+            });
+            let ptrs = [result, first, second];
+            row(ptrs.as_ptr(), strides.as_ptr(), 1, std::ptr::null());
+            match narrow {
+                Some(cast) => cast.row(result, place, 1),
+                None => std::ptr::copy_nonoverlapping(result, place, elem.size()),
+            }
+        }
+    }
+}
+
+/// The common operators on the common types, inlined. Answers whether it was one of them.
+///
+/// # Safety
+/// As for [`at_positions`].
+unsafe fn quickly(
+    name: &str,
+    elem: Elem,
+    a: *mut u8,
+    positions: *const i64,
+    n: usize,
+    right: Right,
+) -> bool {
+    macro_rules! by_type {
+        ($($elem:ident $t:ty: $add:expr, $sub:expr, $mul:expr, $max:expr, $min:expr;)*) => {
+            match (elem, name) {
+                // SAFETY (all arms): the caller's; `$t` is what `elem` stores.
+                $((Elem::$elem, "add") => unsafe { each::<$t>(a, positions, n, right, $add) },
+                (Elem::$elem, "subtract") => unsafe { each::<$t>(a, positions, n, right, $sub) },
+                (Elem::$elem, "multiply") => unsafe { each::<$t>(a, positions, n, right, $mul) },
+                (Elem::$elem, "maximum") => unsafe { each::<$t>(a, positions, n, right, $max) },
+                (Elem::$elem, "minimum") => unsafe { each::<$t>(a, positions, n, right, $min) },)*
+                _ => return false,
+            }
+        };
+    }
+    by_type! {
+        F32 f32: |a, b| a + b, |a, b| a - b, |a, b| a * b,
+            |a, b| if (a >= b) | a.is_nan() { a } else { b }, |a, b| if (a <= b) | a.is_nan() { a } else { b };
+        F64 f64: |a, b| a + b, |a, b| a - b, |a, b| a * b,
+            |a, b| if (a >= b) | a.is_nan() { a } else { b }, |a, b| if (a <= b) | a.is_nan() { a } else { b };
+        I32 i32: i32::wrapping_add, i32::wrapping_sub, i32::wrapping_mul, i32::max, i32::min;
+        I64 i64: i64::wrapping_add, i64::wrapping_sub, i64::wrapping_mul, i64::max, i64::min;
+    }
+    true
+}
+
+/// # Safety
+/// As for [`at_positions`]; the elements are `T`.
+#[inline(always)]
+unsafe fn each<T: Copy>(
+    a: *mut u8,
+    positions: *const i64,
+    n: usize,
+    right: Right,
+    apply: impl Fn(T, T) -> T,
+) {
+    let a = a.cast::<T>();
+    for j in 0..n {
+        // SAFETY: the position lies within `a`, `j` within `right`.
+        unsafe {
+            let place = a.add(*positions.add(j) as usize);
+            *place = apply(
+                *place,
+                *right.ptr.offset(j as isize * right.stride).cast::<T>(),
+            );
+        }
+    }
+}

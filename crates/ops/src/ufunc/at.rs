@@ -1,0 +1,249 @@
+//! `at`: an elementwise function applied in place to the elements at an index expression, repeatedly where one is named repeatedly.
+#![allow(unsafe_code)]
+
+use mxnet_kernels::map::{self, Right};
+use mxnet_tensor::{Casting, DType, Device, IndexItem, Kind, Tensor, can_cast};
+use smallvec::SmallVec;
+
+use super::dtype::num_outputs;
+use crate::args::{Attrs, Param, ParamKind, Value};
+use crate::cx::KernelCx;
+use crate::eager::elem;
+use crate::elementwise::arithmetic::{ADD, NEGATIVE, SUBTRACT};
+use crate::error::{Error, Result, Tuple};
+use crate::interp::Flags;
+use crate::invoke::{Call, dispatch, invoke1};
+use crate::opdef::{Cost, Cpu, Cuda, Grad, Inferred, OpDef};
+use crate::types::{self, Types};
+use crate::{Array, cpu, creation, index, registry, shape};
+
+/// A function applied at positions.
+pub static AT: OpDef = OpDef {
+    name: "apply_at",
+    params: &[
+        Param::array("a"),
+        Param::array("positions"),
+        Param::optional_array("value"),
+        Param::required("function", ParamKind::Str),
+        Param::required("dtype", ParamKind::DType),
+    ],
+    doc: "Replaces elements of the dense array `a`, counted in C order, by what an elementwise function gives for them (and, if it takes two, for \
+          the value that belongs to the position), computed in `dtype`. Positions come one after the other: one that is there twice counts twice.",
+    infer: |_| Ok(Inferred::new()),
+    cpu: Cpu::Kernel(apply),
+    cuda: Cuda::None,
+    grad: Grad::Stop("it changes its argument: `at` records sums as accumulation"),
+    mutates: &[0],
+    cost: Cost::PerKiB(2000),
+    probe: crate::opdef::Probe::calls(&[
+        "np.zeros((4,)), i((6,), 4), f((6,)), 'add', 'float32'",
+        "np.ones((2, 3)), i((3,), 6), None, 'negative', 'float32'",
+    ]),
+    ..OpDef::DEFAULT
+};
+
+fn apply(cx: &KernelCx) -> Result<()> {
+    let (a, positions) = (cx.input(0), cx.input(1));
+    let name = cx.str("function");
+    let Some(Cpu::Map(rows)) = registry::find(name).map(|op| op.cpu) else {
+        return Err(Error::internal(
+            cx.op.name,
+            format!("`{name}` is no elementwise function"),
+        ));
+    };
+    let dtype = cx.dtype("dtype").unwrap_or(a.dtype());
+    let compute = cpu::row_elem(rows, dtype);
+    let compute = DType::ALL[compute as usize];
+    let wanted = 1 + usize::from(cx.opt(2).is_some());
+    let fits = a.layout().is_contiguous()
+        && positions.layout().is_contiguous()
+        && positions.dtype() == DType::I64
+        && (rows.ins as usize, rows.outs, rows.params) == (wanted, 1, 0)
+        && rows.in_elems.iter().all(Option::is_none)
+        && rows.supports(elem(compute));
+    if !fits {
+        return Err(Error::internal(
+            cx.op.name,
+            format!("operands do not fit `{name}`"),
+        ));
+    }
+    let n = positions.len();
+    let list = read(positions);
+    if let Some(bad) = list.iter().find(|&&p| p < 0 || p as usize >= a.len()) {
+        let problem = format!("position {bad} in an array of {} elements", a.len());
+        return Err(Error::index(cx.op.name, problem));
+    }
+    let value = match cx.opt(2) {
+        Some(value) => {
+            let single = value.len() == 1;
+            let dense = Tensor::empty(value.shape(), compute, Device::cpu(0))?;
+            cpu::copy(value, &dense, cx.threads)?;
+            let stride = if single { 0 } else { compute.size() as isize };
+            if !single && dense.len() != n {
+                let problem = format!("{} values for {n} positions", dense.len());
+                return Err(Error::shape(cx.op.name, problem));
+            }
+            Some((dense, stride))
+        }
+        None => None,
+    };
+    let right = value.as_ref().map(|(dense, stride)| Right {
+        ptr: dense.data_ptr(),
+        stride: *stride,
+    });
+    // SAFETY: 1. every position lies within the dense array `a`, which the engine lets this operation write. 2. there is one value for all
+    // or one for each position. 3. the function takes these operands, as checked above.
+    unsafe {
+        map::at_positions(
+            rows,
+            elem(compute),
+            a.data_ptr(),
+            elem(a.dtype()),
+            list.as_ptr(),
+            n,
+            right,
+        )
+    };
+    Ok(())
+}
+
+/// The positions of a dense tensor of int64.
+fn read(positions: &Tensor) -> Vec<i64> {
+    cpu::read_dense(positions)
+}
+
+/// `a[key] = op(a[key], value)` without buffering; answers what takes the place of `a` while a gradient is recorded through `a` or `value`.
+///
+/// # Errors
+/// [`Error::Index`] as for `a[key]`; [`Error::DType`] if the function's result does not fit the elements of `a`; [`Error::Shape`] if `value`
+/// does not broadcast to `a[key]`; [`Error::Value`] for a missing or a superfluous `value`, or if `a` cannot be written;
+/// [`Error::Autograd`] for functions other than `add` and `subtract` while a gradient is recorded.
+pub fn at(
+    op: &'static OpDef,
+    a: &Array,
+    key: &[IndexItem],
+    arrays: &[Array],
+    value: Option<&Array>,
+) -> Result<Option<Array>> {
+    if num_outputs(op) != 1 || op.params.len() > 2 || !matches!(op.cpu, Cpu::Map(_)) {
+        let problem = "Only single output ufuncs supported at this time";
+        return Err(Error::value(op.name, problem));
+    }
+    match (op.params.len(), value) {
+        (1, Some(_)) => {
+            return Err(Error::value(
+                op.name,
+                "second operand provided when ufunc is unary",
+            ));
+        }
+        (2, None) => return Err(Error::value(op.name, "second operand needed for ufunc")),
+        _ => {}
+    }
+    if a.tensor().storage().is_read_only() {
+        return Err(Error::value(op.name, "operand array is read-only"));
+    }
+    let compute = loop_of(op, a, value)?;
+    let flags = Flags::current();
+    let recorded = |x: &Array| x.entry().is_some();
+    if flags.is_recording() && (recorded(a) || value.is_some_and(recorded)) {
+        return record(op, a, key, arrays, value).map(Some);
+    }
+    let positions = positions(a, key, arrays)?;
+    let value = value
+        .map(|value| spread(op, value, positions.shape(), compute))
+        .transpose()?;
+    let positions = positions.contiguous()?;
+    let dense = a.detach().contiguous()?;
+    let in_place = cpu::same_elements(dense.tensor(), a.tensor());
+    let attrs: Attrs = [Value::Str(op.name.into()), Value::DType(compute)]
+        .into_iter()
+        .collect();
+    dispatch(&Call {
+        op: &AT,
+        inputs: &[Some(&dense), Some(&positions), value.as_ref()],
+        attrs: &attrs,
+        outs: &[],
+        dtype: None,
+    })?;
+    if !in_place {
+        shape::assign(a, &dense)?;
+    }
+    Ok(None)
+}
+
+/// The dtype that the function computes in, if its result can become an element of `a`.
+fn loop_of(op: &'static OpDef, a: &Array, value: Option<&Array>) -> Result<DType> {
+    let Types::Promote { accepts, lift, out } = op.types else {
+        let problem = format!("`{}` takes operands of different dtypes", op.name);
+        return Err(Error::dtype(op.name, problem));
+    };
+    let operands: SmallVec<[Option<&Array>; 2]> =
+        [Some(a), value].into_iter().take(op.params.len()).collect();
+    let (compute, returned) = types::resolve(op.name, accepts, lift, out, &operands, None)?;
+    if !can_cast(returned, a.dtype(), Casting::SameKind) {
+        let problem = format!(
+            "cannot cast output from {} to {} under casting rule 'same_kind'",
+            returned.name(),
+            a.dtype().name()
+        );
+        return Err(Error::dtype(op.name, problem));
+    }
+    if let Some(value) = value.filter(|v| v.is_weak()) {
+        let number = cpu::read_scalar(value.tensor());
+        if number.kind() <= Kind::Integer && !number.fits(compute) {
+            return Err(types::out_of_bounds(op.name, number, compute));
+        }
+    }
+    Ok(compute)
+}
+
+/// Which elements of `a`, counted in C order, the key names; of the shape of `a[key]`.
+fn positions(a: &Array, key: &[IndexItem], arrays: &[Array]) -> Result<Array> {
+    if let ([IndexItem::Array { .. }], [numbers], [len]) = (key, arrays, a.shape()) {
+        return index::resolved(&numbers.detach(), *len, 0, "raise");
+    }
+    let numbers = creation::arange(a.len(), DType::I64)?.reshape(a.shape())?;
+    let arrays: SmallVec<[Array; 2]> = arrays.iter().map(Array::detach).collect();
+    index::get(&numbers, key, &arrays)
+}
+
+/// The value in the dtype computed in: one for all positions, or one for each.
+fn spread(op: &'static OpDef, value: &Array, shape: &[usize], compute: DType) -> Result<Array> {
+    let value = value.detach().astype(compute)?;
+    if value.len() == 1 && value.ndim() <= shape.len() {
+        return value.reshape(&[]);
+    }
+    if value.layout().broadcast_to(shape).is_err() {
+        let problem = format!(
+            "value of shape {} does not broadcast to the shape {} of the places",
+            Tuple(value.shape()),
+            Tuple(shape)
+        );
+        return Err(Error::shape(op.name, problem));
+    }
+    value.broadcast_to(shape)
+}
+
+/// Sums at places, recorded.
+fn record(
+    op: &'static OpDef,
+    a: &Array,
+    key: &[IndexItem],
+    arrays: &[Array],
+    value: Option<&Array>,
+) -> Result<Array> {
+    let value = match (op.name, value) {
+        (name, Some(value)) if name == ADD.name => value.clone(),
+        (name, Some(value)) if name == SUBTRACT.name => {
+            invoke1(&NEGATIVE, &[&value.astype(a.dtype())?], &Attrs::none())?
+        }
+        _ => {
+            let problem = format!(
+                "{}.at changes elements in place and has no gradient: inside `autograd.record` only add.at and subtract.at are recorded",
+                op.name
+            );
+            return Err(Error::autograd(op.name, problem));
+        }
+    };
+    index::accumulate(a, key, arrays, &value)
+}

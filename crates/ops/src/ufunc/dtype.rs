@@ -1,0 +1,157 @@
+//! Which dtypes an elementwise function has loops for, and which one folds.
+
+use mxnet_tensor::{DType, Promotion, promotion};
+use smallvec::SmallVec;
+
+use crate::Array;
+use crate::error::{Error, Result};
+use crate::opdef::{Cpu, OpDef};
+use crate::reduce::accumulator;
+use crate::types::{self, DTypes, Lift, Out, Types};
+
+/// One loop of an elementwise function.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Loop {
+    /// What is computed in: what `dtype` of a call means.
+    pub compute: DType,
+    /// What each input is converted to.
+    pub inputs: SmallVec<[DType; 3]>,
+    /// What comes out.
+    pub outputs: SmallVec<[DType; 2]>,
+}
+
+/// NumPy's order of dtypes: by kind and size, signed before unsigned.
+const ORDER: [DType; DType::COUNT] = [
+    DType::Bool,
+    DType::I8,
+    DType::U8,
+    DType::I16,
+    DType::U16,
+    DType::I32,
+    DType::U32,
+    DType::I64,
+    DType::U64,
+    DType::F16,
+    DType::BF16,
+    DType::F32,
+    DType::F64,
+    DType::C64,
+    DType::C128,
+];
+
+/// Number of outputs of an elementwise function.
+pub fn num_outputs(op: &OpDef) -> usize {
+    match (&op.cpu, op.types) {
+        (Cpu::Map(rows), _) => rows.outs as usize,
+        (
+            _,
+            Types::Promote {
+                out: Out::Two(_), ..
+            },
+        ) => 2,
+        _ => 1,
+    }
+}
+
+/// All loops of an elementwise function, in NumPy's order.
+pub fn loops(op: &OpDef) -> Vec<Loop> {
+    let (accepts, lift, out) = match op.types {
+        Types::Promote { accepts, lift, out } => (accepts, lift, out),
+        Types::Counted { accepts, lift } => (accepts, lift, Out::Same),
+        Types::Choose => (DTypes::ALL, Lift::No, Out::Same),
+        Types::First | Types::Infer => return Vec::new(),
+    };
+    let widest = lift == Lift::ToWidestFloat && promotion() == Promotion::NumPy;
+    ORDER
+        .into_iter()
+        .filter(|&d| accepts.has(d) && (!widest || matches!(d, DType::F64 | DType::C128)))
+        .map(|compute| {
+            let inputs = (0..op.params.len())
+                .map(|i| match (&op.cpu, op.types) {
+                    (Cpu::Map(rows), _) => rows.in_elems[i].map_or(compute, dtype_of),
+                    _ => compute,
+                })
+                .collect();
+            let outputs = match out {
+                Out::Two(second) => SmallVec::from_iter([compute, second.unwrap_or(compute)]),
+                _ => SmallVec::from_elem(out.of(compute), num_outputs(op)),
+            };
+            Loop {
+                compute,
+                inputs,
+                outputs,
+            }
+        })
+        .collect()
+}
+
+/// The dtype with the kernels' name `elem`.
+fn dtype_of(elem: mxnet_kernels::Elem) -> DType {
+    DType::ALL[elem as usize]
+}
+
+/// The dtype in which `op` folds elements of `x`, and returns them; `asked` is what the caller wants.
+///
+/// # Errors
+/// [`Error::Value`] if the function does not take two arrays and give one, [`Error::DType`] if it has no loop whose result is one of its operands.
+pub fn fold_dtype(
+    op: &'static OpDef,
+    method: &str,
+    x: &Array,
+    asked: Option<DType>,
+) -> Result<DType> {
+    foldable(op, method)?;
+    let no_loop = |found: DType| {
+        Error::dtype(
+            op.name,
+            format!(
+                "{method}: no loop of `{}` gives elements of the dtype it takes, for {}",
+                op.name,
+                found.name()
+            ),
+        )
+    };
+    let Types::Promote { accepts, lift, out } = op.types else {
+        return Err(no_loop(x.dtype()));
+    };
+    if out == Out::Bool {
+        // Truth of any elements can be folded, but what a comparison gives compares with truth values only.
+        let logical = op.fold.identity.is_some() || op.fold.reduce.is_some();
+        return match asked.unwrap_or(DType::Bool) {
+            DType::Bool if logical || x.dtype() == DType::Bool => Ok(DType::Bool),
+            other => Err(no_loop(if other == DType::Bool {
+                x.dtype()
+            } else {
+                other
+            })),
+        };
+    }
+    let natural = asked.or_else(|| sums(op).then(|| accumulator(x.dtype())));
+    let operand = Some(x);
+    let (compute, returned) =
+        types::resolve(op.name, accepts, lift, out, &[operand, operand], natural)?;
+    if returned == compute && asked.is_none_or(|asked| asked == compute) {
+        Ok(compute)
+    } else {
+        Err(no_loop(asked.unwrap_or(compute)))
+    }
+}
+
+/// Whether small integers are folded in 64 bits, as in sums and products.
+fn sums(op: &OpDef) -> bool {
+    op.fold
+        .accumulate
+        .is_some_and(|steps| matches!(steps.name, "cumsum" | "cumprod"))
+}
+
+/// Refuses functions that cannot fold.
+pub(crate) fn foldable(op: &'static OpDef, method: &str) -> Result<()> {
+    let problem = if op.params.len() != 2 {
+        format!("{method} only supported for binary functions")
+    } else if num_outputs(op) != 1 {
+        format!("{method} only supported for functions returning a single value")
+    } else {
+        return Ok(());
+    };
+    Err(Error::value(op.name, problem))
+}

@@ -1,0 +1,373 @@
+//! Folds by the rows of any elementwise operator of two arrays: operators that name the function in an attribute.
+#![allow(unsafe_code)]
+
+use mxnet_kernels::map::{self, Rows};
+use mxnet_kernels::reduce::{Reduce, Source, Target, reduce};
+use mxnet_tensor::{DType, Device, Dims, Layout, Tensor};
+use smallvec::SmallVec;
+
+use crate::args::{Param, ParamKind};
+use crate::cpu;
+use crate::cx::KernelCx;
+use crate::eager::elem;
+use crate::error::{Error, Result};
+use crate::opdef::{Cost, Cpu, Cuda, Grad, OpDef, Probe, one_of};
+use crate::reduce::folded;
+use crate::registry;
+
+/// What these operators have in common.
+const GENERAL: OpDef = OpDef {
+    cuda: Cuda::None,
+    grad: Grad::Stop("composed of calls of the function while a gradient is recorded"),
+    cost: Cost::PerKiB(2000),
+    ..OpDef::DEFAULT
+};
+
+/// A function folded over axes.
+pub static FOLD: OpDef = OpDef {
+    name: "fold",
+    params: &[
+        Param::array("a"),
+        Param::optional_array("where"),
+        Param::required("function", ParamKind::Str),
+        Param::axes("axis"),
+        Param::required("dtype", ParamKind::DType),
+        Param::optional("initial", ParamKind::Scalar),
+        Param::bool("keepdims", false),
+    ],
+    doc: "The elements over `axis` (all axes for None) folded by an elementwise function of two arrays, computed in `dtype`. It starts with `initial`, or \
+          with the first element; elements where `where` is false are passed over.",
+    infer: |cx| {
+        function(cx.op.name, cx.str("function"))?;
+        folded(cx, |dtype| dtype)
+    },
+    cpu: Cpu::Kernel(fold),
+    probe: Probe::calls(&[
+        "f((3, 4)), None, 'hypot', 0, 'float32'",
+        "f((2, 3, 4)), None, 'fmax', (0, 2), 'float32'",
+        "f((2, 300)), None, 'logaddexp', None, 'float32', None, True",
+        "f((4, 3)), None, 'subtract', -1, 'float32', 2.0",
+        "f((3, 4)), b((3, 4)), 'subtract', 0, 'float32', 1.5",
+        "i((3, 70), 9), None, 'bitwise_xor', 0, 'int64'",
+    ])
+    .against(
+        "lambda a, mask, function, axis, dtype, initial=None, keepdims=False: getattr(np, function).reduce(a, axis=axis, \
+         keepdims=keepdims, **({} if mask is None else {'where': mask}), **({} if initial is None else {'initial': initial}))",
+    ),
+    ..GENERAL
+};
+
+/// All steps of a fold.
+pub static STEPS: OpDef = OpDef {
+    name: "fold_steps",
+    params: &[
+        Param::array("a"),
+        Param::required("function", ParamKind::Str),
+        Param::int("axis", 0),
+        Param::required("dtype", ParamKind::DType),
+    ],
+    doc: "Every step of folding the elements along `axis` by an elementwise function of two arrays, computed in `dtype`: the first element, what the \
+          function gives for it and the second, and so on.",
+    infer: |cx| {
+        function(cx.op.name, cx.str("function"))?;
+        cx.axis("axis", 0)?;
+        one_of(
+            Dims::from_slice(cx.shape(0)),
+            cx.dtype("dtype").unwrap_or(cx.dtype_of(0)),
+        )
+    },
+    cpu: Cpu::Kernel(steps),
+    probe: Probe::calls(&[
+        "f((3, 4)), 'subtract', 0, 'float32'",
+        "f((2, 3, 4)), 'hypot', -1, 'float32'",
+        "f((0, 3)), 'hypot', 0, 'float32'",
+        "i((3, 4), 9), 'bitwise_xor', 1, 'int64'",
+    ])
+    .against("lambda a, function, axis, dtype: getattr(np, function).accumulate(a, axis=axis)"),
+    ..GENERAL
+};
+
+/// A function folded over segments of an axis.
+pub static SEGMENTS: OpDef = OpDef {
+    name: "fold_segments",
+    params: &[
+        Param::array("a"),
+        Param::required("function", ParamKind::Str),
+        Param::required("starts", ParamKind::Ints),
+        Param::int("axis", 0),
+        Param::required("dtype", ParamKind::DType),
+    ],
+    doc: "Segments of `axis` folded by an elementwise function of two arrays, computed in `dtype`. Segment j runs from `starts[j]` to the next \
+          start (or the end of the axis); where that does not lie behind, it is the one element at `starts[j]`.",
+    infer: |cx| {
+        function(cx.op.name, cx.str("function"))?;
+        let axis = cx.axis("axis", 0)?;
+        let mut shape = Dims::from_slice(cx.shape(0));
+        let (len, starts) = (shape[axis] as i64, cx.ints("starts"));
+        if let Some(bad) = starts.iter().find(|&&s| s < 0 || s >= len) {
+            let name = cx.str("function");
+            let problem = format!("index {bad} out-of-bounds in {name}.reduceat [0, {len})");
+            return Err(Error::index(cx.op.name, problem));
+        }
+        shape[axis] = starts.len();
+        one_of(shape, cx.dtype("dtype").unwrap_or(cx.dtype_of(0)))
+    },
+    cpu: Cpu::Kernel(segments),
+    probe: Probe::calls(&[
+        "f((5, 4)), 'add', (0, 3, 1), 0, 'float32'",
+        "f((2, 6)), 'hypot', (0, 2, 2, 5), -1, 'float32'",
+        "i((9,), 5), 'maximum', (0, 4), 0, 'int64'",
+    ])
+    .against("lambda a, function, starts, axis, dtype: getattr(np, function).reduceat(a, starts, axis=axis)"),
+    ..GENERAL
+};
+
+/// The operator called `name`, if it is a function of two arrays that can fold.
+pub(super) fn function(op: &'static str, name: &str) -> Result<(&'static OpDef, &'static Rows)> {
+    if let Some(found) = registry::find(name)
+        && let Cpu::Map(rows) = found.cpu
+        && rows.ins == 2
+        && rows.outs == 1
+        && rows.params == 0
+        && rows.in_elems.iter().all(Option::is_none)
+    {
+        return Ok((found, rows));
+    }
+    Err(Error::value(
+        op,
+        format!("`{name}` is no elementwise function of two arrays of one dtype"),
+    ))
+}
+
+/// The function's rows and the dtype of dense operands for them; halves are folded in float32 and rounded once.
+fn rows_for(cx: &KernelCx) -> Result<(&'static Rows, DType)> {
+    let (_, rows) = function(cx.op.name, cx.str("function"))?;
+    let dtype = cx.output(0).dtype();
+    let compute = cpu::row_elem(rows, dtype);
+    let compute = DType::ALL[compute as usize];
+    if !rows.supports(elem(compute)) || rows.out_elem(elem(compute)) != elem(compute) {
+        let problem = format!("`{}` does not fold elements of {}", rows.name, dtype.name());
+        return Err(Error::dtype(cx.op.name, problem));
+    }
+    Ok((rows, compute))
+}
+
+/// Elements of `x`, converted, with these axes first: as many dense rows as they have elements, each as wide as all other axes.
+struct Rowed {
+    tensor: Tensor,
+    rows: usize,
+    width: usize,
+}
+
+impl Rowed {
+    fn new(cx: &KernelCx, x: &Tensor, first: &[usize], dtype: DType) -> Result<Rowed> {
+        let order = axes_first(x.shape().len(), first);
+        let view = x.with_layout(x.layout().transpose(Some(&order))?);
+        let tensor = Tensor::empty(view.shape(), dtype, Device::cpu(0))?;
+        cpu::copy(&view, &tensor, cx.threads)?;
+        let rows = first.iter().map(|&a| x.shape()[a]).product::<usize>();
+        let width = view.shape()[first.len()..].iter().product();
+        Ok(Rowed {
+            tensor,
+            rows,
+            width,
+        })
+    }
+
+    fn ptr(&self) -> *mut u8 {
+        self.tensor.data_ptr()
+    }
+
+    /// Bytes of one row.
+    fn row_bytes(&self) -> usize {
+        self.width * self.tensor.dtype().size()
+    }
+}
+
+fn axes_first(ndim: usize, first: &[usize]) -> SmallVec<[isize; 8]> {
+    first
+        .iter()
+        .copied()
+        .chain((0..ndim).filter(|a| !first.contains(a)))
+        .map(|a| a as isize)
+        .collect()
+}
+
+fn fold(cx: &KernelCx) -> Result<()> {
+    let (rows, compute) = rows_for(cx)?;
+    let axes = cx.axes("axis", 0)?;
+    let x = Rowed::new(cx, cx.input(0), &axes, compute)?;
+    let mask = match cx.opt(1) {
+        Some(mask) => {
+            let spread = mask.with_layout(mask.layout().broadcast_to(cx.input(0).shape())?);
+            Some(Rowed::new(cx, &spread, &axes, DType::Bool)?)
+        }
+        None => None,
+    };
+    let result = Tensor::empty(&[x.width], compute, Device::cpu(0))?;
+    let initial = cx.scalar("initial");
+    let any_order = cx.function_reorders() && mask.is_none();
+    match initial {
+        Some(value) => cpu::fill(&result, value, cx.threads),
+        None if x.rows == 0 || mask.is_some() => {
+            return Err(Error::internal(
+                cx.op.name,
+                "nothing to start with: the caller gives `initial`",
+            ));
+        }
+        None => {}
+    }
+    let skipped = usize::from(initial.is_none());
+    // SAFETY: 1. `x`, `mask` and `result` are dense, of these lengths, and known to nobody else. 2. `rows_for` checked the function's types.
+    unsafe {
+        if any_order && x.rows > 0 {
+            map::fold_in_any_order(rows, elem(compute), x.ptr(), x.rows, x.width);
+            if initial.is_none() {
+                std::ptr::copy_nonoverlapping(x.ptr(), result.data_ptr(), x.row_bytes());
+            } else {
+                fold_into(rows, compute, x.ptr(), None, 1, x.width, &result);
+            }
+        } else {
+            if initial.is_none() {
+                std::ptr::copy_nonoverlapping(x.ptr(), result.data_ptr(), x.row_bytes());
+            }
+            fold_into(
+                rows,
+                compute,
+                x.ptr().add(skipped * x.row_bytes()),
+                mask.as_ref().map(|m| m.ptr()),
+                x.rows - skipped.min(x.rows),
+                x.width,
+                &result,
+            );
+        }
+    }
+    let out = cx.output(0);
+    cpu::copy(
+        &result,
+        &out.with_layout(Layout::contiguous(&[x.width]).with_offset(out.layout().offset())),
+        cx.threads,
+    )
+}
+
+/// # Safety
+/// As for [`map::fold_rows`]; `result` has `width` elements of `compute`.
+unsafe fn fold_into(
+    rows: &Rows,
+    compute: DType,
+    x: *const u8,
+    mask: Option<*mut u8>,
+    rows_len: usize,
+    width: usize,
+    result: &Tensor,
+) {
+    let mask = mask.map_or(std::ptr::null(), |m| m.cast_const());
+    // SAFETY: the caller's.
+    unsafe {
+        map::fold_rows(
+            rows,
+            elem(compute),
+            x,
+            mask,
+            rows_len,
+            width,
+            result.data_ptr(),
+        )
+    };
+}
+
+fn steps(cx: &KernelCx) -> Result<()> {
+    let (rows, compute) = rows_for(cx)?;
+    let axis = cx.axis("axis", 0)?;
+    let x = Rowed::new(cx, cx.input(0), &[axis], compute)?;
+    let y = Tensor::empty(x.tensor.shape(), compute, Device::cpu(0))?;
+    // SAFETY: 1. both are dense with these rows, apart from each other. 2. `rows_for` checked the function's types.
+    unsafe { map::scan_rows(rows, elem(compute), x.ptr(), x.rows, x.width, y.data_ptr()) };
+    let out = cx.output(0);
+    let order = axes_first(out.shape().len(), &[axis]);
+    let view = out.with_layout(out.layout().transpose(Some(&order))?);
+    cpu::copy(&y, &view, cx.threads)
+}
+
+fn segments(cx: &KernelCx) -> Result<()> {
+    let (rows, compute) = rows_for(cx)?;
+    let axis = cx.axis("axis", 0)?;
+    let starts = cx.ints("starts");
+    let x = Rowed::new(cx, cx.input(0), &[axis], compute)?;
+    let mut shape = Dims::from_slice(x.tensor.shape());
+    shape[0] = starts.len();
+    let y = Tensor::empty(&shape, compute, Device::cpu(0))?;
+    let bytes = x.row_bytes();
+    for (j, &start) in starts.iter().enumerate() {
+        let start = start as usize;
+        let end = starts.get(j + 1).map_or(x.rows, |&next| next as usize);
+        let end = end.max(start + 1);
+        // SAFETY: inference checked that every start lies within the axis, so rows `start..end` lie within `x`, and row `j` within `y`.
+        unsafe {
+            let (from, to) = (x.ptr().add(start * bytes), y.data_ptr().add(j * bytes));
+            segment(cx, rows, compute, from, end - start, x.width, to);
+        }
+    }
+    let out = cx.output(0);
+    let order = axes_first(out.shape().len(), &[axis]);
+    let view = out.with_layout(out.layout().transpose(Some(&order))?);
+    cpu::copy(&y, &view, cx.threads)
+}
+
+/// One segment: by the reducing kernel if the function has one, which adds floats pairwise.
+///
+/// # Safety
+/// `from` holds `len` (at least one) dense rows, `to` one.
+unsafe fn segment(
+    cx: &KernelCx,
+    rows: &Rows,
+    compute: DType,
+    from: *const u8,
+    len: usize,
+    width: usize,
+    to: *mut u8,
+) {
+    let size = compute.size() as isize;
+    let known = match rows.name {
+        "add" if compute != DType::Bool => Some(Reduce::Sum),
+        "multiply" if compute != DType::Bool => Some(Reduce::Prod),
+        "maximum" => Some(Reduce::Max),
+        "minimum" => Some(Reduce::Min),
+        _ => None,
+    };
+    // SAFETY: the caller's.
+    unsafe {
+        if let Some(op) = known {
+            let source = Source {
+                ptr: from,
+                elem: elem(compute),
+                shape: &[len, width],
+                strides: &[width as isize * size, size],
+            };
+            let target = Target {
+                ptr: to,
+                elem: elem(compute),
+                strides: &[0, size],
+            };
+            return reduce(cx.threads, op, &source, &[true, false], &target);
+        }
+        let bytes = width * size as usize;
+        std::ptr::copy_nonoverlapping(from, to, bytes);
+        map::fold_rows(
+            rows,
+            elem(compute),
+            from.add(bytes),
+            std::ptr::null(),
+            len - 1,
+            width,
+            to,
+        );
+    }
+}
+
+impl KernelCx<'_> {
+    /// Whether the function that the call names folds in any order.
+    fn function_reorders(&self) -> bool {
+        registry::find(self.str("function")).is_some_and(|op| op.fold.reorders)
+    }
+}

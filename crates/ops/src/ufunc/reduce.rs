@@ -1,0 +1,414 @@
+//! `reduce`, `accumulate`, `reduceat` and `outer` of any elementwise function of two arrays.
+
+use mxnet_tensor::{DType, Dims, Scalar, normalize_axes, normalize_axis};
+use smallvec::SmallVec;
+
+use super::dtype::{fold_dtype, foldable};
+use super::kernels::{FOLD, SEGMENTS, STEPS};
+use crate::args::{Attrs, Value};
+use crate::elementwise::select::choose;
+use crate::error::{Error, Result, Tuple};
+use crate::interp::Flags;
+use crate::invoke::{invoke_with, invoke1, only};
+use crate::opdef::OpDef;
+use crate::{Array, creation, shape};
+
+/// Where a fold starts.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Initial {
+    /// At the function's identity if it has one, else at the first element.
+    Natural,
+    /// At the first element.
+    First,
+    /// Here.
+    At(Scalar),
+}
+
+/// What a fold is told besides the function and the elements.
+#[derive(Clone, Copy)]
+pub struct Reduction<'a> {
+    /// Axes to fold; `None`: all of them.
+    pub axes: Option<&'a [i64]>,
+    /// Dtype to compute in and return.
+    pub dtype: Option<DType>,
+    /// Whether folded axes stay, with length 1.
+    pub keepdims: bool,
+    /// Where to start.
+    pub initial: Initial,
+    /// Elements to take, broadcast; `None`: all of them.
+    pub mask: Option<&'a Array>,
+}
+
+impl Reduction<'_> {
+    /// Of everything, in the natural dtype.
+    pub const ALL: Reduction<'static> = Reduction {
+        axes: None,
+        dtype: None,
+        keepdims: false,
+        initial: Initial::Natural,
+        mask: None,
+    };
+}
+
+/// Folds the elements of `x` over axes by an elementwise function of two arrays.
+///
+/// # Errors
+/// [`Error::Value`] for functions that do not fold, several axes where the order matters, no elements and no identity, a mask and no identity;
+/// [`Error::Axis`]; [`Error::DType`]; [`Error::Shape`] for a mask that does not broadcast to `x`.
+pub fn reduce(op: &'static OpDef, x: &Array, how: &Reduction) -> Result<Array> {
+    let dtype = fold_dtype(op, "reduce", x, how.dtype)?;
+    let axes = axes_of(x, how.axes)?;
+    if axes.len() > 1 && !op.fold.reorders {
+        let problem = format!(
+            "reduction operation '{}' is not reorderable, so at most one axis may be specified",
+            op.name
+        );
+        return Err(Error::value(op.name, problem));
+    }
+    let start = match how.initial {
+        Initial::Natural => op.fold.identity,
+        Initial::First => None,
+        Initial::At(value) => Some(value),
+    };
+    let folded: usize = axes.iter().map(|&a| x.shape()[a as usize]).product();
+    let shape = left_over(x.shape(), &axes, how.keepdims);
+    if start.is_none() {
+        if how.mask.is_some() {
+            let problem = format!(
+                "reduction operation '{}' does not have an identity, so to use a where mask one has to specify 'initial'",
+                op.name
+            );
+            return Err(Error::value(op.name, problem));
+        }
+        if folded == 0 && !shape.contains(&0) {
+            let problem = format!(
+                "zero-size array to reduction operation {} which has no identity",
+                op.name
+            );
+            return Err(Error::value(op.name, problem));
+        }
+    }
+    let x = &x.astype_of_loop(op, dtype)?;
+    if let (0, Some(value)) = (folded, start) {
+        return creation::full(&shape, value, dtype, x.device());
+    }
+    let mask = how.mask.map(|mask| fitting(op, mask, x)).transpose()?;
+    // Elements that are passed over become what changes nothing: the identity, or for extremes the value that is folded in anyway.
+    let neutral = op
+        .fold
+        .identity
+        .or(if op.fold.reorders { start } else { None });
+    let (x, mask) = match (mask, neutral) {
+        (Some(mask), Some(neutral)) => {
+            let neutral = Array::scalar(neutral, dtype)?;
+            (&choose(&mask, x, &neutral)?, None)
+        }
+        (mask, _) => (x, mask),
+    };
+    let explicit = match how.initial {
+        Initial::At(value) => Some(value),
+        _ => None,
+    };
+    let y = if let Some(fold) = op.fold.reduce {
+        let attrs = attributes(fold, &axes, dtype, how.keepdims);
+        return with_initial(op, invoke1(fold, &[x], &attrs)?, explicit, dtype);
+    } else if is_composed(op, x) {
+        let y = composed(op, x, mask.as_ref(), &axes, start)?;
+        return y.reshape(&shape);
+    } else {
+        // Without mask the identity changes nothing and need not be folded in.
+        let start = if mask.is_some() { start } else { explicit };
+        let attrs: Attrs = [
+            Value::Str(op.name.into()),
+            Value::from(&axes[..]),
+            Value::DType(dtype),
+            start.map_or(Value::None, Value::Scalar),
+            Value::Bool(how.keepdims),
+        ]
+        .into_iter()
+        .collect();
+        invoke_with(&FOLD, &[Some(x), mask.as_ref()], &attrs)?
+    };
+    only(&FOLD, y)
+}
+
+/// `initial` folded in last; a Python number that the dtype cannot hold is an error there.
+fn with_initial(
+    op: &'static OpDef,
+    y: Array,
+    initial: Option<Scalar>,
+    dtype: DType,
+) -> Result<Array> {
+    let y = y.astype(dtype)?;
+    match initial {
+        Some(value) => Array::weak_scalar(value)?.binary(op, &y)?.astype(dtype),
+        None => Ok(y),
+    }
+}
+
+/// Attributes of the operator that folds with kernels of its own.
+fn attributes(fold: &OpDef, axes: &[i64], dtype: DType, keepdims: bool) -> Attrs {
+    let mut attrs = Attrs::none();
+    for param in fold.params.iter().filter(|p| p.is_attribute()) {
+        attrs.push(match param.name {
+            "axis" => Value::from(axes),
+            "dtype" => Value::DType(dtype),
+            "keepdims" => Value::Bool(keepdims),
+            _ => Value::from(param.default),
+        });
+    }
+    attrs
+}
+
+/// The axes of `x` in order; the only axis that an array without axes may be folded over is the one that NumPy lets pass.
+fn axes_of(x: &Array, axes: Option<&[i64]>) -> Result<SmallVec<[i64; 4]>> {
+    match axes {
+        None => Ok((0..x.ndim() as i64).collect()),
+        Some([0 | -1]) if x.ndim() == 0 => Ok(SmallVec::new()),
+        Some(axes) => {
+            let axes: SmallVec<[isize; 4]> = axes.iter().map(|&a| a as isize).collect();
+            Ok(normalize_axes(&axes, x.ndim())?
+                .into_iter()
+                .map(|a| a as i64)
+                .collect())
+        }
+    }
+}
+
+/// The shape without these axes.
+fn left_over(shape: &[usize], axes: &[i64], keepdims: bool) -> Dims {
+    let mut left = Dims::new();
+    for (i, &n) in shape.iter().enumerate() {
+        if !axes.contains(&(i as i64)) {
+            left.push(n);
+        } else if keepdims {
+            left.push(1);
+        }
+    }
+    left
+}
+
+/// A mask as truth values of the shape of `x`.
+fn fitting(op: &'static OpDef, mask: &Array, x: &Array) -> Result<Array> {
+    let mask = mask.astype(DType::Bool)?;
+    if mask.layout().broadcast_to(x.shape()).is_err() {
+        let problem = format!(
+            "`where` of shape {} does not broadcast to the array's shape {}",
+            Tuple(mask.shape()),
+            Tuple(x.shape())
+        );
+        return Err(Error::shape(op.name, problem));
+    }
+    mask.broadcast_to(x.shape())
+}
+
+/// Whether the fold is made of calls of the function, so that its gradient is theirs.
+fn is_composed(op: &OpDef, x: &Array) -> bool {
+    let flags = Flags::current();
+    op.is_differentiable() && flags.is_recording() && x.entry().is_some() && x.dtype().is_inexact()
+}
+
+/// A fold made of calls of the function: halves are laid over one another if the order does not matter, else element follows element.
+fn composed(
+    op: &'static OpDef,
+    x: &Array,
+    mask: Option<&Array>,
+    axes: &[i64],
+    start: Option<Scalar>,
+) -> Result<Array> {
+    let order: SmallVec<[i64; 8]> = axes
+        .iter()
+        .copied()
+        .chain((0..x.ndim() as i64).filter(|a| !axes.contains(a)))
+        .collect();
+    let rowed = |x: &Array| -> Result<Array> {
+        let moved = x.transpose(Some(&order))?;
+        let rows = moved.shape()[..axes.len()].iter().product();
+        let width = moved.shape()[axes.len()..].iter().product();
+        moved.reshape(&[rows, width])
+    };
+    let (mut x, mask) = (rowed(x)?, mask.map(rowed).transpose()?);
+    if let (true, None) = (op.fold.reorders, &mask) {
+        while x.shape()[0] > 1 {
+            let (n, upper) = (x.shape()[0], x.shape()[0].div_ceil(2));
+            let low = shape::narrow(&x, 0, 0, n - upper)?;
+            let folded = low.binary(op, &shape::narrow(&x, 0, upper, n)?)?;
+            x = match n % 2 {
+                0 => folded,
+                _ => shape::concatenate(&[&folded, &shape::narrow(&x, 0, n - upper, upper)?], 0)?,
+            };
+        }
+        return match start {
+            Some(value) => Array::scalar(value, x.dtype())?.binary(op, &x),
+            None => Ok(x),
+        };
+    }
+    let row = |x: &Array, i: usize| shape::narrow(x, 0, i, i + 1);
+    let mut y = match start {
+        Some(value) => creation::full(&[1, x.shape()[1]], value, x.dtype(), x.device())?,
+        None => row(&x, 0)?,
+    };
+    for i in usize::from(start.is_none())..x.shape()[0] {
+        let next = y.binary(op, &row(&x, i)?)?;
+        y = match &mask {
+            Some(mask) => choose(&row(mask, i)?, &next, &y)?,
+            None => next,
+        };
+    }
+    Ok(y)
+}
+
+/// Every step of folding `x` along an axis.
+///
+/// # Errors
+/// As [`reduce`]; [`Error::DType`] for arrays without axes.
+pub fn accumulate(op: &'static OpDef, x: &Array, axis: i64, dtype: Option<DType>) -> Result<Array> {
+    foldable(op, "accumulate")?;
+    if x.ndim() == 0 {
+        return Err(Error::dtype(op.name, "cannot accumulate on a scalar"));
+    }
+    let axis = normalize_axis(axis as isize, x.ndim())?;
+    let dtype = fold_dtype(op, "accumulate", x, dtype)?;
+    let x = x.astype_of_loop(op, dtype)?;
+    let composed = is_composed(op, &x);
+    if let Some(steps) = op.fold.accumulate
+        && (!composed || steps.is_differentiable())
+    {
+        let attrs: Attrs = [
+            Value::Int(axis as i64),
+            Value::DType(dtype),
+            Value::Bool(false),
+        ]
+        .into_iter()
+        .collect();
+        return invoke1(steps, &[&x], &attrs);
+    }
+    if !composed {
+        let attrs: Attrs = [
+            Value::Str(op.name.into()),
+            Value::Int(axis as i64),
+            Value::DType(dtype),
+        ]
+        .into_iter()
+        .collect();
+        return invoke1(&STEPS, &[&x], &attrs);
+    }
+    let n = x.shape()[axis];
+    let mut steps: Vec<Array> = Vec::with_capacity(n);
+    for i in 0..n {
+        let next = shape::narrow(&x, axis, i, i + 1)?;
+        let step = match steps.last() {
+            Some(last) => last.binary(op, &next)?,
+            None => next,
+        };
+        steps.push(step);
+    }
+    match steps.iter().collect::<Vec<_>>().as_slice() {
+        [] => Ok(x),
+        steps => shape::concatenate(steps, axis),
+    }
+}
+
+/// Segments of an axis, folded: from each start to the next one, or the element at the start if the next does not lie behind it.
+///
+/// # Errors
+/// As [`accumulate`]; [`Error::Index`] for starts outside of the axis; [`Error::Value`] for starts that are not in one row.
+pub fn reduceat(
+    op: &'static OpDef,
+    x: &Array,
+    starts: &Array,
+    axis: i64,
+    dtype: Option<DType>,
+) -> Result<Array> {
+    foldable(op, "reduceat")?;
+    if x.ndim() == 0 {
+        return Err(Error::dtype(op.name, "cannot reduceat on a scalar"));
+    }
+    if starts.ndim() != 1 {
+        let problem = format!(
+            "reduceat takes indices of one axis, found shape {}",
+            Tuple(starts.shape())
+        );
+        return Err(Error::value(op.name, problem));
+    }
+    if !starts.dtype().is_integer() && !starts.is_empty() {
+        let problem = format!(
+            "reduceat takes integer indices, found {}",
+            starts.dtype().name()
+        );
+        return Err(Error::dtype(op.name, problem));
+    }
+    let axis = normalize_axis(axis as isize, x.ndim())?;
+    let dtype = fold_dtype(op, "reduceat", x, dtype)?;
+    let x = x.astype_of_loop(op, dtype)?;
+    let starts: Vec<i64> = starts.detach().astype(DType::I64)?.to_vec()?;
+    let attrs: Attrs = [
+        Value::Str(op.name.into()),
+        Value::from(&starts[..]),
+        Value::Int(axis as i64),
+        Value::DType(dtype),
+    ]
+    .into_iter()
+    .collect();
+    if !is_composed(op, &x) || starts.is_empty() {
+        return invoke1(&SEGMENTS, &[&x], &attrs);
+    }
+    let len = x.shape()[axis];
+    if let Some(bad) = starts.iter().find(|&&s| s < 0 || s >= len as i64) {
+        let problem = format!(
+            "index {bad} out-of-bounds in {}.reduceat [0, {len})",
+            op.name
+        );
+        return Err(Error::index(op.name, problem));
+    }
+    let axes = [axis as i64];
+    let mut segments = Vec::with_capacity(starts.len());
+    for (j, &start) in starts.iter().enumerate() {
+        let end = starts.get(j + 1).map_or(len, |&next| next as usize);
+        let part = shape::narrow(&x, axis, start as usize, end.max(start as usize + 1))?;
+        let how = Reduction {
+            axes: Some(&axes),
+            dtype: Some(dtype),
+            keepdims: true,
+            initial: Initial::First,
+            mask: None,
+        };
+        segments.push(reduce(op, &part, &how)?);
+    }
+    shape::concatenate(&segments.iter().collect::<Vec<_>>(), axis)
+}
+
+/// `a` with as many new axes behind as `b` has: the function of it and `b` is that of all pairs of elements.
+///
+/// # Errors
+/// [`Error::Value`] for functions that do not take two arrays.
+pub fn outer(op: &'static OpDef, a: &Array, b: &Array) -> Result<Array> {
+    if op.params.len() != 2 {
+        return Err(Error::value(
+            op.name,
+            "outer product only supported for binary functions",
+        ));
+    }
+    let mut shape = Dims::from_slice(a.shape());
+    shape.resize(a.ndim() + b.ndim(), 1);
+    if shape.len() == a.ndim() {
+        return Ok(a.clone());
+    }
+    a.reshape(&shape)
+}
+
+impl Array {
+    /// The elements in the dtype in which `op` folds them; truth of elements is what logic folds.
+    fn astype_of_loop(&self, op: &'static OpDef, dtype: DType) -> Result<Array> {
+        // Kernels of their own convert on the way: sums of small integers need no copy in 64 bits.
+        let converts = op
+            .fold
+            .reduce
+            .is_some_and(|fold| fold.params.iter().any(|p| p.name == "dtype"));
+        let logic = dtype == DType::Bool && op.fold.reduce.is_some();
+        if self.dtype() == dtype || (converts && self.dtype().kind() <= dtype.kind()) || logic {
+            return Ok(self.clone());
+        }
+        self.astype(dtype)
+    }
+}
