@@ -71,6 +71,8 @@ SPECIAL = {
 ENTERED = {"Device": "Device", "Mode": "None"}
 # Of these `object` has one too, so that every class shows it: only the rest of what `object` has is left out.
 KEPT_OF_OBJECT = {"__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__hash__", "__format__", "__reduce__"}
+# Machinery of the interpreter that is no attribute of instances.
+HIDDEN = ("__weakref__", "__dict__", "__vectorcalloffset__")
 # Their slot has a modulus that arrays do not take, and `__ipow__` has none: a type checker wants the three alike.
 POWERS = ("__pow__", "__rpow__")
 PROPERTIES = {
@@ -90,6 +92,16 @@ PROPERTIES = {
     "imag": "ndarray",
     "flat": "Iterator[ndarray]",
     "grad": "ndarray | None",
+    "nin": "int",
+    "nout": "int",
+    "nargs": "int",
+    "ntypes": "int",
+    "types": "list[str]",
+    "identity": "builtins.bool | float | None",
+    "signature": "str | None",
+    "__name__": "str",
+    "__qualname__": "str",
+    "__text_signature__": "str",
     "stype": "str",
     "device_type": "str",
     "device_id": "int",
@@ -110,7 +122,19 @@ METHODS = {
     "wait_to_read": "None",
     "wait_to_write": "None",
     "zero_grad": "None",
+    "accumulate": "ndarray",
+    "at": "None",
+    "outer": "Results",
+    "reduce": "ndarray",
+    "reduceat": "ndarray",
 }
+# Elementwise functions are objects of one class; what they give is its parameter: `add: ufunc[ndarray]`.
+UFUNC = (
+    "self, x: ArrayLike, /, *args: ArrayLike | None, out: ndarray | tuple[ndarray | None, ...] | None = ..., "
+    "where: ArrayLike = ..., casting: str = ..., order: str = ..., dtype: DTypeLike | None = ..., "
+    "subok: builtins.bool = ..., signature: str | tuple[DTypeLike | None, ...] | None = ...",
+    "Results",
+)
 # Functions of the extension module: the operators' machinery, which no registry describes.
 FUNCTIONS = {
     "array": "ndarray",
@@ -141,9 +165,10 @@ HEADER = """# {mark}; `make gen` rewrites it.
 import builtins
 from collections.abc import Callable, Iterator, Sequence
 from types import ModuleType
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy
+import numpy._core._exceptions
 import numpy.exceptions
 from numpy.typing import ArrayLike, DTypeLike
 
@@ -162,6 +187,8 @@ def annotation(parameter: inspect.Parameter, kinds: dict[str, tuple[str, bool]])
         return f"{KINDS[kind]} | None" if nullable else KINDS[kind]
     if kinds and parameter.name in ADDED:
         return ADDED[parameter.name]
+    if parameter.name == "axis":
+        return "int | Sequence[int] | None"  # whatever the default
     if isinstance(parameter.default, bool | int | float | str):
         return "builtins." * isinstance(parameter.default, bool) + type(parameter.default).__name__
     return "Any"
@@ -211,14 +238,17 @@ def base_name(base: type, module: str) -> str:
 def class_lines(cls: type, methods: dict[str, Operator], results: dict[str, str]) -> Iterator[str]:
     """A class: its properties, its methods that are operators, its other methods."""
     bases = [base_name(base, cls.__module__) for base in cls.__bases__ if base is not object]
+    bases += ["Generic[Results]"] * (cls.__name__ == "ufunc")
     yield f"class {cls.__name__}({', '.join(bases)}):" if bases else f"class {cls.__name__}:"
     body: list[str] = []
     is_array = cls.__name__ == "ndarray"
     for name, member in sorted(vars(cls).items()):
         if name == "__new__" and not issubclass(cls, BaseException):
             body.append(f"def __init__({arguments(cls, {}, 'self')}) -> None: ...")
-        elif (name in vars(object) and name not in KEPT_OF_OBJECT) or name in ("__weakref__", "__dict__"):
+        elif (name in vars(object) and name not in KEPT_OF_OBJECT) or name in HIDDEN:
             continue
+        elif name == "__call__" and cls.__name__ == "ufunc":
+            body.append(f"def __call__({UFUNC[0]}) -> {UFUNC[1]}: ...")
         elif name in ("__eq__", "__ne__"):
             result = "ndarray: ...  # type: ignore[override]" if is_array else "builtins.bool: ..."
             body.append(f"def {name}(self, other: object, /) -> {result}")
@@ -257,7 +287,12 @@ def core_stub(core: ModuleType, operators: list[Operator], results: dict[str, st
             if surface.startswith("ndarray."):
                 methods[surface.removeprefix("ndarray.")] = operator
     public = {name: found for name, found in sorted(vars(core).items()) if not name.startswith("__")}
-    lines = ["__version__: str", "namespaces: dict[str, dict[str, Callable[..., Any]]]", ""]
+    lines = [
+        'Results = TypeVar("Results")',
+        "__version__: str",
+        "namespaces: dict[str, dict[str, Callable[..., Any]]]",
+        "",
+    ]
     for cls in by_bases({found for found in public.values() if isinstance(found, type)}):
         lines += [*class_lines(cls, methods, results), ""]
     for name, found in public.items():
@@ -286,7 +321,9 @@ def package_stub(
                 imports.append(f"from {package.__name__} import {name} as {name}")
         elif name in space:
             operator = operators[space[name]]
-            lines.append(operator_line(name, found, operator, results[operator["name"]]))
+            result = results[operator["name"]]
+            is_ufunc = isinstance(found, core.ufunc)
+            lines.append(f"{name}: ufunc[{result}]" if is_ufunc else operator_line(name, found, operator, result))
         elif name.startswith("_") or isinstance(found, __future__._Feature):
             continue
         elif name in vars(core) and vars(core)[name] is found:
@@ -300,7 +337,11 @@ def package_stub(
             lines.append(f"{name}: None")
         else:
             lines.append(f"{name}: Any")
-    fixed = ["from mxnet._core import Device as Device", "from mxnet._core import ndarray as ndarray"]
+    fixed = [
+        "from mxnet._core import Device as Device",
+        "from mxnet._core import ndarray as ndarray",
+        "from mxnet._core import ufunc as ufunc",
+    ]
     return HEADER.format(mark=mark) + "\n".join([*sorted({*imports, *fixed}), "", *lines]) + "\n"
 
 

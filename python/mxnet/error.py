@@ -21,6 +21,7 @@ from mxnet._core import (
     MXNetError,
     OverflowError,
     ShapeError,
+    UFuncTypeError,
     UnsupportedError,
     ValueError,
 )
@@ -40,6 +41,7 @@ __all__ = [
     "MemoryError",
     "OverflowError",
     "ShapeError",
+    "UFuncTypeError",
     "UnsupportedError",
     "ValueError",
     "register",

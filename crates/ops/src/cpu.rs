@@ -106,6 +106,31 @@ pub(crate) fn read_scalar(tensor: &Tensor) -> Scalar {
     unsafe { Scalar::read(tensor.dtype(), tensor.data_ptr()) }
 }
 
+/// The smallest element of a tensor of integers or truth values (unsigned ones beyond the signed range wrap); 0 if there is none.
+pub(crate) fn smallest_integer(tensor: &Tensor, threads: &dyn mxnet_kernels::Threads) -> i64 {
+    use mxnet_kernels::reduce::{Reduce, Source, Target, reduce};
+    if tensor.is_empty() || !tensor.dtype().is_signed() {
+        return 0;
+    }
+    let mut smallest = 0_i64;
+    let shape = tensor.shape();
+    let source = Source {
+        ptr: tensor.data_ptr(),
+        elem: elem(tensor.dtype()),
+        shape,
+        strides: &tensor.byte_strides(),
+    };
+    let target = Target {
+        ptr: (&raw mut smallest).cast(),
+        elem: Elem::I64,
+        strides: &SmallVec::<[isize; 8]>::from_elem(0, shape.len()),
+    };
+    let axes = SmallVec::<[bool; 8]>::from_elem(true, shape.len());
+    // SAFETY: 1. the layout lies within its storage, and the caller may read it. 2. the target is one integer of 64 bits.
+    unsafe { reduce(threads, Reduce::Min, &source, &axes, &target) };
+    smallest
+}
+
 /// Writes the first element of a tensor that nobody else knows.
 pub(crate) fn write_scalar(tensor: &Tensor, value: Scalar) {
     debug_assert!(!tensor.is_empty());

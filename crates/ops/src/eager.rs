@@ -6,11 +6,14 @@ use std::sync::Arc;
 use mxnet_engine::{Access, Failure, Op, Resource, engine};
 use mxnet_kernels::map::Rows;
 use mxnet_kernels::{Elem, Threads};
-use mxnet_tensor::{Casting, DType, DeviceKind, Dims, Layout, Tensor, broadcast_shapes, can_cast};
+use mxnet_tensor::{
+    Casting, DType, DeviceKind, Dims, Layout, Scalar, Tensor, broadcast_shapes, can_cast,
+};
 use smallvec::SmallVec;
 
 use crate::args::{Args, Attrs};
 use crate::cx::{CallCx, KernelCx, RngState, ViewCx};
+use crate::elementwise::comparison::{self, Beyond};
 use crate::error::{Error, Result, Tuple};
 use crate::invoke::Call;
 use crate::opdef::{Cost, Cpu, Inferred, OpDef, Rng, Viewed};
@@ -113,14 +116,46 @@ fn into_outs(call: &Call, results: Outputs) -> Result<Outputs> {
 /// Outputs of the shape all operands broadcast to, filled by `kernel`.
 fn elementwise(call: &Call, kernel: Kernel) -> Result<Outputs> {
     let (compute, returned) = types::resolve_call(call)?;
-    check_weak(call, compute)?;
+    if let Err(overflow) = check_weak(call, compute) {
+        let answer = match comparison::beyond(call, compute) {
+            Some(Beyond::Answer(answer)) => answer,
+            Some(Beyond::True) => {
+                let truth = Array::weak_scalar(Scalar::Bool(true))?;
+                let inputs: SmallVec<[Option<&Array>; 2]> = call
+                    .inputs
+                    .iter()
+                    .map(|x| x.map(|x| if x.is_weak() { &truth } else { x }))
+                    .collect();
+                return elementwise(
+                    &Call {
+                        inputs: &inputs,
+                        ..*call
+                    },
+                    kernel,
+                );
+            }
+            None => return Err(overflow),
+        };
+        let shapes: SmallVec<[&[usize]; 4]> =
+            call.inputs.iter().flatten().map(|x| x.shape()).collect();
+        let (shape, value) = (broadcast_shapes(&shapes)?, Scalar::Bool(answer));
+        let result = crate::creation::full(&shape, value, DType::Bool, call.device()?)?;
+        return into_outs(call, SmallVec::from_buf([result]));
+    }
     let num_outs = if let Cpu::Map(rows) = call.op.cpu {
         rows.outs as usize
     } else {
         1
     };
     let shapes: SmallVec<[&[usize]; 4]> = call.inputs.iter().flatten().map(|x| x.shape()).collect();
-    let shape = broadcast_shapes(&shapes)?;
+    let mut shape = broadcast_shapes(&shapes)?;
+    // Outputs may have more axes and be longer than what the operands broadcast to.
+    if let Some(out) = call.outs.iter().flatten().next()
+        && out.shape() != shape.as_slice()
+        && broadcast_shapes(&[&shape, out.shape()]).is_ok_and(|both| both.as_slice() == out.shape())
+    {
+        shape = Dims::from_slice(out.shape());
+    }
 
     // Overlap that would let an element be written before it is read: compute aside, then copy.
     let aside = call.outs.iter().flatten().any(|out| {
@@ -176,10 +211,19 @@ fn allocate_like(call: &Call, shape: &Dims, dtype: DType) -> Result<Array> {
 
 /// A Python integer must fit the dtype it takes on.
 fn check_weak(call: &Call, compute: DType) -> Result<()> {
-    for x in call.inputs.iter().flatten().filter(|x| x.is_weak()) {
+    let counted = matches!(call.op.types, Types::Counted { .. });
+    for (i, x) in call.inputs.iter().enumerate() {
+        let Some(x) = x.filter(|x| x.is_weak()) else {
+            continue;
+        };
+        let dtype = if counted && i == 1 {
+            DType::I32
+        } else {
+            compute
+        };
         let value = cpu::read_scalar(x.tensor());
-        if !value.fits(compute) {
-            return Err(types::out_of_bounds(call.op.name, value, compute));
+        if !value.fits(dtype) {
+            return Err(types::out_of_bounds(call.op.name, value, dtype));
         }
     }
     Ok(())
@@ -521,7 +565,12 @@ fn execute(kernel: &Kernel, work: &KernelCx) -> Result<()> {
             rows,
             compute,
             params,
-        } => cpu::map_rows(work, rows, *compute, params),
+        } => {
+            if let Some(refuses) = work.op.refuses {
+                refuses(work, DType::ALL[*compute as usize])?;
+            }
+            cpu::map_rows(work, rows, *compute, params)
+        }
         Kernel::Fn(body) => body(work),
     }
 }

@@ -25,6 +25,10 @@ pub struct OpDef {
     pub doc: &'static str,
     /// Which keywords every call takes besides the parameters.
     pub form: Form,
+    /// The operator that serves calls which give more than `params`: its parameters start with these, and the public signature is its own.
+    pub extended: Option<&'static OpDef>,
+    /// What refuses operands of an elementwise operator for their values, before anything is computed: it may run later, on another thread.
+    pub refuses: Option<Refusal>,
     /// Whether Python gets a tuple even if there is a single output, given the number of array arguments: always of `nonzero`, of `where` if there is one.
     pub always_tuple: fn(usize) -> bool,
     /// How dtypes promote, and the outputs' dtype.
@@ -58,6 +62,9 @@ pub struct OpDef {
     /// What the standard tests feed it.
     pub probe: Probe,
 }
+
+/// Looks at the operands of an elementwise operator that will be computed in this dtype.
+pub type Refusal = fn(&KernelCx, DType) -> Result<()>;
 
 /// Shapes of the outputs.
 pub type InferFn = fn(&InferCx) -> Result<Inferred>;
@@ -446,6 +453,8 @@ impl OpDef {
         params: &[],
         doc: "",
         form: Form::Plain,
+        extended: None,
+        refuses: None,
         always_tuple: |_| false,
         types: Types::Infer,
         infer: |cx| cx.same_as(0),

@@ -12,7 +12,7 @@ use crate::interp::{Flags, current_device};
 use crate::invoke::Call;
 use crate::opdef::{Cpu, OpDef};
 use crate::shape;
-use crate::types::{self, DTypes, Lift, Types};
+use crate::types::{self, DTypes, Lift, Out, Types};
 use crate::{Array, autograd};
 
 /// Up to this many elements the set-up of the general driver costs more than the work.
@@ -157,6 +157,7 @@ fn compute<const CHOOSE: bool>(op: &'static OpDef, operands: &[Quick]) -> Result
     };
     if rows.outs != 1
         || rows.params != 0
+        || op.refuses.is_some() && operands_are_integers(operands)
         || operands.len() > MOST
         || operands.len() != rows.ins as usize
     {
@@ -225,6 +226,10 @@ fn compute<const CHOOSE: bool>(op: &'static OpDef, operands: &[Quick]) -> Result
                     return Ok(None);
                 }
                 if !value.fits(dtype) {
+                    // Comparisons with numbers beyond the dtype have an answer.
+                    if *out == Out::Bool {
+                        return Ok(None);
+                    }
                     return Err(types::out_of_bounds(op.name, *value, dtype));
                 }
                 let slot = scalars[i].as_mut_ptr().cast::<u8>();
@@ -251,6 +256,23 @@ fn compute<const CHOOSE: bool>(op: &'static OpDef, operands: &[Quick]) -> Result
     }
     drop(guard);
     Ok(Some(Array::from_tensor(result)))
+}
+
+/// Whether the operands' values may be refused.
+#[cold]
+fn operands_are_integers(operands: &[Quick]) -> bool {
+    operands
+        .iter()
+        .any(|x| matches!(x, Quick::Array(x) if x.dtype().is_integer()))
+}
+
+/// Whether `x` has the dtype, shape, strides and device of `lead`.
+#[inline]
+fn is_like(x: &Array, lead: &Array) -> bool {
+    x.dtype() == lead.dtype()
+        && x.shape() == lead.shape()
+        && x.layout().strides() == lead.layout().strides()
+        && x.device() == lead.device()
 }
 
 /// The short way of copies and conversions of a small dense array. `None`: take the general way.

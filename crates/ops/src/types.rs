@@ -243,6 +243,9 @@ fn weak_fits(weak: &Array, dtype: DType) -> bool {
     weak.dtype().kind() <= dtype.kind()
 }
 
+/// Dtypes of what counts: all integers that fit 64 bits with a sign.
+const COUNTS: DTypes = DTypes(DTypes::BOOL.or(DTypes::INT).0 & !(1 << DType::U64 as u8));
+
 /// Dtypes of an elementwise call: the one it computes in and the one it returns.
 ///
 /// # Errors
@@ -261,12 +264,24 @@ pub fn resolve_call(call: &Call) -> Result<(DType, DType)> {
             call.dtype,
         ),
         Types::Counted { accepts, lift } => {
-            if let Some(Some(count)) = call.inputs.get(1)
-                && !matches!(count.dtype().kind(), Kind::Bool | Kind::Integer)
-            {
-                return Err(rejected(call.op.name, DTypes::INT, count.dtype()));
-            }
             let lead = call.inputs.get(..1).unwrap_or(&[]);
+            if let Some(Some(count)) = call.inputs.get(1) {
+                let exact = matches!(count.dtype().kind(), Kind::Bool | Kind::Integer);
+                if !exact || (count.dtype() == DType::U64 && !count.is_weak()) {
+                    return Err(rejected(call.op.name, COUNTS, count.dtype()));
+                }
+                // NumPy looks for the first loop that takes both: a Python integer goes into float16.
+                if let [Some(number)] = lead
+                    && number.is_weak()
+                    && number.dtype().kind() == Kind::Integer
+                    && !count.is_weak()
+                    && count.dtype().is_integer()
+                    && call.dtype.is_none()
+                    && promotion() == Promotion::NumPy
+                {
+                    return Ok((DType::F16, DType::F16));
+                }
+            }
             resolve(call.op.name, accepts, lift, Out::Same, lead, call.dtype)
         }
         Types::First | Types::Infer => Err(Error::internal(

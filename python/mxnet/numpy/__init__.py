@@ -49,6 +49,7 @@ from mxnet._core import (
     asfortranarray,
     from_dlpack,
     ndarray,
+    ufunc,
 )
 from mxnet.numpy import exceptions, fft, lib, linalg, random
 from mxnet.numpy._broadcasting import broadcast_arrays, broadcast_shapes

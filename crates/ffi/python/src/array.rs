@@ -186,7 +186,7 @@ fn general(py: Python<'_>, op: &'static OpDef, operands: [Option<In>; 2]) -> PyR
 
 /// The short way for an array and an array or a Python number; `None` if it is not open.
 #[inline]
-fn quick_binary(
+pub fn quick_binary(
     slf: &Bound<'_, PyArray>,
     op: &'static OpDef,
     other: &Bound<'_, PyAny>,
@@ -205,6 +205,18 @@ fn quick_binary(
             None => return Ok(None),
         },
     };
+    match result {
+        Ok(Some(array)) => Ok(Some(PyArray::wrap(py, array)?.into_any())),
+        Ok(None) => Ok(None),
+        Err(error) => Err(raise(py, error)),
+    }
+}
+
+/// The short way of an elementwise function of this array.
+#[inline]
+pub fn quick_unary(slf: &Bound<'_, PyArray>, op: &'static OpDef) -> PyResult<Option<Py<PyAny>>> {
+    let py = slf.py();
+    let result = quick(op, &[Quick::Array(&slf.get().look(py))]);
     match result {
         Ok(Some(array)) => Ok(Some(PyArray::wrap(py, array)?.into_any())),
         Ok(None) => Ok(None),

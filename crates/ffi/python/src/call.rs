@@ -16,7 +16,7 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use smallvec::SmallVec;
 
-use crate::array::PyArray;
+use crate::array::{PyArray, quick_binary, quick_unary};
 use crate::convert::{self, In};
 use crate::error::raise;
 use crate::making;
@@ -36,6 +36,12 @@ fn call(
     named: &Named,
 ) -> PyResult<Py<PyAny>> {
     let op = binding.op;
+    if op.form == Form::Ufunc
+        && named.len == 0
+        && let Some(result) = quick_call(py, op, positional)?
+    {
+        return Ok(result);
+    }
     if let Some(result) = short::call(py, binding, positional, named)? {
         return Ok(result);
     }
@@ -56,7 +62,7 @@ fn call(
         return crate::ufunc::general(py, binding, positional, named);
     }
     let mut bound = Arguments::new();
-    bind(py, binding, positional, named, &mut bound)?;
+    let op = bind(py, binding, positional, named, &mut bound)?;
     let result = execute(py, op, &mut bound)?;
     match binding.subok {
         Some(at) => in_class_of_input(py, result, &bound, at),
@@ -84,6 +90,32 @@ fn in_class_of_input(
             Ok(object.into_any())
         }
         _ => Ok(result),
+    }
+}
+
+/// The short way of elementwise functions, as the operators of arrays take it; `None` if it is not open.
+#[inline]
+fn quick_call(
+    py: Python<'_>,
+    op: &'static OpDef,
+    positional: &[*mut ffi::PyObject],
+) -> PyResult<Option<Py<PyAny>>> {
+    // SAFETY: borrowed arguments of the running call.
+    let object = |i: usize| unsafe { Bound::from_borrowed_ptr(py, positional[i]) };
+    match (positional.len(), op.params.len()) {
+        (1, 1) => match object(0).cast::<PyArray>() {
+            Ok(x) => quick_unary(x, op),
+            Err(_) => Ok(None),
+        },
+        (2, 2) => {
+            let (a, b) = (object(0), object(1));
+            match (a.cast::<PyArray>(), b.cast::<PyArray>()) {
+                (Ok(a), _) => quick_binary(a, op, &b, false),
+                (_, Ok(b)) => quick_binary(b, op, &a, true),
+                _ => Ok(None),
+            }
+        }
+        _ => Ok(None),
     }
 }
 

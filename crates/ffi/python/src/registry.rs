@@ -39,11 +39,13 @@ fn describe<'py>(
         })
         .collect();
     entry.set_item("surface", surface)?;
-    entry.set_item("signature", call::signature(op, false))?;
+    let shown = op.extended.unwrap_or(op);
+    entry.set_item("signature", call::signature(shown, false))?;
     entry.set_item("doc", op.doc)?;
     entry.set_item(
         "params",
-        op.params
+        shown
+            .params
             .iter()
             .map(|p| {
                 let kind = if p.variadic {

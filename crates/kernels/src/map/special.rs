@@ -1,10 +1,20 @@
 //! Error and gamma functions.
 
-use super::OutElem::Same;
+use super::OutElem::{Fixed, Same};
 use super::math::Float;
 use super::row::{Base, unary_rows};
 
 unary_rows! {
+    /// The fraction in 0.5..1 that is left of a float without its power of two; zeros, infinities and NaN are their own.
+    MANTISSA "mantissa", Same, cost 8, params 0, unary_one {
+        [f32] |x, _| -> T { libm::frexpf(x).0 }
+        [f64] |x, _| -> T { libm::frexp(x).0 }
+    }
+    /// The exponent of that power of two; 0 of zeros, infinities and NaN.
+    EXPONENT "exponent", Fixed(crate::Elem::I32), cost 8, params 0, unary_one {
+        [f32] |x, _| -> i32 { if x.is_finite() { libm::frexpf(x).1 } else { 0 } }
+        [f64] |x, _| -> i32 { if x.is_finite() { libm::frexp(x).1 } else { 0 } }
+    }
     /// The error function.
     ERF "erf", Same, cost 6, params 0, unary {
         [f32 f64] |x, _| -> T { Float::erf::<L>(x) }

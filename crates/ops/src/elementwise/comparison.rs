@@ -1,7 +1,10 @@
 //! Comparisons.
 
 use mxnet_kernels::map;
+use mxnet_tensor::{DType, Scalar};
 
+use crate::cpu::read_scalar;
+use crate::invoke::Call;
 use crate::opdef::{Cpu, Cuda, Grad, Onnx, OpDef, Probe, Surface};
 use crate::types::Types;
 
@@ -13,6 +16,41 @@ pub(crate) static OPS: &[&OpDef] = &[
     &GREATER,
     &GREATER_EQUAL,
 ];
+
+/// What becomes of a Python number that integers cannot hold.
+pub(crate) enum Beyond {
+    /// The result is this everywhere.
+    Answer(bool),
+    /// The number counts as true.
+    True,
+}
+
+/// What comparing integers in `compute` with a Python number beyond their range gives, whatever they are, or what the number means to
+/// logic; `None` for other operators.
+pub(crate) fn beyond(call: &Call, compute: DType) -> Option<Beyond> {
+    let [Some(a), Some(b)] = call.inputs else {
+        return None;
+    };
+    let (number, other) = if b.is_weak() { (b, a) } else { (a, b) };
+    let value = read_scalar(number.tensor());
+    if !number.is_weak() || !other.dtype().is_integer() || value.fits(compute) {
+        return None;
+    }
+    let is_large = value.as_f64() > 0.0;
+    // Whether the first operand lies below the second.
+    let below = is_large == b.is_weak();
+    let op = call.op;
+    Some(Beyond::Answer(match op.name {
+        "equal" => false,
+        "not_equal" => true,
+        "less" | "less_equal" => below,
+        "greater" | "greater_equal" => !below,
+        "logical_and" | "logical_or" | "logical_xor" if matches!(value, Scalar::I64(_)) => {
+            return Some(Beyond::True);
+        }
+        _ => return None,
+    }))
+}
 
 /// What comparisons have in common.
 const COMPARISON: OpDef = OpDef {

@@ -8,9 +8,10 @@ use mxnet_tensor::{DType, Scalar};
 use crate::Array;
 use crate::autograd::GradCx;
 use crate::cpu;
+use crate::cx::KernelCx;
 use crate::elementwise::comparison::EQUAL;
 use crate::elementwise::select::choose;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::opdef::{
     Amp, Cost, Cpu, Cuda, Fold, Grad, Grads, Keep, Onnx, OpDef, Probe, Sparse, Surface,
 };
@@ -260,13 +261,14 @@ pub static LOGADDEXP2: OpDef = OpDef {
 pub static POWER: OpDef = OpDef {
     name: "power",
     surface: &[Surface::Np("power"), Surface::Np("pow")],
-    doc: "First array to the power of the second, element by element. Integers wrap; to a negative integer power they give what truncation \
-          leaves of it: 0 except for 1 and -1. A negative number to a fractional power is NaN.",
+    doc: "First array to the power of the second, element by element. Integers wrap; to a negative integer power they raise \
+          ValueError. A negative number to a fractional power is NaN.",
     types: Types::Promote {
         accepts: DTypes::NUMBER,
         lift: Lift::BoolToI8,
         out: Out::Same,
     },
+    refuses: Some(negative_exponents),
     cpu: Cpu::Map(&map::POWER),
     cuda: Cuda::Expr("pow(x, y)"),
     grad: Grad::Rule(Keep::ALL, power_gradients),
@@ -299,6 +301,23 @@ pub static FLOAT_POWER: OpDef = OpDef {
     probe: Probe::over(0.5..3.0).ulp(3),
     ..OpDef::BINARY
 };
+
+/// Integers have no powers with negative exponents.
+fn negative_exponents(cx: &KernelCx, compute: DType) -> Result<()> {
+    let exponents = cx.input(1);
+    if !compute.is_integer()
+        || !compute.is_signed()
+        || cx.output(0).is_empty()
+        || cpu::smallest_integer(exponents, cx.threads) >= 0
+    {
+        return Ok(());
+    }
+    Err(Error::value(
+        cx.op.name,
+        "Integers to negative integer powers are not allowed.",
+    )
+    .with_hint("make one of them a float"))
+}
 
 /// d(x^y) = y x^(y-1) dx + x^y log(x) dy.
 fn power_gradients(g: &GradCx) -> Result<Grads> {

@@ -3,22 +3,23 @@
 use std::f64::consts::{FRAC_2_SQRT_PI, PI};
 
 use mxnet_kernels::map;
-use mxnet_tensor::{Dims, Scalar};
+use mxnet_tensor::{DType, Dims, Scalar};
 use num_complex::Complex;
 
 use crate::args::{Attrs, Param, Value};
-use crate::elementwise::arithmetic::MULTIPLY;
+use crate::cx::CompositeCx;
+use crate::elementwise::arithmetic::{MULTIPLY, REMAINDER};
 use crate::elementwise::comparison::{EQUAL, GREATER};
 use crate::elementwise::logic::LOGICAL_NOT;
 use crate::elementwise::rounding::{FLOOR, RINT};
 use crate::elementwise::select::choose;
 use crate::error::Result;
-use crate::invoke::invoke1;
+use crate::invoke::{Call, invoke1};
 use crate::opdef::{
     Amp, Cost, Cpu, Cuda, Fold, Form, Grad, Keep, Onnx, OpDef, Probe, Sparse, Surface, Viewed,
     one_of,
 };
-use crate::types::{DTypes, Lift, Out, Types};
+use crate::types::{DTypes, Lift, Out, Types, resolve_call};
 use crate::{Array, creation};
 
 pub(crate) static OPS: &[&OpDef] = &[
@@ -45,6 +46,9 @@ pub(crate) static OPS: &[&OpDef] = &[
     &ISPOSINF,
     &ISNEGINF,
     &MODF,
+    &FREXP,
+    &MANTISSA,
+    &EXPONENT,
     &REAL,
     &IMAG,
     &IMAG_PART,
@@ -254,10 +258,11 @@ pub static SPACING: OpDef = OpDef {
     name: "spacing",
     surface: &[Surface::Np("spacing")],
     params: &[Param::array("x")],
-    form: Form::Out,
+    form: Form::Ufunc,
+    types: Types::REAL_FLOAT,
     doc: "Distance of every element to the next number of the dtype away from zero; it has the element's sign.",
     cpu: Cpu::Composite(|cx| {
-        let x = cx.input(0).detach();
+        let x = in_loop_dtype(cx)?.detach();
         let far = Array::weak_scalar(Scalar::F64(f64::INFINITY))?.binary(&COPYSIGN, &x)?;
         cx.done(x.binary(&NEXTAFTER, &far)?.sub(&x)?)
     }),
@@ -476,10 +481,15 @@ pub static MODF: OpDef = OpDef {
     name: "modf",
     surface: &[Surface::Np("modf")],
     params: &[Param::array("x")],
-    form: Form::Out,
+    form: Form::Ufunc,
+    types: Types::Promote {
+        accepts: DTypes::FLOAT,
+        lift: Lift::ToFloat,
+        out: Out::Two(None),
+    },
     doc: "Fraction and integer part of every element, two arrays; both have its sign. Of infinities the fraction is 0.",
     cpu: Cpu::Composite(|cx| {
-        let x = cx.input(0).mul(&Array::weak_scalar(Scalar::F64(1.0))?)?;
+        let x = in_loop_dtype(cx)?;
         let whole = x.unary(&crate::elementwise::rounding::TRUNC)?;
         let infinite = x.unary(&ISINF)?;
         let zero = Array::weak_scalar(Scalar::F64(0.0))?;
@@ -494,6 +504,87 @@ pub static MODF: OpDef = OpDef {
     ])
     .ulp(0),
     ..OpDef::COMPOSITE
+};
+
+/// The argument of a function made of others, in the dtype that it computes in.
+fn in_loop_dtype(cx: &CompositeCx) -> Result<Array> {
+    let call = Call {
+        op: cx.op,
+        inputs: cx.inputs,
+        attrs: &Attrs::none(),
+        outs: &[],
+        dtype: None,
+    };
+    cx.input(0).astype(resolve_call(&call)?.0)
+}
+
+/// Mantissa and exponent.
+pub static FREXP: OpDef = OpDef {
+    name: "frexp",
+    surface: &[Surface::Np("frexp")],
+    params: &[Param::array("x")],
+    form: Form::Ufunc,
+    types: Types::Promote {
+        accepts: DTypes::FLOAT,
+        lift: Lift::ToFloat,
+        out: Out::Two(Some(DType::I32)),
+    },
+    doc: "Mantissa, of size 0.5 to 1, and int32 exponent of every element, two arrays: `x` is `mantissa * 2**exponent`. Zeros, infinities and NaN are \
+          their own mantissa, with exponent 0.",
+    cpu: Cpu::Composite(|cx| {
+        let x = in_loop_dtype(cx)?;
+        Ok(smallvec::smallvec![
+            x.unary(&MANTISSA)?,
+            x.unary(&EXPONENT)?
+        ])
+    }),
+    probe: Probe::calls(&[
+        "f((3, 4))",
+        "np.array([inf, -inf, nan, -0.0, 2.0, -2.5, 1e-40, 3e38], dtype='float32')",
+        "i((5,), 100)",
+        "f(())",
+        "f((0, 2))",
+    ])
+    .ulp(0),
+    ..OpDef::COMPOSITE
+};
+
+/// Mantissa of floats.
+pub static MANTISSA: OpDef = OpDef {
+    name: "mantissa",
+    doc: "Every element divided by the power of two that brings its size to 0.5 to 1.",
+    types: Types::REAL_FLOAT,
+    cpu: Cpu::Map(&map::MANTISSA),
+    cuda: Cuda::None,
+    // The exponent is piecewise constant.
+    grad: Grad::Rule(Keep::INPUTS, |g| {
+        g.elementwise(&[&|| {
+            let down = g.input(0).unary(&EXPONENT)?.neg()?;
+            g.dy(0).binary(&LDEXP, &down)
+        }])
+    }),
+    probe: Probe::over(0.25..2.0)
+        .against("lambda x: np.frexp(x)[0]")
+        .ulp(0),
+    ..OpDef::UNARY
+};
+
+/// Exponent of floats.
+pub static EXPONENT: OpDef = OpDef {
+    name: "exponent",
+    doc: "int32 exponent of the power of two that brings every element's size to 0.5 to 1.",
+    types: Types::Promote {
+        accepts: DTypes::FLOAT,
+        lift: Lift::ToFloat,
+        out: Out::Fixed(DType::I32),
+    },
+    cpu: Cpu::Map(&map::EXPONENT),
+    cuda: Cuda::None,
+    grad: Grad::Stop("piecewise constant"),
+    probe: Probe::over(0.25..2.0)
+        .against("lambda x: np.frexp(x)[1]")
+        .ulp(0),
+    ..OpDef::UNARY
 };
 
 /// Real part.

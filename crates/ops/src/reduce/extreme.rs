@@ -10,6 +10,7 @@ use crate::error::Result;
 use crate::invoke::invoke1;
 use crate::opdef::{Cpu, Form, Grad, Grads, Inferred, Keep, Onnx, OpDef, Probe, Surface};
 use crate::reduce::fold::{PLAIN_REDUCTION, folded, run, spread, unreduced};
+use crate::reduce::{MASKED_MAX, MASKED_MIN};
 use crate::{Attrs, Outputs};
 
 /// Largest element.
@@ -22,6 +23,7 @@ pub static MAX: OpDef = OpDef {
     ],
     doc: "Largest element over `axis` (all axes for None); NaN if any is NaN. Elements that tie share the gradient.",
     infer: nonempty,
+    extended: Some(&MASKED_MAX),
     cpu: Cpu::Kernel(|cx| run(cx, Reduce::Max)),
     grad: Grad::Rule(Keep::ALL, shared),
     onnx: Onnx::Node {
@@ -42,6 +44,7 @@ pub static MIN: OpDef = OpDef {
     ],
     doc: "Smallest element over `axis` (all axes for None); NaN if any is NaN. Elements that tie share the gradient.",
     infer: nonempty,
+    extended: Some(&MASKED_MIN),
     cpu: Cpu::Kernel(|cx| run(cx, Reduce::Min)),
     grad: Grad::Rule(Keep::ALL, shared),
     onnx: Onnx::Node {

@@ -13,6 +13,7 @@ use crate::eager::elem;
 use crate::error::Result;
 use crate::invoke::invoke1;
 use crate::opdef::{Cost, Cpu, Form, Grad, Inferred, Keep, Onnx, OpDef, Probe, Surface, one_of};
+use crate::reduce::{MASKED_ALL, MASKED_ANY, MASKED_MEAN, MASKED_PROD, MASKED_SUM};
 use crate::{creation, shape};
 
 /// What reductions that can be told a dtype have in common.
@@ -60,6 +61,7 @@ pub static SUM: OpDef = OpDef {
     doc: "Sum of the elements over `axis` (all axes for None). Small integers and truth values add up in 64 bits.\n\nFloats are added in blocks of \
           fixed size: the result does not depend on the number of threads, and the rounding error grows with the logarithm of the length.",
     infer: |cx| folded(cx, accumulator),
+    extended: Some(&MASKED_SUM),
     cpu: Cpu::Kernel(|cx| run(cx, Reduce::Sum)),
     grad: Grad::Rule(Keep::NOTHING, |g| g.one(spread(g, g.dy(0))?)),
     onnx: Onnx::Node {
@@ -75,6 +77,7 @@ pub static PROD: OpDef = OpDef {
     surface: &[Surface::Np("prod"), Surface::Method("prod")],
     doc: "Product of the elements over `axis` (all axes for None). Small integers and truth values multiply in 64 bits.",
     infer: |cx| folded(cx, accumulator),
+    extended: Some(&MASKED_PROD),
     cpu: Cpu::Kernel(|cx| run(cx, Reduce::Prod)),
     grad: Grad::Rule(Keep::INPUTS, |g| {
         // The slope is the product of the others, found without division so that zeros do no harm.
@@ -141,6 +144,7 @@ pub static MEAN: OpDef = OpDef {
     surface: &[Surface::Np("mean"), Surface::Method("mean")],
     doc: "Arithmetic mean of the elements over `axis` (all axes for None). Integers give the default float; an empty mean is NaN.",
     infer: |cx| folded(cx, averaged),
+    extended: Some(&MASKED_MEAN),
     cpu: Cpu::Kernel(|cx| run(cx, Reduce::Mean)),
     grad: Grad::Rule(Keep::NOTHING, |g| {
         let n: usize = g
@@ -165,6 +169,7 @@ pub static ANY: OpDef = OpDef {
     surface: &[Surface::Np("any"), Surface::Method("any")],
     doc: "Whether any element over `axis` (all axes for None) is not zero. NaN is not zero.",
     infer: |cx| folded(cx, |_| DType::Bool),
+    extended: Some(&MASKED_ANY),
     cpu: Cpu::Kernel(|cx| run(cx, Reduce::Any)),
     grad: Grad::Stop("piecewise constant"),
     ..PLAIN_REDUCTION
@@ -176,6 +181,7 @@ pub static ALL: OpDef = OpDef {
     surface: &[Surface::Np("all"), Surface::Method("all")],
     doc: "Whether no element over `axis` (all axes for None) is zero.",
     infer: |cx| folded(cx, |_| DType::Bool),
+    extended: Some(&MASKED_ALL),
     cpu: Cpu::Kernel(|cx| run(cx, Reduce::All)),
     grad: Grad::Stop("piecewise constant"),
     ..PLAIN_REDUCTION

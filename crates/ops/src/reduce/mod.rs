@@ -2,11 +2,13 @@
 
 mod extreme;
 mod fold;
+mod masked;
 mod moments;
 mod scan;
 
 pub use extreme::*;
 pub use fold::*;
+pub use masked::*;
 pub use moments::*;
 pub use scan::*;
 
@@ -28,4 +30,15 @@ pub(crate) static OPS: &[&OpDef] = &[
     &CUMPROD,
     &CUMMAX,
     &CUMMIN,
+    &CUMULATIVE_SUM,
+    &CUMULATIVE_PROD,
+    &MASKED_SUM,
+    &MASKED_PROD,
+    &MASKED_MAX,
+    &MASKED_MIN,
+    &MASKED_ANY,
+    &MASKED_ALL,
+    &MASKED_MEAN,
+    &MASKED_VAR,
+    &MASKED_STD,
 ];

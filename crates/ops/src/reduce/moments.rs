@@ -12,6 +12,7 @@ use crate::cx::{CallCx, KernelCx};
 use crate::error::Result;
 use crate::opdef::{Cpu, Grad, Grads, Inferred, Keep, OpDef, Probe, Surface};
 use crate::reduce::fold::{REDUCTION, averaged, folded, over, spread};
+use crate::reduce::{MASKED_STD, MASKED_VAR};
 
 /// What both have in common.
 const SPREAD: OpDef = OpDef {
@@ -40,6 +41,7 @@ pub static VAR: OpDef = OpDef {
     surface: &[Surface::Np("var"), Surface::Method("var")],
     doc: "Variance over `axis` (all axes for None): squared distances from the mean, divided by their number less `ddof`. Real for complex arrays.\n\n\
           Source: one pass over blocks centred on their own mean, joined by Chan, Golub and LeVeque's update.",
+    extended: Some(&MASKED_VAR),
     cpu: Cpu::Kernel(|cx| run(cx, false)),
     grad: Grad::Rule(Keep::INPUTS, |g| g.one(slope(g, g.dy(0))?)),
     ..SPREAD
@@ -50,6 +52,7 @@ pub static STD: OpDef = OpDef {
     name: "std",
     surface: &[Surface::Np("std"), Surface::Method("std")],
     doc: "Standard deviation over `axis` (all axes for None): the square root of `var`.",
+    extended: Some(&MASKED_STD),
     cpu: Cpu::Kernel(|cx| run(cx, true)),
     // d sqrt(v) = dv / (2 sqrt(v)).
     grad: Grad::Rule(Keep::ALL, |g| -> Result<Grads> {

@@ -3,10 +3,10 @@
 
 use mxnet_kernels::reduce::{Source, Target};
 use mxnet_kernels::scan::{Direction, Scan, scan};
-use mxnet_tensor::{Dims, Layout};
+use mxnet_tensor::{Dims, Layout, Scalar};
 
 use crate::args::{Attrs, Param, ParamKind, Value};
-use crate::cx::{CallCx, KernelCx};
+use crate::cx::{CallCx, CompositeCx, KernelCx};
 use crate::eager::elem;
 use crate::error::Result;
 use crate::invoke::invoke1;
@@ -15,7 +15,7 @@ use crate::opdef::{
 };
 use crate::reduce::fold::accumulator;
 use crate::shape::{concatenate, flip, moveaxis, narrow};
-use crate::{Array, creation};
+use crate::{Array, Outputs, creation};
 
 /// What running folds have in common.
 const RUNNING: OpDef = OpDef {
@@ -120,6 +120,72 @@ fn product_slope(x: &Array, dy: &Array) -> Result<Array> {
     let attrs = attributes(Some(-1), false);
     let before = invoke1(&CUMPROD, &[&narrow(x, last, 0, n - 1)?], &attrs)?;
     concatenate(&[&one, &before], last)?.mul(&s)
+}
+
+/// What the array API's running folds have in common.
+const CUMULATIVE: OpDef = OpDef {
+    params: &[
+        Param::array("x"),
+        Param::optional("axis", ParamKind::Int).keyword(),
+        Param::optional("dtype", ParamKind::DType).keyword(),
+        Param::out().keyword(),
+        Param::bool("include_initial", false).keyword(),
+    ],
+    form: Form::Out,
+    probe: Probe::calls(&[
+        "f((5,))",
+        "f((3, 4)), axis=1, include_initial=True",
+        "f((3, 4)), axis=-2",
+        "i((2, 3), 4), axis=0, dtype='float32', include_initial=True",
+        "f((0,)), include_initial=True",
+    ]),
+    ..OpDef::COMPOSITE
+};
+
+/// Running sum, as the array API spells it.
+pub static CUMULATIVE_SUM: OpDef = OpDef {
+    name: "cumulative_sum",
+    surface: &[Surface::Np("cumulative_sum")],
+    doc: "Sum of all elements up to each one along `axis`, which only arrays of one axis may leave out. `include_initial=True` puts a 0 in front.",
+    cpu: Cpu::Composite(|cx| cumulative(cx, &CUMSUM, Scalar::I64(0))),
+    ..CUMULATIVE
+};
+
+/// Running product, as the array API spells it.
+pub static CUMULATIVE_PROD: OpDef = OpDef {
+    name: "cumulative_prod",
+    surface: &[Surface::Np("cumulative_prod")],
+    doc: "Product of all elements up to each one along `axis`, which only arrays of one axis may leave out. `include_initial=True` puts a 1 in front.",
+    cpu: Cpu::Composite(|cx| cumulative(cx, &CUMPROD, Scalar::I64(1))),
+    ..CUMULATIVE
+};
+
+fn cumulative(cx: &CompositeCx, fold: &'static OpDef, first: Scalar) -> Result<Outputs> {
+    let ndim = cx.input(0).ndim();
+    if ndim == 0 || ndim > 1 && cx.is_none("axis") {
+        return Err(cx.value_error(format!(
+            "for arrays with {ndim} axes which one to go along must be named by `axis`, which must exist"
+        )));
+    }
+    let axis = match cx.opt_int("axis") {
+        Some(_) => cx.axis("axis", 0)?,
+        None => 0,
+    };
+    let attrs: Attrs = [
+        Value::Int(axis as i64),
+        cx.dtype("dtype").map_or(Value::None, Value::DType),
+        Value::Bool(false),
+    ]
+    .into_iter()
+    .collect();
+    let steps = invoke1(fold, &[cx.input(0)], &attrs)?;
+    if !cx.bool("include_initial") {
+        return cx.done(steps);
+    }
+    let mut shape = Dims::from_slice(steps.shape());
+    shape[axis] = 1;
+    let first = creation::full(&shape, first, steps.dtype(), steps.device())?;
+    cx.done(concatenate(&[&first, &steps], axis)?)
 }
 
 /// Running largest element: the steps of `maximum.accumulate`.

@@ -94,10 +94,13 @@ pub fn reduce(op: &'static OpDef, x: &Array, how: &Reduction) -> Result<Array> {
     }
     let mask = how.mask.map(|mask| fitting(op, mask, x)).transpose()?;
     // Elements that are passed over become what changes nothing: the identity, or for extremes the value that is folded in anyway.
+    // While a gradient is recorded an infinite identity would make differences of infinities of it: elements are passed over one by one then.
+    let composed_of_calls = op.fold.reduce.is_none() && is_composed(op, x);
     let neutral = op
         .fold
         .identity
-        .or(if op.fold.reorders { start } else { None });
+        .or(if op.fold.reorders { start } else { None })
+        .filter(|value| !composed_of_calls || value.as_f64().is_finite());
     let (x, mask) = match (mask, neutral) {
         (Some(mask), Some(neutral)) => {
             let neutral = Array::scalar(neutral, dtype)?;
@@ -112,7 +115,8 @@ pub fn reduce(op: &'static OpDef, x: &Array, how: &Reduction) -> Result<Array> {
     let y = if let Some(fold) = op.fold.reduce {
         let attrs = attributes(fold, &axes, dtype, how.keepdims);
         return with_initial(op, invoke1(fold, &[x], &attrs)?, explicit, dtype);
-    } else if is_composed(op, x) {
+    } else if composed_of_calls {
+        let start = if mask.is_some() { start } else { explicit };
         let y = composed(op, x, mask.as_ref(), &axes, start)?;
         return y.reshape(&shape);
     } else {
@@ -339,9 +343,17 @@ pub fn reduceat(
         return Err(Error::dtype(op.name, problem));
     }
     let axis = normalize_axis(axis as isize, x.ndim())?;
+    let starts: Vec<i64> = starts.detach().astype(DType::I64)?.to_vec()?;
+    let len = x.shape()[axis];
+    if let Some(bad) = starts.iter().find(|&&s| s < 0 || s >= len as i64) {
+        let problem = format!(
+            "index {bad} out-of-bounds in {}.reduceat [0, {len})",
+            op.name
+        );
+        return Err(Error::index(op.name, problem));
+    }
     let dtype = fold_dtype(op, "reduceat", x, dtype)?;
     let x = x.astype_of_loop(op, dtype)?;
-    let starts: Vec<i64> = starts.detach().astype(DType::I64)?.to_vec()?;
     let attrs: Attrs = [
         Value::Str(op.name.into()),
         Value::from(&starts[..]),
@@ -352,14 +364,6 @@ pub fn reduceat(
     .collect();
     if !is_composed(op, &x) || starts.is_empty() {
         return invoke1(&SEGMENTS, &[&x], &attrs);
-    }
-    let len = x.shape()[axis];
-    if let Some(bad) = starts.iter().find(|&&s| s < 0 || s >= len as i64) {
-        let problem = format!(
-            "index {bad} out-of-bounds in {}.reduceat [0, {len})",
-            op.name
-        );
-        return Err(Error::index(op.name, problem));
     }
     let axes = [axis as i64];
     let mut segments = Vec::with_capacity(starts.len());

@@ -73,15 +73,15 @@ impl Named {
     }
 }
 
-/// Associates each argument with its parameter.
+/// Associates each argument with its parameter. Answers the operator to call: the extended one if the call gives what only that has.
 pub fn bind<'py>(
     py: Python<'py>,
     binding: &'static Binding,
     positional: &[*mut ffi::PyObject],
     named: &Named,
     bound: &mut Arguments<'py>,
-) -> PyResult<()> {
-    let op = binding.op;
+) -> PyResult<&'static OpDef> {
+    let op = binding.public;
     let gathered = gather_variadic(py, op, positional)?;
     let shortened: SmallVec<[*mut ffi::PyObject; 4]>;
     let positional = match &gathered {
@@ -130,6 +130,15 @@ pub fn bind<'py>(
         }
         slots[at] = value;
     }
+    // What only the extended form has was not given, as a rule.
+    let none = |slot: &*mut ffi::PyObject| {
+        // SAFETY: None is an object that is always there.
+        slot.is_null() || std::ptr::eq(*slot, unsafe { ffi::Py_None() })
+    };
+    let op = match slots.get(binding.op.params.len()..) {
+        Some(rest) if rest.iter().all(none) => binding.op,
+        _ => op,
+    };
     for (param, &slot) in op.params.iter().zip(&*slots) {
         if slot.is_null() {
             match (param.kind, param.default) {
@@ -170,7 +179,7 @@ pub fn bind<'py>(
             bound.outs = convert::outs_argument(op, &value)?;
         }
     }
-    Ok(())
+    Ok(op)
 }
 
 /// `x.reshape(2, 3)`: several integers where one variadic parameter stands become its tuple. Answers its position and the tuple.

@@ -12,6 +12,8 @@ use pyo3::prelude::*;
 pub struct Binding {
     /// The operator.
     pub op: &'static OpDef,
+    /// The operator whose parameters are shown: the extended form, if there is one.
+    pub public: &'static OpDef,
     /// Name under which it is exposed.
     pub name: &'static str,
     /// Interned names of the parameters, then of what the form adds.
@@ -62,22 +64,23 @@ impl Binding {
         entry: Fast,
         skip_self: bool,
     ) -> PyResult<&'static Binding> {
+        let public = op.extended.unwrap_or(op);
         let mut keywords: Vec<Py<PyAny>> = Vec::new();
-        for key in op
+        for key in public
             .params
             .iter()
             .map(|p| p.name)
-            .chain(extra_keywords(op).iter().copied())
+            .chain(extra_keywords(public).iter().copied())
         {
             keywords.push(pyo3::types::PyString::intern(py, key).into_any().unbind());
         }
         // `out` behind the parameters can be given by position unless a parameter before it cannot.
-        let open = op.params.iter().filter(|p| !p.keyword_only).count();
-        let trailing_out = !extra_keywords(op).is_empty() && open == op.params.len();
+        let open = public.params.iter().filter(|p| !p.keyword_only).count();
+        let trailing_out = !extra_keywords(public).is_empty() && open == public.params.len();
         let positional = open + usize::from(trailing_out);
         let doc = format!(
             "{name}{}\n--\n\n{}",
-            signature(op, skip_self),
+            signature(public, skip_self),
             docstring(op)
         );
         let def = ffi::PyMethodDef {
@@ -90,6 +93,7 @@ impl Binding {
         };
         Ok(Box::leak(Box::new(Binding {
             op,
+            public,
             name,
             keywords,
             positional,
@@ -177,6 +181,9 @@ pub fn documentation(binding: &Binding) -> String {
 fn docstring(op: &OpDef) -> String {
     use mxnet::ops::{Grad, Types};
     let mut text = op.doc.to_owned();
+    if let Some(extended) = op.extended {
+        let _ = write!(text, "\n\n{}", extended.doc);
+    }
     if let Types::Promote { accepts, .. } = op.types {
         let names: Vec<&str> = accepts.iter().map(DType::name).collect();
         let _ = write!(text, "\n\nComputes in: {}.", names.join(", "));

@@ -201,6 +201,11 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
                 let binding = Binding::leak(py, op, op.name, function_entry, false)?;
                 let object = ufunc::make(py, binding)?;
                 ufuncs.insert(op.name, object.clone_ref(py));
+                for surface in op.surface {
+                    if let Surface::Np(name) = surface {
+                        ufuncs.insert(name, object.clone_ref(py));
+                    }
+                }
                 Some(object)
             }
             _ => None,

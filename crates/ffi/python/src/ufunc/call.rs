@@ -162,6 +162,7 @@ fn execute<'py>(
     options: &Options<'py>,
 ) -> PyResult<Py<PyAny>> {
     let fail = |error: Error| raise(py, error);
+    options.outs.check_writable(py)?;
     let mut dtype = None;
     // Whether the core may write to the arrays as it goes: it casts to them under the usual rule.
     let mut direct = options.mask.is_none() && matches!(options.order, b'K');

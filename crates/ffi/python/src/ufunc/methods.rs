@@ -221,15 +221,17 @@ fn strong(array: Array) -> Array {
     value.astype(dtype).unwrap_or(value)
 }
 
-/// The dtype to fold in: the one asked for, else that of the array written to if the function computes in it.
+/// The dtype to fold in: the one asked for, else what the array written to and `x` promote to if the function computes in it.
 fn dtype_for(
     op: &'static OpDef,
     asked: Option<DType>,
     outs: &Outs,
+    x: &Array,
     py: Python<'_>,
 ) -> Option<DType> {
     asked.or_else(|| {
-        let to = outs.get(0)?.get().with(py, Array::dtype);
+        let out = outs.get(0)?.get().array(py);
+        let to = mxnet::ops::promoted(&[Some(&out), Some(x)]);
         let own = core::loops(op)
             .iter()
             .any(|l| l.compute == to && l.outputs.as_slice() == [to]);
@@ -244,6 +246,7 @@ fn finish<'py>(
     result: Result<Array, Error>,
 ) -> PyResult<Py<PyAny>> {
     let y = result.map_err(|error| raise(py, error))?;
+    outs.check_writable(py)?;
     outs.write(py, op, Outputs::from_iter([y]))
 }
 
@@ -273,7 +276,7 @@ fn reduce<'py>(
         },
     };
     let outs = given.outs(op, 3)?;
-    let dtype = dtype_for(op, given.dtype(2)?, &outs, py);
+    let dtype = dtype_for(op, given.dtype(2)?, &outs, &x, py);
     let keepdims = given.get(4).map_or(Ok(false), |x| x.is_truthy())?;
     let initial = match given.get(5) {
         None => Initial::Natural,
@@ -326,7 +329,7 @@ fn accumulate<'py>(
     let x = given.array(op, 0)?;
     let axis = given.axis(op, "accumulate", 1)?;
     let outs = given.outs(op, 3)?;
-    let dtype = dtype_for(op, given.dtype(2)?, &outs, py);
+    let dtype = dtype_for(op, given.dtype(2)?, &outs, &x, py);
     let result = py.detach(|| core::accumulate(op, &x, axis, dtype));
     finish(py, op, &outs, result)
 }
@@ -342,7 +345,7 @@ fn reduceat<'py>(
     let (x, starts) = (given.array(op, 0)?, given.array(op, 1)?);
     let axis = given.axis(op, "reduceat", 2)?;
     let outs = given.outs(op, 4)?;
-    let dtype = dtype_for(op, given.dtype(3)?, &outs, py);
+    let dtype = dtype_for(op, given.dtype(3)?, &outs, &x, py);
     let result = py.detach(|| core::reduceat(op, &x, &starts, axis, dtype));
     finish(py, op, &outs, result)
 }
@@ -398,10 +401,11 @@ fn at<'py>(
     let Some(object) = target.get(0) else {
         return Err(PyTypeError::new_err("first operand must be array"));
     };
+    object.get().check_writable(py)?;
     let a = object.get().array(py);
     let result = py.detach(|| core::at(op, &a, &key.items, &key.arrays, value.as_ref()));
     if let Some(recorded) = result.map_err(|error| raise(py, error))? {
-        object.get().adopt(py, recorded);
+        object.get().adopt_written(py, recorded)?;
     }
     Ok(py.None())
 }

@@ -11,4 +11,3 @@ mod outs;
 
 pub use call::general;
 pub use object::{_ufunc, find, make, register};
-pub use outs::Outs;

@@ -8,8 +8,9 @@ use std::mem::offset_of;
 use std::ptr;
 use std::sync::OnceLock;
 
-use mxnet::ops::{OpDef, registry};
+use mxnet::ops::OpDef;
 use mxnet::tensor::Scalar;
+use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyValueError;
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -43,7 +44,7 @@ const HAVE_VECTORCALL: u64 = 1 << 11;
 const ARGUMENTS_OFFSET: usize = 1 << (usize::BITS - 1);
 
 static TYPE: PyOnceLock<Py<PyType>> = PyOnceLock::new();
-/// Objects by the operators' names.
+/// Objects by the operators' names and NumPy's.
 static OBJECTS: OnceLock<HashMap<&'static str, Py<PyAny>>> = OnceLock::new();
 
 /// The binding of a `ufunc`; `None` for other objects.
@@ -182,11 +183,8 @@ const ATTRIBUTES: &[(&CStr, &CStr, Getter)] = &[
     }),
 ];
 
-fn object<'py, T: IntoPyObject<'py>>(py: Python<'py>, value: T) -> PyResult<Py<PyAny>>
-where
-    PyErr: From<T::Error>,
-{
-    Ok(value.into_pyobject(py)?.into_any().unbind().into())
+fn object<'py, T: IntoPyObjectExt<'py>>(py: Python<'py>, value: T) -> PyResult<Py<PyAny>> {
+    value.into_py_any(py)
 }
 
 /// Gets attribute number `closure`.
@@ -299,9 +297,8 @@ pub fn register(
     module.add("ufunc", class(module.py())?)
 }
 
-/// The function called `name` in the registry.
+/// The function called `name` in the registry, or by NumPy.
 pub fn find(py: Python<'_>, name: &str) -> Option<Py<PyAny>> {
-    registry::find(name)?;
     Some(OBJECTS.get()?.get(name)?.clone_ref(py))
 }
 

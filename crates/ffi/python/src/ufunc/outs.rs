@@ -69,6 +69,12 @@ impl<'py> Outs<'py> {
         self.arrays.is_empty()
     }
 
+    /// Makes sure that writing to these arrays can be recorded.
+    pub fn check_writable(&self, py: Python<'_>) -> PyResult<()> {
+        let mut given = self.arrays.iter().flatten();
+        given.try_for_each(|out| out.get().check_writable(py))
+    }
+
     /// The array for output `i`.
     pub fn get(&self, i: usize) -> Option<&Bound<'py, PyArray>> {
         self.arrays.get(i).and_then(Option::as_ref)
@@ -80,9 +86,7 @@ impl<'py> Outs<'py> {
         for (i, y) in outputs.into_iter().enumerate() {
             results.push(match (self.get(i), self.objects.get(i)) {
                 (Some(out), Some(Some(object))) => {
-                    if y.entry().is_some() {
-                        out.get().adopt(py, y);
-                    }
+                    out.get().adopt_written(py, y)?;
                     object.clone().unbind()
                 }
                 _ => PyArray::wrap(py, y)?.into_any(),

@@ -1,0 +1,307 @@
+//! Reductions of some of the elements, from a given start: what `where`, `initial`, `mean` and `correction` mean.
+//!
+//! Each is the extended form of a reduction with a kernel (`OpDef::extended`), made of operators; calls without these arguments never come here.
+
+use mxnet_tensor::{DType, Scalar};
+
+use crate::Array;
+use crate::args::{Default, Param, ParamKind};
+use crate::cx::CompositeCx;
+use crate::elementwise::arithmetic::{ADD, MAXIMUM, MINIMUM, MULTIPLY};
+use crate::elementwise::explog::SQRT;
+use crate::elementwise::logic::{LOGICAL_AND, LOGICAL_OR};
+use crate::error::Result;
+use crate::opdef::{Cpu, Form, OpDef, Probe};
+use crate::reduce::fold::averaged;
+use crate::ufunc::{self, Initial, Reduction};
+
+/// What they have in common.
+const EXTENDED: OpDef = OpDef {
+    form: Form::Out,
+    ..OpDef::COMPOSITE
+};
+
+/// Sum of some of the elements.
+pub static MASKED_SUM: OpDef = OpDef {
+    name: "masked_sum",
+    params: &[
+        Param::array("a"),
+        Param::axes("axis"),
+        Param::optional("dtype", ParamKind::DType),
+        Param::out(),
+        Param::bool("keepdims", false),
+        Param::optional("initial", ParamKind::Scalar),
+        Param::optional_array("where"),
+    ],
+    doc: "Sum of `initial` and the elements over `axis` (all axes for None) where `where` is true.",
+    cpu: Cpu::Composite(|cx| folded(cx, &ADD, 1)),
+    probe: Probe::calls(&[
+        "f((3, 4)), 0, where=b((3, 4))",
+        "f((2, 3, 4)), (0, 2), where=b((3, 1)), initial=2.5",
+        "f((3, 4)), keepdims=True, initial=-1",
+        "i((3, 4), 9), 1, initial=3",
+        "f((0, 3)), 0, initial=1.5",
+    ])
+    .against("np.sum"),
+    ..EXTENDED
+};
+
+/// Product of some of the elements.
+pub static MASKED_PROD: OpDef = OpDef {
+    name: "masked_prod",
+    params: MASKED_SUM.params,
+    doc: "Product of `initial` and the elements over `axis` (all axes for None) where `where` is true.",
+    cpu: Cpu::Composite(|cx| folded(cx, &MULTIPLY, 1)),
+    probe: Probe::calls(&[
+        "f((3, 4)), 0, where=b((3, 4))",
+        "f((2, 3, 4)), (0, 2), where=b((3, 1)), initial=2.5",
+        "i((3, 4), 4), 1, initial=3",
+    ])
+    .against("np.prod")
+    .within(0.5..2.0),
+    ..EXTENDED
+};
+
+/// Largest of some of the elements.
+pub static MASKED_MAX: OpDef = OpDef {
+    name: "masked_max",
+    params: &[
+        Param::array("a"),
+        Param::axes("axis"),
+        Param::out(),
+        Param::bool("keepdims", false),
+        Param::optional("initial", ParamKind::Scalar),
+        Param::optional_array("where"),
+    ],
+    doc: "Largest of `initial` and the elements over `axis` (all axes for None) where `where` is true. With `where` there must be an `initial`.",
+    cpu: Cpu::Composite(|cx| folded(cx, &MAXIMUM, 1)),
+    probe: Probe::calls(EXTREMES).against("np.max").ulp(0),
+    ..EXTENDED
+};
+
+/// Smallest of some of the elements.
+pub static MASKED_MIN: OpDef = OpDef {
+    name: "masked_min",
+    params: MASKED_MAX.params,
+    doc: "Smallest of `initial` and the elements over `axis` (all axes for None) where `where` is true. With `where` there must be an `initial`.",
+    cpu: Cpu::Composite(|cx| folded(cx, &MINIMUM, 1)),
+    probe: Probe::calls(EXTREMES).against("np.min").ulp(0),
+    ..EXTENDED
+};
+
+const EXTREMES: &[&str] = &[
+    "f((3, 4)), 0, where=b((3, 4)), initial=0.25",
+    "f((2, 3, 4)), (0, 2), keepdims=True, initial=-0.5",
+    "i((3, 4), 9), 1, initial=4",
+    "f((0, 3)), 0, initial=1.5",
+];
+
+/// Whether any of some elements is true.
+pub static MASKED_ANY: OpDef = OpDef {
+    name: "masked_any",
+    params: &[
+        Param::array("a"),
+        Param::axes("axis"),
+        Param::out(),
+        Param::bool("keepdims", false),
+        Param::optional_array("where").keyword(),
+    ],
+    doc: "Whether any element over `axis` (all axes for None) where `where` is true is not zero.",
+    cpu: Cpu::Composite(|cx| folded(cx, &LOGICAL_OR, 1)),
+    probe: Probe::calls(TRUTHS).against("np.any"),
+    ..EXTENDED
+};
+
+/// Whether all of some elements are true.
+pub static MASKED_ALL: OpDef = OpDef {
+    name: "masked_all",
+    params: MASKED_ANY.params,
+    doc: "Whether no element over `axis` (all axes for None) where `where` is true is zero.",
+    cpu: Cpu::Composite(|cx| folded(cx, &LOGICAL_AND, 1)),
+    probe: Probe::calls(TRUTHS).against("np.all"),
+    ..EXTENDED
+};
+
+const TRUTHS: &[&str] = &[
+    "b((3, 4)), 0, where=b((3, 4))",
+    "i((2, 3, 4), 2), (0, 2), keepdims=True, where=b((3, 1))",
+];
+
+/// Mean of some of the elements.
+pub static MASKED_MEAN: OpDef = OpDef {
+    name: "masked_mean",
+    params: &[
+        Param::array("a"),
+        Param::axes("axis"),
+        Param::optional("dtype", ParamKind::DType),
+        Param::out(),
+        Param::bool("keepdims", false),
+        Param::optional_array("where").keyword(),
+    ],
+    doc: "Arithmetic mean of the elements over `axis` (all axes for None) where `where` is true; NaN where there are none.",
+    cpu: Cpu::Composite(|cx| {
+        let dtype = cx.dtype("dtype").unwrap_or(averaged(cx.dtype_of(0)));
+        let some = Chosen {
+            axes: cx.opt_ints("axis"),
+            keepdims: cx.bool("keepdims"),
+            mask: mask(cx, 1),
+        };
+        let x = cx.input(0).astype(wide(dtype))?;
+        cx.done(some.mean(&x)?.astype(dtype)?)
+    }),
+    probe: Probe::calls(&[
+        "f((3, 4)), 0, where=b((3, 4))",
+        "f((2, 3, 4)), (0, 2), keepdims=True, where=b((3, 1))",
+        "i((3, 4), 9), where=b((3, 4))",
+    ])
+    .against("np.mean")
+    .within(0.25..2.0),
+    ..EXTENDED
+};
+
+/// Variance of some of the elements.
+pub static MASKED_VAR: OpDef = OpDef {
+    name: "masked_var",
+    params: &[
+        Param::array("a"),
+        Param::axes("axis"),
+        Param::optional("dtype", ParamKind::DType),
+        Param::out(),
+        Param::float("ddof", 0.0).or(Default::Int(0)),
+        Param::bool("keepdims", false),
+        Param::optional_array("where").keyword(),
+        Param::optional_array("mean").keyword(),
+        Param::optional("correction", ParamKind::Float).keyword(),
+    ],
+    doc: "Variance over `axis` (all axes for None) of the elements where `where` is true: squared distances from `mean` (which keeps the axes; found if \
+          it is not given), divided by their number less `ddof`. `correction` is another name of `ddof`.",
+    cpu: Cpu::Composite(|cx| cx.done(variance(cx, false)?)),
+    probe: Probe::calls(SPREADS).against("np.var"),
+    ..EXTENDED
+};
+
+/// Standard deviation of some of the elements.
+pub static MASKED_STD: OpDef = OpDef {
+    name: "masked_std",
+    params: MASKED_VAR.params,
+    doc: "Standard deviation over `axis` (all axes for None) of the elements where `where` is true: the square root of `var`.",
+    cpu: Cpu::Composite(|cx| cx.done(variance(cx, true)?)),
+    probe: Probe::calls(SPREADS).against("np.std"),
+    ..EXTENDED
+};
+
+const SPREADS: &[&str] = &[
+    "f((6, 4)), 0, where=np.array([[True], [True], [False], [True], [True], [False]])",
+    "f((2, 3, 4)), (0, 2), keepdims=True, correction=1",
+    "f((3, 4)), 1, mean=np.array([[0.5], [0.25], [0.75]]), ddof=1",
+    "i((3, 4), 9), 1, where=np.array([True, True, False, True])",
+];
+
+/// Array argument `i` as a mask; `True` is none.
+fn mask<'a>(cx: &CompositeCx<'a>, i: usize) -> Option<&'a Array> {
+    cx.opt(i).filter(|mask| {
+        !(mask.is_weak() && crate::cpu::read_scalar(mask.tensor()) == Scalar::Bool(true))
+    })
+}
+
+/// A fold with all its options. `at`: which array argument the mask is.
+fn folded(cx: &CompositeCx, op: &'static OpDef, at: usize) -> Result<crate::Outputs> {
+    let has = |name: &str| cx.params.iter().any(|p| p.name == name);
+    let initial = if has("initial") {
+        cx.scalar("initial")
+    } else {
+        None
+    };
+    let how = Reduction {
+        axes: cx.opt_ints("axis"),
+        dtype: if has("dtype") {
+            cx.dtype("dtype")
+        } else {
+            None
+        },
+        keepdims: cx.bool("keepdims"),
+        initial: initial.map_or(Initial::Natural, Initial::At),
+        mask: mask(cx, at),
+    };
+    cx.done(ufunc::reduce(op, cx.input(0), &how)?)
+}
+
+/// The dtype moments of halves are computed in.
+fn wide(dtype: DType) -> DType {
+    match dtype {
+        DType::F16 | DType::BF16 => DType::F32,
+        other => other,
+    }
+}
+
+/// Which elements count.
+struct Chosen<'a> {
+    axes: Option<&'a [i64]>,
+    keepdims: bool,
+    mask: Option<&'a Array>,
+}
+
+impl Chosen<'_> {
+    fn sum(&self, x: &Array) -> Result<Array> {
+        let how = Reduction {
+            axes: self.axes,
+            dtype: Some(x.dtype()),
+            keepdims: self.keepdims,
+            initial: Initial::Natural,
+            mask: self.mask,
+        };
+        ufunc::reduce(&ADD, x, &how)
+    }
+
+    /// How many elements of `x` count, in a real dtype.
+    fn count(&self, x: &Array) -> Result<Array> {
+        let one = Array::scalar(Scalar::I64(1), x.dtype().real())?.broadcast_to(x.shape())?;
+        self.sum(&one)
+    }
+
+    fn mean(&self, x: &Array) -> Result<Array> {
+        self.sum(x)?.div(&self.count(x)?)
+    }
+}
+
+/// Sum of squared distances from the mean, divided by how many there are less `ddof`; its root for the deviation.
+fn variance(cx: &CompositeCx, root: bool) -> Result<Array> {
+    let dtype = cx.dtype("dtype").unwrap_or(averaged(cx.dtype_of(0)));
+    let x = cx.input(0).astype(wide(dtype))?;
+    let ddof = match (cx.opt_float("correction"), cx.float("ddof")) {
+        (Some(_), ddof) if ddof != 0.0 => {
+            return Err(cx.value_error("ddof and correction can't be provided simultaneously"));
+        }
+        (Some(correction), _) => correction,
+        (None, ddof) => ddof,
+    };
+    let some = Chosen {
+        axes: cx.opt_ints("axis"),
+        keepdims: cx.bool("keepdims"),
+        mask: mask(cx, 1),
+    };
+    let mean = match cx.opt(2) {
+        Some(mean) => mean.astype(x.dtype())?,
+        None => Chosen {
+            keepdims: true,
+            ..some
+        }
+        .mean(&x)?,
+    };
+    let centred = x.sub(&mean)?;
+    let squares = if x.dtype().is_complex() {
+        centred.mul(&centred.conj()?)?.real_part()?
+    } else {
+        centred.square()?
+    };
+    // Fewer elements than `ddof` have no variance: NumPy divides by 0 then.
+    let zero = Array::scalar(Scalar::I64(0), x.dtype().real())?;
+    let divisor = some.count(&x)?.shift(-ddof)?.maximum(&zero)?;
+    let variance = some.sum(&squares)?.div(&divisor)?;
+    let result = if root {
+        variance.unary(&SQRT)?
+    } else {
+        variance
+    };
+    result.astype(dtype.real())
+}
