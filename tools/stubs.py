@@ -187,8 +187,8 @@ def annotation(parameter: inspect.Parameter, kinds: dict[str, tuple[str, bool]])
         return f"{KINDS[kind]} | None" if nullable else KINDS[kind]
     if kinds and parameter.name in ADDED:
         return ADDED[parameter.name]
-    if parameter.name == "axis":
-        return "int | Sequence[int] | None"  # whatever the default
+    if parameter.name == "axis" and parameter.default == 0:
+        return "int | Sequence[int] | None"  # folds of elementwise functions
     if isinstance(parameter.default, bool | int | float | str):
         return "builtins." * isinstance(parameter.default, bool) + type(parameter.default).__name__
     return "Any"

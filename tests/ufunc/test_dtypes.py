@@ -12,20 +12,6 @@ NAMES = sorted(
     name for name in ENTRIES if isinstance(getattr(np, name, None), np.ufunc) and getattr(np, name).signature is None
 )
 DTYPES = ("bool", *INTEGERS, *(name for name in FLOATS if name != "bfloat16"), *COMPLEX)
-    "int8",
-    "int16",
-    "int32",
-    "int64",
-    "uint8",
-    "uint16",
-    "uint32",
-    "uint64",
-    "float16",
-    "float32",
-    "float64",
-    "complex64",
-    "complex128",
-]
 # Of each kind, small and beyond what the small dtypes hold.
 NUMBERS = [True, 0, 3, -3, 200, 300, -200, 70_000, 2**40, 2**63, 2.5, -2.5, 1e300, 1j]
 
@@ -75,6 +61,15 @@ def test_dtypes_of_arrays_are_numpys(name, numpys_promotion):
     assert different == []
 
 
+# Python integers that NumPy refuses although they have an answer, or takes although they do not fit, and what we do.
+OTHERWISE = {
+    ("logical_and", 2**63): ("bool",),
+    ("logical_or", 2**63): ("bool",),
+    ("logical_xor", 2**63): ("bool",),
+    ("ldexp", 2**40): "OverflowError",
+}
+
+
 @pytest.mark.parametrize("name", [n for n in NAMES if getattr(np, n).nin == 2])
 def test_dtypes_with_python_numbers_are_numpys(name, numpys_promotion):
     theirs, ours = getattr(np, name), getattr(mx.np, name)
@@ -84,7 +79,7 @@ def test_dtypes_with_python_numbers_are_numpys(name, numpys_promotion):
         for swap in (False, True):
             wanted = outcome(theirs, *((number, x) if swap else (x, number)))
             got = outcome(ours, *((number, y) if swap else (y, number)))
-            if got != wanted:
+            if got != wanted and got != OTHERWISE.get((name, number)):
                 different.append((dtype, number, swap, got, wanted))
     assert different == []
 

@@ -194,7 +194,7 @@ def test_folds_write_to_out_and_take_a_dtype(name):
         (lambda m, a: m.add.accumulate(a, axis=(0, 1)), ValueError, "accumulate does not allow multiple axes"),
         (lambda m, a: m.add.reduceat(a, [0, 7]), IndexError, r"index 7 out-of-bounds in add.reduceat \[0, 2\)"),
         (lambda m, a: m.add.reduceat(a, [[0]]), ValueError, None),
-        (lambda m, a: m.equal.reduce(a), TypeError, "(?i)no loop"),
+        (lambda m, a: m.equal.reduce(a), TypeError, "loop"),
         (lambda m, a: m.ldexp.reduce(a), TypeError, "ldexp"),
         (lambda m, a: m.add.reduce(), TypeError, None),
         (lambda m, a: m.add.reduce(a, foo=1), TypeError, "foo"),
@@ -242,7 +242,7 @@ def test_gradients_of_folds_are_the_slopes(name):
     slopes.check(lambda x: f.reduce(x, axis=0), [x], rng)
     slopes.check(lambda x: f.reduceat(x, [0, 2, 1], axis=0), [x], rng)
     slopes.check(lambda x: f.accumulate(x, axis=1), [x], rng)
-    slopes.check(lambda x, y: f.outer(x, y), [x[0], x[:, 1]], rng)
+    slopes.check(lambda x, y: f.outer(x, y), [x[0], x[1]], rng)
     mask = mx.np.array(rng.random((4, 3)) < 0.7)
     # The start lies apart from all elements: extremes have no slope where they tie.
     slopes.check(lambda x: f.reduce(x, axis=0, where=mask, initial=0.25), [x], rng)
