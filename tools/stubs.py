@@ -322,7 +322,7 @@ def package_stub(
         elif name in space:
             operator = operators[space[name]]
             result = results[operator["name"]]
-            is_ufunc = isinstance(found, core.ufunc)
+            is_ufunc = type(found).__name__ == "ufunc"
             lines.append(f"{name}: ufunc[{result}]" if is_ufunc else operator_line(name, found, operator, result))
         elif name.startswith("_") or isinstance(found, __future__._Feature):
             continue

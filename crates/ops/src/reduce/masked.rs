@@ -38,11 +38,13 @@ pub static MASKED_SUM: OpDef = OpDef {
     probe: Probe::calls(&[
         "f((3, 4)), 0, where=b((3, 4))",
         "f((2, 3, 4)), (0, 2), where=b((3, 1)), initial=2.5",
-        "f((3, 4)), keepdims=True, initial=-1",
+        "f((3, 4)), keepdims=True, initial=1",
         "i((3, 4), 9), 1, initial=3",
         "f((0, 3)), 0, initial=1.5",
     ])
-    .against("np.sum"),
+    .against("np.sum")
+    // Positive, lest the sum cancel: its error is in units of what is added.
+    .within(0.25..2.0),
     ..EXTENDED
 };
 
@@ -150,8 +152,8 @@ pub static MASKED_MEAN: OpDef = OpDef {
         cx.done(some.mean(&x)?.astype(dtype)?)
     }),
     probe: Probe::calls(&[
-        "f((3, 4)), 0, where=b((3, 4))",
-        "f((2, 3, 4)), (0, 2), keepdims=True, where=b((3, 1))",
+        "f((3, 4)), 0, where=np.array([[True], [False], [True]])",
+        "f((2, 3, 4)), (0, 2), keepdims=True, where=np.array([True, False, True, True])",
         "i((3, 4), 9), where=b((3, 4))",
     ])
     .against("np.mean")
