@@ -2,14 +2,16 @@
 import builtins
 from collections.abc import Callable, Iterator, Sequence
 from types import ModuleType
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy
+import numpy._core._exceptions
 import numpy.exceptions
 from numpy.typing import ArrayLike, DTypeLike
 
 from mxnet._core import Device as Device
 from mxnet._core import ndarray as ndarray
+from mxnet._core import ufunc as ufunc
 
 def fft(a: ArrayLike, n: int | None = ..., axis: int = ..., norm: str | None = ..., out: ndarray | None = ...) -> ndarray: ...
 def fft2(a: ArrayLike, s: int | Sequence[int] | None = ..., axes: int | Sequence[int] = ..., norm: str | None = ..., out: ndarray | None = ...) -> ndarray: ...
