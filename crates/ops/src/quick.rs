@@ -318,12 +318,3 @@ pub(crate) fn convert(call: &Call) -> Result<Option<Array>> {
     drop(guard);
     Ok(Some(Array::from_tensor(result)))
 }
-
-/// Whether `x` has the dtype, shape, strides and device of `lead`.
-#[inline]
-fn is_like(x: &Array, lead: &Array) -> bool {
-    x.dtype() == lead.dtype()
-        && x.shape() == lead.shape()
-        && x.layout().strides() == lead.layout().strides()
-        && x.device() == lead.device()
-}
