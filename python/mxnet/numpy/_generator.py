@@ -12,6 +12,7 @@ from mxnet._core import ndarray
 from mxnet.base import DTypeLike
 from mxnet.device import Device
 from mxnet.numpy._bit_generator import BitGenerator
+from mxnet.numpy._multivariate import sample
 
 __all__ = ["Generator", "default_rng"]
 
@@ -540,6 +541,25 @@ class Generator:
             The shape of `n` and the rows of `pvals` must broadcast to it; the result has k counts for each.
         """
         return self._call(_random["multinomial"], n, pvals, size)
+
+    def multivariate_normal(
+        self,
+        mean: ArrayLike,
+        cov: ArrayLike,
+        size: Size = None,
+        check_valid: str = "warn",
+        tol: float = 1e-8,
+        *,
+        method: str = "svd",
+    ) -> ndarray:
+        """Normal vectors of mean `mean`, shape (..., n), and covariance `cov`, shape (..., n, n).
+
+        `size` stands before the shape of the parameters. `method` is the factorisation of `cov`: 'svd', 'eigh', or
+        'cholesky', whose gradient with respect to `cov` has no conditions but that it is positive definite. An
+        eigenvalue below -`tol` is warned of, raised or ignored as `check_valid` says; except with 'cholesky', which
+        always raises for it, the check reads values.
+        """
+        return sample(self._call, mean, cov, size, check_valid, tol, method)
 
     def multivariate_hypergeometric(
         self, colors: ArrayLike, nsample: int, size: Size = None, method: str = "marginals"

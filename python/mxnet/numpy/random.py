@@ -8,6 +8,7 @@ from mxnet import _core
 from mxnet._core import ndarray
 from mxnet.numpy._bit_generator import BitGenerator
 from mxnet.numpy._generator import Generator, default_rng
+from mxnet.numpy._multivariate import multivariate_normal
 from mxnet.random import seed
 
 globals().update(_core.namespaces["random"])
@@ -66,6 +67,7 @@ __all__ = [
     "Generator",
     "default_rng",
     "get_state",
+    "multivariate_normal",
     "seed",
     "set_state",
     "shuffle",
