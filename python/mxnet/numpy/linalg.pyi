@@ -2,15 +2,17 @@
 import builtins
 from collections.abc import Callable, Iterator, Sequence
 from types import ModuleType
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy
+import numpy._core._exceptions
 import numpy.exceptions
 from numpy.typing import ArrayLike, DTypeLike
 
 from mxnet._core import Device as Device
 from mxnet._core import LinAlgError as LinAlgError
 from mxnet._core import ndarray as ndarray
+from mxnet._core import ufunc as ufunc
 from mxnet.numpy._linalg import EigResult as EigResult
 from mxnet.numpy._linalg import EighResult as EighResult
 from mxnet.numpy._linalg import QRResult as QRResult

@@ -2,17 +2,20 @@
 import builtins
 from collections.abc import Callable, Iterator, Sequence
 from types import ModuleType
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy
+import numpy._core._exceptions
 import numpy.exceptions
 from numpy.typing import ArrayLike, DTypeLike
 
 from mxnet._core import Device as Device
 from mxnet._core import ndarray as ndarray
+from mxnet._core import ufunc as ufunc
 from mxnet.numpy._bit_generator import BitGenerator as BitGenerator
 from mxnet.numpy._generator import Generator as Generator
 from mxnet.numpy._generator import default_rng as default_rng
+from mxnet.numpy._multivariate import multivariate_normal as multivariate_normal
 from mxnet.random import seed as seed
 
 def beta(a: ArrayLike, b: ArrayLike, size: int | Sequence[int] | None = ..., dtype: DTypeLike | None = ..., device: Device | None = ...) -> Any: ...

@@ -8,7 +8,7 @@ use num_complex::Complex;
 
 use crate::args::{Attrs, Param, Value};
 use crate::cx::CompositeCx;
-use crate::elementwise::arithmetic::{MULTIPLY, REMAINDER};
+use crate::elementwise::arithmetic::MULTIPLY;
 use crate::elementwise::comparison::{EQUAL, GREATER};
 use crate::elementwise::logic::LOGICAL_NOT;
 use crate::elementwise::rounding::{FLOOR, RINT};
