@@ -388,7 +388,7 @@ def lstsq(a: ArrayLike, b: ArrayLike, rcond: float | None = None) -> tuple[ndarr
     rank = _np["count_nonzero"](s > least)
     if m > n and int(rank) == n:
         error = _np["abs"](side - _np["matmul"](matrix, x))
-        residuals = _np["atleast_1d"](_np["sum"](_np["square"](error), axis=0))
+        residuals = _op["atleast_1d"](_np["sum"](_np["square"](error), axis=0))
     else:
         residuals = _np["zeros"]((0,), dtype=s.dtype)
     return x, residuals, rank, s

@@ -16,10 +16,11 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use smallvec::SmallVec;
 
-use crate::array::{PyArray, quick_binary, quick_unary};
+use crate::array::PyArray;
 use crate::convert::{self, In};
 use crate::error::raise;
 use crate::making;
+use crate::operators::{quick_binary, quick_unary};
 use arguments::{Arguments, bind};
 use result::{finish_as, finish_into};
 

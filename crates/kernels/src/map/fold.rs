@@ -261,12 +261,18 @@ unsafe fn quickly(
     macro_rules! by_type {
         ($($elem:ident $t:ty: $add:expr, $sub:expr, $mul:expr, $max:expr, $min:expr;)*) => {
             match (elem, name) {
-                // SAFETY (all arms): the caller's; `$t` is what `elem` stores.
-                $((Elem::$elem, "add") => unsafe { each::<$t>(a, positions, n, right, $add) },
+                $(
+                // SAFETY: the caller's promise; `$t` is what `elem` stores.
+                (Elem::$elem, "add") => unsafe { each::<$t>(a, positions, n, right, $add) },
+                // SAFETY: the caller's promise; `$t` is what `elem` stores.
                 (Elem::$elem, "subtract") => unsafe { each::<$t>(a, positions, n, right, $sub) },
+                // SAFETY: the caller's promise; `$t` is what `elem` stores.
                 (Elem::$elem, "multiply") => unsafe { each::<$t>(a, positions, n, right, $mul) },
+                // SAFETY: the caller's promise; `$t` is what `elem` stores.
                 (Elem::$elem, "maximum") => unsafe { each::<$t>(a, positions, n, right, $max) },
-                (Elem::$elem, "minimum") => unsafe { each::<$t>(a, positions, n, right, $min) },)*
+                // SAFETY: the caller's promise; `$t` is what `elem` stores.
+                (Elem::$elem, "minimum") => unsafe { each::<$t>(a, positions, n, right, $min) },
+                )*
                 _ => return false,
             }
         };

@@ -146,7 +146,11 @@ pub unsafe fn argselect_each(threads: &dyn Threads, ranks: &RowRanks, rows: &Row
 }
 
 /// Writes where the elements of `x` stand that sorting would put at the ranks of `wanted`, which `ascending` has in order.
-fn places<'a, T: Real>(x: &[T], ascending: &[usize], wanted: impl Iterator<Item = (&'a mut i64, usize)>) {
+fn places<'a, T: Real>(
+    x: &[T],
+    ascending: &[usize],
+    wanted: impl Iterator<Item = (&'a mut i64, usize)>,
+) {
     let mut packed = vec![0; x.len()];
     let numbered = Numbered::new(Order::Ascending, x, &mut packed);
     if numbered.is_exact() {

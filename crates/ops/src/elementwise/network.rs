@@ -247,7 +247,8 @@ pub static GELU_ERF: OpDef = OpDef {
         since: 20,
     },
     sparse: Sparse::KeepsZero,
-    probe: Probe::over(-4.0..4.0)
+    // Further down SciPy's error grows; the tail is measured against mpmath in the kernels' tests.
+    probe: Probe::over(-1.0..4.0)
         .against("lambda x: x * scipy.special.ndtr(x)")
         .ulp(6),
     ..ACTIVATION

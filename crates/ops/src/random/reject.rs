@@ -216,8 +216,10 @@ pub static RANDOM_ANGLES: OpDef = OpDef {
     ..REJECT
 };
 
-/// What parameters may be, in the words of the message, and whether a number is that.
-const RULES: [(&str, fn(f64) -> bool); 8] = [
+/// What a parameter may be, in the words of the message, and whether a number is that.
+type Rule = (&'static str, fn(f64) -> bool);
+
+const RULES: [Rule; 8] = [
     ("at least 0", |x| x >= 0.0),
     ("above 0", |x| x > 0.0),
     ("above 1", |x| x > 1.0),

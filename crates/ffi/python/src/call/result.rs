@@ -69,18 +69,18 @@ pub fn finish_as(
     inputs: &[Option<In>],
     outputs: Outputs,
 ) -> PyResult<Py<PyAny>> {
-    if !(op.always_tuple)(inputs.iter().flatten().count()) {
-        let held = inputs.iter().flatten().filter_map(In::held);
-        return match op.cpu {
-            Cpu::View(_) | Cpu::Composite(_) => finish_of(py, outputs, held),
-            _ => finish(py, outputs),
-        };
-    }
-    let items: Vec<Py<PyArray>> = outputs
-        .into_iter()
-        .map(|y| PyArray::wrap(py, y))
-        .collect::<PyResult<_>>()?;
-    Ok(PyTuple::new(py, items)?.into_any().unbind())
+    let held = inputs.iter().flatten().filter_map(In::held);
+    let number = outputs.len();
+    let result = match op.cpu {
+        Cpu::View(_) | Cpu::Composite(_) => finish_of(py, outputs, held),
+        _ => finish(py, outputs),
+    }?;
+    let is_tuple = number > 1 || !(op.always_tuple)(inputs.iter().flatten().count());
+    Ok(match number {
+        _ if is_tuple => result,
+        0 => PyTuple::empty(py).into_any().unbind(),
+        _ => PyTuple::new(py, [result])?.into_any().unbind(),
+    })
 }
 
 /// Outputs that were written into given arrays take their place in the recorded graph too.

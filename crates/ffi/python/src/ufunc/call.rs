@@ -50,9 +50,8 @@ pub fn general(
     }
     for &object in positional.iter().skip(nin) {
         // SAFETY: a borrowed argument of the running call.
-        options
-            .outs
-            .push(op, &unsafe { Bound::from_borrowed_ptr(py, object) })?;
+        let object = unsafe { Bound::from_borrowed_ptr(py, object) };
+        options.outs.push(op, &object)?;
     }
     if options.outs.arrays.iter().all(Option::is_none) {
         options.outs = Outs::default();

@@ -255,10 +255,10 @@ fn class(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
             slot(ffi::Py_tp_doc, DOC.as_ptr().cast_mut().cast()),
             slot(0, ptr::null_mut()),
         ];
-        let flags = ffi::Py_TPFLAGS_DEFAULT as u64
+        let flags = ffi::Py_TPFLAGS_DEFAULT
             | HAVE_VECTORCALL
-            | ffi::Py_TPFLAGS_DISALLOW_INSTANTIATION as u64
-            | ffi::Py_TPFLAGS_IMMUTABLETYPE as u64;
+            | ffi::Py_TPFLAGS_DISALLOW_INSTANTIATION
+            | ffi::Py_TPFLAGS_IMMUTABLETYPE;
         let mut spec = ffi::PyType_Spec {
             name: c"mxnet.numpy.ufunc".as_ptr().cast::<c_char>(),
             basicsize: size_of::<Object>() as c_int,

@@ -1,0 +1,155 @@
+//! How the class's operators reach the core: the short way where it is open, else the general one.
+
+use mxnet::ops::{Attrs, Call, OpDef, Quick, dispatch, elementwise as e, quick};
+use mxnet::tensor::Scalar;
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+
+use crate::array::PyArray;
+use crate::call;
+use crate::convert::{self, In};
+use crate::error::raise;
+
+/// A binary operator with this array on the left.
+#[inline]
+pub fn binary(
+    slf: &Bound<'_, PyArray>,
+    op: &'static OpDef,
+    other: &Bound<'_, PyAny>,
+) -> PyResult<Py<PyAny>> {
+    if let Some(result) = quick_binary(slf, op, other, false)? {
+        return Ok(result);
+    }
+    match convert::operand(other)? {
+        Some(other) => general(slf.py(), op, [Some(In::Held(slf.clone())), Some(other)]),
+        None => Ok(slf.py().NotImplemented()),
+    }
+}
+
+/// A binary operator with this array on the right.
+pub fn reflected(
+    slf: &Bound<'_, PyArray>,
+    op: &'static OpDef,
+    other: &Bound<'_, PyAny>,
+) -> PyResult<Py<PyAny>> {
+    if let Some(result) = quick_binary(slf, op, other, true)? {
+        return Ok(result);
+    }
+    match convert::operand(other)? {
+        Some(other) => general(slf.py(), op, [Some(other), Some(In::Held(slf.clone()))]),
+        None => Ok(slf.py().NotImplemented()),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn general(py: Python<'_>, op: &'static OpDef, operands: [Option<In>; 2]) -> PyResult<Py<PyAny>> {
+    call::finish(py, call::run(py, op, &operands, &Attrs::none(), &[], None)?)
+}
+
+/// The short way for an array and an array or a Python number; `None` if it is not open.
+#[inline]
+pub fn quick_binary(
+    slf: &Bound<'_, PyArray>,
+    op: &'static OpDef,
+    other: &Bound<'_, PyAny>,
+    swapped: bool,
+) -> PyResult<Option<Py<PyAny>>> {
+    let py = slf.py();
+    let this = slf.get().look(py);
+    let result = match other.cast::<PyArray>() {
+        Ok(other) => quick(
+            op,
+            &[Quick::Array(&this), Quick::Array(&other.get().look(py))],
+        ),
+        Err(_) => match convert::number(other)? {
+            Some(value) if swapped => quick(op, &[Quick::Number(value), Quick::Array(&this)]),
+            Some(value) => quick(op, &[Quick::Array(&this), Quick::Number(value)]),
+            None => return Ok(None),
+        },
+    };
+    match result {
+        Ok(Some(array)) => Ok(Some(PyArray::wrap(py, array)?.into_any())),
+        Ok(None) => Ok(None),
+        Err(error) => Err(raise(py, error)),
+    }
+}
+
+/// The short way of an elementwise function of this array.
+#[inline]
+pub fn quick_unary(slf: &Bound<'_, PyArray>, op: &'static OpDef) -> PyResult<Option<Py<PyAny>>> {
+    let py = slf.py();
+    let result = quick(op, &[Quick::Array(&slf.get().look(py))]);
+    match result {
+        Ok(Some(array)) => Ok(Some(PyArray::wrap(py, array)?.into_any())),
+        Ok(None) => Ok(None),
+        Err(error) => Err(raise(py, error)),
+    }
+}
+
+/// The operator that computes a power with this Python number as exponent more cheaply, as NumPy does.
+pub fn plain_power(
+    slf: &Bound<'_, PyArray>,
+    exponent: &Bound<'_, PyAny>,
+) -> PyResult<Option<&'static OpDef>> {
+    if exponent.is_instance_of::<PyArray>() {
+        return Ok(None);
+    }
+    let floats = slf.get().with(slf.py(), |x| x.dtype().is_inexact());
+    Ok(match convert::number(exponent)? {
+        Some(Scalar::I64(2)) => Some(&e::arithmetic::SQUARE),
+        Some(Scalar::F64(2.0)) if floats => Some(&e::arithmetic::SQUARE),
+        Some(Scalar::F64(0.5)) if floats => Some(&e::explog::SQRT),
+        _ => None,
+    })
+}
+
+/// An operator that writes its result into this array.
+pub fn in_place(
+    slf: &Bound<'_, PyArray>,
+    op: &'static OpDef,
+    other: &Bound<'_, PyAny>,
+) -> PyResult<()> {
+    let py = slf.py();
+    let Some(other) = convert::operand(other)? else {
+        let problem = format!(
+            "unsupported operand type for in-place {}: '{}'",
+            op.name,
+            other.get_type().name()?
+        );
+        return Err(PyTypeError::new_err(problem));
+    };
+    slf.get().check_writable(py)?;
+    let (target, rhs) = (slf.get().array(py), other.array());
+    let call = Call {
+        op,
+        inputs: &[Some(&target), Some(&rhs)],
+        attrs: &Attrs::none(),
+        outs: &[Some(&target)],
+        dtype: None,
+    };
+    let outputs = match crate::engine::may_wait() {
+        true => py.detach(|| dispatch(&call)),
+        false => dispatch(&call),
+    };
+    let mut outputs = outputs.map_err(|error| raise(py, error))?;
+    if let Some(result) = outputs.pop() {
+        slf.get().adopt_written(py, result)?;
+    }
+    Ok(())
+}
+
+/// A unary operator of this array.
+pub fn unary(slf: &Bound<'_, PyArray>, op: &'static OpDef) -> PyResult<Py<PyAny>> {
+    let py = slf.py();
+    let result = slf.get().with(py, |x| {
+        dispatch(&Call {
+            op,
+            inputs: &[Some(x)],
+            attrs: &Attrs::none(),
+            outs: &[],
+            dtype: None,
+        })
+    });
+    call::finish_of(py, result.map_err(|error| raise(py, error))?, [slf])
+}
