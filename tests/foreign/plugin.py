@@ -29,7 +29,7 @@ class Recorder:
         return nodeid.split("::", 1)[1]
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        namespace.Namespace.lenient = False
+        namespace.be_lenient(False)
         for item in items:
             name = self.name(item.nodeid)
             callspec = getattr(item, "callspec", None)
@@ -70,4 +70,5 @@ class Recorder:
 
 def pytest_configure(config: pytest.Config) -> None:
     mx.npx.set_np(dtype=True)  # NumPy's default float and promotion
+    namespace.be_lenient(True)
     config.pluginmanager.register(Recorder(), "foreign-recorder")
