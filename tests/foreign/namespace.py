@@ -45,6 +45,18 @@ class Missing:
     __call__ = __getattr__ = __getitem__ = __iter__ = __enter__ = __exit__ = _raise  # type: ignore[assignment]
 
 
+class Refused:
+    """Stands for an attribute of a test class that we refused to make: raises the refusal when it is used."""
+
+    def __init__(self, error: Exception) -> None:
+        self.__dict__["error"] = error
+
+    def _raise(self, *_: Any, **__: Any) -> Any:
+        raise self.__dict__["error"]
+
+    __call__ = __getattr__ = __getitem__ = __iter__ = __len__ = _raise
+
+
 class Namespace(types.ModuleType):
     """A module of ours under NumPy's name; what it lacks is looked up in mx.np.
 

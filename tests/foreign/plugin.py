@@ -9,11 +9,11 @@ import os
 from pathlib import Path
 from typing import Any
 
-import namespace
 import pytest
-import rules
 
 import mxnet as mx
+import namespace
+import rules
 
 
 class Recorder:

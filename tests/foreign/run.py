@@ -4,11 +4,11 @@
 
 A module is one of MODULES, for instance `_core.multiarray`. Tests that are about what arrays of numbers cannot have are
 excluded by the rules in rules.py. What fails must be listed in known_failures.txt, one line each with its reason;
-`--update` rewrites the list, keeping the reasons that are there. `--failures` prints every failure with its error.
+`--update` rewrites the list's lines of these modules, keeping the reasons that are there. `--failures` prints every
+failure with its error.
 """
 
 import argparse
-import importlib.util
 import json
 import os
 import subprocess
@@ -20,12 +20,16 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import numpy
+
 import rewriting
 
 HERE = Path(__file__).resolve().parent
 KNOWN = HERE / "known_failures.txt"
 CONTRACT = HERE.parent / "api" / "np.tsv"
 
+HEAD = """# NumPy {} tests that fail on mx.np, written by run.py --update: name, two spaces, '# ', reason.
+"""
 CORE = "multiarray umath ufunc numeric indexing shape_base einsum item_selection arrayprint"
 LIB = "function_base arraysetops index_tricks shape_base twodim_base nanfunctions stride_tricks type_check"
 MODULES = {
@@ -52,10 +56,9 @@ class Outcome:
 
 def run(module: str) -> Outcome:
     """Run one module in a process of its own."""
-    specification = importlib.util.find_spec(MODULES[module])
-    if specification is None or specification.origin is None:
+    source = Path(numpy.__file__).parents[1] / (MODULES[module].replace(".", os.sep) + ".py")
+    if not source.exists():
         return Outcome(module, trouble=f"the installed NumPy has no {MODULES[module]}")
-    source = Path(specification.origin)
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / f"test_{module.replace('.', '_')}.py"
         record = Path(folder) / "record.json"
@@ -87,6 +90,11 @@ def read_known() -> dict[str, str]:
                 name, _, reason = line.partition("  # ")
                 known[name] = reason
     return known
+
+
+def known_version() -> str:
+    """The version of NumPy that the list is written for, as its first line says."""
+    return KNOWN.read_text().split(" ", 3)[2]
 
 
 def table(outcomes: Iterable[Outcome]) -> str:
@@ -125,9 +133,7 @@ def main() -> int:
     if arguments.update:
         others = {name: reason for name, reason in known.items() if name.split("::")[0] not in modules}
         kept = others | {name: known.get(name, reason) for name, reason in failures.items()}
-        head = (
-            "# Tests of NumPy's own that fail on mx.np: name, two spaces, '# ', reason. Written by run.py --update.\n"
-        )
+        head = HEAD.format(numpy.__version__)
         KNOWN.write_text(head + "".join(f"{name}  # {reason}\n" for name, reason in sorted(kept.items())))
     print(table(outcomes))
     unexpected = sorted(failures.keys() - known.keys()) if not arguments.update else []

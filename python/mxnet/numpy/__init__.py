@@ -7,10 +7,16 @@ this one.
 from __future__ import annotations
 
 from numpy import (
+    False_,
+    True_,
     bool_,
+    byte,
+    cdouble,
     complex64,
     complex128,
     complexfloating,
+    csingle,
+    double,
     dtype,
     e,
     euler_gamma,
@@ -19,24 +25,40 @@ from numpy import (
     float64,
     floating,
     generic,
+    half,
     inexact,
     inf,
     int8,
     int16,
     int32,
     int64,
+    int_,
+    intc,
     integer,
+    intp,
+    little_endian,
+    long,
+    longlong,
     nan,
     ndindex,
     newaxis,
     number,
     pi,
+    short,
     signedinteger,
+    single,
+    ubyte,
+    uint,
     uint8,
     uint16,
     uint32,
     uint64,
+    uintc,
+    uintp,
+    ulong,
+    ulonglong,
     unsignedinteger,
+    ushort,
 )
 
 from mxnet import _core
@@ -51,7 +73,7 @@ from mxnet._core import (
     ndarray,
     ufunc,
 )
-from mxnet.numpy import exceptions, fft, lib, linalg, random
+from mxnet.numpy import emath, exceptions, fft, lib, linalg, random
 from mxnet.numpy._broadcasting import broadcast_arrays, broadcast_shapes
 from mxnet.numpy._calculus import ediff1d, gradient, interp, trapezoid, unwrap
 from mxnet.numpy._choosing import apply_along_axis, apply_over_axes, piecewise, select
@@ -80,6 +102,7 @@ from mxnet.numpy._conversion import (
     savetxt,
 )
 from mxnet.numpy._dtypes import (
+    ScalarType,
     boolean_dtypes,
     can_cast,
     common_type,
@@ -94,6 +117,8 @@ from mxnet.numpy._dtypes import (
     numeric_dtypes,
     promote_types,
     result_type,
+    sctypeDict,
+    typecodes,
 )
 from mxnet.numpy._errors import errstate, geterr, seterr
 from mxnet.numpy._files import load, save, savez, savez_compressed
@@ -149,7 +174,20 @@ from mxnet.numpy._nans import (
 )
 from mxnet.numpy._ordering import lexsort
 from mxnet.numpy._padding import pad
-from mxnet.numpy._polynomials import polyadd, polyder, polydiv, polyint, polymul, polysub, polyval, vander
+from mxnet.numpy._paths import einsum_path
+from mxnet.numpy._polynomials import (
+    poly,
+    polyadd,
+    polyder,
+    polydiv,
+    polyfit,
+    polyint,
+    polymul,
+    polysub,
+    polyval,
+    roots,
+    vander,
+)
 from mxnet.numpy._printing import (
     array2string,
     array_repr,
@@ -186,6 +224,7 @@ from mxnet.numpy._triangles import (
     triu_indices,
     triu_indices_from,
 )
+from mxnet.numpy._vectorizing import vectorize
 from mxnet.numpy._vectors import cross
 from mxnet.numpy._windowing import bartlett, blackman, hamming, hanning, i0, kaiser
 from mxnet.numpy._writing import choose, copyto, fill_diagonal, place, putmask

@@ -18,6 +18,7 @@ from mxnet._core import asfortranarray as asfortranarray
 from mxnet._core import from_dlpack as from_dlpack
 from mxnet._core import ndarray as ndarray
 from mxnet._core import ufunc as ufunc
+from mxnet.numpy import emath as emath
 from mxnet.numpy import exceptions as exceptions
 from mxnet.numpy import fft as fft
 from mxnet.numpy import lib as lib
@@ -122,13 +123,17 @@ from mxnet.numpy._nans import nansum as nansum
 from mxnet.numpy._nans import nanvar as nanvar
 from mxnet.numpy._ordering import lexsort as lexsort
 from mxnet.numpy._padding import pad as pad
+from mxnet.numpy._paths import einsum_path as einsum_path
+from mxnet.numpy._polynomials import poly as poly
 from mxnet.numpy._polynomials import polyadd as polyadd
 from mxnet.numpy._polynomials import polyder as polyder
 from mxnet.numpy._polynomials import polydiv as polydiv
+from mxnet.numpy._polynomials import polyfit as polyfit
 from mxnet.numpy._polynomials import polyint as polyint
 from mxnet.numpy._polynomials import polymul as polymul
 from mxnet.numpy._polynomials import polysub as polysub
 from mxnet.numpy._polynomials import polyval as polyval
+from mxnet.numpy._polynomials import roots as roots
 from mxnet.numpy._polynomials import vander as vander
 from mxnet.numpy._printing import array2string as array2string
 from mxnet.numpy._printing import array_repr as array_repr
@@ -162,6 +167,7 @@ from mxnet.numpy._triangles import tril_indices as tril_indices
 from mxnet.numpy._triangles import tril_indices_from as tril_indices_from
 from mxnet.numpy._triangles import triu_indices as triu_indices
 from mxnet.numpy._triangles import triu_indices_from as triu_indices_from
+from mxnet.numpy._vectorizing import vectorize as vectorize
 from mxnet.numpy._vectors import cross as cross
 from mxnet.numpy._windowing import bartlett as bartlett
 from mxnet.numpy._windowing import blackman as blackman
@@ -178,12 +184,17 @@ from numpy import base_repr as base_repr
 from numpy import binary_repr as binary_repr
 from numpy import bool as bool
 from numpy import bool as bool_
+from numpy import complex128 as cdouble
 from numpy import complex128 as complex128
 from numpy import complex64 as complex64
+from numpy import complex64 as csingle
 from numpy import complexfloating as complexfloating
 from numpy import dtype as dtype
 from numpy import float16 as float16
+from numpy import float16 as half
 from numpy import float32 as float32
+from numpy import float32 as single
+from numpy import float64 as double
 from numpy import float64 as float64
 from numpy import floating as floating
 from numpy import format_float_positional as format_float_positional
@@ -192,20 +203,37 @@ from numpy import generic as generic
 from numpy import get_printoptions as get_printoptions
 from numpy import inexact as inexact
 from numpy import int16 as int16
+from numpy import int16 as short
 from numpy import int32 as int32
+from numpy import int32 as intc
 from numpy import int64 as int64
+from numpy import int64 as int_
+from numpy import int64 as intp
+from numpy import int64 as long
+from numpy import int8 as byte
 from numpy import int8 as int8
 from numpy import integer as integer
+from numpy import longlong as longlong
 from numpy import ndindex as ndindex
 from numpy import number as number
 from numpy import set_printoptions as set_printoptions
 from numpy import signedinteger as signedinteger
 from numpy import uint16 as uint16
+from numpy import uint16 as ushort
 from numpy import uint32 as uint32
+from numpy import uint32 as uintc
+from numpy import uint64 as uint
 from numpy import uint64 as uint64
+from numpy import uint64 as uintp
+from numpy import uint64 as ulong
+from numpy import uint8 as ubyte
 from numpy import uint8 as uint8
+from numpy import ulonglong as ulonglong
 from numpy import unsignedinteger as unsignedinteger
 
+False_: Any
+ScalarType: Any
+True_: Any
 abs: ufunc[ndarray]
 absolute: ufunc[ndarray]
 acos: ufunc[ndarray]
@@ -332,6 +360,7 @@ left_shift: ufunc[ndarray]
 less: ufunc[ndarray]
 less_equal: ufunc[ndarray]
 def linspace(start: ArrayLike, stop: ArrayLike, num: int = ..., endpoint: builtins.bool = ..., retstep: builtins.bool = ..., dtype: DTypeLike | None = ..., axis: int = ..., *, device: Device | None = ...) -> ndarray: ...
+little_endian: bool
 log: ufunc[ndarray]
 log10: ufunc[ndarray]
 log1p: ufunc[ndarray]
@@ -391,6 +420,7 @@ def rot90(m: ArrayLike, k: int = ..., axes: int | Sequence[int] = ...) -> ndarra
 def round(a: ArrayLike, decimals: int = ..., out: ndarray | None = ...) -> ndarray: ...
 def row_stack(tup: Sequence[ArrayLike], *, dtype: DTypeLike | None = ..., casting: str = ...) -> ndarray: ...
 s_: Any
+sctypeDict: Any
 def searchsorted(a: ArrayLike, v: ArrayLike, side: str = ..., sorter: ArrayLike | None = ...) -> ndarray: ...
 sign: ufunc[ndarray]
 signbit: ufunc[ndarray]
@@ -420,6 +450,7 @@ def tril(m: ArrayLike, k: int = ...) -> ndarray: ...
 def triu(m: ArrayLike, k: int = ...) -> ndarray: ...
 true_divide: ufunc[ndarray]
 trunc: ufunc[ndarray]
+typecodes: Any
 def var(a: ArrayLike, axis: int | Sequence[int] | None = ..., dtype: DTypeLike | None = ..., out: ndarray | None = ..., ddof: float = ..., keepdims: builtins.bool = ..., *, where: ArrayLike | None = ..., mean: ArrayLike | None = ..., correction: float | None = ...) -> ndarray: ...
 def vdot(a: ArrayLike, b: ArrayLike) -> ndarray: ...
 def vecdot(x1: ArrayLike, x2: ArrayLike, *, axis: int = ...) -> ndarray: ...

@@ -32,6 +32,20 @@ integer_dtypes: tuple[Any, ...] = tuple(numpy.dtype(name) for name in _CATEGORIE
 floating_dtypes: tuple[Any, ...] = tuple(numpy.dtype(f"float{bits}") for bits in (16, 32, 64))
 numeric_dtypes: tuple[Any, ...] = integer_dtypes + floating_dtypes
 
+# NumPy's tables, without the types that arrays of numbers cannot have.
+_CODES = "?bhilqnpBHILQNPefdFD"
+typecodes: dict[str, str] = {
+    kind: "".join(code for code in codes if code in _CODES)
+    for kind, codes in dict[str, str](numpy.typecodes).items()  # type: ignore[arg-type]
+    if set(codes) & set(_CODES)
+}
+sctypeDict: dict[Any, type] = {  # noqa: N816  # NumPy's name
+    name: scalar for name, scalar in numpy.sctypeDict.items() if numpy.dtype(scalar).char in _CODES
+}
+ScalarType: tuple[type, ...] = tuple(
+    scalar for scalar in numpy.ScalarType if scalar is not memoryview and numpy.dtype(scalar).char in _CODES
+)
+
 
 def name_of(dtype: Any) -> str:
     """Name of a dtype of arrays, whatever says it.

@@ -633,7 +633,7 @@ def outer(x1: ArrayLike, x2: ArrayLike, /) -> ndarray:
     """
     a, b = asarray(x1), asarray(x2)
     if a.ndim != 1 or b.ndim != 1:
-        raise ValueError(f"outer: vectors have 1 axis, found {a.ndim} and {b.ndim}")
+        raise ValueError(f"outer: Input arrays must be one-dimensional, found {a.ndim} and {b.ndim} axes")
     result: ndarray = _np["outer"](a, b)
     return result
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
+from numpy.exceptions import RankWarning
 from numpy.typing import ArrayLike
 
 from mxnet import _core
 from mxnet._core import asarray, ndarray
+from mxnet.numpy._dtypes import finfo
+from mxnet.numpy._linalg import lstsq
 
 _np = _core.namespaces["numpy"]
 _op = _core.namespaces["op"]
@@ -298,3 +302,205 @@ def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> ndar
     factors = _np["concatenate"]([ones, *[column] * (columns - 1)], 1)
     powers = _np["cumprod"](factors, axis=1)
     return powers if increasing else _np["flip"](powers, 1)  # type: ignore[no-any-return]
+
+
+def poly(seq_of_zeros: ArrayLike) -> ndarray:
+    """The polynomial with these roots, or the characteristic polynomial of a matrix.
+
+    Parameters
+    ----------
+    seq_of_zeros : array_like, shape (n,) or (n, n)
+        Roots, or a matrix, whose eigenvalues they are.
+
+    Returns
+    -------
+    ndarray, shape (n + 1,)
+        Coefficients, the highest power first, which is 1. Real if complex roots come in conjugate pairs.
+
+    Raises
+    ------
+    ValueError
+        For other shapes.
+
+    Notes
+    -----
+    Differentiable in the roots. Complex roots are compared with their conjugates, which waits for them.
+
+    Examples
+    --------
+    >>> import mxnet as mx
+    >>> mx.np.poly([1.0, 2.0])
+    array([ 1., -3.,  2.])
+    """
+    zeros = asarray(seq_of_zeros)
+    if zeros.ndim == 2 and zeros.shape[0] == zeros.shape[1] and zeros.size:
+        zeros = _core.namespaces["linalg"]["eigvals"](zeros)
+    elif zeros.ndim == 0 and zeros.size:
+        zeros = zeros.reshape(1)
+    elif zeros.ndim != 1:
+        raise ValueError(f"poly: input must be 1d or non-empty square 2d array, found shape {zeros.shape}")
+    zeros = zeros * 1.0
+    result: ndarray = _np["ones"]((1,), dtype=zeros.dtype)
+    for i in range(zeros.size):
+        factor = _np["stack"]([_np["ones_like"](zeros[i]), -zeros[i]])
+        result = _np["convolve"](result, factor)
+    if str(zeros.dtype).startswith("complex"):
+        ordered = [_np["sort"](one) for one in (zeros, _np["conjugate"](zeros))]
+        if bool(_np["all"](ordered[0] == ordered[1])):
+            result = _np["real"](result).copy()
+    return result
+
+
+def roots(p: ArrayLike) -> ndarray:
+    """Roots of a polynomial: the eigenvalues of its companion matrix.
+
+    Parameters
+    ----------
+    p : array_like, shape (n,)
+        Coefficients, the highest power first.
+
+    Returns
+    -------
+    ndarray
+        As many roots as the degree, which leading zeros do not count for; complex, or real if all of them are.
+
+    Raises
+    ------
+    ValueError
+        If `p` has more than one axis.
+
+    Notes
+    -----
+    Waits for the coefficients: how many roots there are depends on them. Multiple roots are inaccurate: rounding of
+    size e moves a root of multiplicity m by the order of e to the power of 1/m.
+
+    Examples
+    --------
+    >>> import mxnet as mx
+    >>> mx.np.roots([1.0, -3.0, 2.0])
+    array([2., 1.])
+    """
+    coefficients = _coefficients(p, "roots")
+    nonzero = [i for i, c in enumerate(coefficients.tolist()) if c != 0]
+    if not nonzero:
+        return _np["empty"]((0,), dtype=(coefficients * 1.0).dtype)  # type: ignore[no-any-return]
+    at_zero = coefficients.size - 1 - nonzero[-1]
+    own = coefficients[nonzero[0] : nonzero[-1] + 1] * 1.0
+    found = _np["empty"]((0,), dtype=own.dtype)
+    if own.size > 1:
+        below = _np["eye"](own.size - 2, own.size - 1, dtype=own.dtype)
+        companion = _np["concatenate"]([(-own[1:] / own[0]).reshape((1, -1)), below])
+        found = _core.namespaces["linalg"]["eigvals"](companion)
+        if str(found.dtype).startswith("complex") and not bool(_np["any"](_np["imag"](found) != 0)):
+            found = _np["real"](found).copy()
+    return _np["concatenate"]([found, _np["zeros"]((at_zero,), dtype=found.dtype)])  # type: ignore[no-any-return]
+
+
+def polyfit(
+    x: ArrayLike,
+    y: ArrayLike,
+    deg: int,
+    rcond: float | None = None,
+    full: bool = False,
+    w: ArrayLike | None = None,
+    cov: bool | str = False,
+) -> Any:
+    """The polynomial that fits points best: the sum of squared errors is least.
+
+    Parameters
+    ----------
+    x : array_like, shape (m,)
+        Where the points are.
+    y : array_like, shape (m,) or (m, k)
+        Their values, of k polynomials.
+    deg : int
+        Degree.
+    rcond : float, optional
+        Singular values smaller than this part of the largest count as 0; m times the dtype's `eps` if left out.
+    full : bool
+        Whether to return what the decomposition tells, too.
+    w : array_like, shape (m,), optional
+        Weights of the errors before they are squared: 1 / standard deviation.
+    cov : bool or 'unscaled'
+        Whether to return the covariance of the coefficients: scaled such that the errors' variance is what is left, or
+        unscaled, if `w` is known to be right.
+
+    Returns
+    -------
+    p : ndarray, shape (deg + 1,) or (deg + 1, k)
+        Coefficients, the highest power first.
+    residuals, rank, singular_values, rcond
+        With `full`: as of `linalg.lstsq`, of columns scaled to length 1.
+    V : ndarray, shape (deg + 1, deg + 1) or (deg + 1, deg + 1, k)
+        With `cov`.
+
+    Raises
+    ------
+    TypeError
+        If shapes do not fit, or there are no points.
+    ValueError
+        For a negative degree; for `cov` with no more points than coefficients.
+
+    Warns
+    -----
+    RankWarning
+        If the coefficients are not determined, unless `full`.
+
+    Notes
+    -----
+    Differentiable in `y` and `w`, and in `x`.
+
+    Examples
+    --------
+    >>> import mxnet as mx
+    >>> x = mx.np.array([0.0, 1.0, 2.0, 3.0])
+    >>> mx.np.round(mx.np.polyfit(x, 2 * x + 1, 1), 3)
+    array([2., 1.])
+    """
+    at, values = asarray(x) * 1.0, asarray(y) * 1.0
+    if deg < 0:
+        raise ValueError(f"polyfit: expected deg >= 0, found {deg}")
+    if at.ndim != 1:
+        raise TypeError(f"polyfit: expected 1D vector for x, found {at.ndim} axes")
+    if at.size == 0:
+        raise TypeError("polyfit: expected non-empty vector for x")
+    if values.ndim not in (1, 2):
+        raise TypeError(f"polyfit: expected 1D or 2D array for y, found {values.ndim} axes")
+    if values.shape[0] != at.shape[0]:
+        raise TypeError(f"polyfit: expected x and y to have same length, found {at.shape[0]} and {values.shape[0]}")
+    order = deg + 1
+    powers, right = vander(at, order), values
+    if w is not None:
+        weights = asarray(w) * 1.0
+        if weights.ndim != 1:
+            raise TypeError(f"polyfit: expected a 1-d array for weights, found {weights.ndim} axes")
+        if weights.shape[0] != at.shape[0]:
+            raise TypeError(
+                f"polyfit: expected w and y to have the same length, found {weights.shape[0]} and {at.shape[0]}"
+            )
+        powers = powers * weights.reshape((-1, 1))
+        right = right * (weights if right.ndim == 1 else weights.reshape((-1, 1)))
+    if rcond is None:
+        rcond = at.size * finfo(at.dtype).eps
+    # Columns of one length make the matrix as well-conditioned as scaling can.
+    scale = _np["sqrt"](_np["sum"](powers * powers, axis=0))
+    solution, residuals, rank, singular = lstsq(powers / scale, right, rcond)
+    found = solution / (scale if solution.ndim == 1 else scale.reshape((-1, 1)))
+    if not full and int(rank) != order:
+        warnings.warn("Polyfit may be poorly conditioned", RankWarning, stacklevel=2)
+    if full:
+        return found, residuals, rank, singular, rcond
+    if not cov:
+        return found
+    scaled = powers / scale
+    base = _core.namespaces["linalg"]["inv"](_np["matmul"](scaled.T, scaled)) / _np["outer"](scale, scale)
+    if cov == "unscaled":
+        return found, base if values.ndim == 1 else _np["stack"]([base] * values.shape[1], -1)
+    if at.size <= order:
+        raise ValueError(
+            f"polyfit: the number of data points must exceed order to scale the covariance matrix, found {at.size} "
+            f"points and {order} coefficients"
+        )
+    error = right - _np["matmul"](powers, found)
+    factor = _np["sum"](error * error, axis=0) / (at.size - order)
+    return found, base * factor if values.ndim == 1 else base.reshape((order, order, 1)) * factor

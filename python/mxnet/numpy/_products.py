@@ -10,31 +10,13 @@ from numpy.typing import ArrayLike
 
 from mxnet import _core
 from mxnet._core import asarray, ndarray
+from mxnet.numpy._paths import Contraction, pairs_of, subscripts_of
 
 _np = _core.namespaces["numpy"]
 _op = _core.namespaces["op"]
 
 Axes = int | tuple[int, ...] | None
 Order = float | str | None
-
-
-def _subscripts(operands: tuple[Any, ...]) -> tuple[str, list[ArrayLike]]:
-    """`einsum(a, [0, 1], b, [1, 2], [0, 2])` as text and operands."""
-    arrays, axes = list(operands[0::2]), list(operands[1::2])
-    output = None
-    if len(operands) % 2 == 1:
-        output = arrays.pop()
-    numbers = sorted({n for labels in [*axes, output or []] for n in labels if n is not Ellipsis})
-    if len(numbers) > 52 or any(not isinstance(n, int) or n < 0 for n in numbers):
-        raise ValueError(f"einsum: axes are named by up to 52 integers from 0 on, found {numbers}")
-    # Letters in the order of the numbers, so that the result's axes are sorted by number where none are asked for.
-    letters = {n: chr((65 if i < 26 else 71) + i) for i, n in enumerate(numbers)}
-
-    def text(labels: Sequence[Any]) -> str:
-        return "".join("..." if n is Ellipsis else letters[n] for n in labels)
-
-    joined = ",".join(text(labels) for labels in axes)
-    return (joined if output is None else f"{joined}->{text(output)}"), arrays
 
 
 def einsum(*operands: Any, out: ndarray | None = None, optimize: bool | str | Sequence[Any] = True) -> ndarray:
@@ -47,9 +29,9 @@ def einsum(*operands: Any, out: ndarray | None = None, optimize: bool | str | Se
         its axes, the next array, and so on, and the list of the result's axes at the end.
     out : ndarray, optional
         Where the result goes.
-    optimize : bool, 'greedy', 'optimal' or list
-        In which order pairs are contracted: the order that keeps results small, from left to right (False), or a path
-        as `numpy.einsum_path` returns it.
+    optimize : bool, 'greedy', 'optimal', pair or list
+        In which order pairs are contracted: the order that keeps results small, from left to right (False), the one of
+        fewest operations ('optimal'), within a bound of memory, or as a path says: see `einsum_path`.
 
     Returns
     -------
@@ -71,17 +53,13 @@ def einsum(*operands: Any, out: ndarray | None = None, optimize: bool | str | Se
     >>> mx.np.einsum("ij,j->i", mx.np.ones((2, 3)), mx.np.arange(3))
     array([3., 3.])
     """
-    if not operands:
-        raise ValueError("einsum: subscripts and at least one operand are needed")
-    subscripts, arrays = (operands[0], list(operands[1:])) if isinstance(operands[0], str) else _subscripts(operands)
-    path = None
-    if isinstance(optimize, (list, tuple)):
-        steps = [step for step in optimize if not isinstance(step, str)]
-        if any(len(step) > 2 for step in steps):
-            raise ValueError(f"einsum: a path contracts one or two operands at a time, found {optimize}")
-        path = [n for step in steps if len(step) == 2 for n in step]
+    subscripts, arrays = subscripts_of(operands, "einsum")
+    pairs = None
+    if optimize == "optimal" or isinstance(optimize, (list, tuple)):
+        contraction = Contraction.of(subscripts, arrays)
+        pairs = pairs_of(contraction.path(optimize), len(arrays))
     greedy = optimize not in (False, None)
-    result: ndarray = _op["einsum"](subscripts, arrays, greedy, path, out=out)
+    result: ndarray = _op["einsum"](subscripts, arrays, greedy, pairs, out=out)
     return result
 
 
