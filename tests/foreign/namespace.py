@@ -126,6 +126,16 @@ def be_lenient(lenient: bool) -> None:
         setattr(mx.np.ndarray, name, numpys_where_we_refuse(name) if lenient else method)
 
 
+def is_instance(value: Any, kinds: Any) -> bool:
+    """`isinstance`, where an array of no axes is what NumPy calls a scalar."""
+    if isinstance(value, kinds):
+        return True
+    if not isinstance(value, mx.np.ndarray) or value.ndim or value.dtype == mx.np.bfloat16:
+        return False
+    scalars = [kind for kind in (kinds if isinstance(kinds, tuple) else (kinds,)) if isinstance(kind, type)]
+    return any(issubclass(value.dtype.type, kind) for kind in scalars if issubclass(kind, numpy.generic))
+
+
 def ours(value: Any) -> Any:
     """NumPy's arrays of numbers as ours."""
     if (

@@ -70,5 +70,6 @@ class Recorder:
 
 def pytest_configure(config: pytest.Config) -> None:
     mx.npx.set_np(dtype=True)  # NumPy's default float and promotion
+    mx.np.seterr(divide="warn", over="warn", invalid="warn")  # NumPy's default
     namespace.be_lenient(True)
     config.pluginmanager.register(Recorder(), "foreign-recorder")
