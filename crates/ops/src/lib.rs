@@ -45,7 +45,7 @@ pub use error::{Error, Fault, OperandFacts, Result, Tuple};
 pub use invoke::{Call, dispatch, invoke, invoke_with, invoke1, only};
 pub use opdef::{
     Amp, Cost, Cpu, Cuda, Filling, Fold, Form, Grad, GradRule, Grads, InferFn, Inferred, Keep,
-    Onnx, OpDef, OutSpec, Probe, Rng, Short, Sparse, Surface, Viewed, one, one_of,
+    Onnx, OpDef, OutSpec, Probe, Rng, Short, Sparse, Surface, Viewed, Words, one, one_of,
 };
 pub use quick::{Quick, constant, duplicate, quick};
 pub use types::{DTypes, Lift, Out, Types, default_dtype, out_of_bounds, promoted, resolve_call};

@@ -23,6 +23,14 @@ pub struct OpDef {
     pub params: &'static [Param],
     /// First sentence, then details. Shapes, dtypes and sources belong here.
     pub doc: &'static str,
+    /// What parameters mean whose name does not say it already, where neither the usual meaning of the name nor `doc` does.
+    pub about: Words,
+    /// Type and description of what is returned; for functions of every element it follows from `types`.
+    pub returns: Words,
+    /// Class and condition of the errors that do not follow from the parameters.
+    pub raises: Words,
+    /// A short session at the prompt, with the margin it has in the source. The tests run it.
+    pub example: &'static str,
     /// Which keywords every call takes besides the parameters.
     pub form: Form,
     /// The operator that serves calls which give more than `params`: its parameters start with these, and the public signature is its own.
@@ -62,6 +70,9 @@ pub struct OpDef {
     /// What the standard tests feed it.
     pub probe: Probe,
 }
+
+/// Entries of a section of a docstring: name or type, and a sentence.
+pub type Words = &'static [(&'static str, &'static str)];
 
 /// Looks at the operands of an elementwise operator that will be computed in this dtype.
 pub type Refusal = fn(&KernelCx, DType) -> Result<()>;
@@ -452,6 +463,10 @@ impl OpDef {
         surface: &[],
         params: &[],
         doc: "",
+        about: &[],
+        returns: &[],
+        raises: &[],
+        example: "",
         form: Form::Plain,
         extended: None,
         refuses: None,

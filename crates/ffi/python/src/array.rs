@@ -13,9 +13,39 @@ use crate::convert;
 use crate::device::PyDevice;
 use crate::error::raise;
 use crate::operators::{binary, in_place, plain_power, reflected, unary};
+use crate::sections::sections;
 use crate::{dlpack, exchange, index, making, memory, protocol};
 
 /// N-dimensional array of numbers on one device, computed asynchronously.
+///
+/// Made by `array`, `zeros` and their kin; the class itself makes an array of undefined elements, or one over the memory of another object.
+///
+/// Parameters
+/// ----------
+/// shape : int or tuple of int
+///     Lengths of the axes.
+/// dtype : dtype or None
+///     None is the default float.
+/// buffer : object with the buffer protocol, or None
+///     Whose memory the array is of.
+/// offset : int
+///     Bytes of `buffer` before the first element.
+/// strides : tuple of int or None
+///     Bytes between neighbours along each axis, for arrays over a buffer.
+/// order : {'C', 'F'} or None
+///     Which axis runs fastest: the last ('C', the default) or the first.
+///
+/// Examples
+/// --------
+/// >>> x = np.array([[1, 2, 3], [4, 5, 6]])
+/// >>> x.shape, x.ndim, x.size, x.dtype, x.itemsize, x.nbytes
+/// ((2, 3), 2, 6, dtype('int64'), 8, 48)
+/// >>> x.strides, x.T.shape, x.T.strides
+/// ((24, 8), (3, 2), (8, 24))
+/// >>> x[1, ::2], x[x > 2]
+/// (array([4, 6]), array([3, 4, 5, 6]))
+/// >>> [int(element) for element in x.flat]
+/// [1, 2, 3, 4, 5, 6]
 #[pyclass(name = "ndarray", module = "mxnet.numpy", frozen, subclass, weakref)]
 pub struct PyArray {
     array: Guarded<Array>,
@@ -153,20 +183,6 @@ impl PyArray {
     }
 
     /// An array of undefined elements, or one over the memory of another object.
-    ///
-    /// Parameters
-    /// ----------
-    /// shape : int or tuple of int
-    /// dtype : dtype or None
-    ///     None is the default float.
-    /// buffer : object with the buffer protocol, or None
-    ///     Whose memory the array is of.
-    /// offset : int
-    ///     Bytes of `buffer` before the first element.
-    /// strides : tuple of int or None
-    ///     Bytes between neighbours along each axis, for arrays over a buffer.
-    /// order : {'C', 'F'} or None
-    ///     Which axis runs fastest: the last ('C', the default) or the first.
     #[new]
     #[pyo3(signature = (shape, dtype = None, buffer = None, offset = 0, strides = None, order = None))]
     fn new(
@@ -250,6 +266,7 @@ impl PyArray {
     }
 
     /// Sets the flag `writeable`; memory is always aligned and never written back.
+    #[doc = sections!(setflags)]
     #[pyo3(signature = (*, write = None, align = None, uic = None))]
     fn setflags(
         slf: &Bound<'_, Self>,
@@ -290,6 +307,7 @@ impl PyArray {
     }
 
     /// The same bytes seen as another dtype or class. If elements change size, the last axis must be contiguous and its length in bytes fit.
+    #[doc = sections!(view)]
     #[pyo3(signature = (dtype = None, r#type = None))]
     fn view(
         slf: &Bound<'_, Self>,
@@ -300,11 +318,13 @@ impl PyArray {
     }
 
     /// Writes one number everywhere.
+    #[doc = sections!(fill)]
     fn fill(slf: &Bound<'_, Self>, value: &Bound<'_, PyAny>) -> PyResult<()> {
         memory::fill(slf, value)
     }
 
     /// Changes the shape in place; elements that are new are zero. With `refcheck` it is an error if there are views of the array.
+    #[doc = sections!(resize)]
     #[pyo3(signature = (*new_shape, refcheck = true))]
     fn resize(
         slf: &Bound<'_, Self>,
@@ -315,6 +335,7 @@ impl PyArray {
     }
 
     /// Copies the elements into `other`, an array, and returns it; or onto `other`, a device.
+    #[doc = sections!(copyto)]
     fn copyto(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyArray>> {
         memory::copy_to(slf, other)
     }
@@ -390,12 +411,14 @@ impl PyArray {
     // ---- what it holds ----
 
     /// The only element, or the one at this position, as a Python number.
+    #[doc = sections!(item)]
     #[pyo3(signature = (*args))]
     fn item(slf: &Bound<'_, Self>, args: &Bound<'_, PyTuple>) -> PyResult<Py<PyAny>> {
         exchange::item(slf, args)
     }
 
     /// The elements as nested lists of Python numbers.
+    #[doc = sections!(tolist)]
     fn tolist(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
         exchange::to_numpy(slf)?
             .bind(slf.py())
@@ -404,11 +427,13 @@ impl PyArray {
     }
 
     /// The elements as a NumPy array with memory of its own.
+    #[doc = sections!(asnumpy)]
     fn asnumpy(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
         exchange::to_numpy(slf)
     }
 
     /// Returns when the elements are computed; raises what went wrong.
+    #[doc = sections!(wait_to_read)]
     fn wait_to_read(&self, py: Python<'_>) -> PyResult<()> {
         let array = self.array(py);
         py.detach(|| array.wait_to_read())
@@ -416,6 +441,7 @@ impl PyArray {
     }
 
     /// Returns when nothing pending reads or writes the elements; raises what went wrong.
+    #[doc = sections!(wait_to_write)]
     fn wait_to_write(&self, py: Python<'_>) -> PyResult<()> {
         let array = self.array(py);
         py.detach(|| array.wait_to_write())
@@ -423,6 +449,7 @@ impl PyArray {
     }
 
     /// The same array on another device; itself if it is there.
+    #[doc = sections!(to_device)]
     fn to_device(slf: &Bound<'_, Self>, device: &Bound<'_, PyAny>) -> PyResult<Py<PyArray>> {
         let py = slf.py();
         let device = crate::device::extract(device)?;
@@ -437,16 +464,19 @@ impl PyArray {
     }
 
     /// The same array on another device; itself if it is there. The name that MXNet 1 used.
+    #[doc = sections!(as_in_context)]
     fn as_in_context(slf: &Bound<'_, Self>, context: &Bound<'_, PyAny>) -> PyResult<Py<PyArray>> {
         Self::to_device(slf, context)
     }
 
     /// The same array on another device; itself if it is there.
+    #[doc = sections!(as_in_ctx)]
     fn as_in_ctx(slf: &Bound<'_, Self>, ctx: &Bound<'_, PyAny>) -> PyResult<Py<PyArray>> {
         Self::to_device(slf, ctx)
     }
 
     /// The bytes of the elements in C order, or in Fortran order ('F'), or in that of the array ('A').
+    #[doc = sections!(tobytes)]
     #[pyo3(signature = (order = Some("C")))]
     fn tobytes(slf: &Bound<'_, Self>, order: Option<&str>) -> PyResult<Py<PyAny>> {
         let values = exchange::to_numpy(slf)?;
@@ -455,11 +485,13 @@ impl PyArray {
     }
 
     /// A DLPack capsule around the memory, once pending writes are done.
+    #[doc = sections!(to_dlpack_for_read)]
     fn to_dlpack_for_read(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
         dlpack::export(slf, None, None, None, None)
     }
 
     /// A DLPack capsule around the memory, once pending reads and writes are done; an error if the array is read-only.
+    #[doc = sections!(to_dlpack_for_write)]
     fn to_dlpack_for_write(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
         dlpack::export(slf, None, None, None, None)
     }
@@ -472,12 +504,14 @@ impl PyArray {
     /// ----------
     /// grad_req : {'write', 'add', 'null'}
     ///     Whether a new gradient replaces the buffer, is added to it, or is not computed.
+    #[doc = sections!(attach_grad)]
     #[pyo3(signature = (grad_req = "write", stype = None))]
     fn attach_grad(&self, py: Python<'_>, grad_req: &str, stype: Option<&str>) -> PyResult<()> {
         crate::autograd::attach(py, self, grad_req, stype)
     }
 
     /// Takes the gradient buffer away.
+    #[doc = sections!(drop_grad)]
     fn drop_grad(&self, py: Python<'_>) {
         let mut array = self.array(py);
         mxnet::ops::autograd::drop_grad(&mut array);
@@ -493,11 +527,13 @@ impl PyArray {
     }
 
     /// The same elements, outside any recorded graph.
+    #[doc = sections!(detach)]
     fn detach(&self, py: Python<'_>) -> PyResult<Py<PyArray>> {
         PyArray::wrap(py, self.with(py, Array::detach))
     }
 
     /// Computes the gradients of every variable this array was computed from.
+    #[doc = sections!(backward)]
     #[pyo3(signature = (out_grad = None, retain_graph = false, train_mode = true))]
     fn backward(
         slf: &Bound<'_, Self>,
@@ -529,6 +565,7 @@ impl PyArray {
         exchange::number(slf, "float")
     }
 
+    /// The only element as a Python complex number.
     fn __complex__(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
         exchange::number(slf, "complex")
     }
@@ -582,11 +619,13 @@ impl PyArray {
         exchange::reduce(slf)
     }
 
+    /// Takes over what pickling kept.
     fn __setstate__(&self, py: Python<'_>, state: (Bound<'_, PyAny>, String)) -> PyResult<()> {
         self.adopt(py, exchange::of_state(&state.0, &state.1)?);
         Ok(())
     }
 
+    /// The same elements in memory of their own.
     fn __copy__(slf: &Bound<'_, Self>) -> PyResult<Py<PyArray>> {
         let py = slf.py();
         let copy = slf
@@ -596,12 +635,14 @@ impl PyArray {
         PyArray::wrap(py, copy)
     }
 
+    /// The same elements in memory of their own.
     fn __deepcopy__(slf: &Bound<'_, Self>, _memo: &Bound<'_, PyAny>) -> PyResult<Py<PyArray>> {
         Self::__copy__(slf)
     }
 
     // ---- exchange ----
 
+    /// The elements as a NumPy array: of another dtype if one is asked for, and in memory of its own unless `copy` is False.
     #[pyo3(signature = (dtype = None, copy = None))]
     fn __array__(
         slf: &Bound<'_, Self>,
@@ -643,6 +684,7 @@ impl PyArray {
         protocol::array_namespace(slf.py(), api_version)
     }
 
+    /// NumPy's description of the memory; the array is synchronous from then on.
     #[getter]
     fn __array_interface__(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
         exchange::interface(slf)
@@ -662,6 +704,7 @@ impl PyArray {
         unsafe { exchange::release_buffer(view) }
     }
 
+    /// A DLPack capsule around the memory, once pending writes are done; see `from_dlpack`.
     #[pyo3(signature = (*, stream = None, max_version = None, dl_device = None, copy = None))]
     fn __dlpack__(
         slf: &Bound<'_, Self>,
@@ -673,6 +716,7 @@ impl PyArray {
         dlpack::export(slf, stream, max_version, dl_device, copy)
     }
 
+    /// DLPack's numbers of the device: its kind and which one it is.
     fn __dlpack_device__(&self, py: Python<'_>) -> (i32, i32) {
         dlpack::device(self.with(py, Array::device))
     }

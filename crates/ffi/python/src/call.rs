@@ -4,6 +4,7 @@
 
 mod arguments;
 mod binding;
+mod description;
 mod entry;
 mod result;
 mod short;

@@ -14,6 +14,19 @@ use pyo3::prelude::*;
 ///     'cpu', 'cpu_pinned', 'cpu_shared' or 'gpu'.
 /// device_id : int
 ///     Number of the device, from 0.
+///
+/// Raises
+/// ------
+/// ValueError
+///     If there is no such type.
+///
+/// Examples
+/// --------
+/// >>> mx.Device('cpu', 1)
+/// cpu(1)
+/// >>> with mx.Device('cpu', 1):
+/// ...     np.zeros(2).device
+/// cpu(1)
 #[pyclass(
     name = "Device",
     module = "mxnet.device",

@@ -122,10 +122,23 @@ unsafe extern "C" fn drop_legacy(capsule: *mut ffi::PyObject) {
 /// copy : bool or None
 ///     True copies, False raises if a copy is needed, None copies only if needed.
 ///
+/// Returns
+/// -------
+/// ndarray
+///
 /// Raises
 /// ------
 /// TypeError
 ///     If `x` offers no DLPack.
+///
+/// Examples
+/// --------
+/// >>> import numpy
+/// >>> x = numpy.zeros(2)
+/// >>> y = np.from_dlpack(x)
+/// >>> y[0] = 5
+/// >>> x
+/// array([5., 0.])
 #[pyfunction]
 #[pyo3(signature = (x, /, *, device = None, copy = None))]
 pub fn from_dlpack(

@@ -29,6 +29,16 @@ pub fn interrupted() -> bool {
 }
 
 /// Waits for everything pushed so far; raises the first failure not yet raised.
+///
+/// Raises
+/// ------
+/// MXNetError
+///     What went wrong in a pending operation.
+///
+/// Examples
+/// --------
+/// >>> x = np.ones((100, 100)) @ np.ones((100, 100))
+/// >>> npx.waitall()
 #[pyfunction]
 pub fn waitall(py: Python<'_>) -> PyResult<()> {
     py.detach(|| engine().wait_all(&mut interrupted))

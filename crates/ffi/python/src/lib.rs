@@ -20,6 +20,7 @@ mod operators;
 mod protocol;
 mod random;
 mod registry;
+mod sections;
 mod settings;
 mod ufunc;
 

@@ -35,12 +35,24 @@ use crate::exchange::{self, Sharing};
 /// device, ctx : Device or None
 ///     Where the array is made; None is the current device. `ctx` is the older name.
 ///
+/// Returns
+/// -------
+/// ndarray
+///
 /// Raises
 /// ------
 /// TypeError
 ///     If `object` does not hold numbers, or `like` is no array of this package.
 /// ValueError
 ///     If nested sequences have differing lengths, or a copy is needed with ``copy=False``.
+///
+/// Examples
+/// --------
+/// >>> np.array([[1, 2], [3, 4]])
+/// array([[1, 2],
+///        [3, 4]])
+/// >>> np.array([1, 2], dtype='float32')
+/// array([1., 2.])
 #[pyfunction]
 #[pyo3(signature = (object, dtype = None, *, copy = Some(true), order = Some("K"), subok = false, ndmin = 0, ndmax = 0, like = None, device = None, ctx = None))]
 #[expect(
@@ -87,10 +99,23 @@ pub fn array(
 /// like : ndarray or None
 ///     What is not an array yet is made on the device of `like`.
 ///
+/// Returns
+/// -------
+/// ndarray
+///     `a` itself if it is such an array.
+///
 /// Raises
 /// ------
 /// ValueError
 ///     If nested sequences have differing lengths, or a copy is needed with ``copy=False``.
+///
+/// Examples
+/// --------
+/// >>> x = np.array([1, 2])
+/// >>> np.asarray(x) is x
+/// True
+/// >>> np.asarray([1, 2], dtype='float32')
+/// array([1., 2.])
 #[pyfunction]
 #[pyo3(signature = (a, dtype = None, order = None, *, device = None, copy = None, like = None))]
 pub fn asarray(
@@ -120,10 +145,19 @@ pub fn asarray(
 /// like : ndarray or None
 ///     What is not an array yet is made on the device of `like`.
 ///
+/// Returns
+/// -------
+/// ndarray
+///
 /// Raises
 /// ------
 /// ValueError
 ///     If nested sequences have differing lengths, or a copy is needed with ``copy=False``.
+///
+/// Examples
+/// --------
+/// >>> np.asanyarray([1, 2])
+/// array([1, 2])
 #[pyfunction]
 #[pyo3(signature = (a, dtype = None, order = None, *, device = None, copy = None, like = None))]
 pub fn asanyarray(
@@ -153,6 +187,16 @@ pub fn asanyarray(
 ///     Dtype of the result; None takes it from `a`.
 /// like : ndarray or None
 ///     What is not an array yet is made on the device of `like`.
+///
+/// Returns
+/// -------
+/// ndarray
+///
+/// Examples
+/// --------
+/// >>> x = np.array([[1, 2], [3, 4]]).T
+/// >>> x.flags.c_contiguous, np.ascontiguousarray(x).flags.c_contiguous
+/// (False, True)
 #[pyfunction]
 #[pyo3(signature = (a, dtype = None, *, like = None))]
 pub fn ascontiguousarray(
@@ -173,6 +217,15 @@ pub fn ascontiguousarray(
 ///     Dtype of the result; None takes it from `a`.
 /// like : ndarray or None
 ///     What is not an array yet is made on the device of `like`.
+///
+/// Returns
+/// -------
+/// ndarray
+///
+/// Examples
+/// --------
+/// >>> np.asfortranarray([[1, 2], [3, 4]]).flags.f_contiguous
+/// True
 #[pyfunction]
 #[pyo3(signature = (a, dtype = None, *, like = None))]
 pub fn asfortranarray(

@@ -42,6 +42,8 @@ fn describe<'py>(
     let shown = op.extended.unwrap_or(op);
     entry.set_item("signature", call::signature(shown, false))?;
     entry.set_item("doc", op.doc)?;
+    entry.set_item("returns", op.returns)?;
+    entry.set_item("example", op.example)?;
     entry.set_item(
         "params",
         shown

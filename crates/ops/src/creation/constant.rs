@@ -17,6 +17,8 @@ const ORDERS: &[&str] = &["C", "F", "A", "K"];
 
 /// What constants have in common.
 const CONSTANT: OpDef = OpDef {
+    about: &[("shape", "Lengths of the axes.")],
+    returns: &[("ndarray", "Of shape `shape`.")],
     params: &[
         Param::required("shape", ParamKind::Ints),
         Param::optional("dtype", ParamKind::DType),
@@ -43,6 +45,13 @@ pub static ZEROS: OpDef = OpDef {
     surface: &[Surface::Np("zeros")],
     doc: "Array of zeros. `dtype` defaults to the default float; `order='F'` lays the first axis out fastest. The array is made on `device`, else on \
           that of the array `like`.",
+    example: "
+        >>> np.zeros((2, 3))
+        array([[0., 0., 0.],
+               [0., 0., 0.]])
+        >>> np.zeros(2, dtype='int64')
+        array([0, 0])
+    ",
     cpu: Cpu::Composite(|cx| new(cx, default_float(), Content::Zeros)),
     short: Short::Constant(Filling::Value(0)),
     ..CONSTANT
@@ -54,6 +63,13 @@ pub static ONES: OpDef = OpDef {
     surface: &[Surface::Np("ones")],
     doc: "Array of ones. `dtype` defaults to the default float; `order='F'` lays the first axis out fastest. The array is made on `device`, else on \
           that of the array `like`.",
+    example: "
+        >>> np.ones((2, 2))
+        array([[1., 1.],
+               [1., 1.]])
+        >>> np.ones(3, dtype=bool)
+        array([ True,  True,  True])
+    ",
     cpu: Cpu::Composite(|cx| new(cx, default_float(), Content::Number(Scalar::I64(1)))),
     short: Short::Constant(Filling::Value(1)),
     ..CONSTANT
@@ -65,6 +81,11 @@ pub static EMPTY: OpDef = OpDef {
     surface: &[Surface::Np("empty")],
     doc: "Array whose elements are undefined until they are written. `dtype` defaults to the default float; `order='F'` lays the first axis out \
           fastest. The array is made on `device`, else on that of the array `like`.",
+    example: "
+        >>> x = np.empty((2, 3))
+        >>> x.shape
+        (2, 3)
+    ",
     cpu: Cpu::Composite(|cx| new(cx, default_float(), Content::Nothing)),
     short: Short::Constant(Filling::Nothing),
     ..CONSTANT
@@ -84,6 +105,18 @@ pub static FULL: OpDef = OpDef {
     ],
     doc: "Array filled with `fill_value`, a number or an array that broadcasts to `shape`. `dtype` defaults to that of the value; `order='F'` lays the \
           first axis out fastest. The array is made on `device`, else on that of the array `like`.",
+    about: &[
+        ("fill_value", "The value, which broadcasts to `shape`."),
+        ("shape", "Lengths of the axes."),
+    ],
+    example: "
+        >>> np.full((2, 2), 7)
+        array([[7, 7],
+               [7, 7]])
+        >>> np.full((2, 3), [1.5, 2.5, 3.5])
+        array([[1.5, 2.5, 3.5],
+               [1.5, 2.5, 3.5]])
+    ",
     cpu: Cpu::Composite(|cx| {
         let value = cx.input(0);
         let natural = match value.is_weak() {
@@ -107,6 +140,22 @@ pub static FULL: OpDef = OpDef {
 
 /// What constants like another array have in common.
 const LIKE: OpDef = OpDef {
+    about: &[
+        (
+            "a",
+            "The array whose shape, dtype and order of axes are taken.",
+        ),
+        (
+            "prototype",
+            "The array whose shape, dtype and order of axes are taken.",
+        ),
+        ("fill_value", "The value, which broadcasts to the shape."),
+        ("shape", "Another shape."),
+    ],
+    returns: &[(
+        "ndarray",
+        "Of the shape of the array unless `shape` says another.",
+    )],
     params: &[
         Param::array("a"),
         Param::optional("dtype", ParamKind::DType),
@@ -132,6 +181,11 @@ pub static ZEROS_LIKE: OpDef = OpDef {
     name: "zeros_like",
     surface: &[Surface::Np("zeros_like")],
     doc: "Zeros with the shape, dtype, device and order of axes in memory of `a`, unless others are given.",
+    example: "
+        >>> np.zeros_like(np.array([[1, 2], [3, 4]]))
+        array([[0, 0],
+               [0, 0]])
+    ",
     cpu: Cpu::Composite(|cx| alike(cx, Content::Zeros)),
     ..LIKE
 };
@@ -141,6 +195,10 @@ pub static ONES_LIKE: OpDef = OpDef {
     name: "ones_like",
     surface: &[Surface::Np("ones_like")],
     doc: "Ones with the shape, dtype, device and order of axes in memory of `a`, unless others are given.",
+    example: "
+        >>> np.ones_like(np.array([1.5, 2.5]))
+        array([1., 1.])
+    ",
     cpu: Cpu::Composite(|cx| alike(cx, Content::Number(Scalar::I64(1)))),
     ..LIKE
 };
@@ -158,6 +216,17 @@ pub static EMPTY_LIKE: OpDef = OpDef {
         Param::optional("device", ParamKind::Device).keyword(),
     ],
     doc: "Undefined elements with the shape, dtype, device and order of axes in memory of `prototype`, unless others are given.",
+    about: &[
+        (
+            "prototype",
+            "The array whose shape, dtype and order of axes are taken.",
+        ),
+        ("shape", "Another shape."),
+    ],
+    example: "
+        >>> np.empty_like(np.zeros((2, 3))).shape
+        (2, 3)
+    ",
     cpu: Cpu::Composite(|cx| alike(cx, Content::Nothing)),
     ..LIKE
 };
@@ -176,6 +245,18 @@ pub static FULL_LIKE: OpDef = OpDef {
         Param::optional("device", ParamKind::Device).keyword(),
     ],
     doc: "`fill_value`, a number or an array that broadcasts, with the shape, dtype, device and order of axes in memory of `a`, unless others are given.",
+    about: &[
+        ("fill_value", "The value, which broadcasts to the shape."),
+        (
+            "a",
+            "The array whose shape, dtype and order of axes are taken.",
+        ),
+        ("shape", "Another shape."),
+    ],
+    example: "
+        >>> np.full_like(np.array([1, 2, 3]), 9)
+        array([9, 9, 9])
+    ",
     cpu: Cpu::Composite(|cx| alike(cx, Content::of(cx.input(1)))),
     grad: Grad::Derived,
     probe: Probe::calls(&[

@@ -12,6 +12,12 @@ use crate::opdef::{Cost, Cpu, Grad, Inferred, Onnx, OpDef, Probe, Surface, one_o
 
 /// What patterns have in common.
 const PATTERN: OpDef = OpDef {
+    about: &[
+        ("N", "Number of rows."),
+        ("M", "Number of columns; `N` for None."),
+        ("k", "Diagonal: 0 the main one, positive ones above it."),
+    ],
+    returns: &[("ndarray", "A matrix.")],
     infer: matrix,
     grad: Grad::Stop("it depends on no array"),
     cost: Cost::PerKiB(100),
@@ -31,6 +37,14 @@ pub static EYE: OpDef = OpDef {
         Param::optional("device", ParamKind::Device).keyword(),
     ],
     doc: "Matrix of shape (N, M) with ones on diagonal `k` (above the main one if positive), zeros elsewhere. `M` defaults to `N`.",
+    example: "
+        >>> np.eye(2)
+        array([[1., 0.],
+               [0., 1.]])
+        >>> np.eye(2, 3, k=1)
+        array([[0., 1., 0.],
+               [0., 0., 1.]])
+    ",
     cpu: Cpu::Kernel(|cx| ones(cx, cx.int("k"), at)),
     onnx: Onnx::Node {
         ty: "EyeLike",
@@ -50,6 +64,11 @@ pub static IDENTITY: OpDef = OpDef {
         Param::optional("device", ParamKind::Device).keyword(),
     ],
     doc: "Matrix of shape (N, N) with ones on the main diagonal, zeros elsewhere.",
+    example: "
+        >>> np.identity(2)
+        array([[1., 0.],
+               [0., 1.]])
+    ",
     cpu: Cpu::Kernel(|cx| ones(cx, 0, at)),
     probe: Probe::calls(&["3", "2, 'int64'"]),
     ..PATTERN
@@ -67,6 +86,15 @@ pub static TRI: OpDef = OpDef {
         Param::optional("device", ParamKind::Device).keyword(),
     ],
     doc: "Matrix of shape (N, M) with ones at and below diagonal `k`, zeros above.",
+    example: "
+        >>> np.tri(3, dtype='int64')
+        array([[1, 0, 0],
+               [1, 1, 0],
+               [1, 1, 1]])
+        >>> np.tri(2, 3, k=1)
+        array([[1., 1., 0.],
+               [1., 1., 1.]])
+    ",
     cpu: Cpu::Kernel(|cx| ones(cx, cx.int("k"), up_to)),
     probe: Probe::calls(&["3", "2, 4", "3, 3, -1", "3, 4, 1"]),
     ..PATTERN

@@ -25,6 +25,22 @@ pub static ARANGE: OpDef = OpDef {
         Param::optional("device", ParamKind::Device).keyword(),
     ],
     doc: "Numbers from `start` (0 if only one bound is given) to `stop`, exclusive, in steps of `step`. Integers give int64, floats the default float.",
+    about: &[
+        (
+            "start",
+            "First number, or the bound if it is the only argument.",
+        ),
+        ("stop", "Bound, which is not reached."),
+        ("step", "Distance of the numbers, 1 for None."),
+    ],
+    returns: &[("ndarray", "Of shape `(ceil((stop - start) / step),)`.")],
+    raises: &[("ValueError", "If `step` is 0.")],
+    example: "
+        >>> np.arange(5)
+        array([0, 1, 2, 3, 4])
+        >>> np.arange(0, 1, 0.25)
+        array([0.  , 0.25, 0.5 , 0.75])
+    ",
     infer: range,
     cpu: Cpu::Kernel(fill_range),
     grad: Grad::Stop("it depends on no array"),
@@ -116,6 +132,24 @@ pub static LINSPACE: OpDef = OpDef {
     ],
     doc: "`num` evenly spaced numbers from `start` to `stop`, which is the last one unless `endpoint` is false. The bounds may be arrays: the numbers \
           then lie along `axis`. `retstep=True` also returns the spacing.",
+    about: &[
+        ("start", "First number."),
+        ("stop", "Last number."),
+        ("num", "How many."),
+        ("endpoint", "Whether `stop` is the last one."),
+        ("retstep", "Whether the spacing is returned too."),
+    ],
+    returns: &[(
+        "ndarray",
+        "The numbers, along `axis`; with `retstep` a tuple of them and their spacing.",
+    )],
+    raises: &[("ValueError", "If `num` is negative.")],
+    example: "
+        >>> np.linspace(0, 1, 5)
+        array([0.  , 0.25, 0.5 , 0.75, 1.  ])
+        >>> np.linspace(0, 1, 4, endpoint=False)
+        array([0.  , 0.25, 0.5 , 0.75])
+    ",
     cpu: Cpu::Composite(linspace),
     probe: Probe::calls(&[
         "0, 1, 5",

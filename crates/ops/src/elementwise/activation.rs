@@ -41,6 +41,14 @@ pub static ACTIVATION: OpDef = OpDef {
         ),
     ],
     doc: "The activation function called `act_type`, element by element; `softrelu` is log(1 + exp(x)).",
+    about: &[("act_type", "Which function.")],
+    returns: &[("ndarray", "Of the shape of `data`.")],
+    example: "
+        >>> npx.activation(np.array([-1.0, 0.0, 2.0]), 'relu')
+        array([0., 0., 2.])
+        >>> npx.activation(np.array([-1.0, 0.0, 2.0]), act_type='softsign')
+        array([-0.5      ,  0.       ,  0.6666667])
+    ",
     cpu: Cpu::Composite(|cx| {
         let op = match cx.str("act_type") {
             "sigmoid" => &SIGMOID,
@@ -95,6 +103,14 @@ pub static LEAKY_RELU: OpDef = OpDef {
     doc: "Rectified linear functions that let something through below 0, by `act_type`: `leaky` (`slope` times x), `prelu` (`gamma` times x; \
           `gamma` has one element or one a channel, axis 1), `elu` (`slope` times exp(x) - 1), `selu`, `gelu` (by the error function, as `gelu_erf`, or by tanh), `rrelu` (in training a random slope \
           between `lower_bound` and `upper_bound` for every element, else their mean).",
+    about: &[("gamma", "Slopes of `prelu`, one or one a channel."), ("act_type", "Which function."), ("slope", "Slope below 0 of `leaky`, factor of `elu`."), ("lower_bound", "Smallest slope of `rrelu`."), ("upper_bound", "Largest slope of `rrelu`.")],
+    returns: &[("ndarray", "Of the shape of `data`.")],
+    example: "
+        >>> npx.leaky_relu(np.array([-2.0, 3.0]), slope=0.1)
+        array([-0.2,  3. ])
+        >>> npx.leaky_relu(np.array([-2.0, 3.0]), act_type='elu', slope=1.0)
+        array([-0.86466473,  3.        ])
+    ",
     cpu: Cpu::Composite(|cx| {
         let x = cx.input(0);
         let slope = || [Value::Float(cx.float("slope"))].into_iter().collect();
@@ -186,6 +202,12 @@ pub static GELU: OpDef = OpDef {
     ],
     doc: "x times the normal distribution function at x, of every element; with `approximate` by tanh.\n\n\
           Source: Hendrycks and Gimpel, Gaussian Error Linear Units, 2016.",
+    about: &[("approximate", "Whether by tanh instead of the error function.")],
+    returns: &[("ndarray", "Of the shape of `data`.")],
+    example: "
+        >>> npx.gelu(np.array([-1.0, 0.0, 1.0]))
+        array([-0.15865524,  0.        ,  0.8413448 ])
+    ",
     cpu: Cpu::Composite(|cx| {
         cx.done(cx.input(0).unary(if cx.bool("approximate") {
             &GELU_TANH

@@ -39,6 +39,13 @@ pub static ADD: OpDef = OpDef {
     name: "add",
     surface: &[Surface::Np("add")],
     doc: "Sum of two arrays, element by element. For truth values it is `or`.",
+    example: "
+        >>> np.add([1, 2], [10, 20])
+        array([11, 22])
+        >>> np.add([[1], [2]], [10, 20, 30])
+        array([[11, 21, 31],
+               [12, 22, 32]])
+    ",
     types: Types::NUMERIC,
     cpu: Cpu::Map(&map::ADD),
     cuda: Cuda::Expr("x + y"),
@@ -59,6 +66,10 @@ pub static SUBTRACT: OpDef = OpDef {
     name: "subtract",
     surface: &[Surface::Np("subtract")],
     doc: "Difference of two arrays, element by element. Truth values have none: use `logical_xor`.",
+    example: "
+        >>> np.subtract([5, 7], [1, 10])
+        array([ 4, -3])
+    ",
     types: Types::NUMBER,
     cpu: Cpu::Map(&map::SUBTRACT),
     cuda: Cuda::Expr("x - y"),
@@ -78,6 +89,10 @@ pub static MULTIPLY: OpDef = OpDef {
     name: "multiply",
     surface: &[Surface::Np("multiply")],
     doc: "Product of two arrays, element by element. For truth values it is `and`.",
+    example: "
+        >>> np.multiply([1, 2, 3], 0.5)
+        array([0.5, 1. , 1.5])
+    ",
     types: Types::NUMERIC,
     cpu: Cpu::Map(&map::MULTIPLY),
     cuda: Cuda::Expr("x * y"),
@@ -102,6 +117,10 @@ pub static DIVIDE: OpDef = OpDef {
     name: "divide",
     surface: &[Surface::Np("divide"), Surface::Np("true_divide")],
     doc: "Quotient of two arrays, element by element. Integers give floats. Division by zero gives infinity or NaN.",
+    example: "
+        >>> np.divide([1, 4], [2, 8])
+        array([0.5, 0.5])
+    ",
     types: Types::Promote {
         accepts: DTypes::INEXACT,
         lift: Lift::ToDefaultFloat,
@@ -129,6 +148,10 @@ pub static FLOOR_DIVIDE: OpDef = OpDef {
     name: "floor_divide",
     surface: &[Surface::Np("floor_divide")],
     doc: "Largest integer not above the quotient, element by element. Integer division by zero gives 0.",
+    example: "
+        >>> np.floor_divide([7, -7], 2)
+        array([ 3, -4])
+    ",
     types: Types::Promote {
         accepts: DTypes::INT.or(DTypes::FLOAT),
         lift: Lift::BoolToI8,
@@ -146,6 +169,10 @@ pub static REMAINDER: OpDef = OpDef {
     name: "remainder",
     surface: &[Surface::Np("remainder"), Surface::Np("mod")],
     doc: "Remainder of the floor division, element by element: it has the divisor's sign. Integer division by zero gives 0.",
+    example: "
+        >>> np.remainder([7, -7], 3)
+        array([1, 2])
+    ",
     types: Types::Promote {
         accepts: DTypes::INT.or(DTypes::FLOAT),
         lift: Lift::BoolToI8,
@@ -172,6 +199,10 @@ pub static FMOD: OpDef = OpDef {
     name: "fmod",
     surface: &[Surface::Np("fmod")],
     doc: "Remainder of the division rounded towards zero, element by element: it has the dividend's sign, as in C.",
+    example: "
+        >>> np.fmod([7, -7], 3)
+        array([ 1, -1])
+    ",
     types: Types::Promote {
         accepts: DTypes::INT.or(DTypes::FLOAT),
         lift: Lift::BoolToI8,
@@ -195,6 +226,11 @@ pub static DIVMOD: OpDef = OpDef {
     name: "divmod",
     surface: &[Surface::Np("divmod")],
     doc: "Floor division and remainder at once: two arrays.",
+    returns: &[("tuple of ndarray", "Quotients and remainders.")],
+    example: "
+        >>> np.divmod([7, -7], 3)
+        (array([ 2, -3]), array([1, 2]))
+    ",
     types: Types::Promote {
         accepts: DTypes::INT.or(DTypes::FLOAT),
         lift: Lift::BoolToI8,
@@ -217,6 +253,10 @@ pub static NEGATIVE: OpDef = OpDef {
     name: "negative",
     surface: &[Surface::Np("negative")],
     doc: "Minus every element. Truth values have none: use `logical_not`.",
+    example: "
+        >>> np.negative([1.0, -2.0])
+        array([-1.,  2.])
+    ",
     types: Types::NUMBER,
     cpu: Cpu::Map(&map::NEGATIVE),
     cuda: Cuda::Expr("-x"),
@@ -235,6 +275,10 @@ pub static POSITIVE: OpDef = OpDef {
     name: "positive",
     surface: &[Surface::Np("positive")],
     doc: "The elements as they are, in memory of their own.",
+    example: "
+        >>> np.positive([1.0, -2.0])
+        array([ 1., -2.])
+    ",
     types: Types::NUMBER,
     cpu: Cpu::Map(&map::POSITIVE),
     cuda: Cuda::Expr("x"),
@@ -253,6 +297,12 @@ pub static ABSOLUTE: OpDef = OpDef {
     name: "absolute",
     surface: &[Surface::Np("absolute"), Surface::Np("abs")],
     doc: "Distance of every element from zero; real for complex numbers. The gradient at zero is zero.",
+    example: "
+        >>> np.absolute([-1.5, 2.0])
+        array([1.5, 2. ])
+        >>> np.absolute(3 + 4j)
+        array(5.)
+    ",
     types: Types::Promote {
         accepts: DTypes::ALL,
         lift: Lift::No,
@@ -278,6 +328,10 @@ pub static FABS: OpDef = OpDef {
     name: "fabs",
     surface: &[Surface::Np("fabs")],
     doc: "Distance of every real element from zero, as a float.",
+    example: "
+        >>> np.fabs([-1.5, 2.0])
+        array([1.5, 2. ])
+    ",
     types: Types::REAL_FLOAT,
     cpu: Cpu::Map(&map::FABS),
     cuda: Cuda::Expr("fabs(x)"),
@@ -298,6 +352,10 @@ pub static SIGN: OpDef = OpDef {
     name: "sign",
     surface: &[Surface::Np("sign")],
     doc: "-1, 0 or 1 as an element is negative, zero or positive; z/|z| for complex numbers, NaN for NaN.",
+    example: "
+        >>> np.sign([-3, 0, 5])
+        array([-1,  0,  1])
+    ",
     types: Types::NUMBER,
     cpu: Cpu::Map(&map::SIGN),
     cuda: Cuda::Expr("(x > 0) - (x < 0)"),
@@ -327,6 +385,12 @@ pub static RECIPROCAL: OpDef = OpDef {
     name: "reciprocal",
     surface: &[Surface::Np("reciprocal"), Surface::Npx("reciprocal")],
     doc: "One over every element. For integers it is 0 except at 1 and -1.",
+    example: "
+        >>> np.reciprocal([2.0, 4.0])
+        array([0.5 , 0.25])
+        >>> np.reciprocal(np.array([1, 2]))
+        array([1, 0])
+    ",
     types: Types::Promote {
         accepts: DTypes::NUMBER,
         lift: Lift::BoolToI8,
@@ -350,6 +414,10 @@ pub static SQUARE: OpDef = OpDef {
     name: "square",
     surface: &[Surface::Np("square")],
     doc: "Every element times itself.",
+    example: "
+        >>> np.square([1, -2, 3])
+        array([1, 4, 9])
+    ",
     types: Types::Promote {
         accepts: DTypes::NUMBER,
         lift: Lift::BoolToI8,
@@ -376,6 +444,10 @@ pub static CONJUGATE: OpDef = OpDef {
         Surface::Method("conjugate"),
     ],
     doc: "Complex conjugate of every element; real elements stay as they are, truth values become int8.",
+    example: "
+        >>> np.conjugate([1 + 2j, 3 - 1j])
+        array([1.-2.j, 3.+1.j])
+    ",
     types: Types::Promote {
         accepts: DTypes::NUMBER,
         lift: Lift::BoolToI8,
@@ -394,6 +466,12 @@ pub static MAXIMUM: OpDef = OpDef {
     name: "maximum",
     surface: &[Surface::Np("maximum")],
     doc: "Larger of two arrays, element by element. NaN in either gives NaN. Equal elements share the gradient.",
+    example: "
+        >>> np.maximum([1, 5, 3], [2, 4, 3])
+        array([2, 5, 3])
+        >>> np.maximum([1.0, np.nan], 0.0)
+        array([ 1., nan])
+    ",
     types: Types::NUMERIC,
     cpu: Cpu::Map(&map::MAXIMUM),
     cuda: Cuda::Expr("maximum(x, y)"),
@@ -416,6 +494,10 @@ pub static MINIMUM: OpDef = OpDef {
     name: "minimum",
     surface: &[Surface::Np("minimum")],
     doc: "Smaller of two arrays, element by element. NaN in either gives NaN. Equal elements share the gradient.",
+    example: "
+        >>> np.minimum([1, 5, 3], [2, 4, 3])
+        array([1, 4, 3])
+    ",
     types: Types::NUMERIC,
     cpu: Cpu::Map(&map::MINIMUM),
     cuda: Cuda::Expr("minimum(x, y)"),
@@ -438,6 +520,10 @@ pub static FMAX: OpDef = OpDef {
     name: "fmax",
     surface: &[Surface::Np("fmax")],
     doc: "Larger of two arrays, element by element. A NaN gives way to the other element. Equal elements share the gradient.",
+    example: "
+        >>> np.fmax([1.0, np.nan], 0.0)
+        array([1., 0.])
+    ",
     types: Types::NUMERIC,
     cpu: Cpu::Map(&map::FMAX),
     cuda: Cuda::Expr("fmax(x, y)"),
@@ -457,6 +543,10 @@ pub static FMIN: OpDef = OpDef {
     name: "fmin",
     surface: &[Surface::Np("fmin")],
     doc: "Smaller of two arrays, element by element. A NaN gives way to the other element. Equal elements share the gradient.",
+    example: "
+        >>> np.fmin([1.0, np.nan], 2.0)
+        array([1., 2.])
+    ",
     types: Types::NUMERIC,
     cpu: Cpu::Map(&map::FMIN),
     cuda: Cuda::Expr("fmin(x, y)"),

@@ -22,6 +22,10 @@ pub static BITWISE_AND: OpDef = OpDef {
     name: "bitwise_and",
     surface: &[Surface::Np("bitwise_and")],
     doc: "Bits set in both arrays; for truth values, whether both are true.",
+    example: "
+        >>> np.bitwise_and([12, 10], 6)
+        array([4, 2])
+    ",
     types: Types::BITS,
     cpu: Cpu::Map(&map::BITWISE_AND),
     cuda: Cuda::Expr("x & y"),
@@ -40,6 +44,10 @@ pub static BITWISE_OR: OpDef = OpDef {
     name: "bitwise_or",
     surface: &[Surface::Np("bitwise_or")],
     doc: "Bits set in either array; for truth values, whether either is true.",
+    example: "
+        >>> np.bitwise_or([12, 10], 1)
+        array([13, 11])
+    ",
     types: Types::BITS,
     cpu: Cpu::Map(&map::BITWISE_OR),
     cuda: Cuda::Expr("x | y"),
@@ -58,6 +66,10 @@ pub static BITWISE_XOR: OpDef = OpDef {
     name: "bitwise_xor",
     surface: &[Surface::Np("bitwise_xor")],
     doc: "Bits set in exactly one of the arrays; for truth values, whether they differ.",
+    example: "
+        >>> np.bitwise_xor([12, 10], 6)
+        array([10, 12])
+    ",
     types: Types::BITS,
     cpu: Cpu::Map(&map::BITWISE_XOR),
     cuda: Cuda::Expr("x ^ y"),
@@ -80,6 +92,12 @@ pub static INVERT: OpDef = OpDef {
         Surface::Np("bitwise_invert"),
     ],
     doc: "All bits the other way; for truth values, `not`.",
+    example: "
+        >>> np.invert([0, 5])
+        array([-1, -6])
+        >>> np.invert([True, False])
+        array([False,  True])
+    ",
     types: Types::BITS,
     cpu: Cpu::Map(&map::INVERT),
     cuda: Cuda::Expr("~x"),
@@ -97,6 +115,10 @@ pub static LEFT_SHIFT: OpDef = OpDef {
     name: "left_shift",
     surface: &[Surface::Np("left_shift"), Surface::Np("bitwise_left_shift")],
     doc: "Bits shifted up by the second array; 0 if that is at least the width.",
+    example: "
+        >>> np.left_shift([1, 3], [4, 1])
+        array([16,  6])
+    ",
     types: Types::INTEGER,
     cpu: Cpu::Map(&map::LEFT_SHIFT),
     cuda: Cuda::Expr("x << y"),
@@ -117,6 +139,10 @@ pub static RIGHT_SHIFT: OpDef = OpDef {
         Surface::Np("bitwise_right_shift"),
     ],
     doc: "Bits shifted down by the second array; the sign fills in.",
+    example: "
+        >>> np.right_shift([16, -16], 2)
+        array([ 4, -4])
+    ",
     types: Types::INTEGER,
     cpu: Cpu::Map(&map::RIGHT_SHIFT),
     cuda: Cuda::Expr("x >> y"),

@@ -25,6 +25,23 @@ pub static ISCLOSE: OpDef = OpDef {
     ],
     doc: "Where `abs(a - b) <= atol + rtol * abs(b)`, element by element. Infinities are close to themselves only, NaN to NaN if `equal_nan`.\n\nInteger operands are compared as \
           float64.",
+    about: &[
+        ("a", "First operand."),
+        ("b", "Second operand, the reference; the two broadcast."),
+        ("rtol", "Tolerance as a share of `b`."),
+        ("atol", "Tolerance in absolute terms."),
+        ("equal_nan", "Whether NaN is close to NaN."),
+    ],
+    returns: &[(
+        "ndarray",
+        "bool, of the shape to which the operands broadcast.",
+    )],
+    example: "
+        >>> np.isclose([1.0, 2.0], [1.0 + 1e-6, 2.1])
+        array([ True, False])
+        >>> np.isclose(np.nan, np.nan, equal_nan=True)
+        array(True)
+    ",
     cpu: Cpu::Composite(|cx| {
         let (a, b) = (cx.input(0).detach(), cx.input(1).detach());
         let dtype = match promoted(&[Some(cx.input(0)), Some(cx.input(1))]) {

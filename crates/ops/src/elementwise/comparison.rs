@@ -65,6 +65,10 @@ pub static EQUAL: OpDef = OpDef {
     name: "equal",
     surface: &[Surface::Np("equal")],
     doc: "Where elements of the two arrays are equal; NaN equals nothing.",
+    example: "
+        >>> np.equal([1, 2, 3], [1, 0, 3])
+        array([ True, False,  True])
+    ",
     cpu: Cpu::Map(&map::EQUAL),
     cuda: Cuda::Expr("x == y"),
     onnx: Onnx::Node {
@@ -79,6 +83,10 @@ pub static NOT_EQUAL: OpDef = OpDef {
     name: "not_equal",
     surface: &[Surface::Np("not_equal")],
     doc: "Where elements of the two arrays differ; NaN differs from everything.",
+    example: "
+        >>> np.not_equal([1, 2, 3], [1, 0, 3])
+        array([False,  True, False])
+    ",
     cpu: Cpu::Map(&map::NOT_EQUAL),
     cuda: Cuda::Expr("x != y"),
     onnx: Onnx::None,
@@ -90,6 +98,10 @@ pub static LESS: OpDef = OpDef {
     name: "less",
     surface: &[Surface::Np("less")],
     doc: "Where elements of the first array lie below those of the second. Complex numbers compare by real, then by imaginary part.",
+    example: "
+        >>> np.less([1, 2, 3], 2)
+        array([ True, False, False])
+    ",
     cpu: Cpu::Map(&map::LESS),
     cuda: Cuda::Expr("x < y"),
     onnx: Onnx::Node {
@@ -104,6 +116,10 @@ pub static LESS_EQUAL: OpDef = OpDef {
     name: "less_equal",
     surface: &[Surface::Np("less_equal")],
     doc: "Where elements of the first array do not lie above those of the second. Complex numbers compare by real, then by imaginary part.",
+    example: "
+        >>> np.less_equal([1, 2, 3], 2)
+        array([ True,  True, False])
+    ",
     cpu: Cpu::Map(&map::LESS_EQUAL),
     cuda: Cuda::Expr("x <= y"),
     onnx: Onnx::Node {
@@ -118,6 +134,10 @@ pub static GREATER: OpDef = OpDef {
     name: "greater",
     surface: &[Surface::Np("greater")],
     doc: "Where elements of the first array lie above those of the second. Complex numbers compare by real, then by imaginary part.",
+    example: "
+        >>> np.greater([1, 2, 3], 2)
+        array([False, False,  True])
+    ",
     cpu: Cpu::Map(&map::GREATER),
     cuda: Cuda::Expr("x > y"),
     onnx: Onnx::Node {
@@ -132,6 +152,10 @@ pub static GREATER_EQUAL: OpDef = OpDef {
     name: "greater_equal",
     surface: &[Surface::Np("greater_equal")],
     doc: "Where elements of the first array do not lie below those of the second. Complex numbers compare by real, then by imaginary part.",
+    example: "
+        >>> np.greater_equal([1, 2, 3], 2)
+        array([False,  True,  True])
+    ",
     cpu: Cpu::Map(&map::GREATER_EQUAL),
     cuda: Cuda::Expr("x >= y"),
     onnx: Onnx::Node {

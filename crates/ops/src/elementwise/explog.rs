@@ -62,6 +62,10 @@ pub static EXP: OpDef = OpDef {
     name: "exp",
     surface: &[Surface::Np("exp")],
     doc: "e to the power of every element.",
+    example: "
+        >>> np.exp([0.0, 1.0])
+        array([1.       , 2.7182817])
+    ",
     cpu: Cpu::Map(&map::EXP),
     cuda: Cuda::Expr("exp(x)"),
     grad: Grad::Rule(Keep::OUTPUTS, |g| g.slopes(&[&|| Ok(g.output(0).clone())])),
@@ -78,6 +82,10 @@ pub static EXP2: OpDef = OpDef {
     name: "exp2",
     surface: &[Surface::Np("exp2")],
     doc: "2 to the power of every element.",
+    example: "
+        >>> np.exp2([3, 0.5])
+        array([8.       , 1.4142135])
+    ",
     cpu: Cpu::Map(&map::EXP2),
     cuda: Cuda::Expr("exp2(x)"),
     grad: Grad::Rule(Keep::OUTPUTS, |g| g.slopes(&[&|| g.output(0).scale(LN_2)])),
@@ -90,6 +98,10 @@ pub static EXPM1: OpDef = OpDef {
     name: "expm1",
     surface: &[Surface::Np("expm1")],
     doc: "exp(x) - 1 of every element, accurate near 0.",
+    example: "
+        >>> np.expm1([0.0, 1e-6])
+        array([0.0000000e+00, 1.0000005e-06])
+    ",
     cpu: Cpu::Map(&map::EXPM1),
     cuda: Cuda::Expr("expm1(x)"),
     grad: Grad::Rule(Keep::OUTPUTS, |g| g.slopes(&[&|| g.output(0).shift(1.0)])),
@@ -103,6 +115,10 @@ pub static LOG: OpDef = OpDef {
     name: "log",
     surface: &[Surface::Np("log")],
     doc: "Natural logarithm of every element: NaN below 0, -inf at 0.",
+    example: "
+        >>> np.log([1.0, np.e, 0.0])
+        array([  0.,   1., -inf])
+    ",
     cpu: Cpu::Map(&map::LOG),
     cuda: Cuda::Expr("log(x)"),
     grad: Grad::Rule(Keep::INPUTS, |g| g.slopes(&[&|| g.input(0).reciprocal()])),
@@ -119,6 +135,10 @@ pub static LOG2: OpDef = OpDef {
     name: "log2",
     surface: &[Surface::Np("log2")],
     doc: "Logarithm to base 2 of every element: NaN below 0, -inf at 0.",
+    example: "
+        >>> np.log2([1, 8, 0.5])
+        array([ 0.,  3., -1.])
+    ",
     cpu: Cpu::Map(&map::LOG2),
     cuda: Cuda::Expr("log2(x)"),
     grad: Grad::Rule(Keep::INPUTS, |g| {
@@ -133,6 +153,10 @@ pub static LOG10: OpDef = OpDef {
     name: "log10",
     surface: &[Surface::Np("log10")],
     doc: "Logarithm to base 10 of every element: NaN below 0, -inf at 0.",
+    example: "
+        >>> np.log10([1, 1000])
+        array([0., 3.])
+    ",
     cpu: Cpu::Map(&map::LOG10),
     cuda: Cuda::Expr("log10(x)"),
     grad: Grad::Rule(Keep::INPUTS, |g| {
@@ -147,6 +171,10 @@ pub static LOG1P: OpDef = OpDef {
     name: "log1p",
     surface: &[Surface::Np("log1p")],
     doc: "log(1 + x) of every element, accurate near 0.",
+    example: "
+        >>> np.log1p([0.0, 1e-6])
+        array([0.000000e+00, 9.999995e-07])
+    ",
     cpu: Cpu::Map(&map::LOG1P),
     cuda: Cuda::Expr("log1p(x)"),
     grad: Grad::Rule(Keep::INPUTS, |g| {
@@ -162,6 +190,10 @@ pub static SQRT: OpDef = OpDef {
     name: "sqrt",
     surface: &[Surface::Np("sqrt")],
     doc: "Square root of every element that is not negative; NaN for negative real numbers.",
+    example: "
+        >>> np.sqrt([4, 2])
+        array([2.       , 1.4142135])
+    ",
     cpu: Cpu::Map(&map::SQRT),
     cuda: Cuda::Expr("sqrt(x)"),
     grad: Grad::Rule(Keep::OUTPUTS, |g| {
@@ -181,6 +213,10 @@ pub static CBRT: OpDef = OpDef {
     name: "cbrt",
     surface: &[Surface::Np("cbrt")],
     doc: "Cube root of every element.",
+    example: "
+        >>> np.cbrt([27.0, -8.0])
+        array([ 3., -2.])
+    ",
     cpu: Cpu::Map(&map::CBRT),
     cuda: Cuda::Expr("cbrt(x)"),
     grad: Grad::Rule(Keep::OUTPUTS, |g| {
@@ -196,6 +232,10 @@ pub static RSQRT: OpDef = OpDef {
     name: "rsqrt",
     surface: &[Surface::Npx("rsqrt")],
     doc: "One over the square root of every element.",
+    example: "
+        >>> npx.rsqrt(np.array([4.0, 16.0]))
+        array([0.5 , 0.25])
+    ",
     cpu: Cpu::Map(&map::RSQRT),
     cuda: Cuda::Expr("rsqrt(x)"),
     grad: Grad::Rule(Keep::OUTPUTS, |g| {
@@ -212,6 +252,10 @@ pub static RCBRT: OpDef = OpDef {
     name: "rcbrt",
     surface: &[Surface::Npx("rcbrt")],
     doc: "One over the cube root of every element.",
+    example: "
+        >>> npx.rcbrt(np.array([8.0, 27.0]))
+        array([0.5       , 0.33333334])
+    ",
     cpu: Cpu::Map(&map::RCBRT),
     cuda: Cuda::Expr("rcbrt(x)"),
     grad: Grad::Rule(Keep::OUTPUTS, |g| {
@@ -228,6 +272,10 @@ pub static LOGADDEXP: OpDef = OpDef {
     name: "logaddexp",
     surface: &[Surface::Np("logaddexp")],
     doc: "log(exp(x1) + exp(x2)), element by element, without overflow.",
+    example: "
+        >>> np.logaddexp(1000.0, 1000.0)
+        array(1000.6932)
+    ",
     cpu: Cpu::Map(&map::LOGADDEXP),
     cuda: Cuda::Expr("logaddexp(x, y)"),
     grad: Grad::Rule(Keep::ALL, |g| {
@@ -245,6 +293,10 @@ pub static LOGADDEXP2: OpDef = OpDef {
     name: "logaddexp2",
     surface: &[Surface::Np("logaddexp2")],
     doc: "log2(2**x1 + 2**x2), element by element, without overflow.",
+    example: "
+        >>> np.logaddexp2(3, 3)
+        array(4.)
+    ",
     cpu: Cpu::Map(&map::LOGADDEXP2),
     cuda: Cuda::Expr("logaddexp2(x, y)"),
     grad: Grad::Rule(Keep::ALL, |g| {
@@ -263,6 +315,16 @@ pub static POWER: OpDef = OpDef {
     surface: &[Surface::Np("power"), Surface::Np("pow")],
     doc: "First array to the power of the second, element by element. Integers wrap; to a negative integer power they raise \
           ValueError. A negative number to a fractional power is NaN.",
+    raises: &[(
+        "ValueError",
+        "If integers are raised to a negative integer.",
+    )],
+    example: "
+        >>> np.power([1, 2, 3], 2)
+        array([1, 4, 9])
+        >>> np.power([4.0, 9.0], 0.5)
+        array([2., 3.])
+    ",
     types: Types::Promote {
         accepts: DTypes::NUMBER,
         lift: Lift::BoolToI8,
@@ -288,6 +350,10 @@ pub static FLOAT_POWER: OpDef = OpDef {
     surface: &[Surface::Np("float_power")],
     doc: "First array to the power of the second, element by element, in floats: integers too. In NumPy's promotion the result is float64 \
           or complex128.",
+    example: "
+        >>> np.float_power([2, 4], -1)
+        array([0.5 , 0.25])
+    ",
     types: Types::Promote {
         accepts: DTypes::INEXACT,
         lift: Lift::ToWidestFloat,

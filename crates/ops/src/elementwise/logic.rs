@@ -22,6 +22,10 @@ pub static LOGICAL_AND: OpDef = OpDef {
     name: "logical_and",
     surface: &[Surface::Np("logical_and")],
     doc: "Where both elements are true, that is, not zero.",
+    example: "
+        >>> np.logical_and([True, True, False], [1, 0, 1])
+        array([ True, False, False])
+    ",
     cpu: Cpu::Map(&map::LOGICAL_AND),
     cuda: Cuda::Expr("(x != 0) && (y != 0)"),
     onnx: Onnx::Node {
@@ -37,6 +41,10 @@ pub static LOGICAL_OR: OpDef = OpDef {
     name: "logical_or",
     surface: &[Surface::Np("logical_or")],
     doc: "Where at least one of the elements is true, that is, not zero.",
+    example: "
+        >>> np.logical_or([True, False], [0, 0])
+        array([ True, False])
+    ",
     cpu: Cpu::Map(&map::LOGICAL_OR),
     cuda: Cuda::Expr("(x != 0) || (y != 0)"),
     onnx: Onnx::Node { ty: "Or", since: 7 },
@@ -49,6 +57,10 @@ pub static LOGICAL_XOR: OpDef = OpDef {
     name: "logical_xor",
     surface: &[Surface::Np("logical_xor")],
     doc: "Where exactly one of the elements is true, that is, not zero.",
+    example: "
+        >>> np.logical_xor([True, False], [1, 1])
+        array([False,  True])
+    ",
     cpu: Cpu::Map(&map::LOGICAL_XOR),
     cuda: Cuda::Expr("(x != 0) != (y != 0)"),
     onnx: Onnx::Node {
@@ -64,6 +76,10 @@ pub static LOGICAL_NOT: OpDef = OpDef {
     name: "logical_not",
     surface: &[Surface::Np("logical_not")],
     doc: "Where elements are zero, that is, not true.",
+    example: "
+        >>> np.logical_not([1, 0, 2])
+        array([False,  True, False])
+    ",
     cpu: Cpu::Map(&map::LOGICAL_NOT),
     cuda: Cuda::Expr("x == 0"),
     onnx: Onnx::Node {

@@ -90,6 +90,10 @@ pub static RELU: OpDef = OpDef {
     name: "relu",
     surface: &[Surface::Npx("relu")],
     doc: "The larger of every element and 0; NaN stays. The gradient at 0 is 0.",
+    example: "
+        >>> npx.relu(np.array([-1.0, 0.0, 2.0]))
+        array([0., 0., 2.])
+    ",
     cpu: Cpu::Map(&map::RELU),
     cuda: Cuda::Expr("max(x, 0)"),
     grad: Grad::Rule(Keep::OUTPUTS, |g| {
@@ -134,6 +138,10 @@ pub static SIGMOID: OpDef = OpDef {
     name: "sigmoid",
     surface: &[Surface::Npx("sigmoid")],
     doc: "1 / (1 + exp(-x)) of every element.",
+    example: "
+        >>> npx.sigmoid(np.array([-2.0, 0.0, 2.0]))
+        array([0.11920292, 0.5       , 0.880797  ])
+    ",
     cpu: Cpu::Map(&map::SIGMOID),
     cuda: Cuda::Expr("1 / (1 + exp(-x))"),
     grad: Grad::Rule(Keep::OUTPUTS, |g| {
@@ -218,6 +226,10 @@ pub static SOFTSIGN: OpDef = OpDef {
     name: "softsign",
     surface: &[Surface::Npx("softsign")],
     doc: "x / (1 + |x|) of every element.",
+    example: "
+        >>> npx.softsign(np.array([-3.0, 0.0, 1.0]))
+        array([-0.75,  0.  ,  0.5 ])
+    ",
     cpu: Cpu::Map(&map::SOFTSIGN),
     cuda: Cuda::Expr("x / (1 + fabs(x))"),
     // The slope 1 / (1 + |x|)^2 is (1 - |y|)^2.

@@ -32,6 +32,10 @@ pub static FLOOR: OpDef = OpDef {
     name: "floor",
     surface: &[Surface::Np("floor"), Surface::Method("__floor__")],
     doc: "Largest integer not above every element.",
+    example: "
+        >>> np.floor([-1.5, 1.5])
+        array([-2.,  1.])
+    ",
     cpu: Cpu::Map(&map::FLOOR),
     cuda: Cuda::Expr("floor(x)"),
     onnx: Onnx::Node {
@@ -46,6 +50,10 @@ pub static CEIL: OpDef = OpDef {
     name: "ceil",
     surface: &[Surface::Np("ceil"), Surface::Method("__ceil__")],
     doc: "Smallest integer not below every element.",
+    example: "
+        >>> np.ceil([-1.5, 1.5])
+        array([-1.,  2.])
+    ",
     cpu: Cpu::Map(&map::CEIL),
     cuda: Cuda::Expr("ceil(x)"),
     onnx: Onnx::Node {
@@ -60,6 +68,10 @@ pub static TRUNC: OpDef = OpDef {
     name: "trunc",
     surface: &[Surface::Np("trunc"), Surface::Method("__trunc__")],
     doc: "Every element without its fraction: the nearest integer towards zero.",
+    example: "
+        >>> np.trunc([-1.5, 1.5])
+        array([-1.,  1.])
+    ",
     cpu: Cpu::Map(&map::TRUNC),
     cuda: Cuda::Expr("trunc(x)"),
     ..ROUNDING
@@ -71,6 +83,10 @@ pub static FIX: OpDef = OpDef {
     surface: &[Surface::Np("fix")],
     form: Form::Out,
     doc: "Every element without its fraction: the nearest integer towards zero. The same as `trunc`.",
+    example: "
+        >>> np.fix([-1.5, 1.5])
+        array([-1.,  1.])
+    ",
     cpu: Cpu::Map(&map::TRUNC),
     cuda: Cuda::Expr("trunc(x)"),
     ..ROUNDING
@@ -81,6 +97,10 @@ pub static RINT: OpDef = OpDef {
     name: "rint",
     surface: &[Surface::Np("rint")],
     doc: "Nearest integer to every element; the even one of two. Complex numbers are rounded in both parts.",
+    example: "
+        >>> np.rint([0.5, 1.5, 2.6])
+        array([0., 2., 3.])
+    ",
     types: Types::INEXACT,
     cpu: Cpu::Map(&map::RINT),
     cuda: Cuda::Expr("rint(x)"),
@@ -106,6 +126,15 @@ pub static ROUND_STE: OpDef = OpDef {
     surface: &[Surface::Npx("round_ste")],
     doc: "Nearest integer to every element, the even one of two, with the gradient of the identity (straight-through estimator).\n\n\
           Source: Bengio, Leonard and Courville, \"Estimating or propagating gradients through stochastic neurons\", 2013.",
+    example: "
+        >>> x = np.array([0.4, 1.6])
+        >>> x.attach_grad()
+        >>> with autograd.record():
+        ...     y = npx.round_ste(x)
+        >>> y.backward()
+        >>> y, x.grad
+        (array([0., 2.]), array([1., 1.]))
+    ",
     cpu: Cpu::Map(&map::RINT),
     cuda: Cuda::Expr("rint(x)"),
     probe: Probe::over(-3.0..3.0).against("numpy.rint"),
@@ -118,6 +147,15 @@ pub static SIGN_STE: OpDef = OpDef {
     surface: &[Surface::Npx("sign_ste")],
     doc: "-1, 0 or 1 for every element, with the gradient of the identity (straight-through estimator).\n\n\
           Source: Bengio, Leonard and Courville, \"Estimating or propagating gradients through stochastic neurons\", 2013.",
+    example: "
+        >>> x = np.array([-0.4, 1.6])
+        >>> x.attach_grad()
+        >>> with autograd.record():
+        ...     y = npx.sign_ste(x)
+        >>> y.backward()
+        >>> y, x.grad
+        (array([-1.,  1.]), array([1., 1.]))
+    ",
     cpu: Cpu::Map(&map::SIGN),
     cuda: Cuda::Expr("(x > 0) - (x < 0)"),
     probe: Probe::over(-3.0..3.0).against("numpy.sign"),
@@ -137,6 +175,17 @@ pub static ROUND: OpDef = OpDef {
     form: Form::Out,
     doc: "Every element rounded to `decimals` digits after the point, to the even digit if two are as near. \
           Negative `decimals` round before the point, integers too. The scale 10**decimals is itself rounded, as in NumPy.",
+    about: &[(
+        "decimals",
+        "Digits after the point; negative ones before it.",
+    )],
+    returns: &[("ndarray", "Of the shape and dtype of `a`.")],
+    example: "
+        >>> np.round([0.5, 1.5, 2.567], 1)
+        array([0.5, 1.5, 2.6])
+        >>> np.round([1234, 5678], -2)
+        array([1200, 5700])
+    ",
     cpu: Cpu::Composite(|cx| {
         let (x, decimals) = (cx.input(0), cx.int("decimals"));
         if x.dtype().is_inexact() {

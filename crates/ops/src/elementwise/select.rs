@@ -31,6 +31,28 @@ pub static WHERE: OpDef = OpDef {
     form: Form::Plain,
     doc: "Elements of `x` where `condition` is not zero, of `y` elsewhere; the three broadcast. Without `x` and `y`, the indices of the elements of \
           `condition` that are not zero, one array an axis, as `nonzero` gives them.",
+    about: &[
+        (
+            "condition",
+            "Truth values, or numbers that are true unless 0.",
+        ),
+        ("x", "Elements where the condition holds."),
+        ("y", "Elements where it does not."),
+    ],
+    returns: &[(
+        "ndarray",
+        "Of the shape to which the three broadcast; without `x` and `y` a tuple of int64 arrays.",
+    )],
+    raises: &[(
+        "ValueError",
+        "If only one of `x` and `y` is given, or the shapes do not broadcast.",
+    )],
+    example: "
+        >>> np.where([True, False, True], [1, 2, 3], [10, 20, 30])
+        array([ 1, 20,  3])
+        >>> np.where(np.array([0, 3, 0, 4]))
+        (array([1, 3]),)
+    ",
     cpu: Cpu::Composite(|cx| match (cx.opt(1), cx.opt(2)) {
         (Some(x), Some(y)) => cx.done(choose(cx.input(0), x, y)?),
         (None, None) => invoke(&NONZERO, &[cx.input(0)], &Attrs::none()),
@@ -105,6 +127,22 @@ pub static CLIP: OpDef = OpDef {
     form: Form::Out,
     doc: "Every element brought between `a_min` and `a_max`, which broadcast; None is no bound. `max` wins where the bounds cross. `min` and `max` are \
           other names of the bounds. NaN stays. The gradient is that of the element inside the bounds, the bounds included, and of the bound outside.",
+    about: &[
+        ("a_min", "Lower bound, None for none."),
+        ("a_max", "Upper bound, None for none."),
+        ("min", "Another name of `a_min`."),
+        ("max", "Another name of `a_max`."),
+    ],
+    returns: &[(
+        "ndarray",
+        "Of the shape to which the array and the bounds broadcast.",
+    )],
+    example: "
+        >>> np.clip([1, 5, 9], 2, 8)
+        array([2, 5, 8])
+        >>> np.clip([1.0, 5.0], None, [0.5, 6.0])
+        array([0.5, 5. ])
+    ",
     cpu: Cpu::Composite(|cx| {
         if cx.opt(1).and(cx.opt(3)).is_some() || cx.opt(2).and(cx.opt(4)).is_some() {
             return Err(
@@ -202,6 +240,12 @@ pub static NAN_TO_NUM: OpDef = OpDef {
     ],
     doc: "Every element, with `nan` for NaN, `posinf` for infinity and `neginf` for minus infinity; None stands for the largest and the smallest finite \
           number of the dtype. Complex parts are replaced one by one. With `copy=False` the array itself is changed and returned.",
+    about: &[("copy", "Whether the result has memory of its own."), ("nan", "What stands for NaN."), ("posinf", "What stands for infinity; the largest number of the dtype for None."), ("neginf", "What stands for minus infinity; the smallest number of the dtype for None.")],
+    returns: &[("ndarray", "Of the shape and dtype of `x`.")],
+    example: "
+        >>> np.nan_to_num([1.0, np.nan, np.inf], posinf=99.0)
+        array([ 1.,  0., 99.])
+    ",
     cpu: Cpu::Composite(|cx| {
         let x = cx.input(0);
         let fixed = if x.dtype().is_complex() {

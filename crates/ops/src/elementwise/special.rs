@@ -67,6 +67,10 @@ pub static ERF: OpDef = OpDef {
     name: "erf",
     surface: &[Surface::Npx("erf")],
     doc: "Gauss error function of every element.\n\nSource: DLMF 7.2.1.",
+    example: "
+        >>> npx.erf(np.array([0.0, 0.5, 2.0]))
+        array([0.       , 0.5204999, 0.9953223])
+    ",
     cpu: Cpu::Map(&map::ERF),
     cuda: Cuda::Expr("erf(x)"),
     grad: Grad::Rule(Keep::INPUTS, |g| {
@@ -99,6 +103,10 @@ pub static ERFINV: OpDef = OpDef {
     name: "erfinv",
     surface: &[Surface::Npx("erfinv")],
     doc: "Inverse of the error function of every element: infinite at -1 and 1, NaN beyond.",
+    example: "
+        >>> npx.erfinv(np.array([-0.5, 0.0, 0.5]))
+        array([-0.47693628,  0.        ,  0.47693628])
+    ",
     cpu: Cpu::Map(&map::ERFINV),
     cuda: Cuda::Expr("erfinv(x)"),
     grad: Grad::Rule(Keep::OUTPUTS, |g| {
@@ -114,6 +122,10 @@ pub static GAMMA: OpDef = OpDef {
     name: "gamma_function",
     surface: &[Surface::Npx("gamma")],
     doc: "Gamma function of every element: NaN at negative integers, infinite at 0.\n\nSource: DLMF 5.2.1.",
+    example: "
+        >>> npx.gamma(np.array([1.0, 5.0, 0.5]))
+        array([ 1.       , 24.       ,  1.7724539])
+    ",
     cpu: Cpu::Map(&map::GAMMA),
     cuda: Cuda::Expr("tgamma(x)"),
     grad: Grad::Rule(Keep::ALL, |g| {
@@ -128,6 +140,10 @@ pub static GAMMALN: OpDef = OpDef {
     name: "gammaln",
     surface: &[Surface::Npx("gammaln")],
     doc: "Logarithm of the absolute value of the gamma function of every element; infinite at integers not above 0.",
+    example: "
+        >>> npx.gammaln(np.array([5.0, 100.0]))
+        array([  3.1780539, 359.13422  ])
+    ",
     cpu: Cpu::Map(&map::LGAMMA),
     cuda: Cuda::Expr("lgamma(x)"),
     grad: Grad::Rule(Keep::INPUTS, |g| {
@@ -143,6 +159,10 @@ pub static DIGAMMA: OpDef = OpDef {
     name: "digamma",
     surface: &[Surface::Npx("digamma")],
     doc: "Derivative of the logarithm of the gamma function, of every element; NaN at negative integers.\n\nSource: DLMF 5.2.2.",
+    example: "
+        >>> npx.digamma(np.array([1.0, 2.0]))
+        array([-0.5772157 ,  0.42278433])
+    ",
     cpu: Cpu::Map(&map::DIGAMMA),
     cuda: Cuda::Expr("digamma(x)"),
     grad: Grad::Rule(Keep::INPUTS, |g| g.slopes(&[&|| polygamma(g.input(0), 1)])),
@@ -177,6 +197,11 @@ pub static SINC: OpDef = OpDef {
     surface: &[Surface::Np("sinc")],
     params: &[Param::array("x")],
     doc: "sin(pi x) / (pi x) of every element, 1 at 0. Accurate near the roots, which are the integers.",
+    returns: &[("ndarray", "Of the shape of `x`.")],
+    example: "
+        >>> np.sinc([0.0, 0.5, 1.5])
+        array([ 1.        ,  0.63661975, -0.21220659])
+    ",
     form: Form::Plain,
     cpu: Cpu::Composite(|cx| {
         let x = cx.input(0).mul(&Array::weak_scalar(Scalar::F64(1.0))?)?;
@@ -215,6 +240,10 @@ pub static HEAVISIDE: OpDef = OpDef {
     name: "heaviside",
     surface: &[Surface::Np("heaviside")],
     doc: "0 where `x1` is below zero, 1 where it is above, `x2` where it is zero.",
+    example: "
+        >>> np.heaviside([-1.0, 0.0, 2.0], 0.5)
+        array([0. , 0.5, 1. ])
+    ",
     types: Types::REAL_FLOAT,
     cpu: Cpu::Map(&map::HEAVISIDE),
     cuda: Cuda::Expr("x == 0 ? y : x > 0"),
@@ -240,6 +269,10 @@ pub static NEXTAFTER: OpDef = OpDef {
     name: "nextafter",
     surface: &[Surface::Np("nextafter")],
     doc: "The next number of the dtype from `x1` towards `x2`.",
+    example: "
+        >>> np.nextafter(np.float32(1), np.float32(2)) - 1
+        array(1.1920929e-07)
+    ",
     types: Types::REAL_FLOAT,
     cpu: Cpu::Map(&map::NEXTAFTER),
     cuda: Cuda::Expr("nextafter(x, y)"),
@@ -261,6 +294,11 @@ pub static SPACING: OpDef = OpDef {
     form: Form::Ufunc,
     types: Types::REAL_FLOAT,
     doc: "Distance of every element to the next number of the dtype away from zero; it has the element's sign.",
+    returns: &[("ndarray", "Of the shape of `x`.")],
+    example: "
+        >>> np.spacing(np.array([1.0, 1e6], dtype='float32'))
+        array([1.1920929e-07, 6.2500000e-02])
+    ",
     cpu: Cpu::Composite(|cx| {
         let x = in_loop_dtype(cx)?.detach();
         let far = Array::weak_scalar(Scalar::F64(f64::INFINITY))?.binary(&COPYSIGN, &x)?;
@@ -276,6 +314,10 @@ pub static COPYSIGN: OpDef = OpDef {
     name: "copysign",
     surface: &[Surface::Np("copysign")],
     doc: "Magnitude of `x1` with the sign of `x2`, element by element; zeros have signs.",
+    example: "
+        >>> np.copysign([1.0, 2.0], [-1.0, 1.0])
+        array([-1.,  2.])
+    ",
     types: Types::REAL_FLOAT,
     cpu: Cpu::Map(&map::COPYSIGN),
     cuda: Cuda::Expr("copysign(x, y)"),
@@ -299,6 +341,10 @@ pub static LDEXP: OpDef = OpDef {
     name: "ldexp",
     surface: &[Surface::Np("ldexp")],
     doc: "`x1` times 2 to the power of the integers `x2`, exact unless it leaves the range of the dtype.",
+    example: "
+        >>> np.ldexp([0.5, 3.0], [1, 4])
+        array([ 1., 48.])
+    ",
     types: Types::Counted {
         accepts: DTypes::FLOAT,
         lift: Lift::ToFloat,
@@ -337,6 +383,10 @@ pub static GCD: OpDef = OpDef {
     name: "gcd",
     surface: &[Surface::Np("gcd")],
     doc: "Greatest common divisor of the absolute values, element by element; with 0 it is the other.",
+    example: "
+        >>> np.gcd([12, 17], 18)
+        array([6, 1])
+    ",
     cpu: Cpu::Map(&map::GCD),
     cuda: Cuda::None,
     fold: Fold::from(Scalar::I64(0)),
@@ -348,6 +398,10 @@ pub static LCM: OpDef = OpDef {
     name: "lcm",
     surface: &[Surface::Np("lcm")],
     doc: "Least common multiple of the absolute values, element by element; with 0 it is 0. It wraps like products.",
+    example: "
+        >>> np.lcm([4, 6], 10)
+        array([20, 30])
+    ",
     cpu: Cpu::Map(&map::LCM),
     cuda: Cuda::None,
     ..DIVISORS
@@ -358,6 +412,10 @@ pub static BITWISE_COUNT: OpDef = OpDef {
     name: "bitwise_count",
     surface: &[Surface::Np("bitwise_count")],
     doc: "Number of one bits of the absolute value of every element, as uint8.",
+    example: "
+        >>> np.bitwise_count([7, 8, -1])
+        array([3, 1, 1], dtype=uint8)
+    ",
     types: Types::Promote {
         accepts: DTypes::INT,
         lift: Lift::BoolToI8,
@@ -383,6 +441,10 @@ pub static SIGNBIT: OpDef = OpDef {
     name: "signbit",
     surface: &[Surface::Np("signbit")],
     doc: "Where the sign is minus, of zeros and NaN too.",
+    example: "
+        >>> np.signbit([-1.0, -0.0, 3.0])
+        array([ True,  True, False])
+    ",
     types: Types::Promote {
         accepts: DTypes::FLOAT,
         lift: Lift::ToFloat,
@@ -398,6 +460,10 @@ pub static ISNAN: OpDef = OpDef {
     name: "isnan",
     surface: &[Surface::Np("isnan")],
     doc: "Where elements are NaN, in one part or both if complex.",
+    example: "
+        >>> np.isnan([1.0, np.nan, np.inf])
+        array([False,  True, False])
+    ",
     cpu: Cpu::Map(&map::ISNAN),
     cuda: Cuda::Expr("isnan(x)"),
     onnx: Onnx::Node {
@@ -412,6 +478,10 @@ pub static ISINF: OpDef = OpDef {
     name: "isinf",
     surface: &[Surface::Np("isinf")],
     doc: "Where elements are infinite, in one part or both if complex.",
+    example: "
+        >>> np.isinf([1.0, np.nan, -np.inf])
+        array([False, False,  True])
+    ",
     cpu: Cpu::Map(&map::ISINF),
     cuda: Cuda::Expr("isinf(x)"),
     onnx: Onnx::Node {
@@ -426,6 +496,10 @@ pub static ISFINITE: OpDef = OpDef {
     name: "isfinite",
     surface: &[Surface::Np("isfinite")],
     doc: "Where elements are neither infinite nor NaN.",
+    example: "
+        >>> np.isfinite([1.0, np.nan, np.inf])
+        array([ True, False, False])
+    ",
     cpu: Cpu::Map(&map::ISFINITE),
     cuda: Cuda::Expr("isfinite(x)"),
     ..QUESTION
@@ -444,6 +518,11 @@ pub static ISPOSINF: OpDef = OpDef {
     name: "isposinf",
     surface: &[Surface::Np("isposinf")],
     doc: "Where elements are plus infinity. Complex numbers have no order and are refused.",
+    returns: &[("ndarray", "bool, of the shape of `x`.")],
+    example: "
+        >>> np.isposinf([np.inf, -np.inf, 0.0])
+        array([ True, False, False])
+    ",
     cpu: Cpu::Composite(|cx| {
         let minus = cx.input(0).unary(&SIGNBIT)?;
         cx.done(cx.input(0).unary(&ISINF)?.binary(&GREATER, &minus)?)
@@ -462,6 +541,11 @@ pub static ISNEGINF: OpDef = OpDef {
     name: "isneginf",
     surface: &[Surface::Np("isneginf")],
     doc: "Where elements are minus infinity. Complex numbers have no order and are refused.",
+    returns: &[("ndarray", "bool, of the shape of `x`.")],
+    example: "
+        >>> np.isneginf([np.inf, -np.inf, 0.0])
+        array([False,  True, False])
+    ",
     cpu: Cpu::Composite(|cx| {
         let minus = cx.input(0).unary(&SIGNBIT)?;
         let infinite = cx.input(0).unary(&ISINF)?;
@@ -488,6 +572,14 @@ pub static MODF: OpDef = OpDef {
         out: Out::Two(None),
     },
     doc: "Fraction and integer part of every element, two arrays; both have its sign. Of infinities the fraction is 0.",
+    returns: &[(
+        "tuple of ndarray",
+        "Fractions and integer parts, of the shape of `x`.",
+    )],
+    example: "
+        >>> np.modf([1.5, -2.25])
+        (array([ 0.5 , -0.25]), array([ 1., -2.]))
+    ",
     cpu: Cpu::Composite(|cx| {
         let x = in_loop_dtype(cx)?;
         let whole = x.unary(&crate::elementwise::rounding::TRUNC)?;
@@ -531,6 +623,14 @@ pub static FREXP: OpDef = OpDef {
     },
     doc: "Mantissa, of size 0.5 to 1, and int32 exponent of every element, two arrays: `x` is `mantissa * 2**exponent`. Zeros, infinities and NaN are \
           their own mantissa, with exponent 0.",
+    returns: &[(
+        "tuple of ndarray",
+        "Mantissas, and int32 exponents, of the shape of `x`.",
+    )],
+    example: "
+        >>> np.frexp([8.0, 0.3])
+        (array([0.5, 0.6]), array([ 4, -1], dtype=int32))
+    ",
     cpu: Cpu::Composite(|cx| {
         let x = in_loop_dtype(cx)?;
         Ok(smallvec::smallvec![
@@ -593,6 +693,12 @@ pub static REAL: OpDef = OpDef {
     surface: &[Surface::Np("real")],
     params: &[Param::array("val")],
     doc: "View of the real parts; of real arrays the array itself.",
+    about: &[("val", "The array.")],
+    returns: &[("ndarray", "View of real dtype and the shape of `val`.")],
+    example: "
+        >>> np.real([1 + 2j, 3.0])
+        array([1., 3.])
+    ",
     infer: |cx| one_of(Dims::from_slice(cx.shape(0)), cx.dtype_of(0).real()),
     cpu: Cpu::View(|_| Ok(Viewed::RealParts)),
     grad: Grad::Rule(Keep::NOTHING, |g| g.one(g.dy(0).astype(g.dtype_of(0))?)),
@@ -621,6 +727,15 @@ pub static IMAG: OpDef = OpDef {
     surface: &[Surface::Np("imag")],
     params: &[Param::array("val")],
     doc: "View of the imaginary parts; of real arrays an array of zeros.",
+    about: &[("val", "The array.")],
+    returns: &[(
+        "ndarray",
+        "View of real dtype and the shape of `val`; zeros for real arrays.",
+    )],
+    example: "
+        >>> np.imag([1 + 2j, 3.0])
+        array([2., 0.])
+    ",
     cpu: Cpu::Composite(|cx| {
         let x = cx.input(0);
         cx.done(if x.dtype().is_complex() {

@@ -55,6 +55,10 @@ pub static SIN: OpDef = OpDef {
     name: "sin",
     surface: &[Surface::Np("sin")],
     doc: "Sine of every element, in radians.",
+    example: "
+        >>> np.sin([0.0, np.pi / 2])
+        array([0., 1.])
+    ",
     cpu: Cpu::Map(&map::SIN),
     cuda: Cuda::Expr("sin(x)"),
     grad: Grad::Rule(Keep::INPUTS, |g| g.slopes(&[&|| g.input(0).cos()])),
@@ -72,6 +76,10 @@ pub static COS: OpDef = OpDef {
     name: "cos",
     surface: &[Surface::Np("cos")],
     doc: "Cosine of every element, in radians.",
+    example: "
+        >>> np.cos([0.0, np.pi])
+        array([ 1., -1.])
+    ",
     cpu: Cpu::Map(&map::COS),
     cuda: Cuda::Expr("cos(x)"),
     grad: Grad::Rule(Keep::INPUTS, |g| g.slopes(&[&|| g.input(0).sin()?.neg()])),
@@ -88,6 +96,10 @@ pub static TAN: OpDef = OpDef {
     name: "tan",
     surface: &[Surface::Np("tan")],
     doc: "Tangent of every element, in radians.",
+    example: "
+        >>> np.tan([0.0, 1.0])
+        array([0.       , 1.5574079])
+    ",
     cpu: Cpu::Map(&map::TAN),
     cuda: Cuda::Expr("tan(x)"),
     grad: Grad::Rule(Keep::OUTPUTS, |g| {
@@ -107,6 +119,10 @@ pub static ARCSIN: OpDef = OpDef {
     name: "arcsin",
     surface: &[Surface::Np("arcsin"), Surface::Np("asin")],
     doc: "Inverse sine of every element, in -pi/2..pi/2; NaN beyond -1..1.",
+    example: "
+        >>> np.arcsin([0.0, 1.0])
+        array([0.       , 1.5707963])
+    ",
     cpu: Cpu::Map(&map::ARCSIN),
     cuda: Cuda::Expr("asin(x)"),
     grad: Grad::Rule(Keep::INPUTS, |g| {
@@ -126,6 +142,10 @@ pub static ARCCOS: OpDef = OpDef {
     name: "arccos",
     surface: &[Surface::Np("arccos"), Surface::Np("acos")],
     doc: "Inverse cosine of every element, in 0..pi; NaN beyond -1..1.",
+    example: "
+        >>> np.arccos([1.0, 0.0])
+        array([0.       , 1.5707964])
+    ",
     cpu: Cpu::Map(&map::ARCCOS),
     cuda: Cuda::Expr("acos(x)"),
     grad: Grad::Rule(Keep::INPUTS, |g| {
@@ -149,6 +169,10 @@ pub static ARCTAN: OpDef = OpDef {
     name: "arctan",
     surface: &[Surface::Np("arctan"), Surface::Np("atan")],
     doc: "Inverse tangent of every element, in -pi/2..pi/2.",
+    example: "
+        >>> np.arctan([0.0, 1.0])
+        array([0.       , 0.7853982])
+    ",
     cpu: Cpu::Map(&map::ARCTAN),
     cuda: Cuda::Expr("atan(x)"),
     grad: Grad::Rule(Keep::INPUTS, |g| {
@@ -168,6 +192,10 @@ pub static SINH: OpDef = OpDef {
     name: "sinh",
     surface: &[Surface::Np("sinh")],
     doc: "Hyperbolic sine of every element.",
+    example: "
+        >>> np.sinh([0.0, 1.0])
+        array([0.       , 1.1752012])
+    ",
     cpu: Cpu::Map(&map::SINH),
     cuda: Cuda::Expr("sinh(x)"),
     grad: Grad::Rule(Keep::INPUTS, |g| g.slopes(&[&|| g.input(0).unary(&COSH)])),
@@ -184,6 +212,10 @@ pub static COSH: OpDef = OpDef {
     name: "cosh",
     surface: &[Surface::Np("cosh")],
     doc: "Hyperbolic cosine of every element.",
+    example: "
+        >>> np.cosh([0.0, 1.0])
+        array([1.       , 1.5430806])
+    ",
     cpu: Cpu::Map(&map::COSH),
     cuda: Cuda::Expr("cosh(x)"),
     grad: Grad::Rule(Keep::INPUTS, |g| g.slopes(&[&|| g.input(0).unary(&SINH)])),
@@ -199,6 +231,10 @@ pub static TANH: OpDef = OpDef {
     name: "tanh",
     surface: &[Surface::Np("tanh")],
     doc: "Hyperbolic tangent of every element.",
+    example: "
+        >>> np.tanh([0.0, 1.0])
+        array([0.       , 0.7615942])
+    ",
     cpu: Cpu::Map(&map::TANH),
     cuda: Cuda::Expr("tanh(x)"),
     grad: Grad::Rule(Keep::OUTPUTS, |g| {
@@ -237,6 +273,10 @@ pub static ARCSINH: OpDef = OpDef {
     name: "arcsinh",
     surface: &[Surface::Np("arcsinh"), Surface::Np("asinh")],
     doc: "Inverse hyperbolic sine of every element.",
+    example: "
+        >>> np.arcsinh([0.0, 1.0])
+        array([0.       , 0.8813736])
+    ",
     cpu: Cpu::Map(&map::ARCSINH),
     cuda: Cuda::Expr("asinh(x)"),
     grad: Grad::Rule(Keep::INPUTS, |g| {
@@ -256,6 +296,10 @@ pub static ARCCOSH: OpDef = OpDef {
     name: "arccosh",
     surface: &[Surface::Np("arccosh"), Surface::Np("acosh")],
     doc: "Inverse hyperbolic cosine of every element; NaN below 1.",
+    example: "
+        >>> np.arccosh([1.0, 2.0])
+        array([0.      , 1.316958])
+    ",
     cpu: Cpu::Map(&map::ARCCOSH),
     cuda: Cuda::Expr("acosh(x)"),
     // Two roots instead of one of x^2 - 1: they do not cancel near 1 and have the right branch for complex numbers.
@@ -278,6 +322,10 @@ pub static ARCTANH: OpDef = OpDef {
     name: "arctanh",
     surface: &[Surface::Np("arctanh"), Surface::Np("atanh")],
     doc: "Inverse hyperbolic tangent of every element; infinite at -1 and 1, NaN beyond.",
+    example: "
+        >>> np.arctanh([0.0, 0.5])
+        array([0.        , 0.54930615])
+    ",
     cpu: Cpu::Map(&map::ARCTANH),
     cuda: Cuda::Expr("atanh(x)"),
     grad: Grad::Rule(Keep::INPUTS, |g| {
@@ -297,6 +345,10 @@ pub static DEG2RAD: OpDef = OpDef {
     name: "deg2rad",
     surface: &[Surface::Np("deg2rad"), Surface::Np("radians")],
     doc: "Degrees to radians, element by element.",
+    example: "
+        >>> np.deg2rad([0, 180])
+        array([0.       , 3.1415927])
+    ",
     cpu: Cpu::Map(&map::DEG2RAD),
     cuda: Cuda::Expr("x * (M_PI / 180)"),
     grad: Grad::Rule(Keep::NOTHING, |g| {
@@ -312,6 +364,10 @@ pub static RAD2DEG: OpDef = OpDef {
     name: "rad2deg",
     surface: &[Surface::Np("rad2deg"), Surface::Np("degrees")],
     doc: "Radians to degrees, element by element.",
+    example: "
+        >>> np.rad2deg([0.0, np.pi])
+        array([  0., 180.])
+    ",
     cpu: Cpu::Map(&map::RAD2DEG),
     cuda: Cuda::Expr("x * (180 / M_PI)"),
     grad: Grad::Rule(Keep::NOTHING, |g| {
@@ -327,6 +383,10 @@ pub static ARCTAN2: OpDef = OpDef {
     name: "arctan2",
     surface: &[Surface::Np("arctan2"), Surface::Np("atan2")],
     doc: "Angle of the point (x2, x1), in radians: the inverse tangent of x1/x2 in the right quadrant.",
+    example: "
+        >>> np.arctan2([1.0, -1.0], [1.0, -1.0])
+        array([ 0.7853982, -2.3561945])
+    ",
     cpu: Cpu::Map(&map::ARCTAN2),
     cuda: Cuda::Expr("atan2(x, y)"),
     grad: Grad::Rule(Keep::INPUTS, |g| {
@@ -343,6 +403,10 @@ pub static HYPOT: OpDef = OpDef {
     name: "hypot",
     surface: &[Surface::Np("hypot")],
     doc: "Distance of the point (x1, x2) from the origin, without overflow on the way.",
+    example: "
+        >>> np.hypot([3, 5], [4, 12])
+        array([ 5., 13.])
+    ",
     cpu: Cpu::Map(&map::HYPOT),
     cuda: Cuda::Expr("hypot(x, y)"),
     grad: Grad::Rule(Keep::ALL, |g| {
@@ -389,6 +453,12 @@ pub static ANGLE: OpDef = OpDef {
     surface: &[Surface::Np("angle")],
     params: &[Param::array("z"), Param::bool("deg", false)],
     doc: "Angle of every element in the complex plane, in radians, in -pi..pi, or in degrees if `deg`. Of real numbers 0, or pi below 0.",
+    about: &[("z", "The numbers."), ("deg", "Whether in degrees.")],
+    returns: &[("ndarray", "Of real dtype and the shape of `z`.")],
+    example: "
+        >>> np.angle([1 + 1j, -2.0], deg=True)
+        array([ 45., 180.])
+    ",
     form: Form::Plain,
     cpu: Cpu::Composite(|cx| {
         // Truth values have the angle of the integers that they are.

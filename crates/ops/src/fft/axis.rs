@@ -22,6 +22,15 @@ const ONE: &[Param] = &[
 
 /// What these operators have in common.
 const ALONG: OpDef = OpDef {
+    about: &[
+        (
+            "n",
+            "Length along the axis to which the array is cut or continued with zeros; as it is for None.",
+        ),
+        ("norm", "Which direction is divided by the length."),
+    ],
+    returns: &[("ndarray", "Of the shape of `a` but for `axis`.")],
+    raises: &[("ValueError", "If `n` is below 1.")],
     params: ONE,
     form: Form::Out,
     ..OpDef::COMPOSITE
@@ -34,6 +43,10 @@ pub static FFT: OpDef = OpDef {
     doc: "Discrete Fourier transform along `axis`: sums of the elements times exp(-2 pi i j k / n).\n\n`a` is cut or continued with zeros to `n` elements (default: as many as it has). \
           `norm` says which direction is divided by n: 'backward' (default) the inverse one, 'forward' this one, 'ortho' both by the square root. Complex \
           of the width of `a`; integers become the default float.",
+    example: "
+        >>> np.fft.fft([1.0, 2.0, 3.0, 4.0])
+        array([10.+0.j, -2.+2.j, -2.+0.j, -2.-2.j])
+    ",
     cpu: Cpu::Composite(|cx| {
         let spec = spec(cx, cx.shape_along(cx.int("axis"))?, false)?;
         cx.done(line::fft_lines(cx.input(0), &spec)?)
@@ -54,6 +67,10 @@ pub static IFFT: OpDef = OpDef {
     name: "ifft",
     surface: &[Surface::NpFft("ifft")],
     doc: "Inverse discrete Fourier transform along `axis`: what `fft` made a transform of. Parameters as for `fft`.",
+    example: "
+        >>> np.fft.ifft([10, -2 + 2j, -2, -2 - 2j])
+        array([1.+0.j, 2.+0.j, 3.+0.j, 4.+0.j])
+    ",
     cpu: Cpu::Composite(|cx| {
         let spec = spec(cx, cx.shape_along(cx.int("axis"))?, true)?;
         cx.done(line::fft_lines(cx.input(0), &spec)?)
@@ -74,6 +91,10 @@ pub static RFFT: OpDef = OpDef {
     name: "rfft",
     surface: &[Surface::NpFft("rfft")],
     doc: "Discrete Fourier transform of real numbers along `axis`: the first `n // 2 + 1` elements of `fft`, of which the others are conjugates. Parameters as for `fft`.",
+    example: "
+        >>> np.fft.rfft([1.0, 2.0, 3.0, 4.0])
+        array([10.+0.j, -2.+2.j, -2.+0.j])
+    ",
     cpu: Cpu::Composite(|cx| {
         line::real_only(cx)?;
         let spec = spec(cx, cx.shape_along(cx.int("axis"))?, false)?;
@@ -95,6 +116,12 @@ pub static IRFFT: OpDef = OpDef {
     surface: &[Surface::NpFft("irfft")],
     doc: "Inverse of `rfft`: `n` real numbers (default: `2 (m - 1)` for the m elements of `a` along `axis`) whose transform begins with `a`.\n\nAn odd number of \
           elements comes back only if `n` says so. The imaginary part of the first element, and of the last one for an even `n`, is not looked at.",
+    example: "
+        >>> np.fft.irfft([10, -2 + 2j, -2])
+        array([1., 2., 3., 4.])
+        >>> np.fft.irfft(np.fft.rfft([1.0, 2.0, 3.0]), 3)
+        array([1., 2., 3.])
+    ",
     cpu: Cpu::Composite(|cx| {
         let spec = spec(cx, real_len(cx, cx.int("axis"))?, true)?;
         cx.done(to_real(cx.input(0), &spec)?)
@@ -116,6 +143,10 @@ pub static HFFT: OpDef = OpDef {
     surface: &[Surface::NpFft("hfft")],
     doc: "Discrete Fourier transform of a signal with Hermitian symmetry, of which `a` has the first half along `axis`: `n` real numbers (default: `2 (m - 1)` for m \
           elements). Parameters as for `fft`.",
+    example: "
+        >>> np.fft.hfft([1.0, 2.0, 3.0])
+        array([ 8., -2.,  0., -2.])
+    ",
     cpu: Cpu::Composite(|cx| {
         let spec = spec(cx, real_len(cx, cx.int("axis"))?, false)?;
         cx.done(to_real(cx.input(0), &spec)?)
@@ -136,6 +167,10 @@ pub static IHFFT: OpDef = OpDef {
     name: "ihfft",
     surface: &[Surface::NpFft("ihfft")],
     doc: "Inverse of `hfft`: the first `n // 2 + 1` elements of the inverse transform of real numbers. Parameters as for `fft`.",
+    example: "
+        >>> np.fft.ihfft([8.0, -4.0, 0.0, -4.0])
+        array([0.+0.j, 2.+0.j, 4.+0.j])
+    ",
     cpu: Cpu::Composite(|cx| {
         line::real_only(cx)?;
         let spec = spec(cx, cx.shape_along(cx.int("axis"))?, true)?;

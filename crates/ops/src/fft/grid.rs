@@ -19,6 +19,11 @@ const GRID: &[Param] = &[
 
 /// What the frequencies have in common.
 const FREQUENCIES: OpDef = OpDef {
+    about: &[
+        ("n", "Number of samples."),
+        ("d", "Distance of the samples."),
+    ],
+    returns: &[("ndarray", "The frequencies, one axis.")],
     params: GRID,
     grad: Grad::Stop("it depends on no array"),
     cost: Cost::PerKiB(300),
@@ -31,6 +36,10 @@ pub static FFTFREQ: OpDef = OpDef {
     name: "fftfreq",
     surface: &[Surface::NpFft("fftfreq")],
     doc: "Frequencies of the `n` elements of `fft` for samples `d` apart, in cycles per unit of `d`: 0, 1, ..., then the negative ones, over `n d`. Of the default float.",
+    example: "
+        >>> np.fft.fftfreq(5, d=0.1)
+        array([ 0.,  2.,  4., -4., -2.])
+    ",
     infer: |cx| frequencies(cx, |n| n),
     cpu: Cpu::Kernel(|cx| {
         let positive = (cx.int("n") + 1) / 2;
@@ -44,6 +53,10 @@ pub static RFFTFREQ: OpDef = OpDef {
     name: "rfftfreq",
     surface: &[Surface::NpFft("rfftfreq")],
     doc: "Frequencies of the `n // 2 + 1` elements of `rfft` for samples `d` apart, in cycles per unit of `d`: 0, 1, ... over `n d`. Of the default float.",
+    example: "
+        >>> np.fft.rfftfreq(5, d=0.1)
+        array([0., 2., 4.])
+    ",
     infer: |cx| frequencies(cx, |n| n / 2 + 1),
     cpu: Cpu::Kernel(|cx| fill(cx, |i, _| i)),
     ..FREQUENCIES
@@ -79,6 +92,12 @@ pub static FFTSHIFT: OpDef = OpDef {
     surface: &[Surface::NpFft("fftshift")],
     params: SHIFT,
     doc: "Elements shifted by half the length along `axes` (all of them for None), so that zero frequency comes to the middle.",
+    about: &[("x", "The array.")],
+    returns: &[("ndarray", "Of the shape of `x`.")],
+    example: "
+        >>> np.fft.fftshift(np.fft.fftfreq(4))
+        array([-0.5 , -0.25,  0.  ,  0.25])
+    ",
     cpu: Cpu::Composite(|cx| shifted(cx, |n| n / 2)),
     probe: Probe::calls(&[
         "f((5,))",
@@ -96,6 +115,12 @@ pub static IFFTSHIFT: OpDef = OpDef {
     surface: &[Surface::NpFft("ifftshift")],
     params: SHIFT,
     doc: "Inverse of `fftshift`: zero frequency back to the front. The two differ by one element for odd lengths.",
+    about: &[("x", "The array.")],
+    returns: &[("ndarray", "Of the shape of `x`.")],
+    example: "
+        >>> np.fft.ifftshift(np.fft.fftshift([0, 1, 2, 3, 4]))
+        array([0, 1, 2, 3, 4])
+    ",
     cpu: Cpu::Composite(|cx| shifted(cx, |n| -(n / 2))),
     probe: Probe::calls(&[
         "f((5,))",

@@ -28,6 +28,21 @@ const TWO: &[Param] = &[
 
 /// What these operators have in common.
 const ALONG: OpDef = OpDef {
+    about: &[
+        (
+            "s",
+            "Lengths along the axes to which the array is cut or continued with zeros.",
+        ),
+        (
+            "norm",
+            "Which direction is divided by the number of elements.",
+        ),
+    ],
+    returns: &[("ndarray", "Of the shape of `a` but for the axes.")],
+    raises: &[(
+        "ValueError",
+        "If `s` and `axes` have different lengths, or a length is below 1.",
+    )],
     form: Form::Out,
     ..OpDef::COMPOSITE
 };
@@ -88,6 +103,11 @@ pub static FFTN: OpDef = OpDef {
     params: ANY,
     doc: "Discrete Fourier transform along `axes`: all of them, or the last `len(s)` if only `s` is given.\n\n`s` has the lengths along these axes, to which `a` is cut or continued \
           with zeros; -1 is the length that `a` has. An axis that is named twice is transformed twice. `norm` as for `fft`. Without axes the array itself.",
+    example: "
+        >>> np.fft.fftn([[1.0, 2.0], [3.0, 4.0]])
+        array([[10.+0.j, -2.+0.j],
+               [-4.+0.j,  0.+0.j]])
+    ",
     ..FORWARD
 };
 
@@ -97,6 +117,11 @@ pub static IFFTN: OpDef = OpDef {
     surface: &[Surface::NpFft("ifftn")],
     params: ANY,
     doc: "Inverse discrete Fourier transform along `axes`. Parameters as for `fftn`.",
+    example: "
+        >>> np.fft.ifftn([[10.0, -2.0], [-4.0, 0.0]])
+        array([[1.+0.j, 2.+0.j],
+               [3.+0.j, 4.+0.j]])
+    ",
     ..BACKWARD
 };
 
@@ -106,6 +131,11 @@ pub static FFT2: OpDef = OpDef {
     surface: &[Surface::NpFft("fft2")],
     params: TWO,
     doc: "`fftn` along the last two axes, unless `axes` names others.",
+    example: "
+        >>> np.fft.fft2(np.eye(2))
+        array([[2.+0.j, 0.+0.j],
+               [0.+0.j, 2.+0.j]])
+    ",
     ..FORWARD
 };
 
@@ -115,6 +145,11 @@ pub static IFFT2: OpDef = OpDef {
     surface: &[Surface::NpFft("ifft2")],
     params: TWO,
     doc: "`ifftn` along the last two axes, unless `axes` names others.",
+    example: "
+        >>> np.fft.ifft2([[2.0, 0.0], [0.0, 2.0]])
+        array([[1.+0.j, 0.+0.j],
+               [0.+0.j, 1.+0.j]])
+    ",
     ..BACKWARD
 };
 
@@ -124,6 +159,11 @@ pub static RFFTN: OpDef = OpDef {
     surface: &[Surface::NpFft("rfftn")],
     params: ANY,
     doc: "Discrete Fourier transform of real numbers along `axes`: `rfft` along the last of them, `fft` along the others. Parameters as for `fftn`.",
+    example: "
+        >>> np.fft.rfftn(np.ones((2, 3)))
+        array([[6.+0.j, 0.+0.j],
+               [0.+0.j, 0.+0.j]])
+    ",
     ..FROM_REAL
 };
 
@@ -134,6 +174,11 @@ pub static IRFFTN: OpDef = OpDef {
     params: ANY,
     doc: "Inverse of `rfftn`: `ifft` along all of `axes` but the last, then `irfft` along that one, whose length defaults to `2 (m - 1)` for m elements. \
           Parameters as for `fftn`.",
+    example: "
+        >>> np.fft.irfftn([[6.0, 0.0], [0.0, 0.0]], s=(2, 3), axes=(0, 1))
+        array([[1., 1., 1.],
+               [1., 1., 1.]])
+    ",
     ..TO_REAL
 };
 
@@ -143,6 +188,11 @@ pub static RFFT2: OpDef = OpDef {
     surface: &[Surface::NpFft("rfft2")],
     params: TWO,
     doc: "`rfftn` along the last two axes, unless `axes` names others.",
+    example: "
+        >>> np.fft.rfft2([[1.0, 2.0], [3.0, 4.0]])
+        array([[10.+0.j, -2.+0.j],
+               [-4.+0.j,  0.+0.j]])
+    ",
     ..FROM_REAL
 };
 
@@ -152,6 +202,11 @@ pub static IRFFT2: OpDef = OpDef {
     surface: &[Surface::NpFft("irfft2")],
     params: TWO,
     doc: "`irfftn` along the last two axes, unless `axes` names others.",
+    example: "
+        >>> np.fft.irfft2([[10.0, -2.0], [-4.0, 0.0]])
+        array([[1., 2.],
+               [3., 4.]])
+    ",
     ..TO_REAL
 };
 

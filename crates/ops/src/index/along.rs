@@ -132,6 +132,18 @@ pub static TAKE_ALONG_AXIS: OpDef = OpDef {
     ],
     doc: "The elements of `arr` at `indices` along `axis`; the other axes of the two broadcast. `axis=None` takes from the flattened array with \
           indices of one axis.\n\nRaises\n------\nIndexError\n    If an index is out of bounds.",
+    about: &[("indices", "Positions along the axis.")],
+    returns: &[(
+        "ndarray",
+        "Of the shape of `indices`, its other axes broadcast.",
+    )],
+    raises: &[("IndexError", "If an index is out of bounds.")],
+    example: "
+        >>> x = np.array([[30, 10, 20], [5, 7, 6]])
+        >>> np.take_along_axis(x, np.argsort(x, axis=1), axis=1)
+        array([[10, 20, 30],
+               [ 5,  6,  7]])
+    ",
     cpu: Cpu::Composite(|cx| {
         let (x, indices) = (cx.input(0), cx.input(1));
         if !indices.dtype().is_integer() {

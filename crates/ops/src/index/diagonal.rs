@@ -27,6 +27,21 @@ pub static DIAGONAL: OpDef = OpDef {
     ],
     doc: "View of the diagonal of the matrices that `axis1` and `axis2` span, `offset` columns to the right of the main one. It becomes the last \
           axis.",
+    about: &[(
+        "offset",
+        "Columns to the right of the main diagonal, to the left if negative.",
+    )],
+    returns: &[(
+        "ndarray",
+        "View without the two axes, with the diagonal as last axis.",
+    )],
+    raises: &[("ValueError", "If the array has fewer than two axes.")],
+    example: "
+        >>> np.diagonal([[1, 2, 3], [4, 5, 6]])
+        array([1, 5])
+        >>> np.diagonal([[1, 2, 3], [4, 5, 6]], offset=1)
+        array([2, 6])
+    ",
     cpu: Cpu::View(|cx| {
         Ok(Viewed::Shared(cx.layout.diagonal(
             cx.int("offset") as isize,
@@ -106,6 +121,19 @@ pub static DIAG: OpDef = OpDef {
     surface: &[Surface::Np("diag")],
     params: &[Param::array("v"), Param::int("k", 0)],
     doc: "The `k`-th diagonal of a matrix, as a view; or, of an array of one axis, the square matrix that has it there.",
+    about: &[
+        ("v", "A matrix, or the elements of a diagonal."),
+        ("k", "Diagonal: 0 the main one, positive ones above it."),
+    ],
+    returns: &[("ndarray", "The diagonal, or a square matrix.")],
+    raises: &[("ValueError", "If the array has neither one axis nor two.")],
+    example: "
+        >>> np.diag([1, 2])
+        array([[1, 0],
+               [0, 2]])
+        >>> np.diag([[1, 2], [3, 4]])
+        array([1, 4])
+    ",
     cpu: Cpu::Composite(|cx| {
         let (x, k) = (cx.input(0), cx.int("k"));
         match x.ndim() {
@@ -136,6 +164,11 @@ pub static DIAG: OpDef = OpDef {
 };
 
 const TRIANGLE: OpDef = OpDef {
+    about: &[
+        ("m", "The matrices."),
+        ("k", "Diagonal: 0 the main one, positive ones above it."),
+    ],
+    returns: &[("ndarray", "Of the shape and dtype of `m`.")],
     params: &[Param::array("m"), Param::int("k", 0)],
     onnx: Onnx::Node {
         ty: "Trilu",
@@ -157,6 +190,12 @@ pub static TRIL: OpDef = OpDef {
     surface: &[Surface::Np("tril"), Surface::Method("tril")],
     doc: "The elements of the matrices in the last two axes on and below the `k`-th diagonal, zeros above. An array of one axis counts as a row \
           that is repeated.",
+    example: "
+        >>> np.tril([[1, 2, 3], [4, 5, 6], [7, 8, 9]])
+        array([[1, 0, 0],
+               [4, 5, 0],
+               [7, 8, 9]])
+    ",
     cpu: Cpu::Composite(|cx| triangle(cx, true)),
     ..TRIANGLE
 };
@@ -167,6 +206,12 @@ pub static TRIU: OpDef = OpDef {
     surface: &[Surface::Np("triu"), Surface::Method("triu")],
     doc: "The elements of the matrices in the last two axes on and above the `k`-th diagonal, zeros below. An array of one axis counts as a row \
           that is repeated.",
+    example: "
+        >>> np.triu([[1, 2, 3], [4, 5, 6], [7, 8, 9]], k=1)
+        array([[0, 2, 3],
+               [0, 0, 6],
+               [0, 0, 0]])
+    ",
     cpu: Cpu::Composite(|cx| triangle(cx, false)),
     ..TRIANGLE
 };
@@ -185,6 +230,16 @@ pub static TRACE: OpDef = OpDef {
     ],
     form: Form::Out,
     doc: "Sum of the diagonal of the matrices that `axis1` and `axis2` span (see `diagonal`).",
+    about: &[(
+        "offset",
+        "Columns to the right of the main diagonal, to the left if negative.",
+    )],
+    returns: &[("ndarray", "Without the two axes.")],
+    raises: &[("ValueError", "If the array has fewer than two axes.")],
+    example: "
+        >>> np.trace([[1, 2], [3, 4]])
+        array(5)
+    ",
     cpu: Cpu::Composite(|cx| {
         let diagonal = diagonal(
             cx.input(0),

@@ -58,6 +58,14 @@ pub static NONZERO: OpDef = OpDef {
     params: &[Param::array("a")],
     doc: "The positions of the elements that are not zero: a tuple with one int64 array for each axis, so that `a[nonzero(a)]` has these \
           elements, in C order.",
+    returns: &[("tuple of ndarray", "int64, one array for each axis.")],
+    example: "
+        >>> x = np.array([[3, 0], [0, 5]])
+        >>> np.nonzero(x)
+        (array([0, 1]), array([0, 1]))
+        >>> x[np.nonzero(x)]
+        array([3, 5])
+    ",
     cpu: Cpu::Composite(|cx| {
         let x = cx.input(0);
         if x.ndim() == 0 {
@@ -81,6 +89,12 @@ pub static ARGWHERE: OpDef = OpDef {
     surface: &[Surface::Np("argwhere"), Surface::Npx("nonzero")],
     params: &[Param::array("a")],
     doc: "The positions of the elements that are not zero, as the rows of an int64 array of shape (count, ndim).",
+    returns: &[("ndarray", "int64, of shape (count, ndim).")],
+    example: "
+        >>> np.argwhere([[3, 0], [0, 5]])
+        array([[0, 0],
+               [1, 1]])
+    ",
     cpu: Cpu::Composite(|cx| cx.done(positions(cx.input(0))?.transpose(None)?.contiguous()?)),
     probe: Probe::calls(&["i((2, 3), 2)", "b((4,))", "f(())"]),
     ..OpDef::COMPOSITE
@@ -92,6 +106,11 @@ pub static FLATNONZERO: OpDef = OpDef {
     surface: &[Surface::Np("flatnonzero")],
     params: &[Param::array("a")],
     doc: "The positions, in the flattened array, of the elements that are not zero.",
+    returns: &[("ndarray", "int64, one axis.")],
+    example: "
+        >>> np.flatnonzero([[3, 0], [0, 5]])
+        array([0, 3])
+    ",
     cpu: Cpu::Composite(|cx| {
         let x = cx.input(0);
         cx.done(positions(&x.reshape(&[x.len()])?)?.reshape_last()?)

@@ -32,6 +32,12 @@ pub static PICK: OpDef = OpDef {
     ],
     doc: "One element of `data` along `axis` for each other position: `index` has the shape of `data` without the axis, or with length 1 there. \
           Indices out of bounds are clipped or wrapped. `axis=None` picks from the flattened array.",
+    about: &[("index", "Positions along the axis."), ("mode", "What happens to a position out of bounds: the nearest one, or the remainder by the length.")],
+    returns: &[("ndarray", "Of the shape of `index`.")],
+    example: "
+        >>> npx.pick(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([0, 1]))
+        array([1., 4.])
+    ",
     cpu: Cpu::Composite(|cx| {
         let index = integers(cx.input(1))?;
         let (x, axis) = match cx.opt_int("axis") {
@@ -90,6 +96,23 @@ pub static EMBEDDING: OpDef = OpDef {
     doc: "The rows of `weight`, of shape (input_dim, output_dim), that `data` names: shape `data.shape + (output_dim,)`. Indices out of bounds \
           become the nearest row. `input_dim` and `output_dim`, if given, must be those of `weight`; `dtype` is that of the result.\n\nThe \
           gradient adds up the cotangents of equal indices in C order, so it does not depend on the number of threads.",
+    about: &[
+        ("data", "Indices of rows, of any shape."),
+        ("weight", "The rows, (input_dim, output_dim)."),
+        ("input_dim", "Number of rows, checked against `weight`."),
+        ("output_dim", "Length of a row, checked against `weight`."),
+        (
+            "sparse_grad",
+            "Whether the gradient may be stored by rows; it is dense here.",
+        ),
+    ],
+    returns: &[("ndarray", "Of shape `data.shape + (output_dim,)`.")],
+    example: "
+        >>> weight = np.array([[0.0, 0.0], [1.0, 10.0], [2.0, 20.0]])
+        >>> npx.embedding(np.array([2, 0]), weight)
+        array([[ 2., 20.],
+               [ 0.,  0.]])
+    ",
     cpu: Cpu::Composite(|cx| {
         let (data, weight) = (integers(cx.input(0))?, cx.input(1));
         if weight.ndim() != 2 {
@@ -199,6 +222,13 @@ pub static ONE_HOT: OpDef = OpDef {
     ],
     doc: "For each label a row of `depth` elements (a new last axis): `on_value` at the label, `off_value` elsewhere; off everywhere for a label \
           that is not in 0..depth.",
+    about: &[("data", "The labels."), ("depth", "Length of a row."), ("on_value", "Element at the label."), ("off_value", "All other elements.")],
+    returns: &[("ndarray", "Of shape `data.shape + (depth,)`.")],
+    example: "
+        >>> npx.one_hot(np.array([0, 2]), 3)
+        array([[1., 0., 0.],
+               [0., 0., 1.]])
+    ",
     cpu: Cpu::Composite(|cx| {
         let data = integers(cx.input(0))?.astype(DType::I64)?;
         let attrs: Attrs = [
@@ -227,6 +257,12 @@ pub static GATHER_ND: OpDef = OpDef {
     params: &[Param::array("data"), Param::array("indices")],
     doc: "The slices of `data` at the columns of `indices`, of shape (m, ...) with m at most the number of axes of `data`: row i has indices into \
           axis i. The result has shape `indices.shape[1:] + data.shape[m:]`.",
+    about: &[("indices", "Positions, one column for each slice.")],
+    returns: &[("ndarray", "Of shape `indices.shape[1:] + data.shape[m:]`.")],
+    example: "
+        >>> npx.gather_nd(np.array([[1, 2], [3, 4]]), np.array([[0, 1], [1, 0]]))
+        array([2, 3])
+    ",
     cpu: Cpu::Composite(|cx| {
         let x = cx.input(0);
         let (key, columns) = columns(cx, x.shape(), &integers(cx.input(1))?)?;
@@ -283,6 +319,12 @@ pub static NPX_INDEX_ADD: OpDef = OpDef {
     params: CHANGE,
     doc: "Copy of `a` in which `val` was added at the columns of `ind`, of shape (m, n): row i has indices into axis i, so that `val` has a shape \
           that broadcasts to `(n,) + a.shape[m:]`. An `ind` of one axis holds indices into axis 0. Repeated positions add up.",
+    about: &[("ind", "Positions, one column each."), ("val", "What is added.")],
+    returns: &[("ndarray", "Of the shape and dtype of `a`.")],
+    example: "
+        >>> npx.index_add(np.zeros(4), np.array([[0, 2, 0]]), np.array([1.0, 2.0, 3.0]))
+        array([4., 0., 2., 0.])
+    ",
     cpu: Cpu::Composite(|cx| {
         cx.done(changed(cx, cx.input(0), &columns_of(cx)?, cx.input(2), true)?)
     }),
@@ -299,6 +341,12 @@ pub static NPX_INDEX_UPDATE: OpDef = OpDef {
     doc: "Copy of `a` in which the columns of `ind`, of shape (m, n), hold `val`: row i of `ind` has indices into axis i, so that `val` has a \
           shape that broadcasts to `(n,) + a.shape[m:]`. An `ind` of one axis holds indices into axis 0. Of several values for one position the \
           last stays.",
+    about: &[("ind", "Positions, one column each."), ("val", "The new elements.")],
+    returns: &[("ndarray", "Of the shape and dtype of `a`.")],
+    example: "
+        >>> npx.index_update(np.zeros(4), np.array([[1, 3]]), np.array([5.0, 6.0]))
+        array([0., 5., 0., 6.])
+    ",
     cpu: Cpu::Composite(|cx| {
         cx.done(changed(cx, cx.input(0), &columns_of(cx)?, cx.input(2), false)?)
     }),

@@ -24,6 +24,25 @@ pub static TAKE: OpDef = OpDef {
     form: Form::Out,
     doc: "The slices of `a` at `indices` along `axis`, of the flattened array for None. `mode` says what happens to an index out of bounds: an \
           error (negative ones count from the end), the remainder by the length, or the nearest one.",
+    about: &[
+        ("indices", "Positions along the axis."),
+        ("mode", "What happens to a position out of bounds."),
+    ],
+    returns: &[(
+        "ndarray",
+        "Of the shape of `a`, with that of `indices` in place of the axis.",
+    )],
+    raises: &[(
+        "IndexError",
+        "If a position is out of bounds and `mode` is 'raise'.",
+    )],
+    example: "
+        >>> np.take([10, 20, 30], [2, 0, -1])
+        array([30, 10, 30])
+        >>> np.take([[1, 2], [3, 4]], [1], axis=1)
+        array([[2],
+               [4]])
+    ",
     cpu: Cpu::Composite(|cx| {
         let (x, indices) = (cx.input(0), cx.input(1));
         let mode = match cx.str("mode") {
@@ -59,6 +78,16 @@ pub static COMPRESS: OpDef = OpDef {
     ],
     form: Form::Out,
     doc: "The slices of `a` along `axis` (of the flattened array for None) at which `condition`, an array of one axis, is true.",
+    about: &[(
+        "condition",
+        "Truth values, one for each position along the axis.",
+    )],
+    returns: &[("ndarray", "Of the shape of `a` but for the axis.")],
+    example: "
+        >>> np.compress([True, False, True], [[1, 2, 3], [4, 5, 6]], axis=1)
+        array([[1, 3],
+               [4, 6]])
+    ",
     cpu: Cpu::Composite(|cx| {
         let (condition, x) = (cx.input(0), cx.input(1));
         if condition.ndim() != 1 {
@@ -87,6 +116,13 @@ pub static EXTRACT: OpDef = OpDef {
     surface: &[Surface::Np("extract")],
     params: &[Param::array("condition"), Param::array("arr")],
     doc: "The elements of the flattened `arr` at which the flattened `condition` is true.",
+    about: &[("condition", "Truth values, one for each element.")],
+    returns: &[("ndarray", "One axis.")],
+    example: "
+        >>> x = np.arange(6)
+        >>> np.extract(x % 2 == 0, x)
+        array([0, 2, 4])
+    ",
     cpu: Cpu::Composite(|cx| {
         let (condition, x) = (cx.input(0), cx.input(1));
         cx.done(chosen(

@@ -39,6 +39,16 @@ pub static INNER: OpDef = OpDef {
     surface: &[Surface::Np("inner")],
     params: &[Param::array("a"), Param::array("b")],
     doc: "Sum of products over the last axes of both; the other axes follow one another. A product of elements if one of them is 0-d.",
+    about: &[
+        ("a", "First operand."),
+        ("b", "Second operand, with the same last axis."),
+    ],
+    returns: &[("ndarray", "Of shape `a.shape[:-1] + b.shape[:-1]`.")],
+    raises: &[("ValueError", "If the last axes differ.")],
+    example: "
+        >>> np.inner([1, 2, 3], [4, 5, 6])
+        array(32)
+    ",
     cpu: Cpu::Composite(|cx| {
         let (a, b) = (cx.input(0), cx.input(1));
         if a.ndim() == 0 || b.ndim() == 0 {
@@ -56,6 +66,13 @@ pub static OUTER: OpDef = OpDef {
     surface: &[Surface::Np("outer")],
     params: &[Param::array("a"), Param::array("b")],
     doc: "Products of every element of `a` with every element of `b`, of shape (a.size, b.size).",
+    about: &[("a", "First operand."), ("b", "Second operand.")],
+    returns: &[("ndarray", "Of shape (a.size, b.size).")],
+    example: "
+        >>> np.outer([1, 2], [10, 20, 30])
+        array([[10, 20, 30],
+               [20, 40, 60]])
+    ",
     form: Form::Out,
     cpu: Cpu::Composite(|cx| {
         let (a, b) = (cx.input(0), cx.input(1));
@@ -71,6 +88,19 @@ pub static VDOT: OpDef = OpDef {
     surface: &[Surface::Np("vdot")],
     params: &[Param::array("a"), Param::array("b")],
     doc: "Sum of products of the conjugated elements of `a` with those of `b`, both in C order.",
+    about: &[
+        ("a", "First operand; its conjugates are taken."),
+        ("b", "Second operand, of as many elements."),
+    ],
+    returns: &[("ndarray", "Of no axes.")],
+    raises: &[(
+        "ValueError",
+        "If the operands have different numbers of elements.",
+    )],
+    example: "
+        >>> np.vdot([1, 2j], [1, 2j])
+        array(5.+0.j)
+    ",
     cpu: Cpu::Composite(|cx| {
         let (a, b) = (cx.input(0), cx.input(1));
         if a.len() != b.len() {
@@ -101,6 +131,16 @@ pub static VECDOT: OpDef = OpDef {
         Param::int("axis", -1).keyword(),
     ],
     doc: "Sum of products of the conjugated elements of `x1` with those of `x2` along `axis`; the other axes broadcast.",
+    about: &[("x1", "First operand; its conjugates are taken.")],
+    returns: &[(
+        "ndarray",
+        "Of the shape to which the operands broadcast, without the axis.",
+    )],
+    raises: &[("ValueError", "If the shapes do not broadcast.")],
+    example: "
+        >>> np.vecdot([[1, 2], [3, 4]], [10, 1])
+        array([12, 34])
+    ",
     cpu: Cpu::Composite(|cx| {
         let axis = cx.int("axis");
         let end = |i: usize| -> Result<Array> {
@@ -149,6 +189,13 @@ pub static MATVEC: OpDef = OpDef {
     surface: &[Surface::Np("matvec")],
     params: &[Param::array("x1"), Param::array("x2")],
     doc: "Products of matrices `x1` (..., m, n) with vectors `x2` (..., n): (..., m). Leading axes broadcast.",
+    about: &[("x1", "Matrices (..., m, n)."), ("x2", "Vectors (..., n).")],
+    returns: &[("ndarray", "Of shape (..., m).")],
+    raises: &[("ValueError", "If the sizes do not fit.")],
+    example: "
+        >>> np.matvec([[1, 2], [3, 4]], [1, 10])
+        array([21, 43])
+    ",
     form: Form::Out,
     cpu: Cpu::Composite(|cx| {
         at_least(cx, &[2, 1])?;
@@ -173,6 +220,13 @@ pub static VECMAT: OpDef = OpDef {
     surface: &[Surface::Np("vecmat")],
     params: &[Param::array("x1"), Param::array("x2")],
     doc: "Products of conjugated vectors `x1` (..., n) with matrices `x2` (..., n, m): (..., m). Leading axes broadcast.",
+    about: &[("x1", "Vectors (..., n)."), ("x2", "Matrices (..., n, m).")],
+    returns: &[("ndarray", "Of shape (..., m).")],
+    raises: &[("ValueError", "If the sizes do not fit.")],
+    example: "
+        >>> np.vecmat([1, 10], [[1, 2], [3, 4]])
+        array([31, 42])
+    ",
     form: Form::Out,
     cpu: Cpu::Composite(|cx| {
         at_least(cx, &[1, 2])?;
@@ -213,6 +267,15 @@ pub static KRON: OpDef = OpDef {
     surface: &[Surface::Np("kron")],
     params: &[Param::array("a"), Param::array("b")],
     doc: "Kronecker product: the elements of `a`, each replaced by itself times `b`. The array of fewer axes gets axes of length 1 in front.",
+    about: &[("a", "First operand."), ("b", "Second operand.")],
+    returns: &[(
+        "ndarray",
+        "Of as many axes as the operand with more; the lengths multiply.",
+    )],
+    example: "
+        >>> np.kron([1, 10], [1, 2, 3])
+        array([ 1,  2,  3, 10, 20, 30])
+    ",
     cpu: Cpu::Composite(|cx| {
         let (a, b) = (cx.input(0), cx.input(1));
         let ndim = a.ndim().max(b.ndim());
@@ -247,6 +310,17 @@ pub static MULTI_DOT: OpDef = OpDef {
     params: &[Param::arrays("arrays")],
     doc: "Product of two or more matrices, in the order that takes fewest multiplications. The first and the last may be vectors.\n\nSource: the chain order is found \
           by dynamic programming over intervals.",
+    about: &[("arrays", "The matrices.")],
+    returns: &[("ndarray", "The product.")],
+    raises: &[(
+        "ValueError",
+        "If there are fewer than two, or the sizes do not fit.",
+    )],
+    example: "
+        >>> np.linalg.multi_dot([np.ones((2, 3)), np.ones((3, 2)), np.eye(2)])
+        array([[3., 3.],
+               [3., 3.]])
+    ",
     form: Form::Out,
     cpu: Cpu::Composite(|cx| cx.done(chain(cx)?)),
     probe: Probe::calls(&[
@@ -264,6 +338,17 @@ pub static MATRIX_POWER: OpDef = OpDef {
     surface: &[Surface::NpLinalg("matrix_power")],
     params: &[Param::array("a"), Param::required("n", ParamKind::Int)],
     doc: "Square matrices (..., m, m) multiplied with themselves: `n` factors, by repeated squaring; the identity for 0, powers of the inverse for negative `n`.",
+    about: &[("a", "The matrices."), ("n", "The power.")],
+    returns: &[("ndarray", "Of the shape of `a`.")],
+    raises: &[(
+        "LinAlgError",
+        "If the matrices are not square, or singular and `n` is negative.",
+    )],
+    example: "
+        >>> np.linalg.matrix_power([[1, 1], [0, 1]], 3)
+        array([[1, 3],
+               [0, 1]])
+    ",
     cpu: Cpu::Composite(|cx| {
         let a = cx.input(0);
         let [.., m, k] = *a.shape() else {

@@ -27,6 +27,22 @@ pub static MATMUL: OpDef = OpDef {
     params: &[Param::array("x1"), Param::array("x2")],
     doc: "Matrix product `(..., m, k) @ (..., k, n) -> (..., m, n)`. Leading axes broadcast. A 1-D `x1` is a row, a 1-D `x2` a column, and the axis \
           that this added is dropped from the result.\n\nfloat16 and bfloat16 are summed in float32. Integers wrap.",
+    about: &[
+        ("x1", "Matrices (..., m, k)."),
+        ("x2", "Matrices (..., k, n)."),
+    ],
+    returns: &[("ndarray", "Of shape (..., m, n).")],
+    raises: &[(
+        "ValueError",
+        "If the sizes do not fit, or an operand has no axis.",
+    )],
+    example: "
+        >>> np.matmul([[1, 2], [3, 4]], [[0, 1], [1, 0]])
+        array([[2, 1],
+               [4, 3]])
+        >>> np.matmul([[1, 2], [3, 4]], [1, 10])
+        array([21, 43])
+    ",
     form: Form::Out,
     types: Types::NUMERIC,
     infer: matmul_shape,
@@ -77,6 +93,16 @@ pub static DOT: OpDef = OpDef {
     params: &[Param::array("a"), Param::array("b")],
     doc: "Sum over the last axis of `a` and the second-to-last axis (the only one, if 1-D) of `b`; the other axes follow one another. A product of \
           elements if one of them is 0-d.",
+    about: &[("a", "First operand."), ("b", "Second operand.")],
+    returns: &[("ndarray", "Of the other axes of `a`, then those of `b`.")],
+    raises: &[("ValueError", "If the sizes do not fit.")],
+    example: "
+        >>> np.dot([1, 2, 3], [4, 5, 6])
+        array(32)
+        >>> np.dot([[1, 2], [3, 4]], [[0, 1], [1, 0]])
+        array([[2, 1],
+               [4, 3]])
+    ",
     form: Form::Out,
     cpu: Cpu::Composite(|cx| {
         let (a, b) = (cx.input(0), cx.input(1));

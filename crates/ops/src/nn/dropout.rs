@@ -25,6 +25,24 @@ pub static DROPOUT: OpDef = OpDef {
     ],
     doc: "While training (with mode `always`: in any case) each element becomes 0 with probability `p`, and the others are divided by `1 - p`; otherwise \
           the data as they are. Along `axes` all elements share one decision.",
+    about: &[
+        ("p", "Probability of becoming 0."),
+        (
+            "mode",
+            "When elements are dropped: while training, or always.",
+        ),
+        ("axes", "Axes along which all elements share one decision."),
+    ],
+    returns: &[("ndarray", "Of the shape and dtype of `data`.")],
+    raises: &[("ValueError", "If `p` is not in 0..1.")],
+    example: "
+        >>> x = np.ones(4)
+        >>> npx.dropout(x, 0.5)
+        array([1., 1., 1., 1.])
+        >>> np.random.seed(0)
+        >>> npx.dropout(x, 0.5, mode='always')
+        array([2., 0., 0., 0.])
+    ",
     cpu: Cpu::Composite(|cx| {
         let p = cx.float("p");
         if !(0.0..=1.0).contains(&p) {

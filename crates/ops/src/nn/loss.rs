@@ -155,6 +155,12 @@ pub static SMOOTH_L1: OpDef = OpDef {
     surface: &[Surface::Npx("smooth_l1")],
     params: &[Param::array("data"), Param::float("scalar", 1.0)],
     doc: "With s = `scalar`: `(s x)^2 / 2` where `|x| < 1 / s^2`, else `|x| - 1 / (2 s^2)`, element by element.",
+    about: &[("scalar", "The s of the formula.")],
+    returns: &[("ndarray", "Of the shape of `data`.")],
+    example: "
+        >>> npx.smooth_l1(np.array([-3.0, 0.5, 1.0]))
+        array([2.5  , 0.125, 0.5  ])
+    ",
     form: Form::Out,
     cpu: Cpu::Composite(|cx| {
         let s2 = cx.float("scalar").powi(2);

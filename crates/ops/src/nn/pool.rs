@@ -71,6 +71,33 @@ pub static POOLING: OpDef = OpDef {
           `pad` elements stand on both sides: they never win a maximum and add nothing to a sum; a mean counts them unless `count_include_pad` is \
           False. With the convention `valid` windows end inside the padded data, with `full` the last one may end behind them, with `same` an axis \
           of size s has `ceil((s + 2 pad) / stride)` windows. `global_pool` takes the whole of each channel.",
+    about: &[
+        ("data", "The images, (n, c, [d, [h,]] w)."),
+        ("kernel", "Sizes of the windows."),
+        ("stride", "Distance of the windows, 1 for None."),
+        (
+            "pad",
+            "Elements added on both sides of each axis, none for None.",
+        ),
+        ("pool_type", "What is computed of a window."),
+        ("pooling_convention", "Where the last window ends."),
+        ("global_pool", "Whether a window is the whole of a channel."),
+        ("p_value", "The p of `lp`."),
+        ("count_include_pad", "Whether a mean counts the padding."),
+        (
+            "layout",
+            "Order of the axes of `data`; the channels first for None.",
+        ),
+    ],
+    returns: &[("ndarray", "Of shape (n, c, ...).")],
+    raises: &[("ValueError", "If the sizes do not fit.")],
+    example: "
+        >>> data = np.array([[[1.0, 5.0, 2.0, 4.0]]])
+        >>> npx.pooling(data, kernel=(2,), stride=(2,), pool_type='max')
+        array([[[5., 4.]]])
+        >>> npx.pooling(data, global_pool=True, pool_type='avg')
+        array([[[3.]]])
+    ",
     infer: |cx| one(Case::of(cx, cx.shape(0))?.result()),
     cpu: Cpu::Kernel(|cx| {
         let y = cx.output(0);

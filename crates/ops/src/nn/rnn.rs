@@ -46,6 +46,15 @@ pub static RNN: OpDef = OpDef {
           With `projection_size` the hidden state of an LSTM is its cell's output times one more weight, (projection_size, state_size), behind the other two: results and \
           `state` have that size, `state_cell` keeps its own. `lstm_state_clip_min` and `lstm_state_clip_max`, given together, bound the cell state after every step; with \
           `lstm_state_clip_nan` what is not a number becomes the lower bound. Layers with either go step by step, without the fused kernel.",
+    about: &[("data", "(time, n, c)."), ("parameters", "All weights, then all biases, in one vector."), ("state", "(num_layers * directions, n, state_size)."), ("state_cell", "Of the shape of `state`, for an LSTM."), ("sequence_length", "(n,), integers."), ("mode", "Which cell."), ("state_size", "Length of the state."), ("num_layers", "How many layers follow one another."), ("bidirectional", "Whether each layer also runs backwards."), ("state_outputs", "Whether the final states are returned too."), ("p", "Dropout between layers while training."), ("use_sequence_length", "Whether `sequence_length` is looked at."), ("projection_size", "Length of the projected state of an LSTM."), ("lstm_state_clip_min", "Lower bound of the cell state."), ("lstm_state_clip_max", "Upper bound of the cell state."), ("lstm_state_clip_nan", "Whether NaN becomes the lower bound.")],
+    returns: &[("ndarray", "Of shape (time, n, directions * state_size); with `state_outputs` a tuple with the states.")],
+    raises: &[("ValueError", "If the sizes do not fit.")],
+    example: "
+        >>> data, state = np.ones((2, 1, 1)), np.zeros((1, 1, 1))
+        >>> parameters = np.array([1.0, 0.5, 0.0, 0.0])  # both weights, both biases
+        >>> npx.rnn(data, parameters, state, mode='rnn_relu', state_size=1, num_layers=1).ravel()
+        array([1. , 1.5])
+    ",
     cpu: Cpu::Composite(run_all),
     probe: Probe::calls(&[
         "f((3, 2, 2)), f((48,)), f((1, 2, 2)), f((1, 2, 2)), None, 'lstm', 2, 1",

@@ -31,6 +31,24 @@ pub static LAYER_NORM: OpDef = OpDef {
     ],
     doc: "`(x - mean) / sqrt(var + eps) * gamma + beta` along one axis, with a gamma and beta for each position along it. With `output_mean_var` the \
           mean and `sqrt(var + eps)` of each row follow, of the data's shape without the axis.",
+    about: &[
+        ("gamma", "Scale of each position along the axis."),
+        ("beta", "Shift of each position along the axis."),
+        ("eps", "Added to the variance."),
+        (
+            "output_mean_var",
+            "Whether mean and deviation are returned too.",
+        ),
+    ],
+    returns: &[(
+        "ndarray",
+        "Of the shape of `data`; with `output_mean_var` a tuple of three.",
+    )],
+    example: "
+        >>> npx.layer_norm(np.array([[1.0, 3.0], [10.0, 30.0]]), np.ones(2), np.zeros(2), eps=0.0)
+        array([[-1.,  1.],
+               [-1.,  1.]])
+    ",
     cpu: Cpu::Composite(|cx| along_axis(cx, true)),
     onnx: Onnx::Node {
         ty: "LayerNormalization",
@@ -56,6 +74,15 @@ pub static RMS_NORM: OpDef = OpDef {
         Param::float("eps", 1e-5),
     ],
     doc: "`x / sqrt(mean(x^2) + eps) * gamma` along one axis, with a gamma for each position along it.",
+    about: &[
+        ("gamma", "Scale of each position along the axis."),
+        ("eps", "Added to the mean square."),
+    ],
+    returns: &[("ndarray", "Of the shape of `data`.")],
+    example: "
+        >>> npx.rms_norm(np.array([[3.0, 4.0]]), np.ones(2), eps=0.0)
+        array([[0.84852815, 1.1313709 ]])
+    ",
     cpu: Cpu::Composite(|cx| along_axis(cx, false)),
     probe: Probe::calls(&["f((3, 4)), f((4,))", "f((2, 3, 4)), f((3,)), 1"]).ulp(64),
     ..OpDef::COMPOSITE
@@ -75,6 +102,32 @@ pub static GROUP_NORM: OpDef = OpDef {
     ],
     doc: "Normalises the channels (axis 1) of each sample in `num_groups` groups, over a group's channels and all further axes; gamma and beta have one \
           element a channel. With `output_mean_var` the mean and `sqrt(var + eps)` follow, of shape (n, num_groups).",
+    about: &[
+        ("gamma", "Scale of each channel."),
+        ("beta", "Shift of each channel."),
+        ("num_groups", "How many groups; it divides the channels."),
+        ("eps", "Added to the variance."),
+        (
+            "output_mean_var",
+            "Whether mean and deviation are returned too.",
+        ),
+    ],
+    returns: &[(
+        "ndarray",
+        "Of the shape of `data`; with `output_mean_var` a tuple of three.",
+    )],
+    raises: &[(
+        "ValueError",
+        "If `num_groups` does not divide the channels.",
+    )],
+    example: "
+        >>> x = np.array([[[1.0], [3.0], [10.0], [30.0]]])
+        >>> npx.group_norm(x, np.ones(4), np.zeros(4), num_groups=2, eps=0.0)
+        array([[[-1.],
+                [ 1.],
+                [-1.],
+                [ 1.]]])
+    ",
     cpu: Cpu::Composite(|cx| over_groups(cx, cx.int("num_groups"))),
     probe: Probe::calls(&[
         "f((2, 4, 3)), f((4,)), f((4,)), 2",
@@ -96,6 +149,13 @@ pub static INSTANCE_NORM: OpDef = OpDef {
         Param::float("eps", 1e-3),
     ],
     doc: "Normalises each channel (axis 1) of each sample over all further axes; gamma and beta have one element a channel.",
+    about: &[("gamma", "Scale of each channel."), ("beta", "Shift of each channel."), ("eps", "Added to the variance.")],
+    returns: &[("ndarray", "Of the shape of `data`.")],
+    example: "
+        >>> npx.instance_norm(np.array([[[1.0, 3.0], [10.0, 30.0]]]), np.ones(2), np.zeros(2), eps=0.0)
+        array([[[-1.,  1.],
+                [-1.,  1.]]])
+    ",
     cpu: Cpu::Composite(|cx| {
         let channels = cx.shape(0).get(1).copied().unwrap_or(0);
         over_groups(cx, channels as i64)
@@ -123,6 +183,15 @@ pub static L2_NORMALIZATION: OpDef = OpDef {
     ],
     doc: "`x / sqrt(sum(x^2) + eps)`, the sum being over all of a sample (`instance`), over its channels (axis 1) at each position (`channel`), or over \
           all positions of a channel (`spatial`).",
+    about: &[
+        ("eps", "Added to the sum of squares."),
+        ("mode", "What is summed over."),
+    ],
+    returns: &[("ndarray", "Of the shape of `data`.")],
+    example: "
+        >>> npx.l2_normalization(np.array([[3.0, 4.0]]))
+        array([[0.6, 0.8]])
+    ",
     cpu: Cpu::Composite(|cx| {
         let x = cx.input(0).astype(operand::float_of(cx, 0)?)?;
         let ndim = x.ndim() as i64;

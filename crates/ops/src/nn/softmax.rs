@@ -21,6 +21,12 @@ use crate::{Array, creation, interp, only};
 
 /// What both have in common.
 const SOFTMAX_LIKE: OpDef = OpDef {
+    about: &[
+        ("length", "How many elements of each row take part."),
+        ("temperature", "What the data are divided by, 1 for None."),
+        ("use_length", "Whether `length` is looked at."),
+    ],
+    returns: &[("ndarray", "Of the shape of `data`.")],
     params: &[
         Param::array("data"),
         Param::int("axis", -1),
@@ -51,6 +57,12 @@ pub static SOFTMAX: OpDef = OpDef {
     surface: &[Surface::Npx("softmax")],
     doc: "`exp(x / temperature)`, divided by its sum along `axis`. With `use_length`, `length` (the data's shape without `axis`, integers) says how many \
           elements of each row take part; the others are 0. `dtype` is that of the result.",
+    example: "
+        >>> npx.softmax(np.array([0.0, 1.0, 2.0]))
+        array([0.09003057, 0.24472845, 0.6652409 ])
+        >>> npx.softmax(np.array([0.0, 1.0, 2.0]), temperature=10.0)
+        array([0.3006096, 0.332225 , 0.3671654])
+    ",
     cpu: Cpu::Kernel(|cx| run(cx, Kind::Softmax)),
     grad: Grad::Rule(
         Keep {
@@ -71,6 +83,10 @@ pub static LOG_SOFTMAX: OpDef = OpDef {
     name: "log_softmax",
     surface: &[Surface::Npx("log_softmax")],
     doc: "Logarithm of `softmax`, computed without over- or underflow. Elements beyond `length` are 0.",
+    example: "
+        >>> npx.log_softmax(np.array([0.0, 1.0, 2.0]))
+        array([-2.4076061 , -1.407606  , -0.40760604])
+    ",
     cpu: Cpu::Kernel(|cx| run(cx, Kind::LogSoftmax)),
     grad: Grad::Rule(Keep::ALL, |g| slope(g, Kind::LogSoftmax)),
     onnx: Onnx::Node {
@@ -128,6 +144,15 @@ pub static SOFTMAX_GRADIENT: OpDef = OpDef {
 
 /// Parameters of the masked forms.
 const MASKED: OpDef = OpDef {
+    about: &[
+        ("mask", "Truth values, which broadcast."),
+        ("temperature", "What the data are divided by."),
+        (
+            "normalize",
+            "Accepted; the largest element is subtracted in any case.",
+        ),
+    ],
+    returns: &[("ndarray", "Of the shape of `data`.")],
     params: &[
         Param::array("data"),
         Param::array("mask"),
@@ -145,6 +170,10 @@ pub static MASKED_SOFTMAX: OpDef = OpDef {
     surface: &[Surface::Npx("masked_softmax")],
     doc: "Softmax along `axis` of the elements where `mask` (broadcast) is true; the others are 0, also in rows without any true element. The largest \
           element is always subtracted before the exponential, which `normalize` asks for.",
+    example: "
+        >>> npx.masked_softmax(np.array([0.0, 1.0, 2.0]), np.array([True, True, False]))
+        array([0.26894143, 0.7310586 , 0.        ])
+    ",
     cpu: Cpu::Composite(|cx| cx.done(masked(cx, &SOFTMAX, 0.0)?)),
     ..MASKED
 };
@@ -155,6 +184,10 @@ pub static MASKED_LOG_SOFTMAX: OpDef = OpDef {
     surface: &[Surface::Npx("masked_log_softmax")],
     doc: "Logarithm of `masked_softmax`; masked elements are -inf. The largest element is always subtracted before the exponential, which `normalize` \
           asks for.",
+    example: "
+        >>> npx.masked_log_softmax(np.array([0.0, 1.0, 2.0]), np.array([True, True, False]))
+        array([-1.3132616 , -0.31326166,        -inf])
+    ",
     cpu: Cpu::Composite(|cx| cx.done(masked(cx, &LOG_SOFTMAX, f64::NEG_INFINITY)?)),
     ..MASKED
 };

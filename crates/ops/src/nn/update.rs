@@ -25,6 +25,32 @@ const RESCALE: Param = Param::float("rescale_grad", 1.0);
 const CLIP: Param = Param::optional("clip_gradient", ParamKind::Float);
 
 const UPDATE: OpDef = OpDef {
+    about: &[
+        ("weights", "The weights, changed in place."),
+        ("grads", "Their gradients."),
+        ("moms", "Momenta, changed in place."),
+        ("means", "Running means of the gradients, changed in place."),
+        (
+            "variances",
+            "Running means of the squares, changed in place.",
+        ),
+        ("histories", "Sums of squares, changed in place."),
+        ("lrs", "Rates, one a weight."),
+        ("wds", "Decays, one a weight; 0 for None."),
+        ("momentum", "Share of the momentum that stays."),
+        ("beta1", "Share of the means that stays."),
+        ("beta2", "Share of the variances that stays."),
+        ("rho", "Share of the variances that stays."),
+        ("epsilon", "Added to the root."),
+        ("eta", "Factor of the whole step."),
+        ("rescale_grad", "What gradients are multiplied by."),
+        ("clip_gradient", "Bound of every element of the gradients."),
+    ],
+    returns: &[("None", "The arrays change in place.")],
+    raises: &[(
+        "ValueError",
+        "If lists differ in length or shapes do not fit; nothing has changed then.",
+    )],
     grad: Grad::Stop(WHY),
     onnx: Onnx::None,
     ..OpDef::COMPOSITE
@@ -46,6 +72,12 @@ pub static SGD_UPDATE: OpDef = OpDef {
     ],
     doc: "One step of gradient descent, in place: with `g = clip(rescale_grad * grad) + wd * weight`, `weight -= lr * g`; with `moms`, `mom = momentum * mom \
           - lr * g` and `weight += mom`. `lrs` and `wds` (0 where left out) have a number for each weight; `clip_gradient` bounds every element.",
+    example: "
+        >>> weight, grad = np.array([1.0, 2.0]), np.array([0.5, -0.5])
+        >>> npx.sgd_update([weight], [grad], lrs=[0.1])
+        >>> weight
+        array([0.95, 2.05])
+    ",
     cpu: Cpu::Composite(|cx| {
         let momentum = cx.float("momentum");
         let lists = cx.inputs.len() / cx.floats("lrs").len().max(1);
@@ -82,6 +114,12 @@ pub static NAG_UPDATE: OpDef = OpDef {
     ],
     doc: "One step of Nesterov's accelerated gradient, in place: with `g` as in `sgd_update`, `mom = momentum * mom - lr * g` and `weight += momentum * mom \
           - lr * g`.",
+    example: "
+        >>> weight, grad, mom = np.array([1.0, 2.0]), np.array([0.5, -0.5]), np.zeros(2)
+        >>> npx.nag_update([weight], [grad], [mom], lrs=[0.1])
+        >>> weight
+        array([0.905, 2.095])
+    ",
     cpu: Cpu::Composite(|cx| steps(cx, "nag", 1, [cx.float("momentum"), 0.0, 0.0, 0.0])),
     probe: Probe::calls(&["[f((3,))], [f((3,))], [f((3,))], [0.1], [0.01]"]),
     ..UPDATE
@@ -110,6 +148,13 @@ pub static ADAM_UPDATE: OpDef = OpDef {
     surface: &[Surface::Npx("adam_update")],
     doc: "One step of Adam, in place: with `g` as in `sgd_update`, `mean = beta1 * mean + (1 - beta1) * g`, `variance = beta2 * variance + (1 - beta2) * g^2`, \
           `weight -= lr * mean / (sqrt(variance) + epsilon)`. `lrs` include the bias correction.\n\nSource: Kingma and Ba, 2015.",
+    example: "
+        >>> weight, grad = np.array([1.0, 2.0]), np.array([0.5, -0.5])
+        >>> mean, variance = np.zeros(2), np.zeros(2)
+        >>> npx.adam_update([weight], [grad], [mean], [variance], lrs=[0.1])
+        >>> weight
+        array([0.68377244, 2.3162277 ])
+    ",
     cpu: Cpu::Composite(|cx| {
         steps(
             cx,
@@ -149,6 +194,13 @@ pub static ADAMW_UPDATE: OpDef = OpDef {
     ],
     doc: "One step of AdamW, in place: as `adam_update` but without decay in the gradient, and `weight -= eta * (lr * mean / (sqrt(variance) + epsilon) + wd * \
           weight)`.\n\nSource: Loshchilov and Hutter, 2019.",
+    example: "
+        >>> weight, grad = np.array([1.0, 2.0]), np.array([0.5, -0.5])
+        >>> mean, variance = np.zeros(2), np.zeros(2)
+        >>> npx.adamw_update([weight], [grad], [mean], [variance], lrs=[0.1], wds=[0.01])
+        >>> weight
+        array([0.67377245, 2.2962275 ])
+    ",
     cpu: Cpu::Composite(|cx| {
         let numbers = [
             cx.float("beta1"),
@@ -181,6 +233,12 @@ pub static RMSPROP_UPDATE: OpDef = OpDef {
     ],
     doc: "One step of RMSProp, in place: with `g` as in `sgd_update`, `variance = rho * variance + (1 - rho) * g^2` and `weight -= lr * g / (sqrt(variance) + \
           epsilon)`.",
+    example: "
+        >>> weight, grad, variance = np.array([1.0, 2.0]), np.array([0.5, -0.5]), np.zeros(2)
+        >>> npx.rmsprop_update([weight], [grad], [variance], lrs=[0.1])
+        >>> weight
+        array([0.5527864, 2.4472136])
+    ",
     cpu: Cpu::Composite(|cx| {
         steps(
             cx,
@@ -208,6 +266,12 @@ pub static ADAGRAD_UPDATE: OpDef = OpDef {
         CLIP,
     ],
     doc: "One step of AdaGrad, in place: with `g` as in `sgd_update`, `history += g^2` and `weight -= lr * g / (sqrt(history) + epsilon)`.",
+    example: "
+        >>> weight, grad, history = np.array([1.0, 2.0]), np.array([0.5, -0.5]), np.zeros(2)
+        >>> npx.adagrad_update([weight], [grad], [history], lrs=[0.1])
+        >>> weight
+        array([0.90000004, 2.1       ])
+    ",
     cpu: Cpu::Composite(|cx| steps(cx, "adagrad", 1, [0.0, 0.0, cx.float("epsilon"), 0.0])),
     probe: Probe::calls(&["[f((3,))], [f((3,))], [np.zeros((3,))], [0.1], [0.01]"]),
     ..UPDATE

@@ -12,6 +12,8 @@ use crate::error::Result;
 use crate::opdef::{Cost, Cpu, Form, Grad, Inferred, Onnx, OpDef, Probe, Surface, one_of};
 
 const EXTREME: OpDef = OpDef {
+    returns: &[("ndarray", "int64, of the shape of `a` without the axis.")],
+    raises: &[("ValueError", "If there is no element to choose from.")],
     params: &[
         Param::array("a"),
         Param::optional("axis", ParamKind::Int),
@@ -40,6 +42,12 @@ pub static ARGMAX: OpDef = OpDef {
     name: "argmax",
     surface: &[Surface::Np("argmax"), Surface::Method("argmax")],
     doc: "int64 position of the first largest element along `axis`, in the flattened array for None. NaN counts as the largest.",
+    example: "
+        >>> np.argmax([3, 7, 5])
+        array(1)
+        >>> np.argmax([[3, 7], [9, 1]], axis=1)
+        array([1, 0])
+    ",
     cpu: Cpu::Kernel(|cx| run(cx, Extreme::Max)),
     onnx: Onnx::Node {
         ty: "ArgMax",
@@ -53,6 +61,12 @@ pub static ARGMIN: OpDef = OpDef {
     name: "argmin",
     surface: &[Surface::Np("argmin"), Surface::Method("argmin")],
     doc: "int64 position of the first smallest element along `axis`, in the flattened array for None. NaN counts as the smallest.",
+    example: "
+        >>> np.argmin([3, 7, 5])
+        array(0)
+        >>> np.argmin([[3, 7], [9, 1]], axis=0)
+        array([0, 1])
+    ",
     cpu: Cpu::Kernel(|cx| run(cx, Extreme::Min)),
     onnx: Onnx::Node {
         ty: "ArgMin",

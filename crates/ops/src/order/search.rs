@@ -75,6 +75,19 @@ pub static SEARCHSORTED: OpDef = OpDef {
     ],
     doc: "For each of the values `v` the int64 position in the ascending array `a` (one axis) where it would be inserted, before its equals or \
           behind them as `side` says. `sorter` has the positions that sort `a` if it is not sorted.",
+    about: &[
+        ("a", "Ascending values, one axis."),
+        ("v", "The values to place."),
+        ("side", "Whether before or behind equal elements."),
+        ("sorter", "Positions that sort `a`."),
+    ],
+    returns: &[("ndarray", "int64, of the shape of `v`.")],
+    example: "
+        >>> np.searchsorted([1, 3, 5], [0, 3, 9])
+        array([0, 1, 3])
+        >>> np.searchsorted([1, 3, 5], 3, side='right')
+        array(2)
+    ",
     cpu: Cpu::Composite(|cx| {
         let (a, v) = (cx.input(0), cx.input(1));
         if a.ndim() != 1 {
@@ -119,6 +132,19 @@ pub static BINCOUNT: OpDef = OpDef {
     ],
     doc: "How often each integer from 0 to the largest of `x` (one axis), at least `minlength` of them, stands in `x`; or the sums of the \
           `weights` that stand where it does, in their dtype if that is a float, else in the default float.",
+    about: &[
+        ("x", "Integers from 0 on, one axis."),
+        ("weights", "What each counts, of the shape of `x`."),
+        ("minlength", "Least length of the result."),
+    ],
+    returns: &[("ndarray", "One axis; int64 without `weights`.")],
+    raises: &[("ValueError", "If `x` has a negative element.")],
+    example: "
+        >>> np.bincount([0, 1, 1, 3])
+        array([1, 2, 0, 1])
+        >>> np.bincount([0, 1, 1], weights=[0.5, 1.0, 2.0])
+        array([0.5, 3. ])
+    ",
     cpu: Cpu::Eager(|cx| {
         let x = cx.input(0);
         if !matches!(x.dtype().kind(), Kind::Integer | Kind::Bool) && !x.is_empty() {

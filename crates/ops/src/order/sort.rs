@@ -36,6 +36,20 @@ pub static SORT: OpDef = OpDef {
     params: SORTING,
     doc: "The elements sorted along `axis` (the flattened array for None), NaN last. `kind` and `stable` choose nothing: every kind gives the same \
           result here.",
+    about: &[
+        ("kind", "Accepted as NumPy's; every kind is stable."),
+        ("stable", "Accepted as NumPy's; every kind is stable."),
+        ("descending", "Whether the largest come first."),
+        ("order", "Must be None: there are no fields."),
+    ],
+    returns: &[("ndarray", "Of the shape and dtype of `a`.")],
+    example: "
+        >>> np.sort([3, 1, 2])
+        array([1, 2, 3])
+        >>> np.sort([[3, 1], [2, 5]], axis=0)
+        array([[2, 1],
+               [3, 5]])
+    ",
     cpu: Cpu::Composite(|cx| {
         no_fields(cx)?;
         along_rows(cx, |x| {
@@ -69,6 +83,17 @@ pub static ARGSORT: OpDef = OpDef {
     params: SORTING,
     doc: "The int64 positions that sort the array along `axis` (the flattened array for None), NaN last. Equal elements keep their order, whatever \
           `kind` and `stable` say.",
+    about: &[
+        ("kind", "Accepted as NumPy's; every kind is stable."),
+        ("stable", "Accepted as NumPy's; every kind is stable."),
+        ("descending", "Whether the largest come first."),
+        ("order", "Must be None: there are no fields."),
+    ],
+    returns: &[("ndarray", "int64, of the shape of `a`.")],
+    example: "
+        >>> np.argsort([30, 10, 20])
+        array([1, 2, 0])
+    ",
     cpu: Cpu::Composite(|cx| {
         no_fields(cx)?;
         along_rows(cx, |x| argsort_rows(x, false))
@@ -103,6 +128,16 @@ pub static PARTITION: OpDef = OpDef {
     params: SELECTING,
     doc: "The elements so ordered along `axis` that those at the positions `kth` stand where sorting would put them, none before them is larger \
           and none after them smaller.",
+    about: &[
+        ("kth", "Positions, one or several."),
+        ("kind", "Accepted as NumPy's."),
+        ("order", "Must be None: there are no fields."),
+    ],
+    returns: &[("ndarray", "Of the shape and dtype of `a`.")],
+    example: "
+        >>> np.partition([7, 1, 5, 3], 1)[:2]
+        array([1, 3])
+    ",
     cpu: Cpu::Composite(|cx| {
         no_fields(cx)?;
         along_rows(cx, |x| match kth(cx, x)? {
@@ -133,6 +168,16 @@ pub static ARGPARTITION: OpDef = OpDef {
     surface: &[Surface::Np("argpartition"), Surface::Method("argpartition")],
     params: SELECTING,
     doc: "The int64 positions of `partition`.",
+    about: &[
+        ("kth", "Positions, one or several."),
+        ("kind", "Accepted as NumPy's."),
+        ("order", "Must be None: there are no fields."),
+    ],
+    returns: &[("ndarray", "int64, of the shape of `a`.")],
+    example: "
+        >>> np.argpartition([7, 1, 5, 3], 1)[:2]
+        array([1, 3])
+    ",
     cpu: Cpu::Composite(|cx| {
         no_fields(cx)?;
         along_rows(cx, |x| match kth(cx, x)? {
@@ -172,6 +217,14 @@ pub static TOPK: OpDef = OpDef {
           All of them, sorted, for k < 1.\n\n`ret_typ` says what is returned: their `indices` in `dtype`, their `value`, `both` (values, indices), \
           or a `mask` of the array's shape and dtype with ones where they stand. NaN counts as the largest value, equal elements come in the order \
           of their indices.",
+    about: &[("k", "How many."), ("ret_typ", "What is returned."), ("is_ascend", "Whether the smallest are taken."), ("dtype", "Type of the indices.")],
+    returns: &[("ndarray", "Of the shape of `data` with `k` in place of the axis; a tuple for 'both'.")],
+    example: "
+        >>> npx.topk(np.array([3.0, 9.0, 5.0]), k=2)
+        array([1., 2.])
+        >>> npx.topk(np.array([3.0, 9.0, 5.0]), k=2, ret_typ='value')
+        array([9., 5.])
+    ",
     cpu: Cpu::Composite(|cx| {
         let (rows, back) = rows_of(cx)?;
         let n = rows.shape()[rows.ndim() - 1];

@@ -12,6 +12,23 @@ use crate::random::parameter::{Given, Samples, checked, given};
 
 /// What distributions have in common.
 pub(super) const DISTRIBUTION: OpDef = OpDef {
+    about: &[
+        ("low", "Lower bound."),
+        ("high", "Upper bound."),
+        ("loc", "Where the distribution lies."),
+        ("scale", "How wide it is; not negative."),
+        ("shape", "Shape parameter; not negative."),
+        ("df", "Degrees of freedom, above 0."),
+        ("dfnum", "Degrees of freedom of the numerator, above 0."),
+        ("dfden", "Degrees of freedom of the denominator, above 0."),
+        ("nonc", "Non-centrality, not negative."),
+        (
+            "size",
+            "Shape of the result; that to which the parameters broadcast for None.",
+        ),
+    ],
+    returns: &[("ndarray", "Of shape `size`.")],
+    raises: &[("ValueError", "If a parameter is out of its range.")],
     form: Form::Out,
     rng: Rng::Derived,
     onnx: Onnx::None,
@@ -41,6 +58,16 @@ pub static UNIFORM: OpDef = OpDef {
     ],
     doc: "Samples of the uniform distribution over [low, high). The bounds are numbers or arrays that broadcast; rounding may give `high` when the bounds are \
           not 0 and 1. Differentiable with respect to the bounds.",
+    about: &[
+        ("low", "Smallest value."),
+        ("high", "Upper bound, which is not reached."),
+    ],
+    example: "
+        >>> np.random.seed(1)
+        >>> x = np.random.uniform(-1, 1, size=1000)
+        >>> x.shape, bool((x >= -1).all()), bool((x <= 1).all())
+        ((1000,), True, True)
+    ",
     cpu: Cpu::Composite(|cx| {
         let (low, high) = (given(cx, 0, 0.0)?, given(cx, 1, 1.0)?);
         let samples = Samples::of(cx)?;
@@ -73,6 +100,13 @@ pub static RANDOM: OpDef = OpDef {
     name: "random",
     surface: &[Surface::NpRandom("random")],
     doc: "Samples of the uniform distribution over [0, 1).",
+    example: "
+        >>> np.random.seed(1)
+        >>> np.random.random((2, 2)).shape
+        (2, 2)
+        >>> round(float(np.random.random(10000).mean()), 1)
+        0.5
+    ",
     ..STANDARD
 };
 
@@ -85,6 +119,10 @@ pub static RANDOM_SAMPLE: OpDef = OpDef {
         Surface::NpRandom("sample"),
     ],
     doc: "Samples of the uniform distribution over [0, 1); another name of `random`.",
+    example: "
+        >>> np.random.random_sample(3).shape
+        (3,)
+    ",
     ..STANDARD
 };
 
@@ -104,6 +142,11 @@ pub static RAND: OpDef = OpDef {
     name: "rand",
     surface: &[Surface::NpRandom("rand")],
     doc: "Samples of the uniform distribution over [0, 1): `rand(2, 3)` has shape (2, 3).",
+    about: &[("size", "Lengths of the axes.")],
+    example: "
+        >>> np.random.rand(2, 3).shape
+        (2, 3)
+    ",
     ..SPREAD
 };
 
@@ -112,6 +155,11 @@ pub static RANDN: OpDef = OpDef {
     name: "randn",
     surface: &[Surface::NpRandom("randn")],
     doc: "Samples of the normal distribution of mean 0 and deviation 1: `randn(2, 3)` has shape (2, 3).",
+    about: &[("size", "Lengths of the axes.")],
+    example: "
+        >>> np.random.randn(2, 3).shape
+        (2, 3)
+    ",
     cpu: Cpu::Composite(|cx| standard(cx, "normal")),
     ..SPREAD
 };
@@ -121,6 +169,12 @@ pub static STANDARD_NORMAL: OpDef = OpDef {
     name: "standard_normal",
     surface: &[Surface::NpRandom("standard_normal")],
     doc: "Samples of the normal distribution of mean 0 and deviation 1.",
+    example: "
+        >>> np.random.seed(1)
+        >>> x = np.random.standard_normal(10000)
+        >>> abs(round(float(x.mean()), 1)), round(float(x.std()), 1)
+        (0.0, 1.0)
+    ",
     cpu: Cpu::Composite(|cx| standard(cx, "normal")),
     ..STANDARD
 };
@@ -130,6 +184,11 @@ pub static STANDARD_EXPONENTIAL: OpDef = OpDef {
     name: "standard_exponential",
     surface: &[Surface::NpRandom("standard_exponential")],
     doc: "Samples of the exponential distribution of mean 1.",
+    example: "
+        >>> np.random.seed(1)
+        >>> round(float(np.random.standard_exponential(100000).mean()), 1)
+        1.0
+    ",
     cpu: Cpu::Composite(|cx| standard(cx, "exponential")),
     ..STANDARD
 };
@@ -139,6 +198,11 @@ pub static STANDARD_CAUCHY: OpDef = OpDef {
     name: "standard_cauchy",
     surface: &[Surface::NpRandom("standard_cauchy")],
     doc: "Samples of the Cauchy distribution of mode 0 and scale 1, as the quotient of two normal numbers.",
+    example: "
+        >>> np.random.seed(1)
+        >>> abs(round(float(np.median(np.random.standard_cauchy(100000))), 1))
+        0.0
+    ",
     cpu: Cpu::Composite(|cx| {
         let samples = Samples::of(cx)?;
         cx.done(
@@ -176,6 +240,18 @@ pub static NORMAL: OpDef = OpDef {
     surface: &[Surface::NpRandom("normal")],
     doc: "Samples of the normal distribution of mean `loc` and standard deviation `scale`, numbers or arrays that broadcast. Differentiable with respect to both.\n\n\
           Source: Box and Muller, 1958.",
+    about: &[
+        ("loc", "Mean."),
+        ("scale", "Standard deviation, not negative."),
+    ],
+    example: "
+        >>> np.random.seed(1)
+        >>> x = np.random.normal(5.0, 2.0, size=100000)
+        >>> round(float(x.mean()), 1), round(float(x.std()), 1)
+        (5.0, 2.0)
+        >>> np.random.normal([0.0, 100.0], 1.0, size=(3, 2)).shape
+        (3, 2)
+    ",
     cpu: Cpu::Composite(|cx| {
         let (samples, location, scale) = located(cx)?;
         if let (Some(mean), Some(deviation)) = (location.number(), scale.number()) {
@@ -191,6 +267,11 @@ pub static GUMBEL: OpDef = OpDef {
     name: "gumbel",
     surface: &[Surface::NpRandom("gumbel")],
     doc: "Samples of the Gumbel distribution of mode `loc` and scale `scale`, numbers or arrays that broadcast. Differentiable with respect to both.",
+    example: "
+        >>> np.random.seed(1)
+        >>> round(float(np.random.gumbel(0.0, 1.0, size=100000).mean()), 1)  # Euler's constant
+        0.6
+    ",
     cpu: Cpu::Composite(|cx| {
         let (samples, location, scale) = located(cx)?;
         cx.done(samples.shifted(&samples.draw("gumbel", 0.0, 1.0)?, &location, &scale)?)
@@ -203,6 +284,11 @@ pub static LAPLACE: OpDef = OpDef {
     name: "laplace",
     surface: &[Surface::NpRandom("laplace")],
     doc: "Samples of the Laplace distribution of mean `loc` and scale `scale`, numbers or arrays that broadcast. Differentiable with respect to both.",
+    example: "
+        >>> np.random.seed(1)
+        >>> round(float(np.abs(np.random.laplace(0.0, 2.0, size=100000)).mean()), 1)
+        2.0
+    ",
     cpu: Cpu::Composite(|cx| {
         let (samples, location, scale) = located(cx)?;
         cx.done(samples.shifted(&samples.draw("laplace", 0.0, 1.0)?, &location, &scale)?)
@@ -215,6 +301,11 @@ pub static LOGISTIC: OpDef = OpDef {
     name: "logistic",
     surface: &[Surface::NpRandom("logistic")],
     doc: "Samples of the logistic distribution of mean `loc` and scale `scale`, numbers or arrays that broadcast. Differentiable with respect to both.",
+    example: "
+        >>> np.random.seed(1)
+        >>> round(float(np.random.logistic(3.0, 1.0, size=100000).mean()), 1)
+        3.0
+    ",
     cpu: Cpu::Composite(|cx| {
         let (samples, location, scale) = located(cx)?;
         cx.done(samples.shifted(&samples.draw("logistic", 0.0, 1.0)?, &location, &scale)?)
@@ -228,6 +319,12 @@ pub static EXPONENTIAL: OpDef = OpDef {
     surface: &[Surface::NpRandom("exponential")],
     params: &[real("scale", 1.0), SIZE, DTYPE, DEVICE, Param::out()],
     doc: "Samples of the exponential distribution of mean `scale`, a number or an array. Differentiable with respect to it.",
+    about: &[("scale", "Mean, not negative.")],
+    example: "
+        >>> np.random.seed(1)
+        >>> round(float(np.random.exponential(2.0, size=100000).mean()), 1)
+        2.0
+    ",
     cpu: Cpu::Composite(|cx| {
         let scale = checked(cx, 0, 1.0, "scale", "at least 0")?;
         let samples = Samples::of(cx)?;
@@ -262,6 +359,11 @@ pub static GAMMA: OpDef = OpDef {
     ],
     doc: "Samples of the gamma distribution of shape parameter `shape` and scale `scale`, numbers or arrays that broadcast. Differentiable with respect to both.\n\n\
           Sources: Marsaglia and Tsang, 2000; gradient: Figurnov, Mohamed and Mnih, 2018.",
+    example: "
+        >>> np.random.seed(1)
+        >>> round(float(np.random.gamma(2.0, 3.0, size=100000).mean()), 1)
+        6.0
+    ",
     cpu: Cpu::Composite(|cx| {
         let shape = checked(cx, 0, 1.0, "shape", "at least 0")?;
         let scale = checked(cx, 1, 1.0, "scale", "at least 0")?;
@@ -277,6 +379,11 @@ pub static STANDARD_GAMMA: OpDef = OpDef {
     surface: &[Surface::NpRandom("standard_gamma")],
     params: &[Param::array("shape"), SIZE, DTYPE, DEVICE, Param::out()],
     doc: "Samples of the gamma distribution of shape parameter `shape`, a number or an array, and scale 1. Differentiable with respect to the shape parameter.",
+    example: "
+        >>> np.random.seed(1)
+        >>> round(float(np.random.standard_gamma(4.0, size=100000).mean()), 1)
+        4.0
+    ",
     cpu: Cpu::Composite(|cx| {
         let shape = checked(cx, 0, 1.0, "shape", "at least 0")?;
         cx.done(Samples::of(cx)?.gamma(&shape, false)?)
@@ -290,6 +397,11 @@ pub static CHISQUARE: OpDef = OpDef {
     surface: &[Surface::NpRandom("chisquare")],
     params: &[Param::array("df"), SIZE, DTYPE, DEVICE],
     doc: "Samples of the chi-square distribution of `df` degrees of freedom, a number or an array. Differentiable with respect to it.",
+    example: "
+        >>> np.random.seed(1)
+        >>> round(float(np.random.chisquare(3.0, size=100000).mean()), 1)
+        3.0
+    ",
     cpu: Cpu::Composite(|cx| {
         let df = checked(cx, 0, 1.0, "df", "above 0")?;
         cx.done(Samples::of(cx)?.gamma(&half(&df)?, false)?.scale(2.0)?)
@@ -305,6 +417,15 @@ pub static BETA: OpDef = OpDef {
     params: &[Param::array("a"), Param::array("b"), SIZE, DTYPE, DEVICE],
     doc: "Samples of the beta distribution with parameters `a` and `b`, numbers or arrays that broadcast, as the share of one gamma number in the sum of two, computed from their \
           logarithms in float64. Differentiable with respect to both.",
+    about: &[
+        ("a", "First parameter, above 0."),
+        ("b", "Second parameter, above 0."),
+    ],
+    example: "
+        >>> np.random.seed(1)
+        >>> round(float(np.random.beta(1.0, 3.0, size=100000).mean()), 2)
+        0.25
+    ",
     cpu: Cpu::Composite(|cx| {
         let (a, b) = (
             checked(cx, 0, 1.0, "a", "above 0")?,
@@ -331,6 +452,11 @@ pub static F: OpDef = OpDef {
         DEVICE,
     ],
     doc: "Samples of Fisher's F distribution of `dfnum` and `dfden` degrees of freedom, numbers or arrays that broadcast. Differentiable with respect to both.",
+    example: "
+        >>> np.random.seed(1)
+        >>> round(float(np.random.f(5.0, 10.0, size=100000).mean()), 1)  # 10 / (10 - 2)
+        1.2
+    ",
     cpu: Cpu::Composite(|cx| {
         let m = checked(cx, 0, 1.0, "dfnum", "above 0")?;
         let n = checked(cx, 1, 1.0, "dfden", "above 0")?;

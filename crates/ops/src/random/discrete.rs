@@ -33,6 +33,19 @@ pub static RANDINT: OpDef = OpDef {
     ],
     doc: "Integers from `low` (0 if only one bound is given) to `high`, which is not included, each equally likely. The bounds are integers or integer arrays that \
           broadcast. `dtype` is the default integer unless given.\n\nBounds in arrays are checked when the integers are drawn: the error appears where the result is read.",
+    about: &[
+        (
+            "low",
+            "Smallest integer, or the bound if it is the only one.",
+        ),
+        ("high", "Bound, which is not reached."),
+    ],
+    example: "
+        >>> np.random.seed(1)
+        >>> x = np.random.randint(1, 7, size=1000)
+        >>> int(x.min()), int(x.max())
+        (1, 6)
+    ",
     cpu: Cpu::Composite(|cx| randint(cx, false)),
     ..DISTRIBUTION
 };
@@ -133,6 +146,12 @@ pub static POISSON: OpDef = OpDef {
     ],
     doc: "Samples of the Poisson distribution of mean `lam`, a number or an array. `dtype` is the default integer unless given.\n\n\
           Sources: Walker's tables, 1977, for a numeric mean up to about 150, else sequential search below a mean of 10, Hörmann's PTRS (1993) above.",
+    about: &[("lam", "Mean, not negative.")],
+    example: "
+        >>> np.random.seed(1)
+        >>> round(float(np.random.poisson(4.0, size=100000).mean()), 1)
+        4.0
+    ",
     cpu: Cpu::Composite(|cx| {
         let lam = checked(cx, 0, 1.0, "lam", "at least 0")?;
         cx.done(integers_of(cx)?.counts("poisson", &[&lam])?)
@@ -147,6 +166,10 @@ fn integers_of(cx: &CompositeCx) -> Result<Samples> {
 
 /// What distributions of tries with a probability of success have in common.
 const TRIES: OpDef = OpDef {
+    about: &[
+        ("n", "Number of tries, or of successes."),
+        ("p", "Probability of a success."),
+    ],
     params: &[
         Param::array("n"),
         Param::array("p"),
@@ -164,6 +187,11 @@ pub static BINOMIAL: OpDef = OpDef {
     surface: &[Surface::NpRandom("binomial")],
     doc: "How many of `n` tries succeed when each does with probability `p`, numbers or arrays that broadcast. `dtype` is the default integer unless given.\n\n\
           Sources: Walker's tables, 1977, for numbers with few likely values, else sequential search below a mean of 10, Hörmann's BTRS (1993) above.",
+    example: "
+        >>> np.random.seed(1)
+        >>> round(float(np.random.binomial(10, 0.3, size=100000).mean()), 1)
+        3.0
+    ",
     cpu: Cpu::Composite(|cx| {
         let n = checked(cx, 0, 0.0, "n", "a whole number of at least 0")?;
         let p = checked(cx, 1, 0.0, "p", "in [0, 1]")?;
@@ -178,6 +206,11 @@ pub static NEGATIVE_BINOMIAL: OpDef = OpDef {
     surface: &[Surface::NpRandom("negative_binomial")],
     doc: "How many failures come before `n` successes when each try succeeds with probability `p`, numbers or arrays that broadcast. `dtype` is the default integer unless given.\n\n\
           Sources: Walker's tables, 1977, for numbers with few likely values, else a Poisson number whose mean is a gamma number.",
+    example: "
+        >>> np.random.seed(1)
+        >>> round(float(np.random.negative_binomial(3, 0.5, size=100000).mean()), 1)
+        3.0
+    ",
     cpu: Cpu::Composite(|cx| {
         let n = checked(cx, 0, 1.0, "n", "above 0")?;
         let p = checked(cx, 1, 0.5, "p", "in (0, 1]")?;
@@ -202,6 +235,16 @@ pub static HYPERGEOMETRIC: OpDef = OpDef {
     doc: "How many good ones are among `nsample` things drawn without replacement from `ngood` good and `nbad` bad ones, numbers or arrays that broadcast. `dtype` is the default \
           integer unless given.\n\n\
           Sources: Walker's tables, 1977, for numbers with few likely values, else sequential search below a mean of 10, Stadlober's HRUA (1990) above.",
+    about: &[
+        ("ngood", "How many are good."),
+        ("nbad", "How many are bad."),
+        ("nsample", "How many are drawn."),
+    ],
+    example: "
+        >>> np.random.seed(1)
+        >>> round(float(np.random.hypergeometric(10, 30, 8, size=100000).mean()), 1)
+        2.0
+    ",
     cpu: Cpu::Composite(|cx| {
         let rule = "a whole number from 0 to 10**9";
         let good = checked(cx, 0, 0.0, "ngood", rule)?;
@@ -219,6 +262,13 @@ pub static ZIPF: OpDef = OpDef {
     params: &[Param::array("a"), SIZE, DTYPE, DEVICE, Param::out()],
     doc: "Integers k from 1 on with probabilities proportional to k^-a, `a` above 1, a number or an array. `dtype` is the default integer unless given.\n\n\
           Source: Devroye, 1986, X.6.1.",
+    about: &[("a", "Exponent, above 1.")],
+    example: "
+        >>> np.random.seed(1)
+        >>> x = np.random.zipf(2.0, size=100000)
+        >>> int(x.min()), round(float((x == 1).mean()), 1)  # 6 / pi^2
+        (1, 0.6)
+    ",
     cpu: Cpu::Composite(|cx| {
         let a = checked(cx, 0, 2.0, "a", "above 1")?;
         cx.done(integers_of(cx)?.counts("zipf", &[&a])?)
@@ -233,6 +283,12 @@ pub static LOGSERIES: OpDef = OpDef {
     params: &[Param::array("p"), SIZE, DTYPE, DEVICE, Param::out()],
     doc: "Integers k from 1 on with probabilities proportional to p^k / k, `p` in [0, 1), a number or an array. `dtype` is the default integer unless given.\n\n\
           Source: Kemp, 1981.",
+    about: &[("p", "Parameter in [0, 1).")],
+    example: "
+        >>> np.random.seed(1)
+        >>> round(float(np.random.logseries(0.5, size=100000).mean()), 1)
+        1.4
+    ",
     cpu: Cpu::Composite(|cx| {
         let p = checked(cx, 0, 0.5, "p", "in [0, 1)")?;
         cx.done(integers_of(cx)?.counts("logseries", &[&p])?)
@@ -253,6 +309,19 @@ pub static BERNOULLI: OpDef = OpDef {
     ],
     doc: "1 with probability `prob`, or with the probability whose logit is `logit`, else 0. Exactly one of the two is given, a number or an array. `dtype` is the \
           default float unless given.",
+    about: &[
+        ("prob", "Probability of a 1."),
+        ("logit", "Its logit, log(p / (1 - p))."),
+    ],
+    raises: &[(
+        "ValueError",
+        "If both or neither of `prob` and `logit` are given, or a probability is not in 0..1.",
+    )],
+    example: "
+        >>> np.random.seed(1)
+        >>> round(float(npx.random.bernoulli(0.3, size=100000).mean()), 1)
+        0.3
+    ",
     cpu: Cpu::Composite(bernoulli),
     ..DISTRIBUTION
 };
@@ -302,6 +371,17 @@ pub static MULTINOMIAL: OpDef = OpDef {
     params: &[Param::array("n"), Param::array("pvals"), SIZE],
     doc: "How often each of k categories comes up in `n` draws with the probabilities `pvals`, shape (..., k). `n` and the rows of `pvals` broadcast; the result has their shape, or \
           `size`, + (k,), dtype int64. The last probability is what the others leave of 1.",
+    about: &[
+        ("n", "Number of draws."),
+        ("pvals", "Probabilities, (..., k)."),
+    ],
+    returns: &[("ndarray", "int64, of shape `size + (k,)`.")],
+    example: "
+        >>> np.random.seed(1)
+        >>> x = np.random.multinomial(20, [0.2, 0.3, 0.5], size=4)
+        >>> x.shape, x.sum(axis=1)
+        ((4, 3), array([20, 20, 20, 20]))
+    ",
     cpu: Cpu::Composite(multinomial),
     form: Form::Plain,
     ..DISTRIBUTION
@@ -395,6 +475,28 @@ pub static CATEGORICAL: OpDef = OpDef {
     ],
     doc: "Classes drawn with the probabilities in the last axis of `data`, shape (..., k), which need not sum to 1. The result has shape (...,) + `shape` and dtype int32 \
           unless `dtype` is given. With `get_prob` the logarithms of the drawn classes' probabilities come as a second result, differentiable with respect to `data`.",
+    about: &[
+        ("data", "Probabilities, (..., k)."),
+        ("shape", "How many are drawn for each row."),
+        (
+            "get_prob",
+            "Whether the logarithms of their probabilities are returned too.",
+        ),
+        ("dtype", "Type of the classes, int32 for None."),
+    ],
+    returns: &[(
+        "ndarray",
+        "Of shape (...,) + `shape`; with `get_prob` a tuple of two.",
+    )],
+    raises: &[(
+        "ValueError",
+        "If `data` has no axis, or a row holds no probabilities.",
+    )],
+    example: "
+        >>> npx.random.categorical(np.array([[0.0, 1.0], [1.0, 0.0]]), shape=(3,))
+        array([[1, 1, 1],
+               [0, 0, 0]], dtype=int32)
+    ",
     cpu: Cpu::Composite(|cx| {
         let data = cx.input(0);
         let Some((&k, rows)) = data.shape().split_last() else {

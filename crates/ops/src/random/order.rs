@@ -22,6 +22,13 @@ pub static PERMUTATION: OpDef = OpDef {
     surface: &[Surface::NpRandom("permutation")],
     params: &[Param::array("x")],
     doc: "The slices of an array along its first axis in random order, each order equally likely; for an integer, the integers below it.",
+    about: &[("x", "An array, or the number of integers.")],
+    returns: &[("ndarray", "Of the shape and dtype of `x`.")],
+    example: "
+        >>> np.random.seed(1)
+        >>> np.sort(np.random.permutation(5))
+        array([0, 1, 2, 3, 4])
+    ",
     cpu: Cpu::Composite(|cx| {
         let x = cx.input(0);
         if x.ndim() > 0 {
@@ -72,6 +79,24 @@ pub static CHOICE: OpDef = OpDef {
     doc: "Elements of the 1-D array `a`, or integers below the integer `a`, chosen with or without replacement, each with its probability in `p` (the same for all if \
           None). `p` is read, so the call waits for it.\n\nSource without replacement: Efraimidis and Spirakis, 2006 (the smallest of exponential numbers divided by \
           the probabilities).",
+    about: &[
+        ("a", "The elements, or their number."),
+        (
+            "replace",
+            "Whether an element may be chosen more than once.",
+        ),
+        ("p", "Probabilities of the elements."),
+    ],
+    returns: &[("ndarray", "Of shape `size`.")],
+    raises: &[(
+        "ValueError",
+        "If more are chosen than there are and `replace` is false, or `p` does not fit.",
+    )],
+    example: "
+        >>> np.random.seed(1)
+        >>> np.sort(np.random.choice([10, 20, 30], size=3, replace=False))
+        array([10, 20, 30])
+    ",
     cpu: Cpu::Composite(|cx| match cx.input(0).ndim() {
         0 | 1 => choice(cx, 0),
         _ => Err(cx.shape_error("`a` must be an integer or an array with one axis")),

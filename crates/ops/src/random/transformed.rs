@@ -30,6 +30,18 @@ pub static LOGNORMAL: OpDef = OpDef {
         Param::out(),
     ],
     doc: "Samples whose logarithm is normal of mean `mean` and standard deviation `sigma`, numbers or arrays that broadcast. Differentiable with respect to both.",
+    about: &[
+        ("mean", "Mean of the logarithm."),
+        (
+            "sigma",
+            "Standard deviation of the logarithm, not negative.",
+        ),
+    ],
+    example: "
+        >>> np.random.seed(1)
+        >>> round(float(np.log(np.random.lognormal(1.0, 0.5, size=100000)).mean()), 1)
+        1.0
+    ",
     cpu: Cpu::Composite(|cx| {
         let mean = given(cx, 0, 0.0)?;
         let sigma = checked(cx, 1, 1.0, "sigma", "at least 0")?;
@@ -52,6 +64,12 @@ pub static RAYLEIGH: OpDef = OpDef {
         Param::out(),
     ],
     doc: "Samples of the Rayleigh distribution of mode `scale`, a number or an array. Differentiable with respect to it.",
+    about: &[("scale", "Mode, not negative.")],
+    example: "
+        >>> np.random.seed(1)
+        >>> round(float(np.random.rayleigh(2.0, size=100000).mean()), 1)  # 2 * sqrt(pi / 2)
+        2.5
+    ",
     cpu: Cpu::Composite(|cx| {
         let scale = checked(cx, 0, 1.0, "scale", "at least 0")?;
         let samples = Samples::of(cx)?;
@@ -63,6 +81,7 @@ pub static RAYLEIGH: OpDef = OpDef {
 
 /// What distributions of one shape parameter above 0 have in common.
 const SHAPED: OpDef = OpDef {
+    about: &[("a", "Shape parameter, above 0.")],
     params: &[Param::array("a"), SIZE, DTYPE, DEVICE, Param::out()],
     ..DISTRIBUTION
 };
@@ -80,6 +99,11 @@ pub static WEIBULL: OpDef = OpDef {
     name: "weibull",
     surface: &[Surface::NpRandom("weibull")],
     doc: "Samples of the Weibull distribution of shape parameter `a`, a number or an array, and scale 1. Differentiable with respect to it.",
+    example: "
+        >>> np.random.seed(1)
+        >>> round(float(np.random.weibull(1.0, size=100000).mean()), 1)
+        1.0
+    ",
     cpu: Cpu::Composite(|cx| {
         let (samples, a, e) = shaped(cx)?;
         cx.done(
@@ -95,6 +119,11 @@ pub static PARETO: OpDef = OpDef {
     name: "pareto",
     surface: &[Surface::NpRandom("pareto")],
     doc: "Samples of the Pareto distribution of the second kind (Lomax) of shape parameter `a`, a number or an array. Differentiable with respect to it.",
+    example: "
+        >>> np.random.seed(1)
+        >>> round(float(np.random.pareto(3.0, size=100000).mean()), 1)  # 1 / (3 - 1)
+        0.5
+    ",
     cpu: Cpu::Composite(|cx| {
         let (samples, a, e) = shaped(cx)?;
         cx.done(e.div(&a.array()?)?.unary(&EXPM1)?.astype(samples.dtype)?)
@@ -107,6 +136,11 @@ pub static POWER_DISTRIBUTION: OpDef = OpDef {
     name: "random_power",
     surface: &[Surface::NpRandom("power")],
     doc: "Samples on [0, 1] of density a x^(a - 1), `a` a number or an array. Differentiable with respect to it.",
+    example: "
+        >>> np.random.seed(1)
+        >>> round(float(np.random.power(3.0, size=100000).mean()), 2)  # 3 / (3 + 1)
+        0.75
+    ",
     cpu: Cpu::Composite(|cx| {
         let (samples, a, e) = shaped(cx)?;
         // A uniform number is exp(-e).
@@ -126,6 +160,11 @@ pub static STANDARD_T: OpDef = OpDef {
     surface: &[Surface::NpRandom("standard_t")],
     params: &[Param::array("df"), SIZE, DTYPE, DEVICE, Param::out()],
     doc: "Samples of Student's t distribution of `df` degrees of freedom, a number or an array. Differentiable with respect to it.",
+    example: "
+        >>> np.random.seed(1)
+        >>> round(float(np.random.standard_t(10.0, size=100000).var()), 1)  # 10 / (10 - 2)
+        1.3
+    ",
     cpu: Cpu::Composite(|cx| {
         let half = half(&checked(cx, 0, 1.0, "df", "above 0")?)?;
         let samples = Samples::of(cx)?;
@@ -157,6 +196,16 @@ pub static TRIANGULAR: OpDef = OpDef {
         Param::out(),
     ],
     doc: "Samples of the triangular distribution from `left` over its peak at `mode` to `right`, numbers or arrays that broadcast.",
+    about: &[
+        ("left", "Lower bound."),
+        ("mode", "Where the peak is, between the bounds."),
+        ("right", "Upper bound."),
+    ],
+    example: "
+        >>> np.random.seed(1)
+        >>> round(float(np.random.triangular(0.0, 1.0, 5.0, size=100000).mean()), 1)
+        2.0
+    ",
     cpu: Cpu::Composite(triangular),
     ..DISTRIBUTION
 };
@@ -190,6 +239,12 @@ pub static GEOMETRIC: OpDef = OpDef {
     params: &[Param::array("p"), SIZE, DTYPE, DEVICE, Param::out()],
     doc: "How many tries the first success takes when each succeeds with probability `p`, a number or an array. `dtype` is the default integer unless given.\n\n\
           Computed in float64: exact up to 2^53 tries.",
+    about: &[("p", "Probability of a success, in (0, 1].")],
+    example: "
+        >>> np.random.seed(1)
+        >>> round(float(np.random.geometric(0.25, size=100000).mean()), 1)
+        4.0
+    ",
     cpu: Cpu::Composite(|cx| {
         let p = checked(cx, 0, 0.5, "p", "in (0, 1]")?;
         let dtype = asked(cx).unwrap_or_else(default_int);
@@ -217,6 +272,11 @@ pub static NONCENTRAL_CHISQUARE: OpDef = OpDef {
     doc: "Samples of the chi-square distribution of `df` degrees of freedom and non-centrality `nonc`, numbers or arrays that broadcast. Differentiable with respect to `df`, and \
           to `nonc` where `df` is above 1.\n\nSource: Johnson, Kotz and Balakrishnan, \"Continuous univariate distributions\" 2, 1995, chapter 29: a square of a normal number of mean sqrt(nonc) \
           and `df` - 1 further degrees of freedom; where `df` is at most 1, 2 k further degrees with k a Poisson number of mean `nonc` / 2. Computed in float64.",
+    example: "
+        >>> np.random.seed(1)
+        >>> round(float(np.random.noncentral_chisquare(3.0, 2.0, size=100000).mean()), 1)
+        5.0
+    ",
     cpu: Cpu::Composite(|cx| {
         let dtype = Samples::of(cx)?.dtype;
         cx.done(noncentral(cx, "df", 1)?.astype(dtype)?)
@@ -239,6 +299,11 @@ pub static NONCENTRAL_F: OpDef = OpDef {
     ],
     doc: "Samples of the F distribution of `dfnum` and `dfden` degrees of freedom and non-centrality `nonc`, numbers or arrays that broadcast. Differentiable with respect to the \
           degrees of freedom, and to `nonc` where `dfnum` is above 1. Computed in float64.",
+    example: "
+        >>> np.random.seed(1)
+        >>> np.random.noncentral_f(3.0, 20.0, 2.0, size=4).shape
+        (4,)
+    ",
     cpu: Cpu::Composite(|cx| {
         let dtype = Samples::of(cx)?.dtype;
         let half = half(&checked(cx, 1, 1.0, "dfden", "above 0")?)?;
@@ -292,6 +357,15 @@ pub static VONMISES: OpDef = OpDef {
     ],
     doc: "Angles in [-pi, pi] of the von Mises distribution around `mu` with concentration `kappa`, numbers or arrays that broadcast. Differentiable with respect to `mu`.\n\n\
           Source: Best and Fisher, 1979.",
+    about: &[
+        ("mu", "The angle around which they lie."),
+        ("kappa", "Concentration, not negative."),
+    ],
+    example: "
+        >>> np.random.seed(1)
+        >>> round(float(np.random.vonmises(1.0, 10.0, size=100000).mean()), 1)
+        1.0
+    ",
     cpu: Cpu::Composite(|cx| {
         let (mu, kappa) = (
             given(cx, 0, 0.0)?,
@@ -325,11 +399,21 @@ pub static DIRICHLET: OpDef = OpDef {
     params: &[Param::array("alpha"), SIZE, DTYPE],
     doc: "Samples of the Dirichlet distribution with the k parameters `alpha`, shape (k,): k shares that sum to 1. The result has shape `size` + (k,). \
           Differentiable with respect to `alpha`; computed from logarithms of gamma numbers in float64.",
+    about: &[("alpha", "Parameters, (k,), above 0.")],
+    returns: &[("ndarray", "Of shape `size + (k,)`.")],
+    example: "
+        >>> np.random.seed(1)
+        >>> np.random.dirichlet([1.0, 2.0, 3.0], size=2).sum(axis=1).round(4)
+        array([1., 1.])
+    ",
     cpu: Cpu::Composite(|cx| {
         let alpha = cx.input(0);
         let &[k] = alpha.shape() else {
             return Err(cx.shape_error("`alpha` must have one axis"));
         };
+        if alpha.dtype().is_complex() {
+            return Err(cx.dtype_error("parameters of distributions are real"));
+        }
         let dtype = asked(cx).unwrap_or(match alpha.dtype().is_float() {
             true => alpha.dtype(),
             false => mxnet_tensor::default_float(),

@@ -28,6 +28,12 @@ pub static WALD: OpDef = OpDef {
     ],
     doc: "Samples of the inverse Gaussian distribution of mean `mean` and scale `scale`, numbers or arrays that broadcast. Differentiable with respect to both.\n\n\
           Source: Michael, Schucany and Haas, 1976, computed in float64; gradient: implicit differentiation of the distribution function.",
+    about: &[("mean", "Mean, above 0."), ("scale", "Scale, above 0.")],
+    example: "
+        >>> np.random.seed(1)
+        >>> round(float(np.random.wald(2.0, 3.0, size=100000).mean()), 1)
+        2.0
+    ",
     cpu: Cpu::Composite(wald),
     form: Form::Plain,
     ..DISTRIBUTION

@@ -22,6 +22,13 @@ pub static MAX: OpDef = OpDef {
         Surface::Method("max"),
     ],
     doc: "Largest element over `axis` (all axes for None); NaN if any is NaN. Elements that tie share the gradient.",
+    raises: &[("ValueError", "If there is no element and no `initial`.")],
+    example: "
+        >>> np.max([[1, 5], [7, 2]])
+        array(7)
+        >>> np.max([[1, 5], [7, 2]], axis=0)
+        array([7, 5])
+    ",
     infer: nonempty,
     extended: Some(&MASKED_MAX),
     cpu: Cpu::Kernel(|cx| run(cx, Reduce::Max)),
@@ -43,6 +50,13 @@ pub static MIN: OpDef = OpDef {
         Surface::Method("min"),
     ],
     doc: "Smallest element over `axis` (all axes for None); NaN if any is NaN. Elements that tie share the gradient.",
+    raises: &[("ValueError", "If there is no element and no `initial`.")],
+    example: "
+        >>> np.min([[1, 5], [7, 2]])
+        array(1)
+        >>> np.min([[1, 5], [7, 2]], axis=1)
+        array([1, 2])
+    ",
     infer: nonempty,
     extended: Some(&MASKED_MIN),
     cpu: Cpu::Kernel(|cx| run(cx, Reduce::Min)),
@@ -61,6 +75,12 @@ pub static PTP: OpDef = OpDef {
     surface: &[Surface::Np("ptp")],
     params: PLAIN_REDUCTION.params,
     doc: "Largest minus smallest element over `axis` (all axes for None).",
+    returns: &[("ndarray", "Of the shape of `a` without the axes.")],
+    raises: &[("ValueError", "If there is no element.")],
+    example: "
+        >>> np.ptp([[1, 5], [7, 2]], axis=1)
+        array([4, 5])
+    ",
     form: Form::Out,
     cpu: Cpu::Composite(spread_of_values),
     probe: Probe::calls(&[

@@ -18,6 +18,11 @@ use crate::{creation, shape};
 
 /// What reductions that can be told a dtype have in common.
 pub(crate) const REDUCTION: OpDef = OpDef {
+    about: &[
+        ("initial", "What the result starts from."),
+        ("dtype", "Type that is computed in and returned."),
+    ],
+    returns: &[("ndarray", "Of the shape of `a` without the axes.")],
     params: &[
         Param::array("a"),
         Param::axes("axis"),
@@ -60,6 +65,15 @@ pub static SUM: OpDef = OpDef {
     surface: &[Surface::Np("sum"), Surface::Method("sum")],
     doc: "Sum of the elements over `axis` (all axes for None). Small integers and truth values add up in 64 bits.\n\nFloats are added in blocks of \
           fixed size: the result does not depend on the number of threads, and the rounding error grows with the logarithm of the length.",
+    example: "
+        >>> np.sum([[1, 2], [3, 4]])
+        array(10)
+        >>> np.sum([[1, 2], [3, 4]], axis=0)
+        array([4, 6])
+        >>> np.sum([[1, 2], [3, 4]], axis=1, keepdims=True)
+        array([[3],
+               [7]])
+    ",
     infer: |cx| folded(cx, accumulator),
     extended: Some(&MASKED_SUM),
     cpu: Cpu::Kernel(|cx| run(cx, Reduce::Sum)),
@@ -76,6 +90,10 @@ pub static PROD: OpDef = OpDef {
     name: "prod",
     surface: &[Surface::Np("prod"), Surface::Method("prod")],
     doc: "Product of the elements over `axis` (all axes for None). Small integers and truth values multiply in 64 bits.",
+    example: "
+        >>> np.prod([1, 2, 3, 4])
+        array(24)
+    ",
     infer: |cx| folded(cx, accumulator),
     extended: Some(&MASKED_PROD),
     cpu: Cpu::Kernel(|cx| run(cx, Reduce::Prod)),
@@ -143,6 +161,12 @@ pub static MEAN: OpDef = OpDef {
     name: "mean",
     surface: &[Surface::Np("mean"), Surface::Method("mean")],
     doc: "Arithmetic mean of the elements over `axis` (all axes for None). Integers give the default float; an empty mean is NaN.",
+    example: "
+        >>> np.mean([[1.0, 2.0], [3.0, 4.0]])
+        array(2.5)
+        >>> np.mean([[1.0, 2.0], [3.0, 4.0]], axis=0)
+        array([2., 3.])
+    ",
     infer: |cx| folded(cx, averaged),
     extended: Some(&MASKED_MEAN),
     cpu: Cpu::Kernel(|cx| run(cx, Reduce::Mean)),
@@ -168,6 +192,10 @@ pub static ANY: OpDef = OpDef {
     name: "any",
     surface: &[Surface::Np("any"), Surface::Method("any")],
     doc: "Whether any element over `axis` (all axes for None) is not zero. NaN is not zero.",
+    example: "
+        >>> np.any([[False, True], [False, False]], axis=1)
+        array([ True, False])
+    ",
     infer: |cx| folded(cx, |_| DType::Bool),
     extended: Some(&MASKED_ANY),
     cpu: Cpu::Kernel(|cx| run(cx, Reduce::Any)),
@@ -180,6 +208,10 @@ pub static ALL: OpDef = OpDef {
     name: "all",
     surface: &[Surface::Np("all"), Surface::Method("all")],
     doc: "Whether no element over `axis` (all axes for None) is zero.",
+    example: "
+        >>> np.all([[True, True], [False, True]], axis=1)
+        array([ True, False])
+    ",
     infer: |cx| folded(cx, |_| DType::Bool),
     extended: Some(&MASKED_ALL),
     cpu: Cpu::Kernel(|cx| run(cx, Reduce::All)),
@@ -197,6 +229,10 @@ pub static COUNT_NONZERO: OpDef = OpDef {
         Param::bool("keepdims", false).keyword(),
     ],
     doc: "Number of elements over `axis` (all axes for None) that are not zero, int64.",
+    example: "
+        >>> np.count_nonzero([[0, 1], [2, 3]], axis=0)
+        array([1, 2])
+    ",
     form: Form::Plain,
     infer: |cx| folded(cx, |_| DType::I64),
     cpu: Cpu::Kernel(|cx| run(cx, Reduce::CountNonzero)),

@@ -16,6 +16,14 @@ use crate::reduce::{MASKED_STD, MASKED_VAR};
 
 /// What both have in common.
 const SPREAD: OpDef = OpDef {
+    about: &[
+        (
+            "ddof",
+            "What the number of elements is reduced by; also `correction`.",
+        ),
+        ("correction", "Another name of `ddof`."),
+        ("mean", "The mean, if it is known."),
+    ],
     params: &[
         Param::array("a"),
         Param::axes("axis"),
@@ -41,6 +49,12 @@ pub static VAR: OpDef = OpDef {
     surface: &[Surface::Np("var"), Surface::Method("var")],
     doc: "Variance over `axis` (all axes for None): squared distances from the mean, divided by their number less `ddof`. Real for complex arrays.\n\n\
           Source: one pass over blocks centred on their own mean, joined by Chan, Golub and LeVeque's update.",
+    example: "
+        >>> np.var([1.0, 2.0, 4.0])
+        array(1.5555556)
+        >>> np.var([1.0, 2.0, 4.0], ddof=1)
+        array(2.3333335)
+    ",
     extended: Some(&MASKED_VAR),
     cpu: Cpu::Kernel(|cx| run(cx, false)),
     grad: Grad::Rule(Keep::INPUTS, |g| g.one(slope(g, g.dy(0))?)),
@@ -52,6 +66,10 @@ pub static STD: OpDef = OpDef {
     name: "std",
     surface: &[Surface::Np("std"), Surface::Method("std")],
     doc: "Standard deviation over `axis` (all axes for None): the square root of `var`.",
+    example: "
+        >>> np.std([[1.0, 3.0], [2.0, 6.0]], axis=1)
+        array([1., 2.])
+    ",
     extended: Some(&MASKED_STD),
     cpu: Cpu::Kernel(|cx| run(cx, true)),
     // d sqrt(v) = dv / (2 sqrt(v)).

@@ -19,6 +19,11 @@ use crate::{Array, Outputs, creation};
 
 /// What running folds have in common.
 const RUNNING: OpDef = OpDef {
+    about: &[
+        ("reverse", "Whether to start at the end."),
+        ("dtype", "Type that is computed in and returned."),
+    ],
+    returns: &[("ndarray", "Of the shape of `a`; one axis for `axis=None`.")],
     params: &[
         Param::array("a"),
         Param::optional("axis", ParamKind::Int),
@@ -45,6 +50,13 @@ pub static CUMSUM: OpDef = OpDef {
     name: "cumsum",
     surface: &[Surface::Np("cumsum"), Surface::Method("cumsum")],
     doc: "Sum of all elements up to each one along `axis` (over the flattened array for None). `reverse=True` starts at the end.",
+    example: "
+        >>> np.cumsum([1, 2, 3])
+        array([1, 3, 6])
+        >>> np.cumsum([[1, 2], [3, 4]], axis=0)
+        array([[1, 2],
+               [4, 6]])
+    ",
     cpu: Cpu::Kernel(|cx| run(cx, Scan::Sum)),
     grad: Grad::Rule(Keep::NOTHING, |g| {
         // Element j counts in every sum from j on: sum the cotangents from the other end.
@@ -63,6 +75,10 @@ pub static CUMPROD: OpDef = OpDef {
     name: "cumprod",
     surface: &[Surface::Np("cumprod"), Surface::Method("cumprod")],
     doc: "Product of all elements up to each one along `axis` (over the flattened array for None). `reverse=True` starts at the end.",
+    example: "
+        >>> np.cumprod([1, 2, 3, 4])
+        array([ 1,  2,  6, 24])
+    ",
     cpu: Cpu::Kernel(|cx| run(cx, Scan::Prod)),
     grad: Grad::Rule(Keep::inputs(1), |g| {
         // Over the last axis and from its start: cumprod of x_0 .. x_(n-1).
@@ -124,6 +140,21 @@ fn product_slope(x: &Array, dy: &Array) -> Result<Array> {
 
 /// What the array API's running folds have in common.
 const CUMULATIVE: OpDef = OpDef {
+    about: &[
+        (
+            "include_initial",
+            "Whether what an empty sequence gives comes first.",
+        ),
+        ("dtype", "Type that is computed in and returned."),
+    ],
+    returns: &[(
+        "ndarray",
+        "Of the shape of `x`, one longer with `include_initial`.",
+    )],
+    raises: &[(
+        "ValueError",
+        "If `axis` is left out and there are several axes.",
+    )],
     params: &[
         Param::array("x"),
         Param::optional("axis", ParamKind::Int).keyword(),
@@ -147,6 +178,10 @@ pub static CUMULATIVE_SUM: OpDef = OpDef {
     name: "cumulative_sum",
     surface: &[Surface::Np("cumulative_sum")],
     doc: "Sum of all elements up to each one along `axis`, which only arrays of one axis may leave out. `include_initial=True` puts a 0 in front.",
+    example: "
+        >>> np.cumulative_sum([1, 2, 3], include_initial=True)
+        array([0, 1, 3, 6])
+    ",
     cpu: Cpu::Composite(|cx| cumulative(cx, &CUMSUM, Scalar::I64(0))),
     ..CUMULATIVE
 };
@@ -156,6 +191,10 @@ pub static CUMULATIVE_PROD: OpDef = OpDef {
     name: "cumulative_prod",
     surface: &[Surface::Np("cumulative_prod")],
     doc: "Product of all elements up to each one along `axis`, which only arrays of one axis may leave out. `include_initial=True` puts a 1 in front.",
+    example: "
+        >>> np.cumulative_prod([1, 2, 3])
+        array([1, 2, 6])
+    ",
     cpu: Cpu::Composite(|cx| cumulative(cx, &CUMPROD, Scalar::I64(1))),
     ..CUMULATIVE
 };

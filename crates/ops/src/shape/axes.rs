@@ -19,6 +19,11 @@ pub static EXPAND_DIMS: OpDef = OpDef {
     surface: &[Surface::Np("expand_dims")],
     params: &[Param::array("a"), Param::required("axis", ParamKind::Ints)],
     doc: "View with new axes of length 1 at these positions of the result.",
+    returns: &[("ndarray", "View with more axes.")],
+    example: "
+        >>> np.expand_dims([1, 2], axis=0).shape
+        (1, 2)
+    ",
     cpu: Cpu::View(|cx| {
         Ok(Viewed::Shared(
             cx.layout.expand_dims(&signed(cx.ints("axis")))?,
@@ -41,6 +46,12 @@ pub static SQUEEZE: OpDef = OpDef {
     surface: &[Surface::Np("squeeze"), Surface::Method("squeeze")],
     params: &[Param::array("a"), Param::axes("axis")],
     doc: "View without these axes, which must have length 1; None drops all of length 1.",
+    returns: &[("ndarray", "View with fewer axes.")],
+    raises: &[("ValueError", "If an axis is longer than 1.")],
+    example: "
+        >>> np.squeeze([[[1, 2, 3]]])
+        array([1, 2, 3])
+    ",
     cpu: Cpu::View(|cx| {
         if cx.is_axis_of_scalar("axis", cx.layout.ndim()) {
             return Ok(Viewed::Shared(cx.layout.clone()));
@@ -76,6 +87,11 @@ pub static SWAPAXES: OpDef = OpDef {
         Param::required("axis2", ParamKind::Int),
     ],
     doc: "View with two axes exchanged.",
+    returns: &[("ndarray", "View with the axes exchanged.")],
+    example: "
+        >>> np.swapaxes(np.zeros((2, 3, 4)), 0, 2).shape
+        (4, 3, 2)
+    ",
     cpu: Cpu::View(|cx| {
         Ok(Viewed::Shared(cx.layout.swap_axes(
             cx.int("axis1") as isize,
@@ -103,6 +119,14 @@ pub static MATRIX_TRANSPOSE: OpDef = OpDef {
     ],
     params: &[Param::array("x")],
     doc: "View with the last two axes exchanged.",
+    about: &[("x", "The matrices (..., m, n).")],
+    returns: &[("ndarray", "View of shape (..., n, m).")],
+    raises: &[("ValueError", "If there are fewer than two axes.")],
+    example: "
+        >>> np.matrix_transpose([[1, 2], [3, 4]])
+        array([[1, 3],
+               [2, 4]])
+    ",
     cpu: Cpu::View(|cx| {
         if cx.layout.ndim() < 2 {
             let problem = format!("`x` must have at least 2 axes, found {}", cx.layout.ndim());
@@ -128,6 +152,16 @@ pub static MOVEAXIS: OpDef = OpDef {
         Param::required("destination", ParamKind::Ints),
     ],
     doc: "View with axes moved to other positions; the others keep their order.",
+    about: &[
+        ("source", "Where the axes are."),
+        ("destination", "Where they come to."),
+    ],
+    returns: &[("ndarray", "View with the axes in another order.")],
+    raises: &[("AxisError", "If the array has no such axis.")],
+    example: "
+        >>> np.moveaxis(np.zeros((2, 3, 4)), 0, -1).shape
+        (3, 4, 2)
+    ",
     cpu: Cpu::View(|cx| {
         Ok(Viewed::Shared(cx.layout.move_axis(
             &signed(cx.ints("source")),
@@ -155,6 +189,15 @@ pub static FLIP: OpDef = OpDef {
     surface: &[Surface::Np("flip")],
     params: &[Param::array("m"), Param::axes("axis")],
     doc: "View with the elements in reverse order along these axes; None reverses all.",
+    returns: &[("ndarray", "View of the shape of `m`.")],
+    example: "
+        >>> np.flip([[1, 2], [3, 4]])
+        array([[4, 3],
+               [2, 1]])
+        >>> np.flip([[1, 2], [3, 4]], axis=1)
+        array([[2, 1],
+               [4, 3]])
+    ",
     cpu: Cpu::View(|cx| {
         Ok(Viewed::Shared(
             cx.layout.flip(cx.opt_ints("axis").map(signed).as_deref())?,
@@ -179,6 +222,13 @@ pub static FLIPLR: OpDef = OpDef {
     surface: &[Surface::Np("fliplr")],
     params: &[Param::array("m")],
     doc: "View with the elements in reverse order along axis 1.",
+    returns: &[("ndarray", "View of the shape of `m`.")],
+    raises: &[("ValueError", "If there are fewer than two axes.")],
+    example: "
+        >>> np.fliplr([[1, 2], [3, 4]])
+        array([[2, 1],
+               [4, 3]])
+    ",
     cpu: Cpu::View(|cx| Ok(Viewed::Shared(cx.layout.flip(Some(&[1]))?))),
     grad: Grad::Rule(Keep::NOTHING, |g| {
         g.one(invoke1(&FLIPLR, &[g.dy(0)], &Attrs::none())?)
@@ -195,6 +245,13 @@ pub static FLIPUD: OpDef = OpDef {
     surface: &[Surface::Np("flipud")],
     params: &[Param::array("m")],
     doc: "View with the elements in reverse order along axis 0.",
+    returns: &[("ndarray", "View of the shape of `m`.")],
+    raises: &[("ValueError", "If there is no axis.")],
+    example: "
+        >>> np.flipud([[1, 2], [3, 4]])
+        array([[3, 4],
+               [1, 2]])
+    ",
     cpu: Cpu::View(|cx| Ok(Viewed::Shared(cx.layout.flip(Some(&[0]))?))),
     grad: Grad::Rule(Keep::NOTHING, |g| {
         g.one(invoke1(&FLIPUD, &[g.dy(0)], &Attrs::none())?)
@@ -215,6 +272,16 @@ pub static ROT90: OpDef = OpDef {
         Param::ints("axes", &[0, 1]),
     ],
     doc: "View turned `k` times by 90 degrees in the plane of two axes, from the first towards the second.",
+    about: &[
+        ("k", "How often it is turned."),
+        ("axes", "The plane, two axes."),
+    ],
+    returns: &[("ndarray", "View of the turned array.")],
+    example: "
+        >>> np.rot90([[1, 2], [3, 4]])
+        array([[2, 4],
+               [1, 3]])
+    ",
     cpu: Cpu::View(|cx| {
         let axes = signed(cx.ints("axes"));
         let [from, to] = axes[..] else {
@@ -265,6 +332,13 @@ pub static RAVEL: OpDef = OpDef {
         Param::choice("order", &["C", "F", "A", "K"], "C"),
     ],
     doc: "The elements along one axis, in C order (`order='F'`: first axis fastest): a view where possible.",
+    returns: &[("ndarray", "One axis.")],
+    example: "
+        >>> np.ravel([[1, 2], [3, 4]])
+        array([1, 2, 3, 4])
+        >>> np.ravel([[1, 2], [3, 4]], order='F')
+        array([1, 3, 2, 4])
+    ",
     cpu: Cpu::Composite(|cx| {
         let x = cx.input(0);
         let fortran = match cx.str("order") {
@@ -293,6 +367,11 @@ pub static FLATTEN: OpDef = OpDef {
         Param::choice("order", &["C", "F", "A", "K"], "C"),
     ],
     doc: "The elements along one axis, in memory of their own.",
+    returns: &[("ndarray", "One axis.")],
+    example: "
+        >>> np.array([[1, 2], [3, 4]]).flatten()
+        array([1, 2, 3, 4])
+    ",
     cpu: Cpu::Composite(|cx| {
         let flat = invoke1(&RAVEL, &[cx.input(0)], cx.attrs)?;
         cx.done(flat.copy()?)

@@ -59,6 +59,14 @@ pub static COPY_OF: OpDef = OpDef {
         Param::bool("subok", false),
     ],
     doc: "The same elements in memory of their own, by default with the axes in the order of `a`. `subok` keeps the class of `a`.",
+    returns: &[("ndarray", "Of the shape and dtype of `a`.")],
+    example: "
+        >>> x = np.array([1, 2])
+        >>> y = np.copy(x)
+        >>> y[0] = 9
+        >>> x
+        array([1, 2])
+    ",
     ..ORDERED
 };
 
@@ -71,6 +79,14 @@ pub static COPIED: OpDef = OpDef {
         Param::choice("order", &["C", "F", "A", "K"], "C"),
     ],
     doc: "The same elements in memory of their own, by default in C order.",
+    returns: &[("ndarray", "Of the shape and dtype of `a`.")],
+    example: "
+        >>> x = np.array([1, 2])
+        >>> y = x.copy()
+        >>> y[0] = 9
+        >>> x
+        array([1, 2])
+    ",
     short: Short::Copy,
     ..ORDERED
 };
@@ -136,6 +152,13 @@ pub static ASTYPE: OpDef = OpDef {
         Param::bool("copy", true),
     ],
     doc: "The elements converted to `dtype`, if `casting` allows it. `copy=False` returns the array itself if nothing is to be done.",
+    about: &[("copy", "Whether the result always has memory of its own.")],
+    returns: &[("ndarray", "Of the shape of the array and this dtype.")],
+    raises: &[("TypeError", "If `casting` does not allow the conversion.")],
+    example: "
+        >>> np.array([1.7, -1.7]).astype('int64')
+        array([ 1, -1])
+    ",
     cpu: Cpu::Composite(|cx| {
         let (x, dtype) = (cx.input(0), cx.dtype("dtype").unwrap_or(cx.dtype_of(0)));
         let casting = cx
@@ -175,6 +198,12 @@ pub static ASTYPE_OF: OpDef = OpDef {
         Param::optional("device", ParamKind::Device).keyword(),
     ],
     doc: "The elements of `x` converted to `dtype`. `copy=False` returns the array itself if nothing is to be done.",
+    about: &[("copy", "Whether the result always has memory of its own.")],
+    returns: &[("ndarray", "Of the shape of `x` and this dtype.")],
+    example: "
+        >>> np.astype(np.array([1.7, -1.7]), np.int64)
+        array([ 1, -1])
+    ",
     cpu: Cpu::Composite(|cx| {
         let (x, dtype) = (cx.input(0), cx.dtype("dtype").unwrap_or(cx.dtype_of(0)));
         let y = converted(x, dtype, cx.bool("copy"))?;

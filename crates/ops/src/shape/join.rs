@@ -29,6 +29,18 @@ pub static CONCATENATE: OpDef = OpDef {
         CASTING,
     ],
     doc: "Arrays of equal shape, but for `axis`, one after the other along that axis; `axis=None` flattens them first.",
+    about: &[("arrays", "The arrays.")],
+    returns: &[("ndarray", "Of the promoted dtype.")],
+    raises: &[(
+        "ValueError",
+        "If there is no array, or lengths other than that of `axis` differ.",
+    )],
+    example: "
+        >>> np.concatenate([[1, 2], [3]])
+        array([1, 2, 3])
+        >>> np.concatenate([[[1, 2]], [[3, 4]]], axis=1)
+        array([[1, 2, 3, 4]])
+    ",
     form: Form::Out,
     infer: joined,
     cpu: Cpu::Kernel(join),
@@ -192,6 +204,20 @@ pub static STACK: OpDef = OpDef {
         CASTING,
     ],
     doc: "Arrays of one shape, one after the other along a new axis at position `axis` of the result.",
+    about: &[
+        ("arrays", "The arrays."),
+        ("axis", "Where the new axis stands in the result."),
+    ],
+    returns: &[("ndarray", "With one more axis.")],
+    raises: &[("ValueError", "If there is no array or the shapes differ.")],
+    example: "
+        >>> np.stack([[1, 2], [3, 4]])
+        array([[1, 2],
+               [3, 4]])
+        >>> np.stack([[1, 2], [3, 4]], axis=1)
+        array([[1, 3],
+               [2, 4]])
+    ",
     form: Form::Out,
     cpu: Cpu::Composite(stacked),
     probe: Probe::calls(&[
@@ -243,6 +269,9 @@ fn all_along(parts: &[Array], axis: usize, dtype: Option<mxnet_tensor::DType>) -
 
 /// What the stacks named after directions have in common.
 const DIRECTION: OpDef = OpDef {
+    about: &[("tup", "The arrays.")],
+    returns: &[("ndarray", "Of the promoted dtype.")],
+    raises: &[("ValueError", "If the shapes do not fit.")],
     params: &[
         Param::arrays("tup"),
         Param::optional("dtype", ParamKind::DType).keyword(),
@@ -256,6 +285,11 @@ pub static VSTACK: OpDef = OpDef {
     name: "vstack",
     surface: &[Surface::Np("vstack"), Surface::Np("row_stack")],
     doc: "Arrays joined along the first axis; arrays with fewer than 2 axes become rows.",
+    example: "
+        >>> np.vstack([[1, 2], [3, 4]])
+        array([[1, 2],
+               [3, 4]])
+    ",
     cpu: Cpu::Composite(|cx| along(cx, at_least_2, |_| 0)),
     probe: Probe::calls(&["[f((3,)), f((3,))]", "[f((2, 3)), f((1, 3))]"]),
     ..DIRECTION
@@ -266,6 +300,10 @@ pub static HSTACK: OpDef = OpDef {
     name: "hstack",
     surface: &[Surface::Np("hstack")],
     doc: "Arrays joined along the second axis; arrays with 1 axis along that one.",
+    example: "
+        >>> np.hstack([[1, 2], [3, 4]])
+        array([1, 2, 3, 4])
+    ",
     cpu: Cpu::Composite(|cx| along(cx, at_least_1, |ndim| usize::from(ndim > 1))),
     probe: Probe::calls(&["[f((3,)), f((2,))]", "[f((2, 3)), f((2, 1))]"]),
     ..DIRECTION
@@ -276,6 +314,11 @@ pub static DSTACK: OpDef = OpDef {
     name: "dstack",
     surface: &[Surface::Np("dstack")],
     doc: "Arrays joined along the third axis, which is added where it is missing.",
+    example: "
+        >>> np.dstack([[1, 2], [3, 4]])
+        array([[[1, 3],
+                [2, 4]]])
+    ",
     cpu: Cpu::Composite(|cx| along(cx, at_least_3, |_| 2)),
     probe: Probe::calls(&["[f((3,)), f((3,))]", "[f((2, 3)), f((2, 3))]"]),
     ..DIRECTION
@@ -287,6 +330,14 @@ pub static COLUMN_STACK: OpDef = OpDef {
     surface: &[Surface::Np("column_stack")],
     params: &[Param::arrays("tup")],
     doc: "Arrays joined along the second axis; arrays with 1 axis become columns.",
+    about: &[("tup", "The arrays.")],
+    returns: &[("ndarray", "Of two axes and the promoted dtype.")],
+    raises: &[("ValueError", "If the lengths differ.")],
+    example: "
+        >>> np.column_stack([[1, 2], [3, 4]])
+        array([[1, 3],
+               [2, 4]])
+    ",
     cpu: Cpu::Composite(|cx| {
         let parts: Vec<Array> = cx
             .inputs

@@ -22,6 +22,13 @@ pub static SLICE_AXIS: OpDef = OpDef {
         Param::optional("end", ParamKind::Int),
     ],
     doc: "View of the elements `begin` to `end` (exclusive; None is the end) along `axis`. Negative positions count from the end.",
+    about: &[("begin", "First position."), ("end", "Position behind the last one.")],
+    returns: &[("ndarray", "View, shorter along the axis.")],
+    example: "
+        >>> npx.slice_axis(np.array([[1, 2, 3], [4, 5, 6]]), axis=1, begin=1, end=None)
+        array([[2, 3],
+               [5, 6]])
+    ",
     cpu: Cpu::View(|cx| {
         let end = cx.opt_int("end").map(|e| e as isize);
         Ok(Viewed::Shared(cx.layout.slice(
@@ -118,6 +125,24 @@ pub static SPLIT: OpDef = OpDef {
         Param::int("axis", 0),
     ],
     doc: "Views of consecutive parts along `axis`: a number of equal parts, or the positions at which to cut (a tuple or list).",
+    about: &[
+        ("ary", "The array."),
+        ("indices_or_sections", "A number of parts, or where to cut."),
+    ],
+    returns: &[(
+        "tuple of ndarray",
+        "Views of the parts; NumPy gives a list.",
+    )],
+    raises: &[(
+        "ValueError",
+        "If the number of parts does not divide the length.",
+    )],
+    example: "
+        >>> np.split(np.arange(6), 3)
+        (array([0, 1]), array([2, 3]), array([4, 5]))
+        >>> np.split(np.arange(6), [1, 4])
+        (array([0]), array([1, 2, 3]), array([4, 5]))
+    ",
     cpu: Cpu::Composite(|cx| parts(cx, true)),
     always_tuple: |_| true,
     onnx: Onnx::Node {
@@ -139,6 +164,18 @@ pub static ARRAY_SPLIT: OpDef = OpDef {
     surface: &[Surface::Np("array_split")],
     params: SPLIT.params,
     doc: "As `split`, but the number of parts need not divide the axis: the first parts are one longer.",
+    about: &[
+        ("ary", "The array."),
+        ("indices_or_sections", "A number of parts, or where to cut."),
+    ],
+    returns: &[(
+        "tuple of ndarray",
+        "Views of the parts; NumPy gives a list.",
+    )],
+    example: "
+        >>> np.array_split(np.arange(5), 2)
+        (array([0, 1, 2]), array([3, 4]))
+    ",
     cpu: Cpu::Composite(|cx| parts(cx, false)),
     always_tuple: |_| true,
     probe: Probe::calls(&["f((5, 3)), 2", "f((7,)), 3", "f((2, 3)), 5"]),

@@ -78,6 +78,18 @@ pub static ROLL: OpDef = OpDef {
         Param::axes("axis"),
     ],
     doc: "Elements shifted along `axis` (the flattened array for None); what leaves one end enters at the other.",
+    about: &[(
+        "shift",
+        "By how much, one number for all axes or one for each.",
+    )],
+    returns: &[("ndarray", "Of the shape and dtype of `a`.")],
+    example: "
+        >>> np.roll([1, 2, 3, 4], 1)
+        array([4, 1, 2, 3])
+        >>> np.roll([[1, 2], [3, 4]], 1, axis=0)
+        array([[3, 4],
+               [1, 2]])
+    ",
     cpu: Cpu::Composite(roll),
     probe: Probe::calls(&[
         "f((5,)), 2",
@@ -139,6 +151,15 @@ pub static TILE: OpDef = OpDef {
     surface: &[Surface::Np("tile"), Surface::Method("tile")],
     params: &[Param::array("A"), Param::required("reps", ParamKind::Ints)],
     doc: "The array repeated as a whole `reps` times along each axis; missing axes are added in front.",
+    about: &[("A", "The array."), ("reps", "How often, for each axis.")],
+    returns: &[("ndarray", "Of the array's lengths times `reps`.")],
+    example: "
+        >>> np.tile([1, 2], 2)
+        array([1, 2, 1, 2])
+        >>> np.tile([1, 2], (2, 1))
+        array([[1, 2],
+               [1, 2]])
+    ",
     cpu: Cpu::Composite(tile),
     onnx: Onnx::Node {
         ty: "Tile",
@@ -191,6 +212,18 @@ pub static REPEAT: OpDef = OpDef {
         Param::optional("axis", ParamKind::Int),
     ],
     doc: "Each element `repeats` times along `axis` (the flattened array for None): one number for all, or one for each position.",
+    about: &[("repeats", "How often, one number or one for each position.")],
+    returns: &[("ndarray", "Longer along the axis.")],
+    raises: &[(
+        "ValueError",
+        "If `repeats` is negative or of another length.",
+    )],
+    example: "
+        >>> np.repeat([1, 2], 2)
+        array([1, 1, 2, 2])
+        >>> np.repeat([1, 2, 3], [0, 1, 2])
+        array([2, 3, 3])
+    ",
     cpu: Cpu::Composite(repeat),
     probe: Probe::calls(&[
         "f((2, 3)), 2",

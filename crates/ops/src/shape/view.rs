@@ -24,6 +24,18 @@ pub static RESHAPE: OpDef = OpDef {
     ],
     doc: "The elements, taken and put in C order (`order='F'`: first axis fastest), with another shape: a view where the strides allow it, else a \
           copy. One size may be -1.",
+    about: &[("shape", "Lengths of the axes, of which one may be -1.")],
+    returns: &[("ndarray", "View where possible.")],
+    raises: &[("ValueError", "If the number of elements differs.")],
+    example: "
+        >>> np.reshape([1, 2, 3, 4, 5, 6], (2, 3))
+        array([[1, 2, 3],
+               [4, 5, 6]])
+        >>> np.reshape([1, 2, 3, 4, 5, 6], (3, -1), order='F')
+        array([[1, 4],
+               [2, 5],
+               [3, 6]])
+    ",
     cpu: Cpu::View(|cx| {
         let shape: SmallVec<[isize; 4]> = cx.ints("shape").iter().map(|&d| d as isize).collect();
         let fortran = cx.str("order") == "F";
@@ -69,6 +81,16 @@ pub static TRANSPOSE: OpDef = OpDef {
     ],
     params: &[Param::array("a"), Param::axes("axes").variadic()],
     doc: "View with the axes in the order `axes`; reversed if it is None.",
+    about: &[("axes", "The axes in their new order; reversed for None.")],
+    returns: &[("ndarray", "View.")],
+    example: "
+        >>> np.transpose([[1, 2, 3], [4, 5, 6]])
+        array([[1, 4],
+               [2, 5],
+               [3, 6]])
+        >>> np.transpose(np.zeros((2, 3, 4)), (1, 0, 2)).shape
+        (3, 2, 4)
+    ",
     cpu: Cpu::View(|cx| {
         let axes: Option<SmallVec<[isize; 4]>> = cx
             .opt_ints("axes")
@@ -110,6 +132,17 @@ pub static BROADCAST_TO: OpDef = OpDef {
         Param::required("shape", ParamKind::Ints),
     ],
     doc: "View that repeats the elements along axes of length 1 and new leading axes. Every copy is the same memory, so it cannot be written to.",
+    about: &[("array", "The array."), ("shape", "Lengths of the axes.")],
+    returns: &[("ndarray", "View that cannot be written to.")],
+    raises: &[(
+        "ValueError",
+        "If the array does not broadcast to the shape.",
+    )],
+    example: "
+        >>> np.broadcast_to([1, 2], (2, 2))
+        array([[1, 2],
+               [1, 2]])
+    ",
     cpu: Cpu::View(|cx| {
         let shape = crate::creation::dims(cx.op.name, cx.ints("shape"))?;
         Ok(Viewed::Repeated(cx.layout.broadcast_to(&shape)?))

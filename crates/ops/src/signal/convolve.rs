@@ -26,6 +26,19 @@ pub static CONVOLVE: OpDef = OpDef {
     ],
     doc: "Convolution of two sequences of n and m elements: sums of products of one with the other reversed, at every shift.\n\n`mode` says which shifts: 'full' all n + m - 1 at which they \
           overlap, 'same' the middle max(n, m) of these, 'valid' those at which the shorter one lies within the longer one.",
+    about: &[
+        ("a", "First sequence, one axis."),
+        ("v", "Second sequence, one axis."),
+        ("mode", "Which shifts."),
+    ],
+    returns: &[("ndarray", "One axis.")],
+    raises: &[("ValueError", "If a sequence is empty.")],
+    example: "
+        >>> np.convolve([1, 2, 3], [1, 1])
+        array([1, 3, 5, 3])
+        >>> np.convolve([1, 2, 3], [1, 1], 'valid')
+        array([3, 5])
+    ",
     cpu: Cpu::Composite(|cx| {
         let (a, v) = operands(cx)?;
         // Convolution commutes; the shorter sequence is the one that slides.
@@ -55,6 +68,19 @@ pub static CORRELATE: OpDef = OpDef {
         Param::choice("mode", MODES, "valid"),
     ],
     doc: "Correlation of two sequences: sums of products of `a` with the conjugate of `v`, at every shift of `v`. `mode` as for `convolve`.",
+    about: &[
+        ("a", "First sequence, one axis."),
+        ("v", "Second sequence, one axis."),
+        ("mode", "Which shifts."),
+    ],
+    returns: &[("ndarray", "One axis.")],
+    raises: &[("ValueError", "If a sequence is empty.")],
+    example: "
+        >>> np.correlate([1, 2, 3], [0, 1])
+        array([2, 3])
+        >>> np.correlate([1, 2, 3], [0, 1], 'full')
+        array([1, 2, 3, 0])
+    ",
     cpu: Cpu::Composite(|cx| {
         let (a, v) = operands(cx)?;
         if v.len() > a.len() {

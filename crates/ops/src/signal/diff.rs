@@ -25,6 +25,22 @@ pub static DIFF: OpDef = OpDef {
     ],
     doc: "Each element less the one before it along `axis`, `n` times over: one element fewer each time; of truth values whether they differ.\n\n`prepend` and `append` \
           are put at the ends of the axis first; arrays without axes are taken as one element there.",
+    about: &[
+        ("n", "How often."),
+        ("prepend", "What is put in front first."),
+        ("append", "What is put behind first."),
+    ],
+    returns: &[(
+        "ndarray",
+        "Of the shape of `a`, `n` shorter along the axis.",
+    )],
+    raises: &[("ValueError", "If `n` is negative or there is no axis.")],
+    example: "
+        >>> np.diff([1, 4, 9, 16])
+        array([3, 5, 7])
+        >>> np.diff([1, 4, 9, 16], n=2)
+        array([2, 2])
+    ",
     cpu: Cpu::Composite(differences),
     probe: Probe::calls(&[
         "f((5,))",

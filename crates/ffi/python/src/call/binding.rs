@@ -3,10 +3,11 @@
 use std::ffi::{CString, c_char};
 use std::fmt::Write;
 
-use mxnet::ops::{Default, Form, OpDef, ParamKind};
-use mxnet::tensor::DType;
+use mxnet::ops::{Default, Form, OpDef, Param, ParamKind};
 use pyo3::ffi;
 use pyo3::prelude::*;
+
+use super::description::docstring;
 
 /// An operator, ready to be called from Python.
 pub struct Binding {
@@ -81,7 +82,7 @@ impl Binding {
         let doc = format!(
             "{name}{}\n--\n\n{}",
             signature(public, skip_self),
-            docstring(op)
+            docstring(op, skip_self)
         );
         let def = ffi::PyMethodDef {
             ml_name: leak_text(name)?,
@@ -111,6 +112,19 @@ fn leak_text(text: &str) -> PyResult<*const c_char> {
     Ok(CString::new(text)?.into_raw())
 }
 
+/// What a parameter is when left out, as Python writes it.
+pub fn default(param: &Param) -> Option<String> {
+    match param.default {
+        Default::Required => None,
+        Default::None => Some("None".to_owned()),
+        Default::Bool(x) => Some(if x { "True" } else { "False" }.to_owned()),
+        Default::Int(x) => Some(x.to_string()),
+        Default::Float(x) => Some(format!("{x:?}")),
+        Default::Str(x) => Some(format!("'{x}'")),
+        Default::Ints(x) => Some(mxnet::ops::Tuple(x).to_string()),
+    }
+}
+
 /// The signature as text, e.g. `(a, axis=None, *, keepdims=False)`.
 pub fn signature(op: &OpDef, skip_self: bool) -> String {
     let mut text = String::from("(");
@@ -127,16 +141,7 @@ pub fn signature(op: &OpDef, skip_self: bool) -> String {
             parts.push("*".into());
         }
         let mut part = p.name.to_owned();
-        let default = match p.default {
-            Default::Required => None,
-            Default::None => Some("None".to_owned()),
-            Default::Bool(x) => Some(if x { "True" } else { "False" }.to_owned()),
-            Default::Int(x) => Some(x.to_string()),
-            Default::Float(x) => Some(format!("{x:?}")),
-            Default::Str(x) => Some(format!("'{x}'")),
-            Default::Ints(x) => Some(mxnet::ops::Tuple(x).to_string()),
-        };
-        if let Some(default) = default {
+        if let Some(default) = default(p) {
             let _ = write!(part, "={default}");
         }
         parts.push(part);
@@ -175,24 +180,5 @@ pub fn signature(op: &OpDef, skip_self: bool) -> String {
 /// Signature and docstring of a function object.
 pub fn documentation(binding: &Binding) -> String {
     let Binding { op, name, .. } = binding;
-    format!("{name}{}\n\n{}", signature(op, false), docstring(op))
-}
-
-fn docstring(op: &OpDef) -> String {
-    use mxnet::ops::{Grad, Types};
-    let mut text = op.doc.to_owned();
-    if let Some(extended) = op.extended {
-        let _ = write!(text, "\n\n{}", extended.doc);
-    }
-    if let Types::Promote { accepts, .. } = op.types {
-        let names: Vec<&str> = accepts.iter().map(DType::name).collect();
-        let _ = write!(text, "\n\nComputes in: {}.", names.join(", "));
-    }
-    match op.grad {
-        Grad::Rule(..) | Grad::Derived => text.push_str("\nDifferentiable."),
-        Grad::Stop(why) => {
-            let _ = write!(text, "\nNot differentiable: {why}.");
-        }
-    }
-    text
+    format!("{name}{}\n\n{}", signature(op, false), docstring(op, false))
 }

@@ -28,27 +28,27 @@ type Method = for<'py> fn(
 const METHODS: &[(&CStr, &CStr, ffi::PyCFunctionWithKeywords)] = &[
     (
         c"reduce",
-        c"reduce($self, /, array, axis=0, dtype=None, out=None, **kwargs)\n--\n\nFolds the elements over `axis` (an integer, a tuple, or None for all axes). Keywords: `keepdims=False`, `initial`, `where=True`.\n\n`initial` is what the fold starts with, None the first element; elements where `where` is false are passed over.\nRaises ValueError for functions that do not take two arrays and give one, for several axes where the order of the elements\nmatters, and for no elements where the function has no identity.",
+        c"reduce($self, /, array, axis=0, dtype=None, out=None, **kwargs)\n--\n\nFolds the elements over `axis` (an integer, a tuple, or None for all axes). Keywords: `keepdims=False`, `initial`, `where=True`.\n\n`initial` is what the fold starts with, None the first element; elements where `where` is false are passed over.\nRaises ValueError for functions that do not take two arrays and give one, for several axes where the order of the elements\nmatters, and for no elements where the function has no identity.\n\nParameters\n----------\narray : array_like\n    The elements.\naxis : int, tuple of int or None, default 0\n    Axes to fold over.\ndtype : dtype, optional\n    Type that is computed in and returned.\nout : ndarray, optional\n    Where the result is written.\n\nReturns\n-------\nndarray\n    Of the shape of `array` without the axes.\n\nExamples\n--------\n>>> np.multiply.reduce([[1, 2], [3, 4]], axis=1)\narray([ 2, 12])\n>>> np.add.reduce([1, 2, 3], initial=10)\narray(16)",
         entry::<0>,
     ),
     (
         c"accumulate",
-        c"accumulate($self, /, array, axis=0, dtype=None, out=None)\n--\n\nEvery step of folding the elements along `axis`: an array of the same shape.",
+        c"accumulate($self, /, array, axis=0, dtype=None, out=None)\n--\n\nEvery step of folding the elements along `axis`: an array of the same shape.\n\nParameters\n----------\narray : array_like\n    The elements.\naxis : int, default 0\n    Axis to go along.\ndtype : dtype, optional\n    Type that is computed in and returned.\nout : ndarray, optional\n    Where the result is written.\n\nReturns\n-------\nndarray\n    Of the shape of `array`.\n\nExamples\n--------\n>>> np.maximum.accumulate([1, 3, 2, 5])\narray([1, 3, 3, 5])",
         entry::<1>,
     ),
     (
         c"reduceat",
-        c"reduceat($self, /, array, indices, axis=0, dtype=None, out=None)\n--\n\nFolds segments of `axis`: from each of `indices` to the next one, or to the end. Where the next does not lie behind, it is one element.\n\nRaises IndexError for indices outside of the axis.",
+        c"reduceat($self, /, array, indices, axis=0, dtype=None, out=None)\n--\n\nFolds segments of `axis`: from each of `indices` to the next one, or to the end. Where the next does not lie behind, it is one element.\n\nRaises IndexError for indices outside of the axis.\n\nParameters\n----------\narray : array_like\n    The elements.\nindices : array_like of int, shape (n,)\n    Where segments start.\naxis : int, default 0\n    Axis to go along.\ndtype : dtype, optional\n    Type that is computed in and returned.\nout : ndarray, optional\n    Where the result is written.\n\nReturns\n-------\nndarray\n    Of the shape of `array` with n in place of the axis.\n\nExamples\n--------\n>>> np.add.reduceat([1, 2, 3, 4, 5], [0, 3])\narray([6, 9])",
         entry::<2>,
     ),
     (
         c"outer",
-        c"outer($self, A, B, /, **kwargs)\n--\n\nThe function of every element of `A` and every element of `B`: of shape `A.shape + B.shape`.",
+        c"outer($self, A, B, /, **kwargs)\n--\n\nThe function of every element of `A` and every element of `B`: of shape `A.shape + B.shape`.\n\nParameters\n----------\nA : array_like\n    First operand.\nB : array_like\n    Second operand.\n**kwargs\n    As of a call: `out`, `where`, `dtype`, ...\n\nReturns\n-------\nndarray\n\nExamples\n--------\n>>> np.subtract.outer([10, 20], [1, 2, 3])\narray([[ 9,  8,  7],\n       [19, 18, 17]])",
         entry::<3>,
     ),
     (
         c"at",
-        c"at($self, a, indices, b=None, /)\n--\n\nReplaces `a[indices]` in place by what the function gives for it (and `b`), repeatedly where an element is named repeatedly.\n\nWhile a gradient is recorded, `add.at` and `subtract.at` are recorded too; others raise AutogradError.",
+        c"at($self, a, indices, b=None, /)\n--\n\nReplaces `a[indices]` in place by what the function gives for it (and `b`), repeatedly where an element is named repeatedly.\n\nWhile a gradient is recorded, `add.at` and `subtract.at` are recorded too; others raise AutogradError.\n\nParameters\n----------\na : ndarray\n    The array that is changed.\nindices : index expression\n    Which elements.\nb : array_like, optional\n    Second operand, of functions of two arrays.\n\nExamples\n--------\n>>> x = np.array([0, 0, 0])\n>>> np.add.at(x, [0, 2, 2], [1, 10, 100])\n>>> x\narray([  1,   0, 110])",
         entry::<4>,
     ),
     (

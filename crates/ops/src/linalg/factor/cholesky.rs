@@ -68,6 +68,17 @@ pub static CHOLESKY: OpDef = OpDef {
     params: &[Param::array("a"), Param::bool("upper", false).keyword()],
     doc: "Cholesky factors of Hermitian positive definite matrices (..., m, m): the lower triangular l with l l^H = a, or with `upper` the u with u^H u = a. \
           Only that triangle of `a` is read. LinAlgError if a matrix is not positive definite. The gradient is that of a Hermitian matrix: both triangles share it.",
+    about: &[
+        ("a", "The matrices."),
+        ("upper", "Which triangle is the factor."),
+    ],
+    returns: &[("ndarray", "Of the shape of `a`.")],
+    raises: &[("LinAlgError", "If a matrix is not positive definite.")],
+    example: "
+        >>> np.linalg.cholesky([[4.0, 2.0], [2.0, 5.0]])
+        array([[2., 0.],
+               [1., 2.]])
+    ",
     cpu: Cpu::Composite(|cx| {
         squares(cx, 0)?;
         let a = cx.input(0);

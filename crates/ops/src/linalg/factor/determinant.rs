@@ -23,6 +23,13 @@ pub static DET: OpDef = OpDef {
     surface: &[Surface::NpLinalg("det")],
     params: &[Param::array("a")],
     doc: "Determinants of square matrices (..., m, m), by LU factors. The gradient exists for singular matrices too.",
+    about: &[("a", "The matrices.")],
+    returns: &[("ndarray", "Of shape (...).")],
+    raises: &[("LinAlgError", "If the matrices are not square.")],
+    example: "
+        >>> np.linalg.det([[1.0, 2.0], [3.0, 4.0]])
+        array(-1.9999999)
+    ",
     infer: per_matrix,
     cpu: Cpu::Kernel(|cx| {
         let dtype = cx.output(0).dtype();

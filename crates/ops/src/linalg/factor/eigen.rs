@@ -228,6 +228,16 @@ pub static EIGVALS: OpDef = OpDef {
     params: &[Param::array("a")],
     doc: "Eigenvalues of square matrices (..., m, m) in no particular order; real if the matrices are and all eigenvalues of the whole stack are. LinAlgError for \
           infinities and NaNs.",
+    about: &[("a", "The matrices.")],
+    returns: &[("ndarray", "Of shape (..., m).")],
+    raises: &[(
+        "LinAlgError",
+        "If the matrices are not square or not finite.",
+    )],
+    example: "
+        >>> np.linalg.eigvals([[2.0, 0.0], [0.0, 3.0]])
+        array([2., 3.])
+    ",
     cpu: Cpu::Composite(|cx| {
         real_if_all_are(
             cx,
@@ -273,6 +283,22 @@ pub static EIGVALSH: OpDef = OpDef {
     ],
     doc: "Eigenvalues of Hermitian matrices (..., m, m) in rising order; `UPLO` says which triangle is read. The gradient is that of a Hermitian matrix. LinAlgError \
           for infinities and NaNs.",
+    about: &[
+        ("a", "The matrices."),
+        (
+            "UPLO",
+            "Which triangle is read: the lower or the upper one.",
+        ),
+    ],
+    returns: &[("ndarray", "Real, of shape (..., m).")],
+    raises: &[(
+        "LinAlgError",
+        "If the matrices are not square or not finite.",
+    )],
+    example: "
+        >>> np.linalg.eigvalsh([[2.0, 1.0], [1.0, 2.0]])
+        array([1., 3.])
+    ",
     cpu: Cpu::Composite(|cx| {
         let triangle = if cx.str("UPLO").eq_ignore_ascii_case("u") {
             "U"

@@ -58,6 +58,14 @@ pub static INV: OpDef = OpDef {
     surface: &[Surface::NpLinalg("inv")],
     params: &[Param::array("a")],
     doc: "Inverses of square matrices (..., m, m), by LU factors. LinAlgError if a matrix is singular, that is, if a pivot is exactly zero.",
+    about: &[("a", "The matrices.")],
+    returns: &[("ndarray", "Of the shape of `a`.")],
+    raises: &[("LinAlgError", "If a matrix is singular.")],
+    example: "
+        >>> np.linalg.inv([[2.0, 0.0], [0.0, 4.0]])
+        array([[0.5 , 0.  ],
+               [0.  , 0.25]])
+    ",
     cpu: Cpu::Composite(|cx| cx.done(inverse(cx.input(0))?)),
     probe: Probe::calls(&[
         "f((1, 1))",
@@ -142,6 +150,13 @@ pub static SOLVE: OpDef = OpDef {
     params: &[Param::array("a"), Param::array("b")],
     doc: "The x of a x = b for square matrices `a` (..., m, m), by LU factors; `b` is one vector (m,) or matrices (..., m, k), and leading axes broadcast. \
           LinAlgError if a matrix is singular, that is, if a pivot is exactly zero.",
+    about: &[("a", "The matrices."), ("b", "The right-hand sides.")],
+    returns: &[("ndarray", "Of the shape of `b`.")],
+    raises: &[("LinAlgError", "If a matrix is singular.")],
+    example: "
+        >>> np.linalg.solve([[2.0, 1.0], [1.0, 3.0]], [3.0, 5.0])
+        array([0.8, 1.4])
+    ",
     cpu: Cpu::Composite(|cx| cx.done(solve_any(cx)?)),
     probe: Probe::calls(&[
         "f((3, 3)), f((3,))",

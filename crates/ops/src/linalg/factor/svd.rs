@@ -81,6 +81,13 @@ pub static SVDVALS: OpDef = OpDef {
     surface: &[Surface::NpLinalg("svdvals")],
     params: &[Param::array("x")],
     doc: "Singular values of matrices (..., m, n) in falling order. LinAlgError for infinities and NaNs.",
+    about: &[("x", "The matrices.")],
+    returns: &[("ndarray", "Real, of shape (..., min(m, n)).")],
+    raises: &[("LinAlgError", "If the matrices are not finite.")],
+    example: "
+        >>> np.linalg.svdvals([[3.0, 0.0], [0.0, 4.0]])
+        array([4., 3.])
+    ",
     infer: |cx| {
         let shape = matrices(cx, 0)?;
         let dims: Dims = shape

@@ -1,0 +1,244 @@
+//! Docstrings of operators: numpydoc sections made from the entries. What a parameter of a usual name means is written once, in `glossary`.
+
+use std::fmt::Write;
+
+use mxnet::ops::{Cpu, Default, Form, Grad, OpDef, Out, Param, ParamKind, Types, ufunc};
+use mxnet::tensor::DType;
+
+/// The docstring of an operator; a method's shows no parameter for the array itself.
+pub fn docstring(op: &OpDef, skip_self: bool) -> String {
+    let shown = op.extended.unwrap_or(op);
+    let mut text = op.doc.to_owned();
+    if let Some(extended) = op.extended {
+        let _ = write!(text, "\n\n{}", extended.doc);
+    }
+    parameters(&mut text, op, shown, skip_self);
+    returns(&mut text, op);
+    raises(&mut text, op, shown);
+    notes(&mut text, op);
+    if !op.example.is_empty() {
+        section(&mut text, "Examples");
+        text.push('\n');
+        text.push_str(&dedented(op.example));
+    }
+    text
+}
+
+fn section(text: &mut String, title: &str) {
+    let _ = write!(text, "\n\n{title}\n{}", "-".repeat(title.len()));
+}
+
+/// `name : type` with its sentence below, if there is one.
+fn entry(text: &mut String, head: &str, body: &str) {
+    let _ = write!(text, "\n{head}");
+    if !body.is_empty() {
+        let _ = write!(text, "\n    {body}");
+    }
+}
+
+fn parameters(text: &mut String, op: &OpDef, shown: &OpDef, skip_self: bool) {
+    let params = shown.params.get(usize::from(skip_self)..).unwrap_or(&[]);
+    let extra = super::binding::extra_keywords(shown);
+    if params.is_empty() && extra.is_empty() {
+        return;
+    }
+    section(text, "Parameters");
+    for param in params {
+        let said = op
+            .about
+            .iter()
+            .chain(shown.about)
+            .find(|(name, _)| *name == param.name);
+        let body = said.map_or_else(|| glossary(param), |(_, body)| body);
+        entry(text, &format!("{} : {}", param.name, kind(param)), body);
+    }
+    match shown.form {
+        Form::Plain => {}
+        Form::Out if extra.is_empty() => {}
+        Form::Out => entry(text, "out : ndarray, optional", OUT),
+        Form::Ufunc => {
+            entry(text, "out : ndarray or tuple of ndarray, optional", OUT);
+            let where_ =
+                "Elements where this is false are not computed: they keep what `out` holds.";
+            entry(text, "where : array_like of bool, default True", where_);
+            let rest = "As of every `ufunc`.";
+            entry(text, "casting, order, dtype, subok, signature", rest);
+        }
+    }
+}
+
+/// The type of a parameter, and its default.
+fn kind(param: &Param) -> String {
+    let words = match param.kind {
+        ParamKind::Array => "array_like".to_owned(),
+        ParamKind::Arrays => "sequence of array_like".to_owned(),
+        ParamKind::Bool => "bool".to_owned(),
+        ParamKind::Int => "int".to_owned(),
+        ParamKind::Float => "float".to_owned(),
+        ParamKind::Scalar => "number".to_owned(),
+        ParamKind::Ints => "int or sequence of int".to_owned(),
+        ParamKind::Floats => "sequence of float".to_owned(),
+        ParamKind::Str => "str".to_owned(),
+        ParamKind::Choice(words) => {
+            let words: Vec<String> = words.iter().map(|word| format!("'{word}'")).collect();
+            format!("{{{}}}", words.join(", "))
+        }
+        ParamKind::DType => "dtype".to_owned(),
+        ParamKind::Device => "Device".to_owned(),
+        ParamKind::Index => "index".to_owned(),
+        ParamKind::Out => "ndarray".to_owned(),
+    };
+    match super::binding::default(param) {
+        None => words,
+        Some(_) if param.default == Default::None => format!("{words}, optional"),
+        Some(default) => format!("{words}, default {default}"),
+    }
+}
+
+const OUT: &str = "Where the result is written; its shape is the result's.";
+
+/// What parameters mean wherever they have this name and kind; nothing where the text above has to say it.
+fn glossary(param: &Param) -> &'static str {
+    let several = param.kind == ParamKind::Ints;
+    match (param.name, param.kind) {
+        ("out", _) => OUT,
+        ("axis" | "axes", ParamKind::Ints) if param.default == Default::None => {
+            "Axes to go over, counted from the last one if negative; all of them for None."
+        }
+        ("axis" | "axes", _) if several => "Axes, counted from the last one if negative.",
+        ("axis", _) if param.default == Default::None => {
+            "Axis to go along, counted from the last one if negative; None takes the elements as one row."
+        }
+        ("axis" | "axis1" | "axis2", _) => "Axis, counted from the last one if negative.",
+        ("keepdims", _) => "Whether the axes that were gone over stay, with length 1.",
+        ("dtype", _) => "The result's type.",
+        ("device", _) => "Where the result is made; the current device for None.",
+        ("order", ParamKind::Choice(_)) => {
+            "Order of the axes in memory: the last one ('C') or the first one ('F') runs fastest; as they lie ('K', 'A')."
+        }
+        ("subok", _) => {
+            "Whether the result is of the argument's class if that is derived from ndarray."
+        }
+        ("like", _) => "An array whose device the result is made on.",
+        ("casting", _) => "Which conversions of types are allowed, as in `can_cast`.",
+        ("size", _) => "Shape of the result; that of the parameters for None.",
+        ("x1", ParamKind::Array) => "First operand.",
+        ("x2", ParamKind::Array) => "Second operand; the two broadcast.",
+        ("where", _) => "Elements where this is false are left out; it broadcasts to the array.",
+        ("x" | "a" | "data" | "arr" | "m", ParamKind::Array) => "The array.",
+        _ => "",
+    }
+}
+
+fn returns(text: &mut String, op: &OpDef) {
+    let derived;
+    let entries: &[(&str, &str)] = if !op.returns.is_empty() {
+        op.returns
+    } else if op.form == Form::Ufunc || matches!(op.cpu, Cpu::Map(_)) {
+        derived = elementwise(op);
+        &derived
+    } else {
+        return;
+    };
+    section(text, "Returns");
+    for (kind, body) in entries {
+        entry(text, kind, body);
+    }
+}
+
+/// What a function of every element gives.
+fn elementwise(op: &OpDef) -> Vec<(&'static str, &'static str)> {
+    let out = match op.types {
+        Types::Promote { out, .. } => out,
+        _ => Out::Same,
+    };
+    let one = op.params.len() == 1;
+    let body = match (out, one) {
+        (Out::Bool, true) => "bool, of the shape of `x`.",
+        (Out::Bool, false) => "bool, of the shape to which the operands broadcast.",
+        (Out::Real, true) => "Of the shape of `x`; real if that is complex.",
+        (Out::Fixed(DType::U8), _) => "uint8, of the shape of `x`.",
+        (_, true) => "Of the shape of `x` and the type that is computed in.",
+        (_, false) => "Of the shape to which the operands broadcast and the type they promote to.",
+    };
+    if ufunc::num_outputs(op) == 1 {
+        return vec![("ndarray", body)];
+    }
+    vec![("tuple of ndarray", body)]
+}
+
+fn raises(text: &mut String, op: &OpDef, shown: &OpDef) {
+    let mut entries: Vec<(&str, String)> = op
+        .raises
+        .iter()
+        .map(|(class, when)| (*class, (*when).to_owned()))
+        .collect();
+    let arrays = op
+        .params
+        .iter()
+        .filter(|p| p.kind == ParamKind::Array)
+        .count();
+    if op.form == Form::Ufunc && arrays > 1 {
+        entries.push(("ValueError", "If the shapes do not broadcast.".to_owned()));
+    }
+    for param in shown.params {
+        if let ParamKind::Choice(_) = param.kind {
+            entries.push((
+                "ValueError",
+                format!("If `{}` is none of these words.", param.name),
+            ));
+        }
+    }
+    if shown
+        .params
+        .iter()
+        .any(|p| matches!(p.name, "axis" | "axes" | "axis1"))
+    {
+        entries.push(("AxisError", "If the array has no such axis.".to_owned()));
+    }
+    if let Types::Promote { accepts, .. } = op.types
+        && DType::ALL.into_iter().any(|dtype| !accepts.has(dtype))
+        && !op.raises.iter().any(|(class, _)| *class == "TypeError")
+    {
+        let when = "If the operands cannot be computed in any of the types below.";
+        if !accepts.iter().any(DType::is_complex) {
+            entries.push(("TypeError", when.to_owned()));
+        }
+    }
+    if entries.is_empty() {
+        return;
+    }
+    section(text, "Raises");
+    for (class, when) in entries {
+        entry(text, class, &when);
+    }
+}
+
+fn notes(text: &mut String, op: &OpDef) {
+    section(text, "Notes");
+    if let Types::Promote { accepts, .. } = op.types {
+        let names: Vec<&str> = accepts.iter().map(DType::name).collect();
+        let _ = write!(text, "\nComputes in: {}.", names.join(", "));
+    }
+    match op.grad {
+        Grad::Rule(..) | Grad::Derived => text.push_str("\nDifferentiable."),
+        Grad::Stop(why) => {
+            let _ = write!(text, "\nNot differentiable: {why}.");
+        }
+    }
+}
+
+/// The lines without the margin they have in the source.
+fn dedented(text: &str) -> String {
+    let lines: Vec<&str> = text.trim_start_matches('\n').trim_end().lines().collect();
+    let margins = lines.iter().filter(|line| !line.trim().is_empty());
+    let margin = margins
+        .map(|line| line.len() - line.trim_start().len())
+        .min()
+        .unwrap_or(0);
+    let cut: Vec<&str> = lines
+        .iter()
+        .map(|line| line.get(margin..).unwrap_or(""))
+        .collect();
+    cut.join("\n")
+}
