@@ -37,6 +37,12 @@ def set_recording(is_recording: bool) -> bool:
     -------
     bool
         Whether recording was on before.
+
+    Examples
+    --------
+    >>> before = mx.autograd.set_recording(True)
+    >>> mx.autograd.is_recording(), mx.autograd.set_recording(before)
+    (True, True)
     """
     return _core.set_recording(is_recording)
 
@@ -52,17 +58,45 @@ def set_training(train_mode: bool) -> bool:
     -------
     bool
         Whether training mode was on before.
+
+    Examples
+    --------
+    >>> before = mx.autograd.set_training(True)
+    >>> mx.autograd.is_training(), mx.autograd.set_training(before)
+    (True, True)
     """
     return _core.set_training(train_mode)
 
 
 def is_recording() -> bool:
-    """Whether operations of this thread are recorded."""
+    """Whether operations of this thread are recorded.
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> with mx.autograd.record():
+    ...     mx.autograd.is_recording()
+    True
+    """
     return _core.is_recording()
 
 
 def is_training() -> bool:
-    """Whether this thread is in training mode."""
+    """Whether this thread is in training mode.
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> with mx.autograd.record():
+    ...     mx.autograd.is_training()
+    True
+    """
     return _core.is_training()
 
 
@@ -103,17 +137,47 @@ def pause(train_mode: bool = False) -> _core.Mode:
     Returns
     -------
     context manager
+
+    Examples
+    --------
+    >>> with mx.autograd.record():
+    ...     with mx.autograd.pause():
+    ...         mx.autograd.is_recording()
+    False
     """
     return _core.Mode(False, train_mode)
 
 
 def train_mode() -> _core.Mode:
-    """Training mode inside a ``with`` block; whether operations are recorded stays as it is."""
+    """Training mode inside a ``with`` block; whether operations are recorded stays as it is.
+
+    Returns
+    -------
+    context manager
+
+    Examples
+    --------
+    >>> with mx.autograd.train_mode():
+    ...     mx.autograd.is_training(), mx.autograd.is_recording()
+    (True, False)
+    """
     return _core.Mode(None, True)
 
 
 def predict_mode() -> _core.Mode:
-    """Prediction mode inside a ``with`` block; whether operations are recorded stays as it is."""
+    """Prediction mode inside a ``with`` block; whether operations are recorded stays as it is.
+
+    Returns
+    -------
+    context manager
+
+    Examples
+    --------
+    >>> with mx.autograd.record():
+    ...     with mx.autograd.predict_mode():
+    ...         mx.autograd.is_training(), mx.autograd.is_recording()
+    (False, True)
+    """
     return _core.Mode(None, False)
 
 
@@ -147,6 +211,16 @@ def mark_variables(variables: Arrays, gradients: Arrays, grad_reqs: str | Sequen
     ------
     ValueError
         If the numbers of variables, gradients and requests differ.
+
+    Examples
+    --------
+    >>> x, gradient = np.array([1.0, 2.0]), np.zeros(2)
+    >>> mx.autograd.mark_variables(x, gradient)
+    >>> with mx.autograd.record():
+    ...     y = x * x
+    >>> y.backward()
+    >>> gradient
+    array([2., 4.])
     """
     marked, buffers = _as_list(variables), _as_list(gradients)
     reqs = [grad_reqs] * len(marked) if isinstance(grad_reqs, str) else list(grad_reqs)
@@ -182,6 +256,16 @@ def backward(
         If the number of `head_grads` differs from the number of heads.
     MXNetError
         If a head was not computed while recording.
+
+    Examples
+    --------
+    >>> x = np.array([1.0, 2.0])
+    >>> x.attach_grad()
+    >>> with mx.autograd.record():
+    ...     y, z = x * x, 3 * x
+    >>> mx.autograd.backward([y, z])
+    >>> x.grad
+    array([5., 7.])
     """
     outputs = _as_list(heads)
     _core.backward(outputs, _head_grads(outputs, head_grads), retain_graph, train_mode)
@@ -223,6 +307,17 @@ def grad(
         If the number of `head_grads` differs from the number of heads.
     MXNetError
         If a head was not computed while recording, or a variable was not marked.
+
+    Examples
+    --------
+    >>> x = np.array([1.0, 2.0])
+    >>> x.attach_grad()
+    >>> with mx.autograd.record():
+    ...     y = x ** 3
+    ...     slope = mx.autograd.grad(y, x, create_graph=True, retain_graph=True)
+    >>> slope.backward()  # the second derivative
+    >>> x.grad
+    array([ 6., 12.])
     """
     outputs, inputs = _as_list(heads), _as_list(variables)
     keep = create_graph if retain_graph is None else retain_graph

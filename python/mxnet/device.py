@@ -22,6 +22,7 @@ _stack = _Stack()
 
 
 def _enter(self: Device) -> Device:
+    """Make this the device of arrays that are not told where, on this thread."""
     _stack.outer.append(_core.set_current_device(self))
     return self
 
@@ -32,6 +33,7 @@ def _exit(
     error: BaseException | None,
     trace: TracebackType | None,
 ) -> None:
+    """Go back to the device before."""
     del self, kind, error, trace
     _core.set_current_device(_stack.outer.pop())
 
@@ -52,6 +54,11 @@ def cpu(device_id: int = 0) -> Device:
     Returns
     -------
     Device
+
+    Examples
+    --------
+    >>> mx.cpu(), np.zeros(2, device=mx.cpu(1)).device
+    (cpu(0), cpu(1))
     """
     return Device("cpu", device_id)
 
@@ -68,6 +75,11 @@ def gpu(device_id: int = 0) -> Device:
     -------
     Device
         Naming a device that does not exist is allowed; making an array on it is not.
+
+    Examples
+    --------
+    >>> mx.gpu(0)
+    gpu(0)
     """
     return Device("gpu", device_id)
 
@@ -98,5 +110,10 @@ def num_gpus() -> int:
     -------
     int
         0: arrays live in host memory only.
+
+    Examples
+    --------
+    >>> mx.num_gpus() >= 0
+    True
     """
     return 0

@@ -126,10 +126,21 @@ def ndarray_from_dlpack(array_cls: type[ndarray]) -> Callable[[Any], ndarray]:
     array_cls : type
         ``mxnet.numpy.ndarray``.
 
+    Returns
+    -------
+    callable
+        Takes a capsule or an object with `__dlpack__`.
+
     Raises
     ------
     TypeError
         For another class.
+
+    Examples
+    --------
+    >>> convert = mx.dlpack.ndarray_from_dlpack(np.ndarray)
+    >>> convert(np.ones(2))
+    array([1., 1.])
     """
     _check_class(array_cls, "ndarray_from_dlpack")
     return from_dlpack
@@ -146,10 +157,22 @@ def ndarray_from_numpy(array_cls: type[ndarray], array_create_fn: Callable[..., 
         Makes an array from a NumPy array; called as ``array_create_fn(ndarray, dtype=ndarray.dtype)`` where
         ``zero_copy=False``.
 
+    Returns
+    -------
+    callable
+        Takes a NumPy array, and `zero_copy`.
+
     Raises
     ------
     TypeError
         For another class.
+
+    Examples
+    --------
+    >>> import numpy
+    >>> convert = mx.dlpack.ndarray_from_numpy(np.ndarray, np.array)
+    >>> convert(numpy.arange(3))
+    array([0, 1, 2])
     """
     _check_class(array_cls, "ndarray_from_numpy")
 
@@ -160,12 +183,37 @@ def ndarray_from_numpy(array_cls: type[ndarray], array_create_fn: Callable[..., 
 
 
 def ndarray_to_dlpack_for_read() -> Callable[[ndarray], Any]:
-    """The function `to_dlpack_for_read`."""
+    """The function `to_dlpack_for_read`.
+
+    Returns
+    -------
+    callable
+        Takes an array and gives a capsule.
+
+    Examples
+    --------
+    >>> capsule = mx.dlpack.ndarray_to_dlpack_for_read()(np.ones(2))
+    >>> np.from_dlpack(capsule)
+    array([1., 1.])
+    """
     return to_dlpack_for_read
 
 
 def ndarray_to_dlpack_for_write() -> Callable[[ndarray], Any]:
-    """The function `to_dlpack_for_write`."""
+    """The function `to_dlpack_for_write`.
+
+    Returns
+    -------
+    callable
+        Takes an array and gives a capsule.
+
+    Examples
+    --------
+    >>> x = np.ones(2)
+    >>> np.from_dlpack(mx.dlpack.ndarray_to_dlpack_for_write()(x))[0] = 5
+    >>> x
+    array([5., 1.])
+    """
     return to_dlpack_for_write
 
 

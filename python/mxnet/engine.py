@@ -80,6 +80,12 @@ def set_bulk_size(size: int) -> int:
     ------
     ValueError
         If `size` is negative.
+
+    Examples
+    --------
+    >>> before = mx.engine.set_bulk_size(10)
+    >>> mx.engine.set_bulk_size(before)
+    10
     """
     global _bulk_size
     if size < 0:
@@ -97,10 +103,21 @@ def bulk(size: int) -> Iterator[None]:
     size : int
         At least 0.
 
+    Returns
+    -------
+    context manager
+
     Raises
     ------
     ValueError
         If `size` is negative.
+
+    Examples
+    --------
+    >>> with mx.engine.bulk(10):
+    ...     x = np.ones(2) + 1
+    >>> x
+    array([2., 2.])
     """
     previous = set_bulk_size(size)
     try:
@@ -116,5 +133,12 @@ def wait_all() -> None:
     ------
     MXNetError
         The first error of the queued work, if any failed.
+
+    Examples
+    --------
+    >>> x = np.ones((100, 100)) @ np.ones((100, 100))
+    >>> mx.waitall()
+    >>> x[0, 0]
+    array(100.)
     """
     _core.waitall()

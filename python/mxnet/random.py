@@ -22,6 +22,14 @@ def seed(seed_state: int, device: Device | str = "all") -> None:
     ------
     ValueError
         If `device` is a single device.
+
+    Examples
+    --------
+    >>> mx.random.seed(1)
+    >>> x = np.random.normal(size=3)
+    >>> mx.random.seed(1)
+    >>> bool((np.random.normal(size=3) == x).all())
+    True
     """
     if device != "all":
         raise ValueError(f"`device` must be 'all': one random stream serves all devices, found {device!r}")

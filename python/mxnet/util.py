@@ -45,17 +45,47 @@ def _refuse(switch: str) -> ValueError:
 
 
 def is_np_shape() -> bool:
-    """True: shapes may hold zeros and may be empty, as in NumPy."""
+    """True: shapes may hold zeros and may be empty, as in NumPy.
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> mx.is_np_shape()
+    True
+    """
     return True
 
 
 def is_np_array() -> bool:
-    """True: arrays are `mxnet.numpy.ndarray`."""
+    """True: arrays are `mxnet.numpy.ndarray`.
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> mx.is_np_array()
+    True
+    """
     return True
 
 
 def is_np_default_dtype() -> bool:
-    """Whether Python floats become float64, as in NumPy, and not float32."""
+    """Whether Python floats become float64, as in NumPy, and not float32.
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> mx.util.is_np_default_dtype()
+    False
+    """
     return _core.numpy_promotion()
 
 
@@ -71,6 +101,12 @@ def set_np_default_dtype(is_np_default_dtype: bool = True) -> bool:
     -------
     bool
         The setting before.
+
+    Examples
+    --------
+    >>> before = mx.util.set_np_default_dtype(True)
+    >>> np.zeros(1).dtype, mx.util.set_np_default_dtype(before)
+    (dtype('float64'), True)
     """
     return bool(_core.set_numpy_promotion(is_np_default_dtype))
 
@@ -92,6 +128,11 @@ def set_np_shape(active: bool) -> bool:
     ------
     ValueError
         If `active` is False.
+
+    Examples
+    --------
+    >>> mx.util.set_np_shape(True)
+    True
     """
     if not active:
         raise _refuse("active")
@@ -112,6 +153,15 @@ def set_np(shape: bool = True, array: bool = True, dtype: bool = False) -> None:
     ------
     ValueError
         If `shape` or `array` is False.
+
+    Examples
+    --------
+    >>> npx.set_np(dtype=True)
+    >>> np.array([0.5]).dtype
+    dtype('float64')
+    >>> npx.set_np()
+    >>> np.array([0.5]).dtype
+    dtype('float32')
     """
     if not shape:
         raise _refuse("shape")
@@ -128,6 +178,18 @@ def np_default_dtype(active: bool = True) -> Iterator[None]:
     ----------
     active : bool
         True for float64, False for float32.
+
+    Returns
+    -------
+    context manager
+
+    Examples
+    --------
+    >>> with mx.util.np_default_dtype():
+    ...     np.ones(1).dtype
+    dtype('float64')
+    >>> np.ones(1).dtype
+    dtype('float32')
     """
     previous = set_np_default_dtype(active)
     try:
@@ -144,10 +206,20 @@ def np_shape(active: bool = True) -> contextlib.AbstractContextManager[None]:
     active : bool
         Must be True.
 
+    Returns
+    -------
+    context manager
+
     Raises
     ------
     ValueError
         If `active` is False.
+
+    Examples
+    --------
+    >>> with mx.util.np_shape():
+    ...     np.zeros((0, 2)).shape
+    (0, 2)
     """
     set_np_shape(active)
     return contextlib.nullcontext()
@@ -161,10 +233,20 @@ def np_array(active: bool = True) -> contextlib.AbstractContextManager[None]:
     active : bool
         Must be True.
 
+    Returns
+    -------
+    context manager
+
     Raises
     ------
     ValueError
         If `active` is False.
+
+    Examples
+    --------
+    >>> with mx.util.np_array():
+    ...     mx.util.is_np_array()
+    True
     """
     if not active:
         raise _refuse("active")
@@ -172,17 +254,74 @@ def np_array(active: bool = True) -> contextlib.AbstractContextManager[None]:
 
 
 def use_np_shape(func: T) -> T:
-    """Mark a function or class as using NumPy shapes; returns it unchanged, they are always on."""
+    """Mark a function or class as using NumPy shapes; returns it unchanged, they are always on.
+
+    Parameters
+    ----------
+    func : function or class
+        What is marked.
+
+    Returns
+    -------
+    function or class
+        `func` itself.
+
+    Examples
+    --------
+    >>> @mx.util.use_np_shape
+    ... def none():
+    ...     return np.zeros((0, 2))
+    >>> none().shape
+    (0, 2)
+    """
     return func
 
 
 def use_np_array(func: T) -> T:
-    """Mark a function or class as using NumPy arrays; returns it unchanged, they are always on."""
+    """Mark a function or class as using NumPy arrays; returns it unchanged, they are always on.
+
+    Parameters
+    ----------
+    func : function or class
+        What is marked.
+
+    Returns
+    -------
+    function or class
+        `func` itself.
+
+    Examples
+    --------
+    >>> @mx.util.use_np_array
+    ... def double(x):
+    ...     return 2 * x
+    >>> double(np.ones(2))
+    array([2., 2.])
+    """
     return func
 
 
 def use_np(func: T) -> T:
-    """Mark a function or class as using NumPy semantics; returns it unchanged, they are always on."""
+    """Mark a function or class as using NumPy semantics; returns it unchanged, they are always on.
+
+    Parameters
+    ----------
+    func : function or class
+        What is marked.
+
+    Returns
+    -------
+    function or class
+        `func` itself.
+
+    Examples
+    --------
+    >>> @mx.util.use_np
+    ... def double(x):
+    ...     return 2 * x
+    >>> double(np.ones(2))
+    array([2., 2.])
+    """
     return func
 
 
@@ -202,6 +341,14 @@ def use_np_default_dtype(func: F) -> F:
     ------
     TypeError
         If `func` is a class: decorate its methods.
+
+    Examples
+    --------
+    >>> @mx.util.use_np_default_dtype
+    ... def one():
+    ...     return np.ones(1).dtype
+    >>> one()
+    dtype('float64')
     """
     if isinstance(func, type):
         raise TypeError(f"use_np_default_dtype takes a function, found the class {func.__name__}: decorate its methods")
@@ -225,6 +372,14 @@ def set_module(module: str | None) -> Callable[[T], T]:
     Returns
     -------
     decorator
+
+    Examples
+    --------
+    >>> @mx.util.set_module('somewhere')
+    ... def function():
+    ...     pass
+    >>> function.__module__
+    'somewhere'
     """
 
     def decorate(obj: T) -> T:
@@ -246,6 +401,13 @@ def getenv(name: str) -> str | None:
     -------
     str or None
         None if it is not set.
+
+    Examples
+    --------
+    >>> mx.util.setenv('MXNET_EXAMPLE', 'on')
+    >>> mx.util.getenv('MXNET_EXAMPLE')
+    'on'
+    >>> mx.util.setenv('MXNET_EXAMPLE', None)
     """
     return os.environ.get(name)
 
@@ -258,6 +420,13 @@ def setenv(name: str, value: str | None) -> None:
     name : str
     value : str or None
         None removes the variable.
+
+    Examples
+    --------
+    >>> mx.util.setenv('MXNET_EXAMPLE', 'on')
+    >>> mx.util.getenv('MXNET_EXAMPLE')
+    'on'
+    >>> mx.util.setenv('MXNET_EXAMPLE', None)
     """
     if value is None:
         os.environ.pop(name, None)
@@ -266,7 +435,17 @@ def setenv(name: str, value: str | None) -> None:
 
 
 def get_gpu_count() -> int:
-    """Number of graphics processors that arrays can be made on."""
+    """Number of graphics processors that arrays can be made on.
+
+    Returns
+    -------
+    int
+
+    Examples
+    --------
+    >>> mx.util.get_gpu_count() == mx.num_gpus()
+    True
+    """
     return num_gpus()
 
 
@@ -285,6 +464,11 @@ def default_array(source_array: Any, device: Device | None = None, dtype: Any = 
     -------
     ndarray
         Of the source's shape.
+
+    Examples
+    --------
+    >>> mx.util.default_array([1, 2])
+    array([1, 2])
     """
     from mxnet import numpy as np
 

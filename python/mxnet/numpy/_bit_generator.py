@@ -53,6 +53,12 @@ class BitGenerator:
     Notes
     -----
     Source: Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3", 2011.
+
+    Examples
+    --------
+    >>> bits = np.random.BitGenerator(7)
+    >>> np.random.Generator(bits).normal(size=2).shape
+    (2,)
     """
 
     def __init__(self, seed: Any = None) -> None:

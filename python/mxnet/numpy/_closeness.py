@@ -99,6 +99,15 @@ def _is_complex(x: ndarray) -> bool:
 def iscomplexobj(x: object) -> bool:
     """Whether an array, or what would become one, has a complex dtype, whatever its elements are.
 
+    Parameters
+    ----------
+    x : object
+        The array, or what would become one.
+
+    Returns
+    -------
+    bool
+
     Examples
     --------
     >>> import mxnet as mx
@@ -110,6 +119,15 @@ def iscomplexobj(x: object) -> bool:
 
 def isrealobj(x: object) -> bool:
     """Whether an array, or what would become one, has a dtype that is not complex.
+
+    Parameters
+    ----------
+    x : object
+        The array, or what would become one.
+
+    Returns
+    -------
+    bool
 
     Examples
     --------

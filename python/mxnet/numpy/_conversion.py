@@ -231,6 +231,15 @@ def fromfile(file: Any, dtype: DTypeLike | None = None, count: int = -1, sep: st
     Returns
     -------
     ndarray, one axis
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / 'numbers'
+    ...     _ = path.write_text('1 2 3')
+    ...     np.fromfile(path, dtype='int64', sep=' ')
+    array([1, 2, 3])
     """
     return asarray(numpy.fromfile(file, _numpy_dtype(dtype), count, sep, offset))
 
@@ -300,7 +309,7 @@ def genfromtxt(fname: Any, dtype: DTypeLike | None = float, **kwargs: Any) -> nd
 
 
 def savetxt(fname: Any, X: ArrayLike, *args: Any, **kwargs: Any) -> None:
-    """Writes an array to a text file.
+    r"""Writes an array to a text file.
 
     Parameters
     ----------
@@ -313,5 +322,13 @@ def savetxt(fname: Any, X: ArrayLike, *args: Any, **kwargs: Any) -> None:
     ------
     ValueError
         For arrays of other numbers of axes.
+
+    Examples
+    --------
+    >>> import io
+    >>> text = io.StringIO()
+    >>> np.savetxt(text, [[1, 2], [3, 4]], fmt='%d')
+    >>> text.getvalue()
+    '1 2\n3 4\n'
     """
     numpy.savetxt(fname, asarray(X).asnumpy(), *args, **kwargs)

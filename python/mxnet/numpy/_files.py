@@ -43,6 +43,15 @@ def save(file: File, arr: Any, allow_pickle: bool = True) -> None:
     ------
     TypeError
         If `arr` is bfloat16.
+
+    Examples
+    --------
+    >>> import io
+    >>> file = io.BytesIO()
+    >>> np.save(file, np.arange(3))
+    >>> _ = file.seek(0)
+    >>> np.load(file)
+    array([0, 1, 2])
     """
     onp.save(file, _to_host("`arr`", arr), allow_pickle=allow_pickle)
 
@@ -65,6 +74,15 @@ def savez(file: File, *args: Any, allow_pickle: bool = True, **kwds: Any) -> Non
     ------
     TypeError
         If an array is bfloat16.
+
+    Examples
+    --------
+    >>> import io
+    >>> file = io.BytesIO()
+    >>> np.savez(file, a=np.arange(3), b=np.ones(2))
+    >>> _ = file.seek(0)
+    >>> np.load(file)['b']
+    array([1., 1.])
     """
     _write(onp.savez, file, args, kwds, allow_pickle)
 
@@ -81,6 +99,14 @@ def savez_compressed(file: File, *args: Any, allow_pickle: bool = True, **kwds: 
     ------
     TypeError
         If an array is bfloat16.
+
+    Examples
+    --------
+    >>> import io
+    >>> file = io.BytesIO()
+    >>> np.savez_compressed(file, zeros=np.zeros(1000))
+    >>> len(file.getvalue()) < 1000
+    True
     """
     _write(onp.savez_compressed, file, args, kwds, allow_pickle)
 
@@ -181,6 +207,15 @@ def load(
         If there is no such file.
     ValueError
         If it is no npy or npz file, or holds pickled objects that are not allowed.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryFile() as file:
+    ...     np.save(file, np.arange(3))
+    ...     _ = file.seek(0)
+    ...     np.load(file)
+    array([0, 1, 2])
     """
     # The names are NumPy's; mypy knows its overloads by literal modes only.
     options: dict[str, Any] = {

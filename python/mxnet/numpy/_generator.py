@@ -12,18 +12,19 @@ from mxnet._core import ndarray
 from mxnet.base import DTypeLike
 from mxnet.device import Device
 from mxnet.numpy._bit_generator import BitGenerator
+from mxnet.numpy._generator_continuous import Continuous, Size, of_out
+from mxnet.numpy._generator_counts import Counts
+from mxnet.numpy._generator_gamma import GammaFamily
 from mxnet.numpy._multivariate import sample
 
 __all__ = ["Generator", "default_rng"]
-
-Size = int | Sequence[int] | None
 
 _random = _core.namespaces["random"]
 _op = _core.namespaces["op"]
 _np = _core.namespaces["numpy"]
 
 
-class Generator:
+class Generator(Continuous, GammaFamily, Counts):
     """Random numbers from a stream of its own, with the methods of NumPy's `Generator`.
 
     Parameters
@@ -66,7 +67,22 @@ class Generator:
         return self._bits
 
     def spawn(self, n_children: int) -> list[Generator]:
-        """Make `n_children` generators whose streams are independent of this one and of each other."""
+        """Make `n_children` generators whose streams are independent of this one and of each other.
+
+        Parameters
+        ----------
+        n_children : int
+            How many.
+
+        Returns
+        -------
+        list of Generator
+
+        Examples
+        --------
+        >>> len(np.random.default_rng(1).spawn(3))
+        3
+        """
         return [Generator(bits) for bits in self._bits.spawn(n_children)]
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -85,8 +101,31 @@ class Generator:
         *,
         device: Device | None = None,
     ) -> Any:
-        """Uniform numbers in [0, 1)."""
-        return self._call(_random["random"], size, _dtype(dtype, out), device, out)
+        """Uniform numbers in [0, 1).
+
+        Parameters
+        ----------
+        size, dtype : optional
+            Shape and type of the result; see `Generator`.
+        out : ndarray, optional
+            Where the result is written.
+        device : Device, optional
+            Where the result is made.
+
+        Returns
+        -------
+        ndarray
+            Of shape `size`.
+
+        Examples
+        --------
+        >>> rng = np.random.default_rng(1)
+        >>> rng.random((2, 2)).shape
+        (2, 2)
+        >>> round(float(rng.random(10000).mean()), 1)
+        0.5
+        """
+        return self._call(_random["random"], size, of_out(dtype, out), device, out)
 
     def uniform(
         self,
@@ -97,7 +136,34 @@ class Generator:
         dtype: DTypeLike | None = None,
         device: Device | None = None,
     ) -> Any:
-        """Uniform numbers in [low, high)."""
+        """Uniform numbers in [low, high).
+
+        Parameters
+        ----------
+        low : array_like
+            Smallest value.
+        high : array_like
+            Upper bound, which is not reached.
+        size, dtype, device : optional
+            Shape, type and place of the result; see `Generator`.
+
+        Returns
+        -------
+        ndarray
+            Of shape `size`.
+
+        Raises
+        ------
+        ValueError
+            If a parameter is out of its range.
+
+        Examples
+        --------
+        >>> rng = np.random.default_rng(1)
+        >>> x = rng.uniform(-1, 1, size=1000)
+        >>> x.shape, bool((x >= -1).all()), bool((x <= 1).all())
+        ((1000,), True, True)
+        """
         return self._call(_random["uniform"], low, high, size, dtype, device)
 
     def integers(
@@ -112,15 +178,56 @@ class Generator:
     ) -> Any:
         """Integers from `low` to `high`, which is included if `endpoint`; with one bound, from 0 to it.
 
+        Parameters
+        ----------
+        low : array_like of int
+            Smallest integer, or the bound if it is the only one.
+        high : array_like of int, optional
+            Bound, which is reached if `endpoint` is true.
+        size : int or tuple of int, optional
+            Shape of the result; that to which the parameters broadcast for None.
+        dtype : dtype
+            Type of the result.
+        endpoint : bool
+            Whether `high` is included.
+        device : Device, optional
+            Where the result is made.
+
+        Returns
+        -------
+        ndarray
+            Of shape `size`.
+
         Raises
         ------
         ValueError
             If there is no such integer, or a bound is none of `dtype`.
+
+        Examples
+        --------
+        >>> x = np.random.default_rng(1).integers(1, 6, size=1000, endpoint=True)
+        >>> int(x.min()), int(x.max())
+        (1, 6)
         """
         return self._call(_op["integers"], low, high, size, dtype, endpoint, device)
 
     def bytes(self, length: int) -> bytes:
-        """`length` random bytes. Waits for them."""
+        """`length` random bytes. Waits for them.
+
+        Parameters
+        ----------
+        length : int
+            How many.
+
+        Returns
+        -------
+        bytes
+
+        Examples
+        --------
+        >>> len(np.random.default_rng(1).bytes(8))
+        8
+        """
         drawn: bytes = self.integers(0, 256, length, dtype="uint8").asnumpy().tobytes()
         return drawn
 
@@ -151,16 +258,46 @@ class Generator:
         axis : int
         shuffle : bool
             Whether the order of a choice without replacement must be random. It is so in either case, at no cost.
+        device : Device, optional
+            Where the result is made.
+
+        Returns
+        -------
+        ndarray
+            Of the shape of `a` with `size` in place of the axis.
 
         Raises
         ------
         ValueError
             If there are not enough slices, or `p` does not sum to 1.
+
+        Examples
+        --------
+        >>> np.sort(np.random.default_rng(1).choice([10, 20, 30], size=3, replace=False))
+        array([10, 20, 30])
         """
         return self._call(_op["choose_slices"], a, size, replace, p, axis, device)
 
     def permutation(self, x: ArrayLike, axis: int = 0) -> Any:
-        """The slices of `x` along `axis` in random order; for an integer, the integers below it."""
+        """The slices of `x` along `axis` in random order; for an integer, the integers below it.
+
+        Parameters
+        ----------
+        x : array_like or int
+            The slices, or the number of integers.
+        axis : int
+            The axis of the slices.
+
+        Returns
+        -------
+        ndarray
+            Of the shape and dtype of `x`.
+
+        Examples
+        --------
+        >>> np.sort(np.random.default_rng(1).permutation(5))
+        array([0, 1, 2, 3, 4])
+        """
         if axis == 0 or not getattr(x, "ndim", 0):
             return self._call(_random["permutation"], x)
         x = _core.asarray(x)
@@ -169,12 +306,26 @@ class Generator:
     def shuffle(self, x: ndarray | MutableSequence[Any], axis: int = 0) -> None:
         """Put the slices of an array along `axis`, or the elements of a list, into random order, in place.
 
+        Parameters
+        ----------
+        x : ndarray or mutable sequence
+            What is put into another order.
+        axis : int
+            The axis of the slices; 0 for a sequence.
+
         Raises
         ------
         TypeError
             If `x` is neither an ndarray nor a mutable sequence.
         ValueError
             If `x` has no axes or is read-only.
+
+        Examples
+        --------
+        >>> x = np.arange(5)
+        >>> np.random.default_rng(1).shuffle(x)
+        >>> np.sort(x)
+        array([0, 1, 2, 3, 4])
         """
         if isinstance(x, ndarray):
             view = x if axis == 0 else _np["moveaxis"](x, axis, 0)
@@ -196,6 +347,18 @@ class Generator:
             None takes all elements as one line.
         out : ndarray, optional
             Receives the result; it may be `x`.
+
+        Returns
+        -------
+        ndarray
+            Of the shape and dtype of `x`.
+
+        Examples
+        --------
+        >>> x = np.array([[1, 2, 3], [10, 20, 30]])
+        >>> np.sort(np.random.default_rng(1).permuted(x, axis=1), axis=1)
+        array([[ 1,  2,  3],
+               [10, 20, 30]])
         """
         x = _core.asarray(x)
         if axis is None or x.ndim == 0:
@@ -211,336 +374,6 @@ class Generator:
             raise ValueError(f"`out` must have shape {x.shape}, found {out.shape}")
         out[...] = drawn
         return out
-
-    # ---- standard distributions ----
-
-    def standard_normal(
-        self,
-        size: Size = None,
-        dtype: DTypeLike | None = None,
-        out: ndarray | None = None,
-        *,
-        device: Device | None = None,
-    ) -> Any:
-        """Normal numbers of mean 0 and deviation 1."""
-        return self._call(_random["standard_normal"], size, _dtype(dtype, out), device, out)
-
-    def standard_exponential(
-        self,
-        size: Size = None,
-        dtype: DTypeLike | None = None,
-        method: str = "zig",
-        out: ndarray | None = None,
-        *,
-        device: Device | None = None,
-    ) -> Any:
-        """Exponential numbers of mean 1. Both methods, 'zig' and 'inv', invert the distribution function."""
-        if method not in ("zig", "inv"):
-            raise ValueError(f"`method` must be 'zig' or 'inv', found {method!r}")
-        return self._call(_random["standard_exponential"], size, _dtype(dtype, out), device, out)
-
-    def standard_gamma(
-        self,
-        shape: ArrayLike,
-        size: Size = None,
-        dtype: DTypeLike | None = None,
-        out: ndarray | None = None,
-        *,
-        device: Device | None = None,
-    ) -> Any:
-        """Gamma numbers of shape parameter `shape` and scale 1."""
-        return self._call(_random["standard_gamma"], shape, size, _dtype(dtype, out), device, out)
-
-    def standard_cauchy(
-        self, size: Size = None, *, dtype: DTypeLike | None = None, device: Device | None = None
-    ) -> Any:
-        """Cauchy numbers of mode 0 and scale 1."""
-        return self._call(_random["standard_cauchy"], size, dtype, device)
-
-    def standard_t(
-        self, df: ArrayLike, size: Size = None, *, dtype: DTypeLike | None = None, device: Device | None = None
-    ) -> Any:
-        """Student's t numbers of `df` degrees of freedom."""
-        return self._call(_random["standard_t"], df, size, dtype, device)
-
-    # ---- continuous distributions ----
-
-    def normal(
-        self,
-        loc: ArrayLike = 0.0,
-        scale: ArrayLike = 1.0,
-        size: Size = None,
-        *,
-        dtype: DTypeLike | None = None,
-        device: Device | None = None,
-    ) -> Any:
-        """Normal numbers of mean `loc` and standard deviation `scale`."""
-        return self._call(_random["normal"], loc, scale, size, dtype, device)
-
-    def laplace(
-        self,
-        loc: ArrayLike = 0.0,
-        scale: ArrayLike = 1.0,
-        size: Size = None,
-        *,
-        dtype: DTypeLike | None = None,
-        device: Device | None = None,
-    ) -> Any:
-        """Laplace numbers of mean `loc` and scale `scale`."""
-        return self._call(_random["laplace"], loc, scale, size, dtype, device)
-
-    def logistic(
-        self,
-        loc: ArrayLike = 0.0,
-        scale: ArrayLike = 1.0,
-        size: Size = None,
-        *,
-        dtype: DTypeLike | None = None,
-        device: Device | None = None,
-    ) -> Any:
-        """Logistic numbers of mean `loc` and scale `scale`."""
-        return self._call(_random["logistic"], loc, scale, size, dtype, device)
-
-    def gumbel(
-        self,
-        loc: ArrayLike = 0.0,
-        scale: ArrayLike = 1.0,
-        size: Size = None,
-        *,
-        dtype: DTypeLike | None = None,
-        device: Device | None = None,
-    ) -> Any:
-        """Gumbel numbers of mode `loc` and scale `scale`."""
-        return self._call(_random["gumbel"], loc, scale, size, dtype, device)
-
-    def exponential(
-        self, scale: ArrayLike = 1.0, size: Size = None, *, dtype: DTypeLike | None = None, device: Device | None = None
-    ) -> Any:
-        """Exponential numbers of mean `scale`."""
-        return self._call(_random["exponential"], scale, size, dtype, device)
-
-    def rayleigh(
-        self, scale: ArrayLike = 1.0, size: Size = None, *, dtype: DTypeLike | None = None, device: Device | None = None
-    ) -> Any:
-        """Rayleigh numbers of mode `scale`."""
-        return self._call(_random["rayleigh"], scale, size, dtype, device)
-
-    def weibull(
-        self, a: ArrayLike, size: Size = None, *, dtype: DTypeLike | None = None, device: Device | None = None
-    ) -> Any:
-        """Weibull numbers of shape parameter `a` and scale 1."""
-        return self._call(_random["weibull"], a, size, dtype, device)
-
-    def pareto(
-        self, a: ArrayLike, size: Size = None, *, dtype: DTypeLike | None = None, device: Device | None = None
-    ) -> Any:
-        """Lomax numbers (Pareto of the second kind) of shape parameter `a`."""
-        return self._call(_random["pareto"], a, size, dtype, device)
-
-    def power(
-        self, a: ArrayLike, size: Size = None, *, dtype: DTypeLike | None = None, device: Device | None = None
-    ) -> Any:
-        """Numbers in [0, 1] of density a x^(a - 1)."""
-        return self._call(_random["power"], a, size, dtype, device)
-
-    def lognormal(
-        self,
-        mean: ArrayLike = 0.0,
-        sigma: ArrayLike = 1.0,
-        size: Size = None,
-        *,
-        dtype: DTypeLike | None = None,
-        device: Device | None = None,
-    ) -> Any:
-        """Numbers whose logarithm is normal of mean `mean` and standard deviation `sigma`."""
-        return self._call(_random["lognormal"], mean, sigma, size, dtype, device)
-
-    def triangular(
-        self,
-        left: ArrayLike,
-        mode: ArrayLike,
-        right: ArrayLike,
-        size: Size = None,
-        *,
-        dtype: DTypeLike | None = None,
-        device: Device | None = None,
-    ) -> Any:
-        """Numbers of the triangular distribution from `left` over its peak at `mode` to `right`."""
-        return self._call(_random["triangular"], left, mode, right, size, dtype, device)
-
-    def wald(
-        self,
-        mean: ArrayLike,
-        scale: ArrayLike,
-        size: Size = None,
-        *,
-        dtype: DTypeLike | None = None,
-        device: Device | None = None,
-    ) -> Any:
-        """Inverse Gaussian numbers of mean `mean` and scale `scale`."""
-        return self._call(_random["wald"], mean, scale, size, dtype, device)
-
-    def vonmises(
-        self,
-        mu: ArrayLike,
-        kappa: ArrayLike,
-        size: Size = None,
-        *,
-        dtype: DTypeLike | None = None,
-        device: Device | None = None,
-    ) -> Any:
-        """Angles in [-pi, pi] around `mu` with concentration `kappa`."""
-        return self._call(_random["vonmises"], mu, kappa, size, dtype, device)
-
-    def gamma(
-        self,
-        shape: ArrayLike,
-        scale: ArrayLike = 1.0,
-        size: Size = None,
-        *,
-        dtype: DTypeLike | None = None,
-        device: Device | None = None,
-    ) -> Any:
-        """Gamma numbers of shape parameter `shape` and scale `scale`."""
-        return self._call(_random["gamma"], shape, scale, size, dtype, device)
-
-    def chisquare(
-        self, df: ArrayLike, size: Size = None, *, dtype: DTypeLike | None = None, device: Device | None = None
-    ) -> Any:
-        """Chi-square numbers of `df` degrees of freedom."""
-        return self._call(_random["chisquare"], df, size, dtype, device)
-
-    def noncentral_chisquare(
-        self,
-        df: ArrayLike,
-        nonc: ArrayLike,
-        size: Size = None,
-        *,
-        dtype: DTypeLike | None = None,
-        device: Device | None = None,
-    ) -> Any:
-        """Chi-square numbers of `df` degrees of freedom and non-centrality `nonc`."""
-        return self._call(_random["noncentral_chisquare"], df, nonc, size, dtype, device)
-
-    def beta(
-        self,
-        a: ArrayLike,
-        b: ArrayLike,
-        size: Size = None,
-        *,
-        dtype: DTypeLike | None = None,
-        device: Device | None = None,
-    ) -> Any:
-        """Beta numbers of parameters `a` and `b`."""
-        return self._call(_random["beta"], a, b, size, dtype, device)
-
-    def f(
-        self,
-        dfnum: ArrayLike,
-        dfden: ArrayLike,
-        size: Size = None,
-        *,
-        dtype: DTypeLike | None = None,
-        device: Device | None = None,
-    ) -> Any:
-        """Fisher's F numbers of `dfnum` and `dfden` degrees of freedom."""
-        return self._call(_random["f"], dfnum, dfden, size, dtype, device)
-
-    def noncentral_f(
-        self,
-        dfnum: ArrayLike,
-        dfden: ArrayLike,
-        nonc: ArrayLike,
-        size: Size = None,
-        *,
-        dtype: DTypeLike | None = None,
-        device: Device | None = None,
-    ) -> Any:
-        """F numbers of `dfnum` and `dfden` degrees of freedom and non-centrality `nonc`."""
-        return self._call(_random["noncentral_f"], dfnum, dfden, nonc, size, dtype, device)
-
-    # ---- counts ----
-
-    def poisson(
-        self, lam: ArrayLike = 1.0, size: Size = None, *, dtype: DTypeLike | None = None, device: Device | None = None
-    ) -> Any:
-        """Poisson counts of mean `lam`."""
-        return self._call(_random["poisson"], lam, size, dtype, device)
-
-    def binomial(
-        self,
-        n: ArrayLike,
-        p: ArrayLike,
-        size: Size = None,
-        *,
-        dtype: DTypeLike | None = None,
-        device: Device | None = None,
-    ) -> Any:
-        """Successes of `n` tries that each succeed with probability `p`."""
-        return self._call(_random["binomial"], n, p, size, dtype, device)
-
-    def negative_binomial(
-        self,
-        n: ArrayLike,
-        p: ArrayLike,
-        size: Size = None,
-        *,
-        dtype: DTypeLike | None = None,
-        device: Device | None = None,
-    ) -> Any:
-        """Failures before `n` successes of tries that each succeed with probability `p`."""
-        return self._call(_random["negative_binomial"], n, p, size, dtype, device)
-
-    def geometric(
-        self, p: ArrayLike, size: Size = None, *, dtype: DTypeLike | None = None, device: Device | None = None
-    ) -> Any:
-        """Tries up to the first success when each succeeds with probability `p`."""
-        return self._call(_random["geometric"], p, size, dtype, device)
-
-    def hypergeometric(
-        self,
-        ngood: ArrayLike,
-        nbad: ArrayLike,
-        nsample: ArrayLike,
-        size: Size = None,
-        *,
-        dtype: DTypeLike | None = None,
-        device: Device | None = None,
-    ) -> Any:
-        """Good ones among `nsample` things drawn without replacement from `ngood` good and `nbad` bad ones."""
-        return self._call(_random["hypergeometric"], ngood, nbad, nsample, size, dtype, device)
-
-    def logseries(
-        self, p: ArrayLike, size: Size = None, *, dtype: DTypeLike | None = None, device: Device | None = None
-    ) -> Any:
-        """Counts k from 1 on with probabilities proportional to p^k / k."""
-        return self._call(_random["logseries"], p, size, dtype, device)
-
-    def zipf(
-        self, a: ArrayLike, size: Size = None, *, dtype: DTypeLike | None = None, device: Device | None = None
-    ) -> Any:
-        """Counts k from 1 on with probabilities proportional to k^-a."""
-        return self._call(_random["zipf"], a, size, dtype, device)
-
-    # ---- rows of numbers that belong together ----
-
-    def dirichlet(self, alpha: ArrayLike, size: Size = None, *, dtype: DTypeLike | None = None) -> Any:
-        """Shares of the Dirichlet distribution: shape `size` + (k,) for `alpha` of shape (k,); each row sums to 1."""
-        return self._call(_random["dirichlet"], alpha, size, dtype)
-
-    def multinomial(self, n: ArrayLike, pvals: ArrayLike, size: Size = None) -> Any:
-        """How often each of k categories comes up in `n` draws.
-
-        Parameters
-        ----------
-        n : int or array_like of int
-            Draws, at least 0; broadcasts with the rows of `pvals`.
-        pvals : array_like, shape (..., k)
-            Probabilities; the last is what the others leave of 1.
-        size : int or tuple of int, optional
-            The shape of `n` and the rows of `pvals` must broadcast to it; the result has k counts for each.
-        """
-        return self._call(_random["multinomial"], n, pvals, size)
 
     def multivariate_normal(
         self,
@@ -558,33 +391,35 @@ class Generator:
         'cholesky', whose gradient with respect to `cov` has no conditions but that it is positive definite. An
         eigenvalue below -`tol` is warned of, raised or ignored as `check_valid` says; except with 'cholesky', which
         always raises for it, the check reads values.
-        """
-        return sample(self._call, mean, cov, size, check_valid, tol, method)
-
-    def multivariate_hypergeometric(
-        self, colors: ArrayLike, nsample: int, size: Size = None, method: str = "marginals"
-    ) -> Any:
-        """How many of each color are among `nsample` things drawn without replacement.
 
         Parameters
         ----------
-        colors : array_like of int, shape (k,)
-            How many there are of each, together less than 10**9.
-        nsample : int
+        mean : array_like, shape (..., n)
+            Mean.
+        cov : array_like, shape (..., n, n)
+            Covariance.
         size : int or tuple of int, optional
-        method : {'marginals', 'count'}
-            NumPy's algorithms. Here both names mean the first, which needs no memory for the things themselves.
+            Stands before the shape of the parameters.
+        check_valid : {'warn', 'raise', 'ignore'}
+            What happens if `cov` is no covariance.
+        tol : float
+            How negative an eigenvalue may be.
+        method : {'svd', 'eigh', 'cholesky'}
+            Factorisation of `cov`.
 
         Returns
         -------
-        ndarray of int64, shape `size` + (k,)
+        ndarray
+            Of shape `size` + (..., n).
+
+        Examples
+        --------
+        >>> x = np.random.default_rng(1).multivariate_normal([0.0, 5.0], [[2.0, 1.0], [1.0, 2.0]], size=100000)
+        >>> np.cov(x.T).round(1)
+        array([[2., 1.],
+               [1., 2.]])
         """
-        return self._call(_op["multivariate_hypergeometric"], colors, nsample, size, method)
-
-
-def _dtype(dtype: DTypeLike | None, out: ndarray | None) -> DTypeLike | None:
-    """What is drawn for `out` unless something else is asked."""
-    return out.dtype if dtype is None and out is not None else dtype
+        return sample(self._call, mean, cov, size, check_valid, tol, method)
 
 
 def default_rng(seed: Any = None) -> Generator:

@@ -42,6 +42,14 @@ def put_along_axis(arr: ndarray, indices: ArrayLike, values: ArrayLike, axis: in
         If the numbers of axes differ.
     IndexError
         If an index is out of bounds.
+
+    Examples
+    --------
+    >>> x = np.array([[3, 9, 4], [8, 1, 2]])
+    >>> np.put_along_axis(x, np.argmax(x, axis=1, keepdims=True), 0, axis=1)
+    >>> x
+    array([[3, 0, 4],
+           [0, 1, 2]])
     """
     positions = asarray(indices)
     if axis is None:
@@ -95,6 +103,14 @@ def put(a: ndarray, ind: ArrayLike, v: ArrayLike, mode: str = "raise") -> None:
         If a position is out of bounds and `mode` is 'raise'.
     ValueError
         For another `mode`.
+
+    Examples
+    --------
+    >>> x = np.zeros((2, 2))
+    >>> np.put(x, [0, 3], [5, 6])
+    >>> x
+    array([[5., 0.],
+           [0., 6.]])
     """
     if mode not in ("raise", "wrap", "clip"):
         raise ValueError(f"put: `mode` must be one of raise, wrap, clip, not '{mode}'")
@@ -125,19 +141,69 @@ def diagflat(v: ArrayLike, k: int = 0) -> ndarray:
     -------
     ndarray
         Square matrix.
+
+    Examples
+    --------
+    >>> np.diagflat([[1, 2], [3, 4]])
+    array([[1, 0, 0, 0],
+           [0, 2, 0, 0],
+           [0, 0, 3, 0],
+           [0, 0, 0, 4]])
     """
     result: ndarray = _op["diag"](asarray(v).reshape(-1), k)
     return result
 
 
 def _compress(self: ndarray, condition: ArrayLike, axis: int | None = None, out: ndarray | None = None) -> ndarray:
-    """The slices along `axis` at which `condition` is true; see `mxnet.numpy.compress`."""
+    """The slices along `axis` at which `condition` is true; see `mxnet.numpy.compress`.
+
+    Parameters
+    ----------
+    condition : array_like, one axis
+        Truth values, one for each position along the axis.
+    axis : int, optional
+        Axis to go along; None takes the elements as one row.
+    out : ndarray, optional
+        Where the result is written.
+
+    Returns
+    -------
+    ndarray
+        Of the shape of the array but for the axis.
+
+    Examples
+    --------
+    >>> np.array([1, 2, 3]).compress([True, False, True])
+    array([1, 3])
+    """
     result: ndarray = _op["compress"](condition, self, axis, out)
     return result
 
 
 def _put(self: ndarray, indices: ArrayLike, values: ArrayLike, mode: str = "raise") -> None:
-    """Writes `values` at flat positions; see `mxnet.numpy.put`."""
+    """Writes `values` at flat positions; see `mxnet.numpy.put`.
+
+    Parameters
+    ----------
+    indices : array_like of int
+        Positions in the flattened array.
+    values : array_like
+        Values, repeated if they are fewer than the positions.
+    mode : {'raise', 'wrap', 'clip'}
+        What happens to a position out of bounds.
+
+    Raises
+    ------
+    IndexError
+        If a position is out of bounds and `mode` is 'raise'.
+
+    Examples
+    --------
+    >>> x = np.zeros(3)
+    >>> x.put([0, 2], [5, 6])
+    >>> x
+    array([5., 0., 6.])
+    """
     put(self, indices, values, mode)
 
 

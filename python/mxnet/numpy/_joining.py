@@ -77,12 +77,42 @@ def atleast_1d(*arys: ArrayLike) -> Any:
 
 
 def atleast_2d(*arys: ArrayLike) -> Any:
-    """Arrays of at least two axes, new ones in front; see `atleast_1d`."""
+    """Arrays of at least two axes, new ones in front; see `atleast_1d`.
+
+    Parameters
+    ----------
+    *arys : array_like
+        The arrays.
+
+    Returns
+    -------
+    ndarray, or list of ndarray for several
+
+    Examples
+    --------
+    >>> np.atleast_2d([1, 2])
+    array([[1, 2]])
+    """
     return _at_least(arys, _op["atleast_2d"])
 
 
 def atleast_3d(*arys: ArrayLike) -> Any:
-    """Arrays of at least three axes: new ones around one axis, behind two; see `atleast_1d`."""
+    """Arrays of at least three axes: new ones around one axis, behind two; see `atleast_1d`.
+
+    Parameters
+    ----------
+    *arys : array_like
+        The arrays.
+
+    Returns
+    -------
+    ndarray, or list of ndarray for several
+
+    Examples
+    --------
+    >>> np.atleast_3d([1, 2]).shape
+    (1, 2, 1)
+    """
     return _at_least(arys, _op["atleast_3d"])
 
 
@@ -447,12 +477,48 @@ def hsplit(ary: ArrayLike, indices_or_sections: Sections) -> list[ndarray]:
 
 
 def vsplit(ary: ArrayLike, indices_or_sections: Sections) -> list[ndarray]:
-    """Parts of an array along its first axis; it must have two axes at least. See `hsplit`."""
+    """Parts of an array along its first axis; it must have two axes at least. See `hsplit`.
+
+    Parameters
+    ----------
+    ary : array_like, at least two axes
+        The array.
+    indices_or_sections : int or sequence of int
+        A number of equal parts, or where to cut.
+
+    Returns
+    -------
+    list of ndarray
+        Views of the parts.
+
+    Examples
+    --------
+    >>> np.vsplit(np.array([[1, 2], [3, 4]]), 2)
+    [array([[1, 2]]), array([[3, 4]])]
+    """
     return _split_along("vsplit", ary, indices_or_sections, 0, 2)
 
 
 def dsplit(ary: ArrayLike, indices_or_sections: Sections) -> list[ndarray]:
-    """Parts of an array along its third axis; it must have three axes at least. See `hsplit`."""
+    """Parts of an array along its third axis; it must have three axes at least. See `hsplit`.
+
+    Parameters
+    ----------
+    ary : array_like, at least three axes
+        The array.
+    indices_or_sections : int or sequence of int
+        A number of equal parts, or where to cut.
+
+    Returns
+    -------
+    list of ndarray
+        Views of the parts.
+
+    Examples
+    --------
+    >>> [part.shape for part in np.dsplit(np.zeros((2, 3, 4)), 2)]
+    [(2, 3, 2), (2, 3, 2)]
+    """
     return _split_along("dsplit", ary, indices_or_sections, 2, 3)
 
 

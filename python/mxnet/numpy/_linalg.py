@@ -585,6 +585,12 @@ def diagonal(x: ArrayLike, /, *, offset: int = 0) -> ndarray:
     ------
     LinAlgError
         If `x` has fewer than two axes.
+
+    Examples
+    --------
+    >>> np.linalg.diagonal([[[1, 2], [3, 4]], [[5, 6], [7, 8]]])
+    array([[1, 4],
+           [5, 8]])
     """
     result: ndarray = _np["diagonal"](_matrices(x, "diagonal"), offset, -2, -1)
     return result
@@ -609,6 +615,11 @@ def trace(x: ArrayLike, /, *, offset: int = 0, dtype: Any = None) -> ndarray:
     ------
     LinAlgError
         If `x` has fewer than two axes.
+
+    Examples
+    --------
+    >>> np.linalg.trace([[[1, 2], [3, 4]], [[5, 6], [7, 8]]])
+    array([ 5, 13])
     """
     result: ndarray = _np["trace"](_matrices(x, "trace"), offset, -2, -1, dtype)
     return result
@@ -630,6 +641,12 @@ def outer(x1: ArrayLike, x2: ArrayLike, /) -> ndarray:
     ------
     ValueError
         If one of them is no vector.
+
+    Examples
+    --------
+    >>> np.linalg.outer([1, 2], [10, 20])
+    array([[10, 20],
+           [20, 40]])
     """
     a, b = asarray(x1), asarray(x2)
     if a.ndim != 1 or b.ndim != 1:
@@ -656,6 +673,11 @@ def tensordot(x1: ArrayLike, x2: ArrayLike, /, *, axes: int | Sequence[int | Seq
     ------
     ValueError
         If paired axes differ in size.
+
+    Examples
+    --------
+    >>> np.linalg.tensordot([[1, 2], [3, 4]], [[1, 0], [0, 1]], axes=2)
+    array(5)
     """
     return _tensordot(x1, x2, axes)
 
@@ -677,6 +699,11 @@ def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> ndarray:
     ------
     ValueError
         If vectors have another number of elements.
+
+    Examples
+    --------
+    >>> np.linalg.cross([1, 0, 0], [0, 1, 0])
+    array([0, 0, 1])
     """
     a, b = asarray(x1), asarray(x2)
     sizes = (a.shape[axis], b.shape[axis])

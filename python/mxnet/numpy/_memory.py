@@ -148,6 +148,12 @@ def shares_memory(a: ArrayLike, b: ArrayLike, /, max_work: int = -1) -> bool:
     -----
     A common byte is a solution of an equation in bounded integers. It is looked for step by step, from the largest
     stride on; what is left of the distance must be in reach of the smaller strides and a multiple of their divisor.
+
+    Examples
+    --------
+    >>> x = np.arange(6)
+    >>> np.shares_memory(x[::2], x[1::2]), np.shares_memory(x[:3], x[2:])
+    (False, True)
     """
     if max_work < -1:
         raise ValueError(f"shares_memory: `max_work` must be at least -1, found {max_work}")

@@ -30,6 +30,11 @@ class __array_namespace_info__:  # noqa: N801  # the standard's name
         -------
         dict
             'boolean indexing' (True), 'data-dependent shapes' (True), 'max dimensions' (64).
+
+        Examples
+        --------
+        >>> np.__array_namespace_info__().capabilities()['max dimensions']
+        64
         """
         return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 64}
 
@@ -39,6 +44,11 @@ class __array_namespace_info__:  # noqa: N801  # the standard's name
         Returns
         -------
         Device
+
+        Examples
+        --------
+        >>> np.__array_namespace_info__().default_device()
+        cpu(0)
         """
         return current_device()
 
@@ -59,6 +69,11 @@ class __array_namespace_info__:  # noqa: N801  # the standard's name
         ------
         ValueError
             If there is no such device.
+
+        Examples
+        --------
+        >>> np.__array_namespace_info__().default_dtypes()['integral']
+        dtype('int64')
         """
         self._check(device)
         kinds = {"real floating": "f", "complex floating": "c", "integral": "i", "indexing": "i"}
@@ -82,6 +97,11 @@ class __array_namespace_info__:  # noqa: N801  # the standard's name
         ------
         ValueError
             If there is no such kind or device.
+
+        Examples
+        --------
+        >>> sorted(np.__array_namespace_info__().dtypes(kind='signed integer'))
+        ['int16', 'int32', 'int64', 'int8']
         """
         self._check(device)
         kinds = _STANDARD if kind is None else (kind,) if isinstance(kind, str) else tuple(kind)
@@ -96,6 +116,11 @@ class __array_namespace_info__:  # noqa: N801  # the standard's name
         Returns
         -------
         list of Device
+
+        Examples
+        --------
+        >>> np.__array_namespace_info__().devices()[0]
+        cpu(0)
         """
         return [Device("cpu", 0), *(Device("gpu", i) for i in range(num_gpus()))]
 

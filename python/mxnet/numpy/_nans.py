@@ -95,6 +95,28 @@ def nanprod(
 ) -> ndarray:
     """Product of the elements that are no NaN; arguments as for `nansum`.
 
+    Parameters
+    ----------
+    a : array_like
+        The array.
+    axis : int, tuple of int or None
+        Axes to go over; all of them for None.
+    dtype : dtype, optional
+        Type that is computed in and returned.
+    out : ndarray, optional
+        Where the result is written.
+    keepdims : bool
+        Whether the axes stay, with length 1.
+    initial : number
+        What the product starts from.
+    where : array_like of bool
+        Elements where this is false are left out.
+
+    Returns
+    -------
+    ndarray
+        Of the shape of `a` without the axes.
+
     Examples
     --------
     >>> import mxnet as mx
@@ -200,6 +222,26 @@ def nanmin(
 ) -> ndarray:
     """The smallest of the elements that are no NaN; arguments as for `nanmax`, `initial` being the most it can be.
 
+    Parameters
+    ----------
+    a : array_like
+        The array.
+    axis : int, tuple of int or None
+        Axes to go over; all of them for None.
+    out : ndarray, optional
+        Where the result is written.
+    keepdims : bool
+        Whether the axes stay, with length 1.
+    initial : number, optional
+        The most the result can be.
+    where : array_like of bool
+        Elements where this is false are left out.
+
+    Returns
+    -------
+    ndarray
+        Of the shape of `a` without the axes; NaN where all are NaN.
+
     Examples
     --------
     >>> import mxnet as mx
@@ -251,7 +293,34 @@ def nanargmax(a: ArrayLike, axis: int | None = None, out: ndarray | None = None,
 
 
 def nanargmin(a: ArrayLike, axis: int | None = None, out: ndarray | None = None, *, keepdims: bool = False) -> ndarray:
-    """Position of the smallest of the elements that are no NaN; see `nanargmax`."""
+    """Position of the smallest of the elements that are no NaN; see `nanargmax`.
+
+    Parameters
+    ----------
+    a : array_like
+        The array.
+    axis : int, optional
+        Axis to go along; None takes the elements as one row.
+    out : ndarray, optional
+        Where the result is written.
+    keepdims : bool
+        Whether the axis stays, with length 1.
+
+    Returns
+    -------
+    ndarray of int64
+        Of the shape of `a` without the axis.
+
+    Raises
+    ------
+    ValueError
+        If all elements of a row are NaN.
+
+    Examples
+    --------
+    >>> np.nanargmin([np.nan, 3.0, 1.0])
+    array(2)
+    """
     return _position("nanargmin", a, axis, out, keepdims)
 
 
@@ -286,7 +355,29 @@ def nancumsum(
 def nancumprod(
     a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: ndarray | None = None
 ) -> ndarray:
-    """Running products that NaN leaves as they are; see `nancumsum`."""
+    """Running products that NaN leaves as they are; see `nancumsum`.
+
+    Parameters
+    ----------
+    a : array_like
+        The array.
+    axis : int, optional
+        Axis to go along; None takes the elements as one row.
+    dtype : dtype, optional
+        Type that is computed in and returned.
+    out : ndarray, optional
+        Where the result is written.
+
+    Returns
+    -------
+    ndarray
+        Of the shape of `a`; one axis for ``axis=None``.
+
+    Examples
+    --------
+    >>> np.nancumprod([2.0, np.nan, 3.0])
+    array([2., 2., 6.])
+    """
     x = asarray(a)
     return deliver("nancumprod", _op["cumprod"](_filled(x, _counted(x, True), 1), axis, dtype), out)
 
@@ -467,6 +558,36 @@ def nanstd(
     mean: ArrayLike | None = None,
     correction: float | None = None,
 ) -> ndarray:
-    """Standard deviation of the elements that are no NaN: the square root of `nanvar`."""
+    """Standard deviation of the elements that are no NaN: the square root of `nanvar`.
+
+    Parameters
+    ----------
+    a : array_like
+        The array.
+    axis : int, tuple of int or None
+        Axes to go over; all of them for None.
+    dtype : dtype, optional
+        Type that is computed in and returned.
+    out : ndarray, optional
+        Where the result is written.
+    ddof, correction : float
+        What the number of elements is reduced by; one of the two.
+    keepdims : bool
+        Whether the axes stay, with length 1.
+    where : array_like of bool
+        Elements where this is false are left out.
+    mean : array_like, optional
+        The mean, if it is known.
+
+    Returns
+    -------
+    ndarray
+        Of the shape of `a` without the axes.
+
+    Examples
+    --------
+    >>> np.nanstd([1.0, np.nan, 3.0])
+    array(1.)
+    """
     variance = _variance("nanstd", a, axis, dtype, ddof, keepdims, where, mean, correction)
     return deliver("nanstd", _op["sqrt"](variance), out)

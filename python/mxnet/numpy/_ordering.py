@@ -29,6 +29,12 @@ def lexsort(keys: Any, axis: int = -1) -> ndarray:
     ------
     TypeError
         Without keys.
+
+    Examples
+    --------
+    >>> surnames, names = np.array([2, 1, 2]), np.array([1, 5, 0])
+    >>> np.lexsort((names, surnames))  # by surname, then by name
+    array([1, 2, 0])
     """
     keys = [asarray(key) for key in keys]
     if not keys:
@@ -43,12 +49,48 @@ def lexsort(keys: Any, axis: int = -1) -> ndarray:
 def _sort(
     self: ndarray, axis: int = -1, kind: str | None = None, order: str | None = None, *, stable: bool | None = None
 ) -> None:
-    """Sorts the array in place along `axis`; see `mxnet.numpy.sort`."""
+    """Sorts the array in place along `axis`; see `mxnet.numpy.sort`.
+
+    Parameters
+    ----------
+    axis : int
+        The axis.
+    kind, stable : optional
+        Accepted as NumPy's; every kind is stable.
+    order : None
+        There are no fields.
+
+    Examples
+    --------
+    >>> x = np.array([3, 1, 2])
+    >>> x.sort()
+    >>> x
+    array([1, 2, 3])
+    """
     self[...] = _op["sort"](self, axis, kind, order, stable=stable)
 
 
 def _partition(self: ndarray, kth: Any, axis: int = -1, kind: str = "introselect", order: str | None = None) -> None:
-    """Partitions the array in place along `axis`; see `mxnet.numpy.partition`."""
+    """Partitions the array in place along `axis`; see `mxnet.numpy.partition`.
+
+    Parameters
+    ----------
+    kth : int or sequence of int
+        Positions at which elements stand as after sorting.
+    axis : int
+        The axis.
+    kind : str
+        Accepted as NumPy's.
+    order : None
+        There are no fields.
+
+    Examples
+    --------
+    >>> x = np.array([7, 1, 5, 3])
+    >>> x.partition(1)
+    >>> x[:2]
+    array([1, 3])
+    """
     self[...] = _op["partition"](self, kth, axis, kind, order)
 
 

@@ -124,5 +124,10 @@ def array_str(
     Returns
     -------
     str
+
+    Examples
+    --------
+    >>> np.array_str(np.array([1.5, 2.0]))
+    '[1.5 2. ]'
     """
     return numpy.array_str(asarray(a).asnumpy(), max_line_width, precision, suppress_small)

@@ -81,6 +81,14 @@ def tensordot(a: ArrayLike, b: ArrayLike, axes: int | Sequence[int | Sequence[in
     ------
     ValueError
         If paired axes differ in size.
+
+    Examples
+    --------
+    >>> np.tensordot([[1, 2], [3, 4]], [[5, 6], [7, 8]], axes=1)
+    array([[19, 22],
+           [43, 50]])
+    >>> np.tensordot([[1, 2], [3, 4]], [[5, 6], [7, 8]])
+    array(70)
     """
     if isinstance(axes, int):
         if axes < 0:
@@ -169,6 +177,13 @@ def norm(x: ArrayLike, ord: Order = None, axis: Axes = None, keepdims: bool = Fa
     ------
     ValueError
         If there is no norm of this order over so many axes.
+
+    Examples
+    --------
+    >>> np.linalg.norm([3.0, 4.0])
+    array(5.)
+    >>> np.linalg.norm([[3.0, 4.0], [6.0, 8.0]], axis=1)
+    array([ 5., 10.])
     """
     values = _real(x)
     if axis is None:
@@ -202,6 +217,13 @@ def vector_norm(x: ArrayLike, /, *, axis: Axes = None, keepdims: bool = False, o
     -------
     ndarray
         Real.
+
+    Examples
+    --------
+    >>> np.linalg.vector_norm([[3.0, 4.0], [6.0, 8.0]], axis=1)
+    array([ 5., 10.])
+    >>> np.linalg.vector_norm([3.0, -4.0], ord=1)
+    array(7.)
     """
     return _vector_norm(_real(x), ord, axis, keepdims)
 
@@ -226,6 +248,13 @@ def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: Order = "fro") 
     ------
     ValueError
         If there is no norm of this order.
+
+    Examples
+    --------
+    >>> np.linalg.matrix_norm([[3.0, 0.0], [0.0, 4.0]])
+    array(5.)
+    >>> np.linalg.matrix_norm([[3.0, 0.0], [0.0, 4.0]], ord=2)
+    array(4.)
     """
     values = _real(x)
     return _matrix_norm(values, ord, (values.ndim - 2, values.ndim - 1), keepdims)

@@ -466,7 +466,37 @@ def nanpercentile(
     *,
     weights: ArrayLike | None = None,
 ) -> ndarray:
-    """`percentile` of the elements that are no NaN; see `nanquantile`."""
+    """`percentile` of the elements that are no NaN; see `nanquantile`.
+
+    Parameters
+    ----------
+    a : array_like
+        The array.
+    q : array_like
+        Percentages, from 0 to 100.
+    axis : int, tuple of int or None
+        Axes to go over; all of them for None.
+    out : ndarray, optional
+        Where the result is written.
+    overwrite_input : bool
+        Accepted; `a` is never changed.
+    method : str
+        As of `quantile`.
+    keepdims : bool
+        Whether the axes stay, with length 1.
+    weights : array_like, optional
+        How much each element counts.
+
+    Returns
+    -------
+    ndarray
+        The axes of `q`, then those of `a` that stay.
+
+    Examples
+    --------
+    >>> np.nanpercentile([1.0, np.nan, 3.0], 50)
+    array(2.)
+    """
     del overwrite_input
     return _quantile("nanpercentile", a, q, 100, axis, out, method, keepdims, weights, True)
 

@@ -85,6 +85,13 @@ def unique(
     ------
     numpy.exceptions.AxisError
         If there is no such axis.
+
+    Examples
+    --------
+    >>> np.unique([3, 1, 3, 2])
+    array([1, 2, 3])
+    >>> np.unique([3, 1, 3, 2], return_counts=True)
+    (array([1, 2, 3]), array([1, 1, 2]))
     """
     ar = asarray(ar)
     if axis is None:
@@ -128,6 +135,11 @@ def unique_all(x: Any) -> UniqueAllResult:
     -------
     UniqueAllResult
         values, indices, inverse_indices, counts
+
+    Examples
+    --------
+    >>> np.unique_all([3, 1, 3]).indices
+    array([1, 0])
     """
     return UniqueAllResult(*unique(x, True, True, True, equal_nan=False))
 
@@ -144,6 +156,12 @@ def unique_counts(x: Any) -> UniqueCountsResult:
     -------
     UniqueCountsResult
         values, counts
+
+    Examples
+    --------
+    >>> values, counts = np.unique_counts([3, 1, 3])
+    >>> values, counts
+    (array([1, 3]), array([1, 2]))
     """
     return UniqueCountsResult(*unique(x, return_counts=True, equal_nan=False))
 
@@ -160,6 +178,12 @@ def unique_inverse(x: Any) -> UniqueInverseResult:
     -------
     UniqueInverseResult
         values, inverse_indices
+
+    Examples
+    --------
+    >>> values, inverse = np.unique_inverse([3, 1, 3])
+    >>> values[inverse]
+    array([3, 1, 3])
     """
     return UniqueInverseResult(*unique(x, return_inverse=True, equal_nan=False))
 
@@ -176,6 +200,11 @@ def unique_values(x: Any) -> ndarray:
     -------
     ndarray
         In ascending order.
+
+    Examples
+    --------
+    >>> np.unique_values([3, 1, 3])
+    array([1, 3])
     """
     values: ndarray = unique(x, equal_nan=False)
     return values

@@ -56,6 +56,12 @@ def diag_indices_from(arr: ArrayLike) -> tuple[ndarray, ...]:
     ------
     ValueError
         If there are too few axes or they differ.
+
+    Examples
+    --------
+    >>> x = np.array([[1, 2], [3, 4]])
+    >>> x[np.diag_indices_from(x)]
+    array([1, 4])
     """
     x = asarray(arr)
     if x.ndim < 2:
@@ -108,6 +114,12 @@ def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[ndarray, ...
     -------
     tuple of ndarray
         Row numbers, column numbers.
+
+    Examples
+    --------
+    >>> x = np.array([[1, 2], [3, 4]])
+    >>> x[np.triu_indices(2)]
+    array([1, 2, 4])
     """
     found: tuple[ndarray, ...] = _op["nonzero"](~_op["tri"](n, m, k - 1, "bool"))
     return found
@@ -121,13 +133,61 @@ def _matrix(name: str, arr: ArrayLike) -> tuple[int, int]:
 
 
 def tril_indices_from(arr: ArrayLike, k: int = 0) -> tuple[ndarray, ...]:
-    """Indices of the lower triangle of a matrix that is there; see `tril_indices`."""
+    """Indices of the lower triangle of a matrix that is there; see `tril_indices`.
+
+    Parameters
+    ----------
+    arr : array_like, two axes
+        The matrix; only its shape counts.
+    k : int
+        Diagonal up to which the triangle goes.
+
+    Returns
+    -------
+    tuple of ndarray of int64
+        Rows and columns.
+
+    Raises
+    ------
+    ValueError
+        If `arr` has not two axes.
+
+    Examples
+    --------
+    >>> x = np.array([[1, 2], [3, 4]])
+    >>> x[np.tril_indices_from(x)]
+    array([1, 3, 4])
+    """
     rows, columns = _matrix("tril_indices_from", arr)
     return tril_indices(rows, k, columns)
 
 
 def triu_indices_from(arr: ArrayLike, k: int = 0) -> tuple[ndarray, ...]:
-    """Indices of the upper triangle of a matrix that is there; see `triu_indices`."""
+    """Indices of the upper triangle of a matrix that is there; see `triu_indices`.
+
+    Parameters
+    ----------
+    arr : array_like, two axes
+        The matrix; only its shape counts.
+    k : int
+        Diagonal from which the triangle goes.
+
+    Returns
+    -------
+    tuple of ndarray of int64
+        Rows and columns.
+
+    Raises
+    ------
+    ValueError
+        If `arr` has not two axes.
+
+    Examples
+    --------
+    >>> x = np.array([[1, 2], [3, 4]])
+    >>> x[np.triu_indices_from(x, k=1)]
+    array([2])
+    """
     rows, columns = _matrix("triu_indices_from", arr)
     return triu_indices(rows, k, columns)
 

@@ -283,7 +283,31 @@ def deliver(name: str, result: ndarray, out: ndarray | None) -> ndarray:
 
 
 def _choose(self: ndarray, choices: Any, out: ndarray | None = None, mode: str = "raise") -> ndarray:
-    """Elements of several arrays, chosen by number at each place; see `mxnet.numpy.choose`."""
+    """Elements of several arrays, chosen by number at each place; see `mxnet.numpy.choose`.
+
+    Parameters
+    ----------
+    choices : sequence of array_like
+        The arrays to choose from; they broadcast.
+    out : ndarray, optional
+        Where the result is written.
+    mode : {'raise', 'wrap', 'clip'}
+        What happens to a number that names no array.
+
+    Returns
+    -------
+    ndarray
+
+    Raises
+    ------
+    ValueError
+        If a number names no array and `mode` is 'raise'.
+
+    Examples
+    --------
+    >>> np.array([0, 1, 0]).choose([[1, 2, 3], [10, 20, 30]])
+    array([ 1, 20,  3])
+    """
     return choose(self, choices, out, mode)
 
 

@@ -27,6 +27,14 @@ def shuffle(x: ndarray) -> None:
         If `x` is no ndarray: only an array can be changed in place.
     ValueError
         If `x` has no axes or is read-only.
+
+    Examples
+    --------
+    >>> np.random.seed(1)
+    >>> x = np.arange(4)
+    >>> np.random.shuffle(x)
+    >>> np.sort(x)
+    array([0, 1, 2, 3])
     """
     if not isinstance(x, ndarray):
         raise TypeError(f"`x` must be an ndarray, not {type(x).__name__!r}")
@@ -40,6 +48,14 @@ def get_state() -> dict[str, Any]:
     -------
     dict
         `bit_generator` ("Philox4x32-10"), `seed` and `offset`, the number of the next counter block. For `set_state`.
+
+    Examples
+    --------
+    >>> state = np.random.get_state()
+    >>> x = np.random.normal(size=3)
+    >>> np.random.set_state(state)
+    >>> bool((np.random.normal(size=3) == x).all())
+    True
     """
     seed_state, offset = _core.random_state()
     return {"bit_generator": "Philox4x32-10", "seed": seed_state, "offset": offset}
@@ -56,6 +72,15 @@ def set_state(state: dict[str, Any]) -> None:
     ------
     ValueError
         If `state` is that of another generator.
+
+    Examples
+    --------
+    >>> np.random.seed(1)
+    >>> state = np.random.get_state()
+    >>> x = np.random.uniform(size=3)
+    >>> np.random.set_state(state)
+    >>> bool((np.random.uniform(size=3) == x).all())
+    True
     """
     if not isinstance(state, dict) or state.get("bit_generator") != "Philox4x32-10":
         raise ValueError(f"`state` must be what get_state() returned, found {state!r}")

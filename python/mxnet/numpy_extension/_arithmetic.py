@@ -24,12 +24,22 @@ def add_n(*args: ArrayLike) -> ndarray:
     *args : array_like
         At least one.
 
+    Returns
+    -------
+    ndarray
+        Of their shape.
+
     Raises
     ------
     TypeError
         If there is none.
     ValueError
         If the shapes differ.
+
+    Examples
+    --------
+    >>> npx.add_n(np.array([1, 2]), np.array([10, 20]), np.array([100, 200]))
+    array([111, 222])
     """
     if not args:
         raise TypeError("add_n: needs at least one array, found none")
@@ -68,6 +78,12 @@ def batch_dot(
     ------
     ValueError
         If the shapes do not fit or another storage is asked for.
+
+    Examples
+    --------
+    >>> x, y = np.ones((2, 1, 3)), np.ones((2, 3, 1))
+    >>> npx.batch_dot(x, y).shape, npx.batch_dot(x, y, transpose_a=True, transpose_b=True).shape
+    ((2, 1, 1), (2, 3, 3))
     """
     if forward_stype not in ("default", None):
         raise ValueError(f"batch_dot: `forward_stype` must be 'default', found {forward_stype!r}")
@@ -101,10 +117,22 @@ def norm(
         In which the norm is computed; None is that of `data`.
     keepdims : bool
 
+    Returns
+    -------
+    ndarray
+        Of the shape of `data` without the axes.
+
     Raises
     ------
     ValueError
         If `ord` is neither.
+
+    Examples
+    --------
+    >>> npx.norm(np.array([[3.0, 4.0], [6.0, 8.0]]), axis=1)
+    array([ 5., 10.])
+    >>> npx.norm(np.array([3.0, -4.0]), ord=1)
+    array(7.)
     """
     if ord not in (1, 2):
         raise ValueError(f"norm: `ord` must be 1 or 2, found {ord!r}")
@@ -138,6 +166,11 @@ def constraint_check(x: ArrayLike, msg: str = "Constraint violated.") -> ndarray
     ------
     ValueError
         With `msg`, if an element is false.
+
+    Examples
+    --------
+    >>> npx.constraint_check(np.array([True, True]), 'all must be true')
+    array(True)
     """
     holds: ndarray = _np["all"](asarray(x))
     if not holds.item():
@@ -170,10 +203,23 @@ def sync_batch_norm(
     key : str
         Names the layer among the devices; one device has nothing to name.
 
+    Returns
+    -------
+    ndarray, or tuple of three
+        As `batch_norm` gives.
+
     Raises
     ------
     ValueError
         If `ndev` is not 1: batches of several devices are not joined.
+
+    Examples
+    --------
+    >>> x = np.array([[1.0, 10.0], [3.0, 30.0]])
+    >>> with mx.autograd.train_mode():
+    ...     npx.sync_batch_norm(x, np.ones(2), np.zeros(2), np.zeros(2), np.ones(2), eps=0.0, key='norm')
+    array([[-1., -1.],
+           [ 1.,  1.]])
     """
     if ndev != 1:
         raise ValueError(f"sync_batch_norm: `ndev` must be 1, batches of several devices are not joined, found {ndev}")

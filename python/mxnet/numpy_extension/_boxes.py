@@ -124,6 +124,12 @@ def box_nms(
     ------
     ValueError
         If an index or a format does not fit.
+
+    Examples
+    --------
+    >>> boxes = np.array([[0, 0.9, 0, 0, 2, 2], [0, 0.8, 0, 0, 2, 2], [0, 0.7, 5, 5, 6, 6]])
+    >>> npx.box_nms(boxes, overlap_thresh=0.5, id_index=0)[:, 1]  # the second overlaps the first
+    array([ 0.9,  0.7, -1. ])
     """
     _check("box_nms", "in_format", in_format)
     _check("box_nms", "out_format", out_format)

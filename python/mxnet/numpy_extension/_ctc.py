@@ -50,6 +50,12 @@ def ctc_loss(
     Forward recursion in log space; the gradient is that of the recursion. A sequence that cannot be spelt in its
     frames has a loss of about 1e30. Source: A. Graves et al., "Connectionist Temporal Classification", 2006, equations
     6 to 8.
+
+    Examples
+    --------
+    >>> scores = np.zeros((2, 1, 3))  # two steps, every class as likely
+    >>> npx.ctc_loss(scores, np.array([[1]]))  # -log(3 / 9): three of nine paths
+    array([1.0986123])
     """
     if blank_label not in ("first", "last"):
         raise ValueError(f"ctc_loss: `blank_label` must be 'first' or 'last', found {blank_label!r}")

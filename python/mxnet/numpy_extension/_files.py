@@ -34,6 +34,15 @@ def save(file: Path, arr: ndarray | Mapping[str, ndarray]) -> None:
         If the file cannot be written.
     TypeError
         If `arr` is neither, or an array has a dtype that the file cannot hold.
+
+    Examples
+    --------
+    >>> import tempfile, os
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, 'arrays')
+    ...     npx.save(path, {'w': np.ones(2, dtype='bfloat16')})
+    ...     npx.load(path)['w'].dtype
+    dtype(bfloat16)
     """
     if isinstance(arr, ndarray):
         _files.save(file, arr, allow_pickle=False)
@@ -58,6 +67,15 @@ def savez(file: Path, *args: Any, **kwds: Any) -> None:
         If the file cannot be written.
     TypeError
         If an array is bfloat16.
+
+    Examples
+    --------
+    >>> import tempfile, os
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, 'arrays.npz')
+    ...     npx.savez(path, w=np.ones(2))
+    ...     np.load(path)['w']
+    array([1., 1.])
     """
     _files.savez(file, *args, allow_pickle=False, **kwds)
 
@@ -81,6 +99,15 @@ def load(file: Path) -> ndarray | dict[str, ndarray]:
         If there is no such file.
     mxnet.error.IOError
         If it is truncated, damaged or of another kind.
+
+    Examples
+    --------
+    >>> import tempfile, os
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, 'arrays')
+    ...     npx.save(path, {'w': np.ones(2)})
+    ...     npx.load(path)
+    {'w': array([1., 1.])}
     """
     with open(file, "rb") as opened:
         if not opened.read(6).startswith((_ZIP, _NPY)):

@@ -38,10 +38,21 @@ def scalar_poisson(
     dtype : dtype, optional
         None is the default float.
 
+    Returns
+    -------
+    ndarray
+        Of shape `shape`.
+
     Raises
     ------
     ValueError
         If `lam` is negative.
+
+    Examples
+    --------
+    >>> np.random.seed(1)
+    >>> round(float(npx.scalar_poisson(4.0, shape=100000).mean()), 1)
+    4.0
     """
     wanted = _core.array(0.0).dtype if dtype is None else dtype
     samples: ndarray = _poisson(float(lam), _shape(shape), wanted, ctx)
@@ -67,6 +78,12 @@ def tensor_poisson(lam: ArrayLike, shape: int | Sequence[int] = (), dtype: DType
     ------
     ValueError
         If an element of `lam` is negative.
+
+    Examples
+    --------
+    >>> np.random.seed(1)
+    >>> npx.tensor_poisson(np.array([1.0, 10.0]), shape=(100000,)).mean(axis=1).round()
+    array([ 1., 10.])
     """
     means, own = asarray(lam), _shape(shape)
     wanted = _core.array(0.0).dtype if dtype is None else dtype

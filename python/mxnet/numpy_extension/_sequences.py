@@ -116,6 +116,12 @@ def sequence_last(
     ------
     ValueError
         If the shapes do not fit or lengths are missing.
+
+    Examples
+    --------
+    >>> steps = np.array([[1, 2], [3, 4], [5, 6]])  # three steps of two sequences
+    >>> npx.sequence_last(steps, np.array([2, 3]), use_sequence_length=True)
+    array([3, 6])
     """
     x, lengths = _lengths("sequence_last", data, sequence_length, use_sequence_length, axis)
     if lengths is None:
@@ -150,6 +156,14 @@ def sequence_reverse(
     ------
     ValueError
         If the shapes do not fit or lengths are missing.
+
+    Examples
+    --------
+    >>> steps = np.array([[1, 2], [3, 4], [5, 6]])  # three steps of two sequences
+    >>> npx.sequence_reverse(steps, np.array([2, 3]), use_sequence_length=True)
+    array([[3, 6],
+           [1, 4],
+           [5, 2]])
     """
     if axis != 0:
         raise ValueError(f"sequence_reverse: `axis` must be 0, found {axis}")

@@ -53,6 +53,16 @@ def stop_gradient(data: ArrayLike) -> ndarray:
     -------
     ndarray
         Shares the elements of `data`.
+
+    Examples
+    --------
+    >>> x = np.array([2.0])
+    >>> x.attach_grad()
+    >>> with mx.autograd.record():
+    ...     y = npx.stop_gradient(x * x) * x
+    >>> y.backward()
+    >>> x.grad
+    array([4.])
     """
     return asarray(data).detach()
 
@@ -64,23 +74,62 @@ def cast(data: ArrayLike, dtype: DTypeLike) -> ndarray:
     ----------
     data : array_like
     dtype : dtype
+
+    Returns
+    -------
+    ndarray
+        Of the shape of `data`.
+
+    Examples
+    --------
+    >>> npx.cast(np.array([1.7, 2.2]), 'int32')
+    array([1, 2], dtype=int32)
     """
     result: ndarray = asarray(data).astype(dtype)
     return result
 
 
 def shape_array(data: ArrayLike) -> ndarray:
-    """The shape of an array as an int64 array of one axis."""
+    """The shape of an array as an int64 array of one axis.
+
+    Parameters
+    ----------
+    data : array_like
+        The array.
+
+    Returns
+    -------
+    ndarray of int64, shape (ndim,)
+
+    Examples
+    --------
+    >>> npx.shape_array(np.zeros((2, 3)))
+    array([2, 3])
+    """
     return _core.array(list(asarray(data).shape), dtype="int64")
 
 
 def batch_flatten(data: ArrayLike) -> ndarray:
     """Collapse all axes behind the first into one: (n, ...) becomes (n, m).
 
+    Parameters
+    ----------
+    data : array_like, shape (n, ...)
+        The array.
+
+    Returns
+    -------
+    ndarray, shape (n, m)
+
     Raises
     ------
     ValueError
         If `data` has no axes.
+
+    Examples
+    --------
+    >>> npx.batch_flatten(np.zeros((2, 3, 4))).shape
+    (2, 12)
     """
     x = asarray(data)
     if x.ndim == 0:
@@ -110,6 +159,11 @@ def arange_like(
         Where the result is; None is where `data` is.
     axis : int, optional
         Count along one axis of `data` only: the result has shape ``(data.shape[axis],)``. None has the shape of `data`.
+
+    Returns
+    -------
+    ndarray
+        Of the shape of `data`, or of the length of the axis.
 
     Raises
     ------
@@ -146,10 +200,20 @@ def broadcast_like(
     lhs_axes, rhs_axes : sequence of int, optional
         Axes that correspond to each other, given together. The axes of `lhs` among them have length 1 or the one asked.
 
+    Returns
+    -------
+    ndarray
+
     Raises
     ------
     ValueError
         If the shapes do not fit, or the axes differ in number.
+
+    Examples
+    --------
+    >>> npx.broadcast_like(np.array([[1], [2]]), np.zeros((2, 3)))
+    array([[1, 1, 1],
+           [2, 2, 2]])
     """
     x, shape = asarray(lhs), asarray(rhs).shape
     if lhs_axes is None and rhs_axes is None:
@@ -290,10 +354,20 @@ def reshape_like(
     lhs_begin, lhs_end, rhs_begin, rhs_end : int, optional
         The spans, as in slices: None is the first axis, or behind the last.
 
+    Returns
+    -------
+    ndarray
+
     Raises
     ------
     ValueError
         If the number of elements differs.
+
+    Examples
+    --------
+    >>> npx.reshape_like(np.arange(6), np.zeros((2, 3)))
+    array([[0, 1, 2],
+           [3, 4, 5]])
     """
     x, shape = asarray(lhs), asarray(rhs).shape
     begin, end, _ = _slice(lhs_begin, lhs_end).indices(x.ndim)
@@ -326,6 +400,12 @@ def slice(
     ------
     ValueError
         If the numbers of entries do not fit.
+
+    Examples
+    --------
+    >>> npx.slice(np.array([[1, 2, 3], [4, 5, 6]]), begin=(0, 1), end=(2, 3))
+    array([[2, 3],
+           [5, 6]])
     """
     x = asarray(data)
     parts = [tuple(part) if isinstance(part, Sequence) else (part,) for part in (begin, end, step)]
@@ -360,6 +440,11 @@ def slice_like(data: ArrayLike, shape_like: ArrayLike, axes: int | Sequence[int]
     ------
     ValueError
         If an axis of `data` is shorter, or without `axes` the numbers of axes differ.
+
+    Examples
+    --------
+    >>> npx.slice_like(np.array([[1, 2, 3], [4, 5, 6]]), np.zeros((1, 2)))
+    array([[1, 2]])
     """
     x, shape = asarray(data), asarray(shape_like).shape
     chosen = [_axis(axis, x.ndim, "slice_like") for axis in _tuple(axes)] or range(x.ndim)
@@ -395,6 +480,11 @@ def slice_channel(data: ArrayLike, num_outputs: int, axis: int = 1, squeeze_axis
     ------
     ValueError
         If the parts would not be equal, or not of length 1 with `squeeze_axis`.
+
+    Examples
+    --------
+    >>> npx.slice_channel(np.array([[1, 2], [3, 4]]), num_outputs=2, axis=1, squeeze_axis=True)
+    [array([1, 3]), array([2, 4])]
     """
     x = asarray(data)
     axis = _axis(axis, x.ndim, "slice_channel")

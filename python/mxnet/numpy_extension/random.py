@@ -32,6 +32,14 @@ def seed(seed: int, device: Device | str = "all") -> None:
     ------
     ValueError
         If `device` is a single device.
+
+    Examples
+    --------
+    >>> npx.random.seed(1)
+    >>> x = np.random.normal(size=3)
+    >>> npx.random.seed(1)
+    >>> bool((np.random.normal(size=3) == x).all())
+    True
     """
     _random.seed(seed, device)
 
@@ -67,6 +75,11 @@ def uniform_n(
     Returns
     -------
     ndarray, shape ``batch_shape + broadcast(low, high).shape``
+
+    Examples
+    --------
+    >>> npx.random.uniform_n(np.array([0.0, 100.0]), np.array([1.0, 101.0]), batch_shape=(3,)).shape
+    (3, 2)
     """
     size = _batched((low, high), batch_shape)
     samples: ndarray = _core.namespaces["random"]["uniform"](low, high, size, dtype, device)
@@ -94,6 +107,11 @@ def normal_n(
     Returns
     -------
     ndarray, shape ``batch_shape + broadcast(loc, scale).shape``
+
+    Examples
+    --------
+    >>> npx.random.normal_n(np.array([0.0, 100.0]), 1.0, batch_shape=(3,)).shape
+    (3, 2)
     """
     size = _batched((loc, scale), batch_shape)
     samples: ndarray = _core.namespaces["random"]["normal"](loc, scale, size, dtype, device)
@@ -125,6 +143,12 @@ def multinomial(
     ------
     ValueError
         If `n` is negative or `p` holds no probabilities.
+
+    Examples
+    --------
+    >>> counts = npx.random.multinomial(10, np.array([0.2, 0.3, 0.5]), shape=(4,))
+    >>> counts.shape, counts.sum(axis=1)
+    ((4, 3), array([10, 10, 10, 10]))
     """
     counts: ndarray = _core.asarray(_core.namespaces["random"]["multinomial"](n, p, shape), dtype=dtype)
     return counts if ctx is None else counts.to_device(ctx)

@@ -47,6 +47,11 @@ def same(a: Any, b: Any) -> bool:
     Returns
     -------
     bool
+
+    Examples
+    --------
+    >>> mx.test_utils.same(np.ones(2), [1, 1])
+    True
     """
     return onp.array_equal(host(a), host(b))
 
@@ -61,6 +66,12 @@ def same_array(array1: ndarray, array2: ndarray) -> bool:
     Returns
     -------
     bool
+
+    Examples
+    --------
+    >>> x = np.zeros(4)
+    >>> mx.test_utils.same_array(x, x[:]), mx.test_utils.same_array(x, x.copy())
+    (True, False)
     """
     with autograd.pause():
         array1[:] = array1 + 1
@@ -113,6 +124,11 @@ def almost_equal(
     Returns
     -------
     bool
+
+    Examples
+    --------
+    >>> mx.test_utils.almost_equal([1.0, 2.0], [1.0, 2.0000001])
+    True
     """
     rtol, atol = get_tols(a, b, rtol, atol)
     left, right = host(a), host(b)
@@ -151,6 +167,10 @@ def assert_almost_equal(
     ------
     AssertionError
         With the number of wrong elements, and the place, values and difference of the worst ones.
+
+    Examples
+    --------
+    >>> mx.test_utils.assert_almost_equal(np.ones(2), [1.0, 1.0], rtol=1e-6, atol=0)
     """
     rtol, atol = get_tols(a, b, rtol, atol)
     left, right = host(a), host(b)
@@ -195,6 +215,10 @@ def assert_allclose(a: Any, b: Any, rtol: float = 1e-7, atol: float = 0, equal_n
     ------
     AssertionError
         If elements differ by more than is allowed.
+
+    Examples
+    --------
+    >>> mx.test_utils.assert_allclose([1.0, 2.0], [1.0, 2.1], rtol=0.1)
     """
     assert_almost_equal(a, b, rtol, atol, equal_nan=equal_nan)
 
@@ -214,6 +238,10 @@ def assert_almost_equal_ignore_nan(
     ------
     AssertionError
         If elements differ by more than is allowed.
+
+    Examples
+    --------
+    >>> mx.test_utils.assert_almost_equal_ignore_nan([1.0, np.nan], [1.0, 5.0])
     """
     rtol, atol = get_tols(a, b, rtol, atol)
     left, right = host(a), host(b)
@@ -235,6 +263,10 @@ def assert_exception(f: Callable[..., Any], exception_type: type[BaseException],
     ------
     AssertionError
         If nothing is raised.
+
+    Examples
+    --------
+    >>> mx.test_utils.assert_exception(np.reshape, ValueError, np.ones(3), (2, 2))
     """
     try:
         result = f(*args, **kwargs)
@@ -257,6 +289,10 @@ def compare_ndarray_tuple(t1: Any, t2: Any, rtol: Tolerance = None, atol: Tolera
     ------
     AssertionError
         If the nesting differs, or elements differ by more than is allowed.
+
+    Examples
+    --------
+    >>> mx.test_utils.compare_ndarray_tuple((np.ones(2), [np.zeros(1)]), (np.ones(2), [np.zeros(1)]))
     """
     if isinstance(t1, tuple | list):
         if not isinstance(t2, tuple | list) or len(t1) != len(t2):
@@ -294,6 +330,10 @@ def assert_almost_equal_with_err(
     ------
     AssertionError
         If more elements are wrong.
+
+    Examples
+    --------
+    >>> mx.test_utils.assert_almost_equal_with_err([1.0, 2.0, 3.0], [1.0, 2.0, 9.0], etol=0.5)
     """
     tolerances = get_tols(a, b, rtol, atol)
     excess = _excess(host(a), host(b), *tolerances, equal_nan)

@@ -36,17 +36,70 @@ def _below(limit: int) -> int:
 
 
 def rand_shape_2d(dim0: int = 10, dim1: int = 10, allow_zero_size: bool = False) -> tuple[int, ...]:
-    """A random shape of two axes, sizes from 1 (or 0) to the given ones."""
+    """A random shape of two axes, sizes from 1 (or 0) to the given ones.
+
+    Parameters
+    ----------
+    dim0, dim1 : int
+        Largest lengths.
+    allow_zero_size : bool
+        Whether lengths may be 0.
+
+    Returns
+    -------
+    tuple of int
+
+    Examples
+    --------
+    >>> all(1 <= n <= 4 for n in mx.test_utils.rand_shape_2d(4, 4))
+    True
+    """
     return _rand_shape((dim0, dim1), allow_zero_size)
 
 
 def rand_shape_3d(dim0: int = 10, dim1: int = 10, dim2: int = 10, allow_zero_size: bool = False) -> tuple[int, ...]:
-    """A random shape of three axes, sizes from 1 (or 0) to the given ones."""
+    """A random shape of three axes, sizes from 1 (or 0) to the given ones.
+
+    Parameters
+    ----------
+    dim0, dim1, dim2 : int
+        Largest lengths.
+    allow_zero_size : bool
+        Whether lengths may be 0.
+
+    Returns
+    -------
+    tuple of int
+
+    Examples
+    --------
+    >>> len(mx.test_utils.rand_shape_3d(4, 4, 4))
+    3
+    """
     return _rand_shape((dim0, dim1, dim2), allow_zero_size)
 
 
 def rand_shape_nd(num_dim: int, dim: int = 10, allow_zero_size: bool = False) -> tuple[int, ...]:
-    """A random shape of `num_dim` axes, sizes from 1 (or 0) to `dim`."""
+    """A random shape of `num_dim` axes, sizes from 1 (or 0) to `dim`.
+
+    Parameters
+    ----------
+    num_dim : int
+        Number of axes.
+    dim : int
+        Largest length.
+    allow_zero_size : bool
+        Whether lengths may be 0.
+
+    Returns
+    -------
+    tuple of int
+
+    Examples
+    --------
+    >>> len(mx.test_utils.rand_shape_nd(5))
+    5
+    """
     return _rand_shape((dim,) * num_dim, allow_zero_size)
 
 
@@ -84,6 +137,11 @@ def rand_ndarray(
     ------
     ValueError
         If `stype` or `distribution` is unknown.
+
+    Examples
+    --------
+    >>> mx.test_utils.rand_ndarray((2, 3)).shape
+    (2, 3)
     """
     if stype != "default":
         raise ValueError(f"`stype` must be 'default', found {stype!r}")
@@ -110,6 +168,12 @@ def random_arrays(*shapes: Sequence[int]) -> Any:
     -------
     numpy.ndarray or list of numpy.ndarray
         One array for one shape.
+
+    Examples
+    --------
+    >>> x, y = mx.test_utils.random_arrays((2, 3), ())
+    >>> x.shape, y.shape
+    ((2, 3), ())
     """
     arrays = [rand_ndarray(shape, distribution="normal").asnumpy() for shape in shapes]
     return arrays[0] if len(arrays) == 1 else arrays
@@ -127,6 +191,12 @@ def random_uniform_arrays(*shapes: Sequence[int], low: float = 0.0, high: float 
     Returns
     -------
     list of numpy.ndarray
+
+    Examples
+    --------
+    >>> (x,) = mx.test_utils.random_uniform_arrays((2, 3), low=5.0, high=6.0)
+    >>> x.shape, bool((x >= 5).all())
+    ((2, 3), True)
     """
     return [np.random.uniform(low, high, size=tuple(shape)).asnumpy() for shape in shapes]
 
@@ -148,6 +218,11 @@ def random_sample(population: Sequence[Any], k: int) -> list[Any]:
     ------
     ValueError
         If there are less.
+
+    Examples
+    --------
+    >>> sorted(mx.test_utils.random_sample([3, 1, 2], 3))
+    [1, 2, 3]
     """
     if not 0 <= k <= len(population):
         raise ValueError(f"`k` must be from 0 to {len(population)}, found {k}")
@@ -175,6 +250,12 @@ def np_reduce(
     Returns
     -------
     numpy.ndarray
+
+    Examples
+    --------
+    >>> import numpy
+    >>> mx.test_utils.np_reduce(numpy.ones((2, 3)), axis=1, keepdims=False, numpy_reduce_func=numpy.sum)
+    array([3., 3.])
     """
     axes = range(dat.ndim) if axis is None else [axis] if isinstance(axis, int) else axis
     chosen = sorted({number % dat.ndim for number in axes}, reverse=True)
@@ -187,17 +268,70 @@ def np_reduce(
 
 
 def rand_coord_2d(x_low: int, x_high: int, y_low: int, y_high: int) -> tuple[int, int]:
-    """A random point, each coordinate from its low (included) to its high bound (excluded)."""
+    """A random point, each coordinate from its low (included) to its high bound (excluded).
+
+    Parameters
+    ----------
+    x_low, x_high : int
+        Bounds of the first coordinate.
+    y_low, y_high : int
+        Bounds of the second coordinate.
+
+    Returns
+    -------
+    tuple of int
+
+    Examples
+    --------
+    >>> x, y = mx.test_utils.rand_coord_2d(0, 3, 5, 6)
+    >>> 0 <= x < 3, y
+    (True, 5)
+    """
     return x_low + _below(x_high - x_low), y_low + _below(y_high - y_low)
 
 
 def create_vector(size: int, dtype: DTypeLike = "int64") -> ndarray:
-    """The numbers from 0 to ``size - 1``, shape ``(size,)``."""
+    """The numbers from 0 to ``size - 1``, shape ``(size,)``.
+
+    Parameters
+    ----------
+    size : int
+        Length of the result.
+    dtype : dtype
+        Type of the result.
+
+    Returns
+    -------
+    ndarray, shape (size,)
+
+    Examples
+    --------
+    >>> mx.test_utils.create_vector(3)
+    array([0, 1, 2])
+    """
     return np.arange(size).astype(dtype_name(dtype))
 
 
 def create_2d_np_tensor(rows: int, columns: int, dtype: DTypeLike = "int64") -> ndarray:
-    """The number of the row in every column, shape ``(rows, columns)``."""
+    """The number of the row in every column, shape ``(rows, columns)``.
+
+    Parameters
+    ----------
+    rows, columns : int
+        Lengths of the axes.
+    dtype : dtype
+        Type of the result.
+
+    Returns
+    -------
+    ndarray, shape (rows, columns)
+
+    Examples
+    --------
+    >>> mx.test_utils.create_2d_np_tensor(2, 3)
+    array([[0, 0, 0],
+           [1, 1, 1]])
+    """
     return np.broadcast_to(create_vector(rows, dtype).reshape((rows, 1)), (rows, columns))
 
 
@@ -218,6 +352,12 @@ def collapse_sum_like(a: ndarray, shape: Sequence[int]) -> ndarray:
     ------
     ValueError
         If `shape` does not broadcast to the shape of `a`.
+
+    Examples
+    --------
+    >>> import numpy
+    >>> mx.test_utils.collapse_sum_like(numpy.ones((2, 3)), (1, 3))
+    array([[2., 2., 2.]])
     """
     target = tuple(shape)
     if onp.broadcast_shapes(target, a.shape) != tuple(a.shape):

@@ -37,7 +37,17 @@ _default_device: Device | None = None
 
 
 def default_device() -> Device:
-    """The device that tests use: the one set by `set_default_device`, else the current one."""
+    """The device that tests use: the one set by `set_default_device`, else the current one.
+
+    Returns
+    -------
+    Device
+
+    Examples
+    --------
+    >>> mx.test_utils.default_device()
+    cpu(0)
+    """
     return current_device() if _default_device is None else _default_device
 
 
@@ -48,28 +58,75 @@ def set_default_device(device: Device | None) -> None:
     ----------
     device : Device or None
         None goes back to the current device.
+
+    Examples
+    --------
+    >>> mx.test_utils.set_default_device(mx.cpu(1))
+    >>> mx.test_utils.default_device()
+    cpu(1)
+    >>> mx.test_utils.set_default_device(None)
     """
     global _default_device
     _default_device = device
 
 
 def default_dtype() -> Any:
-    """The dtype that tests use, float32."""
+    """The dtype that tests use, float32.
+
+    Returns
+    -------
+    dtype
+
+    Examples
+    --------
+    >>> np.dtype(mx.test_utils.default_dtype())
+    dtype('float32')
+    """
     return onp.float32
 
 
 def default_rtols() -> dict[str, float]:
-    """Relative tolerance of each dtype, by name; 0 for those that are not listed."""
+    """Relative tolerance of each dtype, by name; 0 for those that are not listed.
+
+    Returns
+    -------
+    dict of str to float
+
+    Examples
+    --------
+    >>> mx.test_utils.default_rtols()['float64'] < mx.test_utils.default_rtols()['float16']
+    True
+    """
     return dict(_RTOLS)
 
 
 def default_atols() -> dict[str, float]:
-    """Absolute tolerance of each dtype, by name; 0 for those that are not listed."""
+    """Absolute tolerance of each dtype, by name; 0 for those that are not listed.
+
+    Returns
+    -------
+    dict of str to float
+
+    Examples
+    --------
+    >>> mx.test_utils.default_atols()['float64'] < mx.test_utils.default_atols()['float16']
+    True
+    """
     return dict(_ATOLS)
 
 
 def default_numeric_eps() -> dict[str, float]:
-    """Step of numeric differentiation for each dtype, by name."""
+    """Step of numeric differentiation for each dtype, by name.
+
+    Returns
+    -------
+    dict of str to float
+
+    Examples
+    --------
+    >>> mx.test_utils.default_numeric_eps()['float64'] < mx.test_utils.default_numeric_eps()['float32']
+    True
+    """
     return dict(_EPS)
 
 
@@ -84,6 +141,11 @@ def effective_dtype(dat: Any) -> Any:
     -------
     numpy.dtype or str
         The dtype of `dat`; a string only for ``"bfloat16"``.
+
+    Examples
+    --------
+    >>> mx.test_utils.effective_dtype(np.ones(2))
+    dtype('float32')
     """
     dtype = dat.dtype if hasattr(dat, "dtype") else onp.asarray(dat).dtype
     name = dtype_name(dtype)
@@ -104,6 +166,11 @@ def get_tolerance(dat: Any, tol: Tolerance, default_tol: Mapping[str, float]) ->
     -------
     float
         0 for a dtype that is not listed.
+
+    Examples
+    --------
+    >>> mx.test_utils.get_tolerance(np.ones(2), None, {'float32': 1e-4, 'float64': 1e-8})
+    0.0001
     """
     if tol is not None and not isinstance(tol, Mapping):
         return float(tol)
@@ -112,13 +179,47 @@ def get_tolerance(dat: Any, tol: Tolerance, default_tol: Mapping[str, float]) ->
 
 
 def get_rtol(rtol: Tolerance = None, dtype: DTypeLike = "float64") -> float:
-    """The relative tolerance of a dtype, unless `rtol` is given."""
+    """The relative tolerance of a dtype, unless `rtol` is given.
+
+    Parameters
+    ----------
+    rtol : float, mapping of dtype names to float, or None
+        What is used if it is given.
+    dtype : dtype
+        Whose tolerance is asked for.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> mx.test_utils.get_rtol(1e-3), mx.test_utils.get_rtol({'float32': 1e-4}, 'float32')
+    (0.001, 0.0001)
+    """
     table = _RTOLS if rtol is None else rtol
     return table.get(dtype_name(dtype), 0.0) if isinstance(table, Mapping) else float(table)
 
 
 def get_atol(atol: Tolerance = None, dtype: DTypeLike = "float64") -> float:
-    """The absolute tolerance of a dtype, unless `atol` is given."""
+    """The absolute tolerance of a dtype, unless `atol` is given.
+
+    Parameters
+    ----------
+    atol : float, mapping of dtype names to float, or None
+        What is used if it is given.
+    dtype : dtype
+        Whose tolerance is asked for.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> mx.test_utils.get_atol(1e-3), mx.test_utils.get_atol({'float32': 1e-4}, 'float32')
+    (0.001, 0.0001)
+    """
     table = _ATOLS if atol is None else atol
     return table.get(dtype_name(dtype), 0.0) if isinstance(table, Mapping) else float(table)
 
@@ -135,6 +236,11 @@ def get_tols(x: Any, y: Any, rtol: Tolerance, atol: Tolerance) -> tuple[float, f
     -------
     tuple of float
         Relative and absolute tolerance.
+
+    Examples
+    --------
+    >>> mx.test_utils.get_tols(np.ones(2), np.ones(2), rtol=1e-3, atol=1e-5)
+    (0.001, 1e-05)
     """
     return (
         max(get_tolerance(x, rtol, _RTOLS), get_tolerance(y, rtol, _RTOLS)),

@@ -151,6 +151,11 @@ def compare_optimizer(
     ------
     AssertionError
         If weights or states differ by more than is allowed.
+
+    Examples
+    --------
+    >>> one, other = mx.optimizer.SGD(learning_rate=0.1), mx.optimizer.SGD(learning_rate=0.1)
+    >>> mx.test_utils.compare_optimizer(one, other, [(2, 3), (4,)], 'float32')
     """
     indices = list(range(len(shapes)))
     first = [rand_ndarray(shape, dtype=dtype) for shape in shapes]

@@ -25,10 +25,21 @@ def environment(*args: Any) -> Iterator[None]:
     *args : name and value, or one mapping of names to values
         None removes a variable.
 
+    Returns
+    -------
+    context manager
+
     Raises
     ------
     ValueError
         If there are neither one nor two arguments.
+
+    Examples
+    --------
+    >>> import os
+    >>> with mx.test_utils.environment('MXNET_EXAMPLE', '1'):
+    ...     os.environ['MXNET_EXAMPLE']
+    '1'
     """
     if len(args) == 1:
         changes = dict(args[0])
