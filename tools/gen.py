@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import contract
+import np_coverage
 import stubs
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -57,7 +58,7 @@ def family_table(operators: list[dict[str, Any]]) -> str:
 def readme() -> str:
     operators = registry()
     differentiable = sum(operator["differentiable"] for operator in operators)
-    total = f"{len(operators)} operators, {differentiable} of them with a gradient.\n\n"
+    total = f"{len(operators)} operators, {differentiable} of them with a gradient. {np_coverage.totals()}\n\n"
     return between((ROOT / "README.md").read_text(), total + family_table(operators))
 
 
@@ -153,6 +154,7 @@ def api_list(which: str) -> Callable[[], str]:
 TARGETS: dict[str, tuple[Path, Callable[[], str]]] = {
     "readme": (ROOT / "README.md", readme),
     "operators": (ROOT / "docs/api/operators.md", operator_page),
+    "coverage": (ROOT / "docs/api/coverage.md", lambda: np_coverage.page(MARK)),
     "core-stub": (ROOT / "python/mxnet/_core.pyi", core_stub),
     "numpy-stub": (ROOT / "python/mxnet/numpy/__init__.pyi", package_stub("mxnet.numpy", "numpy")),
     "fft-stub": (ROOT / "python/mxnet/numpy/fft.pyi", package_stub("mxnet.numpy.fft", "fft")),
