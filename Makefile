@@ -37,7 +37,7 @@ build: env rust ## the wheel, in dist/
 	done
 
 docs: env-docs develop ## HTML documentation, in docs/_build/html
-	$(PY) -m sphinx -b html -j auto docs docs/_build/html
+	$(PY) -m sphinx -b html -j auto -W --keep-going docs docs/_build/html
 
 gen: develop ## rewrite the generated files: stubs, README table, list of names not there yet
 	$(PY) tools/gen.py

@@ -17,6 +17,7 @@ myst_heading_anchors = 3
 suppress_warnings = [
     "myst.xref_missing",  # links out of the documentation into the source tree
     "misc.highlighting_failure",  # sketches of Rust signatures that are not whole Rust
+    "ref.ref",  # labels of NumPy's manual, in the docstrings of what is NumPy's own
 ]
 
 autodoc_member_order = "groupwise"
@@ -32,24 +33,121 @@ html_copy_source = False
 html_theme_options = {"show_toc_level": 2, "navigation_with_keys": False}
 
 
-def write_module_pages() -> None:
-    """One page for each public module, so that no list of modules has to be kept."""
+def contract_names() -> dict[str, object]:
+    """What the tables of the public API list and the package has, by its whole name."""
+    import inspect
+    import sys
+
+    import mxnet
+
+    sys.path.append(str(root / "tools"))
+    import contract
+
+    homes, found = {"np": "numpy", "npx": "numpy_extension"}, {}
+    for name in contract.read_names(root / "tests/api"):
+        thing = contract.find(mxnet, name.path)
+        first, _, rest = name.path.partition(".")
+        special = name.path.rpartition(".")[2].startswith("__")
+        if thing is not contract.MISSING and not inspect.ismodule(thing) and not special:
+            found[".".join(filter(None, ("mxnet", homes.get(first, first), rest)))] = thing
+    return found
+
+
+def public_modules() -> list[str]:
     import pkgutil
 
     import mxnet
 
+    found = (module.name for module in pkgutil.walk_packages(mxnet.__path__, "mxnet."))
+    return ["mxnet", *(name for name in found if not is_private(name))]
+
+
+def is_private(name: str) -> bool:
+    return any(part.startswith("_") for part in name.split("."))
+
+
+def entry(module: str, name: str, found: object) -> list[str]:
+    """What the page of a module says about one name."""
+    import inspect
+
+    home = getattr(found, "__module__", None) or module
+    is_foreign = home.partition(".")[0] != "mxnet"
+    if inspect.isclass(found):
+        if home != module and (is_foreign or not is_private(home)):
+            return [f".. py:data:: {module}.{name}", "", f"   The class :class:`{home}.{found.__name__}`.", ""]
+        options = ["   :members:", "   :undoc-members:", "   :show-inheritance:"]
+        # What a private base has is nowhere else.
+        if any(is_private(base.__module__) for base in found.__bases__ if base.__module__.startswith("mxnet.")):
+            options.append("   :inherited-members: object, Exception, ndarray")
+        return [f".. autoclass:: {module}.{name}", *options, ""]
+    if is_foreign and callable(found):
+        return [f".. py:function:: {module}.{name}", "", f"   The function of `{home.partition('.')[0]}`.", ""]
+    if callable(found):
+        return [f".. autofunction:: {module}.{name}", ""]
+    described = inspect.getdoc(found) if type(found).__module__.startswith("mxnet.") else None
+    lines = [f".. py:data:: {module}.{name}"]
+    if described is None:
+        lines.append(f"   :value: {' '.join(repr(found).split())[:100]}")
+    return [*lines, "", *(f"   {line}" for line in (described or "").split("\n\n")[0].splitlines()), ""]
+
+
+def page(name: str) -> str:
+    """The page of a module: its description, and every public name it has, wherever that is defined."""
+    import importlib
+    import inspect
+
+    module = importlib.import_module(name)
+    listed = getattr(module, "__all__", None) or [
+        member
+        for member, found in vars(module).items()
+        if f"{name}.{member}" in CONTRACT or getattr(found, "__module__", None) == name
+    ]
+    lines = [name, "=" * len(name), "", f".. automodule:: {name}", "   :no-members:", ""]
+    for member in sorted(listed):
+        found = getattr(module, member, None)
+        if not member.startswith("_") and not inspect.ismodule(found):
+            lines += entry(name, member, found)
+    return "\n".join(lines)
+
+
+def write_module_pages() -> None:
+    """One page for each public module, so that no list of modules or names has to be kept."""
     folder = root / "docs" / "api" / "generated"
     folder.mkdir(exist_ok=True)
-    found = (module.name for module in pkgutil.walk_packages(mxnet.__path__, "mxnet."))
-    names = ["mxnet", *(name for name in found if not any(part.startswith("_") for part in name.split(".")))]
+    names = public_modules()
     for stale in set(folder.glob("*.rst")) - {folder / f"{name}.rst" for name in names}:
         stale.unlink()
     for name in names:
-        options = "".join(f"   :{option}:\n" for option in ("members", "undoc-members", "show-inheritance"))
-        text = f"{name}\n{'=' * len(name)}\n\n.. automodule:: {name}\n{options}"
-        page = folder / f"{name}.rst"
-        if not page.exists() or page.read_text() != text:
-            page.write_text(text)
+        path, text = folder / f"{name}.rst", page(name)
+        if not path.exists() or path.read_text() != text:
+            path.write_text(text)
+
+
+def check_names(app, error) -> None:
+    """Warn of every public name of the contract that no page lists."""
+    import inspect
+
+    from sphinx.util import logging
+
+    listed = set() if error else {name for name, *_ in app.env.domains["py"].get_objects()}
+    for path, found in {} if error else CONTRACT.items():
+        owner_path, _, member = path.rpartition(".")
+        if path in listed or f"{getattr(found, '__module__', None)}.{member}" in listed:
+            continue
+        # An inherited method is listed with the class that defines it; NumPy's classes are described by NumPy.
+        owner = CONTRACT.get(owner_path)
+        if inspect.isclass(owner):
+            bases = [f"{base.__module__}.{base.__name__}.{member}" for base in owner.__mro__]
+            if owner.__module__ == "numpy" or any(base in listed for base in bases):
+                continue
+        logging.getLogger(__name__).warning("no page lists %s", path)
+
+
+CONTRACT = contract_names()
+
+
+def setup(app) -> None:
+    app.connect("build-finished", check_names)
 
 
 write_module_pages()

@@ -275,3 +275,11 @@ def test_what_does_not_fit_is_said_in_numbers():
         npx.rnn(x, np.zeros(55), h, h, **keywords)
     with pytest.raises(ValueError, match=r"`sequence_length` 1 is 4, must be in 0..=3"):
         npx.rnn(x, np.zeros(55), h, None, np.array([1, 4]), use_sequence_length=True, **keywords)
+
+
+@pytest.mark.parametrize("name", ["mode", "state_size", "num_layers"])
+def test_what_must_be_given_is_asked_for(name):
+    given = {"mode": "rnn_tanh", "state_size": 1, "num_layers": 1}
+    del given[name]
+    with pytest.raises(ValueError, match=f"`{name}` must be given"):
+        npx.rnn(np.ones((2, 1, 1)), np.ones(4), np.zeros((1, 1, 1)), **given)

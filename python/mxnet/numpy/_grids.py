@@ -84,7 +84,7 @@ def indices(
 
     Returns
     -------
-    ndarray, shape (len(dimensions), *dimensions), or tuple of ndarray if `sparse`
+    ndarray, shape `(len(dimensions), *dimensions)`, or tuple of ndarray if `sparse`
 
     Examples
     --------

@@ -103,7 +103,13 @@ pub static LEAKY_RELU: OpDef = OpDef {
     doc: "Rectified linear functions that let something through below 0, by `act_type`: `leaky` (`slope` times x), `prelu` (`gamma` times x; \
           `gamma` has one element or one a channel, axis 1), `elu` (`slope` times exp(x) - 1), `selu`, `gelu` (by the error function, as `gelu_erf`, or by tanh), `rrelu` (in training a random slope \
           between `lower_bound` and `upper_bound` for every element, else their mean).",
-    about: &[("gamma", "Slopes of `prelu`, one or one a channel."), ("act_type", "Which function."), ("slope", "Slope below 0 of `leaky`, factor of `elu`."), ("lower_bound", "Smallest slope of `rrelu`."), ("upper_bound", "Largest slope of `rrelu`.")],
+    about: &[
+        ("gamma", "Slopes of `prelu`, one or one a channel."),
+        ("act_type", "Which function."),
+        ("slope", "Slope below 0 of `leaky`, factor of `elu`."),
+        ("lower_bound", "Smallest slope of `rrelu`."),
+        ("upper_bound", "Largest slope of `rrelu`."),
+    ],
     returns: &[("ndarray", "Of the shape of `data`.")],
     example: "
         >>> npx.leaky_relu(np.array([-2.0, 3.0]), slope=0.1)

@@ -240,7 +240,12 @@ pub static NAN_TO_NUM: OpDef = OpDef {
     ],
     doc: "Every element, with `nan` for NaN, `posinf` for infinity and `neginf` for minus infinity; None stands for the largest and the smallest finite \
           number of the dtype. Complex parts are replaced one by one. With `copy=False` the array itself is changed and returned.",
-    about: &[("copy", "Whether the result has memory of its own."), ("nan", "What stands for NaN."), ("posinf", "What stands for infinity; the largest number of the dtype for None."), ("neginf", "What stands for minus infinity; the smallest number of the dtype for None.")],
+    about: &[
+        ("copy", "Whether the result has memory of its own."),
+        ("nan", "What stands for NaN."),
+        ("posinf", "What stands for infinity; the largest number of the dtype for None."),
+        ("neginf", "What stands for minus infinity; the smallest number of the dtype for None."),
+    ],
     returns: &[("ndarray", "Of the shape and dtype of `x`.")],
     example: "
         >>> np.nan_to_num([1.0, np.nan, np.inf], posinf=99.0)

@@ -131,7 +131,7 @@ pub static TAKE_ALONG_AXIS: OpDef = OpDef {
         Param::int("axis", -1).or_none(),
     ],
     doc: "The elements of `arr` at `indices` along `axis`; the other axes of the two broadcast. `axis=None` takes from the flattened array with \
-          indices of one axis.\n\nRaises\n------\nIndexError\n    If an index is out of bounds.",
+          indices of one axis.",
     about: &[("indices", "Positions along the axis.")],
     returns: &[(
         "ndarray",

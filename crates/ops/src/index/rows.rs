@@ -32,7 +32,10 @@ pub static PICK: OpDef = OpDef {
     ],
     doc: "One element of `data` along `axis` for each other position: `index` has the shape of `data` without the axis, or with length 1 there. \
           Indices out of bounds are clipped or wrapped. `axis=None` picks from the flattened array.",
-    about: &[("index", "Positions along the axis."), ("mode", "What happens to a position out of bounds: the nearest one, or the remainder by the length.")],
+    about: &[
+        ("index", "Positions along the axis."),
+        ("mode", "What happens to a position out of bounds: the nearest one, or the remainder by the length."),
+    ],
     returns: &[("ndarray", "Of the shape of `index`.")],
     example: "
         >>> npx.pick(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([0, 1]))
@@ -222,7 +225,12 @@ pub static ONE_HOT: OpDef = OpDef {
     ],
     doc: "For each label a row of `depth` elements (a new last axis): `on_value` at the label, `off_value` elsewhere; off everywhere for a label \
           that is not in 0..depth.",
-    about: &[("data", "The labels."), ("depth", "Length of a row."), ("on_value", "Element at the label."), ("off_value", "All other elements.")],
+    about: &[
+        ("data", "The labels."),
+        ("depth", "Length of a row."),
+        ("on_value", "Element at the label."),
+        ("off_value", "All other elements."),
+    ],
     returns: &[("ndarray", "Of shape `data.shape + (depth,)`.")],
     example: "
         >>> npx.one_hot(np.array([0, 2]), 3)

@@ -42,7 +42,18 @@ pub static BATCH_NORM: OpDef = OpDef {
           the batch's (the variance is the mean squared deviation), and `running_mean` and `running_var` become `momentum` times themselves plus \
           `1 - momentum` times the batch's; otherwise, and with `use_global_stats`, the running ones are used. `fix_gamma` takes 1 for gamma. With \
           `output_mean_var` the mean and `1 / sqrt(var + eps)` that were used follow the result.",
-    about: &[("gamma", "Scale of each channel."), ("beta", "Shift of each channel."), ("running_mean", "Mean of each channel, written while training."), ("running_var", "Variance of each channel, written while training."), ("eps", "Added to the variance."), ("momentum", "Share of the running values that stays."), ("fix_gamma", "Whether gamma counts as 1."), ("use_global_stats", "Whether the running values are used while training, too."), ("output_mean_var", "Whether mean and reciprocal deviation are returned too."), ("axis", "The axis of the channels.")],
+    about: &[
+        ("gamma", "Scale of each channel."),
+        ("beta", "Shift of each channel."),
+        ("running_mean", "Mean of each channel, written while training."),
+        ("running_var", "Variance of each channel, written while training."),
+        ("eps", "Added to the variance."),
+        ("momentum", "Share of the running values that stays."),
+        ("fix_gamma", "Whether gamma counts as 1."),
+        ("use_global_stats", "Whether the running values are used while training, too."),
+        ("output_mean_var", "Whether mean and reciprocal deviation are returned too."),
+        ("axis", "The axis of the channels."),
+    ],
     returns: &[("ndarray", "Of the shape of `x`; with `output_mean_var` a tuple of three.")],
     example: "
         >>> x = np.array([[1.0, 10.0], [3.0, 30.0]])

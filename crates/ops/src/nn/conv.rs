@@ -33,7 +33,7 @@ const CONV: OpDef = OpDef {
         ("data", "The images, (n, c, [d, [h,]] w)."),
         (
             "weight",
-            "The filters, (num_filter, c / num_group, *kernel).",
+            "The filters, `(num_filter, c / num_group, *kernel)`.",
         ),
         ("bias", "One number a filter."),
         (
@@ -81,8 +81,8 @@ pub static CONVOLUTION: OpDef = OpDef {
         Param::bool("no_bias", false),
         LAYOUT,
     ],
-    doc: "Convolution (cross-correlation) over one to three spatial axes. `data` is (n, c, [d, [h,]] w) and `weight` (num_filter, c / num_group, \
-          *kernel); with the layouts NWC, NHWC and NDHWC the channels are the last axis of both. `stride` and `dilate` are 1 where left out, `pad` \
+    doc: "Convolution (cross-correlation) over one to three spatial axes. `data` is (n, c, [d, [h,]] w) and `weight` `(num_filter, c / num_group, \
+          *kernel)`; with the layouts NWC, NHWC and NDHWC the channels are the last axis of both. `stride` and `dilate` are 1 where left out, `pad` \
           zeros stand on both sides of each axis. `kernel` and `num_filter` are taken from the weight where left out.",
     example: "
         >>> data = np.arange(5, dtype='float32').reshape(1, 1, 5)
@@ -344,10 +344,24 @@ pub static DECONVOLUTION: OpDef = OpDef {
         Param::bool("no_bias", false),
         LAYOUT,
     ],
-    doc: "Transposed convolution: the gradient of `convolution` with respect to its data, as a map. `data` is (n, c, [d, [h,]] w), `weight` (c, \
-          num_filter / num_group, *kernel). An axis of size s becomes `(s - 1) * stride - 2 * pad + dilate * (kernel - 1) + 1 + adj`; \
+    doc: "Transposed convolution: the gradient of `convolution` with respect to its data, as a map. `data` is (n, c, [d, [h,]] w), `weight` `(c, \
+          num_filter / num_group, *kernel)`. An axis of size s becomes `(s - 1) * stride - 2 * pad + dilate * (kernel - 1) + 1 + adj`; \
           `target_shape` gives the sizes instead, and `pad` and `adj` follow from it.",
-    about: &[("data", "The images, (n, c, [d, [h,]] w)."), ("weight", "The filters, (c, num_filter / num_group, *kernel)."), ("bias", "One number a filter."), ("kernel", "Sizes of the filters; those of `weight` for None."), ("stride", "Distance of the windows in the result, 1 for None."), ("dilate", "Distance of the elements a window gives to, 1 for None."), ("pad", "What is cut off both sides of each axis of the result."), ("adj", "What is added behind each axis of the result."), ("target_shape", "Sizes of the result, from which `pad` and `adj` follow."), ("num_filter", "Number of filters; that of `weight` for None."), ("num_group", "Groups of channels that are convolved apart."), ("no_bias", "Whether `bias` is left out."), ("layout", "Order of the axes of `data`; the channels first for None.")],
+    about: &[
+        ("data", "The images, (n, c, [d, [h,]] w)."),
+        ("weight", "The filters, `(c, num_filter / num_group, *kernel)`."),
+        ("bias", "One number a filter."),
+        ("kernel", "Sizes of the filters; those of `weight` for None."),
+        ("stride", "Distance of the windows in the result, 1 for None."),
+        ("dilate", "Distance of the elements a window gives to, 1 for None."),
+        ("pad", "What is cut off both sides of each axis of the result."),
+        ("adj", "What is added behind each axis of the result."),
+        ("target_shape", "Sizes of the result, from which `pad` and `adj` follow."),
+        ("num_filter", "Number of filters; that of `weight` for None."),
+        ("num_group", "Groups of channels that are convolved apart."),
+        ("no_bias", "Whether `bias` is left out."),
+        ("layout", "Order of the axes of `data`; the channels first for None."),
+    ],
     returns: &[("ndarray", "Of shape (n, num_filter, ...).")],
     raises: &[("ValueError", "If the sizes do not fit.")],
     example: "

@@ -26,7 +26,13 @@ pub static FULLY_CONNECTED: OpDef = OpDef {
     ],
     doc: "`x @ weight.T + bias`. `weight` is (num_hidden, k), `bias` (num_hidden,). With `flatten`, `x` (n, ...) is seen as (n, k) and the result is \
           (n, num_hidden); without, `x` is (..., k) and the result (..., num_hidden). `num_hidden=None` is taken from the weight.",
-    about: &[("weight", "(num_hidden, k)."), ("bias", "(num_hidden,)."), ("num_hidden", "Number of results a row, checked against `weight`."), ("no_bias", "Whether `bias` is left out."), ("flatten", "Whether all axes of `x` but the first count as one.")],
+    about: &[
+        ("weight", "(num_hidden, k)."),
+        ("bias", "(num_hidden,)."),
+        ("num_hidden", "Number of results a row, checked against `weight`."),
+        ("no_bias", "Whether `bias` is left out."),
+        ("flatten", "Whether all axes of `x` but the first count as one."),
+    ],
     returns: &[("ndarray", "Of shape (n, num_hidden) or (..., num_hidden).")],
     raises: &[("ValueError", "If the sizes do not fit.")],
     example: "

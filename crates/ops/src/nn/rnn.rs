@@ -26,9 +26,9 @@ pub static RNN: OpDef = OpDef {
         Param::array("state"),
         Param::optional_array("state_cell"),
         Param::optional_array("sequence_length"),
-        Param::required("mode", ParamKind::Choice(MODES)),
-        Param::required("state_size", ParamKind::Int),
-        Param::required("num_layers", ParamKind::Int),
+        Param::optional("mode", ParamKind::Choice(MODES)),
+        Param::optional("state_size", ParamKind::Int),
+        Param::optional("num_layers", ParamKind::Int),
         Param::bool("bidirectional", false),
         Param::bool("state_outputs", false),
         Param::float("p", 0.0),
@@ -46,8 +46,27 @@ pub static RNN: OpDef = OpDef {
           With `projection_size` the hidden state of an LSTM is its cell's output times one more weight, (projection_size, state_size), behind the other two: results and \
           `state` have that size, `state_cell` keeps its own. `lstm_state_clip_min` and `lstm_state_clip_max`, given together, bound the cell state after every step; with \
           `lstm_state_clip_nan` what is not a number becomes the lower bound. Layers with either go step by step, without the fused kernel.",
-    about: &[("data", "(time, n, c)."), ("parameters", "All weights, then all biases, in one vector."), ("state", "(num_layers * directions, n, state_size)."), ("state_cell", "Of the shape of `state`, for an LSTM."), ("sequence_length", "(n,), integers."), ("mode", "Which cell."), ("state_size", "Length of the state."), ("num_layers", "How many layers follow one another."), ("bidirectional", "Whether each layer also runs backwards."), ("state_outputs", "Whether the final states are returned too."), ("p", "Dropout between layers while training."), ("use_sequence_length", "Whether `sequence_length` is looked at."), ("projection_size", "Length of the projected state of an LSTM."), ("lstm_state_clip_min", "Lower bound of the cell state."), ("lstm_state_clip_max", "Upper bound of the cell state."), ("lstm_state_clip_nan", "Whether NaN becomes the lower bound.")],
-    returns: &[("ndarray", "Of shape (time, n, directions * state_size); with `state_outputs` a tuple with the states.")],
+    about: &[
+        ("data", "(time, n, c)."),
+        ("parameters", "All weights, then all biases, in one vector."),
+        ("state", "(num_layers * directions, n, state_size)."),
+        ("state_cell", "Of the shape of `state`, for an LSTM."),
+        ("sequence_length", "(n,), integers."),
+        ("mode", "Which cell; it must be given."),
+        ("state_size", "Length of the state; it must be given."),
+        ("num_layers", "How many layers follow one another; it must be given."),
+        ("bidirectional", "Whether each layer also runs backwards."),
+        ("state_outputs", "Whether the final states are returned too."),
+        ("p", "Dropout between layers while training."),
+        ("use_sequence_length", "Whether `sequence_length` is looked at."),
+        ("projection_size", "Length of the projected state of an LSTM."),
+        ("lstm_state_clip_min", "Lower bound of the cell state."),
+        ("lstm_state_clip_max", "Upper bound of the cell state."),
+        ("lstm_state_clip_nan", "Whether NaN becomes the lower bound."),
+    ],
+    returns: &[
+        ("ndarray", "Of shape (time, n, directions * state_size); with `state_outputs` a tuple with the states."),
+    ],
     raises: &[("ValueError", "If the sizes do not fit.")],
     example: "
         >>> data, state = np.ones((2, 1, 1)), np.zeros((1, 1, 1))
@@ -123,6 +142,11 @@ struct Stack {
 
 impl Stack {
     fn of(cx: &CallCx) -> Result<Stack> {
+        for name in ["mode", "state_size", "num_layers"] {
+            if cx.is_none(name) {
+                return Err(cx.value_error(format!("`{name}` must be given")));
+            }
+        }
         let positive = |name: &str| match cx.int(name) {
             n if n > 0 => Ok(n as usize),
             n => Err(cx.value_error(format!("`{name}` is {n}, must be at least 1"))),

@@ -149,7 +149,11 @@ pub static INSTANCE_NORM: OpDef = OpDef {
         Param::float("eps", 1e-3),
     ],
     doc: "Normalises each channel (axis 1) of each sample over all further axes; gamma and beta have one element a channel.",
-    about: &[("gamma", "Scale of each channel."), ("beta", "Shift of each channel."), ("eps", "Added to the variance.")],
+    about: &[
+        ("gamma", "Scale of each channel."),
+        ("beta", "Shift of each channel."),
+        ("eps", "Added to the variance."),
+    ],
     returns: &[("ndarray", "Of the shape of `data`.")],
     example: "
         >>> npx.instance_norm(np.array([[[1.0, 3.0], [10.0, 30.0]]]), np.ones(2), np.zeros(2), eps=0.0)

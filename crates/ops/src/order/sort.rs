@@ -217,8 +217,15 @@ pub static TOPK: OpDef = OpDef {
           All of them, sorted, for k < 1.\n\n`ret_typ` says what is returned: their `indices` in `dtype`, their `value`, `both` (values, indices), \
           or a `mask` of the array's shape and dtype with ones where they stand. NaN counts as the largest value, equal elements come in the order \
           of their indices.",
-    about: &[("k", "How many."), ("ret_typ", "What is returned."), ("is_ascend", "Whether the smallest are taken."), ("dtype", "Type of the indices.")],
-    returns: &[("ndarray", "Of the shape of `data` with `k` in place of the axis; a tuple for 'both'.")],
+    about: &[
+        ("k", "How many."),
+        ("ret_typ", "What is returned."),
+        ("is_ascend", "Whether the smallest are taken."),
+        ("dtype", "Type of the indices."),
+    ],
+    returns: &[
+        ("ndarray", "Of the shape of `data` with `k` in place of the axis; a tuple for 'both'."),
+    ],
     example: "
         >>> npx.topk(np.array([3.0, 9.0, 5.0]), k=2)
         array([1., 2.])

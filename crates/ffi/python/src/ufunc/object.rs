@@ -171,13 +171,6 @@ const ATTRIBUTES: &[(&CStr, &CStr, Getter)] = &[
         c"The core dimensions of generalised functions: None, as this one works element by element.",
         |py, _| Ok(py.None()),
     ),
-    (c"__signature__", c"An `inspect.Signature`.", |py, b| {
-        // The signature of a built-in function with the same text.
-        let function = crate::call::as_function(py, b)?;
-        py.import("inspect")?
-            .call_method1("signature", (function,))
-            .map(Bound::unbind)
-    }),
     (c"__text_signature__", c"The signature as text.", |py, b| {
         object(py, crate::call::signature(b.op, false))
     }),
@@ -196,19 +189,28 @@ unsafe extern "C" fn get(slf: *mut ffi::PyObject, closure: *mut c_void) -> *mut 
     })
 }
 
-/// `__doc__` is the function's, while that of the type is about `ufunc`; all other attributes are found as usual.
+/// `__doc__` and `__signature__` are the function's, while those of the type are about `ufunc`; all other attributes are found as usual.
 unsafe extern "C" fn attribute(
     slf: *mut ffi::PyObject,
     name: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
     // SAFETY: Python calls this with the lock held, an instance of the type and a string; comparing strings runs no foreign code.
     unsafe {
-        if ffi::PyUnicode_CompareWithASCIIString(name, c"__doc__".as_ptr()) != 0 {
+        let is = |text: &CStr| ffi::PyUnicode_CompareWithASCIIString(name, text.as_ptr()) == 0;
+        let (doc, signature) = (is(c"__doc__"), is(c"__signature__"));
+        if !doc && !signature {
             return ffi::PyObject_GenericGetAttr(slf, name);
         }
         let (py, binding) = (Python::assume_attached(), (*slf.cast::<Object>()).binding);
         guarded(py, binding.op.name, || {
-            object(py, crate::call::documentation(binding))
+            if doc {
+                return object(py, crate::call::documentation(binding));
+            }
+            // That of a built-in function with the same text.
+            let function = crate::call::as_function(py, binding)?;
+            py.import("inspect")?
+                .call_method1("signature", (function,))
+                .map(Bound::unbind)
         })
     }
 }
