@@ -45,6 +45,12 @@ class InitDesc(str):
         ``attrs["__init__"]`` is an initializer that overrules the suffix.
     global_init : Initializer, optional
         What was asked for the whole network.
+
+    Examples
+    --------
+    >>> name = mx.init.InitDesc('dense0_weight', {'lr_mult': '2'})
+    >>> name, name.attrs
+    ('dense0_weight', {'lr_mult': '2'})
     """
 
     attrs: dict[str, Any]
@@ -69,6 +75,18 @@ class Initializer:
     ----------
     **kwargs
         What was passed to the subclass; shown by `dumps` and in comparisons.
+
+    Examples
+    --------
+    >>> @mx.init.register
+    ... class Counting(mx.init.Initializer):
+    ...     def _init_weight(self, name, array):
+    ...         array[...] = np.arange(array.size).reshape(array.shape)
+    >>> weight = np.zeros((2, 2))
+    >>> mx.init.create('counting')('weight', weight)
+    >>> weight
+    array([[0., 1.],
+           [2., 3.]])
     """
 
     # Suffixes of the names of vectors that have a neutral value, whatever the initializer.
@@ -190,6 +208,17 @@ def register(klass: _Class) -> _Class:
     ------
     TypeError
         If `klass` is no subclass of `Initializer`.
+
+    Examples
+    --------
+    >>> @mx.init.register
+    ... class Halves(mx.init.Initializer):
+    ...     def _init_weight(self, name, array):
+    ...         array[...] = 0.5
+    >>> weight = np.zeros(2)
+    >>> mx.init.create('halves')('weight', weight)
+    >>> weight
+    array([0.5, 0.5])
     """
     if not issubclass(klass, Initializer):
         raise TypeError(f"{klass.__name__} must be a subclass of Initializer")
@@ -252,7 +281,15 @@ def _fill_normal(arr: ndarray, sigma: float) -> None:
 
 @register
 class Zero(Initializer):
-    """Zeros."""
+    """Zeros.
+
+    Examples
+    --------
+    >>> weight = np.ones(2)
+    >>> mx.init.Zero()('weight', weight)
+    >>> weight
+    array([0., 0.])
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -263,7 +300,15 @@ class Zero(Initializer):
 
 @register
 class One(Initializer):
-    """Ones."""
+    """Ones.
+
+    Examples
+    --------
+    >>> weight = np.zeros(2)
+    >>> mx.init.One()('weight', weight)
+    >>> weight
+    array([1., 1.])
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -280,6 +325,13 @@ class Constant(Initializer):
     ----------
     value : float or array_like
         A number, or values of the shape of the array to fill.
+
+    Examples
+    --------
+    >>> weight = np.zeros(3)
+    >>> mx.init.Constant(0.5)('weight', weight)
+    >>> weight
+    array([0.5, 0.5, 0.5])
     """
 
     def __init__(self, value: Any) -> None:
@@ -290,7 +342,18 @@ class Constant(Initializer):
         arr[:] = self.value
 
     def dumps(self) -> str:
-        """The initializer as JSON text that `create` takes; an array is written as nested lists."""
+        """The initializer as JSON text that `create` takes; an array is written as nested lists.
+
+        Returns
+        -------
+        str
+            A list of the name and the arguments.
+
+        Examples
+        --------
+        >>> mx.init.Constant(0.5).dumps()
+        '["constant", {"value": 0.5}]'
+        """
         value = self.value
         if hasattr(value, "tolist"):
             value = value.tolist()
@@ -310,6 +373,14 @@ class Uniform(Initializer):
     Parameters
     ----------
     scale : float
+
+    Examples
+    --------
+    >>> np.random.seed(1)
+    >>> weight = np.zeros(10000)
+    >>> mx.init.Uniform(0.5)('weight', weight)
+    >>> round(float(weight.max()), 2), round(float(weight.min()), 2)
+    (0.5, -0.5)
     """
 
     def __init__(self, scale: float = 0.07) -> None:
@@ -328,6 +399,14 @@ class Normal(Initializer):
     ----------
     sigma : float
         Standard deviation.
+
+    Examples
+    --------
+    >>> np.random.seed(1)
+    >>> weight = np.zeros((400, 400))
+    >>> mx.init.Normal(0.1)('weight', weight)
+    >>> round(float(weight.std()), 2)
+    0.1
     """
 
     def __init__(self, sigma: float = 0.01) -> None:
@@ -358,6 +437,16 @@ class Orthogonal(Initializer):
     -----
     Source: A. M. Saxe, J. L. McClelland and S. Ganguli, "Exact solutions to the nonlinear dynamics of learning in deep
     linear neural networks", 2013.
+
+    Examples
+    --------
+    >>> np.random.seed(1)
+    >>> weight = np.zeros((3, 3))
+    >>> mx.init.Orthogonal(scale=1.0)('weight', weight)
+    >>> np.abs((weight @ weight.T).round(3))
+    array([[1., 0., 0.],
+           [0., 1., 0.],
+           [0., 0., 1.]])
     """
 
     def __init__(self, scale: float = 1.414, rand_type: str = "uniform") -> None:
@@ -399,6 +488,14 @@ class Xavier(Initializer):
     Notes
     -----
     Source: X. Glorot and Y. Bengio, "Understanding the difficulty of training deep feedforward neural networks", 2010.
+
+    Examples
+    --------
+    >>> np.random.seed(1)
+    >>> weight = np.zeros((100, 200))
+    >>> mx.init.Xavier()('weight', weight)
+    >>> round(float(weight.max()), 3)  # sqrt(3 / 150)
+    0.141
     """
 
     def __init__(self, rnd_type: str = "uniform", factor_type: str = "avg", magnitude: float = 3) -> None:
@@ -439,6 +536,14 @@ class MSRAPrelu(Xavier):
     Notes
     -----
     Source: K. He, X. Zhang, S. Ren and J. Sun, "Delving Deep into Rectifiers", 2015, equation 15.
+
+    Examples
+    --------
+    >>> np.random.seed(1)
+    >>> weight = np.zeros((400, 400))
+    >>> mx.init.MSRAPrelu(factor_type='in', slope=0.0)('weight', weight)
+    >>> round(float(weight.std()), 3)  # sqrt(2 / 400)
+    0.071
     """
 
     def __init__(self, factor_type: str = "avg", slope: float = 0.25) -> None:
@@ -448,7 +553,15 @@ class MSRAPrelu(Xavier):
 
 @register
 class Bilinear(Initializer):
-    """Weights of a transposed convolution that interpolates bilinearly: the same tent over the last two axes."""
+    """Weights of a transposed convolution that interpolates bilinearly: the same tent over the last two axes.
+
+    Examples
+    --------
+    >>> weight = np.zeros((1, 1, 4, 4))
+    >>> mx.init.Bilinear()('weight', weight)
+    >>> weight[0, 0, 1]
+    array([0.1875, 0.5625, 0.5625, 0.1875])
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -475,6 +588,13 @@ class LSTMBias(Initializer):
     Parameters
     ----------
     forget_bias : float
+
+    Examples
+    --------
+    >>> bias = np.ones(8)  # two numbers for each of the gates i, f, c, o
+    >>> mx.init.LSTMBias(forget_bias=1.0)('lstm_bias', bias)
+    >>> bias
+    array([0., 0., 1., 1., 0., 0., 0., 0.])
     """
 
     def __init__(self, forget_bias: float = 1.0) -> None:
@@ -550,6 +670,13 @@ class Load:
         Fills what the dictionary lacks.
     verbose : bool
         Print what is copied and what is initialized.
+
+    Examples
+    --------
+    >>> weight = np.zeros(2)
+    >>> mx.init.Load({'w': np.array([1.0, 2.0])})('w', weight)
+    >>> weight
+    array([1., 2.])
     """
 
     def __init__(

@@ -26,6 +26,14 @@ class LRScheduler:
     ------
     ValueError
         If a number is out of range or `warmup_mode` is unknown.
+
+    Examples
+    --------
+    >>> class Halving(mx.lr_scheduler.LRScheduler):
+    ...     def __call__(self, num_update):
+    ...         return self.base_lr * 0.5**num_update
+    >>> Halving(base_lr=1.0)(3)
+    0.125
     """
 
     def __init__(
@@ -109,6 +117,12 @@ class FactorScheduler(LRScheduler):
     ------
     ValueError
         If a number is out of range.
+
+    Examples
+    --------
+    >>> schedule = mx.lr_scheduler.FactorScheduler(step=2, factor=0.5, base_lr=1.0)
+    >>> [schedule(step) for step in range(1, 7)]
+    [1.0, 1.0, 0.5, 0.5, 0.25, 0.25]
     """
 
     def __init__(
@@ -156,6 +170,12 @@ class MultiFactorScheduler(LRScheduler):
     ------
     ValueError
         If `step` is empty, not rising or below 1, or `factor` exceeds 1.
+
+    Examples
+    --------
+    >>> schedule = mx.lr_scheduler.MultiFactorScheduler(step=[2, 4], factor=0.1, base_lr=1.0)
+    >>> [round(schedule(step), 3) for step in range(1, 7)]
+    [1.0, 1.0, 0.1, 0.1, 0.01, 0.01]
     """
 
     def __init__(
@@ -239,6 +259,12 @@ class PolyScheduler(_Decay):
     ------
     ValueError
         If `max_update` is below 1 or not beyond the warm-up.
+
+    Examples
+    --------
+    >>> schedule = mx.lr_scheduler.PolyScheduler(max_update=10, base_lr=1.0, pwr=2)
+    >>> [round(schedule(step), 3) for step in (0, 5, 10)]
+    [1.0, 0.25, 0.0]
     """
 
     def __init__(
@@ -278,6 +304,12 @@ class CosineScheduler(_Decay):
     Notes
     -----
     Source: I. Loshchilov and F. Hutter, "SGDR: Stochastic Gradient Descent with Warm Restarts", equation 5, one period.
+
+    Examples
+    --------
+    >>> schedule = mx.lr_scheduler.CosineScheduler(max_update=10, base_lr=1.0, final_lr=0.0)
+    >>> [round(schedule(step), 3) for step in (0, 5, 10)]
+    [1.0, 0.5, 0.0]
     """
 
     def __init__(

@@ -13,10 +13,13 @@ import pytest
 
 import contract
 import mxnet
-from mxnet import _core, autograd
+from mxnet import _core
 
 # Namespaces whose names the contract lists and whose descriptions are looked at here.
-DESCRIBED = ("np", "npx", "autograd", "engine", "device", "dlpack", "util", "test_utils", "random")
+DESCRIBED = (
+    *("np", "npx", "autograd", "engine", "device", "dlpack", "util", "test_utils", "random"),
+    *("initializer", "lr_scheduler", "optimizer"),
+)
 # Python describes what slots of the data model do; a property needs no more than a sentence.
 SLOT = type(object.__init__)
 PROPERTIES = (property, type(type.__dict__["__module__"]), type(_core.ndarray.shape))
@@ -79,8 +82,9 @@ def lacks(path, found):
     changes_in_place = isinstance(found, type) or gives_nothing(found) or path in IN_PLACE
     if not changes_in_place and not section(doc, "(?:Returns|Yields)"):
         missing.append("Returns")
-    # A class that is derived from shows how its methods are used together.
-    shown = doc + (inspect.getdoc(autograd.Function) if path.startswith("autograd.Function.") else "")
+    # Small classes show once how their methods are used together.
+    owner = PUBLIC.get(path.rpartition(".")[0])
+    shown = doc + (inspect.getdoc(owner) or "" if isinstance(owner, type) and not path.startswith("np.") else "")
     if not (isinstance(found, type) and issubclass(found, BaseException)) and ">>>" not in shown:
         missing.append("Examples")
     return missing

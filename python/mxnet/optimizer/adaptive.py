@@ -43,6 +43,14 @@ class Adam(Optimizer):
     Notes
     -----
     Source: D. P. Kingma and J. Ba, "Adam: A Method for Stochastic Optimization", 2014, the efficient form of section 2.
+
+    Examples
+    --------
+    >>> optimizer = mx.optimizer.Adam(learning_rate=0.1)
+    >>> weight, gradient = np.array([1.0]), np.array([2.0])
+    >>> optimizer.update([0], [weight], [gradient], [optimizer.create_state(0, weight)])
+    >>> weight
+    array([0.90000004])
     """
 
     def __init__(
@@ -116,6 +124,14 @@ class AdamW(Optimizer):
     Notes
     -----
     Source: I. Loshchilov and F. Hutter, "Decoupled Weight Decay Regularization", 2017, algorithm 2.
+
+    Examples
+    --------
+    >>> optimizer = mx.optimizer.AdamW(learning_rate=0.1, wd=0.01)
+    >>> weight, gradient = np.array([1.0]), np.array([2.0])
+    >>> optimizer.update([0], [weight], [gradient], [optimizer.create_state(0, weight)])
+    >>> weight.round(4)
+    array([0.899])
     """
 
     def __init__(
@@ -166,6 +182,14 @@ class AdaGrad(Optimizer):
     Notes
     -----
     Source: J. Duchi, E. Hazan and Y. Singer, "Adaptive Subgradient Methods", 2011.
+
+    Examples
+    --------
+    >>> optimizer = mx.optimizer.AdaGrad(learning_rate=0.1)
+    >>> weight, gradient = np.array([1.0]), np.array([2.0])
+    >>> optimizer.update([0], [weight], [gradient], [optimizer.create_state(0, weight)])
+    >>> weight
+    array([0.90000004])
     """
 
     def __init__(
@@ -223,6 +247,14 @@ class RMSProp(Optimizer):
     Notes
     -----
     Source: A. Graves, "Generating Sequences With Recurrent Neural Networks", 2013, equations 38 to 45 (centered).
+
+    Examples
+    --------
+    >>> optimizer = mx.optimizer.RMSProp(learning_rate=0.1)
+    >>> weight, gradient = np.array([1.0]), np.array([2.0])
+    >>> optimizer.update([0], [weight], [gradient], [optimizer.create_state(0, weight)])
+    >>> weight.round(4)
+    array([0.6838])
     """
 
     def __init__(

@@ -55,6 +55,13 @@ class Optimizer:
     ------
     ValueError
         If a number is out of range.
+
+    Examples
+    --------
+    >>> optimizer = mx.optimizer.create('sgd', learning_rate=0.5)
+    >>> optimizer.set_learning_rate(0.25)
+    >>> optimizer.learning_rate
+    0.25
     """
 
     opt_registry: ClassVar[dict[str, type[Optimizer]]] = {}
@@ -347,6 +354,18 @@ def register(klass: _Class) -> _Class:
     -------
     class
         `klass`.
+
+    Examples
+    --------
+    >>> @mx.optimizer.register
+    ... class Signs(mx.optimizer.Optimizer):
+    ...     def create_state(self, index, weight):
+    ...         return None
+    ...     def step(self, indices, weights, grads, states):
+    ...         for weight, grad in zip(weights, grads):
+    ...             weight -= self.learning_rate * np.sign(grad)
+    >>> mx.optimizer.create('signs', learning_rate=0.5).learning_rate
+    0.5
     """
     Optimizer.register(klass)
     return klass

@@ -31,6 +31,14 @@ class SGD(Optimizer):
         See `Optimizer`.
     **kwargs
         Further arguments of `Optimizer`.
+
+    Examples
+    --------
+    >>> optimizer = mx.optimizer.SGD(learning_rate=0.1)
+    >>> weight, gradient = np.array([1.0]), np.array([2.0])
+    >>> optimizer.update([0], [weight], [gradient], [optimizer.create_state(0, weight)])
+    >>> weight
+    array([0.8])
     """
 
     def __init__(
@@ -96,6 +104,14 @@ class NAG(Optimizer):
         See `Optimizer`.
     **kwargs
         Further arguments of `Optimizer`.
+
+    Examples
+    --------
+    >>> optimizer = mx.optimizer.NAG(learning_rate=0.1, momentum=0.9)
+    >>> weight, gradient = np.array([1.0]), np.array([2.0])
+    >>> optimizer.update([0], [weight], [gradient], [optimizer.create_state(0, weight)])
+    >>> weight
+    array([0.62])
     """
 
     def __init__(

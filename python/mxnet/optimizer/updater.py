@@ -31,6 +31,14 @@ class Updater:
     Parameters
     ----------
     optimizer : Optimizer
+
+    Examples
+    --------
+    >>> updater = mx.optimizer.Updater(mx.optimizer.SGD(learning_rate=0.1))
+    >>> weight, gradient = np.array([1.0]), np.array([2.0])
+    >>> updater(0, gradient, weight)
+    >>> weight
+    array([0.8])
     """
 
     def __init__(self, optimizer: Optimizer) -> None:
@@ -211,5 +219,13 @@ def get_updater(optimizer: Optimizer) -> Updater:
     Returns
     -------
     Updater
+
+    Examples
+    --------
+    >>> updater = mx.optimizer.get_updater(mx.optimizer.SGD(learning_rate=0.1))
+    >>> weight = np.array([1.0])
+    >>> updater(0, np.array([2.0]), weight)
+    >>> weight
+    array([0.8])
     """
     return Updater(optimizer)

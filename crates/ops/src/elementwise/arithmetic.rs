@@ -351,7 +351,7 @@ pub static FABS: OpDef = OpDef {
 pub static SIGN: OpDef = OpDef {
     name: "sign",
     surface: &[Surface::Np("sign")],
-    doc: "-1, 0 or 1 as an element is negative, zero or positive; z/|z| for complex numbers, NaN for NaN.",
+    doc: "-1, 0 or 1 as an element is negative, zero or positive; `z / |z|` for complex numbers, NaN for NaN.",
     example: "
         >>> np.sign([-3, 0, 5])
         array([-1,  0,  1])

@@ -225,7 +225,7 @@ pub static SOFTPLUS_GRAD: OpDef = OpDef {
 pub static SOFTSIGN: OpDef = OpDef {
     name: "softsign",
     surface: &[Surface::Npx("softsign")],
-    doc: "x / (1 + |x|) of every element.",
+    doc: "`x / (1 + |x|)` of every element.",
     example: "
         >>> npx.softsign(np.array([-3.0, 0.0, 1.0]))
         array([-0.75,  0.  ,  0.5 ])

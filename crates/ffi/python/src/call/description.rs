@@ -2,7 +2,9 @@
 
 use std::fmt::Write;
 
-use mxnet::ops::{Cpu, Default, Form, Grad, OpDef, Out, Param, ParamKind, Types, ufunc};
+use mxnet::ops::{
+    Cpu, Default, Form, Grad, Lift, OpDef, Out, Param, ParamKind, Surface, Types, ufunc,
+};
 use mxnet::tensor::DType;
 
 /// The docstring of an operator; a method's shows no parameter for the array itself.
@@ -225,6 +227,17 @@ fn notes(text: &mut String, op: &OpDef) {
         Grad::Stop(why) => {
             let _ = write!(text, "\nNot differentiable: {why}.");
         }
+    }
+    // What differs from NumPy for whole groups of operators; the rest is said by the entries.
+    if let Types::Promote {
+        lift: Lift::ToFloat | Lift::ToDefaultFloat,
+        ..
+    } = op.types
+    {
+        text.push_str("\n\n*Differs from NumPy*: integers give float32, unless `npx.set_np(dtype=True)` asks for NumPy's types.");
+    }
+    if op.surface.iter().any(|s| matches!(s, Surface::NpRandom(_))) {
+        text.push_str("\n\n*Differs from NumPy*: other numbers for the same seed; floats are float32 unless `npx.set_np(dtype=True)` or `dtype` says otherwise.");
     }
 }
 

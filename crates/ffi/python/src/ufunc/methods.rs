@@ -38,7 +38,7 @@ const METHODS: &[(&CStr, &CStr, ffi::PyCFunctionWithKeywords)] = &[
     ),
     (
         c"reduceat",
-        c"reduceat($self, /, array, indices, axis=0, dtype=None, out=None)\n--\n\nFolds segments of `axis`: from each of `indices` to the next one, or to the end. Where the next does not lie behind, it is one element.\n\nRaises IndexError for indices outside of the axis.\n\nParameters\n----------\narray : array_like\n    The elements.\nindices : array_like of int, shape (n,)\n    Where segments start.\naxis : int, default 0\n    Axis to go along.\ndtype : dtype, optional\n    Type that is computed in and returned.\nout : ndarray, optional\n    Where the result is written.\n\nReturns\n-------\nndarray\n    Of the shape of `array` with n in place of the axis.\n\nExamples\n--------\n>>> np.add.reduceat([1, 2, 3, 4, 5], [0, 3])\narray([6, 9])",
+        c"reduceat($self, /, array, indices, axis=0, dtype=None, out=None)\n--\n\nFolds segments of `axis`: from each of `indices` to the next one, or to the end. Where the next does not lie behind, it is one element.\n\nRaises IndexError for indices outside of the axis.\n\n*Differs from NumPy*: indices that are floats are refused.\n\nParameters\n----------\narray : array_like\n    The elements.\nindices : array_like of int, shape (n,)\n    Where segments start.\naxis : int, default 0\n    Axis to go along.\ndtype : dtype, optional\n    Type that is computed in and returned.\nout : ndarray, optional\n    Where the result is written.\n\nReturns\n-------\nndarray\n    Of the shape of `array` with n in place of the axis.\n\nExamples\n--------\n>>> np.add.reduceat([1, 2, 3, 4, 5], [0, 3])\narray([6, 9])",
         entry::<2>,
     ),
     (
@@ -48,7 +48,7 @@ const METHODS: &[(&CStr, &CStr, ffi::PyCFunctionWithKeywords)] = &[
     ),
     (
         c"at",
-        c"at($self, a, indices, b=None, /)\n--\n\nReplaces `a[indices]` in place by what the function gives for it (and `b`), repeatedly where an element is named repeatedly.\n\nWhile a gradient is recorded, `add.at` and `subtract.at` are recorded too; others raise AutogradError.\n\nParameters\n----------\na : ndarray\n    The array that is changed.\nindices : index expression\n    Which elements.\nb : array_like, optional\n    Second operand, of functions of two arrays.\n\nExamples\n--------\n>>> x = np.array([0, 0, 0])\n>>> np.add.at(x, [0, 2, 2], [1, 10, 100])\n>>> x\narray([  1,   0, 110])",
+        c"at($self, a, indices, b=None, /)\n--\n\nReplaces `a[indices]` in place by what the function gives for it (and `b`), repeatedly where an element is named repeatedly.\n\nWhile a gradient is recorded, `add.at` and `subtract.at` are recorded too; others raise AutogradError.\n\n*Differs from NumPy*: results that the elements cannot hold under 'same_kind' are refused, not truncated.\n\nParameters\n----------\na : ndarray\n    The array that is changed.\nindices : index expression\n    Which elements.\nb : array_like, optional\n    Second operand, of functions of two arrays.\n\nExamples\n--------\n>>> x = np.array([0, 0, 0])\n>>> np.add.at(x, [0, 2, 2], [1, 10, 100])\n>>> x\narray([  1,   0, 110])",
         entry::<4>,
     ),
     (
