@@ -74,18 +74,20 @@ def entry(module: str, name: str, found: object) -> list[str]:
     is_foreign = home.partition(".")[0] != "mxnet"
     if inspect.isclass(found):
         if home != module and (is_foreign or not is_private(home)):
-            return [f".. py:data:: {module}.{name}", "", f"   The class :class:`{home}.{found.__name__}`.", ""]
+            return [f".. py:data:: {name}", "", f"   The class :class:`{home}.{found.__name__}`.", ""]
         options = ["   :members:", "   :undoc-members:", "   :show-inheritance:"]
-        # What a private base has is nowhere else.
-        if any(is_private(base.__module__) for base in found.__bases__ if base.__module__.startswith("mxnet.")):
-            options.append("   :inherited-members: object, Exception, ndarray")
+        # What a private base has is described nowhere else.
+        ancestors = {base: is_private(f"{base.__module__}.{base.__name__}") for base in found.__mro__[1:]}
+        if any(private for base, private in ancestors.items() if base.__module__.startswith("mxnet.")):
+            described = ", ".join(base.__name__ for base, private in ancestors.items() if not private)
+            options.append(f"   :inherited-members: {described}")
         return [f".. autoclass:: {module}.{name}", *options, ""]
     if is_foreign and callable(found):
-        return [f".. py:function:: {module}.{name}", "", f"   The function of `{home.partition('.')[0]}`.", ""]
+        return [f".. py:function:: {name}", "", f"   The function of `{home.partition('.')[0]}`.", ""]
     if callable(found):
         return [f".. autofunction:: {module}.{name}", ""]
     described = inspect.getdoc(found) if type(found).__module__.startswith("mxnet.") else None
-    lines = [f".. py:data:: {module}.{name}"]
+    lines = [f".. py:data:: {name}"]
     if described is None:
         lines.append(f"   :value: {' '.join(repr(found).split())[:100]}")
     return [*lines, "", *(f"   {line}" for line in (described or "").split("\n\n")[0].splitlines()), ""]
@@ -103,9 +105,12 @@ def page(name: str) -> str:
         if f"{name}.{member}" in CONTRACT or getattr(found, "__module__", None) == name
     ]
     lines = [name, "=" * len(name), "", f".. automodule:: {name}", "   :no-members:", ""]
+    methods = {path.rpartition(".")[0] for path in CONTRACT}
+    listed = {*listed, *(member for member in vars(module) if f"{name}.{member}" in methods)}
     for member in sorted(listed):
         found = getattr(module, member, None)
-        if not member.startswith("_") and not inspect.ismodule(found):
+        has_members = f"{name}.{member}" in methods
+        if not inspect.ismodule(found) and (has_members or not member.startswith("_")):
             lines += entry(name, member, found)
     return "\n".join(lines)
 
