@@ -152,11 +152,6 @@ class Generator(Continuous, GammaFamily, Counts):
         ndarray
             Of shape `size`.
 
-        Raises
-        ------
-        ValueError
-            If a parameter is out of its range.
-
         Examples
         --------
         >>> rng = np.random.default_rng(1)

@@ -47,6 +47,7 @@ pub(super) const DEVICE: Param = Param::optional("device", ParamKind::Device);
 /// Uniform between two bounds.
 pub static UNIFORM: OpDef = OpDef {
     name: "uniform",
+    raises: &[],
     surface: &[Surface::NpRandom("uniform")],
     params: &[
         real("low", 0.0),
@@ -86,6 +87,7 @@ pub static UNIFORM: OpDef = OpDef {
 
 /// What samplers without parameters have in common.
 const STANDARD: OpDef = OpDef {
+    raises: &[],
     params: &[SIZE, DTYPE, DEVICE, Param::out()],
     cpu: Cpu::Composite(|cx| standard(cx, "uniform")),
     ..DISTRIBUTION
