@@ -139,8 +139,8 @@ fn log_add_exp2<L: Level>(a: f64, b: f64) -> f64 {
 fn cbrt32(x: f32) -> f32 {
     /// Two thirds of the exponent's bias, less what makes the guess best (W. Kahan).
     const GUESS: i32 = 709_958_130;
-    // Away from both ends, where subnormal numbers have no guess and the sums below overflow: by 2^24, and the root by 2^8.
-    let (small, large) = (x.abs() < f32::MIN_POSITIVE, x.abs() > 1e36);
+    // Away from both ends, where the residual would be subnormal and the sums below overflow: by 2^24, and the root by 2^8.
+    let (small, large) = (x.abs() < 1e-30, x.abs() > 1e36);
     let up = if small { 16_777_216.0 } else { 1.0 };
     let a = x.abs() * if large { 1.0 / 16_777_216.0 } else { up };
     let back = if small { 1.0 / 256.0 } else { 1.0 };
