@@ -11,6 +11,8 @@ mod fold;
 mod math;
 mod network;
 mod special;
+#[cfg(target_arch = "x86_64")]
+mod tanh;
 mod trig;
 
 pub use arith::*;

@@ -8,6 +8,16 @@ use crate::Elem;
 use crate::isa::Isa;
 use crate::map::RowFn;
 
+/// Hyperbolic tangent.
+pub static TANH: Rows = Rows {
+    get: |isa, elem| match (isa, elem) {
+        #[cfg(target_arch = "x86_64")]
+        (Isa::Avx512, Elem::F32) => Some(super::tanh::row),
+        _ => (PLAIN_TANH.get)(isa, elem),
+    },
+    ..PLAIN_TANH
+};
+
 /// The three circular functions: a vector loop for moderate arguments, the exact reduction for those beyond.
 macro_rules! circular {
     ($($(#[$doc:meta])* $name:ident $text:literal, $op:ident, $get:ident, $near:ident, $far:ident, $complex:path;)*) => { $(
@@ -93,8 +103,8 @@ unary_rows! {
         [f32 f64] |x, _| -> T { Float::cosh::<L>(x) }
         [c64 c128] |x, _| -> T { complex::through(x, complex::cosh) }
     }
-    /// Hyperbolic tangent.
-    TANH "tanh", Same, cost 5, params 0, unary {
+    /// [`TANH`], its f32 without a way of its own.
+    PLAIN_TANH "tanh", Same, cost 4, params 0, unary {
         [f32 f64] |x, _| -> T { Float::tanh::<L>(x) }
         [c64 c128] |x, _| -> T { complex::through(x, complex::tanh) }
     }
