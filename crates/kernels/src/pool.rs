@@ -139,6 +139,20 @@ impl Pool {
         }
     }
 
+    /// Whether the windows are the most common ones: the maxima of two by two, side by side and inside the data.
+    fn is_squares(&self) -> bool {
+        self.kind == Kind::Max
+            && (self.kernel, self.stride, self.pad) == ([1, 2, 2], [1, 2, 2], [0; 3])
+            && self.output[0] == self.input[0]
+            && (1..3).all(|axis| 2 * self.output[axis] <= self.input[axis])
+    }
+
+    /// The offsets in the plane of the two data rows of window row `at`, [`Pool::is_squares`] being true.
+    fn square(&self, at: [usize; 2]) -> (usize, usize) {
+        let top = (at[0] * self.input[1] + 2 * at[1]) * self.input[2];
+        (top, top + self.input[2])
+    }
+
     fn divides(&self) -> bool {
         matches!(self.kind, Kind::Average | Kind::AverageWithPad)
     }
@@ -198,6 +212,22 @@ unsafe fn forward_of<T: Real>(threads: &dyn Threads, g: &Pool, x: *const T, y: *
     } else {
         T::ZERO
     };
+    if g.is_squares() {
+        return run(threads, g, |plane| {
+            g.each_row(|row, at| {
+                let (top, low) = g.square(at);
+                // SAFETY: the plane's own rows.
+                unsafe {
+                    let data = |from| {
+                        std::slice::from_raw_parts(x.at(plane * g.in_len() + from).cast_const(), iw)
+                    };
+                    let to = y.at(plane * g.out_len() + row * ow);
+                    let to = std::slice::from_raw_parts_mut(to, ow);
+                    rows::squares_max(to, data(top), data(low));
+                }
+            });
+        });
+    }
     run(threads, g, |plane| {
         scratch::with::<T, _>(padded + ow + phases.len(), |memory| {
             // SAFETY: the plane's own rows; the scratch holds a padded row and a row of factors.
@@ -329,6 +359,19 @@ unsafe fn backward_of<T: Real>(
 unsafe fn max_plane<T: Real>(g: &Pool, x: *const T, dy: *const T, dx: &mut [T]) {
     let ow = g.output[2];
     let (iw, padded) = (g.input[2], g.padded());
+    if g.is_squares() {
+        g.each_row(|row, at| {
+            let (top, low) = g.square(at);
+            let (top_to, low_to) = dx[top..low + iw].split_at_mut(iw);
+            // SAFETY: rows of the plane.
+            unsafe {
+                let data = |from| std::slice::from_raw_parts(x.add(from), iw);
+                let dy = std::slice::from_raw_parts(dy.add(row * ow), ow);
+                rows::squares_place(top_to, low_to, data(top), data(low), dy);
+            }
+        });
+        return;
+    }
     let phases = Phases::new(padded, g.stride[2]);
     // The padded row, the same by phases, the largest so far, and where in the plane it is.
     scratch::with::<T, _>(padded + phases.len() + 2 * ow, |memory| {

@@ -168,3 +168,41 @@ row! {
         }
     }
 }
+
+/// Whether `x` takes the place of `best`: it is larger, or the first NaN.
+#[inline(always)]
+fn beats<T: Real>(x: T, best: T) -> bool {
+    (x > best) | (x.is_nan() & !best.is_nan())
+}
+
+row! {
+    /// Windows of two by two side by side: `to[i]` is the largest of columns `2 i` and `2 i + 1` of both rows, NaN winning.
+    squares_max<T>(to: &mut [T], top: &[T], low: &[T])
+        where top.len() == low.len() && to.len() <= top.len() / 2; squares_max_body {
+        for ((to, a), b) in to.iter_mut().zip(top.chunks_exact(2)).zip(low.chunks_exact(2)) {
+            *to = b[1].max_nan(b[0]).max_nan(a[1].max_nan(a[0]));
+        }
+    }
+}
+
+row! {
+    /// The gradient of `squares_max`: `dy[i]` to the first of the largest of its window, 0 to the others.
+    squares_place<T>(top_to: &mut [T], low_to: &mut [T], top: &[T], low: &[T], dy: &[T])
+        where top.len() == low.len() && dy.len() <= top.len() / 2 && top_to.len() == top.len() && low_to.len() == top.len();
+        squares_place_body {
+        let to = top_to.chunks_exact_mut(2).zip(low_to.chunks_exact_mut(2));
+        let from = top.chunks_exact(2).zip(low.chunks_exact(2));
+        for (((top_to, low_to), (a, b)), &dy) in to.zip(from).zip(dy) {
+            let second = beats(a[1], a[0]);
+            let best = if second { a[1] } else { a[0] };
+            let third = beats(b[0], best);
+            let best = if third { b[0] } else { best };
+            let fourth = beats(b[1], best);
+            let chosen = |wins: bool| if wins { dy } else { T::ZERO };
+            top_to[0] = chosen(!second & !third & !fourth);
+            top_to[1] = chosen(second & !third & !fourth);
+            low_to[0] = chosen(third & !fourth);
+            low_to[1] = chosen(fourth);
+        }
+    }
+}

@@ -26,6 +26,12 @@ fn geometries() -> Vec<Pool> {
                 ..BASE
             },
             Pool {
+                input: [2, 9, 41],
+                kernel: [1, 2, 2],
+                stride: [1, 2, 2],
+                ..BASE
+            },
+            Pool {
                 stride: [1, 3, 2],
                 kernel: [1, 2, 4],
                 pad: [0, 0, 2],
@@ -234,6 +240,51 @@ fn nan_wins_and_takes_the_gradient_and_minus_infinity_keeps_it_inside() {
     }
     assert!(y[0] == -inf && y[1].is_nan() && y[2].is_nan());
     assert_eq!(dx, [1.0, 0.0, 0.0, 6.0, 0.0, 0.0]);
+}
+
+#[test]
+fn squares_choose_as_any_other_window_does() {
+    let inf = f32::INFINITY;
+    let nan = f32::NAN;
+    // Two rows of windows; one column and one row belong to none.
+    #[rustfmt::skip]
+    let x = [
+        1.0, 2.0, -inf, -inf, 3.0, 3.0, 9.0,
+        2.0, 0.0, -inf, -inf, 3.0, 3.0, 9.0,
+        nan, 5.0, 0.0, -0.0, 1.0, 4.0, 9.0,
+        inf, nan, -0.0, 0.0, 4.0, nan, 9.0,
+        9.0, 9.0, 9.0, 9.0, 9.0, 9.0, 9.0f32,
+    ];
+    let g = Pool {
+        elem: Elem::F32,
+        planes: 1,
+        input: [1, 5, 7],
+        output: [1, 2, 3],
+        kernel: [1, 2, 2],
+        stride: [1, 2, 2],
+        ..BASE
+    };
+    let (mut y, mut dx) = ([7.0f32; 6], [7.0f32; 35]);
+    let dy = [1.0f32, 2.0, 4.0, 8.0, 16.0, 32.0];
+    // SAFETY: dense vectors of the geometry's sizes.
+    unsafe {
+        forward(&Serial, &g, x.as_ptr().cast(), y.as_mut_ptr().cast());
+        backward(
+            &Serial,
+            &g,
+            x.as_ptr().cast(),
+            y.as_ptr().cast(),
+            dy.as_ptr().cast(),
+            dx.as_mut_ptr().cast(),
+        );
+    }
+    assert_eq!(y[..3], [2.0, -inf, 3.0]);
+    assert!(y[3].is_nan() && y[4] == 0.0 && y[5].is_nan());
+    let mut want = [0.0f32; 35];
+    for (at, dy) in [1, 2, 4, 14, 16, 26].into_iter().zip(dy) {
+        want[at] = dy;
+    }
+    assert_eq!(dx, want);
 }
 
 #[test]
