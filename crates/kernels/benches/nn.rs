@@ -222,6 +222,19 @@ fn conv_section() {
             },
         ),
         (
+            "20->50 12x12 5x5, batch 128",
+            Conv {
+                n: 128,
+                in_channels: 20,
+                out_channels: 50,
+                input: [1, 12, 12],
+                output: [1, 8, 8],
+                kernel: [1, 5, 5],
+                pad: [0; 3],
+                ..plain
+            },
+        ),
+        (
             "512x7x7 3x3, batch 8",
             Conv {
                 n: 8,

@@ -419,8 +419,8 @@ struct WeightCut {
 impl WeightCut {
     fn of(g: &Conv) -> WeightCut {
         let ic = g.group().0.max(1);
-        // About 64 rows of columns per block: enough for the product to be efficient, few enough to leave blocks for many cores.
-        let channels = 64usize.div_ceil(g.taps().max(1)).clamp(1, ic);
+        // About 256 rows of columns per block: the gradient's rows are read once for all of them, and 512 columns of them stay in L2.
+        let channels = (256 / g.taps().max(1)).clamp(1, ic);
         let blocks = ic.div_ceil(channels);
         let images = Tile::images(g, 512);
         let parts = 16usize

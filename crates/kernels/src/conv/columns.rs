@@ -1,7 +1,7 @@
 //! Columns of a tile: row `(channel, tap)`, column `output position`, holding the element of the data that the tap sees there.
 
 use super::Conv;
-use crate::real::Real;
+use crate::real::{Real, per_isa};
 
 /// Output positions handled at once: either a stretch of one image, or all positions of several images.
 #[derive(Clone, Copy, Debug)]
@@ -107,51 +107,85 @@ struct Run {
     from: usize,
 }
 
-/// Calls `f` for every run of one image's stretch under tap `(kd, kh, kw)`.
-#[inline(always)]
-fn runs(g: &Conv, start: usize, end: usize, tap: [usize; 3], mut f: impl FnMut(Run)) {
-    let [_, oh, ow] = g.output;
-    let [id, ih, iw] = g.input;
-    // Distance of the tap from the position's first element, may be negative.
-    let shift: [isize; 3] =
-        std::array::from_fn(|a| (tap[a] * g.dilation[a]) as isize - g.pad[a] as isize);
-    // First and past-the-last position along the last axis that sees data.
-    let step = g.stride[2] as isize;
-    let first = if shift[2] >= 0 {
-        0
-    } else {
-        (-shift[2] + step - 1) / step
-    };
-    let last = if iw as isize > shift[2] {
-        (iw as isize - shift[2] + step - 1) / step
-    } else {
-        0
-    };
-    let mut p = start;
-    while p < end {
-        let (row, x) = (p / ow, p % ow);
-        let len = (ow - x).min(end - p);
-        let d = (row / oh * g.stride[0]) as isize + shift[0];
-        let h = (row % oh * g.stride[1]) as isize + shift[1];
-        let (mut inside, mut outside) = (0, 0);
-        if (0..id as isize).contains(&d) && (0..ih as isize).contains(&h) {
-            inside = (first - x as isize).clamp(0, len as isize) as usize;
-            outside = (last - x as isize).clamp(inside as isize, len as isize) as usize;
+/// The stretch of positions that a tile takes of each of its images.
+struct Stretch {
+    len: usize,
+    /// `[d, h, w]` of the first position.
+    first: [usize; 3],
+}
+
+impl Stretch {
+    fn of(g: &Conv, tile: &Tile) -> Stretch {
+        let [_, oh, ow] = g.output;
+        let row = tile.start / ow;
+        Stretch {
+            len: tile.end - tile.start,
+            first: [row / oh, row % oh, tile.start % ow],
         }
-        let from = if inside < outside {
-            let w = (x + inside) as isize * step + shift[2];
-            ((d as usize * ih) + h as usize) * iw + w as usize
-        } else {
-            0
+    }
+}
+
+/// What one tap sees: its distance from the first element of a position, and the positions along the last axis that see data.
+struct Tap {
+    shift: [isize; 3],
+    first: isize,
+    last: isize,
+}
+
+impl Tap {
+    fn of(g: &Conv, tap: [usize; 3]) -> Tap {
+        let shift: [isize; 3] =
+            std::array::from_fn(|a| (tap[a] * g.dilation[a]) as isize - g.pad[a] as isize);
+        let (step, width) = (g.stride[2] as isize, g.input[2] as isize);
+        let reach = |room: isize| {
+            if room > 0 {
+                (room + step - 1) / step
+            } else {
+                0
+            }
         };
-        f(Run {
-            at: p - start,
-            len,
-            inside,
-            outside,
-            from,
-        });
-        p += len;
+        Tap {
+            shift,
+            first: reach(-shift[2]),
+            last: reach(width - shift[2]),
+        }
+    }
+
+    /// Calls `f` for every run of a stretch. It divides nothing: a run may be as short as a few elements.
+    #[inline(always)]
+    fn runs(&self, g: &Conv, stretch: &Stretch, mut f: impl FnMut(Run)) {
+        let [_, oh, ow] = g.output;
+        let [id, ih, iw] = g.input;
+        let [mut row_d, mut row_h, mut x] = stretch.first;
+        let mut p = 0;
+        while p < stretch.len {
+            let len = (ow - x).min(stretch.len - p);
+            let d = (row_d * g.stride[0]) as isize + self.shift[0];
+            let h = (row_h * g.stride[1]) as isize + self.shift[1];
+            let (mut inside, mut outside, mut from) = (0, 0, 0);
+            // As unsigned numbers those below zero are beyond any extent.
+            if ((d as usize) < id) & ((h as usize) < ih) {
+                inside = (self.first - x as isize).clamp(0, len as isize) as usize;
+                outside = (self.last - x as isize).clamp(inside as isize, len as isize) as usize;
+                if inside < outside {
+                    let w = ((x + inside) * g.stride[2]) as isize + self.shift[2];
+                    from = (d as usize * ih + h as usize) * iw + w as usize;
+                }
+            }
+            f(Run {
+                at: p,
+                len,
+                inside,
+                outside,
+                from,
+            });
+            p += len;
+            x = 0;
+            row_h += 1;
+            if row_h == oh {
+                (row_h, row_d) = (0, row_d + 1);
+            }
+        }
     }
 }
 
@@ -161,95 +195,149 @@ fn taps(g: &Conv) -> impl Iterator<Item = [usize; 3]> {
     (0..kd * kh * kw).map(move |t| [t / (kh * kw), t / kw % kh, t % kw])
 }
 
-/// Fills the columns of `channels` planes from `x` on.
+/// Copies `n` elements; a call of `memcpy` costs more than a few of them.
 ///
 /// # Safety
-/// `x` is the first of the planes in the tile's first image; `columns` has room for `channels * taps * len` elements.
-pub(super) unsafe fn gather<T: Real>(
+/// Both sides have `n` elements and do not overlap.
+#[inline(always)]
+unsafe fn copy<T: Real>(from: *const T, to: *mut T, n: usize) {
+    /// The first and the last `N` of `n` elements, which together are all if `N <= n <= 2 N`.
+    #[inline(always)]
+    unsafe fn ends<T: Real, const N: usize>(from: *const T, to: *mut T, n: usize) {
+        // SAFETY: the caller has `n >= N` elements on both sides; arrays are read and written unaligned.
+        unsafe {
+            let (head, tail) = (from.cast::<[T; N]>(), from.add(n - N).cast::<[T; N]>());
+            let (head, tail) = (head.read_unaligned(), tail.read_unaligned());
+            to.cast::<[T; N]>().write_unaligned(head);
+            to.add(n - N).cast::<[T; N]>().write_unaligned(tail);
+        }
+    }
+    // SAFETY: forwarded.
+    unsafe {
+        match n {
+            0 => {}
+            1 => *to = *from,
+            2..4 => ends::<T, 2>(from, to, n),
+            4..8 => ends::<T, 4>(from, to, n),
+            8..16 => ends::<T, 8>(from, to, n),
+            16..=32 => ends::<T, 16>(from, to, n),
+            _ => std::ptr::copy_nonoverlapping(from, to, n),
+        }
+    }
+}
+
+per_isa! {
+    /// Fills the columns of `channels` planes from `x` on.
+    ///
+    /// # Safety
+    /// `x` is the first of the planes in the tile's first image; `columns` has room for `channels * taps * len` elements.
+    pub(super) unsafe fn gather<T>(g: &Conv, tile: &Tile, x: *const T, channels: usize, columns: *mut T) = gather_body
+}
+
+/// # Safety
+/// As [`gather`]'s.
+#[inline(always)]
+unsafe fn gather_body<T: Real, const FMA: bool>(
     g: &Conv,
     tile: &Tile,
     x: *const T,
     channels: usize,
     columns: *mut T,
 ) {
-    let (len, stretch, step) = (tile.len(), tile.end - tile.start, g.stride[2]);
+    let (stretch, step) = (Stretch::of(g, tile), g.stride[2]);
     let mut row = columns;
     for c in 0..channels {
         for tap in taps(g) {
+            let tap = Tap::of(g, tap);
             for image in 0..tile.images {
                 let plane = x.wrapping_add((image * g.in_channels + c) * g.in_len());
-                let to = row.wrapping_add(image * stretch);
-                runs(g, tile.start, tile.end, tap, |r| {
-                    // SAFETY: `runs` stays inside the plane and inside the row of `stretch` columns.
-                    unsafe {
-                        let to = std::slice::from_raw_parts_mut(to.add(r.at), r.len);
-                        to[..r.inside].fill(T::ZERO);
-                        to[r.outside..].fill(T::ZERO);
-                        let middle = &mut to[r.inside..r.outside];
-                        let from = plane.add(r.from);
-                        if step == 1 && middle.len() >= 16 {
-                            middle.copy_from_slice(std::slice::from_raw_parts(from, middle.len()));
-                        } else if step == 1 {
-                            // A call of `memcpy` costs more than a few elements.
-                            middle
-                                .iter_mut()
-                                .enumerate()
-                                .for_each(|(i, to)| *to = *from.add(i));
-                        } else {
-                            for (i, to) in middle.iter_mut().enumerate() {
-                                *to = *from.add(i * step);
+                let to = row.wrapping_add(image * stretch.len);
+                tap.runs(
+                    g,
+                    &stretch,
+                    #[inline(always)]
+                    |r| {
+                        // SAFETY: `runs` stays inside the plane and inside the row of the stretch's columns.
+                        unsafe {
+                            let to = to.add(r.at);
+                            for i in (0..r.inside).chain(r.outside..r.len) {
+                                *to.add(i) = T::ZERO;
+                            }
+                            let (to, from) = (to.add(r.inside), plane.add(r.from));
+                            let n = r.outside - r.inside;
+                            if step == 1 {
+                                copy(from, to, n);
+                            } else {
+                                for i in 0..n {
+                                    *to.add(i) = *from.add(i * step);
+                                }
                             }
                         }
-                    }
-                });
+                    },
+                );
             }
-            row = row.wrapping_add(len);
+            row = row.wrapping_add(tile.len());
         }
     }
 }
 
-/// Adds the columns to the planes they were seen in: the transpose of [`gather`].
-///
+per_isa! {
+    /// Adds the columns to the planes they were seen in: the transpose of [`gather`].
+    ///
+    /// # Safety
+    /// As [`gather`]'s, with the planes written.
+    pub(super) unsafe fn scatter<T>(g: &Conv, tile: &Tile, columns: *const T, channels: usize, dx: *mut T) = scatter_body
+}
+
 /// # Safety
-/// As [`gather`]'s, with the planes written.
-pub(super) unsafe fn scatter<T: Real>(
+/// As [`scatter`]'s.
+#[inline(always)]
+unsafe fn scatter_body<T: Real, const FMA: bool>(
     g: &Conv,
     tile: &Tile,
     columns: *const T,
     channels: usize,
     dx: *mut T,
 ) {
-    let (len, stretch, step) = (tile.len(), tile.end - tile.start, g.stride[2]);
+    let (stretch, step) = (Stretch::of(g, tile), g.stride[2]);
     let mut row = columns;
     for c in 0..channels {
         for tap in taps(g) {
+            let tap = Tap::of(g, tap);
             for image in 0..tile.images {
                 let plane = dx.wrapping_add((image * g.in_channels + c) * g.in_len());
-                let from = row.wrapping_add(image * stretch);
-                runs(g, tile.start, tile.end, tap, |r| {
-                    // SAFETY: `runs` stays inside the plane and inside the row of `stretch` columns.
-                    unsafe {
-                        let from = std::slice::from_raw_parts(
-                            from.add(r.at + r.inside),
-                            r.outside - r.inside,
-                        );
-                        let to = plane.add(r.from);
-                        if step == 1 {
-                            for (to, &x) in std::slice::from_raw_parts_mut(to, from.len())
-                                .iter_mut()
-                                .zip(from)
-                            {
-                                *to += x;
-                            }
-                        } else {
-                            for (i, &x) in from.iter().enumerate() {
-                                *to.add(i * step) += x;
+                let from = row.wrapping_add(image * stretch.len);
+                tap.runs(
+                    g,
+                    &stretch,
+                    #[inline(always)]
+                    |r| {
+                        // SAFETY: `runs` stays inside the plane and inside the row of the stretch's columns.
+                        unsafe {
+                            let (to, from) = (plane.add(r.from), from.add(r.at + r.inside));
+                            let n = r.outside - r.inside;
+                            if step == 1 {
+                                let whole = n / 8 * 8;
+                                for i in (0..whole).step_by(8) {
+                                    let (to, from) = (to.add(i), from.add(i));
+                                    let old = to.cast::<[T; 8]>().read_unaligned();
+                                    let more = from.cast::<[T; 8]>().read_unaligned();
+                                    let sum: [T; 8] = std::array::from_fn(|i| old[i] + more[i]);
+                                    to.cast::<[T; 8]>().write_unaligned(sum);
+                                }
+                                for i in whole..n {
+                                    *to.add(i) += *from.add(i);
+                                }
+                            } else {
+                                for i in 0..n {
+                                    *to.add(i * step) += *from.add(i);
+                                }
                             }
                         }
-                    }
-                });
+                    },
+                );
             }
-            row = row.wrapping_add(len);
+            row = row.wrapping_add(tile.len());
         }
     }
 }
