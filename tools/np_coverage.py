@@ -179,7 +179,8 @@ class Probe:
         if not accepted(differentiate):
             return "no"
         gradients = [value.grad.asnumpy() for value in variables]
-        return "yes" if any(self.numpy.any(gradient != 0) for gradient in gradients) else "zero"
+        found = self.numpy.concatenate([gradient.ravel() for gradient in gradients])
+        return "yes" if self.numpy.any(self.numpy.isfinite(found) & (found != 0)) else "zero"
 
     def stays(self, text: str) -> bool:
         """Whether the call looks at no value."""

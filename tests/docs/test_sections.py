@@ -120,6 +120,21 @@ def test_parameters_are_those_of_the_signature(path):
         assert set(parameters(PUBLIC[path])) - named <= {"args", "kwargs"}, f"{path} does not describe these"
 
 
+def classes_of_gluon():
+    folder = Path(__file__).parents[1] / "api"
+    for name in contract.read_names(folder):
+        found = contract.find(mxnet, name.path)
+        if name.path.startswith("gluon.") and isinstance(found, type) and not issubclass(found, Exception):
+            yield name.path, found
+
+
+@pytest.mark.parametrize(("path", "found"), list(classes_of_gluon()))
+def test_gluon_class_shows_an_example(path, found):
+    # Base classes without anything to do, whose subclasses show it.
+    if found.__name__ not in ("Loss", "Dataset", "Sampler", "RecurrentCell", "HybridRecurrentCell", "ModifierCell"):
+        assert ">>>" in inspect.getdoc(found), f"{path} shows no example"
+
+
 class Close(doctest.OutputChecker):
     """Numbers may differ by rounding: the last digit depends on the processor's vector units."""
 

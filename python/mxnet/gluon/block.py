@@ -575,6 +575,14 @@ class HybridBlock(Block):
     """A block whose own parameters may get their shapes from the first input.
 
     A subclass that leaves sizes of its own parameters open defines `infer_shape`, which fills them in.
+
+    Examples
+    --------
+    >>> class Double(mx.gluon.HybridBlock):
+    ...     def forward(self, x):
+    ...         return 2 * x
+    >>> Double()(np.ones(2))
+    array([2., 2.])
     """
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

@@ -73,6 +73,11 @@ class L2Loss(Loss):
     ----------
     weight : float or None
     batch_axis : int
+
+    Examples
+    --------
+    >>> mx.gluon.loss.L2Loss()(np.array([[1.0, 5.0]]), np.array([[2.0, 2.0]]))  # half the mean square
+    array([2.5])
     """
 
     def __init__(self, weight: float | None = 1.0, batch_axis: int = 0) -> None:
@@ -101,6 +106,11 @@ class L1Loss(Loss):
     ----------
     weight : float or None
     batch_axis : int
+
+    Examples
+    --------
+    >>> mx.gluon.loss.L1Loss()(np.array([[1.0, 5.0]]), np.array([[2.0, 2.0]]))
+    array([2.])
     """
 
     def __init__(self, weight: float | None = None, batch_axis: int = 0) -> None:
@@ -131,6 +141,11 @@ class SigmoidBinaryCrossEntropyLoss(Loss):
         Whether `pred` holds probabilities and not logits.
     weight : float or None
     batch_axis : int
+
+    Examples
+    --------
+    >>> mx.gluon.loss.SigmoidBinaryCrossEntropyLoss()(np.array([[0.0]]), np.array([[1.0]]))
+    array([0.6931472])
     """
 
     def __init__(self, from_sigmoid: bool = False, weight: float | None = None, batch_axis: int = 0) -> None:
@@ -255,6 +270,12 @@ class KLDivLoss(Loss):
         Axis of the softmax.
     weight : float or None
     batch_axis : int
+
+    Examples
+    --------
+    >>> p = np.array([[0.25, 0.75]])
+    >>> mx.gluon.loss.KLDivLoss(from_logits=True)(np.log(p), p)
+    array([0.])
     """
 
     def __init__(
@@ -302,6 +323,12 @@ class CTCLoss(Loss):
     Notes
     -----
     The last class is the blank. Source: A. Graves et al., "Connectionist Temporal Classification", 2006.
+
+    Examples
+    --------
+    >>> scores = np.zeros((1, 2, 3))  # two steps, every class as likely
+    >>> mx.gluon.loss.CTCLoss()(scores, np.array([[1]]))  # -log(3 / 9): three of nine paths
+    array([1.0986123])
     """
 
     def __init__(self, layout: str = "NTC", label_layout: str = "NT", weight: float | None = None) -> None:
@@ -360,6 +387,11 @@ class HuberLoss(Loss):
     rho : float
     weight : float or None
     batch_axis : int
+
+    Examples
+    --------
+    >>> mx.gluon.loss.HuberLoss(rho=1)(np.array([[0.5], [3.0]]), np.array([[0.0], [0.0]]))
+    array([0.125, 2.5  ])
     """
 
     def __init__(self, rho: float = 1, weight: float | None = None, batch_axis: int = 0) -> None:
@@ -392,6 +424,11 @@ class HingeLoss(Loss):
     margin : float
     weight : float or None
     batch_axis : int
+
+    Examples
+    --------
+    >>> mx.gluon.loss.HingeLoss()(np.array([[0.5], [-2.0]]), np.array([[1], [-1]]))
+    array([0.5, 0. ])
     """
 
     def __init__(self, margin: float = 1, weight: float | None = None, batch_axis: int = 0) -> None:
@@ -422,6 +459,11 @@ class SquaredHingeLoss(Loss):
     margin : float
     weight : float or None
     batch_axis : int
+
+    Examples
+    --------
+    >>> mx.gluon.loss.SquaredHingeLoss()(np.array([[0.5]]), np.array([[1]]))
+    array([0.25])
     """
 
     def __init__(self, margin: float = 1, weight: float | None = None, batch_axis: int = 0) -> None:
@@ -459,6 +501,11 @@ class LogisticLoss(Loss):
     ------
     ValueError
         If `label_format` is unknown.
+
+    Examples
+    --------
+    >>> mx.gluon.loss.LogisticLoss()(np.array([[0.0]]), np.array([[1]]))
+    array([0.6931472])
     """
 
     def __init__(self, weight: float | None = None, batch_axis: int = 0, label_format: str = "signed") -> None:
@@ -495,6 +542,12 @@ class TripletLoss(Loss):
     margin : float
     weight : float or None
     batch_axis : int
+
+    Examples
+    --------
+    >>> x, near, far = np.array([[0.0]]), np.array([[1.0]]), np.array([[3.0]])
+    >>> mx.gluon.loss.TripletLoss(margin=10.0)(x, near, far)
+    array([2.])
     """
 
     def __init__(self, margin: float = 1, weight: float | None = None, batch_axis: int = 0) -> None:
@@ -533,6 +586,11 @@ class PoissonNLLLoss(Loss):
     batch_axis : int
     compute_full : bool
         Add Stirling's approximation of ``log(target!)`` for targets above 1.
+
+    Examples
+    --------
+    >>> mx.gluon.loss.PoissonNLLLoss()(np.array([[0.0]]), np.array([[1.0]]))
+    array(1.)
     """
 
     def __init__(
@@ -585,6 +643,12 @@ class CosineEmbeddingLoss(Loss):
     weight : float or None
     batch_axis : int
     margin : float
+
+    Examples
+    --------
+    >>> x, y = np.array([[1.0, 0.0]]), np.array([[0.0, 1.0]])
+    >>> mx.gluon.loss.CosineEmbeddingLoss()(x, y, np.array([1]))
+    array([1.])
     """
 
     def __init__(self, weight: float | None = None, batch_axis: int = 0, margin: float = 0) -> None:
@@ -633,6 +697,12 @@ class SDMLLoss(Loss):
     -----
     Source: L. Bonadiman, A. Kumar and A. Mittal, "Large Scale Question Paraphrase Retrieval with Smoothed Deep Metric
     Learning", 2019.
+
+    Examples
+    --------
+    >>> x = np.array([[1.0, 0.0], [0.0, 1.0]])
+    >>> mx.gluon.loss.SDMLLoss(smoothing_parameter=0.1)(x, x).shape
+    (2,)
     """
 
     def __init__(self, smoothing_parameter: float = 0.3, weight: float | None = 1.0, batch_axis: int = 0) -> None:

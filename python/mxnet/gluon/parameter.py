@@ -83,6 +83,13 @@ class Parameter:
     ------
     ValueError
         If `grad_req` or a storage is unknown.
+
+    Examples
+    --------
+    >>> weight = mx.gluon.Parameter('weight', shape=(2, 3))
+    >>> weight.initialize(init='ones')
+    >>> weight.data().shape, weight.grad().sum()
+    ((2, 3), array(0.))
     """
 
     def __init__(

@@ -18,7 +18,17 @@ __all__ = ["HookHandle", "clip_global_norm", "split_and_load", "split_data"]
 
 
 class HookHandle:
-    """Removes a hook, by `detach` or at the end of a ``with`` block."""
+    """Removes a hook, by `detach` or at the end of a ``with`` block.
+
+    Examples
+    --------
+    >>> net = mx.gluon.nn.Identity()
+    >>> handle = net.register_forward_hook(lambda block, inputs, output: print('called'))
+    >>> with handle:
+    ...     _ = net(np.ones(1))
+    called
+    >>> _ = net(np.ones(1))
+    """
 
     _numbers = itertools.count()
 

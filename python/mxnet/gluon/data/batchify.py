@@ -131,6 +131,11 @@ class Append:
         Give each a new axis of size 1.
     batch_axis : int
         Where.
+
+    Examples
+    --------
+    >>> [x.shape for x in mx.gluon.data.batchify.Append()([np.ones(2), np.ones(3)])]
+    [(1, 2), (1, 3)]
     """
 
     def __init__(self, expand: bool = True, batch_axis: int = 0) -> None:
@@ -153,7 +158,13 @@ class Append:
 
 
 class AsList:
-    """Give the samples as a list, as they are."""
+    """Give the samples as a list, as they are.
+
+    Examples
+    --------
+    >>> mx.gluon.data.batchify.AsList()([1, 'two'])
+    [1, 'two']
+    """
 
     def __call__(self, data: Sequence[Any]) -> list[Any]:
         """Make a list.

@@ -180,6 +180,12 @@ class SimpleDataset(Dataset):
     ----------
     data : sequence or ndarray
         Samples along the first axis.
+
+    Examples
+    --------
+    >>> squares = mx.gluon.data.SimpleDataset([1, 2, 3]).transform(lambda x: x * x)
+    >>> squares[2], len(squares)
+    (9, 3)
     """
 
     def __init__(self, data: Any) -> None:

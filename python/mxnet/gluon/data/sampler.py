@@ -45,6 +45,11 @@ class SequentialSampler(Sampler[int]):
     ------
     ValueError
         If `length` is negative.
+
+    Examples
+    --------
+    >>> list(mx.gluon.data.SequentialSampler(4))
+    [0, 1, 2, 3]
     """
 
     def __init__(self, length: int, start: int = 0) -> None:
@@ -74,6 +79,11 @@ class RandomSampler(Sampler[int]):
     Notes
     -----
     The order follows from the seed of `mxnet.random.seed`.
+
+    Examples
+    --------
+    >>> sorted(mx.gluon.data.RandomSampler(4))
+    [0, 1, 2, 3]
     """
 
     def __init__(self, length: int) -> None:
@@ -96,6 +106,11 @@ class FilterSampler(Sampler[int]):
     fn : callable of a sample
         Called once with every sample, now.
     dataset : Dataset
+
+    Examples
+    --------
+    >>> list(mx.gluon.data.FilterSampler(lambda x: x > 2, [1, 5, 2, 7]))
+    [1, 3]
     """
 
     def __init__(self, fn: Callable[[Any], bool], dataset: Any) -> None:

@@ -89,6 +89,13 @@ class EvalMetric:
         Which entries `update_dict` uses; all by default.
     **kwargs
         What else `get_config` reports.
+
+    Examples
+    --------
+    >>> metric = mx.gluon.metric.create('mae')
+    >>> metric.update(np.array([1.0]), np.array([3.0]))
+    >>> metric.get()
+    ('mae', 2.0)
     """
 
     def __init__(
@@ -238,6 +245,13 @@ class CompositeEvalMetric(EvalMetric):
     metrics : list of EvalMetric or str, optional
     name : str
     output_names, label_names : sequence of str, optional
+
+    Examples
+    --------
+    >>> metric = mx.gluon.metric.CompositeEvalMetric([mx.gluon.metric.MAE(), mx.gluon.metric.MSE()])
+    >>> metric.update(np.array([1.0]), np.array([3.0]))
+    >>> metric.get()
+    (['mae', 'mse'], [2.0, 4.0])
     """
 
     def __init__(
@@ -336,6 +350,13 @@ class Loss(EvalMetric):
     ----------
     name : str
     output_names, label_names : sequence of str, optional
+
+    Examples
+    --------
+    >>> metric = mx.gluon.metric.Loss()
+    >>> metric.update(None, np.array([1.0, 3.0]))
+    >>> metric.get()
+    ('loss', 2.0)
     """
 
     def __init__(
@@ -374,6 +395,13 @@ class CustomMetric(EvalMetric):
     allow_extra_outputs : bool
         Let there be more predictions than labels; the last ones are not looked at.
     output_names, label_names : sequence of str, optional
+
+    Examples
+    --------
+    >>> metric = mx.gluon.metric.CustomMetric(lambda label, prediction: abs(label - prediction).max())
+    >>> metric.update(np.array([1.0, 2.0]), np.array([1.5, 5.0]))
+    >>> float(metric.get()[1])
+    3.0
     """
 
     def __init__(

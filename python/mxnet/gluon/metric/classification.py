@@ -34,6 +34,13 @@ class Accuracy(EvalMetric):
         Axis of the classes in predictions that are scores.
     name : str
     output_names, label_names : sequence of str, optional
+
+    Examples
+    --------
+    >>> metric = mx.gluon.metric.Accuracy()
+    >>> metric.update(np.array([0, 1]), np.array([[0.9, 0.1], [0.8, 0.2]]))
+    >>> metric.get()
+    ('accuracy', 0.5)
     """
 
     def __init__(
@@ -71,6 +78,13 @@ class TopKAccuracy(EvalMetric):
     ------
     ValueError
         If `top_k` is below 2.
+
+    Examples
+    --------
+    >>> metric = mx.gluon.metric.TopKAccuracy(top_k=2)
+    >>> metric.update(np.array([1, 2]), np.array([[0.5, 0.4, 0.1], [0.5, 0.4, 0.1]]))
+    >>> metric.get()
+    ('top_k_accuracy_2', 0.5)
     """
 
     def __init__(
@@ -113,6 +127,13 @@ class BinaryAccuracy(EvalMetric):
     output_names, label_names : sequence of str, optional
     threshold : float
         Predictions above it mean 1.
+
+    Examples
+    --------
+    >>> metric = mx.gluon.metric.BinaryAccuracy()
+    >>> metric.update(np.array([0, 1]), np.array([0.1, 0.8]))
+    >>> metric.get()
+    ('binary_accuracy', 1.0)
     """
 
     def __init__(
@@ -176,6 +197,13 @@ class F1(EvalMetric):
     ------
     ValueError
         If `class_type` or `average` is unknown.
+
+    Examples
+    --------
+    >>> metric = mx.gluon.metric.F1()
+    >>> metric.update(np.array([1, 1, 0]), np.array([0.9, 0.2, 0.1]))
+    >>> round(metric.get()[1], 3)
+    0.667
     """
 
     _beta = 1.0
@@ -249,6 +277,13 @@ class Fbeta(F1):
         See `F1`.
     beta : float
         How many times as much recall counts as precision.
+
+    Examples
+    --------
+    >>> metric = mx.gluon.metric.Fbeta(beta=2)
+    >>> metric.update(np.array([1, 1, 0]), np.array([0.9, 0.2, 0.1]))
+    >>> round(metric.get()[1], 3)
+    0.556
     """
 
     def __init__(
@@ -278,6 +313,13 @@ class MCC(EvalMetric):
     Notes
     -----
     0 if all labels or all decisions are the same.
+
+    Examples
+    --------
+    >>> metric = mx.gluon.metric.MCC()
+    >>> metric.update(np.array([1, 0, 1, 0]), np.array([0.9, 0.1, 0.8, 0.2]))
+    >>> round(metric.get()[1], 3)
+    1.0
     """
 
     def __init__(
@@ -333,6 +375,13 @@ class PCC(EvalMetric):
     -----
     NaN if all labels or all decisions are the same. Source: J. Gorodkin, "Comparing two K-category assignments by a
     K-category correlation coefficient", 2004.
+
+    Examples
+    --------
+    >>> metric = mx.gluon.metric.PCC()
+    >>> metric.update(np.array([0, 1, 2]), np.array([[0.9, 0.1, 0.0], [0.1, 0.8, 0.1], [0.0, 0.1, 0.9]]))
+    >>> round(metric.get()[1], 3)
+    1.0
     """
 
     def __init__(
@@ -392,6 +441,13 @@ class CrossEntropy(EvalMetric):
         Predictions are logits and not probabilities.
     name : str
     output_names, label_names : sequence of str, optional
+
+    Examples
+    --------
+    >>> metric = mx.gluon.metric.CrossEntropy()
+    >>> metric.update(np.array([0]), np.array([[0.5, 0.5]]))
+    >>> round(metric.get()[1], 4)
+    0.6931
     """
 
     def __init__(
@@ -439,6 +495,13 @@ class Perplexity(CrossEntropy):
         See `CrossEntropy`.
     name : str
     output_names, label_names : sequence of str, optional
+
+    Examples
+    --------
+    >>> metric = mx.gluon.metric.Perplexity()
+    >>> metric.update(np.array([0, 1]), np.array([[0.5, 0.5], [0.5, 0.5]]))
+    >>> round(metric.get()[1], 3)
+    2.0
     """
 
     def __init__(

@@ -29,6 +29,13 @@ class MAE(EvalMetric):
     ----------
     name : str
     output_names, label_names : sequence of str, optional
+
+    Examples
+    --------
+    >>> metric = mx.gluon.metric.MAE()
+    >>> metric.update(np.array([1.0]), np.array([3.0]))
+    >>> metric.get()
+    ('mae', 2.0)
     """
 
     def __init__(
@@ -52,6 +59,13 @@ class MSE(EvalMetric):
     ----------
     name : str
     output_names, label_names : sequence of str, optional
+
+    Examples
+    --------
+    >>> metric = mx.gluon.metric.MSE()
+    >>> metric.update(np.array([1.0]), np.array([3.0]))
+    >>> metric.get()
+    ('mse', 4.0)
     """
 
     def __init__(
@@ -75,6 +89,13 @@ class RMSE(MSE):
     ----------
     name : str
     output_names, label_names : sequence of str, optional
+
+    Examples
+    --------
+    >>> metric = mx.gluon.metric.RMSE()
+    >>> metric.update(np.array([1.0, 1.0]), np.array([3.0, 3.0]))
+    >>> metric.get()
+    ('rmse', 2.0)
     """
 
     def __init__(
@@ -107,6 +128,13 @@ class MeanPairwiseDistance(EvalMetric):
     output_names, label_names : sequence of str, optional
     p : float
         Which norm.
+
+    Examples
+    --------
+    >>> metric = mx.gluon.metric.MeanPairwiseDistance()
+    >>> metric.update(np.array([[0.0, 0.0]]), np.array([[3.0, 4.0]]))
+    >>> round(metric.get()[1], 3)
+    5.0
     """
 
     def __init__(
@@ -136,6 +164,13 @@ class MeanCosineSimilarity(EvalMetric):
     output_names, label_names : sequence of str, optional
     eps : float
         Smallest product of lengths that is divided by.
+
+    Examples
+    --------
+    >>> metric = mx.gluon.metric.MeanCosineSimilarity()
+    >>> metric.update(np.array([[1.0, 0.0]]), np.array([[2.0, 0.0]]))
+    >>> round(metric.get()[1], 3)
+    1.0
     """
 
     def __init__(
@@ -168,6 +203,13 @@ class PearsonCorrelation(EvalMetric):
     -----
     Means and co-moments are merged batch by batch. Source: T. F. Chan, G. H. Golub and R. J. LeVeque, "Updating
     Formulae and a Pairwise Algorithm for Computing Sample Variances", 1979.
+
+    Examples
+    --------
+    >>> metric = mx.gluon.metric.PearsonCorrelation()
+    >>> metric.update(np.array([1.0, 2.0, 3.0]), np.array([2.0, 4.0, 6.0]))
+    >>> round(metric.get()[1], 3)
+    1.0
     """
 
     def __init__(

@@ -26,6 +26,11 @@ class Activation(HybridBlock):
     ------
     ValueError
         If there is no such function.
+
+    Examples
+    --------
+    >>> mx.gluon.nn.Activation('relu')(np.array([-1.0, 2.0]))
+    array([0., 2.])
     """
 
     def __init__(self, activation: str) -> None:
@@ -59,6 +64,11 @@ class LeakyReLU(HybridBlock):
     ------
     ValueError
         If `alpha` is negative.
+
+    Examples
+    --------
+    >>> mx.gluon.nn.LeakyReLU(0.1)(np.array([-1.0, 2.0]))
+    array([-0.1,  2. ])
     """
 
     def __init__(self, alpha: float) -> None:
@@ -88,6 +98,13 @@ class PReLU(HybridBlock):
     Notes
     -----
     Source: K. He, X. Zhang, S. Ren and J. Sun, "Delving Deep into Rectifiers", 2015.
+
+    Examples
+    --------
+    >>> net = mx.gluon.nn.PReLU()
+    >>> net.initialize()
+    >>> net(np.array([[-1.0, 2.0]]))
+    array([[-0.25,  2.  ]])
     """
 
     def __init__(self, alpha_initializer: Any = None, in_channels: int = 1) -> None:
@@ -106,6 +123,11 @@ class ELU(HybridBlock):
     Parameters
     ----------
     alpha : float
+
+    Examples
+    --------
+    >>> mx.gluon.nn.ELU(alpha=1.0)(np.array([-1.0, 2.0]))
+    array([-0.63212055,  2.        ])
     """
 
     def __init__(self, alpha: float = 1.0) -> None:
@@ -123,6 +145,11 @@ class SELU(HybridBlock):
     Notes
     -----
     Source: G. Klambauer et al., "Self-Normalizing Neural Networks", 2017.
+
+    Examples
+    --------
+    >>> mx.gluon.nn.SELU()(np.array([-1.0, 2.0]))
+    array([-1.1113307,  2.101402 ])
     """
 
     def forward(self, x: ndarray) -> ndarray:
@@ -146,6 +173,11 @@ class GELU(HybridBlock):
     Notes
     -----
     Source: D. Hendrycks and K. Gimpel, "Gaussian Error Linear Units", 2016.
+
+    Examples
+    --------
+    >>> mx.gluon.nn.GELU()(np.array([-1.0, 2.0]))
+    array([-0.15865524,  1.9544997 ])
     """
 
     def __init__(self, approximation: str = "erf") -> None:
@@ -169,6 +201,11 @@ class Swish(HybridBlock):
     Notes
     -----
     Source: P. Ramachandran, B. Zoph and Q. V. Le, "Searching for Activation Functions", 2017.
+
+    Examples
+    --------
+    >>> mx.gluon.nn.Swish(beta=2.0)(np.array([-1.0, 2.0]))
+    array([-0.11920292,  1.9640275 ])
     """
 
     def __init__(self, beta: float = 1.0) -> None:
@@ -181,7 +218,13 @@ class Swish(HybridBlock):
 
 
 class SiLU(Swish):
-    """``x * sigmoid(x)``."""
+    """``x * sigmoid(x)``.
+
+    Examples
+    --------
+    >>> mx.gluon.nn.SiLU()(np.array([-1.0, 2.0]))
+    array([-0.26894143,  1.761594  ])
+    """
 
     def __init__(self) -> None:
         super().__init__(1.0)

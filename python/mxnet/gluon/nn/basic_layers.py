@@ -43,6 +43,13 @@ class Dense(HybridBlock):
     ----------
     weight : Parameter, shape (units, in_units)
     bias : Parameter, shape (units,), or None
+
+    Examples
+    --------
+    >>> net = mx.gluon.nn.Dense(2)
+    >>> net.initialize('ones')
+    >>> net(np.array([[1.0, 2.0, 3.0]]))
+    array([[6., 6.]])
     """
 
     def __init__(
@@ -129,6 +136,12 @@ class Dropout(HybridBlock):
     Notes
     -----
     Source: N. Srivastava et al., "Dropout: A Simple Way to Prevent Neural Networks from Overfitting", 2014.
+
+    Examples
+    --------
+    >>> net = mx.gluon.nn.Dropout(0.5)
+    >>> net(np.ones(3))  # only training drops elements
+    array([1., 1., 1.])
     """
 
     def __init__(self, rate: float, axes: Sequence[int] = ()) -> None:
@@ -170,6 +183,13 @@ class Embedding(HybridBlock):
     Attributes
     ----------
     weight : Parameter, shape (input_dim, output_dim)
+
+    Examples
+    --------
+    >>> net = mx.gluon.nn.Embedding(input_dim=10, output_dim=4)
+    >>> net.initialize()
+    >>> net(np.array([[1, 2, 3]])).shape
+    (1, 3, 4)
     """
 
     def __init__(
@@ -212,7 +232,13 @@ class Embedding(HybridBlock):
 
 
 class Flatten(HybridBlock):
-    """Join all axes but the first."""
+    """Join all axes but the first.
+
+    Examples
+    --------
+    >>> mx.gluon.nn.Flatten()(np.ones((2, 3, 4))).shape
+    (2, 12)
+    """
 
     def forward(self, x: ndarray) -> ndarray:
         """Reshape `x` of shape ``(n, ...)`` to ``(n, size of the rest)``."""
@@ -220,7 +246,13 @@ class Flatten(HybridBlock):
 
 
 class Identity(HybridBlock):
-    """Returns its input."""
+    """Returns its input.
+
+    Examples
+    --------
+    >>> mx.gluon.nn.Identity()(np.array([1.0, 2.0]))
+    array([1., 2.])
+    """
 
     def forward(self, x: Any) -> Any:
         """Return `x`."""
@@ -281,6 +313,13 @@ class HybridLambda(HybridBlock):
     ------
     ValueError
         If there is no function of that name.
+
+    Examples
+    --------
+    >>> mx.gluon.nn.HybridLambda(lambda x: x * 2)(np.array([1.0, 2.0]))
+    array([2., 4.])
+    >>> mx.gluon.nn.HybridLambda('tanh')(np.array([0.0]))
+    array([0.])
     """
 
     def __init__(self, function: str | Callable[..., Any]) -> None:

@@ -120,6 +120,13 @@ class Concatenate(Sequential):
     ----------
     axis : int
         Axis along which the outputs are joined.
+
+    Examples
+    --------
+    >>> net = mx.gluon.nn.Concatenate(axis=-1)
+    >>> net.add(mx.gluon.nn.Identity(), mx.gluon.nn.Activation('relu'))
+    >>> net(np.array([[-1.0, 2.0]]))
+    array([[-1.,  2.,  0.,  2.]])
     """
 
     def __init__(self, axis: int = -1) -> None:
@@ -150,6 +157,13 @@ class HybridConcatenate(HybridSequential):
     ----------
     axis : int
         Axis along which the outputs are joined.
+
+    Examples
+    --------
+    >>> net = mx.gluon.nn.HybridConcatenate(axis=-1)
+    >>> net.add(mx.gluon.nn.Identity(), mx.gluon.nn.Activation('relu'))
+    >>> net(np.array([[-1.0, 2.0]]))
+    array([[-1.,  2.,  0.,  2.]])
     """
 
     def __init__(self, axis: int = -1) -> None:

@@ -208,6 +208,13 @@ class Conv1D(_Conv):
     -----
     Maps ``(n, in_channels, w)`` to ``(n, channels, w)``; each size becomes
     ``(size + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1``.
+
+    Examples
+    --------
+    >>> net = mx.gluon.nn.Conv1D(channels=1, kernel_size=2)
+    >>> net.initialize('ones')
+    >>> net(np.array([[[1.0, 2.0, 3.0]]]))
+    array([[[3., 5.]]])
     """
 
     def __init__(
@@ -275,6 +282,13 @@ class Conv2D(_Conv):
     -----
     Maps ``(n, in_channels, h, w)`` to ``(n, channels, h, w)``; each size becomes
     ``(size + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1``.
+
+    Examples
+    --------
+    >>> net = mx.gluon.nn.Conv2D(channels=8, kernel_size=3, padding=1, strides=2)
+    >>> net.initialize()
+    >>> net(np.ones((2, 3, 16, 16))).shape
+    (2, 8, 8, 8)
     """
 
     def __init__(
@@ -342,6 +356,13 @@ class Conv3D(_Conv):
     -----
     Maps ``(n, in_channels, d, h, w)`` to ``(n, channels, d, h, w)``; each size becomes
     ``(size + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1``.
+
+    Examples
+    --------
+    >>> net = mx.gluon.nn.Conv3D(channels=4, kernel_size=3)
+    >>> net.initialize()
+    >>> net(np.ones((1, 2, 5, 5, 5))).shape
+    (1, 4, 3, 3, 3)
     """
 
     def __init__(
@@ -409,6 +430,13 @@ class Conv1DTranspose(_Conv):
     -----
     Maps ``(n, in_channels, w)`` to ``(n, channels, w)``; each size becomes
     ``(size - 1) * stride - 2 * padding + dilation * (kernel - 1) + output_padding + 1``.
+
+    Examples
+    --------
+    >>> net = mx.gluon.nn.Conv1DTranspose(channels=1, kernel_size=2, strides=2)
+    >>> net.initialize('ones')
+    >>> net(np.array([[[1.0, 2.0]]]))
+    array([[[1., 1., 2., 2.]]])
     """
 
     _transposed = True
@@ -479,6 +507,13 @@ class Conv2DTranspose(_Conv):
     -----
     Maps ``(n, in_channels, h, w)`` to ``(n, channels, h, w)``; each size becomes
     ``(size - 1) * stride - 2 * padding + dilation * (kernel - 1) + output_padding + 1``.
+
+    Examples
+    --------
+    >>> net = mx.gluon.nn.Conv2DTranspose(channels=4, kernel_size=2, strides=2)
+    >>> net.initialize()
+    >>> net(np.ones((1, 3, 8, 8))).shape
+    (1, 4, 16, 16)
     """
 
     _transposed = True
@@ -549,6 +584,13 @@ class Conv3DTranspose(_Conv):
     -----
     Maps ``(n, in_channels, d, h, w)`` to ``(n, channels, d, h, w)``; each size becomes
     ``(size - 1) * stride - 2 * padding + dilation * (kernel - 1) + output_padding + 1``.
+
+    Examples
+    --------
+    >>> net = mx.gluon.nn.Conv3DTranspose(channels=2, kernel_size=2, strides=2)
+    >>> net.initialize()
+    >>> net(np.ones((1, 3, 2, 2, 2))).shape
+    (1, 2, 4, 4, 4)
     """
 
     _transposed = True

@@ -82,6 +82,15 @@ class BatchNorm(_Norm):
     -----
     Parameters stay float32 when the layer is cast to float16.
     Source: S. Ioffe and C. Szegedy, "Batch Normalization", 2015.
+
+    Examples
+    --------
+    >>> net = mx.gluon.nn.BatchNorm(epsilon=0.0)
+    >>> net.initialize()
+    >>> with mx.autograd.train_mode():
+    ...     net(np.array([[1.0, 10.0], [3.0, 30.0]]))
+    array([[-1., -1.],
+           [ 1.,  1.]])
     """
 
     def __init__(
@@ -177,6 +186,14 @@ class LayerNorm(_Norm):
     Notes
     -----
     Source: J. L. Ba, J. R. Kiros and G. E. Hinton, "Layer Normalization", 2016.
+
+    Examples
+    --------
+    >>> net = mx.gluon.nn.LayerNorm(epsilon=0.0)
+    >>> net.initialize()
+    >>> net(np.array([[1.0, 3.0], [10.0, 30.0]]))
+    array([[-1.,  1.],
+           [-1.,  1.]])
     """
 
     def __init__(
@@ -221,6 +238,13 @@ class GroupNorm(_Norm):
     Notes
     -----
     Source: Y. Wu and K. He, "Group Normalization", 2018.
+
+    Examples
+    --------
+    >>> net = mx.gluon.nn.GroupNorm(num_groups=2, epsilon=0.0)
+    >>> net.initialize()
+    >>> net(np.array([[[1.0], [3.0], [10.0], [30.0]]])).ravel()
+    array([-1.,  1., -1.,  1.])
     """
 
     def __init__(
@@ -266,6 +290,14 @@ class InstanceNorm(_Norm):
     Notes
     -----
     Source: D. Ulyanov, A. Vedaldi and V. Lempitsky, "Instance Normalization", 2016.
+
+    Examples
+    --------
+    >>> net = mx.gluon.nn.InstanceNorm(epsilon=0.0)
+    >>> net.initialize()
+    >>> net(np.array([[[1.0, 3.0], [10.0, 30.0]]]))
+    array([[[-1.,  1.],
+            [-1.,  1.]]])
     """
 
     def __init__(

@@ -104,6 +104,11 @@ class MaxPool1D(_Pooling):
     Notes
     -----
     Each size becomes ``(size + 2 * padding - pool_size) // strides + 1``, rounded up with `ceil_mode`.
+
+    Examples
+    --------
+    >>> mx.gluon.nn.MaxPool1D(pool_size=2)(np.array([[[1.0, 3.0, 5.0, 9.0]]]))
+    array([[[3., 9.]]])
     """
 
     def __init__(
@@ -139,6 +144,11 @@ class MaxPool2D(_Pooling):
     Notes
     -----
     Each size becomes ``(size + 2 * padding - pool_size) // strides + 1``, rounded up with `ceil_mode`.
+
+    Examples
+    --------
+    >>> mx.gluon.nn.MaxPool2D(pool_size=3, strides=2, padding=1)(np.ones((1, 3, 8, 8))).shape
+    (1, 3, 4, 4)
     """
 
     def __init__(
@@ -174,6 +184,11 @@ class MaxPool3D(_Pooling):
     Notes
     -----
     Each size becomes ``(size + 2 * padding - pool_size) // strides + 1``, rounded up with `ceil_mode`.
+
+    Examples
+    --------
+    >>> mx.gluon.nn.MaxPool3D(pool_size=2)(np.ones((1, 3, 4, 4, 4))).shape
+    (1, 3, 2, 2, 2)
     """
 
     def __init__(
@@ -211,6 +226,11 @@ class AvgPool1D(_Pooling):
     Notes
     -----
     Each size becomes ``(size + 2 * padding - pool_size) // strides + 1``, rounded up with `ceil_mode`.
+
+    Examples
+    --------
+    >>> mx.gluon.nn.AvgPool1D(pool_size=2)(np.array([[[1.0, 3.0, 5.0, 9.0]]]))
+    array([[[2., 7.]]])
     """
 
     def __init__(
@@ -249,6 +269,11 @@ class AvgPool2D(_Pooling):
     Notes
     -----
     Each size becomes ``(size + 2 * padding - pool_size) // strides + 1``, rounded up with `ceil_mode`.
+
+    Examples
+    --------
+    >>> mx.gluon.nn.AvgPool2D(pool_size=2)(np.ones((1, 3, 4, 4))).shape
+    (1, 3, 2, 2)
     """
 
     def __init__(
@@ -287,6 +312,11 @@ class AvgPool3D(_Pooling):
     Notes
     -----
     Each size becomes ``(size + 2 * padding - pool_size) // strides + 1``, rounded up with `ceil_mode`.
+
+    Examples
+    --------
+    >>> mx.gluon.nn.AvgPool3D(pool_size=2)(np.ones((1, 3, 4, 4, 4))).shape
+    (1, 3, 2, 2, 2)
     """
 
     def __init__(
@@ -312,6 +342,11 @@ class GlobalMaxPool1D(_Pooling):
     ------
     ValueError
         If `layout` is another one.
+
+    Examples
+    --------
+    >>> mx.gluon.nn.GlobalMaxPool1D()(np.array([[[1.0, 3.0, 5.0]]]))
+    array([[[5.]]])
     """
 
     def __init__(self, layout: str = "NCW") -> None:
@@ -329,6 +364,11 @@ class GlobalMaxPool2D(_Pooling):
     ------
     ValueError
         If `layout` is another one.
+
+    Examples
+    --------
+    >>> mx.gluon.nn.GlobalMaxPool2D()(np.ones((1, 3, 4, 4))).shape
+    (1, 3, 1, 1)
     """
 
     def __init__(self, layout: str = "NCHW") -> None:
@@ -346,6 +386,11 @@ class GlobalMaxPool3D(_Pooling):
     ------
     ValueError
         If `layout` is another one.
+
+    Examples
+    --------
+    >>> mx.gluon.nn.GlobalMaxPool3D()(np.ones((1, 3, 4, 4, 4))).shape
+    (1, 3, 1, 1, 1)
     """
 
     def __init__(self, layout: str = "NCDHW") -> None:
@@ -363,6 +408,11 @@ class GlobalAvgPool1D(_Pooling):
     ------
     ValueError
         If `layout` is another one.
+
+    Examples
+    --------
+    >>> mx.gluon.nn.GlobalAvgPool1D()(np.array([[[1.0, 3.0, 5.0]]]))
+    array([[[3.]]])
     """
 
     def __init__(self, layout: str = "NCW") -> None:
@@ -380,6 +430,11 @@ class GlobalAvgPool2D(_Pooling):
     ------
     ValueError
         If `layout` is another one.
+
+    Examples
+    --------
+    >>> mx.gluon.nn.GlobalAvgPool2D()(np.ones((1, 3, 4, 4))).shape
+    (1, 3, 1, 1)
     """
 
     def __init__(self, layout: str = "NCHW") -> None:
@@ -397,6 +452,11 @@ class GlobalAvgPool3D(_Pooling):
     ------
     ValueError
         If `layout` is another one.
+
+    Examples
+    --------
+    >>> mx.gluon.nn.GlobalAvgPool3D()(np.ones((1, 3, 4, 4, 4))).shape
+    (1, 3, 1, 1, 1)
     """
 
     def __init__(self, layout: str = "NCDHW") -> None:

@@ -63,6 +63,11 @@ class PixelShuffle1D(_PixelShuffle):
     -----
     Source: W. Shi et al., "Real-Time Single Image and Video Super-Resolution Using an Efficient Sub-Pixel Convolutional
     Neural Network", 2016.
+
+    Examples
+    --------
+    >>> mx.gluon.nn.PixelShuffle1D(2)(np.array([[[1.0, 2.0], [10.0, 20.0]]]))
+    array([[[ 1., 10.,  2., 20.]]])
     """
 
     def __init__(self, factor: int | Sequence[int]) -> None:
@@ -95,6 +100,11 @@ class PixelShuffle3D(_PixelShuffle):
     ----------
     factor : int or sequence of 3 int
         How many times as many positions there will be along each axis.
+
+    Examples
+    --------
+    >>> mx.gluon.nn.PixelShuffle3D(2)(np.ones((1, 8, 3, 5, 7))).shape
+    (1, 1, 6, 10, 14)
     """
 
     def __init__(self, factor: int | Sequence[int]) -> None:
@@ -113,6 +123,15 @@ class ReflectionPad2D(HybridBlock):
     ------
     ValueError
         If `padding` is negative.
+
+    Examples
+    --------
+    >>> mx.gluon.nn.ReflectionPad2D(1)(np.arange(9.0).reshape(1, 1, 3, 3))[0, 0]
+    array([[4., 3., 4., 5., 4.],
+           [1., 0., 1., 2., 1.],
+           [4., 3., 4., 5., 4.],
+           [7., 6., 7., 8., 7.],
+           [4., 3., 4., 5., 4.]])
     """
 
     def __init__(self, padding: int = 0) -> None:

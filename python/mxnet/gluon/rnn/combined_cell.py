@@ -87,7 +87,18 @@ class SequentialRNNCell(RecurrentCell):
 
 
 class HybridSequentialRNNCell(SequentialRNNCell, HybridRecurrentCell):
-    """As `SequentialRNNCell`, for hybrid cells."""
+    """As `SequentialRNNCell`, for hybrid cells.
+
+    Examples
+    --------
+    >>> stack = mx.gluon.rnn.HybridSequentialRNNCell()
+    >>> stack.add(mx.gluon.rnn.LSTMCell(5))
+    >>> stack.add(mx.gluon.rnn.GRUCell(6))
+    >>> stack.initialize()
+    >>> outputs, states = stack.unroll(7, np.ones((3, 7, 4)), merge_outputs=True)
+    >>> outputs.shape, len(states)
+    ((3, 7, 6), 3)
+    """
 
 
 class BidirectionalCell(HybridRecurrentCell):
@@ -97,6 +108,14 @@ class BidirectionalCell(HybridRecurrentCell):
     ----------
     l_cell, r_cell : RecurrentCell
         Forwards and backwards; their outputs are joined along the last axis.
+
+    Examples
+    --------
+    >>> cell = mx.gluon.rnn.BidirectionalCell(mx.gluon.rnn.GRUCell(5), mx.gluon.rnn.GRUCell(5))
+    >>> cell.initialize()
+    >>> outputs, states = cell.unroll(7, np.ones((3, 7, 4)), merge_outputs=True)
+    >>> outputs.shape
+    (3, 7, 10)
     """
 
     l_cell: Any

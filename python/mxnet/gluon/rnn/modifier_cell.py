@@ -51,6 +51,14 @@ class ResidualCell(ModifierCell):
     ----------
     base_cell : RecurrentCell
         Its output must have the size of its input.
+
+    Examples
+    --------
+    >>> cell = mx.gluon.rnn.ResidualCell(mx.gluon.rnn.GRUCell(4))
+    >>> cell.initialize()
+    >>> output, states = cell(np.ones((3, 4)), cell.begin_state(batch_size=3))
+    >>> output.shape
+    (3, 4)
     """
 
     def forward(self, inputs: ndarray, states: States) -> tuple[ndarray, States]:
@@ -76,6 +84,13 @@ class ZoneoutCell(ModifierCell):
     Notes
     -----
     Source: D. Krueger et al., "Zoneout: Regularizing RNNs by Randomly Preserving Hidden Activations", 2016.
+
+    Examples
+    --------
+    >>> cell = mx.gluon.rnn.ZoneoutCell(mx.gluon.rnn.GRUCell(5), zoneout_states=0.2)
+    >>> cell.initialize()
+    >>> cell.unroll(7, np.ones((3, 7, 4)), merge_outputs=True)[0].shape
+    (3, 7, 5)
     """
 
     def __init__(self, base_cell: RecurrentCell, zoneout_outputs: float = 0.0, zoneout_states: float = 0.0) -> None:
@@ -123,6 +138,12 @@ class DropoutCell(HybridRecurrentCell):
     ------
     ValueError
         If `rate` is out of range.
+
+    Examples
+    --------
+    >>> cell = mx.gluon.rnn.DropoutCell(0.5)
+    >>> cell(np.ones((1, 3)), [])[0]  # only training drops elements
+    array([[1., 1., 1.]])
     """
 
     def __init__(self, rate: float, axes: Sequence[int] = ()) -> None:
@@ -159,6 +180,13 @@ class VariationalDropoutCell(ModifierCell):
     -----
     `reset` and `unroll` draw anew what is dropped. Source: Y. Gal and Z. Ghahramani, "A Theoretically Grounded
     Application of Dropout in Recurrent Neural Networks", 2016.
+
+    Examples
+    --------
+    >>> cell = mx.gluon.rnn.VariationalDropoutCell(mx.gluon.rnn.GRUCell(5), drop_inputs=0.2)
+    >>> cell.initialize()
+    >>> cell.unroll(7, np.ones((3, 7, 4)), merge_outputs=True)[0].shape
+    (3, 7, 5)
     """
 
     def __init__(

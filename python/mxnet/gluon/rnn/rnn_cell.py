@@ -266,6 +266,14 @@ class RNNCell(_GatedCell):
     i2h_bias_initializer, h2h_bias_initializer : Initializer or str, optional
     input_size : int
         0 to find it out from the first input.
+
+    Examples
+    --------
+    >>> cell = mx.gluon.rnn.RNNCell(hidden_size=5)
+    >>> cell.initialize()
+    >>> output, states = cell(np.ones((3, 4)), cell.begin_state(batch_size=3))
+    >>> output.shape, [state.shape for state in states]
+    ((3, 5), [(3, 5)])
     """
 
     def __init__(
@@ -323,6 +331,14 @@ class LSTMCell(_GatedCell):
     Notes
     -----
     Source: F. A. Gers, J. Schmidhuber and F. Cummins, "Learning to Forget", 2000.
+
+    Examples
+    --------
+    >>> cell = mx.gluon.rnn.LSTMCell(hidden_size=5)
+    >>> cell.initialize()
+    >>> output, states = cell(np.ones((3, 4)), cell.begin_state(batch_size=3))
+    >>> output.shape, [state.shape for state in states]
+    ((3, 5), [(3, 5), (3, 5)])
     """
 
     _num_states = 2
@@ -393,6 +409,14 @@ class GRUCell(_GatedCell):
     -----
     The reset gate acts after the recurrent matrix, as in fused kernels. Source: K. Cho et al., "Learning Phrase
     Representations using RNN Encoder-Decoder", 2014.
+
+    Examples
+    --------
+    >>> cell = mx.gluon.rnn.GRUCell(hidden_size=5)
+    >>> cell.initialize()
+    >>> output, states = cell(np.ones((3, 4)), cell.begin_state(batch_size=3))
+    >>> output.shape, [state.shape for state in states]
+    ((3, 5), [(3, 5)])
     """
 
     def __init__(

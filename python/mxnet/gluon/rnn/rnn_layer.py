@@ -211,6 +211,13 @@ class RNN(_RNNLayer):
     ------
     ValueError
         If a number is out of range or a name unknown.
+
+    Examples
+    --------
+    >>> net = mx.gluon.rnn.RNN(hidden_size=5, num_layers=2)
+    >>> net.initialize()
+    >>> net(np.ones((7, 3, 4))).shape  # seven steps of three sequences
+    (7, 3, 5)
     """
 
     def __init__(
@@ -330,6 +337,13 @@ class GRU(_RNNLayer):
     ------
     ValueError
         If a number is out of range or `layout` unknown.
+
+    Examples
+    --------
+    >>> net = mx.gluon.rnn.GRU(hidden_size=5, bidirectional=True)
+    >>> net.initialize()
+    >>> net(np.ones((7, 3, 4))).shape
+    (7, 3, 10)
     """
 
     def __init__(

@@ -20,6 +20,13 @@ class Compose(Sequential):
     Parameters
     ----------
     transforms : sequence of Block or callable
+
+    Examples
+    --------
+    >>> transforms = mx.gluon.data.vision.transforms
+    >>> both = transforms.Compose([transforms.ToTensor(), transforms.Cast('float16')])
+    >>> both(np.zeros((4, 5, 3), dtype='uint8')).shape
+    (3, 4, 5)
     """
 
     def __init__(self, transforms: Sequence[Callable[..., Any]]) -> None:
@@ -33,6 +40,13 @@ class HybridCompose(HybridSequential):
     Parameters
     ----------
     transforms : sequence of HybridBlock or callable
+
+    Examples
+    --------
+    >>> transforms = mx.gluon.data.vision.transforms
+    >>> both = transforms.HybridCompose([transforms.ToTensor(), transforms.Cast('float16')])
+    >>> both(np.zeros((4, 5, 3), dtype='uint8')).shape
+    (3, 4, 5)
     """
 
     def __init__(self, transforms: Sequence[Callable[..., Any]]) -> None:
@@ -46,6 +60,11 @@ class Cast(HybridBlock):
     Parameters
     ----------
     dtype : dtype
+
+    Examples
+    --------
+    >>> mx.gluon.data.vision.transforms.Cast('float16')(np.ones(2)).dtype
+    dtype('float16')
     """
 
     def __init__(self, dtype: DTypeLike = "float32") -> None:
@@ -59,7 +78,14 @@ class Cast(HybridBlock):
 
 
 class ToTensor(HybridBlock):
-    """Integers from 0 to 255 to float32 from 0 to 1, channels first."""
+    """Integers from 0 to 255 to float32 from 0 to 1, channels first.
+
+    Examples
+    --------
+    >>> image = np.full((1, 2, 3), 255, dtype='uint8')
+    >>> mx.gluon.data.vision.transforms.ToTensor()(image).shape
+    (3, 1, 2)
+    """
 
     def forward(self, x: Any) -> ndarray:
         """Convert an image or a batch of images.
@@ -96,6 +122,11 @@ class Normalize(HybridBlock):
     ------
     ValueError
         If a standard deviation is zero.
+
+    Examples
+    --------
+    >>> mx.gluon.data.vision.transforms.Normalize(mean=0.5, std=0.25)(np.ones((1, 1, 2)))
+    array([[[2., 2.]]])
     """
 
     def __init__(self, mean: float | Sequence[float] = 0.0, std: float | Sequence[float] = 1.0) -> None:
