@@ -318,12 +318,16 @@ unsafe fn scatter_body<T: Real, const FMA: bool>(
                             let n = r.outside - r.inside;
                             if step == 1 {
                                 let whole = n / 8 * 8;
-                                for i in (0..whole).step_by(8) {
-                                    let (to, from) = (to.add(i), from.add(i));
-                                    let old = to.cast::<[T; 8]>().read_unaligned();
-                                    let more = from.cast::<[T; 8]>().read_unaligned();
-                                    let sum: [T; 8] = std::array::from_fn(|i| old[i] + more[i]);
-                                    to.cast::<[T; 8]>().write_unaligned(sum);
+                                let mut i = 0;
+                                while i < whole {
+                                    // Plain indices: an iterator's closure may be compiled apart, without the row's instruction set.
+                                    let to = to.add(i).cast::<[T; 8]>();
+                                    let mut sum = to.read_unaligned();
+                                    for (k, sum) in sum.iter_mut().enumerate() {
+                                        *sum += *from.add(i + k);
+                                    }
+                                    to.write_unaligned(sum);
+                                    i += 8;
                                 }
                                 for i in whole..n {
                                     *to.add(i) += *from.add(i);

@@ -1,4 +1,6 @@
-//! Reductions over rows, compiled per instruction set.
+//! Reductions over rows, compiled per instruction set. Loops are plain indices: iterator adapters may be compiled apart, without it.
+
+#![allow(clippy::needless_range_loop, reason = "see above")]
 
 use crate::real::{Real, per_isa};
 
@@ -15,6 +17,12 @@ macro_rules! row {
             unsafe { levels($($arg),*) }
         }
     };
+}
+
+/// Whether `x` takes the place of `best`: it is larger, or the first NaN.
+#[inline(always)]
+fn beats<T: Real>(x: T, best: T) -> bool {
+    (x > best) | (x.is_nan() & !best.is_nan())
 }
 
 /// `x^p` by squaring.
@@ -34,8 +42,8 @@ pub(super) fn power<T: Real>(x: T, p: u32) -> T {
 row! {
     /// `to = max(to, from)`, NaN winning.
     fold_max<T>(to: &mut [T], from: &[T]) where to.len() == from.len(); fold_max_body {
-        for (to, &x) in to.iter_mut().zip(from) {
-            *to = x.max_nan(*to);
+        for i in 0..to.len() {
+            to[i] = from[i].max_nan(to[i]);
         }
     }
 }
@@ -43,8 +51,8 @@ row! {
 row! {
     /// `to += from`.
     fold_sum<T>(to: &mut [T], from: &[T]) where to.len() == from.len(); fold_sum_body {
-        for (to, &x) in to.iter_mut().zip(from) {
-            *to += x;
+        for i in 0..to.len() {
+            to[i] += from[i];
         }
     }
 }
@@ -52,8 +60,8 @@ row! {
 row! {
     /// `to += |from|^p`.
     fold_power<T>(to: &mut [T], from: &[T], p: u32) where to.len() == from.len(); fold_power_body {
-        for (to, &x) in to.iter_mut().zip(from) {
-            *to += power(x.abs(), p);
+        for i in 0..to.len() {
+            to[i] += power(from[i].abs(), p);
         }
     }
 }
@@ -94,15 +102,22 @@ row! {
                 to[..from.len()].copy_from_slice(from);
             } else if phases.step == 2 {
                 // Pairs, which the compiler turns into shuffles.
-                for (to, pair) in to.iter_mut().zip(from.chunks_exact(2)) {
-                    *to = pair[p];
+                let pairs = from.len() / 2;
+                let (to, whole) = (&mut to[..pairs + usize::from(from.len() % 2 == 1 && p == 0)], &from[..2 * pairs]);
+                for i in 0..pairs {
+                    to[i] = whole[2 * i + p];
                 }
-                if from.len() % 2 == 1 && p == 0 {
-                    to[from.len() / 2] = from[from.len() - 1];
+                if to.len() > pairs {
+                    to[pairs] = from[2 * pairs];
                 }
             } else {
-                for (to, &x) in to.iter_mut().zip(from[p.min(from.len())..].iter().step_by(phases.step)) {
-                    *to = x;
+                let mut at = p;
+                for to in to {
+                    if at >= from.len() {
+                        break;
+                    }
+                    *to = from[at];
+                    at += phases.step;
                 }
             }
         }
@@ -113,8 +128,14 @@ row! {
     /// Undoes `split`.
     join<T>(to: &mut [T], from: &[T], phases: Phases) where from.len() == phases.len() && to.len() <= from.len(); join_body {
         for p in 0..phases.step.min(to.len()) {
-            for (to, &x) in to[p..].iter_mut().step_by(phases.step).zip(&from[p * phases.phase_len..]) {
-                *to = x;
+            let from = &from[p * phases.phase_len..];
+            let mut at = p;
+            for &x in from {
+                if at >= to.len() {
+                    break;
+                }
+                to[at] = x;
+                at += phases.step;
             }
         }
     }
@@ -124,8 +145,11 @@ row! {
     /// `to[i] = max(to[i], taps of window i)`.
     slide_max<T>(to: &mut [T], from: &[T], kernel: usize, phases: Phases) where from.len() == phases.len(); slide_max_body {
         for k in 0..kernel {
-            for (to, &x) in to.iter_mut().zip(&from[phases.tap(k)..]) {
-                *to = x.max_nan(*to);
+            let seen = &from[phases.tap(k)..];
+            let n = to.len().min(seen.len());
+            let (to, seen) = (&mut to[..n], &seen[..n]);
+            for i in 0..n {
+                to[i] = seen[i].max_nan(to[i]);
             }
         }
     }
@@ -135,8 +159,11 @@ row! {
     /// `to[i] += sum of the taps of window i`.
     slide_sum<T>(to: &mut [T], from: &[T], kernel: usize, phases: Phases) where from.len() == phases.len(); slide_sum_body {
         for k in 0..kernel {
-            for (to, &x) in to.iter_mut().zip(&from[phases.tap(k)..]) {
-                *to += x;
+            let seen = &from[phases.tap(k)..];
+            let n = to.len().min(seen.len());
+            let (to, seen) = (&mut to[..n], &seen[..n]);
+            for i in 0..n {
+                to[i] += seen[i];
             }
         }
     }
@@ -146,8 +173,11 @@ row! {
     /// Adds `from[i]` to all taps of window `i`: the transpose of `slide_sum`.
     spread<T>(to: &mut [T], from: &[T], kernel: usize, phases: Phases) where to.len() == phases.len(); spread_body {
         for k in 0..kernel {
-            for (to, &x) in to[phases.tap(k)..].iter_mut().zip(from) {
-                *to += x;
+            let to = &mut to[phases.tap(k)..];
+            let n = to.len().min(from.len());
+            let (to, from) = (&mut to[..n], &from[..n]);
+            for i in 0..n {
+                to[i] += from[i];
             }
         }
     }
@@ -159,28 +189,27 @@ row! {
         where best.len() == place.len() && from.len() == phases.len(); slide_place_body {
         for k in 0..kernel {
             let seen = &from[phases.tap(k)..];
-            for (i, ((best, place), &x)) in best.iter_mut().zip(place.iter_mut()).zip(seen).enumerate() {
-                let wins = (x > *best) | (x.is_nan() & !best.is_nan());
-                *best = if wins { x } else { *best };
+            let n = best.len().min(seen.len());
+            let (best, place, seen) = (&mut best[..n], &mut place[..n], &seen[..n]);
+            for i in 0..n {
+                let wins = beats(seen[i], best[i]);
+                best[i] = if wins { seen[i] } else { best[i] };
                 let column = base.wrapping_add((k + i * phases.step) as u32);
-                *place = if wins { column } else { *place };
+                place[i] = if wins { column } else { place[i] };
             }
         }
     }
-}
-
-/// Whether `x` takes the place of `best`: it is larger, or the first NaN.
-#[inline(always)]
-fn beats<T: Real>(x: T, best: T) -> bool {
-    (x > best) | (x.is_nan() & !best.is_nan())
 }
 
 row! {
     /// Windows of two by two side by side: `to[i]` is the largest of columns `2 i` and `2 i + 1` of both rows, NaN winning.
     squares_max<T>(to: &mut [T], top: &[T], low: &[T])
         where top.len() == low.len() && to.len() <= top.len() / 2; squares_max_body {
-        for ((to, a), b) in to.iter_mut().zip(top.chunks_exact(2)).zip(low.chunks_exact(2)) {
-            *to = b[1].max_nan(b[0]).max_nan(a[1].max_nan(a[0]));
+        let n = to.len();
+        let (top, low) = (&top[..2 * n], &low[..2 * n]);
+        for i in 0..n {
+            let (a, b) = (top[2 * i + 1].max_nan(top[2 * i]), low[2 * i + 1].max_nan(low[2 * i]));
+            to[i] = b.max_nan(a);
         }
     }
 }
@@ -190,19 +219,23 @@ row! {
     squares_place<T>(top_to: &mut [T], low_to: &mut [T], top: &[T], low: &[T], dy: &[T])
         where top.len() == low.len() && dy.len() <= top.len() / 2 && top_to.len() == top.len() && low_to.len() == top.len();
         squares_place_body {
-        let to = top_to.chunks_exact_mut(2).zip(low_to.chunks_exact_mut(2));
-        let from = top.chunks_exact(2).zip(low.chunks_exact(2));
-        for (((top_to, low_to), (a, b)), &dy) in to.zip(from).zip(dy) {
-            let second = beats(a[1], a[0]);
-            let best = if second { a[1] } else { a[0] };
-            let third = beats(b[0], best);
-            let best = if third { b[0] } else { best };
-            let fourth = beats(b[1], best);
-            let chosen = |wins: bool| if wins { dy } else { T::ZERO };
-            top_to[0] = chosen(!second & !third & !fourth);
-            top_to[1] = chosen(second & !third & !fourth);
-            low_to[0] = chosen(third & !fourth);
-            low_to[1] = chosen(fourth);
+        let n = dy.len();
+        let (top, low) = (&top[..2 * n], &low[..2 * n]);
+        let (top_to, low_to) = (&mut top_to[..2 * n], &mut low_to[..2 * n]);
+        for i in 0..n {
+            let second = beats(top[2 * i + 1], top[2 * i]);
+            let best = if second { top[2 * i + 1] } else { top[2 * i] };
+            let third = beats(low[2 * i], best);
+            let best = if third { low[2 * i] } else { best };
+            let fourth = beats(low[2 * i + 1], best);
+            // What is left of the gradient when the later ones have had theirs.
+            let left = dy[i];
+            low_to[2 * i + 1] = if fourth { left } else { T::ZERO };
+            let left = if fourth { T::ZERO } else { left };
+            low_to[2 * i] = if third { left } else { T::ZERO };
+            let left = if third { T::ZERO } else { left };
+            top_to[2 * i + 1] = if second { left } else { T::ZERO };
+            top_to[2 * i] = if second { T::ZERO } else { left };
         }
     }
 }
