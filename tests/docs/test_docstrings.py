@@ -7,6 +7,7 @@ import pkgutil
 
 import pytest
 
+import docexamples
 import mxnet
 from mxnet import _core
 
@@ -53,11 +54,8 @@ PYTHON_MODULES = sorted(
 
 @pytest.mark.parametrize("name", PYTHON_MODULES)
 def test_examples_of_python_functions_run(name):
-    flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
     module = importlib.import_module(name)
-    names = {"mx": mxnet, "np": mxnet.np, "npx": mxnet.npx}
-    runner = doctest.DocTestRunner(optionflags=flags)
-    printed = []
-    for example in doctest.DocTestFinder(exclude_empty=True).find(module, globs=names):
+    runner, printed = docexamples.runner(), []
+    for example in doctest.DocTestFinder(exclude_empty=True).find(module, globs=docexamples.names()):
         runner.run(example, out=printed.append)
     assert runner.failures == 0, "".join(printed)

@@ -12,6 +12,7 @@ import numpy
 import pytest
 
 import contract
+import docexamples
 import mxnet
 from mxnet import _core
 
@@ -135,35 +136,10 @@ def test_gluon_class_shows_an_example(path, found):
         assert ">>>" in inspect.getdoc(found), f"{path} shows no example"
 
 
-class Close(doctest.OutputChecker):
-    """Numbers may differ by rounding: the last digit depends on the processor's vector units."""
-
-    number = re.compile(r"[-+]?(?:\d+\.\d*|\.\d+|\d+(?=e))(?:e[-+]?\d+)?")
-
-    def check_output(self, want, got, optionflags):
-        if super().check_output(want, got, optionflags):
-            return True
-        wanted, found = ([float(x) for x in self.number.findall(text)] for text in (want, got))
-        if len(wanted) != len(found) or not numpy.allclose(wanted, found, rtol=2e-6, atol=1e-7):
-            return False
-        blanks = (re.sub(r"\s+", "", self.number.sub("#", text)) for text in (want, got))
-        return len(set(blanks)) == 1
-
-
-def run(doc, name):
-    """What went wrong in the examples of a docstring."""
-    names = {"mx": mxnet, "np": mxnet.np, "npx": mxnet.npx, "autograd": mxnet.autograd}
-    flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-    printed = []
-    examples = doctest.DocTestParser().get_doctest(doc, names, name, None, 0)
-    doctest.DocTestRunner(Close(), optionflags=flags, verbose=False).run(examples, out=printed.append)
-    return "".join(printed)
-
-
 @pytest.mark.parametrize("path", sorted(PUBLIC))
 @pytest.mark.filterwarnings("ignore")
 def test_examples_run(path):
-    assert run(inspect.getdoc(PUBLIC[path]) or "", path) == ""
+    assert docexamples.failures(inspect.getdoc(PUBLIC[path]) or "", path) == ""
 
 
 @pytest.mark.parametrize("name", sorted(name for name, operator in OPERATORS.items() if operator["surface"]))
