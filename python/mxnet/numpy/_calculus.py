@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from mxnet import _core
 from mxnet._core import asarray, ndarray
+from mxnet.numpy._dtypes import spelled
 
 _np = _core.namespaces["numpy"]
 _op = _core.namespaces["op"]
@@ -20,7 +21,7 @@ Axes = int | tuple[int, ...] | None
 
 def _floating(x: ndarray) -> ndarray:
     """The array itself if its elements are floats or complex, else in the default float."""
-    if "float" in str(x.dtype) or "complex" in str(x.dtype):
+    if "float" in spelled(x.dtype) or "complex" in spelled(x.dtype):
         return x
     return _op["astype"](x, "float64" if _core.numpy_promotion() else "float32")  # type: ignore[no-any-return]
 
@@ -76,7 +77,7 @@ def ediff1d(ary: ArrayLike, to_end: ArrayLike | None = None, to_begin: ArrayLike
             raise TypeError(
                 f"ediff1d: dtype {piece.dtype} of `{name}` must be compatible with that of `ary`, {x.dtype}"
             )
-        if isinstance(end, float) and "int" in str(x.dtype):
+        if isinstance(end, float) and "int" in spelled(x.dtype):
             raise TypeError(f"ediff1d: dtype of `{name}` must be compatible with that of `ary`, {x.dtype}, found {end}")
         parts.insert(place, _op["astype"](piece, x.dtype))
     return _np["concatenate"](parts)  # type: ignore[no-any-return]
@@ -356,7 +357,7 @@ def unwrap(p: ArrayLike, discont: float | None = None, axis: int = -1, *, period
     array([ 0, -1, -3])
     """
     phases = asarray(p)
-    whole = isinstance(period, int) and "int" in str(phases.dtype)
+    whole = isinstance(period, int) and "int" in spelled(phases.dtype)
     if not whole:
         phases = _floating(phases)
     axis = _axis_of(axis, phases.ndim)

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from mxnet import _core
 from mxnet._core import asarray, ndarray
+from mxnet.numpy._dtypes import spelled
 
 _np = _core.namespaces["numpy"]
 _op = _core.namespaces["op"]
@@ -59,7 +60,7 @@ def select(condlist: Sequence[ArrayLike], choicelist: Sequence[ArrayLike], defau
         raise ValueError("select with an empty condition list is not possible")
     conditions = [asarray(condition) for condition in condlist]
     for i, condition in enumerate(conditions):
-        if str(condition.dtype) != "bool":
+        if spelled(condition.dtype) != "bool":
             raise TypeError(
                 f"select: invalid entry {i} in condlist: should be boolean ndarray, found {condition.dtype}"
             )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable
 from typing import Any
 
@@ -47,6 +48,12 @@ ScalarType: tuple[type, ...] = tuple(
 )
 
 
+@functools.lru_cache(maxsize=64)
+def spelled(dtype: Any) -> str:
+    """Name of an array's dtype. NumPy takes microseconds to spell one."""
+    return str(dtype)
+
+
 def name_of(dtype: Any) -> str:
     """Name of a dtype of arrays, whatever says it.
 
@@ -64,7 +71,7 @@ def name_of(dtype: Any) -> str:
         If arrays cannot have it.
     """
     # The core answers with its own object, which is text for bfloat16 where no NumPy extension defines it.
-    return str(_core.result_type([dtype]))
+    return spelled(_core.result_type([dtype]))
 
 
 def _dtype_like(x: Any) -> Any:

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, DTypeLike
 
 from mxnet import _core
 from mxnet._core import Device, asarray, ndarray
+from mxnet.numpy._dtypes import spelled
 
 _np = _core.namespaces["numpy"]
 _op = _core.namespaces["op"]
@@ -167,7 +168,7 @@ def ix_(*args: ArrayLike) -> tuple[ndarray, ...]:
             raise ValueError(f"ix_: Cross index must be 1 dimensional, argument {i} has {x.ndim} axes")
         if x.size == 0:
             x = _op["astype"](x, "int64")
-        if str(x.dtype) == "bool":
+        if spelled(x.dtype) == "bool":
             (x,) = _np["nonzero"](x)
         result.append(_on_axis(x, i, len(args)))
     return tuple(result)
@@ -179,7 +180,7 @@ def _dims(shape: int | Sequence[int]) -> tuple[int, ...]:
 
 def _whole(x: ArrayLike, name: str) -> ndarray:
     array = asarray(x)
-    if "int" not in str(array.dtype):
+    if "int" not in spelled(array.dtype):
         if array.size:
             raise TypeError(f"{name}: indices must be integers, found {array.dtype}")
         array = _op["astype"](array, "int64")
@@ -310,7 +311,7 @@ class _Grid:
         ndim = len(parts)
         if not ndim:
             return () if self._sparse else _np["empty"]((0,), dtype="int64")
-        floats = [x for x in parts if "float" in str(x.dtype)]
+        floats = [x for x in parts if "float" in spelled(x.dtype)]
         if floats:
             parts = [_op["astype"](x, floats[0].dtype) for x in parts]
         steps = [_on_axis(x, i, ndim) for i, x in enumerate(parts)]

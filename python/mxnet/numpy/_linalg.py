@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 
 from mxnet import _core
 from mxnet._core import LinAlgError, asarray, ndarray
+from mxnet.numpy._dtypes import spelled
 from mxnet.numpy._products import norm
 from mxnet.numpy._products import tensordot as _tensordot
 from mxnet.numpy._vectors import cross as _cross
@@ -75,7 +76,7 @@ def _inexact(a: ArrayLike, name: str) -> ndarray:
 
 def _factored(x: ndarray, name: str) -> ndarray:
     """An array of the dtypes that are factored; integers become the default float."""
-    kind = numpy.dtype("e" if str(x.dtype) == "bfloat16" else x.dtype)
+    kind = numpy.dtype("e" if spelled(x.dtype) == "bfloat16" else x.dtype)
     if kind.kind not in "fc":
         x = _op["astype"](x, _np["zeros"](()).dtype)
         return x

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from mxnet import _core
 from mxnet._core import asarray, ndarray
-from mxnet.numpy._dtypes import finfo
+from mxnet.numpy._dtypes import finfo, spelled
 from mxnet.numpy._linalg import lstsq
 
 _np = _core.namespaces["numpy"]
@@ -293,7 +293,7 @@ def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> ndar
     columns = values.size if N is None else N
     if columns < 0:
         raise ValueError(f"vander: negative dimensions are not allowed, found N = {columns}")
-    if str(values.dtype) == "bool" or ("int" in str(values.dtype) and str(values.dtype) != "uint64"):
+    if spelled(values.dtype) == "bool" or ("int" in spelled(values.dtype) and spelled(values.dtype) != "uint64"):
         values = _op["astype"](values, "int64")
     column = values.reshape((-1, 1))
     ones = _np["ones_like"](column)

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, DTypeLike
 
 from mxnet import _core
 from mxnet._core import asarray, ndarray
+from mxnet.numpy._dtypes import spelled
 
 _np = _core.namespaces["numpy"]
 _op = _core.namespaces["op"]
@@ -19,7 +20,7 @@ Axes = int | tuple[int, ...] | None
 
 def _floating(x: ndarray) -> ndarray:
     """The array itself if its elements are floats or complex, else in the default float."""
-    if "float" in str(x.dtype) or "complex" in str(x.dtype):
+    if "float" in spelled(x.dtype) or "complex" in spelled(x.dtype):
         return x
     return _op["astype"](x, "float64" if _core.numpy_promotion() else "float32")  # type: ignore[no-any-return]
 
@@ -199,7 +200,7 @@ def cov(
     weights: ndarray | None = None
     if fweights is not None:
         counts = _counts(fweights, n, "fweights")
-        if "int" not in str(counts.dtype):
+        if "int" not in spelled(counts.dtype):
             whole = _np["equal"](counts, _np["rint"](counts))
             if not bool(_np["all"](whole)):
                 raise TypeError(f"cov: `fweights` must be integers, found {counts.dtype}")
@@ -265,6 +266,6 @@ def corrcoef(
         return c / c
     deviations = _np["sqrt"](_np["real"](_np["diagonal"](c)))
     scaled = c / deviations.reshape((-1, 1)) / deviations.reshape((1, -1))
-    if "complex" not in str(scaled.dtype):
+    if "complex" not in spelled(scaled.dtype):
         return _np["clip"](scaled, -1, 1)  # type: ignore[no-any-return]
     return _np["clip"](_np["real"](scaled), -1, 1) + 1j * _np["clip"](_np["imag"](scaled), -1, 1)  # type: ignore[no-any-return]

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from mxnet import _core
 from mxnet._core import asarray, ndarray
 from mxnet.numpy import _dtypes
+from mxnet.numpy._dtypes import spelled
 from mxnet.numpy._indexing import put
 
 _op = _core.namespaces["op"]
@@ -66,7 +67,7 @@ def copyto(dst: ndarray, src: ArrayLike, casting: str = "same_kind", where: Any 
         dst[...] = src
         return
     mask = asarray(where)
-    if str(mask.dtype) != "bool":
+    if spelled(mask.dtype) != "bool":
         raise TypeError(f"copyto: `where` must be bool, found {mask.dtype}")
     mask = _op["broadcast_to"](mask, dst.shape)
     values = _op["broadcast_to"](asarray(src), dst.shape).astype(dst.dtype, copy=False)
