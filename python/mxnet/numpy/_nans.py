@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, DTypeLike
 from mxnet import _core
 from mxnet._core import asarray, ndarray
 from mxnet.numpy import _dtypes
+from mxnet.numpy._dtypes import spelled
 from mxnet.numpy._joining import axis_of
 from mxnet.numpy._writing import deliver
 
@@ -32,7 +33,7 @@ def _counted(x: ndarray, where: Any) -> ndarray | None:
     mask: ndarray | None = None if where is True else _op["broadcast_to"](asarray(where).astype("bool"), x.shape)
     if not _has_nan(x):
         return mask
-    valid: ndarray = ~_op["isnan"](x)
+    valid: ndarray = _op["equal"](x, x)
     return valid if mask is None else cast(ndarray, _op["logical_and"](valid, mask))
 
 
@@ -78,7 +79,10 @@ def nansum(
     array(3.)
     """
     x = asarray(a)
-    result = _op["sum"](_filled(x, _counted(x, where), 0), _axes(axis), dtype, keepdims=keepdims)
+    if where is True:
+        result = _op["nan_sum"](x, _axes(axis), dtype, keepdims)
+    else:
+        result = _op["sum"](_filled(x, _counted(x, where), 0), _axes(axis), dtype, keepdims=keepdims)
     if initial != 0:
         result = result + initial
     return deliver("nansum", result, out)
@@ -134,7 +138,7 @@ def _limit(x: ndarray, sign: int) -> Any:
     """A value that no element of the dtype exceeds (sign 1) or falls below (-1)."""
     if _has_nan(x):
         return sign * math.inf
-    if str(x.dtype) == "bool":
+    if spelled(x.dtype) == "bool":
         return sign > 0
     info = _dtypes.iinfo(x.dtype)
     return info.max if sign > 0 else info.min
@@ -146,27 +150,17 @@ def _extreme(
     x = asarray(a)
     if _dtypes.isdtype(x.dtype, "complex floating"):
         raise TypeError(f"{name}: complex numbers have no order along which NaN could be left out")
-    fold, pair, sign = ("max", "maximum", -1) if name == "nanmax" else ("min", "minimum", 1)
     if where is not True and initial is None:
         raise ValueError(f"{name}: with `where` an `initial` value is required")
     if initial is not None and x.size == 0:
         shape = _op["sum"](x, _axes(axis), keepdims=keepdims).shape
         return deliver(name, _op["full"](shape, initial, x.dtype), out)
-    if where is True and _has_nan(x):
-        # `fmax` with the limit takes NaN away in one pass. The limit comes out where there is nothing else: then the
-        # other limit comes out of the opposite fold only if there is nothing but NaN.
-        limit, against = _limit(x, sign), _limit(x, -sign)
-        ours, others = ("fmax", "fmin") if sign < 0 else ("fmin", "fmax")
-        result = _op[fold](_op[ours](x, limit), _axes(axis), keepdims=keepdims)
-        if initial is None:
-            opposite = _op["min" if sign < 0 else "max"](_op[others](x, against), _axes(axis), keepdims=keepdims)
-            nothing = _op["logical_and"](result == limit, opposite == against)
-            result = _op["where"](nothing, math.nan, result)
-    else:
-        result = _op[fold](_filled(x, _counted(x, where), _limit(x, sign)), _axes(axis), keepdims=keepdims)
-    if initial is not None:
-        result = _op[pair](result, initial)
-    return deliver(name, result, out)
+    fold, pair = ("nan_max", "fmax") if name == "nanmax" else ("nan_min", "fmin")
+    if where is not True:
+        mask = _op["broadcast_to"](asarray(where).astype("bool"), x.shape)
+        x = _filled(x, mask, math.nan if _has_nan(x) else _limit(x, -1 if name == "nanmax" else 1))
+    result = _op[fold](x, _axes(axis), keepdims)
+    return deliver(name, result if initial is None else _op[pair](result, initial), out)
 
 
 def nanmax(
@@ -406,7 +400,7 @@ def _all_axes(x: ndarray, axis: Axes) -> tuple[int, ...]:
 
 
 def _real_of(x: ndarray) -> Any:
-    return {"complex64": "float32", "complex128": "float64"}.get(str(x.dtype), x.dtype)
+    return {"complex64": "float32", "complex128": "float64"}.get(spelled(x.dtype), x.dtype)
 
 
 def _ratio(total: ndarray, number: ndarray | float) -> ndarray:
@@ -488,7 +482,9 @@ def _variance(
         center = asarray(mean)
     # NaN times 0 would be NaN in the gradient, so it is replaced before anything is computed with it.
     distance = _filled(values, counted, 0) - center
-    square = _op["square"](distance) if str(values.dtype)[0] != "c" else (distance * _op["conjugate"](distance)).real
+    square = (
+        _op["square"](distance) if spelled(values.dtype)[0] != "c" else (distance * _op["conjugate"](distance)).real
+    )
     total = _op["sum"](_filled(square, counted, 0), _axes(axis), keepdims=True)
     freedom = (
         number - ddof if not isinstance(number, (int, float)) else asarray(float(number - ddof)).astype(total.dtype)

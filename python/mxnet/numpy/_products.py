@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from mxnet import _core
 from mxnet._core import asarray, ndarray
+from mxnet.numpy._dtypes import spelled
 from mxnet.numpy._paths import Contraction, pairs_of, subscripts_of
 
 _np = _core.namespaces["numpy"]
@@ -108,11 +109,12 @@ def _largest(size: ndarray, axis: Axes, keepdims: bool) -> ndarray:
 
 def _vector_norm(x: ndarray, order: Order, axis: Axes, keepdims: bool) -> ndarray:
     keep = {"axis": axis, "keepdims": keepdims}
-    size: ndarray = _np["abs"](x)
     result: ndarray
     if order in (None, 2):
-        result = _np["sqrt"](_np["sum"](_np["square"](size), **keep))
-    elif order == math.inf:
+        result = _np["sqrt"](_op["sum_squares"](x, **keep))
+        return result
+    size: ndarray = _np["abs"](x)
+    if order == math.inf:
         result = _largest(size, axis, keepdims)
     elif order == -math.inf:
         result = _np["min"](size, **keep)
@@ -152,7 +154,7 @@ def _matrix_norm(x: ndarray, order: Any, axes: tuple[int, int], keepdims: bool) 
 
 def _real(x: ArrayLike) -> ndarray:
     array = asarray(x)
-    return array if str(array.dtype).startswith(("float", "bfloat", "complex")) else array * 1.0
+    return array if spelled(array.dtype).startswith(("float", "bfloat", "complex")) else array * 1.0
 
 
 def norm(x: ArrayLike, ord: Order = None, axis: Axes = None, keepdims: bool = False) -> ndarray:

@@ -6,9 +6,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use smallvec::SmallVec;
 
 use super::kernel::{
-    Fold, Kernel, Load, Max, Min, Prod, Store, Sum, by_isa, load_of, magnitude, store_of, truth_of,
+    AsNumber, Fold, Kernel, Load, Max, Min, NanMax, NanMin, Prepare, Prod, Store, Sum, by_isa,
+    fold_prepared, load_of, magnitude, store_of, truth_of, truth_to_store,
 };
-use super::number::{Bit, Cx};
+use super::number::{Bit, Cx, Number};
 use super::plan::{Axes, Axis, Walk, count, normalise, offsets, split};
 use super::{Source, Target};
 use crate::{Elem, Serial, Threads};
@@ -36,6 +37,24 @@ pub enum Reduce {
     SumAbs,
     /// Number of elements that are not zero.
     CountNonzero,
+    /// Sum of the elements that are no NaN; 0 if there are none.
+    NanSum,
+    /// Smallest of the real elements that are no NaN; NaN if all are, the largest value of an integer type if there are none.
+    NanMin,
+    /// Largest of the real elements that are no NaN; NaN if all are, the smallest value of an integer type if there are none.
+    NanMax,
+}
+
+impl Reduce {
+    /// The reduction that is the same where no element is NaN.
+    fn without_nan(self) -> Reduce {
+        match self {
+            Reduce::NanSum => Reduce::Sum,
+            Reduce::NanMin => Reduce::Min,
+            Reduce::NanMax => Reduce::Max,
+            op => op,
+        }
+    }
 }
 
 /// Bytes of one block of a row: a converted copy of it and what it came from stay in the first-level cache.
@@ -135,6 +154,22 @@ pub unsafe fn reduce(threads: &dyn Threads, op: Reduce, src: &Source, axes: &[bo
         unsafe { *to.cast::<i64>() = count_dense(threads, src.elem, from, n) as i64 };
         return;
     }
+    if dense
+        && src.elem == Elem::Bool
+        && out.elem == Elem::Bool
+        && matches!(op, Reduce::Any | Reduce::All)
+    {
+        let wanted = op == Reduce::Any;
+        let (from, to) = (from as usize, to as usize);
+        return split(threads, outputs, outputs * n.min(HEAD) / 8, &|i| {
+            let (src, dst) = offsets(&keep, i);
+            // SAFETY: row `i` lies inside the source, its result inside the output.
+            unsafe {
+                let row = (from as *const u8).offset(src);
+                *(to as *mut u8).offset(dst) = u8::from(has(row, n, wanted) == wanted);
+            }
+        });
+    }
     let columns = match (keep.last(), red.last()) {
         (Some(k), Some(r)) => {
             n > 0 && k.len >= 8 && (k.src < r.src || (r.len < 16 && k.len > r.len))
@@ -149,6 +184,31 @@ pub unsafe fn reduce(threads: &dyn Threads, op: Reduce, src: &Source, axes: &[bo
     let plan = Plan::new(op, src.elem, out.elem, keep, inner, red, n, columns);
     // SAFETY: the caller's; `from` and `to` moved to the first elements of the flipped axes.
     unsafe { plan.run(threads, from, to) }
+}
+
+by_isa! {
+    /// Whether one of `n` bytes is not zero, or is zero if that is `wanted`: looks no farther than to the end of a stretch that has one.
+    ///
+    /// # Safety
+    /// `bytes` has `n` bytes.
+    unsafe fn has [] [] (bytes: *const u8, n: usize, wanted: bool) -> bool {
+        const STRETCH: usize = 512;
+        let mut at = 0;
+        while at < n {
+            // The first stretch is short: often the first elements decide.
+            let end = n.min(at + if at == 0 { 64 } else { STRETCH });
+            let mut found = false;
+            for i in at..end {
+                // SAFETY: `i` is below `n`.
+                found |= (unsafe { *bytes.add(i) } != 0) == wanted;
+            }
+            if found {
+                return true;
+            }
+            at = end;
+        }
+        false
+    }
 }
 
 /// How many of `n` dense elements are not zero.
@@ -230,6 +290,8 @@ pub(crate) struct Types {
     /// Whether truth values are loaded and `polish` makes them integers.
     counts: bool,
     pub kernel: Kernel,
+    /// Folds neighbouring elements of the source as they are, where loading them first would be a pass more.
+    straight: Option<unsafe fn(*const u8, usize, *mut u8)>,
     pub store: Store,
 }
 
@@ -238,6 +300,7 @@ impl Types {
         use Elem::*;
         let float = |e| matches!(e, F16 | BF16 | F32 | F64 | C64 | C128);
         let complex = |e| matches!(e, C64 | C128);
+        let op = if float(src) { op } else { op.without_nan() };
         let wide = matches!(out, F64 | C128);
         let mut polish = None;
         let sum_acc = match src {
@@ -251,9 +314,20 @@ impl Types {
         };
         let (acc, load): (Elem, Load) = match op {
             Reduce::Sum | Reduce::Prod | Reduce::Mean => (sum_acc, load_of(src, sum_acc)),
+            Reduce::NanSum => {
+                polish = Some(match sum_acc {
+                    F32 => nan_to_zero::<f32>,
+                    F64 => nan_to_zero::<f64>,
+                    C64 => nan_to_zero::<Cx<f32>>,
+                    _ => nan_to_zero::<Cx<f64>>,
+                } as unsafe fn(*mut u8, usize));
+                (sum_acc, load_of(src, sum_acc))
+            }
+            // Of bytes as they are, the largest or the smallest says whether any or all are true; `store` makes it 0 or 1.
+            Reduce::Any | Reduce::All if src == Bool => (Bool, load_of(Bool, Bool)),
             Reduce::Any | Reduce::All => (Bool, truth_of(src)),
             Reduce::CountNonzero => (I64, truth_of(src)),
-            Reduce::Min | Reduce::Max => {
+            Reduce::Min | Reduce::Max | Reduce::NanMin | Reduce::NanMax => {
                 let acc = match src {
                     F16 | BF16 => F32,
                     I8 | I16 | I32 | U8 | U16 | U32 if out != src => I64,
@@ -330,20 +404,70 @@ impl Types {
         }
         let kernel = match op {
             Reduce::Prod => arithmetic::<Prod>(acc),
+            Reduce::NanMin => nan_loses::<NanMin>(acc),
+            Reduce::NanMax => nan_loses::<NanMax>(acc),
             Reduce::Min | Reduce::All => ordering::<Min>(acc),
             Reduce::Max | Reduce::Any => ordering::<Max>(acc),
             _ => arithmetic::<Sum>(acc),
         };
         // Accumulators of a narrow type are only chosen where the output has that type.
-        let store = store_of(acc, out).expect("a narrow accumulator has its output's type");
+        let store = match op {
+            Reduce::Any | Reduce::All if out == Bool => truth_to_store(),
+            _ => store_of(acc, out).expect("a narrow accumulator has its output's type"),
+        };
         Types {
             acc,
             load,
             polish,
             counts: op == Reduce::CountNonzero,
+            straight: straight(op, src, acc),
             kernel,
             store,
         }
+    }
+}
+
+/// The fold of neighbours of the pairs of operator and type that are common and not plain.
+fn straight(op: Reduce, src: Elem, acc: Elem) -> Option<unsafe fn(*const u8, usize, *mut u8)> {
+    macro_rules! sums {
+        ($p:ty; $($elem:ident $s:ty, $acc:ident $a:ty);*) => {
+            match (src, acc) {
+                $((Elem::$elem, Elem::$acc) => Some(fold_prepared::<$s, $a, Sum, $p> as unsafe fn(*const u8, usize, *mut u8)),)*
+                _ => None,
+            }
+        };
+    }
+    match op {
+        Reduce::Sum => {
+            sums!(AsNumber; I8 i8, I64 i64; I16 i16, I64 i64; I32 i32, I64 i64; U8 u8, I64 i64; U16 u16, I64 i64; U32 u32, I64 i64)
+        }
+        Reduce::SumSquares => sums!(Square; F32 f32, F32 f32; F64 f64, F64 f64),
+        Reduce::NanSum => sums!(Numbers; F32 f32, F32 f32; F64 f64, F64 f64),
+        _ => None,
+    }
+}
+
+/// Zero in the place of NaN.
+struct Numbers;
+
+impl<A: Number> Prepare<A, A> for Numbers {
+    #[inline(always)]
+    fn of(x: A) -> A {
+        if x.is_nan() { A::ZERO } else { x }
+    }
+}
+
+impl Prepare<f32, f32> for Square {
+    #[inline(always)]
+    fn of(x: f32) -> f32 {
+        x * x
+    }
+}
+
+impl Prepare<f64, f64> for Square {
+    #[inline(always)]
+    fn of(x: f64) -> f64 {
+        x * x
     }
 }
 
@@ -358,6 +482,14 @@ where
         Elem::C64 => Kernel::of::<Cx<f32>, O>(),
         Elem::C128 => Kernel::of::<Cx<f64>, O>(),
         _ => Kernel::of::<i64, O>(),
+    }
+}
+
+/// The kernel of [`NanMin`] or [`NanMax`] for elements that may be NaN: f16 and bf16 accumulate as f32.
+fn nan_loses<O: Fold<f32> + Fold<f64>>(acc: Elem) -> Kernel {
+    match acc {
+        Elem::F64 => Kernel::of::<f64, O>(),
+        _ => Kernel::of::<f32, O>(),
     }
 }
 
@@ -414,6 +546,15 @@ super::kernel::by_isa! {
     }
 }
 
+super::kernel::by_isa! {
+    unsafe fn nan_to_zero [A: Number] [A] (x: *mut u8, n: usize) {
+        // SAFETY: the caller gives `n` loaded values.
+        unsafe { std::slice::from_raw_parts_mut(x.cast::<A>(), n) }
+            .iter_mut()
+            .for_each(|x| *x = Numbers::of(*x));
+    }
+}
+
 /// Spreads `n` truth values at the start of a block over `n` 64-bit integers, in place.
 unsafe fn widen_truth(x: *mut u8, n: usize) {
     for i in (0..n).rev() {
@@ -439,6 +580,10 @@ struct Plan {
     columns: bool,
     /// Elements need no conversion.
     plain: bool,
+    /// Folds neighbours of the source where they lie, if there is such a loop.
+    in_place: Option<unsafe fn(*const u8, usize, *mut u8)>,
+    /// Bytes of an element of the source.
+    step: isize,
     /// What a mean divides by.
     divisor: Option<f64>,
 }
@@ -474,9 +619,17 @@ impl Plan {
         } else {
             (n * width / SEGMENT).clamp(1, 64 / units)
         };
+        let truths = matches!(op, Reduce::Any | Reduce::All);
+        let plain = types.acc == src && types.polish.is_none() && (src != Elem::Bool || truths);
         Plan {
             size,
-            plain: types.acc == src && types.polish.is_none() && src != Elem::Bool,
+            plain,
+            in_place: if plain {
+                Some(types.kernel.fold)
+            } else {
+                types.straight
+            },
+            step: src.size() as isize,
             divisor: (op == Reduce::Mean).then_some(n as f64),
             types,
             outer,
@@ -565,17 +718,12 @@ impl Plan {
                     src.offset(j as isize * self.inner.src),
                     acc.add(j * self.size),
                 );
-                match self.red[..] {
-                    [] if self.plain => (self.types.kernel.fold)(src, 1, acc),
-                    [r] if self.plain
-                        && r.src == self.size as isize
-                        && end - start <= BLOCK_BYTES / self.size =>
+                match (&self.red[..], self.in_place) {
+                    ([], Some(fold)) => fold(src, 1, acc),
+                    ([r], Some(fold))
+                        if r.src == self.step && end - start <= BLOCK_BYTES / self.size =>
                     {
-                        (self.types.kernel.fold)(
-                            src.offset(start as isize * r.src),
-                            end - start,
-                            acc,
-                        )
+                        fold(src.offset(start as isize * r.src), end - start, acc);
                     }
                     _ => self.row_segment(src, start, end, acc),
                 }
@@ -591,19 +739,17 @@ impl Plan {
         let mut buffer = Block::uninit();
         let buffer = buffer.as_mut_ptr().cast::<u8>();
         let mut at = start;
-        // Long plain runs are read in place, a block never leaving its run; else a block is filled from run after run.
-        let direct = self.plain
-            && self
-                .red
-                .last()
-                .is_none_or(|r| r.src == self.size as isize && r.len >= 128);
+        // Long runs are read in place where they can be, a block never leaving its run; else a block is filled from run after run.
+        let direct = self
+            .in_place
+            .filter(|_| (self.red.last()).is_none_or(|r| r.src == self.step && r.len >= 128));
         while at < end {
             // SAFETY: runs lie inside the source; a block has room for `block` values.
             let taken = unsafe {
-                if direct {
+                if let Some(fold) = direct {
                     let (offset, left) = walk.run();
                     let n = left.min(end - at).min(block);
-                    tree.push(1, |acc| (kernel.fold)(src.offset(offset), n, acc));
+                    tree.push(1, |acc| fold(src.offset(offset), n, acc));
                     walk.advance(n);
                     n
                 } else {

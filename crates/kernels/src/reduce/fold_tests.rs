@@ -21,6 +21,7 @@ fn slow(op: Reduce, x: &Strided, axes: &[bool]) -> (Vec<usize>, Vec<(f64, f64)>)
             .filter(|i| i.iter().zip(&at).zip(axes).all(|((i, a), &r)| r || i == a))
             .map(|i| x.at(&i))
             .collect();
+        let numbers: Vec<(f64, f64)> = group.iter().copied().filter(|b| !b.0.is_nan()).collect();
         let pick = |better: fn((f64, f64), (f64, f64)) -> bool, start: (f64, f64)| {
             group.iter().fold(start, |a, &b| {
                 if a.0.is_nan() {
@@ -49,6 +50,15 @@ fn slow(op: Reduce, x: &Strided, axes: &[bool]) -> (Vec<usize>, Vec<(f64, f64)>)
             Reduce::Prod => group.iter().fold((1.0, 0.0), |a, b| {
                 (a.0 * b.0 - a.1 * b.1, a.0 * b.1 + a.1 * b.0)
             }),
+            Reduce::NanSum => numbers
+                .iter()
+                .fold((0.0, 0.0), |a, b| (a.0 + b.0, a.1 + b.1)),
+            Reduce::NanMin => numbers
+                .iter()
+                .fold((f64::NAN, 0.0), |a, b| (a.0.min(b.0), 0.0)),
+            Reduce::NanMax => numbers
+                .iter()
+                .fold((f64::NAN, 0.0), |a, b| (a.0.max(b.0), 0.0)),
             Reduce::Min => pick(|b, a| b < a, (inf, inf)),
             Reduce::Max => pick(|b, a| b > a, (-inf, -inf)),
             Reduce::Any => (group.iter().any(|&b| b != (0.0, 0.0)) as u8 as f64, 0.0),
@@ -69,7 +79,7 @@ fn natural_out(op: Reduce, src: Elem) -> Elem {
     match op {
         Reduce::Any | Reduce::All => Elem::Bool,
         Reduce::CountNonzero => Elem::I64,
-        Reduce::Min | Reduce::Max => src,
+        Reduce::Min | Reduce::Max | Reduce::NanMin | Reduce::NanMax => src,
         Reduce::Mean if int => Elem::F32,
         Reduce::SumSquares | Reduce::SumAbs if src == Elem::C64 => Elem::F32,
         Reduce::SumSquares | Reduce::SumAbs if src == Elem::C128 => Elem::F64,
@@ -229,6 +239,28 @@ fn nan_wins_in_extremes() {
                 // SAFETY: the views lie in their buffers.
                 unsafe { reduce(&Serial, op, &x.source(), &[true], &y.target()) };
                 assert!(y.at(&[0]).0.is_nan(), "{op:?} {elem:?} NaN at {at}");
+            }
+        }
+    }
+}
+
+#[test]
+fn nan_is_left_out_where_it_is_to_lose() {
+    let mut noise = Noise(23);
+    for elem in [Elem::F32, Elem::F64, Elem::F16, Elem::BF16, Elem::I16] {
+        let mut i = 0;
+        // Column 4 is all NaN, others here and there.
+        let x = Strided::new(elem, &[5, 70], &[0, 1], &[1, 1], || {
+            i += 1;
+            if elem >= Elem::F16 && (noise.below(4) == 0 || i % 70 == 4) {
+                (f64::NAN, 0.0)
+            } else {
+                value(elem, &mut noise)
+            }
+        });
+        for op in [Reduce::NanSum, Reduce::NanMin, Reduce::NanMax] {
+            for axes in [[true, true], [true, false], [false, true], [false, false]] {
+                check(op, &x, natural_out(op, elem), &axes, &Serial);
             }
         }
     }

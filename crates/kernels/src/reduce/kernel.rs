@@ -119,6 +119,31 @@ impl<A: Number> Fold<A> for Max {
     }
 }
 
+/// As [`Min`], but NaN loses: it is the neutral element, and comes out of nothing else.
+#[derive(Clone, Copy)]
+pub(crate) struct NanMin;
+/// As [`Max`], but NaN loses.
+#[derive(Clone, Copy)]
+pub(crate) struct NanMax;
+
+macro_rules! nan_loses {
+    ($($t:ty),*) => { $(
+        impl Fold<$t> for NanMin {
+            #[inline(always)]
+            fn neutral() -> $t { <$t>::NAN }
+            #[inline(always)]
+            fn apply(a: $t, b: $t) -> $t { if (b < a) | a.is_nan() { b } else { a } }
+        }
+        impl Fold<$t> for NanMax {
+            #[inline(always)]
+            fn neutral() -> $t { <$t>::NAN }
+            #[inline(always)]
+            fn apply(a: $t, b: $t) -> $t { if (b > a) | a.is_nan() { b } else { a } }
+        }
+    )* };
+}
+nan_loses!(f32, f64);
+
 /// The loops of one operator over one accumulator type, pointers untyped.
 #[derive(Clone, Copy)]
 pub(crate) struct Kernel {
@@ -150,15 +175,53 @@ by_isa! {
     }
 }
 
+/// What becomes of an element before it is folded. A trait and no closure: that might be compiled without the loop's instruction set.
+pub(crate) trait Prepare<S, A>: 'static {
+    fn of(x: S) -> A;
+}
+
+/// The number itself, in the accumulator's type.
+pub(crate) struct AsNumber;
+
+impl<S: Number, A: Number> Prepare<S, A> for AsNumber {
+    #[inline(always)]
+    fn of(x: S) -> A {
+        A::from_number(x)
+    }
+}
+
+by_isa! {
+    /// As `fold`, of elements that are prepared on the way: the same lanes as after a pass of its own.
+    pub(crate) unsafe fn fold_prepared [S: Number, A: Lane, O: Fold<A>, P: Prepare<S, A>] [S, A, O, P] (x: *const u8, n: usize, out: *mut u8) {
+        // SAFETY: the caller gives `n` readable elements and one writable value.
+        unsafe { *out.cast::<A>() = fold_row_of::<S, A, O, P>(std::slice::from_raw_parts(x.cast::<S>(), n)) }
+    }
+}
+
 /// Lanes in a fixed order: the result depends on the length alone, not on the instruction set.
+#[inline(always)]
+pub(crate) fn fold_row<A: Lane, O: Fold<A>>(x: &[A]) -> A {
+    fold_row_of::<A, A, O, Itself>(x)
+}
+
+/// The value as it is, complex ones without a detour.
+struct Itself;
+
+impl<A> Prepare<A, A> for Itself {
+    #[inline(always)]
+    fn of(x: A) -> A {
+        x
+    }
+}
+
 #[allow(
     clippy::needless_range_loop,
     reason = "an iterator's functions that are compiled apart lack the instruction set of the loop"
 )]
 #[inline(always)]
-pub(crate) fn fold_row<A: Lane, O: Fold<A>>(x: &[A]) -> A {
+fn fold_row_of<S: Copy, A: Lane, O: Fold<A>, P: Prepare<S, A>>(x: &[S]) -> A {
     if x.len() < 16 {
-        return x.iter().fold(O::neutral(), |a, &b| O::apply(a, b));
+        return x.iter().fold(O::neutral(), |a, &b| O::apply(a, P::of(b)));
     }
     let mut lanes = A::lanes(O::neutral());
     let lanes = lanes.as_mut();
@@ -166,12 +229,12 @@ pub(crate) fn fold_row<A: Lane, O: Fold<A>>(x: &[A]) -> A {
     for at in (0..full).step_by(lanes.len()) {
         let chunk = &x[at..at + lanes.len()];
         for i in 0..lanes.len() {
-            lanes[i] = O::apply(lanes[i], chunk[i]);
+            lanes[i] = O::apply(lanes[i], P::of(chunk[i]));
         }
     }
     let rest = &x[full..];
     for i in 0..rest.len() {
-        lanes[i] = O::apply(lanes[i], rest[i]);
+        lanes[i] = O::apply(lanes[i], P::of(rest[i]));
     }
     let mut width = lanes.len();
     while width > 1 {
@@ -350,6 +413,11 @@ unsafe fn scatter<T: Copy>(src: *const u8, dst: *mut u8, stride: isize, n: usize
         // SAFETY: the caller gives `n` values and `n` writable elements.
         unsafe { *dst.offset(i as isize * stride).cast::<T>() = *src.cast::<T>().add(i) };
     }
+}
+
+/// Truth values of bytes: 1 for any but 0.
+pub(crate) fn truth_to_store() -> Store {
+    store::<Bit, Bit>
 }
 
 /// Conversion of accumulators to the output's type, or `None` where the pair goes through F64 or C128 first.

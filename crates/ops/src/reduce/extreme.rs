@@ -102,7 +102,7 @@ const NONEMPTY: &[&str] = &[
 ];
 
 /// Shape and dtype, if every result has an element to come from.
-fn nonempty(cx: &CallCx) -> Result<Inferred> {
+pub(super) fn nonempty(cx: &CallCx) -> Result<Inferred> {
     let inferred = folded(cx, |dtype| dtype)?;
     let axes = cx.axes("axis", 0)?;
     if axes.iter().any(|&a| cx.shape(0)[a] == 0) && inferred[0].shape.iter().product::<usize>() > 0

@@ -4,12 +4,14 @@ mod extreme;
 mod fold;
 mod masked;
 mod moments;
+mod nans;
 mod scan;
 
 pub use extreme::*;
 pub use fold::*;
 pub use masked::*;
 pub use moments::*;
+pub use nans::*;
 pub use scan::*;
 
 use crate::opdef::OpDef;
@@ -24,6 +26,10 @@ pub(crate) static OPS: &[&OpDef] = &[
     &MAX,
     &MIN,
     &PTP,
+    &NAN_SUM,
+    &SUM_SQUARES,
+    &NAN_MAX,
+    &NAN_MIN,
     &VAR,
     &STD,
     &CUMSUM,

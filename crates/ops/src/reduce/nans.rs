@@ -1,0 +1,123 @@
+//! Folds that other functions are made of: those that leave NaN out (`nansum`, `nanmax`), and sums of squares (`norm`).
+
+use mxnet_kernels::reduce::Reduce;
+use mxnet_tensor::Scalar;
+
+use crate::Array;
+use crate::args::{Param, ParamKind};
+use crate::autograd::GradCx;
+use crate::cx::CallCx;
+use crate::elementwise::arithmetic::MAXIMUM;
+use crate::elementwise::comparison::EQUAL;
+use crate::elementwise::select::choose;
+use crate::error::Result;
+use crate::opdef::{Cpu, Form, Grad, Grads, Inferred, Keep, OpDef, Probe};
+use crate::reduce::extreme::nonempty;
+use crate::reduce::fold::{
+    PLAIN_REDUCTION, REDUCTION, accumulator, folded, run, spread, unreduced,
+};
+
+/// Sum of the elements that are no NaN.
+pub static NAN_SUM: OpDef = OpDef {
+    name: "nan_sum",
+    params: &[
+        Param::array("a"),
+        Param::axes("axis"),
+        Param::optional("dtype", ParamKind::DType),
+        Param::bool("keepdims", false),
+    ],
+    doc: "Sum of the elements over `axis` (all axes for None) that are no NaN.",
+    form: Form::Plain,
+    infer: |cx| folded(cx, accumulator),
+    cpu: Cpu::Kernel(|cx| run(cx, Reduce::NanSum)),
+    grad: Grad::Rule(Keep::INPUTS, |g| {
+        let (x, dy) = (g.input(0), spread(g, g.dy(0))?);
+        let zero = Array::weak_scalar(Scalar::F64(0.0))?;
+        g.one(choose(&x.binary(&EQUAL, x)?, &dy, &zero)?)
+    }),
+    probe: Probe::calls(CALLS).against("np.nansum").within(0.25..2.0),
+    ..REDUCTION
+};
+
+/// Sum of squared sizes.
+pub static SUM_SQUARES: OpDef = OpDef {
+    name: "sum_squares",
+    params: &[
+        Param::array("a"),
+        Param::axes("axis"),
+        Param::bool("keepdims", false),
+    ],
+    doc: "Sum of the squared sizes of the elements over `axis` (all axes for None), real.",
+    form: Form::Plain,
+    infer: |cx| folded(cx, |dtype| accumulator(dtype).real()),
+    cpu: Cpu::Kernel(|cx| run(cx, Reduce::SumSquares)),
+    grad: Grad::Rule(Keep::INPUTS, |g| {
+        g.one(spread(g, g.dy(0))?.scale(2.0)?.mul(g.input(0))?)
+    }),
+    probe: Probe::calls(&[
+        "f((3, 4))",
+        "f((2, 3, 4)), (0, 2)",
+        "f((3, 4)), -1, keepdims=True",
+        "c((3, 4)), 1",
+        "i((5,), 9)",
+    ])
+    .against(
+        "lambda a, axis=None, keepdims=False: np.sum((a * a.conj()).real, axis, keepdims=keepdims)",
+    ),
+    ..PLAIN_REDUCTION
+};
+
+/// Largest of the elements that are no NaN.
+pub static NAN_MAX: OpDef = OpDef {
+    name: "nan_max",
+    params: &[
+        Param::array("a"),
+        Param::axes("axis"),
+        Param::bool("keepdims", false),
+    ],
+    doc: "Largest of the real elements over `axis` (all axes for None) that are no NaN; NaN if all are. Elements that tie share the gradient.",
+    form: Form::Plain,
+    infer: ordered,
+    cpu: Cpu::Kernel(|cx| run(cx, Reduce::NanMax)),
+    grad: Grad::Rule(Keep::ALL, shared),
+    probe: Probe::calls(CALLS).against("np.nanmax"),
+    ..PLAIN_REDUCTION
+};
+
+/// Smallest of the elements that are no NaN.
+pub static NAN_MIN: OpDef = OpDef {
+    name: "nan_min",
+    doc: "Smallest of the real elements over `axis` (all axes for None) that are no NaN; NaN if all are. Elements that tie share the gradient.",
+    cpu: Cpu::Kernel(|cx| run(cx, Reduce::NanMin)),
+    probe: Probe::calls(CALLS).against("np.nanmin"),
+    ..NAN_MAX
+};
+
+const CALLS: &[&str] = &[
+    "f((3, 4))",
+    "f((3, 4)), 0",
+    "f((2, 3, 4)), (0, 2)",
+    "f((3, 4)), -1, keepdims=True",
+    "f(())",
+    "i((3, 4), 50), 1",
+];
+
+/// Shape and dtype of an extreme of numbers that have an order.
+fn ordered(cx: &CallCx) -> Result<Inferred> {
+    if cx.dtype_of(0).is_complex() {
+        return Err(
+            cx.dtype_error("complex numbers have no order along which NaN could be left out")
+        );
+    }
+    nonempty(cx)
+}
+
+/// The cotangent, in equal parts to the elements that are the extreme; none have it where all are NaN.
+fn shared(g: &GradCx) -> Result<Grads> {
+    let (axes, keepdims, dtype) = (g.opt_ints("axis"), g.bool("keepdims"), g.dy(0).dtype());
+    let extreme = unreduced(g.output(0), g.shape(0), axes, keepdims)?;
+    let taken = g.input(0).binary(&EQUAL, &extreme)?.astype(dtype)?;
+    let one = Array::weak_scalar(Scalar::F64(1.0))?;
+    let ties = taken.sum(axes, true)?.binary(&MAXIMUM, &one)?;
+    g.one(spread(g, g.dy(0))?.mul(&taken.div(&ties)?)?)
+}
