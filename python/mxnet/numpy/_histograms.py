@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from mxnet import _core
 from mxnet._core import asarray, ndarray
+from mxnet.numpy._dtypes import spelled
 
 _np = _core.namespaces["numpy"]
 _op = _core.namespaces["op"]
@@ -53,7 +54,7 @@ def digitize(x: ArrayLike, bins: ArrayLike, right: bool = False) -> ndarray:
     array([1, 4, 3])
     """
     values, edges = asarray(x), asarray(bins)
-    if "complex" in str(values.dtype):
+    if "complex" in spelled(values.dtype):
         raise TypeError("digitize: x may not be complex")
     if edges.ndim != 1:
         raise ValueError(f"digitize: `bins` must have 1 axis, found {edges.ndim}")
@@ -177,7 +178,7 @@ def _estimated(a: ndarray, method: str, limits: Range, is_weighted: bool) -> int
     if a.size == 0:
         return 1
     width = _ESTIMATORS[method](_op["astype"](a, "float64"), (first, last))
-    if "int" in str(a.dtype) and width < 1:
+    if "int" in spelled(a.dtype) and width < 1:
         width = 1
     return max(math.ceil((last - first) / width), 1) if width else 1
 
@@ -200,14 +201,14 @@ def _edges(a: ndarray, bins: int | str | ArrayLike, limits: Range, is_weighted: 
     if count < 1:
         raise ValueError(f"`bins` must be positive, when an integer, found {count}")
     first, last = _outer_edges(a, limits)
-    floating = "float" in str(a.dtype)
+    floating = "float" in spelled(a.dtype)
     dtype = a.dtype if floating else ("float64" if _core.numpy_promotion() else "float32")
     return _np["linspace"](first, last, count + 1, dtype=dtype), True
 
 
 def _data(a: ArrayLike) -> ndarray:
     x = asarray(a).reshape(-1)
-    return _op["astype"](x, "uint8") if str(x.dtype) == "bool" else x
+    return _op["astype"](x, "uint8") if spelled(x.dtype) == "bool" else x
 
 
 def histogram_bin_edges(
@@ -248,17 +249,11 @@ def histogram_bin_edges(
     return _edges(_data(a), bins, range, weights is not None)[0]
 
 
-def _bin_numbers(x: ndarray, edges: ndarray) -> ndarray:
-    """0 before the first edge, then the bins from 1 on, the last of which holds its right edge too; NaN behind all."""
-    found = _np["searchsorted"](edges, x, "right")
-    return _np["where"](x == edges[edges.size - 1], edges.size - 1, found)  # type: ignore[no-any-return]
-
-
 def _counted(numbers: ndarray, n: int, weights: ndarray | None) -> ndarray:
     """How often, or with what weight, each number from 0 to n - 1 is there."""
     if weights is None:
         return _np["bincount"](numbers, minlength=n)  # type: ignore[no-any-return]
-    kind = str(weights.dtype)
+    kind = spelled(weights.dtype)
     if "complex" in kind:
         real, imaginary = (_np["bincount"](numbers, part, n) for part in (_np["real"](weights), _np["imag"](weights)))
         return real + 1j * imaginary  # type: ignore[no-any-return]
@@ -314,9 +309,12 @@ def histogram(
             raise ValueError(f"weights should have the same shape as a, found {scales.shape} and {asarray(a).shape}")
         scales = scales.reshape(-1)
     x = _data(a)
-    edges, _ = _edges(x, bins, range, weights is not None)
+    edges, even = _edges(x, bins, range, weights is not None)
     n = edges.size - 1
-    counts = _counted(_bin_numbers(x, edges), n + 2, scales)[1 : n + 1]
+    if scales is None:
+        counts = _op["bin_counts"](x, edges, even)
+    else:
+        counts = _counted(_op["bin_numbers"](x, edges, even), n + 2, scales)[1 : n + 1]
     if density:
         return counts / _np["diff"](edges) / _np["sum"](counts), edges
     return counts, edges
@@ -387,14 +385,14 @@ def histogramdd(
             raise ValueError(f"`bins[{i}]` must be monotonically increasing, when an array")
         if given.ndim > 1:
             raise ValueError(f"`bins[{i}]` must be a scalar or 1d array, found {given.ndim} axes")
-        found, _ = _edges(x, own, limit, False)
+        found, even = _edges(x, own, limit, False)
         edges.append(found)
         shape.append(found.size + 1)
-        number = number * shape[-1] + _bin_numbers(x, found)
+        number = number * shape[-1] + _op["bin_numbers"](x, found, even)
     scales = None if weights is None else asarray(weights).reshape(-1)
     counts = _counted(number, math.prod(shape), scales).reshape(tuple(shape))
     counts = counts[tuple(slice(1, -1) for _ in shape)]
-    if "float" not in str(counts.dtype) and "complex" not in str(counts.dtype):
+    if "float" not in spelled(counts.dtype) and "complex" not in spelled(counts.dtype):
         counts = _op["astype"](counts, "float64" if _core.numpy_promotion() else "float32")
     if density:
         total = _np["sum"](counts)

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from mxnet import _core
 from mxnet._core import asarray, ndarray
 from mxnet.numpy import _dtypes
+from mxnet.numpy._dtypes import spelled
 
 _op = _core.namespaces["op"]
 
@@ -97,8 +98,10 @@ def unique(
     if axis is None:
         slices = _op["reshape"](ar, (-1,))
         if not (return_index or return_inverse):
+            if not return_counts:
+                return _op["unique_sorted"](slices, equal_nan)
             values, counts = _op["unique_runs"](slices, equal_nan)
-            return (values, counts) if return_counts else values
+            return values, counts
         parts = _op["unique_parts"](slices, equal_nan)
         inverse_shape, at = ar.shape, 0
     else:
@@ -266,7 +269,7 @@ def isin(
     dtype = _core.result_type([values.dtype, members.dtype])
     if all(whole) and not _dtypes.isdtype(dtype, ("integral", "bool")):
         # int64 and uint64 meet in a float that does not tell all of them apart: compare what both can hold.
-        signed = values if str(values.dtype)[0] == "i" else members
+        signed = values if spelled(values.dtype)[0] == "i" else members
         possible = signed >= 0
         if signed is members:
             found = _op["contains"](_op["compress"](possible, members).astype("uint64"), values)

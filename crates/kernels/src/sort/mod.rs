@@ -4,6 +4,7 @@
 //! by a quicksort in registers (`quick`, `lanes`), one row per task or one long row on all threads; positions are sorted as parts of such integers
 //! (`numbered`), bytes by counting, complex numbers as NumPy orders them (`complex`).
 
+mod bins;
 mod complex;
 mod key;
 #[cfg(target_arch = "x86_64")]
@@ -15,10 +16,11 @@ mod rows;
 mod search;
 mod select;
 
+pub use bins::{Bins, Spacing, bin_numbers, extremes, histogram, occurrences, weighted};
 pub use member::{Lookup, contains};
 pub use rows::{Chosen, Order, Rows, argsort, sort, topk};
 pub use rows::{argpartition, partition};
-pub use search::{Nans, Side, runs, search_sorted};
+pub use search::{Nans, Side, count_runs, first_of_runs, runs, search_sorted};
 pub use select::{RowRanks, argselect, argselect_each, select, select_each};
 
 #[cfg(test)]

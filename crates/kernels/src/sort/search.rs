@@ -1,8 +1,8 @@
 //! Looking things up in sorted rows.
 
-use super::key::Keyed;
+use super::key::{Key, Keyed, Real, with_keys};
 use crate::reduce::plan::split;
-use crate::reduce::with_elem;
+use crate::reduce::{by_isa, with_elem};
 use crate::{Elem, Threads};
 
 /// Where a value goes among its equals.
@@ -38,58 +38,213 @@ pub unsafe fn search_sorted(
     m: usize,
     out: *mut i64,
 ) {
+    with_keys!(elem, T => {
+        // SAFETY: the caller's.
+        let sorted = unsafe { Sorted::new(std::slice::from_raw_parts(sorted.cast::<T>(), n)) };
+        each_chunk(threads, values.cast::<T>(), m, out, &|values, out| sorted.places(side, values, out));
+    }, C => {
+        // SAFETY: the caller's.
+        let sorted = unsafe { std::slice::from_raw_parts(sorted.cast::<C>(), n) };
+        each_chunk(threads, values.cast::<C>(), m, out, &|values, out| {
+            for (value, out) in values.iter().zip(out) {
+                let key = value.key();
+                *out = match side {
+                    Side::Left => sorted.partition_point(|x| x.key() < key),
+                    Side::Right => sorted.partition_point(|x| x.key() <= key),
+                } as i64;
+            }
+        });
+    });
+}
+
+/// Calls `task` with the values and the results of one chunk after the other.
+fn each_chunk<T: Sync>(
+    threads: &dyn Threads,
+    values: *const T,
+    m: usize,
+    out: *mut i64,
+    task: &(dyn Fn(&[T], &mut [i64]) + Sync),
+) {
     const CHUNK: usize = 1024;
-    let (sorted, values, out) = (sorted as usize, values as usize, out as usize);
-    with_elem!(elem, T => split(threads, m.div_ceil(CHUNK), m * 32, &|chunk| {
+    let (values, out) = (values as usize, out as usize);
+    split(threads, m.div_ceil(CHUNK), m * 16, &|chunk| {
         let (start, end) = (chunk * CHUNK, m.min((chunk + 1) * CHUNK));
-        // SAFETY: the caller's arrays; chunks of the output are apart.
-        let (sorted, values, out) = unsafe {
+        // SAFETY: `search_sorted`'s caller gives `m` values and room for `m` results; chunks of the output are apart.
+        let (values, out) = unsafe {
             (
-                std::slice::from_raw_parts(sorted as *const T, n),
                 std::slice::from_raw_parts((values as *const T).add(start), end - start),
                 std::slice::from_raw_parts_mut((out as *mut i64).add(start), end - start),
             )
         };
-        let found = values.chunks(TOGETHER).zip(out.chunks_mut(TOGETHER));
-        match side {
-            Side::Left => found.for_each(|(values, out)| places(sorted, values, out, |x, key| x < key)),
-            Side::Right => found.for_each(|(values, out)| places(sorted, values, out, |x, key| x <= key)),
-        }
-    }));
+        task(values, out);
+    });
 }
 
-/// Values looked for in step: while one waits for memory the others go on.
-const TOGETHER: usize = 8;
+/// Ascending real elements that values are looked for in.
+pub(super) struct Sorted<T: Real> {
+    keys: Vec<T::Word>,
+}
 
-/// How many elements of `sorted` come before each of up to [`TOGETHER`] values, by halving without branches.
-#[inline(always)]
-fn places<T: Keyed>(
-    sorted: &[T],
-    values: &[T],
-    out: &mut [i64],
-    before: impl Fn(T::Key, T::Key) -> bool,
-) {
-    let mut keys = [values[0].key(); TOGETHER];
-    keys.iter_mut()
-        .zip(values)
-        .for_each(|(key, value)| *key = value.key());
-    let mut base = [0_usize; TOGETHER];
-    let mut len = sorted.len();
-    while len > 1 {
-        let half = len / 2;
-        for (base, &key) in base.iter_mut().zip(&keys) {
-            // SAFETY: `base + len` never exceeds the length.
-            let middle = unsafe { sorted.get_unchecked(*base + half - 1) };
-            *base += if before(middle.key(), key) { half } else { 0 };
+/// Values looked for in step: their halvings are the lanes of registers, and while some wait for memory the others go on.
+const TOGETHER: usize = 64;
+
+impl<T: Real> Sorted<T>
+where
+    T::Word: Wide,
+{
+    pub(super) fn new(elements: &[T]) -> Sorted<T> {
+        let mut keys = vec![T::Word::LEAST; elements.len()];
+        // SAFETY: as many keys as elements.
+        unsafe { make_keys(elements.as_ptr(), elements.len(), keys.as_mut_ptr()) };
+        Sorted { keys }
+    }
+
+    /// Writes for each value how many elements come before it.
+    pub(super) fn places(&self, side: Side, values: &[T], out: &mut [i64]) {
+        let n = self.keys.len();
+        let mut wanted = [T::Word::LEAST; TOGETHER];
+        let mut found = [0_i64; TOGETHER];
+        for (values, out) in values.chunks(TOGETHER).zip(out.chunks_mut(TOGETHER)) {
+            // SAFETY: at most `TOGETHER` values; `n` keys; as many results as values wanted.
+            unsafe {
+                make_keys(values.as_ptr(), values.len(), wanted.as_mut_ptr());
+                match (side, i32::try_from(n)) {
+                    (Side::Left, Ok(_)) => {
+                        halve::<T::Word, <T::Word as Wide>::At, false>(
+                            self.keys.as_ptr(),
+                            n,
+                            &wanted,
+                            &mut found,
+                        );
+                    }
+                    (Side::Right, Ok(_)) => {
+                        halve::<T::Word, <T::Word as Wide>::At, true>(
+                            self.keys.as_ptr(),
+                            n,
+                            &wanted,
+                            &mut found,
+                        );
+                    }
+                    (Side::Left, Err(_)) => {
+                        halve::<T::Word, i64, false>(self.keys.as_ptr(), n, &wanted, &mut found)
+                    }
+                    (Side::Right, Err(_)) => {
+                        halve::<T::Word, i64, true>(self.keys.as_ptr(), n, &wanted, &mut found)
+                    }
+                }
+            }
+            out.copy_from_slice(&found[..out.len()]);
         }
-        len -= half;
     }
-    for ((out, &base), &key) in out.iter_mut().zip(&base).zip(&keys) {
-        *out = match sorted.get(base) {
-            Some(last) => base + before(last.key(), key) as usize,
-            None => 0,
-        } as i64;
+}
+
+by_isa! {
+    unsafe fn make_keys [T: Real] [T] (elements: *const T, n: usize, keys: *mut T::Word) {
+        for i in 0..n {
+            // SAFETY: the caller gives `n` elements and room for `n` keys.
+            unsafe { *keys.add(i) = (*elements.add(i)).word() };
+        }
     }
+}
+
+/// A key, and the type of positions of which a register holds as many (if there are fewer elements than that type counts).
+pub(super) trait Wide: Key {
+    type At: Position;
+}
+
+impl Wide for i32 {
+    type At = i32;
+}
+
+impl Wide for i64 {
+    type At = i64;
+}
+
+/// A number of elements.
+pub(super) trait Position: Copy {
+    const ZERO: Self;
+    fn of(n: usize) -> Self;
+    fn plus(self, step: Self) -> Self;
+    fn offset(self) -> isize;
+}
+
+macro_rules! positions {
+    ($($t:ty),*) => { $(impl Position for $t {
+        const ZERO: $t = 0;
+        #[inline(always)]
+        fn of(n: usize) -> $t { n as $t }
+        #[inline(always)]
+        fn plus(self, step: $t) -> $t { self.wrapping_add(step) }
+        #[inline(always)]
+        fn offset(self) -> isize { self as isize }
+    })* };
+}
+positions!(i32, i64);
+
+by_isa! {
+    /// How many of the `n` ascending keys come before each wanted one (or equal it, if `RIGHT`), by halving without branches.
+    unsafe fn halve [K: Key, P: Position, const RIGHT: bool] [K, P, RIGHT]
+        (keys: *const K, n: usize, wanted: &[K; TOGETHER], found: &mut [i64; TOGETHER])
+    {
+        let mut base = [P::ZERO; TOGETHER];
+        let mut len = n;
+        while len > 0 {
+            // The last round, with one key left, decides whether that one comes before, too.
+            let half = len.div_ceil(2);
+            let (step, middle) = (P::of(half), keys.wrapping_add(half - 1));
+            for i in 0..TOGETHER {
+                // SAFETY: `base + len` never exceeds `n`, the number of keys.
+                let key = unsafe { *middle.offset(base[i].offset()) };
+                let before = if RIGHT { key <= wanted[i] } else { key < wanted[i] };
+                base[i] = base[i].plus(if before { step } else { P::ZERO });
+            }
+            len -= half;
+        }
+        for i in 0..TOGETHER {
+            found[i] = base[i].offset() as i64;
+        }
+    }
+}
+
+/// How many runs of equals there are among the `n` sorted elements at `sorted`.
+///
+/// # Safety
+/// `sorted` holds `n` contiguous elements of type `elem`.
+pub unsafe fn count_runs(elem: Elem, nans: Nans, sorted: *const u8, n: usize) -> usize {
+    // SAFETY: the caller's.
+    with_elem!(elem, T => unsafe { count_runs_of::<T>(sorted.cast(), n, nans == Nans::Distinct) })
+}
+
+by_isa! {
+    unsafe fn count_runs_of [T: Keyed] [T] (x: *const T, n: usize, nans_differ: bool) -> usize {
+        let mut count = usize::from(n > 0);
+        for i in 1..n {
+            // SAFETY: the caller gives `n` elements.
+            let (x, before) = unsafe { (*x.add(i), *x.add(i - 1)) };
+            count += usize::from((x.key() != before.key()) | (nans_differ & x.is_nan()));
+        }
+        count
+    }
+}
+
+/// Writes to `out` the first element of each run of equals among the `n` sorted elements at `sorted`.
+///
+/// # Safety
+/// As for [`runs`]; `out` has room for as many elements as there are runs.
+pub unsafe fn first_of_runs(elem: Elem, nans: Nans, sorted: *const u8, n: usize, out: *mut u8) {
+    with_elem!(elem, T => {
+        // SAFETY: the caller's.
+        let x = unsafe { std::slice::from_raw_parts(sorted.cast::<T>(), n) };
+        let out = out.cast::<T>();
+        let mut count = 0;
+        for i in 0..n {
+            if i == 0 || x[i].key() != x[i - 1].key() || (nans == Nans::Distinct && Keyed::is_nan(x[i])) {
+                // SAFETY: as many runs as the caller counted.
+                unsafe { *out.add(count) = x[i] };
+                count += 1;
+            }
+        }
+    });
 }
 
 /// Writes to `out` where each run of equal elements starts in the `n` sorted elements at `sorted`, and returns how many runs there are.

@@ -3,6 +3,7 @@
 //! The kernels sort contiguous rows; operators bring the axis to the end and back. Gradients of sorted values are gathers: the permutation is
 //! found again from the input, so nothing but the input is kept.
 
+mod bins;
 mod extreme;
 mod member;
 mod rows;
@@ -11,13 +12,14 @@ mod sort;
 mod statistics;
 mod unique;
 
+pub use bins::{BIN_COUNTS, BIN_NUMBERS};
 pub use extreme::{ARGMAX, ARGMIN};
 pub use member::CONTAINS;
 pub use rows::{ARGPARTITION_ROWS, ARGSORT_ROWS, PARTITION_ROWS, SORT_ROWS, TOPK_MASK, TOPK_ROWS};
 pub use search::{BINCOUNT, SEARCH_ROWS, SEARCHSORTED};
 pub use sort::{ARGPARTITION, ARGSORT, PARTITION, SORT, TOPK, argsort};
 pub use statistics::{ARGSELECT_EACH, ARGSELECT_ROWS, SELECT_EACH, SELECT_ROWS};
-pub use unique::{UNIQUE_PARTS, UNIQUE_RUNS};
+pub use unique::{UNIQUE_PARTS, UNIQUE_RUNS, UNIQUE_SORTED};
 
 use crate::opdef::OpDef;
 
@@ -38,8 +40,11 @@ pub(crate) static OPS: &[&OpDef] = &[
     &SEARCH_ROWS,
     &SEARCHSORTED,
     &BINCOUNT,
+    &BIN_NUMBERS,
+    &BIN_COUNTS,
     &UNIQUE_PARTS,
     &UNIQUE_RUNS,
+    &UNIQUE_SORTED,
     &CONTAINS,
     &SELECT_ROWS,
     &ARGSELECT_ROWS,

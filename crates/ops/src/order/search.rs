@@ -1,12 +1,12 @@
 //! Looking up and counting.
 #![allow(unsafe_code)]
 
-use mxnet_kernels::sort::{Side, search_sorted};
+use mxnet_kernels::sort::{Side, extremes, occurrences, search_sorted, weighted};
 use mxnet_tensor::{DType, Dims, Kind};
 use smallvec::SmallVec;
 
 use crate::args::{Attrs, Default, Param, Value};
-use crate::eager::elem;
+use crate::eager::{Pool, elem};
 use crate::index::{dense, resolved, take};
 use crate::invoke::invoke1;
 use crate::opdef::{Cost, Cpu, Cuda, Grad, Keep, OpDef, Probe, Surface, one_of};
@@ -54,7 +54,7 @@ pub static SEARCH_ROWS: OpDef = OpDef {
         Ok(())
     }),
     grad: Grad::Stop("positions are integers"),
-    cost: Cost::PerKiB(8000),
+    cost: Cost::PerKiB(1500),
     probe: Probe::calls(&[
         "np.arange(5.0) - 2, f((3, 2))",
         "np.arange(5), i((7,), 9), True",
@@ -162,15 +162,24 @@ pub static BINCOUNT: OpDef = OpDef {
                 "`minlength` must not be negative, found {minlength}"
             )));
         }
-        let values = x.astype(DType::I64)?.to_vec::<i64>()?;
-        if let Some(least) = values.iter().min().filter(|&&least| least < 0) {
+        let x64 = x.astype(DType::I64)?.contiguous()?;
+        x64.wait_to_read()?;
+        let values: *const i64 = x64.tensor().data_ptr().cast_const().cast();
+        // SAFETY: dense int64, complete, and held by `x64` throughout.
+        let (least, largest) = unsafe { extremes(&Pool, values, x.len()) };
+        if !x.is_empty() && least < 0 {
             return Err(cx.value_error(format!("`x` must not be negative, found {least}")));
         }
-        let largest = values.iter().max().map_or(0, |&n| n as usize + 1);
-        let n = largest.max(minlength as usize);
+        let n = if x.is_empty() {
+            0
+        } else {
+            largest as usize + 1
+        }
+        .max(minlength as usize);
         let Some(weights) = cx.opt(1) else {
             let mut counts = vec![0_i64; n];
-            values.iter().for_each(|&i| counts[i as usize] += 1);
+            // SAFETY: as above; no element is negative or above the largest.
+            unsafe { occurrences(&Pool, values, x.len(), 0, &mut counts) };
             return cx.done(Array::from_slice(&counts, &[n])?);
         };
         if weights.shape() != x.shape() {
@@ -186,10 +195,17 @@ pub static BINCOUNT: OpDef = OpDef {
             _ => mxnet_tensor::default_float(),
         };
         // Sums in float64, rounded once.
-        let weights = weights.astype(DType::F64)?.to_vec::<f64>()?;
+        let weights = weights.astype(DType::F64)?.contiguous()?;
+        weights.wait_to_read()?;
         let mut sums = vec![0.0; n];
-        for (&i, w) in values.iter().zip(weights) {
-            sums[i as usize] += w;
+        // SAFETY: both are dense, of these types, complete, as long as `x`, and held throughout.
+        unsafe {
+            let weights: *const f64 = weights.tensor().data_ptr().cast_const().cast();
+            weighted(
+                std::slice::from_raw_parts(values, x.len()),
+                std::slice::from_raw_parts(weights, x.len()),
+                &mut sums,
+            );
         }
         cx.done(Array::from_slice(&sums, &[n])?.astype(dtype)?)
     }),
