@@ -17,6 +17,7 @@ pub mod map;
 pub mod reduce;
 pub mod scan;
 
+pub mod bits;
 pub mod index;
 pub mod random;
 pub mod sort;

@@ -35,6 +35,10 @@ pub static FAMILIES: &[Family] = &[
         ops: elementwise::bitwise::OPS,
     },
     Family {
+        name: "bits",
+        ops: elementwise::bits::OPS,
+    },
+    Family {
         name: "rounding",
         ops: elementwise::rounding::OPS,
     },

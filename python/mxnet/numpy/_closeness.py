@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike
 
 from mxnet import _core
 from mxnet._core import asarray, ndarray
+from mxnet.numpy._dtypes import spelled
 
 _np = _core.namespaces["numpy"]
 _op = _core.namespaces["op"]
@@ -93,7 +94,7 @@ def array_equiv(a1: ArrayLike, a2: ArrayLike) -> bool:
 
 
 def _is_complex(x: ndarray) -> bool:
-    return str(x.dtype).startswith("complex")
+    return spelled(x.dtype).startswith("complex")
 
 
 def iscomplexobj(x: object) -> bool:
@@ -234,9 +235,9 @@ def sort_complex(a: ArrayLike) -> ndarray:
         return values  # type: ignore[no-any-return]
     narrow = ("int8", "int16", "uint8", "uint16")
     if _core.numpy_promotion():
-        wide = str(values.dtype) not in narrow
+        wide = spelled(values.dtype) not in narrow
     else:
-        wide = str(values.dtype) == "float64"
+        wide = spelled(values.dtype) == "float64"
     return _op["astype"](values, "complex128" if wide else "complex64")  # type: ignore[no-any-return]
 
 
@@ -250,10 +251,14 @@ def _bits_axis(a: ndarray, axis: int | None) -> tuple[ndarray, int]:
     return array, axis % array.ndim
 
 
-def _bit_order(bitorder: str) -> range:
+def _along_last(function: str, array: ndarray, axis: int, bitorder: str) -> ndarray:
+    """What an operator along the last axis makes of another axis."""
     if bitorder not in ("big", "little"):
         raise ValueError(f"'bitorder' must be 'little' or 'big', found {bitorder!r}")
-    return range(7, -1, -1) if bitorder == "big" else range(8)
+    last = array.ndim - 1
+    if axis == last:
+        return _op[function](array, bitorder)  # type: ignore[no-any-return]
+    return _np["moveaxis"](_op[function](_np["moveaxis"](array, axis, last), bitorder), last, axis)  # type: ignore[no-any-return]
 
 
 def packbits(a: ArrayLike, /, axis: int | None = None, bitorder: str = "big") -> ndarray:
@@ -284,22 +289,14 @@ def packbits(a: ArrayLike, /, axis: int | None = None, bitorder: str = "big") ->
     >>> mx.np.packbits(mx.np.array([1, 0, 1]))
     array([160], dtype=uint8)
     """
-    order = _bit_order(bitorder)
     array = asarray(a)
-    if not (str(array.dtype) == "bool" or "int" in str(array.dtype)):
+    dtype = spelled(array.dtype)
+    if dtype != "bool" and "int" not in dtype:
         raise TypeError(f"packbits: expected an array of integers or truth values, found {array.dtype}")
+    if not dtype.endswith(("bool", "int8")):
+        array = _np["not_equal"](array, 0)
     array, axis = _bits_axis(array, axis)
-    bits = _op["astype"](_np["not_equal"](array, 0), "uint8")
-    n = array.shape[axis]
-    count = -(-n // 8)
-    widths = [0] * (2 * array.ndim)
-    widths[2 * axis + 1] = 8 * count - n
-    bits = _op["pad_constant"](bits, tuple(widths), 0)
-    shape = array.shape
-    bits = bits.reshape((*shape[:axis], count, 8, *shape[axis + 1 :]))
-    weights = asarray([1 << bit for bit in order], dtype="uint8")
-    weights = weights.reshape((8, *[1] * (array.ndim - axis - 1)))
-    return _np["sum"](bits * weights, axis=axis + 1, dtype="uint8")  # type: ignore[no-any-return]
+    return _along_last("pack_bits", array, axis, bitorder)
 
 
 def unpackbits(a: ArrayLike, /, axis: int | None = None, count: int | None = None, bitorder: str = "big") -> ndarray:
@@ -331,18 +328,14 @@ def unpackbits(a: ArrayLike, /, axis: int | None = None, count: int | None = Non
     >>> mx.np.unpackbits(mx.np.array([160], dtype="uint8"), count=3)
     array([1, 0, 1], dtype=uint8)
     """
-    order = _bit_order(bitorder)
     array = asarray(a)
-    if str(array.dtype) != "uint8":
+    if spelled(array.dtype) != "uint8":
         raise TypeError(f"unpackbits: expected an array of uint8, found {array.dtype}")
     array, axis = _bits_axis(array, axis)
-    shape = array.shape
-    shifts = asarray(list(order), dtype="uint8").reshape((8, *[1] * (array.ndim - axis - 1)))
-    bits = (_np["expand_dims"](array, axis + 1) >> shifts) & asarray(1, dtype="uint8")
-    n = 8 * shape[axis]
-    bits = bits.reshape((*shape[:axis], n, *shape[axis + 1 :]))
+    bits = _along_last("unpack_bits", array, axis, bitorder)
+    n = bits.shape[axis]
     if count is None:
-        return bits  # type: ignore[no-any-return]
+        return bits
     if count < -n:
         raise ValueError(f"-count larger than number of elements: {-count} of {n}")
     keep = count if count >= 0 else n + count
@@ -350,4 +343,4 @@ def unpackbits(a: ArrayLike, /, axis: int | None = None, count: int | None = Non
         widths = [0] * (2 * array.ndim)
         widths[2 * axis + 1] = keep - n
         return _op["pad_constant"](bits, tuple(widths), 0)  # type: ignore[no-any-return]
-    return bits[(*[slice(None)] * axis, slice(0, keep))]  # type: ignore[no-any-return]
+    return bits[(*[slice(None)] * axis, slice(0, keep))]

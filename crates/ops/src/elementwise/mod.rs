@@ -2,6 +2,7 @@
 
 pub mod activation;
 pub mod arithmetic;
+pub mod bits;
 pub mod bitwise;
 pub mod close;
 pub mod comparison;
