@@ -79,13 +79,13 @@ binary_rows! {
         [bit] |a, b, _| -> bool { a.get() ^ b.get() }
     }
     /// `a << b`; 0 where `b` is negative or not below the width.
-    LEFT_SHIFT "left_shift", Same, cost 1, params 0, heavy true, binary {
+    LEFT_SHIFT "left_shift", Same, cost 1, params 0, heavy false, binary {
         [i8 i16 i32 i64 u8 u16 u32 u64] |a, b, _| -> T {
             if (b as u64) < u64::from(T::BITS) { a.wrapping_shl(b as u32) } else { 0 }
         }
     }
     /// `a >> b` with the sign; all sign where `b` is negative or not below the width.
-    RIGHT_SHIFT "right_shift", Same, cost 1, params 0, heavy true, binary {
+    RIGHT_SHIFT "right_shift", Same, cost 1, params 0, heavy false, binary {
         [i8 i16 i32 i64] |a, b, _| -> T {
             let within = (b as u64) < u64::from(T::BITS);
             a.wrapping_shr(if within { b as u32 } else { T::BITS - 1 })
@@ -159,6 +159,13 @@ unary_rows! {
         [i8 i16 i32 i64 u8 u16 u32 u64] |x, _| -> T { x }
         [f32 f64] |x, _| -> T { x.round_ties_even() }
         [c64 c128] |x, _| -> T { T::new(x.re.round_ties_even(), x.im.round_ties_even()) }
+    }
+    /// The nearest integer to `x` times the scale, over the scale; if the second number is not 0, to `x` over the scale, times the scale.
+    ROUND_SCALED "round_scaled", Same, cost 3, params 2, unary {
+        [f32 f64] |x, p| -> T {
+            let scale = p[0] as T;
+            if p[1] == 0.0 { (x * scale).round_ties_even() / scale } else { (x / scale).round_ties_even() * scale }
+        }
     }
 }
 

@@ -126,15 +126,31 @@ pub unsafe fn run(
             rows.name
         );
     };
+    if shape.contains(&0) {
+        return;
+    }
     let mut lanes = SmallVec::<[Lane; 4]>::new();
     for out in outs {
         let aliased = ins.iter().any(|i| i.ptr == out.ptr);
         lanes.push(Lane::new(out, rows.out_elem(compute), true, aliased));
     }
-    for (i, input) in ins.iter().enumerate() {
-        lanes.push(Lane::new(input, rows.in_elem(i, compute), false, false));
+    // One value of another element (a Python number beside an array) is converted here and not for every tile: rows take it as it is then.
+    let mut values = [[0_u64; 2]; MAX_OPERANDS];
+    let mut taken = SmallVec::<[Operand; 4]>::new();
+    for ((i, input), value) in ins.iter().enumerate().zip(&mut values) {
+        let native = rows.in_elem(i, compute);
+        let is_one = (input.strides.iter().zip(shape)).all(|(&stride, &n)| stride == 0 || n == 1);
+        let mut input = *input;
+        if input.elem != native && is_one {
+            let to = value.as_mut_ptr().cast::<u8>();
+            // SAFETY: the input has an element, as no axis is empty; `value` has room for the widest.
+            unsafe { Cast::new(input.elem, native).row(input.ptr, to, 1) };
+            (input.ptr, input.elem) = (to, native);
+        }
+        lanes.push(Lane::new(&input, native, false, false));
+        taken.push(input);
     }
-    // SAFETY: the caller's.
+    // SAFETY: the caller's; converted values outlive the call.
     unsafe {
         drive(
             threads,
@@ -142,7 +158,7 @@ pub unsafe fn run(
             rows.cost as usize,
             shape,
             outs,
-            ins,
+            &taken,
             lanes,
         )
     }

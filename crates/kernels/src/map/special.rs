@@ -2,18 +2,38 @@
 
 use super::OutElem::{Fixed, Same};
 use super::math::Float;
-use super::row::{Base, unary_rows};
+use super::row::{Base, Level, unary_rows};
 
 unary_rows! {
     /// The fraction in 0.5..1 that is left of a float without its power of two; zeros, infinities and NaN are their own.
-    MANTISSA "mantissa", Same, cost 8, params 0, unary_one {
-        [f32] |x, _| -> T { libm::frexpf(x).0 }
-        [f64] |x, _| -> T { libm::frexp(x).0 }
+    MANTISSA "mantissa", Same, cost 2, params 0, unary {
+        [f32] |x, _| -> T { parts_f32(x).0 }
+        [f64] |x, _| -> T { parts_f64(x).0 }
     }
     /// The exponent of that power of two; 0 of zeros, infinities and NaN.
-    EXPONENT "exponent", Fixed(crate::Elem::I32), cost 8, params 0, unary_one {
-        [f32] |x, _| -> i32 { if x.is_finite() { libm::frexpf(x).1 } else { 0 } }
-        [f64] |x, _| -> i32 { if x.is_finite() { libm::frexp(x).1 } else { 0 } }
+    EXPONENT "exponent", Fixed(crate::Elem::I32), cost 2, params 0, unary {
+        [f32] |x, _| -> i32 { parts_f32(x).1 }
+        [f64] |x, _| -> i32 { parts_f64(x).1 }
+    }
+    /// `sin(pi x) / (pi x)`, 1 at 0; the sine is taken of what is left of the nearest integer, which is exact.
+    SINC "sinc", Same, cost 6, params 0, unary {
+        [f32 f64] |x, _| -> T {
+            const PI: T = std::f64::consts::PI as T;
+            let nearest = x.round_ties_even();
+            let is_odd = nearest - 2.0 * (nearest * 0.5).floor();
+            let sine = Float::sin::<L>(PI * (x - nearest)) * (1.0 - 2.0 * is_odd);
+            if x == 0.0 { 1.0 } else { sine / (PI * x) }
+        }
+    }
+    /// The modified Bessel function of the first kind of order 0, computed in f64.
+    I0 "i0", Same, cost 30, params 0, unary {
+        [f32] |x, _| -> T { bessel::<L, 0>(f64::from(x)) as f32 }
+        [f64] |x, _| -> T { bessel::<L, 0>(x) }
+    }
+    /// The modified Bessel function of the first kind of order 1, computed in f64.
+    I1 "i1", Same, cost 30, params 0, unary {
+        [f32] |x, _| -> T { bessel::<L, 1>(f64::from(x)) as f32 }
+        [f64] |x, _| -> T { bessel::<L, 1>(x) }
     }
     /// The error function.
     ERF "erf", Same, cost 6, params 0, unary {
@@ -48,6 +68,91 @@ unary_rows! {
         [f32] |x, p| -> T { polygamma(p[0] as usize, f64::from(x)) as f32 }
         [f64] |x, p| -> T { polygamma(p[0] as usize, x) }
     }
+}
+
+/// Fraction and exponent of a float, without branches.
+macro_rules! parts {
+    ($name:ident, $t:ty, $bits:ty, $mantissa:literal) => {
+        #[inline(always)]
+        fn $name(x: $t) -> ($t, i32) {
+            const FRACTION: $bits = (1 << $mantissa) - 1;
+            const SIGN: $bits = 1 << (<$bits>::BITS - 1);
+            const FIELD: $bits = <$bits>::MAX >> ($mantissa + 1);
+            // The exponent of numbers from 0.5 to 1.
+            const HALF: $bits = (FIELD >> 1) - 1;
+            let is_tiny = x.abs() < <$t>::MIN_POSITIVE;
+            // Subnormal numbers become normal ones.
+            let scaled = if is_tiny {
+                x * (1_u64 << ($mantissa + 1)) as $t
+            } else {
+                x
+            };
+            let bits = scaled.to_bits();
+            let shift = if is_tiny { $mantissa + 1 } else { 0 };
+            let exponent = ((bits >> $mantissa) & FIELD) as i32 - HALF as i32 - shift;
+            let fraction = <$t>::from_bits(bits & (FRACTION | SIGN) | HALF << $mantissa);
+            let is_own = (x == 0.0) | !x.is_finite();
+            (
+                if is_own { x } else { fraction },
+                if is_own { 0 } else { exponent },
+            )
+        }
+    };
+}
+parts!(parts_f32, f32, u32, 23);
+parts!(parts_f64, f64, u64, 52);
+
+/// Terms of both series of [`bessel`]: what is left out is below 1e-18 of the sum, at [`MEET`] where it is largest 4e-16.
+const TERMS: usize = 36;
+/// Where the power series gives way to the asymptotic one.
+const MEET: f64 = 20.0;
+
+/// 1 / (k (k + order)): the power series' terms, each over the one before and (x/2)^2 (DLMF 10.25.2).
+const fn rising(order: usize) -> [f64; TERMS] {
+    let mut factors = [0.0; TERMS];
+    let mut k = 1;
+    while k <= TERMS {
+        factors[k - 1] = 1.0 / (k * (k + order)) as f64;
+        k += 1;
+    }
+    factors
+}
+
+/// ((2k - 1)^2 - 4 order^2) / 8k: the asymptotic series' terms, each over the one before and 1/x (DLMF 10.40.1).
+const fn falling(order: usize) -> [f64; TERMS] {
+    let mut factors = [0.0; TERMS];
+    let mut k = 1;
+    while k <= TERMS {
+        let odd = (2 * k - 1) as f64;
+        factors[k - 1] = (odd * odd - (4 * order * order) as f64) / (8 * k) as f64;
+        k += 1;
+    }
+    factors
+}
+
+/// The modified Bessel function of the first kind of order 0 or 1.
+#[inline(always)]
+fn bessel<L: Level, const ORDER: usize>(x: f64) -> f64 {
+    const RISING: [[f64; TERMS]; 2] = [rising(0), rising(1)];
+    const FALLING: [[f64; TERMS]; 2] = [falling(0), falling(1)];
+    let size = x.abs();
+    let is_near = size <= MEET;
+    let square = if is_near { 0.25 * size * size } else { 0.0 };
+    let inverse = if is_near { 0.0 } else { 1.0 / size };
+    let (mut near, mut far) = (1.0, 1.0);
+    for k in (0..TERMS).rev() {
+        near = Float::mul_sum::<L>(near * square, RISING[ORDER][k], 1.0);
+        far = Float::mul_sum::<L>(far * inverse, FALLING[ORDER][k], 1.0);
+    }
+    if ORDER == 1 {
+        near *= 0.5 * size;
+    }
+    // The exponential in two halves: it overflows before the result does.
+    let half = Float::exp::<L>(0.5 * size);
+    let far = half * (half * (far / (std::f64::consts::TAU * size).sqrt()));
+    let value = if is_near { near } else { far };
+    let value = if ORDER == 1 { value.copysign(x) } else { value };
+    if x.is_nan() { x } else { value }
 }
 
 /// Solves `erf(y) = x` by Halley's method on erf near 0 and on erfc in the tails, so that each keeps its relative accuracy.

@@ -4,14 +4,23 @@ use mxnet_kernels::map;
 use mxnet_tensor::{DType, Scalar};
 
 use crate::Array;
-use crate::args::Param;
+use crate::args::{Param, Value};
 use crate::elementwise::arithmetic::DIVIDE;
 use crate::error::Result;
+use crate::invoke::invoke1;
 use crate::opdef::{Cpu, Cuda, Form, Grad, Keep, Onnx, OpDef, Probe, Sparse, Surface};
 use crate::types::{DTypes, Lift, Out, Types};
 
 pub(crate) static OPS: &[&OpDef] = &[
-    &FLOOR, &CEIL, &TRUNC, &FIX, &RINT, &ROUND_STE, &SIGN_STE, &ROUND,
+    &FLOOR,
+    &CEIL,
+    &TRUNC,
+    &FIX,
+    &RINT,
+    &ROUND_STE,
+    &SIGN_STE,
+    &ROUND,
+    &ROUND_SCALED,
 ];
 
 /// What rounding to integers has in common. Integers and truth values are what they are.
@@ -208,13 +217,34 @@ pub static ROUND: OpDef = OpDef {
     ..OpDef::COMPOSITE
 };
 
+/// Rounding of floats that go through no other type on the way.
+static ROUND_SCALED: OpDef = OpDef {
+    name: "round_scaled",
+    params: &[
+        Param::array("x"),
+        Param::float("scale", 1.0),
+        Param::float("before", 0.0),
+    ],
+    form: Form::Plain,
+    types: Types::REAL_FLOAT,
+    doc: "Nearest multiple of 1 / `scale` to every element, or of `scale` if `before` is not 0.",
+    cpu: Cpu::Map(&map::ROUND_SCALED),
+    cuda: Cuda::None,
+    probe: Probe::over(-4.0..4.0).against("numpy.rint").ulp(0),
+    ..ROUNDING
+};
+
 fn rounded(x: &Array, decimals: i64) -> Result<Array> {
     if decimals == 0 {
         return x.unary(&RINT);
     }
-    let scale = Array::weak_scalar(Scalar::F64(
-        10_f64.powi(decimals.unsigned_abs().min(400) as i32),
-    ))?;
+    let scale = 10_f64.powi(decimals.unsigned_abs().min(400) as i32);
+    if matches!(x.dtype(), DType::F32 | DType::F64) {
+        let before = if decimals > 0 { 0.0 } else { 1.0 };
+        let attrs = [Value::Float(scale), Value::Float(before)];
+        return invoke1(&ROUND_SCALED, &[x], &attrs.into_iter().collect());
+    }
+    let scale = Array::weak_scalar(Scalar::F64(scale))?;
     if decimals > 0 {
         x.mul(&scale)?.unary(&RINT)?.binary(&DIVIDE, &scale)
     } else {

@@ -31,6 +31,9 @@ pub(crate) static OPS: &[&OpDef] = &[
     &DIGAMMA,
     &POLYGAMMA,
     &SINC,
+    &REAL_SINC,
+    &I0,
+    &I1,
     &HEAVISIDE,
     &NEXTAFTER,
     &SPACING,
@@ -205,21 +208,16 @@ pub static SINC: OpDef = OpDef {
     form: Form::Plain,
     cpu: Cpu::Composite(|cx| {
         let x = cx.input(0).mul(&Array::weak_scalar(Scalar::F64(1.0))?)?;
+        if x.dtype().is_float() {
+            return cx.done(x.unary(&REAL_SINC)?);
+        }
         let (zero, one) = (
             Array::weak_scalar(Scalar::F64(0.0))?,
             Array::weak_scalar(Scalar::F64(1.0))?,
         );
         let at_zero = x.binary(&EQUAL, &zero)?;
-        // sin(pi x) = (-1)^n sin(pi (x - n)) for the nearest integer n: the difference is exact.
-        let nearest = if x.dtype().is_complex() {
-            x.real_part()?.unary(&RINT)?
-        } else {
-            x.unary(&RINT)?
-        };
-        // 1 less twice what halving leaves of n.
-        let even = nearest.scale(0.5)?.unary(&FLOOR)?.scale(2.0)?;
-        let sign = nearest.sub(&even)?.scale(-2.0)?.shift(1.0)?;
-        let sine = x.sub(&nearest)?.scale(PI)?.sin()?.mul(&sign)?;
+        let (angle, sign) = half_turn(&x)?;
+        let sine = angle.sin()?.mul(&sign)?;
         let below = choose(&at_zero, &one, &x.scale(PI)?)?;
         cx.done(choose(&at_zero, &one, &sine.div(&below)?)?)
     }),
@@ -233,6 +231,81 @@ pub static SINC: OpDef = OpDef {
     ])
     .ulp(4),
     ..OpDef::COMPOSITE
+};
+
+/// sin(pi x) / (pi x) of real numbers.
+pub static REAL_SINC: OpDef = OpDef {
+    name: "real_sinc",
+    doc: "sin(pi x) / (pi x) of every real element, 1 at 0.",
+    cpu: Cpu::Map(&map::SINC),
+    cuda: Cuda::Expr("x == 0 ? 1 : sinpi(x) / (3.14159265358979323846 * x)"),
+    grad: Grad::Rule(Keep::ALL, |g| {
+        g.slopes(&[&|| {
+            // (cos(pi x) - sinc(x)) / x.
+            let (x, zero) = (g.input(0), Array::weak_scalar(Scalar::F64(0.0))?);
+            let (angle, sign) = half_turn(x)?;
+            let at_zero = x.binary(&EQUAL, &zero)?;
+            let below = choose(&at_zero, &Array::weak_scalar(Scalar::F64(1.0))?, x)?;
+            let slope = angle.cos()?.mul(&sign)?.sub(g.output(0))?.div(&below)?;
+            choose(&at_zero, &zero, &slope)
+        }])
+    }),
+    // NumPy's own is not 0 at the roots.
+    probe: Probe::over(0.25..3.0)
+        .against(
+            "lambda x: np.where(x == 0, 1, np.sin(np.pi * (x - np.rint(x))) * (1 - 2 * (np.rint(x) % 2)) / (np.pi * np.where(x == 0, 1, x)))",
+        )
+        .ulp(4),
+    ..SPECIAL
+};
+
+/// The angle pi (x - n) for the integer n nearest to the real part, and (-1)^n: sine and cosine of pi x are those of the angle times this, and the
+/// difference is exact.
+fn half_turn(x: &Array) -> Result<(Array, Array)> {
+    let nearest = if x.dtype().is_complex() {
+        x.real_part()?.unary(&RINT)?
+    } else {
+        x.unary(&RINT)?
+    };
+    // 1 less twice what halving leaves of n.
+    let even = nearest.scale(0.5)?.unary(&FLOOR)?.scale(2.0)?;
+    let sign = nearest.sub(&even)?.scale(-2.0)?.shift(1.0)?;
+    Ok((x.sub(&nearest)?.scale(PI)?, sign))
+}
+
+/// Modified Bessel function of order 0.
+pub static I0: OpDef = OpDef {
+    name: "i0",
+    doc: "Modified Bessel function of the first kind, of order 0, of every element.\n\nSource: DLMF 10.25.2 up to 20, 10.40.1 beyond.",
+    cpu: Cpu::Map(&map::I0),
+    cuda: Cuda::Expr("cyl_bessel_i0(x)"),
+    grad: Grad::Rule(Keep::INPUTS, |g| g.slopes(&[&|| g.input(0).unary(&I1)])),
+    probe: Probe::over(-4.0..30.0).against("scipy.special.i0").ulp(8),
+    ..SPECIAL
+};
+
+/// Modified Bessel function of order 1.
+pub static I1: OpDef = OpDef {
+    name: "i1",
+    doc: "Modified Bessel function of the first kind, of order 1, of every element.\n\nSource: DLMF 10.25.2 up to 20, 10.40.1 beyond.",
+    cpu: Cpu::Map(&map::I1),
+    cuda: Cuda::Expr("cyl_bessel_i1(x)"),
+    grad: Grad::Rule(Keep::ALL, |g| {
+        g.slopes(&[&|| {
+            // I1' = I0 - I1 / x, which is 1/2 at 0 (DLMF 10.29.3).
+            let x = g.input(0);
+            let at_zero = x.binary(&EQUAL, &Array::weak_scalar(Scalar::F64(0.0))?)?;
+            let below = choose(&at_zero, &Array::weak_scalar(Scalar::F64(1.0))?, x)?;
+            let part = choose(
+                &at_zero,
+                &Array::weak_scalar(Scalar::F64(0.5))?,
+                &g.output(0).div(&below)?,
+            )?;
+            x.unary(&I0)?.sub(&part)
+        }])
+    }),
+    probe: Probe::over(-4.0..30.0).against("scipy.special.i1").ulp(8),
+    ..SPECIAL
 };
 
 /// Step function.
