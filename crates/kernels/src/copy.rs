@@ -149,6 +149,11 @@ pub(crate) unsafe fn copy_2d(
     }
 }
 
+/// Rows of fewer items are copied column by column.
+const FEW_COLS: usize = 8;
+/// Rows whose columns are copied one after the other, while they are in the first-level cache.
+const ROWS_TOGETHER: usize = 512;
+
 /// # Safety
 /// As for [`copy_nd`].
 unsafe fn block<T: Copy>(
@@ -162,6 +167,22 @@ unsafe fn block<T: Copy>(
     let transposed = rows > 1 && ss[0] != 0 && ss[0].unsigned_abs() < ss[1].unsigned_abs();
     // SAFETY: items stay inside the block, for which the caller vouches.
     unsafe {
+        if !transposed && cols < FEW_COLS && rows > FEW_COLS {
+            // Lines along the rows: of few items, each would cost more than its items.
+            let mut first = 0;
+            while first < rows {
+                let n = ROWS_TOGETHER.min(rows - first);
+                for j in 0..cols as isize {
+                    let (d, s) = (
+                        ds[0] * first as isize + ds[1] * j,
+                        ss[0] * first as isize + ss[1] * j,
+                    );
+                    line::<T>(n, dst.offset(d), ds[0], src.offset(s), ss[0]);
+                }
+                first += n;
+            }
+            return;
+        }
         if !transposed {
             for i in 0..rows as isize {
                 line::<T>(

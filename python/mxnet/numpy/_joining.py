@@ -12,10 +12,14 @@ from numpy.typing import ArrayLike
 from mxnet import _core
 from mxnet._core import asarray, ndarray
 from mxnet.numpy import _dtypes
+from mxnet.numpy._dtypes import spelled
 
 _op = _core.namespaces["op"]
 
 Sections = int | Sequence[int]
+
+# Up to this many positions, what lies between them is joined piece by piece, in one pass over the elements.
+_PIECES = 16
 
 
 def axis_of(axis: int, ndim: int) -> int:
@@ -152,7 +156,7 @@ def _positions(name: str, obj: Any, size: int) -> tuple[ndarray, bool]:
     if isinstance(obj, slice):
         return _op["arange"](*obj.indices(size), dtype="int64"), False
     indices = asarray(obj)
-    if str(indices.dtype) == "bool":
+    if spelled(indices.dtype) == "bool":
         if indices.ndim != 1:
             raise ValueError(f"{name}: an array of bool must have 1 axis, found {indices.ndim}")
         return _op["flatnonzero"](indices), False
@@ -226,6 +230,14 @@ def insert(arr: ArrayLike, obj: Any, values: ArrayLike, axis: int | None = None)
     count = positions.size
     for found in (_op["min"](positions), _op["max"](positions)) if count else ():
         _checked("insert", int(found), size, axis, size + 1)
+    if 0 < count <= _PIECES:
+        new = _op["broadcast_to"](new, (*x.shape[:axis], count, *x.shape[axis + 1 :]))
+        pieces, start = [], 0
+        at_each = [at + size if at < 0 else at for at in positions.tolist()]
+        for i in sorted(range(count), key=at_each.__getitem__):
+            pieces += [_part(x, axis, start, at_each[i]), _part(new, axis, i, i + 1)]
+            start = at_each[i]
+        return cast(ndarray, _op["concatenate"]([*pieces, _part(x, axis, start, None)], axis))
     positions = _op["where"](positions < 0, positions + size, positions)
     order = _op["argsort"](positions)
     numbers = _op["arange"](count, dtype="int64")
@@ -279,19 +291,25 @@ def delete(arr: ArrayLike, obj: Any, axis: int | None = None) -> ndarray:
             return cast(ndarray, _op["concatenate"]([_part(x, axis, None, start), _part(x, axis, stop, None)], axis))
     elif not isinstance(obj, int):
         mask = asarray(obj)
-        if str(mask.dtype) == "bool":
+        if spelled(mask.dtype) == "bool":
             if mask.shape != (size,):
                 raise ValueError(
                     f"delete: a mask must have 1 axis of the array's {size} elements, found shape {mask.shape}"
                 )
             return cast(ndarray, _op["compress"](~mask, x, axis))
-    positions, is_single = _positions("delete", obj, size)
-    if is_single:
-        at = _checked("delete", int(positions.item()), size, axis, size)
+    positions, is_single = (None, True) if type(obj) is int else _positions("delete", obj, size)
+    if positions is None or is_single:
+        at = _checked("delete", obj if positions is None else int(positions.item()), size, axis, size)
         return cast(ndarray, _op["concatenate"]([_part(x, axis, None, at), _part(x, axis, at + 1, None)], axis))
     positions = positions.reshape(-1)
     if positions.size:
         positions = _op["resolve_indices"](positions, size)
+    if positions.size <= _PIECES:
+        pieces, start = [], 0
+        for at in sorted(set(positions.tolist())):
+            pieces.append(_part(x, axis, start, at))
+            start = at + 1
+        return cast(ndarray, _op["concatenate"]([*pieces, _part(x, axis, start, None)], axis))
     gone = _op["contains"](positions, _op["arange"](size, dtype="int64"))
     return cast(ndarray, _op["compress"](~gone, x, axis))
 

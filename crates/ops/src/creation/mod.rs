@@ -22,6 +22,7 @@ pub(crate) static OPS: &[&OpDef] = &[
     &ZEROED,
     &FILLED,
     &ARANGE,
+    &RAMP,
     &LINSPACE,
     &EYE,
     &IDENTITY,

@@ -177,6 +177,10 @@ fn linspace(cx: &CompositeCx) -> Result<Outputs> {
         mxnet_tensor::default_float()
     };
     let dtype = cx.dtype("dtype").unwrap_or(natural);
+    let are_numbers = start.is_weak() && stop.is_weak() && !natural.is_complex();
+    if are_numbers && dtype.is_float() && matches!(cx.int("axis"), 0 | -1) && !cx.bool("retstep") {
+        return cx.done(ramp(cx, num, dtype)?);
+    }
     // Computed in float64, so that the numbers are the nearest ones of any result dtype.
     let wide = if natural.is_complex() {
         DType::C128
@@ -232,6 +236,72 @@ fn linspace(cx: &CompositeCx) -> Result<Outputs> {
     }
     cx.done(points)
 }
+
+/// `linspace` between two numbers: one pass.
+fn ramp(cx: &CompositeCx, num: usize, dtype: DType) -> Result<Array> {
+    let attrs: Attrs = [
+        Value::Int(num as i64),
+        Value::Float(cx.input(0).item()?.as_f64()),
+        Value::Float(cx.input(1).item()?.as_f64()),
+        Value::Bool(cx.bool("endpoint")),
+        Value::DType(dtype),
+        cx.get("device").clone(),
+    ]
+    .into_iter()
+    .collect();
+    invoke1(&RAMP, &[], &attrs)
+}
+
+/// Evenly spaced numbers between two numbers.
+pub static RAMP: OpDef = OpDef {
+    name: "ramp",
+    params: &[
+        Param::int("num", 50),
+        Param::float("start", 0.0),
+        Param::float("stop", 1.0),
+        Param::bool("endpoint", true),
+        Param::optional("dtype", ParamKind::DType),
+        Param::optional("device", ParamKind::Device).keyword(),
+    ],
+    doc: "`num` evenly spaced floats from `start` to `stop`, which is the last one if `endpoint` is true. Computed in float64.",
+    infer: |cx| {
+        one_of(
+            Dims::from_slice(&[cx.int("num").max(0) as usize]),
+            cx.dtype("dtype")
+                .unwrap_or_else(mxnet_tensor::default_float),
+        )
+    },
+    cpu: Cpu::Kernel(|cx| {
+        let out = cx.output(0);
+        let (n, start, stop, endpoint) = (
+            out.len(),
+            cx.float("start"),
+            cx.float("stop"),
+            cx.bool("endpoint"),
+        );
+        let gaps = if endpoint { n.saturating_sub(1) } else { n };
+        // The product is the same as that of arrays: the spacing is rounded once.
+        let step = (stop - start) * (1.0 / gaps.max(1) as f64);
+        let last = if endpoint && n > 1 { n - 1 } else { usize::MAX };
+        cpu::generate(
+            out,
+            |i| {
+                if i == last {
+                    stop
+                } else {
+                    i as f64 * step + start
+                }
+            },
+            cx.threads,
+        )
+    }),
+    grad: Grad::Stop("it depends on no array"),
+    cost: Cost::PerKiB(300),
+    probe: Probe::calls(&["5, 0.0, 1.0", "4, 1.0, 2.0, False", "1, 3.0, 4.0", "0"]).against(
+        "lambda num, start=0.0, stop=1.0, endpoint=True: np.linspace(start, stop, num, endpoint)",
+    ),
+    ..OpDef::DEFAULT
+};
 
 /// 0, 1, …, `n` - 1.
 ///

@@ -57,6 +57,7 @@ pub(crate) static OPS: &[&OpDef] = &[
     &SLIDING_WINDOWS,
     &AS_STRIDED,
     &ROLL,
+    &ROTATE,
     &TILE,
     &REPEAT,
     &ATLEAST_1D,

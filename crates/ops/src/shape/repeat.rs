@@ -1,6 +1,6 @@
 //! Arrays made larger or shifted: padding, tiling, repeating, rolling.
 
-use mxnet_tensor::{Dims, Scalar};
+use mxnet_tensor::{Dims, Layout, Scalar};
 use smallvec::SmallVec;
 
 use crate::Array;
@@ -104,25 +104,12 @@ pub static ROLL: OpDef = OpDef {
 fn roll(cx: &CompositeCx) -> Result<Outputs> {
     let x = cx.input(0);
     let shifts = cx.ints("shift");
-    let turned = |x: &Array, axis: usize, shift: i64| -> Result<Array> {
-        let n = x.shape()[axis];
-        let cut = if n == 0 {
-            0
-        } else {
-            (-shift).rem_euclid(n as i64) as usize
-        };
-        if cut == 0 {
-            Ok(x.clone())
-        } else {
-            concatenate(
-                &[&narrow(x, axis, cut, n)?, &narrow(x, axis, 0, cut)?],
-                axis,
-            )
-        }
-    };
+    // Element i of the result is element i + start of what is shifted, modulo the length.
+    let start = |n: usize, shift: i64| (-shift).rem_euclid(n.max(1) as i64);
     if cx.is_none("axis") {
         let flat = x.reshape(&[x.len()])?;
-        return cx.done(turned(&flat, 0, shifts.iter().sum())?.reshape(x.shape())?);
+        let starts = SmallVec::from_elem(start(x.len(), shifts.iter().sum()), 1);
+        return cx.done(rotated(&flat, starts)?.reshape(x.shape())?);
     }
     // An axis may be named several times: its shifts add up.
     let axes: SmallVec<[usize; 4]> = cx
@@ -134,15 +121,80 @@ fn roll(cx: &CompositeCx) -> Result<Outputs> {
     if axes.len() != shifts.len() && axes.len() != 1 && shifts.len() != 1 {
         return Err(cx.shape_error(format!("{} shifts for {} axes", shifts.len(), axes.len())));
     }
-    let mut result = x.clone();
+    let mut totals = SmallVec::<[i64; 4]>::from_elem(0, x.ndim());
     for i in 0..count {
-        result = turned(
-            &result,
-            axes[if axes.len() == 1 { 0 } else { i }],
-            shifts[if shifts.len() == 1 { 0 } else { i }],
-        )?;
+        let axis = axes[if axes.len() == 1 { 0 } else { i }];
+        totals[axis] += shifts[if shifts.len() == 1 { 0 } else { i }];
     }
-    cx.done(result.copy()?)
+    let starts = totals
+        .iter()
+        .zip(x.shape())
+        .map(|(&shift, &n)| start(n, shift));
+    cx.done(rotated(x, starts.collect())?)
+}
+
+fn rotated(x: &Array, starts: SmallVec<[i64; 4]>) -> Result<Array> {
+    invoke1(&ROTATE, &[x], &[Value::Ints(starts)].into_iter().collect())
+}
+
+/// Every axis cut in two, and both parts swapped.
+pub static ROTATE: OpDef = OpDef {
+    name: "rotate",
+    params: &[
+        Param::array("x"),
+        Param::required("starts", ParamKind::Ints),
+    ],
+    doc: "Elements that begin, along axis i, with element `starts[i]` and go on from the first one behind the last.",
+    infer: |cx| cx.same_as(0),
+    cpu: Cpu::Kernel(|cx| {
+        let (x, out) = (cx.input(0), cx.output(0));
+        if x.is_empty() {
+            return Ok(());
+        }
+        swap_parts(cx, cx.ints("starts"), 0, x.layout(), out.layout())
+    }),
+    grad: Grad::Rule(Keep::NOTHING, |g| {
+        let starts = g.ints("starts").iter().zip(g.shape(0));
+        let back = starts.map(|(&start, &n)| (n as i64 - start) % n.max(1) as i64);
+        g.one(rotated(g.dy(0), back.collect())?)
+    }),
+    cost: Cost::PerKiB(60),
+    probe: Probe::calls(&["f((3, 4)), (1, 3)", "f((5,)), (0,)", "f((0, 2)), (0, 1)"])
+        .against("lambda x, starts: numpy.roll(x, [-s for s in starts], list(range(x.ndim)))"),
+    ..OpDef::DEFAULT
+};
+
+/// Copies both parts of the axes from `axis` on between views that are cut along those before.
+fn swap_parts(
+    cx: &KernelCx,
+    starts: &[i64],
+    axis: usize,
+    from: &Layout,
+    to: &Layout,
+) -> Result<()> {
+    let Some(&start) = starts.get(axis) else {
+        let (x, out) = (cx.input(0), cx.output(0));
+        return cpu::copy(
+            &x.with_layout(from.clone()),
+            &out.with_layout(to.clone()),
+            cx.threads,
+        );
+    };
+    let (n, start) = (from.shape()[axis] as isize, start as isize);
+    if start == 0 {
+        return swap_parts(cx, starts, axis + 1, from, to);
+    }
+    for (first, end, place) in [(start, n, 0), (0, start, n - start)] {
+        let part = |layout: &Layout, first, end| {
+            layout.slice(axis as isize, Some(first), Some(end), Some(1))
+        };
+        let (from, to) = (
+            part(from, first, end)?,
+            part(to, place, place + end - first)?,
+        );
+        swap_parts(cx, starts, axis + 1, &from, &to)?;
+    }
+    Ok(())
 }
 
 /// Laid side by side.
