@@ -50,6 +50,15 @@ pub enum Distribution {
         /// Scale.
         scale: f64,
     },
+    /// Density that rises in a line from `left` to `mode` and falls in a line to `right`: the inverse of its distribution function.
+    Triangular {
+        /// Lower end.
+        left: f64,
+        /// Upper end, above the lower one.
+        right: f64,
+        /// Where the density is largest.
+        mode: f64,
+    },
 }
 
 impl Distribution {
@@ -148,6 +157,18 @@ by_isa! {
                 // Both u and 1 - u have all their bits near 0, so that both tails reach as far.
                 let scale = T::of(scale);
                 map(words, out, |w| scale * (T::inner(w).ln() + -T::inner(T::complement(w)).ln()));
+            }
+            Distribution::Triangular { left, right, mode } => {
+                let [left, right, mode, one] = [left, right, mode, 1.0].map(T::of);
+                let (width, before, behind) = (right + -left, mode + -left, right + -mode);
+                map(words, out, |w| {
+                    // One root for both sides: which number it is taken of is chosen before.
+                    let u = T::unit(w);
+                    let rises = u * width < before;
+                    let (part, side) = if rises { (u, before) } else { (one + -u, behind) };
+                    let root = (part * width * side).sqrt();
+                    if rises { left + root } else { right + -root }
+                });
             }
             Distribution::Gumbel { scale } => {
                 // u = 1 would give infinity: the exponential is kept above the smallest step that u has below 1.

@@ -40,6 +40,7 @@ pub static RANDOM_FILL: OpDef = OpDef {
                 "gumbel",
                 "laplace",
                 "logistic",
+                "triangular",
             ],
             "uniform",
         ),
@@ -47,8 +48,9 @@ pub static RANDOM_FILL: OpDef = OpDef {
         Param::float("b", 1.0),
         Param::optional("dtype", ParamKind::DType),
         Param::optional("device", ParamKind::Device),
+        Param::float("c", 0.5),
     ],
-    doc: "Samples of a distribution with the numbers `a` and `b`: bounds of `uniform`, mean and deviation of `normal`, probability of 1 (`a`) for \
+    doc: "Samples of a distribution with the numbers `a` and `b`: bounds of `uniform` and of `triangular` (which has its peak at `c`), mean and deviation of `normal`, probability of 1 (`a`) for \
           `bernoulli`, scale (`b`) of the others. float64 is sampled in float64, everything else in float32.",
     cpu: Cpu::Kernel(|cx| {
         let (a, b) = (cx.float("a"), cx.float("b"));
@@ -62,6 +64,11 @@ pub static RANDOM_FILL: OpDef = OpDef {
             "gumbel" => Distribution::Gumbel { scale: b },
             "laplace" => Distribution::Laplace { scale: b },
             "logistic" => Distribution::Logistic { scale: b },
+            "triangular" => Distribution::Triangular {
+                left: a,
+                right: b,
+                mode: cx.float("c"),
+            },
             _ => Distribution::Uniform { low: a, high: b },
         };
         let out = cx.output(0);
@@ -237,6 +244,26 @@ pub(crate) fn sample(
     dtype: DType,
     device: Device,
 ) -> Result<Array> {
+    filled(distribution, [a, b, 0.5], shape, dtype, device)
+}
+
+/// Samples of the triangular distribution between `left` and `right`.
+pub(super) fn triangular(
+    (left, mode, right): (f64, f64, f64),
+    shape: &[usize],
+    dtype: DType,
+    device: Device,
+) -> Result<Array> {
+    filled("triangular", [left, right, mode], shape, dtype, device)
+}
+
+fn filled(
+    distribution: &'static str,
+    [a, b, c]: [f64; 3],
+    shape: &[usize],
+    dtype: DType,
+    device: Device,
+) -> Result<Array> {
     let attrs: Attrs = [
         Value::from(shape),
         Value::Word(distribution),
@@ -244,6 +271,7 @@ pub(crate) fn sample(
         Value::Float(b),
         Value::DType(dtype),
         Value::Device(device),
+        Value::Float(c),
     ]
     .into_iter()
     .collect();

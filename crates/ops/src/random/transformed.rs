@@ -212,14 +212,17 @@ pub static TRIANGULAR: OpDef = OpDef {
 
 fn triangular(cx: &CompositeCx) -> Result<Outputs> {
     let (left, mode, right) = (given(cx, 0, 0.0)?, given(cx, 1, 0.5)?, given(cx, 2, 1.0)?);
-    if let (Some(a), Some(b), Some(c)) = (left.number(), mode.number(), right.number())
-        && !(a <= b && b <= c && a < c)
-    {
-        return Err(cx.value_error(format!(
-            "`left` <= `mode` <= `right` must hold, found {a}, {b}, {c}"
-        )));
-    }
     let samples = Samples::of(cx)?;
+    if let (Some(a), Some(b), Some(c)) = (left.number(), mode.number(), right.number()) {
+        if !(a <= b && b <= c && a < c) {
+            return Err(cx.value_error(format!(
+                "`left` <= `mode` <= `right` must hold, found {a}, {b}, {c}"
+            )));
+        }
+        let drawn =
+            super::draw::triangular((a, b, c), &samples.shape, samples.dtype, samples.device)?;
+        return cx.done(drawn);
+    }
     // Arrays, so that Python numbers among them take the samples' dtype and not float64.
     let of = |x: &Given| x.array()?.astype(samples.dtype);
     let (left, mode, right) = (of(&left)?, of(&mode)?, of(&right)?);
