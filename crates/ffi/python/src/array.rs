@@ -420,10 +420,7 @@ impl PyArray {
     /// The elements as nested lists of Python numbers.
     #[doc = sections!(tolist)]
     fn tolist(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
-        exchange::to_numpy(slf)?
-            .bind(slf.py())
-            .call_method0("tolist")
-            .map(Bound::unbind)
+        exchange::to_list(slf)
     }
 
     /// The elements as a NumPy array with memory of its own.
