@@ -104,6 +104,8 @@ parts!(parts_f64, f64, u64, 52);
 
 /// Terms of both series of [`bessel`]: what is left out is below 1e-18 of the sum, at [`MEET`] where it is largest 4e-16.
 const TERMS: usize = 36;
+/// The square root of 2 pi.
+const SQRT_TAU: f64 = 2.506_628_274_631_000_5;
 /// Where the power series gives way to the asymptotic one.
 const MEET: f64 = 20.0;
 
@@ -149,7 +151,7 @@ fn bessel<L: Level, const ORDER: usize>(x: f64) -> f64 {
     }
     // The exponential in two halves: it overflows before the result does.
     let half = Float::exp::<L>(0.5 * size);
-    let far = half * (half * (far / (std::f64::consts::TAU * size).sqrt()));
+    let far = half * (half * (far / (SQRT_TAU * size.sqrt())));
     let value = if is_near { near } else { far };
     let value = if ORDER == 1 { value.copysign(x) } else { value };
     if x.is_nan() { x } else { value }
