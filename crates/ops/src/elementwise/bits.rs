@@ -32,7 +32,7 @@ pub static PACK_BITS: OpDef = OpDef {
     cpu: Cpu::Kernel(|cx| {
         let x = dense(cx.input(0), cx.threads)?;
         let n = x.shape().last().copied().unwrap_or(1);
-        let rows = if n == 0 { 0 } else { x.len() / n };
+        let rows = x.len().checked_div(n).unwrap_or(0);
         // SAFETY: the input is dense, of one byte an element; the output has `rows` rows of `n / 8` bytes, rounded up, allocated for this call.
         unsafe {
             pack(
