@@ -91,17 +91,21 @@ class Namespace(types.ModuleType):
         return Missing(dotted)
 
 
-def or_else(function: Callable[..., Any], original: Callable[..., Any]) -> Callable[..., Any]:
+class or_else:  # noqa: N801  # stands for a function; an object, so that it does not become a method in a class
     """`function`, and NumPy's `original` where ours refuses the type of element."""
 
-    @functools.wraps(original, updated=())
-    def wrapper(*args: Any, **options: Any) -> Any:
-        try:
-            return function(*args, **options)
-        except (TypeError, ValueError, OverflowError):
-            return original(*args, **options)
+    def __init__(self, function: Callable[..., Any], original: Callable[..., Any]) -> None:
+        functools.update_wrapper(self, original, updated=())
+        self.function, self.original = function, original
 
-    return wrapper
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        try:
+            return self.function(*args, **options)
+        except (TypeError, ValueError, OverflowError):
+            return self.original(*args, **options)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.function, name)
 
 
 METHODS = {name: getattr(mx.np.ndarray, name) for name in ("astype", "view")}

@@ -70,7 +70,7 @@ def run(module: str) -> Outcome:
             PYTHONPATH=os.pathsep.join([str(HERE), *map(os.path.abspath, sys.path[1:])]),
         )
         copy.write_text(rewriting.rewrite(source.read_text()))
-        command = [sys.executable, "-m", "pytest", "-q", "-p", "plugin", "-p", "no:cacheprovider", "--timeout=120"]
+        command = [sys.executable, "-m", "pytest", "-q", "-p", "plugin", "-p", "no:cacheprovider", "--timeout=300"]
         command += ["-W", "ignore", "--tb=no", "--no-header", "-c", os.devnull, "--rootdir", folder, str(copy)]
         finished = subprocess.run(command, env=environment, capture_output=True, text=True, cwd=folder)
         if not record.exists() or finished.returncode not in (0, 1):

@@ -1,8 +1,10 @@
 """What an array shows of its memory: flags, views, its elements in a row; changes in place."""
 
+import collections.abc
 import copy
 import math
 import pickle
+import sys
 
 import numpy as onp
 import pytest
@@ -311,3 +313,93 @@ def test_arrays_have_no_hash_and_no_truth(x):
         hash(x)
     with pytest.raises(ValueError, match="ambiguous"):
         bool(x)
+
+
+def test_parts_of_complex_numbers_can_be_set():
+    x = np.zeros(3, dtype="complex64")
+    x.real, x.imag = [1, 2, 3], 4
+    assert x.tolist() == [1 + 4j, 2 + 4j, 3 + 4j]
+    y = np.zeros(2)
+    y.real = 5
+    assert y.tolist() == [5, 5]
+    with pytest.raises(TypeError, match="imaginary part"):
+        y.imag = 1
+
+
+def test_conjugate_of_real_elements_is_the_array():
+    for x in (np.ones(2), np.ones(2, dtype="int8"), np.array([True])):
+        assert x.conj() is x and x.conjugate() is x
+    assert np.array([1j]).conj().tolist() == [-1j]
+    out = np.zeros(1, dtype="complex64")
+    assert np.array([2j]).conjugate(out) is out and out.tolist() == [-2j]
+
+
+def test_flat_takes_the_keys_of_an_iterator():
+    x = np.arange(9).reshape(3, 3)
+    assert x.flat[()].tolist() == x.flat[...].tolist() == list(range(9))
+    for key, match in ((None, "only integers"), ((1, 2), "2 were indexed"), ([True, False], "boolean indices")):
+        with pytest.raises(IndexError, match=match):
+            x.flat[key]
+        with pytest.raises(IndexError, match=match):
+            x.flat[key] = 1
+    with pytest.raises(IndexError, match="it has 4 elements, the iterator 9"):
+        x.flat[np.zeros(4, dtype="bool")]
+    with pytest.raises(IndexError, match="0-D index"):
+        x.flat[()] = 1
+    with pytest.warns(DeprecationWarning, match="0-dimensional boolean"):
+        assert x.flat[True].tolist() == [0]
+    with pytest.warns(DeprecationWarning, match="Invalid non-array"):
+        assert x.flat[[1.0, 2.0]].tolist() == [1, 2]
+    with pytest.raises(TypeError, match="cannot delete"):
+        del x.flat[0]
+    with pytest.raises(ValueError, match="cannot delete"):
+        del x[0]
+
+
+def test_size_of_the_object_counts_elements_of_its_own():
+    x = np.ones((10, 10))
+    assert sys.getsizeof(x) > x.nbytes > sys.getsizeof(x[...])
+    with pytest.raises(TypeError):
+        x.__sizeof__(1)
+
+
+def test_chosen_elements_have_memory_of_their_own():
+    assert np.choose([0, 1], [[1, 2], [3, 4]]).flags.owndata
+    assert np.array([0, 1]).choose([1, 2], [3, 4]).tolist() == [1, 4]
+    assert np.array([0, 1]).choose([[1, 2], 3.5], mode="clip").tolist() == [1, 3.5]
+
+
+def test_resize_to_as_many_elements_needs_no_memory_of_its_own():
+    view = np.zeros((10, 0))[...]
+    view.resize((0, 100))
+    assert view.shape == (0, 100)
+    x = np.eye(3)
+    x.resize()
+    x.resize(None)
+    assert x.shape == (3, 3)
+    with pytest.raises(TypeError, match="new shape must be"):
+        x.resize("hi")
+
+
+def test_arrays_are_no_keys():
+    assert not isinstance(np.ones(2), collections.abc.Hashable)
+
+
+def test_elements_go_to_files_and_come_back(tmp_path):
+    x = np.array([[1.5, 2], [3, 4]])
+    x.T.tofile(tmp_path / "bytes")
+    assert np.fromfile(tmp_path / "bytes", dtype=x.dtype).tolist() == [1.5, 3, 2, 4]
+    x.tofile(str(tmp_path / "text"), sep=",", format="%.2f")
+    assert (tmp_path / "text").read_text() == "1.50,2.00,3.00,4.00"
+
+
+def test_reshape_says_whether_memory_is_shared():
+    x = np.arange(6).reshape(2, 3)
+    assert np.shares_memory(x.reshape(3, 2, copy=False), x)
+    assert not np.shares_memory(np.reshape(x, (3, 2), copy=True), x)
+    with pytest.raises(ValueError, match="Unable to avoid creating a copy"):
+        np.reshape(x, (3, 2), order="F", copy=False)
+
+
+def test_devices_are_known_by_name():
+    assert np.ones(1).device == "cpu" and np.ones(1).device != "gpu(3)" and np.ones(1).device != "nonsense"

@@ -154,8 +154,8 @@ def test_signature_is_a_text_or_a_tuple(a):
     assert mx.np.add(1, 2, signature=("f4", None, None)).dtype == np.float32
     assert mx.np.add(1, 2, signature=(None, None, np.float16)).dtype == np.float16
     assert mx.np.equal(a, 1, signature="dd->?").dtype == np.bool_
-    with pytest.raises(ValueError, match="the signature of add needs 3 entries, found 1"):
-        mx.np.add(a, 1, signature=("d",))
+    with pytest.raises(ValueError, match="the signature of add needs 3 entries, found 2"):
+        mx.np.add(a, 1, signature=("d", "d"))
     with pytest.raises(TypeError, match="both 'signature' and 'dtype'"):
         mx.np.add(1, 2, signature="dd->d", dtype="float32")
 
@@ -231,3 +231,45 @@ def test_python_integers_beyond_the_dtype():
     out = mx.np.zeros(2, dtype=bool)
     assert mx.np.less(x, 300, out=out) is out
     assert out.tolist() == [True, True]
+
+
+def test_where_keeps_what_out_holds_in_its_own_dtype():
+    out, ones = mx.np.full(3, 1.5), mx.np.ones(3, dtype="int64")
+    assert mx.np.add(ones, ones, out=out, where=[1, 0, 1]).tolist() == [2, 1.5, 2]
+
+
+def test_int64_and_uint64_are_compared_exactly():
+    low, high = 2**60, 2**60 + 1
+    for a, b in ((low, high), (high, low), (low, low), (-1, 2**64 - 1), (-low, low)):
+        for name in ("less", "less_equal", "greater", "greater_equal", "equal", "not_equal"):
+            x, y = mx.np.array([a, a]), mx.np.array([b, b], dtype="uint64")
+            wanted = bool(getattr(np, name)(a, b))
+            assert getattr(mx.np, name)(x, y).tolist() == [wanted] * 2, (name, a, b)
+            wanted = bool(getattr(np, name)(b, a))
+            assert getattr(mx.np, name)(y, x).tolist() == [wanted] * 2, (name, b, a)
+
+
+def test_signatures_have_an_entry_for_each_operand():
+    for sig in ("i", ("i4",)):
+        with pytest.raises(TypeError, match="an entry for each of the 3 operands"):
+            mx.np.add(1, 2, sig=sig)
+    with pytest.raises(TypeError, match="both 'sig' and 'signature'"):
+        mx.np.add(1, 2, sig="ii->i", signature="ii->i")
+
+
+def test_out_may_be_an_ellipsis():
+    assert mx.np.add(1, 2, out=...).tolist() == 3
+    with pytest.raises(TypeError, match="only allowed as a keyword"):
+        mx.np.add(1, 2, ...)
+    with pytest.raises(TypeError, match="not per-operand"):
+        mx.np.negative(1, out=(...,))
+
+
+def test_integer_quotients_that_overflow_are_told():
+    x = mx.np.array([-128], dtype="int8")
+    with mx.np.errstate(over="raise"):
+        with pytest.raises(FloatingPointError, match="overflow encountered in floor_divide"):
+            x // mx.np.array([-1], dtype="int8")
+        assert (x % mx.np.array([-1], dtype="int8")).tolist() == [0]
+    with mx.np.errstate(divide="raise"), pytest.raises(FloatingPointError, match="divide by zero"):
+        mx.np.divmod(mx.np.array(1.0), mx.np.array(0.0))

@@ -208,6 +208,57 @@ def test_refusals_are_numpys(call, error, match):
             call(module, x)
 
 
+def test_results_of_folds_are_not_broadcast_to_out():
+    x = mx.np.ones((1, 10))
+    with pytest.raises(ValueError, match=r"`out` has shape \(3, 1\), the result has shape \(1, 1\)"):
+        mx.np.add.reduce(x, axis=-1, out=mx.np.zeros((3, 1)), keepdims=True)
+    with pytest.raises(ValueError, match="zero-size array to reduction operation maximum"):
+        mx.np.maximum.reduce(mx.np.zeros((0, 0, 5)), axis=1)
+
+
+def test_comparisons_fold_truth_values_where_these_are_asked_for():
+    for name in ("equal", "less", "greater_equal"):
+        x = np.array([0, 1, 1, 0], dtype="int8")
+        wanted = getattr(np, name).accumulate(x, dtype="?")
+        assert getattr(mx.np, name).accumulate(mx.np.array(x), dtype="?").tolist() == wanted.tolist()
+
+
+def test_at_cuts_floats_off_for_integers():
+    x, y = mx.np.arange(10), np.arange(10)
+    for module, array in ((mx.np, x), (np, y)):
+        module.power.at(array, [1, 2, 3, 2], 3.5)
+    assert x.tolist() == y.tolist()
+
+
+def test_at_tells_of_floating_point_errors():
+    x = mx.np.array([mx.np.inf, 0, -mx.np.inf])
+    with mx.np.errstate(all="warn"), pytest.warns(RuntimeWarning, match="invalid value encountered in log"):
+        mx.np.log.at(x, [2])
+    ones = mx.np.ones(3)
+    with mx.np.errstate(all="raise"):
+        mx.np.divide.at(ones, [0, 1], 2)
+        with pytest.raises(FloatingPointError, match="divide by zero encountered in divide"):
+            mx.np.divide.at(ones, [0, 1], [1, 0])
+
+
+def test_dtypes_of_a_call_are_resolved_without_calling():
+    i4, f4, f8, b = map(np.dtype, ("i4", "f4", "f8", "?"))
+    assert mx.np.add.resolve_dtypes((f4, f8, None)) == (f8, f8, f8)
+    assert mx.np.add.resolve_dtypes((f4, int, None)) == (f4, f4, f4)
+    assert mx.np.equal.resolve_dtypes((i4, i4, None)) == (i4, i4, b)
+    assert mx.np.add.resolve_dtypes((i4, i4, None), signature=(None, None, "f4")) == (f4, f4, f4)
+    assert mx.np.add.resolve_dtypes((None, i4, None), reduction=True) == (np.dtype("int64"),) * 3
+    for call in (
+        lambda: mx.np.add.resolve_dtypes((i4, i4)),
+        lambda: mx.np.add.resolve_dtypes((None, i4, f4)),
+        lambda: mx.np.add.resolve_dtypes(("i4", "i4", None)),
+        lambda: mx.np.add.resolve_dtypes((i4, f4, None), casting="no"),
+        lambda: mx.np.add.resolve_dtypes((i4, i4, i4), reduction=True),
+    ):
+        with pytest.raises(TypeError):
+            call()
+
+
 def test_indices_of_segments_are_integers():
     # NumPy truncates floats.
     with pytest.raises(TypeError, match="reduceat takes integer indices, found float64"):

@@ -64,6 +64,9 @@ fn run_general(call: &Call) -> Result<Outputs> {
     }
     match call.op.cpu {
         Cpu::Map(rows) => {
+            if let Some(found) = comparison::of_both_signs(call)? {
+                return into_outs(call, SmallVec::from_buf([found]));
+            }
             let (compute, _) = types::resolve_call(call)?;
             let params = call.attrs.values().iter().map(cpu::row_param).collect();
             elementwise(
@@ -338,7 +341,7 @@ pub(crate) fn copy_into(from: &Array, to: &Array) -> Result<()> {
 fn check_out(call: &Call, i: usize, out: &Array, shape: &[usize], dtype: DType) -> Result<()> {
     if out.shape() != shape {
         let problem = format!(
-            "`out` has shape {}, the result has shape {}",
+            "non-broadcastable output operand: `out` has shape {}, the result has shape {}",
             Tuple(out.shape()),
             Tuple(shape)
         );

@@ -104,6 +104,61 @@ pub(crate) fn watched(call: &Call) -> Result<Outputs> {
     Ok(outputs)
 }
 
+/// Looks at what a function has made in place of elements, each from what it was and the values that belonged to its place. An element may
+/// have met several values: the worst of them counts, NaN before an infinity before zero.
+pub(crate) fn look_in_place(
+    op: &'static OpDef,
+    before: &Array,
+    places: &[i64],
+    value: Option<&Array>,
+    after: &Array,
+) -> Result<()> {
+    let dtype = before.dtype();
+    if dtype.is_complex() {
+        return Ok(());
+    }
+    unwatched(|| {
+        let mut operands = vec![before.clone()];
+        if let Some(value) = value.filter(|value| !value.dtype().is_complex()) {
+            let rank = |x: f64| match x {
+                _ if x.is_nan() => 3,
+                _ if x.is_infinite() => 2,
+                _ => u8::from(x == 0.0),
+            };
+            let values: Vec<f64> = value.astype(DType::F64)?.to_vec()?;
+            let mut met = vec![1.0; before.len()];
+            for (i, &place) in places.iter().enumerate() {
+                let one = values[if values.len() == 1 { 0 } else { i }];
+                let worst = &mut met[place as usize];
+                if rank(one) >= rank(*worst) {
+                    *worst = one;
+                }
+            }
+            operands.push(Array::from_slice(&met, before.shape())?.astype(value.dtype())?);
+        }
+        let operands: Vec<&Array> = operands.iter().collect();
+        look(op, &operands, after)
+    })
+}
+
+/// Whether this thread watches.
+pub(crate) fn is_watching() -> bool {
+    reactions() != Reactions::default()
+}
+
+/// Runs `body` with nothing watched inside it.
+pub(crate) fn unwatched<R>(body: impl FnOnce() -> R) -> R {
+    struct Again(bool);
+    impl Drop for Again {
+        fn drop(&mut self) {
+            interp::set_watching(self.0);
+        }
+    }
+    let _again = Again(is_watching());
+    interp::set_watching(false);
+    body()
+}
+
 fn overwritten(call: &Call, x: &Array) -> bool {
     let storage = x.tensor().storage();
     let outs = call.outs.iter().flatten();
@@ -130,6 +185,11 @@ fn look(op: &'static OpDef, operands: &[&Array], y: &Array) -> Result<()> {
         if divides && y.dtype().is_integer() && operands.len() == 2 && any(&is_zero(operands[1])?)?
         {
             return react(wanted.divide, "divide by zero", name);
+        }
+        // The only quotient of integers that they cannot hold: the lowest number, negated.
+        let quotient = matches!(op.name, "floor_divide" | "divmod") && y.dtype().is_signed();
+        if quotient && operands.len() == 2 && any(&overflows(y.dtype(), operands)?)? {
+            return react(wanted.over, "overflow", name);
         }
         if op.name == "astype" && y.dtype().is_integer() && operands.iter().any(|x| !exact(x)) {
             let finite = operands[0].unary(&special::ISFINITE)?;
@@ -177,7 +237,7 @@ fn look(op: &'static OpDef, operands: &[&Array], y: &Array) -> Result<()> {
     if (wanted.divide, wanted.over) != (Reaction::Ignore, Reaction::Ignore) {
         let infinite = but(y.unary(&special::ISINF)?, &finite, true)?;
         let pole = match op.name {
-            "divide" | "floor_divide" => Some(is_zero(operands[1])?),
+            "divide" | "floor_divide" | "divmod" => Some(is_zero(operands[1])?),
             "power" | "float_power" | "reciprocal" => Some(is_zero(operands[0])?),
             "log" | "log2" | "log10" | "log1p" | "arctanh" => Some(infinite.clone()),
             _ => None,
@@ -230,6 +290,21 @@ fn vanished(op: &OpDef, operands: &[&Array], y: &Array) -> Result<Array> {
         small = small.binary(&logic::LOGICAL_AND, &counts)?;
     }
     Ok(small)
+}
+
+/// Where the lowest number of a dtype is divided by -1.
+fn overflows(dtype: DType, operands: &[&Array]) -> Result<Array> {
+    let lowest = match dtype {
+        DType::I8 => i64::from(i8::MIN),
+        DType::I16 => i64::from(i16::MIN),
+        DType::I32 => i64::from(i32::MIN),
+        _ => i64::MIN,
+    };
+    let is = |x: &Array, value: i64| {
+        let x = x.astype(dtype)?;
+        x.binary(&comparison::EQUAL, &Array::weak_scalar(Scalar::I64(value))?)
+    };
+    is(operands[0], lowest)?.binary(&logic::LOGICAL_AND, &is(operands[1], -1)?)
 }
 
 fn is_zero(x: &Array) -> Result<Array> {

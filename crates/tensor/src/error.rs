@@ -182,6 +182,15 @@ pub enum IndexError {
         /// Axes the expression consumes.
         found: usize,
     },
+    /// More axes than `MAX_NDIM` would come out.
+    #[error(
+        "an array can have at most {} axes, this index gives {ndim}",
+        crate::MAX_NDIM
+    )]
+    TooManyAxes {
+        /// Axes of the result.
+        ndim: usize,
+    },
     /// `...` given twice.
     #[error("an index can only have a single ellipsis ('...')")]
     Ellipses,

@@ -226,7 +226,7 @@ impl Layout {
         }
         view.keep(self.ndim() - view.axis);
         if view.shape.len() > MAX_NDIM {
-            return Err(ShapeError::TooManyAxes {
+            return Err(IndexError::TooManyAxes {
                 ndim: view.shape.len(),
             }
             .into());
@@ -563,6 +563,6 @@ mod tests {
         let error = x()
             .index(&vec![IndexItem::NewAxis; 62])
             .expect_err("65 axes");
-        assert_eq!(error, ShapeError::TooManyAxes { ndim: 65 }.into());
+        assert_eq!(error, IndexError::TooManyAxes { ndim: 65 }.into());
     }
 }

@@ -182,7 +182,7 @@ def fromiter(iter: Iterable[Any], dtype: DTypeLike, count: int = -1) -> ndarray:
     return asarray(numpy.fromiter(iter, _numpy_dtype(dtype), count))
 
 
-def fromstring(string: str, dtype: DTypeLike | None = None, count: int = -1, *, sep: str) -> ndarray:
+def fromstring(string: str, dtype: DTypeLike | None = None, count: int = -1, *, sep: str = "") -> ndarray:
     """An array of the numbers in a text.
 
     Parameters

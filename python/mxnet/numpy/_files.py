@@ -227,3 +227,37 @@ def load(
     }
     found = onp.load(file, **options)
     return NpzFile(found) if isinstance(found, onp.lib.npyio.NpzFile) else _from_host(found)
+
+
+def _tofile(self: ndarray, fid: Any, sep: str = "", format: str = "%s") -> None:
+    """Writes the elements to a file, in C order, as bytes or as text: what `mxnet.numpy.fromfile` reads.
+
+    Parameters
+    ----------
+    fid : path or open file
+    sep : str
+        What stands between the elements in a text; empty for the bytes as they are in memory.
+    format : str
+        How one element is written to a text, in the manner of ``"%s" % element``.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be written, or has no descriptor.
+    TypeError
+        For bfloat16.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.NamedTemporaryFile() as file:
+    ...     np.array([1.5, 2]).tofile(file.name)
+    ...     np.fromfile(file.name, dtype="float32")
+    array([1.5, 2. ], dtype=float32)
+    """
+    _to_host("tofile: the array", self).tofile(fid, sep, format)
+
+
+_tofile.__name__ = "tofile"
+# Every array is of the extension's own class, so methods that are written in Python must be put on that class.
+ndarray.tofile = _tofile  # type: ignore[attr-defined]

@@ -91,6 +91,8 @@ def _partition(self: ndarray, kth: Any, axis: int = -1, kind: str = "introselect
     >>> x[:2]
     array([1, 3])
     """
+    if axis is None:
+        raise TypeError("partition: in place `axis` must be an integer, found None")
     self[...] = _op["partition"](self, kth, axis, kind, order)
 
 

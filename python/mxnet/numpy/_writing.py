@@ -232,9 +232,9 @@ def choose(a: ArrayLike, choices: Any, out: ndarray | None = None, mode: str = "
 
     if mode not in ("raise", "wrap", "clip"):
         raise ValueError(f"choose: `mode` must be one of raise, wrap, clip, not '{mode}'")
-    options = (
-        [choices[i] for i in range(len(choices))] if isinstance(choices, ndarray) else [asarray(x) for x in choices]
-    )
+    # Python numbers promote by their kind only.
+    common = None if isinstance(choices, ndarray) or not len(choices) else _dtypes.result_type(*choices)
+    options = [choices[i] if common is None else asarray(choices[i], common) for i in range(len(choices))]
     if not options:
         raise ValueError("choose: there must be at least one array to choose from")
     index = asarray(a)
@@ -249,7 +249,8 @@ def choose(a: ArrayLike, choices: Any, out: ndarray | None = None, mode: str = "
     else:
         index = _op["wrapped_indices"](index, len(options), mode)
     found = _op["gather_along"](_op["stack"](options, 0), index.reshape((1, *index.shape)), 0)[0]
-    return deliver("choose", found, out)
+    # A row of the gathered array would be a view.
+    return deliver("choose", found if out is not None else found.copy(), out)
 
 
 def deliver(name: str, result: ndarray, out: ndarray | None) -> ndarray:
@@ -283,13 +284,15 @@ def deliver(name: str, result: ndarray, out: ndarray | None) -> ndarray:
     return out
 
 
-def _choose(self: ndarray, choices: Any, out: ndarray | None = None, mode: str = "raise") -> ndarray:
+def _choose(self: ndarray, choices: Any, *more: Any, out: ndarray | None = None, mode: str = "raise") -> ndarray:
     """Elements of several arrays, chosen by number at each place; see `mxnet.numpy.choose`.
 
     Parameters
     ----------
     choices : sequence of array_like
         The arrays to choose from; they broadcast.
+    *more : array_like
+        If there are any, `choices` is the first array and these are the others.
     out : ndarray, optional
         Where the result is written.
     mode : {'raise', 'wrap', 'clip'}
@@ -309,7 +312,7 @@ def _choose(self: ndarray, choices: Any, out: ndarray | None = None, mode: str =
     >>> np.array([0, 1, 0]).choose([[1, 2, 3], [10, 20, 30]])
     array([ 1, 20,  3])
     """
-    return choose(self, choices, out, mode)
+    return choose(self, (choices, *more) if more else choices, out, mode)
 
 
 _choose.__name__ = "choose"

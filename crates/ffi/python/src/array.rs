@@ -364,10 +364,41 @@ impl PyArray {
         unary(slf, &e::special::REAL)
     }
 
+    #[setter(real)]
+    fn set_real(slf: &Bound<'_, Self>, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        memory::set_part(slf, &e::special::REAL, value)
+    }
+
     /// View of the imaginary parts; zeros for real arrays.
     #[getter]
     fn imag(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
         unary(slf, &e::special::IMAG)
+    }
+
+    #[setter(imag)]
+    fn set_imag(slf: &Bound<'_, Self>, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        memory::set_part(slf, &e::special::IMAG, value)
+    }
+
+    /// Complex conjugate, written to `out` if that is given; the array itself if it is not complex.
+    #[doc = sections!(conj)]
+    #[pyo3(signature = (out = None))]
+    fn conj(slf: &Bound<'_, Self>, out: Option<&Bound<'_, PyArray>>) -> PyResult<Py<PyAny>> {
+        let own = match slf.get().with(slf.py(), |x| x.dtype().is_complex()) {
+            true => unary(slf, &e::arithmetic::CONJUGATE)?,
+            false => slf.clone().into_any().unbind(),
+        };
+        let Some(out) = out else { return Ok(own) };
+        let all = pyo3::types::PyEllipsis::get(slf.py());
+        index::set(out, all.as_any(), own.bind(slf.py()))?;
+        Ok(out.clone().into_any().unbind())
+    }
+
+    /// Complex conjugate, written to `out` if that is given; the array itself if it is not complex.
+    #[doc = sections!(conj)]
+    #[pyo3(signature = (out = None))]
+    fn conjugate(slf: &Bound<'_, Self>, out: Option<&Bound<'_, PyArray>>) -> PyResult<Py<PyAny>> {
+        Self::conj(slf, out)
     }
 
     /// View with the axes reversed.
@@ -445,10 +476,20 @@ impl PyArray {
             .map_err(|error| raise(py, error))
     }
 
-    /// The same array on another device; itself if it is there.
+    /// The same array on another device; itself if it is there. Work is ordered by the arrays themselves, so `stream` must be None.
     #[doc = sections!(to_device)]
-    fn to_device(slf: &Bound<'_, Self>, device: &Bound<'_, PyAny>) -> PyResult<Py<PyArray>> {
+    #[pyo3(signature = (device, /, *, stream = None))]
+    fn to_device(
+        slf: &Bound<'_, Self>,
+        device: &Bound<'_, PyAny>,
+        stream: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Py<PyArray>> {
         let py = slf.py();
+        if stream.is_some() {
+            return Err(PyValueError::new_err(
+                "The stream argument in to_device() is not supported",
+            ));
+        }
         let device = crate::device::extract(device)?;
         let array = slf.get().array(py);
         if array.device() == device {
@@ -463,13 +504,13 @@ impl PyArray {
     /// The same array on another device; itself if it is there. The name that MXNet 1 used.
     #[doc = sections!(as_in_context)]
     fn as_in_context(slf: &Bound<'_, Self>, context: &Bound<'_, PyAny>) -> PyResult<Py<PyArray>> {
-        Self::to_device(slf, context)
+        Self::to_device(slf, context, None)
     }
 
     /// The same array on another device; itself if it is there.
     #[doc = sections!(as_in_ctx)]
     fn as_in_ctx(slf: &Bound<'_, Self>, ctx: &Bound<'_, PyAny>) -> PyResult<Py<PyArray>> {
-        Self::to_device(slf, ctx)
+        Self::to_device(slf, ctx, None)
     }
 
     /// The bytes of the elements in C order, or in Fortran order ('F'), or in that of the array ('A').
@@ -732,6 +773,10 @@ impl PyArray {
         index::set(slf, key, value)
     }
 
+    fn __delitem__(&self, _key: &Bound<'_, PyAny>) -> PyResult<()> {
+        Err(PyValueError::new_err("cannot delete array elements"))
+    }
+
     // ---- operators ----
 
     fn __add__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
@@ -910,10 +955,12 @@ impl PyArray {
         binary(slf, op, other)
     }
 
-    fn __hash__(slf: &Bound<'_, Self>) -> PyResult<isize> {
-        Err(PyTypeError::new_err(format!(
-            "unhashable type: '{}'",
-            slf.get_type().name()?
-        )))
+    /// Elements change, and equality is elementwise: arrays are no keys.
+    #[classattr]
+    const __hash__: Option<Py<PyAny>> = None;
+
+    /// Bytes of the object, and of its elements if they are its own.
+    fn __sizeof__(&self, py: Python<'_>) -> usize {
+        self.with(py, memory::object_bytes)
     }
 }

@@ -44,6 +44,11 @@ fn call(
     {
         return Ok(result);
     }
+    if op.form == Form::Ufunc
+        && let Some(result) = crate::ufunc::overridden(py, binding, positional, named)?
+    {
+        return Ok(result);
+    }
     if let Some(result) = short::call(py, binding, positional, named)? {
         return Ok(result);
     }

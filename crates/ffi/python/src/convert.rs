@@ -9,7 +9,7 @@ use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBool, PyComplex, PyFloat, PyInt, PyList, PyString, PyTuple};
+use pyo3::types::{PyBool, PyComplex, PyFloat, PyInt, PyList, PyMemoryView, PyString, PyTuple};
 use smallvec::SmallVec;
 
 use crate::array::PyArray;
@@ -143,6 +143,7 @@ pub fn operand<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<In<'py>>> {
     if exchange::is_array_like(object)
         || object.is_instance_of::<PyList>()
         || object.is_instance_of::<PyTuple>()
+        || object.is_instance_of::<PyMemoryView>()
     {
         return exchange::from_object(object, None, exchange::Sharing::Allowed)
             .map(|a| Some(In::Made(a)));
@@ -237,6 +238,9 @@ pub fn attribute(
     };
     Ok(match param.kind {
         ParamKind::Bool => Value::Bool(object.is_truthy()?),
+        ParamKind::Int if object.is_exact_instance_of::<PyBool>() => {
+            return Err(wrong("an integer"));
+        }
         ParamKind::Int => {
             Value::Int(integer(&object).map_err(|e| overflow_or(py, e, || wrong("an integer")))?)
         }
@@ -309,6 +313,9 @@ pub fn integers(object: &Bound<'_, PyAny>) -> PyResult<Option<SmallVec<[i64; 4]>
     if let Ok(tuple) = object.cast_exact::<PyTuple>() {
         let mut values = SmallVec::new();
         for item in tuple.iter_borrowed() {
+            if item.is_exact_instance_of::<PyBool>() {
+                return Ok(None);
+            }
             match item.extract::<i64>() {
                 Ok(value) => values.push(value),
                 Err(error) if error.is_instance_of::<PyOverflowError>(object.py()) => {
@@ -319,7 +326,8 @@ pub fn integers(object: &Bound<'_, PyAny>) -> PyResult<Option<SmallVec<[i64; 4]>
         }
         return Ok(Some(values));
     }
-    if object.is_instance_of::<PyString>() {
+    // Truth values are no sizes and no axes, although Python counts them among the integers.
+    if object.is_instance_of::<PyString>() || object.is_exact_instance_of::<PyBool>() {
         return Ok(None);
     }
     if object.hasattr(pyo3::intern!(object.py(), "__index__"))?
@@ -332,9 +340,10 @@ pub fn integers(object: &Bound<'_, PyAny>) -> PyResult<Option<SmallVec<[i64; 4]>
     };
     let mut values = SmallVec::new();
     for item in items {
-        match item?.extract::<i64>() {
-            Ok(value) => values.push(value),
-            Err(_) => return Ok(None),
+        let item = item?;
+        match item.extract::<i64>() {
+            Ok(value) if !item.is_exact_instance_of::<PyBool>() => values.push(value),
+            _ => return Ok(None),
         }
     }
     Ok(Some(values))

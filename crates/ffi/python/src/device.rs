@@ -5,6 +5,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use mxnet::tensor::{Device, DeviceKind};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::types::PyString;
 
 /// A place where arrays live: a type and a number.
 ///
@@ -77,10 +78,14 @@ impl PyDevice {
         self.0.id()
     }
 
+    /// Text names a device, too: the array API's examples ask for `x.device == "cpu"`.
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
-        other
-            .cast::<PyDevice>()
-            .is_ok_and(|other| other.get().0 == self.0)
+        let named =
+            |text: &Bound<'_, PyString>| extract(text.as_any()).is_ok_and(|other| other == self.0);
+        match other.cast::<PyDevice>() {
+            Ok(other) => other.get().0 == self.0,
+            Err(_) => other.cast::<PyString>().is_ok_and(named),
+        }
     }
 
     fn __hash__(&self) -> u64 {

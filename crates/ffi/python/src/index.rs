@@ -63,7 +63,10 @@ impl Steps {
             if entry.is_exact_instance_of::<PyInt>() {
                 *step = Step::Int(integer(&entry)?);
             } else if let Ok(slice) = entry.cast_exact::<PySlice>() {
-                let (start, stop, by) = unpacked(&slice)?;
+                // What is wrong with it, or with a later entry, is told by the general way.
+                let Ok((start, stop, by)) = unpacked(&slice) else {
+                    return Ok(None);
+                };
                 *step = Step::Slice(start, stop, by);
             } else {
                 return Ok(None);
@@ -188,6 +191,10 @@ pub fn set(
     };
     slf.get().check_writable(py)?;
     let (array, value) = (slf.get().array(py), value.array());
+    // Python's own complex numbers are refused, below.
+    if value.dtype().is_complex() && !value.is_weak() && !array.dtype().is_complex() {
+        discards_imaginary_part(py)?;
+    }
     let body = || index::set(&array, &key.items, &key.arrays, &value);
     let result = if key.arrays.is_empty() && !crate::engine::may_wait() {
         body()
@@ -198,6 +205,14 @@ pub fn set(
         slf.get().adopt_written(py, recorded)?;
     }
     Ok(())
+}
+
+/// Warns as NumPy does.
+#[cold]
+fn discards_imaginary_part(py: Python<'_>) -> PyResult<()> {
+    let category = py.import("numpy.exceptions")?.getattr("ComplexWarning")?;
+    let text = c"Casting complex values to real discards the imaginary part";
+    PyErr::warn(py, &category, text, 1)
 }
 
 /// An index expression: its entries, and the arrays among them.
@@ -222,11 +237,20 @@ impl Key {
 
     /// Reads what stands between the brackets.
     pub fn read(&mut self, key: &Bound<'_, PyAny>) -> PyResult<()> {
-        match key.cast::<PyTuple>() {
-            Ok(tuple) => tuple
-                .iter_borrowed()
-                .try_for_each(|entry| self.push(&entry)),
-            Err(_) => self.push(key),
+        let Ok(tuple) = key.cast::<PyTuple>() else {
+            return self.push(key);
+        };
+        let mut entries = tuple.iter_borrowed();
+        let first = entries.try_for_each(|entry| self.push(&entry));
+        match first {
+            // What can be no index at all is told before what is wrong inside a slice.
+            Err(error) if error.is_instance_of::<PyTypeError>(key.py()) => {
+                let later = entries.find_map(|entry| self.push(&entry).err());
+                Err(later
+                    .filter(|later| later.is_instance_of::<PyIndexError>(key.py()))
+                    .unwrap_or(error))
+            }
+            done => done,
         }
     }
 

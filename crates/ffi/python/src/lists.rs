@@ -75,7 +75,7 @@ impl Shape {
         }
         if depth == self.most {
             return Err(PyValueError::new_err(format!(
-                "array: sequences are nested deeper than {} levels, and arrays of objects do not exist here",
+                "setting an array element with a sequence. The requested array would exceed the maximum number of dimension of {}.",
                 self.most
             )));
         }

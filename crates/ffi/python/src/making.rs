@@ -1,10 +1,10 @@
 //! Making arrays: `array`, `asarray` and their kin.
 
 use mxnet::ops::{Array, interp};
-use mxnet::tensor::{DType, Device, default_float};
+use mxnet::tensor::{DType, Device, MAX_NDIM, default_float};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyType;
+use pyo3::types::{PyString, PyType};
 
 use crate::array::PyArray;
 use crate::convert;
@@ -54,7 +54,7 @@ use crate::exchange::{self, Sharing};
 /// >>> np.array([1, 2], dtype='float32')
 /// array([1., 2.])
 #[pyfunction]
-#[pyo3(signature = (object, dtype = None, *, copy = Some(true), order = Some("K"), subok = false, ndmin = 0, ndmax = 0, like = None, device = None, ctx = None))]
+#[pyo3(signature = (object, dtype = None, *, copy = Copying(Some(true)), order = Some("K"), subok = false, ndmin = 0, ndmax = 0, like = None, device = None, ctx = None), text_signature = "(object, dtype=None, *, copy=True, order='K', subok=False, ndmin=0, ndmax=0, like=None, device=None, ctx=None)")]
 #[expect(
     clippy::too_many_arguments,
     reason = "the parameters of NumPy's function"
@@ -62,15 +62,28 @@ use crate::exchange::{self, Sharing};
 pub fn array(
     object: &Bound<'_, PyAny>,
     dtype: Option<&Bound<'_, PyAny>>,
-    copy: Option<bool>,
+    copy: Copying,
     order: Option<&str>,
     subok: bool,
-    ndmin: usize,
-    ndmax: usize,
+    ndmin: isize,
+    ndmax: isize,
     like: Option<&Bound<'_, PyAny>>,
     device: Option<&Bound<'_, PyAny>>,
     ctx: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Py<PyArray>> {
+    let most = MAX_NDIM as isize;
+    if !(0..=most).contains(&ndmax) {
+        return Err(PyValueError::new_err(format!(
+            "ndmax must be in the range [0, {most}], found {ndmax}"
+        )));
+    }
+    if ndmin > most || ndmax > 0 && ndmin > ndmax {
+        let bound = if ndmax > 0 { ndmax } else { most };
+        return Err(PyValueError::new_err(format!(
+            "ndmin must be <= ndmax ({bound}), found {ndmin}"
+        )));
+    }
+    let (ndmin, ndmax) = (ndmin.max(0) as usize, ndmax as usize);
     let wanted = Wanted::of(dtype, copy, order, like, device.or(ctx))?;
     make(
         object,
@@ -117,13 +130,13 @@ pub fn array(
 /// >>> np.asarray([1, 2], dtype='float32')
 /// array([1., 2.])
 #[pyfunction]
-#[pyo3(signature = (a, dtype = None, order = None, *, device = None, copy = None, like = None))]
+#[pyo3(signature = (a, dtype = None, order = None, *, device = None, copy = Copying(None), like = None), text_signature = "(a, dtype=None, order=None, *, device=None, copy=None, like=None)")]
 pub fn asarray(
     a: &Bound<'_, PyAny>,
     dtype: Option<&Bound<'_, PyAny>>,
     order: Option<&str>,
     device: Option<&Bound<'_, PyAny>>,
-    copy: Option<bool>,
+    copy: Copying,
     like: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Py<PyArray>> {
     make(a, &Wanted::of(dtype, copy, order, like, device)?)
@@ -159,13 +172,13 @@ pub fn asarray(
 /// >>> np.asanyarray([1, 2])
 /// array([1, 2])
 #[pyfunction]
-#[pyo3(signature = (a, dtype = None, order = None, *, device = None, copy = None, like = None))]
+#[pyo3(signature = (a, dtype = None, order = None, *, device = None, copy = Copying(None), like = None), text_signature = "(a, dtype=None, order=None, *, device=None, copy=None, like=None)")]
 pub fn asanyarray(
     a: &Bound<'_, PyAny>,
     dtype: Option<&Bound<'_, PyAny>>,
     order: Option<&str>,
     device: Option<&Bound<'_, PyAny>>,
-    copy: Option<bool>,
+    copy: Copying,
     like: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Py<PyArray>> {
     let wanted = Wanted::of(dtype, copy, order, like, device)?;
@@ -204,7 +217,7 @@ pub fn ascontiguousarray(
     dtype: Option<&Bound<'_, PyAny>>,
     like: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Py<PyArray>> {
-    let wanted = Wanted::of(dtype, None, Some("C"), like, None)?;
+    let wanted = Wanted::of(dtype, Copying(None), Some("C"), like, None)?;
     make(a, &Wanted { ndmin: 1, ..wanted })
 }
 
@@ -233,8 +246,34 @@ pub fn asfortranarray(
     dtype: Option<&Bound<'_, PyAny>>,
     like: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Py<PyArray>> {
-    let wanted = Wanted::of(dtype, None, Some("F"), like, None)?;
+    let wanted = Wanted::of(dtype, Copying(None), Some("F"), like, None)?;
     make(a, &Wanted { ndmin: 1, ..wanted })
+}
+
+/// `copy=`: True, False, None, or what counts as true or false.
+pub struct Copying(Option<bool>);
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Copying {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Copying> {
+        if object.is_none() {
+            return Ok(Copying(None));
+        }
+        if object.is_instance_of::<PyString>() {
+            return Err(PyValueError::new_err(
+                "strings are not allowed for 'copy' keyword. Use True/False/None instead.",
+            ));
+        }
+        // NumPy's own enumeration: 2 means only if needed.
+        if object.get_type().name()? == "_CopyMode" {
+            return match object.getattr("value")?.extract::<i64>()? {
+                2 => Ok(Copying(None)),
+                always => Ok(Copying(Some(always != 0))),
+            };
+        }
+        Ok(Copying(Some(object.is_truthy()?)))
+    }
 }
 
 /// What an array must be.
@@ -253,7 +292,7 @@ struct Wanted {
 impl Wanted {
     fn of(
         dtype: Option<&Bound<'_, PyAny>>,
-        copy: Option<bool>,
+        copy: Copying,
         order: Option<&str>,
         like: Option<&Bound<'_, PyAny>>,
         device: Option<&Bound<'_, PyAny>>,
@@ -272,7 +311,7 @@ impl Wanted {
         };
         Ok(Wanted {
             dtype: dtype.map(convert::dtype).transpose()?,
-            sharing: match copy {
+            sharing: match copy.0 {
                 Some(true) => Sharing::Never,
                 Some(false) => Sharing::Required,
                 None => Sharing::Allowed,

@@ -1,15 +1,18 @@
 //! What an array shows of its memory: flags, views of another dtype, its elements in a row, its base; and changes of the array in place.
 
-use mxnet::ops::{Array, Error, shape};
-use mxnet::tensor::{Layout, Tensor};
-use pyo3::exceptions::{PyAttributeError, PyKeyError, PyTypeError, PyValueError};
+use mxnet::ops::{Array, Error, OpDef, shape};
+use mxnet::tensor::{DType, Layout, Tensor};
+use pyo3::exceptions::{
+    PyAttributeError, PyDeprecationWarning, PyIndexError, PyKeyError, PyTypeError, PyValueError,
+};
 use pyo3::prelude::*;
-use pyo3::types::{PyEllipsis, PyInt, PySlice, PyTuple, PyType};
+use pyo3::types::{PyBool, PyEllipsis, PyFloat, PyInt, PyList, PySlice, PyTuple, PyType};
 use smallvec::SmallVec;
 
 use crate::array::PyArray;
 use crate::error::raise;
 use crate::making::wrap_as;
+use crate::operators::unary;
 use crate::{convert, exchange, index};
 
 /// How the elements of an array lie in memory, and whether they may be written.
@@ -49,6 +52,12 @@ impl ArrayFlags {
     #[getter]
     fn contiguous(&self, py: Python<'_>) -> bool {
         self.c_contiguous(py)
+    }
+
+    /// The same as `f_contiguous`.
+    #[getter]
+    fn fortran(&self, py: Python<'_>) -> bool {
+        self.f_contiguous(py)
     }
 
     /// Whether the elements lie in Fortran order and not in C order.
@@ -166,6 +175,37 @@ impl ArrayFlags {
 
 fn owns(x: &Array) -> bool {
     !x.tensor().is_view() && !x.tensor().storage().is_foreign()
+}
+
+/// Bytes of the object: its head, a size and a stride for each axis, and the elements if they are its own.
+pub fn object_bytes(x: &Array) -> usize {
+    const HEAD: usize = 96;
+    let elements = if owns(x) {
+        x.len() * x.dtype().size()
+    } else {
+        0
+    };
+    HEAD + 2 * size_of::<isize>() * x.ndim() + elements
+}
+
+/// `x.real = value`, `x.imag = value`.
+pub fn set_part(
+    slf: &Bound<'_, PyArray>,
+    part: &'static OpDef,
+    value: &Bound<'_, PyAny>,
+) -> PyResult<()> {
+    let py = slf.py();
+    let all = PyEllipsis::get(py);
+    if slf.get().with(py, |x| x.dtype().is_complex()) {
+        let seen = unary(slf, part)?;
+        return index::set(seen.bind(py).cast::<PyArray>()?, all.as_any(), value);
+    }
+    if part.name == "imag" {
+        return Err(PyTypeError::new_err(
+            "array does not have imaginary part to set",
+        ));
+    }
+    index::set(slf, all.as_any(), value)
 }
 
 /// `x.flags.writeable = ...`.
@@ -312,8 +352,33 @@ pub fn resize(
 ) -> PyResult<()> {
     let py = slf.py();
     let core = |error| raise(py, error);
+    let given = match new_shape.len() {
+        0 => return Ok(()),
+        1 => new_shape.get_item(0)?,
+        _ => new_shape.clone().into_any(),
+    };
+    if given.is_none() {
+        return Ok(());
+    }
     let array = slf.get().array(py);
     check_unrecorded(&array, "shape")?;
+    let Some(sizes) = convert::integers(&given)? else {
+        return Err(PyTypeError::new_err(format!(
+            "the new shape must be an integer or a tuple of integers, not '{}'",
+            given.get_type().name()?
+        )));
+    };
+    let sizes = sizes.iter().map(|&n| usize::try_from(n).ok());
+    let Some(sizes) = sizes.collect::<Option<SmallVec<[usize; 4]>>>() else {
+        return Err(PyValueError::new_err(
+            "all sizes of the new shape must be non-negative",
+        ));
+    };
+    let len = mxnet::tensor::checked_len(&sizes).map_err(|e| raise(py, e.into()))?;
+    if len == array.len() {
+        // No memory is taken or given back, so whose it is does not matter.
+        return set_shape(slf, &PyTuple::new(py, &sizes)?.into_any());
+    }
     if !owns(&array) {
         return Err(PyValueError::new_err(
             "cannot resize this array: it does not own its data",
@@ -326,18 +391,6 @@ pub fn resize(
             "cannot resize an array that has views; with refcheck=False they keep the memory as it was",
         ));
     }
-    let given = match new_shape.len() {
-        1 => new_shape.get_item(0)?,
-        _ => new_shape.clone().into_any(),
-    };
-    let sizes = convert::integers(&given)?.unwrap_or_default();
-    let sizes = sizes.iter().map(|&n| usize::try_from(n).ok());
-    let Some(sizes) = sizes.collect::<Option<SmallVec<[usize; 4]>>>() else {
-        return Err(PyValueError::new_err(
-            "all sizes of the new shape must be non-negative",
-        ));
-    };
-    let len = mxnet::tensor::checked_len(&sizes).map_err(|e| raise(py, e.into()))?;
     let fresh = mxnet::ops::creation::zeros(&[len], array.dtype(), array.device()).map_err(core)?;
     let kept = len.min(array.len());
     let row = |x: &Array| {
@@ -368,6 +421,63 @@ impl Flat {
             array: slf.clone().unbind(),
             next: 0,
         }
+    }
+
+    /// The key as a row takes it; what a row takes and an iterator does not is refused.
+    fn key<'py>(&self, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let py = key.py();
+        if let Ok(entries) = key.cast::<PyTuple>() {
+            return match entries.len() {
+                0 => Ok(PyEllipsis::get(py).to_owned().into_any()),
+                1 => self.key(&entries.get_item(0)?),
+                n => Err(PyIndexError::new_err(format!(
+                    "too many indices for flat iterator: flat iterator is 1-dimensional, but {n} were indexed"
+                ))),
+            };
+        }
+        if key.is_none() {
+            return Err(PyIndexError::new_err(
+                "only integers, slices (`:`), ellipsis (`...`) and integer or boolean arrays are valid indices",
+            ));
+        }
+        if key.is_instance_of::<PyBool>() {
+            // One position of number 0, or none, as in NumPy, which warns too.
+            let category = py.get_type::<PyDeprecationWarning>();
+            let text = c"0-dimensional boolean index into a flat iterator is deprecated: index with an integer";
+            PyErr::warn(py, category.as_any(), text, 1)?;
+            let end = isize::from(key.is_truthy()?);
+            return Ok(PySlice::new(py, 0, end, 1).into_any());
+        }
+        if let Ok(list) = key.cast::<PyList>() {
+            let all = |class: fn(&Bound<'py, PyAny>) -> bool| {
+                !list.is_empty() && list.iter().all(|item| class(&item))
+            };
+            if all(|item| item.is_instance_of::<PyBool>()) {
+                return Err(PyIndexError::new_err(
+                    "boolean indices for iterators are not supported because their length is not checked: use an array",
+                ));
+            }
+            if all(|item| item.is_instance_of::<PyFloat>()) {
+                let category = py.get_type::<PyDeprecationWarning>();
+                let text = c"Invalid non-array indices for iterator objects are deprecated: index with integers";
+                PyErr::warn(py, category.as_any(), text, 1)?;
+                let whole = list.iter().map(|item| item.extract::<f64>());
+                let whole = whole.map(|item| item.map(|item| item as i64));
+                return Ok(PyList::new(py, whole.collect::<PyResult<Vec<i64>>>()?)?.into_any());
+            }
+        }
+        if let Ok(mask) = key.cast::<PyArray>() {
+            let found = mask.get().with(py, |mask| {
+                (mask.dtype() == DType::Bool && mask.ndim() == 1).then(|| mask.len())
+            });
+            if let Some(len) = found.filter(|&len| len != self.__len__(py)) {
+                return Err(PyIndexError::new_err(format!(
+                    "boolean index did not match indexed flat iterator: it has {len} elements, the iterator {}",
+                    self.__len__(py)
+                )));
+            }
+        }
+        Ok(key.clone())
     }
 
     /// The elements as one row: a view where the strides allow it.
@@ -439,8 +549,13 @@ impl Flat {
         self.__getitem__(PySlice::full(py).as_any())
     }
 
+    fn __delitem__(&self, _key: &Bound<'_, PyAny>) -> PyResult<()> {
+        Err(PyTypeError::new_err("cannot delete elements of an array"))
+    }
+
     fn __getitem__(&self, key: &Bound<'_, PyAny>) -> PyResult<Py<PyArray>> {
         let py = key.py();
+        let key = &self.key(key)?;
         let found = index::get(&self.row(py)?, key)?;
         let copy = found.get().array(py).copy();
         PyArray::wrap(py, copy.map_err(|error| raise(py, error))?)
@@ -450,6 +565,12 @@ impl Flat {
     fn __setitem__(&self, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<()> {
         let py = key.py();
         let core = |error| raise(py, error);
+        if key.cast::<PyTuple>().is_ok_and(|key| key.is_empty()) {
+            return Err(PyIndexError::new_err(
+                "Assigning to a flat iterator with a 0-D index is not supported",
+            ));
+        }
+        let key = &self.key(key)?;
         let slf = self.array.bind(py);
         let row = self.row(py)?;
         let Some(value) = convert::operand(value)? else {

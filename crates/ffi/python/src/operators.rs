@@ -9,6 +9,7 @@ use crate::array::PyArray;
 use crate::call;
 use crate::convert::{self, In};
 use crate::error::raise;
+use crate::ufunc::{self, Stance};
 
 /// A binary operator with this array on the left.
 #[inline]
@@ -18,6 +19,9 @@ pub fn binary(
     other: &Bound<'_, PyAny>,
 ) -> PyResult<Py<PyAny>> {
     if let Some(result) = quick_binary(slf, op, other, false)? {
+        return Ok(result);
+    }
+    if let Some(result) = others_answer(slf, op, other, false)? {
         return Ok(result);
     }
     match convert::operand(other)? {
@@ -35,9 +39,33 @@ pub fn reflected(
     if let Some(result) = quick_binary(slf, op, other, true)? {
         return Ok(result);
     }
+    if let Some(result) = others_answer(slf, op, other, true)? {
+        return Ok(result);
+    }
     match convert::operand(other)? {
         Some(other) => general(slf.py(), op, [Some(other), Some(In::Held(slf.clone()))]),
         None => Ok(slf.py().NotImplemented()),
+    }
+}
+
+/// What an operand of another library makes of the operator, if it has a say: `NotImplemented` leaves the word to its own operator.
+#[cold]
+#[inline(never)]
+fn others_answer(
+    slf: &Bound<'_, PyArray>,
+    op: &'static OpDef,
+    other: &Bound<'_, PyAny>,
+    swapped: bool,
+) -> PyResult<Option<Py<PyAny>>> {
+    let py = slf.py();
+    match ufunc::stance(other)? {
+        Stance::None => Ok(None),
+        Stance::Refuses => Ok(Some(py.NotImplemented())),
+        Stance::Answers(_) => match ufunc::find(py, op.name) {
+            Some(function) if swapped => function.call1(py, (other, slf)).map(Some),
+            Some(function) => function.call1(py, (slf, other)).map(Some),
+            None => Ok(None),
+        },
     }
 }
 

@@ -25,6 +25,7 @@ pub fn array_ufunc(
         .is_some_and(|found| found.is(theirs));
     // Matrix products are functions of NumPy's kind, too, but not of single elements.
     let ours = match ufunc::find(py, &name).filter(|_| known) {
+        _ if ufunc::is_ufunc(theirs) => Some(theirs.clone()),
         Some(ours) => Some(ours.into_bound(py)),
         None if known && method == "__call__" => {
             py.import("mxnet.numpy")?.getattr_opt(name.as_str())?
@@ -42,6 +43,10 @@ pub fn array_ufunc(
         _ => inputs.len(),
     };
     for input in inputs.iter().take(arrays) {
+        // Who answers in our place is asked by the function, not from here.
+        if !matches!(ufunc::stance(&input)?, ufunc::Stance::None) {
+            return Ok(py.NotImplemented());
+        }
         if !input.is_none() && convert::operand(&input)?.is_none() {
             return Ok(py.NotImplemented());
         }

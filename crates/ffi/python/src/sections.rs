@@ -177,6 +177,8 @@ Parameters
 ----------
 device : Device or str
     Where the elements shall be.
+stream : None
+    There are none to choose.
 
 Returns
 -------
@@ -187,6 +189,22 @@ Examples
 >>> x = np.ones(2)
 >>> x.to_device(mx.cpu()) is x
 True"
+    };
+    (conj) => {
+        "
+Parameters
+----------
+out : ndarray, optional
+    Where the result is written.
+
+Returns
+-------
+ndarray
+
+Examples
+--------
+>>> np.array([1 + 2j]).conj()
+array([1.-2.j])"
     };
     (as_in_context) => {
         "

@@ -7,12 +7,21 @@ use half::{bf16, f16};
 #[repr(transparent)]
 pub(crate) struct Bit(pub u8);
 
-/// A complex element. The derived order is NumPy's: by real part, then by imaginary part.
-#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+/// A complex element. The order is NumPy's: by real part, then by imaginary part; NaN in either part compares with nothing.
+#[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(C)]
 pub(crate) struct Cx<T> {
     pub re: T,
     pub im: T,
+}
+
+impl<T: PartialOrd> PartialOrd for Cx<T> {
+    #[inline(always)]
+    fn partial_cmp(&self, other: &Cx<T>) -> Option<std::cmp::Ordering> {
+        // Both parts are asked for even where the real parts decide: an imaginary part may be NaN.
+        let imaginary = self.im.partial_cmp(&other.im)?;
+        Some(self.re.partial_cmp(&other.re)?.then(imaginary))
+    }
 }
 
 /// An element that converts to and from every other as NumPy's `astype` does.

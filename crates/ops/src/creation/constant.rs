@@ -455,7 +455,13 @@ fn alike(cx: &CompositeCx, content: Content) -> Result<Outputs> {
     };
     let dtype = cx.dtype("dtype").unwrap_or(a.dtype());
     let device = cx.device("device").unwrap_or(a.device());
-    let axes = axes_in_order(cx.str("order"), a.layout()).filter(|axes| axes.len() == shape.len());
+    let axes = match axes_in_order(cx.str("order"), a.layout()) {
+        // The order of `a`'s axes says nothing about another number of axes, but "F" and "A" do.
+        Some(_) if shape.len() != a.ndim() && cx.str("order") != "K" => {
+            Some((0..shape.len()).rev().collect())
+        }
+        axes => axes.filter(|axes| axes.len() == shape.len()),
+    };
     cx.done(content.make(cx.op.name, &shape, axes, Made { dtype, device })?)
 }
 

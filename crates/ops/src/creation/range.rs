@@ -18,7 +18,7 @@ pub static ARANGE: OpDef = OpDef {
     name: "arange",
     surface: &[Surface::Np("arange")],
     params: &[
-        Param::required("start", ParamKind::Scalar),
+        Param::optional("start", ParamKind::Scalar),
         Param::optional("stop", ParamKind::Scalar),
         Param::optional("step", ParamKind::Scalar),
         Param::optional("dtype", ParamKind::DType),
@@ -62,16 +62,19 @@ pub static ARANGE: OpDef = OpDef {
 
 /// First number, end and step of a range.
 fn bounds(args: &crate::Args) -> (Scalar, Scalar, Scalar) {
-    let start = args.scalar("start").unwrap_or(Scalar::I64(0));
     let step = args.scalar("step").unwrap_or(Scalar::I64(1));
-    match args.scalar("stop") {
-        Some(stop) => (start, stop, step),
-        None => (Scalar::I64(0), start, step),
+    let zero = Scalar::I64(0);
+    match (args.scalar("start"), args.scalar("stop")) {
+        (start, Some(stop)) => (start.unwrap_or(zero), stop, step),
+        (start, None) => (zero, start.unwrap_or(zero), step),
     }
 }
 
 fn range(cx: &CallCx) -> Result<Inferred> {
     let (start, stop, step) = bounds(cx);
+    if cx.is_none("start") && cx.is_none("stop") {
+        return Err(cx.dtype_error("arange() requires stop to be specified"));
+    }
     if step.as_f64() == 0.0 {
         return Err(cx.value_error("`step` must not be 0"));
     }
@@ -82,8 +85,11 @@ fn range(cx: &CallCx) -> Result<Inferred> {
         }
         _ => {
             let len = ((stop.as_f64() - start.as_f64()) / step.as_f64()).ceil();
-            if !len.is_finite() {
-                return Err(cx.value_error("the bounds and the step must be finite"));
+            if len.is_nan() {
+                return Err(cx.value_error("cannot compute length: a bound or the step is NaN"));
+            }
+            if len.is_infinite() {
+                return Err(cx.value_error("maximum allowed size exceeded: a bound is infinite"));
             }
             len.max(0.0) as usize
         }
@@ -94,10 +100,13 @@ fn range(cx: &CallCx) -> Result<Inferred> {
         .max()
         .unwrap_or(Kind::Integer)
         .max(Kind::Integer);
-    one_of(
-        Dims::from_slice(&[len]),
-        cx.dtype("dtype").unwrap_or_else(|| default_dtype(kind)),
-    )
+    let dtype = cx.dtype("dtype").unwrap_or_else(|| default_dtype(kind));
+    if dtype == DType::Bool && len > 2 {
+        return Err(cx.dtype_error(format!(
+            "a range of truth values has at most 2 elements, found {len}"
+        )));
+    }
+    one_of(Dims::from_slice(&[len]), dtype)
 }
 
 fn fill_range(cx: &KernelCx) -> Result<()> {

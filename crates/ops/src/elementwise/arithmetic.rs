@@ -437,12 +437,7 @@ pub static SQUARE: OpDef = OpDef {
 /// Complex conjugate.
 pub static CONJUGATE: OpDef = OpDef {
     name: "conjugate",
-    surface: &[
-        Surface::Np("conjugate"),
-        Surface::Np("conj"),
-        Surface::Method("conj"),
-        Surface::Method("conjugate"),
-    ],
+    surface: &[Surface::Np("conjugate"), Surface::Np("conj")],
     doc: "Complex conjugate of every element; real elements stay as they are, truth values become int8.",
     example: "
         >>> np.conjugate([1 + 2j, 3 - 1j])

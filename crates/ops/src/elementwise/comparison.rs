@@ -3,7 +3,10 @@
 use mxnet_kernels::map;
 use mxnet_tensor::{DType, Scalar};
 
+use super::logic::{LOGICAL_AND, LOGICAL_NOT, LOGICAL_OR};
+use crate::Array;
 use crate::cpu::read_scalar;
+use crate::error::Result;
 use crate::invoke::Call;
 use crate::opdef::{Cpu, Cuda, Grad, Onnx, OpDef, Probe, Surface};
 use crate::types::Types;
@@ -50,6 +53,40 @@ pub(crate) fn beyond(call: &Call, compute: DType) -> Option<Beyond> {
         }
         _ => return None,
     }))
+}
+
+/// Compares signed integers with uint64, which have no integer type in common: exactly, where floats would round. `None` for other calls.
+pub(crate) fn of_both_signs(call: &Call) -> Result<Option<Array>> {
+    let [Some(a), Some(b)] = call.inputs else {
+        return Ok(None);
+    };
+    let is_wide = |x: &Array| x.dtype() == DType::U64 && !x.is_weak();
+    let is_signed = |x: &Array| x.dtype().is_signed() && x.dtype().is_integer() && !x.is_weak();
+    let swapped = is_signed(b);
+    if call.dtype.is_some() || !(is_wide(a) && swapped || is_signed(a) && is_wide(b)) {
+        return Ok(None);
+    }
+    // What the comparison says where the signed operand is negative, whatever the other one is.
+    let below = match call.op.name {
+        "equal" => false,
+        "not_equal" => true,
+        "less" | "less_equal" => !swapped,
+        "greater" | "greater_equal" => swapped,
+        _ => return Ok(None),
+    };
+    let signed = if swapped { b } else { a };
+    let zero = Array::weak_scalar(Scalar::I64(0))?;
+    let magnitude = signed.astype(DType::U64)?;
+    let negative = signed.binary(&LESS, &zero)?;
+    let plain = match swapped {
+        true => a.binary(call.op, &magnitude)?,
+        false => magnitude.binary(call.op, b)?,
+    };
+    let answer = match below {
+        true => plain.binary(&LOGICAL_OR, &negative)?,
+        false => plain.binary(&LOGICAL_AND, &negative.unary(&LOGICAL_NOT)?)?,
+    };
+    Ok(Some(answer))
 }
 
 /// What comparisons have in common.

@@ -201,7 +201,7 @@ pub static ROUND: OpDef = OpDef {
             return cx.done(rounded(x, decimals)?);
         }
         if decimals >= 0 || x.dtype() == DType::Bool {
-            return cx.done(x.copy()?);
+            return cx.done(x.copy_in("K")?);
         }
         cx.done(rounded(&x.astype(DType::F64)?, decimals)?.astype(x.dtype())?)
     }),

@@ -12,16 +12,14 @@ use crate::invoke::invoke1;
 use crate::opdef::{Cpu, Onnx, OpDef, Probe, Surface};
 use crate::{Array, Outputs};
 
+/// Algorithms that NumPy has; their first letters name them, too.
 const KINDS: &[&str] = &["quicksort", "heapsort", "mergesort", "stable"];
 
 /// Parameters of `sort` and `argsort`. `order` names fields of structured arrays in NumPy, which these arrays have none of.
 const SORTING: &[Param] = &[
     Param::array("a"),
     LAST_AXIS,
-    Param {
-        default: crate::args::Default::None,
-        ..Param::choice("kind", KINDS, "stable")
-    },
+    Param::optional("kind", ParamKind::Str),
     Param::optional("order", ParamKind::Str),
     Param::optional("stable", ParamKind::Bool).keyword(),
 ];
@@ -52,6 +50,7 @@ pub static SORT: OpDef = OpDef {
     ",
     cpu: Cpu::Composite(|cx| {
         no_fields(cx)?;
+        known_kind(cx)?;
         along_rows(cx, |x| {
             invoke1(
                 &SORT_ROWS,
@@ -96,6 +95,7 @@ pub static ARGSORT: OpDef = OpDef {
     ",
     cpu: Cpu::Composite(|cx| {
         no_fields(cx)?;
+        known_kind(cx)?;
         along_rows(cx, |x| argsort_rows(x, false))
     }),
     onnx: Onnx::Node {
@@ -289,6 +289,26 @@ fn no_fields(cx: &CompositeCx) -> Result<()> {
             cx.str("order")
         )))
     }
+}
+
+/// Refuses algorithms that do not exist, and one beside `stable`.
+fn known_kind(cx: &CompositeCx) -> Result<()> {
+    if cx.is_none("kind") {
+        return Ok(());
+    }
+    if !cx.is_none("stable") {
+        return Err(cx.value_error(
+            "`kind` and keyword parameters can't be provided at the same time. Use only one of them",
+        ));
+    }
+    let kind = cx.str("kind").to_ascii_lowercase();
+    if kind.starts_with(['q', 'h', 'm', 's']) {
+        return Ok(());
+    }
+    let known = KINDS.join(", ");
+    Err(cx.value_error(format!(
+        "argument `kind` must be one of {known}, not '{kind}'"
+    )))
 }
 
 /// The single position of a selection, counted from the start; `None` for several, which sorting puts in place too.

@@ -29,6 +29,7 @@ pub(crate) static OPS: &[&OpDef] = &[
     &ASTYPE_OF,
     &TO_DEVICE,
     &RESHAPE,
+    &RESHAPE_COPYING,
     &TRANSPOSE,
     &BROADCAST_TO,
     &RAVEL,

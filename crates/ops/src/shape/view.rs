@@ -1,11 +1,13 @@
 //! Views: the same elements seen with another shape.
 
+use std::sync::Arc;
+
 use mxnet_tensor::reshape_dims;
 use smallvec::SmallVec;
 
 use crate::Array;
 use crate::args::{Attrs, Param, ParamKind, Value};
-use crate::error::Result;
+use crate::error::{Result, Tuple};
 use crate::invoke::invoke1;
 use crate::opdef::{Cpu, Grad, Keep, Onnx, OpDef, Probe, Short, Sparse, Surface, Viewed};
 
@@ -24,7 +26,13 @@ pub static RESHAPE: OpDef = OpDef {
     ],
     doc: "The elements, taken and put in C order (`order='F'`: first axis fastest), with another shape: a view where the strides allow it, else a \
           copy. One size may be -1.",
-    about: &[("shape", "Lengths of the axes, of which one may be -1.")],
+    about: &[
+        ("shape", "Lengths of the axes, of which one may be -1."),
+        (
+            "copy",
+            "Whether memory is never shared (True), always (False), or where possible (None).",
+        ),
+    ],
     returns: &[("ndarray", "View where possible.")],
     raises: &[("ValueError", "If the number of elements differs.")],
     example: "
@@ -51,6 +59,7 @@ pub static RESHAPE: OpDef = OpDef {
         })
     }),
     short: Short::View(|layout, shape| layout.reshape(shape).ok().flatten()),
+    extended: Some(&RESHAPE_COPYING),
     grad: Grad::Rule(Keep::NOTHING, |g| {
         let attrs: Attrs = [Value::from(g.shape(0)), g.get("order").clone()]
             .into_iter()
@@ -69,6 +78,45 @@ pub static RESHAPE: OpDef = OpDef {
         "f(()), (1, 1)",
     ]),
     ..OpDef::VIEW
+};
+
+/// Another shape, with a say in whether memory is shared.
+pub static RESHAPE_COPYING: OpDef = OpDef {
+    name: "reshape_copying",
+    params: &[
+        Param::array("a"),
+        Param::required("shape", ParamKind::Ints).variadic(),
+        Param::choice("order", &["C", "F"], "C"),
+        Param::optional("copy", ParamKind::Bool).keyword(),
+    ],
+    doc: "`copy=True` always copies, `copy=False` never does and is an error where it would be needed.",
+    cpu: Cpu::Composite(|cx| {
+        let x = cx.input(0);
+        let attrs: Attrs = [
+            Value::from(cx.ints("shape")),
+            Value::Word(if cx.str("order") == "F" { "F" } else { "C" }),
+        ]
+        .into_iter()
+        .collect();
+        let y = invoke1(&RESHAPE, &[x], &attrs)?;
+        let is_shared = Arc::ptr_eq(x.tensor().storage(), y.tensor().storage());
+        match (cx.is_none("copy"), cx.bool("copy")) {
+            (false, true) if is_shared => cx.done(y.copy_in("K")?),
+            (false, false) if !is_shared => Err(cx.value_error(format!(
+                "Unable to avoid creating a copy while reshaping. The strides of shape {} do not allow shape {}",
+                Tuple(x.shape()),
+                Tuple(y.shape())
+            ))),
+            _ => cx.done(y),
+        }
+    }),
+    probe: Probe::calls(&[
+        "f((2, 3)), (3, 2), copy=True",
+        "f((2, 3)), (3, 2), order='F', copy=True",
+        "f((0, 3)), (3, 0), copy=False",
+    ])
+    .against("np.reshape"),
+    ..OpDef::COMPOSITE
 };
 
 /// Axes in another order.

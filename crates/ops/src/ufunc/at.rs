@@ -15,7 +15,7 @@ use crate::interp::Flags;
 use crate::invoke::{Call, dispatch, invoke1};
 use crate::opdef::{Cost, Cpu, Cuda, Grad, Inferred, OpDef};
 use crate::types::{self, Types};
-use crate::{Array, cpu, creation, index, registry, shape};
+use crate::{Array, cpu, creation, floats, index, registry, shape};
 
 /// A function applied at positions.
 pub static AT: OpDef = OpDef {
@@ -155,6 +155,11 @@ pub fn at(
     let positions = positions.contiguous()?;
     let dense = a.detach().contiguous()?;
     let in_place = cpu::same_elements(dense.tensor(), a.tensor());
+    // A copy of what is there is only needed to find floating-point errors.
+    let before = match floats::is_watching() {
+        true => Some(floats::unwatched(|| a.detach().copy())?),
+        false => None,
+    };
     let attrs: Attrs = [Value::Str(op.name.into()), Value::DType(compute)]
         .into_iter()
         .collect();
@@ -168,6 +173,10 @@ pub fn at(
     if !in_place {
         shape::assign(a, &dense)?;
     }
+    if let Some(before) = before {
+        let places: Vec<i64> = positions.to_vec()?;
+        floats::look_in_place(op, &before, &places, value.as_ref(), &a.detach())?;
+    }
     Ok(None)
 }
 
@@ -180,7 +189,9 @@ fn loop_of(op: &'static OpDef, a: &Array, value: Option<&Array>) -> Result<DType
     let operands: SmallVec<[Option<&Array>; 2]> =
         [Some(a), value].into_iter().take(op.params.len()).collect();
     let (compute, returned) = types::resolve(op.name, accepts, lift, out, &operands, None)?;
-    if !can_cast(returned, a.dtype(), Casting::SameKind) {
+    // Floats are cut off for integers, as in NumPy.
+    let cut = returned.is_float() && a.dtype().is_integer();
+    if !cut && !can_cast(returned, a.dtype(), Casting::SameKind) {
         let problem = format!(
             "cannot cast output from {} to {} under casting rule 'same_kind'",
             returned.name(),

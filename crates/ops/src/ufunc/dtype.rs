@@ -118,12 +118,12 @@ pub fn fold_dtype(
         // Truth of any elements can be folded, but what a comparison gives compares with truth values only.
         let logical = op.fold.identity.is_some() || op.fold.reduce.is_some();
         return match asked.unwrap_or(DType::Bool) {
-            DType::Bool if logical || x.dtype() == DType::Bool => Ok(DType::Bool),
-            other => Err(no_loop(if other == DType::Bool {
-                x.dtype()
-            } else {
-                other
-            })),
+            // Asked for truth values, elements become such before they are compared.
+            DType::Bool if logical || asked.is_some() || x.dtype() == DType::Bool => {
+                Ok(DType::Bool)
+            }
+            DType::Bool => Err(no_loop(x.dtype())),
+            other => Err(no_loop(other)),
         };
     }
     let natural = asked.or_else(|| sums(op).then(|| accumulator(x.dtype())));

@@ -80,7 +80,8 @@ pub fn reduce(op: &'static OpDef, x: &Array, how: &Reduction) -> Result<Array> {
             );
             return Err(Error::value(op.name, problem));
         }
-        if folded == 0 && !shape.contains(&0) {
+        // As in NumPy also where the result is empty: whether it fails depends on the axes that are folded only.
+        if folded == 0 {
             let problem = format!(
                 "zero-size array to reduction operation {} which has no identity",
                 op.name

@@ -6,7 +6,7 @@ use mxnet::tensor::{Casting, DType, can_cast};
 use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyString};
+use pyo3::types::{PyBool, PyEllipsis, PyString};
 use smallvec::SmallVec;
 
 use super::loops::{self, Asked};
@@ -51,6 +51,11 @@ pub fn general(
     for &object in positional.iter().skip(nin) {
         // SAFETY: a borrowed argument of the running call.
         let object = unsafe { Bound::from_borrowed_ptr(py, object) };
+        if object.is(PyEllipsis::get(py)) {
+            return Err(PyTypeError::new_err(
+                "out=... is only allowed as a keyword argument.",
+            ));
+        }
         options.outs.push(op, &object)?;
     }
     if options.outs.arrays.iter().all(Option::is_none) {
@@ -83,6 +88,11 @@ pub fn general(
             "order" => options.order = convert::order_argument(op, &value)?,
             "dtype" if value.is_none() => {}
             "dtype" => dtype = Some(convert::dtype(&value)?),
+            "signature" | "sig" if options.asked.is_some() => {
+                return Err(PyTypeError::new_err(
+                    "cannot specify both 'sig' and 'signature'",
+                ));
+            }
             "signature" | "sig" if value.is_none() => {}
             "signature" | "sig" => options.asked = Some(loops::of_signature(op, &value)?),
             "subok" => {
@@ -198,6 +208,12 @@ fn execute<'py>(
         return options.outs.finish(py, outputs);
     }
     let outputs = run(py, op, &inputs, &Attrs::none(), &[], dtype)?;
+    for (i, y) in outputs.iter().enumerate() {
+        if let Some(out) = options.outs.get(i) {
+            let to = out.get().with(py, Array::dtype);
+            loops::check_output(op, i, y.dtype(), to, options.casting).map_err(fail)?;
+        }
+    }
     let outputs = outputs
         .into_iter()
         .enumerate()
@@ -207,12 +223,6 @@ fn execute<'py>(
     if options.outs.is_empty() {
         let outputs = ordered(outputs, &inputs, options.order).map_err(fail)?;
         return options.outs.finish(py, outputs);
-    }
-    for (i, y) in outputs.iter().enumerate() {
-        if let Some(out) = options.outs.get(i) {
-            let to = out.get().with(py, Array::dtype);
-            loops::check_output(op, i, y.dtype(), to, options.casting).map_err(fail)?;
-        }
     }
     options.outs.write(py, op, outputs)
 }
@@ -224,8 +234,9 @@ fn masked(py: Python<'_>, y: &Array, options: &Options, i: usize) -> Result<Arra
     };
     match options.outs.get(i) {
         Some(out) => {
-            let base = out.get().array(py).astype(y.dtype())?;
-            select::choose(mask, y, &base)
+            // In the dtype of `out`: what the mask keeps must not be converted there and back.
+            let base = out.get().array(py);
+            select::choose(mask, &y.astype(base.dtype())?, &base)
         }
         None => {
             let base = Array::uninitialised(y.shape(), y.dtype(), y.device())?;

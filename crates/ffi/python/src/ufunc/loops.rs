@@ -59,6 +59,9 @@ pub fn of_signature(op: &OpDef, object: &Bound<'_, PyAny>) -> PyResult<Asked> {
     let (nin, nout) = (op.params.len(), num_outputs(op));
     if let Ok(text) = object.cast::<PyString>() {
         let text = text.to_str()?;
+        if text.chars().count() == 1 {
+            return Err(one_entry(op));
+        }
         let fitting = text
             .split_once("->")
             .filter(|(a, b)| a.chars().count() == nin && b.chars().count() == nout);
@@ -87,6 +90,9 @@ pub fn of_signature(op: &OpDef, object: &Bound<'_, PyAny>) -> PyResult<Asked> {
             object.get_type().name()?
         )));
     };
+    if tuple.len() == 1 && nin + nout > 1 {
+        return Err(one_entry(op));
+    }
     if tuple.len() != nin + nout {
         return Err(PyValueError::new_err(format!(
             "the signature of {} needs {} entries, found {}",
@@ -105,6 +111,16 @@ pub fn of_signature(op: &OpDef, object: &Bound<'_, PyAny>) -> PyResult<Asked> {
             }
         })
         .collect()
+}
+
+/// A signature of one entry, which once meant the dtype of the output.
+#[cold]
+fn one_entry(op: &OpDef) -> PyErr {
+    let count = op.params.len() + num_outputs(op);
+    PyTypeError::new_err(format!(
+        "{}: a signature has an entry for each of the {count} operands: use `dtype=` for that of the output",
+        op.name
+    ))
 }
 
 /// The loop that a call takes: of those the caller left, the natural one for the operands, else the first they can be cast to.

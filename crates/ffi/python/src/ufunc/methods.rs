@@ -3,13 +3,15 @@
 use std::ffi::CStr;
 
 use mxnet::ops::ufunc::{self as core, Initial, Reduction};
-use mxnet::ops::{Array, Error, OpDef, Outputs};
-use mxnet::tensor::DType;
+use mxnet::ops::{Array, Error, OpDef};
+use mxnet::tensor::{Casting, DType, Scalar};
+use num_complex::Complex;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::{PyComplex, PyDict, PyEllipsis, PyFloat, PyInt, PyTuple};
 
+use super::loops;
 use super::object;
 use super::outs::Outs;
 use crate::array::PyArray;
@@ -48,7 +50,7 @@ const METHODS: &[(&CStr, &CStr, ffi::PyCFunctionWithKeywords)] = &[
     ),
     (
         c"at",
-        c"at($self, a, indices, b=None, /)\n--\n\nReplaces `a[indices]` in place by what the function gives for it (and `b`), repeatedly where an element is named repeatedly.\n\nWhile a gradient is recorded, `add.at` and `subtract.at` are recorded too; others raise AutogradError.\n\n*Differs from NumPy*: results that the elements cannot hold under 'same_kind' are refused, not truncated.\n\nParameters\n----------\na : ndarray\n    The array that is changed.\nindices : index expression\n    Which elements.\nb : array_like, optional\n    Second operand, of functions of two arrays.\n\nExamples\n--------\n>>> x = np.array([0, 0, 0])\n>>> np.add.at(x, [0, 2, 2], [1, 10, 100])\n>>> x\narray([  1,   0, 110])",
+        c"at($self, a, indices, b=None, /)\n--\n\nReplaces `a[indices]` in place by what the function gives for it (and `b`), repeatedly where an element is named repeatedly.\n\nWhile a gradient is recorded, `add.at` and `subtract.at` are recorded too; others raise AutogradError.\n\nFloats are cut off for integers; other results that the elements cannot hold under 'same_kind' are refused.\n\nParameters\n----------\na : ndarray\n    The array that is changed.\nindices : index expression\n    Which elements.\nb : array_like, optional\n    Second operand, of functions of two arrays.\n\nExamples\n--------\n>>> x = np.array([0, 0, 0])\n>>> np.add.at(x, [0, 2, 2], [1, 10, 100])\n>>> x\narray([  1,   0, 110])",
         entry::<4>,
     ),
     (
@@ -56,9 +58,22 @@ const METHODS: &[(&CStr, &CStr, ffi::PyCFunctionWithKeywords)] = &[
         c"__reduce__($self, /)\n--\n\nPickles by name.",
         entry::<5>,
     ),
+    (
+        c"resolve_dtypes",
+        c"resolve_dtypes($self, /, dtypes, *, signature=None, casting=None, reduction=False)\n--\n\nThe dtypes that operands of these dtypes are computed in and come out with, a tuple.\n\n`dtypes` has one entry for each input and output: a dtype, None for an output that is not given, or one of int, float and\ncomplex for a Python number. With `reduction` they are those of the result, of the elements and None.\nRaises TypeError if there is no loop for them, or the rule does not allow the casts.\n\nParameters\n----------\ndtypes : tuple\n    One entry for each input and output.\nsignature : str or tuple, optional\n    The loop that is asked for.\ncasting : str, optional\n    Which conversions are allowed; 'same_kind' for None.\nreduction : bool, default False\n    Whether the function folds.\n\nReturns\n-------\ntuple of dtype\n\nExamples\n--------\n>>> f4 = np.dtype('float32')\n>>> np.add.resolve_dtypes((f4, int, None))\n(dtype('float32'), dtype('float32'), dtype('float32'))",
+        entry::<6>,
+    ),
 ];
 
-const FUNCTIONS: [Method; 6] = [reduce, accumulate, reduceat, outer, at, pickle];
+const FUNCTIONS: [Method; 7] = [
+    reduce,
+    accumulate,
+    reduceat,
+    outer,
+    at,
+    pickle,
+    resolve_dtypes,
+];
 
 /// The table of methods for the type.
 pub(super) fn table() -> Vec<ffi::PyMethodDef> {
@@ -247,7 +262,7 @@ fn finish<'py>(
 ) -> PyResult<Py<PyAny>> {
     let y = result.map_err(|error| raise(py, error))?;
     outs.check_writable(py)?;
-    outs.write(py, op, Outputs::from_iter([y]))
+    outs.write_exactly(py, op, y)
 }
 
 fn reduce<'py>(
@@ -275,6 +290,11 @@ fn reduce<'py>(
             }
         },
     };
+    if args.len() > 3 && args.get_item(3)?.is(PyEllipsis::get(py)) {
+        return Err(PyTypeError::new_err(
+            "out=... is only allowed as a keyword argument.",
+        ));
+    }
     let outs = given.outs(op, 3)?;
     let dtype = dtype_for(op, given.dtype(2)?, &outs, &x, py);
     let keepdims = given.get(4).map_or(Ok(false), |x| x.is_truthy())?;
@@ -419,4 +439,93 @@ fn pickle<'py>(
     Given::new("__reduce__", [], 0, args, kwargs)?;
     let rebuild = py.import("mxnet._core")?.getattr("_ufunc")?;
     Ok((rebuild, (op.name,)).into_pyobject(py)?.into_any().unbind())
+}
+
+fn resolve_dtypes<'py>(
+    slf: &Bound<'py, PyAny>,
+    args: &Bound<'py, PyTuple>,
+    kwargs: Option<&Bound<'py, PyDict>>,
+) -> PyResult<Py<PyAny>> {
+    let (py, op) = (slf.py(), object::operator(slf)?);
+    let fail = |error| raise(py, error);
+    let names = ["dtypes", "signature", "casting", "reduction"];
+    let given = Given::new("resolve_dtypes", names, 1, args, kwargs)?;
+    let (nin, nout) = (op.params.len(), loops::num_outputs(op));
+    let wrong = |what: &str| PyTypeError::new_err(format!("resolve_dtypes: {what}"));
+    let dtypes = given
+        .get(0)
+        .and_then(|dtypes| dtypes.cast::<PyTuple>().ok())
+        .filter(|dtypes| dtypes.len() == nin + nout)
+        .ok_or_else(|| {
+            wrong(&format!(
+                "`dtypes` must be a tuple of {} entries",
+                nin + nout
+            ))
+        })?;
+    let operands: Vec<Option<Array>> = dtypes
+        .iter()
+        .map(|item| stand_in(&item))
+        .collect::<PyResult<_>>()?;
+    let casting = match given.some(2) {
+        Some(casting) => convert::casting_argument(op, casting)?,
+        None => Casting::SameKind,
+    };
+    let found: Vec<DType> = if given.get(3).map_or(Ok(false), |x| x.is_truthy())? {
+        let [result, Some(elements), None] = operands.as_slice() else {
+            return Err(wrong(
+                "a reduction has a dtype or None for the result, one for the elements, and None",
+            ));
+        };
+        let asked = result.as_ref().map(Array::dtype);
+        let dtype = core::fold_dtype(op, "reduce", elements, asked).map_err(fail)?;
+        vec![dtype; 3]
+    } else {
+        let inputs: Vec<Option<&Array>> = operands[..nin].iter().map(Option::as_ref).collect();
+        if inputs.iter().any(Option::is_none) {
+            return Err(wrong("inputs must have a dtype"));
+        }
+        let asked = match given.some(1) {
+            Some(signature) => loops::of_signature(op, signature)?,
+            None => loops::Asked::new(),
+        };
+        let found = loops::choose(op, &inputs, &asked, casting).map_err(fail)?;
+        for (i, (from, out)) in found.outputs.iter().zip(&operands[nin..]).enumerate() {
+            if let Some(out) = out {
+                loops::check_output(op, i, *from, out.dtype(), casting).map_err(fail)?;
+            }
+        }
+        found.inputs.iter().chain(&found.outputs).copied().collect()
+    };
+    let found = found
+        .into_iter()
+        .map(|dtype| convert::numpy_dtype(py, dtype))
+        .collect::<PyResult<Vec<_>>>()?;
+    Ok(PyTuple::new(py, found)?.into_any().unbind())
+}
+
+/// An operand of a dtype: an array without axes, a number for Python's types, nothing for None.
+fn stand_in(item: &Bound<'_, PyAny>) -> PyResult<Option<Array>> {
+    let py = item.py();
+    let weak = [
+        (py.get_type::<PyInt>(), Scalar::I64(0)),
+        (py.get_type::<PyFloat>(), Scalar::F64(0.0)),
+        (
+            py.get_type::<PyComplex>(),
+            Scalar::from(Complex::new(0.0, 0.0)),
+        ),
+    ];
+    let found = match weak.iter().find(|(class, _)| item.is(class)) {
+        _ if item.is_none() => return Ok(None),
+        Some((_, zero)) => Array::weak_scalar(*zero),
+        None if item.is_instance(&py.import("numpy")?.getattr("dtype")?)? => {
+            Array::scalar(Scalar::Bool(false), convert::dtype(item)?)
+        }
+        None => {
+            return Err(PyTypeError::new_err(format!(
+                "resolve_dtypes: entries must be dtypes, None, int, float or complex, not {}",
+                item.repr()?
+            )));
+        }
+    };
+    found.map(Some).map_err(|error| raise(py, error))
 }

@@ -57,6 +57,11 @@ fn binding(object: &Bound<'_, PyAny>) -> Option<&'static Binding> {
     Some(unsafe { (*object.as_ptr().cast::<Object>()).binding })
 }
 
+/// Whether an object is a function of this type.
+pub fn is_ufunc(object: &Bound<'_, PyAny>) -> bool {
+    binding(object).is_some()
+}
+
 /// The operator that `self` of a method is.
 pub(super) fn operator(object: &Bound<'_, PyAny>) -> PyResult<&'static OpDef> {
     binding(object)

@@ -3,7 +3,7 @@
 use mxnet::ops::{Array, Attrs, Call, Error, OpDef, Outputs, dispatch, shape};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
+use pyo3::types::{PyEllipsis, PyTuple};
 use smallvec::SmallVec;
 
 use crate::array::PyArray;
@@ -23,6 +23,10 @@ impl<'py> Outs<'py> {
     /// `out=` of a call with `nout` outputs: an array if there is one, or a tuple of as many entries.
     pub fn argument(op: &OpDef, object: &Bound<'py, PyAny>, nout: usize) -> PyResult<Outs<'py>> {
         let mut outs = Outs::default();
+        // NumPy's way to ask for arrays where it would give scalars, which there are none of here.
+        if object.is(PyEllipsis::get(object.py())) {
+            return Ok(outs);
+        }
         if let Ok(tuple) = object.cast::<PyTuple>() {
             if tuple.len() != nout {
                 return Err(PyValueError::new_err(format!(
@@ -54,6 +58,10 @@ impl<'py> Outs<'py> {
     pub fn push(&mut self, op: &OpDef, item: &Bound<'py, PyAny>) -> PyResult<()> {
         let array = if item.is_none() {
             None
+        } else if item.is(PyEllipsis::get(item.py())) {
+            return Err(PyTypeError::new_err(
+                "must use `...` as `out=...` and not per-operand/in a tuple",
+            ));
         } else if let Ok(array) = item.cast::<PyArray>() {
             Some(array.clone())
         } else {
@@ -100,6 +108,21 @@ impl<'py> Outs<'py> {
         Ok(PyTuple::new(py, results)?.into_any().unbind())
     }
 
+    /// As [`Outs::write`] for results of folds, which `out` must have the shape of exactly.
+    pub fn write_exactly(
+        &self,
+        py: Python<'py>,
+        op: &'static OpDef,
+        y: Array,
+    ) -> PyResult<Py<PyAny>> {
+        if let Some(out) = self.get(0)
+            && let Some(problem) = out.get().with(py, |out| misfit(out, &y))
+        {
+            return Err(raise(py, Error::shape(op.name, problem)));
+        }
+        self.write(py, op, Outputs::from_iter([y]))
+    }
+
     /// Writes results to these arrays, converted whatever their dtypes, and answers as [`Outs::finish`].
     pub fn write(
         &self,
@@ -120,18 +143,24 @@ impl<'py> Outs<'py> {
     }
 }
 
+/// How the shapes differ, if they do.
+fn misfit(out: &Array, y: &Array) -> Option<String> {
+    (out.shape() != y.shape()).then(|| {
+        format!(
+            "non-broadcastable output operand: `out` has shape {}, the result has shape {}",
+            mxnet::ops::Tuple(out.shape()),
+            mxnet::ops::Tuple(y.shape())
+        )
+    })
+}
+
 /// `y` in the elements of `out`, as an operation.
 fn written(op: &'static OpDef, y: &Array, out: &Array) -> Result<Array, Error> {
     let y = match y.layout().broadcast_to(out.shape()) {
         Ok(_) if y.shape() != out.shape() => y.broadcast_to(out.shape())?,
         _ => y.clone(),
     };
-    if y.shape() != out.shape() {
-        let problem = format!(
-            "`out` has shape {}, the result has shape {}",
-            mxnet::ops::Tuple(out.shape()),
-            mxnet::ops::Tuple(y.shape())
-        );
+    if let Some(problem) = misfit(out, &y) {
         return Err(Error::shape(op.name, problem));
     }
     let y = y.astype(out.dtype())?;

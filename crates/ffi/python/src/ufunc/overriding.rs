@@ -1,0 +1,214 @@
+//! Objects of other libraries that say what our functions do with them: NumPy's protocol `__array_ufunc__`.
+//!
+//! Classes derived from our own array are no others: they are treated as arrays.
+
+use mxnet::ops::OpDef;
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyBool, PyComplex, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple, PyType};
+
+use super::loops::num_outputs;
+use super::object;
+use crate::array::PyArray;
+use crate::call::{Binding, Named};
+
+/// What an operand says about functions of elements.
+pub enum Stance<'py> {
+    /// Nothing: it is converted to an array, if it can be.
+    None,
+    /// `__array_ufunc__ = None`: it takes part in none.
+    Refuses,
+    /// The method that answers in the function's place.
+    Answers(Bound<'py, PyAny>),
+}
+
+/// What an operand says about functions of elements.
+pub fn stance<'py>(operand: &Bound<'py, PyAny>) -> PyResult<Stance<'py>> {
+    static THEIRS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+    static SCALAR: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+    let py = operand.py();
+    let plain = operand.is_instance_of::<PyArray>()
+        || operand.is_exact_instance_of::<PyFloat>()
+        || operand.is_exact_instance_of::<PyInt>()
+        || operand.is_exact_instance_of::<PyList>()
+        || operand.is_exact_instance_of::<PyTuple>()
+        || operand.is_exact_instance_of::<PyBool>()
+        || operand.is_exact_instance_of::<PyComplex>()
+        || operand.is_exact_instance_of::<PyString>()
+        || operand.is_none();
+    if plain {
+        return Ok(Stance::None);
+    }
+    let name = pyo3::intern!(py, "__array_ufunc__");
+    let Some(method) = operand.get_type().getattr_opt(name)? else {
+        return Ok(Stance::None);
+    };
+    if method.is_none() {
+        return Ok(Stance::Refuses);
+    }
+    let theirs = THEIRS.import(py, "numpy", "ndarray")?;
+    let is_numpys = operand.is_instance(SCALAR.import(py, "numpy", "generic")?)?
+        || method.is(&theirs.getattr(name)?);
+    Ok(match is_numpys {
+        true => Stance::None,
+        false => Stance::Answers(method),
+    })
+}
+
+/// A call with an operand that answers in the function's place; `None` if there is none.
+pub fn call(
+    py: Python<'_>,
+    binding: &'static Binding,
+    positional: &[*mut ffi::PyObject],
+    named: &Named,
+) -> PyResult<Option<Py<PyAny>>> {
+    // SAFETY: borrowed arguments of the running call.
+    let object = |p: *mut ffi::PyObject| unsafe { Bound::from_borrowed_ptr(py, p) };
+    let speaks =
+        |p: *mut ffi::PyObject| Ok::<_, PyErr>(!matches!(stance(&object(p))?, Stance::None));
+    let mut anyone = false;
+    for &p in positional {
+        anyone |= speaks(p)?;
+    }
+    let out = (0..named.len)
+        .map(|i| named.get(i))
+        .find(|&(name, _)| object(name).str().is_ok_and(|name| name == "out"))
+        .map(|(_, value)| object(value));
+    if let Some(out) = &out {
+        match out.cast::<PyTuple>() {
+            Ok(outs) => {
+                for out in outs {
+                    anyone |= speaks(out.as_ptr())?;
+                }
+            }
+            Err(_) => anyone |= speaks(out.as_ptr())?,
+        }
+    }
+    if !anyone {
+        return Ok(None);
+    }
+    let op = binding.op;
+    let (nin, nout) = (op.params.len(), num_outputs(op));
+    if positional.len() < nin || positional.len() > nin + nout {
+        return Err(PyTypeError::new_err(format!(
+            "{}() takes from {nin} to {} positional arguments but {} were given",
+            op.name,
+            nin + nout,
+            positional.len()
+        )));
+    }
+    let inputs = PyTuple::new(py, positional[..nin].iter().map(|&p| object(p)))?;
+    let kwargs = PyDict::new(py);
+    for i in 0..named.len {
+        let (name, value) = named.get(i);
+        match object(name).str()?.to_str()? {
+            "out" => {}
+            "sig" => kwargs.set_item("signature", object(value))?,
+            name => kwargs.set_item(name, object(value))?,
+        }
+    }
+    let outs = outputs(py, op, &positional[nin..], out.as_ref())?;
+    if !outs.iter().all(|out| out.is_none()) {
+        kwargs.set_item("out", &outs)?;
+    }
+    let function = object::find(py, op.name).map(|f| f.into_bound(py));
+    let Some(function) = function else {
+        return Ok(None);
+    };
+    answer(&function, "__call__", &inputs, &outs, &kwargs).map(Some)
+}
+
+/// Where results go, one entry an output.
+fn outputs<'py>(
+    py: Python<'py>,
+    op: &OpDef,
+    positional: &[*mut ffi::PyObject],
+    out: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyTuple>> {
+    let nout = num_outputs(op);
+    if let Some(out) = out {
+        if !positional.is_empty() {
+            return Err(PyTypeError::new_err(
+                "cannot specify 'out' as both a positional and keyword argument",
+            ));
+        }
+        return match out.cast::<PyTuple>() {
+            Ok(outs) if outs.len() == nout => Ok(outs.clone()),
+            Ok(outs) => Err(PyValueError::new_err(format!(
+                "{}: the 'out' tuple must have exactly one entry per ufunc output: {nout}, found {}",
+                op.name,
+                outs.len()
+            ))),
+            Err(_) if nout == 1 => PyTuple::new(py, [out]),
+            Err(_) => Err(PyTypeError::new_err(format!(
+                "{}: 'out' must be a tuple of {nout} arrays",
+                op.name
+            ))),
+        };
+    }
+    let none = py.None();
+    let filled = (0..nout).map(|i| match positional.get(i) {
+        // SAFETY: a borrowed argument of the running call.
+        Some(&p) => unsafe { Bound::from_borrowed_ptr(py, p) },
+        None => none.bind(py).clone(),
+    });
+    PyTuple::new(py, filled.collect::<Vec<_>>())
+}
+
+/// Asks the operands, one of each class, those of derived classes before those of the classes they are derived from.
+fn answer(
+    function: &Bound<'_, PyAny>,
+    method: &str,
+    inputs: &Bound<'_, PyTuple>,
+    outs: &Bound<'_, PyTuple>,
+    kwargs: &Bound<'_, PyDict>,
+) -> PyResult<Py<PyAny>> {
+    let py = function.py();
+    let mut asked: Vec<(Bound<'_, PyAny>, Bound<'_, PyAny>)> = Vec::new();
+    for operand in inputs.iter().chain(outs.iter()) {
+        let class = operand.get_type();
+        match stance(&operand)? {
+            Stance::None => {}
+            Stance::Refuses => {
+                return Err(PyTypeError::new_err(format!(
+                    "operand '{}' does not support ufuncs (__array_ufunc__=None)",
+                    class.name()?
+                )));
+            }
+            Stance::Answers(_) if asked.iter().any(|(other, _)| other.get_type().is(&class)) => {}
+            Stance::Answers(method) => {
+                let mut at = asked.len();
+                for (i, (other, _)) in asked.iter().enumerate() {
+                    if class.is_subclass(&other.get_type())? {
+                        at = i;
+                        break;
+                    }
+                }
+                asked.insert(at, (operand, method));
+            }
+        }
+    }
+    for (operand, own) in &asked {
+        let mut arguments = vec![
+            operand.clone(),
+            function.clone(),
+            PyString::new(py, method).into_any(),
+        ];
+        arguments.extend(inputs.iter());
+        let result = own.call(PyTuple::new(py, arguments)?, Some(kwargs))?;
+        if !result.is(py.NotImplemented().bind(py)) {
+            return Ok(result.unbind());
+        }
+    }
+    let classes: Vec<String> = asked
+        .iter()
+        .map(|(operand, _)| Ok(format!("'{}'", operand.get_type().name()?)))
+        .collect::<PyResult<_>>()?;
+    Err(PyTypeError::new_err(format!(
+        "operand type(s) all returned NotImplemented from __array_ufunc__({}, '{method}', ...): {}",
+        function.repr()?,
+        classes.join(", ")
+    )))
+}
