@@ -253,7 +253,7 @@ def _tofile(self: ndarray, fid: Any, sep: str = "", format: str = "%s") -> None:
     >>> with tempfile.NamedTemporaryFile() as file:
     ...     np.array([1.5, 2]).tofile(file.name)
     ...     np.fromfile(file.name, dtype="float32")
-    array([1.5, 2. ], dtype=float32)
+    array([1.5, 2. ])
     """
     _to_host("tofile: the array", self).tofile(fid, sep, format)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, cast
+from typing import Any, SupportsIndex, cast
 
 from numpy.exceptions import AxisError
 from numpy.typing import ArrayLike
@@ -339,7 +339,8 @@ def resize(a: ArrayLike, new_shape: int | Sequence[int]) -> ndarray:
     array([[1, 2],
            [3, 1]])
     """
-    shape = (new_shape,) if isinstance(new_shape, int) else tuple(new_shape)
+    shape = (new_shape,) if isinstance(new_shape, SupportsIndex) else new_shape
+    shape = tuple(map(operator.index, shape))
     length = 1
     for n in shape:
         if n < 0:

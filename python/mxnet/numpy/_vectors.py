@@ -42,8 +42,10 @@ def cross(
     """
     if axis is not None:
         axisa = axisb = axisc = axis
-    x = _np["moveaxis"](asarray(a), axisa, -1)
-    y = _np["moveaxis"](asarray(b), axisb, -1)
+    x, y = asarray(a), asarray(b)
+    if not x.ndim or not y.ndim:
+        raise ValueError("cross: At least one array has zero dimension, and vectors need one axis")
+    x, y = _np["moveaxis"](x, axisa, -1), _np["moveaxis"](y, axisb, -1)
     sizes = (x.shape[-1], y.shape[-1])
     if not {2, 3}.issuperset(sizes):
         raise ValueError(f"cross: vectors have 2 or 3 elements, found {sizes[0]} and {sizes[1]}")
