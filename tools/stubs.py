@@ -207,10 +207,8 @@ def arguments(function: Any, kinds: dict[str, tuple[str, bool]], first: str = ""
         before = parameters[index - 1].kind if index else None
         if before is parameter.POSITIONAL_ONLY and parameter.kind is not parameter.POSITIONAL_ONLY:
             parts.append("/")
-        if parameter.kind is parameter.KEYWORD_ONLY and before not in (
-            parameter.KEYWORD_ONLY,
-            parameter.VAR_POSITIONAL,
-        ):
+        starred = any(part.startswith("*") for part in parts)
+        if parameter.kind is parameter.KEYWORD_ONLY and not starred:
             parts.append("*")
         if index == 0 and parameter.name in ("self", "cls"):
             parts.append(parameter.name)

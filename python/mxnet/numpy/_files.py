@@ -260,4 +260,4 @@ def _tofile(self: ndarray, fid: Any, sep: str = "", format: str = "%s") -> None:
 
 _tofile.__name__ = "tofile"
 # Every array is of the extension's own class, so methods that are written in Python must be put on that class.
-ndarray.tofile = _tofile  # type: ignore[attr-defined]
+ndarray.tofile = _tofile  # type: ignore[method-assign]
