@@ -39,6 +39,8 @@ pub enum ParamKind {
     Scalar,
     /// An integer or a tuple of integers: shapes and axes.
     Ints,
+    /// For each operand, and for the result, an axis or a tuple of axes; read as integers, each entry's length before its axes.
+    AxesOfEach,
     /// A sequence of real numbers.
     Floats,
     /// Text.

@@ -145,6 +145,21 @@ fn elementwise(call: &Call, kernel: Kernel) -> Result<Outputs> {
         let result = crate::creation::full(&shape, value, DType::Bool, call.device()?)?;
         return into_outs(call, SmallVec::from_buf([result]));
     }
+    if let Some(rounded) = rounded_to_half(call, compute)? {
+        let inputs: SmallVec<[Option<&Array>; 2]> = call
+            .inputs
+            .iter()
+            .zip(&rounded)
+            .map(|(x, rounded)| rounded.as_ref().or(*x))
+            .collect();
+        return elementwise(
+            &Call {
+                inputs: &inputs,
+                ..*call
+            },
+            kernel,
+        );
+    }
     let num_outs = if let Cpu::Map(rows) = call.op.cpu {
         rows.outs as usize
     } else {
@@ -210,6 +225,25 @@ fn allocate_like(call: &Call, shape: &Dims, dtype: DType) -> Result<Array> {
         }
     }
     Array::uninitialised(shape, dtype, device)
+}
+
+/// Python numbers among halves, rounded to halves: rows compute in float32, where they would not be. `None`: there are none.
+fn rounded_to_half(call: &Call, compute: DType) -> Result<Option<SmallVec<[Option<Array>; 2]>>> {
+    let is_number = |x: &&Array| x.is_weak() && x.dtype().kind() != mxnet_tensor::Kind::Bool;
+    let promotes = matches!(call.op.types, Types::Promote { .. });
+    if !matches!(compute, DType::F16 | DType::BF16)
+        || !promotes
+        || !call.inputs.iter().flatten().any(|x| is_number(&x))
+        || call.inputs.iter().flatten().all(|x| x.is_weak())
+    {
+        return Ok(None);
+    }
+    let rounded = call.inputs.iter().map(|x| {
+        x.filter(|x| is_number(&x))
+            .map(|x| Array::scalar(cpu::read_scalar(x.tensor()), compute))
+            .transpose()
+    });
+    rounded.collect::<Result<_>>().map(Some)
 }
 
 /// A Python integer must fit the dtype it takes on.
@@ -341,7 +375,7 @@ pub(crate) fn copy_into(from: &Array, to: &Array) -> Result<()> {
 fn check_out(call: &Call, i: usize, out: &Array, shape: &[usize], dtype: DType) -> Result<()> {
     if out.shape() != shape {
         let problem = format!(
-            "non-broadcastable output operand: `out` has shape {}, the result has shape {}",
+            "non-broadcastable output operand: `out` has wrong shape {}, the result has shape {}",
             Tuple(out.shape()),
             Tuple(shape)
         );

@@ -55,6 +55,10 @@ pub static FAMILIES: &[Family] = &[
         ops: elementwise::special::OPS,
     },
     Family {
+        name: "parts",
+        ops: elementwise::parts::OPS,
+    },
+    Family {
         name: "logic",
         ops: elementwise::logic::OPS,
     },

@@ -361,23 +361,23 @@ impl PyArray {
     /// View of the real parts.
     #[getter]
     fn real(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
-        unary(slf, &e::special::REAL)
+        unary(slf, &e::parts::REAL)
     }
 
     #[setter(real)]
     fn set_real(slf: &Bound<'_, Self>, value: &Bound<'_, PyAny>) -> PyResult<()> {
-        memory::set_part(slf, &e::special::REAL, value)
+        memory::set_part(slf, &e::parts::REAL, value)
     }
 
     /// View of the imaginary parts; zeros for real arrays.
     #[getter]
     fn imag(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
-        unary(slf, &e::special::IMAG)
+        unary(slf, &e::parts::IMAG)
     }
 
     #[setter(imag)]
     fn set_imag(slf: &Bound<'_, Self>, value: &Bound<'_, PyAny>) -> PyResult<()> {
-        memory::set_part(slf, &e::special::IMAG, value)
+        memory::set_part(slf, &e::parts::IMAG, value)
     }
 
     /// Complex conjugate, written to `out` if that is given; the array itself if it is not complex.
@@ -775,6 +775,13 @@ impl PyArray {
 
     fn __delitem__(&self, _key: &Bound<'_, PyAny>) -> PyResult<()> {
         Err(PyValueError::new_err("cannot delete array elements"))
+    }
+
+    /// Arrays are added by `+`, joined by `np.concatenate`: no sequence of them is meant.
+    fn __concat__(&self, _other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        Err(PyTypeError::new_err(
+            "operator.concat() is not for arrays: use np.concatenate to join them",
+        ))
     }
 
     // ---- operators ----

@@ -258,6 +258,19 @@ pub fn attribute(
             Some(values) => Value::Ints(values),
             None => return Err(wrong("an integer or a tuple of integers")),
         },
+        ParamKind::AxesOfEach => {
+            let mut flat: SmallVec<[i64; 4]> = SmallVec::new();
+            for entry in object
+                .try_iter()
+                .map_err(|_| wrong("a list of axes for each operand"))?
+            {
+                let axes = integers(&entry?)?
+                    .ok_or_else(|| wrong("a list of axes, or tuples of them, for each operand"))?;
+                flat.push(axes.len() as i64);
+                flat.extend_from_slice(&axes);
+            }
+            Value::Ints(flat)
+        }
         ParamKind::Floats => match object.extract::<f64>() {
             Ok(value) => Value::Floats([value].into()),
             Err(_) => Value::Floats(

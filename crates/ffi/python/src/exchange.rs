@@ -97,9 +97,24 @@ pub fn from_object_of(
             sharing.copies("a sequence holds no memory of numbers")?;
             return lists::read(object, dtype, most);
         }
-        let source = py
+        let numpys = py
             .import(pyo3::intern!(py, "numpy"))?
-            .call_method1(pyo3::intern!(py, "asarray"), (object,))?;
+            .call_method1(pyo3::intern!(py, "asarray"), (object,));
+        let source = match numpys {
+            Ok(source) => source,
+            // An object may give an array of ours where NumPy wants one of its own.
+            Err(error) if error.is_instance_of::<PyValueError>(py) => {
+                let own = object
+                    .call_method0(pyo3::intern!(py, "__array__"))
+                    .ok()
+                    .filter(|own| own.is_instance_of::<PyArray>());
+                return match own {
+                    Some(own) => from_object_of(&own, dtype, sharing, most),
+                    None => Err(error),
+                };
+            }
+            Err(error) => return Err(error),
+        };
         let copied = sharing == Sharing::Never && dtype.is_none();
         return match from_numpy(
             &source,
@@ -623,7 +638,13 @@ pub fn repr(slf: &Bound<'_, PyArray>) -> PyResult<String> {
     let py = slf.py();
     let array = slf.get().array(py);
     let text: String = to_numpy(slf)?.bind(py).repr()?.extract()?;
-    let body = text.strip_suffix(')').unwrap_or(&text);
+    // Whoever overrides the text in NumPy's print options has the last word.
+    let Some(body) = text
+        .strip_prefix("array(")
+        .map(|_| text.strip_suffix(')').unwrap_or(&text))
+    else {
+        return Ok(text);
+    };
     // NumPy puts the dtype on a line of its own where the last one is full.
     let (body, named) = match body.rsplit_once("dtype=") {
         Some((body, name)) => (body.trim_end().trim_end_matches(','), Some(name)),

@@ -111,6 +111,7 @@ fn kind(kind: ParamKind) -> &'static str {
         ParamKind::Float => "float",
         ParamKind::Scalar => "scalar",
         ParamKind::Ints => "ints",
+        ParamKind::AxesOfEach => "axes of each",
         ParamKind::Floats => "floats",
         ParamKind::Str => "str",
         ParamKind::Choice(_) => "choice",

@@ -193,7 +193,7 @@ unary_rows! {
         [i8 i16 i32 i64] |x, _| -> T { if (x == 1) | (x == -1) { x } else { 0 } }
         [u8 u16 u32 u64] |x, _| -> T { T::from(x == 1) }
         [f32 f64] |x, _| -> T { 1.0 / x }
-        [c64 c128] |x, _| -> T { super::complex::divide(T::new(1.0, 0.0), x) }
+        [c64 c128] |x, _| -> T { super::complex::reciprocal(x) }
     }
     /// `x * x`.
     SQUARE "square", Same, cost 1, params 0, unary {

@@ -119,6 +119,20 @@ pub(super) fn divide<P: Part>(a: Complex<P>, b: Complex<P>) -> Complex<P> {
     })
 }
 
+/// `1 / z`; NaN of 0, whose argument is any.
+pub(super) fn reciprocal<P: Part>(z: Complex<P>) -> Complex<P> {
+    let z = wide(z);
+    narrow(if z.re.abs() >= z.im.abs() {
+        let ratio = z.im / z.re;
+        let size = z.re + z.im * ratio;
+        c128::new(1.0 / size, -ratio / size)
+    } else {
+        let ratio = z.re / z.im;
+        let size = z.re * ratio + z.im;
+        c128::new(ratio / size, -1.0 / size)
+    })
+}
+
 /// `i z`.
 fn turn(z: c128) -> c128 {
     c128::new(-z.im, z.re)

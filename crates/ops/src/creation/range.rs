@@ -80,8 +80,10 @@ fn range(cx: &CallCx) -> Result<Inferred> {
     }
     let len = match (start.to_i64(), stop.to_i64(), step.to_i64()) {
         (Some(a), Some(b), Some(s)) => {
-            let (a, b, s) = (i128::from(a), i128::from(b), i128::from(s));
-            ((b - a + s - s.signum()).div_euclid(s)).max(0) as usize
+            // Steps that go down are counted as the way up from the other end.
+            let sign = i128::from(s.signum());
+            let (way, s) = ((i128::from(b) - i128::from(a)) * sign, i128::from(s) * sign);
+            ((way + s - 1).div_euclid(s)).max(0) as usize
         }
         _ => {
             let len = ((stop.as_f64() - start.as_f64()) / step.as_f64()).ceil();

@@ -9,6 +9,7 @@ pub mod comparison;
 pub mod explog;
 pub mod logic;
 pub mod network;
+pub mod parts;
 pub mod rounding;
 pub mod select;
 pub mod special;

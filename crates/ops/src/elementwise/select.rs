@@ -8,7 +8,8 @@ use crate::args::{Attrs, Param, ParamKind};
 use crate::elementwise::arithmetic::{MAXIMUM, MINIMUM};
 use crate::elementwise::comparison::{EQUAL, GREATER, GREATER_EQUAL, LESS, LESS_EQUAL};
 use crate::elementwise::logic::LOGICAL_AND;
-use crate::elementwise::special::{IMAG_PART, ISNAN};
+use crate::elementwise::parts::IMAG_PART;
+use crate::elementwise::special::ISNAN;
 use crate::error::Result;
 use crate::index::NONZERO;
 use crate::invoke::{invoke, invoke1};
@@ -162,6 +163,11 @@ pub static CLIP: OpDef = OpDef {
             (Some(low), Some(high)) => invoke1(&BOUND, &[x, low, high], &Attrs::none())?,
             (Some(low), None) => x.binary(&MAXIMUM, low)?,
             (None, Some(high)) => x.binary(&MINIMUM, high)?,
+            (None, None)
+                if x.dtype() == DType::Bool && cx.inputs[1..].iter().all(Option::is_none) =>
+            {
+                return Err(cx.dtype_error("truth values have no bounds to be brought between"));
+            }
             (None, None) => x.copy()?,
         })
     }),

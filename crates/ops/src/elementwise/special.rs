@@ -3,12 +3,11 @@
 use std::f64::consts::{FRAC_2_SQRT_PI, PI};
 
 use mxnet_kernels::map;
-use mxnet_tensor::{DType, Dims, Scalar};
-use num_complex::Complex;
+use mxnet_tensor::{DType, Scalar};
 
+use crate::Array;
 use crate::args::{Attrs, Param, Value};
 use crate::cx::CompositeCx;
-use crate::elementwise::arithmetic::MULTIPLY;
 use crate::elementwise::comparison::{EQUAL, GREATER};
 use crate::elementwise::logic::LOGICAL_NOT;
 use crate::elementwise::rounding::{FLOOR, RINT};
@@ -16,11 +15,9 @@ use crate::elementwise::select::choose;
 use crate::error::Result;
 use crate::invoke::{Call, invoke1};
 use crate::opdef::{
-    Amp, Cost, Cpu, Cuda, Fold, Form, Grad, Keep, Onnx, OpDef, Probe, Sparse, Surface, Viewed,
-    one_of,
+    Amp, Cost, Cpu, Cuda, Fold, Form, Grad, Keep, Onnx, OpDef, Probe, Sparse, Surface,
 };
 use crate::types::{DTypes, Lift, Out, Types, resolve_call};
-use crate::{Array, creation};
 
 pub(crate) static OPS: &[&OpDef] = &[
     &ERF,
@@ -52,9 +49,6 @@ pub(crate) static OPS: &[&OpDef] = &[
     &FREXP,
     &MANTISSA,
     &EXPONENT,
-    &REAL,
-    &IMAG,
-    &IMAG_PART,
 ];
 
 /// What costly functions of one real number have in common.
@@ -759,74 +753,3 @@ pub static EXPONENT: OpDef = OpDef {
         .ulp(0),
     ..OpDef::UNARY
 };
-
-/// Real part.
-pub static REAL: OpDef = OpDef {
-    name: "real",
-    surface: &[Surface::Np("real")],
-    params: &[Param::array("val")],
-    doc: "View of the real parts; of real arrays the array itself.",
-    about: &[("val", "The array.")],
-    returns: &[("ndarray", "View of real dtype and the shape of `val`.")],
-    example: "
-        >>> np.real([1 + 2j, 3.0])
-        array([1., 3.])
-    ",
-    infer: |cx| one_of(Dims::from_slice(cx.shape(0)), cx.dtype_of(0).real()),
-    cpu: Cpu::View(|_| Ok(Viewed::RealParts)),
-    grad: Grad::Rule(Keep::NOTHING, |g| g.one(g.dy(0).astype(g.dtype_of(0))?)),
-    probe: Probe::calls(&["c((2, 3))", "f((2, 3))", "c(())", "i((3,), 4)", "c((0, 2))"]),
-    ..OpDef::VIEW
-};
-
-/// Imaginary part of complex numbers.
-pub static IMAG_PART: OpDef = OpDef {
-    name: "imag_part",
-    params: &[Param::array("val")],
-    doc: "View of the imaginary parts of complex numbers.",
-    infer: |cx| one_of(Dims::from_slice(cx.shape(0)), cx.dtype_of(0).real()),
-    cpu: Cpu::View(|_| Ok(Viewed::ImaginaryParts)),
-    grad: Grad::Rule(Keep::NOTHING, |g| {
-        let i = Array::weak_scalar(Scalar::C128(Complex::new(0.0, 1.0)))?;
-        g.one(g.dy(0).binary(&MULTIPLY, &i)?)
-    }),
-    probe: Probe::calls(&["c((2, 3))", "c(())"]).against("np.imag"),
-    ..OpDef::VIEW
-};
-
-/// Imaginary part.
-pub static IMAG: OpDef = OpDef {
-    name: "imag",
-    surface: &[Surface::Np("imag")],
-    params: &[Param::array("val")],
-    doc: "View of the imaginary parts; of real arrays an array of zeros.",
-    about: &[("val", "The array.")],
-    returns: &[(
-        "ndarray",
-        "View of real dtype and the shape of `val`; zeros for real arrays.",
-    )],
-    example: "
-        >>> np.imag([1 + 2j, 3.0])
-        array([2., 0.])
-    ",
-    cpu: Cpu::Composite(|cx| {
-        let x = cx.input(0);
-        cx.done(if x.dtype().is_complex() {
-            x.unary(&IMAG_PART)?
-        } else {
-            creation::zeros(x.shape(), x.dtype(), x.device())?
-        })
-    }),
-    probe: Probe::calls(&["c((2, 3))", "f((2, 3))", "c(())", "i((3,), 4)"]),
-    ..OpDef::COMPOSITE
-};
-
-impl Array {
-    /// View of the real parts.
-    ///
-    /// # Errors
-    /// None of its own.
-    pub fn real_part(&self) -> Result<Array> {
-        invoke1(&REAL, &[self], &Attrs::none())
-    }
-}

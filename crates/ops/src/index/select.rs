@@ -155,6 +155,16 @@ pub fn take(x: &Array, indices: &Array, axis: usize, mode: &'static str) -> Resu
     {
         return Ok(y);
     }
+    let shape: Dims = x.shape()[..axis]
+        .iter()
+        .chain(indices.shape())
+        .chain(&x.shape()[axis + 1..])
+        .copied()
+        .collect();
+    if x.shape()[..axis].contains(&0) {
+        // There is nothing to take slices of, wherever they are.
+        return crate::creation::zeros(&shape, x.dtype(), x.device());
+    }
     let indices = settled(indices, x.shape()[axis], axis, mode)?;
     slices(x, &indices, axis)
 }

@@ -9,7 +9,7 @@ use crate::creation;
 use crate::cx::CallCx;
 use crate::elementwise::comparison::EQUAL;
 use crate::error::Result;
-use crate::linalg::INV;
+use crate::linalg::{INV, MATVEC_ALONG, VECDOT_ALONG, VECMAT_ALONG};
 use crate::opdef::{Cpu, Form, OpDef, Probe, Surface};
 
 /// Sums over several axes of two arrays.
@@ -128,8 +128,11 @@ pub static VECDOT: OpDef = OpDef {
     params: &[
         Param::array("x1"),
         Param::array("x2"),
+        Param::out(),
         Param::int("axis", -1).keyword(),
     ],
+    form: Form::Out,
+    extended: Some(&VECDOT_ALONG),
     doc: "Sum of products of the conjugated elements of `x1` with those of `x2` along `axis`; the other axes broadcast.",
     about: &[("x1", "First operand; its conjugates are taken.")],
     returns: &[(
@@ -188,7 +191,8 @@ pub static VECDOT: OpDef = OpDef {
 pub static MATVEC: OpDef = OpDef {
     name: "matvec",
     surface: &[Surface::Np("matvec")],
-    params: &[Param::array("x1"), Param::array("x2")],
+    params: &[Param::array("x1"), Param::array("x2"), Param::out()],
+    extended: Some(&MATVEC_ALONG),
     doc: "Products of matrices `x1` (..., m, n) with vectors `x2` (..., n): (..., m). Leading axes broadcast.",
     about: &[("x1", "Matrices (..., m, n)."), ("x2", "Vectors (..., n).")],
     returns: &[("ndarray", "Of shape (..., m).")],
@@ -219,7 +223,8 @@ pub static MATVEC: OpDef = OpDef {
 pub static VECMAT: OpDef = OpDef {
     name: "vecmat",
     surface: &[Surface::Np("vecmat")],
-    params: &[Param::array("x1"), Param::array("x2")],
+    params: &[Param::array("x1"), Param::array("x2"), Param::out()],
+    extended: Some(&VECMAT_ALONG),
     doc: "Products of conjugated vectors `x1` (..., n) with matrices `x2` (..., n, m): (..., m). Leading axes broadcast.",
     about: &[("x1", "Vectors (..., n)."), ("x2", "Matrices (..., n, m).")],
     returns: &[("ndarray", "Of shape (..., m).")],
@@ -336,7 +341,8 @@ pub static MULTI_DOT: OpDef = OpDef {
 /// A matrix multiplied with itself.
 pub static MATRIX_POWER: OpDef = OpDef {
     name: "matrix_power",
-    surface: &[Surface::NpLinalg("matrix_power")],
+    // `np.linalg.matrix_power` takes exponents beyond 64 bits, too.
+    surface: &[],
     params: &[Param::array("a"), Param::required("n", ParamKind::Int)],
     doc: "Square matrices (..., m, m) multiplied with themselves: `n` factors, by repeated squaring; the identity for 0, powers of the inverse for negative `n`.",
     about: &[("a", "The matrices."), ("n", "The power.")],
@@ -369,6 +375,7 @@ pub static MATRIX_POWER: OpDef = OpDef {
         "f((2, 3, 3)), 5",
         "f((3, 3)) + 5 * np.eye(3, dtype='float32'), -2",
     ])
+    .against("np.linalg.matrix_power")
     .ulp(2000),
     ..OpDef::COMPOSITE
 };

@@ -305,7 +305,7 @@ fn parse(
                 Some((_, size)) if *size == 1 => *size = n,
                 Some((_, size)) if n != 1 && *size != n => {
                     return Err(cx.shape_error(format!(
-                        "`{}` is {} elsewhere and {n} in operand {i}",
+                        "'{}' is {} elsewhere and {n} in operand {i}",
                         name(label),
                         *size
                     )));
@@ -363,12 +363,12 @@ fn parse(
     for (i, &label) in output.iter().enumerate() {
         if !sizes.iter().any(|&(l, _)| l == label) {
             return Err(cx.value_error(format!(
-                "the result names `{}`, which no operand has",
+                "the result names '{}', which no operand has",
                 name(label)
             )));
         }
         if output[..i].contains(&label) {
-            return Err(cx.value_error(format!("the result names `{}` twice", name(label))));
+            return Err(cx.value_error(format!("the result names '{}' twice", name(label))));
         }
     }
     Ok((terms, output))
@@ -422,7 +422,7 @@ fn take_diagonals(cx: &CallCx, term: &mut Term, i: usize) -> Result<()> {
         let (m, n) = (term.array.shape()[p], term.array.shape()[q]);
         if m != n {
             return Err(cx.shape_error(format!(
-                "`{}` stands for axes of size {m} and {n} of operand {i}",
+                "'{}' stands for axes of size {m} and {n} of operand {i}",
                 name(term.labels[p])
             )));
         }

@@ -1,10 +1,12 @@
 //! Products of vectors, matrices and higher arrays, and factorisations.
 
+mod along;
 mod composed;
 mod einsum;
 mod factor;
 mod product;
 
+pub use along::*;
 pub use composed::*;
 pub use einsum::*;
 pub use factor::*;
@@ -21,6 +23,10 @@ pub(crate) static OPS: &[&OpDef] = &[
     &VECDOT,
     &MATVEC,
     &VECMAT,
+    &MATMUL_ALONG,
+    &MATVEC_ALONG,
+    &VECMAT_ALONG,
+    &VECDOT_ALONG,
     &KRON,
     &TENSORDOT,
     &EINSUM,

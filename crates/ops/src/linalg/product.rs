@@ -14,6 +14,7 @@ use crate::eager::elem;
 use crate::elementwise::arithmetic::MULTIPLY;
 use crate::error::{Result, Tuple};
 use crate::invoke::invoke1;
+use crate::linalg::MATMUL_ALONG;
 use crate::nn::operand;
 use crate::opdef::{
     Amp, Cost, Cpu, Form, Grad, Grads, Inferred, Keep, Onnx, OpDef, Probe, Surface, one,
@@ -24,7 +25,8 @@ use crate::types::Types;
 pub static MATMUL: OpDef = OpDef {
     name: "matmul",
     surface: &[Surface::Np("matmul"), Surface::NpLinalg("matmul")],
-    params: &[Param::array("x1"), Param::array("x2")],
+    params: &[Param::array("x1"), Param::array("x2"), Param::out()],
+    extended: Some(&MATMUL_ALONG),
     doc: "Matrix product `(..., m, k) @ (..., k, n) -> (..., m, n)`. Leading axes broadcast. A 1-D `x1` is a row, a 1-D `x2` a column, and the axis \
           that this added is dropped from the result.\n\nfloat16 and bfloat16 are summed in float32. Integers wrap.",
     about: &[

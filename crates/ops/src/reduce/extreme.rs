@@ -101,15 +101,16 @@ const NONEMPTY: &[&str] = &[
     "f((0, 3)), 1",
 ];
 
-/// Shape and dtype, if every result has an element to come from.
+/// Shape and dtype, if there is something to fold, even where there are no results.
 pub(super) fn nonempty(cx: &CallCx) -> Result<Inferred> {
-    let inferred = folded(cx, |dtype| dtype)?;
     let axes = cx.axes("axis", 0)?;
-    if axes.iter().any(|&a| cx.shape(0)[a] == 0) && inferred[0].shape.iter().product::<usize>() > 0
-    {
-        return Err(cx.shape_error("zero-size array to a reduction which has no identity"));
+    if let Some(&axis) = axes.iter().find(|&&a| cx.shape(0)[a] == 0) {
+        return Err(cx.shape_error(format!(
+            "zero-size array to reduction operation {}imum which has no identity: axis {axis} has size 0",
+            cx.op.name
+        )));
     }
-    Ok(inferred)
+    folded(cx, |dtype| dtype)
 }
 
 /// The cotangent, in equal parts to the elements that are the extreme.

@@ -129,7 +129,10 @@ pub static MATRIX_TRANSPOSE: OpDef = OpDef {
     ",
     cpu: Cpu::View(|cx| {
         if cx.layout.ndim() < 2 {
-            let problem = format!("`x` must have at least 2 axes, found {}", cx.layout.ndim());
+            let problem = format!(
+                "input array must be at least 2-dimensional, but it is {}",
+                cx.layout.ndim()
+            );
             return Err(crate::Error::value(cx.op.name, problem));
         }
         Ok(Viewed::Shared(cx.layout.swap_axes(-2, -1)?))

@@ -151,7 +151,7 @@ fn joined(cx: &CallCx) -> Result<Inferred> {
         let other = cx.shape(i);
         if other.len() != first.len() {
             let problem = format!(
-                "array 0 has {} axes, array {i} has {}",
+                "all the input arrays must have same number of dimensions, but the array at index 0 has {} dimension(s) and the array at index {i} has {} dimension(s)",
                 first.len(),
                 other.len()
             );
@@ -159,7 +159,7 @@ fn joined(cx: &CallCx) -> Result<Inferred> {
         }
         if let Some(bad) = (0..first.len()).find(|&a| a != axis && other[a] != first[a]) {
             let problem = format!(
-                "sizes must agree except along axis {axis}: along axis {bad}, array 0 has size {} and array {i} has size {}",
+                "all the input array dimensions except for the concatenation axis must match exactly, but along dimension {bad}, the array at index 0 has size {} and the array at index {i} has size {}",
                 first[bad], other[bad]
             );
             return Err(cx.shape_error(problem));
@@ -236,7 +236,7 @@ fn stacked(cx: &CompositeCx) -> Result<Outputs> {
     let shape = cx.shape(0);
     if let Some(i) = (1..cx.inputs.len()).find(|&i| cx.shape(i) != shape) {
         let problem = format!(
-            "all arrays must have one shape: array 0 has {}, array {i} has {}",
+            "all input arrays must have the same shape: array 0 has {}, array {i} has {}",
             Tuple(shape),
             Tuple(cx.shape(i))
         );

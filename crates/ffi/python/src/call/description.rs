@@ -79,6 +79,7 @@ fn kind(param: &Param) -> String {
         ParamKind::Float => "float".to_owned(),
         ParamKind::Scalar => "number".to_owned(),
         ParamKind::Ints => "int or sequence of int".to_owned(),
+        ParamKind::AxesOfEach => "list of int or of tuple of int".to_owned(),
         ParamKind::Floats => "sequence of float".to_owned(),
         ParamKind::Str => "str".to_owned(),
         ParamKind::Choice(words) => {

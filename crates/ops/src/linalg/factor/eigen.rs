@@ -10,7 +10,7 @@ use super::matrix::{
 use super::{FACTORISATION, SOLVE_STACKS, dtype_within, factored};
 use crate::args::{Attrs, Param, ParamKind, Value};
 use crate::cx::{CallCx, KernelCx};
-use crate::elementwise::special::REAL;
+use crate::elementwise::parts::REAL;
 use crate::error::Result;
 use crate::invoke::{invoke, invoke1};
 use crate::opdef::{Cpu, Grad, Keep, OpDef, Probe, Surface, one_of};

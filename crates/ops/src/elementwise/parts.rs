@@ -1,0 +1,117 @@
+//! Complex numbers and their parts.
+
+use mxnet_tensor::{Dims, Scalar};
+use num_complex::Complex;
+
+use crate::args::{Attrs, Param};
+use crate::elementwise::arithmetic::MULTIPLY;
+use crate::error::Result;
+use crate::invoke::invoke1;
+use crate::opdef::{Cost, Cpu, Grad, Keep, OpDef, Probe, Surface, Viewed, one_of};
+use crate::{Array, cpu, creation};
+
+pub(crate) static OPS: &[&OpDef] = &[&REAL, &IMAG, &IMAG_PART, &COMPLEX_OF];
+
+/// Complex numbers of given parts.
+pub static COMPLEX_OF: OpDef = OpDef {
+    name: "complex_of",
+    params: &[Param::array("re"), Param::array("im")],
+    doc: "Complex numbers of these real and imaginary parts, which broadcast. Unlike `re + 1j * im` it leaves each part as it is, infinities and NaN too.",
+    infer: |cx| {
+        let (re, im) = (cx.dtype_of(0), cx.dtype_of(1));
+        if re != im || !re.is_inexact() || re.is_complex() || re.size() < 4 {
+            return Err(cx.dtype_error(format!(
+                "parts are float32 or float64, both the same, found {} and {}",
+                re.name(),
+                im.name()
+            )));
+        }
+        one_of(
+            mxnet_tensor::broadcast_shapes(&[cx.shape(0), cx.shape(1)])?,
+            re.complex(),
+        )
+    },
+    cpu: Cpu::Kernel(|cx| {
+        let out = cx.output(0);
+        cpu::copy(cx.input(0), &out.real(), cx.threads)?;
+        cpu::copy(cx.input(1), &out.imag()?, cx.threads)
+    }),
+    grad: Grad::Rule(Keep::NOTHING, |g| {
+        g.elementwise(&[&|| g.dy(0).real_part(), &|| g.dy(0).unary(&IMAG_PART)])
+    }),
+    cost: Cost::PerKiB(40),
+    probe: Probe::calls(&["f((2, 3)), f((2, 3))", "f((2, 1)), f((3,))", "f(()), f(())"])
+        .against("lambda re, im: re + 1j * im"),
+    ..OpDef::DEFAULT
+};
+
+/// Real part.
+pub static REAL: OpDef = OpDef {
+    name: "real",
+    surface: &[Surface::Np("real")],
+    params: &[Param::array("val")],
+    doc: "View of the real parts; of real arrays the array itself.",
+    about: &[("val", "The array.")],
+    returns: &[("ndarray", "View of real dtype and the shape of `val`.")],
+    example: "
+        >>> np.real([1 + 2j, 3.0])
+        array([1., 3.])
+    ",
+    infer: |cx| one_of(Dims::from_slice(cx.shape(0)), cx.dtype_of(0).real()),
+    cpu: Cpu::View(|_| Ok(Viewed::RealParts)),
+    grad: Grad::Rule(Keep::NOTHING, |g| g.one(g.dy(0).astype(g.dtype_of(0))?)),
+    probe: Probe::calls(&["c((2, 3))", "f((2, 3))", "c(())", "i((3,), 4)", "c((0, 2))"]),
+    ..OpDef::VIEW
+};
+
+/// Imaginary part of complex numbers.
+pub static IMAG_PART: OpDef = OpDef {
+    name: "imag_part",
+    params: &[Param::array("val")],
+    doc: "View of the imaginary parts of complex numbers.",
+    infer: |cx| one_of(Dims::from_slice(cx.shape(0)), cx.dtype_of(0).real()),
+    cpu: Cpu::View(|_| Ok(Viewed::ImaginaryParts)),
+    grad: Grad::Rule(Keep::NOTHING, |g| {
+        let i = Array::weak_scalar(Scalar::C128(Complex::new(0.0, 1.0)))?;
+        g.one(g.dy(0).binary(&MULTIPLY, &i)?)
+    }),
+    probe: Probe::calls(&["c((2, 3))", "c(())"]).against("np.imag"),
+    ..OpDef::VIEW
+};
+
+/// Imaginary part.
+pub static IMAG: OpDef = OpDef {
+    name: "imag",
+    surface: &[Surface::Np("imag")],
+    params: &[Param::array("val")],
+    doc: "View of the imaginary parts; of real arrays an array of zeros.",
+    about: &[("val", "The array.")],
+    returns: &[(
+        "ndarray",
+        "View of real dtype and the shape of `val`; zeros for real arrays.",
+    )],
+    example: "
+        >>> np.imag([1 + 2j, 3.0])
+        array([2., 0.])
+    ",
+    cpu: Cpu::Composite(|cx| {
+        let x = cx.input(0);
+        cx.done(if x.dtype().is_complex() {
+            x.unary(&IMAG_PART)?
+        } else {
+            creation::zeros(x.shape(), x.dtype(), x.device())?
+        })
+    }),
+    probe: Probe::calls(&["c((2, 3))", "f((2, 3))", "c(())", "i((3,), 4)"]),
+    ..OpDef::COMPOSITE
+};
+
+impl Array {
+    /// View of the real parts.
+    ///
+    /// # Errors
+    /// None of its own.
+    pub fn real_part(&self) -> Result<Array> {
+        invoke1(&REAL, &[self], &Attrs::none())
+    }
+}

@@ -1,0 +1,226 @@
+//! Products of operands whose axes lie elsewhere: what `axes`, `keepdims` and `dtype` mean.
+//!
+//! Each is the extended form of a product (`OpDef::extended`), made of operators; calls without these arguments never come here.
+
+use mxnet_tensor::{Casting, Dims, can_cast, normalize_axes, normalize_axis};
+use smallvec::SmallVec;
+
+use crate::args::{Attrs, Param, ParamKind, Value};
+use crate::cx::CompositeCx;
+use crate::error::Result;
+use crate::invoke::invoke1;
+use crate::linalg::{MATMUL, MATVEC, VECDOT, VECMAT};
+use crate::opdef::{Cpu, Form, OpDef, Probe};
+use crate::{Array, Outputs};
+
+/// What they have in common.
+const ALONG: OpDef = OpDef {
+    params: &[
+        Param::array("x1"),
+        Param::array("x2"),
+        Param::out(),
+        Param::optional("axes", ParamKind::AxesOfEach).keyword(),
+        Param::optional("axis", ParamKind::Int).keyword(),
+        Param::bool("keepdims", false).keyword(),
+        Param::optional("dtype", ParamKind::DType).keyword(),
+    ],
+    about: &[
+        (
+            "axes",
+            "For each operand, and for the result, the axes that it is computed along.",
+        ),
+        (
+            "axis",
+            "One axis of both operands, where they share a single one.",
+        ),
+        ("keepdims", "Whether that axis stays, with length 1."),
+        ("dtype", "What is computed in, and the result's type."),
+    ],
+    form: Form::Out,
+    ..OpDef::COMPOSITE
+};
+
+/// Matrix products along chosen axes.
+pub static MATMUL_ALONG: OpDef = OpDef {
+    name: "matmul_along",
+    doc: "`axes` names the axes of the matrices of both operands and of the result, [(-2, -1), (-2, -1), (-2, -1)] as a rule; `dtype` is what it is computed \
+          in. `axis` and `keepdims` are for products of vectors and refused.",
+    cpu: Cpu::Composite(|cx| along(cx, &MATMUL, [2, 2, 2])),
+    probe: Probe::calls(&[
+        "f((2, 3)), f((4, 3)), axes=[(0, 1), (1, 0), (0, 1)]",
+        "f((3, 5, 2)), f((4, 5, 2)), axes=[(0, 2), (2, 0), (-1, 0)]",
+        "f((2, 3)), f((3, 4)), dtype='float64'",
+    ])
+    .against("np.matmul")
+    .ulp(16),
+    ..ALONG
+};
+
+/// Matrices times vectors along chosen axes.
+pub static MATVEC_ALONG: OpDef = OpDef {
+    name: "matvec_along",
+    doc: "`axes` names the axes of the matrices, of the vectors and of the result, [(-2, -1), -1, -1] as a rule; `dtype` is what it is computed in. `axis` and \
+          `keepdims` are refused.",
+    cpu: Cpu::Composite(|cx| along(cx, &MATVEC, [2, 1, 1])),
+    probe: Probe::calls(&["f((3, 5, 2)), f((3, 5)), axes=[(2, 0), 0, 0]"])
+        .against("np.matvec")
+        .ulp(16),
+    ..ALONG
+};
+
+/// Vectors times matrices along chosen axes.
+pub static VECMAT_ALONG: OpDef = OpDef {
+    name: "vecmat_along",
+    doc: "`axes` names the axes of the vectors, of the matrices and of the result, [-1, (-2, -1), -1] as a rule; `dtype` is what it is computed in. `axis` and \
+          `keepdims` are refused.",
+    cpu: Cpu::Composite(|cx| along(cx, &VECMAT, [1, 2, 1])),
+    probe: Probe::calls(&["f((3, 5)), f((2, 3, 5)), axes=[0, (1, 0), 0]"])
+        .against("np.vecmat")
+        .ulp(16),
+    ..ALONG
+};
+
+/// Sums of products along chosen axes.
+pub static VECDOT_ALONG: OpDef = OpDef {
+    name: "vecdot_along",
+    params: &[
+        Param::array("x1"),
+        Param::array("x2"),
+        Param::out(),
+        Param::int("axis", -1).keyword(),
+        Param::optional("axes", ParamKind::AxesOfEach).keyword(),
+        Param::bool("keepdims", false).keyword(),
+        Param::optional("dtype", ParamKind::DType).keyword(),
+    ],
+    doc: "`axes` names an axis of each operand, instead of `axis` of both; `keepdims` keeps it with length 1; `dtype` is what it is computed in.",
+    cpu: Cpu::Composite(|cx| along(cx, &VECDOT, [1, 1, 0])),
+    probe: Probe::calls(&[
+        "f((3, 4)), f((4, 3)), axes=[0, 1]",
+        "f((3, 4)), f((3, 4)), axis=0, keepdims=True",
+        "f((3, 4)), f((4,)), dtype='float64'",
+    ])
+    .against("np.vecdot")
+    .ulp(16),
+    ..ALONG
+};
+
+/// `op` on operands whose core axes (so many of each operand and of the result) are brought to the end first.
+fn along(cx: &CompositeCx, op: &'static OpDef, cores: [usize; 3]) -> Result<Outputs> {
+    let of_vectors = cores == [1, 1, 0];
+    if !of_vectors && (!cx.is_none("axis") || cx.bool("keepdims")) {
+        return Err(cx.value_error(
+            "`axis` and `keepdims` are for products whose operands share a single axis; `axes` names several",
+        ));
+    }
+    let mut lists = lists(cx.ints("axes"));
+    if cx.is_none("axes") {
+        lists = if of_vectors {
+            vec![SmallVec::from_slice(&[cx.int("axis")]); 2]
+        } else {
+            (0..2)
+                .map(|i| last(cores[i].min(cx.input(i).ndim())))
+                .collect()
+        };
+    } else if of_vectors && cx.int("axis") != -1 {
+        return Err(cx.value_error("give `axes` or `axis`, not both"));
+    } else if lists.len() != 3 && (lists.len(), cores[2]) != (2, 0) {
+        return Err(cx.value_error(format!(
+            "`axes` needs an entry for each operand and one for the result, found {}",
+            lists.len()
+        )));
+    }
+    let mut operands: SmallVec<[Array; 2]> = SmallVec::new();
+    // Vectors are matrices of one axis in products of matrices.
+    let mut missing = 0;
+    for i in 0..2 {
+        let x = computed_in(cx, i)?;
+        let core = cores[i].min(x.ndim().max(1));
+        missing += cores[i] - core;
+        let own = named(cx, &lists[i], core, x.ndim(), "operand", i)?;
+        let order: SmallVec<[i64; 4]> = (0..x.ndim())
+            .filter(|axis| !own.contains(axis))
+            .chain(own.iter().copied())
+            .map(|axis| axis as i64)
+            .collect();
+        operands.push(x.transpose(Some(&order))?);
+    }
+    let attrs: Attrs = if of_vectors {
+        [Value::Int(-1)].into_iter().collect()
+    } else {
+        Attrs::none()
+    };
+    let y = invoke1(op, &[&operands[0], &operands[1]], &attrs)?;
+    if of_vectors && cx.bool("keepdims") {
+        let mut shape = Dims::from_slice(y.shape());
+        shape.insert(normalize_axis(lists[0][0] as isize, y.ndim() + 1)?, 1);
+        return cx.done(y.reshape(&shape)?);
+    }
+    let core = cores[2].saturating_sub(missing);
+    let places = match lists.get(2) {
+        Some(list) => named(cx, list, core, y.ndim(), "result", 0)?,
+        None => return cx.done(y),
+    };
+    // The last axes go to their places, the others fill what is left in order.
+    let (mut rest, mut cores) = (0..y.ndim() - core, y.ndim() - core..y.ndim());
+    let mut from: SmallVec<[i64; 4]> = SmallVec::from_elem(0, y.ndim());
+    for &place in &places {
+        from[place] = cores.next().unwrap_or(0) as i64;
+    }
+    for (place, from) in from.iter_mut().enumerate() {
+        if !places.contains(&place) {
+            *from = rest.next().unwrap_or(0) as i64;
+        }
+    }
+    cx.done(y.transpose(Some(&from))?)
+}
+
+/// The last so many axes.
+fn last(count: usize) -> SmallVec<[i64; 2]> {
+    (-(count as i64)..0).collect()
+}
+
+/// What `ParamKind::AxesOfEach` is read as, taken apart: each entry's length, then its axes.
+fn lists(mut flat: &[i64]) -> Vec<SmallVec<[i64; 2]>> {
+    let mut lists = Vec::new();
+    while let [len, rest @ ..] = flat {
+        let (own, others) = rest.split_at(*len as usize);
+        lists.push(own.into());
+        flat = others;
+    }
+    lists
+}
+
+/// Axes that an entry names, as many as there are to be.
+fn named(
+    cx: &CompositeCx,
+    list: &[i64],
+    core: usize,
+    ndim: usize,
+    of: &str,
+    i: usize,
+) -> Result<Dims> {
+    if list.len() != core {
+        return Err(cx.value_error(format!(
+            "`axes` names {} axes of {of} {i}, must name {core}",
+            list.len()
+        )));
+    }
+    let axes: SmallVec<[isize; 2]> = list.iter().map(|&axis| axis as isize).collect();
+    Ok(normalize_axes(&axes, ndim)?)
+}
+
+/// Operand `i` in the dtype that is asked for.
+fn computed_in(cx: &CompositeCx, i: usize) -> Result<Array> {
+    let x = cx.input(i);
+    let Some(dtype) = cx.dtype("dtype") else {
+        return Ok(x.clone());
+    };
+    if !can_cast(x.dtype(), dtype, Casting::SameKind) {
+        return Err(cx.dtype_error(format!(
+            "cannot cast operand {i} from {} to {} under casting rule 'same_kind'",
+            x.dtype().name(),
+            dtype.name()
+        )));
+    }
+    x.astype(dtype)
+}
