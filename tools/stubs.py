@@ -22,6 +22,7 @@ KINDS = {
     "float": "float",
     "scalar": "complex",
     "ints": "int | Sequence[int]",
+    "axes of each": "Sequence[int | Sequence[int]]",
     "separate ints": "int | Sequence[int]",
     "floats": "float | Sequence[float]",
     "str": "str",

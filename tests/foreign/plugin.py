@@ -21,7 +21,9 @@ class Recorder:
 
     def __init__(self) -> None:
         self.rules = rules.Rules(Path(os.environ["FOREIGN_CONTRACT"]).read_text())
-        self.sources = rules.sources(Path(os.environ["FOREIGN_SOURCE"]).read_text())
+        code = Path(os.environ["FOREIGN_SOURCE"]).read_text()
+        self.rules.read_imports(code)
+        self.sources = rules.sources(code)
         self.outcomes: dict[str, list[str]] = {}
 
     @staticmethod

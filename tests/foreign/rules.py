@@ -2,7 +2,8 @@
 
 A rule is a name and a pattern. A test is excluded when the pattern occurs in its source (its own function, with its
 decorators), when a parameter of it names an element type of that kind, or when the test ends with our error that arrays
-of numbers cannot have such a type.
+of numbers cannot have such a type. Excluded is also what the table of the API (tests/api/np.tsv) declares out of scope:
+names, and classes derived from arrays, by their hooks (`__array_finalize__`, `__array_wrap__`).
 """
 
 import ast
@@ -33,7 +34,7 @@ SOURCE = {
         r"['\"][Vbifu<>]\d*(,\s*\w+)+['\"]|['\"]V\d*['\"]",
     ],
     "masked": [r"\bma\.|np\.ma\b|[mM]asked|np\.matrix|\bmatrix\(|asmatrix|np\.bmat"],
-    "subclass": [r"class \w+\((np\.)?ndarray\)|SimpleSubClass|ComplicatedSubClass"],
+    "subclass": [r"class \w+\((np\.)?ndarray\)|SimpleSubClass|\.view\([A-Z]\w*\)"],
     "long double": [r"longdouble|float128|complex256|['\"][<>]?[gG]['\"]"],
     "byte order": [r"newbyteorder|byteswap|['\"][>][a-zA-Z]\d*['\"]|\bbyteorder\b|['\"]big['\"]"],
     "C internals": [
@@ -65,6 +66,19 @@ class Rules:
         self.patterns = {name: re.compile("|".join(patterns)) for name, patterns in SOURCE.items()}
         names = "|".join(scopes(contract))
         self.patterns["out of scope"] = re.compile(NAMES_OUT_OF_SCOPE.format(names))
+        self._out_of_scope = set(scopes(contract))
+
+    def read_imports(self, code: str) -> None:
+        """Names out of scope that a module imports are out of scope without `np.` before them, too."""
+        imported = {
+            alias.asname or alias.name
+            for node in ast.walk(ast.parse(code))
+            if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "numpy"
+            for alias in node.names
+            if alias.name in self._out_of_scope
+        }
+        if imported:
+            self.patterns["out of scope, imported"] = re.compile(rf"\b({'|'.join(imported)})\b")
 
     def of_source(self, source: str) -> str | None:
         """The rule that excludes a test with this source."""

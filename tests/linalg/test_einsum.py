@@ -66,12 +66,12 @@ def test_lists_of_axes_and_a_given_path():
     ("subscripts", "shapes", "message"),
     [
         ("ij,jk->ik", [(2, 3)], "`subscripts` names 2 operands, 1 are given"),
-        ("ij,jk->ik", [(2, 3), (4, 5)], "`j` is 3 elsewhere and 4 in operand 1"),
+        ("ij,jk->ik", [(2, 3), (4, 5)], "'j' is 3 elsewhere and 4 in operand 1"),
         ("ijk", [(2, 3)], "operand 0 has 2 axes, `ijk` names 3"),
-        ("ij->k", [(2, 3)], "the result names `k`, which no operand has"),
-        ("ij->ii", [(2, 3)], "the result names `i` twice"),
+        ("ij->k", [(2, 3)], "the result names 'k', which no operand has"),
+        ("ij->ii", [(2, 3)], "the result names 'i' twice"),
         ("i1", [(2, 3)], "`1` in `subscripts` is neither a letter nor an ellipsis"),
-        ("ii", [(2, 3)], "`i` stands for axes of size 2 and 3 of operand 0"),
+        ("ii", [(2, 3)], "'i' stands for axes of size 2 and 3 of operand 0"),
     ],
 )
 def test_what_does_not_fit_is_said(subscripts, shapes, message):

@@ -125,17 +125,21 @@ def sliding_window_view(
     array = asarray(x)
     sizes = (window_shape,) if isinstance(window_shape, int) else tuple(window_shape)
     if any(n < 0 for n in sizes):
-        raise ValueError(f"sliding_window_view: sizes must not be negative, found {sizes}")
+        raise ValueError(f"sliding_window_view: `window_shape` cannot contain negative values, found {sizes}")
     if axis is None:
         axes: tuple[int, ...] = tuple(range(array.ndim))
         if len(sizes) != array.ndim:
             raise ValueError(
-                f"sliding_window_view: without `axis` each of {array.ndim} axes needs a size, found {len(sizes)}"
+                "sliding_window_view: without `axis` one must provide window_shape for all dimensions of `x`, "
+                f"{array.ndim}, found {len(sizes)}"
             )
     else:
         axes = tuple(axis_of(i, array.ndim) for i in ((axis,) if isinstance(axis, int) else axis))
         if len(sizes) != len(axes):
-            raise ValueError(f"sliding_window_view: {len(sizes)} sizes for {len(axes)} axes")
+            raise ValueError(
+                "sliding_window_view: Must provide matching length window_shape and axis, "
+                f"found {len(sizes)} and {len(axes)}"
+            )
     return cast(ndarray, _op["sliding_windows"](array, sizes, axes))
 
 

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from mxnet import _core
 from mxnet._core import asarray, ndarray
 from mxnet.numpy._dtypes import spelled
+from mxnet.numpy._errors import silent
 
 _np = _core.namespaces["numpy"]
 _op = _core.namespaces["op"]
@@ -75,7 +76,7 @@ def ediff1d(ary: ArrayLike, to_end: ArrayLike | None = None, to_begin: ArrayLike
         piece = asarray(end).reshape(-1)
         if not isinstance(end, int | float) and not numpy.can_cast(piece.dtype, x.dtype, "same_kind"):
             raise TypeError(
-                f"ediff1d: dtype {piece.dtype} of `{name}` must be compatible with that of `ary`, {x.dtype}"
+                f"ediff1d: dtype of `{name}` must be compatible with that of `ary`, {x.dtype}, found {piece.dtype}"
             )
         if isinstance(end, float) and "int" in spelled(x.dtype):
             raise TypeError(f"ediff1d: dtype of `{name}` must be compatible with that of `ary`, {x.dtype}, found {end}")
@@ -308,24 +309,39 @@ def interp(
         places, values = _np["take"](places, order), _np["take"](values, order)
         places = _np["concatenate"]([_part(places, 0, -1, None) - period, places, _part(places, 0, 0, 1) + period])
         values = _np["concatenate"]([_part(values, 0, -1, None), values, _part(values, 0, 0, 1)])
-    n = places.size
     low = values[0] if left is None else asarray(left)
-    high = values[n - 1] if right is None else asarray(right)
+    high = values[places.size - 1] if right is None else asarray(right)
+    with silent():
+        if not str(_core.result_type([values.dtype, low.dtype, high.dtype])).startswith("complex"):
+            return _interpolated(at, places, values, low, high)
+        # Part by part, so that an infinite part leaves the other one alone.
+        parts = [_interpolated(at, places, *(_np[part](y) for y in (values, low, high))) for part in ("real", "imag")]
+        return _op["complex_of"](*parts)  # type: ignore[no-any-return]
+
+
+def _interpolated(at: ndarray, places: ndarray, values: ndarray, low: ndarray, high: ndarray) -> ndarray:
+    n = places.size
     if n == 1:
         result = values[0] + 0 * at
     else:
         found = _np["searchsorted"](places.detach(), at.detach(), "right") - 1
         i = _np["clip"](found, 0, n - 2)
-        x0, y0 = _np["take"](places, i), _np["take"](values, i)
-        step = _np["take"](places, i + 1) - x0
+        x0, y0, x1, y1 = (_np["take"](p, j) for j in (i, i + 1) for p in (places, values))
+        step = x1 - x0
         # Two points at one place have no slope between them; the later one counts.
         safe = _np["where"](step == 0, _np["ones_like"](step), step)
-        slope = (_np["take"](values, i + 1) - y0) / safe
+        slope = (y1 - y0) / safe
         result = y0 + slope * (at - x0)
+        # Infinities: from the other end there may be a number, and between equals there is one.
+        missing = _np["isnan"](result)
+        other = _np["where"](missing, y1 + slope * (at - x1), result)
+        result = _np["where"](_np["logical_and"](_np["isnan"](other), y0 == y1), y0, other)
+        # A point is its own value, whatever follows it.
+        result = _np["where"](at == x0, y0, result)
         result = _np["where"](at == places[n - 1], values[n - 1], result)
+        result = _np["where"](_np["isnan"](at), at, result)
     result = _np["where"](at < places[0], low, result)
-    result = _np["where"](at > places[n - 1], high, result)
-    return result  # type: ignore[no-any-return]
+    return _np["where"](at > places[n - 1], high, result)  # type: ignore[no-any-return]
 
 
 def unwrap(p: ArrayLike, discont: float | None = None, axis: int = -1, *, period: float = 2 * math.pi) -> ndarray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -168,7 +169,7 @@ def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: ArrayLike, *arg
     outer = turned.shape[:-1]
     if 0 in outer:
         raise ValueError("Cannot apply_along_axis when any iteration dimensions are 0")
-    lines = turned.reshape((-1, x.shape[axis]))
+    lines = turned.reshape((math.prod(outer), x.shape[axis]))
     results = [asarray(func1d(lines[i], *args, **kwargs)) for i in range(lines.shape[0])]
     joined = _np["stack"](results).reshape((*outer, *results[0].shape))
     for i in range(results[0].ndim):

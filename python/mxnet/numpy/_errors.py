@@ -6,6 +6,7 @@ import contextlib
 import sys
 import threading
 import warnings
+from collections.abc import Iterator
 from typing import TypedDict
 
 from mxnet import _core
@@ -44,6 +45,25 @@ def _report(sentence: str) -> None:
 
 
 _core.install_float_reporter(_report)
+
+
+@contextlib.contextmanager
+def silent() -> Iterator[bool]:
+    """Ignores floating-point errors inside the block; says whether the thread asked for invalid values before.
+
+    Functions that warn of missing values themselves look for them only then, since looking waits for the values.
+    """
+    before = _state.modes
+    if all(mode == "ignore" for mode in before.values()):
+        yield False
+        return
+    with errstate(all="ignore"):
+        yield before["invalid"] != "ignore"
+
+
+def warn_of(message: str) -> None:
+    """A warning about values, as of the caller's caller's caller."""
+    warnings.warn(message, RuntimeWarning, stacklevel=4)
 
 
 def geterr() -> dict[str, str]:

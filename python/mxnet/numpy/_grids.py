@@ -166,7 +166,7 @@ def ix_(*args: ArrayLike) -> tuple[ndarray, ...]:
         x = asarray(given)
         if x.ndim != 1:
             raise ValueError(f"ix_: Cross index must be 1 dimensional, argument {i} has {x.ndim} axes")
-        if x.size == 0:
+        if x.size == 0 and not isinstance(given, ndarray):
             x = _op["astype"](x, "int64")
         if spelled(x.dtype) == "bool":
             (x,) = _np["nonzero"](x)
@@ -181,10 +181,18 @@ def _dims(shape: int | Sequence[int]) -> tuple[int, ...]:
 def _whole(x: ArrayLike, name: str) -> ndarray:
     array = asarray(x)
     if "int" not in spelled(array.dtype):
-        if array.size:
-            raise TypeError(f"{name}: indices must be integers, found {array.dtype}")
-        array = _op["astype"](array, "int64")
+        if isinstance(x, list | tuple) and not array.size:
+            raise TypeError(f"{name}: indices must be integral: the provided empty sequence was of {array.dtype}")
+        raise TypeError(f"{name}: only int indices permitted: they must be integers, found {array.dtype}")
     return array
+
+
+def _addressable(dims: tuple[int, ...], name: str) -> int:
+    """Number of elements, which 64 bits must hold."""
+    size = math.prod(dims)
+    if size >= 1 << 63:
+        raise ValueError(f"{name}: dimensions are too large, found shape {dims}")
+    return size
 
 
 def _axes_in(order: str, ndim: int, name: str) -> list[int]:
@@ -224,11 +232,13 @@ def unravel_index(indices: ArrayLike, shape: int | Sequence[int], order: str = "
     (array([1, 0]), array([2, 2]))
     """
     rest, dims = _whole(indices, "unravel_index"), _dims(shape)
-    size = math.prod(dims)
+    size = _addressable(dims, "unravel_index")
     bad = (rest < 0) | (rest >= size)
     if bool(_np["any"](bad)):
         first = int(rest[bad].reshape(-1)[0])
         raise ValueError(f"unravel_index: index {first} is out of bounds for array with size {size}")
+    if not dims and rest.ndim:
+        raise ValueError(f"unravel_index: the positions in a 0d array have no axes, found {rest.ndim} in `indices`")
     rest = _op["astype"](rest, "int64")
     found: dict[int, ndarray] = {}
     for axis in reversed(_axes_in(order, len(dims), "unravel_index")):
@@ -269,10 +279,13 @@ def ravel_multi_index(
     array([5, 2])
     """
     shape = _dims(dims)
+    size = _addressable(shape, "ravel_multi_index")
     parts = [_whole(x, "ravel_multi_index") for x in multi_index]
     if len(parts) != len(shape):
         raise ValueError(f"ravel_multi_index: {len(parts)} index arrays for {len(shape)} axes: they must be as many")
     modes = [mode] * len(shape) if isinstance(mode, str) else list(mode)
+    if size == 0 and any(part.size for part in parts):
+        raise ValueError(f"ravel_multi_index: cannot unravel if shape has zero entries, found {shape}")
     number: Any = None
     for axis in _axes_in(order, len(shape), "ravel_multi_index"):
         part, n, how = _op["astype"](parts[axis], "int64"), shape[axis], modes[axis]
@@ -293,9 +306,12 @@ def _sequence(key: slice) -> ndarray:
     """`start:stop:step`, or with an imaginary step so many points from start to stop."""
     start = 0 if key.start is None else key.start
     step = 1 if key.step is None else key.step
-    if isinstance(step, complex):
-        return _np["linspace"](start, key.stop, int(abs(step)))  # type: ignore[no-any-return]
-    return _np["arange"](start, key.stop, step)  # type: ignore[no-any-return]
+    if isinstance(step, complex | numpy.complexfloating):
+        return _np["linspace"](start, key.stop, int(abs(complex(step))))  # type: ignore[no-any-return]
+    given = [part for part in (key.start, key.stop, key.step) if part is not None]
+    # NumPy's scalars bring their dtype along.
+    dtype = _core.result_type([part.dtype for part in given]) if all(hasattr(p, "dtype") for p in given) else None
+    return _np["arange"](start, key.stop, step, dtype=dtype)  # type: ignore[no-any-return]
 
 
 class _Grid:

@@ -56,6 +56,8 @@ def digitize(x: ArrayLike, bins: ArrayLike, right: bool = False) -> ndarray:
     values, edges = asarray(x), asarray(bins)
     if "complex" in spelled(values.dtype):
         raise TypeError("digitize: x may not be complex")
+    if "complex" in str(edges.dtype):
+        raise TypeError("digitize: bins may not be complex")
     if edges.ndim != 1:
         raise ValueError(f"digitize: `bins` must have 1 axis, found {edges.ndim}")
     # Bins that hold their right edge begin behind it. Bins that descend are counted from the other end.

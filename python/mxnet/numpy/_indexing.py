@@ -54,7 +54,9 @@ def put_along_axis(arr: ndarray, indices: ArrayLike, values: ArrayLike, axis: in
     positions = asarray(indices)
     if axis is None:
         if positions.ndim != 1:
-            raise ValueError(f"put_along_axis: with axis=None `indices` must have 1 axis, found {positions.ndim}")
+            raise ValueError(
+                f"put_along_axis: with axis=None `indices` must have a single dimension, found {positions.ndim}"
+            )
         arr[_unraveled(arr, positions, "raise")] = values
         return
     if positions.ndim != arr.ndim:

@@ -160,9 +160,9 @@ def _positions(name: str, obj: Any, size: int) -> tuple[ndarray, bool]:
         if indices.ndim != 1:
             raise ValueError(f"{name}: an array of bool must have 1 axis, found {indices.ndim}")
         return _op["flatnonzero"](indices), False
-    if indices.ndim > 1:
+    if indices.ndim > 1 and name != "delete":
         raise ValueError(f"{name}: `obj` must be an integer or have 1 axis, found {indices.ndim} axes")
-    if indices.size == 0:
+    if indices.size == 0 and not isinstance(obj, ndarray):
         indices = indices.astype("int64")
     if not _is_integral(indices):
         raise IndexError(f"{name}: `obj` must be integers, found {indices.dtype}")
@@ -286,7 +286,7 @@ def delete(arr: ArrayLike, obj: Any, axis: int | None = None) -> ndarray:
     size = x.shape[axis]
     if isinstance(obj, slice):
         start, stop, step = obj.indices(size)
-        if step == 1 or start >= size:
+        if step == 1:
             stop = max(start, stop)
             return cast(ndarray, _op["concatenate"]([_part(x, axis, None, start), _part(x, axis, stop, None)], axis))
     elif not isinstance(obj, int):
@@ -353,7 +353,7 @@ def resize(a: ArrayLike, new_shape: int | Sequence[int]) -> ndarray:
     return cast(ndarray, repeated[:length].reshape(shape))
 
 
-def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: int | Sequence[int] | None = None) -> ndarray:
+def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: int | Sequence[int] | None = None) -> Any:
     """The part of an array without the zeros around it.
 
     Parameters
@@ -366,8 +366,8 @@ def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: int | Sequence[int] | No
 
     Returns
     -------
-    ndarray
-        View.
+    ndarray or list
+        View; a list of what is left of a list.
 
     Raises
     ------
@@ -378,12 +378,12 @@ def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: int | Sequence[int] | No
     --------
     >>> import mxnet as mx
     >>> mx.np.trim_zeros([0, 0, 1, 0, 2, 0])
-    array([1, 0, 2])
+    [1, 0, 2]
     """
     x = asarray(filt)
     sides = trim.lower()
     if sides not in ("f", "b", "fb", "bf"):
-        raise ValueError(f"trim_zeros: `trim` must be one of 'f', 'b', 'fb', found {trim!r}")
+        raise ValueError(f"trim_zeros: unexpected character(s) in `trim`: {trim!r}, must be 'f', 'b' or 'fb'")
     axes = range(x.ndim) if axis is None else (axis,) if isinstance(axis, int) else axis
     filled = x != 0
     key = [slice(None)] * x.ndim
@@ -394,7 +394,8 @@ def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: int | Sequence[int] | No
         # Without anything but zeros, trimming at the front leaves nothing, and at the back likewise.
         first, end = (int(found[0]), int(found[-1]) + 1) if found.size else (x.shape[each], 0)
         key[each] = slice(first if "f" in sides else 0, end if "b" in sides else x.shape[each])
-    return x[tuple(key)]
+    trimmed = x[tuple(key)]
+    return trimmed.tolist() if isinstance(filt, list) else trimmed
 
 
 def _depth(arrays: Any) -> int:
@@ -407,7 +408,7 @@ def _depth(arrays: Any) -> int:
         raise ValueError("block: lists must not be empty")
     depths = {_depth(each) for each in arrays}
     if len(depths) > 1:
-        raise ValueError(f"block: lists must be nested equally deep, found depths {sorted(depths)}")
+        raise ValueError(f"block: List depths are mismatched, found depths {sorted(depths)}")
     return 1 + depths.pop()
 
 
@@ -585,8 +586,8 @@ def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> ndarray:
 
     Returns
     -------
-    ndarray
-        View.
+    ndarray or list
+        View; a list of what is left of a list.
 
     Raises
     ------

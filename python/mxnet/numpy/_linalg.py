@@ -286,7 +286,7 @@ def svd(a: ArrayLike, full_matrices: bool = True, compute_uv: bool = True, hermi
 def _tolerance(x: ndarray, rcond: Any, rtol: Any, name: str) -> Any:
     """The relative size from which on singular values count as zero."""
     if rcond is not None and rtol is not None:
-        raise ValueError(f"{name}: rcond is {rcond} and rtol is {rtol}; give one of them")
+        raise ValueError(f"{name}: `rtol` and `rcond` can't be both set. Found {rtol} and {rcond}")
     given = rcond if rtol is None else rtol
     return max(x.shape[-2:]) * _epsilon(x) if given is None else given
 
@@ -376,7 +376,7 @@ def lstsq(a: ArrayLike, b: ArrayLike, rcond: float | None = None) -> tuple[ndarr
         raise LinAlgError(f"lstsq: `b` has {side.ndim} axes, must have 1 or 2")
     m, n = matrix.shape
     if side.shape[0] != m:
-        raise LinAlgError(f"lstsq: `a` has {m} rows, `b` has {side.shape[0]}")
+        raise LinAlgError(f"lstsq: Incompatible dimensions: `a` has {m} rows, `b` has {side.shape[0]}")
     kind = numpy.result_type(matrix.dtype, side.dtype)
     matrix, side = _op["astype"](matrix, kind), _op["astype"](side, kind)
     if rcond is None:
@@ -427,7 +427,7 @@ def matrix_rank(A: ArrayLike, tol: Any = None, hermitian: bool = False, *, rtol:
     array(1)
     """
     if tol is not None and rtol is not None:
-        raise ValueError(f"matrix_rank: tol is {tol} and rtol is {rtol}; give one of them")
+        raise ValueError(f"matrix_rank: `tol` and `rtol` can't be both set. Found {tol} and {rtol}")
     x = asarray(A)
     if x.ndim < 2:
         rank: ndarray = _op["astype"](_np["any"](x != 0), "int64")
@@ -709,5 +709,8 @@ def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> ndarray:
     a, b = asarray(x1), asarray(x2)
     sizes = (a.shape[axis], b.shape[axis])
     if sizes != (3, 3):
-        raise ValueError(f"cross: vectors have 3 elements, found {sizes[0]} and {sizes[1]}")
+        raise ValueError(
+            "cross: both input arrays must be (arrays of) 3-dimensional vectors, "
+            f"found {sizes[0]} and {sizes[1]} elements"
+        )
     return _cross(a, b, axis=axis)

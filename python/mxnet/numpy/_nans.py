@@ -12,6 +12,7 @@ from mxnet import _core
 from mxnet._core import asarray, ndarray
 from mxnet.numpy import _dtypes
 from mxnet.numpy._dtypes import spelled
+from mxnet.numpy._errors import silent, warn_of
 from mxnet.numpy._joining import axis_of
 from mxnet.numpy._writing import deliver
 
@@ -136,6 +137,8 @@ def nanprod(
 
 def _limit(x: ndarray, sign: int) -> Any:
     """A value that no element of the dtype exceeds (sign 1) or falls below (-1)."""
+    if _dtypes.isdtype(x.dtype, "complex floating"):
+        return complex(sign * math.inf, sign * math.inf)
     if _has_nan(x):
         return sign * math.inf
     if spelled(x.dtype) == "bool":
@@ -148,19 +151,33 @@ def _extreme(
     name: str, a: ArrayLike, axis: Axes, out: ndarray | None, keepdims: bool, initial: Any, where: Any
 ) -> ndarray:
     x = asarray(a)
-    if _dtypes.isdtype(x.dtype, "complex floating"):
-        raise TypeError(f"{name}: complex numbers have no order along which NaN could be left out")
     if where is not True and initial is None:
         raise ValueError(f"{name}: with `where` an `initial` value is required")
     if initial is not None and x.size == 0:
         shape = _op["sum"](x, _axes(axis), keepdims=keepdims).shape
         return deliver(name, _op["full"](shape, initial, x.dtype), out)
-    fold, pair = ("nan_max", "fmax") if name == "nanmax" else ("nan_min", "fmin")
+    with silent() as is_asked:
+        result, has_none = _folded_extreme(name, x, axis, keepdims, initial, where)
+        if is_asked and has_none and bool(_op["any"](_op["isnan"](result))):
+            warn_of("All-NaN slice encountered")
+    return deliver(name, result, out)
+
+
+def _folded_extreme(
+    name: str, x: ndarray, axis: Axes, keepdims: bool, initial: Any, where: Any
+) -> tuple[ndarray, bool]:
+    """The extremes, and whether they are NaN where there is none."""
+    fold, pair, sign = ("max", "fmax", -1) if name == "nanmax" else ("min", "fmin", 1)
     if where is not True:
         mask = _op["broadcast_to"](asarray(where).astype("bool"), x.shape)
-        x = _filled(x, mask, math.nan if _has_nan(x) else _limit(x, -1 if name == "nanmax" else 1))
-    result = _op[fold](x, _axes(axis), keepdims)
-    return deliver(name, result if initial is None else _op[pair](result, initial), out)
+        x = _filled(x, mask, math.nan if _has_nan(x) else _limit(x, sign))
+    if _dtypes.isdtype(x.dtype, "complex floating"):
+        counted = _counted(x, True)
+        result = _op[fold](_filled(x, counted, _limit(x, sign)), _axes(axis), keepdims=keepdims)
+        result = _op["where"](_op["any"](counted, _axes(axis), keepdims=keepdims), result, math.nan)
+    else:
+        result = _op[f"nan_{fold}"](x, _axes(axis), keepdims)
+    return (result if initial is None else _op[pair](result, initial)), initial is None and _has_nan(x)
 
 
 def nanmax(
@@ -175,7 +192,8 @@ def nanmax(
 
     Parameters
     ----------
-    a : array_like, real
+    a : array_like
+        Complex numbers are ordered by their real parts, then by their imaginary ones.
     axis : int, sequence of int or None
         Axes to reduce; None reduces all of them.
     out : ndarray, optional
@@ -190,12 +208,17 @@ def nanmax(
     Returns
     -------
     ndarray
-        NaN where there is nothing but NaN, without a warning.
+        NaN where there is nothing but NaN.
 
     Raises
     ------
     ValueError
         If there are no elements and no `initial` value.
+
+    Warns
+    -----
+    RuntimeWarning
+        "All-NaN slice encountered", if `errstate` asks for invalid values: looking waits for them.
 
     Examples
     --------
@@ -249,9 +272,10 @@ def _position(name: str, a: ArrayLike, axis: int | None, out: ndarray | None, ke
     x = asarray(a)
     counted = _counted(x, True)
     filled = _filled(x, counted, _limit(x, -1 if name == "nanargmax" else 1))
+    result = _op[name[3:]](filled, axis, keepdims=keepdims)
     if counted is not None and not bool(_op["all"](_op["any"](counted, axis))):
-        raise ValueError(f"{name}: there is nothing but NaN along the axis")
-    return deliver(name, _op[name[3:]](filled, axis, keepdims=keepdims), out)
+        raise ValueError(f"{name}: All-NaN slice encountered: there is nothing but NaN along axis {axis}")
+    return deliver(name, result, out)
 
 
 def nanargmax(a: ArrayLike, axis: int | None = None, out: ndarray | None = None, *, keepdims: bool = False) -> ndarray:
@@ -441,12 +465,17 @@ def nanmean(
     Returns
     -------
     ndarray
-        NaN where there is nothing but NaN, without a warning.
+        NaN where there is nothing but NaN.
 
     Raises
     ------
     TypeError
         If the elements are floats and `dtype` is no type of floats.
+
+    Warns
+    -----
+    RuntimeWarning
+        "Mean of empty slice", if `errstate` asks for invalid values: looking waits for them.
 
     Examples
     --------
@@ -454,9 +483,13 @@ def nanmean(
     >>> mx.np.nanmean([[1.0, mx.np.nan], [3.0, 4.0]], axis=0)
     array([2., 4.])
     """
-    values, counted, number = _moments(asarray(a), axis, dtype, keepdims, where)
-    total = _op["sum"](_filled(values, counted, 0), _axes(axis), keepdims=keepdims)
-    return deliver("nanmean", _as_asked(_ratio(total, number), dtype), out)
+    with silent() as is_asked:
+        values, counted, number = _moments(asarray(a), axis, dtype, keepdims, where)
+        total = _op["sum"](_filled(values, counted, 0), _axes(axis), keepdims=keepdims)
+        if is_asked and total.size and bool(_op["any"](asarray(number) == 0)):
+            warn_of("Mean of empty slice")
+        result = _as_asked(_ratio(total, number), dtype)
+    return deliver("nanmean", result, out)
 
 
 def _variance(
@@ -474,7 +507,23 @@ def _variance(
         if ddof != 0:
             raise ValueError(f"{name}: `ddof` and `correction` are the same; give one of them")
         ddof = correction
-    x = asarray(a)
+    with silent() as is_asked:
+        result, is_degenerate = _spread(asarray(a), axis, dtype, ddof, keepdims, where, mean)
+        if is_asked and bool(_op["any"](is_degenerate)) and result.size:
+            warn_of("Degrees of freedom <= 0 for slice.")
+    return result
+
+
+def _spread(
+    x: ndarray,
+    axis: Axes,
+    dtype: DTypeLike | None,
+    ddof: float,
+    keepdims: bool,
+    where: Any,
+    mean: ArrayLike | None,
+) -> tuple[ndarray, ndarray]:
+    """The variances, and where there are too few elements for one."""
     values, counted, number = _moments(x, axis, dtype, True, where)
     if mean is None:
         center = _ratio(_op["sum"](_filled(values, counted, 0), _axes(axis), keepdims=True), number)
@@ -495,7 +544,7 @@ def _variance(
         # Too few integers give what the division gives, as `var` does.
         result = total / _op["maximum"](freedom, 0)
     result = _as_asked(result, dtype)
-    return result if keepdims else cast(ndarray, _op["squeeze"](result, _all_axes(x, axis)))
+    return (result if keepdims else cast(ndarray, _op["squeeze"](result, _all_axes(x, axis)))), freedom <= 0
 
 
 def nanvar(
@@ -524,7 +573,7 @@ def nanvar(
     Returns
     -------
     ndarray
-        Real; NaN where there are too few elements, without a warning.
+        Real; NaN where there are too few elements.
 
     Raises
     ------
@@ -532,6 +581,11 @@ def nanvar(
         If the elements are floats and `dtype` is no type of floats.
     ValueError
         If both `ddof` and `correction` are given.
+
+    Warns
+    -----
+    RuntimeWarning
+        "Degrees of freedom <= 0 for slice.", if `errstate` asks for invalid values: looking waits for them.
 
     Examples
     --------

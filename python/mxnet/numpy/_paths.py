@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import operator
 import string
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -34,9 +35,9 @@ def subscripts_of(operands: Sequence[Any], name: str) -> tuple[str, list[ArrayLi
     Raises
     ------
     ValueError
-        If there are no operands or an axis has no letter.
+        If there are no operands or an axis is not named by a number in 0..51.
     TypeError
-        If axes are not given as lists.
+        If axes are not given as lists of integers.
     """
     if not operands or (isinstance(operands[0], str) and len(operands) == 1):
         raise ValueError(f"{name}: subscripts and at least one operand are needed")
@@ -47,14 +48,13 @@ def subscripts_of(operands: Sequence[Any], name: str) -> tuple[str, list[ArrayLi
     for labels in [*axes, *([] if output is None else [output])]:
         if not isinstance(labels, Iterable) or isinstance(labels, str):
             raise TypeError(f"{name}: `subscripts` is text, or a list of axes follows each operand, found {labels!r}")
-    numbers = sorted({n for labels in [*axes, output or []] for n in labels if n is not Ellipsis})
-    if len(numbers) > 52 or any(not isinstance(n, int) or n < 0 for n in numbers):
-        raise ValueError(f"{name}: axes are named by up to 52 integers from 0 on, found {numbers}")
-    # Letters in the order of the numbers, so that the result's axes are sorted by number where none are asked for.
-    letters = {n: chr((65 if i < 26 else 71) + i) for i, n in enumerate(numbers)}
 
     def text(labels: Iterable[Any]) -> str:
-        return "".join("..." if n is Ellipsis else letters[n] for n in labels)
+        numbers = [n if n is Ellipsis else operator.index(n) for n in labels]
+        if any(n is not Ellipsis and not 0 <= n < 52 for n in numbers):
+            raise ValueError(f"{name}: axes are named by integers in 0..51, found {numbers}")
+        # Letters in the order of the numbers, so that the result's axes are sorted by number where none are asked for.
+        return "".join("..." if n is Ellipsis else chr((65 if n < 26 else 71) + n) for n in numbers)
 
     joined = ",".join(text(labels) for labels in axes)
     return (joined if output is None else f"{joined}->{text(output)}"), arrays

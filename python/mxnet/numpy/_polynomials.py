@@ -324,7 +324,8 @@ def poly(seq_of_zeros: ArrayLike) -> ndarray:
 
     Notes
     -----
-    Differentiable in the roots. Complex roots are compared with their conjugates, which waits for them.
+    Differentiable in the roots. Complex roots are compared with their conjugates, which waits for them. Difference: no
+    roots give an array, too, where NumPy gives a number.
 
     Examples
     --------
@@ -432,7 +433,7 @@ def polyfit(
     residuals, rank, singular_values, rcond
         With `full`: as of `linalg.lstsq`, of columns scaled to length 1.
     V : ndarray, shape (deg + 1, deg + 1) or (deg + 1, deg + 1, k)
-        With `cov`.
+        With `cov`; (deg + 1, deg + 1, 1) for k polynomials if it is 'unscaled', since they share it.
 
     Raises
     ------
@@ -495,7 +496,7 @@ def polyfit(
     scaled = powers / scale
     base = _core.namespaces["linalg"]["inv"](_np["matmul"](scaled.T, scaled)) / _np["outer"](scale, scale)
     if cov == "unscaled":
-        return found, base if values.ndim == 1 else _np["stack"]([base] * values.shape[1], -1)
+        return found, base if values.ndim == 1 else base.reshape((order, order, 1))
     if at.size <= order:
         raise ValueError(
             f"polyfit: the number of data points must exceed order to scale the covariance matrix, found {at.size} "

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from mxnet import _core
 from mxnet._core import asarray, ndarray
 from mxnet.numpy import _dtypes
+from mxnet.numpy._errors import silent, warn_of
 from mxnet.numpy._joining import axis_of
 from mxnet.numpy._writing import deliver
 
@@ -43,7 +44,8 @@ def _bracket(method: str, n: int, q: float) -> tuple[int, int, float]:
     """The ranks between which quantile `q` of `n` elements lies, and how far it is from the first one."""
     if method in _CONTINUOUS:
         alpha, beta = _CONTINUOUS[method]
-        at = n * q + (alpha + q * (1 - alpha - beta)) - 1
+        # The common case without a rounding error of its own.
+        at = (n - 1) * q if method == "linear" else n * q + (alpha + q * (1 - alpha - beta)) - 1
         low = math.floor(at)
         part = at - low
     elif method in ("inverted_cdf", "averaged_inverted_cdf"):
@@ -118,7 +120,16 @@ def _inexact(x: ndarray) -> ndarray:
 
 
 def _nans(shape: tuple[int, ...], dtype: Any) -> ndarray:
-    return cast(ndarray, _op["full"](shape, math.nan, dtype))
+    both = complex(math.nan, math.nan) if str(dtype).startswith("complex") else math.nan
+    return cast(ndarray, _op["full"](shape, both, dtype))
+
+
+def _warn_of_nothing(rows: ndarray) -> None:
+    """Warns if a row is empty or has nothing but NaN."""
+    if math.prod(rows.shape[:-1]) and rows.shape[-1] == 0:
+        warn_of("Mean of empty slice")
+    elif rows.size and bool(_op["any"](_op["all"](_op["isnan"](rows), -1))):
+        warn_of("All-NaN slice encountered")
 
 
 def median(
@@ -169,7 +180,11 @@ def median(
     x = asarray(a)
     rows, axes = _rows(x, axis)
     if rows.shape[-1] == 0:
-        result = _nans(rows.shape[:-1], _inexact(x).dtype)
+        with silent() as is_asked:
+            if is_asked:
+                _warn_of_nothing(rows)
+        # The mean of no element is an invalid value of its own.
+        result = _op["mean"](_inexact(rows), -1)
     else:
         result = _inexact(_middle(rows))
     return deliver("median", _kept(result, 0, axes, x.ndim, keepdims), out)
@@ -177,7 +192,7 @@ def median(
 
 def _probabilities(name: str, q: Any, scale: float) -> tuple[list[float], tuple[int, ...], Any]:
     """Probabilities as floats, their shape, and the dtype they bring along (None for Python numbers)."""
-    if isinstance(q, (int, float)):
+    if type(q) in (int, float, bool):
         values: list[float] = [q / scale]
         shape: tuple[int, ...] = ()
         dtype = None
@@ -189,7 +204,9 @@ def _probabilities(name: str, q: Any, scale: float) -> tuple[list[float], tuple[
         values = [each / scale for each in given.reshape(-1).astype("float64").tolist()]
         dtype = _inexact(given).dtype
     if not all(0 <= each <= 1 for each in values):
-        raise ValueError(f"{name}: `q` must be in 0..{int(scale)}, found {[each * scale for each in values]}")
+        what = "Percentiles" if scale == 100 else "Quantiles"
+        found = [each * scale for each in values]
+        raise ValueError(f"{name}: {what} must be in the range [0, {int(scale)}], found {found}")
     return values, shape, dtype
 
 
@@ -232,6 +249,8 @@ def _plain(rows: ndarray, method: str, values: list[float], dtype: Any) -> list[
 
 def _without_nan(rows: ndarray, method: str, values: list[float], dtype: Any) -> list[ndarray]:
     """Quantiles of the elements that are no NaN: rows differ in how many these are."""
+    if rows.size == 0:
+        return [_nans(rows.shape[:-1], dtype)] * len(values)
     counts = _op["sum"](~_op["isnan"](rows), -1, keepdims=True)
     # There are few different counts: what a count means for a probability is found once for each.
     different = _op["unique_runs"](counts.reshape(-1))[0]
@@ -267,12 +286,15 @@ def _quantile(
         raise ValueError(f"{name}: `method` must be one of {', '.join(_METHODS)}, not '{method}'")
     values, shape, brought = _probabilities(name, q, scale)
     rows, axes = _rows(x, axis)
+    with silent() as is_asked:
+        if is_asked and ignore_nan and _is_real_float(x):
+            _warn_of_nothing(rows)
     discrete = method in ("inverted_cdf", "closest_observation", "lower", "higher", "nearest")
     base = x.dtype if discrete else _inexact(x).dtype
     dtype = base if discrete or brought is None else _core.result_type([base, brought])
     if weights is not None:
         if method != "inverted_cdf":
-            raise ValueError(f"{name}: weights go with method 'inverted_cdf' only, not '{method}'")
+            raise ValueError(f"{name}: Only method 'inverted_cdf' supports weights, not '{method}'")
         given = asarray(weights)
         if given.shape != x.shape:
             if axis is None or given.shape != tuple(x.shape[i] for i in axes):
@@ -284,7 +306,7 @@ def _quantile(
             given = given.reshape(tuple(n if i in axes else 1 for i, n in enumerate(x.shape)))
             given = _op["broadcast_to"](given, x.shape)
         if given.size and float(_op["min"](given)) < 0:
-            raise ValueError(f"{name}: weights must not be negative, found {float(_op['min'](given))}")
+            raise ValueError(f"{name}: Weights must be non-negative, found {float(_op['min'](given))}")
         weight_rows, _ = _rows(given, axis)
     if rows.shape[-1] == 0:
         if not ignore_nan:
@@ -309,7 +331,10 @@ def _quantile(
         result, leading = _op["stack"](found, 0).reshape((*shape, *found[0].shape)), len(shape)
     else:
         result, leading = _op["zeros"]((*shape, *rows.shape[:-1]), dtype), len(shape)
-    return deliver(name, _kept(result, leading, axes, x.ndim, keepdims), out)
+    result = _kept(result, leading, axes, x.ndim, keepdims)
+    if out is not None and result.ndim == 0:
+        result = _op["broadcast_to"](result, out.shape)
+    return deliver(name, result, out)
 
 
 def quantile(
@@ -518,7 +543,12 @@ def nanmedian(
     Returns
     -------
     ndarray
-        NaN where there is nothing but NaN, without a warning.
+        NaN where there is nothing but NaN.
+
+    Warns
+    -----
+    RuntimeWarning
+        "All-NaN slice encountered" or "Mean of empty slice", if `errstate` asks for invalid values: looking waits.
 
     Examples
     --------
@@ -527,14 +557,21 @@ def nanmedian(
     array([3., 5.])
     """
     x = asarray(a)
-    if not _is_real_float(x):
+    if not _dtypes.isdtype(x.dtype, ("real floating", "complex floating")):
         return median(x, axis, out, overwrite_input, keepdims)
     rows, axes = _rows(x, axis)
     n = rows.shape[-1]
-    if n == 0:
-        result = _nans(rows.shape[:-1], x.dtype)
-    else:
-        counts = _op["sum"](~_op["isnan"](rows), -1, keepdims=True)
-        ends = [_op["maximum"](counts - 1, 0) // 2, _op["minimum"](counts // 2, n - 1)]
-        result = _op["mean"](_op["select_each"](rows, _op["concatenate"](ends, -1)), -1)
+    with silent() as is_asked:
+        if n == 0:
+            result = _nans(rows.shape[:-1], x.dtype)
+        else:
+            counts = _op["sum"](~_op["isnan"](rows), -1, keepdims=True)
+            ends = _op["concatenate"]([_op["maximum"](counts - 1, 0) // 2, _op["minimum"](counts // 2, n - 1)], -1)
+            if _is_real_float(x):
+                found = _op["select_each"](rows, ends)
+            else:
+                found = _op["gather_along"](_op["sort"](rows, -1), ends, rows.ndim - 1)
+            result = _op["mean"](found, -1)
+        if is_asked:
+            _warn_of_nothing(rows)
     return deliver("nanmedian", _kept(result, 0, axes, x.ndim, keepdims), out)

@@ -10,6 +10,7 @@ from mxnet import _core
 from mxnet._core import asarray, ndarray
 from mxnet.numpy import _dtypes
 from mxnet.numpy._dtypes import spelled
+from mxnet.numpy._joining import axis_of
 
 _op = _core.namespaces["op"]
 
@@ -95,7 +96,11 @@ def unique(
     (array([1, 2, 3]), array([1, 1, 2]))
     """
     ar = asarray(ar)
-    if axis is None:
+    if axis is not None and not hasattr(axis, "__index__"):
+        raise TypeError(f"unique: integer argument expected for `axis`, found {type(axis).__name__}")
+    if axis is not None and ar.ndim == 1:
+        axis = axis_of(axis, 1)
+    if axis is None or ar.ndim == 1:
         slices = _op["reshape"](ar, (-1,))
         if not (return_index or return_inverse):
             if not return_counts:

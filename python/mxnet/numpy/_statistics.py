@@ -31,7 +31,7 @@ def _weights_along(weights: ndarray, a: ndarray, axis: Axes) -> ndarray:
         return weights
     if axis is None:
         raise TypeError(
-            f"average: `axis` must be given when `a` has shape {a.shape} and `weights` has shape {weights.shape}"
+            f"average: Axis must be specified when shapes of a and weights differ, found {a.shape} and {weights.shape}"
         )
     given = (axis,) if isinstance(axis, int) else tuple(axis)
     for i in given:
@@ -41,7 +41,8 @@ def _weights_along(weights: ndarray, a: ndarray, axis: Axes) -> ndarray:
     expected = tuple(a.shape[i] for i in axes)
     if weights.shape != expected:
         raise ValueError(
-            f"average: `weights` must have shape {expected}, that of `a` along axis {axis}, found {weights.shape}"
+            "average: Shape of weights must be consistent with shape of a along specified axis: "
+            f"{expected} along {axis}, found {weights.shape}"
         )
     order = sorted(range(len(axes)), key=axes.__getitem__)
     turned = _np["transpose"](weights, order) if len(order) > 1 else weights
@@ -117,7 +118,7 @@ def _observations(m: ArrayLike, rowvar: bool, dtype: DTypeLike | None) -> ndarra
         raise ValueError(f"cov: an array has 1 or 2 axes, found {x.ndim}")
     if x.ndim < 2:
         return x.reshape((1, x.size))
-    return x if rowvar or x.shape[0] == 1 else x.T
+    return x if rowvar else x.T
 
 
 def _counts(weights: ArrayLike, n: int, name: str) -> ndarray:

@@ -65,9 +65,9 @@ def diag_indices_from(arr: ArrayLike) -> tuple[ndarray, ...]:
     """
     x = asarray(arr)
     if x.ndim < 2:
-        raise ValueError(f"diag_indices_from: the array must have at least 2 axes, found {x.ndim}")
+        raise ValueError(f"diag_indices_from: input array must be at least 2-d, found axes: {x.ndim}")
     if len(set(x.shape)) > 1:
-        raise ValueError(f"diag_indices_from: all axes must be of one size, found shape {x.shape}")
+        raise ValueError(f"diag_indices_from: All dimensions of input must be of equal length, found shape {x.shape}")
     return diag_indices(x.shape[0], x.ndim)
 
 

@@ -172,7 +172,7 @@ def i0(x: ArrayLike) -> ndarray:
     """
     values = asarray(x)
     if "complex" in spelled(values.dtype):
-        raise TypeError(f"i0: it takes real numbers, found {values.dtype}")
+        raise TypeError(f"i0: i0 not supported for complex values, found {values.dtype}")
     if "float" not in spelled(values.dtype):
         values = _op["astype"](values, _default_float())
     return _op["i0"](values)  # type: ignore[no-any-return]

@@ -106,7 +106,7 @@ def place(arr: ndarray, mask: ArrayLike, vals: ArrayLike) -> None:
     values = asarray(vals)
     at = _op["flatnonzero"](chosen)
     if at.size and not values.size:
-        raise ValueError("place: there are no values to insert")
+        raise ValueError("place: Cannot insert from an empty array!")
     put(arr, at, values)
 
 
@@ -181,9 +181,9 @@ def fill_diagonal(a: ndarray, val: ArrayLike, wrap: bool = False) -> None:
     """
     a = _target("fill_diagonal", "a", a)
     if a.ndim < 2:
-        raise ValueError(f"fill_diagonal: the array must have at least 2 axes, found {a.ndim}")
+        raise ValueError(f"fill_diagonal: array must be at least 2-d, found axes: {a.ndim}")
     if a.ndim > 2 and len(set(a.shape)) > 1:
-        raise ValueError(f"fill_diagonal: all axes must be of one size, found shape {a.shape}")
+        raise ValueError(f"fill_diagonal: All dimensions of input must be of equal length, found shape {a.shape}")
     values = asarray(val).reshape(-1)
     if a.ndim == 2 and wrap:
         columns = a.shape[1]

@@ -27,6 +27,6 @@ from mxnet.numpy._linalg import (
     tensorsolve,
     trace,
 )
-from mxnet.numpy._products import matrix_norm, norm, vector_norm
+from mxnet.numpy._products import matrix_norm, matrix_power, norm, vector_norm
 
 globals().update(_core.namespaces["linalg"])
