@@ -144,7 +144,6 @@ pub static VECDOT: OpDef = OpDef {
         >>> np.vecdot([[1, 2], [3, 4]], [10, 1])
         array([12, 34])
     ",
-    form: Form::Out,
     cpu: Cpu::Composite(|cx| {
         let axis = cx.int("axis");
         let end = |i: usize| -> Result<Array> {
