@@ -382,7 +382,7 @@ def test_pseudo_inverses_drop_what_is_small():
     both = onp.stack([x, x])
     got = np.linalg.pinv(np.array(both, dtype="float64"), np.array([1e-2, 1e-12], dtype="float64"))
     assert [onp.count_nonzero(y.diagonal()) for y in got.asnumpy()] == [1, 3]
-    with pytest.raises(ValueError, match=r"rcond is 0.1 and rtol is 0.2"):
+    with pytest.raises(ValueError, match=r"can.t be both set. Found 0.2 and 0.1"):
         np.linalg.pinv(np.array(x), 0.1, rtol=0.2)
 
 

@@ -588,10 +588,13 @@ pub fn to_list(slf: &Bound<'_, PyArray>) -> PyResult<Py<PyAny>> {
         .detach()
         .contiguous()
         .map_err(|error| raise(py, error))?;
-    if !dense.is_ready() {
+    // What failed is ready too, and raises.
+    let waited = if dense.is_ready() {
+        dense.wait_to_read()
+    } else {
         py.detach(|| dense.wait_to_read())
-            .map_err(|error| raise(py, error))?;
-    }
+    };
+    waited.map_err(|error| raise(py, error))?;
     let tensor = dense.tensor();
     Ok(
         nested(py, tensor.dtype(), tensor.data_ptr(), tensor.shape())?
