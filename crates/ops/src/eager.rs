@@ -233,13 +233,13 @@ fn rounded_to_half(call: &Call, compute: DType) -> Result<Option<SmallVec<[Optio
     let promotes = matches!(call.op.types, Types::Promote { .. });
     if !matches!(compute, DType::F16 | DType::BF16)
         || !promotes
-        || !call.inputs.iter().flatten().any(|x| is_number(&x))
+        || !call.inputs.iter().flatten().any(is_number)
         || call.inputs.iter().flatten().all(|x| x.is_weak())
     {
         return Ok(None);
     }
     let rounded = call.inputs.iter().map(|x| {
-        x.filter(|x| is_number(&x))
+        x.filter(is_number)
             .map(|x| Array::scalar(cpu::read_scalar(x.tensor()), compute))
             .transpose()
     });
