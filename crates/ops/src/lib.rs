@@ -44,10 +44,10 @@ pub use eager::Pool;
 pub use error::{Error, Fault, OperandFacts, Result, Tuple};
 pub use invoke::{Call, dispatch, invoke, invoke_with, invoke1, only};
 pub use opdef::{
-    Amp, Cost, Cpu, Cuda, Filling, Fold, Form, Grad, GradRule, Grads, InferFn, Inferred, Keep,
-    Onnx, OpDef, OutSpec, Probe, Rng, Short, Sparse, Surface, Viewed, Words, one, one_of,
+    Amp, Copied, Cost, Cpu, Cuda, Filling, Fold, Form, Grad, GradRule, Grads, InferFn, Inferred,
+    Keep, Onnx, OpDef, OutSpec, Probe, Rng, Short, Sparse, Surface, Viewed, Words, one, one_of,
 };
-pub use quick::{Quick, constant, duplicate, quick};
+pub use quick::{Quick, constant, duplicate, duplicate_fortran, flat, quick};
 pub use types::{DTypes, Lift, Out, Types, default_dtype, out_of_bounds, promoted, resolve_call};
 
 /// Outputs of a call.

@@ -164,8 +164,25 @@ pub enum Short {
     Constant(Filling),
     /// The elements of one array in memory of their own, in C order.
     Copy,
+    /// The elements of one array along one axis, in C order: copied always, or where they do not lie so.
+    Flat(Copied),
+    /// The elements of one array in the dtype that is the second argument, in memory of their own.
+    Cast,
+    /// Something of two arrays.
+    Pair(fn(&Array, &Array) -> Result<Option<Array>>),
+    /// Something for each row along one axis, the second argument, or of all elements.
+    Along(fn(&Array, Option<isize>) -> Result<Option<Array>>),
     /// All its arrays are given: this elementwise operator.
     Elements(&'static OpDef),
+}
+
+/// When elements are copied.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Copied {
+    /// Always.
+    Always,
+    /// Only if a view cannot show them.
+    WhereNeeded,
 }
 
 /// What a new array holds.

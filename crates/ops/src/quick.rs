@@ -1,16 +1,22 @@
 //! The short way of elementwise operators for small, contiguous operands of one dtype: no inference, no queue, no allocation but the result's.
 #![allow(unsafe_code)]
 
-use mxnet_engine::{Var, engine};
-use mxnet_kernels::cast::Cast;
-use mxnet_tensor::{DType, DeviceKind, Scalar, Tensor, checked_len};
+use std::mem::MaybeUninit;
 
+use mxnet_engine::{Var, engine};
+use mxnet_kernels::Elem;
+use mxnet_kernels::cast::Cast;
+use mxnet_kernels::map::Rows;
+use mxnet_tensor::{DType, DeviceKind, Layout, Scalar, Tensor, checked_len};
+
+use crate::args::{Args, Attrs};
 use crate::cpu::{fill, read_scalar};
+use crate::cx::{KernelCx, RngState};
 use crate::eager::{Pool, elem};
 use crate::error::Result;
 use crate::interp::{Flags, current_device};
 use crate::invoke::Call;
-use crate::opdef::{Cpu, OpDef};
+use crate::opdef::{Copied, Cpu, OpDef};
 use crate::shape;
 use crate::types::{self, DTypes, Lift, Out, Types};
 use crate::{Array, autograd};
@@ -90,39 +96,181 @@ pub fn constant(shape: &[usize], value: Option<Scalar>, dtype: DType) -> Result<
     Ok(Some(Array::from_tensor(tensor)))
 }
 
-/// The elements of a small contiguous array in memory of their own, if nobody records and nobody writes them. `None`: take the general way.
+/// The elements of a small array in C order, in memory of their own and as `dtype`, if nobody records and nobody writes them. `None`: take the
+/// general way.
 ///
 /// # Errors
 /// [`crate::Error::Memory`].
 #[inline]
-pub fn duplicate(x: &Array) -> Result<Option<Array>> {
-    let len = x.len();
+pub fn duplicate(x: &Array, dtype: DType) -> Result<Option<Array>> {
     if !Flags::current().is_plain()
-        || len > SMALL_LEN
+        || x.is_weak()
+        || !x.layout().is_contiguous() && dtype != x.dtype()
+    {
+        return Ok(None);
+    }
+    small_copy(x, dtype)
+}
+
+/// The elements of a small array in Fortran order, in memory of their own. `None`: take the general way.
+///
+/// # Errors
+/// [`crate::Error::Memory`].
+pub fn duplicate_fortran(x: &Array) -> Result<Option<Array>> {
+    if !Flags::current().is_plain() || x.is_weak() {
+        return Ok(None);
+    }
+    let Some(copy) = small_copy(&x.seen_as(x.layout().transpose(None)?), x.dtype())? else {
+        return Ok(None);
+    };
+    relaid(&copy, copy.layout().transpose(None)?).map(Some)
+}
+
+/// A copy that nobody else sees, under another layout of all its elements: no view.
+fn relaid(copy: &Array, layout: Layout) -> Result<Array> {
+    let storage = copy.tensor().storage().clone();
+    Ok(Array::from_tensor(Tensor::new(
+        storage,
+        layout,
+        copy.dtype(),
+    )?))
+}
+
+/// The elements of a small array along one axis, in C order. `None`: take the general way.
+///
+/// # Errors
+/// [`crate::Error::Memory`].
+#[inline]
+pub fn flat(x: &Array, copied: Copied) -> Result<Option<Array>> {
+    if !Flags::current().is_plain() || x.is_weak() {
+        return Ok(None);
+    }
+    if copied == Copied::WhereNeeded && x.layout().is_contiguous() {
+        return Ok(x.layout().reshape(&[-1])?.map(|layout| x.seen_as(layout)));
+    }
+    let Some(copy) = small_copy(x, x.dtype())? else {
+        return Ok(None);
+    };
+    relaid(&copy, Layout::contiguous(&[copy.len()])).map(Some)
+}
+
+/// The elements in C order and memory of their own; converted only if they lie in C order.
+#[inline]
+fn small_copy(x: &Array, dtype: DType) -> Result<Option<Array>> {
+    let n = x.len();
+    if n > SMALL_LEN || x.device().kind() != DeviceKind::Cpu {
+        return Ok(None);
+    }
+    let Some(guard) = engine().try_acquire(&[x.tensor().storage().var()], &[], n as u64 + 1) else {
+        return Ok(None);
+    };
+    if guard.poison().is_some() {
+        return Ok(None);
+    }
+    let result = Tensor::empty(x.shape(), dtype, x.device())?;
+    let (from, to) = (elem(x.dtype()), elem(dtype));
+    let (src, dst) = (x.tensor().data_ptr(), result.data_ptr());
+    // SAFETY: 1. the source's layout lies within its storage; the result is new, dense and has `n` elements. 2. `guard` grants the read; the
+    // result is known to nobody else.
+    unsafe {
+        if !x.layout().is_contiguous() {
+            gather(src, x.layout(), from.size(), dst);
+        } else if from == to {
+            std::ptr::copy_nonoverlapping(src, dst, n * from.size());
+        } else {
+            Cast::new(from, to).row(src, dst, n);
+        }
+    }
+    drop(guard);
+    Ok(Some(Array::from_tensor(result)))
+}
+
+/// A new array of this shape and dtype that `work` fills, given where the elements of `x` and of the result are, if `x` is small, dense in C
+/// order, not empty and at hand, and `work` answers that it did. `None`: take the general way.
+#[inline]
+pub(crate) fn small(
+    x: &Array,
+    shape: &[usize],
+    dtype: DType,
+    work: impl FnOnce(*const u8, *mut u8) -> bool,
+) -> Result<Option<Array>> {
+    let n = x.len();
+    if n == 0
+        || n > SMALL_LEN
         || x.is_weak()
         || x.device().kind() != DeviceKind::Cpu
         || !x.layout().is_contiguous()
     {
         return Ok(None);
     }
-    let Some(guard) = engine().try_acquire(&[x.tensor().storage().var()], &[], len as u64 + 1)
-    else {
+    let Some(guard) = engine().try_acquire(&[x.tensor().storage().var()], &[], n as u64 + 1) else {
         return Ok(None);
     };
     if guard.poison().is_some() {
         return Ok(None);
     }
-    let tensor = Tensor::empty(x.shape(), x.dtype(), x.device())?;
-    // SAFETY: 1. both are dense with `len` elements of one dtype. 2. `guard` grants the read; the new tensor is known to nobody else.
-    unsafe {
-        std::ptr::copy_nonoverlapping(
-            x.tensor().data_ptr(),
-            tensor.data_ptr(),
-            len * x.dtype().size(),
-        );
-    }
+    let result = Tensor::empty(shape, dtype, x.device())?;
+    let done = work(x.tensor().data_ptr(), result.data_ptr());
     drop(guard);
-    Ok(Some(Array::from_tensor(tensor)))
+    Ok(done.then(|| Array::from_tensor(result)))
+}
+
+/// Copies elements of `size` bytes from `src`, seen through `layout`, to `dst` in C order.
+///
+/// # Safety
+/// Every element of the layout can be read from `src` on, and as many written at `dst`; they do not overlap.
+unsafe fn gather(src: *const u8, layout: &Layout, size: usize, dst: *mut u8) {
+    /// Answers where the next element goes.
+    ///
+    /// # Safety
+    /// As of `gather`, with `stride` elements.
+    unsafe fn walk<T: Copy>(
+        src: *const T,
+        shape: &[usize],
+        strides: &[isize],
+        mut dst: *mut T,
+    ) -> *mut T {
+        match (shape, strides) {
+            // SAFETY: the only element.
+            ([], _) => unsafe {
+                dst.write_unaligned(src.read_unaligned());
+                dst.add(1)
+            },
+            (&[n], &[stride]) => {
+                for i in 0..n {
+                    // SAFETY: element `i` of this axis, by the contract; `dst` has room for all.
+                    unsafe {
+                        dst.add(i)
+                            .write_unaligned(src.offset(i as isize * stride).read_unaligned())
+                    };
+                }
+                // SAFETY: at most one past the last.
+                unsafe { dst.add(n) }
+            }
+            ([n, inner @ ..], [stride, steps @ ..]) => {
+                for i in 0..*n {
+                    // SAFETY: row `i` of this axis, by the contract.
+                    dst = unsafe { walk(src.offset(i as isize * stride), inner, steps, dst) };
+                }
+                dst
+            }
+            _ => dst,
+        }
+    }
+    if layout.is_empty() {
+        return;
+    }
+    let (shape, strides) = (layout.shape(), layout.strides());
+    // SAFETY: the caller's.
+    unsafe {
+        match size {
+            1 => drop(walk(src, shape, strides, dst)),
+            2 => drop(walk(src.cast::<u16>(), shape, strides, dst.cast())),
+            4 => drop(walk(src.cast::<u32>(), shape, strides, dst.cast())),
+            8 => drop(walk(src.cast::<u64>(), shape, strides, dst.cast())),
+            _ => drop(walk(src.cast::<u128>(), shape, strides, dst.cast())),
+        }
+    }
 }
 
 /// The short way for a call that has reached eager execution.
@@ -157,7 +305,7 @@ fn compute<const CHOOSE: bool>(op: &'static OpDef, operands: &[Quick]) -> Result
     };
     if rows.outs != 1
         || rows.params != 0
-        || op.refuses.is_some() && operands_are_integers(operands)
+        || op.refuses.is_some() && operands_are_integers(operands) && !operands.iter().all(is_array)
         || operands.len() > MOST
         || operands.len() != rows.ins as usize
     {
@@ -199,7 +347,10 @@ fn compute<const CHOOSE: bool>(op: &'static OpDef, operands: &[Quick]) -> Result
         }
     }
     let Some(row) = (rows.get)(mxnet_kernels::isa::isa(), kind) else {
-        return Ok(None);
+        if CHOOSE || kind.compute() == kind {
+            return Ok(None);
+        }
+        return in_float32(rows, operands, lead, out.of(dtype));
     };
     let returned = out.of(dtype);
 
@@ -247,6 +398,29 @@ fn compute<const CHOOSE: bool>(op: &'static OpDef, operands: &[Quick]) -> Result
         return Ok(None);
     }
     let result = Tensor::empty_dense(lead.layout(), returned, lead.device())?;
+    if let Some(refuses) = op.refuses
+        && dtype.is_integer()
+    {
+        let mut inputs = [None; MOST];
+        for (slot, x) in inputs.iter_mut().zip(operands) {
+            if let Quick::Array(x) = x {
+                *slot = Some(x.tensor());
+            }
+        }
+        let work = KernelCx {
+            op,
+            inputs: &inputs[..operands.len()],
+            outputs: &[&result],
+            args: Args {
+                params: op.params,
+                attrs: &Attrs::none(),
+            },
+            training: false,
+            rng: RngState { seed: 0, offset: 0 },
+            threads: &Pool,
+        };
+        refuses(&work, dtype).map_err(|e| e.in_op(op.name))?;
+    }
     ptrs[0] = result.data_ptr();
     strides[0] = returned.size() as isize;
     if n > 0 {
@@ -256,6 +430,85 @@ fn compute<const CHOOSE: bool>(op: &'static OpDef, operands: &[Quick]) -> Result
     }
     drop(guard);
     Ok(Some(Array::from_tensor(result)))
+}
+
+/// Halves, of which there are rows in float32 only: they are converted on the way in and out.
+#[inline(never)]
+fn in_float32(
+    rows: &Rows,
+    operands: &[Quick],
+    lead: &Array,
+    returned: DType,
+) -> Result<Option<Array>> {
+    /// Elements that are computed on the stack.
+    const MOST_HALVES: usize = 256;
+    let (dtype, n) = (lead.dtype(), lead.len());
+    let kind = elem(dtype);
+    let isa = mxnet_kernels::isa::isa();
+    let (Some(row), true) = ((rows.get)(isa, Elem::F32), n <= MOST_HALVES) else {
+        return Ok(None);
+    };
+    if returned != dtype && returned != DType::Bool {
+        return Ok(None);
+    }
+    let mut buffers = [const { MaybeUninit::<[f32; MOST_HALVES]>::uninit() }; MOST + 1];
+    let mut ptrs = buffers
+        .each_mut()
+        .map(|buffer| buffer.as_mut_ptr().cast::<u8>());
+    let mut strides = [4_isize; MOST + 1];
+    let mut reads: [&Var; MOST] = [lead.tensor().storage().var(); MOST];
+    let mut num_reads = 1;
+    for operand in operands {
+        match operand {
+            Quick::Array(x) if std::ptr::eq(*x, lead) => {}
+            Quick::Array(x) => {
+                reads[num_reads] = x.tensor().storage().var();
+                num_reads += 1;
+            }
+            // Rounded to a half like any operand, which the general way words the errors of.
+            Quick::Number(value) if value.kind() > dtype.kind() || !value.fits(dtype) => {
+                return Ok(None);
+            }
+            Quick::Number(_) => {}
+        }
+    }
+    let Some(guard) = engine().try_acquire(&reads[..num_reads], &[], n as u64 + 1) else {
+        return Ok(None);
+    };
+    if guard.poison().is_some() {
+        return Ok(None);
+    }
+    let result = Tensor::empty_dense(lead.layout(), returned, lead.device())?;
+    let widen = Cast::new(kind, Elem::F32);
+    // SAFETY: 1. every operand is contiguous with `n <= MOST_HALVES` elements of its dtype, or one number, converted into a buffer of its own; a
+    // slot has 8 bytes, enough for a half. 2. the result has `n` elements of one byte if it is bool, else of the halves that `ptrs[0]` is converted
+    // to. 3. `guard` grants the reads; the result is known to nobody else.
+    unsafe {
+        for (i, operand) in operands.iter().enumerate() {
+            match operand {
+                Quick::Array(x) => widen.row(x.tensor().data_ptr(), ptrs[i + 1], n),
+                Quick::Number(value) => {
+                    let mut slot = 0_u64;
+                    value.write(dtype, (&raw mut slot).cast());
+                    widen.row((&raw const slot).cast(), ptrs[i + 1], 1);
+                    strides[i + 1] = 0;
+                }
+            }
+        }
+        if returned == DType::Bool {
+            (ptrs[0], strides[0]) = (result.data_ptr(), 1);
+        }
+        row(ptrs.as_ptr(), strides.as_ptr(), n, std::ptr::null());
+        if returned != DType::Bool {
+            Cast::new(Elem::F32, kind).row(ptrs[0], result.data_ptr(), n);
+        }
+    }
+    drop(guard);
+    Ok(Some(Array::from_tensor(result)))
+}
+
+fn is_array(operand: &Quick) -> bool {
+    matches!(operand, Quick::Array(_))
 }
 
 /// Whether the operands' values may be refused.
@@ -275,7 +528,7 @@ fn is_like(x: &Array, lead: &Array) -> bool {
         && x.device() == lead.device()
 }
 
-/// The short way of copies and conversions of a small dense array. `None`: take the general way.
+/// The short way of copies and conversions of a small array. `None`: take the general way.
 #[inline]
 pub(crate) fn convert(call: &Call) -> Result<Option<Array>> {
     let dtype = if std::ptr::eq(call.op, &shape::COPY) {
@@ -288,33 +541,12 @@ pub(crate) fn convert(call: &Call) -> Result<Option<Array>> {
     let [Some(x)] = *call.inputs else {
         return Ok(None);
     };
-    let (n, dtype) = (x.len(), dtype.unwrap_or(x.dtype()));
-    if n > SMALL_LEN
-        || !call.outs.is_empty()
+    let dtype = dtype.unwrap_or(x.dtype());
+    if !call.outs.is_empty()
         || call.dtype.is_some()
-        || x.device().kind() != DeviceKind::Cpu
-        || !x.layout().is_contiguous()
+        || !x.layout().is_contiguous() && std::ptr::eq(call.op, &shape::CAST)
     {
         return Ok(None);
     }
-    let Some(guard) = engine().try_acquire(&[x.tensor().storage().var()], &[], n as u64 + 1) else {
-        return Ok(None);
-    };
-    if guard.poison().is_some() {
-        return Ok(None);
-    }
-    let result = Tensor::empty_dense(x.layout(), dtype, x.device())?;
-    let (from, to) = (elem(x.dtype()), elem(dtype));
-    let (src, dst) = (x.tensor().data_ptr(), result.data_ptr());
-    // SAFETY: 1. both are contiguous with `n` elements of their types; the result is new, so they do not overlap. 2. `guard` grants the read;
-    // the result is known to nobody else.
-    unsafe {
-        if from == to {
-            std::ptr::copy_nonoverlapping(src, dst, n * from.size());
-        } else {
-            Cast::new(from, to).row(src, dst, n);
-        }
-    }
-    drop(guard);
-    Ok(Some(Array::from_tensor(result)))
+    small_copy(x, dtype)
 }

@@ -16,6 +16,8 @@ from mxnet.numpy._dtypes import spelled
 
 _op = _core.namespaces["op"]
 
+_ATLEAST_1D, _ATLEAST_2D, _ATLEAST_3D = _op["atleast_1d"], _op["atleast_2d"], _op["atleast_3d"]
+
 Sections = int | Sequence[int]
 
 # Up to this many positions, what lies between them is joined piece by piece, in one pass over the elements.
@@ -54,9 +56,12 @@ def _part(x: ndarray, axis: int, start: int | None, stop: int | None, step: int 
     return x[(slice(None),) * axis + (slice(start, stop, step),)]
 
 
-def _at_least(arys: tuple[ArrayLike, ...], one: Callable[[ArrayLike], ndarray]) -> Any:
-    results = tuple(one(ary) for ary in arys)
-    return results[0] if len(results) == 1 else results
+def _at_least(arys: tuple[ArrayLike, ...], axes: int, one: Callable[[ArrayLike], ndarray]) -> Any:
+    if len(arys) == 1:
+        (ary,) = arys
+        # Most arrays have the axes already.
+        return ary if type(ary) is ndarray and ary.ndim >= axes else one(ary)
+    return tuple(one(ary) for ary in arys)
 
 
 def atleast_1d(*arys: ArrayLike) -> Any:
@@ -77,7 +82,7 @@ def atleast_1d(*arys: ArrayLike) -> Any:
     >>> mx.np.atleast_1d(1, [2, 3])
     (array([1]), array([2, 3]))
     """
-    return _at_least(arys, _op["atleast_1d"])
+    return _at_least(arys, 1, _ATLEAST_1D)
 
 
 def atleast_2d(*arys: ArrayLike) -> Any:
@@ -97,7 +102,7 @@ def atleast_2d(*arys: ArrayLike) -> Any:
     >>> np.atleast_2d([1, 2])
     array([[1, 2]])
     """
-    return _at_least(arys, _op["atleast_2d"])
+    return _at_least(arys, 2, _ATLEAST_2D)
 
 
 def atleast_3d(*arys: ArrayLike) -> Any:
@@ -117,7 +122,7 @@ def atleast_3d(*arys: ArrayLike) -> Any:
     >>> np.atleast_3d([1, 2]).shape
     (1, 2, 1)
     """
-    return _at_least(arys, _op["atleast_3d"])
+    return _at_least(arys, 3, _ATLEAST_3D)
 
 
 def append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> ndarray:

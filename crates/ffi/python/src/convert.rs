@@ -487,8 +487,9 @@ pub fn dtype(object: &Bound<'_, PyAny>) -> PyResult<DType> {
     if let Some(dtype) = known_dtype(object)? {
         return Ok(dtype);
     }
-    if let Ok(text) = object.extract::<String>()
-        && let Some(dtype) = DType::from_name(&text)
+    if let Ok(text) = object.cast::<PyString>()
+        && let Ok(text) = text.to_str()
+        && let Some(dtype) = DType::from_name(text)
     {
         return Ok(dtype);
     }

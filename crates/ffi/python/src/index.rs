@@ -35,7 +35,43 @@ pub fn get(slf: &Bound<'_, PyArray>, key: &Bound<'_, PyAny>) -> PyResult<Py<PyAr
     {
         return Ok(found);
     }
+    if let Some(found) = picked(slf, key)? {
+        return Ok(found);
+    }
     general(slf, key)
+}
+
+/// `x[index]`, `x[rows, columns]` with arrays at hand.
+#[inline]
+fn picked(slf: &Bound<'_, PyArray>, key: &Bound<'_, PyAny>) -> PyResult<Option<Py<PyArray>>> {
+    let py = slf.py();
+    let found = if let Ok(index) = key.cast_exact::<PyArray>() {
+        index::picked(&slf.get().look(py), &[&*index.get().look(py)])
+    } else if let Ok(tuple) = key.cast_exact::<PyTuple>() {
+        let look = |i: usize| {
+            let entry = tuple.get_borrowed_item(i).ok()?;
+            entry
+                .cast_exact::<PyArray>()
+                .ok()
+                .map(|index| index.to_owned())
+        };
+        match tuple.len() {
+            2 => match (look(0), look(1)) {
+                (Some(a), Some(b)) => {
+                    let (a, b) = (a.get().look(py), b.get().look(py));
+                    index::picked(&slf.get().look(py), &[&*a, &*b])
+                }
+                _ => return Ok(None),
+            },
+            _ => return Ok(None),
+        }
+    } else {
+        return Ok(None);
+    };
+    match found.map_err(|error| raise(py, error))? {
+        Some(array) => PyArray::wrap(py, array).map(Some),
+        None => Ok(None),
+    }
 }
 
 /// One entry of a short key without arrays, new axes or ellipsis.

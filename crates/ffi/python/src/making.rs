@@ -1,6 +1,6 @@
 //! Making arrays: `array`, `asarray` and their kin.
 
-use mxnet::ops::{Array, interp};
+use mxnet::ops::{Array, duplicate_fortran, interp};
 use mxnet::tensor::{DType, Device, MAX_NDIM, default_float};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -139,7 +139,17 @@ pub fn asarray(
     copy: Copying,
     like: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Py<PyArray>> {
+    if let (Some(x), None, None, None, None, None) = (plain(a), dtype, order, device, like, copy.0)
+    {
+        return Ok(x.clone().unbind());
+    }
     make(a, &Wanted::of(dtype, copy, order, like, device)?)
+}
+
+/// The object as an array of no derived class.
+#[inline]
+fn plain<'a, 'py>(object: &'a Bound<'py, PyAny>) -> Option<&'a Bound<'py, PyArray>> {
+    object.cast_exact::<PyArray>().ok()
 }
 
 /// As `asarray`, but an array of a derived class stays what it is.
@@ -181,6 +191,10 @@ pub fn asanyarray(
     copy: Copying,
     like: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Py<PyArray>> {
+    if let (Some(x), None, None, None, None, None) = (plain(a), dtype, order, device, like, copy.0)
+    {
+        return Ok(x.clone().unbind());
+    }
     let wanted = Wanted::of(dtype, copy, order, like, device)?;
     make(
         a,
@@ -217,6 +231,12 @@ pub fn ascontiguousarray(
     dtype: Option<&Bound<'_, PyAny>>,
     like: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Py<PyArray>> {
+    if let (Some(x), None, None) = (plain(a), dtype, like)
+        && x.get()
+            .with(a.py(), |x| x.ndim() > 0 && x.layout().is_contiguous())
+    {
+        return Ok(x.clone().unbind());
+    }
     let wanted = Wanted::of(dtype, Copying(None), Some("C"), like, None)?;
     make(a, &Wanted { ndmin: 1, ..wanted })
 }
@@ -246,8 +266,27 @@ pub fn asfortranarray(
     dtype: Option<&Bound<'_, PyAny>>,
     like: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Py<PyArray>> {
+    if let (Some(x), None, None) = (plain(a), dtype, like)
+        && let Some(result) = fortran(x)?
+    {
+        return Ok(result);
+    }
     let wanted = Wanted::of(dtype, Copying(None), Some("F"), like, None)?;
     make(a, &Wanted { ndmin: 1, ..wanted })
+}
+
+/// The array itself, or a copy if it is small, in Fortran order. `None`: take the general way.
+fn fortran(x: &Bound<'_, PyArray>) -> PyResult<Option<Py<PyArray>>> {
+    let py = x.py();
+    let copy = {
+        let look = x.get().look(py);
+        match look.ndim() {
+            0 => return Ok(None),
+            _ if look.layout().is_fortran() => return Ok(Some(x.clone().unbind())),
+            _ => duplicate_fortran(&look).map_err(|error| raise(py, error))?,
+        }
+    };
+    copy.map(|copy| PyArray::wrap(py, copy)).transpose()
 }
 
 /// `copy=`: True, False, None, or what counts as true or false.

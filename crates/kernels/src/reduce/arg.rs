@@ -251,6 +251,46 @@ pub unsafe fn arg_reduce(
     });
 }
 
+/// [`arg_reduce`] along the middle of three axes of a small array in C order. Answers whether it was done: it is not for elements that are not
+/// compared as they lie in memory, and not where there are many columns.
+///
+/// # Safety
+/// `src` has `outer * n * inner` elements, `n > 0`, and `out` room for `outer * inner`; they do not overlap.
+pub unsafe fn arg_reduce_small(
+    which: Extreme,
+    elem: Elem,
+    src: *const u8,
+    [outer, n, inner]: [usize; 3],
+    out: *mut i64,
+) -> bool {
+    const MOST: usize = 64;
+    if elem.compute() != elem || elem == Elem::Bool || inner > MOST {
+        return false;
+    }
+    let kernel = match which {
+        Extreme::Min => kernel::<Min>(elem),
+        Extreme::Max => kernel::<Max>(elem),
+    };
+    let size = elem.size();
+    let mut best: [Value; MOST] = [[0; 2]; MOST];
+    let best = best.as_mut_ptr().cast::<u8>();
+    for i in 0..outer {
+        // SAFETY: 1. block `i` of `n * inner` elements lies inside the source, its `inner` positions inside the output. 2. `best` has room
+        // for `MOST` values of every element. 3. the first row is never compared with `best`.
+        unsafe {
+            let (src, out) = (src.add(i * n * inner * size), out.add(i * inner));
+            if inner == 1 {
+                *out = (kernel.row)(src, n, best, false).unwrap_or(0) as i64;
+                continue;
+            }
+            for r in 0..n {
+                (kernel.columns)(best, out, src.add(r * inner * size), r as i64, inner);
+            }
+        }
+    }
+    true
+}
+
 struct Search {
     kernel: Kernel,
     load: Load,

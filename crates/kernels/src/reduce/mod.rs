@@ -12,7 +12,7 @@ pub(crate) mod number;
 pub(crate) mod plan;
 mod stats;
 
-pub use arg::{Extreme, arg_reduce};
+pub use arg::{Extreme, arg_reduce, arg_reduce_small};
 pub(crate) use fold::Types;
 pub(crate) use fold::count_bytes;
 pub use fold::{Reduce, reduce};

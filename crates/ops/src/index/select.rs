@@ -151,7 +151,7 @@ fn chosen(condition: &Array, x: &Array) -> Result<Array> {
 pub fn take(x: &Array, indices: &Array, axis: usize, mode: &'static str) -> Result<Array> {
     if axis == 0
         && mode == "raise"
-        && let Some(y) = short::rows(x, indices)?
+        && let Some(y) = short::picked(x, &[indices])?
     {
         return Ok(y);
     }

@@ -4,6 +4,7 @@
 use mxnet_engine::engine;
 use mxnet_kernels::index::{mask_starts, select};
 use mxnet_tensor::{DType, DeviceKind, Dims, Tensor};
+use smallvec::SmallVec;
 
 use crate::Array;
 use crate::eager::Pool;
@@ -21,48 +22,71 @@ fn is_open(x: &Array, y: &Array) -> bool {
     Flags::current().is_plain() && dense(x) && dense(y)
 }
 
-/// `x[index]` for few rows. `None`: take the general way, which also says what is wrong.
-pub(super) fn rows(x: &Array, index: &Array) -> Result<Option<Array>> {
-    let Some((&len, rest)) = x.shape().split_first() else {
+/// Most index arrays that go this way.
+const MOST: usize = 4;
+
+/// `x[index]`, `x[rows, columns]`: few positions on the first axes, from int64 arrays of one shape. `None`: take the general way, which also
+/// says what is wrong.
+///
+/// # Errors
+/// [`crate::Error::Memory`].
+pub fn picked(x: &Array, indices: &[&Array]) -> Result<Option<Array>> {
+    let k = indices.len();
+    let (Some(first), true) = (indices.first(), k <= MOST && k <= x.ndim()) else {
         return Ok(None);
     };
+    let (axes, rest) = x.shape().split_at(k);
     let width = rest.iter().product::<usize>() * x.dtype().size();
-    let n = index.len();
-    if index.dtype() != DType::I64
-        || n * width > SMALL_BYTES
-        || n > SMALL_BYTES / 8
-        || !is_open(x, index)
-    {
+    let n = first.len();
+    if n * width > SMALL_BYTES || n > SMALL_BYTES / 8 {
         return Ok(None);
     }
-    let reads = [x.tensor().storage().var(), index.tensor().storage().var()];
-    let same = std::ptr::eq(reads[0], reads[1]);
-    let Some(guard) = engine().try_acquire(
-        &reads[..if same { 1 } else { 2 }],
-        &[],
-        (n * width) as u64 + 1,
-    ) else {
+    let mut reads = [x.tensor().storage().var(); MOST + 1];
+    let mut num_reads = 1;
+    for index in indices {
+        if index.dtype() != DType::I64 || index.shape() != first.shape() || !is_open(x, index) {
+            return Ok(None);
+        }
+        let var = index.tensor().storage().var();
+        if !reads[..num_reads]
+            .iter()
+            .any(|read| std::ptr::eq(*read, var))
+        {
+            reads[num_reads] = var;
+            num_reads += 1;
+        }
+    }
+    let Some(guard) = engine().try_acquire(&reads[..num_reads], &[], (n * width) as u64 + 1) else {
         return Ok(None);
     };
     if guard.poison().is_some() {
         return Ok(None);
     }
-    // SAFETY: dense int64 elements, which `guard` grants to read.
-    let positions =
-        unsafe { std::slice::from_raw_parts(index.tensor().data_ptr().cast::<i64>(), n) };
-    let resolved = |i: i64| if i < 0 { i.wrapping_add(len as i64) } else { i };
-    if positions.iter().any(|&i| resolved(i) as u64 >= len as u64) {
-        return Ok(None);
+    // Where in `x` each position's row begins, in rows.
+    let mut places = SmallVec::<[usize; 64]>::from_elem(0, n);
+    for (&len, index) in axes.iter().zip(indices) {
+        // SAFETY: dense int64 elements, which `guard` grants to read.
+        let positions =
+            unsafe { std::slice::from_raw_parts(index.tensor().data_ptr().cast::<i64>(), n) };
+        let mut all_inside = true;
+        for (place, &i) in places.iter_mut().zip(positions) {
+            let i = if i < 0 { i.wrapping_add(len as i64) } else { i } as u64;
+            all_inside &= i < len as u64;
+            *place = place.wrapping_mul(len).wrapping_add(i as usize);
+        }
+        if !all_inside {
+            return Ok(None);
+        }
     }
-    let mut shape = Dims::from_slice(index.shape());
+    let mut shape = Dims::from_slice(first.shape());
     shape.extend_from_slice(rest);
     let result = Tensor::empty(&shape, x.dtype(), x.device())?;
     let (src, dst) = (x.tensor().data_ptr(), result.data_ptr());
     macro_rules! copy {
         ($word:ty) => {
-            for (p, &i) in positions.iter().enumerate() {
-                // SAFETY: positions lie in `0..len`; both arrays are dense, with rows as wide as this word.
-                unsafe { *dst.cast::<$word>().add(p) = *src.cast::<$word>().add(resolved(i) as usize) };
+            for (p, &place) in places.iter().enumerate() {
+                // SAFETY: every place is a row of `x`; both arrays are dense, with rows as wide as this word.
+                unsafe { *dst.cast::<$word>().add(p) = *src.cast::<$word>().add(place) };
             }
         };
     }
@@ -72,14 +96,10 @@ pub(super) fn rows(x: &Array, index: &Array) -> Result<Option<Array>> {
         (4, 4) => copy!(u32),
         (8, 8) => copy!(u64),
         _ => {
-            for (p, &i) in positions.iter().enumerate() {
+            for (p, &place) in places.iter().enumerate() {
                 // SAFETY: as above, row by row.
                 unsafe {
-                    std::ptr::copy_nonoverlapping(
-                        src.add(resolved(i) as usize * width),
-                        dst.add(p * width),
-                        width,
-                    )
+                    std::ptr::copy_nonoverlapping(src.add(place * width), dst.add(p * width), width)
                 };
             }
         }

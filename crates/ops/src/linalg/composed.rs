@@ -54,6 +54,13 @@ pub static INNER: OpDef = OpDef {
         if a.ndim() == 0 || b.ndim() == 0 {
             return cx.done(a.mul(b)?);
         }
+        if a.ndim() <= 2 && b.ndim() <= 2 && a.shape().last() == b.shape().last() {
+            return cx.done(a.matmul(&if b.ndim() == 2 {
+                b.swap_last()?
+            } else {
+                b.clone()
+            })?);
+        }
         cx.done(tensordot(cx, &[-1], &[-1])?)
     }),
     probe: Probe::calls(&["f((3,)), f((3,))", "f((2, 3)), f((4, 3))", "f((2, 3)), 2.0"]).ulp(64),
@@ -152,6 +159,9 @@ pub static VECDOT: OpDef = OpDef {
                 return Err(cx.shape_error("operands of 0 axes have none to sum over"));
             }
             let at = cx.axis("axis", i)?;
+            if at + 1 == x.ndim() {
+                return Ok(x.clone());
+            }
             let order: SmallVec<[i64; 4]> = (0..x.ndim())
                 .filter(|&a| a != at)
                 .chain([at])

@@ -97,23 +97,41 @@ impl Term {
         self.array.transpose(Some(&order))
     }
 
+    /// With the axes in this order, and then of this shape.
+    fn shaped(&self, labels: &[Label], shape: &[usize]) -> Result<Array> {
+        if labels != self.labels.as_slice() {
+            self.arranged(labels)?.reshape(shape)
+        } else if shape == self.array.shape() {
+            Ok(self.array.clone())
+        } else {
+            self.array.reshape(shape)
+        }
+    }
+
     /// Summed over the labels that nobody else needs.
-    fn summed(&self, needed: impl Fn(Label) -> bool) -> Result<Term> {
-        let axes: SmallVec<[i64; 8]> = self
-            .labels
-            .iter()
-            .enumerate()
-            .filter(|(_, l)| !needed(**l))
+    fn summed(self, needed: impl Fn(Label) -> bool) -> Result<Term> {
+        let axes = self.surplus(needed);
+        self.summed_over(&axes)
+    }
+
+    /// Axes of labels that nobody else needs.
+    fn surplus(&self, needed: impl Fn(Label) -> bool) -> SmallVec<[i64; 8]> {
+        let axes = self.labels.iter().enumerate();
+        axes.filter(|(_, l)| !needed(**l))
             .map(|(i, _)| i as i64)
-            .collect();
+            .collect()
+    }
+
+    fn summed_over(mut self, axes: &[i64]) -> Result<Term> {
         if axes.is_empty() {
-            return Ok(self.clone());
+            return Ok(self);
         }
         let dtype = self.array.dtype();
-        Ok(Term {
-            array: self.array.sum(Some(&axes), false)?.astype(dtype)?,
-            labels: self.labels.iter().copied().filter(|&l| needed(l)).collect(),
-        })
+        self.array = self.array.sum(Some(axes), false)?.astype(dtype)?;
+        for &axis in axes.iter().rev() {
+            self.labels.remove(axis as usize);
+        }
+        Ok(self)
     }
 }
 
@@ -135,8 +153,11 @@ fn einsum_of(cx: &CallCx, subscripts: &str, operands: &[&Array], order: &Order) 
                     .enumerate()
                     .any(|(j, t)| j != i && t.labels.contains(&l))
         };
-        let summed = terms[i].summed(elsewhere)?;
-        terms[i] = summed;
+        let axes = terms[i].surplus(elsewhere);
+        if !axes.is_empty() {
+            let summed = terms[i].clone().summed_over(&axes)?;
+            terms[i] = summed;
+        }
     }
     while terms.len() > 1 {
         let (i, j) = match (order, path) {
@@ -153,12 +174,12 @@ fn einsum_of(cx: &CallCx, subscripts: &str, operands: &[&Array], order: &Order) 
                     }
                 }
             }
-            (Order::Greedy, _) => cheapest(&terms, &output),
+            (Order::Greedy, _) if terms.len() > 2 => cheapest(&terms, &output),
             _ => (0, 1),
         };
         let (b, a) = (terms.remove(j), terms.remove(i));
         let kept = |l: Label| output.contains(&l) || terms.iter().any(|t| t.labels.contains(&l));
-        let joined = contract(&a, &b, &kept)?;
+        let joined = contract(a, b, &kept)?;
         match order {
             Order::LeftToRight => terms.insert(0, joined),
             _ => terms.push(joined),
@@ -202,11 +223,12 @@ fn cheapest(terms: &[Term], output: &[Label]) -> (usize, usize) {
 }
 
 /// One product of matrices: axes in both and kept are its batch, axes in both and not kept are summed.
-fn contract(a: &Term, b: &Term, kept: &dyn Fn(Label) -> bool) -> Result<Term> {
-    let (a, b) = (
-        a.summed(|l| kept(l) || b.labels.contains(&l))?,
-        b.summed(|l| kept(l) || a.labels.contains(&l))?,
+fn contract(a: Term, b: Term, kept: &dyn Fn(Label) -> bool) -> Result<Term> {
+    let (of_a, of_b) = (
+        a.surplus(|l| kept(l) || b.labels.contains(&l)),
+        b.surplus(|l| kept(l) || a.labels.contains(&l)),
     );
+    let (a, b) = (a.summed_over(&of_a)?, b.summed_over(&of_b)?);
     let split = |x: &Term, y: &Term, shared: bool, keep: bool| -> SmallVec<[Label; 8]> {
         x.labels
             .iter()
@@ -235,27 +257,21 @@ fn contract(a: &Term, b: &Term, kept: &dyn Fn(Label) -> bool) -> Result<Term> {
         c_sizes.iter().product::<usize>(),
     );
     let array = if summed.is_empty() {
-        let left = a
-            .arranged(&joined(&[&batch, &rows]))?
-            .reshape(&with([m, 1]))?;
-        let right = b
-            .arranged(&joined(&[&batch, &columns]))?
-            .reshape(&with([1, n]))?;
+        let left = a.shaped(&joined(&[&batch, &rows]), &with([m, 1]))?;
+        let right = b.shaped(&joined(&[&batch, &columns]), &with([1, n]))?;
         left.mul(&right)?
     } else {
         let k = sizes(&a, &summed).iter().product::<usize>();
-        let left = a
-            .arranged(&joined(&[&batch, &rows, &summed]))?
-            .reshape(&with([m, k]))?;
-        let right = b
-            .arranged(&joined(&[&batch, &summed, &columns]))?
-            .reshape(&with([k, n]))?;
+        let left = a.shaped(&joined(&[&batch, &rows, &summed]), &with([m, k]))?;
+        let right = b.shaped(&joined(&[&batch, &summed, &columns]), &with([k, n]))?;
         left.matmul(&right)?
     };
-    Ok(Term {
-        array: array.reshape(&shape)?,
-        labels,
-    })
+    let array = if shape.as_slice() == array.shape() {
+        array
+    } else {
+        array.reshape(&shape)?
+    };
+    Ok(Term { array, labels })
 }
 
 /// Operands with a label for each axis (diagonals taken, unit axes that broadcast dropped), and the labels of the result.

@@ -1,23 +1,27 @@
 //! The matrix product, and `dot`.
 #![allow(unsafe_code)]
 
+use std::borrow::Cow;
+
+use mxnet_engine::engine;
 use mxnet_kernels::Threads;
 use mxnet_kernels::gemm::{Epilogue, Matrix, Problem, gemm};
-use mxnet_tensor::{Dims, Layout, Tensor, broadcast_shapes};
+use mxnet_tensor::{DType, DeviceKind, Dims, Layout, Tensor, broadcast_shapes};
 use smallvec::SmallVec;
 
 use crate::Array;
 use crate::args::{Attrs, Param};
 use crate::autograd::GradCx;
 use crate::cx::CallCx;
-use crate::eager::elem;
+use crate::eager::{Pool, elem};
 use crate::elementwise::arithmetic::MULTIPLY;
 use crate::error::{Result, Tuple};
+use crate::interp::Flags;
 use crate::invoke::invoke1;
 use crate::linalg::MATMUL_ALONG;
 use crate::nn::operand;
 use crate::opdef::{
-    Amp, Cost, Cpu, Form, Grad, Grads, Inferred, Keep, Onnx, OpDef, Probe, Surface, one,
+    Amp, Cost, Cpu, Form, Grad, Grads, Inferred, Keep, Onnx, OpDef, Probe, Short, Surface, one,
 };
 use crate::types::Types;
 
@@ -46,6 +50,7 @@ pub static MATMUL: OpDef = OpDef {
         array([21, 43])
     ",
     form: Form::Out,
+    short: Short::Pair(short),
     types: Types::NUMERIC,
     infer: matmul_shape,
     cpu: Cpu::Kernel(|cx| {
@@ -55,8 +60,8 @@ pub static MATMUL: OpDef = OpDef {
         let b = operand::typed(b, dtype, cx.threads)?;
         multiply(
             cx.threads,
-            &as_matrix(&a, 0)?,
-            &as_matrix(&b, 1)?,
+            &*as_matrix(&a, 0)?,
+            &*as_matrix(&b, 1)?,
             c,
             &Epilogue::NONE,
         )
@@ -106,6 +111,7 @@ pub static DOT: OpDef = OpDef {
                [4, 3]])
     ",
     form: Form::Out,
+    short: Short::Pair(|a, b| if b.ndim() <= 2 { short(a, b) } else { Ok(None) }),
     cpu: Cpu::Composite(|cx| {
         let (a, b) = (cx.input(0), cx.input(1));
         if a.ndim() == 0 || b.ndim() == 0 {
@@ -209,11 +215,13 @@ fn matmul_shape(cx: &CallCx) -> Result<Inferred> {
 }
 
 /// A vector as the row (`side` 0) or column (`side` 1) that it is in a matrix product.
-fn as_matrix(x: &Tensor, side: usize) -> Result<Tensor> {
+fn as_matrix(x: &Tensor, side: usize) -> Result<Cow<'_, Tensor>> {
     if x.ndim() > 1 {
-        return Ok(x.clone());
+        return Ok(Cow::Borrowed(x));
     }
-    Ok(x.with_layout(x.layout().expand_dims(&[side as isize])?))
+    Ok(Cow::Owned(
+        x.with_layout(x.layout().expand_dims(&[side as isize])?),
+    ))
 }
 
 /// `c = a @ b` with an epilogue: `a` (..., m, k), `b` (..., k, n) of any strides, `c` dense with the broadcast shape or without the axes of length 1
@@ -225,6 +233,12 @@ pub(crate) fn multiply(
     c: &Tensor,
     epilogue: &Epilogue,
 ) -> Result<()> {
+    if let (&[m, k], &[l, n]) = (a.shape(), b.shape())
+        && k == l
+        && c.len() == m * n
+    {
+        return multiply_one(threads, a, b, c, [m, n, k], epilogue);
+    }
     let (mut a, mut b) = (a.clone(), b.clone());
     let (k, n) = (b.shape()[b.ndim() - 2], b.shape()[b.ndim() - 1]);
     // One matrix for the whole batch: the batch is so many more rows, if they lie evenly.
@@ -280,6 +294,100 @@ pub(crate) fn multiply(
     // elements (checked above) and was allocated for this call, so it overlaps nothing. 3. the bias, if any, has an element for each column (caller).
     unsafe { gemm(threads, &problem, &a, &b, &out, epilogue) };
     Ok(())
+}
+
+/// [`multiply`] of two matrices.
+fn multiply_one(
+    threads: &dyn Threads,
+    a: &Tensor,
+    b: &Tensor,
+    c: &Tensor,
+    [m, n, k]: [usize; 3],
+    epilogue: &Epilogue,
+) -> Result<()> {
+    let problem = Problem {
+        elem: elem(c.dtype()),
+        batch: &[],
+        m,
+        n,
+        k,
+        alpha: 1.0,
+        beta: 0.0,
+    };
+    let size = c.dtype().size() as isize;
+    let matrix = |x: &Tensor, row_stride: isize, col_stride: isize| Matrix {
+        ptr: x.data_ptr(),
+        row_stride: row_stride * size,
+        col_stride: col_stride * size,
+        batch_strides: &[],
+    };
+    let of = |x: &Tensor| {
+        let strides = x.layout().strides();
+        matrix(x, strides[0], strides[1])
+    };
+    // SAFETY: 1. strides of `a` and `b` are those of layouts that lie within their storages. 2. `c` is dense, has `m * n` elements (caller) and was
+    // allocated for this call, so it overlaps nothing. 3. the bias, if any, has an element for each column (caller).
+    unsafe {
+        gemm(
+            threads,
+            &problem,
+            &of(a),
+            &of(b),
+            &matrix(c, n as isize, 1),
+            epilogue,
+        )
+    };
+    Ok(())
+}
+
+/// The short way of small products of arrays of one dtype, vectors or matrices, or batches of one shape. `None`: take the general way.
+fn short(a: &Array, b: &Array) -> Result<Option<Array>> {
+    /// Up to this many multiplications the general way costs more than the work.
+    const SMALL: usize = 32 * 1024;
+    let dtype = a.dtype();
+    let (s, t) = (a.shape(), b.shape());
+    if !Flags::current().is_plain()
+        || s.is_empty()
+        || t.is_empty()
+        || dtype != b.dtype()
+        || dtype == DType::Bool
+        || a.is_weak()
+        || b.is_weak()
+        || a.device().kind() != DeviceKind::Cpu
+        || a.device() != b.device()
+    {
+        return Ok(None);
+    }
+    let (lead, other) = (
+        &s[..s.len().saturating_sub(2)],
+        &t[..t.len().saturating_sub(2)],
+    );
+    let k = s[s.len() - 1];
+    if k != t[t.len().saturating_sub(2)] || lead != other && !other.is_empty() {
+        return Ok(None);
+    }
+    let mut shape = Dims::from_slice(&s[..s.len() - 1]);
+    if t.len() > 1 {
+        shape.push(t[t.len() - 1]);
+    }
+    let len: usize = shape.iter().product();
+    if len * k == 0 || len * k > SMALL {
+        return Ok(None);
+    }
+    let (x, y) = (a.tensor().storage().var(), b.tensor().storage().var());
+    let reads = [x, y];
+    let reads = &reads[..if std::ptr::eq(x, y) { 1 } else { 2 }];
+    let Some(guard) = engine().try_acquire(reads, &[], flops_ns(2 * k * len) + 1) else {
+        return Ok(None);
+    };
+    if guard.poison().is_some() {
+        return Ok(None);
+    }
+    let result = Tensor::empty(&shape, dtype, a.device())?;
+    let (a, b) = (as_matrix(a.tensor(), 0)?, as_matrix(b.tensor(), 1)?);
+    multiply(&Pool, &a, &b, &result, &Epilogue::NONE)?;
+    drop(guard);
+    Ok(Some(Array::from_tensor(result)))
 }
 
 /// A tensor as the kernel takes matrices: `axes` batch strides, then those of rows and columns.
@@ -344,7 +452,10 @@ impl Array {
     /// # Errors
     /// [`crate::Error::Shape`] if the inner sizes differ.
     pub fn matmul(&self, rhs: &Array) -> Result<Array> {
-        invoke1(&MATMUL, &[self, rhs], &Attrs::none())
+        match short(self, rhs)? {
+            Some(product) => Ok(product),
+            None => invoke1(&MATMUL, &[self, rhs], &Attrs::none()),
+        }
     }
 
     /// View with the last two axes exchanged.
@@ -353,6 +464,9 @@ impl Array {
     /// [`crate::Error::Axis`] if there are fewer than two axes.
     pub fn swap_last(&self) -> Result<Array> {
         let n = self.ndim() as i64;
+        if n >= 2 && Flags::current().is_plain() {
+            return Ok(self.seen_as(self.layout().swap_axes(-2, -1)?));
+        }
         let axes: SmallVec<[i64; 4]> = (0..n - 2).chain([n - 1, n - 2]).collect();
         self.transpose(Some(&axes))
     }

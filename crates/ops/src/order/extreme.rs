@@ -1,7 +1,7 @@
 //! Where extremes are.
 #![allow(unsafe_code)]
 
-use mxnet_kernels::reduce::{Extreme, Source, Target, arg_reduce};
+use mxnet_kernels::reduce::{Extreme, Source, Target, arg_reduce, arg_reduce_small};
 use mxnet_tensor::{DType, Dims};
 use smallvec::SmallVec;
 
@@ -9,7 +9,8 @@ use crate::args::{Param, ParamKind};
 use crate::cx::{CallCx, KernelCx};
 use crate::eager::elem;
 use crate::error::Result;
-use crate::opdef::{Cost, Cpu, Form, Grad, Inferred, Onnx, OpDef, Probe, Surface, one_of};
+use crate::opdef::{Cost, Cpu, Form, Grad, Inferred, Onnx, OpDef, Probe, Short, Surface, one_of};
+use crate::{Array, quick};
 
 const EXTREME: OpDef = OpDef {
     returns: &[("ndarray", "int64, of the shape of `a` without the axis.")],
@@ -49,6 +50,7 @@ pub static ARGMAX: OpDef = OpDef {
         array([1, 0])
     ",
     cpu: Cpu::Kernel(|cx| run(cx, Extreme::Max)),
+    short: Short::Along(|x, axis| short(x, axis, Extreme::Max)),
     onnx: Onnx::Node {
         ty: "ArgMax",
         since: 13,
@@ -68,6 +70,7 @@ pub static ARGMIN: OpDef = OpDef {
         array([0, 1])
     ",
     cpu: Cpu::Kernel(|cx| run(cx, Extreme::Min)),
+    short: Short::Along(|x, axis| short(x, axis, Extreme::Min)),
     onnx: Onnx::Node {
         ty: "ArgMin",
         since: 13,
@@ -102,6 +105,27 @@ fn infer(cx: &CallCx) -> Result<Inferred> {
         false => drop(shape.remove(axis)),
     }
     one_of(shape, DType::I64)
+}
+
+/// The short way of a small array in C order.
+fn short(x: &Array, axis: Option<isize>, which: Extreme) -> Result<Option<Array>> {
+    let (shape, ndim) = (x.shape(), x.ndim() as isize);
+    let (kept, rows) = match axis {
+        None => (Dims::new(), [1, x.len(), 1]),
+        Some(axis) if (-ndim..ndim).contains(&axis) => {
+            let at = axis.rem_euclid(ndim) as usize;
+            let mut kept = Dims::from_slice(shape);
+            let n = kept.remove(at);
+            let (outer, inner) = kept.split_at(at);
+            let rows = [outer.iter().product(), n, inner.iter().product()];
+            (kept, rows)
+        }
+        Some(_) => return Ok(None),
+    };
+    quick::small(x, &kept, DType::I64, |src, dst| {
+        // SAFETY: `small` gives a dense source of these rows, and room for one position for each.
+        unsafe { arg_reduce_small(which, elem(x.dtype()), src, rows, dst.cast()) }
+    })
 }
 
 fn run(cx: &KernelCx, which: Extreme) -> Result<()> {

@@ -12,9 +12,11 @@ use crate::cx::{CallCx, KernelCx};
 use crate::eager::elem;
 use crate::error::Result;
 use crate::invoke::invoke1;
-use crate::opdef::{Cost, Cpu, Form, Grad, Inferred, Keep, Onnx, OpDef, Probe, Surface, one_of};
+use crate::opdef::{
+    Cost, Cpu, Form, Grad, Inferred, Keep, Onnx, OpDef, Probe, Short, Surface, one_of,
+};
 use crate::reduce::{MASKED_ALL, MASKED_ANY, MASKED_MEAN, MASKED_PROD, MASKED_SUM};
-use crate::{creation, shape};
+use crate::{creation, quick, shape};
 
 /// What reductions that can be told a dtype have in common.
 pub(crate) const REDUCTION: OpDef = OpDef {
@@ -236,9 +238,39 @@ pub static COUNT_NONZERO: OpDef = OpDef {
     form: Form::Plain,
     infer: |cx| folded(cx, |_| DType::I64),
     cpu: Cpu::Kernel(|cx| run(cx, Reduce::CountNonzero)),
+    short: Short::Along(|x, axis| match axis {
+        None => count_few(x),
+        Some(_) => Ok(None),
+    }),
     grad: Grad::Stop("piecewise constant"),
     ..PLAIN_REDUCTION
 };
+
+/// How many elements of a small array are not zero.
+fn count_few(x: &Array) -> Result<Option<Array>> {
+    let (n, dtype) = (x.len(), x.dtype());
+    quick::small(x, &[], DType::I64, |src, dst| {
+        macro_rules! count {
+            ($t:ty, $zero:expr) => {{
+                // SAFETY: `small` gives a dense source of this type.
+                let elements = unsafe { std::slice::from_raw_parts(src.cast::<$t>(), n) };
+                elements.iter().filter(|&&v| v != $zero).count()
+            }};
+        }
+        let found = match dtype {
+            DType::Bool | DType::I8 | DType::U8 => count!(u8, 0),
+            DType::I16 | DType::U16 => count!(u16, 0),
+            DType::I32 | DType::U32 => count!(u32, 0),
+            DType::I64 | DType::U64 => count!(u64, 0),
+            DType::F32 => count!(f32, 0.0),
+            DType::F64 => count!(f64, 0.0),
+            _ => return false,
+        };
+        // SAFETY: room for one int64.
+        unsafe { dst.cast::<i64>().write(found as i64) };
+        true
+    })
+}
 
 /// The dtype sums and products are returned in.
 pub(crate) fn accumulator(dtype: DType) -> DType {

@@ -6,7 +6,7 @@ use crate::Array;
 use crate::args::{Attrs, Param, ParamKind, Value};
 use crate::error::Result;
 use crate::invoke::invoke1;
-use crate::opdef::{Cpu, Grad, Keep, Onnx, OpDef, Probe, Short, Sparse, Surface, Viewed};
+use crate::opdef::{Copied, Cpu, Grad, Keep, Onnx, OpDef, Probe, Short, Sparse, Surface, Viewed};
 
 /// An attribute's integers, signed as the tensor layer takes them.
 fn signed(values: &[i64]) -> SmallVec<[isize; 4]> {
@@ -335,6 +335,7 @@ pub static RAVEL: OpDef = OpDef {
         Param::choice("order", &["C", "F", "A", "K"], "C"),
     ],
     doc: "The elements along one axis, in C order (`order='F'`: first axis fastest): a view where possible.",
+    short: Short::Flat(Copied::WhereNeeded),
     returns: &[("ndarray", "One axis.")],
     example: "
         >>> np.ravel([[1, 2], [3, 4]])
@@ -370,6 +371,7 @@ pub static FLATTEN: OpDef = OpDef {
         Param::choice("order", &["C", "F", "A", "K"], "C"),
     ],
     doc: "The elements along one axis, in memory of their own.",
+    short: Short::Flat(Copied::Always),
     returns: &[("ndarray", "One axis.")],
     example: "
         >>> np.array([[1, 2], [3, 4]]).flatten()

@@ -159,6 +159,7 @@ pub static ASTYPE: OpDef = OpDef {
         >>> np.array([1.7, -1.7]).astype('int64')
         array([ 1, -1])
     ",
+    short: Short::Cast,
     cpu: Cpu::Composite(|cx| {
         let (x, dtype) = (cx.input(0), cx.dtype("dtype").unwrap_or(cx.dtype_of(0)));
         let casting = cx

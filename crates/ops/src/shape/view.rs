@@ -8,6 +8,7 @@ use smallvec::SmallVec;
 use crate::Array;
 use crate::args::{Attrs, Param, ParamKind, Value};
 use crate::error::{Result, Tuple};
+use crate::interp::Flags;
 use crate::invoke::invoke1;
 use crate::opdef::{Cpu, Grad, Keep, Onnx, OpDef, Probe, Short, Sparse, Surface, Viewed};
 
@@ -212,6 +213,12 @@ impl Array {
     /// # Errors
     /// [`crate::Error::Shape`] if the number of elements differs.
     pub fn reshape(&self, shape: &[usize]) -> Result<Array> {
+        let sizes: SmallVec<[isize; 4]> = shape.iter().map(|&n| n as isize).collect();
+        if Flags::current().is_plain()
+            && let Ok(Some(layout)) = self.layout().reshape(&sizes)
+        {
+            return Ok(self.seen_as(layout));
+        }
         invoke1(
             &RESHAPE,
             &[self],
@@ -224,6 +231,13 @@ impl Array {
     /// # Errors
     /// [`crate::Error::Axis`] if `axes` is not a permutation.
     pub fn transpose(&self, axes: Option<&[i64]>) -> Result<Array> {
+        let signed: Option<SmallVec<[isize; 4]>> =
+            axes.map(|axes| axes.iter().map(|&a| a as isize).collect());
+        if Flags::current().is_plain()
+            && let Ok(layout) = self.layout().transpose(signed.as_deref())
+        {
+            return Ok(self.seen_as(layout));
+        }
         invoke1(
             &TRANSPOSE,
             &[self],

@@ -3,7 +3,8 @@
 //! What is not exactly of that form is left to the general way, errors included.
 
 use mxnet::ops::{
-    Array, Filling, OpDef, Quick, Short, constant, default_dtype, duplicate, interp::Flags, quick,
+    Array, Copied, Filling, OpDef, Quick, Short, constant, default_dtype, duplicate, flat,
+    interp::Flags, quick,
 };
 use mxnet::tensor::{Layout, Scalar, default_float};
 use pyo3::ffi;
@@ -32,7 +33,11 @@ pub fn call(
         Short::Constant(filling) => filled(py, binding, filling, positional, named)?,
         Short::Elements(op) if named.len == 0 => chosen(py, op, positional)?,
         Short::Copy if named.len == 0 => copied(py, positional)?,
-        Short::View(_) | Short::Copy | Short::Elements(_) => None,
+        Short::Flat(copied) if named.len == 0 => flattened(py, copied, positional)?,
+        Short::Cast => cast(py, binding, positional, named)?,
+        Short::Pair(pair) if named.len == 0 => paired(py, pair, positional)?,
+        Short::Along(along) => searched(py, binding, along, positional, named)?,
+        Short::View(_) | Short::Copy | Short::Elements(_) | Short::Flat(_) | Short::Pair(_) => None,
     };
     match array {
         Some(array) => Ok(Some(PyArray::wrap(py, array)?.into_any())),
@@ -196,8 +201,123 @@ fn copied(py: Python<'_>, positional: &[*mut ffi::PyObject]) -> PyResult<Option<
     // SAFETY: a borrowed argument of the running call.
     let object = unsafe { Borrowed::<PyAny>::from_ptr(py, object) };
     match object.cast::<PyArray>() {
-        Ok(x) => duplicate(&x.get().look(py)).map_err(|error| raise(py, error)),
+        Ok(x) => {
+            let x = x.get().look(py);
+            duplicate(&x, x.dtype()).map_err(|error| raise(py, error))
+        }
         Err(_) => Ok(None),
+    }
+}
+
+/// `x.flatten()`, `x.ravel()`.
+#[inline]
+fn flattened(
+    py: Python<'_>,
+    copied: Copied,
+    positional: &[*mut ffi::PyObject],
+) -> PyResult<Option<Array>> {
+    let &[object] = positional else {
+        return Ok(None);
+    };
+    // SAFETY: a borrowed argument of the running call.
+    let object = unsafe { Borrowed::<PyAny>::from_ptr(py, object) };
+    match object.cast::<PyArray>() {
+        Ok(x) => flat(&x.get().look(py), copied).map_err(|error| raise(py, error)),
+        Err(_) => Ok(None),
+    }
+}
+
+/// The first argument, and the second if it is given by position or under its name. `None`: something else is given.
+#[inline]
+fn one_or_two<'a, 'py>(
+    py: Python<'py>,
+    binding: &'static Binding,
+    positional: &'a [*mut ffi::PyObject],
+    named: &Named,
+) -> Option<(Borrowed<'a, 'py, PyAny>, Option<Borrowed<'a, 'py, PyAny>>)> {
+    let (first, second) = match (positional, named.len) {
+        (&[first], 0) => (first, None),
+        (&[first, second], 0) => (first, Some(second)),
+        (&[first], 1) => {
+            let (name, value) = named.get(0);
+            if find(binding, name) != Some(1) {
+                return None;
+            }
+            (first, Some(value))
+        }
+        _ => return None,
+    };
+    // SAFETY: borrowed arguments of the running call.
+    let borrowed = |object| unsafe { Borrowed::from_ptr(py, object) };
+    Some((borrowed(first), second.map(borrowed)))
+}
+
+/// `x.astype("int32")`. Objects of derived classes keep them, and imaginary parts are not dropped without a word: both in the general way.
+#[inline]
+fn cast(
+    py: Python<'_>,
+    binding: &'static Binding,
+    positional: &[*mut ffi::PyObject],
+    named: &Named,
+) -> PyResult<Option<Array>> {
+    let Some((object, Some(dtype))) = one_or_two(py, binding, positional, named) else {
+        return Ok(None);
+    };
+    let Ok(x) = object.cast_exact::<PyArray>() else {
+        return Ok(None);
+    };
+    let dtype = convert::dtype(&dtype)?;
+    let x = x.get().look(py);
+    if x.dtype().is_complex() && !dtype.is_complex() {
+        return Ok(None);
+    }
+    duplicate(&x, dtype).map_err(|error| raise(py, error))
+}
+
+/// `x.argmax()`, `x.argmax(1)`, `x.argmax(axis=1)`.
+#[inline]
+fn searched(
+    py: Python<'_>,
+    binding: &'static Binding,
+    along: fn(&Array, Option<isize>) -> mxnet::ops::Result<Option<Array>>,
+    positional: &[*mut ffi::PyObject],
+    named: &Named,
+) -> PyResult<Option<Array>> {
+    let Some((object, axis)) = one_or_two(py, binding, positional, named) else {
+        return Ok(None);
+    };
+    let Ok(x) = object.cast::<PyArray>() else {
+        return Ok(None);
+    };
+    let mut few = Few::new();
+    let axis = match axis {
+        None => None,
+        Some(axis) if few.push(axis) => Some(few.values[0]),
+        Some(_) => return Ok(None),
+    };
+    if !Flags::current().is_plain() {
+        return Ok(None);
+    }
+    along(&x.get().look(py), axis).map_err(|error| raise(py, error))
+}
+
+/// `dot(a, b)`.
+#[inline]
+fn paired(
+    py: Python<'_>,
+    pair: fn(&Array, &Array) -> mxnet::ops::Result<Option<Array>>,
+    positional: &[*mut ffi::PyObject],
+) -> PyResult<Option<Array>> {
+    let &[a, b] = positional else {
+        return Ok(None);
+    };
+    // SAFETY: borrowed arguments of the running call.
+    let [a, b] = [a, b].map(|p| unsafe { Borrowed::<PyAny>::from_ptr(py, p) });
+    match (a.cast::<PyArray>(), b.cast::<PyArray>()) {
+        (Ok(a), Ok(b)) => {
+            pair(&a.get().look(py), &b.get().look(py)).map_err(|error| raise(py, error))
+        }
+        _ => Ok(None),
     }
 }
 
