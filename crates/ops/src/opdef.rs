@@ -168,6 +168,8 @@ pub enum Short {
     Flat(Copied),
     /// The elements of one array in the dtype that is the second argument, in memory of their own.
     Cast,
+    /// Integers from the first argument to the second, in steps of the third, as Python's `range` counts them.
+    Range,
     /// Something of two arrays.
     Pair(fn(&Array, &Array) -> Result<Option<Array>>),
     /// Something for each row along one axis, the second argument, or of all elements.

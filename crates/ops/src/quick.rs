@@ -7,7 +7,7 @@ use mxnet_engine::{Var, engine};
 use mxnet_kernels::Elem;
 use mxnet_kernels::cast::Cast;
 use mxnet_kernels::map::Rows;
-use mxnet_tensor::{DType, DeviceKind, Layout, Scalar, Tensor, checked_len};
+use mxnet_tensor::{DType, DeviceKind, Kind, Layout, Scalar, Tensor, checked_len};
 
 use crate::args::{Args, Attrs};
 use crate::cpu::{fill, read_scalar};
@@ -92,6 +92,35 @@ pub fn constant(shape: &[usize], value: Option<Scalar>, dtype: DType) -> Result<
             unsafe { tensor.data_ptr().write_bytes(0, len * dtype.size()) };
         }
         Some(value) => fill(&tensor, value, &Pool),
+    }
+    Ok(Some(Array::from_tensor(tensor)))
+}
+
+/// A short range of integers of the default dtype. `None`: take the general way.
+///
+/// # Errors
+/// [`crate::Error::Memory`].
+pub fn range(start: i64, stop: i64, step: i64) -> Result<Option<Array>> {
+    let device = current_device();
+    if step == 0 {
+        return Ok(None);
+    }
+    // Steps that go down are counted as the way up from the other end.
+    let size = i128::from(step).abs();
+    let way = (i128::from(stop) - i128::from(start)) * i128::from(step.signum());
+    let n = ((way + size - 1).div_euclid(size)).max(0) as usize;
+    if Flags::current().is_stacked()
+        || device.kind() != DeviceKind::Cpu
+        || n > SMALL_LEN
+        || types::default_dtype(Kind::Integer) != DType::I64
+    {
+        return Ok(None);
+    }
+    let tensor = Tensor::empty(&[n], DType::I64, device)?;
+    let first = tensor.data_ptr().cast::<i64>();
+    for i in 0..n {
+        // SAFETY: the tensor is new and dense, with `n` elements of this type.
+        unsafe { *first.add(i) = start + i as i64 * step };
     }
     Ok(Some(Array::from_tensor(tensor)))
 }

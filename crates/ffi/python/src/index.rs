@@ -41,29 +41,28 @@ pub fn get(slf: &Bound<'_, PyArray>, key: &Bound<'_, PyAny>) -> PyResult<Py<PyAr
     general(slf, key)
 }
 
-/// `x[index]`, `x[rows, columns]` with arrays at hand.
+/// `x[index]`, `x[rows, columns]`, `x[:, index]` with arrays at hand.
 #[inline]
 fn picked(slf: &Bound<'_, PyArray>, key: &Bound<'_, PyAny>) -> PyResult<Option<Py<PyArray>>> {
     let py = slf.py();
     let found = if let Ok(index) = key.cast_exact::<PyArray>() {
-        index::picked(&slf.get().look(py), &[&*index.get().look(py)])
+        index::picked(&slf.get().look(py), 0, &[&*index.get().look(py)])
     } else if let Ok(tuple) = key.cast_exact::<PyTuple>() {
-        let look = |i: usize| {
-            let entry = tuple.get_borrowed_item(i).ok()?;
-            entry
-                .cast_exact::<PyArray>()
-                .ok()
-                .map(|index| index.to_owned())
+        let mut entries = tuple.iter_borrowed();
+        let (Some(first), Some(second), None) = (entries.next(), entries.next(), entries.next())
+        else {
+            return Ok(None);
         };
-        match tuple.len() {
-            2 => match (look(0), look(1)) {
-                (Some(a), Some(b)) => {
-                    let (a, b) = (a.get().look(py), b.get().look(py));
-                    index::picked(&slf.get().look(py), &[&*a, &*b])
-                }
-                _ => return Ok(None),
-            },
-            _ => return Ok(None),
+        let Ok(b) = second.cast_exact::<PyArray>() else {
+            return Ok(None);
+        };
+        let (x, b) = (slf.get().look(py), b.get().look(py));
+        if let Ok(a) = first.cast_exact::<PyArray>() {
+            index::picked(&x, 0, &[&*a.get().look(py), &*b])
+        } else if is_all(&first) {
+            index::picked(&x, 1, &[&*b])
+        } else {
+            return Ok(None);
         }
     } else {
         return Ok(None);
@@ -72,6 +71,18 @@ fn picked(slf: &Bound<'_, PyArray>, key: &Bound<'_, PyAny>) -> PyResult<Option<P
         Some(array) => PyArray::wrap(py, array).map(Some),
         None => Ok(None),
     }
+}
+
+/// Whether the entry is `:`.
+fn is_all(entry: &Bound<'_, PyAny>) -> bool {
+    let Ok(slice) = entry.cast_exact::<PySlice>() else {
+        return false;
+    };
+    let is_none = |name| slice.getattr(name).is_ok_and(|bound| bound.is_none());
+    let py = entry.py();
+    is_none(pyo3::intern!(py, "start"))
+        && is_none(pyo3::intern!(py, "stop"))
+        && is_none(pyo3::intern!(py, "step"))
 }
 
 /// One entry of a short key without arrays, new axes or ellipsis.

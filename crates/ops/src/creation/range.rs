@@ -8,7 +8,7 @@ use crate::args::{Attrs, Param, ParamKind, Value};
 use crate::cx::{CallCx, CompositeCx, KernelCx};
 use crate::error::Result;
 use crate::invoke::invoke1;
-use crate::opdef::{Cost, Cpu, Grad, Inferred, Onnx, OpDef, Probe, Surface, one_of};
+use crate::opdef::{Cost, Cpu, Grad, Inferred, Onnx, OpDef, Probe, Short, Surface, one_of};
 use crate::shape::{concatenate, narrow};
 use crate::types::default_dtype;
 use crate::{Outputs, cpu};
@@ -42,6 +42,7 @@ pub static ARANGE: OpDef = OpDef {
         array([0.  , 0.25, 0.5 , 0.75])
     ",
     infer: range,
+    short: Short::Range,
     cpu: Cpu::Kernel(fill_range),
     grad: Grad::Stop("it depends on no array"),
     onnx: Onnx::Node {

@@ -42,7 +42,7 @@ pub fn get(x: &Array, key: &[IndexItem], arrays: &[Array]) -> Result<Array> {
         return x.index(key.into());
     }
     let shortly = match (key, arrays) {
-        ([IndexItem::Array { .. }], [index]) => short::picked(x, &[index])?,
+        ([IndexItem::Array { .. }], [index]) => short::picked(x, 0, &[index])?,
         ([IndexItem::Mask { .. }], [mask]) => short::masked(x, mask)?,
         _ => None,
     };

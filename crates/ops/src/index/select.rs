@@ -149,9 +149,8 @@ fn chosen(condition: &Array, x: &Array) -> Result<Array> {
 /// [`crate::Error::Index`] for an index out of bounds with `raise`, or any index into an axis without elements; [`crate::Error::DType`] if the
 /// indices are no integers.
 pub fn take(x: &Array, indices: &Array, axis: usize, mode: &'static str) -> Result<Array> {
-    if axis == 0
-        && mode == "raise"
-        && let Some(y) = short::picked(x, &[indices])?
+    if mode == "raise"
+        && let Some(y) = short::picked(x, axis, &[indices])?
     {
         return Ok(y);
     }

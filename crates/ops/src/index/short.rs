@@ -25,20 +25,22 @@ fn is_open(x: &Array, y: &Array) -> bool {
 /// Most index arrays that go this way.
 const MOST: usize = 4;
 
-/// `x[index]`, `x[rows, columns]`: few positions on the first axes, from int64 arrays of one shape. `None`: take the general way, which also
-/// says what is wrong.
+/// `x[index]`, `x[rows, columns]`, `x[:, index]`: few positions on the axes from `axis` on, from int64 arrays of one shape. `None`: take the
+/// general way, which also says what is wrong.
 ///
 /// # Errors
 /// [`crate::Error::Memory`].
-pub fn picked(x: &Array, indices: &[&Array]) -> Result<Option<Array>> {
+pub fn picked(x: &Array, axis: usize, indices: &[&Array]) -> Result<Option<Array>> {
     let k = indices.len();
-    let (Some(first), true) = (indices.first(), k <= MOST && k <= x.ndim()) else {
+    let (Some(first), true) = (indices.first(), k <= MOST && axis + k <= x.ndim()) else {
         return Ok(None);
     };
-    let (axes, rest) = x.shape().split_at(k);
+    let (lead, rest) = x.shape().split_at(axis);
+    let (axes, rest) = rest.split_at(k);
+    let outer: usize = lead.iter().product();
     let width = rest.iter().product::<usize>() * x.dtype().size();
     let n = first.len();
-    if n * width > SMALL_BYTES || n > SMALL_BYTES / 8 {
+    if outer * n * width > SMALL_BYTES || n > SMALL_BYTES / 8 {
         return Ok(None);
     }
     let mut reads = [x.tensor().storage().var(); MOST + 1];
@@ -56,51 +58,70 @@ pub fn picked(x: &Array, indices: &[&Array]) -> Result<Option<Array>> {
             num_reads += 1;
         }
     }
-    let Some(guard) = engine().try_acquire(&reads[..num_reads], &[], (n * width) as u64 + 1) else {
+    let bytes = (outer * n * width) as u64;
+    let Some(guard) = engine().try_acquire(&reads[..num_reads], &[], bytes + 1) else {
         return Ok(None);
     };
     if guard.poison().is_some() {
         return Ok(None);
     }
-    // Where in `x` each position's row begins, in rows.
-    let mut places = SmallVec::<[usize; 64]>::from_elem(0, n);
-    for (&len, index) in axes.iter().zip(indices) {
+    // Where in each block of rows the row of a position begins, in rows.
+    let mut places = SmallVec::<[usize; 32]>::new();
+    let mut all_inside = true;
+    for (i, (&len, index)) in axes.iter().zip(indices).enumerate() {
         // SAFETY: dense int64 elements, which `guard` grants to read.
         let positions =
             unsafe { std::slice::from_raw_parts(index.tensor().data_ptr().cast::<i64>(), n) };
-        let mut all_inside = true;
-        for (place, &i) in places.iter_mut().zip(positions) {
-            let i = if i < 0 { i.wrapping_add(len as i64) } else { i } as u64;
-            all_inside &= i < len as u64;
-            *place = place.wrapping_mul(len).wrapping_add(i as usize);
-        }
-        if !all_inside {
-            return Ok(None);
+        let resolved = positions.iter().map(|&p| {
+            let p = if p < 0 { p.wrapping_add(len as i64) } else { p } as u64;
+            all_inside &= p < len as u64;
+            p as usize
+        });
+        if i == 0 {
+            places.extend(resolved);
+        } else {
+            for (place, p) in places.iter_mut().zip(resolved) {
+                *place = place.wrapping_mul(len).wrapping_add(p);
+            }
         }
     }
-    let mut shape = Dims::from_slice(first.shape());
+    if !all_inside {
+        return Ok(None);
+    }
+    let mut shape = Dims::from_slice(lead);
+    shape.extend_from_slice(first.shape());
     shape.extend_from_slice(rest);
     let result = Tensor::empty(&shape, x.dtype(), x.device())?;
-    let (src, dst) = (x.tensor().data_ptr(), result.data_ptr());
-    macro_rules! copy {
-        ($word:ty) => {
-            for (p, &place) in places.iter().enumerate() {
-                // SAFETY: every place is a row of `x`; both arrays are dense, with rows as wide as this word.
-                unsafe { *dst.cast::<$word>().add(p) = *src.cast::<$word>().add(place) };
-            }
-        };
-    }
-    match (width, x.dtype().size()) {
-        (1, _) => copy!(u8),
-        (2, 2) => copy!(u16),
-        (4, 4) => copy!(u32),
-        (8, 8) => copy!(u64),
-        _ => {
-            for (p, &place) in places.iter().enumerate() {
-                // SAFETY: as above, row by row.
-                unsafe {
-                    std::ptr::copy_nonoverlapping(src.add(place * width), dst.add(p * width), width)
-                };
+    let block = axes.iter().product::<usize>() * width;
+    for o in 0..outer {
+        let (src, dst) = (
+            x.tensor().data_ptr().wrapping_add(o * block),
+            result.data_ptr().wrapping_add(o * n * width),
+        );
+        macro_rules! copy {
+            ($word:ty) => {
+                for (p, &place) in places.iter().enumerate() {
+                    // SAFETY: every place is a row of this block of `x`; both arrays are dense, with rows as wide as this word.
+                    unsafe { *dst.cast::<$word>().add(p) = *src.cast::<$word>().add(place) };
+                }
+            };
+        }
+        match (width, x.dtype().size()) {
+            (1, _) => copy!(u8),
+            (2, 2) => copy!(u16),
+            (4, 4) => copy!(u32),
+            (8, 8) => copy!(u64),
+            _ => {
+                for (p, &place) in places.iter().enumerate() {
+                    // SAFETY: as above, row by row.
+                    unsafe {
+                        std::ptr::copy_nonoverlapping(
+                            src.add(place * width),
+                            dst.add(p * width),
+                            width,
+                        )
+                    };
+                }
             }
         }
     }

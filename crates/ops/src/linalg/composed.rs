@@ -214,6 +214,9 @@ pub static MATVEC: OpDef = OpDef {
     cpu: Cpu::Composite(|cx| {
         at_least(cx, &[2, 1])?;
         let (a, x) = (cx.input(0), cx.input(1));
+        if x.ndim() == 1 {
+            return cx.done(a.matmul(x)?);
+        }
         let column: Dims = x.shape().iter().copied().chain([1]).collect();
         let y = a.matmul(&x.reshape(&column)?)?;
         cx.done(y.reshape(&y.shape()[..y.ndim() - 1])?)

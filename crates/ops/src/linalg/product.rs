@@ -50,7 +50,7 @@ pub static MATMUL: OpDef = OpDef {
         array([21, 43])
     ",
     form: Form::Out,
-    short: Short::Pair(short),
+    short: Short::Pair(small_product),
     types: Types::NUMERIC,
     infer: matmul_shape,
     cpu: Cpu::Kernel(|cx| {
@@ -111,7 +111,13 @@ pub static DOT: OpDef = OpDef {
                [4, 3]])
     ",
     form: Form::Out,
-    short: Short::Pair(|a, b| if b.ndim() <= 2 { short(a, b) } else { Ok(None) }),
+    short: Short::Pair(|a, b| {
+        if b.ndim() <= 2 {
+            small_product(a, b)
+        } else {
+            Ok(None)
+        }
+    }),
     cpu: Cpu::Composite(|cx| {
         let (a, b) = (cx.input(0), cx.input(1));
         if a.ndim() == 0 || b.ndim() == 0 {
@@ -233,11 +239,13 @@ pub(crate) fn multiply(
     c: &Tensor,
     epilogue: &Epilogue,
 ) -> Result<()> {
-    if let (&[m, k], &[l, n]) = (a.shape(), b.shape())
-        && k == l
-        && c.len() == m * n
-    {
-        return multiply_one(threads, a, b, c, [m, n, k], epilogue);
+    let evenly = match (a.shape(), b.shape()) {
+        (&[m, k], &[l, n]) => k == l && c.len() == m * n,
+        (&[s, m, k], &[t, l, n]) => s == t && s > 1 && k == l && c.len() == s * m * n,
+        _ => false,
+    };
+    if evenly {
+        return multiply_evenly(threads, a, b, c, epilogue);
     }
     let (mut a, mut b) = (a.clone(), b.clone());
     let (k, n) = (b.shape()[b.ndim() - 2], b.shape()[b.ndim() - 1]);
@@ -296,52 +304,48 @@ pub(crate) fn multiply(
     Ok(())
 }
 
-/// [`multiply`] of two matrices.
-fn multiply_one(
+/// [`multiply`] of two matrices, or of two batches of one axis and of one size.
+fn multiply_evenly(
     threads: &dyn Threads,
     a: &Tensor,
     b: &Tensor,
     c: &Tensor,
-    [m, n, k]: [usize; 3],
     epilogue: &Epilogue,
 ) -> Result<()> {
+    let at = a.ndim() - 2;
+    let (batch, [m, k]) = (&a.shape()[..at], [a.shape()[at], a.shape()[at + 1]]);
+    let n = b.shape()[at + 1];
+    let size = c.dtype().size() as isize;
     let problem = Problem {
         elem: elem(c.dtype()),
-        batch: &[],
+        batch,
         m,
         n,
         k,
         alpha: 1.0,
         beta: 0.0,
     };
-    let size = c.dtype().size() as isize;
-    let matrix = |x: &Tensor, row_stride: isize, col_stride: isize| Matrix {
-        ptr: x.data_ptr(),
-        row_stride: row_stride * size,
-        col_stride: col_stride * size,
-        batch_strides: &[],
+    let steps = |strides: &[isize]| {
+        strides
+            .iter()
+            .map(|s| s * size)
+            .collect::<SmallVec<[isize; 4]>>()
     };
-    let of = |x: &Tensor| {
-        let strides = x.layout().strides();
-        matrix(x, strides[0], strides[1])
-    };
-    // SAFETY: 1. strides of `a` and `b` are those of layouts that lie within their storages. 2. `c` is dense, has `m * n` elements (caller) and was
-    // allocated for this call, so it overlaps nothing. 3. the bias, if any, has an element for each column (caller).
-    unsafe {
-        gemm(
-            threads,
-            &problem,
-            &of(a),
-            &of(b),
-            &matrix(c, n as isize, 1),
-            epilogue,
-        )
-    };
+    let (of_a, of_b) = (steps(a.layout().strides()), steps(b.layout().strides()));
+    let of_c = [(m * n) as isize * size, n as isize * size, size];
+    let (a, b) = (matrix_at(a, &of_a, at), matrix_at(b, &of_b, at));
+    let out = matrix_at(c, &of_c[1 - at..], at);
+    // SAFETY: 1. strides of `a` and `b` are those of layouts that lie within their storages. 2. `c` is dense, has an element for each of the product's
+    // (caller) and was allocated for this call, so it overlaps nothing. 3. the bias, if any, has an element for each column (caller).
+    unsafe { gemm(threads, &problem, &a, &b, &out, epilogue) };
     Ok(())
 }
 
 /// The short way of small products of arrays of one dtype, vectors or matrices, or batches of one shape. `None`: take the general way.
-fn short(a: &Array, b: &Array) -> Result<Option<Array>> {
+///
+/// # Errors
+/// [`crate::Error::Memory`].
+pub fn small_product(a: &Array, b: &Array) -> Result<Option<Array>> {
     /// Up to this many multiplications the general way costs more than the work.
     const SMALL: usize = 32 * 1024;
     let dtype = a.dtype();
@@ -452,7 +456,7 @@ impl Array {
     /// # Errors
     /// [`crate::Error::Shape`] if the inner sizes differ.
     pub fn matmul(&self, rhs: &Array) -> Result<Array> {
-        match short(self, rhs)? {
+        match small_product(self, rhs)? {
             Some(product) => Ok(product),
             None => invoke1(&MATMUL, &[self, rhs], &Attrs::none()),
         }

@@ -4,7 +4,7 @@
 
 use mxnet::ops::{
     Array, Copied, Filling, OpDef, Quick, Short, constant, default_dtype, duplicate, flat,
-    interp::Flags, quick,
+    interp::Flags, quick, range,
 };
 use mxnet::tensor::{Layout, Scalar, default_float};
 use pyo3::ffi;
@@ -35,9 +35,15 @@ pub fn call(
         Short::Copy if named.len == 0 => copied(py, positional)?,
         Short::Flat(copied) if named.len == 0 => flattened(py, copied, positional)?,
         Short::Cast => cast(py, binding, positional, named)?,
+        Short::Range if named.len == 0 => ranged(py, positional)?,
         Short::Pair(pair) if named.len == 0 => paired(py, pair, positional)?,
         Short::Along(along) => searched(py, binding, along, positional, named)?,
-        Short::View(_) | Short::Copy | Short::Elements(_) | Short::Flat(_) | Short::Pair(_) => None,
+        Short::View(_)
+        | Short::Copy
+        | Short::Elements(_)
+        | Short::Flat(_)
+        | Short::Pair(_)
+        | Short::Range => None,
     };
     match array {
         Some(array) => Ok(Some(PyArray::wrap(py, array)?.into_any())),
@@ -299,6 +305,26 @@ fn searched(
         return Ok(None);
     }
     along(&x.get().look(py), axis).map_err(|error| raise(py, error))
+}
+
+/// `arange(5)`, `arange(2, 7)`.
+#[inline]
+fn ranged(py: Python<'_>, positional: &[*mut ffi::PyObject]) -> PyResult<Option<Array>> {
+    let mut few = Few::new();
+    // SAFETY: borrowed arguments of the running call.
+    let mut given = positional
+        .iter()
+        .map(|&p| unsafe { Borrowed::from_ptr(py, p) });
+    if !given.all(|bound| few.push(bound)) {
+        return Ok(None);
+    }
+    let (start, stop, step) = match *few.as_slice() {
+        [stop] => (0, stop, 1),
+        [start, stop] => (start, stop, 1),
+        [start, stop, step] => (start, stop, step),
+        _ => return Ok(None),
+    };
+    range(start as i64, stop as i64, step as i64).map_err(|error| raise(py, error))
 }
 
 /// `dot(a, b)`.
