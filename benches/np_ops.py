@@ -54,6 +54,7 @@ UNTIMED = {
         "poly1d",
         "random.shuffle",
         "broadcast_shapes",
+        "einsum_path",
     ),
 }
 

@@ -222,6 +222,72 @@ pub(crate) fn fill_small(tensor: &Tensor, value: Scalar) -> bool {
     true
 }
 
+/// Up to this many elements planning a copy costs more than copying one by one.
+const FEW: usize = 128;
+
+/// Copies elements of `size` bytes one by one; strides in elements.
+///
+/// # Safety
+/// From both pointers on there are elements at all these strides, which can be read and written; the two sides do not overlap.
+pub(crate) unsafe fn copy_few(
+    shape: &[usize],
+    size: usize,
+    (src, src_strides): (*const u8, &[isize]),
+    (dst, dst_strides): (*mut u8, &[isize]),
+) {
+    /// # Safety
+    /// As of `copy_few`.
+    unsafe fn walk<T: Copy>(
+        shape: &[usize],
+        src: *const T,
+        src_strides: &[isize],
+        dst: *mut T,
+        dst_strides: &[isize],
+    ) {
+        match (shape, src_strides, dst_strides) {
+            // SAFETY: the only element.
+            ([], _, _) => unsafe { dst.write_unaligned(src.read_unaligned()) },
+            (&[n], &[from], &[to]) => {
+                for i in 0..n as isize {
+                    // SAFETY: element `i` of this axis.
+                    unsafe {
+                        dst.offset(i * to)
+                            .write_unaligned(src.offset(i * from).read_unaligned())
+                    };
+                }
+            }
+            ([n, inner @ ..], [from, src_strides @ ..], [to, dst_strides @ ..]) => {
+                for i in 0..*n as isize {
+                    // SAFETY: row `i` of this axis.
+                    unsafe {
+                        walk(
+                            inner,
+                            src.offset(i * from),
+                            src_strides,
+                            dst.offset(i * to),
+                            dst_strides,
+                        )
+                    };
+                }
+            }
+            _ => {}
+        }
+    }
+    if shape.contains(&0) {
+        return;
+    }
+    // SAFETY: the caller's.
+    unsafe {
+        match size {
+            1 => walk(shape, src, src_strides, dst, dst_strides),
+            2 => walk::<u16>(shape, src.cast(), src_strides, dst.cast(), dst_strides),
+            4 => walk::<u32>(shape, src.cast(), src_strides, dst.cast(), dst_strides),
+            8 => walk::<u64>(shape, src.cast(), src_strides, dst.cast(), dst_strides),
+            _ => walk::<u128>(shape, src.cast(), src_strides, dst.cast(), dst_strides),
+        }
+    }
+}
+
 /// Copies `from`, broadcast, to `to`, converting between dtypes. They do not overlap.
 pub(crate) fn copy(from: &Tensor, to: &Tensor, threads: &dyn mxnet_kernels::Threads) -> Result<()> {
     let layout = from.layout().broadcast_to(to.shape())?;
@@ -230,7 +296,14 @@ pub(crate) fn copy(from: &Tensor, to: &Tensor, threads: &dyn mxnet_kernels::Thre
     let to_strides = to.byte_strides();
     // SAFETY: both layouts lie within their storages; the caller resolved overlap.
     unsafe {
-        if from.dtype() == to.dtype() {
+        if from.dtype() == to.dtype() && to.len() <= FEW {
+            copy_few(
+                to.shape(),
+                to.dtype().size(),
+                (from.data_ptr(), layout.strides()),
+                (to.data_ptr(), to.layout().strides()),
+            );
+        } else if from.dtype() == to.dtype() {
             copy_nd(
                 threads,
                 to.dtype().size(),

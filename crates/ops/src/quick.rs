@@ -10,7 +10,7 @@ use mxnet_kernels::map::Rows;
 use mxnet_tensor::{DType, DeviceKind, Kind, Layout, Scalar, Tensor, checked_len};
 
 use crate::args::{Args, Attrs};
-use crate::cpu::{fill, read_scalar};
+use crate::cpu::{copy_few, fill, read_scalar};
 use crate::cx::{KernelCx, RngState};
 use crate::eager::{Pool, elem};
 use crate::error::Result;
@@ -203,7 +203,12 @@ fn small_copy(x: &Array, dtype: DType) -> Result<Option<Array>> {
     // result is known to nobody else.
     unsafe {
         if !x.layout().is_contiguous() {
-            gather(src, x.layout(), from.size(), dst);
+            copy_few(
+                x.shape(),
+                from.size(),
+                (src, x.layout().strides()),
+                (dst, result.layout().strides()),
+            );
         } else if from == to {
             std::ptr::copy_nonoverlapping(src, dst, n * from.size());
         } else {
@@ -242,64 +247,6 @@ pub(crate) fn small(
     let done = work(x.tensor().data_ptr(), result.data_ptr());
     drop(guard);
     Ok(done.then(|| Array::from_tensor(result)))
-}
-
-/// Copies elements of `size` bytes from `src`, seen through `layout`, to `dst` in C order.
-///
-/// # Safety
-/// Every element of the layout can be read from `src` on, and as many written at `dst`; they do not overlap.
-unsafe fn gather(src: *const u8, layout: &Layout, size: usize, dst: *mut u8) {
-    /// Answers where the next element goes.
-    ///
-    /// # Safety
-    /// As of `gather`, with `stride` elements.
-    unsafe fn walk<T: Copy>(
-        src: *const T,
-        shape: &[usize],
-        strides: &[isize],
-        mut dst: *mut T,
-    ) -> *mut T {
-        match (shape, strides) {
-            // SAFETY: the only element.
-            ([], _) => unsafe {
-                dst.write_unaligned(src.read_unaligned());
-                dst.add(1)
-            },
-            (&[n], &[stride]) => {
-                for i in 0..n {
-                    // SAFETY: element `i` of this axis, by the contract; `dst` has room for all.
-                    unsafe {
-                        dst.add(i)
-                            .write_unaligned(src.offset(i as isize * stride).read_unaligned())
-                    };
-                }
-                // SAFETY: at most one past the last.
-                unsafe { dst.add(n) }
-            }
-            ([n, inner @ ..], [stride, steps @ ..]) => {
-                for i in 0..*n {
-                    // SAFETY: row `i` of this axis, by the contract.
-                    dst = unsafe { walk(src.offset(i as isize * stride), inner, steps, dst) };
-                }
-                dst
-            }
-            _ => dst,
-        }
-    }
-    if layout.is_empty() {
-        return;
-    }
-    let (shape, strides) = (layout.shape(), layout.strides());
-    // SAFETY: the caller's.
-    unsafe {
-        match size {
-            1 => drop(walk(src, shape, strides, dst)),
-            2 => drop(walk(src.cast::<u16>(), shape, strides, dst.cast())),
-            4 => drop(walk(src.cast::<u32>(), shape, strides, dst.cast())),
-            8 => drop(walk(src.cast::<u64>(), shape, strides, dst.cast())),
-            _ => drop(walk(src.cast::<u128>(), shape, strides, dst.cast())),
-        }
-    }
 }
 
 /// The short way for a call that has reached eager execution.

@@ -217,6 +217,10 @@ pub static MATVEC: OpDef = OpDef {
         if x.ndim() == 1 {
             return cx.done(a.matmul(x)?);
         }
+        if a.ndim() == 2 && a.shape().last() == x.shape().last() {
+            // One matrix for all vectors: they are the rows of the other factor.
+            return cx.done(x.matmul(&a.swap_last()?)?);
+        }
         let column: Dims = x.shape().iter().copied().chain([1]).collect();
         let y = a.matmul(&x.reshape(&column)?)?;
         cx.done(y.reshape(&y.shape()[..y.ndim() - 1])?)

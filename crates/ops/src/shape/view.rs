@@ -252,6 +252,12 @@ impl Array {
     /// # Errors
     /// [`crate::Error::Shape`] if it does not broadcast.
     pub fn broadcast_to(&self, shape: &[usize]) -> Result<Array> {
+        if Flags::current().is_plain()
+            && let Ok(layout) = self.layout().broadcast_to(shape)
+        {
+            let repeated = self.tensor().with_layout(layout).locked(true);
+            return Ok(Array::from_tensor(repeated));
+        }
         invoke1(
             &BROADCAST_TO,
             &[self],
