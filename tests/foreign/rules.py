@@ -34,7 +34,6 @@ SOURCE = {
         r"['\"][Vbifu<>]\d*(,\s*\w+)+['\"]|['\"]V\d*['\"]",
     ],
     "masked": [r"\bma\.|np\.ma\b|[mM]asked|np\.matrix|\bmatrix\(|asmatrix|np\.bmat"],
-    "subclass": [r"class \w+\((np\.)?ndarray\)|SimpleSubClass|\.view\([A-Z]\w*\)"],
     "long double": [r"longdouble|float128|complex256|['\"][<>]?[gG]['\"]"],
     "byte order": [r"newbyteorder|byteswap|['\"][>][a-zA-Z]\d*['\"]|\bbyteorder\b|['\"]big['\"]"],
     "C internals": [

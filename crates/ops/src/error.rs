@@ -170,6 +170,15 @@ impl Error {
         self
     }
 
+    /// Names the operator the caller knows in place of one that it was made of.
+    #[must_use]
+    pub fn for_op(mut self, op: &'static str) -> Error {
+        if let Some(fault) = self.fault_mut() {
+            fault.op = op;
+        }
+        self
+    }
+
     /// Adds the operands, if none are there yet.
     #[must_use]
     pub fn with_operands(mut self, operands: impl FnOnce() -> Vec<OperandFacts>) -> Error {

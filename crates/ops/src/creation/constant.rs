@@ -443,7 +443,8 @@ fn new(cx: &CompositeCx, natural: DType, content: Content) -> Result<Outputs> {
         "F" => Some((0..shape.len()).rev().collect()),
         _ => None,
     };
-    cx.done(content.make(cx.op.name, &shape, axes, Made { dtype, device })?)
+    let made = content.make(cx.op.name, &shape, axes, Made { dtype, device });
+    cx.done(made.map_err(|e| e.for_op(cx.op.name))?)
 }
 
 /// A constant like the first input.
@@ -462,7 +463,8 @@ fn alike(cx: &CompositeCx, content: Content) -> Result<Outputs> {
         }
         axes => axes.filter(|axes| axes.len() == shape.len()),
     };
-    cx.done(content.make(cx.op.name, &shape, axes, Made { dtype, device })?)
+    let made = content.make(cx.op.name, &shape, axes, Made { dtype, device });
+    cx.done(made.map_err(|e| e.for_op(cx.op.name))?)
 }
 
 /// The axes of a new array like `layout`, slowest first; `None` for C order.

@@ -334,7 +334,7 @@ pub static RAVEL: OpDef = OpDef {
         Param::array("a"),
         Param::choice("order", &["C", "F", "A", "K"], "C"),
     ],
-    doc: "The elements along one axis, in C order (`order='F'`: first axis fastest): a view where possible.",
+    doc: "The elements along one axis, in C order (`order='F'`: first axis fastest): a view where they lie so, else a copy.",
     short: Short::Flat(Copied::WhereNeeded),
     returns: &[("ndarray", "One axis.")],
     example: "
@@ -355,10 +355,11 @@ pub static RAVEL: OpDef = OpDef {
         } else {
             x.clone()
         };
-        cx.done(x.reshape(&[x.len()])?)
+        // The result is dense, as NumPy's: elements at even distances are copied although a view could show them.
+        cx.done(x.contiguous()?.reshape(&[x.len()])?)
     }),
     onnx: Onnx::Composite,
-    probe: Probe::calls(&["f((2, 3))", "f((2, 3)), 'F'", "f(())"]),
+    probe: Probe::calls(&["f((2, 3))", "f((2, 3)), 'F'", "f(())", "f((4, 4))[:, ::2]"]),
     ..OpDef::COMPOSITE
 };
 

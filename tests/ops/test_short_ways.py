@@ -1,0 +1,238 @@
+"""Small arrays take short ways through the library while nobody records: these give what the general ways give.
+
+Recording, and arrays above the short ways' limits, take the general ways; NumPy is the oracle of both.
+"""
+
+import numpy
+import pytest
+
+import mxnet as mx
+from mxnet import autograd
+
+np = mx.np
+DTYPES = (
+    *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
+    *("float16", "float32", "float64", "complex64", "complex128"),
+)
+REAL = [dtype for dtype in DTYPES if not dtype.startswith("complex")]
+LARGE = 5000  # elements: above every limit
+
+
+def values(dtype, *shape, seed=0):
+    rng = numpy.random.default_rng(seed)
+    x = rng.integers(0, 5, shape)
+    if numpy.dtype(dtype).kind in "fc":
+        x = x - 2 + rng.integers(0, 4, shape) / 4
+    if numpy.dtype(dtype).kind == "c":
+        x = x + 1j * rng.integers(0, 4, shape)
+    return x.astype(dtype)
+
+
+def views(x):
+    """The array as it lies, and as views that are not dense."""
+    yield x
+    yield x.T
+    yield x[::-1]
+    yield x[:, ::2]
+    yield x[1:, 1:]
+    yield x[:0]
+
+
+def same(got, want):
+    want = numpy.asarray(want)
+    assert got.shape == want.shape
+    assert got.dtype == want.dtype
+    numpy.testing.assert_array_equal(got.asnumpy(), want)
+
+
+def both_ways(call):
+    """What a call gives at once and what it gives while recording."""
+    plain = call()
+    with autograd.record():
+        recorded = call()
+    return plain, recorded
+
+
+@pytest.mark.parametrize("to", DTYPES)
+@pytest.mark.parametrize("dtype", REAL)
+def test_conversions_agree_with_numpy_for_every_pair_and_layout(dtype, to):
+    for size in (4, 80):
+        theirs, ours = values(dtype, size, size), np.array(values(dtype, size, size))
+        for x, y in zip(views(ours), views(theirs), strict=True):
+            for got in both_ways(lambda x=x: x.astype(to)):
+                same(got, y.astype(to))
+            same(x.astype(dtype=to), y.astype(to))
+
+
+def test_conversions_make_copies_that_lie_as_their_source_does():
+    x = np.array(values("float32", 3, 4))
+    assert not mx.np.shares_memory(x, x.astype("float32"))
+    assert x.T.astype("int32").strides == x.T.asnumpy().astype("int32").strides
+
+
+def test_conversions_of_complex_numbers_to_real_ones_keep_the_real_part():
+    same(np.array([1 + 2j, -3j]).astype("float64"), numpy.array([1.0, 0.0]))
+
+
+def test_conversions_keep_derived_classes():
+    class Derived(np.ndarray):
+        pass
+
+    assert type(np.ones((2, 2)).view(Derived).astype("int32")) is Derived
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_copies_in_every_order_agree_with_numpy(dtype):
+    for size in (4, 80):
+        theirs, ours = values(dtype, size, size), np.array(values(dtype, size, size))
+        for x, y in zip(views(ours), views(theirs), strict=True):
+            for got in both_ways(x.copy):
+                same(got, y)
+                assert got.flags.c_contiguous
+                assert got.flags.owndata
+            for got in both_ways(x.flatten):
+                same(got, y.flatten())
+                assert not np.shares_memory(got, x)
+            for got in both_ways(x.ravel):
+                same(got, y.ravel())
+                assert np.shares_memory(got, x) == (x.flags.c_contiguous and x.size > 0)
+            for got in both_ways(lambda x=x: np.asfortranarray(x)):
+                same(got, y)
+                assert got.flags.f_contiguous
+
+
+def test_arrays_that_are_what_is_asked_for_come_back_themselves():
+    x = np.ones((2, 3))
+    assert np.asarray(x) is x
+    assert np.asanyarray(x) is x
+    assert np.ascontiguousarray(x) is x
+    assert np.ascontiguousarray(x.T) is not x
+    assert np.atleast_1d(x) is x
+    assert np.atleast_2d(x) is x
+    assert np.atleast_3d(x).shape == (2, 3, 1)
+    turned = x.T
+    assert np.asfortranarray(turned) is turned
+    assert np.asarray(x, copy=True) is not x
+
+
+@pytest.mark.parametrize("dtype", REAL)
+@pytest.mark.parametrize("name", ["argmax", "argmin"])
+def test_positions_of_extremes_agree_with_numpy_along_every_axis(name, dtype):
+    for shape in ((7,), (4, 5), (3, 4, 5), (2, 70), (70, 2), (LARGE // 50, 50)):
+        theirs = values(dtype, *shape)
+        ours = np.array(theirs)
+        axes = [None, *range(-len(shape), len(shape))]
+        for axis in axes:
+            want = getattr(theirs, name)(axis)
+            for got in both_ways(lambda ours=ours, axis=axis: getattr(ours, name)(axis)):
+                same(got, want)
+            same(getattr(ours, name)(axis=axis), want)
+            same(getattr(np, name)(ours, axis), want)
+
+
+def test_the_first_nan_is_the_extreme():
+    x = numpy.array([[1.0, numpy.nan, numpy.nan], [numpy.nan, 2.0, 3.0]], "float32")
+    for axis in (None, 0, 1):
+        same(np.array(x).argmax(axis), x.argmax(axis))
+        same(np.array(x).argmin(axis), x.argmin(axis))
+
+
+def test_positions_of_extremes_of_nothing_and_of_no_such_axis_are_errors():
+    with pytest.raises(ValueError, match="empty"):
+        np.zeros((0,)).argmax()
+    with pytest.raises(numpy.exceptions.AxisError):
+        np.zeros((2, 3)).argmax(2)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_counts_of_what_is_not_zero_agree_with_numpy(dtype):
+    for shape in ((), (0,), (9,), (4, 5), (LARGE,)):
+        theirs = values(dtype, *shape)
+        for got in both_ways(lambda theirs=theirs: np.count_nonzero(np.array(theirs))):
+            assert int(got) == numpy.count_nonzero(theirs)
+    assert int(np.count_nonzero(np.array([-0.0, numpy.nan]))) == 1
+
+
+@pytest.mark.parametrize("dtype", [dtype for dtype in DTYPES if dtype != "bool"])
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        *(((4,), (4,)), ((3, 4), (4,)), ((4,), (4, 5)), ((3, 4), (4, 5)), ((2, 3, 4), (2, 4, 5))),
+        *(((2, 3, 4), (4, 5)), ((2, 3, 4), (4,)), ((4,), (2, 4, 5)), ((1, 1), (1, 1)), ((60, 60), (60, 60))),
+    ],
+)
+def test_products_agree_with_numpy_and_with_recorded_ones(left, right, dtype):
+    a, b = values(dtype, *left), values(dtype, *right, seed=1)
+    want = numpy.matmul(a, b)
+    tolerance = {"rtol": 2e-2 if dtype == "float16" else 1e-6, "atol": 0.25 if dtype == "float16" else 1e-4}
+    x, y = np.array(a), np.array(b)
+    x_turned = np.array(a.T.copy()).T
+    for call in (lambda: np.matmul(x, y), lambda: x @ y, lambda: np.matmul(x_turned, y)):
+        for got in both_ways(call):
+            assert (got.shape, got.dtype) == (want.shape, want.dtype)
+            numpy.testing.assert_allclose(got.asnumpy(), want, **tolerance)
+    if len(right) <= 2:
+        for got in both_ways(lambda: np.dot(x, y)):
+            numpy.testing.assert_allclose(got.asnumpy(), numpy.dot(a, b), **tolerance)
+
+
+def test_products_of_sizes_that_do_not_fit_name_them():
+    with pytest.raises(ValueError, match=r"size 3.*size 4"):
+        np.ones((2, 3)) @ np.ones((4, 2))
+    with pytest.raises(ValueError, match="0 axes"):
+        np.matmul(np.array(2.0), np.ones(2))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_picks_by_index_arrays_agree_with_numpy(dtype):
+    theirs = values(dtype, 5, 6, 2)
+    ours = np.array(theirs)
+    rows, columns = numpy.array([[0, -1, 3], [4, 2, -5]]), numpy.array([[5, -6, 1], [0, 0, 3]])
+    for key in ((rows,), (rows, columns), (slice(None), columns), (rows, slice(1, 3)), (rows[0], columns)):
+        mine = tuple(np.array(entry) if isinstance(entry, numpy.ndarray) else entry for entry in key)
+        for got in both_ways(lambda mine=mine: ours[mine if len(mine) > 1 else mine[0]]):
+            same(got, theirs[key])
+    for axis in (0, 1, -1):
+        index = numpy.array([1, 0, -1])
+        same(np.take(ours, np.array(index), axis), numpy.take(theirs, index, axis))
+    same(ours[np.array([], "int64")], theirs[numpy.array([], "int64")])
+
+
+@pytest.mark.parametrize("bad", [5, -6])
+def test_picks_outside_an_axis_are_errors_that_say_where(bad):
+    x, at = np.zeros((5, 5)), np.array([0, bad])
+    for key in (at, (at, np.array([0, 0])), (np.array([0, 0]), at), (slice(None), at)):
+        with pytest.raises(IndexError, match=str(bad)):
+            x[key]
+
+
+@pytest.mark.parametrize("size", [1, 16, 256, 257, LARGE])
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_halves_compute_in_float32_and_round_once_whatever_their_number(dtype, size):
+    x = np.array(numpy.linspace(0.1, 3, size)).astype(dtype)
+    wide = x.astype("float32")
+    calls = (np.exp, np.sqrt, lambda v: v + v, lambda v: v * 1.5, lambda v: 2 - v, lambda v: v / 3, np.negative)
+    for call in calls:
+        for got in both_ways(lambda call=call: call(x)):
+            assert got.dtype == x.dtype
+            same(got.astype("float32"), call(wide).astype(dtype).astype("float32").asnumpy())
+    for call in (lambda v: v > 1, lambda v: v == v, np.isfinite):
+        for got in both_ways(lambda call=call: call(x)):
+            same(got, call(wide).asnumpy())
+
+
+def test_integer_powers_refuse_negative_exponents_however_small_the_arrays():
+    x = np.array([2, 3])
+    same(x ** np.array([3, 2]), numpy.array([8, 9]))
+    with pytest.raises(ValueError, match=r"[Nn]egative"):
+        x ** np.array([1, -1])
+
+
+@pytest.mark.parametrize("bounds", [(5,), (0,), (-3,), (2, 7), (7, 2), (0, 10, 3), (10, 0, -3), (1, 2, 5), (3, 5000)])
+def test_ranges_of_integers_agree_with_numpy(bounds):
+    same(np.arange(*bounds), numpy.arange(*bounds))
+
+
+def test_ranges_without_a_step_forward_are_errors():
+    with pytest.raises(ValueError, match="step"):
+        np.arange(0, 5, 0)
