@@ -136,7 +136,6 @@ from mxnet.numpy._grids import (
     r_,
     ravel_multi_index,
     s_,
-    unravel_index,
 )
 from mxnet.numpy._histograms import digitize, histogram, histogram2d, histogram_bin_edges, histogramdd
 from mxnet.numpy._indexing import diagflat, put, put_along_axis

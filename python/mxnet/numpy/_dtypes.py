@@ -223,7 +223,9 @@ def issubdtype(arg1: DTypeLike, arg2: DTypeLike) -> bool:
     >>> mx.np.issubdtype("int16", mx.np.integer), mx.np.issubdtype(mx.np.bfloat16, mx.np.floating)
     (True, True)
     """
-    if getattr(arg1, "name", getattr(arg1, "__name__", arg1)) == BFLOAT16:
+    # Reading the name of one of NumPy's own dtypes costs more than the question.
+    own = isinstance(arg1, numpy.dtype) and arg1.isbuiltin == 1
+    if not own and getattr(arg1, "name", getattr(arg1, "__name__", arg1)) == BFLOAT16:
         # NumPy does not know the class that its extension's type would belong to.
         if isinstance(arg2, type) and issubclass(arg2, generic):
             return (issubclass(numpy.float16, arg2) and arg2 is not numpy.float16) or arg2.__name__ == BFLOAT16

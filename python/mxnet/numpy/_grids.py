@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -16,6 +15,7 @@ from mxnet.numpy._dtypes import spelled
 
 _np = _core.namespaces["numpy"]
 _op = _core.namespaces["op"]
+_RAVEL = _op["ravel_multi_index"]
 
 
 def _on_axis(x: ndarray, axis: int, ndim: int) -> ndarray:
@@ -174,79 +174,6 @@ def ix_(*args: ArrayLike) -> tuple[ndarray, ...]:
     return tuple(result)
 
 
-def _dims(shape: int | Sequence[int]) -> tuple[int, ...]:
-    return (shape,) if isinstance(shape, int) else tuple(operator.index(n) for n in shape)
-
-
-def _whole(x: ArrayLike, name: str) -> ndarray:
-    array = asarray(x)
-    if "int" not in spelled(array.dtype):
-        if isinstance(x, list | tuple) and not array.size:
-            raise TypeError(f"{name}: indices must be integral: the provided empty sequence was of {array.dtype}")
-        raise TypeError(f"{name}: only int indices permitted: they must be integers, found {array.dtype}")
-    return array
-
-
-def _addressable(dims: tuple[int, ...], name: str) -> int:
-    """Number of elements, which 64 bits must hold."""
-    size = math.prod(dims)
-    if size >= 1 << 63:
-        raise ValueError(f"{name}: dimensions are too large, found shape {dims}")
-    return size
-
-
-def _axes_in(order: str, ndim: int, name: str) -> list[int]:
-    """Axes in the order in which they vary, the slowest first."""
-    if order not in ("C", "F"):
-        raise ValueError(f"{name}: `order` must be 'C' or 'F', found {order!r}")
-    axes = list(range(ndim))
-    return axes if order == "C" else axes[::-1]
-
-
-def unravel_index(indices: ArrayLike, shape: int | Sequence[int], order: str = "C") -> tuple[ndarray, ...]:
-    """Positions on each axis of elements that are numbered through.
-
-    Parameters
-    ----------
-    indices : array_like of int
-        Numbers of elements.
-    shape : sequence of int
-        Shape of the array.
-    order : {'C', 'F'}
-        Whether the last or the first axis varies fastest.
-
-    Returns
-    -------
-    tuple of ndarray, int64
-        One for each axis.
-
-    Raises
-    ------
-    ValueError
-        If a number is out of bounds.
-
-    Examples
-    --------
-    >>> import mxnet as mx
-    >>> mx.np.unravel_index(mx.np.array([5, 2]), (2, 3))
-    (array([1, 0]), array([2, 2]))
-    """
-    rest, dims = _whole(indices, "unravel_index"), _dims(shape)
-    size = _addressable(dims, "unravel_index")
-    bad = (rest < 0) | (rest >= size)
-    if bool(_np["any"](bad)):
-        first = int(rest[bad].reshape(-1)[0])
-        raise ValueError(f"unravel_index: index {first} is out of bounds for array with size {size}")
-    if not dims and rest.ndim:
-        raise ValueError(f"unravel_index: the positions in a 0d array have no axes, found {rest.ndim} in `indices`")
-    rest = _op["astype"](rest, "int64")
-    found: dict[int, ndarray] = {}
-    for axis in reversed(_axes_in(order, len(dims), "unravel_index")):
-        found[axis] = rest % dims[axis]
-        rest = rest // dims[axis]
-    return tuple(found[axis] for axis in range(len(dims)))
-
-
 def ravel_multi_index(
     multi_index: Sequence[ArrayLike], dims: int | Sequence[int], mode: str | Sequence[str] = "raise", order: str = "C"
 ) -> ndarray:
@@ -278,27 +205,8 @@ def ravel_multi_index(
     >>> mx.np.ravel_multi_index(([1, 0], [2, 2]), (2, 3))
     array([5, 2])
     """
-    shape = _dims(dims)
-    size = _addressable(shape, "ravel_multi_index")
-    parts = [_whole(x, "ravel_multi_index") for x in multi_index]
-    if len(parts) != len(shape):
-        raise ValueError(f"ravel_multi_index: {len(parts)} index arrays for {len(shape)} axes: they must be as many")
-    modes = [mode] * len(shape) if isinstance(mode, str) else list(mode)
-    if size == 0 and any(part.size for part in parts):
-        raise ValueError(f"ravel_multi_index: cannot unravel if shape has zero entries, found {shape}")
-    number: Any = None
-    for axis in _axes_in(order, len(shape), "ravel_multi_index"):
-        part, n, how = _op["astype"](parts[axis], "int64"), shape[axis], modes[axis]
-        if how == "wrap":
-            part = part % n
-        elif how == "clip":
-            part = _np["clip"](part, 0, n - 1)
-        elif how != "raise":
-            raise ValueError(f"ravel_multi_index: `mode` must be raise, wrap or clip, found {how!r}")
-        elif bool(_np["any"]((part < 0) | (part >= n))):
-            raise ValueError(f"ravel_multi_index: invalid entry in coordinates array: axis {axis} has size {n}")
-        number = part if number is None else number * n + part
-    result: ndarray = number
+    modes = mode if isinstance(mode, str) else ",".join(mode)
+    result: ndarray = _RAVEL(multi_index, dims, modes, order)
     return result
 
 

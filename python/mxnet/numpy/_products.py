@@ -76,10 +76,10 @@ def einsum(
     >>> mx.np.einsum("ij,j->i", mx.np.ones((2, 3)), mx.np.arange(3))
     array([3., 3.])
     """
-    if operands and type(operands[0]) is str and out is None and dtype is None and optimize is True:
-        if order == "K" and casting == "safe":
-            quick: ndarray = _EINSUM(operands[0], operands[1:])
-            return quick
+    plain = out is None and dtype is None and optimize is True and order == "K" and casting == "safe"
+    if plain and len(operands) > 1 and type(operands[0]) is str:
+        quick: ndarray = _EINSUM(operands[0], operands[1:])
+        return quick
     subscripts, arrays = subscripts_of(operands, "einsum")
     if order not in ("C", "F", "A", "K", "c", "f", "a", "k"):
         raise ValueError(f"einsum: `order` must be one of 'C', 'F', 'A', 'K', found {order!r}")

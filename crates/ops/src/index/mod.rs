@@ -10,6 +10,7 @@ mod basic;
 mod diagonal;
 mod expression;
 mod nonzero;
+mod numbers;
 mod positions;
 mod resolve;
 mod rows;
@@ -25,6 +26,7 @@ pub use expression::{accumulate, get, set};
 pub(crate) use positions::{dense, positions};
 
 pub use nonzero::{ARGWHERE, FLATNONZERO, NONZERO, NONZERO_MATRIX};
+pub use numbers::{RAVEL_POSITIONS, UNRAVEL_INDEX};
 pub use resolve::{RESOLVE, WRAPPED, resolved};
 pub use rows::{
     EMBEDDING, GATHER_ND, NPX_INDEX_ADD, NPX_INDEX_UPDATE, ONE_HOT, ONE_HOT_ROWS, PICK, SCATTER_ND,
@@ -54,6 +56,8 @@ pub(crate) static OPS: &[&OpDef] = &[
     &NONZERO,
     &ARGWHERE,
     &FLATNONZERO,
+    &UNRAVEL_INDEX,
+    &RAVEL_POSITIONS,
     &TAKE,
     &COMPRESS,
     &EXTRACT,
