@@ -236,3 +236,50 @@ def test_ranges_of_integers_agree_with_numpy(bounds):
 def test_ranges_without_a_step_forward_are_errors():
     with pytest.raises(ValueError, match="step"):
         np.arange(0, 5, 0)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_sorting_agrees_with_numpy_along_every_axis_and_layout(dtype):
+    for shape in ((7,), (4, 6), (6, 3, 4), (LARGE // 50, 60)):
+        theirs = values(dtype, *shape)
+        if theirs.dtype.kind in "fc":
+            theirs.reshape(-1)[1] = numpy.nan
+        ours = np.array(theirs)
+        pairs = [(ours, theirs), (ours.T, theirs.T), (ours[::-1], theirs[::-1])]
+        for x, y in pairs:
+            for axis in range(-len(shape), len(shape)):
+                for got in both_ways(lambda x=x, axis=axis: np.sort(x, axis)):
+                    same(got, numpy.sort(y, axis))
+                for got in both_ways(lambda x=x, axis=axis: np.argsort(x, axis)):
+                    same(got, numpy.argsort(y, axis, kind="stable"))
+            same(np.sort(x), numpy.sort(y))
+            same(np.sort(x, None), numpy.sort(y, None))
+
+
+@pytest.mark.parametrize("name", ["random", "standard_normal", "exponential", "gumbel", "laplace", "logistic"])
+def test_few_samples_are_the_first_of_many_and_the_same_while_recording(name):
+    draw = getattr(np.random, name)
+
+    def drawn(n):
+        np.random.seed(7)
+        return draw(size=n).asnumpy()
+
+    many = drawn(LARGE)
+    numpy.testing.assert_array_equal(drawn(1000), many[:1000])
+    with autograd.record():
+        numpy.testing.assert_array_equal(drawn(1000), many[:1000])
+    np.random.seed(7)
+    parts = [draw(size=10).asnumpy() for _ in range(3)]
+    with autograd.record():
+        np.random.seed(7)
+        again = [draw(size=10).asnumpy() for _ in range(3)]
+    numpy.testing.assert_array_equal(parts, again)
+
+
+def test_copies_of_dense_and_other_arrays_keep_their_order_of_axes():
+    x = np.array(values("float32", 3, 4))
+    for source in (x, x.T, x[:, ::2]):
+        for copy in (np.copy(source), np.array(source)):
+            same(copy, source.asnumpy())
+            assert copy.strides == source.asnumpy().copy("K").strides
+            assert not np.shares_memory(copy, source)

@@ -164,6 +164,8 @@ pub enum Short {
     Constant(Filling),
     /// The elements of one array in memory of their own, in C order.
     Copy,
+    /// The same for an array in C order.
+    CopyOfDense,
     /// The elements of one array along one axis, in C order: copied always, or where they do not lie so.
     Flat(Copied),
     /// The elements of one array in the dtype that is the second argument, in memory of their own.

@@ -1,6 +1,6 @@
 //! Making arrays: `array`, `asarray` and their kin.
 
-use mxnet::ops::{Array, duplicate_fortran, interp};
+use mxnet::ops::{Array, duplicate, duplicate_fortran, interp};
 use mxnet::tensor::{DType, Device, MAX_NDIM, default_float};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -71,6 +71,22 @@ pub fn array(
     device: Option<&Bound<'_, PyAny>>,
     ctx: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Py<PyArray>> {
+    if let (Some(x), None, Some(true), Some("K"), None, None, None) =
+        (plain(object), dtype, copy.0, order, like, device, ctx)
+        && (ndmin, ndmax) == (0, 0)
+    {
+        let py = object.py();
+        let copy = {
+            let x = x.get().look(py);
+            match x.layout().is_contiguous() {
+                true => duplicate(&x, x.dtype()).map_err(|error| raise(py, error))?,
+                false => None,
+            }
+        };
+        if let Some(copy) = copy {
+            return PyArray::wrap(py, copy);
+        }
+    }
     let most = MAX_NDIM as isize;
     if !(0..=most).contains(&ndmax) {
         return Err(PyValueError::new_err(format!(

@@ -2,16 +2,18 @@
 #![allow(unsafe_code)]
 
 use mxnet_kernels::random::{Distribution, Stream, fill, integers, integers_between};
-use mxnet_tensor::{DType, Device, Dims, Scalar, Tensor};
+use mxnet_tensor::{DType, Device, DeviceKind, Dims, Scalar, Tensor};
 
 use crate::args::{Attrs, Param, ParamKind, Value};
 use crate::array::Element;
 use crate::creation::dims;
 use crate::cx::{CallCx, KernelCx};
-use crate::eager::elem;
+use crate::eager::{Pool, elem};
 use crate::error::{Error, Result};
+use crate::interp::Flags;
 use crate::invoke::invoke1;
 use crate::opdef::{Cost, Cpu, Cuda, Grad, Inferred, OpDef, Probe, Rng, one_of};
+use crate::random::stream::reserve;
 use crate::{Array, cpu};
 
 /// What all of them have in common. Every sampler takes at most half a block for an element, but those that reject.
@@ -19,7 +21,7 @@ pub(super) const DRAW: OpDef = OpDef {
     infer: drawn,
     grad: Grad::Stop("samples do not depend on arrays"),
     cuda: Cuda::None,
-    rng: Rng::Blocks(|n| n.div_ceil(2)),
+    rng: Rng::Blocks(blocks),
     cost: Cost::PerKiB(600),
     probe: Probe::calls(&[]),
     ..OpDef::DEFAULT
@@ -53,24 +55,8 @@ pub static RANDOM_FILL: OpDef = OpDef {
     doc: "Samples of a distribution with the numbers `a` and `b`: bounds of `uniform` and of `triangular` (which has its peak at `c`), mean and deviation of `normal`, probability of 1 (`a`) for \
           `bernoulli`, scale (`b`) of the others. float64 is sampled in float64, everything else in float32.",
     cpu: Cpu::Kernel(|cx| {
-        let (a, b) = (cx.float("a"), cx.float("b"));
-        let what = match cx.str("distribution") {
-            "normal" => Distribution::Normal {
-                mean: a,
-                deviation: b,
-            },
-            "bernoulli" => Distribution::Bernoulli { p: a },
-            "exponential" => Distribution::Exponential { scale: b },
-            "gumbel" => Distribution::Gumbel { scale: b },
-            "laplace" => Distribution::Laplace { scale: b },
-            "logistic" => Distribution::Logistic { scale: b },
-            "triangular" => Distribution::Triangular {
-                left: a,
-                right: b,
-                mode: cx.float("c"),
-            },
-            _ => Distribution::Uniform { low: a, high: b },
-        };
+        let numbers = [cx.float("a"), cx.float("b"), cx.float("c")];
+        let what = distribution(cx.str("distribution"), numbers);
         let out = cx.output(0);
         // SAFETY: the output is dense, so it has room for `len` elements from its start on.
         unsafe {
@@ -236,6 +222,32 @@ pub(super) fn dense<T: Element>(cx: &KernelCx, i: usize) -> Result<Vec<T>> {
     Ok(cpu::read_dense(&held))
 }
 
+/// Counter blocks that so many samples take.
+fn blocks(n: u64) -> u64 {
+    n.div_ceil(2)
+}
+
+/// The kernel's distribution of this name.
+fn distribution(name: &str, [a, b, c]: [f64; 3]) -> Distribution {
+    match name {
+        "normal" => Distribution::Normal {
+            mean: a,
+            deviation: b,
+        },
+        "bernoulli" => Distribution::Bernoulli { p: a },
+        "exponential" => Distribution::Exponential { scale: b },
+        "gumbel" => Distribution::Gumbel { scale: b },
+        "laplace" => Distribution::Laplace { scale: b },
+        "logistic" => Distribution::Logistic { scale: b },
+        "triangular" => Distribution::Triangular {
+            left: a,
+            right: b,
+            mode: c,
+        },
+        _ => Distribution::Uniform { low: a, high: b },
+    }
+}
+
 /// A standard or numeric sample: [`RANDOM_FILL`].
 pub(crate) fn sample(
     distribution: &'static str,
@@ -258,15 +270,29 @@ pub(super) fn triangular(
 }
 
 fn filled(
-    distribution: &'static str,
+    name: &'static str,
     [a, b, c]: [f64; 3],
     shape: &[usize],
     dtype: DType,
     device: Device,
 ) -> Result<Array> {
+    /// Up to this many samples the operator's way costs more than drawing them.
+    const SMALL: usize = 1024;
+    let len = mxnet_tensor::checked_len(shape)?;
+    if len <= SMALL && device.kind() == DeviceKind::Cpu && Flags::current().is_plain() {
+        let out = Tensor::empty(shape, dtype, device)?;
+        let (what, rng) = (distribution(name, [a, b, c]), reserve(blocks(len as u64)));
+        let stream = Stream {
+            seed: rng.seed,
+            offset: rng.offset,
+        };
+        // SAFETY: the output is new and dense, with `len` elements, and known to nobody else.
+        unsafe { fill(&Pool, stream, what, elem(dtype), len, out.data_ptr()) };
+        return Ok(Array::from_tensor(out));
+    }
     let attrs: Attrs = [
         Value::from(shape),
-        Value::Word(distribution),
+        Value::Word(name),
         Value::Float(a),
         Value::Float(b),
         Value::DType(dtype),

@@ -59,6 +59,7 @@ pub static COPY_OF: OpDef = OpDef {
         Param::bool("subok", false),
     ],
     doc: "The same elements in memory of their own, by default with the axes in the order of `a`. `subok` keeps the class of `a`.",
+    short: Short::CopyOfDense,
     returns: &[("ndarray", "Of the shape and dtype of `a`.")],
     example: "
         >>> x = np.array([1, 2])

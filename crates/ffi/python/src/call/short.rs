@@ -32,7 +32,8 @@ pub fn call(
         Short::View(view) if named.len == 0 => viewed(py, binding.op, view, positional),
         Short::Constant(filling) => filled(py, binding, filling, positional, named)?,
         Short::Elements(op) if named.len == 0 => chosen(py, op, positional)?,
-        Short::Copy if named.len == 0 => copied(py, positional)?,
+        Short::Copy if named.len == 0 => copied(py, positional, false)?,
+        Short::CopyOfDense if named.len == 0 => copied(py, positional, true)?,
         Short::Flat(copied) if named.len == 0 => flattened(py, copied, positional)?,
         Short::Cast => cast(py, binding, positional, named)?,
         Short::Range if named.len == 0 => ranged(py, positional)?,
@@ -40,6 +41,7 @@ pub fn call(
         Short::Along(along) => searched(py, binding, along, positional, named)?,
         Short::View(_)
         | Short::Copy
+        | Short::CopyOfDense
         | Short::Elements(_)
         | Short::Flat(_)
         | Short::Pair(_)
@@ -200,7 +202,11 @@ fn filled(
 
 /// `x.copy()`.
 #[inline]
-fn copied(py: Python<'_>, positional: &[*mut ffi::PyObject]) -> PyResult<Option<Array>> {
+fn copied(
+    py: Python<'_>,
+    positional: &[*mut ffi::PyObject],
+    dense_only: bool,
+) -> PyResult<Option<Array>> {
     let &[object] = positional else {
         return Ok(None);
     };
@@ -209,6 +215,9 @@ fn copied(py: Python<'_>, positional: &[*mut ffi::PyObject]) -> PyResult<Option<
     match object.cast::<PyArray>() {
         Ok(x) => {
             let x = x.get().look(py);
+            if dense_only && !x.layout().is_contiguous() {
+                return Ok(None);
+            }
             duplicate(&x, x.dtype()).map_err(|error| raise(py, error))
         }
         Err(_) => Ok(None),
