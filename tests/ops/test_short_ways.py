@@ -283,3 +283,26 @@ def test_copies_of_dense_and_other_arrays_keep_their_order_of_axes():
             same(copy, source.asnumpy())
             assert copy.strides == source.asnumpy().copy("K").strides
             assert not np.shares_memory(copy, source)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_joining_agrees_with_numpy_along_every_axis(dtype):
+    for shape in ((3,), (2, 3), (2, 3, 4), (0, 3), (60, 50)):
+        a, b = values(dtype, *shape), values(dtype, *shape, seed=1)
+        x, y = np.array(a), np.array(b)
+        for axis in range(-len(shape), len(shape)):
+            want = numpy.concatenate((a, b, a), axis)
+            for got in both_ways(lambda x=x, y=y, axis=axis: np.concatenate((x, y, x), axis)):
+                same(got, want)
+            same(np.concatenate([x, y, x], axis=axis), want)
+        same(np.concatenate((x.T, y.T)), numpy.concatenate((a.T, b.T)))
+    same(np.concatenate([np.ones(2, dtype="int32"), np.ones(1, dtype="int8")]), numpy.ones(3, "int32"))
+
+
+def test_joining_what_does_not_fit_names_the_sizes():
+    with pytest.raises(ValueError, match=r"size 3 .* size 4"):
+        np.concatenate((np.ones((2, 3)), np.ones((2, 4))))
+    with pytest.raises(ValueError, match="at least one array"):
+        np.concatenate([])
+    with pytest.raises(numpy.exceptions.AxisError):
+        np.concatenate((np.ones(2), np.ones(2)), 1)

@@ -172,6 +172,8 @@ pub enum Short {
     Cast,
     /// Integers from the first argument to the second, in steps of the third, as Python's `range` counts them.
     Range,
+    /// Something of a list of arrays along one axis, the second argument.
+    List(fn(&[&Array], Option<isize>) -> Result<Option<Array>>),
     /// Something of two arrays.
     Pair(fn(&Array, &Array) -> Result<Option<Array>>),
     /// Something for each row along one axis, the second argument, or of all elements.

@@ -1,5 +1,7 @@
 //! Einstein summation. Pairs of operands are contracted by products of matrices.
 
+use std::borrow::Cow;
+
 use mxnet_tensor::Dims;
 use smallvec::SmallVec;
 
@@ -280,10 +282,13 @@ fn parse(
     subscripts: &str,
     operands: &[&Array],
 ) -> Result<(Vec<Term>, SmallVec<[Label; 8]>)> {
-    let text: String = subscripts.chars().filter(|c| !c.is_whitespace()).collect();
+    let text = match subscripts.contains(char::is_whitespace) {
+        true => Cow::Owned(subscripts.chars().filter(|c| !c.is_whitespace()).collect()),
+        false => Cow::Borrowed(subscripts),
+    };
     let (inputs, wanted) = match text.split_once("->") {
         Some((inputs, output)) => (inputs, Some(output)),
-        None => (text.as_str(), None),
+        None => (&*text, None),
     };
     let parts: SmallVec<[&str; 4]> = inputs.split(',').collect();
     if parts.len() != operands.len() {

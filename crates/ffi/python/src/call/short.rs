@@ -9,10 +9,13 @@ use mxnet::ops::{
 use mxnet::tensor::{Layout, Scalar, default_float};
 use pyo3::ffi;
 use pyo3::prelude::*;
+use pyo3::types::{PyList, PyTuple};
+use smallvec::SmallVec;
 
 use super::arguments::{Named, find};
 use super::binding::Binding;
 use crate::array::PyArray;
+use crate::cell::Look;
 use crate::convert;
 use crate::error::raise;
 
@@ -37,6 +40,7 @@ pub fn call(
         Short::Flat(copied) if named.len == 0 => flattened(py, copied, positional)?,
         Short::Cast => cast(py, binding, positional, named)?,
         Short::Range if named.len == 0 => ranged(py, positional)?,
+        Short::List(list) => listed(py, binding, list, positional, named)?,
         Short::Pair(pair) if named.len == 0 => paired(py, pair, positional)?,
         Short::Along(along) => searched(py, binding, along, positional, named)?,
         Short::View(_)
@@ -334,6 +338,48 @@ fn ranged(py: Python<'_>, positional: &[*mut ffi::PyObject]) -> PyResult<Option<
         _ => return Ok(None),
     };
     range(start as i64, stop as i64, step as i64).map_err(|error| raise(py, error))
+}
+
+/// `concatenate((a, b))`, `concatenate([a, b], axis=1)`.
+#[inline]
+fn listed<'py>(
+    py: Python<'py>,
+    binding: &'static Binding,
+    join: fn(&[&Array], Option<isize>) -> mxnet::ops::Result<Option<Array>>,
+    positional: &[*mut ffi::PyObject],
+    named: &Named,
+) -> PyResult<Option<Array>> {
+    let Some((sequence, axis)) = one_or_two(py, binding, positional, named) else {
+        return Ok(None);
+    };
+    let mut few = Few::new();
+    let axis = match axis {
+        None => None,
+        Some(axis) if few.push(axis) => Some(few.values[0]),
+        Some(_) => return Ok(None),
+    };
+    let mut arrays = SmallVec::<[Bound<'py, PyArray>; MOST]>::new();
+    let mut push = |entry: &Bound<'py, PyAny>| match entry.cast_exact::<PyArray>() {
+        Ok(x) if arrays.len() < MOST => {
+            arrays.push(x.clone());
+            true
+        }
+        _ => false,
+    };
+    let all = if let Ok(tuple) = sequence.cast_exact::<PyTuple>() {
+        tuple.iter_borrowed().all(|entry| push(&entry))
+    } else if let Ok(list) = sequence.cast_exact::<PyList>() {
+        list.iter().all(|entry| push(&entry))
+    } else {
+        false
+    };
+    if !all {
+        return Ok(None);
+    }
+    let looks: SmallVec<[Look<'_, Array>; MOST]> =
+        arrays.iter().map(|x| x.get().look(py)).collect();
+    let refs: SmallVec<[&Array; MOST]> = looks.iter().map(|x| &**x).collect();
+    join(&refs, axis).map_err(|error| raise(py, error))
 }
 
 /// `dot(a, b)`.
