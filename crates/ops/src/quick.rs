@@ -16,13 +16,19 @@ use crate::eager::{Pool, elem};
 use crate::error::Result;
 use crate::interp::{Flags, current_device};
 use crate::invoke::Call;
-use crate::opdef::{Copied, Cpu, OpDef};
+use crate::opdef::{Copied, Cost, Cpu, OpDef};
 use crate::shape;
 use crate::types::{self, DTypes, Lift, Out, Types};
 use crate::{Array, autograd};
 
 /// Up to this many elements the set-up of the general driver costs more than the work.
 const SMALL_LEN: usize = 4096;
+
+/// Up to this many elements, rows whose operator's cost says so run at once: the driver would not share them out either.
+const MEDIUM_LEN: usize = 16 * 1024;
+
+/// What runs at once takes at most this long.
+const MEDIUM_NS: usize = 20_000;
 
 /// Most operands of an elementwise operator that goes this way.
 const MOST: usize = 3;
@@ -303,7 +309,8 @@ fn compute<const CHOOSE: bool>(op: &'static OpDef, operands: &[Quick]) -> Result
     let Some(lead) = lead else { return Ok(None) };
     let (dtype, n) = (lead.dtype(), lead.len());
     let kind = elem(dtype);
-    if n > SMALL_LEN
+    if n > SMALL_LEN && !runs_at_once(op, n * dtype.size() * (operands.len() + 1))
+        || n > MEDIUM_LEN
         || !accepts.has(dtype)
         || lead.device().kind() != DeviceKind::Cpu
         || !lead.layout().is_contiguous()
@@ -406,6 +413,12 @@ fn compute<const CHOOSE: bool>(op: &'static OpDef, operands: &[Quick]) -> Result
     }
     drop(guard);
     Ok(Some(Array::from_tensor(result)))
+}
+
+/// Whether work on so many bytes is too short to be shared out.
+#[cold]
+fn runs_at_once(op: &OpDef, bytes: usize) -> bool {
+    matches!(op.cost, Cost::PerKiB(ns) if bytes / 1024 * ns as usize <= MEDIUM_NS)
 }
 
 /// Halves, of which there are rows in float32 only: they are converted on the way in and out.
