@@ -53,6 +53,12 @@ def lookup(root: Any, dotted: str) -> Any:
     return root
 
 
+def is_there(root: Any, dotted: str) -> bool:
+    """Whether there is such a name: that of `newaxis` is, though its value is None."""
+    outer, _, name = dotted.rpartition(".")
+    return hasattr(lookup(root, outer), name)
+
+
 def listed_calls() -> dict[str, str]:
     """Name -> call, from the file beside this one."""
     lines = [line for line in CALLS.read_text().splitlines() if line and not line.startswith("#")]
@@ -247,7 +253,7 @@ def rows() -> dict[str, list[Row]]:
             dotted = f"{space}.{name}".removeprefix("numpy.")
             thing = lookup(mx.np, dotted)
             function = callable(thing) and not isinstance(thing, type)
-            found[space].append(probe.row(space, dotted) if function else Row(dotted, thing is not None))
+            found[space].append(probe.row(space, dotted) if function else Row(dotted, is_there(mx.np, dotted)))
     faulthandler.cancel_dump_traceback_later()
     mx.np.random.seed(0)
     return found

@@ -292,7 +292,6 @@ def test_choice_takes_slices_along_an_axis(rng):
     assert {tuple(c.ravel()) for c in onp.moveaxis(whole, 1, 0)} == columns
     assert rng.choice(x, (2, 2), axis=2).shape == (2, 4, 2, 2)
     assert rng.choice(x).shape == (4, 3)
-    assert rng.choice(7, 3, replace=False, shuffle=False).shape == (3,)
     with pytest.raises(ValueError, match="5 of 4"):
         rng.choice(x, 5, replace=False, axis=1)
     with pytest.raises(ValueError, match=r"\(4,\)"):
@@ -383,10 +382,42 @@ def test_multinomial_parameters_broadcast(rng):
         rng.multinomial(2.5, [0.5, 0.5])
 
 
+def test_choices_that_are_not_shuffled_come_in_their_own_order(rng):
+    seen = set()
+    for p in (None, [0.1, 0.2, 0.1, 0.2, 0.1, 0.2, 0.1]):
+        for _ in range(500):
+            drawn = rng.choice(7, 3, replace=False, p=p, shuffle=False).tolist()
+            assert drawn == sorted(set(drawn))
+            seen.add(tuple(drawn))
+        # Every one of the 35 sets of three comes up.
+        assert len(seen) == 35
+        seen.clear()
+    orders = [rng.choice(7, 3, replace=False).tolist() for _ in range(50)]
+    assert any(order != sorted(order) for order in orders)
+    same = [np.random.default_rng(4).choice(1000, (2, 20), False, shuffle=shuffle) for shuffle in (True, False)]
+    assert (onp.sort(same[0].asnumpy().ravel()) == same[1].asnumpy().ravel()).all()
+    again = [np.random.default_rng(4).choice(5, 20, shuffle=shuffle).tolist() for shuffle in (True, False)]
+    assert again[0] == again[1]
+
+
+def test_exponential_numbers_by_inversion_are_those_of_uniform_ones():
+    for dtype, digits in (("float32", 24), ("float64", 53)):
+        u = np.random.default_rng(9).random(1000, dtype=dtype).asnumpy().astype("float64")
+        out = np.zeros(1000, dtype=dtype)
+        x = np.random.default_rng(9).standard_exponential(1000, dtype, "inv", out)
+        assert x is out
+        error = onp.abs(x.asnumpy() + onp.log1p(-u))
+        assert (error <= 4 * 2.0**-digits * onp.maximum(1, x.asnumpy())).all()
+        other = np.random.default_rng(9).standard_exponential(1000, dtype)
+        assert (other.asnumpy() != x.asnumpy()).any()
+
+
 @pytest.mark.parametrize("method", ["marginals", "count"])
 def test_multivariate_hypergeometric(rng, method):
     colors = [16, 8, 0, 4]
     x = rng.multivariate_hypergeometric(colors, 6, size=(5000,), method=method).asnumpy()
+    other = rng.multivariate_hypergeometric(colors, 6, size=(2, 0, 3), method=method)
+    assert other.shape == (2, 0, 3, 4)
     assert x.shape == (5000, 4)
     assert (x.sum(1) == 6).all()
     assert (x <= colors).all()
@@ -397,14 +428,14 @@ def test_multivariate_hypergeometric(rng, method):
         spread = ((found - expected)[keep] ** 2 / expected[keep]).sum()
         assert stats.chi2(keep.sum() - 1).sf(spread) > 1e-3
         assert found[expected < 1e-9].sum() == 0
-    assert rng.multivariate_hypergeometric(colors, 0).tolist() == [0, 0, 0, 0]
-    assert rng.multivariate_hypergeometric(colors, 28).tolist() == colors
+    assert rng.multivariate_hypergeometric(colors, 0, None, method).tolist() == [0, 0, 0, 0]
+    assert rng.multivariate_hypergeometric(colors, 28, None, method).tolist() == colors
     with pytest.raises(ValueError, match="29, above sum\\(colors\\), which is 28"):
-        rng.multivariate_hypergeometric(colors, 29).asnumpy()
+        rng.multivariate_hypergeometric(colors, 29, None, method).asnumpy()
     with pytest.raises(ValueError, match="found -8 at element 1"):
-        rng.multivariate_hypergeometric([16, -8], 3).asnumpy()
+        rng.multivariate_hypergeometric([16, -8], 3, None, method).asnumpy()
     with pytest.raises(ValueError, match="-3"):
-        rng.multivariate_hypergeometric(colors, -3)
+        rng.multivariate_hypergeometric(colors, -3, None, method)
     with pytest.raises(ValueError, match="urn"):
         rng.multivariate_hypergeometric(colors, 3, method="urn")
 

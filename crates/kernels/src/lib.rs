@@ -20,6 +20,7 @@ pub mod scan;
 pub mod bits;
 pub mod index;
 pub mod random;
+pub mod sequence;
 pub mod sort;
 pub mod update;
 

@@ -73,17 +73,17 @@ from mxnet._core import (
     ndarray,
     ufunc,
 )
+from mxnet.numpy import _ordering as _ordering  # its methods of arrays
+from mxnet.numpy import dtypes as dtypes
 from mxnet.numpy import emath, exceptions, fft, lib, linalg, random
 from mxnet.numpy._broadcasting import broadcast_arrays, broadcast_shapes
-from mxnet.numpy._calculus import ediff1d, gradient, interp, trapezoid, unwrap
+from mxnet.numpy._calculus import gradient, trapezoid, unwrap
 from mxnet.numpy._choosing import apply_along_axis, apply_over_axes, piecewise, select
 from mxnet.numpy._closeness import (
     allclose,
     array_equal,
     array_equiv,
-    iscomplex,
     iscomplexobj,
-    isreal,
     isrealobj,
     packbits,
     real_if_close,
@@ -137,7 +137,7 @@ from mxnet.numpy._grids import (
     ravel_multi_index,
     s_,
 )
-from mxnet.numpy._histograms import digitize, histogram, histogram2d, histogram_bin_edges, histogramdd
+from mxnet.numpy._histograms import histogram, histogram2d, histogram_bin_edges, histogramdd
 from mxnet.numpy._indexing import diagflat, put, put_along_axis
 from mxnet.numpy._iteration import broadcast, iterable, ndenumerate
 from mxnet.numpy._joining import (
@@ -150,13 +150,12 @@ from mxnet.numpy._joining import (
     dsplit,
     hsplit,
     insert,
-    resize,
     rollaxis,
     trim_zeros,
     unstack,
     vsplit,
 )
-from mxnet.numpy._memory import may_share_memory, ndim, shape, shares_memory, size
+from mxnet.numpy._memory import isfortran, may_share_memory, ndim, shape, shares_memory, size
 from mxnet.numpy._namespace import __array_namespace_info__
 from mxnet.numpy._nans import (
     nanargmax,
@@ -171,7 +170,6 @@ from mxnet.numpy._nans import (
     nansum,
     nanvar,
 )
-from mxnet.numpy._ordering import lexsort
 from mxnet.numpy._padding import pad
 from mxnet.numpy._paths import einsum_path
 from mxnet.numpy._polynomials import (
@@ -226,7 +224,7 @@ from mxnet.numpy._triangles import (
 from mxnet.numpy._vectorizing import vectorize
 from mxnet.numpy._vectors import cross
 from mxnet.numpy._windowing import bartlett, blackman, hamming, hanning, i0, kaiser
-from mxnet.numpy._writing import choose, copyto, fill_diagonal, place, putmask
+from mxnet.numpy._writing import copyto, fill_diagonal, place, putmask
 
 bool = bool_  # NumPy's name
 bfloat16 = "bfloat16"

@@ -18,6 +18,7 @@ from mxnet._core import asfortranarray as asfortranarray
 from mxnet._core import from_dlpack as from_dlpack
 from mxnet._core import ndarray as ndarray
 from mxnet._core import ufunc as ufunc
+from mxnet.numpy import dtypes as dtypes
 from mxnet.numpy import emath as emath
 from mxnet.numpy import exceptions as exceptions
 from mxnet.numpy import fft as fft
@@ -26,9 +27,7 @@ from mxnet.numpy import linalg as linalg
 from mxnet.numpy import random as random
 from mxnet.numpy._broadcasting import broadcast_arrays as broadcast_arrays
 from mxnet.numpy._broadcasting import broadcast_shapes as broadcast_shapes
-from mxnet.numpy._calculus import ediff1d as ediff1d
 from mxnet.numpy._calculus import gradient as gradient
-from mxnet.numpy._calculus import interp as interp
 from mxnet.numpy._calculus import trapezoid as trapezoid
 from mxnet.numpy._calculus import unwrap as unwrap
 from mxnet.numpy._choosing import apply_along_axis as apply_along_axis
@@ -38,9 +37,7 @@ from mxnet.numpy._choosing import select as select
 from mxnet.numpy._closeness import allclose as allclose
 from mxnet.numpy._closeness import array_equal as array_equal
 from mxnet.numpy._closeness import array_equiv as array_equiv
-from mxnet.numpy._closeness import iscomplex as iscomplex
 from mxnet.numpy._closeness import iscomplexobj as iscomplexobj
-from mxnet.numpy._closeness import isreal as isreal
 from mxnet.numpy._closeness import isrealobj as isrealobj
 from mxnet.numpy._closeness import packbits as packbits
 from mxnet.numpy._closeness import real_if_close as real_if_close
@@ -79,7 +76,7 @@ from mxnet.numpy._grids import ix_ as ix_
 from mxnet.numpy._grids import logspace as logspace
 from mxnet.numpy._grids import meshgrid as meshgrid
 from mxnet.numpy._grids import ravel_multi_index as ravel_multi_index
-from mxnet.numpy._histograms import digitize as digitize
+from mxnet.numpy._grids import unravel_index as unravel_index
 from mxnet.numpy._histograms import histogram as histogram
 from mxnet.numpy._histograms import histogram2d as histogram2d
 from mxnet.numpy._histograms import histogram_bin_edges as histogram_bin_edges
@@ -99,11 +96,11 @@ from mxnet.numpy._joining import delete as delete
 from mxnet.numpy._joining import dsplit as dsplit
 from mxnet.numpy._joining import hsplit as hsplit
 from mxnet.numpy._joining import insert as insert
-from mxnet.numpy._joining import resize as resize
 from mxnet.numpy._joining import rollaxis as rollaxis
 from mxnet.numpy._joining import trim_zeros as trim_zeros
 from mxnet.numpy._joining import unstack as unstack
 from mxnet.numpy._joining import vsplit as vsplit
+from mxnet.numpy._memory import isfortran as isfortran
 from mxnet.numpy._memory import may_share_memory as may_share_memory
 from mxnet.numpy._memory import ndim as ndim
 from mxnet.numpy._memory import shape as shape
@@ -120,7 +117,6 @@ from mxnet.numpy._nans import nanprod as nanprod
 from mxnet.numpy._nans import nanstd as nanstd
 from mxnet.numpy._nans import nansum as nansum
 from mxnet.numpy._nans import nanvar as nanvar
-from mxnet.numpy._ordering import lexsort as lexsort
 from mxnet.numpy._padding import pad as pad
 from mxnet.numpy._paths import einsum_path as einsum_path
 from mxnet.numpy._polynomials import poly as poly
@@ -174,7 +170,6 @@ from mxnet.numpy._windowing import hamming as hamming
 from mxnet.numpy._windowing import hanning as hanning
 from mxnet.numpy._windowing import i0 as i0
 from mxnet.numpy._windowing import kaiser as kaiser
-from mxnet.numpy._writing import choose as choose
 from mxnet.numpy._writing import copyto as copyto
 from mxnet.numpy._writing import fill_diagonal as fill_diagonal
 from mxnet.numpy._writing import place as place
@@ -279,6 +274,7 @@ def broadcast_to(array: ArrayLike, shape: int | Sequence[int]) -> ndarray: ...
 c_: Any
 cbrt: ufunc[ndarray]
 ceil: ufunc[ndarray]
+def choose(a: ArrayLike, choices: Sequence[ArrayLike], out: ndarray | None = ..., mode: str = ...) -> ndarray: ...
 def clip(a: ArrayLike, a_min: ArrayLike | None = ..., a_max: ArrayLike | None = ..., *, min: ArrayLike | None = ..., max: ArrayLike | None = ..., out: ndarray | None = ...) -> ndarray: ...
 def column_stack(tup: Sequence[ArrayLike]) -> ndarray: ...
 def compress(condition: ArrayLike, a: ArrayLike, axis: int | None = ..., out: ndarray | None = ...) -> ndarray: ...
@@ -302,11 +298,13 @@ degrees: ufunc[ndarray]
 def diag(v: ArrayLike, k: int = ...) -> ndarray: ...
 def diagonal(a: ArrayLike, offset: int = ..., axis1: int = ..., axis2: int = ...) -> ndarray: ...
 def diff(a: ArrayLike, n: int = ..., axis: int = ..., prepend: ArrayLike | None = ..., append: ArrayLike | None = ...) -> ndarray: ...
+def digitize(x: ArrayLike, bins: ArrayLike, right: builtins.bool = ...) -> ndarray: ...
 divide: ufunc[ndarray]
 divmod: ufunc[tuple[ndarray, ...]]
 def dot(a: ArrayLike, b: ArrayLike, out: ndarray | None = ...) -> ndarray: ...
 def dstack(tup: Sequence[ArrayLike], *, dtype: DTypeLike | None = ..., casting: str = ...) -> ndarray: ...
 e: float
+def ediff1d(ary: ArrayLike, to_end: ArrayLike | None = ..., to_begin: ArrayLike | None = ...) -> ndarray: ...
 def empty(shape: int | Sequence[int], dtype: DTypeLike | None = ..., order: str = ..., *, device: Device | None = ..., like: ArrayLike | None = ...) -> ndarray: ...
 def empty_like(prototype: ArrayLike, dtype: DTypeLike | None = ..., order: str = ..., subok: builtins.bool = ..., shape: int | Sequence[int] | None = ..., *, device: Device | None = ...) -> ndarray: ...
 equal: ufunc[ndarray]
@@ -345,19 +343,23 @@ index_exp: Any
 inf: float
 def inner(a: ArrayLike, b: ArrayLike) -> ndarray: ...
 integer_dtypes: Any
+def interp(x: ArrayLike, xp: ArrayLike, fp: ArrayLike, left: ArrayLike | None = ..., right: ArrayLike | None = ..., period: float | None = ...) -> ndarray: ...
 invert: ufunc[ndarray]
 def isclose(a: ArrayLike, b: ArrayLike, rtol: float = ..., atol: float = ..., equal_nan: builtins.bool = ...) -> ndarray: ...
+def iscomplex(x: ArrayLike) -> ndarray: ...
 isfinite: ufunc[ndarray]
 isinf: ufunc[ndarray]
 isnan: ufunc[ndarray]
 def isneginf(x: ArrayLike, out: ndarray | None = ...) -> ndarray: ...
 def isposinf(x: ArrayLike, out: ndarray | None = ...) -> ndarray: ...
+def isreal(x: ArrayLike) -> ndarray: ...
 def kron(a: ArrayLike, b: ArrayLike) -> ndarray: ...
 lcm: ufunc[ndarray]
 ldexp: ufunc[ndarray]
 left_shift: ufunc[ndarray]
 less: ufunc[ndarray]
 less_equal: ufunc[ndarray]
+def lexsort(keys: Sequence[ArrayLike], axis: int = ...) -> ndarray: ...
 def linspace(start: ArrayLike, stop: ArrayLike, num: int = ..., endpoint: builtins.bool = ..., retstep: builtins.bool = ..., dtype: DTypeLike | None = ..., axis: int = ..., *, device: Device | None = ...) -> ndarray: ...
 little_endian: bool
 log: ufunc[ndarray]
@@ -412,6 +414,7 @@ reciprocal: ufunc[ndarray]
 remainder: ufunc[ndarray]
 def repeat(a: ArrayLike, repeats: int | Sequence[int], axis: int | None = ...) -> ndarray: ...
 def reshape(a: ArrayLike, shape: int | Sequence[int], order: str = ..., *, copy: builtins.bool | None = ...) -> ndarray: ...
+def resize(a: ArrayLike, new_shape: int | Sequence[int]) -> ndarray: ...
 right_shift: ufunc[ndarray]
 rint: ufunc[ndarray]
 def roll(a: ArrayLike, shift: int | Sequence[int], axis: int | Sequence[int] | None = ...) -> ndarray: ...
@@ -450,7 +453,6 @@ def triu(m: ArrayLike, k: int = ...) -> ndarray: ...
 true_divide: ufunc[ndarray]
 trunc: ufunc[ndarray]
 typecodes: Any
-def unravel_index(indices: ArrayLike, shape: int | Sequence[int], order: str = ...) -> tuple[ndarray, ...]: ...
 def var(a: ArrayLike, axis: int | Sequence[int] | None = ..., dtype: DTypeLike | None = ..., out: ndarray | None = ..., ddof: float = ..., keepdims: builtins.bool = ..., *, where: ArrayLike | None = ..., mean: ArrayLike | None = ..., correction: float | None = ...) -> ndarray: ...
 def vdot(a: ArrayLike, b: ArrayLike) -> ndarray: ...
 def vecdot(x1: ArrayLike, x2: ArrayLike, out: ndarray | None = ..., *, axis: int = ..., axes: Sequence[int | Sequence[int]] | None = ..., keepdims: builtins.bool = ..., dtype: DTypeLike | None = ...) -> ndarray: ...

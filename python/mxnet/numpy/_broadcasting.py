@@ -76,7 +76,9 @@ def broadcast_arrays(*args: ArrayLike, subok: bool = False) -> tuple[ndarray, ..
     [(3, 2), (3, 2)]
     """
     del subok
-    arrays = [asarray(x) for x in args]
+    arrays = tuple(asarray(x) for x in args)
+    if len({x.shape for x in arrays}) < 2:
+        return arrays
     shape = broadcast_shapes(*(x.shape for x in arrays))
     return tuple(x if x.shape == shape else _op["broadcast_to"](x, shape) for x in arrays)
 

@@ -11,18 +11,20 @@ from numpy.typing import ArrayLike
 
 from mxnet import _core
 from mxnet._core import asarray, ndarray
-from mxnet.numpy._dtypes import spelled
+from mxnet.numpy._dtypes import is_exact, spelled
 from mxnet.numpy._errors import silent
 
 _np = _core.namespaces["numpy"]
 _op = _core.namespaces["op"]
 
 Axes = int | tuple[int, ...] | None
+# The distance of samples of which nothing else is said: dividing by it is left out.
+_UNIT = 1.0
 
 
 def _floating(x: ndarray) -> ndarray:
     """The array itself if its elements are floats or complex, else in the default float."""
-    if "float" in spelled(x.dtype) or "complex" in spelled(x.dtype):
+    if not is_exact(x.dtype):
         return x
     return _op["astype"](x, "float64" if _core.numpy_promotion() else "float32")  # type: ignore[no-any-return]
 
@@ -35,6 +37,8 @@ def _axis_of(axis: int, ndim: int) -> int:
 
 def _part(x: ndarray, axis: int, start: int | None, stop: int | None) -> ndarray:
     """The elements `start` to `stop` along `axis`."""
+    if axis == 0:
+        return x[start:stop]
     part: ndarray = x[(*[slice(None)] * axis, slice(start, stop))]
     return part
 
@@ -42,46 +46,6 @@ def _part(x: ndarray, axis: int, start: int | None, stop: int | None) -> ndarray
 def _along(x: ndarray, axis: int, ndim: int) -> ndarray:
     """A sequence as an array of `ndim` axes that has it along `axis`."""
     return x.reshape(tuple(x.size if i == axis else 1 for i in range(ndim)))
-
-
-def ediff1d(ary: ArrayLike, to_end: ArrayLike | None = None, to_begin: ArrayLike | None = None) -> ndarray:
-    """Differences of neighbours in the flattened array.
-
-    Parameters
-    ----------
-    ary : array_like
-    to_end, to_begin : array_like, optional
-        What is put behind and before the differences; it must be of the same kind of dtype.
-
-    Returns
-    -------
-    ndarray, one axis, the dtype of `ary`
-
-    Raises
-    ------
-    TypeError
-        If the dtype of an end cannot become that of `ary`.
-
-    Examples
-    --------
-    >>> import mxnet as mx
-    >>> mx.np.ediff1d(mx.np.array([1, 4, 9]), to_begin=0)
-    array([0, 3, 5])
-    """
-    x = asarray(ary).reshape(-1)
-    parts = [_np["diff"](x)]
-    for end, name, place in ((to_begin, "to_begin", 0), (to_end, "to_end", 2)):
-        if end is None:
-            continue
-        piece = asarray(end).reshape(-1)
-        if not isinstance(end, int | float) and not numpy.can_cast(piece.dtype, x.dtype, "same_kind"):
-            raise TypeError(
-                f"ediff1d: dtype of `{name}` must be compatible with that of `ary`, {x.dtype}, found {piece.dtype}"
-            )
-        if isinstance(end, float) and "int" in spelled(x.dtype):
-            raise TypeError(f"ediff1d: dtype of `{name}` must be compatible with that of `ary`, {x.dtype}, found {end}")
-        parts.insert(place, _op["astype"](piece, x.dtype))
-    return _np["concatenate"](parts)  # type: ignore[no-any-return]
 
 
 def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0, axis: int = -1) -> ndarray:
@@ -131,7 +95,7 @@ def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0, axi
 def _spacings(varargs: Sequence[Any], axes: Sequence[int], shape: Sequence[int]) -> list[Any]:
     """For each axis a distance, or an array of coordinates."""
     if not varargs:
-        return [1.0] * len(axes)
+        return [_UNIT] * len(axes)
     if len(varargs) == 1 and asarray(varargs[0]).ndim == 0:
         return list(varargs) * len(axes)
     if len(varargs) != len(axes):
@@ -162,7 +126,8 @@ def _end_slope(f: ndarray, axis: int, steps: Any, edge_order: int, at_start: boo
     f0, f1 = pick(0), pick(1)
     h0, h1 = steps
     if edge_order == 1:
-        return sign * (f1 - f0) / h0  # type: ignore[no-any-return]
+        rise = f1 - f0 if at_start else f0 - f1
+        return rise if h0 is _UNIT else rise / h0
     f2 = pick(2)
     # The derivative at 0 of the parabola through (0, f0), (h0, f1), (h0 + h1, f2).
     a = -(2.0 * h0 + h1) / (h0 * (h0 + h1))
@@ -247,101 +212,6 @@ def gradient(f: ArrayLike, *varargs: ArrayLike, axis: Axes = None, edge_order: i
             )
         results.append(_slopes(samples, spacing, a, edge_order))
     return results[0] if len(axes) == 1 else tuple(results)
-
-
-def interp(
-    x: ArrayLike,
-    xp: ArrayLike,
-    fp: ArrayLike,
-    left: ArrayLike | None = None,
-    right: ArrayLike | None = None,
-    period: float | None = None,
-) -> ndarray:
-    """Linear interpolation between points.
-
-    Parameters
-    ----------
-    x : array_like
-        Where values are wanted.
-    xp : array_like, shape (n,)
-        Coordinates of the points, ascending unless `period` is given.
-    fp : array_like, shape (n,), real or complex
-        Their values.
-    left, right : number, optional
-        The value before the first and behind the last point; the first and the last of `fp` if left out.
-    period : float, optional
-        Period of the coordinates; `left` and `right` are then of no effect.
-
-    Returns
-    -------
-    ndarray
-        Shape of `x`, of the float dtype that the arguments promote to. (NumPy computes in float64.)
-
-    Raises
-    ------
-    ValueError
-        If there are no points, `xp` and `fp` are not of one length and one axis, or `period` is 0.
-
-    Notes
-    -----
-    Differentiable in `x`, `xp` and `fp`.
-
-    Examples
-    --------
-    >>> import mxnet as mx
-    >>> mx.np.interp([0.5, 3.0], [0, 1, 2], [0.0, 10.0, 30.0])
-    array([ 5., 30.])
-    """
-    at, places, values = _floating(asarray(x)), _floating(asarray(xp)), _floating(asarray(fp))
-    if places.ndim != 1 or values.ndim != 1:
-        raise ValueError(f"interp: Data points must be 1-D sequences, found {places.ndim} and {values.ndim} axes")
-    if places.size != values.size:
-        raise ValueError(f"interp: fp and xp are not of the same length: {values.size} and {places.size}")
-    if places.size == 0:
-        raise ValueError("interp: array of sample points is empty")
-    if period is not None:
-        if period == 0:
-            raise ValueError("interp: period must be a non-zero value")
-        period = abs(period)
-        left = right = None
-        at, places = at % period, places % period
-        order = _np["argsort"](places.detach())
-        places, values = _np["take"](places, order), _np["take"](values, order)
-        places = _np["concatenate"]([_part(places, 0, -1, None) - period, places, _part(places, 0, 0, 1) + period])
-        values = _np["concatenate"]([_part(values, 0, -1, None), values, _part(values, 0, 0, 1)])
-    low = values[0] if left is None else asarray(left)
-    high = values[places.size - 1] if right is None else asarray(right)
-    with silent():
-        if not str(_core.result_type([values.dtype, low.dtype, high.dtype])).startswith("complex"):
-            return _interpolated(at, places, values, low, high)
-        # Part by part, so that an infinite part leaves the other one alone.
-        parts = [_interpolated(at, places, *(_np[part](y) for y in (values, low, high))) for part in ("real", "imag")]
-        return _op["complex_of"](*parts)  # type: ignore[no-any-return]
-
-
-def _interpolated(at: ndarray, places: ndarray, values: ndarray, low: ndarray, high: ndarray) -> ndarray:
-    n = places.size
-    if n == 1:
-        result = values[0] + 0 * at
-    else:
-        found = _np["searchsorted"](places.detach(), at.detach(), "right") - 1
-        i = _np["clip"](found, 0, n - 2)
-        x0, y0, x1, y1 = (_np["take"](p, j) for j in (i, i + 1) for p in (places, values))
-        step = x1 - x0
-        # Two points at one place have no slope between them; the later one counts.
-        safe = _np["where"](step == 0, _np["ones_like"](step), step)
-        slope = (y1 - y0) / safe
-        result = y0 + slope * (at - x0)
-        # Infinities: from the other end there may be a number, and between equals there is one.
-        missing = _np["isnan"](result)
-        other = _np["where"](missing, y1 + slope * (at - x1), result)
-        result = _np["where"](_np["logical_and"](_np["isnan"](other), y0 == y1), y0, other)
-        # A point is its own value, whatever follows it.
-        result = _np["where"](at == x0, y0, result)
-        result = _np["where"](at == places[n - 1], values[n - 1], result)
-        result = _np["where"](_np["isnan"](at), at, result)
-    result = _np["where"](at < places[0], low, result)
-    return _np["where"](at > places[n - 1], high, result)  # type: ignore[no-any-return]
 
 
 def unwrap(p: ArrayLike, discont: float | None = None, axis: int = -1, *, period: float = 2 * math.pi) -> ndarray:

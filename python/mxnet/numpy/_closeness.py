@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from mxnet import _core
 from mxnet._core import asarray, ndarray
-from mxnet.numpy._dtypes import spelled
+from mxnet.numpy._dtypes import kind_of, spelled
 
 _np = _core.namespaces["numpy"]
 _op = _core.namespaces["op"]
@@ -86,15 +86,16 @@ def array_equiv(a1: ArrayLike, a2: ArrayLike) -> bool:
     True
     """
     x, y = asarray(a1), asarray(a2)
-    try:
-        numpy.broadcast_shapes(x.shape, y.shape)
-    except ValueError:
-        return False
+    if x.shape != y.shape:
+        try:
+            numpy.broadcast_shapes(x.shape, y.shape)
+        except ValueError:
+            return False
     return bool(_np["all"](_np["equal"](x, y)))
 
 
 def _is_complex(x: ndarray) -> bool:
-    return spelled(x.dtype).startswith("complex")
+    return kind_of(x.dtype) == "c"
 
 
 def iscomplexobj(x: object) -> bool:
@@ -115,7 +116,7 @@ def iscomplexobj(x: object) -> bool:
     >>> mx.np.iscomplexobj(mx.np.zeros(2)), mx.np.iscomplexobj(1j)
     (False, True)
     """
-    return _is_complex(asarray(x))
+    return kind_of(x.dtype if type(x) is ndarray else asarray(x).dtype) == "c"
 
 
 def isrealobj(x: object) -> bool:
@@ -136,50 +137,7 @@ def isrealobj(x: object) -> bool:
     >>> mx.np.isrealobj(mx.np.zeros(2))
     True
     """
-    return not iscomplexobj(x)
-
-
-def iscomplex(x: ArrayLike) -> ndarray:
-    """Where elements have an imaginary part that is not 0.
-
-    Parameters
-    ----------
-    x : array_like
-
-    Returns
-    -------
-    ndarray, bool, shape of `x`
-
-    Examples
-    --------
-    >>> import mxnet as mx
-    >>> mx.np.iscomplex(mx.np.array([1 + 1j, 2]))
-    array([ True, False])
-    """
-    values = asarray(x)
-    if not _is_complex(values):
-        return _np["zeros_like"](values, dtype="bool")  # type: ignore[no-any-return]
-    return _np["not_equal"](_np["imag"](values), 0)  # type: ignore[no-any-return]
-
-
-def isreal(x: ArrayLike) -> ndarray:
-    """Where elements have no imaginary part, or one of 0.
-
-    Parameters
-    ----------
-    x : array_like
-
-    Returns
-    -------
-    ndarray, bool, shape of `x`
-
-    Examples
-    --------
-    >>> import mxnet as mx
-    >>> mx.np.isreal(mx.np.array([1 + 1j, 2]))
-    array([False,  True])
-    """
-    return _np["logical_not"](iscomplex(x))  # type: ignore[no-any-return]
+    return kind_of(x.dtype if type(x) is ndarray else asarray(x).dtype) != "c"
 
 
 def real_if_close(a: ArrayLike, tol: float = 100) -> ndarray:
@@ -202,7 +160,7 @@ def real_if_close(a: ArrayLike, tol: float = 100) -> ndarray:
     >>> mx.np.real_if_close(mx.np.array([1 + 1e-9j, 2]))
     array([1., 2.])
     """
-    values = asarray(a)
+    values = a if type(a) is ndarray else asarray(a)
     if not _is_complex(values):
         return values
     limit = tol * float(numpy.finfo(values.dtype).eps) if tol > 1 else tol
@@ -290,11 +248,8 @@ def packbits(a: ArrayLike, /, axis: int | None = None, bitorder: str = "big") ->
     array([160], dtype=uint8)
     """
     array = asarray(a)
-    dtype = spelled(array.dtype)
-    if dtype != "bool" and "int" not in dtype:
-        raise TypeError(f"packbits: expected an array of integers or truth values, found {array.dtype}")
-    if not dtype.endswith(("bool", "int8")):
-        array = _np["not_equal"](array, 0)
+    if axis is None and bitorder == "big":
+        return _op["pack_bits"](array.reshape(-1))  # type: ignore[no-any-return]
     array, axis = _bits_axis(array, axis)
     return _along_last("pack_bits", array, axis, bitorder)
 

@@ -38,6 +38,13 @@ def _is_c_order(x: ndarray) -> bool:
     return True
 
 
+# What requirements are called, and their letters.
+_REQUIREMENTS = {
+    **{"C": "C", "C_CONTIGUOUS": "C", "CONTIGUOUS": "C", "F": "F", "F_CONTIGUOUS": "F", "FORTRAN": "F"},
+    **{"A": "A", "ALIGNED": "A", "W": "W", "WRITEABLE": "W", "O": "O", "OWNDATA": "O", "E": "E", "ENSUREARRAY": "E"},
+}
+
+
 def require(a: ArrayLike, dtype: DTypeLike | None = None, requirements: str | Sequence[str] | None = None) -> ndarray:
     """An array that meets requirements.
 
@@ -67,14 +74,13 @@ def require(a: ArrayLike, dtype: DTypeLike | None = None, requirements: str | Se
     >>> mx.np.require([1, 2], "float32", ["C", "W"])
     array([1., 2.])
     """
-    names = {"C": "C", "C_CONTIGUOUS": "C", "CONTIGUOUS": "C", "F": "F", "F_CONTIGUOUS": "F", "FORTRAN": "F"}
-    names |= {"A": "A", "ALIGNED": "A", "W": "W", "WRITEABLE": "W", "O": "O", "OWNDATA": "O", "E": "E"}
-    names |= {"ENSUREARRAY": "E"}
+    if not requirements:
+        return asarray(a) if dtype is None else asarray(a, dtype=dtype)
     wanted = set()
-    for text in requirements or ():
-        if text.upper() not in names:
-            raise KeyError(f"require: `requirements` must be among {', '.join(names)}, found {text!r}")
-        wanted.add(names[text.upper()])
+    for text in requirements:
+        if text.upper() not in _REQUIREMENTS:
+            raise KeyError(f"require: `requirements` must be among {', '.join(_REQUIREMENTS)}, found {text!r}")
+        wanted.add(_REQUIREMENTS[text.upper()])
     if {"C", "F"} <= wanted:
         raise ValueError("require: an array is in C order or in Fortran order, not in both")
     x = asarray(a, dtype=dtype)
@@ -111,8 +117,10 @@ def asarray_chkfinite(a: ArrayLike, dtype: DTypeLike | None = None, order: str |
     >>> mx.np.asarray_chkfinite([1.0, 2.0])
     array([1., 2.])
     """
-    x = _in_order(asarray(a, dtype=dtype), order)
-    if _dtypes.isdtype(x.dtype, ("real floating", "complex floating")) and not bool(_op["all"](_op["isfinite"](x))):
+    x = asarray(a, dtype=dtype)
+    if order is not None:
+        x = _in_order(x, order)
+    if not _dtypes.is_exact(x.dtype) and not _op["all"](_op["isfinite"](x)):
         raise ValueError("asarray_chkfinite: the array must not contain NaN or infinities")
     return x
 

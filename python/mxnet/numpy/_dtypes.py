@@ -54,6 +54,36 @@ def spelled(dtype: Any) -> str:
     return str(dtype)
 
 
+def kind_of(dtype: Any) -> str:
+    """NumPy's letter for the kind of an array's dtype: 'b', 'i', 'u', 'f' or 'c'.
+
+    Parameters
+    ----------
+    dtype : dtype of an array
+
+    Returns
+    -------
+    str
+    """
+    # bfloat16 is text where no extension of NumPy defines it, and of a kind of its own where one does.
+    kind: str = getattr(dtype, "kind", "f")
+    return kind if kind in "biufc" else "f"
+
+
+def is_exact(dtype: Any) -> bool:
+    """Whether an array's dtype has neither rounding nor NaN: integers and truth values.
+
+    Parameters
+    ----------
+    dtype : dtype of an array
+
+    Returns
+    -------
+    bool
+    """
+    return kind_of(dtype) in "biu"
+
+
 def name_of(dtype: Any) -> str:
     """Name of a dtype of arrays, whatever says it.
 
@@ -166,6 +196,8 @@ def result_type(*arrays_and_dtypes: Any) -> Any:
     >>> mx.np.result_type("int32", 1.5)
     dtype('float32')
     """
+    if len(arrays_and_dtypes) == 1 and type(arrays_and_dtypes[0]) is ndarray:
+        return arrays_and_dtypes[0].dtype
     if not arrays_and_dtypes:
         raise ValueError("result_type: at least one array or dtype is required")
     dtypes, weak = [], ""
@@ -307,11 +339,11 @@ def common_type(*arrays: ArrayLike) -> Any:
     dtypes = []
     for array in arrays:
         dtype = asarray(array).dtype
-        name = name_of(dtype)
-        if name == "bool":
+        kind = kind_of(dtype)
+        if kind == "b":
             raise TypeError("common_type: arrays of bool have no common float type")
-        dtypes.append(_core.default_dtype("f") if name in _CATEGORIES["integral"] else dtype)
-    found = _core.result_type(dtypes or [numpy.dtype("float16")])
+        dtypes.append(_core.default_dtype("f") if kind in "iu" else dtype)
+    found = dtypes[0] if len(dtypes) == 1 else _core.result_type(dtypes or [numpy.dtype("float16")])
     return getattr(found, "type", found)
 
 

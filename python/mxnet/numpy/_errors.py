@@ -6,7 +6,6 @@ import contextlib
 import sys
 import threading
 import warnings
-from collections.abc import Iterator
 from typing import TypedDict
 
 from mxnet import _core
@@ -25,11 +24,14 @@ class _Modes(TypedDict):
     invalid: str
 
 
+_QUIET = _Modes(divide="ignore", over="ignore", under="ignore", invalid="ignore")
+
+
 class _State(threading.local):
     """The thread's modes."""
 
     def __init__(self) -> None:
-        self.modes = _Modes(divide="ignore", over="ignore", under="ignore", invalid="ignore")
+        self.modes = _Modes(**_QUIET)
 
 
 _state = _State()
@@ -47,18 +49,27 @@ def _report(sentence: str) -> None:
 _core.install_float_reporter(_report)
 
 
-@contextlib.contextmanager
-def silent() -> Iterator[bool]:
+class silent:  # noqa: N801  # it is used like a function
     """Ignores floating-point errors inside the block; says whether the thread asked for invalid values before.
 
-    Functions that warn of missing values themselves look for them only then, since looking waits for the values.
+    Functions that warn of missing values themselves look for them only then, since looking waits for the values. It is
+    no generator, because what is around a reduction of a small array costs as much as the reduction.
     """
-    before = _state.modes
-    if all(mode == "ignore" for mode in before.values()):
-        yield False
-        return
-    with errstate(all="ignore"):
-        yield before["invalid"] != "ignore"
+
+    __slots__ = ("_before",)
+    _before: dict[str, str] | None
+
+    def __enter__(self) -> bool:
+        modes = _state.modes
+        self._before = None
+        if modes == _QUIET:
+            return False
+        self._before = seterr(all="ignore")
+        return modes["invalid"] != "ignore"
+
+    def __exit__(self, *error: object) -> None:
+        if self._before is not None:
+            seterr(**self._before)
 
 
 def warn_of(message: str) -> None:

@@ -252,7 +252,8 @@ class Generator(Continuous, GammaFamily, Counts):
             Probabilities of the slices; they are read, so the call waits for them. None is the same for all.
         axis : int
         shuffle : bool
-            Whether the order of a choice without replacement must be random. It is so in either case, at no cost.
+            Whether a choice without replacement comes in random order. If not, it comes in the order of the slices;
+            `replace` makes it of no effect.
         device : Device, optional
             Where the result is made.
 
@@ -270,8 +271,11 @@ class Generator(Continuous, GammaFamily, Counts):
         --------
         >>> np.sort(np.random.default_rng(1).choice([10, 20, 30], size=3, replace=False))
         array([10, 20, 30])
+        >>> x = np.random.default_rng(1).choice(100, size=5, replace=False, shuffle=False)
+        >>> bool((x[1:] > x[:-1]).all())
+        True
         """
-        return self._call(_op["choose_slices"], a, size, replace, p, axis, device)
+        return self._call(_op["choose_slices"], a, size, replace, p, axis, shuffle, device)
 
     def permutation(self, x: ArrayLike, axis: int = 0) -> Any:
         """The slices of `x` along `axis` in random order; for an integer, the integers below it.

@@ -15,6 +15,7 @@ from mxnet.device import Device
 Size = int | Sequence[int] | None
 
 _random = _core.namespaces["random"]
+_np = _core.namespaces["numpy"]
 
 
 class Continuous:
@@ -64,14 +65,15 @@ class Continuous:
         *,
         device: Device | None = None,
     ) -> Any:
-        """Exponential numbers of mean 1. Both methods, 'zig' and 'inv', invert the distribution function.
+        """Exponential numbers of mean 1.
 
         Parameters
         ----------
         size, dtype : optional
             Shape and type of the result; see `Generator`.
         method : {'zig', 'inv'}
-            Both are the same here.
+            'zig' is the generator's own way, the same numbers as those of `exponential`; 'inv' is ``-log1p(-u)`` of
+            the numbers `u` that `random` would give.
         out : ndarray, optional
             Where the result is written.
         device : Device, optional
@@ -87,9 +89,15 @@ class Continuous:
         >>> rng = np.random.default_rng(1)
         >>> round(float(rng.standard_exponential(100000).mean()), 1)
         1.0
+        >>> u, x = np.random.default_rng(1).random(2), np.random.default_rng(1).standard_exponential(2, method='inv')
+        >>> bool((x == -np.log1p(-u)).all())
+        True
         """
         if method not in ("zig", "inv"):
             raise ValueError(f"`method` must be 'zig' or 'inv', found {method!r}")
+        if method == "inv":
+            u = self._call(_random["random"], size, of_out(dtype, out), device)
+            return _np["negative"](_np["log1p"](_np["negative"](u)), out)
         return self._call(_random["standard_exponential"], size, of_out(dtype, out), device, out)
 
     def standard_cauchy(

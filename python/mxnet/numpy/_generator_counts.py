@@ -295,7 +295,8 @@ class Counts:
         nsample : int
         size : int or tuple of int, optional
         method : {'marginals', 'count'}
-            NumPy's algorithms. Here both names mean the first, which needs no memory for the things themselves.
+            'marginals' draws one conditional count after the other; 'count' takes things one by one and counts them,
+            which waits for `colors`, and takes memory for all of them and time for each sample: for small numbers.
 
         Returns
         -------

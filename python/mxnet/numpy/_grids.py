@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, DTypeLike
 
 from mxnet import _core
 from mxnet._core import Device, asarray, ndarray
-from mxnet.numpy._dtypes import spelled
+from mxnet.numpy._dtypes import is_exact, kind_of, spelled
 
 _np = _core.namespaces["numpy"]
 _op = _core.namespaces["op"]
@@ -97,14 +97,12 @@ def indices(
            [[0, 1],
             [0, 1]]])
     """
-    shape = tuple(operator.index(n) for n in dimensions)
-    ndim = len(shape)
-    steps = [_on_axis(_np["arange"](n, dtype=dtype, device=device), i, ndim) for i, n in enumerate(shape)]
-    if sparse:
-        return tuple(steps)
-    if not ndim:
-        return _np["empty"]((0,), dtype=dtype)
-    return _np["stack"]([_np["broadcast_to"](x, shape) for x in steps])
+    if not sparse:
+        # Python's int is the default; NumPy takes microseconds to say which dtype a class is.
+        return _op["grid_positions"](dimensions, None if dtype is int else dtype, device)
+    ndim = len(dimensions)
+    steps = (_np["arange"](operator.index(n), dtype=dtype, device=device) for n in dimensions)
+    return tuple(_on_axis(x, i, ndim) for i, x in enumerate(steps))
 
 
 def fromfunction(function: Callable[..., Any], shape: Sequence[int], *, dtype: DTypeLike = float, **kwargs: Any) -> Any:
@@ -320,6 +318,12 @@ r_ = _Joined(0, 1, -1)
 c_ = _Joined(-1, 2, 0)
 
 
+def _float_of(*bounds: ndarray) -> Any:
+    """The dtype that they promote to, the default float for integers."""
+    natural = _core.result_type([x.dtype for x in bounds])
+    return _core.default_dtype("f") if is_exact(natural) else natural
+
+
 def logspace(
     start: ArrayLike,
     stop: ArrayLike,
@@ -355,18 +359,19 @@ def logspace(
     >>> mx.np.logspace(0, 2, 3)
     array([  1.,  10., 100.])
     """
-    lower, upper, root = asarray(start), asarray(stop), asarray(base)
+    lower, upper = asarray(start), asarray(stop)
+    root = asarray(base)
     ndim = max(lower.ndim, upper.ndim, root.ndim)
-    natural = (lower * 0 + upper * 0 + root * 0).dtype
-    if "int" in str(natural) or str(natural) == "bool":
-        natural = _np["zeros"](()).dtype
+    natural = _float_of(lower, upper, root)
     if root.ndim:
         shape = numpy.broadcast_shapes(lower.shape, upper.shape, root.shape)
         lower, upper = _np["broadcast_to"](lower, shape), _np["broadcast_to"](upper, shape)
         root = _np["expand_dims"](_np["broadcast_to"](root, shape), axis if axis >= 0 else axis % (ndim + 1))
-    wide = "complex128" if "complex" in str(natural) else "float64"
+    wide = "complex128" if kind_of(natural) == "c" else "float64"
     exponents = _np["linspace"](lower, upper, num, endpoint, axis=axis, dtype=wide)
-    return _op["astype"](_np["power"](_op["astype"](root, wide), exponents), natural if dtype is None else dtype)  # type: ignore[no-any-return]
+    # A Python number takes on the exponents' dtype.
+    factor = base if type(base) in (int, float) else _op["astype"](root, wide)
+    return _op["astype"](_np["power"](factor, exponents), natural if dtype is None else dtype)  # type: ignore[no-any-return]
 
 
 def geomspace(
@@ -411,13 +416,12 @@ def geomspace(
     lower, upper = asarray(start), asarray(stop)
     if bool(_np["any"](lower == 0)) or bool(_np["any"](upper == 0)):
         raise ValueError("Geometric sequence cannot include zero")
-    natural = (lower * 0 + upper * 0).dtype
-    if "int" in str(natural) or str(natural) == "bool":
-        natural = _np["zeros"](()).dtype
-    wide = "complex128" if "complex" in str(natural) else "float64"
-    shape = numpy.broadcast_shapes(lower.shape, upper.shape)
-    lower = _np["broadcast_to"](_op["astype"](lower, wide), shape)
-    upper = _np["broadcast_to"](_op["astype"](upper, wide), shape)
+    natural = _float_of(lower, upper)
+    wide = "complex128" if kind_of(natural) == "c" else "float64"
+    lower, upper = _op["astype"](lower, wide), _op["astype"](upper, wide)
+    if lower.shape != upper.shape:
+        shape = numpy.broadcast_shapes(lower.shape, upper.shape)
+        lower, upper = _np["broadcast_to"](lower, shape), _np["broadcast_to"](upper, shape)
     # Divided by the first number's direction, both are powers whose exponents are evenly spaced.
     direction = lower / _np["abs"](lower)
     first, last = lower / direction, upper / direction

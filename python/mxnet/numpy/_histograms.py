@@ -20,55 +20,6 @@ _op = _core.namespaces["op"]
 Range = tuple[float, float] | None
 
 
-def digitize(x: ArrayLike, bins: ArrayLike, right: bool = False) -> ndarray:
-    """Number of the bin that each element lies in.
-
-    Parameters
-    ----------
-    x : array_like, real
-    bins : array_like, shape (n,)
-        Edges, ascending or descending.
-    right : bool
-        Whether a bin holds its right edge and not its left one.
-
-    Returns
-    -------
-    ndarray, int64
-        Shape of `x`; 0 before the first edge, n behind the last.
-
-    Raises
-    ------
-    ValueError
-        If the edges neither rise nor fall.
-    TypeError
-        If `x` is complex.
-
-    Notes
-    -----
-    The edges are waited for.
-
-    Examples
-    --------
-    >>> import mxnet as mx
-    >>> mx.np.digitize(mx.np.array([0.2, 6.4, 3.0]), [0.0, 1.0, 2.5, 4.0, 10.0])
-    array([1, 4, 3])
-    """
-    values, edges = asarray(x), asarray(bins)
-    if "complex" in spelled(values.dtype):
-        raise TypeError("digitize: x may not be complex")
-    if "complex" in str(edges.dtype):
-        raise TypeError("digitize: bins may not be complex")
-    if edges.ndim != 1:
-        raise ValueError(f"digitize: `bins` must have 1 axis, found {edges.ndim}")
-    # Bins that hold their right edge begin behind it. Bins that descend are counted from the other end.
-    side = "left" if right else "right"
-    if bool(_np["all"](edges[1:] >= edges[:-1])):
-        return _np["searchsorted"](edges, values, side)  # type: ignore[no-any-return]
-    if bool(_np["all"](edges[1:] <= edges[:-1])):
-        return edges.size - _np["searchsorted"](_np["flip"](edges), values, side)  # type: ignore[no-any-return]
-    raise ValueError("bins must be monotonically increasing or decreasing")
-
-
 def _outer_edges(a: ndarray, limits: Range) -> tuple[Any, Any]:
     """The first and the last edge."""
     first: Any

@@ -150,10 +150,8 @@ def append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> ndarra
     >>> mx.np.append([1, 2], [[3], [4]])
     array([1, 2, 3, 4])
     """
-    first, second = asarray(arr), asarray(values)
-    if axis is None:
-        first, second, axis = first.reshape(-1), second.reshape(-1), 0
-    return cast(ndarray, _op["concatenate"]([first, second], axis))
+    # Without an axis it flattens by itself.
+    return cast(ndarray, _op["concatenate"]((arr, values), axis))
 
 
 def _positions(name: str, obj: Any, size: int) -> tuple[ndarray, bool]:
@@ -319,45 +317,6 @@ def delete(arr: ArrayLike, obj: Any, axis: int | None = None) -> ndarray:
     return cast(ndarray, _op["compress"](~gone, x, axis))
 
 
-def resize(a: ArrayLike, new_shape: int | Sequence[int]) -> ndarray:
-    """An array of another shape, filled with the elements in C order, again and again.
-
-    Parameters
-    ----------
-    a : array_like
-    new_shape : int or sequence of int
-
-    Returns
-    -------
-    ndarray
-        A copy; zeros if `a` is empty.
-
-    Raises
-    ------
-    ValueError
-        If a size is negative.
-
-    Examples
-    --------
-    >>> import mxnet as mx
-    >>> mx.np.resize([1, 2, 3], (2, 2))
-    array([[1, 2],
-           [3, 1]])
-    """
-    shape = (new_shape,) if isinstance(new_shape, SupportsIndex) else new_shape
-    shape = tuple(map(operator.index, shape))
-    length = 1
-    for n in shape:
-        if n < 0:
-            raise ValueError(f"resize: sizes must not be negative, found {shape}")
-        length *= n
-    flat = asarray(a).reshape(-1)
-    if flat.size == 0 or length == 0:
-        return cast(ndarray, _op["zeros"](shape, flat.dtype))
-    repeated = _op["tile"](flat, -(-length // flat.size)) if length > flat.size else flat.copy()
-    return cast(ndarray, repeated[:length].reshape(shape))
-
-
 def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: int | Sequence[int] | None = None) -> Any:
     """The part of an array without the zeros around it.
 
@@ -453,6 +412,8 @@ def block(arrays: Any) -> ndarray:
            [0., 1., 0.],
            [1., 1., 1.]])
     """
+    if not isinstance(arrays, list | tuple):
+        return asarray(arrays).copy()
     depth = _depth(arrays)
     ndim = max(depth, *(x.ndim for x in _leaves(arrays)))
 

@@ -85,8 +85,12 @@ def _factored(x: ndarray, name: str) -> ndarray:
     return x
 
 
+# Distances from 1 to the next number, of the dtypes that matrices are factored in.
+_EPSILONS = {"float32": 2.0**-23, "complex64": 2.0**-23, "float64": 2.0**-52, "complex128": 2.0**-52}
+
+
 def _epsilon(x: ndarray) -> float:
-    return float(numpy.finfo(x.dtype).eps)
+    return _EPSILONS[spelled(x.dtype)]
 
 
 def eig(a: ArrayLike) -> EigResult:
@@ -377,8 +381,9 @@ def lstsq(a: ArrayLike, b: ArrayLike, rcond: float | None = None) -> tuple[ndarr
     m, n = matrix.shape
     if side.shape[0] != m:
         raise LinAlgError(f"lstsq: Incompatible dimensions: `a` has {m} rows, `b` has {side.shape[0]}")
-    kind = numpy.result_type(matrix.dtype, side.dtype)
-    matrix, side = _op["astype"](matrix, kind), _op["astype"](side, kind)
+    if matrix.dtype != side.dtype:
+        kind = numpy.result_type(matrix.dtype, side.dtype)
+        matrix, side = _op["astype"](matrix, kind), _op["astype"](side, kind)
     if rcond is None:
         rcond = _epsilon(matrix) * max(m, n)
     elif rcond < 0:

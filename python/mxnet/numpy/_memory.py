@@ -53,6 +53,26 @@ def shape(a: ArrayLike) -> tuple[int, ...]:
     return asarray(a).shape
 
 
+def isfortran(a: ndarray) -> bool:
+    """Whether the elements lie in Fortran order and not in C order.
+
+    Parameters
+    ----------
+    a : ndarray
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> x = np.ones((2, 3))
+    >>> np.isfortran(x), np.isfortran(x.T)
+    (False, True)
+    """
+    return bool(a.flags.fnc)
+
+
 def size(a: ArrayLike, axis: int | Sequence[int] | None = None) -> int:
     """Number of elements, or of those along some axes.
 

@@ -22,7 +22,7 @@ Axes = int | Sequence[int] | None
 
 
 def _has_nan(x: ndarray) -> bool:
-    return _dtypes.isdtype(x.dtype, ("real floating", "complex floating"))
+    return not _dtypes.is_exact(x.dtype)
 
 
 def _axes(axis: Axes) -> int | tuple[int, ...] | None:
@@ -137,7 +137,7 @@ def nanprod(
 
 def _limit(x: ndarray, sign: int) -> Any:
     """A value that no element of the dtype exceeds (sign 1) or falls below (-1)."""
-    if _dtypes.isdtype(x.dtype, "complex floating"):
+    if _dtypes.kind_of(x.dtype) == "c":
         return complex(sign * math.inf, sign * math.inf)
     if _has_nan(x):
         return sign * math.inf
@@ -171,7 +171,7 @@ def _folded_extreme(
     if where is not True:
         mask = _op["broadcast_to"](asarray(where).astype("bool"), x.shape)
         x = _filled(x, mask, math.nan if _has_nan(x) else _limit(x, sign))
-    if _dtypes.isdtype(x.dtype, "complex floating"):
+    if _dtypes.kind_of(x.dtype) == "c":
         counted = _counted(x, True)
         result = _op[fold](_filled(x, counted, _limit(x, sign)), _axes(axis), keepdims=keepdims)
         result = _op["where"](_op["any"](counted, _axes(axis), keepdims=keepdims), result, math.nan)

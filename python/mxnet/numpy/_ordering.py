@@ -10,42 +10,6 @@ from mxnet._core import asarray, ndarray
 _op = _core.namespaces["op"]
 
 
-def lexsort(keys: Any, axis: int = -1) -> ndarray:
-    """The positions that sort by several keys, the last one first.
-
-    Parameters
-    ----------
-    keys : sequence of array_like, or array_like
-        Keys of one shape; the last is the primary one.
-    axis : int
-        Axis of the keys to sort along.
-
-    Returns
-    -------
-    ndarray
-        int64, of the shape of a key.
-
-    Raises
-    ------
-    TypeError
-        Without keys.
-
-    Examples
-    --------
-    >>> surnames, names = np.array([2, 1, 2]), np.array([1, 5, 0])
-    >>> np.lexsort((names, surnames))  # by surname, then by name
-    array([1, 2, 0])
-    """
-    keys = [asarray(key) for key in keys]
-    if not keys:
-        raise TypeError("lexsort: need at least one key")
-    order: ndarray = _op["argsort"](keys[0], axis)
-    for key in keys[1:]:
-        again = _op["argsort"](_op["take_along_axis"](key, order, axis), axis)
-        order = _op["take_along_axis"](order, again, axis)
-    return order
-
-
 def _sort(
     self: ndarray, axis: int = -1, kind: str | None = None, order: str | None = None, *, stable: bool | None = None
 ) -> None:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from mxnet import _core
 from mxnet._core import asarray, ndarray
-from mxnet.numpy._dtypes import finfo, spelled
+from mxnet.numpy._dtypes import finfo, is_exact, kind_of, spelled
 from mxnet.numpy._linalg import lstsq
 
 _np = _core.namespaces["numpy"]
@@ -22,7 +22,7 @@ def _coefficients(p: ArrayLike, name: str) -> ndarray:
     x = asarray(p)
     if x.ndim > 1:
         raise ValueError(f"{name}: coefficients have 1 axis, found {x.ndim}")
-    return x.reshape(-1)
+    return x if x.ndim else x.reshape(-1)
 
 
 def polyval(p: ArrayLike, x: ArrayLike) -> ndarray:
@@ -61,6 +61,8 @@ def polyval(p: ArrayLike, x: ArrayLike) -> ndarray:
 
 def _of_one_length(a1: ArrayLike, a2: ArrayLike, name: str) -> tuple[ndarray, ndarray]:
     x, y = _coefficients(a1, name), _coefficients(a2, name)
+    if x.shape == y.shape:
+        return x, y
     n = max(x.size, y.size)
 
     def filled(p: ndarray) -> ndarray:
@@ -293,14 +295,13 @@ def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> ndar
     columns = values.size if N is None else N
     if columns < 0:
         raise ValueError(f"vander: negative dimensions are not allowed, found N = {columns}")
-    if spelled(values.dtype) == "bool" or ("int" in spelled(values.dtype) and spelled(values.dtype) != "uint64"):
+    if is_exact(values.dtype) and spelled(values.dtype) not in ("int64", "uint64"):
         values = _op["astype"](values, "int64")
     column = values.reshape((-1, 1))
-    ones = _np["ones_like"](column)
     if columns == 0:
-        return ones[:, :0]  # type: ignore[no-any-return]
-    factors = _np["concatenate"]([ones, *[column] * (columns - 1)], 1)
-    powers = _np["cumprod"](factors, axis=1)
+        return column[:, :0]
+    factors = _op["pad_constant"](_np["broadcast_to"](column, (values.size, columns - 1)), (0, 0, 1, 0), 1)
+    powers = _np["cumprod"](factors, 1)
     return powers if increasing else _np["flip"](powers, 1)  # type: ignore[no-any-return]
 
 
@@ -342,10 +343,10 @@ def poly(seq_of_zeros: ArrayLike) -> ndarray:
         raise ValueError(f"poly: input must be 1d or non-empty square 2d array, found shape {zeros.shape}")
     zeros = zeros * 1.0
     result: ndarray = _np["ones"]((1,), dtype=zeros.dtype)
+    factors = _np["stack"]([_np["ones_like"](zeros), -zeros], 1)
     for i in range(zeros.size):
-        factor = _np["stack"]([_np["ones_like"](zeros[i]), -zeros[i]])
-        result = _np["convolve"](result, factor)
-    if str(zeros.dtype).startswith("complex"):
+        result = _np["convolve"](result, factors[i])
+    if kind_of(zeros.dtype) == "c":
         ordered = [_np["sort"](one) for one in (zeros, _np["conjugate"](zeros))]
         if bool(_np["all"](ordered[0] == ordered[1])):
             result = _np["real"](result).copy()

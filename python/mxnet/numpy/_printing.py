@@ -105,6 +105,8 @@ def array_repr(
     >>> mx.np.array_repr(mx.np.array([1.25, 2]), precision=1)
     'array([1.2, 2. ])'
     """
+    if max_line_width is None and precision is None and suppress_small is None:
+        return repr(asarray(arr))
     with numpy.printoptions(precision=precision, suppress=suppress_small, linewidth=max_line_width):
         return repr(asarray(arr))
 

@@ -199,60 +199,6 @@ def fill_diagonal(a: ndarray, val: ArrayLike, wrap: bool = False) -> None:
     a[key] = values
 
 
-def choose(a: ArrayLike, choices: Any, out: ndarray | None = None, mode: str = "raise") -> ndarray:
-    """Elements of several arrays, chosen by number at each place.
-
-    Parameters
-    ----------
-    a : array_like of int
-        The number of the array to take each element from.
-    choices : sequence of array_like
-        All broadcast with `a`.
-    out : ndarray, optional
-        Where the result goes.
-    mode : {'raise', 'wrap', 'clip'}
-        What happens to a number for which there is no array.
-
-    Returns
-    -------
-    ndarray
-
-    Raises
-    ------
-    ValueError
-        If there is no array for a number and `mode` is 'raise'.
-
-    Examples
-    --------
-    >>> import mxnet as mx
-    >>> mx.np.choose([0, 1, 0], [[1, 2, 3], [10, 20, 30]])
-    array([ 1, 20,  3])
-    """
-    from mxnet.numpy._broadcasting import broadcast_arrays
-
-    if mode not in ("raise", "wrap", "clip"):
-        raise ValueError(f"choose: `mode` must be one of raise, wrap, clip, not '{mode}'")
-    # Python numbers promote by their kind only.
-    common = None if isinstance(choices, ndarray) or not len(choices) else _dtypes.result_type(*choices)
-    options = [choices[i] if common is None else asarray(choices[i], common) for i in range(len(choices))]
-    if not options:
-        raise ValueError("choose: there must be at least one array to choose from")
-    index = asarray(a)
-    if not _dtypes.isdtype(index.dtype, ("integral", "bool")):
-        raise TypeError(f"choose: `a` must be integers, found {index.dtype}")
-    index, *options = broadcast_arrays(index.astype("int64"), *options)
-    if mode == "raise":
-        if index.size and not (int(_op["min"](index)) >= 0 and int(_op["max"](index)) < len(options)):
-            raise ValueError(
-                f"choose: `a` must be in 0..{len(options)}, found {_op['min'](index)}..{_op['max'](index)}"
-            )
-    else:
-        index = _op["wrapped_indices"](index, len(options), mode)
-    found = _op["gather_along"](_op["stack"](options, 0), index.reshape((1, *index.shape)), 0)[0]
-    # A row of the gathered array would be a view.
-    return deliver("choose", found if out is not None else found.copy(), out)
-
-
 def deliver(name: str, result: ndarray, out: ndarray | None) -> ndarray:
     """The result of a function, written to `out` if there is one.
 
@@ -312,7 +258,7 @@ def _choose(self: ndarray, choices: Any, *more: Any, out: ndarray | None = None,
     >>> np.array([0, 1, 0]).choose([[1, 2, 3], [10, 20, 30]])
     array([ 1, 20,  3])
     """
-    return choose(self, (choices, *more) if more else choices, out, mode)
+    return _op["choose"](self, (choices, *more) if more else choices, out, mode)  # type: ignore[no-any-return]
 
 
 _choose.__name__ = "choose"

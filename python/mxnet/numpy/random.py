@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from typing import Any
 
 from mxnet import _core
@@ -9,6 +10,7 @@ from mxnet._core import ndarray
 from mxnet.numpy._bit_generator import BitGenerator
 from mxnet.numpy._generator import Generator, default_rng
 from mxnet.numpy._multivariate import multivariate_normal
+from mxnet.numpy._random_state import RandomState
 from mxnet.random import seed
 
 globals().update(_core.namespaces["random"])
@@ -39,6 +41,32 @@ def shuffle(x: ndarray) -> None:
     if not isinstance(x, ndarray):
         raise TypeError(f"`x` must be an ndarray, not {type(x).__name__!r}")
     x[...] = _core.namespaces["op"]["random_reordered"](x)
+
+
+def bytes(length: int) -> builtins.bytes:
+    """`length` random bytes. Waits for them.
+
+    Parameters
+    ----------
+    length : int
+        How many.
+
+    Returns
+    -------
+    bytes
+
+    Raises
+    ------
+    ValueError
+        If `length` is negative.
+
+    Examples
+    --------
+    >>> len(np.random.bytes(8))
+    8
+    """
+    drawn: builtins.bytes = _core.namespaces["op"]["integers"](0, 256, length, "uint8").asnumpy().tobytes()
+    return drawn
 
 
 def get_state() -> dict[str, Any]:
@@ -90,6 +118,8 @@ def set_state(state: dict[str, Any]) -> None:
 __all__ = [
     "BitGenerator",
     "Generator",
+    "RandomState",
+    "bytes",
     "default_rng",
     "get_state",
     "multivariate_normal",

@@ -4,11 +4,13 @@
 //! which is all that the other kernels take. A boolean mask becomes index arrays by [`nonzero`]. Slices are views and need no kernel.
 
 mod along;
+mod choose;
 mod mask;
 mod resolve;
 mod transfer;
 
 pub use along::{Along, gather_along, scatter_along};
+pub use choose::{Choice, choose};
 pub use mask::{mask_starts, nonzero, one_hot, select};
 pub use resolve::{BadIndex, Mode, all_below, resolve};
 pub use transfer::{IndexAxis, Picked, gather, scatter};

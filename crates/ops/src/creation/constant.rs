@@ -1,12 +1,12 @@
 //! Arrays with all elements equal, or undefined.
 
-use mxnet_tensor::{DType, Device, Dims, Kind, Layout, Scalar, Tensor, default_float};
+use mxnet_tensor::{DType, Device, DeviceKind, Dims, Kind, Layout, Scalar, Tensor, default_float};
 use smallvec::SmallVec;
 
 use crate::args::{Attrs, Param, ParamKind, Value};
 use crate::cx::CompositeCx;
 use crate::error::Result;
-use crate::interp::current_device;
+use crate::interp::{Flags, current_device};
 use crate::invoke::invoke1;
 use crate::opdef::{Cost, Cpu, Cuda, Filling, Grad, Onnx, OpDef, Probe, Short, Surface, one_of};
 use crate::types::{default_dtype, out_of_bounds};
@@ -530,6 +530,9 @@ pub fn full(shape: &[usize], value: Scalar, dtype: DType, device: Device) -> Res
 /// # Errors
 /// [`crate::Error::Memory`].
 pub fn zeros(shape: &[usize], dtype: DType, device: Device) -> Result<Array> {
+    if device.kind() == DeviceKind::Cpu && Flags::current().is_plain() {
+        return Ok(Array::from_tensor(Tensor::zeros(shape, dtype, device)?));
+    }
     full(shape, Scalar::I64(0), dtype, device)
 }
 

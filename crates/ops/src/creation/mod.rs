@@ -25,6 +25,8 @@ pub(crate) static OPS: &[&OpDef] = &[
     &RAMP,
     &LINSPACE,
     &EYE,
+    &EYE_IN_ORDER,
+    &GRID_POSITIONS,
     &IDENTITY,
     &TRI,
 ];

@@ -1,13 +1,18 @@
-//! Ones in a pattern: identities and triangles.
+//! Patterns: identities, triangles, positions.
+#![allow(unsafe_code)]
 
 use std::ops::Range;
 
-use mxnet_tensor::{Dims, Scalar, default_float};
+use mxnet_tensor::{DType, Dims, Scalar, default_float, default_int};
 
-use crate::args::{Param, ParamKind};
+use super::dims;
+use crate::args::{Attrs, Param, ParamKind, Value};
 use crate::cpu;
 use crate::cx::{CallCx, KernelCx};
 use crate::error::Result;
+use crate::interp::current_device;
+use crate::invoke::invoke1;
+use crate::nn::operand::Staged;
 use crate::opdef::{Cost, Cpu, Grad, Inferred, Onnx, OpDef, Probe, Surface, one_of};
 
 /// What patterns have in common.
@@ -33,9 +38,8 @@ pub static EYE: OpDef = OpDef {
         Param::optional("M", ParamKind::Int),
         Param::int("k", 0),
         Param::optional("dtype", ParamKind::DType),
-        Param::choice("order", &["C"], "C"),
-        Param::optional("device", ParamKind::Device).keyword(),
     ],
+    extended: Some(&EYE_IN_ORDER),
     doc: "Matrix of shape (N, M) with ones on diagonal `k` (above the main one if positive), zeros elsewhere. `M` defaults to `N`.",
     example: "
         >>> np.eye(2)
@@ -51,6 +55,90 @@ pub static EYE: OpDef = OpDef {
         since: 9,
     },
     probe: Probe::calls(&["3", "2, 4", "3, 3, 1", "3, 4, -2", "0", "2, dtype='int32'"]),
+    ..PATTERN
+};
+
+/// The same with an order of the elements in memory, or on a device.
+pub static EYE_IN_ORDER: OpDef = OpDef {
+    name: "eye_in_order",
+    params: &[
+        Param::required("N", ParamKind::Int),
+        Param::optional("M", ParamKind::Int),
+        Param::int("k", 0),
+        Param::optional("dtype", ParamKind::DType),
+        Param::choice("order", &["C", "F"], "C"),
+        Param::optional("device", ParamKind::Device).keyword(),
+    ],
+    doc: EYE.doc,
+    cpu: Cpu::Composite(|cx| {
+        let (rows, k) = (cx.int("N"), cx.int("k"));
+        let columns = cx.opt_int("M").unwrap_or(rows);
+        let device = cx.device("device").unwrap_or_else(current_device);
+        let made = |n: i64, m: i64, k: i64| {
+            let dtype = cx.dtype("dtype").unwrap_or_else(default_float);
+            let attrs: Attrs = [
+                Value::Int(n),
+                Value::Int(m),
+                Value::Int(k),
+                Value::DType(dtype),
+            ]
+            .into_iter()
+            .collect();
+            invoke1(&EYE, &[], &attrs)?.to_device(device)
+        };
+        cx.done(match cx.str("order") {
+            "F" => made(columns, rows, -k)?.transpose(None)?,
+            _ => made(rows, columns, k)?,
+        })
+    }),
+    probe: Probe::calls(&[
+        "3, order='F'",
+        "2, 4, 1, None, 'F'",
+        "3, 2, -1, 'int32', 'C'",
+    ])
+    .against("numpy.eye"),
+    ..OpDef::COMPOSITE
+};
+
+/// The positions of all elements.
+pub static GRID_POSITIONS: OpDef = OpDef {
+    name: "grid_positions",
+    params: &[
+        Param::required("dimensions", ParamKind::Ints),
+        Param::optional("dtype", ParamKind::DType),
+        Param::optional("device", ParamKind::Device),
+    ],
+    doc: "For each axis of an array of shape `dimensions` the position of every element along it: shape `(len(dimensions), *dimensions)`, the default integer unless `dtype` is given.",
+    about: &[],
+    infer: |cx| {
+        let sizes = cx.ints("dimensions");
+        let mut shape = Dims::from_slice(&[sizes.len()]);
+        shape.extend(dims(cx.op.name, sizes)?);
+        one_of(shape, cx.dtype("dtype").unwrap_or_else(default_int))
+    },
+    cpu: Cpu::Kernel(|cx| {
+        let out = Staged::new(cx.output(0), DType::I64)?;
+        let shape = out.tensor().shape();
+        let total: usize = shape[1..].iter().product();
+        if total > 0 {
+            for axis in 1..shape.len() {
+                let run: usize = shape[axis + 1..].iter().product();
+                // SAFETY: the staged output is dense int64; each axis has `total` elements of its own, and nobody else writes them.
+                let plane = unsafe {
+                    std::slice::from_raw_parts_mut(
+                        out.ptr().cast::<i64>().add((axis - 1) * total),
+                        total,
+                    )
+                };
+                for (i, run) in plane.chunks_exact_mut(run).enumerate() {
+                    run.fill((i % shape[axis]) as i64);
+                }
+            }
+        }
+        out.finish(cx.threads)
+    }),
+    probe: Probe::calls(&["(2, 3)", "(4,), 'float32'", "(2, 0, 3)", "()"])
+        .against("lambda dimensions, dtype=int: numpy.indices(dimensions, dtype)"),
     ..PATTERN
 };
 

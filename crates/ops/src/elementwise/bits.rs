@@ -8,6 +8,7 @@ use crate::args::Param;
 use crate::cx::{CallCx, KernelCx};
 use crate::error::Result;
 use crate::index::dense;
+use crate::nn::operand;
 use crate::opdef::{Cost, Cpu, Grad, Inferred, OpDef, Probe, one_of};
 
 pub(crate) static OPS: &[&OpDef] = &[&PACK_BITS, &UNPACK_BITS];
@@ -19,18 +20,24 @@ pub static PACK_BITS: OpDef = OpDef {
         Param::array("a"),
         Param::choice("bitorder", &["big", "little"], "big"),
     ],
-    doc: "Truth values, or integers of 8 bits that are true if they are not 0, as the bits of bytes along the last axis; bits that are missing are 0.",
+    doc: "Truth values, or integers, which are true if they are not 0, as the bits of bytes along the last axis; bits that are missing are 0.",
     infer: |cx| {
-        if cx.dtype_of(0).size() != 1 {
+        if cx.dtype_of(0).is_inexact() {
             return Err(cx.dtype_error(format!(
-                "`a` must be truth values or integers of 8 bits, found {}",
+                "expected an array of integers or truth values, found {}",
                 cx.dtype_of(0).name()
             )));
         }
         with_last(cx, |n| n.div_ceil(8))
     },
     cpu: Cpu::Kernel(|cx| {
-        let x = dense(cx.input(0), cx.threads)?;
+        let x = cx.input(0);
+        let one_byte = if x.dtype().size() == 1 {
+            x.dtype()
+        } else {
+            DType::Bool
+        };
+        let x = operand::dense(x, one_byte, cx.threads)?;
         let n = x.shape().last().copied().unwrap_or(1);
         let rows = x.len().checked_div(n).unwrap_or(0);
         // SAFETY: the input is dense, of one byte an element; the output has `rows` rows of `n / 8` bytes, rounded up, allocated for this call.
@@ -48,8 +55,14 @@ pub static PACK_BITS: OpDef = OpDef {
     }),
     grad: Grad::Stop("bits have no slope"),
     cost: Cost::PerKiB(60),
-    probe: Probe::calls(&["b((3, 19))", "b((2, 8)), 'little'", "b((2, 0))", "b((7,))"])
-        .against("lambda a, bitorder='big': numpy.packbits(a, -1, bitorder)"),
+    probe: Probe::calls(&[
+        "b((3, 19))",
+        "b((2, 8)), 'little'",
+        "b((2, 0))",
+        "b((7,))",
+        "i((3, 9), 3)",
+    ])
+    .against("lambda a, bitorder='big': numpy.packbits(a, -1, bitorder)"),
     ..OpDef::DEFAULT
 };
 

@@ -1,16 +1,17 @@
 //! Complex numbers and their parts.
 
-use mxnet_tensor::{Dims, Scalar};
+use mxnet_tensor::{DType, Dims, Scalar};
 use num_complex::Complex;
 
 use crate::args::{Attrs, Param};
 use crate::elementwise::arithmetic::MULTIPLY;
+use crate::elementwise::comparison::{EQUAL, NOT_EQUAL};
 use crate::error::Result;
 use crate::invoke::invoke1;
 use crate::opdef::{Cost, Cpu, Grad, Keep, OpDef, Probe, Surface, Viewed, one_of};
 use crate::{Array, cpu, creation};
 
-pub(crate) static OPS: &[&OpDef] = &[&REAL, &IMAG, &IMAG_PART, &COMPLEX_OF];
+pub(crate) static OPS: &[&OpDef] = &[&REAL, &IMAG, &IMAG_PART, &COMPLEX_OF, &ISCOMPLEX, &ISREAL];
 
 /// Complex numbers of given parts.
 pub static COMPLEX_OF: OpDef = OpDef {
@@ -103,6 +104,56 @@ pub static IMAG: OpDef = OpDef {
         })
     }),
     probe: Probe::calls(&["c((2, 3))", "f((2, 3))", "c(())", "i((3,), 4)"]),
+    ..OpDef::COMPOSITE
+};
+
+/// Where there is an imaginary part.
+pub static ISCOMPLEX: OpDef = OpDef {
+    name: "iscomplex",
+    surface: &[Surface::Np("iscomplex")],
+    params: &[Param::array("x")],
+    doc: "Where elements have an imaginary part that is not 0.",
+    about: &[("x", "The array.")],
+    returns: &[("ndarray", "bool, of the shape of `x`.")],
+    example: "
+        >>> np.iscomplex([1 + 1j, 2])
+        array([ True, False])
+    ",
+    cpu: Cpu::Composite(|cx| {
+        let x = cx.input(0);
+        cx.done(if x.dtype().is_complex() {
+            let zero = Array::weak_scalar(Scalar::I64(0))?;
+            x.detach().unary(&IMAG_PART)?.binary(&NOT_EQUAL, &zero)?
+        } else {
+            creation::zeros(x.shape(), DType::Bool, x.device())?
+        })
+    }),
+    probe: Probe::calls(&["c((2, 3))", "f((2, 3))", "np.array([1j, 2, nan * 1j])"]),
+    ..OpDef::COMPOSITE
+};
+
+/// Where there is none.
+pub static ISREAL: OpDef = OpDef {
+    name: "isreal",
+    surface: &[Surface::Np("isreal")],
+    doc: "Where elements have no imaginary part, or one of 0.",
+    example: "
+        >>> np.isreal([1 + 1j, 2])
+        array([False,  True])
+    ",
+    cpu: Cpu::Composite(|cx| {
+        let x = cx.input(0);
+        cx.done(if x.dtype().is_complex() {
+            let zero = Array::weak_scalar(Scalar::I64(0))?;
+            x.detach().unary(&IMAG_PART)?.binary(&EQUAL, &zero)?
+        } else {
+            creation::ones(x.shape(), DType::Bool, x.device())?
+        })
+    }),
+    params: &[Param::array("x")],
+    about: &[("x", "The array.")],
+    returns: &[("ndarray", "bool, of the shape of `x`.")],
+    probe: Probe::calls(&["c((2, 3))", "f((2, 3))", "np.array([1j, 2, nan * 1j])"]),
     ..OpDef::COMPOSITE
 };
 

@@ -7,6 +7,7 @@
 mod advanced;
 mod along;
 mod basic;
+mod choose;
 mod diagonal;
 mod expression;
 mod nonzero;
@@ -21,6 +22,7 @@ mod window;
 pub use advanced::{GATHER, INDEX_ADD, INDEX_ASSIGN, SCATTER_ADD};
 pub use along::{GATHER_ALONG, SCATTER_ALONG, TAKE_ALONG_AXIS, gather_along, take_along_axis};
 pub use basic::{INDEX, INDEX_SPREAD};
+pub use choose::{CHOOSE, CHOSEN};
 pub use diagonal::{DIAG, DIAGONAL, DIAGONAL_SPREAD, TRACE, TRIL, TRIU};
 pub use expression::{accumulate, get, set};
 pub(crate) use positions::{dense, positions};
@@ -59,6 +61,8 @@ pub(crate) static OPS: &[&OpDef] = &[
     &UNRAVEL_INDEX,
     &RAVEL_POSITIONS,
     &TAKE,
+    &CHOOSE,
+    &CHOSEN,
     &COMPRESS,
     &EXTRACT,
     &PICK,

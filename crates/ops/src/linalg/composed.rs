@@ -4,13 +4,15 @@ use mxnet_tensor::{DType, Dims};
 use smallvec::SmallVec;
 
 use crate::Array;
-use crate::args::{Param, ParamKind};
+use crate::args::{Attrs, Param, ParamKind, Value};
 use crate::creation;
 use crate::cx::CallCx;
 use crate::elementwise::comparison::EQUAL;
 use crate::error::Result;
+use crate::invoke::invoke1;
 use crate::linalg::{INV, MATVEC_ALONG, VECDOT_ALONG, VECMAT_ALONG};
 use crate::opdef::{Cpu, Form, OpDef, Probe, Surface};
+use crate::signal::SLIDING_DOT;
 
 /// Sums over several axes of two arrays.
 pub static TENSORDOT: OpDef = OpDef {
@@ -113,6 +115,19 @@ pub static VDOT: OpDef = OpDef {
         if a.len() != b.len() {
             return Err(cx.shape_error(format!("`a` has {} elements, `b` {}", a.len(), b.len())));
         }
+        // Few elements are one sum of products; many are faster as a matrix product, and so is their gradient.
+        if (1..=SHORT).contains(&a.len()) && !crate::interp::is_recording() {
+            let (a, b) = (a.reshape(&[a.len()])?, b.reshape(&[b.len()])?);
+            let attrs: Attrs = [
+                Value::Int(0),
+                Value::Int(1),
+                Value::Bool(false),
+                Value::Bool(true),
+            ]
+            .into_iter()
+            .collect();
+            return cx.done(invoke1(&SLIDING_DOT, &[&b, &a], &attrs)?.reshape(&[])?);
+        }
         cx.done(
             a.conj()?
                 .reshape(&[a.len()])?
@@ -127,6 +142,9 @@ pub static VDOT: OpDef = OpDef {
     .ulp(64),
     ..OpDef::COMPOSITE
 };
+
+/// Elements up to which `vdot` is one sum.
+const SHORT: usize = 4096;
 
 /// Sum of products along one axis.
 pub static VECDOT: OpDef = OpDef {
@@ -453,6 +471,22 @@ fn chain(cx: &CallCx) -> Result<Array> {
             )));
         }
     }
+    let shaped = |y: Array| -> Result<Array> {
+        let mut shape = Dims::new();
+        if arrays[0].ndim() == 2 {
+            shape.push(y.shape()[0]);
+        }
+        if arrays[n - 1].ndim() == 2 {
+            shape.push(y.shape()[1]);
+        }
+        if shape.len() == 2 {
+            return Ok(y);
+        }
+        y.reshape(&shape)
+    };
+    if n == 2 {
+        return shaped(matrices[0].matmul(&matrices[1])?);
+    }
     let sizes: Vec<usize> = std::iter::once(matrices[0].shape()[0])
         .chain(matrices.iter().map(|m| m.shape()[1]))
         .collect();
@@ -477,15 +511,7 @@ fn chain(cx: &CallCx) -> Result<Array> {
             }
         }
     }
-    let y = product(&matrices, &cut, 0, n - 1)?;
-    let mut shape = Dims::new();
-    if arrays[0].ndim() == 2 {
-        shape.push(y.shape()[0]);
-    }
-    if arrays[n - 1].ndim() == 2 {
-        shape.push(y.shape()[1]);
-    }
-    y.reshape(&shape)
+    shaped(product(&matrices, &cut, 0, n - 1)?)
 }
 
 fn product(matrices: &[Array], cut: &[Vec<usize>], i: usize, j: usize) -> Result<Array> {

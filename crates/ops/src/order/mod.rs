@@ -5,6 +5,7 @@
 
 mod bins;
 mod extreme;
+mod lexsort;
 mod member;
 mod rows;
 mod search;
@@ -14,9 +15,10 @@ mod unique;
 
 pub use bins::{BIN_COUNTS, BIN_NUMBERS};
 pub use extreme::{ARGMAX, ARGMIN};
+pub use lexsort::{LEXSORT, LEXSORT_ROWS};
 pub use member::CONTAINS;
 pub use rows::{ARGPARTITION_ROWS, ARGSORT_ROWS, PARTITION_ROWS, SORT_ROWS, TOPK_MASK, TOPK_ROWS};
-pub use search::{BINCOUNT, SEARCH_ROWS, SEARCHSORTED};
+pub use search::{BINCOUNT, DIGITIZE, SEARCH_ROWS, SEARCHSORTED};
 pub use sort::{ARGPARTITION, ARGSORT, PARTITION, SORT, TOPK, argsort};
 pub use statistics::{ARGSELECT_EACH, ARGSELECT_ROWS, SELECT_EACH, SELECT_ROWS};
 pub use unique::{UNIQUE_PARTS, UNIQUE_RUNS, UNIQUE_SORTED};
@@ -39,7 +41,10 @@ pub(crate) static OPS: &[&OpDef] = &[
     &ARGMIN,
     &SEARCH_ROWS,
     &SEARCHSORTED,
+    &DIGITIZE,
     &BINCOUNT,
+    &LEXSORT,
+    &LEXSORT_ROWS,
     &BIN_NUMBERS,
     &BIN_COUNTS,
     &UNIQUE_PARTS,

@@ -2,15 +2,17 @@
 #![allow(unsafe_code)]
 
 use mxnet_kernels::sort::{Side, extremes, occurrences, search_sorted, weighted};
-use mxnet_tensor::{DType, Dims, Kind};
+use mxnet_tensor::{DType, Dims, Kind, Scalar};
 use smallvec::SmallVec;
 
 use crate::args::{Attrs, Default, Param, Value};
 use crate::eager::{Pool, elem};
+use crate::error::Result;
 use crate::index::{dense, resolved, take};
 use crate::invoke::invoke1;
 use crate::opdef::{Cost, Cpu, Cuda, Grad, Keep, OpDef, Probe, Surface, one_of};
-use crate::{Array, Tuple, promoted};
+use crate::shape::flip;
+use crate::{Array, Element, Tuple, promoted};
 
 /// Where values go in a sorted array of their dtype.
 pub static SEARCH_ROWS: OpDef = OpDef {
@@ -117,6 +119,99 @@ pub static SEARCHSORTED: OpDef = OpDef {
     ]),
     ..OpDef::COMPOSITE
 };
+
+/// NumPy's `digitize`.
+pub static DIGITIZE: OpDef = OpDef {
+    name: "digitize",
+    surface: &[Surface::Np("digitize")],
+    params: &[
+        Param::array("x"),
+        Param::array("bins"),
+        Param::bool("right", false),
+    ],
+    doc: "Number of the bin that each element lies in: 0 before the first edge, n behind the last one. The edges are waited for.",
+    about: &[
+        ("x", "Real numbers."),
+        ("bins", "Edges, shape (n,), ascending or descending."),
+        (
+            "right",
+            "Whether a bin holds its right edge and not its left one.",
+        ),
+    ],
+    returns: &[("ndarray", "int64, of the shape of `x`.")],
+    raises: &[
+        ("ValueError", "If the edges neither rise nor fall."),
+        ("TypeError", "If an argument is complex."),
+    ],
+    example: "
+        >>> np.digitize([0.2, 6.4, 3.0], [0.0, 1.0, 2.5, 4.0, 10.0])
+        array([1, 4, 3])
+    ",
+    cpu: Cpu::Composite(|cx| {
+        let (x, bins) = (cx.input(0).detach(), cx.input(1).detach());
+        for (x, name) in [(&x, "x"), (&bins, "bins")] {
+            if x.dtype().is_complex() {
+                return Err(cx.dtype_error(format!("{name} may not be complex")));
+            }
+        }
+        if bins.ndim() != 1 {
+            return Err(cx.shape_error(format!("`bins` must have 1 axis, found {}", bins.ndim())));
+        }
+        let dtype = promoted(&[Some(&x), Some(&bins)]);
+        let (x, bins) = (x.astype(dtype)?, bins.astype(dtype)?);
+        // Bins that hold their right edge begin behind it.
+        let places = |edges: &Array| {
+            let attrs: Attrs = [Value::Bool(!cx.bool("right"))].into_iter().collect();
+            invoke1(&SEARCH_ROWS, &[edges, &x], &attrs)
+        };
+        match direction(&bins)? {
+            Some(Direction::Up) => cx.done(places(&bins)?),
+            // Bins that descend are counted from the other end.
+            Some(Direction::Down) => {
+                let n = Array::weak_scalar(Scalar::I64(bins.len() as i64))?;
+                cx.done(n.sub(&places(&flip(&bins, &[0])?)?)?)
+            }
+            None => Err(cx.value_error("bins must be monotonically increasing or decreasing")),
+        }
+    }),
+    probe: Probe::calls(&[
+        "f((3, 4)), np.arange(5.0) - 2",
+        "f((7,)), np.array([1.0, 0.0, -1.0]), True",
+        "i((6,), 9), np.array([2, 2, 5])",
+        "f(()), np.array([0.5])",
+    ]),
+    ..OpDef::COMPOSITE
+};
+
+/// Which way a sequence goes.
+enum Direction {
+    Up,
+    Down,
+}
+
+/// Whether no element of a sequence is less than the one before, or none is larger. Waits for the elements.
+fn direction(x: &Array) -> Result<Option<Direction>> {
+    fn of<T: Element + PartialOrd>(x: &Array) -> Result<Option<Direction>> {
+        let x: Vec<T> = x.to_vec()?;
+        let (mut rises, mut falls) = (true, true);
+        for pair in x.windows(2) {
+            rises &= pair[0] <= pair[1];
+            falls &= pair[0] >= pair[1];
+        }
+        Ok(match (rises, falls) {
+            (true, _) => Some(Direction::Up),
+            (_, true) => Some(Direction::Down),
+            _ => None,
+        })
+    }
+    match x.dtype() {
+        DType::F32 => of::<f32>(x),
+        DType::I64 => of::<i64>(x),
+        DType::U64 => of::<u64>(x),
+        dtype if dtype.is_float() => of::<f64>(&x.astype(DType::F64)?),
+        _ => of::<i64>(&x.astype(DType::I64)?),
+    }
+}
 
 /// NumPy's `bincount`.
 pub static BINCOUNT: OpDef = OpDef {

@@ -1,6 +1,6 @@
 //! Distributions of integers and truth values.
 
-use mxnet_tensor::{DType, Scalar, broadcast_shapes, default_int};
+use mxnet_tensor::{DType, Scalar, default_int};
 
 use crate::args::{Attrs, Default, Param, ParamKind, Value};
 use crate::creation::dims;
@@ -15,7 +15,7 @@ use crate::random::continuous::{DEVICE, DISTRIBUTION, DTYPE, SIZE};
 use crate::random::draw::{RANDOM_INTEGERS, RANDOM_INTEGERS_BETWEEN, fits};
 use crate::random::parameter::{Given, Samples, asked, check, checked, given};
 use crate::random::pick::{
-    RANDOM_CATEGORICAL, RANDOM_MULTINOMIAL, RANDOM_MULTIVARIATE_HYPERGEOMETRIC,
+    RANDOM_CATEGORICAL, RANDOM_DIFFERENT, RANDOM_MULTIVARIATE_HYPERGEOMETRIC,
 };
 use crate::{Array, Outputs};
 
@@ -364,71 +364,6 @@ fn bernoulli(cx: &CompositeCx) -> Result<Outputs> {
     }
 }
 
-/// Counts of categories.
-pub static MULTINOMIAL: OpDef = OpDef {
-    name: "multinomial",
-    surface: &[Surface::NpRandom("multinomial")],
-    params: &[Param::array("n"), Param::array("pvals"), SIZE],
-    doc: "How often each of k categories comes up in `n` draws with the probabilities `pvals`, shape (..., k). `n` and the rows of `pvals` broadcast; the result has their shape, or \
-          `size`, + (k,), dtype int64. The last probability is what the others leave of 1.",
-    about: &[
-        ("n", "Number of draws."),
-        ("pvals", "Probabilities, (..., k)."),
-    ],
-    returns: &[("ndarray", "int64, of shape `size + (k,)`.")],
-    example: "
-        >>> np.random.seed(1)
-        >>> x = np.random.multinomial(20, [0.2, 0.3, 0.5], size=4)
-        >>> x.shape, x.sum(axis=1)
-        ((4, 3), array([20, 20, 20, 20]))
-    ",
-    cpu: Cpu::Composite(multinomial),
-    form: Form::Plain,
-    ..DISTRIBUTION
-};
-
-fn multinomial(cx: &CompositeCx) -> Result<Outputs> {
-    let (n, pvals) = (cx.input(0), cx.input(1));
-    let Some((&k, rows)) = pvals.shape().split_last() else {
-        return Err(cx.shape_error("`pvals` must have at least one axis"));
-    };
-    if n.dtype().is_inexact() || pvals.dtype().is_complex() {
-        return Err(cx.dtype_error("`n` must be integers and `pvals` real"));
-    }
-    if n.is_weak() && n.item()?.as_i64() < 0 {
-        let n = n.item()?.as_i64();
-        return Err(cx.value_error(format!("`n` must be at least 0, found {n}")));
-    }
-    let natural = broadcast_shapes(&[n.shape(), rows])?;
-    let mut shape = match cx.opt_ints("size") {
-        None => natural.clone(),
-        Some(size) => dims(cx.op.name, size)?,
-    };
-    if broadcast_shapes(&[&natural, &shape]).ok().as_ref() != Some(&shape) {
-        return Err(cx.shape_error(format!(
-            "`n` and the rows of `pvals` have shape {}, which does not broadcast to `size` {}",
-            crate::Tuple(&natural),
-            crate::Tuple(&shape)
-        )));
-    }
-    let count: usize = shape.iter().product();
-    let n = match n.len() {
-        1 => n.reshape(&[1])?,
-        _ => n.broadcast_to(&shape)?.reshape(&[count])?,
-    };
-    shape.push(k);
-    let pvals = match rows.iter().product::<usize>() {
-        1 => pvals.reshape(&[1, k])?,
-        _ => pvals.broadcast_to(&shape)?.reshape(&[count, k])?,
-    };
-    if k == 0 {
-        return cx.done(crate::creation::zeros(&shape, DType::I64, pvals.device())?);
-    }
-    let attrs: Attrs = [Value::Int(count as i64)].into_iter().collect();
-    let counts = invoke1(&RANDOM_MULTINOMIAL, &[&n.detach(), &pvals.detach()], &attrs)?;
-    cx.done(counts.reshape(&shape)?)
-}
-
 /// Colors of samples drawn without replacement.
 pub static MULTIVARIATE_HYPERGEOMETRIC: OpDef = OpDef {
     name: "multivariate_hypergeometric",
@@ -439,7 +374,7 @@ pub static MULTIVARIATE_HYPERGEOMETRIC: OpDef = OpDef {
         Param::choice("method", &["marginals", "count"], "marginals"),
     ],
     doc: "How many of each of k colors are among `nsample` things drawn without replacement from `colors`, shape (k,), integers that sum to less than 10**9. The result has shape \
-          `size` + (k,), dtype int64. Both methods draw one conditional count after the other, which takes no memory for the things themselves.",
+          `size` + (k,), dtype int64. 'marginals' draws one conditional count after the other, 'count' takes the things one by one and counts them.",
     cpu: Cpu::Composite(|cx| {
         let (colors, sample) = (cx.input(0), cx.int("nsample"));
         let &[k] = colors.shape() else {
@@ -454,6 +389,9 @@ pub static MULTIVARIATE_HYPERGEOMETRIC: OpDef = OpDef {
         let mut shape = dims(cx.op.name, cx.ints("size"))?;
         let rows: usize = shape.iter().product();
         shape.push(k);
+        if cx.str("method") == "count" {
+            return cx.done(counted(cx, sample, rows)?.reshape(&shape)?);
+        }
         let attrs: Attrs = [Value::Int(sample), Value::Int(rows as i64)]
             .into_iter()
             .collect();
@@ -463,6 +401,49 @@ pub static MULTIVARIATE_HYPERGEOMETRIC: OpDef = OpDef {
     form: Form::Plain,
     ..DISTRIBUTION
 };
+
+/// `rows` times the colors of `sample` things that are taken one by one, counted.
+fn counted(cx: &CompositeCx, sample: i64, rows: usize) -> Result<Array> {
+    let colors: Vec<i64> = cx.input(0).astype(DType::I64)?.to_vec()?;
+    if let Some(at) = colors.iter().position(|x| *x < 0) {
+        return Err(cx.value_error(format!(
+            "`colors` must be at least 0, found {} at element {at}",
+            colors[at]
+        )));
+    }
+    let all = colors.iter().fold(0_i64, |sum, x| sum.saturating_add(*x));
+    if all >= 1_000_000_000 {
+        return Err(cx.value_error(format!("sum(colors) is {all}, must be below 10**9")));
+    }
+    if sample > all {
+        return Err(cx.value_error(format!(
+            "`nsample` is {sample}, above sum(colors), which is {all}"
+        )));
+    }
+    // Things are numbered through, color by color: that of a thing is how many colors end at its number or before.
+    let ends: Vec<i64> = colors
+        .iter()
+        .scan(0, |end, x| {
+            *end += x;
+            Some(*end)
+        })
+        .collect();
+    let mut counts = vec![0_i64; rows * colors.len()];
+    let attrs: Attrs = [
+        Value::Int(all),
+        Value::Int(sample),
+        Value::Device(cx.input(0).device()),
+    ]
+    .into_iter()
+    .collect();
+    for row in counts.chunks_exact_mut(colors.len().max(1)) {
+        let taken: Vec<i64> = invoke1(&RANDOM_DIFFERENT, &[], &attrs)?.to_vec()?;
+        for thing in taken {
+            row[ends.partition_point(|end| *end <= thing)] += 1;
+        }
+    }
+    Array::from_slice(&counts, &[rows, colors.len()])
+}
 
 /// Classes drawn with the probabilities of rows.
 pub static CATEGORICAL: OpDef = OpDef {

@@ -10,6 +10,7 @@ use crate::index::take;
 use crate::interp::current_device;
 use crate::invoke::invoke1;
 use crate::opdef::{Cpu, Form, OpDef, Surface};
+use crate::order::SORT_ROWS;
 use crate::random::continuous::{DEVICE, DISTRIBUTION, SIZE};
 use crate::random::discrete::probabilities;
 use crate::random::draw::{RANDOM_INTEGERS, sample};
@@ -113,9 +114,10 @@ pub static CHOOSE: OpDef = OpDef {
         Param::bool("replace", true),
         Param::optional_array("p"),
         Param::int("axis", 0),
+        Param::bool("shuffle", true),
         DEVICE,
     ],
-    doc: "As `choice`, of the slices of `a` along `axis`; the axes of `size` stand in the place of that axis.",
+    doc: "As `choice`, of the slices of `a` along `axis`; the axes of `size` stand in the place of that axis. Without `shuffle` and replacement they come in their own order.",
     cpu: Cpu::Composite(|cx| match cx.input(0).ndim() {
         0 => choice(cx, 0),
         _ => choice(cx, cx.axis("axis", 0)?),
@@ -169,6 +171,13 @@ fn choice(cx: &CompositeCx, axis: usize) -> Result<Outputs> {
             .collect();
             invoke1(&RANDOM_DIFFERENT, &[], &attrs)?
         }
+    };
+    let has_order = cx.op.params.iter().any(|p| p.name == "shuffle");
+    let chosen = if has_order && !cx.bool("shuffle") && !cx.bool("replace") {
+        let ascending: Attrs = [Value::Bool(false)].into_iter().collect();
+        invoke1(&SORT_ROWS, &[&chosen], &ascending)?
+    } else {
+        chosen
     };
     let chosen = chosen.reshape(&shape)?;
     cx.done(match a.ndim() {

@@ -5,9 +5,10 @@ use mxnet_kernels::index::{IndexAxis, Picked, gather};
 use mxnet_kernels::random::{
     categorical, different, multinomial, multivariate_hypergeometric, permutations, shuffle,
 };
-use mxnet_tensor::{DType, Dims};
+use mxnet_tensor::{DType, Dims, Tensor, broadcast_shapes};
 use smallvec::SmallVec;
 
+use super::continuous::SIZE;
 use super::draw::{DRAW, dense, stream};
 use crate::args::{Param, ParamKind};
 use crate::cpu;
@@ -15,7 +16,7 @@ use crate::creation::dims;
 use crate::cx::KernelCx;
 use crate::eager::elem;
 use crate::error::{Error, Result};
-use crate::opdef::{Cost, Cpu, Grad, OpDef, Rng, one_of};
+use crate::opdef::{Cost, Cpu, Grad, OpDef, Rng, Surface, one_of};
 use crate::types::Types;
 
 /// Indices drawn with the probabilities of rows.
@@ -142,40 +143,82 @@ pub static RANDOM_DIFFERENT: OpDef = OpDef {
     ..DRAW
 };
 
-/// Counts of categories, row by row.
-pub static RANDOM_MULTINOMIAL: OpDef = OpDef {
-    name: "random_multinomial",
-    params: &[
-        Param::array("n"),
-        Param::array("pvals"),
-        Param::int("rows", 1),
+/// Counts of categories.
+pub static MULTINOMIAL: OpDef = OpDef {
+    name: "multinomial",
+    surface: &[Surface::NpRandom("multinomial")],
+    params: &[Param::array("n"), Param::array("pvals"), SIZE],
+    doc: "How often each of k categories comes up in `n` draws with the probabilities `pvals`, shape (..., k). `n` and the rows of `pvals` broadcast; the result has their shape, or \
+          `size`, + (k,), dtype int64. The last probability is what the others leave of 1.",
+    about: &[
+        ("n", "Number of draws."),
+        ("pvals", "Probabilities, (..., k)."),
+        (
+            "size",
+            "Shape of the result without its last axis; that to which the parameters broadcast for None.",
+        ),
     ],
-    doc: "How often each of k categories comes up in `n` draws. `n` has one element or `rows`, `pvals` has shape (1, k) or (`rows`, k); the last probability of a row is what \
-          the others leave of 1. int64, (`rows`, k).",
+    returns: &[("ndarray", "int64, of shape `size + (k,)`.")],
+    raises: &[("ValueError", "If a parameter is out of its range.")],
+    example: "
+        >>> np.random.seed(1)
+        >>> x = np.random.multinomial(20, [0.2, 0.3, 0.5], size=4)
+        >>> x.shape, x.sum(axis=1)
+        ((4, 3), array([20, 20, 20, 20]))
+    ",
     infer: |cx| {
-        let k = cx.shape(1)[1];
-        one_of(Dims::from_slice(&[cx.int("rows") as usize, k]), DType::I64)
+        let (n, pvals) = (cx.input(0), cx.input(1));
+        let Some((&k, rows)) = pvals.shape().split_last() else {
+            return Err(cx.shape_error("`pvals` must have at least one axis"));
+        };
+        if n.dtype().is_inexact() || pvals.dtype().is_complex() {
+            return Err(cx.dtype_error("`n` must be integers and `pvals` real"));
+        }
+        // A Python number is there at the call, and so is the error about it.
+        if n.is_weak() && n.item()?.as_i64() < 0 {
+            let n = n.item()?.as_i64();
+            return Err(cx.value_error(format!("`n` must be at least 0, found {n}")));
+        }
+        let natural = broadcast_shapes(&[n.shape(), rows])?;
+        let mut shape = match cx.opt_ints("size") {
+            None => natural.clone(),
+            Some(size) => dims(cx.op.name, size)?,
+        };
+        if broadcast_shapes(&[&natural, &shape]).ok().as_ref() != Some(&shape) {
+            return Err(cx.shape_error(format!(
+                "`n` and the rows of `pvals` have shape {}, which does not broadcast to `size` {}",
+                crate::Tuple(&natural),
+                crate::Tuple(&shape)
+            )));
+        }
+        shape.push(k);
+        one_of(shape, DType::I64)
     },
     cpu: Cpu::Kernel(|cx| {
         let out = cx.output(0);
-        let (rows, k) = (out.shape()[0], out.shape()[1]);
-        let (n, p) = (dense::<f64>(cx, 0)?, dense::<f64>(cx, 1)?);
+        let Some((&k, rows)) = out.shape().split_last() else {
+            return Ok(());
+        };
+        // One parameter for all rows stays one.
+        let (n, p) = (cx.input(0), cx.input(1));
+        let n = spread(cx, 0, if n.len() == 1 { n.shape() } else { rows })?;
+        let p = spread(cx, 1, if p.len() == k { p.shape() } else { out.shape() })?;
         if let Some(at) = n.iter().position(|n| *n < 0.0) {
             let problem = format!("`n` must be at least 0, found {} at element {at}", n[at]);
-            return Err(Error::value("multinomial", problem));
+            return Err(Error::value(cx.op.name, problem));
         }
         for (row, p) in p.chunks_exact(k.max(1)).enumerate() {
             check_row(row, p)?;
         }
         if !out.is_empty() {
-            // SAFETY: the output is dense int64 of shape (rows, k); the parameters have one row or `rows`.
+            // SAFETY: the output is dense int64 with rows of `k`; the parameters have one row or as many.
             unsafe {
                 multinomial(
                     cx.threads,
                     stream(cx),
                     &n,
                     &p,
-                    rows,
+                    out.len() / k,
                     k,
                     out.data_ptr().cast::<i64>(),
                 )
@@ -187,6 +230,13 @@ pub static RANDOM_MULTINOMIAL: OpDef = OpDef {
     cost: Cost::PerKiB(4000),
     ..DRAW
 };
+
+/// Array argument `i`, broadcast to `shape`, as float64.
+fn spread(cx: &KernelCx, i: usize, shape: &[usize]) -> Result<Vec<f64>> {
+    let held = Tensor::empty(shape, DType::F64, cx.output(0).device())?;
+    cpu::copy(cx.input(i), &held, cx.threads)?;
+    Ok(cpu::read_dense(&held))
+}
 
 /// Whether the probabilities of a row are some.
 fn check_row(row: usize, p: &[f64]) -> Result<()> {

@@ -60,6 +60,7 @@ pub(crate) static OPS: &[&OpDef] = &[
     &ROLL,
     &ROTATE,
     &TILE,
+    &RESIZE,
     &REPEAT,
     &ATLEAST_1D,
     &ATLEAST_2D,

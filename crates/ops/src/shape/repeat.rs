@@ -48,6 +48,57 @@ pub static PAD: OpDef = OpDef {
     ..OpDef::DEFAULT
 };
 
+/// NumPy's `resize`.
+pub static RESIZE: OpDef = OpDef {
+    name: "resize",
+    surface: &[Surface::Np("resize")],
+    params: &[
+        Param::array("a"),
+        Param::required("new_shape", ParamKind::Ints),
+    ],
+    doc: "An array of another shape, filled with the elements in C order, again and again; zeros if there are none.",
+    about: &[("new_shape", "Shape of the result.")],
+    returns: &[("ndarray", "A copy.")],
+    raises: &[("ValueError", "If a size is negative.")],
+    example: "
+        >>> np.resize([1, 2, 3], (2, 2))
+        array([[1, 2],
+               [3, 1]])
+    ",
+    cpu: Cpu::Composite(|cx| {
+        let (x, sizes) = (cx.input(0), cx.ints("new_shape"));
+        if sizes.iter().any(|&n| n < 0) {
+            return Err(cx.value_error(format!(
+                "sizes must not be negative, found {}",
+                crate::Tuple(sizes)
+            )));
+        }
+        let shape: Dims = sizes.iter().map(|&n| n as usize).collect();
+        let (n, length) = (x.len(), shape.iter().product::<usize>());
+        if n == 0 || length == 0 {
+            return cx.done(crate::creation::zeros(&shape, x.dtype(), x.device())?);
+        }
+        let flat = x.reshape(&[n])?;
+        let filled = if length <= n {
+            narrow(&flat, 0, 0, length)?.copy()?
+        } else {
+            let times = length.div_ceil(n);
+            let repeated = flat.broadcast_to(&[times, n])?.reshape(&[times * n])?;
+            narrow(&repeated, 0, 0, length)?
+        };
+        cx.done(filled.reshape(&shape)?)
+    }),
+    probe: Probe::calls(&[
+        "f((2, 3)), (4, 2)",
+        "f((5,)), 3",
+        "i((3,), 9), (0, 2)",
+        "f(()), (2, 2)",
+        "f((0,)), 2",
+        "f((2, 3)), ()",
+    ]),
+    ..OpDef::COMPOSITE
+};
+
 fn pad(cx: &KernelCx) -> Result<()> {
     let (x, out) = (cx.input(0), cx.output(0));
     cpu::fill(

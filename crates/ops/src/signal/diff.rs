@@ -1,6 +1,6 @@
 //! Differences of neighbours.
 
-use mxnet_tensor::{DType, Dims};
+use mxnet_tensor::{Casting, DType, Dims, can_cast};
 use smallvec::SmallVec;
 
 use crate::args::Param;
@@ -50,6 +50,78 @@ pub static DIFF: OpDef = OpDef {
         "b((7,))",
         "f((2, 3)), 5",
         "f((3, 4)), 1, 0, 2.0",
+    ]),
+    ..OpDef::COMPOSITE
+};
+
+/// NumPy's `ediff1d`.
+pub static EDIFF1D: OpDef = OpDef {
+    name: "ediff1d",
+    surface: &[Surface::Np("ediff1d")],
+    params: &[
+        Param::array("ary"),
+        Param::optional_array("to_end"),
+        Param::optional_array("to_begin"),
+    ],
+    doc: "Differences of neighbours in the flattened array.",
+    about: &[
+        ("ary", "The array."),
+        (
+            "to_end",
+            "What is put behind the differences, of the same kind of dtype.",
+        ),
+        ("to_begin", "What is put before them, likewise."),
+    ],
+    returns: &[("ndarray", "One axis, the dtype of `ary`.")],
+    raises: &[(
+        "TypeError",
+        "If the dtype of an end cannot become that of `ary`.",
+    )],
+    example: "
+        >>> np.ediff1d([1, 4, 9], to_begin=0)
+        array([0, 3, 5])
+    ",
+    cpu: Cpu::Composite(|cx| {
+        let x = cx.input(0);
+        let (n, dtype) = (x.len(), x.dtype());
+        let end = |i: usize, name: &str| -> Result<Option<Array>> {
+            let Some(end) = cx.opt(i) else {
+                return Ok(None);
+            };
+            // A Python number has a kind, not a size.
+            let fits = match end.is_weak() {
+                true => end.dtype().kind() <= dtype.kind(),
+                false => can_cast(end.dtype(), dtype, Casting::SameKind),
+            };
+            if !fits {
+                return Err(cx.dtype_error(format!(
+                    "dtype of `{name}` must be compatible with that of `ary`, {}, found {}",
+                    dtype.name(),
+                    end.dtype().name()
+                )));
+            }
+            end.reshape(&[end.len()])?.astype(dtype).map(Some)
+        };
+        let (behind, before) = (end(1, "to_end")?, end(2, "to_begin")?);
+        let x = x.reshape(&[n])?;
+        let (later, earlier) = (
+            narrow(&x, 0, n.min(1), n)?,
+            narrow(&x, 0, 0, n.saturating_sub(1))?,
+        );
+        let steps = later.sub(&earlier)?;
+        if behind.is_none() && before.is_none() {
+            return cx.done(steps);
+        }
+        let parts: SmallVec<[&Array; 3]> =
+            before.iter().chain([&steps]).chain(behind.iter()).collect();
+        cx.done(concatenate(&parts, 0)?)
+    }),
+    probe: Probe::calls(&[
+        "f((5,))",
+        "f((3, 4)), f((2,)), f((1, 1))",
+        "i((6,), 9), 3, np.array([7, 8])",
+        "f((1,))",
+        "f((0,)), 2.0",
     ]),
     ..OpDef::COMPOSITE
 };

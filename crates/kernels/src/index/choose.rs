@@ -1,0 +1,117 @@
+//! Elements of several arrays, chosen by number at each place.
+
+use smallvec::SmallVec;
+
+use super::with_size;
+use crate::reduce::plan::split;
+use crate::{Elem, Threads};
+
+/// One of the arrays that elements are chosen from.
+#[derive(Clone, Copy, Debug)]
+pub struct Choice<'a> {
+    /// The element with index 0 on every axis.
+    pub ptr: *const u8,
+    /// Bytes between neighbours on every axis; zero where it is broadcast.
+    pub strides: &'a [isize],
+}
+
+// SAFETY: a choice is only read through, and the caller of the kernel keeps its memory alive and unwritten.
+unsafe impl Sync for Choice<'_> {}
+
+/// Writes to each element of `out`, contiguous and of `shape`, that of the choice whose number stands there in `numbers`.
+///
+/// # Safety
+/// `numbers` holds as many contiguous integers as `shape` has elements, all below the number of choices; every choice can be read with its strides
+/// at every index of `shape`, in elements of the size of `elem`; `out` overlaps none of them.
+pub unsafe fn choose(
+    threads: &dyn Threads,
+    elem: Elem,
+    shape: &[usize],
+    numbers: *const i64,
+    choices: &[Choice],
+    out: *mut u8,
+) {
+    let run = with_size!(elem.size(), T => choose_of::<T> as Run);
+    // SAFETY: the caller's.
+    unsafe { run(threads, shape, numbers, choices, out) }
+}
+
+type Run = unsafe fn(&dyn Threads, &[usize], *const i64, &[Choice], *mut u8);
+
+unsafe fn choose_of<T: Copy>(
+    threads: &dyn Threads,
+    shape: &[usize],
+    numbers: *const i64,
+    choices: &[Choice],
+    out: *mut u8,
+) {
+    let (outer, n) = match shape.split_last() {
+        Some((&n, outer)) => (outer, n),
+        None => (shape, 1),
+    };
+    let rows = outer.iter().product::<usize>();
+    let last = outer.len();
+    let (numbers, out) = (numbers as usize, out as usize);
+    split(threads, rows, rows * n, &|row| {
+        // Where the row begins in each choice, and the step along it.
+        let lines: SmallVec<[(usize, isize); 8]> = choices
+            .iter()
+            .map(|choice| {
+                let (mut at, mut rest) = (0, row);
+                for (&n, &stride) in outer.iter().zip(choice.strides).rev() {
+                    at += (rest % n) as isize * stride;
+                    rest /= n;
+                }
+                let step = choice.strides.get(last).copied().unwrap_or(0);
+                (choice.ptr.wrapping_offset(at) as usize, step)
+            })
+            .collect();
+        for i in row * n..(row + 1) * n {
+            // SAFETY: `i` counts the elements of `shape`; numbers are below the number of choices, which can be read at every index.
+            unsafe {
+                let number = *(numbers as *const i64).add(i);
+                let (line, step) = lines[number as usize];
+                let from = (line as *const u8).offset((i - row * n) as isize * step);
+                *(out as *mut T).add(i) = from.cast::<T>().read();
+            }
+        }
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Serial;
+
+    #[test]
+    fn each_element_comes_from_the_choice_that_is_named_there() {
+        let (full, row, one) = ([0_i32, 1, 2, 3, 4, 5], [10_i32, 11, 12], [100_i32]);
+        let choices = [
+            Choice {
+                ptr: full.as_ptr().cast(),
+                strides: &[12, 4],
+            },
+            Choice {
+                ptr: row.as_ptr().cast(),
+                strides: &[0, 4],
+            },
+            Choice {
+                ptr: one.as_ptr().cast(),
+                strides: &[0, 0],
+            },
+        ];
+        let (numbers, mut out) = ([0_i64, 1, 2, 2, 1, 0], [0_i32; 6]);
+        // SAFETY: two rows of three; strides lead into the arrays.
+        unsafe {
+            choose(
+                &Serial,
+                Elem::I32,
+                &[2, 3],
+                numbers.as_ptr(),
+                &choices,
+                out.as_mut_ptr().cast(),
+            );
+        }
+        assert_eq!(out, [0, 11, 100, 100, 11, 5]);
+    }
+}

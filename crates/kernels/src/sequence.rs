@@ -1,0 +1,383 @@
+//! Sequences of samples: sums of products at every shift, and values between points.
+
+use crate::reduce::number::{Bit, Cx};
+use crate::reduce::plan::split;
+use crate::reduce::{Number, by_isa};
+use crate::{Elem, Threads};
+
+/// How one sequence slides along another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sliding {
+    /// Type of all elements: anything but halves.
+    pub elem: Elem,
+    /// How many elements of the weights lie in front of the other sequence at the first shift.
+    pub before: usize,
+    /// Whether the weights are taken from the last to the first.
+    pub reversed: bool,
+    /// Whether they are conjugated.
+    pub conjugated: bool,
+}
+
+/// Writes `out[k] = sum of x[k + j - before] * w[j]` over the `j < m` for which that element of `x` exists, for all `k < len`.
+///
+/// # Safety
+/// `x`, `w` and `out` hold `n`, `m` and `len` contiguous elements; `out` lies apart from the others.
+#[expect(clippy::too_many_arguments, reason = "plain data of one small kernel")]
+pub unsafe fn slide(
+    threads: &dyn Threads,
+    how: &Sliding,
+    x: *const u8,
+    n: usize,
+    w: *const u8,
+    m: usize,
+    out: *mut u8,
+    len: usize,
+) {
+    let run = match how.elem {
+        Elem::Bool => slide_of::<Bit>,
+        Elem::I8 | Elem::U8 => slide_of::<u8>,
+        Elem::I16 | Elem::U16 => slide_of::<u16>,
+        Elem::I32 | Elem::U32 => slide_of::<u32>,
+        Elem::I64 | Elem::U64 => slide_of::<u64>,
+        Elem::F32 => slide_of::<f32>,
+        Elem::F64 => slide_of::<f64>,
+        Elem::C64 => slide_of::<Cx<f32>>,
+        Elem::C128 => slide_of::<Cx<f64>>,
+        Elem::F16 | Elem::BF16 => unreachable_halves,
+    };
+    // SAFETY: the caller's.
+    unsafe { run(threads, how, x, n, w, m, out, len) }
+}
+
+/// Halves are computed in float32 by every caller.
+#[expect(clippy::too_many_arguments, reason = "the signature of the others")]
+unsafe fn unreachable_halves(
+    _: &dyn Threads,
+    _: &Sliding,
+    _: *const u8,
+    _: usize,
+    _: *const u8,
+    _: usize,
+    _: *mut u8,
+    _: usize,
+) {
+    debug_assert!(false, "halves are widened before they slide");
+}
+
+/// An element with products and sums; integers wrap around, whatever their sign.
+trait Term: Number {
+    fn plus_product(self, x: Self, w: Self) -> Self;
+    fn conjugate(self) -> Self;
+}
+
+macro_rules! terms {
+    ($($t:ty, |$sum:ident, $x:ident, $w:ident| $e:expr, |$z:ident| $conjugate:expr);*) => { $(impl Term for $t {
+        #[inline(always)]
+        fn plus_product(self, $x: Self, $w: Self) -> Self { let $sum = self; $e }
+        #[inline(always)]
+        fn conjugate(self) -> Self { let $z = self; $conjugate }
+    })* };
+}
+terms!(
+    u8, |s, x, w| s.wrapping_add(x.wrapping_mul(w)), |z| z;
+    u16, |s, x, w| s.wrapping_add(x.wrapping_mul(w)), |z| z;
+    u32, |s, x, w| s.wrapping_add(x.wrapping_mul(w)), |z| z;
+    u64, |s, x, w| s.wrapping_add(x.wrapping_mul(w)), |z| z;
+    f32, |s, x, w| s + x * w, |z| z;
+    f64, |s, x, w| s + x * w, |z| z;
+    Bit, |s, x, w| Bit((s.0 != 0 || x.0 != 0 && w.0 != 0) as u8), |z| z;
+    Cx<f32>, |s, x, w| Cx { re: s.re + (x.re * w.re - x.im * w.im), im: s.im + (x.re * w.im + x.im * w.re) }, |z| Cx { re: z.re, im: -z.im };
+    Cx<f64>, |s, x, w| Cx { re: s.re + (x.re * w.re - x.im * w.im), im: s.im + (x.re * w.im + x.im * w.re) }, |z| Cx { re: z.re, im: -z.im }
+);
+
+#[expect(clippy::too_many_arguments, reason = "plain data of one small kernel")]
+unsafe fn slide_of<T: Term>(
+    threads: &dyn Threads,
+    how: &Sliding,
+    x: *const u8,
+    n: usize,
+    w: *const u8,
+    m: usize,
+    out: *mut u8,
+    len: usize,
+) {
+    // Results of one task: they and the elements below them stay in the first cache while the weights pass.
+    const BLOCK: usize = 2048;
+    // SAFETY: the caller gives `n` and `m` elements.
+    let (x, w) = unsafe {
+        (
+            std::slice::from_raw_parts(x.cast::<T>(), n),
+            std::slice::from_raw_parts(w.cast::<T>(), m),
+        )
+    };
+    let mut turned;
+    let w = if how.reversed || how.conjugated {
+        turned = smallvec::SmallVec::<[T; 16]>::from_slice(w);
+        if how.reversed {
+            turned.reverse();
+        }
+        if how.conjugated {
+            turned.iter_mut().for_each(|w| *w = w.conjugate());
+        }
+        &turned[..]
+    } else {
+        w
+    };
+    let out = out as usize;
+    split(
+        threads,
+        len.div_ceil(BLOCK),
+        len.saturating_mul(m) / 4,
+        &|block| {
+            let (start, end) = (block * BLOCK, len.min((block + 1) * BLOCK));
+            // SAFETY: room for `len` results; blocks are apart.
+            unsafe {
+                let out = std::slice::from_raw_parts_mut((out as *mut T).add(start), end - start);
+                if end - start < 16 && m > 64 {
+                    dots(x, w, how.before, start, out);
+                } else {
+                    sums(x, w, how.before, start, out);
+                }
+            }
+        },
+    );
+}
+
+by_isa! {
+    /// The results from `start` on, weight by weight; four at a time where all of them have elements.
+    unsafe fn sums [T: Term] [T] (x: &[T], w: &[T], before: usize, start: usize, out: &mut [T]) {
+        out.fill(T::ZERO);
+        let (n, end) = (x.len(), start + out.len());
+        // The results (counted from `start`) to which weight `j` contributes.
+        let reach = |j: usize| {
+            let from = before.saturating_sub(j).clamp(start, end);
+            (from - start, (n + before).saturating_sub(j).clamp(from, end) - start)
+        };
+        let mut j = 0;
+        while j < w.len() {
+            let few = (w.len() - j).min(4);
+            // Later weights start and end earlier.
+            let (from, to) = (reach(j).0, reach(j + few - 1).1);
+            if few == 4 && from < to {
+                for (t, &w) in w[j..j + 4].iter().enumerate() {
+                    let own = reach(j + t);
+                    for k in (own.0..from.min(own.1)).chain(to.max(own.0)..own.1) {
+                        out[k] = out[k].plus_product(x[start + k + j + t - before], w);
+                    }
+                }
+                let x = &x[start + from + j - before..][..to - from + 3];
+                let (a, b, c, d) = (w[j], w[j + 1], w[j + 2], w[j + 3]);
+                for ((((y, &p), &q), &r), &s) in out[from..to].iter_mut().zip(x).zip(&x[1..]).zip(&x[2..]).zip(&x[3..]) {
+                    *y = y.plus_product(p, a).plus_product(q, b).plus_product(r, c).plus_product(s, d);
+                }
+            } else {
+                for (t, &w) in w[j..j + few].iter().enumerate() {
+                    let own = reach(j + t);
+                    if own.0 < own.1 {
+                        let x = &x[start + own.0 + j + t - before..];
+                        out[own.0..own.1].iter_mut().zip(x).for_each(|(y, &x)| *y = y.plus_product(x, w));
+                    }
+                }
+            }
+            j += few;
+        }
+    }
+}
+
+by_isa! {
+    /// The same, result by result: for few of many weights.
+    unsafe fn dots [T: Term] [T] (x: &[T], w: &[T], before: usize, start: usize, out: &mut [T]) {
+        const LANES: usize = 16;
+        for (k, out) in out.iter_mut().enumerate() {
+            let from = before.saturating_sub(start + k).min(w.len());
+            let first = (start + k + from).saturating_sub(before).min(x.len());
+            let (x, w) = (&x[first..], &w[from..]);
+            let n = x.len().min(w.len());
+            let (mut lanes, whole) = ([T::ZERO; LANES], n / LANES * LANES);
+            for (x, w) in x[..whole].chunks_exact(LANES).zip(w[..whole].chunks_exact(LANES)) {
+                for i in 0..LANES {
+                    lanes[i] = lanes[i].plus_product(x[i], w[i]);
+                }
+            }
+            let one = T::from_number(1u8);
+            let sum = lanes.into_iter().fold(T::ZERO, |sum, lane| sum.plus_product(lane, one));
+            *out = x[whole..n].iter().zip(&w[whole..n]).fold(sum, |sum, (&x, &w)| sum.plus_product(x, w));
+        }
+    }
+}
+
+/// Writes for each of `m` floats at `x` the value there of the straight lines through the points `(xp[i], fp[i])`, `xp` ascending: before the first
+/// point and behind the last one their own values, of NaN NaN. Computed in float64.
+///
+/// # Safety
+/// `x` and `out` hold `m` contiguous elements of type `elem`, float32 or float64, and do not overlap.
+///
+/// # Panics
+/// If there are no points, or not as many values as coordinates.
+pub unsafe fn interpolate(
+    threads: &dyn Threads,
+    elem: Elem,
+    (xp, fp): (&[f64], &[f64]),
+    x: *const u8,
+    m: usize,
+    out: *mut u8,
+) {
+    assert!(!xp.is_empty() && xp.len() == fp.len());
+    // SAFETY: the caller's.
+    unsafe {
+        if elem == Elem::F64 {
+            interpolate_of::<f64>(threads, xp, fp, x, m, out);
+        } else {
+            interpolate_of::<f32>(threads, xp, fp, x, m, out);
+        }
+    }
+}
+
+unsafe fn interpolate_of<T: Number>(
+    threads: &dyn Threads,
+    xp: &[f64],
+    fp: &[f64],
+    x: *const u8,
+    m: usize,
+    out: *mut u8,
+) {
+    const CHUNK: usize = 4096;
+    let (x, out) = (x as usize, out as usize);
+    split(threads, m.div_ceil(CHUNK), m * 16, &|chunk| {
+        let (start, end) = (chunk * CHUNK, m.min((chunk + 1) * CHUNK));
+        let mut near = 0;
+        for i in start..end {
+            // SAFETY: `i < m`, the number of elements that the caller gives; chunks are apart.
+            unsafe {
+                let at = (*(x as *const T).add(i)).to_f64();
+                *(out as *mut T).add(i) = T::from_number(between(xp, fp, at, &mut near));
+            }
+        }
+    });
+}
+
+/// The value at `x`. `near` is the point before the last value asked for: often the next one is there, too.
+#[inline]
+fn between(xp: &[f64], fp: &[f64], x: f64, near: &mut usize) -> f64 {
+    let last = xp.len() - 1;
+    if x.is_nan() && last > 0 {
+        return x;
+    }
+    if x < xp[0] {
+        return fp[0];
+    }
+    if x >= xp[last] || last == 0 {
+        return fp[last];
+    }
+    let fits = |i: usize| xp[i] <= x && x < xp[i + 1];
+    if !fits(*near) {
+        // The point before `x` is at least the first; NaN among the points may say otherwise.
+        *near = xp.partition_point(|&p| p <= x).clamp(1, last) - 1;
+    }
+    let i = *near;
+    if x == xp[i] {
+        return fp[i];
+    }
+    let slope = (fp[i + 1] - fp[i]) / (xp[i + 1] - xp[i]);
+    let y = fp[i] + slope * (x - xp[i]);
+    if !y.is_nan() {
+        return y;
+    }
+    // Infinities: from the other end there may be a number, and between equals there is one.
+    let y = fp[i + 1] + slope * (x - xp[i + 1]);
+    if y.is_nan() && fp[i] == fp[i + 1] {
+        return fp[i];
+    }
+    y
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Serial;
+    use crate::scoped::{Scoped, Values};
+
+    /// Sums in the order of the definition.
+    fn direct(x: &[f64], w: &[f64], before: usize, len: usize) -> Vec<f64> {
+        let at = |k: usize, j: usize| (k + j).checked_sub(before).and_then(|i| x.get(i));
+        (0..len)
+            .map(|k| {
+                (0..w.len())
+                    .filter_map(|j| at(k, j).map(|x| x * w[j]))
+                    .sum()
+            })
+            .collect()
+    }
+
+    #[test]
+    fn sums_at_every_shift_are_those_of_the_definition() {
+        let mut values = Values(3);
+        for (n, m, before, len) in [
+            (16, 5, 0, 12),
+            (16, 5, 4, 20),
+            (3, 9, 8, 11),
+            (1, 1, 0, 1),
+            (5000, 7, 3, 5000),
+            (3000, 2990, 0, 11),
+            (200, 300, 299, 499),
+            (100, 70, 80, 9),
+        ] {
+            let x: Vec<f64> = (0..n).map(|_| values.next()).collect();
+            let w: Vec<f64> = (0..m).map(|_| values.next()).collect();
+            let want = direct(&x, &w, before, len);
+            for (threads, reversed) in [(&Serial as &dyn Threads, false), (&Scoped(3), true)] {
+                let given: Vec<f64> = if reversed {
+                    w.iter().rev().copied().collect()
+                } else {
+                    w.clone()
+                };
+                let how = Sliding {
+                    elem: Elem::F64,
+                    before,
+                    reversed,
+                    conjugated: false,
+                };
+                let mut out = vec![f64::NAN; len];
+                // SAFETY: slices of these lengths.
+                unsafe {
+                    slide(
+                        threads,
+                        &how,
+                        x.as_ptr().cast(),
+                        n,
+                        given.as_ptr().cast(),
+                        m,
+                        out.as_mut_ptr().cast(),
+                        len,
+                    );
+                }
+                for (y, w) in out.iter().zip(&want) {
+                    assert!(
+                        (y - w).abs() <= 1e-15 * m as f64,
+                        "{n} {m} {before}: {y} {w}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn values_between_points_lie_on_their_lines() {
+        let (xp, fp) = ([0.0, 1.0, 1.0, 3.0], [0.0, 2.0, 4.0, f64::INFINITY]);
+        let x = [-1.0, 0.0, 0.5, 1.0, 3.0, 4.0, f64::NAN];
+        let mut out = [0.0; 7];
+        // SAFETY: arrays of this length.
+        unsafe {
+            interpolate(
+                &Serial,
+                Elem::F64,
+                (&xp, &fp),
+                x.as_ptr().cast(),
+                7,
+                out.as_mut_ptr().cast(),
+            )
+        };
+        assert_eq!(out[..6], [0.0, 0.0, 1.0, 4.0, f64::INFINITY, f64::INFINITY]);
+        assert!(out[6].is_nan());
+    }
+}

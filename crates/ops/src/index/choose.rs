@@ -1,0 +1,181 @@
+//! Elements of several arrays, chosen by number at each place.
+#![allow(unsafe_code)]
+
+use mxnet_kernels::index::{Choice, choose as kernel};
+use mxnet_tensor::{DType, Scalar, Tensor, broadcast_shapes};
+use smallvec::SmallVec;
+
+use super::positions::all_in_range;
+use super::resolved;
+use crate::Array;
+use crate::args::{Attrs, Param};
+use crate::cpu;
+use crate::eager::elem;
+use crate::elementwise::comparison::EQUAL;
+use crate::elementwise::select;
+use crate::error::{Error, Result};
+use crate::invoke::invoke1;
+use crate::opdef::{Cpu, Form, Grad, Keep, OpDef, Probe, Surface, one_of};
+use crate::types::promoted;
+
+/// NumPy's `choose`.
+pub static CHOOSE: OpDef = OpDef {
+    name: "choose",
+    surface: &[Surface::Np("choose")],
+    params: &[
+        Param::array("a"),
+        Param::arrays("choices"),
+        Param::out(),
+        Param::choice("mode", &["raise", "wrap", "clip"], "raise"),
+    ],
+    form: Form::Out,
+    doc: "Elements of several arrays, chosen by number at each place; the numbers and the arrays broadcast. With the mode 'raise' the call waits for the numbers.",
+    about: &[
+        ("a", "The number of the array to take each element from."),
+        ("choices", "The arrays, or one array of them."),
+        ("mode", "What happens to a number that names no array."),
+    ],
+    returns: &[(
+        "ndarray",
+        "Of the shape to which all broadcast, of the dtype that the choices promote to.",
+    )],
+    raises: &[
+        (
+            "ValueError",
+            "If a number names no array and `mode` is 'raise', or there is no array.",
+        ),
+        ("TypeError", "If the numbers are no integers."),
+    ],
+    example: "
+        >>> np.choose([0, 1, 0], [[1, 2, 3], [10, 20, 30]])
+        array([ 1, 20,  3])
+        >>> np.choose([0, 3, 7], [[1, 2, 3], [10, 20, 30]], mode='clip')
+        array([ 1, 20, 30])
+    ",
+    cpu: Cpu::Composite(|cx| {
+        let (numbers, choices) = (cx.input(0), &cx.inputs[1..]);
+        if choices.is_empty() {
+            return Err(cx.value_error("there must be at least one array to choose from"));
+        }
+        if numbers.dtype().is_inexact() {
+            let found = numbers.dtype().name();
+            return Err(cx.dtype_error(format!("`a` must be integers, found {found}")));
+        }
+        let dtype = promoted(choices);
+        let mut numbers = numbers.astype(DType::I64)?;
+        if cx.str("mode") != "raise" {
+            let mode = if cx.str("mode") == "wrap" {
+                "wrap"
+            } else {
+                "clip"
+            };
+            numbers = resolved(&numbers, choices.len(), 0, mode)?;
+        }
+        let choices = choices
+            .iter()
+            .flatten()
+            .map(|x| x.astype(dtype))
+            .collect::<Result<SmallVec<[Array; 8]>>>()?;
+        let mut inputs = SmallVec::<[&Array; 8]>::new();
+        inputs.push(&numbers);
+        inputs.extend(&choices);
+        cx.done(invoke1(&CHOSEN, &inputs, &Attrs::none())?)
+    }),
+    probe: Probe::calls(&[
+        "i((3, 4), 2), (f((3, 4)), f((3, 4)))",
+        "i((3, 1), 3), [f((4,)), f((1, 4)), 2.5]",
+        "i((5,), 9), [i((5,), 9), f((5,))], None, 'wrap'",
+        "i((5,), 9), f((2, 5)), None, 'clip'",
+        "i((), 2), (f((2, 2)), c((2,)))",
+        "b((0,)), (f((0,)), f((1,)))",
+    ]),
+    ..OpDef::COMPOSITE
+};
+
+/// Elements of arrays of one dtype.
+pub static CHOSEN: OpDef = OpDef {
+    name: "chosen",
+    params: &[Param::array("numbers"), Param::arrays("choices")],
+    doc: "Elements of `choices`, arrays of one dtype, chosen by the int64 `numbers`; all broadcast.",
+    infer: |cx| {
+        if (2..cx.inputs.len()).any(|i| cx.dtype_of(i) != cx.dtype_of(1))
+            || cx.dtype_of(0) != DType::I64
+        {
+            return Err(cx.dtype_error("numbers must be int64 and choices of one dtype"));
+        }
+        let shapes: SmallVec<[&[usize]; 8]> = (0..cx.inputs.len()).map(|i| cx.shape(i)).collect();
+        one_of(broadcast_shapes(&shapes)?, cx.dtype_of(1))
+    },
+    // A number without an array is an error that users expect at the call.
+    waits: true,
+    cpu: Cpu::Kernel(|cx| {
+        let out = cx.output(0);
+        let shape = out.shape();
+        let given = cx.input(0);
+        let broadcast;
+        let numbers = if given.shape() == shape && given.layout().is_contiguous() {
+            given
+        } else {
+            broadcast = Tensor::empty(shape, DType::I64, out.device())?;
+            cpu::copy(given, &broadcast, cx.threads)?;
+            &broadcast
+        };
+        let count = cx.inputs.len() - 1;
+        if !all_in_range(numbers, count, cx.threads) {
+            let found: Vec<i64> = cpu::read_dense(numbers);
+            let bad = found.iter().find(|n| !(0..count as i64).contains(*n));
+            let problem = format!(
+                "invalid entry in choice array: `a` must be in 0..{count}, found {}",
+                bad.copied().unwrap_or_default()
+            );
+            return Err(Error::value("choose", problem));
+        }
+        let size = out.dtype().size() as isize;
+        let mut strides = SmallVec::<[SmallVec<[isize; 4]>; 8]>::new();
+        for i in 1..=count {
+            let layout = cx.input(i).layout().broadcast_to(shape)?;
+            strides.push(layout.strides().iter().map(|s| s * size).collect());
+        }
+        let choices: SmallVec<[Choice; 8]> = strides
+            .iter()
+            .enumerate()
+            .map(|(i, strides)| Choice {
+                ptr: cx.input(i + 1).data_ptr(),
+                strides,
+            })
+            .collect();
+        // SAFETY: 1. numbers are dense int64 of the output's shape, in range (checked). 2. broadcast layouts lie within their storages; all dtypes are the
+        // output's (inference). 3. the output is dense and new.
+        unsafe {
+            kernel(
+                cx.threads,
+                elem(out.dtype()),
+                shape,
+                numbers.data_ptr().cast_const().cast(),
+                &choices,
+                out.data_ptr(),
+            );
+        }
+        Ok(())
+    }),
+    grad: Grad::Rule(Keep::inputs(1), |g| {
+        let zero = Array::scalar(Scalar::I64(0), g.dy(0).dtype())?;
+        let mut grads = crate::opdef::Grads::from_iter([None]);
+        for i in 1..g.num_inputs() {
+            grads.push(if g.wants(i) {
+                let number = Array::weak_scalar(Scalar::I64(i as i64 - 1))?;
+                let here = g.input(0).binary(&EQUAL, &number)?;
+                Some(g.fitted(select::choose(&here, g.dy(0), &zero)?, i)?)
+            } else {
+                None
+            });
+        }
+        Ok(grads)
+    }),
+    probe: Probe::calls(&[
+        "i((3, 4), 2), (f((3, 4)), f((3, 4)))",
+        "i((3, 1), 3), [f((4,)), f((1, 4)), f((3, 4))]",
+    ])
+    .against("numpy.choose"),
+    ..OpDef::DEFAULT
+};

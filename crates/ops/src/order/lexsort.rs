@@ -1,0 +1,155 @@
+//! The order by several keys.
+#![allow(unsafe_code)]
+
+use mxnet_kernels::index::{Along, gather_along};
+use mxnet_kernels::sort::{Order, argsort};
+use mxnet_tensor::{DType, Dims, Tensor, normalize_axis};
+
+use super::rows::rows;
+use crate::Array;
+use crate::args::{Attrs, Param};
+use crate::creation::zeros;
+use crate::cx::{CallCx, KernelCx};
+use crate::eager::elem;
+use crate::error::{Result, Tuple};
+use crate::index::dense;
+use crate::invoke::invoke1;
+use crate::opdef::{Cost, Cpu, Grad, OpDef, Probe, Surface, one_of};
+use crate::shape::moveaxis;
+
+/// NumPy's `lexsort`.
+pub static LEXSORT: OpDef = OpDef {
+    name: "lexsort",
+    surface: &[Surface::Np("lexsort")],
+    params: &[Param::arrays("keys"), Param::int("axis", -1)],
+    doc: "The int64 positions that sort by several keys along `axis`, the last key first: equal elements of it are ordered by the key before it, and so on.",
+    about: &[
+        (
+            "keys",
+            "Keys of one shape, or an array of them; the last one is the primary one.",
+        ),
+        ("axis", "Axis of the keys to sort along."),
+    ],
+    returns: &[("ndarray", "int64, of the shape of a key.")],
+    raises: &[
+        ("TypeError", "Without keys."),
+        ("ValueError", "If the keys differ in shape."),
+    ],
+    example: "
+        >>> surnames, names = np.array([2, 1, 2]), np.array([1, 5, 0])
+        >>> np.lexsort((names, surnames))  # by surname, then by name
+        array([1, 2, 0])
+    ",
+    cpu: Cpu::Composite(|cx| {
+        let ndim = same_shape(cx)?.len();
+        if ndim == 0 {
+            // A single element is in order.
+            return cx.done(zeros(&[], DType::I64, cx.input(0).device())?);
+        }
+        let axis = normalize_axis(cx.int("axis") as isize, ndim)?;
+        let keys = cx.inputs.iter().flatten();
+        if axis + 1 == ndim {
+            let keys: Vec<&Array> = keys.copied().collect();
+            return cx.done(invoke1(&LEXSORT_ROWS, &keys, &Attrs::none())?);
+        }
+        let turned = keys
+            .map(|key| moveaxis(key, axis as i64, -1))
+            .collect::<Result<Vec<Array>>>()?;
+        let keys: Vec<&Array> = turned.iter().collect();
+        let order = invoke1(&LEXSORT_ROWS, &keys, &Attrs::none())?;
+        cx.done(moveaxis(&order, -1, axis as i64)?)
+    }),
+    probe: Probe::calls(&[
+        "(i((9,), 3), i((9,), 3))",
+        "[i((2, 6), 2), i((2, 6), 3), f((2, 6))]",
+        "(i((5, 3), 2), b((5, 3))), 0",
+        "[f((4,))]",
+        "(f(()), f(()))",
+    ]),
+    ..OpDef::COMPOSITE
+};
+
+/// The order by several keys, row by row.
+pub static LEXSORT_ROWS: OpDef = OpDef {
+    name: "lexsort_rows",
+    params: &[Param::arrays("keys")],
+    doc: "The int64 positions that sort the rows (last axis) by several keys, the last one first.",
+    infer: |cx| match same_shape(cx)? {
+        [] => Err(cx.shape_error("keys of 0 axes have no rows")),
+        shape => one_of(Dims::from_slice(shape), DType::I64),
+    },
+    cpu: Cpu::Kernel(order_rows),
+    grad: Grad::Stop("positions are integers"),
+    cost: Cost::Of(|cx| {
+        let n = cx.input(0).len() as u64;
+        n * u64::from(n.max(2).ilog2()) * cx.inputs.len() as u64
+    }),
+    probe: Probe::calls(&["[i((2, 6), 2), f((2, 6))]", "[f((0, 3))]"]).against("numpy.lexsort"),
+    ..OpDef::DEFAULT
+};
+
+/// The shape of all keys.
+fn same_shape<'a>(cx: &CallCx<'a>) -> Result<&'a [usize]> {
+    if cx.inputs.is_empty() {
+        return Err(cx.dtype_error("need at least one key"));
+    }
+    for i in 1..cx.inputs.len() {
+        if cx.shape(i) != cx.shape(0) {
+            return Err(cx.shape_error(format!(
+                "all keys need to be the same shape, found {} and {}",
+                Tuple(cx.shape(0)),
+                Tuple(cx.shape(i))
+            )));
+        }
+    }
+    Ok(cx.shape(0))
+}
+
+/// Sorts by each key in turn, the primary one last: what is equal keeps the order of the keys before.
+fn order_rows(cx: &KernelCx) -> Result<()> {
+    let out = cx.output(0);
+    let shape = out.shape();
+    let place = || Tensor::empty(shape, DType::I64, out.device());
+    let (other, again) = (place()?, place()?);
+    // The orders so far alternate between two places, the last one in the output.
+    let (mut from, mut to) = (&other, out);
+    if cx.inputs.len() % 2 == 0 {
+        std::mem::swap(&mut from, &mut to);
+    }
+    let sorted = |key: &Tensor, order: &Tensor| {
+        // SAFETY: the key is dense, the order dense int64 of its shape; nobody else knows it yet.
+        unsafe {
+            argsort(
+                cx.threads,
+                Order::Ascending,
+                &rows(key),
+                order.data_ptr().cast(),
+            )
+        }
+    };
+    let taken = |x: &Tensor, order: &Tensor, to: &Tensor| {
+        let what = Along {
+            elem: elem(x.dtype()),
+            shape,
+            axis: shape.len().saturating_sub(1),
+            indices: order.data_ptr().cast(),
+            view_strides: &x.byte_strides(),
+            dense_strides: &to.byte_strides(),
+        };
+        // SAFETY: 1. orders of rows are positions in them. 2. all three are dense and of one shape. 3. `to` is written by nobody else and lies apart.
+        unsafe { gather_along(cx.threads, &what, x.data_ptr(), to.data_ptr()) }
+    };
+    for i in 0..cx.inputs.len() {
+        let key = dense(cx.input(i), cx.threads)?;
+        if i == 0 {
+            sorted(&key, to);
+        } else {
+            let ordered = Tensor::empty(shape, key.dtype(), key.device())?;
+            taken(&key, from, &ordered);
+            sorted(&ordered, &again);
+            taken(from, &again, to);
+        }
+        std::mem::swap(&mut from, &mut to);
+    }
+    Ok(())
+}

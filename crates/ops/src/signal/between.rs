@@ -1,0 +1,290 @@
+//! Values between points, on the straight lines through them.
+#![allow(unsafe_code)]
+
+use mxnet_kernels::sequence::interpolate;
+use mxnet_tensor::{DType, Dims, Scalar, default_float};
+use smallvec::SmallVec;
+
+use crate::args::{Attrs, Param, ParamKind, Value};
+use crate::autograd::GradCx;
+use crate::cx::CompositeCx;
+use crate::eager::elem;
+use crate::elementwise::arithmetic::REMAINDER;
+use crate::elementwise::comparison::{EQUAL, GREATER, GREATER_EQUAL, LESS, LESS_EQUAL, NOT_EQUAL};
+use crate::elementwise::logic::LOGICAL_AND;
+use crate::elementwise::parts::{COMPLEX_OF, IMAG};
+use crate::elementwise::select::choose;
+use crate::error::Result;
+use crate::index::{SCATTER_ALONG, gather_along};
+use crate::invoke::invoke1;
+use crate::nn::operand::{compute, dense};
+use crate::opdef::{Cost, Cpu, Grad, Grads, Keep, OpDef, Probe, Surface, one_of};
+use crate::order::{SEARCH_ROWS, argsort};
+use crate::shape::{concatenate, narrow};
+use crate::types::promoted;
+use crate::{Array, Outputs};
+
+/// NumPy's `interp`.
+pub static INTERP: OpDef = OpDef {
+    name: "interp",
+    surface: &[Surface::Np("interp")],
+    params: &[
+        Param::array("x"),
+        Param::array("xp"),
+        Param::array("fp"),
+        Param::optional_array("left"),
+        Param::optional_array("right"),
+        Param::optional("period", ParamKind::Float),
+    ],
+    doc: "Linear interpolation between the points `(xp, fp)` at `x`, of the float dtype that the arguments promote to. Of NaN it is NaN.\n\nDifferentiable in `x`, `xp` and `fp`; at a point \
+          the slope is that of the line behind it.\n\n\
+          Differences: NumPy's result is float64 whatever the arguments are. It is computed in float64 here too.",
+    about: &[
+        ("x", "Where values are wanted."),
+        (
+            "xp",
+            "Coordinates of the points, shape (n,), ascending unless `period` is given.",
+        ),
+        ("fp", "Their values, shape (n,), real or complex."),
+        (
+            "left",
+            "The value before the first point; the first of `fp` for None.",
+        ),
+        (
+            "right",
+            "The value behind the last point; the last of `fp` for None.",
+        ),
+        (
+            "period",
+            "Period of the coordinates; `left` and `right` are then of no effect.",
+        ),
+    ],
+    returns: &[("ndarray", "Of the shape of `x`.")],
+    raises: &[(
+        "ValueError",
+        "If there are no points, `xp` and `fp` are not of one length and one axis, or `period` is 0.",
+    )],
+    example: "
+        >>> np.interp([0.5, 3.0], [0, 1, 2], [0.0, 10.0, 30.0])
+        array([ 5., 30.])
+        >>> np.interp(3.0, [0, 1, 2], [0.0, 10.0, 30.0], right=-1.0)
+        array(-1.)
+        >>> np.interp([-0.5, 4.5], [0, 1, 2], [0.0, 10.0, 30.0], period=4)
+        array([7.5, 5. ])
+    ",
+    cpu: Cpu::Composite(interp),
+    probe: Probe::calls(&[
+        "f((3, 4)), np.arange(5.0) - 2, f((5,))",
+        "np.array([inf, -inf, nan, 1.0, 0.5]), np.arange(4), i((4,), 9)",
+        "f((6,)), np.array([-1.0, 1.0]), c((2,))",
+        "f((6,)), np.array([-0.5, 0.5]), f((2,)), -7.0, 5.0",
+        "f((6,)), np.array([0.5, 0.2, 0.9]), f((3,)), None, None, 1.5",
+        "f((3,)), np.array([0.0]), np.array([2.0])",
+        "f(()), np.arange(3), f((3,))",
+    ])
+    .ulp(16),
+    ..OpDef::COMPOSITE
+};
+
+fn interp(cx: &CompositeCx) -> Result<Outputs> {
+    let (x, xp, fp) = (cx.input(0), cx.input(1), cx.input(2));
+    if xp.ndim() != 1 || fp.ndim() != 1 {
+        return Err(cx.shape_error(format!(
+            "Data points must be 1-D sequences, found {} and {} axes",
+            xp.ndim(),
+            fp.ndim()
+        )));
+    }
+    if xp.len() != fp.len() {
+        return Err(cx.shape_error(format!(
+            "fp and xp are not of the same length: {} and {}",
+            fp.len(),
+            xp.len()
+        )));
+    }
+    if xp.is_empty() {
+        return Err(cx.value_error("array of sample points is empty"));
+    }
+    if x.dtype().is_complex() || xp.dtype().is_complex() {
+        return Err(cx.dtype_error("coordinates must be real"));
+    }
+    let found = promoted(cx.inputs);
+    let dtype = if found.is_inexact() {
+        found
+    } else {
+        default_float()
+    };
+    let real = compute(dtype.real());
+    let (mut x, mut xp, mut fp) = (x.astype(real)?, xp.astype(real)?, fp.clone());
+    let (mut left, mut right) = (cx.opt(3), cx.opt(4));
+    if let Some(period) = cx.opt_float("period") {
+        if period == 0.0 {
+            return Err(cx.value_error("period must be a non-zero value"));
+        }
+        (left, right) = (None, None);
+        let period = period.abs();
+        (x, xp) = (
+            x.with_scalar(&REMAINDER, period)?,
+            xp.with_scalar(&REMAINDER, period)?,
+        );
+        let order = argsort(&xp.detach())?;
+        (xp, fp) = (gather_along(&xp, &order, 0)?, gather_along(&fp, &order, 0)?);
+        // The last point comes once more in front, the first one behind.
+        let n = xp.len();
+        let (first, last) = (
+            narrow(&xp, 0, 0, 1)?.shift(period)?,
+            narrow(&xp, 0, n - 1, n)?.shift(-period)?,
+        );
+        xp = concatenate(&[&last, &xp, &first], 0)?;
+        fp = concatenate(
+            &[&narrow(&fp, 0, n - 1, n)?, &fp, &narrow(&fp, 0, 0, 1)?],
+            0,
+        )?;
+    }
+    let one = |part: fn(&Array) -> Result<Array>| -> Result<Array> {
+        let fp = part(&fp)?.astype(real)?;
+        let mut y = x_between(&x, &xp, &fp)?;
+        if let Some(left) = left {
+            let first = narrow(&xp, 0, 0, 1)?.reshape(&[])?;
+            y = choose(&x.binary(&LESS, &first)?, &part(left)?.astype(real)?, &y)?;
+        }
+        if let Some(right) = right {
+            let last = narrow(&xp, 0, xp.len() - 1, xp.len())?.reshape(&[])?;
+            y = choose(&x.binary(&GREATER, &last)?, &part(right)?.astype(real)?, &y)?;
+        }
+        Ok(y)
+    };
+    // Part by part, so that an infinite part leaves the other one alone.
+    let y = if dtype.is_complex() {
+        let (re, im) = (one(Array::real_part)?, one(|x| x.unary(&IMAG))?);
+        re.binary(&COMPLEX_OF, &im)?
+    } else {
+        one(|x| Ok(x.clone()))?
+    };
+    cx.done(y.astype(dtype)?)
+}
+
+fn x_between(x: &Array, xp: &Array, fp: &Array) -> Result<Array> {
+    invoke1(&INTERPOLATED, &[x, xp, fp], &Attrs::none())
+}
+
+/// Values between points of one float dtype.
+pub static INTERPOLATED: OpDef = OpDef {
+    name: "interpolated",
+    params: &[Param::array("x"), Param::array("xp"), Param::array("fp")],
+    doc: "The values at `x` of the straight lines through the points `(xp, fp)`, those of the ends beyond them; all three float32, or float64. Computed in float64.",
+    infer: |cx| {
+        let dtype = cx.dtype_of(0);
+        let is_fit = |i: usize| cx.dtype_of(i) == dtype && cx.shape(i).len() == 1;
+        if !matches!(dtype, DType::F32 | DType::F64) || !is_fit(1) || !is_fit(2) {
+            return Err(cx.dtype_error(
+                "`x` and the two sequences must be float32 or float64, all the same",
+            ));
+        }
+        if cx.shape(1) != cx.shape(2) || cx.shape(1) == [0] {
+            return Err(
+                cx.shape_error("`xp` and `fp` must have the same number of elements, at least 1")
+            );
+        }
+        one_of(Dims::from_slice(cx.shape(0)), dtype)
+    },
+    cpu: Cpu::Kernel(|cx| {
+        let x = dense(cx.input(0), cx.input(0).dtype(), cx.threads)?;
+        let (xp, fp) = (
+            dense(cx.input(1), DType::F64, cx.threads)?,
+            dense(cx.input(2), DType::F64, cx.threads)?,
+        );
+        // SAFETY: 1. points and values are dense float64, held to the end of the call. 2. `x` is dense, of a dtype the kernel takes and of the shape of the
+        // output (inference), which was allocated for this call. 3. there is a point (inference).
+        unsafe {
+            let points = |t: &mxnet_tensor::Tensor| {
+                std::slice::from_raw_parts(t.data_ptr().cast_const().cast::<f64>(), t.len())
+            };
+            interpolate(
+                cx.threads,
+                elem(x.dtype()),
+                (points(&xp), points(&fp)),
+                x.data_ptr(),
+                x.len(),
+                cx.output(0).data_ptr(),
+            );
+        }
+        Ok(())
+    }),
+    grad: Grad::Rule(Keep::INPUTS, slopes),
+    cost: Cost::PerKiB(4000),
+    probe: Probe::calls(&[
+        "f((3, 4)), np.sort(f((5,))), f((5,))",
+        "f((6,)), np.sort(f((2,))), f((2,))",
+        "f((3,)), f((1,)), f((1,))",
+    ])
+    .against("np.interp")
+    .ulp(4),
+    ..OpDef::DEFAULT
+};
+
+/// `y = y0 (1 - t) + y1 t` between the points next to `x`, where `t = (x - x0) / (x1 - x0)`, kept in 0..=1.
+fn slopes(g: &GradCx) -> Result<Grads> {
+    let (m, n) = (g.input(0).len(), g.input(1).len());
+    let (x, xp, fp) = (g.input(0).reshape(&[m])?, g.input(1), g.input(2));
+    let mut grads: Grads = SmallVec::from_iter([None, None, None]);
+    let weak = |value: f64| Array::weak_scalar(Scalar::F64(value));
+    let (zero, one) = (weak(0.0)?, weak(1.0)?);
+    // Of NaN nothing depends on anything.
+    let dy = choose(&x.binary(&EQUAL, &x)?, &g.dy(0).reshape(&[m])?, &zero)?;
+    if n == 1 {
+        grads[0] = Some(g.zeros(0)?);
+        grads[1] = Some(g.zeros(1)?);
+        grads[2] = Some(dy.sum(None, false)?.reshape(&[1])?);
+        return Ok(grads);
+    }
+    let right: Attrs = [Value::Bool(true)].into_iter().collect();
+    let (least, most) = (
+        Array::weak_scalar(Scalar::I64(1))?,
+        Array::weak_scalar(Scalar::I64(n as i64 - 1))?,
+    );
+    // The point behind `x`, never the first, and the one before it.
+    let behind = invoke1(&SEARCH_ROWS, &[&xp.detach(), &x.detach()], &right)?;
+    let behind = behind.maximum(&least)?.minimum(&most)?;
+    let before = behind.sub(&least)?;
+    let (x0, x1) = (gather_along(xp, &before, 0)?, gather_along(xp, &behind, 0)?);
+    let (y0, y1) = (gather_along(fp, &before, 0)?, gather_along(fp, &behind, 0)?);
+    let (first, last) = (
+        narrow(&xp.detach(), 0, 0, 1)?,
+        narrow(&xp.detach(), 0, n - 1, n)?,
+    );
+    let step = x1.sub(&x0)?;
+    // Two points at one place have no slope between them; `t` is 1 there.
+    let step = choose(&step.binary(&NOT_EQUAL, &zero)?, &step, &one)?;
+    let slope = y1.sub(&y0)?.div(&step)?;
+    let inside = x
+        .binary(&GREATER_EQUAL, &first)?
+        .binary(&LOGICAL_AND, &x.binary(&LESS_EQUAL, &last)?)?;
+    let inner = choose(&inside, &dy, &zero)?;
+    if g.wants(0) {
+        grads[0] = Some(inner.mul(&slope)?.reshape(g.shape(0))?);
+    }
+    if !g.wants(1) && !g.wants(2) {
+        return Ok(grads);
+    }
+    let t = x.sub(&x0)?.div(&step)?;
+    let t = choose(&x.binary(&GREATER_EQUAL, &last)?, &one, &t)?;
+    let t = choose(&x.binary(&GREATER_EQUAL, &first)?, &t, &zero)?;
+    let places: Attrs = [Value::Int(0), Value::from(&[n][..])].into_iter().collect();
+    let spread = |dy: &Array| -> Result<Array> {
+        let later = dy.mul(&t)?;
+        let earlier = dy.sub(&later)?;
+        let (earlier, later) = (
+            invoke1(&SCATTER_ALONG, &[&earlier, &before], &places)?,
+            invoke1(&SCATTER_ALONG, &[&later, &behind], &places)?,
+        );
+        earlier.add(&later)
+    };
+    if g.wants(1) {
+        grads[1] = Some(spread(&inner.mul(&slope)?.neg()?)?);
+    }
+    if g.wants(2) {
+        grads[2] = Some(spread(&dy)?);
+    }
+    Ok(grads)
+}

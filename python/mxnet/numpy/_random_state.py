@@ -1,0 +1,178 @@
+"""The older class of random numbers, which programs from before generators use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from mxnet import _core
+from mxnet._core import ndarray
+from mxnet.numpy._bit_generator import BitGenerator
+from mxnet.numpy._generator import Generator
+from mxnet.numpy._multivariate import sample
+
+__all__ = ["RandomState"]
+
+_random = _core.namespaces["random"]
+
+
+class RandomState:
+    """Random numbers from a stream of its own; its methods are the functions of `mxnet.numpy.random`.
+
+    Parameters
+    ----------
+    seed : None, int, sequence of int or BitGenerator, optional
+        What the stream is made of; see `BitGenerator`.
+
+    Notes
+    -----
+    New programs use `default_rng`. *Differences from NumPy*: other numbers for the same seed, the same as those of
+    ``default_rng(seed)``; states are dicts.
+
+    Examples
+    --------
+    >>> numbers = np.random.RandomState(7)
+    >>> numbers.rand(2, 3).shape
+    (2, 3)
+    >>> bool((np.random.RandomState(7).randn(4) == np.random.RandomState(7).randn(4)).all())
+    True
+    """
+
+    def __init__(self, seed: Any = None) -> None:
+        self.seed(seed)
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        function = _random.get(name)
+        if function is None:
+            raise AttributeError(f"'RandomState' object has no attribute {name!r}")
+        return partial(self._bits._stream.call, function)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *_random})
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return RandomState, (self._bits,)
+
+    def __repr__(self) -> str:
+        return f"RandomState({self._bits.state['bit_generator']})"
+
+    def seed(self, seed: Any = None) -> None:
+        """Begin a new stream.
+
+        Parameters
+        ----------
+        seed : optional
+            As that of the class.
+
+        Examples
+        --------
+        >>> numbers = np.random.RandomState(7)
+        >>> x = numbers.rand(3)
+        >>> numbers.seed(7)
+        >>> bool((numbers.rand(3) == x).all())
+        True
+        """
+        self._bits = seed if isinstance(seed, BitGenerator) else BitGenerator(seed)
+
+    def get_state(self) -> dict[str, Any]:
+        """Where the stream is, for `set_state`.
+
+        Returns
+        -------
+        dict
+
+        Examples
+        --------
+        >>> numbers = np.random.RandomState(7)
+        >>> state = numbers.get_state()
+        >>> x = numbers.rand(3)
+        >>> numbers.set_state(state)
+        >>> bool((numbers.rand(3) == x).all())
+        True
+        """
+        return self._bits.state
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Go on from a state that `get_state` returned.
+
+        Parameters
+        ----------
+        state : dict
+
+        Raises
+        ------
+        ValueError
+            If `state` is that of another generator.
+
+        Examples
+        --------
+        >>> first, second = np.random.RandomState(7), np.random.RandomState(8)
+        >>> second.set_state(first.get_state())
+        >>> bool((first.rand(3) == second.rand(3)).all())
+        True
+        """
+        self._bits.state = state
+
+    def bytes(self, length: int) -> bytes:
+        """`length` random bytes. Waits for them.
+
+        Parameters
+        ----------
+        length : int
+            How many.
+
+        Returns
+        -------
+        bytes
+
+        Examples
+        --------
+        >>> len(np.random.RandomState(1).bytes(8))
+        8
+        """
+        return Generator(self._bits).bytes(length)
+
+    def shuffle(self, x: ndarray) -> None:
+        """Put the slices along the first axis into random order, in place.
+
+        Parameters
+        ----------
+        x : ndarray or mutable sequence
+
+        Examples
+        --------
+        >>> x = np.arange(4)
+        >>> np.random.RandomState(1).shuffle(x)
+        >>> np.sort(x)
+        array([0, 1, 2, 3])
+        """
+        Generator(self._bits).shuffle(x)
+
+    def multivariate_normal(
+        self, mean: Any, cov: Any, size: Any = None, check_valid: str = "warn", tol: float = 1e-8
+    ) -> ndarray:
+        """Samples of the normal distribution of several dimensions; see `Generator.multivariate_normal`.
+
+        Parameters
+        ----------
+        mean, cov : array_like
+            Means, shape (..., k), and covariances, shape (..., k, k).
+        size : int or tuple of int, optional
+            Stands before the shape of the parameters.
+        check_valid : {'warn', 'raise', 'ignore'}
+            What happens if a matrix is no covariance.
+        tol : float
+            How far from one it may be.
+
+        Returns
+        -------
+        ndarray
+
+        Examples
+        --------
+        >>> np.random.RandomState(1).multivariate_normal([0.0, 0.0], np.eye(2), 3).shape
+        (3, 2)
+        """
+        drawn: ndarray = sample(self._bits._stream.call, mean, cov, size, check_valid, tol, "svd")
+        return drawn
