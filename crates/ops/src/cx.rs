@@ -107,12 +107,12 @@ impl<'a> CallCx<'a> {
 
     /// How errors show the operands.
     pub fn facts(&self) -> Vec<OperandFacts> {
+        let names: Vec<&str> = self.op.array_params().map(|p| p.name).collect();
+        // A list takes all that stand behind the arrays before it.
         let list = self
             .op
-            .params
-            .iter()
-            .any(|p| p.kind == crate::args::ParamKind::Arrays);
-        let names: Vec<&str> = self.op.array_params().map(|p| p.name).collect();
+            .array_params()
+            .position(|p| p.kind == crate::args::ParamKind::Arrays);
         let present = self
             .inputs
             .iter()
@@ -120,10 +120,9 @@ impl<'a> CallCx<'a> {
             .filter_map(|(i, x)| x.map(|x| (i, x)));
         present
             .map(|(i, x)| OperandFacts {
-                name: if list {
-                    format!("{}[{i}]", names[0])
-                } else {
-                    names.get(i).unwrap_or(&"").to_string()
+                name: match list {
+                    Some(first) if i >= first => format!("{}[{}]", names[first], i - first),
+                    _ => names.get(i).unwrap_or(&"").to_string(),
                 },
                 shape: x.shape().to_vec(),
                 dtype: x.dtype(),
