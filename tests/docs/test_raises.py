@@ -42,6 +42,7 @@ CALLS = {
     "argmax": ["np.argmax(np.ones(0))"],
     "argmin": ["np.argmin(np.ones(0))"],
     "bincount": ["np.bincount([-1])"],
+    "unravel_index": ["np.unravel_index([6], (2, 3))", "np.unravel_index([0.5], (2, 3))"],
     "resize": ["np.resize(np.ones(2), -1)"],
     "choose": ["np.choose([2], [[1], [2]])", "np.choose([0], [])", "np.choose([0.5], [[1]])"],
     "digitize": ["np.digitize([1.0], [1.0, 0.0, 1.0])", "np.digitize([1j], [0.0])"],
