@@ -306,3 +306,21 @@ def test_joining_what_does_not_fit_names_the_sizes():
         np.concatenate([])
     with pytest.raises(numpy.exceptions.AxisError):
         np.concatenate((np.ones(2), np.ones(2)), 1)
+
+
+def test_counts_of_integers_agree_with_numpy():
+    for given in ([0], [3, 1, 1, 0, 7], [1023], [1024, 5], list(range(2000))):
+        for got in both_ways(lambda given=given: np.bincount(np.array(given))):
+            same(got, numpy.bincount(given))
+    with pytest.raises(ValueError, match="negative, found -2"):
+        np.bincount(np.array([1, -2]))
+
+
+@pytest.mark.parametrize("dtype", [dtype for dtype in DTYPES if dtype != "bool"])
+def test_products_of_vectors_along_the_last_axis_agree_with_numpy(dtype):
+    for shape in ((3,), (4, 4), (2, 3, 5), (0, 3), (3, 0)):
+        a, b = values(dtype, *shape), values(dtype, *shape, seed=1)
+        for got in both_ways(lambda a=a, b=b: np.vecdot(np.array(a), np.array(b))):
+            want = numpy.vecdot(a, b)
+            assert (got.shape, got.dtype) == (want.shape, want.dtype)
+            numpy.testing.assert_allclose(got.asnumpy(), want, rtol=1e-2 if dtype == "float16" else 1e-6, atol=1e-6)

@@ -162,7 +162,7 @@ pub fn duplicate_fortran(x: &Array) -> Result<Option<Array>> {
 }
 
 /// A copy that nobody else sees, under another layout of all its elements: no view.
-fn relaid(copy: &Array, layout: Layout) -> Result<Array> {
+pub(crate) fn relaid(copy: &Array, layout: Layout) -> Result<Array> {
     let storage = copy.tensor().storage().clone();
     Ok(Array::from_tensor(Tensor::new(
         storage,

@@ -1,6 +1,6 @@
 //! Products composed of the matrix product: of vectors, over chosen axes, in chains and powers.
 
-use mxnet_tensor::{DType, Dims};
+use mxnet_tensor::{DType, Dims, Layout};
 use smallvec::SmallVec;
 
 use crate::Array;
@@ -10,8 +10,9 @@ use crate::cx::CallCx;
 use crate::elementwise::comparison::EQUAL;
 use crate::error::Result;
 use crate::invoke::invoke1;
-use crate::linalg::{INV, MATVEC_ALONG, VECDOT_ALONG, VECMAT_ALONG};
-use crate::opdef::{Cpu, Form, OpDef, Probe, Surface};
+use crate::linalg::{INV, MATVEC_ALONG, VECDOT_ALONG, VECMAT_ALONG, small_product};
+use crate::opdef::{Cpu, Form, OpDef, Probe, Short, Surface};
+use crate::quick;
 use crate::signal::SLIDING_DOT;
 
 /// Sums over several axes of two arrays.
@@ -157,6 +158,7 @@ pub static VECDOT: OpDef = OpDef {
         Param::int("axis", -1).keyword(),
     ],
     form: Form::Out,
+    short: Short::Pair(few_vecdots),
     extended: Some(&VECDOT_ALONG),
     doc: "Sum of products of the conjugated elements of `x1` with those of `x2` along `axis`; the other axes broadcast.",
     about: &[("x1", "First operand; its conjugates are taken.")],
@@ -213,6 +215,26 @@ pub static VECDOT: OpDef = OpDef {
     .ulp(64),
     ..OpDef::COMPOSITE
 };
+
+/// The short way of small real arrays of one shape in C order: rows times columns.
+fn few_vecdots(a: &Array, b: &Array) -> Result<Option<Array>> {
+    let Some((&k, kept)) = a.shape().split_last() else {
+        return Ok(None);
+    };
+    let dense = a.layout().is_contiguous() && b.layout().is_contiguous();
+    if a.shape() != b.shape() || !dense || a.is_empty() || a.dtype().is_complex() {
+        return Ok(None);
+    }
+    let rows = a.len() / k;
+    let product = small_product(
+        &a.seen_as(Layout::contiguous(&[rows, 1, k])),
+        &b.seen_as(Layout::contiguous(&[rows, k, 1])),
+    )?;
+    match product {
+        Some(product) => quick::relaid(&product, Layout::contiguous(kept)).map(Some),
+        None => Ok(None),
+    }
+}
 
 /// Matrices times vectors.
 pub static MATVEC: OpDef = OpDef {
