@@ -113,7 +113,7 @@ fn order_rows(cx: &KernelCx) -> Result<()> {
     let (other, again) = (place()?, place()?);
     // The orders so far alternate between two places, the last one in the output.
     let (mut from, mut to) = (&other, out);
-    if cx.inputs.len() % 2 == 0 {
+    if cx.inputs.len().is_multiple_of(2) {
         std::mem::swap(&mut from, &mut to);
     }
     let sorted = |key: &Tensor, order: &Tensor| {
