@@ -43,6 +43,36 @@ def test_sums_at_every_shift_are_those_of_numpy(name, mode, dtype):
         assert (error <= bound + (eps * onp.abs(expected) if dtype == "float16" else 0)).all()
 
 
+@pytest.mark.parametrize("dtype", ["bool", "int16", "float16", "float32", "complex64", "complex128"])
+def test_short_ways_give_what_the_general_ones_do(dtype):
+    for n, m in [(1, 1), (9, 4), (4, 9), (300, 70), (3000, 90)]:
+        a, v = np.array(drawn(n, dtype), dtype=dtype), np.array(drawn(m, dtype), dtype=dtype)
+        assert np.convolve(a, v).tolist() == np.convolve(a, v, "full").tolist()
+        assert np.correlate(a, v).tolist() == np.correlate(a, v, "valid").tolist()
+        assert np.correlate(a[::-1], v).tolist() == np.correlate(np.copy(a[::-1]), v).tolist()
+    for shape in [(), (5,), (3, 4), (40, 60)]:
+        size = int(onp.prod(shape))
+        x, y = (drawn(size, dtype).reshape(shape) for _ in range(2))
+        wide = "complex128" if "complex" in dtype else "float64"
+        expected = onp.vdot(x.astype(wide), y.astype(wide))
+        exact = dtype == "int16"
+        if dtype == "bool":
+            expected, exact = bool(expected), True
+        found = np.vdot(np.array(x, dtype=dtype), np.array(y, dtype=dtype))
+        assert found.shape == ()
+        assert found.dtype == dtype
+        if exact:
+            assert found.item() == (expected if dtype == "bool" else int(onp.int64(expected).astype("int16")))
+            continue
+        # A sum of `size` products below 16, each rounded; halves are summed in float32 and rounded once.
+        eps = onp.finfo("float32" if dtype == "float16" else dtype).eps
+        half = onp.finfo(dtype).eps * abs(expected) if dtype == "float16" else 0
+        assert abs(complex(found.item()) - expected) <= (size + 2) * 16 * eps + half
+    with pytest.raises(ValueError, match="`a` has 3 elements, `b` 2"):
+        np.vdot(np.ones(3), np.ones(2))
+    assert np.vdot(np.ones(0), np.ones(0)).item() == 0
+
+
 def test_few_sums_of_many_terms_are_as_exact_as_many():
     a, v = drawn(50_000, "float64"), drawn(49_997, "float64")
     found = np.correlate(np.array(a), np.array(v)).asnumpy()

@@ -4,16 +4,15 @@ use mxnet_tensor::{DType, Dims, Layout};
 use smallvec::SmallVec;
 
 use crate::Array;
-use crate::args::{Attrs, Param, ParamKind, Value};
+use crate::args::{Param, ParamKind};
 use crate::creation;
 use crate::cx::CallCx;
 use crate::elementwise::comparison::EQUAL;
 use crate::error::Result;
-use crate::invoke::invoke1;
 use crate::linalg::{INV, MATVEC_ALONG, VECDOT_ALONG, VECMAT_ALONG, small_product};
 use crate::opdef::{Cpu, Form, OpDef, Probe, Short, Surface};
 use crate::quick;
-use crate::signal::SLIDING_DOT;
+use crate::signal::few_products;
 
 /// Sums over several axes of two arrays.
 pub static TENSORDOT: OpDef = OpDef {
@@ -111,23 +110,11 @@ pub static VDOT: OpDef = OpDef {
         >>> np.vdot([1, 2j], [1, 2j])
         array(5.+0.j)
     ",
+    short: Short::Pair(few_products),
     cpu: Cpu::Composite(|cx| {
         let (a, b) = (cx.input(0), cx.input(1));
         if a.len() != b.len() {
             return Err(cx.shape_error(format!("`a` has {} elements, `b` {}", a.len(), b.len())));
-        }
-        // Few elements are one sum of products; many are faster as a matrix product, and so is their gradient.
-        if (1..=SHORT).contains(&a.len()) && !crate::interp::is_recording() {
-            let (a, b) = (a.reshape(&[a.len()])?, b.reshape(&[b.len()])?);
-            let attrs: Attrs = [
-                Value::Int(0),
-                Value::Int(1),
-                Value::Bool(false),
-                Value::Bool(true),
-            ]
-            .into_iter()
-            .collect();
-            return cx.done(invoke1(&SLIDING_DOT, &[&b, &a], &attrs)?.reshape(&[])?);
         }
         cx.done(
             a.conj()?
@@ -143,9 +130,6 @@ pub static VDOT: OpDef = OpDef {
     .ulp(64),
     ..OpDef::COMPOSITE
 };
-
-/// Elements up to which `vdot` is one sum.
-const SHORT: usize = 4096;
 
 /// Sum of products along one axis.
 pub static VECDOT: OpDef = OpDef {
