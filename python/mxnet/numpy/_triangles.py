@@ -37,7 +37,8 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[ndarray, ...]:
     array([[1., 0.],
            [0., 1.]])
     """
-    return (_op["arange"](n, dtype="int64"),) * ndim
+    # Of a Python integer they are int64 by themselves, the shortest way.
+    return (_op["arange"](n) if type(n) is int else _op["arange"](n, dtype="int64"),) * ndim
 
 
 def diag_indices_from(arr: ArrayLike) -> tuple[ndarray, ...]:
