@@ -1,13 +1,15 @@
 //! Strided moves by item size: copy, fill, zero. What the bytes mean is of no concern here.
 
+mod turn;
+
 use crate::Threads;
-use crate::isa::{Isa, isa};
 use crate::nd::{Axes, Axis, MAX_OPERANDS};
+use turn::transpose_tile;
 
 /// Bytes one task moves at least; below twice this, one thread moves all.
 const GRAIN_BYTES: usize = 256 * 1024;
 
-/// Sides of the tiles in which transposed copies run. The destination is written in so few streams that the processor's
+/// Sides of the tiles in which transposed copies run that are not staged. The destination is written in so few streams that the processor's
 /// prefetcher follows them all, while the source's lines, a pair per column since they are fetched in pairs, stay in L1 or at
 /// the worst in L2 until all of their items are used.
 const TILE_ROWS: usize = 32;
@@ -15,6 +17,36 @@ const TILE_COLS: usize = 256;
 
 /// Sixteen bytes moved as one item.
 type Item16 = [u64; 2];
+
+/// `body` with `T` standing for the item of `size` bytes.
+macro_rules! with_item {
+    ($size:expr, $t:ident => $body:expr) => {
+        match $size {
+            1 => {
+                type $t = u8;
+                $body
+            }
+            2 => {
+                type $t = u16;
+                $body
+            }
+            4 => {
+                type $t = u32;
+                $body
+            }
+            8 => {
+                type $t = u64;
+                $body
+            }
+            16 => {
+                type $t = $crate::copy::Item16;
+                $body
+            }
+            size => unreachable!("items have 1, 2, 4, 8 or 16 bytes, not {size}"),
+        }
+    };
+}
+use with_item;
 
 /// A pointer that may cross to a lent thread: tasks touch disjoint bytes.
 #[derive(Clone, Copy)]
@@ -57,6 +89,10 @@ pub unsafe fn copy_nd(
     let mut list = axes.axes.clone();
     while list.len() < 2 {
         list.insert(0, unit(1));
+    }
+    // SAFETY: the pointers lead to the first items of these axes, for which the caller vouches.
+    if unsafe { turn::copy_staged(threads, size, &list, dst, src) } {
+        return;
     }
     let rank = list.len();
     let (outer, inner) = (list[rank - 2], list[rank - 1]);
@@ -138,14 +174,7 @@ pub(crate) unsafe fn copy_2d(
 ) {
     // SAFETY: same contract, the item type has the item's size and no more than its alignment.
     unsafe {
-        match size {
-            1 => block::<u8>(rows, cols, dst, dst_strides, src, src_strides),
-            2 => block::<u16>(rows, cols, dst, dst_strides, src, src_strides),
-            4 => block::<u32>(rows, cols, dst, dst_strides, src, src_strides),
-            8 => block::<u64>(rows, cols, dst, dst_strides, src, src_strides),
-            16 => block::<Item16>(rows, cols, dst, dst_strides, src, src_strides),
-            _ => unreachable!("items have 1, 2, 4, 8 or 16 bytes, not {size}"),
-        }
+        with_item!(size, T => block::<T>(rows, cols, dst, dst_strides, src, src_strides));
     }
 }
 
@@ -208,218 +237,6 @@ unsafe fn block<T: Copy>(
             }
             r0 += r;
         }
-    }
-}
-
-/// One tile: squares through registers where the processor and the strides allow, the rest item by item.
-///
-/// # Safety
-/// As for [`copy_nd`].
-unsafe fn transpose_tile<T: Copy>(
-    rows: usize,
-    cols: usize,
-    dst: *mut u8,
-    ds: [isize; 2],
-    src: *const u8,
-    ss: [isize; 2],
-) {
-    let size = size_of::<T>() as isize;
-    let side = square_side(size_of::<T>());
-    let squares = if side > 0 && ss[0] == size && ds[1] == size {
-        [rows / side * side, cols / side * side]
-    } else {
-        [0, 0]
-    };
-    // SAFETY: items and squares stay inside the tile.
-    unsafe {
-        // Along the columns first: every square then misses on lines of its own, and many misses are under way at a time.
-        for i in (0..squares[0]).step_by(side.max(1)) {
-            for j in (0..squares[1]).step_by(side.max(1)) {
-                let (k, l) = (i as isize, j as isize);
-                turn_square(
-                    size_of::<T>(),
-                    dst.offset(ds[0] * k + size * l),
-                    ds[0],
-                    src.offset(size * k + ss[1] * l),
-                    ss[1],
-                );
-            }
-        }
-        for i in 0..rows {
-            let done = if i < squares[0] { squares[1] } else { 0 };
-            for j in done..cols {
-                move_item::<T>(dst, ds, src, ss, i, j);
-            }
-        }
-    }
-}
-
-/// Side of the squares that [`turn_square`] takes for items of this size; 0 if it takes none.
-fn square_side(size: usize) -> usize {
-    if cfg!(not(target_arch = "x86_64")) || isa() == Isa::Baseline {
-        return 0;
-    }
-    match size {
-        4 => 8,
-        8 => 4,
-        _ => 0,
-    }
-}
-
-/// # Safety
-/// The processor has AVX2, `size` is 4 or 8; both sides are valid for a square.
-unsafe fn turn_square(
-    size: usize,
-    dst: *mut u8,
-    dst_stride: isize,
-    src: *const u8,
-    src_stride: isize,
-) {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: the caller's.
-    unsafe {
-        if size == 4 {
-            x86::turn_8x8(dst, dst_stride, src, src_stride);
-        } else {
-            x86::turn_4x4(dst, dst_stride, src, src_stride);
-        }
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    unreachable!(
-        "squares of {size}-byte items from {src:p} ({src_stride}) to {dst:p} ({dst_stride}) need AVX2"
-    );
-}
-
-/// Squares turned in registers.
-#[cfg(target_arch = "x86_64")]
-mod x86 {
-    use std::arch::x86_64::{
-        _mm256_castps_pd, _mm256_loadu_pd, _mm256_loadu_ps, _mm256_permute2f128_pd,
-        _mm256_storeu_pd, _mm256_unpackhi_pd, _mm256_unpackhi_ps, _mm256_unpacklo_pd,
-        _mm256_unpacklo_ps,
-    };
-
-    /// Sixty-four items of 4 bytes.
-    ///
-    /// # Safety
-    /// AVX2; eight lines of eight items on both sides.
-    #[target_feature(enable = "avx2")]
-    pub(super) unsafe fn turn_8x8(
-        dst: *mut u8,
-        dst_stride: isize,
-        src: *const u8,
-        src_stride: isize,
-    ) {
-        // No closures and no `map` over vectors: what is not inlined into this function lacks AVX and passes them through memory.
-        macro_rules! line {
-            ($i:literal) => {
-                _mm256_loadu_ps(src.offset(src_stride * $i).cast())
-            };
-        }
-        macro_rules! pair {
-            ($unpack:ident, $a:ident, $b:ident) => {
-                _mm256_castps_pd($unpack($a, $b))
-            };
-        }
-        macro_rules! put {
-            ($i:literal, $half:literal, $a:ident, $b:ident) => {
-                _mm256_storeu_pd(
-                    dst.offset(dst_stride * $i).cast(),
-                    _mm256_permute2f128_pd::<$half>($a, $b),
-                )
-            };
-        }
-        // SAFETY: the caller's.
-        unsafe {
-            let (r0, r1, r2, r3) = (line!(0), line!(1), line!(2), line!(3));
-            let (r4, r5, r6, r7) = (line!(4), line!(5), line!(6), line!(7));
-            // Pairs of lines interleaved, then pairs of pairs, then halves.
-            let (a0, a1) = (
-                pair!(_mm256_unpacklo_ps, r0, r1),
-                pair!(_mm256_unpackhi_ps, r0, r1),
-            );
-            let (a2, a3) = (
-                pair!(_mm256_unpacklo_ps, r2, r3),
-                pair!(_mm256_unpackhi_ps, r2, r3),
-            );
-            let (a4, a5) = (
-                pair!(_mm256_unpacklo_ps, r4, r5),
-                pair!(_mm256_unpackhi_ps, r4, r5),
-            );
-            let (a6, a7) = (
-                pair!(_mm256_unpacklo_ps, r6, r7),
-                pair!(_mm256_unpackhi_ps, r6, r7),
-            );
-            let (b0, b1) = (_mm256_unpacklo_pd(a0, a2), _mm256_unpackhi_pd(a0, a2));
-            let (b2, b3) = (_mm256_unpacklo_pd(a1, a3), _mm256_unpackhi_pd(a1, a3));
-            let (b4, b5) = (_mm256_unpacklo_pd(a4, a6), _mm256_unpackhi_pd(a4, a6));
-            let (b6, b7) = (_mm256_unpacklo_pd(a5, a7), _mm256_unpackhi_pd(a5, a7));
-            put!(0, 0x20, b0, b4);
-            put!(1, 0x20, b1, b5);
-            put!(2, 0x20, b2, b6);
-            put!(3, 0x20, b3, b7);
-            put!(4, 0x31, b0, b4);
-            put!(5, 0x31, b1, b5);
-            put!(6, 0x31, b2, b6);
-            put!(7, 0x31, b3, b7);
-        }
-    }
-
-    /// Sixteen items of 8 bytes.
-    ///
-    /// # Safety
-    /// AVX2; four lines of four items on both sides.
-    #[target_feature(enable = "avx2")]
-    pub(super) unsafe fn turn_4x4(
-        dst: *mut u8,
-        dst_stride: isize,
-        src: *const u8,
-        src_stride: isize,
-    ) {
-        macro_rules! line {
-            ($i:literal) => {
-                _mm256_loadu_pd(src.offset(src_stride * $i).cast())
-            };
-        }
-        macro_rules! put {
-            ($i:literal, $half:literal, $a:ident, $b:ident) => {
-                _mm256_storeu_pd(
-                    dst.offset(dst_stride * $i).cast(),
-                    _mm256_permute2f128_pd::<$half>($a, $b),
-                )
-            };
-        }
-        // SAFETY: the caller's.
-        unsafe {
-            let (r0, r1, r2, r3) = (line!(0), line!(1), line!(2), line!(3));
-            let (a, b) = (_mm256_unpacklo_pd(r0, r1), _mm256_unpackhi_pd(r0, r1));
-            let (c, d) = (_mm256_unpacklo_pd(r2, r3), _mm256_unpackhi_pd(r2, r3));
-            put!(0, 0x20, a, c);
-            put!(1, 0x20, b, d);
-            put!(2, 0x31, a, c);
-            put!(3, 0x31, b, d);
-        }
-    }
-}
-
-/// # Safety
-/// Item (`row`, `col`) is valid on both sides.
-#[inline(always)]
-unsafe fn move_item<T: Copy>(
-    dst: *mut u8,
-    ds: [isize; 2],
-    src: *const u8,
-    ss: [isize; 2],
-    row: usize,
-    col: usize,
-) {
-    // SAFETY: the caller's.
-    unsafe {
-        let s = src
-            .offset(ss[0] * row as isize + ss[1] * col as isize)
-            .cast::<T>();
-        *dst.offset(ds[0] * row as isize + ds[1] * col as isize)
-            .cast::<T>() = *s;
     }
 }
 
