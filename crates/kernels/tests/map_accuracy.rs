@@ -143,6 +143,7 @@ fn functions_are_accurate_at_every_instruction_set() {
         limit_isa(level);
         doubles_are_accurate();
         singles_are_accurate();
+        powers_of_singles_are_accurate();
         strange_arguments_have_their_results();
     }
     limit_isa(machine());
@@ -247,6 +248,62 @@ fn singles_are_accurate() {
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// Plain arguments alone, which have a loop of their own, and with a strange one in every stretch: to the bit the same.
+fn powers_of_singles_are_accurate() {
+    let (mut a, mut b) = (Vec::new(), Vec::new());
+    let mut state = 1_u64;
+    let mut uniform = || {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (state >> 11) as f64 / (1_u64 << 53) as f64
+    };
+    for i in 0..200_000 {
+        // Near one, of every magnitude, and with exponents that lead to every magnitude.
+        let x = match i % 3 {
+            0 => 0.5 + uniform(),
+            1 => libm::exp2(250.0 * uniform() - 125.0),
+            _ => libm::exp2(-149.0 * uniform()),
+        } as f32;
+        let most = 150.0 / libm::log2(f64::from(x)).abs().max(1e-4);
+        a.push(x);
+        b.push(((2.0 * uniform() - 1.0) * if i % 2 == 0 { most } else { 3.0 }) as f32);
+    }
+    let plain: Vec<f32> = two(&map::POWER, Elem::F32, &a, &b);
+    for ((&x, &y), &got) in a.iter().zip(&b).zip(&plain) {
+        let error = ulps32(got, libm::pow(f64::from(x), f64::from(y)));
+        assert!(
+            error <= 0.51,
+            "{x:e}^{y:e} = {got:e}, {error} ulp off ({:?})",
+            isa()
+        );
+    }
+    for i in (0..a.len()).step_by(100) {
+        (a[i], b[i]) = (-2.0, 3.0);
+    }
+    let mixed: Vec<f32> = two(&map::POWER, Elem::F32, &a, &b);
+    let wide = |x: &[f32]| -> Vec<f64> { x.iter().map(|&x| f64::from(x)).collect() };
+    let (wide_a, wide_b) = (wide(&a), wide(&b));
+    let mixed64: Vec<f64> = two(&map::POWER, Elem::F64, &wide_a, &wide_b);
+    for i in 0..a.len() {
+        let same = if i % 100 == 0 { -8.0 } else { plain[i] };
+        assert!(
+            mixed[i].to_bits() == same.to_bits(),
+            "{}^{} = {}, not {same}",
+            a[i],
+            b[i],
+            mixed[i]
+        );
+        let error = ulps32(mixed[i], mixed64[i]);
+        assert!(
+            error <= 0.51,
+            "{}^{}: {error} ulp from the f64 power",
+            a[i],
+            b[i]
+        );
+    }
 }
 
 fn strange_arguments_have_their_results() {

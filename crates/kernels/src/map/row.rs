@@ -174,7 +174,19 @@ pub(crate) trait Binary<T: Copy> {
     const PARAMS: usize;
     /// One vector loop instead of three: a broadcast operand is spread over a small tile first.
     const HEAVY: bool;
+    /// Most arguments are plain, and cost less where all of a stretch are: needs `HEAVY`.
+    const HAS_PLAIN: bool = false;
     fn apply<L: Level>(a: T, b: Self::Rhs, p: Params) -> Self::Out;
+    /// Whether [`Binary::apply_plain`] may be called.
+    #[inline(always)]
+    fn is_plain(_a: T, _b: Self::Rhs) -> bool {
+        false
+    }
+    /// To the bit what `apply` gives.
+    #[inline(always)]
+    fn apply_plain<L: Level>(a: T, b: Self::Rhs, p: Params) -> Self::Out {
+        Self::apply::<L>(a, b, p)
+    }
 }
 
 /// A function of three elements; the first may have another type (`where`).
@@ -294,7 +306,11 @@ unsafe fn binary_body<L: Level, T: Copy, O: Binary<T>>(
             if one_b {
                 tile_b.fill(MaybeUninit::new(*b));
             }
-            let step = if one_a || one_b { SPREAD } else { n };
+            let step = if one_a || one_b || O::HAS_PLAIN {
+                SPREAD
+            } else {
+                n
+            };
             let mut at = 0;
             while at < n {
                 let m = step.min(n - at);
@@ -309,10 +325,22 @@ unsafe fn binary_body<L: Level, T: Copy, O: Binary<T>>(
                     b.add(at)
                 };
                 let y = y.add(at);
+                at += m;
+                if O::HAS_PLAIN {
+                    let mut plain = true;
+                    for i in 0..m {
+                        plain &= O::is_plain(*a.add(i), *b.add(i));
+                    }
+                    if plain {
+                        for i in 0..m {
+                            *y.add(i) = O::apply_plain::<L>(*a.add(i), *b.add(i), p);
+                        }
+                        continue;
+                    }
+                }
                 for i in 0..m {
                     *y.add(i) = O::apply::<L>(*a.add(i), *b.add(i), p);
                 }
-                at += m;
             }
         } else if one_a {
             let a = *a;

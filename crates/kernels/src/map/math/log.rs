@@ -230,14 +230,23 @@ pub(super) fn log10_32<L: Level>(x: f32) -> f32 {
     other_base32::<L>(x, std::f32::consts::LOG10_E, LO, STEP, STEP_LO)
 }
 
-/// log2 of a positive f32 with a relative error of 2^-36: enough for powers of f32.
+/// log2 of a positive f32 with a relative error of 2^-38: enough for powers of f32.
 #[inline(always)]
-pub(super) fn log2_rough<L: Level>(x: f64) -> f64 {
-    let (m, e) = split64(x);
+pub(super) fn log2_rough<L: Level>(x: f32) -> f64 {
+    // Every f32 but 0 is a normal f64.
+    let bits = f64::from(x).to_bits();
+    let biased = bits.wrapping_sub(ROOT_HALF64).wrapping_add(1024 << 52) >> 52; // e + 1024
+    let m = f64::from_bits(bits.wrapping_sub(biased.wrapping_sub(1024) << 52));
+    let e = f64::from_bits(MAGIC64.to_bits().wrapping_add(biased)) - (MAGIC64 + 1024.0);
     let f = m - 1.0;
-    let s = f / (2.0 + f);
-    let z = s * s;
-    // As in `below_linear`: error 2^-37.6 of log(1 + f).
-    let r = poly!(L, z; 0.666_666_656_482_857_6, 0.400_003_346_226_748_77, 0.285_373_409_850_318_5, 0.235_815_925_266_475_88);
-    (f - s * (-z).mul_sum::<L>(r, f)).mul_sum::<L>(std::f64::consts::LOG2_E, e)
+    // log2(1 + f) / f on [sqrt(1/2) - 1, sqrt(2) - 1], error 2^-38.5: longer than with the usual quotient, but without its division.
+    // Even and odd powers apart, so that half as many sums wait for each other.
+    let z = f * f;
+    let even = poly!(L, z;
+        1.442_695_040_886_575_5, 0.480_898_348_802_189_64, 0.288_538_795_792_145_2, 0.206_107_121_155_473_03,
+        0.160_216_683_454_095_04, 0.130_275_699_284_191_99, 0.132_510_840_981_746_4);
+    let odd = poly!(L, z;
+        -0.721_347_520_327_587_8, -0.360_673_793_128_300_06, -0.240_446_434_191_603_1, -0.180_436_733_004_888_27,
+        -0.142_498_857_406_621_13, -0.134_628_279_901_867_1, -0.069_739_318_887_023_94);
+    f.mul_sum::<L>(odd.mul_sum::<L>(f, even), e)
 }

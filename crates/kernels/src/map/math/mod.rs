@@ -46,6 +46,10 @@ pub(crate) trait Float: Copy + PartialOrd {
     fn log10<L: Level>(self) -> Self;
     fn log1p<L: Level>(self) -> Self;
     fn pow<L: Level>(self, y: Self) -> Self;
+    /// Whether [`Float::pow_plain`] may be asked.
+    fn is_plain_power(self, y: Self) -> bool;
+    /// The power of a positive finite number with an exponent that is neither NaN nor beyond reason: to the bit as `pow`.
+    fn pow_plain<L: Level>(self, y: Self) -> Self;
     /// Sine where [`Float::is_far`] does not hold.
     fn sin<L: Level>(self) -> Self;
     /// Cosine where [`Float::is_far`] does not hold.
@@ -126,6 +130,14 @@ impl Float for f64 {
     #[inline(always)]
     fn pow<L: Level>(self, y: f64) -> f64 {
         pow::pow64::<L>(self, y)
+    }
+    #[inline(always)]
+    fn is_plain_power(self, y: f64) -> bool {
+        pow::is_plain64(self, y)
+    }
+    #[inline(always)]
+    fn pow_plain<L: Level>(self, y: f64) -> f64 {
+        pow::pow64_plain::<L>(self, y)
     }
     #[inline(always)]
     fn sin<L: Level>(self) -> f64 {
@@ -260,6 +272,14 @@ impl Float for f32 {
     #[inline(always)]
     fn pow<L: Level>(self, y: f32) -> f32 {
         pow::pow32::<L>(self, y)
+    }
+    #[inline(always)]
+    fn is_plain_power(self, y: f32) -> bool {
+        pow::is_plain32(self, y)
+    }
+    #[inline(always)]
+    fn pow_plain<L: Level>(self, y: f32) -> f32 {
+        pow::pow32_plain::<L>(self, y)
     }
     #[inline(always)]
     fn log2<L: Level>(self) -> f32 {

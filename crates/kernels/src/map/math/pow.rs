@@ -1,6 +1,6 @@
 //! Powers: the logarithm in two f64 (a high and a low part) for f64, in one for f32.
 
-use super::exp::{clamp64, exp2_rough, exp2_tail64};
+use super::exp::{clamp32, clamp64, exp2_rough, exp2_tail64};
 use super::log::{log2_rough, split64};
 use super::poly;
 use crate::map::row::Level;
@@ -39,9 +39,10 @@ fn log2_parts<L: Level>(x: f64) -> (f64, f64) {
     // s = (m - 1) / (m + 1) in two parts.
     let d = m + 1.0;
     let d_lo = m - (d - 1.0);
-    let s = f / d;
+    let reciprocal = 1.0 / d;
+    let s = f * reciprocal;
     let (back, back_lo) = product::<L>(s, d);
-    let s_lo = ((f - back) - back_lo - s * d_lo) / d;
+    let s_lo = ((f - back) - back_lo - s * d_lo) * reciprocal;
     // z = s^2; 2/3 z + z^2 R(z) in two parts. R: log((1+s)/(1-s)) = 2 s + 2/3 s^3 + s^5 R(s^2), error 2^-65.
     let (z, z_lo) = product::<L>(s, s);
     let z_lo = z_lo + 2.0 * s * s_lo;
@@ -91,25 +92,49 @@ fn edges(x: f64, y: f64, value: f64) -> f64 {
     if (y == 0.0) | (x == 1.0) { 1.0 } else { value }
 }
 
+/// Nothing above this as an exponent changes a result: the smallest logarithm but 0 is 2^-53 in f64.
+const FAR: f64 = 3.7e19;
+
 /// Error below 1 ulp.
 #[inline(always)]
 pub(super) fn pow64<L: Level>(x: f64, y: f64) -> f64 {
-    let (l, l_lo) = log2_parts::<L>(x.abs());
-    // Nothing above this changes a result: the smallest logarithm but 0 is 2^-53.
-    let b = clamp64(y, -3.7e19, 3.7e19);
-    let (h, h_lo) = product::<L>(l, b);
+    edges(x, y, pow64_plain::<L>(x.abs(), clamp64(y, -FAR, FAR)))
+}
+
+/// Whether [`pow64_plain`] may be asked.
+#[inline(always)]
+pub(super) fn is_plain64(x: f64, y: f64) -> bool {
+    (x > 0.0) & (x < f64::INFINITY) & (y.abs() <= FAR)
+}
+
+/// The power of a positive finite number, |y| <= `FAR`. Error below 1 ulp.
+#[inline(always)]
+pub(super) fn pow64_plain<L: Level>(x: f64, y: f64) -> f64 {
+    let (l, l_lo) = log2_parts::<L>(x);
+    let (h, h_lo) = product::<L>(l, y);
     let h_lo = if h.abs() > 1100.0 {
         0.0
     } else {
-        h_lo + l_lo * b
+        h_lo + l_lo * y
     };
-    edges(x, y, exp2_tail64::<L>(h, h_lo))
+    exp2_tail64::<L>(h, h_lo)
 }
 
 /// Error below 0.51 ulp.
 #[inline(always)]
 pub(super) fn pow32<L: Level>(x: f32, y: f32) -> f32 {
-    let (x, y) = (f64::from(x), f64::from(y));
-    let b = clamp64(y, -3.7e19, 3.7e19);
-    edges(x, y, exp2_rough::<L>(log2_rough::<L>(x.abs()) * b)) as f32
+    let value = pow32_plain::<L>(x.abs(), clamp32(y, -FAR as f32, FAR as f32));
+    edges(f64::from(x), f64::from(y), f64::from(value)) as f32
+}
+
+/// Whether [`pow32_plain`] may be asked.
+#[inline(always)]
+pub(super) fn is_plain32(x: f32, y: f32) -> bool {
+    (x > 0.0) & (x < f32::INFINITY) & (y.abs() <= FAR as f32)
+}
+
+/// The power of a positive finite number, |y| <= `FAR`. Error below 0.51 ulp.
+#[inline(always)]
+pub(super) fn pow32_plain<L: Level>(x: f32, y: f32) -> f32 {
+    exp2_rough::<L>(log2_rough::<L>(x) * f64::from(y)) as f32
 }
