@@ -323,3 +323,34 @@ fn many_runs_shorter_than_a_block_are_joined() {
     let x = Strided::contiguous(Elem::F32, &[200, 3, 160], || (noise.unit(), 0.0));
     check(Reduce::Sum, &x, Elem::F32, &[true, false, true], &Serial);
 }
+
+#[test]
+fn the_first_of_several_complex_nans_is_the_extreme() {
+    let nan = f64::NAN;
+    for n in [3, 17, 40, 5000, 300_000] {
+        for (first, then) in [(0, n - 1), (1, 2), (n / 2, n / 2 + 1), (n - 2, n - 1)] {
+            for elem in [Elem::C64, Elem::C128] {
+                for op in [Reduce::Min, Reduce::Max] {
+                    let mut i = 0..;
+                    let x = Strided::contiguous(elem, &[n], || match i.next() {
+                        Some(at) if at == first => (nan, 3.0),
+                        Some(at) if at >= then => (7.0, nan),
+                        at => (at.unwrap_or(0) as f64, 1.0),
+                    });
+                    let mut y = Strided::contiguous(elem, &[1], || (0.0, 0.0));
+                    let target = Target {
+                        strides: &[0],
+                        ..y.target()
+                    };
+                    // SAFETY: the views lie in their buffers.
+                    unsafe { reduce(&Spawn(2), op, &x.source(), &[true], &target) };
+                    let (re, im) = y.at(&[0]);
+                    assert!(
+                        re.is_nan() && im == 3.0,
+                        "{op:?} of {n} {elem:?}, NaN at {first}: {re}, {im}"
+                    );
+                }
+            }
+        }
+    }
+}

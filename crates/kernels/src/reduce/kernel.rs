@@ -60,6 +60,8 @@ lanes!(Bit, 256; i8, 256; u8, 256; i16, 128; u16, 128; i32, 64; u32, 64; f32, 64
 pub(crate) trait Fold<A>: Copy + 'static {
     fn neutral() -> A;
     fn apply(a: A, b: A) -> A;
+    /// Whether a result that is NaN must be the first one of the row, where lanes have lost which came first.
+    const FIRST_NAN: bool = false;
 }
 
 #[derive(Clone, Copy)]
@@ -97,25 +99,35 @@ sum_prod!(
         Cx { re: a.re * b.re - a.im * b.im, im: a.re * b.im + a.im * b.re }
 );
 
-// NaN wins: an accumulator that is NaN never compares, a new value that is NaN always replaces.
+// NaN wins: an accumulator that is NaN never compares, a new value that is NaN replaces: of a complex accumulator only what is none.
 impl<A: Number> Fold<A> for Min {
+    const FIRST_NAN: bool = A::IS_COMPLEX;
     #[inline(always)]
     fn neutral() -> A {
         A::TOP
     }
     #[inline(always)]
     fn apply(a: A, b: A) -> A {
-        if (b < a) | b.is_nan() { b } else { a }
+        if (b < a) | (b.is_nan() & !(A::IS_COMPLEX && a.is_nan())) {
+            b
+        } else {
+            a
+        }
     }
 }
 impl<A: Number> Fold<A> for Max {
+    const FIRST_NAN: bool = A::IS_COMPLEX;
     #[inline(always)]
     fn neutral() -> A {
         A::BOTTOM
     }
     #[inline(always)]
     fn apply(a: A, b: A) -> A {
-        if (b > a) | b.is_nan() { b } else { a }
+        if (b > a) | (b.is_nan() & !(A::IS_COMPLEX && a.is_nan())) {
+            b
+        } else {
+            a
+        }
     }
 }
 
@@ -155,7 +167,12 @@ pub(crate) struct Kernel {
     pub fill: unsafe fn(*mut u8, usize),
     /// Replaces each of `n` values by the fold of `carry` and all up to it, and leaves the last in `carry`: `(values, n, carry)`.
     pub prefix: unsafe fn(*mut u8, usize, *mut u8),
+    /// As `prefix` in [`CHAINS`] rows of `n` values, one behind the other, with a carry each.
+    pub prefixes: unsafe fn(*mut u8, usize, *mut u8),
 }
+
+/// Rows whose running folds are computed side by side: that of one row waits for every one of its steps.
+pub(crate) const CHAINS: usize = 8;
 
 impl Kernel {
     pub(crate) const fn of<A: Lane, O: Fold<A>>() -> Kernel {
@@ -164,6 +181,7 @@ impl Kernel {
             rows: rows::<A, O>,
             fill: fill::<A, O>,
             prefix: prefix::<A, O>,
+            prefixes: prefixes::<A, O>,
         }
     }
 }
@@ -201,7 +219,11 @@ by_isa! {
 /// Lanes in a fixed order: the result depends on the length alone, not on the instruction set.
 #[inline(always)]
 pub(crate) fn fold_row<A: Lane, O: Fold<A>>(x: &[A]) -> A {
-    fold_row_of::<A, A, O, Itself>(x)
+    let value = fold_row_of::<A, A, O, Itself>(x);
+    if O::FIRST_NAN && value.is_nan() {
+        return x.iter().copied().find(|v| v.is_nan()).unwrap_or(value);
+    }
+    value
 }
 
 /// The value as it is, complex ones without a detour.
@@ -292,6 +314,24 @@ unsafe fn prefix<A: Lane, O: Fold<A>>(x: *mut u8, n: usize, carry: *mut u8) {
         *v = last;
     }
     *carry = last;
+}
+
+unsafe fn prefixes<A: Lane, O: Fold<A>>(x: *mut u8, n: usize, carries: *mut u8) {
+    let (x, carries) = (x.cast::<A>(), carries.cast::<A>());
+    // SAFETY: the caller gives `CHAINS` rows of `n` values and as many carries, apart from them.
+    unsafe {
+        let mut last: [A; CHAINS] = std::array::from_fn(|r| *carries.add(r));
+        for i in 0..n {
+            for (r, last) in last.iter_mut().enumerate() {
+                let at = x.add(r * n + i);
+                *last = O::apply(*last, *at);
+                *at = *last;
+            }
+        }
+        for (r, last) in last.into_iter().enumerate() {
+            *carries.add(r) = last;
+        }
+    }
 }
 
 /// Reads `n` strided elements into a contiguous row: `(src, stride, n, dst)`.
@@ -409,6 +449,10 @@ unsafe fn store<A: Number, O: Number>(src: *const u8, dst: *mut u8, stride: isiz
 }
 
 unsafe fn scatter<T: Copy>(src: *const u8, dst: *mut u8, stride: isize, n: usize) {
+    if stride == size_of::<T>() as isize {
+        // SAFETY: the caller gives `n` values and `n` writable elements, apart from each other.
+        return unsafe { std::ptr::copy_nonoverlapping(src, dst, n * size_of::<T>()) };
+    }
     for i in 0..n {
         // SAFETY: the caller gives `n` values and `n` writable elements.
         unsafe { *dst.offset(i as isize * stride).cast::<T>() = *src.cast::<T>().add(i) };

@@ -31,6 +31,8 @@ pub(crate) trait Number: Copy + PartialEq + PartialOrd + Send + Sync + 'static {
     const TOP: Self;
     /// The value before which nothing sorts.
     const BOTTOM: Self;
+    /// Whether it has two parts, so that one NaN is not as good as another.
+    const IS_COMPLEX: bool = false;
     fn to_i64(self) -> i64;
     fn to_u64(self) -> u64;
     fn to_f32(self) -> f32;
@@ -137,6 +139,7 @@ impl Number for Bit {
 
 macro_rules! complex {
     ($($t:ty);*) => { $(impl Number for Cx<$t> {
+        const IS_COMPLEX: bool = true;
         const ZERO: Self = Cx { re: 0.0, im: 0.0 };
         const TOP: Self = Cx { re: <$t>::INFINITY, im: <$t>::INFINITY };
         const BOTTOM: Self = Cx { re: <$t>::NEG_INFINITY, im: <$t>::NEG_INFINITY };
