@@ -76,21 +76,56 @@ pub unsafe fn nonzero(threads: &dyn Threads, src: &Source, out: &[*mut i64]) -> 
     let targets: Vec<usize> = out.iter().map(|&p| p as usize).collect();
     split(threads, chunks, n, &|chunk| {
         let mut to = starts[chunk];
-        let mut found = [0_u16; PIECE];
+        let mut found = [0_u16; PIECE + 8];
         pieces(chunk, &mut |at, truths| {
-            // Every place is written, but only that of a true one is moved on from: no branch to guess.
-            let mut count = 0;
-            for (i, &truth) in truths.iter().enumerate() {
-                // SAFETY: no more than `i` were found before, and a piece fits.
-                unsafe { *found.get_unchecked_mut(count) = i as u16 };
-                count += (truth != 0) as usize;
-            }
+            let count = true_positions(truths, &mut found);
             // SAFETY: results `to..to + count` are this piece's, and there is room for all.
             unsafe { write_positions(&targets, src.shape, to, at, &found[..count]) };
             to += count;
         });
     });
     total
+}
+
+/// For every byte, the positions of its bits, lowest first, and zeros behind them.
+const BITS: [[u16; 8]; 256] = {
+    let mut table = [[0; 8]; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        let (mut bit, mut count) = (0, 0);
+        while bit < 8 {
+            if byte >> bit & 1 == 1 {
+                table[byte][count] = bit as u16;
+                count += 1;
+            }
+            bit += 1;
+        }
+        byte += 1;
+    }
+    table
+};
+
+/// Writes the positions of the ones among `truths`, which are 0 or 1, to the start of `found` and returns their number.
+fn true_positions(truths: &[u8], found: &mut [u16; PIECE + 8]) -> usize {
+    debug_assert!(truths.len() <= PIECE);
+    let (words, rest) = truths.as_chunks::<8>();
+    let mut count = 0;
+    for (k, word) in words.iter().enumerate() {
+        // The product gathers the lowest bits of eight bytes in its highest byte. Eight positions are written whatever their number.
+        let byte = u64::from_le_bytes(*word).wrapping_mul(0x0102_0408_1020_4080) >> 56;
+        let bits = &BITS[byte as usize];
+        // SAFETY: no more than `8 * k` were found before, and `found` has room for eight more than a piece.
+        let to = unsafe { found.get_unchecked_mut(count..count + 8) };
+        for (to, bit) in to.iter_mut().zip(bits) {
+            *to = 8 * k as u16 + bit;
+        }
+        count += byte.count_ones() as usize;
+    }
+    for (i, &truth) in rest.iter().enumerate() {
+        found[count] = (8 * words.len() + i) as u16;
+        count += truth as usize;
+    }
+    count
 }
 
 /// Writes the indices of the elements `at + found[0]`, `at + found[1]`, … of an array of `shape`, one target an axis, from result `to` on.
@@ -102,6 +137,13 @@ unsafe fn write_positions(targets: &[usize], shape: &[usize], to: usize, at: usi
     else {
         return;
     };
+    if targets.is_empty() {
+        for (i, &step) in found.iter().enumerate() {
+            // SAFETY: the caller's.
+            unsafe { *(last as *mut i64).add(to + i) = (at + step as usize) as i64 };
+        }
+        return;
+    }
     // The row of the last axis that `position` lies in, and where it starts. Results ascend, and so do their rows.
     let (mut row, mut start) = (at / len.max(1), at / len.max(1) * len);
     for (i, &step) in found.iter().enumerate() {
