@@ -381,6 +381,31 @@ pub(crate) fn generate<T: Generated>(
     Ok(())
 }
 
+/// Fills diagonal `k` of a dense matrix: 0 the main one, positive ones above it.
+pub(crate) fn fill_diagonal(tensor: &Tensor, value: Scalar, k: i64) {
+    let (rows, columns) = (tensor.shape()[0], tensor.shape()[1]);
+    let (row, column) = (k.min(0).unsigned_abs() as usize, k.max(0) as usize);
+    let len = rows.saturating_sub(row).min(columns.saturating_sub(column));
+    if len == 0 {
+        return;
+    }
+    let size = tensor.dtype().size();
+    let mut pattern = [0_u64; 2];
+    let pattern = pattern.as_mut_ptr().cast::<u8>();
+    // SAFETY: the pattern has 16 bytes, enough for every dtype; the diagonal's `len` elements lie inside the matrix, a row and a column apart.
+    unsafe {
+        value.write(tensor.dtype(), pattern);
+        mxnet_kernels::copy::fill_nd(
+            &mxnet_kernels::Serial,
+            size,
+            &[len],
+            tensor.data_ptr().add((row * columns + column) * size),
+            &[((columns + 1) * size) as isize],
+            pattern,
+        );
+    }
+}
+
 /// Fills a stretch of every row (last axis) of a dense tensor.
 pub(crate) fn fill_stretches(
     tensor: &Tensor,

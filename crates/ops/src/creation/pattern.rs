@@ -1,8 +1,6 @@
 //! Patterns: identities, triangles, positions.
 #![allow(unsafe_code)]
 
-use std::ops::Range;
-
 use mxnet_tensor::{DType, Dims, Scalar, default_float, default_int};
 
 use super::dims;
@@ -49,7 +47,7 @@ pub static EYE: OpDef = OpDef {
         array([[0., 1., 0.],
                [0., 0., 1.]])
     ",
-    cpu: Cpu::Kernel(|cx| ones(cx, cx.int("k"), at)),
+    cpu: Cpu::Kernel(|cx| diagonal(cx, cx.int("k"))),
     onnx: Onnx::Node {
         ty: "EyeLike",
         since: 9,
@@ -157,7 +155,7 @@ pub static IDENTITY: OpDef = OpDef {
         array([[1., 0.],
                [0., 1.]])
     ",
-    cpu: Cpu::Kernel(|cx| ones(cx, 0, at)),
+    cpu: Cpu::Kernel(|cx| diagonal(cx, 0)),
     probe: Probe::calls(&["3", "2, 'int64'"]),
     ..PATTERN
 };
@@ -183,7 +181,7 @@ pub static TRI: OpDef = OpDef {
         array([[1., 1., 0.],
                [1., 1., 1.]])
     ",
-    cpu: Cpu::Kernel(|cx| ones(cx, cx.int("k"), up_to)),
+    cpu: Cpu::Kernel(|cx| ones_up_to(cx, cx.int("k"))),
     probe: Probe::calls(&["3", "2, 4", "3, 3, -1", "3, 4, 1"]),
     ..PATTERN
 };
@@ -199,24 +197,19 @@ fn matrix(cx: &CallCx) -> Result<Inferred> {
     one_of(shape, cx.dtype("dtype").unwrap_or_else(default_float))
 }
 
-/// Ones at the columns of row r that `stretch(r + k)` has, zeros elsewhere.
-fn ones(cx: &KernelCx, k: i64, stretch: fn(i64) -> Range<i64>) -> Result<()> {
+/// Ones on diagonal k, zeros elsewhere.
+fn diagonal(cx: &KernelCx, k: i64) -> Result<()> {
     let out = cx.output(0);
-    let row = |row: usize| {
-        let Range { start, end } = stretch((row as i64).saturating_add(k));
-        start.max(0) as usize..end.max(0) as usize
-    };
     cpu::fill(out, Scalar::I64(0), cx.threads);
-    cpu::fill_stretches(out, Scalar::I64(1), row, cx.threads);
+    cpu::fill_diagonal(out, Scalar::I64(1), k);
     Ok(())
 }
 
-/// The diagonal itself.
-fn at(diagonal: i64) -> Range<i64> {
-    diagonal..diagonal.saturating_add(1)
-}
-
-/// Up to the diagonal.
-fn up_to(diagonal: i64) -> Range<i64> {
-    0..diagonal.saturating_add(1)
+/// Ones up to column r + k of row r, zeros behind.
+fn ones_up_to(cx: &KernelCx, k: i64) -> Result<()> {
+    let out = cx.output(0);
+    let row = |row: usize| 0..(row as i64).saturating_add(k).saturating_add(1).max(0) as usize;
+    cpu::fill(out, Scalar::I64(0), cx.threads);
+    cpu::fill_stretches(out, Scalar::I64(1), row, cx.threads);
+    Ok(())
 }

@@ -1,15 +1,16 @@
 //! Products composed of the matrix product: of vectors, over chosen axes, in chains and powers.
 
-use mxnet_tensor::{DType, Dims, Layout};
+use mxnet_tensor::{DType, DeviceKind, Dims, Layout};
 use smallvec::SmallVec;
 
 use crate::Array;
-use crate::args::{Param, ParamKind};
+use crate::args::{Attrs, Param, ParamKind};
 use crate::creation;
 use crate::cx::CallCx;
 use crate::elementwise::comparison::EQUAL;
 use crate::error::Result;
-use crate::linalg::{INV, MATVEC_ALONG, VECDOT_ALONG, VECMAT_ALONG, small_product};
+use crate::invoke::invoke1;
+use crate::linalg::{CONJUGATED_DOT, INV, MATVEC_ALONG, VECDOT_ALONG, VECMAT_ALONG, small_product};
 use crate::opdef::{Cpu, Form, OpDef, Probe, Short, Surface};
 use crate::quick;
 use crate::signal::few_products;
@@ -116,16 +117,22 @@ pub static VDOT: OpDef = OpDef {
         if a.len() != b.len() {
             return Err(cx.shape_error(format!("`a` has {} elements, `b` {}", a.len(), b.len())));
         }
-        cx.done(
-            a.conj()?
-                .reshape(&[a.len()])?
-                .matmul(&b.reshape(&[b.len()])?)?,
-        )
+        let flat = [a.reshape(&[a.len()])?, b.reshape(&[b.len()])?];
+        let complex = a.dtype().is_complex() && a.dtype() == b.dtype();
+        if complex && a.device().kind() == DeviceKind::Cpu {
+            return cx.done(invoke1(
+                &CONJUGATED_DOT,
+                &[&flat[0], &flat[1]],
+                &Attrs::none(),
+            )?);
+        }
+        cx.done(flat[0].conj()?.matmul(&flat[1])?)
     }),
     probe: Probe::calls(&[
         "f((3,)), f((3,))",
         "f((2, 3)), f((3, 2))",
         "c((3,)), c((3,))",
+        "c((40, 50)), c((50, 40))",
     ])
     .ulp(64),
     ..OpDef::COMPOSITE

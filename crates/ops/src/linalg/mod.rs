@@ -2,12 +2,14 @@
 
 mod along;
 mod composed;
+mod conjugated;
 mod einsum;
 mod factor;
 mod product;
 
 pub use along::*;
 pub use composed::*;
+pub use conjugated::*;
 pub use einsum::*;
 pub use factor::*;
 pub use product::*;
@@ -20,6 +22,7 @@ pub(crate) static OPS: &[&OpDef] = &[
     &INNER,
     &OUTER,
     &VDOT,
+    &CONJUGATED_DOT,
     &VECDOT,
     &MATVEC,
     &VECMAT,
