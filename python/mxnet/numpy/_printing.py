@@ -55,6 +55,12 @@ def printoptions(*args: Any, **kwargs: Any) -> AbstractContextManager[Any]:
     return numpy.printoptions(*args, **kwargs)
 
 
+def _lent(a: ArrayLike) -> Any:
+    """NumPy's array over the same memory: of large arrays it prints the corners only."""
+    array: Any = asarray(a)
+    return array._lent()
+
+
 def array2string(a: ArrayLike, *args: Any, **kwargs: Any) -> str:
     """The elements of an array as text.
 
@@ -80,7 +86,7 @@ def array2string(a: ArrayLike, *args: Any, **kwargs: Any) -> str:
     >>> mx.np.array2string(mx.np.array([1.5, 2.25]), separator=", ")
     '[1.5 , 2.25]'
     """
-    return numpy.array2string(asarray(a).asnumpy(), *args, **kwargs)
+    return numpy.array2string(_lent(a), *args, **kwargs)
 
 
 def array_repr(
@@ -132,4 +138,4 @@ def array_str(
     >>> np.array_str(np.array([1.5, 2.0]))
     '[1.5 2. ]'
     """
-    return numpy.array_str(asarray(a).asnumpy(), max_line_width, precision, suppress_small)
+    return numpy.array_str(_lent(a), max_line_width, precision, suppress_small)

@@ -634,8 +634,13 @@ impl PyArray {
         exchange::repr(slf)
     }
 
+    /// NumPy's array over the same memory, read only, to be printed and thrown away.
+    fn _lent(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+        exchange::lent(slf)
+    }
+
     fn __str__(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
-        Ok(exchange::to_numpy(slf)?
+        Ok(exchange::lent(slf)?
             .bind(slf.py())
             .str()?
             .into_any()

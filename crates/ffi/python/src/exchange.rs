@@ -287,7 +287,7 @@ fn format(dtype: DType) -> &'static std::ffi::CStr {
     }
 }
 
-/// A tensor that NumPy looks at for the time of one copy.
+/// A tensor that NumPy looks at for the time of one copy, or while it prints.
 #[pyclass(frozen)]
 struct Window {
     tensor: Tensor,
@@ -398,6 +398,22 @@ pub fn to_numpy(slf: &Bound<'_, PyArray>) -> PyResult<Py<PyAny>> {
 
 /// The elements as a NumPy array with memory of its own.
 pub fn array_to_numpy(py: Python<'_>, array: &Array) -> PyResult<Py<PyAny>> {
+    through_window(py, array, pyo3::intern!(py, "array"))
+}
+
+/// The elements for NumPy to print: its own array over the same memory. Of a large array it prints the corners, and a copy would
+/// read everything.
+pub fn lent(slf: &Bound<'_, PyArray>) -> PyResult<Py<PyAny>> {
+    let py = slf.py();
+    through_window(py, &slf.get().array(py), pyo3::intern!(py, "asarray"))
+}
+
+/// What NumPy's function `make` makes of the memory, once all writes to it are done.
+fn through_window(
+    py: Python<'_>,
+    array: &Array,
+    make: &Bound<'_, pyo3::types::PyString>,
+) -> PyResult<Py<PyAny>> {
     if array.is_ready() {
         array.wait_to_read().map_err(|error| raise(py, error))?;
     } else {
@@ -411,11 +427,11 @@ pub fn array_to_numpy(py: Python<'_>, array: &Array) -> PyResult<Py<PyAny>> {
             tensor: array.tensor().clone(),
         },
     )?;
-    let copied = numpy.call_method1(pyo3::intern!(py, "array"), (window,))?;
+    let made = numpy.call_method1(make, (window,))?;
     if array.dtype() == DType::BF16 {
-        return bf16_from_bits(py, &copied);
+        return bf16_from_bits(py, &made);
     }
-    Ok(copied.unbind())
+    Ok(made.unbind())
 }
 
 /// bfloat16 bits in `ml_dtypes`' type, or widened to float32 if that package is missing.
@@ -640,7 +656,7 @@ pub fn as_index(slf: &Bound<'_, PyArray>) -> PyResult<Py<PyAny>> {
 pub fn repr(slf: &Bound<'_, PyArray>) -> PyResult<String> {
     let py = slf.py();
     let array = slf.get().array(py);
-    let text: String = to_numpy(slf)?.bind(py).repr()?.extract()?;
+    let text: String = lent(slf)?.bind(py).repr()?.extract()?;
     // Whoever overrides the text in NumPy's print options has the last word.
     let Some(body) = text
         .strip_prefix("array(")
