@@ -286,9 +286,9 @@ pub(super) unsafe fn transpose_tile<T: Copy>(
 }
 
 /// Side of the squares that [`turn_square`] takes for items of this size; 0 if it takes none.
+#[cfg(target_arch = "x86_64")]
 fn square_side(size: usize) -> usize {
-    #[cfg(target_arch = "x86_64")]
-    return match size {
+    match size {
         1 => 16,
         2 => 8,
         4 if isa() >= Isa::Avx2 => 8,
@@ -296,9 +296,12 @@ fn square_side(size: usize) -> usize {
         // No registers, but as many lines at a time.
         16 => 4,
         _ => 0,
-    };
-    #[cfg(not(target_arch = "x86_64"))]
-    return size * 0;
+    }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn square_side(_size: usize) -> usize {
+    0
 }
 
 /// # Safety
@@ -370,6 +373,7 @@ mod x86 {
     macro_rules! turn_by_interleaving {
         ($(#[$meta:meta])* $name:ident, $side:literal, $doublings:literal, $low:ident, $high:ident) => {
             $(#[$meta])*
+            #[allow(clippy::needless_range_loop, reason = "lines of both sides by one number")]
             ///
             /// # Safety
             /// As many lines of 16 bytes as the square has, on both sides.
