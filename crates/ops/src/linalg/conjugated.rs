@@ -131,8 +131,15 @@ fn bits_of(pair: [f32; 2]) -> u64 {
 /// `from` has `words` words and `to` room for as many, apart from each other.
 unsafe fn conjugate(from: *const u8, to: *mut u8, words: usize, signs: &[u64; 2]) {
     let (from, to) = (from.cast::<u64>(), to.cast::<u64>());
-    for i in 0..words {
-        // SAFETY: i < words. Complex numbers of two f32 are aligned to four bytes only.
-        unsafe { to.add(i).write(from.add(i).read_unaligned() ^ signs[i % 2]) };
+    // SAFETY: `i` and `i + 1` are below `words`. Complex numbers of two f32 are aligned to four bytes only.
+    let turn = |i: usize, sign: u64| unsafe {
+        to.add(i).write(from.add(i).read_unaligned() ^ sign);
+    };
+    for i in (0..words / 2 * 2).step_by(2) {
+        turn(i, signs[0]);
+        turn(i + 1, signs[1]);
+    }
+    if words % 2 == 1 {
+        turn(words - 1, signs[0]);
     }
 }
