@@ -109,7 +109,8 @@ class Rules:
     def of_error(text: str) -> str | None:
         """The rule for a test that asked us for a type that arrays of numbers cannot have."""
         match = re.search(r"arrays of numbers cannot have dtype (\w+)|nested sequences of .*no array of numbers", text)
-        return "element type" if match else None
+        absent = re.search(r"has no attribute '(Void|Str|Bytes|String|Object|DateTime64|TimeDelta64)DType'", text)
+        return "element type" if match or absent else None
 
 
 def sources(code: str) -> dict[str, str]:

@@ -228,7 +228,10 @@ def test_integer_powers_refuse_negative_exponents_however_small_the_arrays():
         x ** np.array([1, -1])
 
 
-@pytest.mark.parametrize("bounds", [(5,), (0,), (-3,), (2, 7), (7, 2), (0, 10, 3), (10, 0, -3), (1, 2, 5), (3, 5000)])
+@pytest.mark.parametrize(
+    "bounds",
+    [(5,), (0,), (-3,), (2, 7), (7, 2), (0, 10, 3), (10, 0, -3), (1, 2, 5), (3, 5000), (-(2**62), 2**62, 2**60)],
+)
 def test_ranges_of_integers_agree_with_numpy(bounds):
     same(np.arange(*bounds), numpy.arange(*bounds))
 

@@ -125,8 +125,9 @@ pub fn range(start: i64, stop: i64, step: i64) -> Result<Option<Array>> {
     let tensor = Tensor::empty(&[n], DType::I64, device)?;
     let first = tensor.data_ptr().cast::<i64>();
     for i in 0..n {
+        // A product beyond the type comes back with the sum, which lies before `stop`.
         // SAFETY: the tensor is new and dense, with `n` elements of this type.
-        unsafe { *first.add(i) = start + i as i64 * step };
+        unsafe { *first.add(i) = start.wrapping_add((i as i64).wrapping_mul(step)) };
     }
     Ok(Some(Array::from_tensor(tensor)))
 }

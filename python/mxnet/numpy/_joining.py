@@ -150,8 +150,9 @@ def append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> ndarra
     >>> mx.np.append([1, 2], [[3], [4]])
     array([1, 2, 3, 4])
     """
-    # Without an axis it flattens by itself.
-    return cast(ndarray, _op["concatenate"]((arr, values), axis))
+    # Numbers are arrays here, with a dtype of their own. Without an axis it flattens by itself.
+    pair = (asarray(arr), asarray(values))
+    return cast(ndarray, _op["concatenate"](pair, axis))
 
 
 def _positions(name: str, obj: Any, size: int) -> tuple[ndarray, bool]:

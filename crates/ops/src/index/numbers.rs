@@ -45,16 +45,16 @@ pub static UNRAVEL_INDEX: OpDef = OpDef {
         let shape = dims(cx.op.name, cx.ints("shape"))?;
         let size = addressable(cx, &shape)?;
         let x = whole(cx, 0)?;
-        if shape.is_empty() && x.ndim() > 0 {
-            return Err(cx.value_error(format!(
-                "the positions in a 0d array have no axes, found {} in `indices`",
-                x.ndim()
-            )));
-        }
         let numbers = integers(&x);
         if let Some(bad) = numbers.iter().find(|&&i| i < 0 || i as usize >= size) {
             return Err(cx.value_error(format!(
                 "index {bad} is out of bounds for array with size {size}"
+            )));
+        }
+        if shape.is_empty() && x.ndim() > 0 {
+            return Err(cx.value_error(format!(
+                "the positions in a 0d array have no axes, found {} in `indices`",
+                x.ndim()
             )));
         }
         let mut outputs = Outputs::new();
@@ -191,15 +191,12 @@ fn addressable(cx: &CompositeCx, shape: &[usize]) -> Result<usize> {
 fn whole(cx: &CompositeCx, i: usize) -> Result<Array> {
     let x = cx.input(i);
     if !x.dtype().is_integer() {
+        let dtype = x.dtype().name();
         return Err(cx.dtype_error(match x.is_empty() {
             true => format!(
-                "indices must be integral: the provided empty sequence was of {}",
-                x.dtype().name()
+                "only int indices permitted: indices must be integral: the provided empty sequence was of {dtype}"
             ),
-            false => format!(
-                "only int indices permitted: they must be integers, found {}",
-                x.dtype().name()
-            ),
+            false => format!("only int indices permitted: they must be integers, found {dtype}"),
         }));
     }
     let x = x.astype(DType::I64)?.contiguous()?;

@@ -102,7 +102,8 @@ pub static EDIFF1D: OpDef = OpDef {
             }
             end.reshape(&[end.len()])?.astype(dtype).map(Some)
         };
-        let (behind, before) = (end(1, "to_end")?, end(2, "to_begin")?);
+        let before = end(2, "to_begin")?;
+        let behind = end(1, "to_end")?;
         let x = x.reshape(&[n])?;
         let (later, earlier) = (
             narrow(&x, 0, n.min(1), n)?,
