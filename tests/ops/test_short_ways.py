@@ -327,3 +327,100 @@ def test_products_of_vectors_along_the_last_axis_agree_with_numpy(dtype):
             want = numpy.vecdot(a, b)
             assert (got.shape, got.dtype) == (want.shape, want.dtype)
             numpy.testing.assert_allclose(got.asnumpy(), want, rtol=1e-2 if dtype == "float16" else 1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int64", "uint8"])
+@pytest.mark.parametrize("size", [0, 5, 300, LARGE])
+def test_functions_of_two_results_agree_with_numpy(dtype, size):
+    x, y = values(dtype, size), values(dtype, size, seed=1) + numpy.ones((), dtype) * 3
+    for got, want in zip(np.divmod(np.array(x), np.array(y)), numpy.divmod(x, y), strict=True):
+        same(got, want)
+    if numpy.dtype(dtype).kind == "f":
+        special = numpy.array([numpy.inf, -numpy.inf, numpy.nan, -0.0, -2.5], dtype)
+        for given in (x, special):
+            for got, want in zip(np.modf(np.array(given)), numpy.modf(given), strict=True):
+                same(got, want)
+                numpy.testing.assert_array_equal(numpy.signbit(got.asnumpy()), numpy.signbit(want))
+
+
+@pytest.mark.parametrize("counts", ["int8", "int32", "int64", "uint16"])
+@pytest.mark.parametrize("size", [0, 4, 70, LARGE])
+def test_powers_of_two_agree_with_numpy_however_far_they_reach(counts, size):
+    x, n = values("float32", size), values(counts, size, seed=1)
+    same(np.ldexp(np.array(x), np.array(n)), numpy.ldexp(x, n))
+    far = numpy.array([2**40, -(2**40), 2**31, 3])
+    with numpy.errstate(over="ignore", under="ignore"):
+        for dtype in ("float32", "float64"):
+            same(np.ldexp(np.ones(4, dtype=dtype), np.array(far)), numpy.ldexp(numpy.ones(4, dtype), far))
+            same(np.ldexp(np.ones(4, dtype=dtype), 2**40), numpy.ldexp(numpy.ones(4, dtype), 2**40))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_spacings_of_all_halves_are_the_distances_to_the_next_ones(dtype):
+    x = np.arange(1 << 16).astype("uint16").view(dtype)
+    finite = x[np.isfinite(x)]
+    away = np.copysign(np.full(finite.shape, np.inf, dtype=dtype), finite)
+    got, want = np.spacing(finite), np.nextafter(finite, away) - finite
+    assert (got == want).all()
+    assert (np.signbit(got) == np.signbit(finite)).all()
+    assert np.isnan(np.spacing(x[~np.isfinite(x)])).all()
+
+
+@pytest.mark.parametrize(
+    "subscripts, shapes",
+    [
+        ("ij,jk->ik", [(3, 4), (4, 2)]),
+        ("ij,ij->i", [(3, 4), (3, 4)]),
+        ("ij->j", [(3, 4)]),
+        ("ij->", [(3, 4)]),
+        ("ii", [(3, 3)]),
+        ("ba,a", [(3, 4), (4,)]),
+        ("i,j,k->kij", [(2,), (3,), (4,)]),
+        ("iij->ij", [(3, 3, 2)]),
+        ("ij , jk", [(2, 3), (3, 2)]),
+    ],
+)
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64"])
+def test_sums_of_few_products_agree_with_numpy_and_with_recorded_ones(subscripts, shapes, dtype):
+    ours, theirs = [], []
+    for seed, shape in enumerate(shapes):
+        x = values(dtype, *shape, seed=seed)
+        theirs.append(x)
+        ours.append(np.array(x.T.copy()).T)
+    want = numpy.einsum(subscripts, *theirs)
+    for got in both_ways(lambda: np.einsum(subscripts, *ours)):
+        same(got, want)
+
+
+def test_sums_over_one_operand_that_sum_nothing_are_views():
+    x = np.zeros((3, 3))
+    np.einsum("ij->ji", x)[0, 1] = 7
+    np.einsum("ii->i", x)[...] = 1
+    assert x.tolist() == [[1, 0, 0], [7, 1, 0], [0, 0, 1]]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "int32"])
+@pytest.mark.parametrize("shape", [(), (3,), (4, 4), (2, 3, 700)])
+def test_norms_of_all_elements_agree_with_numpy(dtype, shape):
+    x = values(dtype, *shape)
+    for got in both_ways(lambda: np.linalg.norm(np.array(x))):
+        numpy.testing.assert_allclose(got.asnumpy(), numpy.linalg.norm(x), rtol=1e-6)
+    assert np.linalg.norm(np.array(x), keepdims=True).shape == (1,) * len(shape)
+
+
+@pytest.mark.parametrize("kind", ["quicksort", "stable"])
+def test_kinds_of_sorts_choose_nothing_and_unknown_ones_are_errors(kind):
+    x = values("float32", 4, 5)
+    same(np.sort(np.array(x), 0, kind=kind), numpy.sort(x, 0))
+    same(np.sort(np.array(x), axis=1, kind=kind), numpy.sort(x, 1))
+    with pytest.raises(ValueError, match="kind"):
+        np.sort(np.array(x), 0, kind="unknown")
+
+
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int64"])
+@pytest.mark.parametrize("size", [0, 7, 16, 300])
+def test_bits_of_bytes_agree_with_numpy(dtype, size):
+    x = values(dtype, size)
+    packed = numpy.packbits(x)
+    same(np.packbits(np.array(x)), packed)
+    same(np.unpackbits(np.array(packed)), numpy.unpackbits(packed))

@@ -47,7 +47,7 @@ pub use opdef::{
     Amp, Copied, Cost, Cpu, Cuda, Filling, Fold, Form, Grad, GradRule, Grads, InferFn, Inferred,
     Keep, Onnx, OpDef, OutSpec, Probe, Rng, Short, Sparse, Surface, Viewed, Words, one, one_of,
 };
-pub use quick::{Quick, constant, duplicate, duplicate_fortran, flat, quick, range};
+pub use quick::{Quick, constant, duplicate, duplicate_fortran, flat, quick, range, two};
 pub use types::{DTypes, Lift, Out, Types, default_dtype, out_of_bounds, promoted, resolve_call};
 
 /// Outputs of a call.

@@ -180,6 +180,8 @@ pub enum Short {
     Along(fn(&Array, Option<isize>) -> Result<Option<Array>>),
     /// All its arrays are given: this elementwise operator.
     Elements(&'static OpDef),
+    /// All its arrays are given, and it is an elementwise operator with two results.
+    Two,
 }
 
 /// When elements are copied.

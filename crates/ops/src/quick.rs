@@ -284,6 +284,9 @@ fn compute<const CHOOSE: bool>(op: &'static OpDef, operands: &[Quick]) -> Result
             (rows, *accepts, *out)
         }
         (Cpu::Map(rows), Types::Choose) if CHOOSE => (rows, DTypes::ALL, Out::Same),
+        (Cpu::Map(rows), Types::Counted { accepts, .. }) => {
+            return counted(rows, *accepts, operands);
+        }
         _ => return Ok(None),
     };
     if rows.outs != 1
@@ -414,6 +417,135 @@ fn compute<const CHOOSE: bool>(op: &'static OpDef, operands: &[Quick]) -> Result
     }
     drop(guard);
     Ok(Some(Array::from_tensor(result)))
+}
+
+/// `ldexp` of an array of floats and as many integers, or one.
+#[inline(never)]
+fn counted(rows: &Rows, accepts: DTypes, operands: &[Quick]) -> Result<Option<Array>> {
+    /// Counts that are converted on the stack.
+    const MOST_COUNTS: usize = 64;
+    let &[Quick::Array(x), counts] = operands else {
+        return Ok(None);
+    };
+    let (dtype, n) = (x.dtype(), x.len());
+    let kind = elem(dtype);
+    let Some(row) = (rows.get)(mxnet_kernels::isa::isa(), kind) else {
+        return Ok(None);
+    };
+    if n > SMALL_LEN
+        || x.is_weak()
+        || !accepts.has(dtype)
+        || x.device().kind() != DeviceKind::Cpu
+        || !x.layout().is_contiguous()
+    {
+        return Ok(None);
+    }
+    let mut reads: [&Var; 2] = [x.tensor().storage().var(); 2];
+    let mut buffer = [0_i64; MOST_COUNTS];
+    let (mut count, mut step) = (buffer.as_mut_ptr().cast::<u8>(), 8);
+    let mut to_convert = None;
+    match counts {
+        Quick::Array(y) => {
+            let whole = y.dtype().is_integer() && y.dtype() != DType::U64;
+            let same = y.shape() == x.shape() && y.layout().is_contiguous();
+            if !whole || !same || y.is_weak() || y.device() != x.device() {
+                return Ok(None);
+            }
+            reads[1] = y.tensor().storage().var();
+            if y.dtype() == DType::I64 {
+                count = y.tensor().data_ptr();
+            } else if n <= MOST_COUNTS {
+                to_convert = Some(y);
+            } else {
+                return Ok(None);
+            }
+        }
+        Quick::Number(Scalar::I64(value)) => {
+            // SAFETY: the first place of the buffer.
+            unsafe { *count.cast::<i64>() = value };
+            step = 0;
+        }
+        Quick::Number(_) => return Ok(None),
+    }
+    let is_lone = step == 0 || std::ptr::eq(reads[0], reads[1]);
+    let reads = if is_lone { &reads[..1] } else { &reads[..] };
+    let Some(guard) = engine().try_acquire(reads, &[], n as u64 + 1) else {
+        return Ok(None);
+    };
+    if guard.poison().is_some() {
+        return Ok(None);
+    }
+    let result = Tensor::empty(x.shape(), dtype, x.device())?;
+    let ptrs = [result.data_ptr(), x.tensor().data_ptr(), count];
+    let strides = [kind.size() as isize, kind.size() as isize, step];
+    // SAFETY: 1. all operands are dense with `n` elements of the row's types; converted counts have `n <= MOST_COUNTS` places in the buffer, and one
+    // number has stride 0. 2. `guard` grants the reads; the result is known to nobody else.
+    unsafe {
+        if let Some(y) = to_convert {
+            Cast::new(elem(y.dtype()), Elem::I64).row(y.tensor().data_ptr(), count, n);
+        }
+        row(ptrs.as_ptr(), strides.as_ptr(), n, std::ptr::null());
+    }
+    drop(guard);
+    Ok(Some(Array::from_tensor(result)))
+}
+
+/// Both results of an elementwise operator that has two, of small dense arrays of one shape and dtype, while nobody records. `None`: take the
+/// general way.
+///
+/// # Errors
+/// [`crate::Error::Memory`].
+pub fn two(op: &'static OpDef, operands: &[&Array]) -> Result<Option<[Array; 2]>> {
+    let (Cpu::Map(rows), Types::Promote { accepts, out, .. }) = (&op.cpu, &op.types) else {
+        return Ok(None);
+    };
+    let Some((lead, rest)) = operands.split_first() else {
+        return Ok(None);
+    };
+    let (dtype, n) = (lead.dtype(), lead.len());
+    let Some(row) = (rows.get)(mxnet_kernels::isa::isa(), elem(dtype)) else {
+        return Ok(None);
+    };
+    if !Flags::current().is_plain()
+        || rows.outs != 2
+        || rows.ins as usize != operands.len()
+        || operands.len() > 2
+        || !matches!(out, Out::Same | Out::Two(None))
+        || op.refuses.is_some()
+        || n > SMALL_LEN
+        || !accepts.has(dtype)
+        || operands.iter().any(|x| x.is_weak())
+        || lead.device().kind() != DeviceKind::Cpu
+        || !lead.layout().is_contiguous()
+        || !rest.iter().all(|x| is_like(x, lead))
+    {
+        return Ok(None);
+    }
+    let other = rest.first().unwrap_or(lead).tensor();
+    let reads = [lead.tensor().storage().var(), other.storage().var()];
+    let is_lone = std::ptr::eq(reads[0], reads[1]);
+    let Some(guard) = engine().try_acquire(&reads[usize::from(is_lone)..], &[], n as u64 + 1)
+    else {
+        return Ok(None);
+    };
+    if guard.poison().is_some() {
+        return Ok(None);
+    }
+    let results = [
+        Tensor::empty(lead.shape(), dtype, lead.device())?,
+        Tensor::empty(lead.shape(), dtype, lead.device())?,
+    ];
+    let ptrs = [
+        results[0].data_ptr(),
+        results[1].data_ptr(),
+        lead.tensor().data_ptr(),
+        other.data_ptr(),
+    ];
+    let strides = [elem(dtype).size() as isize; 4];
+    // SAFETY: 1. all operands are dense with `n` elements of the row's type. 2. `guard` grants the reads; the results are known to nobody else.
+    unsafe { row(ptrs.as_ptr(), strides.as_ptr(), n, std::ptr::null()) };
+    drop(guard);
+    Ok(Some(results.map(Array::from_tensor)))
 }
 
 /// Whether work on so many bytes is too short to be shared out.

@@ -11,8 +11,8 @@
 use super::OutElem::Same;
 use super::math::Float;
 use super::row::{
-    Binary, Binary2, Level, Params, Rows, Stored, binary, binary_rows, binary2, bit, c64, c128,
-    ternary_rows, unary_rows,
+    Binary, Binary2, Level, Params, Rows, Stored, Unary, Unary2, binary, binary_rows, binary2, bit,
+    c64, c128, ternary_rows, unary, unary_rows, unary2,
 };
 use crate::Elem;
 use crate::isa::Isa;
@@ -285,6 +285,59 @@ fn nextafter_row(isa: Isa, elem: Elem) -> Option<RowFn> {
     }
 }
 
+/// The distance of a half with this exponent mask and so many bits of mantissa to the next one away from zero, on its bits.
+struct SpacingHalf<const EXPONENT: u16, const MANTISSA: u16>;
+
+impl<const EXPONENT: u16, const MANTISSA: u16> Unary<u16> for SpacingHalf<EXPONENT, MANTISSA> {
+    type Out = u16;
+    const PARAMS: usize = 0;
+    #[inline(always)]
+    fn apply<L: Level>(x: u16, _: Params) -> u16 {
+        let (sign, size) = (x & 0x8000, x & 0x7fff);
+        if size >= EXPONENT {
+            // Of infinities and NaN: a quiet NaN.
+            return EXPONENT | (1 << (MANTISSA - 1));
+        }
+        if size == EXPONENT - 1 {
+            return sign | EXPONENT;
+        }
+        let power = size >> MANTISSA;
+        let distance = if power > MANTISSA {
+            (power - MANTISSA) << MANTISSA
+        } else {
+            1 << power.saturating_sub(1)
+        };
+        sign | distance
+    }
+}
+
+unary_rows! {
+    /// The same of f32 and f64.
+    SPACING_WIDE "spacing", Same, cost 2, params 0, unary {
+        [f32 f64] |x, _| -> T { T::from_bits(x.to_bits().wrapping_add(1)) - x }
+    }
+}
+
+/// The distance to the next number away from zero, with the sign of `x`. Defined on every float, f16 and bf16 too.
+pub static SPACING: Rows = Rows {
+    name: "spacing",
+    outs: 1,
+    ins: 1,
+    out: Same,
+    in_elems: [None; 3],
+    params: 0,
+    cost: 2,
+    get: spacing_row,
+};
+
+fn spacing_row(isa: Isa, elem: Elem) -> Option<RowFn> {
+    match elem {
+        Elem::F16 => Some(unary::<u16, SpacingHalf<0x7c00, 10>>(isa)),
+        Elem::BF16 => Some(unary::<u16, SpacingHalf<0x7f80, 7>>(isa)),
+        _ => (SPACING_WIDE.get)(isa, elem),
+    }
+}
+
 /// Integers whose truncated quotient is that of floats: processors divide vectors of these only.
 ///
 /// A quotient that is no whole number differs from the nearest one by at least one part in the product of both operands' ranges, more than
@@ -358,6 +411,43 @@ fn divmod_row(isa: Isa, elem: Elem) -> Option<RowFn> {
     }
     choose!(i8 i16 i32 i64 u8 u16 u32 u64 f32 f64);
     None
+}
+
+/// Fraction and whole part.
+struct Modf;
+
+macro_rules! modf {
+    ($($t:ty)*) => { $(
+        impl Unary2<$t> for Modf {
+            #[inline(always)]
+            fn apply<L: Level>(x: $t) -> ($t, $t) {
+                let whole = x.trunc();
+                let left = if x.is_infinite() { 0.0 } else { x - whole };
+                (left.copysign(x), whole)
+            }
+        }
+    )* };
+}
+modf!(f32 f64);
+
+/// Fraction and whole part, both with the sign of `x`; of infinities the fraction is 0.
+pub static MODF: Rows = Rows {
+    name: "modf",
+    outs: 2,
+    ins: 1,
+    out: Same,
+    in_elems: [None; 3],
+    params: 0,
+    cost: 2,
+    get: modf_row,
+};
+
+fn modf_row(isa: Isa, elem: Elem) -> Option<RowFn> {
+    match elem {
+        Elem::F32 => Some(unary2::<f32, Modf>(isa)),
+        Elem::F64 => Some(unary2::<f64, Modf>(isa)),
+        _ => None,
+    }
 }
 
 /// Euclid's algorithm without divisions: shifts and subtractions.

@@ -255,12 +255,12 @@ fn float_power_row(isa: Isa, elem: Elem) -> Option<RowFn> {
 struct Ldexp;
 
 impl Binary<f32> for Ldexp {
-    type Rhs = i32;
+    type Rhs = i64;
     type Out = f32;
     const PARAMS: usize = 0;
     const HEAVY: bool = true;
     #[inline(always)]
-    fn apply<L: Level>(a: f32, b: i32, _: Params) -> f32 {
+    fn apply<L: Level>(a: f32, b: i64, _: Params) -> f32 {
         // Exact in f64, whose exponents reach further than any of f32 by any of these.
         let power = f64::from_bits(((b.clamp(-300, 300) + 1023) as u64) << 52);
         (f64::from(a) * power) as f32
@@ -268,12 +268,12 @@ impl Binary<f32> for Ldexp {
 }
 
 impl Binary<f64> for Ldexp {
-    type Rhs = i32;
+    type Rhs = i64;
     type Out = f64;
     const PARAMS: usize = 0;
     const HEAVY: bool = true;
     #[inline(always)]
-    fn apply<L: Level>(a: f64, b: i32, _: Params) -> f64 {
+    fn apply<L: Level>(a: f64, b: i64, _: Params) -> f64 {
         let power = |n: i32| f64::from_bits(((n + 1023) as u64) << 52);
         // Downwards in steps that leave 53 bits above the subnormal numbers, so that only the last one rounds.
         let step = |n: i32| {
@@ -285,7 +285,7 @@ impl Binary<f64> for Ldexp {
                 0
             }
         };
-        let b = b.clamp(-3000, 3100);
+        let b = b.clamp(-3000, 3100) as i32;
         let first = step(b);
         let second = step(b - first);
         let last = (b - first - second).clamp(-1022, 1023);
@@ -293,13 +293,13 @@ impl Binary<f64> for Ldexp {
     }
 }
 
-/// `a * 2^b`; the second input is i32.
+/// `a * 2^b`; the second input is i64.
 pub static LDEXP: Rows = Rows {
     name: "ldexp",
     outs: 1,
     ins: 2,
     out: Same,
-    in_elems: [None, Some(Elem::I32), None],
+    in_elems: [None, Some(Elem::I64), None],
     params: 0,
     cost: 6,
     get: ldexp_row,

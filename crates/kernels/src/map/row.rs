@@ -201,6 +201,11 @@ pub(crate) trait Binary2<T: Copy> {
     fn apply<L: Level>(a: T, b: T) -> (T, T);
 }
 
+/// A function of one element with two results.
+pub(crate) trait Unary2<T: Copy> {
+    fn apply<L: Level>(x: T) -> (T, T);
+}
+
 /// # Safety
 /// `params` holds `count` numbers.
 #[inline(always)]
@@ -445,6 +450,27 @@ unsafe fn binary2_body<L: Level, T: Copy, O: Binary2<T>>(
     }
 }
 
+/// # Safety
+/// As for [`RowFn`].
+#[inline(always)]
+unsafe fn unary2_body<L: Level, T: Copy, O: Unary2<T>>(
+    ptrs: *const *mut u8,
+    strides: *const isize,
+    n: usize,
+    _params: *const f64,
+) {
+    // SAFETY: the contract of `RowFn`: three pointers and strides, n elements behind each pointer, one where the stride is 0.
+    unsafe {
+        let first = (*ptrs).cast::<T>();
+        let second = (*ptrs.add(1)).cast::<T>();
+        let x = (*ptrs.add(2)).cast::<T>().cast_const();
+        let step = usize::from(*strides.add(2) != 0);
+        for i in 0..n {
+            (*first.add(i), *second.add(i)) = O::apply::<L>(*x.add(i * step));
+        }
+    }
+}
+
 /// For one body: a function per instruction set, and the two ways to choose among them.
 macro_rules! dispatch {
     ($all:ident, $one:ident, $body:ident, $op:ident, $base:ident, $avx2:ident, $avx512:ident) => {
@@ -524,6 +550,15 @@ dispatch!(
     ternary_base,
     ternary_avx2,
     ternary_avx512
+);
+dispatch!(
+    unary2,
+    unary2_one,
+    unary2_body,
+    Unary2,
+    unary2_base,
+    unary2_avx2,
+    unary2_avx512
 );
 dispatch!(
     binary2,

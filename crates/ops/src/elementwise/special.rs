@@ -15,7 +15,7 @@ use crate::elementwise::select::choose;
 use crate::error::Result;
 use crate::invoke::{Call, invoke1};
 use crate::opdef::{
-    Amp, Cost, Cpu, Cuda, Fold, Form, Grad, Keep, Onnx, OpDef, Probe, Sparse, Surface,
+    Amp, Cost, Cpu, Cuda, Fold, Form, Grad, Keep, Onnx, OpDef, Probe, Short, Sparse, Surface,
 };
 use crate::types::{DTypes, Lift, Out, Types, resolve_call};
 
@@ -366,14 +366,14 @@ pub static SPACING: OpDef = OpDef {
         >>> np.spacing(np.array([1.0, 1e6], dtype='float32'))
         array([1.1920929e-07, 6.2500000e-02])
     ",
-    cpu: Cpu::Composite(|cx| {
-        let x = in_loop_dtype(cx)?.detach();
-        let far = Array::weak_scalar(Scalar::F64(f64::INFINITY))?.binary(&COPYSIGN, &x)?;
-        cx.done(x.binary(&NEXTAFTER, &far)?.sub(&x)?)
-    }),
+    cpu: Cpu::Map(&map::SPACING),
+    cuda: Cuda::Expr("copysign(nextafter(fabs(x), INFINITY) - fabs(x), x)"),
     grad: Grad::Stop("piecewise constant"),
-    probe: Probe::calls(&["np.array([1.0, -1.0, 0.0, 3e30, 1e-40], dtype='float32')"]).ulp(0),
-    ..OpDef::COMPOSITE
+    probe: Probe::calls(&[
+        "np.array([1.0, -1.0, 0.0, 3e30, 1e-40, inf, nan, 3.4028235e38], dtype='float32')",
+    ])
+    .ulp(0),
+    ..OpDef::UNARY
 };
 
 /// Magnitude of one, sign of the other.
@@ -647,14 +647,11 @@ pub static MODF: OpDef = OpDef {
         >>> np.modf([1.5, -2.25])
         (array([ 0.5 , -0.25]), array([ 1., -2.]))
     ",
-    cpu: Cpu::Composite(|cx| {
-        let x = in_loop_dtype(cx)?;
-        let whole = x.unary(&crate::elementwise::rounding::TRUNC)?;
-        let infinite = x.unary(&ISINF)?;
-        let zero = Array::weak_scalar(Scalar::F64(0.0))?;
-        let fraction = choose(&infinite, &zero, &x.sub(&whole)?)?.binary(&COPYSIGN, &x.detach())?;
-        Ok(smallvec::smallvec![fraction, whole])
-    }),
+    short: Short::Two,
+    cpu: Cpu::Map(&map::MODF),
+    cuda: Cuda::None,
+    // The integer part is piecewise constant: only the fraction's cotangent counts.
+    grad: Grad::Rule(Keep::NOTHING, |g| g.elementwise(&[&|| Ok(g.dy(0).clone())])),
     probe: Probe::calls(&[
         "f((3, 4))",
         "np.array([inf, -inf, -0.0, 2.0, -2.5])",
@@ -662,7 +659,7 @@ pub static MODF: OpDef = OpDef {
         "f(())",
     ])
     .ulp(0),
-    ..OpDef::COMPOSITE
+    ..OpDef::UNARY
 };
 
 /// The argument of a function made of others, in the dtype that it computes in.

@@ -4,12 +4,12 @@
 
 use mxnet::ops::{
     Array, Copied, Filling, OpDef, Quick, Short, constant, default_dtype, duplicate, flat,
-    interp::Flags, quick, range,
+    interp::Flags, quick, range, two,
 };
 use mxnet::tensor::{Layout, Scalar, default_float};
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyList, PyTuple};
+use pyo3::types::{PyList, PyString, PyTuple};
 use smallvec::SmallVec;
 
 use super::arguments::{Named, find};
@@ -43,12 +43,14 @@ pub fn call(
         Short::List(list) => listed(py, binding, list, positional, named)?,
         Short::Pair(pair) if named.len == 0 => paired(py, pair, positional)?,
         Short::Along(along) => searched(py, binding, along, positional, named)?,
+        Short::Two if named.len == 0 => return twofold(py, binding.op, positional),
         Short::View(_)
         | Short::Copy
         | Short::CopyOfDense
         | Short::Elements(_)
         | Short::Flat(_)
         | Short::Pair(_)
+        | Short::Two
         | Short::Range => None,
     };
     match array {
@@ -271,6 +273,25 @@ fn one_or_two<'a, 'py>(
     Some((borrowed(first), second.map(borrowed)))
 }
 
+/// The named arguments without a last one that chooses nothing, such as the kind of a sort.
+#[inline]
+fn telling(py: Python<'_>, binding: &'static Binding, named: &Named) -> Named {
+    let mut len = named.len;
+    if let Some(last) = named.len.checked_sub(1) {
+        let (name, value) = named.get(last);
+        let idle = find(binding, name).map_or(&[][..], |at| binding.op.params[at].idle);
+        // SAFETY: a borrowed argument of the running call.
+        let value = unsafe { Borrowed::<PyAny>::from_ptr(py, value) };
+        if !idle.is_empty()
+            && let Ok(word) = value.cast_exact::<PyString>()
+            && word.to_cow().is_ok_and(|word| idle.contains(&&*word))
+        {
+            len = last;
+        }
+    }
+    Named { len, ..*named }
+}
+
 /// `x.astype("int32")`. Objects of derived classes keep them, and imaginary parts are not dropped without a word: both in the general way.
 #[inline]
 fn cast(
@@ -302,7 +323,8 @@ fn searched(
     positional: &[*mut ffi::PyObject],
     named: &Named,
 ) -> PyResult<Option<Array>> {
-    let Some((object, axis)) = one_or_two(py, binding, positional, named) else {
+    let telling = telling(py, binding, named);
+    let Some((object, axis)) = one_or_two(py, binding, positional, &telling) else {
         return Ok(None);
     };
     let Ok(x) = object.cast::<PyArray>() else {
@@ -400,6 +422,32 @@ fn paired(
         }
         _ => Ok(None),
     }
+}
+
+/// `divmod(a, b)`, `modf(x)`: a tuple.
+#[inline]
+fn twofold(
+    py: Python<'_>,
+    op: &'static OpDef,
+    positional: &[*mut ffi::PyObject],
+) -> PyResult<Option<Py<PyAny>>> {
+    let mut looks = SmallVec::<[Look<'_, Array>; 2]>::new();
+    for object in positional {
+        // SAFETY: a borrowed argument of the running call, which holds it until the call returns.
+        let object = unsafe { Borrowed::<PyAny>::from_ptr(py, *object) };
+        match object.cast::<PyArray>() {
+            Ok(x) if looks.len() < 2 => looks.push(x.get().look(py)),
+            _ => return Ok(None),
+        }
+    }
+    let arrays: SmallVec<[&Array; 2]> = looks.iter().map(|x| &**x).collect();
+    let Some(both) = two(op, &arrays).map_err(|error| raise(py, error))? else {
+        return Ok(None);
+    };
+    let [first, second] = both.map(|array| PyArray::wrap(py, array));
+    Ok(Some(
+        (first?, second?).into_pyobject(py)?.into_any().unbind(),
+    ))
 }
 
 /// `where(c, x, y)`.
