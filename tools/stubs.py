@@ -23,6 +23,7 @@ KINDS = {
     "scalar": "complex",
     "ints": "int | Sequence[int]",
     "axes of each": "Sequence[int | Sequence[int]]",
+    "words": "str | Sequence[str]",
     "separate ints": "int | Sequence[int]",
     "floats": "float | Sequence[float]",
     "str": "str",

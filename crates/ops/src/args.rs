@@ -20,6 +20,8 @@ pub struct Param {
     pub nullable: bool,
     /// Whether its integers may be given as separate arguments: `x.reshape(2, 3)`.
     pub variadic: bool,
+    /// Words that choose nothing: a call that gives one of them by name goes the short way, if there is one.
+    pub idle: &'static [&'static str],
 }
 
 /// What a parameter takes.
@@ -45,6 +47,8 @@ pub enum ParamKind {
     Floats,
     /// Text.
     Str,
+    /// Text, or a sequence of texts, which are read parted by commas.
+    Words,
     /// One of these words.
     Choice(&'static [&'static str]),
     /// A data type.
@@ -85,6 +89,7 @@ impl Param {
             keyword_only: false,
             nullable: false,
             variadic: false,
+            idle: &[],
         }
     }
 
@@ -169,6 +174,14 @@ impl Param {
     pub const fn or_none(self) -> Param {
         Param {
             nullable: true,
+            ..self
+        }
+    }
+
+    /// The same parameter, for which these words choose nothing.
+    pub const fn idle(self, words: &'static [&'static str]) -> Param {
+        Param {
+            idle: words,
             ..self
         }
     }

@@ -85,10 +85,8 @@ from mxnet.numpy._closeness import (
     array_equiv,
     iscomplexobj,
     isrealobj,
-    packbits,
     real_if_close,
     sort_complex,
-    unpackbits,
 )
 from mxnet.numpy._conversion import (
     asarray_chkfinite,
@@ -134,7 +132,6 @@ from mxnet.numpy._grids import (
     mgrid,
     ogrid,
     r_,
-    ravel_multi_index,
     s_,
 )
 from mxnet.numpy._histograms import histogram, histogram2d, histogram_bin_edges, histogramdd
@@ -183,7 +180,6 @@ from mxnet.numpy._polynomials import (
     polysub,
     polyval,
     roots,
-    vander,
 )
 from mxnet.numpy._printing import (
     array2string,

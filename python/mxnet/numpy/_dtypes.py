@@ -164,7 +164,7 @@ def promote_types(type1: DTypeLike, type2: DTypeLike, /) -> Any:
     >>> mx.np.promote_types("int32", "float32")
     dtype('float32')
     """
-    return _core.result_type([type1, type2])
+    return _core.promote_types(type1, type2)
 
 
 def result_type(*arrays_and_dtypes: Any) -> Any:
@@ -256,7 +256,11 @@ def issubdtype(arg1: DTypeLike, arg2: DTypeLike) -> bool:
     (True, True)
     """
     # Reading the name of one of NumPy's own dtypes costs more than the question.
-    own = isinstance(arg1, numpy.dtype) and arg1.isbuiltin == 1
+    own = False
+    if isinstance(arg1, numpy.dtype) and arg1.isbuiltin == 1:
+        own = True
+        if isinstance(arg2, type) and issubclass(arg2, generic):
+            return issubclass(arg1.type, arg2)
     if not own and getattr(arg1, "name", getattr(arg1, "__name__", arg1)) == BFLOAT16:
         # NumPy does not know the class that its extension's type would belong to.
         if isinstance(arg2, type) and issubclass(arg2, generic):
@@ -368,6 +372,10 @@ def isscalar(element: Any) -> bool:
     return not isinstance(element, ndarray) and bool(numpy.isscalar(element))
 
 
+# The limits of each dtype, made when they are first asked for.
+_KNOWN_FORMATS: dict[Any, finfo] = {}
+
+
 class finfo:  # noqa: N801  # NumPy's name
     """Limits of a type of floats.
 
@@ -419,17 +427,23 @@ class finfo:  # noqa: N801  # NumPy's name
     """
 
     __slots__ = ("_format", "dtype")
+    _format: tuple[int, int]
+    dtype: numpy.dtype[Any]
 
-    def __init__(self, dtype: Any) -> None:
+    def __new__(cls, dtype: Any) -> finfo:
         dtype = _core.result_type([_dtype_like(dtype)])
+        known = _KNOWN_FORMATS.get(dtype)
+        if known is not None and cls is finfo:
+            return known
         name = str(dtype)
         if name.startswith("complex"):
             name = f"float{int(name[7:]) // 2}"
-            dtype = numpy.dtype(name)
         if name not in _FORMATS:
             raise ValueError(f"finfo: `dtype` must be a type of floats, found {name}")
-        self.dtype = dtype
-        self._format = _FORMATS[name]
+        limits = super().__new__(cls)
+        limits.dtype = numpy.dtype(name) if str(dtype).startswith("complex") else dtype
+        limits._format = _FORMATS[name]
+        return _KNOWN_FORMATS.setdefault(dtype, limits) if cls is finfo else limits
 
     @property
     def nmant(self) -> int:

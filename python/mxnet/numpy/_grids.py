@@ -15,7 +15,6 @@ from mxnet.numpy._dtypes import is_exact, kind_of, spelled
 
 _np = _core.namespaces["numpy"]
 _op = _core.namespaces["op"]
-_RAVEL = _op["ravel_multi_index"]
 
 
 def _on_axis(x: ndarray, axis: int, ndim: int) -> ndarray:
@@ -170,42 +169,6 @@ def ix_(*args: ArrayLike) -> tuple[ndarray, ...]:
             (x,) = _np["nonzero"](x)
         result.append(_on_axis(x, i, len(args)))
     return tuple(result)
-
-
-def ravel_multi_index(
-    multi_index: Sequence[ArrayLike], dims: int | Sequence[int], mode: str | Sequence[str] = "raise", order: str = "C"
-) -> ndarray:
-    """Numbers of elements whose position on each axis is given.
-
-    Parameters
-    ----------
-    multi_index : sequence of array_like of int
-        One for each axis; they broadcast.
-    dims : sequence of int
-        Shape of the array.
-    mode : {'raise', 'wrap', 'clip'} or one of these for each axis
-        What happens to positions out of bounds.
-    order : {'C', 'F'}
-        Whether the last or the first axis varies fastest.
-
-    Returns
-    -------
-    ndarray, int64
-
-    Raises
-    ------
-    ValueError
-        If a position is out of bounds and its mode is 'raise'.
-
-    Examples
-    --------
-    >>> import mxnet as mx
-    >>> mx.np.ravel_multi_index(([1, 0], [2, 2]), (2, 3))
-    array([5, 2])
-    """
-    modes = mode if isinstance(mode, str) else ",".join(mode)
-    result: ndarray = _RAVEL(multi_index, dims, modes, order)
-    return result
 
 
 def _sequence(key: slice) -> ndarray:

@@ -336,6 +336,31 @@ def pinv(a: ArrayLike, rcond: Any = None, hermitian: bool = False, *, rtol: Any 
     return result
 
 
+class Fit(NamedTuple):
+    """The solution of least squares, and what it was found from."""
+
+    matrix: ndarray
+    side: ndarray
+    x: ndarray
+    rank: ndarray
+    s: ndarray
+
+    @staticmethod
+    def of(matrix: ndarray, side: ndarray, rcond: float) -> Fit:
+        """The solution where singular values up to `rcond` times the largest count as 0."""
+        inverse, s = _op["pinv"](matrix, asarray(rcond), False)
+        rank = _np["count_nonzero"](s > s[:1] * rcond)
+        return Fit(matrix, side, _np["matmul"](inverse, side), rank, s)
+
+    def residuals(self) -> ndarray:
+        """Sums of squared errors; none if the rank is not full or there are no more rows than columns."""
+        m, n = self.matrix.shape
+        if m <= n or int(self.rank) != n:
+            return _np["zeros"]((0,), dtype=self.s.dtype)  # type: ignore[no-any-return]
+        error = _np["abs"](self.side - _np["matmul"](self.matrix, self.x))
+        return _op["atleast_1d"](_np["sum"](_np["square"](error), axis=0))  # type: ignore[no-any-return]
+
+
 def lstsq(a: ArrayLike, b: ArrayLike, rcond: float | None = None) -> tuple[ndarray, ndarray, ndarray, ndarray]:
     """The x that makes ``a @ x`` come closest to `b`, the shortest one if there are several.
 
@@ -388,16 +413,8 @@ def lstsq(a: ArrayLike, b: ArrayLike, rcond: float | None = None) -> tuple[ndarr
         rcond = _epsilon(matrix) * max(m, n)
     elif rcond < 0:
         rcond = _epsilon(matrix) / 2
-    inverse, s = _op["pinv"](matrix, asarray(rcond), False)
-    x = _np["matmul"](inverse, side)
-    least = s[:1] * rcond
-    rank = _np["count_nonzero"](s > least)
-    if m > n and int(rank) == n:
-        error = _np["abs"](side - _np["matmul"](matrix, x))
-        residuals = _op["atleast_1d"](_np["sum"](_np["square"](error), axis=0))
-    else:
-        residuals = _np["zeros"]((0,), dtype=s.dtype)
-    return x, residuals, rank, s
+    fit = Fit.of(matrix, side, rcond)
+    return fit.x, fit.residuals(), fit.rank, fit.s
 
 
 def matrix_rank(A: ArrayLike, tol: Any = None, hermitian: bool = False, *, rtol: Any = None) -> ndarray:

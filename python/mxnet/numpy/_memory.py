@@ -70,7 +70,8 @@ def isfortran(a: ndarray) -> bool:
     >>> np.isfortran(x), np.isfortran(x.T)
     (False, True)
     """
-    return bool(a.flags.fnc)
+    answer: bool = _core.is_fortran(a)
+    return answer
 
 
 def size(a: ArrayLike, axis: int | Sequence[int] | None = None) -> int:

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from mxnet import _core
 from mxnet._core import asarray, ndarray
 from mxnet.numpy._dtypes import finfo, is_exact, kind_of, spelled
-from mxnet.numpy._linalg import lstsq
+from mxnet.numpy._linalg import Fit
 
 _np = _core.namespaces["numpy"]
 _op = _core.namespaces["op"]
@@ -257,54 +257,6 @@ def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | Sequence[Any] | None = None
     return result
 
 
-def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> ndarray:
-    """Vandermonde matrix: powers of each element as a row.
-
-    Parameters
-    ----------
-    x : array_like, shape (n,)
-    N : int, optional
-        Number of columns; n if left out.
-    increasing : bool
-        Whether powers rise from left to right.
-
-    Returns
-    -------
-    ndarray, shape (n, N)
-
-    Raises
-    ------
-    ValueError
-        If `x` does not have one axis.
-
-    Notes
-    -----
-    Differentiable.
-
-    Examples
-    --------
-    >>> import mxnet as mx
-    >>> mx.np.vander(mx.np.array([1, 2, 3]), 3)
-    array([[1, 1, 1],
-           [4, 2, 1],
-           [9, 3, 1]])
-    """
-    values = asarray(x)
-    if values.ndim != 1:
-        raise ValueError(f"vander: x must be a one-dimensional array or sequence, found {values.ndim} axes")
-    columns = values.size if N is None else N
-    if columns < 0:
-        raise ValueError(f"vander: negative dimensions are not allowed, found N = {columns}")
-    if is_exact(values.dtype) and spelled(values.dtype) not in ("int64", "uint64"):
-        values = _op["astype"](values, "int64")
-    column = values.reshape((-1, 1))
-    if columns == 0:
-        return column[:, :0]
-    factors = _op["pad_constant"](_np["broadcast_to"](column, (values.size, columns - 1)), (0, 0, 1, 0), 1)
-    powers = _np["cumprod"](factors, 1)
-    return powers if increasing else _np["flip"](powers, 1)  # type: ignore[no-any-return]
-
-
 def poly(seq_of_zeros: ArrayLike) -> ndarray:
     """The polynomial with these roots, or the characteristic polynomial of a matrix.
 
@@ -471,7 +423,7 @@ def polyfit(
     if values.shape[0] != at.shape[0]:
         raise TypeError(f"polyfit: expected x and y to have same length, found {at.shape[0]} and {values.shape[0]}")
     order = deg + 1
-    powers, right = vander(at, order), values
+    powers, right = _np["vander"](at, order), values
     if w is not None:
         weights = asarray(w) * 1.0
         if weights.ndim != 1:
@@ -486,12 +438,13 @@ def polyfit(
         rcond = at.size * finfo(at.dtype).eps
     # Columns of one length make the matrix as well-conditioned as scaling can.
     scale = _np["sqrt"](_np["sum"](powers * powers, axis=0))
-    solution, residuals, rank, singular = lstsq(powers / scale, right, rcond)
+    fit = Fit.of(powers / scale, right, rcond)
+    solution, rank = fit.x, fit.rank
     found = solution / (scale if solution.ndim == 1 else scale.reshape((-1, 1)))
     if not full and int(rank) != order:
         warnings.warn("Polyfit may be poorly conditioned", RankWarning, stacklevel=2)
     if full:
-        return found, residuals, rank, singular, rcond
+        return found, fit.residuals(), rank, fit.s, rcond
     if not cov:
         return found
     scaled = powers / scale

@@ -281,10 +281,11 @@ def norm(x: ArrayLike, ord: Order = None, axis: Axes = None, keepdims: bool = Fa
     >>> np.linalg.norm([[3.0, 4.0], [6.0, 8.0]], axis=1)
     array([ 5., 10.])
     """
+    if axis is None and ord is None:
+        whole: ndarray = _op["euclidean_norm"](x, True) if keepdims else _op["euclidean_norm"](x)
+        return whole
     values = _real(x)
     if axis is None:
-        if ord is None:
-            return _vector_norm(values, 2, None, keepdims)
         axis = tuple(range(values.ndim))
     axes = (axis,) if isinstance(axis, int) else tuple(axis)
     if len(axes) == 1:

@@ -286,6 +286,18 @@ pub fn attribute(
                 .map_err(|_| wrong("text"))?
                 .into(),
         ),
+        ParamKind::Words => {
+            let text = match object.extract::<String>() {
+                Ok(text) => text,
+                Err(_) => {
+                    let words = object.extract::<Vec<String>>();
+                    words
+                        .map_err(|_| wrong("text, or a sequence of texts"))?
+                        .join(",")
+                }
+            };
+            Value::Str(text.into())
+        }
         ParamKind::Choice(words) => {
             let text = object.extract::<String>().map_err(|_| wrong("text"))?;
             match words.iter().find(|w| **w == text) {

@@ -40,6 +40,31 @@ pub fn result_type(
     numpy_dtype(py, mxnet::tensor::result_type(&operands, promotion()))
 }
 
+/// What arrays of two dtypes give together.
+#[pyfunction]
+pub fn promote_types(
+    py: Python<'_>,
+    first: &Bound<'_, PyAny>,
+    second: &Bound<'_, PyAny>,
+) -> PyResult<Py<PyAny>> {
+    let operands = [
+        Operand::Array(dtype(first)?),
+        Operand::Array(dtype(second)?),
+    ];
+    numpy_dtype(py, mxnet::tensor::result_type(&operands, promotion()))
+}
+
+/// Whether the elements lie in Fortran order and not in C order.
+#[pyfunction]
+pub fn is_fortran(array: &Bound<'_, PyAny>) -> PyResult<bool> {
+    match array.cast::<PyArray>() {
+        Ok(x) => Ok(x.get().with(array.py(), |x| {
+            !x.layout().is_contiguous() && x.layout().is_fortran()
+        })),
+        Err(_) => array.getattr("flags")?.getattr("fnc")?.extract(),
+    }
+}
+
 /// The dtype of Python numbers of a kind ('b', 'i', 'f' or 'c').
 #[pyfunction]
 pub fn default_dtype(py: Python<'_>, kind: char) -> PyResult<Py<PyAny>> {

@@ -43,7 +43,9 @@ mod _core {
     #[pymodule_export]
     use crate::dlpack::from_dlpack;
     #[pymodule_export]
-    use crate::dtypes::{can_cast, default_dtype, memory_place, result_type};
+    use crate::dtypes::{
+        can_cast, default_dtype, is_fortran, memory_place, promote_types, result_type,
+    };
     #[pymodule_export]
     use crate::engine::{
         engine_mode, engine_stats, memory_stats, num_threads, reset_memory_peak, set_debug,

@@ -114,6 +114,7 @@ fn kind(kind: ParamKind) -> &'static str {
         ParamKind::AxesOfEach => "axes of each",
         ParamKind::Floats => "floats",
         ParamKind::Str => "str",
+        ParamKind::Words => "words",
         ParamKind::Choice(_) => "choice",
         ParamKind::DType => "dtype",
         ParamKind::Device => "device",

@@ -24,6 +24,7 @@ pub(crate) static OPS: &[&OpDef] = &[
     &ARANGE,
     &RAMP,
     &LINSPACE,
+    &VANDER,
     &EYE,
     &EYE_IN_ORDER,
     &GRID_POSITIONS,

@@ -12,6 +12,8 @@ use crate::interp::current_device;
 use crate::invoke::invoke1;
 use crate::nn::operand::Staged;
 use crate::opdef::{Cost, Cpu, Grad, Inferred, Onnx, OpDef, Probe, Surface, one_of};
+use crate::reduce::running_product;
+use crate::shape::{flip, narrow, pad_with};
 
 /// What patterns have in common.
 const PATTERN: OpDef = OpDef {
@@ -25,6 +27,78 @@ const PATTERN: OpDef = OpDef {
     grad: Grad::Stop("it depends on no array"),
     cost: Cost::PerKiB(100),
     ..OpDef::DEFAULT
+};
+
+/// Powers of numbers.
+pub static VANDER: OpDef = OpDef {
+    name: "vander",
+    surface: &[Surface::Np("vander")],
+    params: &[
+        Param::array("x"),
+        Param::optional("N", ParamKind::Int),
+        Param::bool("increasing", false),
+    ],
+    doc: "The powers 0 to N - 1 of numbers, a row for each: the matrix that values of polynomials are made with.",
+    about: &[
+        ("x", "Numbers, of one axis."),
+        ("N", "Number of columns; as many as rows for None."),
+        ("increasing", "Whether powers rise from left to right."),
+    ],
+    returns: &[(
+        "ndarray",
+        "Of shape (n, N); integers and truth values become int64.",
+    )],
+    raises: &[(
+        "ValueError",
+        "If `x` does not have one axis, or `N` is negative.",
+    )],
+    example: "
+        >>> np.vander(np.array([1, 2, 3]), 3)
+        array([[1, 1, 1],
+               [4, 2, 1],
+               [9, 3, 1]])
+    ",
+    cpu: Cpu::Composite(|cx| {
+        let x = cx.input(0);
+        if x.ndim() != 1 {
+            return Err(cx.value_error(format!(
+                "x must be a one-dimensional array or sequence, found {} axes",
+                x.ndim()
+            )));
+        }
+        let (n, given) = (x.len(), cx.opt_int("N").unwrap_or(x.len() as i64));
+        let columns = usize::try_from(given).map_err(|_| {
+            cx.value_error(format!(
+                "negative dimensions are not allowed, found N = {given}"
+            ))
+        })?;
+        let x = match x.dtype() {
+            dtype if dtype.is_inexact() || matches!(dtype, DType::I64 | DType::U64) => x.clone(),
+            _ => x.astype(DType::I64)?,
+        };
+        let column = x.reshape(&[n, 1])?;
+        if columns == 0 {
+            return cx.done(narrow(&column, 1, 0, 0)?);
+        }
+        let repeated = column.broadcast_to(&[n, columns - 1])?;
+        let factors = pad_with(&repeated, &[0, 0, 1, 0], Scalar::I64(1))?;
+        let powers = running_product(&factors, 1)?;
+        cx.done(match cx.bool("increasing") {
+            true => powers,
+            false => flip(&powers, &[1])?,
+        })
+    }),
+    probe: Probe::calls(&[
+        "f((4,))",
+        "f((4,)), 3",
+        "f((3,)), 5, True",
+        "i((3,), 5), 4",
+        "c((3,)), 3",
+        "f((3,)), 0",
+        "f((0,))",
+    ])
+    .ulp(8),
+    ..OpDef::COMPOSITE
 };
 
 /// Ones on a diagonal.

@@ -4,7 +4,7 @@
 use mxnet_tensor::{DType, Dims, broadcast_shapes};
 use smallvec::SmallVec;
 
-use crate::args::{Param, ParamKind};
+use crate::args::{Default, Param, ParamKind};
 use crate::creation::dims;
 use crate::cx::CompositeCx;
 use crate::error::{Result, Tuple};
@@ -99,14 +99,26 @@ pub static UNRAVEL_INDEX: OpDef = OpDef {
 /// Numbers of elements.
 pub static RAVEL_POSITIONS: OpDef = OpDef {
     name: "ravel_multi_index",
+    surface: &[Surface::Np("ravel_multi_index")],
     params: &[
         Param::arrays("multi_index"),
         Param::required("dims", ParamKind::Ints),
-        Param::required("mode", ParamKind::Str),
+        Param::required("mode", ParamKind::Words).or(Default::Str("raise")),
         Param::choice("order", &["C", "F"], "C"),
     ],
-    doc: "Numbers of the elements whose positions on each axis are given. `mode` says for all axes, or for each, parted by commas, what happens to positions \
-          out of bounds: `raise`, `wrap` or `clip`.",
+    doc: "Numbers of the elements whose positions on each axis are given.",
+    about: &[
+        ("multi_index", "Integers, an array for each axis; they broadcast."),
+        ("dims", "Shape of the array."),
+        ("mode", "What happens to positions out of bounds, on all axes or on each: 'raise', 'wrap' or 'clip'."),
+        ("order", "Whether the last ('C') or the first axis ('F') runs fastest."),
+    ],
+    returns: &[("ndarray", "int64, of the shape that the positions broadcast to.")],
+    raises: &[("ValueError", "If a position is out of bounds and its mode is 'raise'.")],
+    example: "
+        >>> np.ravel_multi_index(([1, 0], [2, 2]), (2, 3))
+        array([5, 2])
+    ",
     cpu: Cpu::Eager(|cx| {
         let shape = dims(cx.op.name, cx.ints("dims"))?;
         let size = addressable(cx, &shape)?;

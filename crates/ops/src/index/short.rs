@@ -31,6 +31,9 @@ const MOST: usize = 4;
 /// # Errors
 /// [`crate::Error::Memory`].
 pub fn picked(x: &Array, axis: usize, indices: &[&Array]) -> Result<Option<Array>> {
+    if let (&[index], 1) = (indices, x.ndim()) {
+        return elements(x, index);
+    }
     let k = indices.len();
     let (Some(first), true) = (indices.first(), k <= MOST && axis + k <= x.ndim()) else {
         return Ok(None);
@@ -127,6 +130,54 @@ pub fn picked(x: &Array, axis: usize, indices: &[&Array]) -> Result<Option<Array
     }
     drop(guard);
     Ok(Some(Array::from_tensor(result)))
+}
+
+/// `x[index]` of a row: few elements, checked and copied at once. `None`: take the general way.
+fn elements(x: &Array, index: &Array) -> Result<Option<Array>> {
+    let (n, size) = (index.len(), x.dtype().size());
+    if index.dtype() != DType::I64
+        || n * size > SMALL_BYTES
+        || n > SMALL_BYTES / 8
+        || !is_open(x, index)
+    {
+        return Ok(None);
+    }
+    let reads = [x.tensor().storage().var(), index.tensor().storage().var()];
+    let is_lone = std::ptr::eq(reads[0], reads[1]);
+    let bytes = (n * size) as u64 + 1;
+    let Some(guard) = engine().try_acquire(&reads[usize::from(is_lone)..], &[], bytes) else {
+        return Ok(None);
+    };
+    if guard.poison().is_some() {
+        return Ok(None);
+    }
+    let result = Tensor::empty(index.shape(), x.dtype(), x.device())?;
+    let (src, dst, len) = (x.tensor().data_ptr(), result.data_ptr(), x.len() as u64);
+    // SAFETY: dense int64 elements, which `guard` grants to read.
+    let positions =
+        unsafe { std::slice::from_raw_parts(index.tensor().data_ptr().cast::<i64>(), n) };
+    macro_rules! copy {
+        ($word:ty) => {
+            positions.iter().enumerate().all(|(i, &p)| {
+                let p = if p < 0 { (p as u64).wrapping_add(len) } else { p as u64 };
+                let is_inside = p < len;
+                if is_inside {
+                    // SAFETY: `p` is within the dense elements of `x`, `i` within those of the result, and both are as wide as this word.
+                    unsafe { *dst.cast::<$word>().add(i) = *src.cast::<$word>().add(p as usize) };
+                }
+                is_inside
+            })
+        };
+    }
+    let all_inside = match size {
+        1 => copy!(u8),
+        2 => copy!(u16),
+        4 => copy!(u32),
+        8 => copy!(u64),
+        _ => copy!([u64; 2]),
+    };
+    drop(guard);
+    Ok(all_inside.then(|| Array::from_tensor(result)))
 }
 
 /// `x[mask]` for a mask of the array's shape. `None`: take the general way.

@@ -11,6 +11,7 @@ use crate::cx::CallCx;
 use crate::error::Result;
 use crate::index::DIAGONAL;
 use crate::invoke::invoke1;
+use crate::linalg::few::few;
 use crate::opdef::{Cpu, Form, OpDef, Probe};
 
 /// A summation index: a letter, or an axis of the ellipsis counted from the right.
@@ -33,7 +34,10 @@ pub static EINSUM: OpDef = OpDef {
           keeps results small (`greedy`), from left to right, or as `path` says: pairs of positions, the result going to the end.",
     form: Form::Out,
     cpu: Cpu::Composite(|cx| {
-        let operands: Vec<&Array> = cx.inputs.iter().flatten().copied().collect();
+        let operands: SmallVec<[&Array; 4]> = cx.inputs.iter().flatten().copied().collect();
+        if let Some(result) = few(cx.str("subscripts"), &operands)? {
+            return cx.done(result);
+        }
         let order = match cx.opt_ints("path") {
             Some(path) => Order::Given(path),
             None if cx.bool("greedy") => Order::Greedy,

@@ -5,6 +5,7 @@ mod composed;
 mod conjugated;
 mod einsum;
 mod factor;
+mod few;
 mod product;
 
 pub use along::*;

@@ -20,7 +20,7 @@ const KINDS: &[&str] = &["quicksort", "heapsort", "mergesort", "stable"];
 const SORTING: &[Param] = &[
     Param::array("a"),
     LAST_AXIS,
-    Param::optional("kind", ParamKind::Str),
+    Param::optional("kind", ParamKind::Str).idle(KINDS),
     Param::optional("order", ParamKind::Str),
     Param::optional("stable", ParamKind::Bool).keyword(),
 ];

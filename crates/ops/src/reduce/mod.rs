@@ -28,6 +28,7 @@ pub(crate) static OPS: &[&OpDef] = &[
     &PTP,
     &NAN_SUM,
     &SUM_SQUARES,
+    &EUCLIDEAN_NORM,
     &NAN_MAX,
     &NAN_MIN,
     &VAR,

@@ -106,6 +106,14 @@ pub static CUMPROD: OpDef = OpDef {
     ..RUNNING
 };
 
+/// Running products along an axis.
+///
+/// # Errors
+/// [`crate::Error::Axis`] if there is no such axis; [`crate::Error::Memory`].
+pub fn running_product(x: &Array, axis: i64) -> Result<Array> {
+    invoke1(&CUMPROD, &[x], &attributes(Some(axis), false))
+}
+
 /// The cotangent of the factors of running products along the last axis, given that of the products. Nothing is divided, so that zeros do no harm:
 /// the cotangent of x_i is the product of the factors before it times s_i = dy_i + x_(i+1) s_(i+1).
 fn product_slope(x: &Array, dy: &Array) -> Result<Array> {

@@ -82,6 +82,7 @@ fn kind(param: &Param) -> String {
         ParamKind::AxesOfEach => "list of int or of tuple of int".to_owned(),
         ParamKind::Floats => "sequence of float".to_owned(),
         ParamKind::Str => "str".to_owned(),
+        ParamKind::Words => "str or sequence of str".to_owned(),
         ParamKind::Choice(words) => {
             let words: Vec<String> = words.iter().map(|word| format!("'{word}'")).collect();
             format!("{{{}}}", words.join(", "))
