@@ -1,6 +1,5 @@
 """What an array shows of its memory: flags, views, its elements in a row; changes in place."""
 
-import collections.abc
 import copy
 import math
 import pickle
@@ -379,10 +378,6 @@ def test_resize_to_as_many_elements_needs_no_memory_of_its_own():
     assert x.shape == (3, 3)
     with pytest.raises(TypeError, match="new shape must be"):
         x.resize("hi")
-
-
-def test_arrays_are_no_keys():
-    assert not isinstance(np.ones(2), collections.abc.Hashable)
 
 
 def test_elements_go_to_files_and_come_back(tmp_path):

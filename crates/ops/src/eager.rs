@@ -254,7 +254,7 @@ fn check_weak(call: &Call, compute: DType) -> Result<()> {
             continue;
         };
         let dtype = if counted && i == 1 {
-            DType::I64
+            DType::I32
         } else {
             compute
         };

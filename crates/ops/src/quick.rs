@@ -460,7 +460,7 @@ fn counted(rows: &Rows, accepts: DTypes, operands: &[Quick]) -> Result<Option<Ar
                 return Ok(None);
             }
         }
-        Quick::Number(Scalar::I64(value)) => {
+        Quick::Number(Scalar::I64(value)) if i32::try_from(value).is_ok() => {
             // SAFETY: the first place of the buffer.
             unsafe { *count.cast::<i64>() = value };
             step = 0;

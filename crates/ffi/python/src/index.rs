@@ -1,7 +1,7 @@
 //! `x[...]`: Python's index expressions, taken apart for the core.
 
 use mxnet::ops::interp::Flags;
-use mxnet::ops::{Array, index};
+use mxnet::ops::{Array, duplicate, index};
 use mxnet::tensor::{DType, Dims, IndexItem, Layout, Scalar, TensorError};
 use pyo3::exceptions::{PyIndexError, PyOverflowError, PyTypeError};
 use pyo3::ffi;
@@ -145,9 +145,7 @@ impl Steps {
             }
             layout.map(|layout| Array::from_tensor(x.tensor().with_layout(layout)))
         });
-        found
-            .map(|array| PyArray::wrap_of(py, array, slf))
-            .transpose()
+        found.map(|array| finished(slf, array)).transpose()
     }
 }
 
@@ -177,7 +175,23 @@ fn view(
             .index([item()].into())
             .map_err(|error| raise(py, error))?,
     };
-    PyArray::wrap_of(py, array, slf)
+    finished(slf, array)
+}
+
+/// What was taken of an array by integers and slices: a view, or a copy of the one element that integers for all axes take, as NumPy's scalars
+/// are copies, so that `x[0], x[1] = x[1], x[0]` swaps.
+#[inline]
+fn finished(slf: &Bound<'_, PyArray>, array: Array) -> PyResult<Py<PyArray>> {
+    let py = slf.py();
+    if array.ndim() > 0 {
+        return PyArray::wrap_of(py, array, slf);
+    }
+    let copy = match duplicate(&array, array.dtype()) {
+        Ok(Some(copy)) => Ok(copy),
+        Ok(None) => array.copy(),
+        Err(error) => Err(error),
+    };
+    PyArray::wrap(py, copy.map_err(|error| raise(py, error))?)
 }
 
 /// Whether nobody records or traces what is done with the array.
@@ -208,6 +222,14 @@ fn general(slf: &Bound<'_, PyArray>, key: &Bound<'_, PyAny>) -> PyResult<Py<PyAr
                 .index(key.items.as_slice().into())
                 .map_err(|error| raise(py, error))?,
         };
+        let all_integers = || {
+            key.items
+                .iter()
+                .all(|item| matches!(item, IndexItem::Int(_)))
+        };
+        if array.ndim() == 0 && all_integers() {
+            return finished(slf, array);
+        }
         // An array of no axes is an index array in NumPy: its result shares no memory.
         let array = match key.copies {
             true => array.copy().map_err(|error| raise(py, error))?,

@@ -16,6 +16,7 @@ mod index;
 mod lists;
 mod making;
 mod memory;
+mod number;
 mod operators;
 mod protocol;
 mod random;

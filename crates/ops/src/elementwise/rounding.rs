@@ -39,7 +39,7 @@ const ROUNDING: OpDef = OpDef {
 /// Largest integer not above.
 pub static FLOOR: OpDef = OpDef {
     name: "floor",
-    surface: &[Surface::Np("floor"), Surface::Method("__floor__")],
+    surface: &[Surface::Np("floor")],
     doc: "Largest integer not above every element.",
     example: "
         >>> np.floor([-1.5, 1.5])
@@ -57,7 +57,7 @@ pub static FLOOR: OpDef = OpDef {
 /// Smallest integer not below.
 pub static CEIL: OpDef = OpDef {
     name: "ceil",
-    surface: &[Surface::Np("ceil"), Surface::Method("__ceil__")],
+    surface: &[Surface::Np("ceil")],
     doc: "Smallest integer not below every element.",
     example: "
         >>> np.ceil([-1.5, 1.5])
@@ -75,7 +75,7 @@ pub static CEIL: OpDef = OpDef {
 /// Integer part.
 pub static TRUNC: OpDef = OpDef {
     name: "trunc",
-    surface: &[Surface::Np("trunc"), Surface::Method("__trunc__")],
+    surface: &[Surface::Np("trunc")],
     doc: "Every element without its fraction: the nearest integer towards zero.",
     example: "
         >>> np.trunc([-1.5, 1.5])
@@ -178,7 +178,6 @@ pub static ROUND: OpDef = OpDef {
         Surface::Np("round"),
         Surface::Np("around"),
         Surface::Method("round"),
-        Surface::Method("__round__"),
     ],
     params: &[Param::array("a"), Param::int("decimals", 0)],
     form: Form::Out,

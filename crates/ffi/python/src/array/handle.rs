@@ -1,0 +1,131 @@
+//! What the library does with an array object: makes it, looks into it, writes through it.
+
+use mxnet::ops::interp::Flags;
+use mxnet::ops::{Array, autograd};
+use pyo3::prelude::*;
+
+use super::PyArray;
+use crate::cell::{Guarded, Look};
+use crate::error::raise;
+
+impl PyArray {
+    /// A new Python object for an array.
+    #[inline]
+    pub fn wrap(py: Python<'_>, array: Array) -> PyResult<Py<PyArray>> {
+        Py::new(
+            py,
+            PyArray {
+                array: Guarded::new(array),
+                base: None,
+            },
+        )
+    }
+
+    /// A new Python object for what an operator made of `source`; while recording it remembers the array it is a view of, if it is.
+    #[inline]
+    pub fn wrap_of(
+        py: Python<'_>,
+        array: Array,
+        source: &Bound<'_, PyArray>,
+    ) -> PyResult<Py<PyArray>> {
+        let flags = Flags::current();
+        if !flags.is_recording() || flags.is_stacked() || !shares(&array, &source.get().look(py)) {
+            return PyArray::wrap(py, array);
+        }
+        let base = match &source.get().base {
+            Some(base) => base.clone_ref(py),
+            None => source.clone().unbind(),
+        };
+        let array = Guarded::new(array);
+        Py::new(
+            py,
+            PyArray {
+                array,
+                base: Some(base),
+            },
+        )
+    }
+
+    /// The array; a cheap copy that shares the elements.
+    pub fn array(&self, py: Python<'_>) -> Array {
+        self.look(py).clone()
+    }
+
+    /// Looks at the array in place; no Python code may run in `look`.
+    #[inline]
+    pub fn with<R>(&self, py: Python<'_>, look: impl FnOnce(&Array) -> R) -> R {
+        look(&self.look(py))
+    }
+
+    /// The array, to look at in place; no Python code may run meanwhile.
+    #[inline]
+    pub fn look<'a>(&'a self, py: Python<'a>) -> Look<'a, Array> {
+        if self.base.is_some() {
+            self.follow(py);
+        }
+        self.array.look(py)
+    }
+
+    /// Takes the view again if a recorded write has changed its elements. Where that is not possible the array stays as it is, and using it in a
+    /// recorded operation is an error.
+    #[cold]
+    #[inline(never)]
+    fn follow(&self, py: Python<'_>) {
+        let Some(base) = &self.base else { return };
+        if !self.array.look(py).is_stale() {
+            return;
+        }
+        let (whole, part) = (base.get().array(py), self.array.look(py).clone());
+        if !whole.is_stale()
+            && shares(&whole, &part)
+            && let Ok(view) = autograd::view_again(&whole, &part)
+        {
+            self.adopt(py, view);
+        }
+    }
+
+    /// Makes sure that writing into the array can be recorded.
+    pub fn check_writable(&self, py: Python<'_>) -> PyResult<()> {
+        let Some(base) = self
+            .base
+            .as_ref()
+            .filter(|_| Flags::current().is_recording())
+        else {
+            return Ok(());
+        };
+        autograd::check_writable(&base.get().look(py), &self.look(py)).map_err(|e| raise(py, e))
+    }
+
+    /// Becomes the result of a recorded operation that wrote its elements in place, and so does what it is a view of. While nothing is recorded
+    /// the array stays what it is: the optimiser's updates are in place, and a variable remains one.
+    pub fn adopt_written(&self, py: Python<'_>, written: Array) -> PyResult<()> {
+        // What was recorded may have been overwritten with constants.
+        let is_recorded = written.entry().is_some() || self.array.look(py).entry().is_some();
+        if !is_recorded || !Flags::current().is_recording() {
+            return Ok(());
+        }
+        let base = self
+            .base
+            .as_ref()
+            .map(|base| (base, base.get().array.look(py).clone()));
+        let Some((base, whole)) = base.filter(|(_, whole)| shares(whole, &written)) else {
+            self.adopt(py, written);
+            return Ok(());
+        };
+        let (whole, part) =
+            autograd::written_through(&whole, &written).map_err(|error| raise(py, error))?;
+        base.get().adopt(py, whole);
+        self.adopt(py, part);
+        Ok(())
+    }
+
+    /// Becomes another array: what in-place operators and `attach_grad` do.
+    pub fn adopt(&self, py: Python<'_>, array: Array) {
+        self.array.set(py, array);
+    }
+}
+
+/// Whether two arrays have one storage.
+fn shares(a: &Array, b: &Array) -> bool {
+    std::sync::Arc::ptr_eq(a.tensor().storage(), b.tensor().storage())
+}
