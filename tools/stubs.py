@@ -9,7 +9,7 @@ import __future__
 
 import inspect
 from collections.abc import Iterable, Iterator
-from types import BuiltinFunctionType, FunctionType, ModuleType
+from types import BuiltinFunctionType, ClassMethodDescriptorType, FunctionType, ModuleType
 from typing import Any
 
 Operator = dict[str, Any]
@@ -67,6 +67,10 @@ SPECIAL = {
     "__array_function__": "Any",
     "__array_namespace__": "ModuleType",
     "__class_getitem__": "Any",
+    "__floor__": "int | ndarray",
+    "__ceil__": "int | ndarray",
+    "__trunc__": "int | ndarray",
+    "__round__": "int | ndarray",
     "__exit__": "None",
 }
 # What `with` binds, by class.
@@ -257,6 +261,9 @@ def class_lines(cls: type, methods: dict[str, Operator], results: dict[str, str]
         elif isinstance(member, staticmethod | classmethod):
             decorator, first = ("@staticmethod", "") if isinstance(member, staticmethod) else ("@classmethod", "cls")
             body += [decorator, f"def {name}({arguments(member.__func__, {}, first)}) -> Any: ..."]
+        elif isinstance(member, ClassMethodDescriptorType):
+            result = SPECIAL.get(name, "Any")
+            body += ["@classmethod", f"def {name}({arguments(member.__get__(None, cls), {}, 'cls')}) -> {result}: ..."]
         elif inspect.isdatadescriptor(member):
             result = PROPERTIES.get(name) or SPECIAL.get(name, "Any")
             body += ["@property", f"def {name}(self) -> {result}: ..."]

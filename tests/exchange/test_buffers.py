@@ -214,6 +214,22 @@ def test_what_is_no_number_is_refused(value):
         np.array(value)
 
 
+def test_buffers_have_no_format_for_bfloat16_and_numpy_gets_its_numbers():
+    ml = pytest.importorskip("ml_dtypes")
+    x = np.array([1.5, -2.0], dtype="bfloat16")
+    with pytest.raises(BufferError, match="bfloat16"):
+        memoryview(x)
+    assert not hasattr(x, "__array_interface__")
+    assert onp.asarray(x).dtype == ml.bfloat16
+    assert onp.asarray(x).tolist() == [1.5, -2.0]
+
+
+def test_numpys_copyto_takes_our_arrays():
+    target = onp.zeros(3)
+    onp.copyto(target, np.array([1.0, 2.0, 3.0]), where=np.array([True, False, True]))
+    assert target.tolist() == [1, 0, 3]
+
+
 def test_bfloat16_goes_through_ml_dtypes():
     ml = pytest.importorskip("ml_dtypes")
     source = onp.array([1.5, -2.0, float("inf")], ml.bfloat16)

@@ -304,3 +304,42 @@ def test_the_number_of_threads_follows_the_environment_and_the_affinity():
         check=True,
     )
     assert done.stdout.strip() == "3"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the limit of memory is set as Linux does")
+def test_sizes_that_data_asks_for_are_memory_errors():
+    run(
+        """
+        import resource
+        resource.setrlimit(resource.RLIMIT_AS, (16 << 30, 16 << 30))
+        for call in (
+            lambda: np.bincount([10**13]),
+            lambda: np.bincount([1], [0.5], minlength=10**13),
+            lambda: np.histogram2d([1.0], [1.0], bins=10**7),
+            lambda: np.histogramdd(np.ones((1, 3)), bins=10**5),
+            lambda: np.array_split(np.ones(5), 10**13),
+        ):
+            try:
+                call()
+            except MemoryError:
+                continue
+            raise AssertionError("nothing is raised")
+        assert np.bincount([3]).tolist() == [0, 0, 0, 1]
+        """
+    )
+
+
+def test_functions_go_to_other_processes():
+    done = run(
+        """
+        import pickle
+        functions = [np.mean, np.linalg.inv, np.linalg.norm, np.fft.fft, np.random.uniform, np.add, mx.npx.softmax]
+        for function in functions:
+            assert pickle.loads(pickle.dumps(function)) is function
+        import multiprocessing
+        if __name__ == "__main__":
+            with multiprocessing.get_context("spawn").Pool(1) as pool:
+                print([x.tolist() for x in pool.map(np.linalg.inv, [np.eye(2), np.eye(1) * 2])])
+        """
+    )
+    assert done.stdout.strip() == "[[[1.0, 0.0], [0.0, 1.0]], [[0.5]]]"

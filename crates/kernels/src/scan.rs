@@ -5,6 +5,7 @@ use std::mem::MaybeUninit;
 use crate::Threads;
 use crate::reduce::kernel::CHAINS;
 use crate::reduce::plan::{Axes, Axis, count, normalise, offsets, split};
+use crate::reduce::product::has_left_range;
 use crate::reduce::{Reduce, Source, Target, Types};
 
 /// What runs along the axis.
@@ -81,6 +82,7 @@ pub unsafe fn scan(
         src: 0,
         dst: 0,
     });
+    let is_product = op == Scan::Prod;
     let op = match op {
         Scan::Sum => Reduce::Sum,
         Scan::Prod => Reduce::Prod,
@@ -166,6 +168,18 @@ pub unsafe fn scan(
             *(base as *mut Carry).add(task) = job.total(place(task / segments).0, start, end)
         };
     });
+    // Parts of products that left the range of the type, and zeros, which they would turn into NaN, are multiplied in their order.
+    let unsound = |carry: &Carry| {
+        // SAFETY: a carry is a value of the accumulator type.
+        is_product && unsafe { has_left_range(carry.as_ptr().cast(), job.types.acc) }
+    };
+    if carries.iter().any(unsound) {
+        return split(threads, units, outputs, &|unit| {
+            let (src, dst, _) = place(unit);
+            // SAFETY: as above: units are apart.
+            unsafe { job.row(src, dst, 0, line.len, &mut job.neutral()) };
+        });
+    }
     for row in carries.chunks_exact_mut(segments) {
         // SAFETY: carries are values of the accumulator type, apart from each other.
         let mut before = unsafe { job.neutral() };

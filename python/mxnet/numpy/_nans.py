@@ -417,6 +417,12 @@ def _moments(
     return values, counted, number
 
 
+def _half(x: ndarray, dtype: DTypeLike | None) -> DTypeLike | None:
+    """The dtype of the result if that is a half: sums and counts are float32 then."""
+    kind = x.dtype if dtype is None else dtype
+    return kind if _has_nan(x) and spelled(_core.result_type([kind])) in ("float16", "bfloat16") else None
+
+
 def _all_axes(x: ndarray, axis: Axes) -> tuple[int, ...]:
     if axis is None:
         return tuple(range(x.ndim))
@@ -483,12 +489,16 @@ def nanmean(
     >>> mx.np.nanmean([[1.0, mx.np.nan], [3.0, 4.0]], axis=0)
     array([2., 4.])
     """
+    x, kind = asarray(a), dtype
+    half = _half(x, dtype)
+    if half is not None:
+        x, kind = x.astype("float32"), None
     with silent() as is_asked:
-        values, counted, number = _moments(asarray(a), axis, dtype, keepdims, where)
+        values, counted, number = _moments(x, axis, kind, keepdims, where)
         total = _op["sum"](_filled(values, counted, 0), _axes(axis), keepdims=keepdims)
         if is_asked and total.size and bool(_op["any"](asarray(number) == 0)):
             warn_of("Mean of empty slice")
-        result = _as_asked(_ratio(total, number), dtype)
+        result = _as_asked(_ratio(total, number), kind if half is None else half)
     return deliver("nanmean", result, out)
 
 
@@ -524,6 +534,10 @@ def _spread(
     mean: ArrayLike | None,
 ) -> tuple[ndarray, ndarray]:
     """The variances, and where there are too few elements for one."""
+    half = _half(x, dtype)
+    if half is not None:
+        found, is_degenerate = _spread(x.astype("float32"), axis, None, ddof, keepdims, where, mean)
+        return found.astype(half), is_degenerate
     values, counted, number = _moments(x, axis, dtype, True, where)
     if mean is None:
         center = _ratio(_op["sum"](_filled(values, counted, 0), _axes(axis), keepdims=True), number)

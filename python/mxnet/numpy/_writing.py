@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy
 from numpy.typing import ArrayLike
 
 from mxnet import _core
@@ -61,6 +62,12 @@ def copyto(dst: ndarray, src: ArrayLike, casting: str = "same_kind", where: Any 
     >>> x
     array([1., 0., 3.])
     """
+    target: Any = dst
+    if isinstance(target, numpy.ndarray):
+        # Of NumPy's own function, given one of our arrays as the source.
+        given: list[Any] = [x.asnumpy() if isinstance(x, ndarray) else x for x in (src, casting, where)]
+        numpy.copyto(target, given[0], given[1], where=given[2])
+        return
     dst = _target("copyto", "dst", dst)
     _check_cast("copyto", src, dst, casting)
     if where is True:

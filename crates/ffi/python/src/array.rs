@@ -4,7 +4,7 @@ use mxnet::ops::{Array, elementwise as e, linalg};
 use pyo3::basic::CompareOp;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::{PyDict, PyTuple, PyType};
 use smallvec::SmallVec;
 
 use crate::cell::Guarded;
@@ -606,6 +606,17 @@ impl PyArray {
         protocol::array_namespace(slf.py(), api_version)
     }
 
+    /// `ndarray[shape, dtype]` in annotations, as of NumPy's class.
+    #[classmethod]
+    fn __class_getitem__<'py>(
+        cls: &Bound<'py, PyType>,
+        item: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let py = cls.py();
+        py.import("types")?
+            .call_method1("GenericAlias", (cls, item))
+    }
+
     /// NumPy's description of the memory; the array is synchronous from then on.
     #[getter]
     fn __array_interface__(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
@@ -858,18 +869,22 @@ impl PyArray {
         number::hash(slf)
     }
 
+    /// `math.floor(x)`: a Python integer of a number, else the elements rounded down.
     fn __floor__(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
         number::whole(slf, &e::rounding::FLOOR)
     }
 
+    /// `math.ceil(x)`: a Python integer of a number, else the elements rounded up.
     fn __ceil__(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
         number::whole(slf, &e::rounding::CEIL)
     }
 
+    /// `math.trunc(x)`: a Python integer of a number, else the elements rounded towards zero.
     fn __trunc__(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
         number::whole(slf, &e::rounding::TRUNC)
     }
 
+    /// `round(x)`: a Python integer of a number; with `ndigits`, or of other arrays, the elements rounded to so many digits.
     #[pyo3(signature = (ndigits = None))]
     fn __round__(slf: &Bound<'_, Self>, ndigits: Option<isize>) -> PyResult<Py<PyAny>> {
         number::round(slf, ndigits)

@@ -6,7 +6,7 @@ use std::ptr;
 use mxnet::ops::elementwise::comparison;
 use mxnet::ops::{Array, Error, Value, invoke1, reduce::ANY};
 use mxnet::tensor::{DType, Device, DeviceKind, Kind, Layout, Scalar, Storage, Tensor};
-use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyAttributeError, PyBufferError, PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
@@ -356,6 +356,11 @@ pub unsafe fn fill_buffer(
     // SAFETY: `view` may be written (contract); Python asks for a null owner on failure.
     unsafe { (*view).obj = ptr::null_mut() };
     let array = slf.get().array(py);
+    if array.dtype() == DType::BF16 {
+        return Err(PyBufferError::new_err(
+            "buffers have no format for bfloat16: use asnumpy() or DLPack",
+        ));
+    }
     let storage = array.tensor().storage().clone();
     if array.tensor().is_read_only() && flags & ffi::PyBUF_WRITABLE == ffi::PyBUF_WRITABLE {
         return Err(PyBufferError::new_err("the array is read-only"));
@@ -672,7 +677,8 @@ pub fn repr(slf: &Bound<'_, PyArray>) -> PyResult<String> {
     let float = mxnet::tensor::default_float();
     let mut text = body.to_owned();
     if array.dtype().is_inexact() {
-        if array.dtype() != float && array.dtype() != float.complex() {
+        // Of no elements nothing but the dtype says what they would be.
+        if array.is_empty() || array.dtype() != float && array.dtype() != float.complex() {
             text += &format!(", dtype={}", array.dtype().name());
         }
     } else if let Some(name) = named {
@@ -765,6 +771,11 @@ pub fn array_protocol(
 pub fn interface(slf: &Bound<'_, PyArray>) -> PyResult<Py<PyAny>> {
     let py = slf.py();
     let array = slf.get().array(py);
+    if array.dtype() == DType::BF16 {
+        return Err(PyAttributeError::new_err(
+            "__array_interface__ has no name for bfloat16: use asnumpy() or DLPack",
+        ));
+    }
     py.detach(|| array.wait_to_write())
         .map_err(|error| raise(py, error))?;
     array.tensor().storage().mark_shared();
@@ -772,10 +783,9 @@ pub fn interface(slf: &Bound<'_, PyArray>) -> PyResult<Py<PyAny>> {
     facts.set_item("version", 3)?;
     facts.set_item("shape", PyTuple::new(py, array.shape())?)?;
     facts.set_item("strides", PyTuple::new(py, array.tensor().byte_strides())?)?;
-    let typestr = match array.dtype() {
-        DType::BF16 => "<u2".into_pyobject(py)?.into_any(),
-        dtype => convert::numpy_dtype(py, dtype)?.bind(py).getattr("str")?,
-    };
+    let typestr = convert::numpy_dtype(py, array.dtype())?
+        .bind(py)
+        .getattr("str")?;
     facts.set_item("typestr", typestr)?;
     facts.set_item(
         "data",

@@ -74,15 +74,10 @@ type Block = MaybeUninit<[[u64; 8]; BLOCK_BYTES / 64]>;
 /// Aligned room for one set of column accumulators.
 type Columns = MaybeUninit<[[u64; 8]; COLUMN_BYTES / 64]>;
 
-/// Reduces `src` over the axes marked in `axes` into `out`.
-///
-/// Sums and products of bool and integers accumulate in 64 bits (in f64 for a float output and for the mean), f16, bf16 and f32 in
-/// f32, or in f64 if `out` is f64, complex in the wider of the two types. Floating sums keep lanes apart and join blocks in a
-/// fixed binary tree, so that rounding errors grow with the logarithm of the length. Results do not depend on `threads`.
+/// [`super::reduce`], but for products that leave the range of their type.
 ///
 /// # Safety
-/// Every element of `src` can be read and every element of `out` (at the kept axes) can be written; `out` does not overlap `src`
-/// and its elements do not overlap each other; `axes` and both strides have one entry per axis of `src`.
+/// As of [`super::reduce`].
 pub unsafe fn reduce(threads: &dyn Threads, op: Reduce, src: &Source, axes: &[bool], out: &Target) {
     debug_assert!(
         src.shape.len() == axes.len()

@@ -10,17 +10,37 @@ mod fold;
 pub(crate) mod kernel;
 pub(crate) mod number;
 pub(crate) mod plan;
+pub(crate) mod product;
 mod stats;
 
 pub use arg::{Extreme, arg_reduce, arg_reduce_small};
+pub use fold::Reduce;
 pub(crate) use fold::Types;
 pub(crate) use fold::count_bytes;
-pub use fold::{Reduce, reduce};
 pub(crate) use kernel::by_isa;
 pub(crate) use number::{Number, with_elem};
 pub use stats::{Moments, log_sum_exp, moments};
 
-use crate::Elem;
+use crate::{Elem, Threads};
+
+/// Reduces `src` over the axes marked in `axes` into `out`.
+///
+/// Sums and products of bool and integers accumulate in 64 bits (in f64 for a float output and for the mean), f16, bf16 and f32 in
+/// f32, or in f64 if `out` is f64, complex in the wider of the two types. Floating sums keep lanes apart and join blocks in a
+/// fixed binary tree, so that rounding errors grow with the logarithm of the length; products of floats that leave the range of the
+/// type that way are computed again in the order of the elements. Results do not depend on `threads`.
+///
+/// # Safety
+/// Every element of `src` can be read and every element of `out` (at the kept axes) can be written; `out` does not overlap `src`
+/// and its elements do not overlap each other; `axes` and both strides have one entry per axis of `src`.
+pub unsafe fn reduce(threads: &dyn Threads, op: Reduce, src: &Source, axes: &[bool], out: &Target) {
+    // SAFETY: the caller's.
+    unsafe { fold::reduce(threads, op, src, axes, out) };
+    if op == Reduce::Prod {
+        // SAFETY: the caller's; the products are written.
+        unsafe { product::mend(threads, src, axes, out) };
+    }
+}
 
 /// A strided array to read.
 #[derive(Clone, Copy, Debug)]

@@ -319,10 +319,13 @@ pub static BINCOUNT: OpDef = OpDef {
         }
         .max(minlength as usize);
         let Some(weights) = cx.opt(1) else {
-            let mut counts = vec![0_i64; n];
-            // SAFETY: as above; no element is negative or above the largest.
-            unsafe { occurrences(&Pool, values, x.len(), 0, &mut counts) };
-            return cx.done(Array::from_slice(&counts, &[n])?);
+            let counts = Tensor::zeros(&[n], DType::I64, x.device())?;
+            // SAFETY: 1. as above; no element is negative or above the largest. 2. the counts are new, dense, and known to nobody else.
+            unsafe {
+                let counts = std::slice::from_raw_parts_mut(counts.data_ptr().cast(), n);
+                occurrences(&Pool, values, x.len(), 0, counts);
+            }
+            return cx.done(Array::from_tensor(counts));
         };
         if weights.shape() != x.shape() {
             return Err(cx.shape_error("`weights` must have the shape of `x`"));
@@ -339,17 +342,18 @@ pub static BINCOUNT: OpDef = OpDef {
         // Sums in float64, rounded once.
         let weights = weights.astype(DType::F64)?.contiguous()?;
         weights.wait_to_read()?;
-        let mut sums = vec![0.0; n];
-        // SAFETY: both are dense, of these types, complete, as long as `x`, and held throughout.
+        let sums = Tensor::zeros(&[n], DType::F64, x.device())?;
+        // SAFETY: 1. both are dense, of these types, complete, as long as `x`, and held throughout. 2. the sums are new, dense, and known to nobody
+        // else.
         unsafe {
             let weights: *const f64 = weights.tensor().data_ptr().cast_const().cast();
             weighted(
                 std::slice::from_raw_parts(values, x.len()),
                 std::slice::from_raw_parts(weights, x.len()),
-                &mut sums,
+                std::slice::from_raw_parts_mut(sums.data_ptr().cast(), n),
             );
         }
-        cx.done(Array::from_slice(&sums, &[n])?.astype(dtype)?)
+        cx.done(Array::from_tensor(sums).astype(dtype)?)
     }),
     cuda: Cuda::HostOnly,
     grad: Grad::Rule(Keep::inputs(1), |g| {

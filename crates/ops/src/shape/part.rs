@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 use crate::Array;
 use crate::args::{Attrs, Param, ParamKind, Value};
 use crate::cx::{CompositeCx, KernelCx};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::invoke::invoke1;
 use crate::opdef::{Cost, Cpu, Grad, Keep, Onnx, OpDef, Probe, Sparse, Surface, Viewed, one_of};
 use crate::{Outputs, cpu};
@@ -204,7 +204,18 @@ fn parts(cx: &CompositeCx, equal: bool) -> Result<Outputs> {
         }
         let (each, longer) = (n / sections, n % sections);
         let start = |i: usize| i * each + i.min(longer);
-        (0..sections).map(|i| (start(i), start(i + 1))).collect()
+        let mut bounds = SmallVec::new();
+        let room = size_of::<Array>().checked_mul(sections);
+        if room.is_none_or(|bytes| bytes > isize::MAX as usize)
+            || Vec::<Array>::new().try_reserve_exact(sections).is_err()
+        {
+            return Err(Error::memory(
+                cx.op.name,
+                format!("there is no memory for {sections} arrays"),
+            ));
+        }
+        bounds.extend((0..sections).map(|i| (start(i), start(i + 1))));
+        bounds
     } else {
         let clip =
             |cut: i64| (if cut < 0 { cut + n as i64 } else { cut }).clamp(0, n as i64) as usize;

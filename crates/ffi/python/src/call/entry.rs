@@ -1,13 +1,13 @@
 //! The C functions Python calls, one for functions and one per method, and the function objects and methods around them.
 
+use std::cell::UnsafeCell;
 use std::collections::HashMap;
-use std::ffi::CStr;
 use std::ptr;
 
 use mxnet::ops::{Form, OpDef, Surface, registry};
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyString};
 use smallvec::SmallVec;
 
 use super::arguments::Named;
@@ -17,20 +17,37 @@ use crate::array::PyArray;
 use crate::error::raise;
 use crate::ufunc;
 
-/// Entry of functions: `slf` is the capsule that holds the binding.
+/// Entry of functions: `slf` is the module object that holds the binding.
 unsafe extern "C" fn function_entry(
     slf: *mut ffi::PyObject,
     args: *const *mut ffi::PyObject,
     nargs: ffi::Py_ssize_t,
     kwnames: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    // SAFETY: the function object was made by `function` with a capsule around a leaked binding.
-    let binding = unsafe { &*ffi::PyCapsule_GetPointer(slf, CAPSULE.as_ptr()).cast::<Binding>() };
+    // SAFETY: the function object was made by `as_function`, with a module whose state points to a leaked binding.
+    let binding = unsafe { &**ffi::PyModule_GetState(slf).cast::<*const Binding>() };
     // SAFETY: Python calls with the lock held and `nargs` + number of keywords valid pointers.
     unsafe { enter(binding, args, nargs as usize, kwnames) }
 }
 
-const CAPSULE: &CStr = c"mxnet.op";
+/// Python pickles a built-in function by its name if the object it is bound to is a module: so each is bound to one of its own, whose state is a
+/// pointer to the binding.
+struct Home(UnsafeCell<ffi::PyModuleDef>);
+
+// SAFETY: only Python writes to the definition, with the lock held.
+unsafe impl Sync for Home {}
+
+static HOME: Home = Home(UnsafeCell::new(ffi::PyModuleDef {
+    m_base: ffi::PyModuleDef_HEAD_INIT,
+    m_name: c"mxnet".as_ptr(),
+    m_doc: ptr::null(),
+    m_size: size_of::<*const Binding>() as ffi::Py_ssize_t,
+    m_methods: ptr::null_mut(),
+    m_slots: ptr::null_mut(),
+    m_traverse: None,
+    m_clear: None,
+    m_free: None,
+}));
 
 /// Runs a call and turns errors and panics into Python exceptions.
 ///
@@ -84,27 +101,29 @@ pub fn guarded(
     }
 }
 
-/// A Python function object that calls `op`.
-fn function(py: Python<'_>, op: &'static OpDef, name: &'static str) -> PyResult<Py<PyAny>> {
-    as_function(py, Binding::leak(py, op, name, function_entry, false)?)
+/// A Python function object that calls `op`, found under its name in `module`.
+fn function(
+    py: Python<'_>,
+    op: &'static OpDef,
+    name: &'static str,
+    module: &str,
+) -> PyResult<Py<PyAny>> {
+    let binding = Binding::leak(py, op, name, function_entry, false)?;
+    as_function(py, binding, module)
 }
 
-/// A Python function object around a binding.
-pub fn as_function(py: Python<'_>, binding: &'static Binding) -> PyResult<Py<PyAny>> {
-    // SAFETY: 1. the binding is leaked, so the capsule and the method definition stay valid. 2. attached.
+/// A Python function object around a binding, found under its name in `module`.
+pub fn as_function(py: Python<'_>, binding: &'static Binding, module: &str) -> PyResult<Py<PyAny>> {
+    let module = PyString::intern(py, module);
+    // SAFETY: 1. the module definition and the leaked binding stay valid, and the state of a new module has room for the pointer to the latter.
+    // 2. attached.
     unsafe {
-        let capsule = Bound::from_owned_ptr_or_err(
-            py,
-            ffi::PyCapsule_New(
-                ptr::from_ref(binding).cast_mut().cast(),
-                CAPSULE.as_ptr(),
-                None,
-            ),
-        )?;
+        let home = Bound::from_owned_ptr_or_err(py, ffi::PyModule_Create(HOME.0.get()))?;
+        *ffi::PyModule_GetState(home.as_ptr()).cast::<*const Binding>() = binding;
         let def = ptr::from_ref(&binding.def).cast_mut();
         Ok(Bound::from_owned_ptr_or_err(
             py,
-            ffi::PyCFunction_NewEx(def, capsule.as_ptr(), ptr::null_mut()),
+            ffi::PyCFunction_NewEx(def, home.as_ptr(), module.as_ptr()),
         )?
         .unbind())
     }
@@ -187,6 +206,15 @@ fn register_methods(py: Python<'_>, class: &Bound<'_, pyo3::types::PyType>) -> P
     Ok(())
 }
 
+/// Modules of the namespaces below, in their order.
+const MODULES: [&str; 5] = [
+    "mxnet.numpy",
+    "mxnet.numpy.linalg",
+    "mxnet.numpy.random",
+    "mxnet.numpy_extension",
+    "mxnet.numpy.fft",
+];
+
 /// Namespaces that operators appear in, by surface; every operator is in `op` under its own name.
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
@@ -210,11 +238,13 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
             }
             _ => None,
         };
-        let named = |name| match &ufunc {
+        let named = |name, module| match &ufunc {
             Some(object) => Ok(object.clone_ref(py)),
-            None => function(py, op, name),
+            None => function(py, op, name, module),
         };
-        spaces[5].1.set_item(op.name, named(op.name)?)?;
+        spaces[5]
+            .1
+            .set_item(op.name, named(op.name, "mxnet._core")?)?;
         for surface in op.surface {
             let (space, name) = match surface {
                 Surface::Np(name) => (0, name),
@@ -224,7 +254,9 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
                 Surface::NpFft(name) => (4, name),
                 Surface::Method(_) => continue,
             };
-            spaces[space].1.set_item(*name, named(name)?)?;
+            spaces[space]
+                .1
+                .set_item(*name, named(name, MODULES[space])?)?;
         }
     }
     ufunc::register(module, ufuncs)?;

@@ -212,7 +212,7 @@ unsafe extern "C" fn attribute(
                 return object(py, crate::call::documentation(binding));
             }
             // That of a built-in function with the same text.
-            let function = crate::call::as_function(py, binding)?;
+            let function = crate::call::as_function(py, binding, "mxnet.numpy")?;
             py.import("inspect")?
                 .call_method1("signature", (function,))
                 .map(Bound::unbind)

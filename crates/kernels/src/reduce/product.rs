@@ -1,0 +1,235 @@
+//! Products of floats whose parts left the range of the type: lanes that are multiplied apart may overflow, or become zero, though the product
+//! of all elements in their order does not.
+
+use super::plan::split;
+use super::{Source, Target};
+use crate::cast::Cast;
+use crate::{Elem, Threads};
+
+/// Elements that are converted at once.
+const CHUNK: usize = 256;
+
+/// Real and imaginary part.
+type Complex = [f64; 2];
+
+/// One axis: its length, and the bytes between neighbours of the source and of the result.
+#[derive(Clone, Copy)]
+struct Axis {
+    len: usize,
+    src: isize,
+    dst: isize,
+}
+
+/// Computes again, in the order of the elements and in f64, every product that is zero, subnormal, infinite or NaN.
+///
+/// # Safety
+/// As of [`super::reduce`], which has written the products.
+pub(super) unsafe fn mend(threads: &dyn Threads, src: &Source, axes: &[bool], out: &Target) {
+    let Some(lowest) = smallest_normal(out.elem) else {
+        return;
+    };
+    let axis = |i: usize| Axis {
+        len: src.shape[i],
+        src: src.strides[i],
+        dst: out.strides[i],
+    };
+    let of = |reduced: bool| -> Vec<Axis> {
+        (0..axes.len())
+            .filter(|&i| axes[i] == reduced)
+            .map(axis)
+            .collect()
+    };
+    let (mut kept, reduced) = (of(false), of(true));
+    let factors: usize = reduced.iter().map(|axis| axis.len).product();
+    if factors < 2 {
+        return;
+    }
+    // Rows of results, each along the last axis that is kept.
+    let row = kept.pop().unwrap_or(Axis {
+        len: 1,
+        src: 0,
+        dst: 0,
+    });
+    let rows: usize = kept.iter().map(|axis| axis.len).product();
+    let (from, to) = (src.ptr as usize, out.ptr as usize);
+    split(threads, rows, rows * row.len, &|number| {
+        let (mut at, mut left) = ((0, 0), number);
+        for axis in kept.iter().rev() {
+            let i = (left % axis.len) as isize;
+            at = (at.0 + i * axis.src, at.1 + i * axis.dst);
+            left /= axis.len;
+        }
+        for j in 0..row.len as isize {
+            let target = (to as *mut u8).wrapping_offset(at.1 + j * row.dst);
+            // SAFETY: a result inside the target, which only this task looks at; its factors are read only.
+            unsafe {
+                if is_doubtful(target, out.elem, lowest) {
+                    let first = (from as *const u8).wrapping_offset(at.0 + j * row.src);
+                    write(target, out.elem, product(first, src.elem, &reduced));
+                }
+            }
+        }
+    });
+}
+
+/// Whether a product, or part of one, is zero, subnormal, infinite or NaN. Integers never are.
+///
+/// # Safety
+/// `ptr` points to an element.
+pub(crate) unsafe fn has_left_range(ptr: *const u8, elem: Elem) -> bool {
+    // SAFETY: the caller's.
+    smallest_normal(elem).is_some_and(|lowest| unsafe { is_doubtful(ptr, elem, lowest) })
+}
+
+/// The smallest positive number with all digits, of floats and of complex numbers' parts.
+fn smallest_normal(elem: Elem) -> Option<f64> {
+    match elem {
+        Elem::F16 => Some(2_f64.powi(-14)),
+        Elem::BF16 | Elem::F32 | Elem::C64 => Some(f64::from(f32::MIN_POSITIVE)),
+        Elem::F64 | Elem::C128 => Some(f64::MIN_POSITIVE),
+        _ => None,
+    }
+}
+
+fn is_complex(elem: Elem) -> bool {
+    matches!(elem, Elem::C64 | Elem::C128)
+}
+
+/// # Safety
+/// `ptr` points to an element.
+unsafe fn is_doubtful(ptr: *const u8, elem: Elem, lowest: f64) -> bool {
+    // SAFETY: the caller's.
+    let parts = unsafe {
+        match elem {
+            Elem::F32 => [f64::from(*ptr.cast::<f32>()); 2],
+            Elem::F64 => [*ptr.cast::<f64>(); 2],
+            _ => read(ptr, elem),
+        }
+    };
+    let size = parts[0].abs().max(parts[1].abs());
+    !(lowest..f64::INFINITY).contains(&size) || parts[0].is_nan() || parts[1].is_nan()
+}
+
+/// # Safety
+/// `ptr` points to an element.
+unsafe fn read(ptr: *const u8, elem: Elem) -> Complex {
+    let mut parts = [0.0; 2];
+    let wide = if is_complex(elem) {
+        Elem::C128
+    } else {
+        Elem::F64
+    };
+    // SAFETY: the caller's; there is room for one element.
+    unsafe { Cast::new(elem, wide).row(ptr, parts.as_mut_ptr().cast(), 1) };
+    parts
+}
+
+/// # Safety
+/// `ptr` points to an element that may be written.
+unsafe fn write(ptr: *mut u8, elem: Elem, parts: Complex) {
+    let wide = if is_complex(elem) {
+        Elem::C128
+    } else {
+        Elem::F64
+    };
+    // SAFETY: the caller's.
+    unsafe { Cast::new(wide, elem).row(parts.as_ptr().cast(), ptr, 1) };
+}
+
+/// The product of all elements along the axes, one after the other.
+///
+/// # Safety
+/// The elements can be read.
+unsafe fn product(first: *const u8, elem: Elem, axes: &[Axis]) -> Complex {
+    let Some((last, outer)) = axes.split_last() else {
+        return [1.0, 0.0];
+    };
+    let complex = is_complex(elem);
+    let wide = if complex { Elem::C128 } else { Elem::F64 };
+    let cast = Cast::new(elem, wide);
+    let step = wide.size() / size_of::<f64>();
+    let rows: usize = outer.iter().map(|axis| axis.len).product();
+    let mut result = [1.0, 0.0];
+    let mut buffer = [0.0_f64; 2 * CHUNK];
+    for number in 0..rows {
+        let (mut row, mut left) = (first, number);
+        for axis in outer.iter().rev() {
+            row = row.wrapping_offset((left % axis.len) as isize * axis.src);
+            left /= axis.len;
+        }
+        for start in (0..last.len).step_by(CHUNK) {
+            let n = CHUNK.min(last.len - start);
+            let at = |i: usize| row.wrapping_offset((start + i) as isize * last.src);
+            // SAFETY: elements of the source; the buffer has room for a chunk of the widest type.
+            unsafe {
+                if last.src == elem.size() as isize {
+                    cast.row(at(0), buffer.as_mut_ptr().cast(), n);
+                } else {
+                    for i in 0..n {
+                        cast.row(at(i), buffer.as_mut_ptr().add(i * step).cast(), 1);
+                    }
+                }
+            }
+            for factor in buffer[..n * step].chunks_exact(step) {
+                result = match factor {
+                    &[re, im] => [
+                        result[0] * re - result[1] * im,
+                        result[0] * im + result[1] * re,
+                    ],
+                    _ => [result[0] * factor[0], 0.0],
+                };
+            }
+        }
+    }
+    result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Reduce, reduce};
+    use super::*;
+    use crate::Serial;
+
+    fn products(values: &[f32], shape: [usize; 2], axes: [bool; 2]) -> Vec<f32> {
+        let strides = [4 * shape[1] as isize, 4];
+        let outputs = (0..2).map(|i| if axes[i] { 1 } else { shape[i] }).product();
+        let mut out = vec![0.0_f32; outputs];
+        let steps = if axes[1] { [4, 0] } else { [0, 4] };
+        let source = Source {
+            ptr: values.as_ptr().cast(),
+            elem: Elem::F32,
+            shape: &shape,
+            strides: &strides,
+        };
+        let target = Target {
+            ptr: out.as_mut_ptr().cast(),
+            elem: Elem::F32,
+            strides: &steps,
+        };
+        // SAFETY: both arrays have the shapes that are said.
+        unsafe { reduce(&Serial, Reduce::Prod, &source, &axes, &target) };
+        out
+    }
+
+    #[test]
+    fn lanes_that_overflow_do_not_spoil_the_product() {
+        let mut values: Vec<f32> = (0..2400).map(|i| [1e-3, 1e3][i % 2]).collect();
+        let found = products(&values, [1, 2400], [true, true])[0];
+        assert!((found - 1.0).abs() < 1e-4, "{found}");
+        values[7] = 0.0;
+        assert_eq!(products(&values, [2, 1200], [false, true])[0], 0.0);
+        let growing: Vec<f32> = (0..400).map(|i| i as f32).collect();
+        assert_eq!(products(&growing, [400, 1], [true, true])[0], 0.0);
+        assert_eq!(products(&growing, [100, 4], [true, false])[0], 0.0);
+        assert_eq!(
+            products(&growing, [100, 4], [true, false])[1],
+            f32::INFINITY
+        );
+    }
+
+    #[test]
+    fn what_is_nan_in_its_order_stays_nan() {
+        let values = [f32::MAX, f32::INFINITY, 0.0, 1.0];
+        assert!(products(&values, [1, 4], [true, true])[0].is_nan());
+    }
+}
