@@ -17,6 +17,10 @@ def rng() -> numpy.random.Generator:
 @pytest.mark.parametrize("bins", [1, 10, 3000])
 def test_histograms_of_a_number_of_bins_agree_with_edges(rng: numpy.random.Generator, dtype: str, bins: int) -> None:
     x = (rng.normal(size=20_000) * 40 + 100).astype(dtype)
+    if dtype == "float16" and bins == 3000:
+        with pytest.raises(ValueError, match="Cannot create 3000 finite-sized bins"):
+            np.histogram(np.array(x, dtype=dtype), bins)
+        return
     counts, edges = np.histogram(np.array(x, dtype=dtype), bins)
     assert counts.dtype == "int64"
     # The edges are ours, in our dtype: elements fall as a search among them says.

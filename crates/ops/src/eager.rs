@@ -6,9 +6,7 @@ use std::sync::Arc;
 use mxnet_engine::{Access, Failure, Op, Resource, engine};
 use mxnet_kernels::map::Rows;
 use mxnet_kernels::{Elem, Threads};
-use mxnet_tensor::{
-    Casting, DType, DeviceKind, Dims, Layout, Scalar, Tensor, broadcast_shapes, can_cast,
-};
+use mxnet_tensor::{DType, DeviceKind, Dims, Layout, Scalar, Tensor, broadcast_shapes, can_cast};
 use smallvec::SmallVec;
 
 use crate::args::{Args, Attrs};
@@ -381,7 +379,7 @@ fn check_out(call: &Call, i: usize, out: &Array, shape: &[usize], dtype: DType) 
         );
         return Err(Error::shape(call.op.name, problem));
     }
-    if !can_cast(dtype, out.dtype(), Casting::SameKind) {
+    if !can_cast(dtype, out.dtype(), call.op.out_casting) {
         let problem = format!(
             "cannot cast output {i} from {} to {} under casting rule 'same_kind'",
             dtype.name(),

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use mxnet_kernels::map::Rows;
-use mxnet_tensor::{DType, Dims, Layout, Scalar};
+use mxnet_tensor::{Casting, DType, Dims, Layout, Scalar};
 use smallvec::SmallVec;
 
 use crate::args::Param;
@@ -35,6 +35,8 @@ pub struct OpDef {
     pub form: Form,
     /// The operator that serves calls which give more than `params`: its parameters start with these, and the public signature is its own.
     pub extended: Option<&'static OpDef>,
+    /// How far the dtype of `out=` may be from the result's: folds convert to any, as NumPy's do.
+    pub out_casting: Casting,
     /// What refuses operands of an elementwise operator for their values, before anything is computed: it may run later, on another thread.
     pub refuses: Option<Refusal>,
     /// Whether Python gets a tuple even if there is a single output, given the number of array arguments: always of `nonzero`, of `where` if there is one.
@@ -494,6 +496,7 @@ impl OpDef {
         example: "",
         form: Form::Plain,
         extended: None,
+        out_casting: Casting::SameKind,
         refuses: None,
         always_tuple: |_| false,
         types: Types::Infer,

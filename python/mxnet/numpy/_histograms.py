@@ -156,7 +156,12 @@ def _edges(a: ndarray, bins: int | str | ArrayLike, limits: Range, is_weighted: 
     first, last = _outer_edges(a, limits)
     floating = "float" in spelled(a.dtype)
     dtype = a.dtype if floating else ("float64" if _core.numpy_promotion() else "float32")
-    return _np["linspace"](first, last, count + 1, dtype=dtype), True
+    edges: ndarray = _np["linspace"](first, last, count + 1, dtype=dtype)
+    if (floating or _core.numpy_promotion()) and not bool(_np["all"](edges[:-1] < edges[1:])):
+        raise ValueError(
+            f"Too many bins for data range. Cannot create {count} finite-sized bins between {first!r} and {last!r}"
+        )
+    return edges, True
 
 
 def _data(a: ArrayLike) -> ndarray:

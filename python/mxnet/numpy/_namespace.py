@@ -52,7 +52,7 @@ class __array_namespace_info__:  # noqa: N801  # the standard's name
         """
         return current_device()
 
-    def default_dtypes(self, *, device: Device | None = None) -> dict[str, Any]:
+    def default_dtypes(self, *, device: Device | str | None = None) -> dict[str, Any]:
         """Dtypes of arrays that are not told which.
 
         Parameters
@@ -79,7 +79,9 @@ class __array_namespace_info__:  # noqa: N801  # the standard's name
         kinds = {"real floating": "f", "complex floating": "c", "integral": "i", "indexing": "i"}
         return {name: _core.default_dtype(kind) for name, kind in kinds.items()}
 
-    def dtypes(self, *, device: Device | None = None, kind: str | tuple[str, ...] | None = None) -> dict[str, Any]:
+    def dtypes(
+        self, *, device: Device | str | None = None, kind: str | tuple[str, ...] | None = None
+    ) -> dict[str, Any]:
         """The standard's dtypes by name.
 
         Parameters
@@ -124,6 +126,10 @@ class __array_namespace_info__:  # noqa: N801  # the standard's name
         """
         return [Device("cpu", 0), *(Device("gpu", i) for i in range(num_gpus()))]
 
-    def _check(self, device: Device | None) -> None:
-        if device is not None and device.device_type != "cpu" and device not in self.devices():
+    def _check(self, device: Device | str | None) -> None:
+        if isinstance(device, str):
+            known = ["cpu", *map(str, self.devices())]
+            if device not in known:
+                raise ValueError(f"there is no device {device!r}, but {', '.join(known)}")
+        elif device is not None and device.device_type != "cpu" and device not in self.devices():
             raise ValueError(f"there is no device {device}")

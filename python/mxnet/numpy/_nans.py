@@ -80,12 +80,12 @@ def nansum(
     array(3.)
     """
     x = asarray(a)
-    if where is True:
+    if where is True and (dtype is None or not _has_nan(x) or not _dtypes.is_exact(_core.result_type([dtype]))):
         result = _op["nan_sum"](x, _axes(axis), dtype, keepdims)
     else:
         result = _op["sum"](_filled(x, _counted(x, where), 0), _axes(axis), dtype, keepdims=keepdims)
-    if initial != 0:
-        result = result + initial
+    if initial is not None and initial != 0:
+        result = result + asarray(initial).astype(result.dtype)
     return deliver("nansum", result, out)
 
 
@@ -130,8 +130,8 @@ def nanprod(
     """
     x = asarray(a)
     result = _op["prod"](_filled(x, _counted(x, where), 1), _axes(axis), dtype, keepdims=keepdims)
-    if initial != 1:
-        result = result * initial
+    if initial is not None and initial != 1:
+        result = result * asarray(initial).astype(result.dtype)
     return deliver("nanprod", result, out)
 
 
@@ -177,7 +177,9 @@ def _folded_extreme(
         result = _op["where"](_op["any"](counted, _axes(axis), keepdims=keepdims), result, math.nan)
     else:
         result = _op[f"nan_{fold}"](x, _axes(axis), keepdims)
-    return (result if initial is None else _op[pair](result, initial)), initial is None and _has_nan(x)
+    if initial is not None:
+        return _op[pair](result, asarray(initial).astype(result.dtype)), False
+    return result, _has_nan(x)
 
 
 def nanmax(

@@ -125,6 +125,16 @@ fn fill_range(cx: &KernelCx) -> Result<()> {
         );
     }
     let (first, step) = (start.as_f64(), step.as_f64());
+    if !out.dtype().is_inexact() {
+        // As in NumPy the first two numbers are made integers, and their distance is kept.
+        let (first, second) = (first as i64, (first + step) as i64);
+        let step = second.wrapping_sub(first);
+        return cpu::generate(
+            out,
+            |i| first.wrapping_add(step.wrapping_mul(i as i64)),
+            cx.threads,
+        );
+    }
     cpu::generate(out, |i| first + step * i as f64, cx.threads)
 }
 

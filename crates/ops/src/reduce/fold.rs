@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use mxnet_kernels::reduce::{Reduce, Source, Target, reduce};
-use mxnet_tensor::{DType, Dims, Kind};
+use mxnet_tensor::{Casting, DType, Dims, Kind};
 use smallvec::SmallVec;
 
 use crate::Array;
@@ -12,6 +12,7 @@ use crate::cx::{CallCx, KernelCx};
 use crate::eager::elem;
 use crate::error::Result;
 use crate::invoke::invoke1;
+use crate::nn::operand::dense;
 use crate::opdef::{
     Cost, Cpu, Form, Grad, Inferred, Keep, Onnx, OpDef, Probe, Short, Surface, one_of,
 };
@@ -33,6 +34,7 @@ pub(crate) const REDUCTION: OpDef = OpDef {
         Param::bool("keepdims", false),
     ],
     form: Form::Out,
+    out_casting: Casting::Unsafe,
     cost: Cost::PerKiB(40),
     probe: Probe::calls(CALLS),
     ..OpDef::DEFAULT
@@ -307,7 +309,24 @@ pub(crate) fn folded(cx: &CallCx, natural: fn(DType) -> DType) -> Result<Inferre
 }
 
 /// Folds input 0 over the axes of the call into output 0.
+///
+/// Floats that are asked for as integers become integers before they are folded, as in NumPy.
 pub(crate) fn run(cx: &KernelCx, op: Reduce) -> Result<()> {
+    let (x, to) = (cx.input(0), cx.output(0).dtype());
+    if matches!(op, Reduce::Sum | Reduce::Prod | Reduce::Mean)
+        && x.dtype().is_inexact()
+        && !to.is_inexact()
+    {
+        let whole = dense(x, to, cx.threads)?;
+        let inputs = [Some(&whole)];
+        return run(
+            &KernelCx {
+                inputs: &inputs,
+                ..*cx
+            },
+            op,
+        );
+    }
     over(cx, |source, reduced, target| {
         // SAFETY: 1. both layouts lie within their storages. 2. the output was allocated for this call, so it overlaps nothing.
         unsafe { reduce(cx.threads, op, source, reduced, target) }

@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use mxnet_kernels::reduce::{Moments, moments};
-use mxnet_tensor::DType;
+use mxnet_tensor::{Casting, DType};
 use smallvec::SmallVec;
 
 use crate::Array;
@@ -65,6 +65,7 @@ pub static VAR: OpDef = OpDef {
 pub static STD: OpDef = OpDef {
     name: "std",
     surface: &[Surface::Np("std"), Surface::Method("std")],
+    out_casting: Casting::SameKind,
     doc: "Standard deviation over `axis` (all axes for None): the square root of `var`.",
     example: "
         >>> np.std([[1.0, 3.0], [2.0, 6.0]], axis=1)

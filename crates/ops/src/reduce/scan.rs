@@ -3,13 +3,14 @@
 
 use mxnet_kernels::reduce::{Source, Target};
 use mxnet_kernels::scan::{Direction, Scan, scan};
-use mxnet_tensor::{Dims, Layout, Scalar};
+use mxnet_tensor::{Casting, Dims, Layout, Scalar};
 
 use crate::args::{Attrs, Param, ParamKind, Value};
 use crate::cx::{CallCx, CompositeCx, KernelCx};
 use crate::eager::elem;
 use crate::error::Result;
 use crate::invoke::invoke1;
+use crate::nn::operand;
 use crate::opdef::{
     Cost, Cpu, Form, Grad, Inferred, Keep, Onnx, OpDef, OutSpec, Probe, Surface, one_of,
 };
@@ -32,6 +33,7 @@ const RUNNING: OpDef = OpDef {
         Param::bool("reverse", false).keyword(),
     ],
     form: Form::Out,
+    out_casting: Casting::Unsafe,
     infer: running,
     cost: Cost::PerKiB(120),
     probe: Probe::calls(&[
@@ -301,6 +303,14 @@ fn running(cx: &CallCx) -> Result<Inferred> {
 
 fn run(cx: &KernelCx, fold: Scan) -> Result<()> {
     let (x, y) = (cx.input(0), cx.output(0));
+    // Floats that are asked for as integers become integers before they are folded, as in NumPy.
+    let whole;
+    let x = if x.dtype().is_inexact() && !y.dtype().is_inexact() {
+        whole = operand::dense(x, y.dtype(), cx.threads)?;
+        &whole
+    } else {
+        x
+    };
     let direction = if cx.bool("reverse") {
         Direction::Reverse
     } else {

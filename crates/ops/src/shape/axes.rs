@@ -4,6 +4,7 @@ use smallvec::SmallVec;
 
 use crate::Array;
 use crate::args::{Attrs, Param, ParamKind, Value};
+use crate::creation::axes_in_order;
 use crate::error::Result;
 use crate::invoke::invoke1;
 use crate::opdef::{Copied, Cpu, Grad, Keep, Onnx, OpDef, Probe, Short, Sparse, Surface, Viewed};
@@ -334,7 +335,8 @@ pub static RAVEL: OpDef = OpDef {
         Param::array("a"),
         Param::choice("order", &["C", "F", "A", "K"], "C"),
     ],
-    doc: "The elements along one axis, in C order (`order='F'`: first axis fastest): a view where they lie so, else a copy.",
+    doc: "The elements along one axis, in C order (`order='F'`: first axis fastest; `'K'`: as they lie, but forwards along each axis): a view where they \
+          lie so, else a copy.",
     short: Short::Flat(Copied::WhereNeeded),
     returns: &[("ndarray", "One axis.")],
     example: "
@@ -345,15 +347,12 @@ pub static RAVEL: OpDef = OpDef {
     ",
     cpu: Cpu::Composite(|cx| {
         let x = cx.input(0);
-        let fortran = match cx.str("order") {
-            "F" => true,
-            "A" | "K" => x.layout().is_fortran() && !x.layout().is_contiguous(),
-            _ => false,
-        };
-        let x = if fortran {
-            x.transpose(None)?
-        } else {
-            x.clone()
+        let x = match axes_in_order(cx.str("order"), x.layout()) {
+            Some(axes) => {
+                let order: SmallVec<[i64; 4]> = axes.iter().map(|&axis| axis as i64).collect();
+                x.transpose(Some(&order))?
+            }
+            None => x.clone(),
         };
         // The result is dense, as NumPy's: elements at even distances are copied although a view could show them.
         cx.done(x.contiguous()?.reshape(&[x.len()])?)

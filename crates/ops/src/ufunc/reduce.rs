@@ -6,11 +6,13 @@ use smallvec::SmallVec;
 use super::dtype::{fold_dtype, foldable};
 use super::kernels::{FOLD, SEGMENTS, STEPS};
 use crate::args::{Attrs, Value};
+use crate::elementwise::comparison::LESS;
 use crate::elementwise::select::choose;
 use crate::error::{Error, Result, Tuple};
 use crate::interp::Flags;
 use crate::invoke::{invoke_with, invoke1, only};
 use crate::opdef::OpDef;
+use crate::reduce::ANY;
 use crate::{Array, creation, shape};
 
 /// Where a fold starts.
@@ -121,8 +123,22 @@ pub fn reduce(op: &'static OpDef, x: &Array, how: &Reduction) -> Result<Array> {
         let y = composed(op, x, mask.as_ref(), &axes, start)?;
         return y.reshape(&shape);
     } else {
-        // Without mask the identity changes nothing and need not be folded in.
-        let start = if mask.is_some() { start } else { explicit };
+        // Without mask the identity changes nothing and need not be folded in, but for functions that drop the sign of what it meets.
+        let drops_sign =
+            matches!(op.name, "gcd" | "hypot") && matches!(how.initial, Initial::Natural);
+        let start = if mask.is_some() || drops_sign {
+            start
+        } else {
+            explicit
+        };
+        if op.refuses.is_some() && dtype.is_signed() && dtype.is_integer() {
+            refuse_negative(
+                op,
+                x,
+                axes.first().map_or(0, |&axis| axis as usize),
+                start.is_some(),
+            )?;
+        }
         let attrs: Attrs = [
             Value::Str(op.name.into()),
             Value::from(&axes[..]),
@@ -137,6 +153,25 @@ pub fn reduce(op: &'static OpDef, x: &Array, how: &Reduction) -> Result<Array> {
     only(&FOLD, y)
 }
 
+/// Fails if an element along the axis is a negative exponent: the first one is none, unless the fold starts from a number.
+fn refuse_negative(op: &'static OpDef, x: &Array, axis: usize, from_first: bool) -> Result<()> {
+    if x.is_empty() || x.ndim() == 0 && !from_first {
+        return Ok(());
+    }
+    let exponents = match from_first {
+        true => x.clone(),
+        false => shape::narrow(x, axis, 1, x.shape()[axis])?,
+    };
+    let zero = Array::scalar(Scalar::I64(0), x.dtype())?;
+    let negative = exponents.detach().binary(&LESS, &zero)?;
+    let attrs: Attrs = [Value::None, Value::Bool(false)].into_iter().collect();
+    if invoke1(&ANY, &[&negative], &attrs)?.item()? == Scalar::Bool(true) {
+        let problem = "Integers to negative integer powers are not allowed.";
+        return Err(Error::value(op.name, problem).with_hint("make one of them a float"));
+    }
+    Ok(())
+}
+
 /// `initial` folded in last; a Python number that the dtype cannot hold is an error there.
 fn with_initial(
     op: &'static OpDef,
@@ -146,6 +181,8 @@ fn with_initial(
 ) -> Result<Array> {
     let y = y.astype(dtype)?;
     match initial {
+        // One of another kind becomes what the result is made of first.
+        Some(value) if value.kind() > dtype.kind() => Array::scalar(value, dtype)?.binary(op, &y),
         Some(value) => Array::weak_scalar(value)?.binary(op, &y)?.astype(dtype),
         None => Ok(y),
     }
@@ -287,6 +324,9 @@ pub fn accumulate(op: &'static OpDef, x: &Array, axis: i64, dtype: Option<DType>
         .into_iter()
         .collect();
         return invoke1(steps, &[&x], &attrs);
+    }
+    if op.refuses.is_some() && dtype.is_signed() && dtype.is_integer() && x.shape()[axis] > 0 {
+        refuse_negative(op, &x, axis, false)?;
     }
     if !composed {
         let attrs: Attrs = [
