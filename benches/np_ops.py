@@ -75,6 +75,8 @@ def operands(n: int) -> dict[str, numpy.ndarray | int]:
     return {
         "n": n,
         "half": n // 2,
+        "side": side,
+        "near": uniform(0.9999, 1.0001, dtype="float64"),
         **{name: uniform(0.5, 1.5) for name in ("x", "y")},
         **{name: uniform(0.5, 1.5, n * n) for name in ("v", "w")},
         "s": uniform(-3, 3),

@@ -115,3 +115,17 @@ def test_devices_of_the_namespace_may_be_named():
     assert info.dtypes(device="cpu") == info.dtypes(device=str(mx.cpu())) == info.dtypes()
     with pytest.raises(ValueError, match="'moon'"):
         info.dtypes(device="moon")
+
+
+def test_single_precision_beside_integers_is_double_precision():
+    x = numpy.array([1.5, 2.5, 4.0], "float32")
+    for name, arguments in (("vander", (3,)), ("cov", ()), ("bincount", ())):
+        if name == "bincount":
+            ours, theirs = np.bincount(np.array([0, 1, 1]), np.array(x)), numpy.bincount([0, 1, 1], x)
+        else:
+            ours, theirs = getattr(np, name)(np.array(x), *arguments), getattr(numpy, name)(x, *arguments)
+        assert ours.dtype == theirs.dtype == "float64", name
+        numpy.testing.assert_allclose(ours.asnumpy(), theirs, rtol=1e-12)
+    fit, want = np.polyfit(np.array(x), np.array(x) ** 2, 2), numpy.polyfit(x, x**2, 2)
+    assert fit.dtype == want.dtype == "float64"
+    numpy.testing.assert_allclose(fit.asnumpy(), want, atol=1e-5)

@@ -5,7 +5,7 @@ use std::mem::MaybeUninit;
 use crate::Threads;
 use crate::reduce::kernel::CHAINS;
 use crate::reduce::plan::{Axes, Axis, count, normalise, offsets, split};
-use crate::reduce::product::has_left_range;
+use crate::reduce::product::joins;
 use crate::reduce::{Reduce, Source, Target, Types};
 
 /// What runs along the axis.
@@ -168,28 +168,30 @@ pub unsafe fn scan(
             *(base as *mut Carry).add(task) = job.total(place(task / segments).0, start, end)
         };
     });
-    // Parts of products that left the range of the type, and zeros, which they would turn into NaN, are multiplied in their order.
-    let unsound = |carry: &Carry| {
-        // SAFETY: a carry is a value of the accumulator type.
-        is_product && unsafe { has_left_range(carry.as_ptr().cast(), job.types.acc) }
-    };
-    if carries.iter().any(unsound) {
-        return split(threads, units, outputs, &|unit| {
-            let (src, dst, _) = place(unit);
-            // SAFETY: as above: units are apart.
-            unsafe { job.row(src, dst, 0, line.len, &mut job.neutral()) };
-        });
-    }
+    let mut is_sound = true;
     for row in carries.chunks_exact_mut(segments) {
         // SAFETY: carries are values of the accumulator type, apart from each other.
         let mut before = unsafe { job.neutral() };
         for carry in row {
             let total = std::mem::replace(carry, before);
+            if is_product {
+                // SAFETY: as above.
+                is_sound &=
+                    unsafe { joins(before.as_ptr().cast(), total.as_ptr().cast(), job.types.acc) };
+            }
             // SAFETY: as above.
             unsafe {
                 (job.types.kernel.rows)(before.as_mut_ptr().cast(), total.as_ptr().cast(), 0, 1, 1)
             };
         }
+    }
+    if !is_sound {
+        // Products of segments left the range of the type, where those up to each element may not: these are taken in their order.
+        return split(threads, units, outputs, &|unit| {
+            let (src, dst, _) = place(unit);
+            // SAFETY: as above: units are apart.
+            unsafe { job.row(src, dst, 0, line.len, &mut job.neutral()) };
+        });
     }
     split(threads, units * segments, outputs, &|task| {
         let (start, end) = range(task % segments);

@@ -8,6 +8,7 @@ use crate::batch::{
 };
 use crate::lu::none;
 use crate::number::{Number, Real};
+use crate::scale;
 
 /// a v = v diag(w) for `a` (count, n, n): `w` (count, n) and `v` (count, n, n), columns of length 1 with a real largest element, both of the complex type; `v`
 /// is computed if asked for.
@@ -56,9 +57,17 @@ fn typed<T: Number + Plain>(
             if n == 0 {
                 return Ok(());
             }
+            let exponent = scale::exponent(a);
+            let scaled = scale::multiplied(a, exponent);
+            let a = scaled.as_deref().unwrap_or(a);
             let wanted = with.then_some(&mut columns[..]);
             T::eigen(MatRef::from_row_major_slice(a, n, n), w, wanted)
                 .map_err(|_| Fault::NoConvergence)?;
+            for x in w.iter_mut() {
+                let mut parts = [x.re, x.im];
+                scale::multiply(&mut parts, -exponent);
+                [x.re, x.im] = parts;
+            }
             if with {
                 columns.chunks_exact_mut(n).for_each(normalise);
                 to_columns(columns, v, n, n);

@@ -10,6 +10,7 @@ use crate::batch::{
 };
 use crate::lu::none;
 use crate::number::Number;
+use crate::scale;
 
 /// The triangle of a matrix that is read; the other one is taken to be its mirror image, or zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,6 +103,8 @@ fn typed<T: Number + Plain>(
                     return Err(Fault::NotFinite);
                 }
             }
+            let exponent = scale::exponent(&work.lower);
+            scale::multiply(&mut work.lower, exponent);
             let columns =
                 with.then(|| MatMut::from_column_major_slice_mut(&mut work.vectors, n, n));
             evd::self_adjoint_evd(
@@ -116,6 +119,7 @@ fn typed<T: Number + Plain>(
             for (w, value) in w.iter_mut().zip(&work.values) {
                 *w = value.re();
             }
+            scale::multiply(w, -exponent);
             if with {
                 to_columns(&work.vectors, v, n, n);
             }

@@ -15,6 +15,7 @@ mod large;
 mod lu;
 mod number;
 mod qr;
+mod scale;
 mod small;
 mod svd;
 mod triangular;

@@ -5,7 +5,7 @@ use crate::batch::{
 };
 use crate::number::{Number, Real};
 use crate::small::{self, Factored, SMALL};
-use crate::{large, svd};
+use crate::{large, scale, svd};
 
 /// Who runs the matrices of a batch, and who the parts of one matrix: large ones come one after another, each in parallel.
 pub(crate) fn runners(run: Run, n: usize) -> (Run, Run) {
@@ -24,6 +24,8 @@ struct Work<T> {
     lu: Vec<T>,
     rows: Vec<usize>,
     side: Vec<T>,
+    /// The factors are those of the matrix times 2 to this power.
+    exponent: i32,
 }
 
 impl<T: Number> Work<T> {
@@ -32,16 +34,20 @@ impl<T: Number> Work<T> {
             lu: vec![T::ZERO; n * n],
             rows: vec![0; n],
             side: vec![T::ZERO; if n > SMALL { side_len } else { 0 }],
+            exponent: 0,
         }
     }
 
     /// Factors a row-major matrix: row-major in [`SMALL`] orders, column-major above.
     fn factor(&mut self, run: Run, a: &[T], n: usize) -> Factored {
+        self.exponent = scale::of_elimination(a);
         if n <= SMALL {
             self.lu.copy_from_slice(a);
+            scale::multiply(&mut self.lu, self.exponent);
             return small::lu(&mut self.lu, n, &mut self.rows);
         }
         to_columns(a, &mut self.lu, n, n);
+        scale::multiply(&mut self.lu, self.exponent);
         large::lu(run, &mut self.lu, n, &mut self.rows)
     }
 }
@@ -96,6 +102,7 @@ fn solve_typed<T: Number + Plain>(
                     x.copy_from_slice(&b[row * k..(row + 1) * k]);
                 }
                 small::solve_factored(&work.lu, n, k, x);
+                scale::multiply(x, work.exponent);
                 return Ok(());
             }
             for (i, &row) in work.rows.iter().enumerate() {
@@ -105,6 +112,7 @@ fn solve_typed<T: Number + Plain>(
             }
             large::solve_factored(run, &work.lu, n, &mut work.side);
             to_columns(&work.side, x, k, n);
+            scale::multiply(x, work.exponent);
             Ok(())
         },
     )
@@ -145,7 +153,10 @@ fn inverse_typed<T: Number + Plain>(
         |work, i, x, _, _| {
             let found = work.factor(run, &a[i * n * n..(i + 1) * n * n], n);
             match checked(&found) {
-                Ok(()) => invert(run, work, n, x),
+                Ok(()) => {
+                    invert(run, work, n, x);
+                    scale::multiply(x, work.exponent);
+                }
                 Err(fault) if strict => return Err(fault),
                 Err(_) => x.fill(T::of(T::Re::NOT_A_NUMBER, T::Re::NOT_A_NUMBER)),
             }
@@ -239,7 +250,9 @@ fn logarithm<T: Number>(work: &Work<T>, n: usize, found: &Factored) -> (T, T::Re
         sign *= pivot.times(<T::Re as Number>::ONE / size);
         log += size.log();
     }
-    (sign, log)
+    // n ln(2) for each power of two that the matrix was multiplied by.
+    let factor = T::Re::whole(work.exponent) * T::Re::whole(n as i32);
+    (sign, log - factor * T::Re::whole(2).log())
 }
 
 /// The product of the pivots, by way of logarithms if it leaves the range on the way.
@@ -252,7 +265,10 @@ fn product<T: Number>(work: &Work<T>, n: usize, found: &Factored) -> T {
         det *= work.lu[i * n + i];
     }
     if det.is_number() && det != T::ZERO {
-        return det;
+        let power = i64::from(work.exponent) * n as i64;
+        let mut det = [det];
+        scale::multiply(&mut det, (-power).clamp(-10_000, 10_000) as i32);
+        return det[0];
     }
     let (sign, log) = logarithm(work, n, found);
     sign.times(log.exponential())
@@ -296,6 +312,7 @@ fn cofactors_typed<T: Number + Plain>(
                 let det = product(work, n, &found);
                 to_columns(inverse, c, n, n);
                 c.iter_mut().for_each(|c| *c *= det);
+                scale::multiply(c, work.exponent);
                 return Ok(());
             }
             from_singular_values(run, work, a, n, c)

@@ -17,6 +17,20 @@ pub(crate) trait Real:
     const NOT_A_NUMBER: Self;
     /// Minus infinity.
     const MINUS_INFINITY: Self;
+    /// Exponents of two up to this size leave room for squares.
+    const SAFE: i32;
+    /// Numbers of a smaller exponent than the negative of this one have reciprocals near the end of the range.
+    const TINY: i32;
+    /// The largest exponent of two.
+    const LARGEST: i32;
+    /// Powers of two up to this exponent, and down to its negative, are exact.
+    const STEP: i32;
+    /// The power of two below or at a positive number.
+    fn exponent(self) -> i32;
+    /// An integer.
+    fn whole(n: i32) -> Self;
+    /// 2 to a power of at most [`Real::STEP`].
+    fn power_of_two(exponent: i32) -> Self;
     /// Square root.
     fn root(self) -> Self;
     /// Natural logarithm.
@@ -45,6 +59,8 @@ pub(crate) trait Number:
 {
     /// The real type again, with what this crate needs of it.
     type Re: Real;
+    /// Whether there is an imaginary part.
+    const IS_COMPLEX: bool;
     /// 0.
     const ZERO: Self;
     /// 1.
@@ -100,11 +116,24 @@ fn memory<T: ComplexField>(n: usize, vectors: bool) -> faer::dyn_stack::MemBuffe
 }
 
 macro_rules! real {
-    ($t:ident) => {
+    ($t:ident, $safe:literal, $tiny:literal, $step:literal) => {
         impl Real for $t {
             const EPSILON: Self = $t::EPSILON;
             const NOT_A_NUMBER: Self = $t::NAN;
             const MINUS_INFINITY: Self = $t::NEG_INFINITY;
+            const SAFE: i32 = $safe;
+            const TINY: i32 = $tiny;
+            const LARGEST: i32 = $t::MAX_EXP;
+            const STEP: i32 = $step;
+            fn exponent(self) -> i32 {
+                f64::from(self).log2().floor() as i32
+            }
+            fn whole(n: i32) -> Self {
+                n as $t
+            }
+            fn power_of_two(exponent: i32) -> Self {
+                $t::powi(2.0, exponent)
+            }
             fn root(self) -> Self {
                 $t::sqrt(self)
             }
@@ -121,6 +150,7 @@ macro_rules! real {
 
         impl Number for $t {
             type Re = $t;
+            const IS_COMPLEX: bool = false;
             const ZERO: Self = 0.0;
             const ONE: Self = 1.0;
             #[inline]
@@ -162,6 +192,7 @@ macro_rules! real {
 
         impl Number for Complex<$t> {
             type Re = $t;
+            const IS_COMPLEX: bool = true;
             const ZERO: Self = Complex { re: 0.0, im: 0.0 };
             const ONE: Self = Complex { re: 1.0, im: 0.0 };
             #[inline]
@@ -208,8 +239,8 @@ macro_rules! real {
         }
     };
 }
-real!(f32);
-real!(f64);
+real!(f32, 16, 110, 60);
+real!(f64, 200, 900, 500);
 
 fn real_eigen<R: Real>(
     a: MatRef<'_, R>,

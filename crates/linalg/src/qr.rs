@@ -12,6 +12,7 @@ use crate::batch::{
 use crate::large::{chunks, share};
 use crate::lu::{none, runners};
 use crate::number::{Number, Real};
+use crate::scale;
 
 /// Columns that are reflected one by one before the rest is updated.
 const PANEL: usize = 32;
@@ -89,9 +90,15 @@ fn raw_typed<T: Number + Plain>(
         || (),
         |(), i, h, tau, _| {
             // Column-major (m, n) and row-major (n, m) are the same bytes.
-            to_columns(&a[i * m * n..(i + 1) * m * n], h, m, n);
+            let a = &a[i * m * n..(i + 1) * m * n];
+            to_columns(a, h, m, n);
+            let exponent = scale::exponent(a);
+            scale::multiply(h, exponent);
             let mut blocks = vec![T::ZERO; PANEL * k];
             factor(run, h, m, n, tau, &mut blocks);
+            for (j, column) in h.chunks_exact_mut(m.max(1)).enumerate() {
+                scale::multiply(&mut column[..m.min(j + 1)], -exponent);
+            }
             Ok(())
         },
     )
@@ -131,7 +138,10 @@ fn typed<T: Number + Plain>(
         outputs,
         make,
         |work, i, q, r, _| {
-            to_columns(&a[i * m * n..(i + 1) * m * n], &mut work.a, m, n);
+            let a = &a[i * m * n..(i + 1) * m * n];
+            to_columns(a, &mut work.a, m, n);
+            let exponent = scale::exponent(a);
+            scale::multiply(&mut work.a, exponent);
             factor(run, &mut work.a, m, n, &mut work.tau, &mut work.blocks);
             r.fill(T::ZERO);
             for i in 0..rows.min(n) {
@@ -139,6 +149,7 @@ fn typed<T: Number + Plain>(
                     r[i * n + j] = work.a[j * m + i];
                 }
             }
+            scale::multiply(r, -exponent);
             if columns > 0 {
                 form_q(run, work, m, n, columns);
                 to_columns(&work.q, q, columns, m);

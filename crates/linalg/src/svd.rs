@@ -9,6 +9,7 @@ use crate::batch::{
     Elem, Failure, Fault, Parts, Plain, Run, by_elem, each, elements, elements_mut, to_columns,
 };
 use crate::number::Number;
+use crate::scale;
 
 /// Which singular vectors are computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,6 +123,9 @@ impl<T: Number> Work<T> {
             identity(vh, n);
             return Ok(());
         }
+        let exponent = scale::exponent(a);
+        let scaled = scale::multiplied(a, exponent);
+        let a = scaled.as_deref().unwrap_or(a);
         // Of a QR factorisation on the way, the library leaves elements that must be zero as they are.
         self.columns.fill(T::ZERO);
         vh.fill(T::ZERO);
@@ -151,6 +155,7 @@ impl<T: Number> Work<T> {
         for (s, value) in s.iter_mut().zip(&self.values) {
             *s = value.re();
         }
+        scale::multiply(s, -exponent);
         if with {
             to_columns(&self.columns, u, left, m);
             vh.iter_mut().for_each(|x| *x = x.conjugate());

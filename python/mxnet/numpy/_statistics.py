@@ -112,6 +112,8 @@ def average(
 def _observations(m: ArrayLike, rowvar: bool, dtype: DTypeLike | None) -> ndarray:
     """Variables as rows."""
     x = _floating(asarray(m))
+    if dtype is None and _core.numpy_promotion():
+        dtype = _core.result_type([x.dtype, "float64"])
     if dtype is not None:
         x = _op["astype"](x, dtype)
     if x.ndim > 2:

@@ -72,13 +72,26 @@ pub(super) unsafe fn mend(threads: &dyn Threads, src: &Source, axes: &[bool], ou
     });
 }
 
-/// Whether a product, or part of one, is zero, subnormal, infinite or NaN. Integers never are.
+/// Whether the product of what came before and a part gives what multiplying the part's elements one by one gives: it does while the part is within
+/// the range of the type, and if it fell out of it on the side where the whole product is, too. Integers always do.
 ///
 /// # Safety
-/// `ptr` points to an element.
-pub(crate) unsafe fn has_left_range(ptr: *const u8, elem: Elem) -> bool {
+/// Both point to elements.
+pub(crate) unsafe fn joins(before: *const u8, part: *const u8, elem: Elem) -> bool {
+    let Some(lowest) = smallest_normal(elem) else {
+        return true;
+    };
     // SAFETY: the caller's.
-    smallest_normal(elem).is_some_and(|lowest| unsafe { is_doubtful(ptr, elem, lowest) })
+    unsafe {
+        if !is_doubtful(part, elem, lowest) {
+            return true;
+        }
+        let [before, part] = [before, part].map(|ptr| {
+            let [re, im] = read(ptr, elem);
+            re.abs().max(im.abs()) + 0.0 * (re + im)
+        });
+        if part < 1.0 { before <= 1.0 } else { false }
+    }
 }
 
 /// The smallest positive number with all digits, of floats and of complex numbers' parts.

@@ -1,7 +1,9 @@
 //! Patterns: identities, triangles, positions.
 #![allow(unsafe_code)]
 
-use mxnet_tensor::{DType, Dims, Scalar, default_float, default_int};
+use mxnet_tensor::{
+    DType, Dims, Operand, Scalar, default_float, default_int, promotion, result_type,
+};
 
 use super::dims;
 use crate::args::{Attrs, Param, ParamKind, Value};
@@ -46,7 +48,7 @@ pub static VANDER: OpDef = OpDef {
     ],
     returns: &[(
         "ndarray",
-        "Of shape (n, N); integers and truth values become int64.",
+        "Of shape (n, N); integers and truth values become int64, float32 by NumPy's rules float64.",
     )],
     raises: &[(
         "ValueError",
@@ -72,9 +74,13 @@ pub static VANDER: OpDef = OpDef {
                 "negative dimensions are not allowed, found N = {given}"
             ))
         })?;
+        // As NumPy's rules have it, float32 beside integers is float64; unsigned ones stay integers.
         let x = match x.dtype() {
-            dtype if dtype.is_inexact() || matches!(dtype, DType::I64 | DType::U64) => x.clone(),
-            _ => x.astype(DType::I64)?,
+            DType::U64 => x.clone(),
+            dtype => x.astype(result_type(
+                &[Operand::Array(dtype), Operand::Array(DType::I64)],
+                promotion(),
+            ))?,
         };
         let column = x.reshape(&[n, 1])?;
         if columns == 0 {

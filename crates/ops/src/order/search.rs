@@ -3,7 +3,7 @@
 
 use mxnet_engine::engine;
 use mxnet_kernels::sort::{Side, extremes, occurrences, search_sorted, weighted};
-use mxnet_tensor::{DType, DeviceKind, Dims, Kind, Scalar, Tensor};
+use mxnet_tensor::{DType, DeviceKind, Dims, Kind, Promotion, Scalar, Tensor, promotion};
 use smallvec::SmallVec;
 
 use crate::args::{Attrs, Default, Param, Value};
@@ -331,12 +331,13 @@ pub static BINCOUNT: OpDef = OpDef {
             return Err(cx.shape_error("`weights` must have the shape of `x`"));
         }
         let dtype = match weights.dtype() {
-            dtype if dtype.is_float() => dtype,
+            dtype if dtype.is_float() && promotion() != Promotion::NumPy => dtype,
             dtype if dtype.is_complex() => {
                 return Err(
                     cx.dtype_error(format!("`weights` must be real, found {}", dtype.name()))
                 );
             }
+            // NumPy's rules: sums are float64 whatever the weights are.
             _ => mxnet_tensor::default_float(),
         };
         // Sums in float64, rounded once.
