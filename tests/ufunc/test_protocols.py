@@ -154,3 +154,33 @@ def test_the_namespace_of_the_array_api(a):
     with pytest.raises(ValueError, match=r"2019\.01.*2024\.12"):
         a.__array_namespace__(api_version="2019.01")
     assert a.__array_priority__ > 0
+
+
+class Answering(np.lib.mixins.NDArrayOperatorsMixin):
+    """Says what it was asked."""
+
+    def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
+        return ufunc, method, len(inputs), sorted(kwargs)
+
+
+def test_methods_ask_the_operands_of_other_classes():
+    other, x, add = Answering(), mx.np.ones(3), mx.np.add
+    assert add.reduce(other) == (add, "reduce", 1, [])
+    assert add.reduce(other, 0, None, None, True) == (add, "reduce", 1, ["axis", "dtype", "keepdims"])
+    assert add.reduce(x, out=other) == (add, "reduce", 1, ["out"])
+    assert add.accumulate(other, axis=0) == (add, "accumulate", 1, ["axis"])
+    assert add.reduceat(other, [0, 1]) == (add, "reduceat", 2, [])
+    assert add.outer(x, other) == (add, "outer", 2, [])
+    assert add.at(x, [0], other) == (add, "at", 3, [])
+    assert add.reduce(x).item() == 3
+
+
+def test_numpys_arrays_take_ours_as_bounds_masks_and_values():
+    host, x = np.array([1.0, 5.0, 2.0]), mx.np.array([1.0, 5.0, 2.0])
+    clipped = host.clip(mx.np.array(1.5), 3)
+    assert isinstance(clipped, mx.np.ndarray)
+    assert clipped.tolist() == [1.5, 3, 2]
+    np.putmask(host, x > 1, 0)
+    assert host.tolist() == [1, 0, 0]
+    np.place(host, x > 1, mx.np.array([7.0, 8.0]))
+    assert host.tolist() == [1, 7, 8]

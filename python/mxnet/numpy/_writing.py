@@ -22,6 +22,14 @@ def _target(name: str, argument: str, x: Any) -> ndarray:
     return x
 
 
+def _written_by_numpy(name: str, target: Any, *arguments: Any) -> bool:
+    """Whether the target is NumPy's own array: then NumPy's function of this name has written to it."""
+    if not isinstance(target, numpy.ndarray):
+        return False
+    getattr(numpy, name)(target, *(x.asnumpy() if isinstance(x, ndarray) else x for x in arguments))
+    return True
+
+
 def _check_cast(name: str, source: Any, to: ndarray, casting: str) -> None:
     if type(source) in (bool, int, float, complex):
         # A Python number has a kind, not a size.
@@ -62,11 +70,8 @@ def copyto(dst: ndarray, src: ArrayLike, casting: str = "same_kind", where: Any 
     >>> x
     array([1., 0., 3.])
     """
-    target: Any = dst
-    if isinstance(target, numpy.ndarray):
-        # Of NumPy's own function, given one of our arrays as the source.
-        given: list[Any] = [x.asnumpy() if isinstance(x, ndarray) else x for x in (src, casting, where)]
-        numpy.copyto(target, given[0], given[1], where=given[2])
+    # NumPy's own function comes here if it is given one of our arrays as the source.
+    if _written_by_numpy("copyto", dst, src, casting, where):
         return
     dst = _target("copyto", "dst", dst)
     _check_cast("copyto", src, dst, casting)
@@ -106,6 +111,8 @@ def place(arr: ndarray, mask: ArrayLike, vals: ArrayLike) -> None:
     >>> x
     array([ 0,  1, 10, 20, 10])
     """
+    if _written_by_numpy("place", arr, mask, vals):
+        return
     arr = _target("place", "arr", arr)
     chosen = asarray(mask).reshape(-1)
     if chosen.size != arr.size:
@@ -144,6 +151,8 @@ def putmask(a: ndarray, /, mask: ArrayLike, values: ArrayLike) -> None:
     >>> x
     array([ 0,  1, 10, 20, 10])
     """
+    if _written_by_numpy("putmask", a, mask, values):
+        return
     a = _target("putmask", "a", a)
     chosen = asarray(mask)
     if chosen.size != a.size:

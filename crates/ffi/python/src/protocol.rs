@@ -27,6 +27,8 @@ pub fn array_ufunc(
     let ours = match ufunc::find(py, &name).filter(|_| known) {
         _ if ufunc::is_ufunc(theirs) => Some(theirs.clone()),
         Some(ours) => Some(ours.into_bound(py)),
+        // NumPy's own `clip` is a function around this one of single elements.
+        None if name == "clip" && method == "__call__" => return clip(py, inputs, kwargs),
         None if known && method == "__call__" => {
             py.import("mxnet.numpy")?.getattr_opt(name.as_str())?
         }
@@ -56,6 +58,23 @@ pub fn array_ufunc(
         _ => ours.getattr(method)?.call(inputs, kwargs),
     }
     .map(Bound::unbind)
+}
+
+/// NumPy's `clip` of single elements, which `numpy.ndarray.clip` calls.
+fn clip(
+    py: Python<'_>,
+    inputs: &Bound<'_, PyTuple>,
+    kwargs: Option<&Bound<'_, PyDict>>,
+) -> PyResult<Py<PyAny>> {
+    let named = match kwargs {
+        Some(kwargs) => kwargs.copy()?,
+        None => PyDict::new(py),
+    };
+    if let Some(out) = named.get_item("out")? {
+        named.set_item("out", out.get_item(0)?)?;
+    }
+    let ours = py.import("mxnet.numpy")?.getattr("clip")?;
+    ours.call(inputs, Some(&named)).map(Bound::unbind)
 }
 
 /// `func(*args, **kwargs)` by our function of the same module and name; `NotImplemented` if arrays of other libraries take part.

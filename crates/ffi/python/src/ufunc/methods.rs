@@ -75,6 +75,21 @@ const FUNCTIONS: [Method; 7] = [
     resolve_dtypes,
 ];
 
+/// Of the methods that other classes may answer: the name, those of its arguments, and how many of these are operands.
+const OVERRIDABLE: [(&str, &[&str], usize); 5] = [
+    (
+        "reduce",
+        &[
+            "array", "axis", "dtype", "out", "keepdims", "initial", "where",
+        ],
+        1,
+    ),
+    ("accumulate", &["array", "axis", "dtype", "out"], 1),
+    ("reduceat", &["array", "indices", "axis", "dtype", "out"], 2),
+    ("outer", &["A", "B"], 2),
+    ("at", &["a", "indices", "b"], 3),
+];
+
 /// The table of methods for the type.
 pub(super) fn table() -> Vec<ffi::PyMethodDef> {
     let mut table: Vec<ffi::PyMethodDef> = METHODS
@@ -111,7 +126,13 @@ unsafe extern "C" fn entry<const N: usize>(
     };
     guarded(py, "ufunc", || {
         let kwargs = kwargs.as_ref().map(|k| k.cast::<PyDict>()).transpose()?;
-        FUNCTIONS[N](&slf, args.cast::<PyTuple>()?, kwargs)
+        let args = args.cast::<PyTuple>()?;
+        if let Some((name, names, arrays)) = OVERRIDABLE.get(N)
+            && let Some(answer) = super::method_call(&slf, name, (names, *arrays), args, kwargs)?
+        {
+            return Ok(answer);
+        }
+        FUNCTIONS[N](&slf, args, kwargs)
     })
 }
 

@@ -157,6 +157,61 @@ fn outputs<'py>(
     PyTuple::new(py, filled.collect::<Vec<_>>())
 }
 
+/// A method call (`reduce`, `at`, …) with an operand, or an `out`, that answers in the function's place; `None` if there is none. `names` are those of
+/// the method's arguments, of which the first `arrays` are operands.
+pub fn method_call<'py>(
+    function: &Bound<'py, PyAny>,
+    method: &str,
+    (names, arrays): (&[&str], usize),
+    args: &Bound<'py, PyTuple>,
+    kwargs: Option<&Bound<'py, PyDict>>,
+) -> PyResult<Option<Py<PyAny>>> {
+    let py = function.py();
+    let speaks = |object: &Bound<'py, PyAny>| stance(object).map(|s| !matches!(s, Stance::None));
+    let mut anyone = false;
+    for (i, object) in args.iter().enumerate() {
+        // What `at` is given between its operands is an index.
+        if i < arrays && !(method == "at" && i == 1) || names.get(i) == Some(&"out") {
+            anyone |= speaks(&object)?;
+        }
+    }
+    let out = kwargs.map(|k| k.get_item("out")).transpose()?.flatten();
+    if let Some(out) = &out {
+        anyone |= match out.cast::<PyTuple>() {
+            Ok(outs) if outs.len() == 1 => speaks(&outs.get_item(0)?)?,
+            _ => speaks(out)?,
+        };
+    }
+    if !anyone {
+        return Ok(None);
+    }
+    let inputs = args.get_slice(0, arrays.min(args.len()));
+    let named = match kwargs {
+        Some(kwargs) => kwargs.copy()?,
+        None => PyDict::new(py),
+    };
+    for (i, object) in args.iter().enumerate().skip(arrays) {
+        if let Some(name) = names.get(i) {
+            named.set_item(name, object)?;
+        }
+    }
+    let outs = match named.get_item("out")? {
+        Some(out) if out.is_none() => {
+            named.del_item("out")?;
+            PyTuple::empty(py)
+        }
+        Some(out) => match out.cast::<PyTuple>() {
+            Ok(outs) => outs.clone(),
+            Err(_) => PyTuple::new(py, [out])?,
+        },
+        None => PyTuple::empty(py),
+    };
+    if !outs.is_empty() {
+        named.set_item("out", &outs)?;
+    }
+    answer(function, method, &inputs, &outs, &named).map(Some)
+}
+
 /// Asks the operands, one of each class, those of derived classes before those of the classes they are derived from.
 fn answer(
     function: &Bound<'_, PyAny>,
