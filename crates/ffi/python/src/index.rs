@@ -143,9 +143,10 @@ impl Steps {
                 };
                 layout = Some(next.ok()?);
             }
-            layout.map(|layout| Array::from_tensor(x.tensor().with_layout(layout)))
+            layout.map(|layout| shown(x, layout))
         });
-        found.map(|array| finished(slf, array)).transpose()
+        let found = found.transpose().map_err(|error| raise(py, error))?;
+        found.map(|found| found.wrap(slf)).transpose()
     }
 }
 
@@ -163,12 +164,10 @@ fn view(
 ) -> PyResult<Py<PyArray>> {
     let py = slf.py();
     let plain = slf.get().with(py, |x| {
-        (is_plain(x) && x.ndim() > 0).then(|| {
-            cut(x.layout()).map(|layout| Array::from_tensor(x.tensor().with_layout(layout)))
-        })
+        (is_plain(x) && x.ndim() > 0).then(|| shown(x, cut(x.layout())?))
     });
     let array = match plain {
-        Some(array) => array.map_err(|error| raise(py, error.into()))?,
+        Some(found) => return found.map_err(|error| raise(py, error))?.wrap(slf),
         None => slf
             .get()
             .array(py)
@@ -176,6 +175,32 @@ fn view(
             .map_err(|error| raise(py, error))?,
     };
     finished(slf, array)
+}
+
+/// What a layout shows of an array: a view, or a copy of one element.
+enum Shown {
+    View(Array),
+    Element(Array),
+}
+
+#[inline]
+fn shown(x: &Array, layout: Layout) -> Result<Shown, mxnet::ops::Error> {
+    if let Some(element) = index::element(x, &layout)? {
+        return Ok(Shown::Element(element));
+    }
+    Ok(Shown::View(Array::from_tensor(
+        x.tensor().with_layout(layout),
+    )))
+}
+
+impl Shown {
+    #[inline]
+    fn wrap(self, slf: &Bound<'_, PyArray>) -> PyResult<Py<PyArray>> {
+        match self {
+            Shown::View(array) => finished(slf, array),
+            Shown::Element(array) => PyArray::wrap(slf.py(), array),
+        }
+    }
 }
 
 /// What was taken of an array by integers and slices: a view, or a copy of the one element that integers for all axes take, as NumPy's scalars

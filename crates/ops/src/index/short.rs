@@ -3,7 +3,7 @@
 
 use mxnet_engine::engine;
 use mxnet_kernels::index::{mask_starts, select};
-use mxnet_tensor::{DType, DeviceKind, Dims, Tensor};
+use mxnet_tensor::{DType, DeviceKind, Dims, Layout, Tensor};
 use smallvec::SmallVec;
 
 use crate::Array;
@@ -151,7 +151,7 @@ fn elements(x: &Array, index: &Array) -> Result<Option<Array>> {
     if guard.poison().is_some() {
         return Ok(None);
     }
-    let result = Tensor::empty(index.shape(), x.dtype(), x.device())?;
+    let result = Tensor::empty_dense(index.layout(), x.dtype(), x.device())?;
     let (src, dst, len) = (x.tensor().data_ptr(), result.data_ptr(), x.len() as u64);
     // SAFETY: dense int64 elements, which `guard` grants to read.
     let positions =
@@ -178,6 +178,38 @@ fn elements(x: &Array, index: &Array) -> Result<Option<Array>> {
     };
     drop(guard);
     Ok(all_inside.then(|| Array::from_tensor(result)))
+}
+
+/// The element that a layout without axes shows of `x`, in memory of its own. `None`: take the general way.
+///
+/// # Errors
+/// [`crate::Error::Memory`].
+#[inline]
+pub fn element(x: &Array, at: &Layout) -> Result<Option<Array>> {
+    if at.ndim() > 0
+        || x.is_weak()
+        || x.device().kind() != DeviceKind::Cpu
+        || !Flags::current().is_plain()
+    {
+        return Ok(None);
+    }
+    let storage = x.tensor().storage();
+    let Some(guard) = engine().try_acquire(&[storage.var()], &[], 1) else {
+        return Ok(None);
+    };
+    if guard.poison().is_some() {
+        return Ok(None);
+    }
+    let result = Tensor::empty_dense(at, x.dtype(), x.device())?;
+    let size = x.dtype().size();
+    // SAFETY: 1. the layout was taken of that of `x`, which lies within its storage; the result has room for one element. 2. `guard` grants the
+    // read; the result is known to nobody else.
+    unsafe {
+        let place = storage.ptr().cast_const().add(at.offset() * size);
+        std::ptr::copy_nonoverlapping(place, result.data_ptr(), size);
+    }
+    drop(guard);
+    Ok(Some(Array::from_tensor(result)))
 }
 
 /// `x[mask]` for a mask of the array's shape. `None`: take the general way.
