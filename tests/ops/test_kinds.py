@@ -129,3 +129,11 @@ def test_single_precision_beside_integers_is_double_precision():
     fit, want = np.polyfit(np.array(x), np.array(x) ** 2, 2), numpy.polyfit(x, x**2, 2)
     assert fit.dtype == want.dtype == "float64"
     numpy.testing.assert_allclose(fit.asnumpy(), want, atol=1e-5)
+
+
+def test_variances_whose_squares_overflow_are_infinite():
+    with numpy.errstate(all="ignore"):
+        for values in ([1e308, -1e308], [3e200, -3e200, 0.0], [numpy.inf, 1.0], [numpy.nan, 1.0]):
+            x = numpy.array(values)
+            same(np.var(np.array(x)), numpy.var(x))
+            same(np.std(np.array(x)), numpy.std(x))

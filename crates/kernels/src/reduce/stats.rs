@@ -416,7 +416,9 @@ by_isa! {
         // The pivot is rounded: the distances' own mean corrects for that.
         let shift = sum(x, |v| v - pivot) / n as f64;
         let squares = sum(x, |v| (v - pivot) * (v - pivot));
-        [n as f64, pivot.to_f64() + shift, (squares - shift * shift * n as f64).max(0.0) + 0.0 * squares]
+        let spread = squares - shift * shift * n as f64;
+        // NaN stays; squares that overflowed are infinite.
+        [n as f64, pivot.to_f64() + shift, if spread < 0.0 { 0.0 } else { spread }]
     }
 }
 
