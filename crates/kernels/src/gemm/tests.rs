@@ -441,3 +441,52 @@ fn batch_axes_broadcast_apart() {
         assert!((c[(x * 3 + y) * 12 + n + 3] - want).abs() < 1e-14);
     }
 }
+
+#[test]
+fn sums_that_are_cut_into_parts_match_a_slow_loop() {
+    // Rows of A that are read whole for a narrow result, a result of several stretches, long inner products.
+    for size in [(1, 1, 190, 701), (1, 203, 1, 650), (1, 1, 1, 33_003)] {
+        let k = size.3 as f64 + 2.0;
+        check::<f32>(size, 1.0, 0.0, k * f32::EPSILON as f64);
+        check::<f64>(size, -0.5, 2.0, k * f64::EPSILON);
+        check::<Complex<f32>>(size, 1.0, 0.0, 2.0 * k * f32::EPSILON as f64);
+    }
+}
+
+#[test]
+fn conjugated_products_match_a_slow_loop_on_any_number_of_threads() {
+    let mut values = Values(17);
+    for n in [0, 1, 3, 7, 8, 15, 16, 33, 1000, 50_001] {
+        let mut draw = || -> Vec<Complex<f32>> {
+            (0..n)
+                .map(|_| Complex::new(values.next() as f32, values.next() as f32))
+                .collect()
+        };
+        let (a, b) = (draw(), draw());
+        let wide = |z: &Complex<f32>| Complex::new(f64::from(z.re), f64::from(z.im));
+        let want: Complex<f64> = a
+            .iter()
+            .zip(&b)
+            .map(|(a, b)| wide(a).conj() * wide(b))
+            .sum();
+        let mut results = [Complex::new(0_f32, 0.0); 2];
+        for (threads, out) in [&Serial as &dyn Threads, &Scoped(3)]
+            .into_iter()
+            .zip(&mut results)
+        {
+            let out: *mut Complex<f32> = out;
+            // SAFETY: `n` elements each, and one.
+            unsafe {
+                let (a, b) = (a.as_ptr().cast(), b.as_ptr().cast());
+                conjugated_dot(threads, Elem::C64, n, a, b, out.cast());
+            }
+        }
+        assert_eq!(results[0], results[1], "{n} elements");
+        let bound = 4e-7 * (n as f64 + 1.0);
+        assert!(
+            (wide(&results[0]) - want).norm() <= bound,
+            "{n}: {} for {want}",
+            results[0]
+        );
+    }
+}
