@@ -246,6 +246,68 @@ fn layouts_and_element_types_do_not_change_results() {
     }
 }
 
+/// A view whose axes lie in memory in this order, the last one of `order` innermost; `backwards` along the others' innermost axis.
+fn laid_out(shape: &[usize], order: &[usize], backwards: Option<usize>, elem: Elem) -> View {
+    let mut strides = vec![0; shape.len()];
+    let mut step = elem.size() as isize;
+    for &axis in order.iter().rev() {
+        strides[axis] = step;
+        step *= shape[axis] as isize;
+    }
+    let mut offset = 0;
+    if let Some(axis) = backwards {
+        offset = strides[axis] * (shape[axis] as isize - 1);
+        strides[axis] = -strides[axis];
+    }
+    View {
+        bytes: vec![0; step as usize / 8 + 3],
+        offset,
+        strides,
+        elem,
+    }
+}
+
+#[test]
+fn operands_across_the_others_order_are_turned() {
+    let (shape, along, across) = ([3, 37, 301], [0, 1, 2], [0, 2, 1]);
+    for elem in [Elem::U8, Elem::I16, Elem::F32, Elem::F64, Elem::C128] {
+        for (first, second, backwards) in [
+            (across, along, None),
+            (along, across, Some(1)),
+            (across, across, Some(1)),
+            (across, across, Some(2)),
+            ([2, 1, 0], along, None),
+        ] {
+            for threads in [1, 3] {
+                let mut y = laid_out(&shape, &along, None, elem);
+                let mut a = laid_out(&shape, &first, backwards, elem);
+                let mut b = laid_out(&shape, &second, None, elem);
+                for index in &indices(&shape) {
+                    a.set(
+                        index,
+                        ((index[0] + 3 * index[1] + 5 * index[2]) % 101) as f64,
+                    );
+                    b.set(
+                        index,
+                        ((index[0] + 7 * index[1] + 2 * index[2]) % 97) as f64,
+                    );
+                }
+                let (out, ins) = ([y.operand()], [a.operand(), b.operand()]);
+                // SAFETY: views of `shape` into live buffers, the output's elements distinct.
+                unsafe { map::run(&Scoped(threads), &map::ADD, elem, &shape, &out, &ins, &[]) };
+                for index in &indices(&shape) {
+                    let want = a.get(index) + b.get(index);
+                    assert_eq!(
+                        y.get(index),
+                        want,
+                        "{elem:?} {first:?} {second:?} at {index:?}"
+                    );
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn an_output_may_be_its_input() {
     for n in [1usize, 5, 100, 5000] {

@@ -41,8 +41,8 @@ binary_rows! {
         [f32 f64] |a, b, _| -> T { a / b }
         [c64 c128] |a, b, _| -> T { super::complex::divide(a, b) }
     }
-    /// The largest integer not above `a / b`.
-    FLOOR_DIVIDE "floor_divide", Same, cost 8, params 0, heavy true, binary {
+    /// The largest integer not above `a / b`, of all but i64.
+    FLOOR_DIVIDE_OTHERS "floor_divide", Same, cost 8, params 0, heavy true, binary {
         [i8 i16 i32 u8 u16 u32] |a, b, _| -> T {
             let q = a.quotient(b);
             let r = a.wrapping_sub(q.wrapping_mul(b));
@@ -50,43 +50,25 @@ binary_rows! {
             let lower = (r != 0) & ((r < 0) != (b < 0));
             if b == 0 { 0 } else { q.wrapping_sub(lower as T) }
         }
-        [i64] |a, b, _| -> T {
-            if b == 0 {
-                0
-            } else {
-                let q = a.wrapping_div(b);
-                let r = a.wrapping_rem(b);
-                if (r != 0) & ((r < 0) != (b < 0)) { q - 1 } else { q }
-            }
-        }
         [u64] |a, b, _| -> T { a.checked_div(b).unwrap_or(0) }
         [f32 f64] |a, b, _| -> T { Float::divmod::<L>(a, b).0 }
     }
-    /// What floor division leaves; its sign is `b`'s.
-    REMAINDER "remainder", Same, cost 8, params 0, heavy true, binary {
+    /// What floor division leaves, of all but i64; its sign is `b`'s.
+    REMAINDER_OTHERS "remainder", Same, cost 8, params 0, heavy true, binary {
         [i8 i16 i32 u8 u16 u32] |a, b, _| -> T {
             let r = a.wrapping_sub(a.quotient(b).wrapping_mul(b));
             #[allow(unused_comparisons, reason = "unsigned remainders are never negative")]
             let lower = (r != 0) & ((r < 0) != (b < 0));
             if b == 0 { 0 } else { r.wrapping_add(if lower { b } else { 0 }) }
         }
-        [i64] |a, b, _| -> T {
-            if b == 0 {
-                0
-            } else {
-                let r = a.wrapping_rem(b);
-                if (r != 0) & ((r < 0) != (b < 0)) { r + b } else { r }
-            }
-        }
         [u64] |a, b, _| -> T { a.checked_rem(b).unwrap_or(0) }
         [f32 f64] |a, b, _| -> T { Float::divmod::<L>(a, b).1 }
     }
-    /// What truncated division leaves; its sign is `a`'s.
-    FMOD "fmod", Same, cost 8, params 0, heavy true, binary {
+    /// What truncated division leaves, of all but i64; its sign is `a`'s.
+    FMOD_OTHERS "fmod", Same, cost 8, params 0, heavy true, binary {
         [i8 i16 i32 u8 u16 u32] |a, b, _| -> T {
             if b == 0 { 0 } else { a.wrapping_sub(a.quotient(b).wrapping_mul(b)) }
         }
-        [i64] |a, b, _| -> T { if b == 0 { 0 } else { a.wrapping_rem(b) } }
         [u64] |a, b, _| -> T { a.checked_rem(b).unwrap_or(0) }
         [f32 f64] |a, b, _| -> T { Float::fmod::<L>(a, b) }
     }

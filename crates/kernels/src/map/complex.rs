@@ -9,7 +9,7 @@ use num_complex::Complex;
 use super::row::c128;
 
 /// Reals that complex numbers are made of.
-pub(super) trait Part: Copy + PartialOrd {
+pub(crate) trait Part: Copy + PartialOrd {
     fn wide(self) -> f64;
     fn narrow(x: f64) -> Self;
 }
@@ -120,7 +120,7 @@ pub(super) fn divide<P: Part>(a: Complex<P>, b: Complex<P>) -> Complex<P> {
 }
 
 /// `1 / z`; NaN of 0, whose argument is any.
-pub(super) fn reciprocal<P: Part>(z: Complex<P>) -> Complex<P> {
+pub(crate) fn reciprocal<P: Part>(z: Complex<P>) -> Complex<P> {
     let z = wide(z);
     narrow(if z.re.abs() >= z.im.abs() {
         let ratio = z.im / z.re;

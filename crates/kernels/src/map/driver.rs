@@ -8,6 +8,7 @@ use std::mem::MaybeUninit;
 
 use smallvec::SmallVec;
 
+use super::half_table::looked_up;
 use super::row::{RowFn, Rows};
 use crate::Threads;
 use crate::cast::Cast;
@@ -43,8 +44,19 @@ const SHORT: usize = 64;
 const CROSS_ROWS: usize = 16;
 const CROSS_COLS: usize = 64;
 
+/// Blocks of operands that are turned: a pair of cache lines of each of so many source rows, since lines are fetched in pairs.
+const TURNED_BYTES: usize = 128;
+const TURNED_COLS: usize = 256;
+/// Turned operands of one operator at most, and the shortest axes that are worth it.
+const TURNED: usize = 2;
+const TURNED_LEAST: usize = 16;
+
 #[repr(C, align(64))]
 struct Tile([u8; TILE_BYTES]);
+
+/// Rows lie a cache line further apart than they are long, lest they compete for places in the cache.
+#[repr(C, align(64))]
+struct TurnedTile([u8; TURNED_BYTES * (TURNED_COLS + 64)]);
 
 /// One operand during the loop.
 #[derive(Clone, Copy)]
@@ -81,6 +93,8 @@ struct Job<'a> {
     units: usize,
     /// Elements that fit in a tile for every lane.
     tile_len: usize,
+    /// A bit for each input that runs across the others' order and is turned in blocks; all others are taken as they lie.
+    turned: u32,
 }
 
 // SAFETY: the pointers are shared by the tasks of one call, which write disjoint blocks; the caller of `run` keeps them
@@ -126,7 +140,9 @@ pub unsafe fn run(
             rows.name
         );
     };
-    if shape.contains(&0) {
+    // SAFETY: the caller's.
+    if shape.contains(&0) || unsafe { looked_up(threads, rows, compute, shape, outs, ins, params) }
+    {
         return;
     }
     let mut lanes = SmallVec::<[Lane; 4]>::new();
@@ -334,6 +350,10 @@ impl<'a> Job<'a> {
         }
         let inner = outer.pop().unwrap_or(one);
         let next = outer.pop().unwrap_or(one);
+        let turned = match kernel {
+            Kernel::Row(..) => turned(&lanes, outs, &next, &inner),
+            Kernel::Move => 0,
+        };
         let crosses = next.len > 1
             && (0..lanes.len()).any(|k| {
                 let (a, b) = (
@@ -357,7 +377,14 @@ impl<'a> Job<'a> {
         } else {
             1
         };
-        let block = [rows.min(next.len), cols];
+        let mut block = [rows.min(next.len), cols];
+        if turned != 0 {
+            let widest = lanes.iter().map(|lane| lane.elem.size()).max().unwrap_or(1);
+            block = [
+                (TURNED_BYTES / widest).min(next.len),
+                TURNED_COLS.min(inner.len),
+            ];
+        }
         let blocks = [next.len.div_ceil(block[0]), inner.len.div_ceil(block[1])];
         let units = outer.iter().map(|a| a.len).product::<usize>() * blocks[0] * blocks[1];
         Job {
@@ -370,6 +397,7 @@ impl<'a> Job<'a> {
             blocks,
             units,
             tile_len,
+            turned,
         }
     }
 
@@ -384,9 +412,15 @@ impl<'a> Job<'a> {
     unsafe fn units(&self, from: usize, to: usize) {
         let lanes = self.lanes.len();
         for unit in from..to {
-            let (mut rest, col) = (unit / self.blocks[1], unit % self.blocks[1]);
-            let row = rest % self.blocks[0];
-            rest /= self.blocks[0];
+            // Blocks to be turned that follow one another read neighbouring lines of the same pages.
+            let first = usize::from(self.turned == 0);
+            let mut at = [0; 2];
+            let mut rest = unit;
+            for axis in [first, 1 - first] {
+                at[axis] = rest % self.blocks[axis];
+                rest /= self.blocks[axis];
+            }
+            let [row, col] = at;
             let (row, col) = (row * self.block[0], col * self.block[1]);
             let mut ptrs = [std::ptr::null_mut::<u8>(); MAX_OPERANDS];
             for k in 0..lanes {
@@ -427,6 +461,10 @@ impl<'a> Job<'a> {
     unsafe fn run_block(&self, ptrs: &[*mut u8; MAX_OPERANDS], sides: [usize; 2]) {
         let lanes = self.lanes.len();
         match self.kernel {
+            // SAFETY: the caller's.
+            Kernel::Row(row, params) if self.turned != 0 => unsafe {
+                self.run_turned(row, params, ptrs, sides)
+            },
             Kernel::Row(row, params) if (0..lanes).all(|k| self.is_direct(k, sides)) => {
                 let mut strides = [0isize; MAX_OPERANDS];
                 for (k, s) in strides.iter_mut().enumerate().take(lanes) {
@@ -444,6 +482,49 @@ impl<'a> Job<'a> {
             }
             // SAFETY: the caller's.
             _ => unsafe { self.run_tiles(ptrs, sides) },
+        }
+    }
+
+    /// The block row by row, after what runs across was turned.
+    ///
+    /// # Safety
+    /// As for `run_block`.
+    #[inline(never)]
+    unsafe fn run_turned(
+        &self,
+        row: RowFn,
+        params: &[f64],
+        ptrs: &[*mut u8; MAX_OPERANDS],
+        sides: [usize; 2],
+    ) {
+        let mut tiles: [MaybeUninit<TurnedTile>; TURNED] =
+            [const { MaybeUninit::uninit() }; TURNED];
+        let mut tiles = tiles.iter_mut();
+        let (mut at, mut steps, mut strides) =
+            (*ptrs, [0isize; MAX_OPERANDS], [0isize; MAX_OPERANDS]);
+        for k in 0..self.lanes.len() {
+            let from = [self.axes[0].strides[k], self.axes[1].strides[k]];
+            (steps[k], strides[k]) = (from[0], from[1]);
+            if self.turned >> k & 1 == 0 {
+                continue;
+            }
+            let Some(tile) = tiles.next() else {
+                debug_assert!(false, "no more than {TURNED} operands are turned");
+                return;
+            };
+            let size = self.lanes[k].elem.size();
+            let to = [(sides[1] * size) as isize + 64, size as isize];
+            at[k] = tile.as_mut_ptr().cast();
+            // SAFETY: rows of the tile are `TURNED_COLS` elements and a line long at most; there are no more of them than fit `TURNED_BYTES`.
+            unsafe { copy_2d(size, sides[0], sides[1], at[k], to, ptrs[k], from) };
+            (steps[k], strides[k]) = (to[0], to[1]);
+        }
+        for _ in 0..sides[0] {
+            // SAFETY: along a row every operand is dense or one value, which is what a row takes; the last step leads behind the block and is not used.
+            unsafe { row(at.as_ptr(), strides.as_ptr(), sides[1], params.as_ptr()) };
+            for (at, &step) in at.iter_mut().zip(&steps) {
+                *at = at.wrapping_offset(step);
+            }
         }
     }
 
@@ -548,6 +629,32 @@ impl<'a> Job<'a> {
                 [0, in_stride],
             );
         }
+    }
+}
+
+/// The inputs that are dense along the outer of two axes, as a bit each, if there are any and everything else is dense or one value along the inner
+/// one: then blocks of them are turned, and nothing else is moved.
+fn turned(lanes: &[Lane], outs: usize, outer: &Axis, inner: &Axis) -> u32 {
+    let mut found = 0_u32;
+    for (k, lane) in lanes.iter().enumerate() {
+        let size = lane.elem.size() as isize;
+        let (across, along) = (outer.strides[k], inner.strides[k]);
+        if lane.cast.is_some() || lane.aliased {
+            return 0;
+        }
+        if along == size || (along == 0 && k >= outs) {
+            continue;
+        }
+        if k < outs || across.abs() != size {
+            return 0;
+        }
+        found |= 1 << k;
+    }
+    let is_worth = outer.len >= TURNED_LEAST && inner.len >= TURNED_LEAST;
+    if is_worth && found.count_ones() as usize <= TURNED {
+        found
+    } else {
+        0
     }
 }
 

@@ -336,6 +336,14 @@ unsafe fn binary_body<L: Level, T: Copy, O: Binary<T>>(
                     for i in 0..m {
                         plain &= O::is_plain(*a.add(i), *b.add(i));
                     }
+                    if plain && one_a {
+                        // What depends on the one operand alone is computed once.
+                        let a = *a;
+                        for i in 0..m {
+                            *y.add(i) = O::apply_plain::<L>(a, *b.add(i), p);
+                        }
+                        continue;
+                    }
                     if plain {
                         for i in 0..m {
                             *y.add(i) = O::apply_plain::<L>(*a.add(i), *b.add(i), p);

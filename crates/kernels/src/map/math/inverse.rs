@@ -2,6 +2,7 @@
 
 use std::f64::consts::{FRAC_PI_2, FRAC_PI_4, PI};
 
+use super::log::rough_reciprocal32;
 use super::{Float, poly};
 use crate::map::row::Level;
 
@@ -164,7 +165,11 @@ fn asin_parts32<L: Level>(a: f32) -> (f32, f32, f32) {
     let z = 0.5 * (1.0 - a);
     let root = z.sqrt();
     let head = f32::from_bits(root.to_bits() & !0xfff);
-    let low = (z - head * head) / (root + head);
+    // The quotient is the lower half of the root's bits: one more step gives as many of its own, and four to spare.
+    let sum = root + head;
+    let r = rough_reciprocal32::<L>(sum);
+    let r = r * (-sum).mul_sum::<L>(r, 2.0);
+    let low = (z - head * head) * r;
     let low = if z == 0.0 { 0.0 } else { low };
     let rest = asin_rest32::<L>(if far { z } else { a * a });
     (head, low, if far { root } else { a } * rest)

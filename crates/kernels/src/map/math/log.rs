@@ -113,6 +113,21 @@ pub(super) fn log10_64<L: Level>(x: f64) -> f64 {
     )
 }
 
+/// 1/x within 0.3 % for a positive normal x: a guess by its bits, of which the exponent changes its sign, and a step of Newton's method. It costs a fifth of
+/// a division.
+#[inline(always)]
+fn rough_reciprocal64<L: Level>(x: f64) -> f64 {
+    let r = f64::from_bits(0x7fde_6238_22fc_16e6_u64.wrapping_sub(x.to_bits()));
+    r * (-x).mul_sum::<L>(r, 2.0)
+}
+
+/// As [`rough_reciprocal64`].
+#[inline(always)]
+pub(super) fn rough_reciprocal32<L: Level>(x: f32) -> f32 {
+    let r = f32::from_bits(0x7ef3_11c7_u32.wrapping_sub(x.to_bits()));
+    r * (-x).mul_sum::<L>(r, 2.0)
+}
+
 /// `log(1 + x)`. Error below 2 ulp.
 #[inline(always)]
 pub(super) fn log1p_64<L: Level>(x: f64) -> f64 {
@@ -123,7 +138,9 @@ pub(super) fn log1p_64<L: Level>(x: f64) -> f64 {
     let (m, e) = split64(u);
     let near = e == 0.0;
     let f = if near { x } else { m - 1.0 };
-    let c = if near { 0.0 } else { lost / u };
+    // What was lost is below an ulp of u, so a rough quotient is right to many more bits than count.
+    let c = lost * rough_reciprocal64::<L>(u);
+    let c = if near { 0.0 } else { c };
     let t = below_linear::<L>(f);
     let value = e.mul_sum::<L>(
         super::exp::LN2_HI64,
@@ -180,10 +197,11 @@ pub(super) fn log1p_32<L: Level>(x: f32) -> f32 {
     let lost = (x - (u - part)) + (1.0 - part);
     let (m, e) = split32(u);
     let near = e == 0.0;
+    let c = lost * rough_reciprocal32::<L>(u);
     let value = join32::<L>(
         if near { x } else { m - 1.0 },
         e,
-        if near { 0.0 } else { lost / u },
+        if near { 0.0 } else { c },
     );
     let value = if x == -1.0 { f32::NEG_INFINITY } else { value };
     let value = if x < -1.0 { f32::NAN } else { value };

@@ -1,0 +1,110 @@
+//! Quotients and remainders of 64-bit integers, which processors divide one by one, through those of f64 where they are exact.
+
+use super::OutElem::Same;
+use super::arith::{FLOOR_DIVIDE_OTHERS, FMOD_OTHERS, REMAINDER_OTHERS};
+use super::row::{Binary, Level, Params, RowFn, Rows, binary};
+use crate::Elem;
+use crate::isa::Isa;
+
+/// The largest integer not above `a / b`.
+pub static FLOOR_DIVIDE: Rows = Rows {
+    name: "floor_divide",
+    get: |isa, elem| rows::<FloorDivide>(&FLOOR_DIVIDE_OTHERS, isa, elem),
+    ..DIVISION
+};
+
+/// What floor division leaves; its sign is `b`'s.
+pub static REMAINDER: Rows = Rows {
+    name: "remainder",
+    get: |isa, elem| rows::<Remainder>(&REMAINDER_OTHERS, isa, elem),
+    ..DIVISION
+};
+
+/// What truncated division leaves; its sign is `a`'s.
+pub static FMOD: Rows = Rows {
+    name: "fmod",
+    get: |isa, elem| rows::<Fmod>(&FMOD_OTHERS, isa, elem),
+    ..DIVISION
+};
+
+const DIVISION: Rows = Rows {
+    name: "",
+    outs: 1,
+    ins: 2,
+    out: Same,
+    in_elems: [None; 3],
+    params: 0,
+    cost: 8,
+    get: |_, _| None,
+};
+
+fn rows<O: Binary<i64>>(others: &Rows, isa: Isa, elem: Elem) -> Option<RowFn> {
+    match elem {
+        Elem::I64 => Some(binary::<i64, O>(isa)),
+        _ => (others.get)(isa, elem),
+    }
+}
+
+struct FloorDivide;
+struct Remainder;
+struct Fmod;
+
+/// Whether both are below 2^52 and the second one is not 0: the quotient of such integers, rounded to f64, lies on the same side of every integer as
+/// the exact one, from which it is farther away than roundings reach (the distance is at least 1/b, of a quotient of a/b).
+#[inline(always)]
+fn are_short(a: i64, b: i64) -> bool {
+    const BOUND: i64 = 1 << 52;
+    let is_short = |x: i64| (x.wrapping_add(BOUND - 1) as u64) < 2 * BOUND as u64 - 1;
+    is_short(a) & is_short(b) & (b != 0)
+}
+
+#[inline(always)]
+fn quotient(a: i64, b: i64) -> f64 {
+    a as f64 / b as f64
+}
+
+/// The integer that a quotient of two integers of [`are_short`] was rounded to.
+#[inline(always)]
+fn short_integer(x: f64) -> i64 {
+    // SAFETY: its magnitude is below 2^52.
+    unsafe { x.to_int_unchecked() }
+}
+
+/// The quotient of two integers of [`are_short`], rounded down.
+#[inline(always)]
+fn floor_quotient(a: i64, b: i64) -> i64 {
+    short_integer(quotient(a, b).floor())
+}
+
+macro_rules! divisions {
+    ($($op:ty: |$a:ident, $b:ident| $long:block, $short:expr;)*) => { $(impl Binary<i64> for $op {
+        type Rhs = i64;
+        type Out = i64;
+        const PARAMS: usize = 0;
+        const HEAVY: bool = true;
+        const HAS_PLAIN: bool = true;
+        #[inline(always)]
+        fn apply<L: Level>($a: i64, $b: i64, _: Params) -> i64 {
+            if $b == 0 { 0 } else $long
+        }
+        #[inline(always)]
+        fn is_plain(a: i64, b: i64) -> bool {
+            are_short(a, b)
+        }
+        #[inline(always)]
+        fn apply_plain<L: Level>($a: i64, $b: i64, _: Params) -> i64 {
+            $short
+        }
+    })* };
+}
+divisions! {
+    FloorDivide: |a, b| {
+        let (q, r) = (a.wrapping_div(b), a.wrapping_rem(b));
+        if (r != 0) & ((r < 0) != (b < 0)) { q - 1 } else { q }
+    }, floor_quotient(a, b);
+    Remainder: |a, b| {
+        let r = a.wrapping_rem(b);
+        if (r != 0) & ((r < 0) != (b < 0)) { r + b } else { r }
+    }, a.wrapping_sub(floor_quotient(a, b).wrapping_mul(b));
+    Fmod: |a, b| { a.wrapping_rem(b) }, a.wrapping_sub(short_integer(quotient(a, b).trunc()).wrapping_mul(b));
+}
