@@ -50,7 +50,7 @@ where
         + Fold<u64>,
     O: Fold<f32> + Fold<f64> + Fold<Cx<f32>> + Fold<Cx<f64>>,
 {
-    fn of<A: Lane, O: Fold<A>>() -> Kernel {
+    fn of<A: Stepped, O: Fold<A>>() -> Kernel {
         Kernel {
             row: row::<A, O>,
             columns: columns::<A, O>,
@@ -100,10 +100,101 @@ macro_rules! first {
     }};
 }
 
+/// Values whose extreme is found with its position in one pass: each lane keeps its best value and the number of the step it came in.
+trait Stepped: Lane {
+    /// Where the best of at most [`STEPS`] steps' values stands, and that value; `None` if that takes the other way: few values, or NaN among them.
+    fn best<O: Fold<Self>>(x: &[Self]) -> Option<(usize, Self)>;
+}
+
+/// Steps that a lane counts at most, and values are looked at in stretches of as many.
+const STEPS: usize = 32;
+
+macro_rules! stepped {
+    ($($t:ty, $step:ty, $lanes:literal);*) => { $(impl Stepped for $t {
+        #[inline(always)]
+        #[allow(clippy::needless_range_loop, reason = "lanes of several arrays by one number")]
+        fn best<O: Fold<Self>>(x: &[Self]) -> Option<(usize, Self)> {
+            const LANES: usize = $lanes;
+            if x.len() < 2 * LANES || x.len() > STEPS * LANES {
+                return None;
+            }
+            let mut best = [x[0]; LANES];
+            best.copy_from_slice(&x[..LANES]);
+            let mut steps = [0 as $step; LANES];
+            let mut is_nan = [0 as $step; LANES];
+            for l in 0..LANES {
+                is_nan[l] |= <$step>::from(best[l].is_nan());
+            }
+            let full = x.len() / LANES;
+            for step in 1..full {
+                let values = &x[step * LANES..][..LANES];
+                // Arrays of this step's own: selections written back where they were read become masked stores, which the next step's loads wait for.
+                let (mut better, mut at, mut nans) = (best, steps, is_nan);
+                for l in 0..LANES {
+                    let is_better = O::is_better(best[l], values[l]);
+                    better[l] = if is_better { values[l] } else { best[l] };
+                    at[l] = if is_better { step as $step } else { steps[l] };
+                    nans[l] = is_nan[l] | <$step>::from(values[l].is_nan());
+                }
+                (best, steps, is_nan) = (better, at, nans);
+            }
+            // What is left, and behind it what is no better than what is there.
+            let rest = &x[full * LANES..];
+            let mut last = best;
+            last[..rest.len()].copy_from_slice(rest);
+            let mut any_nan = false;
+            for l in 0..LANES {
+                let better = O::is_better(best[l], last[l]);
+                best[l] = if better { last[l] } else { best[l] };
+                steps[l] = if better { full as $step } else { steps[l] };
+                any_nan |= (is_nan[l] != 0) | last[l].is_nan();
+            }
+            if any_nan {
+                return None;
+            }
+            // The best of all lanes, then the first of those that have it.
+            let mut lanes = best;
+            let mut width = LANES;
+            while width > 1 {
+                width /= 2;
+                for l in 0..width {
+                    lanes[l] = if O::is_better(lanes[l], lanes[l + width]) { lanes[l + width] } else { lanes[l] };
+                }
+            }
+            let extreme = lanes[0];
+            let mut at = u32::MAX;
+            for l in 0..LANES {
+                let position = steps[l] as u32 * LANES as u32 + l as u32;
+                let position = if best[l] == extreme { position } else { u32::MAX };
+                at = if position < at { position } else { at };
+            }
+            Some((at as usize, extreme))
+        }
+    })* };
+}
+stepped!(i8, u8, 256; u8, u8, 256; i16, u16, 128; u16, u16, 128; i32, u32, 64; u32, u32, 64; f32, u32, 64; i64, u64, 32; u64, u64, 32; f64, u64, 32);
+
+macro_rules! not_stepped {
+    ($($t:ty),*) => { $(impl Stepped for $t {
+        #[inline(always)]
+        fn best<O: Fold<Self>>(_: &[Self]) -> Option<(usize, Self)> {
+            None
+        }
+    })* };
+}
+not_stepped!(Bit, Cx<f32>, Cx<f64>);
+
 by_isa! {
-    unsafe fn row [A: Lane, O: Fold<A>] [A, O] (x: *const u8, n: usize, best: *mut u8, has_best: bool) -> Option<usize> {
+    unsafe fn row [A: Stepped, O: Fold<A>] [A, O] (x: *const u8, n: usize, best: *mut u8, has_best: bool) -> Option<usize> {
         // SAFETY: the caller gives `n` values and room for one.
         let (x, best) = unsafe { (std::slice::from_raw_parts(x.cast::<A>(), n), &mut *best.cast::<A>()) };
+        if let Some((at, extreme)) = A::best::<O>(x) {
+            let is_best = !has_best || replaces::<A, O>(*best, extreme);
+            if is_best {
+                *best = extreme;
+            }
+            return is_best.then_some(at);
+        }
         let extreme = fold_row::<A, O>(x);
         if has_best && !replaces::<A, O>(*best, extreme) {
             return None;
@@ -430,6 +521,49 @@ mod tests {
                         "{which:?} {elem:?} {shape:?} {:?} axis {axis:?} at {at:?}",
                         x.strides
                     );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn rows_of_every_length_find_the_first_extreme() {
+        let mut noise = Noise(29);
+        for elem in [
+            Elem::I8,
+            Elem::U16,
+            Elem::I32,
+            Elem::U64,
+            Elem::F32,
+            Elem::F64,
+        ] {
+            for n in [63, 64, 65, 128, 200, 513, 1000, 2049, 9001] {
+                for nan in [false, true] {
+                    let x = Strided::contiguous(elem, &[n], || {
+                        let nan = nan && elem >= Elem::F16 && noise.below(n) == 0;
+                        (
+                            if nan {
+                                f64::NAN
+                            } else {
+                                noise.below(90) as f64
+                            },
+                            0.0,
+                        )
+                    });
+                    let mut y = Strided::contiguous(Elem::I64, &[1], || (-1.0, 0.0));
+                    for which in [Extreme::Min, Extreme::Max] {
+                        // SAFETY: the views lie in their buffers.
+                        unsafe { arg_reduce(&Serial, which, &x.source(), Some(0), &y.target()) };
+                        let values: Vec<_> = (0..n).map(|i| x.at(&[i])).collect();
+                        let want = (1..n).fold(0, |b, i| {
+                            if better(which, values[i], values[b]) {
+                                i
+                            } else {
+                                b
+                            }
+                        });
+                        assert_eq!(y.at(&[0]).0, want as f64, "{which:?} of {n} {elem:?}");
+                    }
                 }
             }
         }

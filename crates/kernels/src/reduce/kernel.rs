@@ -60,6 +60,11 @@ lanes!(Bit, 256; i8, 256; u8, 256; i16, 128; u16, 128; i32, 64; u32, 64; f32, 64
 pub(crate) trait Fold<A>: Copy + 'static {
     fn neutral() -> A;
     fn apply(a: A, b: A) -> A;
+    /// Of an operator that chooses: whether `b` takes the place of `a`, neither being NaN.
+    #[inline(always)]
+    fn is_better(_a: A, _b: A) -> bool {
+        false
+    }
     /// Whether a result that is NaN must be the first one of the row, where lanes have lost which came first.
     const FIRST_NAN: bool = false;
 }
@@ -114,6 +119,10 @@ impl<A: Number> Fold<A> for Min {
             a
         }
     }
+    #[inline(always)]
+    fn is_better(a: A, b: A) -> bool {
+        b < a
+    }
 }
 impl<A: Number> Fold<A> for Max {
     const FIRST_NAN: bool = A::IS_COMPLEX;
@@ -128,6 +137,10 @@ impl<A: Number> Fold<A> for Max {
         } else {
             a
         }
+    }
+    #[inline(always)]
+    fn is_better(a: A, b: A) -> bool {
+        b > a
     }
 }
 
@@ -254,9 +267,15 @@ fn fold_row_of<S: Copy, A: Lane, O: Fold<A>, P: Prepare<S, A>>(x: &[S]) -> A {
             lanes[i] = O::apply(lanes[i], P::of(chunk[i]));
         }
     }
+    // What is left goes to the lanes all at once, with neutral elements behind it: one by one it would take as long as the rest of a short row.
     let rest = &x[full..];
+    let mut last = A::lanes(O::neutral());
+    let last = last.as_mut();
     for i in 0..rest.len() {
-        lanes[i] = O::apply(lanes[i], P::of(rest[i]));
+        last[i] = P::of(rest[i]);
+    }
+    for i in 0..lanes.len() {
+        lanes[i] = O::apply(lanes[i], last[i]);
     }
     let mut width = lanes.len();
     while width > 1 {
