@@ -14,6 +14,8 @@ from mxnet.numpy._joining import axis_of
 
 _op = _core.namespaces["op"]
 
+_FEW = 1 << 16  # members up to here are looked up in a table
+
 
 class UniqueAllResult(NamedTuple):
     """What `unique_all` returns."""
@@ -285,6 +287,14 @@ def isin(
     return cast(ndarray, ~found if invert else found)
 
 
+def _among(members: ndarray, ordered: ndarray) -> ndarray:
+    """Whether each of some ascending elements equals one of the members."""
+    if members.size > _FEW and _dtypes.kind_of(members.dtype) == "f":
+        # A table of so many would not stay in the caches: sorting reads and writes side by side.
+        return cast(ndarray, _op["contains"](_op["sort"](members), ordered, True))
+    return cast(ndarray, _op["contains"](members, ordered))
+
+
 def intersect1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False, return_indices: bool = False) -> Any:
     """The distinct elements that two arrays have in common, in ascending order.
 
@@ -310,9 +320,9 @@ def intersect1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False, ret
     first, second = _flat(ar1, ar2)
     if not return_indices:
         ordered = _op["sort"](first) if assume_unique else unique(first)
-        return _op["compress"](_op["contains"](second, ordered), ordered)
+        return _op["compress"](_among(second, ordered), ordered)
     ordered, at = unique(first, return_index=True)
-    common = _op["contains"](second, ordered)
+    common = _among(second, ordered)
     values, at = _op["compress"](common, ordered), _op["compress"](common, at)
     others, places = unique(second, return_index=True)
     if values.size == 0:
@@ -391,5 +401,8 @@ def setxor1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False) -> nda
     first, second = _flat(ar1, ar2)
     if not assume_unique:
         first, second = unique(first), unique(second)
-    only = [_op["compress"](~_op["contains"](other, one), one) for one, other in ((first, second), (second, first))]
+    else:
+        first, second = _op["sort"](first), _op["sort"](second)
+    pairs = ((first, second), (second, first))
+    only = [_op["compress"](~_op["contains"](other, one, True), one) for one, other in pairs]
     return cast(ndarray, _op["sort"](_op["concatenate"](only)))

@@ -12,6 +12,8 @@ pub enum Lookup {
     Auto,
     /// By hashing.
     Hash,
+    /// Side by side: values and members are in ascending order, NaNs last.
+    Ascending,
 }
 
 /// Flags are worth it up to this many for each element there is.
@@ -33,6 +35,10 @@ pub unsafe fn contains(
     out: *mut u8,
 ) {
     const CHUNK: usize = 4096;
+    if lookup == Lookup::Ascending {
+        // SAFETY: the caller's.
+        return unsafe { contains_ascending(threads, elem, values, m, members, n, out) };
+    }
     let (values, out) = (values as usize, out as usize);
     with_elem!(elem, T => {
         // SAFETY: the caller's.
@@ -50,6 +56,55 @@ pub unsafe fn contains(
             };
             for (out, value) in out.iter_mut().zip(values) {
                 *out = u8::from(!Keyed::is_nan(*value) && set.has(value.key()));
+            }
+        });
+    });
+}
+
+/// # Safety
+/// As for [`contains`].
+unsafe fn contains_ascending(
+    threads: &dyn Threads,
+    elem: Elem,
+    values: *const u8,
+    m: usize,
+    members: *const u8,
+    n: usize,
+    out: *mut u8,
+) {
+    const CHUNK: usize = 32 * 1024;
+    let (values, out) = (values as usize, out as usize);
+    with_elem!(elem, T => {
+        // SAFETY: the caller's.
+        let members = unsafe { std::slice::from_raw_parts(members.cast::<T>(), n) };
+        split(threads, m.div_ceil(CHUNK), 4 * m, &|chunk| {
+            let (start, end) = (chunk * CHUNK, m.min((chunk + 1) * CHUNK));
+            // SAFETY: the caller's arrays; chunks of the output are apart.
+            let (values, out) = unsafe {
+                (
+                    std::slice::from_raw_parts((values as *const T).add(start), end - start),
+                    std::slice::from_raw_parts_mut((out as *mut u8).add(start), end - start),
+                )
+            };
+            let (first, last) = (values[0].key(), values[values.len() - 1].key());
+            let start = members.partition_point(|x| x.key() < first);
+            let near = &members[start..][..members[start..].partition_point(|x| x.key() <= last)];
+            // Keys made beforehand: every step of the comparison waits for the one before it.
+            let wanted: Vec<_> = values.iter().map(|x| x.key()).collect();
+            let keys: Vec<_> = near.iter().map(|x| x.key()).collect();
+            let (mut i, mut j) = (0, 0);
+            // One step along one of both each time, without a branch that depends on elements.
+            while i < wanted.len() && j < keys.len() {
+                let (value, member) = (wanted[i], keys[j]);
+                out[i] = u8::from(value == member);
+                let passed = usize::from(member < value);
+                j += passed;
+                i += 1 - passed;
+            }
+            out[i..].fill(0);
+            // NaNs are last, and equal nothing.
+            for (out, _) in out.iter_mut().zip(values).rev().take_while(|(_, x)| Keyed::is_nan(**x)) {
+                *out = 0;
             }
         });
     });
@@ -78,7 +133,7 @@ impl<K: Key> Set<K> {
         };
         let most = match lookup {
             Lookup::Auto => FLAGS * (keys.len() + lookups),
-            Lookup::Hash => 0,
+            Lookup::Hash | Lookup::Ascending => 0,
         };
         if let Some(span) = greatest.beyond(least)
             && span < most
@@ -161,6 +216,14 @@ mod tests {
             for lookup in [Lookup::Auto, Lookup::Hash] {
                 assert_eq!(found(Elem::I64, lookup, &values, &members), wanted);
             }
+            let (mut values, mut members) = (values, members);
+            values.sort_unstable();
+            members.sort_unstable();
+            let wanted: Vec<bool> = values.iter().map(|v| members.contains(v)).collect();
+            assert_eq!(
+                found(Elem::I64, Lookup::Ascending, &values, &members),
+                wanted
+            );
         }
     }
 
@@ -170,6 +233,17 @@ mod tests {
         let all = [i64::MIN, i64::MIN + 1, -1, 0, i64::MAX - 1, i64::MAX];
         let wanted = [true, false, false, true, false, true];
         assert_eq!(found(Elem::I64, Lookup::Auto, &all, &ends), wanted);
+        let members = [-0.0, 3.0, f64::NAN];
+        let values = [-1.0, 0.0, 0.5, 3.0, 4.0, f64::NAN];
+        let wanted = [false, true, false, true, false, false];
+        assert_eq!(
+            found(Elem::F64, Lookup::Ascending, &values, &members),
+            wanted
+        );
+        assert_eq!(
+            found(Elem::F64, Lookup::Ascending, &values, &[]),
+            [false; 6]
+        );
         let members = [0.0, f64::NAN, f64::INFINITY];
         let values = [-0.0, f64::NAN, f64::INFINITY, 1.0];
         let wanted = [true, false, true, false];

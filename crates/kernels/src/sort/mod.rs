@@ -13,6 +13,7 @@ mod member;
 mod numbered;
 mod quick;
 mod rows;
+mod runs;
 mod search;
 mod select;
 
@@ -20,7 +21,8 @@ pub use bins::{Bins, Spacing, bin_numbers, extremes, histogram, occurrences, wei
 pub use member::{Lookup, contains};
 pub use rows::{Chosen, Order, Rows, argsort, sort, topk};
 pub use rows::{argpartition, partition};
-pub use search::{Nans, Side, count_runs, first_of_runs, runs, search_sorted};
+pub use runs::{Nans, Runs};
+pub use search::{Side, search_sorted};
 pub use select::{RowRanks, argselect, argselect_each, select, select_each};
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! Quicksort and selection of signed keys in registers: stable partitions through a second array, sorting networks for
-//! what eight registers hold.
+//! Quicksort and selection of signed keys in registers: stable partitions between two arrays, sorting networks for what
+//! eight registers hold.
 //!
 //! The order of keys is total, so results depend neither on the instruction set nor on threads or pivots.
 
@@ -183,39 +183,74 @@ const NETWORK: usize = 8;
 #[cfg(target_arch = "x86_64")]
 const WAITING: usize = 64;
 
+/// Some keys that are to be sorted: `home` is where they end up, and they lie there or in `away`, which has room for as many.
+#[cfg(target_arch = "x86_64")]
+#[derive(Clone, Copy)]
+struct Part<K> {
+    home: *mut K,
+    away: *mut K,
+    is_home: bool,
+    n: usize,
+    /// How many bad pivots it may still have; then it is left to a sort with a bound.
+    patience: u32,
+}
+
 /// # Safety
 /// As for [`Word::sort_run`]; the instruction set of `L`.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 unsafe fn quicksort<L: Lanes>(x: *mut L::Key, n: usize, spare: *mut L::Key) {
-    let mut waiting = [const { MaybeUninit::<(usize, usize, u32)>::uninit() }; WAITING];
-    // A part whose pivots were bad this often is left to a sort with a bound.
-    let (mut start, mut n, mut patience) = (0, n, 2 * (n | 1).ilog2() + 4);
+    let mut waiting = [const { MaybeUninit::<Part<L::Key>>::uninit() }; WAITING];
+    let mut part = Part {
+        home: x,
+        away: spare,
+        is_home: true,
+        n,
+        patience: 2 * (n | 1).ilog2() + 4,
+    };
     let mut count = 0;
     loop {
-        // SAFETY: every part lies inside `x`, and the spare array is as long.
+        let from = if part.is_home { part.home } else { part.away };
+        // SAFETY: the homes of parts lie apart inside `x`, their other places apart inside the spare array.
         unsafe {
-            let part = x.add(start);
-            if n <= NETWORK * L::LEN {
-                small::<L>(part, n);
-            } else if patience == 0 {
-                std::slice::from_raw_parts_mut(part, n).sort_unstable();
+            if part.n <= NETWORK * L::LEN {
+                small::<L>(from, part.home, part.n);
+            } else if part.patience == 0 {
+                if !part.is_home {
+                    std::ptr::copy_nonoverlapping(from, part.home, part.n);
+                }
+                std::slice::from_raw_parts_mut(part.home, part.n).sort_unstable();
             } else {
-                patience -= 1;
-                let (below, done) = cut::<L>(part, n, spare);
-                let after = below + done;
-                let (first, last) = (
-                    (start, below, patience),
-                    (start + after, n - after, patience),
-                );
-                let (now, later) = if first.1 < last.1 {
+                part.patience -= 1;
+                let pivot = pivot::<L>(from, part.n);
+                let mut below = partition::<L, false>(from, part.n, part.home, part.away, pivot);
+                let mut done = 0;
+                if below == 0 {
+                    // The pivot is the smallest key: what equals it is in place once it stands in front.
+                    done = partition::<L, true>(part.away, part.n, part.home, part.away, pivot);
+                    below = done;
+                }
+                let rest = part.n - below;
+                let first = Part {
+                    away: part.away.add(rest),
+                    is_home: true,
+                    n: below - done,
+                    ..part
+                };
+                let last = Part {
+                    home: part.home.add(below),
+                    is_home: false,
+                    n: rest,
+                    ..part
+                };
+                let (now, later) = if first.n < last.n {
                     (first, last)
                 } else {
                     (last, first)
                 };
                 waiting[count] = MaybeUninit::new(later);
                 count += 1;
-                (start, n, patience) = now;
+                part = now;
                 continue;
             }
         }
@@ -224,7 +259,7 @@ unsafe fn quicksort<L: Lanes>(x: *mut L::Key, n: usize, spare: *mut L::Key) {
         }
         count -= 1;
         // SAFETY: parts `0..count` were written.
-        (start, n, patience) = unsafe { waiting[count].assume_init() };
+        part = unsafe { waiting[count].assume_init() };
     }
 }
 
@@ -238,7 +273,7 @@ unsafe fn quickselect<L: Lanes>(x: *mut L::Key, n: usize, spare: *mut L::Key, kt
         // SAFETY: the part lies inside the caller's, and the spare array is as long.
         unsafe {
             if n <= NETWORK * L::LEN {
-                return small::<L>(x, n);
+                return small::<L>(x, x, n);
             }
             let (below, done) = cut::<L>(x, n, spare);
             if kth < below {
@@ -262,7 +297,7 @@ unsafe fn halve<L: Lanes>(x: *mut L::Key, n: usize, spare: *mut L::Key) -> usize
     // SAFETY: the caller's.
     unsafe {
         if n <= NETWORK * L::LEN {
-            small::<L>(x, n);
+            small::<L>(x, x, n);
             return n / 2;
         }
         let (below, done) = cut::<L>(x, n, spare);
@@ -278,15 +313,18 @@ unsafe fn halve<L: Lanes>(x: *mut L::Key, n: usize, spare: *mut L::Key) -> usize
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 unsafe fn cut<L: Lanes>(x: *mut L::Key, n: usize, spare: *mut L::Key) -> (usize, usize) {
-    // SAFETY: the caller's.
+    // SAFETY: the caller's; the keys that are not below go back behind those that are.
     unsafe {
         let pivot = pivot::<L>(x, n);
-        let below = partition::<L, false>(x, n, spare, pivot);
+        let below = partition::<L, false>(x, n, x, spare, pivot);
         if below > 0 {
+            std::ptr::copy_nonoverlapping(spare, x.add(below), n - below);
             return (below, 0);
         }
         // The pivot is the smallest key: what equals it is in place once it stands in front.
-        (0, partition::<L, true>(x, n, spare, pivot))
+        let equal = partition::<L, true>(spare, n, x, spare, pivot);
+        std::ptr::copy_nonoverlapping(spare, x.add(equal), n - equal);
+        (0, equal)
     }
 }
 
@@ -296,7 +334,7 @@ unsafe fn cut<L: Lanes>(x: *mut L::Key, n: usize, spare: *mut L::Key) -> (usize,
 /// `x` has `n > NETWORK * LEN` keys.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
-unsafe fn pivot<L: Lanes>(x: *mut L::Key, n: usize) -> L::Key {
+unsafe fn pivot<L: Lanes>(x: *const L::Key, n: usize) -> L::Key {
     // SAFETY: the positions lie inside `x`; the array has room for the sample.
     unsafe {
         let mut room = MaybeUninit::<[L::Key; 128]>::uninit();
@@ -311,28 +349,30 @@ unsafe fn pivot<L: Lanes>(x: *mut L::Key, n: usize) -> L::Key {
             for i in 0..L::LEN {
                 *sample.add(i) = *x.add(i * step + step / 2);
             }
-            network::<L, 1>(sample, L::LEN);
+            network::<L, 1>(sample, sample, L::LEN);
             *sample.add(L::LEN / 2)
         } else {
             for i in 0..NETWORK * L::LEN {
                 *sample.add(i) = *x.add(i * step + step / 2);
             }
-            network::<L, NETWORK>(sample, NETWORK * L::LEN);
+            network::<L, NETWORK>(sample, sample, NETWORK * L::LEN);
             *sample.add(NETWORK * L::LEN / 2)
         }
     }
 }
 
-/// Brings the keys below the pivot (`EQUAL`: and those equal to it) to the front and answers how many they are. Keys of either side keep their order.
+/// Writes the keys below the pivot (`EQUAL`: and those equal to it) to `low`, the others to `high`, and answers how many are below. Keys of either
+/// side keep their order.
 ///
 /// # Safety
-/// `x` has `n` keys, `spare` room for as many.
+/// `from` has `n` keys, `low` and `high` have room for as many and lie apart; `from` may be one of them.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 unsafe fn partition<L: Lanes, const EQUAL: bool>(
-    x: *mut L::Key,
+    from: *const L::Key,
     n: usize,
-    spare: *mut L::Key,
+    low: *mut L::Key,
+    high: *mut L::Key,
     pivot: L::Key,
 ) -> usize {
     let (mut below, mut rest, mut i) = (0, 0, 0);
@@ -340,41 +380,40 @@ unsafe fn partition<L: Lanes, const EQUAL: bool>(
     unsafe {
         let bound = L::splat(pivot);
         while i + L::LEN <= n {
-            let v = L::load(x.add(i));
-            let count = L::split::<EQUAL>(v, bound, x.add(below), spare.add(rest));
+            let v = L::load(from.add(i));
+            let count = L::split::<EQUAL>(v, bound, low.add(below), high.add(rest));
             below += count;
             rest += L::LEN - count;
             i += L::LEN;
         }
         while i < n {
-            let key = *x.add(i);
-            *x.add(below) = key;
-            *spare.add(rest) = key;
+            let key = *from.add(i);
+            *low.add(below) = key;
+            *high.add(rest) = key;
             let count = (key < pivot || (EQUAL && key == pivot)) as usize;
             below += count;
             rest += 1 - count;
             i += 1;
         }
-        std::ptr::copy_nonoverlapping(spare, x.add(below), rest);
     }
     below
 }
 
-/// Sorts what eight registers hold.
+/// Sorts what eight registers hold, on the way from one place to another or the same.
 ///
 /// # Safety
-/// `x` has `n <= NETWORK * LEN` keys.
+/// `from` has `n <= NETWORK * LEN` keys, `to` room for as many; they are the same or lie apart.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
-unsafe fn small<L: Lanes>(x: *mut L::Key, n: usize) {
+unsafe fn small<L: Lanes>(from: *const L::Key, to: *mut L::Key, n: usize) {
     // SAFETY: the caller's.
     unsafe {
         match n.div_ceil(L::LEN) {
             0 => {}
-            1 => network::<L, 1>(x, n),
-            2 => network::<L, 2>(x, n),
-            3 | 4 => network::<L, 4>(x, n),
-            _ => network::<L, NETWORK>(x, n),
+            1 => network::<L, 1>(from, to, n),
+            2 => network::<L, 2>(from, to, n),
+            3 | 4 => network::<L, 4>(from, to, n),
+            _ => network::<L, NETWORK>(from, to, n),
         }
     }
 }
@@ -382,20 +421,20 @@ unsafe fn small<L: Lanes>(x: *mut L::Key, n: usize) {
 /// Bitonic sort of `N` registers; those beyond `n` hold copies of the largest key, which stay behind.
 ///
 /// # Safety
-/// `x` has `n <= N * LEN` keys.
+/// `from` has `n <= N * LEN` keys, `to` room for as many; they are the same or lie apart.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
-unsafe fn network<L: Lanes, const N: usize>(x: *mut L::Key, n: usize) {
-    // SAFETY: whole registers are loaded and stored inside `x`, the last one through an array of its own.
+unsafe fn network<L: Lanes, const N: usize>(from: *const L::Key, to: *mut L::Key, n: usize) {
+    // SAFETY: whole registers are loaded and stored inside the places, the last one through an array of its own.
     unsafe {
         let (full, left) = (n / L::LEN, n % L::LEN);
         let mut last = [L::LARGEST; 16];
         let mut v = [L::splat(L::LARGEST); N];
         for i in 0..N {
             if i < full {
-                v[i] = L::load(x.add(i * L::LEN));
+                v[i] = L::load(from.add(i * L::LEN));
             } else if i == full && left > 0 {
-                std::ptr::copy_nonoverlapping(x.add(full * L::LEN), last.as_mut_ptr(), left);
+                std::ptr::copy_nonoverlapping(from.add(full * L::LEN), last.as_mut_ptr(), left);
                 v[i] = L::load(last.as_ptr());
             }
         }
@@ -411,10 +450,10 @@ unsafe fn network<L: Lanes, const N: usize>(x: *mut L::Key, n: usize) {
         }
         for i in 0..N {
             if i < full {
-                L::store(x.add(i * L::LEN), v[i]);
+                L::store(to.add(i * L::LEN), v[i]);
             } else if i == full && left > 0 {
                 L::store(last.as_mut_ptr(), v[i]);
-                std::ptr::copy_nonoverlapping(last.as_ptr(), x.add(full * L::LEN), left);
+                std::ptr::copy_nonoverlapping(last.as_ptr(), to.add(full * L::LEN), left);
             }
         }
     }

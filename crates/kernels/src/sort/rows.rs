@@ -4,6 +4,7 @@ use super::complex;
 use super::key::{Real, with_keys};
 use super::numbered::Numbered;
 use super::quick::{self, Word};
+use crate::real;
 use crate::reduce::kernel::by_isa;
 use crate::reduce::plan::split;
 use crate::{Elem, Serial, Threads};
@@ -145,6 +146,13 @@ by_isa! {
     }
 }
 
+/// Calls `task(start, length)` for chunks of `n` elements.
+fn in_chunks(threads: &dyn Threads, n: usize, task: &(dyn Fn(usize, usize) + Sync)) {
+    split(threads, n.div_ceil(LONG), n, &|chunk| {
+        task(chunk * LONG, LONG.min(n - chunk * LONG))
+    });
+}
+
 /// Rearranges the words of a row; the vector is working memory that rows share.
 type Arrange<'a, W> = dyn Fn(&dyn Threads, &mut [W], &mut Vec<W>) + Sync + 'a;
 
@@ -171,17 +179,26 @@ unsafe fn rearrange<T: Real>(
             unsafe {
                 let (x, out) = ((from as *const T).add(row * n), (to as *mut T).add(row * n));
                 let words = if fits { out.cast() } else { words.as_mut_ptr() };
-                encode::<T>(order, x, words, n);
+                let (x, out, to) = (
+                    real::Shared(x.cast_mut()),
+                    real::Shared(out),
+                    real::Shared(words),
+                );
+                in_chunks(threads, n, &|at, len| {
+                    encode::<T>(order, x.at(at), to.at(at), len)
+                });
                 arrange(
                     threads,
                     std::slice::from_raw_parts_mut(words, n),
                     &mut spare,
                 );
-                if fits {
-                    decode_in_place::<T>(order, words, n);
-                } else {
-                    decode::<T>(order, words, out, n);
-                }
+                in_chunks(threads, n, &|at, len| {
+                    if fits {
+                        decode_in_place::<T>(order, to.at(at), len);
+                    } else {
+                        decode::<T>(order, to.at(at), out.at(at), len);
+                    }
+                });
             }
         }
     });

@@ -1,8 +1,8 @@
 //! Looking things up in sorted rows.
 
 use super::key::{Key, Keyed, Real, with_keys};
+use crate::reduce::by_isa;
 use crate::reduce::plan::split;
-use crate::reduce::{by_isa, with_elem};
 use crate::{Elem, Threads};
 
 /// Where a value goes among its equals.
@@ -12,15 +12,6 @@ pub enum Side {
     Left,
     /// After them.
     Right,
-}
-
-/// Whether NaNs make one run or one each.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Nans {
-    /// One run for all.
-    Equal,
-    /// A run for each.
-    Distinct,
 }
 
 /// Writes to `out`, for each of `m` values, the position in the `n` ascending elements at `sorted` where it would be inserted.
@@ -204,64 +195,4 @@ by_isa! {
             found[i] = base[i].offset() as i64;
         }
     }
-}
-
-/// How many runs of equals there are among the `n` sorted elements at `sorted`.
-///
-/// # Safety
-/// `sorted` holds `n` contiguous elements of type `elem`.
-pub unsafe fn count_runs(elem: Elem, nans: Nans, sorted: *const u8, n: usize) -> usize {
-    // SAFETY: the caller's.
-    with_elem!(elem, T => unsafe { count_runs_of::<T>(sorted.cast(), n, nans == Nans::Distinct) })
-}
-
-by_isa! {
-    unsafe fn count_runs_of [T: Keyed] [T] (x: *const T, n: usize, nans_differ: bool) -> usize {
-        let mut count = usize::from(n > 0);
-        for i in 1..n {
-            // SAFETY: the caller gives `n` elements.
-            let (x, before) = unsafe { (*x.add(i), *x.add(i - 1)) };
-            count += usize::from((x.key() != before.key()) | (nans_differ & x.is_nan()));
-        }
-        count
-    }
-}
-
-/// Writes to `out` the first element of each run of equals among the `n` sorted elements at `sorted`.
-///
-/// # Safety
-/// As for [`runs`]; `out` has room for as many elements as there are runs.
-pub unsafe fn first_of_runs(elem: Elem, nans: Nans, sorted: *const u8, n: usize, out: *mut u8) {
-    with_elem!(elem, T => {
-        // SAFETY: the caller's.
-        let x = unsafe { std::slice::from_raw_parts(sorted.cast::<T>(), n) };
-        let out = out.cast::<T>();
-        let mut count = 0;
-        for i in 0..n {
-            if i == 0 || x[i].key() != x[i - 1].key() || (nans == Nans::Distinct && Keyed::is_nan(x[i])) {
-                // SAFETY: as many runs as the caller counted.
-                unsafe { *out.add(count) = x[i] };
-                count += 1;
-            }
-        }
-    });
-}
-
-/// Writes to `out` where each run of equal elements starts in the `n` sorted elements at `sorted`, and returns how many runs there are.
-///
-/// # Safety
-/// `sorted` holds `n` contiguous elements of type `elem`; `out` has room for `n` integers, apart from them.
-pub unsafe fn runs(elem: Elem, nans: Nans, sorted: *const u8, n: usize, out: *mut i64) -> usize {
-    with_elem!(elem, T => {
-        // SAFETY: the caller's.
-        let x = unsafe { std::slice::from_raw_parts(sorted.cast::<T>(), n) };
-        let mut count = 0;
-        for i in 0..n {
-            let starts = i == 0 || x[i].key() != x[i - 1].key() || (nans == Nans::Distinct && Keyed::is_nan(x[i]));
-            // SAFETY: there are at most `i` runs before; what starts none is overwritten.
-            unsafe { *out.add(count) = i as i64 };
-            count += starts as usize;
-        }
-        count
-    })
 }

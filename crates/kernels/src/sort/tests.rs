@@ -212,8 +212,12 @@ fn searches_and_runs() {
             (Nans::Distinct, vec![0, 1, 3, 5, 6, 7]),
         ] {
             let mut out = [-1i64; 8];
-            // SAFETY: eight elements.
-            let count = unsafe { runs(elem, nans, x.source().ptr, 8, out.as_mut_ptr()) };
+            // SAFETY: eight elements, and room for as many positions.
+            let count = unsafe {
+                let runs = Runs::of(&Serial, elem, nans, x.source().ptr, 8);
+                runs.write(&Serial, std::ptr::null_mut(), out.as_mut_ptr());
+                runs.count()
+            };
             assert_eq!(out[..count], want, "{elem:?} {nans:?}");
         }
     }
@@ -272,4 +276,62 @@ fn positions_of_wide_elements_that_differ_in_low_bits_only() {
     let mut smaller = want[..1500].to_vec();
     smaller.sort_unstable();
     assert_eq!(parted[..1500], smaller);
+}
+
+#[test]
+fn runs_of_many_elements_are_the_same_on_any_number_of_threads() {
+    let mut noise = Noise(11);
+    let n = 70_001;
+    let mut x: Vec<i32> = (0..n).map(|_| noise.below(40_000) as i32).collect();
+    x.sort_unstable();
+    let starts: Vec<i64> = (0..n)
+        .filter(|&i| i == 0 || x[i] != x[i - 1])
+        .map(|i| i as i64)
+        .collect();
+    for threads in [&Serial as &dyn Threads, &Spawn(3)] {
+        let (mut values, mut at) = (vec![-1_i32; starts.len()], vec![-1_i64; starts.len()]);
+        // SAFETY: `n` elements, room for as many runs as there are.
+        unsafe {
+            let runs = Runs::of(threads, Elem::I32, Nans::Equal, x.as_ptr().cast(), n);
+            assert_eq!(runs.count(), starts.len());
+            runs.write(threads, values.as_mut_ptr().cast(), at.as_mut_ptr());
+        }
+        assert_eq!(at, starts);
+        assert!(
+            at.iter()
+                .zip(&values)
+                .all(|(&i, &value)| x[i as usize] == value)
+        );
+    }
+}
+
+#[test]
+fn long_rows_of_every_width_are_sorted() {
+    let mut noise = Noise(21);
+    for n in [129, 1000, 70_000, 200_001] {
+        for spread in [5, 1 << 20] {
+            let x: Vec<f64> = (0..n).map(|_| noise.below(spread) as f64 - 7.0).collect();
+            let mut wanted = x.clone();
+            wanted.sort_by(f64::total_cmp);
+            let narrow: Vec<f32> = x.iter().map(|&v| v as f32).collect();
+            for threads in [&Serial as &dyn Threads, &Spawn(3)] {
+                let (mut wide, mut half) = (vec![0.0_f64; n], vec![0.0_f32; n]);
+                let rows = |elem, ptr| Rows {
+                    ptr,
+                    elem,
+                    rows: 1,
+                    n,
+                };
+                // SAFETY: rows of `n` elements on both sides.
+                unsafe {
+                    let (from, to) = (x.as_ptr().cast(), wide.as_mut_ptr().cast());
+                    sort(threads, Order::Ascending, &rows(Elem::F64, from), to);
+                    let (from, to) = (narrow.as_ptr().cast(), half.as_mut_ptr().cast());
+                    sort(threads, Order::Ascending, &rows(Elem::F32, from), to);
+                }
+                assert_eq!(wide, wanted, "{n} numbers below {spread}");
+                assert!(half.iter().zip(&wanted).all(|(&a, &b)| f64::from(a) == b));
+            }
+        }
+    }
 }

@@ -12,8 +12,13 @@ use crate::opdef::{Cost, Cpu, Grad, OpDef, Probe, one_of};
 /// What `isin` is made of.
 pub static CONTAINS: OpDef = OpDef {
     name: "contains",
-    params: &[Param::array("members"), Param::array("values")],
-    doc: "For each of the values whether it equals one of the members, which are of the same dtype. NaN equals nothing.",
+    params: &[
+        Param::array("members"),
+        Param::array("values"),
+        Param::bool("ascending", false),
+    ],
+    doc: "For each of the values whether it equals one of the members, which are of the same dtype. NaN equals nothing. `ascending` says that both are \
+          in ascending order: then they are compared side by side.",
     infer: |cx| {
         if cx.dtype_of(0) != cx.dtype_of(1) {
             return Err(cx.dtype_error("`members` and `values` must have one dtype"));
@@ -29,7 +34,11 @@ pub static CONTAINS: OpDef = OpDef {
         unsafe {
             contains(
                 cx.threads,
-                Lookup::Auto,
+                if cx.bool("ascending") {
+                    Lookup::Ascending
+                } else {
+                    Lookup::Auto
+                },
                 elem(values.dtype()),
                 values.data_ptr(),
                 values.len(),
@@ -47,7 +56,8 @@ pub static CONTAINS: OpDef = OpDef {
         "f((5,)), f((2, 3))",
         "f((0,)), f((4,))",
         "b((2,)), b((3,))",
+        "np.sort(i((50,), 90)), np.sort(i((40,), 90)), True",
     ])
-    .against("lambda members, values: numpy.isin(values, members)"),
+    .against("lambda members, values, ascending=False: numpy.isin(values, members)"),
     ..OpDef::DEFAULT
 };

@@ -1,7 +1,7 @@
 //! Distinct elements.
 #![allow(unsafe_code)]
 
-use mxnet_kernels::sort::{Nans, count_runs, extremes, first_of_runs, occurrences, runs};
+use mxnet_kernels::sort::{Nans, Runs, extremes, occurrences};
 use mxnet_tensor::{DType, Kind};
 
 use super::rows::SORT_ROWS;
@@ -30,7 +30,7 @@ pub static UNIQUE_PARTS: OpDef = OpDef {
         let sorted = gather_along(x, &at, 0)?;
         sorted.wait_to_read()?;
         let at = at.to_vec::<i64>()?;
-        let starts = starts(cx, &sorted);
+        let starts = starts(cx, &sorted)?.to_vec::<i64>()?;
         let count = starts.len();
         let index: Vec<i64> = starts.iter().map(|&start| at[start as usize]).collect();
         let ends = starts.iter().skip(1).copied().chain([n as i64]);
@@ -72,16 +72,13 @@ pub static UNIQUE_SORTED: OpDef = OpDef {
             return cx.done(values);
         }
         let sorted = sorted(cx.input(0))?;
-        let (data, n, nans) = (sorted.tensor().data_ptr(), sorted.len(), nans(cx));
-        let elem = elem(sorted.dtype());
-        // SAFETY: `sorted` is dense and complete.
-        let count = unsafe { count_runs(elem, nans, data, n) };
-        if count == n {
+        let runs = runs(cx, &sorted);
+        if runs.count() == sorted.len() {
             return cx.done(sorted);
         }
-        let out = Array::uninitialised(&[count], sorted.dtype(), sorted.device())?;
-        // SAFETY: as above; `out` has room for the runs and is known to nobody else.
-        unsafe { first_of_runs(elem, nans, data, n, out.tensor().data_ptr()) };
+        let out = Array::uninitialised(&[runs.count()], sorted.dtype(), sorted.device())?;
+        // SAFETY: `out` has room for the runs and is known to nobody else.
+        unsafe { runs.write(&Pool, out.tensor().data_ptr(), std::ptr::null_mut()) };
         cx.done(out)
     }),
     grad: Grad::Rule(Keep::INPUTS, to_first_positions),
@@ -101,18 +98,28 @@ pub static UNIQUE_RUNS: OpDef = OpDef {
             return Ok(Outputs::from_iter([values, counts]));
         }
         let sorted = sorted(cx.input(0))?;
-        let starts = starts(cx, &sorted);
-        let ends = starts.iter().skip(1).copied().chain([sorted.len() as i64]);
-        let counts: Vec<i64> = starts
-            .iter()
-            .zip(ends)
-            .map(|(start, end)| end - start)
-            .collect();
-        let starts = Array::from_slice(&starts, &[starts.len()])?;
-        Ok(Outputs::from_iter([
-            gather_along(&sorted, &starts, 0)?,
-            Array::from_slice(&counts, &[counts.len()])?,
-        ]))
+        let n = sorted.len() as i64;
+        let runs = runs(cx, &sorted);
+        let count = runs.count();
+        let values = Array::uninitialised(&[count], sorted.dtype(), sorted.device())?;
+        let counts = Array::uninitialised(&[count], DType::I64, sorted.device())?;
+        let (to, at) = (
+            values.tensor().data_ptr(),
+            counts.tensor().data_ptr().cast::<i64>(),
+        );
+        // SAFETY: both have room for the runs, and are known to nobody else.
+        let counts_of = unsafe {
+            runs.write(&Pool, to, at);
+            std::slice::from_raw_parts_mut(at, count)
+        };
+        // From where runs begin to how long they are: each reads what was not written yet.
+        for k in 1..count {
+            counts_of[k - 1] = counts_of[k] - counts_of[k - 1];
+        }
+        if let Some(last) = counts_of.last_mut() {
+            *last = n - *last;
+        }
+        Ok(Outputs::from_iter([values, counts]))
     }),
     grad: Grad::Rule(Keep::INPUTS, to_first_positions),
     probe: Probe::calls(&["i((9,), 5)", "f((4,))", "f((0,))"])
@@ -187,20 +194,24 @@ fn one_axis(cx: &EagerCx) -> Result<()> {
     }
 }
 
-/// Where runs of equal elements start in a sorted, dense array that was waited for.
-fn starts(cx: &EagerCx, sorted: &Array) -> Vec<i64> {
-    let nans = nans(cx);
-    let mut starts = vec![0_i64; sorted.len()];
-    // SAFETY: `sorted` is dense and complete (its caller's premise); there are at most as many runs as elements.
-    let count = unsafe {
-        runs(
-            elem(sorted.dtype()),
-            nans,
-            sorted.tensor().data_ptr(),
-            sorted.len(),
-            starts.as_mut_ptr(),
+/// The runs of equals of a sorted array.
+fn runs(cx: &EagerCx, sorted: &Array) -> Runs {
+    let (data, n) = (sorted.tensor().data_ptr(), sorted.len());
+    // SAFETY: what [`sorted`] and sorted gathers give is dense and complete; every caller holds it as long as the runs.
+    unsafe { Runs::of(&Pool, elem(sorted.dtype()), nans(cx), data, n) }
+}
+
+/// Where they start.
+fn starts(cx: &EagerCx, sorted: &Array) -> Result<Array> {
+    let runs = runs(cx, sorted);
+    let starts = Array::uninitialised(&[runs.count()], DType::I64, sorted.device())?;
+    // SAFETY: there is room for the runs, and nobody else knows the array.
+    unsafe {
+        runs.write(
+            &Pool,
+            std::ptr::null_mut(),
+            starts.tensor().data_ptr().cast(),
         )
     };
-    starts.truncate(count);
-    starts
+    Ok(starts)
 }
