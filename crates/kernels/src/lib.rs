@@ -19,6 +19,7 @@ pub mod scan;
 
 pub mod bits;
 pub mod index;
+pub mod polynomial;
 pub mod random;
 pub mod sequence;
 pub mod sort;

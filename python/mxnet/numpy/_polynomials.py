@@ -147,7 +147,7 @@ def polydiv(u: ArrayLike, v: ArrayLike) -> tuple[ndarray, ndarray]:
     Returns
     -------
     (ndarray, ndarray)
-        Quotient and remainder, in floats; the remainder without leading zeros, whose number depends on values.
+        Quotient and remainder, in floats; the remainder without leading zeros (up to 1e-8), whose number depends on values.
 
     Raises
     ------
@@ -163,22 +163,17 @@ def polydiv(u: ArrayLike, v: ArrayLike) -> tuple[ndarray, ndarray]:
     rest, divisor = _coefficients(u, "polydiv") * 1.0, _coefficients(v, "polydiv") * 1.0
     if divisor.size == 0 or bool(divisor[0] == 0):
         raise ZeroDivisionError("polydiv: the highest coefficient of the divisor is 0")
-    scale = 1.0 / divisor[0]
-    n = rest.size - divisor.size + 1
-    terms = []
-    for _ in range(n):
-        term = rest[0] * scale
-        terms.append(term)
-        # The highest coefficient goes; what it took along is taken from those that follow.
-        head = rest[1 : divisor.size] - term * divisor[1:]
-        rest = _np["concatenate"]([head, rest[divisor.size :]])
-    quotient = _np["stack"](terms) if terms else _np["zeros"]((1,), dtype=(rest * scale).dtype)
-    nonzero = [i for i, x in enumerate(rest.asnumpy().tolist()) if abs(x) > 1e-14]
-    if rest.size == 0:
-        rest = _np["zeros"]((1,), dtype=quotient.dtype)
+    count = rest.size - divisor.size + 1
+    if count > 0:
+        both = _op["polynomial_division"](rest, divisor)
+        quotient, rest = both[:count], both[count:]
     else:
-        rest = rest[min(nonzero[0] if nonzero else rest.size - 1, rest.size - 1) :]
-    return quotient, rest
+        quotient = _np["zeros"]((1,), dtype=_core.result_type([rest.dtype, divisor.dtype]))
+    if rest.size == 0:
+        return quotient, _np["zeros"]((1,), dtype=quotient.dtype)
+    # What is this close to 0 counts as a leading zero.
+    counts = [i for i, x in enumerate(rest.asnumpy().tolist()) if not abs(x) <= 1e-8]
+    return quotient, rest[counts[0] if counts else rest.size - 1 :]
 
 
 def polyder(p: ArrayLike, m: int = 1) -> ndarray:

@@ -177,13 +177,13 @@ const SHIFTED: OpDef = OpDef {
 };
 
 /// Which shifts there are, and which way the second sequence goes.
-struct Shifts {
+pub(super) struct Shifts {
     /// How many elements of the second sequence lie in front of the first one at the first shift.
-    before: usize,
+    pub before: usize,
     /// Number of shifts.
-    count: usize,
-    reversed: bool,
-    conjugated: bool,
+    pub count: usize,
+    pub reversed: bool,
+    pub conjugated: bool,
 }
 
 impl Shifts {
@@ -217,7 +217,7 @@ impl Shifts {
 }
 
 /// Checks that the arguments are two sequences.
-fn sequences(cx: &CallCx) -> Result<()> {
+pub(super) fn sequences(cx: &CallCx) -> Result<()> {
     for (i, param) in cx.op.array_params().enumerate() {
         let (x, name) = (cx.input(i), param.name);
         if x.ndim() > 1 {
@@ -343,7 +343,7 @@ fn few(
 }
 
 /// `sliding_dot` of two arrays.
-fn slid(x: &Array, w: &Array, shifts: &Shifts) -> Result<Array> {
+pub(super) fn slid(x: &Array, w: &Array, shifts: &Shifts) -> Result<Array> {
     let attrs: Attrs = [
         Value::Int(shifts.before as i64),
         Value::Int(shifts.count as i64),

@@ -1,12 +1,14 @@
-//! Sequences of samples: differences, convolutions of one axis, values between points. Transforms are in `fft`.
+//! Sequences of samples: differences, convolutions of one axis, division of polynomials, values between points. Transforms are in `fft`.
 
 mod between;
 mod convolve;
 mod diff;
+mod division;
 
 pub use between::*;
 pub use convolve::*;
 pub use diff::*;
+pub use division::*;
 
 use crate::opdef::OpDef;
 
@@ -16,6 +18,7 @@ pub(crate) static OPS: &[&OpDef] = &[
     &CONVOLVE,
     &CORRELATE,
     &SLIDING_DOT,
+    &POLYNOMIAL_DIVISION,
     &INTERP,
     &INTERPOLATED,
 ];
