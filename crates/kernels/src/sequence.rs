@@ -1,5 +1,6 @@
 //! Sequences of samples: sums of products at every shift, and values between points.
 
+use crate::real::Shared;
 use crate::reduce::number::{Bit, Cx};
 use crate::reduce::plan::split;
 use crate::reduce::{Number, by_isa};
@@ -289,6 +290,86 @@ fn between(xp: &[f64], fp: &[f64], x: f64, near: &mut usize) -> f64 {
         return fp[i];
     }
     y
+}
+
+/// Rows of evenly spaced numbers.
+#[derive(Clone, Copy, Debug)]
+pub struct Ramps {
+    /// F32 or F64: what is written.
+    pub elem: Elem,
+    /// Numbers of a row: as many as there are bounds of either kind.
+    pub n: usize,
+    /// How many rows there are.
+    pub rows: usize,
+    /// What part of the way from `start` to `stop` one row is on from the one before.
+    pub share: f64,
+    /// Whether the last row is `stop` itself.
+    pub ends_at_stop: bool,
+}
+
+/// Writes `start[j] + i * step[j]` to row `i` of `out` at `j`, computed in f64, where a step is `share` of the way to `stop[j]`.
+///
+/// # Safety
+/// `start` and `stop` hold `what.n` numbers, `out` has room for `what.rows` contiguous rows of as many, apart from both.
+pub unsafe fn ramps(
+    threads: &dyn Threads,
+    what: &Ramps,
+    start: *const f64,
+    stop: *const f64,
+    out: *mut u8,
+) {
+    /// Columns and rows of one task: bounds and steps of so many columns stay in the first cache.
+    const COLUMNS: usize = 1024;
+    const ROWS: usize = 64;
+    let (columns, rows) = (what.n.div_ceil(COLUMNS), what.rows.div_ceil(ROWS));
+    let (start, stop, out) = (
+        Shared(start.cast_mut()),
+        Shared(stop.cast_mut()),
+        Shared(out),
+    );
+    let size = what.elem.size();
+    split(threads, columns * rows, what.n * what.rows, &|task| {
+        let (j, first) = (task % columns * COLUMNS, task / columns * ROWS);
+        let n = COLUMNS.min(what.n - j);
+        let mut steps = [0.0_f64; COLUMNS];
+        // SAFETY: columns `j..j + n` exist in the bounds and in every row; tasks write blocks apart.
+        unsafe {
+            for (i, step) in steps[..n].iter_mut().enumerate() {
+                *step = (*stop.at(j + i) - *start.at(j + i)) * what.share;
+            }
+            for row in first..what.rows.min(first + ROWS) {
+                let to = out.at((row * what.n + j) * size);
+                let is_stop = what.ends_at_stop && row + 1 == what.rows;
+                let from = if is_stop { stop.at(j) } else { start.at(j) };
+                let on = if is_stop { None } else { Some(row as f64) };
+                match what.elem {
+                    Elem::F64 => ramp_row::<f64>(from, steps.as_ptr(), on, n, to.cast()),
+                    _ => ramp_row::<f32>(from, steps.as_ptr(), on, n, to.cast()),
+                }
+            }
+        }
+    });
+}
+
+by_isa! {
+    /// The numbers themselves, or so many steps on.
+    ///
+    /// # Safety
+    /// `n` numbers are readable at `from` and `steps`; `to` has room for as many.
+    unsafe fn ramp_row [T: Number] [T] (from: *const f64, steps: *const f64, on: Option<f64>, n: usize, to: *mut T) {
+        // SAFETY: all numbers lie below `n`.
+        unsafe {
+            if let Some(on) = on {
+                for j in 0..n {
+                    *to.add(j) = T::from_number(on * *steps.add(j) + *from.add(j));
+                }
+            } else {
+                for j in 0..n {
+                    *to.add(j) = T::from_number(*from.add(j));
+                }
+            }
+        }
+    }
 }
 
 #[cfg(test)]

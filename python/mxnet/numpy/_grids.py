@@ -331,6 +331,9 @@ def logspace(
         lower, upper = _np["broadcast_to"](lower, shape), _np["broadcast_to"](upper, shape)
         root = _np["expand_dims"](_np["broadcast_to"](root, shape), axis if axis >= 0 else axis % (ndim + 1))
     wide = "complex128" if kind_of(natural) == "c" else "float64"
+    if ndim and spelled(natural) == "float32":
+        # Numbers are computed with in double precision, arrays in their own, as in NumPy.
+        wide = "float32"
     exponents = _np["linspace"](lower, upper, num, endpoint, axis=axis, dtype=wide)
     # A Python number takes on the exponents' dtype.
     factor = base if type(base) in (int, float) else _op["astype"](root, wide)

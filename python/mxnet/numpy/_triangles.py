@@ -95,8 +95,8 @@ def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[ndarray, ...
     >>> mx.np.tril_indices(2)
     (array([0, 1, 1]), array([0, 0, 1]))
     """
-    found: tuple[ndarray, ...] = _op["nonzero"](_op["tri"](n, m, k, "bool"))
-    return found
+    found = _op["triangle_positions"](n, m, k, False)
+    return found[0], found[1]
 
 
 def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[ndarray, ...]:
@@ -122,8 +122,8 @@ def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[ndarray, ...
     >>> x[np.triu_indices(2)]
     array([1, 2, 4])
     """
-    found: tuple[ndarray, ...] = _op["nonzero"](~_op["tri"](n, m, k - 1, "bool"))
-    return found
+    found = _op["triangle_positions"](n, m, k, True)
+    return found[0], found[1]
 
 
 def _matrix(name: str, arr: ArrayLike) -> tuple[int, int]:

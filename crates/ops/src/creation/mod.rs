@@ -25,9 +25,11 @@ pub(crate) static OPS: &[&OpDef] = &[
     &RAMP,
     &LINSPACE,
     &VANDER,
+    &RAMPS,
     &EYE,
     &EYE_IN_ORDER,
     &GRID_POSITIONS,
+    &TRIANGLE_POSITIONS,
     &IDENTITY,
     &TRI,
 ];

@@ -6,7 +6,7 @@ use mxnet_tensor::{
 };
 
 use super::dims;
-use crate::args::{Attrs, Param, ParamKind, Value};
+use crate::args::{Args, Attrs, Param, ParamKind, Value};
 use crate::cpu;
 use crate::cx::{CallCx, KernelCx};
 use crate::error::Result;
@@ -196,29 +196,180 @@ pub static GRID_POSITIONS: OpDef = OpDef {
     },
     cpu: Cpu::Kernel(|cx| {
         let out = Staged::new(cx.output(0), DType::I64)?;
-        let shape = out.tensor().shape();
-        let total: usize = shape[1..].iter().product();
-        if total > 0 {
-            for axis in 1..shape.len() {
-                let run: usize = shape[axis + 1..].iter().product();
-                // SAFETY: the staged output is dense int64; each axis has `total` elements of its own, and nobody else writes them.
-                let plane = unsafe {
-                    std::slice::from_raw_parts_mut(
-                        out.ptr().cast::<i64>().add((axis - 1) * total),
-                        total,
-                    )
-                };
-                for (i, run) in plane.chunks_exact_mut(run).enumerate() {
-                    run.fill((i % shape[axis]) as i64);
-                }
-            }
-        }
+        let shape = &out.tensor().shape()[1..];
+        let total: usize = shape.iter().product();
+        let parts = total.div_ceil(PART);
+        let planes = Shared(out.ptr().cast::<i64>());
+        shared_out(cx, total, shape.len() * parts, &|task| {
+            let (axis, from) = (task / parts, task % parts * PART);
+            let run = shape[axis + 1..].iter().product();
+            // SAFETY: the staged output is dense int64 with `total` elements for each axis; every task writes a part of its own.
+            let part = unsafe {
+                std::slice::from_raw_parts_mut(
+                    planes.at(axis * total + from),
+                    PART.min(total - from),
+                )
+            };
+            fill_positions(part, from, shape[axis], run);
+        });
         out.finish(cx.threads)
     }),
-    probe: Probe::calls(&["(2, 3)", "(4,), 'float32'", "(2, 0, 3)", "()"])
-        .against("lambda dimensions, dtype=int: numpy.indices(dimensions, dtype)"),
+    probe: Probe::calls(&[
+        "(2, 3)",
+        "(4,), 'float32'",
+        "(2, 0, 3)",
+        "()",
+        "(41, 7, 130)",
+    ])
+    .against("lambda dimensions, dtype=int: numpy.indices(dimensions, dtype)"),
     ..PATTERN
 };
+
+/// Elements of an array of positions that one task writes.
+const PART: usize = 32 * 1024;
+
+/// A pointer that tasks share; each writes a part of its own.
+struct Shared(*mut i64);
+// SAFETY: see above: no two tasks touch one element.
+unsafe impl Sync for Shared {}
+
+impl Shared {
+    fn at(&self, i: usize) -> *mut i64 {
+        self.0.wrapping_add(i)
+    }
+}
+
+/// Runs tasks that write `len` elements together on as many threads as that is worth.
+fn shared_out(cx: &KernelCx, len: usize, tasks: usize, task: &(dyn Fn(usize) + Sync)) {
+    if len <= PART {
+        (0..tasks).for_each(task);
+    } else {
+        cx.threads.run(tasks, task);
+    }
+}
+
+/// Positions along an axis of `len` elements, each the same for `run` elements, of a part of the array that begins at element `from`.
+fn fill_positions(part: &mut [i64], from: usize, len: usize, run: usize) {
+    let mut done = 0;
+    while done < part.len() {
+        let at = from + done;
+        let position = at / run % len;
+        let rest = &mut part[done..];
+        // The last axis counts up; of others a run of equals is left.
+        let n = if run == 1 {
+            len - position
+        } else {
+            run - at % run
+        }
+        .min(rest.len());
+        if run == 1 {
+            for (i, x) in rest[..n].iter_mut().enumerate() {
+                *x = (position + i) as i64;
+            }
+        } else {
+            rest[..n].fill(position as i64);
+        }
+        done += n;
+    }
+}
+
+/// The positions of a triangle of a matrix.
+pub static TRIANGLE_POSITIONS: OpDef = OpDef {
+    name: "triangle_positions",
+    params: &[
+        Param::required("n", ParamKind::Int),
+        Param::optional("m", ParamKind::Int),
+        Param::int("k", 0),
+        Param::bool("upper", false),
+    ],
+    doc: "Rows and columns, in C order, of the elements of a matrix of shape (n, m) at and below diagonal `k`, or at and above it if `upper`: int64, shape (2, count).",
+    about: &[],
+    infer: |cx| one_of(Dims::from_slice(&[2, Triangle::of(cx).count()]), DType::I64),
+    cpu: Cpu::Kernel(|cx| {
+        let triangle = Triangle::of(cx);
+        let out = cx.output(0);
+        let count = triangle.count();
+        // Rows of about as many positions for each task, and where they begin.
+        let mut tasks = vec![(0, 0)];
+        let (mut done, mut begun) = (0, 0);
+        for row in 0..triangle.rows {
+            if done - begun >= PART {
+                tasks.push((row, done));
+                begun = done;
+            }
+            done += triangle.columns(row).len();
+        }
+        let planes = Shared(out.data_ptr().cast());
+        shared_out(cx, count, tasks.len(), &|task| {
+            let (first, mut at) = tasks[task];
+            let behind = tasks.get(task + 1).map_or(triangle.rows, |next| next.0);
+            for row in first..behind {
+                let columns = triangle.columns(row);
+                // SAFETY: the output is dense int64 (2, count), and the positions of a row are the part of either plane that follows those of the rows
+                // before it: `count` is the sum of all.
+                let (rows, numbers) = unsafe {
+                    (
+                        std::slice::from_raw_parts_mut(planes.at(at), columns.len()),
+                        std::slice::from_raw_parts_mut(planes.at(count + at), columns.len()),
+                    )
+                };
+                at += columns.len();
+                rows.fill(row as i64);
+                for (x, column) in numbers.iter_mut().zip(columns) {
+                    *x = column as i64;
+                }
+            }
+        });
+        Ok(())
+    }),
+    probe: Probe::calls(&[
+        "3",
+        "2, 4, 1",
+        "4, 3, -1, True",
+        "3, 5, 9, True",
+        "3, 5, -9",
+        "0",
+        "400, 300, 2",
+        "400, 300, 2, True",
+    ])
+    .against("lambda n, m=None, k=0, upper=False: numpy.stack((numpy.triu_indices if upper else numpy.tril_indices)(n, k, m))"),
+    ..PATTERN
+};
+
+/// Which columns of each row belong to a triangle.
+struct Triangle {
+    rows: usize,
+    columns: usize,
+    diagonal: i64,
+    is_upper: bool,
+}
+
+impl Triangle {
+    fn of(args: &Args) -> Triangle {
+        let n = args.int("n");
+        let size = |x: i64| x.max(0) as usize;
+        Triangle {
+            rows: size(n),
+            columns: size(args.opt_int("m").unwrap_or(n)),
+            diagonal: args.int("k"),
+            is_upper: args.bool("upper"),
+        }
+    }
+
+    fn columns(&self, row: usize) -> std::ops::Range<usize> {
+        let on = (row as i64).saturating_add(self.diagonal);
+        let up_to = |end: i64| end.clamp(0, self.columns as i64) as usize;
+        if self.is_upper {
+            up_to(on)..self.columns
+        } else {
+            0..up_to(on.saturating_add(1))
+        }
+    }
+
+    fn count(&self) -> usize {
+        (0..self.rows).map(|row| self.columns(row).len()).sum()
+    }
+}
 
 /// The identity matrix.
 pub static IDENTITY: OpDef = OpDef {

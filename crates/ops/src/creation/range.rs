@@ -1,14 +1,20 @@
 //! Evenly spaced numbers.
+#![allow(unsafe_code)]
 
-use mxnet_tensor::{DType, Dims, Kind, Scalar};
+use mxnet_kernels::sequence::{Ramps, ramps};
+use mxnet_tensor::{DType, Dims, Kind, Scalar, broadcast_shapes};
 use smallvec::SmallVec;
 
 use crate::Array;
 use crate::args::{Attrs, Param, ParamKind, Value};
 use crate::cx::{CallCx, CompositeCx, KernelCx};
+use crate::eager::elem;
 use crate::error::Result;
 use crate::invoke::invoke1;
-use crate::opdef::{Cost, Cpu, Grad, Inferred, Onnx, OpDef, Probe, Short, Surface, one_of};
+use crate::nn::operand::{Staged, dense};
+use crate::opdef::{
+    Cost, Cpu, Grad, Grads, Inferred, Keep, Onnx, OpDef, Probe, Short, Surface, one_of,
+};
 use crate::shape::{concatenate, narrow};
 use crate::types::default_dtype;
 use crate::{Outputs, cpu};
@@ -203,6 +209,24 @@ fn linspace(cx: &CompositeCx) -> Result<Outputs> {
     if are_numbers && dtype.is_float() && matches!(cx.int("axis"), 0 | -1) && !cx.bool("retstep") {
         return cx.done(ramp(cx, num, dtype)?);
     }
+    let gaps = if cx.bool("endpoint") {
+        num.saturating_sub(1)
+    } else {
+        num
+    };
+    if !natural.is_complex() && dtype.is_float() && !cx.bool("retstep") {
+        let shape = broadcast_shapes(&[start.shape(), stop.shape()])?;
+        let attrs: Attrs = [
+            Value::Int(num as i64),
+            Value::Bool(cx.bool("endpoint")),
+            Value::DType(dtype),
+        ]
+        .into_iter()
+        .collect();
+        let bounds = [start.broadcast_to(&shape)?, stop.broadcast_to(&shape)?];
+        let points = invoke1(&RAMPS, &[&bounds[0], &bounds[1]], &attrs)?;
+        return cx.done(along(cx, points)?);
+    }
     // Computed in float64, so that the numbers are the nearest ones of any result dtype.
     let wide = if natural.is_complex() {
         DType::C128
@@ -210,11 +234,6 @@ fn linspace(cx: &CompositeCx) -> Result<Outputs> {
         DType::F64
     };
     let (start, stop) = (start.astype(wide)?, stop.astype(wide)?);
-    let gaps = if cx.bool("endpoint") {
-        num.saturating_sub(1)
-    } else {
-        num
-    };
     // One point alone has no spacing: NaN, as in NumPy.
     let share = if gaps == 0 {
         f64::NAN
@@ -239,15 +258,7 @@ fn linspace(cx: &CompositeCx) -> Result<Outputs> {
         let last = stop.broadcast_to(&last_shape)?;
         points = concatenate(&[&narrow(&points, 0, 0, num - 1)?, &last], 0)?;
     }
-    let axis = mxnet_tensor::normalize_axis(cx.int("axis") as isize, points.ndim())?;
-    if axis != 0 {
-        let order: SmallVec<[i64; 4]> = (1..=axis)
-            .chain([0])
-            .chain(axis + 1..points.ndim())
-            .map(|a| a as i64)
-            .collect();
-        points = points.transpose(Some(&order))?.copy()?;
-    }
+    points = along(cx, points)?;
     if dtype.is_integer() {
         let one = Array::weak_scalar(Scalar::I64(1))?;
         points = points.floor_div(&one)?;
@@ -257,6 +268,104 @@ fn linspace(cx: &CompositeCx) -> Result<Outputs> {
         return Ok(SmallVec::from_iter([points, step.astype(natural)?]));
     }
     cx.done(points)
+}
+
+/// The points with their first axis at `axis`, in C order.
+fn along(cx: &CompositeCx, points: Array) -> Result<Array> {
+    let axis = mxnet_tensor::normalize_axis(cx.int("axis") as isize, points.ndim())?;
+    if axis == 0 {
+        return Ok(points);
+    }
+    let order: SmallVec<[i64; 4]> = (1..=axis)
+        .chain([0])
+        .chain(axis + 1..points.ndim())
+        .map(|a| a as i64)
+        .collect();
+    points.transpose(Some(&order))?.copy()
+}
+
+/// Evenly spaced numbers between arrays.
+pub static RAMPS: OpDef = OpDef {
+    name: "ramps",
+    params: &[
+        Param::array("start"),
+        Param::array("stop"),
+        Param::required("num", ParamKind::Int),
+        Param::bool("endpoint", true),
+        Param::optional("dtype", ParamKind::DType),
+    ],
+    doc: "`num` evenly spaced numbers along a new first axis from each element of `start` to that of `stop`, which is the last one if `endpoint`; both have one \
+          shape. They are computed in float64 and are float32 unless `dtype`, a float, is given.",
+    infer: |cx| {
+        let num = cx.int("num");
+        if cx.shape(0) != cx.shape(1) || num < 0 {
+            return Err(cx.shape_error(format!(
+                "`start` and `stop` must have one shape, `num` must not be negative, found {num}"
+            )));
+        }
+        let mut shape = Dims::from_slice(&[num as usize]);
+        shape.extend_from_slice(cx.shape(0));
+        one_of(shape, cx.dtype("dtype").unwrap_or(DType::F32))
+    },
+    cpu: Cpu::Kernel(|cx| {
+        let bounds = [0, 1].map(|i| dense(cx.input(i), DType::F64, cx.threads));
+        let [start, stop] = bounds;
+        let (start, stop) = (start?, stop?);
+        let written = match cx.output(0).dtype() {
+            DType::F32 => DType::F32,
+            _ => DType::F64,
+        };
+        let out = Staged::new(cx.output(0), written)?;
+        let rows = out.tensor().shape()[0];
+        let what = Ramps {
+            elem: elem(written),
+            n: start.len(),
+            rows,
+            share: share(rows, cx.bool("endpoint")),
+            ends_at_stop: cx.bool("endpoint") && rows > 1,
+        };
+        // SAFETY: the bounds are dense float64 and as many (inference); the output is dense, has a number for each of them in every row, and is apart
+        // from all inputs.
+        unsafe {
+            let (start, stop) = (start.data_ptr().cast(), stop.data_ptr().cast());
+            ramps(cx.threads, &what, start, stop, out.ptr());
+        }
+        out.finish(cx.threads)
+    }),
+    grad: Grad::Rule(Keep::NOTHING, |g| {
+        let dy = g.dy(0);
+        let num = dy.shape()[0];
+        let mut shape = Dims::from_elem(1, dy.ndim());
+        shape[0] = num;
+        // How far each number is on its way.
+        let way = arange(num, DType::F64)?.scale(share(num, g.bool("endpoint")))?;
+        let way = way.reshape(&shape)?.astype(dy.dtype())?;
+        let rest = Array::weak_scalar(Scalar::I64(1))?.sub(&way)?;
+        let mut grads = Grads::new();
+        for (i, part) in [rest, way].into_iter().enumerate() {
+            grads.push(match g.wants(i) {
+                true => Some(g.fitted(dy.mul(&part)?, i)?),
+                false => None,
+            });
+        }
+        Ok(grads)
+    }),
+    cost: Cost::Of(|cx| (cx.input(0).len() as u64).saturating_mul(cx.int("num").max(0) as u64) / 4),
+    probe: Probe::calls(&[
+        "f((3,)), f((3,)), 4, True, 'float64'",
+        "f((2, 2)), f((2, 2)), 3, False, 'float64'",
+        "f((2,)), f((2,)), 1, True, 'float64'",
+        "f((2,)), f((2,)), 0",
+        "f((1100,)), f((1100,)), 70",
+    ])
+    .against("lambda start, stop, num, endpoint=True, dtype='float32': numpy.linspace(start, stop, num, endpoint, dtype=dtype)"),
+    ..OpDef::DEFAULT
+};
+
+/// What part of the way from the first to the last of `num` numbers lies between neighbours; all of it where there is but one.
+fn share(num: usize, ends_at_stop: bool) -> f64 {
+    let gaps = num - usize::from(ends_at_stop && num > 0);
+    1.0 / gaps.max(1) as f64
 }
 
 /// `linspace` between two numbers: one pass.
