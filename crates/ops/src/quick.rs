@@ -235,16 +235,30 @@ pub(crate) fn small(
     dtype: DType,
     work: impl FnOnce(*const u8, *mut u8) -> bool,
 ) -> Result<Option<Array>> {
-    let n = x.len();
-    if n == 0
-        || n > SMALL_LEN
+    if x.len() > SMALL_LEN {
+        return Ok(None);
+    }
+    at_hand(x, x.len(), shape, dtype, work)
+}
+
+/// As [`small`], of an array of any size, if `work` looks at `count` of its elements only.
+#[inline]
+pub(crate) fn at_hand(
+    x: &Array,
+    count: usize,
+    shape: &[usize],
+    dtype: DType,
+    work: impl FnOnce(*const u8, *mut u8) -> bool,
+) -> Result<Option<Array>> {
+    if x.is_empty()
         || x.is_weak()
         || x.device().kind() != DeviceKind::Cpu
         || !x.layout().is_contiguous()
     {
         return Ok(None);
     }
-    let Some(guard) = engine().try_acquire(&[x.tensor().storage().var()], &[], n as u64 + 1) else {
+    let var = x.tensor().storage().var();
+    let Some(guard) = engine().try_acquire(&[var], &[], count as u64 + 1) else {
         return Ok(None);
     };
     if guard.poison().is_some() {

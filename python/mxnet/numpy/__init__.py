@@ -149,7 +149,6 @@ from mxnet.numpy._joining import (
     insert,
     rollaxis,
     trim_zeros,
-    unstack,
     vsplit,
 )
 from mxnet.numpy._memory import isfortran, may_share_memory, ndim, shape, shares_memory, size

@@ -306,16 +306,17 @@ def delete(arr: ArrayLike, obj: Any, axis: int | None = None) -> ndarray:
         at = _checked("delete", obj if positions is None else int(positions.item()), size, axis, size)
         return cast(ndarray, _op["concatenate"]([_part(x, axis, None, at), _part(x, axis, at + 1, None)], axis))
     positions = positions.reshape(-1)
-    if positions.size:
-        positions = _op["resolve_indices"](positions, size)
     if positions.size <= _PIECES:
+        if positions.size:
+            positions = _op["resolve_indices"](positions, size)
         pieces, start = [], 0
         for at in sorted(set(positions.tolist())):
             pieces.append(_part(x, axis, start, at))
             start = at + 1
         return cast(ndarray, _op["concatenate"]([*pieces, _part(x, axis, start, None)], axis))
-    gone = _op["contains"](positions, _op["arange"](size, dtype="int64"))
-    return cast(ndarray, _op["compress"](~gone, x, axis))
+    stays = _op["ones"]((size,), "bool")
+    stays[positions] = False
+    return cast(ndarray, _op["compress"](stays, x, axis))
 
 
 def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: int | Sequence[int] | None = None) -> Any:
@@ -507,37 +508,6 @@ def dsplit(ary: ArrayLike, indices_or_sections: Sections) -> list[ndarray]:
     [(2, 3, 2), (2, 3, 2)]
     """
     return _split_along("dsplit", ary, indices_or_sections, 2, 3)
-
-
-def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[ndarray, ...]:
-    """The slices of an array along an axis.
-
-    Parameters
-    ----------
-    x : array_like
-    axis : int
-
-    Returns
-    -------
-    tuple of ndarray
-        Views, without the axis.
-
-    Raises
-    ------
-    ValueError
-        If `x` has no axes.
-
-    Examples
-    --------
-    >>> import mxnet as mx
-    >>> mx.np.unstack(mx.np.arange(4).reshape(2, 2), axis=1)
-    (array([0, 2]), array([1, 3]))
-    """
-    array = asarray(x)
-    if array.ndim == 0:
-        raise ValueError("unstack: the array must have at least 1 axis")
-    before = (slice(None),) * axis_of(axis, array.ndim)
-    return tuple(array[(*before, i)] for i in range(array.shape[axis]))
 
 
 def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> ndarray:

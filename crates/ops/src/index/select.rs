@@ -99,13 +99,19 @@ pub static COMPRESS: OpDef = OpDef {
         if cx.is_none("axis") {
             return cx.done(chosen(condition, &x.reshape(&[x.len()])?)?);
         }
+        let axis = cx.axis("axis", 1)?;
+        if x.ndim() == 1 {
+            return cx.done(chosen(condition, x)?);
+        }
         let at = nonzero::positions(condition)?.index([IndexItem::Int(0)].into())?;
-        cx.done(take(x, &at, cx.axis("axis", 1)?, "raise")?)
+        cx.done(take(x, &at, axis, "raise")?)
     }),
     probe: Probe::calls(&[
         "b((3,)), f((3, 4)), 0",
         "b((5,)), f((3, 4))",
         "b((2,)), f((3, 4)), -1",
+        "b((4,)), f((5,)), 0",
+        "b((5,)), f((5,)), -1",
     ]),
     ..OpDef::COMPOSITE
 };

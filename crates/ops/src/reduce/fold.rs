@@ -203,6 +203,7 @@ pub static ANY: OpDef = OpDef {
     infer: |cx| folded(cx, |_| DType::Bool),
     extended: Some(&MASKED_ANY),
     cpu: Cpu::Kernel(|cx| run(cx, Reduce::Any)),
+    short: Short::Along(|x, axis| decided(x, axis, true)),
     grad: Grad::Stop("piecewise constant"),
     ..PLAIN_REDUCTION
 };
@@ -219,6 +220,7 @@ pub static ALL: OpDef = OpDef {
     infer: |cx| folded(cx, |_| DType::Bool),
     extended: Some(&MASKED_ALL),
     cpu: Cpu::Kernel(|cx| run(cx, Reduce::All)),
+    short: Short::Along(|x, axis| decided(x, axis, false)),
     grad: Grad::Stop("piecewise constant"),
     ..PLAIN_REDUCTION
 };
@@ -247,6 +249,31 @@ pub static COUNT_NONZERO: OpDef = OpDef {
     grad: Grad::Stop("piecewise constant"),
     ..PLAIN_REDUCTION
 };
+
+/// Whether any of all truth values is true, or all are if `wanted` is false, where the first ones decide: often they do, and then waking another
+/// thread would cost more than looking.
+fn decided(x: &Array, axis: Option<isize>, wanted: bool) -> Result<Option<Array>> {
+    const HEAD: usize = 4096;
+    const STRETCH: usize = 64;
+    let n = x.len();
+    if axis.is_some() || x.dtype() != DType::Bool {
+        return Ok(None);
+    }
+    quick::at_hand(x, n.min(HEAD), &[], DType::Bool, |src, dst| {
+        // SAFETY: `at_hand` gives a dense source of `n` bytes.
+        let head = unsafe { std::slice::from_raw_parts(src, n.min(HEAD)) };
+        let is_wanted = |&byte: &u8| (byte != 0) == wanted;
+        // Whole stretches without a branch between their elements.
+        let found = head.chunks(STRETCH).any(|stretch| {
+            stretch
+                .iter()
+                .fold(false, |any, byte| any | is_wanted(byte))
+        });
+        // SAFETY: room for one truth value.
+        unsafe { dst.write(u8::from(found == wanted)) };
+        found || n <= HEAD
+    })
+}
 
 /// How many elements of a small array are not zero.
 fn count_few(x: &Array) -> Result<Option<Array>> {

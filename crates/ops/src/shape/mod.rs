@@ -50,6 +50,7 @@ pub(crate) static OPS: &[&OpDef] = &[
     &DSTACK,
     &COLUMN_STACK,
     &SPLIT,
+    &UNSTACK,
     &ARRAY_SPLIT,
     &SLICE_AXIS,
     &UNSLICE,

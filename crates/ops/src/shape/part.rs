@@ -1,12 +1,13 @@
 //! Parts of arrays along one axis, and the gradients that put them back.
 
-use mxnet_tensor::{Dims, normalize_axis};
+use mxnet_tensor::{Dims, IndexItem, normalize_axis};
 use smallvec::SmallVec;
 
 use crate::Array;
 use crate::args::{Attrs, Param, ParamKind, Value};
 use crate::cx::{CompositeCx, KernelCx};
 use crate::error::{Error, Result};
+use crate::interp::Flags;
 use crate::invoke::invoke1;
 use crate::opdef::{Cost, Cpu, Grad, Keep, Onnx, OpDef, Probe, Sparse, Surface, Viewed, one_of};
 use crate::{Outputs, cpu};
@@ -179,6 +180,57 @@ pub static ARRAY_SPLIT: OpDef = OpDef {
     cpu: Cpu::Composite(|cx| parts(cx, false)),
     always_tuple: |_| true,
     probe: Probe::calls(&["f((5, 3)), 2", "f((7,)), 3", "f((2, 3)), 5"]),
+    ..OpDef::COMPOSITE
+};
+
+/// Slices along one axis, without it.
+pub static UNSTACK: OpDef = OpDef {
+    name: "unstack",
+    surface: &[Surface::Np("unstack")],
+    params: &[Param::array("x"), Param::int("axis", 0).keyword()],
+    doc: "The slices of an array along an axis, as views without it.",
+    about: &[
+        ("x", "The array."),
+        ("axis", "Along which it is taken apart."),
+    ],
+    returns: &[(
+        "tuple of ndarray",
+        "Views, as many as the axis has elements.",
+    )],
+    raises: &[("ValueError", "If `x` has no axes.")],
+    example: "
+        >>> np.unstack(np.arange(4).reshape(2, 2), axis=1)
+        (array([0, 2]), array([1, 3]))
+    ",
+    cpu: Cpu::Composite(|cx| {
+        let x = cx.input(0);
+        if x.ndim() == 0 {
+            return Err(cx.value_error("the array must have at least 1 axis"));
+        }
+        let axis = cx.axis("axis", 0)?;
+        let slices = 0..x.shape()[axis] as isize;
+        if Flags::current().is_plain() {
+            // Nobody wants to know how the views came about: layouts will do.
+            return slices
+                .map(|i| Ok(x.seen_as(x.layout().select(axis as isize, i)?)))
+                .collect();
+        }
+        let mut key = vec![IndexItem::ALL; axis];
+        key.push(IndexItem::Int(0));
+        slices
+            .map(|i| {
+                key[axis] = IndexItem::Int(i);
+                x.index(key.iter().cloned().collect())
+            })
+            .collect()
+    }),
+    always_tuple: |_| true,
+    probe: Probe::calls(&[
+        "f((4, 3))",
+        "f((2, 3, 4)), axis=1",
+        "f((2, 3)), axis=-1",
+        "f((1, 2))",
+    ]),
     ..OpDef::COMPOSITE
 };
 
