@@ -14,6 +14,7 @@ CALLS = {
     "where": ["np.where([True], 1)", "np.where([True, False], [1, 2, 3], 0)"],
     "arange": ["np.arange(0, 5, 0)"],
     "linspace": ["np.linspace(0, 1, -1)"],
+    "unstack": ["np.unstack(np.array(3))"],
     "astype": ["np.array([1.5]).astype('int64', casting='safe')"],
     "reshape": ["np.reshape(np.ones(3), (2, 2))"],
     "broadcast_to": ["np.broadcast_to(np.ones(3), (2,))"],

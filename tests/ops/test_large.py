@@ -142,8 +142,9 @@ def test_any_and_all_that_the_first_elements_decide_or_not():
 def test_many_positions_are_left_out(axis):
     x = RNG.normal(size=(300, 400)).astype("float32")
     at = RNG.integers(-300, 300, (20, 20))
-    numpy.testing.assert_array_equal(np.delete(ours(x), ours(at), axis).asnumpy(), numpy.delete(x, at.reshape(-1), axis))
-    with pytest.raises(IndexError, match="120000|300|400"):
+    left = np.delete(ours(x), ours(at), axis).asnumpy()
+    numpy.testing.assert_array_equal(left, numpy.delete(x, at.reshape(-1), axis))
+    with pytest.raises(IndexError, match="1000000"):
         np.delete(ours(x), numpy.full(500, 10**6), axis)
 
 
@@ -159,7 +160,9 @@ def test_the_gradient_of_what_is_left_is_one():
     numpy.testing.assert_array_equal(x.grad.asnumpy(), wanted)
 
 
-@pytest.mark.parametrize("arguments", [(500,), (500, 7), (500, -7), (300, 2, 450), (450, -3, 300), (4, 9), (4, -9), (0,)])
+@pytest.mark.parametrize(
+    "arguments", [(500,), (500, 7), (500, -7), (300, 2, 450), (450, -3, 300), (4, 9), (4, -9), (0,)]
+)
 def test_positions_of_triangles(arguments):
     for name in ("triu_indices", "tril_indices"):
         for found, wanted in zip(getattr(np, name)(*arguments), getattr(numpy, name)(*arguments), strict=True):

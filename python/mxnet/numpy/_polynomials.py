@@ -147,7 +147,8 @@ def polydiv(u: ArrayLike, v: ArrayLike) -> tuple[ndarray, ndarray]:
     Returns
     -------
     (ndarray, ndarray)
-        Quotient and remainder, in floats; the remainder without leading zeros (up to 1e-8), whose number depends on values.
+        Quotient and remainder, in floats; the remainder without leading zeros (up to 1e-8), whose number depends on
+        values.
 
     Raises
     ------

@@ -356,7 +356,7 @@ pub static RAMPS: OpDef = OpDef {
         "f((2, 2)), f((2, 2)), 3, False, 'float64'",
         "f((2,)), f((2,)), 1, True, 'float64'",
         "f((2,)), f((2,)), 0",
-        "f((1100,)), f((1100,)), 70",
+        "f((1100,)), f((1100,)), 70, True, 'float64'",
     ])
     .against("lambda start, stop, num, endpoint=True, dtype='float32': numpy.linspace(start, stop, num, endpoint, dtype=dtype)"),
     ..OpDef::DEFAULT

@@ -86,11 +86,12 @@ fn gradients(g: &GradCx) -> Result<Grads> {
             &v,
             &Shifts {
                 before: known,
-                count: known,
+                count: m,
                 reversed: true,
                 conjugated: false,
             },
         )?;
+        let start = narrow(&start, 0, 0, known)?;
         let rest = narrow(&backwards, 0, known, n)?;
         let room = start.scale(0.0)?;
         concatenate(&[&start, &rest, &room], 0)?
