@@ -279,7 +279,9 @@ fn telling(py: Python<'_>, binding: &'static Binding, named: &Named) -> Named {
     let mut len = named.len;
     if let Some(last) = named.len.checked_sub(1) {
         let (name, value) = named.get(last);
-        let idle = find(binding, name).map_or(&[][..], |at| binding.op.params[at].idle);
+        // The name may be one of the extended operator's.
+        let param = find(binding, name).and_then(|at| binding.op.params.get(at));
+        let idle = param.map_or(&[][..], |param| param.idle);
         // SAFETY: a borrowed argument of the running call.
         let value = unsafe { Borrowed::<PyAny>::from_ptr(py, value) };
         if !idle.is_empty()

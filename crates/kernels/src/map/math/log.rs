@@ -128,6 +128,10 @@ pub(super) fn rough_reciprocal32<L: Level>(x: f32) -> f32 {
     r * (-x).mul_sum::<L>(r, 2.0)
 }
 
+/// From here on 1 changes no bit of a logarithm; near the largest numbers there is no reciprocal.
+const FAR64: f64 = 1e200;
+const FAR32: f32 = 1e18;
+
 /// `log(1 + x)`. Error below 2 ulp.
 #[inline(always)]
 pub(super) fn log1p_64<L: Level>(x: f64) -> f64 {
@@ -140,7 +144,7 @@ pub(super) fn log1p_64<L: Level>(x: f64) -> f64 {
     let f = if near { x } else { m - 1.0 };
     // What was lost is below an ulp of u, so a rough quotient is right to many more bits than count.
     let c = lost * rough_reciprocal64::<L>(u);
-    let c = if near { 0.0 } else { c };
+    let c = if near | (u > FAR64) { 0.0 } else { c };
     let t = below_linear::<L>(f);
     let value = e.mul_sum::<L>(
         super::exp::LN2_HI64,
@@ -201,7 +205,7 @@ pub(super) fn log1p_32<L: Level>(x: f32) -> f32 {
     let value = join32::<L>(
         if near { x } else { m - 1.0 },
         e,
-        if near { 0.0 } else { c },
+        if near | (u > FAR32) { 0.0 } else { c },
     );
     let value = if x == -1.0 { f32::NEG_INFINITY } else { value };
     let value = if x < -1.0 { f32::NAN } else { value };
