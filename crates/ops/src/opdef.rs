@@ -10,6 +10,7 @@ use crate::args::Param;
 use crate::autograd::GradCx;
 use crate::cx::{CompositeCx, EagerCx, InferCx, KernelCx, ViewCx};
 use crate::error::Result;
+use crate::random::Drawn;
 use crate::types::Types;
 use crate::{Array, Outputs};
 
@@ -184,6 +185,10 @@ pub enum Short {
     Elements(&'static OpDef),
     /// All its arrays are given, and it is an elementwise operator with two results.
     Two,
+    /// Samples of a distribution, given its parameters, numbers or arrays of the shape of the result, a size and perhaps a dtype.
+    Samples(Drawn),
+    /// The same where the last parameter is a list of numbers, as long as the last axis of the result.
+    Rows(Drawn),
 }
 
 /// When elements are copied.

@@ -360,7 +360,9 @@ class Generator(Continuous, GammaFamily, Counts):
                [10, 20, 30]])
         """
         x = _core.asarray(x)
-        if axis is None or x.ndim == 0:
+        if axis is None and x.ndim == 1:
+            drawn = self._call(_op["random_reordered"], x)
+        elif axis is None or x.ndim == 0:
             drawn = self._call(_random["permutation"], x.reshape(-1)).reshape(x.shape)
         else:
             lines = _np["moveaxis"](x, axis, -1)

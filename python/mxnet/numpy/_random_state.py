@@ -46,7 +46,10 @@ class RandomState:
         function = _random.get(name)
         if function is None:
             raise AttributeError(f"'RandomState' object has no attribute {name!r}")
-        return partial(self._bits._stream.call, function)
+        method = partial(self._bits._stream.call, function)
+        # Found at once from now on, until another stream begins.
+        self.__dict__[name] = method
+        return method
 
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *_random})
@@ -73,6 +76,8 @@ class RandomState:
         >>> bool((numbers.rand(3) == x).all())
         True
         """
+        for name in self.__dict__.keys() & _random.keys():
+            del self.__dict__[name]
         self._bits = seed if isinstance(seed, BitGenerator) else BitGenerator(seed)
 
     def get_state(self) -> dict[str, Any]:

@@ -15,6 +15,8 @@ from mxnet.random import seed
 
 globals().update(_core.namespaces["random"])
 
+_reordered = _core.namespaces["op"]["random_reordered"]
+
 
 def shuffle(x: ndarray) -> None:
     """Put the slices along the first axis into random order, in place.
@@ -40,7 +42,7 @@ def shuffle(x: ndarray) -> None:
     """
     if not isinstance(x, ndarray):
         raise TypeError(f"`x` must be an ndarray, not {type(x).__name__!r}")
-    x[...] = _core.namespaces["op"]["random_reordered"](x)
+    x[...] = _reordered(x)
 
 
 def bytes(length: int) -> builtins.bytes:

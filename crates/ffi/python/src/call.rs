@@ -5,6 +5,7 @@
 mod arguments;
 mod binding;
 mod description;
+mod draw;
 mod entry;
 mod result;
 mod short;
@@ -27,7 +28,7 @@ use result::{finish_as, finish_into};
 
 pub use arguments::Named;
 pub use binding::{Binding, documentation, signature};
-pub use entry::{as_function, enter, guarded, register};
+pub use entry::{as_function, binding_of, enter, guarded, register};
 pub use result::{finish, finish_of};
 
 /// Binds, calls, wraps.

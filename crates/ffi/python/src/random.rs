@@ -1,10 +1,15 @@
 //! Streams of random numbers of their own.
 
+use std::ptr;
 use std::sync::Arc;
 
 use mxnet::ops::random::{Generator, with_generator};
+use pyo3::exceptions::PyTypeError;
+use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::PyTuple;
+
+use crate::call;
 
 /// A stream of random numbers that functions can be told to draw from.
 #[pyclass(frozen, module = "mxnet._core")]
@@ -33,14 +38,73 @@ impl RandomStream {
         RandomStream(Arc::new(self.0.spawn()))
     }
 
-    /// Calls `function`; what it draws on this thread comes from this stream.
-    #[pyo3(signature = (function, /, *args, **kwargs))]
-    fn call<'py>(
-        &self,
-        function: &Bound<'py, PyAny>,
-        args: &Bound<'py, PyTuple>,
-        kwargs: Option<&Bound<'py, PyDict>>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        with_generator(&self.0, || function.call(args, kwargs))
+    /// `call(function, ...)` calls `function` with the other arguments; what it draws on this thread comes from this stream.
+    #[getter]
+    fn call(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+        let def = ptr::from_ref(&CALL.0).cast_mut();
+        // SAFETY: 1. the definition is constant and lives as long as the process. 2. the stream is a live object, which the function keeps.
+        unsafe {
+            let object = ffi::PyCFunction_NewEx(def, slf.as_ptr(), ptr::null_mut());
+            Ok(Bound::from_owned_ptr_or_err(slf.py(), object)?.unbind())
+        }
     }
+}
+
+/// A method definition that never changes.
+struct Definition(ffi::PyMethodDef);
+
+// SAFETY: nobody writes it, and the text that it points to is constant.
+unsafe impl Sync for Definition {}
+
+static CALL: Definition = Definition(ffi::PyMethodDef {
+    ml_name: c"call".as_ptr(),
+    ml_meth: ffi::PyMethodDefPointer {
+        PyCFunctionFastWithKeywords: call_entry,
+    },
+    ml_flags: ffi::METH_FASTCALL | ffi::METH_KEYWORDS,
+    ml_doc: c"call(function, /, *args, **kwargs)\n--\n\nCalls `function`; what it draws on this thread comes from this stream.".as_ptr(),
+});
+
+/// `slf` is the stream. Functions of the registry are entered without a detour through Python.
+unsafe extern "C" fn call_entry(
+    slf: *mut ffi::PyObject,
+    args: *const *mut ffi::PyObject,
+    nargs: ffi::Py_ssize_t,
+    kwnames: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    // SAFETY: Python calls with the lock held.
+    let py = unsafe { Python::assume_attached() };
+    let body = || {
+        // SAFETY: the function object was made with a stream as `slf`, which the call keeps.
+        let slf = unsafe { Bound::from_borrowed_ptr(py, slf) };
+        let stream = slf.cast::<RandomStream>()?.get();
+        if nargs < 1 {
+            return Err(PyTypeError::new_err("call() needs a function to call"));
+        }
+        // SAFETY: there are `nargs` borrowed arguments, at least one.
+        let function = unsafe { Bound::from_borrowed_ptr(py, *args) };
+        if let Some(binding) = call::binding_of(&function) {
+            // SAFETY: the arguments behind the first one are valid for the whole call, and so are the keyword values behind them.
+            let result = with_generator(&stream.0, || unsafe {
+                call::enter(binding, args.add(1), nargs as usize - 1, kwnames)
+            });
+            // SAFETY: a new object, or null with an exception set.
+            return unsafe { Bound::from_owned_ptr_or_err(py, result) }.map(Bound::unbind);
+        }
+        // SAFETY: as above.
+        let given = |i: usize| unsafe { Bound::from_borrowed_ptr(py, *args.add(i)) };
+        let positional = PyTuple::new(py, (1..nargs as usize).map(given))?;
+        let named = pyo3::types::PyDict::new(py);
+        // SAFETY: the keyword values follow the positional arguments.
+        let keywords = unsafe { call::Named::new(args.add(nargs as usize), kwnames) };
+        for i in 0..keywords.len {
+            let (name, value) = keywords.get(i);
+            // SAFETY: both are borrowed for the whole call.
+            let [name, value] = [name, value].map(|p| unsafe { Bound::from_borrowed_ptr(py, p) });
+            named.set_item(name, value)?;
+        }
+        let result = with_generator(&stream.0, || function.call(positional, Some(&named)))?;
+        Ok(result.unbind())
+    };
+    call::guarded(py, "call", body)
 }

@@ -75,6 +75,9 @@ impl Alias {
 /// Blocks worked on at once.
 const TILE: usize = 128;
 
+/// The same for few elements, for which room for many costs more than they do.
+const FEW: usize = 16;
+
 /// Fills `n` contiguous elements with `low` plus outcomes of the table and returns the counter blocks used, half of `n`.
 ///
 /// # Safety
@@ -88,16 +91,38 @@ pub(super) unsafe fn fill(
     n: usize,
     out: *mut u8,
 ) -> u64 {
+    // SAFETY: the caller's.
+    unsafe {
+        if n <= 2 * FEW {
+            in_tiles::<FEW>(threads, stream, table, low, elem, n, out);
+        } else {
+            in_tiles::<TILE>(threads, stream, table, low, elem, n, out);
+        }
+    }
+    n.div_ceil(2) as u64
+}
+
+/// # Safety
+/// As [`fill`].
+unsafe fn in_tiles<const TILE: usize>(
+    threads: &dyn Threads,
+    stream: Stream,
+    table: &Alias,
+    low: i64,
+    elem: Elem,
+    n: usize,
+    out: *mut u8,
+) {
     let store = store_of(Elem::I64, elem).expect("I64 converts to all");
     let out = out as usize;
     split(threads, n.div_ceil(2 * TILE), 8 * n, &|tile| {
         let first = tile * TILE;
         let count = (2 * TILE).min(n - 2 * first);
         let mut bits = [[0u32; 4]; TILE];
-        let mut made = [0i64; 2 * TILE];
+        let mut made = [[0i64; 2]; TILE];
         // SAFETY: the words are our own.
         unsafe { words(stream, first as u64, &mut bits[..count.div_ceil(2)]) };
-        for (made, block) in made.chunks_exact_mut(2).zip(&bits).take(count.div_ceil(2)) {
+        for (made, block) in made.iter_mut().zip(&bits).take(count.div_ceil(2)) {
             made[0] = low + table.pick(long(half(block, 0))) as i64;
             made[1] = low + table.pick(long(half(block, 1))) as i64;
         }
@@ -105,5 +130,4 @@ pub(super) unsafe fn fill(
         // SAFETY: tile `tile` of the output is inside it.
         unsafe { store(made.as_ptr().cast(), to, elem.size() as isize, count) };
     });
-    n.div_ceil(2) as u64
 }

@@ -1,5 +1,8 @@
 //! Poisson, binomial, negative binomial and hypergeometric numbers, one at a time. `fill_counts` chooses how.
 
+use std::cell::RefCell;
+use std::rc::Rc;
+
 use super::Stream;
 use super::alias::{Alias, fill};
 use super::math::log_factorial;
@@ -42,11 +45,11 @@ pub unsafe fn fill_counts(
     out: *mut u8,
 ) -> u64 {
     if parameters.iter().all(|p| p.len() == 1)
-        && let Some((low, weights)) = table(what, &|i| parameters[i][0])
+        && let Some(table) = kept(what, parameters)
     {
-        let table = Alias::new(&weights);
+        let (low, table) = &*table;
         // SAFETY: the caller's.
-        return unsafe { fill(threads, stream, &table, low as i64, elem, n, out) };
+        return unsafe { fill(threads, stream, table, *low, elem, n, out) };
     }
     let of = |p: usize, i: usize| match parameters[p] {
         [one] => *one,
@@ -67,6 +70,44 @@ pub unsafe fn fill_counts(
             Counts::LogSeries => log_series(source, of(0, i)),
         })
     }
+}
+
+/// The table of the last parameters, if they are worth one.
+struct Kept {
+    parameters: [f64; 3],
+    table: Option<Rc<(i64, Alias)>>,
+}
+
+thread_local! {
+    /// Of each distribution that has tables. A table costs as much as dozens of draws from it, and programs draw from the same one again and again.
+    static KEPT: RefCell<[Option<Kept>; 4]> = const { RefCell::new([const { None }; 4]) };
+}
+
+/// The smallest value and the table of those from it on; `None` if there are too many.
+fn kept(what: Counts, given: &[&[f64]]) -> Option<Rc<(i64, Alias)>> {
+    let at = match what {
+        Counts::Poisson => 0,
+        Counts::Binomial => 1,
+        Counts::NegativeBinomial => 2,
+        Counts::Hypergeometric => 3,
+        Counts::Zipf | Counts::LogSeries => return None,
+    };
+    let mut parameters = [0.0; 3];
+    for (to, from) in parameters.iter_mut().zip(given) {
+        *to = from[0];
+    }
+    KEPT.with_borrow_mut(|all| match &all[at] {
+        Some(kept) if kept.parameters == parameters => kept.table.clone(),
+        _ => {
+            let table = table(what, &|i| parameters[i])
+                .map(|(low, weights)| Rc::new((low as i64, Alias::new(&weights))));
+            all[at] = Some(Kept {
+                parameters,
+                table: table.clone(),
+            });
+            table
+        }
+    })
 }
 
 /// The smallest value worth a place and the weights from it on, in units of the mode's; `None` if there are too many.

@@ -80,11 +80,34 @@ fn per_block(elem: Elem) -> usize {
 /// Blocks worked on at once.
 const TILE: usize = 256;
 
+/// The same for few samples, for which room for many costs more than they do.
+const FEW: usize = 32;
+
 /// Fills `n` contiguous elements of type `elem` at `out`. Types other than f64 receive the f32 sample, converted.
 ///
 /// # Safety
 /// `out` has room for `n` elements.
 pub unsafe fn fill(
+    threads: &dyn Threads,
+    stream: Stream,
+    what: Distribution,
+    elem: Elem,
+    n: usize,
+    out: *mut u8,
+) {
+    // SAFETY: the caller's.
+    unsafe {
+        if n <= FEW * per_block(elem) {
+            by_tiles::<FEW>(threads, stream, what, elem, n, out);
+        } else {
+            by_tiles::<TILE>(threads, stream, what, elem, n, out);
+        }
+    }
+}
+
+/// # Safety
+/// As [`fill`].
+unsafe fn by_tiles<const TILE: usize>(
     threads: &dyn Threads,
     stream: Stream,
     what: Distribution,
@@ -194,7 +217,13 @@ fn map<T: Real>(words: &[T::Word], out: &mut [T], f: impl Fn(T::Word) -> T) {
 /// Words are taken apart, worked on and put together in separate short loops, each of which vectorises; one loop would not.
 #[inline(always)]
 fn normal<T: Real>(words: &[T::Word], out: &mut [T], mean: T, deviation: T) {
-    const PAIRS: usize = 32;
+    let whole = words.len() / 64 * 64;
+    pairs::<T, 32>(&words[..whole], &mut out[..whole], mean, deviation);
+    pairs::<T, 8>(&words[whole..], &mut out[whole..], mean, deviation);
+}
+
+#[inline(always)]
+fn pairs<T: Real, const PAIRS: usize>(words: &[T::Word], out: &mut [T], mean: T, deviation: T) {
     let zero = T::of(0.0);
     for (words, out) in words.chunks(2 * PAIRS).zip(out.chunks_mut(2 * PAIRS)) {
         let (mut radius, mut cos, mut sin) = ([T::of(1.0); PAIRS], [zero; PAIRS], [zero; PAIRS]);

@@ -1,9 +1,13 @@
 //! Gamma numbers, and how they move with their shape parameter.
+#![allow(
+    clippy::needless_range_loop,
+    reason = "iterator adapters may be compiled apart, without the instruction set"
+)]
 
 use super::Stream;
 use super::math::{Real, exp, log};
 use super::philox::apart;
-use super::source::{TILE, tiles};
+use super::source::{FEW, TILE, tiles};
 use crate::map::digamma;
 use crate::reduce::by_isa;
 use crate::reduce::plan::split;
@@ -33,29 +37,50 @@ pub unsafe fn fill_gamma(
     out: *mut u8,
 ) -> u64 {
     debug_assert!(shapes.len() == 1 || shapes.len() == n);
+    // SAFETY: the caller's.
+    unsafe {
+        if n <= FEW {
+            in_tiles::<FEW>(threads, stream, scale, shapes, elem, n, out);
+        } else {
+            in_tiles::<TILE>(threads, stream, scale, shapes, elem, n, out);
+        }
+    };
+    n as u64
+}
+
+/// # Safety
+/// As [`fill_gamma`].
+unsafe fn in_tiles<const TILE: usize>(
+    threads: &dyn Threads,
+    stream: Stream,
+    scale: Scale,
+    shapes: &[f64],
+    elem: Elem,
+    n: usize,
+    out: *mut u8,
+) {
     let one = [shapes.first().copied().unwrap_or(1.0); TILE];
     // SAFETY: the caller's; `samples` writes the tile it is given.
     unsafe {
-        tiles(threads, 60, elem, n, out, &|first, made| {
+        tiles::<TILE>(threads, 60, elem, n, out, &|first, made| {
             let shapes = match shapes.len() {
                 1 => &one[..made.len()],
                 _ => &shapes[first..first + made.len()],
             };
-            samples(stream, first as u64, shapes, scale, made);
+            samples::<TILE>(stream, first as u64, shapes, scale, made);
         })
     };
-    n as u64
 }
 
 /// Upper half of the counters whose numbers raise shapes below 1; tries have smaller ones.
 const BOOST: u64 = 1 << 32;
 
 by_isa! {
-    /// One tile. All elements try at once; those that reject try again, packed together.
-    unsafe fn samples [] [] (stream: Stream, first: u64, shapes: &[f64], scale: Scale, out: &mut [f64]) {
+    /// One tile, of at most `TILE`. All elements try at once; those that reject try again, packed together.
+    unsafe fn samples [const TILE: usize] [TILE] (stream: Stream, first: u64, shapes: &[f64], scale: Scale, out: &mut [f64]) {
         let n = shapes.len();
         let base = stream.offset.wrapping_add(first);
-        let mut pending: [u32; TILE] = std::array::from_fn(|i| i as u32);
+        let mut pending = counted::<TILE>();
         let (mut d, mut bits) = ([1.0; TILE], [[0u32; TILE]; 4]);
         // A shape below 1 is that of shape + 1 times u^(1 / shape). Impossible shapes draw as 1 and are overwritten below.
         for (d, &a) in d.iter_mut().zip(shapes) {
@@ -68,24 +93,26 @@ by_isa! {
         while left > 0 {
             // SAFETY: it has no premises: the words are our own.
             unsafe { apart(stream.seed, base, &pending[..left], round, &mut bits) };
-            // Each of the short loops vectorises; one loop would not.
-            let [first, second, third, fourth] = &bits;
-            for ((r, &a), &b) in radius[..left].iter_mut().zip(first).zip(second) {
-                *r = (-2.0 * log(f64::positive([a, b]))).sqrt();
-            }
-            for (r, &c) in radius[..left].iter_mut().zip(third) {
-                *r *= (c as f64 * 2f64.powi(-32)).cos_sin_turns().0;
-            }
-            let tries = tried[..left].iter_mut().zip(&mut fits[..left]);
-            for ((((v, fits), &x), &d), &u) in tries.zip(&radius).zip(&d).zip(fourth) {
-                let t = 1.0 + x / (9.0 * d).sqrt();
-                let cube = t * t * t;
-                let log_v = log(if cube > 0.0 { cube } else { 1.0 });
-                let log_u = log((u as f64 + 0.5) * 2f64.powi(-32));
-                // For large shapes the difference loses its digits, and nearly nothing is rejected.
-                let is_below = log_u < 0.5 * x * x + d - d * cube + d * log_v;
-                *v = if scale == Scale::Log { log(d) + log_v } else { d * cube };
-                *fits = (cube > 0.0 && (is_below || d > 1e10)) as u64;
+            if TILE == FEW {
+                for at in (0..left).step_by(LANES) {
+                    let words = [lanes(&bits[0], at), lanes(&bits[1], at), lanes(&bits[2], at), lanes(&bits[3], at)];
+                    let (made, taken) = in_lanes(words, lanes(&d, at), scale);
+                    tried[at..at + LANES].copy_from_slice(&made);
+                    fits[at..at + LANES].copy_from_slice(&taken);
+                }
+            } else {
+                // Each of the short loops vectorises; one loop would not.
+                let [first, second, third, fourth] = &bits;
+                for ((r, &a), &b) in radius[..left].iter_mut().zip(first).zip(second) {
+                    *r = length(a, b);
+                }
+                for (r, &c) in radius[..left].iter_mut().zip(third) {
+                    *r *= cosine(c);
+                }
+                let tries = tried[..left].iter_mut().zip(&mut fits[..left]);
+                for ((((v, fits), &x), &d), &u) in tries.zip(&radius).zip(&d).zip(fourth) {
+                    (*v, *fits) = attempt(scale, d, x, u);
+                }
             }
             let mut kept = 0;
             for j in 0..left {
@@ -97,7 +124,7 @@ by_isa! {
             round += 1;
         }
         if shapes.iter().any(|&a| a < 1.0) {
-            pending = std::array::from_fn(|i| i as u32);
+            pending = counted::<TILE>();
             // SAFETY: it has no premises: the words are our own.
             unsafe { apart(stream.seed, base, &pending[..n], BOOST, &mut bits) };
             let [first, second, ..] = &bits;
@@ -116,6 +143,77 @@ by_isa! {
             *x = if scale == Scale::Log { limit.ln() } else { limit };
         }
     }
+}
+
+/// Lanes of the widest register; [`FEW`] is a multiple of it.
+const LANES: usize = 8;
+
+/// The integers below `N`.
+#[inline(always)]
+fn counted<const N: usize>() -> [u32; N] {
+    let mut all = [0; N];
+    for i in 0..N {
+        all[i] = i as u32;
+    }
+    all
+}
+
+/// Length of a normal vector in the plane.
+#[inline(always)]
+fn length(a: u32, b: u32) -> f64 {
+    (-2.0 * log(f64::positive([a, b]))).sqrt()
+}
+
+/// Cosine of its angle.
+#[inline(always)]
+fn cosine(c: u32) -> f64 {
+    (c as f64 * 2f64.powi(-32)).cos_sin_turns().0
+}
+
+/// What the normal number `x` makes, and whether it is taken: 0 or 1.
+#[inline(always)]
+fn attempt(scale: Scale, d: f64, x: f64, u: u32) -> (f64, u64) {
+    let t = 1.0 + x / (9.0 * d).sqrt();
+    let cube = t * t * t;
+    let log_v = log(if cube > 0.0 { cube } else { 1.0 });
+    let log_u = log((u as f64 + 0.5) * 2f64.powi(-32));
+    // For large shapes the difference loses its digits, and nearly nothing is rejected.
+    let is_below = log_u < 0.5 * x * x + d - d * cube + d * log_v;
+    let made = if scale == Scale::Log {
+        log(d) + log_v
+    } else {
+        d * cube
+    };
+    (made, (cube > 0.0 && (is_below || d > 1e10)) as u64)
+}
+
+/// Elements from `at` on.
+#[inline(always)]
+fn lanes<T: Copy, const N: usize>(all: &[T; N], at: usize) -> [T; LANES] {
+    let mut few = [all[at]; LANES];
+    few.copy_from_slice(&all[at..at + LANES]);
+    few
+}
+
+/// The tries of one register's elements. Few elements go so, the last of them padded: a loop of unknown length would take them one by one.
+#[inline(always)]
+fn in_lanes(
+    words: [[u32; LANES]; 4],
+    d: [f64; LANES],
+    scale: Scale,
+) -> ([f64; LANES], [u64; LANES]) {
+    let [first, second, third, fourth] = words;
+    let (mut x, mut made, mut taken) = ([0.0; LANES], [0.0; LANES], [0; LANES]);
+    for i in 0..LANES {
+        x[i] = length(first[i], second[i]);
+    }
+    for i in 0..LANES {
+        x[i] *= cosine(third[i]);
+    }
+    for i in 0..LANES {
+        (made[i], taken[i]) = attempt(scale, d[i], x[i], fourth[i]);
+    }
+    (made, taken)
 }
 
 /// For gamma numbers (or their logarithms) how fast each moves with its shape parameter when its probability of being less stays the same:

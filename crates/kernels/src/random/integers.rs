@@ -12,6 +12,9 @@ use crate::{Elem, Threads};
 /// Blocks worked on at once.
 const TILE: usize = 256;
 
+/// The same for few integers, for which room for many costs more than they do.
+const FEW: usize = 16;
+
 /// Fills `n` contiguous elements of the integer (or float) type `elem` at `out` with integers of `low..high`, each equally likely, and
 /// returns how many counter blocks that took: a quarter of `n` for ranges up to 2^32, else half.
 ///
@@ -31,26 +34,51 @@ pub unsafe fn integers(
     let range = (high - low as i128) as u64;
     let is_narrow = range != 0 && range <= 1 << 32;
     let per_block = if is_narrow { 4 } else { 2 };
+    let bounds = (low, range, is_narrow);
+    // SAFETY: the caller's.
+    unsafe {
+        if n <= FEW * per_block {
+            in_tiles::<FEW>(threads, stream, bounds, elem, n, out);
+        } else {
+            in_tiles::<TILE>(threads, stream, bounds, elem, n, out);
+        }
+    }
+    n.div_ceil(per_block) as u64
+}
+
+/// `range` integers from `low` on, and whether they take one word each.
+///
+/// # Safety
+/// As [`integers`].
+unsafe fn in_tiles<const TILE: usize>(
+    threads: &dyn Threads,
+    stream: Stream,
+    (low, range, is_narrow): (i64, u64, bool),
+    elem: Elem,
+    n: usize,
+    out: *mut u8,
+) {
+    let per_block = if is_narrow { 4 } else { 2 };
     let store = store_of(Elem::I64, elem).expect("I64 converts to all");
     let out = out as usize;
     split(threads, n.div_ceil(TILE * per_block), 2 * n, &|tile| {
         let first = tile * TILE;
         let count = (TILE * per_block).min(n - first * per_block);
         let mut bits = [[0u32; 4]; TILE];
-        let mut made = [0i64; 4 * TILE];
+        let mut made = [[0i64; 4]; TILE];
+        let made = &mut made.as_flattened_mut()[..count];
         let to = (out as *mut u8).wrapping_add(first * per_block * elem.size());
         // SAFETY: the words are our own; tile `tile` of the output is inside it.
         unsafe {
             words(stream, first as u64, &mut bits[..count.div_ceil(per_block)]);
             if is_narrow {
-                narrow(stream, first as u64, &bits, range, low, &mut made[..count]);
+                narrow(stream, first as u64, &bits, range, low, made);
             } else {
-                wide(stream, first as u64, &bits, range, low, &mut made[..count]);
+                wide(stream, first as u64, &bits, range, low, made);
             }
             store(made.as_ptr().cast(), to, elem.size() as isize, count);
         }
     });
-    n.div_ceil(per_block) as u64
 }
 
 by_isa! {

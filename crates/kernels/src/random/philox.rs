@@ -41,8 +41,8 @@ by_isa! {
 
 by_isa! {
     /// The words of the blocks with counters (`base` plus one of `picked`, `high`): word w of block j goes to `out[w][j]`.
-    pub(super) unsafe fn apart [] [] (key: u64, base: u64, picked: &[u32], high: u64, out: &mut [[u32; super::source::TILE]; 4]) {
-        let n = picked.len().min(super::source::TILE);
+    pub(super) unsafe fn apart [const N: usize] [N] (key: u64, base: u64, picked: &[u32], high: u64, out: &mut [[u32; N]; 4]) {
+        let n = picked.len().min(N);
         let [a, b, c, d] = out;
         let words = a[..n].iter_mut().zip(&mut b[..n]).zip(&mut c[..n]).zip(&mut d[..n]);
         for ((((a, b), c), d), &i) in words.zip(picked) {

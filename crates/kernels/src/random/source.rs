@@ -10,6 +10,9 @@ use crate::{Elem, Threads};
 /// Elements worked on at once.
 pub(super) const TILE: usize = 256;
 
+/// The same for few elements, for which room for many costs more than they do.
+pub(super) const FEW: usize = 32;
+
 /// Element i's own numbers: the blocks of the counters with low half `offset + i` and any upper half.
 pub(super) struct Source {
     seed: u64,
@@ -71,6 +74,21 @@ pub(super) fn each(
     n: usize,
     draw: &(dyn Fn(usize, &mut Source) + Sync),
 ) -> u64 {
+    if n <= FEW {
+        each_in_tiles::<FEW>(threads, stream, work, n, draw);
+    } else {
+        each_in_tiles::<TILE>(threads, stream, work, n, draw);
+    }
+    n as u64
+}
+
+fn each_in_tiles<const TILE: usize>(
+    threads: &dyn Threads,
+    stream: Stream,
+    work: usize,
+    n: usize,
+    draw: &(dyn Fn(usize, &mut Source) + Sync),
+) {
     split(threads, n.div_ceil(TILE), n.saturating_mul(work), &|tile| {
         let first = tile * TILE;
         let mut bits = [[0u32; 4]; TILE];
@@ -81,7 +99,6 @@ pub(super) fn each(
             draw(i, &mut Source::new(stream, i as u64, *block));
         }
     });
-    n as u64
 }
 
 /// [`each`] that keeps what is drawn in the `n` contiguous elements of type `elem` at `out`.
@@ -99,7 +116,29 @@ pub(super) unsafe fn fill_each(
 ) -> u64 {
     // SAFETY: the caller's.
     unsafe {
-        tiles(threads, work, elem, n, out, &|first, made| {
+        if n <= FEW {
+            fill_in_tiles::<FEW>(threads, stream, work, elem, n, out, draw);
+        } else {
+            fill_in_tiles::<TILE>(threads, stream, work, elem, n, out, draw);
+        }
+    };
+    n as u64
+}
+
+/// # Safety
+/// As [`fill_each`].
+unsafe fn fill_in_tiles<const TILE: usize>(
+    threads: &dyn Threads,
+    stream: Stream,
+    work: usize,
+    elem: Elem,
+    n: usize,
+    out: *mut u8,
+    draw: &(dyn Fn(usize, &mut Source) -> f64 + Sync),
+) {
+    // SAFETY: the caller's.
+    unsafe {
+        tiles::<TILE>(threads, work, elem, n, out, &|first, made| {
             let mut bits = [[0u32; 4]; TILE];
             let bits = &mut bits[..made.len()];
             words(stream, first as u64, bits);
@@ -108,14 +147,13 @@ pub(super) unsafe fn fill_each(
             }
         })
     };
-    n as u64
 }
 
-/// Fills `n` contiguous elements of type `elem` tile by tile: `make` gets the number of a tile's first element and the tile.
+/// Fills `n` contiguous elements of type `elem` in tiles of `TILE`: `make` gets the number of a tile's first element and the tile.
 ///
 /// # Safety
 /// `out` has room for `n` elements.
-pub(super) unsafe fn tiles(
+pub(super) unsafe fn tiles<const TILE: usize>(
     threads: &dyn Threads,
     work: usize,
     elem: Elem,

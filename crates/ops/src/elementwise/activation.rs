@@ -166,7 +166,14 @@ fn rrelu(cx: &CompositeCx) -> Result<Array> {
         let mean = [Value::Float((low + high) / 2.0)].into_iter().collect();
         return invoke1(&LEAKY, &[x], &mean);
     }
-    let slopes = random::sample("uniform", (low, high), x.shape(), x.dtype(), x.device())?;
+    let slopes = random::sample(
+        cx.op,
+        "uniform",
+        [low, high, 0.5],
+        x.shape(),
+        x.dtype(),
+        x.device(),
+    )?;
     choose(&x.with_scalar(&GREATER, 0.0)?, x, &x.mul(&slopes)?)
 }
 

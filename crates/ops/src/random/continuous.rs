@@ -2,13 +2,12 @@
 
 use mxnet_tensor::DType;
 
-use crate::Outputs;
 use crate::args::{Default, Param, ParamKind};
-use crate::cx::CompositeCx;
+use crate::elementwise::arithmetic::DIVIDE;
 use crate::elementwise::network::SIGMOID;
 use crate::error::{Error, Result};
-use crate::opdef::{Cpu, Form, Onnx, OpDef, Rng, Surface};
-use crate::random::parameter::{Given, Samples, checked, given};
+use crate::opdef::{Cpu, Form, Onnx, OpDef, Rng, Short, Surface};
+use crate::random::parameter::{Drawing, Given, Sampling, Values};
 
 /// What distributions have in common.
 pub(super) const DISTRIBUTION: OpDef = OpDef {
@@ -70,31 +69,41 @@ pub static UNIFORM: OpDef = OpDef {
         ((1000,), True, True)
     ",
     cpu: Cpu::Composite(|cx| {
-        let (low, high) = (given(cx, 0, 0.0)?, given(cx, 1, 1.0)?);
-        let samples = Samples::of(cx)?;
-        if let (Some(a), Some(b)) = (low.number(), high.number()) {
-            if !(b - a).is_finite() {
-                let problem = format!("the range from {a} to {b} is no finite number");
-                return Err(Error::overflow(cx.op.name, problem));
-            }
-            return cx.done(samples.draw("uniform", a, b)?);
+        let (low, high) = (cx.given(0, 0.0)?, cx.given(1, 1.0)?);
+        if low.number().is_some() && high.number().is_some() {
+            return cx.done(uniform(cx)?);
         }
+        let samples = cx.samples()?;
         let width = Given::Elements(high.array()?.sub(&low.array()?)?);
-        cx.done(samples.shifted(&samples.draw("uniform", 0.0, 1.0)?, &low, &width)?)
+        cx.done(samples.shifted(samples.draw("uniform", 0.0, 1.0)?, &low, &width)?)
     }),
+    short: Short::Samples(|few| uniform(few)),
     ..DISTRIBUTION
 };
+
+/// Between two numbers.
+fn uniform<C: Drawing>(cx: &C) -> Result<C::X> {
+    let (low, high) = (cx.given(0, 0.0)?, cx.given(1, 1.0)?);
+    let of = |bound: Given<C::X>| bound.number().unwrap_or(f64::NAN);
+    let (low, high) = (of(low), of(high));
+    if !(high - low).is_finite() {
+        let problem = format!("the range from {low} to {high} is no finite number");
+        return Err(Error::overflow(cx.function().name, problem));
+    }
+    cx.samples()?.draw("uniform", low, high)
+}
 
 /// What samplers without parameters have in common.
 const STANDARD: OpDef = OpDef {
     raises: &[],
     params: &[SIZE, DTYPE, DEVICE, Param::out()],
-    cpu: Cpu::Composite(|cx| standard(cx, "uniform")),
+    cpu: Cpu::Composite(|cx| cx.done(standard(cx, "uniform")?)),
+    short: Short::Samples(|few| standard(few, "uniform")),
     ..DISTRIBUTION
 };
 
-fn standard(cx: &CompositeCx, distribution: &'static str) -> Result<Outputs> {
-    cx.done(Samples::of(cx)?.draw(distribution, 0.0, 1.0)?)
+fn standard<C: Drawing>(cx: &C, distribution: &'static str) -> Result<C::X> {
+    cx.samples()?.draw(distribution, 0.0, 1.0)
 }
 
 /// Uniform over [0, 1).
@@ -162,7 +171,8 @@ pub static RANDN: OpDef = OpDef {
         >>> np.random.randn(2, 3).shape
         (2, 3)
     ",
-    cpu: Cpu::Composite(|cx| standard(cx, "normal")),
+    cpu: Cpu::Composite(|cx| cx.done(standard(cx, "normal")?)),
+    short: Short::Samples(|few| standard(few, "normal")),
     ..SPREAD
 };
 
@@ -177,7 +187,8 @@ pub static STANDARD_NORMAL: OpDef = OpDef {
         >>> abs(round(float(x.mean()), 1)), round(float(x.std()), 1)
         (0.0, 1.0)
     ",
-    cpu: Cpu::Composite(|cx| standard(cx, "normal")),
+    cpu: Cpu::Composite(|cx| cx.done(standard(cx, "normal")?)),
+    short: Short::Samples(|few| standard(few, "normal")),
     ..STANDARD
 };
 
@@ -191,7 +202,8 @@ pub static STANDARD_EXPONENTIAL: OpDef = OpDef {
         >>> round(float(np.random.standard_exponential(100000).mean()), 1)
         1.0
     ",
-    cpu: Cpu::Composite(|cx| standard(cx, "exponential")),
+    cpu: Cpu::Composite(|cx| cx.done(standard(cx, "exponential")?)),
+    short: Short::Samples(|few| standard(few, "exponential")),
     ..STANDARD
 };
 
@@ -205,16 +217,16 @@ pub static STANDARD_CAUCHY: OpDef = OpDef {
         >>> abs(round(float(np.median(np.random.standard_cauchy(100000))), 1))
         0.0
     ",
-    cpu: Cpu::Composite(|cx| {
-        let samples = Samples::of(cx)?;
-        cx.done(
-            samples
-                .draw("normal", 0.0, 1.0)?
-                .div(&samples.draw("normal", 0.0, 1.0)?)?,
-        )
-    }),
+    cpu: Cpu::Composite(|cx| cx.done(cauchy(cx)?)),
+    short: Short::Samples(|few| cauchy(few)),
     ..STANDARD
 };
+
+fn cauchy<C: Drawing>(cx: &C) -> Result<C::X> {
+    let samples = cx.samples()?;
+    let above = samples.draw("normal", 0.0, 1.0)?;
+    above.div(&samples.draw("normal", 0.0, 1.0)?)
+}
 
 /// What distributions with a location and a scale have in common.
 const LOCATED: OpDef = OpDef {
@@ -229,11 +241,12 @@ const LOCATED: OpDef = OpDef {
     ..DISTRIBUTION
 };
 
-/// The location and the scale of a call.
-fn located(cx: &CompositeCx) -> Result<(Samples, Given, Given)> {
-    let location = given(cx, 0, 0.0)?;
-    let scale = checked(cx, 1, 1.0, "scale", "at least 0")?;
-    Ok((Samples::of(cx)?, location, scale))
+/// A standard sample, moved and stretched.
+fn located<C: Drawing>(cx: &C, standard: &'static str) -> Result<C::X> {
+    let location = cx.given(0, 0.0)?;
+    let scale = cx.checked(1, 1.0, "scale", "at least 0")?;
+    let samples = cx.samples()?;
+    samples.shifted(samples.draw(standard, 0.0, 1.0)?, &location, &scale)
 }
 
 /// Normal.
@@ -254,15 +267,19 @@ pub static NORMAL: OpDef = OpDef {
         >>> np.random.normal([0.0, 100.0], 1.0, size=(3, 2)).shape
         (3, 2)
     ",
-    cpu: Cpu::Composite(|cx| {
-        let (samples, location, scale) = located(cx)?;
-        if let (Some(mean), Some(deviation)) = (location.number(), scale.number()) {
-            return cx.done(samples.draw("normal", mean, deviation)?);
-        }
-        cx.done(samples.shifted(&samples.draw("normal", 0.0, 1.0)?, &location, &scale)?)
-    }),
+    cpu: Cpu::Composite(|cx| cx.done(normal(cx)?)),
+    short: Short::Samples(|few| normal(few)),
     ..LOCATED
 };
+
+fn normal<C: Drawing>(cx: &C) -> Result<C::X> {
+    let location = cx.given(0, 0.0)?;
+    let scale = cx.checked(1, 1.0, "scale", "at least 0")?;
+    match (location.number(), scale.number()) {
+        (Some(mean), Some(deviation)) => cx.samples()?.draw("normal", mean, deviation),
+        _ => located(cx, "normal"),
+    }
+}
 
 /// Largest of many.
 pub static GUMBEL: OpDef = OpDef {
@@ -274,10 +291,8 @@ pub static GUMBEL: OpDef = OpDef {
         >>> round(float(np.random.gumbel(0.0, 1.0, size=100000).mean()), 1)  # Euler's constant
         0.6
     ",
-    cpu: Cpu::Composite(|cx| {
-        let (samples, location, scale) = located(cx)?;
-        cx.done(samples.shifted(&samples.draw("gumbel", 0.0, 1.0)?, &location, &scale)?)
-    }),
+    cpu: Cpu::Composite(|cx| cx.done(located(cx, "gumbel")?)),
+    short: Short::Samples(|few| located(few, "gumbel")),
     ..LOCATED
 };
 
@@ -291,10 +306,8 @@ pub static LAPLACE: OpDef = OpDef {
         >>> round(float(np.abs(np.random.laplace(0.0, 2.0, size=100000)).mean()), 1)
         2.0
     ",
-    cpu: Cpu::Composite(|cx| {
-        let (samples, location, scale) = located(cx)?;
-        cx.done(samples.shifted(&samples.draw("laplace", 0.0, 1.0)?, &location, &scale)?)
-    }),
+    cpu: Cpu::Composite(|cx| cx.done(located(cx, "laplace")?)),
+    short: Short::Samples(|few| located(few, "laplace")),
     ..LOCATED
 };
 
@@ -308,10 +321,8 @@ pub static LOGISTIC: OpDef = OpDef {
         >>> round(float(np.random.logistic(3.0, 1.0, size=100000).mean()), 1)
         3.0
     ",
-    cpu: Cpu::Composite(|cx| {
-        let (samples, location, scale) = located(cx)?;
-        cx.done(samples.shifted(&samples.draw("logistic", 0.0, 1.0)?, &location, &scale)?)
-    }),
+    cpu: Cpu::Composite(|cx| cx.done(located(cx, "logistic")?)),
+    short: Short::Samples(|few| located(few, "logistic")),
     ..LOCATED
 };
 
@@ -327,24 +338,19 @@ pub static EXPONENTIAL: OpDef = OpDef {
         >>> round(float(np.random.exponential(2.0, size=100000).mean()), 1)
         2.0
     ",
-    cpu: Cpu::Composite(|cx| {
-        let scale = checked(cx, 0, 1.0, "scale", "at least 0")?;
-        let samples = Samples::of(cx)?;
-        if let Some(mean) = scale.number() {
-            return cx.done(samples.draw("exponential", 0.0, mean)?);
-        }
-        let standard = samples.draw("exponential", 0.0, 1.0)?;
-        cx.done(samples.shifted(&standard, &Given::Number(0.0), &scale)?)
-    }),
+    cpu: Cpu::Composite(|cx| cx.done(exponential(cx)?)),
+    short: Short::Samples(|few| exponential(few)),
     ..DISTRIBUTION
 };
 
-/// Half of a parameter: a chi-square number of `k` degrees of freedom is twice a gamma number of shape `k / 2`.
-pub(super) fn half(x: &Given) -> Result<Given> {
-    Ok(match x {
-        Given::Number(x) => Given::Number(x / 2.0),
-        Given::Elements(x) => Given::Elements(x.scale(0.5)?),
-    })
+fn exponential<C: Drawing>(cx: &C) -> Result<C::X> {
+    let scale = cx.checked(0, 1.0, "scale", "at least 0")?;
+    let samples = cx.samples()?;
+    if let Some(mean) = scale.number() {
+        return samples.draw("exponential", 0.0, mean);
+    }
+    let standard = samples.draw("exponential", 0.0, 1.0)?;
+    samples.shifted(standard, &Given::Number(0.0), &scale)
 }
 
 /// Gamma.
@@ -366,14 +372,17 @@ pub static GAMMA: OpDef = OpDef {
         >>> round(float(np.random.gamma(2.0, 3.0, size=100000).mean()), 1)
         6.0
     ",
-    cpu: Cpu::Composite(|cx| {
-        let shape = checked(cx, 0, 1.0, "shape", "at least 0")?;
-        let scale = checked(cx, 1, 1.0, "scale", "at least 0")?;
-        let samples = Samples::of(cx)?;
-        cx.done(samples.shifted(&samples.gamma(&shape, false)?, &Given::Number(0.0), &scale)?)
-    }),
+    cpu: Cpu::Composite(|cx| cx.done(gamma(cx)?)),
+    short: Short::Samples(|few| gamma(few)),
     ..DISTRIBUTION
 };
+
+fn gamma<C: Drawing>(cx: &C) -> Result<C::X> {
+    let shape = cx.checked(0, 1.0, "shape", "at least 0")?;
+    let scale = cx.checked(1, 1.0, "scale", "at least 0")?;
+    let samples = cx.samples()?;
+    samples.shifted(samples.gamma(&shape, false)?, &Given::Number(0.0), &scale)
+}
 
 /// Gamma of scale 1.
 pub static STANDARD_GAMMA: OpDef = OpDef {
@@ -386,12 +395,15 @@ pub static STANDARD_GAMMA: OpDef = OpDef {
         >>> round(float(np.random.standard_gamma(4.0, size=100000).mean()), 1)
         4.0
     ",
-    cpu: Cpu::Composite(|cx| {
-        let shape = checked(cx, 0, 1.0, "shape", "at least 0")?;
-        cx.done(Samples::of(cx)?.gamma(&shape, false)?)
-    }),
+    cpu: Cpu::Composite(|cx| cx.done(standard_gamma(cx)?)),
+    short: Short::Samples(|few| standard_gamma(few)),
     ..DISTRIBUTION
 };
+
+fn standard_gamma<C: Drawing>(cx: &C) -> Result<C::X> {
+    let shape = cx.checked(0, 1.0, "shape", "at least 0")?;
+    cx.samples()?.gamma(&shape, false)
+}
 
 /// Sum of squares of normal numbers.
 pub static CHISQUARE: OpDef = OpDef {
@@ -404,13 +416,16 @@ pub static CHISQUARE: OpDef = OpDef {
         >>> round(float(np.random.chisquare(3.0, size=100000).mean()), 1)
         3.0
     ",
-    cpu: Cpu::Composite(|cx| {
-        let df = checked(cx, 0, 1.0, "df", "above 0")?;
-        cx.done(Samples::of(cx)?.gamma(&half(&df)?, false)?.scale(2.0)?)
-    }),
+    cpu: Cpu::Composite(|cx| cx.done(chisquare(cx)?)),
+    short: Short::Samples(|few| chisquare(few)),
     form: Form::Plain,
     ..DISTRIBUTION
 };
+
+fn chisquare<C: Drawing>(cx: &C) -> Result<C::X> {
+    let df = cx.checked(0, 1.0, "df", "above 0")?;
+    cx.samples()?.gamma(&df.half()?, false)?.scale(2.0)
+}
 
 /// Share of one gamma number in two.
 pub static BETA: OpDef = OpDef {
@@ -428,19 +443,20 @@ pub static BETA: OpDef = OpDef {
         >>> round(float(np.random.beta(1.0, 3.0, size=100000).mean()), 2)
         0.25
     ",
-    cpu: Cpu::Composite(|cx| {
-        let (a, b) = (
-            checked(cx, 0, 1.0, "a", "above 0")?,
-            checked(cx, 1, 1.0, "b", "above 0")?,
-        );
-        let dtype = Samples::of(cx)?.dtype;
-        let wide = Samples::with_dtype(cx, DType::F64)?;
-        let logit = wide.gamma(&a, true)?.sub(&wide.gamma(&b, true)?)?;
-        cx.done(logit.unary(&SIGMOID)?.astype(dtype)?)
-    }),
+    cpu: Cpu::Composite(|cx| cx.done(beta(cx)?)),
+    short: Short::Samples(|few| beta(few)),
     form: Form::Plain,
     ..DISTRIBUTION
 };
+
+fn beta<C: Drawing>(cx: &C) -> Result<C::X> {
+    let a = cx.checked(0, 1.0, "a", "above 0")?;
+    let b = cx.checked(1, 1.0, "b", "above 0")?;
+    let dtype = cx.samples()?.dtype();
+    let wide = cx.samples_as(DType::F64)?;
+    let logit = wide.gamma(&a, true)?.sub(&wide.gamma(&b, true)?)?;
+    logit.unary(&SIGMOID)?.astype(dtype)
+}
 
 /// Quotient of two chi-square numbers.
 pub static F: OpDef = OpDef {
@@ -459,14 +475,17 @@ pub static F: OpDef = OpDef {
         >>> round(float(np.random.f(5.0, 10.0, size=100000).mean()), 1)  # 10 / (10 - 2)
         1.2
     ",
-    cpu: Cpu::Composite(|cx| {
-        let m = checked(cx, 0, 1.0, "dfnum", "above 0")?;
-        let n = checked(cx, 1, 1.0, "dfden", "above 0")?;
-        let samples = Samples::of(cx)?;
-        let x = samples.gamma(&half(&m)?, false)?.div(&m.array()?)?;
-        let y = samples.gamma(&half(&n)?, false)?.div(&n.array()?)?;
-        cx.done(x.div(&y)?.astype(samples.dtype)?)
-    }),
+    cpu: Cpu::Composite(|cx| cx.done(f(cx)?)),
+    short: Short::Samples(|few| f(few)),
     form: Form::Plain,
     ..DISTRIBUTION
 };
+
+fn f<C: Drawing>(cx: &C) -> Result<C::X> {
+    let m = cx.checked(0, 1.0, "dfnum", "above 0")?;
+    let n = cx.checked(1, 1.0, "dfden", "above 0")?;
+    let samples = cx.samples()?;
+    let x = samples.gamma(&m.half()?, false)?.with(&DIVIDE, &m)?;
+    let y = samples.gamma(&n.half()?, false)?.with(&DIVIDE, &n)?;
+    x.div(&y)?.astype(samples.dtype())
+}

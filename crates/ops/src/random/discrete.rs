@@ -7,13 +7,13 @@ use crate::creation::dims;
 use crate::cx::CompositeCx;
 use crate::elementwise::comparison::LESS;
 use crate::elementwise::explog::LOG;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::index::take_along_axis;
-use crate::invoke::invoke1;
-use crate::opdef::{Cpu, Form, OpDef, Surface};
+use crate::opdef::{Cpu, Form, OpDef, Short, Surface};
 use crate::random::continuous::{DEVICE, DISTRIBUTION, DTYPE, SIZE};
-use crate::random::draw::{RANDOM_INTEGERS, RANDOM_INTEGERS_BETWEEN, fits};
-use crate::random::parameter::{Given, Samples, asked, check, checked, given};
+use crate::random::draw::{RANDOM_INTEGERS, RANDOM_INTEGERS_BETWEEN, drawn_for, fits, wide};
+use crate::random::few::{Few, Handful, closed};
+use crate::random::parameter::{Drawing, Given, Samples, Sampling};
 use crate::random::pick::{
     RANDOM_CATEGORICAL, RANDOM_DIFFERENT, RANDOM_MULTIVARIATE_HYPERGEOMETRIC,
 };
@@ -47,6 +47,7 @@ pub static RANDINT: OpDef = OpDef {
         (1, 6)
     ",
     cpu: Cpu::Composite(|cx| randint(cx, false)),
+    short: Short::Samples(|few| few_integers(few, false)),
     ..DISTRIBUTION
 };
 
@@ -63,12 +64,16 @@ pub static INTEGERS: OpDef = OpDef {
     ],
     doc: "Integers from `low` (0 if only one bound is given) to `high`, which is included if `endpoint` says so, each equally likely.",
     cpu: Cpu::Composite(|cx| randint(cx, cx.bool("endpoint"))),
+    short: Short::Samples(|few| {
+        let endpoint = matches!(few.number(2), Some(Scalar::Bool(true)));
+        few_integers(few, endpoint)
+    }),
     form: Form::Plain,
     ..DISTRIBUTION
 };
 
 fn randint(cx: &CompositeCx, endpoint: bool) -> Result<Outputs> {
-    let dtype = asked(cx).unwrap_or_else(default_int);
+    let dtype = cx.asked().unwrap_or_else(default_int);
     if !dtype.is_integer() && dtype != DType::Bool {
         return Err(cx.dtype_error(format!("samples are integers, not {}", dtype.name())));
     }
@@ -77,7 +82,7 @@ fn randint(cx: &CompositeCx, endpoint: bool) -> Result<Outputs> {
             return Err(cx.dtype_error("bounds must be integers"));
         }
     }
-    let samples = Samples::with_dtype(cx, dtype)?;
+    let samples = cx.samples_as(dtype)?;
     let zero = Array::weak_scalar(Scalar::I64(0))?;
     let (low, high) = match cx.opt(1) {
         Some(high) => (cx.input(0), high),
@@ -94,43 +99,64 @@ fn randint(cx: &CompositeCx, endpoint: bool) -> Result<Outputs> {
         let attrs: Attrs = [Value::Bool(endpoint), Value::DType(dtype)]
             .into_iter()
             .collect();
-        return cx.done(invoke1(
-            &RANDOM_INTEGERS_BETWEEN,
-            &[&wide(low)?, &wide(high)?],
-            &attrs,
-        )?);
+        let bounds = [&wide(low)?, &wide(high)?];
+        return cx.done(drawn_for(cx.op, &RANDOM_INTEGERS_BETWEEN, &bounds, &attrs)?);
     }
-    let number = |x: Scalar| match x {
-        Scalar::U64(x) => i128::from(x),
-        other => i128::from(other.as_i64()),
-    };
-    let (first, high) = (number(low.item()?), number(high.item()?));
-    let last = high - i128::from(!endpoint);
-    if first > last {
-        let sign = if endpoint { ">" } else { ">=" };
-        return Err(cx.value_error(format!("low {sign} high: {first} and {high}")));
-    }
-    for (name, bound) in [("low", first), ("high", last)] {
-        if !fits(bound, dtype) {
-            return Err(cx.value_error(format!(
-                "{name} is out of bounds for {}: the integers would be {first} to {last}",
-                dtype.name()
-            )));
-        }
-    }
+    let (low, last) = bounds(cx.op, (low.item()?, high.item()?), endpoint, dtype)?;
     // Both fit a 64-bit integer of one of the two kinds.
     let bound = |x: i128| i64::try_from(x).map_or(Scalar::U64(x as u64), Scalar::I64);
-    let (low, last) = (bound(first), bound(last));
     let attrs: Attrs = [
         Value::from(samples.shape.as_slice()),
-        Value::Scalar(low),
-        Value::Scalar(last),
+        Value::Scalar(bound(low)),
+        Value::Scalar(bound(last)),
         Value::DType(dtype),
         Value::Device(samples.device),
     ]
     .into_iter()
     .collect();
-    cx.done(invoke1(&RANDOM_INTEGERS, &[], &attrs)?)
+    cx.done(drawn_for(cx.op, &RANDOM_INTEGERS, &[], &attrs)?)
+}
+
+/// The first and the last integer between two numbers, if there are any and `dtype` has them.
+fn bounds(
+    of: &'static OpDef,
+    (low, high): (Scalar, Scalar),
+    endpoint: bool,
+    dtype: DType,
+) -> Result<(i128, i128)> {
+    let (first, high) = (wide(low), wide(high));
+    let last = high - i128::from(!endpoint);
+    if first > last {
+        let sign = if endpoint { ">" } else { ">=" };
+        let problem = format!("low {sign} high: {first} and {high}");
+        return Err(Error::value(of.name, problem));
+    }
+    for (name, bound) in [("low", first), ("high", last)] {
+        if !fits(bound, dtype) {
+            let problem = format!(
+                "{name} is out of bounds for {}: the integers would be {first} to {last}",
+                dtype.name()
+            );
+            return Err(Error::value(of.name, problem));
+        }
+    }
+    Ok((first, last))
+}
+
+/// [`randint`] of few integers between numbers.
+fn few_integers<'a>(few: &Few<'a>, endpoint: bool) -> Result<Handful<'a>> {
+    let (low, high) = match (few.number(0), few.number(1)) {
+        (Some(low), Some(high)) => (low, high),
+        (Some(high), None) => (Scalar::I64(0), high),
+        _ => return Err(closed(few.function())),
+    };
+    let dtype = few.asked().unwrap_or_else(default_int);
+    let is_exact = |x: &Scalar| matches!(x, Scalar::I64(_) | Scalar::U64(_));
+    if !(dtype.is_integer() || dtype == DType::Bool) || !is_exact(&low) || !is_exact(&high) {
+        return Err(closed(few.function()));
+    }
+    let (low, last) = bounds(few.function(), (low, high), endpoint, dtype)?;
+    Ok(few.integers(low, last, dtype))
 }
 
 /// Counts of rare events.
@@ -152,16 +178,19 @@ pub static POISSON: OpDef = OpDef {
         >>> round(float(np.random.poisson(4.0, size=100000).mean()), 1)
         4.0
     ",
-    cpu: Cpu::Composite(|cx| {
-        let lam = checked(cx, 0, 1.0, "lam", "at least 0")?;
-        cx.done(integers_of(cx)?.counts("poisson", &[&lam])?)
-    }),
+    cpu: Cpu::Composite(|cx| cx.done(poisson(cx)?)),
+    short: Short::Samples(|few| poisson(few)),
     ..DISTRIBUTION
 };
 
+fn poisson<C: Drawing>(cx: &C) -> Result<C::X> {
+    let lam = cx.checked(0, 1.0, "lam", "at least 0")?;
+    integers_of(cx)?.counts("poisson", &[&lam])
+}
+
 /// Integer samples of a call: `dtype`, else the default integer.
-fn integers_of(cx: &CompositeCx) -> Result<Samples> {
-    Samples::with_dtype(cx, asked(cx).unwrap_or_else(default_int))
+fn integers_of<C: Drawing>(cx: &C) -> Result<C::Samples> {
+    cx.samples_as(cx.asked().unwrap_or_else(default_int))
 }
 
 /// What distributions of tries with a probability of success have in common.
@@ -192,13 +221,16 @@ pub static BINOMIAL: OpDef = OpDef {
         >>> round(float(np.random.binomial(10, 0.3, size=100000).mean()), 1)
         3.0
     ",
-    cpu: Cpu::Composite(|cx| {
-        let n = checked(cx, 0, 0.0, "n", "a whole number of at least 0")?;
-        let p = checked(cx, 1, 0.0, "p", "in [0, 1]")?;
-        cx.done(integers_of(cx)?.counts("binomial", &[&n, &p])?)
-    }),
+    cpu: Cpu::Composite(|cx| cx.done(binomial(cx)?)),
+    short: Short::Samples(|few| binomial(few)),
     ..TRIES
 };
+
+fn binomial<C: Drawing>(cx: &C) -> Result<C::X> {
+    let n = cx.checked(0, 0.0, "n", "a whole number of at least 0")?;
+    let p = cx.checked(1, 0.0, "p", "in [0, 1]")?;
+    integers_of(cx)?.counts("binomial", &[&n, &p])
+}
 
 /// Failures before a number of successes.
 pub static NEGATIVE_BINOMIAL: OpDef = OpDef {
@@ -211,13 +243,16 @@ pub static NEGATIVE_BINOMIAL: OpDef = OpDef {
         >>> round(float(np.random.negative_binomial(3, 0.5, size=100000).mean()), 1)
         3.0
     ",
-    cpu: Cpu::Composite(|cx| {
-        let n = checked(cx, 0, 1.0, "n", "above 0")?;
-        let p = checked(cx, 1, 0.5, "p", "in (0, 1]")?;
-        cx.done(integers_of(cx)?.counts("negative_binomial", &[&n, &p])?)
-    }),
+    cpu: Cpu::Composite(|cx| cx.done(negative_binomial(cx)?)),
+    short: Short::Samples(|few| negative_binomial(few)),
     ..TRIES
 };
+
+fn negative_binomial<C: Drawing>(cx: &C) -> Result<C::X> {
+    let n = cx.checked(0, 1.0, "n", "above 0")?;
+    let p = cx.checked(1, 0.5, "p", "in (0, 1]")?;
+    integers_of(cx)?.counts("negative_binomial", &[&n, &p])
+}
 
 /// Good ones in a sample.
 pub static HYPERGEOMETRIC: OpDef = OpDef {
@@ -245,15 +280,18 @@ pub static HYPERGEOMETRIC: OpDef = OpDef {
         >>> round(float(np.random.hypergeometric(10, 30, 8, size=100000).mean()), 1)
         2.0
     ",
-    cpu: Cpu::Composite(|cx| {
-        let rule = "a whole number from 0 to 10**9";
-        let good = checked(cx, 0, 0.0, "ngood", rule)?;
-        let bad = checked(cx, 1, 0.0, "nbad", rule)?;
-        let sample = checked(cx, 2, 0.0, "nsample", "a whole number of at least 0")?;
-        cx.done(integers_of(cx)?.counts("hypergeometric", &[&good, &bad, &sample])?)
-    }),
+    cpu: Cpu::Composite(|cx| cx.done(hypergeometric(cx)?)),
+    short: Short::Samples(|few| hypergeometric(few)),
     ..DISTRIBUTION
 };
+
+fn hypergeometric<C: Drawing>(cx: &C) -> Result<C::X> {
+    let rule = "a whole number from 0 to 10**9";
+    let good = cx.checked(0, 0.0, "ngood", rule)?;
+    let bad = cx.checked(1, 0.0, "nbad", rule)?;
+    let sample = cx.checked(2, 0.0, "nsample", "a whole number of at least 0")?;
+    integers_of(cx)?.counts("hypergeometric", &[&good, &bad, &sample])
+}
 
 /// Zipf's law.
 pub static ZIPF: OpDef = OpDef {
@@ -269,12 +307,15 @@ pub static ZIPF: OpDef = OpDef {
         >>> int(x.min()), round(float((x == 1).mean()), 1)  # 6 / pi^2
         (1, 0.6)
     ",
-    cpu: Cpu::Composite(|cx| {
-        let a = checked(cx, 0, 2.0, "a", "above 1")?;
-        cx.done(integers_of(cx)?.counts("zipf", &[&a])?)
-    }),
+    cpu: Cpu::Composite(|cx| cx.done(zipf(cx)?)),
+    short: Short::Samples(|few| zipf(few)),
     ..DISTRIBUTION
 };
+
+fn zipf<C: Drawing>(cx: &C) -> Result<C::X> {
+    let a = cx.checked(0, 2.0, "a", "above 1")?;
+    integers_of(cx)?.counts("zipf", &[&a])
+}
 
 /// Logarithmic series.
 pub static LOGSERIES: OpDef = OpDef {
@@ -289,12 +330,15 @@ pub static LOGSERIES: OpDef = OpDef {
         >>> round(float(np.random.logseries(0.5, size=100000).mean()), 1)
         1.4
     ",
-    cpu: Cpu::Composite(|cx| {
-        let p = checked(cx, 0, 0.5, "p", "in [0, 1)")?;
-        cx.done(integers_of(cx)?.counts("logseries", &[&p])?)
-    }),
+    cpu: Cpu::Composite(|cx| cx.done(logseries(cx)?)),
+    short: Short::Samples(|few| logseries(few)),
     ..DISTRIBUTION
 };
+
+fn logseries<C: Drawing>(cx: &C) -> Result<C::X> {
+    let p = cx.checked(0, 0.5, "p", "in [0, 1)")?;
+    integers_of(cx)?.counts("logseries", &[&p])
+}
 
 /// Truth with a probability.
 pub static BERNOULLI: OpDef = OpDef {
@@ -327,10 +371,11 @@ pub static BERNOULLI: OpDef = OpDef {
 };
 
 fn bernoulli(cx: &CompositeCx) -> Result<Outputs> {
-    let dtype = asked(cx).unwrap_or_else(mxnet_tensor::default_float);
-    let samples = Samples::with_dtype(cx, dtype)?;
+    let dtype = cx.asked().unwrap_or_else(mxnet_tensor::default_float);
+    let samples = cx.samples_as(dtype)?;
     // Compared in float32 or wider, whatever the dtype that holds 0 and 1.
     let floats = |x: &Array| Samples {
+        of: cx.op,
         shape: samples.shape.clone(),
         dtype: if x.dtype() == DType::F64 && !x.is_weak() {
             DType::F64
@@ -340,7 +385,7 @@ fn bernoulli(cx: &CompositeCx) -> Result<Outputs> {
         device: samples.device,
     };
     match (cx.opt(0), cx.opt(1)) {
-        (Some(prob), None) => match check(cx, "prob", given(cx, 0, 0.5)?, "in [0, 1]")? {
+        (Some(prob), None) => match cx.check("prob", cx.given(0, 0.5)?, "in [0, 1]")? {
             Given::Number(p) => cx.done(samples.draw("bernoulli", p, 1.0)?),
             Given::Elements(p) => {
                 let u = floats(prob).draw("uniform", 0.0, 1.0)?;
@@ -395,7 +440,8 @@ pub static MULTIVARIATE_HYPERGEOMETRIC: OpDef = OpDef {
         let attrs: Attrs = [Value::Int(sample), Value::Int(rows as i64)]
             .into_iter()
             .collect();
-        let drawn = invoke1(&RANDOM_MULTIVARIATE_HYPERGEOMETRIC, &[colors], &attrs)?;
+        let kernel = &RANDOM_MULTIVARIATE_HYPERGEOMETRIC;
+        let drawn = drawn_for(cx.op, kernel, &[colors], &attrs)?;
         cx.done(drawn.reshape(&shape)?)
     }),
     form: Form::Plain,
@@ -437,7 +483,7 @@ fn counted(cx: &CompositeCx, sample: i64, rows: usize) -> Result<Array> {
     .into_iter()
     .collect();
     for row in counts.chunks_exact_mut(colors.len().max(1)) {
-        let taken: Vec<i64> = invoke1(&RANDOM_DIFFERENT, &[], &attrs)?.to_vec()?;
+        let taken: Vec<i64> = drawn_for(cx.op, &RANDOM_DIFFERENT, &[], &attrs)?.to_vec()?;
         for thing in taken {
             row[ends.partition_point(|end| *end <= thing)] += 1;
         }
@@ -483,7 +529,7 @@ pub static CATEGORICAL: OpDef = OpDef {
         let Some((&k, rows)) = data.shape().split_last() else {
             return Err(cx.shape_error("`data` must have at least one axis"));
         };
-        let dtype = asked(cx).unwrap_or(DType::I32);
+        let dtype = cx.asked().unwrap_or(DType::I32);
         if !dtype.is_integer() {
             return Err(cx.dtype_error(format!("classes are integers, not {}", dtype.name())));
         }
@@ -493,7 +539,7 @@ pub static CATEGORICAL: OpDef = OpDef {
         let flat = data.reshape(&[count, k])?;
         let attrs: Attrs = [Value::Int(draws as i64)].into_iter().collect();
         let weights = flat.detach().astype(DType::F64)?;
-        let drawn = invoke1(&RANDOM_CATEGORICAL, &[&weights], &attrs)?;
+        let drawn = drawn_for(cx.op, &RANDOM_CATEGORICAL, &[&weights], &attrs)?;
         let mut results = Outputs::new();
         results.push(drawn.astype(dtype)?.reshape(&shape)?);
         if cx.bool("get_prob") {

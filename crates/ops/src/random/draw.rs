@@ -2,6 +2,7 @@
 #![allow(unsafe_code)]
 
 use mxnet_kernels::random::{Distribution, Stream, fill, integers, integers_between};
+use mxnet_kernels::{Elem, Threads};
 use mxnet_tensor::{DType, Device, DeviceKind, Dims, Scalar, Tensor};
 
 use crate::args::{Attrs, Param, ParamKind, Value};
@@ -13,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::interp::Flags;
 use crate::invoke::invoke1;
 use crate::opdef::{Cost, Cpu, Cuda, Grad, Inferred, OpDef, Probe, Rng, one_of};
-use crate::random::stream::reserve;
+use crate::random::stream::next;
 use crate::{Array, cpu};
 
 /// What all of them have in common. Every sampler takes at most half a block for an element, but those that reject.
@@ -89,16 +90,12 @@ pub static RANDOM_INTEGERS: OpDef = OpDef {
         let bound = |name| cx.scalar(name).map_or(0, wide);
         let out = cx.output(0);
         let (low, last) = (bound("low"), bound("last"));
-        debug_assert!(low <= last);
-        // Integers above the range of i64 are drawn from 0 on as their bits: adding `low` wraps to the same bits.
-        let shifted = low as i64;
         // SAFETY: 1. `low <= last`, at most 2^64 integers, checked by the caller. 2. the output is dense.
         unsafe {
-            integers(
+            between(
                 cx.threads,
                 stream(cx),
-                shifted,
-                shifted as i128 + (last - low) + 1,
+                (low, last),
                 elem(out.dtype()),
                 out.len(),
                 out.data_ptr(),
@@ -108,6 +105,26 @@ pub static RANDOM_INTEGERS: OpDef = OpDef {
     }),
     ..DRAW
 };
+
+/// Fills `n` elements at `out` with integers from `low` to `last`.
+///
+/// # Safety
+/// 1. `low <= last`, and they are at most 2^64 integers. 2. `out` has room for `n` elements of this type.
+pub(super) unsafe fn between(
+    threads: &dyn Threads,
+    stream: Stream,
+    (low, last): (i128, i128),
+    elem: Elem,
+    n: usize,
+    out: *mut u8,
+) {
+    debug_assert!(low <= last);
+    // Integers above the range of i64 are drawn from 0 on as their bits: adding `low` wraps to the same bits.
+    let shifted = low as i64;
+    let end = shifted as i128 + (last - low) + 1;
+    // SAFETY: the caller's.
+    unsafe { integers(threads, stream, shifted, end, elem, n, out) };
+}
 
 /// Integers between the elements of two arrays.
 pub static RANDOM_INTEGERS_BETWEEN: OpDef = OpDef {
@@ -207,7 +224,7 @@ pub(super) fn drawn(cx: &CallCx) -> Result<Inferred> {
 }
 
 /// An integer, of either sign.
-fn wide(x: Scalar) -> i128 {
+pub(super) fn wide(x: Scalar) -> i128 {
     match x {
         Scalar::U64(x) => x.into(),
         other => other.as_i64().into(),
@@ -223,12 +240,12 @@ pub(super) fn dense<T: Element>(cx: &KernelCx, i: usize) -> Result<Vec<T>> {
 }
 
 /// Counter blocks that so many samples take.
-fn blocks(n: u64) -> u64 {
+pub(super) fn blocks(n: u64) -> u64 {
     n.div_ceil(2)
 }
 
 /// The kernel's distribution of this name.
-fn distribution(name: &str, [a, b, c]: [f64; 3]) -> Distribution {
+pub(super) fn distribution(name: &str, [a, b, c]: [f64; 3]) -> Distribution {
     match name {
         "normal" => Distribution::Normal {
             mean: a,
@@ -248,28 +265,9 @@ fn distribution(name: &str, [a, b, c]: [f64; 3]) -> Distribution {
     }
 }
 
-/// A standard or numeric sample: [`RANDOM_FILL`].
+/// A sample of a distribution with these numbers, which `of` needs: [`RANDOM_FILL`].
 pub(crate) fn sample(
-    distribution: &'static str,
-    (a, b): (f64, f64),
-    shape: &[usize],
-    dtype: DType,
-    device: Device,
-) -> Result<Array> {
-    filled(distribution, [a, b, 0.5], shape, dtype, device)
-}
-
-/// Samples of the triangular distribution between `left` and `right`.
-pub(super) fn triangular(
-    (left, mode, right): (f64, f64, f64),
-    shape: &[usize],
-    dtype: DType,
-    device: Device,
-) -> Result<Array> {
-    filled("triangular", [left, right, mode], shape, dtype, device)
-}
-
-fn filled(
+    of: &'static OpDef,
     name: &'static str,
     [a, b, c]: [f64; 3],
     shape: &[usize],
@@ -281,11 +279,7 @@ fn filled(
     let len = mxnet_tensor::checked_len(shape)?;
     if len <= SMALL && device.kind() == DeviceKind::Cpu && Flags::current().is_plain() {
         let out = Tensor::empty(shape, dtype, device)?;
-        let (what, rng) = (distribution(name, [a, b, c]), reserve(blocks(len as u64)));
-        let stream = Stream {
-            seed: rng.seed,
-            offset: rng.offset,
-        };
+        let (what, stream) = (distribution(name, [a, b, c]), next(blocks(len as u64)));
         // SAFETY: the output is new and dense, with `len` elements, and known to nobody else.
         unsafe { fill(&Pool, stream, what, elem(dtype), len, out.data_ptr()) };
         return Ok(Array::from_tensor(out));
@@ -301,5 +295,15 @@ fn filled(
     ]
     .into_iter()
     .collect();
-    invoke1(&RANDOM_FILL, &[], &attrs)
+    drawn_for(of, &RANDOM_FILL, &[], &attrs)
+}
+
+/// Calls `op`, an operator that users do not know: its errors name `of`, the function that they called.
+pub(super) fn drawn_for(
+    of: &'static OpDef,
+    op: &'static OpDef,
+    inputs: &[&Array],
+    attrs: &Attrs,
+) -> Result<Array> {
+    invoke1(op, inputs, attrs).map_err(|error| error.for_op(of.name))
 }

@@ -13,7 +13,7 @@ use crate::opdef::{Cpu, Form, OpDef, Surface};
 use crate::order::SORT_ROWS;
 use crate::random::continuous::{DEVICE, DISTRIBUTION, SIZE};
 use crate::random::discrete::probabilities;
-use crate::random::draw::{RANDOM_INTEGERS, sample};
+use crate::random::draw::{RANDOM_INTEGERS, drawn_for, sample};
 use crate::random::pick::{RANDOM_CATEGORICAL, RANDOM_DIFFERENT, RANDOM_ORDER, RANDOM_REORDERED};
 use crate::{Array, Outputs};
 
@@ -33,7 +33,7 @@ pub static PERMUTATION: OpDef = OpDef {
     cpu: Cpu::Composite(|cx| {
         let x = cx.input(0);
         if x.ndim() > 0 {
-            return cx.done(invoke1(&RANDOM_REORDERED, &[x], &Attrs::none())?);
+            return cx.done(drawn_for(cx.op, &RANDOM_REORDERED, &[x], &Attrs::none())?);
         }
         if !x.dtype().is_integer() {
             return Err(cx.dtype_error("`x` must be an integer or an array with at least one axis"));
@@ -42,7 +42,10 @@ pub static PERMUTATION: OpDef = OpDef {
         if n < 0 {
             return Err(cx.value_error(format!("`x` must be at least 0, found {n}")));
         }
-        cx.done(order(n as usize, placed(x))?)
+        let attrs: Attrs = [Value::from(&[n as usize][..]), Value::Device(placed(x))]
+            .into_iter()
+            .collect();
+        cx.done(drawn_for(cx.op, &RANDOM_ORDER, &[], &attrs)?)
     }),
     form: Form::Plain,
     ..DISTRIBUTION
@@ -55,14 +58,6 @@ fn placed(x: &Array) -> Device {
     } else {
         x.device()
     }
-}
-
-/// The first `n` integers in random order.
-fn order(n: usize, device: Device) -> Result<Array> {
-    let attrs: Attrs = [Value::from(&[n][..]), Value::Device(device)]
-        .into_iter()
-        .collect();
-    invoke1(&RANDOM_ORDER, &[], &attrs)
 }
 
 /// Elements chosen at random.
@@ -159,7 +154,7 @@ fn choice(cx: &CompositeCx, axis: usize) -> Result<Outputs> {
             ]
             .into_iter()
             .collect();
-            invoke1(&RANDOM_INTEGERS, &[], &attrs)?
+            drawn_for(cx.op, &RANDOM_INTEGERS, &[], &attrs)?
         }
         None => {
             let attrs: Attrs = [
@@ -169,7 +164,7 @@ fn choice(cx: &CompositeCx, axis: usize) -> Result<Outputs> {
             ]
             .into_iter()
             .collect();
-            invoke1(&RANDOM_DIFFERENT, &[], &attrs)?
+            drawn_for(cx.op, &RANDOM_DIFFERENT, &[], &attrs)?
         }
     };
     let has_order = cx.op.params.iter().any(|p| p.name == "shuffle");
@@ -206,7 +201,7 @@ fn weighted(cx: &CompositeCx, p: &Array, n: usize, count: usize) -> Result<Array
     if cx.bool("replace") {
         let weights = Array::from_slice(&weights, &[1, n])?;
         let attrs: Attrs = [Value::Int(count as i64)].into_iter().collect();
-        return invoke1(&RANDOM_CATEGORICAL, &[&weights], &attrs)?.reshape(&[count]);
+        return drawn_for(cx.op, &RANDOM_CATEGORICAL, &[&weights], &attrs)?.reshape(&[count]);
     }
     let possible = weights.iter().filter(|w| **w > 0.0).count();
     if possible < count {
@@ -215,7 +210,14 @@ fn weighted(cx: &CompositeCx, p: &Array, n: usize, count: usize) -> Result<Array
         )));
     }
     let shape = Dims::from_slice(&[n]);
-    let times = sample("exponential", (0.0, 1.0), &shape, DType::F64, p.device())?;
+    let times = sample(
+        cx.op,
+        "exponential",
+        [0.0, 1.0, 0.5],
+        &shape,
+        DType::F64,
+        p.device(),
+    )?;
     let mut times: Vec<(f64, i64)> = times
         .to_vec::<f64>()?
         .into_iter()

@@ -5,18 +5,22 @@ use mxnet_kernels::index::{IndexAxis, Picked, gather};
 use mxnet_kernels::random::{
     categorical, different, multinomial, multivariate_hypergeometric, permutations, shuffle,
 };
-use mxnet_tensor::{DType, Dims, Tensor, broadcast_shapes};
+use mxnet_tensor::{DType, Dims, Scalar, Tensor, broadcast_shapes};
 use smallvec::SmallVec;
 
 use super::continuous::SIZE;
 use super::draw::{DRAW, dense, stream};
+use super::few::{Few, Handful, closed};
+use super::parameter::Drawing;
+use super::stream::next;
 use crate::args::{Param, ParamKind};
 use crate::cpu;
 use crate::creation::dims;
 use crate::cx::KernelCx;
-use crate::eager::elem;
+use crate::eager::{Pool, elem};
 use crate::error::{Error, Result};
-use crate::opdef::{Cost, Cpu, Grad, OpDef, Rng, Surface, one_of};
+use crate::opdef::{Cost, Cpu, Grad, OpDef, Rng, Short, Surface, one_of};
+use crate::quick::small;
 use crate::types::Types;
 
 /// Indices drawn with the probabilities of rows.
@@ -41,11 +45,11 @@ pub static RANDOM_CATEGORICAL: OpDef = OpDef {
             let bad = weights.iter().position(|w| !(*w >= 0.0 && w.is_finite()));
             if let Some(at) = bad {
                 let problem = format!("probability {at} of row {row} is {}", weights[at]);
-                return Err(Error::value(cx.op.name, problem));
+                return Err(Error::value("categorical", problem));
             }
             if weights.iter().sum::<f64>() <= 0.0 {
                 let problem = format!("the {k} probabilities of row {row} are all 0");
-                return Err(Error::value(cx.op.name, problem));
+                return Err(Error::value("categorical", problem));
             }
         }
         let out = cx.output(0);
@@ -112,6 +116,19 @@ pub static RANDOM_REORDERED: OpDef = OpDef {
         _ => cx.same_as(0),
     },
     cpu: Cpu::Kernel(reorder),
+    short: Short::Along(|x, axis| match (axis, x.shape()) {
+        (None, &[n]) => small(x, &[n], x.dtype(), |from, to| {
+            let size = x.dtype().size();
+            let stream = next(n.div_ceil(2) as u64);
+            // SAFETY: both sides have `n` dense elements of this size, the new ones known to nobody else.
+            unsafe {
+                std::ptr::copy_nonoverlapping(from, to, n * size);
+                shuffle(stream, n, size, to);
+            }
+            true
+        }),
+        _ => Ok(None),
+    }),
     grad: Grad::Stop("the order is not kept"),
     cost: Cost::PerKiB(1200),
     ..DRAW
@@ -226,10 +243,28 @@ pub static MULTINOMIAL: OpDef = OpDef {
         }
         Ok(())
     }),
+    short: Short::Rows(|few| few_rows(few)),
     rng: Rng::Blocks(|n| n),
     cost: Cost::PerKiB(4000),
     ..DRAW
 };
+
+/// [`MULTINOMIAL`] of a number of draws and one row of probabilities.
+fn few_rows<'a>(few: &Few<'a>) -> Result<Handful<'a>> {
+    let n = match few.number(0) {
+        Some(Scalar::I64(n)) if n >= 0 => n as f64,
+        _ => return Err(closed(few.function())),
+    };
+    let (p, rows) = (few.row(), few.rows());
+    check_row(0, p)?;
+    let stream = next((rows * p.len()) as u64);
+    // SAFETY: all rows are written; the parameters have one row each.
+    Ok(unsafe {
+        few.counted(|to| {
+            multinomial(&Pool, stream, &[n], p, rows, p.len(), to);
+        })
+    })
+}
 
 /// Array argument `i`, broadcast to `shape`, as float64.
 fn spread(cx: &KernelCx, i: usize, shape: &[usize]) -> Result<Vec<f64>> {

@@ -4,7 +4,7 @@
 use mxnet_kernels::random::{Counts, Scale, fill_angles, fill_counts, fill_gamma, gamma_slopes};
 use mxnet_tensor::{DType, Device};
 
-use super::draw::{DRAW, dense, stream};
+use super::draw::{DRAW, dense, drawn_for, stream};
 use crate::args::{Attrs, Param, ParamKind, Value};
 use crate::cx::KernelCx;
 use crate::eager::elem;
@@ -133,22 +133,15 @@ pub static RANDOM_COUNTS: OpDef = OpDef {
           `logseries` (probability). Each parameter is one number or has the shape of the result, and is in range.\n\n\
           Sources: Hörmann's PTRS and BTRS, 1993; Stadlober's HRUA, 1990; Devroye, 1986; Kemp, 1981; Walker's tables, 1977.",
     cpu: Cpu::Kernel(|cx| {
-        let what = match cx.str("distribution") {
-            "binomial" => Counts::Binomial,
-            "negative_binomial" => Counts::NegativeBinomial,
-            "hypergeometric" => Counts::Hypergeometric,
-            "zipf" => Counts::Zipf,
-            "logseries" => Counts::LogSeries,
-            _ => Counts::Poisson,
-        };
+        let what = counts_of(cx.str("distribution"));
         let given = (0..3).take_while(|&i| cx.opt(i).is_some());
         let parameters = given
             .map(|i| dense::<f64>(cx, i))
             .collect::<Result<Vec<_>>>()?;
+        let parameters: Vec<&[f64]> = parameters.iter().map(Vec::as_slice).collect();
         if what == Counts::Hypergeometric {
             check_samples(&parameters)?;
         }
-        let parameters: Vec<&[f64]> = parameters.iter().map(Vec::as_slice).collect();
         let out = cx.output(0);
         if out.is_empty() {
             return Ok(());
@@ -170,8 +163,21 @@ pub static RANDOM_COUNTS: OpDef = OpDef {
     ..REJECT
 };
 
-fn check_samples(parameters: &[Vec<f64>]) -> Result<()> {
-    let n = parameters.iter().map(Vec::len).max().unwrap_or(0);
+/// The kernel's distribution of this name.
+pub(super) fn counts_of(name: &str) -> Counts {
+    match name {
+        "binomial" => Counts::Binomial,
+        "negative_binomial" => Counts::NegativeBinomial,
+        "hypergeometric" => Counts::Hypergeometric,
+        "zipf" => Counts::Zipf,
+        "logseries" => Counts::LogSeries,
+        _ => Counts::Poisson,
+    }
+}
+
+/// Whether samples of hypergeometric numbers are as large as they may be.
+pub(super) fn check_samples(parameters: &[&[f64]]) -> Result<()> {
+    let n = parameters.iter().map(|p| p.len()).max().unwrap_or(0);
     let at = |p: usize, i: usize| parameters[p][i.min(parameters[p].len() - 1)];
     match (0..n).find(|&i| at(2, i) > at(0, i) + at(1, i)) {
         Some(i) => Err(Error::value(
@@ -275,6 +281,7 @@ pub static CHECKED_PARAMETER: OpDef = OpDef {
 
 /// Standard gamma samples (or their logarithms), differentiable with respect to `parameter`: [`RANDOM_GAMMA`].
 pub(super) fn gamma(
+    of: &'static OpDef,
     parameter: &Array,
     log: bool,
     shape: &[usize],
@@ -289,11 +296,12 @@ pub(super) fn gamma(
     ]
     .into_iter()
     .collect();
-    invoke1(&RANDOM_GAMMA, &[&fitted(parameter, shape)?], &attrs)
+    drawn_for(of, &RANDOM_GAMMA, &[&fitted(parameter, shape)?], &attrs)
 }
 
 /// Counts: [`RANDOM_COUNTS`]. The samples do not depend on the parameters in a differentiable way.
 pub(super) fn counts(
+    of: &'static OpDef,
     distribution: &'static str,
     parameters: &[Array],
     shape: &[usize],
@@ -318,12 +326,14 @@ pub(super) fn counts(
     }
     crate::invoke::only(
         &RANDOM_COUNTS,
-        crate::invoke::invoke_with(&RANDOM_COUNTS, &inputs, &attrs)?,
+        crate::invoke::invoke_with(&RANDOM_COUNTS, &inputs, &attrs)
+            .map_err(|error| error.for_op(of.name))?,
     )
 }
 
 /// Angles around 0: [`RANDOM_ANGLES`].
 pub(super) fn angles(
+    of: &'static OpDef,
     concentration: &Array,
     shape: &[usize],
     dtype: DType,
@@ -336,7 +346,8 @@ pub(super) fn angles(
     ]
     .into_iter()
     .collect();
-    invoke1(
+    drawn_for(
+        of,
         &RANDOM_ANGLES,
         &[&fitted(&concentration.detach(), shape)?],
         &attrs,

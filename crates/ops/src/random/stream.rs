@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use mxnet_kernels::random::philox;
+use mxnet_kernels::random::{Stream, philox};
 
 use crate::cx::RngState;
 
@@ -118,4 +118,10 @@ pub fn set_state(state: RngState) {
 /// Takes `blocks` counter blocks off the thread's generator, or off the process's stream.
 pub fn reserve(blocks: u64) -> RngState {
     CURRENT.with_borrow(|current| current.as_deref().unwrap_or(&GLOBAL).reserve(blocks))
+}
+
+/// The next `blocks` counter blocks, as kernels take them.
+pub(super) fn next(blocks: u64) -> Stream {
+    let RngState { seed, offset } = reserve(blocks);
+    Stream { seed, offset }
 }

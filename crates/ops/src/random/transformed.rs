@@ -4,18 +4,18 @@ use mxnet_tensor::{DType, default_int};
 
 use crate::args::{Default, Param};
 use crate::creation::dims;
-use crate::cx::CompositeCx;
+use crate::elementwise::arithmetic::{
+    ADD, DIVIDE, MAXIMUM, MULTIPLY, NEGATIVE, RECIPROCAL, SQUARE,
+};
 use crate::elementwise::comparison::LESS;
 use crate::elementwise::explog::{EXP, EXPM1, LOG1P, POWER, SQRT};
 use crate::elementwise::rounding::{CEIL, RINT};
-use crate::elementwise::select::choose;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::nn::softmax;
-use crate::opdef::{Cpu, Form, OpDef, Surface};
-use crate::random::continuous::{DEVICE, DISTRIBUTION, DTYPE, SIZE, half};
-use crate::random::parameter::{Given, Samples, asked, check, checked, given};
-use crate::random::reject::{angles, gamma};
-use crate::{Array, Outputs};
+use crate::opdef::{Cpu, Form, OpDef, Short, Surface};
+use crate::random::continuous::{DEVICE, DISTRIBUTION, DTYPE, SIZE};
+use crate::random::few::{Few, Handful};
+use crate::random::parameter::{Drawing, Given, Samples, Sampling, Values};
 
 /// Exponential of a normal number.
 pub static LOGNORMAL: OpDef = OpDef {
@@ -42,15 +42,18 @@ pub static LOGNORMAL: OpDef = OpDef {
         >>> round(float(np.log(np.random.lognormal(1.0, 0.5, size=100000)).mean()), 1)
         1.0
     ",
-    cpu: Cpu::Composite(|cx| {
-        let mean = given(cx, 0, 0.0)?;
-        let sigma = checked(cx, 1, 1.0, "sigma", "at least 0")?;
-        let samples = Samples::of(cx)?;
-        let normal = samples.shifted(&samples.draw("normal", 0.0, 1.0)?, &mean, &sigma)?;
-        cx.done(normal.unary(&EXP)?)
-    }),
+    cpu: Cpu::Composite(|cx| cx.done(lognormal(cx)?)),
+    short: Short::Samples(|few| lognormal(few)),
     ..DISTRIBUTION
 };
+
+fn lognormal<C: Drawing>(cx: &C) -> Result<C::X> {
+    let mean = cx.given(0, 0.0)?;
+    let sigma = cx.checked(1, 1.0, "sigma", "at least 0")?;
+    let samples = cx.samples()?;
+    let normal = samples.draw("normal", 0.0, 1.0)?;
+    samples.shifted(normal, &mean, &sigma)?.unary(&EXP)
+}
 
 /// Length of a normal vector in the plane.
 pub static RAYLEIGH: OpDef = OpDef {
@@ -70,14 +73,17 @@ pub static RAYLEIGH: OpDef = OpDef {
         >>> round(float(np.random.rayleigh(2.0, size=100000).mean()), 1)  # 2 * sqrt(pi / 2)
         2.5
     ",
-    cpu: Cpu::Composite(|cx| {
-        let scale = checked(cx, 0, 1.0, "scale", "at least 0")?;
-        let samples = Samples::of(cx)?;
-        let length = samples.draw("exponential", 0.0, 2.0)?.unary(&SQRT)?;
-        cx.done(samples.shifted(&length, &Given::Number(0.0), &scale)?)
-    }),
+    cpu: Cpu::Composite(|cx| cx.done(rayleigh(cx)?)),
+    short: Short::Samples(|few| rayleigh(few)),
     ..DISTRIBUTION
 };
+
+fn rayleigh<C: Drawing>(cx: &C) -> Result<C::X> {
+    let scale = cx.checked(0, 1.0, "scale", "at least 0")?;
+    let samples = cx.samples()?;
+    let length = samples.draw("exponential", 0.0, 2.0)?.unary(&SQRT)?;
+    samples.shifted(length, &Given::Number(0.0), &scale)
+}
 
 /// What distributions of one shape parameter above 0 have in common.
 const SHAPED: OpDef = OpDef {
@@ -87,9 +93,9 @@ const SHAPED: OpDef = OpDef {
 };
 
 /// The parameter `a`, and exponential samples.
-fn shaped(cx: &CompositeCx) -> Result<(Samples, Given, Array)> {
-    let a = checked(cx, 0, 1.0, "a", "above 0")?;
-    let samples = Samples::of(cx)?;
+fn shaped<C: Drawing>(cx: &C) -> Result<(C::Samples, Given<C::X>, C::X)> {
+    let a = cx.checked(0, 1.0, "a", "above 0")?;
+    let samples = cx.samples()?;
     let exponential = samples.draw("exponential", 0.0, 1.0)?;
     Ok((samples, a, exponential))
 }
@@ -104,15 +110,16 @@ pub static WEIBULL: OpDef = OpDef {
         >>> round(float(np.random.weibull(1.0, size=100000).mean()), 1)
         1.0
     ",
-    cpu: Cpu::Composite(|cx| {
-        let (samples, a, e) = shaped(cx)?;
-        cx.done(
-            e.binary(&POWER, &a.array()?.reciprocal()?)?
-                .astype(samples.dtype)?,
-        )
-    }),
+    cpu: Cpu::Composite(|cx| cx.done(weibull(cx)?)),
+    short: Short::Samples(|few| weibull(few)),
     ..SHAPED
 };
+
+fn weibull<C: Drawing>(cx: &C) -> Result<C::X> {
+    let (samples, a, e) = shaped(cx)?;
+    let exponent = samples.alone(&a)?.unary(&RECIPROCAL)?;
+    e.binary(&POWER, &exponent)?.astype(samples.dtype())
+}
 
 /// Lomax.
 pub static PARETO: OpDef = OpDef {
@@ -124,12 +131,15 @@ pub static PARETO: OpDef = OpDef {
         >>> round(float(np.random.pareto(3.0, size=100000).mean()), 1)  # 1 / (3 - 1)
         0.5
     ",
-    cpu: Cpu::Composite(|cx| {
-        let (samples, a, e) = shaped(cx)?;
-        cx.done(e.div(&a.array()?)?.unary(&EXPM1)?.astype(samples.dtype)?)
-    }),
+    cpu: Cpu::Composite(|cx| cx.done(pareto(cx)?)),
+    short: Short::Samples(|few| pareto(few)),
     ..SHAPED
 };
+
+fn pareto<C: Drawing>(cx: &C) -> Result<C::X> {
+    let (samples, a, e) = shaped(cx)?;
+    e.with(&DIVIDE, &a)?.unary(&EXPM1)?.astype(samples.dtype())
+}
 
 /// Power of a uniform number.
 pub static POWER_DISTRIBUTION: OpDef = OpDef {
@@ -141,18 +151,17 @@ pub static POWER_DISTRIBUTION: OpDef = OpDef {
         >>> round(float(np.random.power(3.0, size=100000).mean()), 2)  # 3 / (3 + 1)
         0.75
     ",
-    cpu: Cpu::Composite(|cx| {
-        let (samples, a, e) = shaped(cx)?;
-        // A uniform number is exp(-e).
-        cx.done(
-            e.neg()?
-                .div(&a.array()?)?
-                .unary(&EXP)?
-                .astype(samples.dtype)?,
-        )
-    }),
+    cpu: Cpu::Composite(|cx| cx.done(power(cx)?)),
+    short: Short::Samples(|few| power(few)),
     ..SHAPED
 };
+
+fn power<C: Drawing>(cx: &C) -> Result<C::X> {
+    let (samples, a, e) = shaped(cx)?;
+    // A uniform number is exp(-e).
+    let exponent = e.unary(&NEGATIVE)?.with(&DIVIDE, &a)?;
+    exponent.unary(&EXP)?.astype(samples.dtype())
+}
 
 /// Normal number over the root of a chi-square number.
 pub static STANDARD_T: OpDef = OpDef {
@@ -165,22 +174,19 @@ pub static STANDARD_T: OpDef = OpDef {
         >>> round(float(np.random.standard_t(6.0, size=100000).var()), 1)  # 6 / (6 - 2)
         1.5
     ",
-    cpu: Cpu::Composite(|cx| {
-        let half = half(&checked(cx, 0, 1.0, "df", "above 0")?)?;
-        let samples = Samples::of(cx)?;
-        let root = samples
-            .gamma(&half, false)?
-            .div(&half.array()?)?
-            .unary(&SQRT)?;
-        cx.done(
-            samples
-                .draw("normal", 0.0, 1.0)?
-                .div(&root)?
-                .astype(samples.dtype)?,
-        )
-    }),
+    cpu: Cpu::Composite(|cx| cx.done(standard_t(cx)?)),
+    short: Short::Samples(|few| standard_t(few)),
     ..DISTRIBUTION
 };
+
+fn standard_t<C: Drawing>(cx: &C) -> Result<C::X> {
+    let half = cx.checked(0, 1.0, "df", "above 0")?.half()?;
+    let samples = cx.samples()?;
+    let mean_square = samples.gamma(&half, false)?.with(&DIVIDE, &half)?;
+    let root = mean_square.unary(&SQRT)?;
+    let normal = samples.draw("normal", 0.0, 1.0)?;
+    normal.div(&root)?.astype(samples.dtype())
+}
 
 /// Inverse of the triangle's distribution function.
 pub static TRIANGULAR: OpDef = OpDef {
@@ -206,33 +212,32 @@ pub static TRIANGULAR: OpDef = OpDef {
         >>> round(float(np.random.triangular(0.0, 1.0, 5.0, size=100000).mean()), 1)
         2.0
     ",
-    cpu: Cpu::Composite(triangular),
+    cpu: Cpu::Composite(|cx| cx.done(triangular(cx)?)),
+    short: Short::Samples(|few| triangular(few)),
     ..DISTRIBUTION
 };
 
-fn triangular(cx: &CompositeCx) -> Result<Outputs> {
-    let (left, mode, right) = (given(cx, 0, 0.0)?, given(cx, 1, 0.5)?, given(cx, 2, 1.0)?);
-    let samples = Samples::of(cx)?;
+fn triangular<C: Drawing>(cx: &C) -> Result<C::X> {
+    let (left, mode, right) = (cx.given(0, 0.0)?, cx.given(1, 0.5)?, cx.given(2, 1.0)?);
+    let samples = cx.samples()?;
     if let (Some(a), Some(b), Some(c)) = (left.number(), mode.number(), right.number()) {
         if !(a <= b && b <= c && a < c) {
-            return Err(cx.value_error(format!(
-                "`left` <= `mode` <= `right` must hold, found {a}, {b}, {c}"
-            )));
+            let problem = format!("`left` <= `mode` <= `right` must hold, found {a}, {b}, {c}");
+            return Err(Error::value(cx.function().name, problem));
         }
-        let drawn =
-            super::draw::triangular((a, b, c), &samples.shape, samples.dtype, samples.device)?;
-        return cx.done(drawn);
+        return samples.filled("triangular", [a, c, b]);
     }
-    // Arrays, so that Python numbers among them take the samples' dtype and not float64.
-    let of = |x: &Given| x.array()?.astype(samples.dtype);
+    // Python numbers among arrays take the samples' dtype and not float64.
+    let of = |x: &Given<C::X>| samples.operand(x);
     let (left, mode, right) = (of(&left)?, of(&mode)?, of(&right)?);
-    let width = right.sub(&left)?;
+    let (width, before) = (right.sub(&left)?, mode.sub(&left)?);
     let u = samples.draw("uniform", 0.0, 1.0)?;
-    let rising = left.add(&u.mul(&width)?.mul(&mode.sub(&left)?)?.unary(&SQRT)?)?;
-    let rest = u.neg()?.shift(1.0)?;
-    let falling = right.sub(&rest.mul(&width)?.mul(&right.sub(&mode)?)?.unary(&SQRT)?)?;
-    let before = u.mul(&width)?.binary(&LESS, &mode.sub(&left)?)?;
-    cx.done(choose(&before, &rising, &falling)?)
+    let rising = left.add(&u.mul(&width)?.mul(&before)?.unary(&SQRT)?)?;
+    let rest = u.unary(&NEGATIVE)?.with_number(&ADD, 1.0)?;
+    let behind = right.sub(&mode)?;
+    let falling = right.sub(&rest.mul(&width)?.mul(&behind)?.unary(&SQRT)?)?;
+    let rises = u.mul(&width)?.binary(&LESS, &before)?;
+    C::X::chosen(&rises, &rising, &falling)
 }
 
 /// Number of tries.
@@ -248,18 +253,21 @@ pub static GEOMETRIC: OpDef = OpDef {
         >>> round(float(np.random.geometric(0.25, size=100000).mean()), 1)
         4.0
     ",
-    cpu: Cpu::Composite(|cx| {
-        let p = checked(cx, 0, 0.5, "p", "in (0, 1]")?;
-        let dtype = asked(cx).unwrap_or_else(default_int);
-        let samples = Samples::with_dtype(cx, DType::F64)?;
-        let p = p.array()?.astype(samples.dtype)?;
-        let e = samples.draw("exponential", 0.0, 1.0)?;
-        let tries = e.div(&p.neg()?.unary(&LOG1P)?.neg()?)?.unary(&CEIL)?;
-        let one = Array::scalar(mxnet_tensor::Scalar::F64(1.0), samples.dtype)?;
-        cx.done(tries.maximum(&one)?.astype(dtype)?)
-    }),
+    cpu: Cpu::Composite(|cx| cx.done(geometric(cx)?)),
+    short: Short::Samples(|few| geometric(few)),
     ..DISTRIBUTION
 };
+
+fn geometric<C: Drawing>(cx: &C) -> Result<C::X> {
+    let p = cx.checked(0, 0.5, "p", "in (0, 1]")?;
+    let dtype = cx.asked().unwrap_or_else(default_int);
+    let dtype = cx.samples_as(dtype)?.dtype();
+    let samples = cx.samples_as(DType::F64)?;
+    let failure = samples.operand(&p)?.unary(&NEGATIVE)?.unary(&LOG1P)?;
+    let e = samples.draw("exponential", 0.0, 1.0)?;
+    let tries = e.div(&failure.unary(&NEGATIVE)?)?.unary(&CEIL)?;
+    tries.with_number(&MAXIMUM, 1.0)?.astype(dtype)
+}
 
 /// Chi-square, one of whose normal numbers is off the centre.
 pub static NONCENTRAL_CHISQUARE: OpDef = OpDef {
@@ -280,13 +288,16 @@ pub static NONCENTRAL_CHISQUARE: OpDef = OpDef {
         >>> round(float(np.random.noncentral_chisquare(3.0, 2.0, size=100000).mean()), 1)
         5.0
     ",
-    cpu: Cpu::Composite(|cx| {
-        let dtype = Samples::of(cx)?.dtype;
-        cx.done(noncentral(cx, "df", 1)?.astype(dtype)?)
-    }),
+    cpu: Cpu::Composite(|cx| cx.done(noncentral_chisquare(cx)?)),
+    short: Short::Samples(|few| noncentral_chisquare(few)),
     form: Form::Plain,
     ..DISTRIBUTION
 };
+
+fn noncentral_chisquare<C: Drawing>(cx: &C) -> Result<C::X> {
+    let dtype = cx.samples()?.dtype();
+    noncentral(cx, "df", 1)?.astype(dtype)
+}
 
 /// Quotient of a non-central and a central chi-square number.
 pub static NONCENTRAL_F: OpDef = OpDef {
@@ -307,30 +318,35 @@ pub static NONCENTRAL_F: OpDef = OpDef {
         >>> np.random.noncentral_f(3.0, 20.0, 2.0, size=4).shape
         (4,)
     ",
-    cpu: Cpu::Composite(|cx| {
-        let dtype = Samples::of(cx)?.dtype;
-        let half = half(&checked(cx, 1, 1.0, "dfden", "above 0")?)?;
-        let above = noncentral(cx, "dfnum", 2)?.div(&given(cx, 0, 1.0)?.array()?)?;
-        let below = Samples::with_dtype(cx, DType::F64)?.gamma(&half, false)?;
-        cx.done(above.mul(&half.array()?)?.div(&below)?.astype(dtype)?)
-    }),
+    cpu: Cpu::Composite(|cx| cx.done(noncentral_f(cx)?)),
+    short: Short::Samples(|few| noncentral_f(few)),
     form: Form::Plain,
     ..DISTRIBUTION
 };
 
+fn noncentral_f<C: Drawing>(cx: &C) -> Result<C::X> {
+    let dtype = cx.samples()?.dtype();
+    let half = cx.checked(1, 1.0, "dfden", "above 0")?.half()?;
+    let above = noncentral(cx, "dfnum", 2)?.with(&DIVIDE, &cx.given(0, 1.0)?)?;
+    let below = cx.samples_as(DType::F64)?.gamma(&half, false)?;
+    above.with(&MULTIPLY, &half)?.div(&below)?.astype(dtype)
+}
+
 /// Non-central chi-square samples in float64; parameter 0 are the degrees of freedom, parameter `at` the non-centrality.
-fn noncentral(cx: &CompositeCx, name: &'static str, at: usize) -> Result<Array> {
-    let df = checked(cx, 0, 1.0, name, "above 0")?;
-    let nonc = checked(cx, at, 0.0, "nonc", "at least 0")?;
-    let samples = Samples::with_dtype(cx, DType::F64)?;
-    let shifted = |rest: &Given| {
+fn noncentral<C: Drawing>(cx: &C, name: &'static str, at: usize) -> Result<C::X> {
+    let df = cx.checked(0, 1.0, name, "above 0")?;
+    let nonc = cx.checked(at, 0.0, "nonc", "at least 0")?;
+    let samples = cx.samples_as(DType::F64)?;
+    let shifted = |rest: &Given<C::X>| {
         let normal = samples.draw("normal", 0.0, 1.0)?;
-        let square = normal.add(&nonc.array()?.unary(&SQRT)?)?.square()?;
-        square.add(&samples.gamma(&half(rest)?, false)?.scale(2.0)?)
+        let square = normal
+            .add(&samples.alone(&nonc)?.unary(&SQRT)?)?
+            .unary(&SQUARE)?;
+        square.add(&samples.gamma(&rest.half()?, false)?.scale(2.0)?)
     };
-    let mixed = |df: &Given| {
-        let pairs = samples.counts("poisson", &[&half(&nonc)?])?;
-        let shape = pairs.add(&half(df)?.array()?)?;
+    let mixed = |df: &Given<C::X>| {
+        let pairs = samples.counts("poisson", &[&nonc.half()?])?;
+        let shape = pairs.with(&ADD, &df.half()?)?;
         samples.gamma(&Given::Elements(shape), false)?.scale(2.0)
     };
     match &df {
@@ -338,10 +354,9 @@ fn noncentral(cx: &CompositeCx, name: &'static str, at: usize) -> Result<Array> 
         Given::Number(_) => mixed(&df),
         Given::Elements(k) => {
             let k = k.astype(DType::F64)?;
-            let zero = Array::scalar(mxnet_tensor::Scalar::F64(0.0), DType::F64)?;
-            let rest = k.shift(-1.0)?.maximum(&zero)?;
-            let is_many = zero.binary(&LESS, &rest)?;
-            choose(&is_many, &shifted(&Given::Elements(rest))?, &mixed(&df)?)
+            let rest = k.with_number(&ADD, -1.0)?.with_number(&MAXIMUM, 0.0)?;
+            let is_many = samples.operand(&Given::Number(0.0))?.binary(&LESS, &rest)?;
+            C::X::chosen(&is_many, &shifted(&Given::Elements(rest))?, &mixed(&df)?)
         }
     }
 }
@@ -369,31 +384,23 @@ pub static VONMISES: OpDef = OpDef {
         >>> round(float(np.random.vonmises(1.0, 10.0, size=100000).mean()), 1)
         1.0
     ",
-    cpu: Cpu::Composite(|cx| {
-        let (mu, kappa) = (
-            given(cx, 0, 0.0)?,
-            checked(cx, 1, 1.0, "kappa", "at least 0")?,
-        );
-        let samples = Samples::of(cx)?;
-        let around = angles(
-            &kappa.array()?,
-            &samples.shape,
-            samples.dtype,
-            samples.device,
-        )?;
-        let angle = samples.shifted(&around, &mu, &Given::Number(1.0))?;
-        if mu.number() == Some(0.0) {
-            return cx.done(angle);
-        }
-        // Whole turns off; how many they are does not move with `mu`.
-        let turns = angle
-            .detach()
-            .scale(0.5 / std::f64::consts::PI)?
-            .unary(&RINT)?;
-        cx.done(angle.sub(&turns.scale(std::f64::consts::TAU)?)?)
-    }),
+    cpu: Cpu::Composite(|cx| cx.done(vonmises(cx)?)),
+    short: Short::Samples(|few| vonmises(few)),
     ..DISTRIBUTION
 };
+
+fn vonmises<C: Drawing>(cx: &C) -> Result<C::X> {
+    let mu = cx.given(0, 0.0)?;
+    let kappa = cx.checked(1, 1.0, "kappa", "at least 0")?;
+    let samples = cx.samples()?;
+    let angle = samples.shifted(samples.angles(&kappa)?, &mu, &Given::Number(1.0))?;
+    if mu.number() == Some(0.0) {
+        return Ok(angle);
+    }
+    // Whole turns off; how many they are does not move with `mu`.
+    let turns = angle.detached()?.scale(0.5 / std::f64::consts::PI)?;
+    angle.sub(&turns.unary(&RINT)?.scale(std::f64::consts::TAU)?)
+}
 
 /// Shares of gamma numbers in their sum.
 pub static DIRICHLET: OpDef = OpDef {
@@ -417,20 +424,34 @@ pub static DIRICHLET: OpDef = OpDef {
         if alpha.dtype().is_complex() {
             return Err(cx.dtype_error("parameters of distributions are real"));
         }
-        let dtype = asked(cx).unwrap_or(match alpha.dtype().is_float() {
+        let dtype = cx.asked().unwrap_or(match alpha.dtype().is_float() {
             true => alpha.dtype(),
             false => mxnet_tensor::default_float(),
         });
         if !dtype.is_float() {
             return Err(cx.dtype_error(format!("samples are floats, not {}", dtype.name())));
         }
-        let alpha = check(cx, "alpha", Given::Elements(alpha.clone()), "above 0")?;
         let mut shape = dims(cx.op.name, cx.ints("size"))?;
         shape.push(k);
-        let device = cx.input(0).device();
-        let logs = gamma(&alpha.array()?, true, &shape, DType::F64, device)?;
+        let samples = Samples {
+            of: cx.op,
+            shape,
+            dtype: DType::F64,
+            device: alpha.device(),
+        };
+        let alpha = cx.check("alpha", Given::Elements(alpha.clone()), "above 0")?;
+        let logs = samples.gamma(&alpha, true)?;
         cx.done(softmax(&logs, -1)?.astype(dtype)?)
     }),
+    short: Short::Rows(|few| few_shares(few)),
     form: Form::Plain,
     ..DISTRIBUTION
 };
+
+/// [`DIRICHLET`] of a list.
+fn few_shares<'a>(few: &Few<'a>) -> Result<Handful<'a>> {
+    let dtype = few.samples()?.dtype();
+    let alpha = few.check("alpha", few.repeated(), "above 0")?;
+    let logs = few.samples_as(DType::F64)?.gamma(&alpha, true)?;
+    few.shares(&logs).astype(dtype)
+}

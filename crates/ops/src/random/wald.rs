@@ -4,15 +4,16 @@ use mxnet_tensor::DType;
 
 use crate::args::{Attrs, Param};
 use crate::cx::CompositeCx;
+use crate::elementwise::arithmetic::SQUARE;
 use crate::elementwise::comparison::LESS;
 use crate::elementwise::explog::{EXP, SQRT};
 use crate::elementwise::select::choose;
 use crate::elementwise::special::ERFC;
 use crate::error::Result;
 use crate::invoke::invoke1;
-use crate::opdef::{Cost, Cpu, Cuda, Form, Grad, Keep, OpDef, Probe, Rng, Surface};
+use crate::opdef::{Cost, Cpu, Cuda, Form, Grad, Keep, OpDef, Probe, Rng, Short, Surface};
 use crate::random::continuous::{DEVICE, DISTRIBUTION, DTYPE, SIZE};
-use crate::random::parameter::{Samples, checked};
+use crate::random::parameter::{Drawing, Sampling, Values};
 use crate::{Array, Outputs, cpu, interp};
 
 /// First passage of a Brownian motion with drift.
@@ -35,41 +36,59 @@ pub static WALD: OpDef = OpDef {
         2.0
     ",
     cpu: Cpu::Composite(wald),
+    short: Short::Samples(|few| {
+        let dtype = few.samples()?.dtype();
+        drawn(few)?.x.astype(dtype)
+    }),
     form: Form::Plain,
     ..DISTRIBUTION
 };
 
 fn wald(cx: &CompositeCx) -> Result<Outputs> {
-    let mean = checked(cx, 0, 1.0, "mean", "above 0")?;
-    let scale = checked(cx, 1, 1.0, "scale", "above 0")?;
-    let dtype = Samples::of(cx)?.dtype;
-    let samples = Samples::with_dtype(cx, DType::F64)?;
-    let given = (
-        mean.array()?.astype(samples.dtype)?,
-        scale.array()?.astype(samples.dtype)?,
-    );
+    let dtype = cx.samples()?.dtype;
+    let Passage { x, mean, scale } = drawn(cx)?;
+    let x = match interp::is_recording() {
+        true => {
+            let of = |parameter: &Array| parameter.broadcast_to(x.shape());
+            let operands = [&x, &of(&mean)?, &of(&scale)?];
+            invoke1(&WALD_PATH, &operands, &Attrs::none())?
+        }
+        false => x,
+    };
+    cx.done(x.astype(dtype)?)
+}
+
+/// Samples in float64, which gradients do not go through, and their parameters, which they do.
+struct Passage<X> {
+    x: X,
+    mean: X,
+    scale: X,
+}
+
+fn drawn<C: Drawing>(cx: &C) -> Result<Passage<C::X>> {
+    let mean = cx.checked(0, 1.0, "mean", "above 0")?;
+    let scale = cx.checked(1, 1.0, "scale", "above 0")?;
+    let samples = cx.samples_as(DType::F64)?;
+    let given = (samples.operand(&mean)?, samples.operand(&scale)?);
     // Which of two roots is taken depends on the parameters, so that the gradient is not that of these steps: see `WALD_PATH`.
-    let (mean, scale) = (given.0.detach(), given.1.detach());
-    let y = samples.draw("normal", 0.0, 1.0)?.square()?.mul(&mean)?;
-    let root = y.mul(&scale)?.scale(4.0)?.add(&y.square()?)?.unary(&SQRT)?;
+    let (mean, scale) = (given.0.detached()?, given.1.detached()?);
+    let y = samples
+        .draw("normal", 0.0, 1.0)?
+        .unary(&SQUARE)?
+        .mul(&mean)?;
+    let root = y.mul(&scale)?.scale(4.0)?.add(&y.unary(&SQUARE)?)?;
+    let root = root.unary(&SQRT)?;
     // The smaller root of a quadratic, mean (1 + (y - root) / (2 scale)), rearranged so that nothing cancels; the other is mean^2 / x.
     let x = mean.mul(&scale.scale(2.0)?)?;
     let x = x.div(&scale.scale(2.0)?.add(&y)?.add(&root)?)?;
     let share = mean.div(&mean.add(&x)?)?;
     let first = samples.draw("uniform", 0.0, 1.0)?.binary(&LESS, &share)?;
-    let x = choose(&first, &x, &mean.square()?.div(&x)?)?;
-    let x = match interp::is_recording() {
-        true => {
-            let of = |x: &Array| x.broadcast_to(&samples.shape);
-            invoke1(
-                &WALD_PATH,
-                &[&x, &of(&given.0)?, &of(&given.1)?],
-                &Attrs::none(),
-            )?
-        }
-        false => x,
-    };
-    cx.done(x.astype(dtype)?)
+    let other = mean.unary(&SQUARE)?.div(&x)?;
+    Ok(Passage {
+        x: C::X::chosen(&first, &x, &other)?,
+        mean: given.0,
+        scale: given.1,
+    })
 }
 
 /// Inverse Gaussian samples as functions of their parameters.

@@ -49,6 +49,24 @@ static HOME: Home = Home(UnsafeCell::new(ffi::PyModuleDef {
     m_free: None,
 }));
 
+/// What a function of the registry calls; `None` for any other object.
+pub fn binding_of(function: &Bound<'_, PyAny>) -> Option<&'static Binding> {
+    // SAFETY: 1. a live object; what it is is asked first. 2. the state of a module of this definition is a pointer to a leaked binding.
+    unsafe {
+        if ffi::PyCFunction_CheckExact(function.as_ptr()) == 0 {
+            return None;
+        }
+        let home = ffi::PyCFunction_GetSelf(function.as_ptr());
+        if home.is_null()
+            || ffi::PyModule_Check(home) == 0
+            || !ptr::eq(ffi::PyModule_GetDef(home), HOME.0.get())
+        {
+            return None;
+        }
+        (*ffi::PyModule_GetState(home).cast::<*const Binding>()).as_ref()
+    }
+}
+
 /// Runs a call and turns errors and panics into Python exceptions.
 ///
 /// # Safety

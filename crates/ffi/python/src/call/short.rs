@@ -14,13 +14,13 @@ use smallvec::SmallVec;
 
 use super::arguments::{Named, find};
 use super::binding::Binding;
+use super::draw::drawn;
 use crate::array::PyArray;
 use crate::cell::Look;
 use crate::convert;
 use crate::error::raise;
 
-/// More axes than this go the general way.
-const MOST: usize = 8;
+const MOST: usize = Few::MOST;
 
 /// The result, if the operator has a short way and it is open.
 #[inline]
@@ -44,6 +44,8 @@ pub fn call(
         Short::Pair(pair) if named.len == 0 => paired(py, pair, positional)?,
         Short::Along(along) => searched(py, binding, along, positional, named)?,
         Short::Two if named.len == 0 => return twofold(py, binding.op, positional),
+        Short::Samples(way) => drawn(py, binding, way, false, positional, named)?,
+        Short::Rows(way) => drawn(py, binding, way, true, positional, named)?,
         Short::View(_)
         | Short::Copy
         | Short::CopyOfDense
@@ -60,13 +62,16 @@ pub fn call(
 }
 
 /// Small integers, given one by one or as a tuple.
-struct Few {
+pub(super) struct Few {
     values: [isize; MOST],
     len: usize,
 }
 
 impl Few {
-    fn new() -> Few {
+    /// More of them, axes of arrays most often, go the general way.
+    pub(super) const MOST: usize = 8;
+
+    pub(super) fn new() -> Few {
         Few {
             values: [0; MOST],
             len: 0,
@@ -75,7 +80,7 @@ impl Few {
 
     /// Appends an `int`; answers whether it was one that fits.
     #[inline]
-    fn push(&mut self, object: Borrowed<'_, '_, PyAny>) -> bool {
+    pub(super) fn push(&mut self, object: Borrowed<'_, '_, PyAny>) -> bool {
         // SAFETY: a live object.
         if self.len == MOST || unsafe { ffi::PyLong_CheckExact(object.as_ptr()) } == 0 {
             return false;
@@ -95,7 +100,7 @@ impl Few {
 
     /// An `int` or a tuple of them.
     #[inline]
-    fn of(object: Borrowed<'_, '_, PyAny>) -> Option<Few> {
+    pub(super) fn of(object: Borrowed<'_, '_, PyAny>) -> Option<Few> {
         let mut few = Few::new();
         // SAFETY: a live object.
         if unsafe { ffi::PyTuple_CheckExact(object.as_ptr()) } == 0 {
@@ -115,7 +120,7 @@ impl Few {
         Some(few)
     }
 
-    fn as_slice(&self) -> &[isize] {
+    pub(super) fn as_slice(&self) -> &[isize] {
         &self.values[..self.len]
     }
 }

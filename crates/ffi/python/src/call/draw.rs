@@ -1,0 +1,160 @@
+//! The short way of distributions: parameters that are numbers or arrays, a size and a dtype are taken from the call as they are.
+//!
+//! What is not exactly of that form is left to the general way, errors included.
+
+use mxnet::ops::random::{Drawn, Parameter, Row, few};
+use mxnet::ops::{Array, Default, Param, ParamKind};
+use mxnet::tensor::Scalar;
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::{PyList, PyTuple};
+
+use super::arguments::{Named, find};
+use super::binding::Binding;
+use super::short::Few;
+use crate::array::PyArray;
+use crate::convert;
+use crate::error::raise;
+
+/// More arguments than any distribution takes.
+const SLOTS: usize = 8;
+
+/// As many parameters as a distribution has.
+const PARAMETERS: usize = 3;
+
+/// `gamma(2.0, size=(2, 2))`, `rand(2, 3)`; with `ends_in_list` `multinomial(20, [0.2, 0.8], 4)`.
+pub fn drawn(
+    py: Python<'_>,
+    binding: &'static Binding,
+    drawn: Drawn,
+    ends_in_list: bool,
+    positional: &[*mut ffi::PyObject],
+    named: &Named,
+) -> PyResult<Option<Array>> {
+    let params = binding.op.params;
+    let mut slots = [std::ptr::null_mut(); SLOTS];
+    if params.len() > SLOTS {
+        return Ok(None);
+    }
+    let mut sizes = Few::new();
+    if params[0].variadic {
+        // SAFETY: borrowed arguments of the running call.
+        let mut given = positional
+            .iter()
+            .map(|&p| unsafe { Borrowed::from_ptr(py, p) });
+        if !given.all(|size| sizes.push(size)) {
+            return Ok(None);
+        }
+    } else if positional.len() <= params.len() {
+        slots[..positional.len()].copy_from_slice(positional);
+    } else {
+        return Ok(None);
+    }
+    for i in 0..named.len {
+        let (name, value) = named.get(i);
+        match find(binding, name).and_then(|at| slots.get_mut(at)) {
+            Some(slot) if slot.is_null() => *slot = value,
+            _ => return Ok(None),
+        }
+    }
+    // What stands behind the parameters is `out`; a variadic shape is not given twice.
+    let is_twice = params[0].variadic && !positional.is_empty() && !slots[0].is_null();
+    if is_twice || slots[params.len()..].iter().any(|slot| !slot.is_null()) {
+        return Ok(None);
+    }
+    let (mut parameters, mut at) = ([Parameter::Missing; PARAMETERS], 0);
+    let mut arrays: [Option<Bound<'_, PyArray>>; PARAMETERS] = [const { None }; PARAMETERS];
+    let (mut row, mut dtype, mut has_size) = (None, None, params[0].variadic);
+    for (param, &slot) in params.iter().zip(&slots) {
+        let object = match slot.is_null() {
+            true => None,
+            // SAFETY: a borrowed argument of the running call.
+            false => Some(unsafe { Borrowed::<PyAny>::from_ptr(py, slot) }),
+        };
+        // None where it is the default stands for a missing argument.
+        let object = object.filter(|x| !(param.default == Default::None && x.is_none()));
+        match (param.kind, object) {
+            (ParamKind::Array | ParamKind::Bool, object) => {
+                let here = at;
+                at += 1;
+                if at > PARAMETERS {
+                    return Ok(None);
+                }
+                let is_last = params.get(at).is_none_or(|p| p.kind != ParamKind::Array);
+                match object {
+                    None if param.default == Default::Required => return Ok(None),
+                    None => {}
+                    Some(object) if ends_in_list && is_last => match list(&object) {
+                        Some(list) => row = Some(list),
+                        None => return Ok(None),
+                    },
+                    Some(object) => match object.cast_exact::<PyArray>() {
+                        Ok(x) => arrays[here] = Some(Bound::clone(&x)),
+                        Err(_) => match number(param, &object) {
+                            Some(number) => parameters[here] = Parameter::Number(number),
+                            None => return Ok(None),
+                        },
+                    },
+                }
+            }
+            (_, None) => {}
+            (ParamKind::Ints, Some(object)) => match Few::of(object) {
+                Some(few) => (sizes, has_size) = (few, true),
+                None => return Ok(None),
+            },
+            (ParamKind::DType, Some(object)) => match convert::dtype(&object) {
+                Ok(found) => dtype = Some(found),
+                Err(_) => return Ok(None),
+            },
+            (_, Some(_)) => return Ok(None),
+        }
+    }
+    let mut shape = [0; Few::MOST];
+    for (to, &size) in shape.iter_mut().zip(sizes.as_slice()) {
+        match usize::try_from(size) {
+            Ok(size) => *to = size,
+            Err(_) => return Ok(None),
+        }
+    }
+    let size = has_size.then_some(&shape[..sizes.as_slice().len()]);
+    // No Python code runs from here to the end of the call, so the arrays can be looked at where they are.
+    let looks = arrays
+        .each_ref()
+        .map(|x| x.as_ref().map(|x| x.get().look(py)));
+    for (to, look) in parameters.iter_mut().zip(&looks) {
+        if let Some(x) = look {
+            *to = Parameter::Elements(x);
+        }
+    }
+    few(binding.op, drawn, &parameters[..at], row, size, dtype).map_err(|error| raise(py, error))
+}
+
+/// A real Python number; a truth value only where one belongs.
+fn number(param: &Param, object: &Bound<'_, PyAny>) -> Option<Scalar> {
+    let number = convert::number(object).ok().flatten()?;
+    match (number, param.kind) {
+        (Scalar::Bool(_), ParamKind::Bool) => Some(number),
+        (Scalar::I64(_) | Scalar::U64(_) | Scalar::F64(_), ParamKind::Array) => Some(number),
+        _ => None,
+    }
+}
+
+/// A list or a tuple of Python floats.
+fn list(object: &Bound<'_, PyAny>) -> Option<Row> {
+    let mut row = Row::new();
+    let mut push = |entry: &Bound<'_, PyAny>| match convert::number(entry) {
+        Ok(Some(Scalar::F64(x))) => {
+            row.push(x);
+            true
+        }
+        _ => false,
+    };
+    let all = if let Ok(list) = object.cast_exact::<PyList>() {
+        list.iter().all(|entry| push(&entry))
+    } else if let Ok(tuple) = object.cast_exact::<PyTuple>() {
+        tuple.iter_borrowed().all(|entry| push(&entry))
+    } else {
+        false
+    };
+    all.then_some(row)
+}
