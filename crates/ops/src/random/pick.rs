@@ -243,7 +243,7 @@ pub static MULTINOMIAL: OpDef = OpDef {
         }
         Ok(())
     }),
-    short: Short::Rows(|few| few_rows(few)),
+    short: Short::Rows(few_rows),
     rng: Rng::Blocks(|n| n),
     cost: Cost::PerKiB(4000),
     ..DRAW

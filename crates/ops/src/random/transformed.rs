@@ -443,7 +443,7 @@ pub static DIRICHLET: OpDef = OpDef {
         let logs = samples.gamma(&alpha, true)?;
         cx.done(softmax(&logs, -1)?.astype(dtype)?)
     }),
-    short: Short::Rows(|few| few_shares(few)),
+    short: Short::Rows(few_shares),
     form: Form::Plain,
     ..DISTRIBUTION
 };
