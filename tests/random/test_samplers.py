@@ -636,3 +636,8 @@ def test_angles_turn_around_their_centre():
     x = np.random.vonmises(3.0, 4.0, size=(N,), dtype="float64").asnumpy()
     assert (abs(x) <= onp.pi + 1e-12).all()
     follows(np.array((x - 3.0 + onp.pi) % (2 * onp.pi) - onp.pi, dtype="float64"), stats.vonmises(4.0))
+
+
+def test_tries_that_no_integer_counts_are_the_largest_integers():
+    for dtype, largest in (("int64", 2**63 - 1024), ("int32", 2**31 - 1), ("uint8", 255)):
+        assert mx.np.random.geometric(1e-300, 5, dtype=dtype).tolist() == [largest] * 5

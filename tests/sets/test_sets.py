@@ -139,3 +139,11 @@ def test_names_of_the_parts_of_results():
     found = mx.np.unique_all([3, 1, 3])
     assert found.values.tolist() == [1, 3] and found.indices.tolist() == [1, 0]
     assert found.inverse_indices.tolist() == [1, 0, 1] and found.counts.tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("size", [3, 3000])
+def test_complex_nans_are_one_element_unless_told_otherwise(size):
+    x = numpy.resize(numpy.array([complex(numpy.nan, 1), complex(numpy.nan, 2), complex(1, numpy.nan)]), size)
+    for equal_nan in (True, False):
+        want = numpy.unique(x, equal_nan=equal_nan)
+        assert mx.np.unique(mx.np.array(x), equal_nan=equal_nan).shape == want.shape

@@ -5,7 +5,7 @@ use mxnet_tensor::{DType, default_int};
 use crate::args::{Default, Param};
 use crate::creation::dims;
 use crate::elementwise::arithmetic::{
-    ADD, DIVIDE, MAXIMUM, MULTIPLY, NEGATIVE, RECIPROCAL, SQUARE,
+    ADD, DIVIDE, MAXIMUM, MINIMUM, MULTIPLY, NEGATIVE, RECIPROCAL, SQUARE,
 };
 use crate::elementwise::comparison::LESS;
 use crate::elementwise::explog::{EXP, EXPM1, LOG1P, POWER, SQRT};
@@ -266,7 +266,18 @@ fn geometric<C: Drawing>(cx: &C) -> Result<C::X> {
     let failure = samples.operand(&p)?.unary(&NEGATIVE)?.unary(&LOG1P)?;
     let e = samples.draw("exponential", 0.0, 1.0)?;
     let tries = e.div(&failure.unary(&NEGATIVE)?)?.unary(&CEIL)?;
-    tries.with_number(&MAXIMUM, 1.0)?.astype(dtype)
+    let tries = tries.with_number(&MAXIMUM, 1.0)?;
+    // What the dtype cannot count is its largest number that float64 has.
+    let most = match dtype {
+        DType::I64 => 9_223_372_036_854_774_784.0,
+        DType::U64 => 18_446_744_073_709_549_568.0,
+        dtype if dtype.is_integer() => {
+            let bits = 8 * dtype.size() as i32 - i32::from(dtype.is_signed());
+            2_f64.powi(bits) - 1.0
+        }
+        _ => return tries.astype(dtype),
+    };
+    tries.with_number(&MINIMUM, most)?.astype(dtype)
 }
 
 /// Chi-square, one of whose normal numbers is off the centre.
