@@ -12,7 +12,7 @@ from mxnet import _core, np, npx
 CALLS = {
     "power": ["np.power(np.array([2]), np.array([-1]))"],
     "where": ["np.where([True], 1)", "np.where([True, False], [1, 2, 3], 0)"],
-    "arange": ["np.arange(0, 5, 0)"],
+    "arange": ["np.arange(0, 5, 0)", "np.arange(300, 303, dtype='uint8')", "np.arange(2**70)"],
     "linspace": ["np.linspace(0, 1, -1)"],
     "unstack": ["np.unstack(np.array(3))"],
     "astype": ["np.array([1.5]).astype('int64', casting='safe')"],
@@ -145,6 +145,7 @@ CLASSES = {
     "TypeError": TypeError,
     "IndexError": IndexError,
     "LinAlgError": np.linalg.LinAlgError,
+    "OverflowError": OverflowError,
 }
 OPERATORS = [operator["name"] for operator in _core.registry() if operator["surface"]]
 

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use mxnet_engine::{Access, engine};
-use mxnet_tensor::{DType, Device, Layout, Scalar, Tensor};
+use mxnet_tensor::{DType, Device, Kind, Layout, Scalar, Tensor};
 
 use crate::autograd::Node;
 use crate::error::{Error, Result};
@@ -17,8 +17,8 @@ pub struct Array {
     entry: Option<(Arc<Node>, u32)>,
     /// The storage's lineage when `entry`, or the lack of one, said how the elements were computed.
     lineage: u32,
-    /// A Python number: it takes part in promotion with its kind only.
-    weak: bool,
+    /// A Python number: it takes part in promotion with this kind only. An integer beyond 64 bits is stored as a float.
+    weak: Option<Kind>,
 }
 
 /// Rust types that are elements of arrays.
@@ -41,7 +41,7 @@ impl Array {
             lineage: tensor.storage().lineage(),
             tensor,
             entry: None,
-            weak: false,
+            weak: None,
         }
     }
 
@@ -57,7 +57,7 @@ impl Array {
     /// A 0-d array that promotes as a Python number does: by its kind only.
     pub fn weak_scalar(value: Scalar) -> Result<Array> {
         let mut array = Array::scalar(value, Array::weak_dtype(value))?;
-        array.weak = true;
+        array.weak = Some(value.kind());
         Ok(array)
     }
 
@@ -67,7 +67,7 @@ impl Array {
             Scalar::Bool(_) => DType::Bool,
             Scalar::I64(_) => DType::I64,
             Scalar::U64(_) => DType::U64,
-            Scalar::F64(_) => DType::F64,
+            Scalar::Wide(_) | Scalar::F64(_) => DType::F64,
             Scalar::C128(_) => DType::C128,
         }
     }
@@ -192,7 +192,23 @@ impl Array {
     /// Whether it promotes as a Python number does.
     #[inline]
     pub fn is_weak(&self) -> bool {
-        self.weak
+        self.weak.is_some()
+    }
+
+    /// The kind it brings to promotion.
+    #[inline]
+    pub fn kind(&self) -> Kind {
+        self.weak.unwrap_or_else(|| self.dtype().kind())
+    }
+
+    /// The Python number that it is, if it is one.
+    #[inline]
+    pub fn number(&self) -> Option<Scalar> {
+        let kind = self.weak?;
+        Some(match crate::cpu::read_scalar(&self.tensor) {
+            Scalar::F64(x) if kind == Kind::Integer => Scalar::Wide(x),
+            value => value,
+        })
     }
 
     /// The node that produced it, and which output it is.

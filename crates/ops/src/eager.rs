@@ -227,7 +227,7 @@ fn allocate_like(call: &Call, shape: &Dims, dtype: DType) -> Result<Array> {
 
 /// Python numbers among halves, rounded to halves: rows compute in float32, where they would not be. `None`: there are none.
 fn rounded_to_half(call: &Call, compute: DType) -> Result<Option<SmallVec<[Option<Array>; 2]>>> {
-    let is_number = |x: &&Array| x.is_weak() && x.dtype().kind() != mxnet_tensor::Kind::Bool;
+    let is_number = |x: &&Array| x.is_weak() && x.kind() != mxnet_tensor::Kind::Bool;
     let promotes = matches!(call.op.types, Types::Promote { .. });
     if !matches!(compute, DType::F16 | DType::BF16)
         || !promotes
@@ -248,7 +248,7 @@ fn rounded_to_half(call: &Call, compute: DType) -> Result<Option<SmallVec<[Optio
 fn check_weak(call: &Call, compute: DType) -> Result<()> {
     let counted = matches!(call.op.types, Types::Counted { .. });
     for (i, x) in call.inputs.iter().enumerate() {
-        let Some(x) = x.filter(|x| x.is_weak()) else {
+        let Some(value) = x.and_then(Array::number) else {
             continue;
         };
         let dtype = if counted && i == 1 {
@@ -256,7 +256,6 @@ fn check_weak(call: &Call, compute: DType) -> Result<()> {
         } else {
             compute
         };
-        let value = cpu::read_scalar(x.tensor());
         if !value.fits(dtype) {
             return Err(types::out_of_bounds(call.op.name, value, dtype));
         }

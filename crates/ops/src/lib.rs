@@ -48,7 +48,10 @@ pub use opdef::{
     Keep, Onnx, OpDef, OutSpec, Probe, Rng, Short, Sparse, Surface, Viewed, Words, one, one_of,
 };
 pub use quick::{Quick, constant, duplicate, duplicate_fortran, flat, quick, range, two};
-pub use types::{DTypes, Lift, Out, Types, default_dtype, out_of_bounds, promoted, resolve_call};
+pub use types::{
+    DTypes, Lift, Out, Types, check_element, default_dtype, dtype_of_number, out_of_bounds,
+    promoted, resolve_call,
+};
 
 /// Outputs of a call.
 pub type Outputs = SmallVec<[Array; 1]>;

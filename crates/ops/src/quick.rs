@@ -10,7 +10,7 @@ use mxnet_kernels::map::Rows;
 use mxnet_tensor::{DType, DeviceKind, Kind, Layout, Scalar, Tensor, checked_len};
 
 use crate::args::{Args, Attrs};
-use crate::cpu::{copy_few, fill, read_scalar};
+use crate::cpu::{copy_few, fill};
 use crate::cx::{KernelCx, RngState};
 use crate::eager::{Pool, elem};
 use crate::error::Result;
@@ -280,8 +280,10 @@ pub(crate) fn call(call: &Call) -> Result<Option<Array>> {
     let mut operands = [Quick::Number(Scalar::Bool(false)); MOST];
     for (slot, x) in operands.iter_mut().zip(call.inputs) {
         *slot = match x {
-            Some(x) if x.is_weak() => Quick::Number(read_scalar(x.tensor())),
-            Some(x) => Quick::Array(x),
+            Some(x) => match x.number() {
+                Some(value) => Quick::Number(value),
+                None => Quick::Array(x),
+            },
             None => return Ok(None),
         };
     }

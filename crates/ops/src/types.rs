@@ -229,9 +229,18 @@ pub fn default_dtype(kind: Kind) -> DType {
     }
 }
 
+/// The dtype of an array of one Python number: as [`default_dtype`], but integers that need uint64 are of it. Integers beyond 64 bits do not fit
+/// the answer.
+pub fn dtype_of_number(value: Scalar) -> DType {
+    match value {
+        Scalar::U64(x) if x > i64::MAX as u64 => DType::U64,
+        other => default_dtype(other.kind()),
+    }
+}
+
 fn operand(array: &Array) -> Operand {
     if array.is_weak() {
-        Operand::Weak(array.dtype().kind())
+        Operand::Weak(array.kind())
     } else {
         Operand::Array(array.dtype())
     }
@@ -240,7 +249,7 @@ fn operand(array: &Array) -> Operand {
 /// Whether a weak scalar leaves an array's dtype as it is.
 #[inline]
 fn weak_fits(weak: &Array, dtype: DType) -> bool {
-    weak.dtype().kind() <= dtype.kind()
+    weak.kind() <= dtype.kind()
 }
 
 /// Dtypes of what counts: all integers that fit 64 bits with a sign.
@@ -266,14 +275,14 @@ pub fn resolve_call(call: &Call) -> Result<(DType, DType)> {
         Types::Counted { accepts, lift } => {
             let lead = call.inputs.get(..1).unwrap_or(&[]);
             if let Some(Some(count)) = call.inputs.get(1) {
-                let exact = matches!(count.dtype().kind(), Kind::Bool | Kind::Integer);
+                let exact = matches!(count.kind(), Kind::Bool | Kind::Integer);
                 if !exact || (count.dtype() == DType::U64 && !count.is_weak()) {
                     return Err(rejected(call.op.name, COUNTS, count.dtype()));
                 }
                 // NumPy looks for the first loop that takes both: a Python integer goes into float16.
                 if let [Some(number)] = lead
                     && number.is_weak()
-                    && number.dtype().kind() == Kind::Integer
+                    && number.kind() == Kind::Integer
                     && !count.is_weak()
                     && count.dtype().is_integer()
                     && call.dtype.is_none()
@@ -344,7 +353,7 @@ fn float_that_holds(dtype: DType) -> DType {
 fn smallest_float(inputs: &[Option<&Array>]) -> Option<DType> {
     let arrays = || inputs.iter().flatten().filter(|x| !x.is_weak());
     let widest = arrays().map(|x| x.dtype().kind()).max()?;
-    if inputs.iter().flatten().any(|x| x.dtype().kind() > widest) {
+    if inputs.iter().flatten().any(|x| x.kind() > widest) {
         // A Python integer with truth values has its own dtype.
         return None;
     }
@@ -384,10 +393,42 @@ fn rejected(op: &'static str, accepts: DTypes, found: DType) -> Error {
 pub fn out_of_bounds(op: &'static str, value: Scalar, dtype: DType) -> Error {
     let shown = match value {
         Scalar::U64(x) => x.to_string(),
+        Scalar::Wide(x) if x.is_infinite() => "of more than 308 digits".to_owned(),
+        Scalar::Wide(x) => format!("of about {x:e}"),
         other => other.as_i64().to_string(),
     };
     Error::overflow(
         op,
         format!("Python integer {shown} out of bounds for {}", dtype.name()),
     )
+}
+
+/// Whether a Python number can become an element: NumPy's rules, which are stricter than those for arrays.
+///
+/// # Errors
+/// [`Error::DType`] if a complex number would lose its imaginary part, [`Error::Value`] if NaN would become an integer, [`Error::Overflow`] if the
+/// dtype does not hold the number, or what is left of it without its fraction.
+pub fn check_element(op: &'static str, value: Scalar, dtype: DType) -> Result<()> {
+    let shown = |what: &str| format!("cannot convert {what} to {}", dtype.name());
+    match (value, dtype.kind()) {
+        (_, Kind::Bool) => Ok(()),
+        (Scalar::C128(_), Kind::Integer | Kind::Float) => {
+            Err(Error::dtype(op, shown("a complex number")))
+        }
+        (Scalar::F64(x), Kind::Integer) if x.is_nan() => Err(Error::value(op, shown("float NaN"))),
+        (Scalar::F64(x), Kind::Integer) if x.is_infinite() => {
+            Err(Error::overflow(op, shown("float infinity")))
+        }
+        (Scalar::F64(x), Kind::Integer) => {
+            // -2^63 and 2^64 are floats, so the bounds are exact.
+            let whole = match x.trunc() {
+                x if (-9_223_372_036_854_775_808.0..0.0).contains(&x) => Scalar::I64(x as i64),
+                x if (0.0..18_446_744_073_709_551_616.0).contains(&x) => Scalar::U64(x as u64),
+                x => Scalar::Wide(x),
+            };
+            check_element(op, whole, dtype)
+        }
+        _ if !value.fits(dtype) => Err(out_of_bounds(op, value, dtype)),
+        _ => Ok(()),
+    }
 }

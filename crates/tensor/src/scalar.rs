@@ -14,6 +14,8 @@ pub enum Scalar {
     I64(i64),
     /// An integer of `uint64`, or one above the range of `I64`.
     U64(u64),
+    /// An integer beyond 64 bits, as the nearest float; infinite if floats end before it. No integer type holds it.
+    Wide(f64),
     /// A real number.
     F64(f64),
     /// A complex number.
@@ -26,7 +28,7 @@ impl Scalar {
     pub const fn kind(self) -> Kind {
         match self {
             Scalar::Bool(_) => Kind::Bool,
-            Scalar::I64(_) | Scalar::U64(_) => Kind::Integer,
+            Scalar::I64(_) | Scalar::U64(_) | Scalar::Wide(_) => Kind::Integer,
             Scalar::F64(_) => Kind::Float,
             Scalar::C128(_) => Kind::Complex,
         }
@@ -39,7 +41,7 @@ impl Scalar {
             Scalar::Bool(x) => x as u8 as f64,
             Scalar::I64(x) => x as f64,
             Scalar::U64(x) => x as f64,
-            Scalar::F64(x) => x,
+            Scalar::Wide(x) | Scalar::F64(x) => x,
             Scalar::C128(x) => x.re,
         }
     }
@@ -52,7 +54,7 @@ impl Scalar {
             Scalar::Bool(x) => x as i64,
             Scalar::I64(x) => x,
             Scalar::U64(x) => x as i64,
-            Scalar::F64(x) => x as i64,
+            Scalar::Wide(x) | Scalar::F64(x) => x as i64,
             Scalar::C128(x) => x.re as i64,
         }
     }
@@ -64,7 +66,7 @@ impl Scalar {
             Scalar::Bool(x) => x as u64,
             Scalar::I64(x) => x as u64,
             Scalar::U64(x) => x,
-            Scalar::F64(x) => real_to_u64(x),
+            Scalar::Wide(x) | Scalar::F64(x) => real_to_u64(x),
             Scalar::C128(x) => real_to_u64(x.re),
         }
     }
@@ -76,7 +78,7 @@ impl Scalar {
             Scalar::Bool(x) => x,
             Scalar::I64(x) => x != 0,
             Scalar::U64(x) => x != 0,
-            Scalar::F64(x) => x != 0.0,
+            Scalar::Wide(x) | Scalar::F64(x) => x != 0.0,
             Scalar::C128(x) => x.re != 0.0 || x.im != 0.0,
         }
     }
@@ -103,8 +105,12 @@ impl Scalar {
     }
 
     /// Whether the type takes the value as NumPy takes a Python scalar: its kind is not below the value's, and an
-    /// integer is in range. A finite float is taken by every float type (it may round to infinity).
+    /// integer is in range. A finite float is taken by every float type (it may round to infinity), an integer beyond
+    /// 64 bits if there are floats as large.
     pub fn fits(self, dtype: DType) -> bool {
+        if let Scalar::Wide(x) = self {
+            return dtype.is_inexact() && x.is_finite();
+        }
         if self.kind() > dtype.kind() {
             return match self.to_i64() {
                 // Integers 0 and 1 are truth values.
@@ -316,6 +322,16 @@ mod tests {
             through(Scalar::I64(x), DType::F32),
             Scalar::F64((x as f32).into())
         );
+    }
+
+    #[test]
+    fn integers_beyond_64_bits_are_floats_of_the_integers_kind() {
+        let value = Scalar::Wide(1180591620717411303424.0);
+        assert_eq!((value.kind(), value.to_i64()), (Kind::Integer, None));
+        assert_eq!(through(value, DType::F64), Scalar::F64(value.as_f64()));
+        assert!(value.fits(DType::F16) && value.fits(DType::C64));
+        assert!(!value.fits(DType::U64) && !value.fits(DType::Bool));
+        assert!(!Scalar::Wide(f64::INFINITY).fits(DType::F64));
     }
 
     #[test]

@@ -123,12 +123,12 @@ def piecewise(x: ArrayLike, condlist: Any, funclist: Sequence[Any], *args: Any, 
     result: ndarray = _np["zeros_like"](values)
     for condition, function in zip(conditions, funclist, strict=True):
         if not callable(function):
-            result = _np["where"](condition, _op["astype"](asarray(function), values.dtype), result)
+            result = _np["where"](condition, asarray(function, values.dtype), result)
             continue
         piece = values[condition]
         if piece.size:
             spread = _np["zeros_like"](values)
-            spread[condition] = _op["astype"](asarray(function(piece, *args, **kw)), values.dtype)
+            spread[condition] = asarray(function(piece, *args, **kw), values.dtype)
             result = _np["where"](condition, spread, result)
     return result
 

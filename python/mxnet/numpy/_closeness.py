@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any
+
 import numpy
 from numpy.typing import ArrayLike
 
 from mxnet import _core
 from mxnet._core import asarray, ndarray
+from mxnet.numpy._comparing import objects
 from mxnet.numpy._dtypes import kind_of, spelled
 
 _np = _core.namespaces["numpy"]
@@ -58,7 +62,13 @@ def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> bool:
     >>> mx.np.array_equal([1, 2], [1])
     False
     """
-    x, y = asarray(a1), asarray(a2)
+    try:
+        x, y = asarray(a1), asarray(a2)
+    except (TypeError, OverflowError):
+        mine, theirs = objects(a1), objects(a2)
+        return mine.shape == theirs.shape and _are_equal(zip(mine.flat, theirs.flat, strict=True), equal_nan)
+    except ValueError:
+        return False
     if x.shape != y.shape:
         return False
     same = _np["equal"](x, y)
@@ -85,13 +95,26 @@ def array_equiv(a1: ArrayLike, a2: ArrayLike) -> bool:
     >>> mx.np.array_equiv([1, 2], [[1, 2], [1, 2]])
     True
     """
-    x, y = asarray(a1), asarray(a2)
+    try:
+        x, y = asarray(a1), asarray(a2)
+    except (TypeError, OverflowError):
+        try:
+            return _are_equal(numpy.broadcast(objects(a1), objects(a2)))
+        except ValueError:
+            return False
+    except ValueError:
+        return False
     if x.shape != y.shape:
         try:
             numpy.broadcast_shapes(x.shape, y.shape)
         except ValueError:
             return False
     return bool(_np["all"](_np["equal"](x, y)))
+
+
+def _are_equal(pairs: Iterable[tuple[Any, Any]], equal_nan: bool = False) -> bool:
+    """Whether objects that are no numbers, text or None, are equal."""
+    return all(bool(a == b) or (equal_nan and a != a and b != b) for a, b in pairs)
 
 
 def _is_complex(x: ndarray) -> bool:

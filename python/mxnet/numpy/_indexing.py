@@ -105,6 +105,8 @@ def put(a: ndarray, ind: ArrayLike, v: ArrayLike, mode: str = "raise") -> None:
         If a position is out of bounds and `mode` is 'raise'.
     ValueError
         For another `mode`.
+    OverflowError
+        If a Python number does not fit the dtype of `a`.
 
     Examples
     --------
@@ -116,7 +118,7 @@ def put(a: ndarray, ind: ArrayLike, v: ArrayLike, mode: str = "raise") -> None:
     """
     if mode not in ("raise", "wrap", "clip"):
         raise ValueError(f"put: `mode` must be one of raise, wrap, clip, not '{mode}'")
-    positions, values = asarray(ind).reshape(-1), asarray(v).reshape(-1)
+    positions, values = asarray(ind).reshape(-1), asarray(v, a.dtype).reshape(-1)
     if positions.size == 0 or values.size == 0:
         return
     if values.size != positions.size:

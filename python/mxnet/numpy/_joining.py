@@ -221,7 +221,7 @@ def insert(arr: ArrayLike, obj: Any, values: ArrayLike, axis: int | None = None)
     axis = axis_of(axis, x.ndim)
     size = x.shape[axis]
     positions, is_single = _positions("insert", obj, size)
-    new = asarray(values).astype(x.dtype, copy=False)
+    new = asarray(values, x.dtype)
     if new.ndim < x.ndim:
         new = new.reshape((1,) * (x.ndim - new.ndim) + new.shape)
     if positions.size == 1:

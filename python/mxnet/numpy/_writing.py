@@ -41,6 +41,16 @@ def _check_cast(name: str, source: Any, to: ndarray, casting: str) -> None:
         raise TypeError(f"{name}: cannot cast from {found} to {to.dtype} under casting rule '{casting}'")
 
 
+def _numbers(name: str, source: Any, to: ndarray, casting: str) -> ndarray:
+    try:
+        return asarray(source)
+    except (TypeError, OverflowError) as error:
+        # Text, None, integers beyond 64 bits: objects, which have no kind.
+        if casting != "unsafe":
+            raise TypeError(f"{name}: cannot cast objects to {to.dtype} under casting rule '{casting}'") from error
+        return asarray(source, to.dtype)
+
+
 def copyto(dst: ndarray, src: ArrayLike, casting: str = "same_kind", where: Any = True) -> None:
     """Writes the elements of one array to another.
 
@@ -61,6 +71,8 @@ def copyto(dst: ndarray, src: ArrayLike, casting: str = "same_kind", where: Any 
         If `casting` does not allow the conversion, or `dst` is no ndarray.
     ValueError
         If shapes do not broadcast.
+    OverflowError
+        If `src` is a Python number that does not fit the dtype of `dst`.
 
     Examples
     --------
@@ -74,6 +86,9 @@ def copyto(dst: ndarray, src: ArrayLike, casting: str = "same_kind", where: Any 
     if _written_by_numpy("copyto", dst, src, casting, where):
         return
     dst = _target("copyto", "dst", dst)
+    # A Python number must fit; the elements of arrays and lists are converted as `casting` says.
+    if type(src) not in (bool, int, float, complex):
+        src = _numbers("copyto", src, dst, casting)
     _check_cast("copyto", src, dst, casting)
     if where is True:
         dst[...] = src
@@ -82,7 +97,7 @@ def copyto(dst: ndarray, src: ArrayLike, casting: str = "same_kind", where: Any 
     if spelled(mask.dtype) != "bool":
         raise TypeError(f"copyto: `where` must be bool, found {mask.dtype}")
     mask = _op["broadcast_to"](mask, dst.shape)
-    values = _op["broadcast_to"](asarray(src), dst.shape).astype(dst.dtype, copy=False)
+    values = _op["broadcast_to"](asarray(src, dst.dtype), dst.shape)
     dst[...] = _op["where"](mask, values, dst)
 
 
@@ -102,6 +117,8 @@ def place(arr: ndarray, mask: ArrayLike, vals: ArrayLike) -> None:
     ------
     ValueError
         If the mask has another size, or there are no values for its true elements.
+    OverflowError
+        If a Python number does not fit the dtype of `arr`.
 
     Examples
     --------
@@ -117,7 +134,7 @@ def place(arr: ndarray, mask: ArrayLike, vals: ArrayLike) -> None:
     chosen = asarray(mask).reshape(-1)
     if chosen.size != arr.size:
         raise ValueError(f"place: `mask` must have the {arr.size} elements of `arr`, found {chosen.size}")
-    values = asarray(vals)
+    values = asarray(vals, arr.dtype)
     at = _op["flatnonzero"](chosen)
     if at.size and not values.size:
         raise ValueError("place: Cannot insert from an empty array!")
@@ -139,9 +156,11 @@ def putmask(a: ndarray, /, mask: ArrayLike, values: ArrayLike) -> None:
     Raises
     ------
     TypeError
-        If the values cannot be converted safely.
+        If an array of values cannot be converted safely.
     ValueError
         If the mask has another size.
+    OverflowError
+        If a Python number does not fit the dtype of `a`.
 
     Examples
     --------
@@ -157,16 +176,16 @@ def putmask(a: ndarray, /, mask: ArrayLike, values: ArrayLike) -> None:
     chosen = asarray(mask)
     if chosen.size != a.size:
         raise ValueError(f"putmask: `mask` must have the {a.size} elements of `a`, found {chosen.size}")
-    new = asarray(values)
-    if isinstance(values, ndarray):
+    if isinstance(values, ndarray | numpy.ndarray):
         _check_cast("putmask", values, a, "safe")
+    new = asarray(values, a.dtype)
     if new.size == 0 or a.size == 0:
         return
     new = new.reshape(-1)
     if new.size != a.size:
         new = _op["tile"](new, -(-a.size // new.size))[: a.size]
     chosen = chosen.astype("bool").reshape(a.shape)
-    a[...] = _op["where"](chosen, new.reshape(a.shape).astype(a.dtype, copy=False), a)
+    a[...] = _op["where"](chosen, new.reshape(a.shape), a)
 
 
 def fill_diagonal(a: ndarray, val: ArrayLike, wrap: bool = False) -> None:
@@ -185,6 +204,8 @@ def fill_diagonal(a: ndarray, val: ArrayLike, wrap: bool = False) -> None:
     ------
     ValueError
         If `a` has too few axes or they differ.
+    OverflowError
+        If a Python number does not fit the dtype of `a`.
 
     Examples
     --------
@@ -200,7 +221,7 @@ def fill_diagonal(a: ndarray, val: ArrayLike, wrap: bool = False) -> None:
         raise ValueError(f"fill_diagonal: array must be at least 2-d, found axes: {a.ndim}")
     if a.ndim > 2 and len(set(a.shape)) > 1:
         raise ValueError(f"fill_diagonal: All dimensions of input must be of equal length, found shape {a.shape}")
-    values = asarray(val).reshape(-1)
+    values = asarray(val, a.dtype).reshape(-1)
     if a.ndim == 2 and wrap:
         columns = a.shape[1]
         at = _op["arange"](0, a.size, columns + 1, "int64")

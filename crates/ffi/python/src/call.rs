@@ -22,7 +22,7 @@ use crate::array::PyArray;
 use crate::convert::{self, In};
 use crate::error::raise;
 use crate::making;
-use crate::operators::{quick_binary, quick_unary};
+use crate::operators::{is_equality, quick_binary, quick_unary, unlike};
 use arguments::{Arguments, bind};
 use result::{finish_as, finish_into};
 
@@ -52,6 +52,16 @@ fn call(
     }
     if let Some(result) = short::call(py, binding, positional, named)? {
         return Ok(result);
+    }
+    if named.len == 0
+        && is_equality(op)
+        && let &[a, b] = positional
+    {
+        // SAFETY: borrowed arguments of the running call.
+        let [a, b] = [a, b].map(|p| unsafe { Bound::from_borrowed_ptr(py, p) });
+        if a.is_none() || b.is_none() {
+            return unlike(&a, op, &b);
+        }
     }
     // Two arrays (or an array and a number) and nothing else: what most calls are.
     if named.len == 0

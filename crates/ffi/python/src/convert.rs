@@ -2,20 +2,22 @@
 
 use std::str::FromStr;
 
-use mxnet::ops::{Array, Error, OpDef, Param, ParamKind, Value};
+use mxnet::ops::{
+    Array, Cpu, Error, OpDef, Param, ParamKind, Types, Value, check_element, dtype_of_number,
+};
 use mxnet::tensor::{Casting, DType, Kind, Promotion, Scalar, promotion};
 use num_complex::Complex;
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBool, PyComplex, PyFloat, PyInt, PyList, PyMemoryView, PyString, PyTuple};
+use pyo3::types::{PyBool, PyComplex, PyFloat, PyInt, PyList, PyString, PyTuple};
 use smallvec::SmallVec;
 
 use crate::array::PyArray;
 use crate::cell::Look;
 use crate::error::raise;
-use crate::exchange;
+use crate::{exchange, lists};
 
 /// An array argument: an array object, or something that was made into an array.
 pub enum In<'py> {
@@ -74,9 +76,7 @@ pub fn number(object: &Bound<'_, PyAny>) -> PyResult<Option<Scalar>> {
         }
         return match object.extract::<u64>() {
             Ok(value) => Ok(Some(Scalar::U64(value))),
-            Err(_) => Err(PyOverflowError::new_err(format!(
-                "Python integer {object} does not fit 64 bits"
-            ))),
+            Err(_) => wide(object).map(Some),
         };
     }
     if object.is_exact_instance_of::<PyBool>() {
@@ -88,6 +88,36 @@ pub fn number(object: &Bound<'_, PyAny>) -> PyResult<Option<Scalar>> {
         return Ok(Some(Scalar::C128(Complex::new(re, im))));
     }
     Ok(None)
+}
+
+/// A Python integer beyond 64 bits.
+#[cold]
+fn wide(object: &Bound<'_, PyAny>) -> PyResult<Scalar> {
+    match object.extract::<f64>() {
+        Ok(value) => Ok(Scalar::Wide(value)),
+        Err(error) if error.is_instance_of::<PyOverflowError>(object.py()) => {
+            let sign = if object.lt(0)? { -1.0 } else { 1.0 };
+            Ok(Scalar::Wide(sign * f64::INFINITY))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// A number of a class derived from one of Python's: a member of an `IntEnum`. Its dtype is that of an array of it, as in NumPy.
+pub fn derived_number(object: &Bound<'_, PyAny>) -> PyResult<Option<Scalar>> {
+    let py = object.py();
+    let class = if object.is_instance_of::<PyInt>() {
+        py.get_type::<PyInt>()
+    } else if object.is_instance_of::<PyFloat>() {
+        py.get_type::<PyFloat>()
+    } else if object.is_instance_of::<PyComplex>() {
+        py.get_type::<PyComplex>()
+    } else {
+        return Ok(None);
+    };
+    // The built-in class takes the value, whatever the derived one does with numbers.
+    let plain = class.call_method1(pyo3::intern!(py, "__new__"), (&class, object))?;
+    number(&plain)
 }
 
 /// A NumPy scalar: its value and dtype.
@@ -121,34 +151,63 @@ pub fn numpy_value(object: &Bound<'_, PyAny>, dtype: DType) -> PyResult<Scalar> 
     })
 }
 
-/// A number of Python or NumPy, and the dtype of an array of it.
-pub fn typed_number(object: &Bound<'_, PyAny>) -> PyResult<Option<(Scalar, DType)>> {
-    match number(object)? {
-        Some(value) => Ok(Some((value, mxnet::ops::default_dtype(value.kind())))),
-        None => numpy_number(object),
-    }
-}
-
-/// The other operand of a dunder; `None` if it is nothing we know.
+/// An operand, from whatever NumPy makes an array of numbers of; `None` if it is nothing of the kind.
 pub fn operand<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<In<'py>>> {
+    let py = object.py();
     if let Ok(array) = object.cast::<PyArray>() {
         return Ok(Some(In::Held(array.clone())));
     }
     if let Some(value) = number(object)? {
-        return made(object.py(), Array::weak_scalar(value)).map(Some);
+        return made(py, Array::weak_scalar(value)).map(Some);
+    }
+    if is_list(object) {
+        let array = exchange::from_object(object, None, exchange::Sharing::Allowed)?;
+        return Ok(Some(In::Made(array)));
     }
     if let Some((value, dtype)) = numpy_number(object)? {
-        return made(object.py(), Array::scalar(value, dtype)).map(Some);
+        return made(py, Array::scalar(value, dtype)).map(Some);
     }
-    if exchange::is_array_like(object)
-        || object.is_instance_of::<PyList>()
-        || object.is_instance_of::<PyTuple>()
-        || object.is_instance_of::<PyMemoryView>()
-    {
-        return exchange::from_object(object, None, exchange::Sharing::Allowed)
-            .map(|a| Some(In::Made(a)));
+    if let Some(value) = derived_number(object)? {
+        let dtype = dtype_of_number(value);
+        check_element("array", value, dtype).map_err(|error| raise(py, error))?;
+        return made(py, Array::scalar(value, dtype)).map(Some);
+    }
+    if exchange::is_array_like(object) || lists::is_nested(object) {
+        let array = exchange::from_object(object, None, exchange::Sharing::Allowed)?;
+        return Ok(Some(In::Made(array)));
     }
     Ok(None)
+}
+
+/// What is to be assigned to elements of a dtype: arrays and NumPy's numbers as they are, anything else as NumPy makes elements of it. Text is read,
+/// None is NaN, and numbers must fit.
+pub fn value_for<'py>(object: &Bound<'py, PyAny>, dtype: DType) -> PyResult<In<'py>> {
+    let py = object.py();
+    if let Ok(array) = object.cast::<PyArray>() {
+        return Ok(In::Held(array.clone()));
+    }
+    if let Some(value) = number(object)? {
+        return made(py, Array::weak_scalar(value));
+    }
+    if is_list(object) {
+        let array = exchange::from_object(object, Some(dtype), exchange::Sharing::Allowed)?;
+        return Ok(In::Made(array));
+    }
+    if let Some((value, own)) = numpy_number(object)? {
+        return made(py, Array::scalar(value, own));
+    }
+    // Elements of other libraries' arrays are converted as those of ours.
+    let array = match exchange::is_array_like(object) {
+        true => exchange::from_foreign(object, Some(dtype))?,
+        false => exchange::from_object(object, Some(dtype), exchange::Sharing::Allowed)?,
+    };
+    Ok(In::Made(array))
+}
+
+/// Whether it is a list or a tuple, of no derived class.
+#[inline]
+pub fn is_list(object: &Bound<'_, PyAny>) -> bool {
+    object.is_exact_instance_of::<PyList>() || object.is_exact_instance_of::<PyTuple>()
 }
 
 fn made(py: Python<'_>, array: mxnet::ops::Result<Array>) -> PyResult<In<'_>> {
@@ -171,6 +230,10 @@ pub fn array_argument<'py>(
         return Ok(None);
     }
     match operand(&object)? {
+        Some(In::Made(array)) => {
+            check_wide(py, op, &array)?;
+            Ok(Some(In::Made(array)))
+        }
         Some(x) => Ok(Some(x)),
         None => {
             let problem = format!(
@@ -180,6 +243,20 @@ pub fn array_argument<'py>(
             );
             Err(raise(py, Error::dtype(op.name, problem)))
         }
+    }
+}
+
+/// Elementwise functions, and what is composed of them, take Python integers beyond 64 bits with floats; to others they would be floats.
+fn check_wide(py: Python<'_>, op: &'static OpDef, array: &Array) -> PyResult<()> {
+    match array.number() {
+        Some(value @ Scalar::Wide(_))
+            if matches!(op.types, Types::First | Types::Infer)
+                && !matches!(op.cpu, Cpu::Composite(_)) =>
+        {
+            let error = mxnet::ops::out_of_bounds(op.name, value, mxnet::tensor::default_int());
+            Err(raise(py, error))
+        }
+        _ => Ok(()),
     }
 }
 
@@ -386,6 +463,9 @@ pub fn scalar_like(object: &Bound<'_, PyAny>) -> PyResult<Option<Scalar>> {
             .detach(|| array.item())
             .map(Some)
             .map_err(|error| raise(py, error));
+    }
+    if let Some(value) = derived_number(object)? {
+        return Ok(Some(value));
     }
     if exchange::is_array_like(object) {
         return number(&object.call_method0("item")?);

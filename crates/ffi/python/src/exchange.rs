@@ -4,17 +4,17 @@ use std::ffi::{c_char, c_int, c_long, c_void};
 use std::ptr;
 
 use mxnet::ops::elementwise::comparison;
-use mxnet::ops::{Array, Error, Value, invoke1, reduce::ANY};
+use mxnet::ops::{Array, Error, Value, check_element, dtype_of_number, invoke1, reduce::ANY};
 use mxnet::tensor::{DType, Device, DeviceKind, Kind, Layout, Scalar, Storage, Tensor};
 use pyo3::exceptions::{PyAttributeError, PyBufferError, PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyTuple};
+use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple, PyType};
 
 use crate::array::PyArray;
 use crate::convert;
 use crate::error::raise;
-use crate::lists;
+use crate::{lists, operators};
 
 /// Whether memory of a foreign array may be used as it is.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -50,15 +50,26 @@ impl Sharing {
     }
 }
 
-/// Whether the object is an array of another library (or a NumPy scalar).
+/// Whether the object is an array of another library, or shows memory of elements in another way; text is none, although NumPy has arrays of it.
 pub fn is_array_like(object: &Bound<'_, PyAny>) -> bool {
     let py = object.py();
-    object
-        .hasattr(pyo3::intern!(py, "__array_interface__"))
-        .unwrap_or(false)
-        || object
-            .hasattr(pyo3::intern!(py, "__array__"))
-            .unwrap_or(false)
+    if object.is_instance_of::<PyArray>() {
+        return true;
+    }
+    if object.is_none()
+        || object.is_instance_of::<PyString>()
+        || object.is_instance_of::<PyBytes>()
+        || object.is_instance_of::<PyType>()
+    {
+        return false;
+    }
+    let has = |name| object.hasattr(name).unwrap_or(false);
+    has(pyo3::intern!(py, "__array_interface__"))
+        || has(pyo3::intern!(py, "__array__"))
+        // SAFETY: any object may be asked.
+        || unsafe { ffi::PyObject_CheckBuffer(object.as_ptr()) } == 1
+        || has(pyo3::intern!(py, "__array_struct__"))
+        || has(pyo3::intern!(py, "__dlpack__"))
 }
 
 /// An array from an array, a NumPy array, a buffer, nested sequences, or a number.
@@ -83,37 +94,18 @@ pub fn from_object_of(
         array.get().array(py)
     } else {
         // What is given most often is asked for first.
-        let listed =
-            object.is_exact_instance_of::<PyList>() || object.is_exact_instance_of::<PyTuple>();
-        if let Some((value, natural)) = if listed {
-            None
-        } else {
-            convert::typed_number(object)?
-        } {
+        let listed = convert::is_list(object);
+        if !listed && let Some(array) = of_number(object, dtype)? {
             sharing.copies("a number holds no memory")?;
-            return scalar_array(py, value, dtype.unwrap_or(natural));
+            return Ok(array);
         }
         if listed || lists::is_nested(object) {
             sharing.copies("a sequence holds no memory of numbers")?;
             return lists::read(object, dtype, most);
         }
-        let numpys = py
-            .import(pyo3::intern!(py, "numpy"))?
-            .call_method1(pyo3::intern!(py, "asarray"), (object,));
-        let source = match numpys {
-            Ok(source) => source,
-            // An object may give an array of ours where NumPy wants one of its own.
-            Err(error) if error.is_instance_of::<PyValueError>(py) => {
-                let own = object
-                    .call_method0(pyo3::intern!(py, "__array__"))
-                    .ok()
-                    .filter(|own| own.is_instance_of::<PyArray>());
-                return match own {
-                    Some(own) => from_object_of(&own, dtype, sharing, most),
-                    None => Err(error),
-                };
-            }
-            Err(error) => return Err(error),
+        let source = match numpys(object, dtype)? {
+            Source::NumPys(source) => source,
+            Source::Ours(own) => return from_object_of(&own, dtype, sharing, most),
         };
         let copied = sharing == Sharing::Never && dtype.is_none();
         return match from_numpy(
@@ -147,18 +139,117 @@ pub fn from_object_of(
     }
 }
 
-/// A number as an array of this dtype; integers must fit, and complex numbers stay complex.
-fn scalar_array(py: Python<'_>, value: Scalar, dtype: DType) -> PyResult<Array> {
-    if value.kind() <= Kind::Integer && dtype.is_integer() && !value.fits(dtype) {
-        return Err(raise(py, mxnet::ops::out_of_bounds("array", value, dtype)));
+/// An array of another library, or of what shows its memory, in its own dtype if that is one of numbers, else read as `dtype`.
+pub fn from_foreign(object: &Bound<'_, PyAny>, dtype: Option<DType>) -> PyResult<Array> {
+    match numpys(object, dtype)? {
+        Source::NumPys(source) => from_numpy(&source, Sharing::Allowed),
+        Source::Ours(own) => from_object(&own, None, Sharing::Allowed),
     }
-    if value.kind() == Kind::Complex && !dtype.is_complex() && dtype != DType::Bool {
-        return Err(PyTypeError::new_err(format!(
-            "array: a complex number cannot become {}",
-            dtype.name()
-        )));
+}
+
+/// What an object gives that is no number and no sequence.
+enum Source<'py> {
+    NumPys(Bound<'py, PyAny>),
+    Ours(Bound<'py, PyAny>),
+}
+
+/// The object as an array of NumPy's. What does not hold numbers is read as `dtype`, if that is given: text, None, and what says its value.
+fn numpys<'py>(object: &Bound<'py, PyAny>, dtype: Option<DType>) -> PyResult<Source<'py>> {
+    let py = object.py();
+    let numpy = py.import(pyo3::intern!(py, "numpy"))?;
+    let source = match numpy.call_method1(pyo3::intern!(py, "asarray"), (object,)) {
+        Ok(source) => source,
+        // An object may give an array of ours where NumPy wants one of its own.
+        Err(error) if error.is_instance_of::<PyValueError>(py) => {
+            let own = object
+                .call_method0(pyo3::intern!(py, "__array__"))
+                .ok()
+                .filter(|own| own.is_instance_of::<PyArray>());
+            return own.map(Source::Ours).ok_or(error);
+        }
+        Err(error) => return Err(error),
+    };
+    if numbers_of(&source)?.is_some() {
+        return Ok(Source::NumPys(source));
     }
-    Array::scalar(value, dtype).map_err(|error| raise(py, error))
+    if object.hasattr(pyo3::intern!(py, "__dlpack__"))?
+        && !object.hasattr(pyo3::intern!(py, "__array__"))?
+    {
+        let own = crate::dlpack::from_dlpack(object, None, None)?;
+        return Ok(Source::Ours(own.into_bound(py).into_any()));
+    }
+    match dtype {
+        Some(dtype) => Ok(Source::NumPys(parsed(&source, dtype)?)),
+        None => Ok(Source::NumPys(source)),
+    }
+}
+
+/// What NumPy reads from text, None and other objects as `dtype`; as float32 for bfloat16, which it need not know.
+pub fn parsed<'py>(object: &Bound<'py, PyAny>, dtype: DType) -> PyResult<Bound<'py, PyAny>> {
+    let py = object.py();
+    let known = match dtype {
+        DType::BF16 => DType::F32,
+        other => other,
+    };
+    let numpy = py.import(pyo3::intern!(py, "numpy"))?;
+    let known = convert::numpy_dtype(py, known)?;
+    numpy.call_method1(pyo3::intern!(py, "asarray"), (object, known))
+}
+
+/// The data type of a NumPy array, if it holds numbers as ours do.
+fn numbers_of(source: &Bound<'_, PyAny>) -> PyResult<Option<DType>> {
+    let dtype = source.getattr(pyo3::intern!(source.py(), "dtype"))?;
+    if let Some(known) = convert::known_dtype(&dtype)? {
+        return Ok(Some(known));
+    }
+    let name: String = dtype.getattr("name")?.extract()?;
+    Ok(DType::from_name(&name))
+}
+
+/// An array of one number, of `dtype` or its own; `None` if the object is none.
+fn of_number(object: &Bound<'_, PyAny>, dtype: Option<DType>) -> PyResult<Option<Array>> {
+    let py = object.py();
+    let core = |error| raise(py, error);
+    let plain = match convert::number(object)? {
+        Some(value) => Some(value),
+        None => match convert::numpy_number(object)? {
+            Some((value, own)) => {
+                let dtype = dtype.unwrap_or(own);
+                check_real(py, value, dtype)?;
+                return Array::scalar(value, dtype).map(Some).map_err(core);
+            }
+            None => convert::derived_number(object)?,
+        },
+    };
+    let Some(value) = plain else { return Ok(None) };
+    let dtype = dtype.unwrap_or_else(|| dtype_of_number(value));
+    check_element("array", value, dtype).map_err(core)?;
+    Array::scalar(value, dtype).map(Some).map_err(core)
+}
+
+/// Whether a number of NumPy can become an element beside others: NaN and what a signed integer does not hold cannot, to unsigned ones they are
+/// converted as C does it, and of complex numbers the real part stays, with a warning.
+pub fn check_numpy_element(py: Python<'_>, value: Scalar, dtype: DType) -> PyResult<()> {
+    if dtype.is_integer() && dtype.is_signed() && value.kind() < Kind::Complex {
+        return check_element("array", value, dtype).map_err(|error| raise(py, error));
+    }
+    check_real(py, value, dtype)
+}
+
+/// Warns where a complex number of NumPy loses its imaginary part.
+fn check_real(py: Python<'_>, value: Scalar, dtype: DType) -> PyResult<()> {
+    match value.kind() == Kind::Complex && !dtype.is_complex() && dtype != DType::Bool {
+        true => discards_imaginary_part(py),
+        false => Ok(()),
+    }
+}
+
+/// Warns as NumPy does.
+#[cold]
+pub fn discards_imaginary_part(py: Python<'_>) -> PyResult<()> {
+    let category = py.import("numpy.exceptions")?.getattr("ComplexWarning")?;
+    let text = c"Casting complex values to real discards the imaginary part";
+    PyErr::warn(py, &category, text, 1)
 }
 
 /// A copy that is complete before the caller can change the source.
@@ -172,15 +263,10 @@ fn complete_copy(py: Python<'_>, array: &Array) -> PyResult<Array> {
 /// An array from a NumPy array of numbers.
 pub fn from_numpy(source: &Bound<'_, PyAny>, sharing: Sharing) -> PyResult<Array> {
     let py = source.py();
-    let name: String = source.getattr("dtype")?.getattr("name")?.extract()?;
-    let Some(dtype) = DType::from_name(&name) else {
-        return Err(raise(
-            py,
-            Error::dtype(
-                "array",
-                format!("arrays of numbers cannot have dtype {name}"),
-            ),
-        ));
+    let Some(dtype) = numbers_of(source)? else {
+        let name = source.getattr("dtype")?.getattr("name")?;
+        let problem = format!("arrays of numbers cannot have dtype {name}");
+        return Err(raise(py, Error::dtype("array", problem)));
     };
     // Bytes in the other order, or elements between addresses, are copied by NumPy first.
     let regular: bool = source.getattr("flags")?.getattr("aligned")?.extract()?;
@@ -463,7 +549,7 @@ pub fn scalar_to_python(py: Python<'_>, value: Scalar) -> PyResult<Py<PyAny>> {
             .unbind(),
         Scalar::I64(x) => x.into_pyobject(py)?.into_any().unbind(),
         Scalar::U64(x) => x.into_pyobject(py)?.into_any().unbind(),
-        Scalar::F64(x) => x.into_pyobject(py)?.into_any().unbind(),
+        Scalar::Wide(x) | Scalar::F64(x) => x.into_pyobject(py)?.into_any().unbind(),
         Scalar::C128(x) => pyo3::types::PyComplex::from_doubles(py, x.re, x.im)
             .into_any()
             .unbind(),
@@ -549,11 +635,16 @@ pub fn truth(slf: &Bound<'_, PyArray>) -> PyResult<bool> {
     Ok(value_of(py, &array)?.as_bool())
 }
 
-/// `value in x`: whether any element equals the value, which broadcasts. What is no number and no array equals none.
+/// `value in x`: whether any element equals the value, which broadcasts.
 pub fn contains(slf: &Bound<'_, PyArray>, value: &Bound<'_, PyAny>) -> PyResult<bool> {
     let py = slf.py();
-    let Some(value) = convert::operand(value)? else {
-        return Ok(false);
+    let value = match operators::comparable(value)? {
+        Some(value) => value,
+        None => {
+            return operators::unlike(slf, &comparison::EQUAL, value)?
+                .call_method0(py, "any")?
+                .is_truthy(py);
+        }
     };
     let (array, value) = (slf.get().array(py), value.array());
     let found = py.detach(|| {

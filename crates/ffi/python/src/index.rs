@@ -14,6 +14,7 @@ use crate::array::PyArray;
 use crate::convert;
 use crate::error::raise;
 use crate::exchange::{self, Sharing};
+use crate::lists;
 
 /// What NumPy says about anything else between the brackets.
 const VALID: &str = "only integers, slices (`:`), ellipsis (`...`), `None` and integer or boolean arrays are valid indices";
@@ -277,17 +278,24 @@ pub fn set(
     let mut parts = Key::new();
     parts.read(key)?;
     let key = &parts;
-    let Some(value) = convert::operand(value)? else {
-        return Err(PyTypeError::new_err(format!(
-            "the value must be an array or a number, not '{}'",
-            value.get_type().name()?
-        )));
-    };
+    let dtype = slf.get().with(py, Array::dtype);
+    let operand = convert::value_for(value, dtype)?;
     slf.get().check_writable(py)?;
-    let (array, value) = (slf.get().array(py), value.array());
+    let is_made = operand.held().is_none();
+    let (array, operand) = (slf.get().array(py), operand.array());
+    // Under index arrays NumPy's numbers are arrays, which need not fit.
+    if is_made
+        && key.arrays.is_empty()
+        && !operand.is_weak()
+        && operand.ndim() == 0
+        && let Some((number, _)) = convert::numpy_number(value)?
+    {
+        exchange::check_numpy_element(py, number, dtype)?;
+    }
+    let value = operand;
     // Python's own complex numbers are refused, below.
     if value.dtype().is_complex() && !value.is_weak() && !array.dtype().is_complex() {
-        discards_imaginary_part(py)?;
+        exchange::discards_imaginary_part(py)?;
     }
     let body = || index::set(&array, &key.items, &key.arrays, &value);
     let result = if key.arrays.is_empty() && !crate::engine::may_wait() {
@@ -299,14 +307,6 @@ pub fn set(
         slf.get().adopt_written(py, recorded)?;
     }
     Ok(())
-}
-
-/// Warns as NumPy does.
-#[cold]
-fn discards_imaginary_part(py: Python<'_>) -> PyResult<()> {
-    let category = py.import("numpy.exceptions")?.getattr("ComplexWarning")?;
-    let text = c"Casting complex values to real discards the imaginary part";
-    PyErr::warn(py, &category, text, 1)
 }
 
 /// An index expression: its entries, and the arrays among them.
@@ -450,13 +450,24 @@ fn from_sequence(object: &Bound<'_, PyAny>) -> PyResult<Array> {
             return Array::from_slice(&numbers, &[numbers.len()]).map_err(|error| raise(py, error));
         }
     }
-    let nested = object.is_instance_of::<PyList>() || object.is_instance_of::<PyTuple>();
+    let nested = lists::is_nested(object);
     if !nested && !exchange::is_array_like(object) {
         return Err(PyIndexError::new_err(VALID));
     }
     if nested {
         // Lists of our arrays go through the conversion that knows them.
-        let array = exchange::from_object(object, None, Sharing::Never)?;
+        let array = match exchange::from_object(object, None, Sharing::Never) {
+            // What holds no numbers, or none of 64 bits.
+            Err(error)
+                if error.is_instance_of::<PyTypeError>(py)
+                    || error.is_instance_of::<PyOverflowError>(py) =>
+            {
+                let wrong = PyIndexError::new_err(VALID);
+                wrong.set_cause(py, Some(error));
+                return Err(wrong);
+            }
+            array => array?,
+        };
         let is_index = array.dtype().is_integer() || array.dtype() == DType::Bool;
         // Nested empty lists hold no numbers that could have another type.
         return match array.is_empty() && !is_index {

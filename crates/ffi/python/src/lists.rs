@@ -3,7 +3,9 @@
 //! Python's own numbers are read in two passes: the first finds the shape and the widest kind, the second the elements. As soon as something
 //! else turns up, everything is collected once, in order, and joined.
 
-use mxnet::ops::{Array, Element, Error, Tuple, default_dtype, out_of_bounds, shape};
+use mxnet::ops::{
+    Array, Element, Error, Tuple, check_element, default_dtype, dtype_of_number, shape,
+};
 use mxnet::tensor::{DType, Kind, MAX_NDIM, Scalar, promote, promotion};
 use num_complex::Complex;
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
@@ -24,13 +26,13 @@ pub fn is_nested(object: &Bound<'_, PyAny>) -> bool {
     }
     // SAFETY: any object may be asked.
     let sequence = unsafe { ffi::PySequence_Check(object.as_ptr()) } == 1;
+    // A class that has items but does not say how many is no sequence to NumPy.
     sequence
         && !object.is_instance_of::<PyArray>()
         && !object.is_instance_of::<PyString>()
         && !object.is_instance_of::<PyBytes>()
-        // SAFETY: as above.
-        && unsafe { ffi::PyObject_CheckBuffer(object.as_ptr()) } == 0
         && !exchange::is_array_like(object)
+        && object.len().is_ok()
 }
 
 /// An array of the numbers in nested sequences, on the CPU. No more than `most` levels are allowed, if that is not 0.
@@ -180,8 +182,8 @@ fn scan(
     })
 }
 
-/// An element type that Python numbers are read as.
-trait Read: Element {
+/// What Python numbers are read as.
+trait Read: Sized {
     fn read(item: &Bound<'_, PyAny>) -> PyResult<Self>;
 }
 
@@ -220,12 +222,6 @@ impl Read for i64 {
     }
 }
 
-impl Read for u64 {
-    fn read(item: &Bound<'_, PyAny>) -> PyResult<u64> {
-        item.extract()
-    }
-}
-
 impl Read for bool {
     #[inline]
     fn read(item: &Bound<'_, PyAny>) -> PyResult<bool> {
@@ -249,6 +245,12 @@ impl Read for Complex<f64> {
     }
 }
 
+impl Read for Scalar {
+    fn read(item: &Bound<'_, PyAny>) -> PyResult<Scalar> {
+        convert::number(item)?.ok_or_else(|| PyTypeError::new_err("array: not a number"))
+    }
+}
+
 /// The second pass.
 fn elements<T: Read>(object: &Bound<'_, PyAny>, depth: usize, out: &mut Vec<T>) -> PyResult<()> {
     for_each(object, |item| {
@@ -262,7 +264,7 @@ fn elements<T: Read>(object: &Bound<'_, PyAny>, depth: usize, out: &mut Vec<T>) 
     .map(drop)
 }
 
-fn as_array<T: Read>(object: &Bound<'_, PyAny>, shape: &[usize]) -> PyResult<Array> {
+fn as_array<T: Read + Element>(object: &Bound<'_, PyAny>, shape: &[usize]) -> PyResult<Array> {
     let mut values = Vec::<T>::with_capacity(shape.iter().product());
     elements(object, shape.len(), &mut values)?;
     Array::from_slice(&values, shape).map_err(|error| raise(object.py(), error))
@@ -280,29 +282,19 @@ fn numbers(
     let target = dtype.unwrap_or_else(|| default_dtype(kind));
     let array = match kind {
         Kind::Bool => as_array::<bool>(object, shape)?,
+        _ if target == DType::Bool => as_array::<bool>(object, shape)?,
         // Wide integers may become floats although 64 bits do not hold them.
         Kind::Integer | Kind::Float if target == DType::F32 => as_array::<f32>(object, shape)?,
-        Kind::Integer if target.is_inexact() => as_array::<f64>(object, shape)?,
-        Kind::Integer => integers(object, shape, dtype)?,
-        Kind::Float => {
-            let array = as_array::<f64>(object, shape)?;
-            if target.is_integer() {
-                check_whole(py, &array, target)?;
+        Kind::Integer | Kind::Float if target.is_float() => as_array::<f64>(object, shape)?,
+        Kind::Integer if !target.is_complex() => match as_array::<i64>(object, shape) {
+            Err(error) if error.is_instance_of::<PyOverflowError>(py) => {
+                return one_by_one(object, shape, dtype);
             }
-            array
-        }
-        Kind::Complex if !target.is_complex() && target != DType::Bool => {
-            return Err(PyTypeError::new_err(format!(
-                "array: complex numbers cannot become {}",
-                target.name()
-            )));
-        }
-        Kind::Complex => as_array::<Complex<f64>>(object, shape)?,
-    };
-    let target = match (dtype, array.dtype()) {
-        // Integers beyond the signed range.
-        (None, DType::U64) => DType::U64,
-        _ => target,
+            array => within(py, array?, target)?,
+        },
+        Kind::Float if target.is_integer() => return one_by_one(object, shape, dtype),
+        _ if target.is_complex() => as_array::<Complex<f64>>(object, shape)?,
+        _ => return one_by_one(object, shape, dtype),
     };
     if array.dtype() == target {
         return Ok(array);
@@ -310,58 +302,38 @@ fn numbers(
     array.astype(target).map_err(|error| raise(py, error))
 }
 
-/// Python integers as int64, or as uint64 where one needs it.
-fn integers(object: &Bound<'_, PyAny>, shape: &[usize], dtype: Option<DType>) -> PyResult<Array> {
+/// An array of Python numbers that are looked at one after the other: floats that are to become integers, integers beyond int64.
+#[cold]
+fn one_by_one(object: &Bound<'_, PyAny>, shape: &[usize], dtype: Option<DType>) -> PyResult<Array> {
     let py = object.py();
-    let array = match as_array::<i64>(object, shape) {
-        Err(error) if error.is_instance_of::<PyOverflowError>(py) => as_array::<u64>(object, shape)
-            .map_err(|_| {
-                PyOverflowError::new_err("array: a Python integer does not fit 64 bits")
-            })?,
-        result => result?,
-    };
-    let Some(dtype) = dtype.filter(|d| d.is_integer() && *d != array.dtype()) else {
-        return Ok(array);
-    };
-    let fits = |value: Scalar| match value.fits(dtype) {
-        true => Ok(()),
-        false => Err(raise(py, out_of_bounds("array", value, dtype))),
-    };
-    let values = |error| raise(py, error);
-    if array.dtype() == DType::U64 {
-        for value in array.to_vec::<u64>().map_err(values)? {
-            fits(Scalar::U64(value))?;
+    let mut values = Vec::<Scalar>::with_capacity(shape.iter().product());
+    elements(object, shape.len(), &mut values)?;
+    let natural = || {
+        // An integer beyond 64 bits is an object to NumPy: floats are made of it only if they are asked for.
+        let beyond = values.iter().any(|value| matches!(value, Scalar::Wide(_)));
+        let all = values.iter().map(|&value| dtype_of_number(value));
+        match beyond {
+            true => default_dtype(Kind::Integer),
+            false => all.fold(DType::Bool, |a, b| promote(a, b, promotion())),
         }
-    } else {
-        for value in array.to_vec::<i64>().map_err(values)? {
-            fits(Scalar::I64(value))?;
-        }
+    };
+    let target = dtype.unwrap_or_else(natural);
+    for &value in &values {
+        check_element("array", value, target).map_err(|error| raise(py, error))?;
     }
-    Ok(array)
+    let flat = of_scalars(py, &values, target)?;
+    flat.reshape(shape).map_err(|error| raise(py, error))
 }
 
-/// Python floats that are to become integers: NaN and infinity cannot, nor can what is out of range.
-fn check_whole(py: Python<'_>, array: &Array, dtype: DType) -> PyResult<()> {
-    for value in array.to_vec::<f64>().map_err(|error| raise(py, error))? {
-        if value.is_nan() {
-            return Err(PyValueError::new_err("array: NaN is no integer"));
-        }
-        // 2^64 and -2^63 are floats, so the bounds are exact.
-        let held = match value.trunc() {
-            x if (-9_223_372_036_854_775_808.0..0.0).contains(&x) => Scalar::I64(x as i64),
-            x if (0.0..18_446_744_073_709_551_616.0).contains(&x) => Scalar::U64(x as u64),
-            _ => {
-                return Err(PyOverflowError::new_err(format!(
-                    "array: {value} does not fit {}",
-                    dtype.name()
-                )));
-            }
-        };
-        if !held.fits(dtype) {
-            return Err(raise(py, out_of_bounds("array", held, dtype)));
-        }
+/// The same integers, if the dtype holds them.
+fn within(py: Python<'_>, array: Array, dtype: DType) -> PyResult<Array> {
+    if dtype == array.dtype() {
+        return Ok(array);
     }
-    Ok(())
+    for value in array.to_vec::<i64>().map_err(|error| raise(py, error))? {
+        check_element("array", Scalar::I64(value), dtype).map_err(|error| raise(py, error))?;
+    }
+    Ok(array)
 }
 
 /// What stands in nested sequences.
@@ -376,12 +348,13 @@ enum Leaf {
 fn joined(object: &Bound<'_, PyAny>, dtype: Option<DType>, most: usize) -> PyResult<Array> {
     let py = object.py();
     let (mut shape, mut leaves) = (Shape::new(most), Vec::new());
-    collect(object, 0, &mut shape, &mut leaves, &mut Scalars(None))?;
+    let mut reader = Reader { dtype, last: None };
+    collect(object, 0, &mut shape, &mut leaves, &mut reader)?;
     let common = leaves
         .iter()
         .map(|leaf| match leaf {
             Leaf::Number(_, Some(dtype)) => *dtype,
-            Leaf::Number(value, None) => default_dtype(value.kind()),
+            Leaf::Number(value, None) => dtype_of_number(*value),
             Leaf::Block(array) => array.dtype(),
         })
         .reduce(|a, b| promote(a, b, promotion()));
@@ -399,7 +372,7 @@ fn joined(object: &Bound<'_, PyAny>, dtype: Option<DType>, most: usize) -> PyRes
     let core = |error: Error| raise(py, error);
     for leaf in leaves {
         match leaf {
-            Leaf::Number(value, _) => run.push(value),
+            Leaf::Number(value, own) => run.push(as_element(py, value, own, target)?),
             Leaf::Block(array) => {
                 flush(&mut run, &mut parts)?;
                 let flat = array.astype(target).and_then(|x| x.reshape(&[x.len()]));
@@ -422,24 +395,54 @@ fn joined(object: &Bound<'_, PyAny>, dtype: Option<DType>, most: usize) -> PyRes
         .map_err(core)
 }
 
-/// Reads NumPy's scalars; remembers the class of the last one, for the next is likely to have it too.
-struct Scalars(Option<(*mut ffi::PyTypeObject, DType)>);
+/// Reads what is no sequence.
+struct Reader {
+    /// What text and other objects are read as.
+    dtype: Option<DType>,
+    /// The class of the last number of NumPy, for the next is likely to have it too.
+    last: Option<(*mut ffi::PyTypeObject, DType)>,
+}
 
-impl Scalars {
+impl Reader {
+    /// A number, of Python or NumPy.
     #[inline]
-    fn read(&mut self, item: &Bound<'_, PyAny>) -> PyResult<Option<(Scalar, DType)>> {
+    fn number(&mut self, item: &Bound<'_, PyAny>) -> PyResult<Option<Leaf>> {
+        if let Some(value) = convert::number(item)? {
+            return Ok(Some(Leaf::Number(value, None)));
+        }
         let class = item.get_type_ptr();
-        let dtype = match self.0 {
+        let dtype = match self.last {
             Some((known, dtype)) if known == class => dtype,
             _ => match convert::known_dtype(item.get_type().as_any())? {
                 Some(dtype) => {
-                    self.0 = Some((class, dtype));
+                    self.last = Some((class, dtype));
                     dtype
                 }
-                None => return Ok(None),
+                None => {
+                    let derived = convert::derived_number(item)?;
+                    return Ok(derived.map(|value| Leaf::Number(value, None)));
+                }
             },
         };
-        Ok(Some((convert::numpy_value(item, dtype)?, dtype)))
+        let value = convert::numpy_value(item, dtype)?;
+        Ok(Some(Leaf::Number(value, Some(dtype))))
+    }
+
+    /// What is neither a number nor a sequence: an array, or something that NumPy reads as a number.
+    fn other(&self, item: &Bound<'_, PyAny>) -> PyResult<Leaf> {
+        if item.is_instance_of::<PyArray>() {
+            return exchange::from_object(item, None, Sharing::Allowed).map(Leaf::Block);
+        }
+        match self.dtype {
+            Some(dtype) if !exchange::is_array_like(item) => {
+                let value = exchange::parsed(item, dtype)?.call_method0("item")?;
+                match convert::number(&value)? {
+                    Some(value) => Ok(Leaf::Number(value, Some(dtype))),
+                    None => exchange::from_foreign(item, Some(dtype)).map(Leaf::Block),
+                }
+            }
+            dtype => exchange::from_foreign(item, dtype).map(Leaf::Block),
+        }
     }
 }
 
@@ -448,27 +451,33 @@ fn collect(
     depth: usize,
     shape: &mut Shape,
     leaves: &mut Vec<Leaf>,
-    scalars: &mut Scalars,
+    reader: &mut Reader,
 ) -> PyResult<()> {
     let len = object.len()?;
     shape.sequence(depth, len)?;
     let start = leaves.len();
     for_each(object, |item| {
-        if let Some(value) = convert::number(item)? {
+        let is_array = item.is_instance_of::<PyArray>();
+        let number = match is_array {
+            true => None,
+            false => reader.number(item)?,
+        };
+        if let Some(number) = number {
             shape.element(depth + 1)?;
-            leaves.push(Leaf::Number(value, None));
-        } else if let Some((value, dtype)) = scalars.read(item)? {
-            shape.element(depth + 1)?;
-            leaves.push(Leaf::Number(value, Some(dtype)));
-        } else if is_nested(item) {
-            collect(item, depth + 1, shape, leaves, scalars)?;
+            leaves.push(number);
+        } else if !is_array && is_nested(item) {
+            collect(item, depth + 1, shape, leaves, reader)?;
         } else {
-            let array = exchange::from_object(item, None, Sharing::Allowed)?;
-            for (i, &size) in array.shape().iter().enumerate() {
-                shape.level(depth + 1 + i, size)?;
+            let leaf = reader.other(item)?;
+            let mut inner = 0;
+            if let Leaf::Block(array) = &leaf {
+                inner = array.ndim();
+                for (i, &size) in array.shape().iter().enumerate() {
+                    shape.level(depth + 1 + i, size)?;
+                }
             }
-            shape.element(depth + 1 + array.ndim())?;
-            leaves.push(Leaf::Block(array));
+            shape.element(depth + 1 + inner)?;
+            leaves.push(leaf);
         }
         Ok(true)
     })?;
@@ -480,42 +489,41 @@ fn collect(
     }
 }
 
-/// Numbers in this dtype, one axis.
-fn of_scalars(py: Python<'_>, values: &[Scalar], dtype: DType) -> PyResult<Array> {
+/// A number that is to become an element of `dtype`, as far as it fits: those of Python must, those of NumPy are cut off as C does it.
+fn as_element(py: Python<'_>, value: Scalar, own: Option<DType>, dtype: DType) -> PyResult<Scalar> {
     let core = |error| raise(py, error);
-    let shape = [values.len()];
-    let widest = values.iter().map(|v| v.kind()).max();
-    let array = match widest.unwrap_or(Kind::Float) {
-        Kind::Complex if !dtype.is_complex() && dtype != DType::Bool => {
-            return Err(PyTypeError::new_err(format!(
-                "array: complex numbers cannot become {}",
-                dtype.name()
-            )));
-        }
-        Kind::Complex => {
-            let values: Vec<Complex<f64>> = values.iter().map(|v| v.as_c128()).collect();
-            Array::from_slice(&values, &shape).map_err(core)?
-        }
-        Kind::Float => {
-            let values: Vec<f64> = values.iter().map(|v| v.as_f64()).collect();
-            let array = Array::from_slice(&values, &shape).map_err(core)?;
-            if dtype.is_integer() {
-                check_whole(py, &array, dtype)?;
-            }
-            array
-        }
-        Kind::Bool | Kind::Integer => {
-            if let Some(&value) = values.iter().find(|v| dtype.is_integer() && !v.fits(dtype)) {
-                return Err(raise(py, out_of_bounds("array", value, dtype)));
-            }
-            if dtype == DType::U64 || values.iter().any(|v| matches!(v, Scalar::U64(_))) {
-                let values: Vec<u64> = values.iter().map(|v| v.as_u64()).collect();
-                Array::from_slice(&values, &shape).map_err(core)?
-            } else {
-                let values: Vec<i64> = values.iter().map(|v| v.as_i64()).collect();
-                Array::from_slice(&values, &shape).map_err(core)?
-            }
-        }
+    if own.is_none() {
+        return check_element("array", value, dtype)
+            .map(|()| value)
+            .map_err(core);
+    }
+    exchange::check_numpy_element(py, value, dtype)?;
+    let narrows = dtype.is_integer() || value.kind() > dtype.kind();
+    match narrows && dtype != DType::Bool {
+        true => Array::scalar(value, dtype)
+            .and_then(|x| x.item())
+            .map_err(core),
+        false => Ok(value),
+    }
+}
+
+/// Numbers that fit this dtype, one axis.
+fn of_scalars(py: Python<'_>, values: &[Scalar], dtype: DType) -> PyResult<Array> {
+    fn filled<T: Element>(values: &[Scalar], read: fn(&Scalar) -> T) -> Result<Array, Error> {
+        let elements: Vec<T> = values.iter().map(read).collect();
+        Array::from_slice(&elements, &[elements.len()])
+    }
+    let is_small = |value: &Scalar| matches!(value, Scalar::I64(_) | Scalar::Bool(_));
+    let array = match dtype.kind() {
+        Kind::Bool => filled(values, |x| x.as_bool()),
+        Kind::Integer if dtype == DType::U64 => filled(values, |x| x.as_u64()),
+        Kind::Integer => filled(values, |x| x.as_i64()),
+        Kind::Complex => filled(values, |x| x.as_c128()),
+        // Rounded once.
+        Kind::Float if values.iter().all(is_small) => filled(values, |x| x.as_i64()),
+        Kind::Float => filled(values, |x| x.as_f64()),
     };
-    array.astype(dtype).map_err(core)
+    array
+        .and_then(|array| array.astype(dtype))
+        .map_err(|error| raise(py, error))
 }

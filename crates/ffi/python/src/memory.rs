@@ -335,8 +335,8 @@ pub fn view(
 
 /// `x.fill(value)`.
 pub fn fill(slf: &Bound<'_, PyArray>, value: &Bound<'_, PyAny>) -> PyResult<()> {
-    let one = convert::operand(value)?.is_some_and(|value| value.array().len() == 1);
-    if !one {
+    let dtype = slf.get().with(slf.py(), Array::dtype);
+    if convert::value_for(value, dtype)?.array().len() != 1 {
         return Err(PyValueError::new_err(
             "fill takes a number or an array of one element",
         ));
@@ -573,13 +573,8 @@ impl Flat {
         let key = &self.key(key)?;
         let slf = self.array.bind(py);
         let row = self.row(py)?;
-        let Some(value) = convert::operand(value)? else {
-            return Err(PyTypeError::new_err(format!(
-                "the value must be an array or a number, not '{}'",
-                value.get_type().name()?
-            )));
-        };
-        let value = value.array();
+        let dtype = slf.get().with(py, Array::dtype);
+        let value = convert::value_for(value, dtype)?.array();
         let wanted = index::get(&row, key)?.get().with(py, Array::len);
         if wanted == 0 {
             return Ok(());

@@ -4,6 +4,7 @@ use mxnet::ops::{Attrs, Call, OpDef, Quick, dispatch, elementwise as e, quick};
 use mxnet::tensor::Scalar;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyString};
 
 use crate::array::PyArray;
 use crate::call;
@@ -24,10 +25,69 @@ pub fn binary(
     if let Some(result) = others_answer(slf, op, other, false)? {
         return Ok(result);
     }
-    match convert::operand(other)? {
+    let other = match is_equality(op) {
+        false => convert::operand(other)?,
+        true => match comparable(other)? {
+            Some(other) => Some(other),
+            None => return unequal(slf, op, other),
+        },
+    };
+    match other {
         Some(other) => general(slf.py(), op, [Some(In::Held(slf.clone())), Some(other)]),
         None => Ok(slf.py().NotImplemented()),
     }
+}
+
+/// Whether the operator asks for equality, of which anything may be asked.
+pub fn is_equality(op: &'static OpDef) -> bool {
+    std::ptr::eq(op, &raw const e::comparison::EQUAL)
+        || std::ptr::eq(op, &raw const e::comparison::NOT_EQUAL)
+}
+
+/// An operand, if it is one of numbers.
+pub fn comparable<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<In<'py>>> {
+    match convert::operand(object) {
+        Err(error) if error.is_instance_of::<PyTypeError>(object.py()) => Ok(None),
+        result => result,
+    }
+}
+
+/// `==` or `!=` with something that is no array of numbers: what its class says, if it knows arrays, else element by element.
+#[cold]
+fn unequal(
+    slf: &Bound<'_, PyArray>,
+    op: &'static OpDef,
+    other: &Bound<'_, PyAny>,
+) -> PyResult<Py<PyAny>> {
+    let py = slf.py();
+    let knows_none = other.is_none()
+        || other.is_instance_of::<PyString>()
+        || other.is_instance_of::<PyBytes>()
+        || crate::exchange::is_array_like(other);
+    if !knows_none {
+        let name = match op.name {
+            "equal" => pyo3::intern!(py, "__eq__"),
+            _ => pyo3::intern!(py, "__ne__"),
+        };
+        let theirs = other.get_type().getattr(name)?.call1((other, slf))?;
+        if !theirs.is(py.NotImplemented()) {
+            return Ok(theirs.unbind());
+        }
+    }
+    unlike(slf.as_any(), op, other)
+}
+
+/// Where elements equal something that is no array of numbers, or do not.
+#[cold]
+pub fn unlike(
+    x: &Bound<'_, PyAny>,
+    op: &'static OpDef,
+    other: &Bound<'_, PyAny>,
+) -> PyResult<Py<PyAny>> {
+    let module = x.py().import("mxnet.numpy._comparing")?;
+    module
+        .call_method1("unlike", (x, other, op.name))
+        .map(Bound::unbind)
 }
 
 /// A binary operator with this array on the right.
@@ -59,6 +119,14 @@ fn others_answer(
 ) -> PyResult<Option<Py<PyAny>>> {
     let py = slf.py();
     match ufunc::stance(other)? {
+        // Lists and NumPy's numbers never do.
+        Stance::None
+            if !convert::is_list(other)
+                && convert::known_dtype(other.get_type().as_any())?.is_none()
+                && ufunc::goes_first(other)? =>
+        {
+            Ok(Some(py.NotImplemented()))
+        }
         Stance::None => Ok(None),
         Stance::Refuses => Ok(Some(py.NotImplemented())),
         Stance::Answers(_) => match ufunc::find(py, op.name) {

@@ -1,11 +1,12 @@
 //! NumPy's functions called with our arrays: they are answered by ours of the same name.
 
+use mxnet::ops::elementwise::comparison;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
 use crate::array::PyArray;
-use crate::{convert, ufunc};
+use crate::{convert, exchange, operators, ufunc};
 
 /// Versions of the array API that `__array_namespace__` is asked for.
 const API_VERSIONS: [&str; 4] = ["2021.12", "2022.12", "2023.12", "2024.12"];
@@ -39,6 +40,11 @@ pub fn array_ufunc(
             "the function '{name}' has no counterpart for mxnet arrays: convert them with `x.asnumpy()`"
         )));
     };
+    if let ("equal" | "not_equal", "__call__", None) = (name.as_str(), method, kwargs)
+        && let Some(answer) = unlike(&name, inputs)?
+    {
+        return Ok(answer);
+    }
     // Indices and the like stand behind the first input.
     let arrays = match method {
         "at" | "reduceat" => 1,
@@ -75,6 +81,23 @@ fn clip(
     }
     let ours = py.import("mxnet.numpy")?.getattr("clip")?;
     ours.call(inputs, Some(&named)).map(Bound::unbind)
+}
+
+/// Equality with NumPy's arrays and numbers of other dtypes than ours: text, objects, dates.
+fn unlike(name: &str, inputs: &Bound<'_, PyTuple>) -> PyResult<Option<Py<PyAny>>> {
+    let (a, b) = (inputs.get_item(0)?, inputs.get_item(1)?);
+    let (own, other) = match a.is_instance_of::<PyArray>() {
+        true => (a, b),
+        false => (b, a),
+    };
+    let foreign = exchange::is_array_like(&other) && operators::comparable(&other)?.is_none();
+    let op = match name {
+        "equal" => &comparison::EQUAL,
+        _ => &comparison::NOT_EQUAL,
+    };
+    foreign
+        .then(|| operators::unlike(&own, op, &other))
+        .transpose()
 }
 
 /// `func(*args, **kwargs)` by our function of the same module and name; `NotImplemented` if arrays of other libraries take part.

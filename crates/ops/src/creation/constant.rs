@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::interp::{Flags, current_device};
 use crate::invoke::invoke1;
 use crate::opdef::{Cost, Cpu, Cuda, Filling, Grad, Onnx, OpDef, Probe, Short, Surface, one_of};
-use crate::types::{default_dtype, out_of_bounds};
+use crate::types::{dtype_of_number, out_of_bounds};
 use crate::{Array, Outputs, cpu};
 
 /// Which axis runs fastest in memory: the last, the first, or as in the array at hand.
@@ -119,9 +119,9 @@ pub static FULL: OpDef = OpDef {
     ",
     cpu: Cpu::Composite(|cx| {
         let value = cx.input(0);
-        let natural = match value.is_weak() {
-            true => default_dtype(value.dtype().kind()),
-            false => value.dtype(),
+        let natural = match value.number() {
+            Some(number) => dtype_of_number(number),
+            None => value.dtype(),
         };
         new(cx, natural, Content::of(value))
     }),
@@ -359,10 +359,9 @@ enum Content<'a> {
 impl Content<'_> {
     /// A number by its value, so that the result needs no second pass.
     fn of(value: &Array) -> Content<'_> {
-        if value.is_weak() {
-            Content::Number(cpu::read_scalar(value.tensor()))
-        } else {
-            Content::Elements(value)
+        match value.number() {
+            Some(number) => Content::Number(number),
+            None => Content::Elements(value),
         }
     }
 
@@ -406,8 +405,10 @@ impl Content<'_> {
                 invoke1(&ZEROED, &[], &attrs.into_iter().collect())
             }
             Content::Number(value) => {
-                let whole = value.kind() <= Kind::Integer && dtype.is_integer();
-                if whole && !value.fits(dtype) {
+                // Floats are cut off as C does it, as in NumPy.
+                let whole = value.kind() == Kind::Integer && dtype != DType::Bool;
+                let wide = matches!(value, Scalar::Wide(_));
+                if (whole || wide) && !value.fits(dtype) {
                     return Err(out_of_bounds(op, value, dtype));
                 }
                 full(shape, value, dtype, device)

@@ -2,21 +2,21 @@
 #![allow(unsafe_code)]
 
 use mxnet_kernels::sequence::{Ramps, ramps};
-use mxnet_tensor::{DType, Dims, Kind, Scalar, broadcast_shapes};
+use mxnet_tensor::{DType, Dims, Kind, Scalar, broadcast_shapes, default_int, promote, promotion};
 use smallvec::SmallVec;
 
 use crate::Array;
 use crate::args::{Attrs, Param, ParamKind, Value};
 use crate::cx::{CallCx, CompositeCx, KernelCx};
 use crate::eager::elem;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::invoke::invoke1;
 use crate::nn::operand::{Staged, dense};
 use crate::opdef::{
     Cost, Cpu, Grad, Grads, Inferred, Keep, Onnx, OpDef, Probe, Short, Surface, one_of,
 };
 use crate::shape::{concatenate, narrow};
-use crate::types::default_dtype;
+use crate::types::{check_element, dtype_of_number};
 use crate::{Outputs, cpu};
 
 /// A range with a step.
@@ -30,7 +30,8 @@ pub static ARANGE: OpDef = OpDef {
         Param::optional("dtype", ParamKind::DType),
         Param::optional("device", ParamKind::Device).keyword(),
     ],
-    doc: "Numbers from `start` (0 if only one bound is given) to `stop`, exclusive, in steps of `step`. Integers give int64, floats the default float.",
+    doc: "Numbers from `start` (0 if only one bound is given) to `stop`, exclusive, in steps of `step`. Integers give int64, floats and integers \
+          beyond int64 the default float. *Differs from NumPy*: integers beyond 64 bits are an error.",
     about: &[
         (
             "start",
@@ -40,7 +41,13 @@ pub static ARANGE: OpDef = OpDef {
         ("step", "Distance of the numbers, 1 for None."),
     ],
     returns: &[("ndarray", "Of shape `(ceil((stop - start) / step),)`.")],
-    raises: &[("ValueError", "If `step` is 0.")],
+    raises: &[
+        ("ValueError", "If `step` is 0."),
+        (
+            "OverflowError",
+            "If the dtype does not hold the first two numbers, or a bound has more than 64 bits.",
+        ),
+    ],
     example: "
         >>> np.arange(5)
         array([0, 1, 2, 3, 4])
@@ -85,15 +92,27 @@ fn range(cx: &CallCx) -> Result<Inferred> {
     if step.as_f64() == 0.0 {
         return Err(cx.value_error("`step` must not be 0"));
     }
-    let len = match (start.to_i64(), stop.to_i64(), step.to_i64()) {
-        (Some(a), Some(b), Some(s)) => {
+    let all = [start, stop, step];
+    let integers = all.map(whole);
+    let len = match integers {
+        [Some(a), Some(b), Some(s)] => {
             // Steps that go down are counted as the way up from the other end.
-            let sign = i128::from(s.signum());
-            let (way, s) = ((i128::from(b) - i128::from(a)) * sign, i128::from(s) * sign);
-            ((way + s - 1).div_euclid(s)).max(0) as usize
+            let sign = s.signum();
+            let (way, s) = ((b - a) * sign, s * sign);
+            usize::try_from((way + s - 1).div_euclid(s).max(0)).unwrap_or(usize::MAX)
+        }
+        // Their distance is not known.
+        _ if all.iter().all(|x| x.kind() <= Kind::Integer) => {
+            let problem = "a bound or the step is an integer beyond 64 bits";
+            return Err(Error::overflow(cx.op.name, problem));
         }
         _ => {
-            let len = ((stop.as_f64() - start.as_f64()) / step.as_f64()).ceil();
+            // Integers are subtracted as such: floats of them may be equal.
+            let way = match integers {
+                [Some(a), Some(b), _] => (b - a) as f64,
+                _ => stop.as_f64() - start.as_f64(),
+            };
+            let len = (way / step.as_f64()).ceil();
             if len.is_nan() {
                 return Err(cx.value_error("cannot compute length: a bound or the step is NaN"));
             }
@@ -103,27 +122,65 @@ fn range(cx: &CallCx) -> Result<Inferred> {
             len.max(0.0) as usize
         }
     };
-    let kind = [start, stop, step]
-        .map(Scalar::kind)
+    let natural = all
+        .map(dtype_of_number)
         .into_iter()
-        .max()
-        .unwrap_or(Kind::Integer)
-        .max(Kind::Integer);
-    let dtype = cx.dtype("dtype").unwrap_or_else(|| default_dtype(kind));
+        .fold(default_int(), |a, b| promote(a, b, promotion()));
+    let dtype = cx.dtype("dtype").unwrap_or(natural);
     if dtype == DType::Bool && len > 2 {
         return Err(cx.dtype_error(format!(
             "a range of truth values has at most 2 elements, found {len}"
         )));
     }
+    if dtype.is_integer() {
+        // Later numbers wrap around, as in NumPy.
+        let second = match integers {
+            [Some(a), _, Some(s)] => number(a + s),
+            _ => Scalar::F64(start.as_f64() + step.as_f64()),
+        };
+        for &value in [start, second].iter().take(len) {
+            check_element(cx.op.name, value, dtype)?;
+        }
+    }
     one_of(Dims::from_slice(&[len]), dtype)
+}
+
+/// An integer within 64 bits.
+fn whole(x: Scalar) -> Option<i128> {
+    match x {
+        Scalar::U64(x) => Some(x.into()),
+        other => other.to_i64().map(i128::from),
+    }
+}
+
+/// An integer, or a float without its fraction, modulo 2^64.
+fn bits(x: Scalar) -> i64 {
+    match x {
+        Scalar::F64(x) if x > 0.0 => x as u64 as i64,
+        other => other.as_i64(),
+    }
+}
+
+/// An integer as a Python number.
+fn number(x: i128) -> Scalar {
+    match (i64::try_from(x), u64::try_from(x)) {
+        (Ok(x), _) => Scalar::I64(x),
+        (_, Ok(x)) => Scalar::U64(x),
+        _ => Scalar::Wide(x as f64),
+    }
 }
 
 fn fill_range(cx: &KernelCx) -> Result<()> {
     let (start, _, step) = bounds(cx);
     let out = cx.output(0);
-    if let (Some(first), Some(step), false) =
-        (start.to_i64(), step.to_i64(), out.dtype().is_inexact())
-    {
+    let integers = whole(start).is_some() && whole(step).is_some();
+    if out.dtype().is_integer() || integers && !out.dtype().is_inexact() {
+        // Numbers of uint64 are their bits. Floats lose their fractions first: the step is that between the first two numbers then, as in NumPy.
+        let first = bits(start);
+        let step = match integers {
+            true => step.as_i64(),
+            false => bits(Scalar::F64(start.as_f64() + step.as_f64())).wrapping_sub(first),
+        };
         return cpu::generate(
             out,
             |i| first.wrapping_add(step.wrapping_mul(i as i64)),

@@ -1,11 +1,10 @@
 //! Comparisons.
 
 use mxnet_kernels::map;
-use mxnet_tensor::{DType, Scalar};
+use mxnet_tensor::{DType, Kind, Scalar};
 
 use super::logic::{LOGICAL_AND, LOGICAL_NOT, LOGICAL_OR};
 use crate::Array;
-use crate::cpu::read_scalar;
 use crate::error::Result;
 use crate::invoke::Call;
 use crate::opdef::{Cpu, Cuda, Grad, Onnx, OpDef, Probe, Surface};
@@ -34,15 +33,17 @@ pub(crate) fn beyond(call: &Call, compute: DType) -> Option<Beyond> {
     let [Some(a), Some(b)] = call.inputs else {
         return None;
     };
-    let (number, other) = if b.is_weak() { (b, a) } else { (a, b) };
-    let value = read_scalar(number.tensor());
-    if !number.is_weak() || !other.dtype().is_integer() || value.fits(compute) {
+    let op = call.op;
+    let (value, below) = match (a.number(), b.number()) {
+        (Some(a), Some(b)) => return of_numbers(op, a, b).map(Beyond::Answer),
+        // Whether the first operand lies below the second.
+        (None, Some(b)) if a.dtype().is_integer() => (b, b.as_f64() > 0.0),
+        (Some(a), None) if b.dtype().is_integer() => (a, a.as_f64() < 0.0),
+        _ => return None,
+    };
+    if value.fits(compute) || value.kind() > Kind::Integer {
         return None;
     }
-    let is_large = value.as_f64() > 0.0;
-    // Whether the first operand lies below the second.
-    let below = is_large == b.is_weak();
-    let op = call.op;
     Some(Beyond::Answer(match op.name {
         "equal" => false,
         "not_equal" => true,
@@ -53,6 +54,38 @@ pub(crate) fn beyond(call: &Call, compute: DType) -> Option<Beyond> {
         }
         _ => return None,
     }))
+}
+
+/// What comparing two Python integers gives; `None` for other numbers and operators, and where they lie too close to each other beyond 64 bits.
+fn of_numbers(op: &OpDef, a: Scalar, b: Scalar) -> Option<bool> {
+    let order = match (whole(a)?, whole(b)?) {
+        (Ok(a), Ok(b)) => a.cmp(&b),
+        // One beyond 64 bits, as a float, does not come near those within.
+        _ => a.as_f64().partial_cmp(&b.as_f64())?,
+    };
+    if order.is_eq() && matches!((a, b), (Scalar::Wide(_), Scalar::Wide(_))) {
+        return None;
+    }
+    Some(match op.name {
+        "equal" => order.is_eq(),
+        "not_equal" => order.is_ne(),
+        "less" => order.is_lt(),
+        "less_equal" => order.is_le(),
+        "greater" => order.is_gt(),
+        "greater_equal" => order.is_ge(),
+        _ => return None,
+    })
+}
+
+/// An integer, or the float that stands for one beyond 64 bits; `None` for a number that is none.
+fn whole(x: Scalar) -> Option<std::result::Result<i128, f64>> {
+    Some(match x {
+        Scalar::U64(x) => Ok(x.into()),
+        Scalar::I64(x) => Ok(x.into()),
+        Scalar::Bool(x) => Ok(x.into()),
+        Scalar::Wide(x) => Err(x),
+        Scalar::F64(_) | Scalar::C128(_) => return None,
+    })
 }
 
 /// Compares signed integers with uint64, which have no integer type in common: exactly, where floats would round. `None` for other calls.

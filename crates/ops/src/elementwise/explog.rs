@@ -3,7 +3,7 @@
 use std::f64::consts::{LN_2, LOG2_E, LOG10_E};
 
 use mxnet_kernels::map;
-use mxnet_tensor::{DType, Scalar};
+use mxnet_tensor::{DType, Kind, Scalar};
 
 use crate::Array;
 use crate::autograd::GradCx;
@@ -412,8 +412,8 @@ fn power_gradients(g: &GradCx) -> Result<Grads> {
 
 /// The value of a Python number.
 fn known(x: &Array) -> Option<f64> {
-    let real = !x.dtype().is_complex() && x.dtype() != DType::Bool;
-    (x.is_weak() && real).then(|| cpu::read_scalar(x.tensor()).as_f64())
+    let real = |value: &Scalar| matches!(value.kind(), Kind::Integer | Kind::Float);
+    x.number().filter(real).map(Scalar::as_f64)
 }
 
 impl Array {

@@ -1,7 +1,7 @@
 //! Choosing between elements, bounding and replacing them.
 
 use mxnet_kernels::map;
-use mxnet_tensor::{DType, Scalar};
+use mxnet_tensor::{DType, Kind, Scalar};
 
 use crate::Array;
 use crate::args::{Attrs, Param, ParamKind};
@@ -192,10 +192,12 @@ pub static CLIP: OpDef = OpDef {
 
 /// Whether a Python integer bounds nothing: no element of this integer dtype is below it (above it, for an upper bound).
 fn vacuous(x: &Array, bound: &Array, upper: bool) -> bool {
-    if !bound.is_weak() || !bound.dtype().is_integer() || !x.dtype().is_integer() {
+    let Some(value) = bound.number() else {
+        return false;
+    };
+    if value.kind() != Kind::Integer || !x.dtype().is_integer() {
         return false;
     }
-    let value = crate::cpu::read_scalar(bound.tensor());
     !value.fits(x.dtype()) && (value.as_f64() > 0.0) == upper
 }
 

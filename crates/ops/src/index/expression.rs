@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use mxnet_tensor::{DType, Dims, IndexItem, Indexed, Kind, Layout, Scalar};
+use mxnet_tensor::{DType, Dims, IndexItem, Indexed, Layout};
 use smallvec::SmallVec;
 
 use super::advanced::{assign_kernel, positions_at, single_step};
@@ -16,6 +16,7 @@ use crate::elementwise::select;
 use crate::error::{Error, Result, Tuple};
 use crate::interp::{Flags, Scope};
 use crate::invoke::{Call, dispatch, invoke1, only};
+use crate::types::check_element;
 use crate::{Array, Outputs, cpu, shape};
 
 /// Index arrays, few as a rule.
@@ -70,8 +71,8 @@ pub fn get(x: &Array, key: &[IndexItem], arrays: &[Array]) -> Result<Array> {
 /// [`Error::Autograd`] if `x` is a variable or a recorded view and a gradient is recorded.
 pub fn set(x: &Array, key: &[IndexItem], arrays: &[Array], value: &Array) -> Result<Option<Array>> {
     x.check_writable("assignment", "assignment destination")?;
-    if value.is_weak() {
-        check_number(cpu::read_scalar(value.tensor()), x.dtype())?;
+    if let Some(number) = value.number() {
+        check_element("assignment", number, x.dtype())?;
     }
     let flags = Flags::current();
     let recorded = flags.is_recording() && (x.entry().is_some() || value.entry().is_some());
@@ -146,31 +147,12 @@ pub fn accumulate(x: &Array, key: &[IndexItem], arrays: &[Array], value: &Array)
     only(&shape::COPY, dispatch(&call)?)
 }
 
-/// Whether a Python number can become an element: NumPy's rules, which are stricter than those for arrays.
-fn check_number(value: Scalar, dtype: DType) -> Result<()> {
-    let op = "assignment";
-    let shown = |what: &str| format!("cannot convert {what} to {}", dtype.name());
-    match (value.kind(), dtype.kind()) {
-        (Kind::Complex, to) if to < Kind::Complex => {
-            Err(Error::dtype(op, shown("a complex number")))
-        }
-        (Kind::Float, Kind::Integer) if value.as_f64().is_nan() => {
-            Err(Error::value(op, shown("float NaN")))
-        }
-        (Kind::Float, Kind::Integer) if value.as_f64().is_infinite() => {
-            Err(Error::overflow(op, shown("float infinity")))
-        }
-        (Kind::Integer, Kind::Integer) if !value.fits(dtype) => {
-            Err(crate::types::out_of_bounds(op, value, dtype))
-        }
-        _ => Ok(()),
-    }
-}
-
 fn in_place(x: &Array, key: &[IndexItem], arrays: &[Array], value: &Array) -> Result<()> {
     if arrays.is_empty() {
         let view = x.seen_as(x.layout().index(key)?.view);
-        if value.is_weak() && cpu::fill_small(view.tensor(), cpu::read_scalar(value.tensor())) {
+        if let Some(number) = value.number()
+            && cpu::fill_small(view.tensor(), number)
+        {
             return Ok(());
         }
         return shape::assign(&view, value);

@@ -1,6 +1,8 @@
 //! Looking up and counting.
 #![allow(unsafe_code)]
 
+use std::cmp::Ordering;
+
 use mxnet_engine::engine;
 use mxnet_kernels::sort::{Side, extremes, occurrences, search_sorted, weighted};
 use mxnet_tensor::{DType, DeviceKind, Dims, Kind, Promotion, Scalar, Tensor, promotion};
@@ -99,18 +101,18 @@ pub static SEARCHSORTED: OpDef = OpDef {
                 Tuple(a.shape())
             )));
         }
-        let dtype = promoted(&[Some(a), Some(v)]);
-        let mut a = a.astype(dtype)?;
+        let mut a = a.clone();
         if let Some(sorter) = cx.opt(2) {
             if sorter.shape() != a.shape() {
                 return Err(cx.shape_error("`sorter` must have the shape of `a`"));
             }
             a = take(&a, sorter, 0, "raise")?;
         }
-        let attrs: Attrs = [Value::Bool(cx.str("side") == "right")]
-            .into_iter()
-            .collect();
-        cx.done(invoke1(&SEARCH_ROWS, &[&a, &v.astype(dtype)?], &attrs)?)
+        let side = match cx.str("side") {
+            "right" => Side::Right,
+            _ => Side::Left,
+        };
+        cx.done(places(&a, v, side)?)
     }),
     probe: Probe::calls(&[
         "np.arange(5.0) - 2, f((3, 2))",
@@ -120,6 +122,74 @@ pub static SEARCHSORTED: OpDef = OpDef {
     ]),
     ..OpDef::COMPOSITE
 };
+
+/// Where values go in the sorted array `a`, whatever their dtypes.
+fn places(a: &Array, v: &Array, side: Side) -> Result<Array> {
+    let search = |a: &Array, v: &Array, side: Side| {
+        let attrs: Attrs = [Value::Bool(matches!(side, Side::Right))]
+            .into_iter()
+            .collect();
+        invoke1(&SEARCH_ROWS, &[a, v], &attrs)
+    };
+    if let Some(number) = v.number().filter(|number| number.kind() < Kind::Complex)
+        && !a.dtype().is_complex()
+    {
+        // Truth values are the integers 0 and 1.
+        let a = &match a.dtype() {
+            DType::Bool => a.astype(DType::U8)?,
+            _ => a.clone(),
+        };
+        let (near, side) = nearby(number, a.dtype(), side);
+        return search(a, &Array::scalar(near, a.dtype())?, side);
+    }
+    let dtype = promoted(&[Some(a), Some(v)]);
+    search(&a.astype(dtype)?, &v.astype(dtype)?, side)
+}
+
+/// An element of `dtype`, integer or float, and a side of it: the place of a number among elements of that dtype. The array need not be converted to
+/// a dtype that holds the number, and nothing is rounded.
+fn nearby(number: Scalar, dtype: DType, side: Side) -> (Scalar, Side) {
+    if dtype.is_float() {
+        // SAFETY: 16 bytes hold an element of any dtype, and it is written before it is read.
+        let near = unsafe {
+            let mut bytes = [0_u64; 2];
+            number.write(dtype, bytes.as_mut_ptr().cast());
+            Scalar::read(dtype, bytes.as_ptr().cast())
+        };
+        let side = match near.as_f64().partial_cmp(&number.as_f64()) {
+            // The number lies before the element that it is rounded to, and so it does before its equals.
+            Some(Ordering::Greater) => Side::Left,
+            Some(Ordering::Less) => Side::Right,
+            _ => side,
+        };
+        return (near, side);
+    }
+    let bits = dtype.size() * 8;
+    let (low, high) = match dtype.is_signed() {
+        true => (-(1_i128 << (bits - 1)), (1_i128 << (bits - 1)) - 1),
+        false => (0, (1_i128 << bits) - 1),
+    };
+    let (whole, side) = match number {
+        Scalar::U64(x) => (i128::from(x), side),
+        Scalar::F64(x) | Scalar::Wide(x) => match x.floor() {
+            // NaN goes behind everything.
+            _ if x.is_nan() => (high, Side::Right),
+            // Beyond 128 bits it is the last one, which is far enough.
+            below if below == x => (x as i128, side),
+            below => (below as i128, Side::Right),
+        },
+        other => (i128::from(other.as_i64()), side),
+    };
+    let (whole, side) = match whole {
+        x if x < low => (low, Side::Left),
+        x if x > high => (high, Side::Right),
+        x => (x, side),
+    };
+    match i64::try_from(whole) {
+        Ok(x) => (Scalar::I64(x), side),
+        Err(_) => (Scalar::U64(whole as u64), side),
+    }
+}
 
 /// NumPy's `digitize`.
 pub static DIGITIZE: OpDef = OpDef {
@@ -158,12 +228,13 @@ pub static DIGITIZE: OpDef = OpDef {
         if bins.ndim() != 1 {
             return Err(cx.shape_error(format!("`bins` must have 1 axis, found {}", bins.ndim())));
         }
-        let dtype = promoted(&[Some(&x), Some(&bins)]);
-        let (x, bins) = (x.astype(dtype)?, bins.astype(dtype)?);
         // Bins that hold their right edge begin behind it.
         let places = |edges: &Array| {
-            let attrs: Attrs = [Value::Bool(!cx.bool("right"))].into_iter().collect();
-            invoke1(&SEARCH_ROWS, &[edges, &x], &attrs)
+            let side = match cx.bool("right") {
+                true => Side::Left,
+                false => Side::Right,
+            };
+            places(edges, &x, side)
         };
         match direction(&bins)? {
             Some(Direction::Up) => cx.done(places(&bins)?),

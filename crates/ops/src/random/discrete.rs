@@ -1,6 +1,6 @@
 //! Distributions of integers and truth values.
 
-use mxnet_tensor::{DType, Scalar, default_int};
+use mxnet_tensor::{DType, Kind, Scalar, default_int};
 
 use crate::args::{Attrs, Default, Param, ParamKind, Value};
 use crate::creation::dims;
@@ -78,7 +78,7 @@ fn randint(cx: &CompositeCx, endpoint: bool) -> Result<Outputs> {
         return Err(cx.dtype_error(format!("samples are integers, not {}", dtype.name())));
     }
     for x in cx.inputs.iter().flatten() {
-        if x.dtype().is_inexact() {
+        if x.kind() > Kind::Integer {
             return Err(cx.dtype_error("bounds must be integers"));
         }
     }
@@ -102,7 +102,8 @@ fn randint(cx: &CompositeCx, endpoint: bool) -> Result<Outputs> {
         let bounds = [&wide(low)?, &wide(high)?];
         return cx.done(drawn_for(cx.op, &RANDOM_INTEGERS_BETWEEN, &bounds, &attrs)?);
     }
-    let (low, last) = bounds(cx.op, (low.item()?, high.item()?), endpoint, dtype)?;
+    let number = |x: &Array| x.number().map_or_else(|| x.item(), Ok);
+    let (low, last) = bounds(cx.op, (number(low)?, number(high)?), endpoint, dtype)?;
     // Both fit a 64-bit integer of one of the two kinds.
     let bound = |x: i128| i64::try_from(x).map_or(Scalar::U64(x as u64), Scalar::I64);
     let attrs: Attrs = [

@@ -227,6 +227,8 @@ pub(super) fn drawn(cx: &CallCx) -> Result<Inferred> {
 pub(super) fn wide(x: Scalar) -> i128 {
     match x {
         Scalar::U64(x) => x.into(),
+        // Exact for the only one that can bound samples: 2^64, which is excluded.
+        Scalar::Wide(x) => x as i128,
         other => other.as_i64().into(),
     }
 }

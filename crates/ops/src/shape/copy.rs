@@ -1,6 +1,6 @@
 //! Copies and conversions.
 
-use mxnet_tensor::{Casting, DType, Device, Dims, Layout, Strides, can_cast};
+use mxnet_tensor::{Casting, DType, Device, Dims, Layout, Scalar, Strides, can_cast};
 use smallvec::SmallVec;
 
 use crate::args::{Attrs, Param, ParamKind, Value};
@@ -11,7 +11,7 @@ use crate::invoke::invoke1;
 use crate::opdef::{
     Cost, Cpu, Cuda, Grad, Keep, Onnx, OpDef, Probe, Short, Sparse, Surface, one_of,
 };
-use crate::types::Types;
+use crate::types::{Types, check_element};
 use crate::{Array, cpu};
 
 /// The elements, in memory of their own.
@@ -357,10 +357,13 @@ impl Array {
     /// The elements converted to `dtype`: the array itself if they have it.
     ///
     /// # Errors
-    /// [`crate::Error::Memory`].
+    /// [`crate::Error::Overflow`] if it is a Python integer beyond 64 bits and `dtype` does not hold it; [`crate::Error::Memory`].
     pub fn astype(&self, dtype: DType) -> Result<Array> {
         if self.dtype() == dtype && !self.is_weak() {
             return Ok(self.clone());
+        }
+        if let Some(value @ Scalar::Wide(_)) = self.number() {
+            check_element("astype", value, dtype)?;
         }
         invoke1(&CAST, &[self], &[Value::DType(dtype)].into_iter().collect())
     }

@@ -184,7 +184,7 @@ fn promoted(cx: &CallCx) -> mxnet_tensor::DType {
         .flatten()
         .map(|x| {
             if x.is_weak() {
-                Operand::Weak(x.dtype().kind())
+                Operand::Weak(x.kind())
             } else {
                 Operand::Array(x.dtype())
             }

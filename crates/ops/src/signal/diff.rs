@@ -90,7 +90,7 @@ pub static EDIFF1D: OpDef = OpDef {
             };
             // A Python number has a kind, not a size.
             let fits = match end.is_weak() {
-                true => end.dtype().kind() <= dtype.kind(),
+                true => end.kind() <= dtype.kind(),
                 false => can_cast(end.dtype(), dtype, Casting::SameKind),
             };
             if !fits {
@@ -167,7 +167,7 @@ fn differences(cx: &CompositeCx) -> Result<Outputs> {
 fn end_piece(end: &Array, shape: &[usize], axis: usize) -> Result<Array> {
     let end = if end.is_weak() {
         // A Python number is an array of its own here, as in NumPy: it takes part in promotion.
-        end.astype(default_dtype(end.dtype().kind()))?
+        end.astype(default_dtype(end.kind()))?
     } else {
         end.clone()
     };

@@ -199,8 +199,7 @@ fn loop_of(op: &'static OpDef, a: &Array, value: Option<&Array>) -> Result<DType
         );
         return Err(Error::dtype(op.name, problem));
     }
-    if let Some(value) = value.filter(|v| v.is_weak()) {
-        let number = cpu::read_scalar(value.tensor());
+    if let Some(number) = value.and_then(Array::number) {
         if number.kind() <= Kind::Integer && !number.fits(compute) {
             return Err(types::out_of_bounds(op.name, number, compute));
         }

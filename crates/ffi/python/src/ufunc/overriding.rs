@@ -57,6 +57,19 @@ pub fn stance<'py>(operand: &Bound<'py, PyAny>) -> PyResult<Stance<'py>> {
     })
 }
 
+/// Whether operators are left to those of an object that does not speak the protocol: its class says so by a priority above that of NumPy's arrays.
+pub fn goes_first(operand: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let py = operand.py();
+    let class = operand.get_type();
+    if class.hasattr(pyo3::intern!(py, "__array_ufunc__"))? {
+        return Ok(false);
+    }
+    match class.getattr_opt(pyo3::intern!(py, "__array_priority__"))? {
+        Some(priority) => Ok(priority.extract::<f64>().is_ok_and(|p| p > 0.0)),
+        None => Ok(false),
+    }
+}
+
 /// A call with an operand that answers in the function's place; `None` if there is none.
 pub fn call(
     py: Python<'_>,
