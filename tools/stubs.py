@@ -7,7 +7,9 @@ parameters are spelt as types.
 
 import __future__
 
+import importlib
 import inspect
+import pkgutil
 from collections.abc import Iterable, Iterator
 from types import BuiltinFunctionType, ClassMethodDescriptorType, FunctionType, ModuleType
 from typing import Any
@@ -321,6 +323,10 @@ def package_stub(
     """The stub of a package that hands out operators: those with their types, all else by where it is defined."""
     imports: list[str] = []
     lines: list[str] = []
+    for module in pkgutil.iter_modules(getattr(package, "__path__", None) or []):
+        # Some are imported when they are first asked for.
+        if not module.name.startswith("_"):
+            importlib.import_module(f"{package.__name__}.{module.name}")
     for name in sorted(name for name in vars(package) if not name.startswith("__")):
         found = vars(package)[name]
         if isinstance(found, ModuleType):

@@ -1,5 +1,6 @@
 """errstate finds the floating-point errors that NumPy finds."""
 
+import io
 import threading
 import warnings
 
@@ -119,9 +120,40 @@ def test_a_thread_has_modes_of_its_own():
 
 
 def test_modes_that_do_not_exist_are_refused_and_change_nothing():
-    with pytest.raises(ValueError, match="mode 'call' of `divide` is none of 'ignore', 'warn', 'raise', 'print'"):
-        np.seterr(divide="call")
+    with pytest.raises(
+        ValueError, match="mode 'shout' of `divide` is none of 'ignore', 'warn', 'raise', 'print', 'call', 'log'"
+    ):
+        np.seterr(divide="shout")
+    with pytest.raises(ValueError, match="'shout'"), np.errstate(call=print, divide="shout"):
+        pass
     assert set(np.geterr().values()) == {"ignore"}
+    assert np.geterrcall() is None
+
+
+def test_errors_are_told_to_a_function():
+    told = []
+    x = np.array([1.0, -1.0, 1e38])
+    with np.errstate(all="call", call=lambda *args: told.append(args)):
+        x / 0
+        np.log(x)
+        x * x
+        x / 1e38 / 1e38
+    kinds = dict(told)
+    assert kinds["divide by zero"] == 1 and kinds["invalid value"] == 8 and kinds["overflow"] == 2
+    assert np.geterrcall() is None
+    before = np.seterrcall(None)
+    assert before is None
+    with pytest.raises(ValueError, match="seterrcall"), np.errstate(divide="call"):
+        x / 0
+    with pytest.raises(ValueError, match="callable"):
+        np.seterrcall(3)
+
+
+def test_errors_are_logged_to_an_object():
+    log = io.StringIO()
+    with np.errstate(divide="log", call=log):
+        np.ones(2) / 0
+    assert log.getvalue() == "Warning: divide by zero encountered in divide\n"
 
 
 def test_gradients_are_recorded_while_watching():

@@ -73,9 +73,9 @@ from mxnet._core import (
     ndarray,
     ufunc,
 )
+from mxnet.numpy import _absent, emath, exceptions, fft, lib, linalg, random
 from mxnet.numpy import _ordering as _ordering  # its methods of arrays
 from mxnet.numpy import dtypes as dtypes
-from mxnet.numpy import emath, exceptions, fft, lib, linalg, random
 from mxnet.numpy._broadcasting import broadcast_arrays, broadcast_shapes
 from mxnet.numpy._calculus import gradient, trapezoid, unwrap
 from mxnet.numpy._choosing import apply_along_axis, apply_over_axes, piecewise, select
@@ -118,7 +118,7 @@ from mxnet.numpy._dtypes import (
     sctypeDict,
     typecodes,
 )
-from mxnet.numpy._errors import errstate, geterr, seterr
+from mxnet.numpy._errors import errstate, geterr, geterrcall, seterr, seterrcall
 from mxnet.numpy._files import load, save, savez, savez_compressed
 from mxnet.numpy._grids import (
     c_,
@@ -226,5 +226,7 @@ bfloat16 = "bfloat16"
 __array_api_version__ = "2024.12"
 
 globals().update(_core.namespaces["numpy"])
+# `testing` takes as long to import as all the rest, and programs seldom need it.
+__getattr__ = _absent.attributes("mxnet.numpy", _absent.NUMPY, late=("testing",))
 
 __all__ = sorted({name for name in globals() if not name.startswith("_")} - {"annotations"})

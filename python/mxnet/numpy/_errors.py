@@ -6,13 +6,13 @@ import contextlib
 import sys
 import threading
 import warnings
-from typing import TypedDict
+from typing import Any, TypedDict
 
 from mxnet import _core
 
-__all__ = ["errstate", "geterr", "seterr"]
+__all__ = ["errstate", "geterr", "geterrcall", "seterr", "seterrcall"]
 
-_MODES = ("ignore", "warn", "raise", "print")
+_MODES = ("ignore", "warn", "raise", "print", "call", "log")
 _KINDS = ("divide", "over", "under", "invalid")
 _FIRST_WORDS = {"divide": "divide by zero", "over": "overflow", "under": "underflow", "invalid": "invalid value"}
 
@@ -24,6 +24,7 @@ class _Modes(TypedDict):
     invalid: str
 
 
+_UNCHANGED = object()
 _QUIET = _Modes(divide="ignore", over="ignore", under="ignore", invalid="ignore")
 
 
@@ -32,6 +33,7 @@ class _State(threading.local):
 
     def __init__(self) -> None:
         self.modes = _Modes(**_QUIET)
+        self.handler: Any = None
 
 
 _state = _State()
@@ -42,8 +44,21 @@ def _report(sentence: str) -> None:
     mode = next(_state.modes[kind] for kind in _KINDS if sentence.startswith(_FIRST_WORDS[kind]))  # type: ignore[literal-required]
     if mode == "print":
         print(f"Warning: {sentence}", file=sys.stderr)
+    elif mode in ("call", "log"):
+        _tell(mode, sentence)
     else:
         warnings.warn(sentence, RuntimeWarning, stacklevel=2)
+
+
+def _tell(mode: str, sentence: str) -> None:
+    """What 'call' and 'log' do with an error."""
+    kind = next(kind for kind in _KINDS if sentence.startswith(_FIRST_WORDS[kind]))
+    if _state.handler is None:
+        raise ValueError(f"no function or object was given by seterrcall for mode {mode!r} of {kind!r}: {sentence}")
+    if mode == "log":
+        _state.handler.write(f"Warning: {sentence}\n")
+    else:
+        _state.handler(_FIRST_WORDS[kind], 1 << _KINDS.index(kind))
 
 
 _core.install_float_reporter(_report)
@@ -108,8 +123,8 @@ def seterr(
 
     Parameters
     ----------
-    all : {'ignore', 'warn', 'raise', 'print'}, optional
-        The mode of all kinds that are not named.
+    all : {'ignore', 'warn', 'raise', 'print', 'call', 'log'}, optional
+        The mode of all kinds that are not named. 'call' and 'log' tell what was given to `seterrcall`.
     divide : str, optional
         Division by zero: an infinity from finite operands.
     over : str, optional
@@ -127,7 +142,7 @@ def seterr(
     Raises
     ------
     ValueError
-        For another mode; NumPy's ``'call'`` and ``'log'`` do not exist: use ``'warn'`` and the filters of `warnings`.
+        For another mode.
 
     Examples
     --------
@@ -147,8 +162,57 @@ def seterr(
             raise _core.ValueError(f"seterr: mode {mode!r} of `{kind}` is none of {', '.join(map(repr, _MODES))}")
     before = geterr()
     _state.modes = _Modes(**new)  # type: ignore[typeddict-item]
-    numbers = {"ignore": 0, "warn": 1, "print": 1, "raise": 2}
+    numbers = {"ignore": 0, "warn": 1, "print": 1, "call": 1, "log": 1, "raise": 2}
     _core.set_float_reactions([numbers[new[kind]] for kind in _KINDS])
+    return before
+
+
+def geterrcall() -> Any:
+    """What this thread tells of floating-point errors in the modes 'call' and 'log'.
+
+    Returns
+    -------
+    callable, object with a method `write`, or None
+
+    Examples
+    --------
+    >>> np.geterrcall() is None
+    True
+    """
+    return _state.handler
+
+
+def seterrcall(func: Any) -> Any:
+    """Choose what this thread tells of floating-point errors in the modes 'call' and 'log'.
+
+    Parameters
+    ----------
+    func : callable, object with a method `write`, or None
+        For 'call', called with the error ('divide by zero', 'overflow', 'underflow', 'invalid value') and its number
+        (1, 2, 4, 8). For 'log', its method `write` is given a line.
+
+    Returns
+    -------
+    callable, object or None
+        What there was before.
+
+    Raises
+    ------
+    ValueError
+        If it can neither be called nor written to.
+
+    Examples
+    --------
+    >>> before = np.seterrcall(lambda error, number: print(error, number))
+    >>> with np.errstate(divide="call"):
+    ...     _ = np.ones(2) / 0
+    divide by zero 1
+    >>> _ = np.seterrcall(before)
+    """
+    if func is not None and not callable(func) and not callable(getattr(func, "write", None)):
+        raise ValueError("Only callable can be used as callback")
+    before = _state.handler
+    _state.handler = func
     return before
 
 
@@ -159,6 +223,8 @@ class errstate(contextlib.ContextDecorator):  # noqa: N801
     ----------
     all, divide, over, under, invalid : str, optional
         As those of `seterr`.
+    call : callable, object with a method `write`, or None, optional
+        As that of `seterrcall`.
 
     Raises
     ------
@@ -178,17 +244,28 @@ class errstate(contextlib.ContextDecorator):  # noqa: N801
     def __init__(
         self,
         *,
+        call: Any = _UNCHANGED,
         all: str | None = None,
         divide: str | None = None,
         over: str | None = None,
         under: str | None = None,
         invalid: str | None = None,
     ) -> None:
+        self._call = call
         self._modes = {"all": all, "divide": divide, "over": over, "under": under, "invalid": invalid}
-        self._before: list[dict[str, str]] = []
+        self._before: list[tuple[dict[str, str], Any]] = []
 
     def __enter__(self) -> None:
-        self._before.append(seterr(**self._modes))
+        handler = _state.handler
+        if self._call is not _UNCHANGED:
+            seterrcall(self._call)
+        try:
+            modes = seterr(**self._modes)
+        except ValueError:
+            _state.handler = handler
+            raise
+        self._before.append((modes, handler))
 
     def __exit__(self, *error: object) -> None:
-        seterr(**self._before.pop())
+        modes, _state.handler = self._before.pop()
+        seterr(**modes)

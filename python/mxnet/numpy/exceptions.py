@@ -5,6 +5,7 @@ from numpy.exceptions import (
     ComplexWarning,
     DTypePromotionError,
     ModuleDeprecationWarning,
+    RankWarning,
     TooHardError,
     VisibleDeprecationWarning,
 )
@@ -14,6 +15,7 @@ __all__ = [
     "ComplexWarning",
     "DTypePromotionError",
     "ModuleDeprecationWarning",
+    "RankWarning",
     "TooHardError",
     "VisibleDeprecationWarning",
 ]

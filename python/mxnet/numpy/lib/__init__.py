@@ -1,5 +1,11 @@
 """Functions that NumPy keeps in `numpy.lib`."""
 
-from mxnet.numpy.lib import stride_tricks
+from numpy.lib import NumpyVersion
 
-__all__ = ["stride_tricks"]
+from mxnet.numpy import _absent
+from mxnet.numpy import emath as scimath
+from mxnet.numpy.lib import array_utils, mixins, npyio, stride_tricks
+
+__all__ = ["NumpyVersion", "array_utils", "mixins", "npyio", "scimath", "stride_tricks"]
+
+__getattr__ = _absent.attributes("mxnet.numpy.lib", _absent.LIB)
