@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
+import secrets
+from collections.abc import Sequence
+from typing import Any
+
 from mxnet import _core
 from mxnet.device import Device
 
 __all__ = ["seed"]
 
 
-def seed(seed_state: int, device: Device | str = "all") -> None:
+def seed(seed_state: int | Sequence[int] | None = None, device: Device | str = "all") -> None:
     """Start the stream of random numbers anew.
 
     Parameters
     ----------
-    seed_state : int
+    seed_state : int, sequence of int or None
         From 0 to ``2**64 - 1``. The same seed gives the same numbers on every device and with any number of threads.
+        Several integers make one seed; None asks the operating system.
     device : Device or "all"
         There is one stream for all devices, so only ``"all"`` is possible.
 
     Raises
     ------
+    TypeError
+        If a seed is no integer.
     ValueError
-        If `device` is a single device.
+        If `device` is a single device, or a seed is out of range.
 
     Examples
     --------
@@ -33,4 +40,24 @@ def seed(seed_state: int, device: Device | str = "all") -> None:
     """
     if device != "all":
         raise ValueError(f"`device` must be 'all': one random stream serves all devices, found {device!r}")
-    _core.seed(seed_state)
+    _core.seed(_number(seed_state))
+
+
+def _number(seed_state: Any) -> int:
+    """A seed as one integer."""
+    if seed_state is None:
+        return secrets.randbits(64)
+    if hasattr(seed_state, "tolist"):
+        seed_state = seed_state.tolist()
+    if isinstance(seed_state, Sequence) and not isinstance(seed_state, str):
+        if not seed_state:
+            raise ValueError("`seed_state` must not be empty")
+        key, _, _ = _core.RandomStream([_number(part) & 0xFFFFFFFF for part in seed_state]).state()
+        return int(key)
+    try:
+        value: int = seed_state.__index__()
+    except AttributeError:
+        raise TypeError(f"`seed_state` must be an integer, not {type(seed_state).__name__!r}") from None
+    if not 0 <= value < 1 << 64:
+        raise ValueError(f"`seed_state` must be between 0 and 2**64 - 1, found {value}")
+    return value

@@ -447,3 +447,16 @@ def test_methods_are_recorded(rng):
         y = rng.normal(loc, 2.0, size=(5, 2))
     y.backward()
     assert loc.grad.tolist() == [5, 5]
+
+
+@pytest.mark.parametrize("draw", ["random()", "standard_normal()", "standard_exponential()", "standard_gamma(2.0)"])
+def test_out_alone_says_how_much_is_drawn(draw):
+    name, _, args = draw.partition("(")
+    args = [float(x) for x in args.rstrip(")").split(",") if x]
+    for shape in ((3,), (2, 2), ()):
+        out = np.zeros(shape, dtype="float64")
+        rng, same = np.random.default_rng(5), np.random.default_rng(5)
+        assert getattr(rng, name)(*args, out=out) is out
+        assert out.tolist() == getattr(same, name)(*args, size=shape, dtype="float64").tolist()
+    with pytest.raises(ValueError, match="shape"):
+        getattr(np.random.default_rng(1), name)(*args, size=2, out=np.zeros(3))

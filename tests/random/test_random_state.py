@@ -32,6 +32,7 @@ def test_methods_draw_from_the_stream_of_the_object():
 def test_states_are_kept_seeded_and_pickled():
     numbers = np.random.RandomState([1, 2])
     state = numbers.get_state()
+    assert state[0] == numbers.get_state(legacy=False)["bit_generator"] == "Philox4x32-10"
     copy = pickle.loads(pickle.dumps(numbers))
     first = numbers.bytes(9)
     assert copy.bytes(9) == first

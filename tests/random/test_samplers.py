@@ -555,16 +555,50 @@ def test_state_can_be_kept_and_restored():
     first = np.random.uniform(size=(9,)).tolist()
     np.random.set_state(state)
     assert np.random.uniform(size=(9,)).tolist() == first
-    with pytest.raises(ValueError, match="get_state"):
-        np.random.set_state({"bit_generator": "PCG64"})
+    assert state[0] == "Philox4x32-10" and isinstance(state, tuple)
+    state = np.random.get_state(legacy=False)
+    assert state["bit_generator"] == "Philox4x32-10"
+    first = np.random.uniform(size=(9,)).tolist()
+    np.random.set_state(state)
+    assert np.random.uniform(size=(9,)).tolist() == first
+    for foreign in ({"bit_generator": "PCG64"}, ("MT19937", 1, 2), ("Philox4x32-10", "1", 2), 5):
+        with pytest.raises(ValueError, match="get_state"):
+            np.random.set_state(foreign)
+
+
+@pytest.mark.parametrize("seed", [-1, 2**64, [1, -1], [], 1.5, "a", [1.5]])
+def test_seeds_out_of_range_are_refused_with_numpys_class(seed):
+    state = np.random.get_state()
+    if seed != 2**64:
+        with pytest.raises((ValueError, TypeError)) as theirs:
+            onp.random.seed(seed)
+        with pytest.raises(theirs.type):
+            np.random.seed(seed)
+    with pytest.raises((ValueError, TypeError), match="seed_state"):
+        np.random.seed(seed)
+    assert np.random.get_state() == state
+
+
+def test_seeds_are_of_several_integers_or_of_chance():
+    np.random.seed([1, 2])
+    first = np.random.uniform(size=(3,)).tolist()
+    np.random.seed(onp.array([1, 2]))
+    assert np.random.uniform(size=(3,)).tolist() == first
+    np.random.seed([2, 1])
+    assert np.random.uniform(size=(3,)).tolist() != first
+    np.random.seed()
+    chance = np.random.get_state()
+    np.random.seed(None)
+    assert np.random.get_state() != chance
 
 
 def test_seeds_are_64_bits():
     for seed in (0, 2**32 + 1, 2**64 - 1):
         mx.random.seed(seed)
         np.random.uniform()
-    with pytest.raises(OverflowError):
-        mx.random.seed(-1)
+    for seed in (-1, 2**64):
+        with pytest.raises(ValueError, match=f"between 0 and 2.*64 - 1, found {seed}"):
+            mx.random.seed(seed)
     with pytest.raises(ValueError, match="all"):
         np.random.seed(1, device=mx.cpu())
 

@@ -125,7 +125,8 @@ class Generator(Continuous, GammaFamily, Counts):
         >>> round(float(rng.random(10000).mean()), 1)
         0.5
         """
-        return self._call(_random["random"], size, of_out(dtype, out), device, out)
+        size, dtype = of_out(size, dtype, out)
+        return self._call(_random["random"], size, dtype, device, out)
 
     def uniform(
         self,
@@ -368,7 +369,7 @@ class Generator(Continuous, GammaFamily, Counts):
             lines = _np["moveaxis"](x, axis, -1)
             n = lines.shape[-1]
             orders = self._call(_op["random_order"], (lines.size // max(n, 1), n)).reshape(lines.shape)
-            drawn = _np["moveaxis"](_np["take_along_axis"](lines, orders, -1), -1, axis)
+            drawn = _np["moveaxis"](_np["take_along_axis"](lines, orders, -1), -1, axis).copy()
         if out is None:
             return drawn
         if out.shape != x.shape:

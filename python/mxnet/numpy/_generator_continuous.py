@@ -54,7 +54,8 @@ class Continuous:
         >>> abs(round(float(x.mean()), 1)), round(float(x.std()), 1)
         (0.0, 1.0)
         """
-        return self._call(_random["standard_normal"], size, of_out(dtype, out), device, out)
+        size, dtype = of_out(size, dtype, out)
+        return self._call(_random["standard_normal"], size, dtype, device, out)
 
     def standard_exponential(
         self,
@@ -95,10 +96,11 @@ class Continuous:
         """
         if method not in ("zig", "inv"):
             raise ValueError(f"`method` must be 'zig' or 'inv', found {method!r}")
+        size, dtype = of_out(size, dtype, out)
         if method == "inv":
-            u = self._call(_random["random"], size, of_out(dtype, out), device)
+            u = self._call(_random["random"], size, dtype, device)
             return _np["negative"](_np["log1p"](_np["negative"](u)), out)
-        return self._call(_random["standard_exponential"], size, of_out(dtype, out), device, out)
+        return self._call(_random["standard_exponential"], size, dtype, device, out)
 
     def standard_cauchy(
         self, size: Size = None, *, dtype: DTypeLike | None = None, device: Device | None = None
@@ -614,6 +616,8 @@ class Continuous:
         return self._call(_random["vonmises"], mu, kappa, size, dtype, device)
 
 
-def of_out(dtype: DTypeLike | None, out: ndarray | None) -> DTypeLike | None:
-    """What is drawn for `out` unless something else is asked."""
-    return out.dtype if dtype is None and out is not None else dtype
+def of_out(size: Size, dtype: DTypeLike | None, out: ndarray | None) -> tuple[Size, DTypeLike | None]:
+    """Size and dtype of what is drawn for `out` unless something else is asked."""
+    if out is None:
+        return size, dtype
+    return out.shape if size is None else size, out.dtype if dtype is None else dtype

@@ -59,7 +59,8 @@ class GammaFamily:
         >>> round(float(rng.standard_gamma(4.0, size=100000).mean()), 1)
         4.0
         """
-        return self._call(_random["standard_gamma"], shape, size, of_out(dtype, out), device, out)
+        size, dtype = of_out(size, dtype, out)
+        return self._call(_random["standard_gamma"], shape, size, dtype, device, out)
 
     def gamma(
         self,

@@ -28,7 +28,7 @@ class RandomState:
     Notes
     -----
     New programs use `default_rng`. *Differences from NumPy*: other numbers for the same seed, the same as those of
-    ``default_rng(seed)``; states are dicts.
+    ``default_rng(seed)``; states are those of another generator.
 
     Examples
     --------
@@ -80,12 +80,19 @@ class RandomState:
             del self.__dict__[name]
         self._bits = seed if isinstance(seed, BitGenerator) else BitGenerator(seed)
 
-    def get_state(self) -> dict[str, Any]:
+    def get_state(self, legacy: bool = True) -> tuple[Any, ...] | dict[str, Any]:
         """Where the stream is, for `set_state`.
+
+        Parameters
+        ----------
+        legacy : bool
+            Whether the state is a tuple or a dict.
 
         Returns
         -------
-        dict
+        tuple or dict
+            The name "Philox4x32-10", the key, the counter and the number of streams spawned; of a dict see
+            `BitGenerator.state`.
 
         Examples
         --------
@@ -96,14 +103,17 @@ class RandomState:
         >>> bool((numbers.rand(3) == x).all())
         True
         """
-        return self._bits.state
+        state = self._bits.state
+        if not legacy:
+            return state
+        return state["bit_generator"], state["state"]["key"], state["state"]["counter"], state["spawned"]
 
-    def set_state(self, state: dict[str, Any]) -> None:
+    def set_state(self, state: tuple[Any, ...] | dict[str, Any]) -> None:
         """Go on from a state that `get_state` returned.
 
         Parameters
         ----------
-        state : dict
+        state : tuple or dict
 
         Raises
         ------
@@ -117,6 +127,9 @@ class RandomState:
         >>> bool((first.rand(3) == second.rand(3)).all())
         True
         """
+        if isinstance(state, tuple) and len(state) == 4:
+            name, key, counter, spawned = state
+            state = {"bit_generator": name, "state": {"key": key, "counter": counter}, "spawned": spawned}
         self._bits.state = state
 
     def bytes(self, length: int) -> bytes:

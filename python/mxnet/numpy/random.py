@@ -7,13 +7,17 @@ from typing import Any
 
 from mxnet import _core
 from mxnet._core import ndarray
+from mxnet.numpy import _absent
 from mxnet.numpy._bit_generator import BitGenerator
 from mxnet.numpy._generator import Generator, default_rng
 from mxnet.numpy._multivariate import multivariate_normal
 from mxnet.numpy._random_state import RandomState
 from mxnet.random import seed
 
+_NAME = "Philox4x32-10"
+
 globals().update(_core.namespaces["random"])
+__getattr__ = _absent.attributes("mxnet.numpy.random", _absent.RANDOM)
 
 _reordered = _core.namespaces["op"]["random_reordered"]
 
@@ -71,13 +75,23 @@ def bytes(length: int) -> builtins.bytes:
     return drawn
 
 
-def get_state() -> dict[str, Any]:
+def get_state(legacy: bool = True) -> tuple[Any, ...] | dict[str, Any]:
     """Where the stream is.
+
+    Parameters
+    ----------
+    legacy : bool
+        Whether the state is a tuple or a dict.
 
     Returns
     -------
-    dict
-        `bit_generator` ("Philox4x32-10"), `seed` and `offset`, the number of the next counter block. For `set_state`.
+    tuple or dict
+        The name "Philox4x32-10", the seed, and the number of the next counter block; of a dict `bit_generator`, `seed`
+        and `offset`. For `set_state`.
+
+    Notes
+    -----
+    *Differences*: NumPy's tuple has five entries, the state of another generator.
 
     Examples
     --------
@@ -88,15 +102,17 @@ def get_state() -> dict[str, Any]:
     True
     """
     seed_state, offset = _core.random_state()
-    return {"bit_generator": "Philox4x32-10", "seed": seed_state, "offset": offset}
+    if legacy:
+        return _NAME, seed_state, offset
+    return {"bit_generator": _NAME, "seed": seed_state, "offset": offset}
 
 
-def set_state(state: dict[str, Any]) -> None:
+def set_state(state: tuple[Any, ...] | dict[str, Any]) -> None:
     """Go on from a state that `get_state` returned.
 
     Parameters
     ----------
-    state : dict
+    state : tuple or dict
 
     Raises
     ------
@@ -112,9 +128,13 @@ def set_state(state: dict[str, Any]) -> None:
     >>> bool((np.random.uniform(size=3) == x).all())
     True
     """
-    if not isinstance(state, dict) or state.get("bit_generator") != "Philox4x32-10":
-        raise ValueError(f"`state` must be what get_state() returned, found {state!r}")
-    _core.set_random_state(state["seed"], state["offset"])
+    match state:
+        case (name, int(seed_state), int(offset)) if name == _NAME:
+            _core.set_random_state(seed_state, offset)
+        case {"bit_generator": name, "seed": int(seed_state), "offset": int(offset)} if name == _NAME:
+            _core.set_random_state(seed_state, offset)
+        case _:
+            raise ValueError(f"`state` must be what get_state() returned, found {state!r}")
 
 
 __all__ = [
