@@ -35,8 +35,65 @@ def test_windows_share_memory_and_are_read_only():
     windows = mx.np.lib.stride_tricks.sliding_window_view(x, 3)
     x[2] = 9
     assert windows.tolist() == [[0, 1, 9], [1, 9, 3], [9, 3, 4]]
+    assert not windows.flags.writeable
     with pytest.raises(ValueError, match="read-only"):
         windows[0, 0] = 1
+    with pytest.raises(ValueError, match="read-only"):
+        windows[1][0] = 1
+    assert x.tolist() == [0, 1, 9, 3, 4]
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        "w[0, 0] = 7",
+        "w[1] = [7, 8, 9]",
+        "w[...] = 5",
+        "w[:, 1] = -np.arange(3.0)",
+        "w[::2, ::2] = 3",
+        "w[:, 0] += 1",
+        "w[2][1:] = 0",
+        "w[...] = w + 1",
+        "w.fill(2)",
+    ],
+)
+def test_windows_asked_for_to_be_written_are(write):
+    x, theirs = mx.np.arange(5.0), numpy.arange(5.0)
+    for module, array in ((mx.np, x), (numpy, theirs)):
+        w = module.lib.stride_tricks.sliding_window_view(array, 3, writeable=True)
+        assert w.flags.writeable
+        exec(write, {"w": w, "np": module})
+    if write != "w[...] = w + 1":  # which of several values for an element stays is nobody's promise
+        assert x.tolist() == theirs.tolist()
+    assert set(x.tolist()) <= {*range(-5, 10)}
+
+
+def test_large_windows_are_written_by_one_thread():
+    x = mx.np.zeros(100000)
+    windows = mx.np.lib.stride_tricks.sliding_window_view(x, 50, writeable=True)
+    windows[...] = mx.np.arange(50)
+    # Whatever the order, every element is one of the values meant for it.
+    found = x.asnumpy()
+    assert set(found[60:-60].tolist()) <= set(range(50)) and found[0] == 0 and found[-1] == 49
+
+
+def test_writing_through_positions_to_shared_elements_is_refused():
+    w = mx.np.lib.stride_tricks.sliding_window_view(mx.np.arange(5.0), 3, writeable=True)
+    for write in (lambda: w.__setitem__([0, 1], 5), lambda: w.__setitem__(w > 1, 0), lambda: w.__iadd__(1)):
+        with pytest.raises(ValueError, match="share memory"):
+            write()
+
+
+def test_views_keep_the_lock_of_what_they_are_views_of():
+    x = mx.np.arange(6)
+    strided = mx.np.lib.stride_tricks.as_strided
+    assert not strided(x, (2,), (32,), writeable=False).flags.writeable
+    assert strided(x, (2, 2), (8, 8)).flags.writeable
+    x.flags.writeable = False
+    assert not strided(x, (2,), (32,)).flags.writeable
+    locked = mx.np.lib.stride_tricks.sliding_window_view(x, 3, writeable=True)
+    with pytest.raises(ValueError, match="read-only"):
+        locked[0, 0] = 1
 
 
 def test_strided_views_share_memory_and_stay_within_it():

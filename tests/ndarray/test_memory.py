@@ -80,10 +80,38 @@ def test_arrays_can_be_locked():
     assert not onp.asarray(np.broadcast_to(x, (2, 3))).flags.writeable
 
 
+def test_repeated_elements_are_written_once_they_are_unlocked():
+    x = np.zeros(3)
+    repeated = np.broadcast_to(x, (2, 3))
+    repeated.flags.writeable = True
+    repeated[0] = 5
+    repeated[:, 1] = 6
+    assert x.tolist() == [5, 6, 5] and repeated.tolist() == [[5, 6, 5]] * 2
+    # Each element would be changed twice.
+    with pytest.raises(ValueError, match="share memory"):
+        repeated += 1
+
+
+def test_flags_have_numpys_number():
+    for shape, order in (((3,), "C"), ((2, 3), "C"), ((2, 3), "F"), ((), "C")):
+        theirs = onp.array(onp.ones(shape), order=order)
+        ours = np.array(onp.ones(shape), order=order)
+        # A new array in Fortran order is a view of what was made for it.
+        assert ours.flags.num | 4 == theirs.flags.num | 4
+    x = np.ones(3)
+    locked = onp.ones(3)
+    for write in (0, False, np.array(False)):
+        x.setflags(1)
+        x.setflags(write)
+        locked.flags.writeable = False
+        assert x.flags.num == locked.flags.num == 0x107
+
+
 def test_what_cannot_be_written_stays_so():
     repeated = np.broadcast_to(np.zeros(3), (2, 3))
-    with pytest.raises(ValueError, match="WRITEABLE"):
-        repeated.flags.writeable = True
+    assert not repeated.flags.writeable
+    with pytest.raises(ValueError, match="read-only"):
+        repeated[0, 0] = 1
     source = onp.ones(3, "float32")
     source.flags.writeable = False
     foreign = np.asarray(source)

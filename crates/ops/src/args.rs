@@ -41,6 +41,8 @@ pub enum ParamKind {
     Scalar,
     /// An integer or a tuple of integers: shapes and axes.
     Ints,
+    /// A number of parts, which may be a float that is a whole number, or where to cut: integers.
+    Sections,
     /// For each operand, and for the result, an axis or a tuple of axes; read as integers, each entry's length before its axes.
     AxesOfEach,
     /// A sequence of real numbers.

@@ -275,12 +275,16 @@ impl Array {
         if self.tensor.is_read_only() {
             return Err(Error::value(op, format!("{what} is read-only")));
         }
-        let layout = self.layout();
-        if !layout.is_contiguous() && layout.may_self_overlap() {
+        if self.shares_elements() {
             let problem = format!("{what} is read-only: it is a view whose elements share memory");
             return Err(Error::value(op, problem).with_hint("write to a copy of it"));
         }
         Ok(())
+    }
+
+    /// Whether several elements may be the same memory, as those of broadcast views and of sliding windows are.
+    pub fn shares_elements(&self) -> bool {
+        !self.layout().is_contiguous() && self.layout().may_self_overlap()
     }
 
     /// Whether no operation that writes it is pending.

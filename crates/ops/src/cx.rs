@@ -22,6 +22,8 @@ pub struct CallCx<'a> {
     pub args: Args<'a>,
     /// Whether this is a training pass.
     pub training: bool,
+    /// Arrays that the caller gives for the outputs, which are copied there: seldom looked at.
+    pub outs: &'a [Option<&'a Array>],
 }
 
 /// What shape inference sees. It reads shapes, dtypes and devices only, never values.

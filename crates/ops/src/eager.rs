@@ -328,9 +328,11 @@ fn viewed(call: &Call, view: fn(&ViewCx) -> Result<Viewed>) -> Result<Outputs> {
         args: cx.args,
     })? {
         Viewed::Shared(layout) => x.seen_as(layout),
-        Viewed::Checked(layout) => {
-            let storage = x.tensor().storage().clone();
-            Array::from_tensor(Tensor::new(storage, layout, x.dtype())?)
+        Viewed::Checked { layout, writable } => {
+            // Checks that the layout lies within the storage.
+            Tensor::new(x.tensor().storage().clone(), layout.clone(), x.dtype())?;
+            let locked = x.tensor().is_read_only() || !writable;
+            Array::from_tensor(x.tensor().with_layout(layout).locked(locked))
         }
         Viewed::Repeated(layout) => Array::from_tensor(x.tensor().with_layout(layout).locked(true)),
         Viewed::RealParts => Array::from_tensor(x.tensor().real()),
@@ -358,6 +360,15 @@ fn copied(x: &Array) -> Result<Array> {
 
 /// Copies elements, converting their dtype; `to` may overlap `from`.
 pub(crate) fn copy_into(from: &Array, to: &Array) -> Result<()> {
+    copy_by(Kernel::Fn(shape::copy_kernel), from, to)
+}
+
+/// The same where elements of `to` may be the same memory: one thread writes it, so that no two write a place at once.
+pub(crate) fn copy_into_shared(from: &Array, to: &Array) -> Result<()> {
+    copy_by(Kernel::Fn(shape::copy_alone), from, to)
+}
+
+fn copy_by(kernel: Kernel, from: &Array, to: &Array) -> Result<()> {
     let call = Call {
         op: &shape::COPY,
         inputs: &[Some(from)],
@@ -366,7 +377,7 @@ pub(crate) fn copy_into(from: &Array, to: &Array) -> Result<()> {
         dtype: Some(to.dtype()),
     };
     let outputs = SmallVec::<[Array; 1]>::from_buf([Array::from_tensor(to.tensor().clone())]);
-    launch(&call, Kernel::Fn(shape::copy_kernel), &outputs, 0)
+    launch(&call, kernel, &outputs, 0)
 }
 
 fn check_out(call: &Call, i: usize, out: &Array, shape: &[usize], dtype: DType) -> Result<()> {

@@ -37,6 +37,7 @@ impl<'a> Call<'a> {
                 attrs: self.attrs,
             },
             training: Flags::current().is_training(),
+            outs: self.outs,
         }
     }
 

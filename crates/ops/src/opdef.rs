@@ -40,8 +40,11 @@ pub struct OpDef {
     pub out_casting: Casting,
     /// What refuses operands of an elementwise operator for their values, before anything is computed: it may run later, on another thread.
     pub refuses: Option<Refusal>,
-    /// Whether Python gets a tuple even if there is a single output, given the number of array arguments: always of `nonzero`, of `where` if there is one.
-    pub always_tuple: fn(usize) -> bool,
+    /// How Python gets the outputs, given the number of array arguments: `nonzero` gives a tuple always, `where` if there is one, `split` a list.
+    pub bundle: fn(usize) -> Bundle,
+    /// The axes that operands and result of a generalised function share, as NumPy writes them: `(n),(n)->()`. Python sees an object of type `ufunc`
+    /// then, too. Empty for all others.
+    pub core: &'static str,
     /// How dtypes promote, and the outputs' dtype.
     pub types: Types,
     /// Shapes (and, with [`Types::Infer`], dtypes) of the outputs.
@@ -72,6 +75,17 @@ pub struct OpDef {
     pub cost: Cost,
     /// What the standard tests feed it.
     pub probe: Probe,
+}
+
+/// How Python gets the outputs of an operator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bundle {
+    /// One output by itself, several as a tuple.
+    Natural,
+    /// A tuple, of a single output too.
+    Tuple,
+    /// A list.
+    List,
 }
 
 /// Entries of a section of a docstring: name or type, and a sentence.
@@ -217,7 +231,12 @@ pub enum Viewed {
     /// The elements in place, seen through this layout.
     Shared(Layout),
     /// The elements in place, seen through a layout that was not derived from theirs: it is an error if it leaves the storage.
-    Checked(Layout),
+    Checked {
+        /// The layout.
+        layout: Layout,
+        /// Whether they can be written, if those of the array can.
+        writable: bool,
+    },
     /// The elements in place, some of them repeated: not to be written.
     Repeated(Layout),
     /// The real parts of the elements, in place.
@@ -503,7 +522,8 @@ impl OpDef {
         extended: None,
         out_casting: Casting::SameKind,
         refuses: None,
-        always_tuple: |_| false,
+        bundle: |_| Bundle::Natural,
+        core: "",
         types: Types::Infer,
         infer: |cx| cx.same_as(0),
         cpu: Cpu::Composite(|cx| {
@@ -557,6 +577,11 @@ impl OpDef {
         onnx: Onnx::Composite,
         ..OpDef::DEFAULT
     };
+
+    /// Whether Python sees an object of type `ufunc`.
+    pub fn is_ufunc(&self) -> bool {
+        self.form == Form::Ufunc || !self.core.is_empty()
+    }
 
     /// Positions (in the signature) of the array parameters.
     pub fn array_params(&self) -> impl Iterator<Item = &'static Param> {

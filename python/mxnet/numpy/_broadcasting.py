@@ -103,8 +103,8 @@ def sliding_window_view(
     subok : bool
         Arrays have no subclasses that would be lost.
     writeable : bool
-        Windows overlap, so they may be written to only if this is asked for; else a copy-free view is returned that
-        must only be read.
+        Windows share elements, so they can be written to only if this is asked for: values assigned to several
+        windows at once meet in their common elements, where one of them stays.
 
     Returns
     -------
@@ -123,7 +123,7 @@ def sliding_window_view(
     array([[0, 1, 2],
            [1, 2, 3]])
     """
-    del subok, writeable
+    del subok
     array = asarray(x)
     sizes = (window_shape,) if isinstance(window_shape, int) else tuple(window_shape)
     if any(n < 0 for n in sizes):
@@ -142,7 +142,7 @@ def sliding_window_view(
                 "sliding_window_view: Must provide matching length window_shape and axis, "
                 f"found {len(sizes)} and {len(axes)}"
             )
-    return cast(ndarray, _op["sliding_windows"](array, sizes, axes))
+    return cast(ndarray, _op["sliding_windows"](array, sizes, axes, writeable))
 
 
 def as_strided(
@@ -165,7 +165,7 @@ def as_strided(
     subok : bool
         Arrays have no subclasses that would be lost.
     writeable : bool
-        Whether the view is to be written to. Elements may be the same memory: writing them at once is in no order.
+        Whether the view can be written to. Elements may be the same memory: of several values for it one stays.
 
     Returns
     -------
@@ -188,7 +188,7 @@ def as_strided(
     array([[0, 1, 2],
            [1, 2, 3]])
     """
-    del subok, writeable
+    del subok
     array = asarray(x)
     sizes = array.shape if shape is None else tuple(shape)
     steps: Any = array.strides if strides is None else tuple(strides)
@@ -198,4 +198,5 @@ def as_strided(
         )
     if _core.is_recording() and array.strides != _op["empty"](array.shape, array.dtype).strides:
         raise ValueError("as_strided: while a gradient is recorded, the array must be in C order")
-    return cast(ndarray, _op["as_strided"](array, sizes, tuple(step // array.itemsize for step in steps)))
+    elements = tuple(step // array.itemsize for step in steps)
+    return cast(ndarray, _op["as_strided"](array, sizes, elements, writeable))

@@ -68,7 +68,8 @@ def select(condlist: Sequence[ArrayLike], choicelist: Sequence[ArrayLike], defau
     result: Any = default
     for condition, choice in zip(reversed(conditions), reversed(list(choicelist)), strict=True):
         result = _np["where"](condition, choice, result)
-    return result  # type: ignore[no-any-return]
+    # Elements of arrays that all lie in Fortran order are chosen in it.
+    return result if result.ndim < 2 or result.flags.c_contiguous else result.copy()  # type: ignore[no-any-return]
 
 
 def piecewise(x: ArrayLike, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: Any) -> ndarray:

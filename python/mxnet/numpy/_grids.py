@@ -64,7 +64,8 @@ def meshgrid(*xi: ArrayLike, copy: bool = True, sparse: bool = False, indexing: 
     if not sparse:
         shape = tuple(parts[order[i]].size for i in range(ndim))
         grids = [_np["broadcast_to"](x, shape) for x in grids]
-    return tuple(_np["copy"](x) for x in grids) if copy else tuple(grids)
+    # The method copies in C order, however the elements are repeated.
+    return tuple(x.copy() for x in grids) if copy else tuple(grids)
 
 
 def indices(

@@ -284,7 +284,7 @@ def histogramdd(
     range: Sequence[Range] | None = None,
     density: bool | None = None,
     weights: ArrayLike | None = None,
-) -> tuple[ndarray, tuple[ndarray, ...]]:
+) -> tuple[ndarray, list[ndarray]]:
     """How many points lie in each box of a grid.
 
     Parameters
@@ -302,7 +302,7 @@ def histogramdd(
 
     Returns
     -------
-    (ndarray, tuple of ndarray)
+    (ndarray, list of ndarray)
         Counts, in the default float; edges along each axis.
 
     Raises
@@ -358,7 +358,7 @@ def histogramdd(
             widths = _np["diff"](found)
             counts = counts / widths.reshape(tuple(widths.size if j == i else 1 for j in _indices(d)))
         counts = counts / total
-    return counts, tuple(edges)
+    return counts, edges
 
 
 # The parameters of the functions above are called `range` too.

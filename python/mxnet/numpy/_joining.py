@@ -324,7 +324,7 @@ def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: int | Sequence[int] | No
 
     Parameters
     ----------
-    filt : array_like
+    filt : array_like or sequence
     trim : {'fb', 'f', 'b'}
         Whether to trim at the front, at the back, or both.
     axis : int, sequence of int or None
@@ -332,8 +332,8 @@ def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: int | Sequence[int] | No
 
     Returns
     -------
-    ndarray or list
-        View; a list of what is left of a list.
+    ndarray, list, tuple, ...
+        View; a sequence of one axis is cut as it is, and of nested lists a list is left.
 
     Raises
     ------
@@ -360,6 +360,8 @@ def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: int | Sequence[int] | No
         # Without anything but zeros, trimming at the front leaves nothing, and at the back likewise.
         first, end = (int(found[0]), int(found[-1]) + 1) if found.size else (x.shape[each], 0)
         key[each] = slice(first if "f" in sides else 0, end if "b" in sides else x.shape[each])
+    if isinstance(filt, Sequence) and x.ndim == 1:
+        return filt[key[0]]
     trimmed = x[tuple(key)]
     return trimmed.tolist() if isinstance(filt, list) else trimmed
 

@@ -349,7 +349,7 @@ class Fit(NamedTuple):
     def of(matrix: ndarray, side: ndarray, rcond: float) -> Fit:
         """The solution where singular values up to `rcond` times the largest count as 0."""
         inverse, s = _op["pinv"](matrix, asarray(rcond), False)
-        rank = _np["count_nonzero"](s > s[:1] * rcond)
+        rank = _op["astype"](_np["count_nonzero"](s > s[:1] * rcond), "int32")
         return Fit(matrix, side, _np["matmul"](inverse, side), rank, s)
 
     def residuals(self) -> ndarray:
@@ -377,7 +377,7 @@ def lstsq(a: ArrayLike, b: ArrayLike, rcond: float | None = None) -> tuple[ndarr
     x : ndarray, shape (n,) or (n, k)
     residuals : ndarray, shape (1,) or (k,)
         Squared lengths of ``b - a @ x``; empty if the rank is below n or m <= n.
-    rank : ndarray, shape ()
+    rank : ndarray, shape (), int32
         The number of singular values that do not count as zero.
     s : ndarray, shape (min(m, n),)
         Singular values of `a`.

@@ -146,13 +146,15 @@ impl PyArray {
 
     /// Sets the flag `writeable`; memory is always aligned and never written back.
     #[doc = sections!(setflags)]
-    #[pyo3(signature = (*, write = None, align = None, uic = None))]
+    #[pyo3(signature = (write = None, align = None, uic = None))]
     fn setflags(
         slf: &Bound<'_, Self>,
-        write: Option<bool>,
-        align: Option<bool>,
-        uic: Option<bool>,
+        write: Option<&Bound<'_, PyAny>>,
+        align: Option<&Bound<'_, PyAny>>,
+        uic: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
+        let truth = |flag: Option<&Bound<'_, PyAny>>| flag.map(|x| x.is_truthy()).transpose();
+        let (write, align, uic) = (truth(write)?, truth(align)?, truth(uic)?);
         if align == Some(false) || uic == Some(true) {
             return Err(PyValueError::new_err(
                 "only `write` can be set: arrays are aligned and never written back",
@@ -248,7 +250,7 @@ impl PyArray {
         memory::set_part(slf, &e::parts::REAL, value)
     }
 
-    /// View of the imaginary parts; zeros for real arrays.
+    /// View of the imaginary parts; zeros, not to be written to, for real arrays.
     #[getter]
     fn imag(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
         unary(slf, &e::parts::IMAG)
@@ -552,7 +554,7 @@ impl PyArray {
         let py = slf.py();
         let copy = slf
             .get()
-            .with(py, Array::copy)
+            .with(py, |x| x.copy_in("K"))
             .map_err(|error| raise(py, error))?;
         PyArray::wrap(py, copy)
     }

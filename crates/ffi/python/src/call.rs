@@ -63,6 +63,11 @@ fn call(
             return unlike(&a, op, &b);
         }
     }
+    if !op.core.is_empty()
+        && let Some(result) = crate::ufunc::overridden(py, binding, positional, named)?
+    {
+        return Ok(result);
+    }
     // Two arrays (or an array and a number) and nothing else: what most calls are.
     if named.len == 0
         && positional.len() == op.params.len()

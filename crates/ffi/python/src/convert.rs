@@ -330,10 +330,23 @@ pub fn attribute(
             Some(value) => Value::Scalar(value),
             None => return Err(wrong("a number")),
         },
-        ParamKind::Ints if object.is_exact_instance_of::<PyInt>() => Value::Int(integer(&object)?),
+        ParamKind::Ints | ParamKind::Sections if object.is_exact_instance_of::<PyInt>() => {
+            Value::Int(integer(&object)?)
+        }
         ParamKind::Ints => match integers(&object)? {
             Some(values) => Value::Ints(values),
             None => return Err(wrong("an integer or a tuple of integers")),
+        },
+        ParamKind::Sections => match object.cast::<PyFloat>() {
+            Ok(number) if number.value().fract() == 0.0 => {
+                Value::Int(number.call_method0("__int__")?.extract()?)
+            }
+            _ => match integers(&object)? {
+                // An array without axes has no length.
+                Some(cuts) if object.len().is_ok() => Value::Ints(cuts),
+                Some(parts) if parts.len() == 1 => Value::Int(parts[0]),
+                _ => return Err(wrong("a number of parts or a sequence of integers")),
+            },
         },
         ParamKind::AxesOfEach => {
             let mut flat: SmallVec<[i64; 4]> = SmallVec::new();

@@ -148,9 +148,12 @@ fn class_of(error: &Error) -> Option<usize> {
     })
 }
 
-/// Whether an operator is an elementwise function.
+/// Whether an operator is an object of type `ufunc`, or the extended form of one.
 fn is_ufunc(op: &str) -> bool {
-    mxnet::ops::registry::find(op).is_some_and(|op| op.form == mxnet::ops::Form::Ufunc)
+    mxnet::ops::registry::all().any(|known| {
+        let extended = known.extended.is_some_and(|form| form.name == op);
+        known.is_ufunc() && (known.name == op || extended)
+    })
 }
 
 /// The Python exception for an error.

@@ -122,7 +122,9 @@ pub fn from_object_of(
             },
             array => {
                 sharing.copies("the dtype changes")?;
-                let array = array.astype(dtype.unwrap_or(array.dtype())).map_err(core)?;
+                let array = array
+                    .astype_in("K", dtype.unwrap_or(array.dtype()))
+                    .map_err(core)?;
                 // The source may change as soon as this returns.
                 py.detach(|| array.wait_to_read()).map_err(core)?;
                 Ok(array)
@@ -132,7 +134,7 @@ pub fn from_object_of(
     match dtype.filter(|&d| d != array.dtype()) {
         Some(dtype) => {
             sharing.copies("the dtype changes")?;
-            array.astype(dtype).map_err(core)
+            array.astype_in("K", dtype).map_err(core)
         }
         None if sharing == Sharing::Never => array.copy_in("K").map_err(core),
         None => Ok(array),

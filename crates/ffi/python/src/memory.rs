@@ -107,6 +107,20 @@ impl ArrayFlags {
         self.writeable(py)
     }
 
+    /// The flags as NumPy's number: 1 for C order, 2 for Fortran order, 4 for memory of its own, 0x100 for aligned, 0x400 for writeable.
+    #[getter]
+    fn num(&self, py: Python<'_>) -> u32 {
+        let flags = [
+            (self.c_contiguous(py), 0x1),
+            (self.f_contiguous(py), 0x2),
+            (self.owndata(py), 0x4),
+            (self.aligned(), 0x100),
+            (self.writeable(py), 0x400),
+        ];
+        let set = flags.into_iter().filter(|(holds, _)| *holds);
+        set.map(|(_, bit)| bit).sum()
+    }
+
     /// Whether the array is behaved and lies in C order.
     #[getter]
     fn carray(&self, py: Python<'_>) -> bool {
@@ -212,8 +226,7 @@ pub fn set_part(
 pub fn set_writeable(slf: &Bound<'_, PyArray>, writeable: bool) -> PyResult<()> {
     let py = slf.py();
     let array = slf.get().array(py);
-    let never = array.tensor().storage().is_read_only() || array.layout().may_self_overlap();
-    if writeable && never {
+    if writeable && array.tensor().storage().is_read_only() {
         return Err(PyValueError::new_err(
             "cannot set WRITEABLE flag to True of this array",
         ));

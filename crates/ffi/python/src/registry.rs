@@ -110,7 +110,7 @@ fn kind(kind: ParamKind) -> &'static str {
         ParamKind::Int => "int",
         ParamKind::Float => "float",
         ParamKind::Scalar => "scalar",
-        ParamKind::Ints => "ints",
+        ParamKind::Ints | ParamKind::Sections => "ints",
         ParamKind::AxesOfEach => "axes of each",
         ParamKind::Floats => "floats",
         ParamKind::Str => "str",

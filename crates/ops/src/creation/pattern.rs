@@ -21,6 +21,7 @@ use crate::shape::{flip, narrow, pad_with};
 const PATTERN: OpDef = OpDef {
     about: &[
         ("N", "Number of rows."),
+        ("n", "Number of rows and of columns."),
         ("M", "Number of columns; `N` for None."),
         ("k", "Diagonal: 0 the main one, positive ones above it."),
     ],
@@ -91,7 +92,7 @@ pub static VANDER: OpDef = OpDef {
         let powers = running_product(&factors, 1)?;
         cx.done(match cx.bool("increasing") {
             true => powers,
-            false => flip(&powers, &[1])?,
+            false => flip(&powers, &[1])?.contiguous()?,
         })
     }),
     probe: Probe::calls(&[
@@ -376,11 +377,11 @@ pub static IDENTITY: OpDef = OpDef {
     name: "identity",
     surface: &[Surface::Np("identity")],
     params: &[
-        Param::required("N", ParamKind::Int),
+        Param::required("n", ParamKind::Int),
         Param::optional("dtype", ParamKind::DType),
         Param::optional("device", ParamKind::Device).keyword(),
     ],
-    doc: "Matrix of shape (N, N) with ones on the main diagonal, zeros elsewhere.",
+    doc: "Matrix of shape (n, n) with ones on the main diagonal, zeros elsewhere.",
     example: "
         >>> np.identity(2)
         array([[1., 0.],
@@ -418,7 +419,8 @@ pub static TRI: OpDef = OpDef {
 };
 
 fn matrix(cx: &CallCx) -> Result<Inferred> {
-    let n = cx.int("N");
+    // `identity` calls it `n`.
+    let n = cx.int(cx.params[0].name);
     let m = if cx.params.iter().any(|p| p.name == "M") {
         cx.opt_int("M").unwrap_or(n)
     } else {

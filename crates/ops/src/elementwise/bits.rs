@@ -152,7 +152,7 @@ fn along_axis(cx: &CompositeCx, op: &'static OpDef, count: Option<i64>) -> Resul
             pad_with(&bits, &widths, Scalar::I64(0))?
         };
     }
-    cx.done(moveaxis(&bits, -1, axis as i64)?)
+    cx.done(moveaxis(&bits, -1, axis as i64)?.contiguous()?)
 }
 
 /// A few dense integers as bits.

@@ -85,7 +85,7 @@ pub static IMAG: OpDef = OpDef {
     name: "imag",
     surface: &[Surface::Np("imag")],
     params: &[Param::array("val")],
-    doc: "View of the imaginary parts; of real arrays an array of zeros.",
+    doc: "View of the imaginary parts; of real arrays an array of zeros, which cannot be written to.",
     about: &[("val", "The array.")],
     returns: &[(
         "ndarray",
@@ -100,7 +100,8 @@ pub static IMAG: OpDef = OpDef {
         cx.done(if x.dtype().is_complex() {
             x.unary(&IMAG_PART)?
         } else {
-            creation::zeros(x.shape(), x.dtype(), x.device())?
+            // A write would change nothing in `x`.
+            creation::zeros(x.shape(), x.dtype(), x.device())?.locked(true)
         })
     }),
     probe: Probe::calls(&["c((2, 3))", "f((2, 3))", "c(())", "i((3,), 4)"]),

@@ -6,7 +6,7 @@ use mxnet_tensor::{DType, Scalar};
 use crate::Array;
 use crate::args::{Param, Value};
 use crate::elementwise::arithmetic::DIVIDE;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::invoke::invoke1;
 use crate::opdef::{Cpu, Cuda, Form, Grad, Keep, Onnx, OpDef, Probe, Sparse, Surface};
 use crate::types::{DTypes, Lift, Out, Types};
@@ -196,6 +196,12 @@ pub static ROUND: OpDef = OpDef {
     ",
     cpu: Cpu::Composite(|cx| {
         let (x, decimals) = (cx.input(0), cx.int("decimals"));
+        if i32::try_from(decimals).is_err() {
+            return Err(Error::overflow(
+                cx.op.name,
+                format!("argument `decimals` must fit 32 bits, found {decimals}"),
+            ));
+        }
         if x.dtype().is_inexact() {
             return cx.done(rounded(x, decimals)?);
         }

@@ -2,9 +2,11 @@
 
 use mxnet_kernels::map;
 use mxnet_tensor::{DType, Kind, Scalar};
+use smallvec::SmallVec;
 
 use crate::Array;
 use crate::args::{Attrs, Param, ParamKind};
+use crate::cx::CompositeCx;
 use crate::elementwise::arithmetic::{MAXIMUM, MINIMUM};
 use crate::elementwise::comparison::{EQUAL, GREATER, GREATER_EQUAL, LESS, LESS_EQUAL};
 use crate::elementwise::logic::LOGICAL_AND;
@@ -13,17 +15,21 @@ use crate::elementwise::special::ISNAN;
 use crate::error::Result;
 use crate::index::NONZERO;
 use crate::invoke::{invoke, invoke1};
-use crate::opdef::{Cpu, Cuda, Form, Grad, Keep, Onnx, OpDef, Probe, Short, Surface};
+use crate::opdef::{Bundle, Cpu, Cuda, Form, Grad, Keep, Onnx, OpDef, Probe, Short, Surface};
 use crate::shape;
 use crate::types::{DTypes, Types};
+use crate::ufunc::deliver::{CASTING, ORDER, SUBOK, computed_in, delivered};
 
-pub(crate) static OPS: &[&OpDef] = &[&WHERE, &CHOOSE, &CLIP, &BOUND, &NAN_TO_NUM];
+pub(crate) static OPS: &[&OpDef] = &[&WHERE, &CHOOSE, &CLIP, &CLIP_WHERE, &BOUND, &NAN_TO_NUM];
 
 /// One array or the other, or where a condition holds.
 pub static WHERE: OpDef = OpDef {
     name: "where",
     surface: &[Surface::Np("where")],
-    always_tuple: |given| given == 1,
+    bundle: |given| match given {
+        1 => Bundle::Tuple,
+        _ => Bundle::Natural,
+    },
     params: &[
         Param::array("condition"),
         Param::optional_array("x"),
@@ -122,10 +128,12 @@ pub static CLIP: OpDef = OpDef {
         Param::array("a"),
         Param::optional_array("a_min"),
         Param::optional_array("a_max"),
+        Param::out(),
         Param::optional_array("min").keyword(),
         Param::optional_array("max").keyword(),
     ],
     form: Form::Out,
+    extended: Some(&CLIP_WHERE),
     doc: "Every element brought between `a_min` and `a_max`, which broadcast; None is no bound. `max` wins where the bounds cross. `min` and `max` are \
           other names of the bounds. NaN stays. The gradient is that of the element inside the bounds, the bounds included, and of the bound outside.",
     about: &[
@@ -144,33 +152,7 @@ pub static CLIP: OpDef = OpDef {
         >>> np.clip([1.0, 5.0], None, [0.5, 6.0])
         array([0.5, 5. ])
     ",
-    cpu: Cpu::Composite(|cx| {
-        if cx.opt(1).and(cx.opt(3)).is_some() || cx.opt(2).and(cx.opt(4)).is_some() {
-            return Err(
-                cx.value_error("give a bound as `a_min` or as `min` (`a_max` or `max`), not both")
-            );
-        }
-        let x = cx.input(0);
-        let low = cx
-            .opt(1)
-            .or(cx.opt(3))
-            .filter(|low| !vacuous(x, low, false));
-        let high = cx
-            .opt(2)
-            .or(cx.opt(4))
-            .filter(|high| !vacuous(x, high, true));
-        cx.done(match (low, high) {
-            (Some(low), Some(high)) => invoke1(&BOUND, &[x, low, high], &Attrs::none())?,
-            (Some(low), None) => x.binary(&MAXIMUM, low)?,
-            (None, Some(high)) => x.binary(&MINIMUM, high)?,
-            (None, None)
-                if x.dtype() == DType::Bool && cx.inputs[1..].iter().all(Option::is_none) =>
-            {
-                return Err(cx.dtype_error("truth values have no bounds to be brought between"));
-            }
-            (None, None) => x.copy()?,
-        })
-    }),
+    cpu: Cpu::Composite(|cx| cx.done(clipped(cx)?)),
     onnx: Onnx::Node {
         ty: "Clip",
         since: 11,
@@ -189,6 +171,80 @@ pub static CLIP: OpDef = OpDef {
     .ulp(0),
     ..OpDef::COMPOSITE
 };
+
+/// Bounding with the keywords of functions of elements.
+pub static CLIP_WHERE: OpDef = OpDef {
+    name: "clip_where",
+    params: &[
+        Param::array("a"),
+        Param::optional_array("a_min"),
+        Param::optional_array("a_max"),
+        Param::out(),
+        Param::optional_array("min").keyword(),
+        Param::optional_array("max").keyword(),
+        Param::optional_array("where").keyword(),
+        Param::optional("dtype", ParamKind::DType).keyword(),
+        CASTING,
+        ORDER,
+        SUBOK,
+    ],
+    form: Form::Out,
+    doc: "`dtype` is what is computed in and returned. Elements under a false `where` are not computed: `out` keeps what it has there.",
+    about: &[
+        ("where", "Which elements are computed; all for None."),
+        ("dtype", "What is computed in, and the result's type."),
+        (
+            "casting",
+            "Which conversions of the array, of the bounds and of the result are allowed.",
+        ),
+    ],
+    cpu: Cpu::Composite(|cx| {
+        let made = (0..5)
+            .map(|i| cx.opt(i).map(|x| computed_in(cx, i, x)).transpose())
+            .collect::<Result<SmallVec<[Option<Array>; 5]>>>()?;
+        let inputs: SmallVec<[Option<&Array>; 5]> = made.iter().map(Option::as_ref).collect();
+        let y = clipped(&CompositeCx {
+            inputs: &inputs,
+            ..*cx
+        })?;
+        cx.done(delivered(cx, y, cx.opt(5))?)
+    }),
+    probe: Probe::calls(&[
+        "f((3, 4)), -1.0, 1.0, dtype='float64'",
+        "i((5,), 9), 2, 6, dtype='int16', casting='unsafe'",
+        "f((3, 4)), -0.5, 0.5, where=True, order='F'",
+    ])
+    .against("np.clip")
+    .ulp(0),
+    ..OpDef::COMPOSITE
+};
+
+/// Input 0 between inputs 1 or 3 and 2 or 4.
+fn clipped(cx: &CompositeCx) -> Result<Array> {
+    if cx.opt(1).and(cx.opt(3)).is_some() || cx.opt(2).and(cx.opt(4)).is_some() {
+        return Err(
+            cx.value_error("give a bound as `a_min` or as `min` (`a_max` or `max`), not both")
+        );
+    }
+    let x = cx.input(0);
+    let low = cx
+        .opt(1)
+        .or(cx.opt(3))
+        .filter(|low| !vacuous(x, low, false));
+    let high = cx
+        .opt(2)
+        .or(cx.opt(4))
+        .filter(|high| !vacuous(x, high, true));
+    match (low, high) {
+        (Some(low), Some(high)) => invoke1(&BOUND, &[x, low, high], &Attrs::none()),
+        (Some(low), None) => x.binary(&MAXIMUM, low),
+        (None, Some(high)) => x.binary(&MINIMUM, high),
+        (None, None) if x.dtype() == DType::Bool && cx.inputs[1..].iter().all(Option::is_none) => {
+            Err(cx.dtype_error("truth values have no bounds to be brought between"))
+        }
+        (None, None) => x.copy(),
+    }
+}
 
 /// Whether a Python integer bounds nothing: no element of this integer dtype is below it (above it, for an upper bound).
 fn vacuous(x: &Array, bound: &Array, upper: bool) -> bool {
@@ -242,15 +298,18 @@ pub static NAN_TO_NUM: OpDef = OpDef {
     params: &[
         Param::array("x"),
         Param::bool("copy", true),
-        Param::float("nan", 0.0),
-        Param::optional("posinf", ParamKind::Float),
-        Param::optional("neginf", ParamKind::Float),
+        Param {
+            default: crate::args::Default::Float(0.0),
+            ..Param::array("nan")
+        },
+        Param::optional_array("posinf"),
+        Param::optional_array("neginf"),
     ],
     doc: "Every element, with `nan` for NaN, `posinf` for infinity and `neginf` for minus infinity; None stands for the largest and the smallest finite \
           number of the dtype. Complex parts are replaced one by one. With `copy=False` the array itself is changed and returned.",
     about: &[
         ("copy", "Whether the result has memory of its own."),
-        ("nan", "What stands for NaN."),
+        ("nan", "What stands for NaN, for all or for each element."),
         ("posinf", "What stands for infinity; the largest number of the dtype for None."),
         ("neginf", "What stands for minus infinity; the smallest number of the dtype for None."),
     ],
@@ -281,6 +340,7 @@ pub static NAN_TO_NUM: OpDef = OpDef {
         "np.array([nan, inf, -inf, 1.5], dtype='float32')",
         "np.array([nan, inf, -inf, 1.5], dtype='float32'), True, 2.0, 3.0, -4.0",
         "np.array([nan, 1.0, 2.0]), nan=7.0, posinf=1.0",
+        "np.array([nan, inf, nan], dtype='float32'), nan=[7.0, 8.0, 9.0], posinf=np.array([1.0])",
         "f((2, 3))",
         "c((3,))",
         "i((3,), 9)",
@@ -299,12 +359,26 @@ fn finite(cx: &crate::cx::CompositeCx, x: &Array) -> Result<Array> {
         DType::F32 => f64::from(f32::MAX),
         _ => f64::MAX,
     };
-    let number = |value: f64| Array::weak_scalar(Scalar::F64(value));
-    let posinf = number(cx.opt_float("posinf").unwrap_or(largest))?;
-    let neginf = number(cx.opt_float("neginf").unwrap_or(-largest))?;
-    let y = choose(&x.unary(&ISNAN)?, &number(cx.float("nan"))?, x)?;
-    let y = choose(&x.with_scalar(&EQUAL, f64::INFINITY)?, &posinf, &y)?;
-    choose(&x.with_scalar(&EQUAL, f64::NEG_INFINITY)?, &neginf, &y)
+    // Number or array `i` of the call, in the dtype of `x`; else this number.
+    let given = |i: usize, number: f64| match cx.opt(i) {
+        Some(value) if value.layout().broadcast_to(x.shape()).is_err() => {
+            Err(cx.shape_error("what stands for NaN and infinities must broadcast to `x`"))
+        }
+        Some(value) if !value.is_weak() => value.astype(x.dtype()),
+        Some(value) => Ok(value.clone()),
+        None => Array::weak_scalar(Scalar::F64(number)),
+    };
+    let y = choose(&x.unary(&ISNAN)?, &given(1, 0.0)?, x)?;
+    let y = choose(
+        &x.with_scalar(&EQUAL, f64::INFINITY)?,
+        &given(2, largest)?,
+        &y,
+    )?;
+    choose(
+        &x.with_scalar(&EQUAL, f64::NEG_INFINITY)?,
+        &given(3, -largest)?,
+        &y,
+    )
 }
 
 /// Elements of `x` where `condition` is true, of `y` elsewhere.

@@ -70,12 +70,16 @@ pub fn get(x: &Array, key: &[IndexItem], arrays: &[Array]) -> Result<Array> {
 /// [`Error::Overflow`] if it is a Python integer that the dtype does not hold,
 /// [`Error::Autograd`] if `x` is a variable or a recorded view and a gradient is recorded.
 pub fn set(x: &Array, key: &[IndexItem], arrays: &[Array], value: &Array) -> Result<Option<Array>> {
-    x.check_writable("assignment", "assignment destination")?;
+    let flags = Flags::current();
+    let recorded = flags.is_recording() && (x.entry().is_some() || value.entry().is_some());
+    // Elements that share memory are written one after the other, if they are named without arrays; more is too much to ask.
+    let plain = arrays.is_empty() && !recorded && !flags.is_stacked();
+    if !plain || x.tensor().is_read_only() {
+        x.check_writable("assignment", "assignment destination")?;
+    }
     if let Some(number) = value.number() {
         check_element("assignment", number, x.dtype())?;
     }
-    let flags = Flags::current();
-    let recorded = flags.is_recording() && (x.entry().is_some() || value.entry().is_some());
     if !recorded && !flags.is_stacked() {
         return in_place(x, key, arrays, value).map(|()| None);
     }

@@ -10,7 +10,7 @@ use crate::args::{Attrs, Param};
 use crate::eager::{Pool, elem};
 use crate::error::Result;
 use crate::invoke::invoke1;
-use crate::opdef::{Cpu, Cuda, Grad, Onnx, OpDef, Probe, Surface};
+use crate::opdef::{Bundle, Cpu, Cuda, Grad, Onnx, OpDef, Probe, Surface};
 use crate::{Array, Outputs};
 
 /// Positions of the elements that are not zero, one row an axis.
@@ -82,7 +82,7 @@ pub static NONZERO: OpDef = OpDef {
             })
             .collect()
     }),
-    always_tuple: |_| true,
+    bundle: |_| Bundle::Tuple,
     probe: Probe::calls(&["i((2, 3), 2)", "b((4,))", "f((2, 0))"]),
     ..OpDef::COMPOSITE
 };

@@ -8,7 +8,7 @@ use crate::args::{Default, Param, ParamKind};
 use crate::creation::dims;
 use crate::cx::CompositeCx;
 use crate::error::{Result, Tuple};
-use crate::opdef::{Cpu, Cuda, Grad, Onnx, OpDef, Probe, Surface};
+use crate::opdef::{Bundle, Cpu, Cuda, Grad, Onnx, OpDef, Probe, Surface};
 use crate::{Array, Outputs};
 
 /// Positions on each axis.
@@ -84,7 +84,7 @@ pub static UNRAVEL_INDEX: OpDef = OpDef {
         }
         Ok(outputs)
     }),
-    always_tuple: |_| true,
+    bundle: |_| Bundle::Tuple,
     cuda: Cuda::HostOnly,
     grad: Grad::Stop("positions are integers"),
     onnx: Onnx::Composite,

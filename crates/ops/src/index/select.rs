@@ -1,6 +1,6 @@
 //! Whole slices along an axis: take, compress, extract.
 
-use mxnet_tensor::{Dims, IndexItem};
+use mxnet_tensor::{DType, Dims, IndexItem};
 
 use super::resolve::settled;
 use super::{GATHER, gather_along, nonzero, short};
@@ -44,7 +44,12 @@ pub static TAKE: OpDef = OpDef {
                [4]])
     ",
     cpu: Cpu::Composite(|cx| {
-        let (x, indices) = (cx.input(0), cx.input(1));
+        let x = cx.input(0);
+        // Truth values are the positions 0 and 1, as in NumPy.
+        let indices = &match cx.dtype_of(1) {
+            DType::Bool => cx.input(1).astype(DType::I64)?,
+            _ => cx.input(1).clone(),
+        };
         let mode = match cx.str("mode") {
             "wrap" => "wrap",
             "clip" => "clip",

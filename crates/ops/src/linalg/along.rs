@@ -1,8 +1,8 @@
-//! Products of operands whose axes lie elsewhere: what `axes`, `keepdims` and `dtype` mean.
+//! Products of operands whose axes lie elsewhere: what `axes`, `keepdims`, `dtype`, `casting` and `order` mean.
 //!
 //! Each is the extended form of a product (`OpDef::extended`), made of operators; calls without these arguments never come here.
 
-use mxnet_tensor::{Casting, Dims, can_cast, normalize_axes, normalize_axis};
+use mxnet_tensor::{Dims, normalize_axes, normalize_axis};
 use smallvec::SmallVec;
 
 use crate::args::{Attrs, Param, ParamKind, Value};
@@ -11,6 +11,7 @@ use crate::error::Result;
 use crate::invoke::invoke1;
 use crate::linalg::{MATMUL, MATVEC, VECDOT, VECMAT};
 use crate::opdef::{Cpu, Form, OpDef, Probe};
+use crate::ufunc::deliver::{CASTING, ORDER, SUBOK, computed_in, delivered};
 use crate::{Array, Outputs};
 
 /// What they have in common.
@@ -23,6 +24,9 @@ const ALONG: OpDef = OpDef {
         Param::optional("axis", ParamKind::Int).keyword(),
         Param::bool("keepdims", false).keyword(),
         Param::optional("dtype", ParamKind::DType).keyword(),
+        CASTING,
+        ORDER,
+        SUBOK,
     ],
     about: &[
         (
@@ -35,6 +39,10 @@ const ALONG: OpDef = OpDef {
         ),
         ("keepdims", "Whether that axis stays, with length 1."),
         ("dtype", "What is computed in, and the result's type."),
+        (
+            "casting",
+            "Which conversions of operands and of the result are allowed.",
+        ),
     ],
     form: Form::Out,
     ..OpDef::COMPOSITE
@@ -50,6 +58,8 @@ pub static MATMUL_ALONG: OpDef = OpDef {
         "f((2, 3)), f((4, 3)), axes=[(0, 1), (1, 0), (0, 1)]",
         "f((3, 5, 2)), f((4, 5, 2)), axes=[(0, 2), (2, 0), (-1, 0)]",
         "f((2, 3)), f((3, 4)), dtype='float64'",
+        "f((2, 3)), f((3, 4)), order='F', casting='safe'",
+        "i((2, 3), 9), i((3, 4), 9), dtype='int16', casting='unsafe'",
     ])
     .against("np.matmul")
     .ulp(16),
@@ -91,6 +101,9 @@ pub static VECDOT_ALONG: OpDef = OpDef {
         Param::optional("axes", ParamKind::AxesOfEach).keyword(),
         Param::bool("keepdims", false).keyword(),
         Param::optional("dtype", ParamKind::DType).keyword(),
+        CASTING,
+        ORDER,
+        SUBOK,
     ],
     doc: "`axes` names an axis of each operand, instead of `axis` of both; `keepdims` keeps it with length 1; `dtype` is what it is computed in.",
     cpu: Cpu::Composite(|cx| along(cx, &VECDOT, [1, 1, 0])),
@@ -133,7 +146,7 @@ fn along(cx: &CompositeCx, op: &'static OpDef, cores: [usize; 3]) -> Result<Outp
     // Vectors are matrices of one axis in products of matrices.
     let mut missing = 0;
     for i in 0..2 {
-        let x = computed_in(cx, i)?;
+        let x = computed_in(cx, i, cx.input(i))?;
         let core = cores[i].min(x.ndim().max(1));
         missing += cores[i] - core;
         let own = named(cx, &lists[i], core, x.ndim(), "operand", i)?;
@@ -150,15 +163,16 @@ fn along(cx: &CompositeCx, op: &'static OpDef, cores: [usize; 3]) -> Result<Outp
         Attrs::none()
     };
     let y = invoke1(op, &[&operands[0], &operands[1]], &attrs)?;
+    let done = |y: Array| cx.done(delivered(cx, y, None)?);
     if of_vectors && cx.bool("keepdims") {
         let mut shape = Dims::from_slice(y.shape());
         shape.insert(normalize_axis(lists[0][0] as isize, y.ndim() + 1)?, 1);
-        return cx.done(y.reshape(&shape)?);
+        return done(y.reshape(&shape)?);
     }
     let core = cores[2].saturating_sub(missing);
     let places = match lists.get(2) {
         Some(list) => named(cx, list, core, y.ndim(), "result", 0)?,
-        None => return cx.done(y),
+        None => return done(y),
     };
     // The last axes go to their places, the others fill what is left in order.
     let (mut rest, mut cores) = (0..y.ndim() - core, y.ndim() - core..y.ndim());
@@ -171,7 +185,8 @@ fn along(cx: &CompositeCx, op: &'static OpDef, cores: [usize; 3]) -> Result<Outp
             *from = rest.next().unwrap_or(0) as i64;
         }
     }
-    cx.done(y.transpose(Some(&from))?)
+    // A new array lies in C order, wherever the axes of the product went.
+    done(y.transpose(Some(&from))?.contiguous()?)
 }
 
 /// The last so many axes.
@@ -207,20 +222,4 @@ fn named(
     }
     let axes: SmallVec<[isize; 2]> = list.iter().map(|&axis| axis as isize).collect();
     Ok(normalize_axes(&axes, ndim)?)
-}
-
-/// Operand `i` in the dtype that is asked for.
-fn computed_in(cx: &CompositeCx, i: usize) -> Result<Array> {
-    let x = cx.input(i);
-    let Some(dtype) = cx.dtype("dtype") else {
-        return Ok(x.clone());
-    };
-    if !can_cast(x.dtype(), dtype, Casting::SameKind) {
-        return Err(cx.dtype_error(format!(
-            "cannot cast operand {i} from {} to {} under casting rule 'same_kind'",
-            x.dtype().name(),
-            dtype.name()
-        )));
-    }
-    x.astype(dtype)
 }

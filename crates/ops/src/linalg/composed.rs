@@ -151,6 +151,7 @@ pub static VECDOT: OpDef = OpDef {
     form: Form::Out,
     short: Short::Pair(few_vecdots),
     extended: Some(&VECDOT_ALONG),
+    core: "(n),(n)->()",
     doc: "Sum of products of the conjugated elements of `x1` with those of `x2` along `axis`; the other axes broadcast.",
     about: &[("x1", "First operand; its conjugates are taken.")],
     returns: &[(
@@ -233,6 +234,7 @@ pub static MATVEC: OpDef = OpDef {
     surface: &[Surface::Np("matvec")],
     params: &[Param::array("x1"), Param::array("x2"), Param::out()],
     extended: Some(&MATVEC_ALONG),
+    core: "(m,n),(n)->(m)",
     doc: "Products of matrices `x1` (..., m, n) with vectors `x2` (..., n): (..., m). Leading axes broadcast.",
     about: &[("x1", "Matrices (..., m, n)."), ("x2", "Vectors (..., n).")],
     returns: &[("ndarray", "Of shape (..., m).")],
@@ -272,6 +274,7 @@ pub static VECMAT: OpDef = OpDef {
     surface: &[Surface::Np("vecmat")],
     params: &[Param::array("x1"), Param::array("x2"), Param::out()],
     extended: Some(&VECMAT_ALONG),
+    core: "(n),(n,m)->(m)",
     doc: "Products of conjugated vectors `x1` (..., n) with matrices `x2` (..., n, m): (..., m). Leading axes broadcast.",
     about: &[("x1", "Vectors (..., n)."), ("x2", "Matrices (..., n, m).")],
     returns: &[("ndarray", "Of shape (..., m).")],

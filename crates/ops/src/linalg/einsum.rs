@@ -1,6 +1,7 @@
 //! Einstein summation. Pairs of operands are contracted by products of matrices.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use mxnet_tensor::Dims;
 use smallvec::SmallVec;
@@ -185,7 +186,14 @@ fn einsum_of(cx: &CallCx, subscripts: &str, operands: &[&Array], order: &Order) 
         };
         let (b, a) = (terms.remove(j), terms.remove(i));
         let kept = |l: Label| output.contains(&l) || terms.iter().any(|t| t.labels.contains(&l));
-        let joined = contract(a, b, &kept)?;
+        // The operand whose own axes come first in the result comes first in the last product, so that nothing needs to be moved.
+        let own = |l: &&Label| a.labels.contains(l) != b.labels.contains(l);
+        let turned =
+            terms.is_empty() && (output.iter().find(own)).is_some_and(|l| b.labels.contains(l));
+        let joined = match turned {
+            true => contract(b, a, &kept)?,
+            false => contract(a, b, &kept)?,
+        };
         match order {
             Order::LeftToRight => terms.insert(0, joined),
             _ => terms.push(joined),
@@ -194,7 +202,16 @@ fn einsum_of(cx: &CallCx, subscripts: &str, operands: &[&Array], order: &Order) 
     let Some(last) = terms.pop() else {
         return Err(cx.value_error("no operands are given"));
     };
-    last.summed(|l| output.contains(&l))?.arranged(&output)
+    let result = last.summed(|l| output.contains(&l))?.arranged(&output)?;
+    // Another order of the axes of an operand is a view of it; a new array lies in C order.
+    let is_view = operands
+        .iter()
+        .any(|x| Arc::ptr_eq(x.tensor().storage(), result.tensor().storage()));
+    if is_view {
+        Ok(result)
+    } else {
+        result.contiguous()
+    }
 }
 
 /// The pair whose result is smallest compared with what it replaces.

@@ -57,7 +57,7 @@ pub static LEXSORT: OpDef = OpDef {
             .collect::<Result<Vec<Array>>>()?;
         let keys: Vec<&Array> = turned.iter().collect();
         let order = invoke1(&LEXSORT_ROWS, &keys, &Attrs::none())?;
-        cx.done(moveaxis(&order, -1, axis as i64)?)
+        cx.done(moveaxis(&order, -1, axis as i64)?.contiguous()?)
     }),
     probe: Probe::calls(&[
         "(i((9,), 3), i((9,), 3))",

@@ -1,6 +1,6 @@
 //! Sorting and selecting along any axis.
 
-use mxnet_tensor::DType;
+use mxnet_tensor::{DType, normalize_axis};
 
 use super::rows::{
     ARGPARTITION_ROWS, PARTITION_ROWS, SORT_ROWS, TOPK_MASK, TOPK_ROWS, argsort_rows, at_positions,
@@ -53,7 +53,7 @@ pub static SORT: OpDef = OpDef {
     cpu: Cpu::Composite(|cx| {
         no_fields(cx)?;
         known_kind(cx)?;
-        along_rows(cx, |x| {
+        in_its_order(cx, |x| {
             invoke1(
                 &SORT_ROWS,
                 &[x],
@@ -99,7 +99,7 @@ pub static ARGSORT: OpDef = OpDef {
     cpu: Cpu::Composite(|cx| {
         no_fields(cx)?;
         known_kind(cx)?;
-        along_rows(cx, |x| argsort_rows(x, false))
+        positions_along(cx, |x| argsort_rows(x, false))
     }),
     onnx: Onnx::Node {
         ty: "TopK",
@@ -143,7 +143,7 @@ pub static PARTITION: OpDef = OpDef {
     ",
     cpu: Cpu::Composite(|cx| {
         no_fields(cx)?;
-        along_rows(cx, |x| match kth(cx, x)? {
+        in_its_order(cx, |x| match kth(cx, x)? {
             Some(kth) => invoke1(
                 &PARTITION_ROWS,
                 &[x],
@@ -183,7 +183,7 @@ pub static ARGPARTITION: OpDef = OpDef {
     ",
     cpu: Cpu::Composite(|cx| {
         no_fields(cx)?;
-        along_rows(cx, |x| match kth(cx, x)? {
+        positions_along(cx, |x| match kth(cx, x)? {
             Some(kth) => invoke1(
                 &ARGPARTITION_ROWS,
                 &[x],
@@ -334,13 +334,13 @@ struct Back {
 }
 
 impl Back {
-    /// Puts the last axis where it was.
+    /// Puts the last axis where it was, in C order.
     fn moved(&self, x: Array) -> Result<Array> {
         match self.axis {
             Some((axis, ndim)) if axis + 1 < ndim => {
                 let mut axes: Vec<i64> = (0..ndim as i64 - 1).collect();
                 axes.insert(axis, ndim as i64 - 1);
-                x.transpose(Some(&axes))
+                x.transpose(Some(&axes))?.contiguous()
             }
             _ => Ok(x),
         }
@@ -358,10 +358,15 @@ impl Back {
 /// The array of a call with its axis at the end.
 fn rows_of(cx: &CompositeCx) -> Result<(Array, Back)> {
     let x = cx.input(0);
-    let Some(_) = cx.opt_int("axis") else {
+    if cx.is_none("axis") {
         return Ok((x.reshape(&[x.len()])?, Back { axis: None }));
-    };
-    let (axis, ndim) = (cx.axis("axis", 0)?, x.ndim());
+    }
+    rows_along(x, cx.axis("axis", 0)?)
+}
+
+/// An array with this axis at the end.
+fn rows_along(x: &Array, axis: usize) -> Result<(Array, Back)> {
+    let ndim = x.ndim();
     let back = Back {
         axis: Some((axis, ndim)),
     };
@@ -374,6 +379,36 @@ fn rows_of(cx: &CompositeCx) -> Result<(Array, Back)> {
         .map(|i| i as i64)
         .collect();
     Ok((x.transpose(Some(&axes))?, back))
+}
+
+/// Elements in another order along the axis: they lie in memory as those of the array do.
+fn in_its_order(
+    cx: &CompositeCx,
+    compute: impl FnOnce(&Array) -> Result<Array>,
+) -> Result<Outputs> {
+    let x = cx.input(0);
+    if cx.is_none("axis") || !x.layout().is_fortran() || x.layout().is_contiguous() {
+        return along_rows(cx, compute);
+    }
+    // In C order seen with the axes reversed.
+    let axis = x.ndim() - 1 - cx.axis("axis", 0)?;
+    let (rows, back) = rows_along(&x.transpose(None)?, axis)?;
+    cx.done(back.moved(compute(&rows)?)?.transpose(None)?)
+}
+
+/// Positions in the rows: in C order.
+fn positions_along(
+    cx: &CompositeCx,
+    compute: impl FnOnce(&Array) -> Result<Array>,
+) -> Result<Outputs> {
+    if cx.input(0).ndim() == 0 {
+        // A number is a row of one element, as in NumPy.
+        if !cx.is_none("axis") {
+            normalize_axis(cx.int("axis") as isize, 1)?;
+        }
+        return cx.done(compute(&cx.input(0).reshape(&[1])?)?);
+    }
+    along_rows(cx, compute)
 }
 
 fn along_rows(cx: &CompositeCx, compute: impl FnOnce(&Array) -> Result<Array>) -> Result<Outputs> {

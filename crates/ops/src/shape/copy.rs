@@ -1,5 +1,6 @@
 //! Copies and conversions.
 
+use mxnet_kernels::Serial;
 use mxnet_tensor::{Casting, DType, Device, Dims, Layout, Scalar, Strides, can_cast};
 use smallvec::SmallVec;
 
@@ -177,9 +178,7 @@ pub static ASTYPE: OpDef = OpDef {
             return Err(cx.dtype_error(problem));
         }
         cx.done(if x.dtype() != dtype {
-            // A conversion keeps the axes in their order where it can, so that "K" needs nothing more.
-            let axes = axes_in_order(cx.str("order"), x.layout());
-            in_axes(x, axes, |x| x.astype(dtype))?
+            x.astype_in(cx.str("order"), dtype)?
         } else if cx.bool("copy") {
             x.copy_in(cx.str("order"))?
         } else {
@@ -257,6 +256,11 @@ pub(crate) fn copy_kernel(cx: &KernelCx) -> Result<()> {
     cpu::copy(cx.input(0), cx.output(0), cx.threads)
 }
 
+/// [`copy_kernel`] by one thread.
+pub(crate) fn copy_alone(cx: &KernelCx) -> Result<()> {
+    cpu::copy(cx.input(0), cx.output(0), &Serial)
+}
+
 /// The dense layout whose axes are in the same order in memory as those of `layout`; `None` if axes overlap or are reversed.
 pub(crate) fn dense_like(layout: &Layout) -> Option<Layout> {
     let mut axes: SmallVec<[usize; 4]> = (0..layout.ndim()).collect();
@@ -294,6 +298,16 @@ impl Array {
     /// [`crate::Error::Memory`].
     pub fn copy_in(&self, order: &str) -> Result<Array> {
         in_axes(self, axes_in_order(order, self.layout()), Array::copy)
+    }
+
+    /// The elements converted to `dtype`, with the axes in memory as [`Array::copy_in`] says; the array itself if it has the dtype.
+    ///
+    /// # Errors
+    /// [`crate::Error::Memory`].
+    pub fn astype_in(&self, order: &str, dtype: DType) -> Result<Array> {
+        in_axes(self, axes_in_order(order, self.layout()), |x| {
+            x.astype(dtype)
+        })
     }
 
     /// Whether the elements lie in this order, as [`Array::copy_in`] names them.
@@ -374,7 +388,10 @@ impl Array {
 /// # Errors
 /// [`crate::Error::Shape`] if `value` does not broadcast to the target's shape, [`crate::Error::Value`] if the target is read-only.
 pub fn assign(target: &Array, value: &Array) -> Result<()> {
-    target.check_writable("assignment", "assignment destination")?;
+    let shared = target.shares_elements() && !target.tensor().is_read_only();
+    if !shared {
+        target.check_writable("assignment", "assignment destination")?;
+    }
     // NumPy lets leading axes of length 1 go.
     let extra = value.ndim().saturating_sub(target.ndim());
     let value = match extra > 0 && value.shape()[..extra].iter().all(|&n| n == 1) {
@@ -385,5 +402,8 @@ pub fn assign(target: &Array, value: &Array) -> Result<()> {
     let overlapping = cpu::overlaps(target.tensor(), value.tensor())
         && !cpu::same_elements(target.tensor(), value.tensor());
     let value = if overlapping { value.copy()? } else { value };
-    crate::eager::copy_into(&value, target)
+    match shared {
+        true => crate::eager::copy_into_shared(&value, target),
+        false => crate::eager::copy_into(&value, target),
+    }
 }

@@ -9,7 +9,9 @@ use crate::cx::{CompositeCx, KernelCx};
 use crate::error::{Error, Result};
 use crate::interp::Flags;
 use crate::invoke::invoke1;
-use crate::opdef::{Cost, Cpu, Grad, Keep, Onnx, OpDef, Probe, Sparse, Surface, Viewed, one_of};
+use crate::opdef::{
+    Bundle, Cost, Cpu, Grad, Keep, Onnx, OpDef, Probe, Sparse, Surface, Viewed, one_of,
+};
 use crate::{Outputs, cpu};
 
 /// A slice along one axis.
@@ -122,7 +124,7 @@ pub static SPLIT: OpDef = OpDef {
     surface: &[Surface::Np("split")],
     params: &[
         Param::array("ary"),
-        Param::required("indices_or_sections", ParamKind::Ints),
+        Param::required("indices_or_sections", ParamKind::Sections),
         Param::int("axis", 0),
     ],
     doc: "Views of consecutive parts along `axis`: a number of equal parts, or the positions at which to cut (a tuple or list).",
@@ -130,22 +132,19 @@ pub static SPLIT: OpDef = OpDef {
         ("ary", "The array."),
         ("indices_or_sections", "A number of parts, or where to cut."),
     ],
-    returns: &[(
-        "tuple of ndarray",
-        "Views of the parts; NumPy gives a list.",
-    )],
+    returns: &[("list of ndarray", "Views of the parts.")],
     raises: &[(
         "ValueError",
         "If the number of parts does not divide the length.",
     )],
     example: "
         >>> np.split(np.arange(6), 3)
-        (array([0, 1]), array([2, 3]), array([4, 5]))
+        [array([0, 1]), array([2, 3]), array([4, 5])]
         >>> np.split(np.arange(6), [1, 4])
-        (array([0]), array([1, 2, 3]), array([4, 5]))
+        [array([0]), array([1, 2, 3]), array([4, 5])]
     ",
     cpu: Cpu::Composite(|cx| parts(cx, true)),
-    always_tuple: |_| true,
+    bundle: |_| Bundle::List,
     onnx: Onnx::Node {
         ty: "Split",
         since: 13,
@@ -169,16 +168,13 @@ pub static ARRAY_SPLIT: OpDef = OpDef {
         ("ary", "The array."),
         ("indices_or_sections", "A number of parts, or where to cut."),
     ],
-    returns: &[(
-        "tuple of ndarray",
-        "Views of the parts; NumPy gives a list.",
-    )],
+    returns: &[("list of ndarray", "Views of the parts.")],
     example: "
         >>> np.array_split(np.arange(5), 2)
-        (array([0, 1, 2]), array([3, 4]))
+        [array([0, 1, 2]), array([3, 4])]
     ",
     cpu: Cpu::Composite(|cx| parts(cx, false)),
-    always_tuple: |_| true,
+    bundle: |_| Bundle::List,
     probe: Probe::calls(&["f((5, 3)), 2", "f((7,)), 3", "f((2, 3)), 5"]),
     ..OpDef::COMPOSITE
 };
@@ -224,7 +220,7 @@ pub static UNSTACK: OpDef = OpDef {
             })
             .collect()
     }),
-    always_tuple: |_| true,
+    bundle: |_| Bundle::Tuple,
     probe: Probe::calls(&[
         "f((4, 3))",
         "f((2, 3, 4)), axis=1",

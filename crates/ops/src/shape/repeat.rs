@@ -83,7 +83,11 @@ pub static RESIZE: OpDef = OpDef {
             narrow(&flat, 0, 0, length)?.copy()?
         } else {
             let times = length.div_ceil(n);
-            let repeated = flat.broadcast_to(&[times, n])?.reshape(&[times * n])?;
+            // A copy also where one element could be seen again and again: the result is to be written.
+            let repeated = flat
+                .broadcast_to(&[times, n])?
+                .copy()?
+                .reshape(&[times * n])?;
             narrow(&repeated, 0, 0, length)?
         };
         cx.done(filled.reshape(&shape)?)

@@ -87,15 +87,20 @@ pub static RESHAPE_COPYING: OpDef = OpDef {
     params: &[
         Param::array("a"),
         Param::required("shape", ParamKind::Ints).variadic(),
-        Param::choice("order", &["C", "F"], "C"),
+        Param::choice("order", &["C", "F", "A"], "C"),
         Param::optional("copy", ParamKind::Bool).keyword(),
     ],
-    doc: "`copy=True` always copies, `copy=False` never does and is an error where it would be needed.",
+    doc: "`copy=True` always copies, `copy=False` never does and is an error where it would be needed. `order='A'` is 'F' for an array in Fortran order, \
+          else 'C'.",
     cpu: Cpu::Composite(|cx| {
         let x = cx.input(0);
+        let fortran = match cx.str("order") {
+            "A" => x.layout().is_fortran() && !x.layout().is_contiguous(),
+            order => order == "F",
+        };
         let attrs: Attrs = [
             Value::from(cx.ints("shape")),
-            Value::Word(if cx.str("order") == "F" { "F" } else { "C" }),
+            Value::Word(if fortran { "F" } else { "C" }),
         ]
         .into_iter()
         .collect();
@@ -114,6 +119,8 @@ pub static RESHAPE_COPYING: OpDef = OpDef {
     probe: Probe::calls(&[
         "f((2, 3)), (3, 2), copy=True",
         "f((2, 3)), (3, 2), order='F', copy=True",
+        "f((2, 3)).T, (2, 3), order='A'",
+        "f((2, 3)), (3, 2), order='A'",
         "f((0, 3)), (3, 0), copy=False",
     ])
     .against("np.reshape"),

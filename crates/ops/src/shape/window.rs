@@ -20,9 +20,10 @@ pub static SLIDING_WINDOWS: OpDef = OpDef {
         Param::array("x"),
         Param::required("window_shape", ParamKind::Ints),
         Param::required("axis", ParamKind::Ints),
+        Param::bool("writeable", false),
     ],
     doc: "View whose last axes are the windows of `window_shape` that slide over the axes `axis`; those axes count the windows. An axis may be \
-          named several times.",
+          named several times. Windows share elements: they can be written to only if it is asked for.",
     cpu: Cpu::View(|cx| {
         let (sizes, axes) = (cx.ints("window_shape"), cx.ints("axis"));
         let layout = cx.layout;
@@ -49,16 +50,20 @@ pub static SLIDING_WINDOWS: OpDef = OpDef {
             shape.push(size as usize);
             strides.push(layout.strides()[axis]);
         }
-        Ok(Viewed::Checked(Layout::strided(
-            &shape,
-            &strides,
-            layout.offset(),
-        )?))
+        let windows = Layout::strided(&shape, &strides, layout.offset())?;
+        Ok(match cx.bool("writeable") {
+            true => Viewed::Shared(windows),
+            false => Viewed::Repeated(windows),
+        })
     }),
     grad: Grad::Rule(Keep::NOTHING, |g| {
-        let attrs: Attrs = [g.get("window_shape").clone(), g.get("axis").clone()]
-            .into_iter()
-            .collect();
+        let attrs: Attrs = [
+            g.get("window_shape").clone(),
+            g.get("axis").clone(),
+            Value::Bool(false),
+        ]
+        .into_iter()
+        .collect();
         added(g, &SLIDING_WINDOWS, &attrs)
     }),
     probe: Probe::calls(&[
@@ -77,22 +82,26 @@ pub static AS_STRIDED: OpDef = OpDef {
         Param::array("x"),
         Param::required("shape", ParamKind::Ints),
         Param::required("strides", ParamKind::Ints),
+        Param::bool("writeable", true),
     ],
     doc: "View of the memory of `x`, from its first element on, with this shape and these strides in elements. It must lie within the memory that \
           `x` was made with. The gradient takes the elements of `x` to be in C order.",
     cpu: Cpu::View(|cx| {
         let shape = dims(cx.op.name, cx.ints("shape"))?;
         let strides: Strides = cx.ints("strides").iter().map(|&s| s as isize).collect();
-        Ok(Viewed::Checked(Layout::strided(
-            &shape,
-            &strides,
-            cx.layout.offset(),
-        )?))
+        Ok(Viewed::Checked {
+            layout: Layout::strided(&shape, &strides, cx.layout.offset())?,
+            writable: cx.bool("writeable"),
+        })
     }),
     grad: Grad::Rule(Keep::NOTHING, |g| {
-        let attrs: Attrs = [g.get("shape").clone(), g.get("strides").clone()]
-            .into_iter()
-            .collect();
+        let attrs: Attrs = [
+            g.get("shape").clone(),
+            g.get("strides").clone(),
+            Value::Bool(false),
+        ]
+        .into_iter()
+        .collect();
         added(g, &AS_STRIDED, &attrs)
     }),
     probe: Probe::calls(&[

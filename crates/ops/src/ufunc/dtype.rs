@@ -4,7 +4,9 @@ use mxnet_tensor::{DType, Promotion, promotion};
 use smallvec::SmallVec;
 
 use crate::Array;
+use crate::args::ParamKind;
 use crate::error::{Error, Result};
+use crate::linalg::MATMUL;
 use crate::opdef::{Cpu, OpDef};
 use crate::reduce::accumulator;
 use crate::types::{self, DTypes, Lift, Out, Types};
@@ -39,6 +41,12 @@ const ORDER: [DType; DType::COUNT] = [
     DType::C128,
 ];
 
+/// Number of inputs of a function of arrays.
+pub fn num_inputs(op: &OpDef) -> usize {
+    let inputs = op.params.iter().filter(|p| p.kind == ParamKind::Array);
+    inputs.count()
+}
+
 /// Number of outputs of an elementwise function.
 pub fn num_outputs(op: &OpDef) -> usize {
     match (&op.cpu, op.types) {
@@ -53,9 +61,14 @@ pub fn num_outputs(op: &OpDef) -> usize {
     }
 }
 
-/// All loops of an elementwise function, in NumPy's order.
+/// All loops of a function of arrays, in NumPy's order.
 pub fn loops(op: &OpDef) -> Vec<Loop> {
-    let (accepts, lift, out) = match op.types {
+    // Generalised functions are matrix products, some of them made of others.
+    let types = match op.core {
+        "" => op.types,
+        _ => MATMUL.types,
+    };
+    let (accepts, lift, out) = match types {
         Types::Promote { accepts, lift, out } => (accepts, lift, out),
         Types::Counted { accepts, lift } => (accepts, lift, Out::Same),
         Types::Choose => (DTypes::ALL, Lift::No, Out::Same),
@@ -66,7 +79,7 @@ pub fn loops(op: &OpDef) -> Vec<Loop> {
         .into_iter()
         .filter(|&d| accepts.has(d) && (!widest || matches!(d, DType::F64 | DType::C128)))
         .map(|compute| {
-            let inputs = (0..op.params.len())
+            let inputs = (0..num_inputs(op))
                 .map(|i| match (&op.cpu, op.types) {
                     (Cpu::Map(rows), _) => rows.in_elems[i].map_or(compute, dtype_of),
                     _ => compute,

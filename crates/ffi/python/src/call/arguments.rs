@@ -73,6 +73,27 @@ impl Named {
     }
 }
 
+/// Whether an argument is a word that the extended form knows and the plain one does not.
+fn asks_for_more(py: Python<'_>, binding: &Binding, slots: &[*mut ffi::PyObject]) -> bool {
+    if std::ptr::eq(binding.op, binding.public) {
+        return false;
+    }
+    let params = binding.op.params.iter().zip(binding.public.params);
+    params.zip(slots).any(|((plain, extended), &slot)| {
+        let (ParamKind::Choice(plain), ParamKind::Choice(extended)) = (plain.kind, extended.kind)
+        else {
+            return false;
+        };
+        if slot.is_null() || plain.len() == extended.len() {
+            return false;
+        }
+        // SAFETY: a borrowed argument of the running call.
+        let word = unsafe { Bound::from_borrowed_ptr(py, slot) };
+        word.extract::<String>()
+            .is_ok_and(|word| !plain.contains(&&*word) && extended.contains(&&*word))
+    })
+}
+
 /// Associates each argument with its parameter. Answers the operator to call: the extended one if the call gives what only that has.
 pub fn bind<'py>(
     py: Python<'py>,
@@ -136,7 +157,7 @@ pub fn bind<'py>(
         slot.is_null() || std::ptr::eq(*slot, unsafe { ffi::Py_None() })
     };
     let op = match slots.get(binding.op.params.len()..) {
-        Some(rest) if rest.iter().all(none) => binding.op,
+        Some(rest) if rest.iter().all(none) && !asks_for_more(py, binding, slots) => binding.op,
         _ => op,
     };
     for (param, &slot) in op.params.iter().zip(&*slots) {

@@ -179,6 +179,12 @@ pub fn signature(op: &OpDef, skip_self: bool) -> String {
 
 /// Signature and docstring of a function object.
 pub fn documentation(binding: &Binding) -> String {
-    let Binding { op, name, .. } = binding;
-    format!("{name}{}\n\n{}", signature(op, false), docstring(op, false))
+    let Binding {
+        op, public, name, ..
+    } = binding;
+    format!(
+        "{name}{}\n\n{}",
+        signature(public, false),
+        docstring(op, false)
+    )
 }

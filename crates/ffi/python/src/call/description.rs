@@ -78,7 +78,7 @@ fn kind(param: &Param) -> String {
         ParamKind::Int => "int".to_owned(),
         ParamKind::Float => "float".to_owned(),
         ParamKind::Scalar => "number".to_owned(),
-        ParamKind::Ints => "int or sequence of int".to_owned(),
+        ParamKind::Ints | ParamKind::Sections => "int or sequence of int".to_owned(),
         ParamKind::AxesOfEach => "list of int or of tuple of int".to_owned(),
         ParamKind::Floats => "sequence of float".to_owned(),
         ParamKind::Str => "str".to_owned(),

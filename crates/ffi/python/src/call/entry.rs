@@ -4,7 +4,7 @@ use std::cell::UnsafeCell;
 use std::collections::HashMap;
 use std::ptr;
 
-use mxnet::ops::{Form, OpDef, Surface, registry};
+use mxnet::ops::{OpDef, Surface, registry};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
@@ -242,8 +242,8 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let mut ufuncs = HashMap::new();
     for op in registry::all() {
         // An elementwise function is one object under all its names; any other operator is a function for each name.
-        let ufunc = match op.form {
-            Form::Ufunc => {
+        let ufunc = match op.is_ufunc() {
+            true => {
                 let binding = Binding::leak(py, op, op.name, function_entry, false)?;
                 let object = ufunc::make(py, binding)?;
                 ufuncs.insert(op.name, object.clone_ref(py));
@@ -254,7 +254,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
                 }
                 Some(object)
             }
-            _ => None,
+            false => None,
         };
         let named = |name, module| match &ufunc {
             Some(object) => Ok(object.clone_ref(py)),
@@ -266,6 +266,13 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
         for surface in op.surface {
             let (space, name) = match surface {
                 Surface::Np(name) => (0, name),
+                // NumPy's namespace of linear algebra has plain functions.
+                Surface::NpLinalg(name) if !op.core.is_empty() => {
+                    spaces[1]
+                        .1
+                        .set_item(*name, function(py, op, name, MODULES[1])?)?;
+                    continue;
+                }
                 Surface::NpLinalg(name) => (1, name),
                 Surface::NpRandom(name) => (2, name),
                 Surface::Npx(name) => (3, name),

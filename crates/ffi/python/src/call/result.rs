@@ -1,9 +1,9 @@
 //! From the core's outputs to what Python gets.
 
 use mxnet::ops::interp::Flags;
-use mxnet::ops::{Array, Cpu, OpDef, Outputs};
+use mxnet::ops::{Array, Bundle, Cpu, OpDef, Outputs};
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
+use pyo3::types::{PyList, PyTuple};
 
 use crate::array::PyArray;
 use crate::convert::In;
@@ -62,7 +62,7 @@ fn wrap_of<'a, 'py: 'a>(
     }
 }
 
-/// As [`finish`], or always as a tuple if the operator says so.
+/// As [`finish`], or as a tuple or list if the operator says so.
 pub fn finish_as(
     py: Python<'_>,
     op: &'static OpDef,
@@ -75,11 +75,23 @@ pub fn finish_as(
         Cpu::View(_) | Cpu::Composite(_) => finish_of(py, outputs, held),
         _ => finish(py, outputs),
     }?;
-    let is_tuple = number > 1 || !(op.always_tuple)(inputs.iter().flatten().count());
-    Ok(match number {
-        _ if is_tuple => result,
-        0 => PyTuple::empty(py).into_any().unbind(),
-        _ => PyTuple::new(py, [result])?.into_any().unbind(),
+    Ok(match (op.bundle)(inputs.iter().flatten().count()) {
+        Bundle::Natural => result,
+        Bundle::Tuple => match number {
+            0 => PyTuple::empty(py).into_any().unbind(),
+            1 => PyTuple::new(py, [result])?.into_any().unbind(),
+            _ => result,
+        },
+        Bundle::List => match number {
+            0 => PyList::empty(py).into_any().unbind(),
+            1 => PyList::new(py, [result])?.into_any().unbind(),
+            _ => result
+                .bind(py)
+                .cast::<PyTuple>()?
+                .to_list()
+                .into_any()
+                .unbind(),
+        },
     })
 }
 

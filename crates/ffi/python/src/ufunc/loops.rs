@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 
 use crate::convert;
 
-pub use mxnet::ops::ufunc::num_outputs;
+pub use mxnet::ops::ufunc::{num_inputs, num_outputs};
 
 /// What the caller fixed: the dtypes of the inputs, then of the outputs.
 pub type Asked = SmallVec<[Option<DType>; 4]>;

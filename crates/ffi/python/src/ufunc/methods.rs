@@ -2,11 +2,12 @@
 
 use std::ffi::CStr;
 
+use mxnet::ops::linalg::MATMUL;
 use mxnet::ops::ufunc::{self as core, Initial, Reduction};
 use mxnet::ops::{Array, Error, OpDef};
 use mxnet::tensor::{Casting, DType, Scalar};
 use num_complex::Complex;
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyComplex, PyDict, PyEllipsis, PyFloat, PyInt, PyTuple};
@@ -286,12 +287,24 @@ fn finish<'py>(
     outs.write_exactly(py, op, y)
 }
 
+/// Refuses generalised functions, whose operands are no single elements.
+fn folds(op: &OpDef) -> PyResult<()> {
+    match op.core {
+        "" => Ok(()),
+        core => Err(PyRuntimeError::new_err(format!(
+            "Reduction not defined on ufunc with signature: {} works on {core}",
+            op.name
+        ))),
+    }
+}
+
 fn reduce<'py>(
     slf: &Bound<'py, PyAny>,
     args: &Bound<'py, PyTuple>,
     kwargs: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Py<PyAny>> {
     let (py, op) = (slf.py(), object::operator(slf)?);
+    folds(op)?;
     let names = [
         "array", "axis", "dtype", "out", "keepdims", "initial", "where",
     ];
@@ -360,6 +373,7 @@ fn accumulate<'py>(
     kwargs: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Py<PyAny>> {
     let (py, op) = (slf.py(), object::operator(slf)?);
+    folds(op)?;
     let given = Given::new(
         "accumulate",
         ["array", "axis", "dtype", "out"],
@@ -381,6 +395,7 @@ fn reduceat<'py>(
     kwargs: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Py<PyAny>> {
     let (py, op) = (slf.py(), object::operator(slf)?);
+    folds(op)?;
     let names = ["array", "indices", "axis", "dtype", "out"];
     let given = Given::new("reduceat", names, 2, args, kwargs)?;
     let (x, starts) = (given.array(op, 0)?, given.array(op, 1)?);
@@ -397,6 +412,12 @@ fn outer<'py>(
     kwargs: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Py<PyAny>> {
     let (py, op) = (slf.py(), object::operator(slf)?);
+    if !op.core.is_empty() {
+        return Err(PyTypeError::new_err(format!(
+            "method outer is not allowed in ufunc with non-trivial signature: {} works on {}",
+            op.name, op.core
+        )));
+    }
     if op.params.len() != 2 {
         return Err(PyValueError::new_err(
             "outer product only supported for binary functions",
@@ -425,6 +446,12 @@ fn at<'py>(
     kwargs: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Py<PyAny>> {
     let (py, op) = (slf.py(), object::operator(slf)?);
+    if !op.core.is_empty() {
+        return Err(PyTypeError::new_err(format!(
+            "{}.at: does not support ufunc with non-trivial signature: {}",
+            op.name, op.core
+        )));
+    }
     let given = Given::new("at", ["a", "indices", "b"], 2, args, kwargs)?;
     let mut target = Outs::default();
     if let Some(a) = given.get(0) {
@@ -471,7 +498,9 @@ fn resolve_dtypes<'py>(
     let fail = |error| raise(py, error);
     let names = ["dtypes", "signature", "casting", "reduction"];
     let given = Given::new("resolve_dtypes", names, 1, args, kwargs)?;
-    let (nin, nout) = (op.params.len(), loops::num_outputs(op));
+    // All products have the loops of this one.
+    let op = if op.core.is_empty() { op } else { &MATMUL };
+    let (nin, nout) = (loops::num_inputs(op), loops::num_outputs(op));
     let wrong = |what: &str| PyTypeError::new_err(format!("resolve_dtypes: {what}"));
     let dtypes = given
         .get(0)

@@ -1,4 +1,4 @@
-//! The type `ufunc`: an object for every elementwise operator, called without a Python frame.
+//! The type `ufunc`: an object for every elementwise operator and for the products of matrices and vectors, called without a Python frame.
 //!
 //! The type is made from slots, not by PyO3, because only so can it be called by the vectorcall protocol.
 
@@ -148,10 +148,10 @@ type Getter = fn(Python<'_>, &'static Binding) -> PyResult<Py<PyAny>>;
 const ATTRIBUTES: &[(&CStr, &CStr, Getter)] = &[
     (c"__name__", c"Name of the function.", |py, b| object(py, b.name)),
     (c"__qualname__", c"Name of the function.", |py, b| object(py, b.name)),
-    (c"nin", c"Number of inputs.", |py, b| object(py, b.op.params.len())),
+    (c"nin", c"Number of inputs.", |py, b| object(py, loops::num_inputs(b.op))),
     (c"nout", c"Number of outputs.", |py, b| object(py, loops::num_outputs(b.op))),
     (c"nargs", c"Number of inputs and outputs.", |py, b| {
-        object(py, b.op.params.len() + loops::num_outputs(b.op))
+        object(py, loops::num_inputs(b.op) + loops::num_outputs(b.op))
     }),
     (c"ntypes", c"Number of dtypes it computes in.", |py, b| {
         object(py, mxnet::ops::ufunc::loops(b.op).len())
@@ -173,11 +173,14 @@ const ATTRIBUTES: &[(&CStr, &CStr, Getter)] = &[
     ),
     (
         c"signature",
-        c"The core dimensions of generalised functions: None, as this one works element by element.",
-        |py, _| Ok(py.None()),
+        c"The axes that operands and result share, '(n),(n)->()', of a generalised function; None if it works element by element.",
+        |py, b| match b.op.core {
+            "" => Ok(py.None()),
+            core => object(py, core),
+        },
     ),
     (c"__text_signature__", c"The signature as text.", |py, b| {
-        object(py, crate::call::signature(b.op, false))
+        object(py, crate::call::signature(b.public, false))
     }),
 ];
 

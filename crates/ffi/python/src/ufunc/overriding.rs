@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyComplex, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple, PyType};
 
-use super::loops::num_outputs;
+use super::loops::{num_inputs, num_outputs};
 use super::object;
 use crate::array::PyArray;
 use crate::call::{Binding, Named};
@@ -103,7 +103,7 @@ pub fn call(
         return Ok(None);
     }
     let op = binding.op;
-    let (nin, nout) = (op.params.len(), num_outputs(op));
+    let (nin, nout) = (num_inputs(op), num_outputs(op));
     if positional.len() < nin || positional.len() > nin + nout {
         return Err(PyTypeError::new_err(format!(
             "{}() takes from {nin} to {} positional arguments but {} were given",

@@ -85,11 +85,8 @@ pub static CHOLESKY: OpDef = OpDef {
         if !cx.bool("upper") {
             return cx.done(invoke1(&CHOLESKY_LOWER, &[a], &Attrs::none())?);
         }
-        cx.done(adjoint(&invoke1(
-            &CHOLESKY_LOWER,
-            &[&adjoint(a)?],
-            &Attrs::none(),
-        )?)?)
+        let lower = invoke1(&CHOLESKY_LOWER, &[&adjoint(a)?], &Attrs::none())?;
+        cx.done(adjoint(&lower)?.contiguous()?)
     }),
     probe: Probe::calls(EITHER).ulp(200),
     ..OpDef::COMPOSITE

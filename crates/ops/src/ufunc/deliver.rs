@@ -1,0 +1,85 @@
+//! What the keywords `casting`, `order`, `out` and `where` mean to operators that are made of others: composites look at them here.
+
+use mxnet_tensor::{Casting, can_cast};
+
+use crate::Array;
+use crate::args::Param;
+use crate::cx::CompositeCx;
+use crate::elementwise::select::choose;
+use crate::error::{Error, Result};
+
+/// Which conversions are allowed.
+pub(crate) const CASTING: Param = Param::choice(
+    "casting",
+    &["no", "equiv", "safe", "same_kind", "unsafe"],
+    "same_kind",
+)
+.keyword();
+
+/// How a new result lies in memory.
+pub(crate) const ORDER: Param = Param::choice("order", &["K", "C", "F", "A"], "K").keyword();
+
+/// Whether results keep the class of the first operand.
+pub(crate) const SUBOK: Param = Param::bool("subok", true).keyword();
+
+fn casting(cx: &CompositeCx) -> Casting {
+    cx.str("casting").parse().unwrap_or(Casting::SameKind)
+}
+
+/// An operand in the dtype that is asked for; a Python number takes it on.
+pub(crate) fn computed_in(cx: &CompositeCx, i: usize, x: &Array) -> Result<Array> {
+    let Some(dtype) = cx.dtype("dtype") else {
+        return Ok(x.clone());
+    };
+    let allowed = if x.is_weak() {
+        casting(cx) == Casting::Unsafe || x.dtype().kind() <= dtype.kind()
+    } else {
+        can_cast(x.dtype(), dtype, casting(cx))
+    };
+    if !allowed {
+        return Err(cx.dtype_error(format!(
+            "cannot cast operand {i} from {} to {} under casting rule '{}'",
+            x.dtype().name(),
+            dtype.name(),
+            cx.str("casting")
+        )));
+    }
+    x.astype(dtype)
+}
+
+/// The result in the dtype of the array it will be written to, which keeps its elements where `mask` is false; or else in the order asked for.
+pub(crate) fn delivered(cx: &CompositeCx, y: Array, mask: Option<&Array>) -> Result<Array> {
+    let Some(out) = cx.outs.iter().copied().flatten().next() else {
+        let y = match mask {
+            // Nobody says what stands where nothing is computed.
+            Some(mask) => choose(
+                mask,
+                &y,
+                &Array::uninitialised(y.shape(), y.dtype(), y.device())?,
+            )?,
+            None => y,
+        };
+        let fortran = |x: &&Array| x.layout().is_fortran() && !x.layout().is_contiguous();
+        let mut arrays = cx.inputs.iter().copied().flatten().filter(|x| x.ndim() > 0);
+        return match cx.str("order") {
+            "K" => Ok(y),
+            "A" if arrays.all(|x| fortran(&x)) => y.in_order("F"),
+            "A" => y.in_order("C"),
+            order => y.in_order(order),
+        };
+    };
+    if !can_cast(y.dtype(), out.dtype(), casting(cx)) {
+        let problem = format!(
+            "cannot cast output from {} to {} with casting rule '{}'",
+            y.dtype().name(),
+            out.dtype().name(),
+            cx.str("casting")
+        );
+        return Err(Error::dtype(cx.op.name, problem));
+    }
+    let y = y.astype(out.dtype())?;
+    match mask {
+        Some(mask) => choose(mask, &y, out),
+        None => Ok(y),
+    }
+}
