@@ -103,10 +103,9 @@ impl Loops {
                     loops.kept += 1;
                     found[at].count = 0;
                 }
-                let mut rest = loops.kept;
-                for summed in found.iter().filter(|l| l.count > 0) {
-                    loops.loops[rest] = *summed;
-                    rest += 1;
+                let summed = found.iter().filter(|l| l.count > 0);
+                for (place, summed) in loops.loops[loops.kept..].iter_mut().zip(summed) {
+                    *place = *summed;
                 }
             }
         }

@@ -92,8 +92,15 @@ const SHAPED: OpDef = OpDef {
     ..DISTRIBUTION
 };
 
+/// What samples with a shape parameter are made of: how they are drawn, the parameter, exponential numbers.
+type Shaped<C> = (
+    <C as Drawing>::Samples,
+    Given<<C as Drawing>::X>,
+    <C as Drawing>::X,
+);
+
 /// The parameter `a`, and exponential samples.
-fn shaped<C: Drawing>(cx: &C) -> Result<(C::Samples, Given<C::X>, C::X)> {
+fn shaped<C: Drawing>(cx: &C) -> Result<Shaped<C>> {
     let a = cx.checked(0, 1.0, "a", "above 0")?;
     let samples = cx.samples()?;
     let exponential = samples.draw("exponential", 0.0, 1.0)?;

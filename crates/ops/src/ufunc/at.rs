@@ -199,10 +199,11 @@ fn loop_of(op: &'static OpDef, a: &Array, value: Option<&Array>) -> Result<DType
         );
         return Err(Error::dtype(op.name, problem));
     }
-    if let Some(number) = value.and_then(Array::number) {
-        if number.kind() <= Kind::Integer && !number.fits(compute) {
-            return Err(types::out_of_bounds(op.name, number, compute));
-        }
+    if let Some(number) = value.and_then(Array::number)
+        && number.kind() <= Kind::Integer
+        && !number.fits(compute)
+    {
+        return Err(types::out_of_bounds(op.name, number, compute));
     }
     Ok(compute)
 }
