@@ -13,4 +13,5 @@ def _names_in_doctests(request):
     if isinstance(request.node, pytest.DoctestItem):
         import mxnet
 
-        request.getfixturevalue("doctest_namespace").update(mx=mxnet, np=mxnet.np, npx=mxnet.npx)
+        names = {"mx": mxnet, "np": mxnet.np, "npx": mxnet.npx, "autograd": mxnet.autograd}
+        request.getfixturevalue("doctest_namespace").update(names)
