@@ -315,7 +315,7 @@ def test_sizes_that_data_asks_for_are_memory_errors():
         for call in (
             lambda: np.bincount([10**13]),
             lambda: np.bincount([1], [0.5], minlength=10**13),
-            lambda: np.histogram2d([1.0], [1.0], bins=10**7),
+            lambda: np.histogram2d(np.ones(1, dtype="float64"), np.ones(1, dtype="float64"), bins=10**7),
             lambda: np.histogramdd(np.ones((1, 3)), bins=10**5),
             lambda: np.array_split(np.ones(5), 10**13),
         ):
