@@ -29,16 +29,7 @@ pub fn stance<'py>(operand: &Bound<'py, PyAny>) -> PyResult<Stance<'py>> {
     static THEIRS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
     static SCALAR: PyOnceLock<Py<PyType>> = PyOnceLock::new();
     let py = operand.py();
-    let plain = operand.is_instance_of::<PyArray>()
-        || operand.is_exact_instance_of::<PyFloat>()
-        || operand.is_exact_instance_of::<PyInt>()
-        || operand.is_exact_instance_of::<PyList>()
-        || operand.is_exact_instance_of::<PyTuple>()
-        || operand.is_exact_instance_of::<PyBool>()
-        || operand.is_exact_instance_of::<PyComplex>()
-        || operand.is_exact_instance_of::<PyString>()
-        || operand.is_none();
-    if plain {
+    if is_plain(operand) {
         return Ok(Stance::None);
     }
     let name = pyo3::intern!(py, "__array_ufunc__");
@@ -57,8 +48,24 @@ pub fn stance<'py>(operand: &Bound<'py, PyAny>) -> PyResult<Stance<'py>> {
     })
 }
 
+/// Whether the operand is of a class that is known to say nothing: asking for attributes that are not there makes exceptions, which take a microsecond.
+fn is_plain(operand: &Bound<'_, PyAny>) -> bool {
+    operand.is_instance_of::<PyArray>()
+        || operand.is_exact_instance_of::<PyFloat>()
+        || operand.is_exact_instance_of::<PyInt>()
+        || operand.is_exact_instance_of::<PyList>()
+        || operand.is_exact_instance_of::<PyTuple>()
+        || operand.is_exact_instance_of::<PyBool>()
+        || operand.is_exact_instance_of::<PyComplex>()
+        || operand.is_exact_instance_of::<PyString>()
+        || operand.is_none()
+}
+
 /// Whether operators are left to those of an object that does not speak the protocol: its class says so by a priority above that of NumPy's arrays.
 pub fn goes_first(operand: &Bound<'_, PyAny>) -> PyResult<bool> {
+    if is_plain(operand) {
+        return Ok(false);
+    }
     let py = operand.py();
     let class = operand.get_type();
     if class.hasattr(pyo3::intern!(py, "__array_ufunc__"))? {
