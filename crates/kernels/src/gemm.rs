@@ -1,10 +1,9 @@
 //! Matrix multiplication, batched, any strides: `C = alpha * A @ B + beta * C`, then optionally bias and ReLU.
 //!
 //! `f32`, `f64`, `c64` and `c128` run on the `gemm` crate's micro-kernels, one tile of C a task; vectors and matrices of a few
-//! elements have loops of their own (`vector`, `dot`, `small`). `f16` and `bf16` pass through f32 tiles (`narrow`),
+//! elements have loops of their own (`vector`, `small`). `f16` and `bf16` pass through f32 tiles (`narrow`),
 //! integers and bool have an exact loop (`int`).
 
-mod dot;
 mod int;
 mod narrow;
 mod small;
@@ -114,10 +113,6 @@ pub unsafe fn gemm(
         c,
         epilogue,
     };
-    // SAFETY: the caller's.
-    if batch == 1 && (p.m == 1 || p.n == 1) && unsafe { job.by_parts(threads) } {
-        return;
-    }
     let cut = Cut::of(p, batch);
     let task = |t: usize| {
         // SAFETY: tasks are the cut's, each in bounds by the caller's proof, and they write disjoint tiles of C.
@@ -128,35 +123,6 @@ pub unsafe fn gemm(
         task(0)
     } else {
         threads.run(tasks, &task)
-    }
-}
-
-/// Writes to `out` the sum of the products of the `n` elements of `a`, conjugated, with those of `b`, all dense and of type `elem`: C64 or C128.
-///
-/// # Safety
-/// `n` elements are readable at both; `out` has room for one, apart from them.
-///
-/// # Panics
-/// For another `elem`.
-pub unsafe fn conjugated_dot(
-    threads: &dyn Threads,
-    elem: Elem,
-    n: usize,
-    a: *const u8,
-    b: *const u8,
-    out: *mut u8,
-) {
-    // SAFETY: forwarded.
-    unsafe {
-        match elem {
-            Elem::C64 => {
-                vector::conjugated::<Complex<f32>>(threads, n, a.cast(), b.cast(), out.cast());
-            }
-            Elem::C128 => {
-                vector::conjugated::<Complex<f64>>(threads, n, a.cast(), b.cast(), out.cast());
-            }
-            other => panic!("{other:?} has no conjugate: the caller takes `gemm`"),
-        }
     }
 }
 
@@ -188,7 +154,7 @@ pub(crate) struct Tile<T> {
 }
 
 /// Element types the micro-kernels know.
-pub(crate) trait Float: dot::Inner {
+pub(crate) trait Float: small::Scalar {
     /// # Safety
     /// As [`dense`]'s.
     unsafe fn multiply(tile: &Tile<Self>);
@@ -340,32 +306,6 @@ struct Block<'a> {
 }
 
 impl Job<'_> {
-    /// The one product of the call if it is a matrix with a vector and its sums are worth cutting; returns whether it was.
-    ///
-    /// # Safety
-    /// [`gemm`]'s premises hold; the batch is one product, with one row or one column.
-    unsafe fn by_parts(&self, threads: &dyn Threads) -> bool {
-        let whole = Block {
-            m: self.p.m,
-            n: self.p.n,
-            a: self.a.ptr,
-            b: self.b.ptr,
-            c: self.c.ptr,
-            bias: self.epilogue.bias,
-            job: self,
-        };
-        // SAFETY: forwarded.
-        unsafe {
-            match self.p.elem {
-                Elem::F32 => whole.real_by_parts::<f32>(threads),
-                Elem::F64 => whole.real_by_parts::<f64>(threads),
-                Elem::C64 => vector::by_parts::<Complex<f32>>(threads, &whole.typed()),
-                Elem::C128 => vector::by_parts::<Complex<f64>>(threads, &whole.typed()),
-                _ => false,
-            }
-        }
-    }
-
     /// # Safety
     /// `t < cut.tasks()`, no other thread runs the same task, and [`gemm`]'s premises hold.
     unsafe fn run(&self, cut: &Cut, t: usize) {
@@ -454,20 +394,6 @@ impl Block<'_> {
             c_strides: strides(c),
             alpha: T::from_real(p.alpha),
             beta: T::from_real(p.beta),
-        }
-    }
-
-    /// # Safety
-    /// As [`Job::by_parts`]'s, and `T` is the element type.
-    unsafe fn real_by_parts<T: Float + crate::real::Real>(&self, threads: &dyn Threads) -> bool {
-        let tile = self.typed::<T>();
-        // SAFETY: forwarded.
-        unsafe {
-            let done = vector::by_parts(threads, &tile);
-            if done && !self.job.epilogue.is_none() {
-                finish(&tile, self.bias, self.job.epilogue.relu);
-            }
-            done
         }
     }
 
