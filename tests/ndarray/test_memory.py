@@ -1,9 +1,12 @@
 """What an array shows of its memory: flags, views, its elements in a row; changes in place."""
 
+import contextlib
 import copy
 import math
 import pickle
 import sys
+import weakref
+from typing import Any
 
 import numpy as onp
 import pytest
@@ -135,6 +138,65 @@ def test_base_shares_the_memory():
     part.base[5] = 50
     assert x[1, 2].item() == 50
     assert np.asarray(onp.ones(2)).base is not None
+
+
+VIEWS = [
+    *("x[1:]", "x[1:][0]", "x[...]", "x[None]", "x[:, ::-1].T", "x.T", "x.mT", "x.reshape(-1)", "x.reshape((3, 2))", "x.view()", "x.ravel()"),
+    *("x.view('int64')", "x.swapaxes(0, 1)", "x.transpose(1, 0)", "x.diagonal()", "x[None].squeeze()", "next(iter(x))", "x.real", "z.real", "z.imag"),
+    *("np.transpose(x)", "np.ravel(x)", "np.expand_dims(x, 0)", "np.squeeze(x[None])", "np.moveaxis(x, 0, 1)", "np.flip(x)", "np.rot90(x)"),
+    *("np.split(x, 2)[0]", "np.array_split(x, 2, 1)[1]", "np.unstack(x)[0]", "np.atleast_3d(x)", "np.array(x, copy=None, ndmin=3)", "np.diagonal(x)"),
+    *("x.copy()", "x + 0", "x.flatten()", "x[[0]]", "x[x > 0]", "x.T.ravel()", "x.astype('float32')", "x.T.copy()", "np.array(x)"),
+]
+
+
+@pytest.mark.parametrize("text", VIEWS)
+def test_base_is_the_array_a_view_was_taken_from(text: str):
+    def known(module: Any) -> tuple[bool, bool]:
+        x = module.asarray([[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]], dtype="float64")
+        z = module.asarray([1j, 2.0], dtype="complex128")
+        y = eval(text, {"np": module, "x": x, "z": z})
+        return y.base is x or y.base is z, y.flags.owndata
+
+    assert known(np) == known(onp)
+
+
+@pytest.mark.parametrize("recording", [False, True])
+def test_views_of_views_have_the_first_array_for_base(recording: bool):
+    x = np.arange(6.0).reshape(2, 3).copy()
+    x.attach_grad()
+    with autograd.record() if recording else contextlib.nullcontext():
+        y = x * 2
+        row = y[1]
+        part = row[1:]
+    assert row.base is part.base
+    assert (part.base is y) or not recording
+    whole = weakref.ref(y)
+    del y, row
+    assert whole() is not None
+    del part
+    assert whole() is None
+
+
+def test_base_after_the_memory_was_exchanged():
+    x = np.arange(4.0)
+    part = x[1:]
+    x.resize(8, refcheck=False)
+    assert part.base is not x
+    assert part.base.tolist() == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("x.copy('F')", "x.T.copy('K')", "np.array(x, order='F')", "np.array(x.T)", "np.asfortranarray(x)", "x.astype('f4', order='F')"),
+        *("np.empty((2, 3), order='F')", "np.zeros((2, 3), order='F')", "np.full((2, 3), 7, order='F')", "np.ones_like(x.T)"),
+        *("np.ndarray((2, 3), order='F')", "np.empty_like(x, order='F')"),
+    ],
+)
+def test_copies_in_another_order_own_their_memory(text: str):
+    for module in (np, onp):
+        y = eval(text, {"np": module, "x": module.asarray([[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]])})
+        assert (y.base, y.flags.owndata, y.flags.f_contiguous) == (None, True, True)
 
 
 def test_data_is_the_memory():

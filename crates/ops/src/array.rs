@@ -262,6 +262,13 @@ impl Array {
         self
     }
 
+    /// The same elements in the same layout, which is no view: nobody else sees them.
+    #[must_use]
+    pub fn as_own(mut self) -> Array {
+        self.tensor = self.tensor.as_own();
+        self
+    }
+
     /// The same elements seen through another layout, outside any recorded graph.
     pub(crate) fn seen_as(&self, layout: Layout) -> Array {
         Array::from_tensor(self.tensor.with_layout(layout))

@@ -133,6 +133,13 @@ impl Tensor {
         self.is_view
     }
 
+    /// The same, taken for all that its storage holds: what was made to be seen through this layout is no view.
+    #[must_use]
+    pub fn as_own(mut self) -> Tensor {
+        self.is_view = false;
+        self
+    }
+
     /// Whether its elements must not be written through it: it, or a tensor it is a view of, is locked, or its storage is read-only.
     #[inline]
     pub fn is_read_only(&self) -> bool {

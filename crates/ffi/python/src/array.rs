@@ -50,8 +50,10 @@ mod handle;
 #[pyclass(name = "ndarray", module = "mxnet.numpy", frozen, subclass, weakref)]
 pub struct PyArray {
     array: Guarded<Array>,
-    /// The array this one is a view of, if it was taken while recording: writes through one are recorded for both.
+    /// The array this one is a view of.
     base: Option<Py<PyArray>>,
+    /// Whether the view was taken while recording: writes through it or `base` are recorded for both.
+    is_linked: bool,
 }
 
 #[pymethods]
@@ -76,6 +78,7 @@ impl PyArray {
         Ok(PyArray {
             array: Guarded::new(array),
             base: None,
+            is_linked: false,
         })
     }
 
@@ -163,7 +166,8 @@ impl PyArray {
         write.map_or(Ok(()), |write| memory::set_writeable(slf, write))
     }
 
-    /// All that the storage holds, as one row, if this is a view or the memory of another library; else None.
+    /// The array that this one is a view of; None if the memory is its own. Of memory of another library, and of views of recorded arrays taken
+    /// while nothing is recorded, all that the storage holds, as one row.
     #[getter]
     fn base(slf: &Bound<'_, Self>) -> PyResult<Option<Py<PyArray>>> {
         memory::base(slf)
@@ -239,9 +243,12 @@ impl PyArray {
         self.device(py)
     }
 
-    /// View of the real parts.
+    /// View of the real parts; the array itself if it is not complex.
     #[getter]
     fn real(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+        if !slf.get().with(slf.py(), |x| x.dtype().is_complex()) {
+            return Ok(slf.clone().into_any().unbind());
+        }
         unary(slf, &e::parts::REAL)
     }
 

@@ -171,7 +171,7 @@ fn quick_view(
         };
         Array::from_tensor(look.tensor().with_layout(layout))
     };
-    Some(PyArray::wrap(py, array).map(Py::into_any))
+    Some(PyArray::wrap_of(py, array, x).map(Py::into_any))
 }
 
 /// Calls, and wraps or writes what comes out.

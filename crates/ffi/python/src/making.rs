@@ -446,7 +446,7 @@ pub fn over_memory(
     }
     let array = Array::uninitialised(&sizes, kind, interp::current_device()).map_err(core)?;
     match order {
-        "F" => array.transpose(None).map_err(core),
+        "F" => Ok(array.transpose(None).map_err(core)?.as_own()),
         _ => Ok(array),
     }
 }
@@ -463,6 +463,19 @@ pub fn wrap_as(class: &Bound<'_, PyType>, array: Array) -> PyResult<Py<PyArray>>
     let object = new.call1((class, 0))?.cast_into::<PyArray>()?;
     object.get().adopt(py, array);
     Ok(object.unbind())
+}
+
+/// As [`wrap_as`], for what may be a view of `source`.
+pub fn wrap_view(
+    class: &Bound<'_, PyType>,
+    array: Array,
+    source: &Bound<'_, PyArray>,
+) -> PyResult<Py<PyArray>> {
+    let py = class.py();
+    if class.is(py.get_type::<PyArray>()) {
+        return PyArray::wrap_of(py, array, source);
+    }
+    wrap_as(class, array)
 }
 
 fn make(object: &Bound<'_, PyAny>, wanted: &Wanted) -> PyResult<Py<PyArray>> {
@@ -515,5 +528,8 @@ fn make(object: &Bound<'_, PyAny>, wanted: &Wanted) -> PyResult<Py<PyArray>> {
     {
         return Ok(given.clone().unbind());
     }
-    wrap_as(&class, array)
+    match given {
+        Some(given) => wrap_view(&class, array, given),
+        None => wrap_as(&class, array),
+    }
 }

@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 
 use crate::array::PyArray;
 use crate::error::raise;
-use crate::making::wrap_as;
+use crate::making;
 use crate::operators::unary;
 use crate::{convert, exchange, index};
 
@@ -235,9 +235,12 @@ pub fn set_writeable(slf: &Bound<'_, PyArray>, writeable: bool) -> PyResult<()> 
     Ok(())
 }
 
-/// What the array is a view of, as one row: all that its storage holds. `None` if the memory is its own.
+/// What the array is a view of; where no array object is known, all that its storage holds, as one row. `None` if the memory is its own.
 pub fn base(slf: &Bound<'_, PyArray>) -> PyResult<Option<Py<PyArray>>> {
     let py = slf.py();
+    if let Some(base) = slf.get().viewed(py) {
+        return Ok(Some(base));
+    }
     let whole = slf.get().with(py, |x| {
         let len = x.tensor().storage().len_bytes() / x.dtype().size();
         (!owns(x)).then(|| {
@@ -337,13 +340,14 @@ pub fn view(
     let dtype = dtype.map(convert::dtype).transpose()?;
     let array = slf.get().array(py);
     if let Some(dtype) = dtype.filter(|&d| d != array.dtype()) {
-        return wrap_as(&class, seen_as(py, &array.detach(), dtype)?);
+        let seen = seen_as(py, &array.detach(), dtype)?;
+        return making::wrap_view(&class, seen, slf);
     }
     let all = index::get(slf, PyEllipsis::get(py).as_any())?;
     if class.is(py.get_type::<PyArray>()) {
         return Ok(all);
     }
-    wrap_as(&class, all.get().array(py))
+    making::wrap_view(&class, all.get().array(py), slf)
 }
 
 /// `x.fill(value)`.

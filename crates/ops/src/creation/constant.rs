@@ -389,7 +389,7 @@ impl Content<'_> {
                 self.make_c(op, &permuted, kind)?
             }
         };
-        made.transpose(Some(&inverse(&axes)))
+        Ok(made.transpose(Some(&inverse(&axes)))?.as_own())
     }
 
     /// In C order.

@@ -1,5 +1,7 @@
 //! Copies and conversions.
 
+use std::sync::Arc;
+
 use mxnet_kernels::Serial;
 use mxnet_tensor::{Casting, DType, Device, Dims, Layout, Scalar, Strides, can_cast};
 use smallvec::SmallVec;
@@ -287,7 +289,9 @@ fn in_axes(
         return work(x);
     };
     let order: SmallVec<[i64; 4]> = axes.iter().map(|&axis| axis as i64).collect();
-    work(&x.transpose(Some(&order))?)?.transpose(Some(&inverse(&axes)))
+    let result = work(&x.transpose(Some(&order))?)?.transpose(Some(&inverse(&axes)))?;
+    let is_copy = !Arc::ptr_eq(result.tensor().storage(), x.tensor().storage());
+    Ok(if is_copy { result.as_own() } else { result })
 }
 
 impl Array {

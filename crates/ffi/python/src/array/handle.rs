@@ -17,11 +17,12 @@ impl PyArray {
             PyArray {
                 array: Guarded::new(array),
                 base: None,
+                is_linked: false,
             },
         )
     }
 
-    /// A new Python object for what an operator made of `source`; while recording it remembers the array it is a view of, if it is.
+    /// A new Python object for what an operator made of `source`; it remembers the array it is a view of, if it is.
     #[inline]
     pub fn wrap_of(
         py: Python<'_>,
@@ -29,21 +30,40 @@ impl PyArray {
         source: &Bound<'_, PyArray>,
     ) -> PyResult<Py<PyArray>> {
         let flags = Flags::current();
-        if !flags.is_recording() || flags.is_stacked() || !shares(&array, &source.get().look(py)) {
+        let is_linked = flags.is_recording() && !flags.is_stacked();
+        let of = source.get();
+        // A view taken beside the tape must not keep what its source was recorded with.
+        let is_view = {
+            let seen = of.look(py);
+            shares(&array, &seen) && (is_linked || seen.entry().is_none())
+        };
+        if !is_view {
             return PyArray::wrap(py, array);
         }
-        let base = match &source.get().base {
+        let base = match &of.base {
             Some(base) => base.clone_ref(py),
             None => source.clone().unbind(),
         };
-        let array = Guarded::new(array);
         Py::new(
             py,
             PyArray {
-                array,
+                array: Guarded::new(array),
                 base: Some(base),
+                is_linked,
             },
         )
+    }
+
+    /// The array this one is a view of, if it still is.
+    pub fn viewed(&self, py: Python<'_>) -> Option<Py<PyArray>> {
+        let base = self.base.as_ref()?;
+        shares(&base.get().look(py), &self.look(py)).then(|| base.clone_ref(py))
+    }
+
+    /// The array that writes through this one are recorded for, too.
+    #[inline]
+    fn linked(&self) -> Option<&Py<PyArray>> {
+        self.base.as_ref().filter(|_| self.is_linked)
     }
 
     /// The array; a cheap copy that shares the elements.
@@ -60,7 +80,7 @@ impl PyArray {
     /// The array, to look at in place; no Python code may run meanwhile.
     #[inline]
     pub fn look<'a>(&'a self, py: Python<'a>) -> Look<'a, Array> {
-        if self.base.is_some() {
+        if self.is_linked {
             self.follow(py);
         }
         self.array.look(py)
@@ -71,7 +91,7 @@ impl PyArray {
     #[cold]
     #[inline(never)]
     fn follow(&self, py: Python<'_>) {
-        let Some(base) = &self.base else { return };
+        let Some(base) = self.linked() else { return };
         if !self.array.look(py).is_stale() {
             return;
         }
@@ -86,11 +106,7 @@ impl PyArray {
 
     /// Makes sure that writing into the array can be recorded.
     pub fn check_writable(&self, py: Python<'_>) -> PyResult<()> {
-        let Some(base) = self
-            .base
-            .as_ref()
-            .filter(|_| Flags::current().is_recording())
-        else {
+        let Some(base) = self.linked().filter(|_| Flags::current().is_recording()) else {
             return Ok(());
         };
         autograd::check_writable(&base.get().look(py), &self.look(py)).map_err(|e| raise(py, e))
@@ -105,8 +121,7 @@ impl PyArray {
             return Ok(());
         }
         let base = self
-            .base
-            .as_ref()
+            .linked()
             .map(|base| (base, base.get().array.look(py).clone()));
         let Some((base, whole)) = base.filter(|(_, whole)| shares(whole, &written)) else {
             self.adopt(py, written);

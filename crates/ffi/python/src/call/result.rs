@@ -1,6 +1,5 @@
 //! From the core's outputs to what Python gets.
 
-use mxnet::ops::interp::Flags;
 use mxnet::ops::{Array, Bundle, Cpu, OpDef, Outputs};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
@@ -25,13 +24,13 @@ pub fn finish(py: Python<'_>, mut outputs: Outputs) -> PyResult<Py<PyAny>> {
     Ok(PyTuple::new(py, items)?.into_any().unbind())
 }
 
-/// As [`finish`]; views of `sources` that are taken while recording know what they are views of.
+/// As [`finish`]; views of `sources` know what they are views of.
 pub fn finish_of<'a, 'py: 'a>(
     py: Python<'py>,
     mut outputs: Outputs,
     sources: impl IntoIterator<Item = &'a Bound<'py, PyArray>> + Clone,
 ) -> PyResult<Py<PyAny>> {
-    if !Flags::current().is_recording() || outputs.is_empty() {
+    if outputs.is_empty() {
         return finish(py, outputs);
     }
     if outputs.len() == 1

@@ -32,12 +32,12 @@ pub fn call(
 ) -> PyResult<Option<Py<PyAny>>> {
     let array = match binding.op.short {
         Short::None => return Ok(None),
-        Short::View(view) if named.len == 0 => viewed(py, binding.op, view, positional),
+        Short::View(view) if named.len == 0 => return viewed(py, binding.op, view, positional),
         Short::Constant(filling) => filled(py, binding, filling, positional, named)?,
         Short::Elements(op) if named.len == 0 => chosen(py, op, positional)?,
         Short::Copy if named.len == 0 => copied(py, positional, false)?,
         Short::CopyOfDense if named.len == 0 => copied(py, positional, true)?,
-        Short::Flat(copied) if named.len == 0 => flattened(py, copied, positional)?,
+        Short::Flat(copied) if named.len == 0 => return flattened(py, copied, positional),
         Short::Cast => cast(py, binding, positional, named)?,
         Short::Range if named.len == 0 => ranged(py, positional)?,
         Short::List(list) => listed(py, binding, list, positional, named)?,
@@ -132,11 +132,30 @@ fn viewed(
     op: &'static OpDef,
     view: fn(&Layout, &[isize]) -> Option<Layout>,
     positional: &[*mut ffi::PyObject],
-) -> Option<Array> {
-    let (&first, rest) = positional.split_first()?;
+) -> PyResult<Option<Py<PyAny>>> {
+    let Some((&first, rest)) = positional.split_first() else {
+        return Ok(None);
+    };
     // SAFETY: a borrowed argument of the running call.
-    let first = unsafe { Borrowed::from_ptr(py, first) };
-    let x = first.cast::<PyArray>().ok()?;
+    let first = unsafe { Borrowed::<PyAny>::from_ptr(py, first) };
+    let Ok(x) = first.cast::<PyArray>() else {
+        return Ok(None);
+    };
+    match seen(py, op, view, &x, rest) {
+        Some(array) => Ok(Some(PyArray::wrap_of(py, array, &x)?.into_any())),
+        None => Ok(None),
+    }
+}
+
+/// What the integers in `rest` choose of the array.
+#[inline]
+fn seen(
+    py: Python<'_>,
+    op: &'static OpDef,
+    view: fn(&Layout, &[isize]) -> Option<Layout>,
+    x: &Bound<'_, PyArray>,
+    rest: &[*mut ffi::PyObject],
+) -> Option<Array> {
     // SAFETY: as above.
     let mut rest = rest.iter().map(|&p| unsafe { Borrowed::from_ptr(py, p) });
     let integers = match rest.len() {
@@ -148,7 +167,7 @@ fn viewed(
         }
         _ => return None,
     };
-    // While recording, a view remembers what it is a view of.
+    // While recording, a view has a place in the graph.
     if !Flags::current().is_plain() {
         return None;
     }
@@ -241,15 +260,19 @@ fn flattened(
     py: Python<'_>,
     copied: Copied,
     positional: &[*mut ffi::PyObject],
-) -> PyResult<Option<Array>> {
+) -> PyResult<Option<Py<PyAny>>> {
     let &[object] = positional else {
         return Ok(None);
     };
     // SAFETY: a borrowed argument of the running call.
     let object = unsafe { Borrowed::<PyAny>::from_ptr(py, object) };
-    match object.cast::<PyArray>() {
-        Ok(x) => flat(&x.get().look(py), copied).map_err(|error| raise(py, error)),
-        Err(_) => Ok(None),
+    let Ok(x) = object.cast::<PyArray>() else {
+        return Ok(None);
+    };
+    let row = flat(&x.get().look(py), copied).map_err(|error| raise(py, error))?;
+    match row {
+        Some(row) => Ok(Some(PyArray::wrap_of(py, row, &x)?.into_any())),
+        None => Ok(None),
     }
 }
 
