@@ -4,6 +4,7 @@ import contextlib
 import copy
 import math
 import pickle
+import re
 import sys
 import weakref
 from typing import Any
@@ -140,16 +141,18 @@ def test_base_shares_the_memory():
     assert np.asarray(onp.ones(2)).base is not None
 
 
-VIEWS = [
-    *("x[1:]", "x[1:][0]", "x[...]", "x[None]", "x[:, ::-1].T", "x.T", "x.mT", "x.reshape(-1)", "x.reshape((3, 2))", "x.view()", "x.ravel()"),
-    *("x.view('int64')", "x.swapaxes(0, 1)", "x.transpose(1, 0)", "x.diagonal()", "x[None].squeeze()", "next(iter(x))", "x.real", "z.real", "z.imag"),
-    *("np.transpose(x)", "np.ravel(x)", "np.expand_dims(x, 0)", "np.squeeze(x[None])", "np.moveaxis(x, 0, 1)", "np.flip(x)", "np.rot90(x)"),
-    *("np.split(x, 2)[0]", "np.array_split(x, 2, 1)[1]", "np.unstack(x)[0]", "np.atleast_3d(x)", "np.array(x, copy=None, ndmin=3)", "np.diagonal(x)"),
-    *("x.copy()", "x + 0", "x.flatten()", "x[[0]]", "x[x > 0]", "x.T.ravel()", "x.astype('float32')", "x.T.copy()", "np.array(x)"),
-]
+VIEWS = """
+x[1:]; x[1:][0]; x[...]; x[None]; x[:, ::-1].T; x.T; x.mT; x.reshape(-1); x.reshape((3, 2)); x.view();
+x.ravel(); x.view('int64'); x.swapaxes(0, 1); x.transpose(1, 0); x.diagonal(); x[None].squeeze();
+next(iter(x)); x.real; z.real; z.imag; np.transpose(x); np.ravel(x); np.expand_dims(x, 0);
+np.squeeze(x[None]); np.moveaxis(x, 0, 1); np.flip(x); np.rot90(x); np.split(x, 2)[0];
+np.array_split(x, 2, 1)[1]; np.unstack(x)[0]; np.atleast_3d(x); np.array(x, copy=None, ndmin=3);
+np.diagonal(x); x.copy(); x + 0; x.flatten(); x[[0]]; x[x > 0]; x.T.ravel(); x.astype('float32'); x.T.copy();
+np.array(x)
+"""
 
 
-@pytest.mark.parametrize("text", VIEWS)
+@pytest.mark.parametrize("text", re.split(r";\s+", VIEWS.strip()))
 def test_base_is_the_array_a_view_was_taken_from(text: str):
     def known(module: Any) -> tuple[bool, bool]:
         x = module.asarray([[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]], dtype="float64")
@@ -185,14 +188,14 @@ def test_base_after_the_memory_was_exchanged():
     assert part.base.tolist() == [0, 1, 2, 3]
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        *("x.copy('F')", "x.T.copy('K')", "np.array(x, order='F')", "np.array(x.T)", "np.asfortranarray(x)", "x.astype('f4', order='F')"),
-        *("np.empty((2, 3), order='F')", "np.zeros((2, 3), order='F')", "np.full((2, 3), 7, order='F')", "np.ones_like(x.T)"),
-        *("np.ndarray((2, 3), order='F')", "np.empty_like(x, order='F')"),
-    ],
-)
+COPIES = """
+x.copy('F'); x.T.copy('K'); np.array(x, order='F'); np.array(x.T); np.asfortranarray(x);
+x.astype('f4', order='F'); np.empty((2, 3), order='F'); np.zeros((2, 3), order='F');
+np.full((2, 3), 7, order='F'); np.ones_like(x.T); np.ndarray((2, 3), order='F'); np.empty_like(x, order='F')
+"""
+
+
+@pytest.mark.parametrize("text", re.split(r";\s+", COPIES.strip()))
 def test_copies_in_another_order_own_their_memory(text: str):
     for module in (np, onp):
         y = eval(text, {"np": module, "x": module.asarray([[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]])})
