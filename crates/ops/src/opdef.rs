@@ -65,6 +65,9 @@ pub struct OpDef {
     pub fold: Fold,
     /// Random numbers it draws.
     pub rng: Rng,
+    /// Whether a result of no axes is an array to write to, as NumPy's constructors and copies give. Others stand for NumPy's scalars: in-place
+    /// operators make new ones.
+    pub stays_array: bool,
     /// The ONNX operator it is.
     pub onnx: Onnx,
     /// What it does with sparse operands.
@@ -522,6 +525,7 @@ impl OpDef {
         extended: None,
         out_casting: Casting::SameKind,
         refuses: None,
+        stays_array: false,
         bundle: |_| Bundle::Natural,
         core: "",
         types: Types::Infer,

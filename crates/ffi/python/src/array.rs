@@ -11,7 +11,7 @@ use crate::cell::Guarded;
 use crate::convert;
 use crate::device::PyDevice;
 use crate::error::raise;
-use crate::operators::{binary, in_place, plain_power, reflected, unary};
+use crate::operators::{Target, binary, in_place, plain_power, reflected, unary};
 use crate::sections::sections;
 use crate::{dlpack, exchange, index, making, memory, number, protocol};
 
@@ -54,6 +54,8 @@ pub struct PyArray {
     base: Option<Py<PyArray>>,
     /// Whether the view was taken while recording: writes through it or `base` are recorded for both.
     is_linked: bool,
+    /// Whether it stands for one of NumPy's scalars, which in-place operators leave as they are: `s = x.sum(); s /= 2` makes another.
+    is_scalar: bool,
 }
 
 #[pymethods]
@@ -79,6 +81,7 @@ impl PyArray {
             array: Guarded::new(array),
             base: None,
             is_linked: false,
+            is_scalar: false,
         })
     }
 
@@ -696,7 +699,7 @@ impl PyArray {
     fn __radd__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
         reflected(slf, &e::arithmetic::ADD, other)
     }
-    fn __iadd__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<()> {
+    fn __iadd__(slf: Target<'_, '_>, other: &Bound<'_, PyAny>) -> PyResult<()> {
         in_place(slf, &e::arithmetic::ADD, other)
     }
     fn __sub__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
@@ -705,7 +708,7 @@ impl PyArray {
     fn __rsub__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
         reflected(slf, &e::arithmetic::SUBTRACT, other)
     }
-    fn __isub__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<()> {
+    fn __isub__(slf: Target<'_, '_>, other: &Bound<'_, PyAny>) -> PyResult<()> {
         in_place(slf, &e::arithmetic::SUBTRACT, other)
     }
     fn __mul__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
@@ -714,7 +717,7 @@ impl PyArray {
     fn __rmul__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
         reflected(slf, &e::arithmetic::MULTIPLY, other)
     }
-    fn __imul__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<()> {
+    fn __imul__(slf: Target<'_, '_>, other: &Bound<'_, PyAny>) -> PyResult<()> {
         in_place(slf, &e::arithmetic::MULTIPLY, other)
     }
     fn __truediv__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
@@ -723,7 +726,7 @@ impl PyArray {
     fn __rtruediv__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
         reflected(slf, &e::arithmetic::DIVIDE, other)
     }
-    fn __itruediv__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<()> {
+    fn __itruediv__(slf: Target<'_, '_>, other: &Bound<'_, PyAny>) -> PyResult<()> {
         in_place(slf, &e::arithmetic::DIVIDE, other)
     }
     fn __floordiv__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
@@ -732,7 +735,7 @@ impl PyArray {
     fn __rfloordiv__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
         reflected(slf, &e::arithmetic::FLOOR_DIVIDE, other)
     }
-    fn __ifloordiv__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<()> {
+    fn __ifloordiv__(slf: Target<'_, '_>, other: &Bound<'_, PyAny>) -> PyResult<()> {
         in_place(slf, &e::arithmetic::FLOOR_DIVIDE, other)
     }
     fn __mod__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
@@ -741,7 +744,7 @@ impl PyArray {
     fn __rmod__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
         reflected(slf, &e::arithmetic::REMAINDER, other)
     }
-    fn __imod__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<()> {
+    fn __imod__(slf: Target<'_, '_>, other: &Bound<'_, PyAny>) -> PyResult<()> {
         in_place(slf, &e::arithmetic::REMAINDER, other)
     }
     fn __matmul__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
@@ -749,7 +752,7 @@ impl PyArray {
             let py = slf.py();
             let product = linalg::small_product(&slf.get().look(py), &other.get().look(py));
             if let Some(array) = product.map_err(|error| raise(py, error))? {
-                return Ok(PyArray::wrap(py, array)?.into_any());
+                return Ok(PyArray::wrap_result(py, array)?.into_any());
             }
         }
         binary(slf, &linalg::MATMUL, other)
@@ -757,7 +760,7 @@ impl PyArray {
     fn __rmatmul__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
         reflected(slf, &linalg::MATMUL, other)
     }
-    fn __imatmul__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<()> {
+    fn __imatmul__(slf: Target<'_, '_>, other: &Bound<'_, PyAny>) -> PyResult<()> {
         in_place(slf, &linalg::MATMUL, other)
     }
     fn __and__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
@@ -766,7 +769,7 @@ impl PyArray {
     fn __rand__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
         reflected(slf, &e::bitwise::BITWISE_AND, other)
     }
-    fn __iand__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<()> {
+    fn __iand__(slf: Target<'_, '_>, other: &Bound<'_, PyAny>) -> PyResult<()> {
         in_place(slf, &e::bitwise::BITWISE_AND, other)
     }
     fn __or__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
@@ -775,7 +778,7 @@ impl PyArray {
     fn __ror__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
         reflected(slf, &e::bitwise::BITWISE_OR, other)
     }
-    fn __ior__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<()> {
+    fn __ior__(slf: Target<'_, '_>, other: &Bound<'_, PyAny>) -> PyResult<()> {
         in_place(slf, &e::bitwise::BITWISE_OR, other)
     }
     fn __xor__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
@@ -784,7 +787,7 @@ impl PyArray {
     fn __rxor__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
         reflected(slf, &e::bitwise::BITWISE_XOR, other)
     }
-    fn __ixor__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<()> {
+    fn __ixor__(slf: Target<'_, '_>, other: &Bound<'_, PyAny>) -> PyResult<()> {
         in_place(slf, &e::bitwise::BITWISE_XOR, other)
     }
     fn __lshift__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
@@ -793,7 +796,7 @@ impl PyArray {
     fn __rlshift__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
         reflected(slf, &e::bitwise::LEFT_SHIFT, other)
     }
-    fn __ilshift__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<()> {
+    fn __ilshift__(slf: Target<'_, '_>, other: &Bound<'_, PyAny>) -> PyResult<()> {
         in_place(slf, &e::bitwise::LEFT_SHIFT, other)
     }
     fn __rshift__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
@@ -802,7 +805,7 @@ impl PyArray {
     fn __rrshift__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
         reflected(slf, &e::bitwise::RIGHT_SHIFT, other)
     }
-    fn __irshift__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<()> {
+    fn __irshift__(slf: Target<'_, '_>, other: &Bound<'_, PyAny>) -> PyResult<()> {
         in_place(slf, &e::bitwise::RIGHT_SHIFT, other)
     }
     fn __pow__(
@@ -829,7 +832,7 @@ impl PyArray {
         reflected(slf, &e::explog::POWER, other)
     }
     fn __ipow__(
-        slf: &Bound<'_, Self>,
+        slf: Target<'_, '_>,
         other: &Bound<'_, PyAny>,
         modulo: &Bound<'_, PyAny>,
     ) -> PyResult<()> {

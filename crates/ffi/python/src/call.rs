@@ -188,7 +188,7 @@ fn execute<'py>(
     }
     let outputs = run(py, op, &bound.inputs, &bound.attrs, &bound.outs, None)?;
     if !bound.outs.is_empty() {
-        return finish_into(py, outputs, &bound.outs);
+        return finish_into(py, op, outputs, &bound.outs);
     }
     finish_as(py, op, &bound.inputs, outputs)
 }

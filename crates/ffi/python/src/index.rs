@@ -199,7 +199,7 @@ impl Shown {
     fn wrap(self, slf: &Bound<'_, PyArray>) -> PyResult<Py<PyArray>> {
         match self {
             Shown::View(array) => finished(slf, array),
-            Shown::Element(array) => PyArray::wrap(slf.py(), array),
+            Shown::Element(array) => PyArray::wrap_result(slf.py(), array),
         }
     }
 }
@@ -217,7 +217,7 @@ fn finished(slf: &Bound<'_, PyArray>, array: Array) -> PyResult<Py<PyArray>> {
         Ok(None) => array.copy(),
         Err(error) => Err(error),
     };
-    PyArray::wrap(py, copy.map_err(|error| raise(py, error))?)
+    PyArray::wrap_result(py, copy.map_err(|error| raise(py, error))?)
 }
 
 /// Whether nobody records or traces what is done with the array.

@@ -575,7 +575,7 @@ impl Flat {
         let key = &self.key(key)?;
         let found = index::get(&self.row(py)?, key)?;
         let copy = found.get().array(py).copy();
-        PyArray::wrap(py, copy.map_err(|error| raise(py, error))?)
+        PyArray::wrap_result(py, copy.map_err(|error| raise(py, error))?)
     }
 
     /// Values are taken again from the start when there are fewer than positions.

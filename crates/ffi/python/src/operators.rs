@@ -140,7 +140,11 @@ fn others_answer(
 #[cold]
 #[inline(never)]
 fn general(py: Python<'_>, op: &'static OpDef, operands: [Option<In>; 2]) -> PyResult<Py<PyAny>> {
-    call::finish(py, call::run(py, op, &operands, &Attrs::none(), &[], None)?)
+    call::finish(
+        py,
+        op,
+        call::run(py, op, &operands, &Attrs::none(), &[], None)?,
+    )
 }
 
 /// The short way for an array and an array or a Python number; `None` if it is not open.
@@ -165,7 +169,7 @@ pub fn quick_binary(
         },
     };
     match result {
-        Ok(Some(array)) => Ok(Some(PyArray::wrap(py, array)?.into_any())),
+        Ok(Some(array)) => Ok(Some(PyArray::wrap_result(py, array)?.into_any())),
         Ok(None) => Ok(None),
         Err(error) => Err(raise(py, error)),
     }
@@ -177,7 +181,7 @@ pub fn quick_unary(slf: &Bound<'_, PyArray>, op: &'static OpDef) -> PyResult<Opt
     let py = slf.py();
     let result = quick(op, &[Quick::Array(&slf.get().look(py))]);
     match result {
-        Ok(Some(array)) => Ok(Some(PyArray::wrap(py, array)?.into_any())),
+        Ok(Some(array)) => Ok(Some(PyArray::wrap_result(py, array)?.into_any())),
         Ok(None) => Ok(None),
         Err(error) => Err(raise(py, error)),
     }
@@ -200,12 +204,37 @@ pub fn plain_power(
     })
 }
 
+/// An array that in-place operators write to. For one that stands for a scalar, Python is told that there is no such operator, and takes the plain one.
+pub struct Target<'a, 'py>(&'a Bound<'py, PyArray>);
+
+/// What an array is not a [`Target`] for.
+pub struct StandsForScalar;
+
+impl From<StandsForScalar> for PyErr {
+    fn from(_: StandsForScalar) -> PyErr {
+        PyTypeError::new_err("scalars do not change")
+    }
+}
+
+impl<'a, 'py> TryFrom<&'a Bound<'py, PyArray>> for Target<'a, 'py> {
+    type Error = StandsForScalar;
+
+    #[inline]
+    fn try_from(array: &'a Bound<'py, PyArray>) -> Result<Target<'a, 'py>, StandsForScalar> {
+        match array.get().is_written_in_place(array.py()) {
+            true => Ok(Target(array)),
+            false => Err(StandsForScalar),
+        }
+    }
+}
+
 /// An operator that writes its result into this array.
 pub fn in_place(
-    slf: &Bound<'_, PyArray>,
+    target: Target<'_, '_>,
     op: &'static OpDef,
     other: &Bound<'_, PyAny>,
 ) -> PyResult<()> {
+    let slf = target.0;
     let py = slf.py();
     let Some(other) = convert::operand(other)? else {
         let problem = format!(
@@ -247,5 +276,5 @@ pub fn unary(slf: &Bound<'_, PyArray>, op: &'static OpDef) -> PyResult<Py<PyAny>
             dtype: None,
         })
     });
-    call::finish_of(py, result.map_err(|error| raise(py, error))?, [slf])
+    call::finish_of(py, op, result.map_err(|error| raise(py, error))?, [slf])
 }

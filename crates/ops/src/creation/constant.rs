@@ -17,6 +17,7 @@ const ORDERS: &[&str] = &["C", "F", "A", "K"];
 
 /// What constants have in common.
 const CONSTANT: OpDef = OpDef {
+    stays_array: true,
     about: &[("shape", "Lengths of the axes.")],
     returns: &[("ndarray", "Of shape `shape`.")],
     params: &[
@@ -140,6 +141,7 @@ pub static FULL: OpDef = OpDef {
 
 /// What constants like another array have in common.
 const LIKE: OpDef = OpDef {
+    stays_array: true,
     about: &[
         (
             "a",
@@ -322,6 +324,7 @@ pub static FILLED: OpDef = OpDef {
 
 /// What the operators that allocate have in common.
 const MADE: OpDef = OpDef {
+    stays_array: true,
     infer: |cx| {
         one_of(
             dims(cx.op.name, cx.ints("shape"))?,

@@ -40,6 +40,7 @@ pub static COPY: OpDef = OpDef {
 /// What a copy in an order of its own has in common.
 const ORDERED: OpDef = OpDef {
     cpu: Cpu::Composite(|cx| cx.done(cx.input(0).copy_in(cx.str("order"))?)),
+    stays_array: true,
     sparse: Sparse::KeepsZero,
     probe: Probe::calls(&[
         "f((2, 3))",

@@ -1,7 +1,7 @@
 //! What the library does with an array object: makes it, looks into it, writes through it.
 
 use mxnet::ops::interp::Flags;
-use mxnet::ops::{Array, autograd};
+use mxnet::ops::{Array, OpDef, autograd};
 use pyo3::prelude::*;
 
 use super::PyArray;
@@ -18,8 +18,33 @@ impl PyArray {
                 array: Guarded::new(array),
                 base: None,
                 is_linked: false,
+                is_scalar: false,
             },
         )
+    }
+
+    /// A new Python object for a result that stands for one of NumPy's scalars if it has no axes.
+    #[inline]
+    pub fn wrap_result(py: Python<'_>, array: Array) -> PyResult<Py<PyArray>> {
+        let is_scalar = array.ndim() == 0;
+        Py::new(
+            py,
+            PyArray {
+                array: Guarded::new(array),
+                base: None,
+                is_linked: false,
+                is_scalar,
+            },
+        )
+    }
+
+    /// A new Python object for what the operator made.
+    #[inline]
+    pub fn wrap_made(py: Python<'_>, op: &OpDef, array: Array) -> PyResult<Py<PyArray>> {
+        match op.stays_array {
+            false => PyArray::wrap_result(py, array),
+            true => PyArray::wrap(py, array),
+        }
     }
 
     /// A new Python object for what an operator made of `source`; it remembers the array it is a view of, if it is.
@@ -50,8 +75,20 @@ impl PyArray {
                 array: Guarded::new(array),
                 base: Some(base),
                 is_linked,
+                is_scalar: false,
             },
         )
+    }
+
+    /// Whether in-place operators write to it. Variables are written to, whatever they came from.
+    #[inline]
+    pub fn is_written_in_place(&self, py: Python<'_>) -> bool {
+        !self.is_scalar
+            || self
+                .array
+                .look(py)
+                .entry()
+                .is_some_and(|(node, _)| node.is_variable())
     }
 
     /// The array this one is a view of, if it still is.

@@ -8,18 +8,18 @@ use crate::array::PyArray;
 use crate::convert::In;
 
 /// One output as it is, several as a tuple, none as `None`.
-pub fn finish(py: Python<'_>, mut outputs: Outputs) -> PyResult<Py<PyAny>> {
+pub fn finish(py: Python<'_>, op: &'static OpDef, mut outputs: Outputs) -> PyResult<Py<PyAny>> {
     if outputs.is_empty() {
         return Ok(py.None());
     }
     if outputs.len() == 1
         && let Some(y) = outputs.pop()
     {
-        return Ok(PyArray::wrap(py, y)?.into_any());
+        return Ok(PyArray::wrap_made(py, op, y)?.into_any());
     }
     let items: Vec<Py<PyArray>> = outputs
         .into_iter()
-        .map(|y| PyArray::wrap(py, y))
+        .map(|y| PyArray::wrap_made(py, op, y))
         .collect::<PyResult<_>>()?;
     Ok(PyTuple::new(py, items)?.into_any().unbind())
 }
@@ -27,20 +27,21 @@ pub fn finish(py: Python<'_>, mut outputs: Outputs) -> PyResult<Py<PyAny>> {
 /// As [`finish`]; views of `sources` know what they are views of.
 pub fn finish_of<'a, 'py: 'a>(
     py: Python<'py>,
+    op: &'static OpDef,
     mut outputs: Outputs,
     sources: impl IntoIterator<Item = &'a Bound<'py, PyArray>> + Clone,
 ) -> PyResult<Py<PyAny>> {
     if outputs.is_empty() {
-        return finish(py, outputs);
+        return finish(py, op, outputs);
     }
     if outputs.len() == 1
         && let Some(y) = outputs.pop()
     {
-        return Ok(wrap_of(py, y, sources)?.into_any());
+        return Ok(wrap_of(py, op, y, sources)?.into_any());
     }
     let items: Vec<Py<PyArray>> = outputs
         .into_iter()
-        .map(|y| wrap_of(py, y, sources.clone()))
+        .map(|y| wrap_of(py, op, y, sources.clone()))
         .collect::<PyResult<_>>()?;
     Ok(PyTuple::new(py, items)?.into_any().unbind())
 }
@@ -48,6 +49,7 @@ pub fn finish_of<'a, 'py: 'a>(
 /// A Python object for an output, which may be a view of one of `sources`.
 fn wrap_of<'a, 'py: 'a>(
     py: Python<'py>,
+    op: &'static OpDef,
     y: Array,
     sources: impl IntoIterator<Item = &'a Bound<'py, PyArray>>,
 ) -> PyResult<Py<PyArray>> {
@@ -57,7 +59,7 @@ fn wrap_of<'a, 'py: 'a>(
         .find(|x| std::sync::Arc::ptr_eq(x.get().look(py).tensor().storage(), storage));
     match source {
         Some(source) => PyArray::wrap_of(py, y, source),
-        None => PyArray::wrap(py, y),
+        None => PyArray::wrap_made(py, op, y),
     }
 }
 
@@ -71,8 +73,8 @@ pub fn finish_as(
     let held = inputs.iter().flatten().filter_map(In::held);
     let number = outputs.len();
     let result = match op.cpu {
-        Cpu::View(_) | Cpu::Composite(_) => finish_of(py, outputs, held),
-        _ => finish(py, outputs),
+        Cpu::View(_) | Cpu::Composite(_) => finish_of(py, op, outputs, held),
+        _ => finish(py, op, outputs),
     }?;
     Ok(match (op.bundle)(inputs.iter().flatten().count()) {
         Bundle::Natural => result,
@@ -97,11 +99,12 @@ pub fn finish_as(
 /// Outputs that were written into given arrays take their place in the recorded graph too.
 pub fn finish_into(
     py: Python<'_>,
+    op: &'static OpDef,
     outputs: Outputs,
     outs: &[Option<Bound<'_, PyArray>>],
 ) -> PyResult<Py<PyAny>> {
     if outs.iter().all(Option::is_none) {
-        return finish(py, outputs);
+        return finish(py, op, outputs);
     }
     let mut results = Vec::new();
     for (i, y) in outputs.into_iter().enumerate() {
@@ -110,7 +113,7 @@ pub fn finish_into(
                 out.get().adopt_written(py, y)?;
                 results.push(out.clone().unbind());
             }
-            None => results.push(PyArray::wrap(py, y)?),
+            None => results.push(PyArray::wrap_made(py, op, y)?),
         }
     }
     if results.len() == 1

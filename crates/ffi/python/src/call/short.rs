@@ -56,7 +56,7 @@ pub fn call(
         | Short::Range => None,
     };
     match array {
-        Some(array) => Ok(Some(PyArray::wrap(py, array)?.into_any())),
+        Some(array) => Ok(Some(PyArray::wrap_made(py, binding.op, array)?.into_any())),
         None => Ok(None),
     }
 }
@@ -474,7 +474,7 @@ fn twofold(
     let Some(both) = two(op, &arrays).map_err(|error| raise(py, error))? else {
         return Ok(None);
     };
-    let [first, second] = both.map(|array| PyArray::wrap(py, array));
+    let [first, second] = both.map(|array| PyArray::wrap_result(py, array));
     Ok(Some(
         (first?, second?).into_pyobject(py)?.into_any().unbind(),
     ))

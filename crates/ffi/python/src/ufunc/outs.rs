@@ -97,7 +97,7 @@ impl<'py> Outs<'py> {
                     out.get().adopt_written(py, y)?;
                     object.clone().unbind()
                 }
-                _ => PyArray::wrap(py, y)?.into_any(),
+                _ => PyArray::wrap_result(py, y)?.into_any(),
             });
         }
         if results.len() == 1
