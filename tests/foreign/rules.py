@@ -113,13 +113,40 @@ class Rules:
         return "element type" if match or absent else None
 
 
+class OtherKinds(ast.NodeTransformer):
+    """Leaves out what a test does for parameters of other kinds only: `if dtype == "O": ...`."""
+
+    def visit_If(self, node: ast.If) -> Any:
+        self.generic_visit(node)
+        test = node.test
+        asks = isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Eq | ast.Is) and len(test.ops) == 1
+        kind = ast.unparse(test.comparators[0]) if asks else ""
+        if kind.strip("'\"") in (
+            "O",
+            "object",
+            "np.object_",
+            "np.longdouble",
+            "np.clongdouble",
+            "S",
+            "U",
+            "V",
+            "m",
+            "M",
+        ):
+            return node.orelse or ast.Pass()
+        return node
+
+
 def sources(code: str) -> dict[str, str]:
     """Source of each test of a module by 'Class::function' or 'function', with its decorators and its class's set-up.
 
-    Comments and docstrings are left out: they mention what the test does not do.
+    Comments and docstrings are left out: they mention what the test does not do; and tables of parameters, each
+    of which is looked at for itself.
     """
-    tree = ast.parse(code)
+    tree = OtherKinds().visit(ast.parse(code))
     for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            node.decorator_list = [item for item in node.decorator_list if "parametrize" not in ast.unparse(item)]
         if isinstance(node, ast.FunctionDef | ast.ClassDef) and ast.get_docstring(node) is not None:
             node.body = node.body[1:] or [ast.Pass()]
     found = {}

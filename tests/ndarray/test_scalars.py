@@ -1,4 +1,4 @@
-"""Results without axes stand for NumPy's scalars, which in-place operators leave as they are; arrays of no axes do not."""
+"""Results without axes stand for NumPy's scalars, which in-place operators leave as they are."""
 
 from typing import Any
 

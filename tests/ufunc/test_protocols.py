@@ -119,10 +119,40 @@ def test_functions_we_lack_say_so(a):
         np.busday_count(a, a)
     with pytest.raises(TypeError, match=r"'isnat' has no counterpart.*asnumpy"):
         np.isnat(a)
-    import scipy.special
 
-    with pytest.raises(TypeError, match=r"'erf' has no counterpart.*asnumpy"):
-        scipy.special.erf(a)
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda f, x: f.erf(x),
+        lambda f, x: f.jv(2, x),
+        lambda f, x: f.betainc(x, x[0], 0.5),
+        lambda f, x: f.sici(x.T[1:]),
+        lambda f, x: f.gammaln(x[1, 1]),
+        lambda f, x: f.expit(x, where=x > 2, out=x * 0)[1:],
+        lambda f, x: f.xlogy.outer(x[0], x[1]),
+        lambda f, x: f.expit(x, dtype="float64"),
+    ],
+)
+def test_functions_of_other_libraries_compute_on_the_elements(a, call):
+    special = pytest.importorskip("scipy.special")
+    got, want = call(special, a), call(special, A)
+    for x, y in zip(got, want, strict=True) if isinstance(want, tuple) else [(got, want)]:
+        assert isinstance(x, mx.np.ndarray)
+        assert x.dtype == y.dtype
+        np.testing.assert_array_equal(x.asnumpy(), y)
+
+
+def test_functions_of_other_libraries_write_to_out_and_are_not_recorded(a):
+    special = pytest.importorskip("scipy.special")
+    out = mx.np.zeros_like(a.T)
+    assert special.erf(a, out=out.T) is not None
+    np.testing.assert_array_equal(out.T.asnumpy(), special.erf(A))
+    a.attach_grad()
+    with pytest.raises(TypeError, match=r"erf.*no gradient here.*detach"), mx.autograd.record():
+        special.erf(a)
+    with pytest.raises(TypeError, match=r"at writes to arrays of NumPy only"):
+        special.erf.at(a, 0)
 
 
 def test_arrays_of_other_libraries_are_left_to_them(a):

@@ -6,10 +6,12 @@ use std::sync::Arc;
 use mxnet_engine::{Access, Failure, Op, Resource, engine};
 use mxnet_kernels::map::Rows;
 use mxnet_kernels::{Elem, Threads};
-use mxnet_tensor::{DType, DeviceKind, Dims, Layout, Scalar, Tensor, broadcast_shapes, can_cast};
+use mxnet_tensor::{
+    Casting, DType, DeviceKind, Dims, Layout, Scalar, Tensor, broadcast_shapes, can_cast,
+};
 use smallvec::SmallVec;
 
-use crate::args::{Args, Attrs};
+use crate::args::{Args, Attrs, ParamKind};
 use crate::cx::{CallCx, KernelCx, RngState, ViewCx};
 use crate::elementwise::comparison::{self, Beyond};
 use crate::error::{Error, Result, Tuple};
@@ -380,6 +382,20 @@ fn copy_by(kernel: Kernel, from: &Array, to: &Array) -> Result<()> {
     launch(&call, kernel, &outputs, 0)
 }
 
+/// Which conversions from the result's dtype to that of `out` the call allows. Functions that join arrays do what their argument `casting` says;
+/// their `out` has a dtype, beside which none can be asked for.
+fn out_casting(call: &Call) -> Result<Casting> {
+    let joins = (call.op.params.first()).is_some_and(|param| param.kind == ParamKind::Arrays);
+    if !joins || !call.op.params.iter().any(|param| param.name == "casting") {
+        return Ok(call.op.out_casting);
+    }
+    let cx = call.cx();
+    if cx.dtype("dtype").is_some() {
+        return Err(cx.dtype_error("takes `out` or `dtype`, not both: `out` has a dtype"));
+    }
+    Ok(cx.str("casting").parse().unwrap_or(call.op.out_casting))
+}
+
 fn check_out(call: &Call, i: usize, out: &Array, shape: &[usize], dtype: DType) -> Result<()> {
     if out.shape() != shape {
         let problem = format!(
@@ -389,11 +405,13 @@ fn check_out(call: &Call, i: usize, out: &Array, shape: &[usize], dtype: DType) 
         );
         return Err(Error::shape(call.op.name, problem));
     }
-    if !can_cast(dtype, out.dtype(), call.op.out_casting) {
+    let casting = out_casting(call)?;
+    if !can_cast(dtype, out.dtype(), casting) {
         let problem = format!(
-            "cannot cast output {i} from {} to {} under casting rule 'same_kind'",
+            "cannot cast output {i} from {} to {} under casting rule '{}'",
             dtype.name(),
-            out.dtype().name()
+            out.dtype().name(),
+            casting.name()
         );
         return Err(Error::dtype(call.op.name, problem));
     }

@@ -7,14 +7,14 @@
 use std::cell::Cell;
 use std::sync::OnceLock;
 
-use mxnet_tensor::{DType, Scalar};
+use mxnet_tensor::{DType, Scalar, normalize_axis};
 
 use crate::elementwise::{comparison, logic, special};
 use crate::error::{Error, Result};
 use crate::interp;
 use crate::invoke::{Call, dispatch, invoke1};
 use crate::opdef::{Cpu, OpDef};
-use crate::{Array, Attrs, Outputs};
+use crate::{Array, Attrs, Outputs, shape, ufunc};
 
 /// What is done when an error is found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -180,17 +180,11 @@ fn look(op: &'static OpDef, operands: &[&Array], y: &Array) -> Result<()> {
     let wanted = reactions();
     let name = spoken(op);
     let exact = |x: &Array| !x.dtype().is_inexact();
+    if y.is_empty() {
+        return Ok(());
+    }
     if exact(y) {
-        let divides = matches!(op.name, "floor_divide" | "remainder" | "divmod" | "fmod");
-        if divides && y.dtype().is_integer() && operands.len() == 2 && any(&is_zero(operands[1])?)?
-        {
-            return react(wanted.divide, "divide by zero", name);
-        }
-        // The only quotient of integers that they cannot hold: the lowest number, negated.
-        let quotient = matches!(op.name, "floor_divide" | "divmod") && y.dtype().is_signed();
-        if quotient && operands.len() == 2 && any(&overflows(y.dtype(), operands)?)? {
-            return react(wanted.over, "overflow", name);
-        }
+        look_at_integers(op, operands, y.dtype(), name)?;
         if op.name == "astype" && y.dtype().is_integer() && operands.iter().any(|x| !exact(x)) {
             let finite = operands[0].unary(&special::ISFINITE)?;
             if any(&finite.unary(&logic::LOGICAL_NOT)?)? {
@@ -199,7 +193,7 @@ fn look(op: &'static OpDef, operands: &[&Array], y: &Array) -> Result<()> {
         }
         return Ok(());
     }
-    if matches!(op.cpu, Cpu::View(_)) || y.is_empty() {
+    if matches!(op.cpu, Cpu::View(_)) {
         return Ok(());
     }
     // One place of an elementwise operator's result belongs to one place of its operands; anything else to all of them.
@@ -268,6 +262,46 @@ fn look(op: &'static OpDef, operands: &[&Array], y: &Array) -> Result<()> {
         react(wanted.under, "underflow", name)?;
     }
     Ok(())
+}
+
+/// Divisions of integers that have no quotient of their dtype.
+fn look_at_integers(
+    op: &OpDef,
+    operands: &[&Array],
+    dtype: DType,
+    name: &'static str,
+) -> Result<()> {
+    let wanted = reactions();
+    let divides = matches!(op.name, "floor_divide" | "remainder" | "divmod" | "fmod");
+    if !divides || !dtype.is_integer() || operands.len() != 2 {
+        return Ok(());
+    }
+    if any(&is_zero(operands[1])?)? {
+        return react(wanted.divide, "divide by zero", name);
+    }
+    // The only quotient of integers that they cannot hold: the lowest number, negated.
+    let quotient = matches!(op.name, "floor_divide" | "divmod") && dtype.is_signed();
+    if quotient && any(&overflows(dtype, operands)?)? {
+        return react(wanted.over, "overflow", name);
+    }
+    Ok(())
+}
+
+/// Looks at the steps of folding integers by a division: each divides what the ones before have left.
+pub(crate) fn look_at_steps(op: &'static OpDef, x: &Array, axis: i64) -> Result<()> {
+    let len = normalize_axis(axis as isize, x.ndim()).map(|axis| x.shape()[axis])?;
+    if !is_watching() || !x.dtype().is_integer() || len < 2 {
+        return Ok(());
+    }
+    unwatched(|| {
+        let so_far = ufunc::accumulate(op, x, axis, None)?;
+        let axis = normalize_axis(axis as isize, x.ndim())?;
+        let operands = [
+            &shape::narrow(&so_far, axis, 0, len - 1)?,
+            &shape::narrow(x, axis, 1, len)?,
+        ];
+        look_at_integers(op, &operands, x.dtype(), "reduce")
+    })
 }
 
 /// Where the result is below the normal numbers of its dtype though no operand is zero or infinite.

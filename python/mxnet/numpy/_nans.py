@@ -517,7 +517,7 @@ def _variance(
 ) -> ndarray:
     if correction is not None:
         if ddof != 0:
-            raise ValueError(f"{name}: `ddof` and `correction` are the same; give one of them")
+            raise ValueError(f"{name}: ddof and correction can't be provided simultaneously.")
         ddof = correction
     with silent() as is_asked:
         result, is_degenerate = _spread(asarray(a), axis, dtype, ddof, keepdims, where, mean)

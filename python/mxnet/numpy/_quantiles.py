@@ -308,6 +308,9 @@ def _quantile(
         if given.size and float(_op["min"](given)) < 0:
             raise ValueError(f"{name}: Weights must be non-negative, found {float(_op['min'](given))}")
         weight_rows, _ = _rows(given, axis)
+        total = weight_rows.astype("float64").sum(-1)
+        if rows.shape[-1] and not _op["all"](_op["isfinite"](total) & (total > 0)):
+            raise ValueError(f"{name}: Weights included NaN, inf or were all zero in a slice; their sums are {total}")
     if rows.shape[-1] == 0:
         if not ignore_nan:
             raise IndexError(f"{name}: there is no element to take a quantile of")

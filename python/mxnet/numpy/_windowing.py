@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import numpy
 from numpy.typing import ArrayLike, DTypeLike
 
 from mxnet import _core
@@ -22,6 +23,11 @@ def _finished(window: ndarray, dtype: DTypeLike | None) -> ndarray:
     return _op["astype"](window, _default_float() if dtype is None else dtype)  # type: ignore[no-any-return]
 
 
+def _length(M: float) -> float:
+    """The length as a Python number: one below an unsigned element wraps around."""
+    return M.item() if isinstance(M, ndarray | numpy.generic) else M
+
+
 def _phases(M: float, device: Device | None) -> ndarray:
     """1 - M, 3 - M, ..., M - 1: twice the distance from the middle; nothing for M < 1."""
     phases: ndarray = _np["arange"](1 - M, M, 2, dtype="float64", device=device)
@@ -30,6 +36,7 @@ def _phases(M: float, device: Device | None) -> ndarray:
 
 def _cosines(M: float, weights: tuple[float, ...], dtype: DTypeLike | None, device: Device | None) -> ndarray:
     """Sum of `weights[k] cos(k phase)`; a single sample is 1."""
+    M = _length(M)
     phases = _phases(M, device)
     if M == 1:
         return _finished(_np["ones_like"](phases), dtype)
@@ -135,6 +142,7 @@ def bartlett(M: float, dtype: DTypeLike | None = None, device: Device | None = N
     >>> mx.np.bartlett(5)
     array([0. , 0.5, 1. , 0.5, 0. ])
     """
+    M = _length(M)
     phases = _phases(M, device)
     if M == 1:
         return _finished(_np["ones_like"](phases), dtype)
@@ -202,6 +210,7 @@ def kaiser(M: float, beta: float, dtype: DTypeLike | None = None, device: Device
     >>> mx.np.kaiser(3, 5).round(4)
     array([0.0367, 1.    , 0.0367])
     """
+    M = _length(M)
     phases = _phases(M, device)
     if M == 1:
         return _finished(_np["ones_like"](phases), dtype)

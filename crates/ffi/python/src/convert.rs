@@ -390,7 +390,10 @@ pub fn attribute(
         }
         ParamKind::Choice(words) => {
             let text = object.extract::<String>().map_err(|_| wrong("text"))?;
-            match words.iter().find(|w| **w == text) {
+            // Letters are taken in either case: the order 'f' is 'F'.
+            let same =
+                |word: &str| word == text || text.len() == 1 && word.eq_ignore_ascii_case(&text);
+            match words.iter().find(|word| same(word)) {
                 Some(word) => Value::Word(word),
                 None => {
                     let problem = format!(
@@ -520,7 +523,7 @@ pub fn casting_argument(op: &'static OpDef, object: &Bound<'_, PyAny>) -> PyResu
 /// `order=`.
 pub fn order_argument(op: &'static OpDef, object: &Bound<'_, PyAny>) -> PyResult<u8> {
     let text: String = object.extract()?;
-    match text.as_bytes() {
+    match text.to_ascii_uppercase().as_bytes() {
         [c @ (b'K' | b'A' | b'C' | b'F')] => Ok(*c),
         _ => Err(PyValueError::new_err(format!(
             "{}: order must be one of 'C', 'F', 'A', 'K', not '{text}'",

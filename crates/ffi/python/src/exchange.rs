@@ -762,25 +762,36 @@ pub fn repr(slf: &Bound<'_, PyArray>) -> PyResult<String> {
     else {
         return Ok(text);
     };
-    // NumPy puts the dtype on a line of its own where the last one is full.
-    let (body, named) = match body.rsplit_once("dtype=") {
-        Some((body, name)) => (body.trim_end().trim_end_matches(','), Some(name)),
+    let (head, named) = match body.rsplit_once("dtype=") {
+        Some((head, name)) => (head.trim_end().trim_end_matches(','), Some(name)),
         None => (body, None),
     };
     let float = mxnet::tensor::default_float();
-    let mut text = body.to_owned();
-    if array.dtype().is_inexact() {
-        // Of no elements nothing but the dtype says what they would be.
-        if array.is_empty() || array.dtype() != float && array.dtype() != float.complex() {
-            text += &format!(", dtype={}", array.dtype().name());
-        }
-    } else if let Some(name) = named {
-        text += &format!(", dtype={name}");
-    }
+    let is_default = array.dtype() == float || array.dtype() == float.complex();
+    // Of no elements nothing but the dtype says what they would be.
+    let told = match array.dtype().is_inexact() {
+        true => (array.is_empty() || !is_default).then(|| array.dtype().name()),
+        false => named,
+    };
+    let mut text = match told {
+        // NumPy has found the place.
+        Some(name) if named == Some(name) => body.to_owned(),
+        Some(name) => format!("{head},{}dtype={name}", spacer(py, head, name)?),
+        None => head.to_owned(),
+    };
     if array.device().kind() != DeviceKind::Cpu {
         text += &format!(", device={}", array.device());
     }
     Ok(text + ")")
+}
+
+/// What stands before the dtype: a space, or a new line where the last one is full.
+fn spacer(py: Python<'_>, head: &str, name: &str) -> PyResult<&'static str> {
+    let options = py.import("numpy")?.call_method0("get_printoptions")?;
+    let width: usize = options.get_item("linewidth")?.extract()?;
+    let last = head.rsplit('\n').next().unwrap_or(head).chars().count();
+    let whole = last + ", dtype=)".len() + name.len();
+    Ok(if whole > width { "\n      " } else { " " })
 }
 
 /// Pickles as an object of its class, and a NumPy array and a dtype for its state.

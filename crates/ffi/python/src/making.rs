@@ -384,10 +384,10 @@ impl Wanted {
 /// `order=`, of which `None` is 'K'.
 fn order_of(order: Option<&str>) -> PyResult<&'static str> {
     match order {
-        None | Some("K") => Ok("K"),
-        Some("A") => Ok("A"),
-        Some("C") => Ok("C"),
-        Some("F") => Ok("F"),
+        None | Some("K" | "k") => Ok("K"),
+        Some("A" | "a") => Ok("A"),
+        Some("C" | "c") => Ok("C"),
+        Some("F" | "f") => Ok("F"),
         Some(other) => Err(PyValueError::new_err(format!(
             "order must be one of 'C', 'F', 'A', 'K', not '{other}'"
         ))),

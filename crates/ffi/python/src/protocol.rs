@@ -1,12 +1,13 @@
 //! NumPy's functions called with our arrays: they are answered by ours of the same name.
 
 use mxnet::ops::elementwise::comparison;
+use mxnet::ops::interp::Flags;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
 use crate::array::PyArray;
-use crate::{convert, exchange, operators, ufunc};
+use crate::{convert, exchange, index, operators, ufunc};
 
 /// Versions of the array API that `__array_namespace__` is asked for.
 const API_VERSIONS: [&str; 4] = ["2021.12", "2022.12", "2023.12", "2024.12"];
@@ -36,9 +37,12 @@ pub fn array_ufunc(
         None => None,
     };
     let Some(ours) = ours else {
-        return Err(PyTypeError::new_err(format!(
-            "the function '{name}' has no counterpart for mxnet arrays: convert them with `x.asnumpy()`"
-        )));
+        if known {
+            return Err(PyTypeError::new_err(format!(
+                "the function '{name}' has no counterpart for mxnet arrays: convert them with `x.asnumpy()`"
+            )));
+        }
+        return by_others(theirs, method, inputs, kwargs);
     };
     if let ("equal" | "not_equal", "__call__", None) = (name.as_str(), method, kwargs)
         && let Some(answer) = unlike(&name, inputs)?
@@ -64,6 +68,99 @@ pub fn array_ufunc(
         _ => ours.getattr(method)?.call(inputs, kwargs),
     }
     .map(Bound::unbind)
+}
+
+/// A function of another library (`scipy.special.erf`), which computes on NumPy's arrays: it sees our memory, and its results are ours.
+fn by_others(
+    theirs: &Bound<'_, PyAny>,
+    method: &str,
+    inputs: &Bound<'_, PyTuple>,
+    kwargs: Option<&Bound<'_, PyDict>>,
+) -> PyResult<Py<PyAny>> {
+    let py = theirs.py();
+    let is_recorded = |x: &Bound<'_, PyAny>| {
+        x.cast::<PyArray>()
+            .is_ok_and(|x| x.get().with(py, |x| x.entry().is_some()))
+    };
+    if Flags::current().is_recording() && inputs.iter().any(|x| is_recorded(&x)) {
+        return Err(PyTypeError::new_err(format!(
+            "{theirs} is a function of another library, which has no gradient here: call it under `autograd.pause()`, or on `x.detach()`"
+        )));
+    }
+    if method == "at" {
+        return Err(PyTypeError::new_err(format!(
+            "{theirs}.at writes to arrays of NumPy only: convert them with `x.asnumpy()`"
+        )));
+    }
+    let seen = |object: &Bound<'_, PyAny>| -> PyResult<Py<PyAny>> {
+        match object.cast::<PyArray>() {
+            Ok(x) => exchange::lent(x),
+            Err(_) => Ok(object.clone().unbind()),
+        }
+    };
+    let lent: Vec<Py<PyAny>> = inputs.iter().map(|x| seen(&x)).collect::<PyResult<_>>()?;
+    let named = match kwargs {
+        Some(kwargs) => kwargs.copy()?,
+        None => PyDict::new(py),
+    };
+    // Elements are written to arrays that NumPy may write to, and brought over afterwards.
+    let outs = match named.get_item("out")? {
+        Some(outs) => outs.cast_into::<PyTuple>()?,
+        None => PyTuple::empty(py),
+    };
+    let mut written: Vec<Py<PyAny>> = Vec::with_capacity(outs.len());
+    for out in outs.iter() {
+        written.push(match out.cast::<PyArray>() {
+            Ok(x) => exchange::to_numpy(x)?,
+            Err(_) => out.clone().unbind(),
+        });
+    }
+    if !outs.is_empty() {
+        named.set_item("out", PyTuple::new(py, &written)?)?;
+    }
+    if let Some(mask) = named.get_item("where")? {
+        named.set_item("where", seen(&mask)?)?;
+    }
+    let target = match method {
+        "__call__" => theirs.clone(),
+        _ => theirs.getattr(method)?,
+    };
+    let results = target.call(PyTuple::new(py, lent)?, Some(&named))?;
+    for (out, written) in outs.iter().zip(&written) {
+        if let Ok(x) = out.cast::<PyArray>() {
+            let all = pyo3::types::PyEllipsis::get(py);
+            index::set(x, all.as_any(), written.bind(py))?;
+        }
+    }
+    let ours = |i: usize, result: &Bound<'_, PyAny>| -> PyResult<Py<PyAny>> {
+        match outs.get_item(i) {
+            Ok(out) if !out.is_none() => Ok(out.unbind()),
+            _ => made_ours(result),
+        }
+    };
+    match results.cast::<PyTuple>() {
+        Ok(several) => {
+            let several: Vec<Py<PyAny>> = several
+                .iter()
+                .enumerate()
+                .map(|(i, result)| ours(i, &result))
+                .collect::<PyResult<_>>()?;
+            Ok(PyTuple::new(py, several)?.into_any().unbind())
+        }
+        Err(_) => ours(0, &results),
+    }
+}
+
+/// A result of another library as an array of ours; what is no array or number stays what it is.
+fn made_ours(result: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+    if result.is_none() || !exchange::is_array_like(result) {
+        return Ok(result.clone().unbind());
+    }
+    // Arrays of objects stay NumPy's.
+    match exchange::from_object(result, None, exchange::Sharing::Allowed) {
+        Ok(array) => Ok(PyArray::wrap_result(result.py(), array)?.into_any()),
+        Err(_) => Ok(result.clone().unbind()),
+    }
 }
 
 /// NumPy's `clip` of single elements, which `numpy.ndarray.clip` calls.

@@ -131,6 +131,9 @@ pub fn reduce(op: &'static OpDef, x: &Array, how: &Reduction) -> Result<Array> {
         } else {
             explicit
         };
+        if let (&[axis], None, None) = (&axes[..], start, &mask) {
+            crate::floats::look_at_steps(op, x, axis)?;
+        }
         if op.refuses.is_some() && dtype.is_signed() && dtype.is_integer() {
             refuse_negative(
                 op,

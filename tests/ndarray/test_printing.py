@@ -1,0 +1,24 @@
+"""Where the text of an array breaks its lines, as NumPy's does."""
+
+import numpy as onp
+import pytest
+
+from mxnet import np, util
+
+
+@pytest.mark.parametrize(
+    "dtype", ["int8", "uint8", "int32", "uint64", "float16", "float32", "float64", "complex64", "bool"]
+)
+def test_the_dtype_has_a_line_of_its_own_where_the_last_one_is_full(dtype: str):
+    with util.np_default_dtype(True):
+        for n in range(40):
+            theirs = onp.arange(n).astype(dtype)
+            assert repr(np.array(theirs)) == repr(theirs)
+            with onp.printoptions(linewidth=n + 20):
+                assert repr(np.array(theirs)) == repr(theirs)
+
+
+def test_the_dtype_that_is_told_in_default_mode_has_its_place_too():
+    for n in range(40):
+        theirs = onp.arange(n).astype("float32")
+        assert repr(np.arange(n).astype("float64")) == repr(theirs).replace("float32", "float64")
