@@ -184,3 +184,74 @@ def test_gradients_pass_through_the_moves():
     y.backward()
     w = numpy.array([[1.0, 2], [3, 4]])
     numpy.testing.assert_allclose(x.grad.asnumpy(), (w + w.T) @ x.asnumpy(), rtol=1e-6)
+
+
+# Calls whose result has NumPy's strides, however the axes of the operands lie in memory.
+STRIDES = """
+np.cumsum(a, axis=0)
+np.cumsum(c, axis=1)
+np.cumprod(a, axis=1)
+np.nancumsum(a, axis=0)
+np.concatenate([a, b])
+np.concatenate([a, b], axis=1)
+np.concatenate([a, np.ascontiguousarray(b)])
+np.stack([a, b])
+np.stack([a, b], axis=1)
+np.stack([a, b], axis=-1)
+np.vstack([a, b])
+np.hstack([a, b])
+np.dstack([a, b])
+np.block([[a, b], [b, a]])
+np.append(a, b, axis=0)
+np.insert(a, 1, 5, axis=1)
+np.roll(a, 1, axis=0)
+np.roll(c, 2, axis=1)
+np.pad(a, 1)
+np.pad(a, 1, mode='mean')
+np.sum(c, axis=0)
+np.sum(c, axis=1)
+np.sum(c, axis=2)
+np.sum(c, axis=1, keepdims=True)
+np.mean(c, axis=1)
+np.max(c, axis=1)
+np.argmax(c, axis=1)
+np.std(c, axis=0)
+np.var(c, axis=(0, 2))
+np.any(c > 1, axis=1)
+np.count_nonzero(c, axis=0)
+np.ptp(c, axis=0)
+np.nansum(c, axis=1)
+np.nanmean(c, axis=1)
+np.average(c, axis=1)
+np.linalg.norm(c, axis=0)
+np.trapezoid(c, axis=1)
+np.add.reduce(c, axis=0)
+np.add.accumulate(a, axis=1)
+np.maximum.accumulate(a)
+a + b
+np.where(a > 1, a, b)
+""".strip().splitlines()
+
+
+def turned(np, x, how):
+    """The same elements, in Fortran order, or with the first axis the fastest one."""
+    if how == "F":
+        return np.asfortranarray(x)
+    back = (x.ndim - 1, *range(x.ndim - 1))
+    return np.ascontiguousarray(np.moveaxis(x, 0, -1)).transpose(back)
+
+
+@pytest.mark.parametrize("how", ["F", "turned"])
+@pytest.mark.parametrize("shape", [SMALL, LARGE], ids=["small", "large"])
+@pytest.mark.parametrize("call", STRIDES)
+def test_results_keep_the_order_of_the_axes_as_numpys_do(call, shape, how):
+    def result(np):
+        found = names(np, shape)
+        return eval(call, {**found, **{name: turned(np, found[name], how) for name in "abc"}})
+
+    with np_default_dtype(True):
+        ours = result(mx.np)
+    theirs = result(numpy)
+    steps = [(x, y) for x, y, n in zip(ours.strides, theirs.strides, theirs.shape, strict=True) if n > 1]
+    assert all(x == y for x, y in steps), (ours.strides, theirs.strides)
+    numpy.testing.assert_allclose(ours.asnumpy(), theirs, rtol=1e-12, atol=1e-12)

@@ -460,3 +460,73 @@ def test_out_alone_says_how_much_is_drawn(draw):
         assert out.tolist() == getattr(same, name)(*args, size=shape, dtype="float64").tolist()
     with pytest.raises(ValueError, match="shape"):
         getattr(np.random.default_rng(1), name)(*args, size=2, out=np.zeros(3))
+
+
+class TestSeedSequence:
+    def test_children_are_seeds_of_different_streams(self):
+        parent = np.random.SeedSequence(12345)
+        children = parent.spawn(3) + parent.spawn(2)
+        seen = {tuple(np.random.default_rng(child).random(4).tolist()) for child in (parent, *children)}
+        assert len(seen) == 6
+        assert [child.spawn_key for child in children] == [(i,) for i in range(5)]
+        assert parent.n_children_spawned == 5
+        assert children[1].spawn(1)[0].spawn_key == (1, 0)
+
+    def test_the_same_entropy_gives_the_same_words(self):
+        for entropy in (3, [1, 2**40], 2**100):
+            words = np.random.SeedSequence(entropy).generate_state(8)
+            assert words.dtype == "uint32" and words.shape == (8,)
+            assert words.tolist() == np.random.SeedSequence(entropy).generate_state(8).tolist()
+        assert np.random.SeedSequence(3).generate_state(2, np.uint64).dtype == "uint64"
+        child = np.random.SeedSequence(3).spawn(2)[1]
+        same = np.random.SeedSequence(3, spawn_key=(1,))
+        assert child.generate_state(4).tolist() == same.generate_state(4).tolist()
+
+    def test_everything_given_counts(self):
+        sequences = [
+            np.random.SeedSequence(3),
+            np.random.SeedSequence([3, 0]),
+            np.random.SeedSequence(3, spawn_key=(0,)),
+            np.random.SeedSequence(3, spawn_key=(0, 0)),
+            np.random.SeedSequence(3, pool_size=8),
+            np.random.SeedSequence(),
+        ]
+        assert len({tuple(s.generate_state(4).tolist()) for s in sequences}) == len(sequences)
+
+    def test_state_and_text_are_numpys(self):
+        for arguments in ({"entropy": 7}, {"entropy": [1, 2], "spawn_key": (3,)}):
+            ours, theirs = np.random.SeedSequence(**arguments), onp.random.SeedSequence(**arguments)
+            assert ours.state == theirs.state
+            assert ours.entropy == theirs.entropy and ours.spawn_key == theirs.spawn_key
+        assert repr(np.random.SeedSequence(7)) == "SeedSequence(entropy=7)"
+
+    def test_what_is_no_seed_is_refused(self):
+        with pytest.raises(TypeError):
+            np.random.SeedSequence("a")
+        with pytest.raises(ValueError, match="at least 0"):
+            np.random.SeedSequence(-1)
+        with pytest.raises(ValueError, match="pool"):
+            np.random.SeedSequence(1, pool_size=2)
+        with pytest.raises(ValueError, match="uint32"):
+            np.random.SeedSequence(1).generate_state(2, "int64")
+
+
+class TestPhilox:
+    def test_it_is_the_generator_of_default_rng(self):
+        ours = np.random.Generator(np.random.Philox(5)).normal(size=4)
+        assert ours.tolist() == np.random.default_rng(5).normal(size=4).tolist()
+        assert isinstance(np.random.Philox(5), np.random.BitGenerator)
+
+    def test_keys_and_counters(self):
+        bits = np.random.Philox(key=2**40, counter=3)
+        assert bits.state["state"] == {"key": 2**40, "counter": 3}
+        assert np.random.Philox(5, counter=1).state["state"]["key"] == np.random.Philox(5).state["state"]["key"]
+        with pytest.raises(ValueError, match="both"):
+            np.random.Philox(1, key=2)
+        with pytest.raises(ValueError, match="2\\*\\*64"):
+            np.random.Philox(key=-1)
+
+    def test_other_algorithms_say_what_to_use(self):
+        for name in ("PCG64", "MT19937", "SFC64"):
+            with pytest.raises(AttributeError, match="Philox"):
+                getattr(np.random, name)

@@ -22,6 +22,8 @@ pub struct Param {
     pub variadic: bool,
     /// Words that choose nothing: a call that gives one of them by name goes the short way, if there is one.
     pub idle: &'static [&'static str],
+    /// Whether a Python number given for it promotes as the array it is by itself, by NumPy's rules.
+    pub strong: bool,
 }
 
 /// What a parameter takes.
@@ -92,6 +94,7 @@ impl Param {
             nullable: false,
             variadic: false,
             idle: &[],
+            strong: false,
         }
     }
 
@@ -184,6 +187,15 @@ impl Param {
     pub const fn idle(self, words: &'static [&'static str]) -> Param {
         Param {
             idle: words,
+            ..self
+        }
+    }
+
+    /// The same array parameter, for which a Python number is an array by NumPy's rules: NumPy calls `asarray` first. In the default mode it is
+    /// weak all the same.
+    pub const fn strong(self) -> Param {
+        Param {
+            strong: true,
             ..self
         }
     }

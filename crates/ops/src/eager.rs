@@ -18,7 +18,7 @@ use crate::error::{Error, Result, Tuple};
 use crate::invoke::Call;
 use crate::opdef::{Cost, Cpu, Inferred, OpDef, Rng, Viewed};
 use crate::types::{self, Types};
-use crate::{Array, Outputs, cpu, quick, random, shape, variants};
+use crate::{Array, Outputs, cpu, laid, quick, random, shape, variants};
 
 /// The engine's pool, as kernels see it.
 pub struct Pool;
@@ -101,7 +101,10 @@ fn into_outs(call: &Call, results: Outputs) -> Result<Outputs> {
         .map(|(i, result)| match call.outs.get(i).copied().flatten() {
             Some(out) => {
                 check_out(call, i, out, result.shape(), result.dtype())?;
-                copy_into(&result, out)?;
+                match out.shares_elements() {
+                    true => copy_into_shared(&result, out)?,
+                    false => copy_into(&result, out)?,
+                }
                 let (entry, seen) = (
                     result.entry().cloned(),
                     Array::from_tensor(out.tensor().clone()),
@@ -175,11 +178,14 @@ fn elementwise(call: &Call, kernel: Kernel) -> Result<Outputs> {
         shape = Dims::from_slice(out.shape());
     }
 
-    // Overlap that would let an element be written before it is read: compute aside, then copy.
+    // Overlap that would let an element be written before it is read: compute aside, then copy. Halves are rounded before they go into wider elements.
     let aside = call.outs.iter().flatten().any(|out| {
-        call.inputs.iter().flatten().any(|x| {
-            cpu::overlaps(out.tensor(), x.tensor()) && !cpu::same_elements(out.tensor(), x.tensor())
-        })
+        matches!(returned, DType::F16 | DType::BF16) && out.dtype() != returned
+            || out.shares_elements()
+            || call.inputs.iter().flatten().any(|x| {
+                cpu::overlaps(out.tensor(), x.tensor())
+                    && !cpu::same_elements(out.tensor(), x.tensor())
+            })
     });
     let mut outputs = Outputs::new();
     let mut fresh = 0_u32;
@@ -273,6 +279,17 @@ fn filled(call: &Call, kernel: fn(&KernelCx) -> Result<()>) -> Result<Outputs> {
         true => cx.device("device").map_or_else(|| call.device(), Ok)?,
         false => call.device()?,
     };
+    let is_plain = || {
+        call.inputs
+            .iter()
+            .flatten()
+            .all(|x| x.layout().is_contiguous())
+    };
+    let order = call
+        .op
+        .order
+        .filter(|_| !is_plain())
+        .and_then(|order| order(&cx));
     let mut outputs = Outputs::new();
     let mut aside = false;
     let mut fresh = 0_u32;
@@ -293,7 +310,12 @@ fn filled(call: &Call, kernel: fn(&KernelCx) -> Result<()>) -> Result<Outputs> {
             aside = true;
         }
         fresh |= 1 << i;
-        outputs.push(Array::uninitialised(&spec.shape, dtype, device)?);
+        outputs.push(match order.as_deref() {
+            Some(order) if order.len() == spec.shape.len() => {
+                laid::allocate(order, &spec.shape, dtype, device)?
+            }
+            _ => Array::uninitialised(&spec.shape, dtype, device)?,
+        });
     }
     launch(call, Kernel::Fn(kernel), &outputs, fresh)?;
     if call.op.waits {
@@ -415,7 +437,11 @@ fn check_out(call: &Call, i: usize, out: &Array, shape: &[usize], dtype: DType) 
         );
         return Err(Error::dtype(call.op.name, problem));
     }
-    out.check_writable(call.op.name, "output array")
+    // Elements that share memory are computed aside, and written one after the other.
+    match out.tensor().is_read_only() {
+        true => out.check_writable(call.op.name, "output array"),
+        false => Ok(()),
+    }
 }
 
 /// What an operation runs.

@@ -14,6 +14,7 @@ pub mod floats;
 pub mod interp;
 pub mod interrupt;
 mod invoke;
+mod laid;
 mod methods;
 mod opdef;
 pub mod origin;

@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 
 use crate::args::Param;
 use crate::autograd::GradCx;
-use crate::cx::{CompositeCx, EagerCx, InferCx, KernelCx, ViewCx};
+use crate::cx::{CallCx, CompositeCx, EagerCx, InferCx, KernelCx, ViewCx};
 use crate::error::Result;
 use crate::random::Drawn;
 use crate::types::Types;
@@ -51,6 +51,9 @@ pub struct OpDef {
     pub infer: InferFn,
     /// How the CPU computes it.
     pub cpu: Cpu,
+    /// How the axes of the outputs lie in memory, slowest first and `None` for C order, of kernels that write to any strides. Asked only where an
+    /// operand does not lie in C order.
+    pub order: Option<OrderFn>,
     /// A way to call it on small operands that skips attributes, inference and queue.
     pub short: Short,
     /// How a CUDA device computes it.
@@ -96,6 +99,9 @@ pub type Words = &'static [(&'static str, &'static str)];
 
 /// Looks at the operands of an elementwise operator that will be computed in this dtype.
 pub type Refusal = fn(&KernelCx, DType) -> Result<()>;
+
+/// The axes of an output in the order of memory.
+pub type OrderFn = fn(&CallCx) -> Option<Dims>;
 
 /// Shapes of the outputs.
 pub type InferFn = fn(&InferCx) -> Result<Inferred>;
@@ -540,6 +546,7 @@ impl OpDef {
         cuda: Cuda::None,
         grad: Grad::Stop("no gradient is defined"),
         mutates: &[],
+        order: None,
         waits: false,
         fold: Fold::ORDERED,
         rng: Rng::No,

@@ -81,11 +81,9 @@ NUMPY: Mapping[str, str] = {
 #: Names of NumPy's namespace of random numbers.
 RANDOM: Mapping[str, str] = {
     **dict.fromkeys(
-        ("MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64"),
-        "there is one generator of bits, BitGenerator, which is Philox 4x32-10: use default_rng(seed)",
+        ("MT19937", "PCG64", "PCG64DXSM", "SFC64"),
+        "there is one generator of bits, Philox 4x32-10: use default_rng(seed), or Generator(Philox(seed))",
     ),
-    "SeedSequence": "default_rng takes integers, sequences of them, and numpy.random.SeedSequence as seeds; spawn() of "
-    "a generator makes independent streams",
     **dict.fromkeys(
         ("get_bit_generator", "set_bit_generator"), "there is one generator of bits: use get_state and set_state"
     ),

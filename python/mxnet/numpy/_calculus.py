@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from mxnet import _core
 from mxnet._core import asarray, ndarray
-from mxnet.numpy._dtypes import is_exact, spelled
+from mxnet.numpy._dtypes import is_exact, kind_of, spelled
 from mxnet.numpy._errors import silent
 
 _np = _core.namespaces["numpy"]
@@ -78,17 +78,18 @@ def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0, axi
     array(8.)
     """
     samples = asarray(y)
-    axis = _axis_of(axis, samples.ndim)
+    place = _axis_of(axis, samples.ndim)
     step: Any
     if x is None:
         step = dx
     else:
         places = asarray(x)
         if places.ndim == 1:
-            step = _along(_np["diff"](places), axis, samples.ndim)
+            step = _along(_np["diff"](places), place, samples.ndim)
         else:
-            step = _np["diff"](places, axis=axis - samples.ndim)
-    heights = _part(samples, axis, 1, None) + _part(samples, axis, None, -1)
+            # Of more axes than the samples, it has those of the result.
+            step = _np["diff"](places, axis=axis)
+    heights = _part(samples, place, 1, None) + _part(samples, place, None, -1)
     return _np["sum"](step * heights / 2.0, axis=axis)  # type: ignore[no-any-return]
 
 
@@ -181,7 +182,7 @@ def gradient(f: ArrayLike, *varargs: ArrayLike, axis: Axes = None, edge_order: i
     ValueError
         If an axis has fewer than ``edge_order + 1`` elements, or coordinates do not fit.
     TypeError
-        If the number of distances is not that of the axes.
+        If the number of distances is not that of the axes, or `f` has truth values.
 
     Notes
     -----
@@ -193,7 +194,10 @@ def gradient(f: ArrayLike, *varargs: ArrayLike, axis: Axes = None, edge_order: i
     >>> mx.np.gradient(mx.np.array([1.0, 2.0, 4.0, 7.0]))
     array([1. , 1.5, 2.5, 3. ])
     """
-    samples = _floating(asarray(f))
+    samples = asarray(f)
+    if spelled(samples.dtype) == "bool":
+        raise TypeError("gradient: truth values have no differences: convert them to numbers")
+    samples = _floating(samples)
     if axis is None:
         axes = list(range(samples.ndim))
     else:
@@ -210,7 +214,10 @@ def gradient(f: ArrayLike, *varargs: ArrayLike, axis: Axes = None, edge_order: i
                 "gradient: Shape of array too small to calculate a numerical gradient: "
                 f"axis {a} has {samples.shape[a]} elements, at least {edge_order + 1} are needed"
             )
-        results.append(_slopes(samples, spacing, a, edge_order))
+        slopes = _slopes(samples, spacing, a, edge_order)
+        if _core.numpy_promotion() and kind_of(slopes.dtype) == kind_of(samples.dtype):
+            slopes = _op["astype"](slopes, samples.dtype)
+        results.append(slopes)
     return results[0] if len(axes) == 1 else tuple(results)
 
 

@@ -11,10 +11,12 @@ from numpy.typing import ArrayLike
 
 from mxnet import _core
 from mxnet._core import asarray, ndarray
-from mxnet.numpy._dtypes import spelled
+from mxnet.numpy._dtypes import result_type, spelled
 
 _np = _core.namespaces["numpy"]
 _op = _core.namespaces["op"]
+
+_NUMBERS = (bool, int, float, complex)
 
 
 def select(condlist: Sequence[ArrayLike], choicelist: Sequence[ArrayLike], default: ArrayLike = 0) -> ndarray:
@@ -66,6 +68,9 @@ def select(condlist: Sequence[ArrayLike], choicelist: Sequence[ArrayLike], defau
                 f"select: invalid entry {i} in condlist: should be boolean ndarray, found {condition.dtype}"
             )
     result: Any = default
+    if type(default) in _NUMBERS and (len(choicelist) > 1 or type(choicelist[-1]) in _NUMBERS):
+        # Beside another number, or truth values, it would not know of the other arrays.
+        result = asarray(default, result_type(*choicelist, default))
     for condition, choice in zip(reversed(conditions), reversed(list(choicelist)), strict=True):
         result = _np["where"](condition, choice, result)
     # Elements of arrays that all lie in Fortran order are chosen in it.

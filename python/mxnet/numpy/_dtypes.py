@@ -526,8 +526,28 @@ class finfo:  # noqa: N801  # NumPy's name
         """10 to the power of minus `precision`."""
         return float(f"1e-{self.precision}")
 
+    def _shown(self, value: float) -> str:
+        """A limit with the digits that tell it from its neighbours."""
+        return str(value) if name_of(self.dtype) == BFLOAT16 else str(self.dtype.type(value))
+
     def __repr__(self) -> str:
-        return f"finfo(resolution={self.resolution}, min={self.min}, max={self.max}, dtype={self.dtype})"
+        # As many digits as tell the numbers apart.
+        digits = {16: 5, 32: 7, 64: 16}[self.bits] if name_of(self.dtype) != BFLOAT16 else 4
+        low, high = f"{self.min:.{digits}e}", f"{self.max:.{digits}e}"
+        return f"finfo(resolution={self._shown(self.resolution)}, min={low}, max={high}, dtype={self.dtype})"
+
+    def __str__(self) -> str:
+        shown = {name: self._shown(getattr(self, name)) for name in ("resolution", "eps", "epsneg", "tiny", "max")}
+        rows = [
+            f"precision = {self.precision}   resolution = {shown['resolution']}",
+            f"machep = {self.machep}   eps =        {shown['eps']}",
+            f"negep =  {self.negep}   epsneg =     {shown['epsneg']}",
+            f"minexp = {self.minexp}   tiny =       {shown['tiny']}",
+            f"maxexp = {self.maxexp}   max =        {shown['max']}",
+            f"nexp =   {self.nexp}   min =        -max",
+            f"smallest_normal = {shown['tiny']}   smallest_subnormal = {self._shown(self.smallest_subnormal)}",
+        ]
+        return _table(f"Machine parameters for {self.dtype}", rows)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, finfo) and self.dtype == other.dtype
@@ -603,11 +623,20 @@ class iinfo:  # noqa: N801  # NumPy's name
     def __repr__(self) -> str:
         return f"iinfo(min={self.min}, max={self.max}, dtype={self.dtype})"
 
+    def __str__(self) -> str:
+        return _table(f"Machine parameters for {self.dtype}", [f"min = {self.min}", f"max = {self.max}"])
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, iinfo) and self.dtype == other.dtype
 
     def __hash__(self) -> int:
         return hash(("iinfo", str(self.dtype)))
+
+
+def _table(title: str, rows: list[str]) -> str:
+    """Rows between two lines, below a title."""
+    line = "-" * 63
+    return "\n".join([title, line, *rows, line, ""])
 
 
 def of_kinds(kinds: Iterable[str]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, DTypeLike
 
 from mxnet import _core
 from mxnet._core import Device, asarray, ndarray
-from mxnet.numpy._dtypes import is_exact, kind_of, spelled
+from mxnet.numpy._dtypes import is_exact, kind_of, result_type, spelled
 
 _np = _core.namespaces["numpy"]
 _op = _core.namespaces["op"]
@@ -274,7 +274,8 @@ class _Joined:
             kind = _np["concatenate"]([x.reshape(-1)[:0] for x in strong]).reshape(-1)
             for _, number in weak:
                 kind = kind + type(number)(0)
-            arrays = [_op["astype"](x, kind.dtype) if i in places else x for i, x in enumerate(arrays)]
+            for at, number in weak:
+                arrays[at] = self._raised(asarray(number, kind.dtype), least, place)
         return _np["concatenate"](arrays, axis)  # type: ignore[no-any-return]
 
 
@@ -326,7 +327,9 @@ def logspace(
     lower, upper = asarray(start), asarray(stop)
     root = asarray(base)
     ndim = max(lower.ndim, upper.ndim, root.ndim)
-    natural = _float_of(lower, upper, root)
+    numbers = (bool, int, float, complex)
+    bounds = [x if type(x) in numbers else asarray(x) for x in (start, stop, base)]
+    natural = result_type(*bounds, 1.0)
     if root.ndim:
         shape = numpy.broadcast_shapes(lower.shape, upper.shape, root.shape)
         lower, upper = _np["broadcast_to"](lower, shape), _np["broadcast_to"](upper, shape)
@@ -360,7 +363,7 @@ def geomspace(
     endpoint : bool
         Whether `stop` belongs to them.
     dtype : dtype, optional
-        The float that the bounds promote to if left out.
+        The float that the bounds promote to if left out; by NumPy's rules float64 or complex128.
     axis : int
         Where the numbers lie if the bounds are arrays.
 
@@ -385,6 +388,8 @@ def geomspace(
         raise ValueError("Geometric sequence cannot include zero")
     natural = _float_of(lower, upper)
     wide = "complex128" if kind_of(natural) == "c" else "float64"
+    if _core.numpy_promotion():
+        natural = wide
     lower, upper = _op["astype"](lower, wide), _op["astype"](upper, wide)
     if lower.shape != upper.shape:
         shape = numpy.broadcast_shapes(lower.shape, upper.shape)

@@ -214,9 +214,9 @@ def _counted(numbers: ndarray, n: int, weights: ndarray | None) -> ndarray:
     kind = spelled(weights.dtype)
     if "complex" in kind:
         real, imaginary = (_np["bincount"](numbers, part, n) for part in (_np["real"](weights), _np["imag"](weights)))
-        return real + 1j * imaginary  # type: ignore[no-any-return]
+        return _op["astype"](real + 1j * imaginary, weights.dtype)  # type: ignore[no-any-return]
     if "float" in kind:
-        return _np["bincount"](numbers, weights, n)  # type: ignore[no-any-return]
+        return _op["astype"](_np["bincount"](numbers, weights, n), weights.dtype)  # type: ignore[no-any-return]
     # Integers below 2^53 add up exactly.
     sums = _np["bincount"](numbers, _op["astype"](weights, "float64"), n)
     return _op["astype"](sums, weights.dtype)  # type: ignore[no-any-return]

@@ -53,7 +53,8 @@ def polyval(p: ArrayLike, x: ArrayLike) -> ndarray:
     coefficients, at = _coefficients(p, "polyval"), asarray(x)
     if coefficients.size == 0:
         return _np["zeros_like"](at)  # type: ignore[no-any-return]
-    value = at * 0 + coefficients[0]
+    # Truth values have no product with a number that is one.
+    value = (_np["zeros_like"](at) if spelled(at.dtype) == "bool" else at * 0) + coefficients[0]
     for i in range(1, coefficients.size):
         value = value * at + coefficients[i]
     return value
@@ -115,6 +116,13 @@ def polysub(a1: ArrayLike, a2: ArrayLike) -> ndarray:
     return x - y
 
 
+def _trimmed(p: ArrayLike, name: str) -> ndarray:
+    """The coefficients without leading zeros; one zero if there are no others."""
+    x = _coefficients(p, name)
+    lead = next((i for i, c in enumerate(x.tolist()) if c != 0), None)
+    return _np["zeros"]((1,), dtype=x.dtype) if lead is None else x[lead:]
+
+
 def polymul(a1: ArrayLike, a2: ArrayLike) -> ndarray:
     """Product of two polynomials.
 
@@ -126,6 +134,7 @@ def polymul(a1: ArrayLike, a2: ArrayLike) -> ndarray:
     Returns
     -------
     ndarray
+        Leading zeros of the factors do not count, for which the call waits for them.
 
     Examples
     --------
@@ -133,7 +142,7 @@ def polymul(a1: ArrayLike, a2: ArrayLike) -> ndarray:
     >>> mx.np.polymul([1, 2], [1, 3])
     array([1, 5, 6])
     """
-    return _np["convolve"](_coefficients(a1, "polymul"), _coefficients(a2, "polymul"))  # type: ignore[no-any-return]
+    return _np["convolve"](_trimmed(a1, "polymul"), _trimmed(a2, "polymul"))  # type: ignore[no-any-return]
 
 
 def polydiv(u: ArrayLike, v: ArrayLike) -> tuple[ndarray, ndarray]:
@@ -152,8 +161,12 @@ def polydiv(u: ArrayLike, v: ArrayLike) -> tuple[ndarray, ndarray]:
 
     Raises
     ------
-    ZeroDivisionError
-        If the divisor is empty or its highest coefficient is 0.
+    IndexError
+        If one of them is empty.
+
+    Notes
+    -----
+    A highest coefficient of 0 in the divisor is divided by, with a warning, as in NumPy.
 
     Examples
     --------
@@ -162,14 +175,23 @@ def polydiv(u: ArrayLike, v: ArrayLike) -> tuple[ndarray, ndarray]:
     (array([1.5 , 1.75]), array([0.25]))
     """
     rest, divisor = _coefficients(u, "polydiv") * 1.0, _coefficients(v, "polydiv") * 1.0
-    if divisor.size == 0 or bool(divisor[0] == 0):
-        raise ZeroDivisionError("polydiv: the highest coefficient of the divisor is 0")
+    if rest.size == 0 or divisor.size == 0:
+        raise IndexError(f"polydiv: polynomials of {rest.size} and {divisor.size} coefficients")
     count = rest.size - divisor.size + 1
+    if bool(divisor[0] == 0):
+        # Every step of the division by 0 is taken, with the warnings or errors that the caller asks for.
+        scale, rest, steps = 1.0 / divisor[0], rest + 0.0 * divisor[0], []
+        for k in range(count):
+            steps.append(scale * rest[k])
+            end = k + divisor.size
+            rest = _np["concatenate"]([rest[:k], rest[k:end] - steps[-1] * divisor, rest[end:]])
+        return _np["stack"](steps) if steps else _np["zeros"]((1,), dtype=rest.dtype), rest
     if count > 0:
         both = _op["polynomial_division"](rest, divisor)
         quotient, rest = both[:count], both[count:]
     else:
         quotient = _np["zeros"]((1,), dtype=_core.result_type([rest.dtype, divisor.dtype]))
+        rest = _op["astype"](rest, quotient.dtype)
     if rest.size == 0:
         return quotient, _np["zeros"]((1,), dtype=quotient.dtype)
     # What is this close to 0 counts as a leading zero.
@@ -290,6 +312,8 @@ def poly(seq_of_zeros: ArrayLike) -> ndarray:
     elif zeros.ndim != 1:
         raise ValueError(f"poly: input must be 1d or non-empty square 2d array, found shape {zeros.shape}")
     zeros = zeros * 1.0
+    if _core.numpy_promotion() and spelled(zeros.dtype) in ("float16", "bfloat16"):
+        zeros = _op["astype"](zeros, "float64")
     result: ndarray = _np["ones"]((1,), dtype=zeros.dtype)
     factors = _np["stack"]([_np["ones_like"](zeros), -zeros], 1)
     for i in range(zeros.size):
@@ -387,7 +411,7 @@ def polyfit(
     Raises
     ------
     TypeError
-        If shapes do not fit, or there are no points.
+        If shapes do not fit, or there are no points; by NumPy's rules, for float16.
     ValueError
         For a negative degree; for `cov` with no more points than coefficients.
 
@@ -408,6 +432,8 @@ def polyfit(
     array([2., 1.])
     """
     at, values = asarray(x) * 1.0, asarray(y) * 1.0
+    if _core.numpy_promotion() and "float16" in (spelled(at.dtype), spelled(values.dtype)):
+        raise TypeError("array type float16 is unsupported in linalg")
     if deg < 0:
         raise ValueError(f"polyfit: expected deg >= 0, found {deg}")
     if at.ndim != 1:

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from mxnet import _core
 from mxnet._core import asarray, ndarray
 from mxnet.numpy import _dtypes
+from mxnet.numpy._dtypes import is_exact
 from mxnet.numpy._errors import silent, warn_of
 from mxnet.numpy._joining import axis_of
 from mxnet.numpy._writing import deliver
@@ -100,8 +101,10 @@ def _kept(result: ndarray, leading: int, axes: tuple[int, ...], ndim: int, keepd
 
 
 def _between(low: ndarray, high: ndarray, part: Any) -> ndarray:
-    """`low` at 0, `high` at 1, in a straight line; exact at both ends, and where both are the same infinity."""
-    step = _op["where"](low == high, _op["zeros"]((), low.dtype), high - low)
+    """`low` at 0, `high` at 1, in a straight line, exact at both ends. NaN at infinities, as in NumPy."""
+    step = high - low
+    if isinstance(part, float):
+        return low + step * part if part < 0.5 else high - step * (1 - part)
     return cast(ndarray, _op["where"](part < 0.5, low + step * part, high - step * (1 - part)))
 
 
@@ -231,8 +234,10 @@ def _is_real_float(x: ndarray) -> bool:
     return _dtypes.isdtype(x.dtype, "real floating")
 
 
-def _plain(rows: ndarray, method: str, values: list[float], dtype: Any) -> list[ndarray]:
+def _plain(rows: ndarray, method: str, values: list[float], dtype: Any, takes: bool) -> list[ndarray]:
     n = rows.shape[-1]
+    # Lines between finite elements are exact at their ends: only infinities need be looked at there.
+    takes = takes or not _is_real_float(rows)
     brackets = [_bracket(method, n, q) for q in values]
     ranks = sorted({rank for low, high, _ in brackets for rank in (low, high)})
     found = _op["select_rows"](rows, tuple(ranks)).astype(dtype)
@@ -240,14 +245,14 @@ def _plain(rows: ndarray, method: str, values: list[float], dtype: Any) -> list[
     results = []
     for low, high, part in brackets:
         first, second = found[..., at[low]], found[..., at[high]]
-        if part in (0.0, 1.0) or low == high:
+        if takes and (part in (0.0, 1.0) or low == high):
             results.append(second if part == 1.0 else first)
         else:
             results.append(_between(first, second, part))
     return results
 
 
-def _without_nan(rows: ndarray, method: str, values: list[float], dtype: Any) -> list[ndarray]:
+def _without_nan(rows: ndarray, method: str, values: list[float], dtype: Any, takes: bool) -> list[ndarray]:
     """Quantiles of the elements that are no NaN: rows differ in how many these are."""
     if rows.size == 0:
         return [_nans(rows.shape[:-1], dtype)] * len(values)
@@ -264,7 +269,13 @@ def _without_nan(rows: ndarray, method: str, values: list[float], dtype: Any) ->
     if not values:
         return []
     found = _op["select_each"](rows, _op["concatenate"](ranks, -1)).astype(dtype)
-    return [_between(found[..., 2 * i], found[..., 2 * i + 1], part) for i, part in enumerate(parts)]
+    results = []
+    for i, part in enumerate(parts):
+        low, high = found[..., 2 * i], found[..., 2 * i + 1]
+        # Parts are 0 and 1 there, and NaN where there is no element.
+        line = _op["where"](part == 1.0, high, low) if takes else _between(low, high, part)
+        results.append(_op["where"](_op["isnan"](part), part, line) if takes else line)
+    return results
 
 
 def _quantile(
@@ -290,6 +301,11 @@ def _quantile(
         if is_asked and ignore_nan and _is_real_float(x):
             _warn_of_nothing(rows)
     discrete = method in ("inverted_cdf", "closest_observation", "lower", "higher", "nearest")
+    if method == "linear" and scale == 1:
+        # Integers name the first and the last element, with nothing between.
+        discrete = is_exact(asarray(q).dtype)
+    if not discrete and _dtypes.spelled(x.dtype) == "bool":
+        raise TypeError(f"{name}: truth values have no differences: convert them to numbers")
     base = x.dtype if discrete else _inexact(x).dtype
     dtype = base if discrete or brought is None else _core.result_type([base, brought])
     if weights is not None:
@@ -325,9 +341,9 @@ def _quantile(
         else:
             found = _weighted(name, rows, weight_rows, values)
     elif ignore_nan and _is_real_float(x):
-        found = _without_nan(rows, method, values, dtype)
+        found = _without_nan(rows, method, values, dtype, discrete)
     else:
-        found = _plain(rows, method, values, dtype)
+        found = _plain(rows, method, values, dtype, discrete)
     if shape == ():
         result, leading = found[0], 0
     elif found:

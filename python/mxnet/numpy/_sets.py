@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, cast
 
+import numpy
 from numpy.typing import ArrayLike
 
 from mxnet import _core
@@ -269,7 +270,14 @@ def isin(
     del assume_unique
     if kind not in (None, "sort", "table"):
         raise ValueError(f"isin: `kind` must be None, 'sort' or 'table', not {kind!r}")
-    values, members = asarray(element), asarray(test_elements)
+    try:
+        values, members = asarray(element), asarray(test_elements)
+    except TypeError:
+        # Text, None and other objects are compared with as such; numbers beside text are text.
+        mine, theirs = (numpy.asarray(x.asnumpy() if isinstance(x, ndarray) else x) for x in (element, test_elements))
+        among = [any(a is b or a == b for b in theirs.flat) for a in mine.flat]
+        found = _core.array(among, dtype="bool").reshape(mine.shape)
+        return ~found if invert else found
     whole = [_dtypes.isdtype(x.dtype, ("integral", "bool")) for x in (values, members)]
     if kind == "table" and not all(whole):
         raise ValueError(f"isin: kind 'table' takes integers, found {values.dtype} and {members.dtype}")
@@ -279,6 +287,7 @@ def isin(
         signed = values if spelled(values.dtype)[0] == "i" else members
         possible = signed >= 0
         if signed is members:
+            possible, members = possible.reshape(-1), members.reshape(-1)
             found = _op["contains"](_op["compress"](possible, members).astype("uint64"), values)
         else:
             found = _op["logical_and"](_op["contains"](members, values.astype("uint64")), possible)
@@ -348,7 +357,7 @@ def union1d(ar1: ArrayLike, ar2: ArrayLike) -> ndarray:
     >>> mx.np.union1d([-1, 0, 1], [-2, 0, 2])
     array([-2, -1,  0,  1,  2])
     """
-    return cast(ndarray, unique(_op["concatenate"](_flat(ar1, ar2))))
+    return cast(ndarray, unique(_op["concatenate"]([ar1, ar2], None)))
 
 
 def setdiff1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False) -> ndarray:

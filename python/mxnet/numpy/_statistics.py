@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, DTypeLike
 
 from mxnet import _core
 from mxnet._core import asarray, ndarray
-from mxnet.numpy._dtypes import spelled
+from mxnet.numpy._dtypes import is_exact, spelled
 
 _np = _core.namespaces["numpy"]
 _op = _core.namespaces["op"]
@@ -100,6 +100,8 @@ def average(
             return mean
         return mean, _np["full_like"](mean, values.size // max(mean.size, 1))
     scales = _weights_along(asarray(weights), values, axis)
+    if _core.numpy_promotion() and not is_exact(values.dtype):
+        scales = _op["astype"](scales, _core.result_type([values.dtype, scales.dtype]))
     values, scales = _floating(values), _floating(scales)
     # Every element is counted: weights along some axes only are repeated over the others.
     total = _np["sum"](_np["broadcast_to"](scales, values.shape), axis=axis, keepdims=keepdims)

@@ -115,6 +115,8 @@ def place(arr: ndarray, mask: ArrayLike, vals: ArrayLike) -> None:
 
     Raises
     ------
+    TypeError
+        If an array of values cannot be converted safely.
     ValueError
         If the mask has another size, or there are no values for its true elements.
     OverflowError
@@ -134,6 +136,8 @@ def place(arr: ndarray, mask: ArrayLike, vals: ArrayLike) -> None:
     chosen = asarray(mask).reshape(-1)
     if chosen.size != arr.size:
         raise ValueError(f"place: `mask` must have the {arr.size} elements of `arr`, found {chosen.size}")
+    if isinstance(vals, ndarray | numpy.ndarray):
+        _check_cast("place", vals, arr, "safe")
     values = asarray(vals, arr.dtype)
     at = _op["flatnonzero"](chosen)
     if at.size and not values.size:

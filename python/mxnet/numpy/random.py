@@ -8,7 +8,7 @@ from typing import Any
 from mxnet import _core
 from mxnet._core import ndarray
 from mxnet.numpy import _absent
-from mxnet.numpy._bit_generator import BitGenerator
+from mxnet.numpy._bit_generator import BitGenerator, Philox, SeedSequence
 from mxnet.numpy._generator import Generator, default_rng
 from mxnet.numpy._multivariate import multivariate_normal
 from mxnet.numpy._random_state import RandomState
@@ -140,7 +140,9 @@ def set_state(state: tuple[Any, ...] | dict[str, Any]) -> None:
 __all__ = [
     "BitGenerator",
     "Generator",
+    "Philox",
     "RandomState",
+    "SeedSequence",
     "bytes",
     "default_rng",
     "get_state",

@@ -13,6 +13,8 @@ from mxnet._core import Device as Device
 from mxnet._core import ndarray as ndarray
 from mxnet._core import ufunc as ufunc
 from mxnet.numpy._bit_generator import BitGenerator as BitGenerator
+from mxnet.numpy._bit_generator import Philox as Philox
+from mxnet.numpy._bit_generator import SeedSequence as SeedSequence
 from mxnet.numpy._generator import Generator as Generator
 from mxnet.numpy._generator import default_rng as default_rng
 from mxnet.numpy._multivariate import multivariate_normal as multivariate_normal

@@ -47,7 +47,14 @@ mod handle;
 /// (array([4, 6]), array([3, 4, 5, 6]))
 /// >>> [int(element) for element in x.flat]
 /// [1, 2, 3, 4, 5, 6]
-#[pyclass(name = "ndarray", module = "mxnet.numpy", frozen, subclass, weakref)]
+#[pyclass(
+    name = "ndarray",
+    module = "mxnet.numpy",
+    frozen,
+    subclass,
+    weakref,
+    sequence
+)]
 pub struct PyArray {
     array: Guarded<Array>,
     /// The array this one is a view of.

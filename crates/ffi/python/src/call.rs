@@ -10,6 +10,7 @@ mod entry;
 mod result;
 mod short;
 
+use mxnet::ops::shape::{ASTYPE, ASTYPE_OF};
 use mxnet::ops::{
     Array, Attrs, Call, Cpu, Form, OpDef, Outputs, ParamKind, Value, ViewCx, Viewed, dispatch,
 };
@@ -21,6 +22,7 @@ use smallvec::SmallVec;
 use crate::array::PyArray;
 use crate::convert::{self, In};
 use crate::error::raise;
+use crate::exchange;
 use crate::making;
 use crate::operators::{is_equality, quick_binary, quick_unary, unlike};
 use arguments::{Arguments, bind};
@@ -87,10 +89,23 @@ fn call(
     let mut bound = Arguments::new();
     let op = bind(py, binding, positional, named, &mut bound)?;
     let result = execute(py, op, &mut bound)?;
+    if std::ptr::eq(op, &ASTYPE) || std::ptr::eq(op, &ASTYPE_OF) {
+        warn_of_lost_parts(py, &bound)?;
+    }
     match binding.subok {
         Some(at) => in_class_of_input(py, result, &bound, at),
         None => Ok(result),
     }
+}
+
+/// Warns if a conversion has dropped imaginary parts.
+fn warn_of_lost_parts(py: Python<'_>, bound: &Arguments) -> PyResult<()> {
+    let (Some(Some(x)), Some(&Value::DType(to))) =
+        (bound.inputs.first(), bound.attrs.values().first())
+    else {
+        return Ok(());
+    };
+    exchange::check_real(py, x.array().dtype(), to)
 }
 
 /// `subok=True`: the result has the class of the first argument, if that is derived from ndarray.

@@ -226,12 +226,15 @@ pub fn array_argument<'py>(
     if let Ok(array) = object.cast::<PyArray>() {
         return Ok(Some(In::Held(array.clone())));
     }
-    if object.is_none() && param.default == mxnet::ops::Default::None {
+    if object.is_none() && (param.nullable || param.default == mxnet::ops::Default::None) {
         return Ok(None);
     }
     match operand(&object)? {
         Some(In::Made(array)) => {
             check_wide(py, op, &array)?;
+            if param.strong && promotion() == Promotion::NumPy {
+                return Ok(Some(In::Made(strong(array))));
+            }
             Ok(Some(In::Made(array)))
         }
         Some(x) => Ok(Some(x)),
@@ -243,6 +246,14 @@ pub fn array_argument<'py>(
             );
             Err(raise(py, Error::dtype(op.name, problem)))
         }
+    }
+}
+
+/// A Python number as the array it is by itself; integers beyond 64 bits stay numbers, which the operator refuses or takes for floats.
+pub fn strong(array: Array) -> Array {
+    match array.number() {
+        Some(Scalar::Wide(_)) | None => array,
+        Some(value) => Array::scalar(value, dtype_of_number(value)).unwrap_or(array),
     }
 }
 
@@ -298,6 +309,10 @@ pub fn attribute(
     let object = unsafe { Bound::from_borrowed_ptr(py, object) };
     if object.is_none() && (param.nullable || param.default == mxnet::ops::Default::None) {
         return Ok(Value::None);
+    }
+    // As NumPy reads orders.
+    if object.is_none() && param.name == "order" && matches!(param.kind, ParamKind::Choice(_)) {
+        return Ok(Value::from(param.default));
     }
     let wrong = |what: &str| {
         let found = object
@@ -606,6 +621,11 @@ pub fn dtype(object: &Bound<'_, PyAny>) -> PyResult<DType> {
             Promotion::Mx => mxnet::tensor::default_float(),
             Promotion::NumPy => DType::F64,
         });
+    }
+    if object.is_instance_of::<PyArray>() {
+        return Err(PyTypeError::new_err(
+            "Cannot construct a dtype from an array",
+        ));
     }
     let numpy = py.import("numpy")?;
     let found = numpy.call_method1("dtype", (object,)).map_err(|_| {

@@ -122,6 +122,7 @@ pub fn from_object_of(
             },
             array => {
                 sharing.copies("the dtype changes")?;
+                check_real(py, array.dtype(), dtype.unwrap_or(array.dtype()))?;
                 let array = array
                     .astype_in("K", dtype.unwrap_or(array.dtype()))
                     .map_err(core)?;
@@ -134,6 +135,7 @@ pub fn from_object_of(
     match dtype.filter(|&d| d != array.dtype()) {
         Some(dtype) => {
             sharing.copies("the dtype changes")?;
+            check_real(py, array.dtype(), dtype)?;
             array.astype_in("K", dtype).map_err(core)
         }
         None if sharing == Sharing::Never => array.copy_in("K").map_err(core),
@@ -217,7 +219,7 @@ fn of_number(object: &Bound<'_, PyAny>, dtype: Option<DType>) -> PyResult<Option
         None => match convert::numpy_number(object)? {
             Some((value, own)) => {
                 let dtype = dtype.unwrap_or(own);
-                check_real(py, value, dtype)?;
+                check_real(py, own, dtype)?;
                 return Array::scalar(value, dtype).map(Some).map_err(core);
             }
             None => convert::derived_number(object)?,
@@ -235,12 +237,15 @@ pub fn check_numpy_element(py: Python<'_>, value: Scalar, dtype: DType) -> PyRes
     if dtype.is_integer() && dtype.is_signed() && value.kind() < Kind::Complex {
         return check_element("array", value, dtype).map_err(|error| raise(py, error));
     }
-    check_real(py, value, dtype)
+    match value.kind() == Kind::Complex {
+        true => check_real(py, DType::C128, dtype),
+        false => Ok(()),
+    }
 }
 
-/// Warns where a complex number of NumPy loses its imaginary part.
-fn check_real(py: Python<'_>, value: Scalar, dtype: DType) -> PyResult<()> {
-    match value.kind() == Kind::Complex && !dtype.is_complex() && dtype != DType::Bool {
+/// Warns where complex numbers lose their imaginary parts.
+pub fn check_real(py: Python<'_>, from: DType, dtype: DType) -> PyResult<()> {
+    match from.is_complex() && !dtype.is_complex() && dtype != DType::Bool {
         true => discards_imaginary_part(py),
         false => Ok(()),
     }

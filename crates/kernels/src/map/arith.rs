@@ -170,9 +170,10 @@ unary_rows! {
         }
         [c64 c128] |x, _| -> T { super::complex::sign(x) }
     }
-    /// `1 / x`; integers truncate, and 1 / 0 is 0.
+    /// `1 / x`; integers truncate, and 1 / 0 is what x86 processors make of an infinity: the smallest int32 and int64, and 0 for others.
     RECIPROCAL "reciprocal", Same, cost 2, params 0, unary {
-        [i8 i16 i32 i64] |x, _| -> T { if (x == 1) | (x == -1) { x } else { 0 } }
+        [i8 i16] |x, _| -> T { if (x == 1) | (x == -1) { x } else { 0 } }
+        [i32 i64] |x, _| -> T { if (x == 1) | (x == -1) { x } else if x == 0 { T::MIN } else { 0 } }
         [u8 u16 u32 u64] |x, _| -> T { T::from(x == 1) }
         [f32 f64] |x, _| -> T { 1.0 / x }
         [c64 c128] |x, _| -> T { super::complex::reciprocal(x) }

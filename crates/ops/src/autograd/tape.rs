@@ -224,6 +224,8 @@ pub(crate) fn stale(op: &'static str, what: &str) -> Error {
 /// While recording, a variable cannot be written: earlier uses of it would get the gradient of the new value.
 fn check_outs(call: &Call) -> Result<()> {
     for out in call.outs.iter().flatten() {
+        // What is recorded has elements of their own.
+        out.check_writable(call.op.name, "output array")?;
         let Some((node, _)) = out.entry() else {
             continue;
         };

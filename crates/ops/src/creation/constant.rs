@@ -98,7 +98,7 @@ pub static FULL: OpDef = OpDef {
     surface: &[Surface::Np("full")],
     params: &[
         Param::required("shape", ParamKind::Ints),
-        Param::array("fill_value"),
+        Param::array("fill_value").or_none(),
         Param::optional("dtype", ParamKind::DType),
         Param::choice("order", ORDERS, "C"),
         Param::optional("device", ParamKind::Device).keyword(),
@@ -107,7 +107,10 @@ pub static FULL: OpDef = OpDef {
     doc: "Array filled with `fill_value`, a number or an array that broadcasts to `shape`. `dtype` defaults to that of the value; `order='F'` lays the \
           first axis out fastest. The array is made on `device`, else on that of the array `like`.",
     about: &[
-        ("fill_value", "The value, which broadcasts to `shape`."),
+        (
+            "fill_value",
+            "The value, which broadcasts to `shape`; NaN for None.",
+        ),
         ("shape", "Lengths of the axes."),
     ],
     example: "
@@ -119,7 +122,9 @@ pub static FULL: OpDef = OpDef {
                [1.5, 2.5, 3.5]])
     ",
     cpu: Cpu::Composite(|cx| {
-        let value = cx.input(0);
+        let Some(value) = cx.opt(0) else {
+            return new(cx, DType::F64, missing(cx, cx.dtype("dtype"))?);
+        };
         let natural = match value.number() {
             Some(number) => dtype_of_number(number),
             None => value.dtype(),
@@ -151,7 +156,10 @@ const LIKE: OpDef = OpDef {
             "prototype",
             "The array whose shape, dtype and order of axes are taken.",
         ),
-        ("fill_value", "The value, which broadcasts to the shape."),
+        (
+            "fill_value",
+            "The value, which broadcasts to the shape; NaN for None.",
+        ),
         ("shape", "Another shape."),
     ],
     returns: &[(
@@ -239,7 +247,7 @@ pub static FULL_LIKE: OpDef = OpDef {
     surface: &[Surface::Np("full_like")],
     params: &[
         Param::array("a"),
-        Param::array("fill_value"),
+        Param::array("fill_value").or_none(),
         Param::optional("dtype", ParamKind::DType),
         Param::choice("order", ORDERS, "K"),
         Param::bool("subok", true),
@@ -248,7 +256,10 @@ pub static FULL_LIKE: OpDef = OpDef {
     ],
     doc: "`fill_value`, a number or an array that broadcasts, with the shape, dtype, device and order of axes in memory of `a`, unless others are given.",
     about: &[
-        ("fill_value", "The value, which broadcasts to the shape."),
+        (
+            "fill_value",
+            "The value, which broadcasts to the shape; NaN for None.",
+        ),
         (
             "a",
             "The array whose shape, dtype and order of axes are taken.",
@@ -259,7 +270,13 @@ pub static FULL_LIKE: OpDef = OpDef {
         >>> np.full_like(np.array([1, 2, 3]), 9)
         array([9, 9, 9])
     ",
-    cpu: Cpu::Composite(|cx| alike(cx, Content::of(cx.input(1)))),
+    cpu: Cpu::Composite(|cx| match cx.opt(1) {
+        Some(value) => alike(cx, Content::of(value)),
+        None => {
+            let dtype = cx.dtype("dtype").unwrap_or(cx.dtype_of(0));
+            alike(cx, missing(cx, Some(dtype))?)
+        }
+    }),
     grad: Grad::Derived,
     probe: Probe::calls(&[
         "f((2, 3)), 2",
@@ -449,6 +466,16 @@ fn new(cx: &CompositeCx, natural: DType, content: Content) -> Result<Outputs> {
     };
     let made = content.make(cx.op.name, &shape, axes, Made { dtype, device });
     cx.done(made.map_err(|e| e.for_op(cx.op.name))?)
+}
+
+/// What None is as an element: NaN, and not true.
+fn missing(cx: &CompositeCx, dtype: Option<DType>) -> Result<Content<'static>> {
+    match dtype.map(DType::kind) {
+        Some(Kind::Float | Kind::Complex) => Ok(Content::Number(Scalar::F64(f64::NAN))),
+        Some(Kind::Bool) => Ok(Content::Number(Scalar::Bool(false))),
+        Some(Kind::Integer) => Err(cx.dtype_error("None is no integer")),
+        None => Err(cx.dtype_error("None is a number only with a `dtype` of floats")),
+    }
 }
 
 /// A constant like the first input.

@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use mxnet_tensor::{
-    DType, Dims, Operand, Scalar, default_float, default_int, promotion, result_type,
+    DType, Dims, Operand, Promotion, Scalar, default_float, default_int, promotion, result_type,
 };
 
 use super::dims;
@@ -49,7 +49,7 @@ pub static VANDER: OpDef = OpDef {
     ],
     returns: &[(
         "ndarray",
-        "Of shape (n, N); integers and truth values become int64, float32 by NumPy's rules float64.",
+        "Of shape (n, N); integers and truth values become int64, float32 and uint64 by NumPy's rules float64.",
     )],
     raises: &[(
         "ValueError",
@@ -75,12 +75,12 @@ pub static VANDER: OpDef = OpDef {
                 "negative dimensions are not allowed, found N = {given}"
             ))
         })?;
-        // As NumPy's rules have it, float32 beside integers is float64; unsigned ones stay integers.
-        let x = match x.dtype() {
-            DType::U64 => x.clone(),
-            dtype => x.astype(result_type(
+        // As NumPy's rules have it, float32 and uint64 beside int64 are float64; else unsigned ones stay integers.
+        let x = match (x.dtype(), promotion()) {
+            (DType::U64, Promotion::Mx) => x.clone(),
+            (dtype, mode) => x.astype(result_type(
                 &[Operand::Array(dtype), Operand::Array(DType::I64)],
-                promotion(),
+                mode,
             ))?,
         };
         let column = x.reshape(&[n, 1])?;

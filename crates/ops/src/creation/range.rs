@@ -2,7 +2,9 @@
 #![allow(unsafe_code)]
 
 use mxnet_kernels::sequence::{Ramps, ramps};
-use mxnet_tensor::{DType, Dims, Kind, Scalar, broadcast_shapes, default_int, promote, promotion};
+use mxnet_tensor::{
+    DType, Dims, Kind, Promotion, Scalar, broadcast_shapes, default_int, promote, promotion,
+};
 use smallvec::SmallVec;
 
 use crate::Array;
@@ -122,8 +124,13 @@ fn range(cx: &CallCx) -> Result<Inferred> {
             len.max(0.0) as usize
         }
     };
+    let own = |x: Scalar| match x {
+        // Elements of uint64, by NumPy's rules: with the step, an int64, they are floats.
+        Scalar::U64(_) if promotion() == Promotion::NumPy => DType::U64,
+        other => dtype_of_number(other),
+    };
     let natural = all
-        .map(dtype_of_number)
+        .map(own)
         .into_iter()
         .fold(default_int(), |a, b| promote(a, b, promotion()));
     let dtype = cx.dtype("dtype").unwrap_or(natural);

@@ -385,7 +385,7 @@ pub static SIGN: OpDef = OpDef {
 pub static RECIPROCAL: OpDef = OpDef {
     name: "reciprocal",
     surface: &[Surface::Np("reciprocal"), Surface::Npx("reciprocal")],
-    doc: "One over every element. For integers it is 0 except at 1 and -1.",
+    doc: "One over every element. For integers it is 0 except at 1 and -1; for int32 and int64 the smallest number at 0, as in NumPy.",
     example: "
         >>> np.reciprocal([2.0, 4.0])
         array([0.5 , 0.25])

@@ -1,8 +1,9 @@
 //! Equality up to a tolerance.
 
-use mxnet_tensor::DType;
+use mxnet_tensor::{DType, Scalar};
 
-use crate::args::Param;
+use crate::Array;
+use crate::args::{Default, Param};
 use crate::elementwise::arithmetic::{ADD, MULTIPLY};
 use crate::elementwise::bitwise::{BITWISE_AND, BITWISE_OR};
 use crate::elementwise::comparison::{EQUAL, LESS_EQUAL};
@@ -19,8 +20,8 @@ pub static ISCLOSE: OpDef = OpDef {
     params: &[
         Param::array("a"),
         Param::array("b"),
-        Param::float("rtol", 1e-5),
-        Param::float("atol", 1e-8),
+        Param::array("rtol").or(Default::Float(1e-5)),
+        Param::array("atol").or(Default::Float(1e-8)),
         Param::bool("equal_nan", false),
     ],
     doc: "Where `abs(a - b) <= atol + rtol * abs(b)`, element by element. Infinities are close to themselves only, NaN to NaN if `equal_nan`.\n\nInteger operands are compared as \
@@ -28,8 +29,14 @@ pub static ISCLOSE: OpDef = OpDef {
     about: &[
         ("a", "First operand."),
         ("b", "Second operand, the reference; the two broadcast."),
-        ("rtol", "Tolerance as a share of `b`."),
-        ("atol", "Tolerance in absolute terms."),
+        (
+            "rtol",
+            "Tolerance as a share of `b`; of each element, if it is an array.",
+        ),
+        (
+            "atol",
+            "Tolerance in absolute terms; of each element, if it is an array.",
+        ),
         ("equal_nan", "Whether NaN is close to NaN."),
     ],
     returns: &[(
@@ -49,8 +56,15 @@ pub static ISCLOSE: OpDef = OpDef {
             inexact => inexact,
         };
         let (a, b) = (a.astype(dtype)?, b.astype(dtype)?);
-        let limit = b.abs()?.with_scalar(&MULTIPLY, cx.float("rtol"))?;
-        let limit = limit.with_scalar(&ADD, cx.float("atol"))?;
+        let tolerance = |i: usize, usual: f64| match cx.opt(i) {
+            Some(given) if given.dtype().is_complex() => {
+                Err(cx.dtype_error("tolerances must be real"))
+            }
+            Some(given) => Ok(given.detach()),
+            None => Array::weak_scalar(Scalar::F64(usual)),
+        };
+        let limit = b.abs()?.binary(&MULTIPLY, &tolerance(2, 1e-5)?)?;
+        let limit = limit.binary(&ADD, &tolerance(3, 1e-8)?)?;
         let near = a.sub(&b)?.abs()?.binary(&LESS_EQUAL, &limit)?;
         let mut close = near
             .binary(&BITWISE_AND, &b.unary(&ISFINITE)?)?
@@ -64,6 +78,7 @@ pub static ISCLOSE: OpDef = OpDef {
     probe: Probe::calls(&[
         "f((3, 4)), f((4,))",
         "f((3,)), f((3,)), 0.5, 0.1",
+        "f((3,)), f((3,)), f((3,)), f((2, 1))",
         "np.array([1.0, nan, inf, -inf, inf]), np.array([1.0 + 1e-6, nan, inf, inf, 3.0])",
         "np.array([1.0, nan, inf]), np.array([1.0 + 1e-3, nan, 1.0]), 1e-2, 0.0, True",
         "i((5,), 3), i((5,), 3)",

@@ -1,7 +1,7 @@
 //! Rounding to integers and to decimals.
 
 use mxnet_kernels::map;
-use mxnet_tensor::{DType, Scalar};
+use mxnet_tensor::{DType, Promotion, Scalar, promotion};
 
 use crate::Array;
 use crate::args::{Param, Value};
@@ -187,7 +187,10 @@ pub static ROUND: OpDef = OpDef {
         "decimals",
         "Digits after the point; negative ones before it.",
     )],
-    returns: &[("ndarray", "Of the shape and dtype of `a`.")],
+    returns: &[(
+        "ndarray",
+        "Of the shape and dtype of `a`; truth values become float16 by NumPy's rules.",
+    )],
     example: "
         >>> np.round([0.5, 1.5, 2.567], 1)
         array([0.5, 1.5, 2.6])
@@ -204,6 +207,12 @@ pub static ROUND: OpDef = OpDef {
         }
         if x.dtype().is_inexact() {
             return cx.done(rounded(x, decimals)?);
+        }
+        if x.dtype() == DType::Bool && promotion() == Promotion::NumPy {
+            return match decimals {
+                0 => cx.done(x.unary(&RINT)?),
+                _ => Err(cx.dtype_error("truth values are rounded to 0 decimals only")),
+            };
         }
         if decimals >= 0 || x.dtype() == DType::Bool {
             return cx.done(x.copy_in("K")?);

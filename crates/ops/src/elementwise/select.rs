@@ -17,7 +17,7 @@ use crate::index::NONZERO;
 use crate::invoke::{invoke, invoke1};
 use crate::opdef::{Bundle, Cpu, Cuda, Form, Grad, Keep, Onnx, OpDef, Probe, Short, Surface};
 use crate::shape;
-use crate::types::{DTypes, Types};
+use crate::types::{DTypes, Types, promoted};
 use crate::ufunc::deliver::{CASTING, ORDER, SUBOK, computed_in, delivered};
 
 pub(crate) static OPS: &[&OpDef] = &[&WHERE, &CHOOSE, &CLIP, &CLIP_WHERE, &BOUND, &NAN_TO_NUM];
@@ -125,7 +125,7 @@ pub static CLIP: OpDef = OpDef {
     name: "clip",
     surface: &[Surface::Np("clip"), Surface::Method("clip")],
     params: &[
-        Param::array("a"),
+        Param::array("a").strong(),
         Param::optional_array("a_min"),
         Param::optional_array("a_max"),
         Param::out(),
@@ -176,7 +176,7 @@ pub static CLIP: OpDef = OpDef {
 pub static CLIP_WHERE: OpDef = OpDef {
     name: "clip_where",
     params: &[
-        Param::array("a"),
+        Param::array("a").strong(),
         Param::optional_array("a_min"),
         Param::optional_array("a_max"),
         Param::out(),
@@ -236,6 +236,10 @@ fn clipped(cx: &CompositeCx) -> Result<Array> {
         .or(cx.opt(4))
         .filter(|high| !vacuous(x, high, true));
     match (low, high) {
+        // Truth values are in order, too.
+        (Some(low), Some(high)) if promoted(&[Some(x), Some(low), Some(high)]) == DType::Bool => {
+            x.binary(&MAXIMUM, low)?.binary(&MINIMUM, high)
+        }
         (Some(low), Some(high)) => invoke1(&BOUND, &[x, low, high], &Attrs::none()),
         (Some(low), None) => x.binary(&MAXIMUM, low),
         (None, Some(high)) => x.binary(&MINIMUM, high),
@@ -363,6 +367,9 @@ fn finite(cx: &crate::cx::CompositeCx, x: &Array) -> Result<Array> {
     let given = |i: usize, number: f64| match cx.opt(i) {
         Some(value) if value.layout().broadcast_to(x.shape()).is_err() => {
             Err(cx.shape_error("what stands for NaN and infinities must broadcast to `x`"))
+        }
+        Some(value) if value.dtype().is_complex() => {
+            Err(cx.dtype_error("what stands for NaN and infinities must be real"))
         }
         Some(value) if !value.is_weak() => value.astype(x.dtype()),
         Some(value) => Ok(value.clone()),

@@ -44,7 +44,7 @@ pub static CHOOSE: OpDef = OpDef {
             "ValueError",
             "If a number names no array and `mode` is 'raise', or there is no array.",
         ),
-        ("TypeError", "If the numbers are no integers."),
+        ("TypeError", "If the numbers are no integers, or uint64."),
     ],
     example: "
         >>> np.choose([0, 1, 0], [[1, 2, 3], [10, 20, 30]])
@@ -60,6 +60,11 @@ pub static CHOOSE: OpDef = OpDef {
         if numbers.dtype().is_inexact() {
             let found = numbers.dtype().name();
             return Err(cx.dtype_error(format!("`a` must be integers, found {found}")));
+        }
+        if numbers.dtype() == DType::U64 {
+            return Err(cx.dtype_error(
+                "Cannot cast array data from dtype('uint64') to dtype('int64') according to the rule 'safe'",
+            ));
         }
         let dtype = promoted(choices);
         let mut numbers = numbers.astype(DType::I64)?;

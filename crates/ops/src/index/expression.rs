@@ -72,16 +72,20 @@ pub fn get(x: &Array, key: &[IndexItem], arrays: &[Array]) -> Result<Array> {
 pub fn set(x: &Array, key: &[IndexItem], arrays: &[Array], value: &Array) -> Result<Option<Array>> {
     let flags = Flags::current();
     let recorded = flags.is_recording() && (x.entry().is_some() || value.entry().is_some());
-    // Elements that share memory are written one after the other, if they are named without arrays; more is too much to ask.
-    let plain = arrays.is_empty() && !recorded && !flags.is_stacked();
+    // Elements that share memory are written one after the other.
+    let plain = !recorded && !flags.is_stacked();
     if !plain || x.tensor().is_read_only() {
         x.check_writable("assignment", "assignment destination")?;
     }
     if let Some(number) = value.number() {
         check_element("assignment", number, x.dtype())?;
     }
-    if !recorded && !flags.is_stacked() {
-        return in_place(x, key, arrays, value).map(|()| None);
+    if plain {
+        return match !arrays.is_empty() && x.shares_elements() {
+            true => by_places(x, key, arrays, value),
+            false => in_place(x, key, arrays, value),
+        }
+        .map(|()| None);
     }
     let canonical = canonical(x.layout(), key, arrays)?;
     let value = fitted(value, &canonical.indexed, x)?;
@@ -192,6 +196,39 @@ fn in_place(x: &Array, key: &[IndexItem], arrays: &[Array], value: &Array) -> Re
     }
     let value = fitted(&value.detach(), &canonical.indexed, x)?;
     write(x, &canonical, &value)
+}
+
+/// [`in_place`] where elements share memory: the places in memory are written to, one after the other.
+fn by_places(x: &Array, key: &[IndexItem], arrays: &[Array], value: &Array) -> Result<()> {
+    let Some((row, places)) = spanned(x)? else {
+        return in_place(x, key, arrays, value);
+    };
+    let (item, places) = named(&places, key, arrays)?;
+    in_place(&row, &[item], &[places], value)
+}
+
+/// The memory that an array reaches as a row, and where in it its elements are. `None`: it has no elements.
+pub(crate) fn spanned(x: &Array) -> Result<Option<(Array, Array)>> {
+    let Some((low, high)) = x.layout().span() else {
+        return Ok(None);
+    };
+    let len = high - low + 1;
+    let start = x.layout().offset() - low;
+    let numbers = crate::creation::arange(len, DType::I64)?;
+    let layout = Layout::strided(x.shape(), x.layout().strides(), start)?;
+    let row = x.seen_as(Layout::contiguous(&[len]).with_offset(low));
+    Ok(Some((row, numbers.seen_as(layout))))
+}
+
+/// The places that an expression names, as an expression with one array.
+pub(crate) fn named(
+    places: &Array,
+    key: &[IndexItem],
+    arrays: &[Array],
+) -> Result<(IndexItem, Array)> {
+    let found = get(places, key, arrays)?.contiguous()?;
+    let shape = Dims::from_slice(found.shape());
+    Ok((IndexItem::Array { shape }, found))
 }
 
 /// Writes a value that has the dtype of `x` and the shape of the places.

@@ -25,6 +25,7 @@ pub use basic::{INDEX, INDEX_SPREAD};
 pub use choose::{CHOOSE, CHOSEN};
 pub use diagonal::{DIAG, DIAGONAL, DIAGONAL_SPREAD, TRACE, TRIL, TRIU};
 pub use expression::{accumulate, get, set};
+pub(crate) use expression::{named, spanned};
 pub(crate) use positions::{dense, positions};
 
 pub use nonzero::{ARGWHERE, FLATNONZERO, NONZERO, NONZERO_MATRIX};

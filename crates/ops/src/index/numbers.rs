@@ -202,7 +202,7 @@ fn addressable(cx: &CompositeCx, shape: &[usize]) -> Result<usize> {
 /// Input `i` as complete, dense int64.
 fn whole(cx: &CompositeCx, i: usize) -> Result<Array> {
     let x = cx.input(i);
-    if !x.dtype().is_integer() {
+    if !x.dtype().is_integer() && x.dtype() != DType::Bool {
         let dtype = x.dtype().name();
         return Err(cx.dtype_error(match x.is_empty() {
             true => format!(

@@ -2,7 +2,7 @@
 //!
 //! Each is the extended form of a product (`OpDef::extended`), made of operators; calls without these arguments never come here.
 
-use mxnet_tensor::{Dims, normalize_axes, normalize_axis};
+use mxnet_tensor::{DType, Dims, normalize_axes, normalize_axis};
 use smallvec::SmallVec;
 
 use crate::args::{Attrs, Param, ParamKind, Value};
@@ -11,8 +11,11 @@ use crate::error::Result;
 use crate::invoke::invoke1;
 use crate::linalg::{MATMUL, MATVEC, VECDOT, VECMAT};
 use crate::opdef::{Cpu, Form, OpDef, Probe};
-use crate::ufunc::deliver::{CASTING, ORDER, SUBOK, computed_in, delivered};
+use crate::ufunc::deliver::{CASTING, ORDER, SUBOK, delivered, operand_in};
 use crate::{Array, Outputs};
+
+/// The loop that is asked for: there is one for each dtype, the same for operands and result.
+const SIGNATURE: Param = Param::optional("signature", ParamKind::Words).keyword();
 
 /// What they have in common.
 const ALONG: OpDef = OpDef {
@@ -27,6 +30,7 @@ const ALONG: OpDef = OpDef {
         CASTING,
         ORDER,
         SUBOK,
+        SIGNATURE,
     ],
     about: &[
         (
@@ -39,6 +43,10 @@ const ALONG: OpDef = OpDef {
         ),
         ("keepdims", "Whether that axis stays, with length 1."),
         ("dtype", "What is computed in, and the result's type."),
+        (
+            "signature",
+            "The same as `dtype`, as a type of each operand and of the result: 'dd->d'.",
+        ),
         (
             "casting",
             "Which conversions of operands and of the result are allowed.",
@@ -60,6 +68,7 @@ pub static MATMUL_ALONG: OpDef = OpDef {
         "f((2, 3)), f((3, 4)), dtype='float64'",
         "f((2, 3)), f((3, 4)), order='F', casting='safe'",
         "i((2, 3), 9), i((3, 4), 9), dtype='int16', casting='unsafe'",
+        "f((2, 3)), f((3, 4)), signature='dd->d'",
     ])
     .against("np.matmul")
     .ulp(16),
@@ -104,6 +113,7 @@ pub static VECDOT_ALONG: OpDef = OpDef {
         CASTING,
         ORDER,
         SUBOK,
+        SIGNATURE,
     ],
     doc: "`axes` names an axis of each operand, instead of `axis` of both; `keepdims` keeps it with length 1; `dtype` is what it is computed in.",
     cpu: Cpu::Composite(|cx| along(cx, &VECDOT, [1, 1, 0])),
@@ -125,6 +135,7 @@ fn along(cx: &CompositeCx, op: &'static OpDef, cores: [usize; 3]) -> Result<Outp
             "`axis` and `keepdims` are for products whose operands share a single axis; `axes` names several",
         ));
     }
+    let dtype = asked(cx)?;
     let mut lists = lists(cx.ints("axes"));
     if cx.is_none("axes") {
         lists = if of_vectors {
@@ -146,7 +157,10 @@ fn along(cx: &CompositeCx, op: &'static OpDef, cores: [usize; 3]) -> Result<Outp
     // Vectors are matrices of one axis in products of matrices.
     let mut missing = 0;
     for i in 0..2 {
-        let x = computed_in(cx, i, cx.input(i))?;
+        let x = match dtype {
+            Some(dtype) => operand_in(cx, i, cx.input(i), dtype)?,
+            None => cx.input(i).clone(),
+        };
         let core = cores[i].min(x.ndim().max(1));
         missing += cores[i] - core;
         let own = named(cx, &lists[i], core, x.ndim(), "operand", i)?;
@@ -187,6 +201,37 @@ fn along(cx: &CompositeCx, op: &'static OpDef, cores: [usize; 3]) -> Result<Outp
     }
     // A new array lies in C order, wherever the axes of the product went.
     done(y.transpose(Some(&from))?.contiguous()?)
+}
+
+/// The dtype that `dtype` or `signature` names.
+fn asked(cx: &CompositeCx) -> Result<Option<DType>> {
+    if cx.is_none("signature") {
+        return Ok(cx.dtype("dtype"));
+    }
+    if !cx.is_none("dtype") {
+        return Err(cx.dtype_error("cannot specify both 'signature' and 'dtype'"));
+    }
+    let text = cx.str("signature");
+    let names: SmallVec<[&str; 3]> = match text.split_once("->") {
+        // One character for each operand and for the result.
+        Some((operands, result)) => operands
+            .char_indices()
+            .map(|(at, c)| &operands[at..at + c.len_utf8()])
+            .chain([result])
+            .collect(),
+        None => text.split(',').collect(),
+    };
+    let dtypes: Option<SmallVec<[DType; 3]>> =
+        names.iter().map(|name| DType::from_name(name)).collect();
+    match dtypes.as_deref() {
+        Some(&[a, b, c]) if a == b && b == c => Ok(Some(a)),
+        Some([_, _, _]) => Err(cx.dtype_error(format!(
+            "No loop matching the specified signature and casting was found: '{text}' names several types"
+        ))),
+        _ => Err(cx.value_error(format!(
+            "`signature` is a type-string of 2 typecodes before and 1 after the -> sign, or a tuple of 3, found '{text}'"
+        ))),
+    }
 }
 
 /// The last so many axes.

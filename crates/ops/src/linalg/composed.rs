@@ -40,7 +40,7 @@ pub static TENSORDOT: OpDef = OpDef {
 pub static INNER: OpDef = OpDef {
     name: "inner",
     surface: &[Surface::Np("inner")],
-    params: &[Param::array("a"), Param::array("b")],
+    params: &[Param::array("a").strong(), Param::array("b").strong()],
     doc: "Sum of products over the last axes of both; the other axes follow one another. A product of elements if one of them is 0-d.",
     about: &[
         ("a", "First operand."),

@@ -98,7 +98,7 @@ pub static MATMUL: OpDef = OpDef {
 pub static DOT: OpDef = OpDef {
     name: "dot",
     surface: &[Surface::Np("dot"), Surface::Method("dot")],
-    params: &[Param::array("a"), Param::array("b")],
+    params: &[Param::array("a").strong(), Param::array("b").strong()],
     doc: "Sum over the last axis of `a` and the second-to-last axis (the only one, if 1-D) of `b`; the other axes follow one another. A product of \
           elements if one of them is 0-d.",
     about: &[("a", "First operand."), ("b", "Second operand.")],

@@ -17,7 +17,7 @@ use crate::opdef::{
     Cost, Cpu, Form, Grad, Inferred, Keep, Onnx, OpDef, Probe, Short, Surface, one_of,
 };
 use crate::reduce::{MASKED_ALL, MASKED_ANY, MASKED_MEAN, MASKED_PROD, MASKED_SUM};
-use crate::{creation, quick, shape};
+use crate::{creation, laid, quick, shape};
 
 /// What reductions that can be told a dtype have in common.
 pub(crate) const REDUCTION: OpDef = OpDef {
@@ -35,6 +35,7 @@ pub(crate) const REDUCTION: OpDef = OpDef {
     ],
     form: Form::Out,
     out_casting: Casting::Unsafe,
+    order: Some(kept_order),
     cost: Cost::PerKiB(40),
     probe: Probe::calls(CALLS),
     ..OpDef::DEFAULT
@@ -319,6 +320,30 @@ pub(crate) fn averaged(dtype: DType) -> DType {
     }
 }
 
+/// The axes that stay, in the order in which they lie in the operand.
+fn kept_order(cx: &CallCx) -> Option<Dims> {
+    let order = laid::as_inputs(cx)?;
+    if cx.bool("keepdims") {
+        return Some(order);
+    }
+    let gone = cx.axes("axis", 0).ok()?;
+    let place = |axis: usize| axis - gone.iter().filter(|&&g| g < axis).count();
+    Some(
+        order
+            .into_iter()
+            .filter(|axis| !gone.contains(axis))
+            .map(place)
+            .collect(),
+    )
+}
+
+/// Halves that are folded into wider floats are computed in these, as in NumPy.
+pub(crate) fn wider_out(cx: &CallCx) -> Option<DType> {
+    let to = cx.outs.first().copied().flatten()?.dtype();
+    let is_half = matches!(cx.dtype_of(0), DType::F16 | DType::BF16);
+    (is_half && matches!(to, DType::F32 | DType::F64)).then_some(to)
+}
+
 /// Shape and dtype of a reduction.
 pub(crate) fn folded(cx: &CallCx, natural: fn(DType) -> DType) -> Result<Inferred> {
     let axes = cx.axes("axis", 0)?;
@@ -331,7 +356,10 @@ pub(crate) fn folded(cx: &CallCx, natural: fn(DType) -> DType) -> Result<Inferre
         }
     }
     let takes_dtype = cx.params.iter().any(|p| p.name == "dtype");
-    let asked = if takes_dtype { cx.dtype("dtype") } else { None };
+    let asked = match takes_dtype {
+        true => cx.dtype("dtype").or_else(|| wider_out(cx)),
+        false => None,
+    };
     one_of(shape, asked.unwrap_or_else(|| natural(cx.dtype_of(0))))
 }
 

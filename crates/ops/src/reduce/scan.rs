@@ -10,11 +10,12 @@ use crate::cx::{CallCx, CompositeCx, KernelCx};
 use crate::eager::elem;
 use crate::error::Result;
 use crate::invoke::invoke1;
+use crate::laid;
 use crate::nn::operand;
 use crate::opdef::{
     Cost, Cpu, Form, Grad, Inferred, Keep, Onnx, OpDef, OutSpec, Probe, Surface, one_of,
 };
-use crate::reduce::fold::accumulator;
+use crate::reduce::fold::{accumulator, wider_out};
 use crate::shape::{concatenate, flip, moveaxis, narrow};
 use crate::{Array, Outputs, creation};
 
@@ -35,6 +36,10 @@ const RUNNING: OpDef = OpDef {
     form: Form::Out,
     out_casting: Casting::Unsafe,
     infer: running,
+    order: Some(|cx| match cx.is_none("axis") {
+        true => None,
+        false => laid::as_inputs(cx),
+    }),
     cost: Cost::PerKiB(120),
     probe: Probe::calls(&[
         "f((3, 4))",
@@ -293,6 +298,7 @@ fn attributes(axis: Option<i64>, reverse: bool) -> Attrs {
 fn running(cx: &CallCx) -> Result<Inferred> {
     let dtype = cx
         .dtype("dtype")
+        .or_else(|| wider_out(cx))
         .unwrap_or_else(|| accumulator(cx.dtype_of(0)));
     if cx.is_none("axis") || cx.is_axis_of_scalar("axis", cx.shape(0).len()) {
         return one_of(Dims::from_slice(&[cx.input(0).len()]), dtype);

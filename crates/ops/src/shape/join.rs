@@ -14,6 +14,7 @@ use crate::cx::{CallCx, CompositeCx, KernelCx};
 use crate::error::{Result, Tuple};
 use crate::interp::Flags;
 use crate::invoke::invoke1;
+use crate::laid;
 use crate::opdef::{
     Cost, Cpu, Form, Grad, Grads, Inferred, Keep, Onnx, OpDef, Probe, Short, Surface, one_of,
 };
@@ -49,6 +50,10 @@ pub static CONCATENATE: OpDef = OpDef {
     short: Short::List(join_few),
     infer: joined,
     cpu: Cpu::Kernel(join),
+    order: Some(|cx| match cx.is_none("axis") {
+        true => None,
+        false => laid::as_inputs(cx),
+    }),
     grad: Grad::Rule(Keep::NOTHING, |g| {
         let mut grads = Grads::new();
         let mut start = 0;

@@ -8,8 +8,10 @@ use crate::args::{Param, ParamKind, Value};
 use crate::cx::{CompositeCx, KernelCx};
 use crate::error::Result;
 use crate::invoke::invoke1;
+use crate::laid;
 use crate::opdef::{Cost, Cpu, Grad, Keep, Onnx, OpDef, Probe, Surface, one_of};
 use crate::shape::{concatenate, narrow};
+use crate::types::check_element;
 use crate::{Outputs, cpu};
 
 /// Surrounded by a constant. Other modes are made of slices in `np.pad`.
@@ -22,6 +24,9 @@ pub static PAD: OpDef = OpDef {
     ],
     doc: "The array with `pad_width` = (before, after, before, after, ...) elements of `value` added along each axis.",
     infer: |cx| {
+        if let Some(value) = cx.scalar("value") {
+            check_element("pad", value, cx.dtype_of(0))?;
+        }
         let shape = cx
             .shape(0)
             .iter()
@@ -30,6 +35,7 @@ pub static PAD: OpDef = OpDef {
         one_of(shape.collect::<Dims>(), cx.dtype_of(0))
     },
     cpu: Cpu::Kernel(pad),
+    order: Some(laid::as_inputs),
     grad: Grad::Rule(Keep::NOTHING, |g| {
         let mut dy = g.dy(0).clone();
         for (axis, p) in g.ints("pad_width").chunks(2).enumerate() {
@@ -208,6 +214,7 @@ pub static ROTATE: OpDef = OpDef {
         }
         swap_parts(cx, cx.ints("starts"), 0, x.layout(), out.layout())
     }),
+    order: Some(laid::as_inputs),
     grad: Grad::Rule(Keep::NOTHING, |g| {
         let starts = g.ints("starts").iter().zip(g.shape(0));
         let back = starts.map(|(&start, &n)| (n as i64 - start) % n.max(1) as i64);

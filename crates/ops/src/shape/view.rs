@@ -22,13 +22,18 @@ pub static RESHAPE: OpDef = OpDef {
     ],
     params: &[
         Param::array("a"),
-        Param::required("shape", ParamKind::Ints).variadic(),
+        Param::required("shape", ParamKind::Ints)
+            .variadic()
+            .or_none(),
         Param::choice("order", &["C", "F"], "C"),
     ],
     doc: "The elements, taken and put in C order (`order='F'`: first axis fastest), with another shape: a view where the strides allow it, else a \
           copy. One size may be -1.",
     about: &[
-        ("shape", "Lengths of the axes, of which one may be -1."),
+        (
+            "shape",
+            "Lengths of the axes, of which one may be -1; those of `a` for None.",
+        ),
         (
             "copy",
             "Whether memory is never shared (True), always (False), or where possible (None).",
@@ -46,7 +51,10 @@ pub static RESHAPE: OpDef = OpDef {
                [3, 6]])
     ",
     cpu: Cpu::View(|cx| {
-        let shape: SmallVec<[isize; 4]> = cx.ints("shape").iter().map(|&d| d as isize).collect();
+        let Some(shape) = cx.opt_ints("shape") else {
+            return Ok(Viewed::Shared(cx.layout.clone()));
+        };
+        let shape: SmallVec<[isize; 4]> = shape.iter().map(|&d| d as isize).collect();
         let fortran = cx.str("order") == "F";
         let found = if fortran {
             cx.layout.reshape_fortran(&shape)?
@@ -86,7 +94,9 @@ pub static RESHAPE_COPYING: OpDef = OpDef {
     name: "reshape_copying",
     params: &[
         Param::array("a"),
-        Param::required("shape", ParamKind::Ints).variadic(),
+        Param::required("shape", ParamKind::Ints)
+            .variadic()
+            .or_none(),
         Param::choice("order", &["C", "F", "A"], "C"),
         Param::optional("copy", ParamKind::Bool).keyword(),
     ],
@@ -99,7 +109,7 @@ pub static RESHAPE_COPYING: OpDef = OpDef {
             order => order == "F",
         };
         let attrs: Attrs = [
-            Value::from(cx.ints("shape")),
+            cx.opt_ints("shape").map_or(Value::None, Value::from),
             Value::Word(if fortran { "F" } else { "C" }),
         ]
         .into_iter()

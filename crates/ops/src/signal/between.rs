@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use mxnet_kernels::sequence::interpolate;
-use mxnet_tensor::{DType, Dims, Scalar, default_float};
+use mxnet_tensor::{DType, Dims, Promotion, Scalar, default_float, promotion};
 use smallvec::SmallVec;
 
 use crate::args::{Attrs, Param, ParamKind, Value};
@@ -36,9 +36,8 @@ pub static INTERP: OpDef = OpDef {
         Param::optional_array("right"),
         Param::optional("period", ParamKind::Float),
     ],
-    doc: "Linear interpolation between the points `(xp, fp)` at `x`, of the float dtype that the arguments promote to. Of NaN it is NaN.\n\nDifferentiable in `x`, `xp` and `fp`; at a point \
-          the slope is that of the line behind it.\n\n\
-          Differences: NumPy's result is float64 whatever the arguments are. It is computed in float64 here too.",
+    doc: "Linear interpolation between the points `(xp, fp)` at `x`, of the float dtype that the arguments promote to, by NumPy's rules always of float64 or complex128. Of NaN it is \
+          NaN.\n\nComputed in float64. Differentiable in `x`, `xp` and `fp`; at a point the slope is that of the line behind it.",
     about: &[
         ("x", "Where values are wanted."),
         (
@@ -109,10 +108,11 @@ fn interp(cx: &CompositeCx) -> Result<Outputs> {
         return Err(cx.dtype_error("coordinates must be real"));
     }
     let found = promoted(cx.inputs);
-    let dtype = if found.is_inexact() {
-        found
-    } else {
-        default_float()
+    let dtype = match promotion() {
+        Promotion::NumPy if found.is_complex() => DType::C128,
+        Promotion::NumPy => DType::F64,
+        Promotion::Mx if found.is_inexact() => found,
+        Promotion::Mx => default_float(),
     };
     let real = compute(dtype.real());
     let (mut x, mut xp, mut fp) = (x.astype(real)?, xp.astype(real)?, fp.clone());

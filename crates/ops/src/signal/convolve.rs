@@ -26,8 +26,8 @@ pub static CONVOLVE: OpDef = OpDef {
     name: "convolve",
     surface: &[Surface::Np("convolve")],
     params: &[
-        Param::array("a"),
-        Param::array("v"),
+        Param::array("a").strong(),
+        Param::array("v").strong(),
         Param::choice("mode", MODES, "full"),
     ],
     doc: "Convolution of two sequences of n and m elements: sums of products of one with the other reversed, at every shift.\n\n`mode` says which shifts: 'full' all n + m - 1 at which they \
@@ -77,8 +77,8 @@ pub static CORRELATE: OpDef = OpDef {
     name: "correlate",
     surface: &[Surface::Np("correlate")],
     params: &[
-        Param::array("a"),
-        Param::array("v"),
+        Param::array("a").strong(),
+        Param::array("v").strong(),
         Param::choice("mode", MODES, "valid"),
     ],
     doc: "Correlation of two sequences: sums of products of `a` with the conjugate of `v`, at every shift of `v`. `mode` as for `convolve`.",
@@ -95,6 +95,12 @@ pub static CORRELATE: OpDef = OpDef {
         >>> np.correlate([1, 2, 3], [0, 1], 'full')
         array([1, 2, 3, 0])
     ",
+    infer: |cx| {
+        if cx.shape(0).is_empty() || cx.shape(1).is_empty() {
+            return Err(cx.value_error("a and v must be sequences, found a number"));
+        }
+        (SHIFTED.infer)(cx)
+    },
     short: Short::Pair(|a, v| few(a, v, None, || Shifts::of("valid", a.len(), v.len(), false))),
     cpu: Cpu::Kernel(|cx| {
         let (n, m) = (cx.input(0).len(), cx.input(1).len());

@@ -11,6 +11,7 @@ use crate::cx::KernelCx;
 use crate::eager::elem;
 use crate::elementwise::arithmetic::{ADD, NEGATIVE, SUBTRACT};
 use crate::error::{Error, Result, Tuple};
+use crate::index::{named, spanned};
 use crate::interp::Flags;
 use crate::invoke::{Call, dispatch, invoke1};
 use crate::opdef::{Cost, Cpu, Cuda, Grad, Inferred, OpDef};
@@ -147,6 +148,12 @@ pub fn at(
     let recorded = |x: &Array| x.entry().is_some();
     if flags.is_recording() && (recorded(a) || value.is_some_and(recorded)) {
         return record(op, a, key, arrays, value).map(Some);
+    }
+    if a.shares_elements()
+        && let Some((row, places)) = spanned(a)?
+    {
+        let (item, places) = named(&places, key, arrays)?;
+        return at(op, &row, &[item], &[places], value);
     }
     let positions = positions(a, key, arrays)?;
     let value = value

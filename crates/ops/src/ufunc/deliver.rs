@@ -1,6 +1,6 @@
 //! What the keywords `casting`, `order`, `out` and `where` mean to operators that are made of others: composites look at them here.
 
-use mxnet_tensor::{Casting, can_cast};
+use mxnet_tensor::{Casting, DType, can_cast};
 
 use crate::Array;
 use crate::args::Param;
@@ -28,9 +28,14 @@ fn casting(cx: &CompositeCx) -> Casting {
 
 /// An operand in the dtype that is asked for; a Python number takes it on.
 pub(crate) fn computed_in(cx: &CompositeCx, i: usize, x: &Array) -> Result<Array> {
-    let Some(dtype) = cx.dtype("dtype") else {
-        return Ok(x.clone());
-    };
+    match cx.dtype("dtype") {
+        Some(dtype) => operand_in(cx, i, x, dtype),
+        None => Ok(x.clone()),
+    }
+}
+
+/// An operand in `dtype`, if the rule for conversions allows it.
+pub(crate) fn operand_in(cx: &CompositeCx, i: usize, x: &Array, dtype: DType) -> Result<Array> {
     let allowed = if x.is_weak() {
         casting(cx) == Casting::Unsafe || x.dtype().kind() <= dtype.kind()
     } else {

@@ -5,7 +5,7 @@ use std::ffi::CStr;
 use mxnet::ops::linalg::MATMUL;
 use mxnet::ops::ufunc::{self as core, Initial, Reduction};
 use mxnet::ops::{Array, Error, OpDef};
-use mxnet::tensor::{Casting, DType, Scalar};
+use mxnet::tensor::{Casting, DType, Promotion, Scalar, promotion};
 use num_complex::Complex;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::ffi;
@@ -196,7 +196,7 @@ impl<'py, const N: usize> Given<'py, N> {
     /// Argument `i` as an array.
     fn array(&self, op: &'static OpDef, i: usize) -> PyResult<Array> {
         match self.get(i) {
-            Some(object) => Ok(strong(operand(op, object)?)),
+            Some(object) => Ok(convert::strong(operand(op, object)?)),
             None => Err(PyTypeError::new_err("missing array")),
         }
     }
@@ -245,17 +245,6 @@ fn operand(op: &'static OpDef, object: &Bound<'_, PyAny>) -> PyResult<Array> {
             ),
         )),
     }
-}
-
-/// A Python number as the array it is by itself.
-fn strong(array: Array) -> Array {
-    if !array.is_weak() {
-        return array;
-    }
-    let dtype = mxnet::ops::default_dtype(array.dtype().kind());
-    let value = array.detach();
-    // A 0-d array that is there already always converts.
-    value.astype(dtype).unwrap_or(value)
 }
 
 /// The dtype to fold in: the one asked for, else what the array written to and `x` promote to if the function computes in it.
@@ -431,6 +420,13 @@ fn outer<'py>(
     }
     let (a, b) = (args.get_item(0)?, args.get_item(1)?);
     let (left, right) = (operand(op, &a)?, operand(op, &b)?);
+    let becomes_array = |x: &Array| !matches!(x.number(), None | Some(Scalar::Wide(_)));
+    if promotion() == Promotion::NumPy && (becomes_array(&left) || becomes_array(&right)) {
+        // NumPy makes arrays of both.
+        let both = [left, right].map(|x| PyArray::wrap(py, convert::strong(x)));
+        let [left, right] = both;
+        return outer(slf, &PyTuple::new(py, [left?, right?])?, kwargs);
+    }
     // Numbers stay what they are: they promote by their kind only.
     if left.is_weak() || right.ndim() == 0 {
         return slf.call((a, b), kwargs).map(Bound::unbind);

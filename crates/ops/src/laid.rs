@@ -1,0 +1,94 @@
+//! How new arrays lie in memory: in the order of the axes of what they are made from.
+
+use mxnet_tensor::{DType, Device, Dims, Layout};
+use smallvec::SmallVec;
+
+use crate::Array;
+use crate::cx::CallCx;
+use crate::error::Result;
+
+/// The axes from the slowest to the fastest as they lie in layouts of `ndim` axes; where these do not tell, or not the same, the earlier axis is
+/// the slower one. `None` for C order.
+pub(crate) fn axes_as(layouts: &[&Layout], ndim: usize) -> Option<Dims> {
+    let step = |layout: &Layout, axis: usize| match layout.shape()[axis] {
+        1 => 0,
+        _ => layout.strides()[axis].unsigned_abs(),
+    };
+    let mut order = Dims::new();
+    for axis in 0..ndim {
+        let mut place = order.len();
+        for (at, &other) in order.iter().enumerate().rev() {
+            let mut told = layouts
+                .iter()
+                .map(|layout| (step(layout, other), step(layout, axis)))
+                .filter(|&(a, b)| a != 0 && b != 0)
+                .peekable();
+            if told.peek().is_none() {
+                continue;
+            }
+            if !told.all(|(a, b)| a < b) {
+                break;
+            }
+            place = at;
+        }
+        order.insert(place, axis);
+    }
+    (!order.iter().enumerate().all(|(i, &axis)| i == axis)).then_some(order)
+}
+
+/// The order of the axes of the operands, which all have as many.
+pub(crate) fn as_inputs(cx: &CallCx) -> Option<Dims> {
+    let layouts: SmallVec<[&Layout; 8]> = cx.inputs.iter().flatten().map(|x| x.layout()).collect();
+    let ndim = layouts.first()?.ndim();
+    match layouts.iter().all(|layout| layout.ndim() == ndim) {
+        true => axes_as(&layouts, ndim),
+        false => None,
+    }
+}
+
+/// A new array whose axes lie in this order, slowest first.
+pub(crate) fn allocate(
+    order: &[usize],
+    shape: &[usize],
+    dtype: DType,
+    device: Device,
+) -> Result<Array> {
+    let sizes: Dims = order.iter().map(|&axis| shape[axis]).collect();
+    let made = Array::uninitialised(&sizes, dtype, device)?;
+    let mut strides: SmallVec<[isize; 4]> = SmallVec::from_elem(0, shape.len());
+    for (&axis, &stride) in order.iter().zip(made.layout().strides()) {
+        strides[axis] = stride;
+    }
+    Ok(made.seen_as(Layout::strided(shape, &strides, 0)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::axes_as;
+    use mxnet_tensor::{Dims, Layout};
+
+    fn order(layouts: &[&Layout]) -> Option<Dims> {
+        axes_as(layouts, layouts[0].ndim())
+    }
+
+    #[test]
+    fn the_slowest_axis_comes_first() {
+        let c = Layout::contiguous(&[2, 3, 4]);
+        let f = Layout::fortran(&[2, 3, 4]);
+        assert_eq!(order(&[&c]), None);
+        assert_eq!(order(&[&f]).as_deref(), Some(&[2, 1, 0][..]));
+        assert_eq!(order(&[&f, &f]).as_deref(), Some(&[2, 1, 0][..]));
+        // One that lies in C order decides.
+        assert_eq!(order(&[&f, &c]), None);
+    }
+
+    #[test]
+    fn axes_of_one_element_stay_where_they_are() {
+        let first = Layout::fortran(&[1, 3, 4]);
+        assert_eq!(order(&[&first]).as_deref(), Some(&[0, 2, 1][..]));
+        let middle = Layout::fortran(&[3, 1, 4]);
+        assert_eq!(order(&[&middle]).as_deref(), Some(&[2, 0, 1][..]));
+        let last = Layout::fortran(&[3, 4, 1]);
+        assert_eq!(order(&[&last]).as_deref(), Some(&[1, 0, 2][..]));
+    }
+}
