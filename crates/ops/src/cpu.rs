@@ -223,7 +223,7 @@ pub(crate) fn fill_small(tensor: &Tensor, value: Scalar) -> bool {
 }
 
 /// Up to this many elements planning a copy costs more than copying one by one.
-const FEW: usize = 128;
+pub(crate) const FEW: usize = 128;
 
 /// Copies elements of `size` bytes one by one; strides in elements.
 ///

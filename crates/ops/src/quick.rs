@@ -333,7 +333,7 @@ fn compute<const CHOOSE: bool>(op: &'static OpDef, operands: &[Quick]) -> Result
         || n > MEDIUM_LEN
         || !accepts.has(dtype)
         || lead.device().kind() != DeviceKind::Cpu
-        || !lead.layout().is_contiguous()
+        || !lead.layout().is_contiguous() && (CHOOSE || !lead.layout().is_fortran())
     {
         return Ok(None);
     }

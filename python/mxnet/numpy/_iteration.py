@@ -29,6 +29,8 @@ def iterable(y: object) -> bool:
     >>> mx.np.iterable([1, 2]), mx.np.iterable(2)
     (True, False)
     """
+    if isinstance(y, ndarray):
+        return y.ndim > 0
     try:
         iter(y)  # type: ignore[call-overload]
     except TypeError:

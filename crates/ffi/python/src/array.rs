@@ -415,8 +415,12 @@ impl PyArray {
     #[doc = sections!(tobytes)]
     #[pyo3(signature = (order = Some("C")))]
     fn tobytes(slf: &Bound<'_, Self>, order: Option<&str>) -> PyResult<Py<PyAny>> {
+        let order = order.unwrap_or("C");
+        if let Some(bytes) = exchange::bytes(slf, order)? {
+            return Ok(bytes.into_any().unbind());
+        }
         let values = exchange::to_numpy(slf)?;
-        let bytes = values.call_method1(slf.py(), "tobytes", (order.unwrap_or("C"),))?;
+        let bytes = values.call_method1(slf.py(), "tobytes", (order,))?;
         Ok(bytes)
     }
 

@@ -7,14 +7,16 @@ mod binding;
 mod description;
 mod draw;
 mod entry;
+mod front;
 mod result;
 mod short;
 
 use mxnet::ops::shape::{ASTYPE, ASTYPE_OF};
 use mxnet::ops::{
-    Array, Attrs, Call, Cpu, Form, OpDef, Outputs, ParamKind, Value, ViewCx, Viewed, dispatch,
+    Array, Attrs, Call, Cpu, Form, OpDef, Outputs, ParamKind, Quick, Value, ViewCx, Viewed,
+    constant, default_dtype, dispatch, quick,
 };
-use mxnet::tensor::DType;
+use mxnet::tensor::{DType, Scalar};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use smallvec::SmallVec;
@@ -31,6 +33,7 @@ use result::{finish_as, finish_into};
 pub use arguments::Named;
 pub use binding::{Binding, documentation, signature};
 pub use entry::{as_function, binding_of, enter, guarded, register};
+pub use front::before;
 pub use result::{finish, finish_of};
 
 /// Binds, calls, wraps.
@@ -143,17 +146,47 @@ fn quick_call(
     match (positional.len(), op.params.len()) {
         (1, 1) => match object(0).cast::<PyArray>() {
             Ok(x) => quick_unary(x, op),
-            Err(_) => Ok(None),
+            Err(_) => quick_numbers(py, op, &[object(0)]),
         },
         (2, 2) => {
             let (a, b) = (object(0), object(1));
             match (a.cast::<PyArray>(), b.cast::<PyArray>()) {
                 (Ok(a), _) => quick_binary(a, op, &b, false),
                 (_, Ok(b)) => quick_binary(b, op, &a, true),
-                _ => Ok(None),
+                _ => quick_numbers(py, op, &[a, b]),
             }
         }
         _ => Ok(None),
+    }
+}
+
+/// The same of Python numbers: the first one becomes an array of the dtype that they have together.
+#[inline]
+fn quick_numbers(
+    py: Python<'_>,
+    op: &'static OpDef,
+    objects: &[Bound<'_, PyAny>],
+) -> PyResult<Option<Py<PyAny>>> {
+    let mut numbers = SmallVec::<[Scalar; 2]>::new();
+    for object in objects {
+        match convert::number(object)? {
+            Some(Scalar::Wide(_) | Scalar::U64(_)) | None => return Ok(None),
+            Some(number) => numbers.push(number),
+        }
+    }
+    let kind = numbers.iter().map(|number| number.kind()).max();
+    let (Some(&first), Some(kind)) = (numbers.first(), kind) else {
+        return Ok(None);
+    };
+    let made = constant(&[], Some(first), default_dtype(kind));
+    let Some(first) = made.map_err(|error| raise(py, error))? else {
+        return Ok(None);
+    };
+    let mut operands = SmallVec::<[Quick; 2]>::from_iter([Quick::Array(&first)]);
+    operands.extend(numbers[1..].iter().map(|&number| Quick::Number(number)));
+    match quick(op, &operands).map_err(|error| raise(py, error))? {
+        Some(array) => Ok(Some(PyArray::wrap_result(py, array)?.into_any())),
+        None => Ok(None),
     }
 }
 

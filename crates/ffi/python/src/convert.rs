@@ -627,6 +627,12 @@ pub fn dtype(object: &Bound<'_, PyAny>) -> PyResult<DType> {
             "Cannot construct a dtype from an array",
         ));
     }
+    if object.is(py.get_type::<PyInt>()) {
+        return Ok(DType::I64);
+    }
+    if object.is(py.get_type::<PyBool>()) {
+        return Ok(DType::Bool);
+    }
     let numpy = py.import("numpy")?;
     let found = numpy.call_method1("dtype", (object,)).map_err(|_| {
         PyTypeError::new_err(format!("data type {} not understood", display(object)))

@@ -478,6 +478,30 @@ pub unsafe fn fill_buffer(
     Ok(())
 }
 
+/// The bytes of the elements where they lie one after the other in this order. `None`: they do not, or it is another order.
+pub fn bytes<'py>(slf: &Bound<'py, PyArray>, order: &str) -> PyResult<Option<Bound<'py, PyBytes>>> {
+    let py = slf.py();
+    let array = slf.get().array(py);
+    let dense = array.layout().is_contiguous() && matches!(order, "C" | "A" | "K");
+    if !dense || array.device().kind() != DeviceKind::Cpu {
+        return Ok(None);
+    }
+    let wait = || array.wait_to_read();
+    let done = if array.is_ready() {
+        wait()
+    } else {
+        py.detach(wait)
+    };
+    done.map_err(|error| raise(py, error))?;
+    let tensor = array.tensor();
+    if array.is_empty() {
+        return Ok(Some(PyBytes::new(py, &[])));
+    }
+    // SAFETY: dense elements, which lie within the storage that `array` holds and are complete; nobody writes while the lock is held.
+    let bytes = unsafe { std::slice::from_raw_parts(tensor.data_ptr(), tensor.len_bytes()) };
+    Ok(Some(PyBytes::new(py, bytes)))
+}
+
 /// Takes back what a buffer view kept.
 ///
 /// # Safety

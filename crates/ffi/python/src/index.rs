@@ -101,6 +101,23 @@ struct Steps {
 
 impl Steps {
     #[inline]
+    fn of_any(key: &Bound<'_, PyAny>) -> PyResult<Option<Steps>> {
+        let mut steps = [Step::Int(0); 4];
+        if key.is_exact_instance_of::<PyInt>() {
+            steps[0] = Step::Int(integer(key)?);
+        } else if let Ok(slice) = key.cast_exact::<PySlice>() {
+            let (start, stop, step) = unpacked(slice)?;
+            steps[0] = Step::Slice(start, stop, step);
+        } else {
+            return match key.cast_exact::<PyTuple>() {
+                Ok(tuple) => Steps::of(tuple),
+                Err(_) => Ok(None),
+            };
+        }
+        Ok(Some(Steps { steps, len: 1 }))
+    }
+
+    #[inline]
     fn of(key: &Bound<'_, PyTuple>) -> PyResult<Option<Steps>> {
         let len = key.len();
         let mut steps = [Step::Int(0); 4];
@@ -128,26 +145,35 @@ impl Steps {
     fn view(&self, slf: &Bound<'_, PyArray>) -> PyResult<Option<Py<PyArray>>> {
         let py = slf.py();
         let found = slf.get().with(py, |x| {
-            if !is_plain(x) || self.len > x.ndim() {
+            if !is_plain(x) {
                 return None;
             }
-            let mut layout: Option<Layout> = None;
-            let mut axis = 0;
-            for step in &self.steps[..self.len] {
-                let from = layout.as_ref().unwrap_or(x.layout());
-                let next = match *step {
-                    Step::Int(index) => from.select(axis, index),
-                    Step::Slice(start, stop, by) => {
-                        axis += 1;
-                        from.slice(axis - 1, Some(start), Some(stop), Some(by))
-                    }
-                };
-                layout = Some(next.ok()?);
-            }
-            layout.map(|layout| shown(x, layout))
+            self.layout(x.layout()).map(|layout| shown(x, layout))
         });
         let found = found.transpose().map_err(|error| raise(py, error))?;
         found.map(|found| found.wrap(slf)).transpose()
+    }
+
+    /// What the entries show; `None` if they do not fit.
+    #[inline]
+    fn layout(&self, whole: &Layout) -> Option<Layout> {
+        if self.len > whole.ndim() {
+            return None;
+        }
+        let mut layout: Option<Layout> = None;
+        let mut axis = 0;
+        for step in &self.steps[..self.len] {
+            let from = layout.as_ref().unwrap_or(whole);
+            let next = match *step {
+                Step::Int(index) => from.select(axis, index),
+                Step::Slice(start, stop, by) => {
+                    axis += 1;
+                    from.slice(axis - 1, Some(start), Some(stop), Some(by))
+                }
+            };
+            layout = Some(next.ok()?);
+        }
+        layout
     }
 }
 
@@ -198,6 +224,7 @@ impl Shown {
     #[inline]
     fn wrap(self, slf: &Bound<'_, PyArray>) -> PyResult<Py<PyArray>> {
         match self {
+            Shown::View(array) if array.ndim() > 0 => PyArray::wrap_view(slf.py(), array, slf),
             Shown::View(array) => finished(slf, array),
             Shown::Element(array) => PyArray::wrap_result(slf.py(), array),
         }
@@ -275,6 +302,9 @@ pub fn set(
     value: &Bound<'_, PyAny>,
 ) -> PyResult<()> {
     let py = slf.py();
+    if put(slf, key, value)? {
+        return Ok(());
+    }
     let mut parts = Key::new();
     parts.read(key)?;
     let key = &parts;
@@ -307,6 +337,39 @@ pub fn set(
         slf.get().adopt_written(py, recorded)?;
     }
     Ok(())
+}
+
+/// The short way of a number or a small array at integers and slices. Answers whether it was open.
+#[inline]
+fn put(
+    slf: &Bound<'_, PyArray>,
+    key: &Bound<'_, PyAny>,
+    value: &Bound<'_, PyAny>,
+) -> PyResult<bool> {
+    let py = slf.py();
+    let Some(steps) = Steps::of_any(key)? else {
+        return Ok(false);
+    };
+    if let Ok(value) = value.cast::<PyArray>() {
+        let (x, value) = (slf.get().look(py), value.get().look(py));
+        let Some(layout) = steps.layout(x.layout()) else {
+            return Ok(false);
+        };
+        return index::put_few(&x, &layout, &value).map_err(|error| raise(py, error));
+    }
+    let Some(number) = convert::number(value)? else {
+        return Ok(false);
+    };
+    let x = slf.get().look(py);
+    let layout = steps.layout(x.layout());
+    Ok(layout.is_some_and(|layout| index::put_number(&x, layout, number)))
+}
+
+/// `x.fill(number)` of a small array. Answers whether that way was open.
+pub fn fill(slf: &Bound<'_, PyArray>, value: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let number = convert::number(value)?;
+    let x = slf.get().look(slf.py());
+    Ok(number.is_some_and(|number| index::put_number(&x, x.layout().clone(), number)))
 }
 
 /// An index expression: its entries, and the arrays among them.

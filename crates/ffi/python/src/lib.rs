@@ -81,6 +81,7 @@ fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     error::register(module)?;
     call::register(module)?;
+    making::put_fronts(module)?;
     engine::register_at_fork(module.py())?;
     mxnet::ops::interrupt::install(engine::interrupted);
     mxnet::ops::origin::install(engine::running_line);

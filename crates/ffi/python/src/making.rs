@@ -7,9 +7,9 @@ use pyo3::prelude::*;
 use pyo3::types::{PyString, PyType};
 
 use crate::array::PyArray;
-use crate::convert;
 use crate::error::raise;
 use crate::exchange::{self, Sharing};
+use crate::{call, convert};
 
 /// Makes an array from an array, nested sequences of numbers, or a number.
 ///
@@ -160,6 +160,25 @@ pub fn asarray(
         return Ok(x.clone().unbind());
     }
     make(a, &Wanted::of(dtype, copy, order, like, device)?)
+}
+
+/// Puts what gives most arrays back before the functions that do.
+pub fn put_fronts(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let fronts: [(&str, fn(&Array) -> bool); 4] = [
+        ("asarray", |_| true),
+        ("asanyarray", |_| true),
+        ("ascontiguousarray", |x| {
+            x.ndim() > 0 && x.layout().is_contiguous()
+        }),
+        ("asfortranarray", |x| {
+            x.ndim() > 0 && x.layout().is_fortran()
+        }),
+    ];
+    for (name, gives_back) in fronts {
+        let function = module.getattr(name)?;
+        module.setattr(name, call::before(&function, gives_back)?)?;
+    }
+    Ok(())
 }
 
 /// The object as an array of no derived class.

@@ -1,5 +1,6 @@
 //! What an array shows of its memory: flags, views of another dtype, its elements in a row, its base; and changes of the array in place.
 
+use mxnet::ops::index::element;
 use mxnet::ops::{Array, Error, OpDef, shape};
 use mxnet::tensor::{DType, Layout, Tensor};
 use pyo3::exceptions::{
@@ -352,6 +353,9 @@ pub fn view(
 
 /// `x.fill(value)`.
 pub fn fill(slf: &Bound<'_, PyArray>, value: &Bound<'_, PyAny>) -> PyResult<()> {
+    if index::fill(slf, value)? {
+        return Ok(());
+    }
     let dtype = slf.get().with(slf.py(), Array::dtype);
     if convert::value_for(value, dtype)?.array().len() != 1 {
         return Err(PyValueError::new_err(
@@ -523,9 +527,18 @@ impl Flat {
         if self.next >= self.__len__(py) {
             return Ok(None);
         }
-        let at = PyInt::new(py, self.next);
+        let place = self.next;
         self.next += 1;
-        self.__getitem__(at.as_any()).map(Some)
+        let element = self.array.get().with(py, |x| {
+            let dense = x.layout().is_contiguous();
+            let at = dense.then(|| Layout::strided(&[], &[], x.layout().offset() + place).ok());
+            at.flatten().map(|at| element(x, &at))
+        });
+        let element = element.transpose().map_err(|error| raise(py, error))?;
+        match element.flatten() {
+            Some(element) => PyArray::wrap_result(py, element).map(Some),
+            None => self.__getitem__(PyInt::new(py, place).as_any()).map(Some),
+        }
     }
 
     fn __len__(&self, py: Python<'_>) -> usize {

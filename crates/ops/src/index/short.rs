@@ -1,15 +1,16 @@
 //! The short ways of `x[index]` and `x[mask]`: dense arrays, nothing recorded, no operators in between.
 #![allow(unsafe_code)]
 
-use mxnet_engine::engine;
+use mxnet_engine::{Access, engine};
 use mxnet_kernels::index::{mask_starts, select};
-use mxnet_tensor::{DType, DeviceKind, Dims, Layout, Tensor};
+use mxnet_tensor::{DType, DeviceKind, Dims, Kind, Layout, Scalar, Tensor};
 use smallvec::SmallVec;
 
-use crate::Array;
 use crate::eager::Pool;
 use crate::error::Result;
 use crate::interp::Flags;
+use crate::types::check_element;
+use crate::{Array, cpu};
 
 /// Up to this many bytes of result checking and copying at once cost less than operators.
 const SMALL_BYTES: usize = 16 * 1024;
@@ -210,6 +211,67 @@ pub fn element(x: &Array, at: &Layout) -> Result<Option<Array>> {
     }
     drop(guard);
     Ok(Some(Array::from_tensor(result)))
+}
+
+/// Whether elements of `x` may be written at once: on the CPU, not locked, nothing recorded.
+fn is_writable(x: &Array) -> bool {
+    Flags::current().is_plain()
+        && !x.is_weak()
+        && x.device().kind() == DeviceKind::Cpu
+        && !x.tensor().is_read_only()
+}
+
+/// `x[key] = number` for few elements, which a layout shows of `x`. Answers whether that was done; if not, the general way does it, or says why
+/// it cannot be done.
+#[inline]
+pub fn put_number(x: &Array, at: Layout, number: Scalar) -> bool {
+    let fits = x.dtype().is_complex() || number.kind() != Kind::Complex;
+    is_writable(x)
+        && fits
+        && check_element("assignment", number, x.dtype()).is_ok()
+        && cpu::fill_small(&x.tensor().with_layout(at), number)
+}
+
+/// `x[key] = value` for few elements of one dtype; as [`put_number`].
+///
+/// # Errors
+/// None is expected.
+#[inline]
+pub fn put_few(x: &Array, at: &Layout, value: &Array) -> Result<bool> {
+    let (from, to) = (value.tensor().storage(), x.tensor().storage());
+    if !is_writable(x)
+        || value.is_weak()
+        || value.dtype() != x.dtype()
+        || value.device() != x.device()
+        || at.len() > cpu::FEW
+        || (value.shape() != at.shape() && value.ndim() > 0)
+        || std::sync::Arc::ptr_eq(from, to)
+    {
+        return Ok(false);
+    }
+    let source = match value.shape() == at.shape() {
+        true => value.layout().clone(),
+        false => value.layout().broadcast_to(at.shape())?,
+    };
+    let writes = [(to.var(), Access::Write)];
+    let Some(guard) = engine().try_acquire(&[from.var()], &writes, at.len() as u64) else {
+        return Ok(false);
+    };
+    if guard.poison().is_some() {
+        return Ok(false);
+    }
+    to.bump_version();
+    let size = x.dtype().size();
+    // SAFETY: 1. both layouts lie within their storages, which are not the same. 2. `guard` grants the read and the write.
+    unsafe {
+        cpu::copy_few(
+            at.shape(),
+            size,
+            (value.tensor().data_ptr().cast_const(), source.strides()),
+            (to.ptr().add(at.offset() * size), at.strides()),
+        );
+    }
+    Ok(true)
 }
 
 /// `x[mask]` for a mask of the array's shape. `None`: take the general way.

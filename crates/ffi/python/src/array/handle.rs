@@ -54,15 +54,24 @@ impl PyArray {
         array: Array,
         source: &Bound<'_, PyArray>,
     ) -> PyResult<Py<PyArray>> {
+        match shares(&array, &source.get().look(py)) {
+            true => PyArray::wrap_view(py, array, source),
+            false => PyArray::wrap(py, array),
+        }
+    }
+
+    /// A new Python object for a view of `source`, which it remembers.
+    #[inline]
+    pub fn wrap_view(
+        py: Python<'_>,
+        array: Array,
+        source: &Bound<'_, PyArray>,
+    ) -> PyResult<Py<PyArray>> {
         let flags = Flags::current();
         let is_linked = flags.is_recording() && !flags.is_stacked();
         let of = source.get();
         // A view taken beside the tape must not keep what its source was recorded with.
-        let is_view = {
-            let seen = of.look(py);
-            shares(&array, &seen) && (is_linked || seen.entry().is_none())
-        };
-        if !is_view {
+        if !is_linked && of.array.look(py).entry().is_some() {
             return PyArray::wrap(py, array);
         }
         let base = match &of.base {
