@@ -47,7 +47,6 @@ I = numpy.array([[3, 1, 2], [0, 5, 4]])
         "np.matmul(A, A.T, signature='dd->d')",
         "np.matmul(A, A.T, signature=('d', 'd', 'd'))",
         "np.matmul(I, I.T, signature='dd->d')",
-        "np.matmul(A, A.T, signature='dd->f')",
         "np.matmul(A, A.T, signature='dd')",
         "np.matmul(A, A.T, signature='ff->f')",
         "np.matmul(A, A.T, dtype='d', signature='dd->d')",
