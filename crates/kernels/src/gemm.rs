@@ -4,6 +4,7 @@
 //! elements have loops of their own (`vector`, `small`). `f16` and `bf16` pass through f32 tiles (`narrow`),
 //! integers and bool have an exact loop (`int`).
 
+mod conjugated;
 mod int;
 mod narrow;
 mod small;
@@ -11,6 +12,8 @@ mod vector;
 
 #[cfg(test)]
 mod tests;
+
+pub use conjugated::conjugated_dot;
 
 use crate::{Elem, Threads};
 use num_complex::Complex;

@@ -2,11 +2,11 @@
 
 use std::mem::MaybeUninit;
 
-use crate::Threads;
 use crate::reduce::kernel::CHAINS;
 use crate::reduce::plan::{Axes, Axis, count, normalise, offsets, split};
 use crate::reduce::product::joins;
 use crate::reduce::{Reduce, Source, Target, Types};
+use crate::{Elem, Threads};
 
 /// What runs along the axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -83,6 +83,7 @@ pub unsafe fn scan(
         dst: 0,
     });
     let is_product = op == Scan::Prod;
+    let sums_whole_numbers = op == Scan::Sum && src.elem < Elem::F16;
     let op = match op {
         Scan::Sum => Reduce::Sum,
         Scan::Prod => Reduce::Prod,
@@ -137,7 +138,11 @@ pub unsafe fn scan(
     if segments == 1 {
         return split(threads, units, outputs, &|unit| {
             let (src, dst, width) = place(unit);
-            let together = width / CHAINS * CHAINS;
+            // Whole numbers are added faster than several rows are read at once.
+            let together = match sums_whole_numbers {
+                true => 0,
+                false => width / CHAINS * CHAINS,
+            };
             for j in (0..together as isize).step_by(CHAINS) {
                 // SAFETY: as above.
                 unsafe { job.rows(src.offset(j * inner.src), dst.offset(j * inner.dst), inner) };
@@ -332,8 +337,8 @@ impl Job {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Serial;
     use crate::reduce::fixtures::{Noise, Spawn, Strided, indices};
-    use crate::{Elem, Serial};
 
     #[test]
     fn scans_agree_with_a_slow_loop() {

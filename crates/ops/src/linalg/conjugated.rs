@@ -1,11 +1,9 @@
 //! The inner product of complex vectors, the first one conjugated on the way.
 #![allow(unsafe_code)]
 
-use std::mem::MaybeUninit;
-
-use mxnet_kernels::gemm::{Epilogue, Matrix, Problem, gemm};
-use mxnet_kernels::{Elem, Serial};
-use mxnet_tensor::Dims;
+use mxnet_kernels::Elem;
+use mxnet_kernels::gemm::{Epilogue, Matrix, Problem, conjugated_dot, gemm};
+use mxnet_tensor::{Dims, Tensor};
 
 use crate::args::Param;
 use crate::autograd::GradCx;
@@ -23,7 +21,7 @@ pub static CONJUGATED_DOT: OpDef = OpDef {
     doc: "Sum of products of the conjugated elements of the vector `a` with those of the vector `b`.",
     types: Types::NUMERIC,
     infer: no_axes,
-    cpu: Cpu::Kernel(conjugated_dot),
+    cpu: Cpu::Kernel(conjugated),
     grad: Grad::Rule(Keep::INPUTS, |g: &GradCx| {
         let (a, b) = (g.input(0), g.input(1));
         let mut grads = Grads::new();
@@ -41,6 +39,7 @@ pub static CONJUGATED_DOT: OpDef = OpDef {
     probe: Probe::calls(&[
         "c((3,)), c((3,))",
         "c((2500,)), c((2500,))",
+        "c((40000,)), c((40000,))",
         "c((0,)), c((0,))",
     ])
     .against("lambda a, b: np.vdot(a, b)")
@@ -60,86 +59,52 @@ fn no_axes(cx: &CallCx) -> Result<Inferred> {
     one(Dims::new())
 }
 
-/// Elements conjugated at a time: with as many of the other operand they stay in the first-level cache.
-const TILE: usize = 1024;
-
-fn conjugated_dot(cx: &KernelCx) -> Result<()> {
+fn conjugated(cx: &KernelCx) -> Result<()> {
     let out = cx.output(0);
     let dtype = out.dtype();
     let a = operand::dense(cx.input(0), dtype, cx.threads)?;
     let b = operand::dense(cx.input(1), dtype, cx.threads)?;
-    let (elem, size, n) = (elem(dtype), dtype.size(), a.len());
-    let mut tile = [MaybeUninit::<[u64; 2]>::uninit(); TILE];
-    let tile = tile.as_mut_ptr().cast::<u8>();
-    let step = size as isize;
-    let conjugates = matches!(elem, Elem::C64 | Elem::C128);
-    // The sign of the imaginary part, in two words: two elements of complex64 or one of complex128.
-    let signs = match elem {
-        Elem::C64 => [[0.0_f32, -0.0], [0.0, -0.0]].map(bits_of),
-        _ => [0.0_f64, -0.0].map(f64::to_bits),
-    };
-    for first in (0..n.max(1)).step_by(TILE) {
-        let len = TILE.min(n - first);
-        let problem = Problem {
-            elem,
-            batch: &[],
-            m: 1,
-            n: 1,
-            k: len,
-            alpha: 1.0,
-            beta: f64::from(u8::from(first > 0)),
-        };
-        let matrix = |ptr: *mut u8| Matrix {
-            ptr,
-            row_stride: step,
-            col_stride: step,
-            batch_strides: &[],
-        };
-        // SAFETY: `len` elements from `first` on lie inside both dense operands and, as none has more than 16 bytes, in the tile; the
-        // result is one element, which only later tiles read; nothing overlaps.
+    let (elem, n) = (elem(dtype), a.len());
+    if matches!(elem, Elem::C64 | Elem::C128) {
+        // SAFETY: both operands are dense, of one dtype and length (inference); the result is one element, allocated for this call.
         unsafe {
-            let mut from = a.data_ptr().add(first * size);
-            if conjugates {
-                conjugate(from, tile, len * size / 8, &signs);
-                from = tile;
-            }
-            let to = b.data_ptr().add(first * size);
-            gemm(
-                &Serial,
-                &problem,
-                &matrix(from),
-                &matrix(to),
-                &matrix(out.data_ptr()),
-                &Epilogue::NONE,
+            conjugated_dot(
+                cx.threads,
+                elem,
+                n,
+                a.data_ptr(),
+                b.data_ptr(),
+                out.data_ptr(),
             );
         }
+        return Ok(());
+    }
+    let step = dtype.size() as isize;
+    let problem = Problem {
+        elem,
+        batch: &[],
+        m: 1,
+        n: 1,
+        k: n,
+        alpha: 1.0,
+        beta: 0.0,
+    };
+    let matrix = |x: &Tensor| Matrix {
+        ptr: x.data_ptr(),
+        row_stride: step,
+        col_stride: step,
+        batch_strides: &[],
+    };
+    // SAFETY: as above.
+    unsafe {
+        gemm(
+            cx.threads,
+            &problem,
+            &matrix(&a),
+            &matrix(&b),
+            &matrix(out),
+            &Epilogue::NONE,
+        );
     }
     Ok(())
-}
-
-fn bits_of(pair: [f32; 2]) -> u64 {
-    let [re, im] = pair.map(f32::to_ne_bytes);
-    let mut bytes = [0; 8];
-    bytes[..4].copy_from_slice(&re);
-    bytes[4..].copy_from_slice(&im);
-    u64::from_ne_bytes(bytes)
-}
-
-/// Words with some signs turned, the two of `signs` in turn.
-///
-/// # Safety
-/// `from` has `words` words and `to` room for as many, apart from each other.
-unsafe fn conjugate(from: *const u8, to: *mut u8, words: usize, signs: &[u64; 2]) {
-    let (from, to) = (from.cast::<u64>(), to.cast::<u64>());
-    // SAFETY: `i` and `i + 1` are below `words`. Complex numbers of two f32 are aligned to four bytes only.
-    let turn = |i: usize, sign: u64| unsafe {
-        to.add(i).write(from.add(i).read_unaligned() ^ sign);
-    };
-    for i in (0..words / 2 * 2).step_by(2) {
-        turn(i, signs[0]);
-        turn(i + 1, signs[1]);
-    }
-    if words % 2 == 1 {
-        turn(words - 1, signs[0]);
-    }
 }
