@@ -193,3 +193,24 @@ def test_put_and_put_along_axis_agree_with_numpy():
     numpy.testing.assert_array_equal(x.asnumpy(), a)
     with pytest.raises(IndexError, match="99"):
         mxnp.put(x, 99, 0)
+
+
+@pytest.mark.parametrize(
+    "dtypes",
+    [("float32", "float64"), ("int8", "uint64", "bool"), ("float16", "int64"), ("float64",) * 5, ("complex64",)],
+)
+def test_lexsort_of_short_and_long_rows_keeps_the_order_of_equals(dtypes):
+    rng = numpy.random.default_rng(len(dtypes))
+    for n in (0, 1, 2, 16, 63, 64, 65, 200):
+        keys = [rng.integers(0, 4, n).astype(dtype) for dtype in dtypes]
+        for key in keys:
+            if key.dtype.kind == "f":
+                key[key == 3] = numpy.nan
+                key[key == 2] *= -1
+                key[::3] *= -0.0
+            if key.dtype == "uint64":
+                key[key == 1] += numpy.uint64(2**63)
+        for axis in (-1, 0):
+            found = mxnp.lexsort(tuple(mxnp.array(key) for key in keys), axis=axis)
+            assert found.dtype == "int64"
+            assert found.tolist() == numpy.lexsort(keys, axis=axis).tolist()
