@@ -164,7 +164,7 @@ pub fn asarray(
 
 /// Puts what gives most arrays back before the functions that do.
 pub fn put_fronts(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    let fronts: [(&str, fn(&Array) -> bool); 4] = [
+    let fronts: [(&str, call::GivesBack); 4] = [
         ("asarray", |_| true),
         ("asanyarray", |_| true),
         ("ascontiguousarray", |x| {

@@ -12,11 +12,14 @@ use pyo3::types::PyString;
 
 use crate::array::PyArray;
 
+/// Whether a function gives this array back.
+pub type GivesBack = fn(&Array) -> bool;
+
 /// What stands behind a function object with a front; never freed.
 struct Front {
     call: ffi::PyCFunctionFastWithKeywords,
     bound_to: *mut ffi::PyObject,
-    gives_back: fn(&Array) -> bool,
+    gives_back: GivesBack,
     def: UnsafeCell<ffi::PyMethodDef>,
 }
 
@@ -67,7 +70,7 @@ unsafe extern "C" fn entry(
 /// The same function, which gives an array back at once if it is the only argument and of the class itself, and `gives_back` says so.
 pub fn before<'py>(
     function: &Bound<'py, PyAny>,
-    gives_back: fn(&Array) -> bool,
+    gives_back: GivesBack,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = function.py();
     let text = |name: &str| -> PyResult<String> { function.getattr(name)?.extract() };
