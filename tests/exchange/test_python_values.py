@@ -81,8 +81,6 @@ def test_arrays_of_several_elements_do_not():
         bool(x)
     with pytest.raises(ValueError, match="ambiguous"):
         bool(np.zeros((0,)))
-    with pytest.raises(TypeError):
-        int(np.array(1j))
     with pytest.raises(OverflowError):
         int(np.array(math.inf))
     assert math.floor(np.array(2.5)) == 2

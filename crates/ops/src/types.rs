@@ -193,7 +193,7 @@ impl Types {
 pub fn promoted(inputs: &[Option<&Array>]) -> DType {
     let mode = promotion();
     match inputs {
-        [Some(a)] if !a.is_weak() => a.dtype(),
+        [Some(a)] => a.number().map_or(a.dtype(), dtype_of_number),
         [Some(a), Some(b)] if a.dtype() == b.dtype() && !a.is_weak() => a.dtype(),
         [Some(a), Some(b)] if b.is_weak() && !a.is_weak() && weak_fits(b, a.dtype()) => a.dtype(),
         [Some(a), Some(b)] if a.is_weak() && !b.is_weak() && weak_fits(a, b.dtype()) => b.dtype(),

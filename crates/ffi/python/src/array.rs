@@ -514,6 +514,42 @@ impl PyArray {
         exchange::as_index(slf)
     }
 
+    /// Of an array of no axes: whether the number is whole, a method.
+    #[getter]
+    fn is_integer(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+        number::attribute(slf, "is_integer")
+    }
+
+    /// Of an array of no axes: the method that gives the number as a quotient of two int.
+    #[getter]
+    fn as_integer_ratio(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+        number::attribute(slf, "as_integer_ratio")
+    }
+
+    /// Of an array of no axes that holds an integer: the method that counts the ones among its bits, without the sign.
+    #[getter]
+    fn bit_count(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+        number::attribute(slf, "bit_count")
+    }
+
+    /// Of an array of no axes that holds an integer: its value, an int.
+    #[getter]
+    fn numerator(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+        number::attribute(slf, "numerator")
+    }
+
+    /// Of an array of no axes that holds an integer: 1.
+    #[getter]
+    fn denominator(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+        number::attribute(slf, "denominator")
+    }
+
+    /// Of an array of no axes that holds a float: the method that writes it with hexadecimal digits.
+    #[getter]
+    fn hex(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+        number::attribute(slf, "hex")
+    }
+
     fn __contains__(slf: &Bound<'_, Self>, value: &Bound<'_, PyAny>) -> PyResult<bool> {
         exchange::contains(slf, value)
     }
@@ -553,6 +589,12 @@ impl PyArray {
         let py = slf.py();
         if spec.is_empty() {
             return Self::__str__(slf);
+        }
+        if slf.get().with(py, Array::len) != 1 {
+            return Err(PyTypeError::new_err(format!(
+                "unsupported format string passed to {}.__format__",
+                slf.get_type().name()?
+            )));
         }
         exchange::scalar(slf)?
             .bind(py)
@@ -696,10 +738,12 @@ impl PyArray {
     }
 
     /// Arrays are added by `+`, joined by `np.concatenate`: no sequence of them is meant.
-    fn __concat__(&self, _other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-        Err(PyTypeError::new_err(
-            "operator.concat() is not for arrays: use np.concatenate to join them",
-        ))
+    fn __concat__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        Err(PyTypeError::new_err(format!(
+            "unsupported operand type(s) for +: '{}' and '{}' (arrays are joined by np.concatenate)",
+            slf.get_type().name()?,
+            other.get_type().name()?
+        )))
     }
 
     // ---- operators ----

@@ -705,6 +705,13 @@ pub fn number(slf: &Bound<'_, PyArray>, class: &str) -> PyResult<Py<PyAny>> {
         ("int", Scalar::Bool(x)) => Some(Scalar::I64(i64::from(x))),
         _ => None,
     };
+    let value = match value {
+        Scalar::C128(x) if class != "complex" => {
+            discards_imaginary_part(py)?;
+            Scalar::F64(x.re)
+        }
+        other => other,
+    };
     if let Some(value) = plain {
         return scalar_to_python(py, value);
     }

@@ -1,8 +1,10 @@
 //! Arrays of no axes as the numbers they hold: what Python asks of numbers only.
 
 use mxnet::ops::{Array, OpDef};
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyAttributeError, PyTypeError};
+use pyo3::ffi;
 use pyo3::prelude::*;
+use pyo3::types::{PyFloat, PyInt};
 
 use crate::array::PyArray;
 use crate::operators::unary;
@@ -10,6 +12,35 @@ use crate::operators::unary;
 /// Whether the array stands for a number.
 fn is_number(slf: &Bound<'_, PyArray>) -> bool {
     slf.get().with(slf.py(), Array::ndim) == 0
+}
+
+/// Whether `x * other` repeats a sequence that knows no product of its own, as NumPy's integers do: its `sq_repeat` asks for the integer.
+#[cold]
+pub fn repeats(slf: &Bound<'_, PyArray>, other: &Bound<'_, PyAny>) -> bool {
+    let counts = |x: &Array| x.ndim() == 0 && x.dtype().is_integer();
+    if other.is_instance_of::<PyArray>() || !slf.get().with(slf.py(), counts) {
+        return false;
+    }
+    let class = other.get_type();
+    // SAFETY: a type object, of which any slot may be asked for.
+    let has = |slot| unsafe { !ffi::PyType_GetSlot(class.as_type_ptr(), slot).is_null() };
+    has(ffi::Py_sq_repeat) && !has(ffi::Py_nb_multiply)
+}
+
+/// What Python's number of the element has of this name (`is_integer`, `numerator`); arrays with axes have nothing of the kind.
+pub fn attribute(slf: &Bound<'_, PyArray>, name: &'static str) -> PyResult<Py<PyAny>> {
+    if !is_number(slf) {
+        return Err(PyAttributeError::new_err(format!(
+            "'{}' object has no attribute '{name}': arrays of no axes have it",
+            slf.get_type().name()?
+        )));
+    }
+    let mut number = slf.call_method0("item")?;
+    if name == "is_integer" && number.is_exact_instance_of::<PyInt>() {
+        // Integers have the method from Python 3.12 on.
+        number = PyFloat::new(slf.py(), 0.0).into_any();
+    }
+    Ok(number.getattr(name)?.unbind())
 }
 
 /// `hash(x)`: equal numbers have one hash, whatever their dtype.

@@ -10,6 +10,7 @@ use crate::array::PyArray;
 use crate::call;
 use crate::convert::{self, In};
 use crate::error::raise;
+use crate::number;
 use crate::ufunc::{self, Stance};
 
 /// A binary operator with this array on the left.
@@ -21,6 +22,9 @@ pub fn binary(
 ) -> PyResult<Py<PyAny>> {
     if let Some(result) = quick_binary(slf, op, other, false)? {
         return Ok(result);
+    }
+    if std::ptr::eq(op, &raw const e::arithmetic::MULTIPLY) && number::repeats(slf, other) {
+        return Ok(slf.py().NotImplemented());
     }
     if let Some(result) = others_answer(slf, op, other, false)? {
         return Ok(result);
@@ -98,6 +102,9 @@ pub fn reflected(
 ) -> PyResult<Py<PyAny>> {
     if let Some(result) = quick_binary(slf, op, other, true)? {
         return Ok(result);
+    }
+    if std::ptr::eq(op, &raw const e::arithmetic::MULTIPLY) && number::repeats(slf, other) {
+        return Ok(slf.py().NotImplemented());
     }
     if let Some(result) = others_answer(slf, op, other, true)? {
         return Ok(result);
