@@ -40,6 +40,33 @@ CASES = [
     ("m.array([1.0, 2.0])[::2] + m.array([0.0])", None),
     ("m.array([m.nan]).sum()", None),
     ("m.maximum(m.array([m.nan]), 1.0)", None),
+    # What a mask leaves out is not looked at.
+    ("m.sqrt(m.array([-1.0, 4.0]), where=m.array([False, True]), out=m.zeros(2))", None),
+    ("m.sqrt(m.array([-1.0, 4.0]), where=m.array([True, False]), out=m.zeros(2))", "invalid"),
+    ("m.divide(m.ones(2), m.array([0.0, 2.0]), where=m.array([False, True]), out=m.zeros(2))", None),
+    ("m.divide(m.ones(2), m.array([0.0, 2.0]), where=m.array([True, False]), out=m.zeros(2))", "divide"),
+    ("m.floor_divide(m.ones(2, int), m.array([0, 2]), where=m.array([False, True]), out=m.zeros(2, int))", None),
+    ("m.exp(m.array([1e4, 0.0]), where=m.array([[False, True], [True, True]]), out=m.zeros((2, 2)))", "over"),
+    ("m.exp(m.array([1e4, 0.0]), where=m.array([[False, True], [False, True]]), out=m.zeros((2, 2)))", None),
+    ("m.log(m.array([0.0, 1.0]), where=m.array([False, True]), out=m.zeros(2, m.float32))", None),
+    ("m.multiply(m.array([1e300, 1.0]), 10.0, where=m.array([False, True]), out=m.zeros(2, m.float32))", None),
+    # Python integers beyond 64 bits are finite.
+    ("m.arange(3.0) + 2**64", None),
+    ("m.minimum(m.arange(3.0), 2**64)", None),
+    ("m.arange(1.0, 3.0) * 2**64", None),
+    ("m.arange(3.0) / 2**70", None),
+    ("m.array([1e308]) * 2**64", "over"),
+    ("m.zeros(1) * 2**64", None),
+    # A zero that comes from zeros is exact.
+    ("m.arange(5.0) * 0", None),
+    ("0 * m.arange(5.0)", None),
+    ("m.arange(5.0) * m.zeros(5)", None),
+    ("m.zeros(5) / 3", None),
+    ("m.array([1e-300]) / 10**300", "under"),
+    ("m.roots([1, 0, -1])", None),
+    ("m.linalg.slogdet(m.zeros((2, 2)))", None),
+    ("m.linalg.cond(m.zeros((2, 2)))", None),
+    ("m.random.default_rng(0).pareto(0.01, size=1000)", None),
 ]
 KINDS = ("divide", "over", "under", "invalid")
 
@@ -169,3 +196,14 @@ def test_in_place_division_is_judged_by_the_operands_before():
     x = np.array([1.0, 4.0])
     with np.errstate(all="raise"), pytest.raises(FloatingPointError, match="divide by zero"):
         x /= np.array([1.0, 0.0])
+
+
+def test_masked_elements_do_not_warn_and_masks_are_forgotten_afterwards():
+    x = np.array([-1.0, 4.0])
+    with np.errstate(all="raise"):
+        out = np.sqrt(x, where=x > 0, out=np.zeros(2))
+        with pytest.raises(FloatingPointError, match="invalid value encountered in sqrt"):
+            np.sqrt(x)
+        with pytest.raises(FloatingPointError, match="invalid value encountered in sqrt"):
+            np.sqrt(x, where=x < 0, out=np.zeros(2))
+    assert out.tolist() == [0.0, 2.0]

@@ -4,7 +4,7 @@
 //! operands: a NaN or an infinity that no operand had, at the same place for elementwise operators. That finds what the processor's flags
 //! would have told, whatever kernel or thread computed it, and nothing is paid while nobody watches.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::sync::OnceLock;
 
 use mxnet_tensor::{DType, Scalar, normalize_axis};
@@ -13,7 +13,7 @@ use crate::elementwise::{comparison, logic, special};
 use crate::error::{Error, Result};
 use crate::interp;
 use crate::invoke::{Call, dispatch, invoke1};
-use crate::opdef::{Cpu, OpDef};
+use crate::opdef::{Cpu, OpDef, Rng};
 use crate::{Array, Attrs, Outputs, shape, ufunc};
 
 /// What is done when an error is found.
@@ -51,6 +51,8 @@ thread_local! {
         under: Reaction::Ignore,
         invalid: Reaction::Ignore,
     }) };
+    /// Where results count, if not everywhere.
+    static MASK: RefCell<Option<Array>> = const { RefCell::new(None) };
 }
 static REPORT: OnceLock<Report> = OnceLock::new();
 
@@ -68,6 +70,21 @@ pub fn reactions() -> Reactions {
 pub fn set_reactions(reactions: Reactions) -> Reactions {
     interp::set_watching(reactions != Reactions::default());
     REACTIONS.replace(reactions)
+}
+
+/// Runs `body`, in which only results where `mask` is true are looked at: the others are thrown away.
+pub fn under_mask<R>(mask: Option<&Array>, body: impl FnOnce() -> R) -> R {
+    struct Again(Option<Array>);
+    impl Drop for Again {
+        fn drop(&mut self) {
+            MASK.set(self.0.take());
+        }
+    }
+    let Some(mask) = mask.filter(|_| is_watching()) else {
+        return body();
+    };
+    let _again = Again(MASK.replace(Some(mask.clone())));
+    body()
 }
 
 /// Runs a call with nothing watched inside it, then looks at what came out.
@@ -172,14 +189,19 @@ fn spoken(op: &OpDef) -> &'static str {
     match op.name {
         "astype" => "cast",
         "sum" | "prod" | "mean" | "var" | "std" => "reduce",
+        name if name.starts_with("masked_") => "reduce",
         name => name,
     }
+}
+
+/// Whether the elements are integers or truth values. A Python integer beyond 64 bits is kept as a float.
+fn exact(x: &Array) -> bool {
+    !x.dtype().is_inexact() || matches!(x.number(), Some(Scalar::Wide(_)))
 }
 
 fn look(op: &'static OpDef, operands: &[&Array], y: &Array) -> Result<()> {
     let wanted = reactions();
     let name = spoken(op);
-    let exact = |x: &Array| !x.dtype().is_inexact();
     if y.is_empty() {
         return Ok(());
     }
@@ -193,7 +215,9 @@ fn look(op: &'static OpDef, operands: &[&Array], y: &Array) -> Result<()> {
         }
         return Ok(());
     }
-    if matches!(op.cpu, Cpu::View(_)) {
+    // Samplers and determinants report nothing in NumPy either.
+    let silent = !matches!(op.rng, Rng::No) || op.name == "slogdet";
+    if silent || matches!(op.cpu, Cpu::View(_)) {
         return Ok(());
     }
     // One place of an elementwise operator's result belongs to one place of its operands; anything else to all of them.
@@ -313,15 +337,14 @@ fn vanished(op: &OpDef, operands: &[&Array], y: &Array) -> Result<Array> {
     };
     let mut small = y.abs()?.with_scalar(&comparison::LESS, tiny)?;
     let exponential = matches!(op.name, "exp" | "exp2");
-    for x in operands.iter().filter(|x| x.dtype().is_inexact()) {
-        let counts = match exponential {
-            true => x.unary(&special::ISFINITE)?,
-            false => x.unary(&special::ISFINITE)?.binary(
-                &logic::LOGICAL_AND,
-                &is_zero(x)?.unary(&logic::LOGICAL_NOT)?,
-            )?,
-        };
-        small = small.binary(&logic::LOGICAL_AND, &counts)?;
+    for x in operands {
+        if !exact(x) {
+            small = small.binary(&logic::LOGICAL_AND, &x.unary(&special::ISFINITE)?)?;
+        }
+        if !exponential {
+            let counts = is_zero(x)?.unary(&logic::LOGICAL_NOT)?;
+            small = small.binary(&logic::LOGICAL_AND, &counts)?;
+        }
     }
     Ok(small)
 }
@@ -342,6 +365,9 @@ fn overflows(dtype: DType, operands: &[&Array]) -> Result<Array> {
 }
 
 fn is_zero(x: &Array) -> Result<Array> {
+    if let Some(number) = x.number() {
+        return Array::scalar(Scalar::Bool(number.as_f64() == 0.0), DType::Bool);
+    }
     invoke1(
         &comparison::EQUAL,
         &[x, &Array::weak_scalar(Scalar::I64(0))?],
@@ -358,6 +384,10 @@ fn only_one(flags: &Array) -> Result<Array> {
 }
 
 fn any(flags: &Array) -> Result<bool> {
+    if let Some(mask) = MASK.with_borrow(Option::clone) {
+        let counted = flags.binary(&logic::LOGICAL_AND, &mask)?;
+        return Ok(only_one(&counted)?.to_vec::<bool>()?.first() == Some(&true));
+    }
     Ok(only_one(flags)?.to_vec::<bool>()?.first() == Some(&true))
 }
 

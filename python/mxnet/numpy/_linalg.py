@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from mxnet import _core
 from mxnet._core import LinAlgError, asarray, ndarray
 from mxnet.numpy._dtypes import spelled
+from mxnet.numpy._errors import silent
 from mxnet.numpy._products import norm
 from mxnet.numpy._products import tensordot as _tensordot
 from mxnet.numpy._vectors import cross as _cross
@@ -498,6 +499,12 @@ def cond(x: ArrayLike, p: float | str | None = None) -> ndarray:
     if a.shape[-2] * a.shape[-1] == 0:
         raise LinAlgError(f"cond: matrices of shape ({a.shape[-2]}, {a.shape[-1]}) have no elements")
     held = _np["any"](_np["isnan"](a), axis=(-2, -1), keepdims=True)
+    with silent():
+        return _condition(a, p, held)
+
+
+def _condition(a: ndarray, p: float | str | None, held: ndarray) -> ndarray:
+    """`cond` of matrices, where `held` says which had NaN. Divisions by zero mean something."""
     if p in (None, 2, -2):
         s = _linalg["svdvals"](a)
         result = s[..., -1] / s[..., 0] if p == -2 else s[..., 0] / s[..., -1]

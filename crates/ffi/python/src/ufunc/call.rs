@@ -1,6 +1,7 @@
 //! A call with NumPy's keywords. Calls with nothing but inputs never come here.
 
 use mxnet::ops::elementwise::select;
+use mxnet::ops::floats::under_mask;
 use mxnet::ops::{Array, Attrs, Cpu, Error, OpDef, Outputs};
 use mxnet::tensor::{Casting, DType, can_cast};
 use pyo3::exceptions::PyTypeError;
@@ -207,7 +208,9 @@ fn execute<'py>(
         let outputs = run(py, op, &inputs, &Attrs::none(), outs, dtype)?;
         return options.outs.finish(py, outputs);
     }
-    let outputs = run(py, op, &inputs, &Attrs::none(), &[], dtype)?;
+    let outputs = under_mask(options.mask.as_ref(), || {
+        run(py, op, &inputs, &Attrs::none(), &[], dtype)
+    })?;
     for (i, y) in outputs.iter().enumerate() {
         if let Some(out) = options.outs.get(i) {
             let to = out.get().with(py, Array::dtype);
@@ -217,7 +220,7 @@ fn execute<'py>(
     let outputs = outputs
         .into_iter()
         .enumerate()
-        .map(|(i, y)| masked(py, &y, options, i))
+        .map(|(i, y)| under_mask(options.mask.as_ref(), || masked(py, &y, options, i)))
         .collect::<Result<Outputs, Error>>()
         .map_err(fail)?;
     if options.outs.is_empty() {
