@@ -5,6 +5,7 @@ import warnings
 import numpy
 import pytest
 
+import mxnet as mx
 from mxnet import np
 
 
@@ -166,10 +167,28 @@ def test_python_numbers_and_lists_of_arrays() -> None:
     for number in (numpy.inf, numpy.nan):
         with pytest.raises((OverflowError, ValueError)):
             int(np.array(number))
-    with pytest.raises(TypeError, match="complex"):
-        float(np.array(1j))
+    with pytest.warns(numpy.exceptions.ComplexWarning):
+        assert float(np.array(2 + 1j)) == 2.0
     assert np.array([[1, 2], [3, 4]]).T.tolist() == [[1, 3], [2, 4]]
     assert np.array([[]]).tolist() == [[]] and np.array(2.5).tolist() == 2.5
     assert np.zeros((2, 0, 3)).tolist() == [[], []]
     assert np.array([1j, True]).tolist() == [1j, 1 + 0j]
     assert np.array([1.5, 2.5], dtype="bfloat16").tolist() == [1.5, 2.5]
+
+
+@pytest.mark.parametrize("sample", [[1, 2, 3], [], [1.0, 4.0], (2, 5, 9), [[1, 2, 3]], [[1, 2, 3], [0, 1, 5]]])
+def test_a_list_of_numbers_is_points_on_a_line(sample) -> None:
+    with mx.util.np_default_dtype(True):
+        found, edges = np.histogramdd(sample, bins=2)
+    expected, theirs = numpy.histogramdd(
+        sample if not sample or numpy.ndim(sample) == 1 else numpy.array(sample).T, bins=2
+    )
+    assert found.shape == expected.shape
+    assert found.tolist() == expected.tolist()
+    assert [one.tolist() for one in edges] == [one.tolist() for one in theirs]
+
+
+def test_coordinates_of_points_have_one_axis() -> None:
+    for module in (np, numpy):
+        with pytest.raises(ValueError):
+            module.histogram2d(module.ones((2, 2)), module.ones((2, 2)))

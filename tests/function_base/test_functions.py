@@ -132,6 +132,18 @@ def test_single_precision_stays_single():
     np.testing.assert_allclose(mx.np.i0(x).asnumpy(), np.i0(x.asnumpy()), rtol=2e-6)
 
 
+@pytest.mark.parametrize("coordinates", [[0, 1, 3], [0.0, 1.0, 3.0], (0, 2, 4), np.array([0, 1, 3])])
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "complex64"])
+def test_slopes_have_the_dtype_of_the_samples(dtype, coordinates):
+    x = np.array([1, 2, 5], dtype)
+    with mx.util.np_default_dtype(True):
+        found = mx.np.gradient(mx.np.array(x), coordinates)
+    expected = np.gradient(x, coordinates)
+    assert found.dtype == expected.dtype
+    # A few roundings, in a wider type or in this one.
+    np.testing.assert_allclose(found.asnumpy(), expected, rtol=8 * np.finfo(dtype).eps)
+
+
 def test_convolution_of_long_sequences_is_exact_enough():
     for kind, n, m in (("float32", 5000, 700), ("float64", 3000, 2999), ("complex64", 500, 60), ("int64", 300, 40)):
         a = (RNG.standard_normal(n) * 50).astype(kind)

@@ -91,3 +91,19 @@ def test_polyfit_is_differentiable_in_the_values():
         moved[i] += step
         slope = (onp.polyfit(POINTS, moved, 1) @ [2.0, 1.0] - base) / step
         assert abs(float(values.grad[i]) - slope) < 1e-5
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "polyval(np.arange(6).reshape(2, 3), 2)",
+        "polyval(np.arange(6).reshape(2, 3), np.arange(3))",
+        "polyval(np.arange(6.0).reshape(3, 2), np.ones((4, 1)))",
+        "polyval(np.zeros((0, 3)), np.ones(3))",
+        "polyval(np.zeros((2, 0)), np.ones(1))",
+    ],
+)
+def test_polynomials_side_by_side_are_evaluated_together(call):
+    found, expected = eval(call, {"np": np, **vars(np)}), eval(call, {"np": onp, **vars(onp)})
+    assert found.dtype == expected.dtype
+    assert found.tolist() == expected.tolist()

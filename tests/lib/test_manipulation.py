@@ -272,3 +272,21 @@ def test_many_insertions_and_deletions_in_any_order(size):
     new = random.standard_normal((size // 2, 3))
     both("np.insert(x, at, new, axis=0)", x=x, at=at, new=new)
     both("np.delete(x, at, axis=0)", x=x, at=at)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "np.roll(x, 2.5)",
+        "np.roll(x, len(x) / 2)",
+        "np.roll(x, -1.5, axis=1)",
+        "np.roll(x, (1.0, 2.9), (0, 1))",
+        "np.roll(x, np.array([1.0, 2.0]), (0, 1))",
+        "np.roll(x, np.nan)",
+        "np.repeat(x, 2.0)",
+        "np.repeat(x, [1.0, 2.5], axis=0)",
+        "x.repeat(1.5, 1)",
+    ],
+)
+def test_floats_that_count_are_cut_off(call):
+    both(call, x=numpy.arange(6).reshape(2, 3))

@@ -67,6 +67,7 @@ def test_reductions_agree(function, arguments):
         "nanvar(A, 1, where=A > 0)",
         "nanvar(A, 1, mean=np.nanmean(A, 1, keepdims=True))",
         "nanstd(A, (0, 1), ddof=1, keepdims=True)",
+        "nanstd(np.arange(6).reshape(2, 3), dtype=int)",
         "nanstd(A, 1, correction=1)",
         "nanmax(A, 1, initial=0.5)",
         "nanmax(A, 1, initial=0.5, where=A < 0)",

@@ -445,8 +445,8 @@ def test_every_order_is_equally_likely():
 def test_orders_of_what_has_none_are_refused():
     with pytest.raises(ValueError, match="0-d"):
         np.random.shuffle(np.array(3.0))
-    with pytest.raises(TypeError, match="list"):
-        np.random.shuffle([1, 2])
+    with pytest.raises(TypeError, match="tuple"):
+        np.random.shuffle((1, 2))
     with pytest.raises(TypeError, match="integer"):
         np.random.permutation(2.5)
 
@@ -675,3 +675,12 @@ def test_angles_turn_around_their_centre():
 def test_tries_that_no_integer_counts_are_the_largest_integers():
     for dtype, largest in (("int64", 2**63 - 1024), ("int32", 2**31 - 1), ("uint8", 255)):
         assert mx.np.random.geometric(1e-300, 5, dtype=dtype).tolist() == [largest] * 5
+
+
+def test_shuffle_takes_lists_as_it_takes_arrays():
+    items = list("abcdefgh")
+    assert np.random.shuffle(items) is None
+    assert items != sorted(items) == list("abcdefgh")
+    for module in (np, onp):
+        with pytest.raises(TypeError):
+            module.random.shuffle((1, 2))

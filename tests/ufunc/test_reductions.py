@@ -39,8 +39,8 @@ def test_where_takes_some_of_the_elements(name):
                 keywords = {"axis": axis, "keepdims": keepdims, "where": mask, **start}
                 with warnings.catch_warnings(action="ignore"), np.errstate(all="ignore"):
                     wanted = getattr(np, name)(X.astype(np.float64), **keywords)
-                for got in calls(name, X, **keywords):
-                    close(got, wanted)
+                    for got in calls(name, X, **keywords):
+                        close(got, wanted)
     for got in calls(name, X, where=True):
         close(got, getattr(np, name)(X, where=True))
 
@@ -97,12 +97,13 @@ def test_variances_take_a_mean_and_a_correction(name):
         close(ours(x, axis, correction=1), theirs(X, axis, ddof=1))
         with warnings.catch_warnings(action="ignore"), np.errstate(all="ignore"):
             wanted = theirs(X, axis, ddof=1.5, where=MASK)
-        close(ours(x, axis, ddof=1.5, where=MASK), wanted)
+            close(ours(x, axis, ddof=1.5, where=MASK), wanted)
     with pytest.raises(ValueError, match="ddof and correction can't be provided simultaneously"):
         ours(x, ddof=1, correction=1)
     z = X[0] + 1j * X[1]
     close(ours(mx.np.array(z), where=MASK[0]), theirs(z.astype(np.complex128), where=MASK[0]))
-    assert np.isnan(ours(x, where=mx.np.zeros((), dtype=bool)).item())
+    with pytest.warns(RuntimeWarning, match="Degrees of freedom <= 0 for slice"):
+        assert np.isnan(ours(x, where=mx.np.zeros((), dtype=bool)).item())
 
 
 def test_halves_are_averaged_in_float32():
@@ -146,3 +147,83 @@ def test_results_written_to_out_are_recorded():
         total = out.sum()
     total.backward()
     close(x.grad, 2 * X * MASK)
+
+
+# Expressions over `m`, and whether they warn where NumPy does: by shapes, or by masks.
+SCARCE = [
+    "m.mean(m.zeros(0))",
+    "m.mean(m.zeros((0, 3)), axis=0)",
+    "m.mean(m.zeros((0, 3)), axis=1)",
+    "m.mean(m.zeros((0, 0)), axis=1)",
+    "m.zeros((3, 0)).mean(1, keepdims=True)",
+    "m.mean(m.zeros((2, 0), int), -1)",
+    "m.mean(m.ones((2, 3)), where=False)",
+    "m.mean(m.ones((2, 3)), where=True)",
+    "m.mean(m.ones((2, 2)), axis=0, where=m.array([True, False]))",
+    "m.mean(m.ones((2, 2)), axis=1, where=m.array([True, False]))",
+    "m.mean(m.ones((2, 2)), where=m.array([[True], [False]]), axis=1)",
+    "m.std(m.zeros(0))",
+    "m.var(m.ones(1))",
+    "m.var(m.ones(1), ddof=1)",
+    "m.ones(1).std(ddof=1)",
+    "m.var(m.ones((3, 2)), axis=1, ddof=2)",
+    "m.var(m.ones((3, 2)), axis=0, ddof=2)",
+    "m.var(m.ones((3, 2)), axis=1, correction=2.5)",
+    "m.var(m.ones((2, 3)), where=False)",
+    "m.std(m.ones((2, 3)), axis=1, where=m.array([[True], [False]]))",
+    "m.std(m.ones((2, 3)), axis=1, ddof=2, where=m.array([True, True, False]))",
+    "m.std(m.ones((2, 3)), axis=1, ddof=1, where=m.array([True, True, False]))",
+    "m.average(m.zeros(0))",
+    "m.average(m.zeros((0, 2)), axis=0)",
+    "m.median(m.zeros(0))",
+    "m.median(m.zeros((0, 2)), axis=0)",
+    "m.median(m.zeros((0, 2)), axis=1)",
+    "m.nanmean(m.zeros(0))",
+    "m.nanmean(m.zeros((0, 2)), axis=0)",
+    "m.nanmean(m.zeros((0, 2)), axis=1)",
+    "m.nanvar(m.zeros(0))",
+    "m.nanvar(m.ones(2), ddof=2)",
+    "m.nanstd(m.ones((2, 1)), axis=1, ddof=1)",
+    "m.nanstd(m.ones((2, 3)), axis=1, ddof=1)",
+    "m.nanmedian(m.zeros(0))",
+    "m.nanmedian(m.zeros((2, 0)), axis=1)",
+]
+
+
+@pytest.mark.parametrize("expression", SCARCE)
+def test_too_few_elements_are_warned_of_as_numpy_warns(expression):
+    def told(module):
+        with warnings.catch_warnings(record=True) as caught, np.errstate(all="ignore"):
+            warnings.simplefilter("always")
+            eval(expression, {"m": module})
+        return [(one.category, str(one.message)) for one in caught]
+
+    assert told(mx.np) == told(np)
+
+
+def test_warnings_of_empty_means_name_the_line_of_the_program():
+    for call in (
+        lambda: mx.np.mean([]),
+        lambda: mx.np.median([]),
+        lambda: mx.np.nanmean([]),
+        lambda: mx.np.average([]),
+    ):
+        with pytest.warns(RuntimeWarning, match="Mean of empty slice") as caught:
+            call()
+        assert [one.filename for one in caught] == [__file__]
+
+
+def test_a_warning_that_is_an_error_is_raised():
+    with warnings.catch_warnings(action="error"), pytest.raises(RuntimeWarning, match="Mean of empty slice"):
+        mx.np.zeros((0, 2)).mean(0)
+
+
+@pytest.mark.parametrize("name", ["sum", "prod", "mean", "cumsum", "cumprod", "nanprod", "nansum", "nancumsum"])
+def test_complex_elements_become_real_before_they_are_reduced_to_a_real_dtype(name):
+    x = np.array([1 + 2j, 3 - 1j, 0.5 + 0.25j], np.complex64)
+    with pytest.warns(np.exceptions.ComplexWarning):
+        expected = getattr(np, name)(x, dtype=np.float32)
+    with pytest.warns(np.exceptions.ComplexWarning):
+        found = getattr(mx.np, name)(mx.np.array(x), dtype=np.float32)
+    assert found.dtype == np.float32
+    close(found, expected)

@@ -20,6 +20,8 @@ pub struct Param {
     pub nullable: bool,
     /// Whether its integers may be given as separate arguments: `x.reshape(2, 3)`.
     pub variadic: bool,
+    /// Whether its integers may be floats, which are cut off.
+    pub cuts: bool,
     /// Words that choose nothing: a call that gives one of them by name goes the short way, if there is one.
     pub idle: &'static [&'static str],
     /// Whether a Python number given for it promotes as the array it is by itself, by NumPy's rules.
@@ -93,6 +95,7 @@ impl Param {
             keyword_only: false,
             nullable: false,
             variadic: false,
+            cuts: false,
             idle: &[],
             strong: false,
         }
@@ -206,6 +209,11 @@ impl Param {
             variadic: true,
             ..self
         }
+    }
+
+    /// The same parameter, whose integers may be floats, which are cut off.
+    pub const fn cut(self) -> Param {
+        Param { cuts: true, ..self }
     }
 
     /// Whether this parameter holds arrays.

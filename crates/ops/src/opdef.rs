@@ -40,6 +40,8 @@ pub struct OpDef {
     pub out_casting: Casting,
     /// What refuses operands of an elementwise operator for their values, before anything is computed: it may run later, on another thread.
     pub refuses: Option<Refusal>,
+    /// What a call warns of whatever `seterr` says, told by shapes or by a mask: too few elements. Asked where Python calls.
+    pub warns: Option<Warning>,
     /// How Python gets the outputs, given the number of array arguments: `nonzero` gives a tuple always, `where` if there is one, `split` a list.
     pub bundle: fn(usize) -> Bundle,
     /// The axes that operands and result of a generalised function share, as NumPy writes them: `(n),(n)->()`. Python sees an object of type `ufunc`
@@ -102,6 +104,9 @@ pub type Refusal = fn(&KernelCx, DType) -> Result<()>;
 
 /// The axes of an output in the order of memory.
 pub type OrderFn = fn(&CallCx) -> Option<Dims>;
+
+/// The sentence that a call warns of, if there is reason to.
+pub type Warning = fn(&CallCx) -> Result<Option<&'static str>>;
 
 /// Shapes of the outputs.
 pub type InferFn = fn(&InferCx) -> Result<Inferred>;
@@ -532,6 +537,7 @@ impl OpDef {
         out_casting: Casting::SameKind,
         refuses: None,
         stays_array: false,
+        warns: None,
         bundle: |_| Bundle::Natural,
         core: "",
         types: Types::Infer,

@@ -88,8 +88,11 @@ class silent:  # noqa: N801  # it is used like a function
 
 
 def warn_of(message: str) -> None:
-    """A warning about values, as of the caller's caller's caller."""
-    warnings.warn(message, RuntimeWarning, stacklevel=4)
+    """A warning about elements, as of the line of the program that called us. The core tells of empty means, too."""
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("mxnet."):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, RuntimeWarning, stacklevel=level)
 
 
 def geterr() -> dict[str, str]:
@@ -99,6 +102,10 @@ def geterr() -> dict[str, str]:
     -------
     dict
         A mode, of those of `seterr`, for each of ``divide``, ``over``, ``under`` and ``invalid``.
+
+    Notes
+    -----
+    Difference: everything is 'ignore' at first, where NumPy warns of all but underflow; `seterr` says why.
 
     Examples
     --------
@@ -117,8 +124,7 @@ def seterr(
 ) -> dict[str, str]:
     """Choose how this thread reacts to floating-point errors.
 
-    Everything is ignored at first, unlike in NumPy, which warns: an error can only be told at the call if the call is
-    waited for. While any mode is another, each call of this thread is waited for and its result is compared with its
+    While any mode is another than 'ignore', each call of this thread is waited for and its result is compared with its
     operands, which takes several times as long.
 
     Parameters
@@ -143,6 +149,13 @@ def seterr(
     ------
     ValueError
         For another mode.
+
+    Notes
+    -----
+    Difference: everything is ignored at first, where NumPy warns of all but underflow. Calls return before their
+    results are there, so an error can only be told at the call if the call is waited for.
+    ``np.seterr(divide="warn", over="warn", invalid="warn")`` gives NumPy's defaults. Warnings that shapes or masks
+    tell ("Mean of empty slice", "Degrees of freedom <= 0 for slice") do not depend on the modes.
 
     Examples
     --------

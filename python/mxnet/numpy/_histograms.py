@@ -289,7 +289,7 @@ def histogramdd(
 
     Parameters
     ----------
-    sample : array_like, shape (n, d), or sequence of d array_like of shape (n,)
+    sample : array_like, shape (n, d) or (n,), or sequence of d array_like of shape (n,)
         The points, or their coordinates axis by axis.
     bins : int, or sequence of int or array_like
         Number of bins along all axes, or number or edges for each.
@@ -324,7 +324,12 @@ def histogramdd(
             points = _op["atleast_2d"](points).T
         axes = [points[:, i] for i in _indices(points.shape[1])]
     else:
-        axes = [asarray(x).reshape(-1) for x in sample]
+        axes = [asarray(x) for x in sample]
+        # Numbers are the coordinates of points on a line.
+        if all(x.ndim == 0 for x in axes):
+            axes = [asarray(sample)]
+        if any(x.ndim != 1 for x in axes):
+            raise ValueError(f"histogramdd: coordinates have 1 axis, found shapes {[x.shape for x in axes]}")
     d = len(axes)
     each = list(bins) if isinstance(bins, Sequence | ndarray | numpy.ndarray) else [bins] * d
     if len(each) != d:

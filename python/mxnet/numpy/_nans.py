@@ -413,7 +413,7 @@ def _moments(
         values = values.astype(_core.default_dtype("f"))
     counted = _counted(x, where)
     if counted is None:
-        number: ndarray | float = math.prod(x.shape[i] for i in _all_axes(x, axis))
+        number: ndarray | float = _length(x, axis)
     else:
         number = _op["sum"](counted, _axes(axis), keepdims=keepdims).astype(_real_of(values))
     return values, counted, number
@@ -429,6 +429,11 @@ def _all_axes(x: ndarray, axis: Axes) -> tuple[int, ...]:
     if axis is None:
         return tuple(range(x.ndim))
     return tuple(axis_of(i, x.ndim) for i in ((axis,) if isinstance(axis, int) else axis))
+
+
+def _length(x: ndarray, axis: Axes) -> int:
+    """How many elements go into one of the result."""
+    return math.prod(x.shape[i] for i in _all_axes(x, axis))
 
 
 def _real_of(x: ndarray) -> Any:
@@ -483,7 +488,8 @@ def nanmean(
     Warns
     -----
     RuntimeWarning
-        "Mean of empty slice", if `errstate` asks for invalid values: looking waits for them.
+        "Mean of empty slice", if there are no elements, or if all are NaN and `errstate` asks for invalid values:
+        looking waits for them.
 
     Examples
     --------
@@ -498,7 +504,8 @@ def nanmean(
     with silent() as is_asked:
         values, counted, number = _moments(x, axis, kind, keepdims, where)
         total = _op["sum"](_filled(values, counted, 0), _axes(axis), keepdims=keepdims)
-        if is_asked and total.size and bool(_op["any"](asarray(number) == 0)):
+        is_empty = _length(x, axis) == 0
+        if total.size and (is_empty or (is_asked and bool(_op["any"](asarray(number) == 0)))):
             warn_of("Mean of empty slice")
         result = _as_asked(_ratio(total, number), kind if half is None else half)
     return deliver("nanmean", result, out)
@@ -520,8 +527,10 @@ def _variance(
             raise ValueError(f"{name}: ddof and correction can't be provided simultaneously.")
         ddof = correction
     with silent() as is_asked:
-        result, is_degenerate = _spread(asarray(a), axis, dtype, ddof, keepdims, where, mean)
-        if is_asked and bool(_op["any"](is_degenerate)) and result.size:
+        x = asarray(a)
+        result, is_degenerate = _spread(x, axis, dtype, ddof, keepdims, where, mean)
+        too_short = _length(x, axis) <= ddof
+        if result.size and (too_short or (is_asked and bool(_op["any"](is_degenerate)))):
             warn_of("Degrees of freedom <= 0 for slice.")
     return result
 
@@ -601,7 +610,8 @@ def nanvar(
     Warns
     -----
     RuntimeWarning
-        "Degrees of freedom <= 0 for slice.", if `errstate` asks for invalid values: looking waits for them.
+        "Degrees of freedom <= 0 for slice.", if there are too few elements, or too few that are no NaN and `errstate`
+        asks for invalid values: looking waits for them.
 
     Examples
     --------
@@ -656,4 +666,4 @@ def nanstd(
     array(1.)
     """
     variance = _variance("nanstd", a, axis, dtype, ddof, keepdims, where, mean, correction)
-    return deliver("nanstd", _op["sqrt"](variance), out)
+    return deliver("nanstd", _op["sqrt"](variance).astype(variance.dtype, copy=False), out)

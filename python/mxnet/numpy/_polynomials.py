@@ -30,15 +30,15 @@ def polyval(p: ArrayLike, x: ArrayLike) -> ndarray:
 
     Parameters
     ----------
-    p : array_like, shape (n,)
-        Coefficients, the highest power first.
+    p : array_like, shape (n, ...)
+        Coefficients, the highest power first; several polynomials side by side along the axes behind the first.
     x : array_like
-        Where it is evaluated.
+        Where it is evaluated; broadcast with a coefficient.
 
     Returns
     -------
     ndarray
-        Shape of `x`, of the dtype that both promote to.
+        Shape of `x` broadcast with ``p[0]``, of the dtype that both promote to.
 
     Notes
     -----
@@ -50,12 +50,14 @@ def polyval(p: ArrayLike, x: ArrayLike) -> ndarray:
     >>> mx.np.polyval([3, 0, 1], mx.np.array([5, 2]))
     array([76, 13])
     """
-    coefficients, at = _coefficients(p, "polyval"), asarray(x)
-    if coefficients.size == 0:
+    coefficients, at = asarray(p), asarray(x)
+    if coefficients.ndim == 0:
+        coefficients = coefficients.reshape(-1)
+    if coefficients.shape[0] == 0:
         return _np["zeros_like"](at)  # type: ignore[no-any-return]
     # Truth values have no product with a number that is one.
     value = (_np["zeros_like"](at) if spelled(at.dtype) == "bool" else at * 0) + coefficients[0]
-    for i in range(1, coefficients.size):
+    for i in range(1, coefficients.shape[0]):
         value = value * at + coefficients[i]
     return value
 

@@ -127,11 +127,11 @@ def _nans(shape: tuple[int, ...], dtype: Any) -> ndarray:
     return cast(ndarray, _op["full"](shape, both, dtype))
 
 
-def _warn_of_nothing(rows: ndarray) -> None:
-    """Warns if a row is empty or has nothing but NaN."""
+def _warn_of_nothing(rows: ndarray, looks: bool) -> None:
+    """Warns if rows are empty or, if it may look at the elements, one has nothing but NaN."""
     if math.prod(rows.shape[:-1]) and rows.shape[-1] == 0:
         warn_of("Mean of empty slice")
-    elif rows.size and bool(_op["any"](_op["all"](_op["isnan"](rows), -1))):
+    elif looks and rows.size and bool(_op["any"](_op["all"](_op["isnan"](rows), -1))):
         warn_of("All-NaN slice encountered")
 
 
@@ -166,6 +166,11 @@ def median(
     numpy.exceptions.AxisError
         If there is no such axis.
 
+    Warns
+    -----
+    RuntimeWarning
+        "Mean of empty slice".
+
     Notes
     -----
     A sample of each long row narrows it down to some thousand elements in one pass; nothing is sorted. The gradient
@@ -183,11 +188,9 @@ def median(
     x = asarray(a)
     rows, axes = _rows(x, axis)
     if rows.shape[-1] == 0:
-        with silent() as is_asked:
-            if is_asked:
-                _warn_of_nothing(rows)
+        _warn_of_nothing(rows, False)
         # The mean of no element is an invalid value of its own.
-        result = _op["mean"](_inexact(rows), -1)
+        result = _op["sum"](_inexact(rows), -1) / 0
     else:
         result = _inexact(_middle(rows))
     return deliver("median", _kept(result, 0, axes, x.ndim, keepdims), out)
@@ -299,7 +302,7 @@ def _quantile(
     rows, axes = _rows(x, axis)
     with silent() as is_asked:
         if is_asked and ignore_nan and _is_real_float(x):
-            _warn_of_nothing(rows)
+            _warn_of_nothing(rows, True)
     discrete = method in ("inverted_cdf", "closest_observation", "lower", "higher", "nearest")
     if method == "linear" and scale == 1:
         # Integers name the first and the last element, with nothing between.
@@ -567,7 +570,8 @@ def nanmedian(
     Warns
     -----
     RuntimeWarning
-        "All-NaN slice encountered" or "Mean of empty slice", if `errstate` asks for invalid values: looking waits.
+        "Mean of empty slice" if there is nothing; "All-NaN slice encountered" if `errstate` asks for invalid values:
+        looking waits.
 
     Examples
     --------
@@ -591,6 +595,5 @@ def nanmedian(
             else:
                 found = _op["gather_along"](_op["sort"](rows, -1), ends, rows.ndim - 1)
             result = _op["mean"](found, -1)
-        if is_asked:
-            _warn_of_nothing(rows)
+        _warn_of_nothing(rows, is_asked)
     return deliver("nanmedian", _kept(result, 0, axes, x.ndim, keepdims), out)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+from collections.abc import MutableSequence
 from typing import Any
 
 from mxnet import _core
@@ -20,19 +21,20 @@ globals().update(_core.namespaces["random"])
 __getattr__ = _absent.attributes("mxnet.numpy.random", _absent.RANDOM)
 
 _reordered = _core.namespaces["op"]["random_reordered"]
+_permutation = _core.namespaces["random"]["permutation"]
 
 
-def shuffle(x: ndarray) -> None:
-    """Put the slices along the first axis into random order, in place.
+def shuffle(x: Any) -> None:
+    """Put the slices along the first axis, or the items of a list, into random order, in place.
 
     Parameters
     ----------
-    x : ndarray, at least one axis
+    x : ndarray with at least one axis, or mutable sequence
 
     Raises
     ------
     TypeError
-        If `x` is no ndarray: only an array can be changed in place.
+        If `x` is neither an ndarray nor a mutable sequence: nothing else can be changed in place.
     ValueError
         If `x` has no axes or is read-only.
 
@@ -44,9 +46,12 @@ def shuffle(x: ndarray) -> None:
     >>> np.sort(x)
     array([0, 1, 2, 3])
     """
-    if not isinstance(x, ndarray):
-        raise TypeError(f"`x` must be an ndarray, not {type(x).__name__!r}")
-    x[...] = _reordered(x)
+    if isinstance(x, ndarray):
+        x[...] = _reordered(x)
+    elif isinstance(x, MutableSequence):
+        x[:] = [x[i] for i in _permutation(len(x)).tolist()]
+    else:
+        raise TypeError(f"`x` must be an ndarray or a mutable sequence, not {type(x).__name__!r}")
 
 
 def bytes(length: int) -> builtins.bytes:

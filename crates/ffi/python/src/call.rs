@@ -14,9 +14,9 @@ mod short;
 use mxnet::ops::shape::{ASTYPE, ASTYPE_OF};
 use mxnet::ops::{
     Array, Attrs, Call, Cpu, Form, OpDef, Outputs, ParamKind, Quick, Value, ViewCx, Viewed,
-    constant, default_dtype, dispatch, quick,
+    Warning, constant, default_dtype, dispatch, quick,
 };
-use mxnet::tensor::{DType, Scalar};
+use mxnet::tensor::{Casting, DType, Scalar};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use smallvec::SmallVec;
@@ -234,11 +234,76 @@ fn execute<'py>(
     for out in bound.outs.iter().flatten() {
         out.get().check_writable(py)?;
     }
+    if let Some(warns) = op.warns {
+        warn_of(py, op, bound, warns)?;
+    }
+    if op.out_casting == Casting::Unsafe {
+        make_real(py, op, bound)?;
+    }
     let outputs = run(py, op, &bound.inputs, &bound.attrs, &bound.outs, None)?;
     if !bound.outs.is_empty() {
         return finish_into(py, op, outputs, &bound.outs);
     }
     finish_as(py, op, &bound.inputs, outputs)
+}
+
+/// Warns if there is reason to. What is wrong with the call is left for the call to say.
+fn warn_of(py: Python<'_>, op: &'static OpDef, bound: &Arguments, warns: Warning) -> PyResult<()> {
+    let attrs = &bound.attrs;
+    let ask = |refs: &[Option<&Array>]| {
+        let call = Call {
+            op,
+            inputs: refs,
+            attrs,
+            outs: &[],
+            dtype: None,
+        };
+        warns(&call.cx())
+    };
+    // Only a mask is looked at, and may have to be waited for.
+    let told = match bound.inputs.iter().flatten().count() {
+        0 | 1 => convert::with_arrays(&bound.inputs, ask),
+        _ => {
+            let arrays = resolve_refs(&bound.inputs);
+            py.detach(|| ask(&arrays.iter().map(Option::as_ref).collect::<Vec<_>>()))
+        }
+    };
+    match told {
+        Ok(Some(sentence)) => {
+            let errors = py.import("mxnet.numpy._errors")?;
+            errors.call_method1("warn_of", (sentence,)).map(|_| ())
+        }
+        Ok(None) | Err(_) => Ok(()),
+    }
+}
+
+/// Complex elements that are asked for in a real dtype are converted before anything is computed of them, with NumPy's warning.
+fn make_real<'py>(py: Python<'py>, op: &'static OpDef, bound: &mut Arguments<'py>) -> PyResult<()> {
+    let Some(Some(x)) = bound.inputs.first() else {
+        return Ok(());
+    };
+    let is_complex = match x {
+        In::Held(object) => object.get().with(py, |x| x.dtype().is_complex()),
+        In::Made(array) => array.dtype().is_complex(),
+    };
+    let has = |name: &str| op.params.iter().any(|p| p.name == name);
+    // Variances of complex numbers are real by themselves.
+    if !is_complex || !has("dtype") || has("ddof") {
+        return Ok(());
+    }
+    let args = mxnet::ops::Args {
+        params: op.params,
+        attrs: &bound.attrs,
+    };
+    match args.dtype("dtype") {
+        Some(dtype) if !dtype.is_complex() && dtype != DType::Bool => {
+            crate::exchange::discards_imaginary_part(py)?;
+            let real = x.array().astype(dtype).map_err(|error| raise(py, error))?;
+            bound.inputs[0] = Some(In::Made(real));
+            Ok(())
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Owned copies of the arrays behind arguments.

@@ -350,7 +350,10 @@ pub fn attribute(
         }
         ParamKind::Ints => match integers(&object)? {
             Some(values) => Value::Ints(values),
-            None => return Err(wrong("an integer or a tuple of integers")),
+            None => match param.cuts.then(|| cut_off(&object)).transpose()?.flatten() {
+                Some(value) => value,
+                None => return Err(wrong("an integer or a tuple of integers")),
+            },
         },
         ParamKind::Sections => match object.cast::<PyFloat>() {
             Ok(number) if number.value().fract() == 0.0 => {
@@ -480,6 +483,25 @@ pub fn integers(object: &Bound<'_, PyAny>) -> PyResult<Option<SmallVec<[i64; 4]>
         }
     }
     Ok(Some(values))
+}
+
+/// The integer, or integers, that are left of floats without their fractions; `None` if there is something else.
+#[cold]
+fn cut_off(object: &Bound<'_, PyAny>) -> PyResult<Option<Value>> {
+    let whole = |item: &Bound<'_, PyAny>| -> PyResult<Option<i64>> {
+        match item.is_instance_of::<PyString>() || !item.hasattr("__float__")? {
+            true => Ok(None),
+            false => item.call_method0("__int__")?.extract().map(Some),
+        }
+    };
+    match object.try_iter() {
+        Ok(items) => {
+            let values: Option<SmallVec<[i64; 4]>> =
+                items.map(|item| whole(&item?)).collect::<PyResult<_>>()?;
+            Ok(values.map(Value::Ints))
+        }
+        Err(_) => Ok(whole(object)?.map(Value::Int)),
+    }
 }
 
 /// A number of any kind: Python's, NumPy's, or an array of one element.

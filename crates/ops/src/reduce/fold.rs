@@ -16,6 +16,7 @@ use crate::nn::operand::dense;
 use crate::opdef::{
     Cost, Cpu, Form, Grad, Inferred, Keep, Onnx, OpDef, Probe, Short, Surface, one_of,
 };
+use crate::reduce::masked::empty;
 use crate::reduce::{MASKED_ALL, MASKED_ANY, MASKED_MEAN, MASKED_PROD, MASKED_SUM};
 use crate::{creation, laid, quick, shape};
 
@@ -174,6 +175,7 @@ pub static MEAN: OpDef = OpDef {
     ",
     infer: |cx| folded(cx, averaged),
     extended: Some(&MASKED_MEAN),
+    warns: Some(empty),
     cpu: Cpu::Kernel(|cx| run(cx, Reduce::Mean)),
     grad: Grad::Rule(Keep::NOTHING, |g| {
         let n: usize = g

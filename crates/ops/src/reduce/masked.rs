@@ -6,11 +6,14 @@ use mxnet_tensor::{DType, Scalar};
 
 use crate::Array;
 use crate::args::{Default, Param, ParamKind};
-use crate::cx::CompositeCx;
+use crate::cx::{CallCx, CompositeCx};
 use crate::elementwise::arithmetic::{ADD, MAXIMUM, MINIMUM, MULTIPLY};
+use crate::elementwise::comparison::LESS_EQUAL;
 use crate::elementwise::explog::SQRT;
 use crate::elementwise::logic::{LOGICAL_AND, LOGICAL_OR};
 use crate::error::Result;
+use crate::floats;
+use crate::interp::{self, Flags};
 use crate::opdef::{Cpu, Form, OpDef, Probe};
 use crate::reduce::fold::averaged;
 use crate::ufunc::{self, Initial, Reduction};
@@ -151,6 +154,7 @@ pub static MASKED_MEAN: OpDef = OpDef {
         let x = cx.input(0).astype(wide(dtype))?;
         cx.done(some.mean(&x)?.astype(dtype)?)
     }),
+    warns: Some(empty),
     probe: Probe::calls(&[
         "f((3, 4)), 0, where=np.array([[True], [False], [True]])",
         "f((2, 3, 4)), (0, 2), keepdims=True, where=np.array([True, False, True, True])",
@@ -178,6 +182,7 @@ pub static MASKED_VAR: OpDef = OpDef {
     doc: "Variance over `axis` (all axes for None) of the elements where `where` is true: squared distances from `mean` (which keeps the axes; found if \
           it is not given), divided by their number less `ddof`. `correction` is another name of `ddof`.",
     cpu: Cpu::Composite(|cx| cx.done(variance(cx, false)?)),
+    warns: Some(unfree),
     probe: Probe::calls(SPREADS).against("np.var"),
     ..EXTENDED
 };
@@ -188,6 +193,7 @@ pub static MASKED_STD: OpDef = OpDef {
     params: MASKED_VAR.params,
     doc: "Standard deviation over `axis` (all axes for None) of the elements where `where` is true: the square root of `var`.",
     cpu: Cpu::Composite(|cx| cx.done(variance(cx, true)?)),
+    warns: Some(unfree),
     probe: Probe::calls(SPREADS).against("np.std"),
     ..EXTENDED
 };
@@ -264,6 +270,50 @@ impl Chosen<'_> {
     fn mean(&self, x: &Array) -> Result<Array> {
         self.sum(x)?.div(&self.count(x)?)
     }
+}
+
+/// Whether the call is one of the forms of this file: the plain ones have one array.
+fn is_extended(cx: &CallCx) -> bool {
+    cx.inputs.len() > 1
+}
+
+/// What a mean warns of: that there is nothing to take it of.
+pub(crate) fn empty(cx: &CallCx) -> Result<Option<&'static str>> {
+    Ok(counts_at_most(cx, 0.0)?.then_some("Mean of empty slice"))
+}
+
+/// What a variance warns of: that nothing is left of the number of elements.
+pub(crate) fn unfree(cx: &CallCx) -> Result<Option<&'static str>> {
+    let correction = match is_extended(cx) {
+        true => cx.opt_float("correction"),
+        false => None,
+    };
+    let ddof = correction.unwrap_or_else(|| cx.float("ddof"));
+    Ok(counts_at_most(cx, ddof)?.then_some("Degrees of freedom <= 0 for slice"))
+}
+
+/// Whether anywhere at most so many elements count. Only a mask has to be looked at, and waited for.
+fn counts_at_most(cx: &CallCx, most: f64) -> Result<bool> {
+    let x = cx.input(0);
+    let mask = if is_extended(cx) { mask(cx, 1) } else { None };
+    if mask.is_none() && most <= 0.0 && !x.is_empty() {
+        return Ok(false);
+    }
+    let number: usize = cx.axes("axis", 0)?.iter().map(|&a| x.shape()[a]).product();
+    if number as f64 <= most || mask.is_none() || Flags::current().is_stacked() {
+        return Ok(number as f64 <= most);
+    }
+    let some = Chosen {
+        axes: cx.opt_ints("axis"),
+        keepdims: false,
+        mask,
+    };
+    floats::unwatched(|| {
+        let _scope = interp::Scope::enter(false, interp::is_training());
+        let one = Array::scalar(Scalar::I64(1), DType::I64)?.broadcast_to(x.shape())?;
+        let few = some.sum(&one)?.with_scalar(&LESS_EQUAL, most)?;
+        Ok(few.to_vec::<bool>()?.contains(&true))
+    })
 }
 
 /// Sum of squared distances from the mean, divided by how many there are less `ddof`; its root for the deviation.

@@ -12,6 +12,7 @@ use crate::cx::{CallCx, KernelCx};
 use crate::error::Result;
 use crate::opdef::{Cpu, Grad, Grads, Inferred, Keep, OpDef, Probe, Surface};
 use crate::reduce::fold::{REDUCTION, averaged, folded, over, spread};
+use crate::reduce::masked::unfree;
 use crate::reduce::{MASKED_STD, MASKED_VAR};
 
 /// What both have in common.
@@ -33,6 +34,7 @@ const SPREAD: OpDef = OpDef {
         Param::bool("keepdims", false),
     ],
     infer: real,
+    warns: Some(unfree),
     probe: Probe::calls(&[
         "f((3, 4))",
         "f((3, 4)), 0",

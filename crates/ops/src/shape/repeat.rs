@@ -135,13 +135,13 @@ pub static ROLL: OpDef = OpDef {
     surface: &[Surface::Np("roll")],
     params: &[
         Param::array("a"),
-        Param::required("shift", ParamKind::Ints),
+        Param::required("shift", ParamKind::Ints).cut(),
         Param::axes("axis"),
     ],
     doc: "Elements shifted along `axis` (the flattened array for None); what leaves one end enters at the other.",
     about: &[(
         "shift",
-        "By how much, one number for all axes or one for each.",
+        "By how much, one number for all axes or one for each. Floats are cut off.",
     )],
     returns: &[("ndarray", "Of the shape and dtype of `a`.")],
     example: "
@@ -322,11 +322,14 @@ pub static REPEAT: OpDef = OpDef {
     surface: &[Surface::Np("repeat"), Surface::Method("repeat")],
     params: &[
         Param::array("a"),
-        Param::required("repeats", ParamKind::Ints),
+        Param::required("repeats", ParamKind::Ints).cut(),
         Param::optional("axis", ParamKind::Int),
     ],
     doc: "Each element `repeats` times along `axis` (the flattened array for None): one number for all, or one for each position.",
-    about: &[("repeats", "How often, one number or one for each position.")],
+    about: &[(
+        "repeats",
+        "How often, one number or one for each position. Floats are cut off.",
+    )],
     returns: &[("ndarray", "Longer along the axis.")],
     raises: &[(
         "ValueError",
