@@ -57,6 +57,9 @@ def test_sequences_with_products_of_their_own_and_ranges_are_multiplied():
     assert (two * onp.arange(3)).tolist() == [0, 2, 4]
     assert (np.arange(3) * [1, 2, 3]).tolist() == [0, 2, 6]
     assert np.multiply(two, [1, 2]).tolist() == [2, 4]
+    # What constructors make is an array in NumPy, too.
+    for module in (np, onp):
+        assert (module.array(2) * [1, 2]).tolist() == ([1, 2] * module.array(2)).tolist() == [2, 4]
     assert (two + [1, 2]).tolist() == [3, 4]
     assert ([1, 2] - two).tolist() == [-1, 0]
     # NumPy refuses floats and truth values.

@@ -14,11 +14,14 @@ fn is_number(slf: &Bound<'_, PyArray>) -> bool {
     slf.get().with(slf.py(), Array::ndim) == 0
 }
 
-/// Whether `x * other` repeats a sequence that knows no product of its own, as NumPy's integers do: its `sq_repeat` asks for the integer.
+/// Whether `x * other` repeats a sequence that knows no product of its own, as NumPy's scalars of integers do: its `sq_repeat` asks for the integer.
 #[cold]
 pub fn repeats(slf: &Bound<'_, PyArray>, other: &Bound<'_, PyAny>) -> bool {
-    let counts = |x: &Array| x.ndim() == 0 && x.dtype().is_integer();
-    if other.is_instance_of::<PyArray>() || !slf.get().with(slf.py(), counts) {
+    let array = slf.get();
+    if !array.is_scalar()
+        || other.is_instance_of::<PyArray>()
+        || !array.with(slf.py(), |x| x.dtype().is_integer())
+    {
         return false;
     }
     let class = other.get_type();

@@ -89,6 +89,11 @@ impl PyArray {
         )
     }
 
+    /// Whether it stands for one of NumPy's scalars.
+    pub fn is_scalar(&self) -> bool {
+        self.is_scalar
+    }
+
     /// Whether in-place operators write to it. Variables are written to, whatever they came from.
     #[inline]
     pub fn is_written_in_place(&self, py: Python<'_>) -> bool {
