@@ -2,6 +2,8 @@
 
 import array
 import collections
+import datetime
+import decimal
 import fractions
 import operator
 import random
@@ -131,3 +133,44 @@ def test_a_lone_python_integer_beyond_int64_is_of_uint64(name, value):
         found, expected = getattr(np, name)(value), getattr(onp, name)(value)
     assert found.dtype == expected.dtype
     assert found.asnumpy() == expected
+
+
+@pytest.mark.parametrize("operation", ["mul", "truediv", "floordiv", "add", "sub", "mod", "pow", "lt", "ge"])
+@pytest.mark.parametrize(
+    "other",
+    [datetime.timedelta(hours=5), fractions.Fraction(7, 2), decimal.Decimal("2.5")],
+    ids=lambda x: type(x).__name__,
+)
+@pytest.mark.parametrize("number", [3, 2.5])
+def test_numbers_of_other_libraries_and_spans_of_time_meet_pythons_number(operation, other, number):
+    operation = getattr(operator, operation)
+    element = np.array([number], "float64" if isinstance(number, float) else "int64")[0]
+    for ours, plain in (((element, other), (number, other)), ((other, element), (other, number))):
+        try:
+            expected = operation(*plain)
+        except TypeError:
+            with pytest.raises(TypeError):
+                operation(*ours)
+            continue
+        found = operation(*ours)
+        # The class of fractions computes their powers itself, in floats.
+        assert type(found) is type(expected) or operation is operator.pow
+        assert found == expected
+
+
+def test_spans_of_time_are_multiplied_by_elements_as_numpys():
+    span = datetime.timedelta(days=1)
+    for dtype in ("int64", "float64"):
+        ours, theirs = np.array([2, 3], dtype), onp.array([2, 3], dtype)
+        assert span * ours[1] == span * theirs[1] == ours[1] * span == theirs[1] * span
+        assert span / ours[0] == span / theirs[0]
+    with pytest.raises(TypeError):
+        span * np.arange(3)
+
+
+@pytest.mark.parametrize("call", ["inv", "solve"])
+def test_programs_find_numpys_words_about_singular_matrices(call):
+    for module in (np, onp):
+        operands = [module.zeros((2, 2))] + [module.ones(2)] * (call == "solve")
+        with pytest.raises(onp.linalg.LinAlgError, match="Singular matrix"):
+            getattr(module.linalg, call)(*operands)

@@ -30,6 +30,45 @@ pub fn repeats(slf: &Bound<'_, PyArray>, other: &Bound<'_, PyAny>) -> bool {
     has(ffi::Py_sq_repeat) && !has(ffi::Py_nb_multiply)
 }
 
+/// What an operator gives of the element's Python number and a number of another library or a span of time, which knows Python's numbers but not
+/// arrays; `None` for any other operand.
+#[cold]
+pub fn beside(
+    slf: &Bound<'_, PyArray>,
+    op: &'static OpDef,
+    other: &Bound<'_, PyAny>,
+    swapped: bool,
+) -> PyResult<Option<Py<PyAny>>> {
+    let py = slf.py();
+    let name = match op.name {
+        "add" => "add",
+        "subtract" => "sub",
+        "multiply" => "mul",
+        "divide" => "truediv",
+        "floor_divide" => "floordiv",
+        "remainder" => "mod",
+        "power" => "pow",
+        "less" => "lt",
+        "less_equal" => "le",
+        "greater" => "gt",
+        "greater_equal" => "ge",
+        _ => return Ok(None),
+    };
+    let knows_numbers = |module, class| other.is_instance(&py.import(module)?.getattr(class)?);
+    if !is_number(slf)
+        || !(knows_numbers("numbers", "Number")? || knows_numbers("datetime", "timedelta")?)
+    {
+        return Ok(None);
+    }
+    let number = slf.call_method0("item")?;
+    let operands = match swapped {
+        true => (other, &number),
+        false => (&number, other),
+    };
+    let result = py.import("operator")?.call_method1(name, operands)?;
+    Ok(Some(result.unbind()))
+}
+
 /// What Python's number of the element has of this name (`is_integer`, `numerator`); arrays with axes have nothing of the kind.
 pub fn attribute(slf: &Bound<'_, PyArray>, name: &'static str) -> PyResult<Py<PyAny>> {
     if !is_number(slf) {

@@ -29,16 +29,19 @@ pub fn binary(
     if let Some(result) = others_answer(slf, op, other, false)? {
         return Ok(result);
     }
-    let other = match is_equality(op) {
+    let known = match is_equality(op) {
         false => convert::operand(other)?,
         true => match comparable(other)? {
             Some(other) => Some(other),
             None => return unequal(slf, op, other),
         },
     };
-    match other {
-        Some(other) => general(slf.py(), op, [Some(In::Held(slf.clone())), Some(other)]),
-        None => Ok(slf.py().NotImplemented()),
+    match known {
+        Some(known) => general(slf.py(), op, [Some(In::Held(slf.clone())), Some(known)]),
+        None => match number::beside(slf, op, other, false)? {
+            Some(result) => Ok(result),
+            None => Ok(slf.py().NotImplemented()),
+        },
     }
 }
 
@@ -110,8 +113,11 @@ pub fn reflected(
         return Ok(result);
     }
     match convert::operand(other)? {
-        Some(other) => general(slf.py(), op, [Some(other), Some(In::Held(slf.clone()))]),
-        None => Ok(slf.py().NotImplemented()),
+        Some(known) => general(slf.py(), op, [Some(known), Some(In::Held(slf.clone()))]),
+        None => match number::beside(slf, op, other, true)? {
+            Some(result) => Ok(result),
+            None => Ok(slf.py().NotImplemented()),
+        },
     }
 }
 

@@ -130,12 +130,17 @@ pub(super) fn failed(cx: &KernelCx, failure: Failure) -> Error {
         let at: Vec<String> = at.iter().map(usize::to_string).collect();
         format!("matrix [{}]", at.join(", "))
     };
+    // Programs look for NumPy's words in the text.
     let problem = match failure.fault {
-        Fault::Singular(pivot) => format!("{which} is singular: pivot {pivot} is zero"),
-        Fault::NotPositiveDefinite(order) => {
-            format!("{which} is not positive definite: its leading minor of order {order} is not")
+        Fault::Singular(pivot) => {
+            format!("Singular matrix: {which} is singular: pivot {pivot} is zero")
         }
-        Fault::NotFinite => format!("{which} holds infinities or NaNs"),
+        Fault::NotPositiveDefinite(order) => format!(
+            "Matrix is not positive definite: {which} is not positive definite: its leading minor of order {order} is not"
+        ),
+        Fault::NotFinite => {
+            format!("Array must not contain infs or NaNs: {which} holds infinities or NaNs")
+        }
         Fault::NoConvergence => format!("the iteration on {which} did not converge"),
     };
     Error::linalg(cx.op.name, problem)
