@@ -254,4 +254,5 @@ def test_results_keep_the_order_of_the_axes_as_numpys_do(call, shape, how):
     theirs = result(numpy)
     steps = [(x, y) for x, y, n in zip(ours.strides, theirs.strides, theirs.shape, strict=True) if n > 1]
     assert all(x == y for x, y in steps), (ours.strides, theirs.strides)
+    assert ours.base is None or theirs.base is not None
     numpy.testing.assert_allclose(ours.asnumpy(), theirs, rtol=1e-12, atol=1e-12)

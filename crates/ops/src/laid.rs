@@ -59,7 +59,7 @@ pub(crate) fn allocate(
     for (&axis, &stride) in order.iter().zip(made.layout().strides()) {
         strides[axis] = stride;
     }
-    Ok(made.seen_as(Layout::strided(shape, &strides, 0)?))
+    Ok(made.seen_as(Layout::strided(shape, &strides, 0)?).as_own())
 }
 
 #[cfg(test)]

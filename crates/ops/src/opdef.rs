@@ -36,7 +36,7 @@ pub struct OpDef {
     pub form: Form,
     /// The operator that serves calls which give more than `params`: its parameters start with these, and the public signature is its own.
     pub extended: Option<&'static OpDef>,
-    /// How far the dtype of `out=` may be from the result's: folds convert to any, as NumPy's do.
+    /// How far the dtype of `out=` may be from the result's: folds, and what chooses elements, convert to any, as NumPy's do.
     pub out_casting: Casting,
     /// What refuses operands of an elementwise operator for their values, before anything is computed: it may run later, on another thread.
     pub refuses: Option<Refusal>,

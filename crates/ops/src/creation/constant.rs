@@ -401,7 +401,7 @@ impl Content<'_> {
         let made = match self {
             // These elements have an order of axes of their own.
             Content::Elements(value) => {
-                let value = value.astype(dtype)?.to_device(device)?;
+                let value = led(value, shape.len())?.astype(dtype)?.to_device(device)?;
                 value.broadcast_to(shape)?.transpose(Some(&order))?.copy()?
             }
             _ => {
@@ -443,10 +443,19 @@ impl Content<'_> {
                 invoke1(&FILLED, &[], &attrs.into_iter().collect())
             }
             Content::Elements(value) => {
-                let value = value.astype(dtype)?.to_device(device)?;
+                let value = led(value, shape.len())?.astype(dtype)?.to_device(device)?;
                 value.broadcast_to(shape)?.copy()
             }
         }
+    }
+}
+
+/// An array without the leading axes of length 1 that it has beyond `ndim`: NumPy lets them go.
+fn led(value: &Array, ndim: usize) -> Result<Array> {
+    let extra = value.ndim().saturating_sub(ndim);
+    match value.shape()[..extra].iter().all(|&n| n == 1) {
+        true if extra > 0 => value.reshape(&value.shape()[extra..]),
+        _ => Ok(value.clone()),
     }
 }
 

@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use mxnet_kernels::index::{Choice, choose as kernel};
-use mxnet_tensor::{DType, Scalar, Tensor, broadcast_shapes};
+use mxnet_tensor::{Casting, DType, Scalar, Tensor, broadcast_shapes};
 use smallvec::SmallVec;
 
 use super::positions::all_in_range;
@@ -29,6 +29,7 @@ pub static CHOOSE: OpDef = OpDef {
         Param::choice("mode", &["raise", "wrap", "clip"], "raise"),
     ],
     form: Form::Out,
+    out_casting: Casting::Unsafe,
     doc: "Elements of several arrays, chosen by number at each place; the numbers and the arrays broadcast. With the mode 'raise' the call waits for the numbers.",
     about: &[
         ("a", "The number of the array to take each element from."),

@@ -1,6 +1,6 @@
 //! Diagonals and triangles.
 
-use mxnet_tensor::{DType, IndexItem, Layout, Scalar};
+use mxnet_tensor::{Casting, DType, IndexItem, Layout, Scalar};
 use smallvec::SmallVec;
 
 use crate::Array;
@@ -229,6 +229,7 @@ pub static TRACE: OpDef = OpDef {
         Param::out(),
     ],
     form: Form::Out,
+    out_casting: Casting::Unsafe,
     doc: "Sum of the diagonal of the matrices that `axis1` and `axis2` span (see `diagonal`).",
     about: &[(
         "offset",

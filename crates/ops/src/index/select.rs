@@ -1,6 +1,6 @@
 //! Whole slices along an axis: take, compress, extract.
 
-use mxnet_tensor::{DType, Dims, IndexItem};
+use mxnet_tensor::{Casting, DType, Dims, IndexItem};
 
 use super::resolve::settled;
 use super::{GATHER, gather_along, nonzero, short};
@@ -22,6 +22,7 @@ pub static TAKE: OpDef = OpDef {
         Param::choice("mode", &["raise", "wrap", "clip"], "raise"),
     ],
     form: Form::Out,
+    out_casting: Casting::Unsafe,
     doc: "The slices of `a` at `indices` along `axis`, of the flattened array for None. `mode` says what happens to an index out of bounds: an \
           error (negative ones count from the end), the remainder by the length, or the nearest one.",
     about: &[
@@ -82,6 +83,7 @@ pub static COMPRESS: OpDef = OpDef {
         Param::out(),
     ],
     form: Form::Out,
+    out_casting: Casting::Unsafe,
     doc: "The slices of `a` along `axis` (of the flattened array for None) at which `condition`, an array of one axis, is true.",
     about: &[(
         "condition",
