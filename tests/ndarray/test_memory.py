@@ -189,8 +189,8 @@ def test_base_after_the_memory_was_exchanged():
 
 
 COPIES = """
-x.T.cumsum(0); np.concatenate([x.T, x.T]); np.roll(x.T, 1, 0); np.pad(x.T, 1); x.copy('F'); x.T.copy('K'); np.array(x, order='F');
-np.array(x.T); np.asfortranarray(x);
+x.T.cumsum(0); np.concatenate([x.T, x.T]); np.roll(x.T, 1, 0); np.pad(x.T, 1); x.copy('F'); x.T.copy('K');
+np.array(x, order='F'); np.array(x.T); np.asfortranarray(x);
 x.astype('f4', order='F'); np.empty((2, 3), order='F'); np.zeros((2, 3), order='F');
 np.full((2, 3), 7, order='F'); np.ones_like(x.T); np.ndarray((2, 3), order='F'); np.empty_like(x, order='F')
 """
