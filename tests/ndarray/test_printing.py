@@ -22,3 +22,13 @@ def test_the_dtype_that_is_told_in_default_mode_has_its_place_too():
     for n in range(40):
         theirs = onp.arange(n).astype("float32")
         assert repr(np.arange(n).astype("float64")) == repr(theirs).replace("float32", "float64")
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_elements_are_written_with_the_digits_of_their_dtype(dtype: str):
+    theirs = onp.array([0.1, 1e4, -2.5], dtype)
+    for theirs_one, ours in zip(theirs, np.array(theirs), strict=True):
+        for call in ("format_float_positional", "format_float_scientific"):
+            for options in ({}, {"precision": 3}, {"trim": "-", "sign": True}):
+                assert getattr(np, call)(ours, **options) == getattr(onp, call)(theirs_one, **options)
+    assert np.format_float_positional(0.1, unique=False, precision=3) == "0.100"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -9,8 +11,6 @@ import numpy
 from numpy import (
     base_repr,
     binary_repr,
-    format_float_positional,
-    format_float_scientific,
     get_printoptions,
     set_printoptions,
 )
@@ -30,6 +30,20 @@ __all__ = [
     "printoptions",
     "set_printoptions",
 ]
+
+
+def _of_elements(function: Callable[..., str]) -> Callable[..., str]:
+    """NumPy's function of a number, which writes so many digits as its dtype has: it is told that of our elements."""
+
+    @functools.wraps(function)
+    def told(x: Any, *args: Any, **kwargs: Any) -> str:
+        return function(x.asnumpy()[()] if isinstance(x, ndarray) else x, *args, **kwargs)
+
+    return told
+
+
+format_float_positional = _of_elements(numpy.format_float_positional)
+format_float_scientific = _of_elements(numpy.format_float_scientific)
 
 
 def printoptions(*args: Any, **kwargs: Any) -> AbstractContextManager[Any]:
