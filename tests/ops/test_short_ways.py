@@ -427,3 +427,44 @@ def test_bits_of_bytes_agree_with_numpy(dtype, size):
     packed = numpy.packbits(x)
     same(np.packbits(np.array(x)), packed)
     same(np.unpackbits(np.array(packed)), numpy.unpackbits(packed))
+
+
+ONE_ELEMENT = "x + e; e - x; x * e; e / x; x // e; e % x; x ** e; np.maximum(x, e); x < e; e == x; np.clip(x, e, e)"
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint8", "int64", "float16", "float32", "float64", "complex64"])
+@pytest.mark.parametrize("text", ONE_ELEMENT.split("; "))
+@pytest.mark.filterwarnings("ignore")
+def test_one_element_beside_an_array(text, dtype):
+    for shape in [(16,), (3, 4), (0,), (300,)]:
+        theirs = (numpy.arange(int(numpy.prod(shape))) % 5 + 1).reshape(shape).astype(dtype)
+        for look in (lambda x: x, lambda x: x.T, lambda x: x[::2]):
+            x, e = look(theirs), numpy.asarray(2, dtype)
+            try:
+                want = eval(text, {"np": numpy, "x": x, "e": e})
+            except TypeError:
+                with pytest.raises(TypeError):
+                    eval(text, {"np": np, "x": look(np.array(theirs)), "e": np.array(e)})
+                continue
+            with mx.util.np_default_dtype(True):
+                got = eval(text, {"np": np, "x": look(np.array(theirs)), "e": np.array(e)})
+            assert got.dtype == want.dtype
+            assert got.strides == want.strides or x.ndim < 2 or not x.flags.forc
+            numpy.testing.assert_allclose(got.asnumpy(), want, rtol=1e-3 if dtype == "float16" else 1e-6)
+
+
+@pytest.mark.parametrize("text", ["x * e", "e / x", "x - e", "np.maximum(x, e)", "x ** e"])
+def test_gradients_of_one_element_beside_an_array(text):
+    x, e = np.array([1.5, 2.5, 3.5]), np.array(2.0)
+    wide, spread = np.array([1.5, 2.5, 3.5]), np.array([2.0, 2.0, 2.0])
+    for z in (x, e, wide, spread):
+        z.attach_grad()
+    with autograd.record():
+        y = eval(text, {"np": np, "x": x, "e": e})
+        z = eval(text, {"np": np, "x": wide, "e": spread})
+    y.backward()
+    z.backward()
+    assert y.tolist() == z.tolist()
+    assert e.grad.shape == ()
+    numpy.testing.assert_allclose(x.grad.asnumpy(), wide.grad.asnumpy(), rtol=1e-6)
+    numpy.testing.assert_allclose(e.grad.asnumpy(), spread.grad.asnumpy().sum(), rtol=1e-6)

@@ -313,8 +313,9 @@ fn compute<const CHOOSE: bool>(op: &'static OpDef, operands: &[Quick]) -> Result
     {
         return Ok(None);
     }
-    // The first array fixes shape and dtype; the others must be like it.
+    // The first array with axes fixes shape and dtype; the others must be like it, or one element of its dtype.
     let mut lead: Option<&Array> = None;
+    let mut has_single = false;
     for operand in &operands[usize::from(CHOOSE)..] {
         let Quick::Array(x) = operand else { continue };
         if x.is_weak() {
@@ -322,11 +323,16 @@ fn compute<const CHOOSE: bool>(op: &'static OpDef, operands: &[Quick]) -> Result
         }
         match lead {
             None => lead = Some(x),
-            Some(lead) if std::ptr::eq(lead, *x) || is_like(x, lead) => {}
+            Some(found) if std::ptr::eq(found, *x) || is_like(x, found) => {}
+            Some(found) if !CHOOSE && is_single(x, found) => has_single = true,
+            Some(found) if !CHOOSE && is_single(found, x) && !has_single => {
+                (lead, has_single) = (Some(*x), true);
+            }
             Some(_) => return Ok(None),
         }
     }
     let Some(lead) = lead else { return Ok(None) };
+    let is_lone = |x: &Array| has_single && x.ndim() == 0;
     let (dtype, n) = (lead.dtype(), lead.len());
     let kind = elem(dtype);
     if n > SMALL_LEN && !runs_at_once(op, n * dtype.size() * (operands.len() + 1))
@@ -350,7 +356,7 @@ fn compute<const CHOOSE: bool>(op: &'static OpDef, operands: &[Quick]) -> Result
         }
     }
     let Some(row) = (rows.get)(mxnet_kernels::isa::isa(), kind) else {
-        if CHOOSE || kind.compute() == kind {
+        if CHOOSE || has_single || kind.compute() == kind {
             return Ok(None);
         }
         return in_float32(rows, operands, lead, out.of(dtype));
@@ -368,6 +374,8 @@ fn compute<const CHOOSE: bool>(op: &'static OpDef, operands: &[Quick]) -> Result
                 ptrs[i + 1] = x.tensor().data_ptr();
                 if CHOOSE && i == 0 {
                     strides[1] = 1;
+                } else if is_lone(x) {
+                    strides[i + 1] = 0;
                 }
                 // `lead` is there already; an operand that is there twice is acquired once.
                 if !std::ptr::eq(*x, lead) {
@@ -655,6 +663,12 @@ fn operands_are_integers(operands: &[Quick]) -> bool {
     operands
         .iter()
         .any(|x| matches!(x, Quick::Array(x) if x.dtype().is_integer()))
+}
+
+/// Whether `x` is one element of the dtype and device of `lead`, which has axes.
+#[inline]
+fn is_single(x: &Array, lead: &Array) -> bool {
+    x.ndim() == 0 && lead.ndim() > 0 && x.dtype() == lead.dtype() && x.device() == lead.device()
 }
 
 /// Whether `x` has the dtype, shape, strides and device of `lead`.

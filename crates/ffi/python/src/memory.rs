@@ -530,9 +530,14 @@ impl Flat {
         let place = self.next;
         self.next += 1;
         let element = self.array.get().with(py, |x| {
-            let dense = x.layout().is_contiguous();
-            let at = dense.then(|| Layout::strided(&[], &[], x.layout().offset() + place).ok());
-            at.flatten().map(|at| element(x, &at))
+            let layout = x.layout();
+            let (mut rest, mut at) = (place, layout.offset());
+            for (&n, &stride) in layout.shape().iter().zip(layout.strides()).rev() {
+                at = at.wrapping_add_signed((rest % n) as isize * stride);
+                rest /= n;
+            }
+            let at = Layout::strided(&[], &[], at).ok();
+            at.map(|at| element(x, &at))
         });
         let element = element.transpose().map_err(|error| raise(py, error))?;
         match element.flatten() {

@@ -108,7 +108,7 @@ pub(crate) fn record_quick(op: &'static OpDef, operands: &[Quick], y: Array) -> 
     let mut number = None;
     for (i, operand) in operands.iter().enumerate() {
         match operand {
-            Quick::Array(x) if x.dtype() == y.dtype() => {
+            Quick::Array(x) if x.dtype() == y.dtype() && x.shape() == y.shape() => {
                 edges.push(x.entry().cloned());
                 if keep.has_input(i) {
                     saved.push(Kept::new((*x).clone()));
