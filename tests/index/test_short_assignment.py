@@ -1,12 +1,13 @@
 """Assignments of numbers and small arrays at integers and slices, which take a short way, against NumPy."""
 
 import itertools
+import re
 from typing import Any
 
 import numpy as onp
 import pytest
 
-from mxnet import autograd, np
+from mxnet import autograd, np, util
 
 KEYS = [
     0,
@@ -150,3 +151,71 @@ def test_results_of_fortran_operands_keep_their_order():
     ):
         onp.testing.assert_allclose(y.asnumpy(), b, rtol=1e-3)
         assert y.strides == b.strides
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.filterwarnings("ignore")
+def test_numbers_where_a_mask_is_true(dtype: str):
+    mask = onp.arange(12).reshape(3, 4) % 3 == 0
+    for number, look in itertools.product(NUMBERS, (lambda x: x, lambda x: x.T, lambda x: x[:, ::2], lambda x: x[1:])):
+        theirs = onp.zeros((3, 4), dtype)
+        ours = np.array(theirs)
+        want = outcome(onp, look(theirs), look(mask), number)
+        assert repr(outcome(np, look(ours), look(np.array(mask)), number)) == repr(want), number
+        assert repr(ours.tolist()) == repr(theirs.tolist())
+    truths = np.array([True, False])
+    truths[truths] = False
+    assert truths.tolist() == [False, False]
+
+
+IN_PLACE = """
+x += y; x -= 2; x *= y[0, 0]; x //= 2; x /= y; x **= 2; x %= y; x += y.T[:3]; x[:, 1:] += x[:, :-1];
+x += x; x &= 3; x <<= 1
+"""
+OUTS = """
+np.add(x, y, out=x); np.add(x, 2, out=z); np.subtract(3, x, out=z); np.multiply(x, x[0, 0], out=x);
+np.sqrt(y, out=z); np.negative(x, out=x); np.less(x, y, out=t);
+np.add(x[:, 1:], x[:, :-1], out=x[:, :-1]); np.add(x, y, out=z.T); np.maximum(x, y, out=w);
+np.add(x, y, out=x[::-1])
+"""
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int64", "float16", "float32", "float64", "complex64"])
+@pytest.mark.parametrize("line", re.split(r";\s+", f"{IN_PLACE.strip()}; {OUTS.strip()}"))
+@pytest.mark.filterwarnings("ignore")
+def test_writing_into_arrays(line: str, dtype: str):
+    def after(module: Any) -> Any:
+        x = module.asarray(onp.arange(1, 13).reshape(3, 4).astype(dtype))
+        y = module.asarray((onp.arange(12) % 5 + 1).reshape(3, 4).astype(dtype))
+        names = {
+            "np": module,
+            "x": x,
+            "y": y,
+            "z": module.zeros((3, 4), dtype=dtype),
+            "t": module.zeros((3, 4), dtype=bool),
+        }
+        names["w"] = module.zeros((3, 4), dtype="complex128")
+        views = {name: names[name][1:] for name in "xzt"}
+        try:
+            exec(line, names)
+        except (TypeError, ValueError) as error:
+            return next(c for c in type(error).__mro__ if c.__module__ == "builtins")
+        return [
+            onp.asarray(views[name]).astype("complex128").round(2 if dtype == "float16" else 4).tolist()
+            for name in "xzt"
+        ]
+
+    with util.np_default_dtype(True):
+        assert after(np) == after(onp)
+
+
+def test_recorded_writes_take_the_way_that_records():
+    x = np.ones(3)
+    x.attach_grad()
+    with autograd.record():
+        y = x * 2
+        y += 1
+        y *= x
+        total = y.sum()
+    total.backward()
+    assert x.grad.tolist() == [5, 5, 5]

@@ -49,7 +49,9 @@ pub use opdef::{
     Inferred, Keep, Onnx, OpDef, OutSpec, Probe, Rng, Short, Sparse, Surface, Viewed, Warning,
     Words, one, one_of,
 };
-pub use quick::{Quick, constant, duplicate, duplicate_fortran, flat, quick, range, two};
+pub use quick::{
+    Quick, constant, duplicate, duplicate_fortran, flat, quick, quick_into, range, two,
+};
 pub use types::{
     DTypes, Lift, Out, Types, check_element, default_dtype, dtype_of_number, out_of_bounds,
     promoted, resolve_call,

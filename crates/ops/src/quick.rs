@@ -3,7 +3,7 @@
 
 use std::mem::MaybeUninit;
 
-use mxnet_engine::{Var, engine};
+use mxnet_engine::{Access, Var, engine};
 use mxnet_kernels::Elem;
 use mxnet_kernels::cast::Cast;
 use mxnet_kernels::map::Rows;
@@ -60,9 +60,9 @@ pub fn quick(op: &'static OpDef, operands: &[Quick]) -> Result<Option<Array>> {
         return Ok(None);
     }
     let y = if op.types == Types::Choose {
-        compute::<true>(op, operands)?
+        compute::<true>(op, operands, None)?
     } else {
-        compute::<false>(op, operands)?
+        compute::<false>(op, operands, None)?
     };
     let Some(y) = y else { return Ok(None) };
     let is_recorded = |x: &Quick| matches!(x, Quick::Array(x) if x.entry().is_some());
@@ -70,6 +70,19 @@ pub fn quick(op: &'static OpDef, operands: &[Quick]) -> Result<Option<Array>> {
         return autograd::record_quick(op, operands, y).map(Some);
     }
     Ok(Some(y))
+}
+
+/// Calls `op` and writes the result into `out`, if nothing intercepts or records and the operands qualify: `x += y`. Answers whether that was
+/// done; if not, take the general way.
+///
+/// # Errors
+/// [`crate::Error::Overflow`] for a number the dtype cannot hold.
+#[inline]
+pub fn quick_into(op: &'static OpDef, operands: &[Quick], out: &Array) -> Result<bool> {
+    if !Flags::current().is_plain() {
+        return Ok(false);
+    }
+    Ok(compute::<false>(op, operands, Some(out))?.is_some())
 }
 
 /// A small contiguous array on the CPU with all elements equal, or undefined for `None`. `None`: take the general way.
@@ -287,12 +300,16 @@ pub(crate) fn call(call: &Call) -> Result<Option<Array>> {
             None => return Ok(None),
         };
     }
-    compute::<false>(call.op, &operands[..n])
+    compute::<false>(call.op, &operands[..n], None)
 }
 
-/// With `CHOOSE` the first operand is a condition, an array of bool, and the others are what it chooses from.
+/// With `CHOOSE` the first operand is a condition, an array of bool, and the others are what it chooses from. The result is a new array, or `into`.
 #[inline]
-fn compute<const CHOOSE: bool>(op: &'static OpDef, operands: &[Quick]) -> Result<Option<Array>> {
+fn compute<const CHOOSE: bool>(
+    op: &'static OpDef,
+    operands: &[Quick],
+    into: Option<&Array>,
+) -> Result<Option<Array>> {
     let (rows, accepts, out) = match (&op.cpu, &op.types) {
         (Cpu::Map(rows), Types::Promote { accepts, lift, out })
             if !CHOOSE && *lift != Lift::ToWidestFloat =>
@@ -301,7 +318,10 @@ fn compute<const CHOOSE: bool>(op: &'static OpDef, operands: &[Quick]) -> Result
         }
         (Cpu::Map(rows), Types::Choose) if CHOOSE => (rows, DTypes::ALL, Out::Same),
         (Cpu::Map(rows), Types::Counted { accepts, .. }) => {
-            return counted(rows, *accepts, operands);
+            return match into {
+                None => counted(rows, *accepts, operands),
+                Some(_) => Ok(None),
+            };
         }
         _ => return Ok(None),
     };
@@ -356,12 +376,19 @@ fn compute<const CHOOSE: bool>(op: &'static OpDef, operands: &[Quick]) -> Result
         }
     }
     let Some(row) = (rows.get)(mxnet_kernels::isa::isa(), kind) else {
-        if CHOOSE || has_single || kind.compute() == kind {
+        if CHOOSE || has_single || into.is_some() || kind.compute() == kind {
             return Ok(None);
         }
         return in_float32(rows, operands, lead, out.of(dtype));
     };
     let returned = out.of(dtype);
+    if let Some(into) = into
+        && (op.refuses.is_some() && dtype.is_integer()
+            || !takes(into, lead, returned)
+            || is_spoiled(into, operands))
+    {
+        return Ok(None);
+    }
 
     let mut scalars = [[0_u64; 2]; MOST];
     let mut ptrs = [std::ptr::null_mut::<u8>(); MOST + 1];
@@ -402,13 +429,21 @@ fn compute<const CHOOSE: bool>(op: &'static OpDef, operands: &[Quick]) -> Result
             }
         }
     }
-    let Some(guard) = engine().try_acquire(&reads[..num_reads], &[], n as u64 + 1) else {
+    let written = into.map(|into| (into.tensor().storage().var(), Access::Write));
+    let Some(guard) = engine().try_acquire(&reads[..num_reads], written.as_slice(), n as u64 + 1)
+    else {
         return Ok(None);
     };
     if guard.poison().is_some() {
         return Ok(None);
     }
-    let result = Tensor::empty_dense(lead.layout(), returned, lead.device())?;
+    let result = match into {
+        None => Tensor::empty_dense(lead.layout(), returned, lead.device())?,
+        Some(into) => {
+            into.tensor().storage().bump_version();
+            into.tensor().clone()
+        }
+    };
     if let Some(refuses) = op.refuses
         && dtype.is_integer()
     {
@@ -436,7 +471,8 @@ fn compute<const CHOOSE: bool>(op: &'static OpDef, operands: &[Quick]) -> Result
     strides[0] = returned.size() as isize;
     if n > 0 {
         // SAFETY: 1. every operand is contiguous with `n` elements of the row's type, or one element with stride 0; the result has `n`
-        // elements of the row's output type. 2. `guard` grants the reads; the result is known to nobody else.
+        // elements of the row's output type. 2. `guard` grants the reads; the result is known to nobody else, or `guard` grants the write and
+        // an operand that shares its memory is it.
         unsafe { row(ptrs.as_ptr(), strides.as_ptr(), n, std::ptr::null()) };
     }
     drop(guard);
@@ -663,6 +699,30 @@ fn operands_are_integers(operands: &[Quick]) -> bool {
     operands
         .iter()
         .any(|x| matches!(x, Quick::Array(x) if x.dtype().is_integer()))
+}
+
+/// Whether results like `lead`, of dtype `returned`, can be written to `into`.
+fn takes(into: &Array, lead: &Array, returned: DType) -> bool {
+    into.dtype() == returned
+        && into.shape() == lead.shape()
+        && into.layout().strides() == lead.layout().strides()
+        && into.device() == lead.device()
+        && !into.is_weak()
+        && !into.tensor().is_read_only()
+}
+
+/// Whether an operand shares the memory of `into` and is not the same elements: they would be written before they are read.
+fn is_spoiled(into: &Array, operands: &[Quick]) -> bool {
+    let (storage, place) = (into.tensor().storage(), into.tensor().data_ptr());
+    operands.iter().any(|operand| match operand {
+        Quick::Number(_) => false,
+        Quick::Array(x) => {
+            let same = x.tensor().data_ptr() == place
+                && x.dtype() == into.dtype()
+                && x.shape() == into.shape();
+            std::sync::Arc::ptr_eq(x.tensor().storage(), storage) && !same
+        }
+    })
 }
 
 /// Whether `x` is one element of the dtype and device of `lead`, which has axes.

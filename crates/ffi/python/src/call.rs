@@ -14,7 +14,7 @@ mod short;
 use mxnet::ops::shape::{ASTYPE, ASTYPE_OF};
 use mxnet::ops::{
     Array, Attrs, Call, Cpu, Form, OpDef, Outputs, ParamKind, Quick, Value, ViewCx, Viewed,
-    Warning, constant, default_dtype, dispatch, quick,
+    Warning, constant, default_dtype, dispatch, quick, quick_into,
 };
 use mxnet::tensor::{Casting, DType, Scalar};
 use pyo3::ffi;
@@ -22,6 +22,7 @@ use pyo3::prelude::*;
 use smallvec::SmallVec;
 
 use crate::array::PyArray;
+use crate::cell::Look;
 use crate::convert::{self, In};
 use crate::error::raise;
 use crate::exchange;
@@ -47,6 +48,12 @@ fn call(
     if op.form == Form::Ufunc
         && named.len == 0
         && let Some(result) = quick_call(py, op, positional)?
+    {
+        return Ok(result);
+    }
+    if op.form == Form::Ufunc
+        && named.len == 1
+        && let Some(result) = quick_out(py, op, positional, named)?
     {
         return Ok(result);
     }
@@ -158,6 +165,47 @@ fn quick_call(
         }
         _ => Ok(None),
     }
+}
+
+/// The short way with nothing but `out=` behind the operands: arrays, or an array and a number; `None` if it is not open.
+#[inline]
+fn quick_out(
+    py: Python<'_>,
+    op: &'static OpDef,
+    positional: &[*mut ffi::PyObject],
+    named: &Named,
+) -> PyResult<Option<Py<PyAny>>> {
+    let (name, out) = named.get(0);
+    // SAFETY: borrowed arguments of the running call.
+    let [name, out] = [name, out].map(|p| unsafe { Bound::<PyAny>::from_borrowed_ptr(py, p) });
+    let Ok(out) = out.cast_exact::<PyArray>() else {
+        return Ok(None);
+    };
+    if positional.len() != op.params.len() || positional.len() > 2 || !name.eq("out")? {
+        return Ok(None);
+    }
+    // SAFETY: as above.
+    let objects = positional
+        .iter()
+        .map(|&p| unsafe { Bound::<PyAny>::from_borrowed_ptr(py, p) });
+    let objects: SmallVec<[Bound<'_, PyAny>; 2]> = objects.collect();
+    let looks: SmallVec<[Option<Look<'_, Array>>; 2]> = objects
+        .iter()
+        .map(|x| x.cast::<PyArray>().ok().map(|x| x.get().look(py)))
+        .collect();
+    let mut operands = [Quick::Number(Scalar::Bool(false)); 2];
+    for (slot, (object, look)) in operands.iter_mut().zip(objects.iter().zip(&looks)) {
+        *slot = match look {
+            Some(x) => Quick::Array(x),
+            None => match convert::number(object)? {
+                Some(number) => Quick::Number(number),
+                None => return Ok(None),
+            },
+        };
+    }
+    let done = quick_into(op, &operands[..objects.len()], &out.get().look(py))
+        .map_err(|error| raise(py, error))?;
+    Ok(done.then(|| out.clone().into_any().unbind()))
 }
 
 /// The same of Python numbers: the first one becomes an array of the dtype that they have together.

@@ -339,7 +339,7 @@ pub fn set(
     Ok(())
 }
 
-/// The short way of a number or a small array at integers and slices. Answers whether it was open.
+/// The short way of a number or a small array at integers and slices, and of a number where a mask is true. Answers whether it was open.
 #[inline]
 fn put(
     slf: &Bound<'_, PyArray>,
@@ -347,6 +347,11 @@ fn put(
     value: &Bound<'_, PyAny>,
 ) -> PyResult<bool> {
     let py = slf.py();
+    if let Ok(mask) = key.cast_exact::<PyArray>() {
+        let number = convert::number(value)?;
+        let (x, mask) = (slf.get().look(py), mask.get().look(py));
+        return Ok(number.is_some_and(|number| index::put_masked(&x, &mask, number)));
+    }
     let Some(steps) = Steps::of_any(key)? else {
         return Ok(false);
     };

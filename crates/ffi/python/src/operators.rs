@@ -1,6 +1,6 @@
 //! How the class's operators reach the core: the short way where it is open, else the general one.
 
-use mxnet::ops::{Attrs, Call, OpDef, Quick, dispatch, elementwise as e, quick};
+use mxnet::ops::{Attrs, Call, OpDef, Quick, dispatch, elementwise as e, quick, quick_into};
 use mxnet::tensor::Scalar;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -188,6 +188,29 @@ pub fn quick_binary(
     }
 }
 
+/// The short way of an operator that writes into this array. Answers whether it was open.
+#[inline]
+fn quick_in_place(
+    slf: &Bound<'_, PyArray>,
+    op: &'static OpDef,
+    other: &Bound<'_, PyAny>,
+) -> PyResult<bool> {
+    let py = slf.py();
+    let this = slf.get().look(py);
+    let done = match other.cast::<PyArray>() {
+        Ok(other) => quick_into(
+            op,
+            &[Quick::Array(&this), Quick::Array(&other.get().look(py))],
+            &this,
+        ),
+        Err(_) => match convert::number(other)? {
+            Some(value) => quick_into(op, &[Quick::Array(&this), Quick::Number(value)], &this),
+            None => return Ok(false),
+        },
+    };
+    done.map_err(|error| raise(py, error))
+}
+
 /// The short way of an elementwise function of this array.
 #[inline]
 pub fn quick_unary(slf: &Bound<'_, PyArray>, op: &'static OpDef) -> PyResult<Option<Py<PyAny>>> {
@@ -249,6 +272,9 @@ pub fn in_place(
 ) -> PyResult<()> {
     let slf = target.0;
     let py = slf.py();
+    if quick_in_place(slf, op, other)? {
+        return Ok(());
+    }
     let Some(other) = convert::operand(other)? else {
         let problem = format!(
             "unsupported operand type for in-place {}: '{}'",

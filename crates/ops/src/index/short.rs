@@ -274,6 +274,62 @@ pub fn put_few(x: &Array, at: &Layout, value: &Array) -> Result<bool> {
     Ok(true)
 }
 
+/// `x[mask] = number` for a small dense array and a mask of its shape; as [`put_number`].
+pub fn put_masked(x: &Array, mask: &Array, number: Scalar) -> bool {
+    let (n, size) = (x.len(), x.dtype().size());
+    let fits = x.dtype().is_complex() || number.kind() != Kind::Complex;
+    if !is_writable(x)
+        || !fits
+        || n * size > SMALL_BYTES
+        || mask.dtype() != DType::Bool
+        || mask.shape() != x.shape()
+        || !is_open(x, mask)
+        || check_element("assignment", number, x.dtype()).is_err()
+        || std::sync::Arc::ptr_eq(mask.tensor().storage(), x.tensor().storage())
+    {
+        return false;
+    }
+    let storage = x.tensor().storage();
+    let writes = [(storage.var(), Access::Write)];
+    let reads = [mask.tensor().storage().var()];
+    let Some(guard) = engine().try_acquire(&reads, &writes, n as u64 + 1) else {
+        return false;
+    };
+    if guard.poison().is_some() {
+        return false;
+    }
+    storage.bump_version();
+    let mut pattern = [0_u64; 2];
+    let pattern = pattern.as_mut_ptr().cast::<u8>();
+    let to = x.tensor().data_ptr();
+    // SAFETY: 1. the pattern has 16 bytes, enough for every dtype. 2. the mask is dense, with a byte of 0 or 1 for each of `n` elements; `guard`
+    // grants the read.
+    let mask = unsafe {
+        number.write(x.dtype(), pattern);
+        std::slice::from_raw_parts(mask.tensor().data_ptr(), n)
+    };
+    macro_rules! put {
+        ($word:ty) => {{
+            // SAFETY: the pattern holds an element as wide as this word.
+            let value = unsafe { *pattern.cast::<$word>() };
+            for (i, &is_meant) in mask.iter().enumerate() {
+                if is_meant != 0 {
+                    // SAFETY: element `i` of the dense array, as wide as this word; `guard` grants the write.
+                    unsafe { to.cast::<$word>().add(i).write_unaligned(value) };
+                }
+            }
+        }};
+    }
+    match size {
+        1 => put!(u8),
+        2 => put!(u16),
+        4 => put!(u32),
+        8 => put!(u64),
+        _ => put!([u64; 2]),
+    }
+    true
+}
+
 /// `x[mask]` for a mask of the array's shape. `None`: take the general way.
 pub(super) fn masked(x: &Array, mask: &Array) -> Result<Option<Array>> {
     if mask.dtype() != DType::Bool
