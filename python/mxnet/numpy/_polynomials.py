@@ -121,8 +121,10 @@ def polysub(a1: ArrayLike, a2: ArrayLike) -> ndarray:
 def _trimmed(p: ArrayLike, name: str) -> ndarray:
     """The coefficients without leading zeros; one zero if there are no others."""
     x = _coefficients(p, name)
-    lead = next((i for i, c in enumerate(x.tolist()) if c != 0), None)
-    return _np["zeros"]((1,), dtype=x.dtype) if lead is None else x[lead:]
+    if x.size and x[0] != 0:
+        return x
+    found = _np["flatnonzero"](x)
+    return x[int(found[0]) :] if found.size else _np["zeros"]((1,), dtype=x.dtype)
 
 
 def polymul(a1: ArrayLike, a2: ArrayLike) -> ndarray:
