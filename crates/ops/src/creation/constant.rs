@@ -433,6 +433,10 @@ impl Content<'_> {
                 }
                 full(shape, value, dtype, device)
             }
+            // There is nothing to be done later.
+            Content::Nothing if Flags::current().is_plain() => {
+                Array::uninitialised(shape, dtype, device)
+            }
             Content::Nothing => {
                 let attrs = [
                     Value::from(shape),
