@@ -225,7 +225,27 @@ def test_namespace_describes_itself():
         info.dtypes(kind="other")
     with pytest.raises(ValueError, match="gpu"):
         info.dtypes(device=mx.gpu(7))
-    assert mx.np.__array_api_version__ == "2024.12" and mx.np.__version__ == mx.__version__
+    assert mx.np.__array_api_version__ == "2025.12" and mx.np.__version__ == mx.__version__
+
+
+def test_what_the_standard_of_2025_adds_is_there():
+    x = mx.np.arange(24).reshape(2, 3, 4)
+    assert x.__array_namespace__(api_version="2025.12") is mx.np
+    with pytest.raises(ValueError, match=r"2026\.12"):
+        x.__array_namespace__(api_version="2026.12")
+    assert mx.np.expand_dims(x, axis=(0, -1)).shape == (1, 2, 3, 4, 1)
+    assert mx.np.permute_dims(x, (-1, 0, 1)).shape == (4, 2, 3)
+    assert mx.np.searchsorted(mx.np.array([1.0, 2.0, 3.0]), 2.5).item() == 2
+    assert mx.np.broadcast_shapes((2, 1), (3,)) == (2, 3)
+    assert mx.np.broadcast_shapes() == ()
+    assert mx.np.isin(x[0, 0], mx.np.array([1, 3])).tolist() == [False, True, False, True]
+    values, vectors = mx.np.linalg.eig(mx.np.array([[2.0, 0.0], [0.0, 3.0]]))
+    assert (
+        sorted(values.real.tolist())
+        == sorted(mx.np.linalg.eigvals(mx.np.array([[2.0, 0.0], [0.0, 3.0]])).real.tolist())
+        == [2, 3]
+    )
+    assert vectors.shape == (2, 2)
 
 
 def test_text_of_arrays_follows_the_options():

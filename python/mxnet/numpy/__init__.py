@@ -223,7 +223,7 @@ from mxnet.numpy._writing import copyto, fill_diagonal, place, putmask
 
 bool = bool_  # NumPy's name
 bfloat16 = "bfloat16"
-__array_api_version__ = "2024.12"
+__array_api_version__ = "2025.12"
 
 globals().update(_core.namespaces["numpy"])
 # `testing` takes as long to import as all the rest, and programs seldom need it.

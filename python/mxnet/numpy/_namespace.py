@@ -12,7 +12,7 @@ _STANDARD = ("bool", "signed integer", "unsigned integer", "real floating", "com
 
 
 class __array_namespace_info__:  # noqa: N801  # the standard's name
-    """Capabilities of the namespace (array API standard 2024.12).
+    """Capabilities of the namespace (array API standard 2025.12).
 
     Examples
     --------

@@ -10,7 +10,7 @@ use crate::array::PyArray;
 use crate::{convert, exchange, index, operators, ufunc};
 
 /// Versions of the array API that `__array_namespace__` is asked for.
-const API_VERSIONS: [&str; 4] = ["2021.12", "2022.12", "2023.12", "2024.12"];
+const API_VERSIONS: [&str; 5] = ["2021.12", "2022.12", "2023.12", "2024.12", "2025.12"];
 
 /// `ufunc.method(*inputs, **kwargs)` by our function of the same name; `NotImplemented` if an input is nothing we know.
 pub fn array_ufunc(
