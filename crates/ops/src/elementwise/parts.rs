@@ -7,10 +7,9 @@ use crate::args::{Attrs, Param};
 use crate::elementwise::arithmetic::MULTIPLY;
 use crate::elementwise::comparison::{EQUAL, NOT_EQUAL};
 use crate::error::Result;
-use crate::interp::current_device;
 use crate::invoke::invoke1;
 use crate::opdef::{Cost, Cpu, Grad, Keep, OpDef, Probe, Surface, Viewed, one_of};
-use crate::{Array, cpu, creation, quick};
+use crate::{Array, cpu, creation};
 
 pub(crate) static OPS: &[&OpDef] = &[&REAL, &IMAG, &IMAG_PART, &COMPLEX_OF, &ISCOMPLEX, &ISREAL];
 
@@ -102,15 +101,7 @@ pub static IMAG: OpDef = OpDef {
             x.unary(&IMAG_PART)?
         } else {
             // A write would change nothing in `x`.
-            let few = match x.device() == current_device() {
-                true => quick::constant(x.shape(), Some(Scalar::I64(0)), x.dtype())?,
-                false => None,
-            };
-            let zeros = match few {
-                Some(zeros) => zeros,
-                None => creation::zeros(x.shape(), x.dtype(), x.device())?,
-            };
-            zeros.locked(true)
+            creation::zeros(x.shape(), x.dtype(), x.device())?.locked(true)
         })
     }),
     probe: Probe::calls(&["c((2, 3))", "f((2, 3))", "c(())", "i((3,), 4)"]),
