@@ -4,6 +4,7 @@ import numpy as onp
 import pytest
 
 import mxnet as mx
+from both import both
 from mxnet import np
 
 DTYPES = ["float32", "float64", "complex64", "complex128"]
@@ -294,9 +295,11 @@ def test_matrices_that_are_not_positive_definite_are_an_error(n):
     x[n - 1, n - 1] = -1
     with pytest.raises(onp.linalg.LinAlgError, match=f"not positive definite: its leading minor of order {n}"):
         np.linalg.cholesky(np.array(x, dtype="float64"))
+    # A NaN is no error: it goes on to what follows.
     x[n - 1, n - 1] = onp.nan
-    with pytest.raises(onp.linalg.LinAlgError, match="not positive definite"):
-        np.linalg.cholesky(np.array(x, dtype="float64"))
+    both("np.linalg.cholesky(x)", 1e-15, x=x)
+    x[n - 2, 0] = onp.nan
+    both("np.linalg.cholesky(x)", 1e-15, x=x)
 
 
 def test_shapes_that_are_no_square_matrices_are_an_error():
@@ -329,7 +332,7 @@ def test_iterations_refuse_what_is_not_finite(bad):
     x[2, 1] = bad
     for function in (
         np.linalg.svd,
-        np.linalg.svdvals,
+        *([np.linalg.svdvals] if onp.isnan(bad) else []),
         np.linalg.eig,
         np.linalg.eigvals,
         np.linalg.eigh,
@@ -543,3 +546,31 @@ def test_results_do_not_depend_on_threads():
     finally:
         mx._core.set_num_threads(before)
     assert results[0] == results[1]
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 8, 30])
+@pytest.mark.parametrize("bad", [onp.nan, onp.inf])
+@pytest.mark.parametrize("function", ["eigh", "eigvalsh", "svd", "svdvals", "eig", "eigvals", "lstsq"])
+def test_what_is_not_finite_is_an_error_where_it_is_one_in_numpy(function, bad, n):
+    x = onp.full((n, n), bad)
+
+    def is_refused(module):
+        arguments = (module.array(x), module.ones(n)) if function == "lstsq" else (module.array(x),)
+        try:
+            found = getattr(module.linalg, function)(*arguments)
+        except onp.linalg.LinAlgError:
+            return True
+        values = found if function in ("eigvalsh", "svdvals", "eigvals") else found[function == "svd"]
+        # One element is its own eigenvalue.
+        assert onp.array_equal(
+            onp.isnan(onp.asarray(values)), onp.full(n, n > 1 or onp.isnan(bad) or function[0] == "s")
+        )
+        return False
+
+    assert is_refused(np) == is_refused(onp)
+
+
+def test_signs_of_determinants_with_nans_are_numpys():
+    for x in ([[onp.nan, 1], [1, 2]], [[onp.inf, 1], [1, 2]], [[-onp.inf, 0], [0, 2]]):
+        both("np.linalg.slogdet(x)", x=onp.array(x))
+        both("np.linalg.det(x)", x=onp.array(x))

@@ -9,7 +9,7 @@ use crate::batch::{
     Elem, Failure, Fault, Parts, Plain, Run, by_elem, each, elements, elements_mut, to_columns,
 };
 use crate::lu::none;
-use crate::number::Number;
+use crate::number::{Number, Real};
 use crate::scale;
 
 /// The triangle of a matrix that is read; the other one is taken to be its mirror image, or zero.
@@ -88,6 +88,7 @@ fn typed<T: Number + Plain>(
         make,
         |work, i, w, v, _| {
             let a = &a[i * n * n..(i + 1) * n * n];
+            let mut is_finite = true;
             for j in 0..n {
                 for i in j..n {
                     work.lower[j * n + i] = match triangle {
@@ -96,12 +97,12 @@ fn typed<T: Number + Plain>(
                         Triangle::Upper => a[j * n + i].conjugate(),
                     };
                 }
-                if !work.lower[j * n + j..(j + 1) * n]
+                is_finite &= work.lower[j * n + j..(j + 1) * n]
                     .iter()
-                    .all(|x| x.is_number())
-                {
-                    return Err(Fault::NotFinite);
-                }
+                    .all(|x| x.is_number());
+            }
+            if !is_finite {
+                return unknown(&work.lower, w, v);
             }
             let exponent = scale::exponent(&work.lower);
             scale::multiply(&mut work.lower, exponent);
@@ -126,4 +127,22 @@ fn typed<T: Number + Plain>(
             Ok(())
         },
     )
+}
+
+/// What is said of a matrix with infinities or NaNs: nothing, where NumPy's iteration comes to an end (a formula for two rows, divide and conquer for
+/// vectors of more than 25), else that it does not. One element is its own eigenvalue.
+fn unknown<T: Number>(lower: &[T], w: &mut [T::Re], v: &mut [T]) -> Result<(), Fault> {
+    let nan = <T::Re as Real>::NOT_A_NUMBER;
+    match w.len() {
+        1 => {
+            w[0] = lower[0].re();
+            v.fill(T::ONE);
+        }
+        n if n == 2 || n > 25 && !v.is_empty() => {
+            w.fill(nan);
+            v.fill(T::of(nan, nan));
+        }
+        _ => return Err(Fault::NotFinite),
+    }
+    Ok(())
 }

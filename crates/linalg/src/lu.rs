@@ -247,7 +247,12 @@ fn logarithm<T: Number>(work: &Work<T>, n: usize, found: &Factored) -> (T, T::Re
     for i in 0..n {
         let pivot = work.lu[i * n + i];
         let size = pivot.modulus();
-        sign *= pivot.times(<T::Re as Number>::ONE / size);
+        sign *= match T::IS_COMPLEX {
+            true => pivot.times(<T::Re as Number>::ONE / size),
+            // Of infinities and NaNs too.
+            false if pivot.re() < <T::Re as Number>::ZERO => -T::ONE,
+            false => T::ONE,
+        };
         log += size.log();
     }
     // n ln(2) for each power of two that the matrix was multiplied by.

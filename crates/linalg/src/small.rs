@@ -112,8 +112,8 @@ pub(crate) fn cholesky<T: Number>(a: &mut [T], n: usize) -> Result<(), Fault> {
         for &x in &row[..i] {
             rest -= x.re() * x.re() + x.im() * x.im();
         }
-        // NaN is not positive.
-        if rest.partial_cmp(&<T::Re as Number>::ZERO) != Some(Ordering::Greater) {
+        // A NaN makes NaNs of what follows, as in NumPy.
+        if rest <= <T::Re as Number>::ZERO {
             return Err(Fault::NotPositiveDefinite(i + 1));
         }
         row[i] = T::of(rest.root(), <T::Re as Number>::ZERO);

@@ -8,7 +8,7 @@ use faer::{MatMut, MatRef, Par};
 use crate::batch::{
     Elem, Failure, Fault, Parts, Plain, Run, by_elem, each, elements, elements_mut, to_columns,
 };
-use crate::number::Number;
+use crate::number::{Number, Real};
 use crate::scale;
 
 /// Which singular vectors are computed.
@@ -110,7 +110,7 @@ impl<T: Number> Work<T> {
     fn factor(&mut self, a: &[T], u: &mut [T], s: &mut [T::Re], vh: &mut [T]) -> Result<(), Fault> {
         let (m, n) = self.shape;
         if !a.iter().all(|x| x.is_number()) {
-            return Err(Fault::NotFinite);
+            return unknown(a, (self.vectors, m.min(n)), u, s, vh);
         }
         let with = self.vectors != Vectors::No;
         let (left, right) = if with {
@@ -179,4 +179,25 @@ pub(crate) fn square<T: Number>(
     vh: &mut [T],
 ) -> Result<(), Fault> {
     Work::<T>::new(Vectors::Full, n, n, n).factor(a, u, s, vh)
+}
+
+/// What is said of a matrix with infinities or NaNs: nothing, where NumPy's iteration comes to an end (infinities only, and two values or no vectors),
+/// else that it does not.
+fn unknown<T: Number>(
+    a: &[T],
+    (vectors, values): (Vectors, usize),
+    u: &mut [T],
+    s: &mut [T::Re],
+    vh: &mut [T],
+) -> Result<(), Fault> {
+    let is_nan = |x: T::Re| x.partial_cmp(&x).is_none();
+    let holds_nan = a.iter().any(|x| is_nan(x.re()) || is_nan(x.im()));
+    if holds_nan || vectors != Vectors::No && values > 2 {
+        return Err(Fault::NotFinite);
+    }
+    let nan = <T::Re as Real>::NOT_A_NUMBER;
+    s.fill(nan);
+    u.fill(T::of(nan, nan));
+    vh.fill(T::of(nan, nan));
+    Ok(())
 }

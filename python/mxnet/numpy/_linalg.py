@@ -144,12 +144,13 @@ def eigh(a: ArrayLike, UPLO: str = "L") -> EighResult:
     Returns
     -------
     EighResult
-        `eigenvalues` (..., m), real, in rising order, and `eigenvectors` (..., m, m), orthonormal columns.
+        `eigenvalues` (..., m), real, in rising order, and `eigenvectors` (..., m, m), orthonormal columns. NaN for
+        infinities and NaNs in matrices of 2 or of more than 25 rows.
 
     Raises
     ------
     LinAlgError
-        If a matrix is not square, holds infinities or NaNs, or the iteration does not converge.
+        If a matrix is not square, holds infinities or NaNs (but for those above), or the iteration does not converge.
     ValueError
         If `UPLO` is something else.
 
@@ -415,6 +416,9 @@ def lstsq(a: ArrayLike, b: ArrayLike, rcond: float | None = None) -> tuple[ndarr
     elif rcond < 0:
         rcond = _epsilon(matrix) / 2
     fit = Fit.of(matrix, side, rcond)
+    # The values of narrow matrices may be NaN, those of others are an error by themselves.
+    if 0 < min(m, n) <= 2 and bool(_np["isnan"](fit.s.detach()[0])):
+        raise LinAlgError("lstsq: SVD did not converge in Linear Least Squares: `a` holds infinities")
     return fit.x, fit.residuals(), fit.rank, fit.s
 
 
@@ -517,7 +521,7 @@ def _condition(a: ndarray, p: float | str | None, held: ndarray) -> ndarray:
         result = norm(a, p, axis=(-2, -1)) * norm(inverse, p, axis=(-2, -1))
         singular = lost[..., 0, 0]
     condition: ndarray = _np["where"](_np["logical_and"](singular, ~held[..., 0, 0]), math.inf, result)
-    return condition
+    return condition[()] if condition.ndim == 0 else condition
 
 
 def tensorinv(a: ArrayLike, ind: int = 2) -> ndarray:

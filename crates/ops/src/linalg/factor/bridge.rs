@@ -138,10 +138,17 @@ pub(super) fn failed(cx: &KernelCx, failure: Failure) -> Error {
         Fault::NotPositiveDefinite(order) => format!(
             "Matrix is not positive definite: {which} is not positive definite: its leading minor of order {order} is not"
         ),
-        Fault::NotFinite => {
-            format!("Array must not contain infs or NaNs: {which} holds infinities or NaNs")
-        }
-        Fault::NoConvergence => format!("the iteration on {which} did not converge"),
+        Fault::NotFinite => format!("{}: {which} holds infinities or NaNs", lost(cx.op.name)),
+        Fault::NoConvergence => format!("{}: those of {which}", lost(cx.op.name)),
     };
     Error::linalg(cx.op.name, problem)
+}
+
+/// What NumPy says where the iteration of a factorisation comes to no end.
+fn lost(op: &str) -> &'static str {
+    match op {
+        "eig_complex" | "eigvals_complex" => "Array must not contain infs or NaNs",
+        "eigh" | "eigvalsh_of" => "Eigenvalues did not converge",
+        _ => "SVD did not converge",
+    }
 }

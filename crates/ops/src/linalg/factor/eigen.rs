@@ -282,7 +282,7 @@ pub static EIGVALSH: OpDef = OpDef {
         Param::choice("UPLO", &["L", "U", "l", "u"], "L"),
     ],
     doc: "Eigenvalues of Hermitian matrices (..., m, m) in rising order; `UPLO` says which triangle is read. The gradient is that of a Hermitian matrix. LinAlgError \
-          for infinities and NaNs.",
+          for infinities and NaNs in matrices of more than 2 rows.",
     about: &[
         ("a", "The matrices."),
         (
@@ -293,7 +293,7 @@ pub static EIGVALSH: OpDef = OpDef {
     returns: &[("ndarray", "Real, of shape (..., m).")],
     raises: &[(
         "LinAlgError",
-        "If the matrices are not square or not finite.",
+        "If the matrices are not square, or have more than 2 rows and are not finite.",
     )],
     example: "
         >>> np.linalg.eigvalsh([[2.0, 1.0], [1.0, 2.0]])

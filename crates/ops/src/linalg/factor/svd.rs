@@ -80,7 +80,7 @@ pub static SVDVALS: OpDef = OpDef {
     name: "svdvals",
     surface: &[Surface::NpLinalg("svdvals")],
     params: &[Param::array("x")],
-    doc: "Singular values of matrices (..., m, n) in falling order. LinAlgError for infinities and NaNs.",
+    doc: "Singular values of matrices (..., m, n) in falling order: NaN for infinities, LinAlgError for NaNs, as NumPy's.",
     about: &[("x", "The matrices.")],
     returns: &[("ndarray", "Real, of shape (..., min(m, n)).")],
     raises: &[("LinAlgError", "If the matrices are not finite.")],
