@@ -6,6 +6,7 @@ import numpy
 import pytest
 
 import mxnet as mx
+from both import both
 from mxnet import np
 
 
@@ -192,3 +193,41 @@ def test_coordinates_of_points_have_one_axis() -> None:
     for module in (np, numpy):
         with pytest.raises(ValueError):
             module.histogram2d(module.ones((2, 2)), module.ones((2, 2)))
+
+
+@pytest.mark.filterwarnings("ignore:Casting complex values to real")
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "np.histogram(x)",
+        "np.histogram(x, 7, (-1, 2))",
+        "np.histogram(x, 7, weights=x)",
+        "np.histogram(x, 7, density=True)",
+        "np.histogram(x, [-1, 0, 0.5, 2])",
+        "np.histogram(x, np.sort(x[::10]))",
+        "np.histogram(x.real, np.sort(x[::10]), weights=x.real)",
+        "np.histogram(x[:0])",
+        "np.histogram(x[:1])",
+        "np.histogram_bin_edges(x, 5)",
+        "np.histogram2d(x, x.imag, 4)",
+        "np.histogram2d(x.imag, x, [4, [-1, 0, 1]])",
+        "np.histogramdd(x.reshape(-1, 2), 3)",
+        "np.histogram(x, 3, (0, np.inf))",
+        "np.histogram(x + np.nan)",
+    ],
+)
+def test_histograms_of_complex_numbers_are_numpys(rng: numpy.random.Generator, expression: str, dtype: str) -> None:
+    x = (rng.normal(size=100) + 1j * rng.normal(size=100)).astype(dtype)
+    # NumPy adds up weights in their own precision.
+    both(expression, 1e-5 if dtype == "complex64" else 1e-14, x=x)
+    if dtype == "complex128":
+        both(expression, 1e-14, x=x.round(1))
+
+
+@pytest.mark.parametrize(
+    "shapes", [((2, 2), (2, 2)), ((2, 3), (2, 2)), ((2, 1), (2, 1)), ((), ()), ((3,), (2,)), ((0,), (0,))]
+)
+def test_planar_histograms_take_the_coordinates_that_numpy_takes(shapes) -> None:
+    both("np.histogram2d(x, y)", x=numpy.ones(shapes[0]), y=numpy.ones(shapes[1]))
+    both("np.histogram2d(x, y, 3)", x=numpy.ones(shapes[0], "f4"), y=numpy.ones(shapes[1], "f8"))

@@ -239,6 +239,11 @@ def unwrap(p: ArrayLike, discont: float | None = None, axis: int = -1, *, period
     ndarray
         Shape of `p`.
 
+    Raises
+    ------
+    OverflowError
+        If integers without a sign are to be moved by an integer period.
+
     Notes
     -----
     Differentiable: what is added is constant.
@@ -251,15 +256,18 @@ def unwrap(p: ArrayLike, discont: float | None = None, axis: int = -1, *, period
     """
     phases = asarray(p)
     whole = isinstance(period, int) and "int" in spelled(phases.dtype)
-    if not whole:
-        phases = _floating(phases)
     axis = _axis_of(axis, phases.ndim)
     limit = period / 2 if discont is None else discont
+    # Differences of integers have their dtype, and wrap around its ends.
     steps = _np["diff"](phases.detach(), axis=axis)
+    if not whole:
+        phases, steps = _floating(phases), _floating(steps)
     half: Any
     if whole:
         half, odd = divmod(int(period), 2)
         ambiguous = odd == 0
+        if half > 0 and spelled(phases.dtype)[0] == "u":
+            raise OverflowError(f"unwrap: half a period down, {-half}, is out of bounds for {phases.dtype}")
     else:
         half, ambiguous = period / 2, True
     wrapped = (steps + half) % period - half

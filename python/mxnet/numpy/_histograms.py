@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import cmath
 import math
 import operator
 from collections.abc import Callable, Sequence
@@ -28,13 +29,13 @@ def _outer_edges(a: ndarray, limits: Range) -> tuple[Any, Any]:
         first, last = limits
         if first > last:
             raise ValueError(f"max must be larger than min in range parameter, found ({first}, {last})")
-        if not (math.isfinite(first) and math.isfinite(last)):
+        if not (cmath.isfinite(first) and cmath.isfinite(last)):
             raise ValueError(f"supplied range of [{first}, {last}] is not finite")
     elif a.size == 0:
         first, last = 0, 1
     else:
         first, last = _np["min"](a).item(), _np["max"](a).item()
-        if not (math.isfinite(first) and math.isfinite(last)):
+        if not (cmath.isfinite(first) and cmath.isfinite(last)):
             raise ValueError(f"autodetected range of [{first}, {last}] is not finite")
     if first == last:
         first, last = first - 0.5, last + 0.5
@@ -154,7 +155,7 @@ def _edges(a: ndarray, bins: int | str | ArrayLike, limits: Range, is_weighted: 
     if count < 1:
         raise ValueError(f"`bins` must be positive, when an integer, found {count}")
     first, last = _outer_edges(a, limits)
-    floating = "float" in spelled(a.dtype)
+    floating = "float" in spelled(a.dtype) or _is_complex(a)
     dtype = a.dtype if floating else ("float64" if _core.numpy_promotion() else "float32")
     edges: ndarray = _np["linspace"](first, last, count + 1, dtype=dtype)
     if (floating or _core.numpy_promotion()) and not bool(_np["all"](edges[:-1] < edges[1:])):
@@ -162,6 +163,35 @@ def _edges(a: ndarray, bins: int | str | ArrayLike, limits: Range, is_weighted: 
             f"Too many bins for data range. Cannot create {count} finite-sized bins between {first!r} and {last!r}"
         )
     return edges, True
+
+
+def _is_complex(x: ndarray) -> bool:
+    return "complex" in spelled(x.dtype)
+
+
+def _numbers(x: ndarray, edges: ndarray, even: bool) -> ndarray:
+    """The bin of each element, counted from 1; what lies below is in 0, what lies above in one more than there are."""
+    if not (_is_complex(x) or _is_complex(edges)):
+        return _op["bin_numbers"](x, edges, even)  # type: ignore[no-any-return]
+    n = edges.size - 1
+    dtype = _core.result_type([x.dtype, edges.dtype])
+    x, edges = x.astype(dtype, copy=False), edges.astype(dtype, copy=False)
+    # Complex numbers are in the order of their real parts, equal ones in that of their imaginary parts.
+    if not even:
+        numbers = _np["searchsorted"](edges, x, side="right")
+        return numbers - (x == edges[-1])  # type: ignore[no-any-return]
+    # Along evenly spaced edges the real part of the quotient counts, which need not be in that order: as in NumPy
+    # it is moved by one bin at most.
+    first, last = edges[0], edges[-1]
+    inside = (x >= first) & (x <= last)
+    kept = x[inside]
+    bins = ((kept - first) / (last - first) * n).astype("int64")
+    bins = bins - (bins == n)
+    bins = bins - (kept < edges[bins])
+    bins = bins + ((kept >= edges[bins + 1]) & (bins != n - 1))
+    numbers = _np["zeros"](x.shape, dtype="int64")
+    numbers[inside] = bins + 1
+    return numbers  # type: ignore[no-any-return]
 
 
 def _data(a: ArrayLike) -> ndarray:
@@ -269,12 +299,15 @@ def histogram(
     x = _data(a)
     edges, even = _edges(x, bins, range, weights is not None)
     n = edges.size - 1
-    if scales is None:
+    if scales is None and not (_is_complex(x) or _is_complex(edges)):
         counts = _op["bin_counts"](x, edges, even)
     else:
-        counts = _counted(_op["bin_numbers"](x, edges, even), n + 2, scales)[1 : n + 1]
+        counts = _counted(_numbers(x, edges, even), n + 2, scales)[1 : n + 1]
     if density:
-        return counts / _np["diff"](edges) / _np["sum"](counts), edges
+        widths = _np["diff"](edges)
+        # Imaginary parts of widths are dropped, with a warning.
+        widths = widths.astype("float64") if _is_complex(edges) else widths
+        return counts / widths / _np["sum"](counts), edges
     return counts, edges
 
 
@@ -331,6 +364,10 @@ def histogramdd(
         if any(x.ndim != 1 for x in axes):
             raise ValueError(f"histogramdd: coordinates have 1 axis, found shapes {[x.shape for x in axes]}")
     d = len(axes)
+    if d and any(x.dtype != axes[0].dtype for x in axes):
+        # Coordinates are columns of one array.
+        dtype = _core.result_type([x.dtype for x in axes])
+        axes = [x.astype(dtype) for x in axes]
     each = list(bins) if isinstance(bins, Sequence | ndarray | numpy.ndarray) else [bins] * d
     if len(each) != d:
         raise ValueError(f"The dimension of bins must be equal to the dimension of the sample x: {len(each)} and {d}")
@@ -351,7 +388,7 @@ def histogramdd(
         found, even = _edges(x, own, limit, False)
         edges.append(found)
         shape.append(found.size + 1)
-        number = number * shape[-1] + _op["bin_numbers"](x, found, even)
+        number = number * shape[-1] + _numbers(x, found, even and not _is_complex(found))
     scales = None if weights is None else asarray(weights).reshape(-1)
     counts = _counted(number, math.prod(shape), scales).reshape(tuple(shape))
     counts = counts[tuple(slice(1, -1) for _ in shape)]
@@ -402,6 +439,8 @@ def histogram2d(
     ------
     ValueError
         If `x` and `y` differ in length; as `histogramdd`.
+    TypeError
+        If one of them is a number.
 
     Examples
     --------
@@ -412,6 +451,8 @@ def histogram2d(
            [0., 2.]])
     """
     first, second = asarray(x), asarray(y)
+    if not (first.ndim and second.ndim):
+        raise TypeError("histogram2d: coordinates are sequences, found a number")
     if first.shape != second.shape:
         raise ValueError(f"x and y must have the same length, found shapes {first.shape} and {second.shape}")
     pair = bins

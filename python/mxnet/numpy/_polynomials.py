@@ -62,14 +62,16 @@ def polyval(p: ArrayLike, x: ArrayLike) -> ndarray:
     return value
 
 
-def _of_one_length(a1: ArrayLike, a2: ArrayLike, name: str) -> tuple[ndarray, ndarray]:
-    x, y = _coefficients(a1, name), _coefficients(a2, name)
-    if x.shape == y.shape:
-        return x, y
-    n = max(x.size, y.size)
+def _of_one_length(a1: ArrayLike, a2: ArrayLike) -> tuple[ndarray, ndarray]:
+    x, y = (_op["atleast_1d"](a) for a in (a1, a2))
+    n = max(len(x), len(y))
 
     def filled(p: ndarray) -> ndarray:
-        return p if p.size == n else _op["pad_constant"](p, (n - p.size, 0), 0)
+        if len(p) == n:
+            return p
+        if p.ndim == 1:
+            return _op["pad_constant"](p, (n - len(p), 0), 0)  # type: ignore[no-any-return]
+        raise ValueError(f"polynomials side by side must have as many coefficients, found {len(p)} and {n}")
 
     return filled(x), filled(y)
 
@@ -80,11 +82,16 @@ def polyadd(a1: ArrayLike, a2: ArrayLike) -> ndarray:
     Parameters
     ----------
     a1, a2 : array_like
-        Coefficients, the highest power first.
+        Coefficients, the highest power first; of more than one axis, those of several polynomials side by side.
 
     Returns
     -------
     ndarray
+
+    Raises
+    ------
+    ValueError
+        If polynomials side by side have fewer coefficients than the others.
 
     Examples
     --------
@@ -92,7 +99,7 @@ def polyadd(a1: ArrayLike, a2: ArrayLike) -> ndarray:
     >>> mx.np.polyadd([1, 2], [9, 5, 4])
     array([9, 6, 6])
     """
-    x, y = _of_one_length(a1, a2, "polyadd")
+    x, y = _of_one_length(a1, a2)
     return x + y
 
 
@@ -102,11 +109,16 @@ def polysub(a1: ArrayLike, a2: ArrayLike) -> ndarray:
     Parameters
     ----------
     a1, a2 : array_like
-        Coefficients, the highest power first.
+        Coefficients, the highest power first; of more than one axis, those of several polynomials side by side.
 
     Returns
     -------
     ndarray
+
+    Raises
+    ------
+    ValueError
+        If polynomials side by side have fewer coefficients than the others.
 
     Examples
     --------
@@ -114,7 +126,7 @@ def polysub(a1: ArrayLike, a2: ArrayLike) -> ndarray:
     >>> mx.np.polysub([2, 10, -2], [3, 10, -4])
     array([-1,  0,  2])
     """
-    x, y = _of_one_length(a1, a2, "polysub")
+    x, y = _of_one_length(a1, a2)
     return x - y
 
 
