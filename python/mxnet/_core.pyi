@@ -372,6 +372,9 @@ class LinAlgError(MXNetError, numpy.linalg.LinAlgError):
 class OverflowError(MXNetError, builtins.OverflowError):
     ...
 
+class ZeroDivisionError(MXNetError, builtins.ZeroDivisionError):
+    ...
+
 class UFuncTypeError(DTypeError, numpy._core._exceptions.UFuncTypeError):
     ...
 

@@ -24,6 +24,7 @@ from mxnet._core import (
     UFuncTypeError,
     UnsupportedError,
     ValueError,
+    ZeroDivisionError,
 )
 
 __all__ = [
@@ -44,6 +45,7 @@ __all__ = [
     "UFuncTypeError",
     "UnsupportedError",
     "ValueError",
+    "ZeroDivisionError",
     "register",
 ]
 

@@ -28,7 +28,7 @@ CALLS = {
     "hstack": ["np.hstack([np.ones((2, 1)), np.ones((3, 1))])"],
     "dstack": ["np.dstack([np.ones(2), np.ones(3)])"],
     "column_stack": ["np.column_stack([np.ones(2), np.ones(3)])"],
-    "split": ["np.split(np.ones(5), 2)"],
+    "split": ["np.split(np.ones(5), 2)", "np.split(np.ones(5), 0)"],
     "repeat": ["np.repeat(np.ones(2), -1)", "np.repeat(np.ones(2), [1, 2, 3])"],
     "max": ["np.max(np.ones(0))"],
     "min": ["np.min(np.ones(0))"],
@@ -68,7 +68,7 @@ CALLS = {
     "cholesky": ["np.linalg.cholesky(-np.eye(2))"],
     "det": ["np.linalg.det(np.ones((2, 3)))"],
     "svdvals": ["np.linalg.svdvals(np.full((2, 2), np.nan))"],
-    "eigvalsh": ["np.linalg.eigvalsh(np.ones((2, 3)))", "np.linalg.eigvalsh(np.full((2, 2), np.nan))"],
+    "eigvalsh": ["np.linalg.eigvalsh(np.ones((2, 3)))", "np.linalg.eigvalsh(np.full((3, 3), np.nan))"],
     "eigvals": ["np.linalg.eigvals(np.ones((2, 3)))", "np.linalg.eigvals(np.full((2, 2), np.inf))"],
     **{name: [f"np.fft.{name}(np.ones(4), 0)"] for name in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft")},
     **{
@@ -146,6 +146,7 @@ CLASSES = {
     "IndexError": IndexError,
     "LinAlgError": np.linalg.LinAlgError,
     "OverflowError": OverflowError,
+    "ZeroDivisionError": ZeroDivisionError,
 }
 OPERATORS = [operator["name"] for operator in _core.registry() if operator["surface"]]
 

@@ -121,3 +121,36 @@ def test_gradients_follow_what_is_written():
     head.backward()
     assert x.grad.tolist() == [0, 0, 0]
     assert v.grad.tolist() == [11, 100]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "np.diagonal(x).__setitem__(0, 7)",
+        "x.diagonal(1).__setitem__(slice(None), 7)",
+        "np.diag(x).__iadd__(7)",
+        "np.diag(x, -1)[1:].fill(7)",
+        "np.diag(x[0]).__setitem__(0, 7)",
+        "np.linalg.diagonal(x).__setitem__(0, 7)",
+        "np.diagonal(x).copy().__setitem__(0, 7)",
+        "np.add(1, 2, out=np.diagonal(x))",
+        "np.einsum('ii->i', x[:, :3]).__setitem__(slice(None), 7)",
+        "np.einsum('ii...->i...', x[:, :3]).__iadd__(7)",
+        "np.fill_diagonal(x, 7)",
+        "(lambda d: (setattr(d.flags, 'writeable', True), d.fill(7)))(np.diagonal(x))",
+    ],
+)
+def test_diagonals_are_read_only_where_numpys_are(call):
+    both(f"{written(call)}(x)", x=A)
+
+
+def test_gradients_go_through_diagonals():
+    x = mx.np.array(A)
+    x.attach_grad()
+    with mx.autograd.record():
+        y = (mx.np.diagonal(x, 1) * mx.np.array([1.0, 2.0, 3.0])).sum() + mx.np.einsum("ii->", x[:, :3] ** 2)
+    y.backward()
+    expected = numpy.zeros((3, 4))
+    expected[range(3), range(1, 4)] = [1, 2, 3]
+    expected[range(3), range(3)] = 2 * A[range(3), range(3)]
+    numpy.testing.assert_array_equal(x.grad.asnumpy(), expected)

@@ -38,6 +38,17 @@ MAKERS = [
         "np.asarray(2.5)",
     ),
     *("np.empty(()).copy()", "x[0, ...].reshape(())", "x[:1].squeeze()"),
+    *("x[0].copy()", "x[0].__copy__()", "x[0].__deepcopy__({})", "x[0].astype('f4')", "x[0, ...].astype('f4')"),
+    *("np.real(x[0])", "x[0].T", "x[0].squeeze()", "x[0].reshape(())", "x[0].view('u8')", "np.transpose(x[0])"),
+    *("x[0][...]", "x[0][()]", "np.asarray(x[0])", "np.asanyarray(x[0])", "np.copy(x[0])", "np.array(x[0])"),
+    *(
+        "np.where(True, x[0], 2)",
+        "np.select([True], [1])",
+        "np.tensordot(x, x, 1)",
+        "np.linalg.tensordot(x, x, axes=1)",
+    ),
+    *("np.nanvar(x)", "np.nanstd(x)", "np.nanpercentile(x, 3)", "np.quantile(x, 0.5)"),
+    *("np.linalg.norm(x[:, None] + x, 2)", "np.linalg.cond(np.eye(2))", "np.linalg.cond(np.eye(2), 1)"),
 ]
 
 
@@ -52,6 +63,19 @@ def test_another_name_sees_what_it_sees_of_numpys(text: str):
         return value is held
 
     assert seen(np) == seen(onp)
+
+
+def test_an_array_of_a_scalar_shares_no_memory_with_it():
+    total = np.arange(3.0).sum()
+    held = np.asarray(total)
+    held += 1
+    assert (float(total), float(held)) == (3, 4)
+
+
+def test_variables_stay_what_they_are_in_asarray():
+    x = np.arange(3.0).sum()
+    x.attach_grad()
+    assert np.asarray(x) is x
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,8 @@ pub struct Param {
     pub variadic: bool,
     /// Whether its integers may be floats, which are cut off.
     pub cuts: bool,
+    /// Whether its integers come as a tuple or one alone, never as a list: what NumPy asks of axes that are reduced.
+    pub no_list: bool,
     /// Words that choose nothing: a call that gives one of them by name goes the short way, if there is one.
     pub idle: &'static [&'static str],
     /// Whether a Python number given for it promotes as the array it is by itself, by NumPy's rules.
@@ -96,6 +98,7 @@ impl Param {
             nullable: false,
             variadic: false,
             cuts: false,
+            no_list: false,
             idle: &[],
             strong: false,
         }
@@ -119,6 +122,14 @@ impl Param {
     /// Axes to work over: `None` (all), one or several.
     pub const fn axes(name: &'static str) -> Param {
         Param::new(name, ParamKind::Ints, Default::None)
+    }
+
+    /// Axes to reduce: `None` (all), one, or a tuple.
+    pub const fn reduced(name: &'static str) -> Param {
+        Param {
+            no_list: true,
+            ..Param::axes(name)
+        }
     }
 
     /// A required attribute.

@@ -358,7 +358,7 @@ fn viewed(call: &Call, view: fn(&ViewCx) -> Result<Viewed>) -> Result<Outputs> {
             let locked = x.tensor().is_read_only() || !writable;
             Array::from_tensor(x.tensor().with_layout(layout).locked(locked))
         }
-        Viewed::Repeated(layout) => Array::from_tensor(x.tensor().with_layout(layout).locked(true)),
+        Viewed::Locked(layout) => Array::from_tensor(x.tensor().with_layout(layout).locked(true)),
         Viewed::RealParts => Array::from_tensor(x.tensor().real()),
         Viewed::ImaginaryParts => Array::from_tensor(x.tensor().imag()?),
         Viewed::Copied(shape) => copied(x)?.seen_as(Layout::contiguous(&shape)),

@@ -95,6 +95,8 @@ pub enum Error {
     LinAlg(Box<Fault>),
     /// A Python number that the data type cannot hold.
     Overflow(Box<Fault>),
+    /// A step or a number of parts of zero.
+    ZeroDivision(Box<Fault>),
     /// Operands on different devices, or a device that is not there.
     Device(Box<Fault>),
     /// No memory.
@@ -125,7 +127,7 @@ macro_rules! constructors {
         }
     )* } };
 }
-constructors!(shape => Shape, dtype => DType, axis => Axis, index => Index, value => Value, linalg => LinAlg, overflow => Overflow, device => Device,
+constructors!(shape => Shape, dtype => DType, axis => Axis, index => Index, value => Value, linalg => LinAlg, overflow => Overflow, zero_division => ZeroDivision, device => Device,
     memory => Memory, unsupported => Unsupported, io => Io, autograd => Autograd, floating_point => FloatingPoint, internal => Internal);
 
 impl Error {
@@ -138,7 +140,8 @@ impl Error {
             | Error::Index(f)
             | Error::Value(f)
             | Error::LinAlg(f)
-            | Error::Overflow(f) => Some(f),
+            | Error::Overflow(f)
+            | Error::ZeroDivision(f) => Some(f),
             Error::Device(f)
             | Error::Memory(f)
             | Error::Unsupported(f)
@@ -200,7 +203,8 @@ impl fmt::Display for Error {
             | Error::Index(x)
             | Error::Value(x)
             | Error::LinAlg(x)
-            | Error::Overflow(x) => x.fmt(f),
+            | Error::Overflow(x)
+            | Error::ZeroDivision(x) => x.fmt(f),
             Error::Device(x)
             | Error::Memory(x)
             | Error::Unsupported(x)

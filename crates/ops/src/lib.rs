@@ -46,8 +46,8 @@ pub use error::{Error, Fault, OperandFacts, Result, Tuple};
 pub use invoke::{Call, dispatch, invoke, invoke_with, invoke1, only};
 pub use opdef::{
     Amp, Bundle, Copied, Cost, Cpu, Cuda, Filling, Fold, Form, Grad, GradRule, Grads, InferFn,
-    Inferred, Keep, Onnx, OpDef, OutSpec, Probe, Rng, Short, Sparse, Surface, Viewed, Warning,
-    Words, one, one_of,
+    Inferred, Keep, Onnx, OpDef, OutSpec, Probe, Rng, Short, Sole, Sparse, Surface, Viewed,
+    Warning, Words, one, one_of,
 };
 pub use quick::{
     Quick, constant, duplicate, duplicate_fortran, flat, quick, quick_into, range, two,

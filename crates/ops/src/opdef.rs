@@ -70,9 +70,8 @@ pub struct OpDef {
     pub fold: Fold,
     /// Random numbers it draws.
     pub rng: Rng,
-    /// Whether a result of no axes is an array to write to, as NumPy's constructors and copies give. Others stand for NumPy's scalars: in-place
-    /// operators make new ones.
-    pub stays_array: bool,
+    /// What a result of no axes is.
+    pub sole: Sole,
     /// The ONNX operator it is.
     pub onnx: Onnx,
     /// What it does with sparse operands.
@@ -239,6 +238,17 @@ pub enum Filling {
     Given,
 }
 
+/// What a result of no axes is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sole {
+    /// It stands for one of NumPy's scalars: in-place operators make new ones.
+    Scalar,
+    /// An array to write to, as NumPy's constructors give.
+    Array,
+    /// What the operand is: copies and conversions.
+    AsOperand,
+}
+
 /// What a view operator answers.
 #[derive(Clone, Debug)]
 pub enum Viewed {
@@ -251,8 +261,8 @@ pub enum Viewed {
         /// Whether they can be written, if those of the array can.
         writable: bool,
     },
-    /// The elements in place, some of them repeated: not to be written.
-    Repeated(Layout),
+    /// The elements in place, not to be written: some of them are repeated, or NumPy has it so.
+    Locked(Layout),
     /// The real parts of the elements, in place.
     RealParts,
     /// The imaginary parts of complex elements, in place.
@@ -536,7 +546,7 @@ impl OpDef {
         extended: None,
         out_casting: Casting::SameKind,
         refuses: None,
-        stays_array: false,
+        sole: Sole::Scalar,
         warns: None,
         bundle: |_| Bundle::Natural,
         core: "",

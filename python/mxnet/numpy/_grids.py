@@ -97,6 +97,7 @@ def indices(
            [[0, 1],
             [0, 1]]])
     """
+    dimensions = tuple(dimensions)
     if not sparse:
         # Python's int is the default; NumPy takes microseconds to say which dtype a class is.
         return _op["grid_positions"](dimensions, None if dtype is int else dtype, device)

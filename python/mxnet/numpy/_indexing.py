@@ -107,6 +107,8 @@ def put(a: ndarray, ind: ArrayLike, v: ArrayLike, mode: str = "raise") -> None:
         For another `mode`.
     OverflowError
         If a Python number does not fit the dtype of `a`.
+    TypeError
+        If `a` is no array.
 
     Examples
     --------
@@ -116,6 +118,8 @@ def put(a: ndarray, ind: ArrayLike, v: ArrayLike, mode: str = "raise") -> None:
     array([[5., 0.],
            [0., 6.]])
     """
+    if not isinstance(a, ndarray):
+        raise TypeError(f"put: `a` must be an ndarray to be written to, not '{type(a).__name__}'")
     if mode not in ("raise", "wrap", "clip"):
         raise ValueError(f"put: `mode` must be one of raise, wrap, clip, not '{mode}'")
     positions, values = asarray(ind).reshape(-1), asarray(v, a.dtype).reshape(-1)

@@ -25,8 +25,9 @@ def _has_nan(x: ndarray) -> bool:
     return not _dtypes.is_exact(x.dtype)
 
 
-def _axes(axis: Axes) -> int | tuple[int, ...] | None:
-    return axis if axis is None or isinstance(axis, int) else tuple(axis)
+def _axes(axis: Any) -> int | tuple[int, ...] | None:
+    # A list is none of axes, as in NumPy: the reduction says so.
+    return axis
 
 
 def _counted(x: ndarray, where: Any) -> ndarray | None:

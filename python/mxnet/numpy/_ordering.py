@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 from mxnet import _core
@@ -31,7 +32,7 @@ def _sort(
     >>> x
     array([1, 2, 3])
     """
-    self[...] = _op["sort"](self, axis, kind, order, stable=stable)
+    self[...] = _op["sort"](self, operator.index(axis), kind, order, stable=stable)
 
 
 def _partition(self: ndarray, kth: Any, axis: int = -1, kind: str = "introselect", order: str | None = None) -> None:

@@ -120,7 +120,8 @@ def tensordot(a: ArrayLike, b: ArrayLike, axes: int | Sequence[int | Sequence[in
     ----------
     a, b : array_like
     axes : int or pair
-        The number of last axes of `a` and first axes of `b`; or the axes of each: ints, or sequences of equal length.
+        The number of last axes of `a` and first axes of `b`, none if negative; or the axes of each: ints, or sequences
+        of equal length.
 
     Returns
     -------
@@ -141,8 +142,6 @@ def tensordot(a: ArrayLike, b: ArrayLike, axes: int | Sequence[int | Sequence[in
     array(70)
     """
     if isinstance(axes, int):
-        if axes < 0:
-            raise ValueError(f"tensordot: the number of axes is {axes}, must not be negative")
         axes = (range(-axes, 0), range(axes))
     first, second = axes
     pair = [(part,) if isinstance(part, int) else tuple(part) for part in (first, second)]
@@ -243,6 +242,7 @@ def _matrix_norm(x: ndarray, order: Any, axes: tuple[int, int], keepdims: bool) 
         raise ValueError(f"norm: a matrix has no norm of order {order!r}")
     if not keepdims:
         largest = _np["squeeze"](largest, axis=(row, column))
+        return largest if largest.ndim else largest[()]
     return largest
 
 

@@ -317,9 +317,8 @@ def _quantile(
         given = asarray(weights)
         if given.shape != x.shape:
             if axis is None or given.shape != tuple(x.shape[i] for i in axes):
-                raise ValueError(
-                    f"{name}: `weights` must have shape {x.shape} or that of the axes, found {given.shape}"
-                )
+                what = TypeError if axis is None else ValueError
+                raise what(f"{name}: `weights` must have shape {x.shape} or that of the axes, found {given.shape}")
             order = sorted(range(len(axes)), key=lambda i: axes[i])
             given = _op["transpose"](given, tuple(order))
             given = given.reshape(tuple(n if i in axes else 1 for i, n in enumerate(x.shape)))

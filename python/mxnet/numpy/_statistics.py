@@ -94,6 +94,8 @@ def average(
     array(2.)
     """
     values = asarray(a)
+    if isinstance(axis, list):
+        axis = tuple(axis)
     if weights is None:
         mean: ndarray = _np["mean"](_floating(values), axis=axis, keepdims=keepdims)
         if not returned:

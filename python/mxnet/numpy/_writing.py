@@ -93,7 +93,7 @@ def copyto(dst: ndarray, src: ArrayLike, casting: str = "same_kind", where: Any 
     if where is True:
         dst[...] = src
         return
-    mask = asarray(where)
+    mask = asarray(where) if hasattr(where, "dtype") else asarray(where, "bool")
     if spelled(mask.dtype) != "bool":
         raise TypeError(f"copyto: `where` must be bool, found {mask.dtype}")
     mask = _op["broadcast_to"](mask, dst.shape)
@@ -262,7 +262,8 @@ def deliver(name: str, result: ndarray, out: ndarray | None) -> ndarray:
         If shapes differ.
     """
     if out is None:
-        return result
+        # Results without axes are scalars, whatever they are views of.
+        return result[()] if result.ndim == 0 else result
     out = _target(name, "out", out)
     if out.shape != result.shape:
         raise ValueError(f"{name}: `out` has shape {out.shape}, the result has shape {result.shape}")

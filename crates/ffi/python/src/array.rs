@@ -619,7 +619,10 @@ impl PyArray {
             .get()
             .with(py, |x| x.copy_in("K"))
             .map_err(|error| raise(py, error))?;
-        PyArray::wrap(py, copy)
+        match slf.get().is_scalar() {
+            true => PyArray::wrap_result(py, copy),
+            false => PyArray::wrap(py, copy),
+        }
     }
 
     /// The same elements in memory of their own.

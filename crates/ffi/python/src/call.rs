@@ -258,14 +258,17 @@ fn quick_view(
             params: op.params,
             attrs: &bound.attrs,
         };
-        let Ok(Viewed::Shared(layout)) = view(&ViewCx {
+        match view(&ViewCx {
             op,
             layout: look.layout(),
             args,
-        }) else {
-            return None;
-        };
-        Array::from_tensor(look.tensor().with_layout(layout))
+        }) {
+            Ok(Viewed::Shared(layout)) => Array::from_tensor(look.tensor().with_layout(layout)),
+            Ok(Viewed::Locked(layout)) => {
+                Array::from_tensor(look.tensor().with_layout(layout).locked(true))
+            }
+            _ => return None,
+        }
     };
     Some(PyArray::wrap_of(py, array, x).map(Py::into_any))
 }

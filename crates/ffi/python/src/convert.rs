@@ -329,6 +329,10 @@ pub fn attribute(
         )
     };
     Ok(match param.kind {
+        // As NumPy reads it: a number.
+        ParamKind::Bool if param.name == "keepdims" && integer(&object).is_err() => {
+            return Err(wrong("true or false"));
+        }
         ParamKind::Bool => Value::Bool(object.is_truthy()?),
         ParamKind::Int if object.is_exact_instance_of::<PyBool>() => {
             return Err(wrong("an integer"));
@@ -345,6 +349,9 @@ pub fn attribute(
             Some(value) => Value::Scalar(value),
             None => return Err(wrong("a number")),
         },
+        ParamKind::Ints if param.no_list && is_sequence(&object) => {
+            return Err(wrong("an integer or a tuple of integers"));
+        }
         ParamKind::Ints | ParamKind::Sections if object.is_exact_instance_of::<PyInt>() => {
             Value::Int(integer(&object)?)
         }
@@ -441,6 +448,13 @@ fn overflow_or(py: Python<'_>, error: PyErr, other: impl FnOnce() -> PyErr) -> P
 /// An integer, by `__index__`.
 pub fn integer(object: &Bound<'_, PyAny>) -> PyResult<i64> {
     object.extract::<i64>()
+}
+
+/// Whether it is a sequence that is no tuple: no axes to reduce.
+pub fn is_sequence(object: &Bound<'_, PyAny>) -> bool {
+    !object.is_instance_of::<PyTuple>()
+        && !object.is_exact_instance_of::<PyInt>()
+        && object.len().is_ok()
 }
 
 /// An integer or a sequence of integers; `None` if it is neither.

@@ -70,6 +70,11 @@ const KINDS: &[(&str, &str, &str)] = &[
         "numpy.linalg.LinAlgError",
         "A matrix without the factorisation that was asked for.",
     ),
+    (
+        "ZeroDivisionError",
+        "builtins.ZeroDivisionError",
+        "A step or a number of parts of zero.",
+    ),
 ];
 
 /// As `DTypeError`, from an elementwise function: also the class that NumPy's functions raise for dtypes and casts.
@@ -141,6 +146,7 @@ fn class_of(error: &Error) -> Option<usize> {
         Error::Autograd(_) => 10,
         Error::FloatingPoint(_) => 12,
         Error::LinAlg(_) => 13,
+        Error::ZeroDivision(_) => 14,
         Error::Failed(failure) => {
             return failure.error().downcast_ref::<Error>().and_then(class_of);
         }

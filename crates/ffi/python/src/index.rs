@@ -283,8 +283,8 @@ fn general(slf: &Bound<'_, PyArray>, key: &Bound<'_, PyAny>) -> PyResult<Py<PyAr
         if array.ndim() == 0 && all_integers() {
             return finished(slf, array);
         }
-        // An array of no axes is an index array in NumPy: its result shares no memory.
-        let array = match key.copies {
+        // An array of no axes is an index array in NumPy: its result shares no memory. Neither does what is taken of a scalar.
+        let array = match key.copies || slf.get().is_scalar() {
             true => array.copy().map_err(|error| raise(py, error))?,
             false => array,
         };

@@ -157,16 +157,26 @@ pub fn asarray(
 ) -> PyResult<Py<PyArray>> {
     if let (Some(x), None, None, None, None, None) = (plain(a), dtype, order, device, like, copy.0)
     {
-        return Ok(x.clone().unbind());
+        return as_array(x);
     }
     make(a, &Wanted::of(dtype, copy, order, like, device)?)
+}
+
+/// The array itself; what stands for a scalar becomes an array to write to.
+fn as_array(x: &Bound<'_, PyArray>) -> PyResult<Py<PyArray>> {
+    let py = x.py();
+    if x.get().is_written_in_place(py) {
+        return Ok(x.clone().unbind());
+    }
+    let copy = x.get().look(py).copy();
+    PyArray::wrap(py, copy.map_err(|error| raise(py, error))?)
 }
 
 /// Puts what gives most arrays back before the functions that do.
 pub fn put_fronts(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let fronts: [(&str, call::GivesBack); 4] = [
-        ("asarray", |_| true),
-        ("asanyarray", |_| true),
+        ("asarray", |x| x.ndim() > 0),
+        ("asanyarray", |x| x.ndim() > 0),
         ("ascontiguousarray", |x| {
             x.ndim() > 0 && x.layout().is_contiguous()
         }),
@@ -228,7 +238,7 @@ pub fn asanyarray(
 ) -> PyResult<Py<PyArray>> {
     if let (Some(x), None, None, None, None, None) = (plain(a), dtype, order, device, like, copy.0)
     {
-        return Ok(x.clone().unbind());
+        return as_array(x);
     }
     let wanted = Wanted::of(dtype, copy, order, like, device)?;
     make(

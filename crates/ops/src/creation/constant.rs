@@ -8,7 +8,9 @@ use crate::cx::CompositeCx;
 use crate::error::Result;
 use crate::interp::{Flags, current_device};
 use crate::invoke::invoke1;
-use crate::opdef::{Cost, Cpu, Cuda, Filling, Grad, Onnx, OpDef, Probe, Short, Surface, one_of};
+use crate::opdef::{
+    Cost, Cpu, Cuda, Filling, Grad, Onnx, OpDef, Probe, Short, Sole, Surface, one_of,
+};
 use crate::types::{dtype_of_number, out_of_bounds};
 use crate::{Array, Outputs, cpu};
 
@@ -17,7 +19,7 @@ const ORDERS: &[&str] = &["C", "F", "A", "K"];
 
 /// What constants have in common.
 const CONSTANT: OpDef = OpDef {
-    stays_array: true,
+    sole: Sole::Array,
     about: &[("shape", "Lengths of the axes.")],
     returns: &[("ndarray", "Of shape `shape`.")],
     params: &[
@@ -146,7 +148,7 @@ pub static FULL: OpDef = OpDef {
 
 /// What constants like another array have in common.
 const LIKE: OpDef = OpDef {
-    stays_array: true,
+    sole: Sole::Array,
     about: &[
         (
             "a",
@@ -341,7 +343,7 @@ pub static FILLED: OpDef = OpDef {
 
 /// What the operators that allocate have in common.
 const MADE: OpDef = OpDef {
-    stays_array: true,
+    sole: Sole::Array,
     infer: |cx| {
         one_of(
             dims(cx.op.name, cx.ints("shape"))?,

@@ -128,6 +128,7 @@ pub static EYE: OpDef = OpDef {
         array([[0., 1., 0.],
                [0., 0., 1.]])
     ",
+    infer: counted,
     cpu: Cpu::Kernel(|cx| diagonal(cx, cx.int("k"))),
     onnx: Onnx::Node {
         ty: "EyeLike",
@@ -387,6 +388,7 @@ pub static IDENTITY: OpDef = OpDef {
         array([[1., 0.],
                [0., 1.]])
     ",
+    infer: counted,
     cpu: Cpu::Kernel(|cx| diagonal(cx, 0)),
     probe: Probe::calls(&["3", "2, 'int64'"]),
     ..PATTERN
@@ -418,14 +420,30 @@ pub static TRI: OpDef = OpDef {
     ..PATTERN
 };
 
-fn matrix(cx: &CallCx) -> Result<Inferred> {
+/// Rows and columns.
+fn sizes(cx: &CallCx) -> [i64; 2] {
     // `identity` calls it `n`.
     let n = cx.int(cx.params[0].name);
-    let m = if cx.params.iter().any(|p| p.name == "M") {
-        cx.opt_int("M").unwrap_or(n)
-    } else {
-        n
-    };
+    match cx.params.iter().any(|p| p.name == "M") {
+        true => [n, cx.opt_int("M").unwrap_or(n)],
+        false => [n, n],
+    }
+}
+
+/// A matrix whose sizes must not be negative.
+fn counted(cx: &CallCx) -> Result<Inferred> {
+    let [n, m] = sizes(cx);
+    if n < 0 || m < 0 {
+        return Err(cx.shape_error(format!(
+            "negative dimensions are not allowed, found ({n}, {m})"
+        )));
+    }
+    matrix(cx)
+}
+
+/// A matrix that is empty where a size is negative.
+fn matrix(cx: &CallCx) -> Result<Inferred> {
+    let [n, m] = sizes(cx);
     let shape: Dims = [n, m].iter().map(|&d| d.max(0) as usize).collect();
     one_of(shape, cx.dtype("dtype").unwrap_or_else(default_float))
 }

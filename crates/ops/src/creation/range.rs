@@ -44,7 +44,7 @@ pub static ARANGE: OpDef = OpDef {
     ],
     returns: &[("ndarray", "Of shape `(ceil((stop - start) / step),)`.")],
     raises: &[
-        ("ValueError", "If `step` is 0."),
+        ("ZeroDivisionError", "If `step` is 0."),
         (
             "OverflowError",
             "If the dtype does not hold the first two numbers, or a bound has more than 64 bits.",
@@ -92,7 +92,7 @@ fn range(cx: &CallCx) -> Result<Inferred> {
         return Err(cx.dtype_error("arange() requires stop to be specified"));
     }
     if step.as_f64() == 0.0 {
-        return Err(cx.value_error("`step` must not be 0"));
+        return Err(Error::zero_division(cx.op.name, "`step` must not be 0"));
     }
     let all = [start, stop, step];
     let integers = all.map(whole);

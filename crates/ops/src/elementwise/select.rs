@@ -15,7 +15,7 @@ use crate::elementwise::special::ISNAN;
 use crate::error::Result;
 use crate::index::NONZERO;
 use crate::invoke::{invoke, invoke1};
-use crate::opdef::{Bundle, Cpu, Cuda, Form, Grad, Keep, Onnx, OpDef, Probe, Short, Surface};
+use crate::opdef::{Bundle, Cpu, Cuda, Form, Grad, Keep, Onnx, OpDef, Probe, Short, Sole, Surface};
 use crate::shape;
 use crate::types::{DTypes, Types, promoted};
 use crate::ufunc::deliver::{CASTING, ORDER, SUBOK, computed_in, delivered};
@@ -66,6 +66,7 @@ pub static WHERE: OpDef = OpDef {
         _ => Err(cx.value_error("either both or neither of `x` and `y` should be given")),
     }),
     short: Short::Elements(&CHOOSE),
+    sole: Sole::Array,
     probe: Probe::calls(&[
         "b((2, 3)), f((2, 3)), f((2, 3))",
         "b((3,)), f((2, 3)), 1.5",

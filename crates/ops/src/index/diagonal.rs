@@ -5,13 +5,14 @@ use smallvec::SmallVec;
 
 use crate::Array;
 use crate::args::{Attrs, Param, ParamKind, Value};
+use crate::autograd::GradCx;
 use crate::creation::dims;
-use crate::cx::{CallCx, CompositeCx};
+use crate::cx::{CallCx, CompositeCx, ViewCx};
 use crate::elementwise::comparison::GREATER_EQUAL;
 use crate::elementwise::select::choose;
 use crate::error::Result;
 use crate::invoke::invoke1;
-use crate::opdef::{Cpu, Form, Grad, Keep, Onnx, OpDef, Probe, Surface, Viewed, one};
+use crate::opdef::{Cpu, Form, Grad, Grads, Keep, Onnx, OpDef, Probe, Surface, Viewed, one};
 use crate::types::Types;
 use crate::{Outputs, cpu, reduce};
 
@@ -26,7 +27,7 @@ pub static DIAGONAL: OpDef = OpDef {
         Param::int("axis2", 1),
     ],
     doc: "View of the diagonal of the matrices that `axis1` and `axis2` span, `offset` columns to the right of the main one. It becomes the last \
-          axis.",
+          axis. It is read-only.",
     about: &[(
         "offset",
         "Columns to the right of the main diagonal, to the left if negative.",
@@ -42,21 +43,8 @@ pub static DIAGONAL: OpDef = OpDef {
         >>> np.diagonal([[1, 2, 3], [4, 5, 6]], offset=1)
         array([2, 6])
     ",
-    cpu: Cpu::View(|cx| {
-        Ok(Viewed::Shared(cx.layout.diagonal(
-            cx.int("offset") as isize,
-            cx.int("axis1") as isize,
-            cx.int("axis2") as isize,
-        )?))
-    }),
-    grad: Grad::Rule(Keep::NOTHING, |g| {
-        let attrs: Attrs = ["offset", "axis1", "axis2"]
-            .iter()
-            .map(|name| g.get(name).clone())
-            .chain([Value::from(g.shape(0))])
-            .collect();
-        g.one(invoke1(&DIAGONAL_SPREAD, &[g.dy(0)], &attrs)?)
-    }),
+    cpu: Cpu::View(|cx| Ok(Viewed::Locked(on_diagonal(cx)?))),
+    grad: Grad::Rule(Keep::NOTHING, spread),
     probe: Probe::calls(&[
         "f((3, 4))",
         "f((3, 4)), 1",
@@ -67,6 +55,31 @@ pub static DIAGONAL: OpDef = OpDef {
     ]),
     ..OpDef::VIEW
 };
+
+/// The same to write to, as `einsum` gives it.
+pub static WRITABLE_DIAGONAL: OpDef = OpDef {
+    name: "writable_diagonal",
+    params: DIAGONAL.params,
+    doc: "View of a diagonal, as `diagonal`'s; it can be written to if the array can.",
+    cpu: Cpu::View(|cx| Ok(Viewed::Shared(on_diagonal(cx)?))),
+    grad: DIAGONAL.grad,
+    probe: Probe::calls(&["f((3, 4))", "f((2, 3, 4)), -1, 1, 2"]).against("numpy.diagonal"),
+    ..OpDef::VIEW
+};
+
+fn on_diagonal(cx: &ViewCx) -> Result<Layout> {
+    let [offset, axis1, axis2] = ["offset", "axis1", "axis2"].map(|name| cx.int(name) as isize);
+    Ok(cx.layout.diagonal(offset, axis1, axis2)?)
+}
+
+fn spread(g: &GradCx) -> Result<Grads> {
+    let attrs: Attrs = ["offset", "axis1", "axis2"]
+        .iter()
+        .map(|name| g.get(name).clone())
+        .chain([Value::from(g.shape(0))])
+        .collect();
+    g.one(invoke1(&DIAGONAL_SPREAD, &[g.dy(0)], &attrs)?)
+}
 
 /// Zeros with a diagonal.
 pub static DIAGONAL_SPREAD: OpDef = OpDef {
@@ -120,7 +133,7 @@ pub static DIAG: OpDef = OpDef {
     name: "diag",
     surface: &[Surface::Np("diag")],
     params: &[Param::array("v"), Param::int("k", 0)],
-    doc: "The `k`-th diagonal of a matrix, as a view; or, of an array of one axis, the square matrix that has it there.",
+    doc: "The `k`-th diagonal of a matrix, as a read-only view; or, of an array of one axis, the square matrix that has it there.",
     about: &[
         ("v", "A matrix, or the elements of a diagonal."),
         ("k", "Diagonal: 0 the main one, positive ones above it."),

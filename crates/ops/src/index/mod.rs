@@ -23,7 +23,7 @@ pub use advanced::{GATHER, INDEX_ADD, INDEX_ASSIGN, SCATTER_ADD};
 pub use along::{GATHER_ALONG, SCATTER_ALONG, TAKE_ALONG_AXIS, gather_along, take_along_axis};
 pub use basic::{INDEX, INDEX_SPREAD};
 pub use choose::{CHOOSE, CHOSEN};
-pub use diagonal::{DIAG, DIAGONAL, DIAGONAL_SPREAD, TRACE, TRIL, TRIU};
+pub use diagonal::{DIAG, DIAGONAL, DIAGONAL_SPREAD, TRACE, TRIL, TRIU, WRITABLE_DIAGONAL};
 pub use expression::{accumulate, get, set};
 pub(crate) use expression::{named, spanned};
 pub(crate) use positions::{dense, positions};
@@ -75,6 +75,7 @@ pub(crate) static OPS: &[&OpDef] = &[
     &NPX_INDEX_UPDATE,
     &EMBEDDING,
     &DIAGONAL,
+    &WRITABLE_DIAGONAL,
     &DIAGONAL_SPREAD,
     &DIAG,
     &TRIL,

@@ -11,13 +11,14 @@ use crate::elementwise::comparison::EQUAL;
 use crate::error::Result;
 use crate::invoke::invoke1;
 use crate::linalg::{CONJUGATED_DOT, INV, MATVEC_ALONG, VECDOT_ALONG, VECMAT_ALONG, small_product};
-use crate::opdef::{Cpu, Form, OpDef, Probe, Short, Surface};
+use crate::opdef::{Cpu, Form, OpDef, Probe, Short, Sole, Surface};
 use crate::quick;
 use crate::signal::few_products;
 
 /// Sums over several axes of two arrays.
 pub static TENSORDOT: OpDef = OpDef {
     name: "tensordot",
+    sole: Sole::Array,
     params: &[
         Param::array("a"),
         Param::array("b"),

@@ -10,7 +10,7 @@ use crate::Array;
 use crate::args::{Param, ParamKind};
 use crate::cx::CallCx;
 use crate::error::Result;
-use crate::index::DIAGONAL;
+use crate::index::WRITABLE_DIAGONAL;
 use crate::invoke::invoke1;
 use crate::linalg::few::few;
 use crate::opdef::{Cpu, Form, OpDef, Probe};
@@ -469,7 +469,11 @@ fn take_diagonals(cx: &CallCx, term: &mut Term, i: usize) -> Result<()> {
             )));
         }
         let attrs = [0, p as i64, q as i64].map(crate::Value::Int);
-        term.array = invoke1(&DIAGONAL, &[&term.array], &attrs.into_iter().collect())?;
+        term.array = invoke1(
+            &WRITABLE_DIAGONAL,
+            &[&term.array],
+            &attrs.into_iter().collect(),
+        )?;
         // The diagonal becomes the last axis.
         let label = term.labels.remove(q);
         term.labels.remove(p);

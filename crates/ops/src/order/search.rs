@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 
 use crate::args::{Attrs, Default, Param, Value};
 use crate::eager::{Pool, elem};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::index::{dense, resolved, take};
 use crate::invoke::invoke1;
 use crate::opdef::{Cost, Cpu, Cuda, Grad, Keep, OpDef, Probe, Short, Surface, one_of};
@@ -106,7 +106,11 @@ pub static SEARCHSORTED: OpDef = OpDef {
             if sorter.shape() != a.shape() {
                 return Err(cx.shape_error("`sorter` must have the shape of `a`"));
             }
-            a = take(&a, sorter, 0, "raise")?;
+            // NumPy says that the value is wrong, not the index.
+            a = take(&a, sorter, 0, "raise").map_err(|error| match error {
+                Error::Index(fault) => Error::Value(fault),
+                error => error,
+            })?;
         }
         let side = match cx.str("side") {
             "right" => Side::Right,

@@ -29,7 +29,7 @@ pub(crate) const REDUCTION: OpDef = OpDef {
     returns: &[("ndarray", "Of the shape of `a` without the axes.")],
     params: &[
         Param::array("a"),
-        Param::axes("axis"),
+        Param::reduced("axis"),
         Param::optional("dtype", ParamKind::DType),
         Param::out(),
         Param::bool("keepdims", false),
@@ -46,7 +46,7 @@ pub(crate) const REDUCTION: OpDef = OpDef {
 pub(crate) const PLAIN_REDUCTION: OpDef = OpDef {
     params: &[
         Param::array("a"),
-        Param::axes("axis"),
+        Param::reduced("axis"),
         Param::out(),
         Param::bool("keepdims", false),
     ],
@@ -234,7 +234,7 @@ pub static COUNT_NONZERO: OpDef = OpDef {
     surface: &[Surface::Np("count_nonzero")],
     params: &[
         Param::array("a"),
-        Param::axes("axis"),
+        Param::reduced("axis"),
         Param::bool("keepdims", false).keyword(),
     ],
     doc: "Number of elements over `axis` (all axes for None) that are not zero, int64.",

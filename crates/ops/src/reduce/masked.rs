@@ -29,7 +29,7 @@ pub static MASKED_SUM: OpDef = OpDef {
     name: "masked_sum",
     params: &[
         Param::array("a"),
-        Param::axes("axis"),
+        Param::reduced("axis"),
         Param::optional("dtype", ParamKind::DType),
         Param::out(),
         Param::bool("keepdims", false),
@@ -72,7 +72,7 @@ pub static MASKED_MAX: OpDef = OpDef {
     name: "masked_max",
     params: &[
         Param::array("a"),
-        Param::axes("axis"),
+        Param::reduced("axis"),
         Param::out(),
         Param::bool("keepdims", false),
         Param::optional("initial", ParamKind::Scalar),
@@ -106,7 +106,7 @@ pub static MASKED_ANY: OpDef = OpDef {
     name: "masked_any",
     params: &[
         Param::array("a"),
-        Param::axes("axis"),
+        Param::reduced("axis"),
         Param::out(),
         Param::bool("keepdims", false),
         Param::optional_array("where").keyword(),
@@ -137,7 +137,7 @@ pub static MASKED_MEAN: OpDef = OpDef {
     name: "masked_mean",
     params: &[
         Param::array("a"),
-        Param::axes("axis"),
+        Param::reduced("axis"),
         Param::optional("dtype", ParamKind::DType),
         Param::out(),
         Param::bool("keepdims", false),
@@ -170,7 +170,7 @@ pub static MASKED_VAR: OpDef = OpDef {
     name: "masked_var",
     params: &[
         Param::array("a"),
-        Param::axes("axis"),
+        Param::reduced("axis"),
         Param::optional("dtype", ParamKind::DType),
         Param::out(),
         Param::float("ddof", 0.0).or(Default::Int(0)),

@@ -27,7 +27,7 @@ const SPREAD: OpDef = OpDef {
     ],
     params: &[
         Param::array("a"),
-        Param::axes("axis"),
+        Param::reduced("axis"),
         Param::optional("dtype", ParamKind::DType),
         Param::out(),
         Param::float("ddof", 0.0).or(Default::Int(0)),

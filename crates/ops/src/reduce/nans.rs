@@ -28,7 +28,7 @@ pub static NAN_SUM: OpDef = OpDef {
     name: "nan_sum",
     params: &[
         Param::array("a"),
-        Param::axes("axis"),
+        Param::reduced("axis"),
         Param::optional("dtype", ParamKind::DType),
         Param::bool("keepdims", false),
     ],
@@ -50,7 +50,7 @@ pub static SUM_SQUARES: OpDef = OpDef {
     name: "sum_squares",
     params: &[
         Param::array("a"),
-        Param::axes("axis"),
+        Param::reduced("axis"),
         Param::bool("keepdims", false),
     ],
     doc: "Sum of the squared sizes of the elements over `axis` (all axes for None), real.",
@@ -139,7 +139,7 @@ pub static NAN_MAX: OpDef = OpDef {
     name: "nan_max",
     params: &[
         Param::array("a"),
-        Param::axes("axis"),
+        Param::reduced("axis"),
         Param::bool("keepdims", false),
     ],
     doc: "Largest of the real elements over `axis` (all axes for None) that are no NaN; NaN if all are. Elements that tie share the gradient.",

@@ -45,7 +45,7 @@ pub static EXPAND_DIMS: OpDef = OpDef {
 pub static SQUEEZE: OpDef = OpDef {
     name: "squeeze",
     surface: &[Surface::Np("squeeze"), Surface::Method("squeeze")],
-    params: &[Param::array("a"), Param::axes("axis")],
+    params: &[Param::array("a"), Param::reduced("axis")],
     doc: "View without these axes, which must have length 1; None drops all of length 1.",
     returns: &[("ndarray", "View with fewer axes.")],
     raises: &[("ValueError", "If an axis is longer than 1.")],

@@ -12,7 +12,7 @@ use crate::cx::KernelCx;
 use crate::error::Result;
 use crate::invoke::invoke1;
 use crate::opdef::{
-    Cost, Cpu, Cuda, Grad, Keep, Onnx, OpDef, Probe, Short, Sparse, Surface, one_of,
+    Cost, Cpu, Cuda, Grad, Keep, Onnx, OpDef, Probe, Short, Sole, Sparse, Surface, one_of,
 };
 use crate::types::{Types, check_element};
 use crate::{Array, cpu};
@@ -40,7 +40,7 @@ pub static COPY: OpDef = OpDef {
 /// What a copy in an order of its own has in common.
 const ORDERED: OpDef = OpDef {
     cpu: Cpu::Composite(|cx| cx.done(cx.input(0).copy_in(cx.str("order"))?)),
-    stays_array: true,
+    sole: Sole::Array,
     sparse: Sparse::KeepsZero,
     probe: Probe::calls(&[
         "f((2, 3))",
@@ -93,6 +93,7 @@ pub static COPIED: OpDef = OpDef {
         array([1, 2])
     ",
     short: Short::Copy,
+    sole: Sole::AsOperand,
     ..ORDERED
 };
 
@@ -165,6 +166,7 @@ pub static ASTYPE: OpDef = OpDef {
         array([ 1, -1])
     ",
     short: Short::Cast,
+    sole: Sole::AsOperand,
     cpu: Cpu::Composite(|cx| {
         let (x, dtype) = (cx.input(0), cx.dtype("dtype").unwrap_or(cx.dtype_of(0)));
         let casting = cx

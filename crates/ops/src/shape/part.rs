@@ -133,10 +133,13 @@ pub static SPLIT: OpDef = OpDef {
         ("indices_or_sections", "A number of parts, or where to cut."),
     ],
     returns: &[("list of ndarray", "Views of the parts.")],
-    raises: &[(
-        "ValueError",
-        "If the number of parts does not divide the length.",
-    )],
+    raises: &[
+        (
+            "ValueError",
+            "If the number of parts does not divide the length.",
+        ),
+        ("ZeroDivisionError", "If it is 0."),
+    ],
     example: "
         >>> np.split(np.arange(6), 3)
         [array([0, 1]), array([2, 3]), array([4, 5])]
@@ -238,10 +241,14 @@ fn parts(cx: &CompositeCx, equal: bool) -> Result<Outputs> {
     let bounds: SmallVec<[(usize, usize); 8]> = if cx.is_single("indices_or_sections") {
         let sections = usize::try_from(cuts[0]).ok().filter(|&s| s > 0);
         let Some(sections) = sections else {
-            return Err(cx.value_error(format!(
+            let problem = format!(
                 "number of sections must be larger than 0, found {}",
                 cuts[0]
-            )));
+            );
+            return Err(match equal && cuts[0] == 0 {
+                true => Error::zero_division(cx.op.name, problem),
+                false => cx.value_error(problem),
+            });
         };
         if equal && !n.is_multiple_of(sections) {
             let problem =

@@ -209,7 +209,7 @@ pub static BROADCAST_TO: OpDef = OpDef {
     ",
     cpu: Cpu::View(|cx| {
         let shape = crate::creation::dims(cx.op.name, cx.ints("shape"))?;
-        Ok(Viewed::Repeated(cx.layout.broadcast_to(&shape)?))
+        Ok(Viewed::Locked(cx.layout.broadcast_to(&shape)?))
     }),
     grad: Grad::Rule(Keep::NOTHING, |g| {
         g.one(crate::reduce::sum_to(g.dy(0), g.shape(0))?)

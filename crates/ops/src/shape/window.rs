@@ -53,7 +53,7 @@ pub static SLIDING_WINDOWS: OpDef = OpDef {
         let windows = Layout::strided(&shape, &strides, layout.offset())?;
         Ok(match cx.bool("writeable") {
             true => Viewed::Shared(windows),
-            false => Viewed::Repeated(windows),
+            false => Viewed::Locked(windows),
         })
     }),
     grad: Grad::Rule(Keep::NOTHING, |g| {

@@ -30,7 +30,7 @@ pub static FOLD: OpDef = OpDef {
         Param::array("a"),
         Param::optional_array("where"),
         Param::required("function", ParamKind::Str),
-        Param::axes("axis"),
+        Param::reduced("axis"),
         Param::required("dtype", ParamKind::DType),
         Param::optional("initial", ParamKind::Scalar),
         Param::bool("keepdims", false),

@@ -1,7 +1,7 @@
 //! What the library does with an array object: makes it, looks into it, writes through it.
 
 use mxnet::ops::interp::Flags;
-use mxnet::ops::{Array, OpDef, autograd};
+use mxnet::ops::{Array, OpDef, Sole, autograd};
 use pyo3::prelude::*;
 
 use super::PyArray;
@@ -41,9 +41,25 @@ impl PyArray {
     /// A new Python object for what the operator made.
     #[inline]
     pub fn wrap_made(py: Python<'_>, op: &OpDef, array: Array) -> PyResult<Py<PyArray>> {
-        match op.stays_array {
-            false => PyArray::wrap_result(py, array),
-            true => PyArray::wrap(py, array),
+        match op.sole {
+            Sole::Scalar => PyArray::wrap_result(py, array),
+            Sole::Array | Sole::AsOperand => PyArray::wrap(py, array),
+        }
+    }
+
+    /// The same for what the operator made of `first`, its first argument.
+    #[inline]
+    pub fn wrap_made_of(
+        py: Python<'_>,
+        op: &OpDef,
+        array: Array,
+        first: Option<&Bound<'_, PyArray>>,
+    ) -> PyResult<Py<PyArray>> {
+        match op.sole {
+            Sole::AsOperand if first.is_some_and(|x| x.get().is_scalar) => {
+                PyArray::wrap_result(py, array)
+            }
+            _ => PyArray::wrap_made(py, op, array),
         }
     }
 
@@ -70,9 +86,14 @@ impl PyArray {
         let flags = Flags::current();
         let is_linked = flags.is_recording() && !flags.is_stacked();
         let of = source.get();
+        // What is seen of a scalar is one.
+        let is_scalar = of.is_scalar && array.ndim() == 0;
         // A view taken beside the tape must not keep what its source was recorded with.
         if !is_linked && of.array.look(py).entry().is_some() {
-            return PyArray::wrap(py, array);
+            return match is_scalar {
+                true => PyArray::wrap_result(py, array),
+                false => PyArray::wrap(py, array),
+            };
         }
         let base = match &of.base {
             Some(base) => base.clone_ref(py),
@@ -84,7 +105,7 @@ impl PyArray {
                 array: Guarded::new(array),
                 base: Some(base),
                 is_linked,
-                is_scalar: false,
+                is_scalar,
             },
         )
     }

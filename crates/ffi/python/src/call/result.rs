@@ -51,15 +51,16 @@ fn wrap_of<'a, 'py: 'a>(
     py: Python<'py>,
     op: &'static OpDef,
     y: Array,
-    sources: impl IntoIterator<Item = &'a Bound<'py, PyArray>>,
+    sources: impl IntoIterator<Item = &'a Bound<'py, PyArray>> + Clone,
 ) -> PyResult<Py<PyArray>> {
     let storage = y.tensor().storage();
     let source = sources
+        .clone()
         .into_iter()
         .find(|x| std::sync::Arc::ptr_eq(x.get().look(py).tensor().storage(), storage));
     match source {
         Some(source) => PyArray::wrap_of(py, y, source),
-        None => PyArray::wrap_made(py, op, y),
+        None => PyArray::wrap_made_of(py, op, y, sources.into_iter().next()),
     }
 }
 

@@ -56,7 +56,16 @@ pub fn call(
         | Short::Range => None,
     };
     match array {
-        Some(array) => Ok(Some(PyArray::wrap_made(py, binding.op, array)?.into_any())),
+        Some(array) => {
+            let first = positional
+                .first()
+                // SAFETY: a borrowed argument of the running call.
+                .map(|&object| unsafe { Bound::<PyAny>::from_borrowed_ptr(py, object) });
+            let first = first.as_ref().and_then(|object| object.cast().ok());
+            Ok(Some(
+                PyArray::wrap_made_of(py, binding.op, array, first)?.into_any(),
+            ))
+        }
         None => Ok(None),
     }
 }

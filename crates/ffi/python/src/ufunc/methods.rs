@@ -303,8 +303,8 @@ fn reduce<'py>(
         None => Some([0].into_iter().collect()),
         Some(axis) if axis.is_none() => None,
         Some(axis) => match convert::integers(axis)? {
-            Some(axes) => Some(axes),
-            None => {
+            Some(axes) if !convert::is_sequence(axis) => Some(axes),
+            _ => {
                 return Err(PyTypeError::new_err(format!(
                     "{}: axis must be an integer, a tuple of integers or None, not '{}'",
                     op.name,
