@@ -1,9 +1,11 @@
 //! Strided moves by item size: copy, fill, zero. What the bytes mean is of no concern here.
 
+mod row;
 mod turn;
 
 use crate::Threads;
 use crate::nd::{Axes, Axis, MAX_OPERANDS};
+pub use row::copy_row;
 use turn::transpose_tile;
 
 /// Bytes one task moves at least; below twice this, one thread moves all.
@@ -257,7 +259,7 @@ unsafe fn line<T: Copy>(
         let (d, s) = (dst.cast::<T>(), src.cast::<T>());
         if dst_stride == size {
             if src_stride == size {
-                std::ptr::copy_nonoverlapping(s, d, n);
+                copy_row(src, dst, n * size_of::<T>());
             } else if src_stride == 0 {
                 let value = *s;
                 for i in 0..n {

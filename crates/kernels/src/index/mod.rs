@@ -34,7 +34,7 @@ unsafe fn copy<T: Copy>(src: *const u8, ss: isize, dst: *mut u8, ds: isize, n: u
     // SAFETY: the caller gives `n` readable and `n` writable items, apart from each other.
     unsafe {
         if ss == size_of::<T>() as isize && ds == ss {
-            return std::ptr::copy_nonoverlapping(src, dst, n * size_of::<T>());
+            return crate::copy::copy_row(src, dst, n * size_of::<T>());
         }
         for i in 0..n as isize {
             *dst.offset(i * ds).cast::<T>() = *src.offset(i * ss).cast::<T>();

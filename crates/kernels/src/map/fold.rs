@@ -159,7 +159,7 @@ pub unsafe fn scan_rows(
     let strides = [size as isize; 3];
     // SAFETY: row `i` of either lies within it; row `i` of `y` is apart from row `i - 1`.
     unsafe {
-        std::ptr::copy_nonoverlapping(x, y, bytes);
+        crate::copy::copy_row(x, y, bytes);
         for i in 1..rows_len {
             let ptrs = [
                 y.add(i * bytes),

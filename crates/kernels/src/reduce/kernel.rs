@@ -381,7 +381,7 @@ pub(crate) unsafe fn gather<T: Copy>(src: *const u8, stride: isize, n: usize, ds
     // SAFETY: the caller gives `n` readable items and room for `n`.
     unsafe {
         if stride == size_of::<T>() as isize {
-            return std::ptr::copy_nonoverlapping(src, dst, n * size_of::<T>());
+            return crate::copy::copy_row(src, dst, n * size_of::<T>());
         }
         for i in 0..n {
             *dst.cast::<T>().add(i) = *src.offset(i as isize * stride).cast::<T>();
@@ -470,7 +470,7 @@ unsafe fn store<A: Number, O: Number>(src: *const u8, dst: *mut u8, stride: isiz
 unsafe fn scatter<T: Copy>(src: *const u8, dst: *mut u8, stride: isize, n: usize) {
     if stride == size_of::<T>() as isize {
         // SAFETY: the caller gives `n` values and `n` writable elements, apart from each other.
-        return unsafe { std::ptr::copy_nonoverlapping(src, dst, n * size_of::<T>()) };
+        return unsafe { crate::copy::copy_row(src, dst, n * size_of::<T>()) };
     }
     for i in 0..n {
         // SAFETY: the caller gives `n` values and `n` writable elements.

@@ -2,6 +2,7 @@
 #![allow(unsafe_code)]
 
 use mxnet_engine::{Var, engine};
+use mxnet_kernels::copy::copy_row;
 use mxnet_tensor::{
     Casting, DeviceKind, Dims, Layout, Operand, Tensor, can_cast, normalize_axis, promotion,
     result_type,
@@ -146,7 +147,7 @@ fn join_few(arrays: &[&Array], axis: Option<isize>) -> Result<Option<Array>> {
             // SAFETY: 1. block `o` of a dense array; the blocks fill the result, which is dense, new and known to nobody else. 2. `guard`
             // grants the reads.
             unsafe {
-                std::ptr::copy_nonoverlapping(x.tensor().data_ptr().add(o * bytes), to, bytes);
+                copy_row(x.tensor().data_ptr().add(o * bytes), to, bytes);
                 to = to.add(bytes);
             }
         }

@@ -1,6 +1,7 @@
 //! Division of polynomials, whose coefficients are sequences.
 #![allow(unsafe_code)]
 
+use mxnet_kernels::copy::copy_row;
 use mxnet_kernels::polynomial::divide;
 use mxnet_tensor::Dims;
 use smallvec::SmallVec;
@@ -42,7 +43,7 @@ pub static POLYNOMIAL_DIVISION: OpDef = OpDef {
         // apart from every input.
         unsafe {
             let bytes = dividend.len() * dtype.size();
-            std::ptr::copy_nonoverlapping(dividend.data_ptr(), out.ptr(), bytes);
+            copy_row(dividend.data_ptr(), out.ptr(), bytes);
             divide(
                 elem(dtype),
                 out.ptr(),

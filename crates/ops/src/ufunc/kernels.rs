@@ -1,6 +1,7 @@
 //! Folds by the rows of any elementwise operator of two arrays: operators that name the function in an attribute.
 #![allow(unsafe_code)]
 
+use mxnet_kernels::copy::copy_row;
 use mxnet_kernels::map::{self, Rows};
 use mxnet_kernels::reduce::{Reduce, Source, Target, reduce};
 use mxnet_tensor::{DType, Device, Dims, Layout, Tensor};
@@ -352,7 +353,7 @@ unsafe fn segment(
             return reduce(cx.threads, op, &source, &[true, false], &target);
         }
         let bytes = width * size as usize;
-        std::ptr::copy_nonoverlapping(from, to, bytes);
+        copy_row(from, to, bytes);
         map::fold_rows(
             rows,
             elem(compute),

@@ -1,0 +1,71 @@
+//! One contiguous row of bytes.
+
+/// What is copied at once where the C library's `memcpy` would be slow: below every threshold at which it changes its way.
+const PIECE_BYTES: usize = 1024;
+
+/// Rows from here on may be copied by the processor's own string instruction.
+const LONG_BYTES: usize = 2 * PIECE_BYTES;
+
+/// Copies `len` bytes.
+///
+/// `memcpy` of glibc copies rows of some kilobytes to about a megabyte with `rep movsb`. Where the destination lies 1 to 63 bytes behind the source,
+/// counted modulo a page of 4096 bytes, AMD's processors (measured: Zen 5) then copy 3.5 GB/s instead of 57: shifted copies of whole arrays, as of
+/// `roll`, `insert` and `x[1:]`, are such rows.
+///
+/// # Safety
+/// `src` is valid for reading `len` bytes, `dst` for writing them, and the two do not overlap.
+#[inline]
+pub unsafe fn copy_row(src: *const u8, dst: *mut u8, len: usize) {
+    let ahead = dst.addr().wrapping_sub(src.addr()) % 4096;
+    // SAFETY: the caller's promise.
+    unsafe {
+        if len >= LONG_BYTES && (1..64).contains(&ahead) {
+            in_pieces(src, dst, len);
+        } else {
+            std::ptr::copy_nonoverlapping(src, dst, len);
+        }
+    }
+}
+
+/// # Safety
+/// As [`copy_row`], with at least 64 bytes.
+#[inline(never)]
+unsafe fn in_pieces(src: *const u8, dst: *mut u8, len: usize) {
+    // The compiler would join pieces of a known length into one call.
+    let piece = std::hint::black_box(PIECE_BYTES);
+    let head = dst.align_offset(64).min(len);
+    // SAFETY: the pieces lie inside the `len` bytes one behind another.
+    unsafe {
+        std::ptr::copy_nonoverlapping(src, dst, head);
+        let mut at = head;
+        while at < len {
+            let n = piece.min(len - at);
+            std::ptr::copy_nonoverlapping(src.add(at), dst.add(at), n);
+            at += n;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_arrive_whatever_lies_between_them() {
+        let src: Vec<u8> = (0..40_000u32).map(|i| (i * 7 + i / 256) as u8).collect();
+        for len in [0, 1, 63, 1023, 2047, 2048, 2049, 5000, 20_000] {
+            for ahead in [0, 1, 12, 63, 64, 4000] {
+                let mut place = vec![0u8; 48_000];
+                let start = (src.as_ptr().addr() + 8)
+                    .wrapping_add(ahead)
+                    .wrapping_sub(place.as_ptr().addr())
+                    % 4096;
+                // SAFETY: both vectors are longer than the offsets and the row together.
+                unsafe { copy_row(src.as_ptr().add(8), place.as_mut_ptr().add(start), len) };
+                assert_eq!(place[start..start + len], src[8..8 + len]);
+                assert!(place[..start].iter().all(|&byte| byte == 0));
+                assert!(place[start + len..].iter().all(|&byte| byte == 0));
+            }
+        }
+    }
+}
