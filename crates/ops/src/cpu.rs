@@ -8,7 +8,7 @@ use mxnet_kernels::Elem;
 use mxnet_kernels::cast::cast_nd;
 use mxnet_kernels::copy::copy_nd;
 use mxnet_kernels::map::{self, Operand, Rows};
-use mxnet_tensor::{Scalar, Tensor};
+use mxnet_tensor::{DType, Scalar, Tensor};
 use smallvec::SmallVec;
 
 use crate::args::Value;
@@ -111,6 +111,12 @@ pub(crate) fn smallest_integer(tensor: &Tensor, threads: &dyn mxnet_kernels::Thr
     use mxnet_kernels::reduce::{Reduce, Source, Target, reduce};
     if tensor.is_empty() || !tensor.dtype().is_signed() {
         return 0;
+    }
+    if tensor.dtype() == DType::I64 && tensor.len() <= FEW && tensor.layout().is_contiguous() {
+        // SAFETY: dense elements of this type, which the caller may read.
+        let elements =
+            unsafe { std::slice::from_raw_parts(tensor.data_ptr().cast::<i64>(), tensor.len()) };
+        return elements.iter().copied().fold(i64::MAX, i64::min);
     }
     let mut smallest = 0_i64;
     let shape = tensor.shape();

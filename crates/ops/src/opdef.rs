@@ -204,6 +204,8 @@ pub enum Short {
     Range,
     /// Something of a list of arrays along one axis, the second argument.
     List(fn(&[&Array], Option<isize>) -> Result<Option<Array>>),
+    /// Something of one array.
+    Single(fn(&Array) -> Result<Option<Array>>),
     /// Something of two arrays.
     Pair(fn(&Array, &Array) -> Result<Option<Array>>),
     /// Something for each row along one axis, the second argument, or of all elements.

@@ -169,10 +169,7 @@ pub fn duplicate_fortran(x: &Array) -> Result<Option<Array>> {
     if !Flags::current().is_plain() || x.is_weak() {
         return Ok(None);
     }
-    let Some(copy) = small_copy(&x.seen_as(x.layout().transpose(None)?), x.dtype())? else {
-        return Ok(None);
-    };
-    relaid(&copy, copy.layout().transpose(None)?).map(Some)
+    copy_as(x, x.dtype(), Layout::fortran(x.shape()))
 }
 
 /// A copy that nobody else sees, under another layout of all its elements: no view.
@@ -206,6 +203,12 @@ pub fn flat(x: &Array, copied: Copied) -> Result<Option<Array>> {
 /// The elements in C order and memory of their own; converted only if they lie in C order.
 #[inline]
 fn small_copy(x: &Array, dtype: DType) -> Result<Option<Array>> {
+    copy_as(x, dtype, Layout::contiguous(x.shape()))
+}
+
+/// The elements in memory of their own, under a dense layout; converted only if both lie in C order.
+#[inline]
+fn copy_as(x: &Array, dtype: DType, layout: Layout) -> Result<Option<Array>> {
     let n = x.len();
     if n > SMALL_LEN || x.device().kind() != DeviceKind::Cpu {
         return Ok(None);
@@ -216,13 +219,14 @@ fn small_copy(x: &Array, dtype: DType) -> Result<Option<Array>> {
     if guard.poison().is_some() {
         return Ok(None);
     }
-    let result = Tensor::empty(x.shape(), dtype, x.device())?;
+    let is_straight = x.layout().is_contiguous() && layout.is_contiguous();
+    let result = Tensor::empty_as(layout, dtype, x.device())?;
     let (from, to) = (elem(x.dtype()), elem(dtype));
     let (src, dst) = (x.tensor().data_ptr(), result.data_ptr());
     // SAFETY: 1. the source's layout lies within its storage; the result is new, dense and has `n` elements. 2. `guard` grants the read; the
     // result is known to nobody else.
     unsafe {
-        if !x.layout().is_contiguous() {
+        if !is_straight {
             copy_few(
                 x.shape(),
                 from.size(),

@@ -1,7 +1,9 @@
 //! Storage: bytes on one device, the variable that orders access to them, and who frees them.
 
 use std::any::Any;
+use std::cell::UnsafeCell;
 use std::fmt;
+use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -12,12 +14,13 @@ use crate::backend::{Backend, backend_of};
 use crate::error::TensorError;
 use crate::{Device, DeviceKind, memory};
 
-/// Bytes on one device. Arrays that are views of each other share one storage.
+/// Bytes on one device, few of them in the storage itself. Arrays that are views of each other share one storage, which stays where it is.
 ///
 /// The bytes are reached through [`Storage::ptr`] by operations that the engine has granted its variable to; nothing
 /// here reads or writes them.
 pub struct Storage {
-    ptr: NonNull<u8>,
+    /// `None` for the bytes in `inside`.
+    ptr: Option<NonNull<u8>>,
     len_bytes: usize,
     device: Device,
     is_read_only: bool,
@@ -26,6 +29,15 @@ pub struct Storage {
     version: AtomicU64,
     var: Var,
     owner: Owner,
+    inside: UnsafeCell<Few>,
+}
+
+/// What lies in the storage itself: an element needs no block of its own.
+#[repr(align(16))]
+struct Few(#[expect(dead_code, reason = "seen through pointers")] [MaybeUninit<u8>; Few::BYTES]);
+
+impl Few {
+    const BYTES: usize = 16;
 }
 
 /// Who frees the bytes.
@@ -51,13 +63,13 @@ impl Storage {
     #[inline]
     pub fn allocate(len_bytes: usize, device: Device) -> Result<Arc<Storage>, TensorError> {
         if device.kind() == DeviceKind::Cpu {
-            let ptr = memory::allocate(len_bytes)?;
-            return Ok(Arc::new(Storage::new(
-                ptr,
-                len_bytes,
-                device,
-                Owner::Memory,
-            )));
+            let ptr = match len_bytes {
+                0..=Few::BYTES => None,
+                _ => Some(memory::allocate(len_bytes)?),
+            };
+            return Ok(Storage::shared(|| {
+                Storage::new(ptr, len_bytes, device, Owner::Memory)
+            }));
         }
         Storage::allocate_on_backend(len_bytes, device, Backend::allocate)
     }
@@ -69,13 +81,15 @@ impl Storage {
     /// As [`Storage::allocate`].
     pub fn zeroed(len_bytes: usize, device: Device) -> Result<Arc<Storage>, TensorError> {
         if device.kind() == DeviceKind::Cpu {
+            if len_bytes <= Few::BYTES {
+                let zeros = [0; Few::BYTES];
+                // SAFETY: there are as many bytes.
+                return Ok(unsafe { Storage::of_element(zeros.as_ptr(), len_bytes, device) });
+            }
             let ptr = memory::allocate_zeroed(len_bytes)?;
-            return Ok(Arc::new(Storage::new(
-                ptr,
-                len_bytes,
-                device,
-                Owner::Memory,
-            )));
+            return Ok(Storage::shared(|| {
+                Storage::new(Some(ptr), len_bytes, device, Owner::Memory)
+            }));
         }
         Storage::allocate_on_backend(len_bytes, device, Backend::allocate_zeroed)
     }
@@ -95,14 +109,14 @@ impl Storage {
         read_only: bool,
     ) -> Arc<Storage> {
         let ptr = NonNull::new(ptr).unwrap_or(NonNull::dangling());
-        let mut storage = Storage::new(ptr, len_bytes, device, Owner::Foreign(owner));
+        let mut storage = Storage::new(Some(ptr), len_bytes, device, Owner::Foreign(owner));
         storage.is_read_only = read_only;
         storage.is_shared = AtomicBool::new(true);
         Arc::new(storage)
     }
 
     #[inline]
-    fn new(ptr: NonNull<u8>, len_bytes: usize, device: Device, owner: Owner) -> Storage {
+    fn new(ptr: Option<NonNull<u8>>, len_bytes: usize, device: Device, owner: Owner) -> Storage {
         Storage {
             ptr,
             len_bytes,
@@ -113,6 +127,41 @@ impl Storage {
             version: AtomicU64::new(0),
             var: Var::new(),
             owner,
+            inside: UnsafeCell::new(Few([MaybeUninit::uninit(); Few::BYTES])),
+        }
+    }
+
+    /// A new storage in main memory, which `device` says, for one element: the bytes that lie at `from`.
+    ///
+    /// # Safety
+    /// `from` is valid for reading `len_bytes` bytes.
+    ///
+    /// # Panics
+    /// If these are more than any element has.
+    #[inline]
+    pub unsafe fn of_element(from: *const u8, len_bytes: usize, device: Device) -> Arc<Storage> {
+        assert!(len_bytes <= Few::BYTES);
+        let storage = Storage::shared(|| Storage::new(None, len_bytes, device, Owner::Memory));
+        let to = storage.ptr();
+        // SAFETY: the caller's promise; there is room, checked above, which nobody else knows yet.
+        unsafe {
+            match len_bytes {
+                8 => to.cast::<u64>().write(from.cast::<u64>().read_unaligned()),
+                4 => to.cast::<u32>().write(from.cast::<u32>().read_unaligned()),
+                _ => std::ptr::copy_nonoverlapping(from, to, len_bytes),
+            }
+        }
+        storage
+    }
+
+    /// Makes the storage where it stays: moving it there from the stack is dear, for it has just been written.
+    #[inline]
+    fn shared(make: impl FnOnce() -> Storage) -> Arc<Storage> {
+        let place = Arc::<Storage>::new_uninit();
+        // SAFETY: nobody else knows the place, and it is initialised afterwards.
+        unsafe {
+            Arc::as_ptr(&place).cast_mut().cast::<Storage>().write(make());
+            place.assume_init()
         }
     }
 
@@ -129,7 +178,7 @@ impl Storage {
             allocate(backend, device.id(), len_bytes)?
         };
         Ok(Arc::new(Storage::new(
-            ptr,
+            Some(ptr),
             len_bytes,
             device,
             Owner::Backend(backend),
@@ -139,7 +188,10 @@ impl Storage {
     /// The first byte, on [`Storage::device`]. Not null; not to be touched if there are no bytes.
     #[inline]
     pub fn ptr(&self) -> *mut u8 {
-        self.ptr.as_ptr()
+        match self.ptr {
+            Some(ptr) => ptr.as_ptr(),
+            None => self.inside.get().cast(),
+        }
     }
 
     /// Number of bytes.
@@ -211,12 +263,13 @@ impl Storage {
 impl Drop for Storage {
     #[inline]
     fn drop(&mut self) {
+        let Some(ptr) = self.ptr else { return };
         match &self.owner {
             // SAFETY: the block was allocated with this length, and with the storage goes the last who knows it.
-            Owner::Memory => unsafe { memory::free(self.ptr, self.len_bytes) },
+            Owner::Memory => unsafe { memory::free(ptr, self.len_bytes) },
             Owner::Backend(backend) if self.len_bytes > 0 => {
                 // SAFETY: as above, on this backend and device.
-                unsafe { backend.free(self.device.id(), self.ptr, self.len_bytes) }
+                unsafe { backend.free(self.device.id(), ptr, self.len_bytes) }
             }
             Owner::Backend(_) | Owner::Foreign(_) => {}
         }
@@ -234,7 +287,9 @@ impl fmt::Debug for Storage {
         write!(
             f,
             "Storage {{ {} bytes at {:p} on {} }}",
-            self.len_bytes, self.ptr, self.device
+            self.len_bytes,
+            self.ptr(),
+            self.device
         )
     }
 }

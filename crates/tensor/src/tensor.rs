@@ -92,6 +92,30 @@ impl Tensor {
         })
     }
 
+    /// As [`Tensor::empty_dense`], under that very layout, which begins at 0.
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    #[inline]
+    pub fn empty_as(layout: Layout, dtype: DType, device: Device) -> Result<Tensor, TensorError> {
+        let storage = Storage::allocate(layout.len() * dtype.size(), device)?;
+        Ok(Tensor::from_parts(storage, layout, dtype))
+    }
+
+    /// The one element of a storage that holds no more.
+    #[inline]
+    pub fn of_element(storage: Arc<Storage>, dtype: DType) -> Tensor {
+        debug_assert_eq!(storage.len_bytes(), dtype.size());
+        Tensor {
+            storage,
+            layout: Layout::of_element(),
+            dtype,
+            is_view: false,
+            is_locked: false,
+        }
+    }
+
     /// A new contiguous tensor of zeros.
     ///
     /// # Errors

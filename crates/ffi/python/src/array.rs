@@ -16,6 +16,7 @@ use crate::sections::sections;
 use crate::{dlpack, exchange, index, making, memory, number, protocol};
 
 mod handle;
+mod place;
 
 /// N-dimensional array of numbers on one device, computed asynchronously.
 ///
@@ -84,12 +85,7 @@ impl PyArray {
         order: Option<&str>,
     ) -> PyResult<PyArray> {
         let array = making::over_memory(shape, dtype, buffer, offset, strides, order)?;
-        Ok(PyArray {
-            array: Guarded::new(array),
-            base: None,
-            is_linked: false,
-            is_scalar: false,
-        })
+        Ok(PyArray::plain(array))
     }
 
     // ---- what it is ----

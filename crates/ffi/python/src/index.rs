@@ -31,8 +31,7 @@ pub fn get(slf: &Bound<'_, PyArray>, key: &Bound<'_, PyAny>) -> PyResult<Py<PyAr
         return view(slf, |x| x.slice(0, start, stop, step), item);
     }
     if let Ok(tuple) = key.cast_exact::<PyTuple>()
-        && let Some(steps) = Steps::of(tuple)?
-        && let Some(found) = steps.view(slf)?
+        && let Some(found) = by_tuple(slf, tuple)?
     {
         return Ok(found);
     }
@@ -40,6 +39,20 @@ pub fn get(slf: &Bound<'_, PyArray>, key: &Bound<'_, PyAny>) -> PyResult<Py<PyAr
         return Ok(found);
     }
     general(slf, key)
+}
+
+/// An element by its indices, or a view by integers and slices. `None`: take another way.
+#[inline]
+fn by_tuple(slf: &Bound<'_, PyArray>, key: &Bound<'_, PyTuple>) -> PyResult<Option<Py<PyArray>>> {
+    if let Some(indices) = Indices::of(key)?
+        && let Some(found) = element(slf, indices.as_slice())?
+    {
+        return Ok(Some(found));
+    }
+    match Steps::of(key)? {
+        Some(steps) => steps.view(slf),
+        None => Ok(None),
+    }
 }
 
 /// `x[index]`, `x[rows, columns]`, `x[:, index]` with arrays at hand.
@@ -84,6 +97,46 @@ fn is_all(entry: &Bound<'_, PyAny>) -> bool {
     is_none(pyo3::intern!(py, "start"))
         && is_none(pyo3::intern!(py, "stop"))
         && is_none(pyo3::intern!(py, "step"))
+}
+
+/// A short key of integers only.
+struct Indices {
+    values: [isize; 4],
+    len: usize,
+}
+
+impl Indices {
+    #[inline]
+    fn of_any(key: &Bound<'_, PyAny>) -> PyResult<Option<Indices>> {
+        if key.is_exact_instance_of::<PyInt>() {
+            let values = [integer(key)?, 0, 0, 0];
+            return Ok(Some(Indices { values, len: 1 }));
+        }
+        match key.cast_exact::<PyTuple>() {
+            Ok(tuple) => Indices::of(tuple),
+            Err(_) => Ok(None),
+        }
+    }
+
+    #[inline]
+    fn of(key: &Bound<'_, PyTuple>) -> PyResult<Option<Indices>> {
+        let (mut values, len) = ([0; 4], key.len());
+        if len > values.len() {
+            return Ok(None);
+        }
+        for (value, entry) in values.iter_mut().zip(key.iter_borrowed()) {
+            if !entry.is_exact_instance_of::<PyInt>() {
+                return Ok(None);
+            }
+            *value = integer(&entry)?;
+        }
+        Ok(Some(Indices { values, len }))
+    }
+
+    #[inline]
+    fn as_slice(&self) -> &[isize] {
+        &self.values[..self.len]
+    }
 }
 
 /// One entry of a short key without arrays, new axes or ellipsis.
@@ -144,14 +197,10 @@ impl Steps {
     #[inline]
     fn view(&self, slf: &Bound<'_, PyArray>) -> PyResult<Option<Py<PyArray>>> {
         let py = slf.py();
-        let found = slf.get().with(py, |x| {
-            if !is_plain(x) {
-                return None;
-            }
-            self.layout(x.layout()).map(|layout| shown(x, layout))
+        let layout = slf.get().with(py, |x| {
+            is_plain(x).then(|| self.layout(x.layout())).flatten()
         });
-        let found = found.transpose().map_err(|error| raise(py, error))?;
-        found.map(|found| found.wrap(slf)).transpose()
+        layout.map(|layout| shown(slf, layout)).transpose()
     }
 
     /// What the entries show; `None` if they do not fit.
@@ -179,6 +228,9 @@ impl Steps {
 
 /// `x[index]`.
 fn at(slf: &Bound<'_, PyArray>, index: isize) -> PyResult<Py<PyArray>> {
+    if let Some(element) = element(slf, &[index])? {
+        return Ok(element);
+    }
     view(slf, |x| x.select(0, index), || IndexItem::Int(index))
 }
 
@@ -190,11 +242,11 @@ fn view(
     item: impl FnOnce() -> IndexItem,
 ) -> PyResult<Py<PyArray>> {
     let py = slf.py();
-    let plain = slf.get().with(py, |x| {
-        (is_plain(x) && x.ndim() > 0).then(|| shown(x, cut(x.layout())?))
-    });
+    let plain = slf
+        .get()
+        .with(py, |x| (is_plain(x) && x.ndim() > 0).then(|| cut(x.layout())));
     let array = match plain {
-        Some(found) => return found.map_err(|error| raise(py, error))?.wrap(slf),
+        Some(found) => return shown(slf, found.map_err(|error| raise(py, error.into()))?),
         None => slf
             .get()
             .array(py)
@@ -204,31 +256,42 @@ fn view(
     finished(slf, array)
 }
 
-/// What a layout shows of an array: a view, or a copy of one element.
-enum Shown {
-    View(Array),
-    Element(Array),
-}
-
+/// The view that a layout shows of an array, or a copy of one element.
 #[inline]
-fn shown(x: &Array, layout: Layout) -> Result<Shown, mxnet::ops::Error> {
-    if let Some(element) = index::element(x, &layout)? {
-        return Ok(Shown::Element(element));
+fn shown(slf: &Bound<'_, PyArray>, layout: Layout) -> PyResult<Py<PyArray>> {
+    let py = slf.py();
+    let x = slf.get().look(py);
+    if layout.ndim() > 0 {
+        let view = Array::from_tensor(x.tensor().with_layout(layout));
+        drop(x);
+        return PyArray::wrap_view(py, view, slf);
     }
-    Ok(Shown::View(Array::from_tensor(
-        x.tensor().with_layout(layout),
-    )))
+    let dtype = x.dtype();
+    // SAFETY: the layout was taken of that of `x`.
+    if let Some(element) = unsafe { index::element(&x, layout.offset()) } {
+        drop(x);
+        return PyArray::wrap_element(py, element, dtype);
+    }
+    let view = Array::from_tensor(x.tensor().with_layout(layout));
+    drop(x);
+    finished(slf, view)
 }
 
-impl Shown {
-    #[inline]
-    fn wrap(self, slf: &Bound<'_, PyArray>) -> PyResult<Py<PyArray>> {
-        match self {
-            Shown::View(array) if array.ndim() > 0 => PyArray::wrap_view(slf.py(), array, slf),
-            Shown::View(array) => finished(slf, array),
-            Shown::Element(array) => PyArray::wrap_result(slf.py(), array),
-        }
-    }
+/// A copy of the element at these indices, one an axis. `None`: take another way, which also says what is wrong with them.
+#[inline]
+fn element(slf: &Bound<'_, PyArray>, indices: &[isize]) -> PyResult<Option<Py<PyArray>>> {
+    let py = slf.py();
+    let x = slf.get().look(py);
+    let Some(place) = x.layout().place_of(indices) else {
+        return Ok(None);
+    };
+    let dtype = x.dtype();
+    // SAFETY: the place is that of an element.
+    let element = unsafe { index::element(&x, place) };
+    drop(x);
+    element
+        .map(|element| PyArray::wrap_element(py, element, dtype))
+        .transpose()
 }
 
 /// What was taken of an array by integers and slices: a view, or a copy of the one element that integers for all axes take, as NumPy's scalars
@@ -352,6 +415,11 @@ fn put(
         let (x, mask) = (slf.get().look(py), mask.get().look(py));
         return Ok(number.is_some_and(|number| index::put_masked(&x, &mask, number)));
     }
+    if let Some(indices) = Indices::of_any(key)?
+        && put_element(slf, indices.as_slice(), value)?
+    {
+        return Ok(true);
+    }
     let Some(steps) = Steps::of_any(key)? else {
         return Ok(false);
     };
@@ -368,6 +436,31 @@ fn put(
     let x = slf.get().look(py);
     let layout = steps.layout(x.layout());
     Ok(layout.is_some_and(|layout| index::put_number(&x, layout, number)))
+}
+
+/// `x[i, j] = value` for a number or another array's element. Answers whether that was done.
+#[inline]
+fn put_element(
+    slf: &Bound<'_, PyArray>,
+    indices: &[isize],
+    value: &Bound<'_, PyAny>,
+) -> PyResult<bool> {
+    let py = slf.py();
+    let source = value.cast::<PyArray>().ok();
+    let number = match source {
+        Some(_) => None,
+        None => convert::number(value)?,
+    };
+    let x = slf.get().look(py);
+    let Some(place) = x.layout().place_of(indices) else {
+        return Ok(false);
+    };
+    // SAFETY: the place is that of an element.
+    Ok(match (source, number) {
+        (Some(source), _) => unsafe { index::copy_element(&x, place, &source.get().look(py)) },
+        (None, Some(number)) => unsafe { index::put_element(&x, place, number) },
+        (None, None) => false,
+    })
 }
 
 /// `x.fill(number)` of a small array. Answers whether that way was open.

@@ -536,12 +536,11 @@ impl Flat {
                 at = at.wrapping_add_signed((rest % n) as isize * stride);
                 rest /= n;
             }
-            let at = Layout::strided(&[], &[], at).ok();
-            at.map(|at| element(x, &at))
+            // SAFETY: this is where element `place` lies, which is one of those counted above.
+            unsafe { element(x, at) }.map(|element| (element, x.dtype()))
         });
-        let element = element.transpose().map_err(|error| raise(py, error))?;
-        match element.flatten() {
-            Some(element) => PyArray::wrap_result(py, element).map(Some),
+        match element {
+            Some((element, dtype)) => PyArray::wrap_element(py, element, dtype).map(Some),
             None => self.__getitem__(PyInt::new(py, place).as_any()).map(Some),
         }
     }

@@ -181,6 +181,7 @@ pub fn quick_binary(
             None => return Ok(None),
         },
     };
+    drop(this);
     match result {
         Ok(Some(array)) => Ok(Some(PyArray::wrap_result(py, array)?.into_any())),
         Ok(None) => Ok(None),

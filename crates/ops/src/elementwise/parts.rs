@@ -8,8 +8,8 @@ use crate::elementwise::arithmetic::MULTIPLY;
 use crate::elementwise::comparison::{EQUAL, NOT_EQUAL};
 use crate::error::Result;
 use crate::invoke::invoke1;
-use crate::opdef::{Cost, Cpu, Grad, Keep, OpDef, Probe, Surface, Viewed, one_of};
-use crate::{Array, cpu, creation};
+use crate::opdef::{Cost, Cpu, Grad, Keep, OpDef, Probe, Short, Surface, Viewed, one_of};
+use crate::{Array, cpu, creation, quick};
 
 pub(crate) static OPS: &[&OpDef] = &[&REAL, &IMAG, &IMAG_PART, &COMPLEX_OF, &ISCOMPLEX, &ISREAL];
 
@@ -103,6 +103,15 @@ pub static IMAG: OpDef = OpDef {
             // A write would change nothing in `x`.
             creation::zeros(x.shape(), x.dtype(), x.device())?.locked(true)
         })
+    }),
+    short: Short::Single(|x| match x.dtype().is_complex() || x.is_weak() {
+        true => Ok(None),
+        false => {
+            let zeros = quick::constant(x.shape(), Some(Scalar::I64(0)), x.dtype())?;
+            Ok(zeros
+                .filter(|zeros| zeros.device() == x.device())
+                .map(|zeros| zeros.locked(true)))
+        }
     }),
     probe: Probe::calls(&["c((2, 3))", "f((2, 3))", "c(())", "i((3,), 4)"]),
     ..OpDef::COMPOSITE

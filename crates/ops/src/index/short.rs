@@ -1,9 +1,11 @@
 //! The short ways of `x[index]` and `x[mask]`: dense arrays, nothing recorded, no operators in between.
 #![allow(unsafe_code)]
 
+use std::sync::Arc;
+
 use mxnet_engine::{Access, engine};
 use mxnet_kernels::index::{mask_starts, select};
-use mxnet_tensor::{DType, DeviceKind, Dims, Kind, Layout, Scalar, Tensor};
+use mxnet_tensor::{DType, DeviceKind, Dims, Kind, Layout, Scalar, Storage, Tensor};
 use smallvec::SmallVec;
 
 use crate::eager::Pool;
@@ -181,36 +183,31 @@ fn elements(x: &Array, index: &Array) -> Result<Option<Array>> {
     Ok(all_inside.then(|| Array::from_tensor(result)))
 }
 
-/// The element that a layout without axes shows of `x`, in memory of its own. `None`: take the general way.
+/// The element at a place of the storage of `x`, in memory of its own. `None`: take the general way.
 ///
-/// # Errors
-/// [`crate::Error::Memory`].
+/// # Safety
+/// The place is that of an element of `x`: [`Layout::place_of`], or the offset of a layout taken of its own.
 #[inline]
-pub fn element(x: &Array, at: &Layout) -> Result<Option<Array>> {
-    if at.ndim() > 0
-        || x.is_weak()
-        || x.device().kind() != DeviceKind::Cpu
-        || !Flags::current().is_plain()
-    {
-        return Ok(None);
+pub unsafe fn element(x: &Array, place: usize) -> Option<Arc<Storage>> {
+    if x.is_weak() || x.device().kind() != DeviceKind::Cpu || !Flags::current().is_plain() {
+        return None;
     }
     let storage = x.tensor().storage();
-    let Some(guard) = engine().try_acquire(&[storage.var()], &[], 1) else {
-        return Ok(None);
-    };
+    let guard = engine().try_acquire(&[storage.var()], &[], 1)?;
     if guard.poison().is_some() {
-        return Ok(None);
+        return None;
     }
-    let result = Tensor::empty_dense(at, x.dtype(), x.device())?;
     let size = x.dtype().size();
-    // SAFETY: 1. the layout was taken of that of `x`, which lies within its storage; the result has room for one element. 2. `guard` grants the
-    // read; the result is known to nobody else.
-    unsafe {
-        let place = storage.ptr().cast_const().add(at.offset() * size);
-        std::ptr::copy_nonoverlapping(place, result.data_ptr(), size);
-    }
+    // SAFETY: 1. the place is inside, the caller says. 2. `guard` grants the read.
+    let element = unsafe {
+        Storage::of_element(
+            storage.ptr().cast_const().add(place * size),
+            size,
+            x.device(),
+        )
+    };
     drop(guard);
-    Ok(Some(Array::from_tensor(result)))
+    Some(element)
 }
 
 /// Whether elements of `x` may be written at once: on the CPU, not locked, nothing recorded.
@@ -232,6 +229,62 @@ pub fn put_number(x: &Array, at: Layout, number: Scalar) -> bool {
         && cpu::fill_small(&x.tensor().with_layout(at), number)
 }
 
+/// Writes a number over the element at a place of the storage of `x`; as [`put_number`].
+///
+/// # Safety
+/// As [`element`].
+#[inline]
+pub unsafe fn put_element(x: &Array, place: usize, number: Scalar) -> bool {
+    let (storage, dtype) = (x.tensor().storage(), x.dtype());
+    let fits = dtype.is_complex() || number.kind() != Kind::Complex;
+    if !is_writable(x) || !fits || check_element("assignment", number, dtype).is_err() {
+        return false;
+    }
+    let Some(guard) = engine().try_acquire(&[], &[(storage.var(), Access::Write)], 1) else {
+        return false;
+    };
+    if guard.poison().is_some() {
+        return false;
+    }
+    storage.bump_version();
+    // SAFETY: the place is inside, the caller says; `guard` grants the write.
+    unsafe { number.write(dtype, storage.ptr().add(place * dtype.size())) };
+    true
+}
+
+/// Copies the element that `value` is over the one at a place of the storage of `x`, if they are of one dtype; as [`put_number`].
+///
+/// # Safety
+/// As [`element`].
+#[inline]
+pub unsafe fn copy_element(x: &Array, place: usize, value: &Array) -> bool {
+    let (from, to) = (value.tensor().storage(), x.tensor().storage());
+    if value.ndim() > 0
+        || !is_writable(x)
+        || value.is_weak()
+        || value.dtype() != x.dtype()
+        || value.device() != x.device()
+        || Arc::ptr_eq(from, to)
+    {
+        return false;
+    }
+    let writes = [(to.var(), Access::Write)];
+    let Some(guard) = engine().try_acquire(&[from.var()], &writes, 1) else {
+        return false;
+    };
+    if guard.poison().is_some() {
+        return false;
+    }
+    to.bump_version();
+    let size = x.dtype().size();
+    // SAFETY: 1. the places are inside of two storages. 2. `guard` grants the read and the write.
+    unsafe {
+        let target = to.ptr().add(place * size);
+        std::ptr::copy_nonoverlapping(value.tensor().data_ptr().cast_const(), target, size);
+    }
+    true
+}
+
 /// `x[key] = value` for few elements of one dtype; as [`put_number`].
 ///
 /// # Errors
@@ -245,7 +298,7 @@ pub fn put_few(x: &Array, at: &Layout, value: &Array) -> Result<bool> {
         || value.device() != x.device()
         || at.len() > cpu::FEW
         || (value.shape() != at.shape() && value.ndim() > 0)
-        || std::sync::Arc::ptr_eq(from, to)
+        || Arc::ptr_eq(from, to)
     {
         return Ok(false);
     }
@@ -285,7 +338,7 @@ pub fn put_masked(x: &Array, mask: &Array, number: Scalar) -> bool {
         || mask.shape() != x.shape()
         || !is_open(x, mask)
         || check_element("assignment", number, x.dtype()).is_err()
-        || std::sync::Arc::ptr_eq(mask.tensor().storage(), x.tensor().storage())
+        || Arc::ptr_eq(mask.tensor().storage(), x.tensor().storage())
     {
         return false;
     }

@@ -68,6 +68,16 @@ impl fmt::Debug for Layout {
 }
 
 impl Layout {
+    /// No axes, at offset 0.
+    #[inline]
+    pub fn of_element() -> Layout {
+        Layout {
+            shape: SmallVec::new(),
+            strides: SmallVec::new(),
+            offset: 0,
+        }
+    }
+
     /// Row-major (C order), at offset 0.
     ///
     /// The number of elements must have been checked with [`checked_len`]; strides that do not fit wrap.
@@ -164,6 +174,24 @@ impl Layout {
             len = len.wrapping_mul(size);
         }
         len
+    }
+
+    /// Where the element at these indices lies, negative ones counted from the end; `None` unless there is one index an axis and each is inside.
+    #[inline]
+    pub fn place_of(&self, indices: &[isize]) -> Option<usize> {
+        if indices.len() != self.ndim() {
+            return None;
+        }
+        let mut place = self.offset;
+        for (i, &index) in indices.iter().enumerate() {
+            let size = self.shape[i] as isize;
+            let index = if index < 0 { index + size } else { index };
+            if !(0..size).contains(&index) {
+                return None;
+            }
+            place = place.wrapping_add_signed(index * self.strides[i]);
+        }
+        Some(place)
     }
 
     /// Whether there are no elements.

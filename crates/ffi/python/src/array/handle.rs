@@ -1,41 +1,51 @@
 //! What the library does with an array object: makes it, looks into it, writes through it.
 
+use std::sync::Arc;
+
 use mxnet::ops::interp::Flags;
 use mxnet::ops::{Array, OpDef, Sole, autograd};
+use mxnet::tensor::{DType, Storage, Tensor};
 use pyo3::prelude::*;
 
 use super::PyArray;
+use super::place::place;
 use crate::cell::{Guarded, Look};
 use crate::error::raise;
 
 impl PyArray {
+    /// Around an array that is no view and no scalar.
+    #[inline]
+    pub(super) fn plain(array: Array) -> PyArray {
+        PyArray {
+            array: Guarded::new(array),
+            base: None,
+            is_linked: false,
+            is_scalar: false,
+        }
+    }
+
     /// A new Python object for an array.
     #[inline]
     pub fn wrap(py: Python<'_>, array: Array) -> PyResult<Py<PyArray>> {
-        Py::new(
-            py,
-            PyArray {
-                array: Guarded::new(array),
-                base: None,
-                is_linked: false,
-                is_scalar: false,
-            },
-        )
+        place(py, || PyArray::plain(array))
     }
 
     /// A new Python object for a result that stands for one of NumPy's scalars if it has no axes.
     #[inline]
     pub fn wrap_result(py: Python<'_>, array: Array) -> PyResult<Py<PyArray>> {
-        let is_scalar = array.ndim() == 0;
-        Py::new(
-            py,
-            PyArray {
-                array: Guarded::new(array),
-                base: None,
-                is_linked: false,
-                is_scalar,
-            },
-        )
+        place(py, || PyArray {
+            is_scalar: array.ndim() == 0,
+            ..PyArray::plain(array)
+        })
+    }
+
+    /// A new Python object for the element that a storage holds, which stands for NumPy's scalar.
+    #[inline]
+    pub fn wrap_element(py: Python<'_>, element: Arc<Storage>, dtype: DType) -> PyResult<Py<PyArray>> {
+        place(py, || PyArray {
+            is_scalar: true,
+            ..PyArray::plain(Array::from_tensor(Tensor::of_element(element, dtype)))
+        })
     }
 
     /// A new Python object for what the operator made.
@@ -99,15 +109,12 @@ impl PyArray {
             Some(base) => base.clone_ref(py),
             None => source.clone().unbind(),
         };
-        Py::new(
-            py,
-            PyArray {
-                array: Guarded::new(array),
-                base: Some(base),
-                is_linked,
-                is_scalar,
-            },
-        )
+        place(py, || PyArray {
+            base: Some(base),
+            is_linked,
+            is_scalar,
+            ..PyArray::plain(array)
+        })
     }
 
     /// Whether it stands for one of NumPy's scalars.

@@ -3,7 +3,7 @@
 //! What is not exactly of that form is left to the general way, errors included.
 
 use mxnet::ops::random::{Drawn, Parameter, Row, few};
-use mxnet::ops::{Array, Default, Param, ParamKind};
+use mxnet::ops::{Default, Param, ParamKind};
 use mxnet::tensor::Scalar;
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -11,10 +11,9 @@ use pyo3::types::{PyList, PyTuple};
 
 use super::arguments::{Named, find};
 use super::binding::Binding;
-use super::short::Few;
+use super::short::{Few, made};
 use crate::array::PyArray;
 use crate::convert;
-use crate::error::raise;
 
 /// More arguments than any distribution takes.
 const SLOTS: usize = 8;
@@ -30,7 +29,7 @@ pub fn drawn(
     ends_in_list: bool,
     positional: &[*mut ffi::PyObject],
     named: &Named,
-) -> PyResult<Option<Array>> {
+) -> PyResult<Option<Py<PyAny>>> {
     let params = binding.op.params;
     let mut slots = [std::ptr::null_mut(); SLOTS];
     if params.len() > SLOTS {
@@ -126,7 +125,9 @@ pub fn drawn(
             *to = Parameter::Elements(x);
         }
     }
-    few(binding.op, drawn, &parameters[..at], row, size, dtype).map_err(|error| raise(py, error))
+    let answer = few(binding.op, drawn, &parameters[..at], row, size, dtype);
+    drop(looks);
+    made(py, binding.op, answer)
 }
 
 /// A real Python number; a truth value only where one belongs.

@@ -8,7 +8,6 @@ use mxnet::ops::{OpDef, Surface, registry};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
-use smallvec::SmallVec;
 
 use super::arguments::Named;
 use super::binding::{Binding, Fast};
@@ -180,11 +179,21 @@ unsafe fn enter_method(
         // SAFETY: a tuple of names, by the contract.
         unsafe { ffi::PyTuple_Size(kwnames) as usize }
     };
-    let mut all = SmallVec::<[*mut ffi::PyObject; 8]>::new();
-    all.push(slf);
-    // SAFETY: `nargs + names` valid pointers, by the contract.
-    all.extend((0..nargs + names).map(|i| unsafe { *args.add(i) }));
-    // SAFETY: `all` holds one more positional argument than was given, then the keyword values.
+    let given = match nargs + names {
+        0 => &[][..],
+        // SAFETY: so many valid pointers, by the contract.
+        len => unsafe { std::slice::from_raw_parts(args, len) },
+    };
+    let mut few = [slf; 8];
+    if let Some(rest) = few[1..].get_mut(..given.len()) {
+        for (to, &from) in rest.iter_mut().zip(given) {
+            *to = from;
+        }
+        // SAFETY: one more positional argument than was given, then the keyword values.
+        return unsafe { enter(binding, few.as_ptr(), nargs + 1, kwnames) };
+    }
+    let all: Vec<*mut ffi::PyObject> = std::iter::once(slf).chain(given.iter().copied()).collect();
+    // SAFETY: as above.
     unsafe { enter(binding, all.as_ptr(), nargs + 1, kwnames) }
 }
 

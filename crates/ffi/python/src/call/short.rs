@@ -30,43 +30,48 @@ pub fn call(
     positional: &[*mut ffi::PyObject],
     named: &Named,
 ) -> PyResult<Option<Py<PyAny>>> {
-    let array = match binding.op.short {
-        Short::None => return Ok(None),
-        Short::View(view) if named.len == 0 => return viewed(py, binding.op, view, positional),
-        Short::Constant(filling) => filled(py, binding, filling, positional, named)?,
-        Short::Elements(op) if named.len == 0 => chosen(py, op, positional)?,
-        Short::Copy if named.len == 0 => copied(py, positional, false)?,
-        Short::CopyOfDense if named.len == 0 => copied(py, positional, true)?,
-        Short::Flat(copied) if named.len == 0 => return flattened(py, copied, positional),
-        Short::Cast => cast(py, binding, positional, named)?,
-        Short::Range if named.len == 0 => ranged(py, positional)?,
-        Short::List(list) => listed(py, binding, list, positional, named)?,
-        Short::Pair(pair) if named.len == 0 => paired(py, pair, positional)?,
-        Short::Along(along) => searched(py, binding, along, positional, named)?,
-        Short::Two if named.len == 0 => return twofold(py, binding.op, positional),
-        Short::Samples(way) => drawn(py, binding, way, false, positional, named)?,
-        Short::Rows(way) => drawn(py, binding, way, true, positional, named)?,
+    let op = binding.op;
+    match op.short {
+        Short::None => Ok(None),
+        Short::View(view) if named.len == 0 => viewed(py, op, view, positional),
+        Short::Constant(filling) => filled(py, binding, filling, positional, named),
+        Short::Elements(way) if named.len == 0 => chosen(py, op, way, positional),
+        Short::Copy if named.len == 0 => copied(py, op, positional, false),
+        Short::CopyOfDense if named.len == 0 => copied(py, op, positional, true),
+        Short::Flat(copied) if named.len == 0 => flattened(py, copied, positional),
+        Short::Cast => cast(py, binding, positional, named),
+        Short::Range if named.len == 0 => ranged(py, op, positional),
+        Short::List(list) => listed(py, binding, list, positional, named),
+        Short::Single(single) if named.len == 0 => alone(py, op, single, positional),
+        Short::Pair(pair) if named.len == 0 => paired(py, op, pair, positional),
+        Short::Along(along) => searched(py, binding, along, positional, named),
+        Short::Two if named.len == 0 => twofold(py, op, positional),
+        Short::Samples(way) => drawn(py, binding, way, false, positional, named),
+        Short::Rows(way) => drawn(py, binding, way, true, positional, named),
         Short::View(_)
         | Short::Copy
         | Short::CopyOfDense
         | Short::Elements(_)
         | Short::Flat(_)
+        | Short::Single(_)
         | Short::Pair(_)
         | Short::Two
-        | Short::Range => None,
-    };
-    match array {
-        Some(array) => {
-            let first = positional
-                .first()
-                // SAFETY: a borrowed argument of the running call.
-                .map(|&object| unsafe { Bound::<PyAny>::from_borrowed_ptr(py, object) });
-            let first = first.as_ref().and_then(|object| object.cast().ok());
-            Ok(Some(
-                PyArray::wrap_made_of(py, binding.op, array, first)?.into_any(),
-            ))
-        }
-        None => Ok(None),
+        | Short::Range => Ok(None),
+    }
+}
+
+/// The Python object for what a short way answers. The array goes straight into it: every place that it passes through costs. No array is being
+/// looked at meanwhile.
+#[inline]
+pub(super) fn made(
+    py: Python<'_>,
+    op: &OpDef,
+    answer: mxnet::ops::Result<Option<Array>>,
+) -> PyResult<Option<Py<PyAny>>> {
+    match answer {
+        Ok(Some(array)) => Ok(Some(PyArray::wrap_made(py, op, array)?.into_any())),
+        Ok(None) => Ok(None),
+        Err(error) => Err(raise(py, error)),
     }
 }
 
@@ -193,7 +198,7 @@ fn filled(
     filling: Filling,
     positional: &[*mut ffi::PyObject],
     named: &Named,
-) -> PyResult<Option<Array>> {
+) -> PyResult<Option<Py<PyAny>>> {
     let least = 1 + usize::from(filling == Filling::Given);
     if !(least..=least + 1).contains(&positional.len()) {
         return Ok(None);
@@ -236,16 +241,18 @@ fn filled(
         (_, Some(value)) if filling == Filling::Given => default_dtype(value.kind()),
         _ => default_float(),
     };
-    constant(&shape[..sizes.len], value, dtype).map_err(|error| raise(py, error))
+    let array = constant(&shape[..sizes.len], value, dtype);
+    made(py, binding.op, array)
 }
 
 /// `x.copy()`.
 #[inline]
 fn copied(
     py: Python<'_>,
+    op: &OpDef,
     positional: &[*mut ffi::PyObject],
     dense_only: bool,
-) -> PyResult<Option<Array>> {
+) -> PyResult<Option<Py<PyAny>>> {
     let &[object] = positional else {
         return Ok(None);
     };
@@ -257,7 +264,9 @@ fn copied(
             if dense_only && !x.layout().is_contiguous() {
                 return Ok(None);
             }
-            duplicate(&x, x.dtype()).map_err(|error| raise(py, error))
+            let answer = duplicate(&x, x.dtype());
+            drop(x);
+            made(py, op, answer)
         }
         Err(_) => Ok(None),
     }
@@ -285,15 +294,17 @@ fn flattened(
     }
 }
 
-/// The first argument, and the second if it is given by position or under its name. `None`: something else is given.
+/// The first argument, and the second if it is given by position or under its name, of which `count` are looked at. `None`: something else is
+/// given.
 #[inline]
 fn one_or_two<'a, 'py>(
     py: Python<'py>,
     binding: &'static Binding,
     positional: &'a [*mut ffi::PyObject],
     named: &Named,
+    count: usize,
 ) -> Option<(Borrowed<'a, 'py, PyAny>, Option<Borrowed<'a, 'py, PyAny>>)> {
-    let (first, second) = match (positional, named.len) {
+    let (first, second) = match (positional, count) {
         (&[first], 0) => (first, None),
         (&[first, second], 0) => (first, Some(second)),
         (&[first], 1) => {
@@ -310,25 +321,23 @@ fn one_or_two<'a, 'py>(
     Some((borrowed(first), second.map(borrowed)))
 }
 
-/// The named arguments without a last one that chooses nothing, such as the kind of a sort.
+/// How many named arguments there are without a last one that chooses nothing, such as the kind of a sort.
 #[inline]
-fn telling(py: Python<'_>, binding: &'static Binding, named: &Named) -> Named {
-    let mut len = named.len;
-    if let Some(last) = named.len.checked_sub(1) {
-        let (name, value) = named.get(last);
-        // The name may be one of the extended operator's.
-        let param = find(binding, name).and_then(|at| binding.op.params.get(at));
-        let idle = param.map_or(&[][..], |param| param.idle);
-        // SAFETY: a borrowed argument of the running call.
-        let value = unsafe { Borrowed::<PyAny>::from_ptr(py, value) };
-        if !idle.is_empty()
-            && let Ok(word) = value.cast_exact::<PyString>()
-            && word.to_cow().is_ok_and(|word| idle.contains(&&*word))
-        {
-            len = last;
-        }
-    }
-    Named { len, ..*named }
+fn telling(py: Python<'_>, binding: &'static Binding, named: &Named) -> usize {
+    let Some(last) = named.len.checked_sub(1) else {
+        return 0;
+    };
+    let (name, value) = named.get(last);
+    // The name may be one of the extended operator's.
+    let param = find(binding, name).and_then(|at| binding.op.params.get(at));
+    let idle = param.map_or(&[][..], |param| param.idle);
+    // SAFETY: a borrowed argument of the running call.
+    let value = unsafe { Borrowed::<PyAny>::from_ptr(py, value) };
+    let is_idle = !idle.is_empty()
+        && value
+            .cast_exact::<PyString>()
+            .is_ok_and(|word| word.to_cow().is_ok_and(|word| idle.contains(&&*word)));
+    named.len - usize::from(is_idle)
 }
 
 /// `x.astype("int32")`. Objects of derived classes keep them, and imaginary parts are not dropped without a word: both in the general way.
@@ -338,8 +347,8 @@ fn cast(
     binding: &'static Binding,
     positional: &[*mut ffi::PyObject],
     named: &Named,
-) -> PyResult<Option<Array>> {
-    let Some((object, Some(dtype))) = one_or_two(py, binding, positional, named) else {
+) -> PyResult<Option<Py<PyAny>>> {
+    let Some((object, Some(dtype))) = one_or_two(py, binding, positional, named, named.len) else {
         return Ok(None);
     };
     let Ok(x) = object.cast_exact::<PyArray>() else {
@@ -350,7 +359,9 @@ fn cast(
     if x.dtype().is_complex() && !dtype.is_complex() {
         return Ok(None);
     }
-    duplicate(&x, dtype).map_err(|error| raise(py, error))
+    let answer = duplicate(&x, dtype);
+    drop(x);
+    made(py, binding.op, answer)
 }
 
 /// `x.argmax()`, `x.argmax(1)`, `x.argmax(axis=1)`.
@@ -361,9 +372,9 @@ fn searched(
     along: fn(&Array, Option<isize>) -> mxnet::ops::Result<Option<Array>>,
     positional: &[*mut ffi::PyObject],
     named: &Named,
-) -> PyResult<Option<Array>> {
+) -> PyResult<Option<Py<PyAny>>> {
     let telling = telling(py, binding, named);
-    let Some((object, axis)) = one_or_two(py, binding, positional, &telling) else {
+    let Some((object, axis)) = one_or_two(py, binding, positional, named, telling) else {
         return Ok(None);
     };
     let Ok(x) = object.cast::<PyArray>() else {
@@ -378,12 +389,17 @@ fn searched(
     if !Flags::current().is_plain() {
         return Ok(None);
     }
-    along(&x.get().look(py), axis).map_err(|error| raise(py, error))
+    let answer = along(&x.get().look(py), axis);
+    made(py, binding.op, answer)
 }
 
 /// `arange(5)`, `arange(2, 7)`.
 #[inline]
-fn ranged(py: Python<'_>, positional: &[*mut ffi::PyObject]) -> PyResult<Option<Array>> {
+fn ranged(
+    py: Python<'_>,
+    op: &OpDef,
+    positional: &[*mut ffi::PyObject],
+) -> PyResult<Option<Py<PyAny>>> {
     let mut few = Few::new();
     // SAFETY: borrowed arguments of the running call.
     let mut given = positional
@@ -398,7 +414,7 @@ fn ranged(py: Python<'_>, positional: &[*mut ffi::PyObject]) -> PyResult<Option<
         [start, stop, step] => (start, stop, step),
         _ => return Ok(None),
     };
-    range(start as i64, stop as i64, step as i64).map_err(|error| raise(py, error))
+    made(py, op, range(start as i64, stop as i64, step as i64))
 }
 
 /// `concatenate((a, b))`, `concatenate([a, b], axis=1)`.
@@ -409,8 +425,8 @@ fn listed<'py>(
     join: fn(&[&Array], Option<isize>) -> mxnet::ops::Result<Option<Array>>,
     positional: &[*mut ffi::PyObject],
     named: &Named,
-) -> PyResult<Option<Array>> {
-    let Some((sequence, axis)) = one_or_two(py, binding, positional, named) else {
+) -> PyResult<Option<Py<PyAny>>> {
+    let Some((sequence, axis)) = one_or_two(py, binding, positional, named, named.len) else {
         return Ok(None);
     };
     let mut few = Few::new();
@@ -437,19 +453,43 @@ fn listed<'py>(
     if !all {
         return Ok(None);
     }
-    let looks: SmallVec<[Look<'_, Array>; MOST]> =
-        arrays.iter().map(|x| x.get().look(py)).collect();
-    let refs: SmallVec<[&Array; MOST]> = looks.iter().map(|x| &**x).collect();
-    join(&refs, axis).map_err(|error| raise(py, error))
+    let answer = {
+        let looks: SmallVec<[Look<'_, Array>; MOST]> =
+            arrays.iter().map(|x| x.get().look(py)).collect();
+        let refs: SmallVec<[&Array; MOST]> = looks.iter().map(|x| &**x).collect();
+        join(&refs, axis)
+    };
+    made(py, binding.op, answer)
+}
+
+/// `imag(a)`.
+#[inline]
+fn alone(
+    py: Python<'_>,
+    op: &OpDef,
+    single: fn(&Array) -> mxnet::ops::Result<Option<Array>>,
+    positional: &[*mut ffi::PyObject],
+) -> PyResult<Option<Py<PyAny>>> {
+    let &[object] = positional else {
+        return Ok(None);
+    };
+    // SAFETY: a borrowed argument of the running call.
+    let object = unsafe { Borrowed::<PyAny>::from_ptr(py, object) };
+    let Ok(x) = object.cast::<PyArray>() else {
+        return Ok(None);
+    };
+    let answer = single(&x.get().look(py));
+    made(py, op, answer)
 }
 
 /// `dot(a, b)`.
 #[inline]
 fn paired(
     py: Python<'_>,
+    op: &OpDef,
     pair: fn(&Array, &Array) -> mxnet::ops::Result<Option<Array>>,
     positional: &[*mut ffi::PyObject],
-) -> PyResult<Option<Array>> {
+) -> PyResult<Option<Py<PyAny>>> {
     let &[a, b] = positional else {
         return Ok(None);
     };
@@ -457,7 +497,8 @@ fn paired(
     let [a, b] = [a, b].map(|p| unsafe { Borrowed::<PyAny>::from_ptr(py, p) });
     match (a.cast::<PyArray>(), b.cast::<PyArray>()) {
         (Ok(a), Ok(b)) => {
-            pair(&a.get().look(py), &b.get().look(py)).map_err(|error| raise(py, error))
+            let answer = pair(&a.get().look(py), &b.get().look(py));
+            made(py, op, answer)
         }
         _ => Ok(None),
     }
@@ -493,9 +534,10 @@ fn twofold(
 #[inline]
 fn chosen(
     py: Python<'_>,
-    op: &'static OpDef,
+    op: &OpDef,
+    way: &'static OpDef,
     positional: &[*mut ffi::PyObject],
-) -> PyResult<Option<Array>> {
+) -> PyResult<Option<Py<PyAny>>> {
     let &[condition, x, y] = positional else {
         return Ok(None);
     };
@@ -506,20 +548,23 @@ fn chosen(
         return Ok(None);
     };
     let (a, b) = (x.cast::<PyArray>(), y.cast::<PyArray>());
-    let (a, b) = (
-        a.as_ref().map(|a| a.get().look(py)),
-        b.as_ref().map(|b| b.get().look(py)),
-    );
-    let number =
-        |object: &Bound<'_, PyAny>| Ok::<_, PyErr>(convert::number(object)?.map(Quick::Number));
-    let (a, b) = match (&a, &b) {
-        (Ok(a), Ok(b)) => (Some(Quick::Array(a)), Some(Quick::Array(b))),
-        (Ok(a), Err(_)) => (Some(Quick::Array(a)), number(&y)?),
-        (Err(_), Ok(b)) => (number(&x)?, Some(Quick::Array(b))),
-        (Err(_), Err(_)) => return Ok(None),
+    let answer = {
+        let (a, b) = (
+            a.as_ref().map(|a| a.get().look(py)),
+            b.as_ref().map(|b| b.get().look(py)),
+        );
+        let number =
+            |object: &Bound<'_, PyAny>| Ok::<_, PyErr>(convert::number(object)?.map(Quick::Number));
+        let (a, b) = match (&a, &b) {
+            (Ok(a), Ok(b)) => (Some(Quick::Array(a)), Some(Quick::Array(b))),
+            (Ok(a), Err(_)) => (Some(Quick::Array(a)), number(&y)?),
+            (Err(_), Ok(b)) => (number(&x)?, Some(Quick::Array(b))),
+            (Err(_), Err(_)) => return Ok(None),
+        };
+        let (Some(a), Some(b)) = (a, b) else {
+            return Ok(None);
+        };
+        quick(way, &[Quick::Array(&condition.get().look(py)), a, b])
     };
-    let (Some(a), Some(b)) = (a, b) else {
-        return Ok(None);
-    };
-    quick(op, &[Quick::Array(&condition.get().look(py)), a, b]).map_err(|error| raise(py, error))
+    made(py, op, answer)
 }
