@@ -3,10 +3,10 @@
 `python benches/np_ops.py [word ...]` runs the cases whose text holds one of the words; `--small` or `--large` runs one
 size only, `--threads N` sets the number of our threads, `--turns N` how often a side gets its turn.
 
-A case is one line of `np_cases.txt`: an expression over `np` and the operands of `operands`, evaluated with mx.np and
-with NumPy. A function that no line names is called on the first of `ATTEMPTS` that both sides accept, so that new
-functions are measured from the day they appear; `UNTIMED` says which are left out and why. Results are compared before
-anything is timed.
+A case is one line of `np_cases.txt`: an expression over `np`, `rng` and the operands of `operands`, or a statement that
+may change these, evaluated with mx.np and with NumPy. A function that no line names is called on the first of
+`ATTEMPTS` that both sides accept, so that new functions are measured from the day they appear; `UNTIMED` says which are
+left out and why. Results, and what a statement has changed, are compared before anything is timed.
 """
 
 import argparse
@@ -36,26 +36,12 @@ MEMORY_BYTES = 8 << 30  # an attempt whose result is larger fails instead of tak
 # Functions that no line names are called with the first of these that both sides accept.
 ATTEMPTS = ("x", "x, y", "i", "i, j", "b", "c", "v", "v, w", "m", "spd", "n", "x, 1", "x, 0, 1", "(x, y)", "b, x, y")
 
-# Functions of host objects, of files or of nothing to compute, and those whose second call does not do what the first
-# did.
+# Functions of files, of settings, of documentation, and those that only make an object of the host.
 UNTIMED = {
-    *("save", "savez", "savez_compressed", "savetxt", "load", "loadtxt", "genfromtxt", "fromfile", "fromfunction"),
-    *("fromstring", "frombuffer", "fromiter", "fromregex", "from_dlpack", "ndarray", "dtype", "finfo", "iinfo"),
-    *("set_printoptions", "get_printoptions", "printoptions", "put", "put_along_axis", "place", "putmask", "copyto"),
-    *("fill_diagonal", "empty", "empty_like", "vectorize", "frompyfunc", "piecewise", "apply_along_axis", "nditer"),
-    *("apply_over_axes", "ndindex", "ndenumerate", "seed", "get_state", "set_state", "errstate", "seterr", "geterr"),
-    *(
-        "RandomState",
-        "Generator",
-        "default_rng",
-        "bytes",
-        "may_share_memory",
-        "shares_memory",
-        "poly1d",
-        "random.shuffle",
-        "broadcast_shapes",
-        "einsum_path",
-    ),
+    *("save", "savez", "savez_compressed", "savetxt", "load", "loadtxt", "genfromtxt", "fromfile", "fromregex"),
+    *("set_printoptions", "get_printoptions", "printoptions", "seterr", "geterr", "seterrcall", "geterrcall"),
+    *("from_dlpack", "ndarray", "frompyfunc", "apply_over_axes", "nditer", "poly1d"),
+    *("seed", "get_state", "set_state", "RandomState", "Generator"),
 }
 
 
@@ -114,16 +100,22 @@ def operands(n: int) -> dict[str, numpy.ndarray | int]:
 
 @dataclass(frozen=True)
 class Spec:
-    """An expression, and whether its value is the same on both sides."""
+    """An expression, and whether its value is the same on both sides; or a statement."""
 
     text: str
     compared: bool = True
+    is_statement: bool = False
+
+    @staticmethod
+    def of(line: str) -> "Spec":
+        text = line.removeprefix("! ").removeprefix("~ ")
+        return Spec(text, compared="~ " not in line[:4], is_statement=line.startswith("! "))
 
 
 def specs() -> list[Spec]:
     """The lines of `np_cases.txt`, then a call of every shared function that they leave out."""
     lines = [line.strip() for line in CASES.read_text().splitlines() if line.strip() and not line.startswith("#")]
-    listed = [Spec(line.removeprefix("~ "), compared=not line.startswith("~ ")) for line in lines]
+    listed = [Spec.of(line) for line in lines]
     named = set(re.findall(r"np\.((?:linalg\.|fft\.|random\.)?\w+)", "\n".join(lines)))
     for prefix in ("", "linalg.", "fft.", "random."):
         listed += [Spec(f"np.{name}(...)", compared=prefix != "random.") for name in shared(prefix, named)]
@@ -150,6 +142,8 @@ def shared(prefix: str, named: set[str]) -> Iterator[str]:
 
 def sides(spec: Spec, ours: dict[str, Any], theirs: dict[str, Any]) -> tuple[Callable[[], Any], Callable[[], Any], str]:
     """Both sides of a case as functions without arguments, and the case's text. Raises what the first call raises."""
+    if spec.is_statement:
+        return (*changed(spec, ours, theirs), spec.text)
     texts = [spec.text.replace("...", attempt) for attempt in ATTEMPTS] if "(...)" in spec.text else [spec.text]
     failure: Exception | None = None
     for text in texts:
@@ -164,6 +158,24 @@ def sides(spec: Spec, ours: dict[str, Any], theirs: dict[str, Any]) -> tuple[Cal
             compare(text, *values)
         return pair[0], pair[1], text
     raise failure or ValueError(f"{spec.text}: no call of `ATTEMPTS` fits")
+
+
+def changed(spec: Spec, *scopes: dict[str, Any]) -> list[Callable[[], Any]]:
+    """Both sides of a statement, over operands of their own; raises if it changed them in different ways."""
+    names = sorted(set(re.findall(r"\b[a-z]\w*", spec.text)) & {
+        name for name, x in scopes[1].items() if isinstance(x, numpy.ndarray)
+    })
+    cases, values = [], []
+    for scope in scopes:
+        own = {**scope, **{name: scope[name].copy() for name in names}}
+        exec(f"def case():\n    global {', '.join(names)}\n    {spec.text}", own)  # noqa: S102  the cases are ours
+        own["case"]()
+        cases.append(own["case"])
+        values.append([own[name] for name in names])
+    mx.waitall()
+    if spec.compared:
+        compare(spec.text, *values)
+    return cases
 
 
 def compare(text: str, ours: Any, theirs: Any) -> None:
@@ -222,13 +234,12 @@ def timed(text: str, ours: Callable[[], Any], theirs: Callable[[], Any], turns: 
 
 
 def measure(n: int, words: list[str], turns: int) -> tuple[list[Line], list[str]]:
-    theirs: dict[str, Any] = {**operands(n), "np": numpy}
-    ours = {
-        name: mx.np.array(x, dtype=x.dtype) if isinstance(x, numpy.ndarray) else x
-        for name, x in theirs.items()
-        if name != "np"
+    arrays = operands(n)
+    theirs: dict[str, Any] = {**arrays, "np": numpy, "rng": numpy.random.default_rng(0)}
+    ours: dict[str, Any] = {
+        name: mx.np.array(x, dtype=x.dtype) if isinstance(x, numpy.ndarray) else x for name, x in arrays.items()
     }
-    ours["np"] = mx.np
+    ours |= {"np": mx.np, "rng": mx.np.random.default_rng(0)}
     lines, missing = [], []
     for spec in specs():
         if words and not any(word in spec.text for word in words):

@@ -32,3 +32,19 @@ def test_elements_are_written_with_the_digits_of_their_dtype(dtype: str):
             for options in ({}, {"precision": 3}, {"trim": "-", "sign": True}):
                 assert getattr(np, call)(ours, **options) == getattr(onp, call)(theirs_one, **options)
     assert np.format_float_positional(0.1, unique=False, precision=3) == "0.100"
+
+
+def test_shortest_digits_are_numpys():
+    bits = onp.random.default_rng(0).integers(0, 2**64, 3000, dtype="uint64")
+    doubles = [*bits.view("float64"), *(2.0 ** onp.arange(-1074, 1024)), *(bits % 2**53 / 4), 0.0, -0.0, 4, 10**18]
+    doubles += [1e22, 1e23, 5e-324, onp.inf, -onp.inf, onp.nan]
+    singles = [*bits.astype("uint32").view("float32"), *(onp.float32(2) ** onp.arange(-149, 128, dtype="float32"))]
+    for ours, theirs in (
+        (np.format_float_positional, onp.format_float_positional),
+        (np.format_float_scientific, onp.format_float_scientific),
+    ):
+        for x in doubles:
+            x = getattr(x, "item", lambda x=x: x)()
+            assert ours(x) == theirs(x), x
+        for x in singles:
+            assert ours(np.array(x, dtype="float32")) == theirs(x), x

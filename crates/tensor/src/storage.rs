@@ -160,7 +160,10 @@ impl Storage {
         let place = Arc::<Storage>::new_uninit();
         // SAFETY: nobody else knows the place, and it is initialised afterwards.
         unsafe {
-            Arc::as_ptr(&place).cast_mut().cast::<Storage>().write(make());
+            Arc::as_ptr(&place)
+                .cast_mut()
+                .cast::<Storage>()
+                .write(make());
             place.assume_init()
         }
     }

@@ -16,7 +16,7 @@ from numpy import (
 )
 from numpy.typing import ArrayLike
 
-from mxnet._core import asarray, ndarray
+from mxnet._core import asarray, ndarray, shortest_digits
 
 __all__ = [
     "array2string",
@@ -32,18 +32,22 @@ __all__ = [
 ]
 
 
-def _of_elements(function: Callable[..., str]) -> Callable[..., str]:
+def _of_elements(function: Callable[..., str], is_scientific: bool) -> Callable[..., str]:
     """NumPy's function of a number, which writes so many digits as its dtype has: it is told that of our elements."""
 
     @functools.wraps(function)
     def told(x: Any, *args: Any, **kwargs: Any) -> str:
+        if not args and not kwargs:
+            text = shortest_digits(x, is_scientific)
+            if text is not None:
+                return text
         return function(x.asnumpy()[()] if isinstance(x, ndarray) else x, *args, **kwargs)
 
     return told
 
 
-format_float_positional = _of_elements(numpy.format_float_positional)
-format_float_scientific = _of_elements(numpy.format_float_scientific)
+format_float_positional = _of_elements(numpy.format_float_positional, False)
+format_float_scientific = _of_elements(numpy.format_float_scientific, True)
 
 
 def printoptions(*args: Any, **kwargs: Any) -> AbstractContextManager[Any]:

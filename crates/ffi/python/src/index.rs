@@ -242,9 +242,9 @@ fn view(
     item: impl FnOnce() -> IndexItem,
 ) -> PyResult<Py<PyArray>> {
     let py = slf.py();
-    let plain = slf
-        .get()
-        .with(py, |x| (is_plain(x) && x.ndim() > 0).then(|| cut(x.layout())));
+    let plain = slf.get().with(py, |x| {
+        (is_plain(x) && x.ndim() > 0).then(|| cut(x.layout()))
+    });
     let array = match plain {
         Some(found) => return shown(slf, found.map_err(|error| raise(py, error.into()))?),
         None => slf

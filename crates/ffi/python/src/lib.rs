@@ -6,6 +6,7 @@ mod call;
 mod cell;
 mod convert;
 mod device;
+mod digits;
 mod dlpack;
 mod dtypes;
 mod engine;
@@ -41,6 +42,8 @@ mod _core {
     };
     #[pymodule_export]
     use crate::device::PyDevice;
+    #[pymodule_export]
+    use crate::digits::shortest_digits;
     #[pymodule_export]
     use crate::dlpack::from_dlpack;
     #[pymodule_export]

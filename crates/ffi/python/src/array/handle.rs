@@ -41,7 +41,11 @@ impl PyArray {
 
     /// A new Python object for the element that a storage holds, which stands for NumPy's scalar.
     #[inline]
-    pub fn wrap_element(py: Python<'_>, element: Arc<Storage>, dtype: DType) -> PyResult<Py<PyArray>> {
+    pub fn wrap_element(
+        py: Python<'_>,
+        element: Arc<Storage>,
+        dtype: DType,
+    ) -> PyResult<Py<PyArray>> {
         place(py, || PyArray {
             is_scalar: true,
             ..PyArray::plain(Array::from_tensor(Tensor::of_element(element, dtype)))
