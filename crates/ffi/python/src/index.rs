@@ -1,7 +1,7 @@
 //! `x[...]`: Python's index expressions, taken apart for the core.
 
 use mxnet::ops::interp::Flags;
-use mxnet::ops::{Array, duplicate, index};
+use mxnet::ops::{Array, Quick, duplicate, index};
 use mxnet::tensor::{DType, Dims, IndexItem, Layout, Scalar, TensorError};
 use pyo3::exceptions::{PyIndexError, PyOverflowError, PyTypeError};
 use pyo3::ffi;
@@ -410,10 +410,8 @@ fn put(
     value: &Bound<'_, PyAny>,
 ) -> PyResult<bool> {
     let py = slf.py();
-    if let Ok(mask) = key.cast_exact::<PyArray>() {
-        let number = convert::number(value)?;
-        let (x, mask) = (slf.get().look(py), mask.get().look(py));
-        return Ok(number.is_some_and(|number| index::put_masked(&x, &mask, number)));
+    if let Ok(index) = key.cast_exact::<PyArray>() {
+        return put_at(slf, &[index], value);
     }
     if let Some(indices) = Indices::of_any(key)?
         && put_element(slf, indices.as_slice(), value)?
@@ -421,7 +419,10 @@ fn put(
         return Ok(true);
     }
     let Some(steps) = Steps::of_any(key)? else {
-        return Ok(false);
+        return match key.cast_exact::<PyTuple>() {
+            Ok(tuple) => put_at_all(slf, tuple, value),
+            Err(_) => Ok(false),
+        };
     };
     if let Ok(value) = value.cast::<PyArray>() {
         let (x, value) = (slf.get().look(py), value.get().look(py));
@@ -436,6 +437,55 @@ fn put(
     let x = slf.get().look(py);
     let layout = steps.layout(x.layout());
     Ok(layout.is_some_and(|layout| index::put_number(&x, layout, number)))
+}
+
+/// `x[rows, columns] = value`.
+#[inline]
+fn put_at_all(
+    slf: &Bound<'_, PyArray>,
+    key: &Bound<'_, PyTuple>,
+    value: &Bound<'_, PyAny>,
+) -> PyResult<bool> {
+    let mut entries = key.iter_borrowed();
+    let (Some(first), Some(second), None) = (entries.next(), entries.next(), entries.next()) else {
+        return Ok(false);
+    };
+    match (first.cast_exact::<PyArray>(), second.cast_exact::<PyArray>()) {
+        (Ok(a), Ok(b)) => put_at(slf, &[&a, &b], value),
+        _ => Ok(false),
+    }
+}
+
+/// A number or an array where a mask is true or at the positions that one array or two of integers tell.
+#[inline]
+fn put_at(
+    slf: &Bound<'_, PyArray>,
+    indices: &[&Bound<'_, PyArray>],
+    value: &Bound<'_, PyAny>,
+) -> PyResult<bool> {
+    let py = slf.py();
+    let source = value.cast::<PyArray>().ok();
+    let number = match source {
+        Some(_) => None,
+        None => convert::number(value)?,
+    };
+    let (x, source) = (slf.get().look(py), source.map(|x| x.get().look(py)));
+    let value = match (&source, number) {
+        (Some(source), _) => Quick::Array(source),
+        (None, Some(number)) => Quick::Number(number),
+        (None, None) => return Ok(false),
+    };
+    Ok(match indices {
+        [a, b] => index::put_picked(&x, &[&*a.get().look(py), &*b.get().look(py)], value),
+        [index] => {
+            let index = index.get().look(py);
+            match index.dtype() == DType::Bool {
+                true => index::put_masked(&x, &index, value),
+                false => index::put_picked(&x, &[&*index], value),
+            }
+        }
+        _ => false,
+    })
 }
 
 /// `x[i, j] = value` for a number or another array's element. Answers whether that was done.

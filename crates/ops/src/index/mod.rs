@@ -16,6 +16,7 @@ mod positions;
 mod resolve;
 mod rows;
 mod select;
+mod put;
 mod short;
 mod window;
 
@@ -35,7 +36,10 @@ pub use rows::{
     EMBEDDING, GATHER_ND, NPX_INDEX_ADD, NPX_INDEX_UPDATE, ONE_HOT, ONE_HOT_ROWS, PICK, SCATTER_ND,
 };
 pub use select::{COMPRESS, EXTRACT, TAKE, take};
-pub use short::{copy_element, element, picked, put_element, put_few, put_masked, put_number};
+pub use put::{
+    copy_element, put_element, put_few, put_masked, put_number, put_picked,
+};
+pub use short::{element, picked};
 pub use window::{WINDOW, WINDOW_ASSIGN, WINDOW_SPREAD};
 
 use crate::opdef::OpDef;

@@ -1,0 +1,347 @@
+//! The short ways of assignments: few elements, nothing recorded, no operators in between. Each answers whether it did the work; if not, the
+//! general way does it, or says why it cannot be done.
+#![allow(unsafe_code)]
+
+use std::sync::Arc;
+
+use mxnet_engine::{Access, Var, engine};
+use mxnet_kernels::cast::Cast;
+use mxnet_kernels::copy::copy_row;
+use mxnet_tensor::{DType, DeviceKind, Kind, Layout, Scalar};
+
+use super::short::{MOST, SMALL_BYTES, is_open, places, vars_of};
+use crate::eager::elem;
+use crate::error::Result;
+use crate::interp::Flags;
+use crate::quick::Quick;
+use crate::types::check_element;
+use crate::{Array, cpu};
+
+/// Whether elements of `x` may be written at once: on the CPU, not locked, nothing recorded.
+fn is_writable(x: &Array) -> bool {
+    Flags::current().is_plain()
+        && !x.is_weak()
+        && x.device().kind() == DeviceKind::Cpu
+        && !x.tensor().is_read_only()
+}
+
+/// `x[key] = number` for few elements, which a layout shows of `x`. Answers whether that was done; if not, the general way does it, or says why
+/// it cannot be done.
+#[inline]
+pub fn put_number(x: &Array, at: Layout, number: Scalar) -> bool {
+    let fits = x.dtype().is_complex() || number.kind() != Kind::Complex;
+    is_writable(x)
+        && fits
+        && check_element("assignment", number, x.dtype()).is_ok()
+        && cpu::fill_small(&x.tensor().with_layout(at), number)
+}
+
+/// Writes a number over the element at a place of the storage of `x`; as [`put_number`].
+///
+/// # Safety
+/// As [`element`].
+#[inline]
+pub unsafe fn put_element(x: &Array, place: usize, number: Scalar) -> bool {
+    let (storage, dtype) = (x.tensor().storage(), x.dtype());
+    let fits = dtype.is_complex() || number.kind() != Kind::Complex;
+    if !is_writable(x) || !fits || check_element("assignment", number, dtype).is_err() {
+        return false;
+    }
+    let Some(guard) = engine().try_acquire(&[], &[(storage.var(), Access::Write)], 1) else {
+        return false;
+    };
+    if guard.poison().is_some() {
+        return false;
+    }
+    storage.bump_version();
+    // SAFETY: the place is inside, the caller says; `guard` grants the write.
+    unsafe { number.write(dtype, storage.ptr().add(place * dtype.size())) };
+    true
+}
+
+/// Copies the element that `value` is over the one at a place of the storage of `x`, if they are of one dtype; as [`put_number`].
+///
+/// # Safety
+/// As [`element`].
+#[inline]
+pub unsafe fn copy_element(x: &Array, place: usize, value: &Array) -> bool {
+    let (from, to) = (value.tensor().storage(), x.tensor().storage());
+    if value.ndim() > 0
+        || !is_writable(x)
+        || value.is_weak()
+        || value.dtype() != x.dtype()
+        || value.device() != x.device()
+        || Arc::ptr_eq(from, to)
+    {
+        return false;
+    }
+    let writes = [(to.var(), Access::Write)];
+    let Some(guard) = engine().try_acquire(&[from.var()], &writes, 1) else {
+        return false;
+    };
+    if guard.poison().is_some() {
+        return false;
+    }
+    to.bump_version();
+    let size = x.dtype().size();
+    // SAFETY: 1. the places are inside of two storages. 2. `guard` grants the read and the write.
+    unsafe {
+        let target = to.ptr().add(place * size);
+        std::ptr::copy_nonoverlapping(value.tensor().data_ptr().cast_const(), target, size);
+    }
+    true
+}
+
+/// `x[key] = value` for few elements, of one dtype or both in C order; as [`put_number`].
+///
+/// # Errors
+/// None is expected.
+#[inline]
+pub fn put_few(x: &Array, at: &Layout, value: &Array) -> Result<bool> {
+    let (from, to) = (value.tensor().storage(), x.tensor().storage());
+    let (n, size) = (at.len(), x.dtype().size());
+    let is_like = value.shape() == at.shape();
+    let is_straight = is_like && at.is_contiguous() && value.layout().is_contiguous();
+    let converts = value.dtype() != x.dtype();
+    if !is_writable(x)
+        || value.is_weak()
+        || value.device() != x.device()
+        || n * size > SMALL_BYTES
+        || !is_straight && (n > cpu::FEW || converts)
+        || !is_like && value.ndim() > 0
+        || value.dtype().is_complex() && !x.dtype().is_complex()
+        || Arc::ptr_eq(from, to)
+    {
+        return Ok(false);
+    }
+    let writes = [(to.var(), Access::Write)];
+    let Some(guard) = engine().try_acquire(&[from.var()], &writes, n as u64) else {
+        return Ok(false);
+    };
+    if guard.poison().is_some() {
+        return Ok(false);
+    }
+    to.bump_version();
+    let source = value.tensor().data_ptr().cast_const();
+    // SAFETY: 1. the layout was taken of that of `x`. 2. both lie within their storages, which are not the same. 3. `guard` grants the read and the
+    // write.
+    unsafe {
+        let target = to.ptr().add(at.offset() * size);
+        if converts {
+            Cast::new(elem(value.dtype()), elem(x.dtype())).row(source, target, n);
+        } else if is_straight {
+            copy_row(source, target, n * size);
+        } else {
+            let strides = match is_like {
+                true => value.layout().clone(),
+                false => value.layout().broadcast_to(at.shape())?,
+            };
+            cpu::copy_few(
+                at.shape(),
+                size,
+                (source, strides.strides()),
+                (target, at.strides()),
+            );
+        }
+    }
+    Ok(true)
+}
+
+/// What is written to several places: rows of elements one behind another, or the same one everywhere.
+struct Rows<'a> {
+    /// The array they come from.
+    held: Option<&'a Array>,
+    pattern: [u64; 2],
+    /// Elements in one row.
+    width: usize,
+}
+
+impl<'a> Rows<'a> {
+    /// `None`: the value is of another dtype or shape than `n` rows of `width` elements of `x` after their first axes, or shares its memory.
+    fn of(x: &Array, value: Quick<'a>, lead: &[usize], rest: &[usize]) -> Option<Rows<'a>> {
+        let width = rest.iter().product();
+        let mut pattern = [0; 2];
+        match value {
+            Quick::Number(number) => {
+                let dtype = x.dtype();
+                let fits = dtype.is_complex() || number.kind() != Kind::Complex;
+                if !fits || check_element("assignment", number, dtype).is_err() {
+                    return None;
+                }
+                // SAFETY: the pattern has 16 bytes, enough for every dtype.
+                unsafe { number.write(dtype, pattern.as_mut_ptr().cast()) };
+                Some(Rows { held: None, pattern, width })
+            }
+            Quick::Array(value) => {
+                let is_like = value.ndim() == lead.len() + rest.len()
+                    && value.shape().starts_with(lead)
+                    && value.shape().ends_with(rest);
+                let is_open = is_like
+                    && value.dtype() == x.dtype()
+                    && is_open(x, value)
+                    && !Arc::ptr_eq(value.tensor().storage(), x.tensor().storage());
+                is_open.then_some(Rows { held: Some(value), pattern, width })
+            }
+        }
+    }
+
+    /// Writes row number `i` at `to`.
+    ///
+    /// # Safety
+    /// There is such a row of elements of `size` bytes, it may be read, and there is room for it.
+    #[inline]
+    unsafe fn put(&self, i: usize, to: *mut u8, size: usize) {
+        let bytes = self.width * size;
+        // SAFETY: the caller's.
+        unsafe {
+            match self.held {
+                Some(value) => {
+                    let from = value.tensor().data_ptr().cast_const().add(i * bytes);
+                    match bytes {
+                        4 => to.cast::<u32>().write_unaligned(from.cast::<u32>().read_unaligned()),
+                        8 => to.cast::<u64>().write_unaligned(from.cast::<u64>().read_unaligned()),
+                        _ => std::ptr::copy_nonoverlapping(from, to, bytes),
+                    }
+                }
+                None => {
+                    for k in 0..self.width {
+                        let from = self.pattern.as_ptr().cast::<u8>();
+                        std::ptr::copy_nonoverlapping(from, to.add(k * size), size);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The variables to read, each once, without that of what is written; and how many they are. `None` if that is among them.
+fn reads_beside<'a>(
+    x: &'a Array,
+    indices: &[&'a Var],
+    value: Option<&'a Array>,
+) -> Option<([&'a Var; MOST + 1], usize)> {
+    let own = x.tensor().storage().var();
+    let (mut reads, mut count) = ([own; MOST + 1], 0);
+    let value = value.map(|value| value.tensor().storage().var());
+    for &var in indices.iter().chain(&value) {
+        if std::ptr::eq(var, own) {
+            return None;
+        }
+        if !reads[..count].iter().any(|seen| std::ptr::eq(*seen, var)) {
+            reads[count] = var;
+            count += 1;
+        }
+    }
+    Some((reads, count))
+}
+
+/// `x[index] = value`, `x[rows, columns] = value`: few positions on the first axes, from int64 arrays of one shape. Nothing is written if one of
+/// them is outside. As [`put_number`].
+pub fn put_picked(x: &Array, indices: &[&Array], value: Quick) -> bool {
+    let k = indices.len();
+    let (Some(first), true) = (indices.first(), k <= MOST && k <= x.ndim()) else {
+        return false;
+    };
+    let (axes, rest) = x.shape().split_at(k);
+    let size = x.dtype().size();
+    let row_bytes = rest.iter().product::<usize>() * size;
+    if !is_writable(x)
+        || !x.layout().is_contiguous()
+        || first.len() > SMALL_BYTES / 8
+        || first.len() * row_bytes > SMALL_BYTES
+    {
+        return false;
+    }
+    let Some((vars, num_vars)) = vars_of(x, indices) else {
+        return false;
+    };
+    let Some(rows) = Rows::of(x, value, first.shape(), rest) else {
+        return false;
+    };
+    let Some((reads, count)) = reads_beside(x, &vars[..num_vars], rows.held) else {
+        return false;
+    };
+    let storage = x.tensor().storage();
+    let writes = [(storage.var(), Access::Write)];
+    let Some(guard) = engine().try_acquire(&reads[..count], &writes, first.len() as u64 + 1) else {
+        return false;
+    };
+    if guard.poison().is_some() {
+        return false;
+    }
+    // SAFETY: `guard` grants the reads.
+    let Some(places) = (unsafe { places(axes, indices) }) else {
+        return false;
+    };
+    storage.bump_version();
+    let to = x.tensor().data_ptr();
+    for (i, &place) in places.iter().enumerate() {
+        // SAFETY: every place is a row of the dense `x`; `guard` grants the reads and the write.
+        unsafe { rows.put(i, to.add(place * row_bytes), size) };
+    }
+    true
+}
+
+/// `x[mask] = value` for a small dense array and a mask of its shape, with a number or an element for each that is meant; as [`put_number`].
+pub fn put_masked(x: &Array, mask: &Array, value: Quick) -> bool {
+    let (n, size) = (x.len(), x.dtype().size());
+    if !is_writable(x)
+        || n * size > SMALL_BYTES
+        || mask.dtype() != DType::Bool
+        || mask.shape() != x.shape()
+        || !is_open(x, mask)
+    {
+        return false;
+    }
+    let count = match value {
+        Quick::Array(value) => value.len(),
+        Quick::Number(_) => 0,
+    };
+    let Some(rows) = Rows::of(x, value, &[count], &[]) else {
+        return false;
+    };
+    let index = [mask.tensor().storage().var()];
+    let Some((reads, num_reads)) = reads_beside(x, &index, rows.held) else {
+        return false;
+    };
+    let storage = x.tensor().storage();
+    let writes = [(storage.var(), Access::Write)];
+    let Some(guard) = engine().try_acquire(&reads[..num_reads], &writes, n as u64 + 1) else {
+        return false;
+    };
+    if guard.poison().is_some() {
+        return false;
+    }
+    // SAFETY: the mask is dense, with a byte of 0 or 1 for each of `n` elements; `guard` grants the read.
+    let mask = unsafe { std::slice::from_raw_parts(mask.tensor().data_ptr(), n) };
+    if rows.held.is_some() && mask.iter().filter(|&&is_meant| is_meant != 0).count() != count {
+        return false;
+    }
+    storage.bump_version();
+    let to = x.tensor().data_ptr();
+    let meant = mask.iter().enumerate().filter(|(_, is_meant)| **is_meant != 0);
+    macro_rules! put {
+        ($word:ty) => {{
+            // SAFETY: the pattern holds an element as wide as this word.
+            let value = unsafe { *rows.pattern.as_ptr().cast::<$word>() };
+            for (place, _) in meant {
+                // SAFETY: an element of the dense array, as wide as this word; `guard` grants the write.
+                unsafe { to.cast::<$word>().add(place).write_unaligned(value) };
+            }
+        }};
+    }
+    match (rows.held, size) {
+        (Some(_), _) => {
+            for (i, (place, _)) in meant.enumerate() {
+                // SAFETY: as above; there are as many elements as are meant.
+                unsafe { rows.put(i, to.add(place * size), size) };
+            }
+        }
+        (None, 1) => put!(u8),
+        (None, 2) => put!(u16),
+        (None, 4) => put!(u32),
+        (None, 8) => put!(u64),
+        (None, _) => put!([u64; 2]),
+    }
+    true
+}
