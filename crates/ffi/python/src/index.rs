@@ -38,6 +38,11 @@ pub fn get(slf: &Bound<'_, PyArray>, key: &Bound<'_, PyAny>) -> PyResult<Py<PyAr
     if let Some(found) = picked(slf, key)? {
         return Ok(found);
     }
+    if let Some(steps) = Steps::of_any(key)?
+        && let Some(found) = steps.view(slf)?
+    {
+        return Ok(found);
+    }
     general(slf, key)
 }
 
@@ -139,11 +144,37 @@ impl Indices {
     }
 }
 
-/// One entry of a short key without arrays, new axes or ellipsis.
+/// One entry of a short key without arrays.
 #[derive(Clone, Copy)]
 enum Step {
     Int(isize),
     Slice(isize, isize, isize),
+    /// `...`: the axes that no other entry is for.
+    Rest,
+    /// `None`: a new axis.
+    New,
+}
+
+impl Step {
+    #[inline]
+    fn takes_axis(&self) -> bool {
+        matches!(self, Step::Int(_) | Step::Slice(..))
+    }
+
+    /// What an entry that is no integer says. `None`: another thing, or something is wrong with it, which the general way tells.
+    #[inline]
+    fn of(entry: &Bound<'_, PyAny>) -> Option<Step> {
+        if let Ok(slice) = entry.cast_exact::<PySlice>() {
+            let (start, stop, by) = unpacked(slice).ok()?;
+            return Some(Step::Slice(start, stop, by));
+        }
+        if entry.is_none() {
+            return Some(Step::New);
+        }
+        entry
+            .is(PyEllipsis::get(entry.py()))
+            .then_some(Step::Rest)
+    }
 }
 
 /// The entries of such a key: most of what stands between brackets, read without anything that would have to be dropped.
@@ -161,11 +192,12 @@ impl Steps {
         } else if let Ok(slice) = key.cast_exact::<PySlice>() {
             let (start, stop, step) = unpacked(slice)?;
             steps[0] = Step::Slice(start, stop, step);
+        } else if let Ok(tuple) = key.cast_exact::<PyTuple>() {
+            return Steps::of(tuple);
+        } else if let Some(step) = Step::of(key) {
+            steps[0] = step;
         } else {
-            return match key.cast_exact::<PyTuple>() {
-                Ok(tuple) => Steps::of(tuple),
-                Err(_) => Ok(None),
-            };
+            return Ok(None);
         }
         Ok(Some(Steps { steps, len: 1 }))
     }
@@ -180,14 +212,11 @@ impl Steps {
         for (step, entry) in steps.iter_mut().zip(key.iter_borrowed()) {
             if entry.is_exact_instance_of::<PyInt>() {
                 *step = Step::Int(integer(&entry)?);
-            } else if let Ok(slice) = entry.cast_exact::<PySlice>() {
-                // What is wrong with it, or with a later entry, is told by the general way.
-                let Ok((start, stop, by)) = unpacked(&slice) else {
-                    return Ok(None);
-                };
-                *step = Step::Slice(start, stop, by);
-            } else {
-                return Ok(None);
+                continue;
+            }
+            match Step::of(&entry) {
+                Some(found) => *step = found,
+                None => return Ok(None),
             }
         }
         Ok(Some(Steps { steps, len }))
@@ -200,17 +229,27 @@ impl Steps {
         let layout = slf.get().with(py, |x| {
             is_plain(x).then(|| self.layout(x.layout())).flatten()
         });
-        layout.map(|layout| shown(slf, layout)).transpose()
+        match layout {
+            // With `...` it is no element but a view of it.
+            Some(layout) if layout.ndim() == 0 && self.count(Step::takes_axis) < self.len => {
+                Ok(None)
+            }
+            Some(layout) => shown(slf, layout).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    #[inline]
+    fn count(&self, is_meant: fn(&Step) -> bool) -> usize {
+        self.steps[..self.len].iter().filter(|x| is_meant(x)).count()
     }
 
     /// What the entries show; `None` if they do not fit.
     #[inline]
     fn layout(&self, whole: &Layout) -> Option<Layout> {
-        if self.len > whole.ndim() {
-            return None;
-        }
+        let rest = whole.ndim().checked_sub(self.count(Step::takes_axis))?;
         let mut layout: Option<Layout> = None;
-        let mut axis = 0;
+        let (mut axis, mut has_rest) = (0, false);
         for step in &self.steps[..self.len] {
             let from = layout.as_ref().unwrap_or(whole);
             let next = match *step {
@@ -218,6 +257,16 @@ impl Steps {
                 Step::Slice(start, stop, by) => {
                     axis += 1;
                     from.slice(axis - 1, Some(start), Some(stop), Some(by))
+                }
+                Step::New => {
+                    axis += 1;
+                    from.expand_dims(&[axis - 1])
+                }
+                Step::Rest if has_rest => return None,
+                Step::Rest => {
+                    has_rest = true;
+                    axis += rest as isize;
+                    Ok(from.clone())
                 }
             };
             layout = Some(next.ok()?);

@@ -1,6 +1,6 @@
 //! What an array shows of its memory: flags, views of another dtype, its elements in a row, its base; and changes of the array in place.
 
-use mxnet::ops::index::element;
+use mxnet::ops::index::{element, put_element};
 use mxnet::ops::{Array, Error, OpDef, shape};
 use mxnet::tensor::{DType, Layout, Tensor};
 use pyo3::exceptions::{
@@ -512,6 +512,16 @@ impl Flat {
     }
 }
 
+/// Where the element lies that an integer names, counted in C order; `None` for any other key, and for an integer outside.
+fn place_of(x: &Array, key: &Bound<'_, PyAny>) -> Option<usize> {
+    let index = key.cast_exact::<PyInt>().ok()?.extract::<isize>().ok()?;
+    let len = x.len() as isize;
+    let position = if index < 0 { index + len } else { index };
+    (0..len)
+        .contains(&position)
+        .then(|| x.layout().place_at(position as usize))
+}
+
 /// `x.flat = value`.
 pub fn set_flat(slf: &Bound<'_, PyArray>, value: &Bound<'_, PyAny>) -> PyResult<()> {
     Flat::of(slf).__setitem__(PySlice::full(slf.py()).as_any(), value)
@@ -530,14 +540,8 @@ impl Flat {
         let place = self.next;
         self.next += 1;
         let element = self.array.get().with(py, |x| {
-            let layout = x.layout();
-            let (mut rest, mut at) = (place, layout.offset());
-            for (&n, &stride) in layout.shape().iter().zip(layout.strides()).rev() {
-                at = at.wrapping_add_signed((rest % n) as isize * stride);
-                rest /= n;
-            }
-            // SAFETY: this is where element `place` lies, which is one of those counted above.
-            unsafe { element(x, at) }.map(|element| (element, x.dtype()))
+            // SAFETY: this is where an element lies: one of those counted above.
+            unsafe { element(x, x.layout().place_at(place)) }.map(|element| (element, x.dtype()))
         });
         match element {
             Some((element, dtype)) => PyArray::wrap_element(py, element, dtype).map(Some),
@@ -589,6 +593,14 @@ impl Flat {
 
     fn __getitem__(&self, key: &Bound<'_, PyAny>) -> PyResult<Py<PyArray>> {
         let py = key.py();
+        let found = self.array.get().with(py, |x| {
+            let place = place_of(x, key)?;
+            // SAFETY: this is where an element lies.
+            unsafe { element(x, place) }.map(|element| (element, x.dtype()))
+        });
+        if let Some((element, dtype)) = found {
+            return PyArray::wrap_element(py, element, dtype);
+        }
         let key = &self.key(key)?;
         let found = index::get(&self.row(py)?, key)?;
         let copy = found.get().array(py).copy();
@@ -603,6 +615,15 @@ impl Flat {
             return Err(PyIndexError::new_err(
                 "Assigning to a flat iterator with a 0-D index is not supported",
             ));
+        }
+        if let Some(number) = convert::number(value)? {
+            let x = self.array.get().look(py);
+            // SAFETY: the place is where an element lies.
+            if let Some(place) = place_of(&x, key)
+                && unsafe { put_element(&x, place, number) }
+            {
+                return Ok(());
+            }
         }
         let key = &self.key(key)?;
         let slf = self.array.bind(py);

@@ -1,6 +1,8 @@
 //! How the class's operators reach the core: the short way where it is open, else the general one.
 
-use mxnet::ops::{Attrs, Call, OpDef, Quick, dispatch, elementwise as e, quick, quick_into};
+use mxnet::ops::{
+    Attrs, Call, OpDef, Quick, dispatch, elementwise as e, quick, quick_elements, quick_into,
+};
 use mxnet::tensor::Scalar;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -170,18 +172,24 @@ pub fn quick_binary(
 ) -> PyResult<Option<Py<PyAny>>> {
     let py = slf.py();
     let this = slf.get().look(py);
-    let result = match other.cast::<PyArray>() {
-        Ok(other) => quick(
-            op,
-            &[Quick::Array(&this), Quick::Array(&other.get().look(py))],
-        ),
-        Err(_) => match convert::number(other)? {
-            Some(value) if swapped => quick(op, &[Quick::Number(value), Quick::Array(&this)]),
-            Some(value) => quick(op, &[Quick::Array(&this), Quick::Number(value)]),
-            None => return Ok(None),
-        },
+    let (other, number) = match other.cast::<PyArray>() {
+        Ok(other) => (Some(other.get().look(py)), None),
+        Err(_) => (None, convert::number(other)?),
     };
-    drop(this);
+    let operands = match (&other, number) {
+        (Some(other), _) => [Quick::Array(&this), Quick::Array(other)],
+        (None, Some(number)) if swapped => [Quick::Number(number), Quick::Array(&this)],
+        (None, Some(number)) => [Quick::Array(&this), Quick::Number(number)],
+        (None, None) => return Ok(None),
+    };
+    if this.ndim() == 0
+        && let Some((element, dtype)) = quick_elements(op, &operands)
+    {
+        drop((other, this));
+        return Ok(Some(PyArray::wrap_element(py, element, dtype)?.into_any()));
+    }
+    let result = quick(op, &operands);
+    drop((other, this));
     match result {
         Ok(Some(array)) => Ok(Some(PyArray::wrap_result(py, array)?.into_any())),
         Ok(None) => Ok(None),

@@ -176,6 +176,18 @@ impl Layout {
         len
     }
 
+    /// Where the element lies that comes at this position in C order; there is one.
+    #[inline]
+    pub fn place_at(&self, position: usize) -> usize {
+        debug_assert!(position < self.len());
+        let (mut rest, mut place) = (position, self.offset);
+        for (&n, &stride) in self.shape.iter().zip(&self.strides).rev() {
+            place = place.wrapping_add_signed((rest % n) as isize * stride);
+            rest /= n;
+        }
+        place
+    }
+
     /// Where the element at these indices lies, negative ones counted from the end; `None` unless there is one index an axis and each is inside.
     #[inline]
     pub fn place_of(&self, indices: &[isize]) -> Option<usize> {
