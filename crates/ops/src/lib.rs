@@ -50,7 +50,8 @@ pub use opdef::{
     Warning, Words, one, one_of,
 };
 pub use quick::{
-    Quick, constant, duplicate, duplicate_fortran, flat, quick, quick_elements, quick_into, range, two,
+    Quick, constant, duplicate, duplicate_fortran, flat, quick, quick_elements, quick_into, range,
+    two,
 };
 pub use types::{
     DTypes, Lift, Out, Types, check_element, default_dtype, dtype_of_number, out_of_bounds,

@@ -188,8 +188,8 @@ pub enum Cpu {
 pub enum Short {
     /// There is none.
     None,
-    /// A view of one array: its layout, given the integers of the second parameter; the others at their defaults.
-    View(fn(&Layout, &[isize]) -> Option<Layout>),
+    /// A view of one array: its layout, given the integers of the second parameter, if that is given, or of all others; the rest at their defaults.
+    View(fn(&Layout, Option<&[isize]>) -> Option<Layout>),
     /// A new array, given its shape (and its value), and perhaps the dtype.
     Constant(Filling),
     /// The elements of one array in memory of their own, in C order.
@@ -206,6 +206,12 @@ pub enum Short {
     List(fn(&[&Array], Option<isize>) -> Result<Option<Array>>),
     /// Something of one array.
     Single(fn(&Array) -> Result<Option<Array>>),
+    /// Several things of one array, in a tuple.
+    Several(fn(&Array) -> Result<Option<Outputs>>),
+    /// Something of one array, an integer, and an axis or all elements.
+    Counted(fn(&Array, isize, Option<isize>) -> Result<Option<Array>>),
+    /// Something of two arrays along one axis, the third argument, or of all elements.
+    PairAlong(fn(&Array, &Array, Option<isize>) -> Result<Option<Array>>),
     /// Something of two arrays.
     Pair(fn(&Array, &Array) -> Result<Option<Array>>),
     /// Something for each row along one axis, the second argument, or of all elements.

@@ -9,6 +9,7 @@ from mxnet import _core
 from mxnet._core import asarray, ndarray
 
 _op = _core.namespaces["op"]
+_op_sort = _op["sort"]
 
 
 def _sort(
@@ -32,7 +33,10 @@ def _sort(
     >>> x
     array([1, 2, 3])
     """
-    self[...] = _op["sort"](self, operator.index(axis), kind, order, stable=stable)
+    if kind is None and order is None and stable is None:
+        self[...] = _op_sort(self, operator.index(axis))
+    else:
+        self[...] = _op_sort(self, operator.index(axis), kind, order, stable=stable)
 
 
 def _partition(self: ndarray, kth: Any, axis: int = -1, kind: str = "introselect", order: str | None = None) -> None:

@@ -13,7 +13,7 @@ use crate::device::PyDevice;
 use crate::error::raise;
 use crate::operators::{Target, binary, in_place, plain_power, reflected, unary};
 use crate::sections::sections;
-use crate::{dlpack, exchange, index, making, memory, number, protocol};
+use crate::{dlpack, exchange, index, making, memory, number, protocol, values};
 
 mod handle;
 mod place;
@@ -339,13 +339,13 @@ impl PyArray {
     #[doc = sections!(item)]
     #[pyo3(signature = (*args))]
     fn item(slf: &Bound<'_, Self>, args: &Bound<'_, PyTuple>) -> PyResult<Py<PyAny>> {
-        exchange::item(slf, args)
+        values::item(slf, args)
     }
 
     /// The elements as nested lists of Python numbers.
     #[doc = sections!(tolist)]
     fn tolist(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
-        exchange::to_list(slf)
+        values::to_list(slf)
     }
 
     /// The elements as a NumPy array with memory of its own.
@@ -490,24 +490,24 @@ impl PyArray {
     }
 
     fn __bool__(slf: &Bound<'_, Self>) -> PyResult<bool> {
-        exchange::truth(slf)
+        values::truth(slf)
     }
 
     fn __int__(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
-        exchange::number(slf, "int")
+        values::number(slf, "int")
     }
 
     fn __float__(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
-        exchange::number(slf, "float")
+        values::number(slf, "float")
     }
 
     /// The only element as a Python complex number.
     fn __complex__(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
-        exchange::number(slf, "complex")
+        values::number(slf, "complex")
     }
 
     fn __index__(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
-        exchange::as_index(slf)
+        values::as_index(slf)
     }
 
     /// Of an array of no axes: whether the number is whole, a method.
@@ -592,7 +592,7 @@ impl PyArray {
                 slf.get_type().name()?
             )));
         }
-        exchange::scalar(slf)?
+        values::scalar(slf)?
             .bind(py)
             .call_method1("__format__", (spec,))
             .map(Bound::unbind)

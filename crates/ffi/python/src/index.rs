@@ -171,9 +171,7 @@ impl Step {
         if entry.is_none() {
             return Some(Step::New);
         }
-        entry
-            .is(PyEllipsis::get(entry.py()))
-            .then_some(Step::Rest)
+        entry.is(PyEllipsis::get(entry.py())).then_some(Step::Rest)
     }
 }
 
@@ -241,7 +239,10 @@ impl Steps {
 
     #[inline]
     fn count(&self, is_meant: fn(&Step) -> bool) -> usize {
-        self.steps[..self.len].iter().filter(|x| is_meant(x)).count()
+        self.steps[..self.len]
+            .iter()
+            .filter(|x| is_meant(x))
+            .count()
     }
 
     /// What the entries show; `None` if they do not fit.
@@ -499,7 +500,10 @@ fn put_at_all(
     let (Some(first), Some(second), None) = (entries.next(), entries.next(), entries.next()) else {
         return Ok(false);
     };
-    match (first.cast_exact::<PyArray>(), second.cast_exact::<PyArray>()) {
+    match (
+        first.cast_exact::<PyArray>(),
+        second.cast_exact::<PyArray>(),
+    ) {
         (Ok(a), Ok(b)) => put_at(slf, &[&a, &b], value),
         _ => Ok(false),
     }

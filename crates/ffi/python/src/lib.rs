@@ -25,6 +25,7 @@ mod registry;
 mod sections;
 mod settings;
 mod ufunc;
+mod values;
 
 use pyo3::prelude::*;
 

@@ -13,10 +13,10 @@ mod expression;
 mod nonzero;
 mod numbers;
 mod positions;
+mod put;
 mod resolve;
 mod rows;
 mod select;
-mod put;
 mod short;
 mod window;
 
@@ -31,15 +31,13 @@ pub(crate) use positions::{dense, positions};
 
 pub use nonzero::{ARGWHERE, FLATNONZERO, NONZERO, NONZERO_MATRIX};
 pub use numbers::{RAVEL_POSITIONS, UNRAVEL_INDEX};
+pub use put::{copy_element, put_element, put_few, put_masked, put_number, put_picked};
 pub use resolve::{RESOLVE, WRAPPED, resolved};
 pub use rows::{
     EMBEDDING, GATHER_ND, NPX_INDEX_ADD, NPX_INDEX_UPDATE, ONE_HOT, ONE_HOT_ROWS, PICK, SCATTER_ND,
 };
 pub use select::{COMPRESS, EXTRACT, TAKE, take};
-pub use put::{
-    copy_element, put_element, put_few, put_masked, put_number, put_picked,
-};
-pub use short::{element, picked};
+pub use short::{element, picked, read, read_few};
 pub use window::{WINDOW, WINDOW_ASSIGN, WINDOW_SPREAD};
 
 use crate::opdef::OpDef;

@@ -1,17 +1,19 @@
 //! Where elements are not zero.
 #![allow(unsafe_code)]
 
+use mxnet_engine::engine;
 use mxnet_kernels::index::nonzero as kernel;
 use mxnet_kernels::reduce::Source;
-use mxnet_tensor::DType;
+use mxnet_tensor::{DType, DeviceKind};
 use smallvec::SmallVec;
 
 use crate::args::{Attrs, Param};
 use crate::eager::{Pool, elem};
 use crate::error::Result;
+use crate::interp::Flags;
 use crate::invoke::invoke1;
-use crate::opdef::{Bundle, Cpu, Cuda, Grad, Onnx, OpDef, Probe, Surface};
-use crate::{Array, Outputs};
+use crate::opdef::{Bundle, Cpu, Cuda, Grad, Onnx, OpDef, Probe, Short, Surface};
+use crate::{Array, Outputs, cpu};
 
 /// Positions of the elements that are not zero, one row an axis.
 pub static NONZERO_MATRIX: OpDef = OpDef {
@@ -82,6 +84,7 @@ pub static NONZERO: OpDef = OpDef {
             })
             .collect()
     }),
+    short: Short::Several(few),
     bundle: |_| Bundle::Tuple,
     probe: Probe::calls(&["i((2, 3), 2)", "b((4,))", "f((2, 0))"]),
     ..OpDef::COMPOSITE
@@ -133,4 +136,41 @@ impl Array {
 /// The (ndim, count) matrix of positions of elements that are not zero.
 pub(super) fn positions(x: &Array) -> Result<Array> {
     invoke1(&NONZERO_MATRIX, &[x], &Attrs::none())
+}
+
+/// The positions in a small array that is at hand. `None`: take the general way.
+fn few(x: &Array) -> Result<Option<Outputs>> {
+    if x.ndim() == 0
+        || x.len() > cpu::FEW
+        || x.is_weak()
+        || x.device().kind() != DeviceKind::Cpu
+        || !Flags::current().is_plain()
+    {
+        return Ok(None);
+    }
+    let var = x.tensor().storage().var();
+    let Some(guard) = engine().try_acquire(&[var], &[], x.len() as u64 + 1) else {
+        return Ok(None);
+    };
+    if guard.poison().is_some() {
+        return Ok(None);
+    }
+    let source = Source {
+        ptr: x.tensor().data_ptr(),
+        elem: elem(x.dtype()),
+        shape: x.shape(),
+        strides: &x.tensor().byte_strides(),
+    };
+    // SAFETY: the layout lies within its storage; `guard` grants the read.
+    let count = unsafe { kernel(&Pool, &source, &[]) };
+    let rows = (0..x.ndim()).map(|_| Array::uninitialised(&[count], DType::I64, x.device()));
+    let rows: Outputs = rows.collect::<Result<_>>()?;
+    if count > 0 {
+        let places = rows.iter().map(|row| row.tensor().data_ptr().cast());
+        let places: SmallVec<[*mut i64; 4]> = places.collect();
+        // SAFETY: as above; every row has room for `count` integers, and is known to nobody else.
+        unsafe { kernel(&Pool, &source, &places) };
+    }
+    drop(guard);
+    Ok(Some(rows))
 }

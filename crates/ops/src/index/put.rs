@@ -170,7 +170,11 @@ impl<'a> Rows<'a> {
                 }
                 // SAFETY: the pattern has 16 bytes, enough for every dtype.
                 unsafe { number.write(dtype, pattern.as_mut_ptr().cast()) };
-                Some(Rows { held: None, pattern, width })
+                Some(Rows {
+                    held: None,
+                    pattern,
+                    width,
+                })
             }
             Quick::Array(value) => {
                 let is_like = value.ndim() == lead.len() + rest.len()
@@ -180,7 +184,11 @@ impl<'a> Rows<'a> {
                     && value.dtype() == x.dtype()
                     && is_open(x, value)
                     && !Arc::ptr_eq(value.tensor().storage(), x.tensor().storage());
-                is_open.then_some(Rows { held: Some(value), pattern, width })
+                is_open.then_some(Rows {
+                    held: Some(value),
+                    pattern,
+                    width,
+                })
             }
         }
     }
@@ -198,8 +206,12 @@ impl<'a> Rows<'a> {
                 Some(value) => {
                     let from = value.tensor().data_ptr().cast_const().add(i * bytes);
                     match bytes {
-                        4 => to.cast::<u32>().write_unaligned(from.cast::<u32>().read_unaligned()),
-                        8 => to.cast::<u64>().write_unaligned(from.cast::<u64>().read_unaligned()),
+                        4 => to
+                            .cast::<u32>()
+                            .write_unaligned(from.cast::<u32>().read_unaligned()),
+                        8 => to
+                            .cast::<u64>()
+                            .write_unaligned(from.cast::<u64>().read_unaligned()),
                         _ => std::ptr::copy_nonoverlapping(from, to, bytes),
                     }
                 }
@@ -319,7 +331,10 @@ pub fn put_masked(x: &Array, mask: &Array, value: Quick) -> bool {
     }
     storage.bump_version();
     let to = x.tensor().data_ptr();
-    let meant = mask.iter().enumerate().filter(|(_, is_meant)| **is_meant != 0);
+    let meant = mask
+        .iter()
+        .enumerate()
+        .filter(|(_, is_meant)| **is_meant != 0);
     macro_rules! put {
         ($word:ty) => {{
             // SAFETY: the pattern holds an element as wide as this word.

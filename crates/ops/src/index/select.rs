@@ -8,7 +8,7 @@ use crate::Array;
 use crate::args::{Attrs, Param, ParamKind, Value};
 use crate::error::{Result, Tuple};
 use crate::invoke::invoke1;
-use crate::opdef::{Cpu, Form, OpDef, Probe, Surface};
+use crate::opdef::{Cpu, Form, OpDef, Probe, Short, Surface};
 
 /// NumPy's `take`.
 pub static TAKE: OpDef = OpDef {
@@ -60,6 +60,16 @@ pub static TAKE: OpDef = OpDef {
             return cx.done(take(&x.reshape(&[x.len()])?, indices, 0, mode)?);
         }
         cx.done(take(x, indices, cx.axis("axis", 0)?, mode)?)
+    }),
+    short: Short::PairAlong(|x, indices, axis| {
+        let ndim = x.ndim() as isize;
+        match axis {
+            Some(axis) if (-ndim..ndim).contains(&axis) => {
+                short::picked(x, axis.rem_euclid(ndim) as usize, &[indices])
+            }
+            None if ndim == 1 => short::picked(x, 0, &[indices]),
+            _ => Ok(None),
+        }
     }),
     probe: Probe::calls(&[
         "f((3, 4)), i((2, 2), 12)",

@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use mxnet_engine::{Var, engine};
 use mxnet_kernels::index::{mask_starts, select};
-use mxnet_tensor::{DType, DeviceKind, Dims, Storage, Tensor};
+use mxnet_tensor::{DType, DeviceKind, Dims, Scalar, Storage, Tensor};
 use smallvec::SmallVec;
 
-use crate::Array;
 use crate::eager::Pool;
 use crate::error::Result;
 use crate::interp::Flags;
+use crate::{Array, cpu};
 
 /// Up to this many bytes of result checking and copying at once cost less than operators.
 pub(super) const SMALL_BYTES: usize = 16 * 1024;
@@ -53,7 +53,9 @@ pub fn picked(x: &Array, axis: usize, indices: &[&Array]) -> Result<Option<Array
     };
     let mut reads = [x.tensor().storage().var(); MOST + 1];
     reads[1..].copy_from_slice(&vars);
-    let is_own = vars[..num_vars].iter().any(|var| std::ptr::eq(*var, reads[0]));
+    let is_own = vars[..num_vars]
+        .iter()
+        .any(|var| std::ptr::eq(*var, reads[0]));
     let reads = &reads[usize::from(is_own)..=num_vars];
     let bytes = (outer * n * width) as u64;
     let Some(guard) = engine().try_acquire(reads, &[], bytes + 1) else {
@@ -225,6 +227,48 @@ pub unsafe fn element(x: &Array, place: usize) -> Option<Arc<Storage>> {
     };
     drop(guard);
     Some(element)
+}
+
+/// The element at a place of the storage of `x`, if it is at hand.
+///
+/// # Safety
+/// As [`element`].
+#[inline]
+pub unsafe fn read(x: &Array, place: usize) -> Option<Scalar> {
+    if x.device().kind() != DeviceKind::Cpu {
+        return None;
+    }
+    let storage = x.tensor().storage();
+    let guard = engine().try_acquire(&[storage.var()], &[], 1)?;
+    if guard.poison().is_some() {
+        return None;
+    }
+    // SAFETY: 1. the place is inside, the caller says. 2. `guard` grants the read.
+    let value = unsafe {
+        let at = storage.ptr().cast_const().add(place * x.dtype().size());
+        Scalar::read(x.dtype(), at)
+    };
+    drop(guard);
+    Some(value)
+}
+
+/// The elements of a small array in C order, if they lie so and are at hand.
+pub fn read_few(x: &Array) -> Option<SmallVec<[Scalar; 16]>> {
+    let (n, size) = (x.len(), x.dtype().size());
+    if n > cpu::FEW || !x.layout().is_contiguous() || x.device().kind() != DeviceKind::Cpu {
+        return None;
+    }
+    let storage = x.tensor().storage();
+    let guard = engine().try_acquire(&[storage.var()], &[], n as u64 + 1)?;
+    if guard.poison().is_some() {
+        return None;
+    }
+    let first = x.tensor().data_ptr().cast_const();
+    // SAFETY: there are `n` dense elements; `guard` grants the read.
+    let values = (0..n).map(|i| unsafe { Scalar::read(x.dtype(), first.add(i * size)) });
+    let values = values.collect();
+    drop(guard);
+    Some(values)
 }
 
 /// `x[mask]` for a mask of the array's shape. `None`: take the general way.

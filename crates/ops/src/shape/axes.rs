@@ -30,7 +30,7 @@ pub static EXPAND_DIMS: OpDef = OpDef {
             cx.layout.expand_dims(&signed(cx.ints("axis")))?,
         ))
     }),
-    short: Short::View(|layout, axes| layout.expand_dims(axes).ok()),
+    short: Short::View(|layout, axes| layout.expand_dims(axes?).ok()),
     grad: Grad::Rule(Keep::NOTHING, |g| g.one(g.dy(0).reshape(g.shape(0))?)),
     onnx: Onnx::Node {
         ty: "Unsqueeze",
@@ -62,7 +62,7 @@ pub static SQUEEZE: OpDef = OpDef {
                 .squeeze(cx.opt_ints("axis").map(signed).as_deref())?,
         ))
     }),
-    short: Short::View(|layout, axes| layout.squeeze(Some(axes)).ok()),
+    short: Short::View(|layout, axes| layout.squeeze(axes).ok()),
     grad: Grad::Rule(Keep::NOTHING, |g| g.one(g.dy(0).reshape(g.shape(0))?)),
     onnx: Onnx::Node {
         ty: "Squeeze",
@@ -98,6 +98,10 @@ pub static SWAPAXES: OpDef = OpDef {
             cx.int("axis1") as isize,
             cx.int("axis2") as isize,
         )?))
+    }),
+    short: Short::View(|layout, axes| match axes? {
+        &[a, b] => layout.swap_axes(a, b).ok(),
+        _ => None,
     }),
     grad: Grad::Rule(Keep::NOTHING, |g| {
         let attrs: Attrs = [Value::Int(g.int("axis1")), Value::Int(g.int("axis2"))]

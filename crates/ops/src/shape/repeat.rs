@@ -1,4 +1,5 @@
 //! Arrays made larger or shifted: padding, tiling, repeating, rolling.
+#![allow(unsafe_code)]
 
 use mxnet_tensor::{Dims, Layout, Scalar};
 use smallvec::SmallVec;
@@ -7,12 +8,17 @@ use crate::Array;
 use crate::args::{Param, ParamKind, Value};
 use crate::cx::{CompositeCx, KernelCx};
 use crate::error::Result;
+use crate::index::take;
+use crate::interp::Flags;
 use crate::invoke::invoke1;
 use crate::laid;
-use crate::opdef::{Cost, Cpu, Grad, Keep, Onnx, OpDef, Probe, Surface, one_of};
-use crate::shape::{concatenate, narrow};
+use crate::opdef::{Cost, Cpu, Grad, Keep, Onnx, OpDef, Probe, Short, Surface, one_of};
+use crate::shape::narrow;
 use crate::types::check_element;
-use crate::{Outputs, cpu};
+use crate::{Outputs, cpu, quick};
+
+/// Up to so many bytes of result are written at once.
+const SMALL_BYTES: usize = 4 * 1024;
 
 /// Surrounded by a constant. Other modes are made of slices in `np.pad`.
 pub static PAD: OpDef = OpDef {
@@ -342,6 +348,7 @@ pub static REPEAT: OpDef = OpDef {
         array([2, 3, 3])
     ",
     cpu: Cpu::Composite(repeat),
+    short: Short::Counted(repeat_few),
     probe: Probe::calls(&[
         "f((2, 3)), 2",
         "f((2, 3)), 3, 0",
@@ -378,14 +385,51 @@ fn repeat(cx: &CompositeCx) -> Result<Outputs> {
             repeats.len()
         )));
     }
-    let mut parts: Vec<Array> = Vec::with_capacity(n);
-    for (i, &r) in repeats.iter().enumerate() {
-        let mut wide = Dims::from_slice(x.shape());
-        wide[axis] = r;
-        parts.push(narrow(&x, axis, i, i + 1)?.broadcast_to(&wide)?);
+    let total = repeats
+        .iter()
+        .try_fold(0_usize, |sum, &r| sum.checked_add(r));
+    let mut positions = Vec::new();
+    if total.is_none_or(|total| positions.try_reserve_exact(total).is_err()) {
+        return Err(cx.shape_error("so many elements do not fit into memory"));
     }
-    let refs: SmallVec<[&Array; 8]> = parts.iter().collect();
-    cx.done(concatenate(&refs, axis)?)
+    for (i, &r) in repeats.iter().enumerate() {
+        positions.extend(std::iter::repeat_n(i as i64, r));
+    }
+    let positions = Array::from_slice(&positions, &[positions.len()])?;
+    cx.done(take(&x, &positions, axis, "raise")?)
+}
+
+/// Each element of a small array as often, along an axis or one behind another. `None`: take the general way.
+fn repeat_few(x: &Array, repeats: isize, axis: Option<isize>) -> Result<Option<Array>> {
+    let ndim = x.ndim() as isize;
+    let Ok(times) = usize::try_from(repeats) else {
+        return Ok(None);
+    };
+    let (shape, outer, width) = match axis {
+        None => ([x.len() * times].into_iter().collect(), x.len(), 1),
+        Some(axis) if (-ndim..ndim).contains(&axis) => {
+            let at = axis.rem_euclid(ndim) as usize;
+            let mut shape = Dims::from_slice(x.shape());
+            shape[at] *= times;
+            let (outer, inner) = x.shape().split_at(at + 1);
+            (shape, outer.iter().product(), inner.iter().product())
+        }
+        Some(_) => return Ok(None),
+    };
+    let row: usize = width * x.dtype().size();
+    if times > cpu::FEW || outer * times * row > SMALL_BYTES || !Flags::current().is_plain() {
+        return Ok(None);
+    }
+    quick::small(x, &shape, x.dtype(), |src, dst| {
+        for i in 0..outer * times {
+            // SAFETY: the dense source has `outer` rows of these bytes, the result `times` as many.
+            unsafe {
+                let from = src.add(i / times * row);
+                std::ptr::copy_nonoverlapping(from, dst.add(i * row), row);
+            }
+        }
+        true
+    })
 }
 
 /// The array surrounded by `value`; `widths` has (before, after) for each axis.

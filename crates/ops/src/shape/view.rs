@@ -67,7 +67,7 @@ pub static RESHAPE: OpDef = OpDef {
             None => Viewed::Copied(reshape_dims(cx.layout.len(), &shape)?),
         })
     }),
-    short: Short::View(|layout, shape| layout.reshape(shape).ok().flatten()),
+    short: Short::View(|layout, shape| layout.reshape(shape?).ok().flatten()),
     extended: Some(&RESHAPE_COPYING),
     grad: Grad::Rule(Keep::NOTHING, |g| {
         let attrs: Attrs = [Value::from(g.shape(0)), g.get("order").clone()]
@@ -161,7 +161,7 @@ pub static TRANSPOSE: OpDef = OpDef {
             .map(|axes| axes.iter().map(|&a| a as isize).collect());
         Ok(Viewed::Shared(cx.layout.transpose(axes.as_deref())?))
     }),
-    short: Short::View(|layout, axes| layout.transpose(Some(axes)).ok()),
+    short: Short::View(|layout, axes| layout.transpose(axes).ok()),
     grad: Grad::Rule(Keep::NOTHING, |g| {
         let ndim = g.shape(0).len() as i64;
         let inverse: Option<SmallVec<[i64; 4]>> = g.opt_ints("axes").map(|axes| {

@@ -3,8 +3,8 @@
 //! What is not exactly of that form is left to the general way, errors included.
 
 use mxnet::ops::{
-    Array, Copied, Filling, OpDef, Quick, Short, constant, default_dtype, duplicate, flat,
-    interp::Flags, quick, range, two,
+    Array, Copied, Default, Filling, OpDef, Outputs, ParamKind, Quick, Short, constant,
+    default_dtype, duplicate, flat, interp::Flags, quick, range, two,
 };
 use mxnet::tensor::{Layout, Scalar, default_float};
 use pyo3::ffi;
@@ -42,6 +42,9 @@ pub fn call(
         Short::Cast => cast(py, binding, positional, named),
         Short::Range if named.len == 0 => ranged(py, op, positional),
         Short::List(list) => listed(py, binding, list, positional, named),
+        Short::Several(several) if named.len == 0 => together(py, several, positional),
+        Short::Counted(counted) => repeated(py, binding, counted, positional, named),
+        Short::PairAlong(pair) => taken(py, binding, pair, positional, named),
         Short::Single(single) if named.len == 0 => alone(py, op, single, positional),
         Short::Pair(pair) if named.len == 0 => paired(py, op, pair, positional),
         Short::Along(along) => searched(py, binding, along, positional, named),
@@ -54,6 +57,7 @@ pub fn call(
         | Short::Elements(_)
         | Short::Flat(_)
         | Short::Single(_)
+        | Short::Several(_)
         | Short::Pair(_)
         | Short::Two
         | Short::Range => Ok(None),
@@ -144,7 +148,7 @@ impl Few {
 fn viewed(
     py: Python<'_>,
     op: &'static OpDef,
-    view: fn(&Layout, &[isize]) -> Option<Layout>,
+    view: fn(&Layout, Option<&[isize]>) -> Option<Layout>,
     positional: &[*mut ffi::PyObject],
 ) -> PyResult<Option<Py<PyAny>>> {
     let Some((&first, rest)) = positional.split_first() else {
@@ -166,18 +170,20 @@ fn viewed(
 fn seen(
     py: Python<'_>,
     op: &'static OpDef,
-    view: fn(&Layout, &[isize]) -> Option<Layout>,
+    view: fn(&Layout, Option<&[isize]>) -> Option<Layout>,
     x: &Bound<'_, PyArray>,
     rest: &[*mut ffi::PyObject],
 ) -> Option<Array> {
     // SAFETY: as above.
     let mut rest = rest.iter().map(|&p| unsafe { Borrowed::from_ptr(py, p) });
+    let second = op.params.get(1)?;
     let integers = match rest.len() {
-        0 => return None,
-        1 => Few::of(rest.next()?)?,
-        _ if op.params.get(1)?.variadic => {
+        0 if second.default == Default::Required => return None,
+        0 => None,
+        1 => Some(Few::of(rest.next()?)?),
+        n if second.variadic || second.kind == ParamKind::Int && n + 1 == op.params.len() => {
             let mut few = Few::new();
-            rest.all(|item| few.push(item)).then_some(few)?
+            Some(rest.all(|item| few.push(item)).then_some(few)?)
         }
         _ => return None,
     };
@@ -186,7 +192,7 @@ fn seen(
         return None;
     }
     let look = x.get().look(py);
-    let layout = view(look.layout(), integers.as_slice())?;
+    let layout = view(look.layout(), integers.as_ref().map(Few::as_slice))?;
     Some(Array::from_tensor(look.tensor().with_layout(layout)))
 }
 
@@ -480,6 +486,111 @@ fn alone(
     };
     let answer = single(&x.get().look(py));
     made(py, op, answer)
+}
+
+/// `nonzero(a)`: a tuple.
+#[inline]
+fn together(
+    py: Python<'_>,
+    several: fn(&Array) -> mxnet::ops::Result<Option<Outputs>>,
+    positional: &[*mut ffi::PyObject],
+) -> PyResult<Option<Py<PyAny>>> {
+    let &[object] = positional else {
+        return Ok(None);
+    };
+    // SAFETY: a borrowed argument of the running call.
+    let object = unsafe { Borrowed::<PyAny>::from_ptr(py, object) };
+    let Ok(x) = object.cast::<PyArray>() else {
+        return Ok(None);
+    };
+    let answer = several(&x.get().look(py));
+    let Some(arrays) = answer.map_err(|error| raise(py, error))? else {
+        return Ok(None);
+    };
+    let objects: SmallVec<[Py<PyArray>; 4]> = arrays
+        .into_iter()
+        .map(|array| PyArray::wrap(py, array))
+        .collect::<PyResult<_>>()?;
+    Ok(Some(PyTuple::new(py, objects)?.into_any().unbind()))
+}
+
+/// The last argument, if it is given, by position behind `first` others or under its name; nothing else is. `None`: that is not so.
+#[inline]
+fn last_axis(
+    py: Python<'_>,
+    binding: &'static Binding,
+    first: usize,
+    positional: &[*mut ffi::PyObject],
+    named: &Named,
+) -> Option<Option<isize>> {
+    let axis = match (positional.len().checked_sub(first)?, named.len) {
+        (0, 0) => return Some(None),
+        (1, 0) => positional[first],
+        (0, 1) => {
+            let (name, value) = named.get(0);
+            (find(binding, name)? == first).then_some(value)?
+        }
+        _ => return None,
+    };
+    let mut few = Few::new();
+    // SAFETY: a borrowed argument of the running call.
+    let axis = unsafe { Borrowed::<PyAny>::from_ptr(py, axis) };
+    if axis.is_none() {
+        return Some(None);
+    }
+    few.push(axis).then(|| Some(few.values[0]))
+}
+
+/// `repeat(a, 2)`, `repeat(a, 2, axis=1)`.
+#[inline]
+fn repeated(
+    py: Python<'_>,
+    binding: &'static Binding,
+    counted: fn(&Array, isize, Option<isize>) -> mxnet::ops::Result<Option<Array>>,
+    positional: &[*mut ffi::PyObject],
+    named: &Named,
+) -> PyResult<Option<Py<PyAny>>> {
+    let &[object, count, ..] = positional else {
+        return Ok(None);
+    };
+    let Some(axis) = last_axis(py, binding, 2, positional, named) else {
+        return Ok(None);
+    };
+    // SAFETY: borrowed arguments of the running call.
+    let [object, count] = [object, count].map(|p| unsafe { Borrowed::<PyAny>::from_ptr(py, p) });
+    let mut few = Few::new();
+    let Ok(x) = object.cast::<PyArray>() else {
+        return Ok(None);
+    };
+    if !few.push(count) {
+        return Ok(None);
+    }
+    let answer = counted(&x.get().look(py), few.values[0], axis);
+    made(py, binding.op, answer)
+}
+
+/// `take(a, indices)`, `take(a, indices, axis=1)`.
+#[inline]
+fn taken(
+    py: Python<'_>,
+    binding: &'static Binding,
+    pair: fn(&Array, &Array, Option<isize>) -> mxnet::ops::Result<Option<Array>>,
+    positional: &[*mut ffi::PyObject],
+    named: &Named,
+) -> PyResult<Option<Py<PyAny>>> {
+    let &[a, b, ..] = positional else {
+        return Ok(None);
+    };
+    let Some(axis) = last_axis(py, binding, 2, positional, named) else {
+        return Ok(None);
+    };
+    // SAFETY: borrowed arguments of the running call.
+    let [a, b] = [a, b].map(|p| unsafe { Borrowed::<PyAny>::from_ptr(py, p) });
+    let (Ok(a), Ok(b)) = (a.cast::<PyArray>(), b.cast::<PyArray>()) else {
+        return Ok(None);
+    };
+    let answer = pair(&a.get().look(py), &b.get().look(py), axis);
+    made(py, binding.op, answer)
 }
 
 /// `dot(a, b)`.

@@ -20,7 +20,7 @@ use pyo3::types::{PyDict, PyTuple, PyType};
 use super::loops;
 use super::methods;
 use crate::call::{Binding, enter, guarded};
-use crate::exchange;
+use crate::values;
 
 /// A `ufunc` in memory.
 #[repr(C)]
@@ -167,7 +167,7 @@ const ATTRIBUTES: &[(&CStr, &CStr, Getter)] = &[
         |py, b| match b.op.fold.identity {
             // NumPy's identities are integers where they are whole.
             Some(Scalar::F64(x)) => object(py, x),
-            Some(value) => exchange::scalar_to_python(py, value),
+            Some(value) => values::scalar_to_python(py, value),
             None => Ok(py.None()),
         },
     ),

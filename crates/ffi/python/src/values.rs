@@ -1,0 +1,258 @@
+//! Elements as Python numbers, and lists of them.
+
+use mxnet::ops::Array;
+use mxnet::ops::index::{read, read_few};
+use mxnet::tensor::{DType, DeviceKind, Layout, Scalar};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyInt, PyList, PyTuple};
+use smallvec::SmallVec;
+
+use crate::array::PyArray;
+use crate::convert;
+use crate::error::raise;
+use crate::exchange::{discards_imaginary_part, to_numpy};
+
+fn value_of(py: Python<'_>, array: &Array) -> PyResult<Scalar> {
+    let result = if array.is_ready() {
+        array.item()
+    } else {
+        py.detach(|| array.item())
+    };
+    result.map_err(|error| raise(py, error))
+}
+
+/// The only element as a Python number.
+pub fn scalar(slf: &Bound<'_, PyArray>) -> PyResult<Py<PyAny>> {
+    let py = slf.py();
+    match only(slf)? {
+        Ok(value) => scalar_to_python(py, value),
+        // Says what is wrong.
+        Err(_) => scalar_to_python(py, value_of(py, &slf.get().array(py))?),
+    }
+}
+
+/// The value of the only element, or how many there are.
+fn only(slf: &Bound<'_, PyArray>) -> PyResult<Result<Scalar, usize>> {
+    let py = slf.py();
+    let x = slf.get().look(py);
+    if x.len() != 1 {
+        return Ok(Err(x.len()));
+    }
+    // SAFETY: the first element of an array that has one.
+    if let Some(value) = unsafe { read(&x, x.layout().offset()) } {
+        return Ok(Ok(value));
+    }
+    let array = x.clone();
+    drop(x);
+    value_of(py, &array).map(Ok)
+}
+
+/// `x.item(...)`.
+pub fn item(slf: &Bound<'_, PyArray>, args: &Bound<'_, PyTuple>) -> PyResult<Py<PyAny>> {
+    let py = slf.py();
+    if args.is_empty() {
+        return scalar(slf);
+    }
+    if let Some(value) = item_at(slf, args) {
+        return scalar_to_python(py, value);
+    }
+    let array = slf.get().array(py);
+    let position = if args.len() == 1 {
+        args.get_item(0)?
+    } else {
+        args.clone().into_any()
+    };
+    let Some(at) = convert::integers(&position)? else {
+        return Err(PyTypeError::new_err(
+            "item() takes integers or a tuple of integers",
+        ));
+    };
+    let mut layout = match at.len() {
+        1 if array.ndim() != 1 => Layout::contiguous(&[array.len()]),
+        n if n == array.ndim() => array.layout().clone(),
+        n => {
+            return Err(PyValueError::new_err(format!(
+                "item() needs {} indices, found {n}",
+                array.ndim()
+            )));
+        }
+    };
+    let source = if at.len() == 1 && array.ndim() != 1 {
+        array.contiguous().map_err(|error| raise(py, error))?
+    } else {
+        array
+    };
+    if layout.offset() == 0 && at.len() == 1 && source.ndim() != 1 {
+        layout = layout.with_offset(source.layout().offset());
+    }
+    for &i in &at {
+        layout = layout
+            .select(0, i as isize)
+            .map_err(|error| raise(py, error.into()))?;
+    }
+    scalar_to_python(
+        py,
+        value_of(py, &Array::from_tensor(source.tensor().with_layout(layout)))?,
+    )
+}
+
+/// The element that one integer tells in C order, or one for each axis. None: the general way finds it, or says what is wrong.
+fn item_at(slf: &Bound<'_, PyArray>, args: &Bound<'_, PyTuple>) -> Option<Scalar> {
+    let mut indices = SmallVec::<[isize; 4]>::new();
+    for index in args.iter_borrowed() {
+        indices.push(index.cast_exact::<PyInt>().ok()?.extract().ok()?);
+    }
+    let x = slf.get().look(slf.py());
+    let place = match indices[..] {
+        [index] if x.ndim() != 1 => {
+            let len = x.len() as isize;
+            let position = if index < 0 { index + len } else { index };
+            (0..len)
+                .contains(&position)
+                .then(|| x.layout().place_at(position as usize))?
+        }
+        _ => x.layout().place_of(&indices)?,
+    };
+    // SAFETY: this is where an element lies.
+    unsafe { read(&x, place) }
+}
+
+/// Truth of an array of one element.
+pub fn truth(slf: &Bound<'_, PyArray>) -> PyResult<bool> {
+    match only(slf)? {
+        Ok(value) => Ok(value.as_bool()),
+        Err(0) => Err(PyValueError::new_err(
+            "The truth value of an empty array is ambiguous. Use `array.size > 0` to check that an array is not empty.",
+        )),
+        Err(_) => Err(PyValueError::new_err(
+            "The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()",
+        )),
+    }
+}
+
+/// `int(x)`, `float(x)`, `complex(x)` of an array of one element.
+pub fn number(slf: &Bound<'_, PyArray>, class: &str) -> PyResult<Py<PyAny>> {
+    let py = slf.py();
+    let Ok(value) = only(slf)? else {
+        return Err(PyTypeError::new_err(
+            "only length-1 arrays can be converted to Python scalars",
+        ));
+    };
+    // What needs no rule of Python's: an import and a call take ten times as long.
+    let plain = match (class, value) {
+        ("float", Scalar::F64(_)) | ("int", Scalar::I64(_) | Scalar::U64(_)) => Some(value),
+        ("float", Scalar::I64(x)) => Some(Scalar::F64(x as f64)),
+        ("float", Scalar::U64(x)) => Some(Scalar::F64(x as f64)),
+        ("int", Scalar::F64(x)) if x.abs() < 9e18 => Some(Scalar::I64(x as i64)),
+        ("int", Scalar::Bool(x)) => Some(Scalar::I64(i64::from(x))),
+        _ => None,
+    };
+    let value = match value {
+        Scalar::C128(x) if class != "complex" => {
+            discards_imaginary_part(py)?;
+            Scalar::F64(x.re)
+        }
+        other => other,
+    };
+    if let Some(value) = plain {
+        return scalar_to_python(py, value);
+    }
+    py.import("builtins")?
+        .call_method1(class, (scalar_to_python(py, value)?,))
+        .map(Bound::unbind)
+}
+
+/// `x.tolist()`.
+pub fn to_list(slf: &Bound<'_, PyArray>) -> PyResult<Py<PyAny>> {
+    let py = slf.py();
+    {
+        let x = slf.get().look(py);
+        if x.ndim() == 1
+            && x.dtype() != DType::BF16
+            && let Some(numbers) = read_few(&x)
+        {
+            drop(x);
+            let items = numbers.into_iter().map(|x| scalar_to_python(py, x));
+            let items: SmallVec<[Py<PyAny>; 16]> = items.collect::<PyResult<_>>()?;
+            return Ok(PyList::new(py, items)?.into_any().unbind());
+        }
+    }
+    let array = slf.get().array(py);
+    if array.dtype() == DType::BF16 || array.device().kind() != DeviceKind::Cpu {
+        // NumPy has no number of its own for what it does not know.
+        return to_numpy(slf)?
+            .bind(py)
+            .call_method0("tolist")
+            .map(Bound::unbind);
+    }
+    if array.ndim() == 0 {
+        return scalar(slf);
+    }
+    let dense = array
+        .detach()
+        .contiguous()
+        .map_err(|error| raise(py, error))?;
+    // What failed is ready too, and raises.
+    let waited = if dense.is_ready() {
+        dense.wait_to_read()
+    } else {
+        py.detach(|| dense.wait_to_read())
+    };
+    waited.map_err(|error| raise(py, error))?;
+    let tensor = dense.tensor();
+    Ok(
+        nested(py, tensor.dtype(), tensor.data_ptr(), tensor.shape())?
+            .into_any()
+            .unbind(),
+    )
+}
+
+/// A list of the numbers, or of lists of the numbers, of dense elements of this shape, which are complete.
+fn nested<'py>(
+    py: Python<'py>,
+    dtype: DType,
+    data: *const u8,
+    shape: &[usize],
+) -> PyResult<Bound<'py, PyList>> {
+    let (n, inner) = (shape[0], &shape[1..]);
+    let step = dtype.size() * inner.iter().product::<usize>();
+    let items = (0..n).map(|i| {
+        let at = data.wrapping_add(i * step);
+        if inner.is_empty() {
+            // SAFETY: the caller's elements: `i` is one of them.
+            scalar_to_python(py, unsafe { Scalar::read(dtype, at) })
+        } else {
+            Ok(nested(py, dtype, at, inner)?.into_any().unbind())
+        }
+    });
+    PyList::new(py, items.collect::<PyResult<Vec<_>>>()?)
+}
+
+/// A number as Python has it.
+pub fn scalar_to_python(py: Python<'_>, value: Scalar) -> PyResult<Py<PyAny>> {
+    Ok(match value {
+        Scalar::Bool(x) => pyo3::types::PyBool::new(py, x)
+            .to_owned()
+            .into_any()
+            .unbind(),
+        Scalar::I64(x) => x.into_pyobject(py)?.into_any().unbind(),
+        Scalar::U64(x) => x.into_pyobject(py)?.into_any().unbind(),
+        Scalar::Wide(x) | Scalar::F64(x) => x.into_pyobject(py)?.into_any().unbind(),
+        Scalar::C128(x) => pyo3::types::PyComplex::from_doubles(py, x.re, x.im)
+            .into_any()
+            .unbind(),
+    })
+}
+
+/// `operator.index(x)`.
+pub fn as_index(slf: &Bound<'_, PyArray>) -> PyResult<Py<PyAny>> {
+    let py = slf.py();
+    let array = slf.get().array(py);
+    if array.ndim() != 0 || !array.dtype().is_integer() {
+        return Err(PyTypeError::new_err(
+            "only integer scalar arrays can be converted to a scalar index",
+        ));
+    }
+    scalar_to_python(py, value_of(py, &array)?)
+}
