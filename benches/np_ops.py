@@ -162,9 +162,10 @@ def sides(spec: Spec, ours: dict[str, Any], theirs: dict[str, Any]) -> tuple[Cal
 
 def changed(spec: Spec, *scopes: dict[str, Any]) -> list[Callable[[], Any]]:
     """Both sides of a statement, over operands of their own; raises if it changed them in different ways."""
-    names = sorted(set(re.findall(r"\b[a-z]\w*", spec.text)) & {
-        name for name, x in scopes[1].items() if isinstance(x, numpy.ndarray)
-    })
+    names = sorted(
+        set(re.findall(r"\b[a-z]\w*", spec.text))
+        & {name for name, x in scopes[1].items() if isinstance(x, numpy.ndarray)}
+    )
     cases, values = [], []
     for scope in scopes:
         own = {**scope, **{name: scope[name].copy() for name in names}}

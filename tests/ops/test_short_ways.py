@@ -468,3 +468,69 @@ def test_gradients_of_one_element_beside_an_array(text):
     assert e.grad.shape == ()
     numpy.testing.assert_allclose(x.grad.asnumpy(), wide.grad.asnumpy(), rtol=1e-6)
     numpy.testing.assert_allclose(e.grad.asnumpy(), spread.grad.asnumpy().sum(), rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_slices_repeats_and_positions_agree_with_numpy(dtype):
+    theirs = values(dtype, 3, 4)
+    for x, y in zip(views(np.array(theirs)), views(theirs), strict=True):
+        for got in both_ways(lambda x=x: x.nonzero()):
+            for mine, other in zip(got, y.nonzero(), strict=True):
+                same(mine, other)
+        for axis in (None, 0, 1, -1):
+            for got in both_ways(lambda x=x, axis=axis: x.repeat(2, axis)):
+                same(got, y.repeat(2, axis))
+            same(x.repeat(0, axis), y.repeat(0, axis))
+            if y.size:
+                at = numpy.array([[1, 0], [-1, 1]])
+                for got in both_ways(lambda x=x, axis=axis, at=at: x.take(np.array(at), axis)):
+                    same(got, y.take(at, axis))
+        same(x.swapaxes(0, -1), y.swapaxes(0, -1))
+        same(x[None].squeeze(), y[None].squeeze())
+        same(x[None].squeeze(0), y[None].squeeze(0))
+    row = numpy.sort(theirs.ravel())
+    for got in both_ways(lambda: np.searchsorted(np.array(row), np.array(theirs))):
+        same(got, numpy.searchsorted(row, theirs))
+    assert np.array(row).tolist() == row.tolist()
+    assert [np.array(theirs).item(i) for i in range(-12, 12)] == [theirs.item(i) for i in range(-12, 12)]
+    assert np.array(theirs).T.item(1, 2) == theirs.T.item(1, 2)
+
+
+def test_counts_of_repeats_are_those_of_numpy_for_many_positions():
+    counts = numpy.random.default_rng(0).integers(0, 3, 20_000)
+    x = numpy.arange(20_000.0)
+    same(np.repeat(np.array(x), np.array(counts)), numpy.repeat(x, counts))
+    m = values("float32", 3, 4)
+    same(np.repeat(np.array(m), [0, 2, 1], axis=0), numpy.repeat(m, [0, 2, 1], axis=0))
+
+
+@pytest.mark.parametrize("size", [16, LARGE])
+@pytest.mark.parametrize("call", ["repeat(-1)", "take(np.array([99999]))", "swapaxes(0, 5)", "item(99999)"])
+def test_what_short_ways_do_not_take_is_refused_as_by_numpy(call, size):
+    with pytest.raises(Exception) as theirs:  # noqa: PT011  whatever NumPy raises
+        eval(f"x.{call}", {"x": numpy.zeros(size), "np": numpy})  # noqa: S307
+    with pytest.raises(type(theirs.value)):
+        eval(f"x.{call}", {"x": np.zeros(size), "np": np})  # noqa: S307
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_elements_are_computed_like_arrays(dtype):
+    x, y = values(dtype, 5), values(dtype, 5, seed=1)
+    ours, other = np.array(x), np.array(y)
+    for name in ("add", "multiply", "subtract", "maximum", "equal", "less", "true_divide", "floor_divide", "power"):
+        ours_fn, theirs_fn = getattr(np, name), getattr(numpy, name)
+        for i in range(5):
+            try:
+                want = theirs_fn(x[i : i + 1], y[i : i + 1])[0]
+            except (TypeError, ValueError) as error:
+                with pytest.raises(type(error)):
+                    ours_fn(ours[i], other[i])
+                continue
+            whole = ours_fn(ours[i : i + 1], other[i : i + 1])[0]
+            got = ours_fn(ours[i], other[i])
+            assert got.dtype == whole.dtype
+            assert got.shape == ()
+            numpy.testing.assert_array_equal(got.asnumpy(), whole.asnumpy())
+            if numpy.dtype(want.dtype).kind in "biu":
+                numpy.testing.assert_array_equal(got.asnumpy(), want)
