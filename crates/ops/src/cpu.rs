@@ -176,6 +176,10 @@ pub(crate) fn fill(tensor: &Tensor, value: Scalar, threads: &dyn mxnet_kernels::
         unsafe { tensor.data_ptr().write_bytes(0, tensor.len_bytes()) };
         return;
     }
+    if tensor.len_bytes() <= SMALL_BYTES {
+        fill_row(tensor, value);
+        return;
+    }
     let mut pattern = [0_u64; 2];
     let pattern = pattern.as_mut_ptr().cast::<u8>();
     // SAFETY: 1. the pattern has 16 bytes, enough for every dtype. 2. the tensor is dense, so its elements are the bytes from `data_ptr` on.
@@ -211,6 +215,10 @@ pub(crate) fn fill_small(tensor: &Tensor, value: Scalar) -> bool {
         unsafe { value.write(tensor.dtype(), tensor.data_ptr()) };
         return true;
     }
+    if tensor.layout().is_contiguous() {
+        fill_row(tensor, value);
+        return true;
+    }
     let mut pattern = [0_u64; 2];
     let pattern = pattern.as_mut_ptr().cast::<u8>();
     // SAFETY: 1. the pattern has 16 bytes, enough for every dtype. 2. the layout lies within its storage; `guard` grants the write.
@@ -226,6 +234,30 @@ pub(crate) fn fill_small(tensor: &Tensor, value: Scalar) -> bool {
         );
     }
     true
+}
+
+/// Writes one value over all elements of a tensor in C order, which the caller may write.
+fn fill_row(tensor: &Tensor, value: Scalar) {
+    let mut pattern = [0_u64; 2];
+    let pattern = pattern.as_mut_ptr().cast::<u8>();
+    let (to, n) = (tensor.data_ptr(), tensor.len());
+    macro_rules! fill {
+        ($word:ty) => {
+            // SAFETY: the pattern has 16 bytes, enough for every dtype; there are `n` dense elements as wide as this word, and aligned to it or, if
+            // they have 16 bytes, to 8.
+            unsafe {
+                value.write(tensor.dtype(), pattern);
+                std::slice::from_raw_parts_mut(to.cast::<$word>(), n).fill(*pattern.cast::<$word>());
+            }
+        };
+    }
+    match tensor.dtype().size() {
+        1 => fill!(u8),
+        2 => fill!(u16),
+        4 => fill!(u32),
+        8 => fill!(u64),
+        _ => fill!([u64; 2]),
+    }
 }
 
 /// Up to this many elements planning a copy costs more than copying one by one.

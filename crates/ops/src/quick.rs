@@ -271,7 +271,7 @@ pub fn flat(x: &Array, copied: Copied) -> Result<Option<Array>> {
         return Ok(None);
     }
     if copied == Copied::WhereNeeded && x.layout().is_contiguous() {
-        return Ok(x.layout().reshape(&[-1])?.map(|layout| x.seen_as(layout)));
+        return Ok(Some(x.seen_as(x.layout().as_row())));
     }
     let Some(copy) = small_copy(x, x.dtype())? else {
         return Ok(None);
@@ -458,12 +458,6 @@ fn compute<const CHOOSE: bool>(
             return Ok(None);
         }
     }
-    let Some(row) = (rows.get)(mxnet_kernels::isa::isa(), kind) else {
-        if CHOOSE || has_single || into.is_some() || kind.compute() == kind {
-            return Ok(None);
-        }
-        return in_float32(rows, operands, lead, out.of(dtype));
-    };
     let returned = out.of(dtype);
     if let Some(into) = into
         && (op.refuses.is_some() && dtype.is_integer()
@@ -472,6 +466,12 @@ fn compute<const CHOOSE: bool>(
     {
         return Ok(None);
     }
+    let Some(row) = (rows.get)(mxnet_kernels::isa::isa(), kind) else {
+        if CHOOSE || has_single || kind.compute() == kind {
+            return Ok(None);
+        }
+        return in_float32(rows, operands, lead, returned, into);
+    };
 
     let mut scalars = [[0_u64; 2]; MOST];
     let mut ptrs = [std::ptr::null_mut::<u8>(); MOST + 1];
@@ -704,6 +704,7 @@ fn in_float32(
     operands: &[Quick],
     lead: &Array,
     returned: DType,
+    into: Option<&Array>,
 ) -> Result<Option<Array>> {
     /// Elements that are computed on the stack.
     const MOST_HALVES: usize = 256;
@@ -737,17 +738,25 @@ fn in_float32(
             Quick::Number(_) => {}
         }
     }
-    let Some(guard) = engine().try_acquire(&reads[..num_reads], &[], n as u64 + 1) else {
+    let written = into.map(|into| (into.tensor().storage().var(), Access::Write));
+    let Some(guard) = engine().try_acquire(&reads[..num_reads], written.as_slice(), n as u64 + 1)
+    else {
         return Ok(None);
     };
     if guard.poison().is_some() {
         return Ok(None);
     }
-    let result = Tensor::empty_dense(lead.layout(), returned, lead.device())?;
+    let result = match into {
+        None => Tensor::empty_dense(lead.layout(), returned, lead.device())?,
+        Some(into) => {
+            into.tensor().storage().bump_version();
+            into.tensor().clone()
+        }
+    };
     let widen = Cast::new(kind, Elem::F32);
     // SAFETY: 1. every operand is contiguous with `n <= MOST_HALVES` elements of its dtype, or one number, converted into a buffer of its own; a
     // slot has 8 bytes, enough for a half. 2. the result has `n` elements of one byte if it is bool, else of the halves that `ptrs[0]` is converted
-    // to. 3. `guard` grants the reads; the result is known to nobody else.
+    // to. 3. `guard` grants the reads; the result is known to nobody else, or `guard` grants the write and operands are converted before it.
     unsafe {
         for (i, operand) in operands.iter().enumerate() {
             match operand {

@@ -52,7 +52,7 @@ fn call(
         return Ok(result);
     }
     if op.form == Form::Ufunc
-        && named.len == 1
+        && named.len + positional.len() == op.params.len() + 1
         && let Some(result) = quick_out(py, op, positional, named)?
     {
         return Ok(result);
@@ -175,13 +175,23 @@ fn quick_out(
     positional: &[*mut ffi::PyObject],
     named: &Named,
 ) -> PyResult<Option<Py<PyAny>>> {
-    let (name, out) = named.get(0);
     // SAFETY: borrowed arguments of the running call.
-    let [name, out] = [name, out].map(|p| unsafe { Bound::<PyAny>::from_borrowed_ptr(py, p) });
+    let borrowed = |p| unsafe { Bound::<PyAny>::from_borrowed_ptr(py, p) };
+    let (positional, out) = match (named.len, positional.split_last()) {
+        (1, _) => {
+            let (name, out) = named.get(0);
+            if !borrowed(name).eq("out")? {
+                return Ok(None);
+            }
+            (positional, borrowed(out))
+        }
+        (0, Some((&out, rest))) => (rest, borrowed(out)),
+        _ => return Ok(None),
+    };
     let Ok(out) = out.cast_exact::<PyArray>() else {
         return Ok(None);
     };
-    if positional.len() != op.params.len() || positional.len() > 2 || !name.eq("out")? {
+    if positional.len() != op.params.len() || positional.len() > 2 {
         return Ok(None);
     }
     // SAFETY: as above.

@@ -57,6 +57,12 @@ impl Layout {
     ///
     /// As [`reshape_dims`].
     pub fn reshape(&self, shape: &[isize]) -> Result<Option<Layout>, TensorError> {
+        if let &[size] = shape
+            && (size == -1 || size as usize == self.len())
+            && self.is_contiguous()
+        {
+            return Ok(Some(self.as_row()));
+        }
         let dims = reshape_dims(self.len(), shape)?;
         Ok(self.reshape_to(&dims))
     }

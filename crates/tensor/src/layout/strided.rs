@@ -176,6 +176,17 @@ impl Layout {
         len
     }
 
+    /// The elements of a layout in C order, along one axis.
+    #[inline]
+    pub fn as_row(&self) -> Layout {
+        debug_assert!(self.is_contiguous());
+        Layout {
+            shape: SmallVec::from_buf_and_len([self.len(), 0, 0, 0], 1),
+            strides: SmallVec::from_buf_and_len([1, 0, 0, 0], 1),
+            offset: self.offset,
+        }
+    }
+
     /// Where the element lies that comes at this position in C order; there is one.
     #[inline]
     pub fn place_at(&self, position: usize) -> usize {

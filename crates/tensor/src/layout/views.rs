@@ -103,6 +103,7 @@ impl Layout {
     /// `Axis` when one does not exist or is repeated; `Shape` when one is not of length 1.
     pub fn squeeze(&self, axes: Option<&[isize]>) -> Result<Layout, TensorError> {
         let drop = match axes {
+            None if !self.shape.contains(&1) => return Ok(self.clone()),
             Some(axes) => {
                 let axes = normalize_axes(axes, self.ndim())?;
                 if let Some(&axis) = axes.iter().find(|&&axis| self.shape[axis] != 1) {
