@@ -372,10 +372,26 @@ fn resolve_refs(inputs: &[Option<In>]) -> SmallVec<[Option<Array>; 4]> {
     inputs.iter().map(|x| x.as_ref().map(In::array)).collect()
 }
 
+/// Whether an array is at hand and so small that giving the interpreter's lock back would cost more than working on it.
+fn is_light(x: &Array) -> bool {
+    const LIGHT_BYTES: usize = 4 << 10;
+    x.is_ready() && x.len() * x.dtype().size() <= LIGHT_BYTES
+}
+
+/// Does something with these arrays, without the interpreter's lock unless all are light.
+pub fn beside_lock<R: Send>(
+    py: Python<'_>,
+    arrays: &[&Array],
+    body: impl FnOnce() -> R + Send,
+) -> R {
+    match arrays.iter().all(|x| is_light(x)) && !crate::engine::may_wait() {
+        true => body(),
+        false => py.detach(body),
+    }
+}
+
 /// Whether the operands are at hand and so small that giving the interpreter's lock back would cost more than working on them.
 fn are_light(py: Python<'_>, inputs: &[Option<In>]) -> bool {
-    const LIGHT_BYTES: usize = 4 << 10;
-    let is_light = |x: &Array| x.is_ready() && x.len() * x.dtype().size() <= LIGHT_BYTES;
     inputs.len() <= 4
         && inputs.iter().flatten().all(|x| match x {
             In::Held(object) => object.get().with(py, is_light),

@@ -11,6 +11,7 @@ use pyo3::types::{PyBool, PyEllipsis, PyInt, PyList, PySlice, PyTuple, PyType};
 use smallvec::SmallVec;
 
 use crate::array::PyArray;
+use crate::call::beside_lock;
 use crate::convert;
 use crate::error::raise;
 use crate::exchange::{self, Sharing};
@@ -404,7 +405,8 @@ fn general(slf: &Bound<'_, PyArray>, key: &Bound<'_, PyAny>) -> PyResult<Py<PyAr
         return PyArray::wrap_of(py, array, slf);
     }
     let array = slf.get().array(py);
-    let result = py.detach(|| index::get(&array, &key.items, &key.arrays));
+    let arrays: SmallVec<[&Array; 3]> = std::iter::once(&array).chain(&key.arrays).collect();
+    let result = beside_lock(py, &arrays, || index::get(&array, &key.items, &key.arrays));
     PyArray::wrap(py, result.map_err(|error| raise(py, error))?)
 }
 

@@ -16,7 +16,7 @@ use super::loops;
 use super::object;
 use super::outs::Outs;
 use crate::array::PyArray;
-use crate::call::guarded;
+use crate::call::{beside_lock, guarded};
 use crate::convert::{self, In};
 use crate::error::raise;
 use crate::index::Key;
@@ -348,7 +348,10 @@ fn reduce<'py>(
         initial,
         mask: mask.as_ref(),
     };
-    finish(py, op, &outs, py.detach(|| core::reduce(op, &x, &how)))
+    let result = beside_lock(py, &[&x, mask.as_ref().unwrap_or(&x)], || {
+        core::reduce(op, &x, &how)
+    });
+    finish(py, op, &outs, result)
 }
 
 /// Whether an object is what NumPy's own signatures show as `<no value>`.
@@ -374,7 +377,7 @@ fn accumulate<'py>(
     let axis = given.axis(op, "accumulate", 1)?;
     let outs = given.outs(op, 3)?;
     let dtype = dtype_for(op, given.dtype(2)?, &outs, &x, py);
-    let result = py.detach(|| core::accumulate(op, &x, axis, dtype));
+    let result = beside_lock(py, &[&x], || core::accumulate(op, &x, axis, dtype));
     finish(py, op, &outs, result)
 }
 
@@ -391,7 +394,7 @@ fn reduceat<'py>(
     let axis = given.axis(op, "reduceat", 2)?;
     let outs = given.outs(op, 4)?;
     let dtype = dtype_for(op, given.dtype(3)?, &outs, &x, py);
-    let result = py.detach(|| core::reduceat(op, &x, &starts, axis, dtype));
+    let result = beside_lock(py, &[&x, &starts], || core::reduceat(op, &x, &starts, axis, dtype));
     finish(py, op, &outs, result)
 }
 
