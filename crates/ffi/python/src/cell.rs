@@ -88,6 +88,12 @@ pub struct Look<'a, T>(&'a T);
 #[cfg(Py_GIL_DISABLED)]
 pub struct Look<'a, T>(parking_lot::RwLockReadGuard<'a, T>);
 
+impl<T> Look<'_, T> {
+    /// Ends it before its scope does: Python code may run from here on.
+    #[inline]
+    pub fn end(self) {}
+}
+
 impl<T> std::ops::Deref for Look<'_, T> {
     type Target = T;
 

@@ -314,17 +314,17 @@ fn shown(slf: &Bound<'_, PyArray>, layout: Layout) -> PyResult<Py<PyArray>> {
     let x = slf.get().look(py);
     if layout.ndim() > 0 {
         let view = Array::from_tensor(x.tensor().with_layout(layout));
-        drop(x);
+        x.end();
         return PyArray::wrap_view(py, view, slf);
     }
     let dtype = x.dtype();
     // SAFETY: the layout was taken of that of `x`.
     if let Some(element) = unsafe { index::element(&x, layout.offset()) } {
-        drop(x);
+        x.end();
         return PyArray::wrap_element(py, element, dtype);
     }
     let view = Array::from_tensor(x.tensor().with_layout(layout));
-    drop(x);
+    x.end();
     finished(slf, view)
 }
 
@@ -339,7 +339,7 @@ fn element(slf: &Bound<'_, PyArray>, indices: &[isize]) -> PyResult<Option<Py<Py
     let dtype = x.dtype();
     // SAFETY: the place is that of an element.
     let element = unsafe { index::element(&x, place) };
-    drop(x);
+    x.end();
     element
         .map(|element| PyArray::wrap_element(py, element, dtype))
         .transpose()
@@ -560,9 +560,10 @@ fn put_element(
     let Some(place) = x.layout().place_of(indices) else {
         return Ok(false);
     };
-    // SAFETY: the place is that of an element.
     Ok(match (source, number) {
+        // SAFETY: the place is that of an element.
         (Some(source), _) => unsafe { index::copy_element(&x, place, &source.get().look(py)) },
+        // SAFETY: as above.
         (None, Some(number)) => unsafe { index::put_element(&x, place, number) },
         (None, None) => false,
     })

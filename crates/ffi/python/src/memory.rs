@@ -618,10 +618,11 @@ impl Flat {
         }
         if let Some(number) = convert::number(value)? {
             let x = self.array.get().look(py);
-            // SAFETY: the place is where an element lies.
-            if let Some(place) = place_of(&x, key)
-                && unsafe { put_element(&x, place, number) }
-            {
+            let is_done = place_of(&x, key).is_some_and(|place| {
+                // SAFETY: the place is where an element lies.
+                unsafe { put_element(&x, place, number) }
+            });
+            if is_done {
                 return Ok(());
             }
         }

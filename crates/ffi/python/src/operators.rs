@@ -185,11 +185,17 @@ pub fn quick_binary(
     if this.ndim() == 0
         && let Some((element, dtype)) = quick_elements(op, &operands)
     {
-        drop((other, this));
+        if let Some(other) = other {
+            other.end();
+        }
+        this.end();
         return Ok(Some(PyArray::wrap_element(py, element, dtype)?.into_any()));
     }
     let result = quick(op, &operands);
-    drop((other, this));
+    if let Some(other) = other {
+        other.end();
+    }
+    this.end();
     match result {
         Ok(Some(array)) => Ok(Some(PyArray::wrap_result(py, array)?.into_any())),
         Ok(None) => Ok(None),

@@ -44,7 +44,7 @@ fn only(slf: &Bound<'_, PyArray>) -> PyResult<Result<Scalar, usize>> {
         return Ok(Ok(value));
     }
     let array = x.clone();
-    drop(x);
+    x.end();
     value_of(py, &array).map(Ok)
 }
 
@@ -172,7 +172,7 @@ pub fn to_list(slf: &Bound<'_, PyArray>) -> PyResult<Py<PyAny>> {
             && x.dtype() != DType::BF16
             && let Some(numbers) = read_few(&x)
         {
-            drop(x);
+            x.end();
             let items = numbers.into_iter().map(|x| scalar_to_python(py, x));
             let items: SmallVec<[Py<PyAny>; 16]> = items.collect::<PyResult<_>>()?;
             return Ok(PyList::new(py, items)?.into_any().unbind());

@@ -13,6 +13,7 @@ use super::arguments::{Named, find};
 use super::binding::Binding;
 use super::short::{Few, made};
 use crate::array::PyArray;
+use crate::cell::Look;
 use crate::convert;
 
 /// More arguments than any distribution takes.
@@ -126,7 +127,7 @@ pub fn drawn(
         }
     }
     let answer = few(binding.op, drawn, &parameters[..at], row, size, dtype);
-    drop(looks);
+    looks.into_iter().flatten().for_each(Look::end);
     made(py, binding.op, answer)
 }
 

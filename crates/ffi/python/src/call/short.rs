@@ -271,7 +271,7 @@ fn copied(
                 return Ok(None);
             }
             let answer = duplicate(&x, x.dtype());
-            drop(x);
+            x.end();
             made(py, op, answer)
         }
         Err(_) => Ok(None),
@@ -366,7 +366,7 @@ fn cast(
         return Ok(None);
     }
     let answer = duplicate(&x, dtype);
-    drop(x);
+    x.end();
     made(py, binding.op, answer)
 }
 

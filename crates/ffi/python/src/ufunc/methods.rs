@@ -394,7 +394,9 @@ fn reduceat<'py>(
     let axis = given.axis(op, "reduceat", 2)?;
     let outs = given.outs(op, 4)?;
     let dtype = dtype_for(op, given.dtype(3)?, &outs, &x, py);
-    let result = beside_lock(py, &[&x, &starts], || core::reduceat(op, &x, &starts, axis, dtype));
+    let result = beside_lock(py, &[&x, &starts], || {
+        core::reduceat(op, &x, &starts, axis, dtype)
+    });
     finish(py, op, &outs, result)
 }
 
