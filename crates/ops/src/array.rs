@@ -317,7 +317,7 @@ impl Array {
     }
 
     fn wait(&self, access: Access) -> Result<()> {
-        WAITS.with(|waits| waits.set(waits.get() + 1));
+        count_look();
         Ok(engine().wait_for(
             self.tensor.storage().var(),
             access,
@@ -330,9 +330,15 @@ thread_local! {
     static WAITS: Cell<u64> = const { Cell::new(0) };
 }
 
-/// How often this thread has waited for an array: a call that leaves it as it was did not look at any value.
+/// How often this thread has waited for an array, or has looked at values that were there: a call that leaves it as it was did not look at any.
 pub fn waits() -> u64 {
     WAITS.with(Cell::get)
+}
+
+/// Counts a look at values without a wait.
+#[inline]
+pub(crate) fn count_look() {
+    WAITS.with(|waits| waits.set(waits.get() + 1));
 }
 
 fn write_scalar(tensor: &Tensor, value: Scalar) {

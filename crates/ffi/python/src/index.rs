@@ -229,6 +229,8 @@ impl Steps {
             is_plain(x).then(|| self.layout(x.layout())).flatten()
         });
         match layout {
+            // What is taken of a scalar shares no memory with it.
+            Some(_) if slf.get().is_scalar() => Ok(None),
             // With `...` it is no element but a view of it.
             Some(layout) if layout.ndim() == 0 && self.count(Step::takes_axis) < self.len => {
                 Ok(None)

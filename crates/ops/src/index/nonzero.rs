@@ -8,6 +8,7 @@ use mxnet_tensor::{DType, DeviceKind};
 use smallvec::SmallVec;
 
 use crate::args::{Attrs, Param};
+use crate::array::count_look;
 use crate::eager::{Pool, elem};
 use crate::error::Result;
 use crate::interp::Flags;
@@ -148,6 +149,7 @@ fn few(x: &Array) -> Result<Option<Outputs>> {
     {
         return Ok(None);
     }
+    count_look();
     let var = x.tensor().storage().var();
     let Some(guard) = engine().try_acquire(&[var], &[], x.len() as u64 + 1) else {
         return Ok(None);

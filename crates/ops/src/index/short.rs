@@ -8,6 +8,7 @@ use mxnet_kernels::index::{mask_starts, select};
 use mxnet_tensor::{DType, DeviceKind, Dims, Scalar, Storage, Tensor};
 use smallvec::SmallVec;
 
+use crate::array::count_look;
 use crate::eager::Pool;
 use crate::error::Result;
 use crate::interp::Flags;
@@ -238,6 +239,7 @@ pub unsafe fn read(x: &Array, place: usize) -> Option<Scalar> {
     if x.device().kind() != DeviceKind::Cpu {
         return None;
     }
+    count_look();
     let storage = x.tensor().storage();
     let guard = engine().try_acquire(&[storage.var()], &[], 1)?;
     if guard.poison().is_some() {
@@ -258,6 +260,7 @@ pub fn read_few(x: &Array) -> Option<SmallVec<[Scalar; 16]>> {
     if n > cpu::FEW || !x.layout().is_contiguous() || x.device().kind() != DeviceKind::Cpu {
         return None;
     }
+    count_look();
     let storage = x.tensor().storage();
     let guard = engine().try_acquire(&[storage.var()], &[], n as u64 + 1)?;
     if guard.poison().is_some() {

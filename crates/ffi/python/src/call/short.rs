@@ -79,6 +79,23 @@ pub(super) fn made(
     }
 }
 
+/// The same for what an operator makes of `first`, its first argument.
+#[inline]
+fn made_of(
+    py: Python<'_>,
+    op: &OpDef,
+    first: &Bound<'_, PyArray>,
+    answer: mxnet::ops::Result<Option<Array>>,
+) -> PyResult<Option<Py<PyAny>>> {
+    match answer {
+        Ok(Some(array)) => Ok(Some(
+            PyArray::wrap_made_of(py, op, array, Some(first))?.into_any(),
+        )),
+        Ok(None) => Ok(None),
+        Err(error) => Err(raise(py, error)),
+    }
+}
+
 /// Small integers, given one by one or as a tuple.
 pub(super) struct Few {
     values: [isize; MOST],
@@ -265,14 +282,14 @@ fn copied(
     // SAFETY: a borrowed argument of the running call.
     let object = unsafe { Borrowed::<PyAny>::from_ptr(py, object) };
     match object.cast::<PyArray>() {
-        Ok(x) => {
-            let x = x.get().look(py);
+        Ok(object) => {
+            let x = object.get().look(py);
             if dense_only && !x.layout().is_contiguous() {
                 return Ok(None);
             }
             let answer = duplicate(&x, x.dtype());
             x.end();
-            made(py, op, answer)
+            made_of(py, op, &object, answer)
         }
         Err(_) => Ok(None),
     }
@@ -357,17 +374,17 @@ fn cast(
     let Some((object, Some(dtype))) = one_or_two(py, binding, positional, named, named.len) else {
         return Ok(None);
     };
-    let Ok(x) = object.cast_exact::<PyArray>() else {
+    let Ok(object) = object.cast_exact::<PyArray>() else {
         return Ok(None);
     };
     let dtype = convert::dtype(&dtype)?;
-    let x = x.get().look(py);
+    let x = object.get().look(py);
     if x.dtype().is_complex() && !dtype.is_complex() {
         return Ok(None);
     }
     let answer = duplicate(&x, dtype);
     x.end();
-    made(py, binding.op, answer)
+    made_of(py, binding.op, &object, answer)
 }
 
 /// `x.argmax()`, `x.argmax(1)`, `x.argmax(axis=1)`.
