@@ -75,6 +75,7 @@ CALLS = {
         name: [f"np.fft.{name}(np.ones((4, 4)), s=(2, 2), axes=(0,))", f"np.fft.{name}(np.ones((4, 4)), s=(2, 0))"]
         for name in ("fft2", "ifft2", "rfft2", "irfft2", "fftn", "ifftn", "rfftn", "irfftn")
     },
+    **{name: [f"np.fft.{name}(-1)", f"np.fft.{name}(0)"] for name in ("fftfreq", "rfftfreq")},
     "diff": ["np.diff(np.ones(3), -1)", "np.diff(np.array(1.0))"],
     "convolve": ["np.convolve([], [1.0])"],
     "correlate": ["np.correlate([1.0], [])"],

@@ -254,8 +254,14 @@ def test_frequencies_match_numpy():
                 assert got.dtype == "float32"
                 np.testing.assert_allclose(got.asnumpy(), want, rtol=2e-7)
     assert mx.np.fft.fftfreq(4, device=mx.cpu()).device == mx.cpu()
-    with pytest.raises(ValueError, match="at least 1, found 0"):
-        mx.np.fft.fftfreq(0)
+    for name in ("fftfreq", "rfftfreq"):
+        for arguments in ((0,), (3, 0), (3, 0.0)):
+            with pytest.raises(ZeroDivisionError):
+                getattr(np.fft, name)(*arguments)
+            with pytest.raises(ZeroDivisionError, match="must not be 0"):
+                getattr(mx.np.fft, name)(*arguments)
+    with pytest.raises(ValueError, match="at least 1, found -1"):
+        mx.np.fft.fftfreq(-1)
 
 
 def test_shifts_match_numpy_and_undo_each_other():

@@ -530,3 +530,17 @@ class TestPhilox:
         for name in ("PCG64", "MT19937", "SFC64"):
             with pytest.raises(AttributeError, match="Philox"):
                 getattr(np.random, name)
+
+
+@pytest.mark.parametrize("bounds", [(2, 1), (0.5, 0.25), ([1, 2], [0, 3]), ([1, 2], 1), (-1,), (1, 1), (1, 2)])
+def test_uniform_bounds_in_the_other_order_are_refused_where_numpy_refuses_them(bounds):
+    if bounds in ((1, 1), (1, 2)):
+        assert np.random.default_rng(1).uniform(*bounds).shape == ()
+        return
+    for module in (onp, np):
+        if bounds != (-1,):
+            with pytest.raises(ValueError, match="high - low < 0"):
+                module.random.default_rng(1).uniform(*bounds)
+        # The older functions take them.
+        module.random.seed(1)
+        assert module.random.uniform(*bounds) is not None

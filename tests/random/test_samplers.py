@@ -566,14 +566,14 @@ def test_state_can_be_kept_and_restored():
             np.random.set_state(foreign)
 
 
-@pytest.mark.parametrize("seed", [-1, 2**64, [1, -1], [], 1.5, "a", [1.5]])
+@pytest.mark.parametrize("seed", [-1, 2**32, 2**64, [1, -1], [2**32], [], 1.5, "a", [1.5], [[1]]])
 def test_seeds_out_of_range_are_refused_with_numpys_class(seed):
     state = np.random.get_state()
-    if seed != 2**64:
-        with pytest.raises((ValueError, TypeError)) as theirs:
-            onp.random.seed(seed)
+    with pytest.raises((ValueError, TypeError)) as theirs:
+        onp.random.seed(seed)
+    for refused in (np.random.seed, np.random.RandomState):
         with pytest.raises(theirs.type):
-            np.random.seed(seed)
+            refused(seed)
     with pytest.raises((ValueError, TypeError), match="seed_state"):
         np.random.seed(seed)
     assert np.random.get_state() == state

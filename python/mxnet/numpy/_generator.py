@@ -8,7 +8,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from mxnet import _core
-from mxnet._core import ndarray
+from mxnet._core import asarray, ndarray
 from mxnet.base import DTypeLike
 from mxnet.device import Device
 from mxnet.numpy._bit_generator import BitGenerator
@@ -22,6 +22,15 @@ __all__ = ["Generator", "default_rng"]
 _random = _core.namespaces["random"]
 _op = _core.namespaces["op"]
 _np = _core.namespaces["numpy"]
+
+
+def _is_below(high: ArrayLike, low: ArrayLike) -> bool:
+    """Whether a bound lies below the other one. Arrays, which may not be there yet, are not looked at."""
+    if isinstance(low, int | float) and isinstance(high, int | float):
+        return high < low
+    if isinstance(low, ndarray) or isinstance(high, ndarray):
+        return False
+    return bool((asarray(high) < asarray(low)).any())
 
 
 class Generator(Continuous, GammaFamily, Counts):
@@ -153,6 +162,12 @@ class Generator(Continuous, GammaFamily, Counts):
         ndarray
             Of shape `size`.
 
+        Raises
+        ------
+        ValueError
+            If numbers or lists are given, and `high` is below `low`. Arrays, which would have to be waited for, are not
+            looked at: bounds in the other order span the same range.
+
         Examples
         --------
         >>> rng = np.random.default_rng(1)
@@ -160,6 +175,8 @@ class Generator(Continuous, GammaFamily, Counts):
         >>> x.shape, bool((x >= -1).all()), bool((x <= 1).all())
         ((1000,), True, True)
         """
+        if _is_below(high, low):
+            raise ValueError(f"high - low < 0: found low {low} and high {high}")
         return self._call(_random["uniform"], low, high, size, dtype, device)
 
     def integers(

@@ -17,13 +17,41 @@ __all__ = ["RandomState"]
 _random = _core.namespaces["random"]
 
 
+def check_seed(seed: Any) -> None:
+    """Refuse integers that are no seeds of NumPy's older functions.
+
+    Parameters
+    ----------
+    seed : int, sequence of int, or anything else, which is not looked at
+
+    Raises
+    ------
+    ValueError
+        If an integer is negative or has more than 32 bits, or a sequence is empty or has more axes than one.
+    """
+    values = seed.tolist() if hasattr(seed, "tolist") else seed
+    parts = values if isinstance(values, list | tuple) else [values]
+    if not parts:
+        raise ValueError("`seed_state`: a seed must not be empty")
+    for part in parts:
+        if isinstance(part, list | tuple):
+            raise ValueError("`seed_state`: integers of a seed have one axis, found another sequence among them")
+        if isinstance(part, int) and not 0 <= part < 1 << 32:
+            raise ValueError(f"`seed_state` must be between 0 and 2**32 - 1, found {part}")
+
+
 class RandomState:
     """Random numbers from a stream of its own; its methods are the functions of `mxnet.numpy.random`.
 
     Parameters
     ----------
     seed : None, int, sequence of int or BitGenerator, optional
-        What the stream is made of; see `BitGenerator`.
+        What the stream is made of; see `BitGenerator`. Integers have 32 bits, as NumPy's; `default_rng` takes any.
+
+    Raises
+    ------
+    ValueError
+        If an integer is out of range, or a sequence is empty.
 
     Notes
     -----
@@ -76,6 +104,7 @@ class RandomState:
         >>> bool((numbers.rand(3) == x).all())
         True
         """
+        check_seed(seed)
         for name in self.__dict__.keys() & _random.keys():
             del self.__dict__[name]
         self._bits = seed if isinstance(seed, BitGenerator) else BitGenerator(seed)

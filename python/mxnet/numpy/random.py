@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import MutableSequence
+from collections.abc import MutableSequence, Sequence
 from typing import Any
 
 from mxnet import _core
 from mxnet._core import ndarray
+from mxnet.device import Device
 from mxnet.numpy import _absent
 from mxnet.numpy._bit_generator import BitGenerator, Philox, SeedSequence
 from mxnet.numpy._generator import Generator, default_rng
 from mxnet.numpy._multivariate import multivariate_normal
-from mxnet.numpy._random_state import RandomState
-from mxnet.random import seed
+from mxnet.numpy._random_state import RandomState, check_seed
+from mxnet.random import seed as _seed
 
 _NAME = "Philox4x32-10"
 
@@ -22,6 +23,36 @@ __getattr__ = _absent.attributes("mxnet.numpy.random", _absent.RANDOM)
 
 _reordered = _core.namespaces["op"]["random_reordered"]
 _permutation = _core.namespaces["random"]["permutation"]
+
+
+def seed(seed_state: int | Sequence[int] | None = None, device: Device | str = "all") -> None:
+    """Start the stream of random numbers anew.
+
+    Parameters
+    ----------
+    seed_state : int, sequence of int or None
+        From 0 to ``2**32 - 1``, as NumPy's; `mx.random.seed` takes 64 bits. The same seed gives the same numbers on
+        every device and with any number of threads. Several integers make one seed; None asks the operating system.
+    device : Device or "all"
+        There is one stream for all devices, so only ``"all"`` is possible.
+
+    Raises
+    ------
+    TypeError
+        If a seed is no integer.
+    ValueError
+        If `device` is a single device, or a seed is out of range.
+
+    Examples
+    --------
+    >>> np.random.seed(1)
+    >>> x = np.random.normal(size=3)
+    >>> np.random.seed(1)
+    >>> bool((np.random.normal(size=3) == x).all())
+    True
+    """
+    check_seed(seed_state)
+    _seed(seed_state, device)
 
 
 def shuffle(x: Any) -> None:

@@ -5,7 +5,7 @@ use smallvec::SmallVec;
 
 use crate::args::{Attrs, Param, ParamKind, Value};
 use crate::cx::{CallCx, CompositeCx, KernelCx};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::invoke::invoke1;
 use crate::opdef::{Cost, Cpu, Grad, Inferred, OpDef, Probe, Surface, one_of};
 use crate::shape::ROLL;
@@ -24,6 +24,10 @@ const FREQUENCIES: OpDef = OpDef {
         ("d", "Distance of the samples."),
     ],
     returns: &[("ndarray", "The frequencies, one axis.")],
+    raises: &[
+        ("ValueError", "If `n` is negative."),
+        ("ZeroDivisionError", "If `n` or `d` is 0."),
+    ],
     params: GRID,
     grad: Grad::Stop("it depends on no array"),
     cost: Cost::PerKiB(300),
@@ -64,6 +68,10 @@ pub static RFFTFREQ: OpDef = OpDef {
 
 fn frequencies(cx: &CallCx, len: fn(usize) -> usize) -> Result<Inferred> {
     let n = cx.int("n");
+    if n == 0 || cx.float("d") == 0.0 {
+        let problem = format!("`n` and `d` must not be 0, found {n} and {}", cx.float("d"));
+        return Err(Error::zero_division(cx.op.name, problem));
+    }
     if n < 1 {
         return Err(cx.value_error(format!("`n` must be at least 1, found {n}")));
     }
