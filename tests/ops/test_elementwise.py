@@ -205,3 +205,25 @@ def test_relu_keeps_integers():
 def test_expm1_of_large_numbers_is_infinite():
     x = onp.array([709.0, 709.7, 709.8, 711.0, 720.0, 1e300, onp.inf])
     assert onp.array_equal(np.isinf(np.expm1(np.array(x))).asnumpy(), [False, False, True, True, True, True, True])
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+@pytest.mark.parametrize("name", ["sin", "cos", "tan", "arcsin", "arccos", "arctan"])
+@pytest.mark.parametrize("hyperbolic", [False, True])
+def test_complex_functions_at_zeros_infinities_and_far_away_are_numpys(name, hyperbolic, dtype):
+    parts = [0.0, 1.0, 2.0, 2.5, 0.3, onp.inf, 1e200, 1e-200, 710.0, 745.0]
+    # C leaves open what the signs of NaNs do.
+    parts = [*(sign * part for part in parts for sign in (1, -1)), onp.nan]
+    with onp.errstate(all="ignore"):
+        z = onp.array([complex(re, im) for re in parts for im in parts]).astype(dtype)
+        want = getattr(onp, name + "h" * hyperbolic)(z)
+    got = getattr(np, name + "h" * hyperbolic)(np.array(z)).asnumpy()
+    # Both sides round several times; the sum of the parts' errors is a few units.
+    rtol = 8 * onp.finfo(dtype).eps
+    # C leaves the signs of zeros and infinities open beside NaNs.
+    is_open = onp.isnan(z) | onp.isnan(want)
+    for ours, theirs in ((got.real, want.real), (got.imag, want.imag)):
+        ours, theirs = (onp.where(is_open, abs(x), x) for x in (ours, theirs))
+        onp.testing.assert_allclose(ours, theirs, rtol=rtol, atol=0)
+        zeros = theirs == 0
+        assert onp.array_equal(onp.signbit(ours[zeros]), onp.signbit(theirs[zeros]))

@@ -4,6 +4,8 @@
 //! Branch cuts and signed zeros are those of C99 and NumPy. The inverse functions are Kahan's formulas
 //! (Source: W. Kahan, Branch cuts for complex elementary functions, 1987), which do not lose small parts.
 
+use std::f64::consts::{FRAC_PI_2, LN_2, PI};
+
 use num_complex::Complex;
 
 use super::row::c128;
@@ -285,35 +287,69 @@ pub(super) fn power<P: Part>(a: Complex<P>, b: Complex<P>) -> Complex<P> {
     narrow(exp(b * log(a)))
 }
 
+// Infinities, NaNs and the signs of zeros are those of C (ISO/IEC 9899, Annex G.6).
+
 pub(super) fn sinh(z: c128) -> c128 {
     if z.im == 0.0 {
         return c128::new(libm::sinh(z.re), z.im);
     }
     let (sin, cos) = libm::sincos(z.im);
     if z.re == 0.0 {
-        return c128::new(z.re.copysign(z.re), sin);
+        let re = if z.im.is_finite() { z.re * cos } else { z.re };
+        return c128::new(re, sin);
+    }
+    if z.re.is_infinite() && !z.im.is_finite() {
+        return c128::new(f64::INFINITY, f64::NAN);
+    }
+    if z.re.abs() > LARGE {
+        let (re, im) = (grown(z.re, cos), grown(z.re, sin));
+        return c128::new(re * 1f64.copysign(z.re), im);
     }
     c128::new(libm::sinh(z.re) * cos, libm::cosh(z.re) * sin)
 }
 
+/// From here on exponentials leave the range, although their product with a sine need not.
+const LARGE: f64 = 709.0;
+
+/// exp |x| / 2 times a factor.
+fn grown(x: f64, factor: f64) -> f64 {
+    let half = libm::exp(0.5 * x.abs());
+    0.5 * half * factor * half
+}
+
 pub(super) fn cosh(z: c128) -> c128 {
     if z.im == 0.0 {
-        return c128::new(libm::cosh(z.re), z.im * if z.re < 0.0 { -1.0 } else { 1.0 });
+        return c128::new(libm::cosh(z.re), z.im * 1f64.copysign(z.re));
     }
     let (sin, cos) = libm::sincos(z.im);
     if z.re == 0.0 {
-        return c128::new(cos, z.re * sin);
+        let im = if z.im.is_finite() { z.re * sin } else { 0.0 };
+        return c128::new(cos, im);
+    }
+    if z.re.is_infinite() && !z.im.is_finite() {
+        return c128::new(f64::INFINITY, f64::NAN);
+    }
+    if z.re.abs() > LARGE {
+        let (re, im) = (grown(z.re, cos), grown(z.re, sin));
+        return c128::new(re, im * 1f64.copysign(z.re));
     }
     c128::new(libm::cosh(z.re) * cos, libm::sinh(z.re) * sin)
 }
 
 pub(super) fn tanh(z: c128) -> c128 {
+    if z.im == 0.0 && z.re.is_nan() {
+        return z;
+    }
+    if !z.im.is_finite() && !z.re.is_infinite() {
+        let re = if z.re == 0.0 { z.re } else { f64::NAN };
+        return c128::new(re, f64::NAN);
+    }
     if z.re.abs() > 22.0 {
         // 1 up to 4 exp(-2 |x|) in the real part; that is also the imaginary part's size.
         let (sin, cos) = if z.im.is_finite() {
             libm::sincos(z.im)
         } else {
-            (0.0, 1.0)
+            (0f64.copysign(z.im), 1.0)
         };
         return c128::new(
             1f64.copysign(z.re),
@@ -352,6 +388,9 @@ fn roots(z: c128) -> (c128, c128) {
 }
 
 pub(super) fn asin(z: c128) -> c128 {
+    if !z.is_finite() {
+        return turn_back(asinh_beyond(turn(z)));
+    }
     let (a, b) = roots(z);
     c128::new(
         libm::atan2(z.re, (a * b).re),
@@ -360,6 +399,20 @@ pub(super) fn asin(z: c128) -> c128 {
 }
 
 pub(super) fn acos(z: c128) -> c128 {
+    if !z.is_finite() {
+        let im = f64::INFINITY.copysign(-z.im);
+        return match (z.re, z.im.is_infinite()) {
+            (re, true) if re.is_finite() => c128::new(FRAC_PI_2, im),
+            (re, true) if re.is_infinite() => {
+                c128::new(if re > 0.0 { 0.5 } else { 1.5 } * FRAC_PI_2, im)
+            }
+            (_, true) => c128::new(f64::NAN, im),
+            (0.0, false) => c128::new(FRAC_PI_2, f64::NAN),
+            (re, false) if re.is_infinite() && z.im.is_nan() => c128::new(f64::NAN, f64::INFINITY),
+            (re, false) if re.is_infinite() => c128::new(if re > 0.0 { 0.0 } else { PI }, im),
+            (_, false) => c128::new(f64::NAN, f64::NAN),
+        };
+    }
     let (a, b) = roots(z);
     c128::new(
         2.0 * libm::atan2(a.re, b.re),
@@ -368,12 +421,35 @@ pub(super) fn acos(z: c128) -> c128 {
 }
 
 pub(super) fn acosh(z: c128) -> c128 {
+    if !z.is_finite() {
+        let w = acos(z);
+        return c128::new(w.im.abs(), w.re.copysign(z.im));
+    }
     let a = sqrt(c128::new(z.re - 1.0, z.im));
     let b = sqrt(c128::new(z.re + 1.0, z.im));
     c128::new(
         libm::asinh(a.re * b.re + a.im * b.im),
         2.0 * libm::atan2(a.im, b.re),
     )
+}
+
+/// `asinh` of what is not finite.
+fn asinh_beyond(z: c128) -> c128 {
+    if z.im.is_infinite() {
+        let angle = match z.re {
+            re if re.is_nan() => return c128::new(f64::INFINITY, f64::NAN),
+            re if re.is_infinite() => 0.5 * FRAC_PI_2,
+            _ => FRAC_PI_2,
+        };
+        return c128::new(f64::INFINITY.copysign(z.re), angle.copysign(z.im));
+    }
+    let is_known = z.re.is_infinite() && !z.im.is_nan() || z.re.is_nan() && z.im == 0.0;
+    let im = if is_known {
+        0f64.copysign(z.im)
+    } else {
+        f64::NAN
+    };
+    c128::new(if z.re.is_infinite() { z.re } else { f64::NAN }, im)
 }
 
 pub(super) fn asinh(z: c128) -> c128 {
@@ -383,8 +459,29 @@ pub(super) fn asinh(z: c128) -> c128 {
 pub(super) fn atanh(z: c128) -> c128 {
     // Odd in the real part; with its size the logarithm's argument does not come near -1, where it would cancel.
     let size = z.re.abs();
+    if !z.is_finite() {
+        let re = match z.re == 0.0 || z.re.is_infinite() || z.im.is_infinite() {
+            true => 0f64.copysign(z.re),
+            false => f64::NAN,
+        };
+        let im = match z.im.is_infinite() || z.re.is_infinite() && !z.im.is_nan() {
+            true => FRAC_PI_2.copysign(z.im),
+            false => f64::NAN,
+        };
+        return c128::new(re, im);
+    }
+    if size > 1e100 || z.im.abs() > 1e100 {
+        // The squares leave the range; the real part is that of 1 / z.
+        let modulus = libm::hypot(0.5 * size, 0.5 * z.im);
+        let re = 0.25 * (size / modulus) / modulus;
+        return c128::new(re.copysign(z.re), FRAC_PI_2.copysign(z.im));
+    }
     let below = 1.0 - size;
-    let re = 0.25 * libm::log1p(4.0 * size / (below * below + z.im * z.im));
+    let re = match below == 0.0 && z.im.abs() < 1e-100 {
+        // The square would be zero.
+        true => 0.5 * (LN_2 - libm::log(z.im.abs())),
+        false => 0.25 * libm::log1p(4.0 * size / (below * below + z.im * z.im)),
+    };
     c128::new(
         re.copysign(z.re),
         0.5 * libm::atan2(2.0 * z.im, below * (1.0 + size) - z.im * z.im),
