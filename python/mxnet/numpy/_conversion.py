@@ -159,6 +159,9 @@ def frombuffer(buffer: Any, dtype: DTypeLike | None = None, count: int = -1, off
     >>> mx.np.frombuffer(b"abc", dtype="uint8")
     array([97, 98, 99], dtype=uint8)
     """
+    seen: ndarray | None = _core.of_buffer(buffer, dtype, count, offset)
+    if seen is not None:
+        return seen
     return asarray(numpy.frombuffer(buffer, _numpy_dtype(dtype), count, offset))
 
 

@@ -34,7 +34,7 @@ use result::{finish_as, finish_into};
 pub use arguments::Named;
 pub use binding::{Binding, documentation, signature};
 pub use entry::{as_function, binding_of, enter, guarded, register};
-pub use front::{GivesBack, before};
+pub use front::{Alone, before};
 pub use result::{finish, finish_of};
 
 /// Binds, calls, wraps.

@@ -4,8 +4,8 @@ use std::ffi::{c_char, c_int, c_long, c_void};
 use std::ptr;
 
 use mxnet::ops::elementwise::comparison;
-use mxnet::ops::{Array, Error, Value, check_element, dtype_of_number, invoke1, reduce::ANY};
-use mxnet::tensor::{DType, Device, DeviceKind, Kind, Layout, Scalar, Storage, Tensor};
+use mxnet::ops::{Array, Value, check_element, dtype_of_number, invoke1, reduce::ANY};
+use mxnet::tensor::{DType, DeviceKind, Kind, Scalar, Tensor};
 use pyo3::exceptions::{PyAttributeError, PyBufferError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -14,7 +14,10 @@ use pyo3::types::{PyBytes, PyDict, PyString, PyTuple, PyType};
 use crate::array::PyArray;
 use crate::convert;
 use crate::error::raise;
+use crate::foreign::numpys_dtype;
 use crate::{lists, operators};
+
+pub use crate::foreign::from_numpy;
 
 /// Whether memory of a foreign array may be used as it is.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -95,15 +98,23 @@ pub fn from_object_of(
     } else {
         // What is given most often is asked for first.
         let listed = convert::is_list(object);
-        if !listed && let Some(array) = of_number(object, dtype)? {
+        let is_numpys = !listed && numpys_dtype(object)?.is_some();
+        if !listed
+            && !is_numpys
+            && let Some(array) = of_number(object, dtype)?
+        {
             sharing.copies("a number holds no memory")?;
             return Ok(array);
         }
-        if listed || lists::is_nested(object) {
+        if listed || !is_numpys && lists::is_nested(object) {
             sharing.copies("a sequence holds no memory of numbers")?;
             return lists::read(object, dtype, most);
         }
-        let source = match numpys(object, dtype)? {
+        let source = match is_numpys {
+            true => Source::NumPys(object.clone()),
+            false => numpys(object, dtype)?,
+        };
+        let source = match source {
             Source::NumPys(source) => source,
             Source::Ours(own) => return from_object_of(&own, dtype, sharing, most),
         };
@@ -201,7 +212,7 @@ pub fn parsed<'py>(object: &Bound<'py, PyAny>, dtype: DType) -> PyResult<Bound<'
 }
 
 /// The data type of a NumPy array, if it holds numbers as ours do.
-fn numbers_of(source: &Bound<'_, PyAny>) -> PyResult<Option<DType>> {
+pub fn numbers_of(source: &Bound<'_, PyAny>) -> PyResult<Option<DType>> {
     let dtype = source.getattr(pyo3::intern!(source.py(), "dtype"))?;
     if let Some(known) = convert::known_dtype(&dtype)? {
         return Ok(Some(known));
@@ -260,94 +271,11 @@ pub fn discards_imaginary_part(py: Python<'_>) -> PyResult<()> {
 }
 
 /// A copy that is complete before the caller can change the source.
-fn complete_copy(py: Python<'_>, array: &Array) -> PyResult<Array> {
+pub fn complete_copy(py: Python<'_>, array: &Array) -> PyResult<Array> {
     let copy = array.copy_in("K").map_err(|error| raise(py, error))?;
     py.detach(|| copy.wait_to_read())
         .map_err(|error| raise(py, error))?;
     Ok(copy)
-}
-
-/// An array from a NumPy array of numbers.
-pub fn from_numpy(source: &Bound<'_, PyAny>, sharing: Sharing) -> PyResult<Array> {
-    let py = source.py();
-    let Some(dtype) = numbers_of(source)? else {
-        let name = source.getattr("dtype")?.getattr("name")?;
-        let problem = format!("arrays of numbers cannot have dtype {name}");
-        return Err(raise(py, Error::dtype("array", problem)));
-    };
-    // Bytes in the other order, or elements between addresses, are copied by NumPy first.
-    let regular: bool = source.getattr("flags")?.getattr("aligned")?.extract()?;
-    let native: bool = source.getattr("dtype")?.getattr("isnative")?.extract()?;
-    if !regular || !native {
-        sharing.copies("the elements are not aligned, or in foreign byte order")?;
-    }
-    let source = match regular && native {
-        true => source.clone(),
-        false => source.call_method1(
-            "astype",
-            (source
-                .getattr("dtype")?
-                .call_method1("newbyteorder", ("=",))?,),
-        )?,
-    };
-    let facts = source.getattr("__array_interface__")?;
-    let (address, read_only): (usize, bool) = facts.get_item("data")?.extract()?;
-    let shape: Vec<usize> = source.getattr("shape")?.extract()?;
-    let steps: Vec<isize> = source.getattr("strides")?.extract()?;
-    let size = dtype.size() as isize;
-    let len: usize = shape.iter().product();
-    if steps
-        .iter()
-        .zip(&shape)
-        .any(|(s, &n)| n > 1 && s % size != 0)
-    {
-        sharing.copies("the strides are no multiples of the element size")?;
-        return from_numpy(&source.call_method0("copy")?, sharing);
-    }
-    let strides: Vec<isize> = steps
-        .iter()
-        .zip(&shape)
-        .map(|(s, &n)| if n > 1 { s / size } else { 0 })
-        .collect();
-    // Lowest and highest element touched, relative to the first.
-    let reach = |down: bool| -> isize {
-        strides
-            .iter()
-            .zip(&shape)
-            .filter(|(s, _)| (**s < 0) == down)
-            .map(|(s, &n)| s * (n.max(1) as isize - 1))
-            .sum()
-    };
-    let (low, high) = if len == 0 {
-        (0, -1)
-    } else {
-        (reach(true), reach(false))
-    };
-    let base = address.wrapping_add_signed(low * size);
-    let bytes = ((high - low + 1) * size) as usize;
-    let owner = source.clone().unbind();
-    // SAFETY: 1. NumPy's array owns (or keeps alive) the bytes from the lowest to the highest element. 2. `owner` keeps the array.
-    let storage = unsafe {
-        Storage::from_foreign(
-            base as *mut u8,
-            bytes,
-            Device::cpu(0),
-            Box::new(owner),
-            read_only,
-        )
-    };
-    let layout = Layout::strided(&shape, &strides, (-low) as usize)
-        .map_err(|error| raise(py, error.into()))?;
-    let array = Array::from_tensor(
-        Tensor::new(storage, layout, dtype).map_err(|error| raise(py, error.into()))?,
-    );
-    match sharing {
-        Sharing::Allowed | Sharing::Required => {
-            array.tensor().storage().mark_shared();
-            Ok(array)
-        }
-        Sharing::Never => complete_copy(py, &array),
-    }
 }
 
 /// What a buffer view of an array keeps.

@@ -13,6 +13,7 @@ mod engine;
 mod error;
 mod exchange;
 mod files;
+mod foreign;
 mod index;
 mod lists;
 mod making;
@@ -58,6 +59,8 @@ mod _core {
     };
     #[pymodule_export]
     use crate::files::{load_safetensors, save_safetensors};
+    #[pymodule_export]
+    use crate::foreign::of_buffer;
     #[pymodule_export]
     use crate::making::{array, asanyarray, asarray, ascontiguousarray, asfortranarray};
     #[pymodule_export]

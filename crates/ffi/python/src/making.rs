@@ -1,7 +1,7 @@
 //! Making arrays: `array`, `asarray` and their kin.
 
-use mxnet::ops::{Array, duplicate, duplicate_fortran, interp};
-use mxnet::tensor::{DType, Device, MAX_NDIM, default_float};
+use mxnet::ops::{Array, dtype_of_number, duplicate, duplicate_fortran, interp};
+use mxnet::tensor::{DType, Device, MAX_NDIM, Scalar, default_float};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyType};
@@ -9,7 +9,7 @@ use pyo3::types::{PyString, PyType};
 use crate::array::PyArray;
 use crate::error::raise;
 use crate::exchange::{self, Sharing};
-use crate::{call, convert};
+use crate::{call, convert, foreign, lists};
 
 /// Makes an array from an array, nested sequences of numbers, or a number.
 ///
@@ -74,18 +74,9 @@ pub fn array(
     if let (Some(x), None, Some(true), Some("K"), None, None, None) =
         (plain(object), dtype, copy.0, order, like, device, ctx)
         && (ndmin, ndmax) == (0, 0)
+        && let Some(copy) = copied(x)?
     {
-        let py = object.py();
-        let copy = {
-            let x = x.get().look(py);
-            match x.layout().is_contiguous() {
-                true => duplicate(&x, x.dtype()).map_err(|error| raise(py, error))?,
-                false => None,
-            }
-        };
-        if let Some(copy) = copy {
-            return PyArray::wrap(py, copy);
-        }
+        return Ok(copy);
     }
     let most = MAX_NDIM as isize;
     if !(0..=most).contains(&ndmax) {
@@ -172,23 +163,92 @@ fn as_array(x: &Bound<'_, PyArray>) -> PyResult<Py<PyArray>> {
     PyArray::wrap(py, copy.map_err(|error| raise(py, error))?)
 }
 
-/// Puts what gives most arrays back before the functions that do.
+/// Puts what answers calls with one argument before the functions.
 pub fn put_fronts(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    let fronts: [(&str, call::GivesBack); 4] = [
-        ("asarray", |x| x.ndim() > 0),
-        ("asanyarray", |x| x.ndim() > 0),
-        ("ascontiguousarray", |x| {
-            x.ndim() > 0 && x.layout().is_contiguous()
+    let fronts: [(&str, call::Alone); 5] = [
+        ("array", |object| match plain(object) {
+            Some(x) => Ok(copied(x)?.map(Py::into_any)),
+            None => of_numbers(object),
         }),
-        ("asfortranarray", |x| {
-            x.ndim() > 0 && x.layout().is_fortran()
+        ("asarray", given_or_made),
+        ("asanyarray", given_or_made),
+        ("ascontiguousarray", |object| {
+            given_back(object, |x| x.ndim() > 0 && x.layout().is_contiguous())
+        }),
+        ("asfortranarray", |object| {
+            given_back(object, |x| x.ndim() > 0 && x.layout().is_fortran())
         }),
     ];
-    for (name, gives_back) in fronts {
+    for (name, alone) in fronts {
         let function = module.getattr(name)?;
-        module.setattr(name, call::before(&function, gives_back)?)?;
+        module.setattr(name, call::before(&function, alone)?)?;
     }
     Ok(())
+}
+
+/// The array itself; a new one of a number or a list, or over the memory of NumPy's.
+#[inline]
+fn given_or_made(object: &Bound<'_, PyAny>) -> PyResult<Option<Py<PyAny>>> {
+    if plain(object).is_some() {
+        return given_back(object, |x| x.ndim() > 0);
+    }
+    let made = of_numbers(object)?;
+    if made.is_some()
+        || interp::current_device() != Device::cpu(0)
+        || foreign::numpys_dtype(object)?.is_none()
+    {
+        return Ok(made);
+    }
+    let seen = foreign::from_numpy(object, Sharing::Allowed)?;
+    PyArray::wrap(object.py(), seen).map(|object| Some(object.into_any()))
+}
+
+/// The array itself if it is one of no derived class that fits.
+#[inline]
+fn given_back(
+    object: &Bound<'_, PyAny>,
+    fits: impl FnOnce(&Array) -> bool,
+) -> PyResult<Option<Py<PyAny>>> {
+    let x = plain(object).filter(|x| fits(&x.get().look(x.py())));
+    Ok(x.map(|x| x.clone().into_any().unbind()))
+}
+
+/// A copy of a small array whose elements lie in C order.
+#[inline]
+fn copied(x: &Bound<'_, PyArray>) -> PyResult<Option<Py<PyArray>>> {
+    let py = x.py();
+    let copy = {
+        let x = x.get().look(py);
+        match x.layout().is_contiguous() {
+            true => duplicate(&x, x.dtype()).map_err(|error| raise(py, error))?,
+            false => None,
+        }
+    };
+    copy.map(|copy| PyArray::wrap(py, copy)).transpose()
+}
+
+/// An array of a Python number, or of what is in a list or a tuple, if new arrays are made where numbers are read to.
+#[inline]
+fn of_numbers(object: &Bound<'_, PyAny>) -> PyResult<Option<Py<PyAny>>> {
+    let py = object.py();
+    if interp::current_device() != Device::cpu(0) {
+        return Ok(None);
+    }
+    let array = if convert::is_list(object) {
+        lists::read(object, None, 0)?
+    } else {
+        match convert::number(object)? {
+            Some(number @ (Scalar::F64(_) | Scalar::I64(_) | Scalar::Bool(_))) => {
+                let made = Array::scalar(number, dtype_of_number(number));
+                made.map_err(|error| raise(py, error))?
+            }
+            _ => return Ok(None),
+        }
+    };
+    if array.device() != Device::cpu(0) {
+        return Ok(None);
+    }
+    PyArray::wrap(py, array).map(|object| Some(object.into_any()))
 }
 
 /// The object as an array of no derived class.

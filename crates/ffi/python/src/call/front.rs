@@ -1,25 +1,24 @@
-//! A front for functions that mostly give back the array they are given: `asarray(x)` reads no arguments where there is nothing to read.
+//! A front for functions that make arrays: `asarray(x)`, `array([1, 2])` read no arguments where there is nothing to read.
 
 use std::cell::UnsafeCell;
 use std::ffi::CString;
 use std::ptr;
 
-use mxnet::ops::Array;
 use pyo3::exceptions::PyValueError;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
-use crate::array::PyArray;
+use super::entry::guarded;
 
-/// Whether a function gives this array back.
-pub type GivesBack = fn(&Array) -> bool;
+/// What a function answers if this is its only argument. `None`: the function itself is called.
+pub type Alone = fn(&Bound<'_, PyAny>) -> PyResult<Option<Py<PyAny>>>;
 
 /// What stands behind a function object with a front; never freed.
 struct Front {
     call: ffi::PyCFunctionFastWithKeywords,
     bound_to: *mut ffi::PyObject,
-    gives_back: GivesBack,
+    alone: Alone,
     def: UnsafeCell<ffi::PyMethodDef>,
 }
 
@@ -57,21 +56,24 @@ unsafe extern "C" fn entry(
     if nargs == 1 && kwnames.is_null() {
         // SAFETY: one borrowed argument.
         let object = unsafe { Borrowed::<PyAny>::from_ptr(py, *args) };
-        if let Ok(x) = object.cast_exact::<PyArray>()
-            && (front.gives_back)(&x.get().look(py))
-        {
-            return object.to_owned().into_ptr();
+        let mut is_open = true;
+        let answer = guarded(py, "array", || {
+            let made = (front.alone)(&object)?;
+            is_open = made.is_some();
+            Ok(made.unwrap_or_else(|| py.None()))
+        });
+        if is_open {
+            return answer;
         }
+        // SAFETY: a reference to None, which is ours.
+        unsafe { ffi::Py_DECREF(answer) };
     }
     // SAFETY: the C function of `function`, with the object that it is bound to and the arguments that Python has given.
     unsafe { (front.call)(front.bound_to, args, nargs, kwnames) }
 }
 
-/// The same function, which gives an array back at once if it is the only argument and of the class itself, and `gives_back` says so.
-pub fn before<'py>(
-    function: &Bound<'py, PyAny>,
-    gives_back: GivesBack,
-) -> PyResult<Bound<'py, PyAny>> {
+/// The same function, which `alone` answers for where there is one argument only.
+pub fn before<'py>(function: &Bound<'py, PyAny>, alone: Alone) -> PyResult<Bound<'py, PyAny>> {
     let py = function.py();
     let text = |name: &str| -> PyResult<String> { function.getattr(name)?.extract() };
     let c_string =
@@ -104,7 +106,7 @@ pub fn before<'py>(
     let front = Box::leak(Box::new(Front {
         call,
         bound_to,
-        gives_back,
+        alone,
         def: UnsafeCell::new(ffi::PyMethodDef {
             ml_name: c_string(name)?.into_raw(),
             ml_meth: ffi::PyMethodDefPointer {

@@ -1,0 +1,236 @@
+//! Arrays over memory that others own: NumPy's arrays, and objects that show their bytes.
+
+use mxnet::ops::{Array, Error};
+use mxnet::tensor::{DType, Device, Kind, Layout, Storage, Tensor};
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyBytes, PyFloat, PyType};
+use smallvec::SmallVec;
+
+use crate::array::PyArray;
+use crate::convert;
+use crate::error::raise;
+use crate::exchange::{Sharing, complete_copy, numbers_of};
+
+/// The data type of an array of NumPy's own class, if it holds numbers as ours do, in the order of the machine's bytes.
+#[inline]
+pub fn numpys_dtype(object: &Bound<'_, PyAny>) -> PyResult<Option<DType>> {
+    static ARRAY: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+    let py = object.py();
+    let class = ARRAY.import(py, "numpy", "ndarray")?;
+    if !object.get_type().is(class) {
+        return Ok(None);
+    }
+    convert::known_dtype(&object.getattr(pyo3::intern!(py, "dtype"))?)
+}
+
+/// An array from a NumPy array of numbers.
+pub fn from_numpy(source: &Bound<'_, PyAny>, sharing: Sharing) -> PyResult<Array> {
+    let py = source.py();
+    if let Some(dtype) = numpys_dtype(source)?
+        && let Some(seen) = Seen::of(source, false)?
+        && seen.address % alignment(dtype) == 0
+    {
+        return over(source, dtype, &seen, sharing);
+    }
+    let Some(dtype) = numbers_of(source)? else {
+        let name = source.getattr("dtype")?.getattr("name")?;
+        let problem = format!("arrays of numbers cannot have dtype {name}");
+        return Err(raise(py, Error::dtype("array", problem)));
+    };
+    // Bytes in the other order, or elements between addresses, are copied by NumPy first.
+    let kind = source.getattr("dtype")?;
+    let is_native: bool = kind.getattr("isnative")?.extract()?;
+    match Seen::of(source, false)?.filter(|seen| seen.address % alignment(dtype) == 0) {
+        Some(seen) if is_native => over(source, dtype, &seen, sharing),
+        _ => {
+            sharing.copies("the elements are not aligned, or in foreign byte order")?;
+            let native = kind.call_method1("newbyteorder", ("=",))?;
+            from_numpy(&source.call_method1("astype", (native,))?, sharing)
+        }
+    }
+}
+
+/// An array over the elements of a NumPy array, which lie where they were seen.
+fn over(source: &Bound<'_, PyAny>, dtype: DType, seen: &Seen, sharing: Sharing) -> PyResult<Array> {
+    let py = source.py();
+    let Seen {
+        address,
+        read_only,
+        shape,
+        steps,
+        ..
+    } = seen;
+    let size = dtype.size() as isize;
+    let len: usize = shape.iter().product();
+    if steps
+        .iter()
+        .zip(shape)
+        .any(|(s, &n)| n > 1 && s % size != 0)
+    {
+        sharing.copies("the strides are no multiples of the element size")?;
+        return from_numpy(&source.call_method0("copy")?, sharing);
+    }
+    let strides: SmallVec<[isize; 4]> = steps
+        .iter()
+        .zip(shape)
+        .map(|(s, &n)| if n > 1 { s / size } else { 0 })
+        .collect();
+    // Lowest and highest element touched, relative to the first.
+    let reach = |down: bool| -> isize {
+        strides
+            .iter()
+            .zip(shape)
+            .filter(|(s, _)| (**s < 0) == down)
+            .map(|(s, &n)| s * (n.max(1) as isize - 1))
+            .sum()
+    };
+    let (low, high) = if len == 0 {
+        (0, -1)
+    } else {
+        (reach(true), reach(false))
+    };
+    let base = address.wrapping_add_signed(low * size);
+    let bytes = ((high - low + 1) * size) as usize;
+    let owner = source.clone().unbind();
+    // SAFETY: 1. NumPy's array owns (or keeps alive) the bytes from the lowest to the highest element. 2. `owner` keeps the array.
+    let storage = unsafe {
+        Storage::from_foreign(
+            base as *mut u8,
+            bytes,
+            Device::cpu(0),
+            Box::new(owner),
+            *read_only,
+        )
+    };
+    let layout = Layout::strided(shape, &strides, (-low) as usize)
+        .map_err(|error| raise(py, error.into()))?;
+    let array = Array::from_tensor(
+        Tensor::new(storage, layout, dtype).map_err(|error| raise(py, error.into()))?,
+    );
+    match sharing {
+        Sharing::Allowed | Sharing::Required => {
+            array.tensor().storage().mark_shared();
+            Ok(array)
+        }
+        Sharing::Never => complete_copy(py, &array),
+    }
+}
+
+/// A row of numbers over the memory of a buffer, `offset` bytes from its start. `None`: something about it is not plain, or wrong.
+#[pyfunction]
+pub fn of_buffer(
+    py: Python<'_>,
+    buffer: &Bound<'_, PyAny>,
+    dtype: Option<&Bound<'_, PyAny>>,
+    count: isize,
+    offset: isize,
+) -> PyResult<Option<Py<PyArray>>> {
+    let dtype = match dtype {
+        Some(dtype) if !dtype.is(py.get_type::<PyFloat>()) => convert::dtype(dtype)?,
+        _ => mxnet::tensor::promotion().default_of(Kind::Float),
+    };
+    // Bytes stay where they are as long as they live; of other objects a view keeps the memory in place.
+    let owner = match buffer.is_exact_instance_of::<PyBytes>() {
+        true => Some(buffer.clone()),
+        // SAFETY: a live object; the result is a new one, or null with an exception set.
+        false => unsafe {
+            let view = ffi::PyMemoryView_FromObject(buffer.as_ptr());
+            Bound::from_owned_ptr_or_opt(py, view)
+        },
+    };
+    let Some(owner) = owner else {
+        drop(PyErr::take(py));
+        return Ok(None);
+    };
+    let Some(seen) = Seen::of(buffer, true)? else {
+        return Ok(None);
+    };
+    let (size, offset) = (dtype.size(), offset as usize);
+    // An offset below zero is a very large one here.
+    let Some(rest) = seen.bytes.checked_sub(offset) else {
+        return Ok(None);
+    };
+    let len = match usize::try_from(count) {
+        Ok(count) => count,
+        Err(_) if rest % size == 0 => rest / size,
+        Err(_) => return Ok(None),
+    };
+    let address = seen.address.wrapping_add(offset);
+    if rest == 0
+        || len == 0
+        || len.checked_mul(size).is_none_or(|bytes| bytes > rest)
+        || address % alignment(dtype) != 0
+        || dtype == DType::BF16
+    {
+        return Ok(None);
+    }
+    // SAFETY: 1. the object has shown `rest` bytes from this address on. 2. `owner` keeps them there.
+    let storage = unsafe {
+        Storage::from_foreign(
+            address as *mut u8,
+            len * size,
+            Device::cpu(0),
+            Box::new(owner.unbind()),
+            seen.read_only,
+        )
+    };
+    let tensor = Tensor::new(storage, Layout::contiguous(&[len]), dtype);
+    let array = Array::from_tensor(tensor.map_err(|error| raise(py, error.into()))?);
+    array.tensor().storage().mark_shared();
+    PyArray::wrap(py, array).map(Some)
+}
+
+/// The number that addresses of elements are multiples of.
+fn alignment(dtype: DType) -> usize {
+    match dtype {
+        DType::C64 => align_of::<f32>(),
+        DType::C128 => align_of::<f64>(),
+        other => other.size(),
+    }
+}
+
+/// Where an object of the buffer protocol has its elements. It is let go at once: what keeps the memory in place is the caller's business.
+struct Seen {
+    address: usize,
+    bytes: usize,
+    read_only: bool,
+    shape: SmallVec<[usize; 4]>,
+    /// Strides in bytes.
+    steps: SmallVec<[isize; 4]>,
+}
+
+impl Seen {
+    /// `None` if the object does not show its memory so: with strides, or as plain bytes.
+    fn of(object: &Bound<'_, PyAny>, plain: bool) -> PyResult<Option<Seen>> {
+        let py = object.py();
+        let mut view = ffi::Py_buffer::new();
+        let flags = if plain {
+            ffi::PyBUF_SIMPLE
+        } else {
+            ffi::PyBUF_STRIDES
+        };
+        // SAFETY: a live object, and a buffer to fill.
+        if unsafe { ffi::PyObject_GetBuffer(object.as_ptr(), &raw mut view, flags) } != 0 {
+            drop(PyErr::take(py));
+            return Ok(None);
+        }
+        let ndim = if plain { 0 } else { view.ndim as usize };
+        let numbers = |first: *const isize| match ndim {
+            0 => &[][..],
+            // SAFETY: with strides asked for, there are a length and a stride for each axis.
+            _ => unsafe { std::slice::from_raw_parts(first, ndim) },
+        };
+        let seen = Seen {
+            address: view.buf as usize,
+            bytes: view.len as usize,
+            read_only: view.readonly != 0,
+            shape: numbers(view.shape).iter().map(|&n| n as usize).collect(),
+            steps: numbers(view.strides).iter().copied().collect(),
+        };
+        // SAFETY: filled above.
+        unsafe { ffi::PyBuffer_Release(&raw mut view) };
+        Ok(Some(seen))
+    }
+}
