@@ -51,6 +51,8 @@ def put_along_axis(arr: ndarray, indices: ArrayLike, values: ArrayLike, axis: in
     array([[3, 0, 4],
            [0, 1, 2]])
     """
+    if _core.write_along(arr, indices, values, axis):
+        return
     positions = asarray(indices)
     if axis is None:
         if positions.ndim != 1:
@@ -118,6 +120,8 @@ def put(a: ndarray, ind: ArrayLike, v: ArrayLike, mode: str = "raise") -> None:
     array([[5., 0.],
            [0., 6.]])
     """
+    if mode == "raise" and _core.write_at(a, ind, v):
+        return
     if not isinstance(a, ndarray):
         raise TypeError(f"put: `a` must be an ndarray to be written to, not '{type(a).__name__}'")
     if mode not in ("raise", "wrap", "clip"):

@@ -137,12 +137,8 @@ def may_share_memory(a: ArrayLike, b: ArrayLike, /, max_work: int = 0) -> bool:
     """
     if max_work != 0:
         return shares_memory(a, b, max_work)
-    x, y = asarray(a), asarray(b)
-    if x.size == 0 or y.size == 0 or _core.memory_place(x)[0] != _core.memory_place(y)[0]:
-        return False
-    (low_x, terms_x), (low_y, terms_y) = _terms(x), _terms(y)
-    high_x, high_y = (low + sum(s * n for s, n in t) for low, t in ((low_x, terms_x), (low_y, terms_y)))
-    return low_x <= high_y and low_y <= high_x
+    answer: bool = _core.may_overlap(asarray(a), asarray(b))
+    return answer
 
 
 def shares_memory(a: ArrayLike, b: ArrayLike, /, max_work: int = -1) -> bool:
@@ -179,8 +175,10 @@ def shares_memory(a: ArrayLike, b: ArrayLike, /, max_work: int = -1) -> bool:
     if max_work < -1:
         raise ValueError(f"shares_memory: `max_work` must be at least -1, found {max_work}")
     x, y = asarray(a), asarray(b)
-    if not may_share_memory(x, y) or max_work == 0:
-        return max_work == 0 and may_share_memory(x, y)
+    if not _core.may_overlap(x, y):
+        return False
+    if max_work == 0:
+        return True
     (low_x, terms_x), (low_y, terms_y) = _terms(x), _terms(y)
     # low_x + sum(step i) = low_y + sum(step j); with j counted from the end all terms are added.
     distance = low_y + sum(step * most for step, most in terms_y) - low_x

@@ -82,6 +82,8 @@ def copyto(dst: ndarray, src: ArrayLike, casting: str = "same_kind", where: Any 
     >>> x
     array([1., 0., 3.])
     """
+    if casting == "same_kind" and _core.write_over(dst, src, None if where is True else where):
+        return
     # NumPy's own function comes here if it is given one of our arrays as the source.
     if _written_by_numpy("copyto", dst, src, casting, where):
         return
@@ -130,6 +132,8 @@ def place(arr: ndarray, mask: ArrayLike, vals: ArrayLike) -> None:
     >>> x
     array([ 0,  1, 10, 20, 10])
     """
+    if _core.write_masked(arr, mask, vals, True):
+        return
     if _written_by_numpy("place", arr, mask, vals):
         return
     arr = _target("place", "arr", arr)
@@ -174,6 +178,8 @@ def putmask(a: ndarray, /, mask: ArrayLike, values: ArrayLike) -> None:
     >>> x
     array([ 0,  1, 10, 20, 10])
     """
+    if _core.write_masked(a, mask, values, False):
+        return
     if _written_by_numpy("putmask", a, mask, values):
         return
     a = _target("putmask", "a", a)
@@ -220,6 +226,8 @@ def fill_diagonal(a: ndarray, val: ArrayLike, wrap: bool = False) -> None:
     array([[5, 0, 0],
            [0, 7, 0]])
     """
+    if wrap is False and _core.write_diagonal(a, val):
+        return
     a = _target("fill_diagonal", "a", a)
     if a.ndim < 2:
         raise ValueError(f"fill_diagonal: array must be at least 2-d, found axes: {a.ndim}")

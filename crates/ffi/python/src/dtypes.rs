@@ -2,6 +2,7 @@
 
 use std::str::FromStr;
 
+use mxnet::ops::Array;
 use mxnet::tensor::{Casting, DType, Kind, Operand, promotion};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -92,4 +93,29 @@ pub fn memory_place(py: Python<'_>, array: &PyArray) -> (usize, usize, bool, boo
             !storage.is_foreign(),
         )
     })
+}
+
+/// Whether the memory from the first to the last byte of one array overlaps that of another.
+#[pyfunction]
+pub fn may_overlap(x: &Bound<'_, PyArray>, y: &Bound<'_, PyArray>) -> bool {
+    let py = x.py();
+    let (x, y) = (x.get().look(py), y.get().look(py));
+    let (of_x, of_y) = (x.tensor().storage(), y.tensor().storage());
+    if x.is_empty() || y.is_empty() || of_x.ptr() != of_y.ptr() {
+        return false;
+    }
+    let ((low_x, high_x), (low_y, high_y)) = (reach(&x), reach(&y));
+    low_x <= high_y && low_y <= high_x
+}
+
+/// The first and the last byte of an array that is not empty, relative to its storage.
+fn reach(x: &Array) -> (isize, isize) {
+    let size = x.dtype().size() as isize;
+    let start = x.layout().offset() as isize;
+    let (mut low, mut high) = (start, start);
+    for (&step, &n) in x.layout().strides().iter().zip(x.shape()) {
+        let way = step * (n as isize - 1);
+        *(if way < 0 { &mut low } else { &mut high }) += way;
+    }
+    (low * size, (high + 1) * size - 1)
 }

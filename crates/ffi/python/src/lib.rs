@@ -27,6 +27,7 @@ mod sections;
 mod settings;
 mod ufunc;
 mod values;
+mod writing;
 
 use pyo3::prelude::*;
 
@@ -50,7 +51,7 @@ mod _core {
     use crate::dlpack::from_dlpack;
     #[pymodule_export]
     use crate::dtypes::{
-        can_cast, default_dtype, is_fortran, memory_place, promote_types, result_type,
+        can_cast, default_dtype, is_fortran, may_overlap, memory_place, promote_types, result_type,
     };
     #[pymodule_export]
     use crate::engine::{
@@ -77,6 +78,8 @@ mod _core {
 
     #[pymodule_export]
     use crate::ufunc::_ufunc;
+    #[pymodule_export]
+    use crate::writing::{write_along, write_at, write_diagonal, write_masked, write_over};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

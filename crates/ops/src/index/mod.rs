@@ -19,6 +19,7 @@ mod rows;
 mod select;
 mod short;
 mod window;
+mod writing;
 
 pub use advanced::{GATHER, INDEX_ADD, INDEX_ASSIGN, SCATTER_ADD};
 pub use along::{GATHER_ALONG, SCATTER_ALONG, TAKE_ALONG_AXIS, gather_along, take_along_axis};
@@ -39,6 +40,7 @@ pub use rows::{
 pub use select::{COMPRESS, EXTRACT, TAKE, take};
 pub use short::{element, picked, read, read_few};
 pub use window::{WINDOW, WINDOW_ASSIGN, WINDOW_SPREAD};
+pub use writing::{Taken, is_same_kind, put_along, put_at, put_where};
 
 use crate::opdef::OpDef;
 

@@ -1,0 +1,185 @@
+//! The short ways of functions that write into arrays; `mxnet.numpy` asks them first. Each answers whether it wrote: if not, nothing has changed,
+//! and the general way in Python does it, errors included.
+
+use mxnet::ops::index::{Taken, is_same_kind, put_along, put_at, put_few, put_number, put_where};
+use mxnet::ops::{Array, Quick};
+use mxnet::tensor::{DType, Layout};
+use pyo3::prelude::*;
+
+use crate::array::PyArray;
+use crate::cell::Look;
+use crate::convert;
+use crate::error::raise;
+use crate::exchange::{self, Sharing};
+
+/// Values, read as elements of the target are.
+enum Values<'a, 'py> {
+    Held(&'a Bound<'py, PyArray>),
+    Made(Array),
+    Number(mxnet::tensor::Scalar),
+}
+
+impl<'a, 'py> Values<'a, 'py> {
+    /// An array, a number or a list of numbers. `None`: something else, or what cannot be read.
+    fn of(object: &'a Bound<'py, PyAny>, dtype: DType) -> PyResult<Option<Values<'a, 'py>>> {
+        if let Ok(x) = object.cast_exact::<PyArray>() {
+            return Ok(Some(Values::Held(x)));
+        }
+        if let Some(number) = convert::number(object)? {
+            return Ok(Some(Values::Number(number)));
+        }
+        if !convert::is_list(object) {
+            return Ok(None);
+        }
+        // What cannot be read, the general way reads again, to say so.
+        let read = exchange::from_object(object, Some(dtype), Sharing::Allowed);
+        Ok(read.ok().map(Values::Made))
+    }
+
+    /// Calls `write` with them.
+    fn with<R>(&self, py: Python<'_>, write: impl FnOnce(Quick) -> R) -> R {
+        match self {
+            Values::Held(x) => write(Quick::Array(&x.get().look(py))),
+            Values::Made(x) => write(Quick::Array(x)),
+            Values::Number(number) => write(Quick::Number(*number)),
+        }
+    }
+}
+
+/// Writes `values` to the elements of `a` at which `mask` is true: each at its own place, or one after the other.
+#[pyfunction]
+pub fn write_masked(
+    a: &Bound<'_, PyAny>,
+    mask: &Bound<'_, PyAny>,
+    values: &Bound<'_, PyAny>,
+    in_turn: bool,
+) -> PyResult<bool> {
+    let py = a.py();
+    let (Ok(a), Ok(mask)) = (a.cast_exact::<PyArray>(), mask.cast_exact::<PyArray>()) else {
+        return Ok(false);
+    };
+    let taken = if in_turn {
+        Taken::InTurn
+    } else {
+        Taken::ByPlace
+    };
+    let dtype = a.get().with(py, Array::dtype);
+    let Some(values) = Values::of(values, dtype)? else {
+        return Ok(false);
+    };
+    let (a, mask) = (a.get().look(py), mask.get().look(py));
+    Ok(values.with(py, |values| put_where(&a, &mask, values, taken)))
+}
+
+/// Writes an array or a number to all elements of `dst`, or to those at which a mask of its shape is true. The kind must not become a lower one.
+#[pyfunction]
+#[pyo3(signature = (dst, src, mask=None))]
+pub fn write_over(
+    dst: &Bound<'_, PyAny>,
+    src: &Bound<'_, PyAny>,
+    mask: Option<&Bound<'_, PyAny>>,
+) -> PyResult<bool> {
+    let py = dst.py();
+    let Ok(dst) = dst.cast_exact::<PyArray>() else {
+        return Ok(false);
+    };
+    let source = src.cast_exact::<PyArray>().ok();
+    let number = match source {
+        Some(_) => None,
+        None => convert::number(src)?,
+    };
+    let dst = dst.get().look(py);
+    let source: Option<Look<'_, Array>> = source.map(|source| source.get().look(py));
+    if number.is_some_and(|number| !is_same_kind(number, dst.dtype())) {
+        return Ok(false);
+    }
+    let Some(mask) = mask else {
+        return match (&source, number) {
+            (Some(source), _) => {
+                put_few(&dst, dst.layout(), source).map_err(|error| raise(py, error))
+            }
+            (None, Some(number)) => Ok(put_number(&dst, dst.layout().clone(), number)),
+            (None, None) => Ok(false),
+        };
+    };
+    let Ok(mask) = mask.cast_exact::<PyArray>() else {
+        return Ok(false);
+    };
+    let mask = mask.get().look(py);
+    let values = match (&source, number) {
+        (Some(source), _) if source.ndim() == 0 || source.shape() == dst.shape() => {
+            Quick::Array(source)
+        }
+        (None, Some(number)) => Quick::Number(number),
+        _ => return Ok(false),
+    };
+    Ok(mask.shape() == dst.shape() && put_where(&dst, &mask, values, Taken::ByPlace))
+}
+
+/// Writes `values`, from the start again when they are used up, at positions of the flattened array `a`.
+#[pyfunction]
+pub fn write_at(
+    a: &Bound<'_, PyAny>,
+    positions: &Bound<'_, PyAny>,
+    values: &Bound<'_, PyAny>,
+) -> PyResult<bool> {
+    let py = a.py();
+    let (Ok(a), Ok(positions)) = (a.cast_exact::<PyArray>(), positions.cast_exact::<PyArray>())
+    else {
+        return Ok(false);
+    };
+    let dtype = a.get().with(py, Array::dtype);
+    let Some(values) = Values::of(values, dtype)? else {
+        return Ok(false);
+    };
+    let (a, positions) = (a.get().look(py), positions.get().look(py));
+    Ok(values.with(py, |values| put_at(&a, &positions, values)))
+}
+
+/// Writes a number, or an array like `positions`, at these positions along an axis.
+#[pyfunction]
+pub fn write_along(
+    a: &Bound<'_, PyAny>,
+    positions: &Bound<'_, PyAny>,
+    values: &Bound<'_, PyAny>,
+    axis: &Bound<'_, PyAny>,
+) -> PyResult<bool> {
+    let py = a.py();
+    let (Ok(a), Ok(positions), Ok(axis)) = (
+        a.cast_exact::<PyArray>(),
+        positions.cast_exact::<PyArray>(),
+        axis.extract::<isize>(),
+    ) else {
+        return Ok(false);
+    };
+    let dtype = a.get().with(py, Array::dtype);
+    let Some(values @ (Values::Held(_) | Values::Number(_))) = Values::of(values, dtype)? else {
+        return Ok(false);
+    };
+    let (a, positions) = (a.get().look(py), positions.get().look(py));
+    Ok(values.with(py, |values| put_along(&a, &positions, axis, values)))
+}
+
+/// Writes a number to the main diagonal of an array whose axes are of one length, or of a matrix.
+#[pyfunction]
+pub fn write_diagonal(a: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let Ok(a) = a.cast_exact::<PyArray>() else {
+        return Ok(false);
+    };
+    let Some(number) = convert::number(value)? else {
+        return Ok(false);
+    };
+    let a = a.get().look(a.py());
+    let (shape, layout) = (a.shape(), a.layout());
+    let Some(&n) = shape.iter().min() else {
+        return Ok(false);
+    };
+    if shape.len() < 2 || shape.len() > 2 && shape.iter().any(|&other| other != n) {
+        return Ok(false);
+    }
+    let step = layout.strides().iter().sum();
+    let Ok(diagonal) = Layout::strided(&[n], &[step], layout.offset()) else {
+        return Ok(false);
+    };
+    Ok(put_number(&a, diagonal, number))
+}

@@ -1,0 +1,222 @@
+//! The short ways of functions that write: `put`, `place`, `putmask`, `copyto` under a mask, `put_along_axis`, for few elements at hand.
+//!
+//! Each answers whether it wrote; if not, nothing has changed, and the general way does it, or says why it cannot be done.
+#![allow(unsafe_code)]
+
+use std::sync::Arc;
+
+use mxnet_engine::{Access, Var, engine};
+use mxnet_tensor::{DType, DeviceKind, Kind, Scalar};
+
+use crate::array::count_look;
+use crate::interp::Flags;
+use crate::types::check_element;
+use crate::{Array, Quick};
+
+/// Up to this many bytes of target or positions, writing at once costs less than operators.
+const SMALL_BYTES: usize = 16 * 1024;
+
+/// Which value goes to an element of the target.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Taken {
+    /// The one at its own place, from the start again behind the last one: `putmask`.
+    ByPlace,
+    /// The next one that was not taken yet, from the start again behind the last one: `place`.
+    InTurn,
+}
+
+/// Whether it is a small dense array of the CPU.
+fn is_small(x: &Array) -> bool {
+    x.layout().is_contiguous()
+        && x.device().kind() == DeviceKind::Cpu
+        && !x.is_weak()
+        && x.len() * x.dtype().size() <= SMALL_BYTES
+}
+
+/// Calls `write` with the target's first element, and the first of the values and how many there are, if all are small and at hand and do not
+/// share memory; `chooser` is a mask or positions, which may be read. Answers what `write` does.
+#[inline]
+fn written(
+    x: &Array,
+    chooser: &Array,
+    values: Quick,
+    write: impl FnOnce(*mut u8, *const u8, usize) -> bool,
+) -> bool {
+    let target = x.tensor().storage();
+    if !Flags::current().is_plain()
+        || !is_small(x)
+        || !is_small(chooser)
+        || x.tensor().is_read_only()
+        || Arc::ptr_eq(chooser.tensor().storage(), target)
+    {
+        return false;
+    }
+    let mut pattern = [0_u64; 2];
+    let mut reads: [&Var; 2] = [chooser.tensor().storage().var(); 2];
+    let mut num_reads = 1;
+    let (from, count) = match values {
+        Quick::Number(number) => {
+            let fits = x.dtype().is_complex() || number.kind() != Kind::Complex;
+            if !fits || check_element("assignment", number, x.dtype()).is_err() {
+                return false;
+            }
+            let pattern = pattern.as_mut_ptr().cast::<u8>();
+            // SAFETY: the pattern has 16 bytes, enough for every dtype.
+            unsafe { number.write(x.dtype(), pattern) };
+            (pattern.cast_const(), 1)
+        }
+        Quick::Array(values) => {
+            let storage = values.tensor().storage();
+            if values.dtype() != x.dtype()
+                || values.is_empty()
+                || !is_small(values)
+                || Arc::ptr_eq(storage, target)
+            {
+                return false;
+            }
+            if !Arc::ptr_eq(storage, chooser.tensor().storage()) {
+                (reads[1], num_reads) = (storage.var(), 2);
+            }
+            (values.tensor().data_ptr().cast_const(), values.len())
+        }
+    };
+    let writes = [(target.var(), Access::Write)];
+    let work = (x.len() + chooser.len()) as u64 + 1;
+    let Some(guard) = engine().try_acquire(&reads[..num_reads], &writes, work) else {
+        return false;
+    };
+    if guard.poison().is_some() {
+        return false;
+    }
+    let is_done = write(x.tensor().data_ptr(), from, count);
+    if is_done {
+        target.bump_version();
+    }
+    is_done
+}
+
+/// Copies an element of `size` bytes, those of a dtype.
+///
+/// # Safety
+/// Both can be accessed.
+#[inline(always)]
+unsafe fn copy(size: usize, from: *const u8, to: *mut u8) {
+    // SAFETY: the caller's; a length that is known becomes one instruction.
+    unsafe {
+        match size {
+            1 => *to = *from,
+            2 => from.copy_to_nonoverlapping(to, 2),
+            4 => from.copy_to_nonoverlapping(to, 4),
+            8 => from.copy_to_nonoverlapping(to, 8),
+            _ => from.copy_to_nonoverlapping(to, 16),
+        }
+    }
+}
+
+/// Writes values where a mask of as many elements is true.
+pub fn put_where(x: &Array, mask: &Array, values: Quick, taken: Taken) -> bool {
+    let (n, size) = (x.len(), x.dtype().size());
+    if mask.dtype() != DType::Bool || mask.len() != n {
+        return false;
+    }
+    written(x, mask, values, |to, from, count| {
+        if taken == Taken::InTurn {
+            count_look();
+        }
+        // SAFETY: the mask is dense, with a byte of 0 or 1 for each of `n` elements, which may be read.
+        let mask = unsafe { std::slice::from_raw_parts(mask.tensor().data_ptr(), n) };
+        let mut next = 0;
+        for (i, &is_meant) in mask.iter().enumerate() {
+            if is_meant != 0 {
+                // SAFETY: element `i` of the target, and one of the `count` values; the memory is not shared.
+                unsafe { copy(size, from.add(next * size), to.add(i * size)) };
+            }
+            if is_meant != 0 || taken == Taken::ByPlace {
+                next = if next + 1 == count { 0 } else { next + 1 };
+            }
+        }
+        true
+    })
+}
+
+/// The int64 elements of a dense array, if all are positions on an axis of this length.
+///
+/// # Safety
+/// The array is dense, of int64, and may be read.
+unsafe fn positions_on(positions: &Array, len: usize) -> Option<&[i64]> {
+    count_look();
+    let (first, n) = (positions.tensor().data_ptr().cast::<i64>(), positions.len());
+    // SAFETY: the caller's.
+    let positions = unsafe { std::slice::from_raw_parts(first, n) };
+    let len = len as i64;
+    positions
+        .iter()
+        .all(|&p| -len <= p && p < len)
+        .then_some(positions)
+}
+
+/// Writes values at positions in the flattened array, from the start again if there are fewer of them.
+pub fn put_at(x: &Array, positions: &Array, values: Quick) -> bool {
+    let (n, size) = (x.len(), x.dtype().size());
+    if positions.dtype() != DType::I64 || positions.is_empty() || x.ndim() == 0 {
+        return false;
+    }
+    written(x, positions, values, |to, from, count| {
+        // SAFETY: `written` has seen that they are dense and may be read.
+        let Some(positions) = (unsafe { positions_on(positions, n) }) else {
+            return false;
+        };
+        let mut next = 0;
+        for &p in positions {
+            let p = if p < 0 { p + n as i64 } else { p } as usize;
+            // SAFETY: `p` is within the target, `next` within the `count` values; the memory is not shared.
+            unsafe { copy(size, from.add(next * size), to.add(p * size)) };
+            next = if next + 1 == count { 0 } else { next + 1 };
+        }
+        true
+    })
+}
+
+/// Writes a number, or as many values as there are positions, at positions along an axis; the other axes are those of the array.
+pub fn put_along(x: &Array, positions: &Array, axis: isize, values: Quick) -> bool {
+    let (ndim, size) = (x.ndim(), x.dtype().size());
+    let axis = if axis < 0 { axis + ndim as isize } else { axis };
+    let is_like = |other: &Array| other.ndim() == 0 || other.shape() == positions.shape();
+    if positions.dtype() != DType::I64
+        || positions.is_empty()
+        || positions.ndim() != ndim
+        || !(0..ndim as isize).contains(&axis)
+        || matches!(values, Quick::Array(values) if !is_like(values))
+    {
+        return false;
+    }
+    let axis = axis as usize;
+    let (lead, rest) = x.shape().split_at(axis);
+    let (own_lead, own_rest) = positions.shape().split_at(axis);
+    if lead != own_lead || rest[1..] != own_rest[1..] {
+        return false;
+    }
+    let (len, lines, inner) = (rest[0], own_rest[0], rest[1..].iter().product::<usize>());
+    written(x, positions, values, |to, from, count| {
+        // SAFETY: `written` has seen that they are dense and may be read.
+        let Some(positions) = (unsafe { positions_on(positions, len) }) else {
+            return false;
+        };
+        let step = usize::from(count > 1);
+        for (i, &p) in positions.iter().enumerate() {
+            let p = if p < 0 { p + len as i64 } else { p } as usize;
+            let (block, column) = (i / (lines * inner), i % inner);
+            let place = (block * len + p) * inner + column;
+            // SAFETY: 1. the axes before and behind are those of the positions, and `p` is on this one. 2. there is one value, or one for each
+            // position. 3. the memory is not shared.
+            unsafe { copy(size, from.add(i * step * size), to.add(place * size)) };
+        }
+        true
+    })
+}
+
+/// Whether a number of Python's becomes an element of this dtype under the rule 'same_kind'.
+#[must_use]
+pub fn is_same_kind(number: Scalar, dtype: DType) -> bool {
+    number.kind() <= dtype.kind()
+}
