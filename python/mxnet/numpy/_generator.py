@@ -22,6 +22,7 @@ __all__ = ["Generator", "default_rng"]
 _random = _core.namespaces["random"]
 _op = _core.namespaces["op"]
 _np = _core.namespaces["numpy"]
+_uniform = _random["random"]
 
 
 def _is_below(high: ArrayLike, low: ArrayLike) -> bool:
@@ -134,8 +135,10 @@ class Generator(Continuous, GammaFamily, Counts):
         >>> round(float(rng.random(10000).mean()), 1)
         0.5
         """
+        if out is None:
+            return self._call(_uniform, size, dtype, device)
         size, dtype = of_out(size, dtype, out)
-        return self._call(_random["random"], size, dtype, device, out)
+        return self._call(_uniform, size, dtype, device, out)
 
     def uniform(
         self,
@@ -383,10 +386,10 @@ class Generator(Continuous, GammaFamily, Counts):
         elif axis is None or x.ndim == 0:
             drawn = self._call(_random["permutation"], x.reshape(-1)).reshape(x.shape)
         else:
-            lines = _np["moveaxis"](x, axis, -1)
-            n = lines.shape[-1]
-            orders = self._call(_op["random_order"], (lines.size // max(n, 1), n)).reshape(lines.shape)
-            drawn = _np["moveaxis"](_np["take_along_axis"](lines, orders, -1), -1, axis).copy()
+            is_last = axis in (-1, x.ndim - 1)
+            drawn = self._call(_op["random_permuted"], x if is_last else _np["moveaxis"](x, axis, -1))
+            if not is_last:
+                drawn = _np["moveaxis"](drawn, -1, axis).copy()
         if out is None:
             return drawn
         if out.shape != x.shape:

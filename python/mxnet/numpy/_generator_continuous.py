@@ -16,6 +16,7 @@ Size = int | Sequence[int] | None
 
 _random = _core.namespaces["random"]
 _np = _core.namespaces["numpy"]
+_normal, _standard_normal = _random["normal"], _random["standard_normal"]
 
 
 class Continuous:
@@ -54,8 +55,10 @@ class Continuous:
         >>> abs(round(float(x.mean()), 1)), round(float(x.std()), 1)
         (0.0, 1.0)
         """
+        if out is None:
+            return self._call(_standard_normal, size, dtype, device)
         size, dtype = of_out(size, dtype, out)
-        return self._call(_random["standard_normal"], size, dtype, device, out)
+        return self._call(_standard_normal, size, dtype, device, out)
 
     def standard_exponential(
         self,
@@ -194,7 +197,7 @@ class Continuous:
         >>> rng.normal([0.0, 100.0], 1.0, size=(3, 2)).shape
         (3, 2)
         """
-        return self._call(_random["normal"], loc, scale, size, dtype, device)
+        return self._call(_normal, loc, scale, size, dtype, device)
 
     def laplace(
         self,

@@ -12,7 +12,7 @@ use crate::opdef::{
     Cost, Cpu, Cuda, Filling, Grad, Onnx, OpDef, Probe, Short, Sole, Surface, one_of,
 };
 use crate::types::{dtype_of_number, out_of_bounds};
-use crate::{Array, Outputs, cpu};
+use crate::{Array, Outputs, constant, cpu};
 
 /// Which axis runs fastest in memory: the last, the first, or as in the array at hand.
 const ORDERS: &[&str] = &["C", "F", "A", "K"];
@@ -199,6 +199,7 @@ pub static ZEROS_LIKE: OpDef = OpDef {
                [0, 0]])
     ",
     cpu: Cpu::Composite(|cx| alike(cx, Content::Zeros)),
+    short: Short::Single(|a| like(a, Some(Scalar::I64(0)))),
     ..LIKE
 };
 
@@ -212,6 +213,7 @@ pub static ONES_LIKE: OpDef = OpDef {
         array([1., 1.])
     ",
     cpu: Cpu::Composite(|cx| alike(cx, Content::Number(Scalar::I64(1)))),
+    short: Short::Single(|a| like(a, Some(Scalar::I64(1)))),
     ..LIKE
 };
 
@@ -240,6 +242,7 @@ pub static EMPTY_LIKE: OpDef = OpDef {
         (2, 3)
     ",
     cpu: Cpu::Composite(|cx| alike(cx, Content::Nothing)),
+    short: Short::Single(|a| like(a, None)),
     ..LIKE
 };
 
@@ -491,6 +494,14 @@ fn missing(cx: &CompositeCx, dtype: Option<DType>) -> Result<Content<'static>> {
         Some(Kind::Integer) => Err(cx.dtype_error("None is no integer")),
         None => Err(cx.dtype_error("None is a number only with a `dtype` of floats")),
     }
+}
+
+/// A small array with the shape, dtype and order of axes of another one. `None`: take the general way.
+fn like(a: &Array, value: Option<Scalar>) -> Result<Option<Array>> {
+    if a.is_weak() || a.device() != current_device() || !a.layout().is_contiguous() {
+        return Ok(None);
+    }
+    constant(a.shape(), value, a.dtype())
 }
 
 /// A constant like the first input.

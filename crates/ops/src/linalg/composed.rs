@@ -275,6 +275,7 @@ pub static VECMAT: OpDef = OpDef {
     surface: &[Surface::Np("vecmat")],
     params: &[Param::array("x1"), Param::array("x2"), Param::out()],
     extended: Some(&VECMAT_ALONG),
+    short: Short::Pair(few_vecmats),
     core: "(n),(n,m)->(m)",
     doc: "Products of conjugated vectors `x1` (..., n) with matrices `x2` (..., n, m): (..., m). Leading axes broadcast.",
     about: &[("x1", "Vectors (..., n)."), ("x2", "Matrices (..., n, m).")],
@@ -304,6 +305,14 @@ pub static VECMAT: OpDef = OpDef {
     .ulp(16),
     ..OpDef::COMPOSITE
 };
+
+/// The short way of small real vectors and one matrix: a product of matrices, or of a vector and one.
+fn few_vecmats(x: &Array, a: &Array) -> Result<Option<Array>> {
+    if x.ndim() == 0 || a.ndim() != 2 || x.dtype().is_complex() {
+        return Ok(None);
+    }
+    small_product(x, a)
+}
 
 fn at_least(cx: &CallCx, axes: &[usize]) -> Result<()> {
     for (i, &wanted) in axes.iter().enumerate() {

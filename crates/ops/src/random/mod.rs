@@ -89,6 +89,7 @@ pub(crate) static OPS: &[&OpDef] = &[
     &MULTINOMIAL,
     &MULTIVARIATE_HYPERGEOMETRIC,
     &CATEGORICAL,
+    &RANDOM_PERMUTED,
     &PERMUTATION,
     &CHOICE,
     &CHOOSE,

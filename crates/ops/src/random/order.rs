@@ -6,15 +6,17 @@ use crate::args::{Attrs, Param, Value};
 use crate::creation::dims;
 use crate::cx::CompositeCx;
 use crate::error::Result;
-use crate::index::take;
+use crate::index::{gather_along, take};
 use crate::interp::current_device;
 use crate::invoke::invoke1;
-use crate::opdef::{Cpu, Form, OpDef, Surface};
+use crate::opdef::{Cpu, Form, OpDef, Short, Surface};
 use crate::order::SORT_ROWS;
 use crate::random::continuous::{DEVICE, DISTRIBUTION, SIZE};
 use crate::random::discrete::probabilities;
 use crate::random::draw::{RANDOM_INTEGERS, drawn_for, sample};
-use crate::random::pick::{RANDOM_CATEGORICAL, RANDOM_DIFFERENT, RANDOM_ORDER, RANDOM_REORDERED};
+use crate::random::pick::{
+    RANDOM_CATEGORICAL, RANDOM_DIFFERENT, RANDOM_ORDER, RANDOM_REORDERED, few_rows_reordered,
+};
 use crate::{Array, Outputs};
 
 /// A random order.
@@ -46,6 +48,31 @@ pub static PERMUTATION: OpDef = OpDef {
             .into_iter()
             .collect();
         cx.done(drawn_for(cx.op, &RANDOM_ORDER, &[], &attrs)?)
+    }),
+    form: Form::Plain,
+    ..DISTRIBUTION
+};
+
+/// Rows in random orders.
+pub static RANDOM_PERMUTED: OpDef = OpDef {
+    name: "random_permuted",
+    params: &[Param::array("x")],
+    doc: "The elements along the last axis in random order, an order of its own for each row.",
+    cpu: Cpu::Composite(|cx| {
+        let x = cx.input(0);
+        let Some((&n, lead)) = x.shape().split_last() else {
+            return Err(cx.shape_error("a 0-d array has no order to change"));
+        };
+        let rows = x.len() / n.max(1);
+        let attrs: Attrs = [Value::from(&[rows, n][..]), Value::Device(placed(x))]
+            .into_iter()
+            .collect();
+        let order = drawn_for(cx.op, &RANDOM_ORDER, &[], &attrs)?.reshape(x.shape())?;
+        cx.done(gather_along(x, &order, lead.len())?)
+    }),
+    short: Short::Along(|x, axis| match axis {
+        None => few_rows_reordered(x),
+        Some(_) => Ok(None),
     }),
     form: Form::Plain,
     ..DISTRIBUTION

@@ -3,7 +3,7 @@
 
 use mxnet_kernels::index::{IndexAxis, Picked, gather};
 use mxnet_kernels::random::{
-    categorical, different, multinomial, multivariate_hypergeometric, permutations, shuffle,
+    Stream, categorical, different, multinomial, multivariate_hypergeometric, permutations, shuffle,
 };
 use mxnet_tensor::{DType, Dims, Scalar, Tensor, broadcast_shapes};
 use smallvec::SmallVec;
@@ -13,6 +13,7 @@ use super::draw::{DRAW, dense, stream};
 use super::few::{Few, Handful, closed};
 use super::parameter::Drawing;
 use super::stream::next;
+use crate::Array;
 use crate::args::{Param, ParamKind};
 use crate::cpu;
 use crate::creation::dims;
@@ -133,6 +134,30 @@ pub static RANDOM_REORDERED: OpDef = OpDef {
     cost: Cost::PerKiB(1200),
     ..DRAW
 };
+
+/// The rows of a small array, each in the order that [`RANDOM_ORDER`] gives it. `None`: take the general way.
+pub(super) fn few_rows_reordered(x: &Array) -> Result<Option<Array>> {
+    let Some(&n) = x.shape().last() else {
+        return Ok(None);
+    };
+    small(x, x.shape(), x.dtype(), |from, to| {
+        let (size, rows) = (x.dtype().size(), x.len() / n);
+        let drawn = next(x.len() as u64);
+        for row in 0..rows {
+            let stream = Stream {
+                offset: drawn.offset.wrapping_add((row * n.div_ceil(2)) as u64),
+                ..drawn
+            };
+            // SAFETY: both sides have `rows * n` dense elements of this size, the new ones known to nobody else.
+            unsafe {
+                let (from, to) = (from.add(row * n * size), to.add(row * n * size));
+                std::ptr::copy_nonoverlapping(from, to, n * size);
+                shuffle(stream, n, size, to);
+            }
+        }
+        true
+    })
+}
 
 /// Different integers.
 pub static RANDOM_DIFFERENT: OpDef = OpDef {

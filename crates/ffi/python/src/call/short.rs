@@ -45,7 +45,7 @@ pub fn call(
         Short::Several(several) if named.len == 0 => together(py, several, positional),
         Short::Counted(counted) => repeated(py, binding, counted, positional, named),
         Short::PairAlong(pair) => taken(py, binding, pair, positional, named),
-        Short::Single(single) if named.len == 0 => alone(py, op, single, positional),
+        Short::Single(single) if named.len == 0 => alone(py, binding, single, positional),
         Short::Pair(pair) if named.len == 0 => paired(py, op, pair, positional),
         Short::Along(along) => searched(py, binding, along, positional, named),
         Short::Two if named.len == 0 => twofold(py, op, positional),
@@ -485,11 +485,11 @@ fn listed<'py>(
     made(py, binding.op, answer)
 }
 
-/// `imag(a)`.
+/// `imag(a)`. Where the result has the class of the argument, derived classes take the general way.
 #[inline]
 fn alone(
     py: Python<'_>,
-    op: &OpDef,
+    binding: &'static Binding,
     single: fn(&Array) -> mxnet::ops::Result<Option<Array>>,
     positional: &[*mut ffi::PyObject],
 ) -> PyResult<Option<Py<PyAny>>> {
@@ -501,8 +501,11 @@ fn alone(
     let Ok(x) = object.cast::<PyArray>() else {
         return Ok(None);
     };
+    if binding.subok.is_some() && !object.is_exact_instance_of::<PyArray>() {
+        return Ok(None);
+    }
     let answer = single(&x.get().look(py));
-    made(py, op, answer)
+    made(py, binding.op, answer)
 }
 
 /// `nonzero(a)`: a tuple.
