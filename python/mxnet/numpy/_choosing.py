@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from mxnet import _core
 from mxnet._core import asarray, ndarray
-from mxnet.numpy._dtypes import result_type, spelled
+from mxnet.numpy._dtypes import kind_of, result_type, spelled
 
 _np = _core.namespaces["numpy"]
 _op = _core.namespaces["op"]
@@ -77,6 +77,14 @@ def select(condlist: Sequence[ArrayLike], choicelist: Sequence[ArrayLike], defau
     return result if result.ndim < 2 or result.flags.c_contiguous else result.copy()  # type: ignore[no-any-return]
 
 
+def _condition(c: ArrayLike, shape: tuple[int, ...]) -> ndarray:
+    """Truth values of this shape."""
+    mask = asarray(c)
+    if kind_of(mask.dtype) != "b":
+        mask = _op["astype"](mask, "bool")
+    return mask if mask.shape == shape else _np["broadcast_to"](mask, shape)
+
+
 def piecewise(x: ArrayLike, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: Any) -> ndarray:
     """A function that is another one on each piece of its domain.
 
@@ -113,8 +121,7 @@ def piecewise(x: ArrayLike, condlist: Any, funclist: Sequence[Any], *args: Any, 
     if not single and not isinstance(condlist, ndarray | numpy.ndarray):
         # A list of truth values is one condition; a list of arrays (or of lists) several.
         single = len(condlist) > 0 and all(isinstance(c, bool | numpy.bool_) for c in condlist) and values.ndim == 1
-    conditions = [asarray(c) for c in ([condlist] if single else condlist)]
-    conditions = [_np["broadcast_to"](_op["astype"](c, "bool"), values.shape) for c in conditions]
+    conditions = [_condition(c, values.shape) for c in ([condlist] if single else condlist)]
     n = len(funclist)
     if n == len(conditions) + 1:
         rest = _np["ones"](values.shape, dtype="bool")

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy
 from numpy import generic
-from numpy import iinfo as _numpy_iinfo
 from numpy.typing import ArrayLike, DTypeLike
 
 from mxnet import _core
@@ -372,8 +371,19 @@ def isscalar(element: Any) -> bool:
     return not isinstance(element, ndarray) and bool(numpy.isscalar(element))
 
 
-# The limits of each dtype, made when they are first asked for.
+# The limits of each dtype of floats and of integers, made when they are first asked for, and found by its object, its
+# scalar type and its name. Other names of a dtype may come to mean another one, as `float` does.
 _KNOWN_FORMATS: dict[Any, finfo] = {}
+_KNOWN_INTEGERS: dict[Any, iinfo] = {}
+
+
+def _spellings(dtype: Any) -> list[Any]:
+    """What always means this dtype."""
+    return [dtype, dtype.name, dtype.type] if isinstance(dtype, numpy.dtype) else [dtype]
+
+
+# What is of these types and equal means equal dtypes.
+_SPELLING_TYPES = {str, type, *(type(numpy.dtype(code)) for code in _CODES)}
 
 
 class finfo:  # noqa: N801  # NumPy's name
@@ -431,10 +441,11 @@ class finfo:  # noqa: N801  # NumPy's name
     dtype: numpy.dtype[Any]
 
     def __new__(cls, dtype: Any) -> finfo:
+        if cls is finfo and type(dtype) in _SPELLING_TYPES and dtype in _KNOWN_FORMATS:
+            return _KNOWN_FORMATS[dtype]
         dtype = _core.result_type([_dtype_like(dtype)])
-        known = _KNOWN_FORMATS.get(dtype)
-        if known is not None and cls is finfo:
-            return known
+        if cls is finfo and dtype in _KNOWN_FORMATS:
+            return _KNOWN_FORMATS[dtype]
         name = str(dtype)
         if name.startswith("complex"):
             name = f"float{int(name[7:]) // 2}"
@@ -443,7 +454,9 @@ class finfo:  # noqa: N801  # NumPy's name
         limits = super().__new__(cls)
         limits.dtype = numpy.dtype(name) if str(dtype).startswith("complex") else dtype
         limits._format = _FORMATS[name]
-        return _KNOWN_FORMATS.setdefault(dtype, limits) if cls is finfo else limits
+        if cls is finfo:
+            _KNOWN_FORMATS.update(dict.fromkeys(_spellings(dtype), limits))
+        return limits
 
     @property
     def nmant(self) -> int:
@@ -585,40 +598,53 @@ class iinfo:  # noqa: N801  # NumPy's name
     127
     """
 
-    __slots__ = ("_limits", "dtype")
+    __slots__ = ("_bits", "_kind", "_max", "_min", "dtype")
+    _bits: int
+    _kind: str
+    _max: int
+    _min: int
+    dtype: numpy.dtype[Any]
 
-    def __init__(self, dtype: Any) -> None:
+    def __new__(cls, dtype: Any) -> iinfo:
+        if cls is iinfo and type(dtype) in _SPELLING_TYPES and dtype in _KNOWN_INTEGERS:
+            return _KNOWN_INTEGERS[dtype]
         if isinstance(dtype, int) and not isinstance(dtype, bool):
             dtype = "int64"
-        self.dtype = _core.result_type([_dtype_like(dtype)])
-        if str(self.dtype) not in _CATEGORIES["integral"]:
-            raise ValueError(f"iinfo: `dtype` must be a type of integers, found {self.dtype}")
-        self._limits = _numpy_iinfo(self.dtype)
+        dtype = _core.result_type([_dtype_like(dtype)])
+        if str(dtype) not in _CATEGORIES["integral"]:
+            raise ValueError(f"iinfo: `dtype` must be a type of integers, found {dtype}")
+        limits = super().__new__(cls)
+        limits.dtype, limits._bits, limits._kind = dtype, 8 * dtype.itemsize, dtype.kind
+        half = 1 << (limits._bits - 1)
+        limits._min, limits._max = (-half, half - 1) if dtype.kind == "i" else (0, 2 * half - 1)
+        if cls is iinfo:
+            _KNOWN_INTEGERS.update(dict.fromkeys(_spellings(dtype), limits))
+        return limits
 
     @property
     def bits(self) -> int:
         """Bits of a number."""
-        return self._limits.bits
+        return self._bits
 
     @property
     def max(self) -> int:
         """Largest number."""
-        return int(self._limits.max)
+        return self._max
 
     @property
     def min(self) -> int:
         """Smallest number."""
-        return int(self._limits.min)
+        return self._min
 
     @property
     def kind(self) -> str:
         """'i' for signed types, 'u' for unsigned ones."""
-        return self._limits.kind
+        return self._kind
 
     @property
     def key(self) -> str:
         """`kind` and `bits`."""
-        return self._limits.key
+        return f"{self._kind}{self._bits}"
 
     def __repr__(self) -> str:
         return f"iinfo(min={self.min}, max={self.max}, dtype={self.dtype})"

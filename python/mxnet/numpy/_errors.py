@@ -12,6 +12,8 @@ from mxnet import _core
 
 __all__ = ["errstate", "geterr", "geterrcall", "seterr", "seterrcall"]
 
+# Modes, and what the core does in them.
+_REACTIONS = {"ignore": 0, "warn": 1, "raise": 2, "print": 1, "call": 1, "log": 1}
 _MODES = ("ignore", "warn", "raise", "print", "call", "log")
 _KINDS = ("divide", "over", "under", "invalid")
 _FIRST_WORDS = {"divide": "divide by zero", "over": "overflow", "under": "underflow", "invalid": "invalid value"}
@@ -72,19 +74,20 @@ class silent:  # noqa: N801  # it is used like a function
     """
 
     __slots__ = ("_before",)
-    _before: dict[str, str] | None
+    _before: _Modes | None
 
     def __enter__(self) -> bool:
         modes = _state.modes
         self._before = None
         if modes == _QUIET:
             return False
-        self._before = seterr(all="ignore")
+        self._before = modes
+        _restore(_QUIET)
         return modes["invalid"] != "ignore"
 
     def __exit__(self, *error: object) -> None:
         if self._before is not None:
-            seterr(**self._before)
+            _restore(self._before)
 
 
 def warn_of(message: str) -> None:
@@ -93,6 +96,30 @@ def warn_of(message: str) -> None:
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("mxnet."):
         level, frame = level + 1, frame.f_back
     warnings.warn(message, RuntimeWarning, stacklevel=level)
+
+
+def _change(all: str | None, divide: str | None, over: str | None, under: str | None, invalid: str | None) -> _Modes:
+    """Sets the thread's modes as `seterr` is asked to; answers those that were, which nobody may change."""
+    before = _state.modes
+    new: Any = {
+        "divide": divide or all or before["divide"],
+        "over": over or all or before["over"],
+        "under": under or all or before["under"],
+        "invalid": invalid or all or before["invalid"],
+    }
+    if new != before:
+        for kind, mode in new.items():
+            if mode not in _MODES:
+                raise _core.ValueError(f"seterr: mode {mode!r} of `{kind}` is none of {', '.join(map(repr, _MODES))}")
+        _restore(new)
+    return before
+
+
+def _restore(modes: _Modes) -> None:
+    """Makes these the thread's modes."""
+    if modes != _state.modes:
+        _core.set_float_reactions([_REACTIONS[mode] for mode in modes.values()])  # type: ignore[index]
+        _state.modes = modes
 
 
 def geterr() -> dict[str, str]:
@@ -168,16 +195,7 @@ def seterr(
       x2: shape ()    int64    cpu(0)
     >>> _ = np.seterr(**old)
     """
-    chosen = {"divide": divide, "over": over, "under": under, "invalid": invalid}
-    new = {kind: mode or all or old for (kind, mode), old in zip(chosen.items(), geterr().values(), strict=True)}
-    for kind, mode in new.items():
-        if mode not in _MODES:
-            raise _core.ValueError(f"seterr: mode {mode!r} of `{kind}` is none of {', '.join(map(repr, _MODES))}")
-    before = geterr()
-    _state.modes = _Modes(**new)  # type: ignore[typeddict-item]
-    numbers = {"ignore": 0, "warn": 1, "print": 1, "call": 1, "log": 1, "raise": 2}
-    _core.set_float_reactions([numbers[new[kind]] for kind in _KINDS])
-    return before
+    return dict(_change(all, divide, over, under, invalid))  # type: ignore[arg-type]
 
 
 def geterrcall() -> Any:
@@ -265,15 +283,15 @@ class errstate(contextlib.ContextDecorator):  # noqa: N801
         invalid: str | None = None,
     ) -> None:
         self._call = call
-        self._modes = {"all": all, "divide": divide, "over": over, "under": under, "invalid": invalid}
-        self._before: list[tuple[dict[str, str], Any]] = []
+        self._modes = (all, divide, over, under, invalid)
+        self._before: list[tuple[_Modes, Any]] = []
 
     def __enter__(self) -> None:
         handler = _state.handler
         if self._call is not _UNCHANGED:
             seterrcall(self._call)
         try:
-            modes = seterr(**self._modes)
+            modes = _change(*self._modes)
         except ValueError:
             _state.handler = handler
             raise
@@ -281,4 +299,4 @@ class errstate(contextlib.ContextDecorator):  # noqa: N801
 
     def __exit__(self, *error: object) -> None:
         modes, _state.handler = self._before.pop()
-        seterr(**modes)
+        _restore(modes)

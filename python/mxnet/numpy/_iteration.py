@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from typing import Any
 
-import numpy
 from numpy.typing import ArrayLike
 
 from mxnet._core import asarray, ndarray
@@ -58,10 +58,16 @@ class ndenumerate:  # noqa: N801  # NumPy's name
 
     def __init__(self, arr: ArrayLike) -> None:
         x = asarray(arr)
-        self._items = zip(numpy.ndindex(x.shape), x.reshape(-1).tolist(), strict=True)
+        self._items: Iterator[tuple[tuple[int, ...], Any]]
+        if x.ndim == 1:
+            self._items = zip(zip(range(x.size)), x.tolist(), strict=True)
+        else:
+            positions = itertools.product(*map(range, x.shape))
+            self._items = zip(positions, x.reshape(-1).tolist(), strict=True)
 
     def __iter__(self) -> Iterator[tuple[tuple[int, ...], Any]]:
-        return self
+        # A loop goes through what `__next__` goes through, without its frame.
+        return self._items
 
     def __next__(self) -> tuple[tuple[int, ...], Any]:
         return next(self._items)

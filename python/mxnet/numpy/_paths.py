@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 import operator
@@ -71,11 +72,11 @@ def _spelt_out(part: str, axes: int | None, ellipsis: str) -> str:
     return head + (ellipsis[len(ellipsis) - missing :] if dots else "") + tail
 
 
-def _sizes(terms: list[str], arrays: list[ndarray]) -> dict[str, int]:
+def _sizes(terms: list[str], shapes: Sequence[tuple[int, ...]]) -> dict[str, int]:
     sizes: dict[str, int] = {}
-    for i, (term, array) in enumerate(zip(terms, arrays, strict=True)):
+    for i, (term, shape) in enumerate(zip(terms, shapes, strict=True)):
         own: dict[str, int] = {}
-        for label, size in zip(term, array.shape, strict=True):
+        for label, size in zip(term, shape, strict=True):
             if own.setdefault(label, size) != size:
                 raise ValueError(f"einsum_path: '{label}' is {own[label]} and {size} in operand {i}")
             if sizes.get(label, 1) == 1:
@@ -95,8 +96,8 @@ class Contraction:
     limit: float = math.inf
 
     @classmethod
-    def of(cls, subscripts: str, operands: Sequence[ArrayLike]) -> Contraction:
-        """Reads the subscripts of these operands.
+    def of(cls, subscripts: str, shapes: Sequence[tuple[int, ...]]) -> Contraction:
+        """Reads the subscripts of operands of these shapes.
 
         Raises
         ------
@@ -106,16 +107,15 @@ class Contraction:
         text = subscripts.replace(" ", "")
         inputs, arrow, wanted = text.partition("->")
         parts = inputs.split(",")
-        arrays = [asarray(operand) for operand in operands]
-        if len(parts) != len(arrays):
-            raise ValueError(f"einsum_path: subscripts name {len(parts)} operands, {len(arrays)} are given")
+        if len(parts) != len(shapes):
+            raise ValueError(f"einsum_path: subscripts name {len(parts)} operands, {len(shapes)} are given")
         free = "".join(letter for letter in string.ascii_letters if letter not in text)
-        axes = [x.ndim - len(p.replace("...", "")) for p, x in zip(parts, arrays, strict=True) if "..." in p]
+        axes = [len(s) - len(p.replace("...", "")) for p, s in zip(parts, shapes, strict=True) if "..." in p]
         widest = max([0, *axes])
         if widest > len(free):
             raise ValueError(f"einsum_path: {widest} axes of an ellipsis and {52 - len(free)} others are more than 52")
         ellipsis = free[:widest]
-        terms = [_spelt_out(part, array.ndim, ellipsis) for part, array in zip(parts, arrays, strict=True)]
+        terms = [_spelt_out(part, len(shape), ellipsis) for part, shape in zip(parts, shapes, strict=True)]
         letters = "".join(terms)
         if arrow:
             output = _spelt_out(wanted, None, ellipsis)
@@ -125,7 +125,7 @@ class Contraction:
         for label in output:
             if label not in letters or output.count(label) > 1:
                 raise ValueError(f"einsum_path: the result names '{label}' {output.count(label)} times, operands do")
-        found = cls(terms, output, _sizes(terms, arrays))
+        found = cls(terms, output, _sizes(terms, shapes))
         found.limit = max(found.size(labels) for labels in [*terms, output])
         return found
 
@@ -344,6 +344,18 @@ def einsum_path(*operands: Any, optimize: Any = "greedy") -> tuple[list[Any], st
     Naive scaling:  4
     """
     subscripts, arrays = subscripts_of(operands, "einsum_path")
-    contraction = Contraction.of(subscripts, arrays)
+    shapes = tuple(asarray(operand).shape for operand in arrays)
+    plan = _known_plan if isinstance(optimize, str | bool) else _plan
+    path, report = plan(subscripts, shapes, optimize)
+    return ["einsum_path", *path], report
+
+
+def _plan(subscripts: str, shapes: tuple[tuple[int, ...], ...], optimize: Any) -> tuple[tuple[Any, ...], str]:
+    """The path and the report of operands of these shapes."""
+    contraction = Contraction.of(subscripts, shapes)
     path = contraction.path(optimize)
-    return ["einsum_path", *path], contraction.report(path)
+    return tuple(path), contraction.report(path)
+
+
+# A plan depends on nothing else, and loops ask for the same one again and again.
+_known_plan = functools.lru_cache(maxsize=256)(_plan)

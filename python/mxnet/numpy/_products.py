@@ -89,7 +89,7 @@ def einsum(
         arrays = [_cast(asarray(operand), dtype, casting) for operand in arrays]
     pairs = None
     if optimize == "optimal" or isinstance(optimize, (list, tuple)):
-        contraction = Contraction.of(subscripts, arrays)
+        contraction = Contraction.of(subscripts, [asarray(x).shape for x in arrays])
         pairs = pairs_of(contraction.path(optimize), len(arrays))
     greedy = optimize not in (False, None)
     if out is not None and casting == "unsafe":

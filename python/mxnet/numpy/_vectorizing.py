@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy
@@ -14,9 +15,14 @@ from numpy.typing import DTypeLike
 from mxnet import _core
 from mxnet._core import asarray, ndarray
 from mxnet.numpy._broadcasting import broadcast_arrays, broadcast_shapes
+from mxnet.numpy._dtypes import ScalarType
 
 _np = _core.namespaces["numpy"]
 _op = _core.namespaces["op"]
+
+# The dtypes of NumPy's scalars, and the floats among them.
+_DTYPES: dict[type, Any] = {scalar: numpy.dtype(scalar) for scalar in ScalarType if issubclass(scalar, numpy.generic)}
+_FLOATS: dict[Any, type] = {numpy.dtype(scalar): scalar for scalar in (numpy.float32, numpy.float64)}
 
 _CORE = r"\((?:\w+(?:,\w+)*)?\)"
 _SIGNATURE = re.compile(rf"{_CORE}(?:,{_CORE})*->{_CORE}(?:,{_CORE})*")
@@ -37,6 +43,23 @@ def _parse(signature: str) -> tuple[list[Core], list[Core]]:
 def _is_array(value: Any) -> bool:
     """Whether an argument has elements; other objects go to the function as they are."""
     return isinstance(value, (bool, int, float, complex)) or hasattr(value, "__len__") or hasattr(value, "__array__")
+
+
+def _scalar(x: ndarray, elements: list[Any]) -> Any:
+    """The first of the elements of an array as NumPy's scalar."""
+    # bfloat16 is text where no extension of NumPy defines it.
+    scalar = getattr(x.dtype, "type", None)
+    return numpy.asarray(x.reshape(-1)[:1].asnumpy())[0] if scalar is None else scalar(elements[0])
+
+
+def _column(results: Sequence[Any], dtype: Any) -> ndarray:
+    """Results of single calls as an array of this dtype."""
+    first, is_float = results[0], type(results[0]) is _FLOATS.get(dtype)
+    # What is one of NumPy's floats beside Python's, as most functions give, needs no dtype that all have in common.
+    if is_float and {*map(type, results[1:])} <= {float}:
+        return asarray([first.item(), *results[1:]], dtype)
+    column: ndarray = _op["astype"](asarray(list(results)), dtype)
+    return column
 
 
 class vectorize:  # noqa: N801  # NumPy's name
@@ -144,13 +167,16 @@ class vectorize:  # noqa: N801  # NumPy's name
             return pyfunc(*given, **named)
 
         arrays = [asarray(args[i]) for i in positions] + [asarray(kwargs[name]) for name in names]
+        # Where every argument has elements, nothing has to be put between them.
+        of_elements = pyfunc if len(positions) == len(args) and not kwargs else call
         if self._core is None:
-            return self._elements(call, arrays)
-        return self._lines(call, arrays, *self._core)
+            return self._elements(of_elements, arrays)
+        return self._lines(of_elements, arrays, *self._core)
 
     def _elements(self, call: Callable[..., Any], arrays: list[ndarray]) -> Any:
         dtypes = self._dtypes()
-        arrays = list(broadcast_arrays(*arrays))
+        if len(arrays) > 1:
+            arrays = list(broadcast_arrays(*arrays))
         shape = arrays[0].shape if arrays else ()
         if 0 in shape:
             if dtypes is None:
@@ -159,18 +185,17 @@ class vectorize:  # noqa: N801  # NumPy's name
             return empty[0] if len(empty) == 1 else tuple(empty)
         columns = [x.reshape(-1).tolist() for x in arrays]
         # NumPy's scalars know their dtype, so that the function of small integers gives small integers.
-        first = call(*(numpy.asarray(x.reshape(-1)[:1].asnumpy())[0] for x in arrays))
+        first = call(*map(_scalar, arrays, columns))
         several = isinstance(first, tuple) if dtypes is None else len(dtypes) > 1
-        results = [first, *(call(*row) for row in list(zip(*columns, strict=True))[1:])]
+        rows = iter(zip(*columns, strict=True))
+        next(rows, None)
+        results = [first, *itertools.starmap(call, rows)]
         outputs = list(zip(*results, strict=True)) if several else [results]
         if dtypes is None:
-            dtypes = [asarray(output[0]).dtype for output in outputs]
+            dtypes = [_DTYPES.get(type(output[0])) or asarray(output[0]).dtype for output in outputs]
         if len(dtypes) != len(outputs):
             raise ValueError(f"vectorize: `otypes` has {len(dtypes)} dtypes, the function gives {len(outputs)} results")
-        made = [
-            _op["astype"](asarray(list(output)), dtype).reshape(shape)
-            for output, dtype in zip(outputs, dtypes, strict=True)
-        ]
+        made = [_column(output, dtype).reshape(shape) for output, dtype in zip(outputs, dtypes, strict=True)]
         return tuple(made) if several else made[0]
 
     def _lines(self, call: Callable[..., Any], arrays: list[ndarray], inputs: list[Core], outputs: list[Core]) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy
 from numpy.typing import ArrayLike, DTypeLike
@@ -40,7 +41,7 @@ def _cosines(M: float, weights: tuple[float, ...], dtype: DTypeLike | None, devi
     phases = _phases(M, device)
     if M == 1:
         return _finished(_np["ones_like"](phases), dtype)
-    window = _np["full_like"](phases, weights[0])
+    window: Any = weights[0]
     for k, weight in enumerate(weights[1:], 1):
         window = window + weight * _np["cos"](phases * (math.pi * k / (M - 1)))
     return _finished(window, dtype)
