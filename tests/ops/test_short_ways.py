@@ -748,3 +748,20 @@ def test_limits_of_dtypes_are_found_by_every_spelling():
             np.finfo(wrong)
     with pytest.raises(ValueError, match="iinfo"):
         np.iinfo("float32")
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("shape", [(), (4, 5), (80, 90)])
+def test_values_between_points_agree_with_numpy_and_with_recorded_ones(dtype, shape):
+    rng = numpy.random.default_rng(0)
+    x = numpy.asarray(rng.uniform(-1, 9, shape), dtype)
+    x.flat[0] = numpy.nan
+    for n in (1, 2, 7):
+        xp, fp = numpy.arange(n, dtype=dtype), rng.uniform(size=n).astype(dtype)
+        plain, recorded = both_ways(lambda xp=xp, fp=fp: np.interp(np.array(x), np.array(xp), np.array(fp)))
+        numpy.testing.assert_array_equal(plain.asnumpy(), recorded.asnumpy())
+        numpy.testing.assert_allclose(plain.asnumpy(), numpy.interp(x, xp, fp), rtol=4 * numpy.finfo(dtype).eps)
+        assert plain.dtype == recorded.dtype == dtype
+    for wrong in (np.arange(3.0, dtype=dtype), np.zeros((7, 1), dtype=dtype), np.zeros(0, dtype=dtype)):
+        with pytest.raises(ValueError, match=r"length|1-D|empty"):
+            np.interp(np.array(x), np.arange(7.0, dtype=dtype), wrong)

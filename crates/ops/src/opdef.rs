@@ -212,6 +212,8 @@ pub enum Short {
     Counted(fn(&Array, isize, Option<isize>) -> Result<Option<Array>>),
     /// Something of two arrays along one axis, the third argument, or of all elements.
     PairAlong(fn(&Array, &Array, Option<isize>) -> Result<Option<Array>>),
+    /// Something of three arrays.
+    Three(fn(&Array, &Array, &Array) -> Result<Option<Array>>),
     /// Something of two arrays.
     Pair(fn(&Array, &Array) -> Result<Option<Array>>),
     /// Something for each row along one axis, the second argument, or of all elements.

@@ -29,10 +29,9 @@ pub fn numpys_dtype(object: &Bound<'_, PyAny>) -> PyResult<Option<DType>> {
 pub fn from_numpy(source: &Bound<'_, PyAny>, sharing: Sharing) -> PyResult<Array> {
     let py = source.py();
     if let Some(dtype) = numpys_dtype(source)?
-        && let Some(seen) = Seen::of(source, false)?
-        && seen.address % alignment(dtype) == 0
+        && let Some(array) = as_it_lies(source, dtype, sharing)?
     {
-        return over(source, dtype, &seen, sharing);
+        return Ok(array);
     }
     let Some(dtype) = numbers_of(source)? else {
         let name = source.getattr("dtype")?.getattr("name")?;
@@ -49,6 +48,20 @@ pub fn from_numpy(source: &Bound<'_, PyAny>, sharing: Sharing) -> PyResult<Array
             let native = kind.call_method1("newbyteorder", ("=",))?;
             from_numpy(&source.call_method1("astype", (native,))?, sharing)
         }
+    }
+}
+
+/// An array from one of NumPy's own class that has the dtype [`numpys_dtype`] says. `None`: its elements lie between addresses.
+pub fn as_it_lies(
+    source: &Bound<'_, PyAny>,
+    dtype: DType,
+    sharing: Sharing,
+) -> PyResult<Option<Array>> {
+    match Seen::of(source, false)? {
+        Some(seen) if seen.address % alignment(dtype) == 0 => {
+            over(source, dtype, &seen, sharing).map(Some)
+        }
+        _ => Ok(None),
     }
 }
 

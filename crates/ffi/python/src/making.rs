@@ -193,14 +193,15 @@ fn given_or_made(object: &Bound<'_, PyAny>) -> PyResult<Option<Py<PyAny>>> {
         return given_back(object, |x| x.ndim() > 0);
     }
     let made = of_numbers(object)?;
-    if made.is_some()
-        || interp::current_device() != Device::cpu(0)
-        || foreign::numpys_dtype(object)?.is_none()
-    {
+    if made.is_some() || interp::current_device() != Device::cpu(0) {
         return Ok(made);
     }
-    let seen = foreign::from_numpy(object, Sharing::Allowed)?;
-    PyArray::wrap(object.py(), seen).map(|object| Some(object.into_any()))
+    let Some(dtype) = foreign::numpys_dtype(object)? else {
+        return Ok(None);
+    };
+    let seen = foreign::as_it_lies(object, dtype, Sharing::Allowed)?;
+    seen.map(|array| Ok(PyArray::wrap(object.py(), array)?.into_any()))
+        .transpose()
 }
 
 /// The array itself if it is one of no derived class that fits.

@@ -117,6 +117,10 @@ pub fn drawn(
         }
     }
     let size = has_size.then_some(&shape[..sizes.as_slice().len()]);
+    if at == 0 {
+        let answer = few(binding.op, drawn, &[], row, size, dtype);
+        return made(py, binding.op, answer);
+    }
     // No Python code runs from here to the end of the call, so the arrays can be looked at where they are.
     let looks = arrays
         .each_ref()

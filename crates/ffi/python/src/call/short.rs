@@ -47,6 +47,7 @@ pub fn call(
         Short::PairAlong(pair) => taken(py, binding, pair, positional, named),
         Short::Single(single) if named.len == 0 => alone(py, binding, single, positional),
         Short::Pair(pair) if named.len == 0 => paired(py, op, pair, positional),
+        Short::Three(three) if named.len == 0 => threefold(py, op, three, positional),
         Short::Along(along) => searched(py, binding, along, positional, named),
         Short::Two if named.len == 0 => twofold(py, op, positional),
         Short::Samples(way) => drawn(py, binding, way, false, positional, named),
@@ -59,6 +60,7 @@ pub fn call(
         | Short::Single(_)
         | Short::Several(_)
         | Short::Pair(_)
+        | Short::Three(_)
         | Short::Two
         | Short::Range => Ok(None),
     }
@@ -629,6 +631,32 @@ fn paired(
     match (a.cast::<PyArray>(), b.cast::<PyArray>()) {
         (Ok(a), Ok(b)) => {
             let answer = pair(&a.get().look(py), &b.get().look(py));
+            made(py, op, answer)
+        }
+        _ => Ok(None),
+    }
+}
+
+/// `interp(x, xp, fp)`.
+#[inline]
+fn threefold(
+    py: Python<'_>,
+    op: &OpDef,
+    three: fn(&Array, &Array, &Array) -> mxnet::ops::Result<Option<Array>>,
+    positional: &[*mut ffi::PyObject],
+) -> PyResult<Option<Py<PyAny>>> {
+    let &[a, b, c] = positional else {
+        return Ok(None);
+    };
+    // SAFETY: borrowed arguments of the running call.
+    let [a, b, c] = [a, b, c].map(|p| unsafe { Borrowed::<PyAny>::from_ptr(py, p) });
+    match (
+        a.cast::<PyArray>(),
+        b.cast::<PyArray>(),
+        c.cast::<PyArray>(),
+    ) {
+        (Ok(a), Ok(b), Ok(c)) => {
+            let answer = three(&a.get().look(py), &b.get().look(py), &c.get().look(py));
             made(py, op, answer)
         }
         _ => Ok(None),
