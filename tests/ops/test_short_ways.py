@@ -765,3 +765,20 @@ def test_values_between_points_agree_with_numpy_and_with_recorded_ones(dtype, sh
     for wrong in (np.arange(3.0, dtype=dtype), np.zeros((7, 1), dtype=dtype), np.zeros(0, dtype=dtype)):
         with pytest.raises(ValueError, match=r"length|1-D|empty"):
             np.interp(np.array(x), np.arange(7.0, dtype=dtype), wrong)
+
+
+def test_arrays_of_extensions_dtypes_are_taken_as_they_lie():
+    extension = pytest.importorskip("ml_dtypes").bfloat16
+    theirs = numpy.arange(6).reshape(2, 3).astype(extension)
+    for x in views(theirs):
+        same(np.asarray(x).astype("float32"), x.astype("float32"))
+    ours = np.asarray(theirs)
+    ours[0, 0] = 9
+    assert theirs[0, 0] == 9
+    unaligned = numpy.frombuffer(b"0" + theirs.tobytes(), "uint8")[1:].view(extension)
+    same(np.asarray(unaligned).astype("float32"), unaligned.astype("float32"))
+
+
+def test_arrays_that_numpy_warns_to_write_to_are_read_only():
+    theirs = numpy.broadcast_arrays(numpy.arange(3), numpy.zeros((2, 1)))[0]
+    assert not np.asarray(theirs).flags.writeable

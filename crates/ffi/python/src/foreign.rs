@@ -41,14 +41,21 @@ pub fn from_numpy(source: &Bound<'_, PyAny>, sharing: Sharing) -> PyResult<Array
     // Bytes in the other order, or elements between addresses, are copied by NumPy first.
     let kind = source.getattr("dtype")?;
     let is_native: bool = kind.getattr("isnative")?.extract()?;
-    match Seen::of(source, false)?.filter(|seen| seen.address % alignment(dtype) == 0) {
-        Some(seen) if is_native => over(source, dtype, &seen, sharing),
-        _ => {
-            sharing.copies("the elements are not aligned, or in foreign byte order")?;
-            let native = kind.call_method1("newbyteorder", ("=",))?;
-            from_numpy(&source.call_method1("astype", (native,))?, sharing)
-        }
+    // Extensions' dtypes have no place in the buffer protocol, but the bits have.
+    let shown = match dtype {
+        DType::BF16 => source.call_method1("view", ("uint16",))?,
+        _ => source.clone(),
+    };
+    let Some(seen) = Seen::of(&shown, false)? else {
+        let problem = format!("an array of dtype {dtype} does not show its memory");
+        return Err(raise(py, Error::dtype("array", problem)));
+    };
+    if is_native && seen.address % alignment(dtype) == 0 {
+        return over(source, dtype, &seen, sharing);
     }
+    sharing.copies("the elements are not aligned, or in foreign byte order")?;
+    let native = kind.call_method1("newbyteorder", ("=",))?;
+    from_numpy(&source.call_method1("astype", (native,))?, sharing)
 }
 
 /// An array from one of NumPy's own class that has the dtype [`numpys_dtype`] says. `None`: its elements lie between addresses.
