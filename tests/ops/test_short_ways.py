@@ -782,3 +782,29 @@ def test_arrays_of_extensions_dtypes_are_taken_as_they_lie():
 def test_arrays_that_numpy_warns_to_write_to_are_read_only():
     theirs = numpy.broadcast_arrays(numpy.arange(3), numpy.zeros((2, 1)))[0]
     assert not np.asarray(theirs).flags.writeable
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("dtype", [dtype for dtype in DTYPES if dtype != "float16"])
+@pytest.mark.parametrize("name", ["sum", "prod", "max", "min", "any", "all", "mean"])
+def test_folds_of_few_elements_agree_with_numpy_and_with_recorded_ones(name, dtype):
+    ufunc = {"sum": "add", "prod": "multiply", "max": "maximum", "min": "minimum", "any": "logical_or"}.get(name)
+    for shape in [(), (1,), (5,), (3, 4), (2, 3, 4), (2, 0), (60, 50)]:
+        x = values(dtype, *shape)
+        y = np.array(x)
+        for axis in (None, *range(-len(shape), len(shape))):
+            try:
+                want = getattr(x, name)(axis=axis)
+            except ValueError:
+                with pytest.raises(ValueError):
+                    getattr(y, name)(axis)
+                continue
+            got, recorded = both_ways(lambda y=y, axis=axis: getattr(y, name)(axis))
+            same(got, recorded.asnumpy())
+            assert got.shape == numpy.shape(want)
+            numpy.testing.assert_allclose(got.asnumpy(), want, rtol=1e-5, atol=1e-5)
+            if ufunc:
+                folded, recorded = both_ways(lambda y=y, axis=axis: getattr(np, ufunc).reduce(y, axis))
+                same(folded, recorded.asnumpy())
+        with pytest.raises(numpy.exceptions.AxisError):
+            getattr(y, name)(5)

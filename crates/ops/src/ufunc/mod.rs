@@ -12,7 +12,7 @@ mod reduce;
 pub use at::{AT, at};
 pub use dtype::{Loop, fold_dtype, loops, num_inputs, num_outputs};
 pub use kernels::{FOLD, SEGMENTS, STEPS};
-pub use reduce::{Initial, Reduction, accumulate, outer, reduce, reduceat};
+pub use reduce::{Initial, Reduction, accumulate, outer, reduce, reduce_few, reduceat};
 
 use crate::opdef::OpDef;
 

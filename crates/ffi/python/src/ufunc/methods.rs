@@ -287,6 +287,34 @@ fn folds(op: &OpDef) -> PyResult<()> {
     }
 }
 
+/// `np.add.reduce(x, 1)` of a small array: what `x.sum(1)` gives. `None`: take the general way.
+fn reduce_few(
+    py: Python<'_>,
+    op: &'static OpDef,
+    args: &Bound<'_, PyTuple>,
+) -> PyResult<Option<Py<PyAny>>> {
+    let mut given = args.iter_borrowed();
+    let (Some(x), axis, None) = (given.next(), given.next(), given.next()) else {
+        return Ok(None);
+    };
+    let Ok(x) = x.cast_exact::<PyArray>() else {
+        return Ok(None);
+    };
+    let axis = match axis {
+        None => Some(0),
+        Some(axis) if axis.is_none() => None,
+        Some(axis) => match axis.cast_exact::<PyInt>() {
+            Ok(axis) => Some(axis.extract()?),
+            Err(_) => return Ok(None),
+        },
+    };
+    let answer = core::reduce_few(op, &x.get().look(py), axis);
+    match answer.map_err(|error| raise(py, error))? {
+        Some(array) => Ok(Some(PyArray::wrap_result(py, array)?.into_any())),
+        None => Ok(None),
+    }
+}
+
 fn reduce<'py>(
     slf: &Bound<'py, PyAny>,
     args: &Bound<'py, PyTuple>,
@@ -294,6 +322,11 @@ fn reduce<'py>(
 ) -> PyResult<Py<PyAny>> {
     let (py, op) = (slf.py(), object::operator(slf)?);
     folds(op)?;
+    if kwargs.is_none()
+        && let Some(result) = reduce_few(py, op, args)?
+    {
+        return Ok(result);
+    }
     let names = [
         "array", "axis", "dtype", "out", "keepdims", "initial", "where",
     ];
