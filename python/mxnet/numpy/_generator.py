@@ -25,7 +25,7 @@ _np = _core.namespaces["numpy"]
 _uniform = _random["random"]
 
 
-def _is_below(high: ArrayLike, low: ArrayLike) -> bool:
+def _is_below(high: Any, low: Any) -> bool:
     """Whether a bound lies below the other one. Arrays, which may not be there yet, are not looked at."""
     if isinstance(low, int | float) and isinstance(high, int | float):
         return high < low
@@ -179,7 +179,7 @@ class Generator(Continuous, GammaFamily, Counts):
         ((1000,), True, True)
         """
         if _is_below(high, low):
-            raise ValueError(f"high - low < 0: found low {low} and high {high}")
+            raise ValueError(f"high - low < 0: found low {low!r} and high {high!r}")
         return self._call(_random["uniform"], low, high, size, dtype, device)
 
     def integers(

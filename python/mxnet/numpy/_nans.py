@@ -25,7 +25,7 @@ def _has_nan(x: ndarray) -> bool:
     return not _dtypes.is_exact(x.dtype)
 
 
-def _axes(axis: Any) -> int | tuple[int, ...] | None:
+def _axes(axis: Any) -> Any:
     # A list is none of axes, as in NumPy: the reduction says so.
     return axis
 

@@ -38,7 +38,7 @@ def _of_elements(function: Callable[..., str], is_scientific: bool) -> Callable[
     @functools.wraps(function)
     def told(x: Any, *args: Any, **kwargs: Any) -> str:
         if not args and not kwargs:
-            text = shortest_digits(x, is_scientific)
+            text: str | None = shortest_digits(x, is_scientific)
             if text is not None:
                 return text
         return function(x.asnumpy()[()] if isinstance(x, ndarray) else x, *args, **kwargs)

@@ -94,8 +94,9 @@ def average(
     array(2.)
     """
     values = asarray(a)
-    if isinstance(axis, list):
-        axis = tuple(axis)
+    given: Any = axis
+    if isinstance(given, list):
+        axis = tuple(given)
     if weights is None:
         mean: ndarray = _np["mean"](_floating(values), axis=axis, keepdims=keepdims)
         if not returned:
