@@ -63,6 +63,8 @@ def polyval(p: ArrayLike, x: ArrayLike) -> ndarray:
 
 
 def _of_one_length(a1: ArrayLike, a2: ArrayLike) -> tuple[ndarray, ndarray]:
+    if isinstance(a1, ndarray) and isinstance(a2, ndarray) and a1.ndim > 0 and a1.shape == a2.shape:
+        return a1, a2
     x, y = (_op["atleast_1d"](a) for a in (a1, a2))
     n = max(len(x), len(y))
 
