@@ -1,5 +1,7 @@
 """Functions that write into arrays: what is written, through views, and what is refused."""
 
+import warnings
+
 import numpy
 import pytest
 
@@ -154,3 +156,24 @@ def test_gradients_go_through_diagonals():
     expected[range(3), range(1, 4)] = [1, 2, 3]
     expected[range(3), range(3)] = 2 * A[range(3), range(3)]
     numpy.testing.assert_array_equal(x.grad.asnumpy(), expected)
+
+
+@pytest.mark.parametrize("casting", ["same_kind", "safe", "unsafe", "no"])
+@pytest.mark.parametrize("masked", [False, True])
+def test_copies_over_other_dtypes_are_refused_where_numpy_refuses_them(casting, masked):
+    dtypes = ("bool", "uint8", "int8", "int32", "int64", "float16", "float32", "float64", "complex64", "complex128")
+    for to in dtypes:
+        for of in dtypes:
+            theirs, ours = numpy.zeros(4, dtype=to), mx.np.zeros(4, dtype=to)
+            values, mine = numpy.ones(4, dtype=of), mx.np.ones(4, dtype=of)
+            how = {"where": numpy.array([True, False, True, True])} if masked else {}
+            own = {"where": mx.np.array(how["where"])} if masked else {}
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                if numpy.can_cast(of, to, casting):
+                    numpy.copyto(theirs, values, casting=casting, **how)
+                    mx.np.copyto(ours, mine, casting=casting, **own)
+                else:
+                    with pytest.raises(TypeError):
+                        mx.np.copyto(ours, mine, casting=casting, **own)
+            numpy.testing.assert_array_equal(ours.asnumpy(), theirs)

@@ -3,7 +3,7 @@
 
 use mxnet::ops::index::{Taken, is_same_kind, put_along, put_at, put_few, put_number, put_where};
 use mxnet::ops::{Array, Quick};
-use mxnet::tensor::{DType, Layout};
+use mxnet::tensor::{Casting, DType, Layout, can_cast};
 use pyo3::prelude::*;
 
 use crate::array::PyArray;
@@ -91,6 +91,10 @@ pub fn write_over(
     let dst = dst.get().look(py);
     let source: Option<Look<'_, Array>> = source.map(|source| source.get().look(py));
     if number.is_some_and(|number| !is_same_kind(number, dst.dtype())) {
+        return Ok(false);
+    }
+    let is_refused = |source: &Array| !can_cast(source.dtype(), dst.dtype(), Casting::SameKind);
+    if source.as_deref().is_some_and(is_refused) {
         return Ok(false);
     }
     let Some(mask) = mask else {
