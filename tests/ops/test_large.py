@@ -27,6 +27,59 @@ def test_transposed_operands_are_added_in_their_places(dtype, shape):
         numpy.testing.assert_array_equal((np.rot90(a, k, (-2, -1)) + 1).asnumpy(), numpy.rot90(x, k, (-2, -1)) + 1)
 
 
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint64", "float16", "float32", "float64", "complex64"])
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "x += y",
+        "x *= x",
+        "x *= 2",
+        "x ^= y",
+        "np.subtract(3, x, out=x)",
+        "np.subtract(y, x, out=x)",
+        "np.maximum(y, x, out=x)",
+        "np.add(x, x[:1], out=x)",
+        "np.add(x[:, :1], x, out=x)",
+        "np.add(x, x[::-1], out=x)",
+        "np.add(x, x.T, out=x)",
+        "x[1:] += x[:-1]",
+        "x.T[...] += x",
+        "np.negative(x, out=x)",
+        "np.square(x[::2], out=x[::2])",
+        "np.clip(x, 2, 5, out=x)",
+        "np.clip(x, y, 5, out=x)",
+        "np.clip(y, 1, x, out=x)",
+        "np.clip(x, 2, 5, out=x, where=y > 2)",
+        "np.clip(x[:, ::-1], 2, 5, out=x)",
+        "x.fill(1)",
+        "x[...] = True",
+        "x[:, 3:200] = 1",
+        "x[::2, ::3] = True",
+        "x[rows] = y",
+        "x[rows[:300]] = y[:300]",
+        "x[rows % 7] = y",
+        "x[:, rows] = y",
+        "x[rows[::-1]] += y",
+        "x[rows, rows] = y[0]",
+    ],
+)
+def test_large_arrays_are_written_in_place(statement, dtype):
+    x = RNG.integers(0, 9, (333, 333)).astype(dtype)
+    y = RNG.integers(0, 9, (333, 333)).astype(dtype)
+    rows = RNG.permutation(333)
+    a, b = ours(x), ours(y)
+    raised = []
+    for names in ({"np": numpy, "x": x, "y": y, "rows": rows}, {"np": np, "x": a, "y": b, "rows": ours(rows)}):
+        try:
+            exec(statement, names)
+            raised.append(None)
+        except TypeError:
+            raised.append(TypeError)
+    assert raised[0] is raised[1]
+    numpy.testing.assert_array_equal(a.asnumpy(), x)
+    numpy.testing.assert_array_equal(b.asnumpy(), y)
+
+
 def test_a_condition_may_run_across_what_it_chooses_from():
     condition, x = RNG.uniform(size=(333, 222)) < 0.5, RNG.uniform(size=(222, 333)).astype("float32")
     found = np.where(ours(condition).T, ours(x), np.zeros_like(ours(x)))

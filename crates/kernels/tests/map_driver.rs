@@ -348,6 +348,121 @@ fn an_output_may_be_its_input() {
     }
 }
 
+/// Runs a row with output and inputs at these places of memory.
+///
+/// # Safety
+/// As for [`map::run_row`].
+unsafe fn row_at(rows: &map::Rows, elem: Elem, n: usize, ptrs: &[*mut u8], one: &[bool]) {
+    let size = elem.size() as isize;
+    let strides: Vec<isize> = std::iter::once(size)
+        .chain(one.iter().map(|&one| if one { 0 } else { size }))
+        .collect();
+    // SAFETY: the caller's.
+    unsafe { map::run_row(rows, elem, n, ptrs, &strides, &[]) };
+}
+
+#[test]
+fn rows_that_write_their_inputs_give_what_they_give_elsewhere() {
+    let operators = [
+        &map::ADD,
+        &map::SUBTRACT,
+        &map::MULTIPLY,
+        &map::DIVIDE,
+        &map::MINIMUM,
+        &map::BITWISE_XOR,
+        &map::NEGATIVE,
+        &map::SQRT,
+        &map::CLIP,
+    ];
+    let mut rng = Rng(5);
+    for rows in operators {
+        let ins = rows.ins as usize;
+        assert!(rows.in_place > 0, "{} has loops for it", rows.name);
+        for elem in Elem::ALL.into_iter().filter(|&elem| rows.supports(elem)) {
+            for n in [1_usize, 17, 300, 1037] {
+                // Which inputs are the output, which of the others are one value.
+                for (own, one) in
+                    (1_usize..8).flat_map(|own| (0_usize..8).map(move |one| (own, one)))
+                {
+                    let taken = (1 << rows.in_place) - 1;
+                    if own & !taken != 0 || own & one != 0 || one >> ins != 0 {
+                        continue;
+                    }
+                    let shape = [n];
+                    let mut views: Vec<View> = (0..=ins)
+                        .map(|_| View {
+                            bytes: vec![0; n * elem.size() / 8 + 2],
+                            offset: 0,
+                            strides: vec![elem.size() as isize],
+                            elem,
+                        })
+                        .collect();
+                    for index in indices(&shape) {
+                        for view in &mut views {
+                            view.set(&index, (1 + rng.below(7)) as f64);
+                        }
+                    }
+                    let mut wanted = vec![0_u64; views[0].bytes.len()];
+                    let at = |k: usize| own >> k & 1 == 1;
+                    let one: Vec<bool> = (0..ins).map(|k| one >> k & 1 == 1).collect();
+                    let mut ptrs = vec![wanted.as_mut_ptr().cast::<u8>()];
+                    let owned = views[0].ptr();
+                    for k in 0..ins {
+                        ptrs.push(if at(k) { owned } else { views[k + 1].ptr() });
+                    }
+                    // SAFETY: buffers of n elements; first the output lies apart, then it is the inputs that are meant to be.
+                    unsafe {
+                        row_at(rows, elem, n, &ptrs, &one);
+                        ptrs[0] = owned;
+                        row_at(rows, elem, n, &ptrs, &one);
+                    }
+                    let len = n * elem.size() / 8;
+                    assert_eq!(
+                        views[0].bytes[..len],
+                        wanted[..len],
+                        "{} of {elem:?}, {n} elements, inputs {own:b} written, {one:?} one value",
+                        rows.name
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn one_value_of_another_type_fills_an_array() {
+    let mut rng = Rng(11);
+    for (from, to) in [
+        (Elem::I64, Elem::F32),
+        (Elem::F64, Elem::Bool),
+        (Elem::I8, Elem::C128),
+    ] {
+        for _ in 0..20 {
+            let shape = random_shape(&mut rng, false);
+            let mut dst = View::random(&mut rng, &shape, to, true);
+            let mut value = [3.0_f64, 0.0].map(f64::to_bits);
+            if from != Elem::F64 {
+                value = [3, 0];
+            }
+            // SAFETY: a view of `shape` into a live buffer; one value.
+            unsafe {
+                mxnet_kernels::cast::cast_nd(
+                    &Serial,
+                    &shape,
+                    dst.ptr(),
+                    to,
+                    &dst.strides.clone(),
+                    value.as_mut_ptr().cast(),
+                    from,
+                    &vec![0; shape.len()],
+                );
+            }
+            let wanted = if to == Elem::Bool { 1.0 } else { 3.0 };
+            assert!(indices(&shape).iter().all(|index| dst.get(index) == wanted));
+        }
+    }
+}
+
 #[test]
 fn casts_agree_with_elementwise_casts() {
     let mut rng = Rng(77);

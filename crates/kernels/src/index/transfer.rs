@@ -32,6 +32,8 @@ pub struct Picked<'a> {
     pub strides: &'a [isize],
 }
 
+/// Blocks with runs from here on are worth finding out whether a position repeats.
+const APART_BYTES: usize = 256;
 /// Positions whose offsets are worked out at once.
 const CHUNK: usize = 512;
 /// Block rows that one task of a gather treats with the same offsets.
@@ -145,8 +147,22 @@ pub unsafe fn scatter(
     order(&mut axes, |a| a.dst);
     let run = take_run(&mut axes, |_| true);
     let rows = count(&axes);
-    // Positions may repeat, so tasks are parts of the block: a run is cut into pieces of at least a cache line or two.
-    let piece = run.len.div_ceil((run.len * size / 256).clamp(1, 16));
+    // Tasks are runs of positions if none repeats, else parts of the block: a piece of it walks over all positions. No more of either than keep the
+    // threads busy, no piece shorter than some cache lines.
+    let wanted = match threads.count() {
+        1 => 1,
+        count => (2 * count).div_ceil(rows),
+    };
+    let indices = Indices(picked.axes);
+    // SAFETY: so many positions exist.
+    let is_apart =
+        wanted > 1 && run.len * size >= APART_BYTES && unsafe { indices.are_distinct(positions) };
+    let segments = if is_apart { wanted.min(positions) } else { 1 };
+    let segment = positions.div_ceil(segments);
+    let piece = match is_apart {
+        true => run.len,
+        false => run.len.div_ceil((run.len * size / 256).clamp(1, wanted)),
+    };
     let pieces = run.len.div_ceil(piece);
     let put = move_of(picked.elem, write);
     let pick = match write {
@@ -154,36 +170,43 @@ pub unsafe fn scatter(
         Write::Add => with_elem!(picked.elem, T => pick_add::<T> as Pick),
     };
     let (view, values) = (view as usize, values as usize);
-    let (axes, indices) = (&axes[..], Indices(picked.axes));
-    split(threads, rows * pieces, total * size / 4, &|task| {
-        let (src, dst) = offsets(axes, task / pieces);
-        let start = task % pieces * piece;
-        let n = piece.min(run.len - start);
-        let src = (values as *const u8).wrapping_offset(src + start as isize * run.src);
-        let dst = (view as *mut u8).wrapping_offset(dst + start as isize * run.dst);
-        let mut at = [0isize; CHUNK];
-        for first in (0..positions).step_by(CHUNK) {
-            let m = CHUNK.min(positions - first);
-            let src = src.wrapping_offset(first as isize * position_stride);
-            // SAFETY: every index is in range, so every target is inside the view; tasks write parts of the block that are apart.
-            unsafe {
-                indices.offsets(first, &mut at[..m]);
-                if n == 1 {
-                    pick(src, dst, position_stride, &at[..m]);
-                } else {
-                    for (p, &at) in at[..m].iter().enumerate() {
-                        put(
-                            src.offset(p as isize * position_stride),
-                            run.src,
-                            dst.offset(at),
-                            run.dst,
-                            n,
-                        );
+    let axes = &axes[..];
+    split(
+        threads,
+        rows * pieces * segments,
+        total * size / 4,
+        &|task| {
+            let (task, part) = (task / segments, task % segments);
+            let (from, to) = (part * segment, positions.min((part + 1) * segment));
+            let (src, dst) = offsets(axes, task / pieces);
+            let start = task % pieces * piece;
+            let n = piece.min(run.len - start);
+            let src = (values as *const u8).wrapping_offset(src + start as isize * run.src);
+            let dst = (view as *mut u8).wrapping_offset(dst + start as isize * run.dst);
+            let mut at = [0isize; CHUNK];
+            for first in (from..to).step_by(CHUNK) {
+                let m = CHUNK.min(to - first);
+                let src = src.wrapping_offset(first as isize * position_stride);
+                // SAFETY: every index is in range, so every target is inside the view; tasks write parts of the block that are apart.
+                unsafe {
+                    indices.offsets(first, &mut at[..m]);
+                    if n == 1 {
+                        pick(src, dst, position_stride, &at[..m]);
+                    } else {
+                        for (p, &at) in at[..m].iter().enumerate() {
+                            put(
+                                src.offset(p as isize * position_stride),
+                                run.src,
+                                dst.offset(at),
+                                run.dst,
+                                n,
+                            );
+                        }
                     }
                 }
             }
-        }
-    });
+        },
+    );
 }
 
 /// Drops axes of length 1, puts the densest last by `stride` and joins what continues. Source and target may have any sign.
@@ -210,6 +233,28 @@ struct Indices<'a>(&'a [IndexAxis]);
 unsafe impl Sync for Indices<'_> {}
 
 impl Indices<'_> {
+    /// Whether these positions along one axis are known to be all different.
+    unsafe fn are_distinct(&self, positions: usize) -> bool {
+        let [axis] = self.0 else { return false };
+        // SAFETY: the caller's positions exist.
+        let indices = unsafe { std::slice::from_raw_parts(axis.indices, positions) };
+        if indices.is_sorted_by(|a, b| a < b) || indices.is_sorted_by(|a, b| a > b) {
+            return true;
+        }
+        let last = indices.iter().copied().max().unwrap_or(0) as usize;
+        // Positions are rows of an array in memory: their marks are a small part of it, if they are a fair part of its rows.
+        if last / 64 > positions {
+            return false;
+        }
+        let mut seen = vec![0_u64; last / 64 + 1];
+        indices.iter().all(|&i| {
+            let (word, bit) = (i as usize / 64, 1 << (i % 64));
+            let is_new = seen[word] & bit == 0;
+            seen[word] |= bit;
+            is_new
+        })
+    }
+
     /// Byte offsets in the view of positions `first..`.
     unsafe fn offsets(&self, first: usize, out: &mut [isize]) {
         if let [axis] = self.0 {

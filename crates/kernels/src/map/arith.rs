@@ -257,6 +257,7 @@ pub static NEXTAFTER: Rows = Rows {
     in_elems: [None; 3],
     params: 0,
     cost: 4,
+    in_place: 0,
     get: nextafter_row,
 };
 
@@ -310,6 +311,7 @@ pub static SPACING: Rows = Rows {
     in_elems: [None; 3],
     params: 0,
     cost: 2,
+    in_place: 0,
     get: spacing_row,
 };
 
@@ -385,6 +387,7 @@ pub static DIVMOD: Rows = Rows {
     in_elems: [None; 3],
     params: 0,
     cost: 8,
+    in_place: 0,
     get: divmod_row,
 };
 
@@ -422,6 +425,7 @@ pub static MODF: Rows = Rows {
     in_elems: [None; 3],
     params: 0,
     cost: 2,
+    in_place: 0,
     get: modf_row,
 };
 

@@ -194,6 +194,7 @@ pub static WHERE: Rows = Rows {
     in_elems: [Some(<bit as Stored>::ELEM), None, None],
     params: 0,
     cost: 1,
+    in_place: 0,
     get: where_row,
 };
 

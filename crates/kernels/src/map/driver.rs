@@ -12,7 +12,7 @@ use super::half_table::looked_up;
 use super::row::{RowFn, Rows};
 use crate::Threads;
 use crate::cast::Cast;
-use crate::copy::copy_2d;
+use crate::copy::{copy_2d, fill_nd};
 use crate::elem::Elem;
 use crate::isa::isa;
 use crate::nd::{Axes, Axis, MAX_OPERANDS};
@@ -66,7 +66,7 @@ struct Lane {
     elem: Elem,
     /// Element the row reads or writes.
     native: Elem,
-    /// An output that an input aliases: written through a tile, since rows assume no overlap.
+    /// An output that an input aliases and rows do not take so: written through a tile.
     aliased: bool,
     cast: Option<Cast>,
 }
@@ -104,7 +104,7 @@ unsafe impl Sync for Job<'_> {}
 /// Applies an operator to arrays of `shape`.
 ///
 /// Operands whose `elem` differs from what the row takes (`rows.in_elem`, `rows.out_elem`) are converted tile by tile.
-/// An output may be exactly one of the inputs (same pointer and strides); any other overlap the caller has resolved.
+/// An output may be exactly one of the inputs (same pointer and strides), or several; any other overlap the caller has resolved.
 ///
 /// # Safety
 /// 1. `outs` and `ins` have as many operands as `rows` says, each with one stride per axis, valid and aligned for all elements.
@@ -147,8 +147,15 @@ pub unsafe fn run(
     }
     let mut lanes = SmallVec::<[Lane; 4]>::new();
     for out in outs {
-        let aliased = ins.iter().any(|i| i.ptr == out.ptr);
-        lanes.push(Lane::new(out, rows.out_elem(compute), true, aliased));
+        let native = rows.out_elem(compute);
+        // Not what the row's own loops take as it lies.
+        let aliased = ins.iter().enumerate().any(|(i, input)| {
+            let is_taken = i < rows.in_place as usize
+                && [input.elem, out.elem] == [native; 2]
+                && is_same_walk(shape, input.strides, out.strides);
+            input.ptr == out.ptr && !is_taken
+        });
+        lanes.push(Lane::new(out, native, true, aliased));
     }
     // One value of another element (a Python number beside an array) is converted here and not for every tile: rows take it as it is then.
     let mut values = [[0_u64; 2]; MAX_OPERANDS];
@@ -180,6 +187,11 @@ pub unsafe fn run(
     }
 }
 
+/// Whether two operands of one start have their elements at the same places.
+fn is_same_walk(shape: &[usize], a: &[isize], b: &[isize]) -> bool {
+    (shape.iter().zip(a).zip(b)).all(|((&n, a), b)| n == 1 || a == b)
+}
+
 /// Converts one array into another of the same shape.
 ///
 /// # Safety
@@ -194,6 +206,17 @@ pub(crate) unsafe fn convert(
     let aliased = outs[0].ptr == ins[0].ptr;
     lanes.push(Lane::new(&outs[0], outs[0].elem, true, aliased));
     lanes.push(Lane::new(&ins[0], outs[0].elem, false, false));
+    let is_one = (ins[0].strides.iter().zip(shape)).all(|(&stride, &n)| stride == 0 || n == 1);
+    if is_one && !shape.contains(&0) {
+        let mut value = [0_u64; 2];
+        let value = value.as_mut_ptr().cast::<u8>();
+        // SAFETY: the caller's; the input has an element, as no axis is empty, and `value` has room for the widest.
+        return unsafe {
+            Cast::new(ins[0].elem, outs[0].elem).row(ins[0].ptr, value, 1);
+            let size = outs[0].elem.size();
+            fill_nd(threads, size, shape, outs[0].ptr, outs[0].strides, value);
+        };
+    }
     // SAFETY: the caller's.
     unsafe { drive(threads, Kernel::Move, 1, shape, outs, ins, lanes) }
 }
@@ -281,7 +304,7 @@ pub unsafe fn run_row(
     );
     let aliased = ptrs[..outs].iter().any(|out| ptrs[outs..].contains(out));
     // A row that meets its own output falls back to one element at a time but stays right; up to here tiles cost more.
-    if !aliased || n <= 16 {
+    if !aliased || n <= 16 || rows.in_place == rows.ins {
         // SAFETY: the caller's; the row was chosen for this machine.
         return unsafe { row(ptrs.as_ptr(), strides.as_ptr(), n, params.as_ptr()) };
     }

@@ -218,6 +218,7 @@ pub static POWER: Rows = Rows {
     in_elems: [None; 3],
     params: 0,
     cost: 8,
+    in_place: 0,
     get: power_row,
 };
 
@@ -302,6 +303,7 @@ pub static LDEXP: Rows = Rows {
     in_elems: [None, Some(Elem::I64), None],
     params: 0,
     cost: 6,
+    in_place: 0,
     get: ldexp_row,
 };
 

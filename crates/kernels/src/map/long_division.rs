@@ -35,6 +35,7 @@ const DIVISION: Rows = Rows {
     in_elems: [None; 3],
     params: 0,
     cost: 8,
+    in_place: 0,
     get: |_, _| None,
 };
 

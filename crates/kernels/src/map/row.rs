@@ -9,7 +9,8 @@ use crate::isa::Isa;
 ///
 /// `ptrs` are the outputs, then the inputs; `strides` their byte strides in the same order; `n` the number of elements;
 /// `params` the operator's numbers. An output's stride is its element size; an input's is its element size or 0 (one
-/// value for the whole row). Outputs overlap no input: the driver routes anything else through tiles.
+/// value for the whole row). Outputs overlap no input, but that the inputs of [`Rows::in_place`] may be the output, exactly: the driver routes
+/// anything else through tiles.
 ///
 /// # Safety
 /// Every pointer is valid for `n` elements at its stride and aligned for its element; `params` holds as many numbers as the
@@ -47,6 +48,9 @@ pub struct Rows {
     pub params: u8,
     /// Time for one element, in units of one f32 addition; decides when threads pay.
     pub cost: u8,
+    /// So many of the first inputs may be the output (`x += y`): the row has loops for that, where those for separate operands would find that
+    /// they overlap and fall back to one element at a time.
+    pub in_place: u8,
     /// The row for an instruction set and a compute element, if the operator is defined on that element.
     pub get: fn(Isa, Elem) -> Option<RowFn>,
 }
@@ -76,6 +80,11 @@ impl Rows {
             None => compute,
         }
     }
+}
+
+/// Whether an operator costs so little that an output which is an input is worth loops of its own, and all its types are one.
+pub(crate) const fn is_light(cost: u8, out: OutElem) -> bool {
+    cost <= 2 && matches!(out, OutElem::Same)
 }
 
 /// Complex numbers of two f32.
@@ -153,6 +162,8 @@ pub(crate) type Params = [f64; 2];
 pub(crate) trait Unary<T: Copy> {
     type Out: Copy;
     const PARAMS: usize;
+    /// Has a loop in which the output is the input.
+    const IN_PLACE: bool = false;
     /// Some arguments need a slow way that would keep the loop from vectorising: they are put right afterwards.
     const MENDS: bool = false;
     fn apply<L: Level>(x: T, p: Params) -> Self::Out;
@@ -174,6 +185,8 @@ pub(crate) trait Binary<T: Copy> {
     const PARAMS: usize;
     /// One vector loop instead of three: a broadcast operand is spread over a small tile first.
     const HEAVY: bool;
+    /// Has loops in which the output is one of the inputs, or both: not for `HEAVY`.
+    const IN_PLACE: bool = false;
     /// Most arguments are plain, and cost less where all of a stretch are: needs `HEAVY`.
     const HAS_PLAIN: bool = false;
     fn apply<L: Level>(a: T, b: Self::Rhs, p: Params) -> Self::Out;
@@ -193,6 +206,8 @@ pub(crate) trait Binary<T: Copy> {
 pub(crate) trait Ternary<T: Copy> {
     type First: Copy;
     type Out: Copy;
+    /// Has a loop in which the output is the first input.
+    const IN_PLACE: bool = false;
     fn apply<L: Level>(a: Self::First, b: T, c: T) -> Self::Out;
 }
 
@@ -242,6 +257,11 @@ unsafe fn unary_body<L: Level, T: Copy, O: Unary<T>>(
             };
             for i in 0..n {
                 *y.add(i) = value;
+            }
+        } else if O::IN_PLACE && y.cast::<T>().cast_const() == x {
+            let x = x.cast_mut();
+            for i in 0..n {
+                x.add(i).cast::<O::Out>().write(O::apply::<L>(*x.add(i), p));
             }
         } else {
             for i in 0..n {
@@ -302,6 +322,10 @@ unsafe fn binary_body<L: Level, T: Copy, O: Binary<T>>(
             for i in 0..n {
                 *y.add(i) = value;
             }
+        } else if O::IN_PLACE
+            && (!one_a && y.cast_const().cast() == a || !one_b && y.cast_const().cast() == b)
+        {
+            binary_in_place::<L, T, O>(y, a, b, [one_a, one_b], n, p);
         } else if O::HEAVY {
             let mut tile_a = [MaybeUninit::<T>::uninit(); SPREAD];
             let mut tile_b = [MaybeUninit::<O::Rhs>::uninit(); SPREAD];
@@ -373,6 +397,50 @@ unsafe fn binary_body<L: Level, T: Copy, O: Binary<T>>(
     }
 }
 
+/// The loops of [`binary_body`] in which the output `y` is one of the inputs, or both. All of the operator's types are one.
+///
+/// # Safety
+/// As for [`RowFn`]; `one` says which inputs are one value, not both; one that is not is the output.
+#[inline(always)]
+unsafe fn binary_in_place<L: Level, T: Copy, O: Binary<T>>(
+    y: *mut O::Out,
+    a: *const T,
+    b: *const O::Rhs,
+    one: [bool; 2],
+    n: usize,
+    p: Params,
+) {
+    let is_a = !one[0] && y.cast_const().cast() == a;
+    let is_b = !one[1] && y.cast_const().cast() == b;
+    // SAFETY: the caller's; an element is read before it is written, through the pointer that writes it.
+    unsafe {
+        let (ya, yb) = (y.cast::<T>(), y.cast::<O::Rhs>());
+        if one[0] {
+            let a = *a;
+            for i in 0..n {
+                *y.add(i) = O::apply::<L>(a, *yb.add(i), p);
+            }
+        } else if one[1] {
+            let b = *b;
+            for i in 0..n {
+                *y.add(i) = O::apply::<L>(*ya.add(i), b, p);
+            }
+        } else if is_a && is_b {
+            for i in 0..n {
+                *y.add(i) = O::apply::<L>(*ya.add(i), *yb.add(i), p);
+            }
+        } else if is_a {
+            for i in 0..n {
+                *y.add(i) = O::apply::<L>(*ya.add(i), *b.add(i), p);
+            }
+        } else {
+            for i in 0..n {
+                *y.add(i) = O::apply::<L>(*a.add(i), *yb.add(i), p);
+            }
+        }
+    }
+}
+
 /// # Safety
 /// As for [`RowFn`].
 #[inline(always)]
@@ -427,10 +495,17 @@ unsafe fn ternary_body<L: Level, T: Copy, O: Ternary<T>>(
                 c.add(at)
             };
             let y = y.add(at);
+            at += m;
+            if O::IN_PLACE && y.cast_const().cast() == a {
+                let a = y.cast::<O::First>();
+                for i in 0..m {
+                    *y.add(i) = O::apply::<L>(*a.add(i), *b.add(i), *c.add(i));
+                }
+                continue;
+            }
             for i in 0..m {
                 *y.add(i) = O::apply::<L>(*a.add(i), *b.add(i), *c.add(i));
             }
-            at += m;
         }
     }
 }
@@ -593,6 +668,7 @@ macro_rules! unary_rows {
                 impl $crate::map::row::Unary<T> for Op {
                     type Out = $r;
                     const PARAMS: usize = $np;
+                    const IN_PLACE: bool = $crate::map::row::is_light($cost, $out);
                     #[inline(always)]
                     fn apply<L: $crate::map::row::Level>($x: T, $p: $crate::map::row::Params) -> $r {
                         $e
@@ -606,7 +682,8 @@ macro_rules! unary_rows {
                 None
             }
             $crate::map::Rows {
-                name: $text, outs: 1, ins: 1, out: $out, in_elems: [None; 3], params: $np, cost: $cost, get,
+                name: $text, outs: 1, ins: 1, out: $out, in_elems: [None; 3], params: $np, cost: $cost,
+                in_place: $crate::map::row::is_light($cost, $out) as u8, get,
             }
         };
     )* };
@@ -629,6 +706,7 @@ macro_rules! binary_rows {
                     type Out = $r;
                     const PARAMS: usize = $np;
                     const HEAVY: bool = $heavy;
+                    const IN_PLACE: bool = !$heavy && $crate::map::row::is_light($cost, $out);
                     #[inline(always)]
                     fn apply<L: $crate::map::row::Level>($a: T, $b: T, $p: $crate::map::row::Params) -> $r {
                         $e
@@ -642,7 +720,8 @@ macro_rules! binary_rows {
                 None
             }
             $crate::map::Rows {
-                name: $text, outs: 1, ins: 2, out: $out, in_elems: [None; 3], params: $np, cost: $cost, get,
+                name: $text, outs: 1, ins: 2, out: $out, in_elems: [None; 3], params: $np, cost: $cost,
+                in_place: if $heavy { 0 } else { 2 * $crate::map::row::is_light($cost, $out) as u8 }, get,
             }
         };
     )* };
@@ -659,6 +738,7 @@ macro_rules! ternary_rows {
             $($(impl $crate::map::row::Ternary<$t> for Op {
                 type First = $t;
                 type Out = $t;
+                const IN_PLACE: bool = true;
                 #[inline(always)]
                 fn apply<L: $crate::map::row::Level>($a: $t, $b: $t, $c: $t) -> $t $e
             })*)*
@@ -670,7 +750,7 @@ macro_rules! ternary_rows {
             }
             $crate::map::Rows {
                 name: $text, outs: 1, ins: 3, out: $crate::map::OutElem::Same, in_elems: [None; 3], params: 0, cost: $cost,
-                get,
+                in_place: 1, get,
             }
         };
     )* };

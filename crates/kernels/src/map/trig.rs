@@ -32,7 +32,7 @@ macro_rules! circular {
 
         $(#[$doc])*
         pub static $name: Rows = Rows {
-            name: $text, outs: 1, ins: 1, out: Same, in_elems: [None; 3], params: 0, cost: 5, get: $get,
+            name: $text, outs: 1, ins: 1, out: Same, in_elems: [None; 3], params: 0, cost: 5, in_place: 0, get: $get,
         };
     )* };
     (@float $op:ident $near:ident $far:ident $($t:ty)*) => { $(

@@ -14,7 +14,7 @@ use crate::elementwise::parts::IMAG_PART;
 use crate::elementwise::special::ISNAN;
 use crate::error::Result;
 use crate::index::NONZERO;
-use crate::invoke::{invoke, invoke1};
+use crate::invoke::{Call, dispatch, invoke, invoke1};
 use crate::opdef::{Bundle, Cpu, Cuda, Form, Grad, Keep, Onnx, OpDef, Probe, Short, Sole, Surface};
 use crate::shape;
 use crate::types::{DTypes, Types, promoted};
@@ -204,8 +204,10 @@ pub static CLIP_WHERE: OpDef = OpDef {
             .map(|i| cx.opt(i).map(|x| computed_in(cx, i, x)).transpose())
             .collect::<Result<SmallVec<[Option<Array>; 5]>>>()?;
         let inputs: SmallVec<[Option<&Array>; 5]> = made.iter().map(Option::as_ref).collect();
+        // What `where` leaves out must not be written.
         let y = clipped(&CompositeCx {
             inputs: &inputs,
+            outs: &[],
             ..*cx
         })?;
         cx.done(delivered(cx, y, cx.opt(5))?)
@@ -241,7 +243,7 @@ fn clipped(cx: &CompositeCx) -> Result<Array> {
         (Some(low), Some(high)) if promoted(&[Some(x), Some(low), Some(high)]) == DType::Bool => {
             x.binary(&MAXIMUM, low)?.binary(&MINIMUM, high)
         }
-        (Some(low), Some(high)) => invoke1(&BOUND, &[x, low, high], &Attrs::none()),
+        (Some(low), Some(high)) => bound(cx, x, low, high),
         (Some(low), None) => x.binary(&MAXIMUM, low),
         (None, Some(high)) => x.binary(&MINIMUM, high),
         (None, None) if x.dtype() == DType::Bool && cx.inputs[1..].iter().all(Option::is_none) => {
@@ -249,6 +251,29 @@ fn clipped(cx: &CompositeCx) -> Result<Array> {
         }
         (None, None) => x.copy(),
     }
+}
+
+/// `x` brought between two bounds, in the output that the caller gave if it is as the result.
+fn bound(cx: &CompositeCx, x: &Array, low: &Array, high: &Array) -> Result<Array> {
+    let operands = [Some(x), Some(low), Some(high)];
+    let fits = |out: &Array| {
+        out.shape() == x.shape()
+            && out.dtype() == promoted(&operands)
+            && [low, high].iter().all(|limit| limit.ndim() == 0)
+            && out.device() == x.device()
+    };
+    let outs = match cx.outs {
+        [Some(out)] if fits(out) => cx.outs,
+        _ => &[],
+    };
+    let mut results = dispatch(&Call {
+        op: &BOUND,
+        inputs: &operands,
+        attrs: &Attrs::none(),
+        outs,
+        dtype: None,
+    })?;
+    Ok(results.remove(0))
 }
 
 /// Whether a Python integer bounds nothing: no element of this integer dtype is below it (above it, for an upper bound).
