@@ -1,7 +1,10 @@
 """Results without axes stand for NumPy's scalars, which in-place operators leave as they are."""
 
+import copy
+import pickle
 from typing import Any
 
+import ml_dtypes
 import numpy as onp
 import pytest
 
@@ -148,3 +151,83 @@ def test_variables_are_written_to_whatever_they_came_from():
     gradient = w.grad
     gradient += 2
     assert w.grad.item() == 2
+
+
+@pytest.mark.parametrize(
+    "dtype", ["bool", "int8", "uint64", "float16", "bfloat16", "float32", "float64", "complex64", "complex128"]
+)
+def test_an_element_is_the_same_before_and_after_somebody_looks_at_it(dtype):
+    kind = ml_dtypes.bfloat16 if dtype == "bfloat16" else dtype
+    values = onp.array([0, 1, 3, 2]).astype(kind)
+    x = np.array(values, dtype=dtype)
+    looks = [
+        lambda e: None,
+        lambda e: e.shape,
+        lambda e: np.asarray(e),
+        lambda e: e.asnumpy(),
+        lambda e: np.stack([e, e]),
+        repr,
+        lambda e: e.attach_grad() if dtype == "float32" else None,
+    ]
+    operations = [
+        lambda e, f: e + f,
+        lambda e, f: e * 2,
+        lambda e, f: 2 + e,
+        lambda e, f: e == f,
+        lambda e, f: e < f,
+        lambda e, f: e != 3,
+        lambda e, f: abs(e),
+        lambda e, f: bool(e),
+        lambda e, f: int(e.real),
+        lambda e, f: complex(e),
+        lambda e, f: hash(e.item()),
+        lambda e, f: e.item(),
+        lambda e, f: e.dtype,
+        lambda e, f: onp.asarray(e).tobytes(),
+        lambda e, f: copy.deepcopy(e) + f,
+        lambda e, f: pickle.loads(pickle.dumps(e)) + f,
+    ]
+    for operate in operations:
+        wanted = operate(values[2], values[3])
+        for look in looks:
+            for look_too in looks:
+                e, f = x[2], x[3]
+                look(e), look_too(f)
+                found = operate(e, f)
+                onp.testing.assert_equal(onp.asarray(found), onp.asarray(wanted))
+                onp.testing.assert_equal(onp.asarray(e), values[2])
+                if isinstance(found, np.ndarray):
+                    assert (found.ndim, found.dtype) == (0, wanted.dtype)
+
+
+def test_an_element_keeps_what_it_was_and_arrays_of_it_are_one():
+    x = np.array([1.0, 2.0, 3.0])
+    e = x[1]
+    x[1] = 7.0
+    assert float(e) == 2.0
+    for row in (e.reshape(1), e.ravel(), e[None], np.atleast_1d(e), np.expand_dims(e, 0), e.reshape(1, 1)[0]):
+        row[0] = 5.0
+        assert float(e) == 2.0
+    f = x[2]
+    g = f
+    f += 1
+    assert (float(f), float(g), float(x[2])) == (4.0, 3.0, 3.0)
+    x[0] = x[2]
+    x[np.array([1])] = x[0]
+    x[2] = x[0] * 2
+    onp.testing.assert_array_equal(x.asnumpy(), [3.0, 3.0, 6.0])
+
+
+def test_elements_of_what_is_recorded_carry_gradients():
+    x = np.array([1.0, 2.0, 3.0])
+    x.attach_grad()
+    with autograd.record():
+        y = x[0] * x[1] + abs(-x[2]) * x[2]
+    y.backward()
+    onp.testing.assert_array_equal(x.grad.asnumpy(), [2.0, 1.0, 6.0])
+    e = x[1]
+    e.attach_grad()
+    with autograd.record():
+        z = e * e * 3
+    z.backward()
+    assert float(e.grad) == 12.0

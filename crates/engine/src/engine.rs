@@ -6,7 +6,7 @@ use std::sync::{Arc, Weak};
 
 use crate::config::{Config, Mode};
 use crate::failure::{Failure, WaitError};
-use crate::inline::Inline;
+use crate::inline::{Hold, Inline};
 use crate::pool::{Pool, depth};
 use crate::schedule::Op;
 use crate::stats::{Counters, Stats, count_inline};
@@ -60,6 +60,16 @@ impl Shared {
 
     pub(crate) fn mode(&self) -> Mode {
         Mode::from_u8(self.mode.load(Ordering::Relaxed))
+    }
+
+    /// Whether operations of this estimated cost run on the calling thread if their variables are free.
+    #[inline]
+    fn runs_inline(&self, cost_ns: u64) -> bool {
+        match self.mode() {
+            Mode::Adaptive => cost_ns <= self.inline_limit_ns.load(Ordering::Relaxed),
+            Mode::Async => false,
+            Mode::Sync => true,
+        }
     }
 
     /// Remembers a failure for `wait_all`, once however far it spreads.
@@ -133,14 +143,21 @@ impl Engine {
         cost_ns: u64,
     ) -> Option<Inline<'v>> {
         let shared = &*self.shared;
-        match shared.mode() {
-            Mode::Adaptive if cost_ns > shared.inline_limit_ns.load(Ordering::Relaxed) => {
-                return None;
-            }
-            Mode::Async => return None,
-            Mode::Adaptive | Mode::Sync => {}
+        match shared.runs_inline(cost_ns) {
+            true => shared.acquire(reads, writes, Place::Host),
+            false => None,
         }
-        shared.acquire(reads, writes, Place::Host)
+    }
+
+    /// [`Engine::try_acquire`] of one variable for what is no operation of its own: a look at an element, or a write of one. It is not counted,
+    /// and costs little more than the two atomic instructions. `None` also if the variable carries a failure.
+    #[inline]
+    pub fn try_hold<'v>(&'v self, var: &'v Var, access: Access, cost_ns: u64) -> Option<Hold<'v>> {
+        let shared = &*self.shared;
+        match shared.runs_inline(cost_ns) {
+            true => shared.hold(var, access),
+            false => None,
+        }
     }
 
     /// Like [`Engine::try_acquire`] for launching device work, in every mode: device work in flight does not matter, since

@@ -174,6 +174,19 @@ impl Shared {
         inline
     }
 
+    /// One variable, or `None` if it is not free or carries a failure.
+    #[inline]
+    pub(crate) fn hold<'v>(&'v self, var: &'v Var, access: Access) -> Option<Hold<'v>> {
+        debug_assert_ne!(access, Access::Overwrite, "a hold clears no failure");
+        let is_poisoned = var.try_acquire(access, Place::Host)?;
+        let hold = Hold {
+            shared: self,
+            var,
+            access,
+        };
+        (!is_poisoned).then_some(hold)
+    }
+
     #[inline]
     fn release(&self, var: &Var, access: Access) {
         if var.release(access) {
@@ -188,6 +201,22 @@ impl Shared {
         let mut ready = Ready::default();
         var.dispatch(&mut ready);
         self.schedule(ready, 0);
+    }
+}
+
+/// One variable held for a moment. Dropping it releases it.
+///
+/// It must be dropped before its thread waits for the variable.
+pub struct Hold<'v> {
+    shared: &'v Shared,
+    var: &'v Var,
+    access: Access,
+}
+
+impl Drop for Hold<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        self.shared.release(self.var, self.access);
     }
 }
 

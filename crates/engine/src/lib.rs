@@ -27,7 +27,7 @@ pub use engine::Engine;
 #[cfg(not(loom))]
 pub use engine::engine;
 pub use failure::{Failure, Panicked, WaitError};
-pub use inline::Inline;
+pub use inline::{Hold, Inline};
 pub use schedule::Op;
 pub use stats::Stats;
 pub use stream::{Event, Stream};

@@ -177,7 +177,7 @@ pub(crate) fn fill(tensor: &Tensor, value: Scalar, threads: &dyn mxnet_kernels::
         return;
     }
     if tensor.len_bytes() <= SMALL_BYTES {
-        fill_row(tensor, value);
+        fill_row(tensor, &value);
         return;
     }
     let mut pattern = [0_u64; 2];
@@ -197,7 +197,7 @@ pub(crate) fn fill(tensor: &Tensor, value: Scalar, threads: &dyn mxnet_kernels::
 }
 
 /// Fills a small tensor with any strides at once, if nobody uses its storage. Answers whether it did.
-pub(crate) fn fill_small(tensor: &Tensor, value: Scalar) -> bool {
+pub(crate) fn fill_small(tensor: &Tensor, value: &Scalar) -> bool {
     let storage = tensor.storage();
     if tensor.len_bytes() > SMALL_BYTES || tensor.device().kind() != mxnet_tensor::DeviceKind::Cpu {
         return false;
@@ -237,7 +237,7 @@ pub(crate) fn fill_small(tensor: &Tensor, value: Scalar) -> bool {
 }
 
 /// Writes one value over all elements of a tensor in C order, which the caller may write.
-fn fill_row(tensor: &Tensor, value: Scalar) {
+fn fill_row(tensor: &Tensor, value: &Scalar) {
     let mut pattern = [0_u64; 2];
     let pattern = pattern.as_mut_ptr().cast::<u8>();
     let (to, n) = (tensor.data_ptr(), tensor.len());

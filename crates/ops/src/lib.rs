@@ -15,6 +15,7 @@ pub mod interp;
 pub mod interrupt;
 mod invoke;
 mod laid;
+mod lone;
 mod methods;
 mod opdef;
 pub mod origin;
@@ -44,14 +45,14 @@ pub use cx::{CallCx, CompositeCx, EagerCx, InferCx, KernelCx, RngState, ViewCx};
 pub use eager::Pool;
 pub use error::{Error, Fault, OperandFacts, Result, Tuple};
 pub use invoke::{Call, dispatch, invoke, invoke_with, invoke1, only};
+pub use lone::{Lone, One, quick_elements};
 pub use opdef::{
     Amp, Bundle, Copied, Cost, Cpu, Cuda, Filling, Fold, Form, Grad, GradRule, Grads, InferFn,
     Inferred, Keep, Onnx, OpDef, OutSpec, Probe, Rng, Short, Sole, Sparse, Surface, Viewed,
     Warning, Words, one, one_of,
 };
 pub use quick::{
-    Quick, constant, duplicate, duplicate_fortran, flat, quick, quick_elements, quick_into, range,
-    two,
+    Quick, constant, duplicate, duplicate_fortran, flat, quick, quick_into, range, two,
 };
 pub use types::{
     DTypes, Lift, Out, Types, check_element, default_dtype, dtype_of_number, out_of_bounds,

@@ -2,13 +2,12 @@
 #![allow(unsafe_code)]
 
 use std::mem::MaybeUninit;
-use std::sync::Arc;
 
 use mxnet_engine::{Access, Var, engine};
 use mxnet_kernels::Elem;
 use mxnet_kernels::cast::Cast;
 use mxnet_kernels::map::Rows;
-use mxnet_tensor::{DType, DeviceKind, Kind, Layout, Scalar, Storage, Tensor, checked_len};
+use mxnet_tensor::{DType, DeviceKind, Kind, Layout, Scalar, Tensor, checked_len};
 
 use crate::args::{Args, Attrs};
 use crate::cpu::{copy_few, fill};
@@ -39,8 +38,8 @@ const MOST: usize = 3;
 pub enum Quick<'a> {
     /// An array.
     Array(&'a Array),
-    /// A number.
-    Number(Scalar),
+    /// A number, where it is: moving one costs more than looking at it, since it was written in parts a moment ago.
+    Number(&'a Scalar),
 }
 
 /// Calls `op`, and records it if a gradient flows, if the short way is open: nothing intercepts, and the operands qualify. `None`: take the general way.
@@ -84,84 +83,6 @@ pub fn quick_into(op: &'static OpDef, operands: &[Quick], out: &Array) -> Result
         return Ok(false);
     }
     Ok(compute::<false>(op, operands, Some(out))?.is_some())
-}
-
-/// Calls `op` on elements: arrays without axes, of one dtype, and Python numbers, while nothing intercepts or records. The result is what its
-/// storage holds. `None`: take another way.
-#[inline]
-pub fn quick_elements(op: &'static OpDef, operands: &[Quick]) -> Option<(Arc<Storage>, DType)> {
-    let (Cpu::Map(rows), Types::Promote { accepts, lift, out }) = (&op.cpu, &op.types) else {
-        return None;
-    };
-    if !Flags::current().is_plain()
-        || *lift == Lift::ToWidestFloat
-        || op.refuses.is_some()
-        || rows.outs != 1
-        || rows.params != 0
-        || operands.len() > 2
-        || operands.len() != rows.ins as usize
-    {
-        return None;
-    }
-    let mut lead: Option<&Array> = None;
-    for operand in operands {
-        let Quick::Array(x) = operand else { continue };
-        let fits = x.ndim() == 0
-            && !x.is_weak()
-            && x.device().kind() == DeviceKind::Cpu
-            && lead.is_none_or(|lead| lead.dtype() == x.dtype() && lead.device() == x.device());
-        if !fits {
-            return None;
-        }
-        lead = Some(x);
-    }
-    let lead = lead?;
-    let dtype = lead.dtype();
-    let row = (rows.get)(mxnet_kernels::isa::isa(), elem(dtype))?;
-    if !accepts.has(dtype) {
-        return None;
-    }
-    let mut scalars = [[0_u64; 2]; 3];
-    let [result, slots @ ..] = &mut scalars;
-    let result = result.as_mut_ptr().cast::<u8>();
-    let mut ptrs = [result; 3];
-    let mut reads: [&Var; 2] = [lead.tensor().storage().var(); 2];
-    let mut num_reads = 1;
-    for ((operand, slot), ptr) in operands.iter().zip(slots).zip(&mut ptrs[1..]) {
-        match operand {
-            Quick::Array(x) => {
-                *ptr = x.tensor().data_ptr();
-                if !std::ptr::eq(x.tensor().storage(), lead.tensor().storage()) {
-                    reads[num_reads] = x.tensor().storage().var();
-                    num_reads += 1;
-                }
-            }
-            Quick::Number(value) => {
-                if value.kind() > dtype.kind() || !value.fits(dtype) {
-                    return None;
-                }
-                *ptr = slot.as_mut_ptr().cast::<u8>();
-                // SAFETY: a slot has 16 bytes, aligned to 8, enough for every dtype.
-                unsafe { value.write(dtype, *ptr) };
-            }
-        }
-    }
-    // Two views of one storage are two arrays with one variable.
-    if num_reads == 2 && std::ptr::eq(reads[0], reads[1]) {
-        num_reads = 1;
-    }
-    let guard = engine().try_acquire(&reads[..num_reads], &[], 1)?;
-    if guard.poison().is_some() {
-        return None;
-    }
-    let returned = out.of(dtype);
-    // SAFETY: 1. every operand is one element of the row's type, the result has room for 16 bytes. 2. `guard` grants the reads.
-    let element = unsafe {
-        row(ptrs.as_ptr(), [0_isize; 3].as_ptr(), 1, std::ptr::null());
-        Storage::of_element(result, returned.size(), lead.device())
-    };
-    drop(guard);
-    Some((element, returned))
 }
 
 /// A small contiguous array on the CPU with all elements equal, or undefined for `None`. `None`: take the general way.
@@ -373,14 +294,14 @@ pub(crate) fn call(call: &Call) -> Result<Option<Array>> {
     if !call.outs.is_empty() || call.dtype.is_some() || n == 0 || n > MOST {
         return Ok(None);
     }
-    let mut operands = [Quick::Number(Scalar::Bool(false)); MOST];
-    for (slot, x) in operands.iter_mut().zip(call.inputs) {
-        *slot = match x {
-            Some(x) => match x.number() {
-                Some(value) => Quick::Number(value),
-                None => Quick::Array(x),
-            },
-            None => return Ok(None),
+    let mut numbers = [const { None::<Scalar> }; MOST];
+    let mut operands = [Quick::Number(&Scalar::Bool(false)); MOST];
+    for ((slot, number), x) in operands.iter_mut().zip(&mut numbers).zip(call.inputs) {
+        let Some(x) = x else { return Ok(None) };
+        *number = x.number();
+        *slot = match number {
+            Some(value) => Quick::Number(value),
+            None => Quick::Array(x),
         };
     }
     compute::<false>(call.op, &operands[..n], None)
@@ -502,7 +423,7 @@ fn compute<const CHOOSE: bool>(
                     if out == Out::Bool {
                         return Ok(None);
                     }
-                    return Err(types::out_of_bounds(op.name, *value, dtype));
+                    return Err(types::out_of_bounds(op.name, **value, dtype));
                 }
                 let slot = scalars[i].as_mut_ptr().cast::<u8>();
                 // SAFETY: a slot has 16 bytes, aligned to 8, enough for every dtype.
@@ -603,7 +524,7 @@ fn counted(rows: &Rows, accepts: DTypes, operands: &[Quick]) -> Result<Option<Ar
                 return Ok(None);
             }
         }
-        Quick::Number(Scalar::I64(value)) if i32::try_from(value).is_ok() => {
+        Quick::Number(&Scalar::I64(value)) if i32::try_from(value).is_ok() => {
             // SAFETY: the first place of the buffer.
             unsafe { *count.cast::<i64>() = value };
             step = 0;

@@ -408,7 +408,16 @@ pub fn out_of_bounds(op: &'static str, value: Scalar, dtype: DType) -> Error {
 /// # Errors
 /// [`Error::DType`] if a complex number would lose its imaginary part, [`Error::Value`] if NaN would become an integer, [`Error::Overflow`] if the
 /// dtype does not hold the number, or what is left of it without its fraction.
-pub fn check_element(op: &'static str, value: Scalar, dtype: DType) -> Result<()> {
+#[inline]
+pub fn check_element(op: &'static str, value: &Scalar, dtype: DType) -> Result<()> {
+    match value {
+        Scalar::I64(_) | Scalar::F64(_) if dtype.is_inexact() => Ok(()),
+        _ => check_unlike(op, *value, dtype),
+    }
+}
+
+/// [`check_element`] where type and number are not of one kind.
+fn check_unlike(op: &'static str, value: Scalar, dtype: DType) -> Result<()> {
     let shown = |what: &str| format!("cannot convert {what} to {}", dtype.name());
     match (value, dtype.kind()) {
         (_, Kind::Bool) => Ok(()),
@@ -426,7 +435,7 @@ pub fn check_element(op: &'static str, value: Scalar, dtype: DType) -> Result<()
                 x if (0.0..18_446_744_073_709_551_616.0).contains(&x) => Scalar::U64(x as u64),
                 x => Scalar::Wide(x),
             };
-            check_element(op, whole, dtype)
+            check_unlike(op, whole, dtype)
         }
         _ if !value.fits(dtype) => Err(out_of_bounds(op, value, dtype)),
         _ => Ok(()),

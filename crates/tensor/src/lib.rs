@@ -23,8 +23,8 @@ pub use dtype::{DType, Kind};
 pub use error::TensorError;
 pub use index::{Advanced, AxisIndex, IndexItem, Indexed};
 pub use layout::{
-    Dims, Layout, MAX_NDIM, Strides, broadcast_shapes, checked_len, normalize_axes, normalize_axis,
-    reshape_dims,
+    Cut, Dims, Layout, MAX_NDIM, Strides, broadcast_shapes, checked_len, normalize_axes,
+    normalize_axis, reshape_dims,
 };
 pub use promotion::{
     Casting, Operand, Promotion, UnknownCasting, can_cast, default_float, default_int, promote,

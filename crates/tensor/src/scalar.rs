@@ -25,8 +25,8 @@ pub enum Scalar {
 impl Scalar {
     /// Its kind: what it brings to promotion when it is a Python scalar.
     #[inline]
-    pub const fn kind(self) -> Kind {
-        match self {
+    pub const fn kind(&self) -> Kind {
+        match *self {
             Scalar::Bool(_) => Kind::Bool,
             Scalar::I64(_) | Scalar::U64(_) | Scalar::Wide(_) => Kind::Integer,
             Scalar::F64(_) => Kind::Float,
@@ -36,8 +36,8 @@ impl Scalar {
 
     /// The value as a real number: rounded to nearest, the real part of a complex number.
     #[inline]
-    pub const fn as_f64(self) -> f64 {
-        match self {
+    pub const fn as_f64(&self) -> f64 {
+        match *self {
             Scalar::Bool(x) => x as u8 as f64,
             Scalar::I64(x) => x as f64,
             Scalar::U64(x) => x as f64,
@@ -49,8 +49,8 @@ impl Scalar {
     /// The value as an integer: truncated towards zero, wrapped from `U64`, clipped from floats (NaN gives 0), the real
     /// part of a complex number.
     #[inline]
-    pub const fn as_i64(self) -> i64 {
-        match self {
+    pub const fn as_i64(&self) -> i64 {
+        match *self {
             Scalar::Bool(x) => x as i64,
             Scalar::I64(x) => x,
             Scalar::U64(x) => x as i64,
@@ -61,8 +61,8 @@ impl Scalar {
 
     /// The value as an unsigned integer: like [`Scalar::as_i64`], but negative numbers wrap and large floats stay.
     #[inline]
-    pub const fn as_u64(self) -> u64 {
-        match self {
+    pub const fn as_u64(&self) -> u64 {
+        match *self {
             Scalar::Bool(x) => x as u64,
             Scalar::I64(x) => x as u64,
             Scalar::U64(x) => x,
@@ -73,8 +73,8 @@ impl Scalar {
 
     /// Whether the value is not zero; NaN is true.
     #[inline]
-    pub fn as_bool(self) -> bool {
-        match self {
+    pub fn as_bool(&self) -> bool {
+        match *self {
             Scalar::Bool(x) => x,
             Scalar::I64(x) => x != 0,
             Scalar::U64(x) => x != 0,
@@ -85,8 +85,8 @@ impl Scalar {
 
     /// The value as a complex number.
     #[inline]
-    pub const fn as_c128(self) -> Complex<f64> {
-        match self {
+    pub const fn as_c128(&self) -> Complex<f64> {
+        match *self {
             Scalar::C128(x) => x,
             real => Complex::new(real.as_f64(), 0.0),
         }
@@ -95,8 +95,8 @@ impl Scalar {
     /// The value if it is an integer of the signed 64-bit range (a bool is 0 or 1); floats are not integers here, even
     /// if they have no fraction.
     #[inline]
-    pub const fn to_i64(self) -> Option<i64> {
-        match self {
+    pub const fn to_i64(&self) -> Option<i64> {
+        match *self {
             Scalar::Bool(x) => Some(x as i64),
             Scalar::I64(x) => Some(x),
             Scalar::U64(x) if x <= i64::MAX as u64 => Some(x as i64),
@@ -107,8 +107,18 @@ impl Scalar {
     /// Whether the type takes the value as NumPy takes a Python scalar: its kind is not below the value's, and an
     /// integer is in range. A finite float is taken by every float type (it may round to infinity), an integer beyond
     /// 64 bits if there are floats as large.
-    pub fn fits(self, dtype: DType) -> bool {
-        if let Scalar::Wide(x) = self {
+    #[inline]
+    pub fn fits(&self, dtype: DType) -> bool {
+        match self {
+            Scalar::Bool(_) => true,
+            Scalar::I64(_) if dtype == DType::I64 => true,
+            Scalar::I64(_) | Scalar::F64(_) if dtype.is_inexact() => true,
+            _ => self.fits_seldom(dtype),
+        }
+    }
+
+    fn fits_seldom(&self, dtype: DType) -> bool {
+        if let Scalar::Wide(x) = *self {
             return dtype.is_inexact() && x.is_finite();
         }
         if self.kind() > dtype.kind() {
@@ -121,7 +131,7 @@ impl Scalar {
         if !dtype.is_integer() {
             return true;
         }
-        let value = match self {
+        let value = match *self {
             Scalar::U64(x) => i128::from(x),
             other => i128::from(other.as_i64()),
         };
@@ -141,7 +151,7 @@ impl Scalar {
     ///
     /// `to` must be valid for writing `dtype.size()` bytes. It need not be aligned.
     #[inline]
-    pub unsafe fn write(self, dtype: DType, to: *mut u8) {
+    pub unsafe fn write(&self, dtype: DType, to: *mut u8) {
         // A float outside of the 64-bit range has no C answer; within it, the narrow types take the low bits.
         let signed = || self.as_i64();
         macro_rules! put {
@@ -217,8 +227,8 @@ impl Scalar {
 
     /// Rounds once: an integer does not pass through f64 on its way.
     #[inline]
-    const fn as_f32(self) -> f32 {
-        match self {
+    const fn as_f32(&self) -> f32 {
+        match *self {
             Scalar::I64(x) => x as f32,
             Scalar::U64(x) => x as f32,
             other => other.as_f64() as f32,

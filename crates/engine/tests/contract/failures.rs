@@ -148,6 +148,10 @@ fn an_inline_failure_poisons_its_writes_and_reads_see_poison() {
     assert!(held.poison().is_none());
     held.fail(Failure::new(Box::new(super::Broken(5)), "inline"));
     assert!(x.var.is_free() && x.var.failure().is_some());
+    for access in [Access::Read, Access::Write] {
+        assert!(engine.try_hold(&x.var, access, 0).is_none());
+        assert!(x.var.is_free() && x.var.failure().is_some());
+    }
 
     let held = engine
         .try_acquire(&[&x.var], &[(&y.var, Access::Overwrite)], 0)

@@ -151,6 +151,37 @@ fn what_is_pushed_waits_for_an_inline_guard() {
 }
 
 #[test]
+fn a_hold_keeps_out_what_an_operation_of_its_access_would() {
+    let engine = with_threads(1);
+    let cell = cell();
+    let reading = engine.try_hold(&cell.var, Access::Read, 0).expect("free");
+    assert!(engine.try_hold(&cell.var, Access::Write, 0).is_none());
+    assert!(engine.try_acquire(&[&cell.var], &[], 0).is_some());
+    engine.push(append(&cell, Access::Write, 1));
+    assert!(
+        engine.try_hold(&cell.var, Access::Read, 0).is_none(),
+        "it does not overtake"
+    );
+    assert_eq!(cell.log(), [0; 0]);
+    drop(reading);
+    wait(&engine, &cell).expect("nothing fails");
+    assert_eq!(cell.log(), [1]);
+    let writing = engine.try_hold(&cell.var, Access::Write, 0).expect("free");
+    assert!(engine.try_hold(&cell.var, Access::Read, 0).is_none());
+    assert!(engine.try_acquire(&[&cell.var], &[], 0).is_none());
+    drop(writing);
+    assert!(cell.var.is_free());
+    let expensive = engine.inline_limit_ns() + 1;
+    assert!(
+        engine
+            .try_hold(&cell.var, Access::Read, expensive)
+            .is_none()
+    );
+    engine.set_mode(Mode::Async);
+    assert!(engine.try_hold(&cell.var, Access::Read, 0).is_none());
+}
+
+#[test]
 fn a_pushed_operation_may_name_a_variable_several_times() {
     let engine = with_threads(1);
     let (x, y) = (cell(), cell());

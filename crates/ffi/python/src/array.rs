@@ -1,6 +1,6 @@
 //! The class `ndarray`: its state, its attributes, its operators. Methods that are operators come from the registry (`call.rs`).
 
-use mxnet::ops::{Array, elementwise as e, linalg};
+use mxnet::ops::{Array, Lone, elementwise as e, linalg};
 use pyo3::basic::CompareOp;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -57,13 +57,20 @@ mod place;
     sequence
 )]
 pub struct PyArray {
-    array: Guarded<Array>,
+    held: Guarded<Held>,
     /// The array this one is a view of.
     base: Option<Py<PyArray>>,
     /// Whether the view was taken while recording: writes through it or `base` are recorded for both.
     is_linked: bool,
     /// Whether it stands for one of NumPy's scalars, which in-place operators leave as they are: `s = x.sum(); s /= 2` makes another.
     is_scalar: bool,
+}
+
+/// What an array object is around.
+enum Held {
+    Array(Array),
+    /// An element, until somebody looks for an array.
+    Lone(Lone),
 }
 
 #[pymethods]

@@ -203,14 +203,19 @@ fn quick_out(
         .iter()
         .map(|x| x.cast::<PyArray>().ok().map(|x| x.get().look(py)))
         .collect();
-    let mut operands = [Quick::Number(Scalar::Bool(false)); 2];
-    for (slot, (object, look)) in operands.iter_mut().zip(objects.iter().zip(&looks)) {
+    let mut numbers = [const { None::<Scalar> }; 2];
+    let mut operands = [Quick::Number(&Scalar::Bool(false)); 2];
+    let slots = operands.iter_mut().zip(&mut numbers);
+    for ((slot, number), (object, look)) in slots.zip(objects.iter().zip(&looks)) {
         *slot = match look {
             Some(x) => Quick::Array(x),
-            None => match convert::number(object)? {
-                Some(number) => Quick::Number(number),
-                None => return Ok(None),
-            },
+            None => {
+                *number = convert::number(object)?;
+                match number {
+                    Some(number) => Quick::Number(number),
+                    None => return Ok(None),
+                }
+            }
         };
     }
     let done = quick_into(op, &operands[..objects.len()], &out.get().look(py))
@@ -241,7 +246,7 @@ fn quick_numbers(
         return Ok(None);
     };
     let mut operands = SmallVec::<[Quick; 2]>::from_iter([Quick::Array(&first)]);
-    operands.extend(numbers[1..].iter().map(|&number| Quick::Number(number)));
+    operands.extend(numbers[1..].iter().map(Quick::Number));
     match quick(op, &operands).map_err(|error| raise(py, error))? {
         Some(array) => Ok(Some(PyArray::wrap_result(py, array)?.into_any())),
         None => Ok(None),

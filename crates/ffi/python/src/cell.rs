@@ -33,20 +33,46 @@ impl<T> Guarded<T> {
         Guarded(inner::Cell(parking_lot::RwLock::new(value)))
     }
 
-    /// The value, to look at. While the result lives, no Python code may run and the lock may not be released: either could replace the
-    /// value under it.
+    /// A part of the value, to look at. While the result lives, no Python code may run and the lock may not be released: either could replace
+    /// the value under it.
     #[cfg(not(Py_GIL_DISABLED))]
     #[inline]
-    pub fn look<'a>(&'a self, _py: Python<'a>) -> Look<'a, T> {
+    pub fn look_at<'a, P>(&'a self, _py: Python<'a>, part: impl FnOnce(&T) -> &P) -> Look<'a, P> {
         // SAFETY: the token shows that this thread holds the lock, and until the result is gone nobody else gets it (rule above).
-        Look(unsafe { &*self.0.0.get() })
+        Look(part(unsafe { &*self.0.0.get() }))
     }
 
-    /// The value, to look at.
+    /// A part of the value, to look at.
     #[cfg(Py_GIL_DISABLED)]
     #[inline]
-    pub fn look<'a>(&'a self, _py: Python<'a>) -> Look<'a, T> {
-        Look(self.0.0.read())
+    pub fn look_at<'a, P>(&'a self, _py: Python<'a>, part: impl FnOnce(&T) -> &P) -> Look<'a, P> {
+        Look(parking_lot::RwLockReadGuard::map(self.0.0.read(), part))
+    }
+
+    /// A part that the value may have, to look at; as [`Guarded::look_at`].
+    #[cfg(not(Py_GIL_DISABLED))]
+    #[inline]
+    pub fn look_if<'a, P>(
+        &'a self,
+        _py: Python<'a>,
+        part: impl FnOnce(&T) -> Option<&P>,
+    ) -> Option<Look<'a, P>> {
+        // SAFETY: as above.
+        part(unsafe { &*self.0.0.get() }).map(Look)
+    }
+
+    /// A part that the value may have, to look at.
+    #[cfg(Py_GIL_DISABLED)]
+    #[inline]
+    pub fn look_if<'a, P>(
+        &'a self,
+        _py: Python<'a>,
+        part: impl FnOnce(&T) -> Option<&P>,
+    ) -> Option<Look<'a, P>> {
+        let value = self.0.0.read();
+        parking_lot::RwLockReadGuard::try_map(value, part)
+            .ok()
+            .map(Look)
     }
 
     /// Changes the value in place; no Python code may run in `change`.
@@ -86,7 +112,7 @@ pub struct Look<'a, T>(&'a T);
 
 /// A value that stays as it is while this lives.
 #[cfg(Py_GIL_DISABLED)]
-pub struct Look<'a, T>(parking_lot::RwLockReadGuard<'a, T>);
+pub struct Look<'a, T>(parking_lot::MappedRwLockReadGuard<'a, T>);
 
 impl<T> Look<'_, T> {
     /// Ends it before its scope does: Python code may run from here on.

@@ -169,7 +169,7 @@ pub fn operand<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<In<'py>>> {
     }
     if let Some(value) = derived_number(object)? {
         let dtype = dtype_of_number(value);
-        check_element("array", value, dtype).map_err(|error| raise(py, error))?;
+        check_element("array", &value, dtype).map_err(|error| raise(py, error))?;
         return made(py, Array::scalar(value, dtype)).map(Some);
     }
     if exchange::is_array_like(object) || lists::is_nested(object) {

@@ -238,7 +238,7 @@ fn of_number(object: &Bound<'_, PyAny>, dtype: Option<DType>) -> PyResult<Option
     };
     let Some(value) = plain else { return Ok(None) };
     let dtype = dtype.unwrap_or_else(|| dtype_of_number(value));
-    check_element("array", value, dtype).map_err(core)?;
+    check_element("array", &value, dtype).map_err(core)?;
     Array::scalar(value, dtype).map(Some).map_err(core)
 }
 
@@ -246,7 +246,7 @@ fn of_number(object: &Bound<'_, PyAny>, dtype: Option<DType>) -> PyResult<Option
 /// converted as C does it, and of complex numbers the real part stays, with a warning.
 pub fn check_numpy_element(py: Python<'_>, value: Scalar, dtype: DType) -> PyResult<()> {
     if dtype.is_integer() && dtype.is_signed() && value.kind() < Kind::Complex {
-        return check_element("array", value, dtype).map_err(|error| raise(py, error));
+        return check_element("array", &value, dtype).map_err(|error| raise(py, error));
     }
     match value.kind() == Kind::Complex {
         true => check_real(py, DType::C128, dtype),

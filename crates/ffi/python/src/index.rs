@@ -2,7 +2,7 @@
 
 use mxnet::ops::interp::Flags;
 use mxnet::ops::{Array, Quick, duplicate, index};
-use mxnet::tensor::{DType, Dims, IndexItem, Layout, Scalar, TensorError};
+use mxnet::tensor::{Cut, DType, Dims, IndexItem, Layout, Scalar, TensorError};
 use pyo3::exceptions::{PyIndexError, PyOverflowError, PyTypeError};
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -39,8 +39,9 @@ pub fn get(slf: &Bound<'_, PyArray>, key: &Bound<'_, PyAny>) -> PyResult<Py<PyAr
     if let Some(found) = picked(slf, key)? {
         return Ok(found);
     }
-    if let Some(steps) = Steps::of_any(key)?
-        && let Some(found) = steps.view(slf)?
+    let mut cuts = Cuts::new();
+    if cuts.read(key)
+        && let Some(found) = cuts.view(slf)?
     {
         return Ok(found);
     }
@@ -55,9 +56,10 @@ fn by_tuple(slf: &Bound<'_, PyArray>, key: &Bound<'_, PyTuple>) -> PyResult<Opti
     {
         return Ok(Some(found));
     }
-    match Steps::of(key)? {
-        Some(steps) => steps.view(slf),
-        None => Ok(None),
+    let mut cuts = Cuts::new();
+    match cuts.read_all(key) {
+        true => cuts.view(slf),
+        false => Ok(None),
     }
 }
 
@@ -145,137 +147,78 @@ impl Indices {
     }
 }
 
-/// One entry of a short key without arrays.
-#[derive(Clone, Copy)]
-enum Step {
-    Int(isize),
-    Slice(isize, isize, isize),
-    /// `...`: the axes that no other entry is for.
-    Rest,
-    /// `None`: a new axis.
-    New,
-}
-
-impl Step {
-    #[inline]
-    fn takes_axis(&self) -> bool {
-        matches!(self, Step::Int(_) | Step::Slice(..))
-    }
-
-    /// What an entry that is no integer says. `None`: another thing, or something is wrong with it, which the general way tells.
-    #[inline]
-    fn of(entry: &Bound<'_, PyAny>) -> Option<Step> {
-        if let Ok(slice) = entry.cast_exact::<PySlice>() {
-            let (start, stop, by) = unpacked(slice).ok()?;
-            return Some(Step::Slice(start, stop, by));
-        }
-        if entry.is_none() {
-            return Some(Step::New);
-        }
-        entry.is(PyEllipsis::get(entry.py())).then_some(Step::Rest)
-    }
-}
-
-/// The entries of such a key: most of what stands between brackets, read without anything that would have to be dropped.
-struct Steps {
-    steps: [Step; 4],
+/// The entries of a short key without arrays: most of what stands between brackets, read without anything that would have to be dropped.
+struct Cuts {
+    entries: [Cut; 4],
     len: usize,
 }
 
-impl Steps {
+impl Cuts {
     #[inline]
-    fn of_any(key: &Bound<'_, PyAny>) -> PyResult<Option<Steps>> {
-        let mut steps = [Step::Int(0); 4];
-        if key.is_exact_instance_of::<PyInt>() {
-            steps[0] = Step::Int(integer(key)?);
-        } else if let Ok(slice) = key.cast_exact::<PySlice>() {
-            let (start, stop, step) = unpacked(slice)?;
-            steps[0] = Step::Slice(start, stop, step);
-        } else if let Ok(tuple) = key.cast_exact::<PyTuple>() {
-            return Steps::of(tuple);
-        } else if let Some(step) = Step::of(key) {
-            steps[0] = step;
-        } else {
-            return Ok(None);
+    fn new() -> Cuts {
+        Cuts {
+            entries: [Cut::Rest; 4],
+            len: 0,
         }
-        Ok(Some(Steps { steps, len: 1 }))
+    }
+
+    /// Reads a key; false for one with other things, or wrong ones, which the general way tells.
+    #[inline]
+    fn read(&mut self, key: &Bound<'_, PyAny>) -> bool {
+        match key.cast_exact::<PyTuple>() {
+            Ok(tuple) => self.read_all(tuple),
+            Err(_) => self.push(key),
+        }
     }
 
     #[inline]
-    fn of(key: &Bound<'_, PyTuple>) -> PyResult<Option<Steps>> {
-        let len = key.len();
-        let mut steps = [Step::Int(0); 4];
-        if len > steps.len() {
-            return Ok(None);
-        }
-        for (step, entry) in steps.iter_mut().zip(key.iter_borrowed()) {
-            if entry.is_exact_instance_of::<PyInt>() {
-                *step = Step::Int(integer(&entry)?);
-                continue;
-            }
-            match Step::of(&entry) {
-                Some(found) => *step = found,
-                None => return Ok(None),
-            }
-        }
-        Ok(Some(Steps { steps, len }))
+    fn read_all(&mut self, key: &Bound<'_, PyTuple>) -> bool {
+        key.len() <= self.entries.len() && key.iter_borrowed().all(|entry| self.push(&entry))
+    }
+
+    #[inline]
+    fn push(&mut self, entry: &Bound<'_, PyAny>) -> bool {
+        let cut = if entry.is_exact_instance_of::<PyInt>() {
+            integer(entry).ok().map(Cut::At)
+        } else if let Ok(slice) = entry.cast_exact::<PySlice>() {
+            let bounds = unpacked(slice).ok();
+            bounds.map(|(start, stop, step)| Cut::Part(start, stop, step))
+        } else if entry.is_none() {
+            Some(Cut::New)
+        } else {
+            (entry.is(PyEllipsis::get(entry.py()))).then_some(Cut::Rest)
+        };
+        let Some(cut) = cut else { return false };
+        self.entries[self.len] = cut;
+        self.len += 1;
+        true
+    }
+
+    #[inline]
+    fn as_slice(&self) -> &[Cut] {
+        &self.entries[..self.len]
     }
 
     /// The view; `None` if somebody records, or the key does not fit: the general way says why.
     #[inline]
     fn view(&self, slf: &Bound<'_, PyArray>) -> PyResult<Option<Py<PyArray>>> {
-        let py = slf.py();
-        let layout = slf.get().with(py, |x| {
-            is_plain(x).then(|| self.layout(x.layout())).flatten()
-        });
-        match layout {
-            // What is taken of a scalar shares no memory with it.
-            Some(_) if slf.get().is_scalar() => Ok(None),
+        // What is taken of a scalar shares no memory with it.
+        if slf.get().is_scalar() {
+            return Ok(None);
+        }
+        let x = slf.get().look(slf.py());
+        if !is_plain(&x) {
+            return Ok(None);
+        }
+        let cuts = self.as_slice();
+        match x.layout().shown_by(cuts) {
             // With `...` it is no element but a view of it.
-            Some(layout) if layout.ndim() == 0 && self.count(Step::takes_axis) < self.len => {
-                Ok(None)
+            Some(layout) if layout.ndim() > 0 || cuts.iter().all(Cut::takes_axis) => {
+                x.end();
+                shown(slf, layout).map(Some)
             }
-            Some(layout) => shown(slf, layout).map(Some),
-            None => Ok(None),
+            _ => Ok(None),
         }
-    }
-
-    #[inline]
-    fn count(&self, is_meant: fn(&Step) -> bool) -> usize {
-        self.steps[..self.len]
-            .iter()
-            .filter(|x| is_meant(x))
-            .count()
-    }
-
-    /// What the entries show; `None` if they do not fit.
-    #[inline]
-    fn layout(&self, whole: &Layout) -> Option<Layout> {
-        let rest = whole.ndim().checked_sub(self.count(Step::takes_axis))?;
-        let mut layout: Option<Layout> = None;
-        let (mut axis, mut has_rest) = (0, false);
-        for step in &self.steps[..self.len] {
-            let from = layout.as_ref().unwrap_or(whole);
-            let next = match *step {
-                Step::Int(index) => from.select(axis, index),
-                Step::Slice(start, stop, by) => {
-                    axis += 1;
-                    from.slice(axis - 1, Some(start), Some(stop), Some(by))
-                }
-                Step::New => {
-                    axis += 1;
-                    from.expand_dims(&[axis - 1])
-                }
-                Step::Rest if has_rest => return None,
-                Step::Rest => {
-                    has_rest = true;
-                    axis += rest as isize;
-                    Ok(from.clone())
-                }
-            };
-            layout = Some(next.ok()?);
-        }
-        layout
     }
 }
 
@@ -319,11 +262,10 @@ fn shown(slf: &Bound<'_, PyArray>, layout: Layout) -> PyResult<Py<PyArray>> {
         x.end();
         return PyArray::wrap_view(py, view, slf);
     }
-    let dtype = x.dtype();
     // SAFETY: the layout was taken of that of `x`.
-    if let Some(element) = unsafe { index::element(&x, layout.offset()) } {
+    if let Some(element) = &unsafe { index::element(&x, layout.offset()) } {
         x.end();
-        return PyArray::wrap_element(py, element, dtype);
+        return PyArray::wrap_element(py, element);
     }
     let view = Array::from_tensor(x.tensor().with_layout(layout));
     x.end();
@@ -338,13 +280,13 @@ fn element(slf: &Bound<'_, PyArray>, indices: &[isize]) -> PyResult<Option<Py<Py
     let Some(place) = x.layout().place_of(indices) else {
         return Ok(None);
     };
-    let dtype = x.dtype();
     // SAFETY: the place is that of an element.
     let element = unsafe { index::element(&x, place) };
     x.end();
-    element
-        .map(|element| PyArray::wrap_element(py, element, dtype))
-        .transpose()
+    match &element {
+        Some(element) => PyArray::wrap_element(py, element).map(Some),
+        None => Ok(None),
+    }
 }
 
 /// What was taken of an array by integers and slices: a view, or a copy of the one element that integers for all axes take, as NumPy's scalars
@@ -472,25 +414,27 @@ fn put(
     {
         return Ok(true);
     }
-    let Some(steps) = Steps::of_any(key)? else {
+    let mut cuts = Cuts::new();
+    if !cuts.read(key) {
         return match key.cast_exact::<PyTuple>() {
             Ok(tuple) => put_at_all(slf, tuple, value),
             Err(_) => Ok(false),
         };
-    };
+    }
     if let Ok(value) = value.cast::<PyArray>() {
         let (x, value) = (slf.get().look(py), value.get().look(py));
-        let Some(layout) = steps.layout(x.layout()) else {
+        let Some(layout) = x.layout().shown_by(cuts.as_slice()) else {
             return Ok(false);
         };
         return index::put_few(&x, &layout, &value).map_err(|error| raise(py, error));
     }
-    let Some(number) = convert::number(value)? else {
-        return Ok(false);
-    };
+    let number = convert::number(value);
     let x = slf.get().look(py);
-    let layout = steps.layout(x.layout());
-    Ok(layout.is_some_and(|layout| index::put_number(&x, layout, number)))
+    Ok(match (&number, x.layout().shown_by(cuts.as_slice())) {
+        (Ok(Some(number)), Some(layout)) => index::put_number(&x, layout, number),
+        // The general way reads it again, to say what is wrong.
+        _ => false,
+    })
 }
 
 /// `x[rows, columns] = value`.
@@ -527,7 +471,7 @@ fn put_at(
         None => convert::number(value)?,
     };
     let (x, source) = (slf.get().look(py), source.map(|x| x.get().look(py)));
-    let value = match (&source, number) {
+    let value = match (&source, &number) {
         (Some(source), _) => Quick::Array(source),
         (None, Some(number)) => Quick::Number(number),
         (None, None) => return Ok(false),
@@ -553,29 +497,37 @@ fn put_element(
     value: &Bound<'_, PyAny>,
 ) -> PyResult<bool> {
     let py = slf.py();
-    let source = value.cast::<PyArray>().ok();
-    let number = match source {
-        Some(_) => None,
-        None => convert::number(value)?,
+    let Ok(source) = value.cast::<PyArray>() else {
+        let number = convert::number(value);
+        let x = slf.get().look(py);
+        return Ok(match (&number, x.layout().place_of(indices)) {
+            // SAFETY: the place is that of an element.
+            (Ok(Some(number)), Some(place)) => unsafe { index::put_element(&x, place, number) },
+            // The general way reads it again, to say what is wrong.
+            _ => false,
+        });
     };
+    let element = source.get().lone(py);
     let x = slf.get().look(py);
     let Some(place) = x.layout().place_of(indices) else {
         return Ok(false);
     };
-    Ok(match (source, number) {
+    if let Some(element) = element {
         // SAFETY: the place is that of an element.
-        (Some(source), _) => unsafe { index::copy_element(&x, place, &source.get().look(py)) },
-        // SAFETY: as above.
-        (None, Some(number)) => unsafe { index::put_element(&x, place, number) },
-        (None, None) => false,
-    })
+        if unsafe { index::put_lone(&x, place, &element) } {
+            return Ok(true);
+        }
+        element.end();
+    }
+    // SAFETY: as above.
+    Ok(unsafe { index::copy_element(&x, place, &source.get().look(py)) })
 }
 
 /// `x.fill(number)` of a small array. Answers whether that way was open.
 pub fn fill(slf: &Bound<'_, PyArray>, value: &Bound<'_, PyAny>) -> PyResult<bool> {
     let number = convert::number(value)?;
     let x = slf.get().look(slf.py());
-    Ok(number.is_some_and(|number| index::put_number(&x, x.layout().clone(), number)))
+    Ok(number.is_some_and(|number| index::put_number(&x, x.layout().clone(), &number)))
 }
 
 /// An index expression: its entries, and the arrays among them.

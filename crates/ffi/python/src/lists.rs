@@ -319,7 +319,7 @@ fn one_by_one(object: &Bound<'_, PyAny>, shape: &[usize], dtype: Option<DType>) 
     };
     let target = dtype.unwrap_or_else(natural);
     for &value in &values {
-        check_element("array", value, target).map_err(|error| raise(py, error))?;
+        check_element("array", &value, target).map_err(|error| raise(py, error))?;
     }
     let flat = of_scalars(py, &values, target)?;
     flat.reshape(shape).map_err(|error| raise(py, error))
@@ -331,7 +331,7 @@ fn within(py: Python<'_>, array: Array, dtype: DType) -> PyResult<Array> {
         return Ok(array);
     }
     for value in array.to_vec::<i64>().map_err(|error| raise(py, error))? {
-        check_element("array", Scalar::I64(value), dtype).map_err(|error| raise(py, error))?;
+        check_element("array", &Scalar::I64(value), dtype).map_err(|error| raise(py, error))?;
     }
     Ok(array)
 }
@@ -493,7 +493,7 @@ fn collect(
 fn as_element(py: Python<'_>, value: Scalar, own: Option<DType>, dtype: DType) -> PyResult<Scalar> {
     let core = |error| raise(py, error);
     if own.is_none() {
-        return check_element("array", value, dtype)
+        return check_element("array", &value, dtype)
             .map(|()| value)
             .map_err(core);
     }

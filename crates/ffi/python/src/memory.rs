@@ -541,10 +541,10 @@ impl Flat {
         self.next += 1;
         let element = self.array.get().with(py, |x| {
             // SAFETY: this is where an element lies: one of those counted above.
-            unsafe { element(x, x.layout().place_at(place)) }.map(|element| (element, x.dtype()))
+            unsafe { element(x, x.layout().place_at(place)) }
         });
-        match element {
-            Some((element, dtype)) => PyArray::wrap_element(py, element, dtype).map(Some),
+        match &element {
+            Some(element) => PyArray::wrap_element(py, element).map(Some),
             None => self.__getitem__(PyInt::new(py, place).as_any()).map(Some),
         }
     }
@@ -596,10 +596,10 @@ impl Flat {
         let found = self.array.get().with(py, |x| {
             let place = place_of(x, key)?;
             // SAFETY: this is where an element lies.
-            unsafe { element(x, place) }.map(|element| (element, x.dtype()))
+            unsafe { element(x, place) }
         });
-        if let Some((element, dtype)) = found {
-            return PyArray::wrap_element(py, element, dtype);
+        if let Some(element) = &found {
+            return PyArray::wrap_element(py, element);
         }
         let key = &self.key(key)?;
         let found = index::get(&self.row(py)?, key)?;
@@ -620,7 +620,7 @@ impl Flat {
             let x = self.array.get().look(py);
             let is_done = place_of(&x, key).is_some_and(|place| {
                 // SAFETY: the place is where an element lies.
-                unsafe { put_element(&x, place, number) }
+                unsafe { put_element(&x, place, &number) }
             });
             if is_done {
                 return Ok(());

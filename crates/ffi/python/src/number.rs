@@ -8,10 +8,12 @@ use pyo3::types::{PyFloat, PyInt};
 
 use crate::array::PyArray;
 use crate::operators::unary;
+use crate::values;
 
 /// Whether the array stands for a number.
 fn is_number(slf: &Bound<'_, PyArray>) -> bool {
-    slf.get().with(slf.py(), Array::ndim) == 0
+    let py = slf.py();
+    slf.get().lone(py).is_some() || slf.get().with(py, Array::ndim) == 0
 }
 
 /// Whether `x * other` repeats a sequence that knows no product of its own, as NumPy's scalars of integers do: its `sq_repeat` asks for the integer.
@@ -88,7 +90,7 @@ pub fn attribute(slf: &Bound<'_, PyArray>, name: &'static str) -> PyResult<Py<Py
 /// `hash(x)`: equal numbers have one hash, whatever their dtype.
 pub fn hash(slf: &Bound<'_, PyArray>) -> PyResult<isize> {
     if is_number(slf) {
-        return slf.call_method0("item")?.hash();
+        return values::scalar(slf)?.bind(slf.py()).hash();
     }
     Err(PyTypeError::new_err(format!(
         "unhashable type: '{}'",

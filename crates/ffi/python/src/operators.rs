@@ -1,7 +1,8 @@
 //! How the class's operators reach the core: the short way where it is open, else the general one.
 
 use mxnet::ops::{
-    Attrs, Call, OpDef, Quick, dispatch, elementwise as e, quick, quick_elements, quick_into,
+    Attrs, Call, Lone, One, OpDef, Quick, dispatch, elementwise as e, quick, quick_elements,
+    quick_into,
 };
 use mxnet::tensor::Scalar;
 use pyo3::exceptions::PyTypeError;
@@ -171,25 +172,33 @@ pub fn quick_binary(
     swapped: bool,
 ) -> PyResult<Option<Py<PyAny>>> {
     let py = slf.py();
+    if let Some(element) = slf.get().lone(py) {
+        let result = of_element(py, &element, op, other, swapped);
+        element.end();
+        if let Some(result) = &result {
+            return Ok(Some(PyArray::wrap_element(py, result)?.into_any()));
+        }
+    }
     let this = slf.get().look(py);
     let (other, number) = match other.cast::<PyArray>() {
-        Ok(other) => (Some(other.get().look(py)), None),
-        Err(_) => (None, convert::number(other)?),
+        Ok(other) => (Some(other.get().look(py)), Ok(None)),
+        Err(_) => (None, convert::number(other)),
     };
-    let operands = match (&other, number) {
+    let operands = match (&other, &number) {
         (Some(other), _) => [Quick::Array(&this), Quick::Array(other)],
-        (None, Some(number)) if swapped => [Quick::Number(number), Quick::Array(&this)],
-        (None, Some(number)) => [Quick::Array(&this), Quick::Number(number)],
-        (None, None) => return Ok(None),
+        (None, Ok(Some(number))) if swapped => [Quick::Number(number), Quick::Array(&this)],
+        (None, Ok(Some(number))) => [Quick::Array(&this), Quick::Number(number)],
+        (None, Ok(None)) => return Ok(None),
+        (None, Err(_)) => return number.map(|_| None),
     };
     if this.ndim() == 0
-        && let Some((element, dtype)) = quick_elements(op, &operands)
+        && let Some(element) = &quick_elements(op, &operands.map(One::from))
     {
         if let Some(other) = other {
             other.end();
         }
         this.end();
-        return Ok(Some(PyArray::wrap_element(py, element, dtype)?.into_any()));
+        return Ok(Some(PyArray::wrap_element(py, element)?.into_any()));
     }
     let result = quick(op, &operands);
     if let Some(other) = other {
@@ -200,6 +209,29 @@ pub fn quick_binary(
         Ok(Some(array)) => Ok(Some(PyArray::wrap_result(py, array)?.into_any())),
         Ok(None) => Ok(None),
         Err(error) => Err(raise(py, error)),
+    }
+}
+
+/// The same for an element that nobody has looked for an array of. `None`: take another way, which also says what is wrong.
+#[inline]
+fn of_element(
+    py: Python<'_>,
+    element: &Lone,
+    op: &'static OpDef,
+    other: &Bound<'_, PyAny>,
+    swapped: bool,
+) -> Option<Lone> {
+    let this = One::Lone(element);
+    let Ok(other) = other.cast::<PyArray>() else {
+        return match &convert::number(other) {
+            Ok(Some(number)) if swapped => quick_elements(op, &[One::Number(number), this]),
+            Ok(Some(number)) => quick_elements(op, &[this, One::Number(number)]),
+            Ok(None) | Err(_) => None,
+        };
+    };
+    match other.get().lone(py) {
+        Some(other) => quick_elements(op, &[this, One::Lone(&other)]),
+        None => quick_elements(op, &[this, One::Array(&other.get().look(py))]),
     }
 }
 
@@ -218,9 +250,10 @@ fn quick_in_place(
             &[Quick::Array(&this), Quick::Array(&other.get().look(py))],
             &this,
         ),
-        Err(_) => match convert::number(other)? {
-            Some(value) => quick_into(op, &[Quick::Array(&this), Quick::Number(value)], &this),
-            None => return Ok(false),
+        Err(_) => match &convert::number(other) {
+            Ok(Some(value)) => quick_into(op, &[Quick::Array(&this), Quick::Number(value)], &this),
+            // The general way reads it again, to say what is wrong.
+            Ok(None) | Err(_) => return Ok(false),
         },
     };
     done.map_err(|error| raise(py, error))
@@ -230,6 +263,13 @@ fn quick_in_place(
 #[inline]
 pub fn quick_unary(slf: &Bound<'_, PyArray>, op: &'static OpDef) -> PyResult<Option<Py<PyAny>>> {
     let py = slf.py();
+    if let Some(element) = slf.get().lone(py) {
+        let result = quick_elements(op, &[One::Lone(&element)]);
+        element.end();
+        if let Some(result) = &result {
+            return Ok(Some(PyArray::wrap_element(py, result)?.into_any()));
+        }
+    }
     let result = quick(op, &[Quick::Array(&slf.get().look(py))]);
     match result {
         Ok(Some(array)) => Ok(Some(PyArray::wrap_result(py, array)?.into_any())),
@@ -321,6 +361,9 @@ pub fn in_place(
 /// A unary operator of this array.
 pub fn unary(slf: &Bound<'_, PyArray>, op: &'static OpDef) -> PyResult<Py<PyAny>> {
     let py = slf.py();
+    if let Some(result) = quick_unary(slf, op)? {
+        return Ok(result);
+    }
     let result = slf.get().with(py, |x| {
         dispatch(&Call {
             op,

@@ -35,6 +35,9 @@ pub fn scalar(slf: &Bound<'_, PyArray>) -> PyResult<Py<PyAny>> {
 /// The value of the only element, or how many there are.
 fn only(slf: &Bound<'_, PyArray>) -> PyResult<Result<Scalar, usize>> {
     let py = slf.py();
+    if let Some(element) = slf.get().lone(py) {
+        return Ok(Ok(element.value()));
+    }
     let x = slf.get().look(py);
     if x.len() != 1 {
         return Ok(Err(x.len()));
@@ -248,6 +251,11 @@ pub fn scalar_to_python(py: Python<'_>, value: Scalar) -> PyResult<Py<PyAny>> {
 /// `operator.index(x)`.
 pub fn as_index(slf: &Bound<'_, PyArray>) -> PyResult<Py<PyAny>> {
     let py = slf.py();
+    if let Some(element) = slf.get().lone(py)
+        && element.dtype().is_integer()
+    {
+        return scalar_to_python(py, element.value());
+    }
     let array = slf.get().array(py);
     if array.ndim() != 0 || !array.dtype().is_integer() {
         return Err(PyTypeError::new_err(

@@ -41,7 +41,7 @@ impl<'a, 'py> Values<'a, 'py> {
         match self {
             Values::Held(x) => write(Quick::Array(&x.get().look(py))),
             Values::Made(x) => write(Quick::Array(x)),
-            Values::Number(number) => write(Quick::Number(*number)),
+            Values::Number(number) => write(Quick::Number(number)),
         }
     }
 }
@@ -102,7 +102,7 @@ pub fn write_over(
             (Some(source), _) => {
                 put_few(&dst, dst.layout(), source).map_err(|error| raise(py, error))
             }
-            (None, Some(number)) => Ok(put_number(&dst, dst.layout().clone(), number)),
+            (None, Some(number)) => Ok(put_number(&dst, dst.layout().clone(), &number)),
             (None, None) => Ok(false),
         };
     };
@@ -110,7 +110,7 @@ pub fn write_over(
         return Ok(false);
     };
     let mask = mask.get().look(py);
-    let values = match (&source, number) {
+    let values = match (&source, &number) {
         (Some(source), _) if source.ndim() == 0 || source.shape() == dst.shape() => {
             Quick::Array(source)
         }
@@ -185,5 +185,5 @@ pub fn write_diagonal(a: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResul
     let Ok(diagonal) = Layout::strided(&[n], &[step], layout.offset()) else {
         return Ok(false);
     };
-    Ok(put_number(&a, diagonal, number))
+    Ok(put_number(&a, diagonal, &number))
 }

@@ -116,7 +116,7 @@ pub(crate) fn record_quick(op: &'static OpDef, operands: &[Quick], y: Array) -> 
             }
             Quick::Number(value) if number.is_none() => {
                 edges.push(None);
-                number = Some((i as u8, *value));
+                number = Some((i as u8, **value));
             }
             _ => return record_unlike(op, keep, operands, y),
         }
@@ -138,7 +138,7 @@ fn record_unlike(op: &'static OpDef, keep: Keep, operands: &[Quick], y: Array) -
         .iter()
         .map(|operand| match operand {
             Quick::Array(x) => Ok((*x).clone()),
-            Quick::Number(value) => Array::weak_scalar(*value),
+            Quick::Number(value) => Array::weak_scalar(**value),
         })
         .collect::<Result<_>>()?;
     let inputs: SmallVec<[Option<&Array>; 3]> = arrays.iter().map(Some).collect();

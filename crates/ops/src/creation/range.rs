@@ -146,7 +146,7 @@ fn range(cx: &CallCx) -> Result<Inferred> {
             _ => Scalar::F64(start.as_f64() + step.as_f64()),
         };
         for &value in [start, second].iter().take(len) {
-            check_element(cx.op.name, value, dtype)?;
+            check_element(cx.op.name, &value, dtype)?;
         }
     }
     one_of(Dims::from_slice(&[len]), dtype)

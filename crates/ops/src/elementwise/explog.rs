@@ -413,7 +413,7 @@ fn power_gradients(g: &GradCx) -> Result<Grads> {
 /// The value of a Python number.
 fn known(x: &Array) -> Option<f64> {
     let real = |value: &Scalar| matches!(value.kind(), Kind::Integer | Kind::Float);
-    x.number().filter(real).map(Scalar::as_f64)
+    x.number().filter(real).map(|value| value.as_f64())
 }
 
 impl Array {

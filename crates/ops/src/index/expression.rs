@@ -78,7 +78,7 @@ pub fn set(x: &Array, key: &[IndexItem], arrays: &[Array], value: &Array) -> Res
         x.check_writable("assignment", "assignment destination")?;
     }
     if let Some(number) = value.number() {
-        check_element("assignment", number, x.dtype())?;
+        check_element("assignment", &number, x.dtype())?;
     }
     if plain {
         return match !arrays.is_empty() && x.shares_elements() {
@@ -159,7 +159,7 @@ fn in_place(x: &Array, key: &[IndexItem], arrays: &[Array], value: &Array) -> Re
     if arrays.is_empty() {
         let view = x.seen_as(x.layout().index(key)?.view);
         if let Some(number) = value.number()
-            && cpu::fill_small(view.tensor(), number)
+            && cpu::fill_small(view.tensor(), &number)
         {
             return Ok(());
         }

@@ -13,6 +13,7 @@ use super::short::{MOST, SMALL_BYTES, is_open, places, vars_of};
 use crate::eager::elem;
 use crate::error::Result;
 use crate::interp::Flags;
+use crate::lone::Lone;
 use crate::quick::Quick;
 use crate::types::check_element;
 use crate::{Array, cpu};
@@ -28,7 +29,7 @@ fn is_writable(x: &Array) -> bool {
 /// `x[key] = number` for few elements, which a layout shows of `x`. Answers whether that was done; if not, the general way does it, or says why
 /// it cannot be done.
 #[inline]
-pub fn put_number(x: &Array, at: Layout, number: Scalar) -> bool {
+pub fn put_number(x: &Array, at: Layout, number: &Scalar) -> bool {
     let fits = x.dtype().is_complex() || number.kind() != Kind::Complex;
     is_writable(x)
         && fits
@@ -41,21 +42,40 @@ pub fn put_number(x: &Array, at: Layout, number: Scalar) -> bool {
 /// # Safety
 /// As [`element`].
 #[inline]
-pub unsafe fn put_element(x: &Array, place: usize, number: Scalar) -> bool {
+pub unsafe fn put_element(x: &Array, place: usize, number: &Scalar) -> bool {
     let (storage, dtype) = (x.tensor().storage(), x.dtype());
     let fits = dtype.is_complex() || number.kind() != Kind::Complex;
     if !is_writable(x) || !fits || check_element("assignment", number, dtype).is_err() {
         return false;
     }
-    let Some(guard) = engine().try_acquire(&[], &[(storage.var(), Access::Write)], 1) else {
+    let Some(hold) = engine().try_hold(storage.var(), Access::Write, 1) else {
         return false;
     };
-    if guard.poison().is_some() {
+    storage.bump_version();
+    // SAFETY: the place is inside, the caller says; `hold` grants the write.
+    unsafe { number.write(dtype, storage.ptr().add(place * dtype.size())) };
+    drop(hold);
+    true
+}
+
+/// Writes an element of the array's dtype and device over the one at a place of the storage of `x`; as [`put_number`].
+///
+/// # Safety
+/// As [`element`](super::element).
+#[inline]
+pub unsafe fn put_lone(x: &Array, place: usize, value: &Lone) -> bool {
+    let storage = x.tensor().storage();
+    if !is_writable(x) || value.dtype() != x.dtype() || value.device() != x.device() {
         return false;
     }
+    let Some(hold) = engine().try_hold(storage.var(), Access::Write, 1) else {
+        return false;
+    };
     storage.bump_version();
-    // SAFETY: the place is inside, the caller says; `guard` grants the write.
-    unsafe { number.write(dtype, storage.ptr().add(place * dtype.size())) };
+    let size = x.dtype().size();
+    // SAFETY: the place is inside, the caller says; `hold` grants the write.
+    unsafe { value.write(storage.ptr().add(place * size)) };
+    drop(hold);
     true
 }
 

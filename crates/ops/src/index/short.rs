@@ -1,17 +1,16 @@
 //! The short ways of `x[index]` and `x[mask]`: dense arrays, nothing recorded, no operators in between. Those of assignments are in `put.rs`.
 #![allow(unsafe_code)]
 
-use std::sync::Arc;
-
-use mxnet_engine::{Var, engine};
+use mxnet_engine::{Access, Var, engine};
 use mxnet_kernels::index::{mask_starts, select};
-use mxnet_tensor::{DType, DeviceKind, Dims, Scalar, Storage, Tensor};
+use mxnet_tensor::{DType, DeviceKind, Dims, Scalar, Tensor};
 use smallvec::SmallVec;
 
 use crate::array::count_look;
 use crate::eager::Pool;
 use crate::error::Result;
 use crate::interp::Flags;
+use crate::lone::Lone;
 use crate::{Array, cpu};
 
 /// Up to this many bytes of result checking and copying at once cost less than operators.
@@ -203,30 +202,24 @@ fn elements(x: &Array, index: &Array) -> Result<Option<Array>> {
     Ok(all_inside.then(|| Array::from_tensor(result)))
 }
 
-/// The element at a place of the storage of `x`, in memory of its own. `None`: take the general way.
+/// The element at a place of the storage of `x`. `None`: take the general way.
 ///
 /// # Safety
 /// The place is that of an element of `x`: [`Layout::place_of`], or the offset of a layout taken of its own.
 #[inline]
-pub unsafe fn element(x: &Array, place: usize) -> Option<Arc<Storage>> {
+pub unsafe fn element(x: &Array, place: usize) -> Option<Lone> {
     if x.is_weak() || x.device().kind() != DeviceKind::Cpu || !Flags::current().is_plain() {
         return None;
     }
     let storage = x.tensor().storage();
-    let guard = engine().try_acquire(&[storage.var()], &[], 1)?;
-    if guard.poison().is_some() {
-        return None;
-    }
+    let hold = engine().try_hold(storage.var(), Access::Read, 1)?;
     let size = x.dtype().size();
-    // SAFETY: 1. the place is inside, the caller says. 2. `guard` grants the read.
+    // SAFETY: 1. the place is inside, the caller says. 2. `hold` grants the read.
     let element = unsafe {
-        Storage::of_element(
-            storage.ptr().cast_const().add(place * size),
-            size,
-            x.device(),
-        )
+        let at = storage.ptr().cast_const().add(place * size);
+        Lone::read(at, x.dtype(), x.device())
     };
-    drop(guard);
+    drop(hold);
     Some(element)
 }
 
@@ -241,16 +234,13 @@ pub unsafe fn read(x: &Array, place: usize) -> Option<Scalar> {
     }
     count_look();
     let storage = x.tensor().storage();
-    let guard = engine().try_acquire(&[storage.var()], &[], 1)?;
-    if guard.poison().is_some() {
-        return None;
-    }
-    // SAFETY: 1. the place is inside, the caller says. 2. `guard` grants the read.
+    let hold = engine().try_hold(storage.var(), Access::Read, 1)?;
+    // SAFETY: 1. the place is inside, the caller says. 2. `hold` grants the read.
     let value = unsafe {
         let at = storage.ptr().cast_const().add(place * x.dtype().size());
         Scalar::read(x.dtype(), at)
     };
-    drop(guard);
+    drop(hold);
     Some(value)
 }
 
@@ -262,15 +252,12 @@ pub fn read_few(x: &Array) -> Option<SmallVec<[Scalar; 16]>> {
     }
     count_look();
     let storage = x.tensor().storage();
-    let guard = engine().try_acquire(&[storage.var()], &[], n as u64 + 1)?;
-    if guard.poison().is_some() {
-        return None;
-    }
+    let hold = engine().try_hold(storage.var(), Access::Read, n as u64 + 1)?;
     let first = x.tensor().data_ptr().cast_const();
-    // SAFETY: there are `n` dense elements; `guard` grants the read.
+    // SAFETY: there are `n` dense elements; `hold` grants the read.
     let values = (0..n).map(|i| unsafe { Scalar::read(x.dtype(), first.add(i * size)) });
     let values = values.collect();
-    drop(guard);
+    drop(hold);
     Some(values)
 }
 

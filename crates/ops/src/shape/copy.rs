@@ -384,7 +384,7 @@ impl Array {
             return Ok(self.clone());
         }
         if let Some(value @ Scalar::Wide(_)) = self.number() {
-            check_element("astype", value, dtype)?;
+            check_element("astype", &value, dtype)?;
         }
         invoke1(&CAST, &[self], &[Value::DType(dtype)].into_iter().collect())
     }

@@ -31,7 +31,7 @@ pub static PAD: OpDef = OpDef {
     doc: "The array with `pad_width` = (before, after, before, after, ...) elements of `value` added along each axis.",
     infer: |cx| {
         if let Some(value) = cx.scalar("value") {
-            check_element("pad", value, cx.dtype_of(0))?;
+            check_element("pad", &value, cx.dtype_of(0))?;
         }
         let shape = cx
             .shape(0)

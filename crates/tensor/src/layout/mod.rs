@@ -9,6 +9,7 @@ mod views;
 pub use broadcast::broadcast_shapes;
 pub use reshape::reshape_dims;
 pub use strided::{Layout, checked_len, normalize_axes, normalize_axis};
+pub use views::Cut;
 pub(crate) use views::{Row, element};
 
 use smallvec::SmallVec;

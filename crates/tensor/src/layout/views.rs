@@ -1,7 +1,7 @@
 //! Views of a layout: the same elements, or some of them, in another order. NumPy's rules throughout.
 
 use super::strided::collect;
-use super::{Dims, Layout, checked_len, normalize_axes, normalize_axis};
+use super::{Dims, Layout, Strides, checked_len, normalize_axes, normalize_axis};
 use crate::error::{AxisError, IndexError, ShapeError, TensorError};
 
 impl Layout {
@@ -319,6 +319,83 @@ impl Layout {
     }
 }
 
+/// An entry of an index expression without arrays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cut {
+    /// One element of an axis.
+    At(isize),
+    /// Start, stop and step on an axis.
+    Part(isize, isize, isize),
+    /// `...`: the axes that no other entry is for.
+    Rest,
+    /// `None`: a new axis.
+    New,
+}
+
+impl Cut {
+    /// Whether it is for an axis.
+    #[inline]
+    pub fn takes_axis(&self) -> bool {
+        matches!(self, Cut::At(_) | Cut::Part(..))
+    }
+}
+
+/// Most axes of what [`Layout::shown_by`] shows: so many lie in a layout itself.
+const FEW: usize = 4;
+
+impl Layout {
+    /// What a few entries show, in one go. `None`: they do not fit, which [`Layout::index`] says how, or show more than four axes.
+    #[inline]
+    pub fn shown_by(&self, cuts: &[Cut]) -> Option<Layout> {
+        let taken = cuts.iter().filter(|cut| cut.takes_axis()).count();
+        let rest = self.ndim().checked_sub(taken)?;
+        let (mut shape, mut strides, mut n) = ([0; FEW], [0; FEW], 0);
+        let mut push = |size: usize, stride: isize| {
+            (*shape.get_mut(n)?, *strides.get_mut(n)?) = (size, stride);
+            n += 1;
+            Some(())
+        };
+        let (mut offset, mut axis, mut has_rest) = (self.offset, 0, false);
+        for cut in cuts {
+            match *cut {
+                Cut::At(index) => {
+                    let step = element(axis, index, self.shape[axis]).ok()? as isize;
+                    offset = offset.wrapping_add_signed(step.wrapping_mul(self.strides[axis]));
+                    axis += 1;
+                }
+                Cut::Part(start, stop, step) => {
+                    let mut row = Row {
+                        size: self.shape[axis],
+                        stride: self.strides[axis],
+                        offset,
+                    };
+                    row.cut(axis, Some(start), Some(stop), Some(step)).ok()?;
+                    offset = row.offset;
+                    push(row.size, row.stride)?;
+                    axis += 1;
+                }
+                Cut::New => push(1, 0)?,
+                Cut::Rest if has_rest => return None,
+                Cut::Rest => {
+                    has_rest = true;
+                    for _ in 0..rest {
+                        push(self.shape[axis], self.strides[axis])?;
+                        axis += 1;
+                    }
+                }
+            }
+        }
+        for axis in axis..self.ndim() {
+            push(self.shape[axis], self.strides[axis])?;
+        }
+        Some(Layout {
+            shape: Dims::from_buf_and_len(shape, n),
+            strides: Strides::from_buf_and_len(strides, n),
+            offset,
+        })
+    }
+}
+
 /// One axis of a layout, and where it starts.
 pub(crate) struct Row {
     pub size: usize,
@@ -433,6 +510,52 @@ mod tests {
         assert_eq!(of(None, None, Some(isize::MIN)), [4]);
         let error = x.slice(-1, None, None, Some(0)).expect_err("step 0");
         assert_eq!(error, IndexError::ZeroStep { axis: 0 }.into());
+    }
+
+    #[test]
+    fn a_few_entries_at_once_show_what_they_show_one_by_one() {
+        use crate::IndexItem;
+        let x = Layout::contiguous(&[2, 3, 5]);
+        let x = x.transpose(Some(&[1, 0, 2])).expect("a permutation");
+        let entries = [
+            Cut::At(1),
+            Cut::At(-2),
+            Cut::At(7),
+            Cut::Part(0, isize::MAX, 1),
+            Cut::Part(3, -9, -2),
+            Cut::Part(4, 2, 1),
+            Cut::Part(0, 2, 0),
+            Cut::Rest,
+            Cut::New,
+        ];
+        let item = |cut: &Cut| match *cut {
+            Cut::At(index) => IndexItem::Int(index),
+            Cut::Part(start, stop, step) => IndexItem::Slice {
+                start: Some(start),
+                stop: Some(stop),
+                step: Some(step),
+            },
+            Cut::Rest => IndexItem::Ellipsis,
+            Cut::New => IndexItem::NewAxis,
+        };
+        let n = entries.len();
+        let (mut shown, mut refused) = (0, 0);
+        for code in 0..n.pow(4) {
+            for len in 0..=4 {
+                let cuts: Vec<Cut> = (0..len).map(|k| entries[code / n.pow(k) % n]).collect();
+                let items: Vec<IndexItem> = cuts.iter().map(item).collect();
+                match (x.shown_by(&cuts), x.index(&items)) {
+                    (Some(found), Ok(wanted)) => {
+                        assert_eq!(found, wanted.view, "{cuts:?}");
+                        shown += 1;
+                    }
+                    (None, Ok(wanted)) => assert!(wanted.view.ndim() > FEW, "{cuts:?}"),
+                    (None, Err(_)) => refused += 1,
+                    (Some(found), Err(error)) => panic!("{cuts:?} show {found:?}: {error}"),
+                }
+            }
+        }
+        assert!(shown > 1000 && refused > 1000, "{shown} and {refused}");
     }
 
     #[test]

@@ -1,14 +1,11 @@
 //! What the library does with an array object: makes it, looks into it, writes through it.
 
-use std::sync::Arc;
-
 use mxnet::ops::interp::Flags;
-use mxnet::ops::{Array, OpDef, Sole, autograd};
-use mxnet::tensor::{DType, Storage, Tensor};
+use mxnet::ops::{Array, Lone, OpDef, Sole, autograd};
 use pyo3::prelude::*;
 
-use super::PyArray;
 use super::place::place;
+use super::{Held, PyArray};
 use crate::cell::{Guarded, Look};
 use crate::error::raise;
 
@@ -17,7 +14,7 @@ impl PyArray {
     #[inline]
     pub(super) fn plain(array: Array) -> PyArray {
         PyArray {
-            array: Guarded::new(array),
+            held: Guarded::new(Held::Array(array)),
             base: None,
             is_linked: false,
             is_scalar: false,
@@ -39,16 +36,14 @@ impl PyArray {
         })
     }
 
-    /// A new Python object for the element that a storage holds, which stands for NumPy's scalar.
+    /// A new Python object for an element, which stands for NumPy's scalar.
     #[inline]
-    pub fn wrap_element(
-        py: Python<'_>,
-        element: Arc<Storage>,
-        dtype: DType,
-    ) -> PyResult<Py<PyArray>> {
+    pub fn wrap_element(py: Python<'_>, element: &Lone) -> PyResult<Py<PyArray>> {
         place(py, || PyArray {
+            held: Guarded::new(Held::Lone(*element)),
+            base: None,
+            is_linked: false,
             is_scalar: true,
-            ..PyArray::plain(Array::from_tensor(Tensor::of_element(element, dtype)))
         })
     }
 
@@ -100,10 +95,14 @@ impl PyArray {
         let flags = Flags::current();
         let is_linked = flags.is_recording() && !flags.is_stacked();
         let of = source.get();
-        // What is seen of a scalar is one.
+        // What is seen of a scalar is one; an array made of it shares no memory with it.
         let is_scalar = of.is_scalar && array.ndim() == 0;
+        if of.is_scalar && !is_scalar && flags.is_plain() && !array.is_weak() {
+            let copy = array.copy().map_err(|error| raise(py, error))?;
+            return PyArray::wrap(py, copy);
+        }
         // A view taken beside the tape must not keep what its source was recorded with.
-        if !is_linked && of.array.look(py).entry().is_some() {
+        if !is_linked && of.seen(py).entry().is_some() {
             return match is_scalar {
                 true => PyArray::wrap_result(py, array),
                 false => PyArray::wrap(py, array),
@@ -130,11 +129,8 @@ impl PyArray {
     #[inline]
     pub fn is_written_in_place(&self, py: Python<'_>) -> bool {
         !self.is_scalar
-            || self
-                .array
-                .look(py)
-                .entry()
-                .is_some_and(|(node, _)| node.is_variable())
+            || self.lone(py).is_none()
+                && (self.seen(py).entry()).is_some_and(|(node, _)| node.is_variable())
     }
 
     /// The array this one is a view of, if it still is.
@@ -166,7 +162,39 @@ impl PyArray {
         if self.is_linked {
             self.follow(py);
         }
-        self.array.look(py)
+        self.seen(py)
+    }
+
+    /// The array as it is, whatever it is a view of.
+    #[inline]
+    fn seen<'a>(&'a self, py: Python<'a>) -> Look<'a, Array> {
+        if self.lone(py).is_some() {
+            self.settle(py);
+        }
+        self.held.look_at(py, |held| match held {
+            Held::Array(array) => array,
+            Held::Lone(_) => unreachable!("an element that is looked at has become an array"),
+        })
+    }
+
+    /// The element that it is, if nobody has looked for an array yet.
+    #[inline]
+    pub fn lone<'a>(&'a self, py: Python<'a>) -> Option<Look<'a, Lone>> {
+        self.held.look_if(py, |held| match held {
+            Held::Lone(element) => Some(element),
+            Held::Array(_) => None,
+        })
+    }
+
+    /// Makes an array of the element.
+    #[cold]
+    #[inline(never)]
+    fn settle(&self, py: Python<'_>) {
+        self.held.change(py, |held| {
+            if let Held::Lone(element) = held {
+                *held = Held::Array(element.to_array());
+            }
+        });
     }
 
     /// Takes the view again if a recorded write has changed its elements. Where that is not possible the array stays as it is, and using it in a
@@ -175,10 +203,10 @@ impl PyArray {
     #[inline(never)]
     fn follow(&self, py: Python<'_>) {
         let Some(base) = self.linked() else { return };
-        if !self.array.look(py).is_stale() {
+        if !self.seen(py).is_stale() {
             return;
         }
-        let (whole, part) = (base.get().array(py), self.array.look(py).clone());
+        let (whole, part) = (base.get().array(py), self.seen(py).clone());
         if !whole.is_stale()
             && shares(&whole, &part)
             && let Ok(view) = autograd::view_again(&whole, &part)
@@ -199,13 +227,13 @@ impl PyArray {
     /// the array stays what it is: the optimiser's updates are in place, and a variable remains one.
     pub fn adopt_written(&self, py: Python<'_>, written: Array) -> PyResult<()> {
         // What was recorded may have been overwritten with constants.
-        let is_recorded = written.entry().is_some() || self.array.look(py).entry().is_some();
+        let is_recorded = written.entry().is_some() || self.seen(py).entry().is_some();
         if !is_recorded || !Flags::current().is_recording() {
             return Ok(());
         }
         let base = self
             .linked()
-            .map(|base| (base, base.get().array.look(py).clone()));
+            .map(|base| (base, base.get().seen(py).clone()));
         let Some((base, whole)) = base.filter(|(_, whole)| shares(whole, &written)) else {
             self.adopt(py, written);
             return Ok(());
@@ -219,7 +247,7 @@ impl PyArray {
 
     /// Becomes another array: what in-place operators and `attach_grad` do.
     pub fn adopt(&self, py: Python<'_>, array: Array) {
-        self.array.set(py, array);
+        self.held.set(py, Held::Array(array));
     }
 }
 

@@ -56,6 +56,23 @@ impl Mould {
     }
 }
 
+/// Sets a few bytes to zero: a word or two, for which a call of the C library's function is too much.
+///
+/// # Safety
+/// `to` is valid for writing `len` bytes.
+#[inline]
+unsafe fn zero(to: *mut u8, len: usize) {
+    for at in (0..len).step_by(8) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            match len - at {
+                8.. => to.add(at).cast::<u64>().write_unaligned(0),
+                rest => to.add(at).write_bytes(0, rest),
+            }
+        }
+    }
+}
+
 /// Bytes at the beginning of every object.
 const HEADER: usize = size_of::<ffi::PyObject>();
 
@@ -80,8 +97,8 @@ pub(super) fn place(py: Python<'_>, make: impl FnOnce() -> PyArray) -> PyResult<
         }
         let start = object.cast::<u8>();
         let end = mould.at + size_of::<PyArray>();
-        start.add(HEADER).write_bytes(0, mould.at - HEADER);
-        start.add(end).write_bytes(0, mould.len - end);
+        zero(start.add(HEADER), mould.at - HEADER);
+        zero(start.add(end), mould.len - end);
         start.add(mould.at).cast::<PyArray>().write(make());
         Ok(Bound::from_owned_ptr(py, object)
             .cast_into_unchecked::<PyArray>()

@@ -712,16 +712,17 @@ fn chosen(
             a.as_ref().map(|a| a.get().look(py)),
             b.as_ref().map(|b| b.get().look(py)),
         );
-        let number =
-            |object: &Bound<'_, PyAny>| Ok::<_, PyErr>(convert::number(object)?.map(Quick::Number));
-        let (a, b) = match (&a, &b) {
-            (Ok(a), Ok(b)) => (Some(Quick::Array(a)), Some(Quick::Array(b))),
-            (Ok(a), Err(_)) => (Some(Quick::Array(a)), number(&y)?),
-            (Err(_), Ok(b)) => (number(&x)?, Some(Quick::Array(b))),
+        let number = match (&a, &b) {
+            (Ok(_), Ok(_)) => None,
+            (Ok(_), Err(_)) => convert::number(&y)?,
+            (Err(_), Ok(_)) => convert::number(&x)?,
             (Err(_), Err(_)) => return Ok(None),
         };
-        let (Some(a), Some(b)) = (a, b) else {
-            return Ok(None);
+        let (a, b) = match (&a, &b, &number) {
+            (Ok(a), Ok(b), _) => (Quick::Array(a), Quick::Array(b)),
+            (Ok(a), Err(_), Some(number)) => (Quick::Array(a), Quick::Number(number)),
+            (Err(_), Ok(b), Some(number)) => (Quick::Number(number), Quick::Array(b)),
+            _ => return Ok(None),
         };
         quick(way, &[Quick::Array(&condition.get().look(py)), a, b])
     };

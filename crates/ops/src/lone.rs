@@ -1,0 +1,216 @@
+//! One element by itself: what `x[3]` is until somebody wants an array of it.
+//!
+//! Most elements that are taken of arrays are compared, added or made a Python number and then forgotten. None of that needs memory whose use the
+//! engine orders: the element was complete when it was read, and nobody writes it.
+#![allow(unsafe_code)]
+
+use mxnet_engine::{Var, engine};
+use mxnet_tensor::{DType, Device, DeviceKind, Scalar, Storage, Tensor};
+
+use crate::Array;
+use crate::array::count_look;
+use crate::eager::elem;
+use crate::interp::Flags;
+use crate::opdef::{Cpu, OpDef};
+use crate::quick::Quick;
+use crate::types::{Lift, Types};
+
+/// An element of main memory, in no storage.
+#[derive(Clone, Copy, Debug)]
+pub struct Lone {
+    /// Its memory form, at the beginning.
+    bytes: [u64; 2],
+    dtype: DType,
+    device: Device,
+}
+
+impl Lone {
+    /// The element at `from`, of an array on `device`.
+    ///
+    /// # Safety
+    /// `from` is valid for reading an element of `dtype`.
+    #[inline]
+    pub(crate) unsafe fn read(from: *const u8, dtype: DType, device: Device) -> Lone {
+        let mut bytes = [0; 2];
+        // SAFETY: the caller's promise; no element has more than 16 bytes.
+        unsafe {
+            match dtype.size() {
+                8 => bytes[0] = from.cast::<u64>().read_unaligned(),
+                4 => {
+                    let to = bytes.as_mut_ptr().cast::<u32>();
+                    to.write(from.cast::<u32>().read_unaligned());
+                }
+                size => {
+                    std::ptr::copy_nonoverlapping(from, bytes.as_mut_ptr().cast::<u8>(), size);
+                }
+            }
+        }
+        Lone {
+            bytes,
+            dtype,
+            device,
+        }
+    }
+
+    /// Its memory form.
+    #[inline]
+    fn ptr(&self) -> *const u8 {
+        self.bytes.as_ptr().cast()
+    }
+
+    /// Writes it over an element of its type.
+    ///
+    /// # Safety
+    /// `to` is valid for writing an element.
+    #[inline]
+    pub(crate) unsafe fn write(&self, to: *mut u8) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            match self.dtype.size() {
+                8 => to.cast::<u64>().write_unaligned(self.bytes[0]),
+                4 => to
+                    .cast::<u32>()
+                    .write_unaligned(self.ptr().cast::<u32>().read()),
+                size => std::ptr::copy_nonoverlapping(self.ptr(), to, size),
+            }
+        }
+    }
+
+    /// Its type.
+    #[inline]
+    pub fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    /// Where it is.
+    #[inline]
+    pub fn device(&self) -> Device {
+        self.device
+    }
+
+    /// Its value.
+    #[inline]
+    pub fn value(&self) -> Scalar {
+        count_look();
+        // SAFETY: an element of this type.
+        unsafe { Scalar::read(self.dtype, self.ptr()) }
+    }
+
+    /// An array without axes that holds it.
+    pub fn to_array(&self) -> Array {
+        // SAFETY: so many bytes were read.
+        let storage = unsafe { Storage::of_element(self.ptr(), self.dtype.size(), self.device) };
+        Array::from_tensor(Tensor::of_element(storage, self.dtype))
+    }
+}
+
+/// An operand of an operator on elements.
+#[derive(Clone, Copy)]
+pub enum One<'a> {
+    /// An array without axes.
+    Array(&'a Array),
+    /// An element.
+    Lone(&'a Lone),
+    /// A Python number, which promotes by its kind only.
+    Number(&'a Scalar),
+}
+
+impl<'a> From<Quick<'a>> for One<'a> {
+    #[inline]
+    fn from(operand: Quick<'a>) -> One<'a> {
+        match operand {
+            Quick::Array(x) => One::Array(x),
+            Quick::Number(value) => One::Number(value),
+        }
+    }
+}
+
+/// Calls `op` on elements of one dtype and Python numbers, while nothing intercepts or records. `None`: take another way.
+#[inline]
+pub fn quick_elements(op: &'static OpDef, operands: &[One]) -> Option<Lone> {
+    let (Cpu::Map(rows), Types::Promote { accepts, lift, out }) = (&op.cpu, &op.types) else {
+        return None;
+    };
+    if !Flags::current().is_plain()
+        || *lift == Lift::ToWidestFloat
+        || op.refuses.is_some()
+        || rows.outs != 1
+        || rows.params != 0
+        || operands.len() > 2
+        || operands.len() != rows.ins as usize
+    {
+        return None;
+    }
+    let mut lead: Option<(DType, Device)> = None;
+    for operand in operands {
+        let found = match operand {
+            One::Array(x)
+                if x.ndim() == 0 && !x.is_weak() && x.device().kind() == DeviceKind::Cpu =>
+            {
+                (x.dtype(), x.device())
+            }
+            One::Array(_) => return None,
+            One::Lone(x) => (x.dtype, x.device),
+            One::Number(_) => continue,
+        };
+        if lead.is_some_and(|lead| lead != found) {
+            return None;
+        }
+        lead = Some(found);
+    }
+    let (dtype, device) = lead?;
+    let row = (rows.get)(mxnet_kernels::isa::isa(), elem(dtype))?;
+    if !accepts.has(dtype) {
+        return None;
+    }
+    let mut slots = [[0_u64; 2]; 3];
+    let [result, slots @ ..] = &mut slots;
+    let result = result.as_mut_ptr().cast::<u8>();
+    let mut ptrs = [result; 3];
+    let mut reads: [Option<&Var>; 2] = [None; 2];
+    for (((operand, slot), ptr), read) in
+        (operands.iter().zip(slots).zip(&mut ptrs[1..])).zip(&mut reads)
+    {
+        *ptr = slot.as_mut_ptr().cast::<u8>();
+        match operand {
+            One::Array(x) => {
+                *ptr = x.tensor().data_ptr();
+                *read = Some(x.tensor().storage().var());
+            }
+            One::Lone(x) => *slot = x.bytes,
+            One::Number(value) => {
+                if value.kind() > dtype.kind() || !value.fits(dtype) {
+                    return None;
+                }
+                // SAFETY: a slot has 16 bytes, aligned to 8, enough for every dtype.
+                unsafe { value.write(dtype, *ptr) };
+            }
+        }
+    }
+    let element = || {
+        // SAFETY: every operand is one element of the row's type, the result has room for 16 bytes.
+        unsafe {
+            row(ptrs.as_ptr(), [0_isize; 3].as_ptr(), 1, std::ptr::null());
+            Lone::read(result, out.of(dtype), device)
+        }
+    };
+    let reads = match reads {
+        [None, None] => return Some(element()),
+        [Some(a), None] | [None, Some(a)] => [a, a],
+        [Some(a), Some(b)] => [a, b],
+    };
+    // Two views of one storage are two arrays with one variable.
+    let num_reads = if std::ptr::eq(reads[0], reads[1]) {
+        1
+    } else {
+        2
+    };
+    let guard = engine().try_acquire(&reads[..num_reads], &[], 1)?;
+    if guard.poison().is_some() {
+        return None;
+    }
+    // `guard` grants the reads.
+    let element = element();
+    drop(guard);
+    Some(element)
+}
