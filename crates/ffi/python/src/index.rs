@@ -89,9 +89,10 @@ fn picked(slf: &Bound<'_, PyArray>, key: &Bound<'_, PyAny>) -> PyResult<Option<P
     } else {
         return Ok(None);
     };
-    match found.map_err(|error| raise(py, error))? {
-        Some(array) => PyArray::wrap(py, array).map(Some),
-        None => Ok(None),
+    match found {
+        Ok(Some(array)) => PyArray::wrap(py, array).map(Some),
+        Ok(None) => Ok(None),
+        Err(error) => Err(raise(py, error)),
     }
 }
 

@@ -32,7 +32,7 @@ pub(crate) use positions::{dense, positions};
 
 pub use nonzero::{ARGWHERE, FLATNONZERO, NONZERO, NONZERO_MATRIX};
 pub use numbers::{RAVEL_POSITIONS, UNRAVEL_INDEX};
-pub use put::{copy_element, put_element, put_few, put_lone, put_masked, put_number, put_picked};
+pub use put::{copy_element, put_element, put_few, put_lone, put_number, put_picked};
 pub use resolve::{RESOLVE, WRAPPED, resolved};
 pub use rows::{
     EMBEDDING, GATHER_ND, NPX_INDEX_ADD, NPX_INDEX_UPDATE, ONE_HOT, ONE_HOT_ROWS, PICK, SCATTER_ND,
@@ -40,7 +40,7 @@ pub use rows::{
 pub use select::{COMPRESS, EXTRACT, TAKE, take};
 pub use short::{element, picked, read, read_few};
 pub use window::{WINDOW, WINDOW_ASSIGN, WINDOW_SPREAD};
-pub use writing::{Taken, is_same_kind, put_along, put_at, put_where};
+pub use writing::{Taken, is_same_kind, put_along, put_at, put_masked, put_where};
 
 use crate::opdef::OpDef;
 

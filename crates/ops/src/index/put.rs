@@ -7,9 +7,10 @@ use std::sync::Arc;
 use mxnet_engine::{Access, Var, engine};
 use mxnet_kernels::cast::Cast;
 use mxnet_kernels::copy::copy_row;
-use mxnet_tensor::{DType, DeviceKind, Kind, Layout, Scalar};
+use mxnet_tensor::{DeviceKind, Kind, Layout, Scalar};
 
 use super::short::{MOST, SMALL_BYTES, is_open, places, vars_of};
+use super::writing::put_on_row;
 use crate::eager::elem;
 use crate::error::Result;
 use crate::interp::Flags;
@@ -270,6 +271,9 @@ fn reads_beside<'a>(
 /// `x[index] = value`, `x[rows, columns] = value`: few positions on the first axes, from int64 arrays of one shape. Nothing is written if one of
 /// them is outside. As [`put_number`].
 pub fn put_picked(x: &Array, indices: &[&Array], value: Quick) -> bool {
+    if let (&[index], 1) = (indices, x.ndim()) {
+        return put_on_row(x, index, value);
+    }
     let k = indices.len();
     let (Some(first), true) = (indices.first(), k <= MOST && k <= x.ndim()) else {
         return false;
@@ -310,73 +314,6 @@ pub fn put_picked(x: &Array, indices: &[&Array], value: Quick) -> bool {
     for (i, &place) in places.iter().enumerate() {
         // SAFETY: every place is a row of the dense `x`; `guard` grants the reads and the write.
         unsafe { rows.put(i, to.add(place * row_bytes), size) };
-    }
-    true
-}
-
-/// `x[mask] = value` for a small dense array and a mask of its shape, with a number or an element for each that is meant; as [`put_number`].
-pub fn put_masked(x: &Array, mask: &Array, value: Quick) -> bool {
-    let (n, size) = (x.len(), x.dtype().size());
-    if !is_writable(x)
-        || n * size > SMALL_BYTES
-        || mask.dtype() != DType::Bool
-        || mask.shape() != x.shape()
-        || !is_open(x, mask)
-    {
-        return false;
-    }
-    let count = match value {
-        Quick::Array(value) => value.len(),
-        Quick::Number(_) => 0,
-    };
-    let Some(rows) = Rows::of(x, value, &[count], &[]) else {
-        return false;
-    };
-    let index = [mask.tensor().storage().var()];
-    let Some((reads, num_reads)) = reads_beside(x, &index, rows.held) else {
-        return false;
-    };
-    let storage = x.tensor().storage();
-    let writes = [(storage.var(), Access::Write)];
-    let Some(guard) = engine().try_acquire(&reads[..num_reads], &writes, n as u64 + 1) else {
-        return false;
-    };
-    if guard.poison().is_some() {
-        return false;
-    }
-    // SAFETY: the mask is dense, with a byte of 0 or 1 for each of `n` elements; `guard` grants the read.
-    let mask = unsafe { std::slice::from_raw_parts(mask.tensor().data_ptr(), n) };
-    if rows.held.is_some() && mask.iter().filter(|&&is_meant| is_meant != 0).count() != count {
-        return false;
-    }
-    storage.bump_version();
-    let to = x.tensor().data_ptr();
-    let meant = mask
-        .iter()
-        .enumerate()
-        .filter(|(_, is_meant)| **is_meant != 0);
-    macro_rules! put {
-        ($word:ty) => {{
-            // SAFETY: the pattern holds an element as wide as this word.
-            let value = unsafe { *rows.pattern.as_ptr().cast::<$word>() };
-            for (place, _) in meant {
-                // SAFETY: an element of the dense array, as wide as this word; `guard` grants the write.
-                unsafe { to.cast::<$word>().add(place).write_unaligned(value) };
-            }
-        }};
-    }
-    match (rows.held, size) {
-        (Some(_), _) => {
-            for (i, (place, _)) in meant.enumerate() {
-                // SAFETY: as above; there are as many elements as are meant.
-                unsafe { rows.put(i, to.add(place * size), size) };
-            }
-        }
-        (None, 1) => put!(u8),
-        (None, 2) => put!(u16),
-        (None, 4) => put!(u32),
-        (None, 8) => put!(u64),
-        (None, _) => put!([u64; 2]),
     }
     true
 }

@@ -1,4 +1,5 @@
-//! The short ways of functions that write: `put`, `place`, `putmask`, `copyto` under a mask, `put_along_axis`, for few elements at hand.
+//! The short ways of what writes where a mask is true or at positions: `x[mask] = value`, `v[index] = value`, `put`, `place`, `putmask`, `copyto`
+//! under a mask, `put_along_axis`, for few elements at hand.
 //!
 //! Each answers whether it wrote; if not, nothing has changed, and the general way does it, or says why it cannot be done.
 #![allow(unsafe_code)]
@@ -13,7 +14,7 @@ use crate::interp::Flags;
 use crate::types::check_element;
 use crate::{Array, Quick};
 
-/// Up to this many bytes of target or positions, writing at once costs less than operators.
+/// Up to this many bytes of positions, marks or values, writing at once costs less than operators.
 const SMALL_BYTES: usize = 16 * 1024;
 
 /// Which value goes to an element of the target.
@@ -25,16 +26,18 @@ pub enum Taken {
     InTurn,
 }
 
-/// Whether it is a small dense array of the CPU.
-fn is_small(x: &Array) -> bool {
-    x.layout().is_contiguous()
-        && x.device().kind() == DeviceKind::Cpu
-        && !x.is_weak()
-        && x.len() * x.dtype().size() <= SMALL_BYTES
+/// Whether it is a dense array of the CPU.
+fn is_dense(x: &Array) -> bool {
+    x.layout().is_contiguous() && x.device().kind() == DeviceKind::Cpu && !x.is_weak()
 }
 
-/// Calls `write` with the target's first element, and the first of the values and how many there are, if all are small and at hand and do not
-/// share memory; `chooser` is a mask or positions, which may be read. Answers what `write` does.
+/// Whether it is a small one.
+fn is_small(x: &Array) -> bool {
+    is_dense(x) && x.len() * x.dtype().size() <= SMALL_BYTES
+}
+
+/// Calls `write` with the target's first element, and the first of the values and how many there are, if all are dense and at hand and do not
+/// share memory; `chooser` is a mask or positions, few of them, which may be read. Answers what `write` does.
 #[inline]
 fn written(
     x: &Array,
@@ -44,7 +47,7 @@ fn written(
 ) -> bool {
     let target = x.tensor().storage();
     if !Flags::current().is_plain()
-        || !is_small(x)
+        || !is_dense(x)
         || !is_small(chooser)
         || x.tensor().is_read_only()
         || Arc::ptr_eq(chooser.tensor().storage(), target)
@@ -81,7 +84,7 @@ fn written(
         }
     };
     let writes = [(target.var(), Access::Write)];
-    let work = (x.len() + chooser.len()) as u64 + 1;
+    let work = chooser.len() as u64 + 1;
     let Some(guard) = engine().try_acquire(&reads[..num_reads], &writes, work) else {
         return false;
     };
@@ -113,6 +116,45 @@ unsafe fn copy(size: usize, from: *const u8, to: *mut u8) {
     }
 }
 
+/// `x[mask] = value` for a mask of the array's shape, with a number or an element for each that is meant.
+pub fn put_masked(x: &Array, mask: &Array, value: Quick) -> bool {
+    let size = x.dtype().size();
+    let wanted = match value {
+        Quick::Array(value) if value.ndim() != 1 => return false,
+        Quick::Array(value) => Some(value.len()),
+        Quick::Number(_) => None,
+    };
+    if mask.dtype() != DType::Bool || mask.shape() != x.shape() {
+        return false;
+    }
+    written(x, mask, value, |to, mut from, _| {
+        // SAFETY: `written` has seen that it is dense and may be read.
+        let mask = unsafe { marks(mask) };
+        let count = || mask.iter().filter(|&&is_meant| is_meant != 0).count();
+        if wanted.is_some_and(|wanted| wanted != count()) {
+            return false;
+        }
+        let step = if wanted.is_some() { size } else { 0 };
+        for (i, &is_meant) in mask.iter().enumerate() {
+            if is_meant != 0 {
+                // SAFETY: element `i` of the target, and the number or the next of as many values as are meant; the memory is not shared.
+                unsafe { copy(size, from, to.add(i * size)) };
+                from = from.wrapping_add(step);
+            }
+        }
+        true
+    })
+}
+
+/// The bytes of a mask, 0 or 1.
+///
+/// # Safety
+/// It is dense, of truth values, and may be read.
+unsafe fn marks(mask: &Array) -> &[u8] {
+    // SAFETY: the caller's.
+    unsafe { std::slice::from_raw_parts(mask.tensor().data_ptr(), mask.len()) }
+}
+
 /// Writes values where a mask of as many elements is true.
 pub fn put_where(x: &Array, mask: &Array, values: Quick, taken: Taken) -> bool {
     let (n, size) = (x.len(), x.dtype().size());
@@ -123,8 +165,8 @@ pub fn put_where(x: &Array, mask: &Array, values: Quick, taken: Taken) -> bool {
         if taken == Taken::InTurn {
             count_look();
         }
-        // SAFETY: the mask is dense, with a byte of 0 or 1 for each of `n` elements, which may be read.
-        let mask = unsafe { std::slice::from_raw_parts(mask.tensor().data_ptr(), n) };
+        // SAFETY: `written` has seen that it is dense and may be read.
+        let mask = unsafe { marks(mask) };
         let mut next = 0;
         for (i, &is_meant) in mask.iter().enumerate() {
             if is_meant != 0 {
@@ -144,7 +186,6 @@ pub fn put_where(x: &Array, mask: &Array, values: Quick, taken: Taken) -> bool {
 /// # Safety
 /// The array is dense, of int64, and may be read.
 unsafe fn positions_on(positions: &Array, len: usize) -> Option<&[i64]> {
-    count_look();
     let (first, n) = (positions.tensor().data_ptr().cast::<i64>(), positions.len());
     // SAFETY: the caller's.
     let positions = unsafe { std::slice::from_raw_parts(first, n) };
@@ -162,6 +203,7 @@ pub fn put_at(x: &Array, positions: &Array, values: Quick) -> bool {
         return false;
     }
     written(x, positions, values, |to, from, count| {
+        count_look();
         // SAFETY: `written` has seen that they are dense and may be read.
         let Some(positions) = (unsafe { positions_on(positions, n) }) else {
             return false;
@@ -172,6 +214,33 @@ pub fn put_at(x: &Array, positions: &Array, values: Quick) -> bool {
             // SAFETY: `p` is within the target, `next` within the `count` values; the memory is not shared.
             unsafe { copy(size, from.add(next * size), to.add(p * size)) };
             next = if next + 1 == count { 0 } else { next + 1 };
+        }
+        true
+    })
+}
+
+/// `v[index] = value` for a row and positions on it, with a number or a value for each.
+pub(super) fn put_on_row(x: &Array, index: &Array, value: Quick) -> bool {
+    let (n, size) = (x.len(), x.dtype().size());
+    if index.dtype() != DType::I64
+        || matches!(value, Quick::Array(value) if value.shape() != index.shape())
+    {
+        return false;
+    }
+    let step = match value {
+        Quick::Array(_) => size,
+        Quick::Number(_) => 0,
+    };
+    written(x, index, value, |to, mut from, _| {
+        // SAFETY: `written` has seen that they are dense and may be read.
+        let Some(positions) = (unsafe { positions_on(index, n) }) else {
+            return false;
+        };
+        for &p in positions {
+            let p = if p < 0 { p + n as i64 } else { p } as usize;
+            // SAFETY: `p` is within the target; there is the number, or a value for each position; the memory is not shared.
+            unsafe { copy(size, from, to.add(p * size)) };
+            from = from.wrapping_add(step);
         }
         true
     })
@@ -198,6 +267,7 @@ pub fn put_along(x: &Array, positions: &Array, axis: isize, values: Quick) -> bo
     }
     let (len, lines, inner) = (rest[0], own_rest[0], rest[1..].iter().product::<usize>());
     written(x, positions, values, |to, from, count| {
+        count_look();
         // SAFETY: `written` has seen that they are dense and may be read.
         let Some(positions) = (unsafe { positions_on(positions, len) }) else {
             return false;
