@@ -87,7 +87,7 @@ def test_a_condition_may_run_across_what_it_chooses_from():
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
-@pytest.mark.parametrize("name", ["exp", "log", "sin", "cbrt", "tanh"])
+@pytest.mark.parametrize("name", ["exp", "log", "sin", "cbrt", "tanh", "arcsinh", "arccosh"])
 def test_functions_of_many_halves_give_what_they_give_of_few(name, dtype):
     function = getattr(np, name)
     every = np.array(numpy.arange(1 << 16, dtype="uint16")).view("float16")

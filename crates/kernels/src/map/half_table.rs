@@ -5,14 +5,21 @@ use super::row::Rows;
 use crate::nd::Axes;
 use crate::real::Shared;
 use crate::reduce::plan::split;
+use crate::isa::{Isa, isa};
 use crate::{Elem, Threads};
 
 /// How many halves there are.
 const ALL: usize = 1 << 16;
 /// Elements from which on a table, made for the call, pays.
 const MANY: usize = 8 * ALL;
-/// A row that costs less is no slower than looking up.
-const COSTLY: u8 = 4;
+/// A row that costs less is no slower than looking up, which is a load after a load for one element at a time.
+fn costly() -> u8 {
+    match isa() {
+        Isa::Baseline => 4,
+        Isa::Avx2 => 6,
+        Isa::Avx512 => 10,
+    }
+}
 /// Elements of one task.
 const CHUNK: usize = 64 * 1024;
 
@@ -33,7 +40,7 @@ pub(super) unsafe fn looked_up(
         return false;
     };
     let is_half = |elem: Elem| matches!(elem, Elem::F16 | Elem::BF16);
-    if rows.cost < COSTLY || !is_half(input.elem) || !is_half(out.elem) {
+    if rows.cost < costly() || !is_half(input.elem) || !is_half(out.elem) {
         return false;
     }
     let n: usize = shape.iter().product();
