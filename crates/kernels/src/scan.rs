@@ -40,7 +40,7 @@ type Block = MaybeUninit<[[u64; 8]; BLOCK_BYTES / 64]>;
 /// Scans `src` along `axis` into `out`, which has the source's shape.
 ///
 /// Accumulates as [`reduce`](crate::reduce::reduce) does. Rows of 256 Ki elements and more are cut into fixed segments whose totals
-/// come first, so that they run on several threads with one result.
+/// come first, so that they run on several threads with one result; what two threads add up exactly is not.
 ///
 /// # Safety
 /// Every element of `src` can be read and every element of `out` written; `out` either does not overlap `src` or is the same elements
@@ -91,8 +91,13 @@ pub unsafe fn scan(
         Scan::Max => Reduce::Max,
     };
     let types = Types::new(op, src.elem, out.elem);
+    let size = types.acc.size();
+    let is_plain =
+        |elem: Elem, step: isize| elem == types.acc && elem != Elem::Bool && step == size as isize;
     let job = Job {
-        size: types.acc.size(),
+        size,
+        reads: is_plain(src.elem, line.src),
+        writes: is_plain(out.elem, line.dst),
         types,
         line,
     };
@@ -130,7 +135,9 @@ pub unsafe fn scan(
             unsafe { job.columns(src, dst, inner, width) };
         });
     }
-    let segments = if line.len >= 4 * SEGMENT {
+    // Sums of whole numbers are the same in any grouping, and one pass over a row is no slower than two threads' two passes.
+    let in_one = sums_whole_numbers && threads.count() <= 2;
+    let segments = if line.len >= 4 * SEGMENT && !in_one {
         line.len.div_ceil(SEGMENT)
     } else {
         1
@@ -220,6 +227,10 @@ type Carry = [u64; 2];
 struct Job {
     types: Types,
     size: usize,
+    /// Whether rows of the source are values of the accumulator's type one behind the other.
+    reads: bool,
+    /// The same of the result.
+    writes: bool,
     /// The scanned axis.
     line: Axis,
 }
@@ -243,17 +254,25 @@ impl Job {
             for i in (start..end).step_by(block) {
                 let n = block.min(end - i);
                 let mut part: Carry = [0; 2];
-                (self.types.load)(
-                    src.offset(i as isize * self.line.src),
-                    self.line.src,
-                    n,
-                    buffer,
-                );
-                (self.types.kernel.fold)(buffer, n, part.as_mut_ptr().cast());
+                let values = self.values(src.offset(i as isize * self.line.src), n, buffer);
+                (self.types.kernel.fold)(values, n, part.as_mut_ptr().cast());
                 (self.types.kernel.rows)(total.as_mut_ptr().cast(), part.as_ptr().cast(), 0, 1, 1);
             }
             total
         }
+    }
+
+    /// The `n` elements of a row from `src` on as values of the accumulator's type: where they are, or in the buffer.
+    ///
+    /// # Safety
+    /// They may be read, and the buffer has room for so many values.
+    unsafe fn values(&self, src: *const u8, n: usize, buffer: *mut u8) -> *const u8 {
+        if self.reads {
+            return src;
+        }
+        // SAFETY: the caller's.
+        unsafe { (self.types.load)(src, self.line.src, n, buffer) };
+        buffer
     }
 
     /// Scans elements `start..end` of a row, with what came before in `carry`.
@@ -272,19 +291,13 @@ impl Job {
             let n = block.min(end - i);
             // SAFETY: elements lie inside the arrays, `block` values fit the buffer.
             unsafe {
-                (self.types.load)(
-                    src.offset(i as isize * self.line.src),
-                    self.line.src,
-                    n,
-                    buffer,
-                );
-                (self.types.kernel.prefix)(buffer, n, carry.as_mut_ptr().cast());
-                (self.types.store)(
-                    buffer,
-                    dst.offset(i as isize * self.line.dst),
-                    self.line.dst,
-                    n,
-                );
+                let values = self.values(src.offset(i as isize * self.line.src), n, buffer);
+                let dst = dst.offset(i as isize * self.line.dst);
+                let results = if self.writes { dst } else { buffer };
+                (self.types.kernel.prefix)(values, results, n, carry.as_mut_ptr().cast());
+                if !self.writes {
+                    (self.types.store)(buffer, dst, self.line.dst, n);
+                }
             }
         }
     }

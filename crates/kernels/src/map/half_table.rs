@@ -2,10 +2,10 @@
 
 use super::driver::{Operand, run};
 use super::row::Rows;
+use crate::isa::{Isa, isa};
 use crate::nd::Axes;
 use crate::real::Shared;
 use crate::reduce::plan::split;
-use crate::isa::{Isa, isa};
 use crate::{Elem, Threads};
 
 /// How many halves there are.

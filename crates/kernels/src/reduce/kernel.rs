@@ -178,9 +178,9 @@ pub(crate) struct Kernel {
     pub rows: unsafe fn(*mut u8, *const u8, isize, usize, usize),
     /// Writes the neutral element `n` times.
     pub fill: unsafe fn(*mut u8, usize),
-    /// Replaces each of `n` values by the fold of `carry` and all up to it, and leaves the last in `carry`: `(values, n, carry)`.
-    pub prefix: unsafe fn(*mut u8, usize, *mut u8),
-    /// As `prefix` in [`CHAINS`] rows of `n` values, one behind the other, with a carry each.
+    /// The fold of `carry` and all values up to each of `n`, in their places or elsewhere; leaves the last in `carry`: `(values, results, n, carry)`.
+    pub prefix: unsafe fn(*const u8, *mut u8, usize, *mut u8),
+    /// Replaces the values of [`CHAINS`] rows of `n`, one behind the other, by theirs, with a carry each: `(values, n, carries)`.
     pub prefixes: unsafe fn(*mut u8, usize, *mut u8),
 }
 
@@ -319,20 +319,17 @@ unsafe fn fill<A: Lane, O: Fold<A>>(acc: *mut u8, n: usize) {
         .for_each(|a| _ = a.write(O::neutral()));
 }
 
-unsafe fn prefix<A: Lane, O: Fold<A>>(x: *mut u8, n: usize, carry: *mut u8) {
-    // SAFETY: the caller gives `n` values and a carry of its own.
-    let (x, carry) = unsafe {
-        (
-            std::slice::from_raw_parts_mut(x.cast::<A>(), n),
-            &mut *carry.cast::<A>(),
-        )
-    };
-    let mut last = *carry;
-    for v in x {
-        last = O::apply(last, *v);
-        *v = last;
+unsafe fn prefix<A: Lane, O: Fold<A>>(x: *const u8, y: *mut u8, n: usize, carry: *mut u8) {
+    let (x, y, carry) = (x.cast::<A>(), y.cast::<A>(), carry.cast::<A>());
+    // SAFETY: the caller gives `n` values, room for as many (the values themselves, or apart from them) and a carry of its own.
+    unsafe {
+        let mut last = *carry;
+        for i in 0..n {
+            last = O::apply(last, *x.add(i));
+            *y.add(i) = last;
+        }
+        *carry = last;
     }
-    *carry = last;
 }
 
 unsafe fn prefixes<A: Lane, O: Fold<A>>(x: *mut u8, n: usize, carries: *mut u8) {
