@@ -274,6 +274,22 @@ impl Array {
         Array::from_tensor(self.tensor.with_layout(layout))
     }
 
+    /// Writes the same elements seen through another layout, outside any recorded graph, to the place where they shall stay.
+    ///
+    /// # Safety
+    /// As for [`Tensor::write_view`].
+    #[inline]
+    #[allow(unsafe_code, reason = "writes to a place of the caller's")]
+    pub unsafe fn write_view(&self, layout: &Layout, to: *mut Array) {
+        // SAFETY: the caller's.
+        unsafe {
+            self.tensor.write_view(layout, &raw mut (*to).tensor);
+            (&raw mut (*to).entry).write(None);
+            (&raw mut (*to).lineage).write(self.tensor.storage().lineage());
+            (&raw mut (*to).weak).write(None);
+        }
+    }
+
     /// Whether the elements may be written to.
     ///
     /// # Errors

@@ -52,7 +52,7 @@ pub use opdef::{
     Warning, Words, one, one_of,
 };
 pub use quick::{
-    Quick, constant, duplicate, duplicate_fortran, flat, quick, quick_into, range, two,
+    Quick, constant, duplicate, duplicate_fortran, flat, flat_layout, quick, quick_into, range, two,
 };
 pub use types::{
     DTypes, Lift, Out, Types, check_element, default_dtype, dtype_of_number, out_of_bounds,

@@ -190,6 +190,8 @@ pub enum Short {
     None,
     /// A view of one array: its layout, given the integers of the second parameter, if that is given, or of all others; the rest at their defaults.
     View(fn(&Layout, Option<&[isize]>) -> Option<Layout>),
+    /// The same without axes of length 1; with no second argument and no such axis, the array itself.
+    Squeezed(fn(&Layout, Option<&[isize]>) -> Option<Layout>),
     /// A new array, given its shape (and its value), and perhaps the dtype.
     Constant(Filling),
     /// The elements of one array in memory of their own, in C order.

@@ -1,5 +1,8 @@
 //! The short way of elementwise operators for small, contiguous operands of one dtype: no inference, no queue, no allocation but the result's.
+//! Copies of small arrays are in `copies.rs`.
 #![allow(unsafe_code)]
+
+mod copies;
 
 use std::mem::MaybeUninit;
 
@@ -8,21 +11,26 @@ use mxnet_kernels::Elem;
 use mxnet_kernels::cast::Cast;
 use mxnet_kernels::map::Rows;
 use mxnet_tensor::{DType, DeviceKind, Kind, Layout, Scalar, Tensor, checked_len};
+use smallvec::SmallVec;
 
 use crate::args::{Args, Attrs};
-use crate::cpu::{copy_few, fill};
+use crate::cpu::{FEW, fill};
 use crate::cx::{KernelCx, RngState};
 use crate::eager::{Pool, elem};
 use crate::error::Result;
 use crate::interp::{Flags, current_device};
 use crate::invoke::Call;
-use crate::opdef::{Copied, Cost, Cpu, OpDef};
-use crate::shape;
+use crate::laid::axes_as;
+use crate::opdef::{Cost, Cpu, OpDef};
 use crate::types::{self, DTypes, Lift, Out, Types};
 use crate::{Array, autograd};
 
+use copies::small_copy;
+pub(crate) use copies::{at_hand, convert, relaid, small};
+pub use copies::{duplicate, duplicate_fortran, flat, flat_layout};
+
 /// Up to this many elements the set-up of the general driver costs more than the work.
-const SMALL_LEN: usize = 4096;
+pub(crate) const SMALL_LEN: usize = 4096;
 
 /// Up to this many elements, rows whose operator's cost says so run at once: the driver would not share them out either.
 const MEDIUM_LEN: usize = 16 * 1024;
@@ -64,12 +72,56 @@ pub fn quick(op: &'static OpDef, operands: &[Quick]) -> Result<Option<Array>> {
     } else {
         compute::<false>(op, operands, None)?
     };
+    let y = match y {
+        None if flags.is_plain() => of_copies(op, operands)?,
+        y => y,
+    };
     let Some(y) = y else { return Ok(None) };
     let is_recorded = |x: &Quick| matches!(x, Quick::Array(x) if x.entry().is_some());
     if flags.is_recording() && operands.iter().any(is_recorded) {
         return autograd::record_quick(op, operands, y).map(Some);
     }
     Ok(Some(y))
+}
+
+/// The same of few elements that do not all lie in C order, of one dtype and shape, whose result does: of copies that do.
+#[inline(never)]
+fn of_copies(op: &'static OpDef, operands: &[Quick]) -> Result<Option<Array>> {
+    if !matches!((&op.cpu, &op.types), (Cpu::Map(_), Types::Promote { .. })) {
+        return Ok(None);
+    }
+    let arrays = operands.iter().filter_map(|operand| match operand {
+        Quick::Array(x) if x.ndim() > 0 => Some(*x),
+        _ => None,
+    });
+    let Some(lead) = arrays.clone().next() else {
+        return Ok(None);
+    };
+    let is_open = |x: &Array| {
+        x.shape() == lead.shape() && x.dtype() == lead.dtype() && x.len() <= FEW && !x.is_weak()
+    };
+    if !arrays.clone().all(is_open) || arrays.clone().all(|x| x.layout().is_contiguous()) {
+        return Ok(None);
+    }
+    let layouts: SmallVec<[&Layout; MOST]> = arrays.map(Array::layout).collect();
+    if axes_as(&layouts, lead.ndim()).is_some() {
+        return Ok(None);
+    }
+    let mut copies: SmallVec<[Option<Array>; MOST]> = SmallVec::new();
+    for operand in operands {
+        copies.push(match operand {
+            Quick::Array(x) if !x.layout().is_contiguous() => match small_copy(x, x.dtype())? {
+                Some(copy) => Some(copy),
+                None => return Ok(None),
+            },
+            _ => None,
+        });
+    }
+    let dense = operands.iter().zip(&copies);
+    let dense: SmallVec<[Quick; MOST]> = dense
+        .map(|(operand, copy)| copy.as_ref().map_or(*operand, Quick::Array))
+        .collect();
+    compute::<false>(op, &dense, None)
 }
 
 /// Calls `op` and writes the result into `out`, if nothing intercepts or records and the operands qualify: `x += y`. Answers whether that was
@@ -143,148 +195,6 @@ pub fn range(start: i64, stop: i64, step: i64) -> Result<Option<Array>> {
         unsafe { *first.add(i) = start.wrapping_add((i as i64).wrapping_mul(step)) };
     }
     Ok(Some(Array::from_tensor(tensor)))
-}
-
-/// The elements of a small array in C order, in memory of their own and as `dtype`, if nobody records and nobody writes them. `None`: take the
-/// general way.
-///
-/// # Errors
-/// [`crate::Error::Memory`].
-#[inline]
-pub fn duplicate(x: &Array, dtype: DType) -> Result<Option<Array>> {
-    if !Flags::current().is_plain()
-        || x.is_weak()
-        || !x.layout().is_contiguous() && dtype != x.dtype()
-    {
-        return Ok(None);
-    }
-    small_copy(x, dtype)
-}
-
-/// The elements of a small array in Fortran order, in memory of their own. `None`: take the general way.
-///
-/// # Errors
-/// [`crate::Error::Memory`].
-pub fn duplicate_fortran(x: &Array) -> Result<Option<Array>> {
-    if !Flags::current().is_plain() || x.is_weak() {
-        return Ok(None);
-    }
-    copy_as(x, x.dtype(), Layout::fortran(x.shape()))
-}
-
-/// A copy that nobody else sees, under another layout of all its elements: no view.
-pub(crate) fn relaid(copy: &Array, layout: Layout) -> Result<Array> {
-    let storage = copy.tensor().storage().clone();
-    Ok(Array::from_tensor(Tensor::new(
-        storage,
-        layout,
-        copy.dtype(),
-    )?))
-}
-
-/// The elements of a small array along one axis, in C order. `None`: take the general way.
-///
-/// # Errors
-/// [`crate::Error::Memory`].
-#[inline]
-pub fn flat(x: &Array, copied: Copied) -> Result<Option<Array>> {
-    if !Flags::current().is_plain() || x.is_weak() {
-        return Ok(None);
-    }
-    if copied == Copied::WhereNeeded && x.layout().is_contiguous() {
-        return Ok(Some(x.seen_as(x.layout().as_row())));
-    }
-    let Some(copy) = small_copy(x, x.dtype())? else {
-        return Ok(None);
-    };
-    relaid(&copy, Layout::contiguous(&[copy.len()])).map(Some)
-}
-
-/// The elements in C order and memory of their own; converted only if they lie in C order.
-#[inline]
-fn small_copy(x: &Array, dtype: DType) -> Result<Option<Array>> {
-    copy_as(x, dtype, Layout::contiguous(x.shape()))
-}
-
-/// The elements in memory of their own, under a dense layout; converted only if both lie in C order.
-#[inline]
-fn copy_as(x: &Array, dtype: DType, layout: Layout) -> Result<Option<Array>> {
-    let n = x.len();
-    if n > SMALL_LEN || x.device().kind() != DeviceKind::Cpu {
-        return Ok(None);
-    }
-    let Some(guard) = engine().try_acquire(&[x.tensor().storage().var()], &[], n as u64 + 1) else {
-        return Ok(None);
-    };
-    if guard.poison().is_some() {
-        return Ok(None);
-    }
-    let is_straight = x.layout().is_contiguous() && layout.is_contiguous();
-    let result = Tensor::empty_as(layout, dtype, x.device())?;
-    let (from, to) = (elem(x.dtype()), elem(dtype));
-    let (src, dst) = (x.tensor().data_ptr(), result.data_ptr());
-    // SAFETY: 1. the source's layout lies within its storage; the result is new, dense and has `n` elements. 2. `guard` grants the read; the
-    // result is known to nobody else.
-    unsafe {
-        if !is_straight {
-            copy_few(
-                x.shape(),
-                from.size(),
-                (src, x.layout().strides()),
-                (dst, result.layout().strides()),
-            );
-        } else if from == to {
-            std::ptr::copy_nonoverlapping(src, dst, n * from.size());
-        } else {
-            Cast::new(from, to).row(src, dst, n);
-        }
-    }
-    drop(guard);
-    Ok(Some(Array::from_tensor(result)))
-}
-
-/// A new array of this shape and dtype that `work` fills, given where the elements of `x` and of the result are, if `x` is small, dense in C
-/// order, not empty and at hand, and `work` answers that it did. `None`: take the general way.
-#[inline]
-pub(crate) fn small(
-    x: &Array,
-    shape: &[usize],
-    dtype: DType,
-    work: impl FnOnce(*const u8, *mut u8) -> bool,
-) -> Result<Option<Array>> {
-    if x.len() > SMALL_LEN {
-        return Ok(None);
-    }
-    at_hand(x, x.len(), shape, dtype, work)
-}
-
-/// As [`small`], of an array of any size, if `work` looks at `count` of its elements only.
-#[inline]
-pub(crate) fn at_hand(
-    x: &Array,
-    count: usize,
-    shape: &[usize],
-    dtype: DType,
-    work: impl FnOnce(*const u8, *mut u8) -> bool,
-) -> Result<Option<Array>> {
-    if x.is_empty()
-        || x.is_weak()
-        || x.device().kind() != DeviceKind::Cpu
-        || !x.layout().is_contiguous()
-    {
-        return Ok(None);
-    }
-    let var = x.tensor().storage().var();
-    let Some(guard) = engine().try_acquire(&[var], &[], count as u64 + 1) else {
-        return Ok(None);
-    };
-    if guard.poison().is_some() {
-        return Ok(None);
-    }
-    let result = Tensor::empty(shape, dtype, x.device())?;
-    let done = work(x.tensor().data_ptr(), result.data_ptr());
-    drop(guard);
-    Ok(done.then(|| Array::from_tensor(result)))
 }
 
 /// The short way for a call that has reached eager execution.
@@ -751,27 +661,4 @@ fn is_like(x: &Array, lead: &Array) -> bool {
         && x.shape() == lead.shape()
         && x.layout().strides() == lead.layout().strides()
         && x.device() == lead.device()
-}
-
-/// The short way of copies and conversions of a small array. `None`: take the general way.
-#[inline]
-pub(crate) fn convert(call: &Call) -> Result<Option<Array>> {
-    let dtype = if std::ptr::eq(call.op, &shape::COPY) {
-        None
-    } else if std::ptr::eq(call.op, &shape::CAST) {
-        call.cx().dtype("dtype")
-    } else {
-        return Ok(None);
-    };
-    let [Some(x)] = *call.inputs else {
-        return Ok(None);
-    };
-    let dtype = dtype.unwrap_or(x.dtype());
-    if !call.outs.is_empty()
-        || call.dtype.is_some()
-        || !x.layout().is_contiguous() && std::ptr::eq(call.op, &shape::CAST)
-    {
-        return Ok(None);
-    }
-    small_copy(x, dtype)
 }

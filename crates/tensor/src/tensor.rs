@@ -246,6 +246,24 @@ impl Tensor {
         }
     }
 
+    /// Writes what [`Tensor::with_layout`] answers to the place where it shall stay: everywhere else that it passed through would cost.
+    ///
+    /// # Safety
+    ///
+    /// `to` is valid for writing a tensor; what it holds is not dropped.
+    #[inline]
+    pub unsafe fn write_view(&self, layout: &Layout, to: *mut Tensor) {
+        debug_assert_eq!(check_inside(&self.storage, layout, self.dtype), Ok(()));
+        // SAFETY: the caller's.
+        unsafe {
+            (&raw mut (*to).layout).write(layout.clone());
+            (&raw mut (*to).storage).write(self.storage.clone());
+            (&raw mut (*to).dtype).write(self.dtype);
+            (&raw mut (*to).is_view).write(true);
+            (&raw mut (*to).is_locked).write(self.is_locked);
+        }
+    }
+
     /// The same bytes as another type, by NumPy's rule: if items change size, the last axis must be contiguous, and its
     /// length in bytes stays.
     ///

@@ -1,6 +1,8 @@
 //! The class `ndarray`: its state, its attributes, its operators. Methods that are operators come from the registry (`call.rs`).
 
+use mxnet::ops::interp::Flags;
 use mxnet::ops::{Array, Lone, elementwise as e, linalg};
+use mxnet::tensor::{Layout, TensorError};
 use pyo3::basic::CompareOp;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -66,7 +68,8 @@ pub struct PyArray {
     is_scalar: bool,
 }
 
-/// What an array object is around.
+/// What an array object is around. Its form is fixed, so that arrays can be written to where they stay.
+#[repr(u8)]
 enum Held {
     Array(Array),
     /// An element, until somebody looks for an array.
@@ -305,16 +308,7 @@ impl PyArray {
     /// View with the axes reversed.
     #[getter(T)]
     fn transposed(slf: &Bound<'_, Self>) -> PyResult<Py<PyArray>> {
-        let py = slf.py();
-        let result = slf.get().with(py, |x| {
-            if mxnet::ops::interp::Flags::current().is_plain() {
-                return Ok(Array::from_tensor(
-                    x.tensor().with_layout(x.layout().transpose(None)?),
-                ));
-            }
-            x.transpose(None)
-        });
-        PyArray::wrap_of(py, result.map_err(|error| raise(py, error))?, slf)
+        seen(slf, |layout| layout.transpose(None), |x| x.transpose(None))
     }
 
     /// View with the last two axes swapped.
@@ -325,19 +319,20 @@ impl PyArray {
     ///     If there are fewer than two axes.
     #[getter(mT)]
     fn matrix_transposed(slf: &Bound<'_, Self>) -> PyResult<Py<PyArray>> {
-        let py = slf.py();
-        let array = slf.get().array(py);
-        let ndim = array.ndim() as i64;
+        let ndim = slf.get().with(slf.py(), Array::ndim) as i64;
         if ndim < 2 {
             return Err(PyValueError::new_err(format!(
                 "matrix transpose needs at least 2 axes, found {ndim}"
             )));
         }
-        let axes: Vec<i64> = (0..ndim - 2).chain([ndim - 1, ndim - 2]).collect();
-        let turned = array
-            .transpose(Some(&axes))
-            .map_err(|error| raise(py, error))?;
-        PyArray::wrap_of(py, turned, slf)
+        seen(
+            slf,
+            |layout| layout.swap_axes(-1, -2),
+            |x| {
+                let axes: Vec<i64> = (0..ndim - 2).chain([ndim - 1, ndim - 2]).collect();
+                x.transpose(Some(&axes))
+            },
+        )
     }
 
     // ---- what it holds ----
@@ -967,4 +962,21 @@ impl PyArray {
     fn __sizeof__(&self, py: Python<'_>) -> usize {
         self.with(py, memory::object_bytes)
     }
+}
+
+/// A view of the array: by its layout while nothing is recorded, else by an operator.
+#[inline]
+fn seen(
+    slf: &Bound<'_, PyArray>,
+    plain: impl FnOnce(&Layout) -> Result<Layout, TensorError>,
+    general: impl FnOnce(&Array) -> mxnet::ops::Result<Array>,
+) -> PyResult<Py<PyArray>> {
+    let py = slf.py();
+    if Flags::current().is_plain() {
+        let layout = plain(slf.get().look(py).layout());
+        let layout = layout.map_err(|error| raise(py, error.into()))?;
+        return PyArray::shown(py, &layout, slf);
+    }
+    let view = general(&slf.get().look(py));
+    PyArray::wrap_of(py, view.map_err(|error| raise(py, error))?, slf)
 }

@@ -267,25 +267,29 @@ fn quick_view(
     if !bound.outs.is_empty() || !mxnet::ops::interp::Flags::current().is_plain() {
         return None;
     }
-    let array = {
-        let look = x.get().look(py);
-        let args = mxnet::ops::Args {
-            params: op.params,
-            attrs: &bound.attrs,
-        };
-        match view(&ViewCx {
-            op,
-            layout: look.layout(),
-            args,
-        }) {
-            Ok(Viewed::Shared(layout)) => Array::from_tensor(look.tensor().with_layout(layout)),
-            Ok(Viewed::Locked(layout)) => {
-                Array::from_tensor(look.tensor().with_layout(layout).locked(true))
-            }
-            _ => return None,
-        }
+    let look = x.get().look(py);
+    let args = mxnet::ops::Args {
+        params: op.params,
+        attrs: &bound.attrs,
     };
-    Some(PyArray::wrap_of(py, array, x).map(Py::into_any))
+    let seen = view(&ViewCx {
+        op,
+        layout: look.layout(),
+        args,
+    });
+    let made = match seen {
+        Ok(Viewed::Shared(layout)) => {
+            look.end();
+            PyArray::shown(py, &layout, x)
+        }
+        Ok(Viewed::Locked(layout)) => {
+            let locked = Array::from_tensor(look.tensor().with_layout(layout).locked(true));
+            look.end();
+            PyArray::wrap_of(py, locked, x)
+        }
+        _ => return None,
+    };
+    Some(made.map(Py::into_any))
 }
 
 /// Calls, and wraps or writes what comes out.

@@ -3,11 +3,13 @@
 use pyo3::Python;
 
 /// Holds what a frozen class may still change. With the global lock the lock itself is the guard; without it, a read-write lock is.
+#[cfg_attr(not(Py_GIL_DISABLED), repr(transparent))]
 pub struct Guarded<T>(inner::Cell<T>);
 
 #[cfg(not(Py_GIL_DISABLED))]
 mod inner {
     /// Guarded by the interpreter's lock.
+    #[repr(transparent)]
     pub struct Cell<T>(pub std::cell::UnsafeCell<T>);
 
     // SAFETY: every access shows a `Python` token, so two threads never touch the value at the same time.
@@ -31,6 +33,29 @@ impl<T> Guarded<T> {
     #[cfg(Py_GIL_DISABLED)]
     pub fn new(value: T) -> Guarded<T> {
         Guarded(inner::Cell(parking_lot::RwLock::new(value)))
+    }
+
+    /// Writes one to the place where it shall stay, with the value that `write` writes to its own place.
+    ///
+    /// # Safety
+    /// `to` is valid for writes; `write` initialises the place that it is given.
+    #[cfg(not(Py_GIL_DISABLED))]
+    #[inline]
+    pub unsafe fn write_by(to: *mut Guarded<T>, write: impl FnOnce(*mut T)) {
+        write(to.cast());
+    }
+
+    /// Writes one to the place where it shall stay, with the value that `write` writes to its own place.
+    ///
+    /// # Safety
+    /// `to` is valid for writes; `write` initialises the place that it is given.
+    #[cfg(Py_GIL_DISABLED)]
+    #[inline]
+    pub unsafe fn write_by(to: *mut Guarded<T>, write: impl FnOnce(*mut T)) {
+        let mut value = std::mem::MaybeUninit::uninit();
+        write(value.as_mut_ptr());
+        // SAFETY: the caller's.
+        unsafe { to.write(Guarded::new(value.assume_init())) };
     }
 
     /// A part of the value, to look at. While the result lives, no Python code may run and the lock may not be released: either could replace

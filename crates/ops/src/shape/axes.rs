@@ -47,7 +47,10 @@ pub static SQUEEZE: OpDef = OpDef {
     surface: &[Surface::Np("squeeze"), Surface::Method("squeeze")],
     params: &[Param::array("a"), Param::reduced("axis")],
     doc: "View without these axes, which must have length 1; None drops all of length 1.",
-    returns: &[("ndarray", "View with fewer axes.")],
+    returns: &[(
+        "ndarray",
+        "View with fewer axes; `a` itself if `axis` is left out and no axis has length 1.",
+    )],
     raises: &[("ValueError", "If an axis is longer than 1.")],
     example: "
         >>> np.squeeze([[[1, 2, 3]]])
@@ -62,7 +65,7 @@ pub static SQUEEZE: OpDef = OpDef {
                 .squeeze(cx.opt_ints("axis").map(signed).as_deref())?,
         ))
     }),
-    short: Short::View(|layout, axes| layout.squeeze(axes).ok()),
+    short: Short::Squeezed(|layout, axes| layout.squeeze(axes).ok()),
     grad: Grad::Rule(Keep::NOTHING, |g| g.one(g.dy(0).reshape(g.shape(0))?)),
     onnx: Onnx::Node {
         ty: "Squeeze",

@@ -2,9 +2,10 @@
 
 use mxnet::ops::interp::Flags;
 use mxnet::ops::{Array, Lone, OpDef, Sole, autograd};
+use mxnet::tensor::Layout;
 use pyo3::prelude::*;
 
-use super::place::place;
+use super::place::{place, place_by};
 use super::{Held, PyArray};
 use crate::cell::{Guarded, Look};
 use crate::error::raise;
@@ -118,6 +119,38 @@ impl PyArray {
             is_scalar,
             ..PyArray::plain(array)
         })
+    }
+
+    /// A new Python object for what a layout shows of `source`, which it remembers, while nothing is recorded: as [`PyArray::wrap_view`].
+    #[inline]
+    pub fn shown(
+        py: Python<'_>,
+        layout: &Layout,
+        source: &Bound<'_, PyArray>,
+    ) -> PyResult<Py<PyArray>> {
+        let of = source.get();
+        if of.is_scalar {
+            let view = Array::from_tensor(of.seen(py).tensor().with_layout(layout.clone()));
+            return PyArray::wrap_view(py, view, source);
+        }
+        let write = |to: *mut PyArray| {
+            let x = of.seen(py);
+            let base = match (&of.base, x.entry()) {
+                (_, Some(_)) => None,
+                (Some(base), None) => Some(base.clone_ref(py)),
+                (None, None) => Some(source.clone().unbind()),
+            };
+            // SAFETY: the place is one for an array, of which all fields are written.
+            unsafe {
+                let held = |to: *mut Held| Held::write_array(to, |to| x.write_view(layout, to));
+                Guarded::write_by(&raw mut (*to).held, held);
+                (&raw mut (*to).base).write(base);
+                (&raw mut (*to).is_linked).write(false);
+                (&raw mut (*to).is_scalar).write(false);
+            }
+        };
+        // SAFETY: `write` initialises the place.
+        unsafe { place_by(py, write) }
     }
 
     /// Whether it stands for one of NumPy's scalars.
@@ -248,6 +281,31 @@ impl PyArray {
     /// Becomes another array: what in-place operators and `attach_grad` do.
     pub fn adopt(&self, py: Python<'_>, array: Array) {
         self.held.set(py, Held::Array(array));
+    }
+}
+
+/// A [`Held::Array`] in memory: with `repr(u8)` every variant is its number, then its fields, as C lays them out.
+#[repr(C)]
+struct HeldArray {
+    number: u8,
+    array: Array,
+}
+
+impl Held {
+    /// Number of the variant of arrays, the first one.
+    const ARRAY: u8 = 0;
+
+    /// Writes one around the array that `write` writes to its place.
+    ///
+    /// # Safety
+    /// `to` is valid for writes; `write` initialises the place that it is given.
+    #[inline]
+    unsafe fn write_array(to: *mut Held, write: impl FnOnce(*mut Array)) {
+        let to = to.cast::<HeldArray>();
+        // SAFETY: 1. the place is the caller's, and has room for any variant. 2. this is the form of the variant.
+        unsafe { (&raw mut (*to).number).write(Held::ARRAY) };
+        // SAFETY: as above.
+        write(unsafe { &raw mut (*to).array });
     }
 }
 

@@ -2,6 +2,7 @@
 //! constructor, at every call; for a small result that is a third of the time.
 
 use std::alloc::Layout;
+use std::mem::MaybeUninit;
 
 use mxnet::ops::Array;
 use mxnet::tensor::{DType, Device, Tensor};
@@ -79,13 +80,29 @@ const HEADER: usize = size_of::<ffi::PyObject>();
 /// A new object around what `make` makes. The garbage collector need not look at it: what arrays refer to is no container.
 #[inline]
 pub(super) fn place(py: Python<'_>, make: impl FnOnce() -> PyArray) -> PyResult<Py<PyArray>> {
+    // SAFETY: the place is written.
+    unsafe { place_by(py, |to| to.write(make())) }
+}
+
+/// A new object around what `write` writes to its place.
+///
+/// # Safety
+/// `write` initialises the place that it is given, and does not panic before.
+#[inline]
+pub(super) unsafe fn place_by(
+    py: Python<'_>,
+    write: impl FnOnce(*mut PyArray),
+) -> PyResult<Py<PyArray>> {
     static MOULD: PyOnceLock<Option<Mould>> = PyOnceLock::new();
     let mould = match MOULD.get(py) {
         Some(mould) => mould,
         None => MOULD.get_or_try_init(py, || Mould::of(py))?,
     };
     let Some(mould) = mould else {
-        return Py::new(py, make());
+        let mut room = MaybeUninit::<PyArray>::uninit();
+        write(room.as_mut_ptr());
+        // SAFETY: `write` has initialised it, the caller says.
+        return Py::new(py, unsafe { room.assume_init() });
     };
     // SAFETY: 1. The class is one of collected objects: this makes an untracked one with its header written, or returns null with an exception
     // set. 2. There is room for the array at `at`, aligned; all else beside the header is to be zero (`Mould::of` has seen that). 3. The
@@ -99,7 +116,7 @@ pub(super) fn place(py: Python<'_>, make: impl FnOnce() -> PyArray) -> PyResult<
         let end = mould.at + size_of::<PyArray>();
         zero(start.add(HEADER), mould.at - HEADER);
         zero(start.add(end), mould.len - end);
-        start.add(mould.at).cast::<PyArray>().write(make());
+        write(start.add(mould.at).cast::<PyArray>());
         Ok(Bound::from_owned_ptr(py, object)
             .cast_into_unchecked::<PyArray>()
             .unbind())

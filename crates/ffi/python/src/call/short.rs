@@ -4,7 +4,7 @@
 
 use mxnet::ops::{
     Array, Copied, Default, Filling, OpDef, Outputs, ParamKind, Quick, Short, constant,
-    default_dtype, duplicate, flat, interp::Flags, quick, range, two,
+    default_dtype, duplicate, flat, flat_layout, interp::Flags, quick, range, two,
 };
 use mxnet::tensor::{Layout, Scalar, default_float};
 use pyo3::ffi;
@@ -34,6 +34,10 @@ pub fn call(
     match op.short {
         Short::None => Ok(None),
         Short::View(view) if named.len == 0 => viewed(py, op, view, positional),
+        Short::Squeezed(view) if named.len == 0 => match itself(py, positional) {
+            None => viewed(py, op, view, positional),
+            found => Ok(found),
+        },
         Short::Constant(filling) => filled(py, binding, filling, positional, named),
         Short::Elements(way) if named.len == 0 => chosen(py, op, way, positional),
         Short::Copy if named.len == 0 => copied(py, op, positional, false),
@@ -53,6 +57,7 @@ pub fn call(
         Short::Samples(way) => drawn(py, binding, way, false, positional, named),
         Short::Rows(way) => drawn(py, binding, way, true, positional, named),
         Short::View(_)
+        | Short::Squeezed(_)
         | Short::Copy
         | Short::CopyOfDense
         | Short::Elements(_)
@@ -179,12 +184,25 @@ fn viewed(
         return Ok(None);
     };
     match seen(py, op, view, &x, rest) {
-        Some(array) => Ok(Some(PyArray::wrap_of(py, array, &x)?.into_any())),
+        Some(layout) => Ok(Some(PyArray::shown(py, &layout, &x)?.into_any())),
         None => Ok(None),
     }
 }
 
-/// What the integers in `rest` choose of the array.
+/// The only argument, if it is an array without axes of length 1.
+#[inline]
+fn itself(py: Python<'_>, positional: &[*mut ffi::PyObject]) -> Option<Py<PyAny>> {
+    let &[object] = positional else {
+        return None;
+    };
+    // SAFETY: a borrowed argument of the running call.
+    let object = unsafe { Borrowed::<PyAny>::from_ptr(py, object) };
+    let x = object.cast::<PyArray>().ok()?;
+    let is_whole = x.get().with(py, |x| !x.shape().contains(&1));
+    is_whole.then(|| object.to_owned().unbind())
+}
+
+/// What the integers in `rest` choose of the array, if nothing is recorded.
 #[inline]
 fn seen(
     py: Python<'_>,
@@ -192,7 +210,7 @@ fn seen(
     view: fn(&Layout, Option<&[isize]>) -> Option<Layout>,
     x: &Bound<'_, PyArray>,
     rest: &[*mut ffi::PyObject],
-) -> Option<Array> {
+) -> Option<Layout> {
     // SAFETY: as above.
     let mut rest = rest.iter().map(|&p| unsafe { Borrowed::from_ptr(py, p) });
     let second = op.params.get(1)?;
@@ -211,8 +229,7 @@ fn seen(
         return None;
     }
     let look = x.get().look(py);
-    let layout = view(look.layout(), integers.as_ref().map(Few::as_slice))?;
-    Some(Array::from_tensor(look.tensor().with_layout(layout)))
+    view(look.layout(), integers.as_ref().map(Few::as_slice))
 }
 
 /// `zeros((2, 3))`, `full((2, 3), 1.5, dtype="float64")`.
@@ -312,9 +329,15 @@ fn flattened(
     let Ok(x) = object.cast::<PyArray>() else {
         return Ok(None);
     };
-    let row = flat(&x.get().look(py), copied).map_err(|error| raise(py, error))?;
-    match row {
-        Some(row) => Ok(Some(PyArray::wrap_of(py, row, &x)?.into_any())),
+    let look = x.get().look(py);
+    if let Some(row) = flat_layout(&look, copied) {
+        look.end();
+        return Ok(Some(PyArray::shown(py, &row, &x)?.into_any()));
+    }
+    let copy = flat(&look).map_err(|error| raise(py, error))?;
+    look.end();
+    match copy {
+        Some(copy) => Ok(Some(PyArray::wrap(py, copy)?.into_any())),
         None => Ok(None),
     }
 }
