@@ -93,7 +93,8 @@ def lacks(path, found):
 
 # Methods in C, whose signatures do not say that they give nothing.
 IN_PLACE = {
-    *(f"np.ndarray.{name}" for name in ("attach_grad", "backward", "drop_grad", "fill", "resize", "setflags")),
+    *(f"np.ndarray.{name}" for name in ("attach_grad", "backward", "drop_grad", "fill", "partition", "resize")),
+    *(f"np.ndarray.{name}" for name in ("setflags", "sort")),
     *("np.ndarray.wait_to_read", "np.ndarray.wait_to_write", "np.ufunc.at", "np.ndarray.zero_grad"),
 }
 

@@ -67,6 +67,83 @@ def sorted_in_place(x, *args, **kwargs):
     return x
 
 
+@pytest.mark.parametrize("axis", [-1, 0, 1])
+def test_arrays_and_views_sort_in_place_as_in_numpy(axis):
+    for ours, theirs in pairs():
+        same(outcome(lambda x=ours: sorted_in_place(x, axis)), outcome(lambda x=theirs: sorted_in_place(x, axis)))
+
+
+def test_what_a_view_does_not_show_is_not_sorted():
+    x, theirs = np.array([5, 4, 3, 2, 1, 0]), numpy.array([5, 4, 3, 2, 1, 0])
+    x[::2].sort()
+    theirs[::2].sort()
+    x[3:].sort()
+    theirs[3:].sort()
+    same(x, theirs)
+    assert x.base is None
+
+
+@pytest.mark.parametrize(
+    ("args", "kwargs", "error"),
+    [
+        ((None,), {}, TypeError),
+        ((1.5,), {}, TypeError),
+        ((), {"axis": None}, TypeError),
+        ((7,), {}, ValueError),
+        ((-1, "nope"), {}, ValueError),
+        ((), {"order": "f"}, ValueError),
+        ((-1, "stable"), {"stable": True}, ValueError),
+        ((), {"depth": 1}, TypeError),
+        ((0,), {"axis": 0}, TypeError),
+        ((-1, None, None, None), {}, TypeError),
+    ],
+)
+def test_wrong_arguments_of_sort_change_nothing(args, kwargs, error):
+    x = np.array([3.0, 1.0, 2.0])
+    with pytest.raises(error):
+        x.sort(*args, **kwargs)
+    assert x.tolist() == [3.0, 1.0, 2.0]
+
+
+def test_kinds_of_sorts_are_accepted():
+    for kwargs in ({"kind": "stable"}, {"kind": "mergesort"}, {"stable": True}, {"kind": None, "order": None}):
+        assert sorted_in_place(np.array([3, 1, 2]), **kwargs).tolist() == [1, 2, 3]
+
+
+def test_sorts_in_place_are_recorded():
+    """Their slope needs the elements in the order that is gone."""
+    x = np.array([3.0, 1.0, 2.0])
+    x.attach_grad()
+    with autograd.record():
+        y = x * 1.0
+        y.sort()
+        assert y.tolist() == [1.0, 2.0, 3.0]
+        with pytest.raises(mx.error.AutogradError, match="overwritten in place"):
+            y.sum().backward()
+    x.sort()
+    assert x.tolist() == [1.0, 2.0, 3.0]
+
+
+@pytest.mark.parametrize("kth", [0, 2, -1, [0, 2]])
+def test_partitions_in_place_put_the_element_in_its_place(kth):
+    for dtype in DTYPES:
+        x = values(dtype, (3, 5))
+        ours = np.array(x)
+        assert ours.partition(kth) is None
+        at = numpy.array(kth)
+        same(ours.asnumpy()[:, at], numpy.sort(x)[:, at])
+        same(np.sort(ours), numpy.sort(x))
+    with pytest.raises(TypeError):
+        ours.partition()
+    with pytest.raises(TypeError):
+        ours.partition(1, None)
+    with pytest.raises(ValueError, match="out of bounds"):
+        ours.partition(9)
+    ours.setflags(write=False)
+    with pytest.raises(ValueError, match="read-only"):
+        ours.partition(0)
+
+
 def test_squeezing_nothing_gives_the_array_itself():
     for ours, theirs in pairs():
         for squeeze in (lambda x: x.squeeze(), lambda x: type(x).squeeze(x)):
@@ -100,6 +177,55 @@ def test_views_know_their_base_and_whether_they_may_be_written():
     assert deep.squeeze().shape == (2, 2, 2)
     with pytest.raises(ValueError, match="at least 2 axes"):
         np.ones(3).mT
+
+
+def test_elements_become_python_numbers():
+    for ours, theirs in pairs():
+        assert str(ours.tolist()) == str(theirs.tolist())
+        assert ours.tobytes() == theirs.tobytes()
+        assert [str(x) for x in map(ours.item, range(ours.size))] == [str(theirs.item(i)) for i in range(theirs.size)]
+        got, want = outcome(ours.nonzero), outcome(theirs.nonzero)
+        if isinstance(want, type):
+            assert got is want
+            continue
+        for mine, its in zip(got, want, strict=True):
+            same(mine, its)
+
+
+def test_positions_in_an_iterator_go_on_from_element_to_element():
+    x = np.arange(6).reshape(2, 3)
+    flat = x.T.flat
+    assert [int(next(flat)) for _ in range(4)] == [0, 3, 1, 4]
+    assert (flat.index, flat.coords, len(flat)) == (4, (2, 0), 6)
+    x[0, 2] = 9
+    assert [int(element) for element in flat] == [9, 5]
+    assert next(flat, None) is None
+
+
+def test_item_says_what_is_wrong():
+    x = np.ones((2, 3))
+    for args, error in [
+        ((9,), IndexError),
+        ((1, 3), IndexError),
+        ((1, 2, 3), ValueError),
+        (("a",), TypeError),
+        ((), ValueError),
+    ]:
+        with pytest.raises(error):
+            x.item(*args)
+    with pytest.raises(TypeError):
+        x.item(position=1)
+    assert x.item((1, 2)) == x.item(numpy.int64(0)) == 1.0
+
+
+def test_resizing_to_the_same_shape_changes_nothing():
+    x = np.arange(6).reshape(2, 3)
+    view = x[0]
+    x.resize(2, 3)
+    x.resize((2, 3))
+    assert x.tolist() == [[0, 1, 2], [3, 4, 5]]
+    x[0, 0] = 7
+    assert view[0] == 7
 
 
 @pytest.mark.parametrize("name", ["add", "subtract", "multiply", "less", "logical_and", "maximum"])

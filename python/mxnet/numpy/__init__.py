@@ -74,7 +74,6 @@ from mxnet._core import (
     ufunc,
 )
 from mxnet.numpy import _absent, emath, exceptions, fft, lib, linalg, random
-from mxnet.numpy import _ordering as _ordering  # its methods of arrays
 from mxnet.numpy import dtypes as dtypes
 from mxnet.numpy._broadcasting import broadcast_arrays, broadcast_shapes
 from mxnet.numpy._calculus import gradient, trapezoid, unwrap

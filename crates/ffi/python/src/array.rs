@@ -17,8 +17,11 @@ use crate::operators::{Target, binary, in_place, plain_power, reflected, unary};
 use crate::sections::sections;
 use crate::{dlpack, exchange, index, making, memory, number, protocol, values};
 
+mod direct;
 mod handle;
 mod place;
+
+pub use direct::register as register_direct;
 
 /// N-dimensional array of numbers on one device, computed asynchronously.
 ///
@@ -336,13 +339,6 @@ impl PyArray {
     }
 
     // ---- what it holds ----
-
-    /// The only element, or the one at this position, as a Python number.
-    #[doc = sections!(item)]
-    #[pyo3(signature = (*args))]
-    fn item(slf: &Bound<'_, Self>, args: &Bound<'_, PyTuple>) -> PyResult<Py<PyAny>> {
-        values::item(slf, args)
-    }
 
     /// The elements as nested lists of Python numbers.
     #[doc = sections!(tolist)]

@@ -32,7 +32,7 @@ use arguments::{Arguments, bind};
 use result::{finish_as, finish_into};
 
 pub use arguments::Named;
-pub use binding::{Binding, documentation, signature};
+pub use binding::{Binding, Fast, documentation, signature};
 pub use entry::{as_function, binding_of, enter, guarded, register};
 pub use front::{Alone, before};
 pub use result::{finish, finish_of};

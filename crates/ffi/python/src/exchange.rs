@@ -4,6 +4,7 @@ use std::ffi::{c_char, c_int, c_long, c_void};
 use std::ptr;
 
 use mxnet::ops::elementwise::comparison;
+use mxnet::ops::index::with_bytes;
 use mxnet::ops::{Array, Value, check_element, dtype_of_number, invoke1, reduce::ANY};
 use mxnet::tensor::{DType, DeviceKind, Kind, Scalar, Tensor};
 use pyo3::exceptions::{PyAttributeError, PyBufferError, PyValueError};
@@ -409,8 +410,15 @@ pub unsafe fn fill_buffer(
 /// The bytes of the elements where they lie one after the other in this order. `None`: they do not, or it is another order.
 pub fn bytes<'py>(slf: &Bound<'py, PyArray>, order: &str) -> PyResult<Option<Bound<'py, PyBytes>>> {
     let py = slf.py();
+    let is_plain = matches!(order, "C" | "A" | "K");
+    // Making bytes runs no Python code.
+    if is_plain
+        && let Some(bytes) = with_bytes(&slf.get().look(py), |bytes| PyBytes::new(py, bytes))
+    {
+        return Ok(Some(bytes));
+    }
     let array = slf.get().array(py);
-    let dense = array.layout().is_contiguous() && matches!(order, "C" | "A" | "K");
+    let dense = is_plain && array.layout().is_contiguous();
     if !dense || array.device().kind() != DeviceKind::Cpu {
         return Ok(None);
     }

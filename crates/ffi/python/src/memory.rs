@@ -1,5 +1,7 @@
 //! What an array shows of its memory: flags, views of another dtype, its elements in a row, its base; and changes of the array in place.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use mxnet::ops::index::{element, put_element};
 use mxnet::ops::{Array, Error, OpDef, shape};
 use mxnet::tensor::{DType, Layout, Tensor};
@@ -381,8 +383,7 @@ pub fn resize(
     if given.is_none() {
         return Ok(());
     }
-    let array = slf.get().array(py);
-    check_unrecorded(&array, "shape")?;
+    slf.get().with(py, |x| check_unrecorded(x, "shape"))?;
     let Some(sizes) = convert::integers(&given)? else {
         return Err(PyTypeError::new_err(format!(
             "the new shape must be an integer or a tuple of integers, not '{}'",
@@ -395,6 +396,10 @@ pub fn resize(
             "all sizes of the new shape must be non-negative",
         ));
     };
+    if slf.get().with(py, |x| x.shape() == &sizes[..]) {
+        return Ok(());
+    }
+    let array = slf.get().array(py);
     let len = mxnet::tensor::checked_len(&sizes).map_err(|e| raise(py, e.into()))?;
     if len == array.len() {
         // No memory is taken or given back, so whose it is does not matter.
@@ -429,10 +434,10 @@ pub fn resize(
 }
 
 /// The elements of an array in C order, one by one and by position.
-#[pyclass(name = "flatiter", module = "mxnet.numpy")]
+#[pyclass(name = "flatiter", module = "mxnet.numpy", frozen)]
 pub struct Flat {
     array: Py<PyArray>,
-    next: usize,
+    next: AtomicUsize,
 }
 
 impl Flat {
@@ -440,7 +445,7 @@ impl Flat {
     pub fn of(slf: &Bound<'_, PyArray>) -> Flat {
         Flat {
             array: slf.clone().unbind(),
-            next: 0,
+            next: AtomicUsize::new(0),
         }
     }
 
@@ -533,16 +538,16 @@ impl Flat {
         slf
     }
 
-    fn __next__(&mut self, py: Python<'_>) -> PyResult<Option<Py<PyArray>>> {
-        if self.next >= self.__len__(py) {
+    fn __next__(&self, py: Python<'_>) -> PyResult<Option<Py<PyArray>>> {
+        let place = self.next.load(Ordering::Relaxed);
+        let x = self.array.get().look(py);
+        if place >= x.len() {
             return Ok(None);
         }
-        let place = self.next;
-        self.next += 1;
-        let element = self.array.get().with(py, |x| {
-            // SAFETY: this is where an element lies: one of those counted above.
-            unsafe { element(x, x.layout().place_at(place)) }
-        });
+        self.next.store(place + 1, Ordering::Relaxed);
+        // SAFETY: this is where an element lies: one of those counted above.
+        let element = unsafe { element(&x, x.layout().place_at(place)) };
+        x.end();
         match &element {
             Some(element) => PyArray::wrap_element(py, element).map(Some),
             None => self.__getitem__(PyInt::new(py, place).as_any()).map(Some),
@@ -562,13 +567,13 @@ impl Flat {
     /// Position of the next element.
     #[getter]
     fn index(&self) -> usize {
-        self.next
+        self.next.load(Ordering::Relaxed)
     }
 
     /// The same position as one index an axis.
     #[getter]
     fn coords<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        let mut rest = self.next;
+        let mut rest = self.index();
         let mut coords: Vec<usize> = self.array.get().with(py, |x| {
             let axes = x.shape().iter().rev();
             axes.map(|&n| {

@@ -147,6 +147,58 @@ Examples
 >>> np.ones(2).asnumpy()
 array([1., 1.], dtype=float32)"
     };
+    (sort) => {
+        "
+Parameters
+----------
+axis : int, default -1
+    The axis.
+kind, stable : optional
+    Accepted as NumPy's; every kind is stable.
+order : None
+    There are no fields.
+
+Raises
+------
+TypeError
+    If `axis` is no integer.
+ValueError
+    If the array is read-only.
+
+Examples
+--------
+>>> x = np.array([3, 1, 2])
+>>> x.sort()
+>>> x
+array([1, 2, 3])"
+    };
+    (partition) => {
+        "
+Parameters
+----------
+kth : int or sequence of int
+    Positions at which elements stand as after sorting.
+axis : int, default -1
+    The axis.
+kind : str
+    Accepted as NumPy's.
+order : None
+    There are no fields.
+
+Raises
+------
+TypeError
+    If `axis` is no integer.
+ValueError
+    If a position is none of the axis, or the array is read-only.
+
+Examples
+--------
+>>> x = np.array([7, 1, 5, 3])
+>>> x.partition(1)
+>>> x[:2]
+array([1, 3])"
+    };
     (wait_to_read) => {
         "
 Raises

@@ -1,9 +1,12 @@
 //! Elements as Python numbers, and lists of them.
 
+use std::mem::MaybeUninit;
+
 use mxnet::ops::Array;
-use mxnet::ops::index::{read, read_few};
-use mxnet::tensor::{DType, DeviceKind, Layout, Scalar};
+use mxnet::ops::index::{FewBytes, copy_bytes, read};
+use mxnet::tensor::{DType, DeviceKind, Dims, Layout, Scalar};
 use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyInt, PyList, PyTuple};
 use smallvec::SmallVec;
@@ -51,14 +54,11 @@ fn only(slf: &Bound<'_, PyArray>) -> PyResult<Result<Scalar, usize>> {
     value_of(py, &array).map(Ok)
 }
 
-/// `x.item(...)`.
+/// `x.item(...)`, where [`item_at`] does not find it.
 pub fn item(slf: &Bound<'_, PyArray>, args: &Bound<'_, PyTuple>) -> PyResult<Py<PyAny>> {
     let py = slf.py();
     if args.is_empty() {
         return scalar(slf);
-    }
-    if let Some(value) = item_at(slf, args) {
-        return scalar_to_python(py, value);
     }
     let array = slf.get().array(py);
     let position = if args.len() == 1 {
@@ -101,9 +101,12 @@ pub fn item(slf: &Bound<'_, PyArray>, args: &Bound<'_, PyTuple>) -> PyResult<Py<
 }
 
 /// The element that one integer tells in C order, or one for each axis. None: the general way finds it, or says what is wrong.
-fn item_at(slf: &Bound<'_, PyArray>, args: &Bound<'_, PyTuple>) -> Option<Scalar> {
+pub fn item_at<'a, 'py: 'a>(
+    slf: &Bound<'_, PyArray>,
+    args: impl IntoIterator<Item = Borrowed<'a, 'py, PyAny>>,
+) -> Option<Scalar> {
     let mut indices = SmallVec::<[isize; 4]>::new();
-    for index in args.iter_borrowed() {
+    for index in args {
         indices.push(index.cast_exact::<PyInt>().ok()?.extract().ok()?);
     }
     let x = slf.get().look(slf.py());
@@ -169,19 +172,17 @@ pub fn number(slf: &Bound<'_, PyArray>, class: &str) -> PyResult<Py<PyAny>> {
 /// `x.tolist()`.
 pub fn to_list(slf: &Bound<'_, PyArray>) -> PyResult<Py<PyAny>> {
     let py = slf.py();
-    {
-        let x = slf.get().look(py);
-        if x.ndim() == 1
-            && x.dtype() != DType::BF16
-            && let Some(numbers) = read_few(&x)
-        {
-            x.end();
-            let items = numbers.into_iter().map(|x| scalar_to_python(py, x));
-            let items: SmallVec<[Py<PyAny>; 16]> = items.collect::<PyResult<_>>()?;
-            return Ok(PyList::new(py, items)?.into_any().unbind());
-        }
+    let mut room: FewBytes = [const { MaybeUninit::uninit() }; _];
+    let x = slf.get().look(py);
+    if x.ndim() > 0 && x.dtype() != DType::BF16 && copy_bytes(&x, &mut room) {
+        let (dtype, shape) = (x.dtype(), Dims::from_slice(x.shape()));
+        x.end();
+        return Ok(nested(py, dtype, room.as_ptr().cast(), &shape)?
+            .into_any()
+            .unbind());
     }
-    let array = slf.get().array(py);
+    let array = x.clone();
+    x.end();
     if array.dtype() == DType::BF16 || array.device().kind() != DeviceKind::Cpu {
         // NumPy has no number of its own for what it does not know.
         return to_numpy(slf)?
@@ -219,17 +220,69 @@ fn nested<'py>(
     shape: &[usize],
 ) -> PyResult<Bound<'py, PyList>> {
     let (n, inner) = (shape[0], &shape[1..]);
+    if inner.is_empty() {
+        return row(py, dtype, data, n);
+    }
     let step = dtype.size() * inner.iter().product::<usize>();
-    let items = (0..n).map(|i| {
-        let at = data.wrapping_add(i * step);
-        if inner.is_empty() {
-            // SAFETY: the caller's elements: `i` is one of them.
-            scalar_to_python(py, unsafe { Scalar::read(dtype, at) })
-        } else {
-            Ok(nested(py, dtype, at, inner)?.into_any().unbind())
+    list_of(py, n, |i| {
+        Ok(nested(py, dtype, data.wrapping_add(i * step), inner)?.into_ptr())
+    })
+}
+
+/// A list of so many numbers.
+fn row<'py>(
+    py: Python<'py>,
+    dtype: DType,
+    data: *const u8,
+    n: usize,
+) -> PyResult<Bound<'py, PyList>> {
+    macro_rules! made {
+        ($t:ty, $make:expr) => {{
+            let data = data.cast::<$t>();
+            // SAFETY: the caller's elements: `i` is one of them. The thread is attached.
+            list_of(py, n, |i| unsafe { Ok($make((*data.add(i)).into())) })
+        }};
+    }
+    match dtype {
+        DType::F32 => made!(f32, ffi::PyFloat_FromDouble),
+        DType::F64 => made!(f64, ffi::PyFloat_FromDouble),
+        DType::I8 => made!(i8, ffi::PyLong_FromLong),
+        DType::I16 => made!(i16, ffi::PyLong_FromLong),
+        DType::I32 => made!(i32, ffi::PyLong_FromLongLong),
+        DType::I64 => made!(i64, ffi::PyLong_FromLongLong),
+        DType::U8 => made!(u8, ffi::PyLong_FromLong),
+        DType::U16 => made!(u16, ffi::PyLong_FromLongLong),
+        DType::U32 => made!(u32, ffi::PyLong_FromLongLong),
+        DType::U64 => made!(u64, ffi::PyLong_FromUnsignedLongLong),
+        _ => list_of(py, n, |i| {
+            // SAFETY: as above.
+            let value = unsafe { Scalar::read(dtype, data.add(i * dtype.size())) };
+            scalar_to_python(py, value).map(Py::into_ptr)
+        }),
+    }
+}
+
+/// A list of `n` objects, made where they stay; null stands for an exception that is set.
+#[inline]
+fn list_of<'py>(
+    py: Python<'py>,
+    n: usize,
+    make: impl Fn(usize) -> PyResult<*mut ffi::PyObject>,
+) -> PyResult<Bound<'py, PyList>> {
+    // SAFETY: a new list of empty places, or null with an exception set; it is ours, and its places are filled before anybody else sees it. A list
+    // with empty places can be dropped.
+    unsafe {
+        let list = Bound::from_owned_ptr_or_err(py, ffi::PyList_New(n as ffi::Py_ssize_t))?;
+        for i in 0..n {
+            let item = make(i)?;
+            // It takes the reference, of an object.
+            if item.is_null() || ffi::PyList_SetItem(list.as_ptr(), i as ffi::Py_ssize_t, item) < 0
+            {
+                return Err(PyErr::fetch(py));
+            }
         }
-    });
-    PyList::new(py, items.collect::<PyResult<Vec<_>>>()?)
+        Ok(list.cast_into_unchecked::<PyList>())
+    }
 }
 
 /// A number as Python has it.

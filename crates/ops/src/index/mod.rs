@@ -29,6 +29,7 @@ pub use diagonal::{DIAG, DIAGONAL, DIAGONAL_SPREAD, TRACE, TRIL, TRIU, WRITABLE_
 pub use expression::{accumulate, get, set};
 pub(crate) use expression::{named, spanned};
 pub(crate) use positions::{dense, positions};
+pub(crate) use put::is_writable;
 
 pub use nonzero::{ARGWHERE, FLATNONZERO, NONZERO, NONZERO_MATRIX};
 pub use numbers::{RAVEL_POSITIONS, UNRAVEL_INDEX};
@@ -38,7 +39,7 @@ pub use rows::{
     EMBEDDING, GATHER_ND, NPX_INDEX_ADD, NPX_INDEX_UPDATE, ONE_HOT, ONE_HOT_ROWS, PICK, SCATTER_ND,
 };
 pub use select::{COMPRESS, EXTRACT, TAKE, take};
-pub use short::{element, picked, read, read_few};
+pub use short::{FewBytes, copy_bytes, element, picked, read, read_few, with_bytes};
 pub use window::{WINDOW, WINDOW_ASSIGN, WINDOW_SPREAD};
 pub use writing::{Taken, is_same_kind, put_along, put_at, put_masked, put_where};
 

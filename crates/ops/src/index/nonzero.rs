@@ -1,7 +1,9 @@
 //! Where elements are not zero.
 #![allow(unsafe_code)]
 
-use mxnet_engine::engine;
+use mxnet_engine::{Access, engine};
+use mxnet_kernels::Elem;
+use mxnet_kernels::cast::Cast;
 use mxnet_kernels::index::nonzero as kernel;
 use mxnet_kernels::reduce::Source;
 use mxnet_tensor::{DType, DeviceKind};
@@ -145,34 +147,44 @@ fn few(x: &Array) -> Result<Option<Outputs>> {
         || x.len() > cpu::FEW
         || x.is_weak()
         || x.device().kind() != DeviceKind::Cpu
+        || !x.layout().is_contiguous()
         || !Flags::current().is_plain()
     {
         return Ok(None);
     }
     count_look();
     let var = x.tensor().storage().var();
-    let Some(guard) = engine().try_acquire(&[var], &[], x.len() as u64 + 1) else {
+    let Some(hold) = engine().try_hold(var, Access::Read, x.len() as u64 + 1) else {
         return Ok(None);
     };
-    if guard.poison().is_some() {
-        return Ok(None);
-    }
-    let source = Source {
-        ptr: x.tensor().data_ptr(),
-        elem: elem(x.dtype()),
-        shape: x.shape(),
-        strides: &x.tensor().byte_strides(),
-    };
-    // SAFETY: the layout lies within its storage; `guard` grants the read.
-    let count = unsafe { kernel(&Pool, &source, &[]) };
+    let mut truths = [0_u8; cpu::FEW];
+    let (first, n) = (x.tensor().data_ptr(), x.len());
+    // SAFETY: so many dense elements, which `hold` grants to read, and room for as many truth values.
+    unsafe { Cast::new(elem(x.dtype()), Elem::Bool).row(first, truths.as_mut_ptr(), n) };
+    let truths = &truths[..n];
+    let count = truths.iter().map(|&truth| usize::from(truth)).sum();
     let rows = (0..x.ndim()).map(|_| Array::uninitialised(&[count], DType::I64, x.device()));
     let rows: Outputs = rows.collect::<Result<_>>()?;
-    if count > 0 {
-        let places = rows.iter().map(|row| row.tensor().data_ptr().cast());
-        let places: SmallVec<[*mut i64; 4]> = places.collect();
-        // SAFETY: as above; every row has room for `count` integers, and is known to nobody else.
-        unsafe { kernel(&Pool, &source, &places) };
+    let places = rows.iter().map(|row| row.tensor().data_ptr().cast());
+    let places: SmallVec<[*mut i64; 4]> = places.collect();
+    let mut at: SmallVec<[i64; 4]> = SmallVec::from_elem(0, x.ndim());
+    let mut next = 0;
+    for &truth in truths {
+        if truth != 0 {
+            for (place, &at) in places.iter().zip(&at) {
+                // SAFETY: every row has room for `count` integers, as many as there are true values, and is known to nobody else.
+                unsafe { place.add(next).write(at) };
+            }
+            next += 1;
+        }
+        for (at, &len) in at.iter_mut().zip(x.shape()).rev() {
+            *at += 1;
+            if *at < len as i64 {
+                break;
+            }
+            *at = 0;
+        }
     }
-    drop(guard);
+    drop(hold);
     Ok(Some(rows))
 }

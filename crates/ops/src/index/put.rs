@@ -20,7 +20,7 @@ use crate::types::check_element;
 use crate::{Array, cpu};
 
 /// Whether elements of `x` may be written at once: on the CPU, not locked, nothing recorded.
-fn is_writable(x: &Array) -> bool {
+pub(crate) fn is_writable(x: &Array) -> bool {
     Flags::current().is_plain()
         && !x.is_weak()
         && x.device().kind() == DeviceKind::Cpu

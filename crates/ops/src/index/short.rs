@@ -1,6 +1,8 @@
 //! The short ways of `x[index]` and `x[mask]`: dense arrays, nothing recorded, no operators in between. Those of assignments are in `put.rs`.
 #![allow(unsafe_code)]
 
+use std::mem::MaybeUninit;
+
 use mxnet_engine::{Access, Var, engine};
 use mxnet_kernels::index::{mask_starts, select};
 use mxnet_tensor::{DType, DeviceKind, Dims, Scalar, Tensor};
@@ -259,6 +261,46 @@ pub fn read_few(x: &Array) -> Option<SmallVec<[Scalar; 16]>> {
     let values = values.collect();
     drop(hold);
     Some(values)
+}
+
+/// Room for the bytes of few elements.
+pub type FewBytes = [MaybeUninit<u128>; 64];
+
+/// Copies the elements of a small array in C order to the room's beginning, if they lie so and are at hand. Answers whether that was done.
+#[inline]
+pub fn copy_bytes(x: &Array, room: &mut FewBytes) -> bool {
+    if x.len() * x.dtype().size() > size_of::<FewBytes>() {
+        return false;
+    }
+    let copied = with_bytes(x, |bytes| {
+        // SAFETY: there is room for so many bytes.
+        unsafe {
+            room.as_mut_ptr()
+                .cast::<u8>()
+                .copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
+        }
+    });
+    copied.is_some()
+}
+
+/// What `look` makes of the bytes of an array in C order, if they lie so and are at hand.
+#[inline]
+pub fn with_bytes<R>(x: &Array, look: impl FnOnce(&[u8]) -> R) -> Option<R> {
+    if !x.layout().is_contiguous() || x.device().kind() != DeviceKind::Cpu {
+        return None;
+    }
+    count_look();
+    let len_bytes = x.len() * x.dtype().size();
+    let var = x.tensor().storage().var();
+    let hold = engine().try_hold(var, Access::Read, len_bytes as u64 / 8 + 1)?;
+    let bytes = match len_bytes {
+        0 => &[][..],
+        // SAFETY: so many dense bytes, which `hold` grants to read.
+        _ => unsafe { std::slice::from_raw_parts(x.tensor().data_ptr().cast_const(), len_bytes) },
+    };
+    let made = look(bytes);
+    drop(hold);
+    Some(made)
 }
 
 /// `x[mask]` for a mask of the array's shape. `None`: take the general way.

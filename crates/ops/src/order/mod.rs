@@ -5,6 +5,7 @@
 
 mod bins;
 mod extreme;
+mod in_place;
 mod lexsort;
 mod member;
 mod rows;
@@ -15,6 +16,7 @@ mod unique;
 
 pub use bins::{BIN_COUNTS, BIN_NUMBERS};
 pub use extreme::{ARGMAX, ARGMIN};
+pub use in_place::{partition_in_place, sort_in_place};
 pub use lexsort::{LEXSORT, LEXSORT_ROWS};
 pub use member::CONTAINS;
 pub use rows::{ARGPARTITION_ROWS, ARGSORT_ROWS, PARTITION_ROWS, SORT_ROWS, TOPK_MASK, TOPK_ROWS};

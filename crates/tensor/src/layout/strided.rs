@@ -191,6 +191,10 @@ impl Layout {
     #[inline]
     pub fn place_at(&self, position: usize) -> usize {
         debug_assert!(position < self.len());
+        // Divisions cost more than looking.
+        if self.is_contiguous() {
+            return self.offset + position;
+        }
         let (mut rest, mut place) = (position, self.offset);
         for (&n, &stride) in self.shape.iter().zip(&self.strides).rev() {
             place = place.wrapping_add_signed((rest % n) as isize * stride);

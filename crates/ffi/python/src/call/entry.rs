@@ -12,7 +12,7 @@ use pyo3::types::{PyDict, PyString};
 use super::arguments::Named;
 use super::binding::{Binding, Fast};
 use super::call;
-use crate::array::PyArray;
+use crate::array::{PyArray, register_direct};
 use crate::error::raise;
 use crate::ufunc;
 
@@ -246,6 +246,7 @@ const MODULES: [&str; 5] = [
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     register_methods(py, &py.get_type::<PyArray>())?;
+    register_direct(&py.get_type::<PyArray>())?;
     let spaces =
         ["numpy", "linalg", "random", "npx", "fft", "op"].map(|name| (name, PyDict::new(py)));
     let mut ufuncs = HashMap::new();
