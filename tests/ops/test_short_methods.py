@@ -144,6 +144,104 @@ def test_partitions_in_place_put_the_element_in_its_place(kth):
         ours.partition(0)
 
 
+@pytest.mark.parametrize("name", ["add", "multiply", "maximum", "minimum", "subtract", "bitwise_or", "less", "matmul"])
+@pytest.mark.parametrize("axis", [0, -1])
+def test_methods_of_functions_agree_with_numpys_for_few_elements(name, axis):
+    theirs, ours = getattr(numpy, name), getattr(np, name)
+    for mine, its in pairs([dtype for dtype in DTYPES if dtype != "float16"], SHAPES[:-1]):
+        rtol = 1e-5 if its.dtype.kind in "fc" else 0
+        same(outcome(lambda x=mine: ours.accumulate(x, axis)), outcome(lambda x=its: theirs.accumulate(x, axis)), rtol)
+        same(
+            outcome(lambda x=mine: ours.reduce(x, axis=axis)), outcome(lambda x=its: theirs.reduce(x, axis=axis)), rtol
+        )
+        for starts in ([0], (0, 2, 1), [1, 0], [], [0, 9], [-1]):
+            got = outcome(lambda x=mine, s=starts: ours.reduceat(x, s, axis))
+            want = outcome(lambda x=its, s=starts: theirs.reduceat(x, numpy.array(s, int), axis=axis))
+            same(got, want, rtol)
+        if its.ndim < 3:
+            same(outcome(lambda x=mine: ours.outer(x, x)), outcome(lambda x=its: theirs.outer(x, x)), rtol)
+
+
+def test_segments_of_one_element_are_that_element():
+    x = numpy.array([-0.0, 1.0])
+    assert numpy.signbit(np.add.reduceat(np.array(x), [0, 1]).asnumpy()).tolist() == [True, False]
+    starts = np.array([0, 1])
+    same(np.add.reduceat(np.array(x), starts), numpy.add.reduceat(x, [0, 1]))
+
+
+def test_methods_of_functions_are_recorded():
+    x = np.array([1.0, 2.0, 3.0])
+    x.attach_grad()
+    with autograd.record():
+        (np.add.accumulate(x) + np.add.outer(x, x).sum() + np.add.reduceat(x, [0, 1, 1])).sum().backward()
+    assert x.grad.tolist() == [22.0, 22.0, 20.0]
+
+
+@pytest.mark.parametrize("name", ["add", "less", "divide", "power", "sqrt", "logical_and", "maximum"])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "int16", "complex64", "bool"])
+def test_functions_compute_in_the_dtype_that_is_asked_for(name, dtype):
+    count = getattr(numpy, name).nin
+    for ours, theirs in pairs(["int8", "int64", "float32", "float64", "bool"], [(), (3,), (3, 4)]):
+        got = outcome(lambda x=ours: getattr(np, name)(*[x] * count, dtype=dtype))
+        want = outcome(lambda x=theirs: getattr(numpy, name)(*[x] * count, dtype=dtype))
+        if (dtype, name) == ("bool", "add") or not isinstance(want, type):
+            same(got, want, 1e-5)
+        else:
+            assert isinstance(got, type)
+
+
+def test_functions_write_where_the_mask_is_true():
+    for ours, theirs in pairs():
+        mask = numpy.arange(theirs.size).reshape(theirs.shape) % 2 == 0
+        for dtype in (theirs.dtype, "complex128"):
+            out, want = np.full(theirs.shape, 7, dtype), numpy.full(theirs.shape, 7, dtype)
+            assert np.add(ours, ours, where=np.array(mask), out=out) is out
+            numpy.add(theirs, theirs, where=mask, out=want)
+            same(out, want)
+        made = np.add(ours, ours, where=np.array(mask))
+        same(made.asnumpy()[mask], (theirs + theirs)[mask])
+    x, wide = np.ones(3), np.ones((2, 3), "bool")
+    assert np.add(x, x, where=wide).shape == (2, 3)
+    with pytest.raises(ValueError):
+        np.add(x, x, where=np.ones(2, "bool"))
+    # A mask and operands that are the target, too.
+    b = np.array([True, False, True])
+    assert np.logical_not(b, where=b, out=b).tolist() == [False, False, False]
+    x = np.array([1.0, 2.0, 3.0])
+    assert np.add(x, x[::-1], where=np.array([True, False, True]), out=x).tolist() == [4.0, 2.0, 4.0]
+
+
+@pytest.mark.parametrize("name", ["sum", "prod", "max", "mean", "any", "argmax", "cumsum"])
+def test_folds_write_where_they_are_told_to(name):
+    for ours, theirs in pairs(["float32", "float64", "int64", "bool"], [(3,), (3, 4), (2, 3, 4)]):
+        want = getattr(theirs, name)(0)
+        for dtype in (want.dtype, "float64"):
+            out = np.zeros(want.shape, dtype)
+            assert getattr(ours, name)(0, out=out) is out
+            same(out, want.astype(dtype), 1e-6)
+            assert getattr(ours, name)(axis=0, out=out) is out
+        with pytest.raises(ValueError):
+            getattr(ours, name)(0, out=np.zeros((7, 7), want.dtype))
+    x = np.array([[1.0, 2.0], [3.0, 4.0]])
+    x.sum(0, out=x[0])
+    assert x.tolist() == [[4.0, 6.0], [3.0, 4.0]]
+    locked = np.zeros(2)
+    locked.setflags(write=False)
+    with pytest.raises(ValueError, match="read-only"):
+        x.sum(0, out=locked)
+
+
+def test_running_folds_agree_with_numpys():
+    for ours, theirs in pairs([dtype for dtype in DTYPES if dtype != "float16"]):
+        for axis in (None, 0, -1):
+            for name in ("cumsum", "cumprod"):
+                got = outcome(lambda x=ours, n=name, a=axis: getattr(x, n)(a))
+                want = outcome(lambda x=theirs, n=name, a=axis: getattr(x, n)(a))
+                if not isinstance(want, type) and want.size > 1000:
+                    continue  # the order of additions decides
+                same(got, want, 1e-4)
+
+
 def test_squeezing_nothing_gives_the_array_itself():
     for ours, theirs in pairs():
         for squeeze in (lambda x: x.squeeze(), lambda x: type(x).squeeze(x)):

@@ -58,6 +58,12 @@ fn call(
         return Ok(result);
     }
     if op.form == Form::Ufunc
+        && named.len > 0
+        && let Some(result) = crate::ufunc::keyed(py, op, positional, named)?
+    {
+        return Ok(result);
+    }
+    if op.form == Form::Ufunc
         && let Some(result) = crate::ufunc::overridden(py, binding, positional, named)?
     {
         return Ok(result);

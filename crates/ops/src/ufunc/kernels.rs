@@ -1,6 +1,7 @@
 //! Folds by the rows of any elementwise operator of two arrays: operators that name the function in an attribute.
 #![allow(unsafe_code)]
 
+use mxnet_kernels::Threads;
 use mxnet_kernels::copy::copy_row;
 use mxnet_kernels::map::{self, Rows};
 use mxnet_kernels::reduce::{Reduce, Source, Target, reduce};
@@ -306,7 +307,7 @@ fn segments(cx: &KernelCx) -> Result<()> {
         // SAFETY: inference checked that every start lies within the axis, so rows `start..end` lie within `x`, and row `j` within `y`.
         unsafe {
             let (from, to) = (x.ptr().add(start * bytes), y.data_ptr().add(j * bytes));
-            segment(cx, rows, compute, from, end - start, x.width, to);
+            segment(cx.threads, rows, compute, from, end - start, x.width, to);
         }
     }
     let out = cx.output(0);
@@ -315,12 +316,15 @@ fn segments(cx: &KernelCx) -> Result<()> {
     cpu::copy(&y, &view, cx.threads)
 }
 
+/// Up to this many rows are folded one after another, as the reducing kernel does with the few that are left over: it takes longer to set up.
+const FEW_ROWS: usize = 8;
+
 /// One segment: by the reducing kernel if the function has one, which adds floats pairwise.
 ///
 /// # Safety
 /// `from` holds `len` (at least one) dense rows, `to` one.
-unsafe fn segment(
-    cx: &KernelCx,
+pub(super) unsafe fn segment(
+    threads: &dyn Threads,
     rows: &Rows,
     compute: DType,
     from: *const u8,
@@ -338,7 +342,7 @@ unsafe fn segment(
     };
     // SAFETY: the caller's.
     unsafe {
-        if let Some(op) = known {
+        if let Some(op) = known.filter(|_| len > FEW_ROWS) {
             let source = Source {
                 ptr: from,
                 elem: elem(compute),
@@ -350,7 +354,7 @@ unsafe fn segment(
                 elem: elem(compute),
                 strides: &[0, size],
             };
-            return reduce(cx.threads, op, &source, &[true, false], &target);
+            return reduce(threads, op, &source, &[true, false], &target);
         }
         let bytes = width * size as usize;
         copy_row(from, to, bytes);

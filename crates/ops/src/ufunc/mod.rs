@@ -1,18 +1,20 @@
 //! What every function of two arrays can do besides being called: fold over axes, keep the steps, fold segments, act at places.
 //!
 //! `reduce.rs` decides how (an operator with kernels of its own, the general kernel, or a composition while a gradient is recorded),
-//! `kernels.rs` has the general operators, `deliver.rs` what keywords of calls mean to composites, `at.rs` what writes in place, `dtype.rs` the dtypes a function has loops for.
+//! `kernels.rs` has the general operators, `deliver.rs` what keywords of calls mean to composites, `few.rs` short ways, `at.rs` what writes in place, `dtype.rs` the dtypes a function has loops for.
 
 mod at;
 pub(crate) mod deliver;
 mod dtype;
+mod few;
 mod kernels;
 mod reduce;
 
 pub use at::{AT, at};
 pub use dtype::{Loop, fold_dtype, loops, num_inputs, num_outputs};
+pub use few::{accumulate_few, call_in, outer_few, reduce_few, reduceat_few};
 pub use kernels::{FOLD, SEGMENTS, STEPS};
-pub use reduce::{Initial, Reduction, accumulate, outer, reduce, reduce_few, reduceat};
+pub use reduce::{Initial, Reduction, accumulate, outer, reduce, reduceat};
 
 use crate::opdef::OpDef;
 

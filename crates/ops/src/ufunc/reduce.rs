@@ -11,8 +11,8 @@ use crate::elementwise::select::choose;
 use crate::error::{Error, Result, Tuple};
 use crate::interp::Flags;
 use crate::invoke::{invoke_with, invoke1, only};
-use crate::opdef::{OpDef, Short};
-use crate::reduce::{ALL, ANY, MAX, MIN, PROD, SUM};
+use crate::opdef::OpDef;
+use crate::reduce::ANY;
 use crate::{Array, creation, shape};
 
 /// Where a fold starts.
@@ -50,26 +50,6 @@ impl Reduction<'_> {
         initial: Initial::Natural,
         mask: None,
     };
-}
-
-/// [`reduce`] of a small array over one axis or all by a function that a reduction of its own stands for. `None`: take that one.
-///
-/// # Errors
-/// [`Error::Memory`].
-pub fn reduce_few(op: &OpDef, x: &Array, axis: Option<isize>) -> Result<Option<Array>> {
-    let fold = match op.name {
-        "add" => &SUM,
-        "multiply" => &PROD,
-        "maximum" => &MAX,
-        "minimum" => &MIN,
-        "logical_and" => &ALL,
-        "logical_or" => &ANY,
-        _ => return Ok(None),
-    };
-    match fold.short {
-        Short::Along(way) if Flags::current().is_plain() => way(x, axis),
-        _ => Ok(None),
-    }
 }
 
 /// Folds the elements of `x` over axes by an elementwise function of two arrays.

@@ -2,8 +2,9 @@
 //!
 //! What is not exactly of that form is left to the general way, errors included.
 
+use mxnet::ops::index::put_few;
 use mxnet::ops::{
-    Array, Copied, Default, Filling, OpDef, Outputs, ParamKind, Quick, Short, constant,
+    Array, Copied, Default, Filling, Form, OpDef, Outputs, ParamKind, Quick, Short, constant,
     default_dtype, duplicate, flat, flat_layout, interp::Flags, quick, range, two,
 };
 use mxnet::tensor::{Layout, Scalar, default_float};
@@ -412,7 +413,7 @@ fn cast(
     made_of(py, binding.op, &object, answer)
 }
 
-/// `x.argmax()`, `x.argmax(1)`, `x.argmax(axis=1)`.
+/// `x.argmax()`, `x.argmax(1)`, `x.argmax(axis=1)`, `x.sum(0, out=y)`.
 #[inline]
 fn searched(
     py: Python<'_>,
@@ -421,7 +422,14 @@ fn searched(
     positional: &[*mut ffi::PyObject],
     named: &Named,
 ) -> PyResult<Option<Py<PyAny>>> {
-    let telling = telling(py, binding, named);
+    let out = match target(py, binding, named) {
+        Some(None) => return Ok(None),
+        out => out.flatten(),
+    };
+    let telling = match out {
+        Some(_) => named.len - 1,
+        None => telling(py, binding, named),
+    };
     let Some((object, axis)) = one_or_two(py, binding, positional, named, telling) else {
         return Ok(None);
     };
@@ -438,7 +446,34 @@ fn searched(
         return Ok(None);
     }
     let answer = along(&x.get().look(py), axis);
-    made(py, binding.op, answer)
+    let Some(out) = out else {
+        return made(py, binding.op, answer);
+    };
+    let Some(y) = answer.map_err(|error| raise(py, error))? else {
+        return Ok(None);
+    };
+    let to = out.get().look(py);
+    let is_like = to.shape() == y.shape() && to.dtype() == y.dtype();
+    let is_done = is_like && put_few(&to, to.layout(), &y).map_err(|error| raise(py, error))?;
+    Ok(is_done.then(|| out.to_owned().into_any().unbind()))
+}
+
+/// The array that the last named argument says to write to, if it is that argument; inside, `None` for anything but an array of ours.
+#[inline]
+fn target<'a, 'py: 'a>(
+    py: Python<'py>,
+    binding: &'static Binding,
+    named: &Named,
+) -> Option<Option<Borrowed<'a, 'py, PyArray>>> {
+    let (name, value) = named.get(named.len.checked_sub(1)?);
+    let at = find(binding, name)?;
+    let is_out = match binding.public.params.get(at) {
+        Some(param) => param.kind == ParamKind::Out,
+        None => binding.public.form == Form::Out,
+    };
+    // SAFETY: a borrowed argument of the running call.
+    let value = unsafe { Borrowed::<PyAny>::from_ptr(py, value) };
+    is_out.then(|| value.cast_exact::<PyArray>().ok())
 }
 
 /// `arange(5)`, `arange(2, 7)`.

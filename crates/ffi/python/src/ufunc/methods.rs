@@ -15,8 +15,9 @@ use pyo3::types::{PyComplex, PyDict, PyEllipsis, PyFloat, PyInt, PyTuple};
 use super::loops;
 use super::object;
 use super::outs::Outs;
+use super::short::WAYS;
 use crate::array::PyArray;
-use crate::call::{beside_lock, guarded};
+use crate::call::{Fast, Named, beside_lock, guarded};
 use crate::convert::{self, In};
 use crate::error::raise;
 use crate::index::Key;
@@ -28,7 +29,7 @@ type Method = for<'py> fn(
 ) -> PyResult<Py<PyAny>>;
 
 /// Methods: name, signature and doc, function.
-const METHODS: &[(&CStr, &CStr, ffi::PyCFunctionWithKeywords)] = &[
+const METHODS: &[(&CStr, &CStr, Fast)] = &[
     (
         c"reduce",
         c"reduce($self, /, array, axis=0, dtype=None, out=None, **kwargs)\n--\n\nFolds the elements over `axis` (an integer, a tuple, or None for all axes). Keywords: `keepdims=False`, `initial`, `where=True`.\n\n`initial` is what the fold starts with, None the first element; elements where `where` is false are passed over.\nRaises ValueError for functions that do not take two arrays and give one, for several axes where the order of the elements\nmatters, and for no elements where the function has no identity.\n\nParameters\n----------\narray : array_like\n    The elements.\naxis : int, tuple of int or None, default 0\n    Axes to fold over.\ndtype : dtype, optional\n    Type that is computed in and returned.\nout : ndarray, optional\n    Where the result is written.\n\nReturns\n-------\nndarray\n    Of the shape of `array` without the axes.\n\nExamples\n--------\n>>> np.multiply.reduce([[1, 2], [3, 4]], axis=1)\narray([ 2, 12])\n>>> np.add.reduce([1, 2, 3], initial=10)\narray(16)",
@@ -98,9 +99,9 @@ pub(super) fn table() -> Vec<ffi::PyMethodDef> {
         .map(|(name, doc, entry)| ffi::PyMethodDef {
             ml_name: name.as_ptr(),
             ml_meth: ffi::PyMethodDefPointer {
-                PyCFunctionWithKeywords: *entry,
+                PyCFunctionFastWithKeywords: *entry,
             },
-            ml_flags: ffi::METH_VARARGS | ffi::METH_KEYWORDS,
+            ml_flags: ffi::METH_FASTCALL | ffi::METH_KEYWORDS,
             ml_doc: doc.as_ptr(),
         })
         .collect();
@@ -112,28 +113,46 @@ pub(super) fn table() -> Vec<ffi::PyMethodDef> {
 /// Entry of method number `N`.
 unsafe extern "C" fn entry<const N: usize>(
     slf: *mut ffi::PyObject,
-    args: *mut ffi::PyObject,
-    kwargs: *mut ffi::PyObject,
+    args: *const *mut ffi::PyObject,
+    nargs: ffi::Py_ssize_t,
+    kwnames: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    // SAFETY: Python calls this with the lock held, an instance of the type, a tuple, and a dictionary or null, all borrowed for the call.
-    let (py, slf, args, kwargs) = unsafe {
+    // SAFETY: Python calls this with the lock held, an instance of the type, so many arguments and one for each name, all borrowed for the call.
+    let (py, slf, positional, named) = unsafe {
+        let positional = match nargs {
+            0 => &[][..],
+            _ => std::slice::from_raw_parts(args, nargs as usize),
+        };
         let py = Python::assume_attached();
         (
             py,
             Bound::from_borrowed_ptr(py, slf),
-            Bound::from_borrowed_ptr(py, args),
-            Bound::from_borrowed_ptr_or_opt(py, kwargs),
+            positional,
+            Named::new(args.wrapping_add(nargs as usize), kwnames),
         )
     };
     guarded(py, "ufunc", || {
-        let kwargs = kwargs.as_ref().map(|k| k.cast::<PyDict>()).transpose()?;
-        let args = args.cast::<PyTuple>()?;
+        if let Some(answer) = WAYS[N](py, object::operator(&slf)?, positional, &named)? {
+            return Ok(answer);
+        }
+        // SAFETY: borrowed arguments of the running call.
+        let object = |p: *mut ffi::PyObject| unsafe { Bound::from_borrowed_ptr(py, p) };
+        let args = PyTuple::new(py, positional.iter().map(|&p| object(p)))?;
+        let kwargs = match named.len {
+            0 => None,
+            _ => Some(PyDict::new(py)),
+        };
+        for (i, kwargs) in (0..named.len).zip(kwargs.iter().cycle()) {
+            let (name, value) = named.get(i);
+            kwargs.set_item(object(name), object(value))?;
+        }
         if let Some((name, names, arrays)) = OVERRIDABLE.get(N)
-            && let Some(answer) = super::method_call(&slf, name, (names, *arrays), args, kwargs)?
+            && let Some(answer) =
+                super::method_call(&slf, name, (names, *arrays), &args, kwargs.as_ref())?
         {
             return Ok(answer);
         }
-        FUNCTIONS[N](&slf, args, kwargs)
+        FUNCTIONS[N](&slf, &args, kwargs.as_ref())
     })
 }
 
@@ -287,34 +306,6 @@ fn folds(op: &OpDef) -> PyResult<()> {
     }
 }
 
-/// `np.add.reduce(x, 1)` of a small array: what `x.sum(1)` gives. `None`: take the general way.
-fn reduce_few(
-    py: Python<'_>,
-    op: &'static OpDef,
-    args: &Bound<'_, PyTuple>,
-) -> PyResult<Option<Py<PyAny>>> {
-    let mut given = args.iter_borrowed();
-    let (Some(x), axis, None) = (given.next(), given.next(), given.next()) else {
-        return Ok(None);
-    };
-    let Ok(x) = x.cast_exact::<PyArray>() else {
-        return Ok(None);
-    };
-    let axis = match axis {
-        None => Some(0),
-        Some(axis) if axis.is_none() => None,
-        Some(axis) => match axis.cast_exact::<PyInt>() {
-            Ok(axis) => Some(axis.extract()?),
-            Err(_) => return Ok(None),
-        },
-    };
-    let answer = core::reduce_few(op, &x.get().look(py), axis);
-    match answer.map_err(|error| raise(py, error))? {
-        Some(array) => Ok(Some(PyArray::wrap_result(py, array)?.into_any())),
-        None => Ok(None),
-    }
-}
-
 fn reduce<'py>(
     slf: &Bound<'py, PyAny>,
     args: &Bound<'py, PyTuple>,
@@ -322,11 +313,6 @@ fn reduce<'py>(
 ) -> PyResult<Py<PyAny>> {
     let (py, op) = (slf.py(), object::operator(slf)?);
     folds(op)?;
-    if kwargs.is_none()
-        && let Some(result) = reduce_few(py, op, args)?
-    {
-        return Ok(result);
-    }
     let names = [
         "array", "axis", "dtype", "out", "keepdims", "initial", "where",
     ];
