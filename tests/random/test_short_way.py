@@ -112,6 +112,27 @@ def test_shapes_as_arguments_give_the_samples_that_a_tuple_gives():
     same(lambda: np.random.rand(), lambda: np.random.random(()))
 
 
+def test_calls_without_arguments_give_the_one_number_that_operators_make():
+    names = [n for n in sorted(PARAMETERS) if () in PARAMETERS[n]]
+    for name in names:
+        function = getattr(np.random, name)
+        same(function, lambda function=function: function(device=mx.cpu()))
+        same(lambda function=function: function(size=None, dtype=None), function)
+        with pytest.raises(TypeError, match="more than|takes|unexpected|keyword"):
+            function(*[None] * 9)
+    generator = np.random.default_rng(3)
+    for name in set(names) & set(dir(generator)):
+        state = generator.bit_generator.state
+        found = getattr(generator, name)()
+        generator.bit_generator.state = state
+        want = getattr(generator, name)(device=mx.cpu())
+        assert (found.tolist(), found.dtype) == (want.tolist(), want.dtype), name
+        assert found.shape == ()
+    for name in sorted(set(PARAMETERS) - set(names)):
+        with pytest.raises(TypeError):
+            getattr(np.random, name)()
+
+
 def test_generators_draw_what_the_functions_draw_from_the_same_place():
     generator = np.random.default_rng(3)
     for name in sorted(set(PARAMETERS) - {"randint", "random_sample"}):

@@ -74,23 +74,24 @@ unsafe extern "C" fn call_entry(
 ) -> *mut ffi::PyObject {
     // SAFETY: Python calls with the lock held.
     let py = unsafe { Python::assume_attached() };
+    // SAFETY: the function object was made with a stream as `slf`, which the call keeps.
+    let slf = unsafe { Borrowed::<PyAny>::from_ptr(py, slf) };
+    // SAFETY: there are `nargs` borrowed arguments.
+    let function = (nargs > 0).then(|| unsafe { Borrowed::<PyAny>::from_ptr(py, *args) });
+    if let (Ok(stream), Some(binding)) = (
+        slf.cast_exact::<RandomStream>(),
+        function.and_then(|function| call::binding_of(&function)),
+    ) {
+        // SAFETY: the arguments behind the first one are valid for the whole call, and so are the keyword values behind them.
+        return with_generator(&stream.get().0, || unsafe {
+            call::enter(binding, args.add(1), nargs as usize - 1, kwnames)
+        });
+    }
     let body = || {
-        // SAFETY: the function object was made with a stream as `slf`, which the call keeps.
-        let slf = unsafe { Bound::from_borrowed_ptr(py, slf) };
         let stream = slf.cast::<RandomStream>()?.get();
-        if nargs < 1 {
+        let Some(function) = function else {
             return Err(PyTypeError::new_err("call() needs a function to call"));
-        }
-        // SAFETY: there are `nargs` borrowed arguments, at least one.
-        let function = unsafe { Bound::from_borrowed_ptr(py, *args) };
-        if let Some(binding) = call::binding_of(&function) {
-            // SAFETY: the arguments behind the first one are valid for the whole call, and so are the keyword values behind them.
-            let result = with_generator(&stream.0, || unsafe {
-                call::enter(binding, args.add(1), nargs as usize - 1, kwnames)
-            });
-            // SAFETY: a new object, or null with an exception set.
-            return unsafe { Bound::from_owned_ptr_or_err(py, result) }.map(Bound::unbind);
-        }
+        };
         // SAFETY: as above.
         let given = |i: usize| unsafe { Bound::from_borrowed_ptr(py, *args.add(i)) };
         let positional = PyTuple::new(py, (1..nargs as usize).map(given))?;

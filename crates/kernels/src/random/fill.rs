@@ -97,7 +97,9 @@ pub unsafe fn fill(
 ) {
     // SAFETY: the caller's.
     unsafe {
-        if n <= FEW * per_block(elem) {
+        if n <= per_block(elem) {
+            by_tiles::<1>(threads, stream, what, elem, n, out);
+        } else if n <= FEW * per_block(elem) {
             by_tiles::<FEW>(threads, stream, what, elem, n, out);
         } else {
             by_tiles::<TILE>(threads, stream, what, elem, n, out);
@@ -217,6 +219,10 @@ fn map<T: Real>(words: &[T::Word], out: &mut [T], f: impl Fn(T::Word) -> T) {
 /// Words are taken apart, worked on and put together in separate short loops, each of which vectorises; one loop would not.
 #[inline(always)]
 fn normal<T: Real>(words: &[T::Word], out: &mut [T], mean: T, deviation: T) {
+    // One block, which a single number takes: padding it would cost more than it does.
+    if words.len() == T::PER_BLOCK {
+        return pairs::<T, 2>(words, out, mean, deviation);
+    }
     let whole = words.len() / 64 * 64;
     pairs::<T, 32>(&words[..whole], &mut out[..whole], mean, deviation);
     pairs::<T, 8>(&words[whole..], &mut out[whole..], mean, deviation);

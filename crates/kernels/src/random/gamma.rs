@@ -39,7 +39,9 @@ pub unsafe fn fill_gamma(
     debug_assert!(shapes.len() == 1 || shapes.len() == n);
     // SAFETY: the caller's.
     unsafe {
-        if n <= FEW {
+        if n <= LANES {
+            in_tiles::<LANES>(threads, stream, scale, shapes, elem, n, out);
+        } else if n <= FEW {
             in_tiles::<FEW>(threads, stream, scale, shapes, elem, n, out);
         } else {
             in_tiles::<TILE>(threads, stream, scale, shapes, elem, n, out);
@@ -93,7 +95,7 @@ by_isa! {
         while left > 0 {
             // SAFETY: it has no premises: the words are our own.
             unsafe { apart(stream.seed, base, &pending[..left], round, &mut bits) };
-            if TILE == FEW {
+            if TILE <= FEW {
                 for at in (0..left).step_by(LANES) {
                     let words = [lanes(&bits[0], at), lanes(&bits[1], at), lanes(&bits[2], at), lanes(&bits[3], at)];
                     let (made, taken) = in_lanes(words, lanes(&d, at), scale);

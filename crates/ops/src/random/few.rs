@@ -11,11 +11,13 @@ use mxnet_kernels::cast::Cast;
 use mxnet_kernels::isa::isa;
 use mxnet_kernels::random::{Counts, Scale, Stream, fill, fill_angles, fill_counts, fill_gamma};
 use mxnet_kernels::softmax::{Kind, Softmax, softmax};
-use mxnet_tensor::{DType, DeviceKind, Dims, Scalar, Tensor, checked_len, default_float};
+use mxnet_tensor::{DType, DeviceKind, Dims, Scalar, Storage, Tensor, checked_len, default_float};
 use smallvec::SmallVec;
 
 use crate::Array;
 use crate::eager::{Pool, elem};
+use crate::elementwise::arithmetic::{ADD, DIVIDE, MULTIPLY, SQUARE, SUBTRACT};
+use crate::elementwise::explog::SQRT;
 use crate::elementwise::select::CHOOSE;
 use crate::error::{Error, Result};
 use crate::interp::{Flags, current_device};
@@ -131,11 +133,17 @@ pub fn few(
         return Ok(None);
     };
     debug_assert_eq!(made.len, len);
-    let out = Tensor::empty(&shape, made.dtype, device)?;
-    // SAFETY: the output is new and dense, of as many bytes, and known to nobody else.
-    unsafe {
-        std::ptr::copy_nonoverlapping(made.at, out.data_ptr(), len * made.dtype.size());
-    }
+    // SAFETY: `len` numbers of this type were written; the output is new and dense, of as many bytes, and known to nobody else.
+    let out = unsafe {
+        if shape.is_empty() {
+            let element = Storage::of_element(made.at, made.dtype.size(), device);
+            Tensor::of_element(element, made.dtype)
+        } else {
+            let out = Tensor::empty(&shape, made.dtype, device)?;
+            std::ptr::copy_nonoverlapping(made.at, out.data_ptr(), len * made.dtype.size());
+            out
+        }
+    };
     Ok(Some(Array::from_tensor(out)))
 }
 
@@ -207,6 +215,26 @@ impl<'a> Handful<'a> {
         unsafe { Handful::made(room, dtype, 1, |to| Scalar::F64(x).write(dtype, to)) }
     }
 
+    /// The numbers, if they are float64.
+    #[inline]
+    fn numbers(&self) -> Option<&'a [f64]> {
+        // SAFETY: as in `doubles`.
+        (self.dtype == DType::F64)
+            .then(|| unsafe { std::slice::from_raw_parts(self.at.cast(), self.len) })
+    }
+
+    /// As many float64 numbers, of which `step` makes each.
+    #[inline]
+    fn mapped(&self, step: impl Fn(usize) -> f64) -> Handful<'a> {
+        // SAFETY: all numbers are written, of eight bytes each.
+        unsafe {
+            Handful::made(self.room, DType::F64, self.len, |to| {
+                let to = to.cast::<f64>();
+                (0..self.len).for_each(|i| to.add(i).write(step(i)));
+            })
+        }
+    }
+
     /// The numbers as float64.
     fn doubles(&self) -> Result<&'a [f64]> {
         let wide = self.astype(DType::F64)?;
@@ -253,13 +281,37 @@ impl<'a> Handful<'a> {
     }
 }
 
+type Step = fn(f64, f64) -> f64;
+
+/// What an operator does with two float64 numbers, if that is one instruction, which rounds in one way only.
+#[inline]
+fn step_of(op: &'static OpDef) -> Option<Step> {
+    let steps: [(&OpDef, Step); 4] = [
+        (&ADD, |a, b| a + b),
+        (&SUBTRACT, |a, b| a - b),
+        (&MULTIPLY, |a, b| a * b),
+        (&DIVIDE, |a, b| a / b),
+    ];
+    let mut steps = steps.into_iter();
+    steps.find_map(|(of, step)| std::ptr::eq(of, op).then_some(step))
+}
+
 impl Values for Handful<'_> {
     #[inline]
     fn unary(&self, op: &'static OpDef) -> Result<Self> {
-        Handful::apply(op, [self])
+        match self.numbers() {
+            Some(x) if std::ptr::eq(op, &SQRT) => Ok(self.mapped(|i| x[i].sqrt())),
+            Some(x) if std::ptr::eq(op, &SQUARE) => Ok(self.mapped(|i| x[i] * x[i])),
+            _ => Handful::apply(op, [self]),
+        }
     }
 
     fn binary(&self, op: &'static OpDef, rhs: &Self) -> Result<Self> {
+        if let (Some(a), Some(b), Some(step)) = (self.numbers(), rhs.numbers(), step_of(op))
+            && a.len() == b.len()
+        {
+            return Ok(self.mapped(|i| step(a[i], b[i])));
+        }
         if self.dtype == rhs.dtype {
             return Handful::apply(op, [self, rhs]);
         }
@@ -269,6 +321,9 @@ impl Values for Handful<'_> {
     }
 
     fn with_number(&self, op: &'static OpDef, number: f64) -> Result<Self> {
+        if let (Some(a), Some(step)) = (self.numbers(), step_of(op)) {
+            return Ok(self.mapped(|i| step(a[i], number)));
+        }
         Handful::apply(op, [self, &Handful::one(self.room, number, self.dtype)])
     }
 

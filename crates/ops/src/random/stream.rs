@@ -1,7 +1,8 @@
 //! Where random numbers come from: the process's stream, or a generator that a thread draws from for the time of a call.
+#![allow(unsafe_code)]
 
-use std::cell::RefCell;
-use std::sync::Arc;
+use std::cell::Cell;
+use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use mxnet_kernels::random::{Stream, philox};
@@ -25,7 +26,8 @@ static GLOBAL: Generator = Generator {
 };
 
 thread_local! {
-    static CURRENT: RefCell<Option<Arc<Generator>>> = const { RefCell::new(None) };
+    /// The generator of the innermost `with_generator` that runs, or null.
+    static CURRENT: Cell<*const Generator> = const { Cell::new(ptr::null()) };
 }
 
 /// Upper halves of the counters that keys are made from; samples use far smaller ones.
@@ -87,15 +89,15 @@ fn first_half(block: [u32; 4]) -> u64 {
 }
 
 /// Runs `body`, whose calls on this thread draw from `generator`.
-pub fn with_generator<R>(generator: &Arc<Generator>, body: impl FnOnce() -> R) -> R {
+pub fn with_generator<R>(generator: &Generator, body: impl FnOnce() -> R) -> R {
     /// Puts back what was there, also when `body` panics.
-    struct Restore(Option<Arc<Generator>>);
+    struct Restore(*const Generator);
     impl Drop for Restore {
         fn drop(&mut self) {
-            CURRENT.set(self.0.take());
+            CURRENT.set(self.0);
         }
     }
-    let _restore = Restore(CURRENT.replace(Some(generator.clone())));
+    let _restore = Restore(CURRENT.replace(generator));
     body()
 }
 
@@ -117,7 +119,9 @@ pub fn set_state(state: RngState) {
 
 /// Takes `blocks` counter blocks off the thread's generator, or off the process's stream.
 pub fn reserve(blocks: u64) -> RngState {
-    CURRENT.with_borrow(|current| current.as_deref().unwrap_or(&GLOBAL).reserve(blocks))
+    // SAFETY: only `with_generator` sets it, which borrows the generator until it has put back what was there before.
+    let current = unsafe { CURRENT.get().as_ref() };
+    current.unwrap_or(&GLOBAL).reserve(blocks)
 }
 
 /// The next `blocks` counter blocks, as kernels take them.

@@ -7,7 +7,7 @@ use mxnet::ops::{Default, Param, ParamKind};
 use mxnet::tensor::Scalar;
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyList, PyTuple};
+use pyo3::types::{PyFloat, PyList, PyTuple};
 
 use super::arguments::{Named, find};
 use super::binding::Binding;
@@ -32,6 +32,24 @@ pub fn drawn(
     named: &Named,
 ) -> PyResult<Option<Py<PyAny>>> {
     let params = binding.op.params;
+    let mut positional = positional;
+    // None where it is the default stands for a missing argument, as methods pass them on.
+    while let [before @ .., last] = positional
+        && params.get(before.len()).is_some_and(|p| p.default == Default::None)
+        // SAFETY: None is immortal or at least alive as long as the interpreter.
+        && std::ptr::eq(*last, unsafe { ffi::Py_None() })
+    {
+        positional = before;
+    }
+    // Nothing is given: one number, if all parameters have defaults.
+    if positional.is_empty() && named.len == 0 {
+        if params.iter().any(|p| p.default == Default::Required) {
+            return Ok(None);
+        }
+        let size = params[0].variadic.then_some(&[][..]);
+        let answer = few(binding.op, drawn, &[], None, size, None);
+        return made(py, binding.op, answer);
+    }
     let mut slots = [std::ptr::null_mut(); SLOTS];
     if params.len() > SLOTS {
         return Ok(None);
@@ -88,11 +106,11 @@ pub fn drawn(
                         Some(list) => row = Some(list),
                         None => return Ok(None),
                     },
-                    Some(object) => match object.cast_exact::<PyArray>() {
-                        Ok(x) => arrays[here] = Some(Bound::clone(&x)),
-                        Err(_) => match number(param, &object) {
-                            Some(number) => parameters[here] = Parameter::Number(number),
-                            None => return Ok(None),
+                    Some(object) => match number(param, &object) {
+                        Some(number) => parameters[here] = Parameter::Number(number),
+                        None => match object.cast_exact::<PyArray>() {
+                            Ok(x) => arrays[here] = Some(Bound::clone(&x)),
+                            Err(_) => return Ok(None),
                         },
                     },
                 }
@@ -136,7 +154,20 @@ pub fn drawn(
 }
 
 /// A real Python number; a truth value only where one belongs.
+#[inline(always)]
 fn number(param: &Param, object: &Bound<'_, PyAny>) -> Option<Scalar> {
+    // A float's value stays in a register: scalars that are handed on are read as wider words than they were written, which takes longer than all
+    // the rest of this.
+    if object.is_exact_instance_of::<PyFloat>() {
+        // SAFETY: a float.
+        let value = unsafe { ffi::PyFloat_AsDouble(object.as_ptr()) };
+        return (param.kind == ParamKind::Array).then_some(Scalar::F64(value));
+    }
+    no_float(param, object)
+}
+
+#[inline(never)]
+fn no_float(param: &Param, object: &Bound<'_, PyAny>) -> Option<Scalar> {
     let number = convert::number(object).ok().flatten()?;
     match (number, param.kind) {
         (Scalar::Bool(_), ParamKind::Bool) => Some(number),
