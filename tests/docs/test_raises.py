@@ -72,7 +72,10 @@ CALLS = {
     "eigvals": ["np.linalg.eigvals(np.ones((2, 3)))", "np.linalg.eigvals(np.full((2, 2), np.inf))"],
     **{name: [f"np.fft.{name}(np.ones(4), 0)"] for name in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft")},
     **{
-        name: [f"np.fft.{name}(np.ones((4, 4)), s=(2, 2), axes=(0,))", f"np.fft.{name}(np.ones((4, 4)), s=(2, 0))"]
+        name: [
+            f"np.fft.{name}(np.ones((4, 4)), s=(2, 2), axes=(0,))",
+            f"np.fft.{name}(np.ones((4, 4)), s=(2, 0), axes=(0, 1))",
+        ]
         for name in ("fft2", "ifft2", "rfft2", "irfft2", "fftn", "ifftn", "rfftn", "irfftn")
     },
     **{name: [f"np.fft.{name}(-1)", f"np.fft.{name}(0)"] for name in ("fftfreq", "rfftfreq")},
@@ -126,7 +129,8 @@ CALLS = {
     "noncentral_f": ["np.random.noncentral_f(-1.0, 1.0, 1.0)"],
     "normal": ["np.random.normal(0.0, -1.0)"],
     "pareto": ["np.random.pareto(-1.0)"],
-    "permutation": ["np.random.permutation(-1)"],
+    "permutation": ["np.random.permutation(2.5)"],
+    "roll": ["np.roll(np.ones((2, 2)), (1, 2, 3), (0, 1))"],
     "poisson": ["np.random.poisson(-1.0)"],
     "random_power": ["np.random.power(-1.0)"],
     "randint": ["np.random.randint(3, 3)"],

@@ -164,8 +164,20 @@ def test_several_axes_match_numpy(name):
         except AssertionError as error:
             error.add_note(str(call))
             raise
-    last = getattr(mx.np.fft, name)(ours(x), s=(3, 4), axes=None)
+    with pytest.warns(DeprecationWarning, match="`axes` should not be `None` if `s` is not `None`"):
+        last = getattr(mx.np.fft, name)(ours(x), s=(3, 4), axes=None)
     close(last, getattr(np.fft, name)(x, s=(3, 4), axes=(-2, -1)), "float64", 64)
+    with pytest.warns(DeprecationWarning, match="`None` values"):
+        last = getattr(mx.np.fft, name)(ours(x), s=(3, None), axes=(0, 1))
+    close(last, getattr(np.fft, name)(x, s=(3, 5), axes=(0, 1)), "float64", 64)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+def test_three_numbers_have_numpys_bits(dtype):
+    x = numbers((50, 3), dtype)
+    for name in ["fft", "ifft"] + (["rfft", "ihfft"] if dtype == "float64" else []):
+        got, want = getattr(mx.np.fft, name)(ours(x)), getattr(np.fft, name)(x)
+        np.testing.assert_array_equal(got.asnumpy(), want, err_msg=name)
 
 
 def test_without_axes_complex_transforms_return_the_array():

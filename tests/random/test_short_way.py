@@ -118,7 +118,7 @@ def test_calls_without_arguments_give_the_one_number_that_operators_make():
         function = getattr(np.random, name)
         same(function, lambda function=function: function(device=mx.cpu()))
         same(lambda function=function: function(size=None, dtype=None), function)
-        with pytest.raises(TypeError, match="more than|takes|unexpected|keyword"):
+        with pytest.raises(TypeError, match="takes at most"):
             function(*[None] * 9)
     generator = np.random.default_rng(3)
     for name in set(names) & set(dir(generator)):

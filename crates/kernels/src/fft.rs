@@ -4,6 +4,7 @@
 
 mod plan;
 mod real;
+mod three;
 
 use rustfft::num_complex::Complex;
 use smallvec::SmallVec;

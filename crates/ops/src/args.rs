@@ -28,6 +28,10 @@ pub struct Param {
     pub idle: &'static [&'static str],
     /// Whether a Python number given for it promotes as the array it is by itself, by NumPy's rules.
     pub strong: bool,
+    /// Whether its integers may be None, which is read as [`Param::GAP`].
+    pub gaps: bool,
+    /// What must be given, too, if this is given by name.
+    pub beside: Option<&'static str>,
 }
 
 /// What a parameter takes.
@@ -101,6 +105,24 @@ impl Param {
             no_list: false,
             idle: &[],
             strong: false,
+            gaps: false,
+            beside: None,
+        }
+    }
+
+    /// None among integers.
+    pub const GAP: i64 = i64::MIN;
+
+    /// Its integers may be None.
+    pub const fn with_gaps(self) -> Param {
+        Param { gaps: true, ..self }
+    }
+
+    /// It is given by name only where the parameter `name` is given, too.
+    pub const fn beside(self, name: &'static str) -> Param {
+        Param {
+            beside: Some(name),
+            ..self
         }
     }
 

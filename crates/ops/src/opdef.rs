@@ -38,6 +38,8 @@ pub struct OpDef {
     pub extended: Option<&'static OpDef>,
     /// How far the dtype of `out=` may be from the result's: folds, and what chooses elements, convert to any, as NumPy's do.
     pub out_casting: Casting,
+    /// Whether `out=` must have a dtype that the result's holds safely: functions that choose elements read it into their own, as NumPy's do.
+    pub out_held: bool,
     /// What refuses operands of an elementwise operator for their values, before anything is computed: it may run later, on another thread.
     pub refuses: Option<Refusal>,
     /// What a call warns of whatever `seterr` says, told by shapes or by a mask: too few elements. Asked where Python calls.
@@ -104,8 +106,17 @@ pub type Refusal = fn(&KernelCx, DType) -> Result<()>;
 /// The axes of an output in the order of memory.
 pub type OrderFn = fn(&CallCx) -> Option<Dims>;
 
-/// The sentence that a call warns of, if there is reason to.
-pub type Warning = fn(&CallCx) -> Result<Option<&'static str>>;
+/// What a call warns of, if there is reason to.
+pub type Warning = fn(&CallCx) -> Result<Option<Warned>>;
+
+/// A sentence that warns, by Python's category.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Warned {
+    /// Of what the result is.
+    Runtime(&'static str),
+    /// Of a form of the call.
+    Deprecated(&'static str),
+}
 
 /// Shapes of the outputs.
 pub type InferFn = fn(&InferCx) -> Result<Inferred>;
@@ -557,6 +568,7 @@ impl OpDef {
         form: Form::Plain,
         extended: None,
         out_casting: Casting::SameKind,
+        out_held: false,
         refuses: None,
         sole: Sole::Scalar,
         warns: None,

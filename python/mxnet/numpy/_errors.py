@@ -90,12 +90,12 @@ class silent:  # noqa: N801  # it is used like a function
             _restore(self._before)
 
 
-def warn_of(message: str) -> None:
+def warn_of(message: str, is_deprecated: bool = False) -> None:
     """A warning about elements, as of the line of the program that called us. The core tells of empty means, too."""
     level, frame = 2, sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("mxnet."):
         level, frame = level + 1, frame.f_back
-    warnings.warn(message, RuntimeWarning, stacklevel=level)
+    warnings.warn(message, DeprecationWarning if is_deprecated else RuntimeWarning, stacklevel=level)
 
 
 def _change(all: str | None, divide: str | None, over: str | None, under: str | None, invalid: str | None) -> _Modes:

@@ -556,6 +556,9 @@ def _spread(
     else:
         center = asarray(mean)
     # NaN times 0 would be NaN in the gradient, so it is replaced before anything is computed with it.
+    if spelled(x.dtype)[0] == "c" and spelled(values.dtype)[0] != "c":
+        # In a real dtype the mean loses its imaginary part, as in NumPy, and the distances from it keep theirs.
+        values = x.astype(_core.result_type([values.dtype, "complex64"]))
     distance = _filled(values, counted, 0) - center
     square = (
         _op["square"](distance) if spelled(values.dtype)[0] != "c" else (distance * _op["conjugate"](distance)).real

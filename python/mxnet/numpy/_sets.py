@@ -293,7 +293,8 @@ def isin(
             found = _op["logical_and"](_op["contains"](members, values.astype("uint64")), possible)
     else:
         found = _op["contains"](members.astype(dtype, copy=False), values.astype(dtype, copy=False))
-    return cast(ndarray, ~found if invert else found)
+    found = ~found if invert else found
+    return cast(ndarray, found if found.ndim else asarray(found))
 
 
 def _among(members: ndarray, ordered: ndarray) -> ndarray:

@@ -205,6 +205,9 @@ def cov(
     n = x.shape[1]
     if ddof is None:
         ddof = 0 if bias else 1
+    if n > 1:
+        # What all observations share is taken off exactly: its rounding would count as spread, and may overflow.
+        x = x - x[:, :1]
     weights: ndarray | None = None
     if fweights is not None:
         counts = _counts(fweights, n, "fweights")

@@ -13,7 +13,7 @@ mod short;
 
 use mxnet::ops::shape::{ASTYPE, ASTYPE_OF};
 use mxnet::ops::{
-    Array, Attrs, Call, Cpu, Form, OpDef, Outputs, ParamKind, Quick, Value, ViewCx, Viewed,
+    Array, Attrs, Call, Cpu, Form, OpDef, Outputs, ParamKind, Quick, Value, ViewCx, Viewed, Warned,
     Warning, constant, default_dtype, dispatch, quick, quick_into,
 };
 use mxnet::tensor::{Casting, DType, Scalar};
@@ -313,7 +313,7 @@ fn execute<'py>(
     if let Some(warns) = op.warns {
         warn_of(py, op, bound, warns)?;
     }
-    if op.out_casting == Casting::Unsafe {
+    if op.out_casting == Casting::Unsafe || has(op, "ddof") {
         make_real(py, op, bound)?;
     }
     let outputs = run(py, op, &bound.inputs, &bound.attrs, &bound.outs, None)?;
@@ -345,12 +345,20 @@ fn warn_of(py: Python<'_>, op: &'static OpDef, bound: &Arguments, warns: Warning
         }
     };
     match told {
-        Ok(Some(sentence)) => {
+        Ok(Some(told)) => {
             let errors = py.import("mxnet.numpy._errors")?;
-            errors.call_method1("warn_of", (sentence,)).map(|_| ())
+            let told = match told {
+                Warned::Runtime(sentence) => (sentence, false),
+                Warned::Deprecated(sentence) => (sentence, true),
+            };
+            errors.call_method1("warn_of", told).map(|_| ())
         }
         Ok(None) | Err(_) => Ok(()),
     }
+}
+
+fn has(op: &OpDef, name: &str) -> bool {
+    op.params.iter().any(|param| param.name == name)
 }
 
 /// Complex elements that are asked for in a real dtype are converted before anything is computed of them, with NumPy's warning.
@@ -362,9 +370,14 @@ fn make_real<'py>(py: Python<'py>, op: &'static OpDef, bound: &mut Arguments<'py
         In::Held(object) => object.get().with(py, |x| x.dtype().is_complex()),
         In::Made(array) => array.dtype().is_complex(),
     };
-    let has = |name: &str| op.params.iter().any(|p| p.name == name);
-    // Variances of complex numbers are real by themselves.
-    if !is_complex || !has("dtype") || has("ddof") {
+    if op.out_held
+        && is_complex
+        && let Some(Some(out)) = bound.outs.first()
+    {
+        let to = out.get().with(py, Array::dtype);
+        return exchange::check_real(py, x.array().dtype(), to);
+    }
+    if !is_complex || !has(op, "dtype") {
         return Ok(());
     }
     let args = mxnet::ops::Args {
@@ -374,6 +387,10 @@ fn make_real<'py>(py: Python<'py>, op: &'static OpDef, bound: &mut Arguments<'py
     match args.dtype("dtype") {
         Some(dtype) if !dtype.is_complex() && dtype != DType::Bool => {
             crate::exchange::discards_imaginary_part(py)?;
+            // Variances are real by themselves; it is the mean that loses its imaginary part.
+            if has(op, "ddof") {
+                return Ok(());
+            }
             let real = x.array().astype(dtype).map_err(|error| raise(py, error))?;
             bound.inputs[0] = Some(In::Made(real));
             Ok(())

@@ -355,6 +355,16 @@ pub fn attribute(
         ParamKind::Ints | ParamKind::Sections if object.is_exact_instance_of::<PyInt>() => {
             Value::Int(integer(&object)?)
         }
+        ParamKind::Ints
+            if param.gaps
+                && (object.is_instance_of::<PyTuple>() || object.is_instance_of::<PyList>()) =>
+        {
+            let read = |entry: PyResult<Bound<'_, PyAny>>| match entry? {
+                entry if entry.is_none() => Ok(Param::GAP),
+                entry => integer(&entry),
+            };
+            Value::Ints(object.try_iter()?.map(read).collect::<PyResult<_>>()?)
+        }
         ParamKind::Ints => match integers(&object)? {
             Some(values) => Value::Ints(values),
             None => match param.cuts.then(|| cut_off(&object)).transpose()?.flatten() {

@@ -591,10 +591,25 @@ pub fn reduce(slf: &Bound<'_, PyArray>) -> PyResult<Py<PyAny>> {
         _ => to_numpy(slf)?,
     };
     let state = (values, array.dtype().name());
+    // What stands for one of NumPy's scalars is made as such.
+    if slf.get().is_scalar() && slf.is_exact_instance_of::<PyArray>() {
+        let element = py.import("mxnet._core")?.getattr("element_of_state")?;
+        return Ok((element, state).into_pyobject(py)?.into_any().unbind());
+    }
     Ok((rebuild, (slf.get_type(), 0), state)
         .into_pyobject(py)?
         .into_any()
         .unbind())
+}
+
+/// The element whose state this is.
+#[pyfunction]
+pub fn element_of_state(
+    py: Python<'_>,
+    values: &Bound<'_, PyAny>,
+    dtype: &str,
+) -> PyResult<Py<PyArray>> {
+    PyArray::wrap_result(py, of_state(values, dtype)?)
 }
 
 /// The array whose state this is.

@@ -59,6 +59,8 @@ mod _core {
         set_engine_mode, set_num_threads, waitall, waits,
     };
     #[pymodule_export]
+    use crate::exchange::element_of_state;
+    #[pymodule_export]
     use crate::files::{load_safetensors, save_safetensors};
     #[pymodule_export]
     use crate::foreign::of_buffer;

@@ -272,7 +272,7 @@ pub fn quick_unary(slf: &Bound<'_, PyArray>, op: &'static OpDef) -> PyResult<Opt
     }
     let result = quick(op, &[Quick::Array(&slf.get().look(py))]);
     match result {
-        Ok(Some(array)) => Ok(Some(PyArray::wrap_result(py, array)?.into_any())),
+        Ok(Some(array)) => Ok(Some(PyArray::wrap_made(py, op, array)?.into_any())),
         Ok(None) => Ok(None),
         Err(error) => Err(raise(py, error)),
     }

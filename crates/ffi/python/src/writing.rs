@@ -4,6 +4,7 @@
 use mxnet::ops::index::{Taken, is_same_kind, put_along, put_at, put_few, put_number, put_where};
 use mxnet::ops::{Array, Quick};
 use mxnet::tensor::{Casting, DType, Layout, can_cast};
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
 use crate::array::PyArray;
@@ -46,6 +47,16 @@ impl<'a, 'py> Values<'a, 'py> {
     }
 }
 
+/// NumPy's scalars, for which elements stand, are no arrays to write to.
+fn check_place(a: &Bound<'_, PyArray>, function: &str) -> PyResult<()> {
+    match a.get().is_written_in_place(a.py()) {
+        true => Ok(()),
+        false => Err(PyTypeError::new_err(format!(
+            "{function}: the first argument must be an array to write to, not an element or a result without axes"
+        ))),
+    }
+}
+
 /// Writes `values` to the elements of `a` at which `mask` is true: each at its own place, or one after the other.
 #[pyfunction]
 pub fn write_masked(
@@ -58,6 +69,7 @@ pub fn write_masked(
     let (Ok(a), Ok(mask)) = (a.cast_exact::<PyArray>(), mask.cast_exact::<PyArray>()) else {
         return Ok(false);
     };
+    check_place(a, if in_turn { "place" } else { "putmask" })?;
     let taken = if in_turn {
         Taken::InTurn
     } else {
@@ -83,6 +95,7 @@ pub fn write_over(
     let Ok(dst) = dst.cast_exact::<PyArray>() else {
         return Ok(false);
     };
+    check_place(dst, "copyto")?;
     let source = src.cast_exact::<PyArray>().ok();
     let number = match source {
         Some(_) => None,

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rustfft::{Fft, FftDirection, FftNum, FftPlanner};
 
 use super::real::RealPlan;
+use super::three::Three;
 use super::{Direction, Spectrum};
 use crate::real::Real;
 
@@ -18,7 +19,7 @@ pub(super) enum Plan<T: Sample> {
 impl<T: Sample> Plan<T> {
     fn new(kind: Kind, n: usize) -> Plan<T> {
         match kind {
-            Kind::Complex(direction) => Plan::Complex(FftPlanner::new().plan_fft(n, direction)),
+            Kind::Complex(direction) => Plan::Complex(complex(n, direction)),
             Kind::ToHalf => Plan::ToHalf(RealPlan::new(n, FftDirection::Forward)),
             Kind::ToReal => Plan::ToReal(RealPlan::new(n, FftDirection::Inverse)),
         }
@@ -30,6 +31,14 @@ impl<T: Sample> Plan<T> {
             Plan::Complex(fft) => fft.get_inplace_scratch_len(),
             Plan::ToHalf(plan) | Plan::ToReal(plan) => plan.scratch_len(),
         }
+    }
+}
+
+/// The complex transform of `n` numbers.
+pub(super) fn complex<T: Sample>(n: usize, direction: FftDirection) -> Arc<dyn Fft<T>> {
+    match n {
+        3 => Arc::new(Three(direction)),
+        _ => FftPlanner::new().plan_fft(n, direction),
     }
 }
 

@@ -4,9 +4,9 @@ use std::f64::consts::TAU;
 use std::sync::Arc;
 
 use rustfft::num_complex::Complex;
-use rustfft::{Fft, FftDirection, FftPlanner};
+use rustfft::{Fft, FftDirection};
 
-use super::plan::Sample;
+use super::plan::{Sample, complex};
 use crate::real::{Real, per_isa};
 
 /// What the results of a real transform, or the spectrum it is made from, are multiplied by.
@@ -49,7 +49,7 @@ impl<T: Sample> RealPlan<T> {
         };
         RealPlan {
             n,
-            fft: FftPlanner::new().plan_fft(len, direction),
+            fft: complex(len, direction),
             twiddles: if is_even {
                 (0..len.div_ceil(2)).map(twiddle).collect()
             } else {

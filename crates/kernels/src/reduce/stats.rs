@@ -18,6 +18,8 @@ pub struct Moments<'a> {
     pub deviation: Option<Target<'a>>,
     /// Delta degrees of freedom; a divisor at or below 0 is taken as 0, as NumPy does.
     pub ddof: f64,
+    /// Whether distances of complex numbers are those from the real part of their mean: what NumPy makes of a real dtype.
+    pub about_real: bool,
 }
 
 /// What is known of some elements: (count, mean, squared distances from it) or (count, largest, sum of exp(x - largest)).
@@ -62,7 +64,12 @@ pub unsafe fn moments(threads: &dyn Threads, src: &Source, axes: &[bool], what: 
     });
     let finish = |n: usize, output: usize, re: State, im: Option<State>| {
         let im = im.unwrap_or([0.0; 3]);
-        let variance = (re[2] + im[2]) / (n as f64 - what.ddof).max(0.0);
+        let beside = if what.about_real {
+            n as f64 * im[1] * im[1]
+        } else {
+            0.0
+        };
+        let variance = (re[2] + im[2] + beside) / (n as f64 - what.ddof).max(0.0);
         let mean = if n == 0 {
             [f64::NAN; 2]
         } else {
@@ -412,11 +419,17 @@ by_isa! {
     unsafe fn centre [A: Real] [A] (x: *const u8, n: usize) -> State {
         // SAFETY: the caller gives `n` values.
         let x = unsafe { std::slice::from_raw_parts(x.cast::<A>(), n) };
-        let pivot = A::from_number(sum::<A>(x, |v| v) / n as f64);
-        // The pivot is rounded: the distances' own mean corrects for that.
-        let shift = sum(x, |v| v - pivot) / n as f64;
-        let squares = sum(x, |v| (v - pivot) * (v - pivot));
-        let spread = squares - shift * shift * n as f64;
+        let about = |pivot: A| {
+            // The pivot is rounded: the distances' own mean corrects for that.
+            let shift = sum(x, |v| v - pivot) / n as f64;
+            let squares = sum(x, |v| (v - pivot) * (v - pivot));
+            (pivot, shift, squares - shift * shift * n as f64)
+        };
+        let (mut pivot, mut shift, mut spread) = about(A::from_number(sum::<A>(x, |v| v) / n as f64));
+        if spread.is_nan() && shift.is_finite() {
+            // Squares of the rounding of a very large mean have overflowed.
+            (pivot, shift, spread) = about(A::from_number(pivot.to_f64() + shift));
+        }
         // NaN stays; squares that overflowed are infinite.
         [n as f64, pivot.to_f64() + shift, if spread < 0.0 { 0.0 } else { spread }]
     }
@@ -502,6 +515,7 @@ mod tests {
                 (make(Elem::C128), make(Elem::F64), make(Elem::F64));
             let (mean_target, variance_target) = (mean.target(), variance.target());
             let what = Moments {
+                about_real: false,
                 mean: Some(mean_target),
                 variance: Some(variance_target),
                 deviation: None,
@@ -571,6 +585,7 @@ mod tests {
                 ..target
             };
             let what = Moments {
+                about_real: false,
                 mean: Some(target),
                 variance: None,
                 deviation: Some(second),

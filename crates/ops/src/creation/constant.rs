@@ -25,7 +25,7 @@ const CONSTANT: OpDef = OpDef {
     params: &[
         Param::required("shape", ParamKind::Ints),
         Param::optional("dtype", ParamKind::DType),
-        Param::choice("order", ORDERS, "C"),
+        Param::choice("order", &["C", "F"], "C"),
         Param::optional("device", ParamKind::Device).keyword(),
         Param::optional_array("like").keyword(),
     ],
@@ -102,7 +102,7 @@ pub static FULL: OpDef = OpDef {
         Param::required("shape", ParamKind::Ints),
         Param::array("fill_value").or_none(),
         Param::optional("dtype", ParamKind::DType),
-        Param::choice("order", ORDERS, "C"),
+        Param::choice("order", &["C", "F"], "C"),
         Param::optional("device", ParamKind::Device).keyword(),
         Param::optional_array("like").keyword(),
     ],

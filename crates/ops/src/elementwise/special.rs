@@ -15,7 +15,7 @@ use crate::elementwise::select::choose;
 use crate::error::Result;
 use crate::invoke::{Call, invoke1};
 use crate::opdef::{
-    Amp, Cost, Cpu, Cuda, Fold, Form, Grad, Keep, Onnx, OpDef, Probe, Short, Sparse, Surface,
+    Amp, Cost, Cpu, Cuda, Fold, Form, Grad, Keep, Onnx, OpDef, Probe, Short, Sole, Sparse, Surface,
 };
 use crate::types::{DTypes, Lift, Out, Types, resolve_call};
 
@@ -271,6 +271,7 @@ fn half_turn(x: &Array) -> Result<(Array, Array)> {
 pub static I0: OpDef = OpDef {
     name: "i0",
     doc: "Modified Bessel function of the first kind, of order 0, of every element.\n\nSource: DLMF 10.25.2 up to 20, 10.40.1 beyond.",
+    sole: Sole::Array,
     cpu: Cpu::Map(&map::I0),
     cuda: Cuda::Expr("cyl_bessel_i0(x)"),
     grad: Grad::Rule(Keep::INPUTS, |g| g.slopes(&[&|| g.input(0).unary(&I1)])),

@@ -4,15 +4,15 @@ use smallvec::SmallVec;
 
 use crate::Array;
 use crate::args::{Default, Param, ParamKind};
-use crate::cx::CompositeCx;
+use crate::cx::{CallCx, CompositeCx};
 use crate::error::{Error, Result};
 use crate::fft::axis::{NORM, real_len, spec_of, to_real};
 use crate::fft::line;
-use crate::opdef::{Cpu, Form, OpDef, Probe, Surface};
+use crate::opdef::{Cpu, Form, OpDef, Probe, Surface, Warned};
 
 const ANY: &[Param] = &[
     Param::array("a"),
-    Param::optional("s", ParamKind::Ints),
+    Param::optional("s", ParamKind::Ints).with_gaps(),
     Param::axes("axes"),
     NORM,
     Param::out(),
@@ -20,7 +20,7 @@ const ANY: &[Param] = &[
 
 const TWO: &[Param] = &[
     Param::array("a"),
-    Param::optional("s", ParamKind::Ints),
+    Param::optional("s", ParamKind::Ints).with_gaps(),
     Param::axes("axes").or(Default::Ints(&[-2, -1])).or_none(),
     NORM,
     Param::out(),
@@ -44,8 +44,24 @@ const ALONG: OpDef = OpDef {
         "If `s` and `axes` have different lengths, or a length is below 1.",
     )],
     form: Form::Out,
+    warns: Some(lengths_alone),
     ..OpDef::COMPOSITE
 };
+
+/// Lengths whose axes are not said: NumPy will take them for the first axes one day, not the last. None among them.
+fn lengths_alone(cx: &CallCx) -> Result<Option<Warned>> {
+    let Some(lens) = cx.opt_ints("s") else {
+        return Ok(None);
+    };
+    Ok(match cx.is_none("axes") {
+        true => Some(Warned::Deprecated(
+            "`axes` should not be `None` if `s` is not `None`: in a future version these are no longer the last axes (NumPy 2.0)",
+        )),
+        false => lens.contains(&Param::GAP).then_some(Warned::Deprecated(
+            "an array containing `None` values to `s` is deprecated (NumPy 2.0): -1 is the length that the array has",
+        )),
+    })
+}
 
 const COMPLEX: Probe = Probe::calls(&[
     "f((3, 4))",
@@ -236,7 +252,10 @@ fn steps(cx: &CompositeCx) -> Result<Steps> {
         .enumerate()
         .map(|(i, &axis)| {
             let own = cx.shape_along(axis)?;
-            let len = lens.map(|lens| if lens[i] == -1 { own } else { lens[i] });
+            let len = lens.map(|lens| match lens[i] {
+                -1 | Param::GAP => own,
+                len => len,
+            });
             Ok((axis, len))
         })
         .collect()

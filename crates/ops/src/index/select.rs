@@ -23,6 +23,7 @@ pub static TAKE: OpDef = OpDef {
     ],
     form: Form::Out,
     out_casting: Casting::Unsafe,
+    out_held: true,
     doc: "The slices of `a` at `indices` along `axis`, of the flattened array for None. `mode` says what happens to an index out of bounds: an \
           error (negative ones count from the end), the remainder by the length, or the nearest one.",
     about: &[
@@ -94,6 +95,7 @@ pub static COMPRESS: OpDef = OpDef {
     ],
     form: Form::Out,
     out_casting: Casting::Unsafe,
+    out_held: true,
     doc: "The slices of `a` along `axis` (of the flattened array for None) at which `condition`, an array of one axis, is true.",
     about: &[(
         "condition",

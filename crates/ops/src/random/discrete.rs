@@ -185,7 +185,7 @@ pub static POISSON: OpDef = OpDef {
 };
 
 fn poisson<C: Drawing>(cx: &C) -> Result<C::X> {
-    let lam = cx.checked(0, 1.0, "lam", "at least 0")?;
+    let lam = cx.checked(0, 1.0, "lam", "from 0 to 9.2233720064847708e18")?;
     integers_of(cx)?.counts("poisson", &[&lam])
 }
 

@@ -5,7 +5,7 @@ use mxnet_tensor::{DType, Device, Dims, Scalar};
 use crate::args::{Attrs, Param, Value};
 use crate::creation::dims;
 use crate::cx::CompositeCx;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::index::{gather_along, take};
 use crate::interp::current_device;
 use crate::invoke::invoke1;
@@ -26,6 +26,10 @@ pub static PERMUTATION: OpDef = OpDef {
     params: &[Param::array("x")],
     doc: "The slices of an array along its first axis in random order, each order equally likely; for an integer, the integers below it.",
     about: &[("x", "An array, or the number of integers.")],
+    raises: &[(
+        "IndexError",
+        "If `x` is neither an integer nor has an axis.",
+    )],
     returns: &[("ndarray", "Of the shape and dtype of `x`.")],
     example: "
         >>> np.random.seed(1)
@@ -38,12 +42,13 @@ pub static PERMUTATION: OpDef = OpDef {
             return cx.done(drawn_for(cx.op, &RANDOM_REORDERED, &[x], &Attrs::none())?);
         }
         if !x.dtype().is_integer() {
-            return Err(cx.dtype_error("`x` must be an integer or an array with at least one axis"));
+            return Err(Error::index(
+                cx.op.name,
+                "`x` must be an integer or an array with at least one axis",
+            ));
         }
-        let n = x.item()?.as_i64();
-        if n < 0 {
-            return Err(cx.value_error(format!("`x` must be at least 0, found {n}")));
-        }
+        // No integers lie below a negative one.
+        let n = x.item()?.as_i64().max(0);
         let attrs: Attrs = [Value::from(&[n as usize][..]), Value::Device(placed(x))]
             .into_iter()
             .collect();
@@ -154,7 +159,7 @@ fn choice(cx: &CompositeCx, axis: usize) -> Result<Outputs> {
         Some(&n) => n as i64,
         None if a.dtype().is_integer() => a.item()?.as_i64(),
         None => {
-            return Err(cx.dtype_error("`a` must be an integer or an array with at least one axis"));
+            return Err(cx.value_error("`a` must be an integer or an array with at least one axis"));
         }
     };
     let shape = dims(cx.op.name, cx.ints("size"))?;

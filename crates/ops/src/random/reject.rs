@@ -225,8 +225,12 @@ pub static RANDOM_ANGLES: OpDef = OpDef {
 /// What a parameter may be, in the words of the message, and whether a number is that.
 type Rule = (&'static str, fn(f64) -> bool);
 
-const RULES: [Rule; 8] = [
+const RULES: [Rule; 9] = [
     ("at least 0", |x| x >= 0.0),
+    // NumPy's bound: ten deviations below the largest int64.
+    ("from 0 to 9.2233720064847708e18", |x| {
+        (0.0..=9.223_372_006_484_771e18).contains(&x)
+    }),
     ("above 0", |x| x > 0.0),
     ("above 1", |x| x > 1.0),
     ("in [0, 1]", |x| (0.0..=1.0).contains(&x)),

@@ -14,7 +14,7 @@ use crate::elementwise::logic::{LOGICAL_AND, LOGICAL_OR};
 use crate::error::Result;
 use crate::floats;
 use crate::interp::{self, Flags};
-use crate::opdef::{Cpu, Form, OpDef, Probe};
+use crate::opdef::{Cpu, Form, OpDef, Probe, Warned};
 use crate::reduce::fold::averaged;
 use crate::ufunc::{self, Initial, Reduction};
 
@@ -278,18 +278,18 @@ fn is_extended(cx: &CallCx) -> bool {
 }
 
 /// What a mean warns of: that there is nothing to take it of.
-pub(crate) fn empty(cx: &CallCx) -> Result<Option<&'static str>> {
-    Ok(counts_at_most(cx, 0.0)?.then_some("Mean of empty slice"))
+pub(crate) fn empty(cx: &CallCx) -> Result<Option<Warned>> {
+    Ok(counts_at_most(cx, 0.0)?.then_some(Warned::Runtime("Mean of empty slice")))
 }
 
 /// What a variance warns of: that nothing is left of the number of elements.
-pub(crate) fn unfree(cx: &CallCx) -> Result<Option<&'static str>> {
+pub(crate) fn unfree(cx: &CallCx) -> Result<Option<Warned>> {
     let correction = match is_extended(cx) {
         true => cx.opt_float("correction"),
         false => None,
     };
     let ddof = correction.unwrap_or_else(|| cx.float("ddof"));
-    Ok(counts_at_most(cx, ddof)?.then_some("Degrees of freedom <= 0 for slice"))
+    Ok(counts_at_most(cx, ddof)?.then_some(Warned::Runtime("Degrees of freedom <= 0 for slice")))
 }
 
 /// Whether anywhere at most so many elements count. Only a mask has to be looked at, and waited for.
@@ -319,7 +319,13 @@ fn counts_at_most(cx: &CallCx, most: f64) -> Result<bool> {
 /// Sum of squared distances from the mean, divided by how many there are less `ddof`; its root for the deviation.
 fn variance(cx: &CompositeCx, root: bool) -> Result<Array> {
     let dtype = cx.dtype("dtype").unwrap_or(averaged(cx.dtype_of(0)));
-    let x = cx.input(0).astype(wide(dtype))?;
+    let x = cx.input(0);
+    // Complex elements in a real dtype: distances are those from the real part of the mean, as in NumPy.
+    let about_real = x.dtype().is_complex() && !dtype.is_complex();
+    let x = x.astype(match about_real {
+        true => wide(dtype).complex(),
+        false => wide(dtype),
+    })?;
     let ddof = match (cx.opt_float("correction"), cx.float("ddof")) {
         (Some(_), ddof) if ddof != 0.0 => {
             return Err(cx.value_error("ddof and correction can't be provided simultaneously"));
@@ -334,11 +340,16 @@ fn variance(cx: &CompositeCx, root: bool) -> Result<Array> {
     };
     let mean = match cx.opt(2) {
         Some(mean) => mean.astype(x.dtype())?,
-        None => Chosen {
-            keepdims: true,
-            ..some
+        None => {
+            let kept = Chosen {
+                keepdims: true,
+                ..some
+            };
+            match about_real {
+                true => kept.mean(&x.real_part()?)?,
+                false => kept.mean(&x)?,
+            }
         }
-        .mean(&x)?,
     };
     let centred = x.sub(&mean)?;
     let squares = if x.dtype().is_complex() {
@@ -355,5 +366,5 @@ fn variance(cx: &CompositeCx, root: bool) -> Result<Array> {
     } else {
         variance
     };
-    result.astype(dtype.real())
+    result.astype(cx.dtype("dtype").unwrap_or(dtype.real()))
 }

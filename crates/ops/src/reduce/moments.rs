@@ -103,6 +103,7 @@ fn slope(g: &GradCx, dy: &Array) -> Result<Array> {
 
 fn run(cx: &KernelCx, root: bool) -> Result<()> {
     let ddof = cx.float("ddof");
+    let about_real = cx.dtype("dtype").is_some_and(|dtype| !dtype.is_complex());
     over(cx, |source, reduced, target| {
         let (variance, deviation) = if root {
             (None, Some(*target))
@@ -120,6 +121,7 @@ fn run(cx: &KernelCx, root: bool) -> Result<()> {
                     variance,
                     deviation,
                     ddof,
+                    about_real,
                 },
             )
         }

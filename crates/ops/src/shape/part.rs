@@ -194,7 +194,7 @@ pub static UNSTACK: OpDef = OpDef {
     ],
     returns: &[(
         "tuple of ndarray",
-        "Views, as many as the axis has elements.",
+        "Views, as many as the axis has elements; copies of the elements of a row.",
     )],
     raises: &[("ValueError", "If `x` has no axes.")],
     example: "
@@ -208,10 +208,15 @@ pub static UNSTACK: OpDef = OpDef {
         }
         let axis = cx.axis("axis", 0)?;
         let slices = 0..x.shape()[axis] as isize;
+        // What a row is taken apart into stands for NumPy's scalars, which are copies.
+        let alone = |view: Array| match x.ndim() {
+            1 => view.copy(),
+            _ => Ok(view),
+        };
         if Flags::current().is_plain() {
             // Nobody wants to know how the views came about: layouts will do.
             return slices
-                .map(|i| Ok(x.seen_as(x.layout().select(axis as isize, i)?)))
+                .map(|i| alone(x.seen_as(x.layout().select(axis as isize, i)?)))
                 .collect();
         }
         let mut key = vec![IndexItem::ALL; axis];
@@ -219,13 +224,14 @@ pub static UNSTACK: OpDef = OpDef {
         slices
             .map(|i| {
                 key[axis] = IndexItem::Int(i);
-                x.index(key.iter().cloned().collect())
+                alone(x.index(key.iter().cloned().collect())?)
             })
             .collect()
     }),
     bundle: |_| Bundle::Tuple,
     probe: Probe::calls(&[
         "f((4, 3))",
+        "f((4,))",
         "f((2, 3, 4)), axis=1",
         "f((2, 3)), axis=-1",
         "f((1, 2))",

@@ -12,7 +12,7 @@ use crate::index::take;
 use crate::interp::Flags;
 use crate::invoke::invoke1;
 use crate::laid;
-use crate::opdef::{Cost, Cpu, Grad, Keep, Onnx, OpDef, Probe, Short, Surface, one_of};
+use crate::opdef::{Cost, Cpu, Grad, Keep, Onnx, OpDef, Probe, Short, Sole, Surface, one_of};
 use crate::shape::narrow;
 use crate::types::check_element;
 use crate::{Outputs, cpu, quick};
@@ -157,6 +157,11 @@ pub static ROLL: OpDef = OpDef {
         array([[3, 4],
                [1, 2]])
     ",
+    raises: &[(
+        "ValueError",
+        "If there are other numbers of shifts than of axes.",
+    )],
+    sole: Sole::Array,
     cpu: Cpu::Composite(roll),
     probe: Probe::calls(&[
         "f((5,)), 2",
@@ -185,6 +190,12 @@ fn roll(cx: &CompositeCx) -> Result<Outputs> {
         .map(|&a| Ok(mxnet_tensor::normalize_axis(a as isize, x.ndim())?))
         .collect::<Result<_>>()?;
     let count = axes.len().max(shifts.len());
+    if axes.is_empty() || shifts.is_empty() {
+        return match x.ndim() {
+            0 => Err(cx.value_error("an array without axes has none to name")),
+            _ => cx.done(x.copy()?),
+        };
+    }
     if axes.len() != shifts.len() && axes.len() != 1 && shifts.len() != 1 {
         return Err(cx.shape_error(format!("{} shifts for {} axes", shifts.len(), axes.len())));
     }

@@ -140,7 +140,7 @@ pub fn at(
         (2, None) => return Err(Error::value(op.name, "second operand needed for ufunc")),
         _ => {}
     }
-    if a.tensor().storage().is_read_only() {
+    if a.tensor().is_read_only() {
         return Err(Error::value(op.name, "operand array is read-only"));
     }
     let compute = loop_of(op, a, value)?;

@@ -132,6 +132,7 @@ pub fn bind<'py>(
         &mut many
     };
     slots[..positional.len()].copy_from_slice(positional);
+    let mut beside = None;
     for i in 0..named.len {
         let (name, value) = named.get(i);
         let Some(at) = find(binding, name) else {
@@ -150,6 +151,17 @@ pub fn bind<'py>(
             )));
         }
         slots[at] = value;
+        // A bound by place may be the only one; by name it is what it says.
+        if let Some(other) = op.params.get(at).and_then(|param| param.beside) {
+            let other = op.params.iter().position(|param| param.name == other);
+            beside = beside.or(other);
+        }
+    }
+    if let Some(other) = beside.filter(|&at| slots[at].is_null()) {
+        return Err(PyTypeError::new_err(format!(
+            "{}() requires {} to be specified.",
+            binding.name, op.params[other].name
+        )));
     }
     // What only the extended form has was not given, as a rule.
     let none = |slot: &*mut ffi::PyObject| {

@@ -479,6 +479,12 @@ fn at<'py>(
         if !a.is_instance_of::<PyArray>() && !a.is_instance(&numpy)? {
             return Err(PyTypeError::new_err("first operand must be array"));
         }
+        // NumPy's scalars, for which elements stand, are none.
+        if let Ok(x) = a.cast::<PyArray>()
+            && !x.get().is_written_in_place(py)
+        {
+            return Err(PyTypeError::new_err("first operand must be array"));
+        }
         target.push(op, a)?;
     }
     let mut key = Key::new();

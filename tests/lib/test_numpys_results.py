@@ -1,0 +1,190 @@
+"""Results at the edges, as NumPy has them: values, dtypes, elements and arrays, warnings, the class of errors."""
+
+import copy
+import operator
+import pickle
+import warnings
+
+import numpy
+import pytest
+
+import mxnet as mx
+from both import both
+from mxnet.util import np_default_dtype
+
+C = numpy.array([[1 + 2j, 3, 5j], [1, 2, 3j]])
+X = numpy.arange(6.0).reshape(2, 3)
+I = numpy.array([3, 1, 2])
+
+
+def is_element(x):
+    """Whether an object stands for one of NumPy's scalars: operators in place make another object of it."""
+    if isinstance(x, mx.np.ndarray):
+        x = copy.copy(x)
+        return operator.imul(x, x) is not x
+    return isinstance(x, numpy.generic)
+
+
+def parts(result):
+    return result if isinstance(result, tuple) else (result,)
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "np.isin(3, [1, 2, 3])",
+        "np.isin(I[0], [1, 2, 3], invert=True)",
+        "np.isin(I, [1])",
+        "np.roll(3, 1)",
+        "np.roll(I[0], 1)",
+        "np.i0(1.0)",
+        "np.i0(X[0, 0])",
+        "np.i0(X)",
+        "np.unstack(I)",
+        "np.unstack(X, axis=1)",
+        "np.unstack(X[:, 0])",
+        "loads(dumps(X[0, 1]))",
+        "loads(dumps(X.sum()))",
+        "loads(dumps(np.array(1.5)))",
+        "loads(dumps(X))",
+    ],
+)
+def test_elements_and_arrays_of_no_axes_are_those_of_numpy(expression):
+    more = {"loads": pickle.loads, "dumps": pickle.dumps}
+    both(expression, rtol=1e-15, X=X, I=I, **more)
+    found, expected = (
+        eval(expression, {"np": module, **more}, {"X": module.array(X), "I": module.array(I)})
+        for module in (mx.np, numpy)
+    )
+    assert [is_element(x) for x in parts(found)] == [is_element(x) for x in parts(expected)]
+
+
+def test_elements_of_a_row_that_was_taken_apart_are_copies():
+    x = mx.np.array([1.0, 2.0])
+    first, _ = mx.np.unstack(x)
+    x[0] = 5.0
+    assert first.item() == 1.0
+    x.attach_grad()
+    with mx.autograd.record():
+        head = mx.np.unstack(x)[1] * 3
+    head.backward()
+    assert x.grad.tolist() == [0.0, 3.0]
+
+
+@pytest.mark.parametrize("number", [3.0, 3, -2, 3 + 1j, True, 0.0])
+@pytest.mark.parametrize("name", ["real", "imag", "isreal"])
+def test_parts_of_python_numbers_are_python_numbers(name, number):
+    found, expected = getattr(mx.np, name)(number), getattr(numpy, name)(number)
+    assert type(found) is type(expected)
+    assert found == expected
+
+
+@pytest.mark.parametrize(
+    "call", ["{}(C, dtype={})", "{}(C, 0, dtype={})", "{}(C, 1, {}, ddof=1)", "{}(C, dtype={}, where=W)"]
+)
+@pytest.mark.parametrize("name", ["np.var", "np.std", "np.nanvar", "np.nanstd"])
+@pytest.mark.parametrize("dtype", ["'float64'", "'complex128'"])
+def test_spread_of_complex_numbers_in_a_dtype(name, dtype, call):
+    expression = call.format(name, dtype)
+    names = {"C": C, "W": numpy.array([[True, True, False], [True, True, True]])}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        both(expression, rtol=1e-14, **names)
+    if "float" in dtype:
+        with np_default_dtype(True), pytest.warns(numpy.exceptions.ComplexWarning):
+            eval(expression, {"np": mx.np}, {k: mx.np.array(x) for k, x in names.items()})
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "np.var(np.full(10, 1e200))",
+        "np.std(np.full((3, 10), 1e200), 1)",
+        "np.cov(np.full(10, 1e200))",
+        "np.cov(np.full((2, 10), 1e200))",
+        "np.cov(X * 1e200, ddof=0) * 1e-300",
+    ],
+)
+def test_what_very_large_numbers_have_in_common_is_no_spread(expression):
+    both(expression, rtol=1e-14, X=X * 1e-150)
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        *(f"np.{name}(3, order={order!r})" for name in ("zeros", "ones", "empty") for order in ("A", "K", "X")),
+        *(f"np.full(3, 1, order={order!r})" for order in "AK"),
+        "np.full((2, 2), 1, order='f')",
+        "np.arange(start=2)",
+        "np.arange(start=0, step=1)",
+        "np.arange(start=2, stop=4)",
+        "np.arange(stop=2)",
+        "np.arange(2, step=1)",
+        "np.roll(X, 1, axis=())",
+        "np.roll(3.0, 1, axis=())",
+        "np.random.permutation(-1)",
+        "np.random.permutation(2.5)",
+        "np.random.choice(2.5)",
+        "np.random.poisson(1e30)",
+        "np.random.poisson([1.0, 1e30])",
+        "np.random.default_rng(1).poisson(1e19)",
+        "np.random.default_rng(1).multinomial(3, [])",
+        "np.random.default_rng(1).multinomial(3, 0.5)",
+    ],
+)
+def test_calls_that_numpy_refuses_are_refused_with_its_class(expression):
+    both(expression, X=X)
+
+
+@pytest.mark.parametrize("mode", ["raise", "wrap", "clip"])
+@pytest.mark.parametrize("out", ["bool", "int8", "uint64", "int64", "float32", "float64", "complex64"])
+@pytest.mark.parametrize("dtype", ["int64", "float64", "complex128"])
+def test_out_of_what_chooses_elements_is_one_that_their_dtype_holds(dtype, out, mode):
+    a = numpy.array([1, 2, 3], dtype)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", numpy.exceptions.ComplexWarning)
+        both(f"np.take(a, [0, 1], out=np.zeros(2, {out!r}), mode={mode!r})", a=a)
+        both(f"np.choose([0, 1], [a[:2], a[1:]], out=np.zeros(2, {out!r}), mode={mode!r})", a=a)
+        both(f"np.compress([True, False, True], a, out=np.zeros(2, {out!r}))", a=a)
+
+
+def test_taking_complex_numbers_into_real_ones_warns():
+    with pytest.warns(numpy.exceptions.ComplexWarning):
+        mx.np.take(mx.np.array([1j, 2]).astype("complex128"), [0, 1], out=mx.np.zeros(2, "float64"))
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "np.add.at(x, 0, 1)",
+        "np.copyto(x, 1)",
+        "np.copyto(x, x + 1, where=x > 0)",
+        "np.put(x, 1, 2)",
+        "np.place(x, x > 0, 2)",
+        "np.putmask(x, x > 0, 2)",
+        "np.fill_diagonal(x, 2)",
+        "np.put_along_axis(x, np.array([[0], [0]]), 2, 1)",
+        "x.fill(2)",
+        "x.sort()",
+        "np.add(1, 1, out=x)",
+    ],
+)
+def test_what_is_read_only_is_not_written_to(statement):
+    for module in (mx.np, numpy):
+        locked = module.array(X)
+        locked.flags.writeable = False
+        spread = module.broadcast_to(module.arange(3.0), (2, 3))
+        for x in (locked, spread):
+            with pytest.raises(ValueError, match=r"read-only|WRITEBACK|write"):
+                exec(statement, {"np": module, "x": x})
+    assert locked.tolist() == X.tolist()
+
+
+@pytest.mark.parametrize("x", ["X[0, 1]", "X.sum()"])
+@pytest.mark.parametrize(
+    "statement", ["np.copyto(x, 1)", "np.place(x, x > 0, 1.0)", "np.putmask(x, x > 0, 1.0)", "np.add.at(x, (), 1)"]
+)
+def test_elements_are_no_arrays_to_write_to(statement, x):
+    for module in (mx.np, numpy):
+        with pytest.raises(TypeError):
+            exec(statement, {"np": module, "x": eval(x, {"X": module.array(X)})})
