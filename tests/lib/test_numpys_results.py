@@ -188,3 +188,66 @@ def test_elements_are_no_arrays_to_write_to(statement, x):
     for module in (mx.np, numpy):
         with pytest.raises(TypeError):
             exec(statement, {"np": module, "x": eval(x, {"X": module.array(X)})})
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "np.linspace(-2, 4, 11)",
+        "np.linspace(0.1, 0.7, 14)",
+        "np.linspace(3, -7, 13, endpoint=False)",
+        "np.linspace(X[0], X[1] / 3, 7)",
+        "np.linspace(X[0], 0.7, 7, retstep=True)",
+        "np.linspace(0.1, 0.7, 14, retstep=True)",
+        "np.linspace(1, 1j, 7)",
+        "np.arange(0.1, 2, 0.3)",
+        "np.arange(-1, 5, 0.7)",
+        "np.arange(1e20, 1e20 + 1e6, 1e5)",
+        "np.arange(5, 0, -0.3)",
+        "np.histogram_bin_edges(X / 7, 13)",
+        "np.histogram(I, 7)",
+    ],
+)
+def test_evenly_spaced_numbers_have_numpys_bits(expression):
+    both(expression, X=X, I=I)
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "np.where(2.5, [3, 1], [5, 6])",
+        "np.where(0.5, 1, 2)",
+        "np.where(1e300, I, 2)",
+        "np.where(2**70, [1.5], 2)",
+        "np.where(1j, 1, 2)",
+        "np.cumulative_sum(3)",
+        "np.cumulative_sum(3.5, axis=0, include_initial=True)",
+        "np.cumulative_prod(np.array(2.0), axis=-1)",
+        "np.cumulative_prod(3, axis=1)",
+        "np.cumulative_sum(C[0], dtype='float64')",
+        "np.cumulative_prod(C, axis=1, dtype='float64')",
+        "np.ravel_multi_index((), ())",
+        "np.ravel_multi_index(np.array([]), np.array([]))",
+        *(
+            f"np.{name}(3.0, axis={axis})"
+            for name in ("mean", "var", "std", "average", "sum", "max")
+            for axis in (0, -1, 1)
+        ),
+        "np.array(3.0).mean(0)",
+        "np.array(3.0).std(axis=(0,))",
+        "np.array(3.0).mean(())",
+    ],
+)
+def test_numbers_are_taken_as_numpy_takes_them(expression):
+    both(expression, X=X, I=I, C=C)
+
+
+@pytest.mark.parametrize("name", ["transpose", "squeeze", "permute_dims", "imag", "real", "reshape"])
+@pytest.mark.parametrize("x", ["3.5", "X[0, 1]", "np.array(1.5)"])
+def test_views_of_numbers_are_arrays_and_those_of_elements_elements(name, x):
+    found, expected = (
+        eval(f"np.{name}({x}{', ()' if name == 'reshape' else ''})", {"np": module, "X": module.array(X)})
+        for module in (mx.np, numpy)
+    )
+    assert is_element(found) == is_element(expected)
+    assert numpy.shape(found) == ()

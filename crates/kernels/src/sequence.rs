@@ -301,13 +301,13 @@ pub struct Ramps {
     pub n: usize,
     /// How many rows there are.
     pub rows: usize,
-    /// What part of the way from `start` to `stop` one row is on from the one before.
-    pub share: f64,
+    /// How many steps there are from `start` to `stop`.
+    pub gaps: f64,
     /// Whether the last row is `stop` itself.
     pub ends_at_stop: bool,
 }
 
-/// Writes `start[j] + i * step[j]` to row `i` of `out` at `j`, computed in f64, where a step is `share` of the way to `stop[j]`.
+/// Writes `start[j] + i * step[j]` to row `i` of `out` at `j`, computed in f64, where there are `gaps` steps to `stop[j]`.
 ///
 /// # Safety
 /// `start` and `stop` hold `what.n` numbers, `out` has room for `what.rows` contiguous rows of as many, apart from both.
@@ -335,7 +335,7 @@ pub unsafe fn ramps(
         // SAFETY: columns `j..j + n` exist in the bounds and in every row; tasks write blocks apart.
         unsafe {
             for (i, step) in steps[..n].iter_mut().enumerate() {
-                *step = (*stop.at(j + i) - *start.at(j + i)) * what.share;
+                *step = (*stop.at(j + i) - *start.at(j + i)) / what.gaps;
             }
             for row in first..what.rows.min(first + ROWS) {
                 let to = out.at((row * what.n + j) * size);

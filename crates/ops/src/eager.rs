@@ -261,7 +261,9 @@ fn rounded_to_half(call: &Call, compute: DType) -> Result<Option<SmallVec<[Optio
 /// A Python integer must fit the dtype it takes on.
 fn check_weak(call: &Call, compute: DType) -> Result<()> {
     let counted = matches!(call.op.types, Types::Counted { .. });
-    for (i, x) in call.inputs.iter().enumerate() {
+    // A condition is only asked whether it is 0.
+    let asked = usize::from(matches!(call.op.types, Types::Choose));
+    for (i, x) in call.inputs.iter().enumerate().skip(asked) {
         let Some(value) = x.and_then(Array::number) else {
             continue;
         };

@@ -618,6 +618,7 @@ impl OpDef {
         types: Types::First,
         cuda: Cuda::Derived,
         cost: Cost::PerKiB(0),
+        sole: Sole::AsOperand,
         ..OpDef::DEFAULT
     };
 

@@ -286,7 +286,7 @@ class Counts:
         >>> np.random.default_rng(1).multinomial(20, [0.2, 0.3, 0.5], size=4).sum(axis=1)
         array([20, 20, 20, 20])
         """
-        shape = getattr(pvals, "shape", (len(pvals),) if hasattr(pvals, "__len__") else ())
+        shape = (len(pvals),) if isinstance(pvals, list | tuple) else _core.asarray(pvals).shape
         if not shape or shape[-1] == 0:
             raise ValueError("`pvals` must have at least 1 axis, the last of them not empty")
         return self._call(_random["multinomial"], n, pvals, size)

@@ -205,6 +205,8 @@ fn fill_range(cx: &KernelCx) -> Result<()> {
             cx.threads,
         );
     }
+    // As in NumPy the distance is that of the first two numbers.
+    let step = (first + step) - first;
     cpu::generate(out, |i| first + step * i as f64, cx.threads)
 }
 
@@ -299,12 +301,11 @@ fn linspace(cx: &CompositeCx) -> Result<Outputs> {
     };
     let (start, stop) = (start.astype(wide)?, stop.astype(wide)?);
     // One point alone has no spacing: NaN, as in NumPy.
-    let share = if gaps == 0 {
-        f64::NAN
-    } else {
-        1.0 / gaps as f64
+    let way = stop.sub(&start)?;
+    let step = match gaps {
+        0 => way.scale(f64::NAN)?,
+        _ => way.div(&Array::weak_scalar(Scalar::F64(gaps as f64))?)?,
     };
-    let step = stop.sub(&start)?.scale(share)?;
     let ndim = start.ndim().max(stop.ndim());
     let steps = if gaps == 0 {
         stop.sub(&start)?
@@ -385,7 +386,7 @@ pub static RAMPS: OpDef = OpDef {
             elem: elem(written),
             n: start.len(),
             rows,
-            share: share(rows, cx.bool("endpoint")),
+            gaps: gaps(rows, cx.bool("endpoint")),
             ends_at_stop: cx.bool("endpoint") && rows > 1,
         };
         // SAFETY: the bounds are dense float64 and as many (inference); the output is dense, has a number for each of them in every row, and is apart
@@ -428,8 +429,12 @@ pub static RAMPS: OpDef = OpDef {
 
 /// What part of the way from the first to the last of `num` numbers lies between neighbours; all of it where there is but one.
 fn share(num: usize, ends_at_stop: bool) -> f64 {
-    let gaps = num - usize::from(ends_at_stop && num > 0);
-    1.0 / gaps.max(1) as f64
+    1.0 / gaps(num, ends_at_stop)
+}
+
+/// How many steps lead to the end; one if there is none.
+fn gaps(num: usize, ends_at_stop: bool) -> f64 {
+    (num - usize::from(ends_at_stop && num > 0)).max(1) as f64
 }
 
 /// `linspace` between two numbers: one pass.
@@ -474,9 +479,8 @@ pub static RAMP: OpDef = OpDef {
             cx.float("stop"),
             cx.bool("endpoint"),
         );
-        let gaps = if endpoint { n.saturating_sub(1) } else { n };
-        // The product is the same as that of arrays: the spacing is rounded once.
-        let step = (stop - start) * (1.0 / gaps.max(1) as f64);
+        // A quotient, as NumPy's: the product with a reciprocal would be rounded twice.
+        let step = (stop - start) / gaps(n, endpoint);
         let last = if endpoint && n > 1 { n - 1 } else { usize::MAX };
         cpu::generate(
             out,

@@ -8,7 +8,7 @@ use crate::elementwise::arithmetic::MULTIPLY;
 use crate::elementwise::comparison::{EQUAL, NOT_EQUAL};
 use crate::error::Result;
 use crate::invoke::invoke1;
-use crate::opdef::{Cost, Cpu, Grad, Keep, OpDef, Probe, Short, Surface, Viewed, one_of};
+use crate::opdef::{Cost, Cpu, Grad, Keep, OpDef, Probe, Short, Sole, Surface, Viewed, one_of};
 use crate::{Array, cpu, creation, quick};
 
 pub(crate) static OPS: &[&OpDef] = &[&REAL, &IMAG, &IMAG_PART, &COMPLEX_OF, &ISCOMPLEX, &ISREAL];
@@ -95,6 +95,7 @@ pub static IMAG: OpDef = OpDef {
         >>> np.imag([1 + 2j, 3.0])
         array([2., 0.])
     ",
+    sole: Sole::AsOperand,
     cpu: Cpu::Composite(|cx| {
         let x = cx.input(0);
         cx.done(if x.dtype().is_complex() {

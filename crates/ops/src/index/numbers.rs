@@ -1,7 +1,7 @@
 //! Elements numbered through: from numbers to positions on each axis and back.
 #![allow(unsafe_code)]
 
-use mxnet_tensor::{DType, Dims, broadcast_shapes};
+use mxnet_tensor::{DType, Dims, Scalar, broadcast_shapes};
 use smallvec::SmallVec;
 
 use crate::args::{Default, Param, ParamKind};
@@ -128,6 +128,10 @@ pub static RAVEL_POSITIONS: OpDef = OpDef {
                 cx.inputs.len(),
                 shape.len()
             )));
+        }
+        if shape.is_empty() {
+            // The only position of an array without axes.
+            return Ok(SmallVec::from_iter([Array::scalar(Scalar::I64(0), DType::I64)?]));
         }
         let modes: SmallVec<[&str; 4]> = cx.str("mode").split(',').collect();
         let mode = |axis: usize| if modes.len() == 1 { modes[0] } else { modes[axis] };

@@ -164,6 +164,16 @@ fn product_of_others(x: &Array) -> Result<Array> {
     shape::narrow(&crossed, lead.len(), 0, n)
 }
 
+/// Whether the axes to take a mean over are the array's: one without axes has none, as in NumPy, whose sums take 0 and -1 there.
+pub(super) fn own_axes(cx: &CallCx) -> Result<()> {
+    if cx.input(0).ndim() == 0
+        && let Some(&axis) = cx.opt_ints("axis").and_then(<[i64]>::first)
+    {
+        mxnet_tensor::normalize_axis(axis as isize, 0)?;
+    }
+    Ok(())
+}
+
 /// Arithmetic mean.
 pub static MEAN: OpDef = OpDef {
     name: "mean",
@@ -175,7 +185,10 @@ pub static MEAN: OpDef = OpDef {
         >>> np.mean([[1.0, 2.0], [3.0, 4.0]], axis=0)
         array([2., 3.])
     ",
-    infer: |cx| folded(cx, averaged),
+    infer: |cx| {
+        own_axes(cx)?;
+        folded(cx, averaged)
+    },
     extended: Some(&MASKED_MEAN),
     warns: Some(empty),
     cpu: Cpu::Kernel(|cx| run(cx, Reduce::Mean)),

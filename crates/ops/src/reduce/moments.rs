@@ -11,7 +11,7 @@ use crate::autograd::GradCx;
 use crate::cx::{CallCx, KernelCx};
 use crate::error::Result;
 use crate::opdef::{Cpu, Grad, Grads, Inferred, Keep, OpDef, Probe, Surface};
-use crate::reduce::fold::{REDUCTION, averaged, folded, over, spread};
+use crate::reduce::fold::{REDUCTION, averaged, folded, over, own_axes, spread};
 use crate::reduce::masked::unfree;
 use crate::reduce::{MASKED_STD, MASKED_VAR};
 
@@ -83,6 +83,7 @@ pub static STD: OpDef = OpDef {
 };
 
 fn real(cx: &CallCx) -> Result<Inferred> {
+    own_axes(cx)?;
     folded(cx, |dtype: DType| averaged(dtype).real())
 }
 

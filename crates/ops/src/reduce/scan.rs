@@ -159,6 +159,7 @@ fn product_slope(x: &Array, dy: &Array) -> Result<Array> {
 
 /// What the array API's running folds have in common.
 const CUMULATIVE: OpDef = OpDef {
+    out_casting: Casting::Unsafe,
     about: &[
         (
             "include_initial",
@@ -219,14 +220,19 @@ pub static CUMULATIVE_PROD: OpDef = OpDef {
 };
 
 fn cumulative(cx: &CompositeCx, fold: &'static OpDef, first: Scalar) -> Result<Outputs> {
-    let ndim = cx.input(0).ndim();
-    if ndim == 0 || ndim > 1 && cx.is_none("axis") {
+    let x = match cx.input(0) {
+        // A number is an array of one.
+        x if x.ndim() == 0 => x.reshape(&[1])?,
+        x => x.clone(),
+    };
+    let ndim = x.ndim();
+    if ndim > 1 && cx.is_none("axis") {
         return Err(cx.value_error(format!(
             "for arrays with {ndim} axes which one to go along must be named by `axis`, which must exist"
         )));
     }
     let axis = match cx.opt_int("axis") {
-        Some(_) => cx.axis("axis", 0)?,
+        Some(axis) => mxnet_tensor::normalize_axis(axis as isize, ndim)?,
         None => 0,
     };
     let attrs: Attrs = [
@@ -236,7 +242,7 @@ fn cumulative(cx: &CompositeCx, fold: &'static OpDef, first: Scalar) -> Result<O
     ]
     .into_iter()
     .collect();
-    let steps = invoke1(fold, &[cx.input(0)], &attrs)?;
+    let steps = invoke1(fold, &[&x], &attrs)?;
     if !cx.bool("include_initial") {
         return cx.done(steps);
     }

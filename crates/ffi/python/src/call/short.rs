@@ -565,7 +565,7 @@ fn alone(
         return Ok(None);
     }
     let answer = single(&x.get().look(py));
-    made(py, binding.op, answer)
+    made_of(py, binding.op, &x, answer)
 }
 
 /// `nonzero(a)`: a tuple.
