@@ -37,6 +37,8 @@ def parts(result):
         "np.isin(I, [1])",
         "np.roll(3, 1)",
         "np.roll(I[0], 1)",
+        "np.flip(3)",
+        "np.flip(I[0])",
         "np.i0(1.0)",
         "np.i0(X[0, 0])",
         "np.i0(X)",

@@ -48,8 +48,8 @@ pub use invoke::{Call, dispatch, invoke, invoke_with, invoke1, only};
 pub use lone::{Lone, One, quick_elements};
 pub use opdef::{
     Amp, Bundle, Copied, Cost, Cpu, Cuda, Filling, Fold, Form, Grad, GradRule, Grads, InferFn,
-    Inferred, Keep, Onnx, OpDef, OutSpec, Probe, Rng, Short, Sole, Sparse, Surface, Viewed, Warned,
-    Warning, Words, one, one_of,
+    Inferred, Keep, OfNumber, Onnx, OpDef, OutSpec, Probe, Rng, Short, Sole, Sparse, Surface,
+    Viewed, Warned, Warning, Words, one, one_of,
 };
 pub use quick::{
     Quick, constant, duplicate, duplicate_fortran, flat, flat_layout, quick, quick_into, range, two,

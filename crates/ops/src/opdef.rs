@@ -40,6 +40,8 @@ pub struct OpDef {
     pub out_casting: Casting,
     /// Whether `out=` must have a dtype that the result's holds safely: functions that choose elements read it into their own, as NumPy's do.
     pub out_held: bool,
+    /// What a Python number answers for itself.
+    pub of_number: Option<OfNumber>,
     /// What refuses operands of an elementwise operator for their values, before anything is computed: it may run later, on another thread.
     pub refuses: Option<Refusal>,
     /// What a call warns of whatever `seterr` says, told by shapes or by a mask: too few elements. Asked where Python calls.
@@ -105,6 +107,17 @@ pub type Refusal = fn(&KernelCx, DType) -> Result<()>;
 
 /// The axes of an output in the order of memory.
 pub type OrderFn = fn(&CallCx) -> Option<Dims>;
+
+/// What functions of parts give for a Python number: its own part, as NumPy does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OfNumber {
+    /// Its real part.
+    Real,
+    /// Its imaginary part.
+    Imag,
+    /// Whether that is 0.
+    IsReal,
+}
 
 /// What a call warns of, if there is reason to.
 pub type Warning = fn(&CallCx) -> Result<Option<Warned>>;
@@ -569,6 +582,7 @@ impl OpDef {
         extended: None,
         out_casting: Casting::SameKind,
         out_held: false,
+        of_number: None,
         refuses: None,
         sole: Sole::Scalar,
         warns: None,

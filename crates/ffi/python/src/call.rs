@@ -13,12 +13,14 @@ mod short;
 
 use mxnet::ops::shape::{ASTYPE, ASTYPE_OF};
 use mxnet::ops::{
-    Array, Attrs, Call, Cpu, Form, OpDef, Outputs, ParamKind, Quick, Value, ViewCx, Viewed, Warned,
-    Warning, constant, default_dtype, dispatch, quick, quick_into,
+    Array, Attrs, Call, Cpu, Form, OfNumber, OpDef, Outputs, ParamKind, Quick, Value, ViewCx,
+    Viewed, Warned, Warning, constant, default_dtype, dispatch, quick, quick_into,
 };
 use mxnet::tensor::{Casting, DType, Scalar};
+use pyo3::IntoPyObjectExt;
 use pyo3::ffi;
 use pyo3::prelude::*;
+use pyo3::types::{PyComplex, PyFloat, PyInt};
 use smallvec::SmallVec;
 
 use crate::array::PyArray;
@@ -71,6 +73,13 @@ fn call(
     if let Some(result) = short::call(py, binding, positional, named)? {
         return Ok(result);
     }
+    if let (Some(what), &[number], 0) = (op.of_number, positional, named.len) {
+        // SAFETY: a borrowed argument of the running call.
+        let number = unsafe { Bound::from_borrowed_ptr(py, number) };
+        if let Some(answer) = of_number(what, &number)? {
+            return Ok(answer);
+        }
+    }
     if named.len == 0
         && is_equality(op)
         && let &[a, b] = positional
@@ -112,6 +121,23 @@ fn call(
         Some(at) => in_class_of_input(py, result, &bound, at),
         None => Ok(result),
     }
+}
+
+/// What a Python number answers; `None` for anything else.
+fn of_number(what: OfNumber, number: &Bound<'_, PyAny>) -> PyResult<Option<Py<PyAny>>> {
+    let is_number = !number.is_exact_instance_of::<PyArray>()
+        && (number.is_exact_instance_of::<PyFloat>()
+            || number.is_instance_of::<PyInt>()
+            || number.is_exact_instance_of::<PyComplex>());
+    if !is_number {
+        return Ok(None);
+    }
+    let py = number.py();
+    Ok(Some(match what {
+        OfNumber::Real => number.getattr("real")?.unbind(),
+        OfNumber::Imag => number.getattr("imag")?.unbind(),
+        OfNumber::IsReal => number.getattr("imag")?.eq(0)?.into_py_any(py)?,
+    }))
 }
 
 /// Warns if a conversion has dropped imaginary parts.

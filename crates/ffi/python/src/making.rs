@@ -2,10 +2,9 @@
 
 use mxnet::ops::{Array, dtype_of_number, duplicate, duplicate_fortran, interp};
 use mxnet::tensor::{DType, Device, MAX_NDIM, Scalar, default_float};
-use pyo3::IntoPyObjectExt;
-use pyo3::exceptions::{PyKeyError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyComplex, PyDict, PyFloat, PyInt, PyString, PyType};
+use pyo3::types::{PyString, PyType};
 
 use crate::array::PyArray;
 use crate::error::raise;
@@ -185,39 +184,6 @@ pub fn put_fronts(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.setattr(name, call::before(&function, alone)?)?;
     }
     Ok(())
-}
-
-/// Puts what answers calls with a Python number before functions that ask numbers for their parts.
-pub fn put_parts(py: Python<'_>, functions: &Bound<'_, PyDict>) -> PyResult<()> {
-    let fronts: [(&str, call::Alone); 3] = [
-        ("real", |object| part_of(object, "real")),
-        ("imag", |object| part_of(object, "imag")),
-        ("isreal", |object| match part_of(object, "imag")? {
-            Some(part) => Ok(Some(
-                part.bind(object.py()).eq(0)?.into_py_any(object.py())?,
-            )),
-            None => Ok(None),
-        }),
-    ];
-    for (name, alone) in fronts {
-        let function = functions
-            .get_item(name)?
-            .ok_or_else(|| PyKeyError::new_err(name))?;
-        functions.set_item(PyString::intern(py, name), call::before(&function, alone)?)?;
-    }
-    Ok(())
-}
-
-/// A Python number's own part, which NumPy gives as it is.
-#[inline]
-fn part_of(object: &Bound<'_, PyAny>, name: &str) -> PyResult<Option<Py<PyAny>>> {
-    let is_number = object.is_exact_instance_of::<PyFloat>()
-        || object.is_instance_of::<PyInt>()
-        || object.is_exact_instance_of::<PyComplex>();
-    match is_number {
-        true => Ok(Some(object.getattr(name)?.unbind())),
-        false => Ok(None),
-    }
 }
 
 /// The array itself; a new one of a number or a list, or over the memory of NumPy's.

@@ -8,7 +8,9 @@ use crate::elementwise::arithmetic::MULTIPLY;
 use crate::elementwise::comparison::{EQUAL, NOT_EQUAL};
 use crate::error::Result;
 use crate::invoke::invoke1;
-use crate::opdef::{Cost, Cpu, Grad, Keep, OpDef, Probe, Short, Sole, Surface, Viewed, one_of};
+use crate::opdef::{
+    Cost, Cpu, Grad, Keep, OfNumber, OpDef, Probe, Short, Sole, Surface, Viewed, one_of,
+};
 use crate::{Array, cpu, creation, quick};
 
 pub(crate) static OPS: &[&OpDef] = &[&REAL, &IMAG, &IMAG_PART, &COMPLEX_OF, &ISCOMPLEX, &ISREAL];
@@ -49,6 +51,7 @@ pub static COMPLEX_OF: OpDef = OpDef {
 /// Real part.
 pub static REAL: OpDef = OpDef {
     name: "real",
+    of_number: Some(OfNumber::Real),
     surface: &[Surface::Np("real")],
     params: &[Param::array("val")],
     doc: "View of the real parts; of real arrays the array itself.",
@@ -83,6 +86,7 @@ pub static IMAG_PART: OpDef = OpDef {
 /// Imaginary part.
 pub static IMAG: OpDef = OpDef {
     name: "imag",
+    of_number: Some(OfNumber::Imag),
     surface: &[Surface::Np("imag")],
     params: &[Param::array("val")],
     doc: "View of the imaginary parts; of real arrays an array of zeros, which cannot be written to.",
@@ -146,6 +150,7 @@ pub static ISCOMPLEX: OpDef = OpDef {
 /// Where there is none.
 pub static ISREAL: OpDef = OpDef {
     name: "isreal",
+    of_number: Some(OfNumber::IsReal),
     surface: &[Surface::Np("isreal")],
     doc: "Where elements have no imaginary part, or one of 0.",
     example: "

@@ -7,7 +7,9 @@ use crate::args::{Attrs, Param, ParamKind, Value};
 use crate::creation::axes_in_order;
 use crate::error::Result;
 use crate::invoke::invoke1;
-use crate::opdef::{Copied, Cpu, Grad, Keep, Onnx, OpDef, Probe, Short, Sparse, Surface, Viewed};
+use crate::opdef::{
+    Copied, Cpu, Grad, Keep, Onnx, OpDef, Probe, Short, Sole, Sparse, Surface, Viewed,
+};
 
 /// An attribute's integers, signed as the tensor layer takes them.
 fn signed(values: &[i64]) -> SmallVec<[isize; 4]> {
@@ -198,6 +200,7 @@ pub static MOVEAXIS: OpDef = OpDef {
 pub static FLIP: OpDef = OpDef {
     name: "flip",
     surface: &[Surface::Np("flip")],
+    sole: Sole::Scalar,
     params: &[Param::array("m"), Param::axes("axis")],
     doc: "View with the elements in reverse order along these axes; None reverses all.",
     returns: &[("ndarray", "View of the shape of `m`.")],

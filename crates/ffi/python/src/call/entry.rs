@@ -294,7 +294,6 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
                 .set_item(*name, named(name, MODULES[space])?)?;
         }
     }
-    crate::making::put_parts(py, &spaces[0].1)?;
     ufunc::register(module, ufuncs)?;
     let all = PyDict::new(py);
     for (name, space) in spaces {
