@@ -171,9 +171,10 @@ pub(crate) fn read_dense<T: Element>(tensor: &Tensor) -> Vec<T> {
 /// Fills a dense tensor.
 pub(crate) fn fill(tensor: &Tensor, value: Scalar, threads: &dyn mxnet_kernels::Threads) {
     debug_assert!(tensor.layout().is_contiguous());
-    if !value.as_bool() && !value.as_f64().is_sign_negative() && tensor.len_bytes() <= SMALL_BYTES {
+    let is_zero = !value.as_bool() && !value.as_f64().is_sign_negative();
+    if is_zero && !matches!(value, Scalar::C128(_)) {
         // SAFETY: the tensor is dense, so its elements are these bytes; zero is all-zero bits in every dtype.
-        unsafe { tensor.data_ptr().write_bytes(0, tensor.len_bytes()) };
+        unsafe { mxnet_kernels::copy::zero(threads, tensor.data_ptr(), tensor.len_bytes()) };
         return;
     }
     if tensor.len_bytes() <= SMALL_BYTES {

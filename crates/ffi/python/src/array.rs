@@ -22,6 +22,7 @@ mod handle;
 mod place;
 
 pub use direct::register as register_direct;
+pub use handle::as_array;
 
 /// N-dimensional array of numbers on one device, computed asynchronously.
 ///

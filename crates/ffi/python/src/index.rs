@@ -3,6 +3,7 @@
 use mxnet::ops::interp::Flags;
 use mxnet::ops::{Array, Quick, duplicate, index};
 use mxnet::tensor::{Cut, DType, Dims, IndexItem, Layout, Scalar, TensorError};
+use pyo3::PyTypeInfo;
 use pyo3::exceptions::{PyIndexError, PyOverflowError, PyTypeError};
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -10,7 +11,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyEllipsis, PyInt, PyList, PySlice, PyTuple, PyType};
 use smallvec::SmallVec;
 
-use crate::array::PyArray;
+use crate::array::{PyArray, as_array};
 use crate::call::beside_lock;
 use crate::convert;
 use crate::error::raise;
@@ -407,7 +408,9 @@ fn put(
     value: &Bound<'_, PyAny>,
 ) -> PyResult<bool> {
     let py = slf.py();
-    if let Ok(index) = key.cast_exact::<PyArray>() {
+    if PyArray::is_exact_type_of(key)
+        && let Ok(index) = key.cast_exact::<PyArray>()
+    {
         return put_at(slf, &[index], value);
     }
     if let Some(indices) = Indices::of_any(key)?
@@ -422,7 +425,7 @@ fn put(
             Err(_) => Ok(false),
         };
     }
-    if let Ok(value) = value.cast::<PyArray>() {
+    if let Some(value) = as_array(value) {
         let (x, value) = (slf.get().look(py), value.get().look(py));
         let Some(layout) = x.layout().shown_by(cuts.as_slice()) else {
             return Ok(false);
@@ -466,7 +469,7 @@ fn put_at(
     value: &Bound<'_, PyAny>,
 ) -> PyResult<bool> {
     let py = slf.py();
-    let source = value.cast::<PyArray>().ok();
+    let source = as_array(value);
     let number = match source {
         Some(_) => None,
         None => convert::number(value)?,
@@ -498,7 +501,7 @@ fn put_element(
     value: &Bound<'_, PyAny>,
 ) -> PyResult<bool> {
     let py = slf.py();
-    let Ok(source) = value.cast::<PyArray>() else {
+    let Some(source) = as_array(value) else {
         let number = convert::number(value);
         let x = slf.get().look(py);
         return Ok(match (&number, x.layout().place_of(indices)) {

@@ -9,7 +9,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
 
-use crate::array::PyArray;
+use crate::array::{PyArray, as_array};
 use crate::call;
 use crate::convert::{self, In};
 use crate::error::raise;
@@ -180,9 +180,9 @@ pub fn quick_binary(
         }
     }
     let this = slf.get().look(py);
-    let (other, number) = match other.cast::<PyArray>() {
-        Ok(other) => (Some(other.get().look(py)), Ok(None)),
-        Err(_) => (None, convert::number(other)),
+    let (other, number) = match as_array(other) {
+        Some(other) => (Some(other.get().look(py)), Ok(None)),
+        None => (None, convert::number(other)),
     };
     let operands = match (&other, &number) {
         (Some(other), _) => [Quick::Array(&this), Quick::Array(other)],
@@ -222,7 +222,7 @@ fn of_element(
     swapped: bool,
 ) -> Option<Lone> {
     let this = One::Lone(element);
-    let Ok(other) = other.cast::<PyArray>() else {
+    let Some(other) = as_array(other) else {
         return match &convert::number(other) {
             Ok(Some(number)) if swapped => quick_elements(op, &[One::Number(number), this]),
             Ok(Some(number)) => quick_elements(op, &[this, One::Number(number)]),
@@ -244,13 +244,13 @@ fn quick_in_place(
 ) -> PyResult<bool> {
     let py = slf.py();
     let this = slf.get().look(py);
-    let done = match other.cast::<PyArray>() {
-        Ok(other) => quick_into(
+    let done = match as_array(other) {
+        Some(other) => quick_into(
             op,
             &[Quick::Array(&this), Quick::Array(&other.get().look(py))],
             &this,
         ),
-        Err(_) => match &convert::number(other) {
+        None => match &convert::number(other) {
             Ok(Some(value)) => quick_into(op, &[Quick::Array(&this), Quick::Number(value)], &this),
             // The general way reads it again, to say what is wrong.
             Ok(None) | Err(_) => return Ok(false),

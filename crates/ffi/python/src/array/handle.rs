@@ -3,7 +3,9 @@
 use mxnet::ops::interp::Flags;
 use mxnet::ops::{Array, Lone, OpDef, Sole, autograd};
 use mxnet::tensor::Layout;
+use pyo3::PyTypeInfo;
 use pyo3::prelude::*;
+use pyo3::types::{PyFloat, PyInt};
 
 use super::place::{place, place_by};
 use super::{Held, PyArray};
@@ -307,6 +309,19 @@ impl Held {
         // SAFETY: as above.
         write(unsafe { &raw mut (*to).array });
     }
+}
+
+/// An array of ours, of whatever class. Looks at the class itself before it asks what the class is derived from, and at Python's own numbers, which
+/// are what else operators and assignments meet.
+#[inline]
+pub fn as_array<'a, 'py>(object: &'a Bound<'py, PyAny>) -> Option<&'a Bound<'py, PyArray>> {
+    if PyArray::is_exact_type_of(object) {
+        return object.cast_exact().ok();
+    }
+    if object.is_exact_instance_of::<PyFloat>() || object.is_exact_instance_of::<PyInt>() {
+        return None;
+    }
+    object.cast().ok()
 }
 
 /// Whether two arrays have one storage.
