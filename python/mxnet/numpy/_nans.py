@@ -273,7 +273,9 @@ def nanmin(
 
 def _position(name: str, a: ArrayLike, axis: int | None, out: ndarray | None, keepdims: bool) -> ndarray:
     x = asarray(a)
-    counted = _counted(x, True)
+    # The largest element is NaN if one is: most arrays have none, and are read once more instead of written and read several times.
+    has_none = not _has_nan(x) or (x.size > 0 and not bool(_op["isnan"](_op["max"](x))))
+    counted = None if has_none else _counted(x, True)
     filled = _filled(x, counted, _limit(x, -1 if name == "nanargmax" else 1))
     result = _op[name[3:]](filled, axis, keepdims=keepdims)
     if counted is not None and not bool(_op["all"](_op["any"](counted, axis))):
