@@ -96,6 +96,24 @@ impl Lone {
         unsafe { Scalar::read(self.dtype, self.ptr()) }
     }
 
+    /// Writes it to the place where it shall stay, word by word as it was written: a wider copy would wait until both words have left the store
+    /// buffer.
+    ///
+    /// # Safety
+    /// `to` is valid for writing a value of this type.
+    #[inline]
+    pub unsafe fn copy_to(&self, to: *mut Lone) {
+        // SAFETY: the words are ours; the place is the caller's.
+        unsafe {
+            for (word, place) in self.bytes.iter().zip(0..) {
+                let word = std::ptr::read_volatile(word);
+                (&raw mut (*to).bytes).cast::<u64>().add(place).write(word);
+            }
+            (&raw mut (*to).dtype).write(self.dtype);
+            (&raw mut (*to).device).write(self.device);
+        }
+    }
+
     /// An array without axes that holds it.
     pub fn to_array(&self) -> Array {
         // SAFETY: so many bytes were read.
@@ -171,17 +189,18 @@ pub fn quick_elements(op: &'static OpDef, operands: &[One]) -> Option<Lone> {
     for (((operand, slot), ptr), read) in
         (operands.iter().zip(slots).zip(&mut ptrs[1..])).zip(&mut reads)
     {
-        *ptr = slot.as_mut_ptr().cast::<u8>();
         match operand {
             One::Array(x) => {
                 *ptr = x.tensor().data_ptr();
                 *read = Some(x.tensor().storage().var());
             }
-            One::Lone(x) => *slot = x.bytes,
+            // Rows read their operands.
+            One::Lone(x) => *ptr = x.ptr().cast_mut(),
             One::Number(value) => {
                 if value.kind() > dtype.kind() || !value.fits(dtype) {
                     return None;
                 }
+                *ptr = slot.as_mut_ptr().cast::<u8>();
                 // SAFETY: a slot has 16 bytes, aligned to 8, enough for every dtype.
                 unsafe { value.write(dtype, *ptr) };
             }
