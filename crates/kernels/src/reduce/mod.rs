@@ -12,14 +12,15 @@ pub(crate) mod number;
 pub(crate) mod plan;
 pub(crate) mod product;
 mod stats;
+mod types;
 
 pub use arg::{Extreme, arg_reduce, arg_reduce_small};
 pub use fold::Reduce;
-pub(crate) use fold::Types;
 pub(crate) use fold::count_bytes;
 pub(crate) use kernel::by_isa;
 pub(crate) use number::{Number, with_elem};
 pub use stats::{Moments, log_sum_exp, moments};
+pub(crate) use types::Types;
 
 use crate::{Elem, Threads};
 
