@@ -96,24 +96,6 @@ impl Lone {
         unsafe { Scalar::read(self.dtype, self.ptr()) }
     }
 
-    /// Writes it to the place where it shall stay, word by word as it was written: a wider copy would wait until both words have left the store
-    /// buffer.
-    ///
-    /// # Safety
-    /// `to` is valid for writing a value of this type.
-    #[inline]
-    pub unsafe fn copy_to(&self, to: *mut Lone) {
-        // SAFETY: the words are ours; the place is the caller's.
-        unsafe {
-            for (word, place) in self.bytes.iter().zip(0..) {
-                let word = std::ptr::read_volatile(word);
-                (&raw mut (*to).bytes).cast::<u64>().add(place).write(word);
-            }
-            (&raw mut (*to).dtype).write(self.dtype);
-            (&raw mut (*to).device).write(self.device);
-        }
-    }
-
     /// An array without axes that holds it.
     pub fn to_array(&self) -> Array {
         // SAFETY: so many bytes were read.

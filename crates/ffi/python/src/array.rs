@@ -77,7 +77,6 @@ pub struct PyArray {
 enum Held {
     Array(Array),
     /// An element, until somebody looks for an array.
-    #[expect(dead_code, reason = "made where it stays, by `Held::write_lone`")]
     Lone(Lone),
 }
 

@@ -42,18 +42,12 @@ impl PyArray {
     /// A new Python object for an element, which stands for NumPy's scalar.
     #[inline]
     pub fn wrap_element(py: Python<'_>, element: &Lone) -> PyResult<Py<PyArray>> {
-        let write = |to: *mut PyArray| {
-            // SAFETY: the place is one for an array, of which all fields are written.
-            unsafe {
-                let held = |to: *mut Held| Held::write_lone(to, element);
-                Guarded::write_by(&raw mut (*to).held, held);
-                (&raw mut (*to).base).write(None);
-                (&raw mut (*to).is_linked).write(false);
-                (&raw mut (*to).is_scalar).write(true);
-            }
-        };
-        // SAFETY: `write` initialises the place.
-        unsafe { place_by(py, write) }
+        place(py, || PyArray {
+            held: Guarded::new(Held::Lone(*element)),
+            base: None,
+            is_linked: false,
+            is_scalar: true,
+        })
     }
 
     /// A new Python object for what the operator made.
@@ -299,32 +293,9 @@ struct HeldArray {
     array: Array,
 }
 
-/// The same of a [`Held::Lone`].
-#[repr(C)]
-struct HeldLone {
-    number: u8,
-    element: Lone,
-}
-
 impl Held {
     /// Number of the variant of arrays, the first one.
     const ARRAY: u8 = 0;
-    /// Number of the variant of elements.
-    const LONE: u8 = 1;
-
-    /// Writes one around an element.
-    ///
-    /// # Safety
-    /// `to` is valid for writes.
-    #[inline]
-    unsafe fn write_lone(to: *mut Held, element: &Lone) {
-        let to = to.cast::<HeldLone>();
-        // SAFETY: 1. the place is the caller's, and has room for any variant. 2. this is the form of the variant.
-        unsafe {
-            (&raw mut (*to).number).write(Held::LONE);
-            element.copy_to(&raw mut (*to).element);
-        }
-    }
 
     /// Writes one around the array that `write` writes to its place.
     ///
