@@ -340,3 +340,167 @@ def test_operands_that_lie_in_different_orders_agree_with_numpy(name):
             with autograd.record():
                 same(getattr(np, name)(lying[0][i], lying[0][j]), want)
         same(lying[0][3] + 1, lying[1][3] + 1)
+
+
+@pytest.mark.parametrize("part", ["real", "imag"])
+def test_parts_are_views_and_zeros_of_real_numbers(part):
+    for ours, theirs in pairs():
+        same(getattr(ours, part), getattr(theirs, part))
+        assert getattr(ours, part).flags.writeable == getattr(theirs, part).flags.writeable
+    x, theirs = np.array([[1 + 2j, 3], [4, 5j]]), numpy.array([[1 + 2j, 3], [4, 5j]])
+    assert getattr(x, part).base is x
+    getattr(x.T, part)[0] = 7
+    getattr(theirs.T, part)[0] = 7
+    same(x, theirs)
+    x.setflags(write=False)
+    assert not getattr(x, part).flags.writeable
+    element = x.sum()
+    same(getattr(element, part), getattr(theirs.sum(), part))
+
+
+def test_parts_are_recorded():
+    x = np.array([1.0 + 2j, 3])
+    x.attach_grad()
+    with autograd.record():
+        y = (x.real * x.imag).sum()
+    y.backward()
+    same(x.grad.real, numpy.array([2.0, 0.0]))
+
+
+def test_diagonals_are_views_that_are_not_written_to():
+    for ours, theirs in pairs(shapes=[(3, 4), (2, 3, 4), (1, 3), (0, 3), (70, 90)]):
+        for args in [(), (1,), (-1,), (9,), (1, 1, 0), ((1,),), (1.5,)]:
+            same(outcome(lambda x=ours, a=args: x.diagonal(*a)), outcome(lambda x=theirs, a=args: x.diagonal(*a)))
+    x = np.arange(9.0).reshape(3, 3).copy()
+    diagonal = x.diagonal()
+    assert not diagonal.flags.writeable and diagonal.base is x
+    x[1, 1] = -1
+    same(diagonal, numpy.array([0.0, -1.0, 8.0]))
+    with pytest.raises(ValueError, match="read-only"):
+        diagonal[0] = 1
+
+
+def test_a_view_of_all_shares_the_memory():
+    for ours, theirs in pairs(dtypes=["float32", "complex64"]):
+        same(ours.view(), theirs)
+        assert ours.view() is not ours and type(ours.view()) is np.ndarray
+    x = np.zeros((2, 3))
+    x.view()[1] = 5
+    same(x, numpy.array([[0.0] * 3, [5.0] * 3]))
+    assert x.view().base is x
+    x.setflags(write=False)
+    assert not x.view().flags.writeable
+
+
+def test_elements_are_taken_of_all_axes():
+    for ours, theirs in pairs(dtypes=["bool", "float32", "int64", "complex128"]):
+        for indices in [0, -1, 2, 99, [0, -1], [[1], [2]], [], [99], True]:
+            index = numpy.array(indices, dtype="int64" if indices == [] else None)
+            given = indices if isinstance(indices, int) else np.array(index)
+            for axis in [None, 0, 1, -1] if theirs.ndim else [None]:
+                want = outcome(lambda x=theirs, i=index, a=axis: x.take(i, a))
+                same(outcome(lambda x=ours, i=given, a=axis: x.take(i, a)), want)
+
+
+def test_what_a_condition_lets_through():
+    for ours, theirs in pairs(dtypes=["bool", "float32", "int64", "complex128"]):
+        for condition in [[True, False, True], [False, True], [True] * 9, [], [1, 0, 2]]:
+            c = numpy.array(condition, dtype="bool" if condition == [] else None)
+            for axis in [None, 0, 1, -1, 5] if theirs.ndim else [None]:
+                want = outcome(lambda x=theirs, c=c, a=axis: x.compress(c, a))
+                same(outcome(lambda x=ours, c=c, a=axis: x.compress(np.array(c), a)), want)
+                same(outcome(lambda x=ours, c=c, a=axis: np.compress(np.array(c), x, a)), want)
+
+
+@pytest.mark.parametrize("decimals", [(), (0,), (1,), (-1,)])
+def test_rounding_agrees_with_numpys(decimals):
+    for ours, theirs in pairs(dtypes=["float32", "float64", "int32", "complex64"]):
+        same(
+            outcome(lambda x=ours: (x * 3 / 2).round(*decimals)),
+            outcome(lambda x=theirs: (x * 3 / 2).round(*decimals)),
+            1e-6,
+        )
+    x = np.array([0.5, 1.5])
+    with autograd.record():
+        same(x.round(), numpy.array([0.0, 2.0]))
+
+
+@pytest.mark.parametrize("indices", [0, -1, 2, 99, -99, [0, 1], [-1, 0, 0], [], [99], "a"])
+@pytest.mark.parametrize("value", [1, 1.5, True, [1, 2], [1.5, 2.5, 3.5], 2j, None, "a"])
+def test_numbers_are_put_at_flat_positions(indices, value):
+    for dtype in ["int64", "float32", "complex64", "bool"]:
+        for shape in [(5,), (3, 4), (2, 3, 4)]:
+            for view in range(4):
+                ours, theirs = np.array(values(dtype, shape)), values(dtype, shape)
+                a, b = views(ours)[view], views(theirs)[view]
+                got, want = outcome(lambda a=a: a.put(indices, value)), outcome(lambda b=b: b.put(indices, value))
+                if isinstance(got, type) and isinstance(want, type):
+                    continue
+                assert got is want, (dtype, shape, view)
+                same(ours, theirs)
+
+
+def test_what_put_refuses():
+    x = np.zeros(3)
+    for args, kwargs in [
+        ((), {}),
+        ((0,), {}),
+        ((0, 1, "raise", 4), {}),
+        ((0, 1), {"out": x}),
+        ((0, 1), {"indices": 2}),
+    ]:
+        with pytest.raises(TypeError):
+            x.put(*args, **kwargs)
+    with pytest.raises(ValueError, match="mode"):
+        x.put(0, 1, mode="no")
+    with pytest.raises(IndexError):
+        x.put(3, 1)
+    x.put(values=2, indices=4, mode="wrap")
+    same(x, numpy.array([0.0, 2.0, 0.0]))
+    x.setflags(write=False)
+    with pytest.raises(ValueError, match="read-only"):
+        x.put(0, 1.0)
+
+
+def test_put_is_recorded():
+    x = np.ones(3)
+    x.attach_grad()
+    with autograd.record():
+        y = x * 2
+        y.put(0, 5.0)
+        z = (y * y).sum()
+    z.backward()
+    same(x.grad, numpy.array([0.0, 8.0, 8.0]))
+
+
+def test_slices_are_views_of_their_array():
+    x, theirs = np.arange(12).reshape(3, 4), numpy.arange(12).reshape(3, 4)
+    whole = x.copy()
+    for key in [
+        slice(1, 3),
+        (slice(None), 1),
+        None,
+        1,
+        (..., 0),
+        slice(None, None, -1),
+        (slice(1, None), slice(1, None)),
+    ]:
+        same(whole[key], theirs[key])
+        assert whole[key].base is whole and whole[key].flags.writeable
+        assert whole[key][...].base is whole
+    element = whole.sum()
+    element[None][0] = 7
+    assert int(element) == 66
+
+
+def test_conversions_that_change_nothing_give_the_array_itself():
+    x, theirs = np.array(values("float32", (3, 4))), values("float32", (3, 4))
+    for a, b in zip(views(x), views(theirs), strict=True):
+        assert a.astype("float32", copy=False) is a
+        assert a.astype(dtype="float32", copy=False) is a
+        same(a.astype("float64", copy=False), b.astype("float64"))
+        copy = a.astype("float32", copy=True)
+        same(copy, b)
+        assert copy is not a and copy.base is None
+    with pytest.raises(TypeError):
+        x.astype("int32", casting="safe", copy=False)

@@ -282,8 +282,20 @@ impl Array {
     #[allow(unsafe_code, reason = "writes to a place of the caller's")]
     pub unsafe fn write_view(&self, layout: &Layout, to: *mut Array) {
         // SAFETY: the caller's.
+        unsafe { self.write_view_of(layout, self.dtype(), false, to) };
+    }
+
+    /// The same as elements of `dtype`; not to be written to if the array is not, or `locks`.
+    ///
+    /// # Safety
+    /// As [`Array::write_view`]; the layout counts in elements of `dtype`.
+    #[inline]
+    #[allow(unsafe_code, reason = "writes to a place of the caller's")]
+    pub unsafe fn write_view_of(&self, layout: &Layout, dtype: DType, locks: bool, to: *mut Array) {
+        // SAFETY: the caller's.
         unsafe {
-            self.tensor.write_view(layout, &raw mut (*to).tensor);
+            let tensor = &raw mut (*to).tensor;
+            self.tensor.write_view_of(layout, dtype, locks, tensor);
             (&raw mut (*to).entry).write(None);
             (&raw mut (*to).lineage).write(self.tensor.storage().lineage());
             (&raw mut (*to).weak).write(None);

@@ -216,6 +216,8 @@ pub enum Short {
     View(fn(&Layout, Option<&[isize]>) -> Option<Layout>),
     /// The same without axes of length 1; with no second argument and no such axis, the array itself.
     Squeezed(fn(&Layout, Option<&[isize]>) -> Option<Layout>),
+    /// As `View`, not to be written to.
+    Locked(fn(&Layout, Option<&[isize]>) -> Option<Layout>),
     /// A new array, given its shape (and its value), and perhaps the dtype.
     Constant(Filling),
     /// The elements of one array in memory of their own, in C order.

@@ -253,14 +253,30 @@ impl Tensor {
     /// `to` is valid for writing a tensor; what it holds is not dropped.
     #[inline]
     pub unsafe fn write_view(&self, layout: &Layout, to: *mut Tensor) {
-        debug_assert_eq!(check_inside(&self.storage, layout, self.dtype), Ok(()));
+        // SAFETY: the caller's.
+        unsafe { self.write_view_of(layout, self.dtype, false, to) };
+    }
+
+    /// The same as elements of `dtype`; not to be written to if the tensor is not, or `locks`.
+    ///
+    /// # Safety
+    /// As [`Tensor::write_view`]; the layout counts in elements of `dtype`.
+    #[inline]
+    pub unsafe fn write_view_of(
+        &self,
+        layout: &Layout,
+        dtype: DType,
+        locks: bool,
+        to: *mut Tensor,
+    ) {
+        debug_assert_eq!(check_inside(&self.storage, layout, dtype), Ok(()));
         // SAFETY: the caller's.
         unsafe {
             (&raw mut (*to).layout).write(layout.clone());
             (&raw mut (*to).storage).write(self.storage.clone());
-            (&raw mut (*to).dtype).write(self.dtype);
+            (&raw mut (*to).dtype).write(dtype);
             (&raw mut (*to).is_view).write(true);
-            (&raw mut (*to).is_locked).write(self.is_locked);
+            (&raw mut (*to).is_locked).write(self.is_locked || locks);
         }
     }
 
@@ -341,17 +357,9 @@ impl Tensor {
 
     /// A complex element is two real ones side by side.
     fn component(&self, part: usize) -> Tensor {
-        let strides = self
-            .layout
-            .strides()
-            .iter()
-            .map(|stride| stride.wrapping_mul(2))
-            .collect();
-        let offset = self.layout.offset().wrapping_mul(2).wrapping_add(part);
-        let layout = Layout::from_parts(crate::Dims::from_slice(self.shape()), strides, offset);
         Tensor {
             storage: self.storage.clone(),
-            layout,
+            layout: self.layout.component(part),
             dtype: self.dtype.real(),
             is_view: true,
             is_locked: self.is_locked,

@@ -188,39 +188,11 @@ def _compress(self: ndarray, condition: ArrayLike, axis: int | None = None, out:
     >>> np.array([1, 2, 3]).compress([True, False, True])
     array([1, 3])
     """
-    result: ndarray = _op["compress"](condition, self, axis, out)
+    given = (condition, self, axis) if out is None else (condition, self, axis, out)
+    result: ndarray = _op["compress"](*given)
     return result
 
 
-def _put(self: ndarray, indices: ArrayLike, values: ArrayLike, mode: str = "raise") -> None:
-    """Writes `values` at flat positions; see `mxnet.numpy.put`.
-
-    Parameters
-    ----------
-    indices : array_like of int
-        Positions in the flattened array.
-    values : array_like
-        Values, repeated if they are fewer than the positions.
-    mode : {'raise', 'wrap', 'clip'}
-        What happens to a position out of bounds.
-
-    Raises
-    ------
-    IndexError
-        If a position is out of bounds and `mode` is 'raise'.
-
-    Examples
-    --------
-    >>> x = np.zeros(3)
-    >>> x.put([0, 2], [5, 6])
-    >>> x
-    array([5., 0., 6.])
-    """
-    put(self, indices, values, mode)
-
-
 _compress.__name__ = "compress"
-_put.__name__ = "put"
 # Every array is of the extension's own class, so methods that are written in Python must be put on that class.
 ndarray.compress = _compress  # type: ignore[method-assign]
-ndarray.put = _put  # type: ignore[method-assign]

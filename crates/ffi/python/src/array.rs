@@ -211,17 +211,6 @@ impl PyArray {
         view.call1((slf,))
     }
 
-    /// The same bytes seen as another dtype or class. If elements change size, the last axis must be contiguous and its length in bytes fit.
-    #[doc = sections!(view)]
-    #[pyo3(signature = (dtype = None, r#type = None))]
-    fn view(
-        slf: &Bound<'_, Self>,
-        dtype: Option<&Bound<'_, PyAny>>,
-        r#type: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<Py<PyArray>> {
-        memory::view(slf, dtype, r#type)
-    }
-
     /// Writes one number everywhere.
     #[doc = sections!(fill)]
     fn fill(slf: &Bound<'_, Self>, value: &Bound<'_, PyAny>) -> PyResult<()> {
@@ -269,7 +258,10 @@ impl PyArray {
         if !slf.get().with(slf.py(), |x| x.dtype().is_complex()) {
             return Ok(slf.clone().into_any().unbind());
         }
-        unary(slf, &e::parts::REAL)
+        match memory::part(slf, 0)? {
+            Some(view) => Ok(view),
+            None => unary(slf, &e::parts::REAL),
+        }
     }
 
     #[setter(real)]
@@ -280,7 +272,10 @@ impl PyArray {
     /// View of the imaginary parts; zeros, not to be written to, for real arrays.
     #[getter]
     fn imag(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
-        unary(slf, &e::parts::IMAG)
+        match memory::part(slf, 1)? {
+            Some(view) => Ok(view),
+            None => unary(slf, &e::parts::IMAG),
+        }
     }
 
     #[setter(imag)]

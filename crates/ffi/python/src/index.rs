@@ -258,6 +258,9 @@ fn view(
 #[inline]
 fn shown(slf: &Bound<'_, PyArray>, layout: Layout) -> PyResult<Py<PyArray>> {
     let py = slf.py();
+    if layout.ndim() > 0 && Flags::current().is_plain() {
+        return PyArray::shown(py, &layout, slf);
+    }
     let x = slf.get().look(py);
     if layout.ndim() > 0 {
         let view = Array::from_tensor(x.tensor().with_layout(layout));

@@ -2,8 +2,10 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use mxnet::ops::elementwise::parts::IMAG;
 use mxnet::ops::index::{element, put_element};
-use mxnet::ops::{Array, Error, OpDef, shape};
+use mxnet::ops::interp::Flags;
+use mxnet::ops::{Array, Error, OpDef, Short, shape};
 use mxnet::tensor::{DType, Layout, Tensor};
 use pyo3::exceptions::{
     PyAttributeError, PyDeprecationWarning, PyIndexError, PyKeyError, PyTypeError, PyValueError,
@@ -329,6 +331,14 @@ pub fn view(
     class: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Py<PyArray>> {
     let py = slf.py();
+    if dtype.is_none()
+        && class.is_none()
+        && slf.is_exact_instance_of::<PyArray>()
+        && Flags::current().is_plain()
+    {
+        let layout = slf.get().with(py, |x| x.layout().clone());
+        return PyArray::shown(py, &layout, slf);
+    }
     // A class of arrays may stand in the place of the dtype.
     let (dtype, class) = match (dtype, class) {
         (Some(first), None) if array_class(first).is_some() => (None, Some(first)),
@@ -351,6 +361,34 @@ pub fn view(
         return Ok(all);
     }
     making::wrap_view(&class, all.get().array(py), slf)
+}
+
+/// A view of the parts of complex numbers; for imaginary parts of real ones, zeros. `None`: take the general way.
+#[inline]
+pub fn part(slf: &Bound<'_, PyArray>, part: usize) -> PyResult<Option<Py<PyAny>>> {
+    let py = slf.py();
+    if slf.get().is_scalar() || !Flags::current().is_plain() {
+        return Ok(None);
+    }
+    let x = slf.get().look(py);
+    if x.is_weak() {
+        return Ok(None);
+    }
+    if !x.dtype().is_complex() {
+        let zeros = match IMAG.short {
+            Short::Single(zeros) if part == 1 => zeros(&x),
+            _ => Ok(None),
+        };
+        x.end();
+        return match zeros.map_err(|error| raise(py, error))? {
+            Some(zeros) => Ok(Some(PyArray::wrap(py, zeros)?.into_any())),
+            None => Ok(None),
+        };
+    }
+    let (layout, dtype) = (x.layout().component(part), x.dtype().real());
+    x.end();
+    let view = PyArray::shown_of(py, &layout, Some(dtype), false, slf)?;
+    Ok(Some(view.into_any()))
 }
 
 /// `x.fill(value)`.

@@ -48,6 +48,29 @@ Examples
 >>> x.view('int32')
 array([1065353216, 1073741824], dtype=int32)"
     };
+    (put) => {
+        "
+Parameters
+----------
+indices : array_like of int
+    Positions in the flattened array.
+values : array_like
+    Values, repeated if they are fewer than the positions.
+mode : {'raise', 'wrap', 'clip'}
+    What happens to a position out of bounds.
+
+Raises
+------
+IndexError
+    If a position is out of bounds and `mode` is 'raise'.
+
+Examples
+--------
+>>> x = np.zeros(3)
+>>> x.put([0, 2], [5, 6])
+>>> x
+array([5., 0., 6.])"
+    };
     (fill) => {
         "
 Parameters

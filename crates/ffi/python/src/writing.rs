@@ -1,11 +1,14 @@
 //! The short ways of functions that write into arrays; `mxnet.numpy` asks them first. Each answers whether it wrote: if not, nothing has changed,
 //! and the general way in Python does it, errors included.
 
-use mxnet::ops::index::{Taken, is_same_kind, put_along, put_at, put_few, put_number, put_where};
+use mxnet::ops::index::{
+    Taken, is_same_kind, put_along, put_at, put_element, put_few, put_number, put_where,
+};
 use mxnet::ops::{Array, Quick};
-use mxnet::tensor::{Casting, DType, Layout, can_cast};
+use mxnet::tensor::{Casting, DType, Layout, Scalar, can_cast};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
+use pyo3::types::PyInt;
 
 use crate::array::PyArray;
 use crate::cell::Look;
@@ -17,7 +20,7 @@ use crate::exchange::{self, Sharing};
 enum Values<'a, 'py> {
     Held(&'a Bound<'py, PyArray>),
     Made(Array),
-    Number(mxnet::tensor::Scalar),
+    Number(Scalar),
 }
 
 impl<'a, 'py> Values<'a, 'py> {
@@ -141,16 +144,43 @@ pub fn write_at(
     values: &Bound<'_, PyAny>,
 ) -> PyResult<bool> {
     let py = a.py();
-    let (Ok(a), Ok(positions)) = (a.cast_exact::<PyArray>(), positions.cast_exact::<PyArray>())
-    else {
+    let Ok(a) = a.cast_exact::<PyArray>() else {
         return Ok(false);
     };
     let dtype = a.get().with(py, Array::dtype);
     let Some(values) = Values::of(values, dtype)? else {
         return Ok(false);
     };
-    let (a, positions) = (a.get().look(py), positions.get().look(py));
+    if positions.is_exact_instance_of::<PyInt>() {
+        return Ok(match (&values, positions.extract()) {
+            (Values::Number(number), Ok(at)) => put_one(&a.get().look(py), at, number),
+            _ => false,
+        });
+    }
+    if let Ok(positions) = positions.cast_exact::<PyArray>() {
+        let (a, positions) = (a.get().look(py), positions.get().look(py));
+        return Ok(values.with(py, |values| put_at(&a, &positions, values)));
+    }
+    if !convert::is_list(positions) {
+        return Ok(false);
+    }
+    // What cannot be read, the general way reads again, to say so.
+    let Ok(positions) = exchange::from_object(positions, None, Sharing::Allowed) else {
+        return Ok(false);
+    };
+    let a = a.get().look(py);
     Ok(values.with(py, |values| put_at(&a, &positions, values)))
+}
+
+/// Writes a number at one position of a flattened array that lies in C order.
+fn put_one(a: &Array, at: isize, number: &Scalar) -> bool {
+    let len = a.len() as isize;
+    let at = if at < 0 { at + len } else { at };
+    if a.ndim() == 0 || !(0..len).contains(&at) || !a.layout().is_contiguous() {
+        return false;
+    }
+    // SAFETY: so many elements lie side by side from the first one on.
+    unsafe { put_element(a, a.layout().offset() + at as usize, number) }
 }
 
 /// Writes a number, or an array like `positions`, at these positions along an axis.

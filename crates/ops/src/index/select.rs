@@ -68,8 +68,8 @@ pub static TAKE: OpDef = OpDef {
             Some(axis) if (-ndim..ndim).contains(&axis) => {
                 short::picked(x, axis.rem_euclid(ndim) as usize, &[indices])
             }
-            None if ndim == 1 => short::picked(x, 0, &[indices]),
-            _ => Ok(None),
+            None => short::elements(x, indices),
+            Some(_) => Ok(None),
         }
     }),
     probe: Probe::calls(&[
@@ -125,6 +125,7 @@ pub static COMPRESS: OpDef = OpDef {
         let at = nonzero::positions(condition)?.index([IndexItem::Int(0)].into())?;
         cx.done(take(x, &at, axis, "raise")?)
     }),
+    short: Short::PairAlong(short::compressed),
     probe: Probe::calls(&[
         "b((3,)), f((3, 4)), 0",
         "b((5,)), f((3, 4))",

@@ -183,6 +183,16 @@ impl Layout {
         Ok(layout)
     }
 
+    /// One of the two parts of every element, `part` 0 or 1, which lie side by side: it counts in parts.
+    #[must_use]
+    pub fn component(&self, part: usize) -> Layout {
+        Layout {
+            shape: self.shape.clone(),
+            strides: collect(self.ndim(), |axis| self.strides[axis].wrapping_mul(2)),
+            offset: self.offset.wrapping_mul(2).wrapping_add(part),
+        }
+    }
+
     /// The diagonals of the planes of two axes, as a new last axis. Diagonal `offset` starts at column `offset`
     /// (`axis2`), or at row `-offset` (`axis1`) when negative.
     ///
@@ -203,19 +213,23 @@ impl Layout {
         } else {
             (columns.min(rows.saturating_sub(skip)), axes[0])
         };
+        let step = self.strides[axes[0]].wrapping_add(self.strides[axes[1]]);
+        let first = match len {
+            0 => 0,
+            _ => (skip as isize).wrapping_mul(self.strides[along]),
+        };
+        let offset = self.offset.wrapping_add_signed(first);
+        if self.ndim() == 2 {
+            let (shape, strides) = (Dims::from_slice(&[len]), Strides::from_slice(&[step]));
+            return Ok(Layout::from_parts(shape, strides, offset));
+        }
         let order: Dims = (0..self.ndim())
             .filter(|axis| !axes.contains(axis))
             .collect();
         let mut layout = self.permuted(&order);
-        if len > 0 {
-            layout.offset = layout
-                .offset
-                .wrapping_add_signed((skip as isize).wrapping_mul(self.strides[along]));
-        }
+        layout.offset = offset;
         layout.shape.push(len);
-        layout
-            .strides
-            .push(self.strides[axes[0]].wrapping_add(self.strides[axes[1]]));
+        layout.strides.push(step);
         Ok(layout)
     }
 

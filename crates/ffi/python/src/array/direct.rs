@@ -14,7 +14,8 @@ use super::PyArray;
 use crate::call::{Fast, Named, guarded};
 use crate::error::raise;
 use crate::sections::sections;
-use crate::{index, values};
+use crate::writing::write_at;
+use crate::{index, memory, values};
 
 /// What a method does, given what stands by position and under names.
 type Run = fn(&Bound<'_, PyArray>, &[*mut ffi::PyObject], &Named) -> PyResult<Py<PyAny>>;
@@ -29,7 +30,7 @@ struct Direct {
     run: Run,
 }
 
-const METHODS: [Direct; 3] = [
+const METHODS: [Direct; 5] = [
     Direct {
         name: "item",
         signature: "($self, /, *args)",
@@ -53,6 +54,22 @@ const METHODS: [Direct; 3] = [
         sections: sections!(partition),
         entry: entry::<2>,
         run: partition,
+    },
+    Direct {
+        name: "put",
+        signature: "($self, /, indices, values, mode='raise')",
+        sentence: "Writes `values` at flat positions; see `mxnet.numpy.put`.",
+        sections: sections!(put),
+        entry: entry::<3>,
+        run: put,
+    },
+    Direct {
+        name: "view",
+        signature: "($self, /, dtype=None, type=None)",
+        sentence: "The same bytes seen as another dtype or class. If elements change size, the last axis must be contiguous and its length in bytes fit.",
+        sections: sections!(view),
+        entry: entry::<4>,
+        run: view,
     },
 ];
 
@@ -247,6 +264,46 @@ fn partition(
     }
     let found = operator(py, &PARTITION, "partition")?.call((slf, kth, axis), Some(&given))?;
     put_back(slf, &found)
+}
+
+/// `x.put(indices, values)`.
+fn put(
+    slf: &Bound<'_, PyArray>,
+    positional: &[*mut ffi::PyObject],
+    named: &Named,
+) -> PyResult<Py<PyAny>> {
+    static PUT: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    let py = slf.py();
+    let names = ["indices", "values", "mode"];
+    let [indices, values, mode] = bind(py, "put", names, 3, positional, named)?;
+    let missing = |name| PyTypeError::new_err(format!("put() missing required argument: '{name}'"));
+    let indices = indices.ok_or_else(|| missing("indices"))?;
+    let values = values.ok_or_else(|| missing("values"))?;
+    if mode.is_none() && write_at(slf.as_any(), &indices, &values)? {
+        return Ok(py.None());
+    }
+    let function = PUT.get_or_try_init(py, || {
+        let module = py.import("mxnet.numpy")?;
+        module.getattr("put").map(Bound::unbind)
+    })?;
+    let function = function.bind(py);
+    let done = match mode {
+        Some(mode) => function.call1((slf, indices, values, mode)),
+        None => function.call1((slf, indices, values)),
+    };
+    done.map(Bound::unbind)
+}
+
+/// `x.view()`, `x.view("int32")`.
+fn view(
+    slf: &Bound<'_, PyArray>,
+    positional: &[*mut ffi::PyObject],
+    named: &Named,
+) -> PyResult<Py<PyAny>> {
+    let py = slf.py();
+    let [dtype, class] = bind(py, "view", ["dtype", "type"], 2, positional, named)?;
+    let (dtype, class) = (some(dtype), some(class));
+    memory::view(slf, dtype.as_deref(), class.as_deref()).map(Py::into_any)
 }
 
 /// The function of the registry with this name.

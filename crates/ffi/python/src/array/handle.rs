@@ -2,7 +2,7 @@
 
 use mxnet::ops::interp::Flags;
 use mxnet::ops::{Array, Lone, OpDef, Sole, autograd};
-use mxnet::tensor::Layout;
+use mxnet::tensor::{DType, Layout};
 use pyo3::PyTypeInfo;
 use pyo3::prelude::*;
 use pyo3::types::{PyFloat, PyInt};
@@ -135,6 +135,19 @@ impl PyArray {
             let view = Array::from_tensor(of.seen(py).tensor().with_layout(layout.clone()));
             return PyArray::wrap_view(py, view, source);
         }
+        PyArray::shown_of(py, layout, None, false, source)
+    }
+
+    /// The same of an array that is no scalar: of its parts, which are of `part`, if that is given, and perhaps not to be written to.
+    #[inline]
+    pub fn shown_of(
+        py: Python<'_>,
+        layout: &Layout,
+        part: Option<DType>,
+        locks: bool,
+        source: &Bound<'_, PyArray>,
+    ) -> PyResult<Py<PyArray>> {
+        let of = source.get();
         let write = |to: *mut PyArray| {
             let x = of.seen(py);
             let base = match (&of.base, x.entry()) {
@@ -142,9 +155,11 @@ impl PyArray {
                 (Some(base), None) => Some(base.clone_ref(py)),
                 (None, None) => Some(source.clone().unbind()),
             };
+            let dtype = part.unwrap_or(x.dtype());
             // SAFETY: the place is one for an array, of which all fields are written.
             unsafe {
-                let held = |to: *mut Held| Held::write_array(to, |to| x.write_view(layout, to));
+                let array = |to: *mut Array| x.write_view_of(layout, dtype, locks, to);
+                let held = |to: *mut Held| Held::write_array(to, array);
                 Guarded::write_by(&raw mut (*to).held, held);
                 (&raw mut (*to).base).write(base);
                 (&raw mut (*to).is_linked).write(false);

@@ -7,10 +7,10 @@ use mxnet::ops::{
     Array, Copied, Default, Filling, Form, OpDef, Outputs, ParamKind, Quick, Short, constant,
     default_dtype, duplicate, flat, flat_layout, interp::Flags, quick, range, two,
 };
-use mxnet::tensor::{Layout, Scalar, default_float};
+use mxnet::tensor::{DType, Layout, Scalar, default_float};
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyList, PyString, PyTuple};
+use pyo3::types::{PyBool, PyList, PyString, PyTuple};
 use smallvec::SmallVec;
 
 use super::arguments::{Named, find};
@@ -34,9 +34,10 @@ pub fn call(
     let op = binding.op;
     match op.short {
         Short::None => Ok(None),
-        Short::View(view) if named.len == 0 => viewed(py, op, view, positional),
+        Short::View(view) if named.len == 0 => viewed(py, op, view, positional, false),
+        Short::Locked(view) if named.len == 0 => viewed(py, op, view, positional, true),
         Short::Squeezed(view) if named.len == 0 => match itself(py, positional) {
-            None => viewed(py, op, view, positional),
+            None => viewed(py, op, view, positional, false),
             found => Ok(found),
         },
         Short::Constant(filling) => filled(py, binding, filling, positional, named),
@@ -58,6 +59,7 @@ pub fn call(
         Short::Samples(way) => drawn(py, binding, way, false, positional, named),
         Short::Rows(way) => drawn(py, binding, way, true, positional, named),
         Short::View(_)
+        | Short::Locked(_)
         | Short::Squeezed(_)
         | Short::Copy
         | Short::CopyOfDense
@@ -175,6 +177,7 @@ fn viewed(
     op: &'static OpDef,
     view: fn(&Layout, Option<&[isize]>) -> Option<Layout>,
     positional: &[*mut ffi::PyObject],
+    is_locked: bool,
 ) -> PyResult<Option<Py<PyAny>>> {
     let Some((&first, rest)) = positional.split_first() else {
         return Ok(None);
@@ -184,10 +187,14 @@ fn viewed(
     let Ok(x) = first.cast::<PyArray>() else {
         return Ok(None);
     };
-    match seen(py, op, view, &x, rest) {
-        Some(layout) => Ok(Some(PyArray::shown(py, &layout, &x)?.into_any())),
-        None => Ok(None),
-    }
+    let Some(layout) = seen(py, op, view, &x, rest) else {
+        return Ok(None);
+    };
+    let view = match is_locked {
+        true => PyArray::shown_of(py, &layout, None, true, &x)?,
+        false => PyArray::shown(py, &layout, &x)?,
+    };
+    Ok(Some(view.into_any()))
 }
 
 /// The only argument, if it is an array without axes of length 1.
@@ -218,6 +225,10 @@ fn seen(
     let integers = match rest.len() {
         0 if second.default == Default::Required => return None,
         0 => None,
+        1 if second.kind == ParamKind::Int => {
+            let mut few = Few::new();
+            Some(few.push(rest.next()?).then_some(few)?)
+        }
         1 => Some(Few::of(rest.next()?)?),
         n if second.variadic || second.kind == ParamKind::Int && n + 1 == op.params.len() => {
             let mut few = Few::new();
@@ -389,7 +400,18 @@ fn telling(py: Python<'_>, binding: &'static Binding, named: &Named) -> usize {
     named.len - usize::from(is_idle)
 }
 
-/// `x.astype("int32")`. Objects of derived classes keep them, and imaginary parts are not dropped without a word: both in the general way.
+/// What the last named argument says about a copy, if it is that argument.
+#[inline]
+fn copies(py: Python<'_>, binding: &'static Binding, named: &Named) -> Option<bool> {
+    let (name, value) = named.get(named.len.checked_sub(1)?);
+    let param = binding.op.params.get(find(binding, name)?)?;
+    // SAFETY: a borrowed argument of the running call.
+    let value = unsafe { Borrowed::<PyAny>::from_ptr(py, value) };
+    let value = value.cast_exact::<PyBool>().ok()?;
+    (param.name == "copy").then(|| value.is_true())
+}
+
+/// `x.astype("int32")`, `x.astype("int32", copy=False)`. Objects of derived classes keep them, and imaginary parts are not dropped without a word: both in the general way.
 #[inline]
 fn cast(
     py: Python<'_>,
@@ -397,7 +419,9 @@ fn cast(
     positional: &[*mut ffi::PyObject],
     named: &Named,
 ) -> PyResult<Option<Py<PyAny>>> {
-    let Some((object, Some(dtype))) = one_or_two(py, binding, positional, named, named.len) else {
+    let copies = copies(py, binding, named);
+    let telling = named.len - usize::from(copies.is_some());
+    let Some((object, Some(dtype))) = one_or_two(py, binding, positional, named, telling) else {
         return Ok(None);
     };
     let Ok(object) = object.cast_exact::<PyArray>() else {
@@ -405,6 +429,10 @@ fn cast(
     };
     let dtype = convert::dtype(&dtype)?;
     let x = object.get().look(py);
+    if copies == Some(false) && x.dtype() == dtype {
+        x.end();
+        return Ok(Some(object.to_owned().into_any().unbind()));
+    }
     if x.dtype().is_complex() && !dtype.is_complex() {
         return Ok(None);
     }
@@ -666,10 +694,23 @@ fn taken(
     };
     // SAFETY: borrowed arguments of the running call.
     let [a, b] = [a, b].map(|p| unsafe { Borrowed::<PyAny>::from_ptr(py, p) });
-    let (Ok(a), Ok(b)) = (a.cast::<PyArray>(), b.cast::<PyArray>()) else {
+    let Ok(a) = a.cast::<PyArray>() else {
         return Ok(None);
     };
-    let answer = pair(&a.get().look(py), &b.get().look(py), axis);
+    if let Ok(b) = b.cast::<PyArray>() {
+        let answer = pair(&a.get().look(py), &b.get().look(py), axis);
+        return made(py, binding.op, answer);
+    }
+    // A number is an array of no axes.
+    let mut few = Few::new();
+    if !few.push(b) {
+        return Ok(None);
+    }
+    let number = Some(Scalar::I64(few.values[0] as i64));
+    let answer = match constant(&[], number, DType::I64) {
+        Ok(Some(b)) => pair(&a.get().look(py), &b, axis),
+        other => other.map(|_| None),
+    };
     made(py, binding.op, answer)
 }
 
