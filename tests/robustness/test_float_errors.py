@@ -207,3 +207,68 @@ def test_masked_elements_do_not_warn_and_masks_are_forgotten_afterwards():
         with pytest.raises(FloatingPointError, match="invalid value encountered in sqrt"):
             np.sqrt(x, where=x < 0, out=np.zeros(2))
     assert out.tolist() == [0.0, 2.0]
+
+
+# What the short ways of small arrays, of elements and in place tell of is what NumPy tells of.
+SHORT = [
+    "x + x",
+    "x * 1e308",
+    "x - x[::-1]",
+    "x / 0.0",
+    "x / x",
+    "x[0] / x[1]",
+    "x[1] / x[0]",
+    "x[2] * 1e308",
+    "x[2] + x[3]",
+    "x[3] - x[3]",
+    "x[:3] @ x[:3]",
+    "m.sqrt(x)",
+    "m.log(x[0])",
+    "m.exp(x * 100.0)",
+    "m.add(x, x, out=x)",
+    "x.__iadd__(1e308)",
+    "x.__itruediv__(x.copy())",
+    "x.__isub__(x[3])",
+    "x.sum()",
+    "x // 0",
+    "x % 0",
+    "x.astype(m.int64)",
+    "x[:3].astype(m.float32)",
+    "i // i",
+    "i % i[0]",
+    "i[1] // i[0]",
+    "i.__ifloordiv__(i.copy())",
+    "i / i",
+    "m.where(x > 0, x, 0).copy()",
+    "x[1:3].T.reshape(2, 1).copy()",
+    "x.__setitem__(0, x[2])",
+    "x.__setitem__(0, 1e300)",
+    "f * 1e30 * 1e30",
+]
+
+
+@pytest.mark.parametrize(
+    "values", [[0.0, 1.0, 1e300, float("inf")], [2.0, 1.0, 4.0, 1.0], [0.0, -3.0, float("nan"), 1.0]]
+)
+@pytest.mark.parametrize("expression", SHORT)
+def test_small_arrays_and_elements_tell_of_the_same_errors(expression, values):
+    def told(m):
+        given = {
+            "m": m,
+            "x": m.array(values, dtype="float64"),
+            "i": m.array([0, 1, 2]),
+            "f": m.array([1.0, 3.0], dtype="float32"),
+        }
+        with warnings.catch_warnings(record=True) as found, m.errstate(divide="warn", over="warn", invalid="warn"):
+            warnings.simplefilter("always")
+            made = eval(expression, given)
+        kinds = {str(warning.message).split(" encountered")[0] for warning in found}
+        return kinds, [None if y is None else onp.asarray(y) for y in (made, given["x"], given["i"], given["f"])]
+
+    with mx.util.np_default_dtype():
+        kinds, arrays = told(np)
+    expected_kinds, expected = told(onp)
+    assert kinds == expected_kinds
+    for one, other in zip(arrays, expected, strict=True):
+        if other is not None and not (other.dtype.kind in "iu" and "invalid value" in kinds):
+            onp.testing.assert_allclose(one, other, rtol=1e-12 if other.dtype != onp.float32 else 1e-6)

@@ -168,6 +168,41 @@ pub(crate) fn read_dense<T: Element>(tensor: &Tensor) -> Vec<T> {
     unsafe { std::slice::from_raw_parts(tensor.data_ptr().cast::<T>(), tensor.len()) }.to_vec()
 }
 
+/// Whether all elements of a dense tensor are finite, once they are complete.
+pub(crate) fn is_finite(tensor: &Tensor) -> bool {
+    assert!(tensor.layout().is_contiguous());
+    // SAFETY: dense, complete (the caller waited), aligned for its dtype.
+    unsafe { are_finite(tensor.data_ptr(), tensor.len(), tensor.dtype()) }
+}
+
+/// Whether all of `len` elements are finite. Those of exact dtypes are.
+///
+/// # Safety
+/// `from` is valid for reading `len` elements of `dtype`, and aligned for them.
+pub(crate) unsafe fn are_finite(from: *const u8, len: usize, dtype: DType) -> bool {
+    /// Infinities and NaN have an exponent of ones only.
+    macro_rules! lack {
+        ($bits:ty, $exponent:expr, $len:expr) => {
+            // SAFETY: the caller's promise.
+            unsafe { std::slice::from_raw_parts(from.cast::<$bits>(), $len) }
+                .chunks(1024)
+                .all(|some| {
+                    let found = |so_far: bool, &x: &$bits| so_far | (x & $exponent == $exponent);
+                    !some.iter().fold(false, found)
+                })
+        };
+    }
+    match dtype {
+        DType::F16 => lack!(u16, 0x7c00, len),
+        DType::BF16 => lack!(u16, 0x7f80, len),
+        DType::F32 => lack!(u32, 0x7f80_0000, len),
+        DType::C64 => lack!(u32, 0x7f80_0000, 2 * len),
+        DType::F64 => lack!(u64, 0x7ff0_0000_0000_0000, len),
+        DType::C128 => lack!(u64, 0x7ff0_0000_0000_0000, 2 * len),
+        _ => true,
+    }
+}
+
 /// Fills a dense tensor.
 pub(crate) fn fill(tensor: &Tensor, value: Scalar, threads: &dyn mxnet_kernels::Threads) {
     debug_assert!(tensor.layout().is_contiguous());

@@ -2,19 +2,21 @@
 //!
 //! Nothing is watched by default. While a thread watches, each of its calls is waited for and its results are compared with its
 //! operands: a NaN or an infinity that no operand had, at the same place for elementwise operators. That finds what the processor's flags
-//! would have told, whatever kernel or thread computed it, and nothing is paid while nobody watches.
+//! would have told, whatever kernel or thread computed it, and nothing is paid while nobody watches. A result that is finite throughout
+//! tells of no error but underflow: it is read once, and the operands are not. Short ways are tried first: what they make is kept if it tells
+//! of none, else the call is made again and looked at.
 
 use std::cell::{Cell, RefCell};
 use std::sync::OnceLock;
 
-use mxnet_tensor::{DType, Scalar, normalize_axis};
+use mxnet_tensor::{DType, DeviceKind, Scalar, normalize_axis};
 
 use crate::elementwise::{comparison, logic, special};
 use crate::error::{Error, Result};
-use crate::interp;
+use crate::interp::{self, Flags};
 use crate::invoke::{Call, dispatch, invoke1};
 use crate::opdef::{Cpu, OpDef, Rng};
-use crate::{Array, Attrs, Outputs, shape, ufunc};
+use crate::{Array, Attrs, Outputs, cpu, shape, ufunc};
 
 /// What is done when an error is found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -121,6 +123,53 @@ pub(crate) fn watched(call: &Call) -> Result<Outputs> {
     Ok(outputs)
 }
 
+/// The answer of a short way that neither waits nor writes what others see. While somebody watches it is kept only if it tells of no error,
+/// as `is_clean` says; `None` then, as for a way that is closed: the general way looks for the error.
+#[inline]
+pub(crate) fn tried<R>(
+    op: &'static OpDef,
+    way: impl FnOnce() -> Result<Option<R>>,
+    is_clean: impl FnOnce(&R) -> Result<bool>,
+) -> Result<Option<R>> {
+    if !Flags::current().is_watching() {
+        return way();
+    }
+    let is_other = is_division(op) || op.name == "astype" || !matches!(op.rng, Rng::No);
+    if is_other || looks_for_underflow(op) {
+        return Ok(None);
+    }
+    match unwatched(way)? {
+        Some(made) if is_clean(&made)? => Ok(Some(made)),
+        _ => Ok(None),
+    }
+}
+
+/// Whether all elements are finite; those that are not in C order are not read, and may be anything.
+pub(crate) fn is_finite(y: &Array) -> Result<bool> {
+    if exact(y) {
+        return Ok(true);
+    }
+    if y.device().kind() != DeviceKind::Cpu || !y.layout().is_contiguous() {
+        return Ok(false);
+    }
+    y.wait_to_read()?;
+    Ok(cpu::is_finite(y.tensor()))
+}
+
+/// Whether finite results may tell of an error that somebody wants to know of.
+fn looks_for_underflow(op: &OpDef) -> bool {
+    let shrinks = matches!(
+        op.name,
+        "multiply" | "divide" | "square" | "power" | "exp" | "exp2" | "ldexp" | "astype"
+    );
+    shrinks && reactions().under != Reaction::Ignore
+}
+
+/// Divisions, of which integers tell errors that their results do not show.
+fn is_division(op: &OpDef) -> bool {
+    matches!(op.name, "floor_divide" | "remainder" | "divmod" | "fmod")
+}
+
 /// Looks at what a function has made in place of elements, each from what it was and the values that belonged to its place. An element may
 /// have met several values: the worst of them counts, NaN before an infinity before zero.
 pub(crate) fn look_in_place(
@@ -220,6 +269,9 @@ fn look(op: &'static OpDef, operands: &[&Array], y: &Array) -> Result<()> {
     if silent || matches!(op.cpu, Cpu::View(_)) {
         return Ok(());
     }
+    if !looks_for_underflow(op) && is_finite(y)? {
+        return Ok(());
+    }
     // One place of an elementwise operator's result belongs to one place of its operands; anything else to all of them.
     let elementwise = matches!(op.cpu, Cpu::Map(_));
     let meets = |flags: Array| -> Result<Array> {
@@ -278,11 +330,7 @@ fn look(op: &'static OpDef, operands: &[&Array], y: &Array) -> Result<()> {
             react(wanted.over, "overflow", name)?;
         }
     }
-    let shrinks = matches!(
-        op.name,
-        "multiply" | "divide" | "square" | "power" | "exp" | "exp2" | "ldexp" | "astype"
-    );
-    if wanted.under != Reaction::Ignore && shrinks && any(&vanished(op, operands, y)?)? {
+    if looks_for_underflow(op) && any(&vanished(op, operands, y)?)? {
         react(wanted.under, "underflow", name)?;
     }
     Ok(())
@@ -296,8 +344,7 @@ fn look_at_integers(
     name: &'static str,
 ) -> Result<()> {
     let wanted = reactions();
-    let divides = matches!(op.name, "floor_divide" | "remainder" | "divmod" | "fmod");
-    if !divides || !dtype.is_integer() || operands.len() != 2 {
+    if !is_division(op) || !dtype.is_integer() || operands.len() != 2 {
         return Ok(());
     }
     if any(&is_zero(operands[1])?)? {

@@ -49,6 +49,12 @@ impl Flags {
         self.0 & (RECORDING | STACKED | WATCHING) == 0
     }
 
+    /// Neither recording nor intercepted but by a watch for floating-point errors, which what only moves elements cannot make.
+    #[inline]
+    pub fn may_move(self) -> bool {
+        self.0 & (RECORDING | STACKED) == 0
+    }
+
     /// Whether calls are recorded for differentiation.
     #[inline]
     pub fn is_recording(self) -> bool {

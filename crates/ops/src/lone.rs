@@ -7,13 +7,13 @@
 use mxnet_engine::{Var, engine};
 use mxnet_tensor::{DType, Device, DeviceKind, Scalar, Storage, Tensor};
 
-use crate::Array;
 use crate::array::count_look;
 use crate::eager::elem;
 use crate::interp::Flags;
 use crate::opdef::{Cpu, OpDef};
 use crate::quick::Quick;
 use crate::types::{Lift, Types};
+use crate::{Array, cpu, floats};
 
 /// An element of main memory, in no storage.
 #[derive(Clone, Copy, Debug)]
@@ -50,6 +50,13 @@ impl Lone {
             dtype,
             device,
         }
+    }
+
+    /// Whether it is neither infinite nor NaN.
+    #[inline]
+    fn is_finite(&self) -> bool {
+        // SAFETY: one element of its dtype, aligned to 8.
+        unsafe { cpu::are_finite(self.ptr(), 1, self.dtype) }
     }
 
     /// Its memory form.
@@ -131,7 +138,12 @@ pub fn quick_elements(op: &'static OpDef, operands: &[One]) -> Option<Lone> {
     let (Cpu::Map(rows), Types::Promote { accepts, lift, out }) = (&op.cpu, &op.types) else {
         return None;
     };
-    if !Flags::current().is_plain()
+    let flags = Flags::current();
+    if flags.is_watching() && flags.may_move() {
+        let way = || Ok(quick_elements(op, operands));
+        return floats::tried(op, way, |y| Ok(y.is_finite())).ok().flatten();
+    }
+    if !flags.is_plain()
         || *lift == Lift::ToWidestFloat
         || op.refuses.is_some()
         || rows.outs != 1

@@ -18,12 +18,13 @@ use crate::cpu::{FEW, fill};
 use crate::cx::{KernelCx, RngState};
 use crate::eager::{Pool, elem};
 use crate::error::Result;
+use crate::index::put_few;
 use crate::interp::{Flags, current_device};
 use crate::invoke::Call;
 use crate::laid::axes_as;
 use crate::opdef::{Cost, Cpu, OpDef};
 use crate::types::{self, DTypes, Lift, Out, Types};
-use crate::{Array, autograd};
+use crate::{Array, autograd, floats};
 
 use copies::small_copy;
 pub(crate) use copies::{at_hand, convert, relaid, small};
@@ -58,7 +59,11 @@ pub enum Quick<'a> {
 pub fn quick(op: &'static OpDef, operands: &[Quick]) -> Result<Option<Array>> {
     let flags = Flags::current();
     if flags.is_intercepted() {
-        return Ok(None);
+        // Results that are watched are looked at, unless somebody else wants to see the call.
+        return match flags.may_move() {
+            true => floats::tried(op, || quick(op, operands), floats::is_finite),
+            false => Ok(None),
+        };
     }
     if flags.is_recording()
         && operands
@@ -131,10 +136,26 @@ fn of_copies(op: &'static OpDef, operands: &[Quick]) -> Result<Option<Array>> {
 /// [`crate::Error::Overflow`] for a number the dtype cannot hold.
 #[inline]
 pub fn quick_into(op: &'static OpDef, operands: &[Quick], out: &Array) -> Result<bool> {
-    if !Flags::current().is_plain() {
-        return Ok(false);
+    let flags = Flags::current();
+    if !flags.is_plain() {
+        return match flags.may_move() {
+            true => watched_into(op, operands, out),
+            false => Ok(false),
+        };
     }
     Ok(compute::<false>(op, operands, Some(out))?.is_some())
+}
+
+/// The same while results are watched: made apart, for an error is looked for in what the operands were.
+#[inline(never)]
+fn watched_into(op: &'static OpDef, operands: &[Quick], out: &Array) -> Result<bool> {
+    let Some(y) = floats::tried(op, || quick(op, operands), floats::is_finite)? else {
+        return Ok(false);
+    };
+    if y.shape() != out.shape() || y.dtype() != out.dtype() {
+        return Ok(false);
+    }
+    floats::unwatched(|| put_few(out, out.layout(), &y))
 }
 
 /// A small contiguous array on the CPU with all elements equal, or undefined for `None`. `None`: take the general way.

@@ -964,7 +964,7 @@ fn seen(
     general: impl FnOnce(&Array) -> mxnet::ops::Result<Array>,
 ) -> PyResult<Py<PyArray>> {
     let py = slf.py();
-    if Flags::current().is_plain() {
+    if Flags::current().may_move() {
         let layout = plain(slf.get().look(py).layout());
         let layout = layout.map_err(|error| raise(py, error.into()))?;
         return PyArray::shown(py, &layout, slf);

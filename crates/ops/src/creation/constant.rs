@@ -439,7 +439,7 @@ impl Content<'_> {
                 full(shape, value, dtype, device)
             }
             // There is nothing to be done later.
-            Content::Nothing if Flags::current().is_plain() => {
+            Content::Nothing if Flags::current().may_move() => {
                 Array::uninitialised(shape, dtype, device)
             }
             Content::Nothing => {
@@ -587,7 +587,7 @@ pub fn full(shape: &[usize], value: Scalar, dtype: DType, device: Device) -> Res
 /// # Errors
 /// [`crate::Error::Memory`].
 pub fn zeros(shape: &[usize], dtype: DType, device: Device) -> Result<Array> {
-    if device.kind() == DeviceKind::Cpu && Flags::current().is_plain() {
+    if device.kind() == DeviceKind::Cpu && Flags::current().may_move() {
         return Ok(Array::from_tensor(Tensor::zeros(shape, dtype, device)?));
     }
     full(shape, Scalar::I64(0), dtype, device)

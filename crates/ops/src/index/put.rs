@@ -7,7 +7,7 @@ use std::sync::Arc;
 use mxnet_engine::{Access, Var, engine};
 use mxnet_kernels::cast::Cast;
 use mxnet_kernels::copy::copy_row;
-use mxnet_tensor::{DeviceKind, Kind, Layout, Scalar};
+use mxnet_tensor::{DType, DeviceKind, Kind, Layout, Scalar};
 
 use super::short::{MOST, SMALL_BYTES, is_open, places, vars_of};
 use super::writing::put_on_row;
@@ -21,10 +21,16 @@ use crate::{Array, cpu};
 
 /// Whether elements of `x` may be written at once: on the CPU, not locked, nothing recorded.
 pub(crate) fn is_writable(x: &Array) -> bool {
-    Flags::current().is_plain()
-        && !x.is_weak()
-        && x.device().kind() == DeviceKind::Cpu
-        && !x.tensor().is_read_only()
+    Flags::current().is_plain() && takes(x)
+}
+
+/// The same for elements that are not converted, which tell of no floating-point error.
+fn is_writable_as_is(x: &Array) -> bool {
+    Flags::current().may_move() && takes(x)
+}
+
+fn takes(x: &Array) -> bool {
+    !x.is_weak() && x.device().kind() == DeviceKind::Cpu && !x.tensor().is_read_only()
 }
 
 /// `x[key] = number` for few elements, which a layout shows of `x`. Answers whether that was done; if not, the general way does it, or says why
@@ -46,7 +52,12 @@ pub fn put_number(x: &Array, at: Layout, number: &Scalar) -> bool {
 pub unsafe fn put_element(x: &Array, place: usize, number: &Scalar) -> bool {
     let (storage, dtype) = (x.tensor().storage(), x.dtype());
     let fits = dtype.is_complex() || number.kind() != Kind::Complex;
-    if !is_writable(x) || !fits || check_element("assignment", number, dtype).is_err() {
+    let is_open = match dtype {
+        // Every Python float is one, and integers are finite in it.
+        DType::F64 => is_writable_as_is(x),
+        _ => is_writable(x),
+    };
+    if !is_open || !fits || check_element("assignment", number, dtype).is_err() {
         return false;
     }
     let Some(hold) = engine().try_hold(storage.var(), Access::Write, 1) else {
@@ -66,7 +77,7 @@ pub unsafe fn put_element(x: &Array, place: usize, number: &Scalar) -> bool {
 #[inline]
 pub unsafe fn put_lone(x: &Array, place: usize, value: &Lone) -> bool {
     let storage = x.tensor().storage();
-    if !is_writable(x) || value.dtype() != x.dtype() || value.device() != x.device() {
+    if !is_writable_as_is(x) || value.dtype() != x.dtype() || value.device() != x.device() {
         return false;
     }
     let Some(hold) = engine().try_hold(storage.var(), Access::Write, 1) else {
@@ -88,7 +99,7 @@ pub unsafe fn put_lone(x: &Array, place: usize, value: &Lone) -> bool {
 pub unsafe fn copy_element(x: &Array, place: usize, value: &Array) -> bool {
     let (from, to) = (value.tensor().storage(), x.tensor().storage());
     if value.ndim() > 0
-        || !is_writable(x)
+        || !is_writable_as_is(x)
         || value.is_weak()
         || value.dtype() != x.dtype()
         || value.device() != x.device()

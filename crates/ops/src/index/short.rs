@@ -210,7 +210,7 @@ pub(super) fn elements(x: &Array, index: &Array) -> Result<Option<Array>> {
 /// The place is that of an element of `x`: [`Layout::place_of`], or the offset of a layout taken of its own.
 #[inline]
 pub unsafe fn element(x: &Array, place: usize) -> Option<Lone> {
-    if x.is_weak() || x.device().kind() != DeviceKind::Cpu || !Flags::current().is_plain() {
+    if x.is_weak() || x.device().kind() != DeviceKind::Cpu || !Flags::current().may_move() {
         return None;
     }
     let storage = x.tensor().storage();

@@ -16,6 +16,7 @@ use crate::cx::CallCx;
 use crate::eager::{Pool, elem};
 use crate::elementwise::arithmetic::MULTIPLY;
 use crate::error::{Result, Tuple};
+use crate::floats;
 use crate::interp::Flags;
 use crate::invoke::invoke1;
 use crate::linalg::MATMUL_ALONG;
@@ -349,9 +350,13 @@ fn multiply_evenly(
 pub fn small_product(a: &Array, b: &Array) -> Result<Option<Array>> {
     /// Up to this many multiplications the general way costs more than the work.
     const SMALL: usize = 32 * 1024;
+    let flags = Flags::current();
+    if flags.is_watching() && flags.may_move() {
+        return floats::tried(&MATMUL, || small_product(a, b), floats::is_finite);
+    }
     let dtype = a.dtype();
     let (s, t) = (a.shape(), b.shape());
-    if !Flags::current().is_plain()
+    if !flags.is_plain()
         || s.is_empty()
         || t.is_empty()
         || dtype != b.dtype()

@@ -21,10 +21,12 @@ use crate::shape;
 /// [`crate::Error::Memory`].
 #[inline]
 pub fn duplicate(x: &Array, dtype: DType) -> Result<Option<Array>> {
-    if !Flags::current().is_plain()
-        || x.is_weak()
-        || !x.layout().is_contiguous() && dtype != x.dtype()
-    {
+    let flags = Flags::current();
+    let is_open = match dtype == x.dtype() {
+        true => flags.may_move(),
+        false => flags.is_plain() && x.layout().is_contiguous(),
+    };
+    if !is_open || x.is_weak() {
         return Ok(None);
     }
     small_copy(x, dtype)
@@ -35,7 +37,7 @@ pub fn duplicate(x: &Array, dtype: DType) -> Result<Option<Array>> {
 /// # Errors
 /// [`crate::Error::Memory`].
 pub fn duplicate_fortran(x: &Array) -> Result<Option<Array>> {
-    if !Flags::current().is_plain() || x.is_weak() {
+    if !Flags::current().may_move() || x.is_weak() {
         return Ok(None);
     }
     copy_as(x, x.dtype(), Layout::fortran(x.shape()))
@@ -55,7 +57,7 @@ pub(crate) fn relaid(copy: &Array, layout: Layout) -> Result<Array> {
 #[inline]
 pub fn flat_layout(x: &Array, copied: Copied) -> Option<Layout> {
     let is_seen = copied == Copied::WhereNeeded
-        && Flags::current().is_plain()
+        && Flags::current().may_move()
         && !x.is_weak()
         && x.layout().is_contiguous();
     is_seen.then(|| x.layout().as_row())
@@ -67,7 +69,7 @@ pub fn flat_layout(x: &Array, copied: Copied) -> Option<Layout> {
 /// [`crate::Error::Memory`].
 #[inline]
 pub fn flat(x: &Array) -> Result<Option<Array>> {
-    if !Flags::current().is_plain() || x.is_weak() {
+    if !Flags::current().may_move() || x.is_weak() {
         return Ok(None);
     }
     let Some(copy) = small_copy(x, x.dtype())? else {

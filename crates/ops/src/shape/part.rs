@@ -213,7 +213,7 @@ pub static UNSTACK: OpDef = OpDef {
             1 => view.copy(),
             _ => Ok(view),
         };
-        if Flags::current().is_plain() {
+        if Flags::current().may_move() {
             // Nobody wants to know how the views came about: layouts will do.
             return slices
                 .map(|i| alone(x.seen_as(x.layout().select(axis as isize, i)?)))

@@ -229,7 +229,7 @@ impl Array {
     /// [`crate::Error::Shape`] if the number of elements differs.
     pub fn reshape(&self, shape: &[usize]) -> Result<Array> {
         let sizes: SmallVec<[isize; 4]> = shape.iter().map(|&n| n as isize).collect();
-        if Flags::current().is_plain()
+        if Flags::current().may_move()
             && let Ok(Some(layout)) = self.layout().reshape(&sizes)
         {
             return Ok(self.seen_as(layout));
@@ -248,7 +248,7 @@ impl Array {
     pub fn transpose(&self, axes: Option<&[i64]>) -> Result<Array> {
         let signed: Option<SmallVec<[isize; 4]>> =
             axes.map(|axes| axes.iter().map(|&a| a as isize).collect());
-        if Flags::current().is_plain()
+        if Flags::current().may_move()
             && let Ok(layout) = self.layout().transpose(signed.as_deref())
         {
             return Ok(self.seen_as(layout));
@@ -267,7 +267,7 @@ impl Array {
     /// # Errors
     /// [`crate::Error::Shape`] if it does not broadcast.
     pub fn broadcast_to(&self, shape: &[usize]) -> Result<Array> {
-        if Flags::current().is_plain()
+        if Flags::current().may_move()
             && let Ok(layout) = self.layout().broadcast_to(shape)
         {
             let repeated = self.tensor().with_layout(layout).locked(true);
