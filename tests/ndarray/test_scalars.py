@@ -212,6 +212,9 @@ def test_an_element_keeps_what_it_was_and_arrays_of_it_are_one():
     g = f
     f += 1
     assert (float(f), float(g), float(x[2])) == (4.0, 3.0, 3.0)
+    g[()] = g
+    f[()] = g
+    assert (float(f), float(g)) == (3.0, 3.0)
     x[0] = x[2]
     x[np.array([1])] = x[0]
     x[2] = x[0] * 2

@@ -514,8 +514,9 @@ fn put_element(
             _ => false,
         });
     };
-    let element = source.get().lone(py);
+    // In this order: what is written to may be the value, and is an array from here on.
     let x = slf.get().look(py);
+    let element = source.get().lone(py);
     let Some(place) = x.layout().place_of(indices) else {
         return Ok(false);
     };

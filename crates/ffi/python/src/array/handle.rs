@@ -227,7 +227,7 @@ impl PyArray {
         })
     }
 
-    /// The element that it is, if nobody has looked for an array yet.
+    /// The element that it is, if nobody has looked for an array yet. While the result lives nobody may: the array takes the element's place.
     #[inline]
     pub fn lone<'a>(&'a self, py: Python<'a>) -> Option<Look<'a, Lone>> {
         self.held.look_if(py, |held| match held {
