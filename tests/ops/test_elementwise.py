@@ -227,3 +227,40 @@ def test_complex_functions_at_zeros_infinities_and_far_away_are_numpys(name, hyp
         onp.testing.assert_allclose(ours, theirs, rtol=rtol, atol=0)
         zeros = theirs == 0
         assert onp.array_equal(onp.signbit(ours[zeros]), onp.signbit(theirs[zeros]))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "np.clip(x, 1, 3, out=y)",
+        "np.clip(x, None, 3, out=y)",
+        "np.clip(x, x, 3.0, out=z)",
+        "np.clip(x, 1, 3, out=y, where=y > 2)",
+        "np.isposinf(x, out=b)",
+        "np.isneginf(x, out=b)",
+        "np.frexp(x, out=(y, e))",
+        "np.clip(x, 1, 3, out=x[:2])",
+        "np.isposinf(x, out=b[0, :2])",
+    ],
+)
+def test_functions_of_elements_repeat_their_result_in_a_larger_output(call):
+    def names(space):
+        return {
+            "np": space,
+            "x": space.array([0.5, -onp.inf, onp.inf, 2.5]),
+            "y": space.full((3, 4), 7.0),
+            "z": space.full((2, 3, 4), 7.0),
+            "b": space.zeros((3, 4), dtype=bool),
+            "e": space.zeros((3, 4), dtype="int32"),
+        }
+
+    wanted, found, raised = names(onp), names(np), []
+    for spaces in (wanted, found):
+        try:
+            eval(call, spaces)
+            raised.append(False)
+        except ValueError:
+            raised.append(True)
+    assert raised[0] == raised[1]
+    for name in "xyzbe":
+        onp.testing.assert_array_equal(found[name].asnumpy(), wanted[name], err_msg=name)

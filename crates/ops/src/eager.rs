@@ -106,6 +106,14 @@ fn into_outs(call: &Call, results: Outputs) -> Result<Outputs> {
                 Ok(result)
             }
             Some(out) => {
+                let spreads = call.op.out_spreads
+                    && result.shape() != out.shape()
+                    && broadcast_shapes(&[result.shape(), out.shape()])
+                        .is_ok_and(|both| both.as_slice() == out.shape());
+                let result = match spreads {
+                    true => result.broadcast_to(out.shape())?,
+                    false => result,
+                };
                 check_out(call, i, out, result.shape(), result.dtype())?;
                 match out.shares_elements() {
                     true => copy_into_shared(&result, out)?,

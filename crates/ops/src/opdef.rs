@@ -40,6 +40,8 @@ pub struct OpDef {
     pub out_casting: Casting,
     /// Whether `out=` must have a dtype that the result's holds safely: functions that choose elements read it into their own, as NumPy's do.
     pub out_held: bool,
+    /// Whether `out=` may be larger than the result, which is repeated in it: functions of elements that are made of others.
+    pub out_spreads: bool,
     /// What a Python number answers for itself.
     pub of_number: Option<OfNumber>,
     /// What refuses operands of an elementwise operator for their values, before anything is computed: it may run later, on another thread.
@@ -584,6 +586,7 @@ impl OpDef {
         extended: None,
         out_casting: Casting::SameKind,
         out_held: false,
+        out_spreads: false,
         of_number: None,
         refuses: None,
         sole: Sole::Scalar,

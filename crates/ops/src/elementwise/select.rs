@@ -124,6 +124,7 @@ pub static CHOOSE: OpDef = OpDef {
 /// Between two bounds.
 pub static CLIP: OpDef = OpDef {
     name: "clip",
+    out_spreads: true,
     surface: &[Surface::Np("clip"), Surface::Method("clip")],
     params: &[
         Param::array("a").strong(),
@@ -176,6 +177,7 @@ pub static CLIP: OpDef = OpDef {
 /// Bounding with the keywords of functions of elements.
 pub static CLIP_WHERE: OpDef = OpDef {
     name: "clip_where",
+    out_spreads: true,
     params: &[
         Param::array("a").strong(),
         Param::optional_array("a_min"),

@@ -584,6 +584,7 @@ const INFINITY: OpDef = OpDef {
 /// Plus infinity.
 pub static ISPOSINF: OpDef = OpDef {
     name: "isposinf",
+    out_spreads: true,
     surface: &[Surface::Np("isposinf")],
     doc: "Where elements are plus infinity. Complex numbers have no order and are refused.",
     returns: &[("ndarray", "bool, of the shape of `x`.")],
@@ -607,6 +608,7 @@ pub static ISPOSINF: OpDef = OpDef {
 /// Minus infinity.
 pub static ISNEGINF: OpDef = OpDef {
     name: "isneginf",
+    out_spreads: true,
     surface: &[Surface::Np("isneginf")],
     doc: "Where elements are minus infinity. Complex numbers have no order and are refused.",
     returns: &[("ndarray", "bool, of the shape of `x`.")],
@@ -678,6 +680,7 @@ fn in_loop_dtype(cx: &CompositeCx) -> Result<Array> {
 /// Mantissa and exponent.
 pub static FREXP: OpDef = OpDef {
     name: "frexp",
+    out_spreads: true,
     surface: &[Surface::Np("frexp")],
     params: &[Param::array("x")],
     form: Form::Ufunc,
