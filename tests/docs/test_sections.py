@@ -94,7 +94,7 @@ def lacks(path, found):
 # Methods in C, whose signatures do not say that they give nothing.
 IN_PLACE = {
     *(f"np.ndarray.{name}" for name in ("attach_grad", "backward", "drop_grad", "fill", "partition", "resize")),
-    *(f"np.ndarray.{name}" for name in ("setflags", "sort")),
+    *(f"np.ndarray.{name}" for name in ("put", "setflags", "sort")),
     *("np.ndarray.wait_to_read", "np.ndarray.wait_to_write", "np.ufunc.at", "np.ndarray.zero_grad"),
 }
 

@@ -273,7 +273,7 @@ def nanmin(
 
 def _position(name: str, a: ArrayLike, axis: int | None, out: ndarray | None, keepdims: bool) -> ndarray:
     x = asarray(a)
-    # The largest element is NaN if one is: most arrays have none, and are read once more instead of written and read several times.
+    # The largest element is NaN if one is: most arrays have none, and are read twice instead of written several times.
     has_none = not _has_nan(x) or (x.size > 0 and not bool(_op["isnan"](_op["max"](x))))
     counted = None if has_none else _counted(x, True)
     filled = _filled(x, counted, _limit(x, -1 if name == "nanargmax" else 1))
