@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use mxnet_engine::{Access, engine};
-use mxnet_tensor::{DType, Device, Kind, Layout, Scalar, Tensor};
+use mxnet_tensor::{DType, Device, Kind, Layout, Scalar, Source, Tensor};
 
 use crate::autograd::Node;
 use crate::error::{Error, Result};
@@ -274,30 +274,19 @@ impl Array {
         Array::from_tensor(self.tensor.with_layout(layout))
     }
 
-    /// Writes the same elements seen through another layout, outside any recorded graph, to the place where they shall stay.
+    /// Writes a view of a tensor, outside any recorded graph, to the place where it shall stay.
     ///
     /// # Safety
-    /// As for [`Tensor::write_view`].
+    /// As for [`Source::write`].
     #[inline]
     #[allow(unsafe_code, reason = "writes to a place of the caller's")]
-    pub unsafe fn write_view(&self, layout: &Layout, to: *mut Array) {
-        // SAFETY: the caller's.
-        unsafe { self.write_view_of(layout, self.dtype(), false, to) };
-    }
-
-    /// The same as elements of `dtype`; not to be written to if the array is not, or `locks`.
-    ///
-    /// # Safety
-    /// As [`Array::write_view`]; the layout counts in elements of `dtype`.
-    #[inline]
-    #[allow(unsafe_code, reason = "writes to a place of the caller's")]
-    pub unsafe fn write_view_of(&self, layout: &Layout, dtype: DType, locks: bool, to: *mut Array) {
+    pub unsafe fn write_view(source: Source, layout: &Layout, to: *mut Array) {
+        let lineage = source.storage().lineage();
         // SAFETY: the caller's.
         unsafe {
-            let tensor = &raw mut (*to).tensor;
-            self.tensor.write_view_of(layout, dtype, locks, tensor);
+            source.write(layout, &raw mut (*to).tensor);
             (&raw mut (*to).entry).write(None);
-            (&raw mut (*to).lineage).write(self.tensor.storage().lineage());
+            (&raw mut (*to).lineage).write(lineage);
             (&raw mut (*to).weak).write(None);
         }
     }

@@ -32,7 +32,7 @@ pub use promotion::{
 };
 pub use scalar::Scalar;
 pub use storage::Storage;
-pub use tensor::Tensor;
+pub use tensor::{Source, Tensor};
 
 /// Another name of [`TensorError`], for the functions of [`Layout`].
 pub type LayoutError = TensorError;

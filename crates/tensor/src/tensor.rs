@@ -17,6 +17,39 @@ pub struct Tensor {
     is_locked: bool,
 }
 
+/// All that a view is made of but its layout. It holds the storage, so that the view can be made later, whatever becomes of the tensor meanwhile.
+pub struct Source {
+    storage: Arc<Storage>,
+    dtype: DType,
+    is_locked: bool,
+}
+
+impl Source {
+    /// The storage.
+    #[inline]
+    pub fn storage(&self) -> &Storage {
+        &self.storage
+    }
+
+    /// Writes the view through a layout to the place where it shall stay: everywhere else that it passed through would cost.
+    ///
+    /// # Safety
+    ///
+    /// The layout, in elements of the view's dtype, lies inside the storage. `to` is valid for writing a tensor; what it holds is not dropped.
+    #[inline]
+    pub unsafe fn write(self, layout: &Layout, to: *mut Tensor) {
+        debug_assert_eq!(check_inside(&self.storage, layout, self.dtype), Ok(()));
+        // SAFETY: the caller's.
+        unsafe {
+            (&raw mut (*to).layout).write(layout.clone());
+            (&raw mut (*to).storage).write(self.storage);
+            (&raw mut (*to).dtype).write(self.dtype);
+            (&raw mut (*to).is_view).write(true);
+            (&raw mut (*to).is_locked).write(self.is_locked);
+        }
+    }
+}
+
 impl Tensor {
     /// Sees a storage through a layout.
     ///
@@ -246,37 +279,13 @@ impl Tensor {
         }
     }
 
-    /// Writes what [`Tensor::with_layout`] answers to the place where it shall stay: everywhere else that it passed through would cost.
-    ///
-    /// # Safety
-    ///
-    /// `to` is valid for writing a tensor; what it holds is not dropped.
+    /// What views of the tensor as elements of `dtype` are made of; not to be written to if the tensor is not, or `locks`.
     #[inline]
-    pub unsafe fn write_view(&self, layout: &Layout, to: *mut Tensor) {
-        // SAFETY: the caller's.
-        unsafe { self.write_view_of(layout, self.dtype, false, to) };
-    }
-
-    /// The same as elements of `dtype`; not to be written to if the tensor is not, or `locks`.
-    ///
-    /// # Safety
-    /// As [`Tensor::write_view`]; the layout counts in elements of `dtype`.
-    #[inline]
-    pub unsafe fn write_view_of(
-        &self,
-        layout: &Layout,
-        dtype: DType,
-        locks: bool,
-        to: *mut Tensor,
-    ) {
-        debug_assert_eq!(check_inside(&self.storage, layout, dtype), Ok(()));
-        // SAFETY: the caller's.
-        unsafe {
-            (&raw mut (*to).layout).write(layout.clone());
-            (&raw mut (*to).storage).write(self.storage.clone());
-            (&raw mut (*to).dtype).write(dtype);
-            (&raw mut (*to).is_view).write(true);
-            (&raw mut (*to).is_locked).write(self.is_locked || locks);
+    pub fn source(&self, dtype: DType, locks: bool) -> Source {
+        Source {
+            storage: self.storage.clone(),
+            dtype,
+            is_locked: self.is_locked || locks,
         }
     }
 

@@ -148,17 +148,20 @@ impl PyArray {
         source: &Bound<'_, PyArray>,
     ) -> PyResult<Py<PyArray>> {
         let of = source.get();
-        let write = |to: *mut PyArray| {
+        // Taken before the object is allocated: that may collect garbage, whose Python code may give the array other memory.
+        let (parts, base) = {
             let x = of.seen(py);
             let base = match (&of.base, x.entry()) {
                 (_, Some(_)) => None,
                 (Some(base), None) => Some(base.clone_ref(py)),
                 (None, None) => Some(source.clone().unbind()),
             };
-            let dtype = part.unwrap_or(x.dtype());
-            // SAFETY: the place is one for an array, of which all fields are written.
+            (x.tensor().source(part.unwrap_or(x.dtype()), locks), base)
+        };
+        let write = |to: *mut PyArray| {
+            // SAFETY: the place is one for an array, of which all fields are written; the layout was taken of what `parts` are.
             unsafe {
-                let array = |to: *mut Array| x.write_view_of(layout, dtype, locks, to);
+                let array = |to: *mut Array| Array::write_view(parts, layout, to);
                 let held = |to: *mut Held| Held::write_array(to, array);
                 Guarded::write_by(&raw mut (*to).held, held);
                 (&raw mut (*to).base).write(base);
