@@ -217,7 +217,7 @@ def test_signatures_are_those_of_numpy():
             continue
         ours = list(inspect.signature(getattr(np.random.Generator, name)).parameters.values())
         theirs = list(inspect.signature(method).parameters.values())
-        wanted = [(p.name, p.kind) for p in theirs]
+        wanted = [(p.name, p.kind) for p in theirs if p.name != "self"]
         assert [(p.name, p.kind) for p in ours if (p.name, p.kind) in wanted] == wanted, name
 
 

@@ -4,6 +4,8 @@
 //! engine orders: the element was complete when it was read, and nobody writes it.
 #![allow(unsafe_code)]
 
+use std::mem::MaybeUninit;
+
 use mxnet_engine::{Var, engine};
 use mxnet_tensor::{DType, Device, DeviceKind, Scalar, Storage, Tensor};
 
@@ -25,31 +27,50 @@ pub struct Lone {
 }
 
 impl Lone {
-    /// The element at `from`, of an array on `device`.
+    /// Makes the element of an array on `device` that `write` writes, where it shall stay: moved about, it would be read in wider words than it
+    /// was written in, which waits for the processor's store buffer and takes longer than all the rest.
+    ///
+    /// # Safety
+    /// `write` writes an element of `dtype`.
+    #[inline]
+    pub(crate) unsafe fn make(
+        to: &mut MaybeUninit<Lone>,
+        dtype: DType,
+        device: Device,
+        write: impl FnOnce(*mut u8),
+    ) {
+        let to = to.as_mut_ptr();
+        // SAFETY: all fields are written; no element has more than 16 bytes, and those without meaning are zero.
+        unsafe {
+            (&raw mut (*to).dtype).write(dtype);
+            (&raw mut (*to).device).write(device);
+            (&raw mut (*to).bytes[0]).write(0);
+            (&raw mut (*to).bytes[1]).write(0);
+            write((&raw mut (*to).bytes).cast());
+        }
+    }
+
+    /// Makes it of the element at `from`.
     ///
     /// # Safety
     /// `from` is valid for reading an element of `dtype`.
     #[inline]
-    pub(crate) unsafe fn read(from: *const u8, dtype: DType, device: Device) -> Lone {
-        let mut bytes = [0; 2];
-        // SAFETY: the caller's promise; no element has more than 16 bytes.
-        unsafe {
+    pub(crate) unsafe fn read(
+        to: &mut MaybeUninit<Lone>,
+        from: *const u8,
+        dtype: DType,
+        device: Device,
+    ) {
+        // SAFETY: the caller's promise.
+        let write = |to: *mut u8| unsafe {
             match dtype.size() {
-                8 => bytes[0] = from.cast::<u64>().read_unaligned(),
-                4 => {
-                    let to = bytes.as_mut_ptr().cast::<u32>();
-                    to.write(from.cast::<u32>().read_unaligned());
-                }
-                size => {
-                    std::ptr::copy_nonoverlapping(from, bytes.as_mut_ptr().cast::<u8>(), size);
-                }
+                8 => to.cast::<u64>().write(from.cast::<u64>().read_unaligned()),
+                4 => to.cast::<u32>().write(from.cast::<u32>().read_unaligned()),
+                size => std::ptr::copy_nonoverlapping(from, to, size),
             }
-        }
-        Lone {
-            bytes,
-            dtype,
-            device,
-        }
+        };
+        // SAFETY: an element is written.
+        unsafe { Lone::make(to, dtype, device, write) };
     }
 
     /// Whether it is neither infinite nor NaN.
@@ -132,19 +153,31 @@ impl<'a> From<Quick<'a>> for One<'a> {
     }
 }
 
-/// Calls `op` on elements of one dtype and Python numbers, while nothing intercepts or records. `None`: take another way.
+/// Calls `op` on elements of one dtype and Python numbers, while nothing intercepts or records, and makes the result. Answers whether it did; else
+/// take another way.
 #[inline]
-pub fn quick_elements(op: &'static OpDef, operands: &[One]) -> Option<Lone> {
+pub fn quick_elements(op: &'static OpDef, operands: &[One], to: &mut MaybeUninit<Lone>) -> bool {
+    let flags = Flags::current();
+    if flags.is_watching() && flags.may_move() {
+        let way = || {
+            let mut room = MaybeUninit::uninit();
+            let is_made = Flags::current().is_plain() && made(op, operands, &mut room).is_some();
+            // SAFETY: made.
+            Ok(is_made.then(|| unsafe { room.assume_init() }))
+        };
+        let found = floats::tried(op, way, |y: &Lone| Ok(y.is_finite()));
+        return found.ok().flatten().map(|y| to.write(y)).is_some();
+    }
+    flags.is_plain() && made(op, operands, to).is_some()
+}
+
+/// The same where nobody looks on. `None`: nothing was made.
+#[inline]
+fn made(op: &'static OpDef, operands: &[One], to: &mut MaybeUninit<Lone>) -> Option<()> {
     let (Cpu::Map(rows), Types::Promote { accepts, lift, out }) = (&op.cpu, &op.types) else {
         return None;
     };
-    let flags = Flags::current();
-    if flags.is_watching() && flags.may_move() {
-        let way = || Ok(quick_elements(op, operands));
-        return floats::tried(op, way, |y| Ok(y.is_finite())).ok().flatten();
-    }
-    if !flags.is_plain()
-        || *lift == Lift::ToWidestFloat
+    if *lift == Lift::ToWidestFloat
         || op.refuses.is_some()
         || rows.outs != 1
         || rows.params != 0
@@ -175,13 +208,11 @@ pub fn quick_elements(op: &'static OpDef, operands: &[One]) -> Option<Lone> {
     if !accepts.has(dtype) {
         return None;
     }
-    let mut slots = [[0_u64; 2]; 3];
-    let [result, slots @ ..] = &mut slots;
-    let result = result.as_mut_ptr().cast::<u8>();
-    let mut ptrs = [result; 3];
+    let mut slots = [[0_u64; 2]; 2];
+    let mut ptrs = [std::ptr::null_mut::<u8>(); 3];
     let mut reads: [Option<&Var>; 2] = [None; 2];
     for (((operand, slot), ptr), read) in
-        (operands.iter().zip(slots).zip(&mut ptrs[1..])).zip(&mut reads)
+        (operands.iter().zip(&mut slots).zip(&mut ptrs[1..])).zip(&mut reads)
     {
         match operand {
             One::Array(x) => {
@@ -200,15 +231,18 @@ pub fn quick_elements(op: &'static OpDef, operands: &[One]) -> Option<Lone> {
             }
         }
     }
-    let element = || {
+    let compute = |result: *mut u8| {
+        ptrs[0] = result;
         // SAFETY: every operand is one element of the row's type, the result has room for 16 bytes.
-        unsafe {
-            row(ptrs.as_ptr(), [0_isize; 3].as_ptr(), 1, std::ptr::null());
-            Lone::read(result, out.of(dtype), device)
-        }
+        unsafe { row(ptrs.as_ptr(), [0_isize; 3].as_ptr(), 1, std::ptr::null()) };
     };
+    // SAFETY: the row writes an element of this type.
+    let make = || unsafe { Lone::make(to, out.of(dtype), device, compute) };
     let reads = match reads {
-        [None, None] => return Some(element()),
+        [None, None] => {
+            make();
+            return Some(());
+        }
         [Some(a), None] | [None, Some(a)] => [a, a],
         [Some(a), Some(b)] => [a, b],
     };
@@ -223,7 +257,7 @@ pub fn quick_elements(op: &'static OpDef, operands: &[One]) -> Option<Lone> {
         return None;
     }
     // `guard` grants the reads.
-    let element = element();
+    make();
     drop(guard);
-    Some(element)
+    Some(())
 }

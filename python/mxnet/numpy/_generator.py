@@ -34,7 +34,7 @@ def _is_below(high: Any, low: Any) -> bool:
     return bool((asarray(high) < asarray(low)).any())
 
 
-class Generator(Continuous, GammaFamily, Counts):
+class Generator(_core.Drawing, Continuous, GammaFamily, Counts):
     """Random numbers from a stream of its own, with the methods of NumPy's `Generator`.
 
     Parameters
@@ -70,6 +70,7 @@ class Generator(Continuous, GammaFamily, Counts):
             )
         self._bits = bit_generator
         self._call = bit_generator._stream.call
+        self._draw_from(bit_generator._stream)
 
     @property
     def bit_generator(self) -> BitGenerator:
@@ -442,6 +443,34 @@ class Generator(Continuous, GammaFamily, Counts):
                [1., 2.]])
         """
         return sample(self._call, mean, cov, size, check_valid, tol, method)
+
+
+def _shorten() -> None:
+    """Let the methods that only hand their arguments on go straight to their distributions, without a Python frame."""
+    names = """
+        random standard_normal standard_exponential standard_cauchy standard_t normal laplace logistic gumbel
+        exponential rayleigh weibull pareto power lognormal triangular wald vonmises poisson binomial negative_binomial
+        geometric hypergeometric logseries zipf standard_gamma gamma chisquare noncentral_chisquare beta f noncentral_f
+    """
+    for name in names.split():
+        method = getattr(Generator, name)
+        _core.shorten_draw(Generator, method, _random[name], _signature(method))
+
+
+def _signature(method: Any) -> str:
+    """The parameters of a function of Python, with their defaults, as text."""
+    code = method.__code__
+    names, defaults = code.co_varnames, method.__defaults__ or ()
+    required = code.co_argcount - len(defaults)
+    words = ["$self", *names[1:required]]
+    words += [f"{name}={value!r}" for name, value in zip(names[required:], defaults, strict=False)]
+    if code.co_kwonlyargcount:
+        last = names[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
+        words += ["*", *(f"{name}={method.__kwdefaults__[name]!r}" for name in last)]
+    return f"({', '.join(words)})"
+
+
+_shorten()
 
 
 def default_rng(seed: Any = None) -> Generator:

@@ -70,6 +70,8 @@ pub struct PyArray {
     is_linked: bool,
     /// Whether it stands for one of NumPy's scalars, which in-place operators leave as they are: `s = x.sum(); s /= 2` makes another.
     is_scalar: bool,
+    /// Whether the object was written to its place by [`place`], which knows how such an object ends.
+    is_placed: bool,
 }
 
 /// What an array object is around. Its form is fixed, so that arrays can be written to where they stay.
@@ -77,6 +79,7 @@ pub struct PyArray {
 enum Held {
     Array(Array),
     /// An element, until somebody looks for an array.
+    #[expect(dead_code, reason = "it is made where it stays, see `HeldLone`")]
     Lone(Lone),
 }
 

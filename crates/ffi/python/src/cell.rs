@@ -25,37 +25,40 @@ mod inner {
 impl<T> Guarded<T> {
     /// Guards `value`.
     #[cfg(not(Py_GIL_DISABLED))]
-    pub fn new(value: T) -> Guarded<T> {
+    pub const fn new(value: T) -> Guarded<T> {
         Guarded(inner::Cell(std::cell::UnsafeCell::new(value)))
     }
 
     /// Guards `value`.
     #[cfg(Py_GIL_DISABLED)]
-    pub fn new(value: T) -> Guarded<T> {
+    pub const fn new(value: T) -> Guarded<T> {
         Guarded(inner::Cell(parking_lot::RwLock::new(value)))
     }
 
-    /// Writes one to the place where it shall stay, with the value that `write` writes to its own place.
+    /// Writes one to the place where it shall stay, with the value that `write` writes to its own place, if it does. Answers whether it did.
     ///
     /// # Safety
-    /// `to` is valid for writes; `write` initialises the place that it is given.
+    /// `to` is valid for writes; `write` has initialised the place that it is given if it answers yes.
     #[cfg(not(Py_GIL_DISABLED))]
     #[inline]
-    pub unsafe fn write_by(to: *mut Guarded<T>, write: impl FnOnce(*mut T)) {
-        write(to.cast());
+    pub unsafe fn write_by(to: *mut Guarded<T>, write: impl FnOnce(*mut T) -> bool) -> bool {
+        write(to.cast())
     }
 
-    /// Writes one to the place where it shall stay, with the value that `write` writes to its own place.
+    /// Writes one to the place where it shall stay, with the value that `write` writes to its own place, if it does. Answers whether it did.
     ///
     /// # Safety
-    /// `to` is valid for writes; `write` initialises the place that it is given.
+    /// `to` is valid for writes; `write` has initialised the place that it is given if it answers yes.
     #[cfg(Py_GIL_DISABLED)]
     #[inline]
-    pub unsafe fn write_by(to: *mut Guarded<T>, write: impl FnOnce(*mut T)) {
+    pub unsafe fn write_by(to: *mut Guarded<T>, write: impl FnOnce(*mut T) -> bool) -> bool {
         let mut value = std::mem::MaybeUninit::uninit();
-        write(value.as_mut_ptr());
-        // SAFETY: the caller's.
-        unsafe { to.write(Guarded::new(value.assume_init())) };
+        let is_written = write(value.as_mut_ptr());
+        if is_written {
+            // SAFETY: the caller's.
+            unsafe { to.write(Guarded::new(value.assume_init())) };
+        }
+        is_written
     }
 
     /// A part of the value, to look at. While the result lives, no Python code may run and the lock may not be released: either could replace

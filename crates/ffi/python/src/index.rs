@@ -1,7 +1,9 @@
 //! `x[...]`: Python's index expressions, taken apart for the core.
 
+use std::mem::MaybeUninit;
+
 use mxnet::ops::interp::Flags;
-use mxnet::ops::{Array, Quick, duplicate, index};
+use mxnet::ops::{Array, Lone, Quick, duplicate, index};
 use mxnet::tensor::{Cut, DType, Dims, IndexItem, Layout, Scalar, TensorError};
 use pyo3::PyTypeInfo;
 use pyo3::exceptions::{PyIndexError, PyOverflowError, PyTypeError};
@@ -267,11 +269,6 @@ fn shown(slf: &Bound<'_, PyArray>, layout: Layout) -> PyResult<Py<PyArray>> {
         x.end();
         return PyArray::wrap_view(py, view, slf);
     }
-    // SAFETY: the layout was taken of that of `x`.
-    if let Some(element) = &unsafe { index::element(&x, layout.offset()) } {
-        x.end();
-        return PyArray::wrap_element(py, element);
-    }
     let view = Array::from_tensor(x.tensor().with_layout(layout));
     x.end();
     finished(slf, view)
@@ -281,17 +278,17 @@ fn shown(slf: &Bound<'_, PyArray>, layout: Layout) -> PyResult<Py<PyArray>> {
 #[inline]
 fn element(slf: &Bound<'_, PyArray>, indices: &[isize]) -> PyResult<Option<Py<PyArray>>> {
     let py = slf.py();
-    let x = slf.get().look(py);
-    let Some(place) = x.layout().place_of(indices) else {
+    if slf.get().look(py).ndim() != indices.len() {
         return Ok(None);
-    };
-    // SAFETY: the place is that of an element.
-    let element = unsafe { index::element(&x, place) };
-    x.end();
-    match &element {
-        Some(element) => PyArray::wrap_element(py, element).map(Some),
-        None => Ok(None),
     }
+    let make = |to: &mut MaybeUninit<Lone>| {
+        let x = slf.get().look(py);
+        let place = x.layout().place_of(indices);
+        // SAFETY: the place is that of an element.
+        place.is_some_and(|place| unsafe { index::element(&x, place, to) })
+    };
+    // SAFETY: where `make` answers yes, it has made the element.
+    unsafe { PyArray::element_by(py, make) }
 }
 
 /// What was taken of an array by integers and slices: a view, or a copy of the one element that integers for all axes take, as NumPy's scalars

@@ -69,7 +69,7 @@ mod _core {
     #[pymodule_export]
     use crate::memory::{ArrayFlags, Flat};
     #[pymodule_export]
-    use crate::random::RandomStream;
+    use crate::random::{Drawing, RandomStream, shorten_draw};
     #[pymodule_export]
     use crate::registry::registry;
     #[pymodule_export]

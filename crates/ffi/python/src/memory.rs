@@ -1,11 +1,12 @@
 //! What an array shows of its memory: flags, views of another dtype, its elements in a row, its base; and changes of the array in place.
 
+use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use mxnet::ops::elementwise::parts::IMAG;
 use mxnet::ops::index::{element, put_element};
 use mxnet::ops::interp::Flags;
-use mxnet::ops::{Array, Error, OpDef, Short, shape};
+use mxnet::ops::{Array, Error, Lone, OpDef, Short, shape};
 use mxnet::tensor::{DType, Layout, Tensor};
 use pyo3::exceptions::{
     PyAttributeError, PyDeprecationWarning, PyIndexError, PyKeyError, PyTypeError, PyValueError,
@@ -583,11 +584,15 @@ impl Flat {
             return Ok(None);
         }
         self.next.store(place + 1, Ordering::Relaxed);
-        // SAFETY: this is where an element lies: one of those counted above.
-        let element = unsafe { element(&x, x.layout().place_at(place)) };
         x.end();
-        match &element {
-            Some(element) => PyArray::wrap_element(py, element).map(Some),
+        let make = |to: &mut MaybeUninit<Lone>| {
+            let x = self.array.get().look(py);
+            // SAFETY: this is where an element lies, if it still does.
+            place < x.len() && unsafe { element(&x, x.layout().place_at(place), to) }
+        };
+        // SAFETY: where `make` answers yes, it has made the element.
+        match unsafe { PyArray::element_by(py, make) }? {
+            Some(element) => Ok(Some(element)),
             None => self.__getitem__(PyInt::new(py, place).as_any()).map(Some),
         }
     }
@@ -636,13 +641,14 @@ impl Flat {
 
     fn __getitem__(&self, key: &Bound<'_, PyAny>) -> PyResult<Py<PyArray>> {
         let py = key.py();
-        let found = self.array.get().with(py, |x| {
-            let place = place_of(x, key)?;
+        let make = |to: &mut MaybeUninit<Lone>| {
+            let x = self.array.get().look(py);
             // SAFETY: this is where an element lies.
-            unsafe { element(x, place) }
-        });
-        if let Some(element) = &found {
-            return PyArray::wrap_element(py, element);
+            place_of(&x, key).is_some_and(|place| unsafe { element(&x, place, to) })
+        };
+        // SAFETY: where `make` answers yes, it has made the element.
+        if let Some(element) = unsafe { PyArray::element_by(py, make) }? {
+            return Ok(element);
         }
         let key = &self.key(key)?;
         let found = index::get(&self.row(py)?, key)?;

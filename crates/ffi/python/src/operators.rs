@@ -1,5 +1,7 @@
 //! How the class's operators reach the core: the short way where it is open, else the general one.
 
+use std::mem::MaybeUninit;
+
 use mxnet::ops::{
     Attrs, Call, Lone, One, OpDef, Quick, dispatch, elementwise as e, quick, quick_elements,
     quick_into,
@@ -172,11 +174,11 @@ pub fn quick_binary(
     swapped: bool,
 ) -> PyResult<Option<Py<PyAny>>> {
     let py = slf.py();
-    if let Some(element) = slf.get().lone(py) {
-        let result = of_element(py, &element, op, other, swapped);
-        element.end();
-        if let Some(result) = &result {
-            return Ok(Some(PyArray::wrap_element(py, result)?.into_any()));
+    if slf.get().is_sole(py) {
+        let make = |to: &mut MaybeUninit<Lone>| elements(slf, op, other, swapped, to);
+        // SAFETY: where `make` answers yes, it has made the element.
+        if let Some(result) = unsafe { PyArray::element_by(py, make) }? {
+            return Ok(Some(result.into_any()));
         }
     }
     let this = slf.get().look(py);
@@ -191,15 +193,6 @@ pub fn quick_binary(
         (None, Ok(None)) => return Ok(None),
         (None, Err(_)) => return number.map(|_| None),
     };
-    if this.ndim() == 0
-        && let Some(element) = &quick_elements(op, &operands.map(One::from))
-    {
-        if let Some(other) = other {
-            other.end();
-        }
-        this.end();
-        return Ok(Some(PyArray::wrap_element(py, element)?.into_any()));
-    }
     let result = quick(op, &operands);
     if let Some(other) = other {
         other.end();
@@ -212,26 +205,38 @@ pub fn quick_binary(
     }
 }
 
-/// The same for an element that nobody has looked for an array of. `None`: take another way, which also says what is wrong.
+/// Makes the result of an operator on one element and another one or a Python number. Answers whether it did; else take another way, which also
+/// says what is wrong.
 #[inline]
-fn of_element(
-    py: Python<'_>,
-    element: &Lone,
+fn elements(
+    slf: &Bound<'_, PyArray>,
     op: &'static OpDef,
     other: &Bound<'_, PyAny>,
     swapped: bool,
-) -> Option<Lone> {
-    let this = One::Lone(element);
-    let Some(other) = as_array(other) else {
-        return match &convert::number(other) {
-            Ok(Some(number)) if swapped => quick_elements(op, &[One::Number(number), this]),
-            Ok(Some(number)) => quick_elements(op, &[this, One::Number(number)]),
-            Ok(None) | Err(_) => None,
-        };
+    to: &mut MaybeUninit<Lone>,
+) -> bool {
+    let py = slf.py();
+    let (lone, array);
+    let this = match slf.get().lone(py) {
+        Some(element) => {
+            lone = element;
+            One::Lone(&lone)
+        }
+        None => {
+            array = slf.get().look(py);
+            One::Array(&array)
+        }
     };
-    match other.get().lone(py) {
-        Some(other) => quick_elements(op, &[this, One::Lone(&other)]),
-        None => quick_elements(op, &[this, One::Array(&other.get().look(py))]),
+    match as_array(other) {
+        Some(other) => match other.get().lone(py) {
+            Some(other) => quick_elements(op, &[this, One::Lone(&other)], to),
+            None => quick_elements(op, &[this, One::Array(&other.get().look(py))], to),
+        },
+        None => match &convert::number(other) {
+            Ok(Some(number)) if swapped => quick_elements(op, &[One::Number(number), this], to),
+            Ok(Some(number)) => quick_elements(op, &[this, One::Number(number)], to),
+            Ok(None) | Err(_) => false,
+        },
     }
 }
 
@@ -263,11 +268,14 @@ fn quick_in_place(
 #[inline]
 pub fn quick_unary(slf: &Bound<'_, PyArray>, op: &'static OpDef) -> PyResult<Option<Py<PyAny>>> {
     let py = slf.py();
-    if let Some(element) = slf.get().lone(py) {
-        let result = quick_elements(op, &[One::Lone(&element)]);
-        element.end();
-        if let Some(result) = &result {
-            return Ok(Some(PyArray::wrap_element(py, result)?.into_any()));
+    if slf.get().lone(py).is_some() {
+        let make = |to: &mut MaybeUninit<Lone>| match slf.get().lone(py) {
+            Some(element) => quick_elements(op, &[One::Lone(&element)], to),
+            None => false,
+        };
+        // SAFETY: where `make` answers yes, it has made the element.
+        if let Some(result) = unsafe { PyArray::element_by(py, make) }? {
+            return Ok(Some(result.into_any()));
         }
     }
     let result = quick(op, &[Quick::Array(&slf.get().look(py))]);

@@ -11,6 +11,10 @@ use pyo3::types::PyTuple;
 
 use crate::call;
 
+mod methods;
+
+pub use methods::{Drawing, shorten_draw};
+
 /// A stream of random numbers that functions can be told to draw from.
 #[pyclass(frozen, module = "mxnet._core")]
 pub struct RandomStream(Arc<Generator>);

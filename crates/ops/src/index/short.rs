@@ -204,25 +204,27 @@ pub(super) fn elements(x: &Array, index: &Array) -> Result<Option<Array>> {
     Ok(all_inside.then(|| Array::from_tensor(result)))
 }
 
-/// The element at a place of the storage of `x`. `None`: take the general way.
+/// Makes `to` the element at a place of the storage of `x`. Answers whether it did; else take the general way.
 ///
 /// # Safety
 /// The place is that of an element of `x`: [`Layout::place_of`], or the offset of a layout taken of its own.
 #[inline]
-pub unsafe fn element(x: &Array, place: usize) -> Option<Lone> {
+pub unsafe fn element(x: &Array, place: usize, to: &mut MaybeUninit<Lone>) -> bool {
     if x.is_weak() || x.device().kind() != DeviceKind::Cpu || !Flags::current().may_move() {
-        return None;
+        return false;
     }
     let storage = x.tensor().storage();
-    let hold = engine().try_hold(storage.var(), Access::Read, 1)?;
+    let Some(hold) = engine().try_hold(storage.var(), Access::Read, 1) else {
+        return false;
+    };
     let size = x.dtype().size();
     // SAFETY: 1. the place is inside, the caller says. 2. `hold` grants the read.
-    let element = unsafe {
+    unsafe {
         let at = storage.ptr().cast_const().add(place * size);
-        Lone::read(at, x.dtype(), x.device())
-    };
+        Lone::read(to, at, x.dtype(), x.device());
+    }
     drop(hold);
-    Some(element)
+    true
 }
 
 /// The element at a place of the storage of `x`, if it is at hand.

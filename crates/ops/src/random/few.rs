@@ -11,7 +11,9 @@ use mxnet_kernels::cast::Cast;
 use mxnet_kernels::isa::isa;
 use mxnet_kernels::random::{Counts, Scale, Stream, fill, fill_angles, fill_counts, fill_gamma};
 use mxnet_kernels::softmax::{Kind, Softmax, softmax};
-use mxnet_tensor::{DType, DeviceKind, Dims, Scalar, Storage, Tensor, checked_len, default_float};
+use mxnet_tensor::{
+    DType, Device, DeviceKind, Dims, Scalar, Storage, Tensor, checked_len, default_float,
+};
 use smallvec::SmallVec;
 
 use crate::Array;
@@ -21,6 +23,7 @@ use crate::elementwise::explog::SQRT;
 use crate::elementwise::select::CHOOSE;
 use crate::error::{Error, Result};
 use crate::interp::{Flags, current_device};
+use crate::lone::Lone;
 use crate::opdef::{Cpu, OpDef};
 use crate::random::draw::{between, blocks, distribution};
 use crate::random::parameter::{Drawing, Given, Sampling, Values};
@@ -70,10 +73,60 @@ pub fn few(
     op: &'static OpDef,
     drawn: Drawn,
     parameters: &[Parameter],
-    mut row: Option<Row>,
+    row: Option<Row>,
     size: Option<&[usize]>,
     asked: Option<DType>,
 ) -> Result<Option<Array>> {
+    let finish = |made: &Handful<'_>, shape: &[usize], device| {
+        // SAFETY: as many numbers of this type were written; the output is new and dense, of as many bytes, and known to nobody else.
+        let out = unsafe {
+            if shape.is_empty() {
+                let element = Storage::of_element(made.at, made.dtype.size(), device);
+                Tensor::of_element(element, made.dtype)
+            } else {
+                let out = Tensor::empty(shape, made.dtype, device)?;
+                std::ptr::copy_nonoverlapping(
+                    made.at,
+                    out.data_ptr(),
+                    made.len * made.dtype.size(),
+                );
+                out
+            }
+        };
+        Ok(Array::from_tensor(out))
+    };
+    draw(op, drawn, parameters, row, size, asked, finish)
+}
+
+/// One sample of a call with numbers for parameters: makes the element. Answers whether it did; else take the general way.
+#[inline]
+pub fn one(
+    op: &'static OpDef,
+    drawn: Drawn,
+    parameters: &[Parameter],
+    asked: Option<DType>,
+    to: &mut MaybeUninit<Lone>,
+) -> bool {
+    let finish = |made: &Handful<'_>, _: &[usize], device| {
+        // SAFETY: one number of this type was written.
+        unsafe { Lone::read(to, made.at, made.dtype, device) };
+        Ok(())
+    };
+    let done = draw(op, drawn, parameters, None, None, asked, finish);
+    matches!(done, Ok(Some(())))
+}
+
+/// Makes samples on the stack, and what `finish` makes of them, their shape and their device.
+#[inline]
+fn draw<R>(
+    op: &'static OpDef,
+    drawn: Drawn,
+    parameters: &[Parameter],
+    mut row: Option<Row>,
+    size: Option<&[usize]>,
+    asked: Option<DType>,
+    finish: impl FnOnce(&Handful<'_>, &[usize], Device) -> Result<R>,
+) -> Result<Option<R>> {
     let flags = Flags::current();
     let mut arrays = SmallVec::<[Option<&Array>; 4]>::new();
     for parameter in parameters {
@@ -133,18 +186,7 @@ pub fn few(
         return Ok(None);
     };
     debug_assert_eq!(made.len, len);
-    // SAFETY: `len` numbers of this type were written; the output is new and dense, of as many bytes, and known to nobody else.
-    let out = unsafe {
-        if shape.is_empty() {
-            let element = Storage::of_element(made.at, made.dtype.size(), device);
-            Tensor::of_element(element, made.dtype)
-        } else {
-            let out = Tensor::empty(&shape, made.dtype, device)?;
-            std::ptr::copy_nonoverlapping(made.at, out.data_ptr(), len * made.dtype.size());
-            out
-        }
-    };
-    Ok(Some(Array::from_tensor(out)))
+    finish(&made, &shape, device).map(Some)
 }
 
 /// For what this way is not made; nobody sees it.

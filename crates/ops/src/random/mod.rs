@@ -21,7 +21,7 @@ pub use continuous::*;
 pub use discrete::*;
 pub(crate) use draw::sample;
 pub use draw::*;
-pub use few::{Drawn, Few, Handful, Parameter, Row, few};
+pub use few::{Drawn, Few, Handful, Parameter, Row, few, one};
 pub use order::*;
 pub use pick::*;
 pub use reject::*;

@@ -1,5 +1,7 @@
 //! What the library does with an array object: makes it, looks into it, writes through it.
 
+use std::mem::MaybeUninit;
+
 use mxnet::ops::interp::Flags;
 use mxnet::ops::{Array, Lone, OpDef, Sole, autograd};
 use mxnet::tensor::{DType, Layout};
@@ -7,7 +9,7 @@ use pyo3::PyTypeInfo;
 use pyo3::prelude::*;
 use pyo3::types::{PyFloat, PyInt};
 
-use super::place::{place, place_by};
+use super::place::{place, place_if};
 use super::{Held, PyArray};
 use crate::cell::{Guarded, Look};
 use crate::error::raise;
@@ -21,6 +23,7 @@ impl PyArray {
             base: None,
             is_linked: false,
             is_scalar: false,
+            is_placed: false,
         }
     }
 
@@ -39,15 +42,28 @@ impl PyArray {
         })
     }
 
-    /// A new Python object for an element, which stands for NumPy's scalar.
+    /// A new Python object for the element that `make` makes at the place it is given, if it does so and says yes; it stands for NumPy's scalar.
+    /// The object is allocated before `make` is called, and `make` runs no Python code.
+    ///
+    /// # Safety
+    /// `make` has initialised the place if it answers yes.
     #[inline]
-    pub fn wrap_element(py: Python<'_>, element: &Lone) -> PyResult<Py<PyArray>> {
-        place(py, || PyArray {
-            held: Guarded::new(Held::Lone(*element)),
-            base: None,
-            is_linked: false,
-            is_scalar: true,
-        })
+    pub unsafe fn element_by(
+        py: Python<'_>,
+        make: impl FnOnce(&mut MaybeUninit<Lone>) -> bool,
+    ) -> PyResult<Option<Py<PyArray>>> {
+        let write = |to: *mut PyArray| {
+            // SAFETY: the place is one for an array, of which all fields are written if `make` makes the element.
+            unsafe {
+                (&raw mut (*to).base).write(None);
+                (&raw mut (*to).is_linked).write(false);
+                (&raw mut (*to).is_scalar).write(true);
+                let held = |to: *mut Held| Held::write_lone(to, make);
+                Guarded::write_by(&raw mut (*to).held, held)
+            }
+        };
+        // SAFETY: as above.
+        unsafe { place_if(py, write) }
     }
 
     /// A new Python object for what the operator made.
@@ -162,15 +178,25 @@ impl PyArray {
             // SAFETY: the place is one for an array, of which all fields are written; the layout was taken of what `parts` are.
             unsafe {
                 let array = |to: *mut Array| Array::write_view(parts, layout, to);
-                let held = |to: *mut Held| Held::write_array(to, array);
-                Guarded::write_by(&raw mut (*to).held, held);
                 (&raw mut (*to).base).write(base);
                 (&raw mut (*to).is_linked).write(false);
                 (&raw mut (*to).is_scalar).write(false);
+                let held = |to: *mut Held| {
+                    Held::write_array(to, array);
+                    true
+                };
+                Guarded::write_by(&raw mut (*to).held, held)
             }
         };
         // SAFETY: `write` initialises the place.
-        unsafe { place_by(py, write) }
+        let made = unsafe { place_if(py, write) }?;
+        Ok(made.expect("it is always written"))
+    }
+
+    /// Whether what it holds ends without Python: nothing recorded, whose functions may be Python's, nor memory of others.
+    #[inline]
+    pub(super) fn ends_alone(&self, py: Python<'_>) -> bool {
+        self.held.look_at(py, |held| held).is_simple()
     }
 
     /// Whether it stands for one of NumPy's scalars.
@@ -237,6 +263,16 @@ impl PyArray {
             Held::Lone(element) => Some(element),
             Held::Array(_) => None,
         })
+    }
+
+    /// Whether it has no axes.
+    #[inline]
+    pub fn is_sole(&self, py: Python<'_>) -> bool {
+        let held = self.held.look_at(py, |held| held);
+        match &*held {
+            Held::Lone(_) => true,
+            Held::Array(array) => array.ndim() == 0,
+        }
     }
 
     /// Makes an array of the element.
@@ -311,9 +347,43 @@ struct HeldArray {
     array: Array,
 }
 
+/// A [`Held::Lone`] in memory.
+#[repr(C)]
+struct HeldLone {
+    number: u8,
+    element: MaybeUninit<Lone>,
+}
+
 impl Held {
+    /// Whether nothing but memory of ours comes to an end with it.
+    #[inline]
+    fn is_simple(&self) -> bool {
+        match self {
+            Held::Lone(_) => true,
+            Held::Array(x) => x.entry().is_none() && !x.tensor().storage().is_foreign(),
+        }
+    }
+
     /// Number of the variant of arrays, the first one.
     const ARRAY: u8 = 0;
+
+    /// Number of the variant of elements, the second one.
+    const LONE: u8 = 1;
+
+    /// Writes one around the element that `make` makes at its place, if it does.
+    ///
+    /// # Safety
+    /// `to` is valid for writes; `make` has initialised the place that it is given if it answers yes.
+    #[inline]
+    unsafe fn write_lone(to: *mut Held, make: impl FnOnce(&mut MaybeUninit<Lone>) -> bool) -> bool {
+        let to = to.cast::<HeldLone>();
+        // SAFETY: 1. the place is the caller's, and has room for any variant. 2. this is the form of the variant, whose element needs not be
+        // initialised to be referred to.
+        unsafe {
+            (&raw mut (*to).number).write(Held::LONE);
+            make(&mut (*to).element)
+        }
+    }
 
     /// Writes one around the array that `write` writes to its place.
     ///

@@ -1,7 +1,9 @@
 //! Array objects written where they stay. `Py::new` moves the array through several places on its way, and asks the base class for its
-//! constructor, at every call; for a small result that is a third of the time.
+//! constructor, at every call; for a small result that is a third of the time. And most arrays do not live long: the memory of a few that are gone
+//! is kept for the next ones, as Python does with its floats and tuples.
 
 use std::alloc::Layout;
+use std::ffi::c_void;
 use std::mem::MaybeUninit;
 
 use mxnet::ops::Array;
@@ -12,6 +14,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::{PyTypeInfo, ffi};
 
 use super::PyArray;
+use crate::cell::Guarded;
 
 /// What is the same for all objects of the class.
 struct Mould {
@@ -20,6 +23,8 @@ struct Mould {
     at: usize,
     /// Bytes of an object.
     len: usize,
+    /// What ends an object of the class, as PyO3 wrote it.
+    usual_end: ffi::destructor,
 }
 
 // SAFETY: the class lives as long as the interpreter, and is only given back to it.
@@ -38,23 +43,173 @@ impl Mould {
         let start = example.as_ptr().cast::<u8>().cast_const();
         let at = std::ptr::from_ref(example.get()).addr() - start.addr();
         let own = Layout::new::<PyArray>();
-        let is_zero = |from: usize, to: usize| {
-            // SAFETY: the object has `len` bytes, of which these were written when it was made.
-            (from..to).all(|i| unsafe { *start.add(i) } == 0)
-        };
+        // SAFETY: the object has `len` bytes, of which these were written when it was made.
+        let is_zero = |from: usize, to: usize| unsafe { is_zero(start.add(from), start.add(to)) };
         let is_simple = at >= HEADER
             && at % own.align() == 0
             && at + own.size() <= len
             && is_zero(HEADER, at)
             && is_zero(at + own.size(), len);
-        // SAFETY: these only look at the class.
-        let is_collected = unsafe { ffi::PyType_IS_GC(class.as_type_ptr()) } != 0;
-        Ok((is_simple && is_collected).then(|| Mould {
-            class: class.as_type_ptr(),
+        let class = class.as_type_ptr();
+        // SAFETY: these only look at the class, whose slot of this number holds such a function.
+        let (is_collected, usual_end) = unsafe {
+            let end = ffi::PyType_GetSlot(class, ffi::Py_tp_dealloc);
+            (
+                ffi::PyType_IS_GC(class) != 0,
+                std::mem::transmute::<*mut c_void, Option<ffi::destructor>>(end),
+            )
+        };
+        let Some(usual_end) = usual_end.filter(|_| is_simple && is_collected) else {
+            return Ok(None);
+        };
+        Ok(Some(Mould {
+            class,
             at,
             len,
+            usual_end,
         }))
     }
+
+    /// Has [`end`] called for objects of the class from now on, if the class is laid out as all of CPython's have been so far: the slot stands where
+    /// the only pointer to the function that it is known to hold is found. Otherwise nothing is kept.
+    fn take_over(&self) {
+        /// Words of a class before the slot: the header of an object with a length, the name, two sizes.
+        const BEFORE: usize = 6;
+        // SAFETY: 1. a class has many more words than this. 2. Its words are only written while the lock is held, as it is. 3. It lives on the
+        // heap, and what ends its objects is only ever looked up there.
+        unsafe {
+            let slot = self.class.cast::<ffi::destructor>().add(BEFORE);
+            if slot.cast::<usize>().read() == self.usual_end as usize {
+                slot.write(end);
+            }
+        }
+    }
+
+    /// An object of which all but the array is written.
+    #[cold]
+    #[inline(never)]
+    fn blank(&self, py: Python<'_>) -> PyResult<*mut ffi::PyObject> {
+        // SAFETY: 1. The class is one of collected objects: this makes an untracked one with its header written, or returns null with an exception
+        // set. 2. All else beside the header is to be zero (`Mould::of` has seen that).
+        unsafe {
+            let object = ffi::PyObject_GC_New::<ffi::PyObject>(self.class);
+            if object.is_null() {
+                return Err(PyErr::fetch(py));
+            }
+            let start = object.cast::<u8>();
+            let end = self.at + size_of::<PyArray>();
+            zero(start.add(HEADER), self.at - HEADER);
+            zero(start.add(end), self.len - end);
+            Ok(object)
+        }
+    }
+
+    /// Keeps the memory of an object for the next one, or gives it back.
+    ///
+    /// # Safety
+    /// Nobody else refers to the object, in which there is no array any more.
+    #[inline]
+    unsafe fn keep(&self, py: Python<'_>, object: *mut ffi::PyObject) {
+        if !KEPT.change(py, |kept| kept.push(object)) {
+            // SAFETY: it was made by `blank`; every object of the class refers to it.
+            unsafe {
+                ffi::PyObject_GC_Del(object.cast());
+                ffi::Py_DECREF(self.class.cast());
+            }
+        }
+    }
+}
+
+/// Memory of objects that are gone, each with its header: it still refers to the class.
+struct Kept {
+    objects: [*mut ffi::PyObject; Kept::MOST],
+    len: usize,
+}
+
+impl Kept {
+    /// So many results of one expression or of a row of calls are on their way at once; some 16 KiB.
+    const MOST: usize = 64;
+}
+
+// SAFETY: the memory belongs to nobody else, and may be used and freed by any thread.
+unsafe impl Send for Kept {}
+
+static KEPT: Guarded<Kept> = Guarded::new(Kept {
+    objects: [std::ptr::null_mut(); Kept::MOST],
+    len: 0,
+});
+
+impl Kept {
+    /// Memory of one object, with its header; `None` if there is none.
+    #[inline]
+    fn pop(&mut self) -> Option<*mut ffi::PyObject> {
+        self.len = self.len.checked_sub(1)?;
+        Some(self.objects[self.len])
+    }
+
+    /// Keeps the memory of an object; whether there was room.
+    #[inline]
+    fn push(&mut self, object: *mut ffi::PyObject) -> bool {
+        let Some(place) = self.objects.get_mut(self.len) else {
+            return false;
+        };
+        *place = object;
+        self.len += 1;
+        true
+    }
+}
+
+static MOULD: PyOnceLock<Option<Mould>> = PyOnceLock::new();
+
+/// Ends an object of the class, or of one derived from it. Of those that were placed, and hold nothing whose end may need more of Python than to
+/// count references down, the memory is kept.
+unsafe extern "C" fn end(object: *mut ffi::PyObject) {
+    // SAFETY: Python ends objects while it holds the lock.
+    let py = unsafe { Python::assume_attached() };
+    let Some(mould) = MOULD.get(py).and_then(Option::as_ref) else {
+        unreachable!("objects end here once there is a mould");
+    };
+    // SAFETY: 1. An object of exactly this class has the array at `at` and nothing but words beyond it: the list of weak references. 2. Nobody
+    // refers to it any longer. 3. After that the array is gone, and only the header is of any worth, which is as it was when Python had made it
+    // but for the count.
+    unsafe {
+        let start = object.cast::<u8>();
+        let array = start.add(mould.at).cast::<PyArray>();
+        if std::ptr::eq(ffi::Py_TYPE(object), mould.class)
+            && (*array).is_placed
+            && is_zero(
+                start.add(mould.at + size_of::<PyArray>()),
+                start.add(mould.len),
+            )
+            && (*array).ends_alone(py)
+        {
+            let base = (&raw mut (*array).base).replace(None);
+            std::ptr::drop_in_place(array);
+            if let Some(base) = base {
+                ffi::Py_DECREF(base.into_ptr());
+            }
+            ffi::Py_INCREF(object);
+            mould.keep(py, object);
+        } else {
+            (mould.usual_end)(object);
+        }
+    }
+}
+
+/// Whether all bytes from `from` up to `to` are zero.
+///
+/// # Safety
+/// They are valid for reading.
+#[inline]
+unsafe fn is_zero(from: *const u8, to: *const u8) -> bool {
+    let len = to.addr() - from.addr();
+    // SAFETY: the caller's promise.
+    (0..len).step_by(8).all(|at| unsafe {
+        match len - at {
+            8.. => from.add(at).cast::<u64>().read_unaligned() == 0,
+            rest => (at..at + rest).all(|at| from.add(at).read() == 0),
+        }
+    })
 }
 
 /// Sets a few bytes to zero: a word or two, for which a call of the C library's function is too much.
@@ -80,45 +235,67 @@ const HEADER: usize = size_of::<ffi::PyObject>();
 /// A new object around what `make` makes. The garbage collector need not look at it: what arrays refer to is no container.
 #[inline]
 pub(super) fn place(py: Python<'_>, make: impl FnOnce() -> PyArray) -> PyResult<Py<PyArray>> {
+    let write = |to: *mut PyArray| {
+        // SAFETY: the place is one for an array.
+        unsafe { to.write(make()) };
+        true
+    };
     // SAFETY: the place is written.
-    unsafe { place_by(py, |to| to.write(make())) }
+    let made = unsafe { place_if(py, write) }?;
+    Ok(made.expect("it is always written"))
 }
 
-/// A new object around what `write` writes to its place.
+/// A new object around what `write` writes to its place, if it does and says yes. The object is allocated before: that may collect garbage, and so
+/// run any Python code. `write` itself runs none.
 ///
 /// # Safety
-/// `write` initialises the place that it is given, and does not panic before.
+/// `write` has initialised the place that it is given if it answers yes, but for `is_placed`, and does not panic before.
 #[inline]
-pub(super) unsafe fn place_by(
+pub(super) unsafe fn place_if(
     py: Python<'_>,
-    write: impl FnOnce(*mut PyArray),
-) -> PyResult<Py<PyArray>> {
-    static MOULD: PyOnceLock<Option<Mould>> = PyOnceLock::new();
+    write: impl FnOnce(*mut PyArray) -> bool,
+) -> PyResult<Option<Py<PyArray>>> {
     let mould = match MOULD.get(py) {
         Some(mould) => mould,
-        None => MOULD.get_or_try_init(py, || Mould::of(py))?,
+        None => first_mould(py)?,
     };
     let Some(mould) = mould else {
         let mut room = MaybeUninit::<PyArray>::uninit();
-        write(room.as_mut_ptr());
-        // SAFETY: `write` has initialised it, the caller says.
-        return Py::new(py, unsafe { room.assume_init() });
-    };
-    // SAFETY: 1. The class is one of collected objects: this makes an untracked one with its header written, or returns null with an exception
-    // set. 2. There is room for the array at `at`, aligned; all else beside the header is to be zero (`Mould::of` has seen that). 3. The
-    // reference is ours.
-    unsafe {
-        let object = ffi::PyObject_GC_New::<ffi::PyObject>(mould.class);
-        if object.is_null() {
-            return Err(PyErr::fetch(py));
+        if !write(room.as_mut_ptr()) {
+            return Ok(None);
         }
-        let start = object.cast::<u8>();
-        let end = mould.at + size_of::<PyArray>();
-        zero(start.add(HEADER), mould.at - HEADER);
-        zero(start.add(end), mould.len - end);
-        write(start.add(mould.at).cast::<PyArray>());
-        Ok(Bound::from_owned_ptr(py, object)
-            .cast_into_unchecked::<PyArray>()
-            .unbind())
+        // SAFETY: as above; it belongs to an object that PyO3 makes.
+        let array = unsafe {
+            (&raw mut (*room.as_mut_ptr()).is_placed).write(false);
+            room.assume_init()
+        };
+        return Py::new(py, array).map(Some);
+    };
+    let object = match KEPT.change(py, Kept::pop) {
+        Some(object) => object,
+        None => mould.blank(py)?,
+    };
+    // SAFETY: 1. An object with its header written and zeros around the array, referred to once, by us: one whose memory was kept had no weak
+    // references. 2. There is room for the array at `at`, aligned.
+    unsafe {
+        let array = object.cast::<u8>().add(mould.at).cast::<PyArray>();
+        if !write(array) {
+            mould.keep(py, object);
+            return Ok(None);
+        }
+        (&raw mut (*array).is_placed).write(true);
+        let object = Bound::from_owned_ptr(py, object).cast_into_unchecked::<PyArray>();
+        Ok(Some(object.unbind()))
     }
+}
+
+/// The mould, where there was none yet.
+#[cold]
+#[inline(never)]
+fn first_mould(py: Python<'_>) -> PyResult<&Option<Mould>> {
+    let mould = MOULD.get_or_try_init(py, || Mould::of(py))?;
+    if let Some(mould) = mould {
+        mould.take_over();
+    }
+    Ok(mould)
 }

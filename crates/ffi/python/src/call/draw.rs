@@ -2,9 +2,11 @@
 //!
 //! What is not exactly of that form is left to the general way, errors included.
 
-use mxnet::ops::random::{Drawn, Parameter, Row, few};
-use mxnet::ops::{Default, Param, ParamKind};
-use mxnet::tensor::Scalar;
+use std::mem::MaybeUninit;
+
+use mxnet::ops::random::{Drawn, Parameter, Row, few, one};
+use mxnet::ops::{Default, Lone, OpDef, Param, ParamKind, Sole};
+use mxnet::tensor::{DType, Scalar};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyFloat, PyList, PyTuple};
@@ -47,8 +49,7 @@ pub fn drawn(
             return Ok(None);
         }
         let size = params[0].variadic.then_some(&[][..]);
-        let answer = few(binding.op, drawn, &[], None, size, None);
-        return made(py, binding.op, answer);
+        return samples(py, binding.op, drawn, &[], None, size, None);
     }
     let mut slots = [std::ptr::null_mut(); SLOTS];
     if params.len() > SLOTS {
@@ -135,9 +136,8 @@ pub fn drawn(
         }
     }
     let size = has_size.then_some(&shape[..sizes.as_slice().len()]);
-    if at == 0 {
-        let answer = few(binding.op, drawn, &[], row, size, dtype);
-        return made(py, binding.op, answer);
+    if arrays.iter().all(Option::is_none) {
+        return samples(py, binding.op, drawn, &parameters[..at], row, size, dtype);
     }
     // No Python code runs from here to the end of the call, so the arrays can be looked at where they are.
     let looks = arrays
@@ -151,6 +151,30 @@ pub fn drawn(
     let answer = few(binding.op, drawn, &parameters[..at], row, size, dtype);
     looks.into_iter().flatten().for_each(Look::end);
     made(py, binding.op, answer)
+}
+
+/// Samples of a call without arrays.
+#[inline]
+fn samples(
+    py: Python<'_>,
+    op: &'static OpDef,
+    drawn: Drawn,
+    parameters: &[Parameter],
+    row: Option<Row>,
+    size: Option<&[usize]>,
+    dtype: Option<DType>,
+) -> PyResult<Option<Py<PyAny>>> {
+    let is_one = row.is_none() && size.is_none_or(<[usize]>::is_empty);
+    if is_one && matches!(op.sole, Sole::Scalar) {
+        let make = |to: &mut MaybeUninit<Lone>| one(op, drawn, parameters, dtype, to);
+        // SAFETY: where `make` answers yes, it has made the element.
+        if let Some(sample) = unsafe { PyArray::element_by(py, make) }? {
+            return Ok(Some(sample.into_any()));
+        }
+        return Ok(None);
+    }
+    let answer = few(op, drawn, parameters, row, size, dtype);
+    made(py, op, answer)
 }
 
 /// A real Python number; a truth value only where one belongs.

@@ -1,0 +1,142 @@
+"""What becomes of array objects: the memory of some that are gone is used for the next ones."""
+
+import gc
+import sys
+import threading
+import weakref
+
+import pytest
+
+import mxnet.numpy as np
+from mxnet import autograd
+
+MANY = 500
+
+
+def test_an_object_that_takes_the_memory_of_another_has_nothing_of_it():
+    for _ in range(MANY):
+        x = np.array([[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]])
+        view, element = x[0], x[1, 2]
+        assert view.base is x and element.base is None and (x + x).base is None
+        assert element.ndim == 0 and float(element) == 5.0 and view.tolist() == [0.0, 1.0, 2.0]
+        del x, view, element
+
+
+@pytest.mark.parametrize(
+    "make", [lambda: np.zeros(3), lambda: np.zeros(3)[1], lambda: np.zeros((2, 3)).T, lambda: np.zeros(3).sum()]
+)
+def test_weak_references_die_with_their_array_and_not_with_the_next_one(make):
+    dead = []
+    for i in range(MANY):
+        x = make()
+        reference = weakref.ref(x, lambda _, i=i: dead.append(i))
+        assert reference() is x
+        del x
+        assert reference() is None and len(dead) == i + 1
+        y = make()
+        assert weakref.getweakrefcount(y) == 0
+
+
+def test_a_view_keeps_what_it_is_of_for_as_long_as_it_lives():
+    x = np.arange(4)
+    reference = weakref.ref(x)
+    view = x[1:]
+    del x
+    assert reference() is not None and view.base is reference()
+    del view
+    assert reference() is None
+
+
+def test_instances_of_derived_classes_end_as_python_ends_them():
+    class Named(np.ndarray):
+        ended = 0
+
+        def __del__(self):
+            Named.ended += 1
+
+    for i in range(MANY):
+        x = Named((2,))
+        x.name = [x]  # a cycle
+        del x
+        x = Named((2,))
+        x.name = i
+        del x, i
+    gc.collect()
+    assert Named.ended == 2 * MANY
+
+
+def test_the_class_is_referred_to_as_often_as_there_are_objects():
+    def count():
+        gc.collect()
+        return sys.getrefcount(np.ndarray)
+
+    before = count()
+    for _ in range(3):
+        held = [np.zeros(2)[i % 2] for i in range(MANY)] + [np.zeros(2) for _ in range(MANY)]
+        assert count() >= before + len(held) - 100
+        del held
+    assert abs(count() - before) <= 100  # of those that are gone, so many may be kept at most
+
+
+def test_a_failed_call_leaves_no_object_behind():
+    x = np.arange(3.0)
+    before = sys.getrefcount(np.ndarray)
+    for _ in range(MANY):
+        with pytest.raises(IndexError):
+            x[7]
+        with pytest.raises(TypeError):
+            x[0] + "a"
+        with pytest.raises(ValueError, match="shape"):
+            x[0] + np.zeros((2, 0)) @ np.zeros((1, 2))
+    assert abs(sys.getrefcount(np.ndarray) - before) <= 100
+
+
+def test_recorded_arrays_end_with_what_they_recorded():
+    class Twice(autograd.Function):
+        def forward(self, x):
+            self.kept = kept[0]
+            return x * 2
+
+        def backward(self, dy):
+            return dy * 2
+
+    class Marker:
+        pass
+
+    kept = []
+    for _ in range(20):
+        marker = Marker()
+        kept[:] = [marker]
+        reference = weakref.ref(marker)
+        x = np.ones(3)
+        x.attach_grad()
+        with autograd.record():
+            y = Twice()(x)
+        y.backward()
+        assert x.grad.tolist() == [2.0] * 3
+        kept.clear()
+        del y, marker
+        gc.collect()
+        assert reference() is None
+
+
+def test_arrays_may_end_in_any_thread():
+    wrong = []
+
+    def work(k):
+        for i in range(MANY):
+            x = np.full((3,), k * MANY + i, dtype="int64")
+            if [int(e) for e in x] != [k * MANY + i] * 3:
+                wrong.append((k, i))
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_the_collector_does_not_look_at_arrays():
+    x = np.zeros(3)
+    assert not any(gc.is_tracked(y) for y in (x, x[0], x[1:], x + 1))
