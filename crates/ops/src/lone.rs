@@ -116,6 +116,40 @@ impl Lone {
         self.device
     }
 
+    /// Its truth.
+    #[inline]
+    pub fn truth(&self) -> bool {
+        match self.dtype {
+            DType::F64 => self.float() != Some(0.0),
+            dtype if dtype.is_inexact() => self.value().as_bool(),
+            // What has no meaning is zero.
+            _ => {
+                count_look();
+                self.bytes[0] != 0
+            }
+        }
+    }
+
+    /// Its value, if it is float64: nothing but the number, which a register holds.
+    #[inline]
+    pub fn float(&self) -> Option<f64> {
+        if self.dtype != DType::F64 {
+            return None;
+        }
+        count_look();
+        Some(f64::from_bits(self.bytes[0]))
+    }
+
+    /// Its value, if it is int64.
+    #[inline]
+    pub fn integer(&self) -> Option<i64> {
+        if self.dtype != DType::I64 {
+            return None;
+        }
+        count_look();
+        Some(self.bytes[0].cast_signed())
+    }
+
     /// Its value.
     #[inline]
     pub fn value(&self) -> Scalar {

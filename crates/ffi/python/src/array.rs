@@ -491,16 +491,16 @@ impl PyArray {
     }
 
     fn __int__(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
-        values::number(slf, "int")
+        values::number(slf, values::Class::Int)
     }
 
     fn __float__(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
-        values::number(slf, "float")
+        values::number(slf, values::Class::Float)
     }
 
     /// The only element as a Python complex number.
     fn __complex__(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
-        values::number(slf, "complex")
+        values::number(slf, values::Class::Complex)
     }
 
     fn __index__(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {

@@ -8,7 +8,7 @@ use mxnet::tensor::{DType, DeviceKind, Dims, Layout, Scalar};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyInt, PyList, PyTuple};
+use pyo3::types::{PyComplex, PyFloat, PyInt, PyList, PyTuple};
 use smallvec::SmallVec;
 
 use crate::array::PyArray;
@@ -125,7 +125,11 @@ pub fn item_at<'a, 'py: 'a>(
 }
 
 /// Truth of an array of one element.
+#[inline]
 pub fn truth(slf: &Bound<'_, PyArray>) -> PyResult<bool> {
+    if let Some(element) = slf.get().lone(slf.py()) {
+        return Ok(element.truth());
+    }
     match only(slf)? {
         Ok(value) => Ok(value.as_bool()),
         Err(0) => Err(PyValueError::new_err(
@@ -137,9 +141,29 @@ pub fn truth(slf: &Bound<'_, PyArray>) -> PyResult<bool> {
     }
 }
 
+/// One of Python's classes of numbers.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Class {
+    Int,
+    Float,
+    Complex,
+}
+
 /// `int(x)`, `float(x)`, `complex(x)` of an array of one element.
-pub fn number(slf: &Bound<'_, PyArray>, class: &str) -> PyResult<Py<PyAny>> {
+#[inline]
+pub fn number(slf: &Bound<'_, PyArray>, class: Class) -> PyResult<Py<PyAny>> {
     let py = slf.py();
+    // An element of the widest type, whose value stays in a register.
+    if let Some(element) = slf.get().lone(py) {
+        if let (Class::Float, Some(x)) = (class, element.float()) {
+            element.end();
+            return Ok(PyFloat::new(py, x).into_any().unbind());
+        }
+        if let (Class::Int, Some(x)) = (class, element.integer()) {
+            element.end();
+            return Ok(PyInt::new(py, x).into_any().unbind());
+        }
+    }
     let Ok(value) = only(slf)? else {
         return Err(PyTypeError::new_err(
             "only length-1 arrays can be converted to Python scalars",
@@ -147,15 +171,17 @@ pub fn number(slf: &Bound<'_, PyArray>, class: &str) -> PyResult<Py<PyAny>> {
     };
     // What needs no rule of Python's: an import and a call take ten times as long.
     let plain = match (class, value) {
-        ("float", Scalar::F64(_)) | ("int", Scalar::I64(_) | Scalar::U64(_)) => Some(value),
-        ("float", Scalar::I64(x)) => Some(Scalar::F64(x as f64)),
-        ("float", Scalar::U64(x)) => Some(Scalar::F64(x as f64)),
-        ("int", Scalar::F64(x)) if x.abs() < 9e18 => Some(Scalar::I64(x as i64)),
-        ("int", Scalar::Bool(x)) => Some(Scalar::I64(i64::from(x))),
+        (Class::Float, Scalar::F64(_)) | (Class::Int, Scalar::I64(_) | Scalar::U64(_)) => {
+            Some(value)
+        }
+        (Class::Float, Scalar::I64(x)) => Some(Scalar::F64(x as f64)),
+        (Class::Float, Scalar::U64(x)) => Some(Scalar::F64(x as f64)),
+        (Class::Int, Scalar::F64(x)) if x.abs() < 9e18 => Some(Scalar::I64(x as i64)),
+        (Class::Int, Scalar::Bool(x)) => Some(Scalar::I64(i64::from(x))),
         _ => None,
     };
     let value = match value {
-        Scalar::C128(x) if class != "complex" => {
+        Scalar::C128(x) if class != Class::Complex => {
             discards_imaginary_part(py)?;
             Scalar::F64(x.re)
         }
@@ -164,8 +190,13 @@ pub fn number(slf: &Bound<'_, PyArray>, class: &str) -> PyResult<Py<PyAny>> {
     if let Some(value) = plain {
         return scalar_to_python(py, value);
     }
-    py.import("builtins")?
-        .call_method1(class, (scalar_to_python(py, value)?,))
+    let class = match class {
+        Class::Int => py.get_type::<PyInt>(),
+        Class::Float => py.get_type::<PyFloat>(),
+        Class::Complex => py.get_type::<PyComplex>(),
+    };
+    class
+        .call1((scalar_to_python(py, value)?,))
         .map(Bound::unbind)
 }
 

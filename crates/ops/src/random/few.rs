@@ -2,7 +2,7 @@
 //! queue, by the kernels and elementwise rows that the operators would call. The numbers are the same to the last bit.
 #![allow(unsafe_code)]
 
-use std::cell::{Cell, UnsafeCell};
+use std::cell::Cell;
 use std::mem::MaybeUninit;
 
 use mxnet_engine::engine;
@@ -165,8 +165,11 @@ fn draw<R>(
     {
         row.iter_mut().for_each(|x| *x = f64::from(*x as f32));
     }
+    // Apart from the count: next to something that is written, the compiler has been seen to set all of it to zero, which takes longer than
+    // everything else here.
+    let mut places = MaybeUninit::<Places>::uninit();
     let room = Room {
-        places: UnsafeCell::new(MaybeUninit::uninit()),
+        places: places.as_mut_ptr().cast(),
         taken: Cell::new(0),
     };
     let call = Few {
@@ -196,11 +199,14 @@ pub(super) fn closed(op: &'static OpDef) -> Error {
 }
 
 /// Where the steps of one call leave their numbers. Every step takes the next place, all of which are aligned for every vector.
-#[repr(C, align(64))]
 pub(super) struct Room {
-    places: UnsafeCell<MaybeUninit<[Place; Room::PLACES]>>,
+    /// The first place of [`Places`], which live as long as the room.
+    places: *mut Place,
     taken: Cell<usize>,
 }
+
+#[repr(align(64))]
+struct Places(#[expect(dead_code, reason = "seen through pointers")] [Place; Room::PLACES]);
 
 /// Room for the numbers of one step: 512 bytes.
 type Place = [u64; MOST];
@@ -215,7 +221,7 @@ impl Room {
         assert!(at < Room::PLACES, "a distribution has more than {at} steps");
         self.taken.set(at + 1);
         // SAFETY: the place is one of the room's.
-        unsafe { self.places.get().cast::<Place>().add(at).cast() }
+        unsafe { self.places.add(at).cast() }
     }
 }
 
