@@ -5,8 +5,8 @@ use std::cell::UnsafeCell;
 use std::fmt;
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use mxnet_engine::{Resource, Var};
 
@@ -92,6 +92,24 @@ impl Storage {
             }));
         }
         Storage::allocate_on_backend(len_bytes, device, Backend::allocate_zeroed)
+    }
+
+    /// Some bytes of main memory that are zero and stay so, for small arrays of which nobody may make anything else.
+    ///
+    /// # Errors
+    ///
+    /// As [`Storage::allocate`], the first time.
+    pub(crate) fn zeros() -> Result<&'static Arc<Storage>, TensorError> {
+        /// A row of the largest elements, or an image of small ones.
+        const BYTES: usize = 1024;
+        static ZEROS: OnceLock<Arc<Storage>> = OnceLock::new();
+        if let Some(zeros) = ZEROS.get() {
+            return Ok(zeros);
+        }
+        let ptr = memory::allocate_zeroed(BYTES)?;
+        let mut storage = Storage::new(Some(ptr), BYTES, Device::CPU, Owner::Memory);
+        storage.is_read_only = true;
+        Ok(ZEROS.get_or_init(|| Arc::new(storage)))
     }
 
     /// Bytes that somebody else owns. `owner` is dropped with the storage, on whatever thread that happens: if what it

@@ -21,6 +21,7 @@ pub struct Tensor {
 pub struct Source {
     storage: Arc<Storage>,
     dtype: DType,
+    is_view: bool,
     is_locked: bool,
 }
 
@@ -29,6 +30,37 @@ impl Source {
     #[inline]
     pub fn storage(&self) -> &Storage {
         &self.storage
+    }
+
+    /// Of `len` elements that are zero and never anything else; tensors of it count as no views, for nobody can tell. `None` if there are not so many.
+    ///
+    /// # Errors
+    ///
+    /// As [`Storage::allocate`], the first time.
+    #[inline]
+    pub fn zeros(len: usize, dtype: DType, device: Device) -> Result<Option<Source>, TensorError> {
+        let storage = Storage::zeros()?;
+        let fits = device == storage.device() && len * dtype.size() <= storage.len_bytes();
+        Ok(fits.then(|| Source {
+            storage: Arc::clone(storage),
+            dtype,
+            is_view: false,
+            is_locked: true,
+        }))
+    }
+
+    /// The view through a layout.
+    ///
+    /// # Errors
+    ///
+    /// `Shape` when an element would lie outside of the storage.
+    pub fn seen(self, layout: Layout) -> Result<Tensor, TensorError> {
+        let tensor = Tensor::new(self.storage, layout, self.dtype)?;
+        Ok(Tensor {
+            is_view: self.is_view,
+            is_locked: self.is_locked,
+            ..tensor
+        })
     }
 
     /// Writes the view through a layout to the place where it shall stay: everywhere else that it passed through would cost.
@@ -44,7 +76,7 @@ impl Source {
             (&raw mut (*to).layout).write(layout.clone());
             (&raw mut (*to).storage).write(self.storage);
             (&raw mut (*to).dtype).write(self.dtype);
-            (&raw mut (*to).is_view).write(true);
+            (&raw mut (*to).is_view).write(self.is_view);
             (&raw mut (*to).is_locked).write(self.is_locked);
         }
     }
@@ -285,6 +317,7 @@ impl Tensor {
         Source {
             storage: self.storage.clone(),
             dtype,
+            is_view: true,
             is_locked: self.is_locked || locks,
         }
     }

@@ -3,10 +3,10 @@
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use mxnet::ops::elementwise::parts::IMAG;
+use mxnet::ops::elementwise::parts::no_parts;
 use mxnet::ops::index::{element, put_element};
 use mxnet::ops::interp::Flags;
-use mxnet::ops::{Array, Error, Lone, OpDef, Short, shape};
+use mxnet::ops::{Array, Error, Lone, OpDef, shape};
 use mxnet::tensor::{DType, Layout, Tensor};
 use pyo3::exceptions::{
     PyAttributeError, PyDeprecationWarning, PyIndexError, PyKeyError, PyTypeError, PyValueError,
@@ -376,13 +376,10 @@ pub fn part(slf: &Bound<'_, PyArray>, part: usize) -> PyResult<Option<Py<PyAny>>
         return Ok(None);
     }
     if !x.dtype().is_complex() {
-        let zeros = match IMAG.short {
-            Short::Single(zeros) if part == 1 => zeros(&x),
-            _ => Ok(None),
-        };
+        let (zeros, layout) = (no_parts(&x), Layout::contiguous(x.shape()));
         x.end();
         return match zeros.map_err(|error| raise(py, error))? {
-            Some(zeros) => Ok(Some(PyArray::wrap(py, zeros)?.into_any())),
+            Some(zeros) => Ok(Some(PyArray::of_source(py, zeros, &layout)?.into_any())),
             None => Ok(None),
         };
     }

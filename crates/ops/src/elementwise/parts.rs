@@ -1,6 +1,6 @@
 //! Complex numbers and their parts.
 
-use mxnet_tensor::{DType, Dims, Scalar};
+use mxnet_tensor::{DType, Dims, Layout, Scalar, Source};
 use num_complex::Complex;
 
 use crate::args::{Attrs, Param};
@@ -11,7 +11,7 @@ use crate::invoke::invoke1;
 use crate::opdef::{
     Cost, Cpu, Grad, Keep, OfNumber, OpDef, Probe, Short, Sole, Surface, Viewed, one_of,
 };
-use crate::{Array, cpu, creation, quick};
+use crate::{Array, cpu, creation};
 
 pub(crate) static OPS: &[&OpDef] = &[&REAL, &IMAG, &IMAG_PART, &COMPLEX_OF, &ISCOMPLEX, &ISREAL];
 
@@ -109,18 +109,26 @@ pub static IMAG: OpDef = OpDef {
             creation::zeros(x.shape(), x.dtype(), x.device())?.locked(true)
         })
     }),
-    short: Short::Single(|x| match x.dtype().is_complex() || x.is_weak() {
-        true => Ok(None),
-        false => {
-            let zeros = quick::constant(x.shape(), Some(Scalar::I64(0)), x.dtype())?;
-            Ok(zeros
-                .filter(|zeros| zeros.device() == x.device())
-                .map(|zeros| zeros.locked(true)))
-        }
+    short: Short::Single(|x| {
+        let zeros = no_parts(x)?.map(|zeros| zeros.seen(Layout::contiguous(x.shape())));
+        Ok(zeros.transpose()?.map(Array::from_tensor))
     }),
     probe: Probe::calls(&["c((2, 3))", "f((2, 3))", "c(())", "i((3,), 4)"]),
     ..OpDef::COMPOSITE
 };
+
+/// What the imaginary parts of a small real array are of: elements that are zero and cannot be written to, so that all may share them. `None`: take
+/// the general way.
+///
+/// # Errors
+/// [`Error::Memory`](crate::Error::Memory), the first time.
+#[inline]
+pub fn no_parts(x: &Array) -> Result<Option<Source>> {
+    if x.dtype().is_complex() || x.is_weak() {
+        return Ok(None);
+    }
+    Ok(Source::zeros(x.len(), x.dtype(), x.device())?)
+}
 
 /// Where there is an imaginary part.
 pub static ISCOMPLEX: OpDef = OpDef {

@@ -4,7 +4,7 @@ use std::mem::MaybeUninit;
 
 use mxnet::ops::interp::Flags;
 use mxnet::ops::{Array, Lone, OpDef, Sole, autograd};
-use mxnet::tensor::{DType, Layout};
+use mxnet::tensor::{DType, Layout, Source};
 use pyo3::PyTypeInfo;
 use pyo3::prelude::*;
 use pyo3::types::{PyFloat, PyInt};
@@ -174,6 +174,23 @@ impl PyArray {
             };
             (x.tensor().source(part.unwrap_or(x.dtype()), locks), base)
         };
+        PyArray::written(py, parts, layout, base)
+    }
+
+    /// A new Python object for what a layout shows of a source that no array object is known to be of.
+    #[inline]
+    pub fn of_source(py: Python<'_>, source: Source, layout: &Layout) -> PyResult<Py<PyArray>> {
+        PyArray::written(py, source, layout, None)
+    }
+
+    /// The object for a view, which lies inside its source.
+    #[inline]
+    fn written(
+        py: Python<'_>,
+        parts: Source,
+        layout: &Layout,
+        base: Option<Py<PyArray>>,
+    ) -> PyResult<Py<PyArray>> {
         let write = |to: *mut PyArray| {
             // SAFETY: the place is one for an array, of which all fields are written; the layout was taken of what `parts` are.
             unsafe {
