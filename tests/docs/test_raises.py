@@ -185,7 +185,7 @@ def test_claim_holds(name, call):
 OUT_OF_RANGE = "If a parameter is out of its range."
 METHODS = [
     name
-    for name, method in inspect.getmembers(np.random.Generator, inspect.isfunction)
+    for name, method in inspect.getmembers(np.random.Generator, inspect.isroutine)
     if OUT_OF_RANGE in (inspect.getdoc(method) or "")
 ]
 

@@ -5,6 +5,7 @@ import sys
 import threading
 import weakref
 
+import numpy as onp
 import pytest
 
 import mxnet.numpy as np
@@ -140,3 +141,68 @@ def test_arrays_may_end_in_any_thread():
 def test_the_collector_does_not_look_at_arrays():
     x = np.zeros(3)
     assert not any(gc.is_tracked(y) for y in (x, x[0], x[1:], x + 1))
+
+
+@pytest.mark.parametrize("name", ["shape", "dtype", "ndim", "size", "T", "real", "imag"])
+def test_attributes_are_assigned_to_and_deleted_as_numpys(name):
+    assert getattr(np.ndarray, name).__doc__
+    for write in (lambda x: setattr(x, name, "no"), lambda x: delattr(x, name)):
+        raised = []
+        for module in (np, onp):
+            with pytest.raises(Exception) as error:
+                write(module.zeros((2, 3)))
+            raised.append(error.type)
+        assert raised[0] is raised[1]
+
+
+def test_slots_of_derived_classes_are_their_own():
+    class Loud(np.ndarray):
+        def __len__(self):
+            return 77
+
+        def __add__(self, other):
+            return "added"
+
+        def __getitem__(self, key):
+            return ("got", key)
+
+        def __lt__(self, other):
+            return "less"
+
+        def __float__(self):
+            return 2.5
+
+        def __bool__(self):
+            return False
+
+    x = Loud((2,))
+    assert len(x) == 77 and x + 1 == "added" and x[3] == ("got", 3) and (x < 1) == "less"
+    assert float(x) == 2.5 and not x
+    y = np.ones(2)
+    assert (y + x).shape == (2,) and (y * x).shape == (2,) and len(y) == 2
+
+    class Quiet(np.ndarray):
+        pass
+
+    z = Quiet((2,))
+    z[...] = 3
+    assert len(z) == 2 and float(z[0]) == 3.0 and (z + 1).tolist() == [4.0, 4.0] and (z < 4).all() and int(z[1]) == 3
+
+
+def test_operators_of_elements_know_what_else_there_is():
+    class Other:
+        def __radd__(self, other):
+            return "theirs"
+
+        def __gt__(self, other):
+            return "greater"
+
+    x = np.arange(3.0)
+    assert x[1] + Other() == "theirs" and (x[1] < Other()) == "greater"
+    assert (x[1] == "a") is not True and (x[1] != None) is not False  # noqa: E711
+    with pytest.raises(TypeError):
+        x[1] < "a"  # noqa: B015
+    with pytest.raises(TypeError):
+        len(x[1])
+    with pytest.raises(ValueError, match="ambiguous"):
+        bool(x)

@@ -17,12 +17,16 @@ use crate::operators::{Target, binary, in_place, plain_power, reflected, unary};
 use crate::sections::sections;
 use crate::{dlpack, exchange, index, making, memory, number, protocol, values};
 
+mod attributes;
 mod direct;
 mod handle;
 mod place;
+mod slots;
 
+pub use attributes::register as register_attributes;
 pub use direct::register as register_direct;
 pub use handle::as_array;
+pub use slots::register as register_slots;
 
 /// N-dimensional array of numbers on one device, computed asynchronously.
 ///

@@ -205,7 +205,11 @@ impl Layout {
         axis1: isize,
         axis2: isize,
     ) -> Result<Layout, TensorError> {
-        let axes = normalize_axes(&[axis1, axis2], self.ndim())?;
+        let ndim = self.ndim();
+        let axes = [normalize_axis(axis1, ndim)?, normalize_axis(axis2, ndim)?];
+        if axes[0] == axes[1] {
+            return Err(AxisError::Repeated { axis: axes[1] }.into());
+        }
         let (rows, columns) = (self.shape[axes[0]], self.shape[axes[1]]);
         let skip = offset.unsigned_abs();
         let (len, along) = if offset >= 0 {

@@ -14,6 +14,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::{PyTypeInfo, ffi};
 
 use super::PyArray;
+use super::slots::Slot;
 use crate::cell::Guarded;
 
 /// What is the same for all objects of the class.
@@ -23,7 +24,9 @@ struct Mould {
     at: usize,
     /// Bytes of an object.
     len: usize,
-    /// What ends an object of the class, as PyO3 wrote it.
+    /// Where the class says what ends an object.
+    slot: Slot,
+    /// What ended it before.
     usual_end: ffi::destructor,
 }
 
@@ -50,39 +53,25 @@ impl Mould {
             && at + own.size() <= len
             && is_zero(HEADER, at)
             && is_zero(at + own.size(), len);
-        let class = class.as_type_ptr();
-        // SAFETY: these only look at the class, whose slot of this number holds such a function.
-        let (is_collected, usual_end) = unsafe {
-            let end = ffi::PyType_GetSlot(class, ffi::Py_tp_dealloc);
-            (
-                ffi::PyType_IS_GC(class) != 0,
-                std::mem::transmute::<*mut c_void, Option<ffi::destructor>>(end),
-            )
-        };
-        let Some(usual_end) = usual_end.filter(|_| is_simple && is_collected) else {
+        let Some(slot) = Slot::find(&class, ffi::Py_tp_dealloc)? else {
             return Ok(None);
         };
+        let class = class.as_type_ptr();
+        // SAFETY: 1. this only looks at the class. 2. the slot holds such a function.
+        let (is_collected, usual_end) = unsafe {
+            let end = std::mem::transmute::<*mut c_void, ffi::destructor>(slot.usual);
+            (ffi::PyType_IS_GC(class) != 0, end)
+        };
+        if !is_simple || !is_collected {
+            return Ok(None);
+        }
         Ok(Some(Mould {
             class,
             at,
             len,
+            slot,
             usual_end,
         }))
-    }
-
-    /// Has [`end`] called for objects of the class from now on, if the class is laid out as all of CPython's have been so far: the slot stands where
-    /// the only pointer to the function that it is known to hold is found. Otherwise nothing is kept.
-    fn take_over(&self) {
-        /// Words of a class before the slot: the header of an object with a length, the name, two sizes.
-        const BEFORE: usize = 6;
-        // SAFETY: 1. a class has many more words than this. 2. Its words are only written while the lock is held, as it is. 3. It lives on the
-        // heap, and what ends its objects is only ever looked up there.
-        unsafe {
-            let slot = self.class.cast::<ffi::destructor>().add(BEFORE);
-            if slot.cast::<usize>().read() == self.usual_end as usize {
-                slot.write(end);
-            }
-        }
     }
 
     /// An object of which all but the array is written.
@@ -295,7 +284,8 @@ pub(super) unsafe fn place_if(
 fn first_mould(py: Python<'_>) -> PyResult<&Option<Mould>> {
     let mould = MOULD.get_or_try_init(py, || Mould::of(py))?;
     if let Some(mould) = mould {
-        mould.take_over();
+        // SAFETY: it has the form of the slot.
+        unsafe { mould.slot.put(end as *mut c_void) };
     }
     Ok(mould)
 }

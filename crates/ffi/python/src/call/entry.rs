@@ -12,7 +12,7 @@ use pyo3::types::{PyDict, PyString};
 use super::arguments::Named;
 use super::binding::{Binding, Fast};
 use super::call;
-use crate::array::{PyArray, register_direct};
+use crate::array::{PyArray, register_attributes, register_direct, register_slots};
 use crate::error::raise;
 use crate::ufunc;
 
@@ -172,6 +172,10 @@ unsafe fn enter_method(
     let Some(binding) = METHODS.get().and_then(|m| m.get(number)) else {
         return ptr::null_mut();
     };
+    if nargs == 0 && kwnames.is_null() {
+        // SAFETY: one borrowed object.
+        return unsafe { enter(binding, &raw const slf, 1, kwnames) };
+    }
     // SAFETY: a tuple of names or null.
     let names = if kwnames.is_null() {
         0
@@ -247,6 +251,8 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     register_methods(py, &py.get_type::<PyArray>())?;
     register_direct(&py.get_type::<PyArray>())?;
+    register_attributes(&py.get_type::<PyArray>())?;
+    register_slots(&py.get_type::<PyArray>())?;
     let spaces =
         ["numpy", "linalg", "random", "npx", "fft", "op"].map(|name| (name, PyDict::new(py)));
     let mut ufuncs = HashMap::new();
