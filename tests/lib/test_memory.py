@@ -261,6 +261,79 @@ def test_conversions_are_numpys(expression):
     both(expression, X=X)
 
 
+ITERATED = [
+    "range(5), 'float64'",
+    "(1.5, 2), 'int8'",
+    "[1, 300], 'int8'",
+    "[-1], 'uint8'",
+    "['1.5', '2'], 'float64'",
+    "['a'], 'float64'",
+    "[1, 2, 3], 'int64', 2",
+    "[1, 2, 3], 'float32', 0",
+    "[1, 2], 'int64', 3",
+    "[True, False], 'bool'",
+    "[1.5, True, 2], 'float64'",
+    "[1j], 'complex128'",
+    "[[1, 2]], 'float64'",
+    "[1, [2]], 'float64'",
+    "[], 'float64'",
+    "3, 'float64'",
+    "[2**70, 0.5], 'float64'",
+    "[1, 2**70], 'int64'",
+    "[2**63], 'uint64'",
+    "[np.array(2.0), 1], 'float64'",
+    "[1.0, np.float64(3)], 'float64'",
+    "[1, 2], 'float16'",
+    "(1 / (x - 2) for x in range(4)), 'float64'",
+]
+
+
+@pytest.mark.parametrize("arguments", ITERATED)
+def test_iterators_are_read_as_numpy_reads_them(arguments):
+    both(f"np.fromiter({arguments})")
+
+
+def test_iterators_are_read_no_further_than_is_asked():
+    items = iter([1, 2, 3, 4])
+    assert mx.np.fromiter(items, "int64", 2).tolist() == [1, 2] and next(items) == 3
+
+    class Old:
+        def __getitem__(self, i):
+            return [5, 6][i]
+
+    assert mx.np.fromiter(Old(), "float64").tolist() == [5.0, 6.0]
+
+
+TEXTS = [
+    "'1 2 3', sep=' '",
+    "' 1  2\\n3 ', dtype='int64', sep=' '",
+    "'1, 2,3', sep=','",
+    "'1 ,2', sep=','",
+    "'1 , 2', sep=' , '",
+    "'1,2,', sep=','",
+    "'1;2', dtype='float32', sep=';'",
+    "'1abc2', sep='abc'",
+    "'1-2', sep=' '",
+    "'1 2 x', dtype='int64', sep=' '",
+    "'1.5 2', dtype='int64', sep=' '",
+    "'', sep=' '",
+    "'1 2 3', count=2, sep=' '",
+    "'1 2', count=3, sep=' '",
+    "'nan inf -INF 1e5 .5 5. +3', sep=' '",
+    "'300 1', dtype='int8', sep=' '",
+    "'18446744073709551615', dtype='uint64', sep=' '",
+    "'1 0', dtype='bool', sep=' '",
+    "b'1 2', sep=' '",
+    "'1 2'",
+]
+
+
+@pytest.mark.parametrize("arguments", TEXTS)
+@pytest.mark.filterwarnings("error")
+def test_text_is_read_as_numpy_reads_it(arguments):
+    both(f"np.fromstring({arguments})")
+
+
 def test_arrays_that_are_right_already_are_not_copied():
     x = mx.np.ones((2, 3))
     assert mx.np.ascontiguousarray(x) is x and mx.np.asanyarray(x) is x and mx.np.require(x, None, "C") is x

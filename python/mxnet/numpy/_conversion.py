@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from builtins import iter as _iterator
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from typing import Any, cast
 
 import numpy
@@ -190,7 +192,12 @@ def fromiter(iter: Iterable[Any], dtype: DTypeLike, count: int = -1) -> ndarray:
     >>> mx.np.fromiter((i * i for i in range(4)), "int64")
     array([0, 1, 4, 9])
     """
-    return asarray(numpy.fromiter(iter, _numpy_dtype(dtype), count))
+    iterator = _iterator(iter)
+    taken = _core.of_iterator(iterator, dtype, count)
+    if isinstance(taken, ndarray):
+        return taken
+    # What numbers of other classes are, and what is wrong, NumPy says.
+    return asarray(numpy.fromiter(chain(taken, iterator), _numpy_dtype(dtype), count))
 
 
 def fromstring(string: str, dtype: DTypeLike | None = None, count: int = -1, *, sep: str = "") -> ndarray:
@@ -221,6 +228,9 @@ def fromstring(string: str, dtype: DTypeLike | None = None, count: int = -1, *, 
     >>> mx.np.fromstring("1, 2", dtype="int64", sep=",")
     array([1, 2])
     """
+    read: ndarray | None = _core.of_text(string, dtype, count, sep)
+    if read is not None:
+        return read
     return asarray(numpy.fromstring(string, _numpy_dtype(dtype), count, sep=sep))
 
 

@@ -22,6 +22,7 @@ mod number;
 mod operators;
 mod protocol;
 mod random;
+mod reading;
 mod registry;
 mod sections;
 mod settings;
@@ -70,6 +71,8 @@ mod _core {
     use crate::memory::{ArrayFlags, Flat};
     #[pymodule_export]
     use crate::random::{Drawing, RandomStream, shorten_draw};
+    #[pymodule_export]
+    use crate::reading::{of_iterator, of_text};
     #[pymodule_export]
     use crate::registry::registry;
     #[pymodule_export]

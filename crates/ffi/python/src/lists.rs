@@ -190,6 +190,15 @@ trait Read: Sized {
 impl Read for f64 {
     #[inline]
     fn read(item: &Bound<'_, PyAny>) -> PyResult<f64> {
+        if item.is_exact_instance_of::<PyInt>() {
+            let mut overflow = 0;
+            // SAFETY: an int. What Python does for its floats takes longer.
+            let value =
+                unsafe { ffi::PyLong_AsLongLongAndOverflow(item.as_ptr(), &raw mut overflow) };
+            if overflow == 0 {
+                return Ok(value as f64);
+            }
+        }
         // SAFETY: any object may be asked.
         let value = unsafe { ffi::PyFloat_AsDouble(item.as_ptr()) };
         if value == -1.0

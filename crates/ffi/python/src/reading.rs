@@ -1,0 +1,210 @@
+//! Numbers that come one after the other: from iterators, and from text. What is not plain is left to the caller.
+
+use mxnet::ops::{Array, Element};
+use mxnet::tensor::{DType, default_float};
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::{PyFloat, PyInt, PyIterator, PyList, PyString};
+
+use crate::array::PyArray;
+use crate::convert;
+use crate::error::raise;
+
+/// The data type that is asked for; the default float if none is, or Python's.
+fn dtype_of(dtype: Option<&Bound<'_, PyAny>>) -> PyResult<DType> {
+    match dtype {
+        Some(dtype) if !dtype.is(dtype.py().get_type::<PyFloat>()) => convert::dtype(dtype),
+        _ => Ok(default_float()),
+    }
+}
+
+/// What is read: numbers of one Rust type, and what each is in the end.
+trait Plain: Copy {
+    /// Of a Python number of the very class that makes it one.
+    fn of(item: &Bound<'_, PyAny>) -> Option<Self>;
+
+    /// Of a word.
+    fn parsed(word: &str) -> Option<Self>;
+
+    /// The Python number.
+    fn python(self, py: Python<'_>) -> Py<PyAny>;
+
+    /// The array of them, if the dtype is one that they are read for and holds all.
+    fn array(values: Vec<Self>, dtype: DType) -> mxnet::ops::Result<Option<Array>>;
+}
+
+impl Plain for f64 {
+    #[inline]
+    fn of(item: &Bound<'_, PyAny>) -> Option<f64> {
+        // SAFETY: it is asked what it is.
+        unsafe {
+            if item.is_exact_instance_of::<PyFloat>() {
+                return Some(ffi::PyFloat_AsDouble(item.as_ptr()));
+            }
+        }
+        i64::of(item).map(|x| x as f64)
+    }
+
+    fn parsed(word: &str) -> Option<f64> {
+        word.parse().ok()
+    }
+
+    fn python(self, py: Python<'_>) -> Py<PyAny> {
+        PyFloat::new(py, self).into_any().unbind()
+    }
+
+    fn array(values: Vec<f64>, dtype: DType) -> mxnet::ops::Result<Option<Array>> {
+        match dtype {
+            DType::F64 => row(&values).map(Some),
+            DType::F32 => row(&values.iter().map(|&x| x as f32).collect::<Vec<_>>()).map(Some),
+            _ => Ok(None),
+        }
+    }
+}
+
+impl Plain for i64 {
+    #[inline]
+    fn of(item: &Bound<'_, PyAny>) -> Option<i64> {
+        if !item.is_exact_instance_of::<PyInt>() {
+            return None;
+        }
+        let mut overflow = 0;
+        // SAFETY: an int.
+        let value = unsafe { ffi::PyLong_AsLongLongAndOverflow(item.as_ptr(), &raw mut overflow) };
+        (overflow == 0).then_some(value)
+    }
+
+    fn parsed(word: &str) -> Option<i64> {
+        word.parse().ok()
+    }
+
+    fn python(self, py: Python<'_>) -> Py<PyAny> {
+        PyInt::new(py, self).into_any().unbind()
+    }
+
+    fn array(values: Vec<i64>, dtype: DType) -> mxnet::ops::Result<Option<Array>> {
+        fn narrow<T: TryFrom<i64> + Element>(values: &[i64]) -> mxnet::ops::Result<Option<Array>> {
+            let narrow: Option<Vec<T>> = values.iter().map(|&x| T::try_from(x).ok()).collect();
+            narrow.map(|values| row(&values)).transpose()
+        }
+        match dtype {
+            DType::I64 => row(&values).map(Some),
+            DType::I32 => narrow::<i32>(&values),
+            DType::I16 => narrow::<i16>(&values),
+            DType::I8 => narrow::<i8>(&values),
+            DType::U64 => narrow::<u64>(&values),
+            DType::U32 => narrow::<u32>(&values),
+            DType::U16 => narrow::<u16>(&values),
+            DType::U8 => narrow::<u8>(&values),
+            _ => Ok(None),
+        }
+    }
+}
+
+fn row<T: Element>(values: &[T]) -> mxnet::ops::Result<Array> {
+    Array::from_slice(values, &[values.len()])
+}
+
+/// An array of the numbers of an iterator, `count` of them unless that is negative. Where one is no float or int that the dtype holds, or there
+/// are too few: a list of all that was taken.
+#[pyfunction]
+pub fn of_iterator(
+    iterator: &Bound<'_, PyIterator>,
+    dtype: &Bound<'_, PyAny>,
+    count: isize,
+) -> PyResult<Py<PyAny>> {
+    let dtype = dtype_of(Some(dtype))?;
+    match dtype {
+        DType::F64 | DType::F32 => taken::<f64>(iterator, dtype, count),
+        _ if dtype.is_integer() => taken::<i64>(iterator, dtype, count),
+        _ => Ok(PyList::empty(iterator.py()).into_any().unbind()),
+    }
+}
+
+fn taken<T: Plain>(
+    iterator: &Bound<'_, PyIterator>,
+    dtype: DType,
+    count: isize,
+) -> PyResult<Py<PyAny>> {
+    let py = iterator.py();
+    let most = usize::try_from(count).unwrap_or(usize::MAX);
+    let mut values = Vec::<T>::with_capacity(most.min(1 << 16));
+    let mut odd = None;
+    let mut is_over = false;
+    while values.len() < most {
+        let Some(item) = iterator.clone().next() else {
+            is_over = true;
+            break;
+        };
+        let item = item?;
+        match T::of(&item) {
+            Some(value) => values.push(value),
+            None => {
+                odd = Some(item);
+                break;
+            }
+        }
+    }
+    let is_short = is_over && count >= 0;
+    if odd.is_none() && !is_short {
+        let array = T::array(values.clone(), dtype).map_err(|error| raise(py, error))?;
+        if let Some(array) = array {
+            return Ok(PyArray::wrap(py, array)?.into_any());
+        }
+    }
+    let list = PyList::new(py, values.into_iter().map(|value| value.python(py)))?;
+    if let Some(odd) = odd {
+        list.append(odd)?;
+    }
+    Ok(list.into_any().unbind())
+}
+
+/// An array of the numbers in a text, `count` of them unless that is negative, between which stand blanks, or one character and blanks behind it.
+/// None where the text is not of that form, a number is not, or there are too few.
+#[pyfunction]
+pub fn of_text(
+    string: &Bound<'_, PyAny>,
+    dtype: Option<&Bound<'_, PyAny>>,
+    count: isize,
+    sep: &str,
+) -> PyResult<Option<Py<PyArray>>> {
+    let Ok(text) = string.cast_exact::<PyString>() else {
+        return Ok(None);
+    };
+    let (text, dtype) = (text.to_str()?, dtype_of(dtype)?);
+    let found = match dtype {
+        DType::F64 | DType::F32 => parsed::<f64>(text, dtype, count, sep),
+        _ if dtype.is_integer() => parsed::<i64>(text, dtype, count, sep),
+        _ => Ok(None),
+    };
+    match found.map_err(|error| raise(string.py(), error))? {
+        Some(array) => PyArray::wrap(string.py(), array).map(Some),
+        None => Ok(None),
+    }
+}
+
+fn parsed<T: Plain>(
+    text: &str,
+    dtype: DType,
+    count: isize,
+    sep: &str,
+) -> mxnet::ops::Result<Option<Array>> {
+    let most = usize::try_from(count).unwrap_or(usize::MAX);
+    let words = |words: &mut dyn Iterator<Item = &str>| -> Option<Vec<T>> {
+        words.take(most).map(T::parsed).collect()
+    };
+    let mark = sep.trim_matches(' ');
+    let values = match mark.as_bytes() {
+        [] if !sep.is_empty() => words(&mut text.split_ascii_whitespace()),
+        [mark] if sep.len() == 1 && mark.is_ascii_graphic() => {
+            words(&mut text.split(char::from(*mark)).map(str::trim_ascii_start))
+        }
+        _ => None,
+    };
+    match values {
+        Some(values) if !values.is_empty() && (count < 0 || values.len() == most) => {
+            T::array(values, dtype)
+        }
+        _ => Ok(None),
+    }
+}
