@@ -52,7 +52,8 @@ pub use opdef::{
     Viewed, Warned, Warning, Words, one, one_of,
 };
 pub use quick::{
-    Quick, constant, duplicate, duplicate_fortran, flat, flat_layout, quick, quick_into, range, two,
+    Quick, constant, constant_elements, duplicate, duplicate_fortran, flat, flat_layout, quick,
+    quick_into, range, two,
 };
 pub use types::{
     DTypes, Lift, Out, Types, check_element, default_dtype, dtype_of_number, out_of_bounds,

@@ -10,7 +10,7 @@ use mxnet_engine::{Access, Var, engine};
 use mxnet_kernels::Elem;
 use mxnet_kernels::cast::Cast;
 use mxnet_kernels::map::Rows;
-use mxnet_tensor::{DType, DeviceKind, Kind, Layout, Scalar, Tensor, checked_len};
+use mxnet_tensor::{DType, DeviceKind, Kind, Layout, Scalar, Source, Tensor, checked_len};
 use smallvec::SmallVec;
 
 use crate::args::{Args, Attrs};
@@ -164,6 +164,23 @@ fn watched_into(op: &'static OpDef, operands: &[Quick], out: &Array) -> Result<b
 /// [`crate::Error::Memory`].
 #[inline]
 pub fn constant(shape: &[usize], value: Option<Scalar>, dtype: DType) -> Result<Option<Array>> {
+    let Some(source) = constant_elements(shape, value, dtype)? else {
+        return Ok(None);
+    };
+    let tensor = source.seen(Layout::contiguous(shape))?;
+    Ok(Some(Array::from_tensor(tensor)))
+}
+
+/// The elements of such an array, in C order: what the caller writes to its place itself.
+///
+/// # Errors
+/// [`crate::Error::Memory`].
+#[inline]
+pub fn constant_elements(
+    shape: &[usize],
+    value: Option<Scalar>,
+    dtype: DType,
+) -> Result<Option<Source>> {
     let device = current_device();
     // Nothing flows back into a constant, so recording makes no difference.
     if Flags::current().is_stacked() || device.kind() != DeviceKind::Cpu {
@@ -176,16 +193,17 @@ pub fn constant(shape: &[usize], value: Option<Scalar>, dtype: DType) -> Result<
     if value.is_some_and(|v| v.kind() > dtype.kind() || !v.fits(dtype)) {
         return Ok(None);
     }
-    let tensor = Tensor::empty(shape, dtype, device)?;
-    match value {
-        None => {}
-        Some(Scalar::I64(0)) => {
-            // SAFETY: the tensor is new and dense, with `len` elements; zero is all-zero bits in every dtype.
-            unsafe { tensor.data_ptr().write_bytes(0, len * dtype.size()) };
-        }
-        Some(value) => fill(&tensor, value, &Pool),
+    if let Some(value) = value.filter(|value| !matches!(value, Scalar::I64(0))) {
+        let row = Tensor::empty(&[len], dtype, device)?;
+        fill(&row, value, &Pool);
+        return Ok(Some(row.into_source()));
     }
-    Ok(Some(Array::from_tensor(tensor)))
+    let source = Source::fresh(len, dtype, device)?;
+    if value.is_some() {
+        // SAFETY: `len` elements, which nobody else knows yet; zero is all-zero bits in every dtype.
+        unsafe { source.storage().ptr().write_bytes(0, len * dtype.size()) };
+    }
+    Ok(Some(source))
 }
 
 /// A short range of integers of the default dtype. `None`: take the general way.

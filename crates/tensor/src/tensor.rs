@@ -32,6 +32,21 @@ impl Source {
         &self.storage
     }
 
+    /// Of `len` undefined elements of their own.
+    ///
+    /// # Errors
+    ///
+    /// As [`Storage::allocate`].
+    #[inline]
+    pub fn fresh(len: usize, dtype: DType, device: Device) -> Result<Source, TensorError> {
+        Ok(Source {
+            storage: Storage::allocate(len * dtype.size(), device)?,
+            dtype,
+            is_view: false,
+            is_locked: false,
+        })
+    }
+
     /// Of `len` elements that are zero and never anything else; tensors of it count as no views, for nobody can tell. `None` if there are not so many.
     ///
     /// # Errors
@@ -319,6 +334,17 @@ impl Tensor {
             dtype,
             is_view: true,
             is_locked: self.is_locked || locks,
+        }
+    }
+
+    /// What it is made of but its layout.
+    #[inline]
+    pub fn into_source(self) -> Source {
+        Source {
+            storage: self.storage,
+            dtype: self.dtype,
+            is_view: self.is_view,
+            is_locked: self.is_locked,
         }
     }
 

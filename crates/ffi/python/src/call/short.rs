@@ -5,7 +5,8 @@
 use mxnet::ops::index::put_few;
 use mxnet::ops::{
     Array, Copied, Default, Filling, Form, OpDef, Outputs, ParamKind, Quick, Short, constant,
-    default_dtype, duplicate, flat, flat_layout, interp::Flags, quick, range, two,
+    constant_elements, default_dtype, duplicate, flat, flat_layout, interp::Flags, quick, range,
+    two,
 };
 use mxnet::tensor::{DType, Layout, Scalar, default_float};
 use pyo3::ffi;
@@ -295,8 +296,16 @@ fn filled(
         (_, Some(value)) if filling == Filling::Given => default_dtype(value.kind()),
         _ => default_float(),
     };
-    let array = constant(&shape[..sizes.len], value, dtype);
-    made(py, binding.op, array)
+    let shape = &shape[..sizes.len];
+    if shape.is_empty() {
+        return made(py, binding.op, constant(shape, value, dtype));
+    }
+    let source = constant_elements(shape, value, dtype).map_err(|error| raise(py, error))?;
+    let Some(source) = source else {
+        return Ok(None);
+    };
+    let array = PyArray::of_source(py, source, &Layout::contiguous(shape))?;
+    Ok(Some(array.into_any()))
 }
 
 /// `x.copy()`.
