@@ -10,13 +10,16 @@ use std::cell::{Cell, RefCell};
 use std::sync::OnceLock;
 
 use mxnet_tensor::{DType, DeviceKind, Scalar, normalize_axis};
+use smallvec::SmallVec;
 
 use crate::elementwise::{comparison, logic, special};
 use crate::error::{Error, Result};
+use crate::index::read_few;
 use crate::interp::{self, Flags};
 use crate::invoke::{Call, dispatch, invoke1};
+use crate::lone::{Lone, One};
 use crate::opdef::{Cpu, OpDef, Rng};
-use crate::{Array, Attrs, Outputs, cpu, shape, ufunc};
+use crate::{Array, Attrs, Outputs, Quick, cpu, shape, ufunc};
 
 /// What is done when an error is found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -126,16 +129,15 @@ pub(crate) fn watched(call: &Call) -> Result<Outputs> {
 /// The answer of a short way that neither waits nor writes what others see. While somebody watches it is kept only if it tells of no error,
 /// as `is_clean` says; `None` then, as for a way that is closed: the general way looks for the error.
 #[inline]
-pub(crate) fn tried<R>(
+pub fn tried<R, E>(
     op: &'static OpDef,
-    way: impl FnOnce() -> Result<Option<R>>,
-    is_clean: impl FnOnce(&R) -> Result<bool>,
-) -> Result<Option<R>> {
+    way: impl FnOnce() -> Result<Option<R>, E>,
+    is_clean: impl FnOnce(&R) -> Result<bool, E>,
+) -> Result<Option<R>, E> {
     if !Flags::current().is_watching() {
         return way();
     }
-    let is_other = is_division(op) || op.name == "astype" || !matches!(op.rng, Rng::No);
-    if is_other || looks_for_underflow(op) {
+    if is_division(op) || op.name == "astype" || !matches!(op.rng, Rng::No) {
         return Ok(None);
     }
     match unwatched(way)? {
@@ -144,8 +146,81 @@ pub(crate) fn tried<R>(
     }
 }
 
+/// Whether a result tells of no error: [`tried`] of an elementwise operator.
+pub(crate) fn is_clean(op: &OpDef, operands: &[Quick], y: &Array) -> Result<bool> {
+    if !is_finite(y)? {
+        return Ok(false);
+    }
+    if !looks_for_underflow(op) {
+        return Ok(true);
+    }
+    let read = |x: &Quick| match x {
+        Quick::Array(x) => read_few(x),
+        Quick::Number(number) => Some(std::iter::once(**number).collect()),
+    };
+    let operands: Option<SmallVec<[_; 2]>> = operands.iter().map(read).collect();
+    let (Some(operands), Some(values)) = (operands, read_few(y)) else {
+        return Ok(false);
+    };
+    if operands
+        .iter()
+        .any(|x| x.len() != 1 && x.len() != values.len())
+    {
+        return Ok(false);
+    }
+    let (tiny, counts) = (tiny(y.dtype()), counts_zeros(op));
+    let vanished = values.iter().enumerate().any(|(i, value)| {
+        let met = |x: &SmallVec<[Scalar; 16]>| size_of_number(&x[if x.len() == 1 { 0 } else { i }]);
+        let at_stake = |x: f64| x.is_finite() && (counts || x != 0.0);
+        size_of_number(value) < tiny && operands.iter().all(|x| at_stake(met(x)))
+    });
+    Ok(!vanished)
+}
+
+/// The same for one element.
+pub(crate) fn is_clean_element(op: &OpDef, operands: &[One], y: &Lone) -> bool {
+    if !y.is_finite() {
+        return false;
+    }
+    if !looks_for_underflow(op) || size_of_number(&y.value()) >= tiny(y.dtype()) {
+        return true;
+    }
+    let counts = counts_zeros(op);
+    let is_safe = |x: Scalar| {
+        let x = size_of_number(&x);
+        !x.is_finite() || !counts && x == 0.0
+    };
+    operands.iter().any(|x| match x {
+        One::Lone(x) => is_safe(x.value()),
+        One::Number(x) => is_safe(**x),
+        One::Array(_) => false,
+    })
+}
+
+/// How large a number is.
+fn size_of_number(x: &Scalar) -> f64 {
+    match x {
+        Scalar::C128(x) => x.re.abs().max(x.im.abs()),
+        other => other.as_f64().abs(),
+    }
+}
+
+/// Below this are the numbers that a dtype holds with fewer digits.
+fn tiny(dtype: DType) -> f64 {
+    match dtype.real() {
+        DType::F16 => 6.103_515_625e-5,
+        DType::F64 => f64::MIN_POSITIVE,
+        _ => f64::from(f32::MIN_POSITIVE),
+    }
+}
+
+/// Whether operands that are zero do not account for a result that is.
+fn counts_zeros(op: &OpDef) -> bool {
+    matches!(op.name, "exp" | "exp2")
+}
+
 /// Whether all elements are finite; those that are not in C order are not read, and may be anything.
-pub(crate) fn is_finite(y: &Array) -> Result<bool> {
+pub fn is_finite(y: &Array) -> Result<bool> {
     if exact(y) {
         return Ok(true);
     }
@@ -213,7 +288,7 @@ pub(crate) fn is_watching() -> bool {
 }
 
 /// Runs `body` with nothing watched inside it.
-pub(crate) fn unwatched<R>(body: impl FnOnce() -> R) -> R {
+pub fn unwatched<R>(body: impl FnOnce() -> R) -> R {
     struct Again(bool);
     impl Drop for Again {
         fn drop(&mut self) {
@@ -239,6 +314,8 @@ fn spoken(op: &OpDef) -> &'static str {
         "astype" => "cast",
         "sum" | "prod" | "mean" | "var" | "std" => "reduce",
         name if name.starts_with("masked_") => "reduce",
+        "outer" => "multiply",
+        "inner" => "dot",
         name => name,
     }
 }
@@ -377,18 +454,12 @@ pub(crate) fn look_at_steps(op: &'static OpDef, x: &Array, axis: i64) -> Result<
 
 /// Where the result is below the normal numbers of its dtype though no operand is zero or infinite.
 fn vanished(op: &OpDef, operands: &[&Array], y: &Array) -> Result<Array> {
-    let tiny = match y.dtype().real() {
-        DType::F16 => 6.103_515_625e-5,
-        DType::F64 => f64::MIN_POSITIVE,
-        _ => f64::from(f32::MIN_POSITIVE),
-    };
-    let mut small = y.abs()?.with_scalar(&comparison::LESS, tiny)?;
-    let exponential = matches!(op.name, "exp" | "exp2");
+    let mut small = y.abs()?.with_scalar(&comparison::LESS, tiny(y.dtype()))?;
     for x in operands {
         if !exact(x) {
             small = small.binary(&logic::LOGICAL_AND, &x.unary(&special::ISFINITE)?)?;
         }
-        if !exponential {
+        if !counts_zeros(op) {
             let counts = is_zero(x)?.unary(&logic::LOGICAL_NOT)?;
             small = small.binary(&logic::LOGICAL_AND, &counts)?;
         }

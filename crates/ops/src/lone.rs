@@ -75,7 +75,7 @@ impl Lone {
 
     /// Whether it is neither infinite nor NaN.
     #[inline]
-    fn is_finite(&self) -> bool {
+    pub fn is_finite(&self) -> bool {
         // SAFETY: one element of its dtype, aligned to 8.
         unsafe { cpu::are_finite(self.ptr(), 1, self.dtype) }
     }
@@ -199,7 +199,8 @@ pub fn quick_elements(op: &'static OpDef, operands: &[One], to: &mut MaybeUninit
             // SAFETY: made.
             Ok(is_made.then(|| unsafe { room.assume_init() }))
         };
-        let found = floats::tried(op, way, |y: &Lone| Ok(y.is_finite()));
+        let is_clean = |y: &Lone| Ok(floats::is_clean_element(op, operands, y));
+        let found: crate::Result<_> = floats::tried(op, way, is_clean);
         return found.ok().flatten().map(|y| to.write(y)).is_some();
     }
     flags.is_plain() && made(op, operands, to).is_some()

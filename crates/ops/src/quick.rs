@@ -61,7 +61,7 @@ pub fn quick(op: &'static OpDef, operands: &[Quick]) -> Result<Option<Array>> {
     if flags.is_intercepted() {
         // Results that are watched are looked at, unless somebody else wants to see the call.
         return match flags.may_move() {
-            true => floats::tried(op, || quick(op, operands), floats::is_finite),
+            true => watched(op, operands),
             false => Ok(None),
         };
     }
@@ -146,10 +146,17 @@ pub fn quick_into(op: &'static OpDef, operands: &[Quick], out: &Array) -> Result
     Ok(compute::<false>(op, operands, Some(out))?.is_some())
 }
 
+/// As [`quick`] while results are watched.
+#[inline(never)]
+fn watched(op: &'static OpDef, operands: &[Quick]) -> Result<Option<Array>> {
+    let is_clean = |y: &Array| floats::is_clean(op, operands, y);
+    floats::tried(op, || quick(op, operands), is_clean)
+}
+
 /// The same while results are watched: made apart, for an error is looked for in what the operands were.
 #[inline(never)]
 fn watched_into(op: &'static OpDef, operands: &[Quick], out: &Array) -> Result<bool> {
-    let Some(y) = floats::tried(op, || quick(op, operands), floats::is_finite)? else {
+    let Some(y) = watched(op, operands)? else {
         return Ok(false);
     };
     if y.shape() != out.shape() || y.dtype() != out.dtype() {

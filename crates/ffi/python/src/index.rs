@@ -260,7 +260,7 @@ fn view(
 #[inline]
 fn shown(slf: &Bound<'_, PyArray>, layout: Layout) -> PyResult<Py<PyArray>> {
     let py = slf.py();
-    if layout.ndim() > 0 && Flags::current().is_plain() {
+    if layout.ndim() > 0 && Flags::current().may_move() {
         return PyArray::shown(py, &layout, slf);
     }
     let x = slf.get().look(py);
@@ -311,7 +311,7 @@ fn finished(slf: &Bound<'_, PyArray>, array: Array) -> PyResult<Py<PyArray>> {
 #[inline]
 fn is_plain(x: &Array) -> bool {
     let flags = Flags::current();
-    flags.is_plain() || !flags.is_stacked() && x.entry().is_none() && !x.is_stale()
+    flags.may_move() || !flags.is_stacked() && x.entry().is_none() && !x.is_stale()
 }
 
 fn general(slf: &Bound<'_, PyArray>, key: &Bound<'_, PyAny>) -> PyResult<Py<PyArray>> {

@@ -335,7 +335,7 @@ pub fn view(
     if dtype.is_none()
         && class.is_none()
         && slf.is_exact_instance_of::<PyArray>()
-        && Flags::current().is_plain()
+        && Flags::current().may_move()
     {
         let layout = slf.get().with(py, |x| x.layout().clone());
         return PyArray::shown(py, &layout, slf);
@@ -368,7 +368,7 @@ pub fn view(
 #[inline]
 pub fn part(slf: &Bound<'_, PyArray>, part: usize) -> PyResult<Option<Py<PyAny>>> {
     let py = slf.py();
-    if slf.get().is_scalar() || !Flags::current().is_plain() {
+    if slf.get().is_scalar() || !Flags::current().may_move() {
         return Ok(None);
     }
     let x = slf.get().look(py);

@@ -93,7 +93,7 @@ impl Array {
     /// # Errors
     /// [`crate::Error::Index`] if the key does not fit the axes.
     pub fn index(&self, key: Arc<[IndexItem]>) -> Result<Array> {
-        if Flags::current().is_plain()
+        if Flags::current().may_move()
             && let Ok(found) = self.layout().index(&key)
         {
             return Ok(self.seen_as(found.view));

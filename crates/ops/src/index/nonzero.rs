@@ -148,7 +148,7 @@ fn few(x: &Array) -> Result<Option<Outputs>> {
         || x.is_weak()
         || x.device().kind() != DeviceKind::Cpu
         || !x.layout().is_contiguous()
-        || !Flags::current().is_plain()
+        || !Flags::current().may_move()
     {
         return Ok(None);
     }

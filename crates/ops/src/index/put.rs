@@ -19,18 +19,31 @@ use crate::quick::Quick;
 use crate::types::check_element;
 use crate::{Array, cpu};
 
-/// Whether elements of `x` may be written at once: on the CPU, not locked, nothing recorded.
+/// Whether elements of `x` may be written at once: on the CPU, not locked, nothing recorded. Those that are converted may tell of a
+/// floating-point error, for which [`keeps`] asks.
 pub(crate) fn is_writable(x: &Array) -> bool {
-    Flags::current().is_plain() && takes(x)
+    Flags::current().may_move()
+        && !x.is_weak()
+        && x.device().kind() == DeviceKind::Cpu
+        && !x.tensor().is_read_only()
 }
 
-/// The same for elements that are not converted, which tell of no floating-point error.
-fn is_writable_as_is(x: &Array) -> bool {
-    Flags::current().may_move() && takes(x)
-}
-
-fn takes(x: &Array) -> bool {
-    !x.is_weak() && x.device().kind() == DeviceKind::Cpu && !x.tensor().is_read_only()
+/// Whether a number that a dtype can hold is converted to it without an error that somebody watches for.
+pub(super) fn keeps(dtype: DType, number: &Scalar) -> bool {
+    if !dtype.is_inexact()
+        || matches!(dtype, DType::F64 | DType::C128)
+        || !Flags::current().is_watching()
+    {
+        return true;
+    }
+    let Scalar::F64(x) = *number else {
+        return matches!(number, Scalar::Bool(_)) || dtype.size() >= 4 && dtype != DType::C64;
+    };
+    let normal = match dtype {
+        DType::F16 => 6.2e-5..=65504.0,
+        _ => f64::from(f32::MIN_POSITIVE)..=f64::from(f32::MAX),
+    };
+    x == 0.0 || normal.contains(&x.abs())
 }
 
 /// `x[key] = number` for few elements, which a layout shows of `x`. Answers whether that was done; if not, the general way does it, or says why
@@ -41,6 +54,7 @@ pub fn put_number(x: &Array, at: Layout, number: &Scalar) -> bool {
     is_writable(x)
         && fits
         && check_element("assignment", number, x.dtype()).is_ok()
+        && keeps(x.dtype(), number)
         && cpu::fill_small(&x.tensor().with_layout(at), number)
 }
 
@@ -52,12 +66,11 @@ pub fn put_number(x: &Array, at: Layout, number: &Scalar) -> bool {
 pub unsafe fn put_element(x: &Array, place: usize, number: &Scalar) -> bool {
     let (storage, dtype) = (x.tensor().storage(), x.dtype());
     let fits = dtype.is_complex() || number.kind() != Kind::Complex;
-    let is_open = match dtype {
-        // Every Python float is one, and integers are finite in it.
-        DType::F64 => is_writable_as_is(x),
-        _ => is_writable(x),
-    };
-    if !is_open || !fits || check_element("assignment", number, dtype).is_err() {
+    if !is_writable(x)
+        || !fits
+        || check_element("assignment", number, dtype).is_err()
+        || !keeps(dtype, number)
+    {
         return false;
     }
     let Some(hold) = engine().try_hold(storage.var(), Access::Write, 1) else {
@@ -77,7 +90,7 @@ pub unsafe fn put_element(x: &Array, place: usize, number: &Scalar) -> bool {
 #[inline]
 pub unsafe fn put_lone(x: &Array, place: usize, value: &Lone) -> bool {
     let storage = x.tensor().storage();
-    if !is_writable_as_is(x) || value.dtype() != x.dtype() || value.device() != x.device() {
+    if !is_writable(x) || value.dtype() != x.dtype() || value.device() != x.device() {
         return false;
     }
     let Some(hold) = engine().try_hold(storage.var(), Access::Write, 1) else {
@@ -99,7 +112,7 @@ pub unsafe fn put_lone(x: &Array, place: usize, value: &Lone) -> bool {
 pub unsafe fn copy_element(x: &Array, place: usize, value: &Array) -> bool {
     let (from, to) = (value.tensor().storage(), x.tensor().storage());
     if value.ndim() > 0
-        || !is_writable_as_is(x)
+        || !is_writable(x)
         || value.is_weak()
         || value.dtype() != x.dtype()
         || value.device() != x.device()

@@ -154,7 +154,7 @@ pub(super) fn settled(
     if mode == "raise"
         && dense
         && indices.device().kind() == DeviceKind::Cpu
-        && Flags::current().is_plain()
+        && Flags::current().may_move()
     {
         indices.wait_to_read()?;
         if all_in_range(indices.tensor(), size, &Pool) {

@@ -23,7 +23,7 @@ pub(super) fn is_open(x: &Array, y: &Array) -> bool {
     let dense = |x: &Array| {
         x.layout().is_contiguous() && x.device().kind() == DeviceKind::Cpu && !x.is_weak()
     };
-    Flags::current().is_plain() && dense(x) && dense(y)
+    Flags::current().may_move() && dense(x) && dense(y)
 }
 
 /// Most index arrays that go this way.

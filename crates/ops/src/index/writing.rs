@@ -9,6 +9,7 @@ use std::sync::Arc;
 use mxnet_engine::{Access, Var, engine};
 use mxnet_tensor::{DType, DeviceKind, Kind, Scalar};
 
+use super::put::keeps;
 use crate::array::count_look;
 use crate::interp::Flags;
 use crate::types::check_element;
@@ -46,7 +47,7 @@ fn written(
     write: impl FnOnce(*mut u8, *const u8, usize) -> bool,
 ) -> bool {
     let target = x.tensor().storage();
-    if !Flags::current().is_plain()
+    if !Flags::current().may_move()
         || !is_dense(x)
         || !is_small(chooser)
         || x.tensor().is_read_only()
@@ -60,7 +61,10 @@ fn written(
     let (from, count) = match values {
         Quick::Number(number) => {
             let fits = x.dtype().is_complex() || number.kind() != Kind::Complex;
-            if !fits || check_element("assignment", number, x.dtype()).is_err() {
+            if !fits
+                || check_element("assignment", number, x.dtype()).is_err()
+                || !keeps(x.dtype(), number)
+            {
                 return false;
             }
             let pattern = pattern.as_mut_ptr().cast::<u8>();

@@ -5,8 +5,8 @@
 use mxnet::ops::index::put_few;
 use mxnet::ops::{
     Array, Copied, Default, Filling, Form, OpDef, Outputs, ParamKind, Quick, Short, constant,
-    constant_elements, default_dtype, duplicate, flat, flat_layout, interp::Flags, quick, range,
-    two,
+    constant_elements, default_dtype, duplicate, flat, flat_layout, floats, interp::Flags, quick,
+    range, two,
 };
 use mxnet::tensor::{DType, Layout, Scalar, default_float};
 use pyo3::ffi;
@@ -27,6 +27,68 @@ const MOST: usize = Few::MOST;
 /// The result, if the operator has a short way and it is open.
 #[inline]
 pub fn call(
+    py: Python<'_>,
+    binding: &'static Binding,
+    positional: &[*mut ffi::PyObject],
+    named: &Named,
+) -> PyResult<Option<Py<PyAny>>> {
+    let flags = Flags::current();
+    if flags.is_watching() && flags.may_move() {
+        return watched(py, binding, positional, named);
+    }
+    open_way(py, binding, positional, named)
+}
+
+/// The same while somebody watches for floating-point errors: a result that tells of none is kept.
+#[inline(never)]
+fn watched(
+    py: Python<'_>,
+    binding: &'static Binding,
+    positional: &[*mut ffi::PyObject],
+    named: &Named,
+) -> PyResult<Option<Py<PyAny>>> {
+    let op = binding.op;
+    let way = || open_way(py, binding, positional, named);
+    let is_out = |i| find(binding, named.get(i).0).is_none_or(|at| at >= op.params.len());
+    // What is written to `out` cannot be taken back.
+    if (0..named.len).any(is_out) {
+        return Ok(None);
+    }
+    match op.short {
+        // What only shows or copies elements tells of none, conversions are looked at where they are made, and samplers report none.
+        Short::View(_)
+        | Short::Locked(_)
+        | Short::Squeezed(_)
+        | Short::Copy
+        | Short::CopyOfDense
+        | Short::Flat(_)
+        | Short::Cast
+        | Short::Constant(_)
+        | Short::Range => way(),
+        Short::Samples(_) | Short::Rows(_) => floats::unwatched(way),
+        _ => floats::tried(op, way, |made| Ok(is_clean(made.bind(py)))),
+    }
+}
+
+/// Whether all elements of an array, or of a tuple or list of arrays, are finite.
+fn is_clean(made: &Bound<'_, PyAny>) -> bool {
+    if let Ok(x) = made.cast_exact::<PyArray>() {
+        if let Some(element) = x.get().lone(made.py()) {
+            return element.is_finite();
+        }
+        return floats::is_finite(&x.get().look(made.py())).unwrap_or(false);
+    }
+    if let Ok(parts) = made.cast_exact::<PyTuple>() {
+        return parts.iter().all(|part| is_clean(&part));
+    }
+    match made.cast_exact::<PyList>() {
+        Ok(parts) => parts.iter().all(|part| is_clean(&part)),
+        Err(_) => true,
+    }
+}
+
+#[inline]
+fn open_way(
     py: Python<'_>,
     binding: &'static Binding,
     positional: &[*mut ffi::PyObject],
@@ -238,7 +300,7 @@ fn seen(
         _ => return None,
     };
     // While recording, a view has a place in the graph.
-    if !Flags::current().is_plain() {
+    if !Flags::current().may_move() {
         return None;
     }
     let look = x.get().look(py);
@@ -758,17 +820,23 @@ fn threefold(
     };
     // SAFETY: borrowed arguments of the running call.
     let [a, b, c] = [a, b, c].map(|p| unsafe { Borrowed::<PyAny>::from_ptr(py, p) });
-    match (
-        a.cast::<PyArray>(),
-        b.cast::<PyArray>(),
-        c.cast::<PyArray>(),
-    ) {
-        (Ok(a), Ok(b), Ok(c)) => {
-            let answer = three(&a.get().look(py), &b.get().look(py), &c.get().look(py));
-            made(py, op, answer)
-        }
-        _ => Ok(None),
+    let (Ok(b), Ok(c)) = (b.cast::<PyArray>(), c.cast::<PyArray>()) else {
+        return Ok(None);
+    };
+    if let Ok(a) = a.cast::<PyArray>() {
+        let answer = three(&a.get().look(py), &b.get().look(py), &c.get().look(py));
+        return made(py, op, answer);
     }
+    // A number is an array of no axes.
+    let Some(number) = convert::number(&a)? else {
+        return Ok(None);
+    };
+    let dtype = b.get().with(py, Array::dtype);
+    let answer = match constant(&[], Some(number), dtype) {
+        Ok(Some(a)) => three(&a, &b.get().look(py), &c.get().look(py)),
+        other => other.map(|_| None),
+    };
+    made(py, op, answer)
 }
 
 /// `divmod(a, b)`, `modf(x)`: a tuple.
