@@ -26,6 +26,7 @@ mod reading;
 mod registry;
 mod sections;
 mod settings;
+mod slot;
 mod ufunc;
 mod values;
 mod writing;

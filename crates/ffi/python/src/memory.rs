@@ -1,5 +1,6 @@
 //! What an array shows of its memory: flags, views of another dtype, its elements in a row, its base; and changes of the array in place.
 
+use std::ffi::c_void;
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -11,14 +12,17 @@ use mxnet::tensor::{DType, Layout, Tensor};
 use pyo3::exceptions::{
     PyAttributeError, PyDeprecationWarning, PyIndexError, PyKeyError, PyTypeError, PyValueError,
 };
+use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyEllipsis, PyFloat, PyInt, PyList, PySlice, PyTuple, PyType};
 use smallvec::SmallVec;
 
 use crate::array::PyArray;
+use crate::call::guarded;
 use crate::error::raise;
 use crate::making;
 use crate::operators::unary;
+use crate::slot::Slot;
 use crate::{convert, exchange, index};
 
 /// How the elements of an array lie in memory, and whether they may be written.
@@ -485,6 +489,28 @@ impl Flat {
         }
     }
 
+    /// The next element, if there is one.
+    #[inline]
+    fn step(&self, py: Python<'_>) -> PyResult<Option<Py<PyArray>>> {
+        let place = self.next.load(Ordering::Relaxed);
+        let x = self.array.get().look(py);
+        if place >= x.len() {
+            return Ok(None);
+        }
+        self.next.store(place + 1, Ordering::Relaxed);
+        x.end();
+        let make = |to: &mut MaybeUninit<Lone>| {
+            let x = self.array.get().look(py);
+            // SAFETY: this is where an element lies, if it still does.
+            place < x.len() && unsafe { element(&x, x.layout().place_at(place), to) }
+        };
+        // SAFETY: where `make` answers yes, it has made the element.
+        match unsafe { PyArray::element_by(py, make) }? {
+            Some(element) => Ok(Some(element)),
+            None => self.__getitem__(PyInt::new(py, place).as_any()).map(Some),
+        }
+    }
+
     /// The key as a row takes it; what a row takes and an iterator does not is refused.
     fn key<'py>(&self, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let py = key.py();
@@ -568,6 +594,40 @@ pub fn set_flat(slf: &Bound<'_, PyArray>, value: &Bound<'_, PyAny>) -> PyResult<
     Flat::of(slf).__setitem__(PySlice::full(slf.py()).as_any(), value)
 }
 
+/// Takes over the slots of iterators that loops call.
+pub fn register(py: Python<'_>) -> PyResult<()> {
+    /// `next(flat)`: null without an exception ends a loop.
+    unsafe extern "C" fn next(slf: *mut ffi::PyObject) -> *mut ffi::PyObject {
+        // SAFETY: Python calls the slot with an object of the class, which has no derived ones, the lock held.
+        let (py, slf) = unsafe {
+            let py = Python::assume_attached();
+            (
+                py,
+                Borrowed::<PyAny>::from_ptr(py, slf).cast_unchecked::<Flat>(),
+            )
+        };
+        let mut is_over = false;
+        let object = guarded(py, "flat", || match slf.get().step(py)? {
+            Some(element) => Ok(element.into_any()),
+            None => {
+                is_over = true;
+                Ok(py.None())
+            }
+        });
+        if is_over {
+            // SAFETY: the reference to None is ours.
+            unsafe { ffi::Py_DECREF(object) };
+            return std::ptr::null_mut();
+        }
+        object
+    }
+    if let Some(slot) = Slot::find(&py.get_type::<Flat>(), ffi::Py_tp_iternext)? {
+        // SAFETY: the function has the form of the slot.
+        unsafe { slot.put(next as *mut c_void) };
+    }
+    Ok(())
+}
+
 #[pymethods]
 impl Flat {
     fn __iter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
@@ -575,23 +635,7 @@ impl Flat {
     }
 
     fn __next__(&self, py: Python<'_>) -> PyResult<Option<Py<PyArray>>> {
-        let place = self.next.load(Ordering::Relaxed);
-        let x = self.array.get().look(py);
-        if place >= x.len() {
-            return Ok(None);
-        }
-        self.next.store(place + 1, Ordering::Relaxed);
-        x.end();
-        let make = |to: &mut MaybeUninit<Lone>| {
-            let x = self.array.get().look(py);
-            // SAFETY: this is where an element lies, if it still does.
-            place < x.len() && unsafe { element(&x, x.layout().place_at(place), to) }
-        };
-        // SAFETY: where `make` answers yes, it has made the element.
-        match unsafe { PyArray::element_by(py, make) }? {
-            Some(element) => Ok(Some(element)),
-            None => self.__getitem__(PyInt::new(py, place).as_any()).map(Some),
-        }
+        self.step(py)
     }
 
     fn __len__(&self, py: Python<'_>) -> usize {

@@ -19,7 +19,7 @@ struct Attribute {
     read: fn(&Bound<'_, PyArray>) -> PyResult<Py<PyAny>>,
 }
 
-const ATTRIBUTES: [Attribute; 7] = [
+const ATTRIBUTES: [Attribute; 8] = [
     Attribute {
         name: "shape",
         get: entry::<0>,
@@ -54,6 +54,11 @@ const ATTRIBUTES: [Attribute; 7] = [
         name: "imag",
         get: entry::<6>,
         read: PyArray::imag,
+    },
+    Attribute {
+        name: "flat",
+        get: entry::<7>,
+        read: |x| Ok(Py::new(x.py(), PyArray::flat(x))?.into_any()),
     },
 ];
 

@@ -14,8 +14,8 @@ use pyo3::sync::PyOnceLock;
 use pyo3::{PyTypeInfo, ffi};
 
 use super::PyArray;
-use super::slots::Slot;
 use crate::cell::Guarded;
+use crate::slot::Slot;
 
 /// What is the same for all objects of the class.
 struct Mould {

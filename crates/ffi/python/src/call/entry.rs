@@ -253,6 +253,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     register_direct(&py.get_type::<PyArray>())?;
     register_attributes(&py.get_type::<PyArray>())?;
     register_slots(&py.get_type::<PyArray>())?;
+    crate::memory::register(py)?;
     let spaces =
         ["numpy", "linalg", "random", "npx", "fft", "op"].map(|name| (name, PyDict::new(py)));
     let mut ufuncs = HashMap::new();
