@@ -116,35 +116,11 @@ impl Lone {
         self.device
     }
 
-    /// Makes a float64.
-    #[inline]
-    pub fn of_float(to: &mut MaybeUninit<Lone>, value: f64, device: Device) {
-        // SAFETY: an element is written; the place is aligned to 8.
-        unsafe { Lone::make(to, DType::F64, device, |to| to.cast::<f64>().write(value)) };
-    }
-
-    /// Makes an int64.
-    #[inline]
-    pub fn of_integer(to: &mut MaybeUninit<Lone>, value: i64, device: Device) {
-        // SAFETY: as above.
-        unsafe { Lone::make(to, DType::I64, device, |to| to.cast::<i64>().write(value)) };
-    }
-
-    /// Makes a truth value.
-    #[inline]
-    pub fn of_truth(to: &mut MaybeUninit<Lone>, value: bool, device: Device) {
-        // SAFETY: as above.
-        unsafe { Lone::make(to, DType::Bool, device, |to| to.cast::<bool>().write(value)) };
-    }
-
     /// Its truth.
     #[inline]
     pub fn truth(&self) -> bool {
         match self.dtype {
-            DType::F64 => {
-                count_look();
-                f64::from_bits(self.bytes[0]) != 0.0
-            }
+            DType::F64 => self.float() != Some(0.0),
             dtype if dtype.is_inexact() => self.value().as_bool(),
             // What has no meaning is zero.
             _ => {
@@ -154,23 +130,24 @@ impl Lone {
         }
     }
 
-    /// Its value, if it is float64: nothing but the number, which a register holds. For what computes elements of it; who shows it to others says so
-    /// by [`Lone::shown`].
+    /// Its value, if it is float64: nothing but the number, which a register holds.
     #[inline]
     pub fn float(&self) -> Option<f64> {
-        (self.dtype == DType::F64).then(|| f64::from_bits(self.bytes[0]))
+        if self.dtype != DType::F64 {
+            return None;
+        }
+        count_look();
+        Some(f64::from_bits(self.bytes[0]))
     }
 
-    /// Its value, if it is int64; as [`Lone::float`].
+    /// Its value, if it is int64.
     #[inline]
     pub fn integer(&self) -> Option<i64> {
-        (self.dtype == DType::I64).then(|| self.bytes[0].cast_signed())
-    }
-
-    /// Counts a look at its value.
-    #[inline]
-    pub fn shown(&self) {
+        if self.dtype != DType::I64 {
+            return None;
+        }
         count_look();
+        Some(self.bytes[0].cast_signed())
     }
 
     /// Its value.

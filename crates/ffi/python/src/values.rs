@@ -156,12 +156,10 @@ pub fn number(slf: &Bound<'_, PyArray>, class: Class) -> PyResult<Py<PyAny>> {
     // An element of the widest type, whose value stays in a register.
     if let Some(element) = slf.get().lone(py) {
         if let (Class::Float, Some(x)) = (class, element.float()) {
-            element.shown();
             element.end();
             return Ok(PyFloat::new(py, x).into_any().unbind());
         }
         if let (Class::Int, Some(x)) = (class, element.integer()) {
-            element.shown();
             element.end();
             return Ok(PyInt::new(py, x).into_any().unbind());
         }

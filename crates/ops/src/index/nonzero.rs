@@ -163,6 +163,17 @@ fn few(x: &Array) -> Result<Option<Outputs>> {
     unsafe { Cast::new(elem(x.dtype()), Elem::Bool).row(first, truths.as_mut_ptr(), n) };
     let truths = &truths[..n];
     let count = truths.iter().map(|&truth| usize::from(truth)).sum();
+    if x.ndim() == 1 {
+        let row = Array::uninitialised(&[count], DType::I64, x.device())?;
+        let place = row.tensor().data_ptr().cast::<i64>();
+        let true_ones = truths.iter().zip(0..).filter(|&(&truth, _)| truth != 0);
+        for (next, (_, at)) in true_ones.enumerate() {
+            // SAFETY: the row has room for `count` integers, as many as there are true values, and is known to nobody else.
+            unsafe { place.add(next).write(at) };
+        }
+        drop(hold);
+        return Ok(Some(Outputs::from_iter([row])));
+    }
     let rows = (0..x.ndim()).map(|_| Array::uninitialised(&[count], DType::I64, x.device()));
     let rows: Outputs = rows.collect::<Result<_>>()?;
     let places = rows.iter().map(|row| row.tensor().data_ptr().cast());

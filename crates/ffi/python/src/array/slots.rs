@@ -2,17 +2,14 @@
 //! interpreter, catches panics and asks for the class at every call, some 5 ns, which is a fifth of what one element costs.
 
 use std::ffi::{c_int, c_void};
-use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use mxnet::ops::interp::Flags;
-use mxnet::ops::{Lone, OpDef, elementwise as e};
-use mxnet::tensor::Device;
+use mxnet::ops::{OpDef, elementwise as e};
 use pyo3::PyTypeInfo;
 use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyFloat, PyInt, PyType};
+use pyo3::types::PyType;
 
 use super::PyArray;
 use crate::call::guarded;
@@ -159,13 +156,10 @@ unsafe extern "C" fn float(slf: *mut ffi::PyObject) -> *mut ffi::PyObject {
     // SAFETY: as above.
     unsafe {
         let py = Python::assume_attached();
-        if let Some(element) = this(py, slf).get().lone(py)
-            && let Some(x) = element.float()
-        {
-            element.shown();
-            return ffi::PyFloat_FromDouble(x);
+        match this(py, slf).get().lone(py).and_then(|x| x.float()) {
+            Some(x) => ffi::PyFloat_FromDouble(x),
+            None => USUAL.float()(slf),
         }
-        USUAL.float()(slf)
     }
 }
 
@@ -174,13 +168,10 @@ unsafe extern "C" fn int(slf: *mut ffi::PyObject) -> *mut ffi::PyObject {
     // SAFETY: as above.
     unsafe {
         let py = Python::assume_attached();
-        if let Some(element) = this(py, slf).get().lone(py)
-            && let Some(x) = element.integer()
-        {
-            element.shown();
-            return ffi::PyLong_FromLongLong(x);
+        match this(py, slf).get().lone(py).and_then(|x| x.integer()) {
+            Some(x) => ffi::PyLong_FromLongLong(x),
+            None => USUAL.int()(slf),
         }
-        USUAL.int()(slf)
     }
 }
 
@@ -199,59 +190,7 @@ unsafe extern "C" fn item(slf: *mut ffi::PyObject, key: *mut ffi::PyObject) -> *
     }
 }
 
-/// Two elements of the widest types, or one and a Python number of its kind: most of what loops over elements compute.
-enum Pair {
-    Floats(f64, f64),
-    Integers(i64, i64),
-}
-
-/// What an operator makes of two elements.
-enum Made {
-    Float(f64),
-    Integer(i64),
-    Truth(bool),
-}
-
-/// The operands, and where the element on the left is; `None` if they are no such pair.
-#[inline]
-fn pair(x: &Bound<'_, PyArray>, y: &Bound<'_, PyAny>) -> Option<(Pair, Device)> {
-    let py = x.py();
-    let element = x.get().lone(py)?;
-    let (float, integer, device) = (element.float(), element.integer(), element.device());
-    element.end();
-    if let Some(a) = float {
-        let b = if y.is_exact_instance_of::<PyFloat>() {
-            // SAFETY: a float.
-            unsafe { ffi::PyFloat_AsDouble(y.as_ptr()) }
-        } else if y.is_exact_instance_of::<PyInt>() {
-            small(y)? as f64
-        } else {
-            let other = y.cast_exact::<PyArray>().ok()?.get().lone(py)?;
-            other.float().filter(|_| other.device() == device)?
-        };
-        return Some((Pair::Floats(a, b), device));
-    }
-    let a = integer?;
-    let b = if y.is_exact_instance_of::<PyInt>() {
-        small(y)?
-    } else {
-        let other = y.cast_exact::<PyArray>().ok()?.get().lone(py)?;
-        other.integer().filter(|_| other.device() == device)?
-    };
-    Some((Pair::Integers(a, b), device))
-}
-
-/// The value of an `int` that a float64 holds, too.
-#[inline]
-fn small(y: &Bound<'_, PyAny>) -> Option<i64> {
-    const MOST: i64 = 1 << f64::MANTISSA_DIGITS;
-    let mut overflow = 0;
-    // SAFETY: an int.
-    let value = unsafe { ffi::PyLong_AsLongLongAndOverflow(y.as_ptr(), &raw mut overflow) };
-    (overflow == 0 && (-MOST..=MOST).contains(&value)).then_some(value)
-}
-
-/// `a op b`, by the shortest way that is open, where `of_pair` says what it is of two elements.
+/// `a op b`, by the short way if `a` is an array and it is open.
 ///
 /// # Safety
 /// Both are borrowed for the call, the lock is held.
@@ -260,7 +199,6 @@ unsafe fn short(
     a: *mut ffi::PyObject,
     op: &'static OpDef,
     b: *mut ffi::PyObject,
-    of_pair: impl FnOnce(Pair) -> Option<Made>,
     general: impl FnOnce() -> *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
     // SAFETY: the caller's.
@@ -271,73 +209,28 @@ unsafe fn short(
         };
         (py, x, Borrowed::<PyAny>::from_ptr(py, b))
     };
-    guarded(py, op.name, || {
-        if Flags::current().is_plain()
-            && let Some((pair, device)) = pair(&x, &y)
-            && let Some(made) = of_pair(pair)
-        {
-            let make = |to: &mut MaybeUninit<Lone>| {
-                match made {
-                    Made::Float(z) => Lone::of_float(to, z, device),
-                    Made::Integer(z) => Lone::of_integer(to, z, device),
-                    Made::Truth(z) => Lone::of_truth(to, z, device),
-                }
-                true
-            };
-            // SAFETY: `make` makes the element.
-            if let Some(made) = unsafe { PyArray::element_by(py, make) }? {
-                return Ok(made.into_any());
-            }
-        }
-        if let Some(result) = quick_binary(&x, op, &y, false)? {
-            return Ok(result);
-        }
+    guarded(py, op.name, || match quick_binary(&x, op, &y, false)? {
+        Some(result) => Ok(result),
         // SAFETY: null with an exception set, or a new reference.
-        unsafe { Bound::from_owned_ptr_or_err(py, general()).map(Bound::unbind) }
+        None => unsafe { Bound::from_owned_ptr_or_err(py, general()).map(Bound::unbind) },
     })
 }
 
 /// Declares slots of binary operators.
 macro_rules! binary {
-    ($($name:ident: $op:expr, $of_pair:expr);* $(;)?) => { $(
+    ($($name:ident: $op:expr),* $(,)?) => { $(
         unsafe extern "C" fn $name(a: *mut ffi::PyObject, b: *mut ffi::PyObject) -> *mut ffi::PyObject {
             // SAFETY: Python calls slots with the lock held, and one of the two an object of the class.
-            unsafe { short(a, &$op, b, $of_pair, || USUAL.$name()(a, b)) }
+            unsafe { short(a, &$op, b, || USUAL.$name()(a, b)) }
         }
     )* };
 }
 
 binary! {
-    add: e::arithmetic::ADD, |pair| Some(match pair {
-        Pair::Floats(a, b) => Made::Float(a + b),
-        Pair::Integers(a, b) => Made::Integer(a.wrapping_add(b)),
-    });
-    subtract: e::arithmetic::SUBTRACT, |pair| Some(match pair {
-        Pair::Floats(a, b) => Made::Float(a - b),
-        Pair::Integers(a, b) => Made::Integer(a.wrapping_sub(b)),
-    });
-    multiply: e::arithmetic::MULTIPLY, |pair| Some(match pair {
-        Pair::Floats(a, b) => Made::Float(a * b),
-        Pair::Integers(a, b) => Made::Integer(a.wrapping_mul(b)),
-    });
-    divide: e::arithmetic::DIVIDE, |pair| match pair {
-        Pair::Floats(a, b) => Some(Made::Float(a / b)),
-        // The quotient's type depends on the mode.
-        Pair::Integers(..) => None,
-    };
-}
-
-/// Whether two numbers are in a relation.
-#[inline]
-fn holds<T: PartialOrd>(a: T, b: T, kind: c_int) -> bool {
-    match kind {
-        ffi::Py_LT => a < b,
-        ffi::Py_LE => a <= b,
-        ffi::Py_EQ => a == b,
-        ffi::Py_NE => a != b,
-        ffi::Py_GT => a > b,
-        _ => a >= b,
-    }
+    add: e::arithmetic::ADD,
+    subtract: e::arithmetic::SUBTRACT,
+    multiply: e::arithmetic::MULTIPLY,
+    divide: e::arithmetic::DIVIDE,
 }
 
 /// `a < b` and its kin.
@@ -355,13 +248,5 @@ unsafe extern "C" fn compare(
         _ => &e::comparison::GREATER_EQUAL,
     };
     // SAFETY: Python calls the slot with an object of the class as `a`, the lock held.
-    unsafe {
-        let of_pair = |pair| {
-            Some(Made::Truth(match pair {
-                Pair::Floats(a, b) => holds(a, b, kind),
-                Pair::Integers(a, b) => holds(a, b, kind),
-            }))
-        };
-        short(a, op, b, of_pair, || USUAL.compare()(a, b, kind))
-    }
+    unsafe { short(a, op, b, || USUAL.compare()(a, b, kind)) }
 }

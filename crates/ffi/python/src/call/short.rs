@@ -262,7 +262,7 @@ fn viewed(
 
 /// The only argument, if it is an array without axes of length 1.
 #[inline]
-fn itself(py: Python<'_>, positional: &[*mut ffi::PyObject]) -> Option<Py<PyAny>> {
+pub(super) fn itself(py: Python<'_>, positional: &[*mut ffi::PyObject]) -> Option<Py<PyAny>> {
     let &[object] = positional else {
         return None;
     };
