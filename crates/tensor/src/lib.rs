@@ -14,6 +14,7 @@ mod promotion;
 mod scalar;
 mod storage;
 mod tensor;
+mod words;
 
 pub use backend::{
     Backend, MemoryInfo, Transfer, backend, backend_of, num_devices, register_backend,
@@ -33,6 +34,7 @@ pub use promotion::{
 pub use scalar::Scalar;
 pub use storage::Storage;
 pub use tensor::{Source, Tensor};
+pub(crate) use words::copy_words;
 
 /// Another name of [`TensorError`], for the functions of [`Layout`].
 pub type LayoutError = TensorError;

@@ -64,6 +64,24 @@ impl Source {
         }))
     }
 
+    /// All elements of the storage as an array of this shape in C order.
+    ///
+    /// # Panics
+    ///
+    /// If the shape has another number of them.
+    #[inline]
+    pub fn dense(self, shape: &[usize]) -> Tensor {
+        let len: usize = shape.iter().product();
+        assert!(len * self.dtype.size() == self.storage.len_bytes());
+        Tensor {
+            storage: self.storage,
+            layout: Layout::contiguous(shape),
+            dtype: self.dtype,
+            is_view: self.is_view,
+            is_locked: self.is_locked,
+        }
+    }
+
     /// The view through a layout.
     ///
     /// # Errors
@@ -88,7 +106,7 @@ impl Source {
         debug_assert_eq!(check_inside(&self.storage, layout, self.dtype), Ok(()));
         // SAFETY: the caller's.
         unsafe {
-            (&raw mut (*to).layout).write(layout.clone());
+            layout.copy_to(&raw mut (*to).layout);
             (&raw mut (*to).storage).write(self.storage);
             (&raw mut (*to).dtype).write(self.dtype);
             (&raw mut (*to).is_view).write(self.is_view);

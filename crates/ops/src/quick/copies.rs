@@ -2,7 +2,7 @@
 
 use mxnet_engine::engine;
 use mxnet_kernels::cast::Cast;
-use mxnet_tensor::{DType, DeviceKind, Layout, Tensor};
+use mxnet_tensor::{DType, DeviceKind, Layout, Source, Tensor, checked_len};
 
 use super::SMALL_LEN;
 use crate::Array;
@@ -159,10 +159,11 @@ pub(crate) fn at_hand(
     if guard.poison().is_some() {
         return Ok(None);
     }
-    let result = Tensor::empty(shape, dtype, x.device())?;
-    let done = work(x.tensor().data_ptr(), result.data_ptr());
+    let result = Source::fresh(checked_len(shape)?, dtype, x.device())?;
+    let done = work(x.tensor().data_ptr(), result.storage().ptr());
     drop(guard);
-    Ok(done.then(|| Array::from_tensor(result)))
+    // The array last, so that it is made where it is returned: every move of what was just written waits.
+    Ok(done.then(|| Array::from_tensor(result.dense(shape))))
 }
 
 /// The short way of copies and conversions of a small array. `None`: take the general way.

@@ -6,6 +6,7 @@ use std::hash::{Hash, Hasher};
 use smallvec::SmallVec;
 
 use super::{Dims, MAX_NDIM, Strides};
+use crate::copy_words;
 use crate::error::{AxisError, ShapeError, TensorError};
 
 /// Shape, strides and offset, in elements.
@@ -38,6 +39,25 @@ pub(crate) fn copy<T: Copy>(values: &SmallVec<[T; 4]>) -> SmallVec<[T; 4]> {
         // SAFETY: not spilled, so the value owns nothing outside of itself, and its elements are `Copy`: a second
         // bitwise copy is an independent value.
         unsafe { std::ptr::read(values) }
+    }
+}
+
+impl Layout {
+    /// Writes a copy to the place where it shall stay.
+    ///
+    /// # Safety
+    ///
+    /// `to` is valid for writing a layout.
+    #[inline]
+    pub(crate) unsafe fn copy_to(&self, to: *mut Layout) {
+        // SAFETY: the caller's. If nothing is spilled the value owns nothing outside of itself, and may be there twice.
+        unsafe {
+            if self.shape.spilled() || self.strides.spilled() {
+                to.write(self.clone());
+            } else {
+                copy_words(self, to);
+            }
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Pseudo-inverses.
 
-use mxnet_tensor::{DType, Dims};
+use mxnet_tensor::{DType, Dims, Scalar};
+use smallvec::SmallVec;
 
 use super::bridge::matrices;
 use super::matrix::{adjoint, as_row, number};
@@ -11,10 +12,11 @@ use crate::cx::CallCx;
 use crate::elementwise::comparison::GREATER;
 use crate::elementwise::select::choose;
 use crate::error::Result;
+use crate::index::read_few;
 use crate::invoke::{invoke, invoke1};
 use crate::opdef::{Amp, Cpu, Grad, Grads, Keep, OpDef, Probe};
 use crate::reduce::MAX;
-use crate::{Outputs, creation};
+use crate::{Array, Outputs, creation};
 
 /// Pseudo-inverses and singular values.
 pub static PINV: OpDef = OpDef {
@@ -66,11 +68,20 @@ fn pinv(cx: &CallCx) -> Result<Outputs> {
         let s = parts[1].clone();
         (adjoint(&parts[2])?, s.clone(), adjoint(&parts[0])?, s)
     };
+    let inverse = match few_reciprocals(&values, &sizes, cx.input(1))? {
+        Some(inverse) => inverse,
+        None => reciprocals(&values, &sizes, cx.input(1))?,
+    };
+    let result = left.mul(&as_row(&inverse)?)?.matmul(&right)?;
+    Ok(Outputs::from_iter([result, sizes]))
+}
+
+/// One by the values whose size is above `rcond` times the largest, 0 for the others.
+fn reciprocals(values: &Array, sizes: &Array, rcond: &Array) -> Result<Array> {
     let attrs: Attrs = [Value::from(&[-1_i64][..]), Value::Bool(true)]
         .into_iter()
         .collect();
-    let largest = invoke1(&MAX, &[&sizes], &attrs)?;
-    let rcond = cx.input(1);
+    let largest = invoke1(&MAX, &[sizes], &attrs)?;
     let mut column = Dims::from_slice(rcond.shape());
     column.push(1);
     let least = rcond
@@ -78,9 +89,32 @@ fn pinv(cx: &CallCx) -> Result<Outputs> {
         .reshape(&column)?
         .mul(&largest)?;
     let kept = sizes.binary(&GREATER, &least)?;
-    let inverse = choose(&kept, &values.reciprocal()?, &number(0.0)?)?;
-    let result = left.mul(&as_row(&inverse)?)?.matmul(&right)?;
-    Ok(Outputs::from_iter([result, sizes]))
+    choose(&kept, &values.reciprocal()?, &number(0.0)?)
+}
+
+/// The same for the few float64 values of one matrix, if they are at hand and none is NaN: the operators would take longer than the matrix.
+fn few_reciprocals(values: &Array, sizes: &Array, rcond: &Array) -> Result<Option<Array>> {
+    if sizes.ndim() != 1 || rcond.ndim() != 0 || sizes.dtype() != DType::F64 {
+        return Ok(None);
+    }
+    let read = |x: &Array| -> Option<SmallVec<[f64; 16]>> {
+        let read = read_few(x)?;
+        Some(read.iter().map(Scalar::as_f64).collect())
+    };
+    let (Some(v), Some(s), Some(r)) = (read(values), read(sizes), read(rcond)) else {
+        return Ok(None);
+    };
+    if s.iter().any(|x| x.is_nan()) {
+        return Ok(None);
+    }
+    let least = r[0] * s.iter().fold(0.0, |a, &b| f64::max(a, b));
+    let inverse = v
+        .iter()
+        .zip(&s)
+        .map(|(v, &s)| if s > least { v.recip() } else { 0.0 });
+    let inverse: SmallVec<[f64; 16]> = inverse.collect();
+    let array = Array::from_slice(&inverse, &[inverse.len()])?;
+    Ok((array.device() == values.device()).then_some(array))
 }
 
 /// The dtype of the matrices alone: the tolerance promotes nothing.
