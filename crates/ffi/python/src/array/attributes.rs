@@ -23,7 +23,7 @@ const ATTRIBUTES: [Attribute; 8] = [
     Attribute {
         name: "shape",
         get: entry::<0>,
-        read: |x| PyArray::shape(x.get(), x.py()).map(Py::into_any),
+        read: shape,
     },
     Attribute {
         name: "dtype",
@@ -61,6 +61,31 @@ const ATTRIBUTES: [Attribute; 8] = [
         read: |x| Ok(Py::new(x.py(), PyArray::flat(x))?.into_any()),
     },
 ];
+
+/// The shape, of which few sizes are copied first: a tuple is allocated, which may collect garbage, whose code may give the array another one.
+#[inline]
+fn shape(x: &Bound<'_, PyArray>) -> PyResult<Py<PyAny>> {
+    const FEW: usize = 4;
+    let py = x.py();
+    let mut sizes = [0; FEW];
+    let ndim = x.get().with(py, |x| {
+        let few = sizes.iter_mut().zip(x.shape());
+        few.for_each(|(to, &size)| *to = size);
+        x.ndim()
+    });
+    if ndim > FEW {
+        return PyArray::shape(x.get(), py).map(Py::into_any);
+    }
+    // SAFETY: a new tuple, of which every place is given a new reference before anybody sees it.
+    unsafe {
+        let tuple = Bound::from_owned_ptr_or_err(py, ffi::PyTuple_New(ndim as ffi::Py_ssize_t))?;
+        for (i, &size) in sizes[..ndim].iter().enumerate() {
+            let size = Bound::from_owned_ptr_or_err(py, ffi::PyLong_FromSize_t(size))?;
+            ffi::PyTuple_SetItem(tuple.as_ptr(), i as ffi::Py_ssize_t, size.into_ptr());
+        }
+        Ok(tuple.unbind())
+    }
+}
 
 fn int(py: Python<'_>, n: usize) -> Py<PyAny> {
     PyInt::new(py, n).into_any().unbind()
