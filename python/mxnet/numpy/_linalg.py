@@ -351,7 +351,9 @@ class Fit(NamedTuple):
     def of(matrix: ndarray, side: ndarray, rcond: float) -> Fit:
         """The solution where singular values up to `rcond` times the largest count as 0."""
         inverse, s = _op["pinv"](matrix, asarray(rcond), False)
-        rank = _op["astype"](_np["count_nonzero"](s > s[:1] * rcond), "int32")
+        counted = s.detach()
+        least = counted[0] * rcond if counted.size else 0.0
+        rank = _op["astype"](_np["count_nonzero"](counted > least), "int32")
         return Fit(matrix, side, _np["matmul"](inverse, side), rank, s)
 
     def residuals(self) -> ndarray:

@@ -621,9 +621,34 @@ pub fn register(py: Python<'_>) -> PyResult<()> {
         }
         object
     }
-    if let Some(slot) = Slot::find(&py.get_type::<Flat>(), ffi::Py_tp_iternext)? {
-        // SAFETY: the function has the form of the slot.
-        unsafe { slot.put(next as *mut c_void) };
+    /// `iter(flat)`: itself.
+    unsafe extern "C" fn itself(slf: *mut ffi::PyObject) -> *mut ffi::PyObject {
+        // SAFETY: a live object.
+        unsafe { ffi::Py_INCREF(slf) };
+        slf
+    }
+    /// `len(flat)`.
+    unsafe extern "C" fn length(slf: *mut ffi::PyObject) -> ffi::Py_ssize_t {
+        // SAFETY: as above.
+        let (py, slf) = unsafe {
+            let py = Python::assume_attached();
+            (
+                py,
+                Borrowed::<PyAny>::from_ptr(py, slf).cast_unchecked::<Flat>(),
+            )
+        };
+        slf.get().array.get().with(py, Array::len) as ffi::Py_ssize_t
+    }
+    let class = py.get_type::<Flat>();
+    for (number, function) in [
+        (ffi::Py_tp_iternext, next as *mut c_void),
+        (ffi::Py_tp_iter, itself as *mut c_void),
+        (ffi::Py_mp_length, length as *mut c_void),
+    ] {
+        if let Some(slot) = Slot::find(&class, number)? {
+            // SAFETY: each function stands beside the slot whose form it has.
+            unsafe { slot.put(function) };
+        }
     }
     Ok(())
 }

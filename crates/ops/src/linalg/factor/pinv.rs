@@ -92,9 +92,11 @@ fn reciprocals(values: &Array, sizes: &Array, rcond: &Array) -> Result<Array> {
     choose(&kept, &values.reciprocal()?, &number(0.0)?)
 }
 
-/// The same for the few float64 values of one matrix, if they are at hand and none is NaN: the operators would take longer than the matrix.
+/// The same for the few real values of one matrix, if they are at hand and none is NaN: the operators would take longer than the matrix.
 fn few_reciprocals(values: &Array, sizes: &Array, rcond: &Array) -> Result<Option<Array>> {
-    if sizes.ndim() != 1 || rcond.ndim() != 0 || sizes.dtype() != DType::F64 {
+    let dtype = values.dtype();
+    let is_open = sizes.ndim() == 1 && rcond.ndim() == 0 && sizes.dtype() == dtype;
+    if !is_open || !matches!(dtype, DType::F32 | DType::F64) {
         return Ok(None);
     }
     let read = |x: &Array| -> Option<SmallVec<[f64; 16]>> {
@@ -107,13 +109,22 @@ fn few_reciprocals(values: &Array, sizes: &Array, rcond: &Array) -> Result<Optio
     if s.iter().any(|x| x.is_nan()) {
         return Ok(None);
     }
-    let least = r[0] * s.iter().fold(0.0, |a, &b| f64::max(a, b));
-    let inverse = v
-        .iter()
-        .zip(&s)
-        .map(|(v, &s)| if s > least { v.recip() } else { 0.0 });
-    let inverse: SmallVec<[f64; 16]> = inverse.collect();
-    let array = Array::from_slice(&inverse, &[inverse.len()])?;
+    let largest = s.iter().fold(0.0, |a, &b| f64::max(a, b));
+    let least = match dtype {
+        DType::F32 => f64::from(r[0] as f32 * largest as f32),
+        _ => r[0] * largest,
+    };
+    let kept = v.iter().zip(&s).map(|(&v, &s)| (s > least).then_some(v));
+    let array = match dtype {
+        DType::F32 => {
+            let inverse = kept.map(|v| v.map_or(0.0, |v| (v as f32).recip()));
+            Array::from_slice(&inverse.collect::<SmallVec<[f32; 16]>>(), &[v.len()])?
+        }
+        _ => {
+            let inverse = kept.map(|v| v.map_or(0.0, f64::recip));
+            Array::from_slice(&inverse.collect::<SmallVec<[f64; 16]>>(), &[v.len()])?
+        }
+    };
     Ok((array.device() == values.device()).then_some(array))
 }
 
