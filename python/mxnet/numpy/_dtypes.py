@@ -136,6 +136,8 @@ def can_cast(from_: Any, to: DTypeLike, casting: str = "safe") -> bool:
     >>> mx.np.can_cast("float32", mx.np.bfloat16, "same_kind")
     True
     """
+    if type(from_) is str:
+        return _core.can_cast(from_, to, casting)
     if type(from_) in _KINDS:
         raise TypeError(f"can_cast: Python numbers have no dtype, found {from_!r}; ask result_type instead")
     return _core.can_cast(_dtype_like(from_), to, casting)
