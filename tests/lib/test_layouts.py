@@ -114,6 +114,27 @@ a.T.astype('f4')
 a.T.reshape(a.T.shape, order='A')
 """.strip().splitlines()
 
+# Elementwise results lie as their operands do, whatever the directions of the axes; repeated axes tell nothing.
+KEPT = """
+a.T[::-1] + 1
+a.T[::-1] * a.T[::-1]
+a[:, ::-1].T - a.T
+a.T[::-1] < a.T
+np.sqrt(a.T[::-1])
+a.T + a[:, 0]
+a.T + a[0][:, None]
+a.T + np.ones((2, 1, 1))
+a.T + b.T.copy()
+a.T + b.T[:1]
+c.transpose(1, 2, 0)[::-1] + c.transpose(1, 2, 0)
+c.transpose(1, 0, 2) + a[:, None]
+c.T[:, ::2] * 2.0
+np.maximum(a[::-1, ::-1], a[::-1, ::-1])
+np.arctan2(c.swapaxes(0, 1), c.swapaxes(0, 1)[::-1])
+a.T.imag
+a[::-1].imag
+""".strip().splitlines()
+
 
 def names(module, shape):
     m, n = shape
@@ -159,6 +180,16 @@ def test_fortran_order_is_kept_where_numpy_keeps_it(call, shape):
     assert ours.flags.f_contiguous
     if "partition" not in call:  # the order on both sides is nobody's promise
         numpy.testing.assert_allclose(ours.asnumpy(), theirs, rtol=1e-14 if theirs.itemsize == 8 else 1e-7)
+
+
+@pytest.mark.parametrize("shape", [SMALL, LARGE], ids=["small", "large"])
+@pytest.mark.parametrize("call", KEPT)
+def test_elementwise_results_lie_as_numpys(call, shape):
+    with np_default_dtype(True):
+        ours = eval(call, names(mx.np, shape))
+    theirs = eval(call, names(numpy, shape))
+    assert ours.strides == theirs.strides
+    numpy.testing.assert_allclose(ours.asnumpy(), theirs, rtol=1e-14)
 
 
 def test_what_needs_c_order_works_on_results():

@@ -227,7 +227,7 @@ fn elementwise(call: &Call, kernel: Kernel) -> Result<Outputs> {
     Ok(outputs)
 }
 
-/// An output of `shape` whose axes lie in memory as those of the inputs do, if these agree; C order otherwise.
+/// An output of `shape` whose axes lie in memory as those of the inputs do, whatever their directions, if these agree; C order otherwise.
 fn allocate_like(call: &Call, shape: &Dims, dtype: DType) -> Result<Array> {
     let device = call.device()?;
     let mut full = call
@@ -242,6 +242,17 @@ fn allocate_like(call: &Call, shape: &Dims, dtype: DType) -> Result<Array> {
         {
             let storage = mxnet_tensor::Storage::allocate(layout.len() * dtype.size(), device)?;
             return Ok(Array::from_tensor(Tensor::new(storage, layout, dtype)?));
+        }
+    }
+    let inputs = call.inputs.iter().flatten();
+    let inputs = inputs.filter(|x| x.ndim() > 0 && !x.is_weak());
+    if inputs.clone().any(|x| !x.layout().is_contiguous()) {
+        // Axes along which elements are repeated have step 0, and tell nothing.
+        let layouts = inputs.map(|x| x.layout().broadcast_to(shape));
+        let layouts: SmallVec<[Layout; 3]> = layouts.collect::<Result<_, _>>()?;
+        let layouts: SmallVec<[&Layout; 3]> = layouts.iter().collect();
+        if let Some(order) = laid::axes_as(&layouts, shape.len()) {
+            return laid::allocate(&order, shape, dtype, device);
         }
     }
     Array::uninitialised(shape, dtype, device)

@@ -53,13 +53,30 @@ pub(crate) fn allocate(
     dtype: DType,
     device: Device,
 ) -> Result<Array> {
+    let made = Array::uninitialised(shape, dtype, device)?;
+    Ok(made.seen_as(dense(order, shape)?).as_own())
+}
+
+/// The layout of dense elements whose axes lie in this order, slowest first.
+fn dense(order: &[usize], shape: &[usize]) -> Result<Layout> {
     let sizes: Dims = order.iter().map(|&axis| shape[axis]).collect();
-    let made = Array::uninitialised(&sizes, dtype, device)?;
     let mut strides: SmallVec<[isize; 4]> = SmallVec::from_elem(0, shape.len());
-    for (&axis, &stride) in order.iter().zip(made.layout().strides()) {
+    for (&axis, &stride) in order.iter().zip(Layout::contiguous(&sizes).strides()) {
         strides[axis] = stride;
     }
-    Ok(made.seen_as(Layout::strided(shape, &strides, 0)?).as_own())
+    Ok(Layout::strided(shape, &strides, 0)?)
+}
+
+/// The layout of as many dense elements whose axes lie as those of another layout.
+#[inline]
+pub(crate) fn dense_as(layout: &Layout) -> Result<Layout> {
+    if layout.is_contiguous() {
+        return Ok(Layout::contiguous(layout.shape()));
+    }
+    match axes_as(&[layout], layout.ndim()) {
+        Some(order) => dense(&order, layout.shape()),
+        None => Ok(Layout::contiguous(layout.shape())),
+    }
 }
 
 #[cfg(test)]

@@ -380,10 +380,10 @@ pub fn part(slf: &Bound<'_, PyArray>, part: usize) -> PyResult<Option<Py<PyAny>>
         return Ok(None);
     }
     if !x.dtype().is_complex() {
-        let (zeros, layout) = (no_parts(&x), Layout::contiguous(x.shape()));
+        let zeros = no_parts(&x);
         x.end();
         return match zeros.map_err(|error| raise(py, error))? {
-            Some(zeros) => Ok(Some(PyArray::of_source(py, zeros, &layout)?.into_any())),
+            Some((zeros, layout)) => Ok(Some(PyArray::of_source(py, zeros, &layout)?.into_any())),
             None => Ok(None),
         };
     }

@@ -8,6 +8,7 @@ use crate::elementwise::arithmetic::MULTIPLY;
 use crate::elementwise::comparison::{EQUAL, NOT_EQUAL};
 use crate::error::Result;
 use crate::invoke::invoke1;
+use crate::laid::dense_as;
 use crate::opdef::{
     Cost, Cpu, Grad, Keep, OfNumber, OpDef, Probe, Short, Sole, Surface, Viewed, one_of,
 };
@@ -106,28 +107,33 @@ pub static IMAG: OpDef = OpDef {
             x.unary(&IMAG_PART)?
         } else {
             // A write would change nothing in `x`.
-            creation::zeros(x.shape(), x.dtype(), x.device())?.locked(true)
+            let zeros = creation::zeros(x.shape(), x.dtype(), x.device())?;
+            zeros.seen_as(dense_as(x.layout())?).as_own().locked(true)
         })
     }),
     short: Short::Single(|x| {
-        let zeros = no_parts(x)?.map(|zeros| zeros.seen(Layout::contiguous(x.shape())));
-        Ok(zeros.transpose()?.map(Array::from_tensor))
+        let Some((zeros, layout)) = no_parts(x)? else {
+            return Ok(None);
+        };
+        Ok(Some(Array::from_tensor(zeros.seen(layout)?)))
     }),
     probe: Probe::calls(&["c((2, 3))", "f((2, 3))", "c(())", "i((3,), 4)"]),
     ..OpDef::COMPOSITE
 };
 
-/// What the imaginary parts of a small real array are of: elements that are zero and cannot be written to, so that all may share them. `None`: take
-/// the general way.
+/// What the imaginary parts of a small real array are of, elements that are zero and cannot be written to, so that all may share them, and their
+/// layout. `None`: take the general way.
 ///
 /// # Errors
 /// [`Error::Memory`](crate::Error::Memory), the first time.
 #[inline]
-pub fn no_parts(x: &Array) -> Result<Option<Source>> {
+pub fn no_parts(x: &Array) -> Result<Option<(Source, Layout)>> {
     if x.dtype().is_complex() || x.is_weak() {
         return Ok(None);
     }
-    Ok(Source::zeros(x.len(), x.dtype(), x.device())?)
+    let layout = dense_as(x.layout())?;
+    let zeros = Source::zeros(x.len(), x.dtype(), x.device())?;
+    Ok(zeros.map(|zeros| (zeros, layout)))
 }
 
 /// Where there is an imaginary part.
