@@ -7,7 +7,7 @@ use mxnet::ops::random::{Generator, with_generator};
 use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
+use pyo3::types::{PyDict, PyTuple};
 
 use crate::call;
 
@@ -69,6 +69,22 @@ static CALL: Definition = Definition(ffi::PyMethodDef {
     ml_doc: c"call(function, /, *args, **kwargs)\n--\n\nCalls `function`; what it draws on this thread comes from this stream.".as_ptr(),
 });
 
+/// Arguments of a running call as objects that another one takes.
+fn packed<'py>(
+    py: Python<'py>,
+    given: &[*mut ffi::PyObject],
+    named: &call::Named,
+) -> PyResult<(Vec<Bound<'py, PyAny>>, Bound<'py, PyDict>)> {
+    // SAFETY: live objects, borrowed for the whole call.
+    let object = |p: *mut ffi::PyObject| unsafe { Bound::from_borrowed_ptr(py, p) };
+    let keywords = PyDict::new(py);
+    for i in 0..named.len {
+        let (name, value) = named.get(i);
+        keywords.set_item(object(name), object(value))?;
+    }
+    Ok((given.iter().map(|&p| object(p)).collect(), keywords))
+}
+
 /// `slf` is the stream. Functions of the registry are entered without a detour through Python.
 unsafe extern "C" fn call_entry(
     slf: *mut ffi::PyObject,
@@ -96,18 +112,12 @@ unsafe extern "C" fn call_entry(
         let Some(function) = function else {
             return Err(PyTypeError::new_err("call() needs a function to call"));
         };
-        // SAFETY: as above.
-        let given = |i: usize| unsafe { Bound::from_borrowed_ptr(py, *args.add(i)) };
-        let positional = PyTuple::new(py, (1..nargs as usize).map(given))?;
-        let named = pyo3::types::PyDict::new(py);
+        // SAFETY: as above; the first argument is the function.
+        let given = unsafe { std::slice::from_raw_parts(args.add(1), nargs as usize - 1) };
         // SAFETY: the keyword values follow the positional arguments.
-        let keywords = unsafe { call::Named::new(args.add(nargs as usize), kwnames) };
-        for i in 0..keywords.len {
-            let (name, value) = keywords.get(i);
-            // SAFETY: both are borrowed for the whole call.
-            let [name, value] = [name, value].map(|p| unsafe { Bound::from_borrowed_ptr(py, p) });
-            named.set_item(name, value)?;
-        }
+        let named = unsafe { call::Named::new(args.add(nargs as usize), kwnames) };
+        let (positional, named) = packed(py, given, &named)?;
+        let positional = PyTuple::new(py, positional)?;
         let result = with_generator(&stream.0, || function.call(positional, Some(&named)))?;
         Ok(result.unbind())
     };

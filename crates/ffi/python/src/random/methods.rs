@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyString, PyTuple, PyType};
 
-use super::RandomStream;
+use super::{RandomStream, packed};
 use crate::call::{Binding, Fast, Named, binding_of, enter, guarded};
 
 /// What the class of generators is derived from: it knows the stream that the methods draw from.
@@ -170,17 +170,13 @@ unsafe extern "C" fn entry<const N: usize>(
                 "the generator has no stream: `Generator.__init__` was not called",
             ));
         }
-        // SAFETY: there are `nargs` borrowed arguments.
-        let given = |i: usize| unsafe { Bound::from_borrowed_ptr(py, *args.add(i)) };
-        let own = std::iter::once(slf.to_owned().into_any());
-        let positional: Vec<_> = own.chain((0..nargs).map(given)).collect();
-        let keywords = PyDict::new(py);
-        for i in 0..named.len {
-            let (name, value) = named.get(i);
-            // SAFETY: both are borrowed for the whole call.
-            let [name, value] = [name, value].map(|p| unsafe { Bound::from_borrowed_ptr(py, p) });
-            keywords.set_item(name, value)?;
-        }
+        let given = match nargs {
+            0 => &[][..],
+            // SAFETY: there are `nargs` borrowed arguments.
+            _ => unsafe { std::slice::from_raw_parts(args, nargs) },
+        };
+        let (mut positional, keywords) = packed(py, given, &named)?;
+        positional.insert(0, slf.to_owned().into_any());
         let positional = PyTuple::new(py, positional)?;
         let general = method.general.bind(py);
         general.call(positional, Some(&keywords)).map(Bound::unbind)
