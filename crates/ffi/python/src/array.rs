@@ -13,6 +13,7 @@ use crate::cell::Guarded;
 use crate::convert;
 use crate::device::PyDevice;
 use crate::error::raise;
+use crate::flat::{self, Flat};
 use crate::operators::{Target, binary, in_place, plain_power, reflected, unary};
 use crate::sections::sections;
 use crate::{dlpack, exchange, index, making, memory, number, protocol, values};
@@ -202,13 +203,13 @@ impl PyArray {
 
     /// The elements in C order: to iterate over, to index and to assign to.
     #[getter]
-    fn flat(slf: &Bound<'_, Self>) -> memory::Flat {
-        memory::Flat::of(slf)
+    fn flat(slf: &Bound<'_, Self>) -> Flat {
+        Flat::of(slf)
     }
 
     #[setter(flat)]
     fn set_flat(slf: &Bound<'_, Self>, value: &Bound<'_, PyAny>) -> PyResult<()> {
-        memory::set_flat(slf, value)
+        flat::set(slf, value)
     }
 
     /// The memory, by the buffer protocol.

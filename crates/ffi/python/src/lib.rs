@@ -13,6 +13,7 @@ mod engine;
 mod error;
 mod exchange;
 mod files;
+mod flat;
 mod foreign;
 mod index;
 mod lists;
@@ -65,11 +66,13 @@ mod _core {
     #[pymodule_export]
     use crate::files::{load_safetensors, save_safetensors};
     #[pymodule_export]
+    use crate::flat::Flat;
+    #[pymodule_export]
     use crate::foreign::of_buffer;
     #[pymodule_export]
     use crate::making::{array, asanyarray, asarray, ascontiguousarray, asfortranarray};
     #[pymodule_export]
-    use crate::memory::{ArrayFlags, Flat};
+    use crate::memory::ArrayFlags;
     #[pymodule_export]
     use crate::random::{Drawing, RandomStream, shorten_draw};
     #[pymodule_export]

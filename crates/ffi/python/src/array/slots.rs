@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyType;
 
 use super::PyArray;
-use crate::call::guarded;
+use crate::call::{guarded, guarded_or};
 use crate::operators::quick_binary;
 use crate::slot::Slot;
 use crate::{index, values};
@@ -49,6 +49,7 @@ usual! {
     divide: ffi::binaryfunc,
     compare: ffi::richcmpfunc,
     item: ffi::binaryfunc,
+    set_item: ffi::objobjargproc,
     float: ffi::unaryfunc,
     int: ffi::unaryfunc,
 }
@@ -90,7 +91,12 @@ pub fn register(class: &Bound<'_, PyType>) -> PyResult<()> {
         compare as *mut c_void,
         Some(&USUAL.compare),
     )?;
-    take(ffi::Py_mp_subscript, item as *mut c_void, Some(&USUAL.item))
+    take(ffi::Py_mp_subscript, item as *mut c_void, Some(&USUAL.item))?;
+    take(
+        ffi::Py_mp_ass_subscript,
+        set_item as *mut c_void,
+        Some(&USUAL.set_item),
+    )
 }
 
 /// The array that a slot is called for.
@@ -186,6 +192,28 @@ unsafe extern "C" fn item(slf: *mut ffi::PyObject, key: *mut ffi::PyObject) -> *
                 guarded(py, "index", || index::get(&x, &key).map(Py::into_any))
             }
             None => USUAL.item()(slf, key),
+        }
+    }
+}
+
+/// `x[key] = value`; without a value, `del x[key]`.
+unsafe extern "C" fn set_item(
+    slf: *mut ffi::PyObject,
+    key: *mut ffi::PyObject,
+    value: *mut ffi::PyObject,
+) -> c_int {
+    // SAFETY: as above.
+    unsafe {
+        let py = Python::assume_attached();
+        match exact(py, slf) {
+            Some(x) if !value.is_null() => {
+                let key = Borrowed::<PyAny>::from_ptr(py, key);
+                let value = Borrowed::<PyAny>::from_ptr(py, value);
+                guarded_or(py, "assignment", -1, || {
+                    index::set(&x, &key, &value).map(|()| 0)
+                })
+            }
+            _ => USUAL.set_item()(slf, key, value),
         }
     }
 }

@@ -93,18 +93,29 @@ pub unsafe fn enter(
     guarded(py, binding.op.name, run)
 }
 
-/// Runs `body` and turns errors and panics into Python exceptions: what a C function answers.
+/// Runs `body` and turns errors and panics into Python exceptions: what a C function answers that returns an object.
 #[inline]
 pub fn guarded(
     py: Python<'_>,
     op: &'static str,
     body: impl FnOnce() -> PyResult<Py<PyAny>>,
 ) -> *mut ffi::PyObject {
+    guarded_or(py, op, ptr::null_mut(), || body().map(Py::into_ptr))
+}
+
+/// The same for a C function that answers `failed` where an exception is set.
+#[inline]
+pub fn guarded_or<T>(
+    py: Python<'_>,
+    op: &'static str,
+    failed: T,
+    body: impl FnOnce() -> PyResult<T>,
+) -> T {
     match std::panic::catch_unwind(std::panic::AssertUnwindSafe(body)) {
-        Ok(Ok(object)) => object.into_ptr(),
+        Ok(Ok(answer)) => answer,
         Ok(Err(error)) => {
             error.restore(py);
-            ptr::null_mut()
+            failed
         }
         Err(panic) => {
             let text = panic
@@ -113,7 +124,7 @@ pub fn guarded(
                 .or_else(|| panic.downcast_ref::<&str>().copied());
             let error = mxnet::ops::Error::internal(op, text.unwrap_or("panic").to_owned());
             raise(py, error).restore(py);
-            ptr::null_mut()
+            failed
         }
     }
 }
@@ -260,7 +271,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     register_direct(&py.get_type::<PyArray>())?;
     register_attributes(&py.get_type::<PyArray>())?;
     register_slots(&py.get_type::<PyArray>())?;
-    crate::memory::register(py)?;
+    crate::flat::register(py)?;
     let spaces =
         ["numpy", "linalg", "random", "npx", "fft", "op"].map(|name| (name, PyDict::new(py)));
     let mut ufuncs = HashMap::new();
