@@ -160,6 +160,18 @@ impl Engine {
         }
     }
 
+    /// What `read` copies of the few bytes that one variable stands for, without an atomic instruction that locks anything: `None` if the variable
+    /// is not free, carries a failure, or was written meanwhile. For what is no operation of its own, as [`Engine::try_hold`].
+    ///
+    /// `read` may run beside a write, and then see a mixture of old and new, which is thrown away: it does nothing but copy bits by volatile reads.
+    #[inline]
+    pub fn peek<T>(&self, var: &Var, read: impl FnOnce() -> T) -> Option<T> {
+        match self.shared.runs_inline(1) {
+            true => var.peek(read),
+            false => None,
+        }
+    }
+
     /// Like [`Engine::try_acquire`] for launching device work, in every mode: device work in flight does not matter, since
     /// the caller orders its stream behind `Var::events` and leaves its own event by `Var::record_event`.
     pub fn try_acquire_launch<'v>(

@@ -213,7 +213,10 @@ impl Shared {
                 drop(run);
                 Err(failure)
             }
-            None => run(),
+            None => {
+                Var::written_from_here();
+                run()
+            }
         }));
         let failure = match ended {
             Ok(result) => result.err(),

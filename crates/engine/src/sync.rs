@@ -11,7 +11,7 @@ use std::sync as imp;
 use std::time::Duration;
 
 pub(crate) use imp::MutexGuard;
-pub(crate) use imp::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
+pub(crate) use imp::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering, fence};
 
 #[cfg(loom)]
 pub(crate) use loom::{thread, thread_local};

@@ -2,9 +2,10 @@
 //! contended variables touch, the queue of operations that wait, the failure and the device events.
 //!
 //! ```text
-//! state:  | readers ......... | EVENTS | POISONED | QUEUED | WRITER |
+//! state:  | writes (32 bits) | readers (28 bits) | EVENTS | POISONED | QUEUED | WRITER |
 //! ```
 //!
+//! `writes` counts the write accesses granted so far and wraps around, so that [`Var::peek`] knows whether there was one.
 //! `readers` and `WRITER` say who holds the variable now, inline or granted from the queue. `QUEUED` is set exactly while
 //! the queue holds somebody; it is set and cleared under the lock only, and while it is set nobody is granted except by
 //! [`Var::dispatch`], so that inline operations never overtake. Whoever releases last and sees `QUEUED` dispatches.
@@ -16,14 +17,20 @@ use crate::failure::Failure;
 use crate::fork;
 use crate::schedule::{Node, Ready};
 use crate::stream::{Event, EventLog};
-use crate::sync::{AtomicUsize, Mutex, Ordering};
+use crate::sync::{AtomicU64, Mutex, Ordering, fence};
 use crate::wait::Waiter;
 
-const WRITER: usize = 1;
-const QUEUED: usize = 2;
-const POISONED: usize = 4;
-const EVENTS: usize = 8;
-const READER: usize = 16;
+const WRITER: u64 = 1;
+const QUEUED: u64 = 2;
+const POISONED: u64 = 4;
+const EVENTS: u64 = 8;
+const READER: u64 = 16;
+/// One more write access.
+const WRITE: u64 = 1 << 32;
+/// All readers.
+const READERS: u64 = WRITE - READER;
+/// All that says who holds the variable, waits for it or has made it unusable.
+const OCCUPIED: u64 = WRITE - 1;
 
 /// What an operation does with a variable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,6 +54,15 @@ impl Access {
         self != Access::Overwrite
     }
 
+    /// What granting it adds to the state.
+    #[inline]
+    fn step(self) -> u64 {
+        match self {
+            Access::Read => READER,
+            Access::Write | Access::Overwrite => WRITER + WRITE,
+        }
+    }
+
     /// One access that stands for both, of one operation to one variable.
     pub(crate) fn merge(self, other: Access) -> Access {
         if self == other { self } else { Access::Write }
@@ -61,7 +77,7 @@ pub trait Resource: Send + Sync + 'static {
 
 /// Orders access to what it stands for. Embedded by value in its owner; free to create.
 pub struct Var {
-    state: AtomicUsize,
+    state: AtomicU64,
     side: Mutex<Option<Box<Side>>>,
 }
 
@@ -100,14 +116,9 @@ impl Default for Var {
 }
 
 /// `state` after granting `access`, if that is possible; looks at the holders only.
-fn granted(state: usize, access: Access) -> Option<usize> {
-    if state & WRITER != 0 {
-        None
-    } else if access.is_write() {
-        (state < READER).then_some(state | WRITER)
-    } else {
-        Some(state + READER)
-    }
+fn granted(state: u64, access: Access) -> Option<u64> {
+    let is_free = state & WRITER == 0 && !(access.is_write() && state & READERS != 0);
+    is_free.then(|| state.wrapping_add(access.step()))
 }
 
 impl Var {
@@ -115,7 +126,7 @@ impl Var {
     #[cfg(not(loom))]
     pub const fn new() -> Var {
         Var {
-            state: AtomicUsize::new(0),
+            state: AtomicU64::new(0),
             side: Mutex::new(None),
         }
     }
@@ -124,7 +135,7 @@ impl Var {
     #[cfg(loom)]
     pub fn new() -> Var {
         Var {
-            state: AtomicUsize::new(0),
+            state: AtomicU64::new(0),
             side: Mutex::new(None),
         }
     }
@@ -136,7 +147,30 @@ impl Var {
             let _gate = fork::enter();
             self.settle_events();
         }
-        self.state.load(Ordering::Acquire) & !POISONED == 0
+        self.state.load(Ordering::Acquire) & OCCUPIED & !POISONED == 0
+    }
+
+    /// What `read` copies while nobody writes, nor waits to, and without keeping anybody from it: `None` if somebody did meanwhile, or if the
+    /// variable carries a failure.
+    ///
+    /// `read` may run beside a write, and then see a mixture of old and new, which is thrown away: it does nothing but copy bits by volatile reads.
+    #[inline]
+    pub(crate) fn peek<T>(&self, read: impl FnOnce() -> T) -> Option<T> {
+        let before = self.state.load(Ordering::Acquire);
+        if before & OCCUPIED & !READERS != 0 {
+            return None;
+        }
+        let copy = read();
+        // Whoever sees what a writer wrote sees its grant, too: `written_from_here`.
+        fence(Ordering::Acquire);
+        let changes = before ^ self.state.load(Ordering::Relaxed);
+        (changes & !READERS == 0).then_some(copy)
+    }
+
+    /// To be called by who was granted a write access, before it writes.
+    #[inline]
+    pub(crate) fn written_from_here() {
+        fence(Ordering::Release);
     }
 
     /// The failure of the operation that should have written it.
@@ -212,20 +246,24 @@ impl Var {
     #[inline]
     pub(crate) fn try_acquire(&self, access: Access, place: Place) -> Option<bool> {
         let blocking = if access.is_write() {
-            !POISONED
+            OCCUPIED & !POISONED
         } else {
             WRITER | QUEUED | EVENTS
         };
-        let step = if access.is_write() { WRITER } else { READER };
         let mut state = self.state.load(Ordering::Relaxed);
         while state & blocking == 0 {
             match self.state.compare_exchange_weak(
                 state,
-                state + step,
+                state.wrapping_add(access.step()),
                 Ordering::Acquire,
                 Ordering::Relaxed,
             ) {
-                Ok(_) => return Some(state & POISONED != 0),
+                Ok(_) => {
+                    if access.is_write() {
+                        Var::written_from_here();
+                    }
+                    return Some(state & POISONED != 0);
+                }
                 Err(now) => state = now,
             }
         }
@@ -258,10 +296,14 @@ impl Var {
                 Ordering::Acquire,
                 Ordering::Relaxed,
             ) {
-                Ok(_) => return Some(state & POISONED != 0),
+                Ok(_) => break,
                 Err(now) => state = now,
             }
         }
+        if access.is_write() {
+            Var::written_from_here();
+        }
+        Some(state & POISONED != 0)
     }
 
     /// Gives back what [`Var::try_acquire`] or a grant gave. True: the caller has to [`Var::dispatch`].
@@ -271,7 +313,7 @@ impl Var {
         let step = if access.is_write() { WRITER } else { READER };
         let before = self.state.fetch_sub(step, Ordering::AcqRel);
         // Only the last holder can make the head of the queue grantable.
-        before & QUEUED != 0 && before - step < READER
+        before & QUEUED != 0 && (before - step) & READERS == 0
     }
 
     /// Sets (`Some`) or, for an overwrite, clears the failure. To be called by the holder of a write access before its release.

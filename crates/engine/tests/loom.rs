@@ -8,6 +8,7 @@
 use std::sync::Arc;
 
 use loom::cell::UnsafeCell;
+use loom::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use loom::thread;
 use mxnet_engine::{Access, Config, Engine, Failure, Mode, Op, Resource, Var, WaitError};
 
@@ -344,6 +345,95 @@ fn a_worker_runs_what_nobody_waits_for() {
         }));
         done.recv().expect("a worker runs it");
         assert_eq!(value(&engine, &x), 1);
+    });
+}
+
+/// Two values that are always equal while nobody writes. Atomics, because a peek may run beside a write.
+struct Twins {
+    var: Var,
+    values: [AtomicU32; 2],
+}
+
+impl Resource for Twins {
+    fn var(&self) -> &Var {
+        &self.var
+    }
+}
+
+impl Twins {
+    fn new() -> Arc<Twins> {
+        Arc::new(Twins {
+            var: Var::new(),
+            values: [AtomicU32::new(0), AtomicU32::new(0)],
+        })
+    }
+
+    fn read(&self) -> [u32; 2] {
+        [0, 1].map(|i| self.values[i].load(Relaxed))
+    }
+
+    fn write(&self, value: u32) {
+        for place in &self.values {
+            place.store(value, Relaxed);
+        }
+    }
+}
+
+fn peek_beside(write: impl Fn(&Engine, &Arc<Twins>) + Copy + Sync + Send + 'static) {
+    model(3, move || {
+        let (engine, x) = (engine(0), Twins::new());
+        let reader = {
+            let (engine, x) = (Arc::clone(&engine), Arc::clone(&x));
+            thread::spawn(move || {
+                let mut last = 0;
+                for _ in 0..2 {
+                    if let Some([a, b]) = engine.peek(&x.var, || x.read()) {
+                        assert_eq!(a, b, "half of a write was seen");
+                        assert!(a >= last);
+                        last = a;
+                    }
+                }
+            })
+        };
+        write(&engine, &x);
+        reader.join().expect("no panic");
+        assert_eq!(engine.peek(&x.var, || x.read()), Some([2, 2]));
+    });
+}
+
+#[test]
+fn a_peek_sees_no_half_of_an_inline_write() {
+    peek_beside(|engine, x| {
+        for value in [1, 2] {
+            let held = engine.try_hold(&x.var, Access::Write, 0);
+            let held = held.expect("a peek keeps nobody out");
+            x.write(value);
+            drop(held);
+        }
+    });
+}
+
+#[test]
+fn a_peek_sees_no_half_of_a_pushed_write() {
+    peek_beside(|engine, x| {
+        for value in [1, 2] {
+            let inner = Arc::clone(x);
+            engine.push(Op {
+                uses: [(Arc::clone(x) as Arc<dyn Resource>, Access::Write)]
+                    .into_iter()
+                    .collect(),
+                ..op(&[], move || {
+                    inner.write(value);
+                    Ok(())
+                })
+            });
+        }
+        // This thread's own writes come before what it reads.
+        let seen = engine.peek(&x.var, || x.read());
+        assert!(seen.is_none_or(|seen| seen == [2, 2]));
+        engine
+            .wait_for(&x.var, Access::Read, &mut || false)
+            .expect("nothing fails");
     });
 }
 
