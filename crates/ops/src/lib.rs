@@ -10,6 +10,7 @@ mod cpu;
 mod cx;
 mod eager;
 mod error;
+mod few;
 pub mod floats;
 pub mod interp;
 pub mod interrupt;

@@ -6,11 +6,11 @@
 
 use std::mem::MaybeUninit;
 
-use mxnet_engine::{Var, engine};
 use mxnet_tensor::{DType, Device, DeviceKind, Scalar, Storage, Tensor};
 
 use crate::array::count_look;
 use crate::eager::elem;
+use crate::few::{copy_bits, peek};
 use crate::interp::Flags;
 use crate::opdef::{Cpu, OpDef};
 use crate::quick::Quick;
@@ -55,22 +55,30 @@ impl Lone {
     /// # Safety
     /// `from` is valid for reading an element of `dtype`.
     #[inline]
-    pub(crate) unsafe fn read(
+    pub(crate) unsafe fn of(
         to: &mut MaybeUninit<Lone>,
         from: *const u8,
         dtype: DType,
         device: Device,
     ) {
-        // SAFETY: the caller's promise.
-        let write = |to: *mut u8| unsafe {
-            match dtype.size() {
-                8 => to.cast::<u64>().write(from.cast::<u64>().read_unaligned()),
-                4 => to.cast::<u32>().write(from.cast::<u32>().read_unaligned()),
-                size => std::ptr::copy_nonoverlapping(from, to, size),
-            }
-        };
+        // SAFETY: the caller's promise; there is room for any element.
+        let write = |to: *mut u8| unsafe { copy_bits(from, to, dtype.size()) };
         // SAFETY: an element is written.
         unsafe { Lone::make(to, dtype, device, write) };
+    }
+
+    /// Makes it of the element of `x` at `from`. Answers whether that was at hand.
+    ///
+    /// # Safety
+    /// An element of `x`, which is in main memory.
+    #[inline]
+    pub(crate) unsafe fn read(to: &mut MaybeUninit<Lone>, x: &Array, from: *const u8) -> bool {
+        let mut is_read = false;
+        // SAFETY: there is room for any element.
+        let write = |to: *mut u8| is_read = unsafe { peek(x, from, to, x.dtype().size()) };
+        // SAFETY: an element is written, or what it holds does not matter.
+        unsafe { Lone::make(to, x.dtype(), x.device(), write) };
+        is_read
     }
 
     /// Whether it is neither infinite nor NaN.
@@ -245,14 +253,15 @@ fn made(op: &'static OpDef, operands: &[One], to: &mut MaybeUninit<Lone>) -> Opt
     }
     let mut slots = [[0_u64; 2]; 2];
     let mut ptrs = [std::ptr::null_mut::<u8>(); 3];
-    let mut reads: [Option<&Var>; 2] = [None; 2];
-    for (((operand, slot), ptr), read) in
-        (operands.iter().zip(&mut slots).zip(&mut ptrs[1..])).zip(&mut reads)
-    {
+    for ((operand, slot), ptr) in operands.iter().zip(&mut slots).zip(&mut ptrs[1..]) {
+        *ptr = slot.as_mut_ptr().cast::<u8>();
         match operand {
             One::Array(x) => {
-                *ptr = x.tensor().data_ptr();
-                *read = Some(x.tensor().storage().var());
+                let from = x.tensor().data_ptr();
+                // SAFETY: an array without axes has one element; a slot has 16 bytes, aligned to 8, enough for every dtype.
+                if !unsafe { peek(x, from, *ptr, dtype.size()) } {
+                    return None;
+                }
             }
             // Rows read their operands.
             One::Lone(x) => *ptr = x.ptr().cast_mut(),
@@ -260,8 +269,7 @@ fn made(op: &'static OpDef, operands: &[One], to: &mut MaybeUninit<Lone>) -> Opt
                 if value.kind() > dtype.kind() || !value.fits(dtype) {
                     return None;
                 }
-                *ptr = slot.as_mut_ptr().cast::<u8>();
-                // SAFETY: a slot has 16 bytes, aligned to 8, enough for every dtype.
+                // SAFETY: as above.
                 unsafe { value.write(dtype, *ptr) };
             }
         }
@@ -272,27 +280,6 @@ fn made(op: &'static OpDef, operands: &[One], to: &mut MaybeUninit<Lone>) -> Opt
         unsafe { row(ptrs.as_ptr(), [0_isize; 3].as_ptr(), 1, std::ptr::null()) };
     };
     // SAFETY: the row writes an element of this type.
-    let make = || unsafe { Lone::make(to, out.of(dtype), device, compute) };
-    let reads = match reads {
-        [None, None] => {
-            make();
-            return Some(());
-        }
-        [Some(a), None] | [None, Some(a)] => [a, a],
-        [Some(a), Some(b)] => [a, b],
-    };
-    // Two views of one storage are two arrays with one variable.
-    let num_reads = if std::ptr::eq(reads[0], reads[1]) {
-        1
-    } else {
-        2
-    };
-    let guard = engine().try_acquire(&reads[..num_reads], &[], 1)?;
-    if guard.poison().is_some() {
-        return None;
-    }
-    // `guard` grants the reads.
-    make();
-    drop(guard);
+    unsafe { Lone::make(to, out.of(dtype), device, compute) };
     Some(())
 }

@@ -32,6 +32,9 @@ pub struct Storage {
     inside: UnsafeCell<Few>,
 }
 
+/// In `Storage::version`, whose other bits count: somebody has asked for it since it was counted.
+const SEEN: u64 = 1;
+
 /// What lies in the storage itself: an element needs no block of its own.
 #[repr(align(16))]
 struct Few(#[expect(dead_code, reason = "seen through pointers")] [MaybeUninit<u8>; Few::BYTES]);
@@ -233,16 +236,23 @@ impl Storage {
         &self.var
     }
 
-    /// How often the bytes have been written through [`Storage::bump_version`].
-    #[inline]
+    /// A number that is another one after [`Storage::bump_version`] than before.
     pub fn version(&self) -> u64 {
-        self.version.load(Ordering::Relaxed)
+        let mut version = self.version.load(Ordering::Relaxed);
+        if version & SEEN == 0 {
+            version = self.version.fetch_or(SEEN, Ordering::Relaxed);
+        }
+        version >> 1
     }
 
-    /// Says that an operation that writes the bytes has been issued; returns the new version.
+    /// Says that an operation that writes the bytes has been issued. Counted is only the first one since somebody asked for the version: most
+    /// storages are never asked, and an atomic addition takes longer than to write an element.
     #[inline]
-    pub fn bump_version(&self) -> u64 {
-        self.version.fetch_add(1, Ordering::Relaxed) + 1
+    pub fn bump_version(&self) {
+        if self.version.load(Ordering::Relaxed) & SEEN != 0 {
+            // Ends `SEEN` and counts one; where two threads do so at once, it counts one and leaves `SEEN`, which is as good.
+            self.version.fetch_add(SEEN, Ordering::Relaxed);
+        }
     }
 
     /// How often the bytes have been given another history through [`Storage::bump_lineage`].

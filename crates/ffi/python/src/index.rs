@@ -54,7 +54,8 @@ pub fn get(slf: &Bound<'_, PyArray>, key: &Bound<'_, PyAny>) -> PyResult<Py<PyAr
 /// An element by its indices, or a view by integers and slices. `None`: take another way.
 #[inline]
 fn by_tuple(slf: &Bound<'_, PyArray>, key: &Bound<'_, PyTuple>) -> PyResult<Option<Py<PyArray>>> {
-    if let Some(indices) = Indices::of(key)?
+    let mut indices = Indices::new();
+    if indices.read_all(key)?
         && let Some(found) = element(slf, indices.as_slice())?
     {
         return Ok(Some(found));
@@ -111,7 +112,7 @@ fn is_all(entry: &Bound<'_, PyAny>) -> bool {
         && is_none(pyo3::intern!(py, "step"))
 }
 
-/// A short key of integers only.
+/// A short key of integers only, written where it stays.
 struct Indices {
     values: [isize; 4],
     len: usize,
@@ -119,30 +120,38 @@ struct Indices {
 
 impl Indices {
     #[inline]
-    fn of_any(key: &Bound<'_, PyAny>) -> PyResult<Option<Indices>> {
+    fn new() -> Indices {
+        let (values, len) = ([0; 4], 0);
+        Indices { values, len }
+    }
+
+    /// Reads a key; false for one with other things.
+    #[inline]
+    fn read(&mut self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
         if key.is_exact_instance_of::<PyInt>() {
-            let values = [integer(key)?, 0, 0, 0];
-            return Ok(Some(Indices { values, len: 1 }));
+            (self.values[0], self.len) = (integer(key)?, 1);
+            return Ok(true);
         }
         match key.cast_exact::<PyTuple>() {
-            Ok(tuple) => Indices::of(tuple),
-            Err(_) => Ok(None),
+            Ok(tuple) => self.read_all(tuple),
+            Err(_) => Ok(false),
         }
     }
 
     #[inline]
-    fn of(key: &Bound<'_, PyTuple>) -> PyResult<Option<Indices>> {
-        let (mut values, len) = ([0; 4], key.len());
-        if len > values.len() {
-            return Ok(None);
+    fn read_all(&mut self, key: &Bound<'_, PyTuple>) -> PyResult<bool> {
+        let len = key.len();
+        if len > self.values.len() {
+            return Ok(false);
         }
-        for (value, entry) in values.iter_mut().zip(key.iter_borrowed()) {
+        for (value, entry) in self.values.iter_mut().zip(key.iter_borrowed()) {
             if !entry.is_exact_instance_of::<PyInt>() {
-                return Ok(None);
+                return Ok(false);
             }
             *value = integer(&entry)?;
         }
-        Ok(Some(Indices { values, len }))
+        self.len = len;
+        Ok(true)
     }
 
     #[inline]
@@ -413,9 +422,8 @@ fn put(
     {
         return put_at(slf, &[index], value);
     }
-    if let Some(indices) = Indices::of_any(key)?
-        && put_element(slf, indices.as_slice(), value)?
-    {
+    let mut indices = Indices::new();
+    if indices.read(key)? && put_element(slf, indices.as_slice(), value)? {
         return Ok(true);
     }
     let mut cuts = Cuts::new();

@@ -2,6 +2,7 @@
 //! general way does it, or says why it cannot be done.
 #![allow(unsafe_code)]
 
+use std::mem::MaybeUninit;
 use std::sync::Arc;
 
 use mxnet_engine::{Access, Var, engine};
@@ -9,7 +10,7 @@ use mxnet_kernels::cast::Cast;
 use mxnet_kernels::copy::copy_row;
 use mxnet_tensor::{DType, DeviceKind, Kind, Layout, Scalar};
 
-use super::short::{MOST, SMALL_BYTES, is_open, places, vars_of};
+use super::short::{MOST, SMALL_BYTES, element, is_open, places, vars_of};
 use super::writing::put_on_row;
 use crate::eager::elem;
 use crate::error::Result;
@@ -110,31 +111,15 @@ pub unsafe fn put_lone(x: &Array, place: usize, value: &Lone) -> bool {
 /// As [`element`].
 #[inline]
 pub unsafe fn copy_element(x: &Array, place: usize, value: &Array) -> bool {
-    let (from, to) = (value.tensor().storage(), x.tensor().storage());
-    if value.ndim() > 0
-        || !is_writable(x)
-        || value.is_weak()
-        || value.dtype() != x.dtype()
-        || value.device() != x.device()
-        || Arc::ptr_eq(from, to)
-    {
+    if value.ndim() > 0 || value.is_weak() {
         return false;
     }
-    let writes = [(to.var(), Access::Write)];
-    let Some(guard) = engine().try_acquire(&[from.var()], &writes, 1) else {
-        return false;
-    };
-    if guard.poison().is_some() {
-        return false;
-    }
-    to.bump_version();
-    let size = x.dtype().size();
-    // SAFETY: 1. the places are inside of two storages. 2. `guard` grants the read and the write.
+    let mut copy = MaybeUninit::uninit();
+    // SAFETY: 1. the first element of an array that has one. 2. the caller's promise; the element is made.
     unsafe {
-        let target = to.ptr().add(place * size);
-        std::ptr::copy_nonoverlapping(value.tensor().data_ptr().cast_const(), target, size);
+        element(value, value.layout().offset(), &mut copy)
+            && put_lone(x, place, copy.assume_init_ref())
     }
-    true
 }
 
 /// `x[key] = value` for few elements, of one dtype or both in C order; as [`put_number`].

@@ -11,6 +11,7 @@ use smallvec::SmallVec;
 use crate::array::count_look;
 use crate::eager::Pool;
 use crate::error::Result;
+use crate::few::peek;
 use crate::interp::Flags;
 use crate::lone::Lone;
 use crate::{Array, cpu};
@@ -213,18 +214,11 @@ pub unsafe fn element(x: &Array, place: usize, to: &mut MaybeUninit<Lone>) -> bo
     if x.is_weak() || x.device().kind() != DeviceKind::Cpu || !Flags::current().may_move() {
         return false;
     }
-    let storage = x.tensor().storage();
-    let Some(hold) = engine().try_hold(storage.var(), Access::Read, 1) else {
-        return false;
-    };
-    let size = x.dtype().size();
-    // SAFETY: 1. the place is inside, the caller says. 2. `hold` grants the read.
+    // SAFETY: the place is inside, the caller says.
     unsafe {
-        let at = storage.ptr().cast_const().add(place * size);
-        Lone::read(to, at, x.dtype(), x.device());
+        let at = x.tensor().storage().ptr().add(place * x.dtype().size());
+        Lone::read(to, x, at)
     }
-    drop(hold);
-    true
 }
 
 /// The element at a place of the storage of `x`, if it is at hand.
@@ -237,15 +231,13 @@ pub unsafe fn read(x: &Array, place: usize) -> Option<Scalar> {
         return None;
     }
     count_look();
-    let storage = x.tensor().storage();
-    let hold = engine().try_hold(storage.var(), Access::Read, 1)?;
-    // SAFETY: 1. the place is inside, the caller says. 2. `hold` grants the read.
-    let value = unsafe {
-        let at = storage.ptr().cast_const().add(place * x.dtype().size());
-        Scalar::read(x.dtype(), at)
-    };
-    drop(hold);
-    Some(value)
+    let (size, mut room) = (x.dtype().size(), [0_u64; 2]);
+    let to = room.as_mut_ptr().cast::<u8>();
+    // SAFETY: 1. the place is inside, the caller says. 2. no element has more than 16 bytes.
+    unsafe {
+        let at = x.tensor().storage().ptr().add(place * size);
+        peek(x, at, to, size).then(|| Scalar::read(x.dtype(), to))
+    }
 }
 
 /// The elements of a small array in C order, if they lie so and are at hand.

@@ -11,6 +11,7 @@ use mxnet_tensor::{DType, DeviceKind, Kind, Scalar};
 
 use super::put::keeps;
 use crate::array::count_look;
+use crate::few::Few;
 use crate::interp::Flags;
 use crate::types::check_element;
 use crate::{Array, Quick};
@@ -37,14 +38,14 @@ fn is_small(x: &Array) -> bool {
     is_dense(x) && x.len() * x.dtype().size() <= SMALL_BYTES
 }
 
-/// Calls `write` with the target's first element, and the first of the values and how many there are, if all are dense and at hand and do not
-/// share memory; `chooser` is a mask or positions, few of them, which may be read. Answers what `write` does.
+/// Calls `write` with the target's first element, that of `chooser`, a mask or positions, few of them, and the first of the values and how many there
+/// are, if all are dense and at hand and do not share memory. Answers what `write` does.
 #[inline]
 fn written(
     x: &Array,
     chooser: &Array,
     values: Quick,
-    write: impl FnOnce(*mut u8, *const u8, usize) -> bool,
+    write: impl FnOnce(*mut u8, *const u8, *const u8, usize) -> bool,
 ) -> bool {
     let target = x.tensor().storage();
     if !Flags::current().may_move()
@@ -56,8 +57,13 @@ fn written(
         return false;
     }
     let mut pattern = [0_u64; 2];
+    let (mut chosen, mut taken) = (Few::new(), Few::new());
     let mut reads: [&Var; 2] = [chooser.tensor().storage().var(); 2];
-    let mut num_reads = 1;
+    let mut num_reads = 0;
+    let chosen = chosen.copy(chooser).unwrap_or_else(|| {
+        num_reads = 1;
+        chooser.tensor().data_ptr()
+    });
     let (from, count) = match values {
         Quick::Number(number) => {
             let fits = x.dtype().is_complex() || number.kind() != Kind::Complex;
@@ -81,25 +87,36 @@ fn written(
             {
                 return false;
             }
-            if !Arc::ptr_eq(storage, chooser.tensor().storage()) {
-                (reads[1], num_reads) = (storage.var(), 2);
-            }
-            (values.tensor().data_ptr().cast_const(), values.len())
+            let from = taken.copy(values).unwrap_or_else(|| {
+                if num_reads == 0 || !Arc::ptr_eq(storage, chooser.tensor().storage()) {
+                    reads[num_reads] = storage.var();
+                    num_reads += 1;
+                }
+                values.tensor().data_ptr()
+            });
+            (from, values.len())
         }
     };
-    let writes = [(target.var(), Access::Write)];
     let work = chooser.len() as u64 + 1;
+    let write = || {
+        let is_done = write(x.tensor().data_ptr(), chosen, from, count);
+        if is_done {
+            target.bump_version();
+        }
+        is_done
+    };
+    if num_reads == 0 {
+        let hold = engine().try_hold(target.var(), Access::Write, work);
+        return hold.is_some_and(|_hold| write());
+    }
+    let writes = [(target.var(), Access::Write)];
     let Some(guard) = engine().try_acquire(&reads[..num_reads], &writes, work) else {
         return false;
     };
     if guard.poison().is_some() {
         return false;
     }
-    let is_done = write(x.tensor().data_ptr(), from, count);
-    if is_done {
-        target.bump_version();
-    }
-    is_done
+    write()
 }
 
 /// Copies an element of `size` bytes, those of a dtype.
@@ -122,7 +139,7 @@ unsafe fn copy(size: usize, from: *const u8, to: *mut u8) {
 
 /// `x[mask] = value` for a mask of the array's shape, with a number or an element for each that is meant.
 pub fn put_masked(x: &Array, mask: &Array, value: Quick) -> bool {
-    let size = x.dtype().size();
+    let (n, size) = (x.len(), x.dtype().size());
     let wanted = match value {
         Quick::Array(value) if value.ndim() != 1 => return false,
         Quick::Array(value) => Some(value.len()),
@@ -131,9 +148,9 @@ pub fn put_masked(x: &Array, mask: &Array, value: Quick) -> bool {
     if mask.dtype() != DType::Bool || mask.shape() != x.shape() {
         return false;
     }
-    written(x, mask, value, |to, mut from, _| {
-        // SAFETY: `written` has seen that it is dense and may be read.
-        let mask = unsafe { marks(mask) };
+    written(x, mask, value, |to, mask, mut from, _| {
+        // SAFETY: the bytes of the mask, 0 or 1.
+        let mask = unsafe { std::slice::from_raw_parts(mask, n) };
         let count = || mask.iter().filter(|&&is_meant| is_meant != 0).count();
         if wanted.is_some_and(|wanted| wanted != count()) {
             return false;
@@ -150,27 +167,18 @@ pub fn put_masked(x: &Array, mask: &Array, value: Quick) -> bool {
     })
 }
 
-/// The bytes of a mask, 0 or 1.
-///
-/// # Safety
-/// It is dense, of truth values, and may be read.
-unsafe fn marks(mask: &Array) -> &[u8] {
-    // SAFETY: the caller's.
-    unsafe { std::slice::from_raw_parts(mask.tensor().data_ptr(), mask.len()) }
-}
-
 /// Writes values where a mask of as many elements is true.
 pub fn put_where(x: &Array, mask: &Array, values: Quick, taken: Taken) -> bool {
     let (n, size) = (x.len(), x.dtype().size());
     if mask.dtype() != DType::Bool || mask.len() != n {
         return false;
     }
-    written(x, mask, values, |to, from, count| {
+    written(x, mask, values, |to, mask, from, count| {
         if taken == Taken::InTurn {
             count_look();
         }
-        // SAFETY: `written` has seen that it is dense and may be read.
-        let mask = unsafe { marks(mask) };
+        // SAFETY: the bytes of the mask, 0 or 1.
+        let mask = unsafe { std::slice::from_raw_parts(mask, n) };
         let mut next = 0;
         for (i, &is_meant) in mask.iter().enumerate() {
             if is_meant != 0 {
@@ -185,14 +193,14 @@ pub fn put_where(x: &Array, mask: &Array, values: Quick, taken: Taken) -> bool {
     })
 }
 
-/// The int64 elements of a dense array, if all are positions on an axis of this length.
+/// `n` elements of int64, if all are positions on an axis of this length.
 ///
 /// # Safety
-/// The array is dense, of int64, and may be read.
-unsafe fn positions_on(positions: &Array, len: usize) -> Option<&[i64]> {
-    let (first, n) = (positions.tensor().data_ptr().cast::<i64>(), positions.len());
+/// They are dense, and may be read as long as the result lives.
+#[inline]
+unsafe fn positions_on<'a>(first: *const u8, n: usize, len: usize) -> Option<&'a [i64]> {
     // SAFETY: the caller's.
-    let positions = unsafe { std::slice::from_raw_parts(first, n) };
+    let positions = unsafe { std::slice::from_raw_parts(first.cast::<i64>(), n) };
     let len = len as i64;
     positions
         .iter()
@@ -206,10 +214,10 @@ pub fn put_at(x: &Array, positions: &Array, values: Quick) -> bool {
     if positions.dtype() != DType::I64 || positions.is_empty() || x.ndim() == 0 {
         return false;
     }
-    written(x, positions, values, |to, from, count| {
+    written(x, positions, values, |to, first, from, count| {
         count_look();
         // SAFETY: `written` has seen that they are dense and may be read.
-        let Some(positions) = (unsafe { positions_on(positions, n) }) else {
+        let Some(positions) = (unsafe { positions_on(first, positions.len(), n) }) else {
             return false;
         };
         let mut next = 0;
@@ -235,9 +243,9 @@ pub(super) fn put_on_row(x: &Array, index: &Array, value: Quick) -> bool {
         Quick::Array(_) => size,
         Quick::Number(_) => 0,
     };
-    written(x, index, value, |to, mut from, _| {
+    written(x, index, value, |to, first, mut from, _| {
         // SAFETY: `written` has seen that they are dense and may be read.
-        let Some(positions) = (unsafe { positions_on(index, n) }) else {
+        let Some(positions) = (unsafe { positions_on(first, index.len(), n) }) else {
             return false;
         };
         for &p in positions {
@@ -270,10 +278,10 @@ pub fn put_along(x: &Array, positions: &Array, axis: isize, values: Quick) -> bo
         return false;
     }
     let (len, lines, inner) = (rest[0], own_rest[0], rest[1..].iter().product::<usize>());
-    written(x, positions, values, |to, from, count| {
+    written(x, positions, values, |to, first, from, count| {
         count_look();
         // SAFETY: `written` has seen that they are dense and may be read.
-        let Some(positions) = (unsafe { positions_on(positions, len) }) else {
+        let Some(positions) = (unsafe { positions_on(first, positions.len(), len) }) else {
             return false;
         };
         let step = usize::from(count > 1);

@@ -109,7 +109,7 @@ pub fn one(
 ) -> bool {
     let finish = |made: &Handful<'_>, _: &[usize], device| {
         // SAFETY: one number of this type was written.
-        unsafe { Lone::read(to, made.at, made.dtype, device) };
+        unsafe { Lone::of(to, made.at, made.dtype, device) };
         Ok(())
     };
     let done = draw(op, drawn, parameters, None, None, asked, finish);
