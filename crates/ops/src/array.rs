@@ -1,6 +1,7 @@
 //! `Array`: a tensor, and its place in the graph of what was recorded.
 
 use std::cell::Cell;
+use std::mem::MaybeUninit;
 use std::sync::Arc;
 
 use mxnet_engine::{Access, engine};
@@ -274,21 +275,29 @@ impl Array {
         Array::from_tensor(self.tensor.with_layout(layout))
     }
 
-    /// Writes a view of a tensor, outside any recorded graph, to the place where it shall stay.
+    /// Writes a view of a tensor, outside any recorded graph, to the place where it shall stay; `layout` writes its layout to the place that it is given,
+    /// if it does and says yes. Answers whether it did.
     ///
     /// # Safety
     /// As for [`Source::write`].
     #[inline]
     #[allow(unsafe_code, reason = "writes to a place of the caller's")]
-    pub unsafe fn write_view(source: Source, layout: &Layout, to: *mut Array) {
+    pub unsafe fn write_view(
+        source: Source,
+        layout: impl FnOnce(&mut MaybeUninit<Layout>) -> bool,
+        to: *mut Array,
+    ) -> bool {
         let lineage = source.storage().lineage();
         // SAFETY: the caller's.
         unsafe {
-            source.write(layout, &raw mut (*to).tensor);
+            if !source.write(layout, &raw mut (*to).tensor) {
+                return false;
+            }
             (&raw mut (*to).entry).write(None);
             (&raw mut (*to).lineage).write(lineage);
             (&raw mut (*to).weak).write(None);
         }
+        true
     }
 
     /// Whether the elements may be written to.

@@ -67,12 +67,12 @@ pub(crate) unsafe fn peek(x: &Array, from: *const u8, to: *mut u8, len: usize) -
 }
 
 /// Room for the bytes of few elements.
-pub(crate) struct Few([MaybeUninit<u64>; 8]);
+pub(crate) struct Few([MaybeUninit<u64>; 16]);
 
 impl Few {
     #[inline]
     pub(crate) fn new() -> Few {
-        Few([MaybeUninit::uninit(); 8])
+        Few([MaybeUninit::uninit(); 16])
     }
 
     /// Copies the elements of a dense array, if there is room for them and they are at hand.

@@ -128,7 +128,7 @@ impl Lone {
     #[inline]
     pub fn truth(&self) -> bool {
         match self.dtype {
-            DType::F64 => self.float() != Some(0.0),
+            DType::F64 | DType::F32 => self.float() != Some(0.0),
             dtype if dtype.is_inexact() => self.value().as_bool(),
             // What has no meaning is zero.
             _ => {
@@ -138,14 +138,17 @@ impl Lone {
         }
     }
 
-    /// Its value, if it is float64: nothing but the number, which a register holds.
+    /// Its value, if it is float64 or float32: nothing but the number, which a register holds.
     #[inline]
     pub fn float(&self) -> Option<f64> {
-        if self.dtype != DType::F64 {
-            return None;
-        }
+        let value = match self.dtype {
+            DType::F64 => f64::from_bits(self.bytes[0]),
+            // SAFETY: an element of this type.
+            DType::F32 => unsafe { self.ptr().cast::<f32>().read() }.into(),
+            _ => return None,
+        };
         count_look();
-        Some(f64::from_bits(self.bytes[0]))
+        Some(value)
     }
 
     /// Its value, if it is int64.

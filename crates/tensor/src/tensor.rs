@@ -1,5 +1,6 @@
 //! Tensors: a storage seen through a layout as elements of one type.
 
+use std::mem::MaybeUninit;
 use std::sync::Arc;
 
 use crate::error::{DTypeError, ShapeError, TensorError, ViewObstacle};
@@ -96,22 +97,33 @@ impl Source {
         })
     }
 
-    /// Writes the view through a layout to the place where it shall stay: everywhere else that it passed through would cost.
+    /// Writes the view through the layout that `layout` writes to its place, if it does and says yes, to the place where it shall stay: everywhere else
+    /// that it passed through would cost. Answers whether it did.
     ///
     /// # Safety
     ///
-    /// The layout, in elements of the view's dtype, lies inside the storage. `to` is valid for writing a tensor; what it holds is not dropped.
+    /// `layout` has written one if it says yes, which lies inside the storage, in elements of the view's dtype. `to` is valid for writing a tensor; what
+    /// it holds is not dropped.
     #[inline]
-    pub unsafe fn write(self, layout: &Layout, to: *mut Tensor) {
-        debug_assert_eq!(check_inside(&self.storage, layout, self.dtype), Ok(()));
-        // SAFETY: the caller's.
+    pub unsafe fn write(
+        self,
+        layout: impl FnOnce(&mut MaybeUninit<Layout>) -> bool,
+        to: *mut Tensor,
+    ) -> bool {
+        // SAFETY: the caller's; a layout that may not be initialised can be referred to as one.
         unsafe {
-            layout.copy_to(&raw mut (*to).layout);
+            let place = (&raw mut (*to).layout).cast::<MaybeUninit<Layout>>();
+            if !layout(&mut *place) {
+                return false;
+            }
+            let layout = (*place).assume_init_ref();
+            debug_assert_eq!(check_inside(&self.storage, layout, self.dtype), Ok(()));
             (&raw mut (*to).storage).write(self.storage);
             (&raw mut (*to).dtype).write(self.dtype);
             (&raw mut (*to).is_view).write(self.is_view);
             (&raw mut (*to).is_locked).write(self.is_locked);
         }
+        true
     }
 }
 

@@ -4,7 +4,7 @@ use std::mem::MaybeUninit;
 
 use mxnet::ops::interp::Flags;
 use mxnet::ops::{Array, Lone, Quick, duplicate, index};
-use mxnet::tensor::{Cut, DType, Dims, IndexItem, Layout, Scalar, TensorError};
+use mxnet::tensor::{Cut, DType, Dims, IndexItem, Layout, Scalar};
 use pyo3::PyTypeInfo;
 use pyo3::exceptions::{PyIndexError, PyOverflowError, PyTypeError};
 use pyo3::ffi;
@@ -28,11 +28,6 @@ const VALID: &str = "only integers, slices (`:`), ellipsis (`...`), `None` and i
 pub fn get(slf: &Bound<'_, PyArray>, key: &Bound<'_, PyAny>) -> PyResult<Py<PyArray>> {
     if key.is_exact_instance_of::<PyInt>() {
         return at(slf, integer(key)?);
-    }
-    if let Ok(slice) = key.cast_exact::<PySlice>() {
-        let (start, stop, step) = bounds(slice)?;
-        let item = || IndexItem::Slice { start, stop, step };
-        return view(slf, |x| x.slice(0, start, stop, step), item);
     }
     if let Ok(tuple) = key.cast_exact::<PyTuple>()
         && let Some(found) = by_tuple(slf, tuple)?
@@ -216,22 +211,17 @@ impl Cuts {
     #[inline]
     fn view(&self, slf: &Bound<'_, PyArray>) -> PyResult<Option<Py<PyArray>>> {
         // What is taken of a scalar shares no memory with it.
-        if slf.get().is_scalar() {
-            return Ok(None);
-        }
-        let x = slf.get().look(slf.py());
-        if !is_plain(&x) {
+        if slf.get().is_scalar() || !Flags::current().may_move() {
             return Ok(None);
         }
         let cuts = self.as_slice();
-        match x.layout().shown_by(cuts) {
-            // With `...` it is no element but a view of it.
-            Some(layout) if layout.ndim() > 0 || cuts.iter().all(Cut::takes_axis) => {
-                x.end();
-                shown(slf, layout).map(Some)
-            }
-            _ => Ok(None),
-        }
+        let are_indices = cuts.iter().all(|cut| matches!(cut, Cut::At(_)));
+        let layout = |x: &Layout, to: &mut MaybeUninit<Layout>| {
+            let is_element = are_indices && x.ndim() == cuts.len();
+            !is_element && x.write_shown_by(cuts, to)
+        };
+        // SAFETY: what is shown of a layout lies within it.
+        unsafe { PyArray::view_by(slf, None, layout) }
     }
 }
 
@@ -240,47 +230,12 @@ fn at(slf: &Bound<'_, PyArray>, index: isize) -> PyResult<Py<PyArray>> {
     if let Some(element) = element(slf, &[index])? {
         return Ok(element);
     }
-    view(slf, |x| x.select(0, index), || IndexItem::Int(index))
-}
-
-/// The view of one entry, on the first axis.
-#[inline]
-fn view(
-    slf: &Bound<'_, PyArray>,
-    cut: impl FnOnce(&Layout) -> Result<Layout, TensorError>,
-    item: impl FnOnce() -> IndexItem,
-) -> PyResult<Py<PyArray>> {
-    let py = slf.py();
-    let plain = slf.get().with(py, |x| {
-        (is_plain(x) && x.ndim() > 0).then(|| cut(x.layout()))
-    });
-    let array = match plain {
-        Some(found) => return shown(slf, found.map_err(|error| raise(py, error.into()))?),
-        None => slf
-            .get()
-            .array(py)
-            .index([item()].into())
-            .map_err(|error| raise(py, error))?,
-    };
-    finished(slf, array)
-}
-
-/// The view that a layout shows of an array, or a copy of one element.
-#[inline]
-fn shown(slf: &Bound<'_, PyArray>, layout: Layout) -> PyResult<Py<PyArray>> {
-    let py = slf.py();
-    if layout.ndim() > 0 && Flags::current().may_move() {
-        return PyArray::shown(py, &layout, slf);
+    let mut cuts = Cuts::new();
+    (cuts.entries[0], cuts.len) = (Cut::At(index), 1);
+    if let Some(row) = cuts.view(slf)? {
+        return Ok(row);
     }
-    let x = slf.get().look(py);
-    if layout.ndim() > 0 {
-        let view = Array::from_tensor(x.tensor().with_layout(layout));
-        x.end();
-        return PyArray::wrap_view(py, view, slf);
-    }
-    let view = Array::from_tensor(x.tensor().with_layout(layout));
-    x.end();
-    finished(slf, view)
+    general(slf, PyInt::new(slf.py(), index).as_any())
 }
 
 /// A copy of the element at these indices, one an axis. `None`: take another way, which also says what is wrong with them.

@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 use crate::array::count_look;
 use crate::eager::Pool;
 use crate::error::Result;
-use crate::few::peek;
+use crate::few::{Few, peek};
 use crate::interp::Flags;
 use crate::lone::Lone;
 use crate::{Array, cpu};
@@ -167,41 +167,56 @@ pub(super) fn elements(x: &Array, index: &Array) -> Result<Option<Array>> {
     {
         return Ok(None);
     }
-    let reads = [x.tensor().storage().var(), index.tensor().storage().var()];
-    let is_lone = std::ptr::eq(reads[0], reads[1]);
-    let bytes = (n * size) as u64 + 1;
-    let Some(guard) = engine().try_acquire(&reads[usize::from(is_lone)..], &[], bytes) else {
-        return Ok(None);
+    let (vars, bytes) = (
+        [x.tensor().storage().var(), index.tensor().storage().var()],
+        (n * size) as u64 + 1,
+    );
+    let mut copied = Few::new();
+    let (first, num_held) = match copied.copy(index) {
+        Some(first) => (first, 1),
+        None if std::ptr::eq(vars[0], vars[1]) => (index.tensor().data_ptr().cast_const(), 1),
+        None => (index.tensor().data_ptr().cast_const(), 2),
     };
-    if guard.poison().is_some() {
-        return Ok(None);
-    }
     let result = Tensor::empty_dense(index.layout(), x.dtype(), x.device())?;
     let (src, dst, len) = (x.tensor().data_ptr(), result.data_ptr(), x.len() as u64);
-    // SAFETY: dense int64 elements, which `guard` grants to read.
-    let positions =
-        unsafe { std::slice::from_raw_parts(index.tensor().data_ptr().cast::<i64>(), n) };
-    macro_rules! copy {
-        ($word:ty) => {
-            positions.iter().enumerate().all(|(i, &p)| {
-                let p = if p < 0 { (p as u64).wrapping_add(len) } else { p as u64 };
-                let is_inside = p < len;
-                if is_inside {
-                    // SAFETY: `p` is within the dense elements of `x`, `i` within those of the result, and both are as wide as this word.
-                    unsafe { *dst.cast::<$word>().add(i) = *src.cast::<$word>().add(p as usize) };
-                }
-                is_inside
-            })
-        };
-    }
-    let all_inside = match size {
-        1 => copy!(u8),
-        2 => copy!(u16),
-        4 => copy!(u32),
-        8 => copy!(u64),
-        _ => copy!([u64; 2]),
+    let gather = || {
+        // SAFETY: int64 elements, copied or granted to read.
+        let positions = unsafe { std::slice::from_raw_parts(first.cast::<i64>(), n) };
+        macro_rules! copy {
+            ($word:ty) => {
+                positions.iter().enumerate().all(|(i, &p)| {
+                    let p = if p < 0 { (p as u64).wrapping_add(len) } else { p as u64 };
+                    let is_inside = p < len;
+                    if is_inside {
+                        // SAFETY: `p` is within the dense elements of `x`, `i` within those of the result, and both are as wide as this word.
+                        unsafe { *dst.cast::<$word>().add(i) = *src.cast::<$word>().add(p as usize) };
+                    }
+                    is_inside
+                })
+            };
+        }
+        match size {
+            1 => copy!(u8),
+            2 => copy!(u16),
+            4 => copy!(u32),
+            8 => copy!(u64),
+            _ => copy!([u64; 2]),
+        }
     };
-    drop(guard);
+    let all_inside = if num_held == 1 {
+        let Some(_hold) = engine().try_hold(vars[0], Access::Read, bytes) else {
+            return Ok(None);
+        };
+        gather()
+    } else {
+        let Some(guard) = engine().try_acquire(&vars, &[], bytes) else {
+            return Ok(None);
+        };
+        if guard.poison().is_some() {
+            return Ok(None);
+        }
+        gather()
+    };
     Ok(all_inside.then(|| Array::from_tensor(result)))
 }
 

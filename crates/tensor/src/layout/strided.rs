@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
+use std::mem::MaybeUninit;
 
 use smallvec::SmallVec;
 
@@ -43,20 +44,31 @@ pub(crate) fn copy<T: Copy>(values: &SmallVec<[T; 4]>) -> SmallVec<[T; 4]> {
 }
 
 impl Layout {
-    /// Writes a copy to the place where it shall stay.
-    ///
-    /// # Safety
-    ///
-    /// `to` is valid for writing a layout.
+    /// Begins a layout without axes, at the place where it shall stay.
     #[inline]
-    pub(crate) unsafe fn copy_to(&self, to: *mut Layout) {
-        // SAFETY: the caller's. If nothing is spilled the value owns nothing outside of itself, and may be there twice.
-        unsafe {
-            if self.shape.spilled() || self.strides.spilled() {
-                to.write(self.clone());
-            } else {
-                copy_words(self, to);
-            }
+    pub(super) fn begin(to: &mut MaybeUninit<Layout>, offset: usize) -> &mut Layout {
+        to.write(Layout {
+            shape: SmallVec::new(),
+            strides: SmallVec::new(),
+            offset,
+        })
+    }
+
+    /// Adds a last axis.
+    #[inline]
+    pub(super) fn push(&mut self, size: usize, stride: isize) {
+        self.shape.push(size);
+        self.strides.push(stride);
+    }
+
+    /// Writes a copy to the place where it shall stay.
+    #[inline]
+    pub fn copy_to(&self, to: &mut MaybeUninit<Layout>) {
+        if self.shape.spilled() || self.strides.spilled() {
+            to.write(self.clone());
+        } else {
+            // SAFETY: a value that owns nothing outside of itself, and may be there twice.
+            unsafe { copy_words(self, to.as_mut_ptr()) };
         }
     }
 }

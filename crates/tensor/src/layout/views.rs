@@ -1,5 +1,7 @@
 //! Views of a layout: the same elements, or some of them, in another order. NumPy's rules throughout.
 
+use std::mem::MaybeUninit;
+
 use super::strided::collect;
 use super::{Dims, Layout, Strides, checked_len, normalize_axes, normalize_axis};
 use crate::error::{AxisError, IndexError, ShapeError, TensorError};
@@ -186,10 +188,18 @@ impl Layout {
     /// One of the two parts of every element, `part` 0 or 1, which lie side by side: it counts in parts.
     #[must_use]
     pub fn component(&self, part: usize) -> Layout {
-        Layout {
-            shape: self.shape.clone(),
-            strides: collect(self.ndim(), |axis| self.strides[axis].wrapping_mul(2)),
-            offset: self.offset.wrapping_mul(2).wrapping_add(part),
+        let mut room = MaybeUninit::uninit();
+        self.write_component(part, &mut room);
+        // SAFETY: it is written.
+        unsafe { room.assume_init() }
+    }
+
+    /// [`Layout::component`], written to the place where it shall stay.
+    #[inline]
+    pub fn write_component(&self, part: usize, to: &mut MaybeUninit<Layout>) {
+        let made = Layout::begin(to, self.offset.wrapping_mul(2).wrapping_add(part));
+        for (&size, &stride) in self.shape.iter().zip(&self.strides) {
+            made.push(size, stride.wrapping_mul(2));
         }
     }
 
@@ -365,52 +375,66 @@ impl Layout {
     /// What a few entries show, in one go. `None`: they do not fit, which [`Layout::index`] says how, or show more than four axes.
     #[inline]
     pub fn shown_by(&self, cuts: &[Cut]) -> Option<Layout> {
+        let mut room = MaybeUninit::uninit();
+        // SAFETY: it says whether it is written.
+        unsafe {
+            self.write_shown_by(cuts, &mut room)
+                .then(|| room.assume_init())
+        }
+    }
+
+    /// [`Layout::shown_by`], written to the place where it shall stay. Answers whether it is.
+    #[inline]
+    pub fn write_shown_by(&self, cuts: &[Cut], to: &mut MaybeUninit<Layout>) -> bool {
         let taken = cuts.iter().filter(|cut| cut.takes_axis()).count();
-        let rest = self.ndim().checked_sub(taken)?;
-        let (mut shape, mut strides, mut n) = ([0; FEW], [0; FEW], 0);
-        let mut push = |size: usize, stride: isize| {
-            (*shape.get_mut(n)?, *strides.get_mut(n)?) = (size, stride);
-            n += 1;
-            Some(())
+        let Some(rest) = self.ndim().checked_sub(taken) else {
+            return false;
         };
-        let (mut offset, mut axis, mut has_rest) = (self.offset, 0, false);
+        let shows = |cut: &&Cut| matches!(cut, Cut::Part(..) | Cut::New);
+        // More would need memory of their own, which nobody drops if the place is not used.
+        if rest + cuts.iter().filter(shows).count() > FEW {
+            return false;
+        }
+        let made = Layout::begin(to, self.offset);
+        let (mut axis, mut has_rest) = (0, false);
         for cut in cuts {
             match *cut {
                 Cut::At(index) => {
-                    let step = element(axis, index, self.shape[axis]).ok()? as isize;
-                    offset = offset.wrapping_add_signed(step.wrapping_mul(self.strides[axis]));
+                    let Ok(step) = element(axis, index, self.shape[axis]) else {
+                        return false;
+                    };
+                    let step = (step as isize).wrapping_mul(self.strides[axis]);
+                    made.offset = made.offset.wrapping_add_signed(step);
                     axis += 1;
                 }
                 Cut::Part(start, stop, step) => {
                     let mut row = Row {
                         size: self.shape[axis],
                         stride: self.strides[axis],
-                        offset,
+                        offset: made.offset,
                     };
-                    row.cut(axis, Some(start), Some(stop), Some(step)).ok()?;
-                    offset = row.offset;
-                    push(row.size, row.stride)?;
+                    if row.cut(axis, Some(start), Some(stop), Some(step)).is_err() {
+                        return false;
+                    }
+                    made.offset = row.offset;
+                    made.push(row.size, row.stride);
                     axis += 1;
                 }
-                Cut::New => push(1, 0)?,
-                Cut::Rest if has_rest => return None,
+                Cut::New => made.push(1, 0),
+                Cut::Rest if has_rest => return false,
                 Cut::Rest => {
                     has_rest = true;
                     for _ in 0..rest {
-                        push(self.shape[axis], self.strides[axis])?;
+                        made.push(self.shape[axis], self.strides[axis]);
                         axis += 1;
                     }
                 }
             }
         }
         for axis in axis..self.ndim() {
-            push(self.shape[axis], self.strides[axis])?;
+            made.push(self.shape[axis], self.strides[axis]);
         }
-        Some(Layout {
-            shape: Dims::from_buf_and_len(shape, n),
-            strides: Strides::from_buf_and_len(strides, n),
-            offset,
-        })
+        true
     }
 }
 

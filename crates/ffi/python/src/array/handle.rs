@@ -167,11 +167,7 @@ impl PyArray {
         // Taken before the object is allocated: that may collect garbage, whose Python code may give the array other memory.
         let (parts, base) = {
             let x = of.seen(py);
-            let base = match (&of.base, x.entry()) {
-                (_, Some(_)) => None,
-                (Some(base), None) => Some(base.clone_ref(py)),
-                (None, None) => Some(source.clone().unbind()),
-            };
+            let base = of.base_of_views(&x, source);
             (x.tensor().source(part.unwrap_or(x.dtype()), locks), base)
         };
         PyArray::written(py, parts, layout, base)
@@ -191,23 +187,79 @@ impl PyArray {
         layout: &Layout,
         base: Option<Py<PyArray>>,
     ) -> PyResult<Py<PyArray>> {
+        let copy = |to: &mut MaybeUninit<Layout>| {
+            layout.copy_to(to);
+            true
+        };
+        // SAFETY: 1. the place is one for an array, and the layout was taken of what `parts` are. 2. where the array is written, the place is.
+        let made = unsafe {
+            place_if(py, |to| {
+                PyArray::write_view(to, |to| Array::write_view(parts, copy, to), || base)
+            })
+        }?;
+        Ok(made.expect("it is always written"))
+    }
+
+    /// A new Python object for the view of `source`, which is no scalar, through the layout that `layout` makes of its own at the place that it is given, if
+    /// it does and says yes; while nothing is recorded. The view is of the parts of `source` that are of `part`, if that is given. The object is allocated
+    /// before `layout` is called, and `layout` runs no Python code.
+    ///
+    /// # Safety
+    /// `layout` has initialised the place if it answers yes, with a layout that lies within its own.
+    #[inline]
+    pub unsafe fn view_by(
+        source: &Bound<'_, PyArray>,
+        part: Option<DType>,
+        layout: impl FnOnce(&Layout, &mut MaybeUninit<Layout>) -> bool,
+    ) -> PyResult<Option<Py<PyArray>>> {
+        let (py, of) = (source.py(), source.get());
+        // A view of what was written while recording is taken again first.
+        of.look(py).end();
         let write = |to: *mut PyArray| {
-            // SAFETY: the place is one for an array, of which all fields are written; the layout was taken of what `parts` are.
+            let x = of.seen(py);
+            let parts = x.tensor().source(part.unwrap_or(x.dtype()), false);
+            let layout = |to: &mut MaybeUninit<Layout>| layout(x.layout(), to);
+            // SAFETY: the place is one for an array; the rest is the caller's.
             unsafe {
                 let array = |to: *mut Array| Array::write_view(parts, layout, to);
-                (&raw mut (*to).base).write(base);
-                (&raw mut (*to).is_linked).write(false);
-                (&raw mut (*to).is_scalar).write(false);
-                let held = |to: *mut Held| {
-                    Held::write_array(to, array);
-                    true
-                };
-                Guarded::write_by(&raw mut (*to).held, held)
+                PyArray::write_view(to, array, || of.base_of_views(&x, source))
             }
         };
-        // SAFETY: `write` initialises the place.
-        let made = unsafe { place_if(py, write) }?;
-        Ok(made.expect("it is always written"))
+        // SAFETY: `write` initialises the place where it says so.
+        unsafe { place_if(py, write) }
+    }
+
+    /// What a view of this array, which holds `x`, remembers.
+    #[inline]
+    fn base_of_views(&self, x: &Array, slf: &Bound<'_, PyArray>) -> Option<Py<PyArray>> {
+        match (&self.base, x.entry()) {
+            (_, Some(_)) => None,
+            (Some(base), None) => Some(base.clone_ref(slf.py())),
+            (None, None) => Some(slf.clone().unbind()),
+        }
+    }
+
+    /// Writes one around the array that `array` writes to its place, if it does and says yes. Answers whether it did.
+    ///
+    /// # Safety
+    /// `to` is valid for writes; `array` has initialised the place that it is given if it answers yes.
+    #[inline]
+    unsafe fn write_view(
+        to: *mut PyArray,
+        array: impl FnOnce(*mut Array) -> bool,
+        base: impl FnOnce() -> Option<Py<PyArray>>,
+    ) -> bool {
+        // SAFETY: the caller's; all fields are written but the one that `place_if` writes.
+        unsafe {
+            let held = |to: *mut Held| Held::write_array(to, array);
+            if !Guarded::write_by(&raw mut (*to).held, held) {
+                return false;
+            }
+            (&raw mut (*to).base).write(base());
+            (&raw mut (*to).is_linked).write(false);
+            (&raw mut (*to).is_scalar).write(false);
+        }
+        true
     }
 
     /// Whether what it holds ends without Python: nothing recorded, whose functions may be Python's, nor memory of others.
@@ -402,17 +454,17 @@ impl Held {
         }
     }
 
-    /// Writes one around the array that `write` writes to its place.
+    /// Writes one around the array that `write` writes to its place, if it does and says yes. Answers whether it did.
     ///
     /// # Safety
-    /// `to` is valid for writes; `write` initialises the place that it is given.
+    /// `to` is valid for writes; `write` has initialised the place that it is given if it answers yes.
     #[inline]
-    unsafe fn write_array(to: *mut Held, write: impl FnOnce(*mut Array)) {
+    unsafe fn write_array(to: *mut Held, write: impl FnOnce(*mut Array) -> bool) -> bool {
         let to = to.cast::<HeldArray>();
         // SAFETY: 1. the place is the caller's, and has room for any variant. 2. this is the form of the variant.
         unsafe { (&raw mut (*to).number).write(Held::ARRAY) };
         // SAFETY: as above.
-        write(unsafe { &raw mut (*to).array });
+        write(unsafe { &raw mut (*to).array })
     }
 }
 
