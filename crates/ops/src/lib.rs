@@ -54,7 +54,7 @@ pub use opdef::{
 };
 pub use quick::{
     Quick, constant, constant_elements, duplicate, duplicate_fortran, flat, flat_layout, quick,
-    quick_into, range, two,
+    quick_into, quick_to, range, two,
 };
 pub use types::{
     DTypes, Lift, Out, Types, check_element, default_dtype, dtype_of_number, out_of_bounds,

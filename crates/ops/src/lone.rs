@@ -130,10 +130,18 @@ impl Lone {
         match self.dtype {
             DType::F64 | DType::F32 => self.float() != Some(0.0),
             dtype if dtype.is_inexact() => self.value().as_bool(),
-            // What has no meaning is zero.
-            _ => {
+            dtype => {
                 count_look();
-                self.bytes[0] != 0
+                // As wide as it was written: anything wider waits until that has left the store buffer.
+                // SAFETY: an element of this type.
+                unsafe {
+                    match dtype.size() {
+                        1 => self.ptr().read() != 0,
+                        2 => self.ptr().cast::<u16>().read() != 0,
+                        4 => self.ptr().cast::<u32>().read() != 0,
+                        _ => self.bytes[0] != 0,
+                    }
+                }
             }
         }
     }

@@ -10,7 +10,7 @@ use mxnet_engine::{Access, Var, engine};
 use mxnet_kernels::Elem;
 use mxnet_kernels::cast::Cast;
 use mxnet_kernels::map::Rows;
-use mxnet_tensor::{DType, DeviceKind, Kind, Layout, Scalar, Source, Tensor, checked_len};
+use mxnet_tensor::{DType, Device, DeviceKind, Kind, Layout, Scalar, Source, Tensor, checked_len};
 use smallvec::SmallVec;
 
 use crate::args::{Args, Attrs};
@@ -57,67 +57,164 @@ pub enum Quick<'a> {
 /// [`crate::Error::Overflow`] for a number the dtype cannot hold; [`crate::Error::Memory`].
 #[inline]
 pub fn quick(op: &'static OpDef, operands: &[Quick]) -> Result<Option<Array>> {
+    made(|to| quick_to(op, operands, to))
+}
+
+/// [`quick`], written to the place where the result shall stay: moved about right behind its parts, it would wait for the processor's store buffer, a
+/// sixth of what the call costs. Answers whether it was.
+///
+/// # Errors
+/// As there.
+#[inline]
+pub fn quick_to(
+    op: &'static OpDef,
+    operands: &[Quick],
+    to: &mut MaybeUninit<Array>,
+) -> Result<bool> {
     let flags = Flags::current();
+    if flags.is_plain() {
+        return Ok(called(op, operands, to)? || of_copies(op, operands, to)?);
+    }
     if flags.is_intercepted() {
         // Results that are watched are looked at, unless somebody else wants to see the call.
         return match flags.may_move() {
-            true => watched(op, operands),
-            false => Ok(None),
+            true => Ok(watched(op, operands)?.map(|y| to.write(y)).is_some()),
+            false => Ok(false),
         };
     }
-    if flags.is_recording()
-        && operands
-            .iter()
-            .any(|x| matches!(x, Quick::Array(x) if x.is_stale()))
-    {
-        return Ok(None);
+    let is_stale = |x: &Quick| matches!(x, Quick::Array(x) if x.is_stale());
+    if operands.iter().any(is_stale) {
+        return Ok(false);
     }
-    let y = if op.types == Types::Choose {
-        compute::<true>(op, operands, None)?
-    } else {
-        compute::<false>(op, operands, None)?
-    };
-    let y = match y {
-        None if flags.is_plain() => of_copies(op, operands)?,
-        y => y,
-    };
-    let Some(y) = y else { return Ok(None) };
     let is_recorded = |x: &Quick| matches!(x, Quick::Array(x) if x.entry().is_some());
-    if flags.is_recording() && operands.iter().any(is_recorded) {
-        return autograd::record_quick(op, operands, y).map(Some);
+    if !operands.iter().any(is_recorded) {
+        return called(op, operands, to);
     }
-    Ok(Some(y))
+    Ok(match made(|to| called(op, operands, to))? {
+        Some(y) => {
+            to.write(autograd::record_quick(op, operands, y)?);
+            true
+        }
+        None => false,
+    })
+}
+
+/// What `make` writes to the place that it is given, if it does.
+#[inline]
+fn made(make: impl FnOnce(&mut MaybeUninit<Array>) -> Result<bool>) -> Result<Option<Array>> {
+    let mut room = MaybeUninit::uninit();
+    // SAFETY: it says whether it is written.
+    Ok(make(&mut room)?.then(|| unsafe { room.assume_init() }))
+}
+
+/// Calls `op` whatever the thread's flags.
+#[inline]
+fn called(op: &'static OpDef, operands: &[Quick], to: &mut MaybeUninit<Array>) -> Result<bool> {
+    match op.types == Types::Choose {
+        true => compute::<true>(op, operands, To::New(to)),
+        false => compute::<false>(op, operands, To::New(to)),
+    }
+}
+
+/// Where a result goes.
+enum To<'a> {
+    /// A new array at this place.
+    New(&'a mut MaybeUninit<Array>),
+    /// The elements of this one.
+    Into(&'a Array),
+}
+
+impl<'a> To<'a> {
+    /// The array that is written to.
+    #[inline]
+    fn array(&self) -> Option<&'a Array> {
+        match *self {
+            To::New(_) => None,
+            To::Into(into) => Some(into),
+        }
+    }
+}
+
+/// A result: where its elements go.
+enum Room<'a> {
+    New(Source, &'a mut MaybeUninit<Array>),
+    Into(&'a Array),
+}
+
+impl<'a> Room<'a> {
+    /// For `n` elements of this type; those of `into` are about to be written.
+    #[inline]
+    fn of(to: To<'a>, n: usize, dtype: DType, device: Device) -> Result<Room<'a>> {
+        Ok(match to {
+            To::New(to) => Room::New(Source::fresh(n, dtype, device)?, to),
+            To::Into(into) => {
+                into.tensor().storage().bump_version();
+                Room::Into(into)
+            }
+        })
+    }
+
+    /// The first element.
+    #[inline]
+    fn ptr(&self) -> *mut u8 {
+        match self {
+            Room::New(source, _) => source.storage().ptr(),
+            Room::Into(into) => into.tensor().data_ptr(),
+        }
+    }
+
+    /// The elements as they lie in `lead`.
+    fn like(&self, lead: &Array) -> Result<Tensor> {
+        Ok(match self {
+            Room::New(source, _) => source.clone().seen(lead.layout().with_offset(0))?,
+            Room::Into(into) => into.tensor().clone(),
+        })
+    }
+
+    /// Makes the array of the elements, which lie as in `lead`.
+    #[inline]
+    fn finish(self, lead: &Array) -> bool {
+        let Room::New(source, to) = self else {
+            return true;
+        };
+        let like = |to: &mut MaybeUninit<Layout>| {
+            lead.layout().copy_dense_to(to);
+            true
+        };
+        // SAFETY: as many elements as `lead` has, which lie without gaps; the place is one for an array.
+        unsafe { Array::write_view(source, like, to.as_mut_ptr()) }
+    }
 }
 
 /// The same of few elements that do not all lie in C order, of one dtype and shape, whose result does: of copies that do.
 #[inline(never)]
-fn of_copies(op: &'static OpDef, operands: &[Quick]) -> Result<Option<Array>> {
+fn of_copies(op: &'static OpDef, operands: &[Quick], to: &mut MaybeUninit<Array>) -> Result<bool> {
     if !matches!((&op.cpu, &op.types), (Cpu::Map(_), Types::Promote { .. })) {
-        return Ok(None);
+        return Ok(false);
     }
     let arrays = operands.iter().filter_map(|operand| match operand {
         Quick::Array(x) if x.ndim() > 0 => Some(*x),
         _ => None,
     });
     let Some(lead) = arrays.clone().next() else {
-        return Ok(None);
+        return Ok(false);
     };
     let is_open = |x: &Array| {
         x.shape() == lead.shape() && x.dtype() == lead.dtype() && x.len() <= FEW && !x.is_weak()
     };
     if !arrays.clone().all(is_open) || arrays.clone().all(|x| x.layout().is_contiguous()) {
-        return Ok(None);
+        return Ok(false);
     }
     let layouts: SmallVec<[&Layout; MOST]> = arrays.map(Array::layout).collect();
     if axes_as(&layouts, lead.ndim()).is_some() {
-        return Ok(None);
+        return Ok(false);
     }
     let mut copies: SmallVec<[Option<Array>; MOST]> = SmallVec::new();
     for operand in operands {
         copies.push(match operand {
             Quick::Array(x) if !x.layout().is_contiguous() => match small_copy(x, x.dtype())? {
                 Some(copy) => Some(copy),
-                None => return Ok(None),
+                None => return Ok(false),
             },
             _ => None,
         });
@@ -126,7 +223,7 @@ fn of_copies(op: &'static OpDef, operands: &[Quick]) -> Result<Option<Array>> {
     let dense: SmallVec<[Quick; MOST]> = dense
         .map(|(operand, copy)| copy.as_ref().map_or(*operand, Quick::Array))
         .collect();
-    compute::<false>(op, &dense, None)
+    compute::<false>(op, &dense, To::New(to))
 }
 
 /// Calls `op` and writes the result into `out`, if nothing intercepts or records and the operands qualify: `x += y`. Answers whether that was
@@ -143,7 +240,7 @@ pub fn quick_into(op: &'static OpDef, operands: &[Quick], out: &Array) -> Result
             false => Ok(false),
         };
     }
-    Ok(compute::<false>(op, operands, Some(out))?.is_some())
+    compute::<false>(op, operands, To::Into(out))
 }
 
 /// As [`quick`] while results are watched.
@@ -260,16 +357,13 @@ pub(crate) fn call(call: &Call) -> Result<Option<Array>> {
             None => Quick::Array(x),
         };
     }
-    compute::<false>(call.op, &operands[..n], None)
+    made(|to| compute::<false>(call.op, &operands[..n], To::New(to)))
 }
 
-/// With `CHOOSE` the first operand is a condition, an array of bool, and the others are what it chooses from. The result is a new array, or `into`.
+/// With `CHOOSE` the first operand is a condition, an array of bool, and the others are what it chooses from. Answers whether the result is where it
+/// should go; if not, nothing has been written.
 #[inline]
-fn compute<const CHOOSE: bool>(
-    op: &'static OpDef,
-    operands: &[Quick],
-    into: Option<&Array>,
-) -> Result<Option<Array>> {
+fn compute<const CHOOSE: bool>(op: &'static OpDef, operands: &[Quick], to: To) -> Result<bool> {
     let (rows, accepts, out) = match (&op.cpu, &op.types) {
         (Cpu::Map(rows), Types::Promote { accepts, lift, out })
             if !CHOOSE && *lift != Lift::ToWidestFloat =>
@@ -278,12 +372,14 @@ fn compute<const CHOOSE: bool>(
         }
         (Cpu::Map(rows), Types::Choose) if CHOOSE => (rows, DTypes::ALL, Out::Same),
         (Cpu::Map(rows), Types::Counted { accepts, .. }) => {
-            return match into {
-                None => counted(rows, *accepts, operands),
-                Some(_) => Ok(None),
+            return match to {
+                To::New(to) => Ok(counted(rows, *accepts, operands)?
+                    .map(|y| to.write(y))
+                    .is_some()),
+                To::Into(_) => Ok(false),
             };
         }
-        _ => return Ok(None),
+        _ => return Ok(false),
     };
     if rows.outs != 1
         || rows.params != 0
@@ -291,7 +387,7 @@ fn compute<const CHOOSE: bool>(
         || operands.len() > MOST
         || operands.len() != rows.ins as usize
     {
-        return Ok(None);
+        return Ok(false);
     }
     // The first array with axes fixes shape and dtype; the others must be like it, or one element of its dtype.
     let mut lead: Option<&Array> = None;
@@ -299,7 +395,7 @@ fn compute<const CHOOSE: bool>(
     for operand in &operands[usize::from(CHOOSE)..] {
         let Quick::Array(x) = operand else { continue };
         if x.is_weak() {
-            return Ok(None);
+            return Ok(false);
         }
         match lead {
             None => lead = Some(x),
@@ -308,10 +404,10 @@ fn compute<const CHOOSE: bool>(
             Some(found) if !CHOOSE && is_single(found, x) && !has_single => {
                 (lead, has_single) = (Some(*x), true);
             }
-            Some(_) => return Ok(None),
+            Some(_) => return Ok(false),
         }
     }
-    let Some(lead) = lead else { return Ok(None) };
+    let Some(lead) = lead else { return Ok(false) };
     let is_lone = |x: &Array| has_single && x.ndim() == 0;
     let (dtype, n) = (lead.dtype(), lead.len());
     let kind = elem(dtype);
@@ -321,33 +417,33 @@ fn compute<const CHOOSE: bool>(
         || lead.device().kind() != DeviceKind::Cpu
         || !lead.layout().is_contiguous() && (CHOOSE || !lead.layout().is_fortran())
     {
-        return Ok(None);
+        return Ok(false);
     }
     if CHOOSE {
         let Quick::Array(condition) = operands[0] else {
-            return Ok(None);
+            return Ok(false);
         };
         if condition.dtype() != DType::Bool
             || condition.shape() != lead.shape()
             || !condition.layout().is_contiguous()
             || condition.device() != lead.device()
         {
-            return Ok(None);
+            return Ok(false);
         }
     }
     let returned = out.of(dtype);
-    if let Some(into) = into
+    if let Some(into) = to.array()
         && (op.refuses.is_some() && dtype.is_integer()
             || !takes(into, lead, returned)
             || is_spoiled(into, operands))
     {
-        return Ok(None);
+        return Ok(false);
     }
     let Some(row) = (rows.get)(mxnet_kernels::isa::isa(), kind) else {
         if CHOOSE || has_single || kind.compute() == kind {
-            return Ok(None);
+            return Ok(false);
         }
-        return in_float32(rows, operands, lead, returned, into);
+        return in_float32(rows, operands, lead, returned, to);
     };
 
     let mut scalars = [[0_u64; 2]; MOST];
@@ -372,12 +468,12 @@ fn compute<const CHOOSE: bool>(
             }
             Quick::Number(value) => {
                 if value.kind() > dtype.kind() {
-                    return Ok(None);
+                    return Ok(false);
                 }
                 if !value.fits(dtype) {
                     // Comparisons with numbers beyond the dtype have an answer.
                     if out == Out::Bool {
-                        return Ok(None);
+                        return Ok(false);
                     }
                     return Err(types::out_of_bounds(op.name, **value, dtype));
                 }
@@ -389,21 +485,17 @@ fn compute<const CHOOSE: bool>(
             }
         }
     }
-    let written = into.map(|into| (into.tensor().storage().var(), Access::Write));
+    let written = to
+        .array()
+        .map(|into| (into.tensor().storage().var(), Access::Write));
     let Some(guard) = engine().try_acquire(&reads[..num_reads], written.as_slice(), n as u64 + 1)
     else {
-        return Ok(None);
+        return Ok(false);
     };
     if guard.poison().is_some() {
-        return Ok(None);
+        return Ok(false);
     }
-    let result = match into {
-        None => Tensor::empty_dense(lead.layout(), returned, lead.device())?,
-        Some(into) => {
-            into.tensor().storage().bump_version();
-            into.tensor().clone()
-        }
-    };
+    let result = Room::of(to, n, returned, lead.device())?;
     if let Some(refuses) = op.refuses
         && dtype.is_integer()
     {
@@ -413,10 +505,11 @@ fn compute<const CHOOSE: bool>(
                 *slot = Some(x.tensor());
             }
         }
+        let made = result.like(lead)?;
         let work = KernelCx {
             op,
             inputs: &inputs[..operands.len()],
-            outputs: &[&result],
+            outputs: &[&made],
             args: Args {
                 params: op.params,
                 attrs: &Attrs::none(),
@@ -427,7 +520,7 @@ fn compute<const CHOOSE: bool>(
         };
         refuses(&work, dtype).map_err(|e| e.in_op(op.name))?;
     }
-    ptrs[0] = result.data_ptr();
+    ptrs[0] = result.ptr();
     strides[0] = returned.size() as isize;
     if n > 0 {
         // SAFETY: 1. every operand is contiguous with `n` elements of the row's type, or one element with stride 0; the result has `n`
@@ -436,7 +529,7 @@ fn compute<const CHOOSE: bool>(
         unsafe { row(ptrs.as_ptr(), strides.as_ptr(), n, std::ptr::null()) };
     }
     drop(guard);
-    Ok(Some(Array::from_tensor(result)))
+    Ok(result.finish(lead))
 }
 
 /// `ldexp` of an array of floats and as many integers, or one.
@@ -581,18 +674,18 @@ fn in_float32(
     operands: &[Quick],
     lead: &Array,
     returned: DType,
-    into: Option<&Array>,
-) -> Result<Option<Array>> {
+    to: To,
+) -> Result<bool> {
     /// Elements that are computed on the stack.
     const MOST_HALVES: usize = 256;
     let (dtype, n) = (lead.dtype(), lead.len());
     let kind = elem(dtype);
     let isa = mxnet_kernels::isa::isa();
     let (Some(row), true) = ((rows.get)(isa, Elem::F32), n <= MOST_HALVES) else {
-        return Ok(None);
+        return Ok(false);
     };
     if returned != dtype && returned != DType::Bool {
-        return Ok(None);
+        return Ok(false);
     }
     let mut buffers = [const { MaybeUninit::<[f32; MOST_HALVES]>::uninit() }; MOST + 1];
     let mut ptrs = buffers
@@ -610,26 +703,22 @@ fn in_float32(
             }
             // Rounded to a half like any operand, which the general way words the errors of.
             Quick::Number(value) if value.kind() > dtype.kind() || !value.fits(dtype) => {
-                return Ok(None);
+                return Ok(false);
             }
             Quick::Number(_) => {}
         }
     }
-    let written = into.map(|into| (into.tensor().storage().var(), Access::Write));
+    let written = to
+        .array()
+        .map(|into| (into.tensor().storage().var(), Access::Write));
     let Some(guard) = engine().try_acquire(&reads[..num_reads], written.as_slice(), n as u64 + 1)
     else {
-        return Ok(None);
+        return Ok(false);
     };
     if guard.poison().is_some() {
-        return Ok(None);
+        return Ok(false);
     }
-    let result = match into {
-        None => Tensor::empty_dense(lead.layout(), returned, lead.device())?,
-        Some(into) => {
-            into.tensor().storage().bump_version();
-            into.tensor().clone()
-        }
-    };
+    let result = Room::of(to, n, returned, lead.device())?;
     let widen = Cast::new(kind, Elem::F32);
     // SAFETY: 1. every operand is contiguous with `n <= MOST_HALVES` elements of its dtype, or one number, converted into a buffer of its own; a
     // slot has 8 bytes, enough for a half. 2. the result has `n` elements of one byte if it is bool, else of the halves that `ptrs[0]` is converted
@@ -647,15 +736,15 @@ fn in_float32(
             }
         }
         if returned == DType::Bool {
-            (ptrs[0], strides[0]) = (result.data_ptr(), 1);
+            (ptrs[0], strides[0]) = (result.ptr(), 1);
         }
         row(ptrs.as_ptr(), strides.as_ptr(), n, std::ptr::null());
         if returned != DType::Bool {
-            Cast::new(Elem::F32, kind).row(ptrs[0], result.data_ptr(), n);
+            Cast::new(Elem::F32, kind).row(ptrs[0], result.ptr(), n);
         }
     }
     drop(guard);
-    Ok(Some(Array::from_tensor(result)))
+    Ok(result.finish(lead))
 }
 
 fn is_array(operand: &Quick) -> bool {

@@ -19,6 +19,7 @@ pub struct Tensor {
 }
 
 /// All that a view is made of but its layout. It holds the storage, so that the view can be made later, whatever becomes of the tensor meanwhile.
+#[derive(Clone)]
 pub struct Source {
     storage: Arc<Storage>,
     dtype: DType,

@@ -231,24 +231,27 @@ fn quick_out(
         .iter()
         .map(|&p| unsafe { Bound::<PyAny>::from_borrowed_ptr(py, p) });
     let objects: SmallVec<[Bound<'_, PyAny>; 2]> = objects.collect();
+    // Read before anything is looked at: to find that an integer is beyond 64 bits may collect garbage.
+    let mut numbers = [const { None::<Scalar> }; 2];
+    for (number, object) in numbers.iter_mut().zip(&objects) {
+        if !object.is_instance_of::<PyArray>() {
+            *number = convert::number(object)?;
+            if number.is_none() {
+                return Ok(None);
+            }
+        }
+    }
     let looks: SmallVec<[Option<Look<'_, Array>>; 2]> = objects
         .iter()
         .map(|x| x.cast::<PyArray>().ok().map(|x| x.get().look(py)))
         .collect();
-    let mut numbers = [const { None::<Scalar> }; 2];
     let mut operands = [Quick::Number(&Scalar::Bool(false)); 2];
-    let slots = operands.iter_mut().zip(&mut numbers);
-    for ((slot, number), (object, look)) in slots.zip(objects.iter().zip(&looks)) {
-        *slot = match look {
-            Some(x) => Quick::Array(x),
-            None => {
-                *number = convert::number(object)?;
-                match number {
-                    Some(number) => Quick::Number(number),
-                    None => return Ok(None),
-                }
-            }
-        };
+    for (slot, both) in operands.iter_mut().zip(looks.iter().zip(&numbers)) {
+        match both {
+            (Some(x), _) => *slot = Quick::Array(x),
+            (None, Some(number)) => *slot = Quick::Number(number),
+            (None, None) => return Ok(None),
+        }
     }
     let done = quick_into(op, &operands[..objects.len()], &out.get().look(py))
         .map_err(|error| raise(py, error))?;

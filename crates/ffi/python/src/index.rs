@@ -67,6 +67,13 @@ fn by_tuple(slf: &Bound<'_, PyArray>, key: &Bound<'_, PyTuple>) -> PyResult<Opti
 fn picked(slf: &Bound<'_, PyArray>, key: &Bound<'_, PyAny>) -> PyResult<Option<Py<PyArray>>> {
     let py = slf.py();
     let found = if let Ok(index) = key.cast_exact::<PyArray>() {
+        if slf.get().with(py, |x| x.ndim() == 1) {
+            let make = |to: &mut MaybeUninit<Array>| {
+                index::elements_to(&slf.get().look(py), &index.get().look(py), to)
+            };
+            // SAFETY: where `make` answers yes, it has made the result.
+            return unsafe { PyArray::made_by(py, false, make) };
+        }
         index::picked(&slf.get().look(py), 0, &[&*index.get().look(py)])
     } else if let Ok(tuple) = key.cast_exact::<PyTuple>() {
         let mut entries = tuple.iter_borrowed();

@@ -3,8 +3,8 @@
 use std::mem::MaybeUninit;
 
 use mxnet::ops::{
-    Attrs, Call, Lone, One, OpDef, Quick, dispatch, elementwise as e, quick, quick_elements,
-    quick_into,
+    Array, Attrs, Call, Lone, One, OpDef, Quick, Sole, dispatch, elementwise as e, quick_elements,
+    quick_into, quick_to,
 };
 use mxnet::tensor::Scalar;
 use pyo3::exceptions::PyTypeError;
@@ -174,70 +174,60 @@ pub fn quick_binary(
     swapped: bool,
 ) -> PyResult<Option<Py<PyAny>>> {
     let py = slf.py();
+    // Read before anything is looked at: that an integer is beyond 64 bits takes an exception to find out, whose memory may collect garbage.
+    let (array, number) = match as_array(other) {
+        Some(array) => (Some(array), None),
+        None => (None, convert::number(other)?),
+    };
+    if array.is_none() && number.is_none() {
+        return Ok(None);
+    }
+    let other = || match array {
+        Some(array) => Some(array.get().look(py)),
+        None => None,
+    };
     if slf.get().is_sole(py) {
-        let make = |to: &mut MaybeUninit<Lone>| elements(slf, op, other, swapped, to);
+        let make = |to: &mut MaybeUninit<Lone>| {
+            let (lone, looked);
+            let this = match slf.get().lone(py) {
+                Some(element) => {
+                    lone = element;
+                    One::Lone(&lone)
+                }
+                None => {
+                    looked = slf.get().look(py);
+                    One::Array(&looked)
+                }
+            };
+            match (array.map(|other| other.get().lone(py)), &number) {
+                (Some(Some(other)), _) => quick_elements(op, &[this, One::Lone(&other)], to),
+                (None, Some(number)) if swapped => {
+                    quick_elements(op, &[One::Number(number), this], to)
+                }
+                (None, Some(number)) => quick_elements(op, &[this, One::Number(number)], to),
+                _ => {
+                    other().is_some_and(|other| quick_elements(op, &[this, One::Array(&other)], to))
+                }
+            }
+        };
         // SAFETY: where `make` answers yes, it has made the element.
         if let Some(result) = unsafe { PyArray::element_by(py, make) }? {
             return Ok(Some(result.into_any()));
         }
     }
-    let this = slf.get().look(py);
-    let (other, number) = match as_array(other) {
-        Some(other) => (Some(other.get().look(py)), Ok(None)),
-        None => (None, convert::number(other)),
-    };
-    let operands = match (&other, &number) {
-        (Some(other), _) => [Quick::Array(&this), Quick::Array(other)],
-        (None, Ok(Some(number))) if swapped => [Quick::Number(number), Quick::Array(&this)],
-        (None, Ok(Some(number))) => [Quick::Array(&this), Quick::Number(number)],
-        (None, Ok(None)) => return Ok(None),
-        (None, Err(_)) => return number.map(|_| None),
-    };
-    let result = quick(op, &operands);
-    if let Some(other) = other {
-        other.end();
-    }
-    this.end();
-    match result {
-        Ok(Some(array)) => Ok(Some(PyArray::wrap_result(py, array)?.into_any())),
-        Ok(None) => Ok(None),
-        Err(error) => Err(raise(py, error)),
-    }
-}
-
-/// Makes the result of an operator on one element and another one or a Python number. Answers whether it did; else take another way, which also
-/// says what is wrong.
-#[inline]
-fn elements(
-    slf: &Bound<'_, PyArray>,
-    op: &'static OpDef,
-    other: &Bound<'_, PyAny>,
-    swapped: bool,
-    to: &mut MaybeUninit<Lone>,
-) -> bool {
-    let py = slf.py();
-    let (lone, array);
-    let this = match slf.get().lone(py) {
-        Some(element) => {
-            lone = element;
-            One::Lone(&lone)
-        }
-        None => {
-            array = slf.get().look(py);
-            One::Array(&array)
+    let make = |to: &mut MaybeUninit<Array>| {
+        let (this, other) = (slf.get().look(py), other());
+        let this = Quick::Array(&this);
+        match (&other, &number) {
+            (Some(other), _) => quick_to(op, &[this, Quick::Array(other)], to),
+            (None, Some(number)) if swapped => quick_to(op, &[Quick::Number(number), this], to),
+            (None, Some(number)) => quick_to(op, &[this, Quick::Number(number)], to),
+            (None, None) => Ok(false),
         }
     };
-    match as_array(other) {
-        Some(other) => match other.get().lone(py) {
-            Some(other) => quick_elements(op, &[this, One::Lone(&other)], to),
-            None => quick_elements(op, &[this, One::Array(&other.get().look(py))], to),
-        },
-        None => match &convert::number(other) {
-            Ok(Some(number)) if swapped => quick_elements(op, &[One::Number(number), this], to),
-            Ok(Some(number)) => quick_elements(op, &[this, One::Number(number)], to),
-            Ok(None) | Err(_) => false,
-        },
-    }
+    // SAFETY: where `make` answers yes, it has made the result.
+    let result = unsafe { PyArray::made_by(py, true, make) }?;
+    Ok(result.map(Py::into_any))
 }
 
 /// The short way of an operator that writes into this array. Answers whether it was open.
@@ -248,15 +238,17 @@ fn quick_in_place(
     other: &Bound<'_, PyAny>,
 ) -> PyResult<bool> {
     let py = slf.py();
-    let this = slf.get().look(py);
     let done = match as_array(other) {
-        Some(other) => quick_into(
-            op,
-            &[Quick::Array(&this), Quick::Array(&other.get().look(py))],
-            &this,
-        ),
+        Some(other) => {
+            let this = slf.get().look(py);
+            let operands = [Quick::Array(&this), Quick::Array(&other.get().look(py))];
+            quick_into(op, &operands, &this)
+        }
         None => match &convert::number(other) {
-            Ok(Some(value)) => quick_into(op, &[Quick::Array(&this), Quick::Number(value)], &this),
+            Ok(Some(value)) => {
+                let this = slf.get().look(py);
+                quick_into(op, &[Quick::Array(&this), Quick::Number(value)], &this)
+            }
             // The general way reads it again, to say what is wrong.
             Ok(None) | Err(_) => return Ok(false),
         },
@@ -278,12 +270,10 @@ pub fn quick_unary(slf: &Bound<'_, PyArray>, op: &'static OpDef) -> PyResult<Opt
             return Ok(Some(result.into_any()));
         }
     }
-    let result = quick(op, &[Quick::Array(&slf.get().look(py))]);
-    match result {
-        Ok(Some(array)) => Ok(Some(PyArray::wrap_made(py, op, array)?.into_any())),
-        Ok(None) => Ok(None),
-        Err(error) => Err(raise(py, error)),
-    }
+    let make = |to: &mut MaybeUninit<Array>| quick_to(op, &[Quick::Array(&slf.get().look(py))], to);
+    // SAFETY: where `make` answers yes, it has made the result.
+    let result = unsafe { PyArray::made_by(py, op.sole == Sole::Scalar, make) }?;
+    Ok(result.map(Py::into_any))
 }
 
 /// The operator that computes a power with this Python number as exponent more cheaply, as NumPy does.

@@ -5,7 +5,7 @@ use std::mem::MaybeUninit;
 
 use mxnet_engine::{Access, Var, engine};
 use mxnet_kernels::index::{mask_starts, select};
-use mxnet_tensor::{DType, DeviceKind, Dims, Scalar, Tensor};
+use mxnet_tensor::{DType, DeviceKind, Dims, Layout, Scalar, Source, Tensor};
 use smallvec::SmallVec;
 
 use crate::array::count_look;
@@ -159,13 +159,23 @@ pub(super) unsafe fn places(axes: &[usize], indices: &[&Array]) -> Option<SmallV
 
 /// `x[index]` of the elements as one row: few, checked and copied at once. `None`: take the general way.
 pub(super) fn elements(x: &Array, index: &Array) -> Result<Option<Array>> {
+    let mut room = MaybeUninit::uninit();
+    // SAFETY: it says whether it is written.
+    Ok(elements_to(x, index, &mut room)?.then(|| unsafe { room.assume_init() }))
+}
+
+/// The same, written to the place where the result shall stay. Answers whether it was; if not, take the general way.
+///
+/// # Errors
+/// [`crate::Error::Memory`].
+pub fn elements_to(x: &Array, index: &Array, to: &mut MaybeUninit<Array>) -> Result<bool> {
     let (n, size) = (index.len(), x.dtype().size());
     if index.dtype() != DType::I64
         || n * size > SMALL_BYTES
         || n > SMALL_BYTES / 8
         || !is_open(x, index)
     {
-        return Ok(None);
+        return Ok(false);
     }
     let (vars, bytes) = (
         [x.tensor().storage().var(), index.tensor().storage().var()],
@@ -177,8 +187,12 @@ pub(super) fn elements(x: &Array, index: &Array) -> Result<Option<Array>> {
         None if std::ptr::eq(vars[0], vars[1]) => (index.tensor().data_ptr().cast_const(), 1),
         None => (index.tensor().data_ptr().cast_const(), 2),
     };
-    let result = Tensor::empty_dense(index.layout(), x.dtype(), x.device())?;
-    let (src, dst, len) = (x.tensor().data_ptr(), result.data_ptr(), x.len() as u64);
+    let result = Source::fresh(n, x.dtype(), x.device())?;
+    let (src, dst, len) = (
+        x.tensor().data_ptr(),
+        result.storage().ptr(),
+        x.len() as u64,
+    );
     let gather = || {
         // SAFETY: int64 elements, copied or granted to read.
         let positions = unsafe { std::slice::from_raw_parts(first.cast::<i64>(), n) };
@@ -205,19 +219,24 @@ pub(super) fn elements(x: &Array, index: &Array) -> Result<Option<Array>> {
     };
     let all_inside = if num_held == 1 {
         let Some(_hold) = engine().try_hold(vars[0], Access::Read, bytes) else {
-            return Ok(None);
+            return Ok(false);
         };
         gather()
     } else {
         let Some(guard) = engine().try_acquire(&vars, &[], bytes) else {
-            return Ok(None);
+            return Ok(false);
         };
         if guard.poison().is_some() {
-            return Ok(None);
+            return Ok(false);
         }
         gather()
     };
-    Ok(all_inside.then(|| Array::from_tensor(result)))
+    let like = |to: &mut MaybeUninit<Layout>| {
+        index.layout().copy_dense_to(to);
+        true
+    };
+    // SAFETY: as many dense elements as there are positions; the place is one for an array.
+    Ok(all_inside && unsafe { Array::write_view(result, like, to.as_mut_ptr()) })
 }
 
 /// Makes `to` the element at a place of the storage of `x`. Answers whether it did; else take the general way.

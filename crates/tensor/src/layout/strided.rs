@@ -71,6 +71,14 @@ impl Layout {
             unsafe { copy_words(self, to.as_mut_ptr()) };
         }
     }
+
+    /// The same of elements that lie without gaps, moved to the beginning of their storage.
+    #[inline]
+    pub fn copy_dense_to(&self, to: &mut MaybeUninit<Layout>) {
+        self.copy_to(to);
+        // SAFETY: it is written.
+        unsafe { to.assume_init_mut() }.offset = 0;
+    }
 }
 
 impl PartialEq for Layout {

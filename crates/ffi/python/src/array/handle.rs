@@ -66,6 +66,47 @@ impl PyArray {
         unsafe { place_if(py, write) }
     }
 
+    /// A new Python object for the result that `make` makes at the place that it is given, if it does so and says yes; without axes it stands for NumPy's
+    /// scalar if `is_result`. The object is allocated before `make` is called, and `make` runs no Python code.
+    ///
+    /// # Safety
+    /// `make` has initialised the place if it answers yes.
+    #[inline]
+    pub unsafe fn made_by(
+        py: Python<'_>,
+        is_result: bool,
+        make: impl FnOnce(&mut MaybeUninit<Array>) -> mxnet::ops::Result<bool>,
+    ) -> PyResult<Option<Py<PyArray>>> {
+        let mut problem = None;
+        let write = |to: *mut PyArray| {
+            let mut is_scalar = false;
+            let array = |to: *mut Array| {
+                // SAFETY: a place for an array, which need not be initialised to be referred to as one; read where it is.
+                unsafe {
+                    let to = &mut *to.cast::<MaybeUninit<Array>>();
+                    let is_made = make(to).unwrap_or_else(|error| {
+                        problem = Some(error);
+                        false
+                    });
+                    is_scalar = is_result && is_made && to.assume_init_ref().ndim() == 0;
+                    is_made
+                }
+            };
+            // SAFETY: the place is one for an array, and written where the array is.
+            unsafe {
+                let is_made = PyArray::write_array(to, array, || None);
+                (&raw mut (*to).is_scalar).write(is_scalar);
+                is_made
+            }
+        };
+        // SAFETY: as above.
+        let made = unsafe { place_if(py, write) }?;
+        match problem {
+            None => Ok(made),
+            Some(error) => Err(raise(py, error)),
+        }
+    }
+
     /// A new Python object for what the operator made.
     #[inline]
     pub fn wrap_made(py: Python<'_>, op: &OpDef, array: Array) -> PyResult<Py<PyArray>> {
@@ -194,7 +235,7 @@ impl PyArray {
         // SAFETY: 1. the place is one for an array, and the layout was taken of what `parts` are. 2. where the array is written, the place is.
         let made = unsafe {
             place_if(py, |to| {
-                PyArray::write_view(to, |to| Array::write_view(parts, copy, to), || base)
+                PyArray::write_array(to, |to| Array::write_view(parts, copy, to), || base)
             })
         }?;
         Ok(made.expect("it is always written"))
@@ -222,7 +263,7 @@ impl PyArray {
             // SAFETY: the place is one for an array; the rest is the caller's.
             unsafe {
                 let array = |to: *mut Array| Array::write_view(parts, layout, to);
-                PyArray::write_view(to, array, || of.base_of_views(&x, source))
+                PyArray::write_array(to, array, || of.base_of_views(&x, source))
             }
         };
         // SAFETY: `write` initialises the place where it says so.
@@ -239,12 +280,12 @@ impl PyArray {
         }
     }
 
-    /// Writes one around the array that `array` writes to its place, if it does and says yes. Answers whether it did.
+    /// Writes one, no scalar, around the array that `array` writes to its place, if it does and says yes. Answers whether it did.
     ///
     /// # Safety
     /// `to` is valid for writes; `array` has initialised the place that it is given if it answers yes.
     #[inline]
-    unsafe fn write_view(
+    unsafe fn write_array(
         to: *mut PyArray,
         array: impl FnOnce(*mut Array) -> bool,
         base: impl FnOnce() -> Option<Py<PyArray>>,
