@@ -29,7 +29,7 @@ pub struct Op {
     pub priority: i32,
     /// Estimated time it takes.
     pub cost_ns: u64,
-    /// Memory that it keeps from being freed until it has run.
+    /// What it counts for in the bytes in flight: those that it writes, and what it keeps from being freed until it has run.
     pub bytes: usize,
     /// Where it was issued, for the origin of a panic's failure.
     pub origin: Option<Arc<str>>,

@@ -588,6 +588,9 @@ pub(crate) fn launch(call: &Call, kernel: Kernel, outputs: &[Array], fresh: u32)
     push(call, &cx, kernel, outputs, &writes, fresh, rng, cost_ns)
 }
 
+/// What an operation counts for beside the bytes that it writes.
+const LEAST_BYTES: usize = 4096;
+
 #[expect(
     clippy::too_many_arguments,
     reason = "the cold half of `launch`, which has them all at hand"
@@ -606,10 +609,12 @@ fn push(
     for x in call.inputs.iter().flatten() {
         uses.push((x.tensor().storage().clone(), Access::Read));
     }
+    // Nobody runs ahead without bound by what is written in place either, or by many small operations, which take memory themselves.
+    let mut bytes = LEAST_BYTES;
     for (tensor, access) in writes {
         uses.push((tensor.storage().clone(), *access));
+        bytes += tensor.len_bytes();
     }
-    let mut bytes = 0;
     for out in outputs
         .iter()
         .enumerate()

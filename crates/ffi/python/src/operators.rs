@@ -182,10 +182,7 @@ pub fn quick_binary(
     if array.is_none() && number.is_none() {
         return Ok(None);
     }
-    let other = || match array {
-        Some(array) => Some(array.get().look(py)),
-        None => None,
-    };
+    let other = || array.map(|array| array.get().look(py));
     if slf.get().is_sole(py) {
         let make = |to: &mut MaybeUninit<Lone>| {
             let (lone, looked);
