@@ -137,7 +137,7 @@ pub fn tried<R, E>(
     if !Flags::current().is_watching() {
         return way();
     }
-    if is_division(op) || op.name == "astype" || !matches!(op.rng, Rng::No) {
+    if is_division(op) || is_cast(op) || !matches!(op.rng, Rng::No) {
         return Ok(None);
     }
     match unwatched(way)? {
@@ -235,9 +235,14 @@ pub fn is_finite(y: &Array) -> Result<bool> {
 fn looks_for_underflow(op: &OpDef) -> bool {
     let shrinks = matches!(
         op.name,
-        "multiply" | "divide" | "square" | "power" | "exp" | "exp2" | "ldexp" | "astype"
+        "multiply" | "divide" | "square" | "power" | "exp" | "exp2" | "ldexp" | "astype" | "cast"
     );
     shrinks && reactions().under != Reaction::Ignore
+}
+
+/// Conversions: by name, and by which the library itself converts.
+fn is_cast(op: &OpDef) -> bool {
+    matches!(op.name, "astype" | "cast")
 }
 
 /// Divisions, of which integers tell errors that their results do not show.
@@ -311,7 +316,7 @@ fn overwritten(call: &Call, x: &Array) -> bool {
 /// The names under which NumPy speaks of operators.
 fn spoken(op: &OpDef) -> &'static str {
     match op.name {
-        "astype" => "cast",
+        "astype" | "full" | "full_like" | "concatenate" | "stack" | "linspace" => "cast",
         "sum" | "prod" | "mean" | "var" | "std" => "reduce",
         name if name.starts_with("masked_") => "reduce",
         "outer" => "multiply",
@@ -333,7 +338,7 @@ fn look(op: &'static OpDef, operands: &[&Array], y: &Array) -> Result<()> {
     }
     if exact(y) {
         look_at_integers(op, operands, y.dtype(), name)?;
-        if op.name == "astype" && y.dtype().is_integer() && operands.iter().any(|x| !exact(x)) {
+        if is_cast(op) && y.dtype().is_integer() && operands.iter().any(|x| !exact(x)) {
             let finite = operands[0].unary(&special::ISFINITE)?;
             if any(&finite.unary(&logic::LOGICAL_NOT)?)? {
                 return react(wanted.invalid, "invalid value", name);

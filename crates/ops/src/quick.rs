@@ -18,7 +18,7 @@ use crate::cpu::{FEW, fill};
 use crate::cx::{KernelCx, RngState};
 use crate::eager::{Pool, elem};
 use crate::error::Result;
-use crate::index::put_few;
+use crate::index::{keeps, put_few};
 use crate::interp::{Flags, current_device};
 use crate::invoke::Call;
 use crate::laid::axes_as;
@@ -294,7 +294,7 @@ pub fn constant_elements(
         Ok(len) if len <= SMALL_LEN => len,
         _ => return Ok(None),
     };
-    if value.is_some_and(|v| v.kind() > dtype.kind() || !v.fits(dtype)) {
+    if value.is_some_and(|v| v.kind() > dtype.kind() || !v.fits(dtype) || !keeps(dtype, &v)) {
         return Ok(None);
     }
     if let Some(value) = value.filter(|value| !matches!(value, Scalar::I64(0))) {

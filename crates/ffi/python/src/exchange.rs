@@ -4,7 +4,8 @@ use std::ffi::{c_char, c_int, c_long, c_void};
 use std::ptr;
 
 use mxnet::ops::elementwise::comparison;
-use mxnet::ops::index::with_bytes;
+use mxnet::ops::index::{told_cast, with_bytes};
+use mxnet::ops::interp::Flags;
 use mxnet::ops::{Array, Value, check_element, dtype_of_number, invoke1, reduce::ANY};
 use mxnet::tensor::{DType, DeviceKind, Kind, Scalar, Tensor};
 use pyo3::exceptions::{PyAttributeError, PyBufferError, PyValueError};
@@ -85,6 +86,16 @@ pub fn from_object(
     from_object_of(object, dtype, sharing, 0)
 }
 
+/// The dtype that numbers are read in first, if somebody watches for those that one of these does not hold.
+fn told(dtype: DType) -> Option<DType> {
+    let is_watching = Flags::current().is_watching();
+    match dtype {
+        DType::F16 | DType::BF16 | DType::F32 if is_watching => Some(DType::F64),
+        DType::C64 if is_watching => Some(DType::C128),
+        _ => None,
+    }
+}
+
 /// The same; sequences may be nested `most` levels deep, if that is not 0.
 pub fn from_object_of(
     object: &Bound<'_, PyAny>,
@@ -99,6 +110,14 @@ pub fn from_object_of(
     } else {
         // What is given most often is asked for first.
         let listed = convert::is_list(object);
+        if let Some(wide) = dtype.and_then(told)
+            && (listed || convert::number(object)?.is_some())
+        {
+            let array = from_object_of(object, Some(wide), sharing, most)?;
+            let narrow = dtype.map(|dtype| told_cast(&array, dtype));
+            let narrow = narrow.transpose().map_err(core)?.flatten();
+            return Ok(narrow.unwrap_or(array));
+        }
         let is_numpys = !listed && numpys_dtype(object)?.is_some();
         if !listed
             && !is_numpys

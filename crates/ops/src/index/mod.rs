@@ -26,10 +26,10 @@ pub use along::{GATHER_ALONG, SCATTER_ALONG, TAKE_ALONG_AXIS, gather_along, take
 pub use basic::{INDEX, INDEX_SPREAD};
 pub use choose::{CHOOSE, CHOSEN};
 pub use diagonal::{DIAG, DIAGONAL, DIAGONAL_SPREAD, TRACE, TRIL, TRIU, WRITABLE_DIAGONAL};
-pub use expression::{accumulate, get, set};
+pub use expression::{accumulate, get, set, told_cast};
 pub(crate) use expression::{named, spanned};
 pub(crate) use positions::{dense, positions};
-pub(crate) use put::is_writable;
+pub(crate) use put::{is_writable, keeps};
 
 pub use nonzero::{ARGWHERE, FLATNONZERO, NONZERO, NONZERO_MATRIX};
 pub use numbers::{RAVEL_POSITIONS, UNRAVEL_INDEX};

@@ -30,7 +30,7 @@ pub(crate) fn is_writable(x: &Array) -> bool {
 }
 
 /// Whether a number that a dtype can hold is converted to it without an error that somebody watches for.
-pub(super) fn keeps(dtype: DType, number: &Scalar) -> bool {
+pub(crate) fn keeps(dtype: DType, number: &Scalar) -> bool {
     if !dtype.is_inexact()
         || matches!(dtype, DType::F64 | DType::C128)
         || !Flags::current().is_watching()
@@ -139,6 +139,7 @@ pub fn put_few(x: &Array, at: &Layout, value: &Array) -> Result<bool> {
         || n * size > SMALL_BYTES
         || !is_straight && (n > cpu::FEW || converts)
         || !is_like && value.ndim() > 0
+        || converts && Flags::current().is_watching()
         || value.dtype().is_complex() && !x.dtype().is_complex()
         || Arc::ptr_eq(from, to)
     {
