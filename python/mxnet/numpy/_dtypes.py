@@ -500,7 +500,7 @@ class finfo:  # noqa: N801  # NumPy's name
     @property
     def eps(self) -> float:
         """From 1 to the next larger number."""
-        return 2.0**self.machep
+        return 2.0 ** -self._format[0]
 
     @property
     def epsneg(self) -> float:
