@@ -144,6 +144,7 @@ fn functions_are_accurate_at_every_instruction_set() {
         doubles_are_accurate();
         singles_are_accurate();
         powers_of_singles_are_accurate();
+        angles_of_singles_are_accurate();
         strange_arguments_have_their_results();
     }
     limit_isa(machine());
@@ -248,6 +249,52 @@ fn singles_are_accurate() {
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+fn angles_of_singles_are_accurate() {
+    let mut ends = vec![
+        0.0,
+        f32::MIN_POSITIVE,
+        1e-45,
+        1.0,
+        f32::MAX,
+        f32::INFINITY,
+        f32::NAN,
+    ];
+    ends.extend(ends.clone().iter().map(|x| -x));
+    let (mut a, mut b) = (Vec::new(), Vec::new());
+    for &y in &ends {
+        for &x in &ends {
+            (a.push(y), b.push(x));
+        }
+    }
+    let mut state = 1_u64;
+    let mut uniform = || {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (state >> 11) as f64 / (1_u64 << 53) as f64
+    };
+    for i in 0..400_000 {
+        // Of like magnitude, round the whole circle; and of every magnitude.
+        let size = match i % 3 {
+            0 => 1.0,
+            1 => libm::exp2(276.0 * uniform() - 149.0),
+            _ => libm::exp2(10.0 * uniform()),
+        };
+        let angle = uniform() * std::f64::consts::TAU;
+        a.push((size * libm::sin(angle)) as f32);
+        b.push((size * libm::cos(angle)) as f32);
+    }
+    for ((&y, &x), &got) in a.iter().zip(&b).zip(&two(&map::ARCTAN2, Elem::F32, &a, &b)) {
+        let exact = libm::atan2(f64::from(y), f64::from(x));
+        let error = ulps32(got, exact);
+        assert!(
+            error <= 2.0 && (exact.is_nan() || got.is_sign_negative() == exact.is_sign_negative()),
+            "arctan2({y:e}, {x:e}) = {got:e}, {error} ulp off ({:?})",
+            isa()
+        );
+    }
 }
 
 /// Plain arguments alone, which have a loop of their own, and with a strange one in every stretch: to the bit the same.

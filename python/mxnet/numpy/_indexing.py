@@ -81,9 +81,10 @@ def _unraveled(arr: ndarray, indices: ndarray, mode: str) -> tuple[ndarray, ...]
     else:
         rest = _op["wrapped_indices"](indices, arr.size, mode)
     axes: list[ndarray] = []
-    for n in reversed(arr.shape):
+    for n in reversed(arr.shape[1:]):
         axes.append(rest % n)
         rest = rest // n
+    axes.append(rest)
     return tuple(reversed(axes))
 
 
@@ -129,12 +130,14 @@ def put(a: ndarray, ind: ArrayLike, v: ArrayLike, mode: str = "raise") -> None:
     positions, values = asarray(ind).reshape(-1), asarray(v, a.dtype).reshape(-1)
     if positions.size == 0 or values.size == 0:
         return
-    if values.size != positions.size:
+    if values.size == 1:
+        values = values.reshape(())
+    elif values.size != positions.size:
         values = values[_op["arange"](positions.size) % values.size]
     if a.ndim == 0:
         if mode == "raise":
             _op["resolve_indices"](positions, 1)
-        a[()] = values[-1]
+        a[()] = values.reshape(-1)[-1]
         return
     a[_unraveled(a, positions, mode)] = values
 

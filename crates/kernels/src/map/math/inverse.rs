@@ -9,26 +9,20 @@ use crate::map::row::Level;
 /// What pi/2 as an f64 lacks.
 const FRAC_PI_2_LO: f64 = 6.123_233_995_736_766e-17;
 
-/// atan(lo / hi) for 0 <= lo <= hi, hi > 0 or NaN. Error below 1 ulp, or 2^-35 if that is enough (`ROUGH`).
+/// atan(lo / hi) for 0 <= lo <= hi, hi > 0 or NaN. Error below 1 ulp.
 #[inline(always)]
-fn atan_ratio<L: Level, const ROUGH: bool>(lo: f64, hi: f64) -> f64 {
+fn atan_ratio<L: Level>(lo: f64, hi: f64) -> f64 {
     // Above tan(pi/8): atan(t) = pi/4 + atan((t - 1) / (t + 1)). Halves keep the sum finite.
     let upper = lo > 0.414_213_562_373_095_03 * hi;
     let num = if upper { 0.5 * lo - 0.5 * hi } else { lo };
     let den = if upper { 0.5 * lo + 0.5 * hi } else { hi };
     let t = num / den;
     let z = t * t;
-    // (atan t - t) / t^3 on [0, tan(pi/8)]: errors 2^-35.4 and 2^-59.4.
-    let a = if ROUGH {
-        poly!(L, z;
-            -0.333_333_324_991_400_7, 0.199_999_039_084_617_77, -0.142_820_077_700_485_66, 0.110_446_918_210_178_65,
-            -0.084_762_707_535_264_06, 0.047_440_524_404_405_52)
-    } else {
-        poly!(L, z;
+    // (atan t - t) / t^3 on [0, tan(pi/8)]: error 2^-59.4.
+    let a = poly!(L, z;
         -0.333_333_333_333_332_04, 0.199_999_999_999_550_4, -0.142_857_142_803_173_94, 0.111_111_107_886_550_57,
         -0.090_908_978_892_952_49, 0.076_920_623_079_964_75, -0.066_631_255_463_304_88, 0.058_480_316_198_539_37,
-        -0.050_398_910_400_137_78, 0.038_078_232_550_492_044, -0.017_920_987_933_774_16)
-    };
+        -0.050_398_910_400_137_78, 0.038_078_232_550_492_044, -0.017_920_987_933_774_16);
     let tail = (z * t) * a;
     let (base, base_lo) = if upper {
         (FRAC_PI_4, 0.5 * FRAC_PI_2_LO)
@@ -43,7 +37,7 @@ fn atan_ratio<L: Level, const ROUGH: bool>(lo: f64, hi: f64) -> f64 {
 pub(super) fn atan<L: Level>(x: f64) -> f64 {
     let a = x.abs();
     let big = a > 1.0;
-    let small_part = atan_ratio::<L, false>(if big { 1.0 } else { a }, if big { a } else { 1.0 });
+    let small_part = atan_ratio::<L>(if big { 1.0 } else { a }, if big { a } else { 1.0 });
     let value = if big {
         FRAC_PI_2 - (small_part - FRAC_PI_2_LO)
     } else {
@@ -52,9 +46,9 @@ pub(super) fn atan<L: Level>(x: f64) -> f64 {
     value.copysign(x)
 }
 
-/// Angle of the point (`x`, `y`). Error below 2 ulp, or 2^-34 if that is enough (`ROUGH`).
+/// Angle of the point (`x`, `y`). Error below 2 ulp.
 #[inline(always)]
-pub(super) fn atan2<L: Level, const ROUGH: bool>(y: f64, x: f64) -> f64 {
+pub(super) fn atan2<L: Level>(y: f64, x: f64) -> f64 {
     let (ax, ay) = (x.abs(), y.abs());
     let steep = ay > ax;
     let hi = if steep { ay } else { ax };
@@ -67,7 +61,7 @@ pub(super) fn atan2<L: Level, const ROUGH: bool>(y: f64, x: f64) -> f64 {
         hi
     };
     let hi = if hi == 0.0 { 1.0 } else { hi };
-    let a = atan_ratio::<L, ROUGH>(lo, hi);
+    let a = atan_ratio::<L>(lo, hi);
     let a = if steep {
         FRAC_PI_2 - (a - FRAC_PI_2_LO)
     } else {
@@ -149,6 +143,51 @@ pub(super) fn atan32<L: Level>(x: f32) -> f32 {
     // (atan t - t) / t^3 on |t| <= tan(pi/8): error 2^-30.5.
     let p = poly!(L, z; -0.333_333_16, 0.199_984_71, -0.142_435_34, 0.105_938_15, -0.060_782_254);
     (base + (t + (z * t).mul_sum::<L>(p, base_lo))).copysign(x)
+}
+
+/// Angle of the point (`x`, `y`). Error below 2 ulp.
+#[inline(always)]
+pub(super) fn atan2_32<L: Level>(y: f32, x: f32) -> f32 {
+    let (ax, ay) = (x.abs(), y.abs());
+    let steep = ay > ax;
+    let hi = if steep { ay } else { ax };
+    let lo = if steep { ax } else { ay };
+    // Two infinities are as far out as each other; at the origin the ratio is taken as 0. The sum of the largest numbers stays finite,
+    // and of the smallest all bits are kept.
+    let both = lo == f32::INFINITY;
+    let scale = if hi > 1e38 { 0.25 } else { 1.0 };
+    // A power of two.
+    let scale = if hi < 1e-30 {
+        (1_u64 << 50) as f32
+    } else {
+        scale
+    };
+    let lo = if both { 1.0 } else { lo * scale };
+    let hi = if both | (hi == 0.0) { 1.0 } else { hi * scale };
+    // Above tan(pi/8), as in `atan_ratio`.
+    let upper = lo > 0.414_213_57 * hi;
+    let t = if upper { lo - hi } else { lo } / if upper { lo + hi } else { hi };
+    let (base, base_lo) = if upper {
+        (FRAC_PI_4_32, 0.5 * FRAC_PI_2_LO32)
+    } else {
+        (0.0, 0.0)
+    };
+    let z = t * t;
+    // As in `atan32`.
+    let p = poly!(L, z; -0.333_333_16, 0.199_984_71, -0.142_435_34, 0.105_938_15, -0.060_782_254);
+    let a = base + (t + (z * t).mul_sum::<L>(p, base_lo));
+    let a = if steep {
+        FRAC_PI_2_32 - (a - FRAC_PI_2_LO32)
+    } else {
+        a
+    };
+    let a = if x.is_sign_negative() {
+        std::f32::consts::PI - (a - 2.0 * FRAC_PI_2_LO32)
+    } else {
+        a
+    };
+    let a = a.copysign(y);
+    if x.is_nan() | y.is_nan() { f32::NAN } else { a }
 }
 
 /// (asin t - t) / t for z = t^2 <= 1/4.

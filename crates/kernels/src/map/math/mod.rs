@@ -178,7 +178,7 @@ impl Float for f64 {
     }
     #[inline(always)]
     fn atan2<L: Level>(self, x: f64) -> f64 {
-        inverse::atan2::<L, false>(self, x)
+        inverse::atan2::<L>(self, x)
     }
     #[inline(always)]
     fn sinh<L: Level>(self) -> f64 {
@@ -357,7 +357,7 @@ impl Float for f32 {
     }
     #[inline(always)]
     fn atan2<L: Level>(self, x: f32) -> f32 {
-        inverse::atan2::<L, true>(f64::from(self), f64::from(x)) as f32
+        inverse::atan2_32::<L>(self, x)
     }
     #[inline(always)]
     fn tanh<L: Level>(self) -> f32 {
