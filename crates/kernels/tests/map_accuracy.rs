@@ -265,7 +265,8 @@ fn angles_of_singles_are_accurate() {
     let (mut a, mut b) = (Vec::new(), Vec::new());
     for &y in &ends {
         for &x in &ends {
-            (a.push(y), b.push(x));
+            a.push(y);
+            b.push(x);
         }
     }
     let mut state = 1_u64;
