@@ -33,6 +33,9 @@ pub use copies::{duplicate, duplicate_fortran, flat, flat_layout};
 /// Up to this many elements the set-up of the general driver costs more than the work.
 pub(crate) const SMALL_LEN: usize = 4096;
 
+/// Up to this many undefined elements are made at once; of more, the general way words that there is no memory for them.
+const UNDEFINED_LEN: usize = 1 << 24;
+
 /// Up to this many elements, rows whose operator's cost says so run at once: the driver would not share them out either.
 const MEDIUM_LEN: usize = 16 * 1024;
 
@@ -262,7 +265,7 @@ fn watched_into(op: &'static OpDef, operands: &[Quick], out: &Array) -> Result<b
     floats::unwatched(|| put_few(out, out.layout(), &y))
 }
 
-/// A small contiguous array on the CPU with all elements equal, or undefined for `None`. `None`: take the general way.
+/// A small contiguous array on the CPU with all elements equal, or one of undefined elements for `None`. `None`: take the general way.
 ///
 /// # Errors
 /// [`crate::Error::Memory`].
@@ -291,7 +294,8 @@ pub fn constant_elements(
         return Ok(None);
     }
     let len = match checked_len(shape) {
-        Ok(len) if len <= SMALL_LEN => len,
+        // Nothing has to be done for elements that are undefined.
+        Ok(len) if len <= SMALL_LEN || value.is_none() && len <= UNDEFINED_LEN => len,
         _ => return Ok(None),
     };
     if value.is_some_and(|v| v.kind() > dtype.kind() || !v.fits(dtype) || !keeps(dtype, &v)) {

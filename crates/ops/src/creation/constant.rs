@@ -496,7 +496,7 @@ fn missing(cx: &CompositeCx, dtype: Option<DType>) -> Result<Content<'static>> {
     }
 }
 
-/// A small array with the shape, dtype and order of axes of another one. `None`: take the general way.
+/// An array with the shape, dtype and order of axes of another one, small unless its elements are undefined. `None`: take the general way.
 fn like(a: &Array, value: Option<Scalar>) -> Result<Option<Array>> {
     if a.is_weak() || a.device() != current_device() || !a.layout().is_contiguous() {
         return Ok(None);
