@@ -154,12 +154,16 @@ pub static RAVEL_POSITIONS: OpDef = OpDef {
         let result = Array::uninitialised(&whole_shape, DType::I64, cx.input(0).device())?;
         let out = result.tensor().data_ptr().cast::<i64>();
         for (turn, axis) in slowest_first(cx, shape.len()).into_iter().enumerate() {
+            let repeated;
             let part = match parts[axis].shape() == whole_shape.as_slice() {
-                true => parts[axis].clone(),
-                false => parts[axis].broadcast_to(&whole_shape)?.copy()?,
+                true => &parts[axis],
+                false => {
+                    repeated = parts[axis].broadcast_to(&whole_shape)?.copy()?;
+                    repeated.wait_to_read()?;
+                    &repeated
+                }
             };
-            part.wait_to_read()?;
-            let (positions, len) = (integers(&part), shape[axis] as i64);
+            let (positions, len) = (integers(part), shape[axis] as i64);
             let how = mode(axis);
             if how == "raise" && positions.iter().any(|&p| p as u64 >= len as u64) {
                 return Err(cx.value_error(format!(
@@ -215,7 +219,11 @@ fn whole(cx: &CompositeCx, i: usize) -> Result<Array> {
             false => format!("only int indices permitted: they must be integers, found {dtype}"),
         }));
     }
-    let x = x.astype(DType::I64)?.contiguous()?;
+    let is_whole = x.dtype() == DType::I64 && !x.is_weak() && x.layout().is_contiguous();
+    let x = match is_whole {
+        true => x.clone(),
+        false => x.astype(DType::I64)?.contiguous()?,
+    };
     x.wait_to_read()?;
     Ok(x)
 }
