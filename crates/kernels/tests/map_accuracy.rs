@@ -251,6 +251,17 @@ fn singles_are_accurate() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
+/// Numbers from 0 up to 1, always the same ones.
+fn uniform_numbers() -> impl FnMut() -> f64 {
+    let mut state = 1_u64;
+    move || {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (state >> 11) as f64 / (1_u64 << 53) as f64
+    }
+}
+
 fn angles_of_singles_are_accurate() {
     let mut ends = vec![
         0.0,
@@ -269,13 +280,7 @@ fn angles_of_singles_are_accurate() {
             b.push(x);
         }
     }
-    let mut state = 1_u64;
-    let mut uniform = || {
-        state = state
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        (state >> 11) as f64 / (1_u64 << 53) as f64
-    };
+    let mut uniform = uniform_numbers();
     for i in 0..400_000 {
         // Of like magnitude, round the whole circle; and of every magnitude.
         let size = match i % 3 {
@@ -301,13 +306,7 @@ fn angles_of_singles_are_accurate() {
 /// Plain arguments alone, which have a loop of their own, and with a strange one in every stretch: to the bit the same.
 fn powers_of_singles_are_accurate() {
     let (mut a, mut b) = (Vec::new(), Vec::new());
-    let mut state = 1_u64;
-    let mut uniform = || {
-        state = state
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        (state >> 11) as f64 / (1_u64 << 53) as f64
-    };
+    let mut uniform = uniform_numbers();
     for i in 0..200_000 {
         // Near one, of every magnitude, and with exponents that lead to every magnitude.
         let x = match i % 3 {

@@ -245,6 +245,36 @@ fn is_cast(op: &OpDef) -> bool {
     matches!(op.name, "astype" | "cast")
 }
 
+/// A value converted to the dtype of what it is assigned to by the operator that tells of what does not fit, if somebody watches for that.
+///
+/// # Errors
+/// [`Error::FloatingPoint`] if that is what is done about it; [`Error::Memory`].
+pub fn told_cast(value: &Array, dtype: DType) -> Result<Option<Array>> {
+    let is_exact = !dtype.is_inexact() && (!value.dtype().is_inexact() || value.is_weak());
+    let loses_part = value.dtype().is_complex() && !dtype.is_complex();
+    if !Flags::current().is_watching()
+        || value.dtype() == dtype && !value.is_weak()
+        || dtype == DType::Bool
+        || is_exact
+        || loses_part
+    {
+        return Ok(None);
+    }
+    match value.number() {
+        Some(number) => {
+            // As wide as Python's own.
+            let own = match number {
+                Scalar::Bool(_) | Scalar::I64(_) => DType::I64,
+                Scalar::U64(_) => DType::U64,
+                Scalar::F64(_) | Scalar::Wide(_) => DType::F64,
+                Scalar::C128(_) => DType::C128,
+            };
+            Array::scalar(number, own)?.astype(dtype).map(Some)
+        }
+        None => value.astype(dtype).map(Some),
+    }
+}
+
 /// Divisions, of which integers tell errors that their results do not show.
 fn is_division(op: &OpDef) -> bool {
     matches!(op.name, "floor_divide" | "remainder" | "divmod" | "fmod")
@@ -316,7 +346,7 @@ fn overwritten(call: &Call, x: &Array) -> bool {
 /// The names under which NumPy speaks of operators.
 fn spoken(op: &OpDef) -> &'static str {
     match op.name {
-        "astype" | "full" | "full_like" | "concatenate" | "stack" | "linspace" => "cast",
+        "astype" | "full" | "full_like" | "concatenate" | "stack" => "cast",
         "sum" | "prod" | "mean" | "var" | "std" => "reduce",
         name if name.starts_with("masked_") => "reduce",
         "outer" => "multiply",

@@ -4,7 +4,8 @@ use std::ffi::{c_char, c_int, c_long, c_void};
 use std::ptr;
 
 use mxnet::ops::elementwise::comparison;
-use mxnet::ops::index::{told_cast, with_bytes};
+use mxnet::ops::floats::told_cast;
+use mxnet::ops::index::with_bytes;
 use mxnet::ops::interp::Flags;
 use mxnet::ops::{Array, Value, check_element, dtype_of_number, invoke1, reduce::ANY};
 use mxnet::tensor::{DType, DeviceKind, Kind, Scalar, Tensor};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use mxnet_tensor::{DType, Dims, IndexItem, Indexed, Layout, Scalar};
+use mxnet_tensor::{DType, Dims, IndexItem, Indexed, Layout};
 use smallvec::SmallVec;
 
 use super::advanced::{assign_kernel, positions_at, single_step};
@@ -17,7 +17,7 @@ use crate::error::{Error, Result, Tuple};
 use crate::interp::{Flags, Scope};
 use crate::invoke::{Call, dispatch, invoke1, only};
 use crate::types::check_element;
-use crate::{Array, Outputs, cpu, shape};
+use crate::{Array, Outputs, cpu, floats, shape};
 
 /// Index arrays, few as a rule.
 type Indices = SmallVec<[Array; 2]>;
@@ -80,7 +80,7 @@ pub fn set(x: &Array, key: &[IndexItem], arrays: &[Array], value: &Array) -> Res
     if let Some(number) = value.number() {
         check_element("assignment", &number, x.dtype())?;
     }
-    let told = told_cast(value, x.dtype())?;
+    let told = floats::told_cast(value, x.dtype())?;
     let value = told.as_ref().unwrap_or(value);
     if plain {
         return match !arrays.is_empty() && x.shares_elements() {
@@ -120,36 +120,6 @@ pub fn set(x: &Array, key: &[IndexItem], arrays: &[Array], value: &Array) -> Res
         .and_then(|outputs| only(&INDEX_ASSIGN, outputs))
         .map(Some)
         .map_err(|error| call.explain(error))
-}
-
-/// A value converted to the dtype of what it is assigned to by the operator that tells of what does not fit, if somebody watches for that.
-///
-/// # Errors
-/// [`Error::FloatingPoint`] if that is what is done about it; [`Error::Memory`].
-pub fn told_cast(value: &Array, dtype: DType) -> Result<Option<Array>> {
-    let is_exact = !dtype.is_inexact() && (!value.dtype().is_inexact() || value.is_weak());
-    let loses_part = value.dtype().is_complex() && !dtype.is_complex();
-    if !Flags::current().is_watching()
-        || value.dtype() == dtype && !value.is_weak()
-        || dtype == DType::Bool
-        || is_exact
-        || loses_part
-    {
-        return Ok(None);
-    }
-    match value.number() {
-        Some(number) => {
-            // As wide as Python's own.
-            let own = match number {
-                Scalar::Bool(_) | Scalar::I64(_) => DType::I64,
-                Scalar::U64(_) => DType::U64,
-                Scalar::F64(_) | Scalar::Wide(_) => DType::F64,
-                Scalar::C128(_) => DType::C128,
-            };
-            Array::scalar(number, own)?.astype(dtype).map(Some)
-        }
-        None => value.astype(dtype).map(Some),
-    }
 }
 
 /// `x[key] += value` in place as an operation that is recorded, adding repeatedly where a place is named repeatedly: what takes the place of `x`.

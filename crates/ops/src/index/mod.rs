@@ -26,7 +26,7 @@ pub use along::{GATHER_ALONG, SCATTER_ALONG, TAKE_ALONG_AXIS, gather_along, take
 pub use basic::{INDEX, INDEX_SPREAD};
 pub use choose::{CHOOSE, CHOSEN};
 pub use diagonal::{DIAG, DIAGONAL, DIAGONAL_SPREAD, TRACE, TRIL, TRIU, WRITABLE_DIAGONAL};
-pub use expression::{accumulate, get, set, told_cast};
+pub use expression::{accumulate, get, set};
 pub(crate) use expression::{named, spanned};
 pub(crate) use positions::{dense, positions};
 pub(crate) use put::{is_writable, keeps};
