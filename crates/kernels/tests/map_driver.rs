@@ -183,7 +183,7 @@ fn random_shape(rng: &mut Rng, big: bool) -> Vec<usize> {
 
 fn check_binary(
     rng: &mut Rng,
-    rows: &Rows,
+    rows: &'static Rows,
     compute: Elem,
     elems: [Elem; 3],
     shape: &[usize],
@@ -352,7 +352,7 @@ fn an_output_may_be_its_input() {
 ///
 /// # Safety
 /// As for [`map::run_row`].
-unsafe fn row_at(rows: &map::Rows, elem: Elem, n: usize, ptrs: &[*mut u8], one: &[bool]) {
+unsafe fn row_at(rows: &'static map::Rows, elem: Elem, n: usize, ptrs: &[*mut u8], one: &[bool]) {
     let size = elem.size() as isize;
     let strides: Vec<isize> = std::iter::once(size)
         .chain(one.iter().map(|&one| if one { 0 } else { size }))

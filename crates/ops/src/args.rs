@@ -289,6 +289,26 @@ pub enum Value {
     Index(Arc<[IndexItem]>),
 }
 
+impl Value {
+    /// The number of the variant.
+    pub(crate) fn tag(&self) -> u64 {
+        match self {
+            Value::None => 0,
+            Value::Bool(_) => 1,
+            Value::Int(_) => 2,
+            Value::Float(_) => 3,
+            Value::Scalar(_) => 4,
+            Value::Ints(_) => 5,
+            Value::Floats(_) => 6,
+            Value::Str(_) => 7,
+            Value::Word(_) => 8,
+            Value::DType(_) => 9,
+            Value::Device(_) => 10,
+            Value::Index(_) => 11,
+        }
+    }
+}
+
 impl From<bool> for Value {
     fn from(x: bool) -> Value {
         Value::Bool(x)

@@ -7,52 +7,69 @@
 use mxnet_kernels::Elem;
 use mxnet_kernels::cast::cast_nd;
 use mxnet_kernels::copy::copy_nd;
-use mxnet_kernels::map::{self, Operand, Rows};
-use mxnet_tensor::{DType, Scalar, Tensor};
+use mxnet_kernels::map::{Loops, Operand, Rows};
+use mxnet_tensor::{DType, Layout, Scalar, Strides, Tensor};
 use smallvec::SmallVec;
 
+use crate::Array;
 use crate::args::Value;
 use crate::array::Element;
-use crate::cx::KernelCx;
-use crate::eager::elem;
 use crate::error::Result;
+use crate::launch::{Pool, elem};
 
 /// Up to this many bytes one thread fills fastest.
 const SMALL_BYTES: usize = 64 * 1024;
 
-/// Runs rows over the operands of an operation, broadcast to the first output's shape.
-pub(crate) fn map_rows(
-    work: &KernelCx,
+/// Loops of an elementwise operator over arrays of `shape`, prepared for outputs of these layouts, dtypes and addresses (null: apart from all
+/// operands) and for operands like `inputs`.
+pub(crate) fn loops(
     rows: &'static Rows,
     compute: Elem,
-    params: &[f64],
-) -> Result<()> {
-    let shape = work.output(0).shape();
-    let mut outs = SmallVec::<[(&Tensor, SmallVec<[isize; 4]>); 2]>::new();
-    for t in work.outputs {
-        outs.push((t, t.byte_strides()));
+    shape: &[usize],
+    outs: &[(&Layout, DType, *mut u8)],
+    inputs: &[Option<&Array>],
+) -> Result<Loops> {
+    let bytes = |strides: &[isize], dtype: DType| -> Strides {
+        strides.iter().map(|s| s * dtype.size() as isize).collect()
+    };
+    let mut strides = SmallVec::<[Strides; 4]>::new();
+    for (layout, dtype, _) in outs {
+        strides.push(bytes(layout.strides(), *dtype));
     }
-    let mut ins = SmallVec::<[(&Tensor, SmallVec<[isize; 4]>); 4]>::new();
-    for t in work.inputs.iter().flatten() {
-        let layout = t.layout().broadcast_to(shape)?;
-        let size = t.dtype().size() as isize;
-        ins.push((t, layout.strides().iter().map(|s| s * size).collect()));
+    for x in inputs.iter().flatten() {
+        let layout = x.layout().broadcast_to(shape)?;
+        strides.push(bytes(layout.strides(), x.dtype()));
     }
-    let outs: SmallVec<[Operand; 2]> = outs.iter().map(operand).collect();
-    let ins: SmallVec<[Operand; 4]> = ins.iter().map(operand).collect();
-    // SAFETY: 1. each operand's strides are those of its layout broadcast to `shape`, which lies within its storage.
-    // 2. overlap between outputs and inputs other than element by element was resolved by the caller.
-    unsafe { map::run(work.threads, rows, compute, shape, &outs, &ins, params) };
-    Ok(())
+    let forms = outs.iter().map(|&(_, dtype, ptr)| (dtype, ptr));
+    let inputs = inputs.iter().flatten();
+    let forms = forms.chain(inputs.map(|x| (x.dtype(), x.tensor().data_ptr())));
+    let operands: SmallVec<[Operand; 4]> = forms
+        .zip(&strides)
+        .map(|((dtype, ptr), strides)| Operand {
+            ptr,
+            elem: elem(dtype),
+            strides,
+        })
+        .collect();
+    let (outs, ins) = operands.split_at(outs.len());
+    Ok(Loops::new(rows, compute, shape, outs, ins))
 }
 
-/// A tensor with the byte strides of its broadcast layout.
-fn operand<'a>((tensor, strides): &'a (&Tensor, SmallVec<[isize; 4]>)) -> Operand<'a> {
-    Operand {
-        ptr: tensor.data_ptr(),
-        elem: elem(tensor.dtype()),
-        strides,
+/// Runs prepared loops over operands that are like those they were prepared for.
+#[inline]
+pub(crate) fn run_loops<'a>(
+    loops: &Loops,
+    outputs: impl Iterator<Item = &'a Tensor>,
+    inputs: impl Iterator<Item = &'a Tensor>,
+    params: &[f64],
+) {
+    let mut ptrs = [std::ptr::null_mut(); Loops::MAX_OPERANDS];
+    for (ptr, tensor) in ptrs.iter_mut().zip(outputs.chain(inputs)) {
+        *ptr = tensor.data_ptr();
     }
+    // SAFETY: 1. the loops were prepared for these layouts and dtypes, which are part of the key of the plan; each layout lies within its storage.
+    // 2. overlap between outputs and inputs other than element by element was resolved by the caller.
+    unsafe { loops.run(&Pool, ptrs, params) };
 }
 
 /// What rows compute a dtype in: halves go through float32 unless the operator only moves elements.

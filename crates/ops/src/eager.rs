@@ -1,92 +1,185 @@
-//! Eager execution: infer, allocate, then run inline or push to the engine.
+//! Eager execution: a call is carried out by its plan, or by the body of its operator.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use mxnet_engine::{Access, Failure, Op, Resource, engine};
 use mxnet_kernels::map::Rows;
-use mxnet_kernels::{Elem, Threads};
 use mxnet_tensor::{
-    Casting, DType, DeviceKind, Dims, Layout, Scalar, Tensor, broadcast_shapes, can_cast,
+    Casting, DType, Device, DeviceKind, Dims, Layout, Scalar, Tensor, broadcast_shapes, can_cast,
+    checked_len,
 };
 use smallvec::SmallVec;
 
-use crate::args::{Args, Attrs, ParamKind};
-use crate::cx::{CallCx, KernelCx, RngState, ViewCx};
+use crate::args::{Attrs, ParamKind};
+use crate::cx::{KernelCx, ViewCx};
 use crate::elementwise::comparison::{self, Beyond};
 use crate::error::{Error, Result, Tuple};
 use crate::invoke::Call;
-use crate::opdef::{Cost, Cpu, Inferred, OpDef, Rng, Viewed};
+use crate::launch::{Kernel, cost_ns, launch};
+use crate::opdef::{Cpu, Inferred, Viewed};
+use crate::plan::{self, Launch, OutputPlan, Plan};
 use crate::types::{self, Types};
-use crate::{Array, Outputs, cpu, laid, quick, random, shape, variants};
-
-/// The engine's pool, as kernels see it.
-pub struct Pool;
-
-impl Threads for Pool {
-    fn count(&self) -> usize {
-        engine().num_threads()
-    }
-
-    fn run(&self, n: usize, task: &(dyn Fn(usize) + Sync)) {
-        engine().run_tasks(n, task);
-    }
-}
+use crate::{Array, Outputs, cpu, laid, shape, variants};
 
 /// Executes a call at once.
 #[inline]
 pub(crate) fn run(call: &Call) -> Result<Outputs> {
-    if let Cpu::Map(_) = call.op.cpu
-        && let Some(done) = quick::call(call)?
-    {
-        return Ok(SmallVec::from_buf([done]));
-    }
-    if let Some(done) = quick::convert(call)? {
-        return Ok(SmallVec::from_buf([done]));
-    }
-    run_general(call)
+    let mut outputs = Outputs::new();
+    run_into(call, &mut outputs)?;
+    Ok(outputs)
 }
 
-fn run_general(call: &Call) -> Result<Outputs> {
-    let device = call.device()?;
-    if device.kind() != DeviceKind::Cpu && !matches!(call.op.cpu, Cpu::View(_) | Cpu::Composite(_))
-    {
-        let Some(kernel) = variants::find(call.op, device.kind()) else {
-            return Err(
-                Error::device(call.op.name, format!("no kernel for {device}"))
-                    .with_hint("copy the arrays with `.to_device(mx.cpu())`"),
-            );
-        };
-        return match call.op.cpu {
-            Cpu::Map(_) => elementwise(call, Kernel::Fn(kernel)),
-            _ => filled(call, kernel),
-        };
-    }
+/// Executes a call at once and pushes its outputs, which are large to move, to `outputs`, which is empty.
+#[inline]
+pub(crate) fn run_into(call: &Call, outputs: &mut Outputs) -> Result<()> {
     match call.op.cpu {
-        Cpu::Map(rows) => {
-            if let Some(found) = comparison::of_both_signs(call)? {
-                return into_outs(call, SmallVec::from_buf([found]));
-            }
-            let (compute, _) = types::resolve_call(call)?;
-            let params = call.attrs.values().iter().map(cpu::row_param).collect();
-            elementwise(
-                call,
-                Kernel::Map {
-                    rows,
-                    compute: cpu::row_elem(rows, compute),
-                    params,
-                },
-            )
+        Cpu::Map(_) | Cpu::Kernel(_) => compute(call, outputs),
+        _ => {
+            *outputs = run_body(call)?;
+            Ok(())
         }
-        Cpu::Kernel(kernel) => filled(call, kernel),
+    }
+}
+
+/// Executes a call of an operator that has no kernel.
+fn run_body(call: &Call) -> Result<Outputs> {
+    match call.op.cpu {
+        Cpu::Map(_) | Cpu::Kernel(_) => run(call),
         Cpu::View(view) => viewed(call, view),
         Cpu::Eager(body) => {
+            let device = call.device()?;
+            if device.kind() != DeviceKind::Cpu {
+                return Err(no_kernel(call, device));
+            }
             for x in call.inputs.iter().flatten() {
                 x.wait_to_read()?;
             }
             into_outs(call, body(&call.cx())?)
         }
-        Cpu::Composite(body) => into_outs(call, body(&call.cx())?),
+        Cpu::Composite(body) => {
+            call.device()?;
+            into_outs(call, body(&call.cx())?)
+        }
+    }
+}
+
+/// Carries out a call by its plan.
+#[inline]
+fn compute(call: &Call, outputs: &mut Outputs) -> Result<()> {
+    plan::with_plan(
+        call,
+        || prepare(call),
+        |plan| match plan {
+            Plan::Launch(plan) => fill(call, plan, outputs),
+            Plan::Expand(body) => {
+                *outputs = body(call)?;
+                Ok(())
+            }
+        },
+    )
+}
+
+/// Prepares the plan of a call by the rules of its operator.
+fn prepare(call: &Call) -> Result<Plan> {
+    let device = call.device()?;
+    let on_device = match device.kind() {
+        DeviceKind::Cpu => None,
+        kind => Some(variants::find(call.op, kind).ok_or_else(|| no_kernel(call, device))?),
+    };
+    match call.op.cpu {
+        Cpu::Map(rows) => elementwise(call, rows, on_device, device),
+        Cpu::Kernel(kernel) => inferred(call, on_device.unwrap_or(kernel), device),
+        Cpu::View(_) | Cpu::Eager(_) | Cpu::Composite(_) => Err(Error::internal(
+            call.op.name,
+            "only operators with kernels have plans",
+        )),
+    }
+}
+
+#[cold]
+fn no_kernel(call: &Call, device: Device) -> Error {
+    Error::device(call.op.name, format!("no kernel for {device}"))
+        .with_hint("copy the arrays with `.to_device(mx.cpu())`")
+}
+
+/// Allocates the outputs that are not given, and launches the kernel.
+#[inline]
+fn fill(call: &Call, plan: &Launch, outputs: &mut Outputs) -> Result<()> {
+    for &(i, dtype) in &plan.numbers {
+        if let Some(value) = call.inputs[i].and_then(Array::number)
+            && !value.fits(dtype)
+        {
+            *outputs = beyond_range(call, value, dtype)?;
+            return Ok(());
+        }
+    }
+    if !call.outs.is_empty() {
+        return fill_given(call, plan, outputs);
+    }
+    for planned in &plan.outputs {
+        outputs.push(planned.allocate(plan.device)?);
+    }
+    launch(call, &plan.kernel, outputs, u32::MAX, plan.cost_ns)?;
+    wait_if_asked(call, outputs)
+}
+
+/// As [`fill`] of a call with `outs`.
+fn fill_given(call: &Call, plan: &Launch, outputs: &mut Outputs) -> Result<()> {
+    let (mut fresh, mut aside) = (0_u32, false);
+    for (i, planned) in plan.outputs.iter().enumerate() {
+        if let Some(out) = call.outs.get(i).copied().flatten() {
+            check_writable(call, out)?;
+            if takes_result(call, out, planned.dtype) {
+                outputs.push(Array::from_tensor(out.tensor().clone()));
+                continue;
+            }
+            aside = true;
+        }
+        fresh |= 1 << i;
+        outputs.push(planned.allocate(plan.device)?);
+    }
+    if aside && matches!(call.op.cpu, Cpu::Map(_)) {
+        // The loops are prepared for the arrays that are given: the results go to others first.
+        *outputs = into_outs(call, run(&Call { outs: &[], ..*call })?)?;
+        return Ok(());
+    }
+    launch(call, &plan.kernel, outputs, fresh, plan.cost_ns)?;
+    wait_if_asked(call, outputs)?;
+    if aside {
+        *outputs = into_outs(call, std::mem::take(outputs))?;
+    }
+    Ok(())
+}
+
+/// Waits for the outputs of an operator whose kernel may refuse values.
+#[inline]
+fn wait_if_asked(call: &Call, outputs: &Outputs) -> Result<()> {
+    if call.op.waits {
+        for y in outputs {
+            y.wait_to_read()?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether the kernel can write its result, of dtype `returned`, to the elements of `out`; else it is computed aside and copied.
+fn takes_result(call: &Call, out: &Array, returned: DType) -> bool {
+    let inputs = || call.inputs.iter().flatten();
+    match call.op.cpu {
+        // Loops write to any strides and dtype. Overlap would let an element be written before it is read, and halves are rounded before they go into
+        // wider elements.
+        Cpu::Map(_) => {
+            !(matches!(returned, DType::F16 | DType::BF16) && out.dtype() != returned
+                || out.shares_elements()
+                || inputs().any(|x| {
+                    cpu::overlaps(out.tensor(), x.tensor())
+                        && !cpu::same_elements(out.tensor(), x.tensor())
+                }))
+        }
+        _ => {
+            out.dtype() == returned
+                && out.layout().is_contiguous()
+                && !inputs().any(|x| cpu::overlaps(out.tensor(), x.tensor()))
+        }
     }
 }
 
@@ -106,7 +199,8 @@ fn into_outs(call: &Call, results: Outputs) -> Result<Outputs> {
                 Ok(result)
             }
             Some(out) => {
-                let spreads = call.op.out_spreads
+                let may_repeat = call.op.out_spreads || matches!(call.op.cpu, Cpu::Map(_));
+                let spreads = may_repeat
                     && result.shape() != out.shape()
                     && broadcast_shapes(&[result.shape(), out.shape()])
                         .is_ok_and(|both| both.as_slice() == out.shape());
@@ -133,55 +227,23 @@ fn into_outs(call: &Call, results: Outputs) -> Result<Outputs> {
         .collect()
 }
 
-/// Outputs of the shape all operands broadcast to, filled by `kernel`.
-fn elementwise(call: &Call, kernel: Kernel) -> Result<Outputs> {
+/// Plans an elementwise operator: outputs of the shape that all operands broadcast to.
+fn elementwise(
+    call: &Call,
+    rows: &'static Rows,
+    on_device: Option<fn(&KernelCx) -> Result<()>>,
+    device: Device,
+) -> Result<Plan> {
+    if comparison::is_of_both_signs(call) {
+        return Ok(Plan::Expand(|call| {
+            let result = comparison::of_both_signs(call)?;
+            into_outs(call, SmallVec::from_buf([result]))
+        }));
+    }
     let (compute, returned) = types::resolve_call(call)?;
-    if let Err(overflow) = check_weak(call, compute) {
-        let answer = match comparison::beyond(call, compute) {
-            Some(Beyond::Answer(answer)) => answer,
-            Some(Beyond::True) => {
-                let truth = Array::weak_scalar(Scalar::Bool(true))?;
-                let inputs: SmallVec<[Option<&Array>; 2]> = call
-                    .inputs
-                    .iter()
-                    .map(|x| x.map(|x| if x.is_weak() { &truth } else { x }))
-                    .collect();
-                return elementwise(
-                    &Call {
-                        inputs: &inputs,
-                        ..*call
-                    },
-                    kernel,
-                );
-            }
-            None => return Err(overflow),
-        };
-        let shapes: SmallVec<[&[usize]; 4]> =
-            call.inputs.iter().flatten().map(|x| x.shape()).collect();
-        let (shape, value) = (broadcast_shapes(&shapes)?, Scalar::Bool(answer));
-        let result = crate::creation::full(&shape, value, DType::Bool, call.device()?)?;
-        return into_outs(call, SmallVec::from_buf([result]));
+    if rounds_numbers(call, compute) {
+        return Ok(Plan::Expand(with_rounded_numbers));
     }
-    if let Some(rounded) = rounded_to_half(call, compute)? {
-        let inputs: SmallVec<[Option<&Array>; 2]> = call
-            .inputs
-            .iter()
-            .zip(&rounded)
-            .map(|(x, rounded)| rounded.as_ref().or(*x))
-            .collect();
-        return elementwise(
-            &Call {
-                inputs: &inputs,
-                ..*call
-            },
-            kernel,
-        );
-    }
-    let num_outs = if let Cpu::Map(rows) = call.op.cpu {
-        rows.outs as usize
-    } else {
-        1
-    };
     let shapes: SmallVec<[&[usize]; 4]> = call.inputs.iter().flatten().map(|x| x.shape()).collect();
     let mut shape = broadcast_shapes(&shapes)?;
     // Outputs may have more axes and be longer than what the operands broadcast to.
@@ -191,45 +253,91 @@ fn elementwise(call: &Call, kernel: Kernel) -> Result<Outputs> {
     {
         shape = Dims::from_slice(out.shape());
     }
-
-    // Overlap that would let an element be written before it is read: compute aside, then copy. Halves are rounded before they go into wider elements.
-    let aside = call.outs.iter().flatten().any(|out| {
-        matches!(returned, DType::F16 | DType::BF16) && out.dtype() != returned
-            || out.shares_elements()
-            || call.inputs.iter().flatten().any(|x| {
-                cpu::overlaps(out.tensor(), x.tensor())
-                    && !cpu::same_elements(out.tensor(), x.tensor())
-            })
-    });
-    let mut outputs = Outputs::new();
-    let mut fresh = 0_u32;
-    for i in 0..num_outs {
-        match call.outs.get(i).copied().flatten() {
-            Some(out) => {
-                check_out(call, i, out, &shape, returned)?;
-                if aside {
-                    fresh |= 1 << i;
-                    outputs.push(Array::uninitialised(&shape, returned, out.device())?);
-                } else {
-                    outputs.push(Array::from_tensor(out.tensor().clone()));
-                }
-            }
-            None => {
-                fresh |= 1 << i;
-                outputs.push(allocate_like(call, &shape, returned)?);
-            }
+    let num_outs = rows.outs as usize;
+    for (i, out) in call.outs.iter().enumerate().take(num_outs) {
+        if let Some(out) = out {
+            check_out(call, i, out, &shape, returned)?;
         }
     }
-    launch(call, kernel, &outputs, fresh)?;
-    if aside {
-        return into_outs(call, outputs);
-    }
-    Ok(outputs)
+    let layout = layout_like(call, &shape)?;
+    let given = |i: usize| call.outs.get(i).copied().flatten();
+    let form = |i: usize| match given(i) {
+        Some(out) => (out.layout(), out.dtype(), out.tensor().data_ptr()),
+        // Only the addresses of operands that are given are compared.
+        None => (&layout, returned, std::ptr::null_mut()),
+    };
+    let outs: SmallVec<[_; 2]> = (0..num_outs).map(form).collect();
+    let kernel = match on_device {
+        Some(kernel) => Kernel::Fn(kernel),
+        None => {
+            let compute = cpu::row_elem(rows, compute);
+            Kernel::Map {
+                loops: Arc::new(cpu::loops(rows, compute, &shape, &outs, call.inputs)?),
+                compute,
+                params: call.attrs.values().iter().map(cpu::row_param).collect(),
+            }
+        }
+    };
+    let bytes_written = outs
+        .iter()
+        .map(|(layout, dtype, _)| layout.len() * dtype.size());
+    let cost_ns = cost_ns(&call.cx(), bytes_written.sum());
+    let output = || OutputPlan {
+        layout: layout.clone(),
+        dtype: returned,
+    };
+    Ok(Plan::Launch(Launch {
+        kernel,
+        outputs: (0..num_outs).map(|_| output()).collect(),
+        device,
+        cost_ns,
+        numbers: numbers(call, compute),
+    }))
 }
 
-/// An output of `shape` whose axes lie in memory as those of the inputs do, whatever their directions, if these agree; C order otherwise.
-fn allocate_like(call: &Call, shape: &Dims, dtype: DType) -> Result<Array> {
-    let device = call.device()?;
+/// Python numbers among the operands of an elementwise operator, and what must hold them.
+fn numbers(call: &Call, compute: DType) -> SmallVec<[(usize, DType); 2]> {
+    // A condition is only asked whether it is 0.
+    let asked = usize::from(matches!(call.op.types, Types::Choose));
+    let is_count = |i| i == 1 && matches!(call.op.types, Types::Counted { .. });
+    let inputs = call.inputs.iter().enumerate().skip(asked);
+    inputs
+        .filter(|(_, x)| x.is_some_and(Array::is_weak))
+        .map(|(i, _)| (i, if is_count(i) { DType::I32 } else { compute }))
+        .collect()
+}
+
+/// A Python integer that the dtype it takes on cannot hold: comparisons and logic have an answer, anything else is an error.
+#[cold]
+fn beyond_range(call: &Call, value: Scalar, dtype: DType) -> Result<Outputs> {
+    let (compute, _) = types::resolve_call(call)?;
+    match comparison::beyond(call, compute) {
+        Some(Beyond::Answer(answer)) => {
+            let shapes: SmallVec<[&[usize]; 4]> =
+                call.inputs.iter().flatten().map(|x| x.shape()).collect();
+            let (shape, value) = (broadcast_shapes(&shapes)?, Scalar::Bool(answer));
+            let result = crate::creation::full(&shape, value, DType::Bool, call.device()?)?;
+            into_outs(call, SmallVec::from_buf([result]))
+        }
+        Some(Beyond::True) => {
+            let truth = Array::weak_scalar(Scalar::Bool(true))?;
+            let inputs: SmallVec<[Option<&Array>; 2]> = call
+                .inputs
+                .iter()
+                .map(|x| x.map(|x| if x.is_weak() { &truth } else { x }))
+                .collect();
+            run(&Call {
+                inputs: &inputs,
+                ..*call
+            })
+        }
+        None => Err(types::out_of_bounds(call.op.name, value, dtype)),
+    }
+}
+
+/// The layout of an output of `shape` whose axes lie in memory as those of the inputs do, whatever their directions, if these agree; C order otherwise.
+fn layout_like(call: &Call, shape: &Dims) -> Result<Layout> {
+    checked_len(shape)?;
     let mut full = call
         .inputs
         .iter()
@@ -240,8 +348,7 @@ fn allocate_like(call: &Call, shape: &Dims, dtype: DType) -> Result<Array> {
         if let Some(layout) = dense.filter(|_| !first.layout().is_contiguous())
             && full.all(|x| x.layout().strides() == first.layout().strides())
         {
-            let storage = mxnet_tensor::Storage::allocate(layout.len() * dtype.size(), device)?;
-            return Ok(Array::from_tensor(Tensor::new(storage, layout, dtype)?));
+            return Ok(layout);
         }
     }
     let inputs = call.inputs.iter().flatten();
@@ -252,108 +359,81 @@ fn allocate_like(call: &Call, shape: &Dims, dtype: DType) -> Result<Array> {
         let layouts: SmallVec<[Layout; 3]> = layouts.collect::<Result<_, _>>()?;
         let layouts: SmallVec<[&Layout; 3]> = layouts.iter().collect();
         if let Some(order) = laid::axes_as(&layouts, shape.len()) {
-            return laid::allocate(&order, shape, dtype, device);
+            return laid::dense(&order, shape);
         }
     }
-    Array::uninitialised(shape, dtype, device)
+    Ok(Layout::contiguous(shape))
 }
 
-/// Python numbers among halves, rounded to halves: rows compute in float32, where they would not be. `None`: there are none.
-fn rounded_to_half(call: &Call, compute: DType) -> Result<Option<SmallVec<[Option<Array>; 2]>>> {
+/// Whether Python numbers stand beside halves. They are rounded to halves first: rows compute in float32, where they would not be.
+fn rounds_numbers(call: &Call, compute: DType) -> bool {
     let is_number = |x: &&Array| x.is_weak() && x.kind() != mxnet_tensor::Kind::Bool;
-    let promotes = matches!(call.op.types, Types::Promote { .. });
-    if !matches!(compute, DType::F16 | DType::BF16)
-        || !promotes
-        || !call.inputs.iter().flatten().any(is_number)
-        || call.inputs.iter().flatten().all(|x| x.is_weak())
-    {
-        return Ok(None);
-    }
-    let rounded = call.inputs.iter().map(|x| {
-        x.filter(is_number)
-            .map(|x| Array::scalar(cpu::read_scalar(x.tensor()), compute))
-            .transpose()
-    });
-    rounded.collect::<Result<_>>().map(Some)
+    matches!(compute, DType::F16 | DType::BF16)
+        && matches!(call.op.types, Types::Promote { .. })
+        && call.inputs.iter().flatten().any(is_number)
+        && !call.inputs.iter().flatten().all(|x| x.is_weak())
 }
 
-/// A Python integer must fit the dtype it takes on.
-fn check_weak(call: &Call, compute: DType) -> Result<()> {
-    let counted = matches!(call.op.types, Types::Counted { .. });
-    // A condition is only asked whether it is 0.
-    let asked = usize::from(matches!(call.op.types, Types::Choose));
-    for (i, x) in call.inputs.iter().enumerate().skip(asked) {
-        let Some(value) = x.and_then(Array::number) else {
-            continue;
-        };
-        let dtype = if counted && i == 1 {
-            DType::I32
-        } else {
-            compute
-        };
-        if !value.fits(dtype) {
-            return Err(types::out_of_bounds(call.op.name, value, dtype));
-        }
+/// The call with its Python numbers rounded to the half that it computes in.
+fn with_rounded_numbers(call: &Call) -> Result<Outputs> {
+    let (compute, _) = types::resolve_call(call)?;
+    let mut rounded: SmallVec<[Option<Array>; 2]> = SmallVec::new();
+    for x in call.inputs {
+        let number = x.filter(|x| x.is_weak() && x.kind() != mxnet_tensor::Kind::Bool);
+        rounded.push(match number.and_then(Array::number) {
+            Some(value) if !value.fits(compute) => return beyond_range(call, value, compute),
+            Some(value) => Some(Array::scalar(value, compute)?),
+            None => None,
+        });
     }
-    Ok(())
+    let inputs: SmallVec<[Option<&Array>; 2]> = call
+        .inputs
+        .iter()
+        .zip(&rounded)
+        .map(|(x, rounded)| rounded.as_ref().or(*x))
+        .collect();
+    run(&Call {
+        inputs: &inputs,
+        ..*call
+    })
 }
 
-fn filled(call: &Call, kernel: fn(&KernelCx) -> Result<()>) -> Result<Outputs> {
+/// Plans an operator with shape inference.
+fn inferred(call: &Call, kernel: fn(&KernelCx) -> Result<()>, device: Device) -> Result<Plan> {
     let cx = call.cx();
     let specs = (call.op.infer)(&cx)?;
     let dtypes = output_dtypes(call, &specs)?;
     let device = match call.op.params.iter().any(|p| p.name == "device") {
-        true => cx.device("device").map_or_else(|| call.device(), Ok)?,
-        false => call.device()?,
+        true => cx.device("device").unwrap_or(device),
+        false => device,
     };
-    let is_plain = || {
-        call.inputs
-            .iter()
-            .flatten()
-            .all(|x| x.layout().is_contiguous())
+    let in_c_order = || {
+        let mut inputs = call.inputs.iter().flatten();
+        inputs.all(|x| x.layout().is_contiguous())
     };
-    let order = call
-        .op
-        .order
-        .filter(|_| !is_plain())
-        .and_then(|order| order(&cx));
-    let mut outputs = Outputs::new();
-    let mut aside = false;
-    let mut fresh = 0_u32;
+    let order = call.op.order.filter(|_| !in_c_order());
+    let order = order.and_then(|order| order(&cx));
+    let mut outputs = SmallVec::new();
+    let mut bytes_written = 0;
     for (i, (spec, &dtype)) in specs.iter().zip(&dtypes).enumerate() {
         if let Some(out) = call.outs.get(i).copied().flatten() {
             check_out(call, i, out, &spec.shape, dtype)?;
-            let direct = out.dtype() == dtype
-                && out.layout().is_contiguous()
-                && !call
-                    .inputs
-                    .iter()
-                    .flatten()
-                    .any(|x| cpu::overlaps(out.tensor(), x.tensor()));
-            if direct {
-                outputs.push(Array::from_tensor(out.tensor().clone()));
-                continue;
-            }
-            aside = true;
         }
-        fresh |= 1 << i;
-        outputs.push(match order.as_deref() {
-            Some(order) if order.len() == spec.shape.len() => {
-                laid::allocate(order, &spec.shape, dtype, device)?
-            }
-            _ => Array::uninitialised(&spec.shape, dtype, device)?,
-        });
+        checked_len(&spec.shape)?;
+        let layout = match order.as_deref() {
+            Some(order) if order.len() == spec.shape.len() => laid::dense(order, &spec.shape)?,
+            _ => Layout::contiguous(&spec.shape),
+        };
+        bytes_written += layout.len() * dtype.size();
+        outputs.push(OutputPlan { layout, dtype });
     }
-    launch(call, Kernel::Fn(kernel), &outputs, fresh)?;
-    if call.op.waits {
-        for y in &outputs {
-            y.wait_to_read()?;
-        }
-    }
-    if aside {
-        return into_outs(call, outputs);
-    }
-    Ok(outputs)
+    Ok(Plan::Launch(Launch {
+        kernel: Kernel::Fn(kernel),
+        outputs,
+        device,
+        cost_ns: cost_ns(&cx, bytes_written),
+        numbers: SmallVec::new(),
+    }))
 }
 
 fn output_dtypes(call: &Call, specs: &Inferred) -> Result<SmallVec<[DType; 2]>> {
@@ -428,7 +508,8 @@ fn copy_by(kernel: Kernel, from: &Array, to: &Array) -> Result<()> {
         dtype: Some(to.dtype()),
     };
     let outputs = SmallVec::<[Array; 1]>::from_buf([Array::from_tensor(to.tensor().clone())]);
-    launch(&call, kernel, &outputs, 0)
+    let cost_ns = cost_ns(&call.cx(), to.tensor().len_bytes());
+    launch(&call, &kernel, &outputs, 0, cost_ns)
 }
 
 /// Which conversions from the result's dtype to that of `out` the call allows. Functions that join arrays do what their argument `casting` says;
@@ -472,265 +553,14 @@ fn check_out(call: &Call, i: usize, out: &Array, shape: &[usize], dtype: DType) 
         );
         return Err(Error::dtype(call.op.name, problem));
     }
-    // Elements that share memory are computed aside, and written one after the other.
+    check_writable(call, out)
+}
+
+/// Refuses to write to an array that is read-only. Elements that share memory are computed aside, and written one after the other.
+#[inline]
+fn check_writable(call: &Call, out: &Array) -> Result<()> {
     match out.tensor().is_read_only() {
         true => out.check_writable(call.op.name, "output array"),
         false => Ok(()),
     }
-}
-
-/// What an operation runs.
-#[derive(Clone)]
-pub(crate) enum Kernel {
-    /// Rows over broadcast operands.
-    Map {
-        /// The rows.
-        rows: &'static Rows,
-        /// What they compute in.
-        compute: Elem,
-        /// The operator's numeric attributes.
-        params: SmallVec<[f64; 4]>,
-    },
-    /// A function of the call.
-    Fn(fn(&KernelCx) -> Result<()>),
-}
-
-/// Everything `execute` needs, owned: what the engine keeps while an operation is queued.
-struct Queued {
-    op: &'static OpDef,
-    kernel: Kernel,
-    inputs: SmallVec<[Option<Tensor>; 4]>,
-    outputs: SmallVec<[Tensor; 2]>,
-    attrs: Attrs,
-    training: bool,
-    rng: RngState,
-}
-
-/// Runs the kernel inline if it is cheap and its variables are free, else pushes it. Bit `i` of `fresh`: nobody else knows output `i` yet.
-pub(crate) fn launch(call: &Call, kernel: Kernel, outputs: &[Array], fresh: u32) -> Result<()> {
-    let cx = call.cx();
-    let rng = match call.op.rng {
-        Rng::No | Rng::Derived => RngState { seed: 0, offset: 0 },
-        Rng::Blocks(blocks) => {
-            random::reserve(blocks(outputs.first().map_or(0, |x| x.len() as u64)))
-        }
-    };
-    // What the caller waits for anyway runs on the caller, if its operands are there.
-    let cost_ns = if call.op.waits {
-        0
-    } else {
-        cost_ns(&cx, outputs)
-    };
-    let mut writes = SmallVec::<[(&Tensor, Access); 4]>::new();
-    for (i, out) in outputs
-        .iter()
-        .enumerate()
-        .filter(|(i, _)| fresh >> i & 1 == 0)
-    {
-        let _ = i;
-        let whole = out.len() * out.dtype().size() == out.tensor().storage().len_bytes();
-        writes.push((
-            out.tensor(),
-            if whole {
-                Access::Overwrite
-            } else {
-                Access::Write
-            },
-        ));
-    }
-    writes.extend(
-        call.op
-            .mutates
-            .iter()
-            .filter_map(|&i| cx.opt(i))
-            .map(|x| (x.tensor(), Access::Write)),
-    );
-    for (tensor, _) in &writes {
-        tensor.storage().bump_version();
-    }
-    {
-        // Pushed one by one: collecting into these costs several times as much.
-        let mut reads = SmallVec::<[&mxnet_engine::Var; 8]>::new();
-        for x in call.inputs.iter().flatten() {
-            reads.push(x.tensor().storage().var());
-        }
-        let mut changed = SmallVec::<[_; 4]>::new();
-        for (t, access) in &writes {
-            changed.push((t.storage().var(), *access));
-        }
-        if let Some(guard) = engine().try_acquire(&reads, &changed, cost_ns)
-            && guard.poison().is_none()
-        {
-            let mut inputs = SmallVec::<[Option<&Tensor>; 8]>::new();
-            for x in call.inputs {
-                inputs.push(x.map(Array::tensor));
-            }
-            let mut tensors = SmallVec::<[&Tensor; 2]>::new();
-            for out in outputs {
-                tensors.push(out.tensor());
-            }
-            let outputs = tensors;
-            let work = KernelCx {
-                op: call.op,
-                inputs: &inputs,
-                outputs: &outputs,
-                args: cx.args,
-                training: cx.training,
-                rng,
-                threads: &Pool,
-            };
-            return match catch_unwind(AssertUnwindSafe(|| execute(&kernel, &work))) {
-                Ok(result) => result,
-                Err(panic) => Err(Error::internal(call.op.name, panic_text(&*panic))),
-            };
-        }
-    }
-    push(call, &cx, kernel, outputs, &writes, fresh, rng, cost_ns)
-}
-
-/// What an operation counts for beside the bytes that it writes.
-const LEAST_BYTES: usize = 4096;
-
-#[expect(
-    clippy::too_many_arguments,
-    reason = "the cold half of `launch`, which has them all at hand"
-)]
-fn push(
-    call: &Call,
-    cx: &CallCx,
-    kernel: Kernel,
-    outputs: &[Array],
-    writes: &[(&Tensor, Access)],
-    fresh: u32,
-    rng: RngState,
-    cost_ns: u64,
-) -> Result<()> {
-    let mut uses = SmallVec::<[(Arc<dyn Resource>, Access); 4]>::new();
-    for x in call.inputs.iter().flatten() {
-        uses.push((x.tensor().storage().clone(), Access::Read));
-    }
-    // Nobody runs ahead without bound by what is written in place either, or by many small operations, which take memory themselves.
-    let mut bytes = LEAST_BYTES;
-    for (tensor, access) in writes {
-        uses.push((tensor.storage().clone(), *access));
-        bytes += tensor.len_bytes();
-    }
-    for out in outputs
-        .iter()
-        .enumerate()
-        .filter(|(i, _)| fresh >> i & 1 == 1)
-        .map(|(_, x)| x)
-    {
-        uses.push((out.tensor().storage().clone(), Access::Overwrite));
-        bytes += out.tensor().storage().len_bytes();
-    }
-    let queued = Queued {
-        op: call.op,
-        kernel,
-        inputs: call
-            .inputs
-            .iter()
-            .map(|x| x.map(|x| x.tensor().clone()))
-            .collect(),
-        outputs: outputs.iter().map(|x| x.tensor().clone()).collect(),
-        attrs: call.attrs.clone(),
-        training: cx.training,
-        rng,
-    };
-    let facts = cx.facts();
-    let origin = crate::origin::current();
-    let issued_by = origin.clone();
-    engine().push(Op {
-        name: call.op.name,
-        run: Box::new(move || {
-            queued.run().map_err(|e| {
-                Failure::new(
-                    Box::new(e.with_operands(|| facts)),
-                    issued_by.as_deref().unwrap_or(""),
-                )
-            })
-        }),
-        uses,
-        priority: 0,
-        cost_ns,
-        bytes,
-        origin,
-    });
-    // Foreign code can see these bytes at any time: it must never find a half-written or stale value.
-    let shared = |x: &&Array| x.tensor().storage().is_shared();
-    if call.inputs.iter().flatten().any(&shared) || outputs.iter().any(|x| shared(&x)) {
-        for x in outputs {
-            x.wait_to_read()?;
-        }
-    }
-    Ok(())
-}
-
-impl Queued {
-    fn run(&self) -> Result<()> {
-        let inputs: SmallVec<[Option<&Tensor>; 8]> =
-            self.inputs.iter().map(Option::as_ref).collect();
-        let outputs: SmallVec<[&Tensor; 2]> = self.outputs.iter().collect();
-        let args = Args {
-            params: self.op.params,
-            attrs: &self.attrs,
-        };
-        let work = KernelCx {
-            op: self.op,
-            inputs: &inputs,
-            outputs: &outputs,
-            args,
-            training: self.training,
-            rng: self.rng,
-            threads: &Pool,
-        };
-        execute(&self.kernel, &work).map_err(|e| e.in_op(self.op.name))
-    }
-}
-
-fn execute(kernel: &Kernel, work: &KernelCx) -> Result<()> {
-    match kernel {
-        Kernel::Map {
-            rows,
-            compute,
-            params,
-        } => {
-            if let Some(refuses) = work.op.refuses {
-                refuses(work, DType::ALL[*compute as usize])?;
-            }
-            cpu::map_rows(work, rows, *compute, params)
-        }
-        Kernel::Fn(body) => body(work),
-    }
-}
-
-fn cost_ns(cx: &CallCx, outputs: &[Array]) -> u64 {
-    match cx.op.cost {
-        Cost::PerKiB(ns) => {
-            let bytes = |x: &Array| x.len() * x.dtype().size();
-            let total: usize = cx
-                .inputs
-                .iter()
-                .flatten()
-                .map(|x| bytes(x))
-                .chain(outputs.iter().map(bytes))
-                .sum();
-            total as u64 * u64::from(ns) / 1024
-        }
-        Cost::Of(cost) => cost(cx),
-    }
-}
-
-fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
-    let text = panic
-        .downcast_ref::<String>()
-        .map(String::as_str)
-        .or_else(|| panic.downcast_ref::<&str>().copied());
-    format!("kernel panicked: {}", text.unwrap_or("no message"))
-}
-
-/// The kernels' name of a dtype.
-#[inline]
-pub(crate) fn elem(dtype: DType) -> Elem {
-    Elem::ALL[dtype as usize]
 }

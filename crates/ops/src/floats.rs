@@ -10,16 +10,14 @@ use std::cell::{Cell, RefCell};
 use std::sync::OnceLock;
 
 use mxnet_tensor::{DType, DeviceKind, Scalar, normalize_axis};
-use smallvec::SmallVec;
 
 use crate::elementwise::{comparison, logic, special};
 use crate::error::{Error, Result};
-use crate::index::read_few;
 use crate::interp::{self, Flags};
 use crate::invoke::{Call, dispatch, invoke1};
 use crate::lone::{Lone, One};
 use crate::opdef::{Cpu, OpDef, Rng};
-use crate::{Array, Attrs, Outputs, Quick, cpu, shape, ufunc};
+use crate::{Array, Attrs, Outputs, cpu, shape, ufunc};
 
 /// What is done when an error is found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -146,38 +144,7 @@ pub fn tried<R, E>(
     }
 }
 
-/// Whether a result tells of no error: [`tried`] of an elementwise operator.
-pub(crate) fn is_clean(op: &OpDef, operands: &[Quick], y: &Array) -> Result<bool> {
-    if !is_finite(y)? {
-        return Ok(false);
-    }
-    if !looks_for_underflow(op) {
-        return Ok(true);
-    }
-    let read = |x: &Quick| match x {
-        Quick::Array(x) => read_few(x),
-        Quick::Number(number) => Some(std::iter::once(**number).collect()),
-    };
-    let operands: Option<SmallVec<[_; 2]>> = operands.iter().map(read).collect();
-    let (Some(operands), Some(values)) = (operands, read_few(y)) else {
-        return Ok(false);
-    };
-    if operands
-        .iter()
-        .any(|x| x.len() != 1 && x.len() != values.len())
-    {
-        return Ok(false);
-    }
-    let (tiny, counts) = (tiny(y.dtype()), counts_zeros(op));
-    let vanished = values.iter().enumerate().any(|(i, value)| {
-        let met = |x: &SmallVec<[Scalar; 16]>| size_of_number(&x[if x.len() == 1 { 0 } else { i }]);
-        let at_stake = |x: f64| x.is_finite() && (counts || x != 0.0);
-        size_of_number(value) < tiny && operands.iter().all(|x| at_stake(met(x)))
-    });
-    Ok(!vanished)
-}
-
-/// The same for one element.
+/// Whether an element that an operator made tells of no error.
 pub(crate) fn is_clean_element(op: &OpDef, operands: &[One], y: &Lone) -> bool {
     if !y.is_finite() {
         return false;

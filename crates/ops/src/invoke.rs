@@ -139,18 +139,34 @@ pub fn only(op: &'static OpDef, outputs: Outputs) -> Result<Array> {
 /// As [`invoke`].
 #[inline]
 pub fn dispatch(call: &Call) -> Result<Outputs> {
+    let mut outputs = Outputs::new();
+    dispatch_into(call, &mut outputs)?;
+    Ok(outputs)
+}
+
+/// As [`dispatch`], for callers that look at the outputs where they are: they are large to move. `outputs` is empty.
+///
+/// # Errors
+/// As [`invoke`].
+#[inline]
+pub fn dispatch_into(call: &Call, outputs: &mut Outputs) -> Result<()> {
     let flags = Flags::current();
     let result = if flags.is_plain() {
-        eager::run(call)
-    } else if flags.is_watching() {
+        eager::run_into(call, outputs)
+    } else {
+        intercepted(call, flags).map(|made| *outputs = made)
+    };
+    result.map_err(|error| call.explain(error))
+}
+
+/// A call that is recorded, watched or intercepted.
+#[inline(never)]
+fn intercepted(call: &Call, flags: Flags) -> Result<Outputs> {
+    if flags.is_watching() {
         floats::watched(call)
     } else if flags.is_stacked() {
         interp::call_top(call)
     } else {
         autograd::record(call)
-    };
-    match result {
-        Ok(outputs) => Ok(outputs),
-        Err(error) => Err(call.explain(error)),
     }
 }

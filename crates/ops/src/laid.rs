@@ -1,9 +1,8 @@
 //! How new arrays lie in memory: in the order of the axes of what they are made from.
 
-use mxnet_tensor::{DType, Device, Dims, Layout};
+use mxnet_tensor::{Dims, Layout};
 use smallvec::SmallVec;
 
-use crate::Array;
 use crate::cx::CallCx;
 use crate::error::Result;
 
@@ -46,19 +45,8 @@ pub(crate) fn as_inputs(cx: &CallCx) -> Option<Dims> {
     }
 }
 
-/// A new array whose axes lie in this order, slowest first.
-pub(crate) fn allocate(
-    order: &[usize],
-    shape: &[usize],
-    dtype: DType,
-    device: Device,
-) -> Result<Array> {
-    let made = Array::uninitialised(shape, dtype, device)?;
-    Ok(made.seen_as(dense(order, shape)?).as_own())
-}
-
 /// The layout of dense elements whose axes lie in this order, slowest first.
-fn dense(order: &[usize], shape: &[usize]) -> Result<Layout> {
+pub(crate) fn dense(order: &[usize], shape: &[usize]) -> Result<Layout> {
     let sizes: Dims = order.iter().map(|&axis| shape[axis]).collect();
     let mut strides: SmallVec<[isize; 4]> = SmallVec::from_elem(0, shape.len());
     for (&axis, &stride) in order.iter().zip(Layout::contiguous(&sizes).strides()) {

@@ -16,10 +16,12 @@ pub mod interp;
 pub mod interrupt;
 mod invoke;
 mod laid;
+mod launch;
 mod lone;
 mod methods;
 mod opdef;
 pub mod origin;
+pub mod plan;
 mod quick;
 pub mod registry;
 mod types;
@@ -43,9 +45,9 @@ use smallvec::SmallVec;
 pub use args::{Args, Attrs, Default, Param, ParamKind, Value};
 pub use array::{Array, Element, waits};
 pub use cx::{CallCx, CompositeCx, EagerCx, InferCx, KernelCx, RngState, ViewCx};
-pub use eager::Pool;
 pub use error::{Error, Fault, OperandFacts, Result, Tuple};
-pub use invoke::{Call, dispatch, invoke, invoke_with, invoke1, only};
+pub use invoke::{Call, dispatch, dispatch_into, invoke, invoke_with, invoke1, only};
+pub use launch::Pool;
 pub use lone::{Lone, One, quick_elements};
 pub use opdef::{
     Amp, Bundle, Copied, Cost, Cpu, Cuda, Filling, Fold, Form, Grad, GradRule, Grads, InferFn,
@@ -53,8 +55,7 @@ pub use opdef::{
     Viewed, Warned, Warning, Words, one, one_of,
 };
 pub use quick::{
-    Quick, constant, constant_elements, duplicate, duplicate_fortran, flat, flat_layout, quick,
-    quick_into, quick_to, range, two,
+    Quick, constant, constant_elements, duplicate, duplicate_fortran, flat, flat_layout, range,
 };
 pub use types::{
     DTypes, Lift, Out, Types, check_element, default_dtype, dtype_of_number, out_of_bounds,

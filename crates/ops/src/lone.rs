@@ -9,9 +9,9 @@ use std::mem::MaybeUninit;
 use mxnet_tensor::{DType, Device, DeviceKind, Scalar, Storage, Tensor};
 
 use crate::array::count_look;
-use crate::eager::elem;
 use crate::few::{copy_bits, peek};
 use crate::interp::Flags;
+use crate::launch::elem;
 use crate::opdef::{Cpu, OpDef};
 use crate::quick::Quick;
 use crate::types::{Lift, Types};

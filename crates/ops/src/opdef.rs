@@ -248,10 +248,6 @@ pub enum Short {
     Pair(fn(&Array, &Array) -> Result<Option<Array>>),
     /// Something for each row along one axis, the second argument, or of all elements.
     Along(fn(&Array, Option<isize>) -> Result<Option<Array>>),
-    /// All its arrays are given: this elementwise operator.
-    Elements(&'static OpDef),
-    /// All its arrays are given, and it is an elementwise operator with two results.
-    Two,
     /// Samples of a distribution, given its parameters, numbers or arrays of the shape of the result, a size and perhaps a dtype.
     Samples(Drawn),
     /// The same where the last parameter is a list of numbers, as long as the last axis of the result.

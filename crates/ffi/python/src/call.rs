@@ -11,12 +11,13 @@ mod front;
 mod result;
 mod short;
 
+use mxnet::ops::interp::Flags;
 use mxnet::ops::shape::{ASTYPE, ASTYPE_OF};
 use mxnet::ops::{
-    Array, Attrs, Call, Cpu, Form, OfNumber, OpDef, Outputs, ParamKind, Quick, Value, ViewCx,
-    Viewed, Warned, Warning, constant, default_dtype, dispatch, quick, quick_into,
+    Array, Attrs, Call, Cpu, Form, OfNumber, OpDef, Outputs, ParamKind, Value, ViewCx, Viewed,
+    Warned, Warning, dispatch, dispatch_into,
 };
-use mxnet::tensor::{Casting, DType, Scalar};
+use mxnet::tensor::{Casting, DType};
 use pyo3::IntoPyObjectExt;
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -29,7 +30,7 @@ use crate::convert::{self, In};
 use crate::error::raise;
 use crate::exchange;
 use crate::making;
-use crate::operators::{is_equality, quick_binary, quick_unary, unlike};
+use crate::operators::{is_equality, unlike};
 use arguments::{Arguments, bind};
 use result::{finish_as, finish_into};
 
@@ -47,25 +48,14 @@ fn call(
     named: &Named,
 ) -> PyResult<Py<PyAny>> {
     let op = binding.op;
+    let has_operands_only = named.len == 0 && positional.len() == op.params.len();
     if op.form == Form::Ufunc
-        && named.len == 0
-        && let Some(result) = quick_call(py, op, positional)?
+        && let Some((operands, out)) = operands_and_out(binding, positional, named)
+        && let Some(result) = elementwise(py, op, operands, out)?
     {
         return Ok(result);
     }
-    if op.form == Form::Ufunc
-        && named.len + positional.len() == op.params.len() + 1
-        && let Some(result) = quick_out(py, op, positional, named)?
-    {
-        return Ok(result);
-    }
-    if op.form == Form::Ufunc
-        && named.len > 0
-        && let Some(result) = crate::ufunc::keyed(py, op, positional, named)?
-    {
-        return Ok(result);
-    }
-    if op.form == Form::Ufunc
+    if op.is_ufunc()
         && let Some(result) = crate::ufunc::overridden(py, binding, positional, named)?
     {
         return Ok(result);
@@ -90,17 +80,8 @@ fn call(
             return unlike(&a, op, &b);
         }
     }
-    if !op.core.is_empty()
-        && let Some(result) = crate::ufunc::overridden(py, binding, positional, named)?
-    {
-        return Ok(result);
-    }
-    // Two arrays (or an array and a number) and nothing else: what most calls are.
-    if named.len == 0
-        && positional.len() == op.params.len()
-        && op.params.len() <= 2
-        && op.params.iter().all(|p| p.kind == ParamKind::Array)
-    {
+    // Arrays and nothing else: what most calls are.
+    if has_operands_only && op.params.iter().all(|p| p.kind == ParamKind::Array) {
         let mut inputs = SmallVec::<[Option<In>; 4]>::new();
         for (&object, param) in positional.iter().zip(op.params) {
             inputs.push(convert::array_argument(py, op, param, object)?);
@@ -121,6 +102,105 @@ fn call(
         Some(at) => in_class_of_input(py, result, &bound, at),
         None => Ok(result),
     }
+}
+
+/// The most operands of an elementwise operator.
+const MAX_OPERANDS: usize = 3;
+
+/// The operands of an elementwise function, and the object given for `out`. `None` if anything else is given.
+#[inline]
+fn operands_and_out<'a>(
+    binding: &'static Binding,
+    positional: &'a [*mut ffi::PyObject],
+    named: &Named,
+) -> Option<(&'a [*mut ffi::PyObject], Option<*mut ffi::PyObject>)> {
+    let num_operands = binding.op.params.len();
+    match (positional.len().checked_sub(num_operands)?, named.len) {
+        (0, 0) => Some((positional, None)),
+        (1, 0) => Some((&positional[..num_operands], Some(positional[num_operands]))),
+        (0, 1) => {
+            // `out` is the first of the keywords behind the operands. Names in calls are interned like ours.
+            let (name, out) = named.get(0);
+            (binding.keywords[num_operands].as_ptr() == name).then_some((positional, Some(out)))
+        }
+        _ => None,
+    }
+}
+
+/// Calls an elementwise operator on arrays of exactly this class and Python numbers; the result may go to such an array. `None` for other objects, if
+/// the call may wait, and if somebody intercepts it, who may run Python code.
+#[inline]
+pub fn elementwise(
+    py: Python<'_>,
+    op: &'static OpDef,
+    objects: &[*mut ffi::PyObject],
+    out: Option<*mut ffi::PyObject>,
+) -> PyResult<Option<Py<PyAny>>> {
+    if objects.len() > MAX_OPERANDS
+        || crate::engine::may_wait()
+        || Flags::current().is_intercepted()
+    {
+        return Ok(None);
+    }
+    // SAFETY: a borrowed argument of the running call.
+    let borrowed = |object| unsafe { Borrowed::<PyAny>::from_ptr(py, object) };
+    let out = match out.map(|out| borrowed(out).cast_exact::<PyArray>().map_err(|_| ())) {
+        None => None,
+        Some(Ok(out)) if matches!(op.cpu, Cpu::Map(rows) if rows.outs == 1) => {
+            out.get().check_writable(py)?;
+            Some(out)
+        }
+        Some(_) => return Ok(None),
+    };
+    // Numbers are read before any array is looked at: an integer beyond 64 bits raises an exception inside, which may collect garbage.
+    let mut numbers = [const { None::<Array> }; MAX_OPERANDS];
+    let mut arrays = [const { None::<Borrowed<'_, '_, PyArray>> }; MAX_OPERANDS];
+    for ((array, number), &object) in arrays.iter_mut().zip(&mut numbers).zip(objects) {
+        let object = borrowed(object);
+        match object.cast_exact::<PyArray>() {
+            Ok(x) => *array = Some(x),
+            Err(_) => match convert::number(&object)? {
+                Some(value) => {
+                    let made = Array::weak_scalar(value).map_err(|error| raise(py, error))?;
+                    *number = Some(made);
+                }
+                None => return Ok(None),
+            },
+        }
+    }
+    // No Python code runs from here to the end of the call, so the arrays can be looked at where they are.
+    let mut outputs = Outputs::new();
+    let result = {
+        let mut looks = [const { None::<Look<'_, Array>> }; MAX_OPERANDS];
+        let mut inputs = [None; MAX_OPERANDS];
+        for (to, x) in looks.iter_mut().zip(&arrays) {
+            *to = x.as_ref().map(|x| x.get().look(py));
+        }
+        for ((input, look), number) in inputs.iter_mut().zip(&looks).zip(&numbers) {
+            *input = look.as_deref().or(number.as_ref());
+        }
+        let target = out.as_ref().map(|x| x.get().look(py));
+        let outs = [target.as_deref()];
+        let call = Call {
+            op,
+            inputs: &inputs[..objects.len()],
+            attrs: &Attrs::none(),
+            outs: if out.is_some() { &outs } else { &[] },
+            dtype: None,
+        };
+        dispatch_into(&call, &mut outputs)
+    };
+    if let Err(error) = result {
+        return Err(raise(py, error));
+    }
+    if let Some(out) = out
+        && outputs.len() == 1
+        && let Some(y) = outputs.pop()
+    {
+        out.get().adopt_written(py, y)?;
+        return Ok(Some(out.to_owned().into_any().unbind()));
+    }
+    finish(py, op, outputs).map(Some)
 }
 
 /// What a Python number answers; `None` for anything else.
@@ -173,133 +253,14 @@ fn in_class_of_input(
     }
 }
 
-/// The short way of elementwise functions, as the operators of arrays take it; `None` if it is not open.
+/// A view of an array while nothing records or intercepts: the rule of the operator gives its layout, and the object is made around it. `None` where
+/// elements must be copied, and for errors, which the call reports.
 #[inline]
-fn quick_call(
-    py: Python<'_>,
-    op: &'static OpDef,
-    positional: &[*mut ffi::PyObject],
-) -> PyResult<Option<Py<PyAny>>> {
-    // SAFETY: borrowed arguments of the running call.
-    let object = |i: usize| unsafe { Bound::from_borrowed_ptr(py, positional[i]) };
-    match (positional.len(), op.params.len()) {
-        (1, 1) => match object(0).cast::<PyArray>() {
-            Ok(x) => quick_unary(x, op),
-            Err(_) => quick_numbers(py, op, &[object(0)]),
-        },
-        (2, 2) => {
-            let (a, b) = (object(0), object(1));
-            match (a.cast::<PyArray>(), b.cast::<PyArray>()) {
-                (Ok(a), _) => quick_binary(a, op, &b, false),
-                (_, Ok(b)) => quick_binary(b, op, &a, true),
-                _ => quick_numbers(py, op, &[a, b]),
-            }
-        }
-        _ => Ok(None),
-    }
-}
-
-/// The short way with nothing but `out=` behind the operands: arrays, or an array and a number; `None` if it is not open.
-#[inline]
-fn quick_out(
-    py: Python<'_>,
-    op: &'static OpDef,
-    positional: &[*mut ffi::PyObject],
-    named: &Named,
-) -> PyResult<Option<Py<PyAny>>> {
-    // SAFETY: borrowed arguments of the running call.
-    let borrowed = |p| unsafe { Bound::<PyAny>::from_borrowed_ptr(py, p) };
-    let (positional, out) = match (named.len, positional.split_last()) {
-        (1, _) => {
-            let (name, out) = named.get(0);
-            if !borrowed(name).eq("out")? {
-                return Ok(None);
-            }
-            (positional, borrowed(out))
-        }
-        (0, Some((&out, rest))) => (rest, borrowed(out)),
-        _ => return Ok(None),
-    };
-    let Ok(out) = out.cast_exact::<PyArray>() else {
-        return Ok(None);
-    };
-    if positional.len() != op.params.len() || positional.len() > 2 {
-        return Ok(None);
-    }
-    // SAFETY: as above.
-    let objects = positional
-        .iter()
-        .map(|&p| unsafe { Bound::<PyAny>::from_borrowed_ptr(py, p) });
-    let objects: SmallVec<[Bound<'_, PyAny>; 2]> = objects.collect();
-    // Read before anything is looked at: to find that an integer is beyond 64 bits may collect garbage.
-    let mut numbers = [const { None::<Scalar> }; 2];
-    for (number, object) in numbers.iter_mut().zip(&objects) {
-        if !object.is_instance_of::<PyArray>() {
-            *number = convert::number(object)?;
-            if number.is_none() {
-                return Ok(None);
-            }
-        }
-    }
-    let looks: SmallVec<[Option<Look<'_, Array>>; 2]> = objects
-        .iter()
-        .map(|x| x.cast::<PyArray>().ok().map(|x| x.get().look(py)))
-        .collect();
-    let mut operands = [Quick::Number(&Scalar::Bool(false)); 2];
-    for (slot, both) in operands.iter_mut().zip(looks.iter().zip(&numbers)) {
-        match both {
-            (Some(x), _) => *slot = Quick::Array(x),
-            (None, Some(number)) => *slot = Quick::Number(number),
-            (None, None) => return Ok(None),
-        }
-    }
-    let done = quick_into(op, &operands[..objects.len()], &out.get().look(py))
-        .map_err(|error| raise(py, error))?;
-    Ok(done.then(|| out.clone().into_any().unbind()))
-}
-
-/// The same of Python numbers: the first one becomes an array of the dtype that they have together.
-#[inline]
-fn quick_numbers(
-    py: Python<'_>,
-    op: &'static OpDef,
-    objects: &[Bound<'_, PyAny>],
-) -> PyResult<Option<Py<PyAny>>> {
-    let mut numbers = SmallVec::<[Scalar; 2]>::new();
-    for object in objects {
-        match convert::number(object)? {
-            Some(Scalar::Wide(_) | Scalar::U64(_)) | None => return Ok(None),
-            Some(number) => numbers.push(number),
-        }
-    }
-    let kind = numbers.iter().map(|number| number.kind()).max();
-    let (Some(&first), Some(kind)) = (numbers.first(), kind) else {
-        return Ok(None);
-    };
-    let made = constant(&[], Some(first), default_dtype(kind));
-    let Some(first) = made.map_err(|error| raise(py, error))? else {
-        return Ok(None);
-    };
-    let mut operands = SmallVec::<[Quick; 2]>::from_iter([Quick::Array(&first)]);
-    operands.extend(numbers[1..].iter().map(Quick::Number));
-    match quick(op, &operands).map_err(|error| raise(py, error))? {
-        Some(array) => Ok(Some(PyArray::wrap_result(py, array)?.into_any())),
-        None => Ok(None),
-    }
-}
-
-/// A view of an array at hand while nothing records or intercepts: its layout is all there is to compute. `None`: take the general way,
-/// which also words the errors.
-#[inline]
-fn quick_view(
-    py: Python<'_>,
-    op: &'static OpDef,
-    bound: &Arguments,
-) -> Option<PyResult<Py<PyAny>>> {
-    let (Cpu::View(view), [Some(In::Held(x))]) = (op.cpu, &bound.inputs[..]) else {
+fn view(py: Python<'_>, op: &'static OpDef, bound: &Arguments) -> Option<PyResult<Py<PyAny>>> {
+    let (Cpu::View(rule), [Some(In::Held(x))]) = (op.cpu, &bound.inputs[..]) else {
         return None;
     };
-    if !bound.outs.is_empty() || !mxnet::ops::interp::Flags::current().is_plain() {
+    if !bound.outs.is_empty() || !Flags::current().may_move() {
         return None;
     }
     let look = x.get().look(py);
@@ -307,7 +268,7 @@ fn quick_view(
         params: op.params,
         attrs: &bound.attrs,
     };
-    let seen = view(&ViewCx {
+    let seen = rule(&ViewCx {
         op,
         layout: look.layout(),
         args,
@@ -333,7 +294,7 @@ fn execute<'py>(
     op: &'static OpDef,
     bound: &mut Arguments<'py>,
 ) -> PyResult<Py<PyAny>> {
-    if let Some(view) = quick_view(py, op, bound) {
+    if let Some(view) = view(py, op, bound) {
         return view;
     }
     for out in bound.outs.iter().flatten() {
@@ -472,7 +433,7 @@ pub fn run(
     let heavy = matches!(op.cpu, Cpu::Eager(_) | Cpu::Composite(_)) && !inputs.is_empty();
     let waits = op.waits && !inputs.is_empty();
     let may_wait = waits || heavy && !are_light(py, inputs) || crate::engine::may_wait();
-    if may_wait || !outs.is_empty() {
+    if may_wait || !outs.is_empty() || Flags::current().is_intercepted() {
         let arrays = resolve_refs(inputs);
         let targets: SmallVec<[Option<Array>; 1]> = outs
             .iter()
@@ -493,14 +454,19 @@ pub fn run(
         return result.map_err(|e| raise(py, e));
     }
     // No Python code runs from here to the end of the call, so the arrays can be looked at where they are.
-    convert::with_arrays(inputs, |refs| {
-        dispatch(&Call {
+    let mut outputs = Outputs::new();
+    let result = convert::with_arrays(inputs, |refs| {
+        let call = Call {
             op,
             inputs: refs,
             attrs,
             outs: &[],
             dtype,
-        })
-    })
-    .map_err(|e| raise(py, e))
+        };
+        dispatch_into(&call, &mut outputs)
+    });
+    match result {
+        Ok(()) => Ok(outputs),
+        Err(error) => Err(raise(py, error)),
+    }
 }

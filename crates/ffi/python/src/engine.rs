@@ -171,3 +171,16 @@ pub fn running_line() -> Option<String> {
         Some(format!("{file}:{line}"))
     })
 }
+
+/// Switches the cache of plans; answers whether it was on. Without it every call is prepared by the rules of its operator.
+#[pyfunction]
+pub fn set_plan_cache(on: bool) -> bool {
+    mxnet::ops::plan::set_enabled(on)
+}
+
+/// How many calls of this thread ran a plan of the cache, and how many were prepared.
+#[pyfunction]
+pub fn plan_counters() -> (u64, u64) {
+    let counters = mxnet::ops::plan::counters();
+    (counters.hits, counters.misses)
+}

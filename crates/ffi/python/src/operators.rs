@@ -1,11 +1,8 @@
-//! How the class's operators reach the core: the short way where it is open, else the general one.
+//! How the class's operators reach the core.
 
 use std::mem::MaybeUninit;
 
-use mxnet::ops::{
-    Array, Attrs, Call, Lone, One, OpDef, Quick, Sole, dispatch, elementwise as e, quick_elements,
-    quick_into, quick_to,
-};
+use mxnet::ops::{Attrs, Call, Lone, One, OpDef, dispatch, elementwise as e, quick_elements};
 use mxnet::tensor::Scalar;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -25,7 +22,7 @@ pub fn binary(
     op: &'static OpDef,
     other: &Bound<'_, PyAny>,
 ) -> PyResult<Py<PyAny>> {
-    if let Some(result) = quick_binary(slf, op, other, false)? {
+    if let Some(result) = known_binary(slf, op, other, false)? {
         return Ok(result);
     }
     if std::ptr::eq(op, &raw const e::arithmetic::MULTIPLY) && number::repeats(slf, other) {
@@ -108,7 +105,7 @@ pub fn reflected(
     op: &'static OpDef,
     other: &Bound<'_, PyAny>,
 ) -> PyResult<Py<PyAny>> {
-    if let Some(result) = quick_binary(slf, op, other, true)? {
+    if let Some(result) = known_binary(slf, op, other, true)? {
         return Ok(result);
     }
     if std::ptr::eq(op, &raw const e::arithmetic::MULTIPLY) && number::repeats(slf, other) {
@@ -165,16 +162,36 @@ fn general(py: Python<'_>, op: &'static OpDef, operands: [Option<In>; 2]) -> PyR
     )
 }
 
-/// The short way for an array and an array or a Python number; `None` if it is not open.
+/// A binary operator of arrays of exactly this class, or of one and a Python number; `None` for anything else.
 #[inline]
-pub fn quick_binary(
+pub fn known_binary(
+    slf: &Bound<'_, PyArray>,
+    op: &'static OpDef,
+    other: &Bound<'_, PyAny>,
+    swapped: bool,
+) -> PyResult<Option<Py<PyAny>>> {
+    if slf.get().is_sole(slf.py())
+        && let Some(result) = element_binary(slf, op, other, swapped)?
+    {
+        return Ok(Some(result));
+    }
+    let operands = match swapped {
+        false => [slf.as_ptr(), other.as_ptr()],
+        true => [other.as_ptr(), slf.as_ptr()],
+    };
+    call::elementwise(slf.py(), op, &operands, None)
+}
+
+/// A binary operator of an element and an element or a Python number; `None` for anything else.
+#[inline]
+fn element_binary(
     slf: &Bound<'_, PyArray>,
     op: &'static OpDef,
     other: &Bound<'_, PyAny>,
     swapped: bool,
 ) -> PyResult<Option<Py<PyAny>>> {
     let py = slf.py();
-    // Read before anything is looked at: that an integer is beyond 64 bits takes an exception to find out, whose memory may collect garbage.
+    // Read before anything is looked at: an integer beyond 64 bits raises an exception inside, which may collect garbage.
     let (array, number) = match as_array(other) {
         Some(array) => (Some(array), None),
         None => (None, convert::number(other)?),
@@ -183,93 +200,43 @@ pub fn quick_binary(
         return Ok(None);
     }
     let other = || array.map(|array| array.get().look(py));
-    if slf.get().is_sole(py) {
-        let make = |to: &mut MaybeUninit<Lone>| {
-            let (lone, looked);
-            let this = match slf.get().lone(py) {
-                Some(element) => {
-                    lone = element;
-                    One::Lone(&lone)
-                }
-                None => {
-                    looked = slf.get().look(py);
-                    One::Array(&looked)
-                }
-            };
-            match (array.map(|other| other.get().lone(py)), &number) {
-                (Some(Some(other)), _) => quick_elements(op, &[this, One::Lone(&other)], to),
-                (None, Some(number)) if swapped => {
-                    quick_elements(op, &[One::Number(number), this], to)
-                }
-                (None, Some(number)) => quick_elements(op, &[this, One::Number(number)], to),
-                _ => {
-                    other().is_some_and(|other| quick_elements(op, &[this, One::Array(&other)], to))
-                }
+    let make = |to: &mut MaybeUninit<Lone>| {
+        let (lone, looked);
+        let this = match slf.get().lone(py) {
+            Some(element) => {
+                lone = element;
+                One::Lone(&lone)
+            }
+            None => {
+                looked = slf.get().look(py);
+                One::Array(&looked)
             }
         };
-        // SAFETY: where `make` answers yes, it has made the element.
-        if let Some(result) = unsafe { PyArray::element_by(py, make) }? {
-            return Ok(Some(result.into_any()));
-        }
-    }
-    let make = |to: &mut MaybeUninit<Array>| {
-        let (this, other) = (slf.get().look(py), other());
-        let this = Quick::Array(&this);
-        match (&other, &number) {
-            (Some(other), _) => quick_to(op, &[this, Quick::Array(other)], to),
-            (None, Some(number)) if swapped => quick_to(op, &[Quick::Number(number), this], to),
-            (None, Some(number)) => quick_to(op, &[this, Quick::Number(number)], to),
-            (None, None) => Ok(false),
+        match (array.map(|other| other.get().lone(py)), &number) {
+            (Some(Some(other)), _) => quick_elements(op, &[this, One::Lone(&other)], to),
+            (None, Some(number)) if swapped => quick_elements(op, &[One::Number(number), this], to),
+            (None, Some(number)) => quick_elements(op, &[this, One::Number(number)], to),
+            _ => other().is_some_and(|other| quick_elements(op, &[this, One::Array(&other)], to)),
         }
     };
-    // SAFETY: where `make` answers yes, it has made the result.
-    let result = unsafe { PyArray::made_by(py, true, make) }?;
+    // SAFETY: where `make` answers yes, it has made the element.
+    let result = unsafe { PyArray::element_by(py, make) }?;
     Ok(result.map(Py::into_any))
 }
 
-/// The short way of an operator that writes into this array. Answers whether it was open.
+/// An elementwise function of an element; `None` if this array is none.
 #[inline]
-fn quick_in_place(
-    slf: &Bound<'_, PyArray>,
-    op: &'static OpDef,
-    other: &Bound<'_, PyAny>,
-) -> PyResult<bool> {
+fn element_unary(slf: &Bound<'_, PyArray>, op: &'static OpDef) -> PyResult<Option<Py<PyAny>>> {
     let py = slf.py();
-    let done = match as_array(other) {
-        Some(other) => {
-            let this = slf.get().look(py);
-            let operands = [Quick::Array(&this), Quick::Array(&other.get().look(py))];
-            quick_into(op, &operands, &this)
-        }
-        None => match &convert::number(other) {
-            Ok(Some(value)) => {
-                let this = slf.get().look(py);
-                quick_into(op, &[Quick::Array(&this), Quick::Number(value)], &this)
-            }
-            // The general way reads it again, to say what is wrong.
-            Ok(None) | Err(_) => return Ok(false),
-        },
-    };
-    done.map_err(|error| raise(py, error))
-}
-
-/// The short way of an elementwise function of this array.
-#[inline]
-pub fn quick_unary(slf: &Bound<'_, PyArray>, op: &'static OpDef) -> PyResult<Option<Py<PyAny>>> {
-    let py = slf.py();
-    if slf.get().lone(py).is_some() {
-        let make = |to: &mut MaybeUninit<Lone>| match slf.get().lone(py) {
-            Some(element) => quick_elements(op, &[One::Lone(&element)], to),
-            None => false,
-        };
-        // SAFETY: where `make` answers yes, it has made the element.
-        if let Some(result) = unsafe { PyArray::element_by(py, make) }? {
-            return Ok(Some(result.into_any()));
-        }
+    if slf.get().lone(py).is_none() {
+        return Ok(None);
     }
-    let make = |to: &mut MaybeUninit<Array>| quick_to(op, &[Quick::Array(&slf.get().look(py))], to);
-    // SAFETY: where `make` answers yes, it has made the result.
-    let result = unsafe { PyArray::made_by(py, op.sole == Sole::Scalar, make) }?;
+    let make = |to: &mut MaybeUninit<Lone>| match slf.get().lone(py) {
+        Some(element) => quick_elements(op, &[One::Lone(&element)], to),
+        None => false,
+    };
+    // SAFETY: where `make` answers yes, it has made the element.
+    let result = unsafe { PyArray::element_by(py, make) }?;
     Ok(result.map(Py::into_any))
 }
 
@@ -322,9 +289,6 @@ pub fn in_place(
 ) -> PyResult<()> {
     let slf = target.0;
     let py = slf.py();
-    if quick_in_place(slf, op, other)? {
-        return Ok(());
-    }
     let Some(other) = convert::operand(other)? else {
         let problem = format!(
             "unsupported operand type for in-place {}: '{}'",
@@ -356,7 +320,7 @@ pub fn in_place(
 /// A unary operator of this array.
 pub fn unary(slf: &Bound<'_, PyArray>, op: &'static OpDef) -> PyResult<Py<PyAny>> {
     let py = slf.py();
-    if let Some(result) = quick_unary(slf, op)? {
+    if let Some(result) = element_unary(slf, op)? {
         return Ok(result);
     }
     let result = slf.get().with(py, |x| {

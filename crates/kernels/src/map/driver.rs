@@ -8,7 +8,7 @@ use std::mem::MaybeUninit;
 
 use smallvec::SmallVec;
 
-use super::half_table::looked_up;
+use super::half_table::{looked_up, table_len};
 use super::row::{RowFn, Rows};
 use crate::Threads;
 use crate::cast::Cast;
@@ -58,10 +58,9 @@ struct Tile([u8; TILE_BYTES]);
 #[repr(C, align(64))]
 struct TurnedTile([u8; TURNED_BYTES * (TURNED_COLS + 64)]);
 
-/// One operand during the loop.
-#[derive(Clone, Copy)]
+/// One operand of a loop, without its address.
+#[derive(Clone, Copy, Debug)]
 struct Lane {
-    ptr: *mut u8,
     /// Stored element.
     elem: Elem,
     /// Element the row reads or writes.
@@ -72,16 +71,32 @@ struct Lane {
 }
 
 /// What runs on a block: an operator's row, or nothing (a conversion is all gather, cast and scatter).
-#[derive(Clone, Copy)]
-enum Kernel<'a> {
-    Row(RowFn, &'a [f64]),
+#[derive(Clone, Copy, Debug)]
+enum Kernel {
+    Row(RowFn),
     Move,
 }
 
-struct Job<'a> {
-    kernel: Kernel<'a>,
+/// Addresses of the operands of one run.
+type Ptrs = [*mut u8; MAX_OPERANDS];
+
+/// An elementwise operator prepared for operands of known shape, strides and element types: everything about the loop
+/// that does not depend on addresses. It can be run any number of times, from any thread.
+#[derive(Clone, Debug)]
+pub struct Loops {
+    kernel: Kernel,
+    /// Number of outputs, which stand before the inputs in `lanes`.
     outs: usize,
     lanes: SmallVec<[Lane; 4]>,
+    /// Bytes to add to each operand's address: axes on which the first operand runs backwards are walked forwards.
+    shift: [isize; MAX_OPERANDS],
+    /// A bit for each operand, an input of another element, that has one value: it is converted once a run, not for every tile.
+    singles: u32,
+    /// The conversions of these.
+    single_casts: [Option<Cast>; MAX_OPERANDS],
+    /// Elements for which the results of a function of one half are looked up in a table; 0 for all other calls.
+    table_len: usize,
+    rows: Option<(&'static Rows, Elem)>,
     outer: SmallVec<[Axis; 4]>,
     /// Next to innermost and innermost axis.
     axes: [Axis; 2],
@@ -89,101 +104,235 @@ struct Job<'a> {
     block: [usize; 2],
     /// Number of blocks along `axes`.
     blocks: [usize; 2],
-    /// Number of blocks in all.
+    /// Number of blocks in all; 0 if there are no elements.
     units: usize,
     /// Elements that fit in a tile for every lane.
     tile_len: usize,
     /// A bit for each input that runs across the others' order and is turned in blocks; all others are taken as they lie.
     turned: u32,
+    /// Whether the whole loop is one row of operands as they lie.
+    is_row: bool,
+    /// Time of one element, in f32 additions.
+    cost: usize,
+    /// Time of the whole loop, in f32 additions.
+    work: usize,
 }
 
-// SAFETY: the pointers are shared by the tasks of one call, which write disjoint blocks; the caller of `run` keeps them
-// valid until all tasks have returned.
+/// One run of loops: what its tasks share.
+struct Job<'a> {
+    loops: &'a Loops,
+    ptrs: Ptrs,
+    params: &'a [f64],
+}
+
+// SAFETY: the pointers are shared by the tasks of one call, which write disjoint blocks; the caller of `Loops::run` keeps
+// them valid until all tasks have returned.
 unsafe impl Sync for Job<'_> {}
 
-/// Applies an operator to arrays of `shape`.
-///
-/// Operands whose `elem` differs from what the row takes (`rows.in_elem`, `rows.out_elem`) are converted tile by tile.
-/// An output may be exactly one of the inputs (same pointer and strides), or several; any other overlap the caller has resolved.
+/// Applies an operator to arrays of `shape`: prepares the loops and runs them once.
 ///
 /// # Safety
-/// 1. `outs` and `ins` have as many operands as `rows` says, each with one stride per axis, valid and aligned for all elements.
-/// 2. Elements of an output are distinct; outputs overlap neither each other nor, except as above, an input.
-/// 3. `params` holds at least `rows.params` numbers.
+/// As for [`Loops::run`], with the addresses of the operands.
 ///
 /// # Panics
 /// If the operator is not defined on `compute` (see [`Rows::supports`]).
 pub unsafe fn run(
     threads: &dyn Threads,
-    rows: &Rows,
+    rows: &'static Rows,
     compute: Elem,
     shape: &[usize],
     outs: &[Operand],
     ins: &[Operand],
     params: &[f64],
 ) {
-    debug_assert_eq!(
-        (outs.len(), ins.len()),
-        (rows.outs as usize, rows.ins as usize),
-        "operands of {}",
-        rows.name
-    );
-    debug_assert!(
-        params.len() >= rows.params as usize,
-        "{} takes {} numbers",
-        rows.name,
-        rows.params
-    );
-    let Some(row) = (rows.get)(isa(), compute) else {
-        panic!(
-            "{} is not defined on {compute:?}: the caller checks `supports`",
+    let loops = Loops::new(rows, compute, shape, outs, ins);
+    let mut ptrs = [std::ptr::null_mut(); MAX_OPERANDS];
+    for (ptr, operand) in ptrs.iter_mut().zip(outs.iter().chain(ins)) {
+        *ptr = operand.ptr;
+    }
+    // SAFETY: the caller's.
+    unsafe { loops.run(threads, ptrs, params) }
+}
+
+impl Loops {
+    /// The most operands of loops, outputs included.
+    pub const MAX_OPERANDS: usize = MAX_OPERANDS;
+
+    /// Prepares an operator for operands like these, over arrays of `shape`.
+    ///
+    /// Operands whose `elem` differs from what the row takes (`rows.in_elem`, `rows.out_elem`) are converted tile by tile.
+    /// An output may be exactly one of the inputs (same pointer and strides), or several; any other overlap the caller has
+    /// resolved. Addresses are only compared with each other.
+    ///
+    /// # Panics
+    /// If the operator is not defined on `compute` (see [`Rows::supports`]).
+    pub fn new(
+        rows: &'static Rows,
+        compute: Elem,
+        shape: &[usize],
+        outs: &[Operand],
+        ins: &[Operand],
+    ) -> Loops {
+        debug_assert_eq!(
+            (outs.len(), ins.len()),
+            (rows.outs as usize, rows.ins as usize),
+            "operands of {}",
             rows.name
         );
-    };
-    // SAFETY: the caller's.
-    if shape.contains(&0) || unsafe { looked_up(threads, rows, compute, shape, outs, ins, params) }
-    {
-        return;
-    }
-    let mut lanes = SmallVec::<[Lane; 4]>::new();
-    for out in outs {
-        let native = rows.out_elem(compute);
-        // Not what the row's own loops take as it lies.
-        let aliased = ins.iter().enumerate().any(|(i, input)| {
-            let is_taken = i < rows.in_place as usize
-                && [input.elem, out.elem] == [native; 2]
-                && is_same_walk(shape, input.strides, out.strides);
-            input.ptr == out.ptr && !is_taken
-        });
-        lanes.push(Lane::new(out, native, true, aliased));
-    }
-    // One value of another element (a Python number beside an array) is converted here and not for every tile: rows take it as it is then.
-    let mut values = [[0_u64; 2]; MAX_OPERANDS];
-    let mut taken = SmallVec::<[Operand; 4]>::new();
-    for ((i, input), value) in ins.iter().enumerate().zip(&mut values) {
-        let native = rows.in_elem(i, compute);
-        let is_one = (input.strides.iter().zip(shape)).all(|(&stride, &n)| stride == 0 || n == 1);
-        let mut input = *input;
-        if input.elem != native && is_one {
-            let to = value.as_mut_ptr().cast::<u8>();
-            // SAFETY: the input has an element, as no axis is empty; `value` has room for the widest.
-            unsafe { Cast::new(input.elem, native).row(input.ptr, to, 1) };
-            (input.ptr, input.elem) = (to, native);
+        let Some(row) = (rows.get)(isa(), compute) else {
+            panic!(
+                "{} is not defined on {compute:?}: the caller checks `supports`",
+                rows.name
+            );
+        };
+        let mut lanes = SmallVec::<[Lane; 4]>::new();
+        for out in outs {
+            let native = rows.out_elem(compute);
+            // Not what the row's own loops take as it lies.
+            let aliased = ins.iter().enumerate().any(|(i, input)| {
+                let is_taken = i < rows.in_place as usize
+                    && [input.elem, out.elem] == [native; 2]
+                    && is_same_walk(shape, input.strides, out.strides);
+                input.ptr == out.ptr && !is_taken
+            });
+            lanes.push(Lane::new(out.elem, native, true, aliased));
         }
-        lanes.push(Lane::new(&input, native, false, false));
-        taken.push(input);
-    }
-    // SAFETY: the caller's; converted values outlive the call.
-    unsafe {
-        drive(
-            threads,
-            Kernel::Row(row, params),
+        let mut singles = 0_u32;
+        let mut single_casts = [None; MAX_OPERANDS];
+        for (i, input) in ins.iter().enumerate() {
+            let native = rows.in_elem(i, compute);
+            let is_one =
+                (input.strides.iter().zip(shape)).all(|(&stride, &n)| stride == 0 || n == 1);
+            let elem = match input.elem != native && is_one {
+                true => {
+                    let k = outs.len() + i;
+                    singles |= 1 << k;
+                    single_casts[k] = Some(Cast::new(input.elem, native));
+                    native
+                }
+                false => input.elem,
+            };
+            lanes.push(Lane::new(elem, native, false, false));
+        }
+        let strides: SmallVec<[&[isize]; 4]> = outs.iter().chain(ins).map(|o| o.strides).collect();
+        let mut loops = Loops::over(
+            Kernel::Row(row),
             rows.cost as usize,
             shape,
-            outs,
-            &taken,
+            &strides,
+            outs.len(),
+            lanes,
+        );
+        (loops.singles, loops.single_casts) = (singles, single_casts);
+        loops.rows = Some((rows, compute));
+        if let ([out], [input]) = (outs, ins) {
+            loops.table_len = table_len(rows, shape, out, input);
+        }
+        loops
+    }
+
+    /// Prepares a conversion of one array into another of the same shape.
+    fn converting(shape: &[usize], out: &Operand, input: &Operand) -> Loops {
+        let mut lanes = SmallVec::<[Lane; 4]>::new();
+        lanes.push(Lane::new(out.elem, out.elem, true, out.ptr == input.ptr));
+        lanes.push(Lane::new(input.elem, out.elem, false, false));
+        Loops::over(
+            Kernel::Move,
+            1,
+            shape,
+            &[out.strides, input.strides],
+            1,
             lanes,
         )
+    }
+
+    /// Runs the loops over operands at the addresses `at`, outputs first.
+    ///
+    /// # Safety
+    /// 1. Each operand has the element type and strides that the loops were prepared for, valid and aligned for all elements.
+    /// 2. Elements of an output are distinct; outputs overlap neither each other nor an input, except that an output may be
+    ///    exactly the inputs that it was when the loops were prepared.
+    /// 3. `params` holds at least `rows.params` numbers.
+    #[inline]
+    pub unsafe fn run(
+        &self,
+        threads: &dyn Threads,
+        mut at: [*mut u8; MAX_OPERANDS],
+        params: &[f64],
+    ) {
+        if self.units == 0 {
+            return;
+        }
+        for (ptr, &shift) in at.iter_mut().zip(&self.shift) {
+            *ptr = ptr.wrapping_offset(shift);
+        }
+        let mut values = [const { MaybeUninit::<[u64; 2]>::uninit() }; MAX_OPERANDS];
+        if self.singles != 0 {
+            for k in self.outs..self.lanes.len() {
+                if self.singles >> k & 1 == 1 {
+                    let to = values[k].as_mut_ptr().cast::<u8>();
+                    let cast = self.single_casts[k].expect("single values have a conversion");
+                    // SAFETY: the input has an element, as no axis is empty; `values[k]` has room for the widest.
+                    unsafe { cast.row(at[k], to, 1) };
+                    at[k] = to;
+                }
+            }
+        }
+        if self.is_row && (self.work < SERIAL_WORK || threads.count() < 2) {
+            let Kernel::Row(row) = self.kernel else {
+                unreachable!("a conversion is no row")
+            };
+            // SAFETY: every operand is dense or one value over the whole loop, which is what a row takes.
+            return unsafe {
+                row(
+                    at.as_ptr(),
+                    self.axes[1].strides.as_ptr(),
+                    self.axes[1].len,
+                    params.as_ptr(),
+                )
+            };
+        }
+        // SAFETY: the caller's.
+        unsafe { self.run_blocks(threads, at, params) }
+    }
+
+    /// The loops block by block, dealt to threads if that pays.
+    ///
+    /// # Safety
+    /// As for [`Loops::run`].
+    #[inline(never)]
+    unsafe fn run_blocks(&self, threads: &dyn Threads, ptrs: Ptrs, params: &[f64]) {
+        if self.table_len > 0 {
+            let (rows, compute) = self.rows.expect("operators with tables have rows");
+            let operand = |k: usize| (ptrs[k], self.lanes[k].elem);
+            // SAFETY: the caller's: dense halves on both sides.
+            return unsafe {
+                looked_up(
+                    threads,
+                    rows,
+                    compute,
+                    self.table_len,
+                    operand(0),
+                    operand(1),
+                    params,
+                )
+            };
+        }
+        let job = Job {
+            loops: self,
+            ptrs,
+            params,
+        };
+        if threads.count() < 2 || self.work < SERIAL_WORK {
+            // SAFETY: the caller's.
+            return unsafe { job.units(0, self.units) };
+        }
+        let per_task = (TASK_WORK / (self.cost * self.block[0] * self.block[1])).max(1);
+        let tasks = self.units.div_ceil(per_task);
+        threads.run(tasks, &|t| {
+            // SAFETY: the caller's; tasks take disjoint units.
+            unsafe { job.units(t * per_task, self.units.min((t + 1) * per_task)) }
+        });
     }
 }
 
@@ -202,10 +351,6 @@ pub(crate) unsafe fn convert(
     outs: &[Operand],
     ins: &[Operand],
 ) {
-    let mut lanes = SmallVec::<[Lane; 4]>::new();
-    let aliased = outs[0].ptr == ins[0].ptr;
-    lanes.push(Lane::new(&outs[0], outs[0].elem, true, aliased));
-    lanes.push(Lane::new(&ins[0], outs[0].elem, false, false));
     let is_one = (ins[0].strides.iter().zip(shape)).all(|(&stride, &n)| stride == 0 || n == 1);
     if is_one && !shape.contains(&0) {
         let mut value = [0_u64; 2];
@@ -217,54 +362,13 @@ pub(crate) unsafe fn convert(
             fill_nd(threads, size, shape, outs[0].ptr, outs[0].strides, value);
         };
     }
+    let loops = Loops::converting(shape, &outs[0], &ins[0]);
     // SAFETY: the caller's.
-    unsafe { drive(threads, Kernel::Move, 1, shape, outs, ins, lanes) }
-}
-
-/// # Safety
-/// As for [`run`].
-unsafe fn drive(
-    threads: &dyn Threads,
-    kernel: Kernel,
-    cost: usize,
-    shape: &[usize],
-    outs: &[Operand],
-    ins: &[Operand],
-    mut lanes: SmallVec<[Lane; 4]>,
-) {
-    let strides: SmallVec<[&[isize]; 4]> = outs.iter().chain(ins).map(|o| o.strides).collect();
-    let axes = Axes::new(shape, &strides);
-    if axes.len == 0 {
-        return;
+    unsafe {
+        let mut ptrs = [std::ptr::null_mut(); MAX_OPERANDS];
+        (ptrs[0], ptrs[1]) = (outs[0].ptr, ins[0].ptr);
+        loops.run(threads, ptrs, &[])
     }
-    for (lane, shift) in lanes.iter_mut().zip(axes.shift) {
-        // SAFETY: `shift` leads to the first element of the walk, inside the operand.
-        lane.ptr = unsafe { lane.ptr.offset(shift) };
-    }
-    let widest = lanes
-        .iter()
-        .map(|l| l.elem.size().max(l.native.size()))
-        .max()
-        .unwrap_or(1);
-    let job = Job::new(
-        kernel,
-        outs.len(),
-        lanes,
-        axes.axes,
-        TILE_BYTES / widest,
-        cost,
-    );
-    let work = axes.len.saturating_mul(cost);
-    if threads.count() < 2 || work < SERIAL_WORK {
-        // SAFETY: the caller's.
-        return unsafe { job.units(0, job.units) };
-    }
-    let per_task = (TASK_WORK / (cost * job.block[0] * job.block[1])).max(1);
-    let tasks = job.units.div_ceil(per_task);
-    threads.run(tasks, &|t| {
-        // SAFETY: the caller's; tasks take disjoint units.
-        unsafe { job.units(t * per_task, job.units.min((t + 1) * per_task)) }
-    });
 }
 
 /// Applies an operator to `n` elements when every operand has the row's element type and is contiguous or one value.
@@ -276,7 +380,7 @@ unsafe fn drive(
 /// If the operator is not defined on `compute`.
 #[inline]
 pub unsafe fn run_row(
-    rows: &Rows,
+    rows: &'static Rows,
     compute: Elem,
     n: usize,
     ptrs: &[*mut u8],
@@ -335,8 +439,7 @@ pub unsafe fn run_row(
 }
 
 impl Lane {
-    fn new(operand: &Operand, native: Elem, is_out: bool, aliased: bool) -> Lane {
-        let elem = operand.elem;
+    fn new(elem: Elem, native: Elem, is_out: bool, aliased: bool) -> Lane {
         let cast = (elem != native).then(|| {
             if is_out {
                 Cast::new(native, elem)
@@ -345,7 +448,6 @@ impl Lane {
             }
         });
         Lane {
-            ptr: operand.ptr,
             elem,
             native,
             aliased,
@@ -354,15 +456,27 @@ impl Lane {
     }
 }
 
-impl<'a> Job<'a> {
-    fn new(
-        kernel: Kernel<'a>,
+impl Loops {
+    /// Loops over `shape`, given every operand's strides.
+    fn over(
+        kernel: Kernel,
+        cost: usize,
+        shape: &[usize],
+        strides: &[&[isize]],
         outs: usize,
         lanes: SmallVec<[Lane; 4]>,
-        mut outer: SmallVec<[Axis; 4]>,
-        tile_len: usize,
-        cost: usize,
-    ) -> Job<'a> {
+    ) -> Loops {
+        let Axes {
+            axes: mut outer,
+            shift,
+            len,
+        } = Axes::new(shape, strides);
+        let widest = lanes
+            .iter()
+            .map(|l| l.elem.size().max(l.native.size()))
+            .max()
+            .unwrap_or(1);
+        let tile_len = TILE_BYTES / widest;
         // Axes that are not there have one element, dense for every operand.
         let mut one = Axis {
             len: 1,
@@ -374,7 +488,7 @@ impl<'a> Job<'a> {
         let inner = outer.pop().unwrap_or(one);
         let next = outer.pop().unwrap_or(one);
         let turned = match kernel {
-            Kernel::Row(..) => turned(&lanes, outs, &next, &inner),
+            Kernel::Row(_) => turned(&lanes, outs, &next, &inner),
             Kernel::Move => 0,
         };
         let crosses = next.len > 1
@@ -409,11 +523,19 @@ impl<'a> Job<'a> {
             ];
         }
         let blocks = [next.len.div_ceil(block[0]), inner.len.div_ceil(block[1])];
-        let units = outer.iter().map(|a| a.len).product::<usize>() * blocks[0] * blocks[1];
-        Job {
+        let units = match len {
+            0 => 0,
+            _ => outer.iter().map(|a| a.len).product::<usize>() * blocks[0] * blocks[1],
+        };
+        let mut loops = Loops {
             kernel,
             outs,
             lanes,
+            shift,
+            singles: 0,
+            single_casts: [None; MAX_OPERANDS],
+            table_len: 0,
+            rows: None,
             outer,
             axes: [next, inner],
             block,
@@ -421,52 +543,17 @@ impl<'a> Job<'a> {
             units,
             tile_len,
             turned,
-        }
-    }
-
-    /// Runs blocks `from..to`.
-    ///
-    /// # Safety
-    /// The operands are valid, and no other thread runs these blocks.
-    #[allow(
-        clippy::needless_range_loop,
-        reason = "operand k has its pointer, strides and lane in three places"
-    )]
-    unsafe fn units(&self, from: usize, to: usize) {
-        let lanes = self.lanes.len();
-        for unit in from..to {
-            // Blocks to be turned that follow one another read neighbouring lines of the same pages.
-            let first = usize::from(self.turned == 0);
-            let mut at = [0; 2];
-            let mut rest = unit;
-            for axis in [first, 1 - first] {
-                at[axis] = rest % self.blocks[axis];
-                rest /= self.blocks[axis];
-            }
-            let [row, col] = at;
-            let (row, col) = (row * self.block[0], col * self.block[1]);
-            let mut ptrs = [std::ptr::null_mut::<u8>(); MAX_OPERANDS];
-            for k in 0..lanes {
-                let at =
-                    self.axes[0].strides[k] * row as isize + self.axes[1].strides[k] * col as isize;
-                // SAFETY: the block's first element.
-                ptrs[k] = unsafe { self.lanes[k].ptr.offset(at) };
-            }
-            for axis in self.outer.iter().rev() {
-                let i = (rest % axis.len) as isize;
-                rest /= axis.len;
-                for k in 0..lanes {
-                    // SAFETY: as above.
-                    ptrs[k] = unsafe { ptrs[k].offset(axis.strides[k] * i) };
-                }
-            }
-            let sides = [
-                self.block[0].min(self.axes[0].len - row),
-                self.block[1].min(self.axes[1].len - col),
-            ];
-            // SAFETY: the block lies inside the loop.
-            unsafe { self.run_block(&ptrs, sides) };
-        }
+            is_row: false,
+            cost,
+            work: len.saturating_mul(cost),
+        };
+        let sides = [next.len, inner.len];
+        loops.is_row = matches!(kernel, Kernel::Row(_))
+            && turned == 0
+            && next.len == 1
+            && loops.outer.is_empty()
+            && (0..loops.lanes.len()).all(|k| loops.is_direct(k, sides));
+        loops
     }
 
     /// Whether operand `k` of a block can be handed to the row as it lies.
@@ -478,20 +565,67 @@ impl<'a> Job<'a> {
         let single = k >= self.outs && inner == 0 && (sides[0] == 1 || outer == 0);
         lane.cast.is_none() && !lane.aliased && (dense || single)
     }
+}
+
+impl Job<'_> {
+    /// Runs blocks `from..to`.
+    ///
+    /// # Safety
+    /// The operands are valid, and no other thread runs these blocks.
+    #[allow(
+        clippy::needless_range_loop,
+        reason = "operand k has its pointer, strides and lane in three places"
+    )]
+    unsafe fn units(&self, from: usize, to: usize) {
+        let lanes = self.loops.lanes.len();
+        for unit in from..to {
+            // Blocks to be turned that follow one another read neighbouring lines of the same pages.
+            let first = usize::from(self.loops.turned == 0);
+            let mut at = [0; 2];
+            let mut rest = unit;
+            for axis in [first, 1 - first] {
+                at[axis] = rest % self.loops.blocks[axis];
+                rest /= self.loops.blocks[axis];
+            }
+            let [row, col] = at;
+            let (row, col) = (row * self.loops.block[0], col * self.loops.block[1]);
+            let mut ptrs = [std::ptr::null_mut::<u8>(); MAX_OPERANDS];
+            for k in 0..lanes {
+                let at = self.loops.axes[0].strides[k] * row as isize
+                    + self.loops.axes[1].strides[k] * col as isize;
+                // SAFETY: the block's first element.
+                ptrs[k] = unsafe { self.ptrs[k].offset(at) };
+            }
+            for axis in self.loops.outer.iter().rev() {
+                let i = (rest % axis.len) as isize;
+                rest /= axis.len;
+                for k in 0..lanes {
+                    // SAFETY: as above.
+                    ptrs[k] = unsafe { ptrs[k].offset(axis.strides[k] * i) };
+                }
+            }
+            let sides = [
+                self.loops.block[0].min(self.loops.axes[0].len - row),
+                self.loops.block[1].min(self.loops.axes[1].len - col),
+            ];
+            // SAFETY: the block lies inside the loop.
+            unsafe { self.run_block(&ptrs, sides) };
+        }
+    }
 
     /// # Safety
     /// `ptrs` are the operands' first elements in a block with these sides.
     unsafe fn run_block(&self, ptrs: &[*mut u8; MAX_OPERANDS], sides: [usize; 2]) {
-        let lanes = self.lanes.len();
-        match self.kernel {
+        let lanes = self.loops.lanes.len();
+        match self.loops.kernel {
             // SAFETY: the caller's.
-            Kernel::Row(row, params) if self.turned != 0 => unsafe {
-                self.run_turned(row, params, ptrs, sides)
+            Kernel::Row(row) if self.loops.turned != 0 => unsafe {
+                self.run_turned(row, ptrs, sides)
             },
-            Kernel::Row(row, params) if (0..lanes).all(|k| self.is_direct(k, sides)) => {
+            Kernel::Row(row) if (0..lanes).all(|k| self.loops.is_direct(k, sides)) => {
                 let mut strides = [0isize; MAX_OPERANDS];
                 for (k, s) in strides.iter_mut().enumerate().take(lanes) {
-                    *s = self.axes[1].strides[k];
+                    *s = self.loops.axes[1].strides[k];
                 }
                 // SAFETY: every operand is dense or one value over the block, which is what a row takes.
                 unsafe {
@@ -499,7 +633,7 @@ impl<'a> Job<'a> {
                         ptrs.as_ptr(),
                         strides.as_ptr(),
                         sides[0] * sides[1],
-                        params.as_ptr(),
+                        self.params.as_ptr(),
                     )
                 }
             }
@@ -513,29 +647,23 @@ impl<'a> Job<'a> {
     /// # Safety
     /// As for `run_block`.
     #[inline(never)]
-    unsafe fn run_turned(
-        &self,
-        row: RowFn,
-        params: &[f64],
-        ptrs: &[*mut u8; MAX_OPERANDS],
-        sides: [usize; 2],
-    ) {
+    unsafe fn run_turned(&self, row: RowFn, ptrs: &[*mut u8; MAX_OPERANDS], sides: [usize; 2]) {
         let mut tiles: [MaybeUninit<TurnedTile>; TURNED] =
             [const { MaybeUninit::uninit() }; TURNED];
         let mut tiles = tiles.iter_mut();
         let (mut at, mut steps, mut strides) =
             (*ptrs, [0isize; MAX_OPERANDS], [0isize; MAX_OPERANDS]);
-        for k in 0..self.lanes.len() {
-            let from = [self.axes[0].strides[k], self.axes[1].strides[k]];
+        for k in 0..self.loops.lanes.len() {
+            let from = [self.loops.axes[0].strides[k], self.loops.axes[1].strides[k]];
             (steps[k], strides[k]) = (from[0], from[1]);
-            if self.turned >> k & 1 == 0 {
+            if self.loops.turned >> k & 1 == 0 {
                 continue;
             }
             let Some(tile) = tiles.next() else {
                 debug_assert!(false, "no more than {TURNED} operands are turned");
                 return;
             };
-            let size = self.lanes[k].elem.size();
+            let size = self.loops.lanes[k].elem.size();
             let to = [(sides[1] * size) as isize + 64, size as isize];
             at[k] = tile.as_mut_ptr().cast();
             // SAFETY: rows of the tile are `TURNED_COLS` elements and a line long at most; there are no more of them than fit `TURNED_BYTES`.
@@ -544,7 +672,14 @@ impl<'a> Job<'a> {
         }
         for _ in 0..sides[0] {
             // SAFETY: along a row every operand is dense or one value, which is what a row takes; the last step leads behind the block and is not used.
-            unsafe { row(at.as_ptr(), strides.as_ptr(), sides[1], params.as_ptr()) };
+            unsafe {
+                row(
+                    at.as_ptr(),
+                    strides.as_ptr(),
+                    sides[1],
+                    self.params.as_ptr(),
+                )
+            };
             for (at, &step) in at.iter_mut().zip(&steps) {
                 *at = at.wrapping_offset(step);
             }
@@ -561,38 +696,39 @@ impl<'a> Job<'a> {
             [const { MaybeUninit::uninit() }; MAX_OPERANDS];
         let mut spare = MaybeUninit::<Tile>::uninit();
         let spare = spare.as_mut_ptr().cast::<u8>();
-        let lanes = self.lanes.len();
+        let lanes = self.loops.lanes.len();
         let mut col = 0;
         while col < sides[1] {
             let piece = [
                 sides[0],
-                self.tile_len
+                self.loops
+                    .tile_len
                     .div_ceil(sides[0])
-                    .min(self.tile_len)
+                    .min(self.loops.tile_len)
                     .min(sides[1] - col),
             ];
             let piece = if sides[0] > 1 { sides } else { piece };
             let n = piece[0] * piece[1];
             debug_assert!(
-                n <= self.tile_len,
+                n <= self.loops.tile_len,
                 "{n} elements in tiles of {}",
-                self.tile_len
+                self.loops.tile_len
             );
             let mut row_ptrs = [std::ptr::null_mut::<u8>(); MAX_OPERANDS];
             let mut row_strides = [0isize; MAX_OPERANDS];
             for k in 0..lanes {
-                let lane = &self.lanes[k];
-                let steps = [self.axes[0].strides[k], self.axes[1].strides[k]];
+                let lane = &self.loops.lanes[k];
+                let steps = [self.loops.axes[0].strides[k], self.loops.axes[1].strides[k]];
                 // SAFETY: column `col` of the block.
                 let here = unsafe { ptrs[k].offset(steps[1] * col as isize) };
                 let native = lane.native.size() as isize;
-                if self.is_direct(k, piece) {
+                if self.loops.is_direct(k, piece) {
                     (row_ptrs[k], row_strides[k]) = (here, if steps[1] == 0 { 0 } else { native });
                     continue;
                 }
                 let tile = tiles[k].as_mut_ptr().cast::<u8>();
                 (row_ptrs[k], row_strides[k]) = (tile, native);
-                if k < self.outs {
+                if k < self.loops.outs {
                     continue;
                 }
                 // SAFETY: the tile and the spare tile hold `n` elements of either type; the source is the block.
@@ -610,15 +746,18 @@ impl<'a> Job<'a> {
             }
             // SAFETY: rows get dense tiles, dense blocks or single values; outputs are scattered from what the row wrote.
             unsafe {
-                match self.kernel {
-                    Kernel::Row(row, params) => {
-                        row(row_ptrs.as_ptr(), row_strides.as_ptr(), n, params.as_ptr())
-                    }
+                match self.loops.kernel {
+                    Kernel::Row(row) => row(
+                        row_ptrs.as_ptr(),
+                        row_strides.as_ptr(),
+                        n,
+                        self.params.as_ptr(),
+                    ),
                     Kernel::Move => self.move_piece(&mut row_ptrs, row_strides[1], n),
                 }
-                for k in 0..self.outs {
-                    let lane = &self.lanes[k];
-                    let steps = [self.axes[0].strides[k], self.axes[1].strides[k]];
+                for k in 0..self.loops.outs {
+                    let lane = &self.loops.lanes[k];
+                    let steps = [self.loops.axes[0].strides[k], self.loops.axes[1].strides[k]];
                     let here = ptrs[k].offset(steps[1] * col as isize);
                     if row_ptrs[k] != here {
                         scatter(lane, piece, row_ptrs[k], here, steps, spare);
@@ -639,7 +778,7 @@ impl<'a> Job<'a> {
         in_stride: isize,
         n: usize,
     ) {
-        let size = self.lanes[0].native.size();
+        let size = self.loops.lanes[0].native.size();
         // SAFETY: the caller's.
         unsafe {
             copy_2d(

@@ -23,35 +23,35 @@ fn costly() -> u8 {
 /// Elements of one task.
 const CHUNK: usize = 64 * 1024;
 
-/// What [`run`] is asked to, if it is a costly function of very many dense halves whose results are as wide; returns whether it was.
-///
-/// # Safety
-/// As for [`run`].
-pub(super) unsafe fn looked_up(
-    threads: &dyn Threads,
-    rows: &Rows,
-    compute: Elem,
-    shape: &[usize],
-    outs: &[Operand],
-    ins: &[Operand],
-    params: &[f64],
-) -> bool {
-    let ([out], [input]) = (outs, ins) else {
-        return false;
-    };
+/// How many elements a call has if it is a costly function of very many dense halves whose results are as wide: those are looked up. 0 for all
+/// other calls.
+pub(super) fn table_len(rows: &Rows, shape: &[usize], out: &Operand, input: &Operand) -> usize {
     let is_half = |elem: Elem| matches!(elem, Elem::F16 | Elem::BF16);
     if rows.cost < costly() || !is_half(input.elem) || !is_half(out.elem) {
-        return false;
+        return 0;
     }
     let n: usize = shape.iter().product();
     if n < MANY {
-        return false;
+        return 0;
     }
     let axes = Axes::new(shape, &[out.strides, input.strides]);
     let is_dense = axes.axes.len() == 1 && axes.axes[0].strides[..2] == [2, 2];
-    if !is_dense {
-        return false;
-    }
+    if is_dense { n } else { 0 }
+}
+
+/// Computes the results of all halves, then looks up those of `n` dense ones. Operands are their first address in memory and their element.
+///
+/// # Safety
+/// As for [`run`]; [`table_len`] has said that there are `n` elements.
+pub(super) unsafe fn looked_up(
+    threads: &dyn Threads,
+    rows: &'static Rows,
+    compute: Elem,
+    n: usize,
+    (out, out_elem): (*mut u8, Elem),
+    (input, in_elem): (*mut u8, Elem),
+    params: &[f64],
+) {
     let halves: Vec<u16> = (0..=u16::MAX).collect();
     let mut table = vec![0_u16; ALL];
     let whole = |ptr: *mut u8, elem: Elem| Operand {
@@ -61,18 +61,16 @@ pub(super) unsafe fn looked_up(
     };
     // SAFETY: as many halves on both sides, apart from each other; the operator and its numbers are the caller's.
     unsafe {
-        let to = whole(table.as_mut_ptr().cast(), out.elem);
-        let from = whole(halves.as_ptr().cast_mut().cast(), input.elem);
+        let to = whole(table.as_mut_ptr().cast(), out_elem);
+        let from = whole(halves.as_ptr().cast_mut().cast(), in_elem);
         run(threads, rows, compute, &[ALL], &[to], &[from], params);
     }
-    // An input may run backwards along with its output: then both are walked from their other ends.
-    let to = Shared(out.ptr.wrapping_offset(axes.shift[0]).cast::<u16>());
-    let from = Shared(input.ptr.wrapping_offset(axes.shift[1]).cast::<u16>());
+    let to = Shared(out.cast::<u16>());
+    let from = Shared(input.cast::<u16>());
     split(threads, n.div_ceil(CHUNK), 2 * n, &|chunk| {
         for i in chunk * CHUNK..n.min((chunk + 1) * CHUNK) {
             // SAFETY: both have `n` dense elements (the caller's); every number of 16 bits has its place in the table.
             unsafe { *to.at(i) = *table.get_unchecked(*from.at(i) as usize) };
         }
     });
-    true
 }

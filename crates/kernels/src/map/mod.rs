@@ -20,7 +20,7 @@ mod trig;
 pub use arith::*;
 pub use compare::*;
 pub(crate) use driver::convert;
-pub use driver::{Operand, run, run_row};
+pub use driver::{Loops, Operand, run, run_row};
 pub use explog::*;
 pub use fold::{Right, at_positions, fold_in_any_order, fold_rows, scan_rows};
 pub use long_division::*;

@@ -11,6 +11,7 @@ use crate::Array;
 use crate::args::Attrs;
 use crate::autograd::CustomBackward;
 use crate::error::Error;
+use crate::invoke::Call;
 use crate::opdef::OpDef;
 
 /// Which output of which node an array is.
@@ -139,6 +140,21 @@ pub(crate) enum Inputs {
     },
     /// One entry each; `None` for absent ones.
     Each(Box<[Option<Spec>]>),
+}
+
+impl Inputs {
+    /// An entry for each input of a call.
+    pub fn each(call: &Call) -> Inputs {
+        Inputs::Each(call.inputs.iter().map(|x| x.map(Spec::of)).collect())
+    }
+
+    /// The Python number among the inputs: its position and value.
+    pub fn number(&self) -> Option<(u8, Scalar)> {
+        match *self {
+            Inputs::LikeOutput { number } => number,
+            Inputs::Each(_) => None,
+        }
+    }
 }
 
 /// A recorded operator call.

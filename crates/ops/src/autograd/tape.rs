@@ -2,18 +2,18 @@
 
 use std::sync::Arc;
 
+use mxnet_tensor::Scalar;
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 
-use crate::args::Attrs;
 use crate::autograd::node::{
     Edges, GradReq, Inputs, Kept, Kind, Leaf, Node, Recorded, Saved, Spec,
 };
 use crate::error::{Error, Result, Tuple};
 use crate::interp::Scope;
-use crate::invoke::{Call, only};
-use crate::opdef::{Cpu, Grad, Keep, OpDef};
-use crate::{Array, Outputs, Quick, eager};
+use crate::invoke::Call;
+use crate::opdef::{Cpu, Grad, Keep};
+use crate::{Array, Outputs, eager};
 
 /// Executes a call and records it if a gradient can flow through it.
 pub(crate) fn record(call: &Call) -> Result<Outputs> {
@@ -62,15 +62,20 @@ pub(crate) fn record_as(call: &Call, compute: impl FnOnce() -> Result<Outputs>) 
 
 fn recorded(call: &Call, keep: Keep, compute: impl FnOnce() -> Result<Outputs>) -> Result<Outputs> {
     check_outs(call)?;
+    // Inputs that the call changes are kept as they are before it.
+    let changes = !call.outs.is_empty() || !call.op.mutates.is_empty();
     let mut saved = Saved::new();
-    for (i, x) in call.inputs.iter().enumerate() {
-        if let Some(x) = x
-            && keep.has_input(i)
-        {
-            saved.push(Kept::new(as_before(call, x)?));
-        }
+    if changes {
+        save_inputs(call, keep, None, &mut saved)?;
     }
     let mut outputs = renewed(call, compute()?);
+    let inputs = if changes {
+        Inputs::each(call)
+    } else {
+        let inputs = like_output(call, &outputs).unwrap_or_else(|| Inputs::each(call));
+        save_inputs(call, keep, inputs.number(), &mut saved)?;
+        inputs
+    };
     for (i, y) in outputs.iter().enumerate() {
         if keep.has_output(i) {
             saved.push(Kept::new(y.detach()));
@@ -80,16 +85,16 @@ fn recorded(call: &Call, keep: Keep, compute: impl FnOnce() -> Result<Outputs>) 
         op: call.op,
         training: crate::interp::is_training(),
         attrs: (!call.attrs.values().is_empty()).then(|| Box::new(call.attrs.clone())),
-        inputs: Inputs::Each(call.inputs.iter().map(|x| x.map(Spec::of)).collect()),
+        inputs,
         saved: Mutex::new(Some(saved)),
     };
-    let edges = call
-        .inputs
-        .iter()
-        .map(|x| x.and_then(|x| x.entry().cloned()));
+    let mut edges = Edges::new();
+    for x in call.inputs {
+        edges.push(x.and_then(|x| x.entry().cloned()));
+    }
     let node = Node::new(
         Kind::Call(recorded),
-        edges.collect(),
+        edges,
         outputs.iter().map(Spec::of).collect(),
     );
     for (i, y) in outputs.iter_mut().enumerate() {
@@ -98,79 +103,41 @@ fn recorded(call: &Call, keep: Keep, compute: impl FnOnce() -> Result<Outputs>) 
     Ok(outputs)
 }
 
-/// Records a call of the short way for elementwise operators, which computed `y`.
-pub(crate) fn record_quick(op: &'static OpDef, operands: &[Quick], y: Array) -> Result<Array> {
-    let Grad::Rule(keep, _) = op.grad else {
-        return Ok(y);
-    };
-    let mut edges = Edges::new();
-    let mut saved = Saved::new();
-    let mut number = None;
-    for (i, operand) in operands.iter().enumerate() {
-        match operand {
-            Quick::Array(x) if x.dtype() == y.dtype() && x.shape() == y.shape() => {
-                edges.push(x.entry().cloned());
-                if keep.has_input(i) {
-                    saved.push(Kept::new((*x).clone()));
-                }
-            }
-            Quick::Number(value) if number.is_none() => {
-                edges.push(None);
-                number = Some((i as u8, **value));
-            }
-            _ => return record_unlike(op, keep, operands, y),
+/// Keeps the inputs that the gradient rule needs, but for the number at position `number`, which the node has.
+fn save_inputs(
+    call: &Call,
+    keep: Keep,
+    number: Option<(u8, Scalar)>,
+    saved: &mut Saved,
+) -> Result<()> {
+    let number = number.map(|(at, _)| usize::from(at));
+    for (i, x) in call.inputs.iter().enumerate() {
+        if let Some(x) = x
+            && keep.has_input(i)
+            && number != Some(i)
+        {
+            saved.push(Kept::new(as_before(call, x)?));
         }
     }
-    let recorded = Recorded {
-        op,
-        training: crate::interp::is_training(),
-        attrs: None,
-        inputs: Inputs::LikeOutput { number },
-        saved: Mutex::new(None),
-    };
-    Ok(attach(recorded, keep, edges, saved, y))
+    Ok(())
 }
 
-/// The same for operands of other dtypes than the result.
-#[cold]
-fn record_unlike(op: &'static OpDef, keep: Keep, operands: &[Quick], y: Array) -> Result<Array> {
-    let arrays: SmallVec<[Array; 3]> = operands
-        .iter()
-        .map(|operand| match operand {
-            Quick::Array(x) => Ok((*x).clone()),
-            Quick::Number(value) => Array::weak_scalar(**value),
-        })
-        .collect::<Result<_>>()?;
-    let inputs: SmallVec<[Option<&Array>; 3]> = arrays.iter().map(Some).collect();
-    let call = Call {
-        op,
-        inputs: &inputs,
-        attrs: &Attrs::none(),
-        outs: &[],
-        dtype: None,
-    };
-    only(op, recorded(&call, keep, || Ok(Outputs::from_iter([y])))?)
-}
-
-/// The node of a call with one output, and the output as its result.
-fn attach(
-    mut recorded: Recorded,
-    keep: Keep,
-    edges: Edges,
-    mut saved: Saved,
-    mut y: Array,
-) -> Array {
-    if keep.has_output(0) {
-        saved.push(Kept::new(y.detach()));
+/// The compact form of the inputs of an elementwise call: all are like its output, but for one Python number.
+fn like_output(call: &Call, outputs: &[Array]) -> Option<Inputs> {
+    let [y] = outputs else { return None };
+    if !matches!(call.op.cpu, Cpu::Map(_)) {
+        return None;
     }
-    *recorded.saved.get_mut() = Some(saved);
-    let node = Node::new(
-        Kind::Call(recorded),
-        edges,
-        SmallVec::from_buf([Spec::of(&y)]),
-    );
-    y.set_entry(node, 0);
-    y
+    let mut number = None;
+    for (i, x) in call.inputs.iter().enumerate() {
+        let x = (*x)?;
+        match x.number() {
+            Some(value) if number.is_none() => number = Some((i as u8, value)),
+            None if x.dtype() == y.dtype() && x.shape() == y.shape() => {}
+            _ => return None,
+        }
+    }
+    Some(Inputs::LikeOutput { number })
 }
 
 /// An input as it is before the call: a copy if the call writes into its storage.

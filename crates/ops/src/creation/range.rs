@@ -10,9 +10,9 @@ use smallvec::SmallVec;
 use crate::Array;
 use crate::args::{Attrs, Param, ParamKind, Value};
 use crate::cx::{CallCx, CompositeCx, KernelCx};
-use crate::eager::elem;
 use crate::error::{Error, Result};
 use crate::invoke::invoke1;
+use crate::launch::elem;
 use crate::nn::operand::{Staged, dense};
 use crate::opdef::{
     Cost, Cpu, Grad, Grads, Inferred, Keep, Onnx, OpDef, Probe, Short, Surface, one_of,

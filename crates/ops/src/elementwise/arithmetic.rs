@@ -7,7 +7,7 @@ use crate::Array;
 use crate::autograd::GradCx;
 use crate::elementwise::comparison::{EQUAL, GREATER, LESS};
 use crate::error::Result;
-use crate::opdef::{Cpu, Cuda, Fold, Grad, Keep, Onnx, OpDef, Probe, Short, Sparse, Surface};
+use crate::opdef::{Cpu, Cuda, Fold, Grad, Keep, Onnx, OpDef, Probe, Sparse, Surface};
 use crate::reduce::{CUMMAX, CUMMIN, CUMPROD, CUMSUM, MAX, MIN, PROD, SUM};
 use crate::types::{DTypes, Lift, Out, Types};
 
@@ -236,7 +236,6 @@ pub static DIVMOD: OpDef = OpDef {
         lift: Lift::BoolToI8,
         out: Out::Same,
     },
-    short: Short::Two,
     cpu: Cpu::Map(&map::DIVMOD),
     cuda: Cuda::None,
     // The quotient is piecewise constant: only the remainder's cotangent counts.

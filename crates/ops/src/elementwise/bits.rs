@@ -8,10 +8,10 @@ use mxnet_tensor::{DType, Dims, Scalar};
 
 use crate::args::{Param, ParamKind, Value};
 use crate::cx::{CallCx, CompositeCx, KernelCx};
-use crate::eager::{Pool, elem};
 use crate::error::Result;
 use crate::index::dense;
 use crate::invoke::invoke1;
+use crate::launch::{Pool, elem};
 use crate::nn::operand;
 use crate::opdef::{Cost, Cpu, Grad, Inferred, OpDef, Probe, Short, Surface, one_of};
 use crate::shape::{moveaxis, narrow, pad_with};

@@ -5,7 +5,7 @@ use mxnet_tensor::{DType, Kind, Scalar};
 
 use super::logic::{LOGICAL_AND, LOGICAL_NOT, LOGICAL_OR};
 use crate::Array;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::invoke::Call;
 use crate::opdef::{Cpu, Cuda, Grad, Onnx, OpDef, Probe, Surface};
 use crate::types::Types;
@@ -88,24 +88,36 @@ fn whole(x: Scalar) -> Option<std::result::Result<i128, f64>> {
     })
 }
 
-/// Compares signed integers with uint64, which have no integer type in common: exactly, where floats would round. `None` for other calls.
-pub(crate) fn of_both_signs(call: &Call) -> Result<Option<Array>> {
+fn is_signed(x: &Array) -> bool {
+    x.dtype().is_signed() && x.dtype().is_integer() && !x.is_weak()
+}
+
+/// Whether a call compares signed integers with uint64, which have no integer type in common.
+pub(crate) fn is_of_both_signs(call: &Call) -> bool {
     let [Some(a), Some(b)] = call.inputs else {
-        return Ok(None);
+        return false;
     };
     let is_wide = |x: &Array| x.dtype() == DType::U64 && !x.is_weak();
-    let is_signed = |x: &Array| x.dtype().is_signed() && x.dtype().is_integer() && !x.is_weak();
+    call.dtype.is_none()
+        && (is_wide(a) && is_signed(b) || is_signed(a) && is_wide(b))
+        && OPS.iter().any(|&op| std::ptr::eq(op, call.op))
+}
+
+/// The result of such a call: exact, where floats would round.
+pub(crate) fn of_both_signs(call: &Call) -> Result<Array> {
+    let [Some(a), Some(b)] = call.inputs else {
+        return Err(Error::internal(
+            call.op.name,
+            "a comparison has two operands",
+        ));
+    };
     let swapped = is_signed(b);
-    if call.dtype.is_some() || !(is_wide(a) && swapped || is_signed(a) && is_wide(b)) {
-        return Ok(None);
-    }
     // What the comparison says where the signed operand is negative, whatever the other one is.
     let below = match call.op.name {
         "equal" => false,
         "not_equal" => true,
         "less" | "less_equal" => !swapped,
-        "greater" | "greater_equal" => swapped,
-        _ => return Ok(None),
+        _ => swapped,
     };
     let signed = if swapped { b } else { a };
     let zero = Array::weak_scalar(Scalar::I64(0))?;
@@ -115,11 +127,10 @@ pub(crate) fn of_both_signs(call: &Call) -> Result<Option<Array>> {
         true => a.binary(call.op, &magnitude)?,
         false => magnitude.binary(call.op, b)?,
     };
-    let answer = match below {
-        true => plain.binary(&LOGICAL_OR, &negative)?,
-        false => plain.binary(&LOGICAL_AND, &negative.unary(&LOGICAL_NOT)?)?,
-    };
-    Ok(Some(answer))
+    match below {
+        true => plain.binary(&LOGICAL_OR, &negative),
+        false => plain.binary(&LOGICAL_AND, &negative.unary(&LOGICAL_NOT)?),
+    }
 }
 
 /// What comparisons have in common.

@@ -8,8 +8,7 @@ use crate::args::{Param, Value};
 use crate::elementwise::arithmetic::DIVIDE;
 use crate::error::{Error, Result};
 use crate::invoke::invoke1;
-use crate::opdef::{Cpu, Cuda, Form, Grad, Keep, Onnx, OpDef, Probe, Short, Sparse, Surface};
-use crate::quick::{Quick, quick};
+use crate::opdef::{Cpu, Cuda, Form, Grad, Keep, Onnx, OpDef, Probe, Sparse, Surface};
 use crate::types::{DTypes, Lift, Out, Types};
 
 pub(crate) static OPS: &[&OpDef] = &[
@@ -219,10 +218,6 @@ pub static ROUND: OpDef = OpDef {
             return cx.done(x.copy_in("K")?);
         }
         cx.done(rounded(&x.astype(DType::F64)?, decimals)?.astype(x.dtype())?)
-    }),
-    short: Short::Along(|x, decimals| match decimals {
-        None | Some(0) if x.dtype().is_inexact() => quick(&RINT, &[Quick::Array(x)]),
-        _ => Ok(None),
     }),
     probe: Probe::calls(&[
         "f((2, 3))",

@@ -15,7 +15,7 @@ use crate::elementwise::special::ISNAN;
 use crate::error::Result;
 use crate::index::NONZERO;
 use crate::invoke::{Call, dispatch, invoke, invoke1};
-use crate::opdef::{Bundle, Cpu, Cuda, Form, Grad, Keep, Onnx, OpDef, Probe, Short, Sole, Surface};
+use crate::opdef::{Bundle, Cpu, Cuda, Form, Grad, Keep, Onnx, OpDef, Probe, Sole, Surface};
 use crate::shape;
 use crate::types::{DTypes, Types, promoted};
 use crate::ufunc::deliver::{CASTING, ORDER, SUBOK, computed_in, delivered};
@@ -65,7 +65,6 @@ pub static WHERE: OpDef = OpDef {
         (None, None) => invoke(&NONZERO, &[cx.input(0)], &Attrs::none()),
         _ => Err(cx.value_error("either both or neither of `x` and `y` should be given")),
     }),
-    short: Short::Elements(&CHOOSE),
     sole: Sole::Array,
     probe: Probe::calls(&[
         "b((2, 3)), f((2, 3)), f((2, 3))",

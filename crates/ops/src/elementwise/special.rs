@@ -15,7 +15,7 @@ use crate::elementwise::select::choose;
 use crate::error::Result;
 use crate::invoke::{Call, invoke1};
 use crate::opdef::{
-    Amp, Cost, Cpu, Cuda, Fold, Form, Grad, Keep, Onnx, OpDef, Probe, Short, Sole, Sparse, Surface,
+    Amp, Cost, Cpu, Cuda, Fold, Form, Grad, Keep, Onnx, OpDef, Probe, Sole, Sparse, Surface,
 };
 use crate::types::{DTypes, Lift, Out, Types, resolve_call};
 
@@ -650,7 +650,6 @@ pub static MODF: OpDef = OpDef {
         >>> np.modf([1.5, -2.25])
         (array([ 0.5 , -0.25]), array([ 1., -2.]))
     ",
-    short: Short::Two,
     cpu: Cpu::Map(&map::MODF),
     cuda: Cuda::None,
     // The integer part is piecewise constant: only the fraction's cotangent counts.

@@ -10,11 +10,11 @@ use super::resolved;
 use crate::Array;
 use crate::args::{Attrs, Param};
 use crate::cpu;
-use crate::eager::elem;
 use crate::elementwise::comparison::EQUAL;
 use crate::elementwise::select;
 use crate::error::{Error, Result};
 use crate::invoke::invoke1;
+use crate::launch::elem;
 use crate::opdef::{Cpu, Form, Grad, Keep, OpDef, Probe, Surface, one_of};
 use crate::types::promoted;
 

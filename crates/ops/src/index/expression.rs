@@ -11,11 +11,11 @@ use super::{GATHER, INDEX_ADD, INDEX_ASSIGN, nonzero, short};
 use crate::args::{Attrs, Value};
 use crate::autograd;
 use crate::creation::zeros;
-use crate::eager::{self, Kernel};
 use crate::elementwise::select;
 use crate::error::{Error, Result, Tuple};
 use crate::interp::{Flags, Scope};
 use crate::invoke::{Call, dispatch, invoke1, only};
+use crate::launch::{Kernel, cost_ns, launch};
 use crate::types::check_element;
 use crate::{Array, Outputs, cpu, floats, shape};
 
@@ -256,7 +256,8 @@ fn write(x: &Array, canonical: &Canonical, value: &Array) -> Result<()> {
         dtype: None,
     };
     let outputs = Outputs::from_iter([target.clone()]);
-    eager::launch(&call, Kernel::Fn(assign_kernel), &outputs, 0)
+    let cost_ns = cost_ns(&call.cx(), target.tensor().len_bytes());
+    launch(&call, &Kernel::Fn(assign_kernel), &outputs, 0, cost_ns)
 }
 
 /// `value` with the dtype of `x`, broadcast to the places, and so that one stride leads from position to position.

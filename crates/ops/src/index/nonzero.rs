@@ -11,10 +11,10 @@ use smallvec::SmallVec;
 
 use crate::args::{Attrs, Param};
 use crate::array::count_look;
-use crate::eager::{Pool, elem};
 use crate::error::Result;
 use crate::interp::Flags;
 use crate::invoke::invoke1;
+use crate::launch::{Pool, elem};
 use crate::opdef::{Bundle, Cpu, Cuda, Grad, Onnx, OpDef, Probe, Short, Surface};
 use crate::{Array, Outputs, cpu};
 

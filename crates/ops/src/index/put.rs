@@ -12,9 +12,9 @@ use mxnet_tensor::{DType, DeviceKind, Kind, Layout, Scalar};
 
 use super::short::{MOST, SMALL_BYTES, element, is_open, places, vars_of};
 use super::writing::put_on_row;
-use crate::eager::elem;
 use crate::error::Result;
 use crate::interp::Flags;
+use crate::launch::elem;
 use crate::lone::Lone;
 use crate::quick::Quick;
 use crate::types::check_element;

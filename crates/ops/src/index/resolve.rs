@@ -8,10 +8,10 @@ use mxnet_tensor::{DType, DeviceKind, Dims, Tensor};
 
 use super::positions::all_in_range;
 use crate::args::{Attrs, Param, ParamKind, Value};
-use crate::eager::{Pool, elem};
 use crate::error::{Error, Result};
 use crate::interp::Flags;
 use crate::invoke::invoke1;
+use crate::launch::{Pool, elem};
 use crate::opdef::{Cpu, Cuda, Grad, OpDef, Probe, one_of};
 use crate::{Array, Outputs};
 

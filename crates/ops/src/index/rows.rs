@@ -14,9 +14,9 @@ use crate::Array;
 use crate::args::{Attrs, Param, ParamKind, Value};
 use crate::creation::{dims, zeros};
 use crate::cx::{CallCx, CompositeCx};
-use crate::eager::elem;
 use crate::error::{Error, Result, Tuple};
 use crate::invoke::invoke1;
+use crate::launch::elem;
 use crate::opdef::{Cpu, Grad, Onnx, OpDef, Probe, Surface, one_of};
 
 /// One element for each position along an axis.

@@ -9,10 +9,10 @@ use mxnet_tensor::{DType, DeviceKind, Dims, Layout, Scalar, Source, Tensor};
 use smallvec::SmallVec;
 
 use crate::array::count_look;
-use crate::eager::Pool;
 use crate::error::Result;
 use crate::few::{Few, peek};
 use crate::interp::Flags;
+use crate::launch::Pool;
 use crate::lone::Lone;
 use crate::{Array, cpu};
 

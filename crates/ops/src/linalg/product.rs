@@ -13,12 +13,12 @@ use crate::Array;
 use crate::args::{Attrs, Param};
 use crate::autograd::GradCx;
 use crate::cx::CallCx;
-use crate::eager::{Pool, elem};
 use crate::elementwise::arithmetic::MULTIPLY;
 use crate::error::{Result, Tuple};
 use crate::floats;
 use crate::interp::Flags;
 use crate::invoke::invoke1;
+use crate::launch::{Pool, elem};
 use crate::linalg::MATMUL_ALONG;
 use crate::nn::operand;
 use crate::opdef::{

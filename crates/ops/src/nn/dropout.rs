@@ -7,9 +7,9 @@ use mxnet_tensor::{DType, Dims};
 use crate::args::{Attrs, Param, ParamKind, Value};
 use crate::cpu;
 use crate::cx::KernelCx;
-use crate::eager::elem;
 use crate::error::Result;
 use crate::invoke::invoke1;
+use crate::launch::elem;
 use crate::nn::operand;
 use crate::opdef::{Cost, Cpu, Cuda, Grad, Onnx, OpDef, Probe, Rng, Surface, one_of};
 

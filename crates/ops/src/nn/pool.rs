@@ -8,11 +8,11 @@ use smallvec::SmallVec;
 use crate::args::{Args, Attrs, Param, ParamKind, Value};
 use crate::autograd::GradCx;
 use crate::cx::KernelCx;
-use crate::eager::elem;
 use crate::elementwise::comparison::EQUAL;
 use crate::elementwise::select::choose;
 use crate::error::{Error, Result, Tuple};
 use crate::invoke::{invoke, invoke_with};
+use crate::launch::elem;
 use crate::nn::conv::{
     LAYOUTS, channels_first, extents, is_channels_last, sizes, spatial_axes, turned,
 };

@@ -7,9 +7,9 @@ use smallvec::SmallVec;
 
 use crate::args::{Args, Attrs, Param, ParamKind};
 use crate::cx::{CallCx, KernelCx};
-use crate::eager::elem;
 use crate::error::{Error, Result};
 use crate::invoke::invoke_with;
+use crate::launch::elem;
 use crate::linalg::flops_ns;
 use crate::nn::operand::{self, Staged};
 use crate::nn::unrolled::{self, Steps};

@@ -8,11 +8,11 @@ use smallvec::SmallVec;
 use crate::args::{Attrs, Param, ParamKind, Value};
 use crate::autograd::GradCx;
 use crate::cx::{CallCx, KernelCx};
-use crate::eager::elem;
 use crate::elementwise::comparison::LESS;
 use crate::elementwise::select::choose;
 use crate::error::{Result, Tuple};
 use crate::invoke::invoke_with;
+use crate::launch::elem;
 use crate::nn::operand::{self, Staged};
 use crate::opdef::{
     Amp, Cost, Cpu, Grad, Grads, Inferred, Keep, Onnx, OpDef, Probe, Surface, one_of,

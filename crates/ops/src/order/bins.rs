@@ -8,9 +8,9 @@ use mxnet_tensor::{DType, Dims, Operand, Tensor, promotion, result_type};
 
 use crate::args::Param;
 use crate::cx::{CallCx, KernelCx};
-use crate::eager::elem;
 use crate::error::Result;
 use crate::index::dense;
+use crate::launch::elem;
 use crate::opdef::{Cost, Cpu, Grad, OpDef, Probe, one_of};
 use crate::{Tuple, cpu};
 

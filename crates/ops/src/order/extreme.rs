@@ -7,8 +7,8 @@ use smallvec::SmallVec;
 
 use crate::args::{Param, ParamKind};
 use crate::cx::{CallCx, KernelCx};
-use crate::eager::elem;
 use crate::error::Result;
+use crate::launch::elem;
 use crate::opdef::{Cost, Cpu, Form, Grad, Inferred, Onnx, OpDef, Probe, Short, Surface, one_of};
 use crate::{Array, quick};
 

@@ -7,9 +7,9 @@ use mxnet_kernels::sort::{self as kernel, Order, Rows};
 
 use super::rows::{rows, sort_few};
 use crate::Array;
-use crate::eager::Pool;
 use crate::error::Result;
 use crate::index::{is_writable, put_few};
+use crate::launch::Pool;
 use crate::quick::SMALL_LEN;
 
 /// Sorts along an axis.

@@ -12,11 +12,11 @@ use crate::Array;
 use crate::args::{Attrs, Param};
 use crate::creation::zeros;
 use crate::cx::{CallCx, KernelCx};
-use crate::eager::elem;
 use crate::error::{Result, Tuple};
 use crate::index::dense;
 use crate::interp::Flags;
 use crate::invoke::invoke1;
+use crate::launch::elem;
 use crate::opdef::{Cost, Cpu, Grad, OpDef, Probe, Short, Surface, one_of};
 use crate::shape::moveaxis;
 

@@ -5,8 +5,8 @@ use mxnet_kernels::sort::{Lookup, contains};
 use mxnet_tensor::{DType, Dims};
 
 use crate::args::Param;
-use crate::eager::elem;
 use crate::index::dense;
+use crate::launch::elem;
 use crate::opdef::{Cost, Cpu, Grad, OpDef, Probe, one_of};
 
 /// What `isin` is made of.

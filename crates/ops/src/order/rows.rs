@@ -8,10 +8,10 @@ use smallvec::SmallVec;
 use crate::args::{Attrs, Param, ParamKind, Value};
 use crate::autograd::GradCx;
 use crate::cx::{CallCx, KernelCx};
-use crate::eager::{Pool, elem};
 use crate::error::Result;
 use crate::index::{SCATTER_ALONG, dense, gather_along};
 use crate::invoke::invoke1;
+use crate::launch::{Pool, elem};
 use crate::opdef::{Cost, Cpu, Grad, Grads, Inferred, Keep, Onnx, OpDef, Probe, one_of};
 use crate::{Array, quick};
 

@@ -9,11 +9,11 @@ use mxnet_tensor::{DType, DeviceKind, Dims, Kind, Promotion, Scalar, Tensor, pro
 use smallvec::SmallVec;
 
 use crate::args::{Attrs, Default, Param, Value};
-use crate::eager::{Pool, elem};
 use crate::error::{Error, Result};
 use crate::index::{dense, resolved, take};
 use crate::interp::Flags;
 use crate::invoke::invoke1;
+use crate::launch::{Pool, elem};
 use crate::opdef::{Cost, Cpu, Cuda, Grad, Keep, OpDef, Probe, Short, Surface, one_of};
 use crate::shape::flip;
 use crate::{Array, Element, Tuple, cpu, promoted};

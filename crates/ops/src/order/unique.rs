@@ -9,10 +9,10 @@ use super::sort::argsort;
 use crate::args::{Attrs, Param, Value};
 use crate::autograd::GradCx;
 use crate::cx::EagerCx;
-use crate::eager::{Pool, elem};
 use crate::error::Result;
 use crate::index::{SCATTER_ALONG, gather_along};
 use crate::invoke::{invoke, invoke1};
+use crate::launch::{Pool, elem};
 use crate::opdef::{Cpu, Cuda, Grad, Grads, Keep, Onnx, OpDef, Probe};
 use crate::{Array, Outputs};
 

@@ -7,12 +7,10 @@ use mxnet_tensor::{DType, DeviceKind, Layout, Source, Tensor, checked_len};
 use super::SMALL_LEN;
 use crate::Array;
 use crate::cpu::copy_few;
-use crate::eager::elem;
 use crate::error::Result;
 use crate::interp::Flags;
-use crate::invoke::Call;
+use crate::launch::elem;
 use crate::opdef::Copied;
-use crate::shape;
 
 /// The elements of a small array in C order, in memory of their own and as `dtype`, if nobody records and nobody writes them. `None`: take the
 /// general way.
@@ -80,7 +78,7 @@ pub fn flat(x: &Array) -> Result<Option<Array>> {
 
 /// The elements in C order and memory of their own; converted only if they lie in C order.
 #[inline]
-pub(super) fn small_copy(x: &Array, dtype: DType) -> Result<Option<Array>> {
+fn small_copy(x: &Array, dtype: DType) -> Result<Option<Array>> {
     copy_as(x, dtype, Layout::contiguous(x.shape()))
 }
 
@@ -164,27 +162,4 @@ pub(crate) fn at_hand(
     drop(guard);
     // The array last, so that it is made where it is returned: every move of what was just written waits.
     Ok(done.then(|| Array::from_tensor(result.dense(shape))))
-}
-
-/// The short way of copies and conversions of a small array. `None`: take the general way.
-#[inline]
-pub(crate) fn convert(call: &Call) -> Result<Option<Array>> {
-    let dtype = if std::ptr::eq(call.op, &shape::COPY) {
-        None
-    } else if std::ptr::eq(call.op, &shape::CAST) {
-        call.cx().dtype("dtype")
-    } else {
-        return Ok(None);
-    };
-    let [Some(x)] = *call.inputs else {
-        return Ok(None);
-    };
-    let dtype = dtype.unwrap_or(x.dtype());
-    if !call.outs.is_empty()
-        || call.dtype.is_some()
-        || !x.layout().is_contiguous() && std::ptr::eq(call.op, &shape::CAST)
-    {
-        return Ok(None);
-    }
-    small_copy(x, dtype)
 }

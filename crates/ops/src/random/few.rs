@@ -17,12 +17,12 @@ use mxnet_tensor::{
 use smallvec::SmallVec;
 
 use crate::Array;
-use crate::eager::{Pool, elem};
 use crate::elementwise::arithmetic::{ADD, DIVIDE, MULTIPLY, SQUARE, SUBTRACT};
 use crate::elementwise::explog::SQRT;
 use crate::elementwise::select::CHOOSE;
 use crate::error::{Error, Result};
 use crate::interp::{Flags, current_device};
+use crate::launch::{Pool, elem};
 use crate::lone::Lone;
 use crate::opdef::{Cpu, OpDef};
 use crate::random::draw::{between, blocks, distribution};

@@ -9,9 +9,9 @@ use crate::Array;
 use crate::args::{Attrs, Param, ParamKind, Value};
 use crate::autograd::GradCx;
 use crate::cx::{CallCx, KernelCx};
-use crate::eager::elem;
 use crate::error::Result;
 use crate::invoke::invoke1;
+use crate::launch::elem;
 use crate::nn::operand::dense;
 use crate::opdef::{
     Cost, Cpu, Form, Grad, Inferred, Keep, Onnx, OpDef, Probe, Short, Surface, one_of,

@@ -9,10 +9,10 @@ use smallvec::SmallVec;
 
 use crate::args::{Attrs, Param, ParamKind, Value};
 use crate::cx::{CallCx, CompositeCx, KernelCx};
-use crate::eager::elem;
 use crate::error::Result;
 use crate::invoke::invoke1;
 use crate::laid;
+use crate::launch::elem;
 use crate::nn::operand;
 use crate::opdef::{
     Cost, Cpu, Form, Grad, Inferred, Keep, Onnx, OpDef, OutSpec, Probe, Short, Surface, one_of,

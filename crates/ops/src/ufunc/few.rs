@@ -2,18 +2,16 @@
 //! general way, which also says what is wrong.
 #![allow(unsafe_code)]
 
-use mxnet_engine::engine;
 use mxnet_kernels::Serial;
 use mxnet_kernels::map::Rows;
-use mxnet_tensor::{Casting, DType, DeviceKind, Dims, Tensor, can_cast};
-use smallvec::SmallVec;
+use mxnet_tensor::{DType, Dims};
 
 use super::kernels::segment;
-use crate::eager::elem;
 use crate::error::Result;
 use crate::interp::Flags;
+use crate::launch::elem;
 use crate::opdef::{Cpu, OpDef, Short};
-use crate::quick::{self, Quick, SMALL_LEN, duplicate};
+use crate::quick;
 use crate::reduce::{ALL, ANY, MAX, MIN, PROD, SUM};
 use crate::types::{Lift, Out, Types};
 use crate::{Array, cpu};
@@ -130,94 +128,4 @@ pub fn reduceat_few(
         }
         true
     })
-}
-
-/// The function of every element of `a` and every one of `b`, of one dtype.
-///
-/// # Errors
-/// As [`reduce_few`].
-pub fn outer_few(op: &'static OpDef, a: &Array, b: &Array) -> Result<Option<Array>> {
-    let Types::Promote { accepts, lift, out } = op.types else {
-        return Ok(None);
-    };
-    let (dtype, n, m) = (a.dtype(), a.len(), b.len());
-    let is_open = |x: &Array| {
-        x.ndim() > 0
-            && x.len() <= SMALL_LEN
-            && !x.is_weak()
-            && x.device().kind() == DeviceKind::Cpu
-            && x.layout().is_contiguous()
-    };
-    if !Flags::current().is_plain()
-        || lift == Lift::ToWidestFloat
-        || !accepts.has(dtype)
-        || b.dtype() != dtype
-        || !is_open(a)
-        || !is_open(b)
-        || a.device() != b.device()
-        || n * m > SMALL_LEN
-    {
-        return Ok(None);
-    }
-    let row = rows_of(op).and_then(|rows| (rows.get)(mxnet_kernels::isa::isa(), elem(dtype)));
-    let Some(row) = row else { return Ok(None) };
-    let reads = [a.tensor().storage().var(), b.tensor().storage().var()];
-    let is_lone = std::ptr::eq(reads[0], reads[1]);
-    let cost = (n * m) as u64 + 1;
-    let Some(guard) = engine().try_acquire(&reads[usize::from(is_lone)..], &[], cost) else {
-        return Ok(None);
-    };
-    if guard.poison().is_some() {
-        return Ok(None);
-    }
-    let mut shape = Dims::from_slice(a.shape());
-    shape.extend_from_slice(b.shape());
-    let returned = out.of(dtype);
-    let result = Tensor::empty(&shape, returned, a.device())?;
-    let (size, wide) = (dtype.size(), returned.size());
-    let (x, y, z) = (
-        a.tensor().data_ptr(),
-        b.tensor().data_ptr(),
-        result.data_ptr(),
-    );
-    let strides = [wide as isize, 0, size as isize];
-    for i in 0..if m == 0 { 0 } else { n } {
-        let ptrs = [z.wrapping_add(i * m * wide), x.wrapping_add(i * size), y];
-        // SAFETY: 1. one element of `a`, the `m` dense ones of `b`, and as many of the result, of the row's types. 2. `guard` grants the reads; the
-        // result is known to nobody else.
-        unsafe { row(ptrs.as_ptr(), strides.as_ptr(), m, std::ptr::null()) };
-    }
-    drop(guard);
-    Ok(Some(Array::from_tensor(result)))
-}
-
-/// The function computed in `dtype`, to which the operands are converted under the rule 'same_kind'.
-///
-/// # Errors
-/// As [`reduce_few`].
-pub fn call_in(op: &'static OpDef, operands: &[&Array], dtype: DType) -> Result<Option<Array>> {
-    if !Flags::current().is_plain()
-        || !accepts(op, dtype)
-        || op.refuses.is_some()
-        || !operands.iter().all(|x| {
-            !x.is_weak() && x.len() <= SMALL_LEN && can_cast(x.dtype(), dtype, Casting::SameKind)
-        })
-    {
-        return Ok(None);
-    }
-    let mut converted: SmallVec<[Option<Array>; 2]> = SmallVec::new();
-    for x in operands {
-        converted.push(match x.dtype() == dtype {
-            true => None,
-            false => match duplicate(x, dtype)? {
-                Some(x) => Some(x),
-                None => return Ok(None),
-            },
-        });
-    }
-    let both = operands.iter().zip(&converted);
-    let operands: SmallVec<[Quick; 2]> = both
-        .map(|(x, converted)| Quick::Array(converted.as_ref().unwrap_or(x)))
-        .collect();
-    quick::quick(op, &operands)
 }

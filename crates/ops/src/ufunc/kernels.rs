@@ -11,8 +11,8 @@ use smallvec::SmallVec;
 use crate::args::{Param, ParamKind};
 use crate::cpu;
 use crate::cx::KernelCx;
-use crate::eager::elem;
 use crate::error::{Error, Result};
+use crate::launch::elem;
 use crate::opdef::{Cost, Cpu, Cuda, Grad, OpDef, Probe, one_of};
 use crate::reduce::folded;
 use crate::registry;
@@ -255,7 +255,7 @@ fn fold(cx: &KernelCx) -> Result<()> {
 /// # Safety
 /// As for [`map::fold_rows`]; `result` has `width` elements of `compute`.
 unsafe fn fold_into(
-    rows: &Rows,
+    rows: &'static Rows,
     compute: DType,
     x: *const u8,
     mask: Option<*mut u8>,
@@ -325,7 +325,7 @@ const FEW_ROWS: usize = 8;
 /// `from` holds `len` (at least one) dense rows, `to` one.
 pub(super) unsafe fn segment(
     threads: &dyn Threads,
-    rows: &Rows,
+    rows: &'static Rows,
     compute: DType,
     from: *const u8,
     len: usize,

@@ -12,7 +12,7 @@ mod reduce;
 
 pub use at::{AT, at};
 pub use dtype::{Loop, fold_dtype, loops, num_inputs, num_outputs};
-pub use few::{accumulate_few, call_in, outer_few, reduce_few, reduceat_few};
+pub use few::{accumulate_few, reduce_few, reduceat_few};
 pub use kernels::{FOLD, SEGMENTS, STEPS};
 pub use reduce::{Initial, Reduction, accumulate, outer, reduce, reduceat};
 

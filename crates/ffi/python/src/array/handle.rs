@@ -3,7 +3,7 @@
 use std::mem::MaybeUninit;
 
 use mxnet::ops::interp::Flags;
-use mxnet::ops::{Array, Lone, OpDef, Sole, autograd};
+use mxnet::ops::{Array, Lone, OpDef, Outputs, Sole, autograd};
 use mxnet::tensor::{DType, Layout, Source};
 use pyo3::PyTypeInfo;
 use pyo3::prelude::*;
@@ -105,6 +105,34 @@ impl PyArray {
             None => Ok(made),
             Some(error) => Err(raise(py, error)),
         }
+    }
+
+    /// A new Python object for the only output of an operator, which is moved straight into it: arrays are large to move.
+    ///
+    /// # Panics
+    /// If there is no output.
+    #[inline]
+    pub fn wrap_output(py: Python<'_>, op: &OpDef, outputs: &mut Outputs) -> PyResult<Py<PyArray>> {
+        let is_scalar = op.sole == Sole::Scalar && outputs[0].ndim() == 0;
+        let write = |to: *mut PyArray| {
+            let array = |to: *mut Array| match outputs.pop() {
+                Some(y) => {
+                    // SAFETY: the place is one for an array.
+                    unsafe { to.write(y) };
+                    true
+                }
+                None => false,
+            };
+            // SAFETY: the place is one for an array object, and written where the array is.
+            unsafe {
+                let is_written = PyArray::write_array(to, array, || None);
+                (&raw mut (*to).is_scalar).write(is_scalar);
+                is_written
+            }
+        };
+        // SAFETY: as above.
+        let made = unsafe { place_if(py, write) }?;
+        Ok(made.expect("there is an output"))
     }
 
     /// A new Python object for what the operator made.

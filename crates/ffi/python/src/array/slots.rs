@@ -13,7 +13,7 @@ use pyo3::types::PyType;
 
 use super::PyArray;
 use crate::call::{guarded, guarded_or};
-use crate::operators::quick_binary;
+use crate::operators::known_binary;
 use crate::slot::Slot;
 use crate::{index, values};
 
@@ -218,12 +218,12 @@ unsafe extern "C" fn set_item(
     }
 }
 
-/// `a op b`, by the short way if `a` is an array and it is open.
+/// `a op b` if `a` is an array and `b` one or a Python number; `general` answers for anything else.
 ///
 /// # Safety
 /// Both are borrowed for the call, the lock is held.
 #[inline]
-unsafe fn short(
+unsafe fn binary(
     a: *mut ffi::PyObject,
     op: &'static OpDef,
     b: *mut ffi::PyObject,
@@ -237,7 +237,7 @@ unsafe fn short(
         };
         (py, x, Borrowed::<PyAny>::from_ptr(py, b))
     };
-    guarded(py, op.name, || match quick_binary(&x, op, &y, false)? {
+    guarded(py, op.name, || match known_binary(&x, op, &y, false)? {
         Some(result) => Ok(result),
         // SAFETY: null with an exception set, or a new reference.
         None => unsafe { Bound::from_owned_ptr_or_err(py, general()).map(Bound::unbind) },
@@ -249,7 +249,7 @@ macro_rules! binary {
     ($($name:ident: $op:expr),* $(,)?) => { $(
         unsafe extern "C" fn $name(a: *mut ffi::PyObject, b: *mut ffi::PyObject) -> *mut ffi::PyObject {
             // SAFETY: Python calls slots with the lock held, and one of the two an object of the class.
-            unsafe { short(a, &$op, b, || USUAL.$name()(a, b)) }
+            unsafe { binary(a, &$op, b, || USUAL.$name()(a, b)) }
         }
     )* };
 }
@@ -276,5 +276,5 @@ unsafe extern "C" fn compare(
         _ => &e::comparison::GREATER_EQUAL,
     };
     // SAFETY: Python calls the slot with an object of the class as `a`, the lock held.
-    unsafe { short(a, op, b, || USUAL.compare()(a, b, kind)) }
+    unsafe { binary(a, op, b, || USUAL.compare()(a, b, kind)) }
 }

@@ -103,7 +103,10 @@ pub fn bind<'py>(
     bound: &mut Arguments<'py>,
 ) -> PyResult<&'static OpDef> {
     let op = binding.public;
-    let gathered = gather_variadic(py, op, positional)?;
+    let gathered = match binding.variadic {
+        Some(at) if positional.len() >= at + 2 => gather_variadic(py, at, positional)?,
+        _ => None,
+    };
     let shortened: SmallVec<[*mut ffi::PyObject; 4]>;
     let positional = match &gathered {
         Some((at, tuple)) => {
@@ -123,14 +126,8 @@ pub fn bind<'py>(
             binding.name
         )));
     }
-    const FEW: usize = 16;
-    let (mut few, mut many) = ([ptr::null_mut(); FEW], Vec::new());
-    let slots: &mut [*mut ffi::PyObject] = if binding.keywords.len() <= FEW {
-        &mut few[..binding.keywords.len()]
-    } else {
-        many.resize(binding.keywords.len(), ptr::null_mut());
-        &mut many
-    };
+    let mut slots: SmallVec<[*mut ffi::PyObject; 16]> =
+        SmallVec::from_elem(ptr::null_mut(), binding.keywords.len());
     slots[..positional.len()].copy_from_slice(positional);
     let mut beside = None;
     for i in 0..named.len {
@@ -152,7 +149,9 @@ pub fn bind<'py>(
         }
         slots[at] = value;
         // A bound by place may be the only one; by name it is what it says.
-        if let Some(other) = op.params.get(at).and_then(|param| param.beside) {
+        if binding.has_beside
+            && let Some(other) = op.params.get(at).and_then(|param| param.beside)
+        {
             let other = op.params.iter().position(|param| param.name == other);
             beside = beside.or(other);
         }
@@ -169,10 +168,10 @@ pub fn bind<'py>(
         slot.is_null() || std::ptr::eq(*slot, unsafe { ffi::Py_None() })
     };
     let op = match slots.get(binding.op.params.len()..) {
-        Some(rest) if rest.iter().all(none) && !asks_for_more(py, binding, slots) => binding.op,
+        Some(rest) if rest.iter().all(none) && !asks_for_more(py, binding, &slots) => binding.op,
         _ => op,
     };
-    for (param, &slot) in op.params.iter().zip(&*slots) {
+    for (param, &slot) in op.params.iter().zip(&slots) {
         if slot.is_null() {
             match (param.kind, param.default) {
                 (_, Default::Required) => {
@@ -218,15 +217,9 @@ pub fn bind<'py>(
 /// `x.reshape(2, 3)`: several integers where one variadic parameter stands become its tuple. Answers its position and the tuple.
 fn gather_variadic<'py>(
     py: Python<'py>,
-    op: &'static OpDef,
+    at: usize,
     positional: &[*mut ffi::PyObject],
 ) -> PyResult<Option<(usize, Bound<'py, PyTuple>)>> {
-    let Some(at) = op.params.iter().position(|p| p.variadic) else {
-        return Ok(None);
-    };
-    if positional.len() < at + 2 {
-        return Ok(None);
-    }
     // SAFETY: borrowed arguments of the running call.
     let items = positional[at..]
         .iter()

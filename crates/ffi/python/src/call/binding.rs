@@ -21,6 +21,10 @@ pub struct Binding {
     pub keywords: Vec<Py<PyAny>>,
     /// How many arguments may be given by position.
     pub positional: usize,
+    /// The parameter whose integers may be given as separate arguments.
+    pub variadic: Option<usize>,
+    /// Whether a parameter asks for another one beside it.
+    pub has_beside: bool,
     /// Where `subok` is among the attributes, if the operator has it.
     pub subok: Option<usize>,
     /// The C method definition; Python keeps pointers into it.
@@ -98,6 +102,8 @@ impl Binding {
             name,
             keywords,
             positional,
+            variadic: public.params.iter().position(|p| p.variadic),
+            has_beside: public.params.iter().any(|p| p.beside.is_some()),
             subok: op
                 .params
                 .iter()

@@ -12,10 +12,8 @@ pub fn finish(py: Python<'_>, op: &'static OpDef, mut outputs: Outputs) -> PyRes
     if outputs.is_empty() {
         return Ok(py.None());
     }
-    if outputs.len() == 1
-        && let Some(y) = outputs.pop()
-    {
-        return Ok(PyArray::wrap_made(py, op, y)?.into_any());
+    if outputs.len() == 1 {
+        return Ok(PyArray::wrap_output(py, op, &mut outputs)?.into_any());
     }
     let items: Vec<Py<PyArray>> = outputs
         .into_iter()

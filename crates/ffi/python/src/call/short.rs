@@ -4,9 +4,8 @@
 
 use mxnet::ops::index::put_few;
 use mxnet::ops::{
-    Array, Copied, Default, Filling, Form, OpDef, Outputs, ParamKind, Quick, Short, constant,
-    constant_elements, default_dtype, duplicate, flat, flat_layout, floats, interp::Flags, quick,
-    range, two,
+    Array, Copied, Default, Filling, Form, OpDef, Outputs, ParamKind, Short, constant,
+    constant_elements, default_dtype, duplicate, flat, flat_layout, floats, interp::Flags, range,
 };
 use mxnet::tensor::{DType, Layout, Scalar, default_float};
 use pyo3::ffi;
@@ -104,7 +103,6 @@ fn open_way(
             found => Ok(found),
         },
         Short::Constant(filling) => filled(py, binding, filling, positional, named),
-        Short::Elements(way) if named.len == 0 => chosen(py, op, way, positional),
         Short::Copy if named.len == 0 => copied(py, op, positional, false),
         Short::CopyOfDense if named.len == 0 => copied(py, op, positional, true),
         Short::Flat(copied) if named.len == 0 => flattened(py, copied, positional),
@@ -118,7 +116,6 @@ fn open_way(
         Short::Pair(pair) if named.len == 0 => paired(py, op, pair, positional),
         Short::Three(three) if named.len == 0 => threefold(py, op, three, positional),
         Short::Along(along) => searched(py, binding, along, positional, named),
-        Short::Two if named.len == 0 => twofold(py, op, positional),
         Short::Samples(way) => drawn(py, binding, way, false, positional, named),
         Short::Rows(way) => drawn(py, binding, way, true, positional, named),
         Short::View(_)
@@ -126,13 +123,11 @@ fn open_way(
         | Short::Squeezed(_)
         | Short::Copy
         | Short::CopyOfDense
-        | Short::Elements(_)
         | Short::Flat(_)
         | Short::Single(_)
         | Short::Several(_)
         | Short::Pair(_)
         | Short::Three(_)
-        | Short::Two
         | Short::Range => Ok(None),
     }
 }
@@ -835,72 +830,6 @@ fn threefold(
     let answer = match constant(&[], Some(number), dtype) {
         Ok(Some(a)) => three(&a, &b.get().look(py), &c.get().look(py)),
         other => other.map(|_| None),
-    };
-    made(py, op, answer)
-}
-
-/// `divmod(a, b)`, `modf(x)`: a tuple.
-#[inline]
-fn twofold(
-    py: Python<'_>,
-    op: &'static OpDef,
-    positional: &[*mut ffi::PyObject],
-) -> PyResult<Option<Py<PyAny>>> {
-    let mut looks = SmallVec::<[Look<'_, Array>; 2]>::new();
-    for object in positional {
-        // SAFETY: a borrowed argument of the running call, which holds it until the call returns.
-        let object = unsafe { Borrowed::<PyAny>::from_ptr(py, *object) };
-        match object.cast::<PyArray>() {
-            Ok(x) if looks.len() < 2 => looks.push(x.get().look(py)),
-            _ => return Ok(None),
-        }
-    }
-    let arrays: SmallVec<[&Array; 2]> = looks.iter().map(|x| &**x).collect();
-    let Some(both) = two(op, &arrays).map_err(|error| raise(py, error))? else {
-        return Ok(None);
-    };
-    let [first, second] = both.map(|array| PyArray::wrap_result(py, array));
-    Ok(Some(
-        (first?, second?).into_pyobject(py)?.into_any().unbind(),
-    ))
-}
-
-/// `where(c, x, y)`.
-#[inline]
-fn chosen(
-    py: Python<'_>,
-    op: &OpDef,
-    way: &'static OpDef,
-    positional: &[*mut ffi::PyObject],
-) -> PyResult<Option<Py<PyAny>>> {
-    let &[condition, x, y] = positional else {
-        return Ok(None);
-    };
-    // SAFETY: borrowed arguments of the running call.
-    let [condition, x, y] =
-        [condition, x, y].map(|p| unsafe { Borrowed::<PyAny>::from_ptr(py, p) });
-    let Ok(condition) = condition.cast::<PyArray>() else {
-        return Ok(None);
-    };
-    let (a, b) = (x.cast::<PyArray>(), y.cast::<PyArray>());
-    let answer = {
-        let (a, b) = (
-            a.as_ref().map(|a| a.get().look(py)),
-            b.as_ref().map(|b| b.get().look(py)),
-        );
-        let number = match (&a, &b) {
-            (Ok(_), Ok(_)) => None,
-            (Ok(_), Err(_)) => convert::number(&y)?,
-            (Err(_), Ok(_)) => convert::number(&x)?,
-            (Err(_), Err(_)) => return Ok(None),
-        };
-        let (a, b) = match (&a, &b, &number) {
-            (Ok(a), Ok(b), _) => (Quick::Array(a), Quick::Array(b)),
-            (Ok(a), Err(_), Some(number)) => (Quick::Array(a), Quick::Number(number)),
-            (Err(_), Ok(b), Some(number)) => (Quick::Number(number), Quick::Array(b)),
-            _ => return Ok(None),
-        };
-        quick(way, &[Quick::Array(&condition.get().look(py)), a, b])
     };
     made(py, op, answer)
 }

@@ -15,4 +15,3 @@ mod short;
 pub use call::general;
 pub use object::{_ufunc, find, is_ufunc, make, register};
 pub use overriding::{Stance, call as overridden, goes_first, method_call, stance};
-pub use short::keyed;

@@ -1,10 +1,9 @@
-//! Short ways of methods and of calls with one keyword: our own arrays at hand, and numbers. `None`: take the general way, errors included.
+//! Short ways of methods: our own arrays at hand, and numbers. `None`: take the general way, errors included.
 
-use mxnet::ops::index::{Taken, put_where, read_few};
-use mxnet::ops::interp::Flags;
+use mxnet::ops::index::read_few;
 use mxnet::ops::ufunc as core;
-use mxnet::ops::{Array, OpDef, Quick, quick};
-use mxnet::tensor::{DType, Scalar};
+use mxnet::ops::{Array, OpDef};
+use mxnet::tensor::DType;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyInt, PyList, PyString, PyTuple};
@@ -12,8 +11,6 @@ use smallvec::SmallVec;
 
 use crate::array::PyArray;
 use crate::call::Named;
-use crate::cell::Look;
-use crate::convert;
 use crate::error::raise;
 
 type Answer = PyResult<Option<Py<PyAny>>>;
@@ -22,7 +19,7 @@ type Answer = PyResult<Option<Py<PyAny>>>;
 pub(super) type Way = fn(Python<'_>, &'static OpDef, &[*mut ffi::PyObject], &Named) -> Answer;
 
 /// Those of the methods in `methods.rs`, in their order.
-pub(super) const WAYS: [Way; 7] = [reduce, accumulate, reduceat, outer, none, none, none];
+pub(super) const WAYS: [Way; 7] = [reduce, accumulate, reduceat, none, none, none, none];
 
 fn none(_: Python<'_>, _: &'static OpDef, _: &[*mut ffi::PyObject], _: &Named) -> Answer {
     Ok(None)
@@ -155,119 +152,4 @@ fn few_integers(object: &Bound<'_, PyAny>) -> Option<SmallVec<[i64; 16]>> {
     }
     let numbers = read_few(&x)?;
     Some(numbers.iter().map(|number| number.as_i64()).collect())
-}
-
-/// `np.add.outer(a, b)`.
-fn outer(
-    py: Python<'_>,
-    op: &'static OpDef,
-    positional: &[*mut ffi::PyObject],
-    named: &Named,
-) -> Answer {
-    let (&[a, b], 0) = (positional, named.len) else {
-        return Ok(None);
-    };
-    match (array(py, a), array(py, b)) {
-        (Some(a), Some(b)) => {
-            let answer = core::outer_few(op, &a.get().look(py), &b.get().look(py));
-            made(py, answer)
-        }
-        _ => Ok(None),
-    }
-}
-
-/// `np.add(x, y, dtype='float64')`, `np.add(x, y, where=mask)`, `np.add(x, y, where=mask, out=z)`.
-pub fn keyed(
-    py: Python<'_>,
-    op: &'static OpDef,
-    positional: &[*mut ffi::PyObject],
-    named: &Named,
-) -> Answer {
-    if positional.len() != op.params.len()
-        || positional.len() > 2
-        || named.len > 2
-        || !Flags::current().is_plain()
-    {
-        return Ok(None);
-    }
-    let (mut mask, mut out, mut dtype) = (None, None, None);
-    for i in 0..named.len {
-        let (name, value) = named.get(i);
-        let place = match borrowed(py, name).cast_exact::<PyString>()?.to_str()? {
-            "where" => &mut mask,
-            "out" => &mut out,
-            "dtype" => &mut dtype,
-            _ => return Ok(None),
-        };
-        *place = Some(value);
-    }
-    let mut arrays = SmallVec::<[Borrowed<'_, '_, PyArray>; 2]>::new();
-    for &object in positional {
-        match array(py, object) {
-            Some(x) => arrays.push(x),
-            None => return Ok(None),
-        }
-    }
-    match (dtype, mask, out) {
-        (Some(dtype), None, None) => {
-            let dtype = borrowed(py, dtype);
-            if dtype.is_none() {
-                return Ok(None);
-            }
-            let dtype = convert::dtype(&dtype)?;
-            let answer = {
-                let looks: SmallVec<[Look<'_, Array>; 2]> =
-                    arrays.iter().map(|x| x.get().look(py)).collect();
-                let operands: SmallVec<[&Array; 2]> = looks.iter().map(|x| &**x).collect();
-                core::call_in(op, &operands, dtype)
-            };
-            made(py, answer)
-        }
-        (None, Some(mask), out) => {
-            let out = match out.map(|out| array(py, out)) {
-                Some(None) => return Ok(None),
-                out => out.flatten(),
-            };
-            match array(py, mask) {
-                Some(mask) => under(py, op, &arrays, &mask, out.as_deref()),
-                None => Ok(None),
-            }
-        }
-        _ => Ok(None),
-    }
-}
-
-/// The function where a mask is true: a new array may hold anything elsewhere, also what the function gives there.
-fn under<'py>(
-    py: Python<'py>,
-    op: &'static OpDef,
-    arrays: &[Borrowed<'_, 'py, PyArray>],
-    mask: &Bound<'py, PyArray>,
-    out: Option<&Bound<'py, PyArray>>,
-) -> Answer {
-    let mut operands = [Quick::Number(&Scalar::Bool(false)); 2];
-    let looks: SmallVec<[Look<'_, Array>; 2]> = arrays.iter().map(|x| x.get().look(py)).collect();
-    for (slot, x) in operands.iter_mut().zip(&looks) {
-        *slot = Quick::Array(x);
-    }
-    let mask = mask.get().look(py);
-    let Some(lead) = looks.iter().max_by_key(|x| x.ndim()) else {
-        return Ok(None);
-    };
-    if op.refuses.is_some() || mask.dtype() != DType::Bool || mask.shape() != lead.shape() {
-        return Ok(None);
-    }
-    let answer = quick(op, &operands[..looks.len()]).map_err(|error| raise(py, error))?;
-    let Some(y) = answer.filter(|y| y.shape() == mask.shape()) else {
-        return Ok(None);
-    };
-    let Some(out) = out else {
-        drop(looks);
-        mask.end();
-        return Ok(Some(PyArray::wrap_result(py, y)?.into_any()));
-    };
-    let to = out.get().look(py);
-    let is_done =
-        to.shape() == y.shape() && put_where(&to, &mask, Quick::Array(&y), Taken::ByPlace);
-    Ok(is_done.then(|| out.clone().into_any().unbind()))
 }
