@@ -1,12 +1,12 @@
 //! What the functions of an operator's entry are given to look at.
 
-use std::ops::Deref;
+use std::ops::{Deref, Range};
 
 use mxnet_kernels::Threads;
 use mxnet_tensor::{DType, Dims, Layout, Tensor, broadcast_shapes, normalize_axis};
 use smallvec::SmallVec;
 
-use crate::args::Args;
+use crate::args::{Args, Param, ParamKind};
 use crate::error::{Error, OperandFacts, Result};
 use crate::opdef::{Inferred, OpDef, OutSpec, one, one_of};
 use crate::{Array, Outputs};
@@ -107,30 +107,68 @@ impl<'a> CallCx<'a> {
         self.normal_axes(name, self.input(i).ndim())
     }
 
+    /// The arguments of array parameter `p`, counted among the array parameters: one, or those of a list. Lists in one call have the same length.
+    pub fn arguments_of(&self, p: usize) -> Range<usize> {
+        let params = || self.op.array_params();
+        let is_list = |param: &Param| param.kind == ParamKind::Arrays;
+        let num_lists = params().filter(|param| is_list(param)).count();
+        let num_singles = params().count() - num_lists;
+        let length = self.inputs.len().saturating_sub(num_singles) / num_lists.max(1);
+        let size = |param: &Param| if is_list(param) { length } else { 1 };
+        let start: usize = params().take(p).map(size).sum();
+        start..start + params().nth(p).map_or(0, size)
+    }
+
+    /// The arrays whose elements the operator changes, and their positions among the arguments.
+    pub fn mutated(&self) -> impl Iterator<Item = (usize, &'a Array)> {
+        let cx = *self;
+        let arguments = cx.op.mutates.iter().flat_map(move |&p| cx.arguments_of(p));
+        arguments.filter_map(move |i| cx.opt(i).map(|x| (i, x)))
+    }
+
+    /// Refuses a call that would change what cannot be written to.
+    ///
+    /// # Errors
+    /// [`Error::Value`] that names the argument, as [`Array::check_writable`].
+    pub fn check_mutated(&self) -> Result<()> {
+        self.mutated().try_for_each(|(i, x)| {
+            if !x.tensor().is_read_only() && !x.shares_elements() {
+                return Ok(());
+            }
+            let facts = self.facts_of(|k| k == i);
+            let name = facts.first().map_or("", |fact| &fact.name);
+            x.check_writable(self.op.name, &format!("`{name}`"))
+                .map_err(|error| error.with_operands(|| facts.clone()))
+        })
+    }
+
     /// How errors show the operands.
     pub fn facts(&self) -> Vec<OperandFacts> {
-        let names: Vec<&str> = self.op.array_params().map(|p| p.name).collect();
-        // A list takes all that stand behind the arrays before it.
-        let list = self
-            .op
-            .array_params()
-            .position(|p| p.kind == crate::args::ParamKind::Arrays);
-        let present = self
-            .inputs
-            .iter()
-            .enumerate()
-            .filter_map(|(i, x)| x.map(|x| (i, x)));
-        present
-            .map(|(i, x)| OperandFacts {
-                name: match list {
-                    Some(first) if i >= first => format!("{}[{}]", names[first], i - first),
-                    _ => names.get(i).unwrap_or(&"").to_string(),
-                },
-                shape: x.shape().to_vec(),
-                dtype: x.dtype(),
-                device: x.device(),
-            })
-            .collect()
+        self.facts_of(|_| true)
+    }
+
+    /// How errors show the arguments that `is_shown` chooses by their positions.
+    pub fn facts_of(&self, is_shown: impl Fn(usize) -> bool) -> Vec<OperandFacts> {
+        let mut facts = Vec::new();
+        for (p, param) in self.op.array_params().enumerate() {
+            let arguments = self.arguments_of(p);
+            let start = arguments.start;
+            for i in arguments.filter(|&i| is_shown(i)) {
+                let Some(x) = self.opt(i) else {
+                    continue;
+                };
+                facts.push(OperandFacts {
+                    name: match param.kind {
+                        ParamKind::Arrays => format!("{}[{}]", param.name, i - start),
+                        _ => param.name.to_owned(),
+                    },
+                    shape: x.shape().to_vec(),
+                    dtype: x.dtype(),
+                    device: x.device(),
+                });
+            }
+        }
+        facts
     }
 
     /// A shape error that shows the operands.

@@ -112,6 +112,9 @@ fn fill(call: &Call, plan: &Launch, outputs: &mut Outputs) -> Result<()> {
             return Ok(());
         }
     }
+    if !call.op.mutates.is_empty() {
+        call.cx().check_mutated()?;
+    }
     if !call.outs.is_empty() {
         return fill_given(call, plan, outputs);
     }

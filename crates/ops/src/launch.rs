@@ -149,12 +149,11 @@ fn list_writes<'a>(
             },
         ));
     }
-    let mutated = call
-        .op
-        .mutates
-        .iter()
-        .filter_map(|&i| call.inputs.get(i).copied().flatten());
-    writes.extend(mutated.map(|x| (x.tensor(), Access::Write)));
+    writes.extend(
+        call.cx()
+            .mutated()
+            .map(|(_, x)| (x.tensor(), Access::Write)),
+    );
     for (tensor, _) in &*writes {
         tensor.storage().bump_version();
     }

@@ -68,7 +68,7 @@ pub struct OpDef {
     pub cuda: Cuda,
     /// The gradient.
     pub grad: Grad,
-    /// Positions of array arguments whose contents the operator changes.
+    /// Positions among the array parameters of those whose elements the operator changes; a list stands for all of its arrays.
     pub mutates: &'static [usize],
     /// Whether a call returns when its outputs are there: the kernel may refuse values, and the error is raised at the call.
     pub waits: bool,

@@ -87,6 +87,8 @@ fn describe<'py>(
             _ => None,
         },
     )?;
+    let mutated = op.mutates.iter().filter_map(|&p| op.array_params().nth(p));
+    entry.set_item("mutates", mutated.map(|p| p.name).collect::<Vec<_>>())?;
     entry.set_item("samples", !matches!(op.rng, mxnet::ops::Rng::No))?;
     entry.set_item(
         "onnx",

@@ -3,7 +3,7 @@
 use std::os::raw::c_int;
 use std::ptr;
 
-use mxnet::ops::{Attrs, Default, OpDef, ParamKind, Value};
+use mxnet::ops::{Attrs, Default, Error, OpDef, ParamKind, Value};
 use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -13,6 +13,7 @@ use smallvec::SmallVec;
 use super::binding::Binding;
 use crate::array::PyArray;
 use crate::convert::{self, In};
+use crate::error::raise;
 
 /// Arguments bound to parameters.
 pub struct Arguments<'py> {
@@ -171,6 +172,8 @@ pub fn bind<'py>(
         Some(rest) if rest.iter().all(none) && !asks_for_more(py, binding, &slots) => binding.op,
         _ => op,
     };
+    // Length of the lists of arrays, and the parameter of the first.
+    let mut list: Option<(usize, &str)> = None;
     for (param, &slot) in op.params.iter().zip(&slots) {
         if slot.is_null() {
             match (param.kind, param.default) {
@@ -190,7 +193,24 @@ pub fn bind<'py>(
             ParamKind::Array => bound
                 .inputs
                 .push(convert::array_argument(py, op, param, slot)?),
-            ParamKind::Arrays => convert::arrays_argument(py, op, param, slot, &mut bound.inputs)?,
+            ParamKind::Arrays => {
+                let start = bound.inputs.len();
+                convert::arrays_argument(py, op, param, slot, &mut bound.inputs)?;
+                let len = bound.inputs.len() - start;
+                // SAFETY: `None` is an object that is always there.
+                let is_none = std::ptr::eq(slot, unsafe { ffi::Py_None() });
+                match list {
+                    _ if is_none => {}
+                    Some((first, name)) if first != len => {
+                        let problem = format!(
+                            "lists of equal length are needed, found {first} arrays in `{name}` and {len} in `{}`",
+                            param.name
+                        );
+                        return Err(raise(py, Error::value(op.name, problem)));
+                    }
+                    _ => list = Some((len, param.name)),
+                }
+            }
             ParamKind::Out => {
                 // SAFETY: a borrowed argument of the running call.
                 let value = unsafe { Bound::from_borrowed_ptr(py, slot) };
