@@ -1,11 +1,11 @@
-//! Fused optimiser steps over flat, contiguous buffers.
+//! Fused optimizer updates: one step of many weights at once, over flat, contiguous buffers.
 //!
-//! Every rule reads the gradient as `g = clip(rescale * gradient)`, and (but for AdamW, whose decay is apart) adds `decay * weight`.
+//! Every rule reads the gradient as `g = clip(rescale * gradient)`. All rules but AdamW, whose decay is decoupled, then add `decay * weight`.
 
 use std::mem::MaybeUninit;
 
+use crate::cast::Cast;
 use crate::reduce::by_isa;
-use crate::reduce::kernel::{load_of, store_of};
 use crate::reduce::plan::split;
 use crate::{Elem, Threads};
 
@@ -16,40 +16,48 @@ pub enum Rule {
     Sgd,
     /// `m = momentum * m - rate * g; w += m`. One state.
     Momentum {
-        /// Share of the last step that is kept.
+        /// Factor of the previous step.
         momentum: f64,
     },
     /// Nesterov: `m = momentum * m - rate * g; w += momentum * m - rate * g`. One state.
     Nag {
-        /// Share of the last step that is kept.
+        /// Factor of the previous step.
         momentum: f64,
     },
-    /// `m = beta1 m + (1 - beta1) g; v = beta2 v + (1 - beta2) g^2; w -= rate * m / (sqrt(v) + epsilon)`. Two states.
-    /// The caller puts the bias correction into `rate`. Source: Kingma and Ba, 2015, section 2.
+    /// `m = beta1 m + (1 - beta1) g; v = beta2 v + (1 - beta2) g^2; w -= rate * c * m / (sqrt(v) + epsilon)`. Two states.
+    /// The bias correction `c` is in [`Step::rate`]. Source: Kingma and Ba, 2015, section 2.
     Adam {
         /// Decay of the mean.
         beta1: f64,
-        /// Decay of the squares' mean.
+        /// Decay of the mean of squares.
         beta2: f64,
         /// Keeps the divisor from zero.
         epsilon: f64,
     },
-    /// As Adam without decay in `g`, and `w -= eta * (rate * m / (sqrt(v) + epsilon) + decay * w)`. Two states.
+    /// As Adam without decay in `g`, and `w -= rate * c * m / (sqrt(v) + epsilon) + decay * w`. Two states.
     /// Source: Loshchilov and Hutter, 2019, algorithm 2.
     AdamW {
         /// Decay of the mean.
         beta1: f64,
-        /// Decay of the squares' mean.
+        /// Decay of the mean of squares.
         beta2: f64,
         /// Keeps the divisor from zero.
         epsilon: f64,
-        /// Multiplies step and decay.
-        eta: f64,
     },
     /// `v = rho v + (1 - rho) g^2; w -= rate * g / (sqrt(v) + epsilon)`. One state.
     RmsProp {
-        /// Decay of the squares' mean.
+        /// Decay of the mean of squares.
         rho: f64,
+        /// Keeps the divisor from zero.
+        epsilon: f64,
+    },
+    /// `v` as in RMSProp; `a = rho a + (1 - rho) g; m = momentum * m - rate * g / sqrt(v - a^2 + epsilon); w += m`.
+    /// Three states: `v`, `a`, `m`. Source: Graves, 2013, equations 38 to 45.
+    RmsPropCentered {
+        /// Decay of both means.
+        rho: f64,
+        /// Factor of the previous step.
+        momentum: f64,
         /// Keeps the divisor from zero.
         epsilon: f64,
     },
@@ -60,9 +68,12 @@ pub enum Rule {
     },
 }
 
+/// The most states that a rule has.
+pub const MAX_STATES: usize = 3;
+
 impl Rule {
-    /// Number of state buffers.
-    pub const fn states(self) -> usize {
+    /// Number of states.
+    pub const fn num_states(self) -> usize {
         match self {
             Rule::Sgd => 0,
             Rule::Momentum { .. }
@@ -70,115 +81,167 @@ impl Rule {
             | Rule::RmsProp { .. }
             | Rule::AdaGrad { .. } => 1,
             Rule::Adam { .. } | Rule::AdamW { .. } => 2,
+            Rule::RmsPropCentered { .. } => 3,
+        }
+    }
+
+    /// Factor of the rate at update `count`, counted from 1, that corrects the bias of both means towards their first value, zero:
+    /// `sqrt(1 - beta2^count) / (1 - beta1^count)` for Adam and AdamW, 1 for all others.
+    ///
+    /// Source: Kingma and Ba, 2015, section 2.
+    pub fn bias_correction(self, count: f64) -> f64 {
+        match self {
+            Rule::Adam { beta1, beta2, .. } | Rule::AdamW { beta1, beta2, .. } => {
+                (1.0 - beta2.powf(count)).sqrt() / (1.0 - beta1.powf(count))
+            }
+            _ => 1.0,
         }
     }
 }
 
-/// What all rules share.
+/// The rule and the numbers of one weight.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Step {
     /// The rule.
     pub rule: Rule,
-    /// Learning rate, bias correction included.
+    /// Learning rate, times the bias correction.
     pub rate: f64,
     /// Weight decay.
     pub decay: f64,
-    /// Multiplies the gradient first.
+    /// Factor of the gradient.
     pub rescale: f64,
-    /// Then the gradient is cut to `-clip..=clip`, if given.
+    /// The rescaled gradient is clipped to `-clip..=clip`, if given.
     pub clip: Option<f64>,
+    /// The new weight is clipped to `-clip_weight..=clip_weight`, if given.
+    pub clip_weight: Option<f64>,
 }
 
-/// The buffers of one parameter, `n` elements each, apart from each other.
+/// Dense elements of type F16, BF16, F32 or F64.
 #[derive(Clone, Copy, Debug)]
-pub struct Buffers {
+pub struct Buffer {
+    /// First element.
+    pub ptr: *mut u8,
+    /// Their type.
+    pub elem: Elem,
+}
+
+/// One weight: its numbers and its buffers, `n` elements each.
+#[derive(Clone, Copy, Debug)]
+pub struct Weight {
+    /// What is done.
+    pub step: Step,
     /// Number of elements.
     pub n: usize,
-    /// Weights, read (without `master`) and written.
-    pub weight: *mut u8,
-    /// Their type: F16, BF16, F32 or F64.
-    pub weight_elem: Elem,
-    /// F32 weights of which `weight` holds the rounded copy, or null. Not with F64.
-    pub master: *mut u8,
-    /// Gradients.
-    pub gradient: *const u8,
-    /// Their type: F16, BF16, F32 or F64.
-    pub gradient_elem: Elem,
-    /// States, as many as the rule has: F64 for F64 weights, else F32. The others are null.
-    pub states: [*mut u8; 2],
+    /// The weight, read (without `master`) and written.
+    pub weight: Buffer,
+    /// Copy of the weight in F32, which is read and written; `weight` receives its rounded elements. Not with F64 weights.
+    pub master: Option<Buffer>,
+    /// The gradient, read.
+    pub grad: Buffer,
+    /// As many states as the rule has, read and written; the others are not used.
+    pub states: [Option<Buffer>; MAX_STATES],
 }
 
-/// Elements handled at once; four rows of them stay in the first-level cache.
+/// Elements handled at once; the rows of a tile stay in the first-level cache.
 const TILE: usize = 1024;
 
 type Tile = MaybeUninit<[[u64; 8]; TILE / 8]>;
 
-/// `(step, weights, gradients, state, state, n)`, all of the type that computes.
-type Row = unsafe fn(&Step, *mut u8, *const u8, *mut u8, *mut u8, usize);
+/// `(step, weights, gradients, states, n)`, all of the type that computes.
+type Row = unsafe fn(&Step, *mut u8, *const u8, [*mut u8; MAX_STATES], usize);
 
-/// Takes one optimiser step in place, in F64 for F64 weights and in F32 for all others.
+/// The weights of one update, shared between the threads that work on them.
+struct Work<'a>(&'a [Weight]);
+
+// SAFETY: the pointers are used by `update_tile` only, on tiles that no two threads share (contract of `update`).
+unsafe impl Sync for Work<'_> {}
+
+impl Work<'_> {
+    fn weight(&self, i: usize) -> &Weight {
+        &self.0[i]
+    }
+}
+
+/// Takes one optimizer step of every weight in place, in F64 for F64 weights and in F32 for all others.
+///
+/// Tiles of all weights are dealt to the threads: large weights are split, and small ones share a thread. Every element is computed by itself, so
+/// the result does not depend on the number of threads.
 ///
 /// # Safety
-/// All buffers that `rule` and types call for have `n` elements, can be read and (but for the gradient) written, and do not overlap.
-pub unsafe fn update(threads: &dyn Threads, step: &Step, buffers: &Buffers) {
-    let compute = buffers.weight_elem.compute();
-    debug_assert!(matches!(compute, Elem::F32 | Elem::F64));
-    debug_assert!(buffers.master.is_null() || compute == Elem::F32);
+/// All buffers have `n` elements and can be read and, but for gradients, written. No written buffer overlaps any other.
+pub unsafe fn update(threads: &dyn Threads, weights: &[Weight]) {
+    let mut num_tiles = 0;
+    let mut len = 0;
+    // One past the last tile of each weight.
+    let ends: Vec<usize> = weights
+        .iter()
+        .map(|weight| {
+            num_tiles += weight.n.div_ceil(TILE);
+            len += weight.n;
+            num_tiles
+        })
+        .collect();
+    let work = Work(weights);
+    split(threads, num_tiles, 4 * len, &|tile| {
+        let i = ends.partition_point(|&end| end <= tile);
+        let first = if i == 0 { 0 } else { ends[i - 1] };
+        // SAFETY: the tile lies within weight `i`, and no two tasks have the same one; the rest is the contract of `update`.
+        unsafe { update_tile(work.weight(i), (tile - first) * TILE) };
+    });
+}
+
+/// Updates the elements from `start` on, at most [`TILE`] of them.
+///
+/// # Safety
+/// As for [`update`]; `start < weight.n`, and nobody else works on this tile.
+unsafe fn update_tile(weight: &Weight, start: usize) {
+    let compute = weight.weight.elem.compute();
+    debug_assert!(matches!(compute, Elem::F32 | Elem::F64) && start < weight.n);
     let row: Row = if compute == Elem::F64 {
         row::<f64>
     } else {
         row::<f32>
     };
-    let mastered = !buffers.master.is_null();
-    let source_elem = if mastered {
-        compute
-    } else {
-        buffers.weight_elem
-    };
-    let load_gradient = load_of(buffers.gradient_elem, compute);
-    let load_weight = load_of(source_elem, compute);
-    let store = store_of(compute, buffers.weight_elem).expect("F32 and F64 convert to all");
-    let (in_place, direct) = (source_elem == compute, buffers.gradient_elem == compute);
-    let size = compute.size();
-    let n = buffers.n;
-    let [weight, master, gradient, first, second] = [
-        buffers.weight,
-        buffers.master,
-        buffers.gradient.cast_mut(),
-        buffers.states[0],
-        buffers.states[1],
-    ]
-    .map(|p| p as usize);
-    let (weight_size, gradient_size) = (buffers.weight_elem.size(), buffers.gradient_elem.size());
-    split(threads, n.div_ceil(TILE), 4 * n, &|tile| {
-        let start = tile * TILE;
-        let count = TILE.min(n - start);
-        let at = |base: usize, size: usize| (base as *mut u8).wrapping_add(start * size);
-        let (mut weights, mut gradients) = (Tile::uninit(), Tile::uninit());
-        let own = if mastered {
-            at(master, size)
-        } else {
-            at(weight, weight_size)
-        };
-        // SAFETY: tile `tile` of every buffer is inside it, and tasks have tiles apart.
-        unsafe {
-            let mut w = own;
-            if !in_place {
-                w = weights.as_mut_ptr().cast();
-                load_weight(own, weight_size as isize, count, w);
-            }
-            let mut g = at(gradient, gradient_size);
-            if !direct {
-                let to = gradients.as_mut_ptr().cast();
-                load_gradient(g, gradient_size as isize, count, to);
-                g = to;
-            }
-            row(step, w, g, at(first, size), at(second, size), count);
-            if !in_place || mastered {
-                store(w, at(weight, weight_size), weight_size as isize, count);
-            }
+    let count = TILE.min(weight.n - start);
+    let mut tiles = [const { Tile::uninit() }; MAX_STATES + 2];
+    let [weight_tile, grad_tile, state_tiles @ ..] = &mut tiles;
+    let at = |buffer: Buffer| buffer.ptr.wrapping_add(start * buffer.elem.size());
+    // The elements in the type that computes: in place, or converted into `tile`.
+    let load = |buffer: Buffer, tile: &mut Tile| -> *mut u8 {
+        if buffer.elem == compute {
+            return at(buffer);
         }
-    });
+        let to = tile.as_mut_ptr().cast();
+        // SAFETY: `count` elements from `start` on lie within the buffer, and `tile` has room for them.
+        unsafe { Cast::new(buffer.elem, compute).row(at(buffer), to, count) };
+        to
+    };
+    let store = |from: *mut u8, buffer: Buffer| {
+        if from != at(buffer) {
+            // SAFETY: as in `load`; `from` has `count` elements.
+            unsafe { Cast::new(compute, buffer.elem).row(from, at(buffer), count) };
+        }
+    };
+    let source = weight.master.unwrap_or(weight.weight);
+    let w = load(source, weight_tile);
+    let g = load(weight.grad, grad_tile);
+    let mut states = [std::ptr::null_mut(); MAX_STATES];
+    for ((to, state), tile) in states.iter_mut().zip(weight.states).zip(state_tiles) {
+        if let Some(state) = state {
+            *to = load(state, tile);
+        }
+    }
+    // SAFETY: `count` elements of the type that computes, apart from each other, with as many states as the rule has (contract of `update`).
+    unsafe { row(&weight.step, w, g, states, count) };
+    for (from, state) in states.into_iter().zip(weight.states) {
+        if let Some(state) = state {
+            store(from, state);
+        }
+    }
+    store(w, source);
+    if weight.master.is_some() {
+        store(w, weight.weight);
+    }
 }
 
 /// A float that steps are taken in.
@@ -193,6 +256,13 @@ trait Float:
 {
     fn of(x: f64) -> Self;
     fn sqrt(self) -> Self;
+
+    /// Within `-limit..=limit`. NaN stays NaN.
+    #[inline(always)]
+    fn clip(self, limit: Self) -> Self {
+        let x = if self > limit { limit } else { self };
+        if x < -limit { -limit } else { x }
+    }
 }
 
 macro_rules! float {
@@ -206,28 +276,28 @@ macro_rules! float {
 float!(f32, f64);
 
 by_isa! {
-    unsafe fn row [T: Float] [T] (step: &Step, w: *mut u8, g: *const u8, a: *mut u8, b: *mut u8, n: usize) {
+    unsafe fn row [T: Float] [T] (step: &Step, w: *mut u8, g: *const u8, states: [*mut u8; MAX_STATES], n: usize) {
         let of = T::of;
         let (rate, rescale, limit) = (of(step.rate), of(step.rescale), of(step.clip.unwrap_or(f64::INFINITY)));
         let coupled = !matches!(step.rule, Rule::AdamW { .. });
         let decay = of(if coupled { step.decay } else { 0.0 });
-        let used = |p: *mut u8, k: usize| if step.rule.states() > k { (p.cast::<T>(), n) } else { (std::ptr::NonNull::dangling().as_ptr(), 0) };
-        let ((a, a_len), (b, b_len)) = (used(a, 0), used(b, 1));
-        // SAFETY: the caller gives `n` weights, gradients and states, as many as the rule uses, apart from each other.
-        let (w, g, a, b) = unsafe {
+        let num_states = step.rule.num_states();
+        let state = |k: usize| {
+            if k >= num_states {
+                return &mut [][..];
+            }
+            // SAFETY: the caller gives `n` elements of every state that the rule has, apart from each other; each `k` is asked for once.
+            unsafe { std::slice::from_raw_parts_mut(states[k].cast::<T>(), n) }
+        };
+        let (a, b, c) = (state(0), state(1), state(2));
+        // SAFETY: the caller gives `n` weights and gradients, apart from each other and from the states.
+        let (w, g) = unsafe {
             (
                 std::slice::from_raw_parts_mut(w.cast::<T>(), n),
                 std::slice::from_raw_parts(g.cast::<T>(), n),
-                std::slice::from_raw_parts_mut(a, a_len),
-                std::slice::from_raw_parts_mut(b, b_len),
             )
         };
-        // NaN stays NaN.
-        let gradient = |w: T, g: T| {
-            let g = rescale * g;
-            let g = if g > limit { limit } else { g };
-            (if g < -limit { -limit } else { g }) + decay * w
-        };
+        let gradient = |w: T, g: T| (rescale * g).clip(limit) + decay * w;
         match step.rule {
             Rule::Sgd => w.iter_mut().zip(g).for_each(|(w, &g)| *w = *w - rate * gradient(*w, g)),
             Rule::Momentum { momentum } => {
@@ -245,17 +315,14 @@ by_isa! {
                     *w = *w + (momentum * *m - s);
                 }
             }
-            Rule::Adam { beta1, beta2, epsilon } | Rule::AdamW { beta1, beta2, epsilon, .. } => {
+            Rule::Adam { beta1, beta2, epsilon } | Rule::AdamW { beta1, beta2, epsilon } => {
                 let (beta1, rest1, beta2, rest2, epsilon) = (of(beta1), of(1.0 - beta1), of(beta2), of(1.0 - beta2), of(epsilon));
-                let (eta, apart) = match step.rule {
-                    Rule::AdamW { eta, .. } => (of(eta), of(step.decay)),
-                    _ => (of(1.0), of(0.0)),
-                };
+                let decoupled = of(if coupled { 0.0 } else { step.decay });
                 for (((w, &g), m), v) in w.iter_mut().zip(g).zip(a).zip(b) {
                     let g = gradient(*w, g);
                     *m = beta1 * *m + rest1 * g;
                     *v = beta2 * *v + rest2 * g * g;
-                    *w = *w - eta * (rate * *m / (v.sqrt() + epsilon) + apart * *w);
+                    *w = *w - (rate * *m / (v.sqrt() + epsilon) + decoupled * *w);
                 }
             }
             Rule::RmsProp { rho, epsilon } => {
@@ -264,6 +331,16 @@ by_isa! {
                     let g = gradient(*w, g);
                     *v = rho * *v + rest * g * g;
                     *w = *w - rate * g / (v.sqrt() + epsilon);
+                }
+            }
+            Rule::RmsPropCentered { rho, momentum, epsilon } => {
+                let (rho, rest, momentum, epsilon) = (of(rho), of(1.0 - rho), of(momentum), of(epsilon));
+                for ((((w, &g), v), a), m) in w.iter_mut().zip(g).zip(a).zip(b).zip(c) {
+                    let g = gradient(*w, g);
+                    *v = rho * *v + rest * g * g;
+                    *a = rho * *a + rest * g;
+                    *m = momentum * *m - rate * g / (*v - *a * *a + epsilon).sqrt();
+                    *w = *w + *m;
                 }
             }
             Rule::AdaGrad { epsilon } => {
@@ -275,6 +352,10 @@ by_isa! {
                 }
             }
         }
+        if let Some(limit) = step.clip_weight {
+            let limit = of(limit);
+            w.iter_mut().for_each(|w| *w = w.clip(limit));
+        }
     }
 }
 
@@ -283,8 +364,8 @@ mod tests {
     use super::*;
     use crate::reduce::fixtures::{Noise, Spawn, get, put};
 
-    /// One step of one weight, straight from the formulas.
-    fn slow(step: &Step, w: &mut f64, g: f64, a: &mut f64, b: &mut f64) {
+    /// One step of one element, straight from the formulas.
+    fn reference(step: &Step, w: &mut f64, g: f64, states: &mut [f64; MAX_STATES]) {
         let mut g = step.rescale * g;
         if let Some(c) = step.clip {
             g = g.clamp(-c, c);
@@ -292,6 +373,7 @@ mod tests {
         if !matches!(step.rule, Rule::AdamW { .. }) {
             g += step.decay * *w;
         }
+        let [a, b, c] = states;
         match step.rule {
             Rule::Sgd => *w -= step.rate * g,
             Rule::Momentum { momentum } => {
@@ -315,147 +397,258 @@ mod tests {
                 beta1,
                 beta2,
                 epsilon,
-                eta,
             } => {
                 *a = beta1 * *a + (1.0 - beta1) * g;
                 *b = beta2 * *b + (1.0 - beta2) * g * g;
-                *w -= eta * (step.rate * *a / (b.sqrt() + epsilon) + step.decay * *w);
+                *w -= step.rate * *a / (b.sqrt() + epsilon) + step.decay * *w;
             }
             Rule::RmsProp { rho, epsilon } => {
                 *a = rho * *a + (1.0 - rho) * g * g;
                 *w -= step.rate * g / (a.sqrt() + epsilon);
+            }
+            Rule::RmsPropCentered {
+                rho,
+                momentum,
+                epsilon,
+            } => {
+                *a = rho * *a + (1.0 - rho) * g * g;
+                *b = rho * *b + (1.0 - rho) * g;
+                *c = momentum * *c - step.rate * g / (*a - *b * *b + epsilon).sqrt();
+                *w += *c;
             }
             Rule::AdaGrad { epsilon } => {
                 *a += g * g;
                 *w -= step.rate * g / (a.sqrt() + epsilon);
             }
         }
+        if let Some(limit) = step.clip_weight {
+            *w = w.clamp(-limit, limit);
+        }
     }
 
-    #[test]
-    fn steps_agree_with_their_formulas() {
-        let rules = [
-            Rule::Sgd,
-            Rule::Momentum { momentum: 0.9 },
-            Rule::Nag { momentum: 0.9 },
-            Rule::Adam {
-                beta1: 0.9,
-                beta2: 0.99,
-                epsilon: 1e-3,
-            },
-            Rule::AdamW {
-                beta1: 0.9,
-                beta2: 0.99,
-                epsilon: 1e-3,
-                eta: 0.7,
-            },
-            Rule::RmsProp {
-                rho: 0.9,
-                epsilon: 1e-3,
-            },
-            Rule::AdaGrad { epsilon: 1e-3 },
+    const RULES: [Rule; 8] = [
+        Rule::Sgd,
+        Rule::Momentum { momentum: 0.9 },
+        Rule::Nag { momentum: 0.9 },
+        Rule::Adam {
+            beta1: 0.9,
+            beta2: 0.99,
+            epsilon: 1e-3,
+        },
+        Rule::AdamW {
+            beta1: 0.9,
+            beta2: 0.99,
+            epsilon: 1e-3,
+        },
+        Rule::RmsProp {
+            rho: 0.9,
+            epsilon: 1e-3,
+        },
+        // The squared mean is at most 1, so the root stays real.
+        Rule::RmsPropCentered {
+            rho: 0.9,
+            momentum: 0.9,
+            epsilon: 2.0,
+        },
+        Rule::AdaGrad { epsilon: 1e-3 },
+    ];
+
+    /// One weight of a test with memory of its own.
+    struct Owned {
+        step: Step,
+        n: usize,
+        weight: (Elem, Vec<u8>),
+        master: Option<Vec<u8>>,
+        grad: (Elem, Vec<u8>),
+        states: Vec<(Elem, Vec<u8>)>,
+    }
+
+    impl Owned {
+        fn new(
+            noise: &mut Noise,
+            rule: Rule,
+            n: usize,
+            elems: [Elem; 3],
+            has_master: bool,
+        ) -> Owned {
+            let mut bytes = |elem: Elem, positive: bool| {
+                let mut bytes = vec![0u8; n * elem.size()];
+                for element in bytes.chunks_exact_mut(elem.size()) {
+                    let v = noise.unit();
+                    put(elem, element, (if positive { v.abs() } else { v }, 0.0));
+                }
+                bytes
+            };
+            let [weight, grad, state] = elems;
+            let master = has_master.then(|| bytes(Elem::F32, false));
+            let (weight, grad) = ((weight, bytes(weight, false)), (grad, bytes(grad, false)));
+            let states = (0..rule.num_states()).map(|_| (state, bytes(state, true)));
+            let states = states.collect();
+            let mut option = |x: f64| (noise.below(2) == 0).then_some(x);
+            let step = Step {
+                rule,
+                rate: 0.1,
+                decay: 0.01,
+                rescale: 0.5,
+                clip: option(0.4),
+                clip_weight: option(0.8),
+            };
+            Owned {
+                step,
+                n,
+                weight,
+                master,
+                grad,
+                states,
+            }
+        }
+
+        fn buffers(&mut self) -> Weight {
+            let buffer = |(elem, bytes): &mut (Elem, Vec<u8>)| Buffer {
+                ptr: bytes.as_mut_ptr(),
+                elem: *elem,
+            };
+            let mut states = [None; MAX_STATES];
+            for (to, state) in states.iter_mut().zip(&mut self.states) {
+                *to = Some(buffer(state));
+            }
+            Weight {
+                step: self.step,
+                n: self.n,
+                weight: buffer(&mut self.weight),
+                master: self.master.as_mut().map(|bytes| Buffer {
+                    ptr: bytes.as_mut_ptr(),
+                    elem: Elem::F32,
+                }),
+                grad: buffer(&mut self.grad),
+                states,
+            }
+        }
+
+        /// Weights, or their copies, and states, in F64.
+        fn values(&self) -> Vec<Vec<f64>> {
+            let read = |elem: Elem, bytes: &[u8]| -> Vec<f64> {
+                let elements = bytes.chunks_exact(elem.size());
+                elements.map(|element| get(elem, element).0).collect()
+            };
+            let weight = match &self.master {
+                Some(master) => read(Elem::F32, master),
+                None => read(self.weight.0, &self.weight.1),
+            };
+            let states = self.states.iter().map(|(elem, bytes)| read(*elem, bytes));
+            [weight].into_iter().chain(states).collect()
+        }
+
+        /// What `values` should be after the step.
+        fn expected(&self) -> Vec<Vec<f64>> {
+            let mut values = self.values();
+            for i in 0..self.n {
+                let size = self.grad.0.size();
+                let g = get(self.grad.0, &self.grad.1[i * size..(i + 1) * size]).0;
+                let mut states = [0.0; MAX_STATES];
+                for (to, column) in states.iter_mut().zip(&values[1..]) {
+                    *to = column[i];
+                }
+                let mut w = values[0][i];
+                reference(&self.step, &mut w, g, &mut states);
+                values[0][i] = w;
+                for (from, column) in states.iter().zip(&mut values[1..]) {
+                    column[i] = *from;
+                }
+            }
+            values
+        }
+    }
+
+    /// Relative to values above 1: a handful of roundings in the type that computes, and one in the type that is stored.
+    fn tolerance(compute: Elem, stored: Elem) -> f64 {
+        let computed = 2f64.powi(if compute == Elem::F64 { -48 } else { -19 });
+        computed
+            + match stored {
+                Elem::F16 => 2f64.powi(-10),
+                Elem::BF16 => 2f64.powi(-7),
+                _ => 0.0,
+            }
+    }
+
+    fn all(noise: &mut Noise) -> Vec<Owned> {
+        let types = [
+            ([Elem::F32, Elem::F32, Elem::F32], false),
+            ([Elem::F64, Elem::F64, Elem::F64], false),
+            ([Elem::F16, Elem::F16, Elem::F32], false),
+            ([Elem::F16, Elem::F16, Elem::F16], false),
+            ([Elem::BF16, Elem::BF16, Elem::F32], true),
+            ([Elem::F32, Elem::F16, Elem::F64], false),
         ];
-        let mut noise = Noise(51);
-        for n in [0, 1, 5, 20_000] {
-            for rule in rules {
-                for (elem, master, gradient_elem) in [
-                    (Elem::F32, false, Elem::F32),
-                    (Elem::F64, false, Elem::F64),
-                    (Elem::F16, false, Elem::F16),
-                    (Elem::BF16, true, Elem::BF16),
-                    (Elem::F32, false, Elem::F16),
-                ] {
-                    let clip = (noise.below(2) == 0).then_some(0.4);
-                    let step = Step {
-                        rule,
-                        rate: 0.1,
-                        decay: 0.01,
-                        rescale: 0.5,
-                        clip,
-                    };
-                    let compute = elem.compute();
-                    let mut make = |e: Elem, positive: bool| {
-                        let mut bytes = vec![0u8; n * e.size()];
-                        for c in bytes.chunks_exact_mut(e.size()) {
-                            let v = noise.unit();
-                            put(e, c, (if positive { v.abs() } else { v }, 0.0));
-                        }
-                        bytes
-                    };
-                    let (mut w, mut m, g) = (
-                        make(elem, false),
-                        make(compute, false),
-                        make(gradient_elem, false),
-                    );
-                    let (mut a, mut b) = (make(compute, true), make(compute, true));
-                    let read = |x: &[u8], e: Elem| -> Vec<f64> {
-                        x.chunks_exact(e.size()).map(|c| get(e, c).0).collect()
-                    };
-                    let mut want = if master {
-                        read(&m, compute)
-                    } else {
-                        read(&w, elem)
-                    };
-                    let (mut want_a, mut want_b, gradients) = (
-                        read(&a, compute),
-                        read(&b, compute),
-                        read(&g, gradient_elem),
-                    );
-                    for i in 0..n {
-                        slow(
-                            &step,
-                            &mut want[i],
-                            gradients[i],
-                            &mut want_a[i],
-                            &mut want_b[i],
-                        );
-                    }
-                    let buffers = Buffers {
-                        n,
-                        weight: w.as_mut_ptr(),
-                        weight_elem: elem,
-                        master: if master {
-                            m.as_mut_ptr()
-                        } else {
-                            std::ptr::null_mut()
-                        },
-                        gradient: g.as_ptr(),
-                        gradient_elem,
-                        states: [a.as_mut_ptr(), b.as_mut_ptr()],
-                    };
-                    // SAFETY: all buffers have `n` elements of their types.
-                    unsafe { update(&Spawn(2), &step, &buffers) };
-                    // Values below 2 after a handful of roundings; stored weights have one more.
-                    let eps = if compute == Elem::F64 {
-                        2f64.powi(-48)
-                    } else {
-                        2f64.powi(-19)
-                    };
-                    let stored = match elem {
-                        Elem::F16 => 2f64.powi(-10),
-                        Elem::BF16 => 2f64.powi(-7),
-                        _ => 0.0,
-                    };
-                    let check = |what: &str, got: Vec<f64>, want: &[f64], tolerance: f64| {
-                        for (got, want) in got.iter().zip(want) {
-                            assert!(
-                                (got - want).abs() <= tolerance,
-                                "{rule:?} {elem:?} {what}: {got}, not {want}"
-                            );
-                        }
-                    };
-                    check("weight", read(&w, elem), &want, eps + stored);
-                    if master {
-                        check("master", read(&m, compute), &want, eps);
-                    }
-                    if rule.states() > 0 {
-                        check("first state", read(&a, compute), &want_a, eps);
-                    }
-                    if rule.states() > 1 {
-                        check("second state", read(&b, compute), &want_b, eps);
-                    }
+        let mut weights = Vec::new();
+        for n in [0, 1, 5, 1024, 20_000] {
+            for rule in RULES {
+                for (elems, has_master) in types {
+                    weights.push(Owned::new(noise, rule, n, elems, has_master));
                 }
             }
         }
+        weights
+    }
+
+    #[test]
+    fn one_call_updates_weights_of_all_rules_types_and_sizes() {
+        let mut weights = all(&mut Noise(51));
+        let expected: Vec<_> = weights.iter().map(Owned::expected).collect();
+        let buffers: Vec<Weight> = weights.iter_mut().map(Owned::buffers).collect();
+        // SAFETY: all buffers have `n` elements of their types and are apart.
+        unsafe { update(&Spawn(2), &buffers) };
+        for (weight, expected) in weights.iter().zip(&expected) {
+            let compute = weight.weight.0.compute();
+            for (k, (got, want)) in weight.values().iter().zip(expected).enumerate() {
+                let stored = match (k, &weight.master) {
+                    (0, Some(_)) => compute,
+                    (0, None) => weight.weight.0,
+                    _ => weight.states[k - 1].0,
+                };
+                let limit = tolerance(compute, stored);
+                for (got, want) in got.iter().zip(want) {
+                    let step = &weight.step;
+                    assert!(
+                        (got - want).abs() <= limit * want.abs().max(1.0),
+                        "{step:?} {:?}, array {k}: {got}, not {want}",
+                        weight.weight.0
+                    );
+                }
+            }
+            if let Some(master) = &weight.master {
+                let (elem, bytes) = &weight.weight;
+                let wide = master.chunks_exact(4).map(|x| get(Elem::F32, x).0);
+                for (narrow, wide) in bytes.chunks_exact(elem.size()).zip(wide) {
+                    let limit = tolerance(compute, *elem) * wide.abs().max(1.0);
+                    assert!((get(*elem, narrow).0 - wide).abs() <= limit);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_number_of_threads_does_not_change_a_bit() {
+        let [one, four] = [1, 4].map(|threads| {
+            let mut weights = all(&mut Noise(52));
+            let buffers: Vec<Weight> = weights.iter_mut().map(Owned::buffers).collect();
+            // SAFETY: all buffers have `n` elements of their types and are apart.
+            unsafe { update(&Spawn(threads), &buffers) };
+            weights
+        });
+        for (one, four) in one.iter().zip(&four) {
+            assert!(
+                one.weight == four.weight && one.master == four.master && one.states == four.states
+            );
+        }
+    }
+
+    #[test]
+    fn bias_correction_of_the_first_update_undoes_the_decays() {
+        let rule = RULES[3];
+        // sqrt(1 - 0.99) / (1 - 0.9)
+        assert!((rule.bias_correction(1.0) - 1.0).abs() < 1e-14);
+        assert!((rule.bias_correction(1e6) - 1.0).abs() < 1e-14);
+        assert_eq!(Rule::Sgd.bias_correction(1.0).to_bits(), 1f64.to_bits());
     }
 }

@@ -95,17 +95,18 @@ pub(crate) fn row_param(value: &Value) -> f64 {
 
 /// Whether the bytes that two tensors may touch intersect.
 pub(crate) fn overlaps(a: &Tensor, b: &Tensor) -> bool {
-    let range = |t: &Tensor| {
-        t.layout().span().map(|(low, high)| {
-            let base = t.storage().ptr() as usize;
-            let size = t.dtype().size();
-            (base + low * size, base + (high + 1) * size)
-        })
-    };
-    match (range(a), range(b)) {
+    match (extent(a), extent(b)) {
         (Some((a0, a1)), Some((b0, b1))) => a0 < b1 && b0 < a1,
         _ => false,
     }
+}
+
+/// The address of the first byte of a tensor and of the byte behind its last; `None` without elements.
+pub(crate) fn extent(t: &Tensor) -> Option<(usize, usize)> {
+    let (low, high) = t.layout().span()?;
+    let base = t.storage().ptr() as usize;
+    let size = t.dtype().size();
+    Some((base + low * size, base + (high + 1) * size))
 }
 
 /// Whether two tensors are the same elements in the same order.

@@ -150,9 +150,9 @@ class Trainer:
             If a parameter is not initialized.
         """
         for _, parameter in self._trained():
-            grads = parameter.list_grad()
-            if len(grads) == 1:
+            if len(parameter.list_data()) == 1:
                 continue
+            grads = parameter.list_grad()
             with autograd.pause():
                 total = grads[0]
                 for grad in grads[1:]:
@@ -180,16 +180,18 @@ class Trainer:
         if not batch_size > 0:
             raise ValueError(f"`batch_size` must be positive, found {batch_size}")
         self._optimizer.rescale_grad = self._scale / batch_size
-        work: dict[int, tuple[list[int], list[ndarray], list[ndarray]]] = {}
+        # One call of the optimizer for each place in the parameters' lists of devices.
+        work: list[tuple[list[int], list[ndarray], list[ndarray]]] = []
         for number, parameter in self._trained():
-            pairs = zip(parameter.list_data(), parameter.list_grad(), strict=True)
-            for place, (weight, grad) in enumerate(pairs):
-                indices, grads, weights = work.setdefault(place, ([], [], []))
+            for place, weight in enumerate(parameter.list_data()):
+                if place == len(work):
+                    work.append(([], [], []))
+                indices, grads, weights = work[place]
                 indices.append(number)
-                grads.append(grad)
+                grads.append(parameter._grad_of(weight))
                 weights.append(weight)
-        for place, (indices, grads, weights) in work.items():
-            while len(self._updaters) <= place:
+        for place, (indices, grads, weights) in enumerate(work):
+            if place == len(self._updaters):
                 self._updaters.append(get_updater(self._optimizer))
             self._optimizer._set_current_device(place)
             self._updaters[place](indices, grads, weights)

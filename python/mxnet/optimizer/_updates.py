@@ -1,71 +1,61 @@
-"""Fused updates of many weights; the one place that names the operators behind them."""
+"""Fused updates of many weights: their numbers as arrays, and the one place that names the operators."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
-from mxnet import numpy_extension as npx
-from mxnet.numpy import ndarray
+from mxnet import _core
+from mxnet import numpy as np
+from mxnet.device import Device
 
-__all__ = ["adam", "sgd"]
+__all__ = ["StepNumbers", "fused_adagrad", "fused_adam", "fused_adamw", "fused_nag", "fused_rmsprop", "fused_sgd"]
 
+_op = _core.namespaces["op"]
 
-def sgd(
-    weights: Sequence[ndarray],
-    grads: Sequence[ndarray],
-    moms: Sequence[ndarray] | None,
-    lrs: Sequence[float],
-    wds: Sequence[float],
-    *,
-    momentum: float,
-    rescale_grad: float,
-    clip_gradient: float | None,
-) -> None:
-    """Gradient descent, in place on `weights` and `moms`.
-
-    Parameters
-    ----------
-    weights, grads : sequence of ndarray
-    moms : sequence of ndarray or None
-        None without momentum.
-    lrs, wds : sequence of float
-        One for each weight.
-    momentum, rescale_grad : float
-    clip_gradient : float or None
-    """
-    npx.sgd_update(
-        list(weights), list(grads), None if moms is None else list(moms), list(lrs), list(wds),
-        momentum=momentum, rescale_grad=rescale_grad, clip_gradient=clip_gradient,
-    )  # fmt: skip
+fused_sgd = _op["fused_sgd"]
+fused_nag = _op["fused_nag"]
+fused_adam = _op["fused_adam"]
+fused_adamw = _op["fused_adamw"]
+fused_rmsprop = _op["fused_rmsprop"]
+fused_adagrad = _op["fused_adagrad"]
 
 
-def adam(
-    weights: Sequence[ndarray],
-    grads: Sequence[ndarray],
-    means: Sequence[ndarray],
-    variances: Sequence[ndarray],
-    lrs: Sequence[float],
-    wds: Sequence[float],
-    *,
-    beta1: float,
-    beta2: float,
-    epsilon: float,
-    rescale_grad: float,
-    clip_gradient: float | None,
-) -> None:
-    """Adam, in place on `weights`, `means` and `variances`.
+class StepNumbers:
+    """Numbers of a list of weights that change from step to step, as float64 arrays.
+
+    The arrays remain the same objects and only their elements are written, so that a traced step reads them as inputs.
 
     Parameters
     ----------
-    weights, grads, means, variances : sequence of ndarray
-    lrs : sequence of float
-        One for each weight, bias correction included.
-    wds : sequence of float
-        One for each weight.
-    beta1, beta2, epsilon, rescale_grad : float
-    clip_gradient : float or None
+    num_weights : int
+    device : Device
+        Where the weights are.
+
+    Attributes
+    ----------
+    lrs, wds : ndarray, shape (num_weights,)
+        Learning rate and weight decay of each weight.
+    counts : ndarray, shape (num_weights,)
+        Number of updates of each weight, the next one included.
+    rescale_grad : ndarray, shape ()
+        Factor of the gradients.
     """
-    npx.adam_update(
-        list(weights), list(grads), list(means), list(variances), list(lrs), list(wds),
-        beta1=beta1, beta2=beta2, epsilon=epsilon, rescale_grad=rescale_grad, clip_gradient=clip_gradient,
-    )  # fmt: skip
+
+    def __init__(self, num_weights: int, device: Device) -> None:
+        self.lrs, self.wds, self.counts = (np.zeros((num_weights,), dtype="float64", device=device) for _ in range(3))
+        self.rescale_grad = np.ones((), dtype="float64", device=device)
+        self._written: dict[str, Any] = {}
+
+    def write(self, lrs: Sequence[float], wds: Sequence[float], counts: Sequence[float], rescale_grad: float) -> None:
+        """Set the numbers of the next step. What has not changed is not written again.
+
+        Parameters
+        ----------
+        lrs, wds, counts : sequence of float, length num_weights
+        rescale_grad : float
+        """
+        for name, values in (("lrs", lrs), ("wds", wds), ("counts", counts), ("rescale_grad", rescale_grad)):
+            if self._written.get(name) != values:
+                getattr(self, name)[...] = values
+                self._written[name] = values

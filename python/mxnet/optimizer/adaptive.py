@@ -8,7 +8,7 @@ from typing import Any
 
 from mxnet import numpy as np
 from mxnet.numpy import ndarray
-from mxnet.optimizer import _updates
+from mxnet.optimizer._updates import StepNumbers, fused_adagrad, fused_adam, fused_adamw, fused_rmsprop
 from mxnet.optimizer.optimizer import Optimizer, State, register
 
 __all__ = ["AdaGrad", "Adam", "AdamW", "RMSProp"]
@@ -78,23 +78,28 @@ class Adam(Optimizer):
         lr *= _bias_correction(self.beta1, self.beta2, count)
         weight[:] = weight - lr * mean / (np.sqrt(var) + self.epsilon)
 
-    def fused_step(
-        self, indices: Sequence[int], weights: Sequence[ndarray], grads: Sequence[ndarray], states: Sequence[State]
+    def _fused_update(
+        self,
+        weights: Sequence[ndarray],
+        grads: Sequence[ndarray],
+        states: Sequence[State],
+        masters: Sequence[ndarray | None],
+        numbers: StepNumbers,
     ) -> None:
-        self._update_count(indices)
-        counts = [self._index_update_count[index] for index in indices]
-        corrections = [_bias_correction(self.beta1, self.beta2, count) for count in counts]
-        _updates.adam(
+        means, variances = zip(*states, strict=True)
+        fused_adam(
             weights,
             grads,
-            [mean for mean, _ in states],
-            [var for _, var in states],
-            [lr * factor for lr, factor in zip(self._get_lrs(indices), corrections, strict=True)],
-            self._get_wds(indices),
+            means,
+            variances,
+            masters,
+            numbers.lrs,
+            numbers.wds,
+            numbers.rescale_grad,
+            numbers.counts,
             beta1=self.beta1,
             beta2=self.beta2,
             epsilon=self.epsilon,
-            rescale_grad=self.rescale_grad,
             clip_gradient=self.clip_gradient,
         )
 
@@ -160,6 +165,34 @@ class AdamW(Optimizer):
         factor = _bias_correction(self.beta1, self.beta2, count) if self.correct_bias else 1.0
         weight[:] = weight - (lr * factor * mean / (np.sqrt(var) + self.epsilon) + lr * wd * weight)
 
+    def _fused_wds(self, lrs: Sequence[float], wds: Sequence[float]) -> Sequence[float]:
+        return [lr * wd for lr, wd in zip(lrs, wds, strict=True)]
+
+    def _fused_update(
+        self,
+        weights: Sequence[ndarray],
+        grads: Sequence[ndarray],
+        states: Sequence[State],
+        masters: Sequence[ndarray | None],
+        numbers: StepNumbers,
+    ) -> None:
+        means, variances = zip(*states, strict=True)
+        fused_adamw(
+            weights,
+            grads,
+            means,
+            variances,
+            masters,
+            numbers.lrs,
+            numbers.wds,
+            numbers.rescale_grad,
+            numbers.counts if self.correct_bias else None,
+            beta1=self.beta1,
+            beta2=self.beta2,
+            epsilon=self.epsilon,
+            clip_gradient=self.clip_gradient,
+        )
+
 
 @register
 class AdaGrad(Optimizer):
@@ -205,6 +238,26 @@ class AdaGrad(Optimizer):
         grad = grad + wd * weight
         state += np.square(grad)
         weight[:] = weight - lr * grad / (np.sqrt(state) + self.epsilon)
+
+    def _fused_update(
+        self,
+        weights: Sequence[ndarray],
+        grads: Sequence[ndarray],
+        states: Sequence[State],
+        masters: Sequence[ndarray | None],
+        numbers: StepNumbers,
+    ) -> None:
+        fused_adagrad(
+            weights,
+            grads,
+            states,
+            masters,
+            numbers.lrs,
+            numbers.wds,
+            numbers.rescale_grad,
+            epsilon=self.epsilon,
+            clip_gradient=self.clip_gradient,
+        )
 
 
 @register
@@ -293,3 +346,30 @@ class RMSProp(Optimizer):
             weight[:] = weight - lr * grad / (np.sqrt(var) + self.epsilon)
         if self.clip_weights is not None:
             weight[:] = np.clip(weight, -self.clip_weights, self.clip_weights)
+
+    def _fused_update(
+        self,
+        weights: Sequence[ndarray],
+        grads: Sequence[ndarray],
+        states: Sequence[State],
+        masters: Sequence[ndarray | None],
+        numbers: StepNumbers,
+    ) -> None:
+        variances = [state[0] for state in states]
+        means, moms = ([state[k] if self.centered else None for state in states] for k in (1, 2))
+        fused_rmsprop(
+            weights,
+            grads,
+            variances,
+            means,
+            moms,
+            masters,
+            numbers.lrs,
+            numbers.wds,
+            numbers.rescale_grad,
+            rho=self.rho,
+            momentum=self.momentum,
+            epsilon=self.epsilon,
+            clip_gradient=self.clip_gradient,
+            clip_weights=self.clip_weights,
+        )

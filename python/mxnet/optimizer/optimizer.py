@@ -8,8 +8,10 @@ from typing import Any, ClassVar, TypeVar
 from mxnet import autograd
 from mxnet import numpy as np
 from mxnet.base import dtype_name
+from mxnet.device import Device
 from mxnet.lr_scheduler import LRScheduler
 from mxnet.numpy import ndarray
+from mxnet.optimizer._updates import StepNumbers
 
 __all__ = ["Optimizer", "State", "create", "register"]
 
@@ -23,7 +25,7 @@ class Optimizer:
 
     A subclass defines `create_state` and one of two methods: `_rule`, which updates one weight and gets the gradient
     already rescaled and clipped, or `step`, which gets lists and does everything itself. `fused_step` may be defined
-    too, to update all weights in one call.
+    too, to update all weights in one call; the optimizers of this package do that with one operator each.
 
     Parameters
     ----------
@@ -108,6 +110,12 @@ class Optimizer:
         self._index_update_count = self._all_index_update_counts[0]
         self.lr_mult: dict[int | str, float] = {}
         self.wd_mult: dict[int | str, float] = {}
+        # Arrays for fused updates, for each device and list of weights.
+        self._step_numbers: dict[tuple[Device, tuple[int, ...]], StepNumbers] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What is copied and pickled: all but the arrays of fused updates, which the next update makes again."""
+        return {**vars(self), "_step_numbers": {}}
 
     # ---- registry ----
 
@@ -292,14 +300,83 @@ class Optimizer:
     def fused_step(
         self, indices: Sequence[int], weights: Sequence[ndarray], grads: Sequence[ndarray], states: Sequence[State]
     ) -> None:
-        """As `step`, in fewer calls where the subclass knows how.
+        """As `step`, in one call of an operator where the subclass has one.
 
         Parameters
         ----------
         indices, weights, grads, states
             See `step`.
         """
-        self.step(indices, weights, grads, states)
+        if self._has_fused_update():
+            self._fused_step(indices, weights, grads, states, [None] * len(weights))
+        else:
+            self.step(indices, weights, grads, states)
+
+    def _has_fused_update(self) -> bool:
+        return type(self)._fused_update is not Optimizer._fused_update
+
+    def _fused_step(
+        self,
+        indices: Sequence[int],
+        weights: Sequence[ndarray],
+        grads: Sequence[ndarray],
+        states: Sequence[State],
+        masters: Sequence[ndarray | None],
+    ) -> None:
+        """Update weights and states by one call of `_fused_update` for each device."""
+        self._update_count(indices)
+        devices = [weight.device for weight in weights]
+        if len(set(devices)) == 1:
+            self._fused_on_device(devices[0], indices, weights, grads, states, masters)
+            return
+        for device in dict.fromkeys(devices):
+            here = [place for place, other in enumerate(devices) if other == device]
+            self._fused_on_device(
+                device,
+                [indices[place] for place in here],
+                [weights[place] for place in here],
+                [grads[place] for place in here],
+                [states[place] for place in here],
+                [masters[place] for place in here],
+            )
+
+    def _fused_on_device(
+        self,
+        device: Device,
+        indices: Sequence[int],
+        weights: Sequence[ndarray],
+        grads: Sequence[ndarray],
+        states: Sequence[State],
+        masters: Sequence[ndarray | None],
+    ) -> None:
+        key = (device, tuple(indices))
+        numbers = self._step_numbers.get(key)
+        if numbers is None:
+            numbers = self._step_numbers[key] = StepNumbers(len(indices), device)
+        lrs = self._get_lrs(indices)
+        wds = self._fused_wds(lrs, self._get_wds(indices))
+        numbers.write(lrs, wds, [self._index_update_count[index] for index in indices], self.rescale_grad)
+        self._fused_update(weights, grads, states, masters, numbers)
+
+    def _fused_wds(self, lrs: Sequence[float], wds: Sequence[float]) -> Sequence[float]:
+        """The weight decays as the operator takes them."""
+        return wds
+
+    def _fused_update(
+        self,
+        weights: Sequence[ndarray],
+        grads: Sequence[ndarray],
+        states: Sequence[State],
+        masters: Sequence[ndarray | None],
+        numbers: StepNumbers,
+    ) -> None:
+        """Update weights on one device in one call, in place; `masters` are float32 copies of weights, or None."""
+        raise NotImplementedError(f"{type(self).__name__} has no fused update")
+
+    def _parts(self, num_weights: int) -> list[slice]:
+        """Slices of at most `aggregate_num` weights."""
+        size = self.aggregate_num or max(num_weights, 1)
+        return [slice(start, start + size) for start in range(0, num_weights, size)]
 
     def update(
         self, indices: Sequence[int], weights: Sequence[ndarray], grads: Sequence[ndarray], states: Sequence[State]
@@ -312,10 +389,8 @@ class Optimizer:
             See `step`.
         """
         method = self.fused_step if self.use_fused_step else self.step
-        size = self.aggregate_num or max(len(indices), 1)
         with autograd.pause():
-            for start in range(0, len(indices), size):
-                part = slice(start, start + size)
+            for part in self._parts(len(indices)):
                 method(indices[part], weights[part], grads[part], states[part])
 
     def update_multi_precision(
@@ -331,6 +406,16 @@ class Optimizer:
         """
         with autograd.pause():
             copied = [self._has_master_copy(weight) for weight in weights]
+            if not any(copied):
+                self.update(indices, weights, grads, states)
+                return
+            is_own = type(self).fused_step is not Optimizer.fused_step
+            if self.use_fused_step and self._has_fused_update() and not is_own:
+                masters = [state[0] if has else None for state, has in zip(states, copied, strict=True)]
+                inner = [state[1] if has else state for state, has in zip(states, copied, strict=True)]
+                for part in self._parts(len(indices)):
+                    self._fused_step(indices[part], weights[part], grads[part], inner[part], masters[part])
+                return
             targets = [state[0] if has else weight for weight, state, has in zip(weights, states, copied, strict=True)]
             wide = [grad.astype("float32") if has else grad for grad, has in zip(grads, copied, strict=True)]
             inner = [state[1] if has else state for state, has in zip(states, copied, strict=True)]

@@ -7,7 +7,7 @@ from typing import Any
 
 from mxnet import numpy as np
 from mxnet.numpy import ndarray
-from mxnet.optimizer import _updates
+from mxnet.optimizer._updates import StepNumbers, fused_nag, fused_sgd
 from mxnet.optimizer.optimizer import Optimizer, State, register
 
 __all__ = ["NAG", "SGD"]
@@ -70,18 +70,23 @@ class SGD(Optimizer):
             state[:] = self.momentum * state - lr * grad
             weight[:] = weight + state
 
-    def fused_step(
-        self, indices: Sequence[int], weights: Sequence[ndarray], grads: Sequence[ndarray], states: Sequence[State]
+    def _fused_update(
+        self,
+        weights: Sequence[ndarray],
+        grads: Sequence[ndarray],
+        states: Sequence[State],
+        masters: Sequence[ndarray | None],
+        numbers: StepNumbers,
     ) -> None:
-        self._update_count(indices)
-        _updates.sgd(
+        fused_sgd(
             weights,
             grads,
-            None if self.momentum == 0.0 else states,
-            self._get_lrs(indices),
-            self._get_wds(indices),
+            states,
+            masters,
+            numbers.lrs,
+            numbers.wds,
+            numbers.rescale_grad,
             momentum=self.momentum,
-            rescale_grad=self.rescale_grad,
             clip_gradient=self.clip_gradient,
         )
 
@@ -137,3 +142,23 @@ class NAG(Optimizer):
         else:
             state[:] = self.momentum * state - lr * grad
             weight[:] = weight + (self.momentum * state - lr * grad)
+
+    def _fused_update(
+        self,
+        weights: Sequence[ndarray],
+        grads: Sequence[ndarray],
+        states: Sequence[State],
+        masters: Sequence[ndarray | None],
+        numbers: StepNumbers,
+    ) -> None:
+        fused_nag(
+            weights,
+            grads,
+            states,
+            masters,
+            numbers.lrs,
+            numbers.wds,
+            numbers.rescale_grad,
+            momentum=self.momentum,
+            clip_gradient=self.clip_gradient,
+        )

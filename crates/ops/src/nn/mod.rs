@@ -75,5 +75,10 @@ pub(crate) static OPS: &[&OpDef] = &[
     &ADAMW_UPDATE,
     &RMSPROP_UPDATE,
     &ADAGRAD_UPDATE,
-    &UPDATE_STEP,
+    &FUSED_SGD,
+    &FUSED_NAG,
+    &FUSED_ADAM,
+    &FUSED_ADAMW,
+    &FUSED_RMSPROP,
+    &FUSED_ADAGRAD,
 ];

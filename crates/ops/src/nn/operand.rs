@@ -100,14 +100,9 @@ impl Staged {
         })
     }
 
-    /// The dense tensor to write to.
+    /// The dense tensor to write to. The elements of a buffer are undefined until they are written.
     pub fn tensor(&self) -> &Tensor {
         &self.buffer
-    }
-
-    /// Whether it is a buffer, whose elements are undefined until they are written.
-    pub fn is_apart(&self) -> bool {
-        self.buffer.data_ptr() != self.target.data_ptr()
     }
 
     /// Where to write.

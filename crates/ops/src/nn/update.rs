@@ -1,19 +1,22 @@
-//! Optimiser steps over lists of weights, in place. One kernel call a weight, so that the engine may run several at a time.
+//! Optimizer updates: one call updates the weights of a whole network, in place.
+//!
+//! Each optimizer has one kernel, behind its `fused_*` operator. Numbers that change from step to step (rates, decays, counts of updates, the
+//! factor of the gradients) are arrays, so a traced step reads them as inputs. The public `*_update` functions take numbers and are compositions.
 #![allow(unsafe_code)]
 
-use mxnet_kernels::update::{self as kernel, Buffers, Rule, Step};
-use mxnet_tensor::{DType, Tensor};
+use mxnet_kernels::update::{self as kernel, Buffer, MAX_STATES, Rule, Step, Weight};
+use mxnet_tensor::{DType, Device, Scalar, Tensor};
 use smallvec::SmallVec;
 
 use crate::args::{Attrs, Default, Param, ParamKind, Value};
 use crate::cpu;
-use crate::cx::{CallCx, KernelCx};
-use crate::error::{Result, Tuple};
-use crate::invoke::invoke_with;
+use crate::cx::{CompositeCx, InferCx, KernelCx};
+use crate::error::{Error, Result, Tuple};
+use crate::invoke::{invoke_with, invoke1};
 use crate::launch::elem;
 use crate::nn::operand::{self, Staged};
-use crate::opdef::{Cost, Cpu, Cuda, Grad, Onnx, OpDef, Probe, Surface};
-use crate::{Array, Outputs};
+use crate::opdef::{Cost, Cpu, Cuda, Grad, Inferred, Onnx, OpDef, Probe, Surface};
+use crate::{Array, Outputs, shape};
 
 const WHY: &str = "it changes weights in place";
 
@@ -35,21 +38,24 @@ const UPDATE: OpDef = OpDef {
             "Running means of the squares, changed in place.",
         ),
         ("histories", "Sums of squares, changed in place."),
-        ("lrs", "Rates, one a weight."),
-        ("wds", "Decays, one a weight; 0 for None."),
-        ("momentum", "Share of the momentum that stays."),
-        ("beta1", "Share of the means that stays."),
-        ("beta2", "Share of the variances that stays."),
-        ("rho", "Share of the variances that stays."),
+        ("lrs", "Learning rates, one for each weight."),
+        ("wds", "Weight decays, one for each weight; 0 for None."),
+        ("momentum", "Factor of the previous step."),
+        ("beta1", "Decay of the running means."),
+        ("beta2", "Decay of the running means of the squares."),
+        ("rho", "Decay of the running means of the squares."),
         ("epsilon", "Added to the root."),
         ("eta", "Factor of the whole step."),
-        ("rescale_grad", "What gradients are multiplied by."),
-        ("clip_gradient", "Bound of every element of the gradients."),
+        ("rescale_grad", "Factor of the gradients."),
+        (
+            "clip_gradient",
+            "Bound of every element of the rescaled gradients.",
+        ),
     ],
     returns: &[("None", "The arrays change in place.")],
     raises: &[(
         "ValueError",
-        "If lists differ in length or shapes do not fit; nothing has changed then.",
+        "If lists differ in length, shapes do not fit, or an array that would change is read-only; nothing has changed then.",
     )],
     grad: Grad::Stop(WHY),
     onnx: Onnx::None,
@@ -80,16 +86,18 @@ pub static SGD_UPDATE: OpDef = OpDef {
     ",
     cpu: Cpu::Composite(|cx| {
         let momentum = cx.float("momentum");
-        let lists = cx.inputs.len() / cx.floats("lrs").len().max(1);
-        if lists < 3 {
-            if momentum != 0.0 {
-                return Err(
-                    cx.value_error(format!("`momentum` is {momentum}, but there are no `moms`"))
-                );
-            }
-            return steps(cx, "sgd", 0, [0.0; 4]);
+        let n = cx.floats("lrs").len();
+        // `moms` may be left out.
+        let num_lists = if n > 0 && cx.inputs.len() == 2 * n {
+            2
+        } else {
+            3
+        };
+        if num_lists == 2 && momentum != 0.0 {
+            let problem = format!("`momentum` is {momentum}, but there are no `moms`");
+            return Err(cx.value_error(problem));
         }
-        steps(cx, "momentum", 1, [momentum, 0.0, 0.0, 0.0])
+        compose(cx, &FUSED_SGD, num_lists, 1.0, &["momentum"])
     }),
     probe: Probe::calls(&[
         "[f((3, 4)), f((2,))], [f((3, 4)), f((2,))], None, [0.1, 0.2], [0.0, 0.01]",
@@ -120,7 +128,7 @@ pub static NAG_UPDATE: OpDef = OpDef {
         >>> weight
         array([0.905, 2.095])
     ",
-    cpu: Cpu::Composite(|cx| steps(cx, "nag", 1, [cx.float("momentum"), 0.0, 0.0, 0.0])),
+    cpu: Cpu::Composite(|cx| compose(cx, &FUSED_NAG, 3, 1.0, &["momentum"])),
     probe: Probe::calls(&["[f((3,))], [f((3,))], [f((3,))], [0.1], [0.01]"]),
     ..UPDATE
 };
@@ -155,19 +163,7 @@ pub static ADAM_UPDATE: OpDef = OpDef {
         >>> weight
         array([0.68377244, 2.3162277 ])
     ",
-    cpu: Cpu::Composite(|cx| {
-        steps(
-            cx,
-            "adam",
-            2,
-            [
-                cx.float("beta1"),
-                cx.float("beta2"),
-                cx.float("epsilon"),
-                0.0,
-            ],
-        )
-    }),
+    cpu: Cpu::Composite(|cx| compose(cx, &FUSED_ADAM, 4, 1.0, &["beta1", "beta2", "epsilon"])),
     probe: Probe::calls(&[
         "[f((3,))], [f((3,))], [np.zeros((3,))], [np.zeros((3,))], [0.1], [0.01]",
     ]),
@@ -202,13 +198,8 @@ pub static ADAMW_UPDATE: OpDef = OpDef {
         array([0.67377245, 2.2962275 ])
     ",
     cpu: Cpu::Composite(|cx| {
-        let numbers = [
-            cx.float("beta1"),
-            cx.float("beta2"),
-            cx.float("epsilon"),
-            cx.float("eta"),
-        ];
-        steps(cx, "adamw", 2, numbers)
+        let numbers = ["beta1", "beta2", "epsilon"];
+        compose(cx, &FUSED_ADAMW, 4, cx.float("eta"), &numbers)
     }),
     probe: Probe::calls(&[
         "[f((3,))], [f((3,))], [np.zeros((3,))], [np.zeros((3,))], [0.1], [0.01]",
@@ -239,14 +230,7 @@ pub static RMSPROP_UPDATE: OpDef = OpDef {
         >>> weight
         array([0.5527864, 2.4472136])
     ",
-    cpu: Cpu::Composite(|cx| {
-        steps(
-            cx,
-            "rmsprop",
-            1,
-            [cx.float("rho"), 0.0, cx.float("epsilon"), 0.0],
-        )
-    }),
+    cpu: Cpu::Composite(|cx| compose(cx, &FUSED_RMSPROP, 3, 1.0, &["rho", "epsilon"])),
     probe: Probe::calls(&["[f((3,))], [f((3,))], [np.zeros((3,))], [0.1], [0.01]"]),
     ..UPDATE
 };
@@ -272,190 +256,561 @@ pub static ADAGRAD_UPDATE: OpDef = OpDef {
         >>> weight
         array([0.90000004, 2.1       ])
     ",
-    cpu: Cpu::Composite(|cx| steps(cx, "adagrad", 1, [0.0, 0.0, cx.float("epsilon"), 0.0])),
+    cpu: Cpu::Composite(|cx| compose(cx, &FUSED_ADAGRAD, 3, 1.0, &["epsilon"])),
     probe: Probe::calls(&["[f((3,))], [f((3,))], [np.zeros((3,))], [0.1], [0.01]"]),
     ..UPDATE
 };
 
-/// The step of one weight, for all rules.
-pub static UPDATE_STEP: OpDef = OpDef {
-    name: "update_step",
-    params: &[
-        Param::array("weight"),
-        Param::array("grad"),
-        Param::optional_array("state1"),
-        Param::optional_array("state2"),
-        Param::choice(
-            "rule",
-            &[
-                "sgd", "momentum", "nag", "adam", "adamw", "rmsprop", "adagrad",
-            ],
-            "sgd",
-        ),
-        Param::float("rate", 0.01),
-        Param::float("decay", 0.0),
-        Param::float("rescale", 1.0),
-        Param::optional("clip", ParamKind::Float),
-        Param::float("first", 0.0),
-        Param::float("second", 0.0),
-        Param::float("epsilon", 0.0),
-        Param::float("eta", 1.0),
-    ],
-    doc: "One optimiser step of one weight, in place; `first` and `second` are the rule's decays (momentum, beta1, rho; beta2).",
-    infer: |cx| {
-        let weight = cx.input(0);
-        if !weight.dtype().is_float() {
-            return Err(cx.dtype_error(format!(
-                "weights are {}, needs a real floating type",
-                weight.dtype().name()
-            )));
-        }
-        if weight.tensor().is_read_only() {
-            return Err(cx.value_error("the weight is read-only"));
-        }
-        for (i, what) in [(1, "gradient"), (2, "state"), (3, "state")] {
-            if let Some(x) = cx.opt(i).filter(|x| x.shape() != weight.shape()) {
-                return Err(cx.shape_error(format!(
-                    "a {what} has shape {}, its weight {}",
-                    Tuple(x.shape()),
-                    Tuple(weight.shape())
-                )));
-            }
-        }
-        cx.many([])
-    },
-    cpu: Cpu::Kernel(run),
+// Lists of the fused operators, all of one length n. An entry of a nullable list may be None.
+const MOMS: Param = Param::arrays("moms").or_none();
+/// float32 copies of float16 and bfloat16 weights. Where there is one, it is updated, and the weight receives its rounded elements.
+const MASTERS: Param = Param::arrays("masters").or_none();
+// Numbers of a step, each of shape (n,), or () for one that all weights share.
+const LRS: Param = Param::array("lrs");
+const WDS: Param = Param::array("wds");
+const RESCALE_GRAD: Param = Param::array("rescale_grad");
+/// Count of updates of each weight, this one included; without it there is no bias correction.
+const COUNTS: Param = Param::optional_array("counts");
+
+const FUSED: OpDef = OpDef {
+    infer,
     cuda: Cuda::None,
     grad: Grad::Stop(WHY),
-    mutates: &[0, 2, 3],
     cost: Cost::PerKiB(60),
-    probe: Probe::calls(&["f((3,)), f((3,)), None, None, 'sgd', 0.1"]),
     ..OpDef::DEFAULT
 };
 
-/// One call of [`UPDATE_STEP`] for each weight: lists of weights and gradients, then `states` lists.
-fn steps(cx: &CallCx, rule: &'static str, states: usize, numbers: [f64; 4]) -> Result<Outputs> {
+/// SGD of all weights.
+pub static FUSED_SGD: OpDef = OpDef {
+    name: "fused_sgd",
+    params: &[
+        WEIGHTS,
+        GRADS,
+        MOMS,
+        MASTERS,
+        LRS,
+        WDS,
+        RESCALE_GRAD,
+        Param::float("momentum", 0.0),
+        CLIP,
+    ],
+    doc: "One step of gradient descent of many weights, in place; a weight with an entry in `moms` has momentum.",
+    mutates: &[0, 2, 3],
+    cpu: Cpu::Kernel(|cx| {
+        let momentum = cx.float("momentum");
+        update(cx, 1, &|num_states| match num_states {
+            0 => Rule::Sgd,
+            _ => Rule::Momentum { momentum },
+        })
+    }),
+    probe: Probe::calls(&[
+        "[f((3, 4)), f((2,))], [f((3, 4)), f((2,))], [f((3, 4)), None], [None, None], np.ones((2,)), np.ones((2,)), np.ones(()), 0.9",
+    ]),
+    ..FUSED
+};
+
+/// Nesterov's accelerated gradient of all weights.
+pub static FUSED_NAG: OpDef = OpDef {
+    name: "fused_nag",
+    params: FUSED_SGD.params,
+    doc: "One step of Nesterov's accelerated gradient of many weights, in place; a weight without an entry in `moms` has no momentum.",
+    mutates: &[0, 2, 3],
+    cpu: Cpu::Kernel(|cx| {
+        let momentum = cx.float("momentum");
+        update(cx, 1, &|num_states| match num_states {
+            0 => Rule::Sgd,
+            _ => Rule::Nag { momentum },
+        })
+    }),
+    probe: Probe::calls(&[
+        "[f((3,))], [f((3,))], [f((3,))], [None], np.ones((1,)), np.ones(()), np.ones(()), 0.9",
+    ]),
+    ..FUSED
+};
+
+const FUSED_MEANS: OpDef = OpDef {
+    params: &[
+        WEIGHTS,
+        GRADS,
+        Param::arrays("means"),
+        Param::arrays("variances"),
+        MASTERS,
+        LRS,
+        WDS,
+        RESCALE_GRAD,
+        COUNTS,
+        Param::float("beta1", 0.9),
+        Param::float("beta2", 0.999),
+        Param::float("epsilon", 1e-8),
+        CLIP,
+    ],
+    mutates: &[0, 2, 3, 4],
+    probe: Probe::calls(&[
+        "[f((3,))], [f((3,))], [np.zeros((3,))], [np.zeros((3,))], [None], np.ones((1,)), np.ones((1,)), np.ones(()), np.ones((1,))",
+    ]),
+    ..FUSED
+};
+
+/// Adam of all weights.
+pub static FUSED_ADAM: OpDef = OpDef {
+    name: "fused_adam",
+    doc: "One step of Adam of many weights, in place, its bias corrected for `counts`.",
+    cpu: Cpu::Kernel(|cx| {
+        let rule = Rule::Adam {
+            beta1: cx.float("beta1"),
+            beta2: cx.float("beta2"),
+            epsilon: cx.float("epsilon"),
+        };
+        update(cx, 2, &|_| rule)
+    }),
+    ..FUSED_MEANS
+};
+
+/// AdamW of all weights.
+pub static FUSED_ADAMW: OpDef = OpDef {
+    name: "fused_adamw",
+    doc: "One step of AdamW of many weights, in place, its bias corrected for `counts`; `wds` are not multiplied by the rates.",
+    cpu: Cpu::Kernel(|cx| {
+        let rule = Rule::AdamW {
+            beta1: cx.float("beta1"),
+            beta2: cx.float("beta2"),
+            epsilon: cx.float("epsilon"),
+        };
+        update(cx, 2, &|_| rule)
+    }),
+    ..FUSED_MEANS
+};
+
+/// RMSProp of all weights.
+pub static FUSED_RMSPROP: OpDef = OpDef {
+    name: "fused_rmsprop",
+    params: &[
+        WEIGHTS,
+        GRADS,
+        Param::arrays("variances"),
+        Param::arrays("means").or_none(),
+        MOMS,
+        MASTERS,
+        LRS,
+        WDS,
+        RESCALE_GRAD,
+        Param::float("rho", 0.95),
+        Param::float("momentum", 0.9),
+        Param::float("epsilon", 1e-8),
+        CLIP,
+        Param::optional("clip_weights", ParamKind::Float),
+    ],
+    doc: "One step of RMSProp of many weights, in place; a weight with entries in `means` and `moms` takes the centered form, with momentum.",
+    mutates: &[0, 2, 3, 4, 5],
+    cpu: Cpu::Kernel(|cx| {
+        let (rho, epsilon) = (cx.float("rho"), cx.float("epsilon"));
+        let momentum = cx.float("momentum");
+        update(cx, 3, &|num_states| match num_states {
+            1 => Rule::RmsProp { rho, epsilon },
+            _ => Rule::RmsPropCentered {
+                rho,
+                momentum,
+                epsilon,
+            },
+        })
+    }),
+    probe: Probe::calls(&[
+        "[f((3,))], [f((3,))], [np.ones((3,))], [None], [None], [None], np.ones((1,)), np.ones((1,)), np.ones(())",
+        "[f((3,))], [f((3,))], [np.ones((3,))], [np.zeros((3,))], [f((3,))], [None], np.ones((1,)), np.ones((1,)), np.ones(())",
+    ]),
+    ..FUSED
+};
+
+/// AdaGrad of all weights.
+pub static FUSED_ADAGRAD: OpDef = OpDef {
+    name: "fused_adagrad",
+    params: &[
+        WEIGHTS,
+        GRADS,
+        Param::arrays("histories"),
+        MASTERS,
+        LRS,
+        WDS,
+        RESCALE_GRAD,
+        Param::float("epsilon", 1e-7),
+        CLIP,
+    ],
+    doc: "One step of AdaGrad of many weights, in place.",
+    mutates: &[0, 2, 3],
+    cpu: Cpu::Kernel(|cx| {
+        let epsilon = cx.float("epsilon");
+        update(cx, 1, &|_| Rule::AdaGrad { epsilon })
+    }),
+    probe: Probe::calls(&[
+        "[f((3,))], [f((3,))], [np.zeros((3,))], [None], np.ones((1,)), np.ones((1,)), np.ones(())",
+    ]),
+    ..FUSED
+};
+
+/// Calls a fused operator with the arguments of a public one: `num_lists` lists of arrays, rates and decays, and the attributes `numbers`.
+/// Both rates and decays are multiplied by `eta`.
+fn compose(
+    cx: &CompositeCx,
+    op: &'static OpDef,
+    num_lists: usize,
+    eta: f64,
+    numbers: &[&str],
+) -> Result<Outputs> {
     let (rates, decays) = (cx.floats("lrs"), cx.floats("wds"));
-    let lists = states + 2;
-    let n = cx.inputs.len() / lists;
-    if cx.inputs.len() != n * lists || rates.len() != n || !(decays.is_empty() || decays.len() == n)
+    let n = cx.inputs.len() / num_lists;
+    if cx.inputs.len() != n * num_lists
+        || rates.len() != n
+        || !(decays.is_empty() || decays.len() == n)
     {
         return Err(cx.value_error(format!(
-            "{lists} lists of equal length are needed, with a number in `lrs` (and `wds`, if given) for each weight; found {} arrays, {} and {} numbers",
+            "{num_lists} lists of equal length are needed, with a number in `lrs` (and `wds`, if given) for each weight; found {} arrays, {} and {} numbers",
             cx.inputs.len(),
             rates.len(),
             decays.len()
         )));
     }
-    let list = |which: usize, i: usize| -> Option<&Array> {
-        if which < lists {
-            cx.opt(which * n + i)
-        } else {
-            None
-        }
+    let Some(weight) = cx.inputs.first().copied().flatten() else {
+        return Ok(Outputs::new());
     };
-    let mut calls: SmallVec<[Attrs; 4]> = SmallVec::new();
-    for (i, &rate) in rates.iter().enumerate() {
-        let mut attrs = Attrs::none();
-        attrs.push(Value::Word(rule));
-        attrs.push(Value::Float(rate));
-        attrs.push(Value::Float(decays.get(i).copied().unwrap_or(0.0)));
-        attrs.push(cx.get("rescale_grad").clone());
-        attrs.push(cx.get("clip_gradient").clone());
-        for number in numbers {
-            attrs.push(Value::Float(number));
-        }
-        calls.push(attrs);
-    }
-    let inputs = |i: usize| [list(0, i), list(1, i), list(2, i), list(3, i)];
-    // All are checked before the first is changed.
-    for (i, attrs) in calls.iter().enumerate() {
-        let inputs = inputs(i);
-        let call = crate::Call {
-            op: &UPDATE_STEP,
-            inputs: &inputs,
-            attrs,
-            outs: &[],
-            dtype: None,
-        };
-        (UPDATE_STEP.infer)(&call.cx()).map_err(|e| call.explain(e))?;
-    }
-    for (i, attrs) in calls.iter().enumerate() {
-        invoke_with(&UPDATE_STEP, &inputs(i), attrs)?;
-    }
-    Ok(Outputs::new())
+    let scaled: Vec<f64> = rates.iter().map(|rate| eta * rate).collect();
+    let lrs = on_device(Array::from_slice(&scaled, &[n])?, weight.device())?;
+    let scaled: Vec<f64> = decays.iter().map(|decay| eta * decay).collect();
+    let wds = match decays {
+        [] => Array::scalar(Scalar::F64(0.0), DType::F64)?,
+        _ => Array::from_slice(&scaled, &[n])?,
+    };
+    let wds = on_device(wds, weight.device())?;
+    let rescale = Array::scalar(Scalar::F64(cx.float("rescale_grad")), DType::F64)?;
+    let rescale = on_device(rescale, weight.device())?;
+    let mut inputs: SmallVec<[Option<&Array>; 16]> = SmallVec::from_slice(cx.inputs);
+    // Absent states and master copies, then the numbers; counts are absent.
+    let num_arrays = op.array_params().count();
+    let fused_lists = num_fused_lists(op);
+    inputs.resize(fused_lists * n, None);
+    inputs.extend([Some(&lrs), Some(&wds), Some(&rescale)]);
+    inputs.resize(fused_lists * n + num_arrays - fused_lists, None);
+    let attributes = op.params.iter().filter(|param| param.is_attribute());
+    let attrs: Attrs = attributes
+        .map(|param| match param.name {
+            name if name == CLIP.name || numbers.contains(&name) => cx.get(name).clone(),
+            _ => Value::from(param.default),
+        })
+        .collect();
+    invoke_with(op, &inputs, &attrs).map_err(|error| error.for_op(cx.op.name))
 }
 
-fn run(cx: &KernelCx) -> Result<()> {
-    let weight = cx.input(0);
-    let (first, second, epsilon) = (cx.float("first"), cx.float("second"), cx.float("epsilon"));
-    let rule = match cx.str("rule") {
-        "momentum" => Rule::Momentum { momentum: first },
-        "nag" => Rule::Nag { momentum: first },
-        "adam" => Rule::Adam {
-            beta1: first,
-            beta2: second,
-            epsilon,
-        },
-        "adamw" => Rule::AdamW {
-            beta1: first,
-            beta2: second,
-            epsilon,
-            eta: cx.float("eta"),
-        },
-        "rmsprop" => Rule::RmsProp {
-            rho: first,
-            epsilon,
-        },
-        "adagrad" => Rule::AdaGrad { epsilon },
-        _ => Rule::Sgd,
-    };
-    let step = Step {
-        rule,
-        rate: cx.float("rate"),
-        decay: cx.float("decay"),
-        rescale: cx.float("rescale"),
-        clip: cx.opt_float("clip"),
-    };
-    let state_dtype = if weight.dtype() == DType::F64 {
-        DType::F64
-    } else {
-        DType::F32
-    };
-    let gradient = cx.input(1);
-    let gradient = if gradient.dtype().is_float() && !cpu::overlaps(weight, gradient) {
-        operand::dense(gradient, gradient.dtype(), cx.threads)?
-    } else {
-        let apart = Tensor::empty(gradient.shape(), state_dtype, gradient.device())?;
-        cpu::copy(gradient, &apart, cx.threads)?;
-        apart
-    };
-    let stage = |x: &Tensor, dtype: DType| -> Result<Staged> {
-        let staged = Staged::new(x, dtype)?;
-        if staged.is_apart() {
-            cpu::copy(x, staged.tensor(), cx.threads)?;
-        }
-        Ok(staged)
-    };
-    let target = stage(weight, weight.dtype())?;
-    let states: [Option<Staged>; 2] = [
-        cx.opt(2).map(|s| stage(s, state_dtype)).transpose()?,
-        cx.opt(3).map(|s| stage(s, state_dtype)).transpose()?,
-    ];
-    let buffers = Buffers {
-        n: weight.len(),
-        weight: target.ptr(),
-        weight_elem: elem(weight.dtype()),
-        master: std::ptr::null_mut(),
-        gradient: gradient.data_ptr(),
-        gradient_elem: elem(gradient.dtype()),
-        states: [0, 1].map(|i| states[i].as_ref().map_or(std::ptr::null_mut(), Staged::ptr)),
-    };
-    // SAFETY: 1. all buffers are dense, of the types given and of the weight's length (inference checked); the rule's states are there, for every
-    // list operator passes as many as its rule has. 2. the engine granted writing weight and states; the gradient does not overlap the weight.
-    unsafe { kernel::update(cx.threads, &step, &buffers) };
-    for state in states.into_iter().flatten() {
-        state.finish(cx.threads)?;
+/// The array itself, or a copy on another device.
+fn on_device(x: Array, device: Device) -> Result<Array> {
+    if x.device() == device {
+        return Ok(x);
     }
-    target.finish(cx.threads)
+    let attrs: Attrs = [Value::Device(device)].into_iter().collect();
+    invoke1(&shape::TO_DEVICE, &[&x], &attrs)
+}
+
+/// Number of lists that a fused operator takes: weights, gradients, states, master copies.
+fn num_fused_lists(op: &OpDef) -> usize {
+    let is_list = |param: &&Param| param.kind == ParamKind::Arrays;
+    op.array_params().filter(is_list).count()
+}
+
+/// Checks lists and numbers of a fused operator.
+fn infer(cx: &InferCx) -> Result<Inferred> {
+    let lists = num_fused_lists(cx.op);
+    let singles = cx.op.array_params().count() - lists;
+    let n = cx.inputs.len().saturating_sub(singles) / lists;
+    if cx.inputs.len() != n * lists + singles {
+        return Err(cx.value_error(format!(
+            "{lists} lists of equal length and {singles} arrays of numbers are needed; found {} arrays",
+            cx.inputs.len()
+        )));
+    }
+    for i in 0..n {
+        check_weight(cx, n, lists, i)?;
+    }
+    for (j, param) in cx.op.array_params().skip(lists).enumerate() {
+        let Some(numbers) = cx.opt(n * lists + j) else {
+            if param.default == Default::None {
+                continue;
+            }
+            return Err(cx.value_error(format!("`{}` is missing", param.name)));
+        };
+        if numbers.dtype().is_complex() {
+            let problem = format!(
+                "`{}` is {}, needs real numbers",
+                param.name,
+                numbers.dtype().name()
+            );
+            return Err(cx.dtype_error(problem));
+        }
+        if !(numbers.shape().is_empty() || numbers.shape() == [n]) {
+            let problem = format!(
+                "`{}` has shape {}, needs () or ({n},), a number for each weight",
+                param.name,
+                Tuple(numbers.shape())
+            );
+            return Err(Error::shape(cx.op.name, problem)
+                .with_operands(|| cx.facts_of(|k| k == n * lists + j)));
+        }
+    }
+    cx.many([])
+}
+
+/// Checks weight `i` of `n` and what belongs to it.
+fn check_weight(cx: &InferCx, n: usize, lists: usize, i: usize) -> Result<()> {
+    let facts = || cx.facts_of(|k| k < n * lists && k % n == i);
+    let wrong_dtype = |problem: String| Err(Error::dtype(cx.op.name, problem).with_operands(facts));
+    let name = |k: usize| cx.op.array_params().nth(k).map_or("", |param| param.name);
+    let (mut num_states, mut last_state) = (0, 0);
+    for (k, param) in cx.op.array_params().take(lists).enumerate() {
+        let Some(x) = cx.opt(k * n + i) else {
+            if param.nullable {
+                continue;
+            }
+            return Err(cx.value_error(format!("`{}[{i}]` is missing", param.name)));
+        };
+        let dtype = x.dtype();
+        if x.shape() != cx.shape(i) {
+            let what = match k {
+                1 => "gradient",
+                _ if k == lists - 1 => "master copy",
+                _ => "state",
+            };
+            let problem = format!(
+                "a {what} has shape {}, its weight {}",
+                Tuple(x.shape()),
+                Tuple(cx.shape(i))
+            );
+            return Err(Error::shape(cx.op.name, problem).with_operands(facts));
+        }
+        match k {
+            0 if !dtype.is_float() => {
+                return wrong_dtype(format!(
+                    "weights are {}, needs a real floating type",
+                    dtype.name()
+                ));
+            }
+            1 if dtype.is_complex() => {
+                return wrong_dtype(format!(
+                    "`grads[{i}]` is {}, needs real numbers",
+                    dtype.name()
+                ));
+            }
+            _ if k == lists - 1 => {
+                let is_half = matches!(cx.dtype_of(i), DType::F16 | DType::BF16);
+                if dtype != DType::F32 || !is_half {
+                    return wrong_dtype(format!(
+                        "`{}[{i}]` is {} and its weight {}, needs a float32 copy of a half-precision weight",
+                        name(k),
+                        dtype.name(),
+                        cx.dtype_of(i).name()
+                    ));
+                }
+            }
+            0 | 1 => {}
+            _ => {
+                if !dtype.is_float() {
+                    return wrong_dtype(format!(
+                        "`{}[{i}]` is {}, needs a real floating type",
+                        name(k),
+                        dtype.name()
+                    ));
+                }
+                (num_states, last_state) = (num_states + 1, k - 1);
+            }
+        }
+    }
+    // States are present from the first on; `means` without `moms` would be a rule that does not exist.
+    let all = lists - 3;
+    if num_states != last_state || (num_states > 1 && num_states != all) {
+        let problem = format!("weight {i} has {num_states} of {all} states");
+        return Err(Error::value(cx.op.name, problem).with_operands(facts));
+    }
+    Ok(())
+}
+
+/// The arguments of a fused operator, as its kernel reads them.
+struct Arguments<'a> {
+    cx: &'a KernelCx<'a>,
+    n: usize,
+    lists: usize,
+}
+
+impl<'a> Arguments<'a> {
+    /// Entry `i` of list `k`.
+    fn entry(&self, k: usize, i: usize) -> Option<&'a Tensor> {
+        self.cx.opt(k * self.n + i)
+    }
+
+    /// The arrays that are written for weight `i`.
+    fn written(&self, i: usize) -> impl Iterator<Item = &'a Tensor> {
+        let written = (0..self.lists).filter(|&k| k != 1);
+        written.filter_map(move |k| self.entry(k, i))
+    }
+
+    /// The numbers in array `j` behind the lists, one for each weight; none if it is absent.
+    fn numbers(&self, j: usize) -> Result<Vec<f64>> {
+        let Some(x) = self.cx.opt(self.lists * self.n + j) else {
+            return Ok(Vec::new());
+        };
+        let numbers = cpu::read_dense::<f64>(&operand::dense(x, DType::F64, self.cx.threads)?);
+        Ok(match numbers[..] {
+            [number] => vec![number; self.n],
+            _ => numbers,
+        })
+    }
+
+    /// Whether an array that is written shares memory with any other.
+    fn share_memory(&self) -> bool {
+        let mut extents = Vec::with_capacity(self.cx.inputs.len());
+        for (position, x) in self.cx.inputs.iter().enumerate() {
+            if let Some((start, end)) = x.and_then(cpu::extent) {
+                let k = position / self.n.max(1);
+                extents.push((start, end, k != 1 && k < self.lists));
+            }
+        }
+        extents.sort_unstable();
+        let (mut read_end, mut written_end) = (0, 0);
+        for (start, end, is_written) in extents {
+            if start < written_end || is_written && start < read_end {
+                return true;
+            }
+            let latest = if is_written {
+                &mut written_end
+            } else {
+                &mut read_end
+            };
+            *latest = end.max(*latest);
+        }
+        false
+    }
+}
+
+/// The kernel of the fused operators. `rule` says what is done with a weight that has this many of at most `max_states` states.
+fn update(cx: &KernelCx, max_states: usize, rule: &dyn Fn(usize) -> Rule) -> Result<()> {
+    let lists = max_states + 3;
+    let singles = cx.op.array_params().count() - lists;
+    let n = (cx.inputs.len() - singles) / lists;
+    let arguments = Arguments { cx, n, lists };
+    let [rates, decays, rescale, counts] = [0, 1, 2, 3].map(|j| arguments.numbers(j));
+    let (rates, decays, rescale) = (rates?, decays?, rescale?);
+    // The last array of numbers is there for rules with a bias correction only.
+    let counts = counts?;
+    let clip = cx.opt_float("clip_gradient");
+    let has_clip_weights = cx
+        .op
+        .params
+        .iter()
+        .any(|param| param.name == "clip_weights");
+    let clip_weight = has_clip_weights
+        .then(|| cx.opt_float("clip_weights"))
+        .flatten();
+    let step = |i: usize| {
+        let num_states = (0..max_states).filter(|k| arguments.entry(2 + k, i).is_some());
+        let rule = rule(num_states.count());
+        let correction = counts
+            .get(i)
+            .map_or(1.0, |&count| rule.bias_correction(count));
+        Step {
+            rule,
+            rate: rates[i] * correction,
+            decay: decays[i],
+            rescale: rescale[i],
+            clip,
+            clip_weight,
+        }
+    };
+    if !arguments.share_memory() {
+        return update_range(&arguments, 0..n, &step);
+    }
+    for i in 0..n {
+        let written: SmallVec<[&Tensor; 5]> = arguments.written(i).collect();
+        for (k, x) in written.iter().enumerate() {
+            if written[..k].iter().any(|y| cpu::overlaps(x, y)) {
+                let problem = format!("weight {i} and its states share memory");
+                return Err(Error::value(cx.op.name, problem));
+            }
+        }
+    }
+    // One after the other: a weight that is named twice is updated twice, and a gradient may be what an earlier weight has become.
+    (0..n).try_for_each(|i| update_range(&arguments, i..i + 1, &step))
+}
+
+/// Updates some of the weights, which share memory with nothing but their gradients.
+fn update_range(
+    arguments: &Arguments,
+    range: std::ops::Range<usize>,
+    step: &dyn Fn(usize) -> Step,
+) -> Result<()> {
+    let (cx, lists) = (arguments.cx, arguments.lists);
+    let mut staged = Vec::new();
+    // Gradients that are not dense, or that share memory with what is written. They live until the kernel is done.
+    let mut copies = Vec::new();
+    // Dense elements to be written: the array's own, or a buffer that is copied back in the end.
+    let mut written = |x: &Tensor| -> Result<Buffer> {
+        let buffer = Buffer {
+            ptr: x.data_ptr(),
+            elem: elem(x.dtype()),
+        };
+        if x.layout().is_contiguous() {
+            return Ok(buffer);
+        }
+        let stage = Staged::new(x, x.dtype())?;
+        cpu::copy(x, stage.tensor(), cx.threads)?;
+        let buffer = Buffer {
+            ptr: stage.ptr(),
+            ..buffer
+        };
+        staged.push(stage);
+        Ok(buffer)
+    };
+    let mut weights = Vec::with_capacity(range.len());
+    for i in range {
+        let (Some(weight), Some(grad)) = (arguments.entry(0, i), arguments.entry(1, i)) else {
+            return Err(Error::internal(
+                cx.op.name,
+                "a weight or a gradient is absent",
+            ));
+        };
+        let is_plain = grad.dtype().is_float() && grad.layout().is_contiguous();
+        let mut grad_buffer = Buffer {
+            ptr: grad.data_ptr(),
+            elem: elem(grad.dtype()),
+        };
+        if !is_plain || arguments.written(i).any(|x| cpu::overlaps(x, grad)) {
+            let dtype = match grad.dtype() {
+                dtype if dtype.is_float() => dtype,
+                _ => DType::F64,
+            };
+            let copy = Tensor::empty(grad.shape(), dtype, grad.device())?;
+            cpu::copy(grad, &copy, cx.threads)?;
+            grad_buffer = Buffer {
+                ptr: copy.data_ptr(),
+                elem: elem(dtype),
+            };
+            copies.push(copy);
+        }
+        let mut states = [None; MAX_STATES];
+        for (k, state) in states.iter_mut().enumerate().take(lists - 3) {
+            *state = arguments.entry(2 + k, i).map(&mut written).transpose()?;
+        }
+        weights.push(Weight {
+            step: step(i),
+            n: weight.len(),
+            weight: written(weight)?,
+            master: arguments
+                .entry(lists - 1, i)
+                .map(&mut written)
+                .transpose()?,
+            grad: grad_buffer,
+            states,
+        });
+    }
+    // SAFETY: 1. all buffers are dense, of the types given and of their weight's length (inference checked), and live until the end of this
+    // function. 2. every rule has as many states as were counted for it. 3. the engine granted writing all of them but the gradients. 4. what is
+    // written overlaps nothing: the caller compared weights and states, and gradients were copied where they overlap.
+    unsafe { kernel::update(cx.threads, &weights) };
+    staged
+        .into_iter()
+        .try_for_each(|stage| stage.finish(cx.threads))
 }
