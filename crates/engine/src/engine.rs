@@ -8,6 +8,7 @@ use crate::config::{Config, Mode};
 use crate::failure::{Failure, WaitError};
 use crate::inline::{Hold, Inline};
 use crate::pool::{Pool, depth};
+use crate::read::ReadGuard;
 use crate::schedule::Op;
 use crate::stats::{Counters, Stats, count_inline};
 use crate::sync::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Condvar, Mutex, Ordering};
@@ -42,6 +43,10 @@ pub(crate) struct Shared {
     pub(crate) bytes: AtomicUsize,
     pub(crate) peak_bytes: std::sync::atomic::AtomicUsize,
     pub(crate) counters: Counters,
+    /// Read guards that are held or waited for, and [`crate::read::FORKING`].
+    pub(crate) readers: AtomicUsize,
+    /// Those of them that are waited for.
+    pub(crate) waiting_readers: AtomicUsize,
 }
 
 /// What is guarded by the lock that waiters park on.
@@ -126,6 +131,8 @@ impl Engine {
                 bytes: AtomicUsize::new(0),
                 peak_bytes: std::sync::atomic::AtomicUsize::new(0),
                 counters: Counters::default(),
+                readers: AtomicUsize::new(0),
+                waiting_readers: AtomicUsize::new(0),
             }),
         }
     }
@@ -147,6 +154,26 @@ impl Engine {
             true => shared.acquire(reads, writes, Place::Host),
             false => None,
         }
+    }
+
+    /// Holds variables for reading on the calling thread, once the writes pushed before are done; helps meanwhile. All
+    /// variables are granted together. A variable may appear several times, and may be held by the thread already.
+    ///
+    /// This is how the host looks at values. While the guard lives nobody writes the variables; what the thread must not do
+    /// meanwhile is said at [`ReadGuard`]. `check` as for [`Engine::wait_for`], except that a thread which holds another
+    /// guard is not interrupted.
+    ///
+    /// # Errors
+    /// `Failed` with the oldest failure of the variables; `Interrupted` if `check` said so.
+    ///
+    /// # Panics
+    /// If the thread holds one of the variables and has pushed a write to it since.
+    pub fn read<'v>(
+        &'v self,
+        vars: &[&'v Var],
+        check: &mut dyn FnMut() -> bool,
+    ) -> Result<ReadGuard<'v>, WaitError> {
+        self.shared.read(vars, check)
     }
 
     /// [`Engine::try_acquire`] of one variable for what is no operation of its own: a look at an element, or a write of one. It is not counted,
@@ -200,6 +227,9 @@ impl Engine {
     ///
     /// # Errors
     /// `Failed` with the variable's failure, at every wait until an `Overwrite` clears it; `Interrupted` if `check` said so.
+    ///
+    /// # Panics
+    /// If a read guard of the thread itself keeps `access` from ever being granted.
     pub fn wait_for(
         &self,
         var: &Var,

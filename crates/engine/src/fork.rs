@@ -40,11 +40,15 @@ mod handlers {
     use super::gate;
     use crate::engine::Engine;
     use crate::pool::{PoolState, depth, is_worker};
+    use crate::read::{FORKING, num_guards};
     use crate::sync::{MutexGuard, Ordering};
     use crate::wait::Outcome;
 
     /// Operations that wait for nothing but other threads' inline operations get this long to become ready.
     const GRACE: Duration = Duration::from_millis(100);
+
+    /// Threads that read on the host get this long to end it.
+    const READ_GRACE: Duration = Duration::from_secs(2);
 
     /// All that is locked around `fork`, in the order of locking.
     struct Locked {
@@ -66,6 +70,7 @@ mod handlers {
         pub fn prepare_fork(&'static self) {
             let shared = &*self.shared;
             let own = depth();
+            let begin = Instant::now();
             loop {
                 let start = Instant::now();
                 let mut is_idle = || {
@@ -81,7 +86,10 @@ mod handlers {
                 let gate = gate::close();
                 let progress = shared.progress.lock();
                 let pool = shared.pool.lock();
-                if shared.pool.is_quiet(&pool, own) {
+                // From here on no read guard begins.
+                let readers = shared.readers.fetch_or(FORKING, Ordering::SeqCst) & !FORKING;
+                let is_unread = readers <= num_guards() || begin.elapsed() >= READ_GRACE;
+                if is_unread && shared.pool.is_quiet(&pool, own) {
                     LOCKED.with(|slot| {
                         *slot.borrow_mut() = Some(Locked {
                             _gate: gate,
@@ -91,22 +99,31 @@ mod handlers {
                     });
                     return;
                 }
+                shared.readers.fetch_and(!FORKING, Ordering::SeqCst);
+                drop((pool, progress, gate));
+                if !is_unread {
+                    std::thread::sleep(Duration::from_micros(100));
+                }
             }
         }
 
         /// After `fork` in the parent.
         pub fn after_fork_parent(&'static self) {
+            self.shared.readers.fetch_and(!FORKING, Ordering::SeqCst);
             drop(LOCKED.with(|slot| slot.borrow_mut().take()));
         }
 
         /// After `fork` in the child: the pool has no workers and starts new ones when needed, the variables are as they were.
         ///
-        /// A variable that another thread was using inline at the moment of the fork stays in use.
+        /// A variable that another thread was using inline at the moment of the fork stays in use, and so does one that it has
+        /// held for reading for longer than two seconds.
         pub fn after_fork_child(&'static self) {
             if let Some(mut locked) = LOCKED.with(|slot| slot.borrow_mut().take()) {
                 locked.progress.waiting = 0;
                 locked.pool.forget_threads(usize::from(is_worker()));
             }
+            self.shared.readers.store(num_guards(), Ordering::SeqCst);
+            self.shared.waiting_readers.store(0, Ordering::SeqCst);
             // A `wait_all` of a thread that is gone will not end its turn.
             self.shared.is_draining.store(false, Ordering::Release);
         }

@@ -188,7 +188,7 @@ impl Shared {
     }
 
     #[inline]
-    fn release(&self, var: &Var, access: Access) {
+    pub(crate) fn release(&self, var: &Var, access: Access) {
         if var.release(access) {
             self.dispatch(var);
         }

@@ -14,6 +14,7 @@ mod fork;
 mod inline;
 #[allow(unsafe_code, reason = "a task set borrows its caller's closure")]
 mod pool;
+mod read;
 mod schedule;
 mod stats;
 mod stream;
@@ -28,6 +29,7 @@ pub use engine::Engine;
 pub use engine::engine;
 pub use failure::{Failure, Panicked, WaitError};
 pub use inline::{Hold, Inline};
+pub use read::ReadGuard;
 pub use schedule::Op;
 pub use stats::Stats;
 pub use stream::{Event, Stream};

@@ -12,6 +12,7 @@ use crate::engine::Shared;
 use crate::failure::Failure;
 use crate::fork;
 use crate::pool::depth;
+use crate::read;
 use crate::stats::count;
 use crate::sync::{AtomicBool, AtomicUsize, Mutex, Ordering};
 use crate::var::{Access, Place, Resource, SideLock, Var};
@@ -101,6 +102,15 @@ impl Shared {
         } = op;
         let uses = by_variable(uses);
         let is_sync = self.mode() == Mode::Sync && depth() == 0;
+        for (resource, access) in &uses {
+            if access.is_write() && read::is_held(resource.var()) {
+                assert!(
+                    !is_sync,
+                    "operation `{name}`, pushed in mode `Sync`, writes a variable that its thread's own read guard holds"
+                );
+                read::note_write(resource.var());
+            }
+        }
         let node = {
             let _gate = fork::enter();
             let generation = self.generation.load(Ordering::SeqCst);
@@ -126,7 +136,9 @@ impl Shared {
                 .collect();
             let mut granted = 0;
             for ((resource, access), side) in uses.iter().zip(&mut sides) {
-                granted += usize::from(resource.var().enqueue_op(side, &node, *access));
+                let var = resource.var();
+                let is_held = !access.is_write() && read::may_read_again(var);
+                granted += usize::from(var.enqueue_op(side, &node, *access, is_held));
             }
             drop(sides);
             if granted < uses.len() {
@@ -147,9 +159,12 @@ impl Shared {
         // The operation's own bytes do not count: even the largest one runs behind the caller's back when it is alone.
         let bound = self.max_bytes.saturating_add(bytes);
         if self.bytes.load(Ordering::Relaxed) > bound && depth() == 0 {
-            // When nothing is ready or running, what is in flight waits for an inline operation, perhaps of this
+            // When nothing is ready, running or read, what is in flight waits for an inline operation, perhaps of this
             // very thread: waiting would not end.
-            let mut done = || self.bytes.load(Ordering::Acquire) <= bound || self.quiet(0).0;
+            let mut done = || {
+                self.bytes.load(Ordering::Acquire) <= bound
+                    || (self.quiet(0).0 && !self.is_read_elsewhere())
+            };
             self.help_until(&mut done, &mut || false);
         }
     }
@@ -160,7 +175,10 @@ impl Shared {
             self.submit(ready.nodes, kept);
         }
         if !ready.waiters.is_empty() {
-            ready.waiters.iter().for_each(|waiter| waiter.grant());
+            ready
+                .waiters
+                .iter()
+                .for_each(|waiter| self.grant(waiter, 1));
             self.notify_waiters();
         }
     }

@@ -99,7 +99,10 @@ struct Queued {
 
 enum Who {
     Op(Arc<Node>),
+    /// Wants to know when its turn has come, and then holds nothing.
     Waiter(Arc<Waiter>),
+    /// A thread that holds the variable for reading from its turn on.
+    Reader(Arc<Waiter>),
 }
 
 /// Whether an acquisition is of work that runs on the host, which has to wait for device events, or of a launch.
@@ -367,13 +370,59 @@ impl Var {
         self.side.lock()
     }
 
-    /// Second phase of a push, under the variable's lock: grants at once (true) or queues.
+    /// Grants a read by compare-and-swap, without ever waiting. Returns whether it did.
+    pub(crate) fn try_read(&self) -> bool {
+        let mut state = self.state.load(Ordering::Relaxed);
+        while state & (WRITER | QUEUED | EVENTS) == 0 {
+            match self.state.compare_exchange_weak(
+                state,
+                state + READER,
+                Ordering::Acquire,
+                Ordering::Relaxed,
+            ) {
+                Ok(_) => return true,
+                Err(now) => state = now,
+            }
+        }
+        false
+    }
+
+    /// Second phase of a push, under the variable's lock: grants at once (true) or queues. `is_held`: the caller holds the
+    /// variable for reading.
     pub(crate) fn enqueue_op(
         &self,
         side: &mut SideLock<'_>,
         node: &Arc<Node>,
         access: Access,
+        is_held: bool,
     ) -> bool {
+        self.enqueue(side, access, is_held, || Who::Op(Arc::clone(node)))
+    }
+
+    /// The same for a thread that reads.
+    pub(crate) fn enqueue_reader(
+        &self,
+        side: &mut SideLock<'_>,
+        waiter: &Arc<Waiter>,
+        is_held: bool,
+    ) -> bool {
+        self.enqueue(side, Access::Read, is_held, || {
+            Who::Reader(Arc::clone(waiter))
+        })
+    }
+
+    fn enqueue(
+        &self,
+        side: &mut SideLock<'_>,
+        access: Access,
+        is_held: bool,
+        who: impl FnOnce() -> Who,
+    ) -> bool {
+        if is_held && access == Access::Read {
+            // There is a reader already, so that no writer can be granted: one more changes nothing for those who wait.
+            self.state.fetch_add(READER, Ordering::Acquire);
+            return true;
+        }
         if side.as_ref().is_none_or(|side| side.queue.is_empty()) {
             let mut state = self.state.load(Ordering::Relaxed);
             loop {
@@ -392,10 +441,7 @@ impl Var {
                 }
             }
         }
-        let queued = Queued {
-            access,
-            who: Who::Op(Arc::clone(node)),
-        };
+        let queued = Queued { access, who: who() };
         side.get_or_insert_default().queue.push_back(queued);
         false
     }
@@ -445,19 +491,42 @@ impl Var {
         self.dispatch(ready);
     }
 
+    /// Takes back a reader (true), or gives back what it was granted. The caller has a claim that keeps the variable alive.
+    pub(crate) fn withdraw_reader(&self, waiter: &Arc<Waiter>, ready: &mut Ready) -> bool {
+        let is_same =
+            |queued: &Queued| matches!(&queued.who, Who::Reader(w) if Arc::ptr_eq(w, waiter));
+        let mut side = self.side.lock();
+        let queue = side.as_mut().map(|side| &mut side.queue);
+        let was_queued = queue.is_some_and(|queue| {
+            let at = queue.iter().position(is_same);
+            at.is_some_and(|at| {
+                queue.remove(at);
+                if queue.is_empty() {
+                    self.state.fetch_and(!QUEUED, Ordering::AcqRel);
+                }
+                true
+            })
+        });
+        drop(side);
+        if was_queued || self.release(Access::Read) {
+            self.dispatch(ready);
+        }
+        was_queued
+    }
+
     /// Grants to the head of the queue as long as that is possible. The caller has a claim that keeps the variable alive.
     pub(crate) fn dispatch(&self, ready: &mut Ready) {
         let mut side = self.side.lock();
         let Some(side) = side.as_mut() else { return };
         while let Some(head) = side.queue.front() {
             let is_last = side.queue.len() == 1;
-            let is_op = matches!(head.who, Who::Op(_));
+            let is_waiter = matches!(head.who, Who::Waiter(_));
             let mut state = self.state.load(Ordering::Acquire);
             loop {
                 let Some(mut next) = granted(state, head.access) else {
                     return;
                 };
-                if !is_op {
+                if is_waiter {
                     // A waiter comes after those before it and then holds nothing.
                     next = state;
                 }
@@ -476,7 +545,7 @@ impl Var {
             }
             match side.queue.pop_front().map(|queued| queued.who) {
                 Some(Who::Op(node)) => ready.granted(node, 1),
-                Some(Who::Waiter(waiter)) => ready.waiters.push(waiter),
+                Some(Who::Waiter(waiter) | Who::Reader(waiter)) => ready.waiters.push(waiter),
                 None => return,
             }
         }

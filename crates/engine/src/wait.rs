@@ -6,21 +6,39 @@ use std::time::Duration;
 use crate::engine::Shared;
 use crate::failure::WaitError;
 use crate::fork;
+use crate::read;
 use crate::schedule::Ready;
-use crate::sync::{AtomicBool, Ordering};
+use crate::sync::{AtomicUsize, Ordering};
 use crate::var::{Access, Var};
 
 /// How often a waiter calls its `check`.
 const CHECK_EVERY: Duration = Duration::from_millis(50);
 
-/// Somebody in a variable's queue who wants to know when its turn has come.
+/// Somebody in the queues of variables who wants to know when its turn has come in all of them.
 pub(crate) struct Waiter {
-    is_granted: AtomicBool,
+    /// Grants that are missing.
+    missing: AtomicUsize,
+    is_reader: bool,
 }
 
 impl Waiter {
-    pub(crate) fn grant(&self) {
-        self.is_granted.store(true, Ordering::Release);
+    pub(crate) fn new(missing: usize) -> Waiter {
+        Waiter {
+            missing: AtomicUsize::new(missing),
+            is_reader: false,
+        }
+    }
+
+    /// One that holds what it is granted, and counts in `Shared::waiting_readers` until it has all.
+    pub(crate) fn reader(missing: usize) -> Waiter {
+        Waiter {
+            is_reader: true,
+            ..Waiter::new(missing)
+        }
+    }
+
+    pub(crate) fn is_granted(&self) -> bool {
+        self.missing.load(Ordering::Acquire) == 0
     }
 }
 
@@ -65,6 +83,14 @@ impl Ticker {
 }
 
 impl Shared {
+    /// Gives a waiter `count` of the grants it waits for.
+    pub(crate) fn grant(&self, waiter: &Waiter, count: usize) {
+        let is_last = waiter.missing.fetch_sub(count, Ordering::AcqRel) == count;
+        if is_last && waiter.is_reader {
+            self.waiting_readers.fetch_sub(1, Ordering::SeqCst);
+        }
+    }
+
     /// Runs jobs of the pool, or parks when there are none, until `done`. `done` is called under the `progress` lock.
     ///
     /// Parked waiters are woken by whoever changes what a `done` may look at, see [`Shared::notify_waiters`], and
@@ -77,6 +103,8 @@ impl Shared {
         if done() {
             return Outcome::Done;
         }
+        // `check` may need a lock whose holder waits for what this thread holds.
+        let may_check = read::num_guards() == 0;
         let mut ticker = Ticker::new();
         loop {
             if self.help_once() {
@@ -107,7 +135,7 @@ impl Shared {
                     return Outcome::Done;
                 }
             }
-            if ticker.is_due() && check() {
+            if may_check && ticker.is_due() && check() {
                 return Outcome::Interrupted;
             }
         }
@@ -126,15 +154,19 @@ impl Shared {
         access: Access,
         check: &mut dyn FnMut() -> bool,
     ) -> Result<(), WaitError> {
-        if !var.is_grantable(access) {
-            let waiter = Arc::new(Waiter {
-                is_granted: AtomicBool::new(false),
-            });
+        assert!(
+            !access.is_write() || !read::is_held(var),
+            "a thread waits to write a variable that its own read guard holds"
+        );
+        // Who holds the variable needs no turn.
+        let has_turn = !access.is_write() && read::may_read_again(var);
+        if !has_turn && !var.is_grantable(access) {
+            let waiter = Arc::new(Waiter::new(1));
             let is_granted = {
                 let _gate = fork::enter();
                 var.enqueue_waiter(&waiter, access)
             };
-            let mut done = || waiter.is_granted.load(Ordering::Acquire);
+            let mut done = || waiter.is_granted();
             if !is_granted && self.help_until(&mut done, check) == Outcome::Interrupted {
                 let _gate = fork::enter();
                 let mut ready = Ready::default();

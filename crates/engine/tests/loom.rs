@@ -476,3 +476,70 @@ fn a_task_set_ends_when_its_helper_has_left() {
         assert!(sums.iter().all(|sum| sum.with(|sum| unsafe { *sum }) == 1));
     });
 }
+
+#[test]
+fn a_reader_sees_no_half_of_an_inline_or_a_pushed_write() {
+    model(3, || {
+        let (engine, x) = (engine(0), cell());
+        let reader = {
+            let (engine, x) = (Arc::clone(&engine), Arc::clone(&x));
+            thread::spawn(move || {
+                let guard = engine
+                    .read(&[&x.var], &mut || false)
+                    .expect("nothing fails");
+                assert!([0, 1, 3].contains(&x.get()));
+                drop(guard);
+            })
+        };
+        update(&engine, &x, |value| value + 1);
+        push_update(&engine, &x, |value| value * 3);
+        reader.join().expect("no panic");
+        assert_eq!(value(&engine, &x), 3);
+    });
+}
+
+#[test]
+fn a_reader_of_two_variables_and_a_pusher_in_the_other_order_do_not_deadlock() {
+    model(2, || {
+        let engine = engine(0);
+        let (a, b) = pair();
+        let reader = {
+            let (engine, a, b) = (Arc::clone(&engine), Arc::clone(&a), Arc::clone(&b));
+            thread::spawn(move || {
+                let vars = [&b.var, &a.var];
+                let guard = engine.read(&vars, &mut || false).expect("nothing fails");
+                assert_eq!(a.get(), b.get());
+                drop(guard);
+            })
+        };
+        push_both(&engine, &b, &a);
+        assert_eq!(value(&engine, &a), value(&engine, &b));
+        reader.join().expect("no panic");
+    });
+}
+
+#[test]
+fn a_holder_reads_again_past_a_writer_that_waits_for_it() {
+    model(3, || {
+        let engine = engine(0);
+        let (x, y) = pair();
+        let writer = {
+            let (engine, x) = (Arc::clone(&engine), Arc::clone(&x));
+            thread::spawn(move || push_update(&engine, &x, |value| value + 1))
+        };
+        let guard = engine
+            .read(&[&x.var], &mut || false)
+            .expect("nothing fails");
+        let seen = x.get();
+        let (from, to) = (Arc::clone(&x), Arc::clone(&y));
+        engine.push(op(&[(&x, Access::Read), (&y, Access::Write)], move || {
+            let value = from.get();
+            to.update(|_| value);
+            Ok(())
+        }));
+        assert_eq!(value(&engine, &y), seen);
+        drop(guard);
+        writer.join().expect("no panic");
+        assert_eq!(value(&engine, &x), 1);
+    });
+}

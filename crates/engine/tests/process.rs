@@ -104,6 +104,39 @@ fn a_forked_child_has_a_pool_and_its_variables() {
     }
 }
 
+#[test]
+fn a_forked_child_holds_nothing_that_another_thread_was_reading() {
+    let counter: Arc<Counter> = Arc::default();
+    for _ in 0..5 {
+        let (begin, begun) = std::sync::mpsc::channel();
+        let reader = {
+            let counter = Arc::clone(&counter);
+            std::thread::spawn(move || {
+                let guard = engine().read(&[&counter.var], &mut || false);
+                begin.send(()).expect("the test listens");
+                std::thread::sleep(Duration::from_millis(20));
+                drop(guard.expect("nothing fails"));
+            })
+        };
+        begun.recv().expect("the reader begins");
+        // SAFETY: as above.
+        let pid = unsafe { libc::fork() };
+        assert!(pid >= 0, "fork failed");
+        if pid == 0 {
+            let before = counter.value.load(Ordering::Relaxed);
+            add(&counter, Duration::ZERO);
+            let status = i32::from(value(&counter) != before + 1);
+            // SAFETY: ends the child without running anything of the test harness.
+            unsafe { libc::_exit(status) };
+        }
+        assert_eq!(wait_for_child(pid), 0, "exit status of the child");
+        reader.join().expect("no panic");
+        let before = value(&counter);
+        add(&counter, Duration::ZERO);
+        assert_eq!(value(&counter), before + 1, "the parent goes on");
+    }
+}
+
 /// Exit status of the child; ends it if it takes longer than 30 s.
 fn wait_for_child(pid: libc::pid_t) -> i32 {
     let start = Instant::now();

@@ -7,6 +7,7 @@ use mxnet_engine::{Access, Config, Engine, Failure, Op, Resource, Var, WaitError
 
 mod failures;
 mod order;
+mod reading;
 mod streams;
 mod stress;
 mod tasks;
