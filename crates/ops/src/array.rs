@@ -115,8 +115,7 @@ impl Array {
             return Err(Error::dtype("to_vec", problem));
         }
         let dense = self.contiguous()?;
-        dense.wait_to_read()?;
-        Ok(crate::cpu::read_dense(&dense.tensor))
+        Ok(dense.read()?.elements().to_vec())
     }
 
     /// The only element.
@@ -131,8 +130,10 @@ impl Array {
             );
             return Err(Error::value("item", problem));
         }
-        self.wait_to_read()?;
-        Ok(crate::cpu::read_scalar(&self.tensor))
+        if let Some(value) = crate::index::only_element(self) {
+            return Ok(value);
+        }
+        Ok(self.read()?.first())
     }
 
     /// The tensor.
@@ -326,7 +327,8 @@ impl Array {
         self.tensor.storage().var().is_free()
     }
 
-    /// Returns when all writes pushed so far are done.
+    /// Returns when all writes pushed so far are done. Others may push new ones at any time: who looks at the elements holds
+    /// the array by [`Array::read`].
     ///
     /// # Errors
     /// The failure of the operation that should have written it; [`Error::Interrupted`].

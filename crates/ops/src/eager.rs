@@ -17,6 +17,7 @@ use crate::invoke::Call;
 use crate::launch::{Kernel, cost_ns, launch};
 use crate::opdef::{Cpu, Inferred, Viewed};
 use crate::plan::{self, Launch, OutputPlan, Plan};
+use crate::read::read_all;
 use crate::types::{self, Types};
 use crate::{Array, Outputs, cpu, laid, shape, variants};
 
@@ -50,10 +51,11 @@ fn run_body(call: &Call) -> Result<Outputs> {
             if device.kind() != DeviceKind::Cpu {
                 return Err(no_kernel(call, device));
             }
-            for x in call.inputs.iter().flatten() {
-                x.wait_to_read()?;
-            }
-            into_outs(call, body(&call.cx())?)
+            // Let go of before the outputs are written, which may be inputs.
+            let held = read_all(call.inputs.iter().copied().flatten())?;
+            let results = body(&call.cx())?;
+            drop(held);
+            into_outs(call, results)
         }
         Cpu::Composite(body) => {
             call.device()?;

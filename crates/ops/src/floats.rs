@@ -194,8 +194,7 @@ pub fn is_finite(y: &Array) -> Result<bool> {
     if y.device().kind() != DeviceKind::Cpu || !y.layout().is_contiguous() {
         return Ok(false);
     }
-    y.wait_to_read()?;
-    Ok(cpu::is_finite(y.tensor()))
+    Ok(cpu::is_finite(y.read()?.tensor()))
 }
 
 /// Whether finite results may tell of an error that somebody wants to know of.

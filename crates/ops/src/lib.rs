@@ -23,6 +23,7 @@ mod opdef;
 pub mod origin;
 pub mod plan;
 mod quick;
+mod read;
 pub mod registry;
 mod types;
 pub mod variants;
@@ -57,6 +58,7 @@ pub use opdef::{
 pub use quick::{
     Quick, constant, constant_elements, duplicate, duplicate_fortran, flat, flat_layout, range,
 };
+pub use read::{ArrayReadGuard, copy_at_hand, read_all};
 pub use types::{
     DTypes, Lift, Out, Types, check_element, default_dtype, dtype_of_number, out_of_bounds,
     promoted, resolve_call,

@@ -5,7 +5,7 @@ use std::cell::UnsafeCell;
 use std::fmt;
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
 use std::sync::{Arc, OnceLock};
 
 use mxnet_engine::{Resource, Var};
@@ -275,14 +275,19 @@ impl Storage {
 
     /// Whether foreign code can see the bytes: then calls that touch them return when they are done. Foreign storage is
     /// shared from the start.
+    ///
+    /// Of one thread that pushes an operation and then asks this, and another that marks and then waits for the variable, at
+    /// least one sees the other: the fences order each thread's store before its load.
     #[inline]
     pub fn is_shared(&self) -> bool {
+        fence(Ordering::SeqCst);
         self.is_shared.load(Ordering::Relaxed)
     }
 
-    /// Says that foreign code can see the bytes from now on.
+    /// Says that foreign code can see the bytes from now on. What was pushed before may still be running.
     pub fn mark_shared(&self) {
         self.is_shared.store(true, Ordering::Relaxed);
+        fence(Ordering::SeqCst);
     }
 
     /// Whether somebody else frees the bytes.

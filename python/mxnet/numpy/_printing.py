@@ -74,7 +74,7 @@ def printoptions(*args: Any, **kwargs: Any) -> AbstractContextManager[Any]:
 
 
 def _lent(a: ArrayLike) -> Any:
-    """NumPy's array over the same memory: of large arrays it prints the corners only."""
+    """A copy for NumPy to print by its options: of large arrays it has only the corners."""
     array: Any = asarray(a)
     return array._lent()
 
@@ -104,7 +104,9 @@ def array2string(a: ArrayLike, *args: Any, **kwargs: Any) -> str:
     >>> mx.np.array2string(mx.np.array([1.5, 2.25]), separator=", ")
     '[1.5 , 2.25]'
     """
-    return numpy.array2string(_lent(a), *args, **kwargs)
+    # Beyond the options, which `_lent` goes by, a call may ask for more elements.
+    has_own_limits = len(args) > 6 or not kwargs.keys().isdisjoint(("threshold", "edgeitems"))
+    return numpy.array2string(asarray(a).asnumpy() if has_own_limits else _lent(a), *args, **kwargs)
 
 
 def array_repr(

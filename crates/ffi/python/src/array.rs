@@ -570,7 +570,7 @@ impl PyArray {
         exchange::repr(slf)
     }
 
-    /// NumPy's array over the same memory, read only, to be printed and thrown away.
+    /// A copy for NumPy to print, read only: of a large array it has the corners only.
     fn _lent(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
         exchange::lent(slf)
     }

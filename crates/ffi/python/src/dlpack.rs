@@ -15,6 +15,7 @@ use pyo3::types::PyDict;
 
 use crate::array::PyArray;
 use crate::error::raise;
+use crate::exchange::complete_for_others;
 
 const VERSIONED: &CStr = c"dltensor_versioned";
 const VERSIONED_USED: &CStr = c"used_dltensor_versioned";
@@ -58,11 +59,12 @@ pub fn export(
     } else {
         array
     };
-    py.detach(|| array.wait_to_write())
-        .map_err(|error| raise(py, error))?;
     let exported = if copy == Some(true) {
+        py.detach(|| array.wait_to_write())
+            .map_err(|error| raise(py, error))?;
         Exported::Copy
     } else {
+        complete_for_others(py, &array)?;
         Exported::View
     };
     let tensor = array.tensor().clone();

@@ -7,7 +7,9 @@ use mxnet::ops::elementwise::comparison;
 use mxnet::ops::floats::told_cast;
 use mxnet::ops::index::with_bytes;
 use mxnet::ops::interp::Flags;
-use mxnet::ops::{Array, Value, check_element, dtype_of_number, invoke1, reduce::ANY};
+use mxnet::ops::{
+    Array, Error, Value, check_element, copy_at_hand, dtype_of_number, invoke1, reduce::ANY,
+};
 use mxnet::tensor::{DType, DeviceKind, Kind, Scalar, Tensor};
 use pyo3::exceptions::{PyAttributeError, PyBufferError, PyValueError};
 use pyo3::ffi;
@@ -18,7 +20,7 @@ use crate::array::PyArray;
 use crate::convert;
 use crate::error::raise;
 use crate::foreign::numpys_dtype;
-use crate::{lists, operators};
+use crate::{foreign, lists, operators};
 
 pub use crate::foreign::from_numpy;
 
@@ -329,7 +331,7 @@ fn format(dtype: DType) -> &'static std::ffi::CStr {
     }
 }
 
-/// A tensor that NumPy looks at for the time of one copy, or while it prints.
+/// A tensor that nobody else knows, which NumPy looks at while it prints.
 #[pyclass(frozen)]
 struct Window {
     tensor: Tensor,
@@ -385,6 +387,15 @@ unsafe fn export(
     }
 }
 
+/// Marks the storage as one that foreign code sees, and returns when all writes pushed before are done.
+///
+/// The mark comes first: whoever pushes a write behind the wait finds it, and returns when that write is done.
+pub fn complete_for_others(py: Python<'_>, array: &Array) -> PyResult<()> {
+    array.tensor().storage().mark_shared();
+    py.detach(|| array.wait_to_write())
+        .map_err(|error| raise(py, error))
+}
+
 /// Fills a buffer view of an array: waits, then shows its memory. The storage is synchronous from then on.
 ///
 /// # Safety
@@ -403,7 +414,6 @@ pub unsafe fn fill_buffer(
             "buffers have no format for bfloat16: use asnumpy() or DLPack",
         ));
     }
-    let storage = array.tensor().storage().clone();
     if array.tensor().is_read_only() && flags & ffi::PyBUF_WRITABLE == ffi::PyBUF_WRITABLE {
         return Err(PyBufferError::new_err("the array is read-only"));
     }
@@ -412,9 +422,7 @@ pub unsafe fn fill_buffer(
             "the array is not contiguous and the consumer takes no strides",
         ));
     }
-    py.detach(|| array.wait_to_write())
-        .map_err(|error| raise(py, error))?;
-    storage.mark_shared();
+    complete_for_others(py, &array)?;
     // SAFETY: `view` may be written (contract).
     unsafe {
         export(
@@ -442,20 +450,22 @@ pub fn bytes<'py>(slf: &Bound<'py, PyArray>, order: &str) -> PyResult<Option<Bou
     if !dense || array.device().kind() != DeviceKind::Cpu {
         return Ok(None);
     }
-    let wait = || array.wait_to_read();
-    let done = if array.is_ready() {
-        wait()
-    } else {
-        py.detach(wait)
+    let len = array.len() * array.dtype().size();
+    // SAFETY: a new object with room for `len` bytes, or null with an exception set.
+    let made = unsafe {
+        let made = ffi::PyBytes_FromStringAndSize(ptr::null(), len as ffi::Py_ssize_t);
+        Bound::from_owned_ptr_or_err(py, made)?
     };
-    done.map_err(|error| raise(py, error))?;
-    let tensor = array.tensor();
-    if array.is_empty() {
-        return Ok(Some(PyBytes::new(py, &[])));
-    }
-    // SAFETY: dense elements, which lie within the storage that `array` holds and are complete; nobody writes while the lock is held.
-    let bytes = unsafe { std::slice::from_raw_parts(tensor.data_ptr(), tensor.len_bytes()) };
-    Ok(Some(PyBytes::new(py, bytes)))
+    // SAFETY: it is a bytes object, as just made.
+    let to = unsafe { ffi::PyBytes_AsString(made.as_ptr()) } as usize;
+    let read = || {
+        let held = array.read()?;
+        // SAFETY: 1. `held` grants the read of `len` bytes. 2. nobody else knows the new object, which has room for them.
+        unsafe { ptr::copy_nonoverlapping(held.bytes().as_ptr(), to as *mut u8, len) };
+        Ok(())
+    };
+    py.detach(read).map_err(|error| raise(py, error))?;
+    Ok(Some(made.cast_into()?))
 }
 
 /// Takes back what a buffer view kept.
@@ -476,40 +486,87 @@ pub fn to_numpy(slf: &Bound<'_, PyArray>) -> PyResult<Py<PyAny>> {
 
 /// The elements as a NumPy array with memory of its own.
 pub fn array_to_numpy(py: Python<'_>, array: &Array) -> PyResult<Py<PyAny>> {
-    through_window(py, array, pyo3::intern!(py, "array"))
+    if array.dtype() == DType::BF16 {
+        // NumPy need not know the dtype: it gets the bits.
+        let bits = array.tensor().with_dtype_view(DType::U16);
+        let bits = Array::from_tensor(bits.map_err(|error| raise(py, error.into()))?);
+        return bf16_from_bits(py, &copied_to_numpy(py, &bits)?);
+    }
+    copied_to_numpy(py, array).map(Bound::unbind)
 }
 
-/// The elements for NumPy to print: its own array over the same memory. Of a large array it prints the corners, and a copy would
-/// read everything.
-pub fn lent(slf: &Bound<'_, PyArray>) -> PyResult<Py<PyAny>> {
-    let py = slf.py();
-    through_window(py, &slf.get().array(py), pyo3::intern!(py, "asarray"))
-}
-
-/// What NumPy's function `make` makes of the memory, once all writes to it are done.
-fn through_window(
-    py: Python<'_>,
-    array: &Array,
-    make: &Bound<'_, pyo3::types::PyString>,
-) -> PyResult<Py<PyAny>> {
-    if array.is_ready() {
-        array.wait_to_read().map_err(|error| raise(py, error))?;
-    } else {
-        py.detach(|| array.wait_to_read())
+/// The elements in a new NumPy array whose axes lie in memory in the same order.
+fn copied_to_numpy<'py>(py: Python<'py>, array: &Array) -> PyResult<Bound<'py, PyAny>> {
+    let made = foreign::new_numpys(py, array)?;
+    let to = foreign::address_of(&made.object)? as *mut u8;
+    // Copying bytes runs no Python code.
+    let is_copied = match &made.strides {
+        None => {
+            // SAFETY: NumPy's new array is dense and has as many bytes; nobody else knows it.
+            let copy = |bytes: &[u8]| unsafe {
+                ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len());
+            };
+            with_bytes(array, copy).is_some()
+        }
+        // SAFETY: NumPy's new array has an element for each of these, at these strides; nobody else knows it.
+        Some(strides) => unsafe { copy_at_hand(array, to, strides) },
+    };
+    if !is_copied {
+        let Some(target) = foreign::as_it_lies(&made.object, array.dtype(), Sharing::Allowed)?
+        else {
+            let problem = "a new array of NumPy is not aligned".to_owned();
+            return Err(raise(py, Error::internal("asnumpy", problem)));
+        };
+        py.detach(|| array.read_to(&target))
             .map_err(|error| raise(py, error))?;
     }
+    Ok(made.object)
+}
+
+/// The elements for NumPy to print, read only. Of an array so large that NumPy prints its corners only those are defined: a copy of the
+/// others would read all of them.
+pub fn lent(slf: &Bound<'_, PyArray>) -> PyResult<Py<PyAny>> {
+    let py = slf.py();
+    let array = slf.get().array(py);
+    let edge = printed_edge(py, array.len())?;
+    let copy = || match edge {
+        Some(edge) => array.snapshot_of_corners(edge),
+        None => array.snapshot(),
+    };
+    let copy = py.detach(copy).map_err(|error| raise(py, error))?;
+    let window = Window {
+        tensor: copy.tensor().clone(),
+    };
     let numpy = py.import(pyo3::intern!(py, "numpy"))?;
-    let window = Bound::new(
-        py,
-        Window {
-            tensor: array.tensor().clone(),
-        },
-    )?;
-    let made = numpy.call_method1(make, (window,))?;
+    let made = numpy.call_method1(pyo3::intern!(py, "asarray"), (Bound::new(py, window)?,))?;
     if array.dtype() == DType::BF16 {
         return bf16_from_bits(py, &made);
     }
     Ok(made.unbind())
+}
+
+/// How many elements at each end of an axis NumPy prints of an array of so many elements; `None` for all.
+fn printed_edge(py: Python<'_>, len: usize) -> PyResult<Option<usize>> {
+    /// Up to this many elements are copied whatever the options are.
+    const SMALL_LEN: usize = 1000;
+    if len <= SMALL_LEN {
+        return Ok(None);
+    }
+    let numpy = py.import(pyo3::intern!(py, "numpy"))?;
+    let options = numpy.call_method0(pyo3::intern!(py, "get_printoptions"))?;
+    let options = options.cast::<PyDict>()?;
+    let integer = |name: &str| -> Option<usize> {
+        let value = options.get_item(name).ok()??;
+        value.extract().ok()
+    };
+    // A function of the user's that prints arrays may look at all elements.
+    let is_overridden =
+        (options.get_item("override_repr")?).is_some_and(|function| !function.is_none());
+    let is_summarised = integer("threshold").is_some_and(|threshold| len > threshold);
+    match is_summarised && !is_overridden {
+        true => Ok(integer("edgeitems")),
+        false => Ok(None),
+    }
 }
 
 /// bfloat16 bits in `ml_dtypes`' type, or widened to float32 if that package is missing.
@@ -692,9 +749,7 @@ pub fn interface(slf: &Bound<'_, PyArray>) -> PyResult<Py<PyAny>> {
             "__array_interface__ has no name for bfloat16: use asnumpy() or DLPack",
         ));
     }
-    py.detach(|| array.wait_to_write())
-        .map_err(|error| raise(py, error))?;
-    array.tensor().storage().mark_shared();
+    complete_for_others(py, &array)?;
     let facts = PyDict::new(py);
     facts.set_item("version", 3)?;
     facts.set_item("shape", PyTuple::new(py, array.shape())?)?;

@@ -9,8 +9,7 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use mxnet::engine::{Inline, Var, engine};
-use mxnet::ops::{Array, Error};
+use mxnet::ops::{Array, ArrayReadGuard, Error, read_all};
 use mxnet::tensor::{DType, Device};
 use pyo3::exceptions::{PyOSError, PyTypeError};
 use pyo3::prelude::*;
@@ -171,49 +170,23 @@ fn save(
         );
         return Err(Error::value("save_safetensors", problem).into());
     }
-    for (_, array) in &named {
-        array.wait_to_read()?;
-    }
-    // From here on nobody writes the arrays until they are stored: later writes are queued.
+    // From here on nobody writes the arrays until they are stored: later writes are queued. They are acquired together; each of them is
+    // then there to be read.
     let arrays: Vec<Array> = named.into_iter().map(|(_, array)| array).collect();
-    let vars: Vec<&Var> = arrays.iter().map(|x| x.tensor().storage().var()).collect();
-    let held = engine().try_acquire(&vars, &[], 0);
-    let snapshots: Vec<Array>;
-    let arrays = match held.as_ref().map(Inline::poison) {
-        Some(Some(failure)) => return Err(Error::Failed(failure).into()),
-        Some(None) => &arrays,
-        // Somebody is writing already, or the mode lets nothing run inline: copies, in the order of the queue.
-        None => {
-            snapshots = arrays.iter().map(Array::copy).collect::<Result<_, _>>()?;
-            for array in &snapshots {
-                array.wait_to_read()?;
-            }
-            &snapshots
-        }
-    };
+    let _all = read_all(&arrays)?;
+    let held = arrays.iter().map(Array::read);
+    let held: Vec<ArrayReadGuard<'_>> = held.collect::<Result<_, _>>()?;
     replace(path, |file| {
         file.write_all(&(header.len() as u64).to_le_bytes())?;
         file.write_all(&header)?;
-        for array in arrays {
-            for chunk in bytes(array).chunks(CHUNK_BYTES) {
+        for array in &held {
+            for chunk in array.bytes().chunks(CHUNK_BYTES) {
                 file.write_all(chunk)?;
             }
         }
         Ok(())
     })?;
     Ok(())
-}
-
-/// The bytes of a complete, dense array that nobody writes.
-fn bytes(array: &Array) -> &[u8] {
-    debug_assert!(array.layout().is_contiguous());
-    let len = array.len() * array.dtype().size();
-    if len == 0 {
-        return &[];
-    }
-    // SAFETY: 1. a dense layout's elements are these bytes of its storage, which the array keeps. 2. the array is complete, and either a read grant is
-    // held or nobody else knows it.
-    unsafe { std::slice::from_raw_parts(array.tensor().data_ptr(), len) }
 }
 
 /// Writes a file beside `path` and gives it that name once it is on the disk, so that a crash leaves the old file or the new one.
@@ -352,7 +325,7 @@ fn load(path: &Path) -> Result<Loaded, Trouble> {
         };
         let array = Array::uninitialised(&info.shape, *dtype, Device::cpu(0))?;
         fill(&mut file, &array)?;
-        if *dtype == DType::Bool && bytes(&array).iter().any(|b| *b > 1) {
+        if *dtype == DType::Bool && array.read()?.bytes().iter().any(|b| *b > 1) {
             return Err(damaged(format!(
                 "is damaged: `{name}` holds truth values other than 0 and 1"
             )));

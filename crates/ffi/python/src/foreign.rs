@@ -2,10 +2,11 @@
 
 use mxnet::ops::{Array, Error};
 use mxnet::tensor::{DType, Device, Kind, Layout, Storage, Tensor};
+use pyo3::exceptions::PyBufferError;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBytes, PyFloat, PyType};
+use pyo3::types::{PyBytes, PyFloat, PyTuple, PyType};
 use smallvec::SmallVec;
 
 use crate::array::PyArray;
@@ -13,16 +14,60 @@ use crate::convert;
 use crate::error::raise;
 use crate::exchange::{Sharing, complete_copy, numbers_of};
 
+/// NumPy's class of arrays.
+static ARRAY: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+
 /// The data type of an array of NumPy's own class, if it holds numbers as ours do, in the order of the machine's bytes.
 #[inline]
 pub fn numpys_dtype(object: &Bound<'_, PyAny>) -> PyResult<Option<DType>> {
-    static ARRAY: PyOnceLock<Py<PyType>> = PyOnceLock::new();
     let py = object.py();
     let class = ARRAY.import(py, "numpy", "ndarray")?;
     if !object.get_type().is(class) {
         return Ok(None);
     }
     convert::known_dtype(&object.getattr(pyo3::intern!(py, "dtype"))?)
+}
+
+/// A new array of NumPy's own class, of undefined elements.
+pub struct NewNumPys<'py> {
+    pub object: Bound<'py, PyAny>,
+    /// Its strides in elements; `None` for C order.
+    pub strides: Option<SmallVec<[isize; 4]>>,
+}
+
+/// A new array of NumPy's with the shape and dtype of `like`, and with its axes in the same order in memory.
+pub fn new_numpys<'py>(py: Python<'py>, like: &Array) -> PyResult<NewNumPys<'py>> {
+    let class = ARRAY.import(py, "numpy", "ndarray")?;
+    let shape = PyTuple::new(py, like.shape())?;
+    let dtype = convert::numpy_dtype(py, like.dtype())?;
+    if like.layout().is_contiguous() {
+        return Ok(NewNumPys {
+            object: class.call1((shape, dtype))?,
+            strides: None,
+        });
+    }
+    // As NumPy's order 'K': the axis with the smallest step is the innermost, of equal ones the last.
+    let mut axes: SmallVec<[usize; 4]> = (0..like.ndim()).collect();
+    axes.sort_by_key(|&axis| std::cmp::Reverse(like.layout().strides()[axis].unsigned_abs()));
+    let mut strides: SmallVec<[isize; 4]> = SmallVec::from_elem(0, like.ndim());
+    let mut step = 1;
+    for &axis in axes.iter().rev() {
+        strides[axis] = step;
+        step *= like.shape()[axis] as isize;
+    }
+    let size = like.dtype().size() as isize;
+    let steps = PyTuple::new(py, strides.iter().map(|stride| stride * size))?;
+    Ok(NewNumPys {
+        object: class.call1((shape, dtype, py.None(), 0, steps))?,
+        strides: Some(strides),
+    })
+}
+
+/// The address of the first element of an array of NumPy's.
+pub fn address_of(source: &Bound<'_, PyAny>) -> PyResult<usize> {
+    let seen = Seen::of(source, false)?;
+    seen.map(|seen| seen.address)
+        .ok_or_else(|| PyBufferError::new_err("an array of NumPy does not show its memory"))
 }
 
 /// An array from a NumPy array of numbers.

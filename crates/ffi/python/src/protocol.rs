@@ -70,7 +70,7 @@ pub fn array_ufunc(
     .map(Bound::unbind)
 }
 
-/// A function of another library (`scipy.special.erf`), which computes on NumPy's arrays: it sees our memory, and its results are ours.
+/// A function of another library (`scipy.special.erf`), which computes on NumPy's arrays: it gets copies, and its results become ours.
 fn by_others(
     theirs: &Bound<'_, PyAny>,
     method: &str,
@@ -94,11 +94,11 @@ fn by_others(
     }
     let seen = |object: &Bound<'_, PyAny>| -> PyResult<Py<PyAny>> {
         match object.cast::<PyArray>() {
-            Ok(x) => exchange::lent(x),
+            Ok(x) => exchange::to_numpy(x),
             Err(_) => Ok(object.clone().unbind()),
         }
     };
-    let lent: Vec<Py<PyAny>> = inputs.iter().map(|x| seen(&x)).collect::<PyResult<_>>()?;
+    let copies: Vec<Py<PyAny>> = inputs.iter().map(|x| seen(&x)).collect::<PyResult<_>>()?;
     let named = match kwargs {
         Some(kwargs) => kwargs.copy()?,
         None => PyDict::new(py),
@@ -125,7 +125,7 @@ fn by_others(
         "__call__" => theirs.clone(),
         _ => theirs.getattr(method)?,
     };
-    let results = target.call(PyTuple::new(py, lent)?, Some(&named))?;
+    let results = target.call(PyTuple::new(py, copies)?, Some(&named))?;
     for (out, written) in outs.iter().zip(&written) {
         if let Ok(x) = out.cast::<PyArray>() {
             let all = pyo3::types::PyEllipsis::get(py);

@@ -224,17 +224,10 @@ pub fn to_list(slf: &Bound<'_, PyArray>) -> PyResult<Py<PyAny>> {
     if array.ndim() == 0 {
         return scalar(slf);
     }
-    let dense = array
-        .detach()
-        .contiguous()
+    // Making Python objects may run any code, which must not happen while the array is held.
+    let dense = py
+        .detach(|| array.snapshot())
         .map_err(|error| raise(py, error))?;
-    // What failed is ready too, and raises.
-    let waited = if dense.is_ready() {
-        dense.wait_to_read()
-    } else {
-        py.detach(|| dense.wait_to_read())
-    };
-    waited.map_err(|error| raise(py, error))?;
     let tensor = dense.tensor();
     Ok(
         nested(py, tensor.dtype(), tensor.data_ptr(), tensor.shape())?
@@ -243,7 +236,7 @@ pub fn to_list(slf: &Bound<'_, PyArray>) -> PyResult<Py<PyAny>> {
     )
 }
 
-/// A list of the numbers, or of lists of the numbers, of dense elements of this shape, which are complete.
+/// A list of the numbers, or of lists of the numbers, of dense elements of this shape, which nobody writes.
 fn nested<'py>(
     py: Python<'py>,
     dtype: DType,

@@ -39,7 +39,9 @@ pub use rows::{
     EMBEDDING, GATHER_ND, NPX_INDEX_ADD, NPX_INDEX_UPDATE, ONE_HOT, ONE_HOT_ROWS, PICK, SCATTER_ND,
 };
 pub use select::{COMPRESS, EXTRACT, TAKE, take};
-pub use short::{FewBytes, copy_bytes, element, elements_to, picked, read, read_few, with_bytes};
+pub use short::{
+    FewBytes, copy_bytes, element, elements_to, only_element, picked, read, read_few, with_bytes,
+};
 pub use window::{WINDOW, WINDOW_ASSIGN, WINDOW_SPREAD};
 pub use writing::{Taken, is_same_kind, put_along, put_at, put_masked, put_where};
 

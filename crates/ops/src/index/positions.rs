@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 
 use mxnet_kernels::Threads;
+use mxnet_kernels::index::Mode;
 use mxnet_tensor::{DType, Tensor};
 
 use crate::cpu;
@@ -26,10 +27,13 @@ pub(super) fn all_in_range(x: &Tensor, size: usize, threads: &dyn Threads) -> bo
     unsafe { mxnet_kernels::index::all_below(threads, x.data_ptr().cast(), x.len(), size) }
 }
 
-/// A dense tensor of positions in `0..size`.
+/// A dense tensor of positions in `0..size`; those in `-size..0` count from the end.
+///
+/// Positions were resolved when the operation was issued. Where they needed no change they are the user's own array, which
+/// somebody may have overwritten since.
 ///
 /// # Errors
-/// [`Error::Index`] for a position outside: gather and scatter take none that `resolved` did not make.
+/// [`Error::Index`] for a position outside.
 pub(crate) fn positions<'a>(
     op: &'static str,
     x: &'a Tensor,
@@ -43,17 +47,15 @@ pub(crate) fn positions<'a>(
         ));
     }
     let dense = dense(x, threads)?;
-    if !all_in_range(&dense, size, threads) {
-        // SAFETY: dense int64 elements, whose reading the engine granted for this operation; the tensor outlives the slice.
-        let values =
-            unsafe { std::slice::from_raw_parts(dense.data_ptr().cast::<u64>(), dense.len()) };
-        // As unsigned numbers, negative positions are large ones.
-        let largest = values.iter().max().copied().unwrap_or(0);
-        let problem = format!(
-            "position {} is outside an axis of size {size}",
-            largest as i64
-        );
-        return Err(Error::index(op, problem));
+    if all_in_range(&dense, size, threads) {
+        return Ok(dense);
     }
-    Ok(dense)
+    let wrapped = Tensor::empty(x.shape(), DType::I64, x.device())?;
+    match super::resolve::run(threads, Mode::Raise, size, &dense, &wrapped) {
+        Ok(()) => Ok(Cow::Owned(wrapped)),
+        Err(bad) => Err(Error::index(
+            op,
+            format!("position {} is outside an axis of size {size}", bad.value),
+        )),
+    }
 }

@@ -98,7 +98,7 @@ pub static WRAPPED: OpDef = OpDef {
     ..OpDef::DEFAULT
 };
 
-fn run(
+pub(super) fn run(
     threads: &dyn Threads,
     mode: Mode,
     limit: usize,
@@ -156,8 +156,11 @@ pub(super) fn settled(
         && indices.device().kind() == DeviceKind::Cpu
         && Flags::current().may_move()
     {
-        indices.wait_to_read()?;
-        if all_in_range(indices.tensor(), size, &Pool) {
+        let held = indices.read()?;
+        // The kernels wrap positions again that somebody makes negative after this look.
+        let is_settled = all_in_range(held.tensor(), size, &Pool);
+        drop(held);
+        if is_settled {
             return Ok(indices.detach());
         }
     }

@@ -14,6 +14,7 @@ use crate::few::{Few, peek};
 use crate::interp::Flags;
 use crate::launch::Pool;
 use crate::lone::Lone;
+use crate::read::read_all;
 use crate::{Array, cpu};
 
 /// Up to this many bytes of result checking and copying at once cost less than operators.
@@ -274,6 +275,14 @@ pub unsafe fn read(x: &Array, place: usize) -> Option<Scalar> {
     }
 }
 
+/// The value of an array of one element, if it is at hand.
+#[inline]
+pub fn only_element(x: &Array) -> Option<Scalar> {
+    debug_assert_eq!(x.len(), 1);
+    // SAFETY: the first element of an array that has one.
+    unsafe { read(x, x.layout().offset()) }
+}
+
 /// The elements of a small array in C order, if they lie so and are at hand.
 pub fn read_few(x: &Array) -> Option<SmallVec<[Scalar; 16]>> {
     let (n, size) = (x.len(), x.dtype().size());
@@ -377,14 +386,13 @@ pub(super) fn masked(x: &Array, mask: &Array) -> Result<Option<Array>> {
     {
         return Ok(None);
     }
-    mask.wait_to_read()?;
-    x.wait_to_read()?;
+    let held = read_all([mask, x])?;
     let (n, size) = (x.len(), x.dtype().size());
     let bytes = mask.tensor().data_ptr();
-    // SAFETY: the mask is dense and complete.
+    // SAFETY: the mask is dense, and `held` grants the read.
     let (starts, count) = unsafe { mask_starts(&Pool, bytes, n) };
     let result = Tensor::empty(&[count], x.dtype(), x.device())?;
-    // SAFETY: both arrays are dense, complete and of one length; the result has room for what the mask lets through and is known to nobody else.
+    // SAFETY: both arrays are dense and of one length, and `held` grants the reads; the result has room for what the mask lets through and is known to nobody else.
     unsafe {
         select(
             &Pool,
@@ -396,5 +404,6 @@ pub(super) fn masked(x: &Array, mask: &Array) -> Result<Option<Array>> {
             result.data_ptr(),
         )
     };
+    drop(held);
     Ok(Some(Array::from_tensor(result)))
 }

@@ -1,0 +1,184 @@
+//! Reads on the host: the elements of an array while a guard keeps writers away, and copies taken under one guard.
+#![allow(unsafe_code)]
+
+use mxnet_engine::{Access, ReadGuard, Var, engine};
+use mxnet_kernels::Serial;
+use mxnet_tensor::{DeviceKind, Layout, Scalar, Storage, Tensor};
+use smallvec::SmallVec;
+
+use crate::array::{Element, count_look};
+use crate::error::Result;
+use crate::launch::Pool;
+use crate::{Array, cpu};
+
+/// The elements of an array, which nobody writes while this lives.
+///
+/// What its thread must not do meanwhile is said at [`ReadGuard`]: it waits for nothing that others may hold, and takes no
+/// lock that such a holder may need, Python's included.
+pub struct ArrayReadGuard<'a> {
+    array: &'a Array,
+    _held: ReadGuard<'a>,
+}
+
+impl Array {
+    /// Holds the array for reading, once the writes pushed before are done.
+    ///
+    /// # Errors
+    /// The failure of the operation that should have written it; [`crate::Error::Interrupted`].
+    pub fn read(&self) -> Result<ArrayReadGuard<'_>> {
+        Ok(ArrayReadGuard {
+            array: self,
+            _held: read_all([self])?,
+        })
+    }
+
+    /// A copy on the CPU, in C order, that nobody else knows and that is complete.
+    ///
+    /// # Errors
+    /// As [`Array::read`]; [`crate::Error::Memory`].
+    pub fn snapshot(&self) -> Result<Array> {
+        let copy = Array::uninitialised(self.shape(), self.dtype(), self.device())?;
+        self.read_to(&copy)?;
+        Ok(copy)
+    }
+
+    /// Copies the elements to those of `to`, which has the same shape and dtype and is known to nobody else.
+    ///
+    /// # Errors
+    /// As [`Array::read`].
+    pub fn read_to(&self, to: &Array) -> Result<()> {
+        debug_assert!(self.shape() == to.shape() && self.dtype() == to.dtype());
+        let held = self.read()?;
+        cpu::copy(held.tensor(), to.tensor(), &Pool)
+    }
+
+    /// An array of the same shape and dtype that has the first and the last `edge` elements along each axis; what is between
+    /// them is undefined. Takes memory for all elements, but touches only that of those it copies.
+    ///
+    /// # Errors
+    /// As [`Array::snapshot`].
+    pub fn snapshot_of_corners(&self, edge: usize) -> Result<Array> {
+        let Some((low, high)) = self.layout().span() else {
+            return self.snapshot();
+        };
+        // The same layout over memory of its own: elements that are one in `self`, as those of a broadcast view, stay one.
+        let layout = self.layout().with_offset(self.layout().offset() - low);
+        let len_bytes = (high - low + 1) * self.dtype().size();
+        let storage = Storage::allocate(len_bytes, self.device())?;
+        let copy = Array::from_tensor(Tensor::new(storage, layout, self.dtype())?);
+        let held = self.read()?;
+        for (from, to) in corners(self.layout(), edge)?
+            .iter()
+            .zip(corners(copy.layout(), edge)?)
+        {
+            let (from, to) = (
+                held.tensor().with_layout(from.clone()),
+                copy.tensor().with_layout(to),
+            );
+            // On one thread: several elements may be the same memory.
+            cpu::copy(&from, &to, &Serial)?;
+        }
+        drop(held);
+        Ok(copy)
+    }
+}
+
+/// The parts of a layout that are within `edge` elements of an end of each axis.
+fn corners(layout: &Layout, edge: usize) -> Result<Vec<Layout>> {
+    let mut found = vec![layout.clone()];
+    for (axis, &n) in layout.shape().iter().enumerate() {
+        if n <= 2 * edge {
+            continue;
+        }
+        let ends = [(0, edge), (n - edge, n)];
+        let parts = found.iter().flat_map(|part| {
+            ends.map(|(from, to)| {
+                part.slice(axis as isize, Some(from as isize), Some(to as isize), None)
+            })
+        });
+        found = parts.collect::<std::result::Result<_, _>>()?;
+    }
+    Ok(found)
+}
+
+impl ArrayReadGuard<'_> {
+    /// The tensor, whose elements may be read as long as the guard lives.
+    pub fn tensor(&self) -> &Tensor {
+        self.array.tensor()
+    }
+
+    /// The elements, dense and in C order.
+    ///
+    /// # Panics
+    /// If the array is of another dtype, not contiguous or not in main memory.
+    pub fn elements<T: Element>(&self) -> &[T] {
+        assert!(
+            T::DTYPE == self.array.dtype(),
+            "elements of another dtype: {}",
+            self.array.dtype().name()
+        );
+        let bytes = self.bytes();
+        debug_assert!(bytes.as_ptr().cast::<T>().is_aligned());
+        match self.array.len() {
+            0 => &[],
+            // SAFETY: 1. `len` elements of type `T` lie here (`bytes`). 2. storages and what is taken over from others are aligned for
+            // their dtype. 3. every bit pattern our kernels write is valid for `T`.
+            len => unsafe { std::slice::from_raw_parts(bytes.as_ptr().cast(), len) },
+        }
+    }
+
+    /// The bytes of the elements, dense and in C order.
+    ///
+    /// # Panics
+    /// If the array is not contiguous or not in main memory.
+    pub fn bytes(&self) -> &[u8] {
+        assert!(
+            self.array.layout().is_contiguous() && self.array.device().kind() == DeviceKind::Cpu,
+            "bytes of an array that is not dense in main memory"
+        );
+        match self.array.len() * self.array.dtype().size() {
+            0 => &[],
+            // SAFETY: 1. a dense layout's elements are these bytes of its storage, which the array keeps. 2. nobody writes them as long
+            // as the guard lives, which the slice borrows from.
+            len => unsafe { std::slice::from_raw_parts(self.tensor().data_ptr(), len) },
+        }
+    }
+
+    /// The first element, of an array that has one.
+    pub fn first(&self) -> Scalar {
+        cpu::read_scalar(self.tensor())
+    }
+}
+
+/// Copies the elements of a small array in main memory, if they are at hand: not otherwise held, nor waited for. Returns whether it did.
+///
+/// # Safety
+/// From `to` on there is room for the elements at these strides (in elements); it does not overlap them, and nobody else knows it.
+pub unsafe fn copy_at_hand(x: &Array, to: *mut u8, strides: &[isize]) -> bool {
+    if x.len() > cpu::FEW || x.device().kind() != DeviceKind::Cpu || strides.len() != x.ndim() {
+        return false;
+    }
+    count_look();
+    let var = x.tensor().storage().var();
+    let Some(hold) = engine().try_hold(var, Access::Read, x.len() as u64 + 1) else {
+        return false;
+    };
+    let (layout, size) = (x.layout(), x.dtype().size());
+    let from = (x.tensor().data_ptr().cast_const(), layout.strides());
+    // SAFETY: 1. the layout lies within its storage, and `hold` grants the read. 2. the caller's promise about `to`.
+    unsafe { cpu::copy_few(layout.shape(), size, from, (to, strides)) };
+    drop(hold);
+    true
+}
+
+/// Holds several arrays for reading, all at once, once the writes pushed before are done.
+///
+/// # Errors
+/// The failure of an operation that should have written one of them; [`crate::Error::Interrupted`].
+pub fn read_all<'a>(arrays: impl IntoIterator<Item = &'a Array>) -> Result<ReadGuard<'a>> {
+    count_look();
+    let vars: SmallVec<[&Var; 4]> = (arrays.into_iter())
+        .map(|x| x.tensor().storage().var())
+        .collect();
+    Ok(engine().read(&vars, &mut crate::interrupt::is_requested)?)
+}
