@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use mxnet_engine::{Access, ReadGuard, Var, engine};
-use mxnet_kernels::Serial;
+use mxnet_kernels::{Serial, Threads};
 use mxnet_tensor::{DeviceKind, Layout, Scalar, Storage, Tensor};
 use smallvec::SmallVec;
 
@@ -48,8 +48,14 @@ impl Array {
     /// As [`Array::read`].
     pub fn read_to(&self, to: &Array) -> Result<()> {
         debug_assert!(self.shape() == to.shape() && self.dtype() == to.dtype());
+        /// Up to this size waking a second thread takes longer than it saves.
+        const SERIAL_BYTES: usize = 1 << 20;
+        let threads: &dyn Threads = match self.len() * self.dtype().size() {
+            0..=SERIAL_BYTES => &Serial,
+            _ => &Pool,
+        };
         let held = self.read()?;
-        cpu::copy(held.tensor(), to.tensor(), &Pool)
+        cpu::copy(held.tensor(), to.tensor(), threads)
     }
 
     /// An array of the same shape and dtype that has the first and the last `edge` elements along each axis; what is between
