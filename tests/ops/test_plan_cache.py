@@ -79,6 +79,13 @@ def test_attributes_are_part_of_the_key() -> None:
         assert np.sum(x, axis=axis, dtype="float64").dtype == numpy.float64
 
 
+def test_numbers_of_the_same_bits_are_not_confused() -> None:
+    np.arange(2**63, 2**63 + 2)
+    assert np.arange(-(2**63), -(2**63) + 2).tolist() == [-(2**63), -(2**63) + 1]
+    assert np.full((2,), True).dtype == numpy.bool_
+    assert np.full((2,), 1).dtype == numpy.int64
+
+
 def test_the_promotion_mode_is_part_of_the_key() -> None:
     x = np.ones((2, 23), dtype="int32")
     assert np.sqrt(x).dtype == numpy.float32

@@ -261,7 +261,8 @@ fn elementwise(
     let num_outs = rows.outs as usize;
     for (i, out) in call.outs.iter().enumerate().take(num_outs) {
         if let Some(out) = out {
-            check_out(call, i, out, &shape, returned)?;
+            check_out(call, i, out, &shape, returned)
+                .map_err(|error| misfit(call, compute).unwrap_or(error))?;
         }
     }
     let layout = layout_like(call, &shape)?;
@@ -310,6 +311,16 @@ fn numbers(call: &Call, compute: DType) -> SmallVec<[(usize, DType); 2]> {
         .filter(|(_, x)| x.is_some_and(Array::is_weak))
         .map(|(i, _)| (i, if is_count(i) { DType::I32 } else { compute }))
         .collect()
+}
+
+/// The error for a Python integer that its dtype cannot hold, if there is one: it is reported before what is wrong with `out`.
+#[cold]
+fn misfit(call: &Call, compute: DType) -> Option<Error> {
+    numbers(call, compute).into_iter().find_map(|(i, dtype)| {
+        let value = call.inputs[i].and_then(Array::number)?;
+        let has_answer = value.fits(dtype) || comparison::beyond(call, compute).is_some();
+        (!has_answer).then(|| types::out_of_bounds(call.op.name, value, dtype))
+    })
 }
 
 /// A Python integer that the dtype it takes on cannot hold: comparisons and logic have an answer, anything else is an error.

@@ -56,7 +56,7 @@ pub use opdef::{
     Viewed, Warned, Warning, Words, one, one_of,
 };
 pub use quick::{
-    Quick, constant, constant_elements, duplicate, duplicate_fortran, flat, flat_layout, range,
+    Quick, constant, constant_elements, duplicate, duplicate_fortran, flat, flat_layout,
 };
 pub use read::{ArrayReadGuard, copy_at_hand, read_all};
 pub use types::{

@@ -230,8 +230,6 @@ pub enum Short {
     Flat(Copied),
     /// The elements of one array in the dtype that is the second argument, in memory of their own.
     Cast,
-    /// Integers from the first argument to the second, in steps of the third, as Python's `range` counts them.
-    Range,
     /// Something of a list of arrays along one axis, the second argument.
     List(fn(&[&Array], Option<isize>) -> Result<Option<Array>>),
     /// Something of one array.
@@ -242,8 +240,6 @@ pub enum Short {
     Counted(fn(&Array, isize, Option<isize>) -> Result<Option<Array>>),
     /// Something of two arrays along one axis, the third argument, or of all elements.
     PairAlong(fn(&Array, &Array, Option<isize>) -> Result<Option<Array>>),
-    /// Something of three arrays.
-    Three(fn(&Array, &Array, &Array) -> Result<Option<Array>>),
     /// Something of two arrays.
     Pair(fn(&Array, &Array) -> Result<Option<Array>>),
     /// Something for each row along one axis, the second argument, or of all elements.

@@ -137,16 +137,20 @@ impl Key {
         }
     }
 
+    /// A number. Its variant is part of the key: the same bits may be an integer with or without a sign.
     fn push_scalar(&mut self, value: &Scalar) {
-        match *value {
-            Scalar::Bool(x) => self.push(u64::from(x)),
-            Scalar::I64(x) => self.push(x as u64),
-            Scalar::U64(x) => self.push(x),
-            Scalar::Wide(x) | Scalar::F64(x) => self.push(x.to_bits()),
-            Scalar::C128(x) => {
-                self.push(x.re.to_bits());
-                self.push(x.im.to_bits());
-            }
+        let (variant, bits) = match *value {
+            Scalar::Bool(x) => (0, u64::from(x)),
+            Scalar::I64(x) => (1, x as u64),
+            Scalar::U64(x) => (2, x),
+            Scalar::Wide(x) => (3, x.to_bits()),
+            Scalar::F64(x) => (4, x.to_bits()),
+            Scalar::C128(x) => (5, x.re.to_bits()),
+        };
+        self.push(variant);
+        self.push(bits);
+        if let Scalar::C128(x) = *value {
+            self.push(x.im.to_bits());
         }
     }
 
@@ -157,10 +161,7 @@ impl Key {
             Value::Bool(x) => self.push(u64::from(*x)),
             Value::Int(x) => self.push(*x as u64),
             Value::Float(x) => self.push(x.to_bits()),
-            Value::Scalar(x) => {
-                self.push(x.kind() as u64);
-                self.push_scalar(x);
-            }
+            Value::Scalar(x) => self.push_scalar(x),
             Value::Ints(x) => {
                 self.push(x.len() as u64);
                 x.iter().for_each(|&x| self.push(x as u64));

@@ -3,16 +3,16 @@
 
 mod copies;
 
-use mxnet_tensor::{DType, DeviceKind, Kind, Layout, Scalar, Source, Tensor, checked_len};
+use mxnet_tensor::{DType, DeviceKind, Layout, Scalar, Source, Tensor, checked_len};
 
+use crate::Array;
 use crate::cpu::fill;
 use crate::error::Result;
 use crate::index::keeps;
 use crate::interp::{Flags, current_device};
 use crate::launch::Pool;
-use crate::{Array, types};
 
-pub(crate) use copies::{at_hand, relaid, small};
+pub(crate) use copies::{at_hand, small};
 pub use copies::{duplicate, duplicate_fortran, flat, flat_layout};
 
 /// Up to this many elements the set-up of the general driver costs more than the work.
@@ -77,34 +77,4 @@ pub fn constant_elements(
         unsafe { source.storage().ptr().write_bytes(0, len * dtype.size()) };
     }
     Ok(Some(source))
-}
-
-/// A short range of integers of the default dtype. `None`: take the general way.
-///
-/// # Errors
-/// [`crate::Error::Memory`].
-pub fn range(start: i64, stop: i64, step: i64) -> Result<Option<Array>> {
-    let device = current_device();
-    if step == 0 {
-        return Ok(None);
-    }
-    // Steps that go down are counted as the way up from the other end.
-    let size = i128::from(step).abs();
-    let way = (i128::from(stop) - i128::from(start)) * i128::from(step.signum());
-    let n = ((way + size - 1).div_euclid(size)).max(0) as usize;
-    if Flags::current().is_stacked()
-        || device.kind() != DeviceKind::Cpu
-        || n > SMALL_LEN
-        || types::default_dtype(Kind::Integer) != DType::I64
-    {
-        return Ok(None);
-    }
-    let tensor = Tensor::empty(&[n], DType::I64, device)?;
-    let first = tensor.data_ptr().cast::<i64>();
-    for i in 0..n {
-        // A product beyond the type comes back with the sum, which lies before `stop`.
-        // SAFETY: the tensor is new and dense, with `n` elements of this type.
-        unsafe { *first.add(i) = start.wrapping_add((i as i64).wrapping_mul(step)) };
-    }
-    Ok(Some(Array::from_tensor(tensor)))
 }

@@ -804,13 +804,6 @@ impl PyArray {
         in_place(slf, &e::arithmetic::REMAINDER, other)
     }
     fn __matmul__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-        if let Ok(other) = other.cast_exact::<PyArray>() {
-            let py = slf.py();
-            let product = linalg::small_product(&slf.get().look(py), &other.get().look(py));
-            if let Some(array) = product.map_err(|error| raise(py, error))? {
-                return Ok(PyArray::wrap_result(py, array)?.into_any());
-            }
-        }
         binary(slf, &linalg::MATMUL, other)
     }
     fn __rmatmul__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {

@@ -9,9 +9,7 @@ use crate::elementwise::comparison::{EQUAL, NOT_EQUAL};
 use crate::error::Result;
 use crate::invoke::invoke1;
 use crate::laid::dense_as;
-use crate::opdef::{
-    Cost, Cpu, Grad, Keep, OfNumber, OpDef, Probe, Short, Sole, Surface, Viewed, one_of,
-};
+use crate::opdef::{Cost, Cpu, Grad, Keep, OfNumber, OpDef, Probe, Sole, Surface, Viewed, one_of};
 use crate::{Array, cpu, creation};
 
 pub(crate) static OPS: &[&OpDef] = &[&REAL, &IMAG, &IMAG_PART, &COMPLEX_OF, &ISCOMPLEX, &ISREAL];
@@ -110,12 +108,6 @@ pub static IMAG: OpDef = OpDef {
             let zeros = creation::zeros(x.shape(), x.dtype(), x.device())?;
             zeros.seen_as(dense_as(x.layout())?).as_own().locked(true)
         })
-    }),
-    short: Short::Single(|x| {
-        let Some((zeros, layout)) = no_parts(x)? else {
-            return Ok(None);
-        };
-        Ok(Some(Array::from_tensor(zeros.seen(layout)?)))
     }),
     probe: Probe::calls(&["c((2, 3))", "f((2, 3))", "c(())", "i((3,), 4)"]),
     ..OpDef::COMPOSITE

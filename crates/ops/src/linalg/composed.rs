@@ -1,6 +1,6 @@
 //! Products composed of the matrix product: of vectors, over chosen axes, in chains and powers.
 
-use mxnet_tensor::{DType, DeviceKind, Dims, Layout};
+use mxnet_tensor::{DType, DeviceKind, Dims};
 use smallvec::SmallVec;
 
 use crate::Array;
@@ -10,10 +10,8 @@ use crate::cx::CallCx;
 use crate::elementwise::comparison::EQUAL;
 use crate::error::Result;
 use crate::invoke::invoke1;
-use crate::linalg::{CONJUGATED_DOT, INV, MATVEC_ALONG, VECDOT_ALONG, VECMAT_ALONG, small_product};
-use crate::opdef::{Cpu, Form, OpDef, Probe, Short, Sole, Surface};
-use crate::quick;
-use crate::signal::few_products;
+use crate::linalg::{CONJUGATED_DOT, INV, MATVEC_ALONG, VECDOT_ALONG, VECMAT_ALONG};
+use crate::opdef::{Cpu, Form, OpDef, Probe, Sole, Surface};
 
 /// Sums over several axes of two arrays.
 pub static TENSORDOT: OpDef = OpDef {
@@ -112,7 +110,6 @@ pub static VDOT: OpDef = OpDef {
         >>> np.vdot([1, 2j], [1, 2j])
         array(5.+0.j)
     ",
-    short: Short::Pair(few_products),
     cpu: Cpu::Composite(|cx| {
         let (a, b) = (cx.input(0), cx.input(1));
         if a.len() != b.len() {
@@ -150,7 +147,6 @@ pub static VECDOT: OpDef = OpDef {
         Param::int("axis", -1).keyword(),
     ],
     form: Form::Out,
-    short: Short::Pair(few_vecdots),
     extended: Some(&VECDOT_ALONG),
     core: "(n),(n)->()",
     doc: "Sum of products of the conjugated elements of `x1` with those of `x2` along `axis`; the other axes broadcast.",
@@ -194,7 +190,8 @@ pub static VECDOT: OpDef = OpDef {
             .chain([1, n])
             .collect();
         let column: Dims = b.shape().iter().copied().chain([1]).collect();
-        let y = a.conj()?.reshape(&row)?.matmul(&b.reshape(&column)?)?;
+        let a = if a.dtype().is_complex() { a.conj()? } else { a };
+        let y = a.reshape(&row)?.matmul(&b.reshape(&column)?)?;
         let shape = Dims::from_slice(&y.shape()[..y.ndim() - 2]);
         cx.done(y.reshape(&shape)?)
     }),
@@ -208,26 +205,6 @@ pub static VECDOT: OpDef = OpDef {
     .ulp(64),
     ..OpDef::COMPOSITE
 };
-
-/// The short way of small real arrays of one shape in C order: rows times columns.
-fn few_vecdots(a: &Array, b: &Array) -> Result<Option<Array>> {
-    let Some((&k, kept)) = a.shape().split_last() else {
-        return Ok(None);
-    };
-    let dense = a.layout().is_contiguous() && b.layout().is_contiguous();
-    if a.shape() != b.shape() || !dense || a.is_empty() || a.dtype().is_complex() {
-        return Ok(None);
-    }
-    let rows = a.len() / k;
-    let product = small_product(
-        &a.seen_as(Layout::contiguous(&[rows, 1, k])),
-        &b.seen_as(Layout::contiguous(&[rows, k, 1])),
-    )?;
-    match product {
-        Some(product) => quick::relaid(&product, Layout::contiguous(kept)).map(Some),
-        None => Ok(None),
-    }
-}
 
 /// Matrices times vectors.
 pub static MATVEC: OpDef = OpDef {
@@ -275,7 +252,6 @@ pub static VECMAT: OpDef = OpDef {
     surface: &[Surface::Np("vecmat")],
     params: &[Param::array("x1"), Param::array("x2"), Param::out()],
     extended: Some(&VECMAT_ALONG),
-    short: Short::Pair(few_vecmats),
     core: "(n),(n,m)->(m)",
     doc: "Products of conjugated vectors `x1` (..., n) with matrices `x2` (..., n, m): (..., m). Leading axes broadcast.",
     about: &[("x1", "Vectors (..., n)."), ("x2", "Matrices (..., n, m).")],
@@ -305,14 +281,6 @@ pub static VECMAT: OpDef = OpDef {
     .ulp(16),
     ..OpDef::COMPOSITE
 };
-
-/// The short way of small real vectors and one matrix: a product of matrices, or of a vector and one.
-fn few_vecmats(x: &Array, a: &Array) -> Result<Option<Array>> {
-    if x.ndim() == 0 || a.ndim() != 2 || x.dtype().is_complex() {
-        return Ok(None);
-    }
-    small_product(x, a)
-}
 
 fn at_least(cx: &CallCx, axes: &[usize]) -> Result<()> {
     for (i, &wanted) in axes.iter().enumerate() {

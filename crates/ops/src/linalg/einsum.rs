@@ -12,7 +12,6 @@ use crate::cx::CallCx;
 use crate::error::Result;
 use crate::index::WRITABLE_DIAGONAL;
 use crate::invoke::invoke1;
-use crate::linalg::few::few;
 use crate::opdef::{Cpu, Form, OpDef, Probe};
 
 /// A summation index: a letter, or an axis of the ellipsis counted from the right.
@@ -36,9 +35,6 @@ pub static EINSUM: OpDef = OpDef {
     form: Form::Out,
     cpu: Cpu::Composite(|cx| {
         let operands: SmallVec<[&Array; 4]> = cx.inputs.iter().flatten().copied().collect();
-        if let Some(result) = few(cx.str("subscripts"), &operands)? {
-            return cx.done(result);
-        }
         let order = match cx.opt_ints("path") {
             Some(path) => Order::Given(path),
             None if cx.bool("greedy") => Order::Greedy,

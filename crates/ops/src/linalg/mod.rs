@@ -5,7 +5,6 @@ mod composed;
 mod conjugated;
 mod einsum;
 mod factor;
-mod few;
 mod product;
 
 pub use along::*;

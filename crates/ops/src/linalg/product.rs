@@ -3,10 +3,9 @@
 
 use std::borrow::Cow;
 
-use mxnet_engine::engine;
 use mxnet_kernels::Threads;
 use mxnet_kernels::gemm::{Epilogue, Matrix, Problem, gemm};
-use mxnet_tensor::{DType, DeviceKind, Dims, Layout, Tensor, broadcast_shapes};
+use mxnet_tensor::{Dims, Layout, Tensor, broadcast_shapes};
 use smallvec::SmallVec;
 
 use crate::Array;
@@ -15,14 +14,13 @@ use crate::autograd::GradCx;
 use crate::cx::CallCx;
 use crate::elementwise::arithmetic::MULTIPLY;
 use crate::error::{Result, Tuple};
-use crate::floats;
 use crate::interp::Flags;
 use crate::invoke::invoke1;
-use crate::launch::{Pool, elem};
+use crate::launch::elem;
 use crate::linalg::MATMUL_ALONG;
 use crate::nn::operand;
 use crate::opdef::{
-    Amp, Cost, Cpu, Form, Grad, Grads, Inferred, Keep, Onnx, OpDef, Probe, Short, Surface, one,
+    Amp, Cost, Cpu, Form, Grad, Grads, Inferred, Keep, Onnx, OpDef, Probe, Surface, one,
 };
 use crate::types::Types;
 
@@ -52,7 +50,6 @@ pub static MATMUL: OpDef = OpDef {
         array([21, 43])
     ",
     form: Form::Out,
-    short: Short::Pair(small_product),
     types: Types::NUMERIC,
     infer: matmul_shape,
     cpu: Cpu::Kernel(|cx| {
@@ -113,13 +110,6 @@ pub static DOT: OpDef = OpDef {
                [4, 3]])
     ",
     form: Form::Out,
-    short: Short::Pair(|a, b| {
-        if b.ndim() <= 2 {
-            small_product(a, b)
-        } else {
-            Ok(None)
-        }
-    }),
     cpu: Cpu::Composite(|cx| {
         let (a, b) = (cx.input(0), cx.input(1));
         if a.ndim() == 0 || b.ndim() == 0 {
@@ -343,63 +333,6 @@ fn multiply_evenly(
     Ok(())
 }
 
-/// The short way of small products of arrays of one dtype, vectors or matrices, or batches of one shape. `None`: take the general way.
-///
-/// # Errors
-/// [`crate::Error::Memory`].
-pub fn small_product(a: &Array, b: &Array) -> Result<Option<Array>> {
-    /// Up to this many multiplications the general way costs more than the work.
-    const SMALL: usize = 32 * 1024;
-    let flags = Flags::current();
-    if flags.is_watching() && flags.may_move() {
-        return floats::tried(&MATMUL, || small_product(a, b), floats::is_finite);
-    }
-    let dtype = a.dtype();
-    let (s, t) = (a.shape(), b.shape());
-    if !flags.is_plain()
-        || s.is_empty()
-        || t.is_empty()
-        || dtype != b.dtype()
-        || dtype == DType::Bool
-        || a.is_weak()
-        || b.is_weak()
-        || a.device().kind() != DeviceKind::Cpu
-        || a.device() != b.device()
-    {
-        return Ok(None);
-    }
-    let (lead, other) = (
-        &s[..s.len().saturating_sub(2)],
-        &t[..t.len().saturating_sub(2)],
-    );
-    let k = s[s.len() - 1];
-    if k != t[t.len().saturating_sub(2)] || lead != other && !other.is_empty() {
-        return Ok(None);
-    }
-    let mut shape = Dims::from_slice(&s[..s.len() - 1]);
-    if t.len() > 1 {
-        shape.push(t[t.len() - 1]);
-    }
-    let len: usize = shape.iter().product();
-    if len * k == 0 || len * k > SMALL {
-        return Ok(None);
-    }
-    let (x, y) = (a.tensor().storage().var(), b.tensor().storage().var());
-    let reads = [x, y];
-    let reads = &reads[..if std::ptr::eq(x, y) { 1 } else { 2 }];
-    let Some(guard) = engine().try_acquire(reads, &[], flops_ns(2 * k * len) + 1) else {
-        return Ok(None);
-    };
-    if guard.poison().is_some() {
-        return Ok(None);
-    }
-    let result = Tensor::empty(&shape, dtype, a.device())?;
-    let (a, b) = (as_matrix(a.tensor(), 0)?, as_matrix(b.tensor(), 1)?);
-    multiply(&Pool, &a, &b, &result, &Epilogue::NONE)?;
-    drop(guard);
-    Ok(Some(Array::from_tensor(result)))
-}
-
 /// A tensor as the kernel takes matrices: `axes` batch strides, then those of rows and columns.
 fn matrix_at<'a>(x: &Tensor, strides: &'a [isize], axes: usize) -> Matrix<'a> {
     Matrix {
@@ -462,10 +395,7 @@ impl Array {
     /// # Errors
     /// [`crate::Error::Shape`] if the inner sizes differ.
     pub fn matmul(&self, rhs: &Array) -> Result<Array> {
-        match small_product(self, rhs)? {
-            Some(product) => Ok(product),
-            None => invoke1(&MATMUL, &[self, rhs], &Attrs::none()),
-        }
+        invoke1(&MATMUL, &[self, rhs], &Attrs::none())
     }
 
     /// View with the last two axes exchanged.

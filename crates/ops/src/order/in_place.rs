@@ -5,10 +5,10 @@
 use mxnet_engine::{Access, engine};
 use mxnet_kernels::sort::{self as kernel, Order, Rows};
 
-use super::rows::{rows, sort_few};
+use super::rows::rows;
 use crate::Array;
 use crate::error::Result;
-use crate::index::{is_writable, put_few};
+use crate::index::is_writable;
 use crate::launch::Pool;
 use crate::quick::SMALL_LEN;
 
@@ -21,16 +21,7 @@ pub fn sort_in_place(x: &Array, axis: isize) -> Result<bool> {
         // SAFETY: `arranged` gives dense rows, which may be written.
         unsafe { kernel::sort(&Pool, Order::Ascending, rows, to) };
     };
-    if arranged(x, axis, sort) {
-        return Ok(true);
-    }
-    if !is_writable(x) {
-        return Ok(false);
-    }
-    match sort_few(x, Some(axis), false)? {
-        Some(sorted) => put_few(x, x.layout(), &sorted),
-        None => Ok(false),
-    }
+    Ok(arranged(x, axis, sort))
 }
 
 /// Partitions along an axis, so that element `kth` stands where sorting would put it.

@@ -5,15 +5,15 @@ use mxnet_kernels::sort::{self as kernel, Chosen, Order, Rows};
 use mxnet_tensor::{DType, Dims, Tensor};
 use smallvec::SmallVec;
 
+use crate::Array;
 use crate::args::{Attrs, Param, ParamKind, Value};
 use crate::autograd::GradCx;
 use crate::cx::{CallCx, KernelCx};
 use crate::error::Result;
 use crate::index::{SCATTER_ALONG, dense, gather_along};
 use crate::invoke::invoke1;
-use crate::launch::{Pool, elem};
+use crate::launch::elem;
 use crate::opdef::{Cost, Cpu, Grad, Grads, Inferred, Keep, Onnx, OpDef, Probe, one_of};
-use crate::{Array, quick};
 
 /// What these operators have in common.
 const ROWS: OpDef = OpDef {
@@ -242,48 +242,6 @@ pub(super) fn rows(x: &Tensor) -> Rows {
         rows: x.len().checked_div(n).unwrap_or(0),
         n,
     }
-}
-
-/// A small array sorted along one axis, the last one for `None`; or the positions that sort it.
-pub(super) fn sort_few(x: &Array, axis: Option<isize>, positions: bool) -> Result<Option<Array>> {
-    let ndim = x.ndim() as isize;
-    let axis = axis.unwrap_or(-1);
-    // Sorted elements lie as those of the array do.
-    let turns = !positions && x.layout().is_fortran() && !x.layout().is_contiguous();
-    if turns || !(-ndim..ndim).contains(&axis) {
-        return Ok(None);
-    }
-    let last = axis.rem_euclid(ndim) == ndim - 1;
-    if !last || !x.layout().is_contiguous() {
-        // The axis is brought to the end, and what was found there is brought back.
-        let swapped = |x: &Array| -> Result<Option<Array>> {
-            let layout = x.layout().swap_axes(axis, -1)?;
-            quick::duplicate(&x.seen_as(layout), x.dtype())
-        };
-        let Some(rows) = swapped(x)? else {
-            return Ok(None);
-        };
-        return match sort_few(&rows, None, positions)? {
-            Some(sorted) if last => Ok(Some(sorted)),
-            Some(sorted) => swapped(&sorted),
-            None => Ok(None),
-        };
-    }
-    let dtype = if positions { DType::I64 } else { x.dtype() };
-    quick::small(x, x.shape(), dtype, |src, dst| {
-        let rows = Rows {
-            ptr: src,
-            ..rows(x.tensor())
-        };
-        // SAFETY: `small` gives dense rows, and room for as many elements or positions that nobody else knows.
-        unsafe {
-            match positions {
-                true => kernel::argsort(&Pool, Order::Ascending, &rows, dst.cast()),
-                false => kernel::sort(&Pool, Order::Ascending, &rows, dst),
-            }
-        }
-        true
-    })
 }
 
 /// The positions that sort every row.

@@ -4,13 +4,12 @@ use mxnet_tensor::{DType, normalize_axis};
 
 use super::rows::{
     ARGPARTITION_ROWS, PARTITION_ROWS, SORT_ROWS, TOPK_MASK, TOPK_ROWS, argsort_rows, at_positions,
-    sort_few,
 };
 use crate::args::{Param, ParamKind, Value};
 use crate::cx::CompositeCx;
 use crate::error::Result;
 use crate::invoke::invoke1;
-use crate::opdef::{Cpu, Onnx, OpDef, Probe, Short, Surface};
+use crate::opdef::{Cpu, Onnx, OpDef, Probe, Surface};
 use crate::{Array, Outputs};
 
 /// Algorithms that NumPy has; their first letters name them, too.
@@ -49,7 +48,6 @@ pub static SORT: OpDef = OpDef {
         array([[2, 1],
                [3, 5]])
     ",
-    short: Short::Along(|x, axis| sort_few(x, axis, false)),
     cpu: Cpu::Composite(|cx| {
         no_fields(cx)?;
         known_kind(cx)?;
@@ -95,7 +93,6 @@ pub static ARGSORT: OpDef = OpDef {
         >>> np.argsort([30, 10, 20])
         array([1, 2, 0])
     ",
-    short: Short::Along(|x, axis| sort_few(x, axis, true)),
     cpu: Cpu::Composite(|cx| {
         no_fields(cx)?;
         known_kind(cx)?;

@@ -8,8 +8,8 @@ use crate::cx::{CallCx, CompositeCx};
 use crate::elementwise::comparison::EQUAL;
 use crate::error::Result;
 use crate::invoke::invoke1;
-use crate::opdef::{Cpu, Form, Grad, Grads, Inferred, Keep, Onnx, OpDef, Probe, Short, Surface};
-use crate::reduce::fold::{PLAIN_REDUCTION, fold_few, folded, run, spread, unreduced};
+use crate::opdef::{Cpu, Form, Grad, Grads, Inferred, Keep, Onnx, OpDef, Probe, Surface};
+use crate::reduce::fold::{PLAIN_REDUCTION, folded, run, spread, unreduced};
 use crate::reduce::{MASKED_MAX, MASKED_MIN};
 use crate::{Attrs, Outputs};
 
@@ -32,7 +32,6 @@ pub static MAX: OpDef = OpDef {
     infer: nonempty,
     extended: Some(&MASKED_MAX),
     cpu: Cpu::Kernel(|cx| run(cx, Reduce::Max)),
-    short: Short::Along(|x, axis| fold_few(x, axis, Reduce::Max, |dtype| dtype)),
     grad: Grad::Rule(Keep::ALL, shared),
     onnx: Onnx::Node {
         ty: "ReduceMax",
@@ -61,7 +60,6 @@ pub static MIN: OpDef = OpDef {
     infer: nonempty,
     extended: Some(&MASKED_MIN),
     cpu: Cpu::Kernel(|cx| run(cx, Reduce::Min)),
-    short: Short::Along(|x, axis| fold_few(x, axis, Reduce::Min, |dtype| dtype)),
     grad: Grad::Rule(Keep::ALL, shared),
     onnx: Onnx::Node {
         ty: "ReduceMin",

@@ -83,7 +83,6 @@ pub static SUM: OpDef = OpDef {
     infer: |cx| folded(cx, accumulator),
     extended: Some(&MASKED_SUM),
     cpu: Cpu::Kernel(|cx| run(cx, Reduce::Sum)),
-    short: Short::Along(|x, axis| fold_few(x, axis, Reduce::Sum, accumulator)),
     grad: Grad::Rule(Keep::NOTHING, |g| g.one(spread(g, g.dy(0))?)),
     onnx: Onnx::Node {
         ty: "ReduceSum",
@@ -104,7 +103,6 @@ pub static PROD: OpDef = OpDef {
     infer: |cx| folded(cx, accumulator),
     extended: Some(&MASKED_PROD),
     cpu: Cpu::Kernel(|cx| run(cx, Reduce::Prod)),
-    short: Short::Along(|x, axis| fold_few(x, axis, Reduce::Prod, accumulator)),
     grad: Grad::Rule(Keep::INPUTS, |g| {
         // The slope is the product of the others, found without division so that zeros do no harm.
         let (x, shape) = (g.input(0), g.shape(0));
@@ -192,7 +190,6 @@ pub static MEAN: OpDef = OpDef {
     extended: Some(&MASKED_MEAN),
     warns: Some(empty),
     cpu: Cpu::Kernel(|cx| run(cx, Reduce::Mean)),
-    short: Short::Along(|x, axis| fold_few(x, axis, Reduce::Mean, averaged)),
     grad: Grad::Rule(Keep::NOTHING, |g| {
         let n: usize = g
             .reduced_axes("axis")?
@@ -222,10 +219,7 @@ pub static ANY: OpDef = OpDef {
     infer: |cx| folded(cx, |_| DType::Bool),
     extended: Some(&MASKED_ANY),
     cpu: Cpu::Kernel(|cx| run(cx, Reduce::Any)),
-    short: Short::Along(|x, axis| match decided(x, axis, true)? {
-        None => fold_few(x, axis, Reduce::Any, |_| DType::Bool),
-        found => Ok(found),
-    }),
+    short: Short::Along(|x, axis| decided(x, axis, true)),
     grad: Grad::Stop("piecewise constant"),
     ..PLAIN_REDUCTION
 };
@@ -242,10 +236,7 @@ pub static ALL: OpDef = OpDef {
     infer: |cx| folded(cx, |_| DType::Bool),
     extended: Some(&MASKED_ALL),
     cpu: Cpu::Kernel(|cx| run(cx, Reduce::All)),
-    short: Short::Along(|x, axis| match decided(x, axis, false)? {
-        None => fold_few(x, axis, Reduce::All, |_| DType::Bool),
-        found => Ok(found),
-    }),
+    short: Short::Along(|x, axis| decided(x, axis, false)),
     grad: Grad::Stop("piecewise constant"),
     ..PLAIN_REDUCTION
 };
@@ -409,51 +400,6 @@ pub(crate) fn run(cx: &KernelCx, op: Reduce) -> Result<()> {
     over(cx, |source, reduced, target| {
         // SAFETY: 1. both layouts lie within their storages. 2. the output was allocated for this call, so it overlaps nothing.
         unsafe { reduce(cx.threads, op, source, reduced, target) }
-    })
-}
-
-/// The same of a small array in C order, over one axis or all. `None`: take the general way.
-pub(crate) fn fold_few(
-    x: &Array,
-    axis: Option<isize>,
-    op: Reduce,
-    to: fn(DType) -> DType,
-) -> Result<Option<Array>> {
-    let (ndim, returned) = (x.ndim() as isize, to(x.dtype()));
-    let axis = match axis {
-        Some(axis) if !(-ndim..ndim).contains(&axis) => return Ok(None),
-        Some(axis) => Some(axis.rem_euclid(ndim) as usize),
-        None => None,
-    };
-    let mut kept = Dims::new();
-    if let Some(axis) = axis {
-        kept.extend_from_slice(x.shape());
-        kept.remove(axis);
-    }
-    let mut strides: SmallVec<[isize; 8]> = SmallVec::from_elem(0, x.ndim());
-    let mut reduced: SmallVec<[bool; 8]> = SmallVec::from_elem(true, x.ndim());
-    if axis.is_some() {
-        let mut step = returned.size() as isize;
-        for i in (0..x.ndim()).rev().filter(|&i| Some(i) != axis) {
-            (strides[i], reduced[i]) = (step, false);
-            step *= x.shape()[i] as isize;
-        }
-    }
-    quick::small(x, &kept, returned, |src, dst| {
-        let source = Source {
-            ptr: src,
-            elem: elem(x.dtype()),
-            shape: x.shape(),
-            strides: &x.tensor().byte_strides(),
-        };
-        let target = Target {
-            ptr: dst,
-            elem: elem(returned),
-            strides: &strides,
-        };
-        // SAFETY: `small` gives a dense source of these elements, and room for one for each that stays.
-        unsafe { reduce(&mxnet_kernels::Serial, op, &source, &reduced, &target) };
-        true
     })
 }
 

@@ -1,9 +1,8 @@
 //! Folds that other functions are made of: those that leave NaN out (`nansum`, `nanmax`), and sums of squares (`norm`).
 #![allow(unsafe_code)]
 
-use mxnet_kernels::reduce::{Reduce, Source, Target, reduce};
-use mxnet_tensor::{DType, Scalar};
-use smallvec::SmallVec;
+use mxnet_kernels::reduce::Reduce;
+use mxnet_tensor::Scalar;
 
 use crate::Array;
 use crate::args::{Param, ParamKind, Value};
@@ -15,9 +14,7 @@ use crate::elementwise::explog::SQRT;
 use crate::elementwise::select::choose;
 use crate::error::Result;
 use crate::invoke::invoke1;
-use crate::launch::{Pool, elem};
-use crate::opdef::{Cpu, Form, Grad, Grads, Inferred, Keep, OpDef, Probe, Short};
-use crate::quick;
+use crate::opdef::{Cpu, Form, Grad, Grads, Inferred, Keep, OpDef, Probe};
 use crate::reduce::extreme::nonempty;
 use crate::reduce::fold::{
     PLAIN_REDUCTION, REDUCTION, accumulator, folded, run, spread, unreduced,
@@ -78,10 +75,6 @@ pub static EUCLIDEAN_NORM: OpDef = OpDef {
     name: "euclidean_norm",
     params: &[Param::array("x"), Param::bool("keepdims", false)],
     doc: "Square root of the sum of all elements' squared sizes, real; integers are taken as floats.",
-    short: Short::Along(|x, keepdims| match keepdims {
-        None => norm_of_few(x),
-        Some(_) => Ok(None),
-    }),
     cpu: Cpu::Composite(|cx| {
         let x = cx.input(0);
         let x = match x.dtype().is_inexact() {
@@ -101,38 +94,6 @@ pub static EUCLIDEAN_NORM: OpDef = OpDef {
     .against("lambda x, keepdims=False: np.sqrt(np.sum((x * x.conj()).real, keepdims=keepdims))"),
     ..OpDef::COMPOSITE
 };
-
-/// The length of a small dense array of whole floats, from the same sum.
-fn norm_of_few(x: &Array) -> Result<Option<Array>> {
-    let dtype = x.dtype();
-    if !matches!(dtype, DType::F32 | DType::F64 | DType::C64 | DType::C128) {
-        return Ok(None);
-    }
-    quick::small(x, &[], dtype.real(), |src, dst| {
-        let reduced: SmallVec<[bool; 8]> = SmallVec::from_elem(true, x.ndim());
-        let strides: SmallVec<[isize; 8]> = SmallVec::from_elem(0, x.ndim());
-        let source = Source {
-            ptr: src,
-            elem: elem(dtype),
-            shape: x.shape(),
-            strides: &x.tensor().byte_strides(),
-        };
-        let target = Target {
-            ptr: dst,
-            elem: elem(dtype.real()),
-            strides: &strides,
-        };
-        // SAFETY: `small` gives the dense elements of `x`, and room for one element that nobody else knows.
-        unsafe {
-            reduce(&Pool, Reduce::SumSquares, &source, &reduced, &target);
-            match dtype.real() {
-                DType::F32 => *dst.cast::<f32>() = (*dst.cast::<f32>()).sqrt(),
-                _ => *dst.cast::<f64>() = (*dst.cast::<f64>()).sqrt(),
-            }
-        }
-        true
-    })
-}
 
 /// Largest of the elements that are no NaN.
 pub static NAN_MAX: OpDef = OpDef {

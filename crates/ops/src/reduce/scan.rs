@@ -1,11 +1,9 @@
 //! Running sums, products and extremes.
 #![allow(unsafe_code)]
 
-use mxnet_kernels::Serial;
 use mxnet_kernels::reduce::{Source, Target};
 use mxnet_kernels::scan::{Direction, Scan, scan};
-use mxnet_tensor::{Casting, DType, Dims, Layout, Scalar};
-use smallvec::SmallVec;
+use mxnet_tensor::{Casting, Dims, Layout, Scalar};
 
 use crate::args::{Attrs, Param, ParamKind, Value};
 use crate::cx::{CallCx, CompositeCx, KernelCx};
@@ -15,11 +13,11 @@ use crate::laid;
 use crate::launch::elem;
 use crate::nn::operand;
 use crate::opdef::{
-    Cost, Cpu, Form, Grad, Inferred, Keep, Onnx, OpDef, OutSpec, Probe, Short, Surface, one_of,
+    Cost, Cpu, Form, Grad, Inferred, Keep, Onnx, OpDef, OutSpec, Probe, Surface, one_of,
 };
 use crate::reduce::fold::{accumulator, wider_out};
 use crate::shape::{concatenate, flip, moveaxis, narrow};
-use crate::{Array, Outputs, creation, quick};
+use crate::{Array, Outputs, creation};
 
 /// What running folds have in common.
 const RUNNING: OpDef = OpDef {
@@ -67,7 +65,6 @@ pub static CUMSUM: OpDef = OpDef {
                [4, 6]])
     ",
     cpu: Cpu::Kernel(|cx| run(cx, Scan::Sum)),
-    short: Short::Along(|x, axis| few(x, axis, Scan::Sum, accumulator)),
     grad: Grad::Rule(Keep::NOTHING, |g| {
         // Element j counts in every sum from j on: sum the cotangents from the other end.
         let attrs = attributes(g.opt_int("axis"), !g.bool("reverse"));
@@ -90,7 +87,6 @@ pub static CUMPROD: OpDef = OpDef {
         array([ 1,  2,  6, 24])
     ",
     cpu: Cpu::Kernel(|cx| run(cx, Scan::Prod)),
-    short: Short::Along(|x, axis| few(x, axis, Scan::Prod, accumulator)),
     grad: Grad::Rule(Keep::inputs(1), |g| {
         // Over the last axis and from its start: cumprod of x_0 .. x_(n-1).
         let (x, axis) = match g.opt_int("axis") {
@@ -257,7 +253,6 @@ pub static CUMMAX: OpDef = OpDef {
     name: "cummax",
     doc: "Largest of all elements up to each one along `axis` (over the flattened array for None); NaN from the first NaN on.",
     cpu: Cpu::Kernel(|cx| run(cx, Scan::Max)),
-    short: Short::Along(|x, axis| few(x, axis, Scan::Max, |dtype| dtype)),
     grad: Grad::Stop("composed of its steps while a gradient is recorded"),
     infer: extreme,
     probe: Probe::calls(EXTREMES).against("lambda a, axis=None, **k: numpy.maximum.accumulate(a if axis is not None else a.ravel(), axis or 0)").ulp(0),
@@ -269,7 +264,6 @@ pub static CUMMIN: OpDef = OpDef {
     name: "cummin",
     doc: "Smallest of all elements up to each one along `axis` (over the flattened array for None); NaN from the first NaN on.",
     cpu: Cpu::Kernel(|cx| run(cx, Scan::Min)),
-    short: Short::Along(|x, axis| few(x, axis, Scan::Min, |dtype| dtype)),
     grad: Grad::Stop("composed of its steps while a gradient is recorded"),
     infer: extreme,
     probe: Probe::calls(EXTREMES).against("lambda a, axis=None, **k: numpy.minimum.accumulate(a if axis is not None else a.ravel(), axis or 0)").ulp(0),
@@ -317,44 +311,6 @@ fn running(cx: &CallCx) -> Result<Inferred> {
     }
     cx.axis("axis", 0)?;
     one_of(Dims::from_slice(cx.shape(0)), dtype)
-}
-
-/// The same of a small array in C order. `None`: take the general way.
-fn few(
-    x: &Array,
-    axis: Option<isize>,
-    fold: Scan,
-    to: fn(DType) -> DType,
-) -> Result<Option<Array>> {
-    let (ndim, returned) = (x.ndim() as isize, to(x.dtype()));
-    let (shape, axis) = match axis {
-        None => (Dims::from_slice(&[x.len()]), 0),
-        Some(axis) if (-ndim..ndim).contains(&axis) => {
-            (Dims::from_slice(x.shape()), axis.rem_euclid(ndim) as usize)
-        }
-        Some(_) => return Ok(None),
-    };
-    let layout = Layout::contiguous(&shape);
-    let strides = |dtype: DType| -> SmallVec<[isize; 4]> {
-        let steps = layout.strides().iter();
-        steps.map(|step| step * dtype.size() as isize).collect()
-    };
-    quick::small(x, &shape, returned, |src, dst| {
-        let source = Source {
-            ptr: src,
-            elem: elem(x.dtype()),
-            shape: &shape,
-            strides: &strides(x.dtype()),
-        };
-        let target = Target {
-            ptr: dst,
-            elem: elem(returned),
-            strides: &strides(returned),
-        };
-        // SAFETY: `small` gives dense elements, and room for as many that nobody else knows.
-        unsafe { scan(&Serial, fold, Direction::Forward, &source, axis, &target) };
-        true
-    })
 }
 
 fn run(cx: &KernelCx, fold: Scan) -> Result<()> {

@@ -1,11 +1,8 @@
 //! Arrays put together along an axis.
 #![allow(unsafe_code)]
 
-use mxnet_engine::{Var, engine};
-use mxnet_kernels::copy::copy_row;
 use mxnet_tensor::{
-    Casting, DeviceKind, Dims, Layout, Operand, Tensor, can_cast, normalize_axis, promotion,
-    result_type,
+    Casting, Dims, Layout, Operand, can_cast, normalize_axis, promotion, result_type,
 };
 use smallvec::SmallVec;
 
@@ -13,11 +10,10 @@ use crate::Array;
 use crate::args::{Attrs, Param, ParamKind, Value};
 use crate::cx::{CallCx, CompositeCx, KernelCx};
 use crate::error::{Result, Tuple};
-use crate::interp::Flags;
 use crate::invoke::invoke1;
 use crate::laid;
 use crate::opdef::{
-    Cost, Cpu, Form, Grad, Grads, Inferred, Keep, Onnx, OpDef, Probe, Short, Surface, one_of,
+    Cost, Cpu, Form, Grad, Grads, Inferred, Keep, Onnx, OpDef, Probe, Surface, one_of,
 };
 use crate::shape::axes::{at_least_1, at_least_2, at_least_3};
 use crate::shape::part::narrow;
@@ -48,7 +44,6 @@ pub static CONCATENATE: OpDef = OpDef {
         array([[1, 2, 3, 4]])
     ",
     form: Form::Out,
-    short: Short::List(join_few),
     infer: joined,
     cpu: Cpu::Kernel(join),
     order: Some(|cx| match cx.is_none("axis") {
@@ -93,68 +88,6 @@ pub static CONCATENATE: OpDef = OpDef {
     ]),
     ..OpDef::DEFAULT
 };
-
-/// The short way of a few small arrays of one dtype in C order.
-fn join_few(arrays: &[&Array], axis: Option<isize>) -> Result<Option<Array>> {
-    /// Elements that one by one are joined faster than a plan is made.
-    const SMALL: usize = 2048;
-    let Some(first) = arrays.first() else {
-        return Ok(None);
-    };
-    let (shape, ndim, axis) = (first.shape(), first.ndim() as isize, axis.unwrap_or(0));
-    if !Flags::current().is_plain() || !(-ndim..ndim).contains(&axis) {
-        return Ok(None);
-    }
-    let axis = axis.rem_euclid(ndim) as usize;
-    let mut joined = Dims::from_slice(shape);
-    joined[axis] = 0;
-    let mut reads = SmallVec::<[&Var; 8]>::new();
-    for x in arrays {
-        let fits = x.ndim() == shape.len()
-            && (0..shape.len()).all(|a| a == axis || x.shape()[a] == shape[a]);
-        if !fits
-            || x.dtype() != first.dtype()
-            || x.device() != first.device()
-            || x.device().kind() != DeviceKind::Cpu
-            || x.is_weak()
-            || !x.layout().is_contiguous()
-        {
-            return Ok(None);
-        }
-        joined[axis] += x.shape()[axis];
-        let var = x.tensor().storage().var();
-        if !reads.iter().any(|read| std::ptr::eq(*read, var)) {
-            reads.push(var);
-        }
-    }
-    let len: usize = joined.iter().product();
-    if len > SMALL {
-        return Ok(None);
-    }
-    let Some(guard) = engine().try_acquire(&reads, &[], len as u64 + 1) else {
-        return Ok(None);
-    };
-    if guard.poison().is_some() {
-        return Ok(None);
-    }
-    let result = Tensor::empty(&joined, first.dtype(), first.device())?;
-    let outer: usize = shape[..axis].iter().product();
-    let inner = shape[axis + 1..].iter().product::<usize>() * first.dtype().size();
-    let mut to = result.data_ptr();
-    for o in 0..outer {
-        for x in arrays {
-            let bytes = x.shape()[axis] * inner;
-            // SAFETY: 1. block `o` of a dense array; the blocks fill the result, which is dense, new and known to nobody else. 2. `guard`
-            // grants the reads.
-            unsafe {
-                copy_row(x.tensor().data_ptr().add(o * bytes), to, bytes);
-                to = to.add(bytes);
-            }
-        }
-    }
-    drop(guard);
-    Ok(Some(Array::from_tensor(result)))
-}
 
 /// Which conversions to `dtype` are allowed.
 const CASTING: Param = Param::choice(
@@ -451,9 +384,6 @@ fn along(
 /// # Errors
 /// [`crate::Error::Shape`] if their other sizes differ.
 pub fn concatenate(arrays: &[&Array], axis: usize) -> Result<Array> {
-    if let Some(joined) = join_few(arrays, Some(axis as isize))? {
-        return Ok(joined);
-    }
     invoke1(
         &CONCATENATE,
         arrays,

@@ -16,14 +16,13 @@ use crate::elementwise::select::choose;
 use crate::error::Result;
 use crate::index::{SCATTER_ALONG, gather_along};
 use crate::invoke::invoke1;
-use crate::launch::{Pool, elem};
+use crate::launch::elem;
 use crate::nn::operand::{compute, dense};
-use crate::opdef::{Cost, Cpu, Grad, Grads, Keep, OpDef, Probe, Short, Surface, one_of};
+use crate::opdef::{Cost, Cpu, Grad, Grads, Keep, OpDef, Probe, Surface, one_of};
 use crate::order::{SEARCH_ROWS, argsort};
-use crate::quick::small;
 use crate::shape::{concatenate, narrow};
 use crate::types::promoted;
-use crate::{Array, Outputs, duplicate};
+use crate::{Array, Outputs};
 
 /// NumPy's `interp`.
 pub static INTERP: OpDef = OpDef {
@@ -73,7 +72,6 @@ pub static INTERP: OpDef = OpDef {
         array([7.5, 5. ])
     ",
     cpu: Cpu::Composite(interp),
-    short: Short::Three(few_between),
     probe: Probe::calls(&[
         "f((3, 4)), np.arange(5.0) - 2, f((5,))",
         "np.array([inf, -inf, nan, 1.0, 0.5]), np.arange(4), i((4,), 9)",
@@ -86,41 +84,6 @@ pub static INTERP: OpDef = OpDef {
     .ulp(16),
     ..OpDef::COMPOSITE
 };
-
-/// The short way of few real coordinates, points and values of one dtype that is that of the result.
-fn few_between(x: &Array, xp: &Array, fp: &Array) -> Result<Option<Array>> {
-    let dtype = x.dtype();
-    let is_result = match promotion() {
-        Promotion::NumPy => dtype == DType::F64,
-        Promotion::Mx => matches!(dtype, DType::F32 | DType::F64),
-    };
-    if !is_result
-        || xp.dtype() != dtype
-        || fp.dtype() != dtype
-        || xp.ndim() != 1
-        || xp.shape() != fp.shape()
-        || xp.is_empty()
-        || xp.device() != x.device()
-        || fp.device() != x.device()
-    {
-        return Ok(None);
-    }
-    let (Some(xp), Some(fp)) = (duplicate(xp, DType::F64)?, duplicate(fp, DType::F64)?) else {
-        return Ok(None);
-    };
-    small(x, x.shape(), dtype, |from, to| {
-        // SAFETY: 1. the copies are dense float64 and known to nobody else. 2. both sides have the elements of `x`, dense and of a dtype the kernel takes.
-        // 3. there is a point.
-        unsafe {
-            let points = |x: &Array| {
-                std::slice::from_raw_parts(x.tensor().data_ptr().cast_const().cast(), x.len())
-            };
-            let points = (points(&xp), points(&fp));
-            interpolate(&Pool, elem(dtype), points, from, x.len(), to);
-        }
-        true
-    })
-}
 
 fn interp(cx: &CompositeCx) -> Result<Outputs> {
     let (x, xp, fp) = (cx.input(0), cx.input(1), cx.input(2));

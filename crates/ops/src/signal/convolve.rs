@@ -1,9 +1,8 @@
 //! Convolution and correlation of two sequences: sums of products at every shift.
 #![allow(unsafe_code)]
 
-use mxnet_engine::engine;
 use mxnet_kernels::sequence::{Sliding, slide};
-use mxnet_tensor::{DeviceKind, Dims, Tensor};
+use mxnet_tensor::Dims;
 use smallvec::SmallVec;
 
 use crate::Array;
@@ -11,11 +10,10 @@ use crate::args::{Attrs, Param, ParamKind, Value};
 use crate::autograd::GradCx;
 use crate::cx::{CallCx, KernelCx};
 use crate::error::Result;
-use crate::interp::Flags;
 use crate::invoke::invoke1;
-use crate::launch::{Pool, elem};
+use crate::launch::elem;
 use crate::nn::operand::{Staged, compute, dense};
-use crate::opdef::{Cost, Cpu, Grad, Grads, Keep, OpDef, Probe, Short, Surface, one_of};
+use crate::opdef::{Cost, Cpu, Grad, Grads, Keep, OpDef, Probe, Surface, one_of};
 use crate::shape::flip;
 use crate::types::promoted;
 
@@ -45,7 +43,6 @@ pub static CONVOLVE: OpDef = OpDef {
         >>> np.convolve([1, 2, 3], [1, 1], 'valid')
         array([3, 5])
     ",
-    short: Short::Pair(|a, v| few(a, v, None, || Shifts::of("full", a.len(), v.len(), true))),
     cpu: Cpu::Kernel(|cx| {
         let (n, m) = (cx.input(0).len(), cx.input(1).len());
         run(cx, &Shifts::of(cx.str("mode"), n, m, true))
@@ -101,7 +98,6 @@ pub static CORRELATE: OpDef = OpDef {
         }
         (SHIFTED.infer)(cx)
     },
-    short: Short::Pair(|a, v| few(a, v, None, || Shifts::of("valid", a.len(), v.len(), false))),
     cpu: Cpu::Kernel(|cx| {
         let (n, m) = (cx.input(0).len(), cx.input(1).len());
         run(cx, &Shifts::of(cx.str("mode"), n, m, false))
@@ -267,85 +263,6 @@ fn run(cx: &KernelCx, shifts: &Shifts) -> Result<()> {
         );
     }
     out.finish(cx.threads)
-}
-
-/// Sum of products of all elements of `a`, conjugated, and `b`; see [`few`].
-///
-/// # Errors
-/// [`crate::Error::Memory`].
-pub fn few_products(a: &Array, b: &Array) -> Result<Option<Array>> {
-    if a.len() != b.len() {
-        return Ok(None);
-    }
-    few(b, a, Some(&[]), || Shifts {
-        before: 0,
-        count: 1,
-        reversed: false,
-        conjugated: true,
-    })
-}
-
-/// The sums at once, of few elements of one dtype, where the way of operators costs more than the sums; of any shape if that of the result is
-/// given. `None`: take the general way, which also says what is wrong.
-fn few(
-    x: &Array,
-    w: &Array,
-    shape: Option<&[usize]>,
-    shifts: impl FnOnce() -> Shifts,
-) -> Result<Option<Array>> {
-    /// Up to this many products.
-    const FEW: usize = 16 * 1024;
-    let dtype = x.dtype();
-    let is_dense = |x: &Array| {
-        x.layout().is_contiguous()
-            && !x.is_weak()
-            && x.device().kind() == DeviceKind::Cpu
-            && (shape.is_some() || x.ndim() == 1)
-    };
-    let products = x.len() * w.len().min(if shape.is_some() { 1 } else { usize::MAX });
-    if !Flags::current().is_plain()
-        || dtype != w.dtype()
-        || compute(dtype) != dtype
-        || !is_dense(x)
-        || !is_dense(w)
-        || x.device() != w.device()
-        || !(1..=FEW).contains(&products)
-    {
-        return Ok(None);
-    }
-    let shifts = shifts();
-    let (a, b) = (x.tensor().storage().var(), w.tensor().storage().var());
-    let reads = [a, b];
-    let reads = &reads[..if std::ptr::eq(a, b) { 1 } else { 2 }];
-    let Some(guard) = engine().try_acquire(reads, &[], products as u64 / 4 + 1) else {
-        return Ok(None);
-    };
-    if guard.poison().is_some() {
-        return Ok(None);
-    }
-    let out = Tensor::empty(shape.unwrap_or(&[shifts.count]), dtype, x.device())?;
-    let how = Sliding {
-        elem: elem(dtype),
-        before: shifts.before,
-        reversed: shifts.reversed,
-        conjugated: shifts.conjugated,
-    };
-    // SAFETY: 1. the operands are dense, of one dtype, which is no half; the engine granted their being read. 2. the output is new, dense and has `count`
-    // elements: a shape is given with one only.
-    unsafe {
-        slide(
-            &Pool,
-            &how,
-            x.tensor().data_ptr(),
-            x.len(),
-            w.tensor().data_ptr(),
-            w.len(),
-            out.data_ptr(),
-            shifts.count,
-        );
-    }
-    drop(guard);
-    Ok(Some(Array::from_tensor(out)))
 }
 
 /// `sliding_dot` of two arrays.

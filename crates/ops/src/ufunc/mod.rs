@@ -6,13 +6,11 @@
 mod at;
 pub(crate) mod deliver;
 mod dtype;
-mod few;
 mod kernels;
 mod reduce;
 
 pub use at::{AT, at};
 pub use dtype::{Loop, fold_dtype, loops, num_inputs, num_outputs};
-pub use few::{accumulate_few, reduce_few, reduceat_few};
 pub use kernels::{FOLD, SEGMENTS, STEPS};
 pub use reduce::{Initial, Reduction, accumulate, outer, reduce, reduceat};
 

@@ -5,7 +5,7 @@
 use mxnet::ops::index::put_few;
 use mxnet::ops::{
     Array, Copied, Default, Filling, Form, OpDef, Outputs, ParamKind, Short, constant,
-    constant_elements, default_dtype, duplicate, flat, flat_layout, floats, interp::Flags, range,
+    constant_elements, default_dtype, duplicate, flat, flat_layout, floats, interp::Flags,
 };
 use mxnet::tensor::{DType, Layout, Scalar, default_float};
 use pyo3::ffi;
@@ -62,8 +62,7 @@ fn watched(
         | Short::CopyOfDense
         | Short::Flat(_)
         | Short::Cast
-        | Short::Constant(_)
-        | Short::Range => way(),
+        | Short::Constant(_) => way(),
         Short::Samples(_) | Short::Rows(_) => floats::unwatched(way),
         _ => floats::tried(op, way, |made| Ok(is_clean(made.bind(py)))),
     }
@@ -107,14 +106,12 @@ fn open_way(
         Short::CopyOfDense if named.len == 0 => copied(py, op, positional, true),
         Short::Flat(copied) if named.len == 0 => flattened(py, copied, positional),
         Short::Cast => cast(py, binding, positional, named),
-        Short::Range if named.len == 0 => ranged(py, op, positional),
         Short::List(list) => listed(py, binding, list, positional, named),
         Short::Several(several) if named.len == 0 => together(py, several, positional),
         Short::Counted(counted) => repeated(py, binding, counted, positional, named),
         Short::PairAlong(pair) => taken(py, binding, pair, positional, named),
         Short::Single(single) if named.len == 0 => alone(py, binding, single, positional),
         Short::Pair(pair) if named.len == 0 => paired(py, op, pair, positional),
-        Short::Three(three) if named.len == 0 => threefold(py, op, three, positional),
         Short::Along(along) => searched(py, binding, along, positional, named),
         Short::Samples(way) => drawn(py, binding, way, false, positional, named),
         Short::Rows(way) => drawn(py, binding, way, true, positional, named),
@@ -126,9 +123,7 @@ fn open_way(
         | Short::Flat(_)
         | Short::Single(_)
         | Short::Several(_)
-        | Short::Pair(_)
-        | Short::Three(_)
-        | Short::Range => Ok(None),
+        | Short::Pair(_) => Ok(None),
     }
 }
 
@@ -570,30 +565,6 @@ fn target<'a, 'py: 'a>(
     is_out.then(|| value.cast_exact::<PyArray>().ok())
 }
 
-/// `arange(5)`, `arange(2, 7)`.
-#[inline]
-fn ranged(
-    py: Python<'_>,
-    op: &OpDef,
-    positional: &[*mut ffi::PyObject],
-) -> PyResult<Option<Py<PyAny>>> {
-    let mut few = Few::new();
-    // SAFETY: borrowed arguments of the running call.
-    let mut given = positional
-        .iter()
-        .map(|&p| unsafe { Borrowed::from_ptr(py, p) });
-    if !given.all(|bound| few.push(bound)) {
-        return Ok(None);
-    }
-    let (start, stop, step) = match *few.as_slice() {
-        [stop] => (0, stop, 1),
-        [start, stop] => (start, stop, 1),
-        [start, stop, step] => (start, stop, step),
-        _ => return Ok(None),
-    };
-    made(py, op, range(start as i64, stop as i64, step as i64))
-}
-
 /// `concatenate((a, b))`, `concatenate([a, b], axis=1)`.
 #[inline]
 fn listed<'py>(
@@ -800,36 +771,4 @@ fn paired(
         }
         _ => Ok(None),
     }
-}
-
-/// `interp(x, xp, fp)`.
-#[inline]
-fn threefold(
-    py: Python<'_>,
-    op: &OpDef,
-    three: fn(&Array, &Array, &Array) -> mxnet::ops::Result<Option<Array>>,
-    positional: &[*mut ffi::PyObject],
-) -> PyResult<Option<Py<PyAny>>> {
-    let &[a, b, c] = positional else {
-        return Ok(None);
-    };
-    // SAFETY: borrowed arguments of the running call.
-    let [a, b, c] = [a, b, c].map(|p| unsafe { Borrowed::<PyAny>::from_ptr(py, p) });
-    let (Ok(b), Ok(c)) = (b.cast::<PyArray>(), c.cast::<PyArray>()) else {
-        return Ok(None);
-    };
-    if let Ok(a) = a.cast::<PyArray>() {
-        let answer = three(&a.get().look(py), &b.get().look(py), &c.get().look(py));
-        return made(py, op, answer);
-    }
-    // A number is an array of no axes.
-    let Some(number) = convert::number(&a)? else {
-        return Ok(None);
-    };
-    let dtype = b.get().with(py, Array::dtype);
-    let answer = match constant(&[], Some(number), dtype) {
-        Ok(Some(a)) => three(&a, &b.get().look(py), &c.get().look(py)),
-        other => other.map(|_| None),
-    };
-    made(py, op, answer)
 }

@@ -15,7 +15,6 @@ use pyo3::types::{PyComplex, PyDict, PyEllipsis, PyFloat, PyInt, PyTuple};
 use super::loops;
 use super::object;
 use super::outs::Outs;
-use super::short::WAYS;
 use crate::array::PyArray;
 use crate::call::{Fast, Named, beside_lock, guarded};
 use crate::convert::{self, In};
@@ -132,9 +131,6 @@ unsafe extern "C" fn entry<const N: usize>(
         )
     };
     guarded(py, "ufunc", || {
-        if let Some(answer) = WAYS[N](py, object::operator(&slf)?, positional, &named)? {
-            return Ok(answer);
-        }
         // SAFETY: borrowed arguments of the running call.
         let object = |p: *mut ffi::PyObject| unsafe { Bound::from_borrowed_ptr(py, p) };
         let args = PyTuple::new(py, positional.iter().map(|&p| object(p)))?;

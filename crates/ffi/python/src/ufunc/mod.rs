@@ -1,8 +1,8 @@
 //! Elementwise functions as Python objects: NumPy's `ufunc`s.
 //!
 //! `object.rs` is the type, `call.rs` what a call with NumPy's keywords does, `loops.rs` dtypes and type signatures, `outs.rs` the arrays
-//! results are written to, `methods.rs` `reduce` and its relatives, `overriding.rs` operands of other libraries that answer themselves, `short.rs`
-//! the short ways of all these.
+//! results are written to, `methods.rs` `reduce` and its relatives, `overriding.rs` operands of other libraries that answer
+//! themselves.
 
 mod call;
 mod loops;
@@ -10,7 +10,6 @@ mod methods;
 mod object;
 mod outs;
 mod overriding;
-mod short;
 
 pub use call::general;
 pub use object::{_ufunc, find, is_ufunc, make, register};
