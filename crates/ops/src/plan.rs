@@ -5,7 +5,7 @@
 //! kind, and for operators with shape inference also by their value. A call with the same key runs the plan without asking the rules again.
 
 use std::cell::RefCell;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use mxnet_tensor::{DType, Device, IndexItem, Layout, Promotion, Scalar, Tensor, promotion};
 use smallvec::SmallVec;
@@ -255,6 +255,7 @@ impl Key {
 /// A plan under its key.
 struct Entry {
     words: SmallVec<[u64; 16]>,
+    generation: u64,
     plan: Plan,
 }
 
@@ -270,6 +271,8 @@ pub struct Counters {
 /// The plans of a thread.
 struct Cache {
     sets: Vec<[Option<Box<Entry>>; 2]>,
+    /// The generation that the plans are of.
+    generation: u64,
     /// The key of the call that is looked up.
     key: Key,
     counters: Counters,
@@ -278,12 +281,21 @@ struct Cache {
 thread_local! {
     static CACHE: RefCell<Cache> = const { RefCell::new(Cache {
         sets: Vec::new(),
+        generation: 0,
         key: Key::new(),
         counters: Counters { hits: 0, misses: 0 },
     }) };
 }
 
 static IS_ENABLED: AtomicBool = AtomicBool::new(true);
+
+/// Counts what makes the plans of all threads out of date.
+static GENERATION: AtomicU64 = AtomicU64::new(0);
+
+/// Makes all threads prepare their calls again: a kernel was added or replaced.
+pub(crate) fn invalidate() {
+    GENERATION.fetch_add(1, Ordering::Release);
+}
 
 /// Switches the cache of plans for all threads; returns what it was. Without it every call is prepared.
 pub fn set_enabled(is_enabled: bool) -> bool {
@@ -304,8 +316,8 @@ pub fn counters() -> Counters {
 enum Found {
     /// Its plan, which is out of the cache until it is put back into this set.
     Hit(usize, Box<Entry>),
-    /// No plan, but the set and the key of one.
-    Miss(usize, SmallVec<[u64; 16]>),
+    /// No plan, but the set, the key and the generation of one.
+    Miss(usize, SmallVec<[u64; 16]>, u64),
     /// The call has no key.
     Unkeyed,
 }
@@ -323,9 +335,14 @@ pub(crate) fn with_plan<R>(
 ) -> Result<R> {
     let (set, entry) = match CACHE.with_borrow_mut(|cache| cache.take(call)) {
         Found::Hit(set, entry) => (set, entry),
-        Found::Miss(set, words) => {
+        Found::Miss(set, words, generation) => {
             let plan = prepare()?;
-            (set, Box::new(Entry { words, plan }))
+            let entry = Entry {
+                words,
+                generation,
+                plan,
+            };
+            (set, Box::new(entry))
         }
         Found::Unkeyed => return body(&prepare()?),
     };
@@ -339,6 +356,11 @@ impl Cache {
     /// Takes the plan of a call out of its set.
     #[inline]
     fn take(&mut self, call: &Call) -> Found {
+        let generation = GENERATION.load(Ordering::Acquire);
+        if generation != self.generation {
+            self.sets.clear();
+            self.generation = generation;
+        }
         if !is_enabled() || !self.key.describe(call) {
             self.counters.misses += 1;
             return Found::Unkeyed;
@@ -351,12 +373,15 @@ impl Cache {
             }
         }
         self.counters.misses += 1;
-        Found::Miss(set, SmallVec::from_slice(words))
+        Found::Miss(set, SmallVec::from_slice(words), generation)
     }
 
-    /// Puts an entry into its set, as the one used last. Returns the other one if both ways are taken.
+    /// Puts an entry into its set, as the one used last. Returns the other one if both ways are taken, or the entry if it is out of date.
     #[inline]
     fn put(&mut self, set: usize, entry: Box<Entry>) -> Option<Box<Entry>> {
+        if entry.generation != self.generation {
+            return Some(entry);
+        }
         if self.sets.is_empty() {
             self.sets.resize_with(NUM_SETS, || [None, None]);
         }

@@ -10,7 +10,7 @@ use mxnet_tensor::DeviceKind;
 use crate::cx::KernelCx;
 use crate::error::{Error, Result};
 use crate::opdef::OpDef;
-use crate::registry;
+use crate::{plan, registry};
 
 /// A kernel that fills preallocated outputs on its device.
 pub type DeviceKernel = fn(&KernelCx) -> Result<()>;
@@ -41,6 +41,8 @@ pub fn register(op: &str, kind: DeviceKind, kernel: DeviceKernel) -> Result<()> 
     kernels
         .get_or_insert_default()
         .insert((found.name, kind), kernel);
+    drop(kernels);
+    plan::invalidate();
     Ok(())
 }
 
