@@ -419,22 +419,23 @@ fn is_same(a: &str, b: &str) -> bool {
 }
 
 impl<'a> Args<'a> {
+    /// The value of attribute `name`; `None` if the operator declares no such attribute.
+    pub fn find(&self, name: &str) -> Option<&'a Value> {
+        let attributes = self.params.iter().filter(|param| param.is_attribute());
+        let mut values = attributes.zip(&self.attrs.values);
+        let (_, value) = values.find(|(param, _)| is_same(param.name, name))?;
+        Some(value)
+    }
+
     /// The value of attribute `name`.
     ///
     /// # Panics
     /// If the operator declares no such attribute.
     pub fn get(&self, name: &str) -> &'a Value {
-        let mut at = 0;
-        for param in self.params {
-            if !param.is_attribute() {
-                continue;
-            }
-            if is_same(param.name, name) {
-                return self.attrs.values.get(at).expect(UNDECLARED);
-            }
-            at += 1;
+        match self.find(name) {
+            Some(value) => value,
+            None => panic!("attribute `{name}`: {UNDECLARED}"),
         }
-        panic!("attribute `{name}`: {UNDECLARED}")
     }
 
     /// Whether attribute `name` is `None`.

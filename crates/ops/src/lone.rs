@@ -9,7 +9,7 @@ use std::mem::MaybeUninit;
 use mxnet_tensor::{DType, Device, DeviceKind, Scalar, Storage, Tensor};
 
 use crate::array::count_look;
-use crate::few::{copy_bits, peek};
+use crate::few::peek;
 use crate::interp::Flags;
 use crate::launch::elem;
 use crate::opdef::{Cpu, OpDef};
@@ -48,23 +48,6 @@ impl Lone {
             (&raw mut (*to).bytes[1]).write(0);
             write((&raw mut (*to).bytes).cast());
         }
-    }
-
-    /// Makes it of the element at `from`.
-    ///
-    /// # Safety
-    /// `from` is valid for reading an element of `dtype`.
-    #[inline]
-    pub(crate) unsafe fn of(
-        to: &mut MaybeUninit<Lone>,
-        from: *const u8,
-        dtype: DType,
-        device: Device,
-    ) {
-        // SAFETY: the caller's promise; there is room for any element.
-        let write = |to: *mut u8| unsafe { copy_bits(from, to, dtype.size()) };
-        // SAFETY: an element is written.
-        unsafe { Lone::make(to, dtype, device, write) };
     }
 
     /// Makes it of the element of `x` at `from`. Answers whether that was at hand.

@@ -10,7 +10,6 @@ use crate::args::Param;
 use crate::autograd::GradCx;
 use crate::cx::{CallCx, CompositeCx, EagerCx, InferCx, KernelCx, ViewCx};
 use crate::error::Result;
-use crate::random::Drawn;
 use crate::types::Types;
 use crate::{Array, Outputs};
 
@@ -244,10 +243,6 @@ pub enum Short {
     Pair(fn(&Array, &Array) -> Result<Option<Array>>),
     /// Something for each row along one axis, the second argument, or of all elements.
     Along(fn(&Array, Option<isize>) -> Result<Option<Array>>),
-    /// Samples of a distribution, given its parameters, numbers or arrays of the shape of the result, a size and perhaps a dtype.
-    Samples(Drawn),
-    /// The same where the last parameter is a list of numbers, as long as the last axis of the result.
-    Rows(Drawn),
 }
 
 /// When elements are copied.

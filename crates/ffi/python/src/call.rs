@@ -5,7 +5,6 @@
 mod arguments;
 mod binding;
 mod description;
-mod draw;
 mod entry;
 mod front;
 mod result;

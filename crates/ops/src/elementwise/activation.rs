@@ -2,6 +2,7 @@
 
 use mxnet_tensor::Dims;
 
+use crate::Array;
 use crate::args::{Param, Value};
 use crate::cx::CompositeCx;
 use crate::elementwise::arithmetic::MULTIPLY;
@@ -15,7 +16,7 @@ use crate::elementwise::trig::TANH;
 use crate::error::Result;
 use crate::invoke::invoke1;
 use crate::opdef::{Cpu, OpDef, Probe, Surface};
-use crate::{Array, random};
+use crate::random::Samples;
 
 pub(crate) static OPS: &[&OpDef] = &[&ACTIVATION, &LEAKY_RELU, &GELU];
 
@@ -166,14 +167,13 @@ fn rrelu(cx: &CompositeCx) -> Result<Array> {
         let mean = [Value::Float((low + high) / 2.0)].into_iter().collect();
         return invoke1(&LEAKY, &[x], &mean);
     }
-    let slopes = random::sample(
-        cx.op,
-        "uniform",
-        [low, high, 0.5],
-        x.shape(),
-        x.dtype(),
-        x.device(),
-    )?;
+    let samples = Samples {
+        of: cx.op,
+        shape: Dims::from_slice(x.shape()),
+        dtype: x.dtype(),
+        device: x.device(),
+    };
+    let slopes = samples.draw("uniform", low, high)?;
     choose(&x.with_scalar(&GREATER, 0.0)?, x, &x.mul(&slopes)?)
 }
 

@@ -2,12 +2,15 @@
 
 use mxnet_tensor::DType;
 
+use crate::Array;
 use crate::args::{Default, Param, ParamKind};
-use crate::elementwise::arithmetic::DIVIDE;
+use crate::cx::{CompositeCx, KernelCx};
+use crate::elementwise::arithmetic::{DIVIDE, MULTIPLY};
 use crate::elementwise::network::SIGMOID;
 use crate::error::{Error, Result};
-use crate::opdef::{Cpu, Form, Onnx, OpDef, Rng, Short, Surface};
-use crate::random::parameter::{Drawing, Given, Sampling, Values};
+use crate::opdef::{Cpu, Form, Onnx, OpDef, Rng, Surface, one_of};
+use crate::random::draw::{DRAW, distribution, fill_output};
+use crate::random::parameter::Parameter;
 
 /// What distributions have in common.
 pub(super) const DISTRIBUTION: OpDef = OpDef {
@@ -69,41 +72,40 @@ pub static UNIFORM: OpDef = OpDef {
         ((1000,), True, True)
     ",
     cpu: Cpu::Composite(|cx| {
-        let (low, high) = (cx.given(0, 0.0)?, cx.given(1, 1.0)?);
-        if low.number().is_some() && high.number().is_some() {
-            return cx.done(uniform(cx)?);
-        }
+        let (low, high) = (cx.parameter(0, 0.0)?, cx.parameter(1, 1.0)?);
         let samples = cx.samples()?;
-        let width = Given::Elements(high.array()?.sub(&low.array()?)?);
+        if let (Some(low), Some(high)) = (low.number(), high.number()) {
+            if !(high - low).is_finite() {
+                let problem = format!("the range from {low} to {high} is no finite number");
+                return Err(Error::overflow(cx.op.name, problem));
+            }
+            return cx.done(samples.draw("uniform", low, high)?);
+        }
+        let width = Parameter::Elements(high.array()?.sub(&low.array()?)?);
         cx.done(samples.shifted(samples.draw("uniform", 0.0, 1.0)?, &low, &width)?)
     }),
-    short: Short::Samples(|few| uniform(few)),
     ..DISTRIBUTION
 };
 
-/// Between two numbers.
-fn uniform<C: Drawing>(cx: &C) -> Result<C::X> {
-    let (low, high) = (cx.given(0, 0.0)?, cx.given(1, 1.0)?);
-    let of = |bound: Given<C::X>| bound.number().unwrap_or(f64::NAN);
-    let (low, high) = (of(low), of(high));
-    if !(high - low).is_finite() {
-        let problem = format!("the range from {low} to {high} is no finite number");
-        return Err(Error::overflow(cx.function().name, problem));
-    }
-    cx.samples()?.draw("uniform", low, high)
-}
-
-/// What samplers without parameters have in common.
+/// What samplers without parameters have in common: one kernel draws them.
 const STANDARD: OpDef = OpDef {
     raises: &[],
     params: &[SIZE, DTYPE, DEVICE, Param::out()],
-    cpu: Cpu::Composite(|cx| cx.done(standard(cx, "uniform")?)),
-    short: Short::Samples(|few| standard(few, "uniform")),
+    infer: |cx| {
+        let samples = cx.samples()?;
+        one_of(samples.shape, samples.dtype)
+    },
+    cpu: Cpu::Kernel(|cx| standard(cx, "uniform")),
+    cuda: DRAW.cuda,
+    grad: DRAW.grad,
+    rng: DRAW.rng,
+    cost: DRAW.cost,
+    probe: DRAW.probe,
     ..DISTRIBUTION
 };
 
-fn standard<C: Drawing>(cx: &C, distribution: &'static str) -> Result<C::X> {
-    cx.samples()?.draw(distribution, 0.0, 1.0)
+fn standard(cx: &KernelCx, name: &str) -> Result<()> {
+    fill_output(cx, distribution(name, [0.0, 1.0, 0.5]))
 }
 
 /// Uniform over [0, 1).
@@ -171,8 +173,7 @@ pub static RANDN: OpDef = OpDef {
         >>> np.random.randn(2, 3).shape
         (2, 3)
     ",
-    cpu: Cpu::Composite(|cx| cx.done(standard(cx, "normal")?)),
-    short: Short::Samples(|few| standard(few, "normal")),
+    cpu: Cpu::Kernel(|cx| standard(cx, "normal")),
     ..SPREAD
 };
 
@@ -187,8 +188,7 @@ pub static STANDARD_NORMAL: OpDef = OpDef {
         >>> abs(round(float(x.mean()), 1)), round(float(x.std()), 1)
         (0.0, 1.0)
     ",
-    cpu: Cpu::Composite(|cx| cx.done(standard(cx, "normal")?)),
-    short: Short::Samples(|few| standard(few, "normal")),
+    cpu: Cpu::Kernel(|cx| standard(cx, "normal")),
     ..STANDARD
 };
 
@@ -202,8 +202,7 @@ pub static STANDARD_EXPONENTIAL: OpDef = OpDef {
         >>> round(float(np.random.standard_exponential(100000).mean()), 1)
         1.0
     ",
-    cpu: Cpu::Composite(|cx| cx.done(standard(cx, "exponential")?)),
-    short: Short::Samples(|few| standard(few, "exponential")),
+    cpu: Cpu::Kernel(|cx| standard(cx, "exponential")),
     ..STANDARD
 };
 
@@ -217,16 +216,13 @@ pub static STANDARD_CAUCHY: OpDef = OpDef {
         >>> abs(round(float(np.median(np.random.standard_cauchy(100000))), 1))
         0.0
     ",
-    cpu: Cpu::Composite(|cx| cx.done(cauchy(cx)?)),
-    short: Short::Samples(|few| cauchy(few)),
+    cpu: Cpu::Composite(|cx| {
+        let samples = cx.samples()?;
+        let above = samples.draw("normal", 0.0, 1.0)?;
+        cx.done(above.div(&samples.draw("normal", 0.0, 1.0)?)?)
+    }),
     ..STANDARD
 };
-
-fn cauchy<C: Drawing>(cx: &C) -> Result<C::X> {
-    let samples = cx.samples()?;
-    let above = samples.draw("normal", 0.0, 1.0)?;
-    above.div(&samples.draw("normal", 0.0, 1.0)?)
-}
 
 /// What distributions with a location and a scale have in common.
 const LOCATED: OpDef = OpDef {
@@ -242,8 +238,8 @@ const LOCATED: OpDef = OpDef {
 };
 
 /// A standard sample, moved and stretched.
-fn located<C: Drawing>(cx: &C, standard: &'static str) -> Result<C::X> {
-    let location = cx.given(0, 0.0)?;
+fn located(cx: &CompositeCx, standard: &'static str) -> Result<Array> {
+    let location = cx.parameter(0, 0.0)?;
     let scale = cx.checked(1, 1.0, "scale", "at least 0")?;
     let samples = cx.samples()?;
     samples.shifted(samples.draw(standard, 0.0, 1.0)?, &location, &scale)
@@ -267,19 +263,16 @@ pub static NORMAL: OpDef = OpDef {
         >>> np.random.normal([0.0, 100.0], 1.0, size=(3, 2)).shape
         (3, 2)
     ",
-    cpu: Cpu::Composite(|cx| cx.done(normal(cx)?)),
-    short: Short::Samples(|few| normal(few)),
+    cpu: Cpu::Composite(|cx| {
+        let location = cx.parameter(0, 0.0)?;
+        let scale = cx.checked(1, 1.0, "scale", "at least 0")?;
+        cx.done(match (location.number(), scale.number()) {
+            (Some(mean), Some(deviation)) => cx.samples()?.draw("normal", mean, deviation),
+            _ => located(cx, "normal"),
+        }?)
+    }),
     ..LOCATED
 };
-
-fn normal<C: Drawing>(cx: &C) -> Result<C::X> {
-    let location = cx.given(0, 0.0)?;
-    let scale = cx.checked(1, 1.0, "scale", "at least 0")?;
-    match (location.number(), scale.number()) {
-        (Some(mean), Some(deviation)) => cx.samples()?.draw("normal", mean, deviation),
-        _ => located(cx, "normal"),
-    }
-}
 
 /// Largest of many.
 pub static GUMBEL: OpDef = OpDef {
@@ -292,7 +285,6 @@ pub static GUMBEL: OpDef = OpDef {
         0.6
     ",
     cpu: Cpu::Composite(|cx| cx.done(located(cx, "gumbel")?)),
-    short: Short::Samples(|few| located(few, "gumbel")),
     ..LOCATED
 };
 
@@ -307,7 +299,6 @@ pub static LAPLACE: OpDef = OpDef {
         2.0
     ",
     cpu: Cpu::Composite(|cx| cx.done(located(cx, "laplace")?)),
-    short: Short::Samples(|few| located(few, "laplace")),
     ..LOCATED
 };
 
@@ -322,7 +313,6 @@ pub static LOGISTIC: OpDef = OpDef {
         3.0
     ",
     cpu: Cpu::Composite(|cx| cx.done(located(cx, "logistic")?)),
-    short: Short::Samples(|few| located(few, "logistic")),
     ..LOCATED
 };
 
@@ -338,20 +328,19 @@ pub static EXPONENTIAL: OpDef = OpDef {
         >>> round(float(np.random.exponential(2.0, size=100000).mean()), 1)
         2.0
     ",
-    cpu: Cpu::Composite(|cx| cx.done(exponential(cx)?)),
-    short: Short::Samples(|few| exponential(few)),
+    cpu: Cpu::Composite(|cx| {
+        let scale = cx.checked(0, 1.0, "scale", "at least 0")?;
+        let samples = cx.samples()?;
+        cx.done(match scale.number() {
+            Some(mean) => samples.draw("exponential", 0.0, mean)?,
+            None => samples
+                .draw("exponential", 0.0, 1.0)?
+                .with_parameter(&MULTIPLY, &scale)?
+                .astype(samples.dtype)?,
+        })
+    }),
     ..DISTRIBUTION
 };
-
-fn exponential<C: Drawing>(cx: &C) -> Result<C::X> {
-    let scale = cx.checked(0, 1.0, "scale", "at least 0")?;
-    let samples = cx.samples()?;
-    if let Some(mean) = scale.number() {
-        return samples.draw("exponential", 0.0, mean);
-    }
-    let standard = samples.draw("exponential", 0.0, 1.0)?;
-    samples.shifted(standard, &Given::Number(0.0), &scale)
-}
 
 /// Gamma.
 pub static GAMMA: OpDef = OpDef {
@@ -372,17 +361,18 @@ pub static GAMMA: OpDef = OpDef {
         >>> round(float(np.random.gamma(2.0, 3.0, size=100000).mean()), 1)
         6.0
     ",
-    cpu: Cpu::Composite(|cx| cx.done(gamma(cx)?)),
-    short: Short::Samples(|few| gamma(few)),
+    cpu: Cpu::Composite(|cx| {
+        let shape = cx.checked(0, 1.0, "shape", "at least 0")?;
+        let scale = cx.checked(1, 1.0, "scale", "at least 0")?;
+        let samples = cx.samples()?;
+        cx.done(samples.shifted(
+            samples.gamma(&shape, false)?,
+            &Parameter::Number(0.0),
+            &scale,
+        )?)
+    }),
     ..DISTRIBUTION
 };
-
-fn gamma<C: Drawing>(cx: &C) -> Result<C::X> {
-    let shape = cx.checked(0, 1.0, "shape", "at least 0")?;
-    let scale = cx.checked(1, 1.0, "scale", "at least 0")?;
-    let samples = cx.samples()?;
-    samples.shifted(samples.gamma(&shape, false)?, &Given::Number(0.0), &scale)
-}
 
 /// Gamma of scale 1.
 pub static STANDARD_GAMMA: OpDef = OpDef {
@@ -395,15 +385,12 @@ pub static STANDARD_GAMMA: OpDef = OpDef {
         >>> round(float(np.random.standard_gamma(4.0, size=100000).mean()), 1)
         4.0
     ",
-    cpu: Cpu::Composite(|cx| cx.done(standard_gamma(cx)?)),
-    short: Short::Samples(|few| standard_gamma(few)),
+    cpu: Cpu::Composite(|cx| {
+        let shape = cx.checked(0, 1.0, "shape", "at least 0")?;
+        cx.done(cx.samples()?.gamma(&shape, false)?)
+    }),
     ..DISTRIBUTION
 };
-
-fn standard_gamma<C: Drawing>(cx: &C) -> Result<C::X> {
-    let shape = cx.checked(0, 1.0, "shape", "at least 0")?;
-    cx.samples()?.gamma(&shape, false)
-}
 
 /// Sum of squares of normal numbers.
 pub static CHISQUARE: OpDef = OpDef {
@@ -416,16 +403,13 @@ pub static CHISQUARE: OpDef = OpDef {
         >>> round(float(np.random.chisquare(3.0, size=100000).mean()), 1)
         3.0
     ",
-    cpu: Cpu::Composite(|cx| cx.done(chisquare(cx)?)),
-    short: Short::Samples(|few| chisquare(few)),
+    cpu: Cpu::Composite(|cx| {
+        let df = cx.checked(0, 1.0, "df", "above 0")?;
+        cx.done(cx.samples()?.gamma(&df.half()?, false)?.scale(2.0)?)
+    }),
     form: Form::Plain,
     ..DISTRIBUTION
 };
-
-fn chisquare<C: Drawing>(cx: &C) -> Result<C::X> {
-    let df = cx.checked(0, 1.0, "df", "above 0")?;
-    cx.samples()?.gamma(&df.half()?, false)?.scale(2.0)
-}
 
 /// Share of one gamma number in two.
 pub static BETA: OpDef = OpDef {
@@ -443,20 +427,17 @@ pub static BETA: OpDef = OpDef {
         >>> round(float(np.random.beta(1.0, 3.0, size=100000).mean()), 2)
         0.25
     ",
-    cpu: Cpu::Composite(|cx| cx.done(beta(cx)?)),
-    short: Short::Samples(|few| beta(few)),
+    cpu: Cpu::Composite(|cx| {
+        let a = cx.checked(0, 1.0, "a", "above 0")?;
+        let b = cx.checked(1, 1.0, "b", "above 0")?;
+        let dtype = cx.samples()?.dtype;
+        let wide = cx.samples_as(DType::F64)?;
+        let logit = wide.gamma(&a, true)?.sub(&wide.gamma(&b, true)?)?;
+        cx.done(logit.unary(&SIGMOID)?.astype(dtype)?)
+    }),
     form: Form::Plain,
     ..DISTRIBUTION
 };
-
-fn beta<C: Drawing>(cx: &C) -> Result<C::X> {
-    let a = cx.checked(0, 1.0, "a", "above 0")?;
-    let b = cx.checked(1, 1.0, "b", "above 0")?;
-    let dtype = cx.samples()?.dtype();
-    let wide = cx.samples_as(DType::F64)?;
-    let logit = wide.gamma(&a, true)?.sub(&wide.gamma(&b, true)?)?;
-    logit.unary(&SIGMOID)?.astype(dtype)
-}
 
 /// Quotient of two chi-square numbers.
 pub static F: OpDef = OpDef {
@@ -475,17 +456,18 @@ pub static F: OpDef = OpDef {
         >>> round(float(np.random.f(5.0, 10.0, size=100000).mean()), 1)  # 10 / (10 - 2)
         1.2
     ",
-    cpu: Cpu::Composite(|cx| cx.done(f(cx)?)),
-    short: Short::Samples(|few| f(few)),
+    cpu: Cpu::Composite(|cx| {
+        let m = cx.checked(0, 1.0, "dfnum", "above 0")?;
+        let n = cx.checked(1, 1.0, "dfden", "above 0")?;
+        let samples = cx.samples()?;
+        let x = samples
+            .gamma(&m.half()?, false)?
+            .with_parameter(&DIVIDE, &m)?;
+        let y = samples
+            .gamma(&n.half()?, false)?
+            .with_parameter(&DIVIDE, &n)?;
+        cx.done(x.div(&y)?.astype(samples.dtype)?)
+    }),
     form: Form::Plain,
     ..DISTRIBUTION
 };
-
-fn f<C: Drawing>(cx: &C) -> Result<C::X> {
-    let m = cx.checked(0, 1.0, "dfnum", "above 0")?;
-    let n = cx.checked(1, 1.0, "dfden", "above 0")?;
-    let samples = cx.samples()?;
-    let x = samples.gamma(&m.half()?, false)?.with(&DIVIDE, &m)?;
-    let y = samples.gamma(&n.half()?, false)?.with(&DIVIDE, &n)?;
-    x.div(&y)?.astype(samples.dtype())
-}

@@ -9,11 +9,10 @@ use crate::elementwise::comparison::LESS;
 use crate::elementwise::explog::LOG;
 use crate::error::{Error, Result};
 use crate::index::take_along_axis;
-use crate::opdef::{Cpu, Form, OpDef, Short, Surface};
+use crate::opdef::{Cpu, Form, OpDef, Surface};
 use crate::random::continuous::{DEVICE, DISTRIBUTION, DTYPE, SIZE};
 use crate::random::draw::{RANDOM_INTEGERS, RANDOM_INTEGERS_BETWEEN, drawn_for, fits, wide};
-use crate::random::few::{Few, Handful, closed};
-use crate::random::parameter::{Drawing, Given, Samples, Sampling};
+use crate::random::parameter::{Parameter, Samples};
 use crate::random::pick::{
     RANDOM_CATEGORICAL, RANDOM_DIFFERENT, RANDOM_MULTIVARIATE_HYPERGEOMETRIC,
 };
@@ -47,7 +46,6 @@ pub static RANDINT: OpDef = OpDef {
         (1, 6)
     ",
     cpu: Cpu::Composite(|cx| randint(cx, false)),
-    short: Short::Samples(|few| few_integers(few, false)),
     ..DISTRIBUTION
 };
 
@@ -64,10 +62,6 @@ pub static INTEGERS: OpDef = OpDef {
     ],
     doc: "Integers from `low` (0 if only one bound is given) to `high`, which is included if `endpoint` says so, each equally likely.",
     cpu: Cpu::Composite(|cx| randint(cx, cx.bool("endpoint"))),
-    short: Short::Samples(|few| {
-        let endpoint = matches!(few.number(2), Some(Scalar::Bool(true)));
-        few_integers(few, endpoint)
-    }),
     form: Form::Plain,
     ..DISTRIBUTION
 };
@@ -83,12 +77,11 @@ fn randint(cx: &CompositeCx, endpoint: bool) -> Result<Outputs> {
         }
     }
     let samples = cx.samples_as(dtype)?;
-    let zero = Array::weak_scalar(Scalar::I64(0))?;
     let (low, high) = match cx.opt(1) {
-        Some(high) => (cx.input(0), high),
-        None => (&zero, cx.input(0)),
+        Some(high) => (Some(cx.input(0)), high),
+        None => (None, cx.input(0)),
     };
-    if !(low.is_weak() && high.is_weak()) {
+    if !(low.is_none_or(Array::is_weak) && high.is_weak()) {
         let wide = |x: &Array| {
             let dtype = match x.dtype() {
                 DType::U64 => DType::U64,
@@ -96,14 +89,19 @@ fn randint(cx: &CompositeCx, endpoint: bool) -> Result<Outputs> {
             };
             x.astype(dtype)?.broadcast_to(&samples.shape)
         };
+        let low = match low {
+            Some(low) => wide(low)?,
+            None => wide(&Array::weak_scalar(Scalar::I64(0))?)?,
+        };
         let attrs: Attrs = [Value::Bool(endpoint), Value::DType(dtype)]
             .into_iter()
             .collect();
-        let bounds = [&wide(low)?, &wide(high)?];
+        let bounds = [&low, &wide(high)?];
         return cx.done(drawn_for(cx.op, &RANDOM_INTEGERS_BETWEEN, &bounds, &attrs)?);
     }
     let number = |x: &Array| x.number().map_or_else(|| x.item(), Ok);
-    let (low, last) = bounds(cx.op, (number(low)?, number(high)?), endpoint, dtype)?;
+    let numbers = (low.map_or(Ok(Scalar::I64(0)), number)?, number(high)?);
+    let (low, last) = bounds(cx.op, numbers, endpoint, dtype)?;
     // Both fit a 64-bit integer of one of the two kinds.
     let bound = |x: i128| i64::try_from(x).map_or(Scalar::U64(x as u64), Scalar::I64);
     let attrs: Attrs = [
@@ -144,22 +142,6 @@ fn bounds(
     Ok((first, last))
 }
 
-/// [`randint`] of few integers between numbers.
-fn few_integers<'a>(few: &Few<'a>, endpoint: bool) -> Result<Handful<'a>> {
-    let (low, high) = match (few.number(0), few.number(1)) {
-        (Some(low), Some(high)) => (low, high),
-        (Some(high), None) => (Scalar::I64(0), high),
-        _ => return Err(closed(few.function())),
-    };
-    let dtype = few.asked().unwrap_or_else(default_int);
-    let is_exact = |x: &Scalar| matches!(x, Scalar::I64(_) | Scalar::U64(_));
-    if !(dtype.is_integer() || dtype == DType::Bool) || !is_exact(&low) || !is_exact(&high) {
-        return Err(closed(few.function()));
-    }
-    let (low, last) = bounds(few.function(), (low, high), endpoint, dtype)?;
-    Ok(few.integers(low, last, dtype))
-}
-
 /// Counts of rare events.
 pub static POISSON: OpDef = OpDef {
     name: "poisson",
@@ -179,18 +161,15 @@ pub static POISSON: OpDef = OpDef {
         >>> round(float(np.random.poisson(4.0, size=100000).mean()), 1)
         4.0
     ",
-    cpu: Cpu::Composite(|cx| cx.done(poisson(cx)?)),
-    short: Short::Samples(|few| poisson(few)),
+    cpu: Cpu::Composite(|cx| {
+        let lam = cx.checked(0, 1.0, "lam", "from 0 to 9.2233720064847708e18")?;
+        cx.done(integers_of(cx)?.counts("poisson", &[&lam])?)
+    }),
     ..DISTRIBUTION
 };
 
-fn poisson<C: Drawing>(cx: &C) -> Result<C::X> {
-    let lam = cx.checked(0, 1.0, "lam", "from 0 to 9.2233720064847708e18")?;
-    integers_of(cx)?.counts("poisson", &[&lam])
-}
-
 /// Integer samples of a call: `dtype`, else the default integer.
-fn integers_of<C: Drawing>(cx: &C) -> Result<C::Samples> {
+fn integers_of(cx: &CompositeCx) -> Result<Samples> {
     cx.samples_as(cx.asked().unwrap_or_else(default_int))
 }
 
@@ -222,16 +201,13 @@ pub static BINOMIAL: OpDef = OpDef {
         >>> round(float(np.random.binomial(10, 0.3, size=100000).mean()), 1)
         3.0
     ",
-    cpu: Cpu::Composite(|cx| cx.done(binomial(cx)?)),
-    short: Short::Samples(|few| binomial(few)),
+    cpu: Cpu::Composite(|cx| {
+        let n = cx.checked(0, 0.0, "n", "a whole number of at least 0")?;
+        let p = cx.checked(1, 0.0, "p", "in [0, 1]")?;
+        cx.done(integers_of(cx)?.counts("binomial", &[&n, &p])?)
+    }),
     ..TRIES
 };
-
-fn binomial<C: Drawing>(cx: &C) -> Result<C::X> {
-    let n = cx.checked(0, 0.0, "n", "a whole number of at least 0")?;
-    let p = cx.checked(1, 0.0, "p", "in [0, 1]")?;
-    integers_of(cx)?.counts("binomial", &[&n, &p])
-}
 
 /// Failures before a number of successes.
 pub static NEGATIVE_BINOMIAL: OpDef = OpDef {
@@ -244,16 +220,13 @@ pub static NEGATIVE_BINOMIAL: OpDef = OpDef {
         >>> round(float(np.random.negative_binomial(3, 0.5, size=100000).mean()), 1)
         3.0
     ",
-    cpu: Cpu::Composite(|cx| cx.done(negative_binomial(cx)?)),
-    short: Short::Samples(|few| negative_binomial(few)),
+    cpu: Cpu::Composite(|cx| {
+        let n = cx.checked(0, 1.0, "n", "above 0")?;
+        let p = cx.checked(1, 0.5, "p", "in (0, 1]")?;
+        cx.done(integers_of(cx)?.counts("negative_binomial", &[&n, &p])?)
+    }),
     ..TRIES
 };
-
-fn negative_binomial<C: Drawing>(cx: &C) -> Result<C::X> {
-    let n = cx.checked(0, 1.0, "n", "above 0")?;
-    let p = cx.checked(1, 0.5, "p", "in (0, 1]")?;
-    integers_of(cx)?.counts("negative_binomial", &[&n, &p])
-}
 
 /// Good ones in a sample.
 pub static HYPERGEOMETRIC: OpDef = OpDef {
@@ -281,18 +254,15 @@ pub static HYPERGEOMETRIC: OpDef = OpDef {
         >>> round(float(np.random.hypergeometric(10, 30, 8, size=100000).mean()), 1)
         2.0
     ",
-    cpu: Cpu::Composite(|cx| cx.done(hypergeometric(cx)?)),
-    short: Short::Samples(|few| hypergeometric(few)),
+    cpu: Cpu::Composite(|cx| {
+        let rule = "a whole number from 0 to 10**9";
+        let good = cx.checked(0, 0.0, "ngood", rule)?;
+        let bad = cx.checked(1, 0.0, "nbad", rule)?;
+        let sample = cx.checked(2, 0.0, "nsample", "a whole number of at least 0")?;
+        cx.done(integers_of(cx)?.counts("hypergeometric", &[&good, &bad, &sample])?)
+    }),
     ..DISTRIBUTION
 };
-
-fn hypergeometric<C: Drawing>(cx: &C) -> Result<C::X> {
-    let rule = "a whole number from 0 to 10**9";
-    let good = cx.checked(0, 0.0, "ngood", rule)?;
-    let bad = cx.checked(1, 0.0, "nbad", rule)?;
-    let sample = cx.checked(2, 0.0, "nsample", "a whole number of at least 0")?;
-    integers_of(cx)?.counts("hypergeometric", &[&good, &bad, &sample])
-}
 
 /// Zipf's law.
 pub static ZIPF: OpDef = OpDef {
@@ -308,15 +278,12 @@ pub static ZIPF: OpDef = OpDef {
         >>> int(x.min()), round(float((x == 1).mean()), 1)  # 6 / pi^2
         (1, 0.6)
     ",
-    cpu: Cpu::Composite(|cx| cx.done(zipf(cx)?)),
-    short: Short::Samples(|few| zipf(few)),
+    cpu: Cpu::Composite(|cx| {
+        let a = cx.checked(0, 2.0, "a", "above 1")?;
+        cx.done(integers_of(cx)?.counts("zipf", &[&a])?)
+    }),
     ..DISTRIBUTION
 };
-
-fn zipf<C: Drawing>(cx: &C) -> Result<C::X> {
-    let a = cx.checked(0, 2.0, "a", "above 1")?;
-    integers_of(cx)?.counts("zipf", &[&a])
-}
 
 /// Logarithmic series.
 pub static LOGSERIES: OpDef = OpDef {
@@ -331,15 +298,12 @@ pub static LOGSERIES: OpDef = OpDef {
         >>> round(float(np.random.logseries(0.5, size=100000).mean()), 1)
         1.4
     ",
-    cpu: Cpu::Composite(|cx| cx.done(logseries(cx)?)),
-    short: Short::Samples(|few| logseries(few)),
+    cpu: Cpu::Composite(|cx| {
+        let p = cx.checked(0, 0.5, "p", "in [0, 1)")?;
+        cx.done(integers_of(cx)?.counts("logseries", &[&p])?)
+    }),
     ..DISTRIBUTION
 };
-
-fn logseries<C: Drawing>(cx: &C) -> Result<C::X> {
-    let p = cx.checked(0, 0.5, "p", "in [0, 1)")?;
-    integers_of(cx)?.counts("logseries", &[&p])
-}
 
 /// Truth with a probability.
 pub static BERNOULLI: OpDef = OpDef {
@@ -386,9 +350,9 @@ fn bernoulli(cx: &CompositeCx) -> Result<Outputs> {
         device: samples.device,
     };
     match (cx.opt(0), cx.opt(1)) {
-        (Some(prob), None) => match cx.check("prob", cx.given(0, 0.5)?, "in [0, 1]")? {
-            Given::Number(p) => cx.done(samples.draw("bernoulli", p, 1.0)?),
-            Given::Elements(p) => {
+        (Some(prob), None) => match cx.check("prob", cx.parameter(0, 0.5)?, "in [0, 1]")? {
+            Parameter::Number(p) => cx.done(samples.draw("bernoulli", p, 1.0)?),
+            Parameter::Elements(p) => {
                 let u = floats(prob).draw("uniform", 0.0, 1.0)?;
                 cx.done(u.binary(&LESS, &p)?.astype(dtype)?)
             }

@@ -2,19 +2,16 @@
 #![allow(unsafe_code)]
 
 use mxnet_kernels::random::{Distribution, Stream, fill, integers, integers_between};
-use mxnet_kernels::{Elem, Threads};
-use mxnet_tensor::{DType, Device, DeviceKind, Dims, Scalar, Tensor};
+use mxnet_tensor::{DType, Dims, Scalar, Tensor};
 
-use crate::args::{Attrs, Param, ParamKind, Value};
+use crate::args::{Attrs, Param, ParamKind};
 use crate::array::Element;
 use crate::creation::dims;
 use crate::cx::{CallCx, KernelCx};
 use crate::error::{Error, Result};
-use crate::interp::Flags;
 use crate::invoke::invoke1;
-use crate::launch::{Pool, elem};
+use crate::launch::elem;
 use crate::opdef::{Cost, Cpu, Cuda, Grad, Inferred, OpDef, Probe, Rng, one_of};
-use crate::random::stream::next;
 use crate::{Array, cpu};
 
 /// What all of them have in common. Every sampler takes at most half a block for an element, but those that reject.
@@ -57,23 +54,27 @@ pub static RANDOM_FILL: OpDef = OpDef {
           `bernoulli`, scale (`b`) of the others. float64 is sampled in float64, everything else in float32.",
     cpu: Cpu::Kernel(|cx| {
         let numbers = [cx.float("a"), cx.float("b"), cx.float("c")];
-        let what = distribution(cx.str("distribution"), numbers);
-        let out = cx.output(0);
-        // SAFETY: the output is dense, so it has room for `len` elements from its start on.
-        unsafe {
-            fill(
-                cx.threads,
-                stream(cx),
-                what,
-                elem(out.dtype()),
-                out.len(),
-                out.data_ptr(),
-            )
-        };
-        Ok(())
+        fill_output(cx, distribution(cx.str("distribution"), numbers))
     }),
     ..DRAW
 };
+
+/// Fills the output with samples.
+pub(super) fn fill_output(cx: &KernelCx, what: Distribution) -> Result<()> {
+    let out = cx.output(0);
+    // SAFETY: the output is dense, so it has room for `len` elements from its start on.
+    unsafe {
+        fill(
+            cx.threads,
+            stream(cx),
+            what,
+            elem(out.dtype()),
+            out.len(),
+            out.data_ptr(),
+        )
+    };
+    Ok(())
+}
 
 /// Integers between two numbers.
 pub static RANDOM_INTEGERS: OpDef = OpDef {
@@ -88,14 +89,19 @@ pub static RANDOM_INTEGERS: OpDef = OpDef {
     doc: "Integers from `low` to `last`, both included, each equally likely.\n\nSource: Lemire, \"Fast random integer generation in an interval\", 2019.",
     cpu: Cpu::Kernel(|cx| {
         let bound = |name| cx.scalar(name).map_or(0, wide);
-        let out = cx.output(0);
         let (low, last) = (bound("low"), bound("last"));
+        debug_assert!(low <= last);
+        // Integers above the range of i64 are drawn from 0 on as their bits: adding `low` wraps to the same bits.
+        let shifted = low as i64;
+        let end = shifted as i128 + (last - low) + 1;
+        let out = cx.output(0);
         // SAFETY: 1. `low <= last`, at most 2^64 integers, checked by the caller. 2. the output is dense.
         unsafe {
-            between(
+            integers(
                 cx.threads,
                 stream(cx),
-                (low, last),
+                shifted,
+                end,
                 elem(out.dtype()),
                 out.len(),
                 out.data_ptr(),
@@ -105,26 +111,6 @@ pub static RANDOM_INTEGERS: OpDef = OpDef {
     }),
     ..DRAW
 };
-
-/// Fills `n` elements at `out` with integers from `low` to `last`.
-///
-/// # Safety
-/// 1. `low <= last`, and they are at most 2^64 integers. 2. `out` has room for `n` elements of this type.
-pub(super) unsafe fn between(
-    threads: &dyn Threads,
-    stream: Stream,
-    (low, last): (i128, i128),
-    elem: Elem,
-    n: usize,
-    out: *mut u8,
-) {
-    debug_assert!(low <= last);
-    // Integers above the range of i64 are drawn from 0 on as their bits: adding `low` wraps to the same bits.
-    let shifted = low as i64;
-    let end = shifted as i128 + (last - low) + 1;
-    // SAFETY: the caller's.
-    unsafe { integers(threads, stream, shifted, end, elem, n, out) };
-}
 
 /// Integers between the elements of two arrays.
 pub static RANDOM_INTEGERS_BETWEEN: OpDef = OpDef {
@@ -242,7 +228,7 @@ pub(super) fn dense<T: Element>(cx: &KernelCx, i: usize) -> Result<Vec<T>> {
 }
 
 /// Counter blocks that so many samples take.
-pub(super) fn blocks(n: u64) -> u64 {
+fn blocks(n: u64) -> u64 {
     n.div_ceil(2)
 }
 
@@ -265,39 +251,6 @@ pub(super) fn distribution(name: &str, [a, b, c]: [f64; 3]) -> Distribution {
         },
         _ => Distribution::Uniform { low: a, high: b },
     }
-}
-
-/// A sample of a distribution with these numbers, which `of` needs: [`RANDOM_FILL`].
-pub(crate) fn sample(
-    of: &'static OpDef,
-    name: &'static str,
-    [a, b, c]: [f64; 3],
-    shape: &[usize],
-    dtype: DType,
-    device: Device,
-) -> Result<Array> {
-    /// Up to this many samples the operator's way costs more than drawing them.
-    const SMALL: usize = 1024;
-    let len = mxnet_tensor::checked_len(shape)?;
-    if len <= SMALL && device.kind() == DeviceKind::Cpu && Flags::current().is_plain() {
-        let out = Tensor::empty(shape, dtype, device)?;
-        let (what, stream) = (distribution(name, [a, b, c]), next(blocks(len as u64)));
-        // SAFETY: the output is new and dense, with `len` elements, and known to nobody else.
-        unsafe { fill(&Pool, stream, what, elem(dtype), len, out.data_ptr()) };
-        return Ok(Array::from_tensor(out));
-    }
-    let attrs: Attrs = [
-        Value::from(shape),
-        Value::Word(name),
-        Value::Float(a),
-        Value::Float(b),
-        Value::DType(dtype),
-        Value::Device(device),
-        Value::Float(c),
-    ]
-    .into_iter()
-    .collect();
-    drawn_for(of, &RANDOM_FILL, &[], &attrs)
 }
 
 /// Calls `op`, an operator that users do not know: its errors name `of`, the function that they called.

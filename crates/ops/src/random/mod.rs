@@ -2,13 +2,12 @@
 //!
 //! Numbers are a function of (seed, counter): a call reserves its counter blocks when it is made, so what it draws depends neither on
 //! threads nor on when it runs. `draw.rs`, `reject.rs` and `pick.rs` have the kernels; the distributions users see are made of those: a parameter
-//! that is an array scales and shifts a standard sample, which makes its gradient the usual one. `parameter.rs` has the steps they are written in, `few.rs` the
-//! same steps on a few numbers without operators. `stream.rs` says where numbers come from.
+//! that is an array scales and shifts a standard sample, which makes its gradient the usual one. `parameter.rs` has the parameters and
+//! the samples that they are written in. `stream.rs` says where numbers come from.
 
 mod continuous;
 mod discrete;
 mod draw;
-mod few;
 mod order;
 mod parameter;
 mod pick;
@@ -19,10 +18,9 @@ mod wald;
 
 pub use continuous::*;
 pub use discrete::*;
-pub(crate) use draw::sample;
 pub use draw::*;
-pub use few::{Drawn, Few, Handful, Parameter, Row, few, one};
 pub use order::*;
+pub(crate) use parameter::Samples;
 pub use pick::*;
 pub use reject::*;
 pub use stream::{Generator, reserve, seed, set_state, state, with_generator};

@@ -9,14 +9,13 @@ use crate::error::{Error, Result};
 use crate::index::{gather_along, take};
 use crate::interp::current_device;
 use crate::invoke::invoke1;
-use crate::opdef::{Cpu, Form, OpDef, Short, Surface};
+use crate::opdef::{Cpu, Form, OpDef, Surface};
 use crate::order::SORT_ROWS;
 use crate::random::continuous::{DEVICE, DISTRIBUTION, SIZE};
 use crate::random::discrete::probabilities;
-use crate::random::draw::{RANDOM_INTEGERS, drawn_for, sample};
-use crate::random::pick::{
-    RANDOM_CATEGORICAL, RANDOM_DIFFERENT, RANDOM_ORDER, RANDOM_REORDERED, few_rows_reordered,
-};
+use crate::random::draw::{RANDOM_INTEGERS, drawn_for};
+use crate::random::parameter::Samples;
+use crate::random::pick::{RANDOM_CATEGORICAL, RANDOM_DIFFERENT, RANDOM_ORDER, RANDOM_REORDERED};
 use crate::{Array, Outputs};
 
 /// A random order.
@@ -74,10 +73,6 @@ pub static RANDOM_PERMUTED: OpDef = OpDef {
             .collect();
         let order = drawn_for(cx.op, &RANDOM_ORDER, &[], &attrs)?.reshape(x.shape())?;
         cx.done(gather_along(x, &order, lead.len())?)
-    }),
-    short: Short::Along(|x, axis| match axis {
-        None => few_rows_reordered(x),
-        Some(_) => Ok(None),
     }),
     form: Form::Plain,
     ..DISTRIBUTION
@@ -241,15 +236,13 @@ fn weighted(cx: &CompositeCx, p: &Array, n: usize, count: usize) -> Result<Array
             "cannot take {count} elements without replacement: only {possible} have a probability above 0"
         )));
     }
-    let shape = Dims::from_slice(&[n]);
-    let times = sample(
-        cx.op,
-        "exponential",
-        [0.0, 1.0, 0.5],
-        &shape,
-        DType::F64,
-        p.device(),
-    )?;
+    let samples = Samples {
+        of: cx.op,
+        shape: Dims::from_slice(&[n]),
+        dtype: DType::F64,
+        device: p.device(),
+    };
+    let times = samples.draw("exponential", 0.0, 1.0)?;
     let mut times: Vec<(f64, i64)> = times
         .to_vec::<f64>()?
         .into_iter()

@@ -3,25 +3,20 @@
 
 use mxnet_kernels::index::{IndexAxis, Picked, gather};
 use mxnet_kernels::random::{
-    Stream, categorical, different, multinomial, multivariate_hypergeometric, permutations, shuffle,
+    categorical, different, multinomial, multivariate_hypergeometric, permutations, shuffle,
 };
-use mxnet_tensor::{DType, Dims, Scalar, Tensor, broadcast_shapes};
+use mxnet_tensor::{DType, Dims, Tensor, broadcast_shapes};
 use smallvec::SmallVec;
 
 use super::continuous::SIZE;
 use super::draw::{DRAW, dense, stream};
-use super::few::{Few, Handful, closed};
-use super::parameter::Drawing;
-use super::stream::next;
-use crate::Array;
 use crate::args::{Param, ParamKind};
 use crate::cpu;
 use crate::creation::dims;
 use crate::cx::KernelCx;
 use crate::error::{Error, Result};
-use crate::launch::{Pool, elem};
-use crate::opdef::{Cost, Cpu, Grad, OpDef, Rng, Short, Surface, one_of};
-use crate::quick::small;
+use crate::launch::elem;
+use crate::opdef::{Cost, Cpu, Grad, OpDef, Rng, Surface, one_of};
 use crate::types::Types;
 
 /// Indices drawn with the probabilities of rows.
@@ -117,47 +112,10 @@ pub static RANDOM_REORDERED: OpDef = OpDef {
         _ => cx.same_as(0),
     },
     cpu: Cpu::Kernel(reorder),
-    short: Short::Along(|x, axis| match (axis, x.shape()) {
-        (None, &[n]) => small(x, &[n], x.dtype(), |from, to| {
-            let size = x.dtype().size();
-            let stream = next(n.div_ceil(2) as u64);
-            // SAFETY: both sides have `n` dense elements of this size, the new ones known to nobody else.
-            unsafe {
-                std::ptr::copy_nonoverlapping(from, to, n * size);
-                shuffle(stream, n, size, to);
-            }
-            true
-        }),
-        _ => Ok(None),
-    }),
     grad: Grad::Stop("the order is not kept"),
     cost: Cost::PerKiB(1200),
     ..DRAW
 };
-
-/// The rows of a small array, each in the order that [`RANDOM_ORDER`] gives it. `None`: take the general way.
-pub(super) fn few_rows_reordered(x: &Array) -> Result<Option<Array>> {
-    let Some(&n) = x.shape().last() else {
-        return Ok(None);
-    };
-    small(x, x.shape(), x.dtype(), |from, to| {
-        let (size, rows) = (x.dtype().size(), x.len() / n);
-        let drawn = next(x.len() as u64);
-        for row in 0..rows {
-            let stream = Stream {
-                offset: drawn.offset.wrapping_add((row * n.div_ceil(2)) as u64),
-                ..drawn
-            };
-            // SAFETY: both sides have `rows * n` dense elements of this size, the new ones known to nobody else.
-            unsafe {
-                let (from, to) = (from.add(row * n * size), to.add(row * n * size));
-                std::ptr::copy_nonoverlapping(from, to, n * size);
-                shuffle(stream, n, size, to);
-            }
-        }
-        true
-    })
-}
 
 /// Different integers.
 pub static RANDOM_DIFFERENT: OpDef = OpDef {
@@ -268,28 +226,10 @@ pub static MULTINOMIAL: OpDef = OpDef {
         }
         Ok(())
     }),
-    short: Short::Rows(few_rows),
     rng: Rng::Blocks(|n| n),
     cost: Cost::PerKiB(4000),
     ..DRAW
 };
-
-/// [`MULTINOMIAL`] of a number of draws and one row of probabilities.
-fn few_rows<'a>(few: &Few<'a>) -> Result<Handful<'a>> {
-    let n = match few.number(0) {
-        Some(Scalar::I64(n)) if n >= 0 => n as f64,
-        _ => return Err(closed(few.function())),
-    };
-    let (p, rows) = (few.row(), few.rows());
-    check_row(0, p)?;
-    let stream = next((rows * p.len()) as u64);
-    // SAFETY: all rows are written; the parameters have one row each.
-    Ok(unsafe {
-        few.counted(|to| {
-            multinomial(&Pool, stream, &[n], p, rows, p.len(), to);
-        })
-    })
-}
 
 /// Array argument `i`, broadcast to `shape`, as float64.
 fn spread(cx: &KernelCx, i: usize, shape: &[usize]) -> Result<Vec<f64>> {

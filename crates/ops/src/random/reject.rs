@@ -2,17 +2,17 @@
 #![allow(unsafe_code)]
 
 use mxnet_kernels::random::{Counts, Scale, fill_angles, fill_counts, fill_gamma, gamma_slopes};
-use mxnet_tensor::{DType, Device};
+use mxnet_tensor::DType;
 
-use super::draw::{DRAW, dense, drawn_for, stream};
+use super::draw::{DRAW, dense, stream};
 use crate::args::{Attrs, Param, ParamKind, Value};
+use crate::cpu;
 use crate::cx::KernelCx;
 use crate::error::{Error, Result};
 use crate::invoke::invoke1;
 use crate::launch::elem;
 use crate::opdef::{Cost, Cpu, Grad, Keep, OpDef, Probe, Rng};
 use crate::types::Types;
-use crate::{Array, cpu};
 
 /// What samplers by rejection have in common.
 const REJECT: OpDef = OpDef {
@@ -164,7 +164,7 @@ pub static RANDOM_COUNTS: OpDef = OpDef {
 };
 
 /// The kernel's distribution of this name.
-pub(super) fn counts_of(name: &str) -> Counts {
+fn counts_of(name: &str) -> Counts {
     match name {
         "binomial" => Counts::Binomial,
         "negative_binomial" => Counts::NegativeBinomial,
@@ -176,7 +176,7 @@ pub(super) fn counts_of(name: &str) -> Counts {
 }
 
 /// Whether samples of hypergeometric numbers are as large as they may be.
-pub(super) fn check_samples(parameters: &[&[f64]]) -> Result<()> {
+fn check_samples(parameters: &[&[f64]]) -> Result<()> {
     let n = parameters.iter().map(|p| p.len()).max().unwrap_or(0);
     let at = |p: usize, i: usize| parameters[p][i.min(parameters[p].len() - 1)];
     match (0..n).find(|&i| at(2, i) > at(0, i) + at(1, i)) {
@@ -282,87 +282,3 @@ pub static CHECKED_PARAMETER: OpDef = OpDef {
     probe: Probe::calls(&["f((2, 3)), 'above 0', 'x', 'normal'"]).within(0.5..2.0),
     ..DRAW
 };
-
-/// Standard gamma samples (or their logarithms), differentiable with respect to `parameter`: [`RANDOM_GAMMA`].
-pub(super) fn gamma(
-    of: &'static OpDef,
-    parameter: &Array,
-    log: bool,
-    shape: &[usize],
-    dtype: DType,
-    device: Device,
-) -> Result<Array> {
-    let attrs: Attrs = [
-        Value::from(shape),
-        Value::Bool(log),
-        Value::DType(dtype),
-        Value::Device(device),
-    ]
-    .into_iter()
-    .collect();
-    drawn_for(of, &RANDOM_GAMMA, &[&fitted(parameter, shape)?], &attrs)
-}
-
-/// Counts: [`RANDOM_COUNTS`]. The samples do not depend on the parameters in a differentiable way.
-pub(super) fn counts(
-    of: &'static OpDef,
-    distribution: &'static str,
-    parameters: &[Array],
-    shape: &[usize],
-    dtype: DType,
-    device: Device,
-) -> Result<Array> {
-    let attrs: Attrs = [
-        Value::from(shape),
-        Value::Word(distribution),
-        Value::DType(dtype),
-        Value::Device(device),
-    ]
-    .into_iter()
-    .collect();
-    let fitted = parameters
-        .iter()
-        .map(|x| fitted(&x.detach(), shape))
-        .collect::<Result<Vec<_>>>()?;
-    let mut inputs: [Option<&Array>; 3] = [None; 3];
-    for (input, x) in inputs.iter_mut().zip(&fitted) {
-        *input = Some(x);
-    }
-    crate::invoke::only(
-        &RANDOM_COUNTS,
-        crate::invoke::invoke_with(&RANDOM_COUNTS, &inputs, &attrs)
-            .map_err(|error| error.for_op(of.name))?,
-    )
-}
-
-/// Angles around 0: [`RANDOM_ANGLES`].
-pub(super) fn angles(
-    of: &'static OpDef,
-    concentration: &Array,
-    shape: &[usize],
-    dtype: DType,
-    device: Device,
-) -> Result<Array> {
-    let attrs: Attrs = [
-        Value::from(shape),
-        Value::DType(dtype),
-        Value::Device(device),
-    ]
-    .into_iter()
-    .collect();
-    drawn_for(
-        of,
-        &RANDOM_ANGLES,
-        &[&fitted(&concentration.detach(), shape)?],
-        &attrs,
-    )
-}
-
-/// One number stays that; an array gets the samples' shape.
-fn fitted(x: &Array, shape: &[usize]) -> Result<Array> {
-    if x.len() == 1 {
-        Ok(x.clone())
-    } else {
-        x.broadcast_to(shape)
-    }
-}

@@ -5,7 +5,7 @@ use std::cell::Cell;
 use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use mxnet_kernels::random::{Stream, philox};
+use mxnet_kernels::random::philox;
 
 use crate::cx::RngState;
 
@@ -122,10 +122,4 @@ pub fn reserve(blocks: u64) -> RngState {
     // SAFETY: only `with_generator` sets it, which borrows the generator until it has put back what was there before.
     let current = unsafe { CURRENT.get().as_ref() };
     current.unwrap_or(&GLOBAL).reserve(blocks)
-}
-
-/// The next `blocks` counter blocks, as kernels take them.
-pub(super) fn next(blocks: u64) -> Stream {
-    let RngState { seed, offset } = reserve(blocks);
-    Stream { seed, offset }
 }

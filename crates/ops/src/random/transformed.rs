@@ -2,20 +2,22 @@
 
 use mxnet_tensor::{DType, default_int};
 
+use crate::Array;
 use crate::args::{Default, Param};
 use crate::creation::dims;
+use crate::cx::CompositeCx;
 use crate::elementwise::arithmetic::{
     ADD, DIVIDE, MAXIMUM, MINIMUM, MULTIPLY, NEGATIVE, RECIPROCAL, SQUARE,
 };
 use crate::elementwise::comparison::LESS;
 use crate::elementwise::explog::{EXP, EXPM1, LOG1P, POWER, SQRT};
 use crate::elementwise::rounding::{CEIL, RINT};
+use crate::elementwise::select::choose;
 use crate::error::{Error, Result};
 use crate::nn::softmax;
-use crate::opdef::{Cpu, Form, OpDef, Short, Surface};
+use crate::opdef::{Cpu, Form, OpDef, Surface};
 use crate::random::continuous::{DEVICE, DISTRIBUTION, DTYPE, SIZE};
-use crate::random::few::{Few, Handful};
-use crate::random::parameter::{Drawing, Given, Samples, Sampling, Values};
+use crate::random::parameter::{Parameter, Samples, alone};
 
 /// Exponential of a normal number.
 pub static LOGNORMAL: OpDef = OpDef {
@@ -42,18 +44,15 @@ pub static LOGNORMAL: OpDef = OpDef {
         >>> round(float(np.log(np.random.lognormal(1.0, 0.5, size=100000)).mean()), 1)
         1.0
     ",
-    cpu: Cpu::Composite(|cx| cx.done(lognormal(cx)?)),
-    short: Short::Samples(|few| lognormal(few)),
+    cpu: Cpu::Composite(|cx| {
+        let mean = cx.parameter(0, 0.0)?;
+        let sigma = cx.checked(1, 1.0, "sigma", "at least 0")?;
+        let samples = cx.samples()?;
+        let normal = samples.draw("normal", 0.0, 1.0)?;
+        cx.done(samples.shifted(normal, &mean, &sigma)?.unary(&EXP)?)
+    }),
     ..DISTRIBUTION
 };
-
-fn lognormal<C: Drawing>(cx: &C) -> Result<C::X> {
-    let mean = cx.given(0, 0.0)?;
-    let sigma = cx.checked(1, 1.0, "sigma", "at least 0")?;
-    let samples = cx.samples()?;
-    let normal = samples.draw("normal", 0.0, 1.0)?;
-    samples.shifted(normal, &mean, &sigma)?.unary(&EXP)
-}
 
 /// Length of a normal vector in the plane.
 pub static RAYLEIGH: OpDef = OpDef {
@@ -73,17 +72,14 @@ pub static RAYLEIGH: OpDef = OpDef {
         >>> round(float(np.random.rayleigh(2.0, size=100000).mean()), 1)  # 2 * sqrt(pi / 2)
         2.5
     ",
-    cpu: Cpu::Composite(|cx| cx.done(rayleigh(cx)?)),
-    short: Short::Samples(|few| rayleigh(few)),
+    cpu: Cpu::Composite(|cx| {
+        let scale = cx.checked(0, 1.0, "scale", "at least 0")?;
+        let samples = cx.samples()?;
+        let length = samples.draw("exponential", 0.0, 2.0)?.unary(&SQRT)?;
+        cx.done(samples.shifted(length, &Parameter::Number(0.0), &scale)?)
+    }),
     ..DISTRIBUTION
 };
-
-fn rayleigh<C: Drawing>(cx: &C) -> Result<C::X> {
-    let scale = cx.checked(0, 1.0, "scale", "at least 0")?;
-    let samples = cx.samples()?;
-    let length = samples.draw("exponential", 0.0, 2.0)?.unary(&SQRT)?;
-    samples.shifted(length, &Given::Number(0.0), &scale)
-}
 
 /// What distributions of one shape parameter above 0 have in common.
 const SHAPED: OpDef = OpDef {
@@ -93,14 +89,10 @@ const SHAPED: OpDef = OpDef {
 };
 
 /// What samples with a shape parameter are made of: how they are drawn, the parameter, exponential numbers.
-type Shaped<C> = (
-    <C as Drawing>::Samples,
-    Given<<C as Drawing>::X>,
-    <C as Drawing>::X,
-);
+type Shaped = (Samples, Parameter, Array);
 
 /// The parameter `a`, and exponential samples.
-fn shaped<C: Drawing>(cx: &C) -> Result<Shaped<C>> {
+fn shaped(cx: &CompositeCx) -> Result<Shaped> {
     let a = cx.checked(0, 1.0, "a", "above 0")?;
     let samples = cx.samples()?;
     let exponential = samples.draw("exponential", 0.0, 1.0)?;
@@ -117,16 +109,13 @@ pub static WEIBULL: OpDef = OpDef {
         >>> round(float(np.random.weibull(1.0, size=100000).mean()), 1)
         1.0
     ",
-    cpu: Cpu::Composite(|cx| cx.done(weibull(cx)?)),
-    short: Short::Samples(|few| weibull(few)),
+    cpu: Cpu::Composite(|cx| {
+        let (samples, a, e) = shaped(cx)?;
+        let exponent = alone(&a)?.unary(&RECIPROCAL)?;
+        cx.done(e.binary(&POWER, &exponent)?.astype(samples.dtype)?)
+    }),
     ..SHAPED
 };
-
-fn weibull<C: Drawing>(cx: &C) -> Result<C::X> {
-    let (samples, a, e) = shaped(cx)?;
-    let exponent = samples.alone(&a)?.unary(&RECIPROCAL)?;
-    e.binary(&POWER, &exponent)?.astype(samples.dtype())
-}
 
 /// Lomax.
 pub static PARETO: OpDef = OpDef {
@@ -138,15 +127,16 @@ pub static PARETO: OpDef = OpDef {
         >>> round(float(np.random.pareto(3.0, size=100000).mean()), 1)  # 1 / (3 - 1)
         0.5
     ",
-    cpu: Cpu::Composite(|cx| cx.done(pareto(cx)?)),
-    short: Short::Samples(|few| pareto(few)),
+    cpu: Cpu::Composite(|cx| {
+        let (samples, a, e) = shaped(cx)?;
+        cx.done(
+            e.with_parameter(&DIVIDE, &a)?
+                .unary(&EXPM1)?
+                .astype(samples.dtype)?,
+        )
+    }),
     ..SHAPED
 };
-
-fn pareto<C: Drawing>(cx: &C) -> Result<C::X> {
-    let (samples, a, e) = shaped(cx)?;
-    e.with(&DIVIDE, &a)?.unary(&EXPM1)?.astype(samples.dtype())
-}
 
 /// Power of a uniform number.
 pub static POWER_DISTRIBUTION: OpDef = OpDef {
@@ -158,17 +148,14 @@ pub static POWER_DISTRIBUTION: OpDef = OpDef {
         >>> round(float(np.random.power(3.0, size=100000).mean()), 2)  # 3 / (3 + 1)
         0.75
     ",
-    cpu: Cpu::Composite(|cx| cx.done(power(cx)?)),
-    short: Short::Samples(|few| power(few)),
+    cpu: Cpu::Composite(|cx| {
+        let (samples, a, e) = shaped(cx)?;
+        // A uniform number is exp(-e).
+        let exponent = e.unary(&NEGATIVE)?.with_parameter(&DIVIDE, &a)?;
+        cx.done(exponent.unary(&EXP)?.astype(samples.dtype)?)
+    }),
     ..SHAPED
 };
-
-fn power<C: Drawing>(cx: &C) -> Result<C::X> {
-    let (samples, a, e) = shaped(cx)?;
-    // A uniform number is exp(-e).
-    let exponent = e.unary(&NEGATIVE)?.with(&DIVIDE, &a)?;
-    exponent.unary(&EXP)?.astype(samples.dtype())
-}
 
 /// Normal number over the root of a chi-square number.
 pub static STANDARD_T: OpDef = OpDef {
@@ -181,19 +168,18 @@ pub static STANDARD_T: OpDef = OpDef {
         >>> round(float(np.random.standard_t(6.0, size=100000).var()), 1)  # 6 / (6 - 2)
         1.5
     ",
-    cpu: Cpu::Composite(|cx| cx.done(standard_t(cx)?)),
-    short: Short::Samples(|few| standard_t(few)),
+    cpu: Cpu::Composite(|cx| {
+        let half = cx.checked(0, 1.0, "df", "above 0")?.half()?;
+        let samples = cx.samples()?;
+        let mean_square = samples
+            .gamma(&half, false)?
+            .with_parameter(&DIVIDE, &half)?;
+        let root = mean_square.unary(&SQRT)?;
+        let normal = samples.draw("normal", 0.0, 1.0)?;
+        cx.done(normal.div(&root)?.astype(samples.dtype)?)
+    }),
     ..DISTRIBUTION
 };
-
-fn standard_t<C: Drawing>(cx: &C) -> Result<C::X> {
-    let half = cx.checked(0, 1.0, "df", "above 0")?.half()?;
-    let samples = cx.samples()?;
-    let mean_square = samples.gamma(&half, false)?.with(&DIVIDE, &half)?;
-    let root = mean_square.unary(&SQRT)?;
-    let normal = samples.draw("normal", 0.0, 1.0)?;
-    normal.div(&root)?.astype(samples.dtype())
-}
 
 /// Inverse of the triangle's distribution function.
 pub static TRIANGULAR: OpDef = OpDef {
@@ -219,33 +205,34 @@ pub static TRIANGULAR: OpDef = OpDef {
         >>> round(float(np.random.triangular(0.0, 1.0, 5.0, size=100000).mean()), 1)
         2.0
     ",
-    cpu: Cpu::Composite(|cx| cx.done(triangular(cx)?)),
-    short: Short::Samples(|few| triangular(few)),
+    cpu: Cpu::Composite(|cx| {
+        let (left, mode, right) = (
+            cx.parameter(0, 0.0)?,
+            cx.parameter(1, 0.5)?,
+            cx.parameter(2, 1.0)?,
+        );
+        let samples = cx.samples()?;
+        if let (Some(a), Some(b), Some(c)) = (left.number(), mode.number(), right.number()) {
+            if !(a <= b && b <= c && a < c) {
+                let problem = format!("`left` <= `mode` <= `right` must hold, found {a}, {b}, {c}");
+                return Err(Error::value(cx.op.name, problem));
+            }
+            return cx.done(samples.filled("triangular", [a, c, b])?);
+        }
+        // Python numbers among arrays take the samples' dtype and not float64.
+        let of = |x: &Parameter| samples.operand(x);
+        let (left, mode, right) = (of(&left)?, of(&mode)?, of(&right)?);
+        let (width, before) = (right.sub(&left)?, mode.sub(&left)?);
+        let u = samples.draw("uniform", 0.0, 1.0)?;
+        let rising = left.add(&u.mul(&width)?.mul(&before)?.unary(&SQRT)?)?;
+        let rest = u.unary(&NEGATIVE)?.with_scalar(&ADD, 1.0)?;
+        let behind = right.sub(&mode)?;
+        let falling = right.sub(&rest.mul(&width)?.mul(&behind)?.unary(&SQRT)?)?;
+        let rises = u.mul(&width)?.binary(&LESS, &before)?;
+        cx.done(choose(&rises, &rising, &falling)?)
+    }),
     ..DISTRIBUTION
 };
-
-fn triangular<C: Drawing>(cx: &C) -> Result<C::X> {
-    let (left, mode, right) = (cx.given(0, 0.0)?, cx.given(1, 0.5)?, cx.given(2, 1.0)?);
-    let samples = cx.samples()?;
-    if let (Some(a), Some(b), Some(c)) = (left.number(), mode.number(), right.number()) {
-        if !(a <= b && b <= c && a < c) {
-            let problem = format!("`left` <= `mode` <= `right` must hold, found {a}, {b}, {c}");
-            return Err(Error::value(cx.function().name, problem));
-        }
-        return samples.filled("triangular", [a, c, b]);
-    }
-    // Python numbers among arrays take the samples' dtype and not float64.
-    let of = |x: &Given<C::X>| samples.operand(x);
-    let (left, mode, right) = (of(&left)?, of(&mode)?, of(&right)?);
-    let (width, before) = (right.sub(&left)?, mode.sub(&left)?);
-    let u = samples.draw("uniform", 0.0, 1.0)?;
-    let rising = left.add(&u.mul(&width)?.mul(&before)?.unary(&SQRT)?)?;
-    let rest = u.unary(&NEGATIVE)?.with_number(&ADD, 1.0)?;
-    let behind = right.sub(&mode)?;
-    let falling = right.sub(&rest.mul(&width)?.mul(&behind)?.unary(&SQRT)?)?;
-    let rises = u.mul(&width)?.binary(&LESS, &before)?;
-    C::X::chosen(&rises, &rising, &falling)
-}
 
 /// Number of tries.
 pub static GEOMETRIC: OpDef = OpDef {
@@ -260,32 +247,29 @@ pub static GEOMETRIC: OpDef = OpDef {
         >>> round(float(np.random.geometric(0.25, size=100000).mean()), 1)
         4.0
     ",
-    cpu: Cpu::Composite(|cx| cx.done(geometric(cx)?)),
-    short: Short::Samples(|few| geometric(few)),
+    cpu: Cpu::Composite(|cx| {
+        let p = cx.checked(0, 0.5, "p", "in (0, 1]")?;
+        let dtype = cx.asked().unwrap_or_else(default_int);
+        let dtype = cx.samples_as(dtype)?.dtype;
+        let samples = cx.samples_as(DType::F64)?;
+        let failure = samples.operand(&p)?.unary(&NEGATIVE)?.unary(&LOG1P)?;
+        let e = samples.draw("exponential", 0.0, 1.0)?;
+        let tries = e.div(&failure.unary(&NEGATIVE)?)?.unary(&CEIL)?;
+        let tries = tries.with_scalar(&MAXIMUM, 1.0)?;
+        // What the dtype cannot count is its largest number that float64 has.
+        let most = match dtype {
+            DType::I64 => 9_223_372_036_854_774_784.0,
+            DType::U64 => 18_446_744_073_709_549_568.0,
+            dtype if dtype.is_integer() => {
+                let bits = 8 * dtype.size() as i32 - i32::from(dtype.is_signed());
+                2_f64.powi(bits) - 1.0
+            }
+            _ => return cx.done(tries.astype(dtype)?),
+        };
+        cx.done(tries.with_scalar(&MINIMUM, most)?.astype(dtype)?)
+    }),
     ..DISTRIBUTION
 };
-
-fn geometric<C: Drawing>(cx: &C) -> Result<C::X> {
-    let p = cx.checked(0, 0.5, "p", "in (0, 1]")?;
-    let dtype = cx.asked().unwrap_or_else(default_int);
-    let dtype = cx.samples_as(dtype)?.dtype();
-    let samples = cx.samples_as(DType::F64)?;
-    let failure = samples.operand(&p)?.unary(&NEGATIVE)?.unary(&LOG1P)?;
-    let e = samples.draw("exponential", 0.0, 1.0)?;
-    let tries = e.div(&failure.unary(&NEGATIVE)?)?.unary(&CEIL)?;
-    let tries = tries.with_number(&MAXIMUM, 1.0)?;
-    // What the dtype cannot count is its largest number that float64 has.
-    let most = match dtype {
-        DType::I64 => 9_223_372_036_854_774_784.0,
-        DType::U64 => 18_446_744_073_709_549_568.0,
-        dtype if dtype.is_integer() => {
-            let bits = 8 * dtype.size() as i32 - i32::from(dtype.is_signed());
-            2_f64.powi(bits) - 1.0
-        }
-        _ => return tries.astype(dtype),
-    };
-    tries.with_number(&MINIMUM, most)?.astype(dtype)
-}
 
 /// Chi-square, one of whose normal numbers is off the centre.
 pub static NONCENTRAL_CHISQUARE: OpDef = OpDef {
@@ -306,16 +290,13 @@ pub static NONCENTRAL_CHISQUARE: OpDef = OpDef {
         >>> round(float(np.random.noncentral_chisquare(3.0, 2.0, size=100000).mean()), 1)
         5.0
     ",
-    cpu: Cpu::Composite(|cx| cx.done(noncentral_chisquare(cx)?)),
-    short: Short::Samples(|few| noncentral_chisquare(few)),
+    cpu: Cpu::Composite(|cx| {
+        let dtype = cx.samples()?.dtype;
+        cx.done(noncentral(cx, "df", 1)?.astype(dtype)?)
+    }),
     form: Form::Plain,
     ..DISTRIBUTION
 };
-
-fn noncentral_chisquare<C: Drawing>(cx: &C) -> Result<C::X> {
-    let dtype = cx.samples()?.dtype();
-    noncentral(cx, "df", 1)?.astype(dtype)
-}
 
 /// Quotient of a non-central and a central chi-square number.
 pub static NONCENTRAL_F: OpDef = OpDef {
@@ -336,45 +317,53 @@ pub static NONCENTRAL_F: OpDef = OpDef {
         >>> np.random.noncentral_f(3.0, 20.0, 2.0, size=4).shape
         (4,)
     ",
-    cpu: Cpu::Composite(|cx| cx.done(noncentral_f(cx)?)),
-    short: Short::Samples(|few| noncentral_f(few)),
+    cpu: Cpu::Composite(|cx| {
+        let dtype = cx.samples()?.dtype;
+        let half = cx.checked(1, 1.0, "dfden", "above 0")?.half()?;
+        let above = noncentral(cx, "dfnum", 2)?.with_parameter(&DIVIDE, &cx.parameter(0, 1.0)?)?;
+        let below = cx.samples_as(DType::F64)?.gamma(&half, false)?;
+        cx.done(
+            above
+                .with_parameter(&MULTIPLY, &half)?
+                .div(&below)?
+                .astype(dtype)?,
+        )
+    }),
     form: Form::Plain,
     ..DISTRIBUTION
 };
 
-fn noncentral_f<C: Drawing>(cx: &C) -> Result<C::X> {
-    let dtype = cx.samples()?.dtype();
-    let half = cx.checked(1, 1.0, "dfden", "above 0")?.half()?;
-    let above = noncentral(cx, "dfnum", 2)?.with(&DIVIDE, &cx.given(0, 1.0)?)?;
-    let below = cx.samples_as(DType::F64)?.gamma(&half, false)?;
-    above.with(&MULTIPLY, &half)?.div(&below)?.astype(dtype)
-}
-
 /// Non-central chi-square samples in float64; parameter 0 are the degrees of freedom, parameter `at` the non-centrality.
-fn noncentral<C: Drawing>(cx: &C, name: &'static str, at: usize) -> Result<C::X> {
+fn noncentral(cx: &CompositeCx, name: &'static str, at: usize) -> Result<Array> {
     let df = cx.checked(0, 1.0, name, "above 0")?;
     let nonc = cx.checked(at, 0.0, "nonc", "at least 0")?;
     let samples = cx.samples_as(DType::F64)?;
-    let shifted = |rest: &Given<C::X>| {
+    let shifted = |rest: &Parameter| {
         let normal = samples.draw("normal", 0.0, 1.0)?;
-        let square = normal
-            .add(&samples.alone(&nonc)?.unary(&SQRT)?)?
-            .unary(&SQUARE)?;
+        let square = normal.add(&alone(&nonc)?.unary(&SQRT)?)?.unary(&SQUARE)?;
         square.add(&samples.gamma(&rest.half()?, false)?.scale(2.0)?)
     };
-    let mixed = |df: &Given<C::X>| {
+    let mixed = |df: &Parameter| {
         let pairs = samples.counts("poisson", &[&nonc.half()?])?;
-        let shape = pairs.with(&ADD, &df.half()?)?;
-        samples.gamma(&Given::Elements(shape), false)?.scale(2.0)
+        let shape = pairs.with_parameter(&ADD, &df.half()?)?;
+        samples
+            .gamma(&Parameter::Elements(shape), false)?
+            .scale(2.0)
     };
     match &df {
-        Given::Number(k) if *k > 1.0 => shifted(&Given::Number(k - 1.0)),
-        Given::Number(_) => mixed(&df),
-        Given::Elements(k) => {
+        Parameter::Number(k) if *k > 1.0 => shifted(&Parameter::Number(k - 1.0)),
+        Parameter::Number(_) => mixed(&df),
+        Parameter::Elements(k) => {
             let k = k.astype(DType::F64)?;
-            let rest = k.with_number(&ADD, -1.0)?.with_number(&MAXIMUM, 0.0)?;
-            let is_many = samples.operand(&Given::Number(0.0))?.binary(&LESS, &rest)?;
-            C::X::chosen(&is_many, &shifted(&Given::Elements(rest))?, &mixed(&df)?)
+            let rest = k.with_scalar(&ADD, -1.0)?.with_scalar(&MAXIMUM, 0.0)?;
+            let is_many = samples
+                .operand(&Parameter::Number(0.0))?
+                .binary(&LESS, &rest)?;
+            choose(
+                &is_many,
+                &shifted(&Parameter::Elements(rest))?,
+                &mixed(&df)?,
+            )
         }
     }
 }
@@ -402,23 +391,20 @@ pub static VONMISES: OpDef = OpDef {
         >>> round(float(np.random.vonmises(1.0, 10.0, size=100000).mean()), 1)
         1.0
     ",
-    cpu: Cpu::Composite(|cx| cx.done(vonmises(cx)?)),
-    short: Short::Samples(|few| vonmises(few)),
+    cpu: Cpu::Composite(|cx| {
+        let mu = cx.parameter(0, 0.0)?;
+        let kappa = cx.checked(1, 1.0, "kappa", "at least 0")?;
+        let samples = cx.samples()?;
+        let angle = samples.shifted(samples.angles(&kappa)?, &mu, &Parameter::Number(1.0))?;
+        if mu.number() == Some(0.0) {
+            return cx.done(angle);
+        }
+        // Whole turns off; how many they are does not move with `mu`.
+        let turns = angle.detach().scale(0.5 / std::f64::consts::PI)?;
+        cx.done(angle.sub(&turns.unary(&RINT)?.scale(std::f64::consts::TAU)?)?)
+    }),
     ..DISTRIBUTION
 };
-
-fn vonmises<C: Drawing>(cx: &C) -> Result<C::X> {
-    let mu = cx.given(0, 0.0)?;
-    let kappa = cx.checked(1, 1.0, "kappa", "at least 0")?;
-    let samples = cx.samples()?;
-    let angle = samples.shifted(samples.angles(&kappa)?, &mu, &Given::Number(1.0))?;
-    if mu.number() == Some(0.0) {
-        return Ok(angle);
-    }
-    // Whole turns off; how many they are does not move with `mu`.
-    let turns = angle.detached()?.scale(0.5 / std::f64::consts::PI)?;
-    angle.sub(&turns.unary(&RINT)?.scale(std::f64::consts::TAU)?)
-}
 
 /// Shares of gamma numbers in their sum.
 pub static DIRICHLET: OpDef = OpDef {
@@ -457,19 +443,10 @@ pub static DIRICHLET: OpDef = OpDef {
             dtype: DType::F64,
             device: alpha.device(),
         };
-        let alpha = cx.check("alpha", Given::Elements(alpha.clone()), "above 0")?;
+        let alpha = cx.check("alpha", Parameter::Elements(alpha.clone()), "above 0")?;
         let logs = samples.gamma(&alpha, true)?;
         cx.done(softmax(&logs, -1)?.astype(dtype)?)
     }),
-    short: Short::Rows(few_shares),
     form: Form::Plain,
     ..DISTRIBUTION
 };
-
-/// [`DIRICHLET`] of a list.
-fn few_shares<'a>(few: &Few<'a>) -> Result<Handful<'a>> {
-    let dtype = few.samples()?.dtype();
-    let alpha = few.check("alpha", few.repeated(), "above 0")?;
-    let logs = few.samples_as(DType::F64)?.gamma(&alpha, true)?;
-    few.shares(&logs).astype(dtype)
-}

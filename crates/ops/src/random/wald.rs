@@ -11,9 +11,8 @@ use crate::elementwise::select::choose;
 use crate::elementwise::special::ERFC;
 use crate::error::Result;
 use crate::invoke::invoke1;
-use crate::opdef::{Cost, Cpu, Cuda, Form, Grad, Keep, OpDef, Probe, Rng, Short, Surface};
+use crate::opdef::{Cost, Cpu, Cuda, Form, Grad, Keep, OpDef, Probe, Rng, Surface};
 use crate::random::continuous::{DEVICE, DISTRIBUTION, DTYPE, SIZE};
-use crate::random::parameter::{Drawing, Sampling, Values};
 use crate::{Array, Outputs, cpu, interp};
 
 /// First passage of a Brownian motion with drift.
@@ -36,42 +35,18 @@ pub static WALD: OpDef = OpDef {
         2.0
     ",
     cpu: Cpu::Composite(wald),
-    short: Short::Samples(|few| {
-        let dtype = few.samples()?.dtype();
-        drawn(few)?.x.astype(dtype)
-    }),
     form: Form::Plain,
     ..DISTRIBUTION
 };
 
 fn wald(cx: &CompositeCx) -> Result<Outputs> {
     let dtype = cx.samples()?.dtype;
-    let Passage { x, mean, scale } = drawn(cx)?;
-    let x = match interp::is_recording() {
-        true => {
-            let of = |parameter: &Array| parameter.broadcast_to(x.shape());
-            let operands = [&x, &of(&mean)?, &of(&scale)?];
-            invoke1(&WALD_PATH, &operands, &Attrs::none())?
-        }
-        false => x,
-    };
-    cx.done(x.astype(dtype)?)
-}
-
-/// Samples in float64, which gradients do not go through, and their parameters, which they do.
-struct Passage<X> {
-    x: X,
-    mean: X,
-    scale: X,
-}
-
-fn drawn<C: Drawing>(cx: &C) -> Result<Passage<C::X>> {
     let mean = cx.checked(0, 1.0, "mean", "above 0")?;
     let scale = cx.checked(1, 1.0, "scale", "above 0")?;
     let samples = cx.samples_as(DType::F64)?;
-    let given = (samples.operand(&mean)?, samples.operand(&scale)?);
+    let parameters = [samples.operand(&mean)?, samples.operand(&scale)?];
     // Which of two roots is taken depends on the parameters, so that the gradient is not that of these steps: see `WALD_PATH`.
-    let (mean, scale) = (given.0.detached()?, given.1.detached()?);
+    let [mean, scale] = parameters.each_ref().map(Array::detach);
     let y = samples
         .draw("normal", 0.0, 1.0)?
         .unary(&SQUARE)?
@@ -84,11 +59,12 @@ fn drawn<C: Drawing>(cx: &C) -> Result<Passage<C::X>> {
     let share = mean.div(&mean.add(&x)?)?;
     let first = samples.draw("uniform", 0.0, 1.0)?.binary(&LESS, &share)?;
     let other = mean.unary(&SQUARE)?.div(&x)?;
-    Ok(Passage {
-        x: C::X::chosen(&first, &x, &other)?,
-        mean: given.0,
-        scale: given.1,
-    })
+    let mut x = choose(&first, &x, &other)?;
+    if interp::is_recording() {
+        let [mean, scale] = parameters.each_ref().map(|p| p.broadcast_to(x.shape()));
+        x = invoke1(&WALD_PATH, &[&x, &mean?, &scale?], &Attrs::none())?;
+    }
+    cx.done(x.astype(dtype)?)
 }
 
 /// Inverse Gaussian samples as functions of their parameters.

@@ -15,7 +15,6 @@ use smallvec::SmallVec;
 
 use super::arguments::{Named, find};
 use super::binding::Binding;
-use super::draw::drawn;
 use crate::array::PyArray;
 use crate::cell::Look;
 use crate::convert;
@@ -54,7 +53,7 @@ fn watched(
         return Ok(None);
     }
     match op.short {
-        // What only shows or copies elements tells of none, conversions are looked at where they are made, and samplers report none.
+        // What only shows or copies elements tells of none, conversions are looked at where they are made.
         Short::View(_)
         | Short::Locked(_)
         | Short::Squeezed(_)
@@ -63,7 +62,6 @@ fn watched(
         | Short::Flat(_)
         | Short::Cast
         | Short::Constant(_) => way(),
-        Short::Samples(_) | Short::Rows(_) => floats::unwatched(way),
         _ => floats::tried(op, way, |made| Ok(is_clean(made.bind(py)))),
     }
 }
@@ -113,8 +111,6 @@ fn open_way(
         Short::Single(single) if named.len == 0 => alone(py, binding, single, positional),
         Short::Pair(pair) if named.len == 0 => paired(py, op, pair, positional),
         Short::Along(along) => searched(py, binding, along, positional, named),
-        Short::Samples(way) => drawn(py, binding, way, false, positional, named),
-        Short::Rows(way) => drawn(py, binding, way, true, positional, named),
         Short::View(_)
         | Short::Locked(_)
         | Short::Squeezed(_)

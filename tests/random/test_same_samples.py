@@ -1,6 +1,6 @@
-"""Few samples are made without operators: the same numbers, from the same blocks of the stream, and the same errors.
+"""Calls that mean the same draw the same numbers, from the same blocks of the stream, and report the same errors.
 
-A call that says `device` goes the general way, by operators.
+Named devices, methods of generators, lists, separate sizes and recording make no difference to the samples.
 """
 
 from functools import partial
@@ -58,31 +58,31 @@ def seeded(draw):
     return draw().asnumpy(), np.random.get_state(legacy=False)["offset"]
 
 
-def same(short, general):
-    (found, end), (want, want_end) = seeded(short), seeded(general)
+def same(draw, expected):
+    (found, end), (want, want_end) = seeded(draw), seeded(expected)
     assert found.dtype == want.dtype
     assert found.shape == want.shape
     assert found.tobytes() == want.tobytes()
     assert end == want_end
 
 
-def same_by_operators(function, parameters, **options):
+def same_with_device(function, parameters, **options):
     same(lambda: function(*parameters, **options), lambda: function(*parameters, **options, device=mx.cpu()))
 
 
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("name", sorted(PARAMETERS))
-def test_numbers_give_the_samples_that_operators_make(name, size):
+def test_a_named_device_makes_no_difference_to_samples_of_numbers(name, size):
     function = getattr(np.random, name)
     dtypes = [None, "int64", "float64"] if name in INTEGERS else [None, "float32", "float64", "float16"]
     for parameters in PARAMETERS[name]:
         for dtype in dtypes[: 2 if name == "randint" else None]:
-            same_by_operators(function, parameters, size=size, dtype=dtype)
+            same_with_device(function, parameters, size=size, dtype=dtype)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("name", sorted(n for n in PARAMETERS if PARAMETERS[n][-1] and n != "randint"))
-def test_small_arrays_of_parameters_give_the_samples_that_operators_make(name, dtype):
+def test_a_named_device_makes_no_difference_to_samples_of_arrays(name, dtype):
     function = getattr(np.random, name)
     for parameters in filter(None, PARAMETERS[name]):
         for shape in [(), (3,), (2, 2)]:
@@ -90,7 +90,7 @@ def test_small_arrays_of_parameters_give_the_samples_that_operators_make(name, d
             mixed = [*arrays[:-1], parameters[-1]]
             for given in (arrays, mixed):
                 for options in ({}, {"size": shape}, {"size": (2, *shape)}, {"dtype": "float64"}):
-                    same_by_operators(function, given, **options)
+                    same_with_device(function, given, **options)
 
 
 @pytest.mark.parametrize("size", [None, 0, 1, (2, 2), 50])
@@ -112,7 +112,7 @@ def test_shapes_as_arguments_give_the_samples_that_a_tuple_gives():
     same(lambda: np.random.rand(), lambda: np.random.random(()))
 
 
-def test_calls_without_arguments_give_the_one_number_that_operators_make():
+def test_calls_without_arguments_give_one_number():
     names = [n for n in sorted(PARAMETERS) if () in PARAMETERS[n]]
     for name in names:
         function = getattr(np.random, name)
@@ -222,7 +222,7 @@ def test_errors_about_missing_devices_name_the_function_that_was_called(name):
         getattr(np.random, name)(*PARAMETERS[name][0], size=(2, 2), device=mx.gpu(77))
 
 
-def test_reordered_rows_are_those_of_the_general_way():
+def test_shuffled_rows_are_those_of_a_permutation():
     def shuffled(x):
         y = x + 0
         np.random.shuffle(y)
