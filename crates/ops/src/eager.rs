@@ -9,17 +9,17 @@ use mxnet_tensor::{
 };
 use smallvec::SmallVec;
 
-use crate::args::{Attrs, ParamKind};
+use crate::args::{Attrs, ParamKind, Value};
 use crate::cx::{KernelCx, ViewCx};
 use crate::elementwise::comparison::{self, Beyond};
 use crate::error::{Error, Result, Tuple};
-use crate::invoke::Call;
+use crate::invoke::{Call, dispatch};
 use crate::launch::{Kernel, cost_ns, launch};
 use crate::opdef::{Cpu, Inferred, Viewed};
 use crate::plan::{self, Launch, OutputPlan, Plan};
 use crate::read::read_all;
 use crate::types::{self, Types};
-use crate::{Array, Outputs, cpu, laid, shape, variants};
+use crate::{Array, Outputs, cpu, interp, laid, shape, variants};
 
 /// Executes a call at once.
 #[inline]
@@ -59,7 +59,7 @@ fn run_body(call: &Call) -> Result<Outputs> {
         }
         Cpu::Composite(body) => {
             call.device()?;
-            into_outs(call, body(&call.cx())?)
+            interp::in_body(|| into_outs(call, body(&call.cx())?))
         }
     }
 }
@@ -516,6 +516,9 @@ pub(crate) fn copy_into_shared(from: &Array, to: &Array) -> Result<()> {
 }
 
 fn copy_by(kernel: Kernel, from: &Array, to: &Array) -> Result<()> {
+    if interp::Flags::current().is_stacked() {
+        return copy_as_call(from, to);
+    }
     let call = Call {
         op: &shape::COPY,
         inputs: &[Some(from)],
@@ -526,6 +529,31 @@ fn copy_by(kernel: Kernel, from: &Array, to: &Array) -> Result<()> {
     let outputs = SmallVec::<[Array; 1]>::from_buf([Array::from_tensor(to.tensor().clone())]);
     let cost_ns = cost_ns(&call.cx(), to.tensor().len_bytes());
     launch(&call, &kernel, &outputs, 0, cost_ns)
+}
+
+/// Copies as a call that interpreters see: of `duplicate`, or of `cast`, whose `out` is `to`.
+#[cold]
+#[inline(never)]
+fn copy_as_call(from: &Array, to: &Array) -> Result<()> {
+    // Who copies has recorded the write already, or means not to.
+    let _scope = interp::Scope::enter(false, interp::is_training());
+    let (from, to) = (from.detach().broadcast_to(to.shape())?, to.detach());
+    let converts = from.is_weak() || from.dtype() != to.dtype();
+    let (op, attrs) = match converts {
+        true => {
+            let dtype = Value::DType(to.dtype());
+            (&shape::CAST, [dtype].into_iter().collect())
+        }
+        false => (&shape::COPY, Attrs::none()),
+    };
+    dispatch(&Call {
+        op,
+        inputs: &[Some(&from)],
+        attrs: &attrs,
+        outs: &[Some(&to)],
+        dtype: None,
+    })
+    .map(drop)
 }
 
 /// Which conversions from the result's dtype to that of `out` the call allows. Functions that join arrays do what their argument `casting` says;

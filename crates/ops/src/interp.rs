@@ -16,11 +16,14 @@ const RECORDING: u8 = 1;
 const TRAINING: u8 = 2;
 const STACKED: u8 = 4;
 const WATCHING: u8 = 8;
+const EXPANDED: u8 = 16;
 
 thread_local! {
     static DEVICE: Cell<Device> = const { Cell::new(Device::cpu(0)) };
     static FLAGS: Cell<u8> = const { Cell::new(0) };
     static STACK: RefCell<Vec<Rc<dyn Interpreter>>> = const { RefCell::new(Vec::new()) };
+    /// Interpreters that passed the running call on by [`expand`], the top one first.
+    static EXPANDING: RefCell<Vec<Rc<dyn Interpreter>>> = const { RefCell::new(Vec::new()) };
 }
 
 /// What a pushed interpreter does with each call of its thread.
@@ -192,6 +195,72 @@ pub(crate) fn call_top(call: &Call) -> Result<Outputs> {
     }
 }
 
+/// Carries out `call` below `interpreter`, which is handling it, as [`crate::invoke::dispatch`] does. If the operator is a composite, `interpreter`
+/// also handles the calls that its body makes: a tracer sees every primitive.
+///
+/// # Errors
+/// As [`crate::invoke`].
+pub fn expand(interpreter: Rc<dyn Interpreter>, call: &Call) -> Result<Outputs> {
+    let depth = EXPANDING.with_borrow_mut(|expanding| {
+        expanding.push(interpreter);
+        expanding.len() - 1
+    });
+    let _truncate = Truncate(&EXPANDING, depth);
+    let _restore = RestoreFlag(EXPANDED, set(EXPANDED, true));
+    crate::invoke::dispatch(call)
+}
+
+/// Runs the body of a composite: its calls go to the interpreters that asked for them by [`expand`].
+#[inline]
+pub(crate) fn in_body<R>(body: impl FnOnce() -> R) -> R {
+    match FLAGS.get() & EXPANDED == 0 {
+        true => body(),
+        false => expanded(body),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn expanded<R>(body: impl FnOnce() -> R) -> R {
+    struct Restore(Vec<Rc<dyn Interpreter>>);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            EXPANDING.set(std::mem::take(&mut self.0));
+        }
+    }
+    let expanding = Restore(EXPANDING.take());
+    let depth = STACK.with_borrow_mut(|stack| {
+        let depth = stack.len();
+        stack.extend(expanding.0.iter().rev().cloned());
+        depth
+    });
+    let _truncate = Truncate(&STACK, depth);
+    let _outside = RestoreFlag(EXPANDED, set(EXPANDED, false));
+    let _below = RestoreFlag(STACKED, set(STACKED, true));
+    body()
+}
+
+/// Gives a flag of the thread its earlier value when dropped.
+struct RestoreFlag(u8, bool);
+
+impl Drop for RestoreFlag {
+    fn drop(&mut self) {
+        set(self.0, self.1);
+    }
+}
+
+/// Shortens a list of the thread when dropped.
+struct Truncate(
+    &'static std::thread::LocalKey<RefCell<Vec<Rc<dyn Interpreter>>>>,
+    usize,
+);
+
+impl Drop for Truncate {
+    fn drop(&mut self) {
+        self.0.with_borrow_mut(|list| list.truncate(self.1));
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::cell::RefCell;
@@ -238,6 +307,33 @@ mod tests {
         assert!(!Flags::current().is_stacked());
         Array::scalar(Scalar::F64(1.0), mxnet_tensor::DType::F64)?.shift(1.0)?;
         assert!(witness.0.borrow().is_empty());
+        Ok(())
+    }
+
+    /// Notes the calls it sees, those inside composites included.
+    struct Expanding(RefCell<Vec<&'static str>>, std::rc::Weak<Expanding>);
+
+    impl Interpreter for Expanding {
+        fn call(&self, call: &Call) -> Result<Outputs> {
+            self.0.borrow_mut().push(call.op.name);
+            match self.1.upgrade() {
+                Some(this) => expand(this, call),
+                None => dispatch(call),
+            }
+        }
+    }
+
+    #[test]
+    fn an_expanding_interpreter_sees_the_calls_of_composites() -> Result<()> {
+        let x = Array::from_slice(&[1.0_f64, 2.0], &[2])?;
+        let witness = Rc::new_cyclic(|this| Expanding(RefCell::default(), this.clone()));
+        let attrs = crate::Attrs::none();
+        with_interpreter(witness.clone(), || {
+            crate::invoke(&crate::elementwise::parts::ISREAL, &[&x], &attrs)
+        })?;
+        assert_eq!(witness.0.borrow()[0], "isreal");
+        assert!(witness.0.borrow().len() > 1);
+        assert!(!Flags::current().is_stacked());
         Ok(())
     }
 }

@@ -30,6 +30,7 @@ mod settings;
 mod slot;
 mod ufunc;
 mod values;
+mod witness;
 mod writing;
 
 use pyo3::prelude::*;
@@ -87,6 +88,8 @@ mod _core {
 
     #[pymodule_export]
     use crate::ufunc::_ufunc;
+    #[pymodule_export]
+    use crate::witness::{WitnessedCall, storage_of, witnessed};
     #[pymodule_export]
     use crate::writing::{write_along, write_at, write_diagonal, write_masked, write_over};
 

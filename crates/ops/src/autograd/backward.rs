@@ -11,7 +11,7 @@ use crate::args::{Args, Attrs};
 use crate::autograd::GradCx;
 use crate::autograd::node::{GradReq, Kept, Kind, Leaf, Node, Recorded};
 use crate::error::{Error, Result, Tuple};
-use crate::interp::Scope;
+use crate::interp::{Flags, Scope};
 use crate::opdef::{Grad, Grads, Keep};
 use crate::{Array, creation, eager};
 
@@ -117,7 +117,8 @@ fn store(leaf: &Leaf, gradient: Array) -> Result<()> {
         }
         GradReq::Write => {
             // Nobody else sees the buffer: take the new elements instead of copying them.
-            let private = Arc::strong_count(buffer.tensor().storage()) == 1
+            let private = !Flags::current().is_stacked()
+                && Arc::strong_count(buffer.tensor().storage()) == 1
                 && Arc::strong_count(gradient.tensor().storage()) == 1;
             if private && gradient.layout().is_contiguous() && gradient.dtype() == buffer.dtype() {
                 *buffer = gradient.detach();

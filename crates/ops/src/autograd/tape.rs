@@ -13,7 +13,7 @@ use crate::error::{Error, Result, Tuple};
 use crate::interp::Scope;
 use crate::invoke::Call;
 use crate::opdef::{Cpu, Grad, Keep};
-use crate::{Array, Outputs, eager};
+use crate::{Array, Outputs, eager, interp};
 
 /// Executes a call and records it if a gradient can flow through it.
 pub(crate) fn record(call: &Call) -> Result<Outputs> {
@@ -148,7 +148,7 @@ fn as_before(call: &Call, x: &Array) -> Result<Array> {
     }
     let copy = {
         let _paused = Scope::enter(false, crate::interp::is_training());
-        x.detach().copy()?
+        interp::in_body(|| x.detach().copy())?
     };
     Ok(match x.entry() {
         Some((node, index)) => copy.with_entry(node.clone(), *index),

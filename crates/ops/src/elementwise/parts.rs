@@ -7,6 +7,7 @@ use crate::args::{Attrs, Param};
 use crate::elementwise::arithmetic::MULTIPLY;
 use crate::elementwise::comparison::{EQUAL, NOT_EQUAL};
 use crate::error::Result;
+use crate::interp::Flags;
 use crate::invoke::invoke1;
 use crate::laid::dense_as;
 use crate::opdef::{Cost, Cpu, Grad, Keep, OfNumber, OpDef, Probe, Sole, Surface, Viewed, one_of};
@@ -120,7 +121,7 @@ pub static IMAG: OpDef = OpDef {
 /// [`Error::Memory`](crate::Error::Memory), the first time.
 #[inline]
 pub fn no_parts(x: &Array) -> Result<Option<(Source, Layout)>> {
-    if x.dtype().is_complex() || x.is_weak() {
+    if x.dtype().is_complex() || x.is_weak() || Flags::current().is_stacked() {
         return Ok(None);
     }
     let layout = dense_as(x.layout())?;

@@ -62,7 +62,7 @@ pub fn get(x: &Array, key: &[IndexItem], arrays: &[Array]) -> Result<Array> {
     invoke1(&GATHER, &inputs, &attrs)
 }
 
-/// `x[key] = value`, the value broadcast and converted. While a gradient is recorded through `x` or `value` (or the call is traced) this returns
+/// `x[key] = value`, the value broadcast and converted. While a gradient is recorded through `x` or `value` this returns
 /// what takes the place of `x`: the result of the assignment as an operation.
 ///
 /// # Errors
@@ -72,9 +72,7 @@ pub fn get(x: &Array, key: &[IndexItem], arrays: &[Array]) -> Result<Array> {
 pub fn set(x: &Array, key: &[IndexItem], arrays: &[Array], value: &Array) -> Result<Option<Array>> {
     let flags = Flags::current();
     let recorded = flags.is_recording() && (x.entry().is_some() || value.entry().is_some());
-    // Elements that share memory are written one after the other.
-    let plain = !recorded && !flags.is_stacked();
-    if !plain || x.tensor().is_read_only() {
+    if recorded || x.tensor().is_read_only() {
         x.check_writable("assignment", "assignment destination")?;
     }
     if let Some(number) = value.number() {
@@ -82,7 +80,8 @@ pub fn set(x: &Array, key: &[IndexItem], arrays: &[Array], value: &Array) -> Res
     }
     let told = floats::told_cast(value, x.dtype())?;
     let value = told.as_ref().unwrap_or(value);
-    if plain {
+    if !recorded {
+        // Elements that share memory are written one after the other.
         return match !arrays.is_empty() && x.shares_elements() {
             true => by_places(x, key, arrays, value),
             false => in_place(x, key, arrays, value),
@@ -104,7 +103,7 @@ pub fn set(x: &Array, key: &[IndexItem], arrays: &[Array], value: &Array) -> Res
         op: &INDEX_ASSIGN,
         inputs: &inputs,
         attrs: &attrs,
-        outs: if flags.is_stacked() { &[] } else { &outs },
+        outs: &outs,
         dtype: None,
     };
     if flags.is_stacked() {
@@ -161,6 +160,7 @@ fn in_place(x: &Array, key: &[IndexItem], arrays: &[Array], value: &Array) -> Re
     if arrays.is_empty() {
         let view = x.seen_as(x.layout().index(key)?.view);
         if let Some(number) = value.number()
+            && !Flags::current().is_stacked()
             && cpu::fill_small(view.tensor(), &number)
         {
             return Ok(());
@@ -255,6 +255,9 @@ fn write(x: &Array, canonical: &Canonical, value: &Array) -> Result<()> {
         outs: &[Some(&target)],
         dtype: None,
     };
+    if Flags::current().is_stacked() {
+        return dispatch(&call).map(drop);
+    }
     let outputs = Outputs::from_iter([target.clone()]);
     let cost_ns = cost_ns(&call.cx(), target.tensor().len_bytes());
     launch(&call, &Kernel::Fn(assign_kernel), &outputs, 0, cost_ns)

@@ -181,7 +181,7 @@ impl PyArray {
         source: &Bound<'_, PyArray>,
     ) -> PyResult<Py<PyArray>> {
         let flags = Flags::current();
-        let is_linked = flags.is_recording() && !flags.is_stacked();
+        let is_linked = flags.is_recording();
         let of = source.get();
         // What is seen of a scalar is one; an array made of it shares no memory with it.
         let is_scalar = of.is_scalar && array.ndim() == 0;
