@@ -1,4 +1,5 @@
-"""Nothing passes an interpreter by: a witness that hands calls down changes no bit and sees every array that is made or written."""
+"""Nothing passes an interpreter by: a witness that hands calls down changes no bit and sees every array that is made
+or written."""
 
 import warnings
 
@@ -10,7 +11,7 @@ import np_coverage
 from mxnet import _core, autograd, gluon, np, npx
 from mxnet.gluon import nn, rnn
 
-# Calls whose arrays are made on the host, of Python's or NumPy's data: they are inputs of a graph, not results of operators.
+# Calls whose arrays are made on the host, of Python's or NumPy's data: inputs of a graph, not results of operators.
 FROM_HOST = {
     "np.from_dlpack(x)",
     "np.frombuffer(b'12345678', 'int64')",

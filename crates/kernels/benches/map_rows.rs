@@ -104,7 +104,7 @@ fn main() {
         let mut y = vec![0f32; n];
         let strides = [4isize];
         let shape = [n];
-        let mut measure = |rows: &Rows, threads: &dyn Threads| {
+        let mut measure = |rows: &'static Rows, threads: &dyn Threads| {
             let out_elem = rows.out_elem(Elem::F32);
             let out_strides = [out_elem.size() as isize];
             let outs = [Operand {

@@ -7,7 +7,7 @@ use mxnet_kernels::Elem;
 use mxnet_kernels::isa::{Isa, isa, limit_isa, machine};
 use mxnet_kernels::map::{self, Rows};
 
-fn one64(rows: &Rows, x: &[f64]) -> Vec<f64> {
+fn one64(rows: &'static Rows, x: &[f64]) -> Vec<f64> {
     let mut y = vec![0f64; x.len()];
     let params = [0.2, 0.5];
     // SAFETY: as many elements on both sides.
@@ -24,7 +24,7 @@ fn one64(rows: &Rows, x: &[f64]) -> Vec<f64> {
     y
 }
 
-fn one32(rows: &Rows, x: &[f32]) -> Vec<f32> {
+fn one32(rows: &'static Rows, x: &[f32]) -> Vec<f32> {
     let mut y = vec![0f32; x.len()];
     let params = [0.2, 0.5];
     // SAFETY: as many elements on both sides.
@@ -42,7 +42,7 @@ fn one32(rows: &Rows, x: &[f32]) -> Vec<f32> {
 }
 
 /// Two operands of one element type, one result of another.
-fn two<T: Copy, R: Copy + Default>(rows: &Rows, elem: Elem, a: &[T], b: &[T]) -> Vec<R> {
+fn two<T: Copy, R: Copy + Default>(rows: &'static Rows, elem: Elem, a: &[T], b: &[T]) -> Vec<R> {
     let mut y = vec![R::default(); a.len()];
     let strides = [
         size_of::<R>() as isize,
@@ -608,7 +608,7 @@ fn nan_is_kept_or_passed_over_as_the_name_says() {
 
 #[test]
 fn complex_functions_invert_each_other_and_keep_their_cuts() {
-    let apply = |rows: &Rows, z: [f64; 2]| -> [f64; 2] {
+    let apply = |rows: &'static Rows, z: [f64; 2]| -> [f64; 2] {
         let (mut y, z) = ([[0.0; 2]; 4], [z; 4]);
         // SAFETY: four elements on both sides.
         unsafe {
