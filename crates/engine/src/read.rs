@@ -189,7 +189,7 @@ impl Drop for Claim<'_> {
             was_waiting |= var.withdraw_reader(&self.waiter, &mut ready);
         }
         self.shared.schedule(ready, 0);
-        // Else the last grant has been given, and whoever gave it counts the reader out.
+        // Otherwise the last grant was given meanwhile, and the thread that gave it removes the reader from the count.
         if was_waiting {
             self.shared.waiting_readers.fetch_sub(1, Ordering::SeqCst);
         }

@@ -389,7 +389,7 @@ unsafe fn export(
 
 /// Marks the storage as one that foreign code sees, and returns when all writes pushed before are done.
 ///
-/// The mark comes first: whoever pushes a write behind the wait finds it, and returns when that write is done.
+/// The mark is set before the wait: a thread that pushes a write after it sees the mark and waits for its own write.
 pub fn complete_for_others(py: Python<'_>, array: &Array) -> PyResult<()> {
     array.tensor().storage().mark_shared();
     py.detach(|| array.wait_to_write())
