@@ -162,7 +162,7 @@ def lint() -> list[Step]:
 
 
 def test() -> list[Step]:
-    crates = ["engine", "tensor", "kernels", "ops", "mxnet"]
+    crates = ["engine", "tensor", "kernels", "core", "ops", "mxnet"]
     packages = [word for crate in crates for word in ("-p", crate if crate == "mxnet" else f"mxnet-{crate}")]
     loom = cargo("test", "-p", "mxnet-engine", "--release", "--test", "loom", "--target-dir", "target/loom")
     return [

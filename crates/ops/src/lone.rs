@@ -201,7 +201,7 @@ pub fn quick_elements(op: &'static OpDef, operands: &[One], to: &mut MaybeUninit
             // SAFETY: made.
             Ok(is_made.then(|| unsafe { room.assume_init() }))
         };
-        let is_clean = |y: &Lone| Ok(floats::is_clean_element(op, operands, y));
+        let is_clean = |y: &Lone| Ok(is_clean_element(op, operands, y));
         let found: crate::Result<_> = floats::tried(op, way, is_clean);
         return found.ok().flatten().map(|y| to.write(y)).is_some();
     }
@@ -276,4 +276,26 @@ fn made(op: &'static OpDef, operands: &[One], to: &mut MaybeUninit<Lone>) -> Opt
     // SAFETY: the row writes an element of this type.
     unsafe { Lone::make(to, out.of(dtype), device, compute) };
     Some(())
+}
+
+/// Whether an element that an operator made tells of no error.
+fn is_clean_element(op: &OpDef, operands: &[One], y: &Lone) -> bool {
+    if !y.is_finite() {
+        return false;
+    }
+    if !floats::looks_for_underflow(op)
+        || floats::size_of_number(&y.value()) >= floats::tiny(y.dtype())
+    {
+        return true;
+    }
+    let counts = op.floats.counts_zeros;
+    let is_safe = |x: Scalar| {
+        let x = floats::size_of_number(&x);
+        !x.is_finite() || !counts && x == 0.0
+    };
+    operands.iter().any(|x| match x {
+        One::Lone(x) => is_safe(x.value()),
+        One::Number(x) => is_safe(**x),
+        One::Array(_) => false,
+    })
 }

@@ -10,7 +10,7 @@ use crate::call;
 #[pyfunction]
 pub fn registry(py: Python<'_>) -> PyResult<Py<PyList>> {
     let list = PyList::empty(py);
-    for family in ops::FAMILIES {
+    for family in ops::families() {
         for op in family.ops {
             list.append(describe(py, family.name, op)?)?;
         }

@@ -1,15 +1,16 @@
 //! Arrays with all elements equal, or undefined.
 
-use mxnet_tensor::{DType, Device, DeviceKind, Dims, Kind, Layout, Scalar, Tensor, default_float};
+use mxnet_tensor::{DType, Device, Dims, Kind, Scalar, Tensor, default_float};
 use smallvec::SmallVec;
 
-use crate::args::{Attrs, Param, ParamKind, Value};
+use crate::args::{Param, ParamKind, Value};
 use crate::cx::CompositeCx;
 use crate::error::Result;
 use crate::interp::{Flags, current_device};
 use crate::invoke::invoke1;
+use crate::laid::{axes_in_order, inverse};
 use crate::opdef::{
-    Cost, Cpu, Cuda, Filling, Grad, Onnx, OpDef, Probe, Short, Sole, Surface, one_of,
+    Cost, Cpu, Cuda, Filling, Floats, Grad, Onnx, OpDef, Probe, Short, Sole, Surface, one_of,
 };
 use crate::types::{dtype_of_number, out_of_bounds};
 use crate::{Array, Outputs, constant, cpu};
@@ -123,6 +124,7 @@ pub static FULL: OpDef = OpDef {
         array([[1.5, 2.5, 3.5],
                [1.5, 2.5, 3.5]])
     ",
+    floats: Floats::named("cast"),
     cpu: Cpu::Composite(|cx| {
         let Some(value) = cx.opt(0) else {
             return new(cx, DType::F64, missing(cx, cx.dtype("dtype"))?);
@@ -275,6 +277,7 @@ pub static FULL_LIKE: OpDef = OpDef {
         >>> np.full_like(np.array([1, 2, 3]), 9)
         array([9, 9, 9])
     ",
+    floats: Floats::named("cast"),
     cpu: Cpu::Composite(|cx| match cx.opt(1) {
         Some(value) => alike(cx, Content::of(value)),
         None => {
@@ -436,7 +439,7 @@ impl Content<'_> {
                 if (whole || wide) && !value.fits(dtype) {
                     return Err(out_of_bounds(op, value, dtype));
                 }
-                full(shape, value, dtype, device)
+                super::full(shape, value, dtype, device)
             }
             // There is nothing to be done later.
             Content::Nothing if Flags::current().may_move() => {
@@ -524,33 +527,6 @@ fn alike(cx: &CompositeCx, content: Content) -> Result<Outputs> {
     cx.done(made.map_err(|e| e.for_op(cx.op.name))?)
 }
 
-/// The axes of a new array like `layout`, slowest first; `None` for C order.
-pub(crate) fn axes_in_order(order: &str, layout: &Layout) -> Option<Axes> {
-    let fortran = match order {
-        "F" => true,
-        "A" => layout.is_fortran() && !layout.is_contiguous(),
-        "K" => {
-            if layout.is_contiguous() {
-                return None;
-            }
-            let mut axes: Axes = (0..layout.ndim()).collect();
-            axes.sort_by_key(|&axis| std::cmp::Reverse(layout.strides()[axis].unsigned_abs()));
-            return Some(axes);
-        }
-        _ => false,
-    };
-    fortran.then(|| (0..layout.ndim()).rev().collect())
-}
-
-/// The permutation that undoes this one.
-pub(crate) fn inverse(axes: &[usize]) -> SmallVec<[i64; 4]> {
-    let mut inverse = SmallVec::from_elem(0, axes.len());
-    for (to, &from) in axes.iter().enumerate() {
-        inverse[from] = to as i64;
-    }
-    inverse
-}
-
 /// A shape from Python integers.
 pub(crate) fn dims(op: &'static str, shape: &[i64]) -> Result<Dims> {
     shape
@@ -564,39 +540,4 @@ pub(crate) fn dims(op: &'static str, shape: &[i64]) -> Result<Dims> {
             })
         })
         .collect()
-}
-
-/// An array of `value`.
-///
-/// # Errors
-/// [`crate::Error::Memory`].
-pub fn full(shape: &[usize], value: Scalar, dtype: DType, device: Device) -> Result<Array> {
-    let attrs: Attrs = [
-        Value::from(shape),
-        Value::Scalar(value),
-        Value::DType(dtype),
-        Value::Device(device),
-    ]
-    .into_iter()
-    .collect();
-    invoke1(&FILLED, &[], &attrs)
-}
-
-/// An array of zeros.
-///
-/// # Errors
-/// [`crate::Error::Memory`].
-pub fn zeros(shape: &[usize], dtype: DType, device: Device) -> Result<Array> {
-    if device.kind() == DeviceKind::Cpu && Flags::current().may_move() {
-        return Ok(Array::from_tensor(Tensor::zeros(shape, dtype, device)?));
-    }
-    full(shape, Scalar::I64(0), dtype, device)
-}
-
-/// An array of ones.
-///
-/// # Errors
-/// [`crate::Error::Memory`].
-pub fn ones(shape: &[usize], dtype: DType, device: Device) -> Result<Array> {
-    full(shape, Scalar::I64(1), dtype, device)
 }

@@ -5,6 +5,7 @@ mod pattern;
 mod range;
 
 pub use constant::*;
+pub use mxnet_core::creation::{full, ones, zeros};
 pub use pattern::*;
 pub use range::*;
 

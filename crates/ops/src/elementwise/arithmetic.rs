@@ -7,7 +7,9 @@ use crate::Array;
 use crate::autograd::GradCx;
 use crate::elementwise::comparison::{EQUAL, GREATER, LESS};
 use crate::error::Result;
-use crate::opdef::{Cpu, Cuda, Fold, Grad, Keep, Onnx, OpDef, Probe, Sparse, Surface};
+use crate::opdef::{
+    Cpu, Cuda, Floats, Fold, Grad, Keep, Onnx, OpDef, Pole, Probe, Sparse, Surface,
+};
 use crate::reduce::{CUMMAX, CUMMIN, CUMPROD, CUMSUM, MAX, MIN, PROD, SUM};
 use crate::types::{DTypes, Lift, Out, Types};
 
@@ -94,6 +96,10 @@ pub static MULTIPLY: OpDef = OpDef {
         array([0.5, 1. , 1.5])
     ",
     types: Types::NUMERIC,
+    floats: Floats {
+        shrinks: true,
+        ..Floats::PLAIN
+    },
     cpu: Cpu::Map(&map::MULTIPLY),
     cuda: Cuda::Expr("x * y"),
     // For complex numbers the cotangent of z*w is that of the conjugate factor.
@@ -126,6 +132,11 @@ pub static DIVIDE: OpDef = OpDef {
         lift: Lift::ToDefaultFloat,
         out: Out::Same,
     },
+    floats: Floats {
+        shrinks: true,
+        pole: Pole::ZeroOf(1),
+        ..Floats::PLAIN
+    },
     cpu: Cpu::Map(&map::DIVIDE),
     cuda: Cuda::Expr("x / y"),
     // d(x/y) = dx/y - dy * x/y^2.
@@ -157,6 +168,12 @@ pub static FLOOR_DIVIDE: OpDef = OpDef {
         lift: Lift::BoolToI8,
         out: Out::Same,
     },
+    floats: Floats {
+        divides: true,
+        quotient: true,
+        pole: Pole::ZeroOf(1),
+        ..Floats::PLAIN
+    },
     cpu: Cpu::Map(&map::FLOOR_DIVIDE),
     cuda: Cuda::Expr("floor(x / y)"),
     grad: Grad::Stop("piecewise constant"),
@@ -177,6 +194,10 @@ pub static REMAINDER: OpDef = OpDef {
         accepts: DTypes::INT.or(DTypes::FLOAT),
         lift: Lift::BoolToI8,
         out: Out::Same,
+    },
+    floats: Floats {
+        divides: true,
+        ..Floats::PLAIN
     },
     cpu: Cpu::Map(&map::REMAINDER),
     cuda: Cuda::Expr("x - floor(x / y) * y"),
@@ -208,6 +229,10 @@ pub static FMOD: OpDef = OpDef {
         lift: Lift::BoolToI8,
         out: Out::Same,
     },
+    floats: Floats {
+        divides: true,
+        ..Floats::PLAIN
+    },
     cpu: Cpu::Map(&map::FMOD),
     cuda: Cuda::Expr("fmod(x, y)"),
     grad: Grad::Rule(Keep::INPUTS, |g| {
@@ -235,6 +260,12 @@ pub static DIVMOD: OpDef = OpDef {
         accepts: DTypes::INT.or(DTypes::FLOAT),
         lift: Lift::BoolToI8,
         out: Out::Same,
+    },
+    floats: Floats {
+        divides: true,
+        quotient: true,
+        pole: Pole::ZeroOf(1),
+        ..Floats::PLAIN
     },
     cpu: Cpu::Map(&map::DIVMOD),
     cuda: Cuda::None,
@@ -396,6 +427,10 @@ pub static RECIPROCAL: OpDef = OpDef {
         lift: Lift::BoolToI8,
         out: Out::Same,
     },
+    floats: Floats {
+        pole: Pole::ZeroOf(0),
+        ..Floats::PLAIN
+    },
     cpu: Cpu::Map(&map::RECIPROCAL),
     cuda: Cuda::Expr("1 / x"),
     grad: Grad::Rule(Keep::OUTPUTS, |g| {
@@ -422,6 +457,10 @@ pub static SQUARE: OpDef = OpDef {
         accepts: DTypes::NUMBER,
         lift: Lift::BoolToI8,
         out: Out::Same,
+    },
+    floats: Floats {
+        shrinks: true,
+        ..Floats::PLAIN
     },
     cpu: Cpu::Map(&map::SQUARE),
     cuda: Cuda::Expr("x * x"),

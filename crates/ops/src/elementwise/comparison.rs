@@ -4,11 +4,12 @@ use mxnet_kernels::map;
 use mxnet_tensor::{DType, Kind, Scalar};
 
 use super::logic::{LOGICAL_AND, LOGICAL_NOT, LOGICAL_OR};
-use crate::Array;
+use crate::eager::into_outs;
 use crate::error::{Error, Result};
 use crate::invoke::Call;
-use crate::opdef::{Cpu, Cuda, Grad, Onnx, OpDef, Probe, Surface};
+use crate::opdef::{Beyond, Cpu, Cuda, Expansion, Grad, Onnx, OpDef, Probe, Surface};
 use crate::types::Types;
+use crate::{Array, Outputs};
 
 pub(crate) static OPS: &[&OpDef] = &[
     &EQUAL,
@@ -18,14 +19,6 @@ pub(crate) static OPS: &[&OpDef] = &[
     &GREATER,
     &GREATER_EQUAL,
 ];
-
-/// What becomes of a Python number that integers cannot hold.
-pub(crate) enum Beyond {
-    /// The result is this everywhere.
-    Answer(bool),
-    /// The number counts as true.
-    True,
-}
 
 /// What comparing integers in `compute` with a Python number beyond their range gives, whatever they are, or what the number means to
 /// logic; `None` for other operators.
@@ -93,18 +86,16 @@ fn is_signed(x: &Array) -> bool {
 }
 
 /// Whether a call compares signed integers with uint64, which have no integer type in common.
-pub(crate) fn is_of_both_signs(call: &Call) -> bool {
+fn is_of_both_signs(call: &Call) -> bool {
     let [Some(a), Some(b)] = call.inputs else {
         return false;
     };
     let is_wide = |x: &Array| x.dtype() == DType::U64 && !x.is_weak();
-    call.dtype.is_none()
-        && (is_wide(a) && is_signed(b) || is_signed(a) && is_wide(b))
-        && OPS.iter().any(|&op| std::ptr::eq(op, call.op))
+    call.dtype.is_none() && (is_wide(a) && is_signed(b) || is_signed(a) && is_wide(b))
 }
 
 /// The result of such a call: exact, where floats would round.
-pub(crate) fn of_both_signs(call: &Call) -> Result<Array> {
+fn of_both_signs(call: &Call) -> Result<Outputs> {
     let [Some(a), Some(b)] = call.inputs else {
         return Err(Error::internal(
             call.op.name,
@@ -127,15 +118,18 @@ pub(crate) fn of_both_signs(call: &Call) -> Result<Array> {
         true => a.binary(call.op, &magnitude)?,
         false => magnitude.binary(call.op, b)?,
     };
-    match below {
-        true => plain.binary(&LOGICAL_OR, &negative),
-        false => plain.binary(&LOGICAL_AND, &negative.unary(&LOGICAL_NOT)?),
-    }
+    let result = match below {
+        true => plain.binary(&LOGICAL_OR, &negative)?,
+        false => plain.binary(&LOGICAL_AND, &negative.unary(&LOGICAL_NOT)?)?,
+    };
+    into_outs(call, Outputs::from_buf([result]))
 }
 
 /// What comparisons have in common.
 const COMPARISON: OpDef = OpDef {
     types: Types::COMPARE,
+    expands: Some(|call| is_of_both_signs(call).then_some(of_both_signs as Expansion)),
+    beyond: Some(beyond),
     grad: Grad::Stop("piecewise constant"),
     probe: Probe::STANDARD.ulp(0),
     ..OpDef::BINARY

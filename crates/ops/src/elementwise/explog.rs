@@ -13,7 +13,8 @@ use crate::elementwise::comparison::EQUAL;
 use crate::elementwise::select::choose;
 use crate::error::{Error, Result};
 use crate::opdef::{
-    Amp, Cost, Cpu, Cuda, Fold, Grad, Grads, Keep, Onnx, OpDef, Probe, Sparse, Surface,
+    Amp, Cost, Cpu, Cuda, Floats, Fold, Grad, Grads, Keep, Onnx, OpDef, Pole, Probe, Sparse,
+    Surface,
 };
 use crate::types::{DTypes, Lift, Out, Types};
 
@@ -66,6 +67,11 @@ pub static EXP: OpDef = OpDef {
         >>> np.exp([0.0, 1.0])
         array([1.       , 2.7182817])
     ",
+    floats: Floats {
+        shrinks: true,
+        counts_zeros: true,
+        ..Floats::PLAIN
+    },
     cpu: Cpu::Map(&map::EXP),
     cuda: Cuda::Expr("exp(x)"),
     grad: Grad::Rule(Keep::OUTPUTS, |g| g.slopes(&[&|| Ok(g.output(0).clone())])),
@@ -86,6 +92,11 @@ pub static EXP2: OpDef = OpDef {
         >>> np.exp2([3, 0.5])
         array([8.       , 1.4142135])
     ",
+    floats: Floats {
+        shrinks: true,
+        counts_zeros: true,
+        ..Floats::PLAIN
+    },
     cpu: Cpu::Map(&map::EXP2),
     cuda: Cuda::Expr("exp2(x)"),
     grad: Grad::Rule(Keep::OUTPUTS, |g| g.slopes(&[&|| g.output(0).scale(LN_2)])),
@@ -119,6 +130,10 @@ pub static LOG: OpDef = OpDef {
         >>> np.log([1.0, np.e, 0.0])
         array([  0.,   1., -inf])
     ",
+    floats: Floats {
+        pole: Pole::Everywhere,
+        ..Floats::PLAIN
+    },
     cpu: Cpu::Map(&map::LOG),
     cuda: Cuda::Expr("log(x)"),
     grad: Grad::Rule(Keep::INPUTS, |g| g.slopes(&[&|| g.input(0).reciprocal()])),
@@ -139,6 +154,10 @@ pub static LOG2: OpDef = OpDef {
         >>> np.log2([1, 8, 0.5])
         array([ 0.,  3., -1.])
     ",
+    floats: Floats {
+        pole: Pole::Everywhere,
+        ..Floats::PLAIN
+    },
     cpu: Cpu::Map(&map::LOG2),
     cuda: Cuda::Expr("log2(x)"),
     grad: Grad::Rule(Keep::INPUTS, |g| {
@@ -157,6 +176,10 @@ pub static LOG10: OpDef = OpDef {
         >>> np.log10([1, 1000])
         array([0., 3.])
     ",
+    floats: Floats {
+        pole: Pole::Everywhere,
+        ..Floats::PLAIN
+    },
     cpu: Cpu::Map(&map::LOG10),
     cuda: Cuda::Expr("log10(x)"),
     grad: Grad::Rule(Keep::INPUTS, |g| {
@@ -175,6 +198,10 @@ pub static LOG1P: OpDef = OpDef {
         >>> np.log1p([0.0, 1e-6])
         array([0.000000e+00, 9.999995e-07])
     ",
+    floats: Floats {
+        pole: Pole::Everywhere,
+        ..Floats::PLAIN
+    },
     cpu: Cpu::Map(&map::LOG1P),
     cuda: Cuda::Expr("log1p(x)"),
     grad: Grad::Rule(Keep::INPUTS, |g| {
@@ -331,6 +358,11 @@ pub static POWER: OpDef = OpDef {
         out: Out::Same,
     },
     refuses: Some(negative_exponents),
+    floats: Floats {
+        shrinks: true,
+        pole: Pole::ZeroOf(0),
+        ..Floats::PLAIN
+    },
     cpu: Cpu::Map(&map::POWER),
     cuda: Cuda::Expr("pow(x, y)"),
     grad: Grad::Rule(Keep::ALL, power_gradients),
@@ -358,6 +390,10 @@ pub static FLOAT_POWER: OpDef = OpDef {
         accepts: DTypes::INEXACT,
         lift: Lift::ToWidestFloat,
         out: Out::Same,
+    },
+    floats: Floats {
+        pole: Pole::ZeroOf(0),
+        ..Floats::PLAIN
     },
     cpu: Cpu::Map(&map::FLOAT_POWER),
     cuda: Cuda::Expr("pow(x, y)"),
@@ -414,17 +450,4 @@ fn power_gradients(g: &GradCx) -> Result<Grads> {
 fn known(x: &Array) -> Option<f64> {
     let real = |value: &Scalar| matches!(value.kind(), Kind::Integer | Kind::Float);
     x.number().filter(real).map(|value| value.as_f64())
-}
-
-impl Array {
-    /// To the power of a real number, element by element.
-    ///
-    /// # Errors
-    /// Dtypes the operator does not take.
-    pub fn power_of(&self, exponent: f64) -> Result<Array> {
-        if exponent == 1.0 {
-            return Ok(self.clone());
-        }
-        self.with_scalar(&POWER, exponent)
-    }
 }

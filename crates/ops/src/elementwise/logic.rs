@@ -3,6 +3,7 @@
 use mxnet_kernels::map;
 use mxnet_tensor::Scalar;
 
+use super::comparison::beyond;
 use crate::opdef::{Cpu, Cuda, Fold, Grad, Onnx, OpDef, Probe, Surface};
 use crate::reduce::{ALL, ANY};
 use crate::types::Types;
@@ -20,6 +21,7 @@ const LOGIC: OpDef = OpDef {
 /// Both.
 pub static LOGICAL_AND: OpDef = OpDef {
     name: "logical_and",
+    beyond: Some(beyond),
     surface: &[Surface::Np("logical_and")],
     doc: "Where both elements are true, that is, not zero.",
     example: "
@@ -39,6 +41,7 @@ pub static LOGICAL_AND: OpDef = OpDef {
 /// One or both.
 pub static LOGICAL_OR: OpDef = OpDef {
     name: "logical_or",
+    beyond: Some(beyond),
     surface: &[Surface::Np("logical_or")],
     doc: "Where at least one of the elements is true, that is, not zero.",
     example: "
@@ -55,6 +58,7 @@ pub static LOGICAL_OR: OpDef = OpDef {
 /// Exactly one.
 pub static LOGICAL_XOR: OpDef = OpDef {
     name: "logical_xor",
+    beyond: Some(beyond),
     surface: &[Surface::Np("logical_xor")],
     doc: "Where exactly one of the elements is true, that is, not zero.",
     example: "

@@ -3,12 +3,11 @@
 use mxnet_tensor::{DType, Dims, Layout, Scalar, Source};
 use num_complex::Complex;
 
-use crate::args::{Attrs, Param};
+use crate::args::Param;
 use crate::elementwise::arithmetic::MULTIPLY;
 use crate::elementwise::comparison::{EQUAL, NOT_EQUAL};
 use crate::error::Result;
 use crate::interp::Flags;
-use crate::invoke::invoke1;
 use crate::laid::dense_as;
 use crate::opdef::{Cost, Cpu, Grad, Keep, OfNumber, OpDef, Probe, Sole, Surface, Viewed, one_of};
 use crate::{Array, cpu, creation};
@@ -179,13 +178,3 @@ pub static ISREAL: OpDef = OpDef {
     probe: Probe::calls(&["c((2, 3))", "f((2, 3))", "np.array([1j, 2, nan * 1j])"]),
     ..OpDef::COMPOSITE
 };
-
-impl Array {
-    /// View of the real parts.
-    ///
-    /// # Errors
-    /// None of its own.
-    pub fn real_part(&self) -> Result<Array> {
-        invoke1(&REAL, &[self], &Attrs::none())
-    }
-}

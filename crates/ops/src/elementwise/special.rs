@@ -15,7 +15,7 @@ use crate::elementwise::select::choose;
 use crate::error::Result;
 use crate::invoke::{Call, invoke1};
 use crate::opdef::{
-    Amp, Cost, Cpu, Cuda, Fold, Form, Grad, Keep, Onnx, OpDef, Probe, Sole, Sparse, Surface,
+    Amp, Cost, Cpu, Cuda, Floats, Fold, Form, Grad, Keep, Onnx, OpDef, Probe, Sole, Sparse, Surface,
 };
 use crate::types::{DTypes, Lift, Out, Types, resolve_call};
 
@@ -416,6 +416,10 @@ pub static LDEXP: OpDef = OpDef {
     types: Types::Counted {
         accepts: DTypes::FLOAT,
         lift: Lift::ToFloat,
+    },
+    floats: Floats {
+        shrinks: true,
+        ..Floats::PLAIN
     },
     cpu: Cpu::Map(&map::LDEXP),
     cuda: Cuda::Expr("ldexp(x, y)"),

@@ -11,7 +11,7 @@ use crate::autograd::GradCx;
 use crate::elementwise::explog::SQRT;
 use crate::error::Result;
 use crate::opdef::{
-    Amp, Cost, Cpu, Cuda, Fold, Form, Grad, Keep, Onnx, OpDef, Probe, Sparse, Surface,
+    Amp, Cost, Cpu, Cuda, Floats, Fold, Form, Grad, Keep, Onnx, OpDef, Pole, Probe, Sparse, Surface,
 };
 use crate::types::{DTypes, Lift, Out, Types};
 
@@ -326,6 +326,10 @@ pub static ARCTANH: OpDef = OpDef {
         >>> np.arctanh([0.0, 0.5])
         array([0.        , 0.54930615])
     ",
+    floats: Floats {
+        pole: Pole::Everywhere,
+        ..Floats::PLAIN
+    },
     cpu: Cpu::Map(&map::ARCTANH),
     cuda: Cuda::Expr("atanh(x)"),
     grad: Grad::Rule(Keep::INPUTS, |g| {

@@ -48,7 +48,7 @@ pub static FFT: OpDef = OpDef {
         array([10.+0.j, -2.+2.j, -2.+0.j, -2.-2.j])
     ",
     cpu: Cpu::Composite(|cx| {
-        let spec = spec(cx, cx.shape_along(cx.int("axis"))?, false)?;
+        let spec = spec(cx, len_along(cx, cx.int("axis"))?, false)?;
         cx.done(line::fft_lines(cx.input(0), &spec)?)
     }),
     probe: Probe::calls(&[
@@ -72,7 +72,7 @@ pub static IFFT: OpDef = OpDef {
         array([1.+0.j, 2.+0.j, 3.+0.j, 4.+0.j])
     ",
     cpu: Cpu::Composite(|cx| {
-        let spec = spec(cx, cx.shape_along(cx.int("axis"))?, true)?;
+        let spec = spec(cx, len_along(cx, cx.int("axis"))?, true)?;
         cx.done(line::fft_lines(cx.input(0), &spec)?)
     }),
     probe: Probe::calls(&[
@@ -97,7 +97,7 @@ pub static RFFT: OpDef = OpDef {
     ",
     cpu: Cpu::Composite(|cx| {
         line::real_only(cx)?;
-        let spec = spec(cx, cx.shape_along(cx.int("axis"))?, false)?;
+        let spec = spec(cx, len_along(cx, cx.int("axis"))?, false)?;
         cx.done(line::rfft_lines(cx.input(0), &spec, 1.0)?)
     }),
     probe: Probe::calls(&[
@@ -173,7 +173,7 @@ pub static IHFFT: OpDef = OpDef {
     ",
     cpu: Cpu::Composite(|cx| {
         line::real_only(cx)?;
-        let spec = spec(cx, cx.shape_along(cx.int("axis"))?, true)?;
+        let spec = spec(cx, len_along(cx, cx.int("axis"))?, true)?;
         cx.done(line::rfft_lines(cx.input(0), &spec, 1.0)?)
     }),
     probe: Probe::calls(&[
@@ -187,17 +187,15 @@ pub static IHFFT: OpDef = OpDef {
     ..ALONG
 };
 
-impl CallCx<'_> {
-    /// Size of the first argument along an axis.
-    pub(super) fn shape_along(&self, axis: i64) -> Result<i64> {
-        let axis = mxnet_tensor::normalize_axis(axis as isize, self.input(0).ndim())?;
-        Ok(self.shape(0)[axis] as i64)
-    }
+/// Size of the first argument along an axis.
+pub(super) fn len_along(cx: &CallCx, axis: i64) -> Result<i64> {
+    let axis = mxnet_tensor::normalize_axis(axis as isize, cx.input(0).ndim())?;
+    Ok(cx.shape(0)[axis] as i64)
 }
 
 /// The even number of real elements whose half spectrum the first argument has along an axis.
 pub(super) fn real_len(cx: &CallCx, axis: i64) -> Result<i64> {
-    Ok(2 * (cx.shape_along(axis)? - 1))
+    Ok(2 * (len_along(cx, axis)? - 1))
 }
 
 /// The call's transform along its axis; `natural` is its length if the call names none.

@@ -6,7 +6,7 @@ use crate::Array;
 use crate::args::{Default, Param, ParamKind};
 use crate::cx::{CallCx, CompositeCx};
 use crate::error::{Error, Result};
-use crate::fft::axis::{NORM, real_len, spec_of, to_real};
+use crate::fft::axis::{NORM, len_along, real_len, spec_of, to_real};
 use crate::fft::line;
 use crate::opdef::{Cpu, Form, OpDef, Probe, Surface, Warned};
 
@@ -251,7 +251,7 @@ fn steps(cx: &CompositeCx) -> Result<Steps> {
     axes.iter()
         .enumerate()
         .map(|(i, &axis)| {
-            let own = cx.shape_along(axis)?;
+            let own = len_along(cx, axis)?;
             let len = lens.map(|lens| match lens[i] {
                 -1 | Param::GAP => own,
                 len => len,
@@ -266,7 +266,7 @@ fn along(cx: &CompositeCx, mut x: Array, steps: &[Step], inverse: bool) -> Resul
     for &(axis, len) in steps.iter().rev() {
         let len = match len {
             Some(len) => len,
-            None => cx.shape_along(axis)?,
+            None => len_along(cx, axis)?,
         };
         x = line::fft_lines(&x, &spec_of(cx, len, axis, inverse)?)?;
     }
@@ -290,7 +290,7 @@ fn from_real(cx: &CompositeCx) -> Result<Array> {
     let (&(axis, len), rest) = last(cx, &steps)?;
     let len = match len {
         Some(len) => len,
-        None => cx.shape_along(axis)?,
+        None => len_along(cx, axis)?,
     };
     let half = line::rfft_lines(cx.input(0), &spec_of(cx, len, axis, false)?, 1.0)?;
     along(cx, half, rest, false)

@@ -1,15 +1,11 @@
 //! Integers, slices, new axes and the ellipsis: views, and the way back.
 
-use std::sync::Arc;
-
 use mxnet_tensor::{IndexItem, Layout, Scalar};
 
-use crate::Array;
 use crate::args::{Attrs, Param, ParamKind, Value};
 use crate::cpu;
 use crate::creation::dims;
 use crate::error::{Error, Result};
-use crate::interp::Flags;
 use crate::invoke::invoke1;
 use crate::opdef::{Cpu, Cuda, Grad, Keep, Onnx, OpDef, Probe, Viewed, one};
 use crate::types::Types;
@@ -84,20 +80,5 @@ fn view(layout: &Layout, key: &[IndexItem]) -> Result<Layout> {
     match found.advanced {
         None => Ok(found.view),
         Some(_) => Err(Error::index("", "index arrays make no view")),
-    }
-}
-
-impl Array {
-    /// View of the elements that a key without arrays names.
-    ///
-    /// # Errors
-    /// [`crate::Error::Index`] if the key does not fit the axes.
-    pub fn index(&self, key: Arc<[IndexItem]>) -> Result<Array> {
-        if Flags::current().may_move()
-            && let Ok(found) = self.layout().index(&key)
-        {
-            return Ok(self.seen_as(found.view));
-        }
-        invoke1(&INDEX, &[self], &[Value::Index(key)].into_iter().collect())
     }
 }

@@ -123,18 +123,13 @@ pub static FLATNONZERO: OpDef = OpDef {
     ",
     cpu: Cpu::Composite(|cx| {
         let x = cx.input(0);
-        cx.done(positions(&x.reshape(&[x.len()])?)?.reshape_last()?)
+        let places = positions(&x.reshape(&[x.len()])?)?;
+        // Of shape (1, n).
+        cx.done(places.reshape(&places.shape()[1..])?)
     }),
     probe: Probe::calls(&["i((2, 3), 2)", "b((4,))", "f(())"]),
     ..OpDef::COMPOSITE
 };
-
-impl Array {
-    /// An array of shape (1, n) as one of shape (n,).
-    fn reshape_last(&self) -> Result<Array> {
-        self.reshape(&self.shape()[1..])
-    }
-}
 
 /// The (ndim, count) matrix of positions of elements that are not zero.
 pub(super) fn positions(x: &Array) -> Result<Array> {

@@ -11,7 +11,7 @@ use crate::elementwise::comparison::EQUAL;
 use crate::error::Result;
 use crate::invoke::invoke1;
 use crate::linalg::{CONJUGATED_DOT, INV, MATVEC_ALONG, VECDOT_ALONG, VECMAT_ALONG};
-use crate::opdef::{Cpu, Form, OpDef, Probe, Sole, Surface};
+use crate::opdef::{Cpu, Floats, Form, OpDef, Probe, Sole, Surface};
 
 /// Sums over several axes of two arrays.
 pub static TENSORDOT: OpDef = OpDef {
@@ -51,6 +51,7 @@ pub static INNER: OpDef = OpDef {
         >>> np.inner([1, 2, 3], [4, 5, 6])
         array(32)
     ",
+    floats: Floats::named("dot"),
     cpu: Cpu::Composite(|cx| {
         let (a, b) = (cx.input(0), cx.input(1));
         if a.ndim() == 0 || b.ndim() == 0 {
@@ -83,6 +84,7 @@ pub static OUTER: OpDef = OpDef {
                [20, 40, 60]])
     ",
     form: Form::Out,
+    floats: Floats::named("multiply"),
     cpu: Cpu::Composite(|cx| {
         let (a, b) = (cx.input(0), cx.input(1));
         cx.done(a.reshape(&[a.len(), 1])?.mul(&b.reshape(&[1, b.len()])?)?)

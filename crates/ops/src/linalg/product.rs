@@ -14,7 +14,6 @@ use crate::autograd::GradCx;
 use crate::cx::CallCx;
 use crate::elementwise::arithmetic::MULTIPLY;
 use crate::error::{Result, Tuple};
-use crate::interp::Flags;
 use crate::invoke::invoke1;
 use crate::launch::elem;
 use crate::linalg::MATMUL_ALONG;
@@ -367,7 +366,7 @@ fn matmul_gradient(g: &GradCx) -> Result<Grads> {
     let mut grads = Grads::new();
     grads.push(if g.wants(0) {
         let da = dy.matmul(&columns.swap_last()?.conj()?)?;
-        Some(crate::reduce::sum_to(&da, rows.shape())?.reshape(a.shape())?)
+        Some(crate::sum_to(&da, rows.shape())?.reshape(a.shape())?)
     } else {
         None
     });
@@ -382,32 +381,9 @@ fn matmul_gradient(g: &GradCx) -> Result<Grads> {
         } else {
             rows.swap_last()?.conj()?.matmul(&dy)?
         };
-        Some(crate::reduce::sum_to(&db, columns.shape())?.reshape(b.shape())?)
+        Some(crate::sum_to(&db, columns.shape())?.reshape(b.shape())?)
     } else {
         None
     });
     Ok(grads)
-}
-
-impl Array {
-    /// Matrix product; leading axes broadcast.
-    ///
-    /// # Errors
-    /// [`crate::Error::Shape`] if the inner sizes differ.
-    pub fn matmul(&self, rhs: &Array) -> Result<Array> {
-        invoke1(&MATMUL, &[self, rhs], &Attrs::none())
-    }
-
-    /// View with the last two axes exchanged.
-    ///
-    /// # Errors
-    /// [`crate::Error::Axis`] if there are fewer than two axes.
-    pub fn swap_last(&self) -> Result<Array> {
-        let n = self.ndim() as i64;
-        if n >= 2 && Flags::current().is_plain() {
-            return Ok(self.seen_as(self.layout().swap_axes(-2, -1)?));
-        }
-        let axes: SmallVec<[i64; 4]> = (0..n - 2).chain([n - 1, n - 2]).collect();
-        self.transpose(Some(&axes))
-    }
 }

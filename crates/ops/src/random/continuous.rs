@@ -2,6 +2,7 @@
 
 use mxnet_tensor::DType;
 
+use super::parameter::{SamplerCx, WithParameter};
 use crate::Array;
 use crate::args::{Default, Param, ParamKind};
 use crate::cx::{CompositeCx, KernelCx};

@@ -2,6 +2,7 @@
 
 use mxnet_tensor::{DType, Kind, Scalar, default_int};
 
+use super::parameter::SamplerCx;
 use crate::args::{Attrs, Default, Param, ParamKind, Value};
 use crate::creation::dims;
 use crate::cx::CompositeCx;

@@ -3,7 +3,7 @@
 //! Numbers are a function of (seed, counter): a call reserves its counter blocks when it is made, so what it draws depends neither on
 //! threads nor on when it runs. `draw.rs`, `reject.rs` and `pick.rs` have the kernels; the distributions users see are made of those: a parameter
 //! that is an array scales and shifts a standard sample, which makes its gradient the usual one. `parameter.rs` has the parameters and
-//! the samples that they are written in. `stream.rs` says where numbers come from.
+//! the samples that they are written in.
 
 mod continuous;
 mod discrete;
@@ -12,18 +12,17 @@ mod order;
 mod parameter;
 mod pick;
 mod reject;
-mod stream;
 mod transformed;
 mod wald;
 
 pub use continuous::*;
 pub use discrete::*;
 pub use draw::*;
+pub use mxnet_core::rng::{Generator, reserve, seed, set_state, state, with_generator};
 pub use order::*;
 pub(crate) use parameter::Samples;
 pub use pick::*;
 pub use reject::*;
-pub use stream::{Generator, reserve, seed, set_state, state, with_generator};
 pub use transformed::*;
 pub use wald::*;
 

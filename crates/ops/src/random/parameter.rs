@@ -67,13 +67,14 @@ impl Parameter {
     }
 }
 
-impl Array {
-    /// An operator with a parameter on the right.
-    pub(super) fn with_parameter(
-        &self,
-        op: &'static OpDef,
-        parameter: &Parameter,
-    ) -> Result<Array> {
+/// Operators with a parameter on the right.
+pub(super) trait WithParameter {
+    /// This operator of the elements and the parameter.
+    fn with_parameter(&self, op: &'static OpDef, parameter: &Parameter) -> Result<Array>;
+}
+
+impl WithParameter for Array {
+    fn with_parameter(&self, op: &'static OpDef, parameter: &Parameter) -> Result<Array> {
         match parameter {
             Parameter::Number(x) => self.with_scalar(op, *x),
             Parameter::Elements(x) => self.binary(op, x),
@@ -81,9 +82,36 @@ impl Array {
     }
 }
 
-impl CompositeCx<'_> {
+/// What samplers read of a call.
+pub(super) trait SamplerCx {
     /// Parameter number `i`, or its default.
-    pub(super) fn parameter(&self, i: usize, default: f64) -> Result<Parameter> {
+    fn parameter(&self, i: usize, default: f64) -> Result<Parameter>;
+
+    /// `value` of the parameter `name` if it is what `rule` says, one of the rules of `reject.rs`. Numbers are checked now; arrays, which may not be
+    /// computed yet, when they are used.
+    fn check(&self, name: &'static str, value: Parameter, rule: &'static str) -> Result<Parameter>;
+
+    /// Parameter number `i`, or its default, if it is what `rule` says.
+    fn checked(
+        &self,
+        i: usize,
+        default: f64,
+        name: &'static str,
+        rule: &'static str,
+    ) -> Result<Parameter>;
+
+    /// The dtype asked for.
+    fn asked(&self) -> Option<DType>;
+
+    /// Float samples: `dtype`, else what the array parameters promote to if that is a float, else the default float.
+    fn samples(&self) -> Result<Samples>;
+
+    /// Samples of this dtype.
+    fn samples_as(&self, dtype: DType) -> Result<Samples>;
+}
+
+impl SamplerCx for CompositeCx<'_> {
+    fn parameter(&self, i: usize, default: f64) -> Result<Parameter> {
         let Some(x) = self.opt(i) else {
             return Ok(Parameter::Number(default));
         };
@@ -97,14 +125,7 @@ impl CompositeCx<'_> {
         Ok(Parameter::Elements(x.clone()))
     }
 
-    /// `value` of the parameter `name` if it is what `rule` says, one of the rules of `reject.rs`. Numbers are checked now; arrays, which may not be
-    /// computed yet, when they are used.
-    pub(super) fn check(
-        &self,
-        name: &'static str,
-        value: Parameter,
-        rule: &'static str,
-    ) -> Result<Parameter> {
+    fn check(&self, name: &'static str, value: Parameter, rule: &'static str) -> Result<Parameter> {
         match value {
             Parameter::Number(x) if holds(rule, x) => Ok(value),
             Parameter::Number(x) => {
@@ -121,8 +142,7 @@ impl CompositeCx<'_> {
         }
     }
 
-    /// Parameter number `i`, or its default, if it is what `rule` says.
-    pub(super) fn checked(
+    fn checked(
         &self,
         i: usize,
         default: f64,
@@ -132,16 +152,14 @@ impl CompositeCx<'_> {
         self.check(name, self.parameter(i, default)?, rule)
     }
 
-    /// The dtype asked for.
-    pub(super) fn asked(&self) -> Option<DType> {
+    fn asked(&self) -> Option<DType> {
         match self.find("dtype") {
             Some(Value::DType(dtype)) => Some(*dtype),
             _ => None,
         }
     }
 
-    /// Float samples: `dtype`, else what the array parameters promote to if that is a float, else the default float.
-    pub(super) fn samples(&self) -> Result<Samples> {
+    fn samples(&self) -> Result<Samples> {
         let dtype = self.asked().unwrap_or_else(|| {
             let arrays: SmallVec<[Option<&Array>; 8]> = arrays(self).map(Some).collect();
             match arrays.is_empty() {
@@ -160,8 +178,7 @@ impl CompositeCx<'_> {
         self.samples_as(dtype)
     }
 
-    /// Samples of this dtype.
-    pub(super) fn samples_as(&self, dtype: DType) -> Result<Samples> {
+    fn samples_as(&self, dtype: DType) -> Result<Samples> {
         let shapes: SmallVec<[&[usize]; 8]> = arrays(self).map(Array::shape).collect();
         let natural = broadcast_shapes(&shapes)?;
         let shape = match self.opt_ints("size") {

@@ -2,6 +2,7 @@
 
 use mxnet_tensor::{DType, default_int};
 
+use super::parameter::{SamplerCx, WithParameter};
 use crate::Array;
 use crate::args::{Default, Param};
 use crate::creation::dims;

@@ -2,6 +2,7 @@
 
 use mxnet_tensor::DType;
 
+use super::parameter::SamplerCx;
 use crate::args::{Attrs, Param};
 use crate::cx::CompositeCx;
 use crate::elementwise::arithmetic::SQUARE;

@@ -14,7 +14,7 @@ use crate::invoke::invoke1;
 use crate::launch::elem;
 use crate::nn::operand::dense;
 use crate::opdef::{
-    Cost, Cpu, Form, Grad, Inferred, Keep, Onnx, OpDef, Probe, Short, Surface, one_of,
+    Cost, Cpu, Floats, Form, Grad, Inferred, Keep, Onnx, OpDef, Probe, Short, Surface, one_of,
 };
 use crate::reduce::masked::empty;
 use crate::reduce::{MASKED_ALL, MASKED_ANY, MASKED_MEAN, MASKED_PROD, MASKED_SUM};
@@ -82,6 +82,7 @@ pub static SUM: OpDef = OpDef {
     ",
     infer: |cx| folded(cx, accumulator),
     extended: Some(&MASKED_SUM),
+    floats: Floats::named("reduce"),
     cpu: Cpu::Kernel(|cx| run(cx, Reduce::Sum)),
     grad: Grad::Rule(Keep::NOTHING, |g| g.one(spread(g, g.dy(0))?)),
     onnx: Onnx::Node {
@@ -102,6 +103,7 @@ pub static PROD: OpDef = OpDef {
     ",
     infer: |cx| folded(cx, accumulator),
     extended: Some(&MASKED_PROD),
+    floats: Floats::named("reduce"),
     cpu: Cpu::Kernel(|cx| run(cx, Reduce::Prod)),
     grad: Grad::Rule(Keep::INPUTS, |g| {
         // The slope is the product of the others, found without division so that zeros do no harm.
@@ -189,6 +191,7 @@ pub static MEAN: OpDef = OpDef {
     },
     extended: Some(&MASKED_MEAN),
     warns: Some(empty),
+    floats: Floats::named("reduce"),
     cpu: Cpu::Kernel(|cx| run(cx, Reduce::Mean)),
     grad: Grad::Rule(Keep::NOTHING, |g| {
         let n: usize = g
@@ -466,54 +469,4 @@ pub(crate) fn unreduced(
         })
         .collect();
     y.reshape(&full)
-}
-
-/// Sums over the axes along which something of `shape` was broadcast to the shape of `x`.
-///
-/// # Errors
-/// [`crate::Error::Memory`].
-pub fn sum_to(x: &Array, shape: &[usize]) -> Result<Array> {
-    if x.shape() == shape {
-        return Ok(x.clone());
-    }
-    let lead = x.ndim() - shape.len();
-    let axes: SmallVec<[i64; 4]> = (0..x.ndim())
-        .filter(|&i| i < lead || shape[i - lead] == 1 && x.shape()[i] != 1)
-        .map(|i| i as i64)
-        .collect();
-    x.sum(Some(&axes), true)?.reshape(shape)
-}
-
-impl Array {
-    /// Sum over these axes; all for `None`.
-    ///
-    /// # Errors
-    /// [`crate::Error::Axis`] if an axis does not exist or repeats.
-    pub fn sum(&self, axes: Option<&[i64]>, keepdims: bool) -> Result<Array> {
-        let attrs: Attrs = [
-            axes.map_or(Value::None, Value::from),
-            Value::None,
-            Value::Bool(keepdims),
-        ]
-        .into_iter()
-        .collect();
-        invoke1(&SUM, &[self], &attrs)
-    }
-}
-
-impl Array {
-    /// Mean over these axes; all for `None`.
-    ///
-    /// # Errors
-    /// [`crate::Error::Axis`] if an axis does not exist or repeats.
-    pub fn mean(&self, axes: Option<&[i64]>, keepdims: bool) -> Result<Array> {
-        let attrs: Attrs = [
-            axes.map_or(Value::None, Value::from),
-            Value::None,
-            Value::Bool(keepdims),
-        ]
-        .into_iter()
-        .collect();
-        invoke1(&MEAN, &[self], &attrs)
-    }
 }

@@ -14,7 +14,7 @@ use crate::elementwise::logic::{LOGICAL_AND, LOGICAL_OR};
 use crate::error::Result;
 use crate::floats;
 use crate::interp::{self, Flags};
-use crate::opdef::{Cpu, Form, OpDef, Probe, Warned};
+use crate::opdef::{Cpu, Floats, Form, OpDef, Probe, Warned};
 use crate::reduce::fold::averaged;
 use crate::ufunc::{self, Initial, Reduction};
 
@@ -27,6 +27,7 @@ const EXTENDED: OpDef = OpDef {
 /// Sum of some of the elements.
 pub static MASKED_SUM: OpDef = OpDef {
     name: "masked_sum",
+    floats: Floats::named("reduce"),
     params: &[
         Param::array("a"),
         Param::reduced("axis"),
@@ -54,6 +55,7 @@ pub static MASKED_SUM: OpDef = OpDef {
 /// Product of some of the elements.
 pub static MASKED_PROD: OpDef = OpDef {
     name: "masked_prod",
+    floats: Floats::named("reduce"),
     params: MASKED_SUM.params,
     doc: "Product of `initial` and the elements over `axis` (all axes for None) where `where` is true.",
     cpu: Cpu::Composite(|cx| folded(cx, &MULTIPLY, 1)),
@@ -70,6 +72,7 @@ pub static MASKED_PROD: OpDef = OpDef {
 /// Largest of some of the elements.
 pub static MASKED_MAX: OpDef = OpDef {
     name: "masked_max",
+    floats: Floats::named("reduce"),
     params: &[
         Param::array("a"),
         Param::reduced("axis"),
@@ -87,6 +90,7 @@ pub static MASKED_MAX: OpDef = OpDef {
 /// Smallest of some of the elements.
 pub static MASKED_MIN: OpDef = OpDef {
     name: "masked_min",
+    floats: Floats::named("reduce"),
     params: MASKED_MAX.params,
     doc: "Smallest of `initial` and the elements over `axis` (all axes for None) where `where` is true. With `where` there must be an `initial`.",
     cpu: Cpu::Composite(|cx| folded(cx, &MINIMUM, 1)),
@@ -104,6 +108,7 @@ const EXTREMES: &[&str] = &[
 /// Whether any of some elements is true.
 pub static MASKED_ANY: OpDef = OpDef {
     name: "masked_any",
+    floats: Floats::named("reduce"),
     params: &[
         Param::array("a"),
         Param::reduced("axis"),
@@ -120,6 +125,7 @@ pub static MASKED_ANY: OpDef = OpDef {
 /// Whether all of some elements are true.
 pub static MASKED_ALL: OpDef = OpDef {
     name: "masked_all",
+    floats: Floats::named("reduce"),
     params: MASKED_ANY.params,
     doc: "Whether no element over `axis` (all axes for None) where `where` is true is zero.",
     cpu: Cpu::Composite(|cx| folded(cx, &LOGICAL_AND, 1)),
@@ -135,6 +141,7 @@ const TRUTHS: &[&str] = &[
 /// Mean of some of the elements.
 pub static MASKED_MEAN: OpDef = OpDef {
     name: "masked_mean",
+    floats: Floats::named("reduce"),
     params: &[
         Param::array("a"),
         Param::reduced("axis"),
@@ -168,6 +175,7 @@ pub static MASKED_MEAN: OpDef = OpDef {
 /// Variance of some of the elements.
 pub static MASKED_VAR: OpDef = OpDef {
     name: "masked_var",
+    floats: Floats::named("reduce"),
     params: &[
         Param::array("a"),
         Param::reduced("axis"),
@@ -190,6 +198,7 @@ pub static MASKED_VAR: OpDef = OpDef {
 /// Standard deviation of some of the elements.
 pub static MASKED_STD: OpDef = OpDef {
     name: "masked_std",
+    floats: Floats::named("reduce"),
     params: MASKED_VAR.params,
     doc: "Standard deviation over `axis` (all axes for None) of the elements where `where` is true: the square root of `var`.",
     cpu: Cpu::Composite(|cx| cx.done(variance(cx, true)?)),

@@ -10,7 +10,7 @@ use crate::args::{Default, Param, ParamKind};
 use crate::autograd::GradCx;
 use crate::cx::{CallCx, KernelCx};
 use crate::error::Result;
-use crate::opdef::{Cpu, Grad, Grads, Inferred, Keep, OpDef, Probe, Surface};
+use crate::opdef::{Cpu, Floats, Grad, Grads, Inferred, Keep, OpDef, Probe, Surface};
 use crate::reduce::fold::{REDUCTION, averaged, folded, over, own_axes, spread};
 use crate::reduce::masked::unfree;
 use crate::reduce::{MASKED_STD, MASKED_VAR};
@@ -58,6 +58,7 @@ pub static VAR: OpDef = OpDef {
         array(2.3333335)
     ",
     extended: Some(&MASKED_VAR),
+    floats: Floats::named("reduce"),
     cpu: Cpu::Kernel(|cx| run(cx, false)),
     grad: Grad::Rule(Keep::INPUTS, |g| g.one(slope(g, g.dy(0))?)),
     ..SPREAD
@@ -74,6 +75,7 @@ pub static STD: OpDef = OpDef {
         array([1., 2.])
     ",
     extended: Some(&MASKED_STD),
+    floats: Floats::named("reduce"),
     cpu: Cpu::Kernel(|cx| run(cx, true)),
     // d sqrt(v) = dv / (2 sqrt(v)).
     grad: Grad::Rule(Keep::ALL, |g| -> Result<Grads> {

@@ -4,9 +4,9 @@ use smallvec::SmallVec;
 
 use crate::Array;
 use crate::args::{Attrs, Param, ParamKind, Value};
-use crate::creation::axes_in_order;
 use crate::error::Result;
 use crate::invoke::invoke1;
+use crate::laid::axes_in_order;
 use crate::opdef::{
     Copied, Cpu, Grad, Keep, Onnx, OpDef, Probe, Short, Sole, Sparse, Surface, Viewed,
 };

@@ -1,20 +1,14 @@
 //! Copies and conversions.
 
-use std::sync::Arc;
-
-use mxnet_kernels::Serial;
-use mxnet_tensor::{Casting, DType, Device, Dims, Layout, Scalar, Strides, can_cast};
+use mxnet_tensor::{Casting, DType, Dims, can_cast};
 use smallvec::SmallVec;
 
-use crate::args::{Attrs, Param, ParamKind, Value};
-use crate::creation::{Axes, axes_in_order, inverse};
-use crate::cx::KernelCx;
+use crate::args::{Param, ParamKind};
 use crate::error::Result;
-use crate::invoke::invoke1;
 use crate::opdef::{
-    Cost, Cpu, Cuda, Grad, Keep, Onnx, OpDef, Probe, Short, Sole, Sparse, Surface, one_of,
+    Cost, Cpu, Cuda, Floats, Grad, Keep, Onnx, OpDef, Probe, Short, Sole, Sparse, Surface, one_of,
 };
-use crate::types::{Types, check_element};
+use crate::types::Types;
 use crate::{Array, cpu};
 
 /// The elements, in memory of their own.
@@ -24,7 +18,7 @@ pub static COPY: OpDef = OpDef {
     doc: "The same elements in memory of their own, in C order.",
     types: Types::First,
     infer: |cx| cx.same_as(0),
-    cpu: Cpu::Kernel(copy_kernel),
+    cpu: Cpu::Kernel(cpu::copy_kernel),
     cuda: Cuda::Expr("x"),
     grad: Grad::Rule(Keep::NOTHING, |g| g.one(g.dy(0).clone())),
     onnx: Onnx::Node {
@@ -111,7 +105,12 @@ pub static CAST: OpDef = OpDef {
             cx.dtype("dtype").unwrap_or(DType::F32),
         )
     },
-    cpu: Cpu::Kernel(copy_kernel),
+    floats: Floats {
+        shrinks: true,
+        converts: true,
+        ..Floats::PLAIN
+    },
+    cpu: Cpu::Kernel(cpu::copy_kernel),
     cuda: Cuda::Expr("x"),
     grad: Grad::Rule(Keep::NOTHING, |g| {
         if g.dtype_of(0).is_inexact() {
@@ -167,6 +166,12 @@ pub static ASTYPE: OpDef = OpDef {
     ",
     short: Short::Cast,
     sole: Sole::AsOperand,
+    floats: Floats {
+        shrinks: true,
+        converts: true,
+        name: "cast",
+        ..Floats::PLAIN
+    },
     cpu: Cpu::Composite(|cx| {
         let (x, dtype) = (cx.input(0), cx.dtype("dtype").unwrap_or(cx.dtype_of(0)));
         let casting = cx
@@ -245,7 +250,7 @@ pub static TO_DEVICE: OpDef = OpDef {
         .with_hint("arrays can be on mx.cpu()")),
         _ => cx.same_as(0),
     },
-    cpu: Cpu::Kernel(copy_kernel),
+    cpu: Cpu::Kernel(cpu::copy_kernel),
     grad: Grad::Rule(Keep::NOTHING, |g| g.one(g.dy(0).to_device(g.device_of(0))?)),
     onnx: Onnx::Node {
         ty: "Identity",
@@ -256,139 +261,6 @@ pub static TO_DEVICE: OpDef = OpDef {
     probe: Probe::calls(&["f((2, 3)), 'cpu(1)'"]),
     ..OpDef::DEFAULT
 };
-
-pub(crate) fn copy_kernel(cx: &KernelCx) -> Result<()> {
-    cpu::copy(cx.input(0), cx.output(0), cx.threads)
-}
-
-/// [`copy_kernel`] by one thread.
-pub(crate) fn copy_alone(cx: &KernelCx) -> Result<()> {
-    cpu::copy(cx.input(0), cx.output(0), &Serial)
-}
-
-/// The dense layout whose axes are in the same order in memory as those of `layout`; `None` if axes overlap or are reversed.
-pub(crate) fn dense_like(layout: &Layout) -> Option<Layout> {
-    let mut axes: SmallVec<[usize; 4]> = (0..layout.ndim()).collect();
-    axes.sort_by_key(|&a| std::cmp::Reverse(layout.strides()[a]));
-    let mut strides = Strides::from_elem(0, layout.ndim());
-    let mut step = 1_isize;
-    for &axis in axes.iter().rev() {
-        if layout.strides()[axis] <= 0 && layout.shape()[axis] > 1 {
-            return None;
-        }
-        strides[axis] = step;
-        step *= layout.shape()[axis].max(1) as isize;
-    }
-    Layout::strided(layout.shape(), &strides, 0).ok()
-}
-
-/// What `work` makes of the array when its axes come in this order, slowest first, brought back into place.
-fn in_axes(
-    x: &Array,
-    axes: Option<Axes>,
-    work: impl FnOnce(&Array) -> Result<Array>,
-) -> Result<Array> {
-    let Some(axes) = axes else {
-        return work(x);
-    };
-    let order: SmallVec<[i64; 4]> = axes.iter().map(|&axis| axis as i64).collect();
-    let result = work(&x.transpose(Some(&order))?)?.transpose(Some(&inverse(&axes)))?;
-    let is_copy = !Arc::ptr_eq(result.tensor().storage(), x.tensor().storage());
-    Ok(if is_copy { result.as_own() } else { result })
-}
-
-impl Array {
-    /// The elements in memory of their own; `order` says how the axes lie there: "C", "F", "A" (Fortran order if the array has it) or "K" (as
-    /// in the array).
-    ///
-    /// # Errors
-    /// [`crate::Error::Memory`].
-    pub fn copy_in(&self, order: &str) -> Result<Array> {
-        in_axes(self, axes_in_order(order, self.layout()), Array::copy)
-    }
-
-    /// The elements converted to `dtype`, with the axes in memory as [`Array::copy_in`] says; the array itself if it has the dtype.
-    ///
-    /// # Errors
-    /// [`crate::Error::Memory`].
-    pub fn astype_in(&self, order: &str, dtype: DType) -> Result<Array> {
-        in_axes(self, axes_in_order(order, self.layout()), |x| {
-            x.astype(dtype)
-        })
-    }
-
-    /// Whether the elements lie in this order, as [`Array::copy_in`] names them.
-    pub fn has_order(&self, order: &str) -> bool {
-        match order {
-            "C" => self.layout().is_contiguous(),
-            "F" => self.layout().is_fortran(),
-            "A" => self.layout().is_contiguous() || self.layout().is_fortran(),
-            _ => true,
-        }
-    }
-
-    /// The elements in this order: the array itself if they are.
-    ///
-    /// # Errors
-    /// [`crate::Error::Memory`].
-    pub fn in_order(&self, order: &str) -> Result<Array> {
-        if self.has_order(order) {
-            Ok(self.clone())
-        } else {
-            self.copy_in(order)
-        }
-    }
-
-    /// The elements in memory of their own.
-    ///
-    /// # Errors
-    /// [`crate::Error::Memory`].
-    pub fn copy(&self) -> Result<Array> {
-        invoke1(&COPY, &[self], &Attrs::none())
-    }
-
-    /// The elements in C order: the array itself if they are.
-    ///
-    /// # Errors
-    /// [`crate::Error::Memory`].
-    pub fn contiguous(&self) -> Result<Array> {
-        if self.layout().is_contiguous() {
-            Ok(self.clone())
-        } else {
-            self.copy()
-        }
-    }
-
-    /// The elements on `device`: the array itself if they are there.
-    ///
-    /// # Errors
-    /// [`crate::Error::Device`] if there is no such device.
-    pub fn to_device(&self, device: Device) -> Result<Array> {
-        if self.device() == device {
-            Ok(self.clone())
-        } else {
-            invoke1(
-                &TO_DEVICE,
-                &[self],
-                &[Value::Device(device)].into_iter().collect(),
-            )
-        }
-    }
-
-    /// The elements converted to `dtype`: the array itself if they have it.
-    ///
-    /// # Errors
-    /// [`crate::Error::Overflow`] if it is a Python integer beyond 64 bits and `dtype` does not hold it; [`crate::Error::Memory`].
-    pub fn astype(&self, dtype: DType) -> Result<Array> {
-        if self.dtype() == dtype && !self.is_weak() {
-            return Ok(self.clone());
-        }
-        if let Some(value @ Scalar::Wide(_)) = self.number() {
-            check_element("astype", &value, dtype)?;
-        }
-        invoke1(&CAST, &[self], &[Value::DType(dtype)].into_iter().collect())
-    }
-}
 
 /// Writes `value`, broadcast and converted, into the elements of `target`. Bumps the version of what it changes.
 ///

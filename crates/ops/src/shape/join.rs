@@ -13,7 +13,7 @@ use crate::error::{Result, Tuple};
 use crate::invoke::invoke1;
 use crate::laid;
 use crate::opdef::{
-    Cost, Cpu, Form, Grad, Grads, Inferred, Keep, Onnx, OpDef, Probe, Surface, one_of,
+    Cost, Cpu, Floats, Form, Grad, Grads, Inferred, Keep, Onnx, OpDef, Probe, Surface, one_of,
 };
 use crate::shape::axes::{at_least_1, at_least_2, at_least_3};
 use crate::shape::part::narrow;
@@ -45,6 +45,7 @@ pub static CONCATENATE: OpDef = OpDef {
     ",
     form: Form::Out,
     infer: joined,
+    floats: Floats::named("cast"),
     cpu: Cpu::Kernel(join),
     order: Some(|cx| match cx.is_none("axis") {
         true => None,
@@ -225,6 +226,7 @@ pub static STACK: OpDef = OpDef {
                [2, 4]])
     ",
     form: Form::Out,
+    floats: Floats::named("cast"),
     cpu: Cpu::Composite(stacked),
     probe: Probe::calls(&[
         "[f((2, 3)), f((2, 3))]",

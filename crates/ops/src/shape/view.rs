@@ -5,10 +5,8 @@ use std::sync::Arc;
 use mxnet_tensor::reshape_dims;
 use smallvec::SmallVec;
 
-use crate::Array;
 use crate::args::{Attrs, Param, ParamKind, Value};
-use crate::error::{Result, Tuple};
-use crate::interp::Flags;
+use crate::error::Tuple;
 use crate::invoke::invoke1;
 use crate::opdef::{Cpu, Grad, Keep, Onnx, OpDef, Probe, Short, Sparse, Surface, Viewed};
 
@@ -212,7 +210,7 @@ pub static BROADCAST_TO: OpDef = OpDef {
         Ok(Viewed::Locked(cx.layout.broadcast_to(&shape)?))
     }),
     grad: Grad::Rule(Keep::NOTHING, |g| {
-        g.one(crate::reduce::sum_to(g.dy(0), g.shape(0))?)
+        g.one(crate::sum_to(g.dy(0), g.shape(0))?)
     }),
     onnx: Onnx::Node {
         ty: "Expand",
@@ -221,62 +219,3 @@ pub static BROADCAST_TO: OpDef = OpDef {
     probe: Probe::calls(&["f((3, 1)), (2, 3, 4)", "f(()), (2,)", "f((1, 0)), (5, 0)"]),
     ..OpDef::VIEW
 };
-
-impl Array {
-    /// The elements with another shape: a view where possible.
-    ///
-    /// # Errors
-    /// [`crate::Error::Shape`] if the number of elements differs.
-    pub fn reshape(&self, shape: &[usize]) -> Result<Array> {
-        let sizes: SmallVec<[isize; 4]> = shape.iter().map(|&n| n as isize).collect();
-        if Flags::current().may_move()
-            && let Ok(Some(layout)) = self.layout().reshape(&sizes)
-        {
-            return Ok(self.seen_as(layout));
-        }
-        invoke1(
-            &RESHAPE,
-            &[self],
-            &[Value::from(shape), Value::Word("C")].into_iter().collect(),
-        )
-    }
-
-    /// The axes in this order; reversed if `None`.
-    ///
-    /// # Errors
-    /// [`crate::Error::Axis`] if `axes` is not a permutation.
-    pub fn transpose(&self, axes: Option<&[i64]>) -> Result<Array> {
-        let signed: Option<SmallVec<[isize; 4]>> =
-            axes.map(|axes| axes.iter().map(|&a| a as isize).collect());
-        if Flags::current().may_move()
-            && let Ok(layout) = self.layout().transpose(signed.as_deref())
-        {
-            return Ok(self.seen_as(layout));
-        }
-        invoke1(
-            &TRANSPOSE,
-            &[self],
-            &[axes.map_or(Value::None, Value::from)]
-                .into_iter()
-                .collect(),
-        )
-    }
-
-    /// Repeated to this shape without copying.
-    ///
-    /// # Errors
-    /// [`crate::Error::Shape`] if it does not broadcast.
-    pub fn broadcast_to(&self, shape: &[usize]) -> Result<Array> {
-        if Flags::current().may_move()
-            && let Ok(layout) = self.layout().broadcast_to(shape)
-        {
-            let repeated = self.tensor().with_layout(layout).locked(true);
-            return Ok(Array::from_tensor(repeated));
-        }
-        invoke1(
-            &BROADCAST_TO,
-            &[self],
-            &[Value::from(shape)].into_iter().collect(),
-        )
-    }
-}

@@ -208,7 +208,7 @@ fn fold(cx: &KernelCx) -> Result<()> {
     };
     let result = Tensor::empty(&[x.width], compute, Device::cpu(0))?;
     let initial = cx.scalar("initial");
-    let any_order = cx.function_reorders() && mask.is_none();
+    let any_order = function_reorders(cx) && mask.is_none();
     match initial {
         Some(value) => cpu::fill(&result, value, cx.threads),
         None if x.rows == 0 || mask.is_some() => {
@@ -370,9 +370,7 @@ pub(super) unsafe fn segment(
     }
 }
 
-impl KernelCx<'_> {
-    /// Whether the function that the call names folds in any order.
-    fn function_reorders(&self) -> bool {
-        registry::find(self.str("function")).is_some_and(|op| op.fold.reorders)
-    }
+/// Whether the function that the call names folds in any order.
+fn function_reorders(cx: &KernelCx) -> bool {
+    registry::find(cx.str("function")).is_some_and(|op| op.fold.reorders)
 }

@@ -13,7 +13,7 @@ use crate::interp::Flags;
 use crate::invoke::{invoke_with, invoke1, only};
 use crate::opdef::OpDef;
 use crate::reduce::ANY;
-use crate::{Array, creation, shape};
+use crate::{Array, creation, floats, shape};
 
 /// Where a fold starts.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -91,7 +91,7 @@ pub fn reduce(op: &'static OpDef, x: &Array, how: &Reduction) -> Result<Array> {
             return Err(Error::value(op.name, problem));
         }
     }
-    let x = &x.astype_of_loop(op, dtype)?;
+    let x = &astype_of_loop(x, op, dtype)?;
     if let (0, Some(value)) = (folded, start) {
         return creation::full(&shape, value, dtype, x.device());
     }
@@ -132,7 +132,7 @@ pub fn reduce(op: &'static OpDef, x: &Array, how: &Reduction) -> Result<Array> {
             explicit
         };
         if let (&[axis], None, None) = (&axes[..], start, &mask) {
-            crate::floats::look_at_steps(op, x, axis)?;
+            look_at_steps(op, x, axis)?;
         }
         if op.refuses.is_some() && dtype.is_signed() && dtype.is_integer() {
             refuse_negative(
@@ -314,7 +314,7 @@ pub fn accumulate(op: &'static OpDef, x: &Array, axis: i64, dtype: Option<DType>
     }
     let axis = normalize_axis(axis as isize, x.ndim())?;
     let dtype = fold_dtype(op, "accumulate", x, dtype)?;
-    let x = x.astype_of_loop(op, dtype)?;
+    let x = astype_of_loop(x, op, dtype)?;
     let composed = is_composed(op, &x);
     if let Some(steps) = op.fold.accumulate
         && (!composed || steps.is_differentiable())
@@ -397,7 +397,7 @@ pub fn reduceat(
         return Err(Error::index(op.name, problem));
     }
     let dtype = fold_dtype(op, "reduceat", x, dtype)?;
-    let x = x.astype_of_loop(op, dtype)?;
+    let x = astype_of_loop(x, op, dtype)?;
     let attrs: Attrs = [
         Value::Str(op.name.into()),
         Value::from(&starts[..]),
@@ -445,18 +445,33 @@ pub fn outer(op: &'static OpDef, a: &Array, b: &Array) -> Result<Array> {
     a.reshape(&shape)
 }
 
-impl Array {
-    /// The elements in the dtype in which `op` folds them; truth of elements is what logic folds.
-    fn astype_of_loop(&self, op: &'static OpDef, dtype: DType) -> Result<Array> {
-        // Kernels of their own convert on the way: sums of small integers need no copy in 64 bits.
-        let converts = op
-            .fold
-            .reduce
-            .is_some_and(|fold| fold.params.iter().any(|p| p.name == "dtype"));
-        let logic = dtype == DType::Bool && op.fold.reduce.is_some();
-        if self.dtype() == dtype || (converts && self.dtype().kind() <= dtype.kind()) || logic {
-            return Ok(self.clone());
-        }
-        self.astype(dtype)
+/// The elements in the dtype in which `op` folds them; truth of elements is what logic folds.
+fn astype_of_loop(x: &Array, op: &'static OpDef, dtype: DType) -> Result<Array> {
+    // Kernels of their own convert on the way: sums of small integers need no copy in 64 bits.
+    let converts = op
+        .fold
+        .reduce
+        .is_some_and(|fold| fold.params.iter().any(|p| p.name == "dtype"));
+    let logic = dtype == DType::Bool && op.fold.reduce.is_some();
+    if x.dtype() == dtype || (converts && x.dtype().kind() <= dtype.kind()) || logic {
+        return Ok(x.clone());
     }
+    x.astype(dtype)
+}
+
+/// Looks at the steps of folding integers by a division: each divides what the ones before have left.
+fn look_at_steps(op: &'static OpDef, x: &Array, axis: i64) -> Result<()> {
+    let len = normalize_axis(axis as isize, x.ndim()).map(|axis| x.shape()[axis])?;
+    if !floats::is_watching() || !x.dtype().is_integer() || len < 2 {
+        return Ok(());
+    }
+    floats::unwatched(|| {
+        let so_far = accumulate(op, x, axis, None)?;
+        let axis = normalize_axis(axis as isize, x.ndim())?;
+        let operands = [
+            &shape::narrow(&so_far, axis, 0, len - 1)?,
+            &shape::narrow(x, axis, 1, len)?,
+        ];
+        floats::look_at_integers(op, &operands, x.dtype(), "reduce")
+    })
 }

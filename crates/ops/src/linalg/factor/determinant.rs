@@ -11,7 +11,7 @@ use crate::args::{Attrs, Param};
 use crate::cx::CallCx;
 use crate::error::Result;
 use crate::invoke::invoke1;
-use crate::opdef::{Cpu, Grad, GradRule, Inferred, Keep, Onnx, OpDef, Probe, Surface, one};
+use crate::opdef::{Cpu, Floats, Grad, GradRule, Inferred, Keep, Onnx, OpDef, Probe, Surface, one};
 
 fn per_matrix(cx: &CallCx) -> Result<Inferred> {
     one(Dims::from_slice(squares(cx, 0)?.lead))
@@ -114,6 +114,10 @@ pub static SLOGDET: OpDef = OpDef {
         let lead = Dims::from_slice(squares(cx, 0)?.lead);
         let dtype = factored(cx)?;
         cx.many([(lead.clone(), dtype), (lead, dtype.real())])
+    },
+    floats: Floats {
+        silent: true,
+        ..Floats::PLAIN
     },
     cpu: Cpu::Kernel(|cx| {
         let dtype = cx.output(0).dtype();

@@ -10,6 +10,7 @@ use crate::args::Param;
 use crate::autograd::GradCx;
 use crate::cx::{CallCx, CompositeCx, EagerCx, InferCx, KernelCx, ViewCx};
 use crate::error::Result;
+use crate::invoke::Call;
 use crate::types::Types;
 use crate::{Array, Outputs};
 
@@ -43,6 +44,12 @@ pub struct OpDef {
     pub out_spreads: bool,
     /// What a Python number answers for itself.
     pub of_number: Option<OfNumber>,
+    /// Calls of an elementwise operator that other calls carry out. Asked when a call is prepared: it may look at dtypes, shapes and attributes.
+    pub expands: Option<Expands>,
+    /// What it answers to a Python integer that the dtype which it computes in does not hold; `None`: an error.
+    pub beyond: Option<fn(&Call, DType) -> Option<Beyond>>,
+    /// What floating-point errors of it are.
+    pub floats: Floats,
     /// What refuses operands of an elementwise operator for their values, before anything is computed: it may run later, on another thread.
     pub refuses: Option<Refusal>,
     /// What a call warns of whatever `seterr` says, told by shapes or by a mask: too few elements. Asked where Python calls.
@@ -105,6 +112,74 @@ pub type Words = &'static [(&'static str, &'static str)];
 
 /// Looks at the operands of an elementwise operator that will be computed in this dtype.
 pub type Refusal = fn(&KernelCx, DType) -> Result<()>;
+
+/// Whether other calls carry this one out, and how.
+pub type Expands = fn(&Call) -> Option<Expansion>;
+
+/// Carries a call out by other calls, its `outs` included.
+pub type Expansion = fn(&Call) -> Result<Outputs>;
+
+/// What becomes of a Python integer that no integer type of the call holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Beyond {
+    /// The result is this everywhere.
+    Answer(bool),
+    /// The number counts as true.
+    True,
+}
+
+/// What floating-point errors of an operator are, beyond a NaN or an infinity that no operand had.
+#[derive(Clone, Copy, Debug)]
+pub struct Floats {
+    /// What warnings call the operator; empty: its name.
+    pub name: &'static str,
+    /// Where an infinity is a division by zero, not an overflow.
+    pub pole: Pole,
+    /// Whether a result that is too small for its dtype counts as underflow.
+    pub shrinks: bool,
+    /// Whether a zero among the operands leaves a tiny result an underflow: `exp`.
+    pub counts_zeros: bool,
+    /// Whether integers divide, by a second operand that may be zero.
+    pub divides: bool,
+    /// Whether the lowest integer divided by -1 overflows.
+    pub quotient: bool,
+    /// Whether floats become integers, which some do not fit.
+    pub converts: bool,
+    /// Whether nothing is reported.
+    pub silent: bool,
+}
+
+impl Floats {
+    /// NaN is an invalid value and an infinity an overflow.
+    pub const PLAIN: Floats = Floats {
+        name: "",
+        pole: Pole::None,
+        shrinks: false,
+        counts_zeros: false,
+        divides: false,
+        quotient: false,
+        converts: false,
+        silent: false,
+    };
+    /// The same, of an operator that warnings name so.
+    pub const fn named(name: &'static str) -> Floats {
+        Floats {
+            name,
+            ..Floats::PLAIN
+        }
+    }
+}
+
+/// Where an infinity is a division by zero.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pole {
+    /// Nowhere.
+    None,
+    /// Where this operand is zero.
+    ZeroOf(usize),
+    /// Wherever there is one.
+    Everywhere,
+}
 
 /// The axes of an output in the order of memory.
 pub type OrderFn = fn(&CallCx) -> Option<Dims>;
@@ -576,6 +651,9 @@ impl OpDef {
         out_spreads: false,
         of_number: None,
         refuses: None,
+        expands: None,
+        beyond: None,
+        floats: Floats::PLAIN,
         sole: Sole::Scalar,
         warns: None,
         bundle: |_| Bundle::Natural,

@@ -10,16 +10,16 @@ use mxnet_tensor::{
 use smallvec::SmallVec;
 
 use crate::args::{Attrs, ParamKind, Value};
+use crate::builtins::builtins;
 use crate::cx::{KernelCx, ViewCx};
-use crate::elementwise::comparison::{self, Beyond};
 use crate::error::{Error, Result, Tuple};
 use crate::invoke::{Call, dispatch};
 use crate::launch::{Kernel, cost_ns, launch};
-use crate::opdef::{Cpu, Inferred, Viewed};
+use crate::opdef::{Beyond, Cpu, Inferred, Viewed};
 use crate::plan::{self, Launch, OutputPlan, Plan};
 use crate::read::read_all;
 use crate::types::{self, Types};
-use crate::{Array, Outputs, cpu, interp, laid, shape, variants};
+use crate::{Array, Outputs, cpu, creation, interp, laid, variants};
 
 /// Executes a call at once.
 #[inline]
@@ -189,7 +189,7 @@ fn takes_result(call: &Call, out: &Array, returned: DType) -> bool {
 }
 
 /// Outputs that `outs` already holds are copied there, unless they were computed there.
-fn into_outs(call: &Call, results: Outputs) -> Result<Outputs> {
+pub fn into_outs(call: &Call, results: Outputs) -> Result<Outputs> {
     if call.outs.is_empty() {
         return Ok(results);
     }
@@ -239,11 +239,8 @@ fn elementwise(
     on_device: Option<fn(&KernelCx) -> Result<()>>,
     device: Device,
 ) -> Result<Plan> {
-    if comparison::is_of_both_signs(call) {
-        return Ok(Plan::Expand(|call| {
-            let result = comparison::of_both_signs(call)?;
-            into_outs(call, SmallVec::from_buf([result]))
-        }));
+    if let Some(body) = call.op.expands.and_then(|expands| expands(call)) {
+        return Ok(Plan::Expand(body));
     }
     let (compute, returned) = types::resolve_call(call)?;
     if rounds_numbers(call, compute) {
@@ -318,21 +315,26 @@ fn numbers(call: &Call, compute: DType) -> SmallVec<[(usize, DType); 2]> {
 fn misfit(call: &Call, compute: DType) -> Option<Error> {
     numbers(call, compute).into_iter().find_map(|(i, dtype)| {
         let value = call.inputs[i].and_then(Array::number)?;
-        let has_answer = value.fits(dtype) || comparison::beyond(call, compute).is_some();
+        let has_answer = value.fits(dtype) || beyond(call, compute).is_some();
         (!has_answer).then(|| types::out_of_bounds(call.op.name, value, dtype))
     })
+}
+
+/// What the operator answers to a Python integer that it cannot compute with, if it does.
+fn beyond(call: &Call, compute: DType) -> Option<Beyond> {
+    call.op.beyond.and_then(|beyond| beyond(call, compute))
 }
 
 /// A Python integer that the dtype it takes on cannot hold: comparisons and logic have an answer, anything else is an error.
 #[cold]
 fn beyond_range(call: &Call, value: Scalar, dtype: DType) -> Result<Outputs> {
     let (compute, _) = types::resolve_call(call)?;
-    match comparison::beyond(call, compute) {
+    match beyond(call, compute) {
         Some(Beyond::Answer(answer)) => {
             let shapes: SmallVec<[&[usize]; 4]> =
                 call.inputs.iter().flatten().map(|x| x.shape()).collect();
             let (shape, value) = (broadcast_shapes(&shapes)?, Scalar::Bool(answer));
-            let result = crate::creation::full(&shape, value, DType::Bool, call.device()?)?;
+            let result = creation::full(&shape, value, DType::Bool, call.device()?)?;
             into_outs(call, SmallVec::from_buf([result]))
         }
         Some(Beyond::True) => {
@@ -360,7 +362,7 @@ fn layout_like(call: &Call, shape: &Dims) -> Result<Layout> {
         .flatten()
         .filter(|x| x.shape() == shape.as_slice());
     if let Some(first) = full.next() {
-        let dense = shape::dense_like(first.layout());
+        let dense = laid::dense_like(first.layout());
         if let Some(layout) = dense.filter(|_| !first.layout().is_contiguous())
             && full.all(|x| x.layout().strides() == first.layout().strides())
         {
@@ -496,7 +498,7 @@ fn viewed(call: &Call, view: fn(&ViewCx) -> Result<Viewed>) -> Result<Outputs> {
 /// The elements in C order in memory of their own, outside any recording.
 fn copied(x: &Array) -> Result<Array> {
     let call = Call {
-        op: &shape::COPY,
+        op: builtins().copy,
         inputs: &[Some(x)],
         attrs: &Attrs::none(),
         outs: &[],
@@ -506,13 +508,13 @@ fn copied(x: &Array) -> Result<Array> {
 }
 
 /// Copies elements, converting their dtype; `to` may overlap `from`.
-pub(crate) fn copy_into(from: &Array, to: &Array) -> Result<()> {
-    copy_by(Kernel::Fn(shape::copy_kernel), from, to)
+pub fn copy_into(from: &Array, to: &Array) -> Result<()> {
+    copy_by(Kernel::Fn(cpu::copy_kernel), from, to)
 }
 
 /// The same where elements of `to` may be the same memory: one thread writes it, so that no two write a place at once.
-pub(crate) fn copy_into_shared(from: &Array, to: &Array) -> Result<()> {
-    copy_by(Kernel::Fn(shape::copy_alone), from, to)
+pub fn copy_into_shared(from: &Array, to: &Array) -> Result<()> {
+    copy_by(Kernel::Fn(cpu::copy_alone), from, to)
 }
 
 fn copy_by(kernel: Kernel, from: &Array, to: &Array) -> Result<()> {
@@ -520,7 +522,7 @@ fn copy_by(kernel: Kernel, from: &Array, to: &Array) -> Result<()> {
         return copy_as_call(from, to);
     }
     let call = Call {
-        op: &shape::COPY,
+        op: builtins().copy,
         inputs: &[Some(from)],
         attrs: &Attrs::none(),
         outs: &[Some(to)],
@@ -542,9 +544,9 @@ fn copy_as_call(from: &Array, to: &Array) -> Result<()> {
     let (op, attrs) = match converts {
         true => {
             let dtype = Value::DType(to.dtype());
-            (&shape::CAST, [dtype].into_iter().collect())
+            (builtins().cast, [dtype].into_iter().collect())
         }
-        false => (&shape::COPY, Attrs::none()),
+        false => (builtins().copy, Attrs::none()),
     };
     dispatch(&Call {
         op,

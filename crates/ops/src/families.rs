@@ -1,23 +1,16 @@
-//! The list of all operators. A family that is not listed here does not exist.
+//! The families of this crate. One that is not listed here does not exist.
 
-use std::collections::HashMap;
-use std::sync::OnceLock;
+use linkme::distributed_slice;
+use mxnet_core::builtins::{BUILTINS, Builtins};
+use mxnet_core::registry::{Family, LIBRARIES};
 
-use crate::opdef::OpDef;
+use crate::elementwise::{arithmetic, comparison, explog, logic, parts, special, trig};
 use crate::{
     creation, elementwise, fft, index, linalg, nn, order, random, reduce, shape, signal, ufunc,
 };
 
-/// Operators of one kind.
-pub struct Family {
-    /// Name, for tables.
-    pub name: &'static str,
-    /// The operators.
-    pub ops: &'static [&'static OpDef],
-}
-
 /// Every family of this crate.
-pub static FAMILIES: &[Family] = &[
+static FAMILIES: &[Family] = &[
     Family {
         name: "arithmetic",
         ops: elementwise::arithmetic::OPS,
@@ -124,25 +117,62 @@ pub static FAMILIES: &[Family] = &[
     },
 ];
 
-/// Every operator, family by family.
-pub fn all() -> impl Iterator<Item = &'static OpDef> {
-    FAMILIES.iter().flat_map(|f| f.ops.iter().copied())
-}
+#[distributed_slice(LIBRARIES)]
+static DENSE: &[Family] = FAMILIES;
 
-/// The operator called `name`.
-pub fn find(name: &str) -> Option<&'static OpDef> {
-    static BY_NAME: OnceLock<HashMap<&'static str, &'static OpDef>> = OnceLock::new();
-    BY_NAME
-        .get_or_init(|| all().map(|op| (op.name, op)).collect())
-        .get(name)
-        .copied()
-}
+/// The operators that arrays and autograd call.
+#[distributed_slice(BUILTINS)]
+static CALLED: Builtins = Builtins {
+    absolute: &arithmetic::ABSOLUTE,
+    add: &arithmetic::ADD,
+    broadcast_to: &shape::BROADCAST_TO,
+    cast: &shape::CAST,
+    conjugate: &arithmetic::CONJUGATE,
+    copy: &shape::COPY,
+    cos: &trig::COS,
+    divide: &arithmetic::DIVIDE,
+    equal: &comparison::EQUAL,
+    exp: &explog::EXP,
+    filled: &creation::FILLED,
+    floor_divide: &arithmetic::FLOOR_DIVIDE,
+    index: &index::INDEX,
+    isfinite: &special::ISFINITE,
+    isinf: &special::ISINF,
+    isnan: &special::ISNAN,
+    less: &comparison::LESS,
+    log: &explog::LOG,
+    logical_and: &logic::LOGICAL_AND,
+    logical_not: &logic::LOGICAL_NOT,
+    logical_or: &logic::LOGICAL_OR,
+    matmul: &linalg::MATMUL,
+    maximum: &arithmetic::MAXIMUM,
+    mean: &reduce::MEAN,
+    minimum: &arithmetic::MINIMUM,
+    multiply: &arithmetic::MULTIPLY,
+    negative: &arithmetic::NEGATIVE,
+    power: &explog::POWER,
+    real: &parts::REAL,
+    reciprocal: &arithmetic::RECIPROCAL,
+    reshape: &shape::RESHAPE,
+    sign: &arithmetic::SIGN,
+    sin: &trig::SIN,
+    sqrt: &explog::SQRT,
+    square: &arithmetic::SQUARE,
+    subtract: &arithmetic::SUBTRACT,
+    sum: &reduce::SUM,
+    tanh: &trig::TANH,
+    to_device: &shape::TO_DEVICE,
+    transpose: &shape::TRANSPOSE,
+    window: &index::WINDOW,
+    window_assign: &index::WINDOW_ASSIGN,
+};
 
 #[cfg(test)]
 mod tests {
     use std::collections::HashSet;
 
-    use super::*;
+    use mxnet_core::registry::all;
+
     use crate::opdef::{Cpu, Grad};
     use crate::types::Types;
 

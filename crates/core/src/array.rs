@@ -130,9 +130,6 @@ impl Array {
             );
             return Err(Error::value("item", problem));
         }
-        if let Some(value) = crate::index::only_element(self) {
-            return Ok(value);
-        }
         Ok(self.read()?.first())
     }
 
@@ -272,7 +269,7 @@ impl Array {
     }
 
     /// The same elements seen through another layout, outside any recorded graph.
-    pub(crate) fn seen_as(&self, layout: Layout) -> Array {
+    pub fn seen_as(&self, layout: Layout) -> Array {
         Array::from_tensor(self.tensor.with_layout(layout))
     }
 
@@ -365,7 +362,7 @@ pub fn waits() -> u64 {
 
 /// Counts a look at values without a wait.
 #[inline]
-pub(crate) fn count_look() {
+pub fn count_look() {
     WAITS.with(|waits| waits.set(waits.get() + 1));
 }
 

@@ -13,4 +13,4 @@ pub use custom::{CustomBackward, record_custom};
 pub use node::{GradReq, Leaf, Node};
 pub use rule::GradCx;
 pub use tape::{attach_grad, drop_grad, gradient_of, mark_variable};
-pub(crate) use tape::{record, record_as};
+pub use tape::{record, record_as};

@@ -1,10 +1,16 @@
 //! How new arrays lie in memory: in the order of the axes of what they are made from.
 
-use mxnet_tensor::{Dims, Layout};
+use std::sync::Arc;
+
+use mxnet_tensor::{Dims, Layout, Strides};
 use smallvec::SmallVec;
 
+use crate::Array;
 use crate::cx::CallCx;
 use crate::error::Result;
+
+/// Axes in an order.
+pub type Axes = SmallVec<[usize; 4]>;
 
 /// The axes from the slowest to the fastest as they lie in layouts of `ndim` axes; where these do not tell, or not the same, the earlier axis is
 /// the slower one. `None` for C order.
@@ -36,7 +42,7 @@ pub(crate) fn axes_as(layouts: &[&Layout], ndim: usize) -> Option<Dims> {
 }
 
 /// The order of the axes of the operands, which all have as many.
-pub(crate) fn as_inputs(cx: &CallCx) -> Option<Dims> {
+pub fn as_inputs(cx: &CallCx) -> Option<Dims> {
     let layouts: SmallVec<[&Layout; 8]> = cx.inputs.iter().flatten().map(|x| x.layout()).collect();
     let ndim = layouts.first()?.ndim();
     match layouts.iter().all(|layout| layout.ndim() == ndim) {
@@ -57,7 +63,7 @@ pub(crate) fn dense(order: &[usize], shape: &[usize]) -> Result<Layout> {
 
 /// The layout of as many dense elements whose axes lie as those of another layout.
 #[inline]
-pub(crate) fn dense_as(layout: &Layout) -> Result<Layout> {
+pub fn dense_as(layout: &Layout) -> Result<Layout> {
     if layout.is_contiguous() {
         return Ok(Layout::contiguous(layout.shape()));
     }
@@ -70,7 +76,9 @@ pub(crate) fn dense_as(layout: &Layout) -> Result<Layout> {
 #[cfg(test)]
 mod tests {
     use super::axes_as;
-    use mxnet_tensor::{Dims, Layout};
+    use std::sync::Arc;
+
+    use mxnet_tensor::{Dims, Layout, Strides};
 
     fn order(layouts: &[&Layout]) -> Option<Dims> {
         axes_as(layouts, layouts[0].ndim())
@@ -96,4 +104,62 @@ mod tests {
         let last = Layout::fortran(&[3, 4, 1]);
         assert_eq!(order(&[&last]).as_deref(), Some(&[1, 0, 2][..]));
     }
+}
+
+/// The axes of a new array like `layout`, slowest first; `None` for C order.
+pub fn axes_in_order(order: &str, layout: &Layout) -> Option<Axes> {
+    let fortran = match order {
+        "F" => true,
+        "A" => layout.is_fortran() && !layout.is_contiguous(),
+        "K" => {
+            if layout.is_contiguous() {
+                return None;
+            }
+            let mut axes: Axes = (0..layout.ndim()).collect();
+            axes.sort_by_key(|&axis| std::cmp::Reverse(layout.strides()[axis].unsigned_abs()));
+            return Some(axes);
+        }
+        _ => false,
+    };
+    fortran.then(|| (0..layout.ndim()).rev().collect())
+}
+
+/// The permutation that undoes this one.
+pub fn inverse(axes: &[usize]) -> SmallVec<[i64; 4]> {
+    let mut inverse = SmallVec::from_elem(0, axes.len());
+    for (to, &from) in axes.iter().enumerate() {
+        inverse[from] = to as i64;
+    }
+    inverse
+}
+
+/// The dense layout whose axes are in the same order in memory as those of `layout`; `None` if axes overlap or are reversed.
+pub(crate) fn dense_like(layout: &Layout) -> Option<Layout> {
+    let mut axes: SmallVec<[usize; 4]> = (0..layout.ndim()).collect();
+    axes.sort_by_key(|&a| std::cmp::Reverse(layout.strides()[a]));
+    let mut strides = Strides::from_elem(0, layout.ndim());
+    let mut step = 1_isize;
+    for &axis in axes.iter().rev() {
+        if layout.strides()[axis] <= 0 && layout.shape()[axis] > 1 {
+            return None;
+        }
+        strides[axis] = step;
+        step *= layout.shape()[axis].max(1) as isize;
+    }
+    Layout::strided(layout.shape(), &strides, 0).ok()
+}
+
+/// What `work` makes of the array when its axes come in this order, slowest first, brought back into place.
+pub fn in_axes(
+    x: &Array,
+    axes: Option<Axes>,
+    work: impl FnOnce(&Array) -> Result<Array>,
+) -> Result<Array> {
+    let Some(axes) = axes else {
+        return work(x);
+    };
+    let order: SmallVec<[i64; 4]> = axes.iter().map(|&axis| axis as i64).collect();
+    let result = work(&x.transpose(Some(&order))?)?.transpose(Some(&inverse(&axes)))?;
+    let is_copy = !Arc::ptr_eq(result.tensor().storage(), x.tensor().storage());
+    Ok(if is_copy { result.as_own() } else { result })
 }

@@ -11,7 +11,7 @@ use crate::args::Args;
 use crate::autograd::node::{Inputs, Kept, Node, Place, Recorded, Spec};
 use crate::error::{Error, Result};
 use crate::opdef::{Grads, OpDef};
-use crate::{Array, creation, reduce};
+use crate::{Array, creation, methods};
 
 /// One recorded call, on its way back. Rules call operators on these arrays, so that gradients have gradients.
 pub struct GradCx<'a> {
@@ -129,7 +129,7 @@ impl GradCx<'_> {
     /// # Errors
     /// What the sum reports.
     pub fn fitted(&self, gradient: Array, i: usize) -> Result<Array> {
-        let gradient = reduce::sum_to(&gradient, self.shape(i))?;
+        let gradient = methods::sum_to(&gradient, self.shape(i))?;
         if gradient.dtype() == self.dtype_of(i) {
             Ok(gradient)
         } else {

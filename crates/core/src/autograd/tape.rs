@@ -16,7 +16,7 @@ use crate::opdef::{Cpu, Grad, Keep};
 use crate::{Array, Outputs, eager, interp};
 
 /// Executes a call and records it if a gradient can flow through it.
-pub(crate) fn record(call: &Call) -> Result<Outputs> {
+pub fn record(call: &Call) -> Result<Outputs> {
     let is_recorded = |x: &&Array| x.entry().is_some();
     let keep = match call.op.grad {
         _ if matches!(call.op.cpu, Cpu::Composite(_)) => None,
@@ -52,7 +52,7 @@ pub(crate) fn record(call: &Call) -> Result<Outputs> {
 }
 
 /// Records a call that `compute` carries out in another way than the operator's entry: assignments write in place.
-pub(crate) fn record_as(call: &Call, compute: impl FnOnce() -> Result<Outputs>) -> Result<Outputs> {
+pub fn record_as(call: &Call, compute: impl FnOnce() -> Result<Outputs>) -> Result<Outputs> {
     check_fresh(call)?;
     match call.op.grad {
         Grad::Rule(keep, _) => recorded(call, keep, compute),

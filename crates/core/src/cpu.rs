@@ -14,6 +14,7 @@ use smallvec::SmallVec;
 use crate::Array;
 use crate::args::Value;
 use crate::array::Element;
+use crate::cx::KernelCx;
 use crate::error::Result;
 use crate::launch::{Pool, elem};
 
@@ -73,7 +74,7 @@ pub(crate) fn run_loops<'a>(
 }
 
 /// What rows compute a dtype in: halves go through float32 unless the operator only moves elements.
-pub(crate) fn row_elem(rows: &Rows, dtype: mxnet_tensor::DType) -> Elem {
+pub fn row_elem(rows: &Rows, dtype: mxnet_tensor::DType) -> Elem {
     let kind = elem(dtype);
     if rows.supports(kind) {
         kind
@@ -94,7 +95,7 @@ pub(crate) fn row_param(value: &Value) -> f64 {
 }
 
 /// Whether the bytes that two tensors may touch intersect.
-pub(crate) fn overlaps(a: &Tensor, b: &Tensor) -> bool {
+pub fn overlaps(a: &Tensor, b: &Tensor) -> bool {
     match (extent(a), extent(b)) {
         (Some((a0, a1)), Some((b0, b1))) => a0 < b1 && b0 < a1,
         _ => false,
@@ -102,7 +103,7 @@ pub(crate) fn overlaps(a: &Tensor, b: &Tensor) -> bool {
 }
 
 /// The address of the first byte of a tensor and of the byte behind its last; `None` without elements.
-pub(crate) fn extent(t: &Tensor) -> Option<(usize, usize)> {
+pub fn extent(t: &Tensor) -> Option<(usize, usize)> {
     let (low, high) = t.layout().span()?;
     let base = t.storage().ptr() as usize;
     let size = t.dtype().size();
@@ -110,7 +111,7 @@ pub(crate) fn extent(t: &Tensor) -> Option<(usize, usize)> {
 }
 
 /// Whether two tensors are the same elements in the same order.
-pub(crate) fn same_elements(a: &Tensor, b: &Tensor) -> bool {
+pub fn same_elements(a: &Tensor, b: &Tensor) -> bool {
     a.data_ptr() == b.data_ptr()
         && a.dtype().size() == b.dtype().size()
         && a.shape() == b.shape()
@@ -118,14 +119,14 @@ pub(crate) fn same_elements(a: &Tensor, b: &Tensor) -> bool {
 }
 
 /// Reads the first element. The caller waited, or knows that the tensor is complete.
-pub(crate) fn read_scalar(tensor: &Tensor) -> Scalar {
+pub fn read_scalar(tensor: &Tensor) -> Scalar {
     debug_assert!(!tensor.is_empty());
     // SAFETY: the tensor has an element; no operation writes it (premise of the function).
     unsafe { Scalar::read(tensor.dtype(), tensor.data_ptr()) }
 }
 
 /// The smallest element of a tensor of integers or truth values (unsigned ones beyond the signed range wrap); 0 if there is none.
-pub(crate) fn smallest_integer(tensor: &Tensor, threads: &dyn mxnet_kernels::Threads) -> i64 {
+pub fn smallest_integer(tensor: &Tensor, threads: &dyn mxnet_kernels::Threads) -> i64 {
     use mxnet_kernels::reduce::{Reduce, Source, Target, reduce};
     if tensor.is_empty() || !tensor.dtype().is_signed() {
         return 0;
@@ -163,7 +164,7 @@ pub(crate) fn write_scalar(tensor: &Tensor, value: Scalar) {
 }
 
 /// Fills a fresh dense tensor.
-pub(crate) fn fill_from<T: Element>(tensor: &Tensor, elements: &[T]) {
+pub fn fill_from<T: Element>(tensor: &Tensor, elements: &[T]) {
     assert!(
         tensor.len() == elements.len()
             && tensor.dtype() == T::DTYPE
@@ -180,7 +181,7 @@ pub(crate) fn fill_from<T: Element>(tensor: &Tensor, elements: &[T]) {
 }
 
 /// Reads a complete dense tensor.
-pub(crate) fn read_dense<T: Element>(tensor: &Tensor) -> Vec<T> {
+pub fn read_dense<T: Element>(tensor: &Tensor) -> Vec<T> {
     assert!(tensor.dtype() == T::DTYPE && tensor.layout().is_contiguous());
     // SAFETY: dense, of this element type, complete (the caller waited); every bit pattern our kernels write is valid for `T`.
     unsafe { std::slice::from_raw_parts(tensor.data_ptr().cast::<T>(), tensor.len()) }.to_vec()
@@ -197,7 +198,7 @@ pub(crate) fn is_finite(tensor: &Tensor) -> bool {
 ///
 /// # Safety
 /// `from` is valid for reading `len` elements of `dtype`, and aligned for them.
-pub(crate) unsafe fn are_finite(from: *const u8, len: usize, dtype: DType) -> bool {
+pub unsafe fn are_finite(from: *const u8, len: usize, dtype: DType) -> bool {
     /// Infinities and NaN have an exponent of ones only.
     macro_rules! lack {
         ($bits:ty, $exponent:expr, $len:expr) => {
@@ -222,7 +223,7 @@ pub(crate) unsafe fn are_finite(from: *const u8, len: usize, dtype: DType) -> bo
 }
 
 /// Fills a dense tensor.
-pub(crate) fn fill(tensor: &Tensor, value: Scalar, threads: &dyn mxnet_kernels::Threads) {
+pub fn fill(tensor: &Tensor, value: Scalar, threads: &dyn mxnet_kernels::Threads) {
     debug_assert!(tensor.layout().is_contiguous());
     let is_zero = !value.as_bool() && !value.as_f64().is_sign_negative();
     if is_zero && !matches!(value, Scalar::C128(_)) {
@@ -251,7 +252,7 @@ pub(crate) fn fill(tensor: &Tensor, value: Scalar, threads: &dyn mxnet_kernels::
 }
 
 /// Fills a small tensor with any strides at once, if nobody uses its storage. Answers whether it did.
-pub(crate) fn fill_small(tensor: &Tensor, value: &Scalar) -> bool {
+pub fn fill_small(tensor: &Tensor, value: &Scalar) -> bool {
     let storage = tensor.storage();
     if tensor.len_bytes() > SMALL_BYTES || tensor.device().kind() != mxnet_tensor::DeviceKind::Cpu {
         return false;
@@ -315,13 +316,13 @@ fn fill_row(tensor: &Tensor, value: &Scalar) {
 }
 
 /// Up to this many elements planning a copy costs more than copying one by one.
-pub(crate) const FEW: usize = 128;
+pub const FEW: usize = 128;
 
 /// Copies elements of `size` bytes one by one; strides in elements.
 ///
 /// # Safety
 /// From both pointers on there are elements at all these strides, which can be read and written; the two sides do not overlap.
-pub(crate) unsafe fn copy_few(
+pub unsafe fn copy_few(
     shape: &[usize],
     size: usize,
     (src, src_strides): (*const u8, &[isize]),
@@ -380,8 +381,18 @@ pub(crate) unsafe fn copy_few(
     }
 }
 
+/// The kernel that copies input 0 to output 0, converting its dtype.
+pub fn copy_kernel(cx: &KernelCx) -> Result<()> {
+    copy(cx.input(0), cx.output(0), cx.threads)
+}
+
+/// [`copy_kernel`] by one thread.
+pub(crate) fn copy_alone(cx: &KernelCx) -> Result<()> {
+    copy(cx.input(0), cx.output(0), &mxnet_kernels::Serial)
+}
+
 /// Copies `from`, broadcast, to `to`, converting between dtypes. They do not overlap.
-pub(crate) fn copy(from: &Tensor, to: &Tensor, threads: &dyn mxnet_kernels::Threads) -> Result<()> {
+pub fn copy(from: &Tensor, to: &Tensor, threads: &dyn mxnet_kernels::Threads) -> Result<()> {
     let layout = from.layout().broadcast_to(to.shape())?;
     let size = from.dtype().size() as isize;
     let from_strides: SmallVec<[isize; 4]> = layout.strides().iter().map(|s| s * size).collect();
@@ -423,7 +434,7 @@ pub(crate) fn copy(from: &Tensor, to: &Tensor, threads: &dyn mxnet_kernels::Thre
 }
 
 /// Numbers that [`generate`] makes.
-pub(crate) trait Generated: Copy + Send + Sync {
+pub trait Generated: Copy + Send + Sync {
     /// Their element type.
     const ELEM: Elem;
 }
@@ -437,7 +448,7 @@ impl Generated for f64 {
 }
 
 /// Fills a dense tensor with a function of the position, converted to its dtype.
-pub(crate) fn generate<T: Generated>(
+pub fn generate<T: Generated>(
     tensor: &Tensor,
     value: impl Fn(usize) -> T + Sync,
     threads: &dyn mxnet_kernels::Threads,
@@ -474,7 +485,7 @@ pub(crate) fn generate<T: Generated>(
 }
 
 /// Fills diagonal `k` of a dense matrix: 0 the main one, positive ones above it.
-pub(crate) fn fill_diagonal(tensor: &Tensor, value: Scalar, k: i64) {
+pub fn fill_diagonal(tensor: &Tensor, value: Scalar, k: i64) {
     let (rows, columns) = (tensor.shape()[0], tensor.shape()[1]);
     let (row, column) = (k.min(0).unsigned_abs() as usize, k.max(0) as usize);
     let len = rows.saturating_sub(row).min(columns.saturating_sub(column));
@@ -499,7 +510,7 @@ pub(crate) fn fill_diagonal(tensor: &Tensor, value: Scalar, k: i64) {
 }
 
 /// Fills a stretch of every row (last axis) of a dense tensor.
-pub(crate) fn fill_stretches(
+pub fn fill_stretches(
     tensor: &Tensor,
     value: Scalar,
     stretch: impl Fn(usize) -> std::ops::Range<usize> + Sync,

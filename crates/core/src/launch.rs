@@ -16,7 +16,7 @@ use crate::cx::{CallCx, KernelCx, RngState};
 use crate::error::{Error, Result};
 use crate::invoke::Call;
 use crate::opdef::{Cost, OpDef, Rng};
-use crate::random;
+use crate::rng::reserve;
 
 /// The engine's pool, as kernels see it.
 pub struct Pool;
@@ -33,7 +33,7 @@ impl Threads for Pool {
 
 /// What an operation runs.
 #[derive(Clone)]
-pub(crate) enum Kernel {
+pub enum Kernel {
     /// Loops over broadcast operands.
     Map {
         /// The loops, prepared for the operands.
@@ -61,7 +61,7 @@ struct Queued {
 /// Runs the kernel inline if it is cheap and its variables are free, else pushes it. Bit `i` of `fresh`: nobody else knows output `i` yet; outputs
 /// from 32 on are always fresh.
 #[inline]
-pub(crate) fn launch(
+pub fn launch(
     call: &Call,
     kernel: &Kernel,
     outputs: &[Array],
@@ -70,9 +70,7 @@ pub(crate) fn launch(
 ) -> Result<()> {
     let rng = match call.op.rng {
         Rng::No | Rng::Derived => RngState { seed: 0, offset: 0 },
-        Rng::Blocks(blocks) => {
-            random::reserve(blocks(outputs.first().map_or(0, |x| x.len() as u64)))
-        }
+        Rng::Blocks(blocks) => reserve(blocks(outputs.first().map_or(0, |x| x.len() as u64))),
     };
     let mut writes = SmallVec::<[(&Tensor, Access); 4]>::new();
     if fresh != u32::MAX || !call.op.mutates.is_empty() {
@@ -303,7 +301,7 @@ fn execute(kernel: &Kernel, work: &KernelCx) -> Result<()> {
 
 /// What a call costs on one core that writes so many bytes. What the caller waits for costs nothing: it runs on the caller, if its operands are
 /// there.
-pub(crate) fn cost_ns(cx: &CallCx, bytes_written: usize) -> u64 {
+pub fn cost_ns(cx: &CallCx, bytes_written: usize) -> u64 {
     if cx.op.waits {
         return 0;
     }
@@ -331,6 +329,6 @@ fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
 
 /// The kernels' name of a dtype.
 #[inline]
-pub(crate) fn elem(dtype: DType) -> Elem {
+pub fn elem(dtype: DType) -> Elem {
     Elem::ALL[dtype as usize]
 }

@@ -9,15 +9,14 @@
 use std::cell::{Cell, RefCell};
 use std::sync::OnceLock;
 
-use mxnet_tensor::{DType, DeviceKind, Scalar, normalize_axis};
+use mxnet_tensor::{DType, DeviceKind, Scalar};
 
-use crate::elementwise::{comparison, logic, special};
+use crate::builtins::builtins;
 use crate::error::{Error, Result};
 use crate::interp::{self, Flags};
 use crate::invoke::{Call, dispatch, invoke1};
-use crate::lone::{Lone, One};
-use crate::opdef::{Cpu, OpDef, Rng};
-use crate::{Array, Attrs, Outputs, cpu, shape, ufunc};
+use crate::opdef::{Cpu, OpDef, Pole, Rng};
+use crate::{Array, Attrs, Outputs, cpu};
 
 /// What is done when an error is found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -135,7 +134,7 @@ pub fn tried<R, E>(
     if !Flags::current().is_watching() {
         return way();
     }
-    if is_division(op) || is_cast(op) || !matches!(op.rng, Rng::No) {
+    if op.floats.divides || op.floats.converts || !matches!(op.rng, Rng::No) {
         return Ok(None);
     }
     match unwatched(way)? {
@@ -144,28 +143,8 @@ pub fn tried<R, E>(
     }
 }
 
-/// Whether an element that an operator made tells of no error.
-pub(crate) fn is_clean_element(op: &OpDef, operands: &[One], y: &Lone) -> bool {
-    if !y.is_finite() {
-        return false;
-    }
-    if !looks_for_underflow(op) || size_of_number(&y.value()) >= tiny(y.dtype()) {
-        return true;
-    }
-    let counts = counts_zeros(op);
-    let is_safe = |x: Scalar| {
-        let x = size_of_number(&x);
-        !x.is_finite() || !counts && x == 0.0
-    };
-    operands.iter().any(|x| match x {
-        One::Lone(x) => is_safe(x.value()),
-        One::Number(x) => is_safe(**x),
-        One::Array(_) => false,
-    })
-}
-
 /// How large a number is.
-fn size_of_number(x: &Scalar) -> f64 {
+pub fn size_of_number(x: &Scalar) -> f64 {
     match x {
         Scalar::C128(x) => x.re.abs().max(x.im.abs()),
         other => other.as_f64().abs(),
@@ -173,17 +152,12 @@ fn size_of_number(x: &Scalar) -> f64 {
 }
 
 /// Below this are the numbers that a dtype holds with fewer digits.
-fn tiny(dtype: DType) -> f64 {
+pub fn tiny(dtype: DType) -> f64 {
     match dtype.real() {
         DType::F16 => 6.103_515_625e-5,
         DType::F64 => f64::MIN_POSITIVE,
         _ => f64::from(f32::MIN_POSITIVE),
     }
-}
-
-/// Whether operands that are zero do not account for a result that is.
-fn counts_zeros(op: &OpDef) -> bool {
-    matches!(op.name, "exp" | "exp2")
 }
 
 /// Whether all elements are finite; those that are not in C order are not read, and may be anything.
@@ -198,17 +172,8 @@ pub fn is_finite(y: &Array) -> Result<bool> {
 }
 
 /// Whether finite results may tell of an error that somebody wants to know of.
-fn looks_for_underflow(op: &OpDef) -> bool {
-    let shrinks = matches!(
-        op.name,
-        "multiply" | "divide" | "square" | "power" | "exp" | "exp2" | "ldexp" | "astype" | "cast"
-    );
-    shrinks && reactions().under != Reaction::Ignore
-}
-
-/// Conversions: by name, and by which the library itself converts.
-fn is_cast(op: &OpDef) -> bool {
-    matches!(op.name, "astype" | "cast")
+pub fn looks_for_underflow(op: &OpDef) -> bool {
+    op.floats.shrinks && reactions().under != Reaction::Ignore
 }
 
 /// A value converted to the dtype of what it is assigned to by the operator that tells of what does not fit, if somebody watches for that.
@@ -241,14 +206,9 @@ pub fn told_cast(value: &Array, dtype: DType) -> Result<Option<Array>> {
     }
 }
 
-/// Divisions, of which integers tell errors that their results do not show.
-fn is_division(op: &OpDef) -> bool {
-    matches!(op.name, "floor_divide" | "remainder" | "divmod" | "fmod")
-}
-
 /// Looks at what a function has made in place of elements, each from what it was and the values that belonged to its place. An element may
 /// have met several values: the worst of them counts, NaN before an infinity before zero.
-pub(crate) fn look_in_place(
+pub fn look_in_place(
     op: &'static OpDef,
     before: &Array,
     places: &[i64],
@@ -284,7 +244,7 @@ pub(crate) fn look_in_place(
 }
 
 /// Whether this thread watches.
-pub(crate) fn is_watching() -> bool {
+pub fn is_watching() -> bool {
     reactions() != Reactions::default()
 }
 
@@ -309,18 +269,6 @@ fn overwritten(call: &Call, x: &Array) -> bool {
         || !call.op.mutates.is_empty()
 }
 
-/// The names under which NumPy speaks of operators.
-fn spoken(op: &OpDef) -> &'static str {
-    match op.name {
-        "astype" | "full" | "full_like" | "concatenate" | "stack" => "cast",
-        "sum" | "prod" | "mean" | "var" | "std" => "reduce",
-        name if name.starts_with("masked_") => "reduce",
-        "outer" => "multiply",
-        "inner" => "dot",
-        name => name,
-    }
-}
-
 /// Whether the elements are integers or truth values. A Python integer beyond 64 bits is kept as a float.
 fn exact(x: &Array) -> bool {
     !x.dtype().is_inexact() || matches!(x.number(), Some(Scalar::Wide(_)))
@@ -328,22 +276,25 @@ fn exact(x: &Array) -> bool {
 
 fn look(op: &'static OpDef, operands: &[&Array], y: &Array) -> Result<()> {
     let wanted = reactions();
-    let name = spoken(op);
+    let name = match op.floats.name {
+        "" => op.name,
+        name => name,
+    };
     if y.is_empty() {
         return Ok(());
     }
     if exact(y) {
         look_at_integers(op, operands, y.dtype(), name)?;
-        if is_cast(op) && y.dtype().is_integer() && operands.iter().any(|x| !exact(x)) {
-            let finite = operands[0].unary(&special::ISFINITE)?;
-            if any(&finite.unary(&logic::LOGICAL_NOT)?)? {
+        if op.floats.converts && y.dtype().is_integer() && operands.iter().any(|x| !exact(x)) {
+            let finite = operands[0].unary(builtins().isfinite)?;
+            if any(&finite.unary(builtins().logical_not)?)? {
                 return react(wanted.invalid, "invalid value", name);
             }
         }
         return Ok(());
     }
     // Samplers and determinants report nothing in NumPy either.
-    let silent = !matches!(op.rng, Rng::No) || op.name == "slogdet";
+    let silent = !matches!(op.rng, Rng::No) || op.floats.silent;
     if silent || matches!(op.cpu, Cpu::View(_)) {
         return Ok(());
     }
@@ -361,42 +312,45 @@ fn look(op: &'static OpDef, operands: &[&Array], y: &Array) -> Result<()> {
     let mut had_nan: Option<Array> = None;
     let mut finite: Option<Array> = None;
     for x in operands.iter().filter(|x| !exact(x)) {
-        let nan = meets(x.unary(&special::ISNAN)?)?;
+        let nan = meets(x.unary(builtins().isnan)?)?;
         had_nan = Some(match had_nan {
-            Some(so_far) => so_far.binary(&logic::LOGICAL_OR, &nan)?,
+            Some(so_far) => so_far.binary(builtins().logical_or, &nan)?,
             None => nan,
         });
-        let infinite = meets(x.unary(&special::ISFINITE)?.unary(&logic::LOGICAL_NOT)?)?;
-        let all = infinite.unary(&logic::LOGICAL_NOT)?;
+        let infinite = meets(
+            x.unary(builtins().isfinite)?
+                .unary(builtins().logical_not)?,
+        )?;
+        let all = infinite.unary(builtins().logical_not)?;
         finite = Some(match finite {
-            Some(so_far) => so_far.binary(&logic::LOGICAL_AND, &all)?,
+            Some(so_far) => so_far.binary(builtins().logical_and, &all)?,
             None => all,
         });
     }
     let but = |flags: Array, mask: &Option<Array>, keep: bool| match mask {
-        Some(mask) if keep => flags.binary(&logic::LOGICAL_AND, mask),
-        Some(mask) => flags.binary(&logic::LOGICAL_AND, &mask.unary(&logic::LOGICAL_NOT)?),
+        Some(mask) if keep => flags.binary(builtins().logical_and, mask),
+        Some(mask) => flags.binary(builtins().logical_and, &mask.unary(builtins().logical_not)?),
         None => Ok(flags),
     };
-    if wanted.invalid != Reaction::Ignore && any(&but(y.unary(&special::ISNAN)?, &had_nan, false)?)?
+    if wanted.invalid != Reaction::Ignore
+        && any(&but(y.unary(builtins().isnan)?, &had_nan, false)?)?
     {
         react(wanted.invalid, "invalid value", name)?;
     }
     if (wanted.divide, wanted.over) != (Reaction::Ignore, Reaction::Ignore) {
-        let infinite = but(y.unary(&special::ISINF)?, &finite, true)?;
-        let pole = match op.name {
-            "divide" | "floor_divide" | "divmod" => Some(is_zero(operands[1])?),
-            "power" | "float_power" | "reciprocal" => Some(is_zero(operands[0])?),
-            "log" | "log2" | "log10" | "log1p" | "arctanh" => Some(infinite.clone()),
-            _ => None,
+        let infinite = but(y.unary(builtins().isinf)?, &finite, true)?;
+        let pole = match op.floats.pole {
+            Pole::None => None,
+            Pole::ZeroOf(i) => Some(is_zero(operands[i])?),
+            Pole::Everywhere => Some(infinite.clone()),
         };
         let (at_pole, over) = match &pole {
             Some(pole) => {
-                let here = infinite.binary(&logic::LOGICAL_AND, pole)?;
-                let elsewhere = pole.unary(&logic::LOGICAL_NOT)?;
+                let here = infinite.binary(builtins().logical_and, pole)?;
+                let elsewhere = pole.unary(builtins().logical_not)?;
                 (
                     any(&here)?,
-                    any(&infinite.binary(&logic::LOGICAL_AND, &elsewhere)?)?,
+                    any(&infinite.binary(builtins().logical_and, &elsewhere)?)?,
                 )
             }
             None => (false, any(&infinite)?),
@@ -415,54 +369,37 @@ fn look(op: &'static OpDef, operands: &[&Array], y: &Array) -> Result<()> {
 }
 
 /// Divisions of integers that have no quotient of their dtype.
-fn look_at_integers(
+pub fn look_at_integers(
     op: &OpDef,
     operands: &[&Array],
     dtype: DType,
     name: &'static str,
 ) -> Result<()> {
     let wanted = reactions();
-    if !is_division(op) || !dtype.is_integer() || operands.len() != 2 {
+    if !op.floats.divides || !dtype.is_integer() || operands.len() != 2 {
         return Ok(());
     }
     if any(&is_zero(operands[1])?)? {
         return react(wanted.divide, "divide by zero", name);
     }
     // The only quotient of integers that they cannot hold: the lowest number, negated.
-    let quotient = matches!(op.name, "floor_divide" | "divmod") && dtype.is_signed();
+    let quotient = op.floats.quotient && dtype.is_signed();
     if quotient && any(&overflows(dtype, operands)?)? {
         return react(wanted.over, "overflow", name);
     }
     Ok(())
 }
 
-/// Looks at the steps of folding integers by a division: each divides what the ones before have left.
-pub(crate) fn look_at_steps(op: &'static OpDef, x: &Array, axis: i64) -> Result<()> {
-    let len = normalize_axis(axis as isize, x.ndim()).map(|axis| x.shape()[axis])?;
-    if !is_watching() || !x.dtype().is_integer() || len < 2 {
-        return Ok(());
-    }
-    unwatched(|| {
-        let so_far = ufunc::accumulate(op, x, axis, None)?;
-        let axis = normalize_axis(axis as isize, x.ndim())?;
-        let operands = [
-            &shape::narrow(&so_far, axis, 0, len - 1)?,
-            &shape::narrow(x, axis, 1, len)?,
-        ];
-        look_at_integers(op, &operands, x.dtype(), "reduce")
-    })
-}
-
 /// Where the result is below the normal numbers of its dtype though no operand is zero or infinite.
 fn vanished(op: &OpDef, operands: &[&Array], y: &Array) -> Result<Array> {
-    let mut small = y.abs()?.with_scalar(&comparison::LESS, tiny(y.dtype()))?;
+    let mut small = y.abs()?.with_scalar(builtins().less, tiny(y.dtype()))?;
     for x in operands {
         if !exact(x) {
-            small = small.binary(&logic::LOGICAL_AND, &x.unary(&special::ISFINITE)?)?;
+            small = small.binary(builtins().logical_and, &x.unary(builtins().isfinite)?)?;
         }
-        if !counts_zeros(op) {
-            let counts = is_zero(x)?.unary(&logic::LOGICAL_NOT)?;
-            small = small.binary(&logic::LOGICAL_AND, &counts)?;
+        if !op.floats.counts_zeros {
+            let counts = is_zero(x)?.unary(builtins().logical_not)?;
+            small = small.binary(builtins().logical_and, &counts)?;
         }
     }
     Ok(small)
@@ -478,9 +415,9 @@ fn overflows(dtype: DType, operands: &[&Array]) -> Result<Array> {
     };
     let is = |x: &Array, value: i64| {
         let x = x.astype(dtype)?;
-        x.binary(&comparison::EQUAL, &Array::weak_scalar(Scalar::I64(value))?)
+        x.binary(builtins().equal, &Array::weak_scalar(Scalar::I64(value))?)
     };
-    is(operands[0], lowest)?.binary(&logic::LOGICAL_AND, &is(operands[1], -1)?)
+    is(operands[0], lowest)?.binary(builtins().logical_and, &is(operands[1], -1)?)
 }
 
 fn is_zero(x: &Array) -> Result<Array> {
@@ -488,7 +425,7 @@ fn is_zero(x: &Array) -> Result<Array> {
         return Array::scalar(Scalar::Bool(number.as_f64() == 0.0), DType::Bool);
     }
     invoke1(
-        &comparison::EQUAL,
+        builtins().equal,
         &[x, &Array::weak_scalar(Scalar::I64(0))?],
         &Attrs::none(),
     )
@@ -504,7 +441,7 @@ fn only_one(flags: &Array) -> Result<Array> {
 
 fn any(flags: &Array) -> Result<bool> {
     if let Some(mask) = MASK.with_borrow(Option::clone) {
-        let counted = flags.binary(&logic::LOGICAL_AND, &mask)?;
+        let counted = flags.binary(builtins().logical_and, &mask)?;
         return Ok(only_one(&counted)?.to_vec::<bool>()?.first() == Some(&true));
     }
     Ok(only_one(flags)?.to_vec::<bool>()?.first() == Some(&true))

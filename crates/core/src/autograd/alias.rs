@@ -6,8 +6,8 @@ use smallvec::SmallVec;
 use crate::Array;
 use crate::args::{Attrs, Value};
 use crate::autograd::record_as;
+use crate::builtins::builtins;
 use crate::error::{Error, Result};
-use crate::index::{WINDOW, WINDOW_ASSIGN};
 use crate::interp::{self, Scope};
 use crate::invoke::{Call, invoke1, only};
 
@@ -23,7 +23,7 @@ pub fn view_again(whole: &Array, part: &Array) -> Result<Array> {
     let attrs: Attrs = [Value::from(part.shape()), strides, offset]
         .into_iter()
         .collect();
-    invoke1(&WINDOW, &[&ordered], &attrs)
+    invoke1(builtins().window, &[&ordered], &attrs)
 }
 
 /// What `whole` and its view are after a recorded operation wrote the view's elements in place; `part` is that operation's result.
@@ -38,7 +38,7 @@ pub fn written_through(whole: &Array, part: &Array) -> Result<(Array, Array)> {
         let (ordered, axes) = in_order(&before)?;
         let (strides, offset) = window(&ordered, part)?;
         let call = Call {
-            op: &WINDOW_ASSIGN,
+            op: builtins().window_assign,
             inputs: &[Some(&ordered), Some(part)],
             attrs: &[strides, offset].into_iter().collect(),
             outs: &[],
@@ -50,7 +50,7 @@ pub fn written_through(whole: &Array, part: &Array) -> Result<(Array, Array)> {
         for (i, &axis) in axes.iter().enumerate() {
             back[axis as usize] = i as i64;
         }
-        only(&WINDOW_ASSIGN, outputs)?.transpose(Some(&back))?
+        only(builtins().window_assign, outputs)?.transpose(Some(&back))?
     };
     let part = view_again(&changed, part)?;
     Ok((changed, part))

@@ -1,0 +1,53 @@
+//! What operators are made with: [`Array`], entries ([`OpDef`]), binding of arguments, modes and interpreters, plans, launch, autograd,
+//! floating-point errors, the registry. It names no operator; those are in crates that build on it.
+
+#![deny(unsafe_code)]
+#![warn(missing_docs)]
+
+pub mod args;
+pub mod array;
+pub mod autograd;
+pub mod builtins;
+pub mod cpu;
+pub mod creation;
+pub mod cx;
+pub mod eager;
+pub mod error;
+pub mod floats;
+pub mod interp;
+pub mod interrupt;
+pub mod invoke;
+pub mod laid;
+pub mod launch;
+mod methods;
+pub mod opdef;
+pub mod origin;
+pub mod plan;
+pub mod read;
+pub mod registry;
+pub mod rng;
+pub mod types;
+pub mod variants;
+
+use smallvec::SmallVec;
+
+pub use args::{Args, Attrs, Default, Param, ParamKind, Value};
+pub use array::{Array, Element, waits};
+pub use cx::{CallCx, CompositeCx, EagerCx, InferCx, KernelCx, RngState, ViewCx};
+pub use error::{Error, Fault, OperandFacts, Result, Tuple};
+pub use invoke::{Call, dispatch, dispatch_into, invoke, invoke_with, invoke1, only};
+pub use launch::Pool;
+pub use methods::sum_to;
+pub use opdef::{
+    Amp, Beyond, Bundle, Copied, Cost, Cpu, Cuda, Expansion, Filling, Floats, Fold, Form, Grad,
+    GradRule, Grads, InferFn, Inferred, Keep, OfNumber, Onnx, OpDef, OutSpec, Pole, Probe, Rng,
+    Short, Sole, Sparse, Surface, Viewed, Warned, Warning, Words, one, one_of,
+};
+pub use read::{ArrayReadGuard, copy_at_hand, read_all};
+pub use types::{
+    DTypes, Lift, Out, Types, check_element, default_dtype, dtype_of_number, out_of_bounds,
+    promoted, resolve_call,
+};
+
+/// Outputs of a call.
+pub type Outputs = SmallVec<[Array; 1]>;
