@@ -229,10 +229,15 @@ impl Array {
         self.entry = Some((node, index));
     }
 
-    /// Takes it out of its graph.
+    /// The same array without its place in the graph; a Python number stays one.
     #[inline]
-    pub(crate) fn take_entry(&mut self) -> Option<(Arc<Node>, u32)> {
-        self.entry.take()
+    pub(crate) fn without_entry(&self) -> Array {
+        Array {
+            tensor: self.tensor.clone(),
+            entry: None,
+            lineage: self.lineage,
+            weak: self.weak,
+        }
     }
 
     /// The same elements, outside any recorded graph.
@@ -250,8 +255,14 @@ impl Array {
     /// The same place in the graph, taken for what the elements are now.
     #[must_use]
     pub(crate) fn up_to_date(mut self) -> Array {
-        self.lineage = self.tensor.storage().lineage();
+        self.set_up_to_date();
         self
+    }
+
+    /// Takes its place in the graph for what the elements are now.
+    #[inline]
+    pub(crate) fn set_up_to_date(&mut self) {
+        self.lineage = self.tensor.storage().lineage();
     }
 
     /// The same elements, at the same place in the graph, not to be written through the result and its views (or to be written again).

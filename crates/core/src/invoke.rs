@@ -154,19 +154,20 @@ pub fn dispatch_into(call: &Call, outputs: &mut Outputs) -> Result<()> {
     let result = if flags.is_plain() {
         eager::run_into(call, outputs)
     } else {
-        intercepted(call, flags).map(|made| *outputs = made)
+        intercepted(call, flags, outputs)
     };
     result.map_err(|error| call.explain(error))
 }
 
 /// A call that is recorded, watched or intercepted.
 #[inline(never)]
-fn intercepted(call: &Call, flags: Flags) -> Result<Outputs> {
+fn intercepted(call: &Call, flags: Flags, outputs: &mut Outputs) -> Result<()> {
     if flags.is_watching() {
-        floats::watched(call)
+        *outputs = floats::watched(call)?;
     } else if flags.is_stacked() {
-        interp::call_top(call)
+        *outputs = interp::call_top(call)?;
     } else {
-        autograd::record(call)
+        autograd::record(call, outputs)?;
     }
+    Ok(())
 }

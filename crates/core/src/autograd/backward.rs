@@ -304,7 +304,7 @@ impl Pass {
         Ok(())
     }
 
-    /// The kept arrays; outputs are put back into the graph so that their own gradients flow.
+    /// The kept arrays, at their places in the graph, so that their own gradients flow.
     fn unpack(&self, node: &Arc<Node>, call: &Recorded, keep: Keep) -> Result<Unpacked> {
         let mut guard = call.saved.lock();
         if guard.is_none() {
@@ -327,7 +327,10 @@ impl Pass {
                 Some(value) if keep.has_input(i) => {
                     Array::weak_scalar(value).map(|x| Some(Kept::new(x)))
                 }
-                _ if place_of(i) => Ok(next()),
+                _ if place_of(i) => Ok(match (next(), &node.edges[i]) {
+                    (Some(x), Some((source, index))) => Some(x.with_entry(source.clone(), *index)),
+                    (x, _) => x,
+                }),
                 _ => Ok(None),
             })
             .collect::<Result<_>>()?;

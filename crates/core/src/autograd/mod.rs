@@ -12,5 +12,6 @@ pub use backward::{Retain, backward, grad};
 pub use custom::{CustomBackward, record_custom};
 pub use node::{GradReq, Leaf, Node};
 pub use rule::GradCx;
+pub(crate) use tape::record;
+pub use tape::record_as;
 pub use tape::{attach_grad, drop_grad, gradient_of, mark_variable};
-pub use tape::{record, record_as};

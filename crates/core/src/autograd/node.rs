@@ -128,7 +128,8 @@ impl Kept {
 /// Where the gradients of a node's inputs go; `None` for constants.
 pub(crate) type Edges = SmallVec<[Option<Edge>; 2]>;
 
-/// Arrays kept by one call, inputs before outputs: of those that `Keep` names and the call has. The number among the inputs is not kept here.
+/// Arrays kept by one call, inputs before outputs, without their places in the graph: of those that `Keep` names and the call has. The number
+/// among the inputs is not kept here.
 pub(crate) type Saved = SmallVec<[Kept; 2]>;
 
 /// Shapes, dtypes and devices of a call's inputs.
@@ -222,6 +223,7 @@ pub struct Node {
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
 impl Node {
+    #[inline(always)]
     pub(crate) fn new(kind: Kind, edges: Edges, outputs: SmallVec<[Spec; 1]>) -> Arc<Node> {
         let seq = NEXT.fetch_add(1, Ordering::Relaxed);
         Arc::new(Node {
@@ -264,22 +266,13 @@ impl Node {
         }
     }
 
-    /// Drops everything that owns further nodes; of these, the ones nobody else owns go to `orphans`.
+    /// Drops the edges; of the nodes behind them, the ones nobody else owns go to `orphans`.
     fn dismantle(&mut self, orphans: &mut Orphans) {
         let mut release = |node: Arc<Node>| {
             if Arc::strong_count(&node) == 1 {
                 orphans.push(node);
             }
         };
-        if let Kind::Call(call) = &mut self.kind
-            && let Some(saved) = call.saved.get_mut().take()
-        {
-            for mut kept in saved {
-                if let Some((node, _)) = kept.array.take_entry() {
-                    release(node);
-                }
-            }
-        }
         for (node, _) in self.edges.drain(..).flatten() {
             release(node);
         }

@@ -15,52 +15,64 @@ use crate::invoke::Call;
 use crate::opdef::{Cpu, Grad, Keep};
 use crate::{Array, Outputs, eager, interp};
 
-/// Executes a call and records it if a gradient can flow through it.
-pub fn record(call: &Call) -> Result<Outputs> {
+/// Executes a call, records it if a gradient can flow through it, and pushes its outputs to `outputs`, which is empty.
+pub(crate) fn record(call: &Call, outputs: &mut Outputs) -> Result<()> {
     let is_recorded = |x: &&Array| x.entry().is_some();
+    let is_composite = matches!(call.op.cpu, Cpu::Composite(_));
     let keep = match call.op.grad {
-        _ if matches!(call.op.cpu, Cpu::Composite(_)) => None,
+        _ if is_composite => None,
         Grad::Rule(keep, _) if call.inputs.iter().flatten().any(is_recorded) => Some(keep),
         _ => None,
     };
+    if !is_composite {
+        check_fresh(call)?;
+    }
     let Some(keep) = keep else {
-        // Nothing of this call goes on the tape; writing into a variable is still an error.
-        if !matches!(call.op.cpu, Cpu::Composite(_)) {
-            check_fresh(call)?;
-        }
-        if call.outs.is_empty() {
-            return eager::run(call);
-        }
-        check_outs(call)?;
-        let outputs = eager::run(call)?;
-        // Constants may have overwritten what was recorded, and what a composite recorded may be in the place of constants.
-        let concerned = call.outs.iter().flatten().any(|out| out.entry().is_some());
-        return Ok(
-            match concerned || outputs.iter().any(|y| y.entry().is_some()) {
-                true => renewed(call, outputs),
-                false => outputs,
-            },
-        );
+        return untaped(call, outputs);
     };
-    check_fresh(call)?;
-    recorded(call, keep, || {
+    recorded(call, keep, outputs, |outputs| {
         // An eager body computes with operators of its own; those are not part of the graph.
         let _paused = matches!(call.op.cpu, Cpu::Eager(_))
-            .then(|| Scope::enter(false, crate::interp::is_training()));
-        eager::run(call)
+            .then(|| Scope::enter(false, interp::is_training()));
+        eager::run_into(call, outputs)
     })
+}
+
+/// Executes a call of which nothing goes on the tape; writing into a variable is still an error.
+fn untaped(call: &Call, outputs: &mut Outputs) -> Result<()> {
+    if call.outs.is_empty() {
+        return eager::run_into(call, outputs);
+    }
+    check_outs(call)?;
+    eager::run_into(call, outputs)?;
+    // Constants may have overwritten what was recorded, and what a composite recorded may be in the place of constants.
+    let is_recorded = |x: &Array| x.entry().is_some();
+    if call.outs.iter().flatten().any(|out| is_recorded(out)) || outputs.iter().any(is_recorded) {
+        renew(call, outputs);
+    }
+    Ok(())
 }
 
 /// Records a call that `compute` carries out in another way than the operator's entry: assignments write in place.
 pub fn record_as(call: &Call, compute: impl FnOnce() -> Result<Outputs>) -> Result<Outputs> {
     check_fresh(call)?;
-    match call.op.grad {
-        Grad::Rule(keep, _) => recorded(call, keep, compute),
-        _ => compute(),
-    }
+    let Grad::Rule(keep, _) = call.op.grad else {
+        return compute();
+    };
+    let mut outputs = Outputs::new();
+    recorded(call, keep, &mut outputs, |outputs| {
+        *outputs = compute()?;
+        Ok(())
+    })?;
+    Ok(outputs)
 }
 
-fn recorded(call: &Call, keep: Keep, compute: impl FnOnce() -> Result<Outputs>) -> Result<Outputs> {
+fn recorded(
+    call: &Call,
+    keep: Keep,
+    outputs: &mut Outputs,
+    compute: impl FnOnce(&mut Outputs) -> Result<()>,
+) -> Result<()> {
     check_outs(call)?;
     // Inputs that the call changes are kept as they are before it.
     let changes = !call.outs.is_empty() || !call.op.mutates.is_empty();
@@ -68,11 +80,12 @@ fn recorded(call: &Call, keep: Keep, compute: impl FnOnce() -> Result<Outputs>) 
     if changes {
         save_inputs(call, keep, None, &mut saved)?;
     }
-    let mut outputs = renewed(call, compute()?);
+    compute(outputs)?;
+    renew(call, outputs);
     let inputs = if changes {
         Inputs::each(call)
     } else {
-        let inputs = like_output(call, &outputs).unwrap_or_else(|| Inputs::each(call));
+        let inputs = like_output(call, outputs).unwrap_or_else(|| Inputs::each(call));
         save_inputs(call, keep, inputs.number(), &mut saved)?;
         inputs
     };
@@ -83,7 +96,7 @@ fn recorded(call: &Call, keep: Keep, compute: impl FnOnce() -> Result<Outputs>) 
     }
     let recorded = Recorded {
         op: call.op,
-        training: crate::interp::is_training(),
+        training: interp::is_training(),
         attrs: (!call.attrs.values().is_empty()).then(|| Box::new(call.attrs.clone())),
         inputs,
         saved: Mutex::new(Some(saved)),
@@ -92,15 +105,15 @@ fn recorded(call: &Call, keep: Keep, compute: impl FnOnce() -> Result<Outputs>) 
     for x in call.inputs {
         edges.push(x.and_then(|x| x.entry().cloned()));
     }
-    let node = Node::new(
-        Kind::Call(recorded),
-        edges,
-        outputs.iter().map(Spec::of).collect(),
-    );
+    let mut specs = SmallVec::new();
+    for y in &*outputs {
+        specs.push(Spec::of(y));
+    }
+    let node = Node::new(Kind::Call(recorded), edges, specs);
     for (i, y) in outputs.iter_mut().enumerate() {
         y.set_entry(node.clone(), i as u32);
     }
-    Ok(outputs)
+    Ok(())
 }
 
 /// Keeps the inputs that the gradient rule needs, but for the number at position `number`, which the node has.
@@ -144,24 +157,20 @@ fn like_output(call: &Call, outputs: &[Array]) -> Option<Inputs> {
 fn as_before(call: &Call, x: &Array) -> Result<Array> {
     let shares = |out: &&Array| Arc::ptr_eq(out.tensor().storage(), x.tensor().storage());
     if !call.outs.iter().flatten().any(shares) {
-        return Ok(x.clone());
+        return Ok(x.without_entry());
     }
-    let copy = {
-        let _paused = Scope::enter(false, crate::interp::is_training());
-        interp::in_body(|| x.detach().copy())?
-    };
-    Ok(match x.entry() {
-        Some((node, index)) => copy.with_entry(node.clone(), *index),
-        None => copy,
-    })
+    let _paused = Scope::enter(false, interp::is_training());
+    interp::in_body(|| x.detach().copy())
 }
 
-/// Outputs of a call, those that were written in place being all that knows how their elements were computed now.
-fn renewed(call: &Call, outputs: Outputs) -> Outputs {
+/// Takes the outputs of a call for what their elements are now: those that were written in place are all that knows how these were computed.
+fn renew(call: &Call, outputs: &mut Outputs) {
     for out in call.outs.iter().flatten() {
         out.tensor().storage().bump_lineage();
     }
-    outputs.into_iter().map(Array::up_to_date).collect()
+    for y in outputs {
+        y.set_up_to_date();
+    }
 }
 
 /// The elements of an array that shares them with one written since would come with the history of what they were.
