@@ -1,5 +1,6 @@
 //! Parameters of operators and the values given for them.
 
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use mxnet_tensor::{DType, Device, IndexItem, Scalar, normalize_axes};
@@ -289,8 +290,73 @@ pub enum Value {
     Index(Arc<[IndexItem]>),
 }
 
+/// The variant of a number and its bits, in which numbers differ that compare equal: zeros of both signs, 1 and 1.0.
+pub(crate) fn bits_of(value: &Scalar) -> (u8, u64, u64) {
+    match *value {
+        Scalar::Bool(x) => (0, u64::from(x), 0),
+        Scalar::I64(x) => (1, x as u64, 0),
+        Scalar::U64(x) => (2, x, 0),
+        Scalar::Wide(x) => (3, x.to_bits(), 0),
+        Scalar::F64(x) => (4, x.to_bits(), 0),
+        Scalar::C128(x) => (5, x.re.to_bits(), x.im.to_bits()),
+    }
+}
+
+/// Values are equal if every operator does the same with both: floats by their bits, so NaN is itself and zeros of both signs differ; text however
+/// it is kept.
+impl PartialEq for Value {
+    fn eq(&self, other: &Value) -> bool {
+        match (self, other) {
+            (Value::None, Value::None) => true,
+            (Value::Bool(a), Value::Bool(b)) => a == b,
+            (Value::Int(a), Value::Int(b)) => a == b,
+            (Value::Float(a), Value::Float(b)) => a.to_bits() == b.to_bits(),
+            (Value::Scalar(a), Value::Scalar(b)) => bits_of(a) == bits_of(b),
+            (Value::Ints(a), Value::Ints(b)) => a == b,
+            (Value::Floats(a), Value::Floats(b)) => {
+                let bits = |x: &f64| x.to_bits();
+                a.iter().map(bits).eq(b.iter().map(bits))
+            }
+            (Value::DType(a), Value::DType(b)) => a == b,
+            (Value::Device(a), Value::Device(b)) => a == b,
+            (Value::Index(a), Value::Index(b)) => a == b,
+            _ => matches!((self.text(), other.text()), (Some(a), Some(b)) if a == b),
+        }
+    }
+}
+
+impl Eq for Value {}
+
+impl Hash for Value {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.tag().hash(state);
+        match self {
+            Value::None => {}
+            Value::Bool(x) => x.hash(state),
+            Value::Int(x) => x.hash(state),
+            Value::Float(x) => x.to_bits().hash(state),
+            Value::Scalar(x) => bits_of(x).hash(state),
+            Value::Ints(x) => x.hash(state),
+            Value::Floats(x) => x.iter().for_each(|x| x.to_bits().hash(state)),
+            Value::Str(_) | Value::Word(_) => self.text().hash(state),
+            Value::DType(x) => x.hash(state),
+            Value::Device(x) => x.hash(state),
+            Value::Index(x) => x.hash(state),
+        }
+    }
+}
+
 impl Value {
-    /// The number of the variant.
+    /// The text that it is, if it is text.
+    pub fn text(&self) -> Option<&str> {
+        match self {
+            Value::Str(x) => Some(x),
+            Value::Word(x) => Some(x),
+            _ => None,
+        }
+    }
+
+    /// The number of the variant; text has one, however it is kept.
     pub(crate) fn tag(&self) -> u64 {
         match self {
             Value::None => 0,
@@ -300,11 +366,10 @@ impl Value {
             Value::Scalar(_) => 4,
             Value::Ints(_) => 5,
             Value::Floats(_) => 6,
-            Value::Str(_) => 7,
-            Value::Word(_) => 8,
-            Value::DType(_) => 9,
-            Value::Device(_) => 10,
-            Value::Index(_) => 11,
+            Value::Str(_) | Value::Word(_) => 7,
+            Value::DType(_) => 8,
+            Value::Device(_) => 9,
+            Value::Index(_) => 10,
         }
     }
 }
@@ -365,7 +430,7 @@ impl From<Default> for Value {
 }
 
 /// Values of an operator's attributes, in the order of its attribute parameters.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Attrs {
     /// Most operators have at most four: none of them costs an allocation.
     values: SmallVec<[Value; 4]>,

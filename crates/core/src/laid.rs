@@ -76,9 +76,8 @@ pub fn dense_as(layout: &Layout) -> Result<Layout> {
 #[cfg(test)]
 mod tests {
     use super::axes_as;
-    use std::sync::Arc;
 
-    use mxnet_tensor::{Dims, Layout, Strides};
+    use mxnet_tensor::{Dims, Layout};
 
     fn order(layouts: &[&Layout]) -> Option<Dims> {
         axes_as(layouts, layouts[0].ndim())

@@ -26,6 +26,7 @@ pub mod plan;
 pub mod read;
 pub mod registry;
 pub mod rng;
+pub mod serialised;
 pub mod types;
 pub mod variants;
 

@@ -18,6 +18,8 @@ use crate::{Array, Outputs};
 pub struct OpDef {
     /// Name in the registry, in messages and in files.
     pub name: &'static str,
+    /// Counts changes of meaning: of an attribute, or of the result for the same attributes. Files say which version wrote them.
+    pub version: u32,
     /// Where users find it.
     pub surface: &'static [Surface],
     /// Parameters in the order of the signature.
@@ -637,6 +639,7 @@ impl OpDef {
     /// What most operators have in common; entries name the rest.
     pub const DEFAULT: OpDef = OpDef {
         name: "",
+        version: 1,
         surface: &[],
         params: &[],
         doc: "",

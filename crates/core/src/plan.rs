@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use mxnet_tensor::{DType, Device, IndexItem, Layout, Promotion, Scalar, Tensor, promotion};
 use smallvec::SmallVec;
 
-use crate::args::Value;
+use crate::args::{Value, bits_of};
 use crate::error::Result;
 use crate::interp::{Flags, current_device};
 use crate::invoke::Call;
@@ -143,18 +143,11 @@ impl Key {
 
     /// A number. Its variant is part of the key: the same bits may be an integer with or without a sign.
     fn push_scalar(&mut self, value: &Scalar) {
-        let (variant, bits) = match *value {
-            Scalar::Bool(x) => (0, u64::from(x)),
-            Scalar::I64(x) => (1, x as u64),
-            Scalar::U64(x) => (2, x),
-            Scalar::Wide(x) => (3, x.to_bits()),
-            Scalar::F64(x) => (4, x.to_bits()),
-            Scalar::C128(x) => (5, x.re.to_bits()),
-        };
-        self.push(variant);
+        let (variant, bits, more) = bits_of(value);
+        self.push(u64::from(variant));
         self.push(bits);
-        if let Scalar::C128(x) = *value {
-            self.push(x.im.to_bits());
+        if let Scalar::C128(_) = value {
+            self.push(more);
         }
     }
 

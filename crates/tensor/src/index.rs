@@ -6,7 +6,7 @@ use crate::error::{IndexError, ShapeError, TensorError};
 use crate::layout::{Dims, Layout, MAX_NDIM, Strides, broadcast_shapes, checked_len};
 
 /// One entry of `x[...]`, after Python objects are gone.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum IndexItem {
     /// An integer.
     Int(isize),

@@ -1,4 +1,5 @@
-//! A pass-through interpreter: it notes every call of a thread and hands it down. Tests compare what it saw with what happened.
+//! A pass-through interpreter: it notes every call of a thread and hands it down. Tests compare what it saw with what happened. It fails on
+//! attributes that do not come back from their serialised form.
 
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
@@ -6,7 +7,8 @@ use std::rc::{Rc, Weak};
 
 use mxnet::ops::interp::{Interpreter, expand, with_interpreter};
 
-use mxnet::ops::{Array, Call, Cpu, Outputs, Result, dispatch};
+use mxnet::ops::serialised::{from_json, to_json};
+use mxnet::ops::{Array, Call, Cpu, Error, Outputs, Result, dispatch};
 use pyo3::prelude::*;
 
 use crate::array::PyArray;
@@ -18,6 +20,8 @@ pub struct WitnessedCall {
     name: &'static str,
     /// Whether its operator is made of others, whose calls are noted too.
     is_composite: bool,
+    /// Its attributes as JSON.
+    attributes: String,
     /// Storages of the inputs.
     inputs: Vec<usize>,
     /// Storages that are written: those of the arrays given as `out`, and of the inputs that the operator mutates.
@@ -68,6 +72,11 @@ impl Interpreter for Witness {
     fn call(&self, call: &Call) -> Result<Outputs> {
         let cx = call.cx();
         let is_composite = matches!(call.op.cpu, Cpu::Composite(_));
+        let attributes = to_json(call.op, call.attrs);
+        if from_json(call.op, &attributes)? != *call.attrs {
+            let problem = format!("{:?} became {attributes}", call.attrs);
+            return Err(Error::internal(call.op.name, problem));
+        }
         let inputs = call.inputs.iter().flatten().filter(|x| !x.is_weak());
         let inputs = inputs.map(|x| self.hold(x)).collect();
         let targets = || {
@@ -80,6 +89,7 @@ impl Interpreter for Witness {
             calls.push(WitnessedCall {
                 name: call.op.name,
                 is_composite,
+                attributes,
                 inputs,
                 written,
                 outputs: Vec::new(),
