@@ -156,6 +156,29 @@ class Probe:
         self.mx.waitall()
         return result
 
+    def common_calls(self) -> list[str]:
+        """One call of each function of the table that NumPy and we accept."""
+        found: dict[str, None] = {}
+        lines = (ROOT / "tests/api/np.tsv").read_text().splitlines()[1:]
+        with warnings.catch_warnings(), self.numpy.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            for line in lines:
+                space, name, _, _, _, _, scope, *_ = line.split("\t")
+                if space not in SPACES or scope == "out" or name.startswith("_"):
+                    continue
+                dotted = f"{space}.{name}".removeprefix("numpy.")
+                thing = lookup(self.mx.np, dotted)
+                if not callable(thing) or isinstance(thing, type):
+                    continue
+                known = lookup(self.numpy, dotted) is not None
+                for text in self.texts(space, dotted):
+                    if known and not accepted(lambda text=text: run(text, self.theirs())):
+                        continue
+                    if accepted(lambda text=text: self.run(text, self.ours())):
+                        found[text] = None
+                        break
+        return list(found)
+
     def arrays(self, result: Any) -> list[Any]:
         if isinstance(result, self.mx.np.ndarray):
             return [result]

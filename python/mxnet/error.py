@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from mxnet._core import (
+    AbstractArrayError,
     AutogradError,
     AxisError,
     DeviceError,
@@ -28,6 +29,7 @@ from mxnet._core import (
 )
 
 __all__ = [
+    "AbstractArrayError",
     "AutogradError",
     "FloatingPointError",
     "AxisError",

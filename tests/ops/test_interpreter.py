@@ -60,32 +60,9 @@ class Seen:
         self.made = {storage for call in primitive for storage in call.outputs}
 
 
-def texts():
-    """Calls that NumPy and we accept: those of the coverage table."""
-    probe, found = np_coverage.Probe(), {}
-    lines = (np_coverage.ROOT / "tests/api/np.tsv").read_text().splitlines()[1:]
-    with warnings.catch_warnings(), numpy.errstate(all="ignore"):
-        warnings.simplefilter("ignore")
-        for line in lines:
-            space, name, _, _, _, _, scope, *_ = line.split("\t")
-            if space not in np_coverage.SPACES or scope == "out" or name.startswith("_"):
-                continue
-            dotted = f"{space}.{name}".removeprefix("numpy.")
-            thing = np_coverage.lookup(np, dotted)
-            if not callable(thing) or isinstance(thing, type):
-                continue
-            known = np_coverage.lookup(numpy, dotted) is not None
-            for text in probe.texts(space, dotted):
-                if known and not np_coverage.accepted(lambda text=text: np_coverage.run(text, probe.theirs())):
-                    continue
-                if np_coverage.accepted(lambda text=text: probe.run(text, probe.ours())):
-                    found[text] = None
-                    break
-    return probe, list(found)
-
-
 def test_every_call_of_the_coverage_table():
-    probe, calls = texts()
+    probe = np_coverage.Probe()
+    calls = probe.common_calls()
     assert len(calls) > 500
     problems, from_host = [], set()
     with warnings.catch_warnings(), numpy.errstate(all="ignore"):

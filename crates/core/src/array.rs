@@ -4,11 +4,11 @@ use std::cell::Cell;
 use std::mem::MaybeUninit;
 use std::sync::Arc;
 
-use mxnet_engine::{Access, engine};
-use mxnet_tensor::{DType, Device, Kind, Layout, Scalar, Source, Tensor};
+use mxnet_engine::{Access, Failure, engine};
+use mxnet_tensor::{DType, Device, Kind, Layout, Scalar, Source, Storage, Tensor, checked_len};
 
 use crate::autograd::Node;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, Tuple};
 
 /// An n-dimensional array on one device. Cloning shares the elements.
 #[derive(Clone)]
@@ -53,6 +53,45 @@ impl Array {
     #[inline]
     pub fn uninitialised(shape: &[usize], dtype: DType, device: Device) -> Result<Array> {
         Ok(Array::from_tensor(Tensor::empty(shape, dtype, device)?))
+    }
+
+    /// An array of this shape, dtype and device without memory: operators on it give such arrays, by their rules, and compute nothing. What
+    /// needs its values fails with [`Error::Abstract`].
+    ///
+    /// # Errors
+    /// [`Error::Shape`] if the shape has more elements than can be counted.
+    pub fn without_values(shape: &[usize], dtype: DType, device: Device) -> Result<Array> {
+        checked_len(shape)?;
+        Array::without_values_in(Layout::contiguous(shape), dtype, device)
+    }
+
+    /// The same for a dense layout that begins at 0.
+    pub(crate) fn without_values_in(layout: Layout, dtype: DType, device: Device) -> Result<Array> {
+        let error = no_values(layout.shape(), dtype);
+        let storage = Storage::without_memory(
+            layout.len() * dtype.size(),
+            device,
+            Failure::new(Box::new(error), ""),
+        );
+        Ok(Array::from_tensor(Tensor::new(storage, layout, dtype)?))
+    }
+
+    /// Whether it has no values, but a shape, a dtype and a device.
+    #[inline]
+    pub fn is_abstract(&self) -> bool {
+        self.tensor.storage().is_abstract()
+    }
+
+    /// Refuses an abstract array where values are needed.
+    ///
+    /// # Errors
+    /// [`Error::Abstract`].
+    #[inline]
+    pub fn check_values(&self) -> Result<()> {
+        match self.is_abstract() {
+            true => Err(no_values(self.shape(), self.dtype())),
+            false => Ok(()),
+        }
     }
 
     /// A 0-d array that promotes as a Python number does: by its kind only.
@@ -353,6 +392,7 @@ impl Array {
     }
 
     fn wait(&self, access: Access) -> Result<()> {
+        self.check_values()?;
         count_look();
         Ok(engine().wait_for(
             self.tensor.storage().var(),
@@ -360,6 +400,17 @@ impl Array {
             &mut crate::interrupt::is_requested,
         )?)
     }
+}
+
+/// The error for reading an abstract array.
+#[cold]
+fn no_values(shape: &[usize], dtype: DType) -> Error {
+    let problem = format!(
+        "an array of shape {} and dtype {} has no values here: it is abstract, as the arrays of a function that is being traced are",
+        Tuple(shape),
+        dtype.name()
+    );
+    Error::without_values("", problem)
 }
 
 thread_local! {

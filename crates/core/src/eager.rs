@@ -15,7 +15,7 @@ use crate::cx::{KernelCx, ViewCx};
 use crate::error::{Error, Result, Tuple};
 use crate::invoke::{Call, dispatch};
 use crate::launch::{Kernel, cost_ns, launch};
-use crate::opdef::{Beyond, Cpu, Inferred, Viewed};
+use crate::opdef::{Beyond, Cpu, Inferred, Known, Viewed};
 use crate::plan::{self, Launch, OutputPlan, Plan};
 use crate::read::read_all;
 use crate::types::{self, Types};
@@ -46,10 +46,13 @@ fn run_body(call: &Call) -> Result<Outputs> {
     match call.op.cpu {
         Cpu::Map(_) | Cpu::Kernel(_) => run(call),
         Cpu::View(view) => viewed(call, view),
-        Cpu::Eager(body) => {
+        Cpu::Eager(body, _) => {
             let device = call.device()?;
             if device.kind() != DeviceKind::Cpu {
                 return Err(no_kernel(call, device));
+            }
+            if is_abstract(call) {
+                return inferred_abstract(call, device);
             }
             // Let go of before the outputs are written, which may be inputs.
             let held = read_all(call.inputs.iter().copied().flatten())?;
@@ -64,6 +67,28 @@ fn run_body(call: &Call) -> Result<Outputs> {
     }
 }
 
+/// The outputs of a call of abstract arrays whose operator runs at the call: known by its rule, if it has one.
+#[cold]
+fn inferred_abstract(call: &Call, device: Device) -> Result<Outputs> {
+    let Cpu::Eager(_, Known::ByRule) = call.op.cpu else {
+        let abstracts = call.cx().facts();
+        return Err(Error::without_values(
+            call.op.name,
+            "the shape of the result depends on values, which an abstract operand does not have",
+        )
+        .with_operands(|| abstracts)
+        .with_hint(
+            "call it outside the function that is traced, or give it arrays that have values",
+        ));
+    };
+    let plan = inferred(call, |_| Ok(()), device)?;
+    let mut outputs = Outputs::new();
+    if let Plan::Launch(plan) = &plan {
+        fill_abstract(call, plan, &mut outputs)?;
+    }
+    Ok(outputs)
+}
+
 /// Carries out a call by its plan.
 #[inline]
 fn compute(call: &Call, outputs: &mut Outputs) -> Result<()> {
@@ -71,6 +96,7 @@ fn compute(call: &Call, outputs: &mut Outputs) -> Result<()> {
         call,
         || prepare(call),
         |plan| match plan {
+            Plan::Launch(plan) if is_abstract(call) => fill_abstract(call, plan, outputs),
             Plan::Launch(plan) => fill(call, plan, outputs),
             Plan::Expand(body) => {
                 *outputs = body(call)?;
@@ -90,7 +116,7 @@ fn prepare(call: &Call) -> Result<Plan> {
     match call.op.cpu {
         Cpu::Map(rows) => elementwise(call, rows, on_device, device),
         Cpu::Kernel(kernel) => inferred(call, on_device.unwrap_or(kernel), device),
-        Cpu::View(_) | Cpu::Eager(_) | Cpu::Composite(_) => Err(Error::internal(
+        Cpu::View(_) | Cpu::Eager(..) | Cpu::Composite(_) => Err(Error::internal(
             call.op.name,
             "only operators with kernels have plans",
         )),
@@ -101,6 +127,59 @@ fn prepare(call: &Call) -> Result<Plan> {
 fn no_kernel(call: &Call, device: Device) -> Error {
     Error::device(call.op.name, format!("no kernel for {device}"))
         .with_hint("copy the arrays with `.to_device(mx.cpu())`")
+}
+
+/// Whether a call has an array without values, so that nothing of it can be computed.
+#[inline]
+fn is_abstract(call: &Call) -> bool {
+    call.inputs.iter().flatten().any(|x| x.is_abstract())
+        || call.outs.iter().flatten().any(|x| x.is_abstract())
+}
+
+/// Gives the outputs of a call of abstract arrays, which have no values either.
+#[cold]
+fn fill_abstract(call: &Call, plan: &Launch, outputs: &mut Outputs) -> Result<()> {
+    for &(i, dtype) in &plan.numbers {
+        if let Some(value) = call.inputs[i].and_then(Array::number)
+            && !value.fits(dtype)
+        {
+            *outputs = beyond_range(call, value, dtype)?;
+            return Ok(());
+        }
+    }
+    call.cx().check_mutated()?;
+    for (_, x) in call.cx().mutated() {
+        check_abstract(call, x)?;
+    }
+    for (i, planned) in plan.outputs.iter().enumerate() {
+        outputs.push(match call.outs.get(i).copied().flatten() {
+            Some(out) => {
+                check_writable(call, out)?;
+                check_abstract(call, out)?;
+                Array::from_tensor(out.tensor().clone())
+            }
+            None => {
+                let layout = planned.layout.with_offset(0);
+                Array::without_values_in(layout, planned.dtype, plan.device)?
+            }
+        });
+    }
+    Ok(())
+}
+
+/// Refuses to write what is not known to an array that has values.
+fn check_abstract(call: &Call, out: &Array) -> Result<()> {
+    match out.is_abstract() {
+        true => Ok(()),
+        false => {
+            let problem = format!(
+                "the array of shape {} that it writes to has values, but an operand is abstract and has none",
+                Tuple(out.shape())
+            );
+            Err(Error::without_values(call.op.name, problem)
+                .with_hint("write to an array that was made from abstract ones"))
+        }
+    }
 }
 
 /// Allocates the outputs that are not given, and launches the kernel.
@@ -518,6 +597,12 @@ pub fn copy_into_shared(from: &Array, to: &Array) -> Result<()> {
 }
 
 fn copy_by(kernel: Kernel, from: &Array, to: &Array) -> Result<()> {
+    if from.is_abstract() || to.is_abstract() {
+        return match to.is_abstract() {
+            true => Ok(()),
+            false => from.check_values(),
+        };
+    }
     if interp::Flags::current().is_stacked() {
         return copy_as_call(from, to);
     }

@@ -109,6 +109,8 @@ pub enum Error {
     Autograd(Box<Fault>),
     /// A floating-point error that the thread asked to be told of.
     FloatingPoint(Box<Fault>),
+    /// The values of an abstract array were asked for: it has a shape and a dtype, but no values.
+    Abstract(Box<Fault>),
     /// A queued operation failed earlier; its own error is inside.
     Failed(Failure),
     /// The wait was interrupted by a signal.
@@ -128,7 +130,7 @@ macro_rules! constructors {
     )* } };
 }
 constructors!(shape => Shape, dtype => DType, axis => Axis, index => Index, value => Value, linalg => LinAlg, overflow => Overflow, zero_division => ZeroDivision, device => Device,
-    memory => Memory, unsupported => Unsupported, io => Io, autograd => Autograd, floating_point => FloatingPoint, internal => Internal);
+    memory => Memory, unsupported => Unsupported, io => Io, autograd => Autograd, floating_point => FloatingPoint, without_values => Abstract, internal => Internal);
 
 impl Error {
     /// The facts, for every kind that has them.
@@ -148,6 +150,7 @@ impl Error {
             | Error::Io(f)
             | Error::Autograd(f)
             | Error::FloatingPoint(f)
+            | Error::Abstract(f)
             | Error::Internal(f) => Some(f),
             Error::Failed(_) | Error::Interrupted => None,
         }
@@ -210,7 +213,8 @@ impl fmt::Display for Error {
             | Error::Unsupported(x)
             | Error::Io(x)
             | Error::Autograd(x)
-            | Error::FloatingPoint(x) => x.fmt(f),
+            | Error::FloatingPoint(x)
+            | Error::Abstract(x) => x.fmt(f),
             Error::Internal(x) => write!(f, "{x}\n  this is a defect of mxnet, please report it"),
             Error::Failed(failure) => {
                 write!(f, "{}", failure.error())?;

@@ -280,7 +280,7 @@ fn look(op: &'static OpDef, operands: &[&Array], y: &Array) -> Result<()> {
         "" => op.name,
         name => name,
     };
-    if y.is_empty() {
+    if y.is_empty() || y.is_abstract() || operands.iter().any(|x| x.is_abstract()) {
         return Ok(());
     }
     if exact(y) {

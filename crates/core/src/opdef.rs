@@ -278,10 +278,19 @@ pub enum Cpu {
     Kernel(fn(&KernelCx) -> Result<()>),
     /// A view of the first input; `None` means the elements must be copied first.
     View(fn(&ViewCx) -> Result<Viewed>),
-    /// Runs at the call, after its inputs are ready, because the outputs' shapes depend on their values.
-    Eager(fn(&EagerCx) -> Result<Outputs>),
+    /// Runs at the call, after its inputs are ready.
+    Eager(fn(&EagerCx) -> Result<Outputs>, Known),
     /// Made of other operators; gradients, tracing and devices come from those.
     Composite(fn(&CompositeCx) -> Result<Outputs>),
+}
+
+/// How the shapes and dtypes of the outputs are known of an operator that runs at the call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Known {
+    /// By [`OpDef::infer`].
+    ByRule,
+    /// From the values of the operands, so not before it has run.
+    FromValues,
 }
 
 /// A way to call an operator, with nothing but its first arguments given, that skips attributes, inference and queue. It is open while

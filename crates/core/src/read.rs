@@ -183,8 +183,10 @@ pub unsafe fn copy_at_hand(x: &Array, to: *mut u8, strides: &[isize]) -> bool {
 /// The failure of an operation that should have written one of them; [`crate::Error::Interrupted`].
 pub fn read_all<'a>(arrays: impl IntoIterator<Item = &'a Array>) -> Result<ReadGuard<'a>> {
     count_look();
-    let vars: SmallVec<[&Var; 4]> = (arrays.into_iter())
-        .map(|x| x.tensor().storage().var())
-        .collect();
+    let mut vars = SmallVec::<[&Var; 4]>::new();
+    for x in arrays {
+        x.check_values()?;
+        vars.push(x.tensor().storage().var());
+    }
     Ok(engine().read(&vars, &mut crate::interrupt::is_requested)?)
 }

@@ -143,6 +143,13 @@ impl Var {
         }
     }
 
+    /// A variable of something that cannot be read: reads of it fail with `failure`.
+    pub fn failed(failure: Failure) -> Var {
+        let var = Var::new();
+        var.set_poison(Some(failure));
+        var
+    }
+
     /// Whether no operation holds it or waits for it and no device work on it is in flight.
     pub fn is_free(&self) -> bool {
         let state = self.state.load(Ordering::Acquire);

@@ -5,10 +5,10 @@ use std::cell::UnsafeCell;
 use std::fmt;
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
 use std::sync::{Arc, OnceLock};
 
-use mxnet_engine::{Resource, Var};
+use mxnet_engine::{Failure, Resource, Var};
 
 use crate::backend::{Backend, backend_of};
 use crate::error::TensorError;
@@ -46,6 +46,8 @@ impl Few {
 /// Who frees the bytes.
 enum Owner {
     Memory,
+    /// There are no bytes.
+    Nobody,
     Backend(&'static dyn Backend),
     /// Frees them when it is dropped.
     Foreign(#[expect(dead_code, reason = "held for its drop")] Box<dyn Any + Send + Sync>),
@@ -134,6 +136,28 @@ impl Storage {
         storage.is_read_only = read_only;
         storage.is_shared = AtomicBool::new(true);
         Arc::new(storage)
+    }
+
+    /// The place of as many bytes, without the bytes: arrays in it have a shape and a dtype, but no values. Reads fail with `failure`.
+    ///
+    /// Its address is one that no memory has, and no other storage.
+    #[must_use]
+    pub fn without_memory(len_bytes: usize, device: Device, failure: Failure) -> Arc<Storage> {
+        /// Not canonical: no processor that we run on has memory there.
+        const FIRST: usize = 1 << 56;
+        static NEXT: AtomicUsize = AtomicUsize::new(FIRST);
+        let room = len_bytes.min(1 << 48).next_multiple_of(64).max(64);
+        let address = NEXT.fetch_add(room, Ordering::Relaxed);
+        let ptr = NonNull::new(std::ptr::without_provenance_mut(address));
+        let mut storage = Storage::new(ptr, len_bytes, device, Owner::Nobody);
+        storage.var = Var::failed(failure);
+        Arc::new(storage)
+    }
+
+    /// Whether it is the place of bytes that do not exist.
+    #[inline]
+    pub fn is_abstract(&self) -> bool {
+        matches!(self.owner, Owner::Nobody)
     }
 
     #[inline]
@@ -307,7 +331,7 @@ impl Drop for Storage {
                 // SAFETY: as above, on this backend and device.
                 unsafe { backend.free(self.device.id(), ptr, self.len_bytes) }
             }
-            Owner::Backend(_) | Owner::Foreign(_) => {}
+            Owner::Backend(_) | Owner::Foreign(_) | Owner::Nobody => {}
         }
     }
 }

@@ -32,7 +32,7 @@ pub(crate) fn record(call: &Call, outputs: &mut Outputs) -> Result<()> {
     };
     recorded(call, keep, outputs, |outputs| {
         // An eager body computes with operators of its own; those are not part of the graph.
-        let _paused = matches!(call.op.cpu, Cpu::Eager(_))
+        let _paused = matches!(call.op.cpu, Cpu::Eager(..))
             .then(|| Scope::enter(false, interp::is_training()));
         eager::run_into(call, outputs)
     })

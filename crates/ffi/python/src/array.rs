@@ -576,6 +576,10 @@ impl PyArray {
     }
 
     fn __str__(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+        let py = slf.py();
+        if slf.get().with(py, Array::is_abstract) {
+            return Ok(exchange::repr(slf)?.into_pyobject(py)?.into_any().unbind());
+        }
         Ok(exchange::lent(slf)?
             .bind(slf.py())
             .str()?

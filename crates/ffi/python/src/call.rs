@@ -429,7 +429,7 @@ pub fn run(
     outs: &[Option<Bound<'_, PyArray>>],
     dtype: Option<DType>,
 ) -> PyResult<Outputs> {
-    let heavy = matches!(op.cpu, Cpu::Eager(_) | Cpu::Composite(_)) && !inputs.is_empty();
+    let heavy = matches!(op.cpu, Cpu::Eager(..) | Cpu::Composite(_)) && !inputs.is_empty();
     let waits = op.waits && !inputs.is_empty();
     let may_wait = waits || heavy && !are_light(py, inputs) || crate::engine::may_wait();
     if may_wait || !outs.is_empty() || Flags::current().is_intercepted() {

@@ -75,6 +75,11 @@ const KINDS: &[(&str, &str, &str)] = &[
         "builtins.ZeroDivisionError",
         "A step or a number of parts of zero.",
     ),
+    (
+        "AbstractArrayError",
+        "builtins.TypeError",
+        "The values of an abstract array were asked for: it has a shape and a dtype, but no values.",
+    ),
 ];
 
 /// As `DTypeError`, from an elementwise function: also the class that NumPy's functions raise for dtypes and casts.
@@ -147,6 +152,7 @@ fn class_of(error: &Error) -> Option<usize> {
         Error::FloatingPoint(_) => 12,
         Error::LinAlg(_) => 13,
         Error::ZeroDivision(_) => 14,
+        Error::Abstract(_) => 15,
         Error::Failed(failure) => {
             return failure.error().downcast_ref::<Error>().and_then(class_of);
         }

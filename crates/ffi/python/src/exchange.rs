@@ -8,7 +8,7 @@ use mxnet::ops::floats::told_cast;
 use mxnet::ops::index::with_bytes;
 use mxnet::ops::interp::Flags;
 use mxnet::ops::{
-    Array, Error, Value, check_element, copy_at_hand, dtype_of_number, invoke1, reduce::ANY,
+    Array, Error, Tuple, Value, check_element, copy_at_hand, dtype_of_number, invoke1, reduce::ANY,
 };
 use mxnet::tensor::{DType, DeviceKind, Kind, Scalar, Tensor};
 use pyo3::exceptions::{PyAttributeError, PyBufferError, PyValueError};
@@ -608,6 +608,9 @@ pub fn contains(slf: &Bound<'_, PyArray>, value: &Bound<'_, PyAny>) -> PyResult<
 pub fn repr(slf: &Bound<'_, PyArray>) -> PyResult<String> {
     let py = slf.py();
     let array = slf.get().array(py);
+    if array.is_abstract() {
+        return Ok(without_values(&array));
+    }
     let text: String = lent(slf)?.bind(py).repr()?.extract()?;
     // Whoever overrides the text in NumPy's print options has the last word.
     let Some(body) = text
@@ -637,6 +640,12 @@ pub fn repr(slf: &Bound<'_, PyArray>) -> PyResult<String> {
         text += &format!(", device={}", array.device());
     }
     Ok(text + ")")
+}
+
+/// The text of an array that has no values.
+pub fn without_values(array: &Array) -> String {
+    let (shape, dtype) = (Tuple(array.shape()), array.dtype().name());
+    format!("array(<no values>, shape={shape}, dtype={dtype})")
 }
 
 /// What stands before the dtype: a space, or a new line where the last one is full.

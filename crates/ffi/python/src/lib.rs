@@ -1,5 +1,6 @@
 //! The PyO3 module `mxnet._core`: extract, call the core, wrap. No logic of operators, no defaults, no docs of theirs.
 
+mod abstracts;
 mod array;
 mod autograd;
 mod call;
@@ -40,6 +41,8 @@ use pyo3::prelude::*;
 mod _core {
     use pyo3::prelude::*;
 
+    #[pymodule_export]
+    use crate::abstracts::{abstract_array, is_abstract};
     #[pymodule_export]
     use crate::array::PyArray;
     #[pymodule_export]

@@ -10,7 +10,7 @@ use crate::interp::{Flags, current_device};
 use crate::invoke::invoke1;
 use crate::laid::{axes_in_order, inverse};
 use crate::opdef::{
-    Cost, Cpu, Cuda, Filling, Floats, Grad, Onnx, OpDef, Probe, Short, Sole, Surface, one_of,
+    Cost, Cpu, Cuda, Filling, Floats, Grad, Known, Onnx, OpDef, Probe, Short, Sole, Surface, one_of,
 };
 use crate::types::{dtype_of_number, out_of_bounds};
 use crate::{Array, Outputs, constant, cpu};
@@ -304,13 +304,20 @@ pub static ZEROED: OpDef = OpDef {
         Param::required("device", ParamKind::Device),
     ],
     doc: "Zeros in C order.",
-    cpu: Cpu::Eager(|cx| {
-        // Large blocks come zeroed from the system, untouched until they are used.
+    infer: |cx| {
         let shape = dims(cx.op.name, cx.ints("shape"))?;
-        let dtype = cx.dtype("dtype").unwrap_or_else(default_float);
-        let device = cx.device("device").unwrap_or_else(current_device);
-        cx.done(Array::from_tensor(Tensor::zeros(&shape, dtype, device)?))
-    }),
+        one_of(shape, cx.dtype("dtype").unwrap_or_else(default_float))
+    },
+    cpu: Cpu::Eager(
+        |cx| {
+            // Large blocks come zeroed from the system, untouched until they are used.
+            let shape = dims(cx.op.name, cx.ints("shape"))?;
+            let dtype = cx.dtype("dtype").unwrap_or_else(default_float);
+            let device = cx.device("device").unwrap_or_else(current_device);
+            cx.done(Array::from_tensor(Tensor::zeros(&shape, dtype, device)?))
+        },
+        Known::ByRule,
+    ),
     cuda: Cuda::Expr("0"),
     probe: Probe::calls(&[
         "(2, 3), 'float32', 'cpu(0)'",

@@ -15,7 +15,7 @@ use crate::error::Result;
 use crate::interp::Flags;
 use crate::invoke::invoke1;
 use crate::launch::{Pool, elem};
-use crate::opdef::{Bundle, Cpu, Cuda, Grad, Onnx, OpDef, Probe, Short, Surface};
+use crate::opdef::{Bundle, Cpu, Cuda, Grad, Known, Onnx, OpDef, Probe, Short, Surface};
 use crate::{Array, Outputs, cpu};
 
 /// Positions of the elements that are not zero, one row an axis.
@@ -23,28 +23,31 @@ pub static NONZERO_MATRIX: OpDef = OpDef {
     name: "nonzero_matrix",
     params: &[Param::array("a")],
     doc: "int64 array of shape (ndim, count): column j has the position of the j-th element of `a`, in C order, that is not zero.",
-    cpu: Cpu::Eager(|cx| {
-        let x = cx.input(0);
-        let tensor = x.tensor();
-        let source = Source {
-            ptr: tensor.data_ptr(),
-            elem: elem(x.dtype()),
-            shape: x.shape(),
-            strides: &tensor.byte_strides(),
-        };
-        // SAFETY: the layout lies within its storage, and the elements are complete (the operator waited for them).
-        let count = unsafe { kernel(&Pool, &source, &[]) };
-        let out = Array::uninitialised(&[x.ndim(), count], DType::I64, x.device())?;
-        let base: *mut i64 = out.tensor().data_ptr().cast();
-        let rows: SmallVec<[*mut i64; 4]> = (0..x.ndim())
-            .map(|i| base.wrapping_add(i * count))
-            .collect();
-        if !rows.is_empty() && count > 0 {
-            // SAFETY: as above; every row has room for `count` integers, and `out` is known to nobody else.
-            unsafe { kernel(&Pool, &source, &rows) };
-        }
-        Ok(Outputs::from_iter([out]))
-    }),
+    cpu: Cpu::Eager(
+        |cx| {
+            let x = cx.input(0);
+            let tensor = x.tensor();
+            let source = Source {
+                ptr: tensor.data_ptr(),
+                elem: elem(x.dtype()),
+                shape: x.shape(),
+                strides: &tensor.byte_strides(),
+            };
+            // SAFETY: the layout lies within its storage, and the elements are complete (the operator waited for them).
+            let count = unsafe { kernel(&Pool, &source, &[]) };
+            let out = Array::uninitialised(&[x.ndim(), count], DType::I64, x.device())?;
+            let base: *mut i64 = out.tensor().data_ptr().cast();
+            let rows: SmallVec<[*mut i64; 4]> = (0..x.ndim())
+                .map(|i| base.wrapping_add(i * count))
+                .collect();
+            if !rows.is_empty() && count > 0 {
+                // SAFETY: as above; every row has room for `count` integers, and `out` is known to nobody else.
+                unsafe { kernel(&Pool, &source, &rows) };
+            }
+            Ok(Outputs::from_iter([out]))
+        },
+        Known::FromValues,
+    ),
     cuda: Cuda::HostOnly,
     grad: Grad::Stop("positions are integers"),
     onnx: Onnx::Node {

@@ -8,7 +8,7 @@ use crate::args::{Default, Param, ParamKind};
 use crate::creation::dims;
 use crate::cx::CompositeCx;
 use crate::error::{Result, Tuple};
-use crate::opdef::{Bundle, Cpu, Cuda, Grad, Onnx, OpDef, Probe, Surface};
+use crate::opdef::{Bundle, Cpu, Cuda, Grad, Known, Onnx, OpDef, OutSpec, Probe, Surface, one_of};
 use crate::{Array, Outputs};
 
 /// Positions on each axis.
@@ -41,49 +41,60 @@ pub static UNRAVEL_INDEX: OpDef = OpDef {
         >>> np.unravel_index(np.array([5, 2]), (2, 3))
         (array([1, 0]), array([2, 2]))
     ",
-    cpu: Cpu::Eager(|cx| {
-        let shape = dims(cx.op.name, cx.ints("shape"))?;
-        let size = addressable(cx, &shape)?;
-        let x = whole(cx, 0)?;
-        let numbers = integers(&x);
-        if let Some(bad) = numbers.iter().find(|&&i| i < 0 || i as usize >= size) {
-            return Err(cx.value_error(format!(
-                "index {bad} is out of bounds for array with size {size}"
-            )));
-        }
-        if shape.is_empty() && x.ndim() > 0 {
-            return Err(cx.value_error(format!(
-                "the positions in a 0d array have no axes, found {} in `indices`",
-                x.ndim()
-            )));
-        }
-        let mut outputs = Outputs::new();
-        for _ in 0..shape.len() {
-            outputs.push(Array::uninitialised(x.shape(), DType::I64, x.device())?);
-        }
-        let mut rest: SmallVec<[u64; 64]> = numbers.iter().map(|&i| i as u64).collect();
-        for axis in slowest_first(cx, shape.len()).into_iter().rev() {
-            let (n, out) = (
-                shape[axis] as u64,
-                outputs[axis].tensor().data_ptr().cast::<i64>(),
-            );
-            // Half as wide divisions take a third of the time.
-            let is_short = size <= u32::MAX as usize;
-            for (i, r) in rest.iter_mut().enumerate() {
-                let (quotient, position) = match is_short {
-                    true => (
-                        u64::from(*r as u32 / n as u32),
-                        u64::from(*r as u32 % n as u32),
-                    ),
-                    false => (*r / n, *r % n),
-                };
-                // SAFETY: the output is new and dense, with one int64 for each number.
-                unsafe { *out.add(i) = position as i64 };
-                *r = quotient;
+    infer: |cx| {
+        let axes = dims(cx.op.name, cx.ints("shape"))?;
+        let spec = || OutSpec {
+            shape: Dims::from_slice(cx.shape(0)),
+            dtype: Some(DType::I64),
+        };
+        Ok(axes.iter().map(|_| spec()).collect())
+    },
+    cpu: Cpu::Eager(
+        |cx| {
+            let shape = dims(cx.op.name, cx.ints("shape"))?;
+            let size = addressable(cx, &shape)?;
+            let x = whole(cx, 0)?;
+            let numbers = integers(&x);
+            if let Some(bad) = numbers.iter().find(|&&i| i < 0 || i as usize >= size) {
+                return Err(cx.value_error(format!(
+                    "index {bad} is out of bounds for array with size {size}"
+                )));
             }
-        }
-        Ok(outputs)
-    }),
+            if shape.is_empty() && x.ndim() > 0 {
+                return Err(cx.value_error(format!(
+                    "the positions in a 0d array have no axes, found {} in `indices`",
+                    x.ndim()
+                )));
+            }
+            let mut outputs = Outputs::new();
+            for _ in 0..shape.len() {
+                outputs.push(Array::uninitialised(x.shape(), DType::I64, x.device())?);
+            }
+            let mut rest: SmallVec<[u64; 64]> = numbers.iter().map(|&i| i as u64).collect();
+            for axis in slowest_first(cx, shape.len()).into_iter().rev() {
+                let (n, out) = (
+                    shape[axis] as u64,
+                    outputs[axis].tensor().data_ptr().cast::<i64>(),
+                );
+                // Half as wide divisions take a third of the time.
+                let is_short = size <= u32::MAX as usize;
+                for (i, r) in rest.iter_mut().enumerate() {
+                    let (quotient, position) = match is_short {
+                        true => (
+                            u64::from(*r as u32 / n as u32),
+                            u64::from(*r as u32 % n as u32),
+                        ),
+                        false => (*r / n, *r % n),
+                    };
+                    // SAFETY: the output is new and dense, with one int64 for each number.
+                    unsafe { *out.add(i) = position as i64 };
+                    *r = quotient;
+                }
+            }
+            Ok(outputs)
+        },
+        Known::ByRule,
+    ),
     bundle: |_| Bundle::Tuple,
     cuda: Cuda::HostOnly,
     grad: Grad::Stop("positions are integers"),
@@ -119,6 +130,10 @@ pub static RAVEL_POSITIONS: OpDef = OpDef {
         >>> np.ravel_multi_index(([1, 0], [2, 2]), (2, 3))
         array([5, 2])
     ",
+    infer: |cx| {
+        let shapes: SmallVec<[&[usize]; 4]> = (0..cx.inputs.len()).map(|i| cx.shape(i)).collect();
+        one_of(broadcast_shapes(&shapes)?, DType::I64)
+    },
     cpu: Cpu::Eager(|cx| {
         let shape = dims(cx.op.name, cx.ints("dims"))?;
         let size = addressable(cx, &shape)?;
@@ -181,7 +196,7 @@ pub static RAVEL_POSITIONS: OpDef = OpDef {
             }
         }
         Ok(Outputs::from_iter([result]))
-    }),
+    }, Known::ByRule),
     cuda: Cuda::HostOnly,
     grad: Grad::Stop("numbers of elements are integers"),
     onnx: Onnx::Composite,

@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::interp::Flags;
 use crate::invoke::invoke1;
 use crate::launch::{Pool, elem};
-use crate::opdef::{Cpu, Cuda, Grad, OpDef, Probe, one_of};
+use crate::opdef::{Cpu, Cuda, Grad, Known, OpDef, Probe, one_of};
 use crate::{Array, Outputs};
 
 /// Indices into an axis, negative ones counted from its end.
@@ -26,22 +26,25 @@ pub static RESOLVE: OpDef = OpDef {
     doc: "The int64 positions that `indices` name on an axis of `size` elements, negative ones counted from its end. It reads the values at the \
           call, so that an index out of bounds is an error there; `axis` is what that error calls the axis.",
     infer: |cx| one_of(Dims::from_slice(cx.shape(0)), DType::I64),
-    cpu: Cpu::Eager(|cx| {
-        let x = cx.input(0);
-        let size = cx.int("size") as usize;
-        // An empty list has the default float dtype.
-        if !x.dtype().is_integer() && !x.is_empty() {
-            return Err(cx.dtype_error(format!(
-                "indices must be integers, found {}",
-                x.dtype().name()
-            )));
-        }
-        let out = Array::uninitialised(x.shape(), DType::I64, x.device())?;
-        match run(&Pool, Mode::Raise, size, x.tensor(), out.tensor()) {
-            Ok(()) => Ok(Outputs::from_iter([out])),
-            Err(bad) => Err(out_of_bounds(bad.value, cx.int("axis") as usize, size)),
-        }
-    }),
+    cpu: Cpu::Eager(
+        |cx| {
+            let x = cx.input(0);
+            let size = cx.int("size") as usize;
+            // An empty list has the default float dtype.
+            if !x.dtype().is_integer() && !x.is_empty() {
+                return Err(cx.dtype_error(format!(
+                    "indices must be integers, found {}",
+                    x.dtype().name()
+                )));
+            }
+            let out = Array::uninitialised(x.shape(), DType::I64, x.device())?;
+            match run(&Pool, Mode::Raise, size, x.tensor(), out.tensor()) {
+                Ok(()) => Ok(Outputs::from_iter([out])),
+                Err(bad) => Err(out_of_bounds(bad.value, cx.int("axis") as usize, size)),
+            }
+        },
+        Known::ByRule,
+    ),
     cuda: Cuda::HostOnly,
     grad: Grad::Stop("indices are integers"),
     probe: Probe::calls(&[

@@ -14,7 +14,7 @@ use crate::index::{dense, resolved, take};
 use crate::interp::Flags;
 use crate::invoke::invoke1;
 use crate::launch::{Pool, elem};
-use crate::opdef::{Cost, Cpu, Cuda, Grad, Keep, OpDef, Probe, Short, Surface, one_of};
+use crate::opdef::{Cost, Cpu, Cuda, Grad, Keep, Known, OpDef, Probe, Short, Surface, one_of};
 use crate::shape::flip;
 use crate::{Array, Element, Tuple, cpu, promoted};
 
@@ -409,75 +409,80 @@ pub static BINCOUNT: OpDef = OpDef {
         None => count_few(x),
         Some(_) => Ok(None),
     }),
-    cpu: Cpu::Eager(|cx| {
-        let x = cx.input(0);
-        if !matches!(x.dtype().kind(), Kind::Integer | Kind::Bool) && !x.is_empty() {
-            return Err(cx.dtype_error(format!("`x` must be integers, found {}", x.dtype().name())));
-        }
-        if x.ndim() != 1 {
-            return Err(cx.shape_error(format!(
-                "`x` must have 1 axis, found shape {}",
-                Tuple(x.shape())
-            )));
-        }
-        let minlength = cx.int("minlength");
-        if minlength < 0 {
-            return Err(cx.value_error(format!(
-                "`minlength` must not be negative, found {minlength}"
-            )));
-        }
-        let x64 = x.astype(DType::I64)?.contiguous()?;
-        x64.wait_to_read()?;
-        let values: *const i64 = x64.tensor().data_ptr().cast_const().cast();
-        // SAFETY: dense int64, complete, and held by `x64` throughout.
-        let (least, largest) = unsafe { extremes(&Pool, values, x.len()) };
-        if !x.is_empty() && least < 0 {
-            return Err(cx.value_error(format!("`x` must not be negative, found {least}")));
-        }
-        let n = if x.is_empty() {
-            0
-        } else {
-            largest as usize + 1
-        }
-        .max(minlength as usize);
-        let Some(weights) = cx.opt(1) else {
-            let counts = Tensor::zeros(&[n], DType::I64, x.device())?;
-            // SAFETY: 1. as above; no element is negative or above the largest. 2. the counts are new, dense, and known to nobody else.
-            unsafe {
-                let counts = std::slice::from_raw_parts_mut(counts.data_ptr().cast(), n);
-                occurrences(&Pool, values, x.len(), 0, counts);
-            }
-            return cx.done(Array::from_tensor(counts));
-        };
-        if weights.shape() != x.shape() {
-            return Err(cx.shape_error("`weights` must have the shape of `x`"));
-        }
-        let dtype = match weights.dtype() {
-            dtype if dtype.is_float() && promotion() != Promotion::NumPy => dtype,
-            dtype if dtype.is_complex() => {
+    cpu: Cpu::Eager(
+        |cx| {
+            let x = cx.input(0);
+            if !matches!(x.dtype().kind(), Kind::Integer | Kind::Bool) && !x.is_empty() {
                 return Err(
-                    cx.dtype_error(format!("`weights` must be real, found {}", dtype.name()))
+                    cx.dtype_error(format!("`x` must be integers, found {}", x.dtype().name()))
                 );
             }
-            // NumPy's rules: sums are float64 whatever the weights are.
-            _ => mxnet_tensor::default_float(),
-        };
-        // Sums in float64, rounded once.
-        let weights = weights.astype(DType::F64)?.contiguous()?;
-        weights.wait_to_read()?;
-        let sums = Tensor::zeros(&[n], DType::F64, x.device())?;
-        // SAFETY: 1. both are dense, of these types, complete, as long as `x`, and held throughout. 2. the sums are new, dense, and known to nobody
-        // else.
-        unsafe {
-            let weights: *const f64 = weights.tensor().data_ptr().cast_const().cast();
-            weighted(
-                std::slice::from_raw_parts(values, x.len()),
-                std::slice::from_raw_parts(weights, x.len()),
-                std::slice::from_raw_parts_mut(sums.data_ptr().cast(), n),
-            );
-        }
-        cx.done(Array::from_tensor(sums).astype(dtype)?)
-    }),
+            if x.ndim() != 1 {
+                return Err(cx.shape_error(format!(
+                    "`x` must have 1 axis, found shape {}",
+                    Tuple(x.shape())
+                )));
+            }
+            let minlength = cx.int("minlength");
+            if minlength < 0 {
+                return Err(cx.value_error(format!(
+                    "`minlength` must not be negative, found {minlength}"
+                )));
+            }
+            let x64 = x.astype(DType::I64)?.contiguous()?;
+            x64.wait_to_read()?;
+            let values: *const i64 = x64.tensor().data_ptr().cast_const().cast();
+            // SAFETY: dense int64, complete, and held by `x64` throughout.
+            let (least, largest) = unsafe { extremes(&Pool, values, x.len()) };
+            if !x.is_empty() && least < 0 {
+                return Err(cx.value_error(format!("`x` must not be negative, found {least}")));
+            }
+            let n = if x.is_empty() {
+                0
+            } else {
+                largest as usize + 1
+            }
+            .max(minlength as usize);
+            let Some(weights) = cx.opt(1) else {
+                let counts = Tensor::zeros(&[n], DType::I64, x.device())?;
+                // SAFETY: 1. as above; no element is negative or above the largest. 2. the counts are new, dense, and known to nobody else.
+                unsafe {
+                    let counts = std::slice::from_raw_parts_mut(counts.data_ptr().cast(), n);
+                    occurrences(&Pool, values, x.len(), 0, counts);
+                }
+                return cx.done(Array::from_tensor(counts));
+            };
+            if weights.shape() != x.shape() {
+                return Err(cx.shape_error("`weights` must have the shape of `x`"));
+            }
+            let dtype = match weights.dtype() {
+                dtype if dtype.is_float() && promotion() != Promotion::NumPy => dtype,
+                dtype if dtype.is_complex() => {
+                    return Err(
+                        cx.dtype_error(format!("`weights` must be real, found {}", dtype.name()))
+                    );
+                }
+                // NumPy's rules: sums are float64 whatever the weights are.
+                _ => mxnet_tensor::default_float(),
+            };
+            // Sums in float64, rounded once.
+            let weights = weights.astype(DType::F64)?.contiguous()?;
+            weights.wait_to_read()?;
+            let sums = Tensor::zeros(&[n], DType::F64, x.device())?;
+            // SAFETY: 1. both are dense, of these types, complete, as long as `x`, and held throughout. 2. the sums are new, dense, and known to nobody
+            // else.
+            unsafe {
+                let weights: *const f64 = weights.tensor().data_ptr().cast_const().cast();
+                weighted(
+                    std::slice::from_raw_parts(values, x.len()),
+                    std::slice::from_raw_parts(weights, x.len()),
+                    std::slice::from_raw_parts_mut(sums.data_ptr().cast(), n),
+                );
+            }
+            cx.done(Array::from_tensor(sums).astype(dtype)?)
+        },
+        Known::FromValues,
+    ),
     cuda: Cuda::HostOnly,
     grad: Grad::Rule(Keep::inputs(1), |g| {
         let mut grads = SmallVec::from_iter([None, None]);

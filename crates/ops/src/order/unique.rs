@@ -13,7 +13,7 @@ use crate::error::Result;
 use crate::index::{SCATTER_ALONG, gather_along};
 use crate::invoke::{invoke, invoke1};
 use crate::launch::{Pool, elem};
-use crate::opdef::{Cpu, Cuda, Grad, Grads, Keep, Onnx, OpDef, Probe};
+use crate::opdef::{Cpu, Cuda, Grad, Grads, Keep, Known, Onnx, OpDef, Probe};
 use crate::{Array, Outputs};
 
 /// What `unique` is made of.
@@ -47,7 +47,7 @@ pub static UNIQUE_PARTS: OpDef = OpDef {
             Array::from_slice(&inverse, &[n])?,
             Array::from_slice(&counts, &[count])?,
         ]))
-    }),
+    }, Known::FromValues),
     cuda: Cuda::HostOnly,
     grad: Grad::Stop("positions and counts are integers"),
     onnx: Onnx::Node {
@@ -66,21 +66,24 @@ pub static UNIQUE_SORTED: OpDef = OpDef {
     params: &[Param::array("x"), Param::bool("equal_nan", true)],
     doc: "The distinct elements of an array of one axis, ascending. NaNs are one element if `equal_nan`. The gradient of an element goes to its \
           first position.",
-    cpu: Cpu::Eager(|cx| {
-        one_axis(cx)?;
-        if let Some((values, _)) = tallied(cx.input(0))? {
-            return cx.done(values);
-        }
-        let sorted = sorted(cx.input(0))?;
-        let runs = runs(cx, &sorted);
-        if runs.count() == sorted.len() {
-            return cx.done(sorted);
-        }
-        let out = Array::uninitialised(&[runs.count()], sorted.dtype(), sorted.device())?;
-        // SAFETY: `out` has room for the runs and is known to nobody else.
-        unsafe { runs.write(&Pool, out.tensor().data_ptr(), std::ptr::null_mut()) };
-        cx.done(out)
-    }),
+    cpu: Cpu::Eager(
+        |cx| {
+            one_axis(cx)?;
+            if let Some((values, _)) = tallied(cx.input(0))? {
+                return cx.done(values);
+            }
+            let sorted = sorted(cx.input(0))?;
+            let runs = runs(cx, &sorted);
+            if runs.count() == sorted.len() {
+                return cx.done(sorted);
+            }
+            let out = Array::uninitialised(&[runs.count()], sorted.dtype(), sorted.device())?;
+            // SAFETY: `out` has room for the runs and is known to nobody else.
+            unsafe { runs.write(&Pool, out.tensor().data_ptr(), std::ptr::null_mut()) };
+            cx.done(out)
+        },
+        Known::FromValues,
+    ),
     grad: Grad::Rule(Keep::INPUTS, to_first_positions),
     probe: Probe::calls(&["i((9,), 5)", "f((4,))", "f((0,))"]).against("lambda x: numpy.unique(x)"),
     ..UNIQUE_PARTS
@@ -92,35 +95,38 @@ pub static UNIQUE_RUNS: OpDef = OpDef {
     params: &[Param::array("x"), Param::bool("equal_nan", true)],
     doc: "The distinct elements of an array of one axis, ascending, and how often each stands there. NaNs are one element if `equal_nan`. The \
           gradient of an element goes to its first position.",
-    cpu: Cpu::Eager(|cx| {
-        one_axis(cx)?;
-        if let Some((values, counts)) = tallied(cx.input(0))? {
-            return Ok(Outputs::from_iter([values, counts]));
-        }
-        let sorted = sorted(cx.input(0))?;
-        let n = sorted.len() as i64;
-        let runs = runs(cx, &sorted);
-        let count = runs.count();
-        let values = Array::uninitialised(&[count], sorted.dtype(), sorted.device())?;
-        let counts = Array::uninitialised(&[count], DType::I64, sorted.device())?;
-        let (to, at) = (
-            values.tensor().data_ptr(),
-            counts.tensor().data_ptr().cast::<i64>(),
-        );
-        // SAFETY: both have room for the runs, and are known to nobody else.
-        let counts_of = unsafe {
-            runs.write(&Pool, to, at);
-            std::slice::from_raw_parts_mut(at, count)
-        };
-        // From where runs begin to how long they are: each reads what was not written yet.
-        for k in 1..count {
-            counts_of[k - 1] = counts_of[k] - counts_of[k - 1];
-        }
-        if let Some(last) = counts_of.last_mut() {
-            *last = n - *last;
-        }
-        Ok(Outputs::from_iter([values, counts]))
-    }),
+    cpu: Cpu::Eager(
+        |cx| {
+            one_axis(cx)?;
+            if let Some((values, counts)) = tallied(cx.input(0))? {
+                return Ok(Outputs::from_iter([values, counts]));
+            }
+            let sorted = sorted(cx.input(0))?;
+            let n = sorted.len() as i64;
+            let runs = runs(cx, &sorted);
+            let count = runs.count();
+            let values = Array::uninitialised(&[count], sorted.dtype(), sorted.device())?;
+            let counts = Array::uninitialised(&[count], DType::I64, sorted.device())?;
+            let (to, at) = (
+                values.tensor().data_ptr(),
+                counts.tensor().data_ptr().cast::<i64>(),
+            );
+            // SAFETY: both have room for the runs, and are known to nobody else.
+            let counts_of = unsafe {
+                runs.write(&Pool, to, at);
+                std::slice::from_raw_parts_mut(at, count)
+            };
+            // From where runs begin to how long they are: each reads what was not written yet.
+            for k in 1..count {
+                counts_of[k - 1] = counts_of[k] - counts_of[k - 1];
+            }
+            if let Some(last) = counts_of.last_mut() {
+                *last = n - *last;
+            }
+            Ok(Outputs::from_iter([values, counts]))
+        },
+        Known::FromValues,
+    ),
     grad: Grad::Rule(Keep::INPUTS, to_first_positions),
     probe: Probe::calls(&["i((9,), 5)", "f((4,))", "f((0,))"])
         .against("lambda x: numpy.unique(x, return_counts=True)"),

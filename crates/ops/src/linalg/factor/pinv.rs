@@ -14,7 +14,7 @@ use crate::elementwise::select::choose;
 use crate::error::Result;
 use crate::index::read_few;
 use crate::invoke::{invoke, invoke1};
-use crate::opdef::{Amp, Cpu, Grad, Grads, Keep, OpDef, Probe};
+use crate::opdef::{Amp, Cpu, Grad, Grads, Inferred, Keep, Known, OpDef, OutSpec, Probe};
 use crate::reduce::MAX;
 use crate::{Array, Outputs, creation};
 
@@ -28,7 +28,18 @@ pub static PINV: OpDef = OpDef {
     ],
     doc: "Moore-Penrose inverses (..., n, m) of matrices (..., m, n), and the singular values (of Hermitian matrices: absolute values of eigenvalues). Values up to \
           `rcond` (...) times the largest count as zero. The gradient holds the rank fixed.",
-    cpu: Cpu::Eager(pinv),
+    infer: |cx| {
+        let (shape, dtype) = (matrices(cx, 0)?, factored_matrix(cx)?);
+        let of = |tail: &[usize], dtype| OutSpec {
+            shape: shape.lead.iter().chain(tail).copied().collect(),
+            dtype: Some(dtype),
+        };
+        Ok(Inferred::from_iter([
+            of(&[shape.n, shape.m], dtype),
+            of(&[shape.m.min(shape.n)], dtype.real()),
+        ]))
+    },
+    cpu: Cpu::Eager(pinv, Known::ByRule),
     grad: Grad::Rule(Keep::ALL, gradient),
     amp: Amp::WidenToF32,
     probe: Probe::calls(&[

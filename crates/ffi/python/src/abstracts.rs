@@ -1,0 +1,28 @@
+//! Abstract arrays: a shape, a dtype and a device, but no values.
+
+use mxnet::ops::Array;
+use mxnet::ops::interp::current_device;
+use pyo3::prelude::*;
+
+use crate::array::PyArray;
+use crate::convert;
+use crate::error::raise;
+
+/// An array of this shape and dtype without values. Operators on it give such arrays, by their rules; what needs values raises
+/// `AbstractArrayError`.
+#[pyfunction]
+pub fn abstract_array(
+    py: Python<'_>,
+    shape: Vec<usize>,
+    dtype: &Bound<'_, PyAny>,
+) -> PyResult<Py<PyArray>> {
+    let dtype = convert::dtype(dtype)?;
+    let made = Array::without_values(&shape, dtype, current_device());
+    PyArray::wrap(py, made.map_err(|error| raise(py, error))?)
+}
+
+/// Whether an array has no values.
+#[pyfunction]
+pub fn is_abstract(array: &Bound<'_, PyArray>) -> bool {
+    array.get().with(array.py(), Array::is_abstract)
+}
