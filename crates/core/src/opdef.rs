@@ -461,10 +461,35 @@ pub type GradRule = fn(&GradCx) -> Result<Grads>;
 pub enum Grad {
     /// A rule that calls operators, and what it needs.
     Rule(Keep, GradRule),
+    /// Two rules. The first calls operators with kernels of their own that have no gradient themselves; the second is taken where the gradient's own
+    /// gradient is asked for (`create_graph`).
+    Fused(Keep, GradRule, GradRule),
     /// No gradient flows, for this reason.
     Stop(&'static str),
     /// The operators it is made of have theirs.
     Derived,
+}
+
+impl Grad {
+    /// What the tape keeps; `None` if no rule of the operator's own sends gradients on.
+    #[inline]
+    pub fn keep(&self) -> Option<Keep> {
+        match self {
+            Grad::Rule(keep, _) | Grad::Fused(keep, ..) => Some(*keep),
+            Grad::Stop(_) | Grad::Derived => None,
+        }
+    }
+
+    /// The rule, and what it needs. The one place where it is chosen.
+    pub fn rule(&self, creates_graph: bool) -> Option<(Keep, GradRule)> {
+        match *self {
+            Grad::Rule(keep, rule) => Some((keep, rule)),
+            Grad::Fused(keep, fused, composed) => {
+                Some((keep, if creates_graph { composed } else { fused }))
+            }
+            Grad::Stop(_) | Grad::Derived => None,
+        }
+    }
 }
 
 /// What folding an operator of two arrays over an axis means.

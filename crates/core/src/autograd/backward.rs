@@ -12,7 +12,7 @@ use crate::autograd::GradCx;
 use crate::autograd::node::{GradReq, Kept, Kind, Leaf, Node, Recorded};
 use crate::error::{Error, Result, Tuple};
 use crate::interp::{Flags, Scope};
-use crate::opdef::{Grad, Grads, Keep};
+use crate::opdef::{Grads, Keep};
 use crate::{Array, creation, eager};
 
 /// Whether the graph can be walked again.
@@ -361,7 +361,7 @@ impl Pass {
         match &node.kind {
             Kind::Variable => Ok(Grads::new()),
             Kind::Call(call) => {
-                let Grad::Rule(keep, rule) = call.op.grad else {
+                let Some((keep, rule)) = call.op.grad.rule(Flags::current().is_recording()) else {
                     return Ok(Grads::new());
                 };
                 let (inputs, outputs) = self.unpack(node, call, keep)?;

@@ -12,7 +12,7 @@ use crate::autograd::node::{
 use crate::error::{Error, Result, Tuple};
 use crate::interp::Scope;
 use crate::invoke::Call;
-use crate::opdef::{Cpu, Grad, Keep};
+use crate::opdef::{Cpu, Keep};
 use crate::{Array, Outputs, eager, interp};
 
 /// Executes a call, records it if a gradient can flow through it, and pushes its outputs to `outputs`, which is empty.
@@ -21,7 +21,7 @@ pub(crate) fn record(call: &Call, outputs: &mut Outputs) -> Result<()> {
     let is_composite = matches!(call.op.cpu, Cpu::Composite(_));
     let keep = match call.op.grad {
         _ if is_composite => None,
-        Grad::Rule(keep, _) if call.inputs.iter().flatten().any(is_recorded) => Some(keep),
+        grad if call.inputs.iter().flatten().any(is_recorded) => grad.keep(),
         _ => None,
     };
     if !is_composite {
@@ -56,7 +56,7 @@ fn untaped(call: &Call, outputs: &mut Outputs) -> Result<()> {
 /// Records a call that `compute` carries out in another way than the operator's entry: assignments write in place.
 pub fn record_as(call: &Call, compute: impl FnOnce() -> Result<Outputs>) -> Result<Outputs> {
     check_fresh(call)?;
-    let Grad::Rule(keep, _) = call.op.grad else {
+    let Some(keep) = call.op.grad.keep() else {
         return compute();
     };
     let mut outputs = Outputs::new();

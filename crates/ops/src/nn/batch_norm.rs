@@ -5,6 +5,7 @@ use mxnet_kernels::norm::{self as kernel, BatchNorm, Statistics};
 use mxnet_tensor::{DType, Dims, Tensor, normalize_axis};
 use smallvec::SmallVec;
 
+use crate::Outputs;
 use crate::args::{Attrs, Param, Value};
 use crate::autograd::GradCx;
 use crate::cx::{CallCx, KernelCx};
@@ -13,7 +14,6 @@ use crate::invoke::invoke_with;
 use crate::launch::elem;
 use crate::nn::operand::{self, Staged};
 use crate::opdef::{Amp, Cost, Cpu, Grad, Grads, Keep, Onnx, OpDef, Probe, Surface};
-use crate::{Outputs, interp};
 
 pub(super) const NORM: OpDef = OpDef {
     amp: Amp::WidenToF32,
@@ -105,13 +105,13 @@ pub static BATCH_NORM_TRAINING: OpDef = OpDef {
         cx.many(all)
     },
     cpu: Cpu::Kernel(train),
-    grad: Grad::Rule(
+    grad: Grad::Fused(
         Keep {
             inputs: 0b11,
             outputs: 0b1110,
         },
         |g| {
-            let gradients = if interp::is_recording() || g.has_dy(1) || g.has_dy(2) || g.has_dy(3) {
+            let gradients = if g.has_dy(1) || g.has_dy(2) || g.has_dy(3) {
                 batch_slopes(g)?
             } else {
                 let attrs: Attrs = [
@@ -132,6 +132,7 @@ pub static BATCH_NORM_TRAINING: OpDef = OpDef {
             };
             Ok(affine_grads(g, gradients))
         },
+        |g| Ok(affine_grads(g, batch_slopes(g)?)),
     ),
     mutates: &[3, 4],
     probe: Probe::calls(&["f((4, 3)), f((3,)), f((3,)), np.zeros((3,)), np.ones((3,))"]).ulp(64),
@@ -180,49 +181,30 @@ pub static BATCH_NORM_INFERENCE: OpDef = OpDef {
         inverse(cx, var.as_ref(), cx.output(1))?;
         y.finish(cx.threads)
     }),
-    grad: Grad::Rule(
+    grad: Grad::Fused(
         Keep {
             inputs: 0b11011,
             outputs: 0b10,
         },
         |g| {
-            let gradients = if interp::is_recording() {
-                let shape = per_channel_shape(g)?;
-                let centred = g.input(0).sub(&g.input(3).reshape(&shape)?)?;
-                let inverse = g.output(1).detach().reshape(&shape)?;
-                let weighed = match g.opt_input(1) {
-                    Some(gamma) => inverse.mul(&gamma.reshape(&shape)?)?,
-                    None => inverse.clone(),
-                };
-                let axes = all_but_channel(g)?;
-                let mut all = Outputs::new();
-                all.push(g.dy(0).mul(&weighed)?);
-                all.push(
-                    g.dy(0)
-                        .mul(&centred.mul(&inverse)?)?
-                        .sum(Some(&axes), false)?,
-                );
-                all.push(g.dy(0).sum(Some(&axes), false)?);
-                all
-            } else {
-                let attrs: Attrs = [
-                    g.get("eps").clone(),
-                    g.get("axis").clone(),
-                    Value::Bool(true),
-                ]
-                .into_iter()
-                .collect();
-                let inputs = [
-                    Some(g.input(0)),
-                    Some(g.dy(0)),
-                    g.opt_input(1),
-                    Some(g.input(3)),
-                    Some(g.input(4)),
-                ];
-                invoke_with(&BATCH_NORM_GRADIENT, &inputs, &attrs)?
-            };
+            let attrs: Attrs = [
+                g.get("eps").clone(),
+                g.get("axis").clone(),
+                Value::Bool(true),
+            ]
+            .into_iter()
+            .collect();
+            let inputs = [
+                Some(g.input(0)),
+                Some(g.dy(0)),
+                g.opt_input(1),
+                Some(g.input(3)),
+                Some(g.input(4)),
+            ];
+            let gradients = invoke_with(&BATCH_NORM_GRADIENT, &inputs, &attrs)?;
             Ok(affine_grads(g, gradients))
         },
+        |g| Ok(affine_grads(g, given_slopes(g)?)),
     ),
     onnx: Onnx::Node {
         ty: "BatchNormalization",
@@ -492,5 +474,26 @@ fn batch_slopes(g: &GradCx) -> Result<Outputs> {
     all.push(dx);
     all.push(dy.mul(&hat)?.sum(Some(&axes), false)?);
     all.push(dy.sum(Some(&axes), false)?);
+    Ok(all)
+}
+
+/// The gradients with respect to data, scale and shift while the statistics are given.
+fn given_slopes(g: &GradCx) -> Result<Outputs> {
+    let shape = per_channel_shape(g)?;
+    let centred = g.input(0).sub(&g.input(3).reshape(&shape)?)?;
+    let inverse = g.output(1).detach().reshape(&shape)?;
+    let weighed = match g.opt_input(1) {
+        Some(gamma) => inverse.mul(&gamma.reshape(&shape)?)?,
+        None => inverse.clone(),
+    };
+    let axes = all_but_channel(g)?;
+    let mut all = Outputs::new();
+    all.push(g.dy(0).mul(&weighed)?);
+    all.push(
+        g.dy(0)
+            .mul(&centred.mul(&inverse)?)?
+            .sum(Some(&axes), false)?,
+    );
+    all.push(g.dy(0).sum(Some(&axes), false)?);
     Ok(all)
 }

@@ -16,7 +16,7 @@ use crate::launch::elem;
 use crate::nn::operand::{self, Staged};
 use crate::nn::softmax::softmax;
 use crate::opdef::{Amp, Cost, Cpu, Form, Grad, Grads, Keep, Onnx, OpDef, Probe, Surface};
-use crate::{Array, creation, interp, only};
+use crate::{Array, creation, only};
 
 const PARAMS: &[Param] = &[
     Param::array("data"),
@@ -75,14 +75,14 @@ pub static CROSS_ENTROPY: OpDef = OpDef {
         loss.finish(cx.threads)?;
         lse.finish(cx.threads)
     }),
-    grad: Grad::Rule(
+    grad: Grad::Fused(
         Keep {
             inputs: 0b11,
             outputs: 0b10,
         },
         |g| {
             let mut grads: Grads = SmallVec::from_elem(None, 2);
-            grads[0] = Some(if interp::is_recording() || g.has_dy(1) {
+            grads[0] = Some(if g.has_dy(1) {
                 slope(g)?
             } else {
                 let attrs: Attrs = [g.get("axis").clone(), g.get("ignore").clone()]
@@ -96,6 +96,7 @@ pub static CROSS_ENTROPY: OpDef = OpDef {
             });
             Ok(grads)
         },
+        |g| Ok(SmallVec::from_iter([Some(slope(g)?), None])),
     ),
     onnx: Onnx::Node {
         ty: "SoftmaxCrossEntropyLoss",

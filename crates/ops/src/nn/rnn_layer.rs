@@ -5,6 +5,7 @@ use mxnet_kernels::rnn::{self as kernel, Cell, Cotangents, Direction, Gradients,
 use mxnet_tensor::{DType, Dims, Tensor};
 use smallvec::SmallVec;
 
+use crate::Array;
 use crate::args::{Args, Attrs, Param, ParamKind};
 use crate::cx::{CallCx, KernelCx};
 use crate::error::{Error, Result};
@@ -15,7 +16,6 @@ use crate::nn::operand::{self, Staged};
 use crate::nn::unrolled::{self, Steps};
 use crate::opdef::{Cost, Cpu, Grad, Grads, Keep, OpDef, Probe};
 use crate::types::Types;
-use crate::{Array, interp};
 
 /// Kinds of cells.
 pub(super) const MODES: &[&str] = &["rnn_relu", "rnn_tanh", "lstm", "gru"];
@@ -54,15 +54,12 @@ pub static RNN_LAYER: OpDef = OpDef {
         ])
     },
     cpu: Cpu::Kernel(forward),
-    grad: Grad::Rule(
+    grad: Grad::Fused(
         Keep {
             inputs: 0b111_1111,
             outputs: 0b1001,
         },
         |g| {
-            if interp::is_recording() {
-                return unrolled::gradient(g, steps(&g.args));
-            }
             let inputs: SmallVec<[Option<&Array>; 12]> = (0..7)
                 .map(|i| g.opt_input(i))
                 .chain([Some(g.output(0)), Some(g.output(3)), Some(g.dy(0))])
@@ -81,6 +78,7 @@ pub static RNN_LAYER: OpDef = OpDef {
             }
             Ok(grads)
         },
+        |g| unrolled::gradient(g, steps(&g.args)),
     ),
     cost: Cost::Of(|cx| cost_ns(cx, 1)),
     probe: Probe::calls(&[

@@ -15,7 +15,7 @@ use crate::launch::elem;
 use crate::nn::batch_norm::{NORM, affine_grads, four};
 use crate::nn::operand::{self, Staged};
 use crate::opdef::{Cpu, Grad, Keep, Onnx, OpDef, Probe, Surface};
-use crate::{Array, Outputs, interp};
+use crate::{Array, Outputs};
 
 /// Layer normalisation.
 pub static LAYER_NORM: OpDef = OpDef {
@@ -286,13 +286,13 @@ pub static ROW_NORM: OpDef = OpDef {
         }
         y.finish(cx.threads)
     }),
-    grad: Grad::Rule(
+    grad: Grad::Fused(
         Keep {
             inputs: 0b11,
             outputs: 0b110,
         },
         |g| {
-            let gradients = if interp::is_recording() || g.has_dy(1) || g.has_dy(2) {
+            let gradients = if g.has_dy(1) || g.has_dy(2) {
                 row_slopes(g)?
             } else {
                 let attrs: Attrs = ["len", "groups", "inner", "centred", "eps"]
@@ -310,6 +310,7 @@ pub static ROW_NORM: OpDef = OpDef {
             };
             Ok(affine_grads(g, gradients))
         },
+        |g| Ok(affine_grads(g, row_slopes(g)?)),
     ),
     probe: Probe::calls(&[
         "f((3, 4)), f((4,)), f((4,)), 4",

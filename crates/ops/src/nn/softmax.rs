@@ -17,7 +17,7 @@ use crate::nn::operand::{self, Staged};
 use crate::opdef::{
     Amp, Cost, Cpu, Grad, Grads, Inferred, Keep, Onnx, OpDef, Probe, Surface, one_of,
 };
-use crate::{Array, creation, interp, only};
+use crate::{Array, creation, only};
 
 /// What both have in common.
 const SOFTMAX_LIKE: OpDef = OpDef {
@@ -64,11 +64,12 @@ pub static SOFTMAX: OpDef = OpDef {
         array([0.3006096, 0.332225 , 0.3671654])
     ",
     cpu: Cpu::Kernel(|cx| run(cx, Kind::Softmax)),
-    grad: Grad::Rule(
+    grad: Grad::Fused(
         Keep {
             inputs: 0b10,
             outputs: 1,
         },
+        |g| fused_slope(g, Kind::Softmax),
         |g| slope(g, Kind::Softmax),
     ),
     onnx: Onnx::Node {
@@ -88,7 +89,11 @@ pub static LOG_SOFTMAX: OpDef = OpDef {
         array([-2.4076061 , -1.407606  , -0.40760604])
     ",
     cpu: Cpu::Kernel(|cx| run(cx, Kind::LogSoftmax)),
-    grad: Grad::Rule(Keep::ALL, |g| slope(g, Kind::LogSoftmax)),
+    grad: Grad::Fused(
+        Keep::ALL,
+        |g| fused_slope(g, Kind::LogSoftmax),
+        |g| slope(g, Kind::LogSoftmax),
+    ),
     onnx: Onnx::Node {
         ty: "LogSoftmax",
         since: 13,
@@ -316,26 +321,30 @@ fn run(cx: &KernelCx, kind: Kind) -> Result<()> {
     out.finish(cx.threads)
 }
 
+/// The gradient in one pass.
+fn fused_slope(g: &GradCx, kind: Kind) -> Result<Grads> {
+    let attrs: Attrs = [
+        g.get("axis").clone(),
+        g.get("temperature").clone(),
+        Value::Bool(kind == Kind::LogSoftmax),
+    ]
+    .into_iter()
+    .collect();
+    let inputs = [Some(g.output(0)), Some(g.dy(0)), g.opt_input(1)];
+    let mut grads: Grads = SmallVec::from_elem(None, g.num_inputs());
+    grads[0] = Some(only(
+        &SOFTMAX_GRADIENT,
+        invoke_with(&SOFTMAX_GRADIENT, &inputs, &attrs)?,
+    )?);
+    Ok(grads)
+}
+
 /// Softmax: dx = y (dy - sum(dy y)) / t. Its logarithm: dx = (dy - p sum(dy)) / t, p being the softmax.
 fn slope(g: &GradCx, kind: Kind) -> Result<Grads> {
     let length = g.opt_input(1);
     let (y, dy) = (g.output(0), g.dy(0));
     let axis = g.int("axis");
     let mut grads: Grads = SmallVec::from_elem(None, g.num_inputs());
-    if !interp::is_recording() {
-        let attrs: Attrs = [
-            Value::Int(axis),
-            g.get("temperature").clone(),
-            Value::Bool(kind == Kind::LogSoftmax),
-        ]
-        .into_iter()
-        .collect();
-        grads[0] = Some(only(
-            &SOFTMAX_GRADIENT,
-            invoke_with(&SOFTMAX_GRADIENT, &[Some(y), Some(dy), length], &attrs)?,
-        )?);
-        return Ok(grads);
-    }
     let dx = if kind == Kind::Softmax {
         y.mul(&dy.sub(&dy.mul(y)?.sum(Some(&[axis]), true)?)?)?
     } else {

@@ -14,7 +14,7 @@ use crate::error::Result;
 use crate::invoke::invoke1;
 use crate::opdef::{Cost, Cpu, Cuda, Form, Grad, Keep, OpDef, Probe, Rng, Surface};
 use crate::random::continuous::{DEVICE, DISTRIBUTION, DTYPE, SIZE};
-use crate::{Array, Outputs, cpu, interp};
+use crate::{Array, Outputs, cpu};
 
 /// First passage of a Brownian motion with drift.
 pub static WALD: OpDef = OpDef {
@@ -60,11 +60,9 @@ fn wald(cx: &CompositeCx) -> Result<Outputs> {
     let share = mean.div(&mean.add(&x)?)?;
     let first = samples.draw("uniform", 0.0, 1.0)?.binary(&LESS, &share)?;
     let other = mean.unary(&SQUARE)?.div(&x)?;
-    let mut x = choose(&first, &x, &other)?;
-    if interp::is_recording() {
-        let [mean, scale] = parameters.each_ref().map(|p| p.broadcast_to(x.shape()));
-        x = invoke1(&WALD_PATH, &[&x, &mean?, &scale?], &Attrs::none())?;
-    }
+    let x = choose(&first, &x, &other)?;
+    let [mean, scale] = parameters.each_ref().map(|p| p.broadcast_to(x.shape()));
+    let x = invoke1(&WALD_PATH, &[&x, &mean?, &scale?], &Attrs::none())?;
     cx.done(x.astype(dtype)?)
 }
 

@@ -225,7 +225,7 @@ fn notes(text: &mut String, op: &OpDef) {
         let _ = write!(text, "\nComputes in: {}.", names.join(", "));
     }
     match op.grad {
-        Grad::Rule(..) | Grad::Derived => text.push_str("\nDifferentiable."),
+        Grad::Rule(..) | Grad::Fused(..) | Grad::Derived => text.push_str("\nDifferentiable."),
         Grad::Stop(why) => {
             let _ = write!(text, "\nNot differentiable: {why}.");
         }
