@@ -1,6 +1,7 @@
 """What becomes of array objects: the memory of some that are gone is used for the next ones."""
 
 import gc
+import resource
 import sys
 import threading
 import weakref
@@ -77,6 +78,59 @@ def test_the_class_is_referred_to_as_often_as_there_are_objects():
         assert count() >= before + len(held) - 100
         del held
     assert abs(count() - before) <= 100  # of those that are gone, so many may be kept at most
+
+
+def test_a_derived_class_is_referred_to_by_its_objects_and_ends_after_them():
+    class Plain(np.ndarray):
+        pass
+
+    class Bare(np.ndarray):
+        __slots__ = ("name",)
+
+    def count(classes):
+        gc.collect()
+        return [sys.getrefcount(c) for c in classes]
+
+    before = count((Plain, Bare))
+    held = [c((2,)) for c in (Plain, Bare) for _ in range(MANY)]
+    held += [np.zeros(3).view(Plain)[1:] for _ in range(MANY)]  # arrays, which hold what they are views of
+    assert count((Plain, Bare)) == [before[0] + 2 * MANY, before[1] + MANY]
+    held[0].self = held[0]  # a cycle
+    del held
+    assert count((Plain, Bare)) == before
+    assert all(type(np.zeros(2)) is np.ndarray for _ in range(MANY))
+    ended = [weakref.ref(Plain), weakref.ref(Bare)]
+    del Plain, Bare
+    gc.collect()
+    assert [reference() for reference in ended] == [None, None]
+
+
+def test_objects_take_no_memory_once_they_are_gone():
+    class Derived(np.ndarray):
+        pass
+
+    def resident():
+        with open("/proc/self/statm") as file:
+            return int(file.read().split()[1]) * resource.getpagesize()
+
+    def work():
+        for _ in range(20 * MANY):
+            x = np.zeros(4)
+            (x[1:], x[2], x + x, x.view(Derived), Derived((3,)))
+
+    work()
+    before = resident()
+    work()
+    assert resident() - before < 1 << 20
+
+
+def test_an_object_of_a_derived_class_becomes_no_array_of_the_class_itself():
+    class Bare(np.ndarray):
+        __slots__ = ()
+
+    for x, other in ((Bare((2,)), np.ndarray), (np.zeros(2), Bare)):
+        with pytest.raises(TypeError, match="__class__ assignment"):
+            x.__class__ = other
 
 
 def test_a_failed_call_leaves_no_object_behind():

@@ -1,23 +1,18 @@
 //! `x.flat`: the elements of an array in C order.
 
-use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
-use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use mxnet::ops::index::{element, put_element};
 use mxnet::ops::{Array, Lone, shape};
 use mxnet::tensor::DType;
 use pyo3::exceptions::{PyDeprecationWarning, PyIndexError, PyTypeError, PyValueError};
-use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyEllipsis, PyFloat, PyInt, PyList, PySlice, PyTuple};
 use smallvec::SmallVec;
 
-use crate::array::PyArray;
-use crate::call::{guarded, guarded_or};
+use crate::array::{Get, PyArray};
 use crate::error::raise;
-use crate::slot::Slot;
 use crate::{convert, exchange, index};
 
 /// The elements of an array in C order, one by one and by position.
@@ -139,101 +134,6 @@ fn place_of(x: &Array, key: &Bound<'_, PyAny>) -> Option<usize> {
 /// `x.flat = value`.
 pub fn set(slf: &Bound<'_, PyArray>, value: &Bound<'_, PyAny>) -> PyResult<()> {
     Flat::of(slf).__setitem__(PySlice::full(slf.py()).as_any(), value)
-}
-
-/// Takes over the slots of the class, as those of arrays are.
-pub fn register(py: Python<'_>) -> PyResult<()> {
-    let class = py.get_type::<Flat>();
-    for (number, function) in [
-        (ffi::Py_tp_iternext, next as *mut c_void),
-        (ffi::Py_tp_iter, itself as *mut c_void),
-        (ffi::Py_mp_length, length as *mut c_void),
-        (ffi::Py_mp_subscript, item as *mut c_void),
-        (ffi::Py_mp_ass_subscript, set_item as *mut c_void),
-    ] {
-        if let Some(slot) = Slot::find(&class, number)? {
-            // SAFETY: each function stands beside the slot whose form it has.
-            unsafe { slot.put(function) };
-        }
-    }
-    Ok(())
-}
-
-/// The iterator that a slot is called for.
-///
-/// # Safety
-/// `object` is one, borrowed for the call; the class has no derived ones.
-#[inline]
-unsafe fn this<'a, 'py>(py: Python<'py>, object: *mut ffi::PyObject) -> Borrowed<'a, 'py, Flat> {
-    // SAFETY: the caller's.
-    unsafe { Borrowed::<PyAny>::from_ptr(py, object).cast_unchecked() }
-}
-
-/// `next(flat)`: null without an exception ends a loop.
-unsafe extern "C" fn next(slf: *mut ffi::PyObject) -> *mut ffi::PyObject {
-    // SAFETY: Python calls slots with an object of the class, the lock held.
-    let (py, flat) = unsafe {
-        let py = Python::assume_attached();
-        (py, this(py, slf))
-    };
-    guarded_or(py, "flat", ptr::null_mut(), || {
-        let element = flat.get().step(py)?;
-        Ok(element.map_or(ptr::null_mut(), Py::into_ptr))
-    })
-}
-
-/// `iter(flat)`: itself.
-unsafe extern "C" fn itself(slf: *mut ffi::PyObject) -> *mut ffi::PyObject {
-    // SAFETY: a live object.
-    unsafe { ffi::Py_INCREF(slf) };
-    slf
-}
-
-/// `len(flat)`.
-unsafe extern "C" fn length(slf: *mut ffi::PyObject) -> ffi::Py_ssize_t {
-    // SAFETY: as above.
-    let (py, flat) = unsafe {
-        let py = Python::assume_attached();
-        (py, this(py, slf))
-    };
-    flat.get().array.get().with(py, Array::len) as ffi::Py_ssize_t
-}
-
-/// `flat[key]`.
-unsafe extern "C" fn item(slf: *mut ffi::PyObject, key: *mut ffi::PyObject) -> *mut ffi::PyObject {
-    // SAFETY: as above.
-    let (py, flat, key) = unsafe {
-        let py = Python::assume_attached();
-        (py, this(py, slf), Borrowed::<PyAny>::from_ptr(py, key))
-    };
-    guarded(py, "flat", || {
-        flat.get().__getitem__(&key).map(Py::into_any)
-    })
-}
-
-/// `flat[key] = value`; without a value, `del flat[key]`.
-unsafe extern "C" fn set_item(
-    slf: *mut ffi::PyObject,
-    key: *mut ffi::PyObject,
-    value: *mut ffi::PyObject,
-) -> c_int {
-    // SAFETY: as above.
-    let (py, flat, key, value) = unsafe {
-        let py = Python::assume_attached();
-        (
-            py,
-            this(py, slf),
-            Borrowed::<PyAny>::from_ptr(py, key),
-            Borrowed::<PyAny>::from_ptr_or_opt(py, value),
-        )
-    };
-    guarded_or(py, "flat", -1, || {
-        match value {
-            Some(value) => flat.get().__setitem__(&key, &value)?,
-            None => flat.get().__delitem__(&key)?,
-        }
-        Ok(0)
-    })
 }
 
 #[pymethods]

@@ -27,7 +27,6 @@ mod reading;
 mod registry;
 mod sections;
 mod settings;
-mod slot;
 mod ufunc;
 mod values;
 mod witness;
@@ -36,12 +35,10 @@ mod writing;
 use pyo3::prelude::*;
 
 /// The compiled core of the package.
-#[pymodule(gil_used = false)]
+#[pymodule(gil_used = true)]
 mod _core {
     use pyo3::prelude::*;
 
-    #[pymodule_export]
-    use crate::array::PyArray;
     #[pymodule_export]
     use crate::autograd::{
         Mode, backward, custom_function, grad, is_recording, is_training, mark_variables,

@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyEllipsis, PyTuple, PyType};
 use smallvec::SmallVec;
 
-use crate::array::PyArray;
+use crate::array::{Get, PyArray};
 use crate::error::raise;
 use crate::making;
 use crate::operators::unary;

@@ -9,7 +9,7 @@ use mxnet::ops::interp::{Interpreter, expand, with_interpreter};
 use mxnet::ops::{Array, Call, Cpu, Outputs, Result, dispatch};
 use pyo3::prelude::*;
 
-use crate::array::PyArray;
+use crate::array::{Get, PyArray};
 
 /// What is noted of one call. A storage is named by its address.
 #[pyclass(frozen, get_all, module = "mxnet._core")]

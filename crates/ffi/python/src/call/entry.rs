@@ -12,7 +12,7 @@ use pyo3::types::{PyDict, PyString};
 use super::arguments::Named;
 use super::binding::{Binding, Fast};
 use super::{call, short};
-use crate::array::{PyArray, register_attributes, register_direct, register_slots};
+use crate::array;
 use crate::error::raise;
 use crate::ufunc;
 
@@ -267,11 +267,9 @@ const MODULES: [&str; 5] = [
 /// Namespaces that operators appear in, by surface; every operator is in `op` under its own name.
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
-    register_methods(py, &py.get_type::<PyArray>())?;
-    register_direct(&py.get_type::<PyArray>())?;
-    register_attributes(&py.get_type::<PyArray>())?;
-    register_slots(&py.get_type::<PyArray>())?;
-    crate::flat::register(py)?;
+    let class = array::make(py)?;
+    register_methods(py, &class)?;
+    module.add("ndarray", class)?;
     let spaces =
         ["numpy", "linalg", "random", "npx", "fft", "op"].map(|name| (name, PyDict::new(py)));
     let mut ufuncs = HashMap::new();
