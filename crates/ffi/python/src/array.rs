@@ -7,12 +7,12 @@ use crate::cell::Guarded;
 
 mod attributes;
 mod class;
-mod given;
 mod handle;
 mod methods;
 mod slots;
 
-pub use class::{Get, make, wrap_as};
+pub use crate::typed::Get;
+pub use class::{make, wrap_as};
 pub use handle::as_array;
 
 /// What an array object is around.

@@ -27,6 +27,7 @@ mod reading;
 mod registry;
 mod sections;
 mod settings;
+mod typed;
 mod ufunc;
 mod values;
 mod witness;
@@ -63,8 +64,6 @@ mod _core {
     use crate::exchange::element_of_state;
     #[pymodule_export]
     use crate::files::{load_safetensors, save_safetensors};
-    #[pymodule_export]
-    use crate::flat::Flat;
     #[pymodule_export]
     use crate::foreign::of_buffer;
     #[pymodule_export]

@@ -1,70 +1,25 @@
 //! The attributes of arrays that are no methods.
 
-use std::ffi::{c_int, c_void};
-use std::ptr;
-
 use mxnet::ops::interp::Flags;
 use mxnet::ops::{Array, elementwise as e};
 use mxnet::tensor::{Layout, TensorError};
 use pyo3::IntoPyObjectExt;
-use pyo3::exceptions::{PyAttributeError, PyValueError};
+use pyo3::exceptions::PyValueError;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyInt, PyMemoryView, PyTuple};
 use smallvec::SmallVec;
 
 use super::PyArray;
-use super::class::Get;
-use super::slots::{at_once, attached, one, this};
-use crate::call::guarded_or;
 use crate::device::PyDevice;
 use crate::error::raise;
 use crate::flat::{self, Flat};
 use crate::operators::unary;
+use crate::typed::{Get, attributes};
 use crate::{convert, exchange, memory, number};
 
-/// Attributes: name, what it is, how it is read, and how it is assigned to if it is; before these whether it is read `attached`, so that PyO3's
-/// references may be let go, or `at_once`.
-macro_rules! attributes {
-    ($($how:ident $name:literal $doc:literal => $read:expr $(, $write:expr)?;)*) => {
-        /// The table for the type.
-        pub(super) fn table() -> &'static mut [ffi::PyGetSetDef] {
-            let all = vec![
-                $({
-                    unsafe extern "C" fn get(x: *mut ffi::PyObject, _: *mut c_void) -> *mut ffi::PyObject {
-                        let read: fn(&Bound<'_, PyArray>) -> PyResult<Py<PyAny>> = $read;
-                        // SAFETY: Python calls the getter with an object of the class, the lock held.
-                        unsafe { one(x, $name, |x| $how(|| read(x))) }
-                    }
-                    let write: Option<ffi::setter> = None;
-                    $(
-                        unsafe extern "C" fn set(
-                            x: *mut ffi::PyObject,
-                            value: *mut ffi::PyObject,
-                            _: *mut c_void,
-                        ) -> c_int {
-                            // SAFETY: as above; the value is null if the attribute is deleted.
-                            unsafe { assign(x, value, $name, $write) }
-                        }
-                        let write = write.or(Some(set));
-                    )?
-                    ffi::PyGetSetDef {
-                        name: concat!($name, "\0").as_ptr().cast(),
-                        get: Some(get),
-                        set: write,
-                        doc: concat!($doc, "\0").as_ptr().cast(),
-                        closure: ptr::null_mut(),
-                    }
-                },)*
-                // The last one, without a name, ends the table.
-                ffi::PyGetSetDef::default(),
-            ];
-            all.leak()
-        }
-    };
-}
-
 attributes! {
+    PyArray;
     at_once "shape" "Shape, a tuple of int." => shape, memory::set_shape;
     at_once "ndim" "Number of axes." => |x| Ok(int(x, Array::ndim));
     at_once "size" "Number of elements." => |x| Ok(int(x, Array::len));
@@ -79,7 +34,7 @@ attributes! {
     at_once "dtype" "Data type, a `numpy.dtype`." => |x| convert::numpy_dtype(x.py(), x.get().with(x.py(), Array::dtype)), memory::set_dtype;
     at_once "flags" "How the elements lie in memory, and whether they may be written." => |x| memory::ArrayFlags::of(x).into_py_any(x.py());
     attached "base" "The array that this one is a view of; None if the memory is its own. Of memory of another library, and of views of recorded arrays taken\nwhile nothing is recorded, all that the storage holds, as one row." => |x| memory::base(x)?.into_py_any(x.py());
-    at_once "flat" "The elements in C order: to iterate over, to index and to assign to." => |x| Flat::of(x).into_py_any(x.py()), flat::set;
+    at_once "flat" "The elements in C order: to iterate over, to index and to assign to." => |x| Flat::of(x).wrap(x.py()), flat::set;
     attached "data" "The memory, by the buffer protocol." => |x| Ok(PyMemoryView::from(x)?.into_any().unbind());
     at_once "device" "Device the elements are on." => device;
     at_once "context" "Device the elements are on; the name that MXNet 1 used." => device;
@@ -100,31 +55,6 @@ attributes! {
     at_once "denominator" "Of an array of no axes that holds an integer: 1." => |x| number::attribute(x, "denominator");
     at_once "hex" "Of an array of no axes that holds a float: the method that writes it with hexadecimal digits." => |x| number::attribute(x, "hex");
     attached "__array_interface__" "NumPy's description of the memory; the array is synchronous from then on." => exchange::interface;
-}
-
-/// Assigns to an attribute.
-///
-/// # Safety
-/// As for [`this`]; the lock is held, and `value` is a borrowed object or null.
-unsafe fn assign(
-    x: *mut ffi::PyObject,
-    value: *mut ffi::PyObject,
-    name: &'static str,
-    write: fn(&Bound<'_, PyArray>, &Bound<'_, PyAny>) -> PyResult<()>,
-) -> c_int {
-    // SAFETY: the caller's.
-    let (py, x, value) = unsafe {
-        let py = Python::assume_attached();
-        (
-            py,
-            this(py, x),
-            Borrowed::<PyAny>::from_ptr_or_opt(py, value),
-        )
-    };
-    guarded_or(py, name, -1, || match value {
-        Some(value) => attached(|| write(&x, &value).map(|()| 0)),
-        None => Err(PyAttributeError::new_err("can't delete attribute")),
-    })
 }
 
 fn int(x: &Bound<'_, PyArray>, ask: fn(&Array) -> usize) -> Py<PyAny> {

@@ -1,8 +1,6 @@
-//! The type `mxnet.numpy.ndarray`: how its objects lie in memory, how they are made and how they end.
-//!
-//! The type is made from slots, not by PyO3: so where everything lies in an object is known when this is compiled, and its slots and its end are ours.
+//! The type `mxnet.numpy.ndarray`: how its objects are made and how they end.
 
-use std::ffi::{c_int, c_uint, c_void};
+use std::ffi::c_void;
 use std::mem::offset_of;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -15,20 +13,10 @@ use pyo3::{PyTypeInfo, ffi};
 
 use super::{PyArray, attributes, methods, slots};
 use crate::cell::Guarded;
+use crate::typed::{self, Typed, slot};
 
-/// An array object in memory. Objects of derived classes begin like this.
-#[repr(C)]
-pub(super) struct Object {
-    head: ffi::PyObject,
-    /// List of the weak references, which Python keeps.
-    weak: *mut ffi::PyObject,
-    array: PyArray,
-}
-
-const _: () = assert!(
-    size_of::<ffi::PyObject>() == 2 * size_of::<usize>(),
-    "this is a free-threaded Python, whose objects begin with a lock: what array objects hold is guarded by the interpreter's lock alone"
-);
+/// An array object in memory.
+type Object = crate::typed::Object<PyArray>;
 
 /// The type, once it is made.
 static CLASS: AtomicPtr<ffi::PyTypeObject> = AtomicPtr::new(ptr::null_mut());
@@ -45,27 +33,8 @@ unsafe impl PyTypeInfo for PyArray {
 
 impl pyo3::types::DerefToPyAny for PyArray {}
 
-/// What an array object is around.
-pub trait Get {
-    /// What the object is around.
-    fn get(&self) -> &PyArray;
-}
-
-impl Get for Bound<'_, PyArray> {
-    #[inline]
-    fn get(&self) -> &PyArray {
-        // SAFETY: an object of the type; what it is around is changed through `Guarded` only.
-        unsafe { &(*self.as_ptr().cast::<Object>()).array }
-    }
-}
-
-impl Get for Py<PyArray> {
-    #[inline]
-    fn get(&self) -> &PyArray {
-        // SAFETY: as above.
-        unsafe { &(*self.as_ptr().cast::<Object>()).array }
-    }
-}
+// SAFETY: as above.
+unsafe impl Typed for PyArray {}
 
 /// Makes the type.
 pub fn make(py: Python<'_>) -> PyResult<Bound<'_, PyType>> {
@@ -81,7 +50,6 @@ pub fn make(py: Python<'_>) -> PyResult<Bound<'_, PyType>> {
         // SAFETY: all zeros end the table.
         unsafe { std::mem::zeroed() },
     ]));
-    let slot = |slot: c_int, pfunc: *mut c_void| ffi::PyType_Slot { slot, pfunc };
     let mut all = slots::table();
     all.extend([
         slot(ffi::Py_tp_members, members.as_mut_ptr().cast()),
@@ -90,18 +58,10 @@ pub fn make(py: Python<'_>) -> PyResult<Bound<'_, PyType>> {
         slot(ffi::Py_tp_doc, methods::DOC.as_ptr().cast_mut().cast()),
         slot(ffi::Py_tp_new, methods::new as *mut c_void),
         slot(ffi::Py_tp_dealloc, end as *mut c_void),
-        slot(0, ptr::null_mut()),
     ]);
-    let mut spec = ffi::PyType_Spec {
-        name: c"mxnet.numpy.ndarray".as_ptr(),
-        basicsize: size_of::<Object>() as c_int,
-        itemsize: 0,
-        flags: (ffi::Py_TPFLAGS_DEFAULT | ffi::Py_TPFLAGS_BASETYPE) as c_uint,
-        slots: all.as_mut_ptr(),
-    };
-    // SAFETY: the tables that Python keeps are leaked, the others are copied; every function has the form of its slot.
-    let class = unsafe { Bound::from_owned_ptr_or_err(py, ffi::PyType_FromSpec(&raw mut spec))? };
-    let class = class.cast_into::<PyType>()?;
+    let (name, flags) = (c"mxnet.numpy.ndarray", ffi::Py_TPFLAGS_BASETYPE);
+    // SAFETY: the tables that Python keeps are leaked; every function stands beside the slot whose form it has.
+    let class = unsafe { typed::make::<PyArray>(py, name, flags, all) }?;
     class.setattr("__array_priority__", 1000.0)?;
     // Never given back.
     CLASS.store(class.clone().into_ptr().cast(), Ordering::Relaxed);
@@ -201,7 +161,7 @@ unsafe extern "C" fn end(object: *mut ffi::PyObject) {
         if !(*object).weak.is_null() {
             ffi::PyObject_ClearWeakRefs(object.cast());
         }
-        let array = &raw mut (*object).array;
+        let array = &raw mut (*object).value;
         if let Some(base) = (&raw mut (*array).base).replace(None) {
             ffi::Py_DECREF(base.into_ptr());
         }
@@ -239,7 +199,7 @@ pub(super) unsafe fn place_if(
     let object = blank(py)?;
     // SAFETY: an object that nobody else knows, all of which but the array is written.
     unsafe {
-        if !write(&raw mut (*object).array) {
+        if !write(&raw mut (*object).value) {
             release(py, object);
             return Ok(None);
         }
@@ -270,7 +230,7 @@ pub fn wrap_as(class: &Bound<'_, PyType>, array: Array) -> PyResult<Py<PyArray>>
         if object.is_null() {
             return Err(PyErr::fetch(py));
         }
-        (&raw mut (*object.cast::<Object>()).array).write(PyArray::plain(array));
+        (&raw mut (*object.cast::<Object>()).value).write(PyArray::plain(array));
         let object = Bound::from_owned_ptr(py, object).cast_into_unchecked::<PyArray>();
         Ok(object.unbind())
     }

@@ -9,10 +9,11 @@ use pyo3::PyTypeInfo;
 use pyo3::prelude::*;
 use pyo3::types::{PyFloat, PyInt};
 
-use super::class::{Get, place, place_if};
+use super::class::{place, place_if};
 use super::{Held, PyArray};
 use crate::cell::{Guarded, Look};
 use crate::error::raise;
+use crate::typed::Get;
 
 impl PyArray {
     /// Around an array that is no view and no scalar.

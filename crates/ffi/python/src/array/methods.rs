@@ -1,6 +1,6 @@
 //! The methods of arrays that are no operators, and what makes an array of the class.
 
-use std::ffi::{CStr, CString, c_int};
+use std::ffi::CStr;
 
 use mxnet::ops::order::{partition_in_place, sort_in_place};
 use mxnet::ops::{Array, elementwise as e};
@@ -12,13 +12,13 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyEllipsis, PyInt, PySlice, PyTuple, PyType};
 
 use super::PyArray;
-use super::class::{Get, wrap_as};
-use super::given::{Given, Signature};
-use super::slots::{self, at_once, attached, text, this};
+use super::class::wrap_as;
+use super::slots::text;
 use crate::call::{Named, guarded};
 use crate::error::raise;
 use crate::operators::unary;
 use crate::sections::sections;
+use crate::typed::{Get, Given, Method, Signature, attached, method_table, methods};
 use crate::writing::write_at;
 use crate::{autograd, device, dlpack, exchange, index, making, memory, number, protocol, values};
 
@@ -55,57 +55,8 @@ Examples
 >>> [int(element) for element in x.flat]
 [1, 2, 3, 4, 5, 6]";
 
-/// What a method does.
-type Run = for<'a, 'py> fn(&'a Bound<'py, PyArray>, &Given<'a, 'py>) -> PyResult<Py<PyAny>>;
-
-/// One method: what Python shows of it, and its C function.
-#[derive(Clone, Copy)]
-struct Method {
-    name: &'static str,
-    signature: &'static str,
-    doc: &'static str,
-    entry: ffi::PyMethodDefPointer,
-    flags: c_int,
-}
-
-/// A row of the table of methods.
-macro_rules! method {
-    ($how:ident $name:literal () $doc:expr => $run:expr) => {{
-        unsafe extern "C" fn entry(x: *mut ffi::PyObject, _: *mut ffi::PyObject) -> *mut ffi::PyObject {
-            let run: fn(&Bound<'_, PyArray>) -> PyResult<Py<PyAny>> = $run;
-            // SAFETY: Python calls a method with an object of the class, the lock held.
-            unsafe { slots::one(x, $name, |x| $how(|| run(x))) }
-        }
-        let entry = ffi::PyMethodDefPointer { PyCFunction: entry };
-        Method { name: $name, signature: "($self)", doc: $doc, entry, flags: ffi::METH_NOARGS }
-    }};
-    ($how:ident $name:literal $signature:literal $doc:expr => $run:expr) => {{
-        unsafe extern "C" fn entry(
-            x: *mut ffi::PyObject,
-            args: *const *mut ffi::PyObject,
-            nargs: ffi::Py_ssize_t,
-            kwnames: *mut ffi::PyObject,
-        ) -> *mut ffi::PyObject {
-            const SIGNATURE: &Signature = &Signature::of(concat!("ndarray.", $name), $signature);
-            let run: Run = $run;
-            // SAFETY: Python calls a method with an object of the class, the lock held, so many arguments and one for each name.
-            unsafe { enter(SIGNATURE, x, args, nargs, kwnames, |x, given| $how(|| run(x, given))) }
-        }
-        let entry = ffi::PyMethodDefPointer { PyCFunctionFastWithKeywords: entry };
-        let flags = ffi::METH_FASTCALL | ffi::METH_KEYWORDS;
-        Method { name: $name, signature: $signature, doc: $doc, entry, flags }
-    }};
-}
-
-/// Methods: name, signature, docstring, what it does; before these whether it is done `attached`, so that PyO3's references may be let go, or at
-/// once (`quick`), which is for methods that take little time.
-macro_rules! methods {
-    ($($how:ident $name:literal $signature:tt $doc:expr => $run:expr;)*) => {
-        const METHODS: &[Method] = &[$(method!($how $name $signature $doc => $run)),*];
-    };
-}
-
 methods! {
+    PyArray, "ndarray";
     attached "setflags" "($self, write=None, align=None, uic=None)"
         concat!("Sets the flag `writeable`; memory is always aligned and never written back.\n", sections!(setflags)) => set_flags;
     at_once "fill" "($self, value)"
@@ -241,65 +192,16 @@ grad_req : {'write', 'add', 'null'}
 
 /// The table for the type.
 pub(super) fn table() -> PyResult<&'static mut [ffi::PyMethodDef]> {
-    let def = |name: &str, signature, doc, flags, entry| -> PyResult<ffi::PyMethodDef> {
-        let text = CString::new(format!("{name}{signature}\n--\n\n{doc}"))?;
-        Ok(ffi::PyMethodDef {
-            ml_name: CString::new(name)?.into_raw(),
-            ml_meth: entry,
-            ml_flags: flags,
-            ml_doc: text.into_raw(),
-        })
-    };
-    let mut all = Vec::new();
-    for method in METHODS {
-        let Method {
-            name,
-            signature,
-            doc,
-            entry,
-            flags,
-        } = *method;
-        all.push(def(name, signature, doc, flags, entry)?);
-    }
-    all.push(def(
-        "__class_getitem__",
-        "($cls, item)",
-        "`ndarray[shape, dtype]` in annotations, as of NumPy's class.",
-        ffi::METH_CLASS | ffi::METH_O,
-        ffi::PyMethodDefPointer {
+    let of_class = Method {
+        name: "__class_getitem__",
+        signature: "($cls, item)",
+        doc: "`ndarray[shape, dtype]` in annotations, as of NumPy's class.",
+        entry: ffi::PyMethodDefPointer {
             PyCFunction: of_class,
         },
-    )?);
-    all.push(ffi::PyMethodDef::zeroed());
-    Ok(all.leak())
-}
-
-/// Calls a method.
-///
-/// # Safety
-/// `x` is an object of the class, the lock is held; `args` has so many arguments and one for each name, all borrowed for the call.
-#[inline]
-unsafe fn enter(
-    signature: &'static Signature,
-    x: *mut ffi::PyObject,
-    args: *const *mut ffi::PyObject,
-    nargs: ffi::Py_ssize_t,
-    kwnames: *mut ffi::PyObject,
-    run: impl for<'a, 'py> FnOnce(&'a Bound<'py, PyArray>, &Given<'a, 'py>) -> PyResult<Py<PyAny>>,
-) -> *mut ffi::PyObject {
-    // SAFETY: the caller's.
-    let (py, x, positional, named) = unsafe {
-        let py = Python::assume_attached();
-        let positional = match nargs {
-            0 => &[][..],
-            _ => std::slice::from_raw_parts(args, nargs as usize),
-        };
-        let named = Named::new(args.wrapping_add(nargs as usize), kwnames);
-        (py, this(py, x), positional, named)
+        flags: ffi::METH_CLASS | ffi::METH_O,
     };
-    guarded(py, signature.method, || {
-        signature.call(py, positional, &named, |given| run(&x, given))
-    })
+    method_table(&[METHODS, &[of_class]].concat())
 }
 
 /// An array of undefined elements, or one over the memory of another object.

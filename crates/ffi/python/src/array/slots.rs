@@ -12,30 +12,11 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyInt;
 
-use super::PyArray;
-use super::class::Get;
+use super::{PyArray, as_array};
 use crate::call::{guarded, guarded_or};
 use crate::operators::{self, in_place, known_binary, plain_power, reflected, unary};
+use crate::typed::{Get, attached, one, slot, this};
 use crate::{exchange, index, number, values};
-
-/// Does something while PyO3 knows that the lock is held.
-#[inline]
-pub(super) fn attached<R>(body: impl FnOnce() -> R) -> R {
-    Python::attach(|_| body())
-}
-
-/// Does something at once.
-#[inline]
-pub(super) fn at_once<R>(body: impl FnOnce() -> R) -> R {
-    body()
-}
-
-fn slot(slot: c_int, function: *mut c_void) -> ffi::PyType_Slot {
-    ffi::PyType_Slot {
-        slot,
-        pfunc: function,
-    }
-}
 
 /// Slots of operators with one operand, with two, and of those that write their result to the first.
 macro_rules! operators {
@@ -131,23 +112,10 @@ pub(super) fn table() -> Vec<ffi::PyType_Slot> {
     all
 }
 
-/// The array that a slot is called for.
-///
-/// # Safety
-/// `object` is an object of the class or of one derived from it, borrowed for the call.
-#[inline]
-pub(super) unsafe fn this<'a, 'py>(
-    py: Python<'py>,
-    object: *mut ffi::PyObject,
-) -> Borrowed<'a, 'py, PyArray> {
-    // SAFETY: the caller's.
-    unsafe { Borrowed::<PyAny>::from_ptr(py, object).cast_unchecked() }
-}
-
 /// A slot with one operand, behind [`attached`].
 ///
 /// # Safety
-/// As [`this`]; the lock is held.
+/// As [`one`].
 #[inline]
 unsafe fn one_attached(
     x: *mut ffi::PyObject,
@@ -156,24 +124,6 @@ unsafe fn one_attached(
 ) -> *mut ffi::PyObject {
     // SAFETY: the caller's.
     unsafe { one(x, name, |x| attached(|| body(x))) }
-}
-
-/// A slot with one operand, at once.
-///
-/// # Safety
-/// As [`this`]; the lock is held.
-#[inline]
-pub(super) unsafe fn one(
-    x: *mut ffi::PyObject,
-    name: &'static str,
-    body: impl FnOnce(&Bound<'_, PyArray>) -> PyResult<Py<PyAny>>,
-) -> *mut ffi::PyObject {
-    // SAFETY: the caller's.
-    let (py, x) = unsafe {
-        let py = Python::assume_attached();
-        (py, this(py, x))
-    };
-    guarded(py, name, || body(&x))
 }
 
 /// `a op b`, of which one is an array.
@@ -196,9 +146,16 @@ unsafe fn binary(
         )
     };
     guarded(py, op.name, || {
-        if let Ok(x) = a.cast_exact::<PyArray>()
-            && let Some(result) = known_binary(&x, op, &b, false)?
+        let known = if let Ok(x) = a.cast_exact::<PyArray>() {
+            known_binary(&x, op, &b, false)?
+        } else if let Ok(y) = b.cast_exact::<PyArray>()
+            && as_array(&a).is_none()
         {
+            known_binary(&y, op, &a, true)?
+        } else {
+            None
+        };
+        if let Some(result) = known {
             return Ok(result);
         }
         attached(|| either(&a, op, &b, |x| operators::binary(x, op, &b)))
@@ -270,7 +227,10 @@ unsafe fn change(
     // SAFETY: the caller's.
     unsafe {
         let y = Borrowed::<PyAny>::from_ptr(Python::assume_attached(), y);
-        one_attached(x, op.name, |x| in_place(x, op, &y))
+        match y.is_exact_instance_of::<PyArray>() {
+            true => one(x, op.name, |x| in_place(x, op, &y)),
+            false => one_attached(x, op.name, |x| in_place(x, op, &y)),
+        }
     }
 }
 
@@ -301,7 +261,11 @@ unsafe extern "C" fn compare(
     // SAFETY: as above.
     let (py, x, b) = unsafe {
         let py = Python::assume_attached();
-        (py, this(py, a), Borrowed::<PyAny>::from_ptr(py, b))
+        (
+            py,
+            this::<PyArray>(py, a),
+            Borrowed::<PyAny>::from_ptr(py, b),
+        )
     };
     guarded(py, op.name, || {
         if x.is_exact_instance_of::<PyArray>()
@@ -318,7 +282,7 @@ unsafe extern "C" fn length(x: *mut ffi::PyObject) -> ffi::Py_ssize_t {
     // SAFETY: Python calls slots with an object of the class, the lock held.
     let (py, x) = unsafe {
         let py = Python::assume_attached();
-        (py, this(py, x))
+        (py, this::<PyArray>(py, x))
     };
     guarded_or(py, "len", -1, || {
         match (*x).get().with(py, |x| x.shape().first().copied()) {
@@ -333,7 +297,7 @@ unsafe extern "C" fn truth(x: *mut ffi::PyObject) -> c_int {
     // SAFETY: as above.
     let (py, x) = unsafe {
         let py = Python::assume_attached();
-        (py, this(py, x))
+        (py, this::<PyArray>(py, x))
     };
     guarded_or(py, "bool", -1, || values::truth(&x).map(c_int::from))
 }
@@ -343,7 +307,11 @@ unsafe extern "C" fn float(x: *mut ffi::PyObject) -> *mut ffi::PyObject {
     // SAFETY: as above.
     unsafe {
         let py = Python::assume_attached();
-        match (*this(py, x)).get().lone(py).and_then(|x| x.float()) {
+        match (*this::<PyArray>(py, x))
+            .get()
+            .lone(py)
+            .and_then(|x| x.float())
+        {
             Some(x) => ffi::PyFloat_FromDouble(x),
             None => one_attached(x, "float", |x| values::number(x, values::Class::Float)),
         }
@@ -355,7 +323,11 @@ unsafe extern "C" fn int(x: *mut ffi::PyObject) -> *mut ffi::PyObject {
     // SAFETY: as above.
     unsafe {
         let py = Python::assume_attached();
-        match (*this(py, x)).get().lone(py).and_then(|x| x.integer()) {
+        match (*this::<PyArray>(py, x))
+            .get()
+            .lone(py)
+            .and_then(|x| x.integer())
+        {
             Some(x) => ffi::PyLong_FromLongLong(x),
             None => one_attached(x, "int", |x| values::number(x, values::Class::Int)),
         }
@@ -373,7 +345,7 @@ unsafe extern "C" fn hash(x: *mut ffi::PyObject) -> ffi::Py_hash_t {
     // SAFETY: as above.
     let (py, x) = unsafe {
         let py = Python::assume_attached();
-        (py, this(py, x))
+        (py, this::<PyArray>(py, x))
     };
     guarded_or(py, "hash", -1, || number::hash(&x))
 }
@@ -511,7 +483,7 @@ unsafe extern "C" fn buffer(
     // SAFETY: as above; Python passes a buffer to fill.
     let (py, x) = unsafe {
         let py = Python::assume_attached();
-        (py, this(py, x))
+        (py, this::<PyArray>(py, x))
     };
     // SAFETY: as above.
     let fill = || unsafe { exchange::fill_buffer(&x, view, flags) }.map(|()| 0);

@@ -270,6 +270,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let class = array::make(py)?;
     register_methods(py, &class)?;
     module.add("ndarray", class)?;
+    module.add("flatiter", crate::flat::make(py)?)?;
     let spaces =
         ["numpy", "linalg", "random", "npx", "fft", "op"].map(|name| (name, PyDict::new(py)));
     let mut ufuncs = HashMap::new();

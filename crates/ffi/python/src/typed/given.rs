@@ -1,4 +1,4 @@
-//! Arguments of the methods of arrays, associated with the parameters that a method's signature shows.
+//! Arguments of methods, associated with the parameters that a method's signature shows.
 
 use std::ptr;
 
