@@ -75,7 +75,7 @@ methods! {
     at_once "tolist" ()
         concat!("The elements as nested lists of Python numbers.\n", sections!(tolist)) =>
         values::to_list;
-    attached "asnumpy" ()
+    at_once "asnumpy" ()
         concat!("The elements as a NumPy array with memory of its own.\n", sections!(asnumpy)) =>
         exchange::to_numpy;
     at_once "wait_to_read" ()

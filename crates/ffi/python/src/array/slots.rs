@@ -158,7 +158,11 @@ unsafe fn binary(
         if let Some(result) = known {
             return Ok(result);
         }
-        attached(|| either(&a, op, &b, |x| operators::binary(x, op, &b)))
+        let general = || either(&a, op, &b, |x| operators::binary(x, op, &b));
+        match as_array(&a).is_some() && as_array(&b).is_some() {
+            true => general(),
+            false => attached(general),
+        }
     })
 }
 
