@@ -105,10 +105,47 @@ def test_a_derived_class_is_referred_to_by_its_objects_and_ends_after_them():
     assert [reference() for reference in ended] == [None, None]
 
 
-def test_objects_take_no_memory_once_they_are_gone():
-    class Derived(np.ndarray):
-        pass
+class Derived(np.ndarray):
+    pass
 
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: x[[0, 1]],
+        lambda x: x[x > 0],
+        lambda x: x.__setitem__(0, [1, 2]),
+        lambda x: x + [1, 2],
+        lambda x: x ** [1, 2],
+        lambda x: x == "a",
+        lambda x: x.flat[[0, 1]],
+        lambda x: x.flat.__setitem__(slice(None), [1, 2, 3]),
+        lambda x: x.view(Derived) + x.view(Derived),
+        lambda x: x.view(Derived)[0],
+        lambda x: x.view("int64"),
+        lambda x: x.sort(kind="stable"),
+        lambda x: x.partition(0),
+        lambda x: x.put([0], [1.0]),
+        lambda x: list(reversed(x)),
+        lambda x: (x[0, 0] * 3, hash(x[0, 0]), round(x[0, 0])),
+        lambda x: np.asarray(onp.ones(3))[1:],
+        lambda x: np.concatenate([x, [[1, 2]]]),
+        lambda x: np.sum([x, x]),
+        lambda x: x.sum(axis=0, out=np.zeros(2)),
+        lambda x: x.base,
+        lambda x: (x.T, x.mT, x.real, x.imag, x.grad, x.flags, x.device, x.__array_interface__),
+    ],
+)
+def test_no_call_keeps_an_array_for_later(call):
+    x = np.ones((2, 2))
+    call(x)
+    before = sys.getrefcount(np.ndarray), sys.getrefcount(Derived)
+    for _ in range(MANY):
+        call(x)
+    assert (sys.getrefcount(np.ndarray), sys.getrefcount(Derived)) == before
+
+
+def test_objects_take_no_memory_once_they_are_gone():
     def resident():
         with open("/proc/self/statm") as file:
             return int(file.read().split()[1]) * resource.getpagesize()

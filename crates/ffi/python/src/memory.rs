@@ -357,6 +357,7 @@ pub fn view(
     if class.is(py.get_type::<PyArray>()) {
         return Ok(all);
     }
+    let all = all.into_bound(py);
     making::wrap_view(&class, all.get().array(py), slf)
 }
 

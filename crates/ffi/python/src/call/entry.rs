@@ -114,7 +114,8 @@ pub fn guarded_or<T>(
     match std::panic::catch_unwind(std::panic::AssertUnwindSafe(body)) {
         Ok(Ok(answer)) => answer,
         Ok(Err(error)) => {
-            error.restore(py);
+            // PyO3 lets go at once what the call has dropped on its way to the error.
+            Python::attach(|py| error.restore(py));
             failed
         }
         Err(panic) => {
