@@ -1,6 +1,7 @@
 """What becomes of array objects: the memory of some that are gone is used for the next ones."""
 
 import gc
+import resource
 import sys
 import threading
 import weakref
@@ -77,6 +78,96 @@ def test_the_class_is_referred_to_as_often_as_there_are_objects():
         assert count() >= before + len(held) - 100
         del held
     assert abs(count() - before) <= 100  # of those that are gone, so many may be kept at most
+
+
+def test_a_derived_class_is_referred_to_by_its_objects_and_ends_after_them():
+    class Plain(np.ndarray):
+        pass
+
+    class Bare(np.ndarray):
+        __slots__ = ("name",)
+
+    def count(classes):
+        gc.collect()
+        return [sys.getrefcount(c) for c in classes]
+
+    before = count((Plain, Bare))
+    held = [c((2,)) for c in (Plain, Bare) for _ in range(MANY)]
+    held += [np.zeros(3).view(Plain)[1:] for _ in range(MANY)]  # arrays, which hold what they are views of
+    assert count((Plain, Bare)) == [before[0] + 2 * MANY, before[1] + MANY]
+    held[0].self = held[0]  # a cycle
+    del held
+    assert count((Plain, Bare)) == before
+    assert all(type(np.zeros(2)) is np.ndarray for _ in range(MANY))
+    ended = [weakref.ref(Plain), weakref.ref(Bare)]
+    del Plain, Bare
+    gc.collect()
+    assert [reference() for reference in ended] == [None, None]
+
+
+class Derived(np.ndarray):
+    pass
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: x[[0, 1]],
+        lambda x: x[x > 0],
+        lambda x: x.__setitem__(0, [1, 2]),
+        lambda x: x + [1, 2],
+        lambda x: x ** [1, 2],
+        lambda x: x == "a",
+        lambda x: x.flat[[0, 1]],
+        lambda x: x.flat.__setitem__(slice(None), [1, 2, 3]),
+        lambda x: x.view(Derived) + x.view(Derived),
+        lambda x: x.view(Derived)[0],
+        lambda x: x.view("int64"),
+        lambda x: x.sort(kind="stable"),
+        lambda x: x.partition(0),
+        lambda x: x.put([0], [1.0]),
+        lambda x: list(reversed(x)),
+        lambda x: (x[0, 0] * 3, hash(x[0, 0]), round(x[0, 0])),
+        lambda x: np.asarray(onp.ones(3))[1:],
+        lambda x: np.concatenate([x, [[1, 2]]]),
+        lambda x: np.sum([x, x]),
+        lambda x: x.sum(axis=0, out=np.zeros(2)),
+        lambda x: x.base,
+        lambda x: (x.T, x.mT, x.real, x.imag, x.grad, x.flags, x.device, x.__array_interface__),
+    ],
+)
+def test_no_call_keeps_an_array_for_later(call):
+    x = np.ones((2, 2))
+    call(x)
+    before = sys.getrefcount(np.ndarray), sys.getrefcount(Derived)
+    for _ in range(MANY):
+        call(x)
+    assert (sys.getrefcount(np.ndarray), sys.getrefcount(Derived)) == before
+
+
+def test_objects_take_no_memory_once_they_are_gone():
+    def resident():
+        with open("/proc/self/statm") as file:
+            return int(file.read().split()[1]) * resource.getpagesize()
+
+    def work():
+        for _ in range(20 * MANY):
+            x = np.zeros(4)
+            (x[1:], x[2], x + x, x.view(Derived), Derived((3,)))
+
+    work()
+    before = resident()
+    work()
+    assert resident() - before < 1 << 20
+
+
+def test_an_object_of_a_derived_class_becomes_no_array_of_the_class_itself():
+    class Bare(np.ndarray):
+        __slots__ = ()
+
+    for x, other in ((Bare((2,)), np.ndarray), (np.zeros(2), Bare)):
+        with pytest.raises(TypeError, match="__class__ assignment"):
+            x.__class__ = other
 
 
 def test_a_failed_call_leaves_no_object_behind():

@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 use crate::array::PyArray;
 use crate::convert;
 use crate::error::raise;
+use crate::typed::Get;
 
 /// An array of this shape and dtype without values. Operators on it give such arrays, by their rules; what needs values raises
 /// `AbstractArrayError`.

@@ -6,7 +6,7 @@ use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 
-use crate::array::PyArray;
+use crate::array::{Get, PyArray};
 use crate::cell::Guarded;
 use crate::error::raise;
 

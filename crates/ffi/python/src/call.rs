@@ -23,12 +23,11 @@ use pyo3::prelude::*;
 use pyo3::types::{PyComplex, PyFloat, PyInt};
 use smallvec::SmallVec;
 
-use crate::array::PyArray;
+use crate::array::{Get, PyArray, wrap_as};
 use crate::cell::Look;
 use crate::convert::{self, In};
 use crate::error::raise;
 use crate::exchange;
-use crate::making;
 use crate::operators::{is_equality, unlike};
 use arguments::{Arguments, bind};
 use result::{finish_as, finish_into};
@@ -146,7 +145,7 @@ pub fn elementwise(
     let out = match out.map(|out| borrowed(out).cast_exact::<PyArray>().map_err(|_| ())) {
         None => None,
         Some(Ok(out)) if matches!(op.cpu, Cpu::Map(rows) if rows.outs == 1) => {
-            out.get().check_writable(py)?;
+            (*out).get().check_writable(py)?;
             Some(out)
         }
         Some(_) => return Ok(None),
@@ -173,12 +172,12 @@ pub fn elementwise(
         let mut looks = [const { None::<Look<'_, Array>> }; MAX_OPERANDS];
         let mut inputs = [None; MAX_OPERANDS];
         for (to, x) in looks.iter_mut().zip(&arrays) {
-            *to = x.as_ref().map(|x| x.get().look(py));
+            *to = x.as_ref().map(|x| (**x).get().look(py));
         }
         for ((input, look), number) in inputs.iter_mut().zip(&looks).zip(&numbers) {
             *input = look.as_deref().or(number.as_ref());
         }
-        let target = out.as_ref().map(|x| x.get().look(py));
+        let target = out.as_ref().map(|x| (**x).get().look(py));
         let outs = [target.as_deref()];
         let call = Call {
             op,
@@ -196,7 +195,7 @@ pub fn elementwise(
         && outputs.len() == 1
         && let Some(y) = outputs.pop()
     {
-        out.get().adopt_written(py, y)?;
+        (*out).get().adopt_written(py, y)?;
         return Ok(Some(out.to_owned().into_any().unbind()));
     }
     finish(py, op, outputs).map(Some)
@@ -245,7 +244,7 @@ fn in_class_of_input(
     let derived = !class.is(py.get_type::<PyArray>());
     match result.bind(py).cast::<PyArray>() {
         Ok(made) if derived && !made.get_type().is(&class) => {
-            let object = making::wrap_as(&class, made.get().array(py))?;
+            let object = wrap_as(&class, made.get().array(py))?;
             Ok(object.into_any())
         }
         _ => Ok(result),

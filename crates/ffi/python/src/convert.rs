@@ -14,7 +14,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyComplex, PyFloat, PyInt, PyList, PyString, PyTuple};
 use smallvec::SmallVec;
 
-use crate::array::PyArray;
+use crate::array::{Get, PyArray};
 use crate::cell::Look;
 use crate::error::raise;
 use crate::{exchange, lists};

@@ -4,7 +4,7 @@ use mxnet::ops::Array;
 use mxnet::tensor::{DType, Scalar};
 use pyo3::prelude::*;
 
-use crate::array::PyArray;
+use crate::array::{Get, PyArray};
 use crate::convert;
 
 /// The shortest digits of a Python number or of an element in float32 or float64, without an exponent or with one, as NumPy's

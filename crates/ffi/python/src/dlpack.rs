@@ -13,7 +13,7 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::array::PyArray;
+use crate::array::{Get, PyArray};
 use crate::error::raise;
 use crate::exchange::complete_for_others;
 

@@ -7,7 +7,7 @@ use mxnet::tensor::{Casting, DType, Kind, Operand, promotion};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::array::PyArray;
+use crate::array::{Get, PyArray};
 use crate::convert::{dtype, numpy_dtype};
 
 /// Whether `casting` lets elements of one dtype become another's.
@@ -82,8 +82,8 @@ pub fn default_dtype(py: Python<'_>, kind: char) -> PyResult<Py<PyAny>> {
 /// Where an array lies: the address of its memory, the offset in bytes of its first element there, whether it can be written to, and whether
 /// the memory is ours.
 #[pyfunction]
-pub fn memory_place(py: Python<'_>, array: &PyArray) -> (usize, usize, bool, bool) {
-    array.with(py, |x| {
+pub fn memory_place(array: &Bound<'_, PyArray>) -> (usize, usize, bool, bool) {
+    array.get().with(array.py(), |x| {
         let storage = x.tensor().storage();
         let start = storage.ptr() as usize;
         (

@@ -16,7 +16,7 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString, PyTuple, PyType};
 
-use crate::array::PyArray;
+use crate::array::{Get, PyArray};
 use crate::convert;
 use crate::error::raise;
 use crate::foreign::numpys_dtype;

@@ -17,7 +17,7 @@ use pyo3::types::{PyDict, PyString};
 use safetensors::Dtype;
 use safetensors::tensor::{Metadata, TensorInfo};
 
-use crate::array::PyArray;
+use crate::array::{Get, PyArray};
 use crate::error::raise;
 
 /// What the format calls our dtypes; it has no name for complex128.

@@ -1,27 +1,28 @@
 //! `x.flat`: the elements of an array in C order.
 
-use std::ffi::{c_int, c_void};
+use std::ffi::{CStr, c_int, c_void};
 use std::mem::MaybeUninit;
 use std::ptr;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 use mxnet::ops::index::{element, put_element};
 use mxnet::ops::{Array, Lone, shape};
 use mxnet::tensor::DType;
 use pyo3::exceptions::{PyDeprecationWarning, PyIndexError, PyTypeError, PyValueError};
-use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyEllipsis, PyFloat, PyInt, PyList, PySlice, PyTuple};
+use pyo3::types::{
+    DerefToPyAny, PyBool, PyEllipsis, PyFloat, PyInt, PyList, PySlice, PyTuple, PyType,
+};
+use pyo3::{IntoPyObjectExt, PyTypeInfo, ffi};
 use smallvec::SmallVec;
 
 use crate::array::PyArray;
-use crate::call::{guarded, guarded_or};
+use crate::call::guarded_or;
 use crate::error::raise;
-use crate::slot::Slot;
+use crate::typed::{self, Get, Object, Typed, attributes, method_table, methods, one, slot, this};
 use crate::{convert, exchange, index};
 
 /// The elements of an array in C order, one by one and by position.
-#[pyclass(name = "flatiter", module = "mxnet.numpy", frozen)]
 pub struct Flat {
     array: Py<PyArray>,
     next: AtomicUsize,
@@ -33,6 +34,17 @@ impl Flat {
         Flat {
             array: slf.clone().unbind(),
             next: AtomicUsize::new(0),
+        }
+    }
+
+    /// A Python object around it.
+    pub fn wrap(self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        // SAFETY: the class allocates its objects with a head, and room for what they are around, which is written here.
+        unsafe {
+            let object = ffi::PyType_GenericAlloc(Flat::type_object_raw(py), 0);
+            let object = Bound::from_owned_ptr_or_err(py, object)?;
+            (&raw mut (*object.as_ptr().cast::<Object<Flat>>()).value).write(self);
+            Ok(object.unbind())
         }
     }
 
@@ -54,7 +66,7 @@ impl Flat {
         // SAFETY: where `make` answers yes, it has made the element.
         match unsafe { PyArray::element_by(py, make) }? {
             Some(element) => Ok(Some(element)),
-            None => self.__getitem__(PyInt::new(py, place).as_any()).map(Some),
+            None => self.item(PyInt::new(py, place).as_any()).map(Some),
         }
     }
 
@@ -105,10 +117,10 @@ impl Flat {
             let found = mask.get().with(py, |mask| {
                 (mask.dtype() == DType::Bool && mask.ndim() == 1).then(|| mask.len())
             });
-            if let Some(len) = found.filter(|&len| len != self.__len__(py)) {
+            if let Some(len) = found.filter(|&len| len != self.array.get().with(py, Array::len)) {
                 return Err(PyIndexError::new_err(format!(
                     "boolean index did not match indexed flat iterator: it has {len} elements, the iterator {}",
-                    self.__len__(py)
+                    self.array.get().with(py, Array::len)
                 )));
             }
         }
@@ -138,82 +150,125 @@ fn place_of(x: &Array, key: &Bound<'_, PyAny>) -> Option<usize> {
 
 /// `x.flat = value`.
 pub fn set(slf: &Bound<'_, PyArray>, value: &Bound<'_, PyAny>) -> PyResult<()> {
-    Flat::of(slf).__setitem__(PySlice::full(slf.py()).as_any(), value)
+    Flat::of(slf).set_item(PySlice::full(slf.py()).as_any(), value)
 }
 
-/// Takes over the slots of the class, as those of arrays are.
-pub fn register(py: Python<'_>) -> PyResult<()> {
-    let class = py.get_type::<Flat>();
-    for (number, function) in [
-        (ffi::Py_tp_iternext, next as *mut c_void),
-        (ffi::Py_tp_iter, itself as *mut c_void),
-        (ffi::Py_mp_length, length as *mut c_void),
-        (ffi::Py_mp_subscript, item as *mut c_void),
-        (ffi::Py_mp_ass_subscript, set_item as *mut c_void),
-    ] {
-        if let Some(slot) = Slot::find(&class, number)? {
-            // SAFETY: each function stands beside the slot whose form it has.
-            unsafe { slot.put(function) };
-        }
+static CLASS: AtomicPtr<ffi::PyTypeObject> = AtomicPtr::new(ptr::null_mut());
+
+// SAFETY: there is one such type, of whose objects each is an `Object<Flat>`; no class is derived from it.
+unsafe impl PyTypeInfo for Flat {
+    #[inline]
+    fn type_object_raw(_py: Python<'_>) -> *mut ffi::PyTypeObject {
+        let class = CLASS.load(Ordering::Relaxed);
+        assert!(!class.is_null(), "the type is made before all else");
+        class
     }
-    Ok(())
 }
 
-/// The iterator that a slot is called for.
-///
-/// # Safety
-/// `object` is one, borrowed for the call; the class has no derived ones.
-#[inline]
-unsafe fn this<'a, 'py>(py: Python<'py>, object: *mut ffi::PyObject) -> Borrowed<'a, 'py, Flat> {
-    // SAFETY: the caller's.
-    unsafe { Borrowed::<PyAny>::from_ptr(py, object).cast_unchecked() }
+impl DerefToPyAny for Flat {}
+
+// SAFETY: as above.
+unsafe impl Typed for Flat {}
+
+attributes! {
+    Flat;
+    at_once "base" "The array the elements are of." => |x| Ok(x.get().array.clone_ref(x.py()).into_any());
+    at_once "index" "Position of the next element." => |x| x.get().next.load(Ordering::Relaxed).into_py_any(x.py());
+    at_once "coords" "The same position as one index an axis." => |x| Ok(x.get().coords(x.py())?.into_any().unbind());
+}
+
+methods! {
+    Flat, "flatiter";
+    attached "copy" () "The elements as one row, in memory of their own." =>
+        |x| x.get().item(PySlice::full(x.py()).as_any()).map(Py::into_any);
+    attached "__array__" "($self, dtype=None, copy=None)" "" =>
+        |x, given| exchange::array_protocol(&x.get().row(x.py())?, given.some(0).as_deref(), given.to(1)?);
+}
+
+/// Makes the type.
+pub fn make(py: Python<'_>) -> PyResult<Bound<'_, PyType>> {
+    let slots = vec![
+        slot(ffi::Py_tp_getset, table().as_mut_ptr().cast()),
+        slot(
+            ffi::Py_tp_methods,
+            method_table(METHODS)?.as_mut_ptr().cast(),
+        ),
+        slot(ffi::Py_tp_doc, DOC.as_ptr().cast_mut().cast()),
+        slot(ffi::Py_tp_dealloc, end as *mut c_void),
+        slot(ffi::Py_tp_iter, itself as *mut c_void),
+        slot(ffi::Py_tp_iternext, next as *mut c_void),
+        slot(ffi::Py_mp_length, length as *mut c_void),
+        slot(ffi::Py_mp_subscript, item as *mut c_void),
+        slot(ffi::Py_mp_ass_subscript, set_item as *mut c_void),
+    ];
+    let (name, flags) = (
+        c"mxnet.numpy.flatiter",
+        ffi::Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    );
+    // SAFETY: the tables are leaked; every function stands beside the slot whose form it has.
+    let class = unsafe { typed::make::<Flat>(py, name, flags, slots) }?;
+    // Never given back.
+    CLASS.store(class.clone().into_ptr().cast(), Ordering::Relaxed);
+    Ok(class)
+}
+
+const DOC: &CStr = c"The elements of an array in C order, one by one and by position.";
+
+/// Ends an object of the type.
+unsafe extern "C" fn end(object: *mut ffi::PyObject) {
+    // SAFETY: Python ends objects while it holds the lock, when nobody refers to them any longer; all refer to their class.
+    unsafe {
+        let array = (&raw const (*object.cast::<Object<Flat>>()).value.array).read();
+        ffi::Py_DECREF(array.into_ptr());
+        let class = ffi::Py_TYPE(object);
+        ffi::PyObject_Free(object.cast());
+        ffi::Py_DECREF(class.cast());
+    }
 }
 
 /// `next(flat)`: null without an exception ends a loop.
-unsafe extern "C" fn next(slf: *mut ffi::PyObject) -> *mut ffi::PyObject {
+unsafe extern "C" fn next(flat: *mut ffi::PyObject) -> *mut ffi::PyObject {
     // SAFETY: Python calls slots with an object of the class, the lock held.
     let (py, flat) = unsafe {
         let py = Python::assume_attached();
-        (py, this(py, slf))
+        (py, this::<Flat>(py, flat))
     };
     guarded_or(py, "flat", ptr::null_mut(), || {
-        let element = flat.get().step(py)?;
+        let element = (*flat).get().step(py)?;
         Ok(element.map_or(ptr::null_mut(), Py::into_ptr))
     })
 }
 
 /// `iter(flat)`: itself.
-unsafe extern "C" fn itself(slf: *mut ffi::PyObject) -> *mut ffi::PyObject {
+unsafe extern "C" fn itself(flat: *mut ffi::PyObject) -> *mut ffi::PyObject {
     // SAFETY: a live object.
-    unsafe { ffi::Py_INCREF(slf) };
-    slf
+    unsafe { ffi::Py_INCREF(flat) };
+    flat
 }
 
 /// `len(flat)`.
-unsafe extern "C" fn length(slf: *mut ffi::PyObject) -> ffi::Py_ssize_t {
+unsafe extern "C" fn length(flat: *mut ffi::PyObject) -> ffi::Py_ssize_t {
     // SAFETY: as above.
     let (py, flat) = unsafe {
         let py = Python::assume_attached();
-        (py, this(py, slf))
+        (py, this::<Flat>(py, flat))
     };
-    flat.get().array.get().with(py, Array::len) as ffi::Py_ssize_t
+    let len = || (*flat).get().array.get().with(py, Array::len);
+    guarded_or(py, "flat", -1, || Ok(len() as ffi::Py_ssize_t))
 }
 
 /// `flat[key]`.
-unsafe extern "C" fn item(slf: *mut ffi::PyObject, key: *mut ffi::PyObject) -> *mut ffi::PyObject {
+unsafe extern "C" fn item(flat: *mut ffi::PyObject, key: *mut ffi::PyObject) -> *mut ffi::PyObject {
     // SAFETY: as above.
-    let (py, flat, key) = unsafe {
-        let py = Python::assume_attached();
-        (py, this(py, slf), Borrowed::<PyAny>::from_ptr(py, key))
-    };
-    guarded(py, "flat", || {
-        flat.get().__getitem__(&key).map(Py::into_any)
-    })
+    unsafe {
+        let key = Borrowed::<PyAny>::from_ptr(Python::assume_attached(), key);
+        one::<Flat>(flat, "flat", |flat| flat.get().item(&key).map(Py::into_any))
+    }
 }
 
 /// `flat[key] = value`; without a value, `del flat[key]`.
 unsafe extern "C" fn set_item(
-    slf: *mut ffi::PyObject,
+    flat: *mut ffi::PyObject,
     key: *mut ffi::PyObject,
     value: *mut ffi::PyObject,
 ) -> c_int {
@@ -222,50 +277,21 @@ unsafe extern "C" fn set_item(
         let py = Python::assume_attached();
         (
             py,
-            this(py, slf),
+            this::<Flat>(py, flat),
             Borrowed::<PyAny>::from_ptr(py, key),
             Borrowed::<PyAny>::from_ptr_or_opt(py, value),
         )
     };
-    guarded_or(py, "flat", -1, || {
-        match value {
-            Some(value) => flat.get().__setitem__(&key, &value)?,
-            None => flat.get().__delitem__(&key)?,
-        }
-        Ok(0)
+    guarded_or(py, "flat", -1, || match value {
+        Some(value) => (*flat).get().set_item(&key, &value).map(|()| 0),
+        None => Err(PyTypeError::new_err("cannot delete elements of an array")),
     })
 }
 
-#[pymethods]
 impl Flat {
-    fn __iter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
-        slf
-    }
-
-    fn __next__(&self, py: Python<'_>) -> PyResult<Option<Py<PyArray>>> {
-        self.step(py)
-    }
-
-    fn __len__(&self, py: Python<'_>) -> usize {
-        self.array.get().with(py, Array::len)
-    }
-
-    /// The array the elements are of.
-    #[getter]
-    fn base(&self, py: Python<'_>) -> Py<PyArray> {
-        self.array.clone_ref(py)
-    }
-
-    /// Position of the next element.
-    #[getter]
-    fn index(&self) -> usize {
-        self.next.load(Ordering::Relaxed)
-    }
-
     /// The same position as one index an axis.
-    #[getter]
     fn coords<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        let mut rest = self.index();
+        let mut rest = self.next.load(Ordering::Relaxed);
         let mut coords: Vec<usize> = self.array.get().with(py, |x| {
             let axes = x.shape().iter().rev();
             axes.map(|&n| {
@@ -279,16 +305,7 @@ impl Flat {
         PyTuple::new(py, coords)
     }
 
-    /// The elements as one row, in memory of their own.
-    fn copy(&self, py: Python<'_>) -> PyResult<Py<PyArray>> {
-        self.__getitem__(PySlice::full(py).as_any())
-    }
-
-    fn __delitem__(&self, _key: &Bound<'_, PyAny>) -> PyResult<()> {
-        Err(PyTypeError::new_err("cannot delete elements of an array"))
-    }
-
-    fn __getitem__(&self, key: &Bound<'_, PyAny>) -> PyResult<Py<PyArray>> {
+    fn item(&self, key: &Bound<'_, PyAny>) -> PyResult<Py<PyArray>> {
         let py = key.py();
         let make = |to: &mut MaybeUninit<Lone>| {
             let x = self.array.get().look(py);
@@ -300,13 +317,13 @@ impl Flat {
             return Ok(element);
         }
         let key = &self.key(key)?;
-        let found = index::get(&self.row(py)?, key)?;
+        let found = index::get(&self.row(py)?, key)?.into_bound(py);
         let copy = found.get().array(py).copy();
         PyArray::wrap_result(py, copy.map_err(|error| raise(py, error))?)
     }
 
     /// Values are taken again from the start when there are fewer than positions.
-    fn __setitem__(&self, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<()> {
+    fn set_item(&self, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<()> {
         let py = key.py();
         let core = |error| raise(py, error);
         if key.cast::<PyTuple>().is_ok_and(|key| key.is_empty()) {
@@ -329,7 +346,8 @@ impl Flat {
         let row = self.row(py)?;
         let dtype = slf.get().with(py, Array::dtype);
         let value = convert::value_for(value, dtype)?.array();
-        let wanted = index::get(&row, key)?.get().with(py, Array::len);
+        let wanted = index::get(&row, key)?.into_bound(py);
+        let wanted = wanted.get().with(py, Array::len);
         if wanted == 0 {
             return Ok(());
         }
@@ -352,7 +370,7 @@ impl Flat {
             };
             long.index([cut].into()).map_err(core)?
         };
-        let value = PyArray::wrap(py, value)?;
+        let value = PyArray::wrap(py, value)?.into_bound(py);
         let shared = row.get().with(py, |row| {
             let whole = slf.get().look(py);
             std::sync::Arc::ptr_eq(row.tensor().storage(), whole.tensor().storage())
@@ -360,24 +378,14 @@ impl Flat {
         if slf.get().with(py, |x| x.tensor().is_read_only()) {
             return Err(PyValueError::new_err("assignment destination is read-only"));
         }
-        index::set(&row, key, value.bind(py).as_any())?;
+        index::set(&row, key, value.as_any())?;
         if shared {
             return Ok(());
         }
         // The row was a copy: what was written there is written back.
         let back = row.get().array(py);
         let back = slf.get().with(py, |x| back.reshape(x.shape()));
-        let back = PyArray::wrap(py, back.map_err(core)?)?;
-        index::set(slf, PyEllipsis::get(py).as_any(), back.bind(py).as_any())
-    }
-
-    #[pyo3(signature = (dtype = None, copy = None))]
-    fn __array__(
-        &self,
-        py: Python<'_>,
-        dtype: Option<&Bound<'_, PyAny>>,
-        copy: Option<bool>,
-    ) -> PyResult<Py<PyAny>> {
-        exchange::array_protocol(&self.row(py)?, dtype, copy)
+        let back = PyArray::wrap(py, back.map_err(core)?)?.into_bound(py);
+        index::set(slf, PyEllipsis::get(py).as_any(), back.as_any())
     }
 }

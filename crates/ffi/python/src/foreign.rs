@@ -39,7 +39,7 @@ pub struct NewNumPys<'py> {
 pub fn new_numpys<'py>(py: Python<'py>, like: &Array) -> PyResult<NewNumPys<'py>> {
     let class = ARRAY.import(py, "numpy", "ndarray")?;
     let shape = PyTuple::new(py, like.shape())?;
-    let dtype = convert::numpy_dtype(py, like.dtype())?;
+    let dtype = convert::numpy_dtype(py, like.dtype())?.into_bound(py);
     if like.layout().is_contiguous() {
         return Ok(NewNumPys {
             object: class.call1((shape, dtype))?,

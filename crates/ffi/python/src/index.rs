@@ -13,7 +13,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyEllipsis, PyInt, PyList, PySlice, PyTuple, PyType};
 use smallvec::SmallVec;
 
-use crate::array::{PyArray, as_array};
+use crate::array::{Get, PyArray, as_array};
 use crate::call::beside_lock;
 use crate::convert;
 use crate::error::raise;
@@ -84,9 +84,9 @@ fn picked(slf: &Bound<'_, PyArray>, key: &Bound<'_, PyAny>) -> PyResult<Option<P
         let Ok(b) = second.cast_exact::<PyArray>() else {
             return Ok(None);
         };
-        let (x, b) = (slf.get().look(py), b.get().look(py));
+        let (x, b) = (slf.get().look(py), (*b).get().look(py));
         if let Ok(a) = first.cast_exact::<PyArray>() {
-            index::picked(&x, 0, &[&*a.get().look(py), &*b])
+            index::picked(&x, 0, &[&*(*a).get().look(py), &*b])
         } else if is_all(&first) {
             index::picked(&x, 1, &[&*b])
         } else {

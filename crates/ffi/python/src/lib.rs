@@ -28,7 +28,7 @@ mod reading;
 mod registry;
 mod sections;
 mod settings;
-mod slot;
+mod typed;
 mod ufunc;
 mod values;
 mod witness;
@@ -37,14 +37,12 @@ mod writing;
 use pyo3::prelude::*;
 
 /// The compiled core of the package.
-#[pymodule(gil_used = false)]
+#[pymodule(gil_used = true)]
 mod _core {
     use pyo3::prelude::*;
 
     #[pymodule_export]
     use crate::abstracts::{abstract_array, is_abstract};
-    #[pymodule_export]
-    use crate::array::PyArray;
     #[pymodule_export]
     use crate::autograd::{
         Mode, backward, custom_function, grad, is_recording, is_training, mark_variables,
@@ -69,8 +67,6 @@ mod _core {
     use crate::exchange::element_of_state;
     #[pymodule_export]
     use crate::files::{load_safetensors, save_safetensors};
-    #[pymodule_export]
-    use crate::flat::Flat;
     #[pymodule_export]
     use crate::foreign::of_buffer;
     #[pymodule_export]

@@ -6,7 +6,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyType};
 
-use crate::array::PyArray;
+use crate::array::{Get, PyArray, wrap_as};
 use crate::error::raise;
 use crate::exchange::{self, Sharing};
 use crate::{call, convert, foreign, lists};
@@ -539,20 +539,6 @@ pub fn over_memory(
         "F" => Ok(array.transpose(None).map_err(core)?.as_own()),
         _ => Ok(array),
     }
-}
-
-/// An object of `class`, derived from ndarray, around an array; its `__init__` is not called.
-pub fn wrap_as(class: &Bound<'_, PyType>, array: Array) -> PyResult<Py<PyArray>> {
-    let py = class.py();
-    if class.is(py.get_type::<PyArray>()) {
-        return PyArray::wrap(py, array);
-    }
-    let new = py
-        .get_type::<PyArray>()
-        .getattr(pyo3::intern!(py, "__new__"))?;
-    let object = new.call1((class, 0))?.cast_into::<PyArray>()?;
-    object.get().adopt(py, array);
-    Ok(object.unbind())
 }
 
 /// As [`wrap_as`], for what may be a view of `source`.

@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyEllipsis, PyTuple, PyType};
 use smallvec::SmallVec;
 
-use crate::array::PyArray;
+use crate::array::{Get, PyArray};
 use crate::error::raise;
 use crate::making;
 use crate::operators::unary;
@@ -357,6 +357,7 @@ pub fn view(
     if class.is(py.get_type::<PyArray>()) {
         return Ok(all);
     }
+    let all = all.into_bound(py);
     making::wrap_view(&class, all.get().array(py), slf)
 }
 

@@ -6,7 +6,7 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyFloat, PyInt};
 
-use crate::array::PyArray;
+use crate::array::{Get, PyArray};
 use crate::operators::unary;
 use crate::values;
 
@@ -90,7 +90,7 @@ pub fn attribute(slf: &Bound<'_, PyArray>, name: &'static str) -> PyResult<Py<Py
 /// `hash(x)`: equal numbers have one hash, whatever their dtype.
 pub fn hash(slf: &Bound<'_, PyArray>) -> PyResult<isize> {
     if is_number(slf) {
-        return values::scalar(slf)?.bind(slf.py()).hash();
+        return values::scalar(slf)?.into_bound(slf.py()).hash();
     }
     Err(PyTypeError::new_err(format!(
         "unhashable type: '{}'",

@@ -8,7 +8,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
 
-use crate::array::{PyArray, as_array};
+use crate::array::{Get, PyArray, as_array};
 use crate::call;
 use crate::convert::{self, In};
 use crate::error::raise;
@@ -257,38 +257,17 @@ pub fn plain_power(
     })
 }
 
-/// An array that in-place operators write to. For one that stands for a scalar, Python is told that there is no such operator, and takes the plain one.
-pub struct Target<'a, 'py>(&'a Bound<'py, PyArray>);
-
-/// What an array is not a [`Target`] for.
-pub struct StandsForScalar;
-
-impl From<StandsForScalar> for PyErr {
-    fn from(_: StandsForScalar) -> PyErr {
-        PyTypeError::new_err("scalars do not change")
-    }
-}
-
-impl<'a, 'py> TryFrom<&'a Bound<'py, PyArray>> for Target<'a, 'py> {
-    type Error = StandsForScalar;
-
-    #[inline]
-    fn try_from(array: &'a Bound<'py, PyArray>) -> Result<Target<'a, 'py>, StandsForScalar> {
-        match array.get().is_written_in_place(array.py()) {
-            true => Ok(Target(array)),
-            false => Err(StandsForScalar),
-        }
-    }
-}
-
-/// An operator that writes its result into this array.
+/// An operator that writes its result into this array, which is the answer. For one that stands for a scalar, Python is told that there is no such
+/// operator, and takes the plain one.
 pub fn in_place(
-    target: Target<'_, '_>,
+    slf: &Bound<'_, PyArray>,
     op: &'static OpDef,
     other: &Bound<'_, PyAny>,
-) -> PyResult<()> {
-    let slf = target.0;
+) -> PyResult<Py<PyAny>> {
     let py = slf.py();
+    if !slf.get().is_written_in_place(py) {
+        return Ok(py.NotImplemented());
+    }
     let Some(other) = convert::operand(other)? else {
         let problem = format!(
             "unsupported operand type for in-place {}: '{}'",
@@ -314,7 +293,7 @@ pub fn in_place(
     if let Some(result) = outputs.pop() {
         slf.get().adopt_written(py, result)?;
     }
-    Ok(())
+    Ok(slf.clone().into_any().unbind())
 }
 
 /// A unary operator of this array.

@@ -6,7 +6,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
-use crate::array::PyArray;
+use crate::array::{Get, PyArray};
 use crate::{convert, exchange, index, operators, ufunc};
 
 /// Versions of the array API that `__array_namespace__` is asked for.

@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyComplex, PyFloat, PyInt, PyList, PyTuple};
 use smallvec::SmallVec;
 
-use crate::array::PyArray;
+use crate::array::{Get, PyArray};
 use crate::convert;
 use crate::error::raise;
 use crate::exchange::{discards_imaginary_part, to_numpy};

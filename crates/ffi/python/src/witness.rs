@@ -11,7 +11,7 @@ use mxnet::ops::serialised::{from_json, to_json};
 use mxnet::ops::{Array, Call, Cpu, Error, Outputs, Result, dispatch};
 use pyo3::prelude::*;
 
-use crate::array::PyArray;
+use crate::array::{Get, PyArray};
 
 /// What is noted of one call. A storage is named by its address.
 #[pyclass(frozen, get_all, module = "mxnet._core")]

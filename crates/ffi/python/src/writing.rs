@@ -10,7 +10,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyInt;
 
-use crate::array::PyArray;
+use crate::array::{Get, PyArray};
 use crate::cell::Look;
 use crate::convert;
 use crate::error::raise;

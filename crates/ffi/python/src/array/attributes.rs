@@ -1,66 +1,76 @@
-//! Attributes that are read most, as C functions of their own: no layer between Python and them. What is assigned to them goes to what PyO3 made.
+//! The attributes of arrays that are no methods.
 
-use std::ffi::{CString, c_int, c_void};
-
-use mxnet::ops::Array;
+use mxnet::ops::interp::Flags;
+use mxnet::ops::{Array, elementwise as e};
+use mxnet::tensor::{Layout, TensorError};
+use pyo3::IntoPyObjectExt;
+use pyo3::exceptions::PyValueError;
 use pyo3::ffi;
-use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyInt, PyType};
+use pyo3::types::{PyInt, PyMemoryView, PyTuple};
+use smallvec::SmallVec;
 
 use super::PyArray;
-use crate::call::guarded;
-use crate::convert;
+use crate::device::PyDevice;
+use crate::error::raise;
+use crate::flat::{self, Flat};
+use crate::operators::unary;
+use crate::typed::{Get, attributes};
+use crate::{convert, exchange, memory, number};
 
-/// One attribute: its name, and what it is of an array.
-struct Attribute {
-    name: &'static str,
-    get: ffi::getter,
-    read: fn(&Bound<'_, PyArray>) -> PyResult<Py<PyAny>>,
+attributes! {
+    PyArray;
+    at_once "shape" "Shape, a tuple of int." => shape, memory::set_shape;
+    at_once "ndim" "Number of axes." => |x| Ok(int(x, Array::ndim));
+    at_once "size" "Number of elements." => |x| Ok(int(x, Array::len));
+    at_once "itemsize" "Bytes of one element." => |x| Ok(int(x, |x| x.dtype().size()));
+    at_once "nbytes" "Bytes of all elements." => |x| Ok(int(x, |x| x.len() * x.dtype().size()));
+    at_once "strides" "Bytes between neighbours along each axis." => |x| {
+            let strides: SmallVec<[isize; 8]> = x.get().with(x.py(), |x| {
+                x.tensor().byte_strides().iter().copied().collect()
+            });
+            tuple(x.py(), strides)
+        };
+    at_once "dtype" "Data type, a `numpy.dtype`." => |x| convert::numpy_dtype(x.py(), x.get().with(x.py(), Array::dtype)), memory::set_dtype;
+    at_once "flags" "How the elements lie in memory, and whether they may be written." => |x| memory::ArrayFlags::of(x).into_py_any(x.py());
+    attached "base" "The array that this one is a view of; None if the memory is its own. Of memory of another library, and of views of recorded arrays taken\nwhile nothing is recorded, all that the storage holds, as one row." => |x| memory::base(x)?.into_py_any(x.py());
+    at_once "flat" "The elements in C order: to iterate over, to index and to assign to." => |x| Flat::of(x).wrap(x.py()), flat::set;
+    attached "data" "The memory, by the buffer protocol." => |x| Ok(PyMemoryView::from(x)?.into_any().unbind());
+    at_once "device" "Device the elements are on." => device;
+    at_once "context" "Device the elements are on; the name that MXNet 1 used." => device;
+    at_once "ctx" "Device the elements are on; the name that MXNet 1 used." => device;
+    at_once "real" "View of the real parts; the array itself if it is not complex." => real, |x, value| memory::set_part(x, &e::parts::REAL, value);
+    at_once "imag" "View of the imaginary parts; zeros, not to be written to, for real arrays." => imag, |x, value| memory::set_part(x, &e::parts::IMAG, value);
+    at_once "T" "View with the axes reversed." => |x| seen(x, |layout| layout.transpose(None), |x| x.transpose(None));
+    at_once "mT" "View with the last two axes swapped.\n\nRaises\n------\nValueError\n    If there are fewer than two axes." => matrix_transposed;
+    at_once "grad" "The gradient buffer, or None." => |x| {
+            let leaf = x.get().with(x.py(), mxnet::ops::autograd::gradient_of);
+            let grad = leaf.map(|leaf| PyArray::wrap(x.py(), leaf.gradient()));
+            grad.transpose()?.into_py_any(x.py())
+        };
+    at_once "is_integer" "Of an array of no axes: whether the number is whole, a method." => |x| number::attribute(x, "is_integer");
+    at_once "as_integer_ratio" "Of an array of no axes: the method that gives the number as a quotient of two int." => |x| number::attribute(x, "as_integer_ratio");
+    at_once "bit_count" "Of an array of no axes that holds an integer: the method that counts the ones among its bits, without the sign." => |x| number::attribute(x, "bit_count");
+    at_once "numerator" "Of an array of no axes that holds an integer: its value, an int." => |x| number::attribute(x, "numerator");
+    at_once "denominator" "Of an array of no axes that holds an integer: 1." => |x| number::attribute(x, "denominator");
+    at_once "hex" "Of an array of no axes that holds a float: the method that writes it with hexadecimal digits." => |x| number::attribute(x, "hex");
+    attached "__array_interface__" "NumPy's description of the memory; the array is synchronous from then on." => exchange::interface;
 }
 
-const ATTRIBUTES: [Attribute; 8] = [
-    Attribute {
-        name: "shape",
-        get: entry::<0>,
-        read: shape,
-    },
-    Attribute {
-        name: "dtype",
-        get: entry::<1>,
-        read: |x| convert::numpy_dtype(x.py(), x.get().with(x.py(), Array::dtype)),
-    },
-    Attribute {
-        name: "ndim",
-        get: entry::<2>,
-        read: |x| Ok(int(x.py(), x.get().with(x.py(), Array::ndim))),
-    },
-    Attribute {
-        name: "size",
-        get: entry::<3>,
-        read: |x| Ok(int(x.py(), x.get().with(x.py(), Array::len))),
-    },
-    Attribute {
-        name: "T",
-        get: entry::<4>,
-        read: |x| PyArray::transposed(x).map(Py::into_any),
-    },
-    Attribute {
-        name: "real",
-        get: entry::<5>,
-        read: PyArray::real,
-    },
-    Attribute {
-        name: "imag",
-        get: entry::<6>,
-        read: PyArray::imag,
-    },
-    Attribute {
-        name: "flat",
-        get: entry::<7>,
-        read: |x| Ok(Py::new(x.py(), PyArray::flat(x))?.into_any()),
-    },
-];
+fn int(x: &Bound<'_, PyArray>, ask: fn(&Array) -> usize) -> Py<PyAny> {
+    let n = x.get().with(x.py(), ask);
+    PyInt::new(x.py(), n).into_any().unbind()
+}
+
+fn tuple<T: for<'py> IntoPyObject<'py>>(
+    py: Python<'_>,
+    sizes: SmallVec<[T; 8]>,
+) -> PyResult<Py<PyAny>>
+where
+    [T; 8]: smallvec::Array<Item = T>,
+{
+    Ok(PyTuple::new(py, sizes)?.into_any().unbind())
+}
 
 /// The shape, of which few sizes are copied first: a tuple is allocated, which may collect garbage, whose code may give the array another one.
 #[inline]
@@ -74,7 +84,8 @@ fn shape(x: &Bound<'_, PyArray>) -> PyResult<Py<PyAny>> {
         x.ndim()
     });
     if ndim > FEW {
-        return PyArray::shape(x.get(), py).map(Py::into_any);
+        let sizes: SmallVec<[usize; 8]> = x.get().with(py, |x| SmallVec::from_slice(x.shape()));
+        return tuple(py, sizes);
     }
     // SAFETY: a new tuple, of which every place is given a new reference before anybody sees it.
     unsafe {
@@ -87,74 +98,57 @@ fn shape(x: &Bound<'_, PyArray>) -> PyResult<Py<PyAny>> {
     }
 }
 
-fn int(py: Python<'_>, n: usize) -> Py<PyAny> {
-    PyInt::new(py, n).into_any().unbind()
+fn device(x: &Bound<'_, PyArray>) -> PyResult<Py<PyAny>> {
+    PyDevice(x.get().with(x.py(), Array::device)).into_py_any(x.py())
 }
 
-/// Puts the attributes on the class of arrays, in the places of those that PyO3 made.
-pub fn register(class: &Bound<'_, PyType>) -> PyResult<()> {
-    let py = class.py();
-    for attribute in &ATTRIBUTES {
-        let usual = class.getattr(attribute.name)?;
-        let doc: String = usual.getattr(intern!(py, "__doc__"))?.extract()?;
-        // Those that nothing is assigned to have `__set__` too, which says so.
-        let def = Box::leak(Box::new(ffi::PyGetSetDef {
-            name: CString::new(attribute.name)?.into_raw(),
-            get: Some(attribute.get),
-            set: Some(assign),
-            doc: CString::new(doc)?.into_raw(),
-            closure: usual.into_ptr().cast(),
-        }));
-        // SAFETY: the definition is leaked, and holds its reference; the class is a heap type of ours.
-        let object = unsafe {
-            Bound::from_owned_ptr_or_err(py, ffi::PyDescr_NewGetSet(class.as_type_ptr(), def))?
-        };
-        class.setattr(attribute.name, object)?;
+fn real(x: &Bound<'_, PyArray>) -> PyResult<Py<PyAny>> {
+    if !x.get().with(x.py(), |x| x.dtype().is_complex()) {
+        return Ok(x.clone().into_any().unbind());
     }
-    Ok(())
-}
-
-/// Reads attribute number `N`.
-unsafe extern "C" fn entry<const N: usize>(
-    slf: *mut ffi::PyObject,
-    _usual: *mut c_void,
-) -> *mut ffi::PyObject {
-    // SAFETY: Python calls the getter with an instance of the class, the lock held.
-    let (py, slf) = unsafe {
-        let py = Python::assume_attached();
-        (
-            py,
-            Borrowed::<PyAny>::from_ptr(py, slf).cast_unchecked::<PyArray>(),
-        )
-    };
-    guarded(py, ATTRIBUTES[N].name, || (ATTRIBUTES[N].read)(&slf))
-}
-
-/// Assigns to an attribute, or deletes it: what PyO3 made is the closure.
-unsafe extern "C" fn assign(
-    slf: *mut ffi::PyObject,
-    value: *mut ffi::PyObject,
-    usual: *mut c_void,
-) -> c_int {
-    // SAFETY: the lock is held; all are live objects for the call, but that the value is null if the attribute is deleted.
-    let (py, slf, value, usual) = unsafe {
-        let py = Python::assume_attached();
-        (
-            py,
-            Borrowed::<PyAny>::from_ptr(py, slf),
-            Borrowed::<PyAny>::from_ptr_or_opt(py, value),
-            Borrowed::<PyAny>::from_ptr(py, usual.cast()),
-        )
-    };
-    let done = match value {
-        Some(value) => usual.call_method1(intern!(py, "__set__"), (slf, value)),
-        None => usual.call_method1(intern!(py, "__delete__"), (slf,)),
-    };
-    match done {
-        Ok(_) => 0,
-        Err(error) => {
-            error.restore(py);
-            -1
-        }
+    match memory::part(x, 0)? {
+        Some(view) => Ok(view),
+        None => unary(x, &e::parts::REAL),
     }
+}
+
+fn imag(x: &Bound<'_, PyArray>) -> PyResult<Py<PyAny>> {
+    match memory::part(x, 1)? {
+        Some(view) => Ok(view),
+        None => unary(x, &e::parts::IMAG),
+    }
+}
+
+fn matrix_transposed(x: &Bound<'_, PyArray>) -> PyResult<Py<PyAny>> {
+    let ndim = x.get().with(x.py(), Array::ndim) as i64;
+    if ndim < 2 {
+        return Err(PyValueError::new_err(format!(
+            "matrix transpose needs at least 2 axes, found {ndim}"
+        )));
+    }
+    seen(
+        x,
+        |layout| layout.swap_axes(-1, -2),
+        |x| {
+            let axes: Vec<i64> = (0..ndim - 2).chain([ndim - 1, ndim - 2]).collect();
+            x.transpose(Some(&axes))
+        },
+    )
+}
+
+/// A view of the array: by its layout while nothing is recorded, else by an operator.
+#[inline]
+fn seen(
+    x: &Bound<'_, PyArray>,
+    plain: impl FnOnce(&Layout) -> Result<Layout, TensorError>,
+    general: impl FnOnce(&Array) -> mxnet::ops::Result<Array>,
+) -> PyResult<Py<PyAny>> {
+    let py = x.py();
+    if Flags::current().may_move() {
+        let layout = plain(x.get().look(py).layout());
+        let layout = layout.map_err(|error| raise(py, error.into()))?;
+        return PyArray::shown(py, &layout, x).map(Py::into_any);
+    }
+    let view = general(&x.get().look(py));
+    PyArray::wrap_of(py, view.map_err(|error| raise(py, error))?, x).map(Py::into_any)
 }

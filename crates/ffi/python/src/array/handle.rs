@@ -9,10 +9,11 @@ use pyo3::PyTypeInfo;
 use pyo3::prelude::*;
 use pyo3::types::{PyFloat, PyInt};
 
-use super::place::{place, place_if};
+use super::class::{place, place_if};
 use super::{Held, PyArray};
 use crate::cell::{Guarded, Look};
 use crate::error::raise;
+use crate::typed::Get;
 
 impl PyArray {
     /// Around an array that is no view and no scalar.
@@ -23,7 +24,6 @@ impl PyArray {
             base: None,
             is_linked: false,
             is_scalar: false,
-            is_placed: false,
         }
     }
 
@@ -58,8 +58,7 @@ impl PyArray {
                 (&raw mut (*to).base).write(None);
                 (&raw mut (*to).is_linked).write(false);
                 (&raw mut (*to).is_scalar).write(true);
-                let held = |to: *mut Held| Held::write_lone(to, make);
-                Guarded::write_by(&raw mut (*to).held, held)
+                Held::write_lone(Guarded::inside(&raw mut (*to).held), make)
             }
         };
         // SAFETY: as above.
@@ -318,10 +317,9 @@ impl PyArray {
         array: impl FnOnce(*mut Array) -> bool,
         base: impl FnOnce() -> Option<Py<PyArray>>,
     ) -> bool {
-        // SAFETY: the caller's; all fields are written but the one that `place_if` writes.
+        // SAFETY: the caller's; all fields are written.
         unsafe {
-            let held = |to: *mut Held| Held::write_array(to, array);
-            if !Guarded::write_by(&raw mut (*to).held, held) {
+            if !Held::write_array(Guarded::inside(&raw mut (*to).held), array) {
                 return false;
             }
             (&raw mut (*to).base).write(base());

@@ -1,224 +1,132 @@
-//! Slots of the class of arrays that are called most, entered without a layer between: what PyO3 puts there counts itself in and out of the
-//! interpreter, catches panics and asks for the class at every call, some 5 ns, which is a fifth of what one element costs.
+//! The slots of the type of arrays: what its operators, brackets and conversions do.
+//!
+//! What loops call most is tried first, without telling PyO3 that the lock is held. All else is done behind [`attached`]: only there are PyO3's
+//! references let go at once.
 
 use std::ffi::{c_int, c_void};
-use std::sync::atomic::{AtomicPtr, Ordering};
 
-use mxnet::ops::{OpDef, elementwise as e};
-use pyo3::PyTypeInfo;
-use pyo3::exceptions::PyTypeError;
+use mxnet::ops::{Array, OpDef, elementwise as e, linalg};
+use pyo3::IntoPyObjectExt;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::PyType;
+use pyo3::types::PyInt;
 
-use super::PyArray;
+use super::{PyArray, as_array};
 use crate::call::{guarded, guarded_or};
-use crate::operators::known_binary;
-use crate::slot::Slot;
-use crate::{index, values};
+use crate::operators::{self, in_place, known_binary, plain_power, reflected, unary};
+use crate::typed::{Get, attached, one, slot, this};
+use crate::{exchange, index, number, values};
 
-/// Declares functions that do what a slot usually does for all that they are not made for.
-macro_rules! usual {
-    ($($name:ident: $type:ty),* $(,)?) => {
-        struct Usual {
-            $($name: AtomicPtr<c_void>,)*
-        }
-
-        static USUAL: Usual = Usual {
-            $($name: AtomicPtr::new(std::ptr::null_mut()),)*
-        };
-
-        impl Usual {
-            $(
-                /// What the slot held before.
-                #[inline]
-                fn $name(&self) -> $type {
-                    let function = self.$name.load(Ordering::Relaxed);
-                    // SAFETY: it was put there before the slot was taken over, and is what such a slot holds.
-                    unsafe { std::mem::transmute::<*mut c_void, $type>(function) }
-                }
-            )*
+/// Slots of operators with one operand, with two, and of those that write their result to the first.
+macro_rules! operators {
+    (unary: $($unary:ident: $unary_op:expr),*; binary: $($binary:ident: $binary_op:expr),*; in_place: $($in_place:ident: $in_place_op:expr),* $(;)?) => {
+        fn operators() -> Vec<ffi::PyType_Slot> {
+            vec![
+                $({
+                    unsafe extern "C" fn entry(x: *mut ffi::PyObject) -> *mut ffi::PyObject {
+                        // SAFETY: Python calls slots with an object of the class, the lock held.
+                        unsafe { one(x, $unary_op.name, |x| unary(x, &$unary_op)) }
+                    }
+                    slot(ffi::$unary, entry as *mut c_void)
+                },)*
+                $({
+                    unsafe extern "C" fn entry(a: *mut ffi::PyObject, b: *mut ffi::PyObject) -> *mut ffi::PyObject {
+                        // SAFETY: as above; one of the two is an object of the class.
+                        unsafe { binary(a, &$binary_op, b) }
+                    }
+                    slot(ffi::$binary, entry as *mut c_void)
+                },)*
+                $({
+                    unsafe extern "C" fn entry(x: *mut ffi::PyObject, y: *mut ffi::PyObject) -> *mut ffi::PyObject {
+                        // SAFETY: as above.
+                        unsafe { change(x, &$in_place_op, y) }
+                    }
+                    slot(ffi::$in_place, entry as *mut c_void)
+                },)*
+            ]
         }
     };
 }
 
-usual! {
-    add: ffi::binaryfunc,
-    subtract: ffi::binaryfunc,
-    multiply: ffi::binaryfunc,
-    divide: ffi::binaryfunc,
-    compare: ffi::richcmpfunc,
-    item: ffi::binaryfunc,
-    set_item: ffi::objobjargproc,
-    float: ffi::unaryfunc,
-    int: ffi::unaryfunc,
+operators! {
+    unary:
+        Py_nb_negative: e::arithmetic::NEGATIVE,
+        Py_nb_positive: e::arithmetic::POSITIVE,
+        Py_nb_absolute: e::arithmetic::ABSOLUTE,
+        Py_nb_invert: e::bitwise::INVERT;
+    binary:
+        Py_nb_add: e::arithmetic::ADD,
+        Py_nb_subtract: e::arithmetic::SUBTRACT,
+        Py_nb_multiply: e::arithmetic::MULTIPLY,
+        Py_nb_true_divide: e::arithmetic::DIVIDE,
+        Py_nb_floor_divide: e::arithmetic::FLOOR_DIVIDE,
+        Py_nb_remainder: e::arithmetic::REMAINDER,
+        Py_nb_divmod: e::arithmetic::DIVMOD,
+        Py_nb_matrix_multiply: linalg::MATMUL,
+        Py_nb_and: e::bitwise::BITWISE_AND,
+        Py_nb_or: e::bitwise::BITWISE_OR,
+        Py_nb_xor: e::bitwise::BITWISE_XOR,
+        Py_nb_lshift: e::bitwise::LEFT_SHIFT,
+        Py_nb_rshift: e::bitwise::RIGHT_SHIFT;
+    in_place:
+        Py_nb_inplace_add: e::arithmetic::ADD,
+        Py_nb_inplace_subtract: e::arithmetic::SUBTRACT,
+        Py_nb_inplace_multiply: e::arithmetic::MULTIPLY,
+        Py_nb_inplace_true_divide: e::arithmetic::DIVIDE,
+        Py_nb_inplace_floor_divide: e::arithmetic::FLOOR_DIVIDE,
+        Py_nb_inplace_remainder: e::arithmetic::REMAINDER,
+        Py_nb_inplace_matrix_multiply: linalg::MATMUL,
+        Py_nb_inplace_and: e::bitwise::BITWISE_AND,
+        Py_nb_inplace_or: e::bitwise::BITWISE_OR,
+        Py_nb_inplace_xor: e::bitwise::BITWISE_XOR,
+        Py_nb_inplace_lshift: e::bitwise::LEFT_SHIFT,
+        Py_nb_inplace_rshift: e::bitwise::RIGHT_SHIFT;
 }
 
-/// Takes over the slots of the class.
-pub fn register(class: &Bound<'_, PyType>) -> PyResult<()> {
-    let take = |number, own: *mut c_void, usual: Option<&AtomicPtr<c_void>>| {
-        if let Some(slot) = Slot::find(class, number)? {
-            if let Some(usual) = usual {
-                usual.store(slot.usual, Ordering::Relaxed);
-            }
-            // SAFETY: every function below is named beside the slot whose form it has.
-            unsafe { slot.put(own) };
-        }
-        Ok::<_, PyErr>(())
-    };
-    take(ffi::Py_sq_length, length as *mut c_void, None)?;
-    take(ffi::Py_nb_bool, truth as *mut c_void, None)?;
-    take(ffi::Py_nb_float, float as *mut c_void, Some(&USUAL.float))?;
-    take(ffi::Py_nb_int, int as *mut c_void, Some(&USUAL.int))?;
-    take(ffi::Py_nb_add, add as *mut c_void, Some(&USUAL.add))?;
-    take(
-        ffi::Py_nb_subtract,
-        subtract as *mut c_void,
-        Some(&USUAL.subtract),
-    )?;
-    take(
-        ffi::Py_nb_multiply,
-        multiply as *mut c_void,
-        Some(&USUAL.multiply),
-    )?;
-    take(
-        ffi::Py_nb_true_divide,
-        divide as *mut c_void,
-        Some(&USUAL.divide),
-    )?;
-    take(
-        ffi::Py_tp_richcompare,
-        compare as *mut c_void,
-        Some(&USUAL.compare),
-    )?;
-    take(ffi::Py_mp_subscript, item as *mut c_void, Some(&USUAL.item))?;
-    take(
-        ffi::Py_mp_ass_subscript,
-        set_item as *mut c_void,
-        Some(&USUAL.set_item),
-    )
+/// All slots but those that say what the type is.
+pub(super) fn table() -> Vec<ffi::PyType_Slot> {
+    let mut all = operators();
+    all.extend([
+        slot(ffi::Py_nb_power, power as *mut c_void),
+        slot(ffi::Py_nb_inplace_power, change_power as *mut c_void),
+        slot(ffi::Py_nb_bool, truth as *mut c_void),
+        slot(ffi::Py_nb_int, int as *mut c_void),
+        slot(ffi::Py_nb_float, float as *mut c_void),
+        slot(ffi::Py_nb_index, as_index as *mut c_void),
+        slot(ffi::Py_tp_richcompare, compare as *mut c_void),
+        slot(ffi::Py_tp_hash, hash as *mut c_void),
+        slot(ffi::Py_tp_repr, repr as *mut c_void),
+        slot(ffi::Py_tp_str, str as *mut c_void),
+        slot(ffi::Py_tp_iter, iter as *mut c_void),
+        slot(ffi::Py_mp_subscript, item as *mut c_void),
+        slot(ffi::Py_mp_ass_subscript, set_item as *mut c_void),
+        slot(ffi::Py_sq_length, length as *mut c_void),
+        slot(ffi::Py_sq_item, item_at as *mut c_void),
+        slot(ffi::Py_sq_ass_item, set_item_at as *mut c_void),
+        slot(ffi::Py_sq_contains, contains as *mut c_void),
+        slot(ffi::Py_sq_concat, concat as *mut c_void),
+        slot(ffi::Py_bf_getbuffer, buffer as *mut c_void),
+        slot(ffi::Py_bf_releasebuffer, release_buffer as *mut c_void),
+    ]);
+    all
 }
 
-/// The array that a slot is called for.
+/// A slot with one operand, behind [`attached`].
 ///
 /// # Safety
-/// `object` is an object of the class or of one derived from it, borrowed for the call.
+/// As [`one`].
 #[inline]
-unsafe fn this<'a, 'py>(py: Python<'py>, object: *mut ffi::PyObject) -> Borrowed<'a, 'py, PyArray> {
+unsafe fn one_attached(
+    x: *mut ffi::PyObject,
+    name: &'static str,
+    body: impl FnOnce(&Bound<'_, PyArray>) -> PyResult<Py<PyAny>>,
+) -> *mut ffi::PyObject {
     // SAFETY: the caller's.
-    unsafe { Borrowed::<PyAny>::from_ptr(py, object).cast_unchecked() }
+    unsafe { one(x, name, |x| attached(|| body(x))) }
 }
 
-/// An array of exactly this class.
-///
-/// # Safety
-/// `object` is borrowed for the call.
-#[inline]
-unsafe fn exact<'a, 'py>(
-    py: Python<'py>,
-    object: *mut ffi::PyObject,
-) -> Option<Borrowed<'a, 'py, PyArray>> {
-    // SAFETY: the caller's; what it is is asked here.
-    unsafe {
-        let is_exact = std::ptr::eq(ffi::Py_TYPE(object), PyArray::type_object_raw(py));
-        is_exact.then(|| this(py, object))
-    }
-}
-
-/// `len(x)`.
-unsafe extern "C" fn length(slf: *mut ffi::PyObject) -> ffi::Py_ssize_t {
-    // SAFETY: Python calls slots with an object of the class, the lock held.
-    let (py, x) = unsafe {
-        let py = Python::assume_attached();
-        (py, this(py, slf))
-    };
-    match x.get().with(py, |x| x.shape().first().copied()) {
-        Some(n) => n as ffi::Py_ssize_t,
-        None => {
-            PyTypeError::new_err("len() of unsized object").restore(py);
-            -1
-        }
-    }
-}
-
-/// `bool(x)`.
-unsafe extern "C" fn truth(slf: *mut ffi::PyObject) -> c_int {
-    // SAFETY: as above.
-    let (py, x) = unsafe {
-        let py = Python::assume_attached();
-        (py, this(py, slf))
-    };
-    match values::truth(&x) {
-        Ok(is_true) => c_int::from(is_true),
-        Err(error) => {
-            error.restore(py);
-            -1
-        }
-    }
-}
-
-/// `float(x)`.
-unsafe extern "C" fn float(slf: *mut ffi::PyObject) -> *mut ffi::PyObject {
-    // SAFETY: as above.
-    unsafe {
-        let py = Python::assume_attached();
-        match this(py, slf).get().lone(py).and_then(|x| x.float()) {
-            Some(x) => ffi::PyFloat_FromDouble(x),
-            None => USUAL.float()(slf),
-        }
-    }
-}
-
-/// `int(x)`.
-unsafe extern "C" fn int(slf: *mut ffi::PyObject) -> *mut ffi::PyObject {
-    // SAFETY: as above.
-    unsafe {
-        let py = Python::assume_attached();
-        match this(py, slf).get().lone(py).and_then(|x| x.integer()) {
-            Some(x) => ffi::PyLong_FromLongLong(x),
-            None => USUAL.int()(slf),
-        }
-    }
-}
-
-/// `x[key]`.
-unsafe extern "C" fn item(slf: *mut ffi::PyObject, key: *mut ffi::PyObject) -> *mut ffi::PyObject {
-    // SAFETY: as above.
-    unsafe {
-        let py = Python::assume_attached();
-        match exact(py, slf) {
-            Some(x) => {
-                let key = Borrowed::<PyAny>::from_ptr(py, key);
-                guarded(py, "index", || index::get(&x, &key).map(Py::into_any))
-            }
-            None => USUAL.item()(slf, key),
-        }
-    }
-}
-
-/// `x[key] = value`; without a value, `del x[key]`.
-unsafe extern "C" fn set_item(
-    slf: *mut ffi::PyObject,
-    key: *mut ffi::PyObject,
-    value: *mut ffi::PyObject,
-) -> c_int {
-    // SAFETY: as above.
-    unsafe {
-        let py = Python::assume_attached();
-        match exact(py, slf) {
-            Some(x) if !value.is_null() => {
-                let key = Borrowed::<PyAny>::from_ptr(py, key);
-                let value = Borrowed::<PyAny>::from_ptr(py, value);
-                guarded_or(py, "assignment", -1, || {
-                    index::set(&x, &key, &value).map(|()| 0)
-                })
-            }
-            _ => USUAL.set_item()(slf, key, value),
-        }
-    }
-}
-
-/// `a op b` if `a` is an array and `b` one or a Python number; `general` answers for anything else.
+/// `a op b`, of which one is an array.
 ///
 /// # Safety
 /// Both are borrowed for the call, the lock is held.
@@ -227,38 +135,117 @@ unsafe fn binary(
     a: *mut ffi::PyObject,
     op: &'static OpDef,
     b: *mut ffi::PyObject,
-    general: impl FnOnce() -> *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
     // SAFETY: the caller's.
-    let (py, x, y) = unsafe {
+    let (py, a, b) = unsafe {
         let py = Python::assume_attached();
-        let Some(x) = exact(py, a) else {
-            return general();
-        };
-        (py, x, Borrowed::<PyAny>::from_ptr(py, b))
+        (
+            py,
+            Borrowed::<PyAny>::from_ptr(py, a),
+            Borrowed::<PyAny>::from_ptr(py, b),
+        )
     };
-    guarded(py, op.name, || match known_binary(&x, op, &y, false)? {
-        Some(result) => Ok(result),
-        // SAFETY: null with an exception set, or a new reference.
-        None => unsafe { Bound::from_owned_ptr_or_err(py, general()).map(Bound::unbind) },
+    guarded(py, op.name, || {
+        let known = if let Ok(x) = a.cast_exact::<PyArray>() {
+            known_binary(&x, op, &b, false)?
+        } else if let Ok(y) = b.cast_exact::<PyArray>()
+            && as_array(&a).is_none()
+        {
+            known_binary(&y, op, &a, true)?
+        } else {
+            None
+        };
+        if let Some(result) = known {
+            return Ok(result);
+        }
+        let general = || either(&a, op, &b, |x| operators::binary(x, op, &b));
+        match as_array(&a).is_some() && as_array(&b).is_some() {
+            true => general(),
+            false => attached(general),
+        }
     })
 }
 
-/// Declares slots of binary operators.
-macro_rules! binary {
-    ($($name:ident: $op:expr),* $(,)?) => { $(
-        unsafe extern "C" fn $name(a: *mut ffi::PyObject, b: *mut ffi::PyObject) -> *mut ffi::PyObject {
-            // SAFETY: Python calls slots with the lock held, and one of the two an object of the class.
-            unsafe { binary(a, &$op, b, || USUAL.$name()(a, b)) }
-        }
-    )* };
+/// What the left operand answers, if it is an array and has an answer; else what the right one answers.
+fn either(
+    a: &Bound<'_, PyAny>,
+    op: &'static OpDef,
+    b: &Bound<'_, PyAny>,
+    of_left: impl FnOnce(&Bound<'_, PyArray>) -> PyResult<Py<PyAny>>,
+) -> PyResult<Py<PyAny>> {
+    let nothing = a.py().NotImplemented();
+    let answer = match a.cast::<PyArray>() {
+        Ok(x) => of_left(x)?,
+        Err(_) => nothing.clone_ref(a.py()),
+    };
+    match b.cast::<PyArray>() {
+        Ok(y) if answer.is(&nothing) => reflected(y, op, a),
+        _ => Ok(answer),
+    }
 }
 
-binary! {
-    add: e::arithmetic::ADD,
-    subtract: e::arithmetic::SUBTRACT,
-    multiply: e::arithmetic::MULTIPLY,
-    divide: e::arithmetic::DIVIDE,
+/// `a ** b`, `pow(a, b, modulo)`.
+unsafe extern "C" fn power(
+    a: *mut ffi::PyObject,
+    b: *mut ffi::PyObject,
+    modulo: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    // SAFETY: Python calls slots with the lock held, one of the operands an object of the class.
+    let (py, [a, b, modulo]) = unsafe {
+        let py = Python::assume_attached();
+        (
+            py,
+            [a, b, modulo].map(|x| Borrowed::<PyAny>::from_ptr(py, x)),
+        )
+    };
+    let op = &e::explog::POWER;
+    let of_left = |x: &Bound<'_, PyArray>| match plain_power(x, &b)? {
+        Some(op) => unary(x, op),
+        None => operators::binary(x, op, &b),
+    };
+    guarded(py, op.name, || {
+        if !modulo.is_none() {
+            return Ok(py.NotImplemented());
+        }
+        if let Ok(x) = a.cast_exact::<PyArray>() {
+            if let Some(op) = plain_power(&x, &b)? {
+                return unary(&x, op);
+            }
+            if let Some(result) = known_binary(&x, op, &b, false)? {
+                return Ok(result);
+            }
+        }
+        attached(|| either(&a, op, &b, of_left))
+    })
+}
+
+/// `x op= y`.
+///
+/// # Safety
+/// Both are borrowed for the call, the lock is held; `x` is an object of the class.
+unsafe fn change(
+    x: *mut ffi::PyObject,
+    op: &'static OpDef,
+    y: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    // SAFETY: the caller's.
+    unsafe {
+        let y = Borrowed::<PyAny>::from_ptr(Python::assume_attached(), y);
+        match y.is_exact_instance_of::<PyArray>() {
+            true => one(x, op.name, |x| in_place(x, op, &y)),
+            false => one_attached(x, op.name, |x| in_place(x, op, &y)),
+        }
+    }
+}
+
+/// `x **= y`.
+unsafe extern "C" fn change_power(
+    x: *mut ffi::PyObject,
+    y: *mut ffi::PyObject,
+    _modulo: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    // SAFETY: as above; there is no way to call it with a modulus.
+    unsafe { change(x, &e::explog::POWER, y) }
 }
 
 /// `a < b` and its kin.
@@ -275,6 +262,243 @@ unsafe extern "C" fn compare(
         ffi::Py_GT => &e::comparison::GREATER,
         _ => &e::comparison::GREATER_EQUAL,
     };
-    // SAFETY: Python calls the slot with an object of the class as `a`, the lock held.
-    unsafe { binary(a, op, b, || USUAL.compare()(a, b, kind)) }
+    // SAFETY: as above.
+    let (py, x, b) = unsafe {
+        let py = Python::assume_attached();
+        (
+            py,
+            this::<PyArray>(py, a),
+            Borrowed::<PyAny>::from_ptr(py, b),
+        )
+    };
+    guarded(py, op.name, || {
+        if x.is_exact_instance_of::<PyArray>()
+            && let Some(result) = known_binary(&x, op, &b, false)?
+        {
+            return Ok(result);
+        }
+        attached(|| operators::binary(&x, op, &b))
+    })
+}
+
+/// `len(x)`.
+unsafe extern "C" fn length(x: *mut ffi::PyObject) -> ffi::Py_ssize_t {
+    // SAFETY: Python calls slots with an object of the class, the lock held.
+    let (py, x) = unsafe {
+        let py = Python::assume_attached();
+        (py, this::<PyArray>(py, x))
+    };
+    guarded_or(py, "len", -1, || {
+        match (*x).get().with(py, |x| x.shape().first().copied()) {
+            Some(n) => Ok(n as ffi::Py_ssize_t),
+            None => Err(PyTypeError::new_err("len() of unsized object")),
+        }
+    })
+}
+
+/// `bool(x)`.
+unsafe extern "C" fn truth(x: *mut ffi::PyObject) -> c_int {
+    // SAFETY: as above.
+    let (py, x) = unsafe {
+        let py = Python::assume_attached();
+        (py, this::<PyArray>(py, x))
+    };
+    guarded_or(py, "bool", -1, || values::truth(&x).map(c_int::from))
+}
+
+/// `float(x)`.
+unsafe extern "C" fn float(x: *mut ffi::PyObject) -> *mut ffi::PyObject {
+    // SAFETY: as above.
+    unsafe {
+        let py = Python::assume_attached();
+        match (*this::<PyArray>(py, x))
+            .get()
+            .lone(py)
+            .and_then(|x| x.float())
+        {
+            Some(x) => ffi::PyFloat_FromDouble(x),
+            None => one_attached(x, "float", |x| values::number(x, values::Class::Float)),
+        }
+    }
+}
+
+/// `int(x)`.
+unsafe extern "C" fn int(x: *mut ffi::PyObject) -> *mut ffi::PyObject {
+    // SAFETY: as above.
+    unsafe {
+        let py = Python::assume_attached();
+        match (*this::<PyArray>(py, x))
+            .get()
+            .lone(py)
+            .and_then(|x| x.integer())
+        {
+            Some(x) => ffi::PyLong_FromLongLong(x),
+            None => one_attached(x, "int", |x| values::number(x, values::Class::Int)),
+        }
+    }
+}
+
+/// `operator.index(x)`.
+unsafe extern "C" fn as_index(x: *mut ffi::PyObject) -> *mut ffi::PyObject {
+    // SAFETY: as above.
+    unsafe { one_attached(x, "index", values::as_index) }
+}
+
+/// `hash(x)`. Elements change, and equality is elementwise: arrays with axes are no keys.
+unsafe extern "C" fn hash(x: *mut ffi::PyObject) -> ffi::Py_hash_t {
+    // SAFETY: as above.
+    let (py, x) = unsafe {
+        let py = Python::assume_attached();
+        (py, this::<PyArray>(py, x))
+    };
+    guarded_or(py, "hash", -1, || number::hash(&x))
+}
+
+/// `repr(x)`.
+unsafe extern "C" fn repr(x: *mut ffi::PyObject) -> *mut ffi::PyObject {
+    // SAFETY: as above.
+    unsafe { one_attached(x, "repr", |x| exchange::repr(x)?.into_py_any(x.py())) }
+}
+
+/// `str(x)`.
+unsafe extern "C" fn str(x: *mut ffi::PyObject) -> *mut ffi::PyObject {
+    // SAFETY: as above.
+    unsafe { one_attached(x, "str", text) }
+}
+
+/// The elements as NumPy prints them.
+pub(super) fn text(x: &Bound<'_, PyArray>) -> PyResult<Py<PyAny>> {
+    if x.get().with(x.py(), Array::is_abstract) {
+        return exchange::repr(x)?.into_py_any(x.py());
+    }
+    let lent = exchange::lent(x)?.into_bound(x.py());
+    Ok(lent.str()?.into_any().unbind())
+}
+
+/// `iter(x)`.
+unsafe extern "C" fn iter(x: *mut ffi::PyObject) -> *mut ffi::PyObject {
+    // SAFETY: as above.
+    unsafe { one(x, "iter", |x| index::Rows::new(x)?.into_py_any(x.py())) }
+}
+
+/// `x[key]`.
+unsafe extern "C" fn item(x: *mut ffi::PyObject, key: *mut ffi::PyObject) -> *mut ffi::PyObject {
+    // SAFETY: as above.
+    let (py, x, key) = unsafe {
+        let py = Python::assume_attached();
+        (py, this(py, x), Borrowed::<PyAny>::from_ptr(py, key))
+    };
+    guarded(py, "index", || index::get(&x, &key).map(Py::into_any))
+}
+
+/// `x[key] = value`; without a value, `del x[key]`.
+unsafe extern "C" fn set_item(
+    x: *mut ffi::PyObject,
+    key: *mut ffi::PyObject,
+    value: *mut ffi::PyObject,
+) -> c_int {
+    // SAFETY: as above; the value may be null.
+    let (py, x, key, value) = unsafe {
+        let py = Python::assume_attached();
+        (
+            py,
+            this(py, x),
+            Borrowed::<PyAny>::from_ptr(py, key),
+            Borrowed::<PyAny>::from_ptr_or_opt(py, value),
+        )
+    };
+    guarded_or(py, "assignment", -1, || set(&x, &key, value.as_deref()))
+}
+
+fn set(
+    x: &Bound<'_, PyArray>,
+    key: &Bound<'_, PyAny>,
+    value: Option<&Bound<'_, PyAny>>,
+) -> PyResult<c_int> {
+    match value {
+        Some(value) => index::set(x, key, value).map(|()| 0),
+        None => Err(PyValueError::new_err("cannot delete array elements")),
+    }
+}
+
+/// `x[i]`, for callers that take arrays for sequences.
+unsafe extern "C" fn item_at(x: *mut ffi::PyObject, i: ffi::Py_ssize_t) -> *mut ffi::PyObject {
+    // SAFETY: as above.
+    unsafe {
+        one(x, "index", |x| {
+            index::get(x, PyInt::new(x.py(), i).as_any()).map(Py::into_any)
+        })
+    }
+}
+
+/// `x[i] = value`, for callers that take arrays for sequences.
+unsafe extern "C" fn set_item_at(
+    x: *mut ffi::PyObject,
+    i: ffi::Py_ssize_t,
+    value: *mut ffi::PyObject,
+) -> c_int {
+    // SAFETY: as above; the value may be null.
+    let (py, x, value) = unsafe {
+        let py = Python::assume_attached();
+        (
+            py,
+            this(py, x),
+            Borrowed::<PyAny>::from_ptr_or_opt(py, value),
+        )
+    };
+    guarded_or(py, "assignment", -1, || {
+        attached(|| set(&x, PyInt::new(py, i).as_any(), value.as_deref()))
+    })
+}
+
+/// `value in x`.
+unsafe extern "C" fn contains(x: *mut ffi::PyObject, value: *mut ffi::PyObject) -> c_int {
+    // SAFETY: as above.
+    let (py, x, value) = unsafe {
+        let py = Python::assume_attached();
+        (py, this(py, x), Borrowed::<PyAny>::from_ptr(py, value))
+    };
+    guarded_or(py, "in", -1, || {
+        attached(|| exchange::contains(&x, &value).map(c_int::from))
+    })
+}
+
+/// Arrays are added by `+`, joined by `np.concatenate`: no sequence of them is meant.
+unsafe extern "C" fn concat(
+    x: *mut ffi::PyObject,
+    other: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    // SAFETY: as above.
+    unsafe {
+        let other = Borrowed::<PyAny>::from_ptr(Python::assume_attached(), other);
+        one_attached(x, "concat", |x| {
+            Err(PyTypeError::new_err(format!(
+                "unsupported operand type(s) for +: '{}' and '{}' (arrays are joined by np.concatenate)",
+                x.get_type().name()?,
+                other.get_type().name()?
+            )))
+        })
+    }
+}
+
+/// The memory, by the buffer protocol.
+unsafe extern "C" fn buffer(
+    x: *mut ffi::PyObject,
+    view: *mut ffi::Py_buffer,
+    flags: c_int,
+) -> c_int {
+    // SAFETY: as above; Python passes a buffer to fill.
+    let (py, x) = unsafe {
+        let py = Python::assume_attached();
+        (py, this::<PyArray>(py, x))
+    };
+    // SAFETY: as above.
+    let fill = || unsafe { exchange::fill_buffer(&x, view, flags) }.map(|()| 0);
+    guarded_or(py, "buffer", -1, || attached(fill))
+}
+
+/// Ends what [`buffer`] began.
+unsafe extern "C" fn release_buffer(_x: *mut ffi::PyObject, view: *mut ffi::Py_buffer) {
+    // SAFETY: Python passes a buffer that `buffer` filled, the lock held.
+    attached(|| unsafe { exchange::release_buffer(view) });
 }

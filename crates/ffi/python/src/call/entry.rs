@@ -12,7 +12,7 @@ use pyo3::types::{PyDict, PyString};
 use super::arguments::Named;
 use super::binding::{Binding, Fast};
 use super::{call, short};
-use crate::array::{PyArray, register_attributes, register_direct, register_slots};
+use crate::array;
 use crate::error::raise;
 use crate::ufunc;
 
@@ -114,7 +114,8 @@ pub fn guarded_or<T>(
     match std::panic::catch_unwind(std::panic::AssertUnwindSafe(body)) {
         Ok(Ok(answer)) => answer,
         Ok(Err(error)) => {
-            error.restore(py);
+            // PyO3 lets go at once what the call has dropped on its way to the error.
+            Python::attach(|py| error.restore(py));
             failed
         }
         Err(panic) => {
@@ -267,11 +268,10 @@ const MODULES: [&str; 5] = [
 /// Namespaces that operators appear in, by surface; every operator is in `op` under its own name.
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
-    register_methods(py, &py.get_type::<PyArray>())?;
-    register_direct(&py.get_type::<PyArray>())?;
-    register_attributes(&py.get_type::<PyArray>())?;
-    register_slots(&py.get_type::<PyArray>())?;
-    crate::flat::register(py)?;
+    let class = array::make(py)?;
+    register_methods(py, &class)?;
+    module.add("ndarray", class)?;
+    module.add("flatiter", crate::flat::make(py)?)?;
     let spaces =
         ["numpy", "linalg", "random", "npx", "fft", "op"].map(|name| (name, PyDict::new(py)));
     let mut ufuncs = HashMap::new();

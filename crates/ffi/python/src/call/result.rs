@@ -4,7 +4,7 @@ use mxnet::ops::{Array, Bundle, Cpu, OpDef, Outputs};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 
-use crate::array::PyArray;
+use crate::array::{Get, PyArray};
 use crate::convert::In;
 
 /// One output as it is, several as a tuple, none as `None`.

@@ -15,7 +15,7 @@ use smallvec::SmallVec;
 
 use super::arguments::{Named, find};
 use super::binding::Binding;
-use crate::array::PyArray;
+use crate::array::{Get, PyArray};
 use crate::cell::Look;
 use crate::convert;
 use crate::error::raise;
@@ -255,7 +255,7 @@ pub(super) fn itself(py: Python<'_>, positional: &[*mut ffi::PyObject]) -> Optio
     // SAFETY: a borrowed argument of the running call.
     let object = unsafe { Borrowed::<PyAny>::from_ptr(py, object) };
     let x = object.cast::<PyArray>().ok()?;
-    let is_whole = x.get().with(py, |x| !x.shape().contains(&1));
+    let is_whole = (*x).get().with(py, |x| !x.shape().contains(&1));
     is_whole.then(|| object.to_owned().unbind())
 }
 
@@ -371,7 +371,7 @@ fn copied(
     let object = unsafe { Borrowed::<PyAny>::from_ptr(py, object) };
     match object.cast::<PyArray>() {
         Ok(object) => {
-            let x = object.get().look(py);
+            let x = (*object).get().look(py);
             if dense_only && !x.layout().is_contiguous() {
                 return Ok(None);
             }
@@ -398,7 +398,7 @@ fn flattened(
     let Ok(x) = object.cast::<PyArray>() else {
         return Ok(None);
     };
-    let look = x.get().look(py);
+    let look = (*x).get().look(py);
     if let Some(row) = flat_layout(&look, copied) {
         look.end();
         return Ok(Some(PyArray::shown(py, &row, &x)?.into_any()));
@@ -485,7 +485,7 @@ fn cast(
         return Ok(None);
     };
     let dtype = convert::dtype(&dtype)?;
-    let x = object.get().look(py);
+    let x = (*object).get().look(py);
     if copies == Some(false) && x.dtype() == dtype {
         x.end();
         return Ok(Some(object.to_owned().into_any().unbind()));
@@ -530,14 +530,14 @@ fn searched(
     if !Flags::current().is_plain() {
         return Ok(None);
     }
-    let answer = along(&x.get().look(py), axis);
+    let answer = along(&(*x).get().look(py), axis);
     let Some(out) = out else {
         return made(py, binding.op, answer);
     };
     let Some(y) = answer.map_err(|error| raise(py, error))? else {
         return Ok(None);
     };
-    let to = out.get().look(py);
+    let to = (*out).get().look(py);
     let is_like = to.shape() == y.shape() && to.dtype() == y.dtype();
     let is_done = is_like && put_few(&to, to.layout(), &y).map_err(|error| raise(py, error))?;
     Ok(is_done.then(|| out.to_owned().into_any().unbind()))
@@ -625,7 +625,7 @@ fn alone(
     if binding.subok.is_some() && !object.is_exact_instance_of::<PyArray>() {
         return Ok(None);
     }
-    let answer = single(&x.get().look(py));
+    let answer = single(&(*x).get().look(py));
     made_of(py, binding.op, &x, answer)
 }
 
@@ -644,7 +644,7 @@ fn together(
     let Ok(x) = object.cast::<PyArray>() else {
         return Ok(None);
     };
-    let answer = several(&x.get().look(py));
+    let answer = several(&(*x).get().look(py));
     let Some(arrays) = answer.map_err(|error| raise(py, error))? else {
         return Ok(None);
     };
@@ -706,7 +706,7 @@ fn repeated(
     if !few.push(count) {
         return Ok(None);
     }
-    let answer = counted(&x.get().look(py), few.values[0], axis);
+    let answer = counted(&(*x).get().look(py), few.values[0], axis);
     made(py, binding.op, answer)
 }
 
@@ -731,7 +731,7 @@ fn taken(
         return Ok(None);
     };
     if let Ok(b) = b.cast::<PyArray>() {
-        let answer = pair(&a.get().look(py), &b.get().look(py), axis);
+        let answer = pair(&(*a).get().look(py), &(*b).get().look(py), axis);
         return made(py, binding.op, answer);
     }
     // A number is an array of no axes.
@@ -741,7 +741,7 @@ fn taken(
     }
     let number = Some(Scalar::I64(few.values[0] as i64));
     let answer = match constant(&[], number, DType::I64) {
-        Ok(Some(b)) => pair(&a.get().look(py), &b, axis),
+        Ok(Some(b)) => pair(&(*a).get().look(py), &b, axis),
         other => other.map(|_| None),
     };
     made(py, binding.op, answer)
@@ -762,7 +762,7 @@ fn paired(
     let [a, b] = [a, b].map(|p| unsafe { Borrowed::<PyAny>::from_ptr(py, p) });
     match (a.cast::<PyArray>(), b.cast::<PyArray>()) {
         (Ok(a), Ok(b)) => {
-            let answer = pair(&a.get().look(py), &b.get().look(py));
+            let answer = pair(&(*a).get().look(py), &(*b).get().look(py));
             made(py, op, answer)
         }
         _ => Ok(None),

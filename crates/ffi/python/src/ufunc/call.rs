@@ -12,6 +12,7 @@ use smallvec::SmallVec;
 
 use super::loops::{self, Asked};
 use super::outs::Outs;
+use crate::array::Get;
 use crate::call::{Binding, Named, run};
 use crate::convert::{self, In};
 use crate::error::raise;

@@ -15,7 +15,7 @@ use pyo3::types::{PyComplex, PyDict, PyEllipsis, PyFloat, PyInt, PyTuple};
 use super::loops;
 use super::object;
 use super::outs::Outs;
-use crate::array::PyArray;
+use crate::array::{Get, PyArray};
 use crate::call::{Fast, Named, beside_lock, guarded};
 use crate::convert::{self, In};
 use crate::error::raise;

@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyEllipsis, PyTuple};
 use smallvec::SmallVec;
 
-use crate::array::PyArray;
+use crate::array::{Get, PyArray};
 use crate::error::raise;
 use crate::exchange::{self, Sharing};
 

@@ -1,0 +1,237 @@
+//! The type `mxnet.numpy.ndarray`: how its objects are made and how they end.
+
+use std::ffi::c_void;
+use std::mem::offset_of;
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use mxnet::ops::Array;
+use pyo3::exceptions::{PyMemoryError, PyTypeError};
+use pyo3::prelude::*;
+use pyo3::types::PyType;
+use pyo3::{PyTypeInfo, ffi};
+
+use super::{PyArray, attributes, methods, slots};
+use crate::cell::Guarded;
+use crate::typed::{self, Typed, slot};
+
+/// An array object in memory.
+type Object = crate::typed::Object<PyArray>;
+
+/// The type, once it is made.
+static CLASS: AtomicPtr<ffi::PyTypeObject> = AtomicPtr::new(ptr::null_mut());
+
+// SAFETY: there is one such type, whose objects, and those of derived classes, begin with an `Object`.
+unsafe impl PyTypeInfo for PyArray {
+    #[inline]
+    fn type_object_raw(_py: Python<'_>) -> *mut ffi::PyTypeObject {
+        let class = CLASS.load(Ordering::Relaxed);
+        assert!(!class.is_null(), "the type is made before all else");
+        class
+    }
+}
+
+impl pyo3::types::DerefToPyAny for PyArray {}
+
+// SAFETY: as above.
+unsafe impl Typed for PyArray {}
+
+/// Makes the type.
+pub fn make(py: Python<'_>) -> PyResult<Bound<'_, PyType>> {
+    // Python keeps pointers into the tables of members, attributes and methods.
+    let members: &'static mut [ffi::PyMemberDef] = Box::leak(Box::new([
+        ffi::PyMemberDef {
+            name: c"__weaklistoffset__".as_ptr(),
+            type_code: ffi::Py_T_PYSSIZET,
+            offset: offset_of!(Object, weak) as ffi::Py_ssize_t,
+            flags: ffi::Py_READONLY,
+            doc: ptr::null(),
+        },
+        // SAFETY: all zeros end the table.
+        unsafe { std::mem::zeroed() },
+    ]));
+    let mut all = slots::table();
+    all.extend([
+        slot(ffi::Py_tp_members, members.as_mut_ptr().cast()),
+        slot(ffi::Py_tp_getset, attributes::table().as_mut_ptr().cast()),
+        slot(ffi::Py_tp_methods, methods::table()?.as_mut_ptr().cast()),
+        slot(ffi::Py_tp_doc, methods::DOC.as_ptr().cast_mut().cast()),
+        slot(ffi::Py_tp_new, methods::new as *mut c_void),
+        slot(ffi::Py_tp_dealloc, end as *mut c_void),
+    ]);
+    let (name, flags) = (c"mxnet.numpy.ndarray", ffi::Py_TPFLAGS_BASETYPE);
+    // SAFETY: the tables that Python keeps are leaked; every function stands beside the slot whose form it has.
+    let class = unsafe { typed::make::<PyArray>(py, name, flags, all) }?;
+    class.setattr("__array_priority__", 1000.0)?;
+    // Never given back.
+    CLASS.store(class.clone().into_ptr().cast(), Ordering::Relaxed);
+    Ok(class)
+}
+
+/// Memory of objects that are gone: most arrays do not live long.
+struct Kept {
+    objects: [*mut Object; Kept::MOST],
+    len: usize,
+}
+
+// SAFETY: the memory belongs to nobody else, and may be used and freed by any thread.
+unsafe impl Send for Kept {}
+
+static KEPT: Guarded<Kept> = Guarded::new(Kept {
+    objects: [ptr::null_mut(); Kept::MOST],
+    len: 0,
+});
+
+impl Kept {
+    /// So many results of one expression or of a row of calls are on their way at once; some 16 KiB.
+    const MOST: usize = 64;
+
+    /// Memory for one object; `None` if there is none.
+    #[inline]
+    fn pop(&mut self) -> Option<*mut Object> {
+        self.len = self.len.checked_sub(1)?;
+        Some(self.objects[self.len])
+    }
+
+    /// Keeps the memory of an object; whether there was room.
+    #[inline]
+    fn push(&mut self, object: *mut Object) -> bool {
+        let Some(place) = self.objects.get_mut(self.len) else {
+            return false;
+        };
+        *place = object;
+        self.len += 1;
+        true
+    }
+}
+
+/// A new object of exactly this type, referred to once, of which the array is yet to be written.
+#[inline]
+fn blank(py: Python<'_>) -> PyResult<*mut Object> {
+    let memory = match KEPT.change(py, Kept::pop) {
+        Some(memory) => memory,
+        None => fresh()?,
+    };
+    // SAFETY: memory for an object, which nobody else knows.
+    unsafe {
+        ffi::PyObject_Init(memory.cast(), PyArray::type_object_raw(py));
+        (&raw mut (*memory).weak).write(ptr::null_mut());
+    }
+    Ok(memory)
+}
+
+/// Memory for an object, from Python.
+#[cold]
+#[inline(never)]
+fn fresh() -> PyResult<*mut Object> {
+    // SAFETY: the lock is held.
+    let memory = unsafe { ffi::PyObject_Malloc(size_of::<Object>()) };
+    if memory.is_null() {
+        return Err(PyMemoryError::new_err(()));
+    }
+    Ok(memory.cast())
+}
+
+/// Gives back the memory of an object, and its reference to its class.
+///
+/// # Safety
+/// Nobody refers to the object, in which there is no array any more.
+#[inline]
+unsafe fn release(py: Python<'_>, object: *mut Object) {
+    // SAFETY: 1. the caller's. 2. every object refers to its class, which says how its memory is freed. Objects of exactly this type all have the
+    // same size, and come from `PyObject_Malloc`: `x.__class__ = ...` makes none of others, as Python compares sizes and how memory is freed.
+    unsafe {
+        let class = ffi::Py_TYPE(object.cast());
+        if !ptr::eq(class, PyArray::type_object_raw(py)) {
+            let free = ffi::PyType_GetSlot(class, ffi::Py_tp_free);
+            std::mem::transmute::<*mut c_void, ffi::freefunc>(free)(object.cast());
+        } else if !KEPT.change(py, |kept| kept.push(object)) {
+            ffi::PyObject_Free(object.cast());
+        }
+        ffi::Py_DECREF(class.cast());
+    }
+}
+
+/// Ends an object of the type, or of a class derived from it.
+unsafe extern "C" fn end(object: *mut ffi::PyObject) {
+    // SAFETY: 1. Python ends objects while it holds the lock, when nobody refers to them any longer. 2. every such object begins like this.
+    unsafe {
+        let py = Python::assume_attached();
+        let object = object.cast::<Object>();
+        if !(*object).weak.is_null() {
+            ffi::PyObject_ClearWeakRefs(object.cast());
+        }
+        let array = &raw mut (*object).value;
+        if let Some(base) = (&raw mut (*array).base).replace(None) {
+            ffi::Py_DECREF(base.into_ptr());
+        }
+        match (*array).ends_alone(py) {
+            true => ptr::drop_in_place(array),
+            // PyO3 lets its references go at once where it knows that the lock is held.
+            false => Python::attach(|_| ptr::drop_in_place(array)),
+        }
+        release(py, object);
+    }
+}
+
+/// A new object around what `make` makes. The garbage collector need not look at it: what arrays refer to is no container.
+#[inline]
+pub(super) fn place(py: Python<'_>, make: impl FnOnce() -> PyArray) -> PyResult<Py<PyArray>> {
+    let write = |to: *mut PyArray| {
+        // SAFETY: the place is one for an array.
+        unsafe { to.write(make()) };
+        true
+    };
+    // SAFETY: the place is written.
+    let made = unsafe { place_if(py, write) }?;
+    Ok(made.expect("it is always written"))
+}
+
+/// A new object around what `write` writes to its place, if it does and says yes. `write` runs no Python code.
+///
+/// # Safety
+/// `write` has initialised the place that it is given if it answers yes, and does not panic before.
+#[inline]
+pub(super) unsafe fn place_if(
+    py: Python<'_>,
+    write: impl FnOnce(*mut PyArray) -> bool,
+) -> PyResult<Option<Py<PyArray>>> {
+    let object = blank(py)?;
+    // SAFETY: an object that nobody else knows, all of which but the array is written.
+    unsafe {
+        if !write(&raw mut (*object).value) {
+            release(py, object);
+            return Ok(None);
+        }
+        let object = Bound::from_owned_ptr(py, object.cast()).cast_into_unchecked::<PyArray>();
+        Ok(Some(object.unbind()))
+    }
+}
+
+/// A new object of `class`, the type or a class derived from it, around an array; its `__init__` is not called.
+pub fn wrap_as(class: &Bound<'_, PyType>, array: Array) -> PyResult<Py<PyArray>> {
+    let py = class.py();
+    let own = PyArray::type_object(py);
+    if class.is(&own) {
+        return PyArray::wrap(py, array);
+    }
+    if !class.is_subclass(&own)? {
+        return Err(PyTypeError::new_err(format!(
+            "{} is not derived from mxnet.numpy.ndarray",
+            class.name()?
+        )));
+    }
+    // SAFETY: 1. a class derived from the type, which says how its objects are allocated: all zeros behind the head. 2. the new object begins like
+    // all of them.
+    unsafe {
+        let allocate = ffi::PyType_GetSlot(class.as_type_ptr(), ffi::Py_tp_alloc);
+        let allocate = std::mem::transmute::<*mut c_void, ffi::allocfunc>(allocate);
+        let object = allocate(class.as_type_ptr(), 0);
+        if object.is_null() {
+            return Err(PyErr::fetch(py));
+        }
+        (&raw mut (*object.cast::<Object>()).value).write(PyArray::plain(array));
+        let object = Bound::from_owned_ptr(py, object).cast_into_unchecked::<PyArray>();
+        Ok(object.unbind())
+    }
+}
