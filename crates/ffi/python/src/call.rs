@@ -14,7 +14,7 @@ use mxnet::ops::interp::Flags;
 use mxnet::ops::shape::{ASTYPE, ASTYPE_OF};
 use mxnet::ops::{
     Array, Attrs, Call, Cpu, Form, OfNumber, OpDef, Outputs, ParamKind, Value, ViewCx, Viewed,
-    Warned, Warning, dispatch, dispatch_into,
+    Warned, Warning, dispatch_into,
 };
 use mxnet::tensor::{Casting, DType};
 use pyo3::IntoPyObjectExt;
@@ -85,8 +85,9 @@ fn call(
         for (&object, param) in positional.iter().zip(op.params) {
             inputs.push(convert::array_argument(py, op, param, object)?);
         }
-        let outputs = run(py, op, &inputs, &Attrs::none(), &[], None)?;
-        return finish_as(py, op, &inputs, outputs);
+        let mut outputs = Outputs::new();
+        run_into(py, op, &inputs, &Attrs::none(), &[], None, &mut outputs)?;
+        return finish_as(py, op, &inputs, &mut outputs);
     }
     if op.form == Form::Ufunc {
         return crate::ufunc::general(py, binding, positional, named);
@@ -199,7 +200,7 @@ pub fn elementwise(
         out.get().adopt_written(py, y)?;
         return Ok(Some(out.to_owned().into_any().unbind()));
     }
-    finish(py, op, outputs).map(Some)
+    finish(py, op, &mut outputs).map(Some)
 }
 
 /// What a Python number answers; `None` for anything else.
@@ -302,14 +303,14 @@ fn execute<'py>(
     if let Some(warns) = op.warns {
         warn_of(py, op, bound, warns)?;
     }
-    if op.out_casting == Casting::Unsafe || has(op, "ddof") {
-        make_real(py, op, bound)?;
+    make_real(py, op, bound)?;
+    let (inputs, attrs, outs) = (&bound.inputs, &bound.attrs, &bound.outs);
+    let mut outputs = Outputs::new();
+    run_into(py, op, inputs, attrs, outs, None, &mut outputs)?;
+    if !outs.is_empty() {
+        return finish_into(py, op, outputs, outs);
     }
-    let outputs = run(py, op, &bound.inputs, &bound.attrs, &bound.outs, None)?;
-    if !bound.outs.is_empty() {
-        return finish_into(py, op, outputs, &bound.outs);
-    }
-    finish_as(py, op, &bound.inputs, outputs)
+    finish_as(py, op, inputs, &mut outputs)
 }
 
 /// Warns if there is reason to. What is wrong with the call is left for the call to say.
@@ -359,14 +360,16 @@ fn make_real<'py>(py: Python<'py>, op: &'static OpDef, bound: &mut Arguments<'py
         In::Held(object) => object.get().with(py, |x| x.dtype().is_complex()),
         In::Made(array) => array.dtype().is_complex(),
     };
+    if !is_complex || op.out_casting != Casting::Unsafe && !has(op, "ddof") {
+        return Ok(());
+    }
     if op.out_held
-        && is_complex
         && let Some(Some(out)) = bound.outs.first()
     {
         let to = out.get().with(py, Array::dtype);
         return exchange::check_real(py, x.array().dtype(), to);
     }
-    if !is_complex || !has(op, "dtype") {
+    if !has(op, "dtype") {
         return Ok(());
     }
     let args = mxnet::ops::Args {
@@ -381,7 +384,7 @@ fn make_real<'py>(py: Python<'py>, op: &'static OpDef, bound: &mut Arguments<'py
                 return Ok(());
             }
             let real = x.array().astype(dtype).map_err(|error| raise(py, error))?;
-            bound.inputs[0] = Some(In::Made(real));
+            bound.inputs[0] = Some(In::made(real));
             Ok(())
         }
         _ => Ok(()),
@@ -429,6 +432,21 @@ pub fn run(
     outs: &[Option<Bound<'_, PyArray>>],
     dtype: Option<DType>,
 ) -> PyResult<Outputs> {
+    let mut outputs = Outputs::new();
+    run_into(py, op, inputs, attrs, outs, dtype, &mut outputs)?;
+    Ok(outputs)
+}
+
+/// As [`run`], the outputs pushed to `outputs`, which is empty: they are large to move.
+fn run_into(
+    py: Python<'_>,
+    op: &'static OpDef,
+    inputs: &[Option<In>],
+    attrs: &Attrs,
+    outs: &[Option<Bound<'_, PyArray>>],
+    dtype: Option<DType>,
+    outputs: &mut Outputs,
+) -> PyResult<()> {
     let heavy = matches!(op.cpu, Cpu::Eager(_) | Cpu::Composite(_)) && !inputs.is_empty();
     let waits = op.waits && !inputs.is_empty();
     let may_wait = waits || heavy && !are_light(py, inputs) || crate::engine::may_wait();
@@ -438,22 +456,22 @@ pub fn run(
             .iter()
             .map(|o| o.as_ref().map(|o| o.get().array(py)))
             .collect();
-        let body = || {
+        let mut body = || {
             let refs: SmallVec<[Option<&Array>; 8]> = arrays.iter().map(Option::as_ref).collect();
             let outs: SmallVec<[Option<&Array>; 1]> = targets.iter().map(Option::as_ref).collect();
-            dispatch(&Call {
+            let call = Call {
                 op,
                 inputs: &refs,
                 attrs,
                 outs: &outs,
                 dtype,
-            })
+            };
+            dispatch_into(&call, outputs)
         };
         let result = if may_wait { py.detach(body) } else { body() };
         return result.map_err(|e| raise(py, e));
     }
     // No Python code runs from here to the end of the call, so the arrays can be looked at where they are.
-    let mut outputs = Outputs::new();
     let result = convert::with_arrays(inputs, |refs| {
         let call = Call {
             op,
@@ -462,10 +480,7 @@ pub fn run(
             outs: &[],
             dtype,
         };
-        dispatch_into(&call, &mut outputs)
+        dispatch_into(&call, outputs)
     });
-    match result {
-        Ok(()) => Ok(outputs),
-        Err(error) => Err(raise(py, error)),
-    }
+    result.map_err(|error| raise(py, error))
 }

@@ -95,6 +95,9 @@ fn asks_for_more(py: Python<'_>, binding: &Binding, slots: &[*mut ffi::PyObject]
     })
 }
 
+/// Most operators have no more parameters: no allocation, and little to clear.
+const FEW_SLOTS: usize = 12;
+
 /// Associates each argument with its parameter. Answers the operator to call: the extended one if the call gives what only that has.
 pub fn bind<'py>(
     py: Python<'py>,
@@ -127,8 +130,14 @@ pub fn bind<'py>(
             binding.name
         )));
     }
-    let mut slots: SmallVec<[*mut ffi::PyObject; 16]> =
-        SmallVec::from_elem(ptr::null_mut(), binding.keywords.len());
+    let (mut few, mut many) = ([ptr::null_mut(); FEW_SLOTS], Vec::new());
+    let slots = match few.get_mut(..binding.keywords.len()) {
+        Some(slots) => slots,
+        None => {
+            many.resize(binding.keywords.len(), ptr::null_mut());
+            &mut many[..]
+        }
+    };
     slots[..positional.len()].copy_from_slice(positional);
     let mut beside = None;
     for i in 0..named.len {
@@ -169,12 +178,12 @@ pub fn bind<'py>(
         slot.is_null() || std::ptr::eq(*slot, unsafe { ffi::Py_None() })
     };
     let op = match slots.get(binding.op.params.len()..) {
-        Some(rest) if rest.iter().all(none) && !asks_for_more(py, binding, &slots) => binding.op,
+        Some(rest) if rest.iter().all(none) && !asks_for_more(py, binding, slots) => binding.op,
         _ => op,
     };
     // Length of the lists of arrays, and the parameter of the first.
     let mut list: Option<(usize, &str)> = None;
-    for (param, &slot) in op.params.iter().zip(&slots) {
+    for (param, &slot) in op.params.iter().zip(&*slots) {
         if slot.is_null() {
             match (param.kind, param.default) {
                 (_, Default::Required) => {

@@ -3,20 +3,22 @@
 use mxnet::ops::{Array, Bundle, Cpu, OpDef, Outputs};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
+use smallvec::SmallVec;
 
 use crate::array::PyArray;
 use crate::convert::In;
 
 /// One output as it is, several as a tuple, none as `None`.
-pub fn finish(py: Python<'_>, op: &'static OpDef, mut outputs: Outputs) -> PyResult<Py<PyAny>> {
+#[inline]
+pub fn finish(py: Python<'_>, op: &'static OpDef, outputs: &mut Outputs) -> PyResult<Py<PyAny>> {
     if outputs.is_empty() {
         return Ok(py.None());
     }
     if outputs.len() == 1 {
-        return Ok(PyArray::wrap_output(py, op, &mut outputs)?.into_any());
+        return Ok(PyArray::wrap_output(py, op, outputs)?.into_any());
     }
-    let items: Vec<Py<PyArray>> = outputs
-        .into_iter()
+    let items: SmallVec<[Py<PyArray>; 4]> = outputs
+        .drain(..)
         .map(|y| PyArray::wrap_made(py, op, y))
         .collect::<PyResult<_>>()?;
     Ok(PyTuple::new(py, items)?.into_any().unbind())
@@ -26,7 +28,7 @@ pub fn finish(py: Python<'_>, op: &'static OpDef, mut outputs: Outputs) -> PyRes
 pub fn finish_of<'a, 'py: 'a>(
     py: Python<'py>,
     op: &'static OpDef,
-    mut outputs: Outputs,
+    outputs: &mut Outputs,
     sources: impl IntoIterator<Item = &'a Bound<'py, PyArray>> + Clone,
 ) -> PyResult<Py<PyAny>> {
     if outputs.is_empty() {
@@ -37,8 +39,8 @@ pub fn finish_of<'a, 'py: 'a>(
     {
         return Ok(wrap_of(py, op, y, sources)?.into_any());
     }
-    let items: Vec<Py<PyArray>> = outputs
-        .into_iter()
+    let items: SmallVec<[Py<PyArray>; 4]> = outputs
+        .drain(..)
         .map(|y| wrap_of(py, op, y, sources.clone()))
         .collect::<PyResult<_>>()?;
     Ok(PyTuple::new(py, items)?.into_any().unbind())
@@ -67,7 +69,7 @@ pub fn finish_as(
     py: Python<'_>,
     op: &'static OpDef,
     inputs: &[Option<In>],
-    outputs: Outputs,
+    outputs: &mut Outputs,
 ) -> PyResult<Py<PyAny>> {
     let held = inputs.iter().flatten().filter_map(In::held);
     let number = outputs.len();
@@ -99,11 +101,11 @@ pub fn finish_as(
 pub fn finish_into(
     py: Python<'_>,
     op: &'static OpDef,
-    outputs: Outputs,
+    mut outputs: Outputs,
     outs: &[Option<Bound<'_, PyArray>>],
 ) -> PyResult<Py<PyAny>> {
     if outs.iter().all(Option::is_none) {
-        return finish(py, op, outputs);
+        return finish(py, op, &mut outputs);
     }
     let mut results = Vec::new();
     for (i, y) in outputs.into_iter().enumerate() {
