@@ -51,13 +51,11 @@ pub use invoke::{Call, dispatch, dispatch_into, invoke, invoke_with, invoke1, on
 pub use launch::Pool;
 pub use lone::{Lone, One, quick_elements};
 pub use opdef::{
-    Amp, Bundle, Copied, Cost, Cpu, Cuda, Filling, Fold, Form, Grad, GradRule, Grads, InferFn,
-    Inferred, Keep, OfNumber, Onnx, OpDef, OutSpec, Probe, Rng, Short, Sole, Sparse, Surface,
-    Viewed, Warned, Warning, Words, one, one_of,
+    Amp, Bundle, Cost, Cpu, Cuda, Fold, Form, Grad, GradRule, Grads, InferFn, Inferred, Keep,
+    OfNumber, Onnx, OpDef, OutSpec, Probe, Rng, Sole, Sparse, Surface, Viewed, Warned, Warning,
+    Words, one, one_of,
 };
-pub use quick::{
-    Quick, constant, constant_elements, duplicate, duplicate_fortran, flat, flat_layout,
-};
+pub use quick::{Quick, duplicate, duplicate_fortran};
 pub use read::{ArrayReadGuard, copy_at_hand, read_all};
 pub use types::{
     DTypes, Lift, Out, Types, check_element, default_dtype, dtype_of_number, out_of_bounds,

@@ -8,10 +8,9 @@ mod description;
 mod entry;
 mod front;
 mod result;
-mod short;
 
 use mxnet::ops::interp::Flags;
-use mxnet::ops::shape::{ASTYPE, ASTYPE_OF};
+use mxnet::ops::shape::{ASTYPE, ASTYPE_OF, ASTYPE_SHARING};
 use mxnet::ops::{
     Array, Attrs, Call, Cpu, Form, OfNumber, OpDef, Outputs, ParamKind, Value, ViewCx, Viewed,
     Warned, Warning, dispatch_into,
@@ -39,6 +38,9 @@ pub use entry::{as_function, binding_of, enter, guarded, guarded_or, register};
 pub use front::{Alone, before};
 pub use result::{finish, finish_of};
 
+/// What drops imaginary parts if it is told to.
+const CONVERSIONS: [&OpDef; 3] = [&ASTYPE, &ASTYPE_OF, &ASTYPE_SHARING];
+
 /// Binds, calls, wraps.
 fn call(
     py: Python<'_>,
@@ -57,9 +59,6 @@ fn call(
     if op.is_ufunc()
         && let Some(result) = crate::ufunc::overridden(py, binding, positional, named)?
     {
-        return Ok(result);
-    }
-    if let Some(result) = short::call(py, binding, positional, named)? {
         return Ok(result);
     }
     if let (Some(what), &[number], 0) = (op.of_number, positional, named.len) {
@@ -95,7 +94,7 @@ fn call(
     let mut bound = Arguments::new();
     let op = bind(py, binding, positional, named, &mut bound)?;
     let result = execute(py, op, &mut bound)?;
-    if std::ptr::eq(op, &ASTYPE) || std::ptr::eq(op, &ASTYPE_OF) {
+    if CONVERSIONS.iter().any(|known| std::ptr::eq(op, *known)) {
         warn_of_lost_parts(py, &bound)?;
     }
     match binding.subok {
@@ -253,14 +252,14 @@ fn in_class_of_input(
     }
 }
 
-/// A view of an array while nothing records or intercepts: the rule of the operator gives its layout, and the object is made around it. `None` where
-/// elements must be copied, and for errors, which the call reports.
+/// A view of an array while nothing records or intercepts: the rule of the operator gives its layout, and the object is made around it; or the array
+/// itself, if the rule says so. `None` where elements must be copied, and for errors, which the call reports.
 #[inline]
 fn view(py: Python<'_>, op: &'static OpDef, bound: &Arguments) -> Option<PyResult<Py<PyAny>>> {
     let (Cpu::View(rule), [Some(In::Held(x))]) = (op.cpu, &bound.inputs[..]) else {
         return None;
     };
-    if !bound.outs.is_empty() || !Flags::current().may_move() {
+    if !bound.outs.is_empty() {
         return None;
     }
     let look = x.get().look(py);
@@ -271,14 +270,22 @@ fn view(py: Python<'_>, op: &'static OpDef, bound: &Arguments) -> Option<PyResul
     let seen = rule(&ViewCx {
         op,
         layout: look.layout(),
+        dtype: look.dtype(),
         args,
     });
+    let may_move = Flags::current().may_move();
     let made = match seen {
+        Ok(Viewed::Itself) => return Some(Ok(x.clone().into_any().unbind())),
+        _ if !may_move => return None,
         Ok(Viewed::Shared(layout)) => {
             look.end();
             PyArray::shown(py, &layout, x)
         }
         Ok(Viewed::Locked(layout)) => {
+            if !x.get().is_scalar() {
+                look.end();
+                return Some(PyArray::shown_of(py, &layout, None, true, x).map(Py::into_any));
+            }
             let locked = Array::from_tensor(look.tensor().with_layout(layout).locked(true));
             look.end();
             PyArray::wrap_of(py, locked, x)

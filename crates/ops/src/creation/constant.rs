@@ -8,11 +8,9 @@ use crate::cx::CompositeCx;
 use crate::error::Result;
 use crate::interp::{Flags, current_device};
 use crate::invoke::invoke1;
-use crate::opdef::{
-    Cost, Cpu, Cuda, Filling, Grad, Onnx, OpDef, Probe, Short, Sole, Surface, one_of,
-};
+use crate::opdef::{Cost, Cpu, Cuda, Grad, Onnx, OpDef, Probe, Sole, Surface, one_of};
 use crate::types::{dtype_of_number, out_of_bounds};
-use crate::{Array, Outputs, constant, cpu};
+use crate::{Array, Outputs, cpu};
 
 /// Which axis runs fastest in memory: the last, the first, or as in the array at hand.
 const ORDERS: &[&str] = &["C", "F", "A", "K"];
@@ -29,7 +27,26 @@ const CONSTANT: OpDef = OpDef {
         Param::optional("device", ParamKind::Device).keyword(),
         Param::optional_array("like").keyword(),
     ],
+    infer: |cx| {
+        let like = cx.opt(cx.op.array_params().count() - 1);
+        if like.is_some_and(Array::is_weak) {
+            return Err(cx.dtype_error("`like` must be an array, not a number"));
+        }
+        one_of(
+            dims(cx.op.name, cx.ints("shape"))?,
+            cx.dtype("dtype").unwrap_or_else(default_float),
+        )
+    },
+    order: Some(|cx| {
+        let ndim = cx.ints("shape").len();
+        (cx.str("order") == "F").then(|| (0..ndim).rev().collect())
+    }),
     grad: Grad::Stop("it depends on no array"),
+    onnx: Onnx::Node {
+        ty: "ConstantOfShape",
+        since: 9,
+    },
+    cost: Cost::PerKiB(30),
     probe: Probe::calls(&[
         "(2, 3)",
         "()",
@@ -39,7 +56,7 @@ const CONSTANT: OpDef = OpDef {
         "(2,), dtype='complex64'",
         "(2, 3), order='F'",
     ]),
-    ..OpDef::COMPOSITE
+    ..OpDef::DEFAULT
 };
 
 /// Zeros.
@@ -55,8 +72,9 @@ pub static ZEROS: OpDef = OpDef {
         >>> np.zeros(2, dtype='int64')
         array([0, 0])
     ",
-    cpu: Cpu::Composite(|cx| new(cx, default_float(), Content::Zeros)),
-    short: Short::Constant(Filling::Value(0)),
+    cpu: Cpu::Kernel(|_| Ok(())),
+    zeroed: true,
+    cuda: Cuda::Expr("0"),
     ..CONSTANT
 };
 
@@ -73,8 +91,11 @@ pub static ONES: OpDef = OpDef {
         >>> np.ones(3, dtype=bool)
         array([ True,  True,  True])
     ",
-    cpu: Cpu::Composite(|cx| new(cx, default_float(), Content::Number(Scalar::I64(1)))),
-    short: Short::Constant(Filling::Value(1)),
+    cpu: Cpu::Kernel(|cx| {
+        cpu::fill(cx.output(0), Scalar::I64(1), cx.threads);
+        Ok(())
+    }),
+    cuda: Cuda::Expr("1"),
     ..CONSTANT
 };
 
@@ -89,8 +110,8 @@ pub static EMPTY: OpDef = OpDef {
         >>> x.shape
         (2, 3)
     ",
-    cpu: Cpu::Composite(|cx| new(cx, default_float(), Content::Nothing)),
-    short: Short::Constant(Filling::Nothing),
+    cpu: Cpu::Kernel(|_| Ok(())),
+    cuda: Cuda::Expr("0"),
     ..CONSTANT
 };
 
@@ -133,8 +154,10 @@ pub static FULL: OpDef = OpDef {
         };
         new(cx, natural, Content::of(value))
     }),
-    short: Short::Constant(Filling::Given),
+    cuda: Cuda::Derived,
     grad: Grad::Derived,
+    onnx: Onnx::Composite,
+    cost: OpDef::COMPOSITE.cost,
     probe: Probe::calls(&[
         "(2, 3), 1.5",
         "(), 7",
@@ -199,7 +222,6 @@ pub static ZEROS_LIKE: OpDef = OpDef {
                [0, 0]])
     ",
     cpu: Cpu::Composite(|cx| alike(cx, Content::Zeros)),
-    short: Short::Single(|a| like(a, Some(Scalar::I64(0)))),
     ..LIKE
 };
 
@@ -213,7 +235,6 @@ pub static ONES_LIKE: OpDef = OpDef {
         array([1., 1.])
     ",
     cpu: Cpu::Composite(|cx| alike(cx, Content::Number(Scalar::I64(1)))),
-    short: Short::Single(|a| like(a, Some(Scalar::I64(1)))),
     ..LIKE
 };
 
@@ -242,7 +263,6 @@ pub static EMPTY_LIKE: OpDef = OpDef {
         (2, 3)
     ",
     cpu: Cpu::Composite(|cx| alike(cx, Content::Nothing)),
-    short: Short::Single(|a| like(a, None)),
     ..LIKE
 };
 
@@ -301,13 +321,8 @@ pub static ZEROED: OpDef = OpDef {
         Param::required("device", ParamKind::Device),
     ],
     doc: "Zeros in C order.",
-    cpu: Cpu::Eager(|cx| {
-        // Large blocks come zeroed from the system, untouched until they are used.
-        let shape = dims(cx.op.name, cx.ints("shape"))?;
-        let dtype = cx.dtype("dtype").unwrap_or_else(default_float);
-        let device = cx.device("device").unwrap_or_else(current_device);
-        cx.done(Array::from_tensor(Tensor::zeros(&shape, dtype, device)?))
-    }),
+    cpu: Cpu::Kernel(|_| Ok(())),
+    zeroed: true,
     cuda: Cuda::Expr("0"),
     probe: Probe::calls(&[
         "(2, 3), 'float32', 'cpu(0)'",
@@ -494,14 +509,6 @@ fn missing(cx: &CompositeCx, dtype: Option<DType>) -> Result<Content<'static>> {
         Some(Kind::Integer) => Err(cx.dtype_error("None is no integer")),
         None => Err(cx.dtype_error("None is a number only with a `dtype` of floats")),
     }
-}
-
-/// An array with the shape, dtype and order of axes of another one, small unless its elements are undefined. `None`: take the general way.
-fn like(a: &Array, value: Option<Scalar>) -> Result<Option<Array>> {
-    if a.is_weak() || a.device() != current_device() || !a.layout().is_contiguous() {
-        return Ok(None);
-    }
-    constant(a.shape(), value, a.dtype())
 }
 
 /// A constant like the first input.

@@ -8,11 +8,11 @@ use smallvec::SmallVec;
 
 use crate::args::{Attrs, Param, ParamKind, Value};
 use crate::creation::{Axes, axes_in_order, inverse};
-use crate::cx::KernelCx;
+use crate::cx::{CallCx, KernelCx};
 use crate::error::Result;
 use crate::invoke::invoke1;
 use crate::opdef::{
-    Cost, Cpu, Cuda, Grad, Keep, Onnx, OpDef, Probe, Short, Sole, Sparse, Surface, one_of,
+    Cost, Cpu, Cuda, Grad, Keep, Onnx, OpDef, Probe, Sole, Sparse, Surface, Viewed, one_of,
 };
 use crate::types::{Types, check_element};
 use crate::{Array, cpu};
@@ -39,7 +39,13 @@ pub static COPY: OpDef = OpDef {
 
 /// What a copy in an order of its own has in common.
 const ORDERED: OpDef = OpDef {
-    cpu: Cpu::Composite(|cx| cx.done(cx.input(0).copy_in(cx.str("order"))?)),
+    types: COPY.types,
+    infer: COPY.infer,
+    order: Some(order_asked_for),
+    cpu: COPY.cpu,
+    cuda: COPY.cuda,
+    grad: COPY.grad,
+    cost: COPY.cost,
     sole: Sole::Array,
     sparse: Sparse::KeepsZero,
     probe: Probe::calls(&[
@@ -50,8 +56,13 @@ const ORDERED: OpDef = OpDef {
         "f((2, 3, 4)).transpose((1, 0, 2)), order='K'",
     ])
     .against("np.copy"),
-    ..OpDef::COMPOSITE
+    ..OpDef::DEFAULT
 };
+
+/// How the axes of a copy lie in memory.
+fn order_asked_for(cx: &CallCx) -> Option<Dims> {
+    axes_in_order(cx.str("order"), cx.input(0).layout())
+}
 
 /// A copy, as the function makes it.
 pub static COPY_OF: OpDef = OpDef {
@@ -63,7 +74,6 @@ pub static COPY_OF: OpDef = OpDef {
         Param::bool("subok", false),
     ],
     doc: "The same elements in memory of their own, by default with the axes in the order of `a`. `subok` keeps the class of `a`.",
-    short: Short::CopyOfDense,
     returns: &[("ndarray", "Of the shape and dtype of `a`.")],
     example: "
         >>> x = np.array([1, 2])
@@ -92,7 +102,6 @@ pub static COPIED: OpDef = OpDef {
         >>> x
         array([1, 2])
     ",
-    short: Short::Copy,
     sole: Sole::AsOperand,
     ..ORDERED
 };
@@ -155,7 +164,6 @@ pub static ASTYPE: OpDef = OpDef {
             "unsafe",
         ),
         Param::bool("subok", true),
-        Param::bool("copy", true),
     ],
     doc: "The elements converted to `dtype`, if `casting` allows it. `copy=False` returns the array itself if nothing is to be done.",
     about: &[("copy", "Whether the result always has memory of its own.")],
@@ -165,32 +173,68 @@ pub static ASTYPE: OpDef = OpDef {
         >>> np.array([1.7, -1.7]).astype('int64')
         array([ 1, -1])
     ",
-    short: Short::Cast,
     sole: Sole::AsOperand,
-    cpu: Cpu::Composite(|cx| {
-        let (x, dtype) = (cx.input(0), cx.dtype("dtype").unwrap_or(cx.dtype_of(0)));
-        let casting = cx
-            .str("casting")
-            .parse::<Casting>()
-            .unwrap_or(Casting::Unsafe);
-        if !can_cast(x.dtype(), dtype, casting) {
+    extended: Some(&ASTYPE_SHARING),
+    infer: |cx| {
+        let (from, to) = (cx.dtype_of(0), cx.dtype("dtype").unwrap_or(DType::F32));
+        if let Some(value @ Scalar::Wide(_)) = cx.input(0).number() {
+            check_element(cx.op.name, &value, to)?;
+        }
+        let casting = cx.str("casting").parse().unwrap_or(Casting::Unsafe);
+        if !can_cast(from, to, casting) {
             let problem = format!(
                 "cannot cast from {} to {} under casting rule '{}'",
-                x.dtype().name(),
-                dtype.name(),
-                cx.str("casting")
+                from.name(),
+                to.name(),
+                casting.name()
             );
             return Err(cx.dtype_error(problem));
         }
-        cx.done(if x.dtype() != dtype {
-            x.astype_in(cx.str("order"), dtype)?
-        } else if cx.bool("copy") {
-            x.copy_in(cx.str("order"))?
-        } else {
-            x.in_order(cx.str("order"))?
+        one_of(Dims::from_slice(cx.shape(0)), to)
+    },
+    order: Some(order_asked_for),
+    cpu: CAST.cpu,
+    cuda: CAST.cuda,
+    grad: CAST.grad,
+    sparse: CAST.sparse,
+    cost: CAST.cost,
+    probe: CONVERSION.probe,
+    ..OpDef::DEFAULT
+};
+
+/// The elements in another dtype, in memory of their own only if need be.
+pub static ASTYPE_SHARING: OpDef = OpDef {
+    name: "astype_sharing",
+    params: &[
+        Param::array("a"),
+        Param::required("dtype", ParamKind::DType),
+        Param::choice("order", &["K", "A", "C", "F"], "K"),
+        Param::choice(
+            "casting",
+            &["no", "equiv", "safe", "same_kind", "unsafe"],
+            "unsafe",
+        ),
+        Param::bool("subok", true),
+        Param::bool("copy", true),
+    ],
+    doc: "As `astype`; the array itself if `copy` is false and nothing is to be done.",
+    sole: Sole::AsOperand,
+    cpu: Cpu::View(|cx| {
+        let is_same = cx.dtype("dtype") == Some(cx.dtype) && has_order(cx.layout, cx.str("order"));
+        Ok(match is_same && !cx.bool("copy") {
+            true => Viewed::Itself,
+            false => Viewed::Computed(&ASTYPE),
         })
     }),
-    ..CONVERSION
+    cuda: Cuda::Derived,
+    grad: CAST.grad,
+    probe: Probe::calls(&[
+        "f((2, 3)), 'float64', copy=False",
+        "f((2, 3)), 'float64', copy=True",
+        "i((4,), 9), 'int64', copy=False",
+    ])
+    .against("numpy.astype"),
+    ..OpDef::VIEW
 };
 
 /// The elements in another dtype, as the array API spells it.
@@ -282,6 +326,16 @@ pub(crate) fn dense_like(layout: &Layout) -> Option<Layout> {
     Layout::strided(layout.shape(), &strides, 0).ok()
 }
 
+/// Whether elements lie in this order, as [`Array::copy_in`] names them.
+fn has_order(layout: &Layout, order: &str) -> bool {
+    match order {
+        "C" => layout.is_contiguous(),
+        "F" => layout.is_fortran(),
+        "A" => layout.is_contiguous() || layout.is_fortran(),
+        _ => true,
+    }
+}
+
 /// What `work` makes of the array when its axes come in this order, slowest first, brought back into place.
 fn in_axes(
     x: &Array,
@@ -319,12 +373,7 @@ impl Array {
 
     /// Whether the elements lie in this order, as [`Array::copy_in`] names them.
     pub fn has_order(&self, order: &str) -> bool {
-        match order {
-            "C" => self.layout().is_contiguous(),
-            "F" => self.layout().is_fortran(),
-            "A" => self.layout().is_contiguous() || self.layout().is_fortran(),
-            _ => true,
-        }
+        has_order(self.layout(), order)
     }
 
     /// The elements in this order: the array itself if they are.

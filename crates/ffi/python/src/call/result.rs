@@ -1,6 +1,6 @@
 //! From the core's outputs to what Python gets.
 
-use mxnet::ops::{Array, Bundle, Cpu, OpDef, Outputs};
+use mxnet::ops::{Array, Bundle, Cpu, OpDef, Outputs, Sole};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 use smallvec::SmallVec;
@@ -75,6 +75,7 @@ pub fn finish_as(
     let number = outputs.len();
     let result = match op.cpu {
         Cpu::View(_) | Cpu::Composite(_) => finish_of(py, op, outputs, held),
+        _ if op.sole == Sole::AsOperand => finish_of(py, op, outputs, held),
         _ => finish(py, op, outputs),
     }?;
     Ok(match (op.bundle)(inputs.iter().flatten().count()) {
