@@ -12,7 +12,7 @@ mod result;
 use mxnet::ops::interp::Flags;
 use mxnet::ops::shape::{ASTYPE, ASTYPE_OF, ASTYPE_SHARING};
 use mxnet::ops::{
-    Array, Attrs, Call, Cpu, Form, OfNumber, OpDef, Outputs, ParamKind, Value, ViewCx, Viewed,
+    Array, Attrs, Call, Cpu, Form, OfNumber, OpDef, Outputs, Value, ViewCx, Viewed,
     Warned, Warning, dispatch_into,
 };
 use mxnet::tensor::{Casting, DType};
@@ -49,7 +49,6 @@ fn call(
     named: &Named,
 ) -> PyResult<Py<PyAny>> {
     let op = binding.op;
-    let has_operands_only = named.len == 0 && positional.len() == op.params.len();
     if op.form == Form::Ufunc
         && let Some((operands, out)) = operands_and_out(binding, positional, named)
         && let Some(result) = elementwise(py, op, operands, out)?
@@ -78,20 +77,11 @@ fn call(
             return unlike(&a, op, &b);
         }
     }
-    // Arrays and nothing else: what most calls are.
-    if has_operands_only && op.params.iter().all(|p| p.kind == ParamKind::Array) {
-        let mut inputs = SmallVec::<[Option<In>; 4]>::new();
-        for (&object, param) in positional.iter().zip(op.params) {
-            inputs.push(convert::array_argument(py, op, param, object)?);
-        }
-        let mut outputs = Outputs::new();
-        run_into(py, op, &inputs, &Attrs::none(), &[], None, &mut outputs)?;
-        return finish_as(py, op, &inputs, &mut outputs);
-    }
-    if op.form == Form::Ufunc {
+    let has_operands_only = named.len == 0 && binding.operands == Some(positional.len());
+    if op.form == Form::Ufunc && !has_operands_only {
         return crate::ufunc::general(py, binding, positional, named);
     }
-    let mut bound = Arguments::new();
+    let mut bound = Arguments::new(binding);
     let op = bind(py, binding, positional, named, &mut bound)?;
     let result = execute(py, op, &mut bound)?;
     if CONVERSIONS.iter().any(|known| std::ptr::eq(op, *known)) {
@@ -222,7 +212,7 @@ fn of_number(what: OfNumber, number: &Bound<'_, PyAny>) -> PyResult<Option<Py<Py
 /// Warns if a conversion has dropped imaginary parts.
 fn warn_of_lost_parts(py: Python<'_>, bound: &Arguments) -> PyResult<()> {
     let (Some(Some(x)), Some(&Value::DType(to))) =
-        (bound.inputs.first(), bound.attrs.values().first())
+        (bound.inputs.first(), bound.attrs().values().first())
     else {
         return Ok(());
     };
@@ -237,7 +227,7 @@ fn in_class_of_input(
     at: usize,
 ) -> PyResult<Py<PyAny>> {
     let (Some(Value::Bool(true)), Some(Some(In::Held(x)))) =
-        (bound.attrs.values().get(at), bound.inputs.first())
+        (bound.attrs().values().get(at), bound.inputs.first())
     else {
         return Ok(result);
     };
@@ -265,7 +255,7 @@ fn view(py: Python<'_>, op: &'static OpDef, bound: &Arguments) -> Option<PyResul
     let look = x.get().look(py);
     let args = mxnet::ops::Args {
         params: op.params,
-        attrs: &bound.attrs,
+        attrs: bound.attrs(),
     };
     let seen = rule(&ViewCx {
         op,
@@ -311,7 +301,7 @@ fn execute<'py>(
         warn_of(py, op, bound, warns)?;
     }
     make_real(py, op, bound)?;
-    let (inputs, attrs, outs) = (&bound.inputs, &bound.attrs, &bound.outs);
+    let (inputs, attrs, outs) = (&bound.inputs, bound.attrs(), &bound.outs);
     let mut outputs = Outputs::new();
     run_into(py, op, inputs, attrs, outs, None, &mut outputs)?;
     if !outs.is_empty() {
@@ -322,7 +312,7 @@ fn execute<'py>(
 
 /// Warns if there is reason to. What is wrong with the call is left for the call to say.
 fn warn_of(py: Python<'_>, op: &'static OpDef, bound: &Arguments, warns: Warning) -> PyResult<()> {
-    let attrs = &bound.attrs;
+    let attrs = bound.attrs();
     let ask = |refs: &[Option<&Array>]| {
         let call = Call {
             op,
@@ -381,7 +371,7 @@ fn make_real<'py>(py: Python<'py>, op: &'static OpDef, bound: &mut Arguments<'py
     }
     let args = mxnet::ops::Args {
         params: op.params,
-        attrs: &bound.attrs,
+        attrs: bound.attrs(),
     };
     match args.dtype("dtype") {
         Some(dtype) if !dtype.is_complex() && dtype != DType::Bool => {

@@ -19,20 +19,30 @@ use crate::error::raise;
 pub struct Arguments<'py> {
     /// Arrays, lists of them flattened; an optional one that is missing is `None`.
     pub inputs: SmallVec<[Option<In<'py>>; 4]>,
-    /// The other parameters, in their order.
-    pub attrs: Attrs,
+    /// The other parameters, in their order; `None` if all are at their defaults, which the binding has.
+    given: Option<Attrs>,
+    /// What they are then.
+    defaults: &'static Attrs,
     /// `out=`.
     pub outs: SmallVec<[Option<Bound<'py, PyArray>>; 1]>,
 }
 
 impl Arguments<'_> {
     /// Nothing given yet.
-    pub fn new() -> Self {
+    #[inline]
+    pub fn new(binding: &'static Binding) -> Self {
         Arguments {
             inputs: SmallVec::new(),
-            attrs: Attrs::none(),
+            given: None,
+            defaults: &binding.defaults,
             outs: SmallVec::new(),
         }
+    }
+
+    /// The parameters that are no arrays, in their order.
+    #[inline]
+    pub fn attrs(&self) -> &Attrs {
+        self.given.as_ref().unwrap_or(self.defaults)
     }
 }
 
@@ -106,6 +116,19 @@ pub fn bind<'py>(
     named: &Named,
     bound: &mut Arguments<'py>,
 ) -> PyResult<&'static OpDef> {
+    if named.len == 0 && binding.operands == Some(positional.len()) {
+        // Arrays and nothing else: what most calls are.
+        let op = binding.op;
+        for (&object, param) in positional.iter().zip(op.params) {
+            bound
+                .inputs
+                .push(convert::array_argument(py, op, param, object)?);
+        }
+        for _ in 0..binding.absent {
+            bound.inputs.push(None);
+        }
+        return Ok(op);
+    }
     let op = binding.public;
     let gathered = match binding.variadic {
         Some(at) if positional.len() >= at + 2 => gather_variadic(py, at, positional)?,
@@ -181,6 +204,7 @@ pub fn bind<'py>(
         Some(rest) if rest.iter().all(none) && !asks_for_more(py, binding, slots) => binding.op,
         _ => op,
     };
+    let attrs = bound.given.insert(Attrs::none());
     // Length of the lists of arrays, and the parameter of the first.
     let mut list: Option<(usize, &str)> = None;
     for (param, &slot) in op.params.iter().zip(&*slots) {
@@ -194,7 +218,7 @@ pub fn bind<'py>(
                 }
                 (ParamKind::Array, _) => bound.inputs.push(None),
                 (ParamKind::Arrays | ParamKind::Out, _) => {}
-                (_, default) => bound.attrs.push(Value::from(default)),
+                (_, default) => attrs.push(Value::from(default)),
             }
             continue;
         }
@@ -227,7 +251,7 @@ pub fn bind<'py>(
                     bound.outs = convert::outs_argument(op, &value)?;
                 }
             }
-            _ => bound.attrs.push(convert::attribute(py, op, param, slot)?),
+            _ => attrs.push(convert::attribute(py, op, param, slot)?),
         }
     }
     // Behind the parameters stands `out`, if the form has it.

@@ -75,7 +75,10 @@ pub fn finish_as(
     let number = outputs.len();
     let result = match op.cpu {
         Cpu::View(_) | Cpu::Composite(_) => finish_of(py, op, outputs, held),
-        _ if op.sole == Sole::AsOperand => finish_of(py, op, outputs, held),
+        // A copy of a scalar is one.
+        _ if op.sole == Sole::AsOperand && outputs.iter().any(|y| y.ndim() == 0) => {
+            finish_of(py, op, outputs, held)
+        }
         _ => finish(py, op, outputs),
     }?;
     Ok(match (op.bundle)(inputs.iter().flatten().count()) {
