@@ -199,7 +199,11 @@ impl Key {
                 x.iter().for_each(|&x| self.push(x.to_bits()));
             }
             Value::Str(x) => self.push_bytes(x.as_bytes()),
-            Value::Word(x) => self.push_bytes(x.as_bytes()),
+            // Where it stands is as good as what it says: an equal word elsewhere makes a plan of its own.
+            Value::Word(x) => {
+                self.push(x.as_ptr() as u64);
+                self.push(x.len() as u64);
+            }
             Value::DType(x) => self.push(*x as u64),
             Value::Device(x) => self.push((x.kind() as u64) << 32 | u64::from(x.id())),
             Value::Index(items) => {

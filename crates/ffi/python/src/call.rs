@@ -216,7 +216,7 @@ fn warn_of_lost_parts(py: Python<'_>, bound: &Arguments) -> PyResult<()> {
     else {
         return Ok(());
     };
-    exchange::check_real(py, x.array().dtype(), to)
+    exchange::check_real(py, x.dtype(), to)
 }
 
 /// `subok=True`: the result has the class of the first argument, if that is derived from ndarray.
@@ -353,10 +353,7 @@ fn make_real<'py>(py: Python<'py>, op: &'static OpDef, bound: &mut Arguments<'py
     let Some(Some(x)) = bound.inputs.first() else {
         return Ok(());
     };
-    let is_complex = match x {
-        In::Held(object) => object.get().with(py, |x| x.dtype().is_complex()),
-        In::Made(array) => array.dtype().is_complex(),
-    };
+    let is_complex = x.dtype().is_complex();
     if !is_complex || op.out_casting != Casting::Unsafe && !has(op, "ddof") {
         return Ok(());
     }
@@ -364,7 +361,7 @@ fn make_real<'py>(py: Python<'py>, op: &'static OpDef, bound: &mut Arguments<'py
         && let Some(Some(out)) = bound.outs.first()
     {
         let to = out.get().with(py, Array::dtype);
-        return exchange::check_real(py, x.array().dtype(), to);
+        return exchange::check_real(py, x.dtype(), to);
     }
     if !has(op, "dtype") {
         return Ok(());

@@ -42,6 +42,14 @@ impl<'py> In<'py> {
         }
     }
 
+    /// The dtype of the array.
+    pub fn dtype(&self) -> DType {
+        match self {
+            In::Held(object) => object.get().with(object.py(), Array::dtype),
+            In::Made(array) => array.dtype(),
+        }
+    }
+
     /// The array; a cheap copy that shares the elements.
     pub fn array(&self) -> Array {
         match self {
@@ -670,7 +678,9 @@ pub fn known_dtype(object: &Bound<'_, PyAny>) -> PyResult<Option<DType>> {
 /// A data type from a NumPy dtype, a scalar type, a Python type or a name.
 pub fn dtype(object: &Bound<'_, PyAny>) -> PyResult<DType> {
     let py = object.py();
-    if let Some(dtype) = known_dtype(object)? {
+    if object.is_exact_instance_of::<PyString>() {
+        // A name, most often, which no known object is.
+    } else if let Some(dtype) = known_dtype(object)? {
         return Ok(dtype);
     }
     if let Ok(text) = object.cast::<PyString>()

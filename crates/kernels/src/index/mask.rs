@@ -71,9 +71,16 @@ pub unsafe fn nonzero<E>(
     if n <= FEW {
         // One look finds all, for which nothing is allocated.
         let (mut found, mut total) = ([0_u16; FEW + 8], 0);
-        pieces((0, n), &mut [0; FEW], &mut |_, truths| {
-            total = true_positions(truths, &mut found)
-        });
+        let mut truths = [0; FEW];
+        if axes.len() < 2 {
+            // SAFETY: the elements of one axis, and room for the truth values of all.
+            unsafe { load(src.ptr, stride, n, truths.as_mut_ptr()) };
+            total = true_positions(&truths[..n], &mut found);
+        } else {
+            pieces((0, n), &mut truths, &mut |_, truths| {
+                total = true_positions(truths, &mut found)
+            });
+        }
         // SAFETY: the caller's places have room for so many.
         unsafe { write_positions(&places(total)?, src.shape, 0, 0, &found[..total]) };
         return Ok(total);

@@ -86,7 +86,7 @@ impl Named {
 
 /// Whether an argument is a word that the extended form knows and the plain one does not.
 fn asks_for_more(py: Python<'_>, binding: &Binding, slots: &[*mut ffi::PyObject]) -> bool {
-    if std::ptr::eq(binding.op, binding.public) {
+    if !binding.has_more_words {
         return false;
     }
     let params = binding.op.params.iter().zip(binding.public.params);

@@ -23,6 +23,8 @@ pub struct Binding {
     pub positional: usize,
     /// The parameter whose integers may be given as separate arguments.
     pub variadic: Option<usize>,
+    /// Whether the extended form knows words that the plain one does not.
+    pub has_more_words: bool,
     /// Whether a parameter asks for another one beside it.
     pub has_beside: bool,
     /// How many arrays a call gives that gives nothing else; `None` if it cannot.
@@ -118,6 +120,9 @@ impl Binding {
             keywords,
             positional,
             variadic: public.params.iter().position(|p| p.variadic),
+            has_more_words: (op.params.iter().zip(public.params)).any(|(plain, extended)| {
+                matches!(plain.kind, ParamKind::Choice(_)) && plain.kind != extended.kind
+            }),
             has_beside: public.params.iter().any(|p| p.beside.is_some()),
             subok: op
                 .params
