@@ -55,7 +55,7 @@ pub use opdef::{
     OfNumber, Onnx, OpDef, OutSpec, Probe, Rng, Sole, Sparse, Surface, Viewed, Warned, Warning,
     Words, one, one_of,
 };
-pub use quick::{Quick, duplicate, duplicate_fortran};
+pub use quick::Quick;
 pub use read::{ArrayReadGuard, copy_at_hand, read_all};
 pub use types::{
     DTypes, Lift, Out, Types, check_element, default_dtype, dtype_of_number, out_of_bounds,

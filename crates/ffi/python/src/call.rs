@@ -12,8 +12,8 @@ mod result;
 use mxnet::ops::interp::Flags;
 use mxnet::ops::shape::{ASTYPE, ASTYPE_OF, ASTYPE_SHARING};
 use mxnet::ops::{
-    Array, Attrs, Call, Cpu, Form, OfNumber, OpDef, Outputs, Value, ViewCx, Viewed,
-    Warned, Warning, dispatch_into,
+    Array, Attrs, Call, Cpu, Form, OfNumber, OpDef, Outputs, Value, ViewCx, Viewed, Warned,
+    Warning, dispatch_into,
 };
 use mxnet::tensor::{Casting, DType};
 use pyo3::IntoPyObjectExt;

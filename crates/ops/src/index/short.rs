@@ -95,6 +95,7 @@ pub fn picked(x: &Array, axis: usize, indices: &[&Array]) -> Result<Option<Array
             (2, 2) => copy!(u16),
             (4, 4) => copy!(u32),
             (8, 8) => copy!(u64),
+            (16, 4 | 8 | 16) => copy!([u32; 4]),
             _ => {
                 for (p, &place) in places.iter().enumerate() {
                     // SAFETY: as above, row by row.

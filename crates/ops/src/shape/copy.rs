@@ -1,13 +1,11 @@
 //! Copies and conversions.
 
-use std::sync::Arc;
-
 use mxnet_kernels::Serial;
 use mxnet_tensor::{Casting, DType, Device, Dims, Layout, Scalar, Strides, can_cast};
 use smallvec::SmallVec;
 
 use crate::args::{Attrs, Param, ParamKind, Value};
-use crate::creation::{Axes, axes_in_order, inverse};
+use crate::creation::axes_in_order;
 use crate::cx::{CallCx, KernelCx};
 use crate::error::Result;
 use crate::invoke::invoke1;
@@ -336,19 +334,14 @@ fn has_order(layout: &Layout, order: &str) -> bool {
     }
 }
 
-/// What `work` makes of the array when its axes come in this order, slowest first, brought back into place.
-fn in_axes(
-    x: &Array,
-    axes: Option<Axes>,
-    work: impl FnOnce(&Array) -> Result<Array>,
-) -> Result<Array> {
-    let Some(axes) = axes else {
-        return work(x);
-    };
-    let order: SmallVec<[i64; 4]> = axes.iter().map(|&axis| axis as i64).collect();
-    let result = work(&x.transpose(Some(&order))?)?.transpose(Some(&inverse(&axes)))?;
-    let is_copy = !Arc::ptr_eq(result.tensor().storage(), x.tensor().storage());
-    Ok(if is_copy { result.as_own() } else { result })
+/// The name of an order as a word of the operators.
+fn word(order: &str) -> &'static str {
+    match order {
+        "F" => "F",
+        "A" => "A",
+        "K" => "K",
+        _ => "C",
+    }
 }
 
 impl Array {
@@ -358,7 +351,14 @@ impl Array {
     /// # Errors
     /// [`crate::Error::Memory`].
     pub fn copy_in(&self, order: &str) -> Result<Array> {
-        in_axes(self, axes_in_order(order, self.layout()), Array::copy)
+        match word(order) {
+            "C" => self.copy(),
+            order => invoke1(
+                &COPIED,
+                &[self],
+                &[Value::Word(order)].into_iter().collect(),
+            ),
+        }
     }
 
     /// The elements converted to `dtype`, with the axes in memory as [`Array::copy_in`] says; the array itself if it has the dtype.
@@ -366,9 +366,16 @@ impl Array {
     /// # Errors
     /// [`crate::Error::Memory`].
     pub fn astype_in(&self, order: &str, dtype: DType) -> Result<Array> {
-        in_axes(self, axes_in_order(order, self.layout()), |x| {
-            x.astype(dtype)
-        })
+        if self.dtype() == dtype && !self.is_weak() {
+            return Ok(self.clone());
+        }
+        let attrs = [
+            Value::DType(dtype),
+            Value::Word(word(order)),
+            Value::Word("unsafe"),
+            Value::Bool(true),
+        ];
+        invoke1(&ASTYPE, &[self], &attrs.into_iter().collect())
     }
 
     /// Whether the elements lie in this order, as [`Array::copy_in`] names them.
