@@ -74,6 +74,7 @@ pub static ZEROS: OpDef = OpDef {
     ",
     cpu: Cpu::Kernel(|_| Ok(())),
     zeroed: true,
+    cost: Cost::PerKiB(0),
     cuda: Cuda::Expr("0"),
     ..CONSTANT
 };
@@ -111,6 +112,7 @@ pub static EMPTY: OpDef = OpDef {
         (2, 3)
     ",
     cpu: Cpu::Kernel(|_| Ok(())),
+    cost: Cost::PerKiB(0),
     cuda: Cuda::Expr("0"),
     ..CONSTANT
 };
@@ -323,6 +325,7 @@ pub static ZEROED: OpDef = OpDef {
     doc: "Zeros in C order.",
     cpu: Cpu::Kernel(|_| Ok(())),
     zeroed: true,
+    cost: Cost::PerKiB(0),
     cuda: Cuda::Expr("0"),
     probe: Probe::calls(&[
         "(2, 3), 'float32', 'cpu(0)'",
