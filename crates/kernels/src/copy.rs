@@ -382,33 +382,53 @@ pub unsafe fn repeat_rows(
     let all = blocks * rows;
     let (src, dst) = (Lent(src.cast_mut()), Lent(dst));
     let task = |t: usize| {
-        for i in t * ROWS..all.min((t + 1) * ROWS) {
-            let (block, row) = (i / rows, i % rows);
-            let (start, count) = match counts {
-                Counts::All(_, times) => (row * times, times),
-                Counts::Each(counts) => (starts[row], counts[row]),
-            };
-            // SAFETY: row `i` of the source, and as many of the result as its count says, which no other row has.
-            unsafe {
-                let from = src.ptr().add(i * row_bytes).cast_const();
-                let to = dst.ptr().add((block * total + start) * row_bytes);
-                macro_rules! put {
-                    ($word:ty) => {{
-                        let word = *from.cast::<$word>();
-                        for k in 0..count {
-                            *to.cast::<$word>().add(k) = word;
+        let (first, end) = (t * ROWS, all.min((t + 1) * ROWS));
+        let (block, mut row) = (first / rows, first % rows);
+        let start = match counts {
+            Counts::All(_, times) => row * times,
+            Counts::Each(_) => starts[row],
+        };
+        // How often the rows from `first` on stand there, one after the other.
+        let mut next = || match counts {
+            Counts::All(_, times) => times,
+            Counts::Each(counts) => {
+                let count = counts[row];
+                row = if row + 1 == rows { 0 } else { row + 1 };
+                count
+            }
+        };
+        // SAFETY: rows `first..end` of the source, and as many of the result as their counts say, which no other task has: results follow each other
+        // as their rows do.
+        unsafe {
+            let from = src.ptr().add(first * row_bytes).cast_const();
+            let mut to = dst.ptr().add((block * total + start) * row_bytes);
+            macro_rules! put {
+                ($word:ty) => {
+                    for i in 0..end - first {
+                        let word = *from.cast::<$word>().add(i);
+                        let (count, place) = (next(), to.cast::<$word>());
+                        if count == 2 {
+                            // What is asked for most, without a loop.
+                            (*place, *place.add(1)) = (word, word);
+                        } else {
+                            for k in 0..count {
+                                *place.add(k) = word;
+                            }
                         }
-                    }};
-                }
-                match row_bytes {
-                    1 => put!(u8),
-                    2 => put!(u16),
-                    4 => put!(u32),
-                    8 => put!(u64),
-                    _ => {
-                        for k in 0..count {
-                            to.add(k * row_bytes)
-                                .copy_from_nonoverlapping(from, row_bytes);
+                        to = to.add(count * size_of::<$word>());
+                    }
+                };
+            }
+            match row_bytes {
+                1 => put!(u8),
+                2 => put!(u16),
+                4 => put!(u32),
+                8 => put!(u64),
+                _ => {
+                    for i in 0..end - first {
+                        for _ in 0..next() {
+                            to.copy_from_nonoverlapping(from.add(i * row_bytes), row_bytes);
+                            to = to.add(row_bytes);
                         }
                     }
                 }
