@@ -25,8 +25,6 @@ pub struct Param {
     pub cuts: bool,
     /// Whether its integers come as a tuple or one alone, never as a list: what NumPy asks of axes that are reduced.
     pub no_list: bool,
-    /// Words that choose nothing: a call that gives one of them by name goes the short way, if there is one.
-    pub idle: &'static [&'static str],
     /// Whether a Python number given for it promotes as the array it is by itself, by NumPy's rules.
     pub strong: bool,
     /// Whether its integers may be None, which is read as [`Param::GAP`].
@@ -104,7 +102,6 @@ impl Param {
             variadic: false,
             cuts: false,
             no_list: false,
-            idle: &[],
             strong: false,
             gaps: false,
             beside: None,
@@ -216,14 +213,6 @@ impl Param {
     pub const fn or_none(self) -> Param {
         Param {
             nullable: true,
-            ..self
-        }
-    }
-
-    /// The same parameter, for which these words choose nothing.
-    pub const fn idle(self, words: &'static [&'static str]) -> Param {
-        Param {
-            idle: words,
             ..self
         }
     }
@@ -417,6 +406,7 @@ impl From<&[usize]> for Value {
 }
 
 impl From<Default> for Value {
+    #[inline]
     fn from(default: Default) -> Value {
         match default {
             Default::Required | Default::None => Value::None,
@@ -438,6 +428,7 @@ pub struct Attrs {
 
 impl Attrs {
     /// No attributes.
+    #[inline]
     pub fn none() -> Attrs {
         Attrs {
             values: SmallVec::new(),
@@ -450,16 +441,19 @@ impl Attrs {
     }
 
     /// Appends the next attribute's value.
+    #[inline]
     pub fn push(&mut self, value: Value) {
         self.values.push(value);
     }
 }
 
 impl FromIterator<Value> for Attrs {
+    #[inline]
     fn from_iter<I: IntoIterator<Item = Value>>(values: I) -> Attrs {
-        Attrs {
-            values: values.into_iter().collect(),
-        }
+        let mut attrs = Attrs::none();
+        // One by one: collecting into a list on the stack costs several times as much.
+        values.into_iter().for_each(|value| attrs.push(value));
+        attrs
     }
 }
 

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use mxnet_engine::{Access, Failure, engine};
 use mxnet_tensor::{DType, Device, Kind, Layout, Scalar, Source, Storage, Tensor, checked_len};
 
+use crate::Outputs;
 use crate::autograd::Node;
 use crate::error::{Error, Result, Tuple};
 
@@ -346,6 +347,24 @@ impl Array {
             (&raw mut (*to).weak).write(None);
         }
         true
+    }
+
+    /// Pushes an array of new elements under a dense layout, straight to its place: a value in between, written in parts, would be waited for.
+    #[inline]
+    #[allow(unsafe_code, reason = "writes behind the end of a list")]
+    pub fn push_dense(outputs: &mut Outputs, elements: Source, layout: &Layout) {
+        outputs.reserve(1);
+        let len = outputs.len();
+        // SAFETY: 1. there is room for one more, which is counted once it is written. 2. the elements are as many as the layout's, which has no gaps.
+        unsafe {
+            let copy = |to: &mut MaybeUninit<Layout>| {
+                layout.copy_dense_to(to);
+                true
+            };
+            if Array::write_view(elements, copy, outputs.as_mut_ptr().add(len)) {
+                outputs.set_len(len + 1);
+            }
+        }
     }
 
     /// Whether the elements may be written to.

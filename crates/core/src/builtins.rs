@@ -13,9 +13,11 @@ use crate::opdef::OpDef;
 pub struct Builtins {
     pub absolute: &'static OpDef,
     pub add: &'static OpDef,
+    pub astype: &'static OpDef,
     pub broadcast_to: &'static OpDef,
     pub cast: &'static OpDef,
     pub conjugate: &'static OpDef,
+    pub copied: &'static OpDef,
     pub copy: &'static OpDef,
     pub cos: &'static OpDef,
     pub divide: &'static OpDef,

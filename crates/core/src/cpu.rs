@@ -5,7 +5,7 @@
 #![allow(unsafe_code)]
 
 use mxnet_kernels::Elem;
-use mxnet_kernels::cast::cast_nd;
+use mxnet_kernels::cast::{Cast, cast_nd};
 use mxnet_kernels::copy::copy_nd;
 use mxnet_kernels::map::{Loops, Operand, Rows};
 use mxnet_tensor::{DType, Layout, Scalar, Strides, Tensor};
@@ -393,6 +393,16 @@ pub(crate) fn copy_alone(cx: &KernelCx) -> Result<()> {
 
 /// Copies `from`, broadcast, to `to`, converting between dtypes. They do not overlap.
 pub fn copy(from: &Tensor, to: &Tensor, threads: &dyn mxnet_kernels::Threads) -> Result<()> {
+    let (from_elem, to_elem) = (elem(from.dtype()), elem(to.dtype()));
+    let is_row = to.len() <= SMALL_BYTES / 16
+        && from.shape() == to.shape()
+        && from.layout().is_contiguous()
+        && to.layout().is_contiguous();
+    if is_row {
+        // SAFETY: as below; both are dense and as long.
+        unsafe { Cast::new(from_elem, to_elem).row(from.data_ptr(), to.data_ptr(), to.len()) };
+        return Ok(());
+    }
     let layout = from.layout().broadcast_to(to.shape())?;
     let size = from.dtype().size() as isize;
     let from_strides: SmallVec<[isize; 4]> = layout.strides().iter().map(|s| s * size).collect();
@@ -417,7 +427,6 @@ pub fn copy(from: &Tensor, to: &Tensor, threads: &dyn mxnet_kernels::Threads) ->
                 &from_strides,
             );
         } else {
-            let (from_elem, to_elem) = (elem(from.dtype()), elem(to.dtype()));
             cast_nd(
                 threads,
                 to.shape(),

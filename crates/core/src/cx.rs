@@ -197,7 +197,7 @@ impl<'a> CallCx<'a> {
 
     /// Calls another operator and takes its only output.
     pub fn done(&self, result: Array) -> Result<Outputs> {
-        Ok(SmallVec::from_iter([result]))
+        Ok(SmallVec::from_buf([result]))
     }
 }
 
@@ -208,6 +208,8 @@ pub struct ViewCx<'a> {
     pub op: &'static OpDef,
     /// Layout of the first input.
     pub layout: &'a Layout,
+    /// Dtype of the first input.
+    pub dtype: DType,
     /// Attributes, by name.
     pub args: Args<'a>,
 }

@@ -200,7 +200,7 @@ fn fill(call: &Call, plan: &Launch, outputs: &mut Outputs) -> Result<()> {
         return fill_given(call, plan, outputs);
     }
     for planned in &plan.outputs {
-        outputs.push(planned.allocate(plan.device)?);
+        planned.allocate(plan.device, call.op.zeroed, outputs)?;
     }
     launch(call, &plan.kernel, outputs, u32::MAX, plan.cost_ns)?;
     wait_if_asked(call, outputs)
@@ -219,7 +219,7 @@ fn fill_given(call: &Call, plan: &Launch, outputs: &mut Outputs) -> Result<()> {
             aside = true;
         }
         fresh |= 1 << i;
-        outputs.push(planned.allocate(plan.device)?);
+        planned.allocate(plan.device, call.op.zeroed, outputs)?;
     }
     if aside && matches!(call.op.cpu, Cpu::Map(_)) {
         // The loops are prepared for the arrays that are given: the results go to others first.
@@ -508,7 +508,8 @@ fn inferred(call: &Call, kernel: fn(&KernelCx) -> Result<()>, device: Device) ->
         let mut inputs = call.inputs.iter().flatten();
         inputs.all(|x| x.layout().is_contiguous())
     };
-    let order = call.op.order.filter(|_| !in_c_order());
+    let asks_for_order = || call.op.params.iter().any(|p| p.name == "order");
+    let order = (call.op.order).filter(|_| !in_c_order() || asks_for_order());
     let order = order.and_then(|order| order(&cx));
     let mut outputs = SmallVec::new();
     let mut bytes_written = 0;
@@ -553,8 +554,11 @@ fn viewed(call: &Call, view: fn(&ViewCx) -> Result<Viewed>) -> Result<Outputs> {
     let result = match view(&ViewCx {
         op: call.op,
         layout: x.layout(),
+        dtype: x.dtype(),
         args: cx.args,
     })? {
+        Viewed::Itself => x.detach(),
+        Viewed::Computed(op) => return run(&Call { op, ..*call }),
         Viewed::Shared(layout) => x.seen_as(layout),
         Viewed::Checked { layout, writable } => {
             // Checks that the layout lies within the storage.

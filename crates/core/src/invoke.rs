@@ -89,10 +89,13 @@ impl<'a> Call<'a> {
 /// # Errors
 /// What the operator's inference rejects, before anything is allocated or changed.
 pub fn invoke(op: &'static OpDef, inputs: &[&Array], attrs: &Attrs) -> Result<Outputs> {
-    let inputs: SmallVec<[Option<&Array>; 8]> = inputs.iter().map(|&x| Some(x)).collect();
+    let mut given = SmallVec::<[Option<&Array>; 8]>::new();
+    for &x in inputs {
+        given.push(Some(x));
+    }
     dispatch(&Call {
         op,
-        inputs: &inputs,
+        inputs: &given,
         attrs,
         outs: &[],
         dtype: None,
@@ -126,10 +129,11 @@ pub fn invoke1(op: &'static OpDef, inputs: &[&Array], attrs: &Attrs) -> Result<A
 }
 
 /// The first of the outputs.
-pub fn only(op: &'static OpDef, outputs: Outputs) -> Result<Array> {
+#[inline]
+pub fn only(op: &'static OpDef, mut outputs: Outputs) -> Result<Array> {
+    outputs.truncate(1);
     outputs
-        .into_iter()
-        .next()
+        .pop()
         .ok_or_else(|| Error::internal(op.name, "the operator returned no output"))
 }
 

@@ -1,11 +1,8 @@
 //! How new arrays lie in memory: in the order of the axes of what they are made from.
 
-use std::sync::Arc;
-
 use mxnet_tensor::{Dims, Layout, Strides};
 use smallvec::SmallVec;
 
-use crate::Array;
 use crate::cx::CallCx;
 use crate::error::Result;
 
@@ -148,17 +145,12 @@ pub(crate) fn dense_like(layout: &Layout) -> Option<Layout> {
     Layout::strided(layout.shape(), &strides, 0).ok()
 }
 
-/// What `work` makes of the array when its axes come in this order, slowest first, brought back into place.
-pub fn in_axes(
-    x: &Array,
-    axes: Option<Axes>,
-    work: impl FnOnce(&Array) -> Result<Array>,
-) -> Result<Array> {
-    let Some(axes) = axes else {
-        return work(x);
-    };
-    let order: SmallVec<[i64; 4]> = axes.iter().map(|&axis| axis as i64).collect();
-    let result = work(&x.transpose(Some(&order))?)?.transpose(Some(&inverse(&axes)))?;
-    let is_copy = !Arc::ptr_eq(result.tensor().storage(), x.tensor().storage());
-    Ok(if is_copy { result.as_own() } else { result })
+/// Whether elements lie in this order, as [`Array::copy_in`] names them.
+pub fn has_order(layout: &Layout, order: &str) -> bool {
+    match order {
+        "C" => layout.is_contiguous(),
+        "F" => layout.is_fortran(),
+        "A" => layout.is_contiguous() || layout.is_fortran(),
+        _ => true,
+    }
 }

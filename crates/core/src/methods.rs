@@ -11,7 +11,7 @@ use crate::builtins::builtins;
 use crate::error::Result;
 use crate::interp::Flags;
 use crate::invoke::invoke1;
-use crate::laid::{axes_in_order, in_axes};
+use crate::laid::has_order;
 use crate::opdef::OpDef;
 use crate::types::check_element;
 
@@ -180,7 +180,14 @@ impl Array {
     /// # Errors
     /// [`crate::Error::Memory`].
     pub fn copy_in(&self, order: &str) -> Result<Array> {
-        in_axes(self, axes_in_order(order, self.layout()), Array::copy)
+        match word(order) {
+            "C" => self.copy(),
+            order => invoke1(
+                builtins().copied,
+                &[self],
+                &[Value::Word(order)].into_iter().collect(),
+            ),
+        }
     }
 
     /// The elements converted to `dtype`, with the axes in memory as [`Array::copy_in`] says; the array itself if it has the dtype.
@@ -188,19 +195,21 @@ impl Array {
     /// # Errors
     /// [`crate::Error::Memory`].
     pub fn astype_in(&self, order: &str, dtype: DType) -> Result<Array> {
-        in_axes(self, axes_in_order(order, self.layout()), |x| {
-            x.astype(dtype)
-        })
+        if self.dtype() == dtype && !self.is_weak() {
+            return Ok(self.clone());
+        }
+        let attrs = [
+            Value::DType(dtype),
+            Value::Word(word(order)),
+            Value::Word("unsafe"),
+            Value::Bool(true),
+        ];
+        invoke1(builtins().astype, &[self], &attrs.into_iter().collect())
     }
 
     /// Whether the elements lie in this order, as [`Array::copy_in`] names them.
     pub fn has_order(&self, order: &str) -> bool {
-        match order {
-            "C" => self.layout().is_contiguous(),
-            "F" => self.layout().is_fortran(),
-            "A" => self.layout().is_contiguous() || self.layout().is_fortran(),
-            _ => true,
-        }
+        has_order(self.layout(), order)
     }
 
     /// The elements in this order: the array itself if they are.
@@ -371,4 +380,14 @@ pub fn sum_to(x: &Array, shape: &[usize]) -> Result<Array> {
         .map(|i| i as i64)
         .collect();
     x.sum(Some(&axes), true)?.reshape(shape)
+}
+
+/// The name of an order as a word of the operators.
+fn word(order: &str) -> &'static str {
+    match order {
+        "F" => "F",
+        "A" => "A",
+        "K" => "K",
+        _ => "C",
+    }
 }

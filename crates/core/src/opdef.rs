@@ -70,8 +70,8 @@ pub struct OpDef {
     /// How the axes of the outputs lie in memory, slowest first and `None` for C order, of kernels that write to any strides. Asked only where an
     /// operand does not lie in C order.
     pub order: Option<OrderFn>,
-    /// A way to call it on small operands that skips attributes, inference and queue.
-    pub short: Short,
+    /// Whether new outputs are zeros when the kernel gets them, as large blocks of memory are that come from the system.
+    pub zeroed: bool,
     /// How a CUDA device computes it.
     pub cuda: Cuda,
     /// The gradient.
@@ -293,64 +293,6 @@ pub enum Known {
     FromValues,
 }
 
-/// A way to call an operator, with nothing but its first arguments given, that skips attributes, inference and queue. It is open while
-/// nothing records or intercepts; what does not qualify goes the general way, which also words the errors.
-#[derive(Clone, Copy)]
-pub enum Short {
-    /// There is none.
-    None,
-    /// A view of one array: its layout, given the integers of the second parameter, if that is given, or of all others; the rest at their defaults.
-    View(fn(&Layout, Option<&[isize]>) -> Option<Layout>),
-    /// The same without axes of length 1; with no second argument and no such axis, the array itself.
-    Squeezed(fn(&Layout, Option<&[isize]>) -> Option<Layout>),
-    /// As `View`, not to be written to.
-    Locked(fn(&Layout, Option<&[isize]>) -> Option<Layout>),
-    /// A new array, given its shape (and its value), and perhaps the dtype.
-    Constant(Filling),
-    /// The elements of one array in memory of their own, in C order.
-    Copy,
-    /// The same for an array in C order.
-    CopyOfDense,
-    /// The elements of one array along one axis, in C order: copied always, or where they do not lie so.
-    Flat(Copied),
-    /// The elements of one array in the dtype that is the second argument, in memory of their own.
-    Cast,
-    /// Something of a list of arrays along one axis, the second argument.
-    List(fn(&[&Array], Option<isize>) -> Result<Option<Array>>),
-    /// Something of one array.
-    Single(fn(&Array) -> Result<Option<Array>>),
-    /// Several things of one array, in a tuple.
-    Several(fn(&Array) -> Result<Option<Outputs>>),
-    /// Something of one array, an integer, and an axis or all elements.
-    Counted(fn(&Array, isize, Option<isize>) -> Result<Option<Array>>),
-    /// Something of two arrays along one axis, the third argument, or of all elements.
-    PairAlong(fn(&Array, &Array, Option<isize>) -> Result<Option<Array>>),
-    /// Something of two arrays.
-    Pair(fn(&Array, &Array) -> Result<Option<Array>>),
-    /// Something for each row along one axis, the second argument, or of all elements.
-    Along(fn(&Array, Option<isize>) -> Result<Option<Array>>),
-}
-
-/// When elements are copied.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Copied {
-    /// Always.
-    Always,
-    /// Only if a view cannot show them.
-    WhereNeeded,
-}
-
-/// What a new array holds.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Filling {
-    /// Nothing defined.
-    Nothing,
-    /// This integer.
-    Value(i64),
-    /// The number given as second argument.
-    Given,
-}
-
 /// What a result of no axes is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sole {
@@ -365,6 +307,10 @@ pub enum Sole {
 /// What a view operator answers.
 #[derive(Clone, Debug)]
 pub enum Viewed {
+    /// The array itself: there is nothing to be seen in another way.
+    Itself,
+    /// No view shows it: this operator, given the same arguments, computes it.
+    Computed(&'static OpDef),
     /// The elements in place, seen through this layout.
     Shared(Layout),
     /// The elements in place, seen through a layout that was not derived from theirs: it is an error if it leaves the storage.
@@ -703,7 +649,7 @@ impl OpDef {
                 "the operator's entry names no kernel",
             ))
         }),
-        short: Short::None,
+        zeroed: false,
         cuda: Cuda::None,
         grad: Grad::Stop("no gradient is defined"),
         mutates: &[],

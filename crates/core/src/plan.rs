@@ -7,7 +7,7 @@
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use mxnet_tensor::{DType, Device, IndexItem, Layout, Promotion, Scalar, Tensor, promotion};
+use mxnet_tensor::{DType, Device, IndexItem, Layout, Promotion, Scalar, Source, promotion};
 use smallvec::SmallVec;
 
 use crate::args::{Value, bits_of};
@@ -53,11 +53,21 @@ pub(crate) struct OutputPlan {
 }
 
 impl OutputPlan {
-    /// A new array, its elements undefined.
+    /// Pushes a new array, its elements undefined unless they are to be zeros.
     #[inline]
-    pub(crate) fn allocate(&self, device: Device) -> Result<Array> {
-        let tensor = Tensor::empty_dense(&self.layout, self.dtype, device)?;
-        Ok(Array::from_tensor(tensor))
+    pub(crate) fn allocate(
+        &self,
+        device: Device,
+        zeroed: bool,
+        outputs: &mut Outputs,
+    ) -> Result<()> {
+        let len = self.layout.len();
+        let elements = match zeroed {
+            false => Source::fresh(len, self.dtype, device)?,
+            true => Source::zeroed(len, self.dtype, device)?,
+        };
+        Array::push_dense(outputs, elements, &self.layout);
+        Ok(())
     }
 }
 
@@ -86,13 +96,27 @@ impl Key {
 
     #[inline]
     fn push(&mut self, word: u64) {
-        // The multiplier is the 64-bit golden ratio; the rotation brings the high bits, which mix best, to where the next word meets them.
-        const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
         if let Some(slot) = self.words.get_mut(self.len) {
             *slot = word;
         }
         self.len += 1;
-        self.hash = (self.hash ^ word).wrapping_mul(MULTIPLIER).rotate_left(29);
+    }
+
+    /// Mixes the words, every other one apart: each step waits for the one before.
+    #[inline]
+    fn mix(&mut self) {
+        // The multiplier is the 64-bit golden ratio; the rotation brings the high bits, which mix best, to where the next word meets them.
+        const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
+        let step = |hash: u64, word: u64| (hash ^ word).wrapping_mul(MULTIPLIER).rotate_left(29);
+        let (mut even, mut odd) = (0, 1);
+        let mut pairs = self.words[..self.len].chunks_exact(2);
+        for pair in &mut pairs {
+            (even, odd) = (step(even, pair[0]), step(odd, pair[1]));
+        }
+        for &word in pairs.remainder() {
+            even = step(even, word);
+        }
+        self.hash = step(even, odd);
     }
 
     #[inline]
@@ -168,7 +192,11 @@ impl Key {
                 x.iter().for_each(|&x| self.push(x.to_bits()));
             }
             Value::Str(x) => self.push_bytes(x.as_bytes()),
-            Value::Word(x) => self.push_bytes(x.as_bytes()),
+            // Where it stands is as good as what it says: an equal word elsewhere makes a plan of its own.
+            Value::Word(x) => {
+                self.push(x.as_ptr() as u64);
+                self.push(x.len() as u64);
+            }
             Value::DType(x) => self.push(*x as u64),
             Value::Device(x) => self.push((x.kind() as u64) << 32 | u64::from(x.id())),
             Value::Index(items) => {
@@ -205,7 +233,7 @@ impl Key {
     /// Becomes the key of a call. Returns whether it is short enough.
     #[inline]
     fn describe(&mut self, call: &Call) -> bool {
-        (self.len, self.hash) = (0, 0);
+        self.len = 0;
         self.push(std::ptr::from_ref(call.op) as u64);
         // Rules of elementwise operators do not look at values: what a number must fit is checked at each call.
         let with_values = !matches!(call.op.cpu, Cpu::Map(_));
@@ -228,7 +256,11 @@ impl Key {
         for value in call.attrs.values() {
             self.push_value(value);
         }
-        self.len <= MAX_WORDS
+        let is_short = self.len <= MAX_WORDS;
+        if is_short {
+            self.mix();
+        }
+        is_short
     }
 
     /// Given outputs, and which operands are the same elements: those are written through tiles or not.

@@ -341,3 +341,139 @@ pub unsafe fn zero(threads: &dyn Threads, dst: *mut u8, len_bytes: usize) {
         threads.run(tasks, &task);
     }
 }
+
+/// How often rows are repeated.
+#[derive(Clone, Copy, Debug)]
+pub enum Counts<'a> {
+    /// Each of so many rows of a block so often.
+    All(usize, usize),
+    /// Each row of a block so often.
+    Each(&'a [usize]),
+}
+
+/// Writes the rows of `blocks` blocks, each as often as `counts` says for its place in the block, one behind the other. A row has `row_bytes` bytes.
+///
+/// # Safety
+/// `src` holds the rows, `dst` has room for the result, apart from it; both are aligned to `row_bytes` where that is 2, 4 or 8.
+pub unsafe fn repeat_rows(
+    threads: &dyn Threads,
+    row_bytes: usize,
+    blocks: usize,
+    counts: Counts,
+    src: *const u8,
+    dst: *mut u8,
+) {
+    /// Rows of one task.
+    const ROWS: usize = 1024;
+    // Where in the result of a block each row begins, in rows.
+    let mut starts = Vec::new();
+    let (rows, total) = match counts {
+        Counts::All(rows, times) => (rows, rows * times),
+        Counts::Each(counts) => {
+            let mut total = 0;
+            starts.reserve_exact(counts.len());
+            for count in counts {
+                starts.push(total);
+                total += count;
+            }
+            (counts.len(), total)
+        }
+    };
+    let all = blocks * rows;
+    let (src, dst) = (Lent(src.cast_mut()), Lent(dst));
+    let task = |t: usize| {
+        let (first, end) = (t * ROWS, all.min((t + 1) * ROWS));
+        let (block, mut row) = (first / rows, first % rows);
+        let start = match counts {
+            Counts::All(_, times) => row * times,
+            Counts::Each(_) => starts[row],
+        };
+        // How often the rows from `first` on stand there, one after the other.
+        let mut next = || match counts {
+            Counts::All(_, times) => times,
+            Counts::Each(counts) => {
+                let count = counts[row];
+                row = if row + 1 == rows { 0 } else { row + 1 };
+                count
+            }
+        };
+        // SAFETY: rows `first..end` of the source, and as many of the result as their counts say, which no other task has: results follow each other
+        // as their rows do.
+        unsafe {
+            let from = src.ptr().add(first * row_bytes).cast_const();
+            let mut to = dst.ptr().add((block * total + start) * row_bytes);
+            macro_rules! put {
+                ($word:ty) => {
+                    for i in 0..end - first {
+                        let word = *from.cast::<$word>().add(i);
+                        let (count, place) = (next(), to.cast::<$word>());
+                        if count == 2 {
+                            // What is asked for most, without a loop.
+                            (*place, *place.add(1)) = (word, word);
+                        } else {
+                            for k in 0..count {
+                                *place.add(k) = word;
+                            }
+                        }
+                        to = to.add(count * size_of::<$word>());
+                    }
+                };
+            }
+            match row_bytes {
+                1 => put!(u8),
+                2 => put!(u16),
+                4 => put!(u32),
+                8 => put!(u64),
+                _ => {
+                    for i in 0..end - first {
+                        for _ in 0..next() {
+                            to.copy_from_nonoverlapping(from.add(i * row_bytes), row_bytes);
+                            to = to.add(row_bytes);
+                        }
+                    }
+                }
+            }
+        }
+    };
+    let tasks = all.div_ceil(ROWS);
+    if tasks < 2 || threads.count() < 2 || blocks * total * row_bytes < 2 * GRAIN_BYTES {
+        (0..tasks).for_each(task);
+    } else {
+        threads.run(tasks, &task);
+    }
+}
+
+#[cfg(test)]
+mod repeat_tests {
+    use super::*;
+    use crate::Serial;
+
+    fn repeated<T: Copy>(x: &[T], width: usize, blocks: usize, counts: Counts, fill: T) -> Vec<T> {
+        let per_block = match counts {
+            Counts::All(rows, times) => rows * times,
+            Counts::Each(counts) => counts.iter().sum(),
+        };
+        let mut out = vec![fill; blocks * per_block * width];
+        let (src, dst) = (x.as_ptr().cast(), out.as_mut_ptr().cast());
+        // SAFETY: there are so many rows, and room for what becomes of them.
+        unsafe { repeat_rows(&Serial, width * size_of::<T>(), blocks, counts, src, dst) };
+        out
+    }
+
+    #[test]
+    fn rows_stand_as_often_as_their_counts_say() {
+        let x = [1_i32, 2, 3, 4];
+        assert_eq!(
+            repeated(&x, 1, 1, Counts::All(4, 2), 0),
+            [1, 1, 2, 2, 3, 3, 4, 4]
+        );
+        assert_eq!(repeated(&x, 1, 2, Counts::Each(&[0, 2]), 0), [2, 2, 4, 4]);
+        assert_eq!(
+            repeated(&x, 2, 1, Counts::Each(&[2, 1]), 0),
+            [1, 2, 1, 2, 3, 4]
+        );
+        let wide = [[1_u64; 3], [2; 3]];
+        assert_eq!(repeated(&wide, 1, 1, Counts::All(2, 1), [0; 3]), wide);
+        assert!(repeated(&x, 1, 1, Counts::All(4, 0), 0).is_empty());
+    }
+}

@@ -125,9 +125,11 @@ static DENSE: &[Family] = FAMILIES;
 static CALLED: Builtins = Builtins {
     absolute: &arithmetic::ABSOLUTE,
     add: &arithmetic::ADD,
+    astype: &shape::ASTYPE,
     broadcast_to: &shape::BROADCAST_TO,
     cast: &shape::CAST,
     conjugate: &arithmetic::CONJUGATE,
+    copied: &shape::COPIED,
     copy: &shape::COPY,
     cos: &trig::COS,
     divide: &arithmetic::DIVIDE,

@@ -23,6 +23,4 @@ pub mod ufunc;
 
 pub use lone::{Lone, One, quick_elements};
 pub use mxnet_core::*;
-pub use quick::{
-    Quick, constant, constant_elements, duplicate, duplicate_fortran, flat, flat_layout,
-};
+pub use quick::Quick;

@@ -49,6 +49,21 @@ impl Source {
         })
     }
 
+    /// Of `len` zeros of their own.
+    ///
+    /// # Errors
+    ///
+    /// As [`Storage::allocate`].
+    #[inline]
+    pub fn zeroed(len: usize, dtype: DType, device: Device) -> Result<Source, TensorError> {
+        Ok(Source {
+            storage: Storage::zeroed(len * dtype.size(), device)?,
+            dtype,
+            is_view: false,
+            is_locked: false,
+        })
+    }
+
     /// Of `len` elements that are zero and never anything else; tensors of it count as no views, for nobody can tell. `None` if there are not so many.
     ///
     /// # Errors

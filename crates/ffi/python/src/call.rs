@@ -8,13 +8,12 @@ mod description;
 mod entry;
 mod front;
 mod result;
-mod short;
 
 use mxnet::ops::interp::Flags;
-use mxnet::ops::shape::{ASTYPE, ASTYPE_OF};
+use mxnet::ops::shape::{ASTYPE, ASTYPE_OF, ASTYPE_SHARING};
 use mxnet::ops::{
-    Array, Attrs, Call, Cpu, Form, OfNumber, OpDef, Outputs, ParamKind, Value, ViewCx, Viewed,
-    Warned, Warning, dispatch, dispatch_into,
+    Array, Attrs, Call, Cpu, Form, OfNumber, OpDef, Outputs, Value, ViewCx, Viewed, Warned,
+    Warning, dispatch_into,
 };
 use mxnet::tensor::{Casting, DType};
 use pyo3::IntoPyObjectExt;
@@ -38,6 +37,9 @@ pub use entry::{as_function, binding_of, enter, guarded, guarded_or, register};
 pub use front::{Alone, before};
 pub use result::{finish, finish_of};
 
+/// What drops imaginary parts if it is told to.
+const CONVERSIONS: [&OpDef; 3] = [&ASTYPE, &ASTYPE_OF, &ASTYPE_SHARING];
+
 /// Binds, calls, wraps.
 fn call(
     py: Python<'_>,
@@ -46,7 +48,6 @@ fn call(
     named: &Named,
 ) -> PyResult<Py<PyAny>> {
     let op = binding.op;
-    let has_operands_only = named.len == 0 && positional.len() == op.params.len();
     if op.form == Form::Ufunc
         && let Some((operands, out)) = operands_and_out(binding, positional, named)
         && let Some(result) = elementwise(py, op, operands, out)?
@@ -56,9 +57,6 @@ fn call(
     if op.is_ufunc()
         && let Some(result) = crate::ufunc::overridden(py, binding, positional, named)?
     {
-        return Ok(result);
-    }
-    if let Some(result) = short::call(py, binding, positional, named)? {
         return Ok(result);
     }
     if let (Some(what), &[number], 0) = (op.of_number, positional, named.len) {
@@ -78,22 +76,14 @@ fn call(
             return unlike(&a, op, &b);
         }
     }
-    // Arrays and nothing else: what most calls are.
-    if has_operands_only && op.params.iter().all(|p| p.kind == ParamKind::Array) {
-        let mut inputs = SmallVec::<[Option<In>; 4]>::new();
-        for (&object, param) in positional.iter().zip(op.params) {
-            inputs.push(convert::array_argument(py, op, param, object)?);
-        }
-        let outputs = run(py, op, &inputs, &Attrs::none(), &[], None)?;
-        return finish_as(py, op, &inputs, outputs);
-    }
-    if op.form == Form::Ufunc {
+    let has_operands_only = named.len == 0 && binding.operands == Some(positional.len());
+    if op.form == Form::Ufunc && !has_operands_only {
         return crate::ufunc::general(py, binding, positional, named);
     }
-    let mut bound = Arguments::new();
+    let mut bound = Arguments::new(binding);
     let op = bind(py, binding, positional, named, &mut bound)?;
     let result = execute(py, op, &mut bound)?;
-    if std::ptr::eq(op, &ASTYPE) || std::ptr::eq(op, &ASTYPE_OF) {
+    if CONVERSIONS.iter().any(|known| std::ptr::eq(op, *known)) {
         warn_of_lost_parts(py, &bound)?;
     }
     match binding.subok {
@@ -198,7 +188,7 @@ pub fn elementwise(
         (*out).get().adopt_written(py, y)?;
         return Ok(Some(out.to_owned().into_any().unbind()));
     }
-    finish(py, op, outputs).map(Some)
+    finish(py, op, &mut outputs).map(Some)
 }
 
 /// What a Python number answers; `None` for anything else.
@@ -221,11 +211,11 @@ fn of_number(what: OfNumber, number: &Bound<'_, PyAny>) -> PyResult<Option<Py<Py
 /// Warns if a conversion has dropped imaginary parts.
 fn warn_of_lost_parts(py: Python<'_>, bound: &Arguments) -> PyResult<()> {
     let (Some(Some(x)), Some(&Value::DType(to))) =
-        (bound.inputs.first(), bound.attrs.values().first())
+        (bound.inputs.first(), bound.attrs().values().first())
     else {
         return Ok(());
     };
-    exchange::check_real(py, x.array().dtype(), to)
+    exchange::check_real(py, x.dtype(), to)
 }
 
 /// `subok=True`: the result has the class of the first argument, if that is derived from ndarray.
@@ -236,7 +226,7 @@ fn in_class_of_input(
     at: usize,
 ) -> PyResult<Py<PyAny>> {
     let (Some(Value::Bool(true)), Some(Some(In::Held(x)))) =
-        (bound.attrs.values().get(at), bound.inputs.first())
+        (bound.attrs().values().get(at), bound.inputs.first())
     else {
         return Ok(result);
     };
@@ -251,32 +241,40 @@ fn in_class_of_input(
     }
 }
 
-/// A view of an array while nothing records or intercepts: the rule of the operator gives its layout, and the object is made around it. `None` where
-/// elements must be copied, and for errors, which the call reports.
+/// A view of an array while nothing records or intercepts: the rule of the operator gives its layout, and the object is made around it; or the array
+/// itself, if the rule says so. `None` where elements must be copied, and for errors, which the call reports.
 #[inline]
 fn view(py: Python<'_>, op: &'static OpDef, bound: &Arguments) -> Option<PyResult<Py<PyAny>>> {
     let (Cpu::View(rule), [Some(In::Held(x))]) = (op.cpu, &bound.inputs[..]) else {
         return None;
     };
-    if !bound.outs.is_empty() || !Flags::current().may_move() {
+    if !bound.outs.is_empty() {
         return None;
     }
     let look = x.get().look(py);
     let args = mxnet::ops::Args {
         params: op.params,
-        attrs: &bound.attrs,
+        attrs: bound.attrs(),
     };
     let seen = rule(&ViewCx {
         op,
         layout: look.layout(),
+        dtype: look.dtype(),
         args,
     });
+    let may_move = Flags::current().may_move();
     let made = match seen {
+        Ok(Viewed::Itself) => return Some(Ok(x.clone().into_any().unbind())),
+        _ if !may_move => return None,
         Ok(Viewed::Shared(layout)) => {
             look.end();
             PyArray::shown(py, &layout, x)
         }
         Ok(Viewed::Locked(layout)) => {
+            if !x.get().is_scalar() {
+                look.end();
+                return Some(PyArray::shown_of(py, &layout, None, true, x).map(Py::into_any));
+            }
             let locked = Array::from_tensor(look.tensor().with_layout(layout).locked(true));
             look.end();
             PyArray::wrap_of(py, locked, x)
@@ -301,19 +299,19 @@ fn execute<'py>(
     if let Some(warns) = op.warns {
         warn_of(py, op, bound, warns)?;
     }
-    if op.out_casting == Casting::Unsafe || has(op, "ddof") {
-        make_real(py, op, bound)?;
+    make_real(py, op, bound)?;
+    let (inputs, attrs, outs) = (&bound.inputs, bound.attrs(), &bound.outs);
+    let mut outputs = Outputs::new();
+    run_into(py, op, inputs, attrs, outs, None, &mut outputs)?;
+    if !outs.is_empty() {
+        return finish_into(py, op, outputs, outs);
     }
-    let outputs = run(py, op, &bound.inputs, &bound.attrs, &bound.outs, None)?;
-    if !bound.outs.is_empty() {
-        return finish_into(py, op, outputs, &bound.outs);
-    }
-    finish_as(py, op, &bound.inputs, outputs)
+    finish_as(py, op, inputs, &mut outputs)
 }
 
 /// Warns if there is reason to. What is wrong with the call is left for the call to say.
 fn warn_of(py: Python<'_>, op: &'static OpDef, bound: &Arguments, warns: Warning) -> PyResult<()> {
-    let attrs = &bound.attrs;
+    let attrs = bound.attrs();
     let ask = |refs: &[Option<&Array>]| {
         let call = Call {
             op,
@@ -354,23 +352,22 @@ fn make_real<'py>(py: Python<'py>, op: &'static OpDef, bound: &mut Arguments<'py
     let Some(Some(x)) = bound.inputs.first() else {
         return Ok(());
     };
-    let is_complex = match x {
-        In::Held(object) => object.get().with(py, |x| x.dtype().is_complex()),
-        In::Made(array) => array.dtype().is_complex(),
-    };
+    let is_complex = x.dtype().is_complex();
+    if !is_complex || op.out_casting != Casting::Unsafe && !has(op, "ddof") {
+        return Ok(());
+    }
     if op.out_held
-        && is_complex
         && let Some(Some(out)) = bound.outs.first()
     {
         let to = out.get().with(py, Array::dtype);
-        return exchange::check_real(py, x.array().dtype(), to);
+        return exchange::check_real(py, x.dtype(), to);
     }
-    if !is_complex || !has(op, "dtype") {
+    if !has(op, "dtype") {
         return Ok(());
     }
     let args = mxnet::ops::Args {
         params: op.params,
-        attrs: &bound.attrs,
+        attrs: bound.attrs(),
     };
     match args.dtype("dtype") {
         Some(dtype) if !dtype.is_complex() && dtype != DType::Bool => {
@@ -380,7 +377,7 @@ fn make_real<'py>(py: Python<'py>, op: &'static OpDef, bound: &mut Arguments<'py
                 return Ok(());
             }
             let real = x.array().astype(dtype).map_err(|error| raise(py, error))?;
-            bound.inputs[0] = Some(In::Made(real));
+            bound.inputs[0] = Some(In::made(real));
             Ok(())
         }
         _ => Ok(()),
@@ -428,6 +425,21 @@ pub fn run(
     outs: &[Option<Bound<'_, PyArray>>],
     dtype: Option<DType>,
 ) -> PyResult<Outputs> {
+    let mut outputs = Outputs::new();
+    run_into(py, op, inputs, attrs, outs, dtype, &mut outputs)?;
+    Ok(outputs)
+}
+
+/// As [`run`], the outputs pushed to `outputs`, which is empty: they are large to move.
+fn run_into(
+    py: Python<'_>,
+    op: &'static OpDef,
+    inputs: &[Option<In>],
+    attrs: &Attrs,
+    outs: &[Option<Bound<'_, PyArray>>],
+    dtype: Option<DType>,
+    outputs: &mut Outputs,
+) -> PyResult<()> {
     let heavy = matches!(op.cpu, Cpu::Eager(..) | Cpu::Composite(_)) && !inputs.is_empty();
     let waits = op.waits && !inputs.is_empty();
     let may_wait = waits || heavy && !are_light(py, inputs) || crate::engine::may_wait();
@@ -437,22 +449,22 @@ pub fn run(
             .iter()
             .map(|o| o.as_ref().map(|o| o.get().array(py)))
             .collect();
-        let body = || {
+        let mut body = || {
             let refs: SmallVec<[Option<&Array>; 8]> = arrays.iter().map(Option::as_ref).collect();
             let outs: SmallVec<[Option<&Array>; 1]> = targets.iter().map(Option::as_ref).collect();
-            dispatch(&Call {
+            let call = Call {
                 op,
                 inputs: &refs,
                 attrs,
                 outs: &outs,
                 dtype,
-            })
+            };
+            dispatch_into(&call, outputs)
         };
         let result = if may_wait { py.detach(body) } else { body() };
         return result.map_err(|e| raise(py, e));
     }
     // No Python code runs from here to the end of the call, so the arrays can be looked at where they are.
-    let mut outputs = Outputs::new();
     let result = convert::with_arrays(inputs, |refs| {
         let call = Call {
             op,
@@ -461,10 +473,7 @@ pub fn run(
             outs: &[],
             dtype,
         };
-        dispatch_into(&call, &mut outputs)
+        dispatch_into(&call, outputs)
     });
-    match result {
-        Ok(()) => Ok(outputs),
-        Err(error) => Err(raise(py, error)),
-    }
+    result.map_err(|error| raise(py, error))
 }

@@ -23,11 +23,17 @@ use crate::{exchange, lists};
 pub enum In<'py> {
     /// The caller's object.
     Held(Bound<'py, PyArray>),
-    /// Made for this call.
-    Made(Array),
+    /// Made for this call. It is boxed, so that moving an argument moves two words.
+    Made(Box<Array>),
 }
 
 impl<'py> In<'py> {
+    /// An array made for this call.
+    #[inline]
+    pub fn made(array: Array) -> In<'py> {
+        In::Made(Box::new(array))
+    }
+
     /// The caller's object, if the argument is one.
     pub fn held(&self) -> Option<&Bound<'py, PyArray>> {
         match self {
@@ -36,11 +42,19 @@ impl<'py> In<'py> {
         }
     }
 
+    /// The dtype of the array.
+    pub fn dtype(&self) -> DType {
+        match self {
+            In::Held(object) => object.get().with(object.py(), Array::dtype),
+            In::Made(array) => array.dtype(),
+        }
+    }
+
     /// The array; a cheap copy that shares the elements.
     pub fn array(&self) -> Array {
         match self {
             In::Held(object) => object.get().array(object.py()),
-            In::Made(array) => array.clone(),
+            In::Made(array) => Array::clone(array),
         }
     }
 }
@@ -58,7 +72,7 @@ pub fn with_arrays<R>(inputs: &[Option<In>], look: impl FnOnce(&[Option<&Array>]
     let mut refs = SmallVec::<[Option<&Array>; 4]>::new();
     for (i, x) in inputs.iter().enumerate() {
         refs.push(match x {
-            Some(In::Made(array)) => Some(array),
+            Some(In::Made(array)) => Some(&**array),
             _ => held[i].as_deref(),
         });
     }
@@ -162,7 +176,7 @@ pub fn operand<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<In<'py>>> {
     }
     if is_list(object) {
         let array = exchange::from_object(object, None, exchange::Sharing::Allowed)?;
-        return Ok(Some(In::Made(array)));
+        return Ok(Some(In::made(array)));
     }
     if let Some((value, dtype)) = numpy_number(object)? {
         return made(py, Array::scalar(value, dtype)).map(Some);
@@ -174,7 +188,7 @@ pub fn operand<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<In<'py>>> {
     }
     if exchange::is_array_like(object) || lists::is_nested(object) {
         let array = exchange::from_object(object, None, exchange::Sharing::Allowed)?;
-        return Ok(Some(In::Made(array)));
+        return Ok(Some(In::made(array)));
     }
     Ok(None)
 }
@@ -191,7 +205,7 @@ pub fn value_for<'py>(object: &Bound<'py, PyAny>, dtype: DType) -> PyResult<In<'
     }
     if is_list(object) {
         let array = exchange::from_object(object, Some(dtype), exchange::Sharing::Allowed)?;
-        return Ok(In::Made(array));
+        return Ok(In::made(array));
     }
     if let Some((value, own)) = numpy_number(object)? {
         return made(py, Array::scalar(value, own));
@@ -201,7 +215,7 @@ pub fn value_for<'py>(object: &Bound<'py, PyAny>, dtype: DType) -> PyResult<In<'
         true => exchange::from_foreign(object, Some(dtype))?,
         false => exchange::from_object(object, Some(dtype), exchange::Sharing::Allowed)?,
     };
-    Ok(In::Made(array))
+    Ok(In::made(array))
 }
 
 /// Whether it is a list or a tuple, of no derived class.
@@ -211,7 +225,7 @@ pub fn is_list(object: &Bound<'_, PyAny>) -> bool {
 }
 
 fn made(py: Python<'_>, array: mxnet::ops::Result<Array>) -> PyResult<In<'_>> {
-    array.map(In::Made).map_err(|error| raise(py, error))
+    array.map(In::made).map_err(|error| raise(py, error))
 }
 
 /// An argument for an array parameter.
@@ -233,7 +247,7 @@ pub fn array_argument<'py>(
         Some(In::Made(array)) => {
             check_wide(py, op, &array)?;
             if param.strong && promotion() == Promotion::NumPy {
-                return Ok(Some(In::Made(strong(array))));
+                return Ok(Some(In::made(strong(*array))));
             }
             Ok(Some(In::Made(array)))
         }
@@ -424,10 +438,11 @@ pub fn attribute(
             Value::Str(text.into())
         }
         ParamKind::Choice(words) => {
-            let text = object.extract::<String>().map_err(|_| wrong("text"))?;
+            let text = object.cast::<PyString>().map_err(|_| wrong("text"))?;
+            let text = text.to_str().map_err(|_| wrong("text"))?;
             // Letters are taken in either case: the order 'f' is 'F'.
             let same =
-                |word: &str| word == text || text.len() == 1 && word.eq_ignore_ascii_case(&text);
+                |word: &str| word == text || text.len() == 1 && word.eq_ignore_ascii_case(text);
             match words.iter().find(|word| same(word)) {
                 Some(word) => Value::Word(word),
                 None => {
@@ -456,8 +471,18 @@ fn overflow_or(py: Python<'_>, error: PyErr, other: impl FnOnce() -> PyErr) -> P
 }
 
 /// An integer, by `__index__`.
+#[inline]
 pub fn integer(object: &Bound<'_, PyAny>) -> PyResult<i64> {
-    object.extract::<i64>()
+    // SAFETY: a live object.
+    if unsafe { ffi::PyLong_CheckExact(object.as_ptr()) } == 0 {
+        return object.extract::<i64>();
+    }
+    // SAFETY: an int; the thread is attached, as the object shows.
+    let value = unsafe { ffi::PyLong_AsLongLong(object.as_ptr()) };
+    match value {
+        -1 => PyErr::take(object.py()).map_or(Ok(-1), Err),
+        value => Ok(value),
+    }
 }
 
 /// Whether it is a sequence that is no tuple: no axes to reduce.
@@ -476,7 +501,7 @@ pub fn integers(object: &Bound<'_, PyAny>) -> PyResult<Option<SmallVec<[i64; 4]>
             if item.is_exact_instance_of::<PyBool>() {
                 return Ok(None);
             }
-            match item.extract::<i64>() {
+            match integer(&item) {
                 Ok(value) => values.push(value),
                 Err(error) if error.is_instance_of::<PyOverflowError>(object.py()) => {
                     return Err(error);
@@ -653,7 +678,9 @@ pub fn known_dtype(object: &Bound<'_, PyAny>) -> PyResult<Option<DType>> {
 /// A data type from a NumPy dtype, a scalar type, a Python type or a name.
 pub fn dtype(object: &Bound<'_, PyAny>) -> PyResult<DType> {
     let py = object.py();
-    if let Some(dtype) = known_dtype(object)? {
+    if object.is_exact_instance_of::<PyString>() {
+        // A name, most often, which no known object is.
+    } else if let Some(dtype) = known_dtype(object)? {
         return Ok(dtype);
     }
     if let Ok(text) = object.cast::<PyString>()

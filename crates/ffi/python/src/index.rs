@@ -3,7 +3,7 @@
 use std::mem::MaybeUninit;
 
 use mxnet::ops::interp::Flags;
-use mxnet::ops::{Array, Lone, Quick, duplicate, index};
+use mxnet::ops::{Array, Lone, Quick, index};
 use mxnet::tensor::{Cut, DType, Dims, IndexItem, Layout, Scalar};
 use pyo3::PyTypeInfo;
 use pyo3::exceptions::{PyIndexError, PyOverflowError, PyTypeError};
@@ -270,12 +270,8 @@ fn finished(slf: &Bound<'_, PyArray>, array: Array) -> PyResult<Py<PyArray>> {
     if array.ndim() > 0 {
         return PyArray::wrap_of(py, array, slf);
     }
-    let copy = match duplicate(&array, array.dtype()) {
-        Ok(Some(copy)) => Ok(copy),
-        Ok(None) => array.copy(),
-        Err(error) => Err(error),
-    };
-    PyArray::wrap_result(py, copy.map_err(|error| raise(py, error))?)
+    let copy = array.copy().map_err(|error| raise(py, error))?;
+    PyArray::wrap_result(py, copy)
 }
 
 /// Whether nobody records or traces what is done with the array.

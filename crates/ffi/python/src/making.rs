@@ -1,6 +1,6 @@
 //! Making arrays: `array`, `asarray` and their kin.
 
-use mxnet::ops::{Array, dtype_of_number, duplicate, duplicate_fortran, interp};
+use mxnet::ops::{Array, dtype_of_number, interp};
 use mxnet::tensor::{DType, Device, MAX_NDIM, Scalar, default_float};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -214,14 +214,23 @@ fn given_back(
     Ok(x.map(|x| x.clone().into_any().unbind()))
 }
 
-/// A copy of a small array whose elements lie in C order.
+/// A copy of an array with its axes in this order; `None` if the call might wait or somebody looks on.
+#[inline]
+fn copied_in(x: &Array, order: &str) -> mxnet::ops::Result<Option<Array>> {
+    if x.is_weak() || !interp::Flags::current().may_move() || crate::engine::may_wait() {
+        return Ok(None);
+    }
+    x.copy_in(order).map(Some)
+}
+
+/// A copy of an array whose elements lie in C order.
 #[inline]
 fn copied(x: &Bound<'_, PyArray>) -> PyResult<Option<Py<PyArray>>> {
     let py = x.py();
     let copy = {
         let x = x.get().look(py);
         match x.layout().is_contiguous() {
-            true => duplicate(&x, x.dtype()).map_err(|error| raise(py, error))?,
+            true => copied_in(&x, "C").map_err(|error| raise(py, error))?,
             false => None,
         }
     };
@@ -381,7 +390,7 @@ pub fn asfortranarray(
     make(a, &Wanted { ndmin: 1, ..wanted })
 }
 
-/// The array itself, or a copy if it is small, in Fortran order. `None`: take the general way.
+/// The array itself, or a copy, in Fortran order. `None`: take the general way.
 fn fortran(x: &Bound<'_, PyArray>) -> PyResult<Option<Py<PyArray>>> {
     let py = x.py();
     let copy = {
@@ -389,7 +398,7 @@ fn fortran(x: &Bound<'_, PyArray>) -> PyResult<Option<Py<PyArray>>> {
         match look.ndim() {
             0 => return Ok(None),
             _ if look.layout().is_fortran() => return Ok(Some(x.clone().unbind())),
-            _ => duplicate_fortran(&look).map_err(|error| raise(py, error))?,
+            _ => copied_in(&look, "F").map_err(|error| raise(py, error))?,
         }
     };
     copy.map(|copy| PyArray::wrap(py, copy)).transpose()

@@ -158,7 +158,7 @@ fn general(py: Python<'_>, op: &'static OpDef, operands: [Option<In>; 2]) -> PyR
     call::finish(
         py,
         op,
-        call::run(py, op, &operands, &Attrs::none(), &[], None)?,
+        &mut call::run(py, op, &operands, &Attrs::none(), &[], None)?,
     )
 }
 
@@ -311,5 +311,10 @@ pub fn unary(slf: &Bound<'_, PyArray>, op: &'static OpDef) -> PyResult<Py<PyAny>
             dtype: None,
         })
     });
-    call::finish_of(py, op, result.map_err(|error| raise(py, error))?, [slf])
+    call::finish_of(
+        py,
+        op,
+        &mut result.map_err(|error| raise(py, error))?,
+        [slf],
+    )
 }

@@ -1,5 +1,7 @@
 //! Boolean masks as index arrays, and index arrays as one-hot rows.
 
+use smallvec::SmallVec;
+
 use super::with_size;
 use crate::reduce::Source;
 use crate::reduce::count_bytes;
@@ -11,13 +13,25 @@ use crate::{Elem, Threads};
 const CHUNK: usize = 16 * 1024;
 /// Truth values looked at together.
 const PIECE: usize = 1024;
+/// Up to so many are looked at once only.
+const FEW: usize = 256;
 
-/// Finds the elements of `src` that are not zero, in C order: writes their index on axis k to `out[k]` (contiguous) and returns how many
-/// there are. With `out` empty it only counts. One pointer and a `shape` of one axis give flat positions.
+/// Where results go, one pointer an axis.
+pub type Places = SmallVec<[*mut i64; 4]>;
+
+/// Finds the elements of `src` that are not zero, in C order, and asks `places` where so many positions go: index k of each is written to place k. No
+/// places: they are only counted. One place and a `shape` of one axis give flat positions. Returns how many there are.
+///
+/// # Errors
+/// What `places` reports.
 ///
 /// # Safety
-/// Every element of `src` can be read; `out` is empty, or has one pointer per axis with room for as many `i64` as there are results.
-pub unsafe fn nonzero(threads: &dyn Threads, src: &Source, out: &[*mut i64]) -> usize {
+/// Every element of `src` can be read; there are no places, or one per axis with room for as many `i64` as there are results.
+pub unsafe fn nonzero<E>(
+    threads: &dyn Threads,
+    src: &Source,
+    places: impl FnOnce(usize) -> Result<Places, E>,
+) -> Result<usize, E> {
     let mut axes: Axes = src
         .shape
         .iter()
@@ -29,38 +43,55 @@ pub unsafe fn nonzero(threads: &dyn Threads, src: &Source, out: &[*mut i64]) -> 
     let load = truth_of(src.elem);
     let stride = axes.last().map_or(src.elem.size() as isize, |a| a.src);
     let from = src.ptr as usize;
-    let chunks = n.div_ceil(CHUNK);
-    // Truth values of elements `start..end`, in pieces.
-    let pieces = |chunk: usize, each: &mut dyn FnMut(usize, &[u8])| {
-        let (mut at, end) = (chunk * CHUNK, n.min((chunk + 1) * CHUNK));
-        let mut walk = Walk::new(&axes, at);
-        let mut truths = [0u8; PIECE];
-        while at < end {
-            let mut filled = 0;
-            while filled < truths.len().min(end - at) {
-                let (offset, left) = walk.run();
-                let m = left.min(truths.len().min(end - at) - filled);
-                // SAFETY: the run lies inside the source, and `m` values fit.
-                unsafe {
-                    load(
-                        (from as *const u8).offset(offset),
-                        stride,
-                        m,
-                        truths.as_mut_ptr().add(filled),
-                    )
-                };
-                walk.advance(m);
-                filled += m;
+    // Truth values of elements `start..end`, in pieces as long as `truths`.
+    let pieces =
+        |(mut at, end): (usize, usize), truths: &mut [u8], each: &mut dyn FnMut(usize, &[u8])| {
+            let mut walk = Walk::new(&axes, at);
+            while at < end {
+                let mut filled = 0;
+                while filled < truths.len().min(end - at) {
+                    let (offset, left) = walk.run();
+                    let m = left.min(truths.len().min(end - at) - filled);
+                    // SAFETY: the run lies inside the source, and `m` values fit.
+                    unsafe {
+                        load(
+                            (from as *const u8).offset(offset),
+                            stride,
+                            m,
+                            truths.as_mut_ptr().add(filled),
+                        )
+                    };
+                    walk.advance(m);
+                    filled += m;
+                }
+                each(at, &truths[..filled]);
+                at += filled;
             }
-            each(at, &truths[..filled]);
-            at += filled;
+        };
+    if n <= FEW {
+        // One look finds all, for which nothing is allocated.
+        let (mut found, mut total) = ([0_u16; FEW + 8], 0);
+        let mut truths = [0; FEW];
+        if axes.len() < 2 {
+            // SAFETY: the elements of one axis, and room for the truth values of all.
+            unsafe { load(src.ptr, stride, n, truths.as_mut_ptr()) };
+            total = true_positions(&truths[..n], &mut found);
+        } else {
+            pieces((0, n), &mut truths, &mut |_, truths| {
+                total = true_positions(truths, &mut found)
+            });
         }
-    };
+        // SAFETY: the caller's places have room for so many.
+        unsafe { write_positions(&places(total)?, src.shape, 0, 0, &found[..total]) };
+        return Ok(total);
+    }
+    let chunks = n.div_ceil(CHUNK);
+    let ends = |chunk: usize| (chunk * CHUNK, n.min((chunk + 1) * CHUNK));
     let mut starts = vec![0usize; chunks];
     let base = starts.as_mut_ptr() as usize;
     split(threads, chunks, n, &|chunk| {
         let mut found = 0;
-        pieces(chunk, &mut |_, truths| {
+        pieces(ends(chunk), &mut [0; PIECE], &mut |_, truths| {
             found += truths.iter().map(|&t| t as u32).sum::<u32>() as usize
         });
         // SAFETY: every task writes its own entry.
@@ -70,22 +101,29 @@ pub unsafe fn nonzero(threads: &dyn Threads, src: &Source, out: &[*mut i64]) -> 
     for start in &mut starts {
         total += std::mem::replace(start, total);
     }
-    if out.is_empty() {
-        return total;
+    let places = Lent(places(total)?);
+    if places.0.is_empty() || total == 0 {
+        return Ok(total);
     }
-    let targets: Vec<usize> = out.iter().map(|&p| p as usize).collect();
     split(threads, chunks, n, &|chunk| {
+        let places = &places;
         let mut to = starts[chunk];
         let mut found = [0_u16; PIECE + 8];
-        pieces(chunk, &mut |at, truths| {
+        pieces(ends(chunk), &mut [0; PIECE], &mut |at, truths| {
             let count = true_positions(truths, &mut found);
             // SAFETY: results `to..to + count` are this piece's, and there is room for all.
-            unsafe { write_positions(&targets, src.shape, to, at, &found[..count]) };
+            unsafe { write_positions(&places.0, src.shape, to, at, &found[..count]) };
             to += count;
         });
     });
-    total
+    Ok(total)
 }
+
+/// Places that several threads write to, each its own results.
+struct Lent(Places);
+
+// SAFETY: no two tasks write one result.
+unsafe impl Sync for Lent {}
 
 /// For every byte, the positions of its bits, lowest first, and zeros behind them.
 const BITS: [[u16; 8]; 256] = {
@@ -106,8 +144,8 @@ const BITS: [[u16; 8]; 256] = {
 };
 
 /// Writes the positions of the ones among `truths`, which are 0 or 1, to the start of `found` and returns their number.
-fn true_positions(truths: &[u8], found: &mut [u16; PIECE + 8]) -> usize {
-    debug_assert!(truths.len() <= PIECE);
+fn true_positions(truths: &[u8], found: &mut [u16]) -> usize {
+    assert!(truths.len() + 8 <= found.len());
     let (words, rest) = truths.as_chunks::<8>();
     let mut count = 0;
     for (k, word) in words.iter().enumerate() {
@@ -132,7 +170,13 @@ fn true_positions(truths: &[u8], found: &mut [u16; PIECE + 8]) -> usize {
 ///
 /// # Safety
 /// Every target has room for these results; the elements exist.
-unsafe fn write_positions(targets: &[usize], shape: &[usize], to: usize, at: usize, found: &[u16]) {
+unsafe fn write_positions(
+    targets: &[*mut i64],
+    shape: &[usize],
+    to: usize,
+    at: usize,
+    found: &[u16],
+) {
     let (Some((&last, targets)), Some((&len, shape))) = (targets.split_last(), shape.split_last())
     else {
         return;
@@ -140,7 +184,7 @@ unsafe fn write_positions(targets: &[usize], shape: &[usize], to: usize, at: usi
     if targets.is_empty() {
         for (i, &step) in found.iter().enumerate() {
             // SAFETY: the caller's.
-            unsafe { *(last as *mut i64).add(to + i) = (at + step as usize) as i64 };
+            unsafe { *last.add(to + i) = (at + step as usize) as i64 };
         }
         return;
     }
@@ -153,13 +197,13 @@ unsafe fn write_positions(targets: &[usize], shape: &[usize], to: usize, at: usi
             start = row * len;
         }
         // SAFETY: the caller's.
-        unsafe { *(last as *mut i64).add(to + i) = (position - start) as i64 };
+        unsafe { *last.add(to + i) = (position - start) as i64 };
         let mut rest = row;
         for (k, (&target, &len)) in targets.iter().zip(shape).enumerate().rev() {
             // The first axis takes what is left.
             let index = if k == 0 { rest } else { rest % len };
             // SAFETY: as above.
-            unsafe { *(target as *mut i64).add(to + i) = index as i64 };
+            unsafe { *target.add(to + i) = index as i64 };
             rest /= if k == 0 { 1 } else { len };
         }
     }

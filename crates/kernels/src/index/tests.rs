@@ -281,11 +281,13 @@ fn masks_become_index_arrays() {
         });
         let want: Vec<Vec<usize>> = indices(&shape).filter(|i| x.at(i).0 != 0.0).collect();
         // SAFETY: the view lies in its buffer.
-        assert_eq!(unsafe { nonzero(&Serial, &x.source(), &[]) }, want.len());
+        let counted = unsafe { nonzero(&Serial, &x.source(), |_| Ok::<_, ()>(Places::new())) };
+        assert_eq!(counted, Ok(want.len()));
         let mut out = vec![vec![0i64; want.len()]; shape.len()];
-        let targets: Vec<*mut i64> = out.iter_mut().map(|o| o.as_mut_ptr()).collect();
+        let targets: Places = out.iter_mut().map(|o| o.as_mut_ptr()).collect();
         // SAFETY: there is room for all results on every axis.
-        unsafe { nonzero(&Spawn(3), &x.source(), &targets) };
+        let found = unsafe { nonzero(&Spawn(3), &x.source(), |_| Ok::<_, ()>(targets)) };
+        assert_eq!(found, Ok(want.len()));
         for (n, at) in want.iter().enumerate() {
             assert!(at.iter().zip(&out).all(|(&i, o)| o[n] == i as i64));
         }
@@ -321,5 +323,6 @@ fn one_hot_rows_leave_out_of_range_indices_off() {
         strides: &[8],
     };
     // SAFETY: nothing is read.
-    assert_eq!(unsafe { nonzero(&Serial, &none, &[]) }, 0);
+    let found = unsafe { nonzero(&Serial, &none, |_| Ok::<_, ()>(Places::new())) };
+    assert_eq!(found, Ok(0));
 }

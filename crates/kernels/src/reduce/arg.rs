@@ -19,6 +19,8 @@ pub enum Extreme {
 
 /// Bytes of one block of a row, and of one row of columns.
 const BLOCK_BYTES: usize = 8 * 1024;
+/// Values that are looked at one after the other.
+const FEW: usize = 16;
 /// Columns looked at side by side.
 const COLUMNS: usize = 256;
 /// Elements of one segment of a long row.
@@ -188,6 +190,16 @@ by_isa! {
     unsafe fn row [A: Stepped, O: Fold<A>] [A, O] (x: *const u8, n: usize, best: *mut u8, has_best: bool) -> Option<usize> {
         // SAFETY: the caller gives `n` values and room for one.
         let (x, best) = unsafe { (std::slice::from_raw_parts(x.cast::<A>(), n), &mut *best.cast::<A>()) };
+        if n <= FEW {
+            // Finding out how to go over few values takes longer than to go over them.
+            let (mut at, mut has_best) = (None, has_best);
+            for (i, &value) in x.iter().enumerate() {
+                if !has_best || replaces::<A, O>(*best, value) {
+                    (*best, at, has_best) = (value, Some(i), true);
+                }
+            }
+            return at;
+        }
         if let Some((at, extreme)) = A::best::<O>(x) {
             let is_best = !has_best || replaces::<A, O>(*best, extreme);
             if is_best {
@@ -363,7 +375,7 @@ pub unsafe fn arg_reduce_small(
         Extreme::Max => kernel::<Max>(elem),
     };
     let size = elem.size();
-    let mut best: [Value; MOST] = [[0; 2]; MOST];
+    let mut best = MaybeUninit::<[Value; MOST]>::uninit();
     let best = best.as_mut_ptr().cast::<u8>();
     for i in 0..outer {
         // SAFETY: 1. block `i` of `n * inner` elements lies inside the source, its `inner` positions inside the output. 2. `best` has room

@@ -32,6 +32,9 @@ pub(crate) fn normalise(axes: &mut Axes, src: &mut *const u8, dst: &mut *mut u8)
 
 /// Joins neighbours where one stride continues the other, keeping the order.
 pub(crate) fn join(axes: &mut Axes) {
+    if matches!(axes[..], [] | [Axis { len: 2.., .. }]) {
+        return;
+    }
     let mut kept: Axes = SmallVec::new();
     for &a in axes.iter().filter(|a| a.len != 1) {
         match kept.last_mut() {

@@ -14,6 +14,9 @@ pub enum Side {
     Right,
 }
 
+/// Values that are looked up one after the other.
+const FEW: usize = 16;
+
 /// Writes to `out`, for each of `m` values, the position in the `n` ascending elements at `sorted` where it would be inserted.
 ///
 /// # Safety
@@ -30,6 +33,25 @@ pub unsafe fn search_sorted(
     out: *mut i64,
 ) {
     with_keys!(elem, T => {
+        if m <= FEW {
+            // Making keys of all elements takes longer than to look at some.
+            // SAFETY: the caller's.
+            let (sorted, values, out) = unsafe {
+                (
+                    std::slice::from_raw_parts(sorted.cast::<T>(), n),
+                    std::slice::from_raw_parts(values.cast::<T>(), m),
+                    std::slice::from_raw_parts_mut(out, m),
+                )
+            };
+            for (value, out) in values.iter().zip(out) {
+                let word = value.word();
+                *out = match side {
+                    Side::Left => sorted.partition_point(|x| x.word() < word),
+                    Side::Right => sorted.partition_point(|x| x.word() <= word),
+                } as i64;
+            }
+            return;
+        }
         // SAFETY: the caller's.
         let sorted = unsafe { Sorted::new(std::slice::from_raw_parts(sorted.cast::<T>(), n)) };
         each_chunk(threads, values.cast::<T>(), m, out, &|values, out| sorted.places(side, values, out));

@@ -1,6 +1,6 @@
 //! Arrays with all elements equal, or undefined.
 
-use mxnet_tensor::{DType, Device, Dims, Kind, Scalar, Tensor, default_float};
+use mxnet_tensor::{DType, Device, Dims, Kind, Scalar, default_float};
 use smallvec::SmallVec;
 
 use crate::args::{Param, ParamKind, Value};
@@ -9,11 +9,9 @@ use crate::error::Result;
 use crate::interp::{Flags, current_device};
 use crate::invoke::invoke1;
 use crate::laid::{axes_in_order, inverse};
-use crate::opdef::{
-    Cost, Cpu, Cuda, Filling, Floats, Grad, Known, Onnx, OpDef, Probe, Short, Sole, Surface, one_of,
-};
+use crate::opdef::{Cost, Cpu, Cuda, Floats, Grad, Onnx, OpDef, Probe, Sole, Surface, one_of};
 use crate::types::{dtype_of_number, out_of_bounds};
-use crate::{Array, Outputs, constant, cpu};
+use crate::{Array, Outputs, cpu};
 
 /// Which axis runs fastest in memory: the last, the first, or as in the array at hand.
 const ORDERS: &[&str] = &["C", "F", "A", "K"];
@@ -30,7 +28,26 @@ const CONSTANT: OpDef = OpDef {
         Param::optional("device", ParamKind::Device).keyword(),
         Param::optional_array("like").keyword(),
     ],
+    infer: |cx| {
+        let like = cx.opt(cx.op.array_params().count() - 1);
+        if like.is_some_and(Array::is_weak) {
+            return Err(cx.dtype_error("`like` must be an array, not a number"));
+        }
+        one_of(
+            dims(cx.op.name, cx.ints("shape"))?,
+            cx.dtype("dtype").unwrap_or_else(default_float),
+        )
+    },
+    order: Some(|cx| {
+        let ndim = cx.ints("shape").len();
+        (cx.str("order") == "F").then(|| (0..ndim).rev().collect())
+    }),
     grad: Grad::Stop("it depends on no array"),
+    onnx: Onnx::Node {
+        ty: "ConstantOfShape",
+        since: 9,
+    },
+    cost: Cost::PerKiB(30),
     probe: Probe::calls(&[
         "(2, 3)",
         "()",
@@ -40,7 +57,7 @@ const CONSTANT: OpDef = OpDef {
         "(2,), dtype='complex64'",
         "(2, 3), order='F'",
     ]),
-    ..OpDef::COMPOSITE
+    ..OpDef::DEFAULT
 };
 
 /// Zeros.
@@ -56,8 +73,10 @@ pub static ZEROS: OpDef = OpDef {
         >>> np.zeros(2, dtype='int64')
         array([0, 0])
     ",
-    cpu: Cpu::Composite(|cx| new(cx, default_float(), Content::Zeros)),
-    short: Short::Constant(Filling::Value(0)),
+    cpu: Cpu::Kernel(|_| Ok(())),
+    zeroed: true,
+    cost: Cost::PerKiB(0),
+    cuda: Cuda::Expr("0"),
     ..CONSTANT
 };
 
@@ -74,8 +93,11 @@ pub static ONES: OpDef = OpDef {
         >>> np.ones(3, dtype=bool)
         array([ True,  True,  True])
     ",
-    cpu: Cpu::Composite(|cx| new(cx, default_float(), Content::Number(Scalar::I64(1)))),
-    short: Short::Constant(Filling::Value(1)),
+    cpu: Cpu::Kernel(|cx| {
+        cpu::fill(cx.output(0), Scalar::I64(1), cx.threads);
+        Ok(())
+    }),
+    cuda: Cuda::Expr("1"),
     ..CONSTANT
 };
 
@@ -90,8 +112,9 @@ pub static EMPTY: OpDef = OpDef {
         >>> x.shape
         (2, 3)
     ",
-    cpu: Cpu::Composite(|cx| new(cx, default_float(), Content::Nothing)),
-    short: Short::Constant(Filling::Nothing),
+    cpu: Cpu::Kernel(|_| Ok(())),
+    cost: Cost::PerKiB(0),
+    cuda: Cuda::Expr("0"),
     ..CONSTANT
 };
 
@@ -135,8 +158,10 @@ pub static FULL: OpDef = OpDef {
         };
         new(cx, natural, Content::of(value))
     }),
-    short: Short::Constant(Filling::Given),
+    cuda: Cuda::Derived,
     grad: Grad::Derived,
+    onnx: Onnx::Composite,
+    cost: OpDef::COMPOSITE.cost,
     probe: Probe::calls(&[
         "(2, 3), 1.5",
         "(), 7",
@@ -201,7 +226,6 @@ pub static ZEROS_LIKE: OpDef = OpDef {
                [0, 0]])
     ",
     cpu: Cpu::Composite(|cx| alike(cx, Content::Zeros)),
-    short: Short::Single(|a| like(a, Some(Scalar::I64(0)))),
     ..LIKE
 };
 
@@ -215,7 +239,6 @@ pub static ONES_LIKE: OpDef = OpDef {
         array([1., 1.])
     ",
     cpu: Cpu::Composite(|cx| alike(cx, Content::Number(Scalar::I64(1)))),
-    short: Short::Single(|a| like(a, Some(Scalar::I64(1)))),
     ..LIKE
 };
 
@@ -244,7 +267,6 @@ pub static EMPTY_LIKE: OpDef = OpDef {
         (2, 3)
     ",
     cpu: Cpu::Composite(|cx| alike(cx, Content::Nothing)),
-    short: Short::Single(|a| like(a, None)),
     ..LIKE
 };
 
@@ -304,20 +326,9 @@ pub static ZEROED: OpDef = OpDef {
         Param::required("device", ParamKind::Device),
     ],
     doc: "Zeros in C order.",
-    infer: |cx| {
-        let shape = dims(cx.op.name, cx.ints("shape"))?;
-        one_of(shape, cx.dtype("dtype").unwrap_or_else(default_float))
-    },
-    cpu: Cpu::Eager(
-        |cx| {
-            // Large blocks come zeroed from the system, untouched until they are used.
-            let shape = dims(cx.op.name, cx.ints("shape"))?;
-            let dtype = cx.dtype("dtype").unwrap_or_else(default_float);
-            let device = cx.device("device").unwrap_or_else(current_device);
-            cx.done(Array::from_tensor(Tensor::zeros(&shape, dtype, device)?))
-        },
-        Known::ByRule,
-    ),
+    cpu: Cpu::Kernel(|_| Ok(())),
+    zeroed: true,
+    cost: Cost::PerKiB(0),
     cuda: Cuda::Expr("0"),
     probe: Probe::calls(&[
         "(2, 3), 'float32', 'cpu(0)'",
@@ -504,14 +515,6 @@ fn missing(cx: &CompositeCx, dtype: Option<DType>) -> Result<Content<'static>> {
         Some(Kind::Integer) => Err(cx.dtype_error("None is no integer")),
         None => Err(cx.dtype_error("None is a number only with a `dtype` of floats")),
     }
-}
-
-/// An array with the shape, dtype and order of axes of another one, small unless its elements are undefined. `None`: take the general way.
-fn like(a: &Array, value: Option<Scalar>) -> Result<Option<Array>> {
-    if a.is_weak() || a.device() != current_device() || !a.layout().is_contiguous() {
-        return Ok(None);
-    }
-    constant(a.shape(), value, a.dtype())
 }
 
 /// A constant like the first input.

@@ -1,23 +1,18 @@
-//! Truth values as the bits of bytes: `packbits` and `unpackbits`, and the operators along the last axis that they are made of.
+//! Truth values as the bits of bytes: `packbits` and `unpackbits`.
 #![allow(unsafe_code)]
 
-use mxnet_kernels::Elem;
+use mxnet_kernels::Serial;
 use mxnet_kernels::bits::{BitOrder, pack, unpack};
-use mxnet_kernels::cast::Cast;
-use mxnet_tensor::{DType, Dims, Scalar};
+use mxnet_tensor::{DType, Dims, Tensor, normalize_axis};
 
-use crate::args::{Param, ParamKind, Value};
-use crate::cx::{CallCx, CompositeCx, KernelCx};
+use crate::args::{Param, ParamKind};
+use crate::cpu;
+use crate::cx::{CallCx, KernelCx};
 use crate::error::Result;
-use crate::index::dense;
-use crate::invoke::invoke1;
-use crate::launch::{Pool, elem};
 use crate::nn::operand;
-use crate::opdef::{Cost, Cpu, Grad, Inferred, OpDef, Probe, Short, Surface, one_of};
-use crate::shape::{moveaxis, narrow, pad_with};
-use crate::{Array, Outputs, quick};
+use crate::opdef::{Cost, Cpu, Grad, OpDef, Probe, Surface, one_of};
 
-pub(crate) static OPS: &[&OpDef] = &[&PACKBITS, &UNPACKBITS, &PACK_BITS, &UNPACK_BITS];
+pub(crate) static OPS: &[&OpDef] = &[&PACKBITS, &UNPACKBITS];
 
 /// Bytes of bits, along any axis.
 pub static PACKBITS: OpDef = OpDef {
@@ -52,11 +47,29 @@ pub static PACKBITS: OpDef = OpDef {
         >>> np.packbits(np.array([1, 0, 1]))
         array([160], dtype=uint8)
     ",
-    short: Short::Along(|x, axis| match axis {
-        None => pack_few(x),
-        Some(_) => Ok(None),
+    infer: |cx| {
+        let (mut shape, axis) = rows_of(cx.shape(0), cx.opt_int("axis"))?;
+        if cx.dtype_of(0).is_inexact() {
+            return Err(cx.dtype_error(format!(
+                "expected an array of integers or truth values, found {}",
+                cx.dtype_of(0).name()
+            )));
+        }
+        shape[axis] = shape[axis].div_ceil(8);
+        one_of(shape, DType::U8)
+    },
+    cpu: Cpu::Kernel(|cx| {
+        let one_byte = match cx.input(0).dtype() {
+            dtype if dtype.size() == 1 => dtype,
+            _ => DType::Bool,
+        };
+        by_rows(cx, one_byte, |x, out, n, _| {
+            let (rows, order) = (x.len() / n, order(cx));
+            // SAFETY: the rows are dense, of one byte an element; the results have `rows` rows of `n / 8` bytes, rounded up, known to nobody else.
+            unsafe { pack(cx.threads, order, rows, n, x.data_ptr(), out.data_ptr()) };
+        })
     }),
-    cpu: Cpu::Composite(|cx| along_axis(cx, &PACK_BITS, None)),
+    cost: Cost::PerKiB(60),
     grad: Grad::Stop("bits have no slope"),
     probe: Probe::calls(&[
         "b((3, 19))",
@@ -64,8 +77,9 @@ pub static PACKBITS: OpDef = OpDef {
         "b((2, 8, 3)), 1, 'little'",
         "b((2, 0))",
         "i((3, 9), 3), -1",
+        "i((3, 9, 2), 3), 0, 'little'",
     ]),
-    ..OpDef::COMPOSITE
+    ..OpDef::DEFAULT
 };
 
 /// Bits of bytes, along any axis.
@@ -104,11 +118,44 @@ pub static UNPACKBITS: OpDef = OpDef {
         >>> np.unpackbits(np.array([160], dtype='uint8'), count=3)
         array([1, 0, 1], dtype=uint8)
     ",
-    short: Short::Along(|x, axis| match axis {
-        None => unpack_few(x),
-        Some(_) => Ok(None),
+    infer: |cx| {
+        let (mut shape, axis) = rows_of(cx.shape(0), cx.opt_int("axis"))?;
+        if cx.dtype_of(0) != DType::U8 {
+            return Err(cx.dtype_error(format!(
+                "`a` must be uint8, found {}",
+                cx.dtype_of(0).name()
+            )));
+        }
+        shape[axis] = kept(cx, 8 * shape[axis])?;
+        one_of(shape, DType::U8)
+    },
+    cpu: Cpu::Kernel(|cx| {
+        by_rows(cx, DType::U8, |x, out, n, width| {
+            let order = order(cx);
+            if width == 8 * n {
+                // SAFETY: the rows are dense; the results have eight bytes for each of theirs, known to nobody else.
+                unsafe { unpack(cx.threads, order, x.len(), x.data_ptr(), out.data_ptr()) };
+                return;
+            }
+            // Of each row its first bits, and zeros where there are no more.
+            let (whole, rest) = (n.min(width / 8), width % 8);
+            for row in 0..out.len() / width {
+                // SAFETY: as above: row by row, of which the last byte may be kept in part.
+                unsafe {
+                    let from = x.data_ptr().add(row * n);
+                    let to = out.data_ptr().add(row * width);
+                    to.write_bytes(0, width);
+                    unpack(&Serial, order, whole, from, to);
+                    if whole < n && rest > 0 {
+                        let mut last = [0_u8; 8];
+                        unpack(&Serial, order, 1, from.add(whole), last.as_mut_ptr());
+                        to.add(8 * whole)
+                            .copy_from_nonoverlapping(last.as_ptr(), rest);
+                    }
+                }
+            }
+        })
     }),
-    cpu: Cpu::Composite(|cx| along_axis(cx, &UNPACK_BITS, cx.opt_int("count"))),
     probe: Probe::calls(&[
         "i((3, 4), 256).astype('uint8')",
         "i((3, 4), 256).astype('uint8'), 0, 5",
@@ -118,175 +165,60 @@ pub static UNPACKBITS: OpDef = OpDef {
     ..PACKBITS
 };
 
-/// What an operator along the last axis makes of the axis of the call, with so many elements there as `count` asks for.
-fn along_axis(cx: &CompositeCx, op: &'static OpDef, count: Option<i64>) -> Result<Outputs> {
-    let x = cx.input(0);
-    let (rows, axis) = match cx.opt_int("axis") {
-        None => (x.reshape(&[x.len()])?, 0),
-        // A number is a row of one.
-        Some(_) if x.ndim() == 0 => (x.reshape(&[1])?, 0),
-        Some(_) => {
-            let axis = cx.axis("axis", 0)?;
-            (moveaxis(x, axis as i64, -1)?, axis)
-        }
-    };
-    let order = match cx.str("bitorder") {
-        "little" => "little",
-        _ => "big",
-    };
-    let mut bits = invoke1(op, &[&rows], &[Value::from(order)].into_iter().collect())?;
-    let (last, n) = (bits.ndim() - 1, bits.shape()[bits.ndim() - 1]);
-    if let Some(count) = count {
-        let keep = if count < 0 { n as i64 + count } else { count };
-        let keep = usize::try_from(keep).map_err(|_| {
-            cx.value_error(format!(
-                "-count larger than number of elements: {} of {n}",
-                -count
-            ))
-        })?;
-        bits = if keep <= n {
-            narrow(&bits, last, 0, keep)?
-        } else {
-            let mut widths = vec![0; 2 * bits.ndim()];
-            widths[2 * last + 1] = (keep - n) as i64;
-            pad_with(&bits, &widths, Scalar::I64(0))?
-        };
+/// What the call packs or unpacks: its axes, and the one along which it does; all elements in a row for None, and a number as a row of one.
+fn rows_of(shape: &[usize], axis: Option<i64>) -> Result<(Dims, usize)> {
+    match axis {
+        None => Ok((Dims::from_slice(&[shape.iter().product()]), 0)),
+        Some(_) if shape.is_empty() => Ok((Dims::from_slice(&[1]), 0)),
+        Some(axis) => Ok((
+            Dims::from_slice(shape),
+            normalize_axis(axis as isize, shape.len())?,
+        )),
     }
-    cx.done(moveaxis(&bits, -1, axis as i64)?.contiguous()?)
 }
 
-/// A few dense integers as bits.
-fn pack_few(x: &Array) -> Result<Option<Array>> {
-    /// Elements that are made truth values on the stack.
-    const MOST: usize = 256;
-    let n = x.len();
-    if x.dtype().is_inexact() || n > MOST {
-        return Ok(None);
-    }
-    quick::small(x, &[n.div_ceil(8)], DType::U8, |src, dst| {
-        let mut truths = [0_u8; MOST];
-        // SAFETY: `small` gives `n <= MOST` dense elements and room for an eighth as many bytes, which nobody else knows.
-        unsafe {
-            let src = if x.dtype().size() == 1 {
-                src
-            } else {
-                Cast::new(elem(x.dtype()), Elem::Bool).row(src, truths.as_mut_ptr(), n);
-                truths.as_ptr()
-            };
-            pack(&Pool, BitOrder::Big, 1, n, src, dst);
-        }
-        true
+/// How many bits `count` keeps of `n`.
+fn kept(cx: &CallCx, n: usize) -> Result<usize> {
+    let Some(count) = cx.opt_int("count") else {
+        return Ok(n);
+    };
+    let keep = if count < 0 { n as i64 + count } else { count };
+    usize::try_from(keep).map_err(|_| {
+        cx.value_error(format!(
+            "-count larger than number of elements: {} of {n}",
+            -count
+        ))
     })
 }
 
-/// The bits of a few dense bytes.
-fn unpack_few(x: &Array) -> Result<Option<Array>> {
-    if x.dtype() != DType::U8 {
-        return Ok(None);
+/// Hands `work` the rows of the call, dense and of this dtype, where its results go, and how long a row is there and here. If the axis is not the last
+/// one, the results are brought into place afterwards.
+fn by_rows(
+    cx: &KernelCx,
+    dtype: DType,
+    work: impl FnOnce(&Tensor, &Tensor, usize, usize),
+) -> Result<()> {
+    let (x, out) = (cx.input(0), cx.output(0));
+    if out.is_empty() {
+        return Ok(());
     }
-    quick::small(x, &[8 * x.len()], DType::U8, |src, dst| {
-        // SAFETY: `small` gives dense bytes and room for eight times as many, which nobody else knows.
-        unsafe { unpack(&Pool, BitOrder::Big, x.len(), src, dst) };
-        true
-    })
-}
-
-/// Bytes of bits.
-pub static PACK_BITS: OpDef = OpDef {
-    name: "pack_bits",
-    params: &[
-        Param::array("a"),
-        Param::choice("bitorder", &["big", "little"], "big"),
-    ],
-    doc: "Truth values, or integers, which are true if they are not 0, as the bits of bytes along the last axis; bits that are missing are 0.",
-    infer: |cx| {
-        if cx.dtype_of(0).is_inexact() {
-            return Err(cx.dtype_error(format!(
-                "expected an array of integers or truth values, found {}",
-                cx.dtype_of(0).name()
-            )));
-        }
-        with_last(cx, |n| n.div_ceil(8))
-    },
-    cpu: Cpu::Kernel(|cx| {
-        let x = cx.input(0);
-        let one_byte = if x.dtype().size() == 1 {
-            x.dtype()
-        } else {
-            DType::Bool
-        };
-        let x = operand::dense(x, one_byte, cx.threads)?;
-        let n = x.shape().last().copied().unwrap_or(1);
-        let rows = x.len().checked_div(n).unwrap_or(0);
-        // SAFETY: the input is dense, of one byte an element; the output has `rows` rows of `n / 8` bytes, rounded up, allocated for this call.
-        unsafe {
-            pack(
-                cx.threads,
-                order(cx),
-                rows,
-                n,
-                x.data_ptr(),
-                cx.output(0).data_ptr(),
-            )
-        };
-        Ok(())
-    }),
-    grad: Grad::Stop("bits have no slope"),
-    cost: Cost::PerKiB(60),
-    probe: Probe::calls(&[
-        "b((3, 19))",
-        "b((2, 8)), 'little'",
-        "b((2, 0))",
-        "b((7,))",
-        "i((3, 9), 3)",
-    ])
-    .against("lambda a, bitorder='big': numpy.packbits(a, -1, bitorder)"),
-    ..OpDef::DEFAULT
-};
-
-/// Bits of bytes.
-pub static UNPACK_BITS: OpDef = OpDef {
-    name: "unpack_bits",
-    params: PACK_BITS.params,
-    doc: "The bits of uint8 along the last axis, each as a byte that is 0 or 1.",
-    infer: |cx| {
-        if cx.dtype_of(0) != DType::U8 {
-            return Err(cx.dtype_error(format!(
-                "`a` must be uint8, found {}",
-                cx.dtype_of(0).name()
-            )));
-        }
-        with_last(cx, |n| 8 * n)
-    },
-    cpu: Cpu::Kernel(|cx| {
-        let x = dense(cx.input(0), cx.threads)?;
-        // SAFETY: the input is dense; the output has eight bytes for each of its bytes, allocated for this call.
-        unsafe {
-            unpack(
-                cx.threads,
-                order(cx),
-                x.len(),
-                x.data_ptr(),
-                cx.output(0).data_ptr(),
-            )
-        };
-        Ok(())
-    }),
-    probe: Probe::calls(&[
-        "i((3, 4), 256).astype('uint8')",
-        "i((5,), 256).astype('uint8'), 'little'",
-    ])
-    .against("lambda a, bitorder='big': numpy.unpackbits(a, -1, bitorder=bitorder)"),
-    ..PACK_BITS
-};
-
-fn with_last(cx: &CallCx, length: fn(usize) -> usize) -> Result<Inferred> {
-    let mut shape = Dims::from_slice(cx.shape(0));
-    match shape.last_mut() {
-        Some(n) => *n = length(*n),
-        None => return Err(cx.shape_error("`a` must have an axis")),
+    let (shape, axis) = rows_of(x.shape(), cx.opt_int("axis"))?;
+    let (n, width) = (shape[axis], out.shape()[axis]);
+    if shape[axis + 1..].iter().all(|&n| n == 1) {
+        work(&operand::dense(x, dtype, cx.threads)?, out, n, width);
+        return Ok(());
     }
-    one_of(shape, DType::U8)
+    let last = |t: &Tensor| Ok(t.with_layout(t.layout().move_axis(&[axis as isize], &[-1])?));
+    let place: Tensor = last(out)?;
+    let results = Tensor::empty(place.shape(), out.dtype(), out.device())?;
+    let rows: Result<Tensor> = last(x);
+    work(
+        &operand::dense(&rows?, dtype, cx.threads)?,
+        &results,
+        n,
+        width,
+    );
+    cpu::copy(&results, &place, cx.threads)
 }
 
 fn order(cx: &KernelCx) -> BitOrder {

@@ -12,7 +12,7 @@ use crate::elementwise::comparison::GREATER_EQUAL;
 use crate::elementwise::select::choose;
 use crate::error::Result;
 use crate::invoke::invoke1;
-use crate::opdef::{Cpu, Form, Grad, Grads, Keep, Onnx, OpDef, Probe, Short, Surface, Viewed, one};
+use crate::opdef::{Cpu, Form, Grad, Grads, Keep, Onnx, OpDef, Probe, Surface, Viewed, one};
 use crate::types::Types;
 use crate::{Outputs, cpu, reduce};
 
@@ -44,11 +44,6 @@ pub static DIAGONAL: OpDef = OpDef {
         array([2, 6])
     ",
     cpu: Cpu::View(|cx| Ok(Viewed::Locked(on_diagonal(cx)?))),
-    short: Short::Locked(|layout, offset| match offset {
-        None => layout.diagonal(0, 0, 1).ok(),
-        Some(&[offset]) => layout.diagonal(offset, 0, 1).ok(),
-        Some(_) => None,
-    }),
     grad: Grad::Rule(Keep::NOTHING, spread),
     probe: Probe::calls(&[
         "f((3, 4))",

@@ -29,7 +29,7 @@ pub use diagonal::{DIAG, DIAGONAL, DIAGONAL_SPREAD, TRACE, TRIL, TRIU, WRITABLE_
 pub use expression::{accumulate, get, set};
 pub(crate) use expression::{named, spanned};
 pub(crate) use positions::{dense, positions};
-pub(crate) use put::{is_writable, keeps};
+pub(crate) use put::is_writable;
 
 pub use nonzero::{ARGWHERE, FLATNONZERO, NONZERO, NONZERO_MATRIX};
 pub use numbers::{RAVEL_POSITIONS, UNRAVEL_INDEX};
@@ -38,6 +38,7 @@ pub use resolve::{RESOLVE, WRAPPED, resolved};
 pub use rows::{
     EMBEDDING, GATHER_ND, NPX_INDEX_ADD, NPX_INDEX_UPDATE, ONE_HOT, ONE_HOT_ROWS, PICK, SCATTER_ND,
 };
+pub(crate) use select::scattered_slices;
 pub use select::{COMPRESS, EXTRACT, TAKE, take};
 pub use short::{
     FewBytes, copy_bytes, element, elements_to, only_element, picked, read, read_few, with_bytes,

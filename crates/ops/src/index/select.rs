@@ -1,14 +1,14 @@
 //! Whole slices along an axis: take, compress, extract.
 
-use mxnet_tensor::{Casting, DType, Dims, IndexItem};
+use mxnet_tensor::{Casting, DType, Dims, IndexItem, Scalar};
 
 use super::resolve::settled;
-use super::{GATHER, gather_along, nonzero, short};
+use super::{GATHER, SCATTER_ADD, gather_along, nonzero, short};
 use crate::Array;
 use crate::args::{Attrs, Param, ParamKind, Value};
 use crate::error::{Result, Tuple};
 use crate::invoke::invoke1;
-use crate::opdef::{Cpu, Form, OpDef, Probe, Short, Surface};
+use crate::opdef::{Cpu, Form, OpDef, Probe, Surface};
 
 /// NumPy's `take`.
 pub static TAKE: OpDef = OpDef {
@@ -47,10 +47,19 @@ pub static TAKE: OpDef = OpDef {
     ",
     cpu: Cpu::Composite(|cx| {
         let x = cx.input(0);
-        // Truth values are the positions 0 and 1, as in NumPy.
-        let indices = &match cx.dtype_of(1) {
-            DType::Bool => cx.input(1).astype(DType::I64)?,
-            _ => cx.input(1).clone(),
+        let converted;
+        let indices = match (cx.input(1).number(), cx.dtype_of(1)) {
+            // An element at a known place.
+            (Some(number @ Scalar::I64(_)), _) => {
+                converted = Array::scalar(number, DType::I64)?;
+                &converted
+            }
+            // Truth values are the positions 0 and 1, as in NumPy.
+            (_, DType::Bool) => {
+                converted = cx.input(1).astype(DType::I64)?;
+                &converted
+            }
+            _ => cx.input(1),
         };
         let mode = match cx.str("mode") {
             "wrap" => "wrap",
@@ -61,16 +70,6 @@ pub static TAKE: OpDef = OpDef {
             return cx.done(take(&x.reshape(&[x.len()])?, indices, 0, mode)?);
         }
         cx.done(take(x, indices, cx.axis("axis", 0)?, mode)?)
-    }),
-    short: Short::PairAlong(|x, indices, axis| {
-        let ndim = x.ndim() as isize;
-        match axis {
-            Some(axis) if (-ndim..ndim).contains(&axis) => {
-                short::picked(x, axis.rem_euclid(ndim) as usize, &[indices])
-            }
-            None => short::elements(x, indices),
-            Some(_) => Ok(None),
-        }
     }),
     probe: Probe::calls(&[
         "f((3, 4)), i((2, 2), 12)",
@@ -125,7 +124,6 @@ pub static COMPRESS: OpDef = OpDef {
         let at = nonzero::positions(condition)?.index([IndexItem::Int(0)].into())?;
         cx.done(take(x, &at, axis, "raise")?)
     }),
-    short: Short::PairAlong(short::compressed),
     probe: Probe::calls(&[
         "b((3,)), f((3, 4)), 0",
         "b((5,)), f((3, 4))",
@@ -192,6 +190,23 @@ pub fn take(x: &Array, indices: &Array, axis: usize, mode: &'static str) -> Resu
     }
     let indices = settled(indices, x.shape()[axis], axis, mode)?;
     slices(x, &indices, axis)
+}
+
+/// Zeros of `shape` to which the slices `y` are added at resolved `indices` along `axis`: what [`slices`] took, put back.
+pub(crate) fn scattered_slices(
+    y: &Array,
+    indices: &Array,
+    axis: usize,
+    shape: &[usize],
+) -> Result<Array> {
+    let mut key = vec![IndexItem::ALL; axis];
+    key.push(IndexItem::Array {
+        shape: Dims::from_slice(indices.shape()),
+    });
+    let attrs: Attrs = [Value::Index(key.into()), Value::from(shape)]
+        .into_iter()
+        .collect();
+    invoke1(&SCATTER_ADD, &[y, indices], &attrs)
 }
 
 /// The slices of `x` at resolved `indices` along `axis`.

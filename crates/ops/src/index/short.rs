@@ -95,6 +95,7 @@ pub fn picked(x: &Array, axis: usize, indices: &[&Array]) -> Result<Option<Array
             (2, 2) => copy!(u16),
             (4, 4) => copy!(u32),
             (8, 8) => copy!(u64),
+            (16, 4 | 8 | 16) => copy!([u32; 4]),
             _ => {
                 for (p, &place) in places.iter().enumerate() {
                     // SAFETY: as above, row by row.
@@ -338,43 +339,6 @@ pub fn with_bytes<R>(x: &Array, look: impl FnOnce(&[u8]) -> R) -> Option<R> {
     let made = look(bytes);
     drop(hold);
     Some(made)
-}
-
-/// The slices of `x` along an axis, or its elements, at which a small condition of one axis is true. `None`: take the general way.
-pub(super) fn compressed(
-    condition: &Array,
-    x: &Array,
-    axis: Option<isize>,
-) -> Result<Option<Array>> {
-    let ndim = x.ndim() as isize;
-    if condition.dtype() != DType::Bool
-        || condition.ndim() != 1
-        || condition.len() > cpu::FEW
-        || axis.is_some_and(|axis| !(-ndim..ndim).contains(&axis))
-        || !is_open(x, condition)
-    {
-        return Ok(None);
-    }
-    let found = with_bytes(condition, |bytes| {
-        let places = (0_i64..).zip(bytes).filter(|&(_, &is_true)| is_true != 0);
-        places
-            .map(|(place, _)| place)
-            .collect::<SmallVec<[i64; 32]>>()
-    });
-    let Some(found) = found else {
-        return Ok(None);
-    };
-    let index = Tensor::empty(&[found.len()], DType::I64, x.device())?;
-    // SAFETY: so many dense integers, known to nobody else.
-    unsafe {
-        let to = index.data_ptr().cast::<i64>();
-        to.copy_from_nonoverlapping(found.as_ptr(), found.len());
-    }
-    let index = Array::from_tensor(index);
-    match axis {
-        None => elements(x, &index),
-        Some(axis) => picked(x, axis.rem_euclid(ndim) as usize, &[&index]),
-    }
 }
 
 /// `x[mask]` for a mask of the array's shape. `None`: take the general way.

@@ -9,8 +9,7 @@ use crate::args::{Param, ParamKind};
 use crate::cx::{CallCx, KernelCx};
 use crate::error::Result;
 use crate::launch::elem;
-use crate::opdef::{Cost, Cpu, Form, Grad, Inferred, Onnx, OpDef, Probe, Short, Surface, one_of};
-use crate::{Array, quick};
+use crate::opdef::{Cost, Cpu, Form, Grad, Inferred, Onnx, OpDef, Probe, Surface, one_of};
 
 const EXTREME: OpDef = OpDef {
     returns: &[("ndarray", "int64, of the shape of `a` without the axis.")],
@@ -50,7 +49,6 @@ pub static ARGMAX: OpDef = OpDef {
         array([1, 0])
     ",
     cpu: Cpu::Kernel(|cx| run(cx, Extreme::Max)),
-    short: Short::Along(|x, axis| short(x, axis, Extreme::Max)),
     onnx: Onnx::Node {
         ty: "ArgMax",
         since: 13,
@@ -70,7 +68,6 @@ pub static ARGMIN: OpDef = OpDef {
         array([0, 1])
     ",
     cpu: Cpu::Kernel(|cx| run(cx, Extreme::Min)),
-    short: Short::Along(|x, axis| short(x, axis, Extreme::Min)),
     onnx: Onnx::Node {
         ty: "ArgMin",
         since: 13,
@@ -107,26 +104,8 @@ fn infer(cx: &CallCx) -> Result<Inferred> {
     one_of(shape, DType::I64)
 }
 
-/// The short way of a small array in C order.
-fn short(x: &Array, axis: Option<isize>, which: Extreme) -> Result<Option<Array>> {
-    let (shape, ndim) = (x.shape(), x.ndim() as isize);
-    let (kept, rows) = match axis {
-        None => (Dims::new(), [1, x.len(), 1]),
-        Some(axis) if (-ndim..ndim).contains(&axis) => {
-            let at = axis.rem_euclid(ndim) as usize;
-            let mut kept = Dims::from_slice(shape);
-            let n = kept.remove(at);
-            let (outer, inner) = kept.split_at(at);
-            let rows = [outer.iter().product(), n, inner.iter().product()];
-            (kept, rows)
-        }
-        Some(_) => return Ok(None),
-    };
-    quick::small(x, &kept, DType::I64, |src, dst| {
-        // SAFETY: `small` gives a dense source of these rows, and room for one position for each.
-        unsafe { arg_reduce_small(which, elem(x.dtype()), src, rows, dst.cast()) }
-    })
-}
+/// Up to this many elements rows are looked at one after the other, without ordering axes.
+const FEW: usize = 4096;
 
 fn run(cx: &KernelCx, which: Extreme) -> Result<()> {
     let (x, out) = (cx.input(0), cx.output(0));
@@ -138,6 +117,27 @@ fn run(cx: &KernelCx, which: Extreme) -> Result<()> {
         Some(_) if x.shape().is_empty() => None,
         Some(_) => Some(cx.axis("axis", 0)?),
     };
+    if x.len() <= FEW && x.layout().is_contiguous() {
+        let rows = match axis {
+            None => [1, x.len(), 1],
+            Some(axis) => {
+                let (outer, inner) = x.shape().split_at(axis);
+                [
+                    outer.iter().product(),
+                    inner[0],
+                    inner[1..].iter().product(),
+                ]
+            }
+        };
+        // SAFETY: the input is dense, and so is the output, which has a place for each row.
+        let is_done = unsafe {
+            let out = out.data_ptr().cast();
+            arg_reduce_small(which, elem(x.dtype()), x.data_ptr(), rows, out)
+        };
+        if is_done {
+            return Ok(());
+        }
+    }
     // One stride for each axis of the input; that of the axis that goes away is not looked at.
     let mut steps: SmallVec<[isize; 4]> = out.byte_strides().iter().copied().collect();
     match axis {

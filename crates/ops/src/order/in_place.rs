@@ -10,7 +10,9 @@ use crate::Array;
 use crate::error::Result;
 use crate::index::is_writable;
 use crate::launch::Pool;
-use crate::quick::SMALL_LEN;
+
+/// Up to this many elements the set-up of the general driver costs more than the work.
+const SMALL_LEN: usize = 4096;
 
 /// Sorts along an axis.
 ///

@@ -1,11 +1,9 @@
 //! The order by several keys.
 #![allow(unsafe_code)]
 
-use mxnet_engine::{Var, engine};
 use mxnet_kernels::index::{Along, gather_along};
 use mxnet_kernels::sort::{Order, argsort};
-use mxnet_tensor::{DType, DeviceKind, Dims, Scalar, Tensor, normalize_axis};
-use smallvec::SmallVec;
+use mxnet_tensor::{DType, Dims, Tensor, normalize_axis};
 
 use super::rows::rows;
 use crate::Array;
@@ -14,10 +12,9 @@ use crate::creation::zeros;
 use crate::cx::{CallCx, KernelCx};
 use crate::error::{Result, Tuple};
 use crate::index::dense;
-use crate::interp::Flags;
 use crate::invoke::invoke1;
 use crate::launch::elem;
-use crate::opdef::{Cost, Cpu, Grad, OpDef, Probe, Short, Surface, one_of};
+use crate::opdef::{Cost, Cpu, Grad, OpDef, Probe, Surface, one_of};
 use crate::shape::moveaxis;
 
 /// NumPy's `lexsort`.
@@ -43,7 +40,6 @@ pub static LEXSORT: OpDef = OpDef {
         >>> np.lexsort((names, surnames))  # by surname, then by name
         array([1, 2, 0])
     ",
-    short: Short::List(order_few),
     cpu: Cpu::Composite(|cx| {
         let ndim = same_shape(cx)?.len();
         if ndim == 0 {
@@ -107,92 +103,6 @@ fn same_shape<'a>(cx: &CallCx<'a>) -> Result<&'a [usize]> {
         }
     }
     Ok(cx.shape(0))
-}
-
-/// The short way of a few small rows of numbers that are at hand. `None`: take the general way.
-fn order_few(keys: &[&Array], axis: Option<isize>) -> Result<Option<Array>> {
-    /// Elements and keys that are compared on the stack.
-    const MOST: usize = 64;
-    const MOST_KEYS: usize = 4;
-    let Some(first) = keys.first() else {
-        return Ok(None);
-    };
-    let n = first.len();
-    let fits = |x: &&Array| {
-        x.shape() == [n]
-            && !x.is_weak()
-            && !x.dtype().is_complex()
-            && !matches!(x.dtype(), DType::F16 | DType::BF16)
-            && x.layout().is_contiguous()
-            && x.device().kind() == DeviceKind::Cpu
-    };
-    if !Flags::current().is_plain()
-        || n > MOST
-        || keys.len() > MOST_KEYS
-        || !matches!(axis, None | Some(-1 | 0))
-        || !keys.iter().all(fits)
-    {
-        return Ok(None);
-    }
-    let mut reads = SmallVec::<[&Var; MOST_KEYS]>::new();
-    for x in keys {
-        let var = x.tensor().storage().var();
-        if !reads.iter().any(|read| std::ptr::eq(*read, var)) {
-            reads.push(var);
-        }
-    }
-    let Some(guard) = engine().try_acquire(&reads, &[], (n * keys.len()) as u64 + 1) else {
-        return Ok(None);
-    };
-    if guard.poison().is_some() {
-        return Ok(None);
-    }
-    let mut ranks = [[0_u64; MOST]; MOST_KEYS];
-    for (ranks, x) in ranks.iter_mut().zip(keys) {
-        for (i, rank) in ranks[..n].iter_mut().enumerate() {
-            // SAFETY: element `i` of a dense array; `guard` grants the read.
-            *rank = rank_of(unsafe {
-                Scalar::read(x.dtype(), x.tensor().data_ptr().add(i * x.dtype().size()))
-            });
-        }
-    }
-    drop(guard);
-    let mut order = [0_i64; MOST];
-    for i in 0..n {
-        // What is equal keeps its order, as elements move only before greater ones.
-        let mut at = i;
-        let is_less = |other: i64| {
-            let other = other as usize;
-            let apart = (0..keys.len())
-                .rev()
-                .find(|&k| ranks[k][i] != ranks[k][other]);
-            apart.is_some_and(|k| ranks[k][i] < ranks[k][other])
-        };
-        while at > 0 && is_less(order[at - 1]) {
-            order[at] = order[at - 1];
-            at -= 1;
-        }
-        order[at] = i as i64;
-    }
-    Array::from_slice(&order[..n], &[n]).map(Some)
-}
-
-/// A number that sorts as this one does among those of its dtype: both zeros are one, and NaN come last.
-fn rank_of(value: Scalar) -> u64 {
-    const SIGN: u64 = 1 << 63;
-    match value {
-        Scalar::Bool(x) => u64::from(x),
-        Scalar::I64(x) => x as u64 ^ SIGN,
-        Scalar::U64(x) => x,
-        other => {
-            let x = other.as_f64() + 0.0;
-            match x.to_bits() {
-                _ if x.is_nan() => u64::MAX,
-                bits if bits & SIGN != 0 => !bits,
-                bits => bits | SIGN,
-            }
-        }
-    }
 }
 
 /// Sorts by each key in turn, the primary one last: what is equal keeps the order of the keys before.

@@ -3,20 +3,18 @@
 
 use std::cmp::Ordering;
 
-use mxnet_engine::engine;
 use mxnet_kernels::sort::{Side, extremes, occurrences, search_sorted, weighted};
-use mxnet_tensor::{DType, DeviceKind, Dims, Kind, Promotion, Scalar, Tensor, promotion};
+use mxnet_tensor::{DType, Dims, Kind, Promotion, Scalar, Tensor, promotion};
 use smallvec::SmallVec;
 
 use crate::args::{Attrs, Default, Param, Value};
 use crate::error::{Error, Result};
 use crate::index::{dense, resolved, take};
-use crate::interp::Flags;
 use crate::invoke::invoke1;
 use crate::launch::{Pool, elem};
-use crate::opdef::{Cost, Cpu, Cuda, Grad, Keep, Known, OpDef, Probe, Short, Surface, one_of};
+use crate::opdef::{Cost, Cpu, Cuda, Grad, Keep, Known, OpDef, Probe, Surface, one_of};
 use crate::shape::flip;
-use crate::{Array, Element, Tuple, cpu, promoted};
+use crate::{Array, Element, Tuple, promoted};
 
 /// Where values go in a sorted array of their dtype.
 pub static SEARCH_ROWS: OpDef = OpDef {
@@ -102,24 +100,27 @@ pub static SEARCHSORTED: OpDef = OpDef {
                 Tuple(a.shape())
             )));
         }
-        let mut a = a.clone();
-        if let Some(sorter) = cx.opt(2) {
-            if sorter.shape() != a.shape() {
+        let sorted;
+        let a = match cx.opt(2) {
+            None => a,
+            Some(sorter) if sorter.shape() != a.shape() => {
                 return Err(cx.shape_error("`sorter` must have the shape of `a`"));
             }
-            // NumPy says that the value is wrong, not the index.
-            a = take(&a, sorter, 0, "raise").map_err(|error| match error {
-                Error::Index(fault) => Error::Value(fault),
-                error => error,
-            })?;
-        }
+            Some(sorter) => {
+                // NumPy says that the value is wrong, not the index.
+                sorted = take(a, sorter, 0, "raise").map_err(|error| match error {
+                    Error::Index(fault) => Error::Value(fault),
+                    error => error,
+                })?;
+                &sorted
+            }
+        };
         let side = match cx.str("side") {
             "right" => Side::Right,
             _ => Side::Left,
         };
-        cx.done(places(&a, v, side)?)
+        cx.done(places(a, v, side)?)
     }),
-    short: Short::Pair(places_of_few),
     probe: Probe::calls(&[
         "np.arange(5.0) - 2, f((3, 2))",
         "np.arange(5), i((7,), 9), 'right'",
@@ -128,51 +129,6 @@ pub static SEARCHSORTED: OpDef = OpDef {
     ]),
     ..OpDef::COMPOSITE
 };
-
-/// Where values go in a small ascending array of their dtype, before their equals. `None`: take the general way.
-fn places_of_few(a: &Array, v: &Array) -> Result<Option<Array>> {
-    let is_dense = |x: &Array| {
-        x.layout().is_contiguous()
-            && x.len() <= cpu::FEW
-            && !x.is_weak()
-            && x.device().kind() == DeviceKind::Cpu
-    };
-    if a.ndim() != 1
-        || a.dtype() != v.dtype()
-        || a.device() != v.device()
-        || !is_dense(a)
-        || !is_dense(v)
-        || !Flags::current().is_plain()
-    {
-        return Ok(None);
-    }
-    let reads = [a.tensor().storage().var(), v.tensor().storage().var()];
-    let is_lone = std::ptr::eq(reads[0], reads[1]);
-    let ns = v.len() as u64 + 1;
-    let Some(guard) = engine().try_acquire(&reads[usize::from(is_lone)..], &[], ns) else {
-        return Ok(None);
-    };
-    if guard.poison().is_some() {
-        return Ok(None);
-    }
-    let result = Tensor::empty(v.shape(), DType::I64, v.device())?;
-    // SAFETY: both are dense, of one dtype, and `guard` grants the reads; the result has room for as many integers as there are values, and is known
-    // to nobody else.
-    unsafe {
-        search_sorted(
-            &Pool,
-            Side::Left,
-            elem(a.dtype()),
-            a.tensor().data_ptr(),
-            a.len(),
-            v.tensor().data_ptr(),
-            v.len(),
-            result.data_ptr().cast(),
-        );
-    }
-    drop(guard);
-    Ok(Some(Array::from_tensor(result)))
-}
 
 /// Where values go in the sorted array `a`, whatever their dtypes.
 fn places(a: &Array, v: &Array, side: Side) -> Result<Array> {
@@ -192,6 +148,9 @@ fn places(a: &Array, v: &Array, side: Side) -> Result<Array> {
         };
         let (near, side) = nearby(number, a.dtype(), side);
         return search(a, &Array::scalar(near, a.dtype())?, side);
+    }
+    if a.dtype() == v.dtype() && !a.is_weak() && !v.is_weak() {
+        return search(a, v, side);
     }
     let dtype = promoted(&[Some(a), Some(v)]);
     search(&a.astype(dtype)?, &v.astype(dtype)?, side)
@@ -336,48 +295,6 @@ fn direction(x: &Array) -> Result<Option<Direction>> {
     }
 }
 
-/// The short way of few int64 in C order: how often each integer below the largest stands there.
-fn count_few(x: &Array) -> Result<Option<Array>> {
-    /// Numbers to count and counts that are gone over one by one.
-    const FEW: usize = 1024;
-    if x.ndim() != 1
-        || x.dtype() != DType::I64
-        || x.len() > FEW
-        || x.is_empty()
-        || x.is_weak()
-        || x.device().kind() != DeviceKind::Cpu
-        || !x.layout().is_contiguous()
-    {
-        return Ok(None);
-    }
-    let var = x.tensor().storage().var();
-    let Some(guard) = engine().try_acquire(&[var], &[], x.len() as u64 + 1) else {
-        return Ok(None);
-    };
-    if guard.poison().is_some() {
-        return Ok(None);
-    }
-    // SAFETY: dense int64, which `guard` grants to read.
-    let values =
-        unsafe { std::slice::from_raw_parts(x.tensor().data_ptr().cast::<i64>(), x.len()) };
-    // As unsigned numbers, negative ones are large.
-    let largest = values.iter().map(|&v| v as u64).max().unwrap_or(0);
-    if largest >= FEW as u64 {
-        return Ok(None);
-    }
-    let counts = Tensor::empty(&[largest as usize + 1], DType::I64, x.device())?;
-    let first = counts.data_ptr().cast::<i64>();
-    // SAFETY: the tensor is new and dense, with a count for every number up to the largest.
-    unsafe {
-        first.write_bytes(0, largest as usize + 1);
-        for &v in values {
-            *first.add(v as usize) += 1;
-        }
-    }
-    drop(guard);
-    Ok(Some(Array::from_tensor(counts)))
-}
-
 /// NumPy's `bincount`.
 pub static BINCOUNT: OpDef = OpDef {
     name: "bincount",
@@ -405,10 +322,6 @@ pub static BINCOUNT: OpDef = OpDef {
         >>> np.bincount([0, 1, 1], weights=[0.5, 1.0, 2.0])
         array([0.5, 3. ])
     ",
-    short: Short::Along(|x, weights| match weights {
-        None => count_few(x),
-        Some(_) => Ok(None),
-    }),
     cpu: Cpu::Eager(
         |cx| {
             let x = cx.input(0);
@@ -429,8 +342,15 @@ pub static BINCOUNT: OpDef = OpDef {
                     "`minlength` must not be negative, found {minlength}"
                 )));
             }
-            let x64 = x.astype(DType::I64)?.contiguous()?;
-            x64.wait_to_read()?;
+            let converted;
+            let x64 = match x.dtype() == DType::I64 && x.layout().is_contiguous() {
+                true => x,
+                false => {
+                    converted = x.astype(DType::I64)?.contiguous()?;
+                    converted.wait_to_read()?;
+                    &converted
+                }
+            };
             let values: *const i64 = x64.tensor().data_ptr().cast_const().cast();
             // SAFETY: dense int64, complete, and held by `x64` throughout.
             let (least, largest) = unsafe { extremes(&Pool, values, x.len()) };

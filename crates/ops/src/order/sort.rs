@@ -19,7 +19,7 @@ const KINDS: &[&str] = &["quicksort", "heapsort", "mergesort", "stable"];
 const SORTING: &[Param] = &[
     Param::array("a"),
     LAST_AXIS,
-    Param::optional("kind", ParamKind::Str).idle(KINDS),
+    Param::optional("kind", ParamKind::Str),
     Param::optional("order", ParamKind::Str),
     Param::optional("stable", ParamKind::Bool).keyword(),
 ];

@@ -14,11 +14,11 @@ use crate::invoke::invoke1;
 use crate::launch::elem;
 use crate::nn::operand::dense;
 use crate::opdef::{
-    Cost, Cpu, Floats, Form, Grad, Inferred, Keep, Onnx, OpDef, Probe, Short, Surface, one_of,
+    Cost, Cpu, Floats, Form, Grad, Inferred, Keep, Onnx, OpDef, Probe, Surface, one_of,
 };
 use crate::reduce::masked::empty;
 use crate::reduce::{MASKED_ALL, MASKED_ANY, MASKED_MEAN, MASKED_PROD, MASKED_SUM};
-use crate::{creation, laid, quick, shape};
+use crate::{creation, laid, shape};
 
 /// What reductions that can be told a dtype have in common.
 pub(crate) const REDUCTION: OpDef = OpDef {
@@ -222,7 +222,6 @@ pub static ANY: OpDef = OpDef {
     infer: |cx| folded(cx, |_| DType::Bool),
     extended: Some(&MASKED_ANY),
     cpu: Cpu::Kernel(|cx| run(cx, Reduce::Any)),
-    short: Short::Along(|x, axis| decided(x, axis, true)),
     grad: Grad::Stop("piecewise constant"),
     ..PLAIN_REDUCTION
 };
@@ -239,7 +238,6 @@ pub static ALL: OpDef = OpDef {
     infer: |cx| folded(cx, |_| DType::Bool),
     extended: Some(&MASKED_ALL),
     cpu: Cpu::Kernel(|cx| run(cx, Reduce::All)),
-    short: Short::Along(|x, axis| decided(x, axis, false)),
     grad: Grad::Stop("piecewise constant"),
     ..PLAIN_REDUCTION
 };
@@ -261,64 +259,9 @@ pub static COUNT_NONZERO: OpDef = OpDef {
     form: Form::Plain,
     infer: |cx| folded(cx, |_| DType::I64),
     cpu: Cpu::Kernel(|cx| run(cx, Reduce::CountNonzero)),
-    short: Short::Along(|x, axis| match axis {
-        None => count_few(x),
-        Some(_) => Ok(None),
-    }),
     grad: Grad::Stop("piecewise constant"),
     ..PLAIN_REDUCTION
 };
-
-/// Whether any of all truth values is true, or all are if `wanted` is false, where the first ones decide: often they do, and then waking another
-/// thread would cost more than looking.
-fn decided(x: &Array, axis: Option<isize>, wanted: bool) -> Result<Option<Array>> {
-    const HEAD: usize = 4096;
-    const STRETCH: usize = 64;
-    let n = x.len();
-    if axis.is_some() || x.dtype() != DType::Bool {
-        return Ok(None);
-    }
-    quick::at_hand(x, n.min(HEAD), &[], DType::Bool, |src, dst| {
-        // SAFETY: `at_hand` gives a dense source of `n` bytes.
-        let head = unsafe { std::slice::from_raw_parts(src, n.min(HEAD)) };
-        let is_wanted = |&byte: &u8| (byte != 0) == wanted;
-        // Whole stretches without a branch between their elements.
-        let found = head.chunks(STRETCH).any(|stretch| {
-            stretch
-                .iter()
-                .fold(false, |any, byte| any | is_wanted(byte))
-        });
-        // SAFETY: room for one truth value.
-        unsafe { dst.write(u8::from(found == wanted)) };
-        found || n <= HEAD
-    })
-}
-
-/// How many elements of a small array are not zero.
-fn count_few(x: &Array) -> Result<Option<Array>> {
-    let (n, dtype) = (x.len(), x.dtype());
-    quick::small(x, &[], DType::I64, |src, dst| {
-        macro_rules! count {
-            ($t:ty, $zero:expr) => {{
-                // SAFETY: `small` gives a dense source of this type.
-                let elements = unsafe { std::slice::from_raw_parts(src.cast::<$t>(), n) };
-                elements.iter().filter(|&&v| v != $zero).count()
-            }};
-        }
-        let found = match dtype {
-            DType::Bool | DType::I8 | DType::U8 => count!(u8, 0),
-            DType::I16 | DType::U16 => count!(u16, 0),
-            DType::I32 | DType::U32 => count!(u32, 0),
-            DType::I64 | DType::U64 => count!(u64, 0),
-            DType::F32 => count!(f32, 0.0),
-            DType::F64 => count!(f64, 0.0),
-            _ => return false,
-        };
-        // SAFETY: room for one int64.
-        unsafe { dst.cast::<i64>().write(found as i64) };
-        true
-    })
-}
 
 /// The dtype sums and products are returned in.
 pub(crate) fn accumulator(dtype: DType) -> DType {
@@ -409,6 +352,22 @@ pub(crate) fn run(cx: &KernelCx, op: Reduce) -> Result<()> {
 /// Describes input 0, which axes go away, and output 0 to a kernel.
 pub(crate) fn over(cx: &KernelCx, kernel: impl FnOnce(&Source, &[bool], &Target)) -> Result<()> {
     let (x, y) = (cx.input(0), cx.output(0));
+    if cx.is_none("axis") && x.layout().is_contiguous() {
+        // One row: there are no axes to order and join.
+        let row = Source {
+            ptr: x.data_ptr(),
+            elem: elem(x.dtype()),
+            shape: &[x.len()],
+            strides: &[x.dtype().size() as isize],
+        };
+        let target = Target {
+            ptr: y.data_ptr(),
+            elem: elem(y.dtype()),
+            strides: &[0],
+        };
+        kernel(&row, &[true], &target);
+        return Ok(());
+    }
     let axes = cx.axes("axis", 0)?;
     let reduced: SmallVec<[bool; 8]> = (0..x.ndim()).map(|i| axes.contains(&i)).collect();
     let steps = y.byte_strides();

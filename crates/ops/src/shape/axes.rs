@@ -1,15 +1,19 @@
 //! Views that add, drop, swap or reverse axes.
 
+use mxnet_tensor::Layout;
 use smallvec::SmallVec;
 
+use super::view::RESHAPE;
 use crate::Array;
 use crate::args::{Attrs, Param, ParamKind, Value};
+use crate::autograd::GradCx;
 use crate::error::Result;
 use crate::invoke::invoke1;
 use crate::laid::axes_in_order;
 use crate::opdef::{
-    Copied, Cpu, Grad, Keep, Onnx, OpDef, Probe, Short, Sole, Sparse, Surface, Viewed,
+    Cost, Cpu, Cuda, Grad, Keep, Onnx, OpDef, Probe, Sole, Sparse, Surface, Viewed, one,
 };
+use crate::types::Types;
 
 /// An attribute's integers, signed as the tensor layer takes them.
 fn signed(values: &[i64]) -> SmallVec<[isize; 4]> {
@@ -32,7 +36,6 @@ pub static EXPAND_DIMS: OpDef = OpDef {
             cx.layout.expand_dims(&signed(cx.ints("axis")))?,
         ))
     }),
-    short: Short::View(|layout, axes| layout.expand_dims(axes?).ok()),
     grad: Grad::Rule(Keep::NOTHING, |g| g.one(g.dy(0).reshape(g.shape(0))?)),
     onnx: Onnx::Node {
         ty: "Unsqueeze",
@@ -62,12 +65,14 @@ pub static SQUEEZE: OpDef = OpDef {
         if cx.is_axis_of_scalar("axis", cx.layout.ndim()) {
             return Ok(Viewed::Shared(cx.layout.clone()));
         }
+        if cx.is_none("axis") && !cx.layout.shape().contains(&1) {
+            return Ok(Viewed::Itself);
+        }
         Ok(Viewed::Shared(
             cx.layout
                 .squeeze(cx.opt_ints("axis").map(signed).as_deref())?,
         ))
     }),
-    short: Short::Squeezed(|layout, axes| layout.squeeze(axes).ok()),
     grad: Grad::Rule(Keep::NOTHING, |g| g.one(g.dy(0).reshape(g.shape(0))?)),
     onnx: Onnx::Node {
         ty: "Squeeze",
@@ -103,10 +108,6 @@ pub static SWAPAXES: OpDef = OpDef {
             cx.int("axis1") as isize,
             cx.int("axis2") as isize,
         )?))
-    }),
-    short: Short::View(|layout, axes| match axes? {
-        &[a, b] => layout.swap_axes(a, b).ok(),
-        _ => None,
     }),
     grad: Grad::Rule(Keep::NOTHING, |g| {
         let attrs: Attrs = [Value::Int(g.int("axis1")), Value::Int(g.int("axis2"))]
@@ -341,13 +342,9 @@ pub static ROT90: OpDef = OpDef {
 pub static RAVEL: OpDef = OpDef {
     name: "ravel",
     surface: &[Surface::Np("ravel"), Surface::Method("ravel")],
-    params: &[
-        Param::array("a"),
-        Param::choice("order", &["C", "F", "A", "K"], "C"),
-    ],
+    params: &[Param::array("a"), Param::choice("order", &["C", "F"], "C")],
     doc: "The elements along one axis, in C order (`order='F'`: first axis fastest; `'K'`: as they lie, but forwards along each axis): a view where they \
           lie so, else a copy.",
-    short: Short::Flat(Copied::WhereNeeded),
     returns: &[("ndarray", "One axis.")],
     example: "
         >>> np.ravel([[1, 2], [3, 4]])
@@ -355,6 +352,38 @@ pub static RAVEL: OpDef = OpDef {
         >>> np.ravel([[1, 2], [3, 4]], order='F')
         array([1, 3, 2, 4])
     ",
+    // The result is dense, as NumPy's: elements at even distances are copied although a view could show them.
+    cpu: Cpu::View(|cx| {
+        Ok(match cx.str("order") == "F" {
+            false if cx.layout.is_contiguous() => Viewed::Shared(cx.layout.as_row()),
+            true if cx.layout.is_fortran() => Viewed::Shared(cx.layout.transpose(None)?.as_row()),
+            _ => Viewed::Computed(&FLATTEN),
+        })
+    }),
+    extended: Some(&RAVEL_AS_IT_LIES),
+    grad: Grad::Rule(Keep::NOTHING, |g| g.one(reshaped_as_input(g)?)),
+    onnx: Onnx::None,
+    sparse: Sparse::KeepsZero,
+    probe: Probe::calls(&["f((2, 3))", "f((2, 3)), 'F'", "f(())", "f((4, 4))[:, ::2]"]),
+    ..OpDef::VIEW
+};
+
+/// The cotangent of elements along one axis, in the shape of the input.
+fn reshaped_as_input(g: &GradCx) -> Result<Array> {
+    let attrs: Attrs = [Value::from(g.shape(0)), g.get("order").clone()]
+        .into_iter()
+        .collect();
+    invoke1(&RESHAPE, &[g.dy(0)], &attrs)
+}
+
+/// One axis, in any order.
+pub static RAVEL_AS_IT_LIES: OpDef = OpDef {
+    name: "ravel_as_it_lies",
+    params: &[
+        Param::array("a"),
+        Param::choice("order", &["C", "F", "A", "K"], "C"),
+    ],
+    doc: "As `ravel`, in orders that depend on how the elements lie, too.",
     cpu: Cpu::Composite(|cx| {
         let x = cx.input(0);
         let x = match axes_in_order(cx.str("order"), x.layout()) {
@@ -364,11 +393,9 @@ pub static RAVEL: OpDef = OpDef {
             }
             None => x.clone(),
         };
-        // The result is dense, as NumPy's: elements at even distances are copied although a view could show them.
         cx.done(x.contiguous()?.reshape(&[x.len()])?)
     }),
-    onnx: Onnx::Composite,
-    probe: Probe::calls(&["f((2, 3))", "f((2, 3)), 'F'", "f(())", "f((4, 4))[:, ::2]"]),
+    probe: Probe::calls(&["f((2, 3))", "f((2, 3)), 'F'"]).against("numpy.ravel"),
     ..OpDef::COMPOSITE
 };
 
@@ -376,22 +403,43 @@ pub static RAVEL: OpDef = OpDef {
 pub static FLATTEN: OpDef = OpDef {
     name: "flatten",
     surface: &[Surface::Method("flatten")],
-    params: &[
-        Param::array("a"),
-        Param::choice("order", &["C", "F", "A", "K"], "C"),
-    ],
+    params: RAVEL.params,
     doc: "The elements along one axis, in memory of their own.",
-    short: Short::Flat(Copied::Always),
     returns: &[("ndarray", "One axis.")],
     example: "
         >>> np.array([[1, 2], [3, 4]]).flatten()
         array([1, 2, 3, 4])
     ",
+    types: Types::First,
+    infer: |cx| one([cx.input(0).len()].as_slice()),
+    cpu: Cpu::Kernel(|cx| {
+        let (x, out) = (cx.input(0), cx.output(0));
+        let layout = match cx.str("order") {
+            "F" => Layout::fortran(x.shape()),
+            _ => Layout::contiguous(x.shape()),
+        };
+        crate::cpu::copy(x, &out.with_layout(layout), cx.threads)
+    }),
+    extended: Some(&FLATTEN_AS_IT_LIES),
+    cuda: Cuda::Expr("x"),
+    grad: Grad::Rule(Keep::NOTHING, |g| g.one(reshaped_as_input(g)?)),
+    sparse: Sparse::KeepsZero,
+    cost: Cost::PerKiB(60),
+    probe: Probe::calls(&["f((2, 3))", "f((2, 3)), 'F'", "f((4, 4))[:, ::2]"])
+        .against("np.ndarray.flatten"),
+    ..OpDef::DEFAULT
+};
+
+/// One axis, copied in any order.
+pub static FLATTEN_AS_IT_LIES: OpDef = OpDef {
+    name: "flatten_as_it_lies",
+    params: RAVEL_AS_IT_LIES.params,
+    doc: "As `flatten`, in orders that depend on how the elements lie, too.",
     cpu: Cpu::Composite(|cx| {
-        let flat = invoke1(&RAVEL, &[cx.input(0)], cx.attrs)?;
+        let flat = invoke1(&RAVEL_AS_IT_LIES, &[cx.input(0)], cx.attrs)?;
         cx.done(flat.copy()?)
     }),
-    probe: Probe::calls(&["f((2, 3))", "f((2, 3)), 'F'"]).against("np.ndarray.flatten"),
+    probe: Probe::calls(&["f((2, 3))", "f((2, 3)), 'F'"]).against("numpy.ndarray.flatten"),
     ..OpDef::COMPOSITE
 };
 

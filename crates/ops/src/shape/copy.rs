@@ -1,14 +1,16 @@
 //! Copies and conversions.
 
-use mxnet_tensor::{Casting, DType, Dims, can_cast};
+use mxnet_tensor::{Casting, DType, Dims, Scalar, can_cast};
 use smallvec::SmallVec;
 
 use crate::args::{Param, ParamKind};
+use crate::cx::CallCx;
 use crate::error::Result;
+use crate::laid::{axes_in_order, has_order};
 use crate::opdef::{
-    Cost, Cpu, Cuda, Floats, Grad, Keep, Onnx, OpDef, Probe, Short, Sole, Sparse, Surface, one_of,
+    Cost, Cpu, Cuda, Floats, Grad, Keep, Onnx, OpDef, Probe, Sole, Sparse, Surface, Viewed, one_of,
 };
-use crate::types::Types;
+use crate::types::{Types, check_element};
 use crate::{Array, cpu};
 
 /// The elements, in memory of their own.
@@ -33,7 +35,13 @@ pub static COPY: OpDef = OpDef {
 
 /// What a copy in an order of its own has in common.
 const ORDERED: OpDef = OpDef {
-    cpu: Cpu::Composite(|cx| cx.done(cx.input(0).copy_in(cx.str("order"))?)),
+    types: COPY.types,
+    infer: COPY.infer,
+    order: Some(order_asked_for),
+    cpu: COPY.cpu,
+    cuda: COPY.cuda,
+    grad: COPY.grad,
+    cost: COPY.cost,
     sole: Sole::Array,
     sparse: Sparse::KeepsZero,
     probe: Probe::calls(&[
@@ -44,8 +52,13 @@ const ORDERED: OpDef = OpDef {
         "f((2, 3, 4)).transpose((1, 0, 2)), order='K'",
     ])
     .against("np.copy"),
-    ..OpDef::COMPOSITE
+    ..OpDef::DEFAULT
 };
+
+/// How the axes of a copy lie in memory.
+fn order_asked_for(cx: &CallCx) -> Option<Dims> {
+    axes_in_order(cx.str("order"), cx.input(0).layout())
+}
 
 /// A copy, as the function makes it.
 pub static COPY_OF: OpDef = OpDef {
@@ -57,7 +70,6 @@ pub static COPY_OF: OpDef = OpDef {
         Param::bool("subok", false),
     ],
     doc: "The same elements in memory of their own, by default with the axes in the order of `a`. `subok` keeps the class of `a`.",
-    short: Short::CopyOfDense,
     returns: &[("ndarray", "Of the shape and dtype of `a`.")],
     example: "
         >>> x = np.array([1, 2])
@@ -86,7 +98,6 @@ pub static COPIED: OpDef = OpDef {
         >>> x
         array([1, 2])
     ",
-    short: Short::Copy,
     sole: Sole::AsOperand,
     ..ORDERED
 };
@@ -154,7 +165,6 @@ pub static ASTYPE: OpDef = OpDef {
             "unsafe",
         ),
         Param::bool("subok", true),
-        Param::bool("copy", true),
     ],
     doc: "The elements converted to `dtype`, if `casting` allows it. `copy=False` returns the array itself if nothing is to be done.",
     about: &[("copy", "Whether the result always has memory of its own.")],
@@ -164,7 +174,6 @@ pub static ASTYPE: OpDef = OpDef {
         >>> np.array([1.7, -1.7]).astype('int64')
         array([ 1, -1])
     ",
-    short: Short::Cast,
     sole: Sole::AsOperand,
     floats: Floats {
         shrinks: true,
@@ -172,30 +181,67 @@ pub static ASTYPE: OpDef = OpDef {
         name: "cast",
         ..Floats::PLAIN
     },
-    cpu: Cpu::Composite(|cx| {
-        let (x, dtype) = (cx.input(0), cx.dtype("dtype").unwrap_or(cx.dtype_of(0)));
-        let casting = cx
-            .str("casting")
-            .parse::<Casting>()
-            .unwrap_or(Casting::Unsafe);
-        if !can_cast(x.dtype(), dtype, casting) {
+    extended: Some(&ASTYPE_SHARING),
+    infer: |cx| {
+        let (from, to) = (cx.dtype_of(0), cx.dtype("dtype").unwrap_or(DType::F32));
+        if let Some(value @ Scalar::Wide(_)) = cx.input(0).number() {
+            check_element(cx.op.name, &value, to)?;
+        }
+        let casting = cx.str("casting").parse().unwrap_or(Casting::Unsafe);
+        if !can_cast(from, to, casting) {
             let problem = format!(
                 "cannot cast from {} to {} under casting rule '{}'",
-                x.dtype().name(),
-                dtype.name(),
-                cx.str("casting")
+                from.name(),
+                to.name(),
+                casting.name()
             );
             return Err(cx.dtype_error(problem));
         }
-        cx.done(if x.dtype() != dtype {
-            x.astype_in(cx.str("order"), dtype)?
-        } else if cx.bool("copy") {
-            x.copy_in(cx.str("order"))?
-        } else {
-            x.in_order(cx.str("order"))?
+        one_of(Dims::from_slice(cx.shape(0)), to)
+    },
+    order: Some(order_asked_for),
+    cpu: CAST.cpu,
+    cuda: CAST.cuda,
+    grad: CAST.grad,
+    sparse: CAST.sparse,
+    cost: CAST.cost,
+    probe: CONVERSION.probe,
+    ..OpDef::DEFAULT
+};
+
+/// The elements in another dtype, in memory of their own only if need be.
+pub static ASTYPE_SHARING: OpDef = OpDef {
+    name: "astype_sharing",
+    params: &[
+        Param::array("a"),
+        Param::required("dtype", ParamKind::DType),
+        Param::choice("order", &["K", "A", "C", "F"], "K"),
+        Param::choice(
+            "casting",
+            &["no", "equiv", "safe", "same_kind", "unsafe"],
+            "unsafe",
+        ),
+        Param::bool("subok", true),
+        Param::bool("copy", true),
+    ],
+    doc: "As `astype`; the array itself if `copy` is false and nothing is to be done.",
+    sole: Sole::AsOperand,
+    cpu: Cpu::View(|cx| {
+        let is_same = cx.dtype("dtype") == Some(cx.dtype) && has_order(cx.layout, cx.str("order"));
+        Ok(match is_same && !cx.bool("copy") {
+            true => Viewed::Itself,
+            false => Viewed::Computed(&ASTYPE),
         })
     }),
-    ..CONVERSION
+    cuda: Cuda::Derived,
+    grad: CAST.grad,
+    probe: Probe::calls(&[
+        "f((2, 3)), 'float64', copy=False",
+        "f((2, 3)), 'float64', copy=True",
+        "i((4,), 9), 'int64', copy=False",
+    ])
+    .against("numpy.astype"),
+    ..OpDef::VIEW
 };
 
 /// The elements in another dtype, as the array API spells it.

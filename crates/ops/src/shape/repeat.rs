@@ -1,24 +1,22 @@
 //! Arrays made larger or shifted: padding, tiling, repeating, rolling.
 #![allow(unsafe_code)]
 
+use mxnet_kernels::copy::{Counts, repeat_rows};
 use mxnet_tensor::{Dims, Layout, Scalar};
 use smallvec::SmallVec;
 
 use crate::Array;
 use crate::args::{Param, ParamKind, Value};
-use crate::cx::{CompositeCx, KernelCx};
+use crate::creation::dims;
+use crate::cx::{CallCx, CompositeCx, KernelCx};
 use crate::error::Result;
-use crate::index::take;
-use crate::interp::Flags;
+use crate::index::{dense, scattered_slices};
 use crate::invoke::invoke1;
 use crate::laid;
-use crate::opdef::{Cost, Cpu, Grad, Keep, Onnx, OpDef, Probe, Short, Sole, Surface, one_of};
+use crate::opdef::{Cost, Cpu, Cuda, Grad, Keep, Onnx, OpDef, Probe, Sole, Surface, one, one_of};
 use crate::shape::narrow;
-use crate::types::check_element;
-use crate::{Outputs, cpu, quick};
-
-/// Up to so many bytes of result are written at once.
-const SMALL_BYTES: usize = 4 * 1024;
+use crate::types::{Types, check_element};
+use crate::{Outputs, cpu};
 
 /// Surrounded by a constant. Other modes are made of slices in `np.pad`.
 pub static PAD: OpDef = OpDef {
@@ -358,89 +356,103 @@ pub static REPEAT: OpDef = OpDef {
         >>> np.repeat([1, 2, 3], [0, 1, 2])
         array([2, 3, 3])
     ",
-    cpu: Cpu::Composite(repeat),
-    short: Short::Counted(repeat_few),
+    types: Types::First,
+    infer: |cx| {
+        let (mut shape, axis) = rows_of(cx)?;
+        let n = shape[axis];
+        let repeats = dims(cx.op.name, cx.ints("repeats"))?;
+        shape[axis] = match repeats[..] {
+            [times] => n.saturating_mul(times),
+            _ if repeats.len() != n => {
+                return Err(cx.shape_error(format!(
+                    "{} repeats for axis {axis} of size {n}",
+                    repeats.len()
+                )));
+            }
+            _ => repeats.iter().fold(0, |sum, &r| sum.saturating_add(r)),
+        };
+        one(shape)
+    },
+    cpu: Cpu::Kernel(|cx| {
+        let (x, out) = (dense(cx.input(0), cx.threads)?, cx.output(0));
+        if out.is_empty() {
+            return Ok(());
+        }
+        let (blocks, n, width) = match cx.is_none("axis") {
+            true => (1, x.len(), 1),
+            false => {
+                let (outer, inner) = x.shape().split_at(cx.axis("axis", 0)?);
+                (
+                    outer.iter().product(),
+                    inner[0],
+                    inner[1..].iter().product(),
+                )
+            }
+        };
+        let repeats = dims(cx.op.name, cx.ints("repeats"))?;
+        let counts = match repeats[..] {
+            [times] => Counts::All(n, times),
+            _ => Counts::Each(&repeats),
+        };
+        let row_bytes = width * x.dtype().size();
+        // SAFETY: the input is dense; the output, allocated for this call, has room for what inference has counted.
+        unsafe {
+            repeat_rows(
+                cx.threads,
+                row_bytes,
+                blocks,
+                counts,
+                x.data_ptr(),
+                out.data_ptr(),
+            );
+        }
+        Ok(())
+    }),
+    cuda: Cuda::None,
+    grad: Grad::Rule(Keep::NOTHING, |g| {
+        let flat = [g.shape(0).iter().product()];
+        let (shape, axis) = match g.opt_int("axis") {
+            None => (&flat[..], 0),
+            Some(axis) => {
+                let axis = mxnet_tensor::normalize_axis(axis as isize, g.shape(0).len())?;
+                (g.shape(0), axis)
+            }
+        };
+        let n = shape[axis];
+        if let [times] = *g.ints("repeats") {
+            let mut wide = Dims::from_slice(shape);
+            wide.insert(axis + 1, times as usize);
+            let dx = g
+                .dy(0)
+                .reshape(&wide)?
+                .sum(Some(&[axis as i64 + 1]), false)?;
+            return g.one(dx.reshape(g.shape(0))?);
+        }
+        let mut positions = Vec::new();
+        for (i, &times) in g.ints("repeats").iter().enumerate() {
+            positions.extend(std::iter::repeat_n(i as i64, times as usize));
+        }
+        let positions = Array::from_slice(&positions, &[positions.len()])?;
+        debug_assert_eq!(n, g.ints("repeats").len());
+        g.one(scattered_slices(g.dy(0), &positions, axis, shape)?.reshape(g.shape(0))?)
+    }),
+    cost: Cost::PerKiB(60),
     probe: Probe::calls(&[
         "f((2, 3)), 2",
         "f((2, 3)), 3, 0",
         "f((2, 3)), (1, 0, 2), 1",
         "f((3,)), 0",
+        "f((2, 2)), (1, 0, 2, 3)",
     ]),
-    ..OpDef::COMPOSITE
+    ..OpDef::DEFAULT
 };
 
-fn repeat(cx: &CompositeCx) -> Result<Outputs> {
-    let (x, axis) = match cx.is_none("axis") {
-        true => (cx.input(0).reshape(&[cx.input(0).len()])?, 0),
-        false => (cx.input(0).clone(), cx.axis("axis", 0)?),
-    };
-    let repeats = crate::creation::dims(cx.op.name, cx.ints("repeats"))?;
-    let n = x.shape()[axis];
-    if let [r] = repeats[..] {
-        let mut unit = Dims::from_slice(x.shape());
-        unit.insert(axis + 1, 1);
-        let mut wide = unit.clone();
-        wide[axis + 1] = r;
-        let mut full = Dims::from_slice(x.shape());
-        full[axis] = n * r;
-        return cx.done(
-            x.reshape(&unit)?
-                .broadcast_to(&wide)?
-                .copy()?
-                .reshape(&full)?,
-        );
+/// The shape of what is repeated, and the axis along which it is.
+fn rows_of(cx: &CallCx) -> Result<(Dims, usize)> {
+    match cx.is_none("axis") {
+        true => Ok((Dims::from_slice(&[cx.input(0).len()]), 0)),
+        false => Ok((Dims::from_slice(cx.shape(0)), cx.axis("axis", 0)?)),
     }
-    if repeats.len() != n {
-        return Err(cx.shape_error(format!(
-            "{} repeats for axis {axis} of size {n}",
-            repeats.len()
-        )));
-    }
-    let total = repeats
-        .iter()
-        .try_fold(0_usize, |sum, &r| sum.checked_add(r));
-    let mut positions = Vec::new();
-    if total.is_none_or(|total| positions.try_reserve_exact(total).is_err()) {
-        return Err(cx.shape_error("so many elements do not fit into memory"));
-    }
-    for (i, &r) in repeats.iter().enumerate() {
-        positions.extend(std::iter::repeat_n(i as i64, r));
-    }
-    let positions = Array::from_slice(&positions, &[positions.len()])?;
-    cx.done(take(&x, &positions, axis, "raise")?)
-}
-
-/// Each element of a small array as often, along an axis or one behind another. `None`: take the general way.
-fn repeat_few(x: &Array, repeats: isize, axis: Option<isize>) -> Result<Option<Array>> {
-    let ndim = x.ndim() as isize;
-    let Ok(times) = usize::try_from(repeats) else {
-        return Ok(None);
-    };
-    let (shape, outer, width) = match axis {
-        None => ([x.len() * times].into_iter().collect(), x.len(), 1),
-        Some(axis) if (-ndim..ndim).contains(&axis) => {
-            let at = axis.rem_euclid(ndim) as usize;
-            let mut shape = Dims::from_slice(x.shape());
-            shape[at] *= times;
-            let (outer, inner) = x.shape().split_at(at + 1);
-            (shape, outer.iter().product(), inner.iter().product())
-        }
-        Some(_) => return Ok(None),
-    };
-    let row: usize = width * x.dtype().size();
-    if times > cpu::FEW || outer * times * row > SMALL_BYTES || !Flags::current().is_plain() {
-        return Ok(None);
-    }
-    quick::small(x, &shape, x.dtype(), |src, dst| {
-        for i in 0..outer * times {
-            // SAFETY: the dense source has `outer` rows of these bytes, the result `times` as many.
-            unsafe {
-                let from = src.add(i / times * row);
-                std::ptr::copy_nonoverlapping(from, dst.add(i * row), row);
-            }
-        }
-        true
-    })
 }
 
 /// The array surrounded by `value`; `widths` has (before, after) for each axis.

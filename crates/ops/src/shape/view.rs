@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 use crate::args::{Attrs, Param, ParamKind, Value};
 use crate::error::Tuple;
 use crate::invoke::invoke1;
-use crate::opdef::{Cpu, Grad, Keep, Onnx, OpDef, Probe, Short, Sparse, Surface, Viewed};
+use crate::opdef::{Cpu, Grad, Keep, Onnx, OpDef, Probe, Sparse, Surface, Viewed};
 
 /// Another shape, the same elements in C order.
 pub static RESHAPE: OpDef = OpDef {
@@ -65,7 +65,6 @@ pub static RESHAPE: OpDef = OpDef {
             None => Viewed::Copied(reshape_dims(cx.layout.len(), &shape)?),
         })
     }),
-    short: Short::View(|layout, shape| layout.reshape(shape?).ok().flatten()),
     extended: Some(&RESHAPE_COPYING),
     grad: Grad::Rule(Keep::NOTHING, |g| {
         let attrs: Attrs = [Value::from(g.shape(0)), g.get("order").clone()]
@@ -159,7 +158,6 @@ pub static TRANSPOSE: OpDef = OpDef {
             .map(|axes| axes.iter().map(|&a| a as isize).collect());
         Ok(Viewed::Shared(cx.layout.transpose(axes.as_deref())?))
     }),
-    short: Short::View(|layout, axes| layout.transpose(axes).ok()),
     grad: Grad::Rule(Keep::NOTHING, |g| {
         let ndim = g.shape(0).len() as i64;
         let inverse: Option<SmallVec<[i64; 4]>> = g.opt_ints("axes").map(|axes| {

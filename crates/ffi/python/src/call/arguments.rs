@@ -19,20 +19,30 @@ use crate::error::raise;
 pub struct Arguments<'py> {
     /// Arrays, lists of them flattened; an optional one that is missing is `None`.
     pub inputs: SmallVec<[Option<In<'py>>; 4]>,
-    /// The other parameters, in their order.
-    pub attrs: Attrs,
+    /// The other parameters, in their order; `None` if all are at their defaults, which the binding has.
+    given: Option<Attrs>,
+    /// What they are then.
+    defaults: &'static Attrs,
     /// `out=`.
     pub outs: SmallVec<[Option<Bound<'py, PyArray>>; 1]>,
 }
 
 impl Arguments<'_> {
     /// Nothing given yet.
-    pub fn new() -> Self {
+    #[inline]
+    pub fn new(binding: &'static Binding) -> Self {
         Arguments {
             inputs: SmallVec::new(),
-            attrs: Attrs::none(),
+            given: None,
+            defaults: &binding.defaults,
             outs: SmallVec::new(),
         }
+    }
+
+    /// The parameters that are no arrays, in their order.
+    #[inline]
+    pub fn attrs(&self) -> &Attrs {
+        self.given.as_ref().unwrap_or(self.defaults)
     }
 }
 
@@ -76,7 +86,7 @@ impl Named {
 
 /// Whether an argument is a word that the extended form knows and the plain one does not.
 fn asks_for_more(py: Python<'_>, binding: &Binding, slots: &[*mut ffi::PyObject]) -> bool {
-    if std::ptr::eq(binding.op, binding.public) {
+    if !binding.has_more_words {
         return false;
     }
     let params = binding.op.params.iter().zip(binding.public.params);
@@ -95,6 +105,9 @@ fn asks_for_more(py: Python<'_>, binding: &Binding, slots: &[*mut ffi::PyObject]
     })
 }
 
+/// Most operators have no more parameters: no allocation, and little to clear.
+const FEW_SLOTS: usize = 12;
+
 /// Associates each argument with its parameter. Answers the operator to call: the extended one if the call gives what only that has.
 pub fn bind<'py>(
     py: Python<'py>,
@@ -103,6 +116,19 @@ pub fn bind<'py>(
     named: &Named,
     bound: &mut Arguments<'py>,
 ) -> PyResult<&'static OpDef> {
+    if named.len == 0 && binding.operands == Some(positional.len()) {
+        // Arrays and nothing else: what most calls are.
+        let op = binding.op;
+        for (&object, param) in positional.iter().zip(op.params) {
+            bound
+                .inputs
+                .push(convert::array_argument(py, op, param, object)?);
+        }
+        for _ in 0..binding.absent {
+            bound.inputs.push(None);
+        }
+        return Ok(op);
+    }
     let op = binding.public;
     let gathered = match binding.variadic {
         Some(at) if positional.len() >= at + 2 => gather_variadic(py, at, positional)?,
@@ -127,8 +153,14 @@ pub fn bind<'py>(
             binding.name
         )));
     }
-    let mut slots: SmallVec<[*mut ffi::PyObject; 16]> =
-        SmallVec::from_elem(ptr::null_mut(), binding.keywords.len());
+    let (mut few, mut many) = ([ptr::null_mut(); FEW_SLOTS], Vec::new());
+    let slots = match few.get_mut(..binding.keywords.len()) {
+        Some(slots) => slots,
+        None => {
+            many.resize(binding.keywords.len(), ptr::null_mut());
+            &mut many[..]
+        }
+    };
     slots[..positional.len()].copy_from_slice(positional);
     let mut beside = None;
     for i in 0..named.len {
@@ -169,12 +201,13 @@ pub fn bind<'py>(
         slot.is_null() || std::ptr::eq(*slot, unsafe { ffi::Py_None() })
     };
     let op = match slots.get(binding.op.params.len()..) {
-        Some(rest) if rest.iter().all(none) && !asks_for_more(py, binding, &slots) => binding.op,
+        Some(rest) if rest.iter().all(none) && !asks_for_more(py, binding, slots) => binding.op,
         _ => op,
     };
+    let attrs = bound.given.insert(Attrs::none());
     // Length of the lists of arrays, and the parameter of the first.
     let mut list: Option<(usize, &str)> = None;
-    for (param, &slot) in op.params.iter().zip(&slots) {
+    for (param, &slot) in op.params.iter().zip(&*slots) {
         if slot.is_null() {
             match (param.kind, param.default) {
                 (_, Default::Required) => {
@@ -185,7 +218,7 @@ pub fn bind<'py>(
                 }
                 (ParamKind::Array, _) => bound.inputs.push(None),
                 (ParamKind::Arrays | ParamKind::Out, _) => {}
-                (_, default) => bound.attrs.push(Value::from(default)),
+                (_, default) => attrs.push(Value::from(default)),
             }
             continue;
         }
@@ -218,7 +251,7 @@ pub fn bind<'py>(
                     bound.outs = convert::outs_argument(op, &value)?;
                 }
             }
-            _ => bound.attrs.push(convert::attribute(py, op, param, slot)?),
+            _ => attrs.push(convert::attribute(py, op, param, slot)?),
         }
     }
     // Behind the parameters stands `out`, if the form has it.

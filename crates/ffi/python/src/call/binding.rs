@@ -3,7 +3,7 @@
 use std::ffi::{CString, c_char};
 use std::fmt::Write;
 
-use mxnet::ops::{Default, Form, OpDef, Param, ParamKind};
+use mxnet::ops::{Attrs, Default, Form, OpDef, Param, ParamKind, Value};
 use pyo3::ffi;
 use pyo3::prelude::*;
 
@@ -23,8 +23,16 @@ pub struct Binding {
     pub positional: usize,
     /// The parameter whose integers may be given as separate arguments.
     pub variadic: Option<usize>,
+    /// Whether the extended form knows words that the plain one does not.
+    pub has_more_words: bool,
     /// Whether a parameter asks for another one beside it.
     pub has_beside: bool,
+    /// How many arrays a call gives that gives nothing else; `None` if it cannot.
+    pub operands: Option<usize>,
+    /// How many array parameters such a call leaves out.
+    pub absent: usize,
+    /// The attributes of such a call.
+    pub defaults: Attrs,
     /// Where `subok` is among the attributes, if the operator has it.
     pub subok: Option<usize>,
     /// The C method definition; Python keeps pointers into it.
@@ -96,13 +104,25 @@ impl Binding {
             ml_flags: ffi::METH_FASTCALL | ffi::METH_KEYWORDS,
             ml_doc: leak_text(&doc)?,
         };
+        let is_operand = |p: &&Param| p.kind == ParamKind::Array && is_required(p);
+        let operands = op.params.iter().take_while(is_operand).count();
+        let rest = &op.params[operands..];
+        let may_be_left_out = |p: &Param| p.kind != ParamKind::Arrays && !is_required(p);
         Ok(Box::leak(Box::new(Binding {
             op,
+            operands: rest.iter().all(may_be_left_out).then_some(operands),
+            absent: rest.iter().filter(|p| p.is_array()).count(),
+            defaults: (rest.iter().filter(|p| p.is_attribute()))
+                .map(|p| Value::from(p.default))
+                .collect(),
             public,
             name,
             keywords,
             positional,
             variadic: public.params.iter().position(|p| p.variadic),
+            has_more_words: (op.params.iter().zip(public.params)).any(|(plain, extended)| {
+                matches!(plain.kind, ParamKind::Choice(_)) && plain.kind != extended.kind
+            }),
             has_beside: public.params.iter().any(|p| p.beside.is_some()),
             subok: op
                 .params
@@ -112,6 +132,10 @@ impl Binding {
             def,
         })))
     }
+}
+
+fn is_required(param: &Param) -> bool {
+    matches!(param.default, Default::Required)
 }
 
 fn leak_text(text: &str) -> PyResult<*const c_char> {

@@ -4,14 +4,14 @@ use std::cell::UnsafeCell;
 use std::collections::HashMap;
 use std::ptr;
 
-use mxnet::ops::{OpDef, Short, Surface, registry};
+use mxnet::ops::{OpDef, Surface, registry};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
 use super::arguments::Named;
 use super::binding::{Binding, Fast};
-use super::{call, short};
+use super::call;
 use crate::array;
 use crate::error::raise;
 use crate::ufunc;
@@ -185,13 +185,6 @@ unsafe fn enter_method(
         return ptr::null_mut();
     };
     if nargs == 0 && kwnames.is_null() {
-        // SAFETY: attached, by the contract.
-        let py = unsafe { Python::assume_attached() };
-        if matches!(binding.op.short, Short::Squeezed(_))
-            && let Some(own) = short::itself(py, &[slf])
-        {
-            return own.into_ptr();
-        }
         // SAFETY: one borrowed object.
         return unsafe { enter(binding, &raw const slf, 1, kwnames) };
     }

@@ -1,22 +1,24 @@
 //! From the core's outputs to what Python gets.
 
-use mxnet::ops::{Array, Bundle, Cpu, OpDef, Outputs};
+use mxnet::ops::{Array, Bundle, Cpu, OpDef, Outputs, Sole};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
+use smallvec::SmallVec;
 
 use crate::array::{Get, PyArray};
 use crate::convert::In;
 
 /// One output as it is, several as a tuple, none as `None`.
-pub fn finish(py: Python<'_>, op: &'static OpDef, mut outputs: Outputs) -> PyResult<Py<PyAny>> {
+#[inline]
+pub fn finish(py: Python<'_>, op: &'static OpDef, outputs: &mut Outputs) -> PyResult<Py<PyAny>> {
     if outputs.is_empty() {
         return Ok(py.None());
     }
     if outputs.len() == 1 {
-        return Ok(PyArray::wrap_output(py, op, &mut outputs)?.into_any());
+        return Ok(PyArray::wrap_output(py, op, outputs)?.into_any());
     }
-    let items: Vec<Py<PyArray>> = outputs
-        .into_iter()
+    let items: SmallVec<[Py<PyArray>; 4]> = outputs
+        .drain(..)
         .map(|y| PyArray::wrap_made(py, op, y))
         .collect::<PyResult<_>>()?;
     Ok(PyTuple::new(py, items)?.into_any().unbind())
@@ -26,7 +28,7 @@ pub fn finish(py: Python<'_>, op: &'static OpDef, mut outputs: Outputs) -> PyRes
 pub fn finish_of<'a, 'py: 'a>(
     py: Python<'py>,
     op: &'static OpDef,
-    mut outputs: Outputs,
+    outputs: &mut Outputs,
     sources: impl IntoIterator<Item = &'a Bound<'py, PyArray>> + Clone,
 ) -> PyResult<Py<PyAny>> {
     if outputs.is_empty() {
@@ -37,8 +39,8 @@ pub fn finish_of<'a, 'py: 'a>(
     {
         return Ok(wrap_of(py, op, y, sources)?.into_any());
     }
-    let items: Vec<Py<PyArray>> = outputs
-        .into_iter()
+    let items: SmallVec<[Py<PyArray>; 4]> = outputs
+        .drain(..)
         .map(|y| wrap_of(py, op, y, sources.clone()))
         .collect::<PyResult<_>>()?;
     Ok(PyTuple::new(py, items)?.into_any().unbind())
@@ -67,12 +69,16 @@ pub fn finish_as(
     py: Python<'_>,
     op: &'static OpDef,
     inputs: &[Option<In>],
-    outputs: Outputs,
+    outputs: &mut Outputs,
 ) -> PyResult<Py<PyAny>> {
     let held = inputs.iter().flatten().filter_map(In::held);
     let number = outputs.len();
     let result = match op.cpu {
         Cpu::View(_) | Cpu::Composite(_) => finish_of(py, op, outputs, held),
+        // A copy of a scalar is one.
+        _ if op.sole == Sole::AsOperand && outputs.iter().any(|y| y.ndim() == 0) => {
+            finish_of(py, op, outputs, held)
+        }
         _ => finish(py, op, outputs),
     }?;
     Ok(match (op.bundle)(inputs.iter().flatten().count()) {
@@ -99,11 +105,11 @@ pub fn finish_as(
 pub fn finish_into(
     py: Python<'_>,
     op: &'static OpDef,
-    outputs: Outputs,
+    mut outputs: Outputs,
     outs: &[Option<Bound<'_, PyArray>>],
 ) -> PyResult<Py<PyAny>> {
     if outs.iter().all(Option::is_none) {
-        return finish(py, op, outputs);
+        return finish(py, op, &mut outputs);
     }
     let mut results = Vec::new();
     for (i, y) in outputs.into_iter().enumerate() {

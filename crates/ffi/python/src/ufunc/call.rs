@@ -197,7 +197,7 @@ fn execute<'py>(
             // Conversions that the core does not make by itself.
             let lossy = array.is_weak() && array.dtype().kind() > to.kind();
             if lossy || composite && array.dtype() != to {
-                *x = Some(In::Made(array.astype(to).map_err(fail)?));
+                *x = Some(In::made(array.astype(to).map_err(fail)?));
             }
         }
         if !composite {

@@ -247,7 +247,7 @@ impl<'py, const N: usize> Given<'py, N> {
 /// An argument where an array is meant.
 fn operand(op: &'static OpDef, object: &Bound<'_, PyAny>) -> PyResult<Array> {
     match convert::operand(object)? {
-        Some(In::Made(array)) => Ok(array),
+        Some(In::Made(array)) => Ok(*array),
         Some(held) => Ok(held.array()),
         None => Err(raise(
             object.py(),
