@@ -70,38 +70,6 @@ pub fn dense_as(layout: &Layout) -> Result<Layout> {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::axes_as;
-
-    use mxnet_tensor::{Dims, Layout};
-
-    fn order(layouts: &[&Layout]) -> Option<Dims> {
-        axes_as(layouts, layouts[0].ndim())
-    }
-
-    #[test]
-    fn the_slowest_axis_comes_first() {
-        let c = Layout::contiguous(&[2, 3, 4]);
-        let f = Layout::fortran(&[2, 3, 4]);
-        assert_eq!(order(&[&c]), None);
-        assert_eq!(order(&[&f]).as_deref(), Some(&[2, 1, 0][..]));
-        assert_eq!(order(&[&f, &f]).as_deref(), Some(&[2, 1, 0][..]));
-        // One that lies in C order decides.
-        assert_eq!(order(&[&f, &c]), None);
-    }
-
-    #[test]
-    fn axes_of_one_element_stay_where_they_are() {
-        let first = Layout::fortran(&[1, 3, 4]);
-        assert_eq!(order(&[&first]).as_deref(), Some(&[0, 2, 1][..]));
-        let middle = Layout::fortran(&[3, 1, 4]);
-        assert_eq!(order(&[&middle]).as_deref(), Some(&[2, 0, 1][..]));
-        let last = Layout::fortran(&[3, 4, 1]);
-        assert_eq!(order(&[&last]).as_deref(), Some(&[1, 0, 2][..]));
-    }
-}
-
 /// The axes of a new array like `layout`, slowest first; `None` for C order.
 pub fn axes_in_order(order: &str, layout: &Layout) -> Option<Axes> {
     let fortran = match order {
@@ -152,5 +120,37 @@ pub fn has_order(layout: &Layout, order: &str) -> bool {
         "F" => layout.is_fortran(),
         "A" => layout.is_contiguous() || layout.is_fortran(),
         _ => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::axes_as;
+
+    use mxnet_tensor::{Dims, Layout};
+
+    fn order(layouts: &[&Layout]) -> Option<Dims> {
+        axes_as(layouts, layouts[0].ndim())
+    }
+
+    #[test]
+    fn the_slowest_axis_comes_first() {
+        let c = Layout::contiguous(&[2, 3, 4]);
+        let f = Layout::fortran(&[2, 3, 4]);
+        assert_eq!(order(&[&c]), None);
+        assert_eq!(order(&[&f]).as_deref(), Some(&[2, 1, 0][..]));
+        assert_eq!(order(&[&f, &f]).as_deref(), Some(&[2, 1, 0][..]));
+        // One that lies in C order decides.
+        assert_eq!(order(&[&f, &c]), None);
+    }
+
+    #[test]
+    fn axes_of_one_element_stay_where_they_are() {
+        let first = Layout::fortran(&[1, 3, 4]);
+        assert_eq!(order(&[&first]).as_deref(), Some(&[0, 2, 1][..]));
+        let middle = Layout::fortran(&[3, 1, 4]);
+        assert_eq!(order(&[&middle]).as_deref(), Some(&[2, 0, 1][..]));
+        let last = Layout::fortran(&[3, 4, 1]);
+        assert_eq!(order(&[&last]).as_deref(), Some(&[1, 0, 2][..]));
     }
 }
