@@ -1,9 +1,10 @@
 //! The tensor engine as one crate: joins the parts, adds no logic.
 //!
-//! `ops` has [`ops::Array`], operators, gradients; `tensor` has data types, layouts, devices; `engine` orders and runs the work.
+//! `core` has [`core::Array`], calls, gradients; `ops` has the operators; `tensor` has data types, layouts, devices; `engine` orders and runs the work.
 
 #![forbid(unsafe_code)]
 
+pub use mxnet_core as core;
 pub use mxnet_engine as engine;
 pub use mxnet_ops as ops;
 pub use mxnet_tensor as tensor;

@@ -22,5 +22,5 @@ pub mod signal;
 pub mod ufunc;
 
 pub use lone::{Lone, One, quick_elements};
-pub use mxnet_core::*;
+use mxnet_core::*;
 pub use quick::Quick;

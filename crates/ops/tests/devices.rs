@@ -5,8 +5,9 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use mxnet_core::{Array, Error, KernelCx, Result, variants};
 use mxnet_engine::Stream;
-use mxnet_ops::{Array, Error, KernelCx, Result, creation, variants};
+use mxnet_ops::creation;
 use mxnet_tensor::{
     Backend, DType, Device, DeviceKind, MemoryInfo, TensorError, Transfer, register_backend,
 };

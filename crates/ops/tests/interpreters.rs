@@ -5,8 +5,8 @@ use std::rc::Rc;
 
 use mxnet_tensor::Scalar;
 
-use mxnet_ops::interp::*;
-use mxnet_ops::{Array, Call, Outputs, Result, autograd, dispatch};
+use mxnet_core::interp::*;
+use mxnet_core::{Array, Call, Outputs, Result, autograd, dispatch};
 
 /// Notes the calls it sees and hands them down.
 struct Witness(RefCell<Vec<&'static str>>);
@@ -63,9 +63,9 @@ impl Interpreter for Expanding {
 fn an_expanding_interpreter_sees_the_calls_of_composites() -> Result<()> {
     let x = Array::from_slice(&[1.0_f64, 2.0], &[2])?;
     let witness = Rc::new_cyclic(|this| Expanding(RefCell::default(), this.clone()));
-    let attrs = mxnet_ops::Attrs::none();
+    let attrs = mxnet_core::Attrs::none();
     with_interpreter(witness.clone(), || {
-        mxnet_ops::invoke(&mxnet_ops::elementwise::parts::ISREAL, &[&x], &attrs)
+        mxnet_core::invoke(&mxnet_ops::elementwise::parts::ISREAL, &[&x], &attrs)
     })?;
     assert_eq!(witness.0.borrow()[0], "isreal");
     assert!(witness.0.borrow().len() > 1);

@@ -1,6 +1,7 @@
 //! The class `ndarray`: what its objects hold. Methods that are operators come from the registry (`call.rs`).
 
-use mxnet::ops::{Array, Lone};
+use mxnet::core::Array;
+use mxnet::ops::Lone;
 use pyo3::prelude::*;
 
 use crate::cell::Guarded;

@@ -1,7 +1,7 @@
 //! Recording, gradients and functions with gradients written in Python.
 
-use mxnet::ops::autograd::{self as tape, CustomBackward, GradReq, Retain};
-use mxnet::ops::{Array, Error, Grads, interp};
+use mxnet::core::autograd::{self as tape, CustomBackward, GradReq, Retain};
+use mxnet::core::{Array, Error, Grads, interp};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
@@ -232,7 +232,7 @@ struct PythonRule {
 }
 
 impl CustomBackward for PythonRule {
-    fn backward(&self, dys: &[Array]) -> mxnet::ops::Result<Grads> {
+    fn backward(&self, dys: &[Array]) -> mxnet::core::Result<Grads> {
         Python::attach(|py| {
             let run = || -> PyResult<Grads> {
                 let dys: Vec<Py<PyArray>> = dys

@@ -9,12 +9,12 @@ mod entry;
 mod front;
 mod result;
 
-use mxnet::ops::interp::Flags;
-use mxnet::ops::shape::{ASTYPE, ASTYPE_OF, ASTYPE_SHARING};
-use mxnet::ops::{
+use mxnet::core::interp::Flags;
+use mxnet::core::{
     Array, Attrs, Call, Cpu, Form, OfNumber, OpDef, Outputs, Value, ViewCx, Viewed, Warned,
     Warning, dispatch_into,
 };
+use mxnet::ops::shape::{ASTYPE, ASTYPE_OF, ASTYPE_SHARING};
 use mxnet::tensor::{Casting, DType};
 use pyo3::IntoPyObjectExt;
 use pyo3::ffi;
@@ -252,7 +252,7 @@ fn view(py: Python<'_>, op: &'static OpDef, bound: &Arguments) -> Option<PyResul
         return None;
     }
     let look = x.get().look(py);
-    let args = mxnet::ops::Args {
+    let args = mxnet::core::Args {
         params: op.params,
         attrs: bound.attrs(),
     };
@@ -365,7 +365,7 @@ fn make_real<'py>(py: Python<'py>, op: &'static OpDef, bound: &mut Arguments<'py
     if !has(op, "dtype") {
         return Ok(());
     }
-    let args = mxnet::ops::Args {
+    let args = mxnet::core::Args {
         params: op.params,
         attrs: bound.attrs(),
     };

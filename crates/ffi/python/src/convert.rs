@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use mxnet::ops::{
+use mxnet::core::{
     Array, Cpu, Error, OpDef, Param, ParamKind, Types, Value, check_element, dtype_of_number,
 };
 use mxnet::tensor::{Casting, DType, Kind, Promotion, Scalar, promotion};
@@ -224,7 +224,7 @@ pub fn is_list(object: &Bound<'_, PyAny>) -> bool {
     object.is_exact_instance_of::<PyList>() || object.is_exact_instance_of::<PyTuple>()
 }
 
-fn made(py: Python<'_>, array: mxnet::ops::Result<Array>) -> PyResult<In<'_>> {
+fn made(py: Python<'_>, array: mxnet::core::Result<Array>) -> PyResult<In<'_>> {
     array.map(In::made).map_err(|error| raise(py, error))
 }
 
@@ -240,7 +240,7 @@ pub fn array_argument<'py>(
     if let Ok(array) = object.cast::<PyArray>() {
         return Ok(Some(In::Held(array.clone())));
     }
-    if object.is_none() && (param.nullable || param.default == mxnet::ops::Default::None) {
+    if object.is_none() && (param.nullable || param.default == mxnet::core::Default::None) {
         return Ok(None);
     }
     match operand(&object)? {
@@ -278,7 +278,7 @@ fn check_wide(py: Python<'_>, op: &'static OpDef, array: &Array) -> PyResult<()>
             if matches!(op.types, Types::First | Types::Infer)
                 && !matches!(op.cpu, Cpu::Composite(_)) =>
         {
-            let error = mxnet::ops::out_of_bounds(op.name, value, mxnet::tensor::default_int());
+            let error = mxnet::core::out_of_bounds(op.name, value, mxnet::tensor::default_int());
             Err(raise(py, error))
         }
         _ => Ok(()),
@@ -295,7 +295,7 @@ pub fn arrays_argument<'py>(
 ) -> PyResult<()> {
     // SAFETY: a borrowed argument of the running call.
     let object = unsafe { Bound::from_borrowed_ptr(py, object) };
-    if object.is_none() && param.default == mxnet::ops::Default::None {
+    if object.is_none() && param.default == mxnet::core::Default::None {
         return Ok(());
     }
     let Ok(items) = object.try_iter() else {
@@ -321,7 +321,7 @@ pub fn attribute(
 ) -> PyResult<Value> {
     // SAFETY: a borrowed argument of the running call.
     let object = unsafe { Bound::from_borrowed_ptr(py, object) };
-    if object.is_none() && (param.nullable || param.default == mxnet::ops::Default::None) {
+    if object.is_none() && (param.nullable || param.default == mxnet::core::Default::None) {
         return Ok(Value::None);
     }
     // As NumPy reads orders.
@@ -619,7 +619,7 @@ pub fn order_argument(op: &'static OpDef, object: &Bound<'_, PyAny>) -> PyResult
 }
 
 /// The array with its elements in this order in memory.
-pub fn in_order(array: &Array, order: u8) -> mxnet::ops::Result<Array> {
+pub fn in_order(array: &Array, order: u8) -> mxnet::core::Result<Array> {
     match order {
         b'C' => array.contiguous(),
         b'F' => array.transpose(None)?.contiguous()?.transpose(None),

@@ -1,6 +1,6 @@
 //! The shortest decimal digits that stand for a floating-point number and no other of its type.
 
-use mxnet::ops::Array;
+use mxnet::core::Array;
 use mxnet::tensor::{DType, Scalar};
 use pyo3::prelude::*;
 

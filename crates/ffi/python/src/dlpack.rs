@@ -3,7 +3,7 @@
 use std::ffi::CStr;
 use std::ptr::NonNull;
 
-use mxnet::ops::{Array, Error};
+use mxnet::core::{Array, Error};
 use mxnet::tensor::dlpack::{
     self as dl, DLManagedTensor, DLManagedTensorVersioned, Exported, Writes,
 };
@@ -38,7 +38,7 @@ pub fn export(
 ) -> PyResult<Py<PyAny>> {
     let py = slf.py();
     let array = slf.get().array(py);
-    if array.entry().is_some() && mxnet::ops::interp::is_recording() {
+    if array.entry().is_some() && mxnet::core::interp::is_recording() {
         return Err(PyBufferError::new_err(
             "cannot export an array with a gradient while recording: use x.detach()",
         ));
@@ -234,7 +234,7 @@ fn consume(capsule: &Bound<'_, PyAny>, writes: Writes) -> PyResult<Array> {
 }
 
 /// Rejects memory of devices for which no backend is loaded: the processor cannot read it.
-fn reachable(place: dl::DLDevice) -> mxnet::ops::Result<()> {
+fn reachable(place: dl::DLDevice) -> mxnet::core::Result<()> {
     let device = dl::device(place)?;
     match device.kind() {
         DeviceKind::Gpu => Err(Error::device(

@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use mxnet::ops::Array;
+use mxnet::core::Array;
 use mxnet::tensor::{Casting, DType, Kind, Operand, promotion};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;

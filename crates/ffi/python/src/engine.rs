@@ -1,7 +1,7 @@
 //! The engine's switches, and waiting for everything.
 
+use mxnet::core::Error;
 use mxnet::engine::{Mode, engine};
-use mxnet::ops::Error;
 use mxnet::tensor::memory;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -80,7 +80,7 @@ pub fn num_threads() -> usize {
 /// How often this thread has waited for an array: a call that leaves it as it was did not look at any value.
 #[pyfunction]
 pub fn waits() -> u64 {
-    mxnet::ops::waits()
+    mxnet::core::waits()
 }
 
 /// Sets the number of threads that compute.
@@ -158,7 +158,7 @@ pub fn reset_memory_peak() {
 /// Names the Python line in failures that surface later (costs a little per call); returns what it was.
 #[pyfunction]
 pub fn set_debug(on: bool) -> bool {
-    mxnet::ops::origin::set_enabled(on)
+    mxnet::core::origin::set_enabled(on)
 }
 
 /// File and line of the innermost Python frame.
@@ -175,12 +175,12 @@ pub fn running_line() -> Option<String> {
 /// Switches the cache of plans; answers whether it was on. Without it every call is prepared by the rules of its operator.
 #[pyfunction]
 pub fn set_plan_cache(on: bool) -> bool {
-    mxnet::ops::plan::set_enabled(on)
+    mxnet::core::plan::set_enabled(on)
 }
 
 /// How many calls of this thread ran a plan of the cache, and how many were prepared.
 #[pyfunction]
 pub fn plan_counters() -> (u64, u64) {
-    let counters = mxnet::ops::plan::counters();
+    let counters = mxnet::core::plan::counters();
     (counters.hits, counters.misses)
 }

@@ -1,6 +1,6 @@
 //! Errors at the border: every kind becomes one Python class, which also subclasses what NumPy raises for it.
 
-use mxnet::ops::Error;
+use mxnet::core::Error;
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -162,7 +162,7 @@ fn class_of(error: &Error) -> Option<usize> {
 
 /// Whether an operator is an object of type `ufunc`, or the extended form of one.
 fn is_ufunc(op: &str) -> bool {
-    mxnet::ops::registry::all().any(|known| {
+    mxnet::core::registry::all().any(|known| {
         let extended = known.extended.is_some_and(|form| form.name == op);
         known.is_ufunc() && (known.name == op || extended)
     })

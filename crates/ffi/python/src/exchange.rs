@@ -3,13 +3,14 @@
 use std::ffi::{c_char, c_int, c_long, c_void};
 use std::ptr;
 
-use mxnet::ops::elementwise::comparison;
-use mxnet::ops::floats::told_cast;
-use mxnet::ops::index::with_bytes;
-use mxnet::ops::interp::Flags;
-use mxnet::ops::{
-    Array, Error, Tuple, Value, check_element, copy_at_hand, dtype_of_number, invoke1, reduce::ANY,
+use mxnet::core::floats::told_cast;
+use mxnet::core::interp::Flags;
+use mxnet::core::{
+    Array, Error, Tuple, Value, check_element, copy_at_hand, dtype_of_number, invoke1,
 };
+use mxnet::ops::elementwise::comparison;
+use mxnet::ops::index::with_bytes;
+use mxnet::ops::reduce::ANY;
 use mxnet::tensor::{DType, DeviceKind, Kind, Scalar, Tensor};
 use pyo3::exceptions::{PyAttributeError, PyBufferError, PyValueError};
 use pyo3::ffi;

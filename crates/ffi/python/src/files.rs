@@ -9,7 +9,7 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use mxnet::ops::{Array, ArrayReadGuard, Error, read_all};
+use mxnet::core::{Array, ArrayReadGuard, Error, read_all};
 use mxnet::tensor::{DType, Device};
 use pyo3::exceptions::{PyOSError, PyTypeError};
 use pyo3::prelude::*;

@@ -5,8 +5,9 @@ use std::mem::MaybeUninit;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
+use mxnet::core::Array;
 use mxnet::ops::index::{element, put_element};
-use mxnet::ops::{Array, Lone, shape};
+use mxnet::ops::{Lone, shape};
 use mxnet::tensor::DType;
 use pyo3::exceptions::{PyDeprecationWarning, PyIndexError, PyTypeError, PyValueError};
 use pyo3::prelude::*;

@@ -1,6 +1,6 @@
 //! Arrays over memory that others own: NumPy's arrays, and objects that show their bytes.
 
-use mxnet::ops::{Array, Error};
+use mxnet::core::{Array, Error};
 use mxnet::tensor::{DType, Device, Kind, Layout, Storage, Tensor};
 use pyo3::exceptions::PyBufferError;
 use pyo3::ffi;

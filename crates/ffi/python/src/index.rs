@@ -2,8 +2,9 @@
 
 use std::mem::MaybeUninit;
 
-use mxnet::ops::interp::Flags;
-use mxnet::ops::{Array, Lone, Quick, index};
+use mxnet::core::Array;
+use mxnet::core::interp::Flags;
+use mxnet::ops::{Lone, Quick, index};
 use mxnet::tensor::{Cut, DType, Dims, IndexItem, Layout, Scalar};
 use pyo3::PyTypeInfo;
 use pyo3::exceptions::{PyIndexError, PyOverflowError, PyTypeError};

@@ -104,7 +104,7 @@ fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
     call::register(module)?;
     making::put_fronts(module)?;
     engine::register_at_fork(module.py())?;
-    mxnet::ops::interrupt::install(engine::interrupted);
-    mxnet::ops::origin::install(engine::running_line);
+    mxnet::core::interrupt::install(engine::interrupted);
+    mxnet::core::origin::install(engine::running_line);
     Ok(())
 }

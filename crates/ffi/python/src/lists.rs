@@ -3,9 +3,8 @@
 //! Python's own numbers are read in two passes: the first finds the shape and the widest kind, the second the elements. As soon as something
 //! else turns up, everything is collected once, in order, and joined.
 
-use mxnet::ops::{
-    Array, Element, Error, Tuple, check_element, default_dtype, dtype_of_number, shape,
-};
+use mxnet::core::{Array, Element, Error, Tuple, check_element, default_dtype, dtype_of_number};
+use mxnet::ops::shape;
 use mxnet::tensor::{DType, Kind, MAX_NDIM, Scalar, promote, promotion};
 use num_complex::Complex;
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};

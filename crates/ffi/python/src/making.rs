@@ -1,6 +1,6 @@
 //! Making arrays: `array`, `asarray` and their kin.
 
-use mxnet::ops::{Array, dtype_of_number, interp};
+use mxnet::core::{Array, dtype_of_number, interp};
 use mxnet::tensor::{DType, Device, MAX_NDIM, Scalar, default_float};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -216,7 +216,7 @@ fn given_back(
 
 /// A copy of an array with its axes in this order; `None` if the call might wait or somebody looks on.
 #[inline]
-fn copied_in(x: &Array, order: &str) -> mxnet::ops::Result<Option<Array>> {
+fn copied_in(x: &Array, order: &str) -> mxnet::core::Result<Option<Array>> {
     if x.is_weak() || !interp::Flags::current().may_move() || crate::engine::may_wait() {
         return Ok(None);
     }

@@ -2,9 +2,10 @@
 
 use std::mem::MaybeUninit;
 
+use mxnet::core::interp::Flags;
+use mxnet::core::{Array, Error, OpDef};
 use mxnet::ops::elementwise::parts::no_parts;
-use mxnet::ops::interp::Flags;
-use mxnet::ops::{Array, Error, OpDef, shape};
+use mxnet::ops::shape;
 use mxnet::tensor::{Layout, Tensor};
 use pyo3::exceptions::{PyAttributeError, PyKeyError, PyTypeError, PyValueError};
 use pyo3::prelude::*;

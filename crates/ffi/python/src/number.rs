@@ -1,6 +1,6 @@
 //! Arrays of no axes as the numbers they hold: what Python asks of numbers only.
 
-use mxnet::ops::{Array, OpDef};
+use mxnet::core::{Array, OpDef};
 use pyo3::exceptions::{PyAttributeError, PyTypeError};
 use pyo3::ffi;
 use pyo3::prelude::*;

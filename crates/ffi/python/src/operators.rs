@@ -2,7 +2,8 @@
 
 use std::mem::MaybeUninit;
 
-use mxnet::ops::{Attrs, Call, Lone, One, OpDef, dispatch, elementwise as e, quick_elements};
+use mxnet::core::{Attrs, Call, OpDef, dispatch};
+use mxnet::ops::{Lone, One, elementwise as e, quick_elements};
 use mxnet::tensor::Scalar;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;

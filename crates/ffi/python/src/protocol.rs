@@ -1,7 +1,7 @@
 //! NumPy's functions called with our arrays: they are answered by ours of the same name.
 
+use mxnet::core::interp::Flags;
 use mxnet::ops::elementwise::comparison;
-use mxnet::ops::interp::Flags;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};

@@ -1,6 +1,6 @@
 //! Numbers that come one after the other: from iterators, and from text. What is not plain is left to the caller.
 
-use mxnet::ops::{Array, Element};
+use mxnet::core::{Array, Element};
 use mxnet::tensor::{DType, default_float};
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -30,7 +30,7 @@ trait Plain: Copy {
     fn python(self, py: Python<'_>) -> Py<PyAny>;
 
     /// The array of them, if the dtype is one that they are read for and holds all.
-    fn array(values: Vec<Self>, dtype: DType) -> mxnet::ops::Result<Option<Array>>;
+    fn array(values: Vec<Self>, dtype: DType) -> mxnet::core::Result<Option<Array>>;
 }
 
 impl Plain for f64 {
@@ -53,7 +53,7 @@ impl Plain for f64 {
         PyFloat::new(py, self).into_any().unbind()
     }
 
-    fn array(values: Vec<f64>, dtype: DType) -> mxnet::ops::Result<Option<Array>> {
+    fn array(values: Vec<f64>, dtype: DType) -> mxnet::core::Result<Option<Array>> {
         match dtype {
             DType::F64 => row(&values).map(Some),
             DType::F32 => row(&values.iter().map(|&x| x as f32).collect::<Vec<_>>()).map(Some),
@@ -82,8 +82,8 @@ impl Plain for i64 {
         PyInt::new(py, self).into_any().unbind()
     }
 
-    fn array(values: Vec<i64>, dtype: DType) -> mxnet::ops::Result<Option<Array>> {
-        fn narrow<T: TryFrom<i64> + Element>(values: &[i64]) -> mxnet::ops::Result<Option<Array>> {
+    fn array(values: Vec<i64>, dtype: DType) -> mxnet::core::Result<Option<Array>> {
+        fn narrow<T: TryFrom<i64> + Element>(values: &[i64]) -> mxnet::core::Result<Option<Array>> {
             let narrow: Option<Vec<T>> = values.iter().map(|&x| T::try_from(x).ok()).collect();
             narrow.map(|values| row(&values)).transpose()
         }
@@ -101,7 +101,7 @@ impl Plain for i64 {
     }
 }
 
-fn row<T: Element>(values: &[T]) -> mxnet::ops::Result<Array> {
+fn row<T: Element>(values: &[T]) -> mxnet::core::Result<Array> {
     Array::from_slice(values, &[values.len()])
 }
 
@@ -188,7 +188,7 @@ fn parsed<T: Plain>(
     dtype: DType,
     count: isize,
     sep: &str,
-) -> mxnet::ops::Result<Option<Array>> {
+) -> mxnet::core::Result<Option<Array>> {
     let most = usize::try_from(count).unwrap_or(usize::MAX);
     let words = |words: &mut dyn Iterator<Item = &str>| -> Option<Vec<T>> {
         words.take(most).map(T::parsed).collect()

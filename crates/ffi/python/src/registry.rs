@@ -1,6 +1,6 @@
 //! The registry as Python sees it: what tables, stubs and the standard tests are made from.
 
-use mxnet::ops::{Cpu, Form, Grad, OpDef, ParamKind, Surface, Types, registry as ops};
+use mxnet::core::{Cpu, Form, Grad, OpDef, ParamKind, Surface, Types, registry as ops};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
@@ -55,7 +55,7 @@ fn describe<'py>(
                 } else {
                     kind(p.kind)
                 };
-                (p.name, kind, p.default == mxnet::ops::Default::None)
+                (p.name, kind, p.default == mxnet::core::Default::None)
             })
             .collect::<Vec<_>>(),
     )?;
@@ -89,11 +89,11 @@ fn describe<'py>(
     )?;
     let mutated = op.mutates.iter().filter_map(|&p| op.array_params().nth(p));
     entry.set_item("mutates", mutated.map(|p| p.name).collect::<Vec<_>>())?;
-    entry.set_item("samples", !matches!(op.rng, mxnet::ops::Rng::No))?;
+    entry.set_item("samples", !matches!(op.rng, mxnet::core::Rng::No))?;
     entry.set_item(
         "onnx",
         match op.onnx {
-            mxnet::ops::Onnx::Node { ty, since } => Some((ty, since)),
+            mxnet::core::Onnx::Node { ty, since } => Some((ty, since)),
             _ => None,
         },
     )?;

@@ -1,7 +1,7 @@
 //! Settings: the promotion mode, the random seed, reactions to floating-point errors.
 
-use mxnet::ops::Error;
-use mxnet::ops::floats::{self, Reaction, Reactions};
+use mxnet::core::Error;
+use mxnet::core::floats::{self, Reaction, Reactions};
 use mxnet::tensor::{Promotion, promotion};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -70,13 +70,13 @@ pub fn install_float_reporter(py: Python<'_>, reporter: Py<PyAny>) {
 /// Where this thread's new arrays are made.
 #[pyfunction]
 pub fn current_device() -> PyDevice {
-    PyDevice(mxnet::ops::interp::current_device())
+    PyDevice(mxnet::core::interp::current_device())
 }
 
 /// Chooses where this thread's new arrays are made; returns what it was.
 #[pyfunction]
 pub fn set_current_device(device: &PyDevice) -> PyDevice {
-    PyDevice(mxnet::ops::interp::set_current_device(device.0))
+    PyDevice(mxnet::core::interp::set_current_device(device.0))
 }
 
 /// Starts the global stream of random numbers anew.
@@ -95,5 +95,5 @@ pub fn random_state() -> (u64, u64) {
 /// Goes on with the global stream of random numbers from what `random_state` returned.
 #[pyfunction]
 pub fn set_random_state(seed: u64, offset: u64) {
-    mxnet::ops::random::set_state(mxnet::ops::RngState { seed, offset });
+    mxnet::ops::random::set_state(mxnet::core::RngState { seed, offset });
 }

@@ -2,7 +2,7 @@
 
 use std::mem::MaybeUninit;
 
-use mxnet::ops::Array;
+use mxnet::core::Array;
 use mxnet::ops::index::{FewBytes, copy_bytes, read};
 use mxnet::tensor::{DType, DeviceKind, Dims, Layout, Scalar};
 use pyo3::exceptions::{PyTypeError, PyValueError};

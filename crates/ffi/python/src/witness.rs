@@ -5,10 +5,10 @@ use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
 use std::rc::{Rc, Weak};
 
-use mxnet::ops::interp::{Interpreter, expand, with_interpreter};
+use mxnet::core::interp::{Interpreter, expand, with_interpreter};
 
-use mxnet::ops::serialised::{from_json, to_json};
-use mxnet::ops::{Array, Call, Cpu, Error, Outputs, Result, dispatch};
+use mxnet::core::serialised::{from_json, to_json};
+use mxnet::core::{Array, Call, Cpu, Error, Outputs, Result, dispatch};
 use pyo3::prelude::*;
 
 use crate::array::{Get, PyArray};

@@ -1,10 +1,11 @@
 //! The short ways of functions that write into arrays; `mxnet.numpy` asks them first. Each answers whether it wrote: if not, nothing has changed,
 //! and the general way in Python does it, errors included.
 
+use mxnet::core::Array;
+use mxnet::ops::Quick;
 use mxnet::ops::index::{
     Taken, is_same_kind, put_along, put_at, put_element, put_few, put_number, put_where,
 };
-use mxnet::ops::{Array, Quick};
 use mxnet::tensor::{Casting, DType, Layout, Scalar, can_cast};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;

@@ -1,7 +1,8 @@
 //! The attributes of arrays that are no methods.
 
-use mxnet::ops::interp::Flags;
-use mxnet::ops::{Array, elementwise as e};
+use mxnet::core::Array;
+use mxnet::core::interp::Flags;
+use mxnet::ops::elementwise as e;
 use mxnet::tensor::{Layout, TensorError};
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyValueError;
@@ -44,7 +45,7 @@ attributes! {
     at_once "T" "View with the axes reversed." => |x| seen(x, |layout| layout.transpose(None), |x| x.transpose(None));
     at_once "mT" "View with the last two axes swapped.\n\nRaises\n------\nValueError\n    If there are fewer than two axes." => matrix_transposed;
     at_once "grad" "The gradient buffer, or None." => |x| {
-            let leaf = x.get().with(x.py(), mxnet::ops::autograd::gradient_of);
+            let leaf = x.get().with(x.py(), mxnet::core::autograd::gradient_of);
             let grad = leaf.map(|leaf| PyArray::wrap(x.py(), leaf.gradient()));
             grad.transpose()?.into_py_any(x.py())
         };
@@ -141,7 +142,7 @@ fn matrix_transposed(x: &Bound<'_, PyArray>) -> PyResult<Py<PyAny>> {
 fn seen(
     x: &Bound<'_, PyArray>,
     plain: impl FnOnce(&Layout) -> Result<Layout, TensorError>,
-    general: impl FnOnce(&Array) -> mxnet::ops::Result<Array>,
+    general: impl FnOnce(&Array) -> mxnet::core::Result<Array>,
 ) -> PyResult<Py<PyAny>> {
     let py = x.py();
     if Flags::current().may_move() {

@@ -2,8 +2,9 @@
 
 use std::mem::MaybeUninit;
 
-use mxnet::ops::interp::Flags;
-use mxnet::ops::{Array, Lone, OpDef, Outputs, Sole, autograd};
+use mxnet::core::interp::Flags;
+use mxnet::core::{Array, OpDef, Outputs, Sole, autograd};
+use mxnet::ops::Lone;
 use mxnet::tensor::{DType, Layout, Source};
 use pyo3::PyTypeInfo;
 use pyo3::prelude::*;
@@ -74,7 +75,7 @@ impl PyArray {
     pub unsafe fn made_by(
         py: Python<'_>,
         is_result: bool,
-        make: impl FnOnce(&mut MaybeUninit<Array>) -> mxnet::ops::Result<bool>,
+        make: impl FnOnce(&mut MaybeUninit<Array>) -> mxnet::core::Result<bool>,
     ) -> PyResult<Option<Py<PyArray>>> {
         let mut problem = None;
         let write = |to: *mut PyArray| {

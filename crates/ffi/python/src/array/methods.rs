@@ -2,8 +2,9 @@
 
 use std::ffi::CStr;
 
+use mxnet::core::Array;
+use mxnet::ops::elementwise as e;
 use mxnet::ops::order::{partition_in_place, sort_in_place};
-use mxnet::ops::{Array, elementwise as e};
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::ffi;
@@ -116,7 +117,7 @@ grad_req : {'write', 'add', 'null'}
     attached "drop_grad" ()
         concat!("Takes the gradient buffer away.\n", sections!(drop_grad)) => |x| {
             let mut array = x.get().array(x.py());
-            mxnet::ops::autograd::drop_grad(&mut array);
+            mxnet::core::autograd::drop_grad(&mut array);
             x.get().adopt(x.py(), array);
             Ok(x.py().None())
         };
@@ -309,7 +310,7 @@ fn conj<'a, 'py>(x: &'a Bound<'py, PyArray>, given: &Given<'a, 'py>) -> PyResult
 /// Waits without the interpreter's lock.
 fn wait(
     x: &Bound<'_, PyArray>,
-    until: fn(&Array) -> mxnet::ops::Result<()>,
+    until: fn(&Array) -> mxnet::core::Result<()>,
 ) -> PyResult<Py<PyAny>> {
     let py = x.py();
     let array = x.get().array(py);

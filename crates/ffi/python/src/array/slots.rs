@@ -5,7 +5,8 @@
 
 use std::ffi::{c_int, c_void};
 
-use mxnet::ops::{Array, OpDef, elementwise as e, linalg};
+use mxnet::core::{Array, OpDef};
+use mxnet::ops::{elementwise as e, linalg};
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::ffi;

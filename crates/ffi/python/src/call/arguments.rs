@@ -3,7 +3,7 @@
 use std::os::raw::c_int;
 use std::ptr;
 
-use mxnet::ops::{Attrs, Default, Error, OpDef, ParamKind, Value};
+use mxnet::core::{Attrs, Default, Error, OpDef, ParamKind, Value};
 use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
 use pyo3::prelude::*;

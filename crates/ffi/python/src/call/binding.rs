@@ -3,7 +3,7 @@
 use std::ffi::{CString, c_char};
 use std::fmt::Write;
 
-use mxnet::ops::{Attrs, Default, Form, OpDef, Param, ParamKind, Value};
+use mxnet::core::{Attrs, Default, Form, OpDef, Param, ParamKind, Value};
 use pyo3::ffi;
 use pyo3::prelude::*;
 
@@ -151,7 +151,7 @@ pub fn default(param: &Param) -> Option<String> {
         Default::Int(x) => Some(x.to_string()),
         Default::Float(x) => Some(format!("{x:?}")),
         Default::Str(x) => Some(format!("'{x}'")),
-        Default::Ints(x) => Some(mxnet::ops::Tuple(x).to_string()),
+        Default::Ints(x) => Some(mxnet::core::Tuple(x).to_string()),
     }
 }
 

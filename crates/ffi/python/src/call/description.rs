@@ -2,9 +2,8 @@
 
 use std::fmt::Write;
 
-use mxnet::ops::{
-    Cpu, Default, Form, Grad, Lift, OpDef, Out, Param, ParamKind, Surface, Types, ufunc,
-};
+use mxnet::core::{Cpu, Default, Form, Grad, Lift, OpDef, Out, Param, ParamKind, Surface, Types};
+use mxnet::ops::ufunc;
 use mxnet::tensor::DType;
 
 /// The docstring of an operator; a method's shows no parameter for the array itself.

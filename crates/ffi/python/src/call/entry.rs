@@ -4,7 +4,7 @@ use std::cell::UnsafeCell;
 use std::collections::HashMap;
 use std::ptr;
 
-use mxnet::ops::{OpDef, Surface, registry};
+use mxnet::core::{OpDef, Surface, registry};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
@@ -123,7 +123,7 @@ pub fn guarded_or<T>(
                 .downcast_ref::<String>()
                 .map(String::as_str)
                 .or_else(|| panic.downcast_ref::<&str>().copied());
-            let error = mxnet::ops::Error::internal(op, text.unwrap_or("panic").to_owned());
+            let error = mxnet::core::Error::internal(op, text.unwrap_or("panic").to_owned());
             raise(py, error).restore(py);
             failed
         }

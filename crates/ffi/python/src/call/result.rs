@@ -1,6 +1,6 @@
 //! From the core's outputs to what Python gets.
 
-use mxnet::ops::{Array, Bundle, Cpu, OpDef, Outputs, Sole};
+use mxnet::core::{Array, Bundle, Cpu, OpDef, Outputs, Sole};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 use smallvec::SmallVec;

@@ -4,7 +4,7 @@
 use std::ffi::CString;
 use std::sync::{Arc, OnceLock};
 
-use mxnet::ops::ParamKind;
+use mxnet::core::ParamKind;
 use mxnet::ops::random::{Generator, with_generator};
 use pyo3::exceptions::{PyRuntimeError, PySystemError};
 use pyo3::ffi;

@@ -1,8 +1,8 @@
 //! A call with NumPy's keywords. Calls with nothing but inputs never come here.
 
+use mxnet::core::floats::under_mask;
+use mxnet::core::{Array, Attrs, Cpu, Error, OpDef, Outputs};
 use mxnet::ops::elementwise::select;
-use mxnet::ops::floats::under_mask;
-use mxnet::ops::{Array, Attrs, Cpu, Error, OpDef, Outputs};
 use mxnet::tensor::{Casting, DType, can_cast};
 use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;

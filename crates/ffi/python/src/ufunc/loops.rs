@@ -1,7 +1,7 @@
 //! Dtypes a function is asked to compute in: `dtype=`, `signature=`, `casting=`, and what it lists as `types`.
 
+use mxnet::core::{Array, Attrs, Call, Error, OpDef, resolve_call};
 use mxnet::ops::ufunc::{Loop, loops};
-use mxnet::ops::{Array, Attrs, Call, Error, OpDef, resolve_call};
 use mxnet::tensor::{Casting, DType, can_cast};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;

@@ -2,9 +2,9 @@
 
 use std::ffi::CStr;
 
+use mxnet::core::{Array, Error, OpDef};
 use mxnet::ops::linalg::MATMUL;
 use mxnet::ops::ufunc::{self as core, Initial, Reduction};
-use mxnet::ops::{Array, Error, OpDef};
 use mxnet::tensor::{Casting, DType, Promotion, Scalar, promotion};
 use num_complex::Complex;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
@@ -272,7 +272,7 @@ fn dtype_for(
 ) -> Option<DType> {
     asked.or_else(|| {
         let out = outs.get(0)?.get().array(py);
-        let to = mxnet::ops::promoted(&[Some(&out), Some(x)]);
+        let to = mxnet::core::promoted(&[Some(&out), Some(x)]);
         let own = core::loops(op)
             .iter()
             .any(|l| l.compute == to && l.outputs.as_slice() == [to]);

@@ -8,7 +8,7 @@ use std::mem::offset_of;
 use std::ptr;
 use std::sync::OnceLock;
 
-use mxnet::ops::OpDef;
+use mxnet::core::OpDef;
 use mxnet::tensor::Scalar;
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyValueError;

@@ -1,6 +1,7 @@
 //! Arrays that results are written to: ours, or NumPy's, whose memory is used as it is.
 
-use mxnet::ops::{Array, Attrs, Call, Error, OpDef, Outputs, dispatch, shape};
+use mxnet::core::{Array, Attrs, Call, Error, OpDef, Outputs, dispatch};
+use mxnet::ops::shape;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyEllipsis, PyTuple};
@@ -148,8 +149,8 @@ fn misfit(out: &Array, y: &Array) -> Option<String> {
     (out.shape() != y.shape()).then(|| {
         format!(
             "non-broadcastable output operand: `out` has shape {}, the result has shape {}",
-            mxnet::ops::Tuple(out.shape()),
-            mxnet::ops::Tuple(y.shape())
+            mxnet::core::Tuple(out.shape()),
+            mxnet::core::Tuple(y.shape())
         )
     })
 }
@@ -171,7 +172,7 @@ fn written(op: &'static OpDef, y: &Array, out: &Array) -> Result<Array, Error> {
         outs: &[Some(out)],
         dtype: None,
     })?;
-    mxnet::ops::only(&shape::COPY, outputs)
+    mxnet::core::only(&shape::COPY, outputs)
 }
 
 /// A NumPy array whose memory can be written in place.

@@ -2,7 +2,7 @@
 //!
 //! Classes derived from our own array are no others: they are treated as arrays.
 
-use mxnet::ops::OpDef;
+use mxnet::core::OpDef;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
