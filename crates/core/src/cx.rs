@@ -242,6 +242,8 @@ pub struct KernelCx<'a> {
     pub outputs: &'a [&'a Tensor],
     /// Attributes, by name.
     pub args: Args<'a>,
+    /// What an elementwise operator computes in; `None` for others.
+    pub compute: Option<DType>,
     /// Whether this is a training pass.
     pub training: bool,
     /// Where this call's random numbers start; set for operators that draw some.

@@ -109,9 +109,14 @@ fn compute(call: &Call, outputs: &mut Outputs) -> Result<()> {
 /// Prepares the plan of a call by the rules of its operator.
 fn prepare(call: &Call) -> Result<Plan> {
     let device = call.device()?;
-    let on_device = match device.kind() {
-        DeviceKind::Cpu => None,
-        kind => Some(variants::find(call.op, kind).ok_or_else(|| no_kernel(call, device))?),
+    // Who makes arrays on another device, or copies there, needs a kernel of that device.
+    let working = match device.kind() {
+        DeviceKind::Cpu => device_asked_for(call).unwrap_or(device),
+        _ => device,
+    };
+    let on_device = match working.kind() {
+        DeviceKind::Cpu => variants::find(call.op, DeviceKind::Cpu),
+        kind => Some(variants::find(call.op, kind).ok_or_else(|| no_kernel(call, working))?),
     };
     match call.op.cpu {
         Cpu::Map(rows) => elementwise(call, rows, on_device, device),
@@ -121,6 +126,12 @@ fn prepare(call: &Call) -> Result<Plan> {
             "only operators with kernels have plans",
         )),
     }
+}
+
+/// The device that the attribute `device` of a call names, if the operator has one.
+fn device_asked_for(call: &Call) -> Option<Device> {
+    let has_one = call.op.params.iter().any(|p| p.name == "device");
+    has_one.then(|| call.cx().device("device")).flatten()
 }
 
 #[cold]
@@ -350,7 +361,7 @@ fn elementwise(
     };
     let outs: SmallVec<[_; 2]> = (0..num_outs).map(form).collect();
     let kernel = match on_device {
-        Some(kernel) => Kernel::Fn(kernel),
+        Some(kernel) => Kernel::Fn(kernel, Some(compute)),
         None => {
             let compute = cpu::row_elem(rows, compute);
             Kernel::Map {
@@ -500,10 +511,7 @@ fn inferred(call: &Call, kernel: fn(&KernelCx) -> Result<()>, device: Device) ->
     let cx = call.cx();
     let specs = (call.op.infer)(&cx)?;
     let dtypes = output_dtypes(call, &specs)?;
-    let device = match call.op.params.iter().any(|p| p.name == "device") {
-        true => cx.device("device").unwrap_or(device),
-        false => device,
-    };
+    let device = device_asked_for(call).unwrap_or(device);
     let in_c_order = || {
         let mut inputs = call.inputs.iter().flatten();
         inputs.all(|x| x.layout().is_contiguous())
@@ -526,7 +534,7 @@ fn inferred(call: &Call, kernel: fn(&KernelCx) -> Result<()>, device: Device) ->
         outputs.push(OutputPlan { layout, dtype });
     }
     Ok(Plan::Launch(Launch {
-        kernel: Kernel::Fn(kernel),
+        kernel: Kernel::Fn(kernel, None),
         outputs,
         device,
         cost_ns: cost_ns(&cx, bytes_written),
@@ -592,12 +600,12 @@ fn copied(x: &Array) -> Result<Array> {
 
 /// Copies elements, converting their dtype; `to` may overlap `from`.
 pub fn copy_into(from: &Array, to: &Array) -> Result<()> {
-    copy_by(Kernel::Fn(cpu::copy_kernel), from, to)
+    copy_by(Kernel::Fn(cpu::copy_kernel, None), from, to)
 }
 
 /// The same where elements of `to` may be the same memory: one thread writes it, so that no two write a place at once.
 pub fn copy_into_shared(from: &Array, to: &Array) -> Result<()> {
-    copy_by(Kernel::Fn(cpu::copy_alone), from, to)
+    copy_by(Kernel::Fn(cpu::copy_alone, None), from, to)
 }
 
 fn copy_by(kernel: Kernel, from: &Array, to: &Array) -> Result<()> {

@@ -43,8 +43,18 @@ pub enum Kernel {
         /// The operator's numeric attributes.
         params: SmallVec<[f64; 4]>,
     },
-    /// A function of the call.
-    Fn(fn(&KernelCx) -> Result<()>),
+    /// A function of the call; of an elementwise operator also what it computes in.
+    Fn(fn(&KernelCx) -> Result<()>, Option<DType>),
+}
+
+impl Kernel {
+    /// What an elementwise operator computes in.
+    fn compute(&self) -> Option<DType> {
+        match self {
+            Kernel::Map { compute, .. } => Some(DType::ALL[*compute as usize]),
+            Kernel::Fn(_, compute) => *compute,
+        }
+    }
 }
 
 /// Everything `execute` needs, owned: what the engine keeps while an operation is queued.
@@ -174,6 +184,7 @@ fn run_inline(call: &Call, kernel: &Kernel, outputs: &[Array], rng: RngState) ->
         inputs: &inputs,
         outputs: &tensors,
         args: cx.args,
+        compute: kernel.compute(),
         training: cx.training,
         rng,
         threads: &Pool,
@@ -273,6 +284,7 @@ impl Queued {
             inputs: &inputs,
             outputs: &outputs,
             args,
+            compute: self.kernel.compute(),
             training: self.training,
             rng: self.rng,
             threads: &Pool,
@@ -295,7 +307,12 @@ fn execute(kernel: &Kernel, work: &KernelCx) -> Result<()> {
             cpu::run_loops(loops, work.outputs.iter().copied(), inputs, params);
             Ok(())
         }
-        Kernel::Fn(body) => body(work),
+        Kernel::Fn(body, compute) => {
+            if let (Some(refuses), Some(compute)) = (work.op.refuses, *compute) {
+                refuses(work, compute)?;
+            }
+            body(work)
+        }
     }
 }
 

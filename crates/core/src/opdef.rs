@@ -1,5 +1,6 @@
 //! `OpDef`: everything there is to know about one operator, in one struct literal.
 
+use std::any::Any;
 use std::ops::Range;
 
 use mxnet_kernels::map::Rows;
@@ -96,6 +97,8 @@ pub struct OpDef {
     pub cost: Cost,
     /// What the standard tests feed it.
     pub probe: Probe,
+    /// What the functions of an operator that is added while the program runs need beside their arguments: a library's handle, a table.
+    pub state: Option<&'static (dyn Any + Send + Sync)>,
 }
 
 /// How Python gets the outputs of an operator.
@@ -662,6 +665,7 @@ impl OpDef {
         amp: Amp::Follow,
         cost: Cost::PerKiB(100),
         probe: Probe::STANDARD,
+        state: None,
     };
 
     /// An elementwise function of one array.

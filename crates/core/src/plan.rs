@@ -152,7 +152,7 @@ impl Key {
         let device = x.device();
         let header = 1
             | (x.dtype() as u64) << 8
-            | (device.kind() as u64) << 16
+            | (device.kind().index() as u64) << 16
             | (x.ndim() as u64) << 24
             | u64::from(device.id()) << 32;
         if !x.is_weak() {
@@ -198,7 +198,7 @@ impl Key {
                 self.push(x.len() as u64);
             }
             Value::DType(x) => self.push(*x as u64),
-            Value::Device(x) => self.push((x.kind() as u64) << 32 | u64::from(x.id())),
+            Value::Device(x) => self.push((x.kind().index() as u64) << 32 | u64::from(x.id())),
             Value::Index(items) => {
                 self.push(items.len() as u64);
                 items.iter().for_each(|item| self.push_item(item));
@@ -244,7 +244,7 @@ impl Key {
                 | (call.inputs.len() as u64) << 8
                 | (call.outs.len() as u64) << 24
                 | call.dtype.map_or(0, |dtype| 1 + dtype as u64) << 32
-                | (device.kind() as u64) << 40
+                | (device.kind().index() as u64) << 40
                 | u64::from(device.id()) << 48,
         );
         for x in call.inputs {

@@ -1,57 +1,93 @@
-//! Kernels of existing operators for other devices: what a device crate or a module adds to the registry.
+//! Kernels of existing operators that are added while the program runs: for other devices, or better ones for the CPU.
 //!
-//! The CPU's kernel of an operator is in its entry and never looked up here.
+//! The kernel of the operator's entry is the CPU's, with priority 0. Of those that were added for a kind of device the one of highest priority
+//! runs. A call finds its kernel in its plan; where a plan is prepared, the thread's copy of the table is asked, so that no call takes a lock.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
-use std::sync::RwLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
 
 use mxnet_tensor::DeviceKind;
 
 use crate::cx::KernelCx;
 use crate::error::{Error, Result};
-use crate::opdef::OpDef;
+use crate::opdef::{Cpu, OpDef};
 use crate::{plan, registry};
 
 /// A kernel that fills preallocated outputs on its device.
 pub type DeviceKernel = fn(&KernelCx) -> Result<()>;
 
-static KERNELS: RwLock<Option<HashMap<(&'static str, DeviceKind), DeviceKernel>>> =
-    RwLock::new(None);
+/// Kernels by the name of their operator and the kind of device, by falling priority.
+type Table = HashMap<(&'static str, DeviceKind), Vec<(i32, DeviceKernel)>>;
 
-/// Adds (or replaces) the kernel of operator `op` for a kind of device.
-///
-/// # Errors
-/// [`Error::Value`] if there is no such operator, or the kind is the CPU, whose kernels are in the operators' entries.
-pub fn register(op: &str, kind: DeviceKind, kernel: DeviceKernel) -> Result<()> {
+static TABLE: RwLock<Option<Arc<Table>>> = RwLock::new(None);
+
+/// Counts the changes of the table.
+static CHANGES: AtomicU64 = AtomicU64::new(0);
+
+thread_local! {
+    /// The table that this thread knows, and the number of changes it has.
+    static KNOWN: RefCell<(u64, Option<Arc<Table>>)> = const { RefCell::new((0, None)) };
+}
+
+fn change(op: &str, change: impl FnOnce(&mut Table, &'static OpDef)) -> Result<()> {
     let Some(found) = registry::find(op) else {
-        return Err(Error::value(
-            "register",
-            format!("there is no operator `{op}`"),
-        ));
+        let problem = format!("there is no operator `{op}`");
+        return Err(Error::value("register", problem));
     };
-    if kind == DeviceKind::Cpu {
-        return Err(Error::value(
-            "register",
-            format!("the CPU's kernel of `{op}` is in its entry"),
-        ));
+    if !matches!(found.cpu, Cpu::Map(_) | Cpu::Kernel(_)) {
+        let problem = format!("`{op}` has no kernel: it is a view, or made of other operators");
+        return Err(Error::value("register", problem));
     }
-    let mut kernels = KERNELS
-        .write()
-        .unwrap_or_else(std::sync::PoisonError::into_inner);
-    kernels
-        .get_or_insert_default()
-        .insert((found.name, kind), kernel);
-    drop(kernels);
+    let mut shared = TABLE.write().unwrap_or_else(PoisonError::into_inner);
+    let mut table = shared.as_deref().cloned().unwrap_or_default();
+    change(&mut table, found);
+    *shared = Some(Arc::new(table));
+    CHANGES.fetch_add(1, Ordering::Release);
+    drop(shared);
     plan::invalidate();
     Ok(())
 }
 
-/// The kernel of `op` for a kind of device other than the CPU.
+/// Adds a kernel of operator `op` for a kind of device, in place of one of the same priority. The kernel of the operator's entry, for the CPU, has
+/// priority 0 and runs where no added one has a higher priority.
+///
+/// # Errors
+/// [`Error::Value`] if there is no such operator, or it has no kernel in its entry: a view, or an operator that is made of others.
+pub fn register(op: &str, kind: DeviceKind, priority: i32, kernel: DeviceKernel) -> Result<()> {
+    change(op, |table, op| {
+        let kernels = table.entry((op.name, kind)).or_default();
+        kernels.retain(|(known, _)| *known != priority);
+        let place = kernels.partition_point(|(known, _)| *known > priority);
+        kernels.insert(place, (priority, kernel));
+    })
+}
+
+/// Takes away the kernel of this priority that was added.
+///
+/// # Errors
+/// As [`register`].
+pub fn remove(op: &str, kind: DeviceKind, priority: i32) -> Result<()> {
+    change(op, |table, op| {
+        if let Some(kernels) = table.get_mut(&(op.name, kind)) {
+            kernels.retain(|(known, _)| *known != priority);
+        }
+    })
+}
+
+/// The added kernel of `op` that runs on a kind of device; `None` for that of the entry.
 pub(crate) fn find(op: &'static OpDef, kind: DeviceKind) -> Option<DeviceKernel> {
-    let kernels = KERNELS
-        .read()
-        .unwrap_or_else(std::sync::PoisonError::into_inner);
-    kernels
-        .as_ref()
-        .and_then(|kernels| kernels.get(&(op.name, kind)).copied())
+    let changes = CHANGES.load(Ordering::Acquire);
+    if changes == 0 {
+        return None;
+    }
+    KNOWN.with_borrow_mut(|(known, table)| {
+        if *known != changes {
+            *table = TABLE.read().unwrap_or_else(PoisonError::into_inner).clone();
+            *known = changes;
+        }
+        let &(priority, kernel) = table.as_ref()?.get(&(op.name, kind))?.first()?;
+        (kind != DeviceKind::Cpu || priority > 0).then_some(kernel)
+    })
 }

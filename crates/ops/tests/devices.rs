@@ -103,15 +103,15 @@ fn add(cx: &KernelCx) -> Result<()> {
 }
 
 fn full(cx: &KernelCx) -> Result<()> {
-    elements(cx.output(0)).fill(cx.scalar("fill_value").map_or(0.0, |v| v.as_f64()));
+    elements(cx.output(0)).fill(cx.scalar("value").map_or(0.0, |v| v.as_f64()));
     Ok(())
 }
 
 #[test]
 fn operators_run_on_a_device_that_brings_memory_and_kernels() -> Result<()> {
     register_backend(Box::new(Simulated))?;
-    variants::register("add", DeviceKind::CpuPinned, add)?;
-    variants::register("full", DeviceKind::CpuPinned, full)?;
+    variants::register("add", DeviceKind::CpuPinned, 0, add)?;
+    variants::register("filled", DeviceKind::CpuPinned, 0, full)?;
     let device = Device::new(DeviceKind::CpuPinned, 0);
     {
         let x = creation::full(&[2, 3], mxnet_tensor::Scalar::F64(1.5), DType::F64, device)?;
@@ -136,11 +136,12 @@ fn operators_run_on_a_device_that_brings_memory_and_kernels() -> Result<()> {
         "every block went back to its device"
     );
     assert!(matches!(
-        variants::register("no_such", DeviceKind::CpuPinned, add),
+        variants::register("no_such", DeviceKind::CpuPinned, 0, add),
         Err(Error::Value(_))
     ));
+    // A view has no kernel to replace.
     assert!(matches!(
-        variants::register("add", DeviceKind::Cpu, add),
+        variants::register("transpose", DeviceKind::Cpu, 1, add),
         Err(Error::Value(_))
     ));
     Ok(())

@@ -145,8 +145,8 @@ impl Backend for Cpu {
 }
 
 static CPU: Cpu = Cpu;
-static OTHERS: [OnceLock<Box<dyn Backend>>; DeviceKind::COUNT] =
-    [const { OnceLock::new() }; DeviceKind::COUNT];
+static OTHERS: [OnceLock<Box<dyn Backend>>; DeviceKind::MAX] =
+    [const { OnceLock::new() }; DeviceKind::MAX];
 
 /// Makes a kind of device available; for the rest of the process.
 ///
@@ -159,7 +159,7 @@ pub fn register_backend(backend: Box<dyn Backend>) -> Result<(), TensorError> {
     if kind == DeviceKind::Cpu {
         return Err(registered.into());
     }
-    OTHERS[kind as usize]
+    OTHERS[kind.index()]
         .set(backend)
         .map_err(|_| registered.into())
 }
@@ -168,7 +168,7 @@ pub fn register_backend(backend: Box<dyn Backend>) -> Result<(), TensorError> {
 pub fn backend(kind: DeviceKind) -> Option<&'static dyn Backend> {
     match kind {
         DeviceKind::Cpu => Some(&CPU),
-        other => OTHERS[other as usize].get().map(|backend| &**backend),
+        other => OTHERS[other.index()].get().map(|backend| &**backend),
     }
 }
 

@@ -2,49 +2,120 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use crate::error::{DeviceError, TensorError};
 
-/// Kind of a device.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[repr(u8)]
-pub enum DeviceKind {
+/// Kind of a device: one of those that are always known, or one that was added while the program runs.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct DeviceKind(u8);
+
+/// What is known of a kind that was added.
+struct Added {
+    name: &'static str,
+    is_host: bool,
+}
+
+/// Kinds that were added, in their order. They are looked at without a lock.
+static ADDED: [OnceLock<Added>; DeviceKind::MAX - DeviceKind::KNOWN.len()] =
+    [const { OnceLock::new() }; DeviceKind::MAX - DeviceKind::KNOWN.len()];
+
+#[expect(
+    non_upper_case_globals,
+    reason = "they are written like the variants of an enum, and matched like these"
+)]
+impl DeviceKind {
     /// Main memory.
-    Cpu,
+    pub const Cpu: DeviceKind = DeviceKind(0);
     /// Main memory that a GPU copies from and to without staging.
-    CpuPinned,
+    pub const CpuPinned: DeviceKind = DeviceKind(1);
     /// Main memory that several processes see.
-    CpuShared,
+    pub const CpuShared: DeviceKind = DeviceKind(2);
     /// A GPU's memory.
-    Gpu,
+    pub const Gpu: DeviceKind = DeviceKind(3);
 }
 
 impl DeviceKind {
-    /// Number of kinds; tables indexed by `DeviceKind as usize` have this length.
-    pub const COUNT: usize = 4;
+    /// How many kinds there can be; tables indexed by [`DeviceKind::index`] have this length.
+    pub const MAX: usize = 16;
 
-    /// Every kind.
-    pub const ALL: [DeviceKind; DeviceKind::COUNT] = [
-        DeviceKind::Cpu,
-        DeviceKind::CpuPinned,
-        DeviceKind::CpuShared,
-        DeviceKind::Gpu,
-    ];
+    /// MXNet's names of the kinds that are always known, by index.
+    const KNOWN: [&'static str; 4] = ["cpu", "cpu_pinned", "cpu_shared", "gpu"];
 
-    /// MXNet's name, such as `"cpu_pinned"`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            DeviceKind::Cpu => "cpu",
-            DeviceKind::CpuPinned => "cpu_pinned",
-            DeviceKind::CpuShared => "cpu_shared",
-            DeviceKind::Gpu => "gpu",
+    /// A new kind of device, for the rest of the process. `is_host` says whether the CPU reads and writes its memory directly.
+    ///
+    /// # Errors
+    ///
+    /// `Device` when there is a kind of this name, when the name is not made of letters, digits and underscores, or when there are
+    /// [`DeviceKind::MAX`] kinds.
+    pub fn add(name: &str, is_host: bool) -> Result<DeviceKind, TensorError> {
+        static ADDING: Mutex<()> = Mutex::new(());
+        let _adding = ADDING.lock().unwrap_or_else(PoisonError::into_inner);
+        let refused = |reason| DeviceError::Kind {
+            name: name.into(),
+            reason,
+        };
+        let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        if name.is_empty() || !name.chars().all(is_word) {
+            return Err(refused("names are letters, digits and underscores").into());
+        }
+        if DeviceKind::find(name).is_some() {
+            return Err(refused("there is a kind of this name").into());
+        }
+        let Some(place) = ADDED.iter().position(|added| added.get().is_none()) else {
+            return Err(refused("there are as many kinds as there can be").into());
+        };
+        ADDED[place].get_or_init(|| Added {
+            name: String::from(name).leak(),
+            is_host,
+        });
+        Ok(DeviceKind((DeviceKind::KNOWN.len() + place) as u8))
+    }
+
+    /// Every kind that is known now.
+    pub fn all() -> impl Iterator<Item = DeviceKind> {
+        let added = ADDED.iter().take_while(|added| added.get().is_some());
+        (0..DeviceKind::KNOWN.len() + added.count()).map(|index| DeviceKind(index as u8))
+    }
+
+    /// The kind called `name`.
+    pub fn find(name: &str) -> Option<DeviceKind> {
+        DeviceKind::all().find(|kind| kind.name() == name)
+    }
+
+    /// Its number: below [`DeviceKind::MAX`].
+    #[inline]
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+
+    fn added(self) -> Option<&'static Added> {
+        let place = self.index().checked_sub(DeviceKind::KNOWN.len())?;
+        ADDED.get(place).and_then(OnceLock::get)
+    }
+
+    /// MXNet's name, such as `"cpu_pinned"`, or the name under which it was added.
+    pub fn name(self) -> &'static str {
+        match DeviceKind::KNOWN.get(self.index()) {
+            Some(name) => name,
+            None => self.added().map_or("", |added| added.name),
         }
     }
 
     /// Whether the CPU reads and writes this memory directly.
     #[inline]
-    pub const fn is_host(self) -> bool {
-        !matches!(self, DeviceKind::Gpu)
+    pub fn is_host(self) -> bool {
+        match self {
+            DeviceKind::Cpu | DeviceKind::CpuPinned | DeviceKind::CpuShared => true,
+            DeviceKind::Gpu => false,
+            other => other.added().is_some_and(|added| added.is_host),
+        }
+    }
+}
+
+impl fmt::Debug for DeviceKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
     }
 }
 
@@ -97,7 +168,7 @@ impl Device {
 
     /// Whether the CPU reads and writes this memory directly.
     #[inline]
-    pub const fn is_host(self) -> bool {
+    pub fn is_host(self) -> bool {
         self.kind.is_host()
     }
 }
@@ -131,9 +202,7 @@ impl FromStr for Device {
             } else {
                 (text, "0")
             };
-            let kind = DeviceKind::ALL
-                .into_iter()
-                .find(|kind| kind.name() == name)?;
+            let kind = DeviceKind::find(name)?;
             // `parse` alone would take a sign.
             let id = if id.bytes().all(|b| b.is_ascii_digit()) {
                 id.parse().ok()?
@@ -171,5 +240,19 @@ mod tests {
                 "{text}"
             );
         }
+    }
+
+    #[test]
+    fn kinds_can_be_added_and_are_found_by_name() -> Result<(), TensorError> {
+        let tpu = DeviceKind::add("tpu_of_a_test", false)?;
+        assert!(!tpu.is_host());
+        assert_eq!(tpu.name(), "tpu_of_a_test");
+        assert_eq!("tpu_of_a_test(2)".parse(), Ok(Device::new(tpu, 2)));
+        assert_eq!(Device::new(tpu, 2).to_string(), "tpu_of_a_test(2)");
+        assert!(DeviceKind::all().any(|kind| kind == tpu));
+        for name in ["cpu", "tpu_of_a_test", "", "a(b)"] {
+            assert!(DeviceKind::add(name, true).is_err(), "{name}");
+        }
+        Ok(())
     }
 }

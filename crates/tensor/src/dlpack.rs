@@ -20,6 +20,8 @@ pub const FLAG_IS_COPIED: u64 = 2;
 
 /// `kDLCPU`.
 pub const DEVICE_CPU: i32 = 1;
+/// `kDLExtDev`: a device that DLPack has no name for.
+pub const DEVICE_EXTENSION: i32 = 12;
 /// `kDLCUDA`.
 pub const DEVICE_CUDA: i32 = 2;
 /// `kDLCUDAHost`: pinned main memory.
@@ -120,6 +122,8 @@ pub fn dl_device(device: Device) -> DLDevice {
         DeviceKind::Cpu | DeviceKind::CpuShared => DEVICE_CPU,
         DeviceKind::CpuPinned => DEVICE_CUDA_HOST,
         DeviceKind::Gpu => DEVICE_CUDA,
+        // Added kinds.
+        _ => DEVICE_EXTENSION,
     };
     // There is one main memory; consumers compare the number with 0.
     let device_id = if device_type == DEVICE_CPU {

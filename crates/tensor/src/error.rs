@@ -307,6 +307,14 @@ pub enum DeviceError {
         /// The kind.
         kind: DeviceKind,
     },
+    /// A kind of device that cannot be added.
+    #[error("device kind {name:?} cannot be added: {reason}")]
+    Kind {
+        /// Its name.
+        name: Box<str>,
+        /// Why.
+        reason: &'static str,
+    },
     /// A text that is no device.
     #[error("device {name:?} not understood, expected a form like 'cpu' or 'gpu(0)'")]
     Name {

@@ -38,14 +38,6 @@ use pyo3::types::PyString;
 #[derive(Clone, Copy)]
 pub struct PyDevice(pub Device);
 
-/// Names of the device types, as MXNet spells them.
-const KINDS: [(&str, DeviceKind); 4] = [
-    ("cpu", DeviceKind::Cpu),
-    ("cpu_pinned", DeviceKind::CpuPinned),
-    ("cpu_shared", DeviceKind::CpuShared),
-    ("gpu", DeviceKind::Gpu),
-];
-
 #[pymethods]
 impl PyDevice {
     #[new]
@@ -55,21 +47,22 @@ impl PyDevice {
             return Ok(*device.get());
         }
         let name: String = device_type.extract()?;
-        match KINDS.iter().find(|(known, _)| *known == name) {
-            Some((_, kind)) => Ok(PyDevice(Device::new(*kind, device_id))),
-            None => Err(PyValueError::new_err(format!(
-                "unknown device type '{name}'; known are cpu, cpu_pinned, cpu_shared, gpu"
-            ))),
+        match DeviceKind::find(&name) {
+            Some(kind) => Ok(PyDevice(Device::new(kind, device_id))),
+            None => {
+                let known: Vec<&str> = DeviceKind::all().map(DeviceKind::name).collect();
+                Err(PyValueError::new_err(format!(
+                    "unknown device type '{name}'; known are {}",
+                    known.join(", ")
+                )))
+            }
         }
     }
 
-    /// 'cpu', 'cpu_pinned', 'cpu_shared' or 'gpu'.
+    /// 'cpu', 'cpu_pinned', 'cpu_shared', 'gpu', or the name of a kind that a module has added.
     #[getter]
     fn device_type(&self) -> &'static str {
-        KINDS
-            .iter()
-            .find(|(_, kind)| *kind == self.0.kind())
-            .map_or("cpu", |(name, _)| name)
+        self.0.kind().name()
     }
 
     /// Number of the device.
@@ -114,8 +107,8 @@ pub fn extract(object: &Bound<'_, PyAny>) -> PyResult<Device> {
         Some((name, id)) => (name, id.trim_end_matches(')').parse::<u32>().ok()),
         None => (text.as_str(), Some(0)),
     };
-    match (KINDS.iter().find(|(known, _)| *known == name), id) {
-        (Some((_, kind)), Some(id)) => Ok(Device::new(*kind, id)),
+    match (DeviceKind::find(name), id) {
+        (Some(kind), Some(id)) => Ok(Device::new(kind, id)),
         _ => Err(PyValueError::new_err(format!("'{text}' names no device"))),
     }
 }

@@ -260,7 +260,13 @@ fn write(x: &Array, canonical: &Canonical, value: &Array) -> Result<()> {
     }
     let outputs = Outputs::from_iter([target.clone()]);
     let cost_ns = cost_ns(&call.cx(), target.tensor().len_bytes());
-    launch(&call, &Kernel::Fn(assign_kernel), &outputs, 0, cost_ns)
+    launch(
+        &call,
+        &Kernel::Fn(assign_kernel, None),
+        &outputs,
+        0,
+        cost_ns,
+    )
 }
 
 /// `value` with the dtype of `x`, broadcast to the places, and so that one stride leads from position to position.
