@@ -164,6 +164,9 @@ def lint() -> list[Step]:
 def test() -> list[Step]:
     crates = ["engine", "tensor", "kernels", "core", "ops", "mxnet"]
     packages = [word for crate in crates for word in ("-p", crate if crate == "mxnet" else f"mxnet-{crate}")]
+    # Without kept plans and without the ways of elements: tests of what takes them.
+    folders = [f"tests/{name}" for name in ("autograd", "dtype", "index", "ndarray", "sort", "ufunc")]
+    general = [PYTHON, "-m", "pytest", "-q", "-n", "2", *folders]
     loom = cargo("test", "-p", "mxnet-engine", "--release", "--test", "loom", "--target-dir", "target/loom")
     return [
         *develop(),
@@ -172,6 +175,7 @@ def test() -> list[Step]:
         Step("loom", loom, {"RUSTFLAGS": "--cfg loom"}),
         Step("doctests", [PYTHON, "-m", "pytest", "-q", "--doctest-modules", "python/mxnet"], needs=("build",)),
         Step("pytest", [PYTHON, "-m", "pytest", "-q", "-n", "2"], needs=("build",)),
+        Step("pytest, general way", general, {"MXNET_TESTS_GENERAL": "1"}, needs=("build",)),
     ]
 
 

@@ -178,3 +178,34 @@ def test_training_gives_the_same_bits_with_and_without_the_cache() -> None:
         assert weights() == cached
     finally:
         _core.set_plan_cache(was)
+
+
+@pytest.fixture
+def no_element_path() -> Iterator[None]:
+    was = _core.set_element_path(False)
+    yield
+    _core.set_element_path(was)
+
+
+def test_without_the_element_path_elements_go_through_operators(no_element_path: None) -> None:
+    x = np.arange(6.0)
+    rows = np.array([4, 1])
+
+    def work() -> list[float]:
+        x[2] = 9.0
+        x[rows] = np.array([7.0, 8.0])
+        return [float(x[2]), *x[rows].tolist(), float(x[0] + x[1])]
+
+    hits, misses = counted(work)
+    assert hits + misses >= 3
+    assert work() == [9.0, 7.0, 8.0, 8.0]
+
+
+def test_the_element_path_makes_no_plans() -> None:
+    x = np.arange(6.0)
+
+    def work() -> None:
+        x[2] = 9.0
+        assert float(x[2]) == 9.0
+
+    assert counted(work) == (0, 0)

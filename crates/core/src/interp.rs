@@ -5,6 +5,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
+use std::sync::atomic::{AtomicU8, Ordering};
 
 use mxnet_tensor::Device;
 
@@ -17,6 +18,10 @@ const TRAINING: u8 = 2;
 const STACKED: u8 = 4;
 const WATCHING: u8 = 8;
 const EXPANDED: u8 = 16;
+const GENERAL: u8 = 32;
+
+/// [`GENERAL`] if no thread may take the ways of elements and positions, else 0.
+static EVERYWHERE: AtomicU8 = AtomicU8::new(0);
 
 thread_local! {
     static DEVICE: Cell<Device> = const { Cell::new(Device::cpu(0)) };
@@ -43,19 +48,25 @@ impl Flags {
     /// The current thread's flags.
     #[inline]
     pub fn current() -> Flags {
-        Flags(FLAGS.get())
+        Flags(FLAGS.get() | EVERYWHERE.load(Ordering::Relaxed))
     }
 
-    /// Neither recording nor watched nor intercepted.
+    /// Neither recording nor watched nor intercepted: the call is carried out at once.
     #[inline]
-    pub fn is_plain(self) -> bool {
+    pub fn is_unobserved(self) -> bool {
         self.0 & (RECORDING | STACKED | WATCHING) == 0
     }
 
-    /// Neither recording nor intercepted but by a watch for floating-point errors, which what only moves elements cannot make.
+    /// Whether the ways of elements and positions are open: neither recording nor watched nor intercepted, and they are not switched off.
+    #[inline]
+    pub fn is_plain(self) -> bool {
+        self.0 & (RECORDING | STACKED | WATCHING | GENERAL) == 0
+    }
+
+    /// The same for what only moves elements, which makes no floating-point error that a watch looks for.
     #[inline]
     pub fn may_move(self) -> bool {
-        self.0 & (RECORDING | STACKED) == 0
+        self.0 & (RECORDING | STACKED | GENERAL) == 0
     }
 
     /// Whether calls are recorded for differentiation.
@@ -113,6 +124,12 @@ pub fn set_training(on: bool) -> bool {
 /// Switches the watch for floating-point errors on this thread; returns what it was.
 pub(crate) fn set_watching(on: bool) -> bool {
     set(WATCHING, on)
+}
+
+/// Opens or closes the ways of elements and positions for all threads; returns whether they were open. Without them every read and write of
+/// elements is a call of an operator.
+pub fn set_element_path(is_open: bool) -> bool {
+    EVERYWHERE.swap(if is_open { 0 } else { GENERAL }, Ordering::Relaxed) == 0
 }
 
 /// Whether this thread records.

@@ -155,7 +155,7 @@ pub fn dispatch(call: &Call) -> Result<Outputs> {
 #[inline]
 pub fn dispatch_into(call: &Call, outputs: &mut Outputs) -> Result<()> {
     let flags = Flags::current();
-    let result = if flags.is_plain() {
+    let result = if flags.is_unobserved() {
         eager::run_into(call, outputs)
     } else {
         intercepted(call, flags, outputs)

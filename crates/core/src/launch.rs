@@ -49,6 +49,7 @@ pub enum Kernel {
 
 impl Kernel {
     /// What an elementwise operator computes in.
+    #[inline]
     fn compute(&self) -> Option<DType> {
         match self {
             Kernel::Map { compute, .. } => Some(DType::ALL[*compute as usize]),

@@ -178,6 +178,13 @@ pub fn set_plan_cache(on: bool) -> bool {
     mxnet::core::plan::set_enabled(on)
 }
 
+/// Opens or closes the ways of elements and positions (`x[i]`, `x[i] = v`, numbers made of them) for all threads; answers whether they were open.
+/// Without them every read and write of elements is a call of an operator.
+#[pyfunction]
+pub fn set_element_path(on: bool) -> bool {
+    mxnet::core::interp::set_element_path(on)
+}
+
 /// How many calls of this thread ran a plan of the cache, and how many were prepared.
 #[pyfunction]
 pub fn plan_counters() -> (u64, u64) {

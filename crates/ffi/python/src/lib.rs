@@ -61,7 +61,8 @@ mod _core {
     #[pymodule_export]
     use crate::engine::{
         engine_mode, engine_stats, memory_stats, num_threads, plan_counters, reset_memory_peak,
-        set_debug, set_engine_mode, set_num_threads, set_plan_cache, waitall, waits,
+        set_debug, set_element_path, set_engine_mode, set_num_threads, set_plan_cache, waitall,
+        waits,
     };
     #[pymodule_export]
     use crate::exchange::element_of_state;

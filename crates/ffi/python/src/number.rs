@@ -4,7 +4,7 @@ use mxnet::core::{Array, OpDef};
 use pyo3::exceptions::{PyAttributeError, PyTypeError};
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyFloat, PyInt};
+use pyo3::types::{PyBool, PyFloat, PyInt};
 
 use crate::array::{Get, PyArray};
 use crate::operators::unary;
@@ -80,6 +80,11 @@ pub fn attribute(slf: &Bound<'_, PyArray>, name: &'static str) -> PyResult<Py<Py
         )));
     }
     let mut number = slf.call_method0("item")?;
+    if name == "is_integer" && number.is_exact_instance_of::<PyBool>() {
+        // Python's truth values have the method from 3.12 on, NumPy's do not.
+        let problem = "an array of truth values has no attribute 'is_integer'";
+        return Err(PyAttributeError::new_err(problem));
+    }
     if name == "is_integer" && number.is_exact_instance_of::<PyInt>() {
         // Integers have the method from Python 3.12 on.
         number = PyFloat::new(slf.py(), 0.0).into_any();

@@ -185,7 +185,7 @@ impl PyArray {
         let of = source.get();
         // What is seen of a scalar is one; an array made of it shares no memory with it.
         let is_scalar = of.is_scalar && array.ndim() == 0;
-        if of.is_scalar && !is_scalar && flags.is_plain() && !array.is_weak() {
+        if of.is_scalar && !is_scalar && flags.is_unobserved() && !array.is_weak() {
             let copy = array.copy().map_err(|error| raise(py, error))?;
             return PyArray::wrap(py, copy);
         }
