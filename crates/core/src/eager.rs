@@ -19,7 +19,7 @@ use crate::opdef::{Beyond, Cpu, Inferred, Known, Viewed};
 use crate::plan::{self, Launch, OutputPlan, Plan};
 use crate::read::read_all;
 use crate::types::{self, Types};
-use crate::{Array, Outputs, cpu, creation, interp, laid, variants};
+use crate::{Array, Outputs, cpu, creation, interp, memory_order, variants};
 
 /// Executes a call at once.
 #[inline]
@@ -140,6 +140,15 @@ fn no_kernel(call: &Call, device: Device) -> Error {
         .with_hint("copy the arrays with `.to_device(mx.cpu())`")
 }
 
+/// The first Python number of a call that its dtype does not hold.
+#[inline]
+fn misfitting_number(call: &Call, plan: &Launch) -> Option<(Scalar, DType)> {
+    plan.numbers.iter().find_map(|&(i, dtype)| {
+        let value = call.inputs[i].and_then(Array::number)?;
+        (!value.fits(dtype)).then_some((value, dtype))
+    })
+}
+
 /// Whether a call has an array without values, so that nothing of it can be computed.
 #[inline]
 fn is_abstract(call: &Call) -> bool {
@@ -150,13 +159,9 @@ fn is_abstract(call: &Call) -> bool {
 /// Gives the outputs of a call of abstract arrays, which have no values either.
 #[cold]
 fn fill_abstract(call: &Call, plan: &Launch, outputs: &mut Outputs) -> Result<()> {
-    for &(i, dtype) in &plan.numbers {
-        if let Some(value) = call.inputs[i].and_then(Array::number)
-            && !value.fits(dtype)
-        {
-            *outputs = beyond_range(call, value, dtype)?;
-            return Ok(());
-        }
+    if let Some((value, dtype)) = misfitting_number(call, plan) {
+        *outputs = beyond_range(call, value, dtype)?;
+        return Ok(());
     }
     call.cx().check_mutated()?;
     for (_, x) in call.cx().mutated() {
@@ -196,13 +201,9 @@ fn check_abstract(call: &Call, out: &Array) -> Result<()> {
 /// Allocates the outputs that are not given, and launches the kernel.
 #[inline]
 fn fill(call: &Call, plan: &Launch, outputs: &mut Outputs) -> Result<()> {
-    for &(i, dtype) in &plan.numbers {
-        if let Some(value) = call.inputs[i].and_then(Array::number)
-            && !value.fits(dtype)
-        {
-            *outputs = beyond_range(call, value, dtype)?;
-            return Ok(());
-        }
+    if let Some((value, dtype)) = misfitting_number(call, plan) {
+        *outputs = beyond_range(call, value, dtype)?;
+        return Ok(());
     }
     if !call.op.mutates.is_empty() {
         call.cx().check_mutated()?;
@@ -452,7 +453,7 @@ fn layout_like(call: &Call, shape: &Dims) -> Result<Layout> {
         .flatten()
         .filter(|x| x.shape() == shape.as_slice());
     if let Some(first) = full.next() {
-        let dense = laid::dense_like(first.layout());
+        let dense = memory_order::dense_like(first.layout());
         if let Some(layout) = dense.filter(|_| !first.layout().is_contiguous())
             && full.all(|x| x.layout().strides() == first.layout().strides())
         {
@@ -466,8 +467,8 @@ fn layout_like(call: &Call, shape: &Dims) -> Result<Layout> {
         let layouts = inputs.map(|x| x.layout().broadcast_to(shape));
         let layouts: SmallVec<[Layout; 3]> = layouts.collect::<Result<_, _>>()?;
         let layouts: SmallVec<[&Layout; 3]> = layouts.iter().collect();
-        if let Some(order) = laid::axes_as(&layouts, shape.len()) {
-            return laid::dense(&order, shape);
+        if let Some(order) = memory_order::axes_as(&layouts, shape.len()) {
+            return memory_order::dense(&order, shape);
         }
     }
     Ok(Layout::contiguous(shape))
@@ -527,7 +528,9 @@ fn inferred(call: &Call, kernel: fn(&KernelCx) -> Result<()>, device: Device) ->
         }
         checked_len(&spec.shape)?;
         let layout = match order.as_deref() {
-            Some(order) if order.len() == spec.shape.len() => laid::dense(order, &spec.shape)?,
+            Some(order) if order.len() == spec.shape.len() => {
+                memory_order::dense(order, &spec.shape)?
+            }
             _ => Layout::contiguous(&spec.shape),
         };
         bytes_written += layout.len() * dtype.size();

@@ -11,7 +11,7 @@ use crate::builtins::builtins;
 use crate::error::Result;
 use crate::interp::Flags;
 use crate::invoke::invoke1;
-use crate::laid::has_order;
+use crate::memory_order::has_order;
 use crate::opdef::OpDef;
 use crate::types::check_element;
 
@@ -316,11 +316,8 @@ impl Array {
         )
     }
 
-    /// Sum over these axes; all for `None`.
-    ///
-    /// # Errors
-    /// [`crate::Error::Axis`] if an axis does not exist or repeats.
-    pub fn sum(&self, axes: Option<&[i64]>, keepdims: bool) -> Result<Array> {
+    /// A reduction whose attributes are axes, dtype and `keepdims`.
+    fn reduced(&self, op: &'static OpDef, axes: Option<&[i64]>, keepdims: bool) -> Result<Array> {
         let attrs: Attrs = [
             axes.map_or(Value::None, Value::from),
             Value::None,
@@ -328,7 +325,15 @@ impl Array {
         ]
         .into_iter()
         .collect();
-        invoke1(builtins().sum, &[self], &attrs)
+        invoke1(op, &[self], &attrs)
+    }
+
+    /// Sum over these axes; all for `None`.
+    ///
+    /// # Errors
+    /// [`crate::Error::Axis`] if an axis does not exist or repeats.
+    pub fn sum(&self, axes: Option<&[i64]>, keepdims: bool) -> Result<Array> {
+        self.reduced(builtins().sum, axes, keepdims)
     }
 
     /// Mean over these axes; all for `None`.
@@ -336,14 +341,7 @@ impl Array {
     /// # Errors
     /// [`crate::Error::Axis`] if an axis does not exist or repeats.
     pub fn mean(&self, axes: Option<&[i64]>, keepdims: bool) -> Result<Array> {
-        let attrs: Attrs = [
-            axes.map_or(Value::None, Value::from),
-            Value::None,
-            Value::Bool(keepdims),
-        ]
-        .into_iter()
-        .collect();
-        invoke1(builtins().mean, &[self], &attrs)
+        self.reduced(builtins().mean, axes, keepdims)
     }
 
     /// View of the real parts.

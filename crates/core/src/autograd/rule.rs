@@ -110,7 +110,7 @@ impl GradCx<'_> {
         self.spec(i).map_or(Device::cpu(0), |spec| spec.device)
     }
 
-    /// What is known of input `i`; `None` for the Python number of a call of the short way.
+    /// What is known of input `i`; `None` for a Python number, which the node has.
     fn spec(&self, i: usize) -> Option<&Spec> {
         match &self.call.inputs {
             Inputs::LikeOutput { .. } if self.call.number(i).is_some() => None,

@@ -8,7 +8,7 @@ use crate::cx::CompositeCx;
 use crate::error::Result;
 use crate::interp::{Flags, current_device};
 use crate::invoke::invoke1;
-use crate::laid::{axes_in_order, inverse};
+use crate::memory_order::{axes_in_order, inverse};
 use crate::opdef::{Cost, Cpu, Cuda, Floats, Grad, Onnx, OpDef, Probe, Sole, Surface, one_of};
 use crate::types::{dtype_of_number, out_of_bounds};
 use crate::{Array, Outputs, cpu};

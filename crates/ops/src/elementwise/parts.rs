@@ -8,7 +8,7 @@ use crate::elementwise::arithmetic::MULTIPLY;
 use crate::elementwise::comparison::{EQUAL, NOT_EQUAL};
 use crate::error::Result;
 use crate::interp::Flags;
-use crate::laid::dense_as;
+use crate::memory_order::dense_as;
 use crate::opdef::{Cost, Cpu, Grad, Keep, OfNumber, OpDef, Probe, Sole, Surface, Viewed, one_of};
 use crate::{Array, cpu, creation};
 

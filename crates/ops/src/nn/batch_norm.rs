@@ -5,7 +5,6 @@ use mxnet_kernels::norm::{self as kernel, BatchNorm, Statistics};
 use mxnet_tensor::{DType, Dims, Tensor, normalize_axis};
 use smallvec::SmallVec;
 
-use crate::Outputs;
 use crate::args::{Attrs, Param, Value};
 use crate::autograd::GradCx;
 use crate::cx::{CallCx, KernelCx};
@@ -14,6 +13,7 @@ use crate::invoke::invoke_with;
 use crate::launch::elem;
 use crate::nn::operand::{self, Staged};
 use crate::opdef::{Amp, Cost, Cpu, Grad, Grads, Keep, Onnx, OpDef, Probe, Surface};
+use crate::{Array, Outputs};
 
 pub(super) const NORM: OpDef = OpDef {
     amp: Amp::WidenToF32,
@@ -114,21 +114,7 @@ pub static BATCH_NORM_TRAINING: OpDef = OpDef {
             let gradients = if g.has_dy(1) || g.has_dy(2) || g.has_dy(3) {
                 batch_slopes(g)?
             } else {
-                let attrs: Attrs = [
-                    g.get("eps").clone(),
-                    g.get("axis").clone(),
-                    Value::Bool(false),
-                ]
-                .into_iter()
-                .collect();
-                let inputs = [
-                    Some(g.input(0)),
-                    Some(g.dy(0)),
-                    g.opt_input(1),
-                    Some(g.output(1)),
-                    Some(g.output(2)),
-                ];
-                invoke_with(&BATCH_NORM_GRADIENT, &inputs, &attrs)?
+                fused_slopes(g, g.output(1), g.output(2), false)?
             };
             Ok(affine_grads(g, gradients))
         },
@@ -187,21 +173,7 @@ pub static BATCH_NORM_INFERENCE: OpDef = OpDef {
             outputs: 0b10,
         },
         |g| {
-            let attrs: Attrs = [
-                g.get("eps").clone(),
-                g.get("axis").clone(),
-                Value::Bool(true),
-            ]
-            .into_iter()
-            .collect();
-            let inputs = [
-                Some(g.input(0)),
-                Some(g.dy(0)),
-                g.opt_input(1),
-                Some(g.input(3)),
-                Some(g.input(4)),
-            ];
-            let gradients = invoke_with(&BATCH_NORM_GRADIENT, &inputs, &attrs)?;
+            let gradients = fused_slopes(g, g.input(3), g.input(4), true)?;
             Ok(affine_grads(g, gradients))
         },
         |g| Ok(affine_grads(g, given_slopes(g)?)),
@@ -496,4 +468,23 @@ fn given_slopes(g: &GradCx) -> Result<Outputs> {
     );
     all.push(g.dy(0).sum(Some(&axes), false)?);
     Ok(all)
+}
+
+/// The gradients with respect to data, scale and shift in one pass; `fixed` for statistics that do not depend on the data.
+fn fused_slopes(g: &GradCx, mean: &Array, var: &Array, fixed: bool) -> Result<Outputs> {
+    let attrs: Attrs = [
+        g.get("eps").clone(),
+        g.get("axis").clone(),
+        Value::Bool(fixed),
+    ]
+    .into_iter()
+    .collect();
+    let inputs = [
+        Some(g.input(0)),
+        Some(g.dy(0)),
+        g.opt_input(1),
+        Some(mean),
+        Some(var),
+    ];
+    invoke_with(&BATCH_NORM_GRADIENT, &inputs, &attrs)
 }

@@ -18,7 +18,7 @@ use crate::opdef::{
 };
 use crate::reduce::masked::empty;
 use crate::reduce::{MASKED_ALL, MASKED_ANY, MASKED_MEAN, MASKED_PROD, MASKED_SUM};
-use crate::{creation, laid, shape};
+use crate::{creation, memory_order, shape};
 
 /// What reductions that can be told a dtype have in common.
 pub(crate) const REDUCTION: OpDef = OpDef {
@@ -283,7 +283,7 @@ pub(crate) fn averaged(dtype: DType) -> DType {
 
 /// The axes that stay, in the order in which they lie in the operand.
 fn kept_order(cx: &CallCx) -> Option<Dims> {
-    let order = laid::as_inputs(cx)?;
+    let order = memory_order::as_inputs(cx)?;
     if cx.bool("keepdims") {
         return Some(order);
     }

@@ -9,8 +9,8 @@ use crate::args::{Attrs, Param, ParamKind, Value};
 use crate::cx::{CallCx, CompositeCx, KernelCx};
 use crate::error::Result;
 use crate::invoke::invoke1;
-use crate::laid;
 use crate::launch::elem;
+use crate::memory_order;
 use crate::nn::operand;
 use crate::opdef::{
     Cost, Cpu, Form, Grad, Inferred, Keep, Onnx, OpDef, OutSpec, Probe, Surface, one_of,
@@ -38,7 +38,7 @@ const RUNNING: OpDef = OpDef {
     infer: running,
     order: Some(|cx| match cx.is_none("axis") {
         true => None,
-        false => laid::as_inputs(cx),
+        false => memory_order::as_inputs(cx),
     }),
     cost: Cost::PerKiB(120),
     probe: Probe::calls(&[

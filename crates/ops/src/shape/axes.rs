@@ -9,7 +9,7 @@ use crate::args::{Attrs, Param, ParamKind, Value};
 use crate::autograd::GradCx;
 use crate::error::Result;
 use crate::invoke::invoke1;
-use crate::laid::axes_in_order;
+use crate::memory_order::axes_in_order;
 use crate::opdef::{
     Cost, Cpu, Cuda, Grad, Keep, Onnx, OpDef, Probe, Sole, Sparse, Surface, Viewed, one,
 };

@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 use crate::args::{Param, ParamKind};
 use crate::cx::CallCx;
 use crate::error::Result;
-use crate::laid::{axes_in_order, has_order};
+use crate::memory_order::{axes_in_order, has_order};
 use crate::opdef::{
     Cost, Cpu, Cuda, Floats, Grad, Keep, Onnx, OpDef, Probe, Sole, Sparse, Surface, Viewed, one_of,
 };

@@ -11,7 +11,7 @@ use crate::args::{Attrs, Param, ParamKind, Value};
 use crate::cx::{CallCx, CompositeCx, KernelCx};
 use crate::error::{Result, Tuple};
 use crate::invoke::invoke1;
-use crate::laid;
+use crate::memory_order;
 use crate::opdef::{
     Cost, Cpu, Floats, Form, Grad, Grads, Inferred, Keep, Onnx, OpDef, Probe, Surface, one_of,
 };
@@ -49,7 +49,7 @@ pub static CONCATENATE: OpDef = OpDef {
     cpu: Cpu::Kernel(join),
     order: Some(|cx| match cx.is_none("axis") {
         true => None,
-        false => laid::as_inputs(cx),
+        false => memory_order::as_inputs(cx),
     }),
     grad: Grad::Rule(Keep::NOTHING, |g| {
         let mut grads = Grads::new();

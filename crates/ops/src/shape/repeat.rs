@@ -12,7 +12,7 @@ use crate::cx::{CallCx, CompositeCx, KernelCx};
 use crate::error::Result;
 use crate::index::{dense, scattered_slices};
 use crate::invoke::invoke1;
-use crate::laid;
+use crate::memory_order;
 use crate::opdef::{Cost, Cpu, Cuda, Grad, Keep, Onnx, OpDef, Probe, Sole, Surface, one, one_of};
 use crate::shape::narrow;
 use crate::types::{Types, check_element};
@@ -39,7 +39,7 @@ pub static PAD: OpDef = OpDef {
         one_of(shape.collect::<Dims>(), cx.dtype_of(0))
     },
     cpu: Cpu::Kernel(pad),
-    order: Some(laid::as_inputs),
+    order: Some(memory_order::as_inputs),
     grad: Grad::Rule(Keep::NOTHING, |g| {
         let mut dy = g.dy(0).clone();
         for (axis, p) in g.ints("pad_width").chunks(2).enumerate() {
@@ -229,7 +229,7 @@ pub static ROTATE: OpDef = OpDef {
         }
         swap_parts(cx, cx.ints("starts"), 0, x.layout(), out.layout())
     }),
-    order: Some(laid::as_inputs),
+    order: Some(memory_order::as_inputs),
     grad: Grad::Rule(Keep::NOTHING, |g| {
         let starts = g.ints("starts").iter().zip(g.shape(0));
         let back = starts.map(|(&start, &n)| (n as i64 - start) % n.max(1) as i64);
