@@ -1,4 +1,4 @@
-//! What operators are made with: [`Array`], entries ([`OpDef`]), binding of arguments, modes and interpreters, plans, launch, autograd,
+//! What operators are made with: [`Array`], entries ([`OpDef`]), parameters, modes and interpreters, plans, launch, autograd,
 //! floating-point errors, the registry. It names no operator; those are in crates that build on it.
 
 #![deny(unsafe_code)]
