@@ -154,7 +154,7 @@ impl Array {
             );
             return Err(Error::dtype("to_vec", problem));
         }
-        let dense = self.contiguous()?;
+        let dense = self.on_host()?.contiguous()?;
         Ok(dense.read()?.elements().to_vec())
     }
 
@@ -170,7 +170,7 @@ impl Array {
             );
             return Err(Error::value("item", problem));
         }
-        Ok(self.read()?.first())
+        Ok(self.on_host()?.read()?.first())
     }
 
     /// The tensor.

@@ -8,13 +8,13 @@ use mxnet_kernels::Elem;
 use mxnet_kernels::cast::{Cast, cast_nd};
 use mxnet_kernels::copy::copy_nd;
 use mxnet_kernels::map::{Loops, Operand, Rows};
-use mxnet_tensor::{DType, Layout, Scalar, Strides, Tensor};
+use mxnet_tensor::{DType, Layout, Scalar, Strides, Tensor, Transfer, backend_of};
 use smallvec::SmallVec;
 
-use crate::Array;
 use crate::args::Value;
 use crate::array::Element;
 use crate::cx::KernelCx;
+use crate::opdef::Cpu;
 use crate::error::Result;
 use crate::launch::{Pool, elem};
 
@@ -23,12 +23,12 @@ const SMALL_BYTES: usize = 64 * 1024;
 
 /// Loops of an elementwise operator over arrays of `shape`, prepared for outputs of these layouts, dtypes and addresses (null: apart from all
 /// operands) and for operands like `inputs`.
-pub(crate) fn loops(
+pub(crate) fn loops<'a>(
     rows: &'static Rows,
     compute: Elem,
     shape: &[usize],
     outs: &[(&Layout, DType, *mut u8)],
-    inputs: &[Option<&Array>],
+    inputs: impl Iterator<Item = &'a Tensor> + Clone,
 ) -> Result<Loops> {
     let bytes = |strides: &[isize], dtype: DType| -> Strides {
         strides.iter().map(|s| s * dtype.size() as isize).collect()
@@ -37,13 +37,12 @@ pub(crate) fn loops(
     for (layout, dtype, _) in outs {
         strides.push(bytes(layout.strides(), *dtype));
     }
-    for x in inputs.iter().flatten() {
+    for x in inputs.clone() {
         let layout = x.layout().broadcast_to(shape)?;
         strides.push(bytes(layout.strides(), x.dtype()));
     }
     let forms = outs.iter().map(|&(_, dtype, ptr)| (dtype, ptr));
-    let inputs = inputs.iter().flatten();
-    let forms = forms.chain(inputs.map(|x| (x.dtype(), x.tensor().data_ptr())));
+    let forms = forms.chain(inputs.map(|x| (x.dtype(), x.data_ptr())));
     let operands: SmallVec<[Operand; 4]> = forms
         .zip(&strides)
         .map(|((dtype, ptr), strides)| Operand {
@@ -71,6 +70,30 @@ pub(crate) fn run_loops<'a>(
     // SAFETY: 1. the loops were prepared for these layouts and dtypes, which are part of the key of the plan; each layout lies within its storage.
     // 2. overlap between outputs and inputs other than element by element was resolved by the caller.
     unsafe { loops.run(&Pool, ptrs, params) };
+}
+
+/// Runs the kernel of an operator's entry on a call whose operands the host can read and write: what devices use that compute on the host.
+///
+/// # Errors
+/// What the kernel reports; [`crate::Error::Device`] if the operator has no kernel.
+pub fn run_kernel(cx: &KernelCx) -> Result<()> {
+    let (Cpu::Map(rows), Some(compute)) = (cx.op.cpu, cx.compute) else {
+        return match cx.op.cpu {
+            Cpu::Kernel(kernel) | Cpu::AnyDevice(kernel) => kernel(cx),
+            _ => Err(crate::Error::device(cx.op.name, "has no kernel of its own")),
+        };
+    };
+    if let Some(refuses) = cx.op.refuses {
+        refuses(cx, compute)?;
+    }
+    let form = |y: &&'_ Tensor| (y.layout().clone(), y.dtype(), y.data_ptr());
+    let outs: SmallVec<[_; 2]> = cx.outputs.iter().map(form).collect();
+    let outs: SmallVec<[_; 2]> = outs.iter().map(|(layout, dtype, ptr)| (layout, *dtype, *ptr)).collect();
+    let inputs = cx.inputs.iter().copied().flatten();
+    let loops = loops(rows, row_elem(rows, compute), cx.output(0).shape(), &outs, inputs.clone())?;
+    let params: SmallVec<[f64; 4]> = cx.args.attrs.values().iter().map(row_param).collect();
+    run_loops(&loops, cx.outputs.iter().copied(), inputs, &params);
+    Ok(())
 }
 
 /// What rows compute a dtype in: halves go through float32 unless the operator only moves elements.
@@ -384,6 +407,26 @@ pub unsafe fn copy_few(
 /// The kernel that copies input 0 to output 0, converting its dtype.
 pub fn copy_kernel(cx: &KernelCx) -> Result<()> {
     copy(cx.input(0), cx.output(0), cx.threads)
+}
+
+/// The kernel that copies the bytes of input 0 to output 0, which may be on another device. Both are dense.
+pub fn transfer_kernel(cx: &KernelCx) -> Result<()> {
+    let (from, to) = (cx.input(0), cx.output(0));
+    let len_bytes = to.len_bytes();
+    if len_bytes == 0 {
+        return Ok(());
+    }
+    let transfer = Transfer {
+        dst: to.data_ptr(),
+        dst_device: to.device(),
+        src: from.data_ptr(),
+        src_device: from.device(),
+        len_bytes,
+    };
+    // SAFETY: 1. both are dense and as long. 2. the output was allocated for this call, so they do not overlap. 3. the engine grants the access, and an
+    // event behind the copy keeps others away until it is done.
+    unsafe { backend_of(cx.device)?.copy(transfer, cx.stream)? };
+    Ok(())
 }
 
 /// [`copy_kernel`] by one thread.

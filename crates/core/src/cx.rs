@@ -1,12 +1,17 @@
 //! What the functions of an operator's entry are given to look at.
 
 use std::ops::{Deref, Range};
+use std::sync::Arc;
 
+use mxnet_engine::{Access, Stream};
 use mxnet_kernels::Threads;
-use mxnet_tensor::{DType, Dims, Layout, Tensor, broadcast_shapes, normalize_axis};
+use mxnet_tensor::{
+    DType, Device, Dims, Layout, Scalar, Storage, Tensor, broadcast_shapes, normalize_axis,
+};
 use smallvec::SmallVec;
 
-use crate::args::{Args, Param, ParamKind};
+use crate::args::{Args, Attrs, Param, ParamKind};
+use crate::cpu;
 use crate::error::{Error, OperandFacts, Result};
 use crate::opdef::{Inferred, OpDef, OutSpec, one, one_of};
 use crate::{Array, Outputs};
@@ -250,6 +255,12 @@ pub struct KernelCx<'a> {
     pub rng: RngState,
     /// Threads to borrow.
     pub threads: &'a dyn Threads,
+    /// Where the work is done.
+    pub device: Device,
+    /// The queue to enqueue the work on, of devices that have one.
+    pub stream: Option<&'a dyn Stream>,
+    /// Which of the first 64 array arguments are Python numbers; of calls on devices other than the CPU.
+    pub weak: u64,
 }
 
 impl<'a> Deref for KernelCx<'a> {
@@ -277,6 +288,39 @@ impl<'a> KernelCx<'a> {
         self.inputs.get(i).copied().flatten()
     }
 
+    /// Array argument `i` if it is a Python number: then its element is in main memory, and goes to the device as an argument of the launch.
+    /// On the CPU it is an array without axes like any other.
+    pub fn number(&self, i: usize) -> Option<Scalar> {
+        let is_number = i < 64 && self.weak >> i & 1 == 1;
+        is_number.then(|| cpu::read_scalar(self.input(i)))
+    }
+
+    /// Scratch memory where the work is done, its bytes undefined. It may be dropped once the work that uses it is enqueued.
+    ///
+    /// # Errors
+    /// [`Error::Memory`] if there is not enough.
+    pub fn workspace(&self, len_bytes: usize) -> Result<Workspace<'a>> {
+        Ok(Workspace {
+            storage: Storage::allocate(len_bytes, self.device)?,
+            stream: self.stream,
+        })
+    }
+
+    /// A copy that needs nothing of the caller, for work that is done later.
+    pub fn to_owned(&self) -> OwnedKernelCx {
+        OwnedKernelCx {
+            op: self.op,
+            inputs: self.inputs.iter().map(|x| x.cloned()).collect(),
+            outputs: self.outputs.iter().map(|&y| y.clone()).collect(),
+            attrs: self.args.attrs.clone(),
+            compute: self.compute,
+            training: self.training,
+            rng: self.rng,
+            device: self.device,
+            weak: self.weak,
+        }
+    }
+
     /// Output `i`.
     #[inline]
     pub fn output(&self, i: usize) -> &'a Tensor {
@@ -294,5 +338,89 @@ impl<'a> KernelCx<'a> {
     /// Attribute `name` as axes of argument `i`; `None` means all of them.
     pub fn axes(&self, name: &str, i: usize) -> Result<SmallVec<[usize; 4]>> {
         self.normal_axes(name, self.input(i).layout().ndim())
+    }
+}
+
+/// Scratch memory of a kernel.
+pub struct Workspace<'a> {
+    storage: Arc<Storage>,
+    stream: Option<&'a dyn Stream>,
+}
+
+impl Workspace<'_> {
+    /// The first byte, on the kernel's device.
+    pub fn ptr(&self) -> *mut u8 {
+        self.storage.ptr()
+    }
+
+    /// How many bytes there are.
+    pub fn len_bytes(&self) -> usize {
+        self.storage.len_bytes()
+    }
+}
+
+impl Drop for Workspace<'_> {
+    fn drop(&mut self) {
+        // The block is given back behind the work that was enqueued.
+        if let Some(stream) = self.stream {
+            let var = self.storage.var();
+            var.record_event(stream.record(), Access::Write);
+        }
+    }
+}
+
+/// What a kernel sees, owned: what is kept while an operation is queued.
+pub struct OwnedKernelCx {
+    /// The operator.
+    pub op: &'static OpDef,
+    /// The array arguments.
+    pub inputs: SmallVec<[Option<Tensor>; 4]>,
+    /// The outputs.
+    pub outputs: SmallVec<[Tensor; 2]>,
+    /// The attributes.
+    pub attrs: Attrs,
+    /// As [`KernelCx::compute`].
+    pub compute: Option<DType>,
+    /// As [`KernelCx::training`].
+    pub training: bool,
+    /// As [`KernelCx::rng`].
+    pub rng: RngState,
+    /// As [`KernelCx::device`].
+    pub device: Device,
+    /// As [`KernelCx::weak`].
+    pub weak: u64,
+}
+
+impl OwnedKernelCx {
+    /// Shows it to a kernel.
+    ///
+    /// # Errors
+    /// What the kernel reports.
+    pub fn run(
+        &self,
+        threads: &dyn Threads,
+        stream: Option<&dyn Stream>,
+        kernel: impl FnOnce(&KernelCx) -> Result<()>,
+    ) -> Result<()> {
+        let inputs: SmallVec<[Option<&Tensor>; 8]> =
+            self.inputs.iter().map(Option::as_ref).collect();
+        let outputs: SmallVec<[&Tensor; 2]> = self.outputs.iter().collect();
+        kernel(&KernelCx {
+            op: self.op,
+            inputs: &inputs,
+            outputs: &outputs,
+            args: Args {
+                params: self.op.params,
+                attrs: &self.attrs,
+            },
+            compute: self.compute,
+            training: self.training,
+            rng: self.rng,
+            threads,
+            device: self.device,
+            stream,
+            weak: self.weak,
+        })
+        .map_err(|e| e.in_op(self.op.name))
     }
 }

@@ -15,7 +15,7 @@ use crate::cx::{KernelCx, ViewCx};
 use crate::error::{Error, Result, Tuple};
 use crate::invoke::{Call, dispatch};
 use crate::launch::{Kernel, cost_ns, launch};
-use crate::opdef::{Beyond, Cpu, Inferred, Known, Viewed};
+use crate::opdef::{Beyond, Cpu, Inferred, Known, OpDef, Viewed};
 use crate::plan::{self, Launch, OutputPlan, Plan};
 use crate::read::read_all;
 use crate::types::{self, Types};
@@ -33,7 +33,7 @@ pub(crate) fn run(call: &Call) -> Result<Outputs> {
 #[inline]
 pub(crate) fn run_into(call: &Call, outputs: &mut Outputs) -> Result<()> {
     match call.op.cpu {
-        Cpu::Map(_) | Cpu::Kernel(_) => compute(call, outputs),
+        Cpu::Map(_) | Cpu::Kernel(_) | Cpu::AnyDevice(_) => compute(call, outputs),
         _ => {
             *outputs = run_body(call)?;
             Ok(())
@@ -44,12 +44,12 @@ pub(crate) fn run_into(call: &Call, outputs: &mut Outputs) -> Result<()> {
 /// Executes a call of an operator that has no kernel.
 fn run_body(call: &Call) -> Result<Outputs> {
     match call.op.cpu {
-        Cpu::Map(_) | Cpu::Kernel(_) => run(call),
+        Cpu::Map(_) | Cpu::Kernel(_) | Cpu::AnyDevice(_) => run(call),
         Cpu::View(view) => viewed(call, view),
         Cpu::Eager(body, _) => {
             let device = call.device()?;
             if device.kind() != DeviceKind::Cpu {
-                return Err(no_kernel(call, device));
+                return Err(missing_kernel(call.op, device));
             }
             if is_abstract(call) {
                 return inferred_abstract(call, device);
@@ -81,7 +81,7 @@ fn inferred_abstract(call: &Call, device: Device) -> Result<Outputs> {
             "call it outside the function that is traced, or give it arrays that have values",
         ));
     };
-    let plan = inferred(call, |_| Ok(()), device)?;
+    let plan = inferred(call, |_| Ok(()), device, device)?;
     let mut outputs = Outputs::new();
     if let Plan::Launch(plan) = &plan {
         fill_abstract(call, plan, &mut outputs)?;
@@ -114,13 +114,17 @@ fn prepare(call: &Call) -> Result<Plan> {
         DeviceKind::Cpu => device_asked_for(call).unwrap_or(device),
         _ => device,
     };
+    if let Cpu::AnyDevice(kernel) = call.op.cpu {
+        return inferred(call, kernel, device, working);
+    }
     let on_device = match working.kind() {
         DeviceKind::Cpu => variants::find(call.op, DeviceKind::Cpu),
-        kind => Some(variants::find(call.op, kind).ok_or_else(|| no_kernel(call, working))?),
+        kind => Some(variants::find(call.op, kind).ok_or_else(|| missing_kernel(call.op, working))?),
     };
     match call.op.cpu {
         Cpu::Map(rows) => elementwise(call, rows, on_device, device),
-        Cpu::Kernel(kernel) => inferred(call, on_device.unwrap_or(kernel), device),
+        Cpu::Kernel(kernel) => inferred(call, on_device.unwrap_or(kernel), device, working),
+        Cpu::AnyDevice(_) |
         Cpu::View(_) | Cpu::Eager(..) | Cpu::Composite(_) => Err(Error::internal(
             call.op.name,
             "only operators with kernels have plans",
@@ -135,8 +139,8 @@ fn device_asked_for(call: &Call) -> Option<Device> {
 }
 
 #[cold]
-fn no_kernel(call: &Call, device: Device) -> Error {
-    Error::device(call.op.name, format!("no kernel for {device}"))
+fn missing_kernel(op: &OpDef, device: Device) -> Error {
+    Error::device(op.name, format!("no kernel for {device}"))
         .with_hint("copy the arrays with `.to_device(mx.cpu())`")
 }
 
@@ -214,7 +218,7 @@ fn fill(call: &Call, plan: &Launch, outputs: &mut Outputs) -> Result<()> {
     for planned in &plan.outputs {
         planned.allocate(plan.device, call.op.zeroed, outputs)?;
     }
-    launch(call, &plan.kernel, outputs, u32::MAX, plan.cost_ns)?;
+    launch(call, &plan.kernel, outputs, u32::MAX, plan.cost_ns, plan.runs_on)?;
     wait_if_asked(call, outputs)
 }
 
@@ -238,7 +242,7 @@ fn fill_given(call: &Call, plan: &Launch, outputs: &mut Outputs) -> Result<()> {
         *outputs = into_outs(call, run(&Call { outs: &[], ..*call })?)?;
         return Ok(());
     }
-    launch(call, &plan.kernel, outputs, fresh, plan.cost_ns)?;
+    launch(call, &plan.kernel, outputs, fresh, plan.cost_ns, plan.runs_on)?;
     wait_if_asked(call, outputs)?;
     if aside {
         *outputs = into_outs(call, std::mem::take(outputs))?;
@@ -365,8 +369,9 @@ fn elementwise(
         Some(kernel) => Kernel::Fn(kernel, Some(compute)),
         None => {
             let compute = cpu::row_elem(rows, compute);
+            let operands = call.inputs.iter().flatten().map(|x| x.tensor());
             Kernel::Map {
-                loops: Arc::new(cpu::loops(rows, compute, &shape, &outs, call.inputs)?),
+                loops: Arc::new(cpu::loops(rows, compute, &shape, &outs, operands)?),
                 compute,
                 params: call.attrs.values().iter().map(cpu::row_param).collect(),
             }
@@ -384,6 +389,7 @@ fn elementwise(
         kernel,
         outputs: (0..num_outs).map(|_| output()).collect(),
         device,
+        runs_on: device,
         cost_ns,
         numbers: numbers(call, compute),
     }))
@@ -508,7 +514,12 @@ fn with_rounded_numbers(call: &Call) -> Result<Outputs> {
 }
 
 /// Plans an operator with shape inference.
-fn inferred(call: &Call, kernel: fn(&KernelCx) -> Result<()>, device: Device) -> Result<Plan> {
+fn inferred(
+    call: &Call,
+    kernel: fn(&KernelCx) -> Result<()>,
+    device: Device,
+    runs_on: Device,
+) -> Result<Plan> {
     let cx = call.cx();
     let specs = (call.op.infer)(&cx)?;
     let dtypes = output_dtypes(call, &specs)?;
@@ -540,6 +551,7 @@ fn inferred(call: &Call, kernel: fn(&KernelCx) -> Result<()>, device: Device) ->
         kernel: Kernel::Fn(kernel, None),
         outputs,
         device,
+        runs_on,
         cost_ns: cost_ns(&cx, bytes_written),
         numbers: SmallVec::new(),
     }))
@@ -621,6 +633,23 @@ fn copy_by(kernel: Kernel, from: &Array, to: &Array) -> Result<()> {
     if interp::Flags::current().is_stacked() {
         return copy_as_call(from, to);
     }
+    let device = to.device();
+    if from.device() != device {
+        // A number and an array of another device come to the elements that are written.
+        let there = match from.number() {
+            Some(value) => Array::scalar(value, to.dtype())?.to_device(device)?,
+            None => from.detach().to_device(device)?,
+        };
+        return copy_by(kernel, &there, to);
+    }
+    let kernel = match device.kind() {
+        DeviceKind::Cpu => kernel,
+        kind => {
+            let found = variants::find(builtins().copy, kind);
+            let found = found.ok_or_else(|| missing_kernel(builtins().copy, device))?;
+            Kernel::Fn(found, None)
+        }
+    };
     let call = Call {
         op: builtins().copy,
         inputs: &[Some(from)],
@@ -630,7 +659,7 @@ fn copy_by(kernel: Kernel, from: &Array, to: &Array) -> Result<()> {
     };
     let outputs = SmallVec::<[Array; 1]>::from_buf([Array::from_tensor(to.tensor().clone())]);
     let cost_ns = cost_ns(&call.cx(), to.tensor().len_bytes());
-    launch(&call, &kernel, &outputs, 0, cost_ns)
+    launch(&call, &kernel, &outputs, 0, cost_ns, device)
 }
 
 /// Copies as a call that interpreters see: of `duplicate`, or of `cast`, whose `out` is `to`.

@@ -3,19 +3,18 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use mxnet_engine::{Access, Failure, Op, Resource, engine};
+use mxnet_engine::{Access, Failure, Op, Resource, Stream, Var, engine};
 use mxnet_kernels::map::Loops;
 use mxnet_kernels::{Elem, Threads};
-use mxnet_tensor::{DType, Tensor};
+use mxnet_tensor::{DType, Device, DeviceKind, Tensor, backend_of};
 use smallvec::SmallVec;
 
 use crate::Array;
-use crate::args::{Args, Attrs};
 use crate::cpu;
-use crate::cx::{CallCx, KernelCx, RngState};
+use crate::cx::{CallCx, KernelCx, OwnedKernelCx, RngState};
 use crate::error::{Error, Result};
 use crate::invoke::Call;
-use crate::opdef::{Cost, OpDef, Rng};
+use crate::opdef::{Cost, Rng};
 use crate::rng::reserve;
 
 /// The engine's pool, as kernels see it.
@@ -58,17 +57,6 @@ impl Kernel {
     }
 }
 
-/// Everything `execute` needs, owned: what the engine keeps while an operation is queued.
-struct Queued {
-    op: &'static OpDef,
-    kernel: Kernel,
-    inputs: SmallVec<[Option<Tensor>; 4]>,
-    outputs: SmallVec<[Tensor; 2]>,
-    attrs: Attrs,
-    training: bool,
-    rng: RngState,
-}
-
 /// Runs the kernel inline if it is cheap and its variables are free, else pushes it. Bit `i` of `fresh`: nobody else knows output `i` yet; outputs
 /// from 32 on are always fresh.
 #[inline]
@@ -78,11 +66,17 @@ pub fn launch(
     outputs: &[Array],
     fresh: u32,
     cost_ns: u64,
+    device: Device,
 ) -> Result<()> {
     let rng = match call.op.rng {
         Rng::No | Rng::Derived => RngState { seed: 0, offset: 0 },
         Rng::Blocks(blocks) => reserve(blocks(outputs.first().map_or(0, |x| x.len() as u64))),
     };
+    if device.kind() != DeviceKind::Cpu
+        && let Some(stream) = backend_of(device)?.stream(device.id())
+    {
+        return launch_on(&*stream, call, kernel, outputs, fresh, rng, device);
+    }
     let mut writes = SmallVec::<[(&Tensor, Access); 4]>::new();
     if fresh != u32::MAX || !call.op.mutates.is_empty() {
         list_writes(call, outputs, fresh, &mut writes);
@@ -111,24 +105,102 @@ pub fn launch(
                     );
                     Ok(())
                 }
-                kernel => run_inline(call, kernel, outputs, rng),
+                kernel => run_inline(call, kernel, outputs, rng, device, None),
             };
-            return match catch_unwind(AssertUnwindSafe(run)) {
-                Ok(result) => result,
-                Err(panic) => Err(Error::internal(call.op.name, panic_text(&*panic))),
-            };
+            return caught(call, run);
         }
     }
-    push(
-        call,
-        &call.cx(),
-        kernel,
-        outputs,
-        &writes,
-        fresh,
-        rng,
-        cost_ns,
-    )
+    let queued = owned(call, kernel, outputs, rng, device);
+    let kernel = kernel.clone();
+    let run = move |_: &Uses| queued.run(&Pool, None, |work| execute(&kernel, work));
+    let (op, is_shared) = queued_op(call, outputs, &writes, fresh, cost_ns, run);
+    engine().push(op);
+    // Foreign code can see these bytes at any time: it must never find a half-written or stale value.
+    if is_shared {
+        for x in outputs {
+            x.wait_to_read()?;
+        }
+    }
+    Ok(())
+}
+
+/// Runs what the caller gives; a panic becomes an error.
+#[inline]
+fn caught(call: &Call, run: impl FnOnce() -> Result<()>) -> Result<()> {
+    match catch_unwind(AssertUnwindSafe(run)) {
+        Ok(result) => result,
+        Err(panic) => Err(Error::internal(call.op.name, panic_text(&*panic))),
+    }
+}
+
+/// Launches a kernel that enqueues its work on a stream: behind the events of the variables that it uses, in which it leaves an event of its own. The
+/// variables are held only while it enqueues.
+#[inline(never)]
+fn launch_on(
+    stream: &dyn Stream,
+    call: &Call,
+    kernel: &Kernel,
+    outputs: &[Array],
+    fresh: u32,
+    rng: RngState,
+    device: Device,
+) -> Result<()> {
+    let mut written = SmallVec::<[(&Tensor, Access); 4]>::new();
+    list_writes(call, outputs, fresh, &mut written);
+    let reads: SmallVec<[&Var; 4]> = (call.inputs.iter().flatten())
+        .map(|x| x.tensor().storage().var())
+        .collect();
+    let mut writes: SmallVec<[(&Var, Access); 4]> = (written.iter())
+        .map(|(tensor, access)| (tensor.storage().var(), *access))
+        .collect();
+    for (i, out) in outputs.iter().enumerate() {
+        if is_fresh(fresh, i) {
+            writes.push((out.tensor().storage().var(), Access::Overwrite));
+        }
+    }
+    if let Some(guard) = engine().try_acquire_launch(&reads, &writes)
+        && guard.poison().is_none()
+    {
+        let reads = reads.iter().map(|&var| (var, Access::Read));
+        let uses: SmallVec<[(&Var, Access); 8]> = reads.chain(writes.iter().copied()).collect();
+        let run = || run_inline(call, kernel, outputs, rng, device, Some(stream));
+        return on_stream(stream, &uses, || caught(call, run));
+    }
+    let queued = owned(call, kernel, outputs, rng, device);
+    let kernel = kernel.clone();
+    let run = move |uses: &Uses| {
+        // The worker's own stream: events order it as they order those of callers.
+        let stream = backend_of(device)?.stream(device.id());
+        let stream = stream.ok_or_else(|| Error::device(queued.op.name, "its stream is gone"))?;
+        let uses: SmallVec<[(&Var, Access); 8]> =
+            uses.iter().map(|(x, access)| (x.var(), *access)).collect();
+        on_stream(&*stream, &uses, || {
+            queued.run(&Pool, Some(&*stream), |work| execute(&kernel, work))
+        })
+    };
+    let (op, _) = queued_op(call, outputs, &written, fresh, 0, run);
+    engine().push_launch(op);
+    Ok(())
+}
+
+/// Makes a stream wait for the work in flight on variables, lets `enqueue` add to it, and leaves an event in the variables.
+fn on_stream(
+    stream: &dyn Stream,
+    uses: &[(&Var, Access)],
+    enqueue: impl FnOnce() -> Result<()>,
+) -> Result<()> {
+    for (var, access) in uses {
+        for (event, uses_result) in var.events(*access) {
+            stream.wait(&event, uses_result);
+        }
+    }
+    let result = enqueue();
+    // Also if it failed: some of its work may have been enqueued before.
+    let event = stream.record();
+    for (var, access) in uses {
+        var.record_event(event.clone(), *access);
+    }
+    result
 }
 
 /// Whether nobody else knows output `i` yet.
@@ -170,7 +242,14 @@ fn list_writes<'a>(
 
 /// Runs a kernel on the calling thread, which holds its variables.
 #[inline]
-fn run_inline(call: &Call, kernel: &Kernel, outputs: &[Array], rng: RngState) -> Result<()> {
+fn run_inline(
+    call: &Call,
+    kernel: &Kernel,
+    outputs: &[Array],
+    rng: RngState,
+    device: Device,
+    stream: Option<&dyn Stream>,
+) -> Result<()> {
     let mut inputs = SmallVec::<[Option<&Tensor>; 8]>::new();
     for x in call.inputs {
         inputs.push(x.map(Array::tensor));
@@ -189,28 +268,64 @@ fn run_inline(call: &Call, kernel: &Kernel, outputs: &[Array], rng: RngState) ->
         training: cx.training,
         rng,
         threads: &Pool,
+        device,
+        stream,
+        weak: weak_inputs(call, device),
     };
     execute(kernel, &work)
+}
+
+/// Which inputs are Python numbers, on devices that have to be told.
+#[inline]
+fn weak_inputs(call: &Call, device: Device) -> u64 {
+    if device.kind() == DeviceKind::Cpu {
+        return 0;
+    }
+    let inputs = call.inputs.iter().enumerate().take(64);
+    inputs
+        .filter(|(_, x)| x.is_some_and(Array::is_weak))
+        .fold(0, |weak, (i, _)| weak | 1 << i)
 }
 
 /// What an operation counts for beside the bytes that it writes.
 const LEAST_BYTES: usize = 4096;
 
-#[expect(
-    clippy::too_many_arguments,
-    reason = "the cold half of `launch`, which has them all at hand"
-)]
-fn push(
+/// The variables of a queued operation.
+type Uses = SmallVec<[(Arc<dyn Resource>, Access); 4]>;
+
+/// What the kernel of a queued operation will see.
+fn owned(
     call: &Call,
-    cx: &CallCx,
     kernel: &Kernel,
+    outputs: &[Array],
+    rng: RngState,
+    device: Device,
+) -> OwnedKernelCx {
+    OwnedKernelCx {
+        op: call.op,
+        inputs: (call.inputs.iter())
+            .map(|x| x.map(|x| x.tensor().clone()))
+            .collect(),
+        outputs: outputs.iter().map(|x| x.tensor().clone()).collect(),
+        attrs: call.attrs.clone(),
+        compute: kernel.compute(),
+        training: call.cx().training,
+        rng,
+        device,
+        weak: weak_inputs(call, device),
+    }
+}
+
+/// An operation for the engine, and whether foreign code can see bytes that it uses.
+fn queued_op(
+    call: &Call,
     outputs: &[Array],
     writes: &[(&Tensor, Access)],
     fresh: u32,
-    rng: RngState,
     cost_ns: u64,
-) -> Result<()> {
-    let mut uses = SmallVec::<[(Arc<dyn Resource>, Access); 4]>::new();
+    run: impl FnOnce(&Uses) -> Result<()> + Send + 'static,
+) -> (Op, bool) {
+    let mut uses = Uses::new();
     for x in call.inputs.iter().flatten() {
         uses.push((x.tensor().storage().clone(), Access::Read));
     }
@@ -229,26 +344,14 @@ fn push(
         uses.push((out.tensor().storage().clone(), Access::Overwrite));
         bytes += out.tensor().storage().len_bytes();
     }
-    let queued = Queued {
-        op: call.op,
-        kernel: kernel.clone(),
-        inputs: call
-            .inputs
-            .iter()
-            .map(|x| x.map(|x| x.tensor().clone()))
-            .collect(),
-        outputs: outputs.iter().map(|x| x.tensor().clone()).collect(),
-        attrs: call.attrs.clone(),
-        training: cx.training,
-        rng,
-    };
-    let facts = cx.facts();
+    let facts = call.cx().facts();
     let origin = crate::origin::current();
     let issued_by = origin.clone();
-    engine().push(Op {
+    let used = uses.clone();
+    let op = Op {
         name: call.op.name,
         run: Box::new(move || {
-            queued.run().map_err(|e| {
+            run(&used).map_err(|e| {
                 Failure::new(
                     Box::new(e.with_operands(|| facts)),
                     issued_by.as_deref().unwrap_or(""),
@@ -260,38 +363,11 @@ fn push(
         cost_ns,
         bytes,
         origin,
-    });
-    // Foreign code can see these bytes at any time: it must never find a half-written or stale value.
+    };
     let shared = |x: &&Array| x.tensor().storage().is_shared();
-    if call.inputs.iter().flatten().any(&shared) || outputs.iter().any(|x| shared(&x)) {
-        for x in outputs {
-            x.wait_to_read()?;
-        }
-    }
-    Ok(())
-}
-
-impl Queued {
-    fn run(&self) -> Result<()> {
-        let inputs: SmallVec<[Option<&Tensor>; 8]> =
-            self.inputs.iter().map(Option::as_ref).collect();
-        let outputs: SmallVec<[&Tensor; 2]> = self.outputs.iter().collect();
-        let args = Args {
-            params: self.op.params,
-            attrs: &self.attrs,
-        };
-        let work = KernelCx {
-            op: self.op,
-            inputs: &inputs,
-            outputs: &outputs,
-            args,
-            compute: self.kernel.compute(),
-            training: self.training,
-            rng: self.rng,
-            threads: &Pool,
-        };
-        execute(&self.kernel, &work).map_err(|e| e.in_op(self.op.name))
-    }
+    let is_shared =
+        call.inputs.iter().flatten().any(&shared) || outputs.iter().any(|x| shared(&x));
+    (op, is_shared)
 }
 
 fn execute(kernel: &Kernel, work: &KernelCx) -> Result<()> {
@@ -309,7 +385,10 @@ fn execute(kernel: &Kernel, work: &KernelCx) -> Result<()> {
             Ok(())
         }
         Kernel::Fn(body, compute) => {
-            if let (Some(refuses), Some(compute)) = (work.op.refuses, *compute) {
+            // Looks at values: a kernel of another device does that where they are.
+            if let (Some(refuses), Some(compute), DeviceKind::Cpu) =
+                (work.op.refuses, *compute, work.device.kind())
+            {
                 refuses(work, compute)?;
             }
             body(work)

@@ -279,6 +279,8 @@ pub enum Cpu {
     Map(&'static Rows),
     /// One kernel that fills preallocated outputs; it may run later, on another thread.
     Kernel(fn(&KernelCx) -> Result<()>),
+    /// The same, by the devices' own means ([`mxnet_tensor::Backend`]): it runs on every device.
+    AnyDevice(fn(&KernelCx) -> Result<()>),
     /// A view of the first input; `None` means the elements must be copied first.
     View(fn(&ViewCx) -> Result<Viewed>),
     /// Runs at the call, after its inputs are ready.

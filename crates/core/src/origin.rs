@@ -17,7 +17,7 @@ pub fn set_enabled(on: bool) -> bool {
 }
 
 /// The line that is running, if lines are named.
-pub(crate) fn current() -> Option<Arc<str>> {
+pub fn current() -> Option<Arc<str>> {
     if !ENABLED.load(Ordering::Relaxed) {
         return None;
     }

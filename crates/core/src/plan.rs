@@ -38,6 +38,8 @@ pub(crate) struct Launch {
     pub outputs: SmallVec<[OutputPlan; 1]>,
     /// Where the outputs are allocated.
     pub device: Device,
+    /// Where the kernel runs: where the outputs are, but for copies from a device to main memory.
+    pub runs_on: Device,
     /// Estimated time on one core.
     pub cost_ns: u64,
     /// Operands that are Python numbers, and the dtypes that must be able to hold them.

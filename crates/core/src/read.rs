@@ -3,11 +3,12 @@
 
 use mxnet_engine::{Access, ReadGuard, Var, engine};
 use mxnet_kernels::{Serial, Threads};
-use mxnet_tensor::{DeviceKind, Layout, Scalar, Storage, Tensor};
+use mxnet_tensor::{Device, DeviceKind, Layout, Scalar, Storage, Tensor};
 use smallvec::SmallVec;
 
 use crate::array::{Element, count_look};
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::interp::{Scope, is_training};
 use crate::launch::Pool;
 use crate::{Array, cpu};
 
@@ -21,10 +22,25 @@ pub struct ArrayReadGuard<'a> {
 }
 
 impl Array {
+    /// The elements in main memory: the array itself, or a copy of what another device has. It is not recorded.
+    ///
+    /// # Errors
+    /// [`crate::Error::Memory`].
+    pub fn on_host(&self) -> Result<Array> {
+        match self.device().is_host() {
+            true => Ok(self.clone()),
+            false => {
+                let _scope = Scope::enter(false, is_training());
+                self.to_device(Device::cpu(0))
+            }
+        }
+    }
+
     /// Holds the array for reading, once the writes pushed before are done.
     ///
     /// # Errors
-    /// The failure of the operation that should have written it; [`crate::Error::Interrupted`].
+    /// The failure of the operation that should have written it; [`crate::Error::Device`] if it is not in main memory ([`Array::on_host`]
+    /// copies it there); [`crate::Error::Interrupted`].
     pub fn read(&self) -> Result<ArrayReadGuard<'_>> {
         Ok(ArrayReadGuard {
             array: self,
@@ -37,8 +53,9 @@ impl Array {
     /// # Errors
     /// As [`Array::read`]; [`crate::Error::Memory`].
     pub fn snapshot(&self) -> Result<Array> {
-        let copy = Array::uninitialised(self.shape(), self.dtype(), self.device())?;
-        self.read_to(&copy)?;
+        let here = self.on_host()?;
+        let copy = Array::uninitialised(here.shape(), here.dtype(), here.device())?;
+        here.read_to(&copy)?;
         Ok(copy)
     }
 
@@ -54,7 +71,8 @@ impl Array {
             0..=SERIAL_BYTES => &Serial,
             _ => &Pool,
         };
-        let held = self.read()?;
+        let here = self.on_host()?;
+        let held = here.read()?;
         cpu::copy(held.tensor(), to.tensor(), threads)
     }
 
@@ -64,6 +82,9 @@ impl Array {
     /// # Errors
     /// As [`Array::snapshot`].
     pub fn snapshot_of_corners(&self, edge: usize) -> Result<Array> {
+        if !self.device().is_host() {
+            return self.on_host();
+        }
         let Some((low, high)) = self.layout().span() else {
             return self.snapshot();
         };
@@ -186,6 +207,10 @@ pub fn read_all<'a>(arrays: impl IntoIterator<Item = &'a Array>) -> Result<ReadG
     let mut vars = SmallVec::<[&Var; 4]>::new();
     for x in arrays {
         x.check_values()?;
+        if !x.device().is_host() {
+            let problem = format!("the values of an array on {} are not in main memory", x.device());
+            return Err(Error::device("", problem).with_hint("copy it with `.to_device(mx.cpu())`"));
+        }
         vars.push(x.tensor().storage().var());
     }
     Ok(engine().read(&vars, &mut crate::interrupt::is_requested)?)

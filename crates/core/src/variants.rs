@@ -18,8 +18,14 @@ use crate::{plan, registry};
 /// A kernel that fills preallocated outputs on its device.
 pub type DeviceKernel = fn(&KernelCx) -> Result<()>;
 
-/// Kernels by the name of their operator and the kind of device, by falling priority.
-type Table = HashMap<(&'static str, DeviceKind), Vec<(i32, DeviceKernel)>>;
+/// What was added.
+#[derive(Clone, Default)]
+struct Table {
+    /// Kernels by the name of their operator and the kind of device, by falling priority.
+    kernels: HashMap<(&'static str, DeviceKind), Vec<(i32, DeviceKernel)>>,
+    /// What runs on a kind of device where it has no kernel of the operator.
+    others: HashMap<DeviceKind, DeviceKernel>,
+}
 
 static TABLE: RwLock<Option<Arc<Table>>> = RwLock::new(None);
 
@@ -31,7 +37,7 @@ thread_local! {
     static KNOWN: RefCell<(u64, Option<Arc<Table>>)> = const { RefCell::new((0, None)) };
 }
 
-fn change(op: &str, change: impl FnOnce(&mut Table, &'static OpDef)) -> Result<()> {
+fn change_kernels(op: &str, change_of: impl FnOnce(&mut Table, &'static OpDef)) -> Result<()> {
     let Some(found) = registry::find(op) else {
         let problem = format!("there is no operator `{op}`");
         return Err(Error::value("register", problem));
@@ -40,14 +46,25 @@ fn change(op: &str, change: impl FnOnce(&mut Table, &'static OpDef)) -> Result<(
         let problem = format!("`{op}` has no kernel: it is a view, or made of other operators");
         return Err(Error::value("register", problem));
     }
+    change(|table| change_of(table, found));
+    Ok(())
+}
+
+fn change(change: impl FnOnce(&mut Table)) {
     let mut shared = TABLE.write().unwrap_or_else(PoisonError::into_inner);
     let mut table = shared.as_deref().cloned().unwrap_or_default();
-    change(&mut table, found);
+    change(&mut table);
     *shared = Some(Arc::new(table));
     CHANGES.fetch_add(1, Ordering::Release);
     drop(shared);
     plan::invalidate();
-    Ok(())
+}
+
+/// Adds a kernel for a kind of device that runs every operator which has no other kernel there: its argument says which one it is called for.
+pub fn register_for_all(kind: DeviceKind, kernel: DeviceKernel) {
+    change(|table| {
+        table.others.insert(kind, kernel);
+    });
 }
 
 /// Adds a kernel of operator `op` for a kind of device, in place of one of the same priority. The kernel of the operator's entry, for the CPU, has
@@ -56,8 +73,8 @@ fn change(op: &str, change: impl FnOnce(&mut Table, &'static OpDef)) -> Result<(
 /// # Errors
 /// [`Error::Value`] if there is no such operator, or it has no kernel in its entry: a view, or an operator that is made of others.
 pub fn register(op: &str, kind: DeviceKind, priority: i32, kernel: DeviceKernel) -> Result<()> {
-    change(op, |table, op| {
-        let kernels = table.entry((op.name, kind)).or_default();
+    change_kernels(op, |table, op| {
+        let kernels = table.kernels.entry((op.name, kind)).or_default();
         kernels.retain(|(known, _)| *known != priority);
         let place = kernels.partition_point(|(known, _)| *known > priority);
         kernels.insert(place, (priority, kernel));
@@ -69,8 +86,8 @@ pub fn register(op: &str, kind: DeviceKind, priority: i32, kernel: DeviceKernel)
 /// # Errors
 /// As [`register`].
 pub fn remove(op: &str, kind: DeviceKind, priority: i32) -> Result<()> {
-    change(op, |table, op| {
-        if let Some(kernels) = table.get_mut(&(op.name, kind)) {
+    change_kernels(op, |table, op| {
+        if let Some(kernels) = table.kernels.get_mut(&(op.name, kind)) {
             kernels.retain(|(known, _)| *known != priority);
         }
     })
@@ -87,7 +104,11 @@ pub(crate) fn find(op: &'static OpDef, kind: DeviceKind) -> Option<DeviceKernel>
             *table = TABLE.read().unwrap_or_else(PoisonError::into_inner).clone();
             *known = changes;
         }
-        let &(priority, kernel) = table.as_ref()?.get(&(op.name, kind))?.first()?;
-        (kind != DeviceKind::Cpu || priority > 0).then_some(kernel)
+        let table = table.as_ref()?;
+        let best = table.kernels.get(&(op.name, kind)).and_then(|kernels| kernels.first());
+        match best {
+            Some(&(priority, kernel)) if kind != DeviceKind::Cpu || priority > 0 => Some(kernel),
+            _ => table.others.get(&kind).copied(),
+        }
     })
 }

@@ -78,7 +78,7 @@ impl Failure {
     }
 
     /// A failure from what `catch_unwind` caught.
-    pub(crate) fn from_panic(payload: Box<dyn Any + Send>, origin: &str) -> Failure {
+    pub fn from_panic(payload: Box<dyn Any + Send>, origin: &str) -> Failure {
         let message = match payload.downcast::<String>() {
             Ok(text) => *text,
             Err(payload) => match payload.downcast::<&'static str>() {

@@ -20,7 +20,7 @@ pub trait Event: Send + Sync + 'static {
     /// Blocks until all work before the event has ended.
     ///
     /// # Errors
-    /// The failure of that work, if the device reports one. Work enqueued behind failed work fails too.
+    /// The failure of that work, if the device reports one.
     fn wait(&self) -> Result<(), Failure>;
 
     /// For streams that recognise their own device's events.
@@ -33,11 +33,15 @@ pub trait Stream: Send + Sync + 'static {
     fn record(&self) -> Arc<dyn Event>;
 
     /// Makes work enqueued later wait for `event`, which may belong to another stream. A stream that cannot
-    /// wait on the device for a foreign kind of event waits on the host.
-    fn wait(&self, event: &Arc<dyn Event>);
+    /// wait on the device for a foreign kind of event waits on the host. `uses_result`: the work enqueued up to the next
+    /// [`Stream::record`] reads what the work before the event wrote, and fails if that failed.
+    fn wait(&self, event: &Arc<dyn Event>, uses_result: bool);
 
     /// Whether all work enqueued so far has ended. Never blocks.
     fn query(&self) -> bool;
+
+    /// For kernels, which enqueue their work on their own device's streams.
+    fn as_any(&self) -> &dyn Any;
 }
 
 /// The events of device work in flight on one variable.
@@ -70,14 +74,16 @@ impl EventLog {
         }
     }
 
-    /// The events that an access has to come after.
-    pub(crate) fn before(&self, access: Access) -> Vec<Arc<dyn Event>> {
+    /// The events that an access has to come after, and whether it reads what the work before them wrote.
+    pub(crate) fn before(&self, access: Access) -> Vec<(Arc<dyn Event>, bool)> {
         let reads = if access.is_write() {
             &self.reads[..]
         } else {
             &[]
         };
-        self.write.iter().chain(reads).cloned().collect()
+        let write = self.write.iter().map(|event| (event.clone(), access.is_read()));
+        let reads = reads.iter().map(|event| (event.clone(), false));
+        write.chain(reads).collect()
     }
 
     /// Takes out the events that are complete, to be dropped outside of any lock, and the failure of the write.

@@ -205,7 +205,7 @@ impl Var {
 
     /// The events of device work in flight that `access` has to come after: the last write for a reader, also the reads
     /// since then for a writer.
-    pub fn events(&self, access: Access) -> Vec<Arc<dyn Event>> {
+    pub fn events(&self, access: Access) -> Vec<(Arc<dyn Event>, bool)> {
         if self.state.load(Ordering::Acquire) & EVENTS == 0 {
             return Vec::new();
         }
@@ -220,7 +220,7 @@ impl Var {
     /// Blocks until the device work that `access` has to come after has ended, unless `check` returns true first.
     /// Returns whether it has ended. A failure of that work becomes the variable's.
     pub(crate) fn wait_events(&self, access: Access, check: &mut dyn FnMut() -> bool) -> bool {
-        for event in self.events(access) {
+        for (event, _) in self.events(access) {
             if !event.query() {
                 if check() {
                     return false;

@@ -7,4 +7,5 @@
 pub use mxnet_core as core;
 pub use mxnet_engine as engine;
 pub use mxnet_ops as ops;
+pub use mxnet_simulated as simulated;
 pub use mxnet_tensor as tensor;

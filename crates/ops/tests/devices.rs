@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use mxnet_core::{Array, Error, KernelCx, Result, variants};
-use mxnet_engine::Stream;
+use mxnet_engine::{Event, Stream};
 use mxnet_ops::creation;
 use mxnet_tensor::{
     Backend, DType, Device, DeviceKind, MemoryInfo, TensorError, Transfer, register_backend,
@@ -52,7 +52,7 @@ impl Backend for Simulated {
             .expect("the test's blocks are small"))
     }
 
-    unsafe fn free(&self, _id: u32, ptr: NonNull<u8>, len_bytes: usize) {
+    unsafe fn free(&self, _id: u32, ptr: NonNull<u8>, len_bytes: usize, _in_flight: &[Arc<dyn Event>]) {
         LIVE.fetch_sub(1, Ordering::Relaxed);
         // SAFETY: the block came from `allocate` with this length, by the trait's contract.
         unsafe { dealloc(ptr.as_ptr(), block(len_bytes)) }

@@ -3,7 +3,7 @@
 use std::ptr::NonNull;
 use std::sync::{Arc, OnceLock};
 
-use mxnet_engine::Stream;
+use mxnet_engine::{Event, Stream};
 
 use crate::error::{DeviceError, TensorError, Unsupported};
 use crate::{Device, DeviceKind, memory};
@@ -55,12 +55,13 @@ pub trait Backend: Send + Sync + 'static {
     /// As [`Backend::allocate`].
     fn allocate_zeroed(&self, id: u32, len_bytes: usize) -> Result<NonNull<u8>, TensorError>;
 
-    /// Gives a block back. Work on it that is in flight has been waited for, or is in a stream that frees in order.
+    /// Gives a block back. The memory must not be used for anything else before the work behind `in_flight` has ended: the backend waits for
+    /// these events, or frees in the order of a stream that waits for them.
     ///
     /// # Safety
     ///
-    /// The block must come from this backend's `allocate` with this `id` and length, and is not used any more.
-    unsafe fn free(&self, id: u32, block: NonNull<u8>, len_bytes: usize);
+    /// The block must come from this backend's `allocate` with this `id` and length; nobody else knows it any more but the work in flight.
+    unsafe fn free(&self, id: u32, block: NonNull<u8>, len_bytes: usize, in_flight: &[Arc<dyn Event>]);
 
     /// Copies bytes between this backend's devices and main memory, in either direction. With a stream, the copy is
     /// enqueued there and the call may return before it is done; without, it is done when the call returns.
@@ -106,7 +107,7 @@ impl Backend for Cpu {
         memory::allocate_zeroed(len_bytes)
     }
 
-    unsafe fn free(&self, _id: u32, block: NonNull<u8>, len_bytes: usize) {
+    unsafe fn free(&self, _id: u32, block: NonNull<u8>, len_bytes: usize, _in_flight: &[Arc<dyn Event>]) {
         // SAFETY: as the caller promises.
         unsafe { memory::free(block, len_bytes) }
     }

@@ -8,7 +8,7 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
 use std::sync::{Arc, OnceLock};
 
-use mxnet_engine::{Failure, Resource, Var};
+use mxnet_engine::{Access, Failure, Resource, Var};
 
 use crate::backend::{Backend, backend_of};
 use crate::error::TensorError;
@@ -328,8 +328,10 @@ impl Drop for Storage {
             // SAFETY: the block was allocated with this length, and with the storage goes the last who knows it.
             Owner::Memory => unsafe { memory::free(ptr, self.len_bytes) },
             Owner::Backend(backend) if self.len_bytes > 0 => {
+                let in_flight = self.var.events(Access::Write);
+                let in_flight: Vec<_> = in_flight.into_iter().map(|(event, _)| event).collect();
                 // SAFETY: as above, on this backend and device.
-                unsafe { backend.free(self.device.id(), ptr, self.len_bytes) }
+                unsafe { backend.free(self.device.id(), ptr, self.len_bytes, &in_flight) }
             }
             Owner::Backend(_) | Owner::Foreign(_) | Owner::Nobody => {}
         }

@@ -140,7 +140,7 @@ impl Backend for Counting {
         mxnet_tensor::memory::allocate_zeroed(len_bytes)
     }
 
-    unsafe fn free(&self, id: u32, block: NonNull<u8>, len_bytes: usize) {
+    unsafe fn free(&self, id: u32, block: NonNull<u8>, len_bytes: usize, _in_flight: &[Arc<dyn Event>]) {
         FREED.fetch_add(len_bytes << (16 * id), Ordering::Relaxed);
         // SAFETY: as the caller promises.
         unsafe { mxnet_tensor::memory::free(block, len_bytes) }

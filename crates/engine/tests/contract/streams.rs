@@ -84,12 +84,16 @@ impl Stream for SimStream {
         event
     }
 
-    fn wait(&self, event: &Arc<dyn Event>) {
+    fn wait(&self, event: &Arc<dyn Event>, _uses_result: bool) {
         self.send(Item::Wait(Arc::clone(event)));
     }
 
     fn query(&self) -> bool {
         self.record().query()
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
     }
 }
 
@@ -116,7 +120,7 @@ fn launch(
     for (var, access) in uses() {
         var.events(access)
             .iter()
-            .for_each(|event| stream.wait(event));
+            .for_each(|(event, uses_result)| stream.wait(event, *uses_result));
     }
     stream.send(Item::Work(work));
     let event = stream.record();

@@ -7,6 +7,8 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
+use crate::error::raise;
+
 /// A place where arrays live: a type and a number.
 ///
 /// Parameters
@@ -111,4 +113,11 @@ pub fn extract(object: &Bound<'_, PyAny>) -> PyResult<Device> {
         (Some(kind), Some(id)) => Ok(Device::new(kind, id)),
         _ => Err(PyValueError::new_err(format!("'{text}' names no device"))),
     }
+}
+
+/// Makes the simulated devices available that tests of device code use, and returns the name of their kind.
+#[pyfunction]
+pub fn add_simulated_devices(py: Python<'_>) -> PyResult<&'static str> {
+    let kind = mxnet::simulated::register().map_err(|error| raise(py, error))?;
+    Ok(kind.name())
 }

@@ -49,7 +49,7 @@ mod _core {
         set_recording, set_training,
     };
     #[pymodule_export]
-    use crate::device::PyDevice;
+    use crate::device::{PyDevice, add_simulated_devices};
     #[pymodule_export]
     use crate::digits::shortest_digits;
     #[pymodule_export]

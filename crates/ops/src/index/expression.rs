@@ -266,6 +266,7 @@ fn write(x: &Array, canonical: &Canonical, value: &Array) -> Result<()> {
         &outputs,
         0,
         cost_ns,
+        target.device(),
     )
 }
 

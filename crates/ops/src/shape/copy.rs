@@ -1,9 +1,9 @@
 //! Copies and conversions.
 
-use mxnet_tensor::{Casting, DType, Dims, Scalar, can_cast};
+use mxnet_tensor::{Casting, DType, Device, Dims, Scalar, can_cast};
 use smallvec::SmallVec;
 
-use crate::args::{Param, ParamKind};
+use crate::args::{Attrs, Param, ParamKind, Value};
 use crate::cx::CallCx;
 use crate::error::Result;
 use crate::memory_order::{axes_in_order, has_order};
@@ -11,7 +11,7 @@ use crate::opdef::{
     Cost, Cpu, Cuda, Floats, Grad, Keep, Onnx, OpDef, Probe, Sole, Sparse, Surface, Viewed, one_of,
 };
 use crate::types::{Types, check_element};
-use crate::{Array, cpu};
+use crate::{Array, cpu, invoke1};
 
 /// The elements, in memory of their own.
 pub static COPY: OpDef = OpDef {
@@ -296,13 +296,33 @@ pub static TO_DEVICE: OpDef = OpDef {
         .with_hint("arrays can be on mx.cpu()")),
         _ => cx.same_as(0),
     },
-    cpu: Cpu::Kernel(cpu::copy_kernel),
-    grad: Grad::Rule(Keep::NOTHING, |g| g.one(g.dy(0).to_device(g.device_of(0))?)),
+    cpu: Cpu::Composite(|cx| {
+        let (x, device) = (cx.input(0).contiguous()?, cx.device("device"));
+        // A backend copies between its own devices and main memory.
+        let is_direct = device.is_none_or(|to| {
+            to.is_host() || x.device().is_host() || to.kind() == x.device().kind()
+        });
+        let x = if is_direct { x } else { x.to_device(Device::cpu(0))? };
+        let attrs: Attrs = device.map(Value::Device).into_iter().collect();
+        cx.done(invoke1(&TRANSFER, &[&x], &attrs)?)
+    }),
     onnx: Onnx::Node {
         ty: "Identity",
         since: 1,
     },
     sparse: Sparse::KeepsZero,
+    probe: Probe::calls(&["f((2, 3)), 'cpu(1)'"]),
+    ..OpDef::DEFAULT
+};
+
+/// What `to_device` does with elements that lie dense and in C order: a backend copies their bytes.
+pub static TRANSFER: OpDef = OpDef {
+    name: "transfer",
+    params: TO_DEVICE.params,
+    doc: "The dense elements copied to `device`.",
+    infer: TO_DEVICE.infer,
+    cpu: Cpu::AnyDevice(cpu::transfer_kernel),
+    grad: Grad::Rule(Keep::NOTHING, |g| g.one(g.dy(0).to_device(g.device_of(0))?)),
     cost: Cost::PerKiB(60),
     probe: Probe::calls(&["f((2, 3)), 'cpu(1)'"]),
     ..OpDef::DEFAULT

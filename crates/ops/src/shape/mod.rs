@@ -29,6 +29,7 @@ pub(crate) static OPS: &[&OpDef] = &[
     &ASTYPE,
     &ASTYPE_OF,
     &TO_DEVICE,
+    &TRANSFER,
     &RESHAPE,
     &RESHAPE_COPYING,
     &TRANSPOSE,

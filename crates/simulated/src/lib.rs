@@ -1,0 +1,136 @@
+//! A device for tests of everything that has to work on a GPU: the host faults when it touches its memory, work is done later on another thread, and
+//! nothing but streams and events orders it.
+//!
+//! Its kernels are those of the CPU. Memory is opened for them while they run, and for copies.
+
+mod memory;
+mod stream;
+
+use std::ptr::NonNull;
+use std::sync::{Arc, OnceLock};
+
+use mxnet_core::{Error, KernelCx, Result, cpu, variants};
+use mxnet_engine::{Event, Failure, Stream};
+use mxnet_kernels::Serial;
+use mxnet_tensor::{
+    Backend, Device, DeviceKind, MemoryInfo, TensorError, Transfer, register_backend,
+};
+
+use crate::stream::Queue;
+
+/// The name of the kind of device.
+pub const NAME: &str = "sim";
+
+/// How many devices there are.
+const COUNT: usize = 4;
+
+/// Makes the devices `sim(0)` to `sim(3)` available, for the rest of the process, and returns their kind.
+///
+/// # Errors
+/// [`Error::Device`] if the kind cannot be added.
+pub fn register() -> Result<DeviceKind> {
+    static KIND: OnceLock<Result<DeviceKind>> = OnceLock::new();
+    KIND.get_or_init(|| {
+        let kind = DeviceKind::add(NAME, false)?;
+        register_backend(Box::new(Simulated { kind }))?;
+        variants::register_for_all(kind, kernel);
+        Ok(kind)
+    })
+    .clone()
+}
+
+/// The backend.
+struct Simulated {
+    kind: DeviceKind,
+}
+
+impl Backend for Simulated {
+    fn kind(&self) -> DeviceKind {
+        self.kind
+    }
+
+    fn count(&self) -> usize {
+        COUNT
+    }
+
+    fn allocate(&self, id: u32, len_bytes: usize) -> std::result::Result<NonNull<u8>, TensorError> {
+        memory::allocate(len_bytes, Device::new(self.kind, id))
+    }
+
+    fn allocate_zeroed(
+        &self,
+        id: u32,
+        len_bytes: usize,
+    ) -> std::result::Result<NonNull<u8>, TensorError> {
+        // New pages are zero.
+        memory::allocate(len_bytes, Device::new(self.kind, id))
+    }
+
+    unsafe fn free(
+        &self,
+        _id: u32,
+        block: NonNull<u8>,
+        len_bytes: usize,
+        in_flight: &[Arc<dyn Event>],
+    ) {
+        // SAFETY: as the caller promises.
+        unsafe { memory::free(block, len_bytes, in_flight) }
+    }
+
+    unsafe fn copy(
+        &self,
+        transfer: Transfer,
+        stream: Option<&dyn Stream>,
+    ) -> std::result::Result<(), TensorError> {
+        let copy = memory::Copy(transfer);
+        match stream.and_then(|stream| stream.as_any().downcast_ref::<Queue>()) {
+            Some(queue) => queue.enqueue(move || {
+                // SAFETY: the caller's promise lasts until the copy is done.
+                unsafe { copy.run() };
+                Ok(())
+            }),
+            // SAFETY: as the caller promises.
+            None => unsafe { copy.run() },
+        }
+        Ok(())
+    }
+
+    fn stream(&self, id: u32) -> Option<Arc<dyn Stream>> {
+        Some(stream::of_thread(id))
+    }
+
+    fn memory(&self, _id: u32) -> MemoryInfo {
+        let total = 1 << 34;
+        let free = total - memory::in_use().min(total);
+        MemoryInfo { free, total }
+    }
+}
+
+/// The kernel of every operator that has one for the CPU.
+fn kernel(cx: &KernelCx) -> Result<()> {
+    let stream = cx.stream.and_then(|x| x.as_any().downcast_ref::<Queue>());
+    let Some(queue) = stream else {
+        return Err(Error::internal(cx.op.name, "launched without a stream of its device"));
+    };
+    for (i, x) in cx.inputs.iter().enumerate() {
+        if let Some(x) = x
+            && x.device() != cx.device
+            && cx.number(i).is_none()
+        {
+            let problem = format!("operand {i} is on {}, the kernel on {}", x.device(), cx.device);
+            return Err(Error::internal(cx.op.name, problem));
+        }
+    }
+    let (work, origin) = (cx.to_owned(), mxnet_core::origin::current());
+    queue.enqueue(move || {
+        let tensors = work.inputs.iter().flatten().chain(&work.outputs);
+        let opened: Vec<_> = tensors
+            .filter(|x| !x.device().is_host())
+            .filter_map(|x| memory::open(x.storage().ptr()))
+            .collect();
+        let result = work.run(&Serial, None, cpu::run_kernel);
+        drop(opened);
+        result.map_err(|e| Failure::new(Box::new(e), origin.as_deref().unwrap_or("")))
+    });
+    Ok(())
+}
