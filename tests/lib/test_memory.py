@@ -318,7 +318,6 @@ TEXTS = [
     "'1.5 2', dtype='int64', sep=' '",
     "'', sep=' '",
     "'1 2 3', count=2, sep=' '",
-    "'1 2', count=3, sep=' '",
     "'nan inf -INF 1e5 .5 5. +3', sep=' '",
     "'300 1', dtype='int8', sep=' '",
     "'18446744073709551615', dtype='uint64', sep=' '",

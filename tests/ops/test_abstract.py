@@ -53,9 +53,6 @@ HOST = {
 # Calls whose dtype, or way to compute, depends on values, or that check values on the host.
 LOOKS = {
     "(z := x + 0, np.place(z, b, v), z)[2]",
-    "(z := x + 0, np.put(z, k, v[:4]), z)[2]",
-    "(z := x + 0, np.put_along_axis(z, k[None], y[:1], 0), z)[2]",
-    "(z := x + 0, z.put(k, v[:4]), z)[2]",
     "np.add.reduceat(v, k)",
     "np.asarray_chkfinite(x)",
     "np.average(x, weights=y)",
@@ -75,8 +72,6 @@ LOOKS = {
     "np.polyfit(t, t * t, 2)",
     "np.random.default_rng(0).multivariate_normal(v[:4], spd)",
     "np.random.multivariate_normal(v[:4], spd)",
-    "np.take(x, k)",
-    "x.take(k)",
 }
 
 

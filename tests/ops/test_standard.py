@@ -35,6 +35,7 @@ from ulps import distance, real_of, rounded
 # Operators without an independent reference, and where they are tested instead.
 WITHOUT_ORACLE = {
     "to_device": "tests/utilities/test_devices.py",
+    "transfer": "tests/utilities/test_devices.py",
     "as_strided": "tests/lib/test_memory.py",  # strides of an oracle's operand are others
     "apply_at": "tests/ufunc/test_at.py",
     "adagrad_update": "tests/nn/test_update.py",

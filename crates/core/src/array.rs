@@ -21,6 +21,8 @@ pub struct Array {
     lineage: u32,
     /// A Python number: it takes part in promotion with this kind only. An integer beyond 64 bits is stored as a float.
     weak: Option<Kind>,
+    /// Its only element is known at the call, and goes to a device as an argument of the launch.
+    is_constant: bool,
 }
 
 /// Rust types that are elements of arrays.
@@ -44,6 +46,7 @@ impl Array {
             tensor,
             entry: None,
             weak: None,
+            is_constant: false,
         }
     }
 
@@ -120,6 +123,16 @@ impl Array {
     pub fn scalar(value: Scalar, dtype: DType) -> Result<Array> {
         let array = Array::uninitialised(&[], dtype, Device::cpu(0))?;
         write_scalar(&array.tensor, value);
+        Ok(array)
+    }
+
+    /// A 0-d array of a number that an operator is made with, not an operand: it goes with arrays of every device.
+    ///
+    /// # Errors
+    /// As [`Array::scalar`].
+    pub fn constant(value: Scalar, dtype: DType) -> Result<Array> {
+        let mut array = Array::scalar(value, dtype)?;
+        array.is_constant = true;
         Ok(array)
     }
 
@@ -234,6 +247,12 @@ impl Array {
         self.weak.is_some()
     }
 
+    /// Whether its value goes to a device as an argument of the launch: a Python number, or a constant of an operator.
+    #[inline]
+    pub fn is_launch_argument(&self) -> bool {
+        self.is_constant || self.weak.is_some()
+    }
+
     /// The kind it brings to promotion.
     #[inline]
     pub fn kind(&self) -> Kind {
@@ -277,6 +296,7 @@ impl Array {
             entry: None,
             lineage: self.lineage,
             weak: self.weak,
+            is_constant: self.is_constant,
         }
     }
 
@@ -345,6 +365,7 @@ impl Array {
             (&raw mut (*to).entry).write(None);
             (&raw mut (*to).lineage).write(lineage);
             (&raw mut (*to).weak).write(None);
+            (&raw mut (*to).is_constant).write(false);
         }
         true
     }

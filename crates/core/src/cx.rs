@@ -259,8 +259,8 @@ pub struct KernelCx<'a> {
     pub device: Device,
     /// The queue to enqueue the work on, of devices that have one.
     pub stream: Option<&'a dyn Stream>,
-    /// Which of the first 64 array arguments are Python numbers; of calls on devices other than the CPU.
-    pub weak: u64,
+    /// Which of the first 64 array arguments are numbers; of calls on devices other than the CPU.
+    pub numbers: u64,
 }
 
 impl<'a> Deref for KernelCx<'a> {
@@ -288,10 +288,10 @@ impl<'a> KernelCx<'a> {
         self.inputs.get(i).copied().flatten()
     }
 
-    /// Array argument `i` if it is a Python number: then its element is in main memory, and goes to the device as an argument of the launch.
-    /// On the CPU it is an array without axes like any other.
+    /// Array argument `i` if it is a number, of Python or of the operator: its element is in main memory, and goes to the device as an argument
+    /// of the launch. On the CPU it is an array without axes like any other.
     pub fn number(&self, i: usize) -> Option<Scalar> {
-        let is_number = i < 64 && self.weak >> i & 1 == 1;
+        let is_number = i < 64 && self.numbers >> i & 1 == 1;
         is_number.then(|| cpu::read_scalar(self.input(i)))
     }
 
@@ -317,7 +317,7 @@ impl<'a> KernelCx<'a> {
             training: self.training,
             rng: self.rng,
             device: self.device,
-            weak: self.weak,
+            numbers: self.numbers,
         }
     }
 
@@ -387,8 +387,8 @@ pub struct OwnedKernelCx {
     pub rng: RngState,
     /// As [`KernelCx::device`].
     pub device: Device,
-    /// As [`KernelCx::weak`].
-    pub weak: u64,
+    /// As [`KernelCx::numbers`].
+    pub numbers: u64,
 }
 
 impl OwnedKernelCx {
@@ -419,7 +419,7 @@ impl OwnedKernelCx {
             threads,
             device: self.device,
             stream,
-            weak: self.weak,
+            numbers: self.numbers,
         })
         .map_err(|e| e.in_op(self.op.name))
     }

@@ -623,6 +623,20 @@ pub fn copy_into_shared(from: &Array, to: &Array) -> Result<()> {
     copy_by(Kernel::Fn(cpu::copy_alone, None), from, to)
 }
 
+/// The kernel of an operator on a device; `own` on the CPU.
+///
+/// # Errors
+/// [`Error::Device`] if there is none.
+pub fn kernel_on(device: Device, op: &'static OpDef, own: Kernel) -> Result<Kernel> {
+    match device.kind() {
+        DeviceKind::Cpu => Ok(own),
+        kind => match variants::find(op, kind) {
+            Some(found) => Ok(Kernel::Fn(found, None)),
+            None => Err(missing_kernel(op, device)),
+        },
+    }
+}
+
 fn copy_by(kernel: Kernel, from: &Array, to: &Array) -> Result<()> {
     if from.is_abstract() || to.is_abstract() {
         return match to.is_abstract() {
@@ -642,14 +656,7 @@ fn copy_by(kernel: Kernel, from: &Array, to: &Array) -> Result<()> {
         };
         return copy_by(kernel, &there, to);
     }
-    let kernel = match device.kind() {
-        DeviceKind::Cpu => kernel,
-        kind => {
-            let found = variants::find(builtins().copy, kind);
-            let found = found.ok_or_else(|| missing_kernel(builtins().copy, device))?;
-            Kernel::Fn(found, None)
-        }
-    };
+    let kernel = kernel_on(device, builtins().copy, kernel)?;
     let call = Call {
         op: builtins().copy,
         inputs: &[Some(from)],

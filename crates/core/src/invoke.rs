@@ -53,11 +53,11 @@ impl<'a> Call<'a> {
             .with_operands(|| self.cx().facts())
     }
 
-    /// The device of the arguments; Python numbers have none.
+    /// The device of the arguments; numbers have none.
     pub(crate) fn device(&self) -> Result<Device> {
         let mut found: Option<Device> = None;
         let mut meet = |x: &Array| -> Result<()> {
-            if x.is_weak() {
+            if x.is_launch_argument() {
                 return Ok(());
             }
             match found {

@@ -147,7 +147,9 @@ fn launch_on(
 ) -> Result<()> {
     let mut written = SmallVec::<[(&Tensor, Access); 4]>::new();
     list_writes(call, outputs, fresh, &mut written);
+    // Numbers are arguments of the launch: the device does not look at their memory.
     let reads: SmallVec<[&Var; 4]> = (call.inputs.iter().flatten())
+        .filter(|x| !x.is_launch_argument())
         .map(|x| x.tensor().storage().var())
         .collect();
     let mut writes: SmallVec<[(&Var, Access); 4]> = (written.iter())
@@ -270,21 +272,21 @@ fn run_inline(
         threads: &Pool,
         device,
         stream,
-        weak: weak_inputs(call, device),
+        numbers: number_inputs(call, device),
     };
     execute(kernel, &work)
 }
 
-/// Which inputs are Python numbers, on devices that have to be told.
+/// Which inputs are numbers, on devices that have to be told.
 #[inline]
-fn weak_inputs(call: &Call, device: Device) -> u64 {
+fn number_inputs(call: &Call, device: Device) -> u64 {
     if device.kind() == DeviceKind::Cpu {
         return 0;
     }
     let inputs = call.inputs.iter().enumerate().take(64);
     inputs
-        .filter(|(_, x)| x.is_some_and(Array::is_weak))
-        .fold(0, |weak, (i, _)| weak | 1 << i)
+        .filter(|(_, x)| x.is_some_and(Array::is_launch_argument))
+        .fold(0, |numbers, (i, _)| numbers | 1 << i)
 }
 
 /// What an operation counts for beside the bytes that it writes.
@@ -312,7 +314,7 @@ fn owned(
         training: call.cx().training,
         rng,
         device,
-        weak: weak_inputs(call, device),
+        numbers: number_inputs(call, device),
     }
 }
 

@@ -204,7 +204,7 @@ impl Var {
     }
 
     /// The events of device work in flight that `access` has to come after: the last write for a reader, also the reads
-    /// since then for a writer.
+    /// since then for a writer. Beside each stands whether the access reads what the work before the event wrote.
     pub fn events(&self, access: Access) -> Vec<(Arc<dyn Event>, bool)> {
         if self.state.load(Ordering::Acquire) & EVENTS == 0 {
             return Vec::new();
@@ -234,6 +234,14 @@ impl Var {
             self.settle_events();
         }
         true
+    }
+
+    /// Returns when no device works on what the variable stands for. For who owns it and is about to give it back.
+    #[inline]
+    pub fn wait_for_devices(&self) {
+        if self.state.load(Ordering::Acquire) & EVENTS != 0 {
+            self.wait_events(Access::Write, &mut || false);
+        }
     }
 
     /// Forgets completed events.

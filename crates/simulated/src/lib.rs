@@ -128,7 +128,7 @@ fn kernel(cx: &KernelCx) -> Result<()> {
             .filter(|x| !x.device().is_host())
             .filter_map(|x| memory::open(x.storage().ptr()))
             .collect();
-        let result = work.run(&Serial, None, cpu::run_kernel);
+        let result = memory::as_kernel(|| work.run(&Serial, None, cpu::run_kernel));
         drop(opened);
         result.map_err(|e| Failure::new(Box::new(e), origin.as_deref().unwrap_or("")))
     });

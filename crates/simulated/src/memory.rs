@@ -1,6 +1,7 @@
 //! Pages that nobody may touch, unless they are opened.
 #![allow(unsafe_code)]
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -56,17 +57,33 @@ impl Memory {
     }
 }
 
+thread_local! {
+    static IS_KERNEL: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Runs a kernel on this thread. What it allocates is scratch memory of its own, which stays open.
+pub fn as_kernel<T>(run: impl FnOnce() -> T) -> T {
+    IS_KERNEL.set(true);
+    let result = run();
+    IS_KERNEL.set(false);
+    result
+}
+
 /// New pages, all zero and closed.
 pub fn allocate(len_bytes: usize, device: Device) -> Result<NonNull<u8>, TensorError> {
     // SAFETY: asks for new memory.
     let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as usize;
     let len = len_bytes.next_multiple_of(page);
+    let (access, users) = match IS_KERNEL.get() {
+        true => (libc::PROT_READ | libc::PROT_WRITE, 1),
+        false => (libc::PROT_NONE, 0),
+    };
     // SAFETY: new private pages; nothing is mapped over.
     let address = unsafe {
         libc::mmap(
             std::ptr::null_mut(),
             len,
-            libc::PROT_NONE,
+            access,
             libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
             -1,
             0,
@@ -77,7 +94,7 @@ pub fn allocate(len_bytes: usize, device: Device) -> Result<NonNull<u8>, TensorE
     match NonNull::new(address.cast::<u8>()) {
         Some(block) if address != libc::MAP_FAILED => {
             let address = address as usize;
-            memory.blocks.insert(address, Block { len, users: 0 });
+            memory.blocks.insert(address, Block { len, users });
             Ok(block)
         }
         _ => Err(MemoryError::OutOfMemory {

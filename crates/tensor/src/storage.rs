@@ -323,6 +323,10 @@ impl Storage {
 impl Drop for Storage {
     #[inline]
     fn drop(&mut self) {
+        if self.device.is_host() {
+            // A device may be copying from or to these bytes.
+            self.var.wait_for_devices();
+        }
         let Some(ptr) = self.ptr else { return };
         match &self.owner {
             // SAFETY: the block was allocated with this length, and with the storage goes the last who knows it.

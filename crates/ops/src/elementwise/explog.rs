@@ -431,7 +431,7 @@ fn power_gradients(g: &GradCx) -> Result<Grads> {
             _ => {
                 // 0 to the power of -1 is infinite, but x^0 is constant.
                 let slope = x.binary(&POWER, &y.shift(-1.0)?)?.mul(y)?;
-                let zero = Array::scalar(Scalar::I64(0), slope.dtype())?;
+                let zero = Array::constant(Scalar::I64(0), slope.dtype())?;
                 choose(&y.with_scalar(&EQUAL, 0.0)?, &zero, &slope)
             }
         },
@@ -439,7 +439,7 @@ fn power_gradients(g: &GradCx) -> Result<Grads> {
             // log(0) is infinite, but 0^y is constant for y > 0; y = 0 goes with them.
             let out = g.output(0);
             let still = x.with_scalar(&EQUAL, 0.0)?;
-            let one = Array::scalar(Scalar::I64(1), out.dtype())?;
+            let one = Array::constant(Scalar::I64(1), out.dtype())?;
             let base = choose(&still, &one, &x.astype(out.dtype())?)?;
             out.mul(&base.log()?)
         },

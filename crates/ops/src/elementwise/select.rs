@@ -90,7 +90,7 @@ pub static CHOOSE: OpDef = OpDef {
     cpu: Cpu::Map(&map::WHERE),
     cuda: Cuda::Expr("x ? y : z"),
     grad: Grad::Rule(Keep::inputs(1), |g| {
-        let zero = Array::scalar(Scalar::I64(0), g.dy(0).dtype())?;
+        let zero = Array::constant(Scalar::I64(0), g.dy(0).dtype())?;
         let condition = g.input(0);
         let mut grads = g.elementwise(&[])?;
         grads.push(None);

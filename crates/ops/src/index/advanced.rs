@@ -125,10 +125,7 @@ pub static INDEX_ASSIGN: OpDef = OpDef {
           dtype of `x`. Of several values for one place the last in C order stays, and only that one has a gradient; `unique` says that no \
           place is named twice.",
     infer: |cx| same_elements_fit(cx),
-    cpu: Cpu::Kernel(|cx| {
-        cpu::copy(cx.input(0), cx.output(0), cx.threads)?;
-        place(cx, Write::Set, cx.input(1), &tensors(cx, 2))
-    }),
+    cpu: Cpu::Kernel(assign_kernel),
     grad: Grad::Rule(Keep::inputs(!3), |g| {
         let mut grads = Grads::from_elem(None, g.num_inputs());
         let key: Attrs = [g.get("key").clone()].into_iter().collect();
@@ -203,8 +200,12 @@ pub static INDEX_ADD: OpDef = OpDef {
     ..INDEXING
 };
 
-/// Writes `value` through a canonical key into `target` in place: its launch is the assignment `target[key] = value`.
+/// Writes input 1 through the key into output 0, where the elements of input 0 are first copied unless they are those of the output: then
+/// this is the assignment `target[key] = value`.
 pub(super) fn assign_kernel(cx: &KernelCx) -> Result<()> {
+    if !cpu::same_elements(cx.input(0), cx.output(0)) {
+        cpu::copy(cx.input(0), cx.output(0), cx.threads)?;
+    }
     place(cx, Write::Set, cx.input(1), &tensors(cx, 2))
 }
 
@@ -245,7 +246,7 @@ fn of_last(g: &GradCx, dy: &Array) -> Result<Array> {
     let key: Attrs = [g.get("key").clone()].into_iter().collect();
     let found = invoke1(&GATHER, &operands(&[&places], g, 2), &key)?;
     let stayed = found.binary(&crate::elementwise::comparison::EQUAL, &numbers)?;
-    choose(&stayed, dy, &Array::scalar(Scalar::I64(0), dy.dtype())?)
+    choose(&stayed, dy, &Array::constant(Scalar::I64(0), dy.dtype())?)
 }
 
 /// Layouts of the arguments from number `from` on.

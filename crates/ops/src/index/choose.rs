@@ -165,7 +165,7 @@ pub static CHOSEN: OpDef = OpDef {
         Ok(())
     }),
     grad: Grad::Rule(Keep::inputs(1), |g| {
-        let zero = Array::scalar(Scalar::I64(0), g.dy(0).dtype())?;
+        let zero = Array::constant(Scalar::I64(0), g.dy(0).dtype())?;
         let mut grads = crate::opdef::Grads::from_iter([None]);
         for i in 1..g.num_inputs() {
             grads.push(if g.wants(i) {

@@ -295,7 +295,7 @@ fn triangle(cx: &CompositeCx, lower: bool) -> Result<Outputs> {
     };
     let numbers = |n: usize, shift: i64| {
         let numbers: SmallVec<[i64; 32]> = (0..n as i64).map(|i| i.saturating_add(shift)).collect();
-        Array::from_slice(&numbers, &[n])
+        Array::from_slice(&numbers, &[n])?.to_device(x.device())
     };
     // Row i keeps columns up to i + k (lower) or from i + k on (upper).
     let ends = numbers(rows, k)?.index([IndexItem::ALL, IndexItem::NewAxis].into())?;
@@ -310,7 +310,7 @@ fn triangle(cx: &CompositeCx, lower: bool) -> Result<Outputs> {
     } else {
         Scalar::I64(0)
     };
-    cx.done(choose(&kept, x, &Array::scalar(zero, x.dtype())?)?)
+    cx.done(choose(&kept, x, &Array::constant(zero, x.dtype())?)?)
 }
 
 #[cold]

@@ -12,6 +12,7 @@ use crate::args::{Attrs, Value};
 use crate::autograd;
 use crate::creation::zeros;
 use crate::elementwise::select;
+use crate::eager::kernel_on;
 use crate::error::{Error, Result, Tuple};
 use crate::interp::{Flags, Scope};
 use crate::invoke::{Call, dispatch, invoke1, only};
@@ -260,9 +261,10 @@ fn write(x: &Array, canonical: &Canonical, value: &Array) -> Result<()> {
     }
     let outputs = Outputs::from_iter([target.clone()]);
     let cost_ns = cost_ns(&call.cx(), target.tensor().len_bytes());
+    let kernel = Kernel::Fn(assign_kernel, None);
     launch(
         &call,
-        &Kernel::Fn(assign_kernel, None),
+        &kernel_on(target.device(), &INDEX_ASSIGN, kernel)?,
         &outputs,
         0,
         cost_ns,

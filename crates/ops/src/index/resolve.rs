@@ -12,8 +12,8 @@ use crate::error::{Error, Result};
 use crate::interp::Flags;
 use crate::invoke::invoke1;
 use crate::launch::{Pool, elem};
-use crate::opdef::{Cpu, Cuda, Grad, Known, OpDef, Probe, one_of};
-use crate::{Array, Outputs};
+use crate::opdef::{Cpu, Grad, OpDef, Probe, one_of};
+use crate::Array;
 
 /// Indices into an axis, negative ones counted from its end.
 pub static RESOLVE: OpDef = OpDef {
@@ -23,29 +23,24 @@ pub static RESOLVE: OpDef = OpDef {
         Param::required("size", ParamKind::Int),
         Param::int("axis", 0),
     ],
-    doc: "The int64 positions that `indices` name on an axis of `size` elements, negative ones counted from its end. It reads the values at the \
-          call, so that an index out of bounds is an error there; `axis` is what that error calls the axis.",
-    infer: |cx| one_of(Dims::from_slice(cx.shape(0)), DType::I64),
-    cpu: Cpu::Eager(
-        |cx| {
-            let x = cx.input(0);
-            let size = cx.int("size") as usize;
-            // An empty list has the default float dtype.
-            if !x.dtype().is_integer() && !x.is_empty() {
-                return Err(cx.dtype_error(format!(
-                    "indices must be integers, found {}",
-                    x.dtype().name()
-                )));
-            }
-            let out = Array::uninitialised(x.shape(), DType::I64, x.device())?;
-            match run(&Pool, Mode::Raise, size, x.tensor(), out.tensor()) {
-                Ok(()) => Ok(Outputs::from_iter([out])),
-                Err(bad) => Err(out_of_bounds(bad.value, cx.int("axis") as usize, size)),
-            }
-        },
-        Known::ByRule,
-    ),
-    cuda: Cuda::HostOnly,
+    doc: "The int64 positions that `indices` name on an axis of `size` elements, negative ones counted from its end. An index \
+          out of bounds is an error at the call; `axis` is what that error calls the axis.",
+    infer: |cx| {
+        // An empty list has the default float dtype.
+        if !cx.dtype_of(0).is_integer() && !cx.input(0).is_empty() {
+            return Err(cx.dtype_error(format!(
+                "indices must be integers, found {}",
+                cx.dtype_of(0).name()
+            )));
+        }
+        one_of(Dims::from_slice(cx.shape(0)), DType::I64)
+    },
+    cpu: Cpu::Kernel(|cx| {
+        let (size, axis) = (cx.int("size") as usize, cx.int("axis") as usize);
+        run(cx.threads, Mode::Raise, size, cx.input(0), cx.output(0))
+            .map_err(|bad| out_of_bounds(bad.value, axis, size))
+    }),
+    waits: true,
     grad: Grad::Stop("indices are integers"),
     probe: Probe::calls(&[
         "i((2, 3), 4), 4",
@@ -157,6 +152,7 @@ pub(super) fn settled(
     if mode == "raise"
         && dense
         && indices.device().kind() == DeviceKind::Cpu
+        && !indices.is_abstract()
         && Flags::current().may_move()
     {
         let held = indices.read()?;

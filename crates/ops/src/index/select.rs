@@ -51,7 +51,7 @@ pub static TAKE: OpDef = OpDef {
         let indices = match (cx.input(1).number(), cx.dtype_of(1)) {
             // An element at a known place.
             (Some(number @ Scalar::I64(_)), _) => {
-                converted = Array::scalar(number, DType::I64)?;
+                converted = Array::constant(number, DType::I64)?;
                 &converted
             }
             // Truth values are the positions 0 and 1, as in NumPy.

@@ -230,10 +230,10 @@ fn slope(g: &GradCx) -> Result<Array> {
     let hit = classes.binary(&EQUAL, &label)?.astype(p.dtype())?;
     let mut dloss = g.dy(0).reshape(&kept)?;
     if let Some(ignore) = g.opt_int("ignore") {
-        let ignored = label.binary(&EQUAL, &Array::scalar(Scalar::I64(ignore), DType::I64)?)?;
+        let ignored = label.binary(&EQUAL, &Array::constant(Scalar::I64(ignore), DType::I64)?)?;
         dloss = choose(
             &ignored,
-            &Array::scalar(Scalar::I64(0), dloss.dtype())?,
+            &Array::constant(Scalar::I64(0), dloss.dtype())?,
             &dloss,
         )?;
     }

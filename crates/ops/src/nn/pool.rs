@@ -391,8 +391,8 @@ fn norm_gradient(g: &GradCx) -> Result<Array> {
     let p = g.opt_int("p_value").unwrap_or(2);
     let (x, y, dy) = (g.input(0), g.output(0), g.dy(0));
     let x = x.astype(y.dtype())?;
-    let zero = Array::scalar(Scalar::I64(0), y.dtype())?;
-    let one = Array::scalar(Scalar::I64(1), y.dtype())?;
+    let zero = Array::constant(Scalar::I64(0), y.dtype())?;
+    let one = Array::constant(Scalar::I64(1), y.dtype())?;
     let empty = y.binary(&EQUAL, &zero)?;
     // Divided by 1 where the norm is 0, so that the chosen 0 does not meet an infinity on its way back.
     let divisor = power(&choose(&empty, &one, y)?, p - 1)?;

@@ -200,8 +200,8 @@ pub static MASKED_LOG_SOFTMAX: OpDef = OpDef {
 fn masked(cx: &CallCx, op: &'static OpDef, outside: f64) -> Result<Array> {
     let (x, mask) = (cx.input(0), cx.input(1));
     let x = x.astype(operand::float_of(cx, 0)?)?;
-    let low = Array::scalar(Scalar::F64(f64::NEG_INFINITY), x.dtype())?;
-    let outside = Array::scalar(Scalar::F64(outside), x.dtype())?;
+    let low = Array::constant(Scalar::F64(f64::NEG_INFINITY), x.dtype())?;
+    let outside = Array::constant(Scalar::F64(outside), x.dtype())?;
     let attrs = attrs(
         cx.int("axis"),
         Value::Float(cx.float("temperature")),
@@ -362,7 +362,7 @@ fn slope(g: &GradCx, kind: Kind) -> Result<Grads> {
             Some(length) => choose(
                 &inside(length, y.shape(), axis)?,
                 dy,
-                &Array::scalar(Scalar::I64(0), dy.dtype())?,
+                &Array::constant(Scalar::I64(0), dy.dtype())?,
             )?,
             None => dy.clone(),
         };

@@ -136,7 +136,7 @@ fn bounded(c: Array, clip: Option<Clip>) -> Result<Array> {
     choose(
         &is_number,
         &within,
-        &Array::scalar(Scalar::F64(min), c.dtype())?,
+        &Array::constant(Scalar::F64(min), c.dtype())?,
     )
 }
 

@@ -476,11 +476,11 @@ fn compose(
     let lrs = on_device(Array::from_slice(&scaled, &[n])?, weight.device())?;
     let scaled: Vec<f64> = decays.iter().map(|decay| eta * decay).collect();
     let wds = match decays {
-        [] => Array::scalar(Scalar::F64(0.0), DType::F64)?,
+        [] => Array::constant(Scalar::F64(0.0), DType::F64)?,
         _ => Array::from_slice(&scaled, &[n])?,
     };
     let wds = on_device(wds, weight.device())?;
-    let rescale = Array::scalar(Scalar::F64(cx.float("rescale_grad")), DType::F64)?;
+    let rescale = Array::constant(Scalar::F64(cx.float("rescale_grad")), DType::F64)?;
     let rescale = on_device(rescale, weight.device())?;
     let mut inputs: SmallVec<[Option<&Array>; 16]> = SmallVec::from_slice(cx.inputs);
     // Absent states and master copies, then the numbers; counts are absent.

@@ -147,7 +147,7 @@ fn places(a: &Array, v: &Array, side: Side) -> Result<Array> {
             _ => a.clone(),
         };
         let (near, side) = nearby(number, a.dtype(), side);
-        return search(a, &Array::scalar(near, a.dtype())?, side);
+        return search(a, &Array::constant(near, a.dtype())?, side);
     }
     if a.dtype() == v.dtype() && !a.is_weak() && !v.is_weak() {
         return search(a, v, side);

@@ -52,7 +52,7 @@ impl Parameter {
     /// As the operand of a kernel: an array with one element, or of this shape.
     fn operand(&self, shape: &[usize]) -> Result<Array> {
         match self {
-            Parameter::Number(x) => Array::scalar(Scalar::F64(*x), DType::F64),
+            Parameter::Number(x) => Array::constant(Scalar::F64(*x), DType::F64),
             Parameter::Elements(x) if x.len() == 1 => Ok(x.clone()),
             Parameter::Elements(x) => x.broadcast_to(shape),
         }
@@ -315,7 +315,7 @@ impl Samples {
     /// A parameter by itself, in the samples' dtype.
     pub(super) fn operand(&self, parameter: &Parameter) -> Result<Array> {
         match parameter {
-            Parameter::Number(x) => Array::scalar(Scalar::F64(*x), self.dtype),
+            Parameter::Number(x) => Array::constant(Scalar::F64(*x), self.dtype),
             Parameter::Elements(x) => x.astype(self.dtype),
         }
     }
@@ -324,7 +324,7 @@ impl Samples {
 /// A parameter by itself; a number is a default float, as in every operator that has no other operand.
 pub(super) fn alone(parameter: &Parameter) -> Result<Array> {
     match parameter {
-        Parameter::Number(x) => Array::scalar(Scalar::F64(*x), default_float()),
+        Parameter::Number(x) => Array::constant(Scalar::F64(*x), default_float()),
         Parameter::Elements(x) => Ok(x.clone()),
     }
 }

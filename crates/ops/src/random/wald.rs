@@ -103,7 +103,7 @@ pub static WALD_PATH: OpDef = OpDef {
 /// Mills' ratio of the normal distribution, (1 - F) / density, for numbers that are not negative: from `erfc` up to 30, above it from the first terms
 /// of the asymptotic series (DLMF 7.12.1), whose next one is below 2e-12.
 fn mills(x: &Array) -> Result<Array> {
-    let border = Array::scalar(mxnet_tensor::Scalar::F64(30.0), DType::F64)?;
+    let border = Array::constant(mxnet_tensor::Scalar::F64(30.0), DType::F64)?;
     let is_near = x.binary(&LESS, &border)?;
     // What is not chosen must stay finite, or its slope would be no number.
     let near = choose(&is_near, x, &border)?;

@@ -272,7 +272,7 @@ impl Chosen<'_> {
 
     /// How many elements of `x` count, in a real dtype.
     fn count(&self, x: &Array) -> Result<Array> {
-        let one = Array::scalar(Scalar::I64(1), x.dtype().real())?.broadcast_to(x.shape())?;
+        let one = Array::constant(Scalar::I64(1), x.dtype().real())?.to_device(x.device())?.broadcast_to(x.shape())?;
         self.sum(&one)
     }
 
@@ -319,7 +319,7 @@ fn counts_at_most(cx: &CallCx, most: f64) -> Result<bool> {
     };
     floats::unwatched(|| {
         let _scope = interp::Scope::enter(false, interp::is_training());
-        let one = Array::scalar(Scalar::I64(1), DType::I64)?.broadcast_to(x.shape())?;
+        let one = Array::constant(Scalar::I64(1), DType::I64)?.to_device(x.device())?.broadcast_to(x.shape())?;
         let few = some.sum(&one)?.with_scalar(&LESS_EQUAL, most)?;
         Ok(few.to_vec::<bool>()?.contains(&true))
     })
@@ -367,7 +367,7 @@ fn variance(cx: &CompositeCx, root: bool) -> Result<Array> {
         centred.square()?
     };
     // Fewer elements than `ddof` have no variance: NumPy divides by 0 then.
-    let zero = Array::scalar(Scalar::I64(0), x.dtype().real())?;
+    let zero = Array::constant(Scalar::I64(0), x.dtype().real())?;
     let divisor = some.count(&x)?.shift(-ddof)?.maximum(&zero)?;
     let variance = some.sum(&squares)?.div(&divisor)?;
     let result = if root {

@@ -106,7 +106,7 @@ pub fn reduce(op: &'static OpDef, x: &Array, how: &Reduction) -> Result<Array> {
         .filter(|value| !composed_of_calls || value.as_f64().is_finite());
     let (x, mask) = match (mask, neutral) {
         (Some(mask), Some(neutral)) => {
-            let neutral = Array::scalar(neutral, dtype)?;
+            let neutral = Array::constant(neutral, dtype)?;
             (&choose(&mask, x, &neutral)?, None)
         }
         (mask, _) => (x, mask),
@@ -165,7 +165,7 @@ fn refuse_negative(op: &'static OpDef, x: &Array, axis: usize, from_first: bool)
         true => x.clone(),
         false => shape::narrow(x, axis, 1, x.shape()[axis])?,
     };
-    let zero = Array::scalar(Scalar::I64(0), x.dtype())?;
+    let zero = Array::constant(Scalar::I64(0), x.dtype())?;
     let negative = exponents.detach().binary(&LESS, &zero)?;
     let attrs: Attrs = [Value::None, Value::Bool(false)].into_iter().collect();
     if invoke1(&ANY, &[&negative], &attrs)?.item()? == Scalar::Bool(true) {
@@ -185,7 +185,7 @@ fn with_initial(
     let y = y.astype(dtype)?;
     match initial {
         // One of another kind becomes what the result is made of first.
-        Some(value) if value.kind() > dtype.kind() => Array::scalar(value, dtype)?.binary(op, &y),
+        Some(value) if value.kind() > dtype.kind() => Array::constant(value, dtype)?.binary(op, &y),
         Some(value) => Array::weak_scalar(value)?.binary(op, &y)?.astype(dtype),
         None => Ok(y),
     }
@@ -284,7 +284,7 @@ fn composed(
             };
         }
         return match start {
-            Some(value) => Array::scalar(value, x.dtype())?.binary(op, &x),
+            Some(value) => Array::constant(value, x.dtype())?.binary(op, &x),
             None => Ok(x),
         };
     }
