@@ -53,7 +53,8 @@ class Bernoulli(ProbOrLogit, ExponentialFamily):
 
     def _draw(self, shape: tuple[int, ...]) -> ndarray:
         prob = self.prob.detach()
-        return npx.random.bernoulli(prob, size=shape, dtype=prob.dtype)
+        found: ndarray = npx.random.bernoulli(prob, size=shape, dtype=prob.dtype)
+        return found
 
     @property
     def mean(self) -> ndarray:

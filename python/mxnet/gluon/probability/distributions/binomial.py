@@ -63,7 +63,8 @@ class Binomial(ProbOrLogit):
 
     def _draw(self, shape: tuple[int, ...]) -> ndarray:
         prob = self.prob.detach()
-        return np.random.binomial(self.n.detach(), prob, shape, dtype=prob.dtype)
+        found: ndarray = np.random.binomial(self.n.detach(), prob, shape, dtype=prob.dtype)
+        return found
 
     @property
     def mean(self) -> ndarray:

@@ -8,6 +8,7 @@ from typing import Any
 from mxnet import numpy as np
 from mxnet.gluon.probability.distributions.constraint import Positive, Real
 from mxnet.gluon.probability.distributions.distribution import Distribution
+from mxnet.gluon.probability.distributions.utils import where
 from mxnet.numpy import ndarray
 
 __all__ = ["Cauchy"]
@@ -62,9 +63,9 @@ class Cauchy(Distribution):
         p = self._value(value)
         inside = (p >= 0) & (p <= 1)
         found = self.loc - self.scale * np.cos(math.pi * p) / np.sin(math.pi * p)
-        found = np.where(p == 0, np.full_like(found, -math.inf), found)
-        found = np.where(p == 1, np.full_like(found, math.inf), found)
-        return np.where(inside, found, np.full_like(found, math.nan))
+        found = where(p == 0, np.full_like(found, -math.inf), found)
+        found = where(p == 1, np.full_like(found, math.inf), found)
+        return where(inside, found, np.full_like(found, math.nan))
 
     @property
     def mean(self) -> ndarray:

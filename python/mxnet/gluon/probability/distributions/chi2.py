@@ -27,6 +27,7 @@ class Chi2(Gamma):
     """
 
     arg_constraints = {"df": Positive()}
+    df: ndarray
 
     def __init__(self, df: ndarray | float, validate_args: bool | None = None) -> None:
         self._store(df=df)

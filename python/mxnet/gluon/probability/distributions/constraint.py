@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as onp
+
 from mxnet import numpy as np
 from mxnet import numpy_extension as npx
 from mxnet.gluon.probability.distributions.utils import epsilon, is_floating
@@ -96,12 +98,12 @@ class Constraint:
 
 
 def _first_bad(array: ndarray, allowed: ndarray) -> str:
-    place = (~allowed).asnumpy().nonzero()
-    found = array.asnumpy()
-    if allowed.ndim == 0:
-        return str(found.item() if found.ndim == 0 else found.tolist())
-    event = found[tuple(int(axis[0]) for axis in place)]
-    return str(event.item() if event.ndim == 0 else event.tolist())
+    """The first value, or event, that is not allowed."""
+    found, is_bad = array.asnumpy(), ~allowed.asnumpy()
+    if is_bad.shape != found.shape[: is_bad.ndim]:
+        found = onp.broadcast_to(found, is_bad.shape)  # bounds have more axes than the value
+    event = found[tuple(onp.argwhere(is_bad)[0])]
+    return str(event.tolist())
 
 
 def _is_integer(value: ndarray) -> Any:

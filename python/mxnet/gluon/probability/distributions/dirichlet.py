@@ -52,7 +52,7 @@ class Dirichlet(ExponentialFamily):
         return npx.gammaln(alpha).sum(axis=-1) - npx.gammaln(alpha.sum(axis=-1))
 
     def _draw(self, shape: tuple[int, ...]) -> ndarray:
-        # A gamma number of exponent a is one of a + 1 times u**(1 / a). Their logarithms do not underflow, whatever a is.
+        # A gamma number of exponent a is one of a + 1 times u**(1 / a). The logarithms of both do not underflow.
         size = shape + self._event_shape()
         larger = np.random.gamma(self.alpha + 1, 1.0, size)
         exponential = np.random.exponential(np.ones_like(self.alpha), size)

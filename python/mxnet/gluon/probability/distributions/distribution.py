@@ -9,7 +9,7 @@ import numpy as onp
 
 from mxnet import numpy as np
 from mxnet.gluon.probability.distributions.constraint import Constraint, is_dependent
-from mxnet.gluon.probability.distributions.utils import float_arrays, is_floating, sample_n_shape_converter
+from mxnet.gluon.probability.distributions.utils import float_arrays, is_floating, sample_n_shape_converter, where
 from mxnet.numpy import ndarray
 
 __all__ = ["Distribution"]
@@ -220,9 +220,9 @@ class Distribution:
             return self._log_prob(found)
         known = support._holds(found) | (found != found)
         # The formula sees an allowed value everywhere: what it gives elsewhere could bring NaN into gradients.
-        inner = np.where(known, found, np.full_like(found, self._inner_value))
+        inner = where(known, found, np.full_like(found, self._inner_value))
         result = self._log_prob(inner)
-        return np.where(known, result, np.full_like(result, -onp.inf))
+        return where(known, result, np.full_like(result, -onp.inf))
 
     def _log_prob(self, value: ndarray) -> ndarray:
         self._lacks("log_prob")

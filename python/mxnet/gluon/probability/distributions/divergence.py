@@ -28,7 +28,7 @@ from mxnet.gluon.probability.distributions.one_hot_categorical import OneHotCate
 from mxnet.gluon.probability.distributions.pareto import Pareto
 from mxnet.gluon.probability.distributions.poisson import Poisson
 from mxnet.gluon.probability.distributions.uniform import Uniform
-from mxnet.gluon.probability.distributions.utils import EULER, LOG_SQRT_2PI, betaln, sum_last, xlogy
+from mxnet.gluon.probability.distributions.utils import EULER, LOG_SQRT_2PI, betaln, sum_last, where, xlogy
 from mxnet.gluon.probability.distributions.weibull import Weibull
 from mxnet.numpy import ndarray
 
@@ -138,7 +138,7 @@ def empirical_kl(p: Distribution, q: Distribution, n_samples: Size = 1) -> ndarr
 
 
 def _infinite_unless(condition: ndarray, x: ndarray) -> ndarray:
-    return np.where(condition, x, np.full_like(x, math.inf))
+    return where(condition, x, np.full_like(x, math.inf))
 
 
 @register_kl(Normal, Normal)
@@ -250,8 +250,8 @@ def _binomial_binomial(p: Binomial, q: Binomial) -> ndarray:
         p._times_log_prob(prob) + p._times_log_rest(1 - prob) - q._times_log_prob(prob) - q._times_log_rest(1 - prob)
     )
     found = p.n * trial
-    other = np.where(p.n > q.n, np.full_like(found, math.inf), np.full_like(found, math.nan))
-    return np.where(p.n == q.n, found, other)
+    other = where(p.n > q.n, np.full_like(found, math.inf), np.full_like(found, math.nan))
+    return where(p.n == q.n, found, other)
 
 
 @register_kl(Geometric, Geometric)

@@ -7,6 +7,7 @@ from typing import Any
 from mxnet import numpy as np
 from mxnet.gluon.probability.distributions.constraint import NonNegative, Positive
 from mxnet.gluon.probability.distributions.exp_family import ExponentialFamily
+from mxnet.gluon.probability.distributions.utils import where
 from mxnet.numpy import ndarray
 
 __all__ = ["Exponential"]
@@ -55,7 +56,7 @@ class Exponential(ExponentialFamily):
     def icdf(self, value: Any) -> ndarray:
         p = self._value(value)
         found = -self.scale * np.log1p(-p)
-        return np.where(p >= 0, found, np.full_like(found, float("nan")))
+        return where(p >= 0, found, np.full_like(found, float("nan")))
 
     @property
     def mean(self) -> ndarray:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from mxnet import numpy as np
 from mxnet.gluon.probability.distributions.constraint import NonNegative, Positive
 from mxnet.gluon.probability.distributions.distribution import Distribution
-from mxnet.gluon.probability.distributions.utils import betaln, xlogy
+from mxnet.gluon.probability.distributions.utils import betaln, where, xlogy
 from mxnet.numpy import ndarray
 
 __all__ = ["FisherSnedecor"]
@@ -52,12 +52,12 @@ class FisherSnedecor(Distribution):
     @property
     def mean(self) -> ndarray:
         known = self.df2 > 2
-        b = np.where(known, self.df2, np.full_like(self.df2, 3))
-        return self._spread(np.where(known, b / (b - 2), np.full_like(b, float("nan"))))
+        b = where(known, self.df2, np.full_like(self.df2, 3))
+        return self._spread(where(known, b / (b - 2), np.full_like(b, float("nan"))))
 
     @property
     def variance(self) -> ndarray:
         a, known = self.df1, self.df2 > 4
-        b = np.where(known, self.df2, np.full_like(self.df2, 5))
+        b = where(known, self.df2, np.full_like(self.df2, 5))
         found = 2 * b**2 * (a + b - 2) / (a * (b - 2) ** 2 * (b - 4))
-        return np.where(known, found, np.full_like(found, float("nan")))
+        return where(known, found, np.full_like(found, float("nan")))

@@ -47,7 +47,8 @@ class Geometric(ProbOrLogit):
 
     def _draw(self, shape: tuple[int, ...]) -> ndarray:
         prob = self.prob.detach()
-        return np.random.geometric(prob, shape, dtype=prob.dtype) - 1
+        found: ndarray = np.random.geometric(prob, shape, dtype=prob.dtype) - 1
+        return found
 
     @property
     def mean(self) -> ndarray:

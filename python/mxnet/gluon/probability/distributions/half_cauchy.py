@@ -9,6 +9,7 @@ from mxnet import numpy as np
 from mxnet.gluon.probability.distributions.cauchy import Cauchy
 from mxnet.gluon.probability.distributions.constraint import NonNegative, Positive
 from mxnet.gluon.probability.distributions.transformed_distribution import TransformedDistribution
+from mxnet.gluon.probability.distributions.utils import where
 from mxnet.gluon.probability.transformation.transformation import AbsTransform
 from mxnet.numpy import ndarray
 
@@ -50,8 +51,8 @@ class HalfCauchy(TransformedDistribution):
     def icdf(self, value: Any) -> ndarray:
         p = self._value(value)
         found = self.scale * np.tan(p * (math.pi / 2))
-        found = np.where(p == 1, np.full_like(found, math.inf), found)
-        return np.where((p >= 0) & (p <= 1), found, np.full_like(found, math.nan))
+        found = where(p == 1, np.full_like(found, math.inf), found)
+        return where((p >= 0) & (p <= 1), found, np.full_like(found, math.nan))
 
     @property
     def mean(self) -> ndarray:

@@ -10,7 +10,7 @@ from mxnet import numpy_extension as npx
 from mxnet.gluon.probability.distributions.constraint import NonNegative, Positive
 from mxnet.gluon.probability.distributions.normal import Normal
 from mxnet.gluon.probability.distributions.transformed_distribution import TransformedDistribution
-from mxnet.gluon.probability.distributions.utils import LOG_SQRT_2PI
+from mxnet.gluon.probability.distributions.utils import LOG_SQRT_2PI, where
 from mxnet.gluon.probability.transformation.transformation import AbsTransform
 from mxnet.numpy import ndarray
 
@@ -57,7 +57,7 @@ class HalfNormal(TransformedDistribution):
     def icdf(self, value: Any) -> ndarray:
         p = self._value(value)
         found = self.scale * math.sqrt(2) * npx.erfinv(p)
-        return np.where(p >= 0, found, np.full_like(found, math.nan))
+        return where(p >= 0, found, np.full_like(found, math.nan))
 
     @property
     def mean(self) -> ndarray:

@@ -8,6 +8,7 @@ from typing import Any
 from mxnet import numpy as np
 from mxnet.gluon.probability.distributions.constraint import Positive, Real
 from mxnet.gluon.probability.distributions.distribution import Distribution
+from mxnet.gluon.probability.distributions.utils import where
 from mxnet.numpy import ndarray
 
 __all__ = ["Laplace"]
@@ -56,12 +57,12 @@ class Laplace(Distribution):
     def cdf(self, value: Any) -> ndarray:
         x = self._standard(value)
         tail = 0.5 * np.exp(-np.abs(x))
-        return np.where(x < 0, tail, 1 - tail)
+        return where(x < 0, tail, 1 - tail)
 
     def icdf(self, value: Any) -> ndarray:
         p = self._value(value)
-        tail = np.log(2 * np.where(p < 0.5, p, 1 - p))
-        return self.loc + self.scale * np.where(p < 0.5, tail, -tail)
+        tail = np.log(2 * where(p < 0.5, p, 1 - p))
+        return self.loc + self.scale * where(p < 0.5, tail, -tail)
 
     @property
     def mean(self) -> ndarray:

@@ -6,7 +6,7 @@ from mxnet import numpy as np
 from mxnet import numpy_extension as npx
 from mxnet.gluon.probability.distributions.constraint import Constraint, Real, Simplex, dependent_property
 from mxnet.gluon.probability.distributions.prob_or_logit import ClassProbOrLogit
-from mxnet.gluon.probability.distributions.utils import is_floating
+from mxnet.gluon.probability.distributions.utils import is_floating, where
 from mxnet.numpy import ndarray
 
 __all__ = ["Multinomial"]
@@ -75,10 +75,10 @@ class Multinomial(ClassProbOrLogit):
 
     def _log_prob(self, value: ndarray) -> ndarray:
         known = _Counts(self.total_count)._holds(value)
-        inner = np.where(known[..., None], value, np.zeros_like(value))
+        inner = where(known[..., None], value, np.zeros_like(value))
         ways = npx.gammaln(inner.sum(axis=-1) + 1) - npx.gammaln(inner + 1).sum(axis=-1)
         result = ways + self._sum_log_prob(inner)
-        return np.where(known, result, np.full_like(result, -float("inf")))
+        return where(known, result, np.full_like(result, -float("inf")))
 
     def _draw(self, shape: tuple[int, ...]) -> ndarray:
         # Rounding of float32 probabilities would leave sums above 1.

@@ -61,7 +61,8 @@ class NegativeBinomial(ProbOrLogit):
 
     def _draw(self, shape: tuple[int, ...]) -> ndarray:
         rest = 1 - self.prob.detach()
-        return np.random.negative_binomial(self.n.detach(), rest, shape, dtype=rest.dtype)
+        found: ndarray = np.random.negative_binomial(self.n.detach(), rest, shape, dtype=rest.dtype)
+        return found
 
     @property
     def mean(self) -> ndarray:

@@ -9,6 +9,7 @@ from mxnet import numpy as np
 from mxnet.gluon.probability.distributions.constraint import GreaterThanEq, Positive, dependent_property
 from mxnet.gluon.probability.distributions.exponential import Exponential
 from mxnet.gluon.probability.distributions.transformed_distribution import TransformedDistribution
+from mxnet.gluon.probability.distributions.utils import where
 from mxnet.gluon.probability.transformation.transformation import AffineTransform, ExpTransform
 from mxnet.numpy import ndarray
 
@@ -54,23 +55,23 @@ class Pareto(TransformedDistribution):
         if self._validate_args:
             self._checked(self.support, found, "value")
         known = (found >= self.scale) | (found != found)
-        inner = np.where(known, found, self.scale)
+        inner = where(known, found, self.scale)
         result = np.log(self.alpha) + self.alpha * np.log(self.scale) - (self.alpha + 1) * np.log(inner)
-        return np.where(known, result, np.full_like(result, -math.inf))
+        return where(known, result, np.full_like(result, -math.inf))
 
     @property
     def mean(self) -> ndarray:
         known = self.alpha > 1
-        alpha = np.where(known, self.alpha, np.full_like(self.alpha, 2))
+        alpha = where(known, self.alpha, np.full_like(self.alpha, 2))
         found = alpha * self.scale / (alpha - 1)
-        return np.where(known, found, np.full_like(found, math.inf))
+        return where(known, found, np.full_like(found, math.inf))
 
     @property
     def variance(self) -> ndarray:
         known = self.alpha > 2
-        alpha = np.where(known, self.alpha, np.full_like(self.alpha, 3))
+        alpha = where(known, self.alpha, np.full_like(self.alpha, 3))
         found = self.scale**2 * alpha / ((alpha - 1) ** 2 * (alpha - 2))
-        return np.where(known, found, np.full_like(found, math.inf))
+        return where(known, found, np.full_like(found, math.inf))
 
     def entropy(self) -> ndarray:
         return np.log(self.scale / self.alpha) + 1 + 1 / self.alpha

@@ -8,7 +8,7 @@ from mxnet import numpy as np
 from mxnet import numpy_extension as npx
 from mxnet.gluon.probability.distributions.constraint import NonNegative, NonNegativeInteger
 from mxnet.gluon.probability.distributions.exp_family import ExponentialFamily
-from mxnet.gluon.probability.distributions.utils import xlogy
+from mxnet.gluon.probability.distributions.utils import where, xlogy
 from mxnet.numpy import ndarray
 
 __all__ = ["Poisson"]
@@ -76,11 +76,11 @@ class Poisson(ExponentialFamily):
         there. Source: Evans and Boersma, "The entropy of a Poisson distribution", SIAM Review 30 (1988).
         """
         is_small = self.rate <= _LARGE_RATE
-        rate = np.where(is_small, self.rate, np.ones_like(self.rate))
+        rate = where(is_small, self.rate, np.ones_like(self.rate))
         counts = np.arange(_NUM_COUNTS, dtype=rate.dtype, device=rate.device)
         terms = xlogy(counts + np.zeros_like(rate)[..., None], rate[..., None]) - npx.gammaln(counts + 1)
         logs = terms - rate[..., None]
         summed = -(np.exp(logs) * logs).sum(axis=-1)
-        large = np.where(is_small, np.full_like(rate, _LARGE_RATE), self.rate)
+        large = where(is_small, np.full_like(rate, _LARGE_RATE), self.rate)
         series = 0.5 * np.log(2 * math.pi * math.e * large) - (1 / 12 + (1 / 24 + 19 / 360 / large) / large) / large
-        return np.where(is_small, summed, series)
+        return where(is_small, summed, series)

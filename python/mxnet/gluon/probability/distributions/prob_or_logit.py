@@ -82,4 +82,5 @@ class ClassProbOrLogit(ProbOrLogit):
         return -self._sum_log_prob(self.prob)
 
     def _draw_classes(self, shape: tuple[int, ...]) -> ndarray:
-        return npx.random.categorical(np.broadcast_to(self.prob, (*shape, self.num_events)))
+        found: ndarray = npx.random.categorical(np.broadcast_to(self.prob, (*shape, self.num_events)))
+        return found

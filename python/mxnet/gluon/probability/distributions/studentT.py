@@ -1,4 +1,4 @@
-"""Student's t distribution."""
+"""Student's t distribution."""  # noqa: N999
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from mxnet import numpy as np
 from mxnet import numpy_extension as npx
 from mxnet.gluon.probability.distributions.constraint import Positive, Real
 from mxnet.gluon.probability.distributions.distribution import Distribution
-from mxnet.gluon.probability.distributions.utils import betaln
+from mxnet.gluon.probability.distributions.utils import betaln, where
 from mxnet.numpy import ndarray
 
 __all__ = ["StudentT"]
@@ -63,14 +63,14 @@ class StudentT(Distribution):
     @property
     def mean(self) -> ndarray:
         found = self._spread(self.loc)
-        return np.where(self.df > 1, found, np.full_like(found, math.nan))
+        return where(self.df > 1, found, np.full_like(found, math.nan))
 
     @property
     def variance(self) -> ndarray:
-        df = np.where(self.df > 2, self.df, np.full_like(self.df, 3))
+        df = where(self.df > 2, self.df, np.full_like(self.df, 3))
         found = self._spread(self.scale**2 * df / (df - 2))
-        infinite = np.where(self.df > 1, np.full_like(found, math.inf), np.full_like(found, math.nan))
-        return np.where(self.df > 2, found, infinite)
+        infinite = where(self.df > 1, np.full_like(found, math.inf), np.full_like(found, math.nan))
+        return where(self.df > 2, found, infinite)
 
     def entropy(self) -> ndarray:
         half = (self.df + 1) / 2

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from mxnet import numpy as np
 from mxnet.gluon.probability.distributions.constraint import Constraint
 from mxnet.gluon.probability.distributions.distribution import Distribution
-from mxnet.gluon.probability.distributions.utils import epsilon, sample_n_shape_converter, sum_last
+from mxnet.gluon.probability.distributions.utils import epsilon, sample_n_shape_converter, sum_last, where
 from mxnet.numpy import ndarray
 
 if TYPE_CHECKING:
@@ -131,8 +131,8 @@ class TransformedDistribution(Distribution):
         inner = np.full_like(found, self._base_dist._inner_value)
         for transform in self._transforms:
             inner = transform(inner)
-        result = self._log_prob(np.where(known, found, inner))
-        return np.where(known, result, np.full_like(result, -math.inf))
+        result = self._log_prob(where(known, found, inner))
+        return where(known, result, np.full_like(result, -math.inf))
 
     def _log_prob(self, value: ndarray) -> ndarray:
         slopes: Any = 0.0
@@ -140,7 +140,8 @@ class TransformedDistribution(Distribution):
             x = transform.inv(value)
             slopes = slopes + sum_last(transform.log_det_jacobian(x, value), self.event_dim - transform.event_dim)
             value = x
-        return sum_last(self._base_dist.log_prob(value), self.event_dim - self._base_dist.event_dim) - slopes
+        found: ndarray = sum_last(self._base_dist.log_prob(value), self.event_dim - self._base_dist.event_dim) - slopes
+        return found
 
     def _sign(self) -> Any:
         found: Any = 1
@@ -152,7 +153,7 @@ class TransformedDistribution(Distribution):
     def _turned(sign: Any, p: ndarray) -> ndarray:
         """``1 - p`` where the transformations decrease."""
         if isinstance(sign, ndarray):
-            return np.where(sign > 0, p, 1 - p)
+            return where(sign > 0, p, 1 - p)
         return p if sign > 0 else 1 - p
 
     def cdf(self, value: Any) -> ndarray:

@@ -8,6 +8,7 @@ from typing import Any
 from mxnet import numpy as np
 from mxnet.gluon.probability.distributions.constraint import Interval, Real, dependent_property
 from mxnet.gluon.probability.distributions.distribution import Distribution
+from mxnet.gluon.probability.distributions.utils import where
 from mxnet.numpy import ndarray
 
 __all__ = ["Uniform"]
@@ -55,9 +56,9 @@ class Uniform(Distribution):
         if self._validate_args:
             self._checked(self.support, found, "value")
         known = (self.low <= found) & (found <= self.high)
-        result = -np.log(self.high - self.low) + np.zeros_like(found)
-        outside = np.where(found == found, np.full_like(result, -math.inf), np.full_like(result, math.nan))
-        return np.where(known, result, outside)
+        # The clipped value is 0, or NaN at NaN; its gradient is 0.
+        result = np.clip(found, 0, 0) - np.log(self.high - self.low)
+        return where(known | (found != found), result, np.full_like(result, -math.inf))
 
     def _draw(self, shape: tuple[int, ...]) -> ndarray:
         return np.random.uniform(self.low, self.high, shape)
@@ -68,7 +69,7 @@ class Uniform(Distribution):
     def icdf(self, value: Any) -> ndarray:
         p = self._value(value)
         found = self.low + p * (self.high - self.low)
-        return np.where((p >= 0) & (p <= 1), found, np.full_like(found, math.nan))
+        return where((p >= 0) & (p <= 1), found, np.full_like(found, math.nan))
 
     @property
     def mean(self) -> ndarray:

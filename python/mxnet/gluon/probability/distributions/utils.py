@@ -287,21 +287,30 @@ def one_of(owner: str, prob: Any, logit: Any) -> dict[str, Any]:
     return {"_logit": logit} if prob is None else {"_prob": prob}
 
 
+def where(condition: ndarray, x: ndarray, y: ndarray) -> ndarray:
+    """`x` where the condition holds, else `y`."""
+    chosen: ndarray = np.where(condition, x, y)
+    return chosen
+
+
 def sum_last(x: ndarray, num_axes: int) -> ndarray:
     """Sum over the last `num_axes` axes."""
-    return x.sum(axis=tuple(range(-num_axes, 0))) if num_axes > 0 else x
+    if num_axes <= 0:
+        return x
+    total: ndarray = x.sum(axis=tuple(range(-num_axes, 0)))
+    return total
 
 
 def xlogy(x: ndarray, y: ndarray) -> ndarray:
     """``x * log(y)``, 0 where both are 0; no NaN comes into gradients there."""
     both = (x == 0) & (y == 0)
-    return np.where(both, np.zeros_like(y), x) * np.log(np.where(both, np.ones_like(y), y))
+    return where(both, np.zeros_like(y), x) * np.log(where(both, np.ones_like(y), y))
 
 
 def xlog1py(x: ndarray, y: ndarray) -> ndarray:
     """``x * log(1 + y)``, 0 where both factors are 0 times infinity; no NaN comes into gradients there."""
     both = (x == 0) & (y == -1)
-    return np.where(both, np.zeros_like(y), x) * np.log1p(np.where(both, np.zeros_like(y), y))
+    return where(both, np.zeros_like(y), x) * np.log1p(where(both, np.zeros_like(y), y))
 
 
 def softplus(x: ndarray) -> ndarray:

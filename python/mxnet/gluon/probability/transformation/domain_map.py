@@ -73,7 +73,7 @@ class domain_map:  # noqa: N801
         TypeError
             If `constraint` is no constraint.
         """
-        kind = type(constraint) if isinstance(constraint, Constraint) else constraint
+        kind: Any = type(constraint) if isinstance(constraint, Constraint) else constraint
         if not (isinstance(kind, type) and issubclass(kind, Constraint)):
             raise TypeError(f"domain_map.register: `constraint` must be a constraint or its class, found {kind!r}")
         if factory is None:
@@ -148,6 +148,8 @@ def _to_interval(constraint: Interval) -> Transformation:
     return ComposeTransform([SigmoidTransform(), AffineTransform(low, high - low)])
 
 
-@transform_to.register(Simplex)
 def _to_simplex(constraint: Simplex) -> Transformation:
     return SoftmaxTransform()
+
+
+transform_to.register(Simplex, _to_simplex)
