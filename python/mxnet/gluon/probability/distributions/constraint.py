@@ -103,7 +103,8 @@ def _first_bad(array: ndarray, allowed: ndarray) -> str:
     if is_bad.shape != found.shape[: is_bad.ndim]:
         found = onp.broadcast_to(found, is_bad.shape)  # bounds have more axes than the value
     event = found[tuple(onp.argwhere(is_bad)[0])]
-    return str(event.tolist())
+    # The shortest digits that tell a number from others of its dtype.
+    return str(event.astype("U").astype("float64").tolist() if event.dtype.kind == "f" else event.tolist())
 
 
 def _is_integer(value: ndarray) -> Any:

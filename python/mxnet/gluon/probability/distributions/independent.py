@@ -58,9 +58,9 @@ class Independent(Distribution):
     def __init__(
         self, base_distribution: Distribution, reinterpreted_batch_ndims: int, validate_args: bool | None = None
     ) -> None:
-        if not isinstance(base_distribution, Distribution):
-            found = type(base_distribution).__name__
-            raise TypeError(f"Independent: `base_distribution` must be a distribution, found {found}")
+        given: Any = base_distribution
+        if not isinstance(given, Distribution):
+            raise TypeError(f"Independent: `base_distribution` must be a distribution, found {type(given).__name__}")
         batch = base_distribution._batch_shape()
         if not 0 <= reinterpreted_batch_ndims <= len(batch):
             raise ValueError(

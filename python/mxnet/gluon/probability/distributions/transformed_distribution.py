@@ -32,9 +32,12 @@ class _Image(Constraint):
         for transform in reversed(self._transforms):
             x = transform.inv(x)
         allowed = self._start._holds(x)
+        # An infinite argument is the end of the real numbers, which has no density.
+        is_finite = np.isfinite(x)
         for transform in self._transforms:
             x = transform(x)
         close = np.abs(x - value) <= math.sqrt(epsilon(value)) * np.abs(value)
+        close = close & is_finite
         axes = tuple(range(allowed.ndim - close.ndim, 0))
         return allowed & (close.all(axis=axes) if axes else close)
 
