@@ -210,7 +210,8 @@ def test_relaxed_one_hot_categorical():
         assert_almost_equal(ours.prob, PROB, rtol=1e-13)
         samples = ours.sample_n(100)
         assert samples.shape == (100, 2, 3) and ours.support.check(samples) is samples
-    assert ours.has_grad
+    assert ours.has_grad and ours.T.asnumpy().tolist() == [0.5, 2]
+    assert ours.broadcast_to((4, 2)).sample().shape == (4, 2, 3)
     cold = mgp.RelaxedOneHotCategorical(0.01, 3, logit=mx.np.array(LOGIT[0]))
     samples = cold.sample(4000)
     assert onp.isfinite(cold.log_prob(samples).asnumpy()).all()

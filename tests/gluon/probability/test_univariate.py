@@ -4,9 +4,9 @@ import math
 
 import numpy as onp
 import pytest
-from families import FAMILIES
 
 import mxnet as mx
+from families import FAMILIES
 from mxnet.gluon import probability as mgp
 from mxnet.gluon.probability.distributions import constraint
 from mxnet.test_utils import assert_almost_equal, check_numeric_gradient
@@ -313,6 +313,8 @@ def test_probabilities_and_logits():
     assert_almost_equal(mgp.Bernoulli(logit=array(0.4)).prob, 1 / (1 + math.exp(-0.4)), rtol=1e-14)
     assert_almost_equal(mgp.Bernoulli(prob=array(0.4)).logit, math.log(0.4 / 0.6), rtol=1e-14)
     assert_almost_equal(mgp.Exponential(array(4.0)).rate, 0.25, rtol=1e-15)
+    assert mgp.Chi2(array(3.0)).broadcast_to(2).df.asnumpy().tolist() == [3, 3]
+    assert mgp.RelaxedBernoulli(array(3.0), 0.5).broadcast_to(2).T.asnumpy().tolist() == [3, 3]
 
 
 def test_parameters_keep_their_gradients_between_recordings():

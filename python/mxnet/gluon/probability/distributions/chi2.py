@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mxnet.gluon.probability.distributions.constraint import Positive
 from mxnet.gluon.probability.distributions.gamma import Gamma
+from mxnet.gluon.probability.distributions.utils import float_arrays
 from mxnet.numpy import ndarray
 
 __all__ = ["Chi2"]
@@ -27,16 +28,14 @@ class Chi2(Gamma):
     """
 
     arg_constraints = {"df": Positive()}
-    df: ndarray
 
     def __init__(self, df: ndarray | float, validate_args: bool | None = None) -> None:
-        self._store(df=df)
-        checked = self.df
-        super().__init__(checked / 2, 2.0, validate_args=None)
-        self._check_df(checked, validate_args)
-
-    def _check_df(self, df: ndarray, validate_args: bool | None) -> None:
-        if validate_args is not None:
-            self._validate_args = validate_args
+        given = float_arrays("Chi2", {"df": df})["df"]
+        super().__init__(given / 2, 2.0, validate_args=validate_args)
         if self._validate_args:
-            self._checked(self.arg_constraints["df"], df, "df")
+            self._checked(self.arg_constraints["df"], given, "df")
+
+    @property
+    def df(self) -> ndarray:
+        """ndarray: degrees of freedom."""
+        return 2 * self.shape

@@ -67,7 +67,7 @@ class RelaxedBernoulli(ProbOrLogit, TransformedDistribution):
     has_grad = True
     arg_constraints = {"T": Positive(), "prob": UnitInterval(), "logit": Real()}
     support: Interval = UnitInterval()
-    T: ndarray
+    _T: ndarray
 
     def __init__(
         self,
@@ -76,9 +76,14 @@ class RelaxedBernoulli(ProbOrLogit, TransformedDistribution):
         logit: ndarray | float | None = None,
         validate_args: bool | None = None,
     ) -> None:
-        self._store_either(prob, logit, T=T)
-        base = _LogisticSample(self.T, self.logit)
+        self._store_either(prob, logit, _T=T)
+        base = _LogisticSample(self._T, self.logit)
         TransformedDistribution.__init__(self, base, SigmoidTransform(), validate_args=validate_args)
+
+    @property
+    def T(self) -> ndarray:
+        """ndarray: temperature."""
+        return self._T
 
     def _log_prob(self, value: ndarray) -> ndarray:
         return TransformedDistribution._log_prob(self, value)

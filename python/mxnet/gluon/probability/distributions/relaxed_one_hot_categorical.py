@@ -73,7 +73,7 @@ class RelaxedOneHotCategorical(ClassProbOrLogit, TransformedDistribution):
     has_grad = True
     arg_constraints = {"T": Positive(), "prob": Simplex(), "logit": Real()}
     support = Simplex()
-    T: ndarray
+    _T: ndarray
 
     def __init__(
         self,
@@ -83,9 +83,14 @@ class RelaxedOneHotCategorical(ClassProbOrLogit, TransformedDistribution):
         logit: ndarray | None = None,
         validate_args: bool | None = None,
     ) -> None:
-        self._store_classes(num_events, prob, logit, T=T)
-        base = _LogConcrete(self.T, self.logit)
+        self._store_classes(num_events, prob, logit, _T=T)
+        base = _LogConcrete(self._T, self.logit)
         TransformedDistribution.__init__(self, base, ExpTransform(), validate_args=validate_args)
+
+    @property
+    def T(self) -> ndarray:
+        """ndarray: temperature."""
+        return self._T
 
     def _log_prob(self, value: ndarray) -> ndarray:
         return TransformedDistribution._log_prob(self, value)
