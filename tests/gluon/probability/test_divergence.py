@@ -200,6 +200,15 @@ def test_multivariate_normal_in_all_forms():
             assert_almost_equal(mgp.kl_divergence(p, q), expected, rtol=1e-11)
 
 
+def test_multinomial():
+    """Against the sum over all counts."""
+    p, q = (mgp.Multinomial(3, array(prob), total_count=4) for prob in PROBS)
+    counts = [(i, j, 4 - i - j) for i in range(5) for j in range(5 - i)]
+    logs = [stats.multinomial(4, prob).logpmf(counts) for prob in PROBS]
+    assert_almost_equal(mgp.kl_divergence(p, q), (onp.exp(logs[0]) * (logs[0] - logs[1])).sum(), rtol=1e-11)
+    assert mgp.kl_divergence(p, mgp.Multinomial(3, array(PROBS[1]), total_count=5)).item() == INFINITY
+
+
 def test_independent_adds_up():
     p, q = mgp.Normal(array([[0.5, 1.0], [2.0, 3.0]]), 1.0), mgp.Normal(array([0.0, 0.0]), 2.0).broadcast_to((2, 2))
     found = mgp.kl_divergence(mgp.Independent(p, 1), mgp.Independent(q, 1))

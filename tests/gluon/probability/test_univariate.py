@@ -7,6 +7,7 @@ import pytest
 
 import mxnet as mx
 from families import FAMILIES
+from mxnet._core import abstract_array
 from mxnet.gluon import probability as mgp
 from mxnet.gluon.probability.distributions import constraint
 from mxnet.test_utils import assert_almost_equal, check_numeric_gradient
@@ -206,6 +207,31 @@ def test_discrete_samples_use_the_score(name):
     total.backward()
     for param, score in zip(params, scores, strict=True):
         assert_almost_equal(score, param.grad, rtol=1e-9, atol=1e-11)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_no_values_are_read(name):
+    """Everything runs on arrays without values, as a compiler would trace it."""
+    family, values = FAMILIES[name], abstract_array((3, 2), "float64")
+    ours = family.make(*(abstract_array((2,), "float64") for _ in family.params))
+    found = [ours.log_prob(values)]
+    found += [ours.cdf(values), ours.icdf(values)] if family.has_cdf else []
+    assert [array.shape for array in found] == [(3, 2)] * len(found)
+    found = [ours.sample(), ours.broadcast_to((2,)).sample()]
+    found += [ours.entropy()] if family.has_entropy else []
+    found += [ours.mean, ours.variance] if family.has_moments else []
+    assert [array.shape for array in found] == [(2,)] * len(found)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_single_precision(name):
+    """Each family keeps float32, and is near its double."""
+    family = FAMILIES[name]
+    ours = family.make(*(mx.np.array(param, dtype="float32") for param in family.params))
+    found = ours.log_prob(mx.np.array(family.values, dtype="float32"))
+    assert found.dtype == ours.sample().dtype == onp.float32
+    # Sums of terms up to 16, each known to a few units of 2**-23 of itself, and values rounded to float32.
+    assert_almost_equal(found, log_prob_of(family, family.values), rtol=1e-5, atol=3e-5)
 
 
 def test_poisson_entropy_of_large_rates():

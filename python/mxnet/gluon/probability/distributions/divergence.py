@@ -22,6 +22,7 @@ from mxnet.gluon.probability.distributions.gumbel import Gumbel
 from mxnet.gluon.probability.distributions.half_normal import HalfNormal
 from mxnet.gluon.probability.distributions.independent import Independent
 from mxnet.gluon.probability.distributions.laplace import Laplace
+from mxnet.gluon.probability.distributions.multinomial import Multinomial
 from mxnet.gluon.probability.distributions.multivariate_normal import MultivariateNormal
 from mxnet.gluon.probability.distributions.normal import Normal
 from mxnet.gluon.probability.distributions.one_hot_categorical import OneHotCategorical
@@ -271,6 +272,13 @@ def _categorical_categorical(p: Categorical, q: Categorical) -> ndarray:
     if p.num_events != q.num_events:
         raise ValueError(f"kl_divergence: numbers of classes must be the same, found {p.num_events} and {q.num_events}")
     return -p.entropy() - q._sum_log_prob(p.prob)
+
+
+@register_kl(Multinomial, Multinomial)
+def _multinomial_multinomial(p: Multinomial, q: Multinomial) -> ndarray:
+    found = p.total_count * (-p._class_entropy() - q._sum_log_prob(p.prob))
+    # Counts of different sums have nothing in common.
+    return found if p.total_count == q.total_count else np.full_like(found, math.inf)
 
 
 @register_kl(Independent, Independent)
