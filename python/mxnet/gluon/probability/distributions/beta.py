@@ -29,6 +29,11 @@ class Beta(ExponentialFamily):
     >>> from mxnet.gluon.probability import Beta
     >>> Beta(1.0, 3.0).mean
     array(0.25)
+
+    Notes
+    -----
+    `log_prob` and `entropy` are differences of logarithms of gamma functions: their absolute error is about
+    ``n * log(n)`` times the spacing of the dtype at 1, where n is the largest parameter.
     """
 
     has_grad = True

@@ -32,6 +32,11 @@ class Normal(ExponentialFamily):
     >>> from mxnet.gluon.probability import Normal
     >>> Normal(0.0, 2.0).log_prob(0.0)
     array(-1.6120857)
+
+    Notes
+    -----
+    `cdf` is ``(1 + erf(z / sqrt(2))) / 2``: its absolute error is a few units of the dtype's spacing at 1, so small
+    probabilities in the lower tail have few digits.
     """
 
     has_grad = True

@@ -33,6 +33,11 @@ class StudentT(Distribution):
     >>> from mxnet.gluon.probability import StudentT
     >>> StudentT(4.0).variance
     array(2.)
+
+    Notes
+    -----
+    `log_prob` and `entropy` are differences of logarithms of gamma functions: their absolute error is about
+    ``n * log(n)`` times the spacing of the dtype at 1, where n is the largest parameter.
     """
 
     has_grad = True
