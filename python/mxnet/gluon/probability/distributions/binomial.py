@@ -1,0 +1,76 @@
+"""Binomial distribution."""
+
+from __future__ import annotations
+
+from mxnet import numpy as np
+from mxnet import numpy_extension as npx
+from mxnet.gluon.probability.distributions.constraint import (
+    IntegerInterval,
+    NonNegativeInteger,
+    Real,
+    UnitInterval,
+    dependent_property,
+)
+from mxnet.gluon.probability.distributions.prob_or_logit import ProbOrLogit
+from mxnet.numpy import ndarray
+
+__all__ = ["Binomial"]
+
+
+class Binomial(ProbOrLogit):
+    """Number of successes among `n` trials.
+
+    Parameters
+    ----------
+    n : ndarray or float
+        Number of trials, an integer.
+    prob : ndarray or float, optional
+        Probability of a success. Exactly one of `prob` and `logit` is given.
+    logit : ndarray or float, optional
+        Its logit, ``log(prob / (1 - prob))``.
+    validate_args : bool, optional
+        See `Distribution`.
+
+    Examples
+    --------
+    >>> from mxnet.gluon.probability import Binomial
+    >>> Binomial(4, prob=0.25).mean
+    array(1.)
+    """
+
+    arg_constraints = {"n": NonNegativeInteger(), "prob": UnitInterval(), "logit": Real()}
+    _inner_value = 0.0
+    n: ndarray
+
+    def __init__(
+        self,
+        n: ndarray | float = 1,
+        prob: ndarray | float | None = None,
+        logit: ndarray | float | None = None,
+        validate_args: bool | None = None,
+    ) -> None:
+        self._store_either(prob, logit, n=n)
+        super().__init__(event_dim=0, validate_args=validate_args)
+
+    @dependent_property
+    def support(self) -> IntegerInterval:
+        """Constraint: integers from 0 to `n`."""
+        return IntegerInterval(0, self.n)
+
+    def _log_prob(self, value: ndarray) -> ndarray:
+        ways = npx.gammaln(self.n + 1) - npx.gammaln(value + 1) - npx.gammaln(self.n - value + 1)
+        return ways + self._times_log_prob(value) + self._times_log_rest(self.n - value)
+
+    def _draw(self, shape: tuple[int, ...]) -> ndarray:
+        prob = self.prob.detach()
+        found: ndarray = np.random.binomial(self.n.detach(), prob, shape, dtype=prob.dtype)
+        return found
+
+    @property
+    def mean(self) -> ndarray:
+        return self.n * self.prob
+
+    @property
+    def variance(self) -> ndarray:
+        prob = self.prob
+        return self.n * prob * (1 - prob)

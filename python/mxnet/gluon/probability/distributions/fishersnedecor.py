@@ -1,0 +1,68 @@
+"""F distribution."""
+
+from __future__ import annotations
+
+from mxnet import numpy as np
+from mxnet.gluon.probability.distributions.constraint import NonNegative, Positive
+from mxnet.gluon.probability.distributions.distribution import Distribution
+from mxnet.gluon.probability.distributions.utils import betaln, where, xlogy
+from mxnet.numpy import ndarray
+
+__all__ = ["FisherSnedecor"]
+
+
+class FisherSnedecor(Distribution):
+    """F distribution: that of the ratio of two chi-squared numbers, each divided by its degrees of freedom.
+
+    Parameters
+    ----------
+    df1 : ndarray or float
+        Degrees of freedom of the numerator, above 0.
+    df2 : ndarray or float
+        Degrees of freedom of the denominator, above 0.
+    validate_args : bool, optional
+        See `Distribution`.
+
+    Examples
+    --------
+    >>> from mxnet.gluon.probability import FisherSnedecor
+    >>> FisherSnedecor(3.0, 4.0).mean
+    array(2.)
+
+    Notes
+    -----
+    `log_prob` is a difference of logarithms of gamma functions: its absolute error is about
+    ``n * log(n)`` times the spacing of the dtype at 1, where n is the largest parameter.
+    """
+
+    has_grad = True
+    arg_constraints = {"df1": Positive(), "df2": Positive()}
+    support = NonNegative()
+    df1: ndarray
+    df2: ndarray
+
+    def __init__(self, df1: ndarray | float, df2: ndarray | float, validate_args: bool | None = None) -> None:
+        self._store(df1=df1, df2=df2)
+        super().__init__(event_dim=0, validate_args=validate_args)
+
+    def _log_prob(self, value: ndarray) -> ndarray:
+        a, b = self.df1 / 2, self.df2 / 2
+        ratio = self.df1 / self.df2
+        power = xlogy(a - 1, value) + a * np.log(ratio)
+        return power - (a + b) * np.log1p(ratio * value) - betaln(a, b)
+
+    def _draw(self, shape: tuple[int, ...]) -> ndarray:
+        return np.random.f(self.df1, self.df2, shape)
+
+    @property
+    def mean(self) -> ndarray:
+        known = self.df2 > 2
+        b = where(known, self.df2, np.full_like(self.df2, 3))
+        return self._spread(where(known, b / (b - 2), np.full_like(b, float("nan"))))
+
+    @property
+    def variance(self) -> ndarray:
+        a, known = self.df1, self.df2 > 4
+        b = where(known, self.df2, np.full_like(self.df2, 5))
+        found = 2 * b**2 * (a + b - 2) / (a * (b - 2) ** 2 * (b - 4))
+        return where(known, found, np.full_like(found, float("nan")))

@@ -1,0 +1,65 @@
+"""Geometric distribution."""
+
+from __future__ import annotations
+
+from mxnet import numpy as np
+from mxnet.gluon.probability.distributions.constraint import NonNegativeInteger, Real, UnitInterval
+from mxnet.gluon.probability.distributions.prob_or_logit import ProbOrLogit
+from mxnet.numpy import ndarray
+
+__all__ = ["Geometric"]
+
+
+class Geometric(ProbOrLogit):
+    """Number of failures before the first success.
+
+    Parameters
+    ----------
+    prob : ndarray or float, optional
+        Probability of a success. Exactly one of `prob` and `logit` is given.
+    logit : ndarray or float, optional
+        Its logit, ``log(prob / (1 - prob))``.
+    validate_args : bool, optional
+        See `Distribution`.
+
+    Examples
+    --------
+    >>> from mxnet.gluon.probability import Geometric
+    >>> Geometric(prob=0.25).mean
+    array(3.)
+    """
+
+    arg_constraints = {"prob": UnitInterval(), "logit": Real()}
+    support = NonNegativeInteger()
+    _inner_value = 0.0
+
+    def __init__(
+        self,
+        prob: ndarray | float | None = None,
+        logit: ndarray | float | None = None,
+        validate_args: bool | None = None,
+    ) -> None:
+        self._store_either(prob, logit)
+        super().__init__(event_dim=0, validate_args=validate_args)
+
+    def _log_prob(self, value: ndarray) -> ndarray:
+        return self._times_log_rest(value) + self._times_log_prob(np.ones_like(value))
+
+    def _draw(self, shape: tuple[int, ...]) -> ndarray:
+        prob = self.prob.detach()
+        found: ndarray = np.random.geometric(prob, shape, dtype=prob.dtype) - 1
+        return found
+
+    @property
+    def mean(self) -> ndarray:
+        prob = self.prob
+        return (1 - prob) / prob
+
+    @property
+    def variance(self) -> ndarray:
+        prob = self.prob
+        return (1 - prob) / prob**2
+
+    def entropy(self) -> ndarray:
+        prob = self.prob
+        return -(self._times_log_prob(prob) + self._times_log_rest(1 - prob)) / prob

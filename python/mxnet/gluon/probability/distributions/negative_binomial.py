@@ -1,0 +1,75 @@
+"""Negative binomial distribution."""
+
+from __future__ import annotations
+
+from mxnet import numpy as np
+from mxnet import numpy_extension as npx
+from mxnet.gluon.probability.distributions.constraint import NonNegativeInteger, Positive, Real, UnitInterval
+from mxnet.gluon.probability.distributions.prob_or_logit import ProbOrLogit
+from mxnet.numpy import ndarray
+
+__all__ = ["NegativeBinomial"]
+
+
+class NegativeBinomial(ProbOrLogit):
+    """Number of successes before `n` failures.
+
+    The mean is ``n * prob / (1 - prob)``. For numbers `n` that are no integers it is a mixture of Poisson
+    distributions, whose rates have a gamma distribution.
+
+    Parameters
+    ----------
+    n : ndarray or float
+        Number of failures, above 0.
+    prob : ndarray or float, optional
+        Probability of a success. Exactly one of `prob` and `logit` is given.
+    logit : ndarray or float, optional
+        Its logit, ``log(prob / (1 - prob))``.
+    validate_args : bool, optional
+        See `Distribution`.
+
+    Examples
+    --------
+    >>> from mxnet.gluon.probability import NegativeBinomial
+    >>> NegativeBinomial(3.0, prob=0.5).mean
+    array(3.)
+
+    Notes
+    -----
+    *Differences*: `log_prob` belongs to the same meaning of `prob` as the mean, the variance and the samples; in
+    MXNet 2 it takes `prob` for the probability of a failure.
+    """
+
+    arg_constraints = {"n": Positive(), "prob": UnitInterval(), "logit": Real()}
+    support = NonNegativeInteger()
+    _inner_value = 0.0
+    n: ndarray
+
+    def __init__(
+        self,
+        n: ndarray | float,
+        prob: ndarray | float | None = None,
+        logit: ndarray | float | None = None,
+        validate_args: bool | None = None,
+    ) -> None:
+        self._store_either(prob, logit, n=n)
+        super().__init__(event_dim=0, validate_args=validate_args)
+
+    def _log_prob(self, value: ndarray) -> ndarray:
+        ways = npx.gammaln(value + self.n) - npx.gammaln(value + 1) - npx.gammaln(self.n)
+        return ways + self._times_log_prob(value) + self._times_log_rest(self.n + np.zeros_like(value))
+
+    def _draw(self, shape: tuple[int, ...]) -> ndarray:
+        rest = 1 - self.prob.detach()
+        found: ndarray = np.random.negative_binomial(self.n.detach(), rest, shape, dtype=rest.dtype)
+        return found
+
+    @property
+    def mean(self) -> ndarray:
+        prob = self.prob
+        return self.n * prob / (1 - prob)
+
+    @property
+    def variance(self) -> ndarray:
+        prob = self.prob
+        return self.n * prob / (1 - prob) ** 2

@@ -1,0 +1,29 @@
+"""Transformations of random variables, and which of them lead to what a constraint allows."""
+
+from mxnet.gluon.probability.transformation.domain_map import biject_to, domain_map, transform_to
+from mxnet.gluon.probability.transformation.transformation import (
+    AbsTransform,
+    AffineTransform,
+    ComposeTransform,
+    ExpTransform,
+    PowerTransform,
+    SigmoidTransform,
+    SoftmaxTransform,
+    Transformation,
+    TransformBlock,
+)
+
+__all__ = [
+    "AbsTransform",
+    "AffineTransform",
+    "ComposeTransform",
+    "ExpTransform",
+    "PowerTransform",
+    "SigmoidTransform",
+    "SoftmaxTransform",
+    "TransformBlock",
+    "Transformation",
+    "biject_to",
+    "domain_map",
+    "transform_to",
+]

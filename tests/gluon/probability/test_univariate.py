@@ -1,0 +1,355 @@
+"""Distributions of numbers against SciPy, in float64."""
+
+import math
+
+import numpy as onp
+import pytest
+
+import mxnet as mx
+from families import FAMILIES
+from mxnet._core import abstract_array
+from mxnet.gluon import probability as mgp
+from mxnet.gluon.probability.distributions import constraint
+from mxnet.test_utils import assert_almost_equal, check_numeric_gradient
+
+# Both sides add up a handful of terms of size up to about 50, each known to a few units of 2**-53.
+RTOL, ATOL = 1e-10, 1e-12
+WITH_CDF = [name for name, family in FAMILIES.items() if family.has_cdf]
+WITH_ENTROPY = [name for name, family in FAMILIES.items() if family.has_entropy]
+WITH_MOMENTS = [name for name, family in FAMILIES.items() if family.has_moments]
+REPARAMETERISED = [name for name, family in FAMILIES.items() if not family.is_discrete]
+
+
+def array(x):
+    return mx.np.array(x, dtype="float64")
+
+
+def log_prob_of(family, values):
+    twin = family.theirs()
+    return (twin.logpmf if family.is_discrete else twin.logpdf)(onp.asarray(values, float) + family.shift)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_log_prob(name):
+    family = FAMILIES[name]
+    expected = log_prob_of(family, family.values)
+    assert onp.isfinite(expected).all()
+    assert_almost_equal(family.ours().log_prob(array(family.values)), expected, rtol=RTOL, atol=ATOL)
+    assert_almost_equal(family.ours().pdf(array(family.values)), onp.exp(expected), rtol=RTOL, atol=ATOL)
+
+
+@pytest.mark.parametrize("name", [name for name, family in FAMILIES.items() if family.outside])
+def test_log_prob_outside_of_the_support(name):
+    family = FAMILIES[name]
+    for value in family.outside:
+        assert (log_prob_of(family, [value]) == -onp.inf).all()
+        value = array([value])
+        value.attach_grad()
+        with mx.autograd.record():
+            found = family.ours().log_prob(value)
+        assert (found.asnumpy() == -onp.inf).all()
+        found.backward()
+        assert (value.grad.asnumpy() == 0).all()
+        checked = family.ours()
+        checked._validate_args = True
+        with pytest.raises(ValueError, match="`value`"):
+            checked.log_prob(value)
+    assert onp.isnan(family.ours().log_prob(array([onp.nan])).asnumpy()).all()
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_gradient_of_log_prob(name):
+    family = FAMILIES[name]
+
+    def of_params(*params):
+        return family.make(*params).log_prob(array(family.values))
+
+    check_numeric_gradient(of_params, list(family.params), rtol=1e-5, atol=1e-7)
+    if not family.is_discrete and name != "uniform":
+        check_numeric_gradient(lambda x: family.ours().log_prob(x), [family.values], rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", WITH_CDF)
+def test_cdf_and_inverse(name):
+    family, p = FAMILIES[name], onp.array([[1e-6, 0.2], [0.5, 0.7], [0.9, 0.999]])
+    # 1 + erf(x) knows small probabilities of the normal distribution to 2**-53 of 1.
+    assert_almost_equal(
+        family.ours().cdf(array(family.values)), family.theirs().cdf(family.values), rtol=RTOL, atol=1e-15
+    )
+    # Near 1e-6 the same error is 1e-10 of the probability.
+    assert_almost_equal(family.ours().icdf(array(p)), family.theirs().ppf(p), rtol=1e-9, atol=1e-12)
+    assert onp.isnan(family.ours().icdf(array([-0.5, 1.5])).asnumpy()).all()
+    assert_almost_equal(family.ours().cdf(family.ours().icdf(array(p))), p, rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", WITH_CDF)
+def test_gradients_of_cdf_and_inverse(name):
+    family = FAMILIES[name]
+    check_numeric_gradient(
+        lambda *params: family.make(*params).cdf(array(family.values)), list(family.params), rtol=1e-5, atol=1e-7
+    )
+    p = onp.array([[0.3, 0.2], [0.6, 0.7]])
+    check_numeric_gradient(
+        lambda *params: family.make(*params).icdf(array(p)), list(family.params), rtol=1e-5, atol=1e-7
+    )
+    check_numeric_gradient(lambda p: family.ours().icdf(p), [p], rtol=1e-5, atol=1e-7)
+
+
+@pytest.mark.parametrize("name", WITH_ENTROPY)
+def test_entropy(name):
+    family = FAMILIES[name]
+    # SciPy sums or integrates some of them, to 1e-8.
+    assert_almost_equal(family.ours().entropy(), family.theirs().entropy(), rtol=1e-7, atol=1e-8)
+    assert_almost_equal(family.ours().perplexity(), onp.exp(family.theirs().entropy()), rtol=1e-7, atol=1e-8)
+    check_numeric_gradient(
+        lambda *params: family.make(*params).entropy() + 0 * params[0], list(family.params), rtol=1e-5, atol=1e-7
+    )
+
+
+@pytest.mark.parametrize("name", WITH_MOMENTS)
+def test_moments(name):
+    family, ours, theirs = FAMILIES[name], FAMILIES[name].ours(), FAMILIES[name].theirs()
+    assert_almost_equal(ours.mean, theirs.mean() - family.shift, rtol=RTOL, atol=ATOL)
+    assert_almost_equal(ours.variance, theirs.var(), rtol=RTOL, atol=ATOL)
+    assert_almost_equal(ours.stddev, theirs.std(), rtol=RTOL, atol=ATOL)
+
+
+def test_moments_that_do_not_exist():
+    assert onp.isnan(mgp.Cauchy().mean.item()) and onp.isnan(mgp.Cauchy().variance.item())
+    assert mgp.HalfCauchy().mean.item() == mgp.HalfCauchy().variance.item() == onp.inf
+    df = array([0.5, 1.5, 3.0])
+    onp.testing.assert_array_equal(mgp.StudentT(df).mean.asnumpy(), [onp.nan, 0, 0])
+    onp.testing.assert_array_equal(mgp.StudentT(df).variance.asnumpy(), [onp.nan, onp.inf, 3])
+    onp.testing.assert_array_equal(mgp.Pareto(array([0.5, 1.5, 3.0])).mean.asnumpy(), [onp.inf, 3, 1.5])
+    onp.testing.assert_array_equal(mgp.Pareto(array([1.5, 3.0])).variance.asnumpy(), [onp.inf, 0.75])
+    found = mgp.FisherSnedecor(2.0, array([1.0, 3.0, 6.0]))
+    onp.testing.assert_array_equal(found.mean.asnumpy(), [onp.nan, 3, 1.5])
+    assert onp.isnan(found.variance.asnumpy()).tolist() == [True, True, False]
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_samples_have_the_distribution(name):
+    """By the inequality of Dvoretzky, Kiefer and Wolfowitz, with an error of 1e-9 for each of the two columns."""
+    mx.random.seed(7)
+    family, count = FAMILIES[name], 4000
+    samples = family.ours().sample_n(count)
+    assert samples.shape == (count, 2) and samples.dtype == onp.float64
+    assert onp.isfinite(family.ours().log_prob(samples).asnumpy()).all()
+    samples = onp.sort(samples.asnumpy(), axis=0)
+    bound = math.sqrt(math.log(2 / 1e-9) / (2 * count))
+    below = onp.stack([onp.searchsorted(samples[:, i], samples[:, i], "right") for i in range(2)], axis=1)
+    assert abs(below / count - family.theirs().cdf(samples + family.shift)).max() < bound
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_shapes_of_samples(name):
+    ours = FAMILIES[name].ours()
+    assert ours.sample().shape == (2,)
+    assert ours.sample((3, 2)).shape == (3, 2)
+    assert ours.sample_n().shape == ours.sample_n(()).shape == (2,)
+    assert ours.sample_n((3, 4)).shape == (3, 4, 2)
+    larger = ours.broadcast_to((3, 2))
+    assert type(larger) is type(ours)
+    assert larger.sample().shape == larger.log_prob(array(FAMILIES[name].values[0])).shape == (3, 2)
+    with pytest.raises(ValueError, match=r"sample: batch shape \(2,\) does not broadcast to `size` \(3,\)"):
+        ours.sample(3)
+    with pytest.raises(ValueError, match=r"broadcast_to: batch shape \(2,\)"):
+        ours.broadcast_to((2, 3))
+
+
+@pytest.mark.parametrize("name", REPARAMETERISED)
+def test_samples_move_with_the_parameters(name):
+    """The mean gradient of a bounded function of samples is the derivative of its expectation.
+
+    The expectation of ``tanh(x)`` is integrated by SciPy over quantiles; the error of the mean is below six of its
+    standard deviations.
+    """
+    mx.random.seed(11)
+    family, count, step = FAMILIES[name], 20000, 1e-4
+    assert family.ours().has_grad
+    params = [array(param) for param in family.params]
+    spread = [mx.np.broadcast_to(param, (count, 2)) for param in params]
+    for param in spread:
+        param.attach_grad()
+    with mx.autograd.record():
+        total = mx.np.tanh(family.make(*spread).sample()).sum()
+    total.backward()
+    # Midpoints of 20000 quantiles: the error of the integral is below 1 / 20000, and cancels in differences.
+    p = (onp.arange(20000) + 0.5)[:, None] / 20000
+    for index, param in enumerate(spread):
+        found = param.grad.asnumpy()
+        sides = []
+        for sign in (1, -1):
+            moved = [onp.array(other) + (sign * step if i == index else 0) for i, other in enumerate(family.params)]
+            sides.append(onp.tanh(family.twin(*moved).ppf(p)).mean(axis=0))
+        expected = (sides[0] - sides[1]) / (2 * step)
+        error = 6 * found.std(axis=0) / math.sqrt(count) + 1e-3
+        assert (abs(found.mean(axis=0) - expected) < error).all(), (found.mean(axis=0), expected, error)
+
+
+@pytest.mark.parametrize("name", [name for name, family in FAMILIES.items() if family.is_discrete])
+def test_discrete_samples_use_the_score(name):
+    """Samples have no gradient; ``sum(p * x * gradient of log p)`` is the derivative of the mean."""
+    family = FAMILIES[name]
+    assert not family.ours().has_grad
+    # Probabilities beyond 400 are below 1e-20 here.
+    values = array(onp.arange(2 if "bernoulli" in name else 6 if name.startswith("binomial") else 400)[:, None])
+    weights = (values * family.ours().pdf(values)).detach()
+    params = [array(param) for param in family.params]
+    for param in params:
+        param.attach_grad()
+    with mx.autograd.record():
+        total = (weights * family.make(*params).log_prob(values)).sum()
+    total.backward()
+    scores = [param.grad.asnumpy() for param in params]
+    with mx.autograd.record():
+        total = family.make(*params).mean.sum()
+    total.backward()
+    for param, score in zip(params, scores, strict=True):
+        assert_almost_equal(score, param.grad, rtol=1e-9, atol=1e-11)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_no_values_are_read(name):
+    """Everything runs on arrays without values, as a compiler would trace it."""
+    family, values = FAMILIES[name], abstract_array((3, 2), "float64")
+    ours = family.make(*(abstract_array((2,), "float64") for _ in family.params))
+    found = [ours.log_prob(values)]
+    found += [ours.cdf(values), ours.icdf(values)] if family.has_cdf else []
+    assert [array.shape for array in found] == [(3, 2)] * len(found)
+    found = [ours.sample(), ours.broadcast_to((2,)).sample()]
+    found += [ours.entropy()] if family.has_entropy else []
+    found += [ours.mean, ours.variance] if family.has_moments else []
+    assert [array.shape for array in found] == [(2,)] * len(found)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_single_precision(name):
+    """Each family keeps float32, and is near its double."""
+    family = FAMILIES[name]
+    ours = family.make(*(mx.np.array(param, dtype="float32") for param in family.params))
+    found = ours.log_prob(mx.np.array(family.values, dtype="float32"))
+    assert found.dtype == ours.sample().dtype == onp.float32
+    # Sums of terms up to 16, each known to a few units of 2**-23 of itself, and values rounded to float32.
+    assert_almost_equal(found, log_prob_of(family, family.values), rtol=1e-5, atol=3e-5)
+
+
+def test_poisson_entropy_of_large_rates():
+    rates = onp.array([40.0, 59.9, 60.1, 200.0])
+    counts = onp.arange(1000)
+    logs = onp.array([[k * math.log(rate) - rate - math.lgamma(k + 1) for k in counts] for rate in rates])
+    assert_almost_equal(mgp.Poisson(array(rates)).entropy(), -(onp.exp(logs) * logs).sum(axis=1), rtol=1e-8)
+
+
+def test_log_prob_at_the_ends():
+    assert mgp.Exponential(2.0).log_prob(0.0).item() == pytest.approx(-math.log(2))
+    assert mgp.Beta(1.0, 1.0).log_prob(array([0.0, 1.0])).asnumpy().tolist() == [0, 0]
+    assert mgp.Gamma(1.0, 1.0).log_prob(array(0.0)).item() == 0
+    assert mgp.Bernoulli(prob=array([0.0, 1.0])).log_prob(array([0.0, 1.0])).asnumpy().tolist() == [0, 0]
+    assert mgp.Bernoulli(prob=array([0.0, 1.0])).log_prob(array([1.0, 0.0])).asnumpy().tolist() == [-onp.inf] * 2
+    assert mgp.Poisson(array(0.0)).log_prob(array([0.0, 1.0])).asnumpy().tolist() == [0, -onp.inf]
+    assert abs(mgp.Bernoulli(logit=array(1000.0)).log_prob(array(0.0)).item()) == 1000
+
+
+def test_dtypes_follow_the_parameters():
+    for dtype in ("float16", "float32", "float64"):
+        normal = mgp.Normal(mx.np.zeros(2, dtype=dtype), 1.0)
+        assert normal.sample().dtype == normal.log_prob(0.5).dtype == normal.scale.dtype == onp.dtype(dtype)
+    assert mgp.Normal(0, 1).loc.dtype == mx.np.array(0.0).dtype
+    assert mgp.Normal(mx.np.array([1, 2]), 1).loc.dtype == mx.np.array(0.0).dtype
+    assert mgp.Poisson(1.0).log_prob(mx.np.array([1, 2])).dtype == mx.np.array(0.0).dtype
+
+
+BAD = {
+    "Normal: `scale`": lambda: mgp.Normal(0.0, -1.0, validate_args=True),
+    "Laplace: `scale`": lambda: mgp.Laplace(0.0, 0.0, validate_args=True),
+    "Cauchy: `loc`": lambda: mgp.Cauchy(math.nan, 1.0, validate_args=True),
+    "Gumbel: `scale`": lambda: mgp.Gumbel(0.0, -2.0, validate_args=True),
+    "Uniform: `low` must be less": lambda: mgp.Uniform(1.0, 1.0, validate_args=True),
+    "Exponential: `scale`": lambda: mgp.Exponential(-1.0, validate_args=True),
+    "Gamma: `shape`": lambda: mgp.Gamma(0.0, 1.0, validate_args=True),
+    "Chi2: `df`": lambda: mgp.Chi2(-3.0, validate_args=True),
+    "Beta: `beta`": lambda: mgp.Beta(1.0, -1.0, validate_args=True),
+    "FisherSnedecor: `df2`": lambda: mgp.FisherSnedecor(1.0, -1.0, validate_args=True),
+    "StudentT: `df`": lambda: mgp.StudentT(-1.0, validate_args=True),
+    "HalfNormal: `scale`": lambda: mgp.HalfNormal(-1.0, validate_args=True),
+    "HalfCauchy: `scale`": lambda: mgp.HalfCauchy(-1.0, validate_args=True),
+    "Pareto: `alpha`": lambda: mgp.Pareto(-1.0, validate_args=True),
+    "Weibull: `concentration`": lambda: mgp.Weibull(-1.0, validate_args=True),
+    "RelaxedBernoulli: `T`": lambda: mgp.RelaxedBernoulli(-1.0, 0.5, validate_args=True),
+    "Bernoulli: `prob`": lambda: mgp.Bernoulli(1.5, validate_args=True),
+    "Geometric: `prob`": lambda: mgp.Geometric(-0.5, validate_args=True),
+    "Binomial: `n`": lambda: mgp.Binomial(2.5, 0.5, validate_args=True),
+    "NegativeBinomial: `n`": lambda: mgp.NegativeBinomial(-1.0, 0.5, validate_args=True),
+    "Poisson: `rate`": lambda: mgp.Poisson(-1.0, validate_args=True),
+    "exactly one of `prob` and `logit` must be given, found both": lambda: mgp.Bernoulli(0.5, 0.5),
+    "exactly one of `prob` and `logit` must be given, found neither": lambda: mgp.Geometric(),
+    "do not broadcast": lambda: mgp.Normal(mx.np.zeros(2), mx.np.ones(3)),
+}
+
+
+@pytest.mark.parametrize("message", BAD)
+def test_bad_parameters(message):
+    with pytest.raises(ValueError, match=message):
+        BAD[message]()
+
+
+def test_arguments_that_are_no_numbers():
+    with pytest.raises(TypeError, match="Normal: `scale` must be an array or a number, found None"):
+        mgp.Normal(0.0, None)
+    with pytest.raises(TypeError, match="Normal: `loc` must be an array or a number, found 'a'"):
+        mgp.Normal("a", 1.0)
+    with pytest.raises(TypeError, match="complex"):
+        mgp.Normal(mx.np.array([1j]), 1.0)
+    with pytest.raises(TypeError, match="size"):
+        mgp.Normal().sample(1.5)
+    with pytest.raises(ValueError, match="negative"):
+        mgp.Normal().sample_n(-1)
+
+
+def test_default_of_validation():
+    assert mgp.Normal(0.0, -1.0).scale.item() == -1
+    mgp.Distribution.set_default_validate_args(True)
+    try:
+        with pytest.raises(ValueError, match=r"Normal: `scale`: Positive: values must be greater than 0, found -1\.0"):
+            mgp.Normal(0.0, -1.0)
+        assert mgp.Normal(0.0, -1.0, validate_args=False).scale.item() == -1
+    finally:
+        mgp.Distribution.set_default_validate_args(False)
+    with pytest.raises(TypeError, match="set_default_validate_args"):
+        mgp.Distribution.set_default_validate_args(1)
+
+
+def test_support_is_a_constraint():
+    for family in FAMILIES.values():
+        support = family.ours().support
+        assert isinstance(support, constraint.Constraint)
+        samples = family.ours().sample_n(50)
+        assert support.check(samples) is samples
+
+
+def test_formulas_that_do_not_exist_say_so():
+    with pytest.raises(NotImplementedError, match="Beta has no closed form of cdf"):
+        mgp.Beta(1.0, 1.0).cdf(0.5)
+    with pytest.raises(NotImplementedError, match="Normal has no closed form of enumerate_support"):
+        mgp.Normal().enumerate_support()
+
+
+def test_probabilities_and_logits():
+    assert_almost_equal(mgp.Bernoulli(logit=array(0.4)).prob, 1 / (1 + math.exp(-0.4)), rtol=1e-14)
+    assert_almost_equal(mgp.Bernoulli(prob=array(0.4)).logit, math.log(0.4 / 0.6), rtol=1e-14)
+    assert_almost_equal(mgp.Exponential(array(4.0)).rate, 0.25, rtol=1e-15)
+    assert mgp.Chi2(array(3.0)).broadcast_to(2).df.asnumpy().tolist() == [3, 3]
+    assert mgp.RelaxedBernoulli(array(3.0), 0.5).broadcast_to(2).T.asnumpy().tolist() == [3, 3]
+
+
+def test_parameters_keep_their_gradients_between_recordings():
+    logit = array([0.3])
+    logit.attach_grad()
+    with mx.autograd.record():
+        bernoulli = mgp.Bernoulli(logit=logit)
+        with mx.autograd.pause():
+            outside = bernoulli.prob
+        total = bernoulli.mean.sum()
+    total.backward()
+    assert_almost_equal(logit.grad, outside * (1 - outside), rtol=1e-14)
