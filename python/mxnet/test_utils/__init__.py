@@ -1,5 +1,17 @@
-"""What tests of array programs need: comparisons, random arrays, numeric gradients."""
+"""What tests of array programs need: comparisons, random arrays, numeric gradients.
 
+``from mxnet.test_utils import *`` also gives what test files of older programs take from here: the modules `mx`, `np`
+(NumPy, the oracle, not `mxnet.numpy`), `npt` (`numpy.testing`), `os` and `sys`, the devices and the NumPy switches.
+"""
+
+import os
+import sys
+
+import numpy as np
+import numpy.testing as npt
+
+import mxnet as mx
+from mxnet.device import Device, cpu, current_device, gpu
 from mxnet.test_utils.comparison import (
     almost_equal,
     assert_allclose,
@@ -38,10 +50,27 @@ from mxnet.test_utils.defaults import (
     get_tols,
     set_default_device,
 )
-from mxnet.test_utils.gradients import check_numeric_gradient, compare_optimizer
+from mxnet.test_utils.gradients import check_numeric_gradient, compare_optimizer, compare_optimizer_noise_seeded
 from mxnet.test_utils.surroundings import environment, retry
+from mxnet.util import getenv, is_np_array, setenv, use_np, use_np_array, use_np_default_dtype, use_np_shape
 
 __all__ = [
+    "Device",
+    "cpu",
+    "current_device",
+    "getenv",
+    "gpu",
+    "is_np_array",
+    "mx",
+    "np",
+    "npt",
+    "os",
+    "setenv",
+    "sys",
+    "use_np",
+    "use_np_array",
+    "use_np_default_dtype",
+    "use_np_shape",
     "almost_equal",
     "assert_allclose",
     "assert_almost_equal",
@@ -52,6 +81,7 @@ __all__ = [
     "collapse_sum_like",
     "compare_ndarray_tuple",
     "compare_optimizer",
+    "compare_optimizer_noise_seeded",
     "create_2d_np_tensor",
     "create_vector",
     "default_atols",

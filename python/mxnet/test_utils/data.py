@@ -9,6 +9,7 @@ import numpy as onp
 from numpy.typing import NDArray
 
 from mxnet import numpy as np
+from mxnet._renamed import old_keywords
 from mxnet.base import DTypeLike, dtype_name
 from mxnet.device import Device
 from mxnet.numpy import ndarray
@@ -108,6 +109,7 @@ def _rand_shape(limits: Sequence[int], allow_zero_size: bool) -> tuple[int, ...]
     return tuple(low + _below(limit - low + 1) for limit in limits)
 
 
+@old_keywords(ctx="device")
 def rand_ndarray(
     shape: Sequence[int],
     stype: str = "default",

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as onp
 
-from mxnet import autograd
+from mxnet import autograd, random
 from mxnet import numpy as np
 from mxnet.base import DTypeLike, dtype_name
 from mxnet.numpy import ndarray
@@ -20,6 +20,7 @@ from mxnet.test_utils.defaults import Tolerance
 __all__ = [
     "check_numeric_gradient",
     "compare_optimizer",
+    "compare_optimizer_noise_seeded",
 ]
 
 
@@ -131,6 +132,8 @@ def compare_optimizer(
     opt2: Any,
     shapes: Sequence[Sequence[int]],
     dtype: DTypeLike,
+    w_stype: str = "default",
+    g_stype: str = "default",
     rtol: Tolerance = 1e-4,
     atol: Tolerance = 1e-5,
     compare_states: bool = True,
@@ -143,6 +146,8 @@ def compare_optimizer(
     shapes : sequence of shapes
         Of the weights.
     dtype : dtype
+    w_stype, g_stype : {"default"}
+        Storage of weights and gradients; only dense storage exists.
     rtol, atol : float or mapping of dtype names to float
     compare_states : bool
         Compare the states, too.
@@ -151,12 +156,70 @@ def compare_optimizer(
     ------
     AssertionError
         If weights or states differ by more than is allowed.
+    ValueError
+        If a storage is not dense.
 
     Examples
     --------
     >>> one, other = mx.optimizer.SGD(learning_rate=0.1), mx.optimizer.SGD(learning_rate=0.1)
     >>> mx.test_utils.compare_optimizer(one, other, [(2, 3), (4,)], 'float32')
     """
+    _compare_steps(opt1, opt2, shapes, dtype, None, w_stype, g_stype, rtol, atol, compare_states)
+
+
+def compare_optimizer_noise_seeded(
+    opt1: Any,
+    opt2: Any,
+    shapes: Sequence[Sequence[int]],
+    dtype: DTypeLike,
+    noise_seed: int,
+    w_stype: str = "default",
+    g_stype: str = "default",
+    rtol: Tolerance = 1e-4,
+    atol: Tolerance = 1e-5,
+    compare_states: bool = True,
+) -> None:
+    """As `compare_optimizer`, for optimizers that draw random numbers.
+
+    Parameters
+    ----------
+    opt1, opt2, shapes, dtype
+        See `compare_optimizer`.
+    noise_seed : int
+        Seed of the random numbers of each optimizer's step.
+    w_stype, g_stype, rtol, atol, compare_states
+        See `compare_optimizer`.
+
+    Raises
+    ------
+    AssertionError
+        If weights or states differ by more than is allowed.
+    ValueError
+        If a storage is not dense.
+
+    Examples
+    --------
+    >>> one, other = mx.optimizer.SGLD(learning_rate=0.1), mx.optimizer.SGLD(learning_rate=0.1)
+    >>> mx.test_utils.compare_optimizer_noise_seeded(one, other, [(2, 3), (4,)], 'float32', noise_seed=1)
+    """
+    _compare_steps(opt1, opt2, shapes, dtype, noise_seed, w_stype, g_stype, rtol, atol, compare_states)
+
+
+def _compare_steps(
+    opt1: Any,
+    opt2: Any,
+    shapes: Sequence[Sequence[int]],
+    dtype: DTypeLike,
+    noise_seed: int | None,
+    w_stype: str,
+    g_stype: str,
+    rtol: Tolerance,
+    atol: Tolerance,
+    compare_states: bool,
+) -> None:
+    for name, storage in (("w_stype", w_stype), ("g_stype", g_stype)):
+        if storage != "default":
+            raise ValueError(f"`{name}` must be 'default', found {storage!r}")
     indices = list(range(len(shapes)))
     first = [rand_ndarray(shape, dtype=dtype) for shape in shapes]
     second = [np.array(weight, dtype=weight.dtype) for weight in first]
@@ -164,6 +227,8 @@ def compare_optimizer(
     states = []
     for optimizer, weights in ((opt1, first), (opt2, second)):
         made = [optimizer.create_state_multi_precision(i, weight) for i, weight in zip(indices, weights, strict=True)]
+        if noise_seed is not None:
+            random.seed(noise_seed)
         optimizer.update_multi_precision(indices, weights, [np.array(g, dtype=g.dtype) for g in grads], made)
         states.append(made)
     compare_ndarray_tuple(first, second, rtol, atol)
