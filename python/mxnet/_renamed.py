@@ -109,9 +109,14 @@ def old_method(old: str, method: Callable[..., Any], keywords: Mapping[str, str]
         return getattr(self, new)(*args, **{translated.get(name, name): value for name, value in kwargs.items()})
 
     call.__name__, call.__qualname__ = old, old
-    # The new names of the arguments; the older ones in `keywords` are taken, too.
-    call.__signature__ = inspect.signature(method)  # type: ignore[attr-defined]
+    signature = inspect.signature(method)
+    older = {name: spelling for spelling, name in translated.items()}
+    call.__signature__ = signature.replace(  # type: ignore[attr-defined]
+        parameters=[p.replace(name=older.get(name, name)) for name, p in signature.parameters.items()]
+    )
     _, _, described = (method.__doc__ or "").partition("\n")
+    for name, spelling in older.items():
+        described = described.replace(f"{name} : ", f"{spelling} : ").replace(f"`{name}`", f"`{spelling}`")
     call.__doc__ = f"Older name of `{new}`.\n{described}"
     return call
 
