@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     # Written as `x as x`: names that others may import from here.
     from mxnet import autograd as autograd
     from mxnet import base as base
+    from mxnet import callback as callback
     from mxnet import context as context
     from mxnet import device as device
     from mxnet import dlpack as dlpack
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
 _MODULES = {
     "autograd": "mxnet.autograd",
     "base": "mxnet.base",
+    "callback": "mxnet.callback",
     "context": "mxnet.context",
     "device": "mxnet.device",
     "dlpack": "mxnet.dlpack",

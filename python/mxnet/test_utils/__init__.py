@@ -19,13 +19,16 @@ from mxnet.test_utils.comparison import (
     assert_almost_equal_ignore_nan,
     assert_almost_equal_with_err,
     assert_exception,
+    checkShapes,
     compare_ndarray_tuple,
+    locationError,
     same,
     same_array,
 )
 from mxnet.test_utils.data import (
     collapse_sum_like,
     create_2d_np_tensor,
+    create_2d_tensor,
     create_vector,
     np_reduce,
     rand_coord_2d,
@@ -45,13 +48,21 @@ from mxnet.test_utils.defaults import (
     default_rtols,
     effective_dtype,
     get_atol,
+    get_etol,
     get_rtol,
     get_tolerance,
     get_tols,
     set_default_device,
 )
 from mxnet.test_utils.gradients import check_numeric_gradient, compare_optimizer, compare_optimizer_noise_seeded
-from mxnet.test_utils.surroundings import environment, retry
+from mxnet.test_utils.statistics import (
+    chi_square_check,
+    gen_buckets_probs_with_ppf,
+    mean_check,
+    var_check,
+    verify_generator,
+)
+from mxnet.test_utils.surroundings import environment, is_op_runnable, list_gpus, retry
 from mxnet.util import getenv, is_np_array, setenv, use_np, use_np_array, use_np_default_dtype, use_np_shape
 
 __all__ = [
@@ -108,4 +119,15 @@ __all__ = [
     "same",
     "same_array",
     "set_default_device",
+    "checkShapes",
+    "locationError",
+    "create_2d_tensor",
+    "get_etol",
+    "is_op_runnable",
+    "list_gpus",
+    "chi_square_check",
+    "gen_buckets_probs_with_ppf",
+    "mean_check",
+    "var_check",
+    "verify_generator",
 ]
