@@ -1,5 +1,6 @@
 """`hybridize`: what blocks are told, and that results stay the same."""
 
+import numpy as onp
 import pytest
 
 import mxnet as mx
@@ -52,3 +53,38 @@ def test_only_blocks_can_be_added(chain):
     with pytest.raises(TypeError, match=rf"{chain.__name__}\.add: `blocks` must be blocks, found int"):
         net.add(nn.Dense(2), 3)
     assert len(net) == 0
+
+
+def test_consistency_check_compares_outputs_gradients_and_numpy():
+    data = onp.random.default_rng(2).normal(size=(4, 3)).astype("float32")
+
+    def build():
+        net = nn.HybridSequential()
+        net.add(nn.Dense(4, activation="tanh"), nn.Dropout(0.5), nn.Dense(2))
+        return net
+
+    check = mx.test_utils.check_gluon_hybridize_consistency
+    before = mx.np.random.get_state()
+    check(build, [data])
+    check(build, [data], test_grad=False)
+    assert mx.np.random.get_state() == before
+    with pytest.raises(AssertionError, match="differ"):
+        check(lambda: nn.Activation("relu"), [data], lambda x: x)
+
+
+@pytest.mark.parametrize("what", ["output", "gradient"])
+def test_consistency_check_finds_a_network_that_changes(what):
+    class Changing(mx.gluon.HybridBlock):
+        def __init__(self):
+            super().__init__()
+            self.weight = mx.gluon.Parameter(shape=(2,), init="ones")
+
+        def forward(self, x):
+            hybridized = self._graph_options.active
+            y = x * self.weight.data()
+            if not hybridized:
+                return y
+            return y + 1 if what == "output" else y + 2 * (y - mx.npx.stop_gradient(y))
+
+    with pytest.raises(AssertionError, match="differ"):
+        mx.test_utils.check_gluon_hybridize_consistency(Changing, [onp.ones((3, 2), "float32")])

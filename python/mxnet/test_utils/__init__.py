@@ -54,7 +54,12 @@ from mxnet.test_utils.defaults import (
     get_tols,
     set_default_device,
 )
-from mxnet.test_utils.gradients import check_numeric_gradient, compare_optimizer, compare_optimizer_noise_seeded
+from mxnet.test_utils.gradients import (
+    check_gluon_hybridize_consistency,
+    check_numeric_gradient,
+    compare_optimizer,
+    compare_optimizer_noise_seeded,
+)
 from mxnet.test_utils.statistics import (
     chi_square_check,
     gen_buckets_probs_with_ppf,
@@ -88,6 +93,7 @@ __all__ = [
     "assert_almost_equal_ignore_nan",
     "assert_almost_equal_with_err",
     "assert_exception",
+    "check_gluon_hybridize_consistency",
     "check_numeric_gradient",
     "collapse_sum_like",
     "compare_ndarray_tuple",

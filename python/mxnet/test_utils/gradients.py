@@ -18,6 +18,7 @@ from mxnet.test_utils.data import rand_ndarray
 from mxnet.test_utils.defaults import Tolerance
 
 __all__ = [
+    "check_gluon_hybridize_consistency",
     "check_numeric_gradient",
     "compare_optimizer",
     "compare_optimizer_noise_seeded",
@@ -234,3 +235,81 @@ def _compare_steps(
     compare_ndarray_tuple(first, second, rtol, atol)
     if compare_states:
         compare_ndarray_tuple(states[0], states[1], rtol, atol)
+
+
+def check_gluon_hybridize_consistency(
+    net_builder: Callable[[], Any],
+    data_l: Sequence[Any],
+    numpy_func: Callable[..., Any] | None = None,
+    test_grad: bool = True,
+    rtol: float = 1e-4,
+    atol: float = 1e-4,
+) -> None:
+    """Check that a network gives the same hybridized and not, with the same parameters.
+
+    Parameters
+    ----------
+    net_builder : callable
+        Makes the network anew.
+    data_l : sequence of array_like
+        Inputs of the network.
+    numpy_func : callable, optional
+        The same in NumPy; compared with what the network gives.
+    test_grad : bool
+        Compare the gradients of inputs and parameters, too.
+    rtol, atol : float
+
+    Raises
+    ------
+    AssertionError
+        If outputs or gradients differ by more than is allowed.
+
+    Notes
+    -----
+    Random numbers are drawn from the same seed each time; the stream is put back afterwards.
+
+    Examples
+    --------
+    >>> mx.test_utils.check_gluon_hybridize_consistency(
+    ...     lambda: mx.gluon.nn.Activation('relu'), [np.array([-1.0, 2.0])], lambda x: x.clip(0)
+    ... )
+    """
+    stream = np.random.get_state()
+    first: tuple[Any, list[Any]] | None = None
+    saved: dict[str, ndarray] = {}
+    try:
+        for hybridize in (False, True):
+            inputs = [np.array(x) for x in data_l]
+            net = net_builder()
+            net.initialize()
+            with autograd.pause():
+                # Finds out the sizes that the first input decides.
+                net(*inputs)
+            if first is None:
+                saved = {name: parameter.data().copy() for name, parameter in net.collect_params().items()}
+            net.load_dict(saved)
+            if hybridize:
+                net.hybridize()
+            if test_grad:
+                for x in inputs:
+                    x.attach_grad()
+            random.seed(0)
+            if test_grad:
+                with autograd.record():
+                    out = net(*inputs)
+                out.backward()
+            else:
+                with autograd.predict_mode():
+                    out = net(*inputs)
+            params = [p for p in net.collect_params().values() if p.grad_req != "null"]
+            grads = [*(x.grad for x in inputs), *(p.grad() for p in params)] if test_grad else []
+            if first is None:
+                first = (out, grads)
+            else:
+                assert_almost_equal(out, first[0], rtol=rtol, atol=atol)
+                for found, expected in zip(grads, first[1], strict=True):
+                    assert_almost_equal(found, expected, rtol=rtol, atol=atol)
+            if numpy_func is not None:
+                assert_almost_equal(out, numpy_func(*(host(x) for x in inputs)), rtol=rtol, atol=atol)
+    finally:
+        np.random.set_state(stream)
