@@ -9,6 +9,7 @@ import csv
 import importlib
 import inspect
 import math
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -80,6 +81,13 @@ def read_names(folder: Path) -> Iterator[Name]:
 
 def find(package: ModuleType, path: str) -> Any:
     """The object at a dotted path below the package; MISSING when there is none."""
+    with warnings.catch_warnings():
+        # Older spellings are in the tables too, and warn when they are looked up.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return _find(package, path)
+
+
+def _find(package: ModuleType, path: str) -> Any:
     found: Any = package
     for part in path.split("."):
         parent = found

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     # Written as `x as x`: names that others may import from here.
     from mxnet import autograd as autograd
     from mxnet import base as base
+    from mxnet import callback as callback
+    from mxnet import context as context
     from mxnet import device as device
     from mxnet import dlpack as dlpack
     from mxnet import engine as engine
@@ -58,6 +60,8 @@ if TYPE_CHECKING:
 _MODULES = {
     "autograd": "mxnet.autograd",
     "base": "mxnet.base",
+    "callback": "mxnet.callback",
+    "context": "mxnet.context",
     "device": "mxnet.device",
     "dlpack": "mxnet.dlpack",
     "engine": "mxnet.engine",
@@ -76,12 +80,10 @@ _MODULES = {
     "util": "mxnet.util",
 }
 _ATTRIBUTES = {
-    "Context": ("mxnet.device", "Device"),
     "Device": ("mxnet.device", "Device"),
     "MXNetError": ("mxnet.base", "MXNetError"),
     "__version__": ("mxnet._core", "__version__"),
     "cpu": ("mxnet.device", "cpu"),
-    "current_context": ("mxnet.device", "current_device"),
     "current_device": ("mxnet.device", "current_device"),
     "gpu": ("mxnet.device", "gpu"),
     "is_np_array": ("mxnet.util", "is_np_array"),
@@ -99,6 +101,9 @@ _ATTRIBUTES = {
     "waitall": ("mxnet.engine", "wait_all"),
 }
 
+# Older names, which warn at each use and so are never kept.
+_OLD = {"Context": "Device", "current_context": "current_device"}
+
 __all__ = [*_MODULES, *_ATTRIBUTES]  # noqa: PLE0604  # derived, so that no name is written twice
 
 
@@ -108,8 +113,11 @@ def __getattr__(name: str) -> Any:
     elif name in _ATTRIBUTES:
         module, attribute = _ATTRIBUTES[name]
         found = getattr(importlib.import_module(module), attribute)
+    elif name in _OLD:
+        renamed = importlib.import_module("mxnet._renamed")
+        return renamed.old_attribute("mxnet", name, f"mxnet.{_OLD[name]}", __getattr__(_OLD[name]))
     else:
-        raise AttributeError(f"module 'mxnet' has no attribute {name!r}")
+        raise importlib.import_module("mxnet._renamed").removed("mxnet", name)
     globals()[name] = found
     return found
 

@@ -12,12 +12,66 @@ import numpy as onp
 
 from mxnet._core import MXNetError
 
-__all__ = ["DTypeLike", "MXNetError", "PathLike", "Shape", "dtype_name", "dtype_object"]
+__all__ = [
+    "DTypeLike",
+    "MXNetError",
+    "PathLike",
+    "Shape",
+    "_as_list",
+    "data_dir",
+    "dtype_name",
+    "dtype_object",
+    "integer_types",
+    "py_str",
+]
 
 Shape = tuple[int, ...]
 PathLike = str | os.PathLike[str]
 # A NumPy dtype, a NumPy scalar class, a Python type or a name. `bfloat16` has only a name.
 DTypeLike = Any
+# What counts as an integer in arguments; bool does, as a subclass of int.
+integer_types = (int, onp.int32, onp.int64)
+
+
+def py_str(x: bytes) -> str:
+    """Text of UTF-8 bytes.
+
+    Parameters
+    ----------
+    x : bytes
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    UnicodeDecodeError
+        If `x` is not UTF-8.
+    """
+    return x.decode("utf-8")
+
+
+def data_dir() -> str:
+    """Folder for data sets and downloaded files.
+
+    Returns
+    -------
+    str
+        The environment variable ``MXNET_HOME``, without it ``.mxnet`` in the home folder (``mxnet`` in ``%APPDATA%``
+        on Windows). It need not exist.
+    """
+    default = (
+        os.path.join(os.environ.get("APPDATA", ""), "mxnet")
+        if os.name == "nt"
+        else os.path.join(os.path.expanduser("~"), ".mxnet")
+    )
+    return os.environ.get("MXNET_HOME", default)
+
+
+def _as_list(obj: Any) -> list[Any] | tuple[Any, ...]:
+    """A list or tuple as it is, anything else as the only element of a list."""
+    return obj if isinstance(obj, list | tuple) else [obj]
 
 
 def dtype_name(dtype: DTypeLike) -> str:

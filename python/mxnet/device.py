@@ -41,6 +41,9 @@ def _exit(
 # Arrays hand out the extension's own class, so the context manager must be on that class, not on a subclass of it.
 Device.__enter__ = _enter  # type: ignore[method-assign]
 Device.__exit__ = _exit  # type: ignore[method-assign]
+# Numbers of the device types, as saved files and the C interface write them.
+Device.devtype2str = {1: "cpu", 2: "gpu", 3: "cpu_pinned", 5: "cpu_shared"}  # type: ignore[attr-defined]
+Device.devstr2type = {name: number for number, name in Device.devtype2str.items()}  # type: ignore[attr-defined]
 
 
 def cpu(device_id: int = 0) -> Device:

@@ -7,11 +7,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from mxnet import _core
+from mxnet._renamed import old_keywords
 from mxnet.device import Device
 
 __all__ = ["seed"]
 
 
+@old_keywords(ctx="device")
 def seed(seed_state: int | Sequence[int] | None = None, device: Device | str = "all") -> None:
     """Start the stream of random numbers anew.
 

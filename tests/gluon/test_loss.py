@@ -34,7 +34,7 @@ CASES = {
     "squared hinge": (losses.SquaredHingeLoss(), SIGNS, (onp.maximum(0, 1 - PRED * SIGNS) ** 2).mean(1)),
     "logistic": (losses.LogisticLoss(), SIGNS, SOFTPLUS.mean(1)),
     "logistic binary": (losses.LogisticLoss(label_format="binary"), BITS, SOFTPLUS.mean(1)),
-    "poisson": (losses.PoissonNLLLoss(), BITS, (onp.exp(PRED) - BITS * PRED).mean()),
+    "poisson": (losses.PoissonNLLLoss(), BITS, (onp.exp(PRED) - BITS * PRED).mean(1)),
 }
 
 

@@ -133,9 +133,18 @@ def test_global_norm_is_clipped():
         gluon.utils.clip_global_norm([mx.np.array([float("inf")])], 1.0)
 
 
+@pytest.mark.parametrize(("size", "parts", "expected"), [(7, 3, [3, 2, 2]), (8, 3, [3, 3, 2]), (3, 3, [1, 1, 1])])
+@pytest.mark.parametrize("axis", [0, 1, -1])
+def test_parts_of_uneven_batches_differ_by_one_sample(size, parts, expected, axis):
+    data = mx.np.arange(size).reshape((size, 1) if axis == 0 else (1, size))
+    cut = gluon.utils.split_data(data, parts, batch_axis=axis, even_split=False)
+    assert [part.size for part in cut] == expected
+    assert mx.np.concatenate(cut, axis=axis).tolist() == data.tolist()
+
+
 def test_split_data_in_parts():
     data = mx.np.array([[1], [2], [3], [4], [5]])
-    assert [part.shape[0] for part in gluon.utils.split_data(data, 2, even_split=False)] == [2, 3]
+    assert [part.shape[0] for part in gluon.utils.split_data(data, 2, even_split=False)] == [3, 2]
     with pytest.raises(ValueError, match="5 samples along axis 0 cannot be split evenly into 2"):
         gluon.utils.split_data(data, 2)
     with pytest.raises(ValueError, match="cannot split 5 samples"):

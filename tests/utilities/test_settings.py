@@ -10,7 +10,7 @@ from mxnet import engine, error, util
 
 
 def test_devices_compare_by_kind_and_number():
-    assert mx.cpu() == mx.cpu(0) == mx.Device("cpu", 0) == mx.Context("cpu")
+    assert mx.cpu() == mx.cpu(0) == mx.Device("cpu", 0) == mx.Device("cpu")
     assert mx.cpu(0) != mx.cpu(1)
     assert mx.cpu(0) != mx.gpu(0)
     assert len({mx.cpu(0), mx.cpu(0), mx.cpu(1)}) == 2

@@ -1,6 +1,6 @@
 """Networks: parameters, blocks, layers, losses, metrics, data and training."""
 
-from mxnet.gluon import data, loss, metric, nn, probability, rnn, utils
+from mxnet.gluon import contrib, data, loss, metric, nn, probability, rnn, utils
 from mxnet.gluon.block import Block, HybridBlock
 from mxnet.gluon.parameter import Constant, DeferredInitializationError, Parameter
 from mxnet.gluon.trainer import Trainer
@@ -12,6 +12,7 @@ __all__ = [
     "HybridBlock",
     "Parameter",
     "Trainer",
+    "contrib",
     "data",
     "loss",
     "metric",

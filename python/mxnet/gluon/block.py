@@ -7,9 +7,11 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
 from mxnet import autograd, initializer
+from mxnet._renamed import old_keywords, old_method
 from mxnet.base import DTypeLike, PathLike
 from mxnet.gluon import _structure
 from mxnet.gluon._checkpoint import load_arrays, save_arrays
+from mxnet.gluon._graph_options import GraphOptions
 from mxnet.gluon._summary import summary_table
 from mxnet.gluon.parameter import DeviceLike, Parameter
 from mxnet.gluon.utils import HookHandle
@@ -204,6 +206,7 @@ class Block:
 
     # ---- parameters ----
 
+    @old_keywords(ctx="device")
     def initialize(
         self,
         init: Any = None,
@@ -241,6 +244,7 @@ class Block:
         for parameter in self.collect_params().values():
             parameter.zero_grad()
 
+    @old_keywords(ctx="device")
     def reset_device(self, device: DeviceLike) -> None:
         """Move all parameters to other devices.
 
@@ -255,6 +259,8 @@ class Block:
         """
         for parameter in self.collect_params().values():
             parameter.reset_device(device)
+
+    reset_ctx = old_method("reset_ctx", reset_device, {"ctx": "device"})
 
     def setattr(self, name: str, value: Any) -> None:
         """Set an attribute of all parameters.
@@ -339,6 +345,30 @@ class Block:
         for name, child in self._children.items():
             child._share(shared, f"{prefix}{name}.")
 
+    # ---- graphs ----
+
+    def hybridize(self, active: bool = True, **kwargs: Any) -> None:
+        """Ask the hybrid blocks at and below this block to run as compiled graphs.
+
+        Parameters
+        ----------
+        active : bool
+        **kwargs
+            Options of `HybridBlock.hybridize`.
+
+        Raises
+        ------
+        TypeError
+            If an option is unknown.
+        ValueError
+            If the value of an option is out of range.
+        """
+        self._set_graph_options(GraphOptions.checked(type(self).__name__, active, kwargs))
+
+    def _set_graph_options(self, options: GraphOptions) -> None:
+        for child in self._children.values():
+            child._set_graph_options(options)
+
     # ---- files ----
 
     def save_parameters(self, filename: PathLike, deduplicate: bool = False) -> None:
@@ -369,6 +399,7 @@ class Block:
             seen.add(id(parameter))
         save_arrays(filename, arrays, {"format": "mxnet", "block": type(self).__name__})
 
+    @old_keywords(ctx="device")
     def load_parameters(
         self,
         filename: PathLike,
@@ -415,6 +446,7 @@ class Block:
             f"file {str(filename)!r}",
         )
 
+    @old_keywords(ctx="device")
     def load_dict(
         self,
         param_dict: Mapping[str, ndarray],
@@ -611,6 +643,69 @@ class HybridBlock(Block):
             for parameter in waiting:
                 parameter._finish_deferred_init()
         return super().__call__(*args, **kwargs)
+
+    _graph_options = GraphOptions()
+
+    def hybridize(  # type: ignore[override]  # the options of the base class, by name
+        self,
+        active: bool = True,
+        partition_if_dynamic: bool = True,
+        static_alloc: bool = False,
+        static_shape: bool = False,
+        inline_limit: int = 2,
+        forward_bulk_size: int | None = None,
+        backward_bulk_size: int | None = None,
+    ) -> None:
+        """Ask for this block and those below to run as compiled graphs; the blocks keep what they are told.
+
+        Parameters
+        ----------
+        active : bool
+            False goes back to running operator by operator.
+        partition_if_dynamic : bool
+            Compile the parts around operators whose output shape depends on values.
+        static_alloc : bool
+            Keep the memory of a graph between calls.
+        static_shape : bool
+            Plan for inputs that keep their shape; needs `static_alloc`.
+        inline_limit : int
+            Graphs of at most this number of operators become part of the graph that calls them.
+        forward_bulk_size, backward_bulk_size : int, optional
+            Largest number of operators that are launched together.
+
+        Raises
+        ------
+        TypeError
+            If a number is no integer.
+        ValueError
+            If a number is negative, or `static_shape` is on without `static_alloc`.
+
+        Notes
+        -----
+        There is no graph compiler yet: blocks run operator by operator whatever the options are, and results are the
+        same.
+
+        Examples
+        --------
+        >>> net = mx.gluon.nn.Dense(2)
+        >>> net.initialize()
+        >>> net.hybridize(static_alloc=True)
+        >>> net(np.ones((1, 3))).shape
+        (1, 2)
+        """
+        super().hybridize(
+            active,
+            partition_if_dynamic=partition_if_dynamic,
+            static_alloc=static_alloc,
+            static_shape=static_shape,
+            inline_limit=inline_limit,
+            forward_bulk_size=forward_bulk_size,
+            backward_bulk_size=backward_bulk_size,
+        )
+
+    def _set_graph_options(self, options: GraphOptions) -> None:
+        self._graph_options = options
+        super()._set_graph_options(options)
 
     def infer_shape(self, *args: Any) -> None:
         """Find out unknown sizes of the parameters from example inputs.

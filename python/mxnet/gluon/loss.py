@@ -236,6 +236,7 @@ class SoftmaxCrossEntropyLoss(Loss):
             Logits, or logarithms of probabilities with `from_logits`.
         label : ndarray
             Class numbers, of `pred`'s shape without `axis`; without `sparse_label` probabilities of `pred`'s shape.
+            Numbers out of range count as the nearest class.
         sample_weight : ndarray, optional
             Factor; with `sparse_label` broadcast against `pred` with a size of 1 along `axis`.
 
@@ -244,7 +245,9 @@ class SoftmaxCrossEntropyLoss(Loss):
         ndarray, shape (n,)
         """
         if self._sparse_label and not self._from_logits and label.ndim == pred.ndim - 1:
-            loss = _sparse_cross_entropy(pred, label, self._axis)
+            # As `pick` does below.
+            inside = np.clip(label, 0, pred.shape[self._axis] - 1)
+            loss = _sparse_cross_entropy(pred, inside, self._axis)
             if sample_weight is not None or self._batch_axis != 0 or self._axis % pred.ndim == 0:
                 loss = np.expand_dims(loss, self._axis)
             return self._reduced(loss, sample_weight)
@@ -590,7 +593,7 @@ class PoissonNLLLoss(Loss):
     Examples
     --------
     >>> mx.gluon.loss.PoissonNLLLoss()(np.array([[0.0]]), np.array([[1.0]]))
-    array(1.)
+    array([1.])
     """
 
     def __init__(
@@ -619,8 +622,7 @@ class PoissonNLLLoss(Loss):
 
         Returns
         -------
-        ndarray, shape ()
-            The mean over the whole batch.
+        ndarray, shape (n,)
         """
         target = target.reshape(pred.shape)
         if self._from_logits:
@@ -632,7 +634,7 @@ class PoissonNLLLoss(Loss):
             safe = np.maximum(target, 1.0)
             stirling = safe * np.log(safe) - safe + 0.5 * np.log(2.0 * math.pi * safe)
             loss = loss + np.where(target > 1.0, stirling, np.zeros_like(target))
-        return self._weighted(loss, sample_weight).mean()
+        return self._reduced(loss, sample_weight)
 
 
 class CosineEmbeddingLoss(Loss):
@@ -734,6 +736,6 @@ class SDMLLoss(Loss):
         eye = np.eye(n, dtype=x1.dtype, device=x1.device)
         labels = eye * (1.0 - self._smoothing) + (1.0 - eye) * (self._smoothing / (n - 1))
         log_prob = npx.log_softmax(-distances, axis=1)
-        # The mean over the row, times n, is the sum: a divergence between distributions.
-        loss = (labels * (np.log(labels + 1e-12) - log_prob)).sum(axis=1)
+        # The divergence of the distributions of each row, as `KLDivLoss` scales it: divided by the number of rows.
+        loss = (labels * (np.log(labels + 1e-12) - log_prob)).mean(axis=1)
         return self._weighted(loss, None)

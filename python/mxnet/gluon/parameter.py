@@ -9,6 +9,7 @@ from typing import Any
 
 from mxnet import autograd, initializer
 from mxnet import numpy as np
+from mxnet._renamed import old_keywords, old_method
 from mxnet.base import DTypeLike, MXNetError, Shape, dtype_name, dtype_object
 from mxnet.device import Device, current_device
 from mxnet.numpy import ndarray
@@ -16,7 +17,7 @@ from mxnet.numpy import ndarray
 __all__ = ["Constant", "DeferredInitializationError", "Parameter", "is_known"]
 
 GRAD_REQS = ("write", "add", "null")
-DeviceLike = Device | Sequence[Device]
+DeviceLike = Device | str | Sequence[Device | str]
 
 
 class DeferredInitializationError(MXNetError):
@@ -45,10 +46,20 @@ def _fits(pattern: Shape, shape: Sequence[int]) -> bool:
     )
 
 
+def _named(name: str) -> Device:
+    """The device of a name, which the engine reads."""
+    made: ndarray = np.empty((0,), device=name)  # type: ignore[arg-type]
+    return made.device
+
+
 def _device_list(device: DeviceLike | None) -> list[Device]:
     if device is None:
         return [current_device()]
-    devices = [device] if isinstance(device, Device) else list(device)
+    named = [device] if isinstance(device, Device | str) else list(device)
+    devices: list[Any] = [_named(one) if isinstance(one, str) else one for one in named]
+    for one in devices:
+        if not isinstance(one, Device):
+            raise TypeError(f"`device` must be a device or a sequence of devices, found {type(one).__name__} in it")
     if not devices:
         raise ValueError("`device` must name at least one device")
     if len(set(devices)) != len(devices):
@@ -182,6 +193,7 @@ class Parameter:
 
     # ---- first values ----
 
+    @old_keywords(ctx="device")
     def initialize(
         self,
         init: Any = None,
@@ -323,6 +335,7 @@ class Parameter:
             )
         return array
 
+    @old_keywords(ctx="device")
     def data(self, device: Device | None = None) -> ndarray:
         """The values on a device.
 
@@ -397,6 +410,7 @@ class Parameter:
             raise RuntimeError(f"parameter {self._name!r} has no gradient: its `grad_req` is {self._grad_req!r}")
         return grad
 
+    @old_keywords(ctx="device")
     def grad(self, device: Device | None = None) -> ndarray:
         """The gradient on a device.
 
@@ -458,6 +472,9 @@ class Parameter:
         self._check_initialized()
         return list(self._data)
 
+    list_ctx = old_method("list_ctx", list_device)
+
+    @old_keywords(ctx="device")
     def reset_device(self, device: DeviceLike) -> None:
         """Move the values to other devices; gradients start at zero.
 
@@ -480,6 +497,8 @@ class Parameter:
             self._deferred = (init, devices, fallback)
         else:
             self._check_initialized()
+
+    reset_ctx = old_method("reset_ctx", reset_device, {"ctx": "device"})
 
     def cast(self, dtype: DTypeLike) -> None:
         """Change the dtype of values and gradient; gradients start at zero.

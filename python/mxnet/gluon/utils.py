@@ -10,11 +10,13 @@ from types import TracebackType
 from typing import Any
 
 from mxnet import numpy as np
+from mxnet._renamed import old_keywords
+from mxnet._rnn_layout import packed_shapes
 from mxnet.base import dtype_name
 from mxnet.device import Device
 from mxnet.numpy import ndarray
 
-__all__ = ["HookHandle", "clip_global_norm", "split_and_load", "split_data"]
+__all__ = ["HookHandle", "clip_global_norm", "split_and_load", "split_data", "split_rnn_params"]
 
 
 class HookHandle:
@@ -81,7 +83,7 @@ def split_data(data: ndarray, num_slice: int, batch_axis: int = 0, even_split: b
         At least 1.
     batch_axis : int
     even_split : bool
-        Insist on parts of equal size; without it the last part takes the rest.
+        Insist on parts of equal size; without it the first parts have one sample more.
 
     Returns
     -------
@@ -99,14 +101,68 @@ def split_data(data: ndarray, num_slice: int, batch_axis: int = 0, even_split: b
     if even_split and size % num_slice:
         raise ValueError(
             f"{size} samples along axis {batch_axis} cannot be split evenly into {num_slice} parts; "
-            "`even_split=False` allows a larger last part"
+            "`even_split=False` allows parts that differ by one sample"
         )
-    step = size // num_slice
+    step, longer = divmod(size, num_slice)
     lead = (slice(None),) * (batch_axis % len(data.shape))
-    ends = [*range(step, step * num_slice, step), size]
-    return [data[(*lead, slice(step * number, end))] for number, end in enumerate(ends)]
+    starts = [step * number + min(number, longer) for number in range(num_slice + 1)]
+    return [data[(*lead, slice(start, end))] for start, end in itertools.pairwise(starts)]
 
 
+def split_rnn_params(
+    param: ndarray,
+    mode: str,
+    num_layers: int,
+    input_size: int,
+    hidden_size: int,
+    bidirectional: bool = False,
+    projection_size: int | None = None,
+) -> dict[str, ndarray]:
+    """Cut the packed vector of parameters of `npx.rnn` into its weights and biases.
+
+    Parameters
+    ----------
+    param : ndarray, shape (k,)
+    mode : {"rnn_relu", "rnn_tanh", "lstm", "gru"}
+    num_layers, input_size, hidden_size : int
+    bidirectional : bool
+    projection_size : int, optional
+        Of the output of an LSTM.
+
+    Returns
+    -------
+    dict of str to ndarray
+        Views, by the names that the parameters have in `gluon.rnn.LSTM`, such as ``"l0_i2h_weight"``.
+
+    Raises
+    ------
+    ValueError
+        If `param` has another length, `mode` is unknown or a size is out of range.
+
+    Examples
+    --------
+    >>> parts = mx.gluon.utils.split_rnn_params(np.arange(16), 'rnn_tanh', 1, 3, 2, False)
+    Traceback (most recent call last):
+    ...
+    ValueError: split_rnn_params: `param` must have 14 numbers, found shape (16,)
+    >>> parts = mx.gluon.utils.split_rnn_params(np.arange(14), 'rnn_tanh', 1, 3, 2)
+    >>> parts['l0_h2h_weight']
+    array([[6, 7],
+           [8, 9]])
+    """
+    pieces = packed_shapes(mode, num_layers, input_size, hidden_size, bidirectional, projection_size)
+    total = sum(math.prod(shape) for _, shape in pieces)
+    if tuple(param.shape) != (total,):
+        raise ValueError(f"split_rnn_params: `param` must have {total} numbers, found shape {tuple(param.shape)}")
+    parts, start = {}, 0
+    for name, shape in pieces:
+        end = start + math.prod(shape)
+        parts[name] = param[start:end].reshape(shape)
+        start = end
+    return parts
+
+
+@old_keywords(ctx_list="device_list")
 def split_and_load(
     data: Any, device_list: Sequence[Device], batch_axis: int = 0, even_split: bool = True
 ) -> list[ndarray]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from mxnet import _core
+from mxnet._renamed import removed as _removed
 from mxnet.device import Device as Device
 from mxnet.device import cpu as cpu
 from mxnet.device import current_device as current_device
@@ -49,3 +52,7 @@ from mxnet.util import set_np as set_np
 from mxnet.util import set_np_default_dtype as set_np_default_dtype
 
 globals().update(_core.namespaces["npx"])
+
+
+def __getattr__(name: str) -> Any:
+    raise _removed(__name__, name)

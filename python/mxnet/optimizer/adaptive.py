@@ -35,6 +35,9 @@ class Adam(Optimizer):
     beta1, beta2 : float
         Decay of the first and second moment, in ``[0, 1)``.
     epsilon : float
+    lazy_update : bool
+        Leave rows without a gradient alone. Only sparse gradients have such rows; dense ones, the only ones there are,
+        have none.
     use_fused_step
         See `Optimizer`.
     **kwargs
@@ -59,10 +62,12 @@ class Adam(Optimizer):
         beta1: float = 0.9,
         beta2: float = 0.999,
         epsilon: float = 1e-8,
+        lazy_update: bool = False,
         use_fused_step: bool = True,
         **kwargs: Any,
     ) -> None:
         super().__init__(learning_rate=learning_rate, use_fused_step=use_fused_step, **kwargs)
+        self.lazy_update = lazy_update
         self.beta1 = beta1
         self.beta2 = beta2
         self.epsilon = epsilon

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, TypeVar
 
@@ -47,8 +48,8 @@ class Optimizer:
         Keep a float32 copy of float16 and bfloat16 weights and update that.
     param_dict : mapping of int to Parameter, optional
         Where `lr_mult` and `wd_mult` of the weights are looked up.
-    aggregate_num : int, optional
-        Largest number of weights in one call of `step`; all by default.
+    aggregate_num : int or infinity, optional
+        Largest number of weights in one call of `step`; 0 means one at a time, infinity and None mean all.
     use_fused_step : bool, optional
         Whether to call `fused_step`, if the subclass has one, in place of `step`; both give the same result up to
         rounding.
@@ -79,13 +80,13 @@ class Optimizer:
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[int, Any] | None = None,
-        aggregate_num: int | None = None,
+        aggregate_num: float | None = None,
         use_fused_step: bool | None = None,
     ) -> None:
         if clip_gradient is not None and clip_gradient <= 0:
             raise ValueError(f"`clip_gradient` must be positive or None, found {clip_gradient}")
-        if aggregate_num is not None and aggregate_num < 1:
-            raise ValueError(f"`aggregate_num` must be at least 1 or None, found {aggregate_num}")
+        if aggregate_num is not None and not (aggregate_num >= 0 and aggregate_num in (math.inf, aggregate_num // 1)):
+            raise ValueError(f"`aggregate_num` must be a count, infinity or None, found {aggregate_num}")
         self.rescale_grad = rescale_grad
         self.wd = wd
         self.clip_gradient = clip_gradient
@@ -207,10 +208,11 @@ class Optimizer:
         """Count the updates of the copies on another device from now on."""
         self._index_update_count = self._all_index_update_counts.setdefault(device_id, {})
 
-    def _update_count(self, indices: Sequence[int]) -> None:
-        for index in indices:
-            count = self._index_update_count.get(index, self.begin_num_update) + 1
-            self._index_update_count[index] = count
+    def _update_count(self, index: int | Sequence[int]) -> None:
+        """Count an update of one weight or of several; for `step` methods of own optimizers."""
+        for number in [index] if isinstance(index, int) else index:
+            count = self._index_update_count.get(number, self.begin_num_update) + 1
+            self._index_update_count[number] = count
             self.num_update = max(count, self.num_update)
 
     def _factor(self, index: int, attribute: str, own: Mapping[int | str, float]) -> float:
@@ -226,6 +228,14 @@ class Optimizer:
 
     def _get_wds(self, indices: Sequence[int]) -> list[float]:
         return [self.wd * self._factor(index, "wd_mult", self.wd_mult) for index in indices]
+
+    def _get_lr(self, index: int) -> float:
+        """Learning rate of a weight, its own factor included; for `step` methods of own optimizers."""
+        return self._get_lrs([index])[0]
+
+    def _get_wd(self, index: int) -> float:
+        """Weight decay of a weight, its own factor included; for `step` methods of own optimizers."""
+        return self._get_wds([index])[0]
 
     # ---- updates ----
 
@@ -375,7 +385,8 @@ class Optimizer:
 
     def _parts(self, num_weights: int) -> list[slice]:
         """Slices of at most `aggregate_num` weights."""
-        size = self.aggregate_num or max(num_weights, 1)
+        limit = math.inf if self.aggregate_num is None else max(self.aggregate_num, 1)
+        size = int(min(limit, max(num_weights, 1)))
         return [slice(start, start + size) for start in range(0, num_weights, size)]
 
     def update(

@@ -27,6 +27,9 @@ class SGD(Optimizer):
     learning_rate : float
     momentum : float
         0 keeps no state.
+    lazy_update : bool
+        Leave rows without a gradient alone. Only sparse gradients have such rows; dense ones, the only ones there are,
+        have none.
     multi_precision, use_fused_step, aggregate_num
         See `Optimizer`.
     **kwargs
@@ -45,9 +48,10 @@ class SGD(Optimizer):
         self,
         learning_rate: float | None = 0.1,
         momentum: float = 0.0,
+        lazy_update: bool = False,
         multi_precision: bool = False,
         use_fused_step: bool = True,
-        aggregate_num: int | None = None,
+        aggregate_num: float | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(
@@ -58,6 +62,7 @@ class SGD(Optimizer):
             **kwargs,
         )
         self.momentum = momentum
+        self.lazy_update = lazy_update
 
     def create_state(self, index: int, weight: ndarray) -> State:
         return None if self.momentum == 0.0 else np.zeros_like(weight)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as onp
 
 from mxnet import numpy as np
+from mxnet._renamed import old_method
 from mxnet.base import dtype_name
 from mxnet.device import Device
 from mxnet.error import FileFormatError
@@ -99,6 +100,8 @@ class Updater:
         if state is None or state.device == device:
             return state
         return np.array(state, dtype=state.dtype, device=device)
+
+    sync_state_context = old_method("sync_state_context", sync_state_device, {"context": "device"})
 
     def get_states(self, dump_optimizer: bool = False) -> bytes:
         """All states as bytes.

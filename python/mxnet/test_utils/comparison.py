@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as onp
@@ -20,7 +20,9 @@ __all__ = [
     "assert_almost_equal_ignore_nan",
     "assert_almost_equal_with_err",
     "assert_exception",
+    "checkShapes",
     "compare_ndarray_tuple",
+    "locationError",
     "host",
     "same",
     "same_array",
@@ -247,6 +249,54 @@ def assert_almost_equal_ignore_nan(
     left, right = host(a), host(b)
     counted = ~(onp.isnan(left) | onp.isnan(right))
     assert_almost_equal(left[counted], right[counted], rtol, atol, names)
+
+
+def checkShapes(a: Any, b: Any) -> None:
+    """Check that two arrays have the same shape.
+
+    Parameters
+    ----------
+    a, b : array_like
+
+    Raises
+    ------
+    AssertionError
+        If the shapes differ.
+
+    Examples
+    --------
+    >>> mx.test_utils.checkShapes(np.zeros((2, 3)), np.ones((2, 3)))
+    """
+    shapes = onp.shape(host(a)), onp.shape(host(b))
+    if shapes[0] != shapes[1]:
+        raise AssertionError(f"the shapes differ: {shapes[0]} and {shapes[1]}")
+
+
+def locationError(a: Any, b: Any, index: tuple[int, ...], names: Sequence[str], maxError: bool = False) -> str:
+    """Describe where two arrays differ.
+
+    Parameters
+    ----------
+    a, b : array_like
+    index : tuple of int
+        Where.
+    names : sequence of two str
+        Names of the arrays.
+    maxError : bool
+        Say that it is the largest difference.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> mx.test_utils.locationError(np.array([1.0]), np.array([2.0]), (0,), ("found", "expected"))
+    'Location of error: (0,), found=1.00000000, expected=2.00000000'
+    """
+    which = "maximum error" if maxError else "error"
+    values = ", ".join(f"{name}={float(host(x)[index]):.8f}" for name, x in zip(names, (a, b), strict=True))
+    return f"Location of {which}: {index}, {values}"
 
 
 def assert_exception(f: Callable[..., Any], exception_type: type[BaseException], *args: Any, **kwargs: Any) -> None:

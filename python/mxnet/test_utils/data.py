@@ -9,6 +9,7 @@ import numpy as onp
 from numpy.typing import NDArray
 
 from mxnet import numpy as np
+from mxnet._renamed import old_keywords
 from mxnet.base import DTypeLike, dtype_name
 from mxnet.device import Device
 from mxnet.numpy import ndarray
@@ -17,6 +18,7 @@ from mxnet.test_utils.defaults import default_device
 __all__ = [
     "collapse_sum_like",
     "create_2d_np_tensor",
+    "create_2d_tensor",
     "create_vector",
     "np_reduce",
     "rand_coord_2d",
@@ -108,6 +110,7 @@ def _rand_shape(limits: Sequence[int], allow_zero_size: bool) -> tuple[int, ...]
     return tuple(low + _below(limit - low + 1) for limit in limits)
 
 
+@old_keywords(ctx="device")
 def rand_ndarray(
     shape: Sequence[int],
     stype: str = "default",
@@ -333,6 +336,29 @@ def create_2d_np_tensor(rows: int, columns: int, dtype: DTypeLike = "int64") -> 
            [1, 1, 1]])
     """
     return np.broadcast_to(create_vector(rows, dtype).reshape((rows, 1)), (rows, columns))
+
+
+def create_2d_tensor(rows: int, columns: int, dtype: DTypeLike = "int64") -> ndarray:
+    """The number of the row in every column, as `create_2d_np_tensor`.
+
+    Parameters
+    ----------
+    rows, columns : int
+        Lengths of the axes.
+    dtype : dtype
+        Type of the result.
+
+    Returns
+    -------
+    ndarray, shape (rows, columns)
+
+    Examples
+    --------
+    >>> mx.test_utils.create_2d_tensor(2, 1)
+    array([[0],
+           [1]])
+    """
+    return create_2d_np_tensor(rows, columns, dtype)
 
 
 def collapse_sum_like(a: ndarray, shape: Sequence[int]) -> ndarray:

@@ -19,6 +19,7 @@ __all__ = [
     "default_rtols",
     "effective_dtype",
     "get_atol",
+    "get_etol",
     "get_rtol",
     "get_tolerance",
     "get_tols",
@@ -199,6 +200,26 @@ def get_rtol(rtol: Tolerance = None, dtype: DTypeLike = "float64") -> float:
     """
     table = _RTOLS if rtol is None else rtol
     return table.get(dtype_name(dtype), 0.0) if isinstance(table, Mapping) else float(table)
+
+
+def get_etol(etol: float | None = None) -> float:
+    """Share of the elements that may differ.
+
+    Parameters
+    ----------
+    etol : float, optional
+
+    Returns
+    -------
+    float
+        `etol`; 0 by default.
+
+    Examples
+    --------
+    >>> mx.test_utils.get_etol(), mx.test_utils.get_etol(0.25)
+    (0.0, 0.25)
+    """
+    return 0.0 if etol is None else etol
 
 
 def get_atol(atol: Tolerance = None, dtype: DTypeLike = "float64") -> float:

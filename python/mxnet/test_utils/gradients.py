@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as onp
 
-from mxnet import autograd
+from mxnet import autograd, random
 from mxnet import numpy as np
 from mxnet.base import DTypeLike, dtype_name
 from mxnet.numpy import ndarray
@@ -18,8 +18,10 @@ from mxnet.test_utils.data import rand_ndarray
 from mxnet.test_utils.defaults import Tolerance
 
 __all__ = [
+    "check_gluon_hybridize_consistency",
     "check_numeric_gradient",
     "compare_optimizer",
+    "compare_optimizer_noise_seeded",
 ]
 
 
@@ -131,6 +133,8 @@ def compare_optimizer(
     opt2: Any,
     shapes: Sequence[Sequence[int]],
     dtype: DTypeLike,
+    w_stype: str = "default",
+    g_stype: str = "default",
     rtol: Tolerance = 1e-4,
     atol: Tolerance = 1e-5,
     compare_states: bool = True,
@@ -143,6 +147,8 @@ def compare_optimizer(
     shapes : sequence of shapes
         Of the weights.
     dtype : dtype
+    w_stype, g_stype : {"default"}
+        Storage of weights and gradients; only dense storage exists.
     rtol, atol : float or mapping of dtype names to float
     compare_states : bool
         Compare the states, too.
@@ -151,12 +157,70 @@ def compare_optimizer(
     ------
     AssertionError
         If weights or states differ by more than is allowed.
+    ValueError
+        If a storage is not dense.
 
     Examples
     --------
     >>> one, other = mx.optimizer.SGD(learning_rate=0.1), mx.optimizer.SGD(learning_rate=0.1)
     >>> mx.test_utils.compare_optimizer(one, other, [(2, 3), (4,)], 'float32')
     """
+    _compare_steps(opt1, opt2, shapes, dtype, None, w_stype, g_stype, rtol, atol, compare_states)
+
+
+def compare_optimizer_noise_seeded(
+    opt1: Any,
+    opt2: Any,
+    shapes: Sequence[Sequence[int]],
+    dtype: DTypeLike,
+    noise_seed: int,
+    w_stype: str = "default",
+    g_stype: str = "default",
+    rtol: Tolerance = 1e-4,
+    atol: Tolerance = 1e-5,
+    compare_states: bool = True,
+) -> None:
+    """As `compare_optimizer`, for optimizers that draw random numbers.
+
+    Parameters
+    ----------
+    opt1, opt2, shapes, dtype
+        See `compare_optimizer`.
+    noise_seed : int
+        Seed of the random numbers of each optimizer's step.
+    w_stype, g_stype, rtol, atol, compare_states
+        See `compare_optimizer`.
+
+    Raises
+    ------
+    AssertionError
+        If weights or states differ by more than is allowed.
+    ValueError
+        If a storage is not dense.
+
+    Examples
+    --------
+    >>> one, other = mx.optimizer.SGLD(learning_rate=0.1), mx.optimizer.SGLD(learning_rate=0.1)
+    >>> mx.test_utils.compare_optimizer_noise_seeded(one, other, [(2, 3), (4,)], 'float32', noise_seed=1)
+    """
+    _compare_steps(opt1, opt2, shapes, dtype, noise_seed, w_stype, g_stype, rtol, atol, compare_states)
+
+
+def _compare_steps(
+    opt1: Any,
+    opt2: Any,
+    shapes: Sequence[Sequence[int]],
+    dtype: DTypeLike,
+    noise_seed: int | None,
+    w_stype: str,
+    g_stype: str,
+    rtol: Tolerance,
+    atol: Tolerance,
+    compare_states: bool,
+) -> None:
+    for name, storage in (("w_stype", w_stype), ("g_stype", g_stype)):
+        if storage != "default":
+            raise ValueError(f"`{name}` must be 'default', found {storage!r}")
     indices = list(range(len(shapes)))
     first = [rand_ndarray(shape, dtype=dtype) for shape in shapes]
     second = [np.array(weight, dtype=weight.dtype) for weight in first]
@@ -164,8 +228,88 @@ def compare_optimizer(
     states = []
     for optimizer, weights in ((opt1, first), (opt2, second)):
         made = [optimizer.create_state_multi_precision(i, weight) for i, weight in zip(indices, weights, strict=True)]
+        if noise_seed is not None:
+            random.seed(noise_seed)
         optimizer.update_multi_precision(indices, weights, [np.array(g, dtype=g.dtype) for g in grads], made)
         states.append(made)
     compare_ndarray_tuple(first, second, rtol, atol)
     if compare_states:
         compare_ndarray_tuple(states[0], states[1], rtol, atol)
+
+
+def check_gluon_hybridize_consistency(
+    net_builder: Callable[[], Any],
+    data_l: Sequence[Any],
+    numpy_func: Callable[..., Any] | None = None,
+    test_grad: bool = True,
+    rtol: float = 1e-4,
+    atol: float = 1e-4,
+) -> None:
+    """Check that a network gives the same hybridized and not, with the same parameters.
+
+    Parameters
+    ----------
+    net_builder : callable
+        Makes the network anew.
+    data_l : sequence of array_like
+        Inputs of the network.
+    numpy_func : callable, optional
+        The same in NumPy; compared with what the network gives.
+    test_grad : bool
+        Compare the gradients of inputs and parameters, too.
+    rtol, atol : float
+
+    Raises
+    ------
+    AssertionError
+        If outputs or gradients differ by more than is allowed.
+
+    Notes
+    -----
+    Random numbers are drawn from the same seed each time; the stream is put back afterwards.
+
+    Examples
+    --------
+    >>> mx.test_utils.check_gluon_hybridize_consistency(
+    ...     lambda: mx.gluon.nn.Activation('relu'), [np.array([-1.0, 2.0])], lambda x: x.clip(0)
+    ... )
+    """
+    stream = np.random.get_state()
+    first: tuple[Any, list[Any]] | None = None
+    saved: dict[str, ndarray] = {}
+    try:
+        for hybridize in (False, True):
+            inputs = [np.array(x) for x in data_l]
+            net = net_builder()
+            net.initialize()
+            with autograd.pause():
+                # Finds out the sizes that the first input decides.
+                net(*inputs)
+            if first is None:
+                saved = {name: parameter.data().copy() for name, parameter in net.collect_params().items()}
+            net.load_dict(saved)
+            if hybridize:
+                net.hybridize()
+            if test_grad:
+                for x in inputs:
+                    x.attach_grad()
+            random.seed(0)
+            if test_grad:
+                with autograd.record():
+                    out = net(*inputs)
+                out.backward()
+            else:
+                with autograd.predict_mode():
+                    out = net(*inputs)
+            params = [p for p in net.collect_params().values() if p.grad_req != "null"]
+            grads = [*(x.grad for x in inputs), *(p.grad() for p in params)] if test_grad else []
+            if first is None:
+                first = (out, grads)
+            else:
+                assert_almost_equal(out, first[0], rtol=rtol, atol=atol)
+                for found, expected in zip(grads, first[1], strict=True):
+                    assert_almost_equal(found, expected, rtol=rtol, atol=atol)
+            if numpy_func is not None:
+                assert_almost_equal(out, numpy_func(*(host(x) for x in inputs)), rtol=rtol, atol=atol)
+    finally:
+        np.random.set_state(stream)

@@ -8,12 +8,51 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
+from mxnet.device import current_device, num_gpus
+
 __all__ = [
     "environment",
+    "is_op_runnable",
+    "list_gpus",
     "retry",
 ]
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+def list_gpus() -> list[int]:
+    """Numbers of the graphics processors.
+
+    Returns
+    -------
+    list of int
+
+    Examples
+    --------
+    >>> len(mx.test_utils.list_gpus()) == mx.num_gpus()
+    True
+    """
+    return list(range(num_gpus()))
+
+
+def is_op_runnable() -> bool:
+    """Whether operators can run on the current device.
+
+    Returns
+    -------
+    bool
+        False if it is a graphics processor that does not exist.
+
+    Examples
+    --------
+    >>> with mx.gpu(mx.num_gpus()):
+    ...     mx.test_utils.is_op_runnable()
+    False
+    >>> mx.test_utils.is_op_runnable()
+    True
+    """
+    device = current_device()
+    return device.device_type != "gpu" or device.device_id in list_gpus()
 
 
 @contextlib.contextmanager

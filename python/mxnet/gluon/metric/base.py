@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
@@ -200,7 +201,7 @@ def create(metric: Any, *args: Any, **kwargs: Any) -> EvalMetric:
     ----------
     metric : str, EvalMetric, callable or list of these
         A name, a metric (returned as it is), a function of labels and predictions, or several for a
-        `CompositeEvalMetric`.
+        `CompositeEvalMetric`. A string that starts with ``[`` is JSON, ``["name", {"argument": value}]``.
     *args, **kwargs
         Arguments of the class.
 
@@ -211,13 +212,15 @@ def create(metric: Any, *args: Any, **kwargs: Any) -> EvalMetric:
     Raises
     ------
     ValueError
-        If there is no metric of that name.
+        If there is no metric of that name, or JSON of another form.
 
     Examples
     --------
     >>> from mxnet.gluon import metric
     >>> metric.create("acc").get()[0]
     'accuracy'
+    >>> metric.create('["topkaccuracy", {"top_k": 3}]').get()[0]
+    'top_k_accuracy_3'
     """
     if isinstance(metric, EvalMetric):
         return metric
@@ -227,6 +230,8 @@ def create(metric: Any, *args: Any, **kwargs: Any) -> EvalMetric:
             composite.add(create(part, *args, **kwargs))
         return composite
     if isinstance(metric, str):
+        if metric.startswith("["):
+            return _from_json(metric)
         klass = _REGISTRY.get(metric.lower())
         if klass is None:
             raise ValueError(f"no metric {metric!r}; known are {', '.join(sorted(_REGISTRY))}")
@@ -234,6 +239,17 @@ def create(metric: Any, *args: Any, **kwargs: Any) -> EvalMetric:
     if callable(metric):
         return CustomMetric(metric, *args, **kwargs)
     raise ValueError(f"`metric` must be a name, a metric, a function or a list of these, found {metric!r}")
+
+
+def _from_json(text: str) -> EvalMetric:
+    """A metric from ``["name", {...}]``."""
+    try:
+        parsed = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"`metric` starts with '[' but is no JSON: {error}") from error
+    if len(parsed) != 2 or not isinstance(parsed[0], str) or not isinstance(parsed[1], dict):
+        raise ValueError(f"`metric` as JSON must be a name and a mapping of arguments, found {text!r}")
+    return create(parsed[0], **parsed[1])
 
 
 @alias("composite")

@@ -397,6 +397,17 @@ class PCC(EvalMetric):
         super().reset()
         self._matrix: Floats = onp.zeros((0, 0))
 
+    @property
+    def sum_metric(self) -> float:
+        """Value so far times the number of samples."""
+        return self.get()[1] * self.num_inst if self.num_inst else 0.0
+
+    @sum_metric.setter
+    def sum_metric(self, value: float) -> None:
+        # The base class resets its sum; this metric keeps counts in place of a sum.
+        if value != 0:
+            raise AttributeError("the sum of a PCC follows from its counts and cannot be set")
+
     def _take(self, label: NDArray[Any], pred: NDArray[Any]) -> None:
         chosen = (pred if pred.shape == label.shape else pred.argmax(axis=1)).astype(onp.int64).ravel()
         truth = label.astype(onp.int64).ravel()
@@ -432,7 +443,7 @@ class CrossEntropy(EvalMetric):
     Parameters
     ----------
     eps : float
-        Added to probabilities.
+        Smaller probabilities count as this.
     ignore_label : int, optional
         Samples of this class do not count.
     axis : int
@@ -481,7 +492,7 @@ class CrossEntropy(EvalMetric):
             top = scores.max(axis=1, keepdims=True) if classes.size else onp.zeros((0, 1))
             losses = onp.log(onp.exp(scores - top).sum(axis=1)) + top[:, 0] - right
         else:
-            losses = -onp.log(right + self.eps)
+            losses = -onp.log(onp.maximum(right, self.eps))
         self._add(losses.sum(), losses.size)
 
 

@@ -227,18 +227,57 @@ class PearsonCorrelation(EvalMetric):
         self._moments: Floats = onp.zeros((2, 2))
 
     def _take(self, label: NDArray[Any], pred: NDArray[Any]) -> None:
-        left, right = same_size(label, pred)
-        values = onp.stack([left.ravel(), right.ravel()])
-        count = values.shape[1]
-        if not count:
+        left, right = (values.ravel() for values in same_size(label, pred))
+        if not left.size:
             return
-        mean = values.mean(axis=1)
-        centred = values - mean[:, None]
-        shift = mean - self._mean
-        total = self.num_inst + count
-        self._moments += centred @ centred.T + onp.outer(shift, shift) * (self.num_inst * count / total)
-        self._mean += shift * (count / total)
-        self.num_inst = total
+        before = self.num_inst
+        # The covariance first: it needs the means before this batch.
+        self.update_cov(left, right)
+        for place, values in enumerate((left, right)):
+            _, self._mean[place], self._moments[place, place] = self.update_variance(
+                values, before, self._mean[place], self._moments[place, place]
+            )
+        self.num_inst = before + left.size
+
+    def _co_moment(self, left: Floats, right: Floats) -> float:
+        """What a batch adds to the sum of products of deviations."""
+        means = left.mean(), right.mean()
+        within = float((left - means[0]) @ (right - means[1]))
+        shift = (means[0] - self._mean[0]) * (means[1] - self._mean[1])
+        return within + float(shift) * (self.num_inst * left.size / (self.num_inst + left.size))
+
+    def update_variance(self, new_values: Any, *aggregate: float) -> tuple[int, float, float]:
+        """Merge a batch into the count, the mean and the sum of squared deviations of what was seen before.
+
+        Parameters
+        ----------
+        new_values : array_like
+        *aggregate : int, float, float
+            Count, mean, sum of squared deviations.
+
+        Returns
+        -------
+        tuple of int, float, float
+            The three numbers of all values.
+        """
+        count, mean, squares = aggregate
+        values = onp.asarray(new_values, onp.float64).ravel()
+        if not values.size:
+            return int(count), float(mean), float(squares)
+        total = int(count) + values.size
+        shift = float(values.mean()) - mean
+        within = float(onp.square(values - values.mean()).sum())
+        return total, mean + shift * (values.size / total), squares + within + shift**2 * (count * values.size / total)
+
+    def update_cov(self, label: Any, pred: Any) -> None:
+        """Add a batch to the covariance; the means, variances and the count remain those before it.
+
+        Parameters
+        ----------
+        label, pred : array_like, same size
+        """
+        left, right = (values.ravel() for values in same_size(onp.asarray(label), onp.asarray(pred)))
+        self._moments[0, 1] = self._moments[1, 0] = self._moments[0, 1] + self._co_moment(left, right)
 
     def get(self) -> tuple[str, float]:
         """Name and value.

@@ -23,7 +23,15 @@ class _Chain(Block):
         Parameters
         ----------
         *blocks : Block
+
+        Raises
+        ------
+        TypeError
+            If one of `blocks` is no block; nothing is added then.
         """
+        for block in blocks:
+            if not isinstance(block, Block):
+                raise TypeError(f"{type(self).__name__}.add: `blocks` must be blocks, found {type(block).__name__}")
         for block in blocks:
             self.register_child(block)
 

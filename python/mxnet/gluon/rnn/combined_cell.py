@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from mxnet import autograd
 from mxnet import numpy as np
 from mxnet.gluon.block import Block
 from mxnet.gluon.rnn.rnn_cell import HybridRecurrentCell, RecurrentCell, StateInfo, States, steps_of
@@ -74,6 +75,17 @@ class SequentialRNNCell(RecurrentCell):
             after.extend(new)
             start += count
         return inputs, after
+
+    def infer_shape(self, *args: Any) -> None:
+        """Find out unknown sizes of all cells by one unrecorded step.
+
+        Parameters
+        ----------
+        *args : ndarray and list of ndarray
+            Arguments of `forward`.
+        """
+        with autograd.pause():
+            self.forward(*args)
 
     def __getitem__(self, i: int) -> RecurrentCell:
         found: RecurrentCell = _cells(self)[i]

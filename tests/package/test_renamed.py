@@ -1,0 +1,145 @@
+"""Older names: each works and warns, or says what to use in its place."""
+
+import inspect
+import os
+import sys
+import warnings
+
+import numpy as onp
+import pytest
+
+import mxnet as mx
+from mxnet import _renamed, gluon, npx
+from mxnet.gluon import nn
+
+
+def dense():
+    net = nn.Dense(2, in_units=3)
+    net.initialize()
+    return net
+
+
+def loaded(tmp_path, method, source):
+    net = dense()
+    net.save_parameters(tmp_path / "w")
+    other = nn.Dense(2, in_units=3)
+    getattr(other, method)(source(net, tmp_path), ctx=mx.cpu(1))
+    return other.weight.list_device()
+
+
+def initialized(owner, **kwargs):
+    owner.initialize(**kwargs)
+    return (owner.weight if isinstance(owner, nn.Dense) else owner).list_device()
+
+
+def moved(owner, *args, **kwargs):
+    owner.reset_ctx(*args, **kwargs)
+    return (owner.weight if isinstance(owner, nn.Dense) else owner).list_device()
+
+
+ONE = mx.cpu(1)
+# What is called, and what it gives; every call uses one older name.
+CASES = {
+    "Block.initialize": (lambda tmp: initialized(nn.Dense(2, in_units=3), ctx=ONE), [ONE]),
+    "Block.initialize list": (lambda tmp: initialized(nn.Dense(2, in_units=3), ctx=[mx.cpu(), ONE]), [mx.cpu(), ONE]),
+    "Block.reset_ctx": (lambda tmp: moved(dense(), ONE), [ONE]),
+    "Block.reset_ctx named": (lambda tmp: moved(dense(), ctx=ONE), [ONE]),
+    "Block.load_parameters": (lambda tmp: loaded(tmp, "load_parameters", lambda net, tmp: tmp / "w"), [ONE]),
+    "Block.load_dict": (
+        lambda tmp: loaded(tmp, "load_dict", lambda net, tmp: {k: p.data() for k, p in net.collect_params().items()}),
+        [ONE],
+    ),
+    "Parameter.initialize": (lambda tmp: initialized(gluon.Parameter(shape=(2,)), ctx=ONE), [ONE]),
+    "Parameter.reset_ctx": (lambda tmp: moved(dense().weight, ctx=ONE), [ONE]),
+    "Parameter.list_ctx": (lambda tmp: dense().weight.list_ctx(), [mx.cpu(0)]),
+    "Parameter.data": (lambda tmp: dense().weight.data(ctx=mx.cpu(0)).shape, (2, 3)),
+    "Parameter.grad": (lambda tmp: dense().weight.grad(ctx=mx.cpu(0)).shape, (2, 3)),
+    "split_and_load": (
+        lambda tmp: [x.device for x in gluon.utils.split_and_load(mx.np.ones((2, 1)), ctx_list=[mx.cpu(0), ONE])],
+        [mx.cpu(0), ONE],
+    ),
+    "random.seed": (lambda tmp: mx.random.seed(1, ctx="all"), None),
+    "rand_ndarray": (lambda tmp: mx.test_utils.rand_ndarray((2,), ctx=ONE).device, ONE),
+    "mx.Context": (lambda tmp: mx.Context("cpu", 1), ONE),
+    "mx.current_context": (lambda tmp: mx.current_context(), mx.cpu(0)),
+    "context.Context": (lambda tmp: mx.context.Context, mx.Device),
+    "context.current_context": (lambda tmp: mx.context.current_context(), mx.cpu(0)),
+    "context.cpu": (lambda tmp: mx.context.cpu(1), ONE),
+    "context.gpu": (lambda tmp: mx.context.gpu(1), mx.gpu(1)),
+    "context.num_gpus": (lambda tmp: mx.context.num_gpus(), mx.num_gpus()),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_an_older_name_works_and_warns_at_the_callers_line(name, tmp_path):
+    call, expected = CASES[name]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        assert call(tmp_path) == expected
+    assert [warning.category for warning in caught] == [DeprecationWarning]
+    assert "is deprecated; use " in str(caught[0].message)
+    assert os.path.samefile(caught[0].filename, __file__)
+
+
+def test_both_names_of_an_argument_are_refused():
+    with pytest.raises(TypeError, match=r"initialize\(\) got both `device` and its older name `ctx`"):
+        dense().initialize(device=mx.cpu(), ctx=mx.cpu())
+
+
+def test_an_older_method_calls_what_a_subclass_overrides():
+    class Net(nn.Dense):
+        def reset_device(self, device):
+            self.seen = device
+
+    net = Net(2, in_units=3)
+    with pytest.warns(DeprecationWarning, match="reset_device"):
+        net.reset_ctx(ONE)
+    assert net.seen == ONE
+
+
+def test_signatures_stay_readable():
+    assert "device" in inspect.signature(gluon.Block.initialize).parameters
+    assert "ctx" not in inspect.signature(gluon.Block.initialize).parameters
+
+
+@pytest.mark.parametrize("name", _renamed.REMOVED["mxnet"])
+def test_removed_names_say_what_to_use(name):
+    with pytest.raises(AttributeError, match=rf"'mxnet' has no attribute '{name}': it was removed; .*`mx\."):
+        getattr(mx, name)
+    assert not hasattr(mx, name)
+
+
+def test_reset_np_says_what_to_use():
+    with pytest.raises(AttributeError, match=r"'reset_np': it was removed; .*set_np"):
+        _ = npx.reset_np
+    with pytest.raises(AttributeError, match=r"no attribute 'rellu'$"):
+        _ = npx.rellu
+
+
+def test_star_import_gives_what_test_files_use():
+    names = {}
+    exec("from mxnet.test_utils import *", names)
+    assert names["mx"] is mx
+    assert names["np"] is onp
+    assert names["npt"] is onp.testing
+    assert (names["os"], names["sys"]) == (os, sys)
+    assert names["use_np"] is mx.util.use_np
+
+
+def test_base_has_the_small_names(monkeypatch):
+    base = mx.base
+    assert base.py_str("ä".encode()) == "ä"
+    assert base._as_list(3) == [3]
+    assert base._as_list((1, 2)) == (1, 2)
+    assert isinstance(onp.int64(3), base.integer_types)
+    assert not isinstance(3.0, base.integer_types)
+    monkeypatch.setenv("MXNET_HOME", "somewhere")
+    assert base.data_dir() == "somewhere"
+    monkeypatch.delenv("MXNET_HOME")
+    assert base.data_dir().endswith("mxnet")
+
+
+def test_device_types_have_numbers():
+    assert mx.Device.devtype2str == {1: "cpu", 2: "gpu", 3: "cpu_pinned", 5: "cpu_shared"}
+    assert all(mx.Device.devtype2str[mx.Device.devstr2type[name]] == name for name in mx.Device.devstr2type)
+    assert all(mx.Device(name, 0).device_type == name for name in mx.Device.devstr2type)
