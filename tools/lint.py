@@ -41,7 +41,15 @@ TESTKIT = "mxnet-testkit"  # what tests use: it may see every crate, and only te
 ONLY = {"pyo3": "mxnet-python", "pyo3-ffi": "mxnet-python", "numpy": "mxnet-python", "cudarc": "mxnet-cuda"}
 
 # docs/design/style.md section 8: the crates whose work is unsafe; their other modules are guarded by clippy's lints.
-UNSAFE_CRATES = {"mxnet-engine", "mxnet-tensor", "mxnet-kernels", "mxnet-cuda", "mxnet-simulated", "mxnet-python", "mxnet-c"}
+UNSAFE_CRATES = {
+    "mxnet-engine",
+    "mxnet-tensor",
+    "mxnet-kernels",
+    "mxnet-cuda",
+    "mxnet-simulated",
+    "mxnet-python",
+    "mxnet-c",
+}
 
 LONG_LINES, MAX_LINES = 600, 1000
 CODE_SUFFIXES = {".rs", ".py", ".cu", ".c", ".h", ".sh"}

@@ -14,9 +14,9 @@ use smallvec::SmallVec;
 use crate::args::Value;
 use crate::array::Element;
 use crate::cx::KernelCx;
-use crate::opdef::Cpu;
 use crate::error::Result;
 use crate::launch::{Pool, elem};
+use crate::opdef::Cpu;
 
 /// Up to this many bytes one thread fills fastest.
 const SMALL_BYTES: usize = 64 * 1024;
@@ -88,9 +88,18 @@ pub fn run_kernel(cx: &KernelCx) -> Result<()> {
     }
     let form = |y: &&'_ Tensor| (y.layout().clone(), y.dtype(), y.data_ptr());
     let outs: SmallVec<[_; 2]> = cx.outputs.iter().map(form).collect();
-    let outs: SmallVec<[_; 2]> = outs.iter().map(|(layout, dtype, ptr)| (layout, *dtype, *ptr)).collect();
+    let outs: SmallVec<[_; 2]> = outs
+        .iter()
+        .map(|(layout, dtype, ptr)| (layout, *dtype, *ptr))
+        .collect();
     let inputs = cx.inputs.iter().copied().flatten();
-    let loops = loops(rows, row_elem(rows, compute), cx.output(0).shape(), &outs, inputs.clone())?;
+    let loops = loops(
+        rows,
+        row_elem(rows, compute),
+        cx.output(0).shape(),
+        &outs,
+        inputs.clone(),
+    )?;
     let params: SmallVec<[f64; 4]> = cx.args.attrs.values().iter().map(row_param).collect();
     run_loops(&loops, cx.outputs.iter().copied(), inputs, &params);
     Ok(())

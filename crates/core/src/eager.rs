@@ -119,16 +119,16 @@ fn prepare(call: &Call) -> Result<Plan> {
     }
     let on_device = match working.kind() {
         DeviceKind::Cpu => variants::find(call.op, DeviceKind::Cpu),
-        kind => Some(variants::find(call.op, kind).ok_or_else(|| missing_kernel(call.op, working))?),
+        kind => {
+            Some(variants::find(call.op, kind).ok_or_else(|| missing_kernel(call.op, working))?)
+        }
     };
     match call.op.cpu {
         Cpu::Map(rows) => elementwise(call, rows, on_device, device),
         Cpu::Kernel(kernel) => inferred(call, on_device.unwrap_or(kernel), device, working),
-        Cpu::AnyDevice(_) |
-        Cpu::View(_) | Cpu::Eager(..) | Cpu::Composite(_) => Err(Error::internal(
-            call.op.name,
-            "only operators with kernels have plans",
-        )),
+        Cpu::AnyDevice(_) | Cpu::View(_) | Cpu::Eager(..) | Cpu::Composite(_) => Err(
+            Error::internal(call.op.name, "only operators with kernels have plans"),
+        ),
     }
 }
 
@@ -218,7 +218,14 @@ fn fill(call: &Call, plan: &Launch, outputs: &mut Outputs) -> Result<()> {
     for planned in &plan.outputs {
         planned.allocate(plan.device, call.op.zeroed, outputs)?;
     }
-    launch(call, &plan.kernel, outputs, u32::MAX, plan.cost_ns, plan.runs_on)?;
+    launch(
+        call,
+        &plan.kernel,
+        outputs,
+        u32::MAX,
+        plan.cost_ns,
+        plan.runs_on,
+    )?;
     wait_if_asked(call, outputs)
 }
 
@@ -242,7 +249,14 @@ fn fill_given(call: &Call, plan: &Launch, outputs: &mut Outputs) -> Result<()> {
         *outputs = into_outs(call, run(&Call { outs: &[], ..*call })?)?;
         return Ok(());
     }
-    launch(call, &plan.kernel, outputs, fresh, plan.cost_ns, plan.runs_on)?;
+    launch(
+        call,
+        &plan.kernel,
+        outputs,
+        fresh,
+        plan.cost_ns,
+        plan.runs_on,
+    )?;
     wait_if_asked(call, outputs)?;
     if aside {
         *outputs = into_outs(call, std::mem::take(outputs))?;

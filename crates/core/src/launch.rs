@@ -367,8 +367,7 @@ fn queued_op(
         origin,
     };
     let shared = |x: &&Array| x.tensor().storage().is_shared();
-    let is_shared =
-        call.inputs.iter().flatten().any(&shared) || outputs.iter().any(|x| shared(&x));
+    let is_shared = call.inputs.iter().flatten().any(&shared) || outputs.iter().any(|x| shared(&x));
     (op, is_shared)
 }
 

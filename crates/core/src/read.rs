@@ -208,7 +208,10 @@ pub fn read_all<'a>(arrays: impl IntoIterator<Item = &'a Array>) -> Result<ReadG
     for x in arrays {
         x.check_values()?;
         if !x.device().is_host() {
-            let problem = format!("the values of an array on {} are not in main memory", x.device());
+            let problem = format!(
+                "the values of an array on {} are not in main memory",
+                x.device()
+            );
             return Err(Error::device("", problem).with_hint("copy it with `.to_device(mx.cpu())`"));
         }
         vars.push(x.tensor().storage().var());

@@ -105,7 +105,10 @@ pub(crate) fn find(op: &'static OpDef, kind: DeviceKind) -> Option<DeviceKernel>
             *known = changes;
         }
         let table = table.as_ref()?;
-        let best = table.kernels.get(&(op.name, kind)).and_then(|kernels| kernels.first());
+        let best = table
+            .kernels
+            .get(&(op.name, kind))
+            .and_then(|kernels| kernels.first());
         match best {
             Some(&(priority, kernel)) if kind != DeviceKind::Cpu || priority > 0 => Some(kernel),
             _ => table.others.get(&kind).copied(),

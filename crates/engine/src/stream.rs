@@ -81,7 +81,10 @@ impl EventLog {
         } else {
             &[]
         };
-        let write = self.write.iter().map(|event| (event.clone(), access.is_read()));
+        let write = self
+            .write
+            .iter()
+            .map(|event| (event.clone(), access.is_read()));
         let reads = reads.iter().map(|event| (event.clone(), false));
         write.chain(reads).collect()
     }

@@ -52,7 +52,13 @@ impl Backend for Simulated {
             .expect("the test's blocks are small"))
     }
 
-    unsafe fn free(&self, _id: u32, ptr: NonNull<u8>, len_bytes: usize, _in_flight: &[Arc<dyn Event>]) {
+    unsafe fn free(
+        &self,
+        _id: u32,
+        ptr: NonNull<u8>,
+        len_bytes: usize,
+        _in_flight: &[Arc<dyn Event>],
+    ) {
         LIVE.fetch_sub(1, Ordering::Relaxed);
         // SAFETY: the block came from `allocate` with this length, by the trait's contract.
         unsafe { dealloc(ptr.as_ptr(), block(len_bytes)) }

@@ -110,14 +110,21 @@ impl Backend for Simulated {
 fn kernel(cx: &KernelCx) -> Result<()> {
     let stream = cx.stream.and_then(|x| x.as_any().downcast_ref::<Queue>());
     let Some(queue) = stream else {
-        return Err(Error::internal(cx.op.name, "launched without a stream of its device"));
+        return Err(Error::internal(
+            cx.op.name,
+            "launched without a stream of its device",
+        ));
     };
     for (i, x) in cx.inputs.iter().enumerate() {
         if let Some(x) = x
             && x.device() != cx.device
             && cx.number(i).is_none()
         {
-            let problem = format!("operand {i} is on {}, the kernel on {}", x.device(), cx.device);
+            let problem = format!(
+                "operand {i} is on {}, the kernel on {}",
+                x.device(),
+                cx.device
+            );
             return Err(Error::internal(cx.op.name, problem));
         }
     }

@@ -112,7 +112,9 @@ pub fn allocate(len_bytes: usize, device: Device) -> Result<NonNull<u8>, TensorE
 /// As for `Backend::free`.
 pub unsafe fn free(block: NonNull<u8>, _len_bytes: usize, in_flight: &[Arc<dyn Event>]) {
     let mut memory = MEMORY.lock();
-    memory.leaving.push((block.as_ptr() as usize, in_flight.to_vec()));
+    memory
+        .leaving
+        .push((block.as_ptr() as usize, in_flight.to_vec()));
     memory.sweep();
 }
 
@@ -173,7 +175,11 @@ impl Copy {
     pub unsafe fn run(&self) {
         let opened = [open_around(self.0.src), open_around(self.0.dst)];
         // SAFETY: the caller's promise; blocks of the device are open.
-        unsafe { self.0.dst.copy_from_nonoverlapping(self.0.src, self.0.len_bytes) };
+        unsafe {
+            self.0
+                .dst
+                .copy_from_nonoverlapping(self.0.src, self.0.len_bytes)
+        };
         drop(opened);
     }
 }

@@ -61,7 +61,13 @@ pub trait Backend: Send + Sync + 'static {
     /// # Safety
     ///
     /// The block must come from this backend's `allocate` with this `id` and length; nobody else knows it any more but the work in flight.
-    unsafe fn free(&self, id: u32, block: NonNull<u8>, len_bytes: usize, in_flight: &[Arc<dyn Event>]);
+    unsafe fn free(
+        &self,
+        id: u32,
+        block: NonNull<u8>,
+        len_bytes: usize,
+        in_flight: &[Arc<dyn Event>],
+    );
 
     /// Copies bytes between this backend's devices and main memory, in either direction. With a stream, the copy is
     /// enqueued there and the call may return before it is done; without, it is done when the call returns.
@@ -107,7 +113,13 @@ impl Backend for Cpu {
         memory::allocate_zeroed(len_bytes)
     }
 
-    unsafe fn free(&self, _id: u32, block: NonNull<u8>, len_bytes: usize, _in_flight: &[Arc<dyn Event>]) {
+    unsafe fn free(
+        &self,
+        _id: u32,
+        block: NonNull<u8>,
+        len_bytes: usize,
+        _in_flight: &[Arc<dyn Event>],
+    ) {
         // SAFETY: as the caller promises.
         unsafe { memory::free(block, len_bytes) }
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::{self, ThreadId};
 
-use mxnet_engine::{Access, Engine, Op, Resource, Stream};
+use mxnet_engine::{Access, Engine, Event, Op, Resource, Stream};
 use mxnet_tensor::dlpack::{
     self, DLDataType, DLDevice, DLManagedTensor, DLManagedTensorVersioned, DLTensor, Exported,
     Writes,
@@ -140,7 +140,13 @@ impl Backend for Counting {
         mxnet_tensor::memory::allocate_zeroed(len_bytes)
     }
 
-    unsafe fn free(&self, id: u32, block: NonNull<u8>, len_bytes: usize, _in_flight: &[Arc<dyn Event>]) {
+    unsafe fn free(
+        &self,
+        id: u32,
+        block: NonNull<u8>,
+        len_bytes: usize,
+        _in_flight: &[Arc<dyn Event>],
+    ) {
         FREED.fetch_add(len_bytes << (16 * id), Ordering::Relaxed);
         // SAFETY: as the caller promises.
         unsafe { mxnet_tensor::memory::free(block, len_bytes) }

@@ -11,8 +11,8 @@ use super::{GATHER, INDEX_ADD, INDEX_ASSIGN, nonzero, short};
 use crate::args::{Attrs, Value};
 use crate::autograd;
 use crate::creation::zeros;
-use crate::elementwise::select;
 use crate::eager::kernel_on;
+use crate::elementwise::select;
 use crate::error::{Error, Result, Tuple};
 use crate::interp::{Flags, Scope};
 use crate::invoke::{Call, dispatch, invoke1, only};
@@ -281,7 +281,7 @@ fn fitted(value: &Array, indexed: &Indexed, x: &Array) -> Result<Array> {
         true => value.reshape(&value.shape()[extra..])?,
         false => value.clone(),
     };
-    let value = value.astype(x.dtype())?;
+    let value = value.astype(x.dtype())?.to_device(x.device())?;
     if value.layout().broadcast_to(&shape).is_err() {
         let problem = format!(
             "value of shape {} does not broadcast to the shape {} of the places it is assigned to",

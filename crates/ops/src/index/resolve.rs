@@ -7,13 +7,13 @@ use mxnet_kernels::reduce::Source;
 use mxnet_tensor::{DType, DeviceKind, Dims, Tensor};
 
 use super::positions::all_in_range;
+use crate::Array;
 use crate::args::{Attrs, Param, ParamKind, Value};
 use crate::error::{Error, Result};
 use crate::interp::Flags;
 use crate::invoke::invoke1;
 use crate::launch::{Pool, elem};
 use crate::opdef::{Cpu, Grad, OpDef, Probe, one_of};
-use crate::Array;
 
 /// Indices into an axis, negative ones counted from its end.
 pub static RESOLVE: OpDef = OpDef {

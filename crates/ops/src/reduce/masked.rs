@@ -272,7 +272,9 @@ impl Chosen<'_> {
 
     /// How many elements of `x` count, in a real dtype.
     fn count(&self, x: &Array) -> Result<Array> {
-        let one = Array::constant(Scalar::I64(1), x.dtype().real())?.to_device(x.device())?.broadcast_to(x.shape())?;
+        let one = Array::constant(Scalar::I64(1), x.dtype().real())?
+            .to_device(x.device())?
+            .broadcast_to(x.shape())?;
         self.sum(&one)
     }
 
@@ -319,7 +321,9 @@ fn counts_at_most(cx: &CallCx, most: f64) -> Result<bool> {
     };
     floats::unwatched(|| {
         let _scope = interp::Scope::enter(false, interp::is_training());
-        let one = Array::constant(Scalar::I64(1), DType::I64)?.to_device(x.device())?.broadcast_to(x.shape())?;
+        let one = Array::constant(Scalar::I64(1), DType::I64)?
+            .to_device(x.device())?
+            .broadcast_to(x.shape())?;
         let few = some.sum(&one)?.with_scalar(&LESS_EQUAL, most)?;
         Ok(few.to_vec::<bool>()?.contains(&true))
     })

@@ -302,7 +302,11 @@ pub static TO_DEVICE: OpDef = OpDef {
         let is_direct = device.is_none_or(|to| {
             to.is_host() || x.device().is_host() || to.kind() == x.device().kind()
         });
-        let x = if is_direct { x } else { x.to_device(Device::cpu(0))? };
+        let x = if is_direct {
+            x
+        } else {
+            x.to_device(Device::cpu(0))?
+        };
         let attrs: Attrs = device.map(Value::Device).into_iter().collect();
         cx.done(invoke1(&TRANSFER, &[&x], &attrs)?)
     }),
