@@ -1,4 +1,4 @@
-"""A device whose memory the host cannot touch: the calls of the coverage table give there what they give on the CPU, to the bit.
+"""A device whose memory the host cannot touch: calls give there what they give on the CPU, to the bit.
 
 Host code that reads or writes the memory of the device ends the process, so that the whole file fails.
 """
