@@ -316,7 +316,7 @@ pub static TO_DEVICE: OpDef = OpDef {
     },
     sparse: Sparse::KeepsZero,
     probe: Probe::calls(&["f((2, 3)), 'cpu(1)'"]),
-    ..OpDef::DEFAULT
+    ..OpDef::COMPOSITE
 };
 
 /// What `to_device` does with elements that lie dense and in C order: a backend copies their bytes.
