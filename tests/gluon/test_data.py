@@ -1,7 +1,6 @@
 """Datasets, samplers, batch builders and the loader."""
 
 import threading
-import traceback
 
 import numpy as onp
 import pytest
@@ -79,17 +78,6 @@ def test_group_builds_each_place():
         batchify.Group(batchify.Pad(), batchify.Stack())([(1, 2, 3)])
 
 
-@pytest.mark.parametrize("num_workers", [0, 1, 3])
-def test_order_does_not_depend_on_workers(num_workers):
-    dataset = data.ArrayDataset(list(range(23)), [x * x for x in range(23)])
-    loader = data.DataLoader(dataset, 4, num_workers=num_workers)
-    assert len(loader) == 6
-    for _ in range(2):
-        batches = [(x.asnumpy().tolist(), y.asnumpy().tolist()) for x, y in loader]
-        assert [value for x, _ in batches for value in x] == list(range(23))
-        assert all(b == a * a for x, y in batches for a, b in zip(x, y, strict=True))
-
-
 def test_shuffled_order_does_not_depend_on_workers():
     def run(num_workers):
         mx.random.seed(11)
@@ -99,39 +87,12 @@ def test_shuffled_order_does_not_depend_on_workers():
     assert run(0) == run(2) != [list(range(start, min(start + 3, 20))) for start in range(0, 20, 3)]
 
 
-class Broken(data.Dataset):
-    def __len__(self):
-        return 10
-
-    def __getitem__(self, idx):
-        if idx == 5:
-            raise KeyError("no such picture")
-        return idx
-
-
-@pytest.mark.parametrize("num_workers", [0, 2])
-def test_failure_names_the_sample_and_keeps_its_traceback(num_workers):
-    batches = iter(data.DataLoader(Broken(), 2, num_workers=num_workers))
-    assert [next(batches).asnumpy().tolist() for _ in range(2)] == [[0, 1], [2, 3]]
-    with pytest.raises(KeyError, match="no such picture") as caught:
-        next(batches)
-    assert caught.value.__notes__ == ["while loading sample 5 of Broken"]
-    assert "__getitem__" in [frame.name for frame in traceback.extract_tb(caught.value.__traceback__)]
-
-
-def test_failing_builder_names_the_batch():
-    loader = data.DataLoader([[1], [2, 3]], 2, num_workers=1)
-    with pytest.raises(ValueError, match="same shape") as caught:
-        list(loader)
-    assert caught.value.__notes__ == ["while building a batch of the samples [0, 1]"]
-
-
 def workers():
     return [thread for thread in threading.enumerate() if thread.name.startswith("DataLoader")]
 
 
-def test_leaving_early_ends_the_workers():
-    for number, _ in enumerate(data.DataLoader(list(range(1000)), 2, num_workers=3)):
+def test_leaving_early_ends_the_threads():
+    for number, _ in enumerate(data.DataLoader(list(range(1000)), 2, num_workers=3, thread_pool=True)):
         if number == 1:
             assert len(workers()) == 3
             break
@@ -149,7 +110,7 @@ def test_prefetch_bounds_what_is_loaded_ahead():
             loaded.append(idx)
             return idx
 
-    batches = iter(data.DataLoader(Counting(), 1, num_workers=2, prefetch=3))
+    batches = iter(data.DataLoader(Counting(), 1, num_workers=2, prefetch=3, thread_pool=True))
     next(batches)
     batches.close()
     assert len(loaded) <= 4
@@ -164,11 +125,20 @@ def test_prefetch_bounds_what_is_loaded_ahead():
         ({"batch_size": 1, "num_workers": -1}, "at least 0, found -1"),
         ({"batch_size": 0}, "at least 1, found 0"),
         ({"batch_size": 1, "timeout": 0}, "positive"),
+        ({"batch_size": 1, "pin_device_id": 99}, "`pin_device_id` must be from 0 to .*, found 99"),
+        ({"batch_size": 1, "try_nopython": True}, "`try_nopython` is True, but list"),
     ],
 )
 def test_senseless_arguments_are_refused(arguments, message):
     with pytest.raises(ValueError, match=message):
         data.DataLoader([1, 2], **arguments)
+
+
+def test_pinned_memory_is_for_the_host_alone():
+    (batch,) = data.DataLoader([1, 2], 2, pin_memory=True)
+    assert batch.asnumpy().tolist() == [1, 2]
+    with mx.gpu(0), pytest.raises(ValueError, match=r"`pin_memory` must be False on gpu\(0\)"):
+        data.DataLoader([1, 2], 2, pin_memory=True)
 
 
 def test_digits_are_split_once_and_for_all():

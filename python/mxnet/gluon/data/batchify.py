@@ -22,6 +22,20 @@ def _host(sample: Any) -> Any:
     return array.astype("float32") if array.dtype == "float64" else array
 
 
+def as_array(stacked: Any) -> ndarray:
+    """Stacked samples as an array of ours.
+
+    Parameters
+    ----------
+    stacked : ndarray or numpy.ndarray
+
+    Returns
+    -------
+    ndarray
+    """
+    return stacked if isinstance(stacked, ndarray) else np.array(stacked)
+
+
 class Stack:
     """Stack samples of equal shape along a new first axis.
 
@@ -57,6 +71,10 @@ class Stack:
             return np.stack(list(data))
         # One conversion for the batch is cheaper than one for each sample.
         return np.array(onp.stack([_host(sample) for sample in data]))
+
+    def of_stacked(self, parts: Any) -> Any:
+        """The batch of samples that are stacked already; None if they are tuples."""
+        return None if isinstance(parts, tuple) else as_array(parts)
 
 
 class Pad:
@@ -235,3 +253,9 @@ class Group:
             if len(sample) != len(self._builders):
                 raise ValueError(f"{len(self._builders)} builders for a sample of {len(sample)} places")
         return tuple(builder([sample[place] for sample in data]) for place, builder in enumerate(self._builders))
+
+    def of_stacked(self, parts: Any) -> Any:
+        """The batch of samples that are stacked already, place by place; None unless every builder is `Stack`."""
+        if not isinstance(parts, tuple) or len(parts) != len(self._builders):
+            return None
+        return tuple(map(as_array, parts)) if all(type(builder) is Stack for builder in self._builders) else None

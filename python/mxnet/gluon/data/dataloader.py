@@ -1,41 +1,20 @@
-"""The loader: batches of a dataset, made ahead of time by worker threads."""
+"""The loader: batches of a dataset, made ahead of time by worker processes or threads."""
 
 from __future__ import annotations
 
 import collections
-import queue
-import threading
-import time
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from mxnet import autograd
-from mxnet.gluon.data.batchify import Stack
-from mxnet.gluon.data.sampler import BatchSampler, RandomSampler, SequentialSampler
+from mxnet import numpy as np
+from mxnet.device import cpu, current_device, num_gpus
+from mxnet.gluon.data._fetch import Fetcher, Task, default_batchify, random_stream
+from mxnet.gluon.data._process_pool import ProcessPool
+from mxnet.gluon.data._thread_pool import ThreadPool
+from mxnet.gluon.data.sampler import BatchSampler, RandomSampler, SequentialSampler, sampler_state
 
 __all__ = ["DataLoader", "default_batchify"]
-
-
-def default_batchify(data: Sequence[Any]) -> Any:
-    """Stack samples; samples that are tuples place by place.
-
-    Parameters
-    ----------
-    data : sequence
-        Array-likes of equal shape, or tuples of such.
-
-    Returns
-    -------
-    ndarray or list of ndarray
-
-    Raises
-    ------
-    ValueError
-        If there are no samples, or shapes differ.
-    """
-    if data and isinstance(data[0], tuple):
-        return [default_batchify(part) for part in zip(*data, strict=True)]
-    return Stack()(data)
 
 
 class DataLoader:
@@ -57,25 +36,49 @@ class DataLoader:
     batchify_fn : callable, optional
         Makes a batch of a list of samples; `default_batchify` by default.
     num_workers : int
-        Number of threads that make batches; 0 to make each when it is asked for.
+        Number of processes or threads that make batches; 0 to make each when it is asked for.
     pin_memory : bool
-        Must be False: there is no device that would profit from pinned host memory.
+        Ask for host memory from which a GPU copies fast. Batches are made in ordinary memory of the host; without a GPU
+        there is no difference.
+    pin_device_id : int
+        The GPU that `pin_memory` is meant for.
     prefetch : int, optional
         How many batches may be ready or in work; twice the number of workers by default.
     thread_pool : bool
-        Older programs choose threads (True) or processes by it; workers are threads either way.
+        Workers are threads of this process, not processes.
     timeout : float
         Seconds to wait for a batch.
+    try_nopython : bool, optional
+        Whether batches are taken as a whole, without a Python call for each sample: None does so where it is possible,
+        False never, True insists on it. The batches are the same. It is possible for arrays in an `ArrayDataset` or
+        `SimpleDataset`, parts of these, and the transforms `Cast`, `ToTensor`, `Normalize` and compositions of them,
+        with samples stacked (`default_batchify`, `Stack`, `Group` of `Stack`).
 
     Raises
     ------
     ValueError
-        If arguments exclude each other or are out of range.
+        If arguments exclude each other or are out of range; if `try_nopython` is True and batches cannot be taken as a
+        whole; if `pin_memory` is asked for on a GPU.
 
     Notes
     -----
-    The order of the batches does not depend on the number of workers. If making a batch fails, the exception is raised
-    where the batch would have been, with the worker's traceback and a note that names the samples.
+    *Order and randomness.* Each loop over the loader draws one seed from the stream of `mxnet.random.seed`. The order
+    of the samples follows from it, and each sample has a random stream of its own: what transforms draw from
+    `mxnet.numpy.random` depends neither on the number of workers nor on their kind. In worker processes Python's
+    `random` and NumPy's global generator are seeded for each batch, so that the number of processes does not matter for
+    them either; without processes they are left alone.
+
+    *Processes* start in the first loop and stay until the loader goes away. They work with the dataset as it was when
+    they started. They are started by the method of `multiprocessing.set_start_method` if the program has chosen one;
+    otherwise from a clean server process (``forkserver``), or by ``spawn`` where that does not exist. ``fork`` is not
+    the default because a forked copy of this process can inherit locks that nobody releases, and cannot use a GPU. So
+    dataset, transforms and `batchify_fn` must be defined at the top of a module, and a script must start its work under
+    ``if __name__ == "__main__":``. Arrays of the dataset lie in memory that all processes share; those of batches come
+    through shared memory and are copied once.
+
+    *Failures.* If making a batch fails, the exception is raised where the batch would have been, with the worker's
+    traceback and a note that names the samples. A process that is killed is a RuntimeError; the next loop starts new
+    ones.
 
     Examples
     --------
@@ -96,9 +99,11 @@ class DataLoader:
         batchify_fn: Callable[[Sequence[Any]], Any] | None = None,
         num_workers: int = 0,
         pin_memory: bool = False,
+        pin_device_id: int = 0,
         prefetch: int | None = None,
         thread_pool: bool = False,
         timeout: float = 120,
+        try_nopython: bool | None = None,
     ) -> None:
         if batch_sampler is not None:
             if batch_size is not None or shuffle or sampler is not None or last_batch is not None:
@@ -113,121 +118,192 @@ class DataLoader:
             batch_sampler = BatchSampler(sampler, batch_size, last_batch or "keep")
         if num_workers < 0:
             raise ValueError(f"`num_workers` must be at least 0, found {num_workers}")
-        if pin_memory:
-            raise ValueError("`pin_memory` must be False: there is no device to copy pinned memory to")
+        _check_pinning(pin_memory, pin_device_id)
         if prefetch is not None and prefetch < 1 and num_workers:
             raise ValueError(f"`prefetch` must be at least 1, found {prefetch}")
-        del thread_pool
         if not timeout > 0:
             raise ValueError(f"`timeout` must be positive, found {timeout}")
-        self._dataset = dataset
         self._batch_sampler = batch_sampler
-        self._batchify_fn = batchify_fn or default_batchify
+        self._fetch = Fetcher(dataset, batchify_fn or default_batchify, takes_whole=try_nopython is not False)
+        if try_nopython and len(dataset) and self._fetch.whole([0]) is None:
+            raise ValueError(
+                f"`try_nopython` is True, but {type(dataset).__name__}, its transforms or `batchify_fn` need a Python "
+                "call for each sample"
+            )
         self._num_workers = num_workers
         self._prefetch = 2 * num_workers if prefetch is None else prefetch
+        self._uses_threads = thread_pool
         self._timeout = timeout
+        self._pool: ProcessPool | None = None
+        self._epoch: _Epoch | None = None
+        self._resumed: _Epoch | None = None
 
     def __len__(self) -> int:
         return len(self._batch_sampler)  # type: ignore[arg-type]  # a sampler without length has no number of batches
 
     def __iter__(self) -> Iterator[Any]:
+        epoch, self._resumed = self._resumed or _Epoch.draw(self._batch_sampler), None
+        self._epoch = epoch
         if self._num_workers == 0:
-            return (self._make(indices) for indices in self._batch_sampler)
-        return self._run_workers()
+            return self._run_here(epoch)
+        return self._run_threads(epoch) if self._uses_threads else self._run_processes(epoch)
 
-    def _make(self, indices: Sequence[int]) -> Any:
-        """One batch; a failure gets a note about where it happened."""
-        samples = []
-        for idx in indices:
-            try:
-                samples.append(self._dataset[idx])
-            except Exception as error:
-                error.add_note(f"while loading sample {idx} of {type(self._dataset).__name__}")
-                raise
-        try:
-            return self._batchify_fn(samples)
-        except Exception as error:
-            error.add_note(f"while building a batch of the samples {list(indices)}")
-            raise
+    def __getstate__(self) -> dict[str, Any]:
+        # Processes belong to the one that started them.
+        return {**self.__dict__, "_pool": None}
 
-    def _run_workers(self) -> Iterator[Any]:
-        tasks: queue.SimpleQueue[tuple[Sequence[int], _Slot] | None] = queue.SimpleQueue()
-        training = autograd.is_training()
-        stop = threading.Event()
-        workers = [
-            threading.Thread(
-                target=_work, args=(self._make, tasks, stop, training), name=f"DataLoader-{number}", daemon=True
+    def state_dict(self) -> dict[str, Any]:
+        """Where the loop over the loader is.
+
+        Returns
+        -------
+        dict
+            The seed of the loop (None between two loops), how many batches it has given, and the state of the batch
+            sampler when it began, if that has a method `state_dict`. Numbers, strings, lists and None only.
+
+        Notes
+        -----
+        Inside the loop the batch at hand counts as given. A loop that was left by ``break`` stays where it is until the
+        next one begins.
+
+        Examples
+        --------
+        >>> loader = mx.gluon.data.DataLoader(list(range(6)), batch_size=2, shuffle=True)
+        >>> batches = iter(loader)
+        >>> first, state, rest = next(batches), loader.state_dict(), list(batches)
+        >>> loader.load_state_dict(state)
+        >>> [bool((a == b).all()) for a, b in zip(loader, rest, strict=True)]
+        [True, True]
+        """
+        epoch = self._resumed or self._epoch
+        if epoch is None or epoch.is_finished:
+            return {"seed": None, "num_batches": 0, "sampler": sampler_state(self._batch_sampler)}
+        return {"seed": epoch.seed, "num_batches": epoch.num_batches, "sampler": epoch.sampler_state}
+
+    def load_state_dict(self, state: Any) -> None:
+        """Let the next loop go on where another one was.
+
+        Parameters
+        ----------
+        state : dict
+            What `state_dict` gave, of a loader with an equal dataset and the same sampling; workers may differ.
+
+        Raises
+        ------
+        ValueError
+            If `state` has other keys or values.
+        """
+        if not isinstance(state, dict) or state.keys() != {"seed", "num_batches", "sampler"}:
+            found = sorted(state) if isinstance(state, dict) else type(state).__name__
+            raise ValueError(
+                f"load_state_dict: `state` must have the keys num_batches, sampler and seed, found {found}"
             )
-            for number in range(self._num_workers)
-        ]
-        for worker in workers:
-            worker.start()
-        waiting: collections.deque[_Slot] = collections.deque()
-        batches = iter(self._batch_sampler)
-        exhausted = False
+        seed, num_batches = state["seed"], state["num_batches"]
+        if type(num_batches) is not int or num_batches < 0:
+            raise ValueError(f"load_state_dict: `num_batches` must be an integer of at least 0, found {num_batches!r}")
+        if seed is not None and not (type(seed) is int and 0 <= seed < 1 << 64):
+            raise ValueError(f"load_state_dict: `seed` must be None or from 0 to 2**64 - 1, found {seed!r}")
+        if seed is None and num_batches:
+            raise ValueError(
+                f"load_state_dict: `num_batches` must be 0 between two loops, found {num_batches} without a seed"
+            )
+        if (state["sampler"] is None) != (sampler_state(self._batch_sampler) is None):
+            raise ValueError("load_state_dict: one of the two batch samplers has a state, the other has none")
+        if state["sampler"] is not None:
+            self._batch_sampler.load_state_dict(state["sampler"])  # type: ignore[attr-defined]  # it gave a state
+        self._epoch = None
+        self._resumed = None if seed is None else _Epoch(seed, self._batch_sampler, num_batches)
+
+    def _run_here(self, epoch: _Epoch) -> Iterator[Any]:
+        for task in epoch.tasks():
+            batch = self._fetch(task)
+            epoch.num_batches += 1
+            yield batch
+        epoch.is_finished = True
+
+    def _run_threads(self, epoch: _Epoch) -> Iterator[Any]:
+        pool = ThreadPool(self._fetch, self._num_workers)
+        waiting: collections.deque[Any] = collections.deque()
         try:
-            while True:
-                while not exhausted and len(waiting) < self._prefetch:
-                    indices = next(batches, None)
-                    if indices is None:
-                        exhausted = True
-                        break
-                    slot = _Slot()
-                    tasks.put((indices, slot))
-                    waiting.append(slot)
-                if not waiting:
-                    return
-                yield waiting.popleft().take(self._timeout)
+            yield from self._run_ahead(epoch, pool, waiting)
         finally:
-            # Also runs when the loop over the batches is left early: workers end after the batch they are at.
-            stop.set()
-            for _ in workers:
-                tasks.put(None)
-            deadline = time.monotonic() + self._timeout
-            for worker in workers:
-                worker.join(max(0.0, deadline - time.monotonic()))
+            # Also runs when the loop over the batches is left early.
+            pool.close(self._timeout)
 
-
-class _Slot:
-    """A place for one batch, or for the exception in its stead."""
-
-    def __init__(self) -> None:
-        self._filled = threading.Event()
-        self._batch: Any = None
-        self._error: BaseException | None = None
-
-    def fill(self, batch: Any, error: BaseException | None) -> None:
-        """Put the batch or the exception there."""
-        self._batch, self._error = batch, error
-        self._filled.set()
-
-    def take(self, timeout: float) -> Any:
-        """Wait for the batch, and return it or raise the exception."""
-        if not self._filled.wait(timeout):
-            raise TimeoutError(
-                f"no batch within {timeout} seconds; raise `timeout` or look at what the dataset waits for"
-            )
-        if self._error is not None:
-            raise self._error
-        return self._batch
-
-
-def _work(
-    make: Callable[[Sequence[int]], Any],
-    tasks: queue.SimpleQueue[tuple[Sequence[int], _Slot] | None],
-    stop: threading.Event,
-    training: bool,
-) -> None:
-    """What a worker thread does: make batches until it is told to stop."""
-    autograd.set_training(training)
-    while True:
-        task = tasks.get()
-        if task is None or stop.is_set():
-            return
-        indices, slot = task
+    def _run_processes(self, epoch: _Epoch) -> Iterator[Any]:
+        if self._pool is None or not self._pool.is_usable:
+            self._pool = ProcessPool(self._fetch, self._num_workers)
+            weakref.finalize(self, self._pool.close)
+        pool = self._pool
+        waiting: collections.deque[int] = collections.deque()
         try:
-            batch = make(indices)
-        except BaseException as error:  # noqa: BLE001  # raised again where the batch is taken
-            slot.fill(None, error)
-        else:
-            slot.fill(batch, None)
+            yield from self._run_ahead(epoch, pool, waiting)
+        finally:
+            pool.cancel(waiting)
+
+    def _run_ahead(
+        self, epoch: _Epoch, pool: ThreadPool | ProcessPool, waiting: collections.deque[Any]
+    ) -> Iterator[Any]:
+        """Batches in order, with up to `prefetch` asked for ahead; `waiting` holds those that were not taken."""
+        tasks = epoch.tasks()
+        is_exhausted = False
+        while True:
+            while not is_exhausted and len(waiting) < self._prefetch:
+                task = next(tasks, None)
+                if task is None:
+                    is_exhausted = True
+                else:
+                    waiting.append(pool.submit(task))
+            if not waiting:
+                break
+            batch = pool.take(waiting.popleft(), self._timeout)
+            epoch.num_batches += 1
+            yield batch
+        epoch.is_finished = True
+
+
+class _Epoch:
+    """One loop over a loader: all that its order and its random numbers follow from, and how far it is."""
+
+    def __init__(self, seed: int, batch_sampler: Iterable[Sequence[int]], num_batches: int = 0) -> None:
+        self.seed = seed
+        self.num_batches = num_batches
+        self.is_finished = False
+        self.sampler_state = sampler_state(batch_sampler)
+        self._batch_sampler = batch_sampler
+        self._num_skipped = num_batches
+
+    @staticmethod
+    def draw(batch_sampler: Iterable[Sequence[int]]) -> _Epoch:
+        """An epoch with a new seed, drawn from the process's stream."""
+        low, high = np.random.randint(0, 1 << 32, size=(2,), dtype="int64", device=cpu()).tolist()
+        return _Epoch(low | high << 32, batch_sampler)
+
+    def tasks(self) -> Iterator[Task]:
+        """The batches that are left; what samplers draw comes from a stream that belongs to the epoch."""
+        stream = random_stream(self.seed, "order")
+        batches = stream.call(iter, self._batch_sampler)
+        position = 0
+        number = 0
+        while (indices := stream.call(next, batches, None)) is not None:
+            if number >= self._num_skipped:
+                yield Task(indices, self.seed, position)
+            number += 1
+            position += len(indices)
+        if number < self._num_skipped:
+            raise ValueError(
+                f"load_state_dict: the state is behind batch {self._num_skipped}, but there are {number}: the dataset "
+                "or its sampler is another one"
+            )
+
+
+def _check_pinning(pin_memory: bool, pin_device_id: int) -> None:
+    """Refuse what cannot be had: page-locked memory for a GPU."""
+    limit = max(1, num_gpus())
+    if not 0 <= pin_device_id < limit:
+        raise ValueError(f"`pin_device_id` must be from 0 to {limit - 1}, found {pin_device_id}")
+    if pin_memory and current_device().device_type == "gpu":
+        raise ValueError(
+            f"`pin_memory` must be False on {current_device()}: batches are made in ordinary memory of the host; copy "
+            "them with `to_device`"
+        )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
+from mxnet.gluon.data._whole_batch import entries, transform_batch, whole_batch
 from mxnet.numpy import ndarray
 
 __all__ = ["ArrayDataset", "Dataset", "SimpleDataset"]
@@ -140,6 +141,13 @@ class _First:
     def __init__(self, fn: Callable[[Any], Any]) -> None:
         self._fn = fn
 
+    def whole_batch(self, *parts: Any) -> Any:
+        """The same for samples stacked along a new first axis; None if the function cannot do that."""
+        first = transform_batch(self._fn, parts[0])
+        if first is None:
+            return None
+        return (first, *parts[1:]) if len(parts) > 1 else first
+
     def __call__(self, first: Any, *rest: Any) -> Any:
         return (self._fn(first), *rest) if rest else self._fn(first)
 
@@ -153,6 +161,9 @@ class _Chosen(Dataset):
 
     def __getitem__(self, idx: int) -> Any:
         return self._dataset[self._indices[idx]]
+
+    def _whole_batch(self, indices: Sequence[int]) -> Any:
+        return whole_batch(self._dataset, [self._indices[idx] for idx in indices])
 
     def __len__(self) -> int:
         return len(self._indices)
@@ -168,6 +179,14 @@ class _Transformed(Dataset):
     def __getitem__(self, idx: int) -> Any:
         sample = self._dataset[idx]
         return self._fn(*sample) if isinstance(sample, tuple) else self._fn(sample)
+
+    def _whole_batch(self, indices: Sequence[int]) -> Any:
+        parts = whole_batch(self._dataset, indices)
+        if parts is None:
+            return None
+        if isinstance(self._fn, _First):
+            return self._fn.whole_batch(*parts) if isinstance(parts, tuple) else self._fn.whole_batch(parts)
+        return None if isinstance(parts, tuple) else transform_batch(self._fn, parts)
 
     def __len__(self) -> int:
         return len(self._dataset)
@@ -193,6 +212,9 @@ class SimpleDataset(Dataset):
 
     def __getitem__(self, idx: int) -> Any:
         return self._data[idx]
+
+    def _whole_batch(self, indices: Sequence[int]) -> Any:
+        return entries(self._data, indices)
 
     def __len__(self) -> int:
         return len(self._data)
@@ -230,6 +252,12 @@ class ArrayDataset(Dataset):
         if len(self._data) == 1:
             return self._data[0][idx]
         return tuple(data[idx] for data in self._data)
+
+    def _whole_batch(self, indices: Sequence[int]) -> Any:
+        parts = [entries(data, indices) for data in self._data]
+        if any(part is None or isinstance(part, tuple) for part in parts):
+            return None
+        return parts[0] if len(parts) == 1 else tuple(parts)
 
     def __len__(self) -> int:
         return self._length

@@ -25,6 +25,20 @@ class Sampler(Generic[T]):
         raise NotImplementedError(f"{type(self).__name__} does not define __len__")
 
 
+def sampler_state(sampler: Any) -> Any:
+    """The state of a sampler that has one, else None.
+
+    Parameters
+    ----------
+    sampler : Sampler
+
+    Returns
+    -------
+    object or None
+    """
+    return sampler.state_dict() if hasattr(sampler, "state_dict") else None
+
+
 def _check_length(length: int) -> int:
     if length < 0:
         raise ValueError(f"`length` must be at least 0, found {length}")
@@ -205,6 +219,37 @@ class BatchSampler(Sampler[list[int]]):
             yield batch
         elif self._last_batch == "rollover":
             self._left_over = batch
+
+    def state_dict(self) -> dict[str, Any]:
+        """What the next run depends on: what is left over, and the state of the other sampler if that has one.
+
+        Returns
+        -------
+        dict
+            Numbers and lists only.
+        """
+        return {"left_over": list(self._left_over), "sampler": sampler_state(self._sampler)}
+
+    def load_state_dict(self, state: Any) -> None:
+        """Let the next run be the one that `state_dict` described.
+
+        Parameters
+        ----------
+        state : dict
+
+        Raises
+        ------
+        ValueError
+            If `state` has other keys, or is of another kind of sampler.
+        """
+        if not isinstance(state, dict) or state.keys() != {"left_over", "sampler"}:
+            found = sorted(state) if isinstance(state, dict) else type(state).__name__
+            raise ValueError(f"load_state_dict: `state` must have the keys left_over and sampler, found {found}")
+        if (state["sampler"] is None) != (sampler_state(self._sampler) is None):
+            raise ValueError("load_state_dict: one of the two samplers has a state, the other has none")
+        if state["sampler"] is not None:
+            self._sampler.load_state_dict(state["sampler"])  # type: ignore[attr-defined]  # it gave a state
+        self._left_over = list(state["left_over"])
 
     def __len__(self) -> int:
         size = len(self._sampler)  # type: ignore[arg-type]  # a sampler without length cannot say how many batches it has

@@ -1,0 +1,292 @@
+"""Worker processes of a loader, as the loader's process sees them."""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import itertools
+import mmap
+import multiprocessing
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from multiprocessing import connection, reduction
+from multiprocessing.process import BaseProcess
+from typing import Any
+
+from mxnet import _core, autograd
+from mxnet.gluon.data._fetch import Fetcher, Task
+from mxnet.gluon.data._shared_memory import loads, map_file
+from mxnet.gluon.data._worker import Shipment, run_worker, unpack_error
+
+__all__ = ["ProcessPool"]
+
+# What workers get to finish the batch they are at, before they are terminated.
+_GRACE_S = 1.0
+
+
+@contextlib.contextmanager
+def _context() -> Iterator[tuple[Any, str]]:
+    """How processes are started: as the program chose, else from a server process that has no threads."""
+    method: str | None = multiprocessing.get_start_method(allow_none=True)
+    if method is not None:
+        yield multiprocessing.get_context(method), method
+        return
+    # `fork` would copy a process whose other threads may hold locks at that moment, and whose GPU contexts do not
+    # survive; starting an interpreter anew for each worker takes half a second.
+    method = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
+    # Workers take over what is set here. Unset, starting a process would also set Python's default for the program.
+    multiprocessing.set_start_method(method)
+    try:
+        context = multiprocessing.get_context(method)
+        if method == "forkserver":
+            context.set_forkserver_preload(["__main__", "mxnet.gluon.data._worker"])
+        yield context, method
+    finally:
+        multiprocessing.set_start_method(None, force=True)  # as it was
+
+
+class _Worker:
+    """A process, the pipe to it, and the memory that it leaves batches in."""
+
+    def __init__(self, process: BaseProcess, pipe: connection.Connection) -> None:
+        self.process = process
+        self.pipe = pipe
+        self.pending: collections.deque[int] = collections.deque()  # tasks without an answer, in order
+        self.slots: dict[int, mmap.mmap] = {}
+        self.free_slots: list[int] = []
+        self.num_slots = 0
+        self.has_answered = False
+
+    def take_slot(self) -> int:
+        """A slot whose memory nobody needs."""
+        if self.free_slots:
+            return self.free_slots.pop()
+        self.num_slots += 1
+        return self.num_slots - 1
+
+
+class ProcessPool:
+    """Processes that make batches.
+
+    Parameters
+    ----------
+    fetch : Fetcher
+        What it holds now is what the processes work with until they end.
+    num_workers : int
+
+    Raises
+    ------
+    TypeError
+        If `fetch` cannot be pickled and the processes do not inherit it.
+    """
+
+    def __init__(self, fetch: Fetcher, num_workers: int) -> None:
+        # Held while a pipe is used. Never waited for where the garbage collector may have interrupted its holder.
+        self._lock = threading.Lock()
+        self._pid = os.getpid()
+        self._is_closed = False
+        self._numbers = itertools.count()
+        self._owners: dict[int, tuple[_Worker, int]] = {}  # task -> worker and slot
+        self._answers: dict[int, tuple[Any, ...]] = {}
+        self._unwanted: list[int] = []  # cancelled, but nothing has been done about it
+        self._abandoned: set[int] = set()  # cancelled tasks that will still be answered
+        self._workers: list[_Worker] = []
+        try:
+            with _context() as (context, method):
+                self._start(context, method, fetch, num_workers)
+        except BaseException:
+            self.close()
+            raise
+
+    def _start(self, context: Any, method: str, fetch: Fetcher, num_workers: int) -> None:
+        shipment = None if method == "fork" else Shipment(fetch, method)
+        try:
+            for number in range(num_workers):
+                ours, theirs = context.Pipe()
+                inherited = [] if shipment else [ours, *(worker.pipe for worker in self._workers)]
+                process = context.Process(
+                    target=run_worker,
+                    args=(theirs, shipment or fetch, inherited),
+                    name=f"DataLoader-{number}",
+                    daemon=True,
+                )
+                try:
+                    process.start()
+                except BaseException:
+                    ours.close()
+                    raise
+                finally:
+                    theirs.close()
+                self._workers.append(_Worker(process, ours))
+        finally:
+            if shipment is not None:
+                shipment.release()
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether it is open and this process's own: a forked child has its parent's pipes, but may not use them."""
+        return not self._is_closed and self._pid == os.getpid()
+
+    def submit(self, task: Task) -> int:
+        """Have a batch made; returns the number under which it can be taken."""
+        with self._lock:
+            self._check_open()
+            self._drop_unwanted()
+            worker = min(self._workers, key=lambda worker: len(worker.pending))
+            number, slot = next(self._numbers), worker.take_slot()
+            self._owners[number] = worker, slot
+            worker.pending.append(number)
+            self._send(worker, ("fetch", number, slot, task, autograd.is_training(), _core.numpy_promotion()))
+            return number
+
+    def take(self, number: int, timeout: float) -> Any:
+        """Wait for a batch, and copy it out of the shared memory.
+
+        Raises
+        ------
+        TimeoutError
+            If it is not there after `timeout` seconds.
+        RuntimeError
+            If the worker died.
+        BaseException
+            What went wrong in the worker.
+        """
+        with self._lock:
+            self._check_open()
+            self._drop_unwanted()
+            worker, slot = self._owners[number]
+            deadline = time.monotonic() + timeout
+            while number not in self._answers:
+                self._receive(worker, deadline, timeout)
+            kind, content = self._answers.pop(number)
+            del self._owners[number]
+            worker.free_slots.append(slot)
+            if kind == "failed":
+                raise unpack_error(content)
+            return loads(content, worker.slots[slot], is_copied=True)
+
+    def cancel(self, numbers: Iterable[int]) -> None:
+        """Give up batches. Those that no worker has begun are not made."""
+        self._unwanted.extend(numbers)
+        # A generator that the collector ends may get here inside `submit` or `take`: the next call of these drops them.
+        if not self.is_usable or not self._lock.acquire(blocking=False):
+            return
+        try:
+            with contextlib.suppress(RuntimeError):  # a worker that died meanwhile owes nothing
+                self._drop_unwanted()
+        finally:
+            self._lock.release()
+
+    def close(self, grace_s: float = _GRACE_S) -> None:
+        """End the processes, and give their memory and pipes back.
+
+        Parameters
+        ----------
+        grace_s : float
+            How many seconds processes have to finish the batch they are at before they are terminated.
+        """
+        if self._is_closed:
+            return
+        self._is_closed = True
+        workers, self._workers = self._workers, []
+        self._owners.clear()
+        self._answers.clear()
+        for worker in workers:
+            worker.pipe.close()
+            worker.slots.clear()
+        if self._pid != os.getpid():
+            return  # the processes belong to the parent of this one
+        for end, wait_s in ((None, grace_s), (BaseProcess.terminate, _GRACE_S), (BaseProcess.kill, _GRACE_S)):
+            deadline = time.monotonic() + wait_s
+            for worker in workers:
+                if end is not None and worker.process.is_alive():
+                    end(worker.process)
+            for worker in workers:
+                worker.process.join(max(0.0, deadline - time.monotonic()))
+        for worker in workers:
+            with contextlib.suppress(ValueError):  # not even killed yet: the system is still at it
+                worker.process.close()
+
+    def _check_open(self) -> None:
+        if not self.is_usable:
+            raise RuntimeError("DataLoader: the workers have been ended; start a new loop over the loader")
+
+    def _drop_unwanted(self) -> None:
+        cancelled = collections.defaultdict(list)
+        while self._unwanted:
+            number = self._unwanted.pop()
+            if number not in self._owners:
+                continue
+            worker, slot = self._owners[number]
+            if self._answers.pop(number, None) is not None:
+                worker.free_slots.append(slot)
+                del self._owners[number]
+            else:
+                self._abandoned.add(number)
+                cancelled[worker].append(number)
+        for worker, numbers in cancelled.items():
+            self._send(worker, ("cancel", numbers))
+
+    def _send(self, worker: _Worker, message: tuple[Any, ...]) -> None:
+        try:
+            worker.pipe.send(message)
+        except OSError:
+            raise self._death(worker) from None
+        except BaseException:
+            self.close()  # half a message may be in the pipe
+            raise
+
+    def _receive(self, worker: _Worker, deadline: float, timeout: float) -> None:
+        """Wait for an answer of a worker, and keep it."""
+        found = connection.wait([worker.pipe, worker.process.sentinel], max(0.0, deadline - time.monotonic()))
+        if not found:
+            self.close(grace_s=0.0)  # a worker that hangs would hold up what comes next
+            raise TimeoutError(
+                f"DataLoader: no batch within `timeout` ({timeout} seconds); raise it or look at what the dataset "
+                "waits for"
+            )
+        try:
+            if worker.pipe not in found:
+                raise EOFError
+            kind, *content = worker.pipe.recv()
+            if kind == "made" and content[2]:
+                _, slot = self._owners[content[0]]
+                worker.slots[slot] = map_file(reduction.recv_handle(worker.pipe))
+        except (EOFError, OSError):
+            raise self._death(worker) from None
+        except BaseException:
+            self.close()  # half a message may be left in the pipe
+            raise
+        if kind == "broken":
+            self.close()
+            raise unpack_error(content[0])
+        number = content[0]
+        worker.has_answered = True
+        worker.pending.popleft()
+        if number in self._abandoned:
+            self._abandoned.discard(number)
+            _, slot = self._owners.pop(number)
+            worker.free_slots.append(slot)
+        else:
+            self._answers[number] = kind, content[1]
+
+    def _death(self, worker: _Worker) -> RuntimeError:
+        """What to say about a worker that is gone. Ends the others."""
+        process = worker.process
+        process.join(_GRACE_S)
+        code, pid = process.exitcode, process.pid
+        self.close()
+        if code is not None and code < 0:
+            how = f"was killed by {signal.Signals(-code).name}"
+            how += " (the system may have been short of memory)" if -code == signal.SIGKILL else ""
+        else:
+            how = f"ended with exit code {code}"
+            if not worker.has_answered:
+                how += (
+                    ' before its first batch; a script must start its work under `if __name__ == "__main__":`, as '
+                    "worker processes import it"
+                )
+        return RuntimeError(f"DataLoader: worker process {pid} {how}")

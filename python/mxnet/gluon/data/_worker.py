@@ -1,0 +1,226 @@
+"""What a worker process does: make batches, and leave them in memory that it shares with the process of the loader.
+
+Messages to a worker are ``("fetch", number, slot, task, training, promotion)`` and ``("cancel", numbers)``. Every task
+has one answer, in order: ``("made", number, pickle, is_new)``, followed by a file descriptor if the slot has new
+memory, ``("failed", number, error)`` or ``("cancelled", number, None)``. ``("broken", error)`` says that the worker
+could not start. The pipe is closed to end a worker.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import pickle
+import queue
+import random
+import signal
+import threading
+import time
+import traceback
+from collections.abc import Sequence
+from multiprocessing import reduction
+from multiprocessing.connection import Connection
+from typing import Any
+
+import numpy as onp
+
+from mxnet import _core, autograd
+from mxnet._core import RandomStream
+from mxnet.device import cpu
+from mxnet.gluon.data._fetch import Fetcher, Task
+from mxnet.gluon.data._shared_memory import Arrays, allocate, dumps, loads, map_file
+
+__all__ = ["Shipment", "run_worker", "unpack_error"]
+
+# A worker whose pipe is closed while it is inside a sample ends by itself after so long.
+_GRACE_S = 5.0
+
+
+class Shipment:
+    """A fetcher on its way to workers that do not inherit it: its arrays are written once and mapped by all of them.
+
+    Parameters
+    ----------
+    fetch : Fetcher
+    method : str
+        Start method of the processes, for messages.
+    """
+
+    def __init__(self, fetch: Fetcher, method: str) -> None:
+        self._fetch = fetch
+        self._method = method
+        self._arrays = Arrays()
+        self._fd: int | None = None
+
+    def __getstate__(self) -> tuple[bytes, Any]:
+        # Runs while a process is started, as what may be inherited only (locks, queues) can be pickled just then.
+        arrays = Arrays()
+        try:
+            data = dumps(self._fetch, arrays)
+        except (pickle.PicklingError, AttributeError, TypeError) as error:
+            name = type(self._fetch.dataset).__name__
+            raise TypeError(
+                f"DataLoader: {name}, its transforms or `batchify_fn` cannot be sent to a worker process started by "
+                f"{self._method!r} ({error}); define them at the top of a module, or use `thread_pool=True`, or choose "
+                "multiprocessing.set_start_method('fork')"
+            ) from error
+        if self._fd is None or not arrays.is_same(self._arrays):
+            self.release()
+            self._fd = allocate(max(arrays.num_bytes, 1))
+            self._arrays = arrays
+            arrays.write(map_file(os.dup(self._fd)))
+        return data, reduction.DupFd(self._fd)
+
+    def __setstate__(self, state: tuple[bytes, Any]) -> None:
+        self._data, self._duplicate = state
+
+    def open(self) -> Fetcher:
+        """In the worker: the fetcher, its arrays in memory that all workers share until one of them writes to it."""
+        memory = map_file(self._duplicate.detach(), is_private=True)
+        found: Fetcher = loads(self._data, memory, is_copied=False)
+        return found
+
+    def release(self) -> None:
+        """Close the memory on this side."""
+        if self._fd is not None:
+            os.close(self._fd)
+            self._fd = None
+
+
+def run_worker(connection: Connection, fetch: Fetcher | Shipment, inherited: Sequence[Connection]) -> None:
+    """Entry of a worker process.
+
+    Parameters
+    ----------
+    connection : Connection
+        To the loader.
+    fetch : Fetcher or Shipment
+        A fetcher where the process inherited it.
+    inherited : sequence of Connection
+        The loader's ends of other workers' pipes, closed here: they would keep those pipes open.
+    """
+    # Ctrl-C goes to the whole group of processes; the loader's process answers it and closes the pipes.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    for other in inherited:
+        other.close()
+    # The processors are shared by the workers, so none of them splits its operations.
+    _core.set_num_threads(1)
+    _core.set_current_device(cpu())
+    autograd.set_recording(False)
+    worker = _Worker(connection)
+    threading.Thread(target=worker.read, name="DataLoader-reader", daemon=True).start()
+    worker.work(fetch)
+
+
+class _Worker:
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._tasks: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._cancelled: set[int] = set()
+        self._slots: dict[int, mmap.mmap] = {}
+
+    def read(self) -> None:
+        """Take messages at once, so that the loader never waits while it sends one, and notice when it is gone."""
+        try:
+            while True:
+                kind, *content = self._connection.recv()
+                if kind == "cancel":
+                    self._cancelled.update(content[0])
+                else:
+                    self._tasks.put(content)
+        except (EOFError, OSError):
+            self._tasks.put(None)
+        time.sleep(_GRACE_S)
+        os._exit(1)
+
+    def work(self, shipment: Fetcher | Shipment) -> None:
+        """Make batches until the pipe is closed."""
+        try:
+            try:
+                fetch = shipment.open() if isinstance(shipment, Shipment) else shipment
+            except BaseException as error:  # noqa: BLE001  # raised again by the loader
+                self._connection.send(("broken", pack_error(error)))
+                return
+            while (item := self._tasks.get()) is not None:
+                self._answer(fetch, *item)
+        except (BrokenPipeError, ConnectionResetError):
+            pass  # nobody waits for the answer any more
+
+    def _answer(self, fetch: Fetcher, number: int, slot: int, task: Task, training: bool, promotion: bool) -> None:
+        if number in self._cancelled:
+            self._cancelled.discard(number)
+            self._connection.send(("cancelled", number, None))
+            return
+        fd = None
+        try:
+            autograd.set_training(training)
+            _core.set_numpy_promotion(promotion)
+            _seed_others(task)
+            arrays = Arrays()
+            data = dumps(fetch(task), arrays)
+            fd = self._write(slot, arrays)
+            self._connection.send(("made", number, data, fd is not None))
+            if fd is not None:
+                reduction.send_handle(self._connection, fd, 0)  # no pid is needed where `allocate` works
+        except (BrokenPipeError, ConnectionResetError):
+            raise
+        except BaseException as error:  # noqa: BLE001  # raised again where the batch is taken
+            self._connection.send(("failed", number, pack_error(error)))
+        finally:
+            if fd is not None:
+                os.close(fd)
+
+    def _write(self, slot: int, arrays: Arrays) -> int | None:
+        """Put the elements into the slot's memory; returns the descriptor of that memory if it is new."""
+        fd = None
+        memory = self._slots.get(slot)
+        if memory is None or len(memory) < arrays.num_bytes:
+            # An eighth more, so that batches that grow a little do not need new memory each time.
+            fd = allocate(max(arrays.num_bytes + arrays.num_bytes // 8, mmap.PAGESIZE))
+            memory = self._slots[slot] = map_file(os.dup(fd))
+        arrays.write(memory)
+        return fd
+
+
+def _seed_others(task: Task) -> None:
+    """Start the generators that are not ours anew for each batch, the same in whichever process it is made."""
+    words = [task.seed & 0xFFFFFFFF, task.seed >> 32, task.position & 0xFFFFFFFF, task.position >> 32]
+    key = int(RandomStream(words).state()[0])
+    random.seed(key)
+    # Both are Mersenne Twisters with the same way to start, so equal words would give equal numbers.
+    onp.random.seed([key & 0xFFFFFFFF, key >> 32, 1])  # noqa: NPY002  # programs still draw from it
+    _core.seed(key)
+
+
+def pack_error(error: BaseException) -> tuple[bytes, str]:
+    """An exception and its traceback as bytes and text; exceptions that cannot be pickled become RuntimeErrors."""
+    text = "".join(traceback.format_exception(error))
+    try:
+        data = pickle.dumps(error)
+        pickle.loads(data)
+    except Exception:  # noqa: BLE001  # whatever the class of the user does when it is pickled
+        substitute = RuntimeError(f"{type(error).__qualname__}: {error}")
+        for note in getattr(error, "__notes__", ()):
+            substitute.add_note(note)
+        data = pickle.dumps(substitute)
+    return data, text
+
+
+class _WorkerTraceback(Exception):
+    """The traceback of a worker process, as the cause of the exception that came from there."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self._text = text
+
+    def __str__(self) -> str:
+        return f'\n"""\n{self._text}"""'
+
+
+def unpack_error(packed: tuple[bytes, str]) -> BaseException:
+    """The exception of a worker, with its traceback there as the cause."""
+    data, text = packed
+    error: BaseException = pickle.loads(data)
+    error.__cause__ = _WorkerTraceback(text)
+    return error
