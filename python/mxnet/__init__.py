@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from mxnet import numpy_extension as numpy_extension
     from mxnet import optimizer as optimizer
     from mxnet import random as random
+    from mxnet import recordio as recordio
     from mxnet import test_utils as test_utils
     from mxnet import util as util
     from mxnet.base import MXNetError as MXNetError
@@ -76,6 +77,7 @@ _MODULES = {
     "numpy_extension": "mxnet.numpy_extension",
     "optimizer": "mxnet.optimizer",
     "random": "mxnet.random",
+    "recordio": "mxnet.recordio",
     "test_utils": "mxnet.test_utils",
     "util": "mxnet.util",
 }

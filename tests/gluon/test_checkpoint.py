@@ -7,9 +7,10 @@ import numpy as onp
 import pytest
 
 import mxnet as mx
+from mxnet._atomic_file import write_atomically
 from mxnet.error import FileFormatError
 from mxnet.gluon import nn
-from mxnet.gluon._checkpoint import load_arrays, save_arrays, write_atomically
+from mxnet.gluon._checkpoint import load_arrays, save_arrays
 
 
 def network(units=3):

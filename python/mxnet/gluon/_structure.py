@@ -6,9 +6,9 @@ import json
 import os
 from typing import TYPE_CHECKING, Any
 
+from mxnet._atomic_file import write_atomically
 from mxnet.base import PathLike
 from mxnet.error import FileFormatError
-from mxnet.gluon._checkpoint import write_atomically
 
 if TYPE_CHECKING:
     from mxnet.gluon.block import Block

@@ -7,9 +7,9 @@ from typing import Any
 
 from mxnet import autograd
 from mxnet import numpy as np
+from mxnet._atomic_file import write_atomically
 from mxnet.base import PathLike
 from mxnet.error import FileFormatError
-from mxnet.gluon._checkpoint import write_atomically
 from mxnet.gluon.parameter import Parameter
 from mxnet.numpy import ndarray
 from mxnet.optimizer import Optimizer, create, get_updater

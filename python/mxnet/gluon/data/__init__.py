@@ -2,7 +2,7 @@
 
 from mxnet.gluon.data import batchify, vision
 from mxnet.gluon.data.dataloader import DataLoader
-from mxnet.gluon.data.dataset import ArrayDataset, Dataset, SimpleDataset
+from mxnet.gluon.data.dataset import ArrayDataset, Dataset, RecordFileDataset, SimpleDataset
 from mxnet.gluon.data.sampler import (
     BatchSampler,
     FilterSampler,
@@ -20,6 +20,7 @@ __all__ = [
     "FilterSampler",
     "IntervalSampler",
     "RandomSampler",
+    "RecordFileDataset",
     "Sampler",
     "SequentialSampler",
     "SimpleDataset",

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
+from mxnet.base import PathLike
 from mxnet.gluon.data._whole_batch import entries, transform_batch, whole_batch
 from mxnet.numpy import ndarray
+from mxnet.recordio import MXIndexedRecordIO
 
-__all__ = ["ArrayDataset", "Dataset", "SimpleDataset"]
+__all__ = ["ArrayDataset", "Dataset", "RecordFileDataset", "SimpleDataset"]
 
 
 class Dataset:
@@ -261,3 +264,47 @@ class ArrayDataset(Dataset):
 
     def __len__(self) -> int:
         return self._length
+
+
+class RecordFileDataset(Dataset):
+    """The records of a file, as bytes.
+
+    Parameters
+    ----------
+    filename : path
+        A record file with an index of the same name and the ending ``.idx`` beside it.
+
+    Raises
+    ------
+    OSError
+        If one of the two files cannot be opened.
+    FileFormatError
+        If the index is none.
+
+    Notes
+    -----
+    Threads and processes may read at once; see `mxnet.recordio.MXIndexedRecordIO`.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> path = os.path.join(folder.name, "a")
+    >>> with mx.recordio.MXIndexedRecordIO(path + ".idx", path + ".rec", "w") as record:
+    ...     record.write_idx(0, b"first")
+    >>> dataset = mx.gluon.data.RecordFileDataset(path + ".rec")
+    >>> len(dataset), dataset[0]
+    (1, b'first')
+    >>> folder.cleanup()
+    """
+
+    def __init__(self, filename: PathLike) -> None:
+        self.filename = os.fspath(filename)
+        self.idx_file = os.path.splitext(self.filename)[0] + ".idx"
+        self._record = MXIndexedRecordIO(self.idx_file, self.filename, "r")
+
+    def __getitem__(self, idx: int) -> Any:
+        return self._record.read_idx(self._record.keys[idx])
+
+    def __len__(self) -> int:
+        return len(self._record.keys)

@@ -9,9 +9,9 @@ import re
 from typing import Any
 
 from mxnet import numpy as np
+from mxnet._atomic_file import write_atomically
 from mxnet.base import PathLike
 from mxnet.error import FileFormatError
-from mxnet.gluon._checkpoint import write_atomically
 from mxnet.gluon.contrib.estimator.event_handler import BatchEnd, EpochEnd, TrainBegin, is_better
 from mxnet.gluon.metric import EvalMetric
 
