@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from mxnet import error as error
     from mxnet import gluon as gluon
     from mxnet import initializer as initializer
+    from mxnet import io as io
     from mxnet import lr_scheduler as lr_scheduler
     from mxnet import numpy as numpy
     from mxnet import numpy_extension as numpy_extension
@@ -70,6 +71,7 @@ _MODULES = {
     "gluon": "mxnet.gluon",
     "init": "mxnet.initializer",
     "initializer": "mxnet.initializer",
+    "io": "mxnet.io",
     "lr_scheduler": "mxnet.lr_scheduler",
     "np": "mxnet.numpy",
     "npx": "mxnet.numpy_extension",

@@ -54,6 +54,7 @@ from mxnet.test_utils.defaults import (
     get_tols,
     set_default_device,
 )
+from mxnet.test_utils.dummy_iter import DummyIter
 from mxnet.test_utils.gradients import (
     check_gluon_hybridize_consistency,
     check_numeric_gradient,
@@ -72,6 +73,7 @@ from mxnet.util import getenv, is_np_array, setenv, use_np, use_np_array, use_np
 
 __all__ = [
     "Device",
+    "DummyIter",
     "cpu",
     "current_device",
     "getenv",
