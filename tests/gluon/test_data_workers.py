@@ -1,5 +1,6 @@
 """Worker processes and threads of the loader: order, randomness, failures, resources, resuming."""
 
+import gc
 import json
 import multiprocessing
 import os
@@ -27,6 +28,8 @@ def values(loader):
 
 
 def children():
+    """Worker processes; those of loaders that only tracebacks of earlier tests hold are ended first."""
+    gc.collect()
     return [child for child in multiprocessing.active_children() if child.name.startswith("DataLoader")]
 
 
@@ -130,6 +133,23 @@ def test_failing_builder_names_the_batch(options):
     with pytest.raises(ValueError, match="same shape") as caught:
         list(loader)
     assert caught.value.__notes__ == ["while building a batch of the samples [0, 1]"]
+
+
+def test_failures_of_pipes_in_the_dataset_are_told():
+    for idx, kind in enumerate((BrokenPipeError, EOFError)):
+        with pytest.raises(kind, match="of the dataset") as caught:
+            list(data.DataLoader(sets.Disconnected(2), batch_sampler=[[idx]], num_workers=1))
+        assert caught.value.__notes__ == [f"while loading sample {idx} of Disconnected"]
+
+
+def test_long_tasks_and_long_answers_pass_each_other():
+    # A task of 200,000 numbers and an answer of a megabyte are both more than a pipe holds.
+    texts = data.DataLoader(
+        sets.LongTexts(100_000), 100, num_workers=2, prefetch=100, batchify_fn=batchify.AsList(), timeout=60
+    )
+    assert all(batch == ["x" * 10_000] * 100 for batch, _ in zip(texts, range(200), strict=False))
+    numbers = data.DataLoader(sets.Numbers(10**6), 200_000, num_workers=1, prefetch=5, timeout=60)
+    assert [batch[0].item() for batch in numbers] == [200_000 * number for number in range(5)]
 
 
 def test_dataset_that_cannot_be_sent():

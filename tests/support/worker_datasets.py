@@ -40,6 +40,20 @@ class OddError(Exception):
         super().__init__(f"{first} and {second}")
 
 
+class Disconnected(Numbers):
+    """Fails as a pipe to the loader would."""
+
+    def __getitem__(self, idx):
+        raise (EOFError if idx % 2 else BrokenPipeError)("of the dataset")
+
+
+class LongTexts(Numbers):
+    """Samples that are no arrays."""
+
+    def __getitem__(self, idx):
+        return "x" * 10_000
+
+
 class RaisesOddError(Numbers):
     def __getitem__(self, idx):
         raise OddError("one", "two")

@@ -12,7 +12,7 @@ from mxnet._core import RandomStream
 from mxnet.gluon.data._whole_batch import whole_batch
 from mxnet.gluon.data.batchify import Group, Stack, as_array
 
-__all__ = ["Fetcher", "Task", "default_batchify", "random_stream"]
+__all__ = ["Fetcher", "Task", "default_batchify_fn", "random_stream"]
 
 _STREAMS = {"order": 0, "samples": 1, "batches": 2}
 # Counter blocks of a stream for one sample: a block gives four numbers of 32 bits, and positions stay below 2**32.
@@ -50,7 +50,7 @@ class Task:
     position: int
 
 
-def default_batchify(data: Sequence[Any]) -> Any:
+def default_batchify_fn(data: Sequence[Any]) -> Any:
     """Stack samples; samples that are tuples place by place.
 
     Parameters
@@ -68,7 +68,7 @@ def default_batchify(data: Sequence[Any]) -> Any:
         If there are no samples, or shapes differ.
     """
     if data and isinstance(data[0], tuple):
-        return [default_batchify(part) for part in zip(*data, strict=True)]
+        return [default_batchify_fn(part) for part in zip(*data, strict=True)]
     return Stack()(data)
 
 
@@ -119,7 +119,7 @@ class Fetcher:
         parts = whole_batch(self.dataset, indices) if indices else None
         if parts is None:
             return None
-        if self._batchify_fn is default_batchify:
+        if self._batchify_fn is default_batchify_fn:
             return [as_array(part) for part in parts] if isinstance(parts, tuple) else as_array(parts)
         # Subclasses of the builders may do anything.
         if type(self._batchify_fn) in (Stack, Group):

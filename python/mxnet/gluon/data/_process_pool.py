@@ -8,6 +8,7 @@ import itertools
 import mmap
 import multiprocessing
 import os
+import pickle
 import signal
 import threading
 import time
@@ -22,6 +23,9 @@ from mxnet.gluon.data._shared_memory import loads, map_file
 from mxnet.gluon.data._worker import Shipment, run_worker, unpack_error
 
 __all__ = ["ProcessPool"]
+
+# Tasks that a worker has at a time. Their answers fit into a pipe, so sending a task cannot block for want of reading.
+_MAX_PENDING = 32
 
 # What workers get to finish the batch they are at, before they are terminated.
 _GRACE_S = 1.0
@@ -76,6 +80,8 @@ class ProcessPool:
     fetch : Fetcher
         What it holds now is what the processes work with until they end.
     num_workers : int
+    timeout : float
+        Seconds to wait for a batch.
 
     Raises
     ------
@@ -83,14 +89,15 @@ class ProcessPool:
         If `fetch` cannot be pickled and the processes do not inherit it.
     """
 
-    def __init__(self, fetch: Fetcher, num_workers: int) -> None:
+    def __init__(self, fetch: Fetcher, num_workers: int, timeout: float) -> None:
+        self._timeout = timeout
         # Held while a pipe is used. Never waited for where the garbage collector may have interrupted its holder.
         self._lock = threading.Lock()
         self._pid = os.getpid()
         self._is_closed = False
         self._numbers = itertools.count()
         self._owners: dict[int, tuple[_Worker, int]] = {}  # task -> worker and slot
-        self._answers: dict[int, tuple[Any, ...]] = {}
+        self._answers: dict[int, tuple[str, int, int]] = {}  # kind, and where in the slot the pickle is
         self._unwanted: list[int] = []  # cancelled, but nothing has been done about it
         self._abandoned: set[int] = set()  # cancelled tasks that will still be answered
         self._workers: list[_Worker] = []
@@ -136,19 +143,22 @@ class ProcessPool:
             self._check_open()
             self._drop_unwanted()
             worker = min(self._workers, key=lambda worker: len(worker.pending))
+            deadline = time.monotonic() + self._timeout
+            while len(worker.pending) >= _MAX_PENDING:
+                self._wait_for_answer(worker, deadline)
             number, slot = next(self._numbers), worker.take_slot()
             self._owners[number] = worker, slot
             worker.pending.append(number)
             self._send(worker, ("fetch", number, slot, task, autograd.is_training(), _core.numpy_promotion()))
             return number
 
-    def take(self, number: int, timeout: float) -> Any:
+    def take(self, number: int) -> Any:
         """Wait for a batch, and copy it out of the shared memory.
 
         Raises
         ------
         TimeoutError
-            If it is not there after `timeout` seconds.
+            If it is not there in time.
         RuntimeError
             If the worker died.
         BaseException
@@ -158,15 +168,17 @@ class ProcessPool:
             self._check_open()
             self._drop_unwanted()
             worker, slot = self._owners[number]
-            deadline = time.monotonic() + timeout
+            deadline = time.monotonic() + self._timeout
             while number not in self._answers:
-                self._receive(worker, deadline, timeout)
-            kind, content = self._answers.pop(number)
+                self._wait_for_answer(worker, deadline)
+            kind, offset, length = self._answers.pop(number)
             del self._owners[number]
             worker.free_slots.append(slot)
+            memory = worker.slots[slot]
+            data = memory[offset : offset + length]
             if kind == "failed":
-                raise unpack_error(content)
-            return loads(content, worker.slots[slot], is_copied=True)
+                raise unpack_error(pickle.loads(data))
+            return loads(data, memory, is_copied=True)
 
     def cancel(self, numbers: Iterable[int]) -> None:
         """Give up batches. Those that no worker has begun are not made."""
@@ -175,7 +187,7 @@ class ProcessPool:
         if not self.is_usable or not self._lock.acquire(blocking=False):
             return
         try:
-            with contextlib.suppress(RuntimeError):  # a worker that died meanwhile owes nothing
+            with contextlib.suppress(Exception):  # the pool is closed then: nobody makes these batches any more
                 self._drop_unwanted()
         finally:
             self._lock.release()
@@ -234,28 +246,34 @@ class ProcessPool:
         try:
             worker.pipe.send(message)
         except OSError:
+            while self._receive(worker, time.monotonic()):
+                pass  # its last message may say why
             raise self._death(worker) from None
         except BaseException:
             self.close()  # half a message may be in the pipe
             raise
 
-    def _receive(self, worker: _Worker, deadline: float, timeout: float) -> None:
-        """Wait for an answer of a worker, and keep it."""
-        found = connection.wait([worker.pipe, worker.process.sentinel], max(0.0, deadline - time.monotonic()))
-        if not found:
+    def _wait_for_answer(self, worker: _Worker, deadline: float) -> None:
+        if not self._receive(worker, deadline):
             self.close(grace_s=0.0)  # a worker that hangs would hold up what comes next
             raise TimeoutError(
-                f"DataLoader: no batch within `timeout` ({timeout} seconds); raise it or look at what the dataset "
-                "waits for"
+                f"DataLoader: no batch within `timeout` ({self._timeout} seconds); raise it or look at what the "
+                "dataset waits for"
             )
+
+    def _receive(self, worker: _Worker, deadline: float) -> bool:
+        """Wait for an answer of a worker, and note it; returns False if none comes until the deadline."""
+        found = connection.wait([worker.pipe, worker.process.sentinel], max(0.0, deadline - time.monotonic()))
+        if not found:
+            return False
         try:
             if worker.pipe not in found:
                 raise EOFError
             kind, *content = worker.pipe.recv()
-            if kind == "made" and content[2]:
+            if kind != "broken" and content[-1]:
                 _, slot = self._owners[content[0]]
                 worker.slots[slot] = map_file(reduction.recv_handle(worker.pipe))
-        except (EOFError, OSError):
+        except (EOFError, ConnectionResetError):
             raise self._death(worker) from None
         except BaseException:
             self.close()  # half a message may be left in the pipe
@@ -263,7 +281,7 @@ class ProcessPool:
         if kind == "broken":
             self.close()
             raise unpack_error(content[0])
-        number = content[0]
+        number, offset, length, _ = content
         worker.has_answered = True
         worker.pending.popleft()
         if number in self._abandoned:
@@ -271,7 +289,8 @@ class ProcessPool:
             _, slot = self._owners.pop(number)
             worker.free_slots.append(slot)
         else:
-            self._answers[number] = kind, content[1]
+            self._answers[number] = kind, offset, length
+        return True
 
     def _death(self, worker: _Worker) -> RuntimeError:
         """What to say about a worker that is gone. Ends the others."""

@@ -21,9 +21,12 @@ class ThreadPool:
     ----------
     fetch : callable of a Task
     num_workers : int
+    timeout : float
+        Seconds to wait for a batch.
     """
 
-    def __init__(self, fetch: Callable[[Task], Any], num_workers: int) -> None:
+    def __init__(self, fetch: Callable[[Task], Any], num_workers: int, timeout: float) -> None:
+        self._timeout = timeout
         self._tasks: queue.SimpleQueue[tuple[Task, _Slot] | None] = queue.SimpleQueue()
         self._stop = threading.Event()
         arguments = (fetch, self._tasks, self._stop, autograd.is_training())
@@ -40,16 +43,16 @@ class ThreadPool:
         self._tasks.put((task, slot))
         return slot
 
-    def take(self, slot: _Slot, timeout: float) -> Any:
+    def take(self, slot: _Slot) -> Any:
         """Wait for a batch; raises what went wrong with it, or TimeoutError."""
-        return slot.take(timeout)
+        return slot.take(self._timeout)
 
-    def close(self, timeout: float) -> None:
-        """End the threads, each after the batch it is at; wait at most `timeout` seconds for that."""
+    def close(self) -> None:
+        """End the threads, each after the batch it is at; that is waited for as long as for a batch."""
         self._stop.set()
         for _ in self._workers:
             self._tasks.put(None)
-        deadline = time.monotonic() + timeout
+        deadline = time.monotonic() + self._timeout
         for worker in self._workers:
             worker.join(max(0.0, deadline - time.monotonic()))
 

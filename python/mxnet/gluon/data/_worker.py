@@ -1,18 +1,21 @@
 """What a worker process does: make batches, and leave them in memory that it shares with the process of the loader.
 
 Messages to a worker are ``("fetch", number, slot, task, training, promotion)`` and ``("cancel", numbers)``. Every task
-has one answer, in order: ``("made", number, pickle, is_new)``, followed by a file descriptor if the slot has new
-memory, ``("failed", number, error)`` or ``("cancelled", number, None)``. ``("broken", error)`` says that the worker
-could not start. The pipe is closed to end a worker.
+has one answer, in order: ``(kind, number, offset, length, is_new)`` with a kind of ``made``, ``failed`` or
+``cancelled``, followed by a file descriptor if the slot has new memory. Offset and length say where in the slot the
+pickle of the batch or of the exception is. So answers are short, and a worker never waits until somebody reads them.
+``("broken", error)`` says that the worker could not start. The pipe is closed to end a worker.
 """
 
 from __future__ import annotations
 
+import collections
+import contextlib
 import mmap
 import os
 import pickle
-import queue
 import random
+import select
 import signal
 import threading
 import time
@@ -108,78 +111,88 @@ def run_worker(connection: Connection, fetch: Fetcher | Shipment, inherited: Seq
     _core.set_num_threads(1)
     _core.set_current_device(cpu())
     autograd.set_recording(False)
-    worker = _Worker(connection)
-    threading.Thread(target=worker.read, name="DataLoader-reader", daemon=True).start()
-    worker.work(fetch)
+    threading.Thread(target=_watch, args=(connection.fileno(),), name="DataLoader-watch", daemon=True).start()
+    _Worker(connection).work(fetch)
+
+
+def _watch(descriptor: int) -> None:
+    """End this process some time after its pipe, also while it is inside a sample.
+
+    Waits without Python's lock. A thread that received messages would compete for it with the one that makes batches,
+    which then takes twice as long.
+    """
+    poll = select.poll()
+    poll.register(descriptor, 0)  # nothing but the end of the pipe
+    poll.poll()
+    time.sleep(_GRACE_S)
+    os._exit(1)
 
 
 class _Worker:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
-        self._tasks: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._tasks: collections.deque[Any] = collections.deque()
         self._cancelled: set[int] = set()
         self._slots: dict[int, mmap.mmap] = {}
-
-    def read(self) -> None:
-        """Take messages at once, so that the loader never waits while it sends one, and notice when it is gone."""
-        try:
-            while True:
-                kind, *content = self._connection.recv()
-                if kind == "cancel":
-                    self._cancelled.update(content[0])
-                else:
-                    self._tasks.put(content)
-        except (EOFError, OSError):
-            self._tasks.put(None)
-        time.sleep(_GRACE_S)
-        os._exit(1)
 
     def work(self, shipment: Fetcher | Shipment) -> None:
         """Make batches until the pipe is closed."""
         try:
-            try:
-                fetch = shipment.open() if isinstance(shipment, Shipment) else shipment
-            except BaseException as error:  # noqa: BLE001  # raised again by the loader
-                self._connection.send(("broken", pack_error(error)))
-                return
-            while (item := self._tasks.get()) is not None:
-                self._answer(fetch, *item)
-        except (BrokenPipeError, ConnectionResetError):
-            pass  # nobody waits for the answer any more
+            fetch = shipment.open() if isinstance(shipment, Shipment) else shipment
+        except BaseException as error:  # noqa: BLE001  # raised again by the loader
+            self._connection.send(("broken", pack_error(error)))
+            return
+        # Once nobody waits for an answer, the pipe breaks on either call.
+        with contextlib.suppress(EOFError, BrokenPipeError, ConnectionResetError):
+            while True:
+                self._take_messages()
+                self._answer(fetch, *self._tasks.popleft())
+
+    def _take_messages(self) -> None:
+        """Take all messages that are there; waits if there is no task."""
+        while not self._tasks or self._connection.poll():
+            kind, *content = self._connection.recv()
+            if kind == "cancel":
+                self._cancelled.update(content[0])
+            else:
+                self._tasks.append(content)
 
     def _answer(self, fetch: Fetcher, number: int, slot: int, task: Task, training: bool, promotion: bool) -> None:
         if number in self._cancelled:
             self._cancelled.discard(number)
-            self._connection.send(("cancelled", number, None))
+            self._connection.send(("cancelled", number, 0, 0, False))
             return
-        fd = None
+        kind = "made"
         try:
             autograd.set_training(training)
             _core.set_numpy_promotion(promotion)
             _seed_others(task)
             arrays = Arrays()
             data = dumps(fetch(task), arrays)
-            fd = self._write(slot, arrays)
-            self._connection.send(("made", number, data, fd is not None))
-            if fd is not None:
-                reduction.send_handle(self._connection, fd, 0)  # no pid is needed where `allocate` works
-        except (BrokenPipeError, ConnectionResetError):
-            raise
+            fd = self._write(slot, arrays, data)
         except BaseException as error:  # noqa: BLE001  # raised again where the batch is taken
-            self._connection.send(("failed", number, pack_error(error)))
-        finally:
-            if fd is not None:
+            kind = "failed"
+            arrays = Arrays()
+            data = pickle.dumps(pack_error(error))
+            fd = self._write(slot, arrays, data)
+        self._connection.send((kind, number, arrays.num_bytes, len(data), fd is not None))
+        if fd is not None:
+            try:
+                reduction.send_handle(self._connection, fd, 0)  # no pid is needed where `allocate` works
+            finally:
                 os.close(fd)
 
-    def _write(self, slot: int, arrays: Arrays) -> int | None:
-        """Put the elements into the slot's memory; returns the descriptor of that memory if it is new."""
+    def _write(self, slot: int, arrays: Arrays, data: bytes) -> int | None:
+        """Put elements and pickle into the slot's memory; returns the descriptor of that memory if it is new."""
         fd = None
+        num_bytes = arrays.num_bytes + len(data)
         memory = self._slots.get(slot)
-        if memory is None or len(memory) < arrays.num_bytes:
+        if memory is None or len(memory) < num_bytes:
             # An eighth more, so that batches that grow a little do not need new memory each time.
-            fd = allocate(max(arrays.num_bytes + arrays.num_bytes // 8, mmap.PAGESIZE))
+            fd = allocate(max(num_bytes + num_bytes // 8, mmap.PAGESIZE))
             memory = self._slots[slot] = map_file(os.dup(fd))
         arrays.write(memory)
+        memory[arrays.num_bytes : num_bytes] = data
         return fd
 
 

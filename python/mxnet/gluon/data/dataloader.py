@@ -9,12 +9,12 @@ from typing import Any
 
 from mxnet import numpy as np
 from mxnet.device import cpu, current_device, num_gpus
-from mxnet.gluon.data._fetch import Fetcher, Task, default_batchify, random_stream
+from mxnet.gluon.data._fetch import Fetcher, Task, default_batchify_fn, random_stream
 from mxnet.gluon.data._process_pool import ProcessPool
 from mxnet.gluon.data._thread_pool import ThreadPool
 from mxnet.gluon.data.sampler import BatchSampler, RandomSampler, SequentialSampler, sampler_state
 
-__all__ = ["DataLoader", "default_batchify"]
+__all__ = ["DataLoader", "default_batchify_fn"]
 
 
 class DataLoader:
@@ -34,7 +34,7 @@ class DataLoader:
     batch_sampler : Sampler of lists of int, optional
         Excludes the four arguments before.
     batchify_fn : callable, optional
-        Makes a batch of a list of samples; `default_batchify` by default.
+        Makes a batch of a list of samples; `default_batchify_fn` by default.
     num_workers : int
         Number of processes or threads that make batches; 0 to make each when it is asked for.
     pin_memory : bool
@@ -52,7 +52,7 @@ class DataLoader:
         Whether batches are taken as a whole, without a Python call for each sample: None does so where it is possible,
         False never, True insists on it. The batches are the same. It is possible for arrays in an `ArrayDataset` or
         `SimpleDataset`, parts of these, and the transforms `Cast`, `ToTensor`, `Normalize` and compositions of them,
-        with samples stacked (`default_batchify`, `Stack`, `Group` of `Stack`).
+        with samples stacked (`default_batchify_fn`, `Stack`, `Group` of `Stack`).
 
     Raises
     ------
@@ -124,7 +124,7 @@ class DataLoader:
         if not timeout > 0:
             raise ValueError(f"`timeout` must be positive, found {timeout}")
         self._batch_sampler = batch_sampler
-        self._fetch = Fetcher(dataset, batchify_fn or default_batchify, takes_whole=try_nopython is not False)
+        self._fetch = Fetcher(dataset, batchify_fn or default_batchify_fn, takes_whole=try_nopython is not False)
         if try_nopython and len(dataset) and self._fetch.whole([0]) is None:
             raise ValueError(
                 f"`try_nopython` is True, but {type(dataset).__name__}, its transforms or `batchify_fn` need a Python "
@@ -222,17 +222,17 @@ class DataLoader:
         epoch.is_finished = True
 
     def _run_threads(self, epoch: _Epoch) -> Iterator[Any]:
-        pool = ThreadPool(self._fetch, self._num_workers)
+        pool = ThreadPool(self._fetch, self._num_workers, self._timeout)
         waiting: collections.deque[Any] = collections.deque()
         try:
             yield from self._run_ahead(epoch, pool, waiting)
         finally:
             # Also runs when the loop over the batches is left early.
-            pool.close(self._timeout)
+            pool.close()
 
     def _run_processes(self, epoch: _Epoch) -> Iterator[Any]:
         if self._pool is None or not self._pool.is_usable:
-            self._pool = ProcessPool(self._fetch, self._num_workers)
+            self._pool = ProcessPool(self._fetch, self._num_workers, self._timeout)
             weakref.finalize(self, self._pool.close)
         pool = self._pool
         waiting: collections.deque[int] = collections.deque()
@@ -256,7 +256,7 @@ class DataLoader:
                     waiting.append(pool.submit(task))
             if not waiting:
                 break
-            batch = pool.take(waiting.popleft(), self._timeout)
+            batch = pool.take(waiting.popleft())
             epoch.num_batches += 1
             yield batch
         epoch.is_finished = True
