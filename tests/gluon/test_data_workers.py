@@ -247,6 +247,26 @@ def test_loader_that_is_pickled_leaves_its_workers_here():
     assert values(loader) == values(pickle.loads(pickle.dumps(loader))) == [[0, 1], [2, 3]]
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+def test_forked_process_leaves_the_workers_of_its_parent_alone():
+    loader = data.DataLoader(sets.Workers(6), 1, num_workers=2)
+    batches = iter(loader)
+    pids = {int(next(batches)[0].item()) for _ in range(2)}
+    child = os.fork()
+    if child == 0:
+        try:
+            with pytest.raises(RuntimeError, match="start a new loop"):
+                next(batches)
+            del batches, loader
+            gc.collect()
+            os._exit(0)
+        finally:
+            os._exit(1)
+    assert os.waitpid(child, 0)[1] == 0
+    assert {int(pid.item()) for pid, *_ in batches} <= pids
+    assert {int(pid.item()) for pid, *_ in loader} == pids
+
+
 SCRIPT = """
 import os, signal, sys, time
 sys.path.insert(0, {support!r})
