@@ -163,8 +163,9 @@ def test_dataset_whose_class_the_worker_cannot_import(monkeypatch):
     vanishing = type("Vanishing", (sets.Numbers,), {"__module__": "only_here"})
     module.Vanishing = vanishing
     monkeypatch.setitem(sys.modules, "only_here", module)
-    with pytest.raises(ModuleNotFoundError, match="only_here"):
+    with pytest.raises(ModuleNotFoundError, match="only_here") as caught:
         list(data.DataLoader(vanishing(3), 1, num_workers=1))
+    assert "define it at the top of a module" in caught.value.__notes__[0]
     assert children() == []
 
 
@@ -427,6 +428,13 @@ def test_samplers_with_a_state_are_resumed():
     other.load_state_dict(state)
     assert values(other) == rest
     assert values(other) == values(loader) == [[3, 2], [1, 0]]
+
+
+def test_program_from_a_pipe_needs_no_file():
+    program = "from mxnet.gluon import data\nprint([x.item() for x in data.DataLoader([1, 2], 1, num_workers=1)])\n"
+    command = [sys.executable, "-"]
+    done = subprocess.run(command, input=program, capture_output=True, text=True, timeout=120, check=False)
+    assert (done.stdout, done.stderr) == ("[1, 2]\n", "")
 
 
 # Last, because a server process that `forkserver` starts here has not imported this package for the workers of others.

@@ -10,6 +10,7 @@ import multiprocessing
 import os
 import pickle
 import signal
+import sys
 import threading
 import time
 from collections.abc import Iterable, Iterator
@@ -50,6 +51,21 @@ def _context() -> Iterator[tuple[Any, str]]:
         yield context, method
     finally:
         multiprocessing.set_start_method(None, force=True)  # as it was
+
+
+@contextlib.contextmanager
+def _without_missing_main() -> Iterator[None]:
+    """Hide the path of a main module that is no file (``python -`` reads a pipe), so that workers do not import it."""
+    main = sys.modules["__main__"]
+    path = getattr(main, "__file__", None)
+    if path is None or os.path.exists(path):
+        yield
+        return
+    del main.__file__
+    try:
+        yield
+    finally:
+        main.__file__ = path
 
 
 class _Worker:
@@ -102,7 +118,7 @@ class ProcessPool:
         self._abandoned: set[int] = set()  # cancelled tasks that will still be answered
         self._workers: list[_Worker] = []
         try:
-            with _context() as (context, method):
+            with _without_missing_main(), _context() as (context, method):
                 self._start(context, method, fetch, num_workers)
         except BaseException:
             self.close()

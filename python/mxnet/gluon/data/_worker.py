@@ -55,7 +55,7 @@ class Shipment:
         self._arrays = Arrays()
         self._fd: int | None = None
 
-    def __getstate__(self) -> tuple[bytes, Any]:
+    def __getstate__(self) -> tuple[bytes, Any, str]:
         # Runs while a process is started, as what may be inherited only (locks, queues) can be pickled just then.
         arrays = Arrays()
         try:
@@ -72,15 +72,23 @@ class Shipment:
             self._fd = allocate(max(arrays.num_bytes, 1))
             self._arrays = arrays
             arrays.write(map_file(os.dup(self._fd)))
-        return data, reduction.DupFd(self._fd)
+        return data, reduction.DupFd(self._fd), self._method
 
-    def __setstate__(self, state: tuple[bytes, Any]) -> None:
-        self._data, self._duplicate = state
+    def __setstate__(self, state: tuple[bytes, Any, str]) -> None:
+        self._data, self._duplicate, self._method = state
 
     def open(self) -> Fetcher:
         """In the worker: the fetcher, its arrays in memory that all workers share until one of them writes to it."""
         memory = map_file(self._duplicate.detach(), is_private=True)
-        found: Fetcher = loads(self._data, memory, is_copied=False)
+        try:
+            found: Fetcher = loads(self._data, memory, is_copied=False)
+        except (AttributeError, ImportError) as error:
+            error.add_note(
+                f"a worker process started by {self._method!r} imports what it is sent by name: define it at the top of "
+                "a module, not in a notebook or a prompt; or use `thread_pool=True`, or choose "
+                "multiprocessing.set_start_method('fork')"
+            )
+            raise
         return found
 
     def release(self) -> None:
