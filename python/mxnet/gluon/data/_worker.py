@@ -84,8 +84,8 @@ class Shipment:
             found: Fetcher = loads(self._data, memory, is_copied=False)
         except (AttributeError, ImportError) as error:
             error.add_note(
-                f"a worker process started by {self._method!r} imports what it is sent by name: define it at the top of "
-                "a module, not in a notebook or a prompt; or use `thread_pool=True`, or choose "
+                f"a worker process started by {self._method!r} imports what it is sent by name: define it at the top "
+                "of a module, not in a notebook or a prompt; or use `thread_pool=True`, or choose "
                 "multiprocessing.set_start_method('fork')"
             )
             raise
