@@ -539,7 +539,7 @@ def pack_img(header: IRHeader, img: Any, quality: int = 95, img_fmt: str = ".jpg
     Parameters
     ----------
     header : IRHeader
-    img : array, shape (h, w) or (h, w, 3), uint8
+    img : array_like, shape (h, w) or (h, w, c), uint8
         Colours in the order blue, green, red.
     quality : int
         For JPEG from 1 to 100, for PNG the effort of compression from 0 to 9.
@@ -557,8 +557,10 @@ def pack_img(header: IRHeader, img: Any, quality: int = 95, img_fmt: str = ".jpg
     from mxnet import image  # needs a codec, which records of other data do without
 
     array = onp.asarray(img)
-    encoded = image._imencode(array[..., ::-1] if array.ndim == 3 else array, quality, img_fmt)
-    return pack(header, encoded)
+    if array.ndim == 3 and array.shape[2] >= 3:
+        # Red first; transparency stays behind the colours.
+        array = array[..., [2, 1, 0, *range(3, array.shape[2])]]
+    return pack(header, image._imencode(array, quality, img_fmt))
 
 
 def unpack_img(s: bytes, iscolor: int = -1) -> tuple[IRHeader, Any]:
@@ -574,14 +576,14 @@ def unpack_img(s: bytes, iscolor: int = -1) -> tuple[IRHeader, Any]:
     Returns
     -------
     header : IRHeader
-    img : numpy.ndarray, shape (h, w) or (h, w, 3), uint8
+    img : numpy.ndarray, shape (h, w) or (h, w, c), uint8
         Colours in the order blue, green, red.
 
     Raises
     ------
     FileFormatError
         If `s` is too short for its header.
-    ValueError
+    OSError
         If the image cannot be decoded.
     """
     from mxnet import image

@@ -313,14 +313,29 @@ def test_headers_that_do_not_fit():
 
 
 @pytest.mark.skipif(importlib.util.find_spec("mxnet.image") is None, reason="no image codec")
-@pytest.mark.parametrize("shape", [(16, 24, 3), (16, 24)])
+@pytest.mark.parametrize("shape", [(16, 24, 4), (16, 24, 3), (16, 24)])
 def test_images(shape):
-    ramp = onp.arange(16 * 24 * 3).reshape(16, 24, 3) % 251
-    image = (ramp if len(shape) == 3 else ramp[..., 0]).astype("uint8")
-    header, found = recordio.unpack_img(recordio.pack_img(recordio.IRHeader(0, 3.0, 1, 0), image, 9, ".png"))
+    image = (onp.arange(onp.prod(shape)).reshape(shape) % 251).astype("uint8")
+    packed = recordio.pack_img(recordio.IRHeader(0, 3.0, 1, 0), image, 9, ".png")
+    header, found = recordio.unpack_img(packed)
     assert header.label == 3.0
     assert found.dtype == onp.uint8
     assert (found == image).all()
+    assert recordio.unpack_img(packed, iscolor=0)[1].shape == (16, 24)
+    assert recordio.unpack_img(packed, iscolor=1)[1].shape == (16, 24, 3)
+    # In the file red comes first, as everywhere else.
+    if len(shape) == 3:
+        rgb = mx.image.imdecode(recordio.unpack(packed)[1]).asnumpy()
+        assert (rgb == image[..., 2::-1]).all()
+
+
+@pytest.mark.skipif(importlib.util.find_spec("mxnet.image") is None, reason="no image codec")
+def test_images_as_jpeg():
+    flat = onp.full((16, 16, 3), (10, 120, 230), "uint8")
+    header, found = recordio.unpack_img(recordio.pack_img(recordio.IRHeader(0, [1.0, 2.0], 1, 0), flat))
+    assert header.label.tolist() == [1.0, 2.0]
+    # A flat image has one coefficient a channel; two conversions of colour round once each, by at most 2 levels.
+    assert abs(found.astype(int) - flat).max() <= 2
 
 
 def test_dataset(tmp_path):
