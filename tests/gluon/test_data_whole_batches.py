@@ -126,6 +126,18 @@ def test_sample_that_does_not_exist_is_named(dataset):
     assert next(iter(negative))[1].tolist() == [11, 0]
 
 
+@pytest.mark.parametrize("kind", [tuple, list, onp.array, lambda numbers: range(numbers[0], numbers[-1] + 1)])
+@pytest.mark.parametrize("name", ["one array of NumPy", "one array of ours", "transformed", "parts of parts"])
+def test_numbers_may_come_in_any_sequence(kind, name):
+    sampler = [kind([0, 1]), kind([1, 2])]
+    found = [
+        [part.tolist() for part in (batch if isinstance(batch, list) else [batch])]
+        for whole in (True, False)
+        for batch in data.DataLoader(WHOLE[name], batch_sampler=sampler, try_nopython=whole)
+    ]
+    assert found[:2] == found[2:]
+
+
 def test_group_refuses_other_numbers_of_places():
     builder = batchify.Group(batchify.Stack())
     with pytest.raises(ValueError, match="1 builders for a sample of 2 places"):

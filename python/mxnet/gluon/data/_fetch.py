@@ -116,7 +116,8 @@ class Fetcher:
 
     def whole(self, indices: Sequence[int]) -> Any:
         """The batch without a Python call for every sample, or None where samples or builder need that."""
-        parts = whole_batch(self.dataset, indices) if indices else None
+        # A list, because arrays take a tuple for one entry of several axes.
+        parts = whole_batch(self.dataset, list(indices)) if len(indices) else None
         if parts is None:
             return None
         if self._batchify_fn is default_batchify_fn:
