@@ -164,7 +164,8 @@ class DataLoader:
         Notes
         -----
         Inside the loop the batch at hand counts as given. A loop that was left by ``break`` stays where it is until the
-        next one begins.
+        next one begins. Samplers that draw from `mxnet.numpy.random` are resumed as they are; one that draws from
+        another generator, or changes from run to run, needs the methods `state_dict` and `load_state_dict`.
 
         Examples
         --------
