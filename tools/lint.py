@@ -23,6 +23,7 @@ ARROWS: dict[str, tuple[str, ...]] = {
     "mxnet-engine": (),
     "mxnet-kernels": (),
     "mxnet-linalg": (),
+    "mxnet-image": (),
     "mxnet-tensor": ("mxnet-engine",),
     "mxnet-core": ("mxnet-tensor", "mxnet-kernels"),
     "mxnet-ops": ("mxnet-core", "mxnet-linalg"),
@@ -31,7 +32,7 @@ ARROWS: dict[str, tuple[str, ...]] = {
     "mxnet-graph": ("mxnet-core",),
     "mxnet-cuda": ("mxnet-core",),
     "mxnet-simulated": ("mxnet-core",),
-    "mxnet": ("mxnet-ops", "mxnet-simulated", "mxnet-sparse", "mxnet-ragged", "mxnet-graph", "mxnet-cuda"),
+    "mxnet": ("mxnet-ops", "mxnet-image", "mxnet-simulated", "mxnet-sparse", "mxnet-ragged", "mxnet-graph", "mxnet-cuda"),
     "mxnet-python": ("mxnet",),
     "mxnet-c": ("mxnet",),
 }
