@@ -32,7 +32,15 @@ ARROWS: dict[str, tuple[str, ...]] = {
     "mxnet-graph": ("mxnet-core",),
     "mxnet-cuda": ("mxnet-core",),
     "mxnet-simulated": ("mxnet-core",),
-    "mxnet": ("mxnet-ops", "mxnet-image", "mxnet-simulated", "mxnet-sparse", "mxnet-ragged", "mxnet-graph", "mxnet-cuda"),
+    "mxnet": (
+        "mxnet-ops",
+        "mxnet-image",
+        "mxnet-simulated",
+        "mxnet-sparse",
+        "mxnet-ragged",
+        "mxnet-graph",
+        "mxnet-cuda",
+    ),
     "mxnet-python": ("mxnet",),
     "mxnet-c": ("mxnet",),
 }
