@@ -395,7 +395,7 @@ def color_normalize(src: ndarray, mean: Any, std: Any = None) -> ndarray:
 _BORDERS = ("constant", "edge", "symmetric", "wrap", "reflect")
 
 
-def copyMakeBorder(  # noqa: N802  # the public name
+def copyMakeBorder(  # the public name
     src: Any,
     top: int,
     bot: int,
