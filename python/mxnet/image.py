@@ -63,7 +63,8 @@ def imdecode(buf: Any, flag: int = 1, to_rgb: bool = True) -> ndarray:
     mxnet.error.IOError: imdecode: 8 bytes are neither a JPEG nor a PNG image
     """
     data = buf.asnumpy().tobytes() if isinstance(buf, ndarray) else bytes(buf)
-    return _core.image_decode("imdecode", data, flag, bool(to_rgb))
+    image: ndarray = _core.image_decode("imdecode", data, flag, bool(to_rgb))
+    return image
 
 
 def imread(filename: str | os.PathLike[str], flag: int = 1, to_rgb: bool = True) -> ndarray:
@@ -96,10 +97,11 @@ def imread(filename: str | os.PathLike[str], flag: int = 1, to_rgb: bool = True)
     with open(filename, "rb") as file:
         data = file.read()
     try:
-        return _core.image_decode("imread", data, flag, bool(to_rgb))
+        image: ndarray = _core.image_decode("imread", data, flag, bool(to_rgb))
     except OSError as error:
         error.add_note(f"while reading {os.fspath(filename)!r}")
         raise
+    return image
 
 
 def _imencode(array: Any, quality: int = 95, img_fmt: str = ".jpg") -> bytes:
@@ -113,10 +115,11 @@ def _imencode(array: Any, quality: int = 95, img_fmt: str = ".jpg") -> bytes:
     least, most = (0, 9) if ending == ".png" else (1, 100)
     if not least <= quality <= most:
         raise ValueError(f"imencode: `quality` must be from {least} to {most} for {ending}, found {quality}")
-    return _core.image_encode(image, quality, ending == ".png")
+    file: bytes = _core.image_encode(image, quality, ending == ".png")
+    return file
 
 
-def _interpolation(interp: int, old: tuple[int, int], new: tuple[int, int]) -> int:
+def _interpolation(interp: int, old: Sequence[int], new: Sequence[int]) -> int:
     """The method that 9 and 10 stand for: 9 cubic to enlarge, area to shrink, else bilinear; 10 a random one."""
     if interp == 9:
         if new[0] > old[0] and new[1] > old[1]:
@@ -136,7 +139,7 @@ def imresize(src: Any, w: int, h: int, interp: int = 1) -> ndarray:
     w, h : int
         New width and height.
     interp : int
-        As for `npx.image.resize`; or 9, which is cubic to enlarge, area to shrink and else bilinear; or 10, a random one.
+        As for `npx.image.resize`; 9 is cubic to enlarge, area to shrink and else bilinear; 10 is a random one.
 
     Returns
     -------
@@ -165,7 +168,8 @@ def imresize(src: Any, w: int, h: int, interp: int = 1) -> ndarray:
     if min(w, h) < 1:
         raise ValueError(f"imresize: `w` and `h` must be at least 1, found {w} and {h}")
     if x.dtype == "uint8" and x.shape[2] <= 4:
-        return _core.image_resize(x, h, w, interp)
+        resized: ndarray = _core.image_resize(x, h, w, interp)
+        return resized
     return _geometry.resize(x, (w, h), interp=interp)
 
 
@@ -186,7 +190,7 @@ def scale_down(src_size: tuple[int, int], size: tuple[int, int]) -> tuple[int, i
     >>> mx.image.scale_down((640, 480), (720, 120))
     (640, 106)
     """
-    w, h = size
+    w, h = map(float, size)
     sw, sh = src_size
     if sh < h:
         w, h = w * sh / h, sh
@@ -413,7 +417,8 @@ def copyMakeBorder(  # the public name
     top, bot, left, right : int
         Widths of the border.
     type : int
-        0 constant, 1 the outermost pixel, 2 mirrored with the outermost pixel, 3 from the other side, 4 mirrored without it.
+        0 constant, 1 the outermost pixel, 2 mirrored with the outermost pixel, 3 from the other side, 4 mirrored
+        without it.
     value : float
         Of a constant border.
     values : sequence of float
@@ -436,8 +441,8 @@ def copyMakeBorder(  # the public name
     x = np.asarray(src)
     if x.ndim != 3 or min(top, bot, left, right) < 0 or type not in range(len(_BORDERS)):
         raise ValueError(
-            f"copyMakeBorder: `src` must have axes (h, w, c), widths must be at least 0 and `type` from 0 to 4, found shape "
-            f"{x.shape}, {(top, bot, left, right)} and {type}"
+            f"copyMakeBorder: `src` must have axes (h, w, c), widths must be at least 0 and `type` from 0 to 4, "
+            f"found shape {x.shape}, {(top, bot, left, right)} and {type}"
         )
     channels = x.shape[2]
     if len(values) not in (0, channels):

@@ -61,8 +61,8 @@ def test_grey_is_brightness():
 def test_jpeg_is_near_to_pillow(subsampling, progressive):
     data = file_of(picture(), format="JPEG", quality=90, subsampling=subsampling, progressive=progressive)
     ours = mx.image.imdecode(data).asnumpy().astype(int)
-    # ITU-T T.83 lets decoders differ by one level in each component; blue is 1.772 times one of them plus another, rounded:
-    # up to 3 levels. Colours of half resolution are interpolated by different rules, which is another level or two here.
+    # ITU-T T.83 lets decoders differ by one level in each component; blue is 1.772 times one of them plus another,
+    # rounded: up to 3 levels. Colours of half resolution are interpolated by different rules, which adds up to 3 here.
     limit = 3 if subsampling == 0 else 6
     assert onp.abs(ours - pillow(data)).max() <= limit
 

@@ -5,7 +5,8 @@ import pytest
 
 import mxnet as mx
 from mxnet import np, npx
-from mxnet.gluon.data.vision import transforms as T
+
+T = mx.gluon.data.vision.transforms
 
 
 def pixels(*shape):

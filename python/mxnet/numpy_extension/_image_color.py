@@ -27,8 +27,10 @@ _np = _core.namespaces["numpy"]
 # Brightness of red, green and blue: ITU-R BT.601.
 _LUMA = (0.299, 0.587, 0.114)
 
-# Principal components of the colours of ImageNet in levels from 0 to 255: square roots of eigenvalues, and eigenvectors in columns.
-# A. Krizhevsky, I. Sutskever, G. Hinton, "ImageNet classification with deep convolutional neural networks", 2012, section 4.1.
+# Principal components of the colours of ImageNet in levels from 0 to 255: square roots of eigenvalues, and
+# eigenvectors in columns.
+# A. Krizhevsky, I. Sutskever, G. Hinton, "ImageNet classification with deep convolutional neural networks", 2012,
+# section 4.1.
 _PCA_SCALES = (55.46, 4.794, 1.148)
 _PCA_COLORS = ((-0.5675, 0.7192, 0.4009), (-0.5808, -0.0045, -0.8140), (-0.5836, -0.6948, 0.4203))
 
@@ -46,7 +48,7 @@ def _color(name: str, data: ArrayLike) -> ndarray:
 
 def grey_of(x: ndarray) -> ndarray:
     """Brightness of float pixels: (..., 3) -> (..., 1)."""
-    return (x * _row(_LUMA, x)).sum(axis=-1, keepdims=True)  # type: ignore[no-any-return]
+    return (x * _row(_LUMA, x)).sum(axis=-1, keepdims=True)
 
 
 def to_tensor(data: ArrayLike) -> ndarray:
@@ -72,7 +74,7 @@ def to_tensor(data: ArrayLike) -> ndarray:
     """
     x = image_of("image.to_tensor", data)
     axes = (2, 0, 1) if x.ndim == 3 else (0, 3, 1, 2)
-    return x.transpose(axes).astype("float32") / 255.0  # type: ignore[no-any-return]
+    return x.transpose(axes).astype("float32") / 255.0
 
 
 def normalize(
@@ -110,11 +112,11 @@ def normalize(
         numbers = numbers * channels if len(numbers) == 1 else numbers[:channels]
         if len(numbers) != channels or (name == "std" and 0 in numbers):
             raise ValueError(
-                f"image.normalize: `{name}` must be one number or one for each of {channels} channels, and a deviation is not "
-                f"zero, found {given}"
+                f"image.normalize: `{name}` must be one number or one for each of {channels} channels, and a "
+                f"deviation is not zero, found {given}"
             )
         columns.append(_row(numbers, x).reshape(-1, 1, 1))
-    return (x - columns[0]) / columns[1]  # type: ignore[no-any-return]
+    return (x - columns[0]) / columns[1]
 
 
 def brightness_by(x: ndarray, factor: ndarray) -> ndarray:
@@ -125,7 +127,7 @@ def brightness_by(x: ndarray, factor: ndarray) -> ndarray:
 def contrast_by(x: ndarray, factor: ndarray) -> ndarray:
     """Float pixels moved away from the mean brightness of each image by a factor."""
     grey = grey_of(x) if x.shape[-1] == 3 else x
-    return x * factor + (1 - factor) * grey.mean(axis=(-3, -2, -1), keepdims=True)  # type: ignore[no-any-return]
+    return x * factor + (1 - factor) * grey.mean(axis=(-3, -2, -1), keepdims=True)
 
 
 def saturation_by(x: ndarray, factor: ndarray) -> ndarray:
@@ -172,7 +174,8 @@ def _changed(
     x = _color(name, data)
     if not least <= min_factor <= max_factor:
         raise ValueError(
-            f"{name}: `min_factor` and `max_factor` must grow and be at least {least}, found {min_factor} and {max_factor}"
+            f"{name}: `min_factor` and `max_factor` must grow and be at least {least}, "
+            f"found {min_factor} and {max_factor}"
         )
     y = as_float(x)
     return as_before(change(y, draw(min_factor, max_factor, x).astype(y.dtype)), x)

@@ -66,7 +66,7 @@ def _kernel(interp: int) -> Callable[[ndarray], ndarray]:
     where = _np["where"]
 
     def box(d: ndarray) -> ndarray:
-        return ((d > -0.5) & (d <= 0.5)).astype(d.dtype)  # type: ignore[no-any-return]
+        return ((d > -0.5) & (d <= 0.5)).astype(d.dtype)
 
     def triangle(d: ndarray) -> ndarray:
         return _np["maximum"](1 - _np["abs"](d), 0)  # type: ignore[no-any-return]
@@ -86,7 +86,7 @@ def _kernel(interp: int) -> Callable[[ndarray], ndarray]:
 
 
 def _weights(size: int, start: Any, length: Any, num: int, interp: int, x: ndarray) -> ndarray:
-    """Weights with which `size` pixels are made of those from `start`, `length` of them, in a row of `num`: (size, num).
+    """Weights with which `size` pixels are made of the `length` ones from `start` in a row of `num`: (size, num).
 
     Centres of pixels lie at halves. Weights outside the row part are given to the others. `start` and `length` may be
     arrays without axes, so that a random rectangle needs no read of its numbers.
@@ -166,8 +166,8 @@ def resize(
     given = (size,) if isinstance(size, int) else tuple(size)
     if len(given) not in (1, 2) or min(given) < 1 or (keep_ratio and len(given) != 1) or 0 in (rows, columns):
         raise ValueError(
-            f"image.resize: `size` must be one or two numbers of at least 1, one with `keep_ratio`, and images must have "
-            f"pixels, found {size} for shape {x.shape}"
+            f"image.resize: `size` must be one or two numbers of at least 1, one with `keep_ratio`, and images "
+            f"must have pixels, found {size} for shape {x.shape}"
         )
     width, height = given * 2 if len(given) == 1 else given
     if keep_ratio:
@@ -205,8 +205,8 @@ def crop(data: ArrayLike, x: int, y: int, width: int, height: int) -> ndarray:
     rows, columns = image.shape[-3:-1]
     if min(x, y) < 0 or min(width, height) < 1 or x + width > columns or y + height > rows:
         raise ValueError(
-            f"image.crop: the rectangle of {height} rows from {y} and {width} columns from {x} must lie in the image and not "
-            f"be empty, found shape {image.shape}"
+            f"image.crop: the rectangle of {height} rows from {y} and {width} columns from {x} must lie in the image "
+            f"and not be empty, found shape {image.shape}"
         )
     part: ndarray = image[..., y : y + height, x : x + width, :]
     return part

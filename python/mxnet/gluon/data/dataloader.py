@@ -12,6 +12,7 @@ from typing import Any
 from mxnet import autograd
 from mxnet.gluon.data.batchify import Stack
 from mxnet.gluon.data.sampler import BatchSampler, RandomSampler, SequentialSampler
+from mxnet.gluon.data.vision._image_batches import image_batch
 
 __all__ = ["DataLoader", "default_batchify"]
 
@@ -137,6 +138,10 @@ class DataLoader:
 
     def _make(self, indices: Sequence[int]) -> Any:
         """One batch; a failure gets a note about where it happened."""
+        if self._batchify_fn is default_batchify:
+            batch = image_batch(self._dataset, indices)
+            if batch is not None:
+                return batch
         samples = []
         for idx in indices:
             try:

@@ -2,5 +2,6 @@
 
 from mxnet.gluon.data.vision import transforms
 from mxnet.gluon.data.vision.datasets import Digits
+from mxnet.gluon.data.vision.image_datasets import ImageFolderDataset, ImageListDataset
 
-__all__ = ["Digits", "transforms"]
+__all__ = ["Digits", "ImageFolderDataset", "ImageListDataset", "transforms"]

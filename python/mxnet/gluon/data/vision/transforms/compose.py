@@ -162,4 +162,5 @@ def _choose(is_chosen: ndarray, changed: ndarray, given: ndarray) -> ndarray:
             f"transforms that are applied at random must keep the shape, found {changed.shape} of {given.shape}; "
             f"RandomApply changes it"
         )
-    return np.where(is_chosen, changed, given.astype(changed.dtype))
+    chosen: ndarray = np.where(is_chosen, changed, given.astype(changed.dtype))
+    return chosen
