@@ -72,9 +72,8 @@ def torch_arrays(files: list[bytes]) -> object:
 def main() -> None:
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 32
     files = [photograph(seed) for seed in range(count)]
-    print(
-        f"{count} JPEG images of 500 x 375, {sum(map(len, files)) / count / 1e3:.0f} kB each; float32 (3, {SIZE}, {SIZE})"
-    )
+    size = sum(map(len, files)) / count / 1e3
+    print(f"{count} JPEG images of 500 x 375, {size:.0f} kB each; float32 (3, {SIZE}, {SIZE})")
     pixels = mx.image.imdecode(files[0])
     image = Image.open(io.BytesIO(files[0])).convert("RGB")
     parts = {
@@ -104,9 +103,8 @@ def main() -> None:
         for threads in sorted({1, os.cpu_count() or 1}):
             mx._core.set_num_threads(threads)
             ours = seconds(lambda: list(loader)) / count
-            print(
-                f"folder to batch, {threads} threads: {ours * 1e3:.2f} ms an image, {1 / ours / threads:.0f} a second and core"
-            )
+            rate = 1 / ours / threads
+            print(f"folder to batch, {threads} threads: {ours * 1e3:.2f} ms an image, {rate:.0f} a second and core")
         for name, run in sides.items():
             theirs = seconds(run) / count
             print(f"{name}, 1 thread: {theirs * 1e3:.2f} ms an image, {1 / theirs:.0f} a second and core")

@@ -10,6 +10,7 @@ from mxnet import numpy as np
 from mxnet.gluon.data.dataset import _First, _Transformed
 from mxnet.gluon.data.vision import transforms
 from mxnet.gluon.data.vision.image_datasets import ImageFolderDataset, ImageListDataset
+from mxnet.gluon.data.vision.image_record import ImageRecordDataset
 
 __all__ = ["image_batch"]
 
@@ -44,7 +45,7 @@ def image_batch(dataset: Any, indices: Sequence[int]) -> Any:
     if type(dataset) is not _Transformed or type(dataset._fn) is not _First or not indices:
         return None
     source: Any = dataset._dataset
-    if type(source) not in (ImageFolderDataset, ImageListDataset):
+    if type(source) not in (ImageFolderDataset, ImageListDataset, ImageRecordDataset):
         return None
     plan = _plan(_flat(dataset._fn._fn))
     if plan is None:
