@@ -45,15 +45,22 @@ class ImageRecordDataset(Dataset):
     -----
     A sample is an image, uint8 of shape ``(h, w, c)``, red first, and a label: a float, or an array of float32 if there
     are several.
+
+    Examples
+    --------
+    >>> mx.gluon.data.vision.ImageRecordDataset('pictures.rec', flag=2)
+    Traceback (most recent call last):
+    ...
+    ValueError: `flag` must be 1 (colour) or 0 (grey), found 2
     """
 
     def __init__(
         self, filename: str | os.PathLike[str], flag: int = 1, transform: Callable[..., Any] | None = None
     ) -> None:
+        self._flag = check_flag(flag)
         self.filename = os.fspath(filename)
         self.idx_file = os.path.splitext(self.filename)[0] + ".idx"
         self._record = _recordio().MXIndexedRecordIO(self.idx_file, self.filename, "r")
-        self._flag = check_flag(flag)
         self._transform = transform
 
     def __getitem__(self, idx: int) -> Any:
