@@ -387,7 +387,7 @@ def random_resized_crop(
     width, height : int
         Columns and rows of the result; required.
     interp : int
-        See `resize`.
+        See `resize`; 3 is bilinear here, since the size of the rectangle is not known beforehand.
     area : (float, float)
         Range of the rectangle's share of the image.
     ratio : (float, float)
@@ -427,5 +427,5 @@ def random_resized_crop(
     h = _np["clip"](_np["rint"](_np["sqrt"](share / shape)), 1, rows)
     left = _np["minimum"](_np["floor"](draw(xrange[0], xrange[1], x) * (columns - w + 1)), columns - w)
     top = _np["minimum"](_np["floor"](draw(yrange[0], yrange[1], x) * (rows - h + 1)), rows - h)
-    # With a part of unknown size a mean over the area may have nothing to take a mean of.
+    # A pixel of the result may cover no centre, and then has nothing to take a mean of.
     return _resample(x, (left, top, w, h), height, width, _BILINEAR if interp == _AREA else interp)
