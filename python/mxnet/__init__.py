@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from mxnet import engine as engine
     from mxnet import error as error
     from mxnet import gluon as gluon
+    from mxnet import image as image
     from mxnet import initializer as initializer
     from mxnet import io as io
     from mxnet import lr_scheduler as lr_scheduler
@@ -69,6 +70,7 @@ _MODULES = {
     "engine": "mxnet.engine",
     "error": "mxnet.error",
     "gluon": "mxnet.gluon",
+    "image": "mxnet.image",
     "init": "mxnet.initializer",
     "initializer": "mxnet.initializer",
     "io": "mxnet.io",

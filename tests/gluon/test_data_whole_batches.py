@@ -55,7 +55,6 @@ SINGLE = {
     ),
     "a subclass of a dataset": Doubled(LABELS),
     "a subclass of a transform": data.SimpleDataset(mx.np.array(FLOATS)).transform(Shifted(0.5, 0.5)),
-    "another number of axes": data.SimpleDataset(mx.np.array(FLOATS[:, 0])).transform(transforms.Normalize(0.5, 0.5)),
     "objects": data.SimpleDataset(onp.array([1, 2, 3], dtype=object)),
     "a transform of both parts": data.ArrayDataset(FLOATS, LABELS).transform(transforms.Cast()),
     "its own samples": Digits(train=False),

@@ -1,11 +1,13 @@
 //! The tensor engine as one crate: joins the parts, adds no logic.
 //!
-//! `core` has [`core::Array`], calls, gradients; `ops` has the operators; `tensor` has data types, layouts, devices; `engine` orders and runs the work.
+//! `core` has [`core::Array`], calls, gradients; `ops` has the operators; `tensor` has data types, layouts, devices; `engine` orders and runs the work;
+//! `image` reads, writes and resizes images.
 
 #![forbid(unsafe_code)]
 
 pub use mxnet_core as core;
 pub use mxnet_engine as engine;
+pub use mxnet_image as image;
 pub use mxnet_ops as ops;
 pub use mxnet_simulated as simulated;
 pub use mxnet_tensor as tensor;

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+import importlib
+from typing import TYPE_CHECKING, Any
 
 from mxnet import _core
 from mxnet._renamed import removed as _removed
@@ -51,8 +52,13 @@ from mxnet.util import is_np_shape as is_np_shape
 from mxnet.util import set_np as set_np
 from mxnet.util import set_np_default_dtype as set_np_default_dtype
 
+if TYPE_CHECKING:
+    from mxnet.numpy_extension import image as image
+
 globals().update(_core.namespaces["npx"])
 
 
 def __getattr__(name: str) -> Any:
+    if name == "image":  # at first use: it needs all of `mxnet.numpy`
+        return importlib.import_module("mxnet.numpy_extension.image")
     raise _removed(__name__, name)

@@ -21,6 +21,7 @@ from mxnet.dlpack import from_numpy as from_numpy
 from mxnet.dlpack import to_dlpack_for_read as to_dlpack_for_read
 from mxnet.dlpack import to_dlpack_for_write as to_dlpack_for_write
 from mxnet.engine import wait_all as waitall
+from mxnet.numpy_extension import image as image
 from mxnet.numpy_extension import random as random
 from mxnet.numpy_extension._arithmetic import add_n as add_n
 from mxnet.numpy_extension._arithmetic import batch_dot as batch_dot
@@ -56,6 +57,7 @@ from mxnet.util import is_np_shape as is_np_shape
 from mxnet.util import set_np as set_np
 from mxnet.util import set_np_default_dtype as set_np_default_dtype
 
+TYPE_CHECKING: bool
 def activation(data: ArrayLike, act_type: str = ...) -> ndarray: ...
 def adagrad_update(weights: Sequence[ArrayLike], grads: Sequence[ArrayLike], histories: Sequence[ArrayLike], lrs: float | Sequence[float] | None = ..., wds: float | Sequence[float] | None = ..., epsilon: float = ..., rescale_grad: float = ..., clip_gradient: float | None = ...) -> Any: ...
 def adam_update(weights: Sequence[ArrayLike], grads: Sequence[ArrayLike], means: Sequence[ArrayLike], variances: Sequence[ArrayLike], lrs: float | Sequence[float] | None = ..., wds: float | Sequence[float] | None = ..., beta1: float = ..., beta2: float = ..., epsilon: float = ..., rescale_grad: float = ..., clip_gradient: float | None = ...) -> Any: ...

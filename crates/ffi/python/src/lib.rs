@@ -16,6 +16,7 @@ mod exchange;
 mod files;
 mod flat;
 mod foreign;
+mod images;
 mod index;
 mod lists;
 mod making;
@@ -70,6 +71,8 @@ mod _core {
     use crate::files::{load_safetensors, save_safetensors};
     #[pymodule_export]
     use crate::foreign::of_buffer;
+    #[pymodule_export]
+    use crate::images::{image_batch, image_decode, image_encode, image_resize};
     #[pymodule_export]
     use crate::making::{array, asanyarray, asarray, ascontiguousarray, asfortranarray};
     #[pymodule_export]

@@ -11,6 +11,7 @@ from typing import Any
 from mxnet._core import RandomStream
 from mxnet.gluon.data._whole_batch import whole_batch
 from mxnet.gluon.data.batchify import Group, Stack, as_array
+from mxnet.gluon.data.vision._image_batches import has_image_batches, image_batch
 
 __all__ = ["Fetcher", "Task", "default_batchify_fn", "random_stream"]
 
@@ -99,11 +100,24 @@ class Fetcher:
                 return batch
         stream = random_stream(task.seed, "samples")
         key = _key(task.seed, "samples")
+
+        def of_sample(place: int, fn: Callable[..., Any], *args: Any) -> Any:
+            """Call a function with the random stream of a sample of the batch."""
+            stream.set_state(key, (task.position + place) * _BLOCKS, 0)
+            return stream.call(fn, *args)
+
+        if self._takes_whole and self.takes_images():
+            try:
+                batch = image_batch(self.dataset, task.indices, of_sample)
+            except Exception as error:
+                error.add_note(f"while building a batch of the samples {list(task.indices)}")
+                raise
+            if batch is not None:
+                return batch
         samples = []
         for place, idx in enumerate(task.indices):
-            stream.set_state(key, (task.position + place) * _BLOCKS, 0)
             try:
-                samples.append(stream.call(operator.getitem, self.dataset, idx))
+                samples.append(of_sample(place, operator.getitem, self.dataset, idx))
             except Exception as error:
                 error.add_note(f"while loading sample {idx} of {type(self.dataset).__name__}")
                 raise
@@ -113,6 +127,10 @@ class Fetcher:
         except Exception as error:
             error.add_note(f"while building a batch of the samples {list(task.indices)}")
             raise
+
+    def takes_images(self) -> bool:
+        """Whether batches are made of encoded images in one call."""
+        return self._batchify_fn is default_batchify_fn and has_image_batches(self.dataset)
 
     def whole(self, indices: Sequence[int]) -> Any:
         """The batch without a Python call for every sample, or None where samples or builder need that."""

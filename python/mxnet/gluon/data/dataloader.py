@@ -52,7 +52,10 @@ class DataLoader:
         Whether batches are taken as a whole, without a Python call for each sample: None does so where it is possible,
         False never, True insists on it. The batches are the same. It is possible for arrays in an `ArrayDataset` or
         `SimpleDataset`, parts of these, and the transforms `Cast`, `ToTensor`, `Normalize` and compositions of them,
-        with samples stacked (`default_batchify_fn`, `Stack`, `Group` of `Stack`).
+        with samples stacked (`default_batchify_fn`, `Stack`, `Group` of `Stack`). It is also possible for encoded
+        images (`ImageFolderDataset`, `ImageListDataset`, `ImageRecordDataset`) under ``transform_first`` of `Resize`,
+        `CenterCrop`, `CropResize`, random flips, `ToTensor` and at most one `Normalize` at the end; where these are
+        resized, levels of pixels may differ by one from those of single samples.
 
     Raises
     ------
@@ -125,7 +128,7 @@ class DataLoader:
             raise ValueError(f"`timeout` must be positive, found {timeout}")
         self._batch_sampler = batch_sampler
         self._fetch = Fetcher(dataset, batchify_fn or default_batchify_fn, takes_whole=try_nopython is not False)
-        if try_nopython and len(dataset) and self._fetch.whole([0]) is None:
+        if try_nopython and len(dataset) and not self._fetch.takes_images() and self._fetch.whole([0]) is None:
             raise ValueError(
                 f"`try_nopython` is True, but {type(dataset).__name__}, its transforms or `batchify_fn` need a Python "
                 "call for each sample"

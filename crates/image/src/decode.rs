@@ -1,0 +1,267 @@
+//! Files in memory to pixels.
+
+use std::io::Cursor;
+
+use zune_jpeg::JpegDecoder;
+use zune_jpeg::zune_core::colorspace::ColorSpace;
+use zune_jpeg::zune_core::options::DecoderOptions;
+
+use crate::error::{Error, Result};
+use crate::pixels::Pixels;
+
+/// Larger images are refused before memory is taken for them: a few bytes can claim to be a wall of pixels.
+pub const MAX_PIXELS: usize = 1 << 28;
+
+/// Longest side of a JPEG image, by its format; PNG images are held to it too.
+const MAX_SIDE: usize = 65_535;
+
+/// Which channels an image shall have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Channels {
+    /// As stored: 1 to 4.
+    Stored,
+    /// One: brightness.
+    Grey,
+    /// Three.
+    Color,
+}
+
+/// The order of colours in a pixel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// Red first.
+    Rgb,
+    /// Blue first.
+    Bgr,
+}
+
+/// Decodes a JPEG or PNG image. Samples of 16 bits lose their lower half, transparency is dropped unless `Stored`.
+///
+/// # Errors
+/// [`Error::Format`], [`Error::Truncated`], [`Error::Damaged`] or [`Error::TooLarge`].
+pub fn decode(bytes: &[u8], channels: Channels, order: Order) -> Result<Pixels> {
+    let mut image = match bytes {
+        [0xff, 0xd8, ..] => jpeg(bytes, channels)?,
+        [0x89, b'P', b'N', b'G', 0x0d, 0x0a, 0x1a, 0x0a, ..] => png(bytes)?,
+        _ => return Err(Error::Format { len: bytes.len() }),
+    };
+    image = match channels {
+        Channels::Stored => image,
+        Channels::Grey => to_grey(image)?,
+        Channels::Color => to_color(image)?,
+    };
+    if order == Order::Bgr && image.channels() >= 3 {
+        let size = image.channels();
+        for pixel in image.data_mut().chunks_exact_mut(size) {
+            pixel.swap(0, 2);
+        }
+    }
+    Ok(image)
+}
+
+fn check_size(height: usize, width: usize) -> Result<()> {
+    let is_small = height.checked_mul(width).is_some_and(|n| n <= MAX_PIXELS);
+    if is_small && height <= MAX_SIDE && width <= MAX_SIDE {
+        return Ok(());
+    }
+    Err(Error::TooLarge {
+        height,
+        width,
+        limit: MAX_PIXELS,
+    })
+}
+
+fn jpeg(bytes: &[u8], channels: Channels) -> Result<Pixels> {
+    let len = bytes.len();
+    let damaged = |problem: String| Error::Damaged {
+        format: "JPEG",
+        len,
+        problem,
+    };
+    // The decoder fills what is missing with grey. In compressed data 0xff is followed by 0, so these two bytes are markers.
+    let scan = bytes.windows(2).rposition(|pair| pair == [0xff, 0xda]);
+    let is_whole = scan.is_some_and(|at| bytes[at..].windows(2).any(|pair| pair == [0xff, 0xd9]));
+    let options = DecoderOptions::default()
+        .set_max_width(MAX_SIDE)
+        .set_max_height(MAX_SIDE);
+    let mut decoder = JpegDecoder::new_with_options(Cursor::new(bytes), options);
+    let truncated = Error::Truncated {
+        format: "JPEG",
+        len,
+    };
+    if let Err(error) = decoder.decode_headers() {
+        return Err(match is_whole {
+            true => damaged(format!("{error:?}")),
+            false => truncated,
+        });
+    }
+    let Some(info) = decoder.info() else {
+        return Err(damaged("it has no header".to_owned()));
+    };
+    let (height, width) = (usize::from(info.height), usize::from(info.width));
+    check_size(height, width)?;
+    if !is_whole {
+        return Err(truncated);
+    }
+    let stored = decoder.input_colorspace();
+    let is_grey = stored == Some(ColorSpace::Luma);
+    // Brightness is stored as such, unless the image is stored as red, green and blue or as inks.
+    let wants_luma = channels == Channels::Grey && stored == Some(ColorSpace::YCbCr);
+    let luma = is_grey || wants_luma;
+    let target = if luma {
+        ColorSpace::Luma
+    } else {
+        ColorSpace::RGB
+    };
+    decoder.set_options(options.jpeg_set_out_colorspace(target));
+    let data = decoder
+        .decode()
+        .map_err(|error| damaged(format!("{error:?}")))?;
+    Pixels::new(height, width, if luma { 1 } else { 3 }, data)
+}
+
+fn png(bytes: &[u8]) -> Result<Pixels> {
+    let len = bytes.len();
+    let fault = |error: png::DecodingError| match error {
+        png::DecodingError::IoError(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => {
+            Error::Truncated { format: "PNG", len }
+        }
+        error => Error::Damaged {
+            format: "PNG",
+            len,
+            problem: error.to_string(),
+        },
+    };
+    let mut decoder = png::Decoder::new_with_limits(
+        Cursor::new(bytes),
+        png::Limits {
+            bytes: 4 * MAX_PIXELS,
+        },
+    );
+    decoder.set_transformations(png::Transformations::normalize_to_color8());
+    let header = decoder.read_header_info().map_err(fault)?;
+    let (height, width) = (header.height as usize, header.width as usize);
+    check_size(height, width)?;
+    let mut reader = decoder.read_info().map_err(fault)?;
+    let size = reader.output_buffer_size().unwrap_or(0);
+    let mut data = vec![0; size];
+    let frame = reader.next_frame(&mut data).map_err(fault)?;
+    data.truncate(frame.buffer_size());
+    Pixels::new(height, width, frame.color_type.samples(), data)
+}
+
+/// Brightness of ITU-R BT.601 in 14-bit fixed point.
+fn brightness(r: u8, g: u8, b: u8) -> u8 {
+    let sum = 4899 * u32::from(r) + 9617 * u32::from(g) + 1868 * u32::from(b);
+    ((sum + 8192) >> 14) as u8
+}
+
+fn to_grey(image: Pixels) -> Result<Pixels> {
+    let (height, width) = (image.height(), image.width());
+    let data = match image.channels() {
+        1 => return Ok(image),
+        2 => image.data().chunks_exact(2).map(|p| p[0]).collect(),
+        n => image
+            .data()
+            .chunks_exact(n)
+            .map(|p| brightness(p[0], p[1], p[2]))
+            .collect(),
+    };
+    Pixels::new(height, width, 1, data)
+}
+
+fn to_color(image: Pixels) -> Result<Pixels> {
+    let (height, width) = (image.height(), image.width());
+    let data = match image.channels() {
+        3 => return Ok(image),
+        n @ (1 | 2) => image
+            .data()
+            .chunks_exact(n)
+            .flat_map(|p| [p[0]; 3])
+            .collect(),
+        n => image
+            .data()
+            .chunks_exact(n)
+            .flat_map(|p| [p[0], p[1], p[2]])
+            .collect(),
+    };
+    Pixels::new(height, width, 3, data)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Channels, Order, decode};
+    use crate::{Error, Format, Pixels, encode};
+
+    fn image() -> Pixels {
+        let data = (0..32 * 24 * 3).map(|i| (i * 7 % 251) as u8).collect();
+        Pixels::new(32, 24, 3, data).expect("the bytes are as many")
+    }
+
+    #[test]
+    fn png_keeps_every_pixel() {
+        let file = encode(&image(), Format::Png { level: 3 }).expect("it can be written");
+        let read = decode(&file, Channels::Color, Order::Rgb).expect("it can be read");
+        assert_eq!(read, image());
+    }
+
+    #[test]
+    fn every_prefix_of_a_file_is_an_error() {
+        for format in [Format::Png { level: 3 }, Format::Jpeg { quality: 90 }] {
+            let file = encode(&image(), format).expect("it can be written");
+            for len in 0..file.len() - 1 {
+                let found = decode(&file[..len], Channels::Color, Order::Rgb);
+                // The last 12 bytes of a PNG file say that it ends; the pixels are all there.
+                let is_whole = matches!(format, Format::Png { .. }) && len >= file.len() - 16;
+                assert!(
+                    found.is_err() || is_whole,
+                    "{format:?} {len} of {}",
+                    file.len()
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn changed_bytes_never_panic() {
+        for format in [Format::Png { level: 3 }, Format::Jpeg { quality: 90 }] {
+            let file = encode(&image(), format).expect("it can be written");
+            for at in 0..file.len() {
+                for value in [0, 0x7f, 0xff] {
+                    let mut changed = file.clone();
+                    changed[at] = value;
+                    let _ = decode(&changed, Channels::Grey, Order::Bgr);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn walls_of_pixels_are_refused_before_memory_is_taken() {
+        let mut file = encode(&image(), Format::Png { level: 3 }).expect("it can be written");
+        // Width and height stand behind the signature and the name of the first chunk; its checksum follows.
+        file[16..24].copy_from_slice(&[0, 0, 0xff, 0xff, 0, 0, 0xff, 0xff]);
+        let crc = crc32(&file[12..29]);
+        file[29..33].copy_from_slice(&crc.to_be_bytes());
+        let found = decode(&file, Channels::Color, Order::Rgb);
+        assert!(
+            matches!(found, Err(Error::TooLarge { height: 65_535, .. })),
+            "{found:?}"
+        );
+    }
+
+    /// The checksum of PNG chunks, bit by bit (ISO 3309).
+    fn crc32(bytes: &[u8]) -> u32 {
+        !bytes.iter().fold(!0_u32, |crc, &byte| {
+            (0..8).fold(crc ^ u32::from(byte), |crc, _| {
+                (crc >> 1) ^ if crc & 1 == 1 { 0xedb8_8320 } else { 0 }
+            })
+        })
+    }
+
+    #[test]
+    fn other_bytes_are_no_image() {
+        let found = decode(b"GIF89a", Channels::Color, Order::Rgb);
+        assert_eq!(found, Err(Error::Format { len: 6 }));
+    }
+}

@@ -1,0 +1,103 @@
+//! Pixels to files in memory.
+
+use jpeg_encoder::{ColorType, Encoder, SamplingFactor};
+
+use crate::error::{Error, Result};
+use crate::pixels::Pixels;
+
+/// What is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// JPEG with a quality from 1 to 100; above 90 colours have the resolution of brightness.
+    Jpeg {
+        /// From 1 to 100.
+        quality: u8,
+    },
+    /// PNG with a compression level from 0 (none) to 9 (smallest).
+    Png {
+        /// From 0 to 9.
+        level: u8,
+    },
+}
+
+/// Encodes an image of red, green and blue, or of brightness.
+///
+/// # Errors
+/// [`Error::Value`] if the format has no such channels, size, quality or level.
+pub fn encode(image: &Pixels, format: Format) -> Result<Vec<u8>> {
+    match format {
+        Format::Jpeg { quality } => jpeg(image, quality),
+        Format::Png { level } => png(image, level),
+    }
+}
+
+fn jpeg(image: &Pixels, quality: u8) -> Result<Vec<u8>> {
+    if !(1..=100).contains(&quality) {
+        return Err(Error::Value(format!(
+            "the quality of a JPEG image is from 1 to 100, found {quality}"
+        )));
+    }
+    let color = match image.channels() {
+        1 => ColorType::Luma,
+        3 => ColorType::Rgb,
+        n => {
+            return Err(Error::Value(format!(
+                "a JPEG image has 1 or 3 channels, found {n}"
+            )));
+        }
+    };
+    let (Ok(width), Ok(height)) = (u16::try_from(image.width()), u16::try_from(image.height()))
+    else {
+        return Err(Error::Value(format!(
+            "a JPEG image has at most 65535 x 65535 pixels, found {} x {}",
+            image.height(),
+            image.width()
+        )));
+    };
+    let mut file = Vec::new();
+    let mut encoder = Encoder::new(&mut file, quality);
+    encoder.set_sampling_factor(match quality {
+        0..=90 => SamplingFactor::R_4_2_0,
+        _ => SamplingFactor::R_4_4_4,
+    });
+    encoder
+        .encode(image.data(), width, height, color)
+        .map_err(|error| Error::Value(error.to_string()))?;
+    Ok(file)
+}
+
+fn png(image: &Pixels, level: u8) -> Result<Vec<u8>> {
+    if level > 9 {
+        return Err(Error::Value(format!(
+            "the compression level of a PNG image is from 0 to 9, found {level}"
+        )));
+    }
+    let fault = |error: png::EncodingError| Error::Value(error.to_string());
+    let (Ok(width), Ok(height)) = (u32::try_from(image.width()), u32::try_from(image.height()))
+    else {
+        return Err(Error::Value(format!(
+            "a PNG image has less than 2**32 rows and columns, found {} x {}",
+            image.height(),
+            image.width()
+        )));
+    };
+    let mut file = Vec::new();
+    let mut encoder = png::Encoder::new(&mut file, width, height);
+    encoder.set_color(match image.channels() {
+        1 => png::ColorType::Grayscale,
+        2 => png::ColorType::GrayscaleAlpha,
+        3 => png::ColorType::Rgb,
+        _ => png::ColorType::Rgba,
+    });
+    encoder.set_depth(png::BitDepth::Eight);
+    encoder.set_compression(match level {
+        0 => png::Compression::NoCompression,
+        1..=3 => png::Compression::Fast,
+        4..=6 => png::Compression::Balanced,
+        _ => png::Compression::High,
+    });
+    let mut writer = encoder.write_header().map_err(fault)?;
+    writer.write_image_data(image.data()).map_err(fault)?;
+    writer.finish().map_err(fault)?;
+    Ok(file)
+}

@@ -1,0 +1,19 @@
+//! Images: JPEG and PNG to and from 8-bit pixels, resizing, and the steps that turn a file into a network's input. Imports nothing of
+//! ours; who calls it brings the threads.
+
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+mod decode;
+mod encode;
+mod error;
+mod pixels;
+mod prepare;
+mod resize;
+
+pub use decode::{Channels, MAX_PIXELS, Order, decode};
+pub use encode::{Format, encode};
+pub use error::{Error, Result};
+pub use pixels::Pixels;
+pub use prepare::{Normalization, Step, prepare, to_planes};
+pub use resize::{Interpolation, resize};

@@ -1,0 +1,164 @@
+//! 8-bit pixels in rows.
+
+use crate::error::{Error, Result};
+
+/// An image: rows of pixels from the top, each with its channels side by side. (h, w, c)
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pixels {
+    height: usize,
+    width: usize,
+    channels: usize,
+    data: Vec<u8>,
+}
+
+impl Pixels {
+    /// An image of these bytes.
+    ///
+    /// # Errors
+    /// [`Error::Value`] if an axis is 0, there are more than four channels, or the bytes are not as many as the elements.
+    pub fn new(height: usize, width: usize, channels: usize, data: Vec<u8>) -> Result<Pixels> {
+        let len = height
+            .checked_mul(width)
+            .and_then(|n| n.checked_mul(channels));
+        if height == 0 || width == 0 || !(1..=4).contains(&channels) || len != Some(data.len()) {
+            return Err(Error::Value(format!(
+                "an image has at least one pixel and 1 to 4 channels, found shape ({height}, {width}, {channels}) and {} bytes",
+                data.len()
+            )));
+        }
+        Ok(Pixels {
+            height,
+            width,
+            channels,
+            data,
+        })
+    }
+
+    /// Number of rows.
+    pub fn height(&self) -> usize {
+        self.height
+    }
+
+    /// Number of columns.
+    pub fn width(&self) -> usize {
+        self.width
+    }
+
+    /// Numbers of a pixel.
+    pub fn channels(&self) -> usize {
+        self.channels
+    }
+
+    /// All elements, row after row.
+    pub fn data(&self) -> &[u8] {
+        &self.data
+    }
+
+    /// All elements, to be changed in place.
+    pub(crate) fn data_mut(&mut self) -> &mut [u8] {
+        &mut self.data
+    }
+
+    /// The elements.
+    pub fn into_data(self) -> Vec<u8> {
+        self.data
+    }
+
+    /// A rectangle of the image.
+    ///
+    /// # Errors
+    /// [`Error::Value`] if it is empty or leaves the image.
+    pub fn crop(&self, x: usize, y: usize, width: usize, height: usize) -> Result<Pixels> {
+        let fits = |start: usize, len: usize, size: usize| {
+            len > 0 && start.checked_add(len).is_some_and(|end| end <= size)
+        };
+        if !fits(x, width, self.width) || !fits(y, height, self.height) {
+            return Err(Error::Value(format!(
+                "a rectangle of {height} x {width} pixels at row {y}, column {x} does not lie in an image of {} x {}",
+                self.height, self.width
+            )));
+        }
+        let stride = self.width * self.channels;
+        let columns = x * self.channels..(x + width) * self.channels;
+        let mut data = Vec::with_capacity(height * columns.len());
+        for row in self.data.chunks_exact(stride).skip(y).take(height) {
+            data.extend_from_slice(&row[columns.clone()]);
+        }
+        Pixels::new(height, width, self.channels, data)
+    }
+
+    /// The image mirrored left to right.
+    pub fn flip_left_right(&mut self) {
+        let (stride, channels) = (self.width * self.channels, self.channels);
+        for row in self.data.chunks_exact_mut(stride) {
+            for left in 0..row.len() / channels / 2 {
+                let right = row.len() / channels - 1 - left;
+                for c in 0..channels {
+                    row.swap(left * channels + c, right * channels + c);
+                }
+            }
+        }
+    }
+
+    /// The image mirrored top to bottom.
+    pub fn flip_top_bottom(&mut self) {
+        let stride = self.width * self.channels;
+        for top in 0..self.height / 2 {
+            let bottom = self.height - 1 - top;
+            let (before, behind) = self.data.split_at_mut(bottom * stride);
+            before[top * stride..][..stride].swap_with_slice(&mut behind[..stride]);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Pixels;
+    use crate::Error;
+
+    fn image() -> Pixels {
+        Pixels::new(2, 3, 2, (0..12).collect()).expect("it has 2 * 3 * 2 bytes")
+    }
+
+    #[test]
+    fn a_rectangle_is_the_rows_and_columns_named() {
+        let part = image().crop(1, 1, 2, 1).expect("it lies inside");
+        assert_eq!(part.data(), [8, 9, 10, 11]);
+    }
+
+    #[test]
+    fn a_rectangle_outside_is_refused() {
+        for (x, y, width, height) in [
+            (0, 0, 4, 1),
+            (3, 0, 1, 1),
+            (0, 0, 0, 1),
+            (usize::MAX, 0, 2, 1),
+        ] {
+            assert!(matches!(
+                image().crop(x, y, width, height),
+                Err(Error::Value(_))
+            ));
+        }
+    }
+
+    #[test]
+    fn flips_move_whole_pixels() {
+        let mut x = image();
+        x.flip_left_right();
+        assert_eq!(x.data(), [4, 5, 2, 3, 0, 1, 10, 11, 8, 9, 6, 7]);
+        x.flip_top_bottom();
+        assert_eq!(x.data(), [10, 11, 8, 9, 6, 7, 4, 5, 2, 3, 0, 1]);
+    }
+
+    #[test]
+    fn bytes_that_are_not_the_shape_are_refused() {
+        assert!(matches!(
+            Pixels::new(2, 2, 3, vec![0; 11]),
+            Err(Error::Value(_))
+        ));
+        assert!(matches!(
+            Pixels::new(usize::MAX, 2, 3, Vec::new()),
+            Err(Error::Value(_))
+        ));
+    }
+}

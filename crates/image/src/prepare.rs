@@ -1,0 +1,232 @@
+//! The steps from a file to a network's input, and the last of them, which writes floats.
+
+use crate::decode::{Channels, Order, decode};
+use crate::error::{Error, Result};
+use crate::pixels::Pixels;
+use crate::resize::{Interpolation, resize};
+
+/// One step on pixels.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Step {
+    /// To a size.
+    Resize {
+        /// New rows.
+        height: usize,
+        /// New columns.
+        width: usize,
+        /// How.
+        interpolation: Interpolation,
+    },
+    /// The short side to a size, the long side in proportion, rounded down.
+    ResizeShort {
+        /// New short side.
+        size: usize,
+        /// How.
+        interpolation: Interpolation,
+    },
+    /// A rectangle.
+    Crop {
+        /// First column.
+        x: usize,
+        /// First row.
+        y: usize,
+        /// Columns.
+        width: usize,
+        /// Rows.
+        height: usize,
+    },
+    /// A rectangle in the middle; what is too small is made as large as needed first.
+    CenterCrop {
+        /// Rows.
+        height: usize,
+        /// Columns.
+        width: usize,
+        /// How.
+        interpolation: Interpolation,
+    },
+    /// Mirrored left to right.
+    FlipLeftRight,
+    /// Mirrored top to bottom.
+    FlipTopBottom,
+}
+
+/// Decodes a file and does steps on it.
+///
+/// # Errors
+/// Those of [`decode`] and of the steps.
+pub fn prepare(bytes: &[u8], channels: Channels, steps: &[Step]) -> Result<Pixels> {
+    let mut image = decode(bytes, channels, Order::Rgb)?;
+    for step in steps {
+        image = apply(image, *step)?;
+    }
+    Ok(image)
+}
+
+fn apply(mut image: Pixels, step: Step) -> Result<Pixels> {
+    match step {
+        Step::Resize {
+            height,
+            width,
+            interpolation,
+        } => resize(&image, height, width, interpolation),
+        Step::ResizeShort {
+            size,
+            interpolation,
+        } => {
+            let (h, w) = (image.height(), image.width());
+            let long = |long: usize, short: usize| {
+                long.checked_mul(size)
+                    .map(|product| product / short)
+                    .ok_or_else(|| {
+                        Error::Value(format!("a short side of {size} pixels is too long"))
+                    })
+            };
+            let (height, width) = match h > w {
+                true => (long(h, w)?, size),
+                false => (size, long(w, h)?),
+            };
+            resize(&image, height, width, interpolation)
+        }
+        Step::Crop {
+            x,
+            y,
+            width,
+            height,
+        } => image.crop(x, y, width, height),
+        Step::CenterCrop {
+            height,
+            width,
+            interpolation,
+        } => {
+            let image = match image.height() < height || image.width() < width {
+                true => resize(
+                    &image,
+                    image.height().max(height),
+                    image.width().max(width),
+                    interpolation,
+                )?,
+                false => image,
+            };
+            let (x, y) = ((image.width() - width) / 2, (image.height() - height) / 2);
+            image.crop(x, y, width, height)
+        }
+        Step::FlipLeftRight => {
+            image.flip_left_right();
+            Ok(image)
+        }
+        Step::FlipTopBottom => {
+            image.flip_top_bottom();
+            Ok(image)
+        }
+    }
+}
+
+/// `(x / 255 - mean) / std`, with one number for each channel, or one for all.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Normalization {
+    /// Means.
+    pub mean: Vec<f32>,
+    /// Standard deviations.
+    pub std: Vec<f32>,
+}
+
+/// Writes an image as floats, channel after channel: (h, w, c) -> (c, h, w).
+///
+/// # Errors
+/// [`Error::Value`] if `to` is not as long as the image, or the numbers are not one or one for each channel.
+pub fn to_planes(image: &Pixels, by: &Normalization, to: &mut [f32]) -> Result<()> {
+    let channels = image.channels();
+    let pick = |numbers: &[f32], c: usize| match numbers {
+        [all] => Some(*all),
+        numbers if numbers.len() == channels => numbers.get(c).copied(),
+        _ => None,
+    };
+    if to.len() != image.data().len() {
+        return Err(Error::Value(format!(
+            "an image of shape ({}, {}, {channels}) does not fill {} numbers",
+            image.height(),
+            image.width(),
+            to.len()
+        )));
+    }
+    for (c, plane) in to
+        .chunks_exact_mut(image.height() * image.width())
+        .enumerate()
+    {
+        let (Some(mean), Some(std)) = (pick(&by.mean, c), pick(&by.std, c)) else {
+            return Err(Error::Value(format!(
+                "means and deviations must be one or {channels}, found {} and {}",
+                by.mean.len(),
+                by.std.len()
+            )));
+        };
+        // One division for each value that a byte can have, not for each pixel.
+        let table: [f32; 256] = std::array::from_fn(|x| (x as f32 / 255.0 - mean) / std);
+        for (y, pixel) in plane.iter_mut().zip(image.data().chunks_exact(channels)) {
+            *y = table[usize::from(pixel[c])];
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Normalization, Step, apply, to_planes};
+    use crate::{Error, Interpolation, Pixels};
+
+    fn image() -> Pixels {
+        Pixels::new(2, 3, 2, (0..12).collect()).expect("the bytes are as many")
+    }
+
+    #[test]
+    fn planes_hold_one_channel_each() {
+        let by = Normalization {
+            mean: vec![0.0, 1.0],
+            std: vec![1.0 / 255.0],
+        };
+        let mut planes = [0.0; 12];
+        to_planes(&image(), &by, &mut planes).expect("numbers fit");
+        for (i, y) in planes.iter().enumerate() {
+            let (c, pixel) = (i / 6, i % 6);
+            let expected = (2 * pixel + c) as f32 - 255.0 * c as f32;
+            assert!((y - expected).abs() < 1e-3, "{i}: {y} {expected}");
+        }
+    }
+
+    #[test]
+    fn numbers_of_another_count_are_refused() {
+        let by = Normalization {
+            mean: vec![0.0; 3],
+            std: vec![1.0],
+        };
+        assert!(matches!(
+            to_planes(&image(), &by, &mut [0.0; 12]),
+            Err(Error::Value(_))
+        ));
+        assert!(matches!(
+            to_planes(&image(), &by, &mut [0.0; 11]),
+            Err(Error::Value(_))
+        ));
+    }
+
+    #[test]
+    fn short_sides_and_middles_have_the_size() {
+        let interpolation = Interpolation::Bilinear;
+        let found = apply(
+            image(),
+            Step::ResizeShort {
+                size: 4,
+                interpolation,
+            },
+        )
+        .expect("possible");
+        assert_eq!((found.height(), found.width()), (4, 6));
+        let step = Step::CenterCrop {
+            height: 5,
+            width: 1,
+            interpolation,
+        };
+        let found = apply(image(), step).expect("possible");
+        assert_eq!((found.height(), found.width()), (5, 1));
+    }
+}

@@ -1,0 +1,162 @@
+//! Other sizes of an image.
+
+use std::cell::RefCell;
+
+use fast_image_resize::images::{Image, ImageRef};
+use fast_image_resize::{Filter, FilterType, PixelType, ResizeAlg, ResizeOptions, Resizer};
+
+use crate::error::{Error, Result};
+use crate::pixels::Pixels;
+
+/// How pixels between those of an image are found. Numbers are those of the Python interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Interpolation {
+    /// 0: the pixel whose area holds the point.
+    Nearest,
+    /// 1: a linear function between two pixels along each axis.
+    Bilinear,
+    /// 2: a cubic function through four pixels along each axis, with a slope of -0.75 at distance 1.
+    Cubic,
+    /// 3: the mean of the pixels whose centres a new pixel covers; bilinear if an axis grows.
+    Area,
+    /// 4: a windowed sinc over eight pixels along each axis.
+    Lanczos,
+}
+
+/// R. Keys, "Cubic convolution interpolation for digital image processing", 1981, with a = -0.75.
+fn cubic(x: f64) -> f64 {
+    const A: f64 = -0.75;
+    let x = x.abs();
+    match x {
+        x if x < 1.0 => ((A + 2.0) * x - (A + 3.0)) * x * x + 1.0,
+        x if x < 2.0 => ((x - 5.0) * x + 8.0) * x * A - 4.0 * A,
+        _ => 0.0,
+    }
+}
+
+fn sinc(x: f64) -> f64 {
+    let x = x * std::f64::consts::PI;
+    if x == 0.0 { 1.0 } else { x.sin() / x }
+}
+
+fn lanczos(x: f64) -> f64 {
+    match x.abs() < 4.0 {
+        true => sinc(x) * sinc(x / 4.0),
+        false => 0.0,
+    }
+}
+
+fn algorithm(interpolation: Interpolation, shrinks: bool) -> ResizeAlg {
+    let custom = |name, function, support| {
+        let filter = Filter::new(name, function, support).expect("the support is above 0");
+        ResizeAlg::Interpolation(FilterType::Custom(filter))
+    };
+    match interpolation {
+        Interpolation::Nearest => ResizeAlg::Nearest,
+        Interpolation::Bilinear => ResizeAlg::Interpolation(FilterType::Bilinear),
+        Interpolation::Cubic => custom("cubic", cubic, 2.0),
+        Interpolation::Area if shrinks => ResizeAlg::Convolution(FilterType::Box),
+        Interpolation::Area => ResizeAlg::Interpolation(FilterType::Bilinear),
+        Interpolation::Lanczos => custom("lanczos4", lanczos, 4.0),
+    }
+}
+
+thread_local! {
+    /// Holds the buffer between the two passes.
+    static RESIZER: RefCell<Resizer> = RefCell::new(Resizer::new());
+}
+
+/// The image with another size. Centres of pixels lie at halves, and weights that fall outside are given to the others.
+///
+/// # Errors
+/// [`Error::Value`] if the size has no pixels or more than an image may have.
+pub fn resize(
+    image: &Pixels,
+    height: usize,
+    width: usize,
+    interpolation: Interpolation,
+) -> Result<Pixels> {
+    if (height, width) == (image.height(), image.width()) {
+        return Ok(image.clone());
+    }
+    let is_small = height
+        .checked_mul(width)
+        .is_some_and(|n| n <= crate::MAX_PIXELS);
+    if height == 0 || width == 0 || !is_small {
+        return Err(Error::Value(format!(
+            "an image has from 1 to {} pixels, found a size of {height} x {width}",
+            crate::MAX_PIXELS
+        )));
+    }
+    let kind = match image.channels() {
+        1 => PixelType::U8,
+        2 => PixelType::U8x2,
+        3 => PixelType::U8x3,
+        _ => PixelType::U8x4,
+    };
+    let fault = |error: String| Error::Value(error);
+    // Sizes were checked to be below 2**32 when the pixels were counted.
+    let source = ImageRef::new(
+        image.width() as u32,
+        image.height() as u32,
+        image.data(),
+        kind,
+    )
+    .map_err(|error| fault(error.to_string()))?;
+    let mut target = Image::new(width as u32, height as u32, kind);
+    let shrinks = height <= image.height() && width <= image.width();
+    let options = ResizeOptions::new()
+        .resize_alg(algorithm(interpolation, shrinks))
+        .use_alpha(false);
+    RESIZER
+        .with(|resizer| resizer.borrow_mut().resize(&source, &mut target, &options))
+        .map_err(|error| fault(error.to_string()))?;
+    Pixels::new(height, width, image.channels(), target.into_vec())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Interpolation, resize};
+    use crate::{Error, Pixels};
+
+    const ALL: [Interpolation; 5] = [
+        Interpolation::Nearest,
+        Interpolation::Bilinear,
+        Interpolation::Cubic,
+        Interpolation::Area,
+        Interpolation::Lanczos,
+    ];
+
+    #[test]
+    fn one_color_stays_one_color() {
+        let image = Pixels::new(7, 5, 3, vec![200; 105]).expect("the bytes are as many");
+        for interpolation in ALL {
+            for (height, width) in [(3, 2), (14, 10), (3, 20), (1, 1)] {
+                let found =
+                    resize(&image, height, width, interpolation).expect("the size is possible");
+                assert!(
+                    found.data().iter().all(|&x| x == 200),
+                    "{interpolation:?} {height} {width}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn halves_are_means_of_four() {
+        let image = Pixels::new(2, 2, 1, vec![0, 100, 20, 40]).expect("the bytes are as many");
+        for interpolation in [Interpolation::Bilinear, Interpolation::Area] {
+            let found = resize(&image, 1, 1, interpolation).expect("the size is possible");
+            assert_eq!(found.data(), [40]);
+        }
+    }
+
+    #[test]
+    fn sizes_without_pixels_are_refused() {
+        let image = Pixels::new(1, 1, 1, vec![0]).expect("the bytes are as many");
+        for (height, width) in [(0, 1), (1, 0), (usize::MAX, 2)] {
+            let found = resize(&image, height, width, Interpolation::Bilinear);
+            assert!(matches!(found, Err(Error::Value(_))));
+        }
+    }
+}

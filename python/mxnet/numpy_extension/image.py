@@ -1,0 +1,71 @@
+"""Images: operators over pixels, and the functions of `mxnet.image` beside them."""
+
+from __future__ import annotations
+
+from mxnet.image import (
+    center_crop,
+    color_normalize,
+    copyMakeBorder,
+    fixed_crop,
+    imdecode,
+    imread,
+    imresize,
+    imrotate,
+    random_rotate,
+    random_size_crop,
+    resize_short,
+    scale_down,
+)
+from mxnet.numpy_extension._image_color import (
+    adjust_lighting,
+    normalize,
+    random_brightness,
+    random_color_jitter,
+    random_contrast,
+    random_hue,
+    random_lighting,
+    random_saturation,
+    to_tensor,
+)
+from mxnet.numpy_extension._image_geometry import (
+    crop,
+    flip_left_right,
+    flip_top_bottom,
+    random_crop,
+    random_flip_left_right,
+    random_flip_top_bottom,
+    random_resized_crop,
+    resize,
+)
+
+__all__ = [
+    "adjust_lighting",
+    "center_crop",
+    "color_normalize",
+    "copyMakeBorder",
+    "crop",
+    "fixed_crop",
+    "flip_left_right",
+    "flip_top_bottom",
+    "imdecode",
+    "imread",
+    "imresize",
+    "imrotate",
+    "normalize",
+    "random_brightness",
+    "random_color_jitter",
+    "random_contrast",
+    "random_crop",
+    "random_flip_left_right",
+    "random_flip_top_bottom",
+    "random_hue",
+    "random_lighting",
+    "random_resized_crop",
+    "random_rotate",
+    "random_saturation",
+    "random_size_crop",
+    "resize",
+    "resize_short",
+    "scale_down",
+    "to_tensor",
+]
