@@ -542,7 +542,7 @@ def pack_img(header: IRHeader, img: Any, quality: int = 95, img_fmt: str = ".jpg
     img : array_like, shape (h, w) or (h, w, c), uint8
         Colours in the order blue, green, red.
     quality : int
-        For JPEG from 1 to 100, for PNG the effort of compression from 0 to 9.
+        For JPEG from 1 to 100. For PNG the effort of compression from 0 to 9; more than 9, as the default, is 9.
     img_fmt : {".jpg", ".jpeg", ".png"}
 
     Returns
@@ -560,7 +560,8 @@ def pack_img(header: IRHeader, img: Any, quality: int = 95, img_fmt: str = ".jpg
     if array.ndim == 3 and array.shape[2] >= 3:
         # Red first; transparency stays behind the colours.
         array = array[..., [2, 1, 0, *range(3, array.shape[2])]]
-    return pack(header, image._imencode(array, quality, img_fmt))
+    effort = min(quality, 9) if img_fmt.lower() == ".png" else quality
+    return pack(header, image._imencode(array, effort, img_fmt))
 
 
 def unpack_img(s: bytes, iscolor: int = -1) -> tuple[IRHeader, Any]:

@@ -1,6 +1,5 @@
 """Record files: the bytes of the format, readers and writers, damage, processes."""
 
-import importlib.util
 import os
 import pickle
 import struct
@@ -312,7 +311,6 @@ def test_headers_that_do_not_fit():
         recordio.unpack(struct.pack("<IfQQ", 3, 0, 0, 0) + bytes(11))
 
 
-@pytest.mark.skipif(importlib.util.find_spec("mxnet.image") is None, reason="no image codec")
 @pytest.mark.parametrize("shape", [(16, 24, 4), (16, 24, 3), (16, 24)])
 def test_images(shape):
     image = (onp.arange(onp.prod(shape)).reshape(shape) % 251).astype("uint8")
@@ -329,7 +327,13 @@ def test_images(shape):
         assert (rgb == image[..., 2::-1]).all()
 
 
-@pytest.mark.skipif(importlib.util.find_spec("mxnet.image") is None, reason="no image codec")
+def test_images_packed_with_the_default_quality_are_compressed_well():
+    header, image = recordio.IRHeader(0, 3.0, 1, 0), onp.tile(onp.arange(16, dtype="uint8"), (16, 3)).reshape(16, 16, 3)
+    packed = recordio.pack_img(header, image, img_fmt=".png")
+    assert packed == recordio.pack_img(header, image, 9, ".png")
+    assert onp.array_equal(recordio.unpack_img(packed)[1], image)
+
+
 def test_images_as_jpeg():
     flat = onp.full((16, 16, 3), (10, 120, 230), "uint8")
     header, found = recordio.unpack_img(recordio.pack_img(recordio.IRHeader(0, [1.0, 2.0], 1, 0), flat))
