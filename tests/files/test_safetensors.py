@@ -172,6 +172,15 @@ def test_damaged_and_foreign_files_are_refused_with_their_path(tmp_path, content
     assert isinstance(caught.value, OSError)
 
 
+@pytest.mark.parametrize("length", [0x112, 0x280, 0x480])
+def test_headers_whose_length_looks_like_another_format_are_read(tmp_path, length):
+    # The first bytes are those of an old parameter file and of pickles of protocols 2 and 4.
+    header = json.dumps({"a": ENTRY}).encode().ljust(length)
+    path = tmp_path / "a"
+    path.write_bytes(struct.pack("<Q", length) + header + bytes(8))
+    assert list(_core.load_safetensors(path)[0]) == ["a"]
+
+
 def test_every_truncation_of_a_file_is_noticed(tmp_path):
     path = tmp_path / "a"
     _core.save_safetensors(path, {"x": np.ones((5,)), "y": np.ones((3,), "int8")})

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -284,9 +284,13 @@ fn load(path: &Path) -> Result<Loaded, Trouble> {
             "is no safetensors file: it has {size} bytes, at least 8 are needed"
         )));
     }
-    if let Some(kind) = foreign(&first) {
+    // A header begins with a brace. Its length may look like the first bytes of other formats.
+    let mut ninth = [0];
+    let is_header = read_up_to(&mut file, &mut ninth)? == 1 && ninth == *b"{";
+    if !is_header && let Some(kind) = foreign(&first) {
         return Err(damaged(format!("is no safetensors file but {kind}")));
     }
+    file.seek(SeekFrom::Start(8))?;
     let length = u64::from_le_bytes(first);
     if length > MAX_HEADER_BYTES.min(size.saturating_sub(8)) {
         return Err(damaged(format!(
