@@ -1,6 +1,6 @@
 """Networks: parameters, blocks, layers, losses, metrics, data and training."""
 
-from mxnet.gluon import contrib, data, loss, metric, nn, probability, rnn, utils
+from mxnet.gluon import contrib, data, loss, metric, model_zoo, nn, probability, rnn, utils
 from mxnet.gluon.block import Block, HybridBlock
 from mxnet.gluon.parameter import Constant, DeferredInitializationError, Parameter
 from mxnet.gluon.trainer import Trainer
@@ -16,6 +16,7 @@ __all__ = [
     "data",
     "loss",
     "metric",
+    "model_zoo",
     "nn",
     "probability",
     "rnn",

@@ -1,0 +1,57 @@
+"""The networks by name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mxnet.gluon.block import HybridBlock
+from mxnet.gluon.model_zoo.vision import alexnet, resnet, vgg
+
+__all__ = ["MODELS", "get_model"]
+
+MODELS = {
+    "alexnet": alexnet.alexnet,
+    **{
+        f"resnet{depth}_v{version}": getattr(resnet, f"resnet{depth}_v{version}")
+        for version in (1, 2)
+        for depth in (18, 34, 50, 101, 152)
+    },
+    **{
+        f"vgg{depth}{suffix}": getattr(vgg, f"vgg{depth}{suffix}")
+        for suffix in ("", "_bn")
+        for depth in (11, 13, 16, 19)
+    },
+}
+
+
+def get_model(name: str, **kwargs: Any) -> HybridBlock:
+    """A network by its name.
+
+    Parameters
+    ----------
+    name : str
+        Case does not matter. One of alexnet; resnet18_v1, resnet34_v1, resnet50_v1, resnet101_v1, resnet152_v1 and the
+        same with _v2; vgg11, vgg13, vgg16, vgg19 and the same with _bn.
+    **kwargs
+        Arguments of the function of that name: `pretrained`, `device`, `root`, `classes` and others.
+
+    Returns
+    -------
+    HybridBlock
+
+    Raises
+    ------
+    ValueError
+        If there is no network of that name.
+
+    Examples
+    --------
+    >>> net = mx.gluon.model_zoo.vision.get_model('resnet18_v1', classes=10)
+    >>> net.output
+    Dense(512 -> 10, linear)
+    """
+    found = MODELS.get(name.lower())
+    if found is None:
+        raise ValueError(f"get_model: `name` must be one of {', '.join(MODELS)}; found {name!r}")
+    net: HybridBlock = found(**kwargs)
+    return net
