@@ -28,6 +28,7 @@ pub mod registry;
 pub mod rng;
 pub mod serialised;
 pub mod types;
+mod value;
 pub mod variants;
 
 use smallvec::SmallVec;
