@@ -106,8 +106,13 @@ fn compute(call: &Call, outputs: &mut Outputs) -> Result<()> {
     )
 }
 
-/// Prepares the plan of a call by the rules of its operator.
-fn prepare(call: &Call) -> Result<Plan> {
+/// Prepares the plan of a call by the rules of its operator, which look at no values and allocate nothing. Who runs it allocates its outputs
+/// ([`plan::OutputPlan::allocate`]) and launches its kernel ([`launch`]).
+///
+/// # Errors
+/// What the rules reject; [`Error::Device`] if the device has no kernel of the operator; [`Error::Internal`] if the operator is a view or is made of
+/// others, which have no plan.
+pub fn prepare(call: &Call) -> Result<Plan> {
     let device = call.device()?;
     // Who makes arrays on another device, or copies there, needs a kernel of that device.
     let working = match device.kind() {
