@@ -15,6 +15,7 @@ pub mod cx;
 pub mod eager;
 pub mod error;
 pub mod floats;
+mod generated;
 mod given;
 pub mod interp;
 pub mod interrupt;
