@@ -12,6 +12,7 @@ mod copying;
 pub mod cpu;
 pub mod creation;
 pub mod cx;
+mod declared;
 pub mod eager;
 pub mod error;
 pub mod floats;
