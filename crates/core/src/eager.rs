@@ -4,22 +4,25 @@ use std::sync::Arc;
 
 use mxnet_kernels::map::Rows;
 use mxnet_tensor::{
-    Casting, DType, Device, DeviceKind, Dims, Layout, Scalar, Tensor, broadcast_shapes, can_cast,
-    checked_len,
+    DType, Device, DeviceKind, Dims, Layout, Scalar, Tensor, broadcast_shapes, checked_len,
 };
 use smallvec::SmallVec;
 
-use crate::args::{Attrs, ParamKind, Value};
+use crate::args::Attrs;
 use crate::builtins::builtins;
 use crate::cx::{KernelCx, ViewCx};
 use crate::error::{Error, Result, Tuple};
-use crate::invoke::{Call, dispatch};
+use crate::invoke::Call;
 use crate::launch::{Kernel, cost_ns, launch};
 use crate::opdef::{Beyond, Cpu, Inferred, Known, OpDef, Viewed};
 use crate::plan::{self, Launch, OutputPlan, Plan};
 use crate::read::read_all;
 use crate::types::{self, Types};
 use crate::{Array, Outputs, cpu, creation, interp, memory_order, variants};
+
+pub use crate::copying::{copy_into, copy_into_shared, kernel_on};
+pub use crate::given::into_outs;
+use crate::given::{check_out, check_writable, takes_result};
 
 /// Executes a call at once.
 #[inline]
@@ -106,8 +109,13 @@ fn compute(call: &Call, outputs: &mut Outputs) -> Result<()> {
     )
 }
 
-/// Prepares the plan of a call by the rules of its operator.
-fn prepare(call: &Call) -> Result<Plan> {
+/// Prepares the plan of a call by the rules of its operator, which look at no values and allocate nothing. Who runs it allocates its outputs
+/// ([`plan::OutputPlan::allocate`]) and launches its kernel ([`launch`]).
+///
+/// # Errors
+/// What the rules reject; [`Error::Device`] if the device has no kernel of the operator; [`Error::Internal`] if the operator is a view or is made of
+/// others, which have no plan.
+pub fn prepare(call: &Call) -> Result<Plan> {
     let device = call.device()?;
     // Who makes arrays on another device, or copies there, needs a kernel of that device.
     let working = match device.kind() {
@@ -139,7 +147,7 @@ fn device_asked_for(call: &Call) -> Option<Device> {
 }
 
 #[cold]
-fn missing_kernel(op: &OpDef, device: Device) -> Error {
+pub(crate) fn missing_kernel(op: &OpDef, device: Device) -> Error {
     Error::device(op.name, format!("no kernel for {device}"))
         .with_hint("copy the arrays with `.to_device(mx.cpu())`")
 }
@@ -273,72 +281,6 @@ fn wait_if_asked(call: &Call, outputs: &Outputs) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// Whether the kernel can write its result, of dtype `returned`, to the elements of `out`; else it is computed aside and copied.
-fn takes_result(call: &Call, out: &Array, returned: DType) -> bool {
-    let inputs = || call.inputs.iter().flatten();
-    match call.op.cpu {
-        // Loops write to any strides and dtype. Overlap would let an element be written before it is read, and halves are rounded before they go into
-        // wider elements.
-        Cpu::Map(_) => {
-            !(matches!(returned, DType::F16 | DType::BF16) && out.dtype() != returned
-                || out.shares_elements()
-                || inputs().any(|x| {
-                    cpu::overlaps(out.tensor(), x.tensor())
-                        && !cpu::same_elements(out.tensor(), x.tensor())
-                }))
-        }
-        _ => {
-            out.dtype() == returned
-                && out.layout().is_contiguous()
-                && !inputs().any(|x| cpu::overlaps(out.tensor(), x.tensor()))
-        }
-    }
-}
-
-/// Outputs that `outs` already holds are copied there, unless they were computed there.
-pub fn into_outs(call: &Call, results: Outputs) -> Result<Outputs> {
-    if call.outs.is_empty() {
-        return Ok(results);
-    }
-    results
-        .into_iter()
-        .enumerate()
-        .map(|(i, result)| match call.outs.get(i).copied().flatten() {
-            Some(out)
-                if out.dtype() == result.dtype()
-                    && cpu::same_elements(out.tensor(), result.tensor()) =>
-            {
-                Ok(result)
-            }
-            Some(out) => {
-                let may_repeat = call.op.out_spreads || matches!(call.op.cpu, Cpu::Map(_));
-                let spreads = may_repeat
-                    && result.shape() != out.shape()
-                    && broadcast_shapes(&[result.shape(), out.shape()])
-                        .is_ok_and(|both| both.as_slice() == out.shape());
-                let result = match spreads {
-                    true => result.broadcast_to(out.shape())?,
-                    false => result,
-                };
-                check_out(call, i, out, result.shape(), result.dtype())?;
-                match out.shares_elements() {
-                    true => copy_into_shared(&result, out)?,
-                    false => copy_into(&result, out)?,
-                }
-                let (entry, seen) = (
-                    result.entry().cloned(),
-                    Array::from_tensor(out.tensor().clone()),
-                );
-                Ok(match entry {
-                    Some((node, index)) => seen.with_entry(node, index),
-                    None => seen,
-                })
-            }
-            None => Ok(result),
-        })
-        .collect()
 }
 
 /// Plans an elementwise operator: outputs of the shape that all operands broadcast to.
@@ -625,138 +567,4 @@ fn copied(x: &Array) -> Result<Array> {
         dtype: None,
     };
     crate::invoke::only(call.op, run(&call)?)
-}
-
-/// Copies elements, converting their dtype; `to` may overlap `from`.
-pub fn copy_into(from: &Array, to: &Array) -> Result<()> {
-    copy_by(Kernel::Fn(cpu::copy_kernel, None), from, to)
-}
-
-/// The same where elements of `to` may be the same memory: one thread writes it, so that no two write a place at once.
-pub fn copy_into_shared(from: &Array, to: &Array) -> Result<()> {
-    copy_by(Kernel::Fn(cpu::copy_alone, None), from, to)
-}
-
-/// The kernel of an operator on a device; `own` on the CPU.
-///
-/// # Errors
-/// [`Error::Device`] if there is none.
-pub fn kernel_on(device: Device, op: &'static OpDef, own: Kernel) -> Result<Kernel> {
-    match device.kind() {
-        DeviceKind::Cpu => Ok(own),
-        kind => match variants::find(op, kind) {
-            Some(found) => Ok(Kernel::Fn(found, None)),
-            None => Err(missing_kernel(op, device)),
-        },
-    }
-}
-
-fn copy_by(kernel: Kernel, from: &Array, to: &Array) -> Result<()> {
-    if from.is_abstract() || to.is_abstract() {
-        return match to.is_abstract() {
-            true => Ok(()),
-            false => from.check_values(),
-        };
-    }
-    if interp::Flags::current().is_stacked() {
-        return copy_as_call(from, to);
-    }
-    let device = to.device();
-    if from.device() != device {
-        // A number and an array of another device come to the elements that are written.
-        let there = match from.number() {
-            Some(value) => Array::scalar(value, to.dtype())?.to_device(device)?,
-            None => from.detach().to_device(device)?,
-        };
-        return copy_by(kernel, &there, to);
-    }
-    let kernel = kernel_on(device, builtins().copy, kernel)?;
-    let call = Call {
-        op: builtins().copy,
-        inputs: &[Some(from)],
-        attrs: &Attrs::none(),
-        outs: &[Some(to)],
-        dtype: Some(to.dtype()),
-    };
-    let outputs = SmallVec::<[Array; 1]>::from_buf([Array::from_tensor(to.tensor().clone())]);
-    let cost_ns = cost_ns(&call.cx(), to.tensor().len_bytes());
-    launch(&call, &kernel, &outputs, 0, cost_ns, device)
-}
-
-/// Copies as a call that interpreters see: of `duplicate`, or of `cast`, whose `out` is `to`.
-#[cold]
-#[inline(never)]
-fn copy_as_call(from: &Array, to: &Array) -> Result<()> {
-    // Who copies has recorded the write already, or means not to.
-    let _scope = interp::Scope::enter(false, interp::is_training());
-    let (from, to) = (from.detach().broadcast_to(to.shape())?, to.detach());
-    let converts = from.is_weak() || from.dtype() != to.dtype();
-    let (op, attrs) = match converts {
-        true => {
-            let dtype = Value::DType(to.dtype());
-            (builtins().cast, [dtype].into_iter().collect())
-        }
-        false => (builtins().copy, Attrs::none()),
-    };
-    dispatch(&Call {
-        op,
-        inputs: &[Some(&from)],
-        attrs: &attrs,
-        outs: &[Some(&to)],
-        dtype: None,
-    })
-    .map(drop)
-}
-
-/// Which conversions from the result's dtype to that of `out` the call allows. Functions that join arrays do what their argument `casting` says;
-/// their `out` has a dtype, beside which none can be asked for.
-fn out_casting(call: &Call) -> Result<Casting> {
-    let joins = (call.op.params.first()).is_some_and(|param| param.kind == ParamKind::Arrays);
-    if !joins || !call.op.params.iter().any(|param| param.name == "casting") {
-        return Ok(call.op.out_casting);
-    }
-    let cx = call.cx();
-    if cx.dtype("dtype").is_some() {
-        return Err(cx.dtype_error("takes `out` or `dtype`, not both: `out` has a dtype"));
-    }
-    Ok(cx.str("casting").parse().unwrap_or(call.op.out_casting))
-}
-
-fn check_out(call: &Call, i: usize, out: &Array, shape: &[usize], dtype: DType) -> Result<()> {
-    if out.shape() != shape {
-        let problem = format!(
-            "non-broadcastable output operand: `out` has wrong shape {}, the result has shape {}",
-            Tuple(out.shape()),
-            Tuple(shape)
-        );
-        return Err(Error::shape(call.op.name, problem));
-    }
-    if call.op.out_held && !can_cast(out.dtype(), dtype, Casting::Safe) {
-        let problem = format!(
-            "cannot cast `out` from {} to {}, the dtype of the elements, under casting rule 'safe'",
-            out.dtype().name(),
-            dtype.name()
-        );
-        return Err(Error::dtype(call.op.name, problem));
-    }
-    let casting = out_casting(call)?;
-    if !can_cast(dtype, out.dtype(), casting) {
-        let problem = format!(
-            "cannot cast output {i} from {} to {} under casting rule '{}'",
-            dtype.name(),
-            out.dtype().name(),
-            casting.name()
-        );
-        return Err(Error::dtype(call.op.name, problem));
-    }
-    check_writable(call, out)
-}
-
-/// Refuses to write to an array that is read-only. Elements that share memory are computed aside, and written one after the other.
-#[inline]
-fn check_writable(call: &Call, out: &Array) -> Result<()> {
-    match out.tensor().is_read_only() {
-        true => out.check_writable(call.op.name, "output array"),
-        false => Ok(()),
-    }
 }

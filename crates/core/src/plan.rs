@@ -23,7 +23,7 @@ use crate::{Array, Outputs};
     clippy::large_enum_variant,
     reason = "nearly all plans launch, and the entry around a plan is boxed already"
 )]
-pub(crate) enum Plan {
+pub enum Plan {
     /// One kernel fills the outputs.
     Launch(Launch),
     /// The call is carried out by calls of other operators.
@@ -31,7 +31,7 @@ pub(crate) enum Plan {
 }
 
 /// A kernel, and the outputs that it fills.
-pub(crate) struct Launch {
+pub struct Launch {
     /// What runs.
     pub kernel: Kernel,
     /// What to allocate, one entry for each output.
@@ -47,7 +47,7 @@ pub(crate) struct Launch {
 }
 
 /// An output that the call allocates.
-pub(crate) struct OutputPlan {
+pub struct OutputPlan {
     /// Shape and strides, without gaps, at offset 0.
     pub layout: Layout,
     /// Data type.
@@ -56,13 +56,11 @@ pub(crate) struct OutputPlan {
 
 impl OutputPlan {
     /// Pushes a new array, its elements undefined unless they are to be zeros.
+    ///
+    /// # Errors
+    /// [`crate::Error::Memory`].
     #[inline]
-    pub(crate) fn allocate(
-        &self,
-        device: Device,
-        zeroed: bool,
-        outputs: &mut Outputs,
-    ) -> Result<()> {
+    pub fn allocate(&self, device: Device, zeroed: bool, outputs: &mut Outputs) -> Result<()> {
         let len = self.layout.len();
         let elements = match zeroed {
             false => Source::fresh(len, self.dtype, device)?,

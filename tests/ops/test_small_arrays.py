@@ -1,7 +1,4 @@
-"""Small arrays take short ways through the library while nobody records: these give what the general ways give.
-
-Recording, and arrays above the short ways' limits, take the general ways; NumPy is the oracle of both.
-"""
+"""Small arrays give what NumPy gives, and what large arrays and recorded calls give."""
 
 import numpy
 import pytest
@@ -15,7 +12,7 @@ DTYPES = (
     *("float16", "float32", "float64", "complex64", "complex128"),
 )
 REAL = [dtype for dtype in DTYPES if not dtype.startswith("complex")]
-LARGE = 5000  # elements: above every limit
+LARGE = 5000  # elements: above every limit of the paths for few elements
 
 
 def values(dtype, *shape, seed=0):
@@ -506,7 +503,7 @@ def test_counts_of_repeats_are_those_of_numpy_for_many_positions():
 
 @pytest.mark.parametrize("size", [16, LARGE])
 @pytest.mark.parametrize("call", ["repeat(-1)", "take(np.array([99999]))", "swapaxes(0, 5)", "item(99999)"])
-def test_what_short_ways_do_not_take_is_refused_as_by_numpy(call, size):
+def test_bad_calls_are_refused_as_by_numpy_at_every_size(call, size):
     with pytest.raises(Exception) as theirs:
         eval(f"x.{call}", {"x": numpy.zeros(size), "np": numpy})
     with pytest.raises(type(theirs.value)):

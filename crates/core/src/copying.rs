@@ -1,0 +1,94 @@
+//! Copies from array to array, which any device carries out, and which interpreters see as calls.
+
+use mxnet_tensor::{Device, DeviceKind};
+use smallvec::SmallVec;
+
+use crate::args::{Attrs, Value};
+use crate::builtins::builtins;
+use crate::eager::missing_kernel;
+use crate::error::Result;
+use crate::invoke::{Call, dispatch};
+use crate::launch::{Kernel, cost_ns, launch};
+use crate::opdef::OpDef;
+use crate::{Array, cpu, interp, variants};
+
+/// Copies elements, converting their dtype; `to` may overlap `from`.
+pub fn copy_into(from: &Array, to: &Array) -> Result<()> {
+    copy_by(Kernel::Fn(cpu::copy_kernel, None), from, to)
+}
+
+/// The same where elements of `to` may be the same memory: one thread writes it, so that no two write a place at once.
+pub fn copy_into_shared(from: &Array, to: &Array) -> Result<()> {
+    copy_by(Kernel::Fn(cpu::copy_alone, None), from, to)
+}
+
+/// The kernel of an operator on a device; `own` on the CPU.
+///
+/// # Errors
+/// [`Error::Device`] if there is none.
+pub fn kernel_on(device: Device, op: &'static OpDef, own: Kernel) -> Result<Kernel> {
+    match device.kind() {
+        DeviceKind::Cpu => Ok(own),
+        kind => match variants::find(op, kind) {
+            Some(found) => Ok(Kernel::Fn(found, None)),
+            None => Err(missing_kernel(op, device)),
+        },
+    }
+}
+
+fn copy_by(kernel: Kernel, from: &Array, to: &Array) -> Result<()> {
+    if from.is_abstract() || to.is_abstract() {
+        return match to.is_abstract() {
+            true => Ok(()),
+            false => from.check_values(),
+        };
+    }
+    if interp::Flags::current().is_stacked() {
+        return copy_as_call(from, to);
+    }
+    let device = to.device();
+    if from.device() != device {
+        // A number and an array of another device come to the elements that are written.
+        let there = match from.number() {
+            Some(value) => Array::scalar(value, to.dtype())?.to_device(device)?,
+            None => from.detach().to_device(device)?,
+        };
+        return copy_by(kernel, &there, to);
+    }
+    let kernel = kernel_on(device, builtins().copy, kernel)?;
+    let call = Call {
+        op: builtins().copy,
+        inputs: &[Some(from)],
+        attrs: &Attrs::none(),
+        outs: &[Some(to)],
+        dtype: Some(to.dtype()),
+    };
+    let outputs = SmallVec::<[Array; 1]>::from_buf([Array::from_tensor(to.tensor().clone())]);
+    let cost_ns = cost_ns(&call.cx(), to.tensor().len_bytes());
+    launch(&call, &kernel, &outputs, 0, cost_ns, device)
+}
+
+/// Copies as a call that interpreters see: of `duplicate`, or of `cast`, whose `out` is `to`.
+#[cold]
+#[inline(never)]
+fn copy_as_call(from: &Array, to: &Array) -> Result<()> {
+    // Who copies has recorded the write already, or means not to.
+    let _scope = interp::Scope::enter(false, interp::is_training());
+    let (from, to) = (from.detach().broadcast_to(to.shape())?, to.detach());
+    let converts = from.is_weak() || from.dtype() != to.dtype();
+    let (op, attrs) = match converts {
+        true => {
+            let dtype = Value::DType(to.dtype());
+            (builtins().cast, [dtype].into_iter().collect())
+        }
+        false => (builtins().copy, Attrs::none()),
+    };
+    dispatch(&Call {
+        op,
+        inputs: &[Some(&from)],
+        attrs: &attrs,
+        outs: &[Some(&to)],
+        dtype: None,
+    })
+    .map(drop)
+}
