@@ -21,6 +21,7 @@ from mxnet.dlpack import from_numpy as from_numpy
 from mxnet.dlpack import to_dlpack_for_read as to_dlpack_for_read
 from mxnet.dlpack import to_dlpack_for_write as to_dlpack_for_write
 from mxnet.engine import wait_all as waitall
+from mxnet.numpy_extension import control_flow as control_flow
 from mxnet.numpy_extension import image as image
 from mxnet.numpy_extension import random as random
 from mxnet.numpy_extension._arithmetic import add_n as add_n
@@ -30,6 +31,9 @@ from mxnet.numpy_extension._arithmetic import norm as norm
 from mxnet.numpy_extension._arithmetic import sync_batch_norm as sync_batch_norm
 from mxnet.numpy_extension._boxes import box_iou as box_iou
 from mxnet.numpy_extension._boxes import box_nms as box_nms
+from mxnet.numpy_extension._control_flow import cond as cond
+from mxnet.numpy_extension._control_flow import foreach as foreach
+from mxnet.numpy_extension._control_flow import while_loop as while_loop
 from mxnet.numpy_extension._ctc import ctc_loss as ctc_loss
 from mxnet.numpy_extension._files import load as load
 from mxnet.numpy_extension._files import save as save
