@@ -7,6 +7,7 @@ written. `--check` writes nothing and exits 1 when a file is not what would be w
 import argparse
 import importlib
 import sys
+import textwrap
 import zlib
 from collections import defaultdict
 from collections.abc import Callable
@@ -57,18 +58,25 @@ def family_table(operators: list[dict[str, Any]]) -> str:
 
 
 def readme() -> str:
-    operators = registry()
-    differentiable = sum(operator["differentiable"] for operator in operators)
-    total = f"{len(operators)} operators, {differentiable} of them with a gradient. {np_coverage.totals()}\n\n"
-    return between((ROOT / "README.md").read_text(), total + family_table(operators))
+    """The README with its one sentence of counts."""
+    sentence = "\n".join(textwrap.wrap(np_coverage.totals("docs/api/coverage.md"), 100, break_on_hyphens=False))
+    return between((ROOT / "README.md").read_text(), sentence)
 
 
 def operator_page() -> str:
-    """The reference's table of operators: one row each, family by family."""
+    """The reference's tables of operators: one of the families, then one row for each operator, family by family."""
+    operators = registry()
+    differentiable = sum(operator["differentiable"] for operator in operators)
     lines = [f"<!-- {MARK} -->", "", "# Operators", ""]
-    lines += ["Every operator of the engine, with the names it has in Python and the types its kernels take.", ""]
+    lines += [
+        f"The engine has {len(operators)} operators, {differentiable} of them with a gradient. One operator may serve",
+        "several names, and a function of NumPy may be composed of several operators.",
+        "",
+    ]
+    lines += [family_table(operators), ""]
+    lines += ["Below are all operators, with the names they have in Python and the dtypes their kernels take.", ""]
     families = defaultdict(list)
-    for operator in registry():
+    for operator in operators:
         families[operator["family"]].append(operator)
     for family, members in sorted(families.items()):
         lines += [f"## {family}", "", "| operator | names | gradient | types |", "|---|---|---|---|"]

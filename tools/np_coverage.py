@@ -282,22 +282,23 @@ def rows() -> dict[str, list[Row]]:
     return found
 
 
-def totals() -> str:
-    """One sentence with the numbers."""
+def totals(link: str = "") -> str:
+    """The numbers in two sentences, with a link to the table if one is given."""
     every = [row for space in rows().values() for row in space]
     called = [row for row in every if row.called]
     there = sum(row.there for row in every)
     gradients, traceable = sum(row.gradient == "yes" for row in called), sum(row.traceable for row in called)
+    table = f" ([table]({link}))" if link else ""
     return (
-        f"Of the {len(every)} names of NumPy's interface that are in scope {there} are there; of the {len(called)} "
-        f"functions and methods that were called {gradients} have a gradient and {traceable} look at no value on the "
-        "way, so that a compiler could trace them ([the table](docs/api/coverage.md))."
+        f"{there} of the {len(every)} names of NumPy that are in scope are implemented{table}. Of the {len(called)} "
+        f"functions and methods among them {gradients} have a gradient, and {traceable} never read an element on the "
+        "host, so that a compiler can trace them."
     )
 
 
 def page(mark: str) -> str:
     """The table."""
-    lines = [f"<!-- {mark} -->", "", "# Coverage of NumPy", "", totals().rpartition(" (")[0] + ".", ""]
+    lines = [f"<!-- {mark} -->", "", "# Coverage of NumPy", "", totals(), ""]
     lines += [
         "*There*: the name exists. *Gradient*: one arrives at an operand of the call; *zero* if it is 0 everywhere,",
         "as of functions that are constant between steps. *Traceable*: the call looks at no value. *Types*: those that",

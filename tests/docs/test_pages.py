@@ -1,5 +1,6 @@
 """The examples on the pages of the documentation."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -10,8 +11,15 @@ DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGES = [path for path in sorted(DOCS.glob("*.md")) if ">>>" in path.read_text(encoding="utf-8")]
 
 
-def test_there_are_pages_with_examples():
-    assert "data.md" in [page.name for page in PAGES]
+def test_every_page_of_the_guide_has_examples():
+    contents = re.findall(r"^(\w+)$", (DOCS / "index.md").read_text().split(":caption: Guide", 1)[1], re.MULTILINE)
+    assert {f"{name}.md" for name in contents} - {"internals.md"} <= {page.name for page in PAGES}
+
+
+@pytest.mark.parametrize("page", sorted(DOCS.rglob("*.md")), ids=lambda page: str(page.relative_to(DOCS)))
+def test_links_of_the_page_lead_to_files(page):
+    for target in re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
+        assert (page.parent / target).exists(), target
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -5,27 +5,61 @@ import io
 import re
 from pathlib import Path
 
-README = (Path(__file__).parents[2] / "README.md").read_text()
+import pytest
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text()
+EXAMPLES = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
 
 
-def test_readme_example_learns_what_it_says():
-    (example,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
-    assert len(example.splitlines()) <= 22
-    printed = io.StringIO()
-    with contextlib.redirect_stdout(printed):
+def printed(example):
+    output = io.StringIO()
+    with contextlib.redirect_stdout(output):
         exec(compile(example, "README.md", "exec"), {})
-    told_apart = re.fullmatch(r"told apart: (\d+)%\n", printed.getvalue())
-    # Guessing tells half of them apart; a network that learns the product's sign gets nearly all.
-    assert int(told_apart[1]) >= 95
+    return output.getvalue()
+
+
+def test_readme_has_one_example_each_for_arrays_networks_and_what_is_different():
+    assert len(EXAMPLES) == 3
+    assert all(len(example.splitlines()) <= 22 for example in EXAMPLES)
+
+
+def test_array_example_is_numpys():
+    ours, theirs = printed(EXAMPLES[0]), printed(EXAMPLES[0].replace("from mxnet import np", "import numpy as np"))
+    assert float(ours) == pytest.approx(float(theirs), abs=0.01)  # both are rounded to two places
+
+
+def test_network_example_learns():
+    accuracy = re.fullmatch(r"accuracy: (\d+)%\n", printed(EXAMPLES[1]))
+    # Guessing is right for half of the points; a network that learns the sign of the product for nearly all.
+    assert int(accuracy[1]) >= 95
+
+
+def test_gradient_example_counts_the_overwritten_elements():
+    # d/dx of x[1]**2 + x[2]**2 + x[2] at (1, 2, 3)
+    assert re.findall(r"[\d.]+", printed(EXAMPLES[2])) == ["0.", "4.", "7."]
+
+
+def test_picture_is_made_by_its_script(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "examples")
+    import plane
+
+    with contextlib.redirect_stdout(io.StringIO()):
+        assert plane.main(["--output", str(tmp_path / "plane.svg")]) > 0.95  # guessing gives a half
+    drawn, kept = ((folder / "plane.svg").read_text() for folder in (tmp_path, ROOT / "docs/images"))
+    # The last bits of training depend on the processor, colours hardly.
+    size = plane.CELLS * plane.PIXELS
+    assert drawn.splitlines()[0] == kept.splitlines()[0]
+    assert f'width="{size}"' in kept
+    assert drawn.count("<circle") == kept.count("<circle") == plane.SHOWN
 
 
 def test_readme_names_files_that_exist():
-    root = Path(__file__).parents[2]
-    for target in re.findall(r"\]\(([^)#:]+)\)", README):
-        assert (root / target).exists(), target
+    for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", README):
+        assert (ROOT / target).exists(), target
 
 
 def test_readme_names_targets_that_exist():
-    makefile = (Path(__file__).parents[2] / "Makefile").read_text()
+    makefile = (ROOT / "Makefile").read_text()
     for target in set(re.findall(r"\bmake ([a-z]+)\b", README)):
         assert re.search(rf"^{target}:", makefile, re.MULTILINE), target

@@ -85,6 +85,8 @@ def test_operator_page_has_a_row_for_each_operator(monkeypatch):
     monkeypatch.setattr(gen, "registry", lambda: OPERATORS)
     page = gen.operator_page()
     assert gen.MARK in page.splitlines()[0]
+    assert "has 4 operators, 3 of them with a gradient" in page
+    assert page.index("| activation | 1 | 1 | `npx.relu` |") < page.index("## activation")
     assert page.index("## activation") < page.index("## arith")
     assert "| `add` | `np.add`, `ndarray.plus` | yes | float32, int32 |" in page
     assert "| `floor` | `np.floor` | no | float32 |" in page

@@ -136,6 +136,36 @@ def test_generated_and_data_files_may_be_long(tree):
 
 
 @pytest.mark.parametrize(
+    ("line", "is_fault"),
+    [
+        ("x" * 100, False),
+        ("x" * 101, True),
+        ("| " + "x" * 200 + " |", False),
+        ("  | " + "x" * 200 + " |", False),
+        ("a [page](" + "x" * 120 + ".md) of words", False),
+        ("a [" + "x" * 101 + "](page.md)", True),
+        ("see https://example.org/" + "x" * 120, False),
+        ("(" + "x" * 100 + ")", True),
+    ],
+)
+def test_wide_lines_of_markdown(tree, line, is_fault):
+    found = faults(lint.check_markdown, tree({"docs/a.md": f"# A\n\n{line}\n", "docs/a.py": f"# {line}\n"}))
+    assert [fault.split(": ")[0] for fault in found] == ["docs/a.md:3"] * is_fault
+
+
+def test_generated_markdown_may_be_wide(tree):
+    assert faults(lint.check_markdown, tree({"docs/a.md": f"<!-- {lint.GENERATED_MARK} -->\n{'x' * 200}\n"})) == []
+
+
+@pytest.mark.parametrize(("lines", "is_fault"), [(150, 0), (151, 1)])
+def test_long_design_pages(tree, lines, is_fault):
+    text = "x\n" * lines
+    files = {"docs/design/engine.md": text, "docs/guide.md": text * 2, "docs/design/style.md": text * 2}
+    found = faults(lint.check_pages, tree(files))
+    assert [fault.split(":")[0] for fault in found] == ["docs/design/engine.md"] * is_fault
+
+
+@pytest.mark.parametrize(
     ("line", "complaint"),
     [
         ("from . import numpy", "relative"),
