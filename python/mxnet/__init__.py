@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from mxnet import optimizer as optimizer
     from mxnet import random as random
     from mxnet import recordio as recordio
+    from mxnet import sparse as sparse
     from mxnet import test_utils as test_utils
     from mxnet import util as util
     from mxnet.base import MXNetError as MXNetError
@@ -82,6 +83,7 @@ _MODULES = {
     "optimizer": "mxnet.optimizer",
     "random": "mxnet.random",
     "recordio": "mxnet.recordio",
+    "sparse": "mxnet.sparse",
     "test_utils": "mxnet.test_utils",
     "util": "mxnet.util",
 }

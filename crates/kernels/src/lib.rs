@@ -37,6 +37,7 @@ pub mod norm;
 pub mod pool;
 pub mod rnn;
 pub mod softmax;
+pub mod sparse;
 
 pub use elem::Elem;
 pub use threads::{Serial, Threads};

@@ -7,6 +7,7 @@ mod binding;
 mod description;
 mod entry;
 mod front;
+mod overriding;
 mod result;
 
 use mxnet::core::interp::Flags;
@@ -81,7 +82,13 @@ fn call(
         return crate::ufunc::general(py, binding, positional, named);
     }
     let mut bound = Arguments::new(binding);
-    let op = bind(py, binding, positional, named, &mut bound)?;
+    let op = match bind(py, binding, positional, named, &mut bound) {
+        Ok(op) => op,
+        Err(error) => {
+            let answer = overriding::answered(py, binding, positional, named)?;
+            return answer.ok_or(error);
+        }
+    };
     let result = execute(py, op, &mut bound)?;
     if CONVERSIONS.iter().any(|known| std::ptr::eq(op, *known)) {
         warn_of_lost_parts(py, &bound)?;

@@ -80,6 +80,8 @@ fn describe<'py>(
         },
     )?;
     entry.set_item("differentiable", op.is_differentiable())?;
+    let keeps_zero = op.sparse == mxnet::core::Sparse::KeepsZero;
+    entry.set_item("keeps_zero", keeps_zero)?;
     entry.set_item(
         "no_gradient_because",
         match op.grad {

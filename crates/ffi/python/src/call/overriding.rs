@@ -1,0 +1,68 @@
+//! Functions that are no functions of elements, called with objects that answer in their place: NumPy's protocol `__array_function__`.
+//!
+//! Objects are asked only where the arguments could not be bound, so that calls with arrays cost nothing.
+
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PyTuple};
+
+use super::arguments::Named;
+use super::binding::Binding;
+use crate::array::PyArray;
+use crate::convert;
+
+/// What an argument, or an element of a list of them, makes of the call; `None` if none has a say.
+#[cold]
+pub fn answered(
+    py: Python<'_>,
+    binding: &'static Binding,
+    positional: &[*mut ffi::PyObject],
+    named: &Named,
+) -> PyResult<Option<Py<PyAny>>> {
+    // SAFETY: borrowed arguments of the running call.
+    let object = |p: *mut ffi::PyObject| unsafe { Bound::from_borrowed_ptr(py, p) };
+    let arguments = PyTuple::new(py, positional.iter().map(|&p| object(p)))?;
+    let keywords = PyDict::new(py);
+    for i in 0..named.len {
+        let (name, value) = named.get(i);
+        keywords.set_item(object(name), object(value))?;
+    }
+    let mut speakers = Vec::new();
+    for argument in arguments.iter().chain(keywords.values().iter()) {
+        if convert::is_list(&argument) {
+            for item in argument.try_iter()? {
+                collect(item?, &mut speakers)?;
+            }
+        } else {
+            collect(argument, &mut speakers)?;
+        }
+    }
+    let types = PyList::new(py, speakers.iter().map(|speaker| speaker.get_type()))?;
+    let spaces = py.import("mxnet._core")?.getattr("namespaces")?;
+    for speaker in &speakers {
+        let function = spaces.get_item("op")?.get_item(binding.op.name)?;
+        let method = speaker
+            .get_type()
+            .getattr(pyo3::intern!(py, "__array_function__"))?;
+        let answer = method.call1((speaker, function, &types, &arguments, &keywords))?;
+        if !answer.is(py.NotImplemented()) {
+            return Ok(Some(answer.unbind()));
+        }
+    }
+    Ok(None)
+}
+
+/// Adds an object whose class speaks the protocol, one of each class. Arrays of ours and of NumPy do, but they are converted.
+fn collect<'py>(object: Bound<'py, PyAny>, speakers: &mut Vec<Bound<'py, PyAny>>) -> PyResult<()> {
+    let py = object.py();
+    let class = object.get_type();
+    let is_array = object.is_instance_of::<PyArray>()
+        || object.is_instance(&py.import("numpy")?.getattr("ndarray")?)?;
+    if !is_array
+        && !speakers.iter().any(|other| other.get_type().is(&class))
+        && class.hasattr(pyo3::intern!(py, "__array_function__"))?
+    {
+        speakers.push(object);
+    }
+    Ok(())
+}

@@ -1,0 +1,272 @@
+//! Products of a sparse matrix with a dense one, and products of dense rows at stored places.
+
+use super::pattern::{Fault, OutOfRange, Pattern};
+use super::value::{Operand, Value, output, per_isa_value, with_value};
+use crate::real::Shared;
+use crate::{Elem, Threads};
+
+/// How rows of features are cut: `heads` parts of `width` elements. A stored element has one value for each head.
+#[derive(Clone, Copy, Debug)]
+pub struct Heads {
+    /// Number of parts.
+    pub heads: usize,
+    /// Elements of a part.
+    pub width: usize,
+}
+
+impl Heads {
+    fn len(self) -> usize {
+        self.heads * self.width
+    }
+}
+
+/// Elements of a row that are summed in registers.
+const TILE: usize = 32;
+/// How many stored elements ahead rows are asked for from memory.
+const AHEAD: usize = 8;
+
+/// `out[i, h] = sum of data[k, h] * x[indices[k], h]` over the stored elements k of row i. `x` and `out` have rows of `cut.heads * cut.width`.
+///
+/// # Errors
+/// An index that is no row of `x`.
+///
+/// # Safety
+/// `data` holds `cut.heads` elements of `elem` for each stored one, `x` whole rows; at `out` a row for each row of the pattern can be written. `elem`
+/// is one of those that sparse kernels compute in.
+pub unsafe fn matmul_dense(
+    threads: &dyn Threads,
+    elem: Elem,
+    pattern: &Pattern,
+    cut: Heads,
+    data: Operand,
+    x: Operand,
+    out: *mut u8,
+) -> Result<(), Fault> {
+    let len = cut.len();
+    if len == 0 {
+        return Ok(());
+    }
+    let found = OutOfRange::below(x.len / len);
+    with_value!(elem, T => {
+        // SAFETY: the caller's.
+        let (data, x) = unsafe { (data.as_slice::<T>(), x.as_slice::<T>()) };
+        assert_eq!(data.len(), pattern.indices.len() * cut.heads);
+        let to = Shared(out.cast::<T>());
+        pattern.for_rows(threads, len, &|rows| {
+            let (start, count) = (rows.start, rows.len());
+            // SAFETY: runs of rows lie apart.
+            let out = unsafe { std::slice::from_raw_parts_mut(to.at(start * len), count * len) };
+            if len == 1 {
+                vector_rows::<T>(pattern, start, data, x, out, &found);
+            } else {
+                matrix_rows::<T>(pattern, start, cut, data, x, out, &found);
+            }
+        });
+    });
+    found.result()
+}
+
+per_isa_value! {
+    /// A product with a vector.
+    fn vector_rows<T>(pattern: &Pattern, start: usize, data: &[T], x: &[T], out: &mut [T], found: &OutOfRange) = vector_body
+}
+
+#[inline(always)]
+fn vector_body<T: Value>(
+    pattern: &Pattern,
+    start: usize,
+    data: &[T],
+    x: &[T],
+    out: &mut [T],
+    found: &OutOfRange,
+) {
+    const LANES: usize = 4;
+    for (r, y) in out.iter_mut().enumerate() {
+        let range = pattern.row(start + r);
+        let (data, indices) = (&data[range.clone()], &pattern.indices[range]);
+        let mut lanes = [T::ZERO; LANES];
+        let term = |a: T, j: i64| match found.check(j) {
+            Some(j) => a.times(x[j]),
+            None => T::ZERO,
+        };
+        let (a, a_rest) = data.as_chunks::<LANES>();
+        let (j, j_rest) = indices.as_chunks::<LANES>();
+        for (a, j) in a.iter().zip(j) {
+            for l in 0..LANES {
+                lanes[l] = lanes[l].plus(term(a[l], j[l]));
+            }
+        }
+        for (l, (&a, &j)) in a_rest.iter().zip(j_rest).enumerate() {
+            lanes[l] = lanes[l].plus(term(a, j));
+        }
+        *y = lanes[0].plus(lanes[1]).plus(lanes[2].plus(lanes[3]));
+    }
+}
+
+per_isa_value! {
+    /// A product with rows of features.
+    fn matrix_rows<T>(pattern: &Pattern, start: usize, cut: Heads, data: &[T], x: &[T], out: &mut [T], found: &OutOfRange) = matrix_body
+}
+
+#[inline(always)]
+fn matrix_body<T: Value>(
+    pattern: &Pattern,
+    start: usize,
+    cut: Heads,
+    data: &[T],
+    x: &[T],
+    out: &mut [T],
+    found: &OutOfRange,
+) {
+    let len = cut.len();
+    for (r, y) in out.chunks_exact_mut(len).enumerate() {
+        let range = pattern.row(start + r);
+        for h in 0..cut.heads {
+            let mut first = h * cut.width;
+            let end = first + cut.width;
+            while first + TILE <= end {
+                let mut lanes = [T::ZERO; TILE];
+                for k in range.clone() {
+                    ahead(pattern, k, x, len, first);
+                    let Some(j) = found.check(pattern.indices[k]) else {
+                        continue;
+                    };
+                    let a = data[k * cut.heads + h];
+                    let from = &x[j * len + first..][..TILE];
+                    for l in 0..TILE {
+                        lanes[l] = lanes[l].plus(a.times(from[l]));
+                    }
+                }
+                y[first..first + TILE].copy_from_slice(&lanes);
+                first += TILE;
+            }
+            let rest = &mut y[first..end];
+            if rest.is_empty() {
+                continue;
+            }
+            rest.fill(T::ZERO);
+            for k in range.clone() {
+                ahead(pattern, k, x, len, first);
+                let Some(j) = found.check(pattern.indices[k]) else {
+                    continue;
+                };
+                let a = data[k * cut.heads + h];
+                for (y, &x) in rest.iter_mut().zip(&x[j * len + first..]) {
+                    *y = y.plus(a.times(x));
+                }
+            }
+        }
+    }
+}
+
+/// Asks for a row that will be needed soon: the rows of a sparse product lie anywhere in memory.
+#[inline(always)]
+fn ahead<T>(pattern: &Pattern, k: usize, x: &[T], len: usize, first: usize) {
+    #[cfg(target_arch = "x86_64")]
+    if let Some(&j) = pattern.indices.get(k + AHEAD) {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        let at = x
+            .as_ptr()
+            .wrapping_add((j as usize).wrapping_mul(len) + first);
+        // SAFETY: a hint; it faults nowhere, whatever the address is.
+        unsafe {
+            _mm_prefetch::<_MM_HINT_T0>(at.cast());
+            _mm_prefetch::<_MM_HINT_T0>(at.wrapping_byte_add(64).cast());
+        }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (pattern, k, x, len, first, AHEAD);
+}
+
+/// `out[k, h] = sum of x[i, h] * y[indices[k], h]` for the stored elements k of each row i: products of dense rows at stored places.
+///
+/// # Errors
+/// An index that is no row of `y`.
+///
+/// # Safety
+/// `x` holds a row of `cut.heads * cut.width` elements of `elem` for each row of the pattern, `y` whole rows; at `out` `cut.heads` elements for each
+/// stored one can be written. `elem` is one of those that sparse kernels compute in.
+pub unsafe fn sampled_dense(
+    threads: &dyn Threads,
+    elem: Elem,
+    pattern: &Pattern,
+    cut: Heads,
+    x: Operand,
+    y: Operand,
+    out: *mut u8,
+) -> Result<(), Fault> {
+    let len = cut.len();
+    let stored = pattern.indices.len() * cut.heads;
+    with_value!(elem, T => {
+        if len == 0 {
+            // SAFETY: the caller's: `stored` elements.
+            unsafe { output::<T>(out, stored) }.fill(T::ZERO);
+            return Ok(());
+        }
+        let found = OutOfRange::below(y.len / len);
+        // SAFETY: the caller's.
+        let (x, y) = unsafe { (x.as_slice::<T>(), y.as_slice::<T>()) };
+        assert_eq!(x.len(), pattern.num_rows() * len);
+        let to = Shared(out.cast::<T>());
+        pattern.for_rows(threads, len, &|rows| {
+            let (first, end) = (pattern.row(rows.start).start, pattern.row(rows.end - 1).end);
+            // SAFETY: runs of rows have stored elements that lie apart.
+            let out = unsafe {
+                std::slice::from_raw_parts_mut(to.at(first * cut.heads), (end - first) * cut.heads)
+            };
+            sampled_rows::<T>(pattern, rows, cut, x, y, out, &found);
+        });
+        found.result()
+    })
+}
+
+per_isa_value! {
+    /// Products at the stored places of some rows.
+    fn sampled_rows<T>(pattern: &Pattern, rows: std::ops::Range<usize>, cut: Heads, x: &[T], y: &[T], out: &mut [T], found: &OutOfRange) = sampled_body
+}
+
+#[inline(always)]
+fn sampled_body<T: Value>(
+    pattern: &Pattern,
+    rows: std::ops::Range<usize>,
+    cut: Heads,
+    x: &[T],
+    y: &[T],
+    out: &mut [T],
+    found: &OutOfRange,
+) {
+    const LANES: usize = 16;
+    let len = cut.len();
+    let mut out = out.chunks_exact_mut(cut.heads);
+    for i in rows {
+        let x = &x[i * len..][..len];
+        for k in pattern.row(i) {
+            ahead(pattern, k, y, len, 0);
+            let Some(to) = out.next() else { return };
+            let Some(j) = found.check(pattern.indices[k]) else {
+                continue;
+            };
+            let y = &y[j * len..][..len];
+            let parts = x.chunks_exact(cut.width).zip(y.chunks_exact(cut.width));
+            for (to, (x, y)) in to.iter_mut().zip(parts) {
+                let (xs, x_rest) = x.as_chunks::<LANES>();
+                let (ys, y_rest) = y.as_chunks::<LANES>();
+                let mut lanes = [T::ZERO; LANES];
+                for (x, y) in xs.iter().zip(ys) {
+                    for l in 0..LANES {
+                        lanes[l] = lanes[l].plus(x[l].times(y[l]));
+                    }
+                }
+                let mut step = LANES / 2;
+                while step > 0 {
+                    for l in 0..step {
+                        lanes[l] = lanes[l].plus(lanes[l + step]);
+                    }
+                    step /= 2;
+                }
+                let rest = x_rest.iter().zip(y_rest);
+                *to = rest.fold(lanes[0], |sum, (&x, &y)| sum.plus(x.times(y)));
+            }
+        }
+    }
+}

@@ -1,0 +1,23 @@
+//! Loops over compressed sparse rows: products, merges, orders, reductions of segments.
+//!
+//! A pattern ([`Pattern`]) has the stored columns of each row, one row after the other. Its bounds are checked when it is made; every loop checks
+//! the columns it reads, because index arrays belong to users who may have overwritten them. Each output element is computed by one task in the
+//! order of storage, so results do not depend on the number of threads.
+
+mod dense;
+mod merge;
+mod order;
+mod pattern;
+mod product;
+mod segment;
+mod softmax;
+mod value;
+
+pub use dense::{Heads, matmul_dense, sampled_dense};
+pub use merge::{Merged, Union, find_entries, find_points, merge};
+pub use order::{order, transpose};
+pub use pattern::{Fault, Pattern, check, row_numbers};
+pub use product::{Product, matmul, sampled_matmul};
+pub use segment::{Fold, add_rows, fold_segments};
+pub use softmax::{softmax_segments, softmax_segments_gradient};
+pub use value::Operand;

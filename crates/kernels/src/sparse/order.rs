@@ -1,0 +1,85 @@
+//! Orders of stored elements: the transposed pattern, and positions sorted by row and column.
+
+use super::pattern::{Fault, OutOfRange, Pattern};
+
+/// The pattern of the transposed matrix: for each column its rows, and for each new place the position of the element before.
+///
+/// # Errors
+/// An index outside `num_columns`.
+pub fn transpose(
+    pattern: &Pattern,
+    num_columns: usize,
+    indices: &mut [i64],
+    indptr: &mut [i64],
+    positions: &mut [i64],
+) -> Result<(), Fault> {
+    assert!(indptr.len() == num_columns + 1 && indices.len() == pattern.indices.len());
+    assert!(positions.len() == indices.len());
+    starts(pattern.indices, indptr)?;
+    let mut next: Vec<i64> = indptr[..num_columns].to_vec();
+    for i in 0..pattern.num_rows() {
+        for k in pattern.row(i) {
+            let to = &mut next[pattern.indices[k] as usize];
+            indices[*to as usize] = i as i64;
+            positions[*to as usize] = k as i64;
+            *to += 1;
+        }
+    }
+    Ok(())
+}
+
+/// Where the elements of each key begin, for `starts.len() - 1` keys, and the end.
+fn starts(keys: &[i64], starts: &mut [i64]) -> Result<(), Fault> {
+    starts.fill(0);
+    let found = OutOfRange::below(starts.len() - 1);
+    for &key in keys {
+        if let Some(key) = found.check(key) {
+            starts[key + 1] += 1;
+        }
+    }
+    if let Err(Fault::OutOfRange(_, index)) = found.result() {
+        let at = keys.iter().position(|&key| key == index);
+        return Err(Fault::OutOfRange(at, index));
+    }
+    if starts.len() == 1 && !keys.is_empty() {
+        return Err(Fault::OutOfRange(Some(0), keys[0]));
+    }
+    for i in 1..starts.len() {
+        starts[i] += starts[i - 1];
+    }
+    Ok(())
+}
+
+/// Positions of elements in the order of their `rows`, then of their `columns`; equal ones stay in their order. Writes where each row begins, too.
+///
+/// # Errors
+/// An index outside its axis.
+pub fn order(
+    rows: &[i64],
+    columns: &[i64],
+    num_columns: usize,
+    positions: &mut [i64],
+    indptr: &mut [i64],
+) -> Result<(), Fault> {
+    assert!(rows.len() == columns.len() && positions.len() == rows.len());
+    let found = OutOfRange::below(num_columns);
+    let in_range = columns.iter().position(|&j| found.check(j).is_none());
+    if let Some(at) = in_range {
+        return Err(Fault::OutOfRange(Some(at), columns[at]));
+    }
+    starts(rows, indptr)?;
+    let mut next: Vec<i64> = indptr[..indptr.len() - 1].to_vec();
+    for (k, &i) in rows.iter().enumerate() {
+        let to = &mut next[i as usize];
+        positions[*to as usize] = k as i64;
+        *to += 1;
+    }
+    for bounds in indptr.windows(2) {
+        let row = &mut positions[bounds[0] as usize..bounds[1] as usize];
+        // Positions ascend so far: a stable sort keeps equal columns in their order.
+        if !row.is_sorted_by_key(|&k| columns[k as usize]) {
+            row.sort_by_key(|&k| columns[k as usize]);
+        }
+    }
+    Ok(())
+}

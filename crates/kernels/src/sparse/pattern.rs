@@ -1,0 +1,168 @@
+//! Patterns: which columns of each row are stored.
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use crate::Threads;
+use crate::real::Shared;
+
+/// What is wrong with index arrays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// There is no offset at all.
+    NoOffsets,
+    /// The first offset is not 0.
+    FirstOffset(i64),
+    /// The offset at this position is smaller than the one before it: position, offset before, offset.
+    Decreasing(usize, i64, i64),
+    /// The last offset is not the number of stored elements: offset, number.
+    LastOffset(i64, usize),
+    /// An index lies outside its axis: position, or `None` if it is not known, and index.
+    OutOfRange(Option<usize>, i64),
+}
+
+/// The stored columns of each row, one row after the other.
+#[derive(Clone, Copy)]
+pub struct Pattern<'a> {
+    /// Columns.
+    pub indices: &'a [i64],
+    /// Row `i` is `indices[indptr[i]..indptr[i + 1]]`.
+    indptr: &'a [i64],
+}
+
+/// Elements of work that one task does, about.
+const TASK: usize = 16 * 1024;
+
+impl<'a> Pattern<'a> {
+    /// Checks that the offsets begin at 0, do not decrease and end at the number of stored elements.
+    ///
+    /// # Errors
+    /// The first fault.
+    pub fn new(indices: &'a [i64], indptr: &'a [i64]) -> Result<Pattern<'a>, Fault> {
+        let Some((&first, &last)) = indptr.first().zip(indptr.last()) else {
+            return Err(Fault::NoOffsets);
+        };
+        if first != 0 {
+            return Err(Fault::FirstOffset(first));
+        }
+        if !indptr.is_sorted() {
+            let at = indptr.windows(2).position(|w| w[1] < w[0]).unwrap_or(0);
+            return Err(Fault::Decreasing(at + 1, indptr[at], indptr[at + 1]));
+        }
+        if last as usize != indices.len() {
+            return Err(Fault::LastOffset(last, indices.len()));
+        }
+        Ok(Pattern { indices, indptr })
+    }
+
+    /// Number of rows.
+    pub fn num_rows(&self) -> usize {
+        self.indptr.len() - 1
+    }
+
+    /// Positions of the stored elements of row `i`.
+    #[inline(always)]
+    pub(crate) fn row(&self, i: usize) -> Range<usize> {
+        self.indptr[i] as usize..self.indptr[i + 1] as usize
+    }
+
+    /// Rows cut into runs of about the same work, where a stored element costs `width` and a row a little: where each run begins, and the end.
+    pub(crate) fn runs(&self, width: usize) -> Vec<usize> {
+        let width = width.max(1);
+        let mut starts = vec![0];
+        let mut first = 0;
+        while first < self.num_rows() {
+            // The work up to row i grows with i.
+            let work =
+                |i: usize| (self.indptr[i] - self.indptr[first]) as usize * width + (i - first) * 8;
+            let (mut low, mut high) = (first + 1, self.num_rows());
+            while low < high {
+                let middle = low + (high - low) / 2;
+                if work(middle) >= TASK {
+                    high = middle;
+                } else {
+                    low = middle + 1;
+                }
+            }
+            first = low;
+            starts.push(first);
+        }
+        starts
+    }
+
+    /// Runs `task(rows)` for all rows, in runs of about the same work.
+    pub(crate) fn for_rows(
+        &self,
+        threads: &dyn Threads,
+        width: usize,
+        task: &(dyn Fn(Range<usize>) + Sync),
+    ) {
+        let runs = self.runs(width);
+        let count = runs.len() - 1;
+        if count < 2 || threads.count() < 2 {
+            return (0..count).for_each(|t| task(runs[t]..runs[t + 1]));
+        }
+        threads.run(count, &|t| task(runs[t]..runs[t + 1]));
+    }
+}
+
+/// Remembers one index out of range, of whatever task found one.
+pub(crate) struct OutOfRange(AtomicI64, i64);
+
+impl OutOfRange {
+    /// Nothing found yet; indices must be below `len`.
+    pub(crate) fn below(len: usize) -> OutOfRange {
+        OutOfRange(AtomicI64::new(0), len as i64)
+    }
+
+    /// The index as a position, if it is in range.
+    #[inline(always)]
+    pub(crate) fn check(&self, index: i64) -> Option<usize> {
+        if (index as u64) < self.1 as u64 {
+            return Some(index as usize);
+        }
+        // In range values mean that nothing was found, so a length of 0 must not look so.
+        self.0.store(index, Ordering::Relaxed);
+        None
+    }
+
+    /// The fault, if there was one.
+    pub(crate) fn result(&self) -> Result<(), Fault> {
+        let found = self.0.load(Ordering::Relaxed);
+        if self.1 == 0 || (found as u64) < self.1 as u64 {
+            return Ok(());
+        }
+        Err(Fault::OutOfRange(None, found))
+    }
+}
+
+/// Checks all indices of a pattern. Answers whether they ascend in each row, and whether none is there twice in a row as well.
+///
+/// # Errors
+/// The first fault.
+pub fn check(pattern: &Pattern, num_columns: usize) -> Result<(bool, bool), Fault> {
+    let (mut is_sorted, mut is_canonical) = (true, true);
+    for i in 0..pattern.num_rows() {
+        let row = &pattern.indices[pattern.row(i)];
+        if let Some(at) = row.iter().position(|&j| j as u64 >= num_columns as u64) {
+            return Err(Fault::OutOfRange(Some(pattern.row(i).start + at), row[at]));
+        }
+        is_sorted &= row.is_sorted();
+        is_canonical &= row.is_sorted_by(|a, b| a < b);
+    }
+    Ok((is_sorted, is_canonical))
+}
+
+/// The row of every stored element.
+pub fn row_numbers(threads: &dyn Threads, pattern: &Pattern, out: &mut [i64]) {
+    assert_eq!(out.len(), pattern.indices.len());
+    let to = Shared(out.as_mut_ptr());
+    pattern.for_rows(threads, 1, &|rows| {
+        for i in rows {
+            let range = pattern.row(i);
+            // SAFETY: the pattern's rows lie apart, within as many elements as `out` has.
+            unsafe { std::slice::from_raw_parts_mut(to.at(range.start), range.len()) }
+                .fill(i as i64);
+        }
+    });
+}

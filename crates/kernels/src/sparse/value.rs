@@ -1,0 +1,149 @@
+//! The types that sparse kernels compute in, and the choice of one by `Elem`.
+
+use crate::reduce::number::Cx;
+
+/// A number that products and sums are made of. Integers wrap.
+pub(crate) trait Value: Copy + PartialEq + PartialOrd + Send + Sync + 'static {
+    const ZERO: Self;
+    const ONE: Self;
+    fn plus(self, other: Self) -> Self;
+    fn times(self, other: Self) -> Self;
+}
+
+macro_rules! floats {
+    ($($t:ty),*) => { $(impl Value for $t {
+        const ZERO: Self = 0.0;
+        const ONE: Self = 1.0;
+        #[inline(always)]
+        fn plus(self, other: Self) -> Self { self + other }
+        #[inline(always)]
+        fn times(self, other: Self) -> Self { self * other }
+    })* };
+}
+floats!(f32, f64);
+
+macro_rules! integers {
+    ($($t:ty),*) => { $(impl Value for $t {
+        const ZERO: Self = 0;
+        const ONE: Self = 1;
+        #[inline(always)]
+        fn plus(self, other: Self) -> Self { self.wrapping_add(other) }
+        #[inline(always)]
+        fn times(self, other: Self) -> Self { self.wrapping_mul(other) }
+    })* };
+}
+integers!(i64, u64);
+
+macro_rules! complex {
+    ($($t:ty),*) => { $(impl Value for Cx<$t> {
+        const ZERO: Self = Cx { re: 0.0, im: 0.0 };
+        const ONE: Self = Cx { re: 1.0, im: 0.0 };
+        #[inline(always)]
+        fn plus(self, other: Self) -> Self { Cx { re: self.re + other.re, im: self.im + other.im } }
+        #[inline(always)]
+        fn times(self, other: Self) -> Self {
+            Cx { re: self.re * other.re - self.im * other.im, im: self.re * other.im + self.im * other.re }
+        }
+    })* };
+}
+complex!(f32, f64);
+
+/// Dense elements that a kernel reads, of the type it computes in.
+#[derive(Clone, Copy)]
+pub struct Operand {
+    /// First element.
+    pub ptr: *const u8,
+    /// Number of elements.
+    pub len: usize,
+}
+
+impl Operand {
+    /// # Safety
+    /// `len` elements of `T` can be read at `ptr`, aligned, for as long as the slice is used.
+    pub(crate) unsafe fn as_slice<'a, T>(self) -> &'a [T] {
+        if self.len == 0 {
+            return &[];
+        }
+        // SAFETY: the caller's.
+        unsafe { std::slice::from_raw_parts(self.ptr.cast(), self.len) }
+    }
+}
+
+/// `len` elements of `T` at `ptr`, to be written.
+///
+/// # Safety
+/// They can be written, aligned, by nobody else.
+pub(crate) unsafe fn output<'a, T>(ptr: *mut u8, len: usize) -> &'a mut [T] {
+    if len == 0 {
+        return &mut [];
+    }
+    // SAFETY: the caller's.
+    unsafe { std::slice::from_raw_parts_mut(ptr.cast(), len) }
+}
+
+/// Runs `$body` with `$T` naming the type that values of `$elem` are computed in: f32, f64, c64, c128, i64 or u64.
+macro_rules! with_value {
+    ($elem:expr, $T:ident => $body:expr) => {{
+        use $crate::reduce::number::Cx;
+        match $elem {
+            $crate::Elem::F32 => {
+                type $T = f32;
+                $body
+            }
+            $crate::Elem::F64 => {
+                type $T = f64;
+                $body
+            }
+            $crate::Elem::I64 => {
+                type $T = i64;
+                $body
+            }
+            $crate::Elem::U64 => {
+                type $T = u64;
+                $body
+            }
+            $crate::Elem::C64 => {
+                type $T = Cx<f32>;
+                $body
+            }
+            $crate::Elem::C128 => {
+                type $T = Cx<f64>;
+                $body
+            }
+            other => panic!("sparse kernels do not compute in {other:?}"),
+        }
+    }};
+}
+pub(crate) use with_value;
+
+/// Defines `$name`, which runs the generic `$body` compiled for the instruction set in force.
+macro_rules! per_isa_value {
+    ($(#[$doc:meta])* fn $name:ident<$T:ident>($($arg:ident: $ty:ty),* $(,)?) = $body:ident) => {
+        $(#[$doc])*
+        #[allow(clippy::too_many_arguments, reason = "a row's operands are slices")]
+        fn $name<$T: $crate::sparse::value::Value>($($arg: $ty),*) {
+            #[cfg(target_arch = "x86_64")]
+            #[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,movbe")]
+            #[allow(clippy::too_many_arguments, reason = "a row's operands are slices")]
+            fn avx2<$T: $crate::sparse::value::Value>($($arg: $ty),*) {
+                $body::<$T>($($arg),*)
+            }
+            #[cfg(target_arch = "x86_64")]
+            #[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,movbe,avx512f,avx512bw,avx512cd,avx512dq,avx512vl")]
+            #[allow(clippy::too_many_arguments, reason = "a row's operands are slices")]
+            fn avx512<$T: $crate::sparse::value::Value>($($arg: $ty),*) {
+                $body::<$T>($($arg),*)
+            }
+            match $crate::isa::isa() {
+                #[cfg(target_arch = "x86_64")]
+                // SAFETY: `isa()` found the features.
+                $crate::isa::Isa::Avx512 => unsafe { avx512::<$T>($($arg),*) },
+                #[cfg(target_arch = "x86_64")]
+                // SAFETY: `isa()` found the features.
+                $crate::isa::Isa::Avx2 => unsafe { avx2::<$T>($($arg),*) },
+                _ => $body::<$T>($($arg),*),
+            }
+        }
+    };
+}
+pub(crate) use per_isa_value;

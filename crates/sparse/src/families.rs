@@ -1,0 +1,28 @@
+//! The families of this crate. One that is not listed here does not exist.
+
+use linkme::distributed_slice;
+use mxnet_core::registry::{Family, LIBRARIES};
+
+use crate::{pattern, place, product, segment};
+
+static FAMILIES: &[Family] = &[
+    Family {
+        name: "sparse patterns",
+        ops: pattern::OPS,
+    },
+    Family {
+        name: "sparse values",
+        ops: place::OPS,
+    },
+    Family {
+        name: "sparse products",
+        ops: product::OPS,
+    },
+    Family {
+        name: "segments",
+        ops: segment::OPS,
+    },
+];
+
+#[distributed_slice(LIBRARIES)]
+static SPARSE: &[Family] = FAMILIES;

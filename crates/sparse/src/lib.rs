@@ -1,0 +1,25 @@
+//! Operators on the parts of sparse arrays: values, int64 columns, int64 offsets of rows. A sparse array is a structure of ordinary arrays above them;
+//! what is recorded, traced or sent to a device are calls of these operators.
+//!
+//! The pattern of a CSR array is `(indices, indptr)`: row `i` stores the columns `indices[indptr[i]..indptr[i + 1]]`. CSC is the same of the
+//! transposed matrix, COO has one row of positions an axis, and conversions are patterns plus gathers of values, so that gradients come by themselves.
+
+#![deny(unsafe_code)]
+#![warn(missing_docs)]
+
+mod families;
+mod operand;
+mod pattern;
+mod place;
+mod product;
+mod segment;
+
+pub use pattern::{
+    CONCATENATED_RANGES, COO_ORDER, CSR_CHECK, CSR_FIND, CSR_FIND_POINTS, CSR_MERGE, CSR_ROWS,
+    CSR_TRANSPOSE,
+};
+pub use place::{GATHER_OR_ZERO, SCATTER_OR_SKIP};
+pub use product::{CSR_MATMUL, CSR_MATMUL_DENSE, CSR_SAMPLED_DENSE, CSR_SAMPLED_MATMUL};
+pub use segment::{
+    SEGMENT_MAX, SEGMENT_MIN, SEGMENT_PROD, SEGMENT_SOFTMAX, SEGMENT_SOFTMAX_GRADIENT, SEGMENT_SUM,
+};

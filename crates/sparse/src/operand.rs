@@ -1,0 +1,212 @@
+//! From tensors of any layout and dtype to what kernels read, and back; faults of index arrays as errors.
+#![allow(unsafe_code)]
+
+use std::borrow::Cow;
+use std::ops::Deref;
+
+use mxnet_core::cx::CallCx;
+use mxnet_core::{Array, Error, KernelCx, Result, cpu};
+use mxnet_kernels::Threads;
+use mxnet_kernels::sparse::{Fault, Operand, Pattern};
+use mxnet_tensor::{DType, Operand as Promoted, Tensor, promotion, result_type};
+
+/// What values of a dtype are computed in: halves in float32, small integers in int64, whose wrapped results are theirs.
+pub(crate) fn compute_dtype(dtype: DType) -> DType {
+    match dtype {
+        DType::F16 | DType::BF16 => DType::F32,
+        DType::U64 | DType::F32 | DType::F64 | DType::C64 | DType::C128 => dtype,
+        _ => DType::I64,
+    }
+}
+
+/// The dtype that values of two arrays have together.
+pub(crate) fn promoted(a: DType, b: DType) -> DType {
+    result_type(&[Promoted::Array(a), Promoted::Array(b)], promotion())
+}
+
+/// Values in C order and of the dtype that is computed in.
+pub(crate) struct Values<'a>(Cow<'a, Tensor>);
+
+impl Values<'_> {
+    /// What kernels read.
+    pub(crate) fn operand(&self) -> Operand {
+        Operand {
+            ptr: self.0.data_ptr(),
+            len: self.0.len(),
+        }
+    }
+}
+
+/// The elements of `x` as `dtype`, in C order.
+pub(crate) fn values<'a>(x: &'a Tensor, dtype: DType, threads: &dyn Threads) -> Result<Values<'a>> {
+    if x.dtype() == dtype && x.layout().is_contiguous() {
+        return Ok(Values(Cow::Borrowed(x)));
+    }
+    let copy = Tensor::empty(x.shape(), dtype, x.device())?;
+    cpu::copy(x, &copy, threads)?;
+    Ok(Values(Cow::Owned(copy)))
+}
+
+/// Integers in C order, as int64.
+pub(crate) struct Ints<'a>(Values<'a>);
+
+impl Deref for Ints<'_> {
+    type Target = [i64];
+
+    fn deref(&self) -> &[i64] {
+        let tensor = &self.0.0;
+        if tensor.is_empty() {
+            return &[];
+        }
+        // SAFETY: dense int64 elements (`integers`), complete and kept from being written while the kernel runs.
+        unsafe { std::slice::from_raw_parts(tensor.data_ptr().cast(), tensor.len()) }
+    }
+}
+
+/// Index array `x`.
+pub(crate) fn integers<'a>(x: &'a Tensor, threads: &dyn Threads) -> Result<Ints<'a>> {
+    values(x, DType::I64, threads).map(Ints)
+}
+
+/// The elements of an int64 output, which nobody else knows yet.
+pub(crate) fn integer_output(x: &Tensor) -> &mut [i64] {
+    assert!(x.dtype() == DType::I64 && x.layout().is_contiguous());
+    if x.is_empty() {
+        return &mut [];
+    }
+    // SAFETY: dense int64 elements of an output of this call.
+    unsafe { std::slice::from_raw_parts_mut(x.data_ptr().cast(), x.len()) }
+}
+
+/// Writes to an output through memory of the dtype that is computed in.
+pub(crate) fn write(
+    out: &Tensor,
+    compute: DType,
+    threads: &dyn Threads,
+    body: impl FnOnce(*mut u8) -> Result<()>,
+) -> Result<()> {
+    if out.dtype() == compute && out.layout().is_contiguous() {
+        return body(out.data_ptr());
+    }
+    let computed = Tensor::empty(out.shape(), compute, out.device())?;
+    body(computed.data_ptr())?;
+    cpu::copy(&computed, out, threads)
+}
+
+/// A pattern of index arrays `indices` and `indptr`, whose names are for errors.
+pub(crate) fn pattern<'a>(
+    op: &'static str,
+    names: (&str, &str),
+    indices: &'a Ints,
+    indptr: &'a Ints,
+) -> Result<Pattern<'a>> {
+    Pattern::new(indices, indptr).map_err(|fault| error(op, names, fault, None))
+}
+
+/// Names of the index arrays of an operator's only pattern.
+pub(crate) const NAMES: (&str, &str) = ("indices", "indptr");
+
+/// What is wrong with index arrays, by their names; `axis_len` is the length of the axis that indices are of.
+pub(crate) fn error(
+    op: &'static str,
+    (indices, indptr): (&str, &str),
+    fault: Fault,
+    axis_len: Option<usize>,
+) -> Error {
+    match fault {
+        Fault::NoOffsets => Error::value(op, format!("`{indptr}` must have at least 1 element")),
+        Fault::FirstOffset(first) => {
+            Error::value(op, format!("`{indptr}` must begin with 0, found {first}"))
+        }
+        Fault::Decreasing(at, before, offset) => Error::value(
+            op,
+            format!(
+                "`{indptr}` must not decrease, but {indptr}[{}] is {before} and {indptr}[{at}] is {offset}",
+                at - 1
+            ),
+        ),
+        Fault::LastOffset(last, stored) => Error::value(
+            op,
+            format!(
+                "`{indptr}` must end with the number of stored elements ({stored}), found {last}"
+            ),
+        ),
+        Fault::OutOfRange(at, index) => {
+            let at = at.map_or(String::new(), |at| format!("[{at}]"));
+            let size = axis_len.map_or(String::new(), |n| format!(" of size {n}"));
+            Error::index(
+                op,
+                format!("{indices}{at} is {index}, outside its axis{size}"),
+            )
+        }
+    }
+}
+
+/// Refuses what is no array of integers of one axis.
+pub(crate) fn check_integers(cx: &CallCx, arguments: &[usize]) -> Result<()> {
+    let names: Vec<&str> = cx.op.array_params().map(|param| param.name).collect();
+    for &i in arguments {
+        let x = cx.input(i);
+        if x.ndim() != 1 {
+            return Err(cx.shape_error(format!(
+                "`{}` must have 1 axis, found {}",
+                names[i],
+                x.ndim()
+            )));
+        }
+        if !x.dtype().is_integer() {
+            return Err(cx.dtype_error(format!(
+                "`{}` must be integers, found {}",
+                names[i],
+                x.dtype().name()
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses values without one row for each stored element.
+pub(crate) fn check_stored(cx: &CallCx, values: usize, indices: usize) -> Result<()> {
+    let names: Vec<&str> = cx.op.array_params().map(|param| param.name).collect();
+    let (stored, given) = (cx.shape(indices)[0], cx.shape(values).first().copied());
+    if given == Some(stored) {
+        return Ok(());
+    }
+    Err(cx.shape_error(format!(
+        "`{}` must have one element for each of the {stored} in `{}`, found {}",
+        names[values],
+        names[indices],
+        given.map_or("no axis".to_owned(), |n| n.to_string())
+    )))
+}
+
+/// Attribute `name` as a length.
+pub(crate) fn length(cx: &CallCx, name: &str) -> Result<usize> {
+    usize::try_from(cx.int(name)).map_err(|_| {
+        cx.value_error(format!(
+            "`{name}` must not be negative, found {}",
+            cx.int(name)
+        ))
+    })
+}
+
+/// The number of rows of offsets, which have one element more.
+pub(crate) fn num_rows(cx: &CallCx, indptr: usize) -> Result<usize> {
+    let names: Vec<&str> = cx.op.array_params().map(|param| param.name).collect();
+    cx.shape(indptr)[0]
+        .checked_sub(1)
+        .ok_or_else(|| cx.value_error(format!("`{}` must have at least 1 element", names[indptr])))
+}
+
+/// New int64 elements on the host.
+pub(crate) fn from_integers(elements: &[i64]) -> Result<Array> {
+    Array::from_slice(elements, &[elements.len()])
+}
+
+/// Index arrays `i` and `i + 1` of a kernel.
+pub(crate) fn index_arrays<'a>(cx: &KernelCx<'a>, i: usize) -> Result<(Ints<'a>, Ints<'a>)> {
+    Ok((
+        integers(cx.input(i), cx.threads)?,
+        integers(cx.input(i + 1), cx.threads)?,
+    ))
+}

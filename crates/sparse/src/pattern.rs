@@ -1,0 +1,366 @@
+//! Patterns: checked, transposed, ordered, merged, searched. All of it is about integers, so no gradient flows.
+
+use mxnet_core::launch::Pool;
+use mxnet_core::opdef::{one, one_of};
+use mxnet_core::{
+    Array, Cost, Cpu, Cuda, Grad, Known, OpDef, Outputs, Param, ParamKind, Probe, Types,
+};
+use mxnet_kernels::sparse::{self, Union};
+use mxnet_tensor::{DType, Dims};
+
+use crate::operand::{
+    NAMES, check_integers, error, from_integers, index_arrays, integer_output, integers, length,
+    num_rows, pattern,
+};
+
+pub(crate) static OPS: &[&OpDef] = &[
+    &CSR_CHECK,
+    &CSR_ROWS,
+    &CSR_TRANSPOSE,
+    &COO_ORDER,
+    &CSR_MERGE,
+    &CSR_FIND,
+    &CSR_FIND_POINTS,
+    &CONCATENATED_RANGES,
+];
+
+const INTEGERS: OpDef = OpDef {
+    types: Types::Infer,
+    grad: Grad::Stop("positions are integers"),
+    cost: Cost::PerKiB(400),
+    ..OpDef::DEFAULT
+};
+
+/// Whether index arrays are those of a matrix.
+pub static CSR_CHECK: OpDef = OpDef {
+    name: "csr_check",
+    params: &[
+        Param::array("indices"),
+        Param::array("indptr"),
+        Param::required("num_columns", ParamKind::Int),
+    ],
+    doc: "Checks index arrays of compressed rows: offsets begin at 0, do not decrease and end at the number of indices, which lie in \
+          0..num_columns. Gives two truth values: whether indices ascend in each row, and whether none is there twice, too.",
+    infer: |cx| {
+        check_integers(cx, &[0, 1])?;
+        length(cx, "num_columns")?;
+        one_of(Dims::from_slice(&[2]), DType::Bool)
+    },
+    cpu: Cpu::Eager(
+        |cx| {
+            check_integers(cx, &[0, 1])?;
+            let num_columns = length(cx, "num_columns")?;
+            let (indices, indptr) = (
+                integers(cx.input(0).tensor(), &Pool)?,
+                integers(cx.input(1).tensor(), &Pool)?,
+            );
+            let rows = pattern(cx.op.name, NAMES, &indices, &indptr)?;
+            let (is_sorted, is_canonical) = sparse::check(&rows, num_columns)
+                .map_err(|fault| error(cx.op.name, NAMES, fault, Some(num_columns)))?;
+            cx.done(Array::from_slice(&[is_sorted, is_canonical], &[2])?)
+        },
+        Known::ByRule,
+    ),
+    cuda: Cuda::HostOnly,
+    probe: Probe::calls(&[
+        "np.array([0, 2, 1]), np.array([0, 2, 3]), 3",
+        "np.array([2, 0, 1]), np.array([0, 2, 3]), 3",
+        "np.array([1, 1]), np.array([0, 2]), 2",
+    ])
+    .against(
+        "lambda j, p, n: numpy.array([all((numpy.diff(j[a:b]) >= 0).all() for a, b in zip(p, p[1:])), all((numpy.diff(j[a:b]) > 0).all() for a, b in zip(p, p[1:]))])",
+    ),
+    ..INTEGERS
+};
+
+/// The row of each stored element.
+pub static CSR_ROWS: OpDef = OpDef {
+    name: "csr_rows",
+    params: &[Param::array("indices"), Param::array("indptr")],
+    doc: "int64 row of each stored element of compressed rows; of `indices` only the number counts.",
+    infer: |cx| {
+        check_integers(cx, &[0, 1])?;
+        one_of(Dims::from_slice(&[cx.shape(0)[0]]), DType::I64)
+    },
+    cpu: Cpu::Kernel(|cx| {
+        let (indices, indptr) = index_arrays(cx, 0)?;
+        let rows = pattern(cx.op.name, NAMES, &indices, &indptr)?;
+        sparse::row_numbers(cx.threads, &rows, integer_output(cx.output(0)));
+        Ok(())
+    }),
+    probe: Probe::calls(&[
+        "np.array([0, 2, 1]), np.array([0, 2, 2, 3])",
+        "np.zeros(0, 'int64'), np.array([0, 0])",
+    ])
+    .against("lambda j, p: numpy.repeat(numpy.arange(len(p) - 1), numpy.diff(p))"),
+    ..INTEGERS
+};
+
+/// The transposed pattern.
+pub static CSR_TRANSPOSE: OpDef = OpDef {
+    name: "csr_transpose",
+    params: &[
+        Param::array("indices"),
+        Param::array("indptr"),
+        Param::required("num_columns", ParamKind::Int),
+    ],
+    doc: "The pattern of the transposed matrix: its indices and offsets, and for each of its elements the position that it had before. Indices of \
+          the result ascend.",
+    infer: |cx| {
+        check_integers(cx, &[0, 1])?;
+        num_rows(cx, 1)?;
+        let (stored, columns) = (cx.shape(0)[0], length(cx, "num_columns")?);
+        cx.many([
+            (Dims::from_slice(&[stored]), DType::I64),
+            (Dims::from_slice(&[columns + 1]), DType::I64),
+            (Dims::from_slice(&[stored]), DType::I64),
+        ])
+    },
+    cpu: Cpu::Kernel(|cx| {
+        let (indices, indptr) = index_arrays(cx, 0)?;
+        let rows = pattern(cx.op.name, NAMES, &indices, &indptr)?;
+        let num_columns = cx.output(1).len() - 1;
+        sparse::transpose(
+            &rows,
+            num_columns,
+            integer_output(cx.output(0)),
+            integer_output(cx.output(1)),
+            integer_output(cx.output(2)),
+        )
+        .map_err(|fault| error(cx.op.name, NAMES, fault, Some(num_columns)))
+    }),
+    probe: Probe::calls(&[
+        "np.array([0, 2, 1, 2]), np.array([0, 2, 2, 4]), 3",
+        "np.zeros(0, 'int64'), np.array([0, 0]), 2",
+    ])
+    .against(
+        "lambda j, p, n: (lambda rows: (lambda at: (rows[at], numpy.searchsorted(j[at], numpy.arange(n + 1)), at))(numpy.argsort(j, kind='stable')))(numpy.repeat(numpy.arange(len(p) - 1), numpy.diff(p)))",
+    ),
+    ..INTEGERS
+};
+
+/// Positions in the order of rows and columns.
+pub static COO_ORDER: OpDef = OpDef {
+    name: "coo_order",
+    params: &[
+        Param::array("rows"),
+        Param::array("columns"),
+        Param::required("num_rows", ParamKind::Int),
+        Param::required("num_columns", ParamKind::Int),
+    ],
+    doc: "Positions of elements in ascending order of their rows, then of their columns, equal ones as they come; and the offsets of the rows.",
+    infer: |cx| {
+        check_integers(cx, &[0, 1])?;
+        length(cx, "num_columns")?;
+        if cx.shape(0) != cx.shape(1) {
+            return Err(cx.shape_error("`rows` and `columns` must have the same length"));
+        }
+        let rows = length(cx, "num_rows")?;
+        cx.many([
+            (Dims::from_slice(cx.shape(0)), DType::I64),
+            (Dims::from_slice(&[rows + 1]), DType::I64),
+        ])
+    },
+    cpu: Cpu::Kernel(|cx| {
+        let (rows, columns) = index_arrays(cx, 0)?;
+        let (num_rows, num_columns) = (cx.int("num_rows") as usize, cx.int("num_columns") as usize);
+        let (positions, indptr) = (cx.output(0), cx.output(1));
+        sparse::order(
+            &rows,
+            &columns,
+            num_columns,
+            integer_output(positions),
+            integer_output(indptr),
+        )
+        .map_err(|fault| {
+            // Columns are looked at first.
+            let is_column = columns.iter().any(|&j| j as u64 >= num_columns as u64);
+            let (name, len) = match is_column {
+                true => ("columns", num_columns),
+                false => ("rows", num_rows),
+            };
+            error(cx.op.name, (name, ""), fault, Some(len))
+        })
+    }),
+    probe: Probe::calls(&[
+        "np.array([2, 0, 2, 0, 2]), np.array([1, 3, 0, 3, 1]), 3, 4",
+        "np.zeros(0, 'int64'), np.zeros(0, 'int64'), 2, 2",
+    ])
+    .against(
+        "lambda i, j, m, n: (numpy.lexsort((j, i)), numpy.searchsorted(numpy.sort(i), numpy.arange(m + 1)))",
+    ),
+    ..INTEGERS
+};
+
+/// Two patterns in one.
+pub static CSR_MERGE: OpDef = OpDef {
+    name: "csr_merge",
+    params: &[
+        Param::array("lhs_indices"),
+        Param::array("lhs_indptr"),
+        Param::array("rhs_indices"),
+        Param::array("rhs_indptr"),
+        Param::bool("both", false),
+    ],
+    doc: "The columns of two patterns with ascending rows that are in either of them, or in both: indices, offsets, and for each element its \
+          position in the first and in the second pattern, -1 where it is not in one.",
+    infer: |cx| {
+        check_integers(cx, &[0, 1, 2, 3])?;
+        one(Dims::from_slice(cx.shape(1)))
+    },
+    cpu: Cpu::Eager(
+        |cx| {
+            check_integers(cx, &[0, 1, 2, 3])?;
+            if cx.shape(1) != cx.shape(3) {
+                return Err(cx.shape_error(format!(
+                    "both patterns must have as many rows, found {} and {}",
+                    num_rows(cx, 1)?,
+                    num_rows(cx, 3)?
+                )));
+            }
+            let mut parts = Vec::with_capacity(4);
+            for i in 0..4 {
+                parts.push(integers(cx.input(i).tensor(), &Pool)?);
+            }
+            let (lhs, rhs) = (("lhs_indices", "lhs_indptr"), ("rhs_indices", "rhs_indptr"));
+            let a = pattern(cx.op.name, lhs, &parts[0], &parts[1])?;
+            let b = pattern(cx.op.name, rhs, &parts[2], &parts[3])?;
+            let union = match cx.bool("both") {
+                true => Union::Both,
+                false => Union::Either,
+            };
+            let merged = sparse::merge(&Pool, &a, &b, union);
+            Ok(Outputs::from_iter([
+                from_integers(&merged.indices)?,
+                from_integers(&merged.indptr)?,
+                from_integers(&merged.lhs)?,
+                from_integers(&merged.rhs)?,
+            ]))
+        },
+        Known::FromValues,
+    ),
+    cuda: Cuda::HostOnly,
+    probe: Probe::calls(&[
+        "np.array([0, 2, 1]), np.array([0, 2, 3]), np.array([2, 0, 1]), np.array([0, 1, 3])",
+        "np.array([0, 2, 1]), np.array([0, 2, 3]), np.array([2, 0, 1]), np.array([0, 1, 3]), True",
+    ])
+    .against(
+        "lambda j, p, k, q, both=False: (lambda rows: (numpy.concatenate([r for r in rows]), numpy.cumsum([0] + [len(r) for r in rows]), numpy.concatenate([[p[i] + list(j[p[i]:p[i + 1]]).index(c) if c in j[p[i]:p[i + 1]] else -1 for c in r] for i, r in enumerate(rows)]).astype(int), numpy.concatenate([[q[i] + list(k[q[i]:q[i + 1]]).index(c) if c in k[q[i]:q[i + 1]] else -1 for c in r] for i, r in enumerate(rows)]).astype(int)))([(numpy.intersect1d if both else numpy.union1d)(j[p[i]:p[i + 1]], k[q[i]:q[i + 1]]) for i in range(len(p) - 1)])",
+    ),
+    ..INTEGERS
+};
+
+/// Elements of one pattern in another.
+pub static CSR_FIND: OpDef = OpDef {
+    name: "csr_find",
+    params: &[
+        Param::array("indices"),
+        Param::array("indptr"),
+        Param::array("in_indices"),
+        Param::array("in_indptr"),
+    ],
+    doc: "For each element of the first pattern its int64 position in the second one, -1 where that has none. Rows of both ascend.",
+    infer: |cx| {
+        check_integers(cx, &[0, 1, 2, 3])?;
+        if cx.shape(1) != cx.shape(3) {
+            return Err(cx.shape_error("both patterns must have as many rows"));
+        }
+        one_of(Dims::from_slice(&[cx.shape(0)[0]]), DType::I64)
+    },
+    cpu: Cpu::Kernel(|cx| {
+        let ((indices, indptr), (in_indices, in_indptr)) =
+            (index_arrays(cx, 0)?, index_arrays(cx, 2)?);
+        let wanted = pattern(cx.op.name, NAMES, &indices, &indptr)?;
+        let names = ("in_indices", "in_indptr");
+        let stored = pattern(cx.op.name, names, &in_indices, &in_indptr)?;
+        sparse::find_entries(cx.threads, &wanted, &stored, integer_output(cx.output(0)));
+        Ok(())
+    }),
+    probe: Probe::calls(&[
+        "np.array([0, 2, 1]), np.array([0, 2, 3]), np.array([2, 0, 1]), np.array([0, 1, 3])",
+    ])
+    .against(
+        "lambda j, p, k, q: numpy.concatenate([[q[i] + list(k[q[i]:q[i + 1]]).index(c) if c in k[q[i]:q[i + 1]] else -1 for c in j[p[i]:p[i + 1]]] for i in range(len(p) - 1)]).astype(int)",
+    ),
+    ..INTEGERS
+};
+
+/// Points in a pattern.
+pub static CSR_FIND_POINTS: OpDef = OpDef {
+    name: "csr_find_points",
+    params: &[
+        Param::array("indices"),
+        Param::array("indptr"),
+        Param::array("rows"),
+        Param::array("columns"),
+    ],
+    doc: "For each point (row, column) its int64 position in a pattern with ascending rows, none twice; -1 where that has none.",
+    infer: |cx| {
+        check_integers(cx, &[0, 1, 2, 3])?;
+        if cx.shape(2) != cx.shape(3) {
+            return Err(cx.shape_error("`rows` and `columns` must have the same length"));
+        }
+        one_of(Dims::from_slice(&[cx.shape(2)[0]]), DType::I64)
+    },
+    cpu: Cpu::Kernel(|cx| {
+        let ((indices, indptr), (rows, columns)) = (index_arrays(cx, 0)?, index_arrays(cx, 2)?);
+        let stored = pattern(cx.op.name, NAMES, &indices, &indptr)?;
+        sparse::find_points(&stored, &rows, &columns, integer_output(cx.output(0)));
+        Ok(())
+    }),
+    probe: Probe::calls(&[
+        "np.array([0, 2, 1]), np.array([0, 2, 3]), np.array([1, 0, 0, 1]), np.array([1, 2, 1, 0])",
+    ])
+    .against(
+        "lambda j, p, rows, columns: numpy.array([p[r] + list(j[p[r]:p[r + 1]]).index(c) if c in j[p[r]:p[r + 1]] else -1 for r, c in zip(rows, columns)])",
+    ),
+    ..INTEGERS
+};
+
+/// Runs of integers.
+pub static CONCATENATED_RANGES: OpDef = OpDef {
+    name: "concatenated_ranges",
+    params: &[Param::array("starts"), Param::array("lengths")],
+    doc: "The integers from each start on, as many as its length says, one run after the other.",
+    infer: |cx| {
+        check_integers(cx, &[0, 1])?;
+        one_of(Dims::from_slice(&[cx.shape(0)[0]]), DType::I64)
+    },
+    cpu: Cpu::Eager(
+        |cx| {
+            check_integers(cx, &[0, 1])?;
+            if cx.shape(0) != cx.shape(1) {
+                return Err(cx.shape_error("`starts` and `lengths` must have the same length"));
+            }
+            let (starts, lengths) = (
+                integers(cx.input(0).tensor(), &Pool)?,
+                integers(cx.input(1).tensor(), &Pool)?,
+            );
+            if let Some(at) = lengths.iter().position(|&n| n < 0) {
+                return Err(cx.value_error(format!(
+                    "lengths[{at}] is {}, lengths must not be negative",
+                    lengths[at]
+                )));
+            }
+            let total: usize = lengths.iter().map(|&n| n as usize).sum();
+            let out = Array::uninitialised(&[total], DType::I64, cx.input(0).device())?;
+            let mut rest = integer_output(out.tensor());
+            for (&start, &n) in starts.iter().zip(&*lengths) {
+                let (run, others) = rest.split_at_mut(n as usize);
+                (start..).zip(run).for_each(|(i, to)| *to = i);
+                rest = others;
+            }
+            cx.done(out)
+        },
+        Known::FromValues,
+    ),
+    cuda: Cuda::HostOnly,
+    probe: Probe::calls(&[
+        "np.array([3, 0, 7]), np.array([2, 0, 3])",
+        "np.zeros(0, 'int64'), np.zeros(0, 'int64')",
+    ])
+    .against(
+        "lambda s, n: numpy.concatenate([numpy.zeros(0, int)] + [numpy.arange(a, a + k) for a, k in zip(s, n)])",
+    ),
+    ..INTEGERS
+};

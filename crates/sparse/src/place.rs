@@ -1,0 +1,189 @@
+//! Values brought to other places: gathered where there is one, zero elsewhere.
+#![allow(unsafe_code)]
+
+use mxnet_core::opdef::one_of;
+use mxnet_core::{
+    Array, Attrs, Cost, Cpu, Grad, Keep, KernelCx, OpDef, Param, ParamKind, Probe, Result, Types,
+    Value, invoke1,
+};
+use mxnet_kernels::Threads;
+use mxnet_tensor::Dims;
+use smallvec::SmallVec;
+
+use crate::operand::{check_integers, compute_dtype, integers, length, values, write};
+
+pub(crate) static OPS: &[&OpDef] = &[&GATHER_OR_ZERO, &SCATTER_OR_SKIP];
+
+/// Rows at positions, zeros where there is none.
+pub static GATHER_OR_ZERO: OpDef = OpDef {
+    name: "gather_or_zero",
+    params: &[Param::array("x"), Param::array("positions")],
+    doc: "The rows of `x` (along axis 0) at int64 `positions`; zeros where a position is negative.",
+    types: Types::Infer,
+    infer: |cx| {
+        check_integers(cx, &[1])?;
+        if cx.shape(0).is_empty() {
+            return Err(cx.shape_error("`x` must have an axis"));
+        }
+        let mut shape = Dims::from_slice(cx.shape(0));
+        shape[0] = cx.shape(1)[0];
+        one_of(shape, cx.dtype_of(0))
+    },
+    cpu: Cpu::Kernel(gather),
+    grad: Grad::Rule(Keep::inputs(0b10), |g| {
+        let length = Value::Int(g.shape(0)[0] as i64);
+        let dx = invoke1(
+            &SCATTER_OR_SKIP,
+            &[g.dy(0), g.input(1)],
+            &[length].into_iter().collect(),
+        )?;
+        Ok(SmallVec::from_iter([Some(dx), None]))
+    }),
+    cost: Cost::PerKiB(400),
+    probe: Probe::calls(&[
+        "f((4,)), np.array([2, -1, 0, 2])",
+        "f((4, 3)), np.array([2, -1, 0])",
+        "f((0,)), np.array([-1, -1])",
+    ])
+    .against("lambda x, at: numpy.concatenate([x, numpy.zeros((1,) + x.shape[1:])])[at]"),
+    ..OpDef::DEFAULT
+};
+
+/// The inverse: rows added at positions.
+pub static SCATTER_OR_SKIP: OpDef = OpDef {
+    name: "scatter_or_skip",
+    params: &[
+        Param::array("x"),
+        Param::array("positions"),
+        Param::required("length", ParamKind::Int),
+    ],
+    doc: "`length` rows of zeros to which the rows of `x` were added at int64 `positions`, in their order; those of negative positions are left out.",
+    types: Types::Infer,
+    infer: |cx| {
+        check_integers(cx, &[1])?;
+        if cx.shape(0).first() != cx.shape(1).first() {
+            return Err(cx.shape_error("`x` must have a row for each position"));
+        }
+        let mut shape = Dims::from_slice(cx.shape(0));
+        shape[0] = length(cx, "length")?;
+        mxnet_tensor::checked_len(&shape)?;
+        one_of(shape, cx.dtype_of(0))
+    },
+    cpu: Cpu::Kernel(scatter),
+    grad: Grad::Rule(Keep::inputs(0b10), |g| {
+        let dx = invoke1(&GATHER_OR_ZERO, &[g.dy(0), g.input(1)], &Attrs::none())?;
+        Ok(SmallVec::from_iter([Some(dx), None]))
+    }),
+    cost: Cost::PerKiB(400),
+    probe: Probe::calls(&[
+        "f((4,)), np.array([2, -1, 0, 2]), 5",
+        "f((3, 2)), np.array([1, -1, 0]), 2",
+    ])
+    .against(
+        "lambda x, at, n: (lambda y: (numpy.add.at(y, at[at >= 0], x[at >= 0]), y)[1])(numpy.zeros((n,) + x.shape[1:], x.dtype))",
+    ),
+    ..OpDef::DEFAULT
+};
+
+/// The rows of `x` at `positions`.
+pub(crate) fn gathered(x: &Array, positions: &Array) -> Result<Array> {
+    invoke1(&GATHER_OR_ZERO, &[x, positions], &Attrs::none())
+}
+
+fn gather(cx: &KernelCx) -> Result<()> {
+    let (x, out) = (cx.input(0), cx.output(0));
+    let at = integers(cx.input(1), cx.threads)?;
+    let dense = values(x, x.dtype(), cx.threads)?;
+    let num_rows = x.shape()[0];
+    let row_bytes = x.shape()[1..].iter().product::<usize>() * x.dtype().size();
+    check_positions(cx, &at, num_rows)?;
+    if row_bytes == 0 {
+        return Ok(());
+    }
+    let (from, to) = (dense.operand().ptr as usize, out.data_ptr() as usize);
+    blocks(cx.threads, at.len(), row_bytes, &|range| {
+        for k in range {
+            let dst = (to as *mut u8).wrapping_add(k * row_bytes);
+            // SAFETY: 1. the output is dense, with a row for each position. 2. positions are below the number of rows of dense `x`. 3. the output was
+            // allocated for this call, so nothing overlaps.
+            unsafe {
+                match usize::try_from(at[k]) {
+                    Ok(j) => {
+                        let src = (from as *const u8).wrapping_add(j * row_bytes);
+                        copy_row(src, dst, row_bytes);
+                    }
+                    Err(_) => dst.write_bytes(0, row_bytes),
+                }
+            }
+        }
+    });
+    Ok(())
+}
+
+/// # Safety
+/// `bytes` bytes can be read at `src` and written at `dst`, which do not overlap.
+#[inline(always)]
+unsafe fn copy_row(src: *const u8, dst: *mut u8, bytes: usize) {
+    // SAFETY: the caller's.
+    unsafe {
+        match bytes {
+            4 => dst.cast::<[u8; 4]>().write(src.cast::<[u8; 4]>().read()),
+            8 => dst.cast::<[u8; 8]>().write(src.cast::<[u8; 8]>().read()),
+            16 => dst.cast::<[u8; 16]>().write(src.cast::<[u8; 16]>().read()),
+            _ => dst.copy_from_nonoverlapping(src, bytes),
+        }
+    }
+}
+
+/// Runs `task` on parts of `0..n`.
+fn blocks(
+    threads: &dyn Threads,
+    n: usize,
+    row_bytes: usize,
+    task: &(dyn Fn(std::ops::Range<usize>) + Sync),
+) {
+    let rows = (128 * 1024 / row_bytes.max(1)).max(1);
+    let count = n.div_ceil(rows);
+    if count < 2 || threads.count() < 2 {
+        return task(0..n);
+    }
+    threads.run(count, &|t| task(t * rows..((t + 1) * rows).min(n)));
+}
+
+fn check_positions(cx: &KernelCx, at: &[i64], num_rows: usize) -> Result<()> {
+    match at.iter().position(|&j| j >= num_rows as i64) {
+        None => Ok(()),
+        Some(k) => Err(mxnet_core::Error::index(
+            cx.op.name,
+            format!(
+                "positions[{k}] is {}, outside an axis of size {num_rows}",
+                at[k]
+            ),
+        )),
+    }
+}
+
+fn scatter(cx: &KernelCx) -> Result<()> {
+    let (x, out) = (cx.input(0), cx.output(0));
+    let compute = compute_dtype(out.dtype());
+    let at = integers(cx.input(1), cx.threads)?;
+    let dense = values(x, compute, cx.threads)?;
+    let num_rows = out.shape()[0];
+    let width = out.shape()[1..].iter().product::<usize>();
+    check_positions(cx, &at, num_rows)?;
+    write(out, compute, cx.threads, |to| {
+        // SAFETY: 1. `x` is dense, of this dtype, with a row for each position. 2. there are so many rows at `to`. 3. positions are in range.
+        unsafe {
+            mxnet_kernels::sparse::add_rows(
+                cx.threads,
+                mxnet_core::launch::elem(compute),
+                &at,
+                width,
+                dense.operand(),
+                to,
+                num_rows,
+            );
+        }
+        Ok(())
+    })
+}

@@ -1,0 +1,457 @@
+//! Products: sparse with dense, dense at stored places, sparse with sparse.
+#![allow(unsafe_code)]
+
+use mxnet_core::cx::CallCx;
+use mxnet_core::launch::{Pool, elem};
+use mxnet_core::opdef::{one, one_of};
+use mxnet_core::{
+    Array, Attrs, Cost, Cpu, Cuda, Grad, Grads, Inferred, Keep, KernelCx, Known, OpDef, Outputs,
+    Param, ParamKind, Probe, Result, Tuple, Types, Value, invoke, invoke1,
+};
+use mxnet_kernels::sparse::{self, Heads, Pattern};
+use mxnet_tensor::Dims;
+use smallvec::SmallVec;
+
+use crate::operand::{
+    NAMES, check_integers, check_stored, compute_dtype, error, from_integers, index_arrays,
+    integers, length, num_rows, pattern, promoted, values, write,
+};
+use crate::pattern::CSR_TRANSPOSE;
+use crate::place::gathered;
+
+pub(crate) static OPS: &[&OpDef] = &[
+    &CSR_MATMUL_DENSE,
+    &CSR_SAMPLED_DENSE,
+    &CSR_MATMUL,
+    &CSR_SAMPLED_MATMUL,
+];
+
+/// A sparse matrix times a dense array.
+pub static CSR_MATMUL_DENSE: OpDef = OpDef {
+    name: "csr_matmul_dense",
+    params: &[
+        Param::array("data"),
+        Param::array("indices"),
+        Param::array("indptr"),
+        Param::array("x"),
+    ],
+    doc: "For each row of a pattern the sum of `data[k] * x[indices[k]]` over its stored elements k: the product of a sparse matrix with a dense \
+          one, whose rows may have any shape. If `data` has shape (nnz, heads), rows of `x` begin with an axis of that length, and each head is a \
+          product of its own.",
+    types: Types::Infer,
+    infer: infer_matmul_dense,
+    cpu: Cpu::Kernel(matmul_dense),
+    grad: Grad::Rule(Keep::INPUTS, |g| {
+        let (data, indices, indptr, x) = (g.input(0), g.input(1), g.input(2), g.input(3));
+        let mut grads = Grads::from_elem(None, 4);
+        if g.wants(0) {
+            let x = x.conj()?;
+            let attrs = heads_of(g.shape(0).len() > 1);
+            grads[0] = Some(invoke1(&CSR_SAMPLED_DENSE, &[g.dy(0), &x, indices, indptr], &attrs)?);
+        }
+        if g.wants(3) {
+            let (indices, indptr, at) = transposed(indices, indptr, g.shape(3)[0])?;
+            let data = gathered(&data.conj()?, &at)?;
+            grads[3] = Some(invoke1(&CSR_MATMUL_DENSE, &[&data, &indices, &indptr, g.dy(0)], &Attrs::none())?);
+        }
+        Ok(grads)
+    }),
+    cost: Cost::Of(|cx| product_cost(cx, 0, 3)),
+    probe: Probe::calls(&[
+        "f((4,)), np.array([0, 2, 1, 2]), np.array([0, 2, 2, 4]), f((3,))",
+        "f((4,)), np.array([0, 2, 1, 2]), np.array([0, 2, 2, 4]), f((3, 5))",
+        "f((4,)), np.array([0, 2, 1, 2]), np.array([0, 2, 2, 4]), f((3, 37))",
+        "f((4, 2)), np.array([0, 2, 1, 2]), np.array([0, 2, 2, 4]), f((3, 2, 5))",
+        "c((4,)), np.array([0, 2, 1, 2]), np.array([0, 2, 2, 4]), c((3, 2))",
+        "i((4,)), np.array([0, 2, 1, 2]), np.array([0, 2, 2, 4]), i((3, 2))",
+    ])
+    .against(
+        "lambda data, j, p, x: (lambda m: numpy.stack([m[a:b].sum(0) for a, b in zip(p, p[1:])]))(data.reshape(data.shape + (1,) * (x.ndim - data.ndim)) * x[j])",
+    )
+    .ulp(8),
+    ..OpDef::DEFAULT
+};
+
+/// Dense rows multiplied at stored places.
+pub static CSR_SAMPLED_DENSE: OpDef = OpDef {
+    name: "csr_sampled_dense",
+    params: &[
+        Param::array("x"),
+        Param::array("y"),
+        Param::array("indices"),
+        Param::array("indptr"),
+        Param::bool("heads", false),
+    ],
+    doc: "For each stored element k of row i of a pattern the sum of the products of `x[i]` and `y[indices[k]]`, shape (nnz,): the elements of `x \
+          @ y.T` at the stored places. With `heads` the first axis of rows stays: shape (nnz, heads).",
+    types: Types::Infer,
+    infer: infer_sampled_dense,
+    cpu: Cpu::Kernel(sampled_dense),
+    grad: Grad::Rule(Keep::INPUTS, |g| {
+        let (x, y, indices, indptr) = (g.input(0), g.input(1), g.input(2), g.input(3));
+        let mut grads = Grads::from_elem(None, 4);
+        if g.wants(0) {
+            let y = y.conj()?;
+            grads[0] = Some(invoke1(&CSR_MATMUL_DENSE, &[g.dy(0), indices, indptr, &y], &Attrs::none())?);
+        }
+        if g.wants(1) {
+            let (indices, indptr, at) = transposed(indices, indptr, g.shape(1)[0])?;
+            let (dy, x) = (gathered(g.dy(0), &at)?, x.conj()?);
+            grads[1] = Some(invoke1(&CSR_MATMUL_DENSE, &[&dy, &indices, &indptr, &x], &Attrs::none())?);
+        }
+        Ok(grads)
+    }),
+    cost: Cost::Of(|cx| product_cost(cx, 2, 0)),
+    probe: Probe::calls(&[
+        "f((3, 5)), f((4, 5)), np.array([0, 3, 1, 2]), np.array([0, 2, 2, 4])",
+        "f((3,)), f((4,)), np.array([0, 3, 1, 2]), np.array([0, 2, 2, 4])",
+        "f((3, 2, 19)), f((4, 2, 19)), np.array([0, 3, 1, 2]), np.array([0, 2, 2, 4]), True",
+        "c((3, 2)), c((4, 2)), np.array([0, 3, 1, 2]), np.array([0, 2, 2, 4])",
+    ])
+    .against(
+        "lambda x, y, j, p, heads=False: (lambda m: m.reshape(m.shape[:1 + heads] + (-1,)).sum(-1))(x[numpy.repeat(numpy.arange(len(p) - 1), numpy.diff(p))] * y[j])",
+    )
+    .ulp(16),
+    ..OpDef::DEFAULT
+};
+
+/// A sparse matrix times a sparse one.
+pub static CSR_MATMUL: OpDef = OpDef {
+    name: "csr_matmul",
+    params: &[
+        Param::array("lhs_data"),
+        Param::array("lhs_indices"),
+        Param::array("lhs_indptr"),
+        Param::array("rhs_data"),
+        Param::array("rhs_indices"),
+        Param::array("rhs_indptr"),
+        Param::required("num_columns", ParamKind::Int),
+    ],
+    doc: "The product of two sparse matrices, the second of `num_columns` columns: values, indices and offsets. Rows of the result ascend; sums \
+          that are zero are stored.\n\nSource: Gustavson, Two fast algorithms for sparse matrices, ACM TOMS 4 (1978).",
+    types: Types::Infer,
+    infer: |cx| one(Dims::from_slice(cx.shape(0))),
+    cpu: Cpu::Eager(matmul, Known::FromValues),
+    cuda: Cuda::HostOnly,
+    grad: Grad::Rule(
+        Keep {
+            inputs: u32::MAX,
+            outputs: 0b110,
+        },
+        |g| {
+            let (a, b) = ([g.input(0), g.input(1), g.input(2)], [g.input(3), g.input(4), g.input(5)]);
+            let (indices, indptr) = (g.output(1), g.output(2));
+            let num_columns = g.int("num_columns") as usize;
+            let mut grads = Grads::from_elem(None, 6);
+            if g.wants(0) {
+                let data = b[0].conj()?;
+                let inputs = [g.dy(0), indices, indptr, &data, b[1], b[2], a[1], a[2]];
+                grads[0] = Some(sampled(&inputs, num_columns)?);
+            }
+            if g.wants(3) {
+                // dB.T = dC.T @ conj(A), at the places of B.T.
+                let (dy_indices, dy_indptr, dy_at) = transposed(indices, indptr, num_columns)?;
+                let dy = gathered(g.dy(0), &dy_at)?;
+                let (a_indices, a_indptr, a_at) = transposed(a[1], a[2], g.shape(5)[0] - 1)?;
+                let a_data = gathered(&a[0].conj()?, &a_at)?;
+                let (b_indices, b_indptr, b_at) = transposed(b[1], b[2], num_columns)?;
+                let inputs = [&dy, &dy_indices, &dy_indptr, &a_data, &a_indices, &a_indptr, &b_indices, &b_indptr];
+                let found = sampled(&inputs, g.shape(2)[0] - 1)?;
+                // Back to the order of B.
+                let length = Value::Int(g.shape(3)[0] as i64);
+                grads[3] = Some(invoke1(&crate::place::SCATTER_OR_SKIP, &[&found, &b_at], &[length].into_iter().collect())?);
+            }
+            Ok(grads)
+        },
+    ),
+    probe: Probe::calls(&[
+        "f((4,)), np.array([0, 2, 1, 2]), np.array([0, 2, 2, 4]), f((4,)), np.array([1, 3, 0, 1]), np.array([0, 1, 2, 4]), 4",
+        "c((3,)), np.array([0, 1, 1]), np.array([0, 2, 3]), c((2,)), np.array([0, 2]), np.array([0, 1, 2]), 3",
+    ])
+    .against(
+        "lambda a, aj, ap, b, bj, bp, n: (lambda d: (d[0][d[1] > 0], numpy.nonzero(d[1])[1], numpy.concatenate([[0], numpy.cumsum((d[1] > 0).sum(1))])))((lambda dense: (dense(a, aj, ap, len(bp) - 1) @ dense(b, bj, bp, n), dense(numpy.ones(len(a)), aj, ap, len(bp) - 1) @ dense(numpy.ones(len(b)), bj, bp, n)))(lambda v, j, p, n: (lambda z: (z.__setitem__((numpy.repeat(numpy.arange(len(p) - 1), numpy.diff(p)), j), v), z)[1])(numpy.zeros((len(p) - 1, n), v.dtype))))",
+    )
+    .ulp(8),
+    ..OpDef::DEFAULT
+};
+
+/// A sparse product at stored places.
+pub static CSR_SAMPLED_MATMUL: OpDef = OpDef {
+    name: "csr_sampled_matmul",
+    params: &[
+        Param::array("lhs_data"),
+        Param::array("lhs_indices"),
+        Param::array("lhs_indptr"),
+        Param::array("rhs_data"),
+        Param::array("rhs_indices"),
+        Param::array("rhs_indptr"),
+        Param::array("indices"),
+        Param::array("indptr"),
+        Param::required("num_columns", ParamKind::Int),
+    ],
+    doc: "For each stored element k of row i of the last pattern the product of row i of the first matrix and row `indices[k]` of the second one, \
+          both with `num_columns` columns: the elements of `lhs @ rhs.T` at the stored places.",
+    types: Types::Infer,
+    infer: |cx| {
+        check_integers(cx, &[1, 2, 4, 5, 6, 7])?;
+        check_stored(cx, 0, 1)?;
+        check_stored(cx, 3, 4)?;
+        if cx.shape(2) != cx.shape(7) {
+            return Err(cx.shape_error("`lhs_indptr` and `indptr` must have the same length"));
+        }
+        one_of(
+            Dims::from_slice(&[cx.shape(6)[0]]),
+            promoted(cx.dtype_of(0), cx.dtype_of(3)),
+        )
+    },
+    cpu: Cpu::Kernel(sampled_matmul),
+    grad: Grad::Rule(Keep::INPUTS, |g| {
+        // With S the cotangent as a matrix of the last pattern: d lhs = S @ conj(rhs) and d rhs = S.T @ conj(lhs), each at its own places.
+        let mut grads = Grads::from_elem(None, 8);
+        let (indices, indptr) = (g.input(6), g.input(7));
+        let num_rhs = g.shape(5)[0] - 1;
+        let num_columns = g.int("num_columns") as usize;
+        let column_major = |at: usize| -> Result<(Array, Array, Array)> {
+            let (t_indices, t_indptr, order) = transposed(g.input(at + 1), g.input(at + 2), num_columns)?;
+            Ok((gathered(&g.input(at).conj()?, &order)?, t_indices, t_indptr))
+        };
+        if g.wants(0) {
+            let (data, t_indices, t_indptr) = column_major(3)?;
+            let inputs = [g.dy(0), indices, indptr, &data, &t_indices, &t_indptr, g.input(1), g.input(2)];
+            grads[0] = Some(sampled(&inputs, num_rhs)?);
+        }
+        if g.wants(3) {
+            let (t_indices, t_indptr, at) = transposed(indices, indptr, num_rhs)?;
+            let dy = gathered(g.dy(0), &at)?;
+            let (data, l_indices, l_indptr) = column_major(0)?;
+            let inputs = [&dy, &t_indices, &t_indptr, &data, &l_indices, &l_indptr, g.input(4), g.input(5)];
+            grads[3] = Some(sampled(&inputs, g.shape(2)[0] - 1)?);
+        }
+        Ok(grads)
+    }),
+    cost: Cost::Of(|cx| (cx.input(0).len() + cx.input(3).len() + 16 * cx.input(6).len()) as u64),
+    probe: Probe::calls(&[
+        "f((4,)), np.array([0, 2, 1, 2]), np.array([0, 2, 2, 4]), f((4,)), np.array([1, 2, 0, 1]), np.array([0, 1, 2, 4]), np.array([0, 1, 2, 2]), np.array([0, 2, 3, 4]), 3",
+    ])
+    .against(
+        "lambda a, aj, ap, b, bj, bp, j, p, n: (lambda dense: (dense(a, aj, ap, n) @ dense(b, bj, bp, n).T)[numpy.repeat(numpy.arange(len(p) - 1), numpy.diff(p)), j])(lambda v, j, p, n: (lambda z: (z.__setitem__((numpy.repeat(numpy.arange(len(p) - 1), numpy.diff(p)), j), v), z)[1])(numpy.zeros((len(p) - 1, n), v.dtype)))",
+    )
+    .ulp(8),
+    ..OpDef::DEFAULT
+};
+
+fn sampled(inputs: &[&Array], num_columns: usize) -> Result<Array> {
+    let attrs: Attrs = [Value::Int(num_columns as i64)].into_iter().collect();
+    invoke1(&CSR_SAMPLED_MATMUL, inputs, &attrs)
+}
+
+fn heads_of(has_heads: bool) -> Attrs {
+    [Value::Bool(has_heads)].into_iter().collect()
+}
+
+/// Indices and offsets of the transposed pattern, and the position that each of its elements had.
+pub(crate) fn transposed(
+    indices: &Array,
+    indptr: &Array,
+    num_columns: usize,
+) -> Result<(Array, Array, Array)> {
+    let attrs: Attrs = [Value::Int(num_columns as i64)].into_iter().collect();
+    let mut parts = invoke(&CSR_TRANSPOSE, &[indices, indptr], &attrs)?.into_iter();
+    match (parts.next(), parts.next(), parts.next()) {
+        (Some(indices), Some(indptr), Some(at)) => Ok((indices, indptr, at)),
+        _ => Err(mxnet_core::Error::internal(
+            CSR_TRANSPOSE.name,
+            "three outputs were expected",
+        )),
+    }
+}
+
+/// Nanoseconds of a product, by stored elements and elements of a dense row.
+fn product_cost(cx: &CallCx, stored: usize, dense: usize) -> u64 {
+    let rows = cx.shape(dense).first().copied().unwrap_or(1).max(1);
+    let width = cx.input(dense).len() / rows;
+    (cx.shape(stored).first().copied().unwrap_or(0) * (2 + width / 4)) as u64
+}
+
+fn infer_matmul_dense(cx: &CallCx) -> Result<Inferred> {
+    check_integers(cx, &[1, 2])?;
+    check_stored(cx, 0, 1)?;
+    let (data, x) = (cx.shape(0), cx.shape(3));
+    if x.is_empty() || data.len() > 2 || data.len() == 2 && x.get(1) != Some(&data[1]) {
+        return Err(cx.shape_error(format!(
+            "`data` of shape {} needs rows of `x` that begin with an axis of its heads, found shape {}",
+            Tuple(data),
+            Tuple(x)
+        )));
+    }
+    let mut shape = Dims::from_slice(x);
+    shape[0] = num_rows(cx, 2)?;
+    one_of(shape, promoted(cx.dtype_of(0), cx.dtype_of(3)))
+}
+
+fn cut(heads: Option<usize>, row: &[usize]) -> Heads {
+    let len: usize = row.iter().product();
+    match heads {
+        Some(0) | None => Heads {
+            heads: heads.unwrap_or(1),
+            width: len,
+        },
+        Some(heads) => Heads {
+            heads,
+            width: len / heads,
+        },
+    }
+}
+
+fn matmul_dense(cx: &KernelCx) -> Result<()> {
+    let (data, x, out) = (cx.input(0), cx.input(3), cx.output(0));
+    let (indices, indptr) = index_arrays(cx, 1)?;
+    let rows = pattern(cx.op.name, NAMES, &indices, &indptr)?;
+    let compute = compute_dtype(out.dtype());
+    let num_x = x.shape()[0];
+    let cut = cut(data.shape().get(1).copied(), &x.shape()[1..]);
+    let (data, x) = (
+        values(data, compute, cx.threads)?,
+        values(x, compute, cx.threads)?,
+    );
+    write(out, compute, cx.threads, |to| {
+        // SAFETY: dense values of this dtype: as many as inference checked; `to` has a row for each row of the pattern.
+        unsafe {
+            sparse::matmul_dense(
+                cx.threads,
+                elem(compute),
+                &rows,
+                cut,
+                data.operand(),
+                x.operand(),
+                to,
+            )
+        }
+        .map_err(|fault| error(cx.op.name, NAMES, fault, Some(num_x)))
+    })
+}
+
+fn infer_sampled_dense(cx: &CallCx) -> Result<Inferred> {
+    check_integers(cx, &[2, 3])?;
+    let (x, y) = (cx.shape(0), cx.shape(1));
+    let heads = usize::from(cx.bool("heads"));
+    if x.len() != y.len() || x.len() < 1 + heads || x[1..] != y[1..] {
+        return Err(cx.shape_error(format!(
+            "rows of `x` and `y` must have the same shape, with at least {heads} axes"
+        )));
+    }
+    if x[0] != num_rows(cx, 3)? {
+        return Err(cx.shape_error(format!(
+            "`x` must have a row for each of the {} rows of the pattern, found {}",
+            num_rows(cx, 3)?,
+            x[0]
+        )));
+    }
+    let mut shape = Dims::from_slice(&[cx.shape(2)[0]]);
+    shape.extend_from_slice(&x[1..1 + heads]);
+    one_of(shape, promoted(cx.dtype_of(0), cx.dtype_of(1)))
+}
+
+fn sampled_dense(cx: &KernelCx) -> Result<()> {
+    let (x, y, out) = (cx.input(0), cx.input(1), cx.output(0));
+    let (indices, indptr) = index_arrays(cx, 2)?;
+    let rows = pattern(cx.op.name, NAMES, &indices, &indptr)?;
+    let compute = compute_dtype(out.dtype());
+    let num_y = y.shape()[0];
+    let heads = cx.bool("heads").then(|| x.shape()[1]);
+    let cut = cut(heads, &x.shape()[1..]);
+    let (x, y) = (
+        values(x, compute, cx.threads)?,
+        values(y, compute, cx.threads)?,
+    );
+    write(out, compute, cx.threads, |to| {
+        // SAFETY: dense values of this dtype: as many as inference checked; `to` has as many elements as the output.
+        unsafe {
+            sparse::sampled_dense(
+                cx.threads,
+                elem(compute),
+                &rows,
+                cut,
+                x.operand(),
+                y.operand(),
+                to,
+            )
+        }
+        .map_err(|fault| error(cx.op.name, NAMES, fault, Some(num_y)))
+    })
+}
+
+fn matmul(cx: &CallCx) -> Result<Outputs> {
+    check_integers(cx, &[1, 2, 4, 5])?;
+    check_stored(cx, 0, 1)?;
+    check_stored(cx, 3, 4)?;
+    let num_columns = length(cx, "num_columns")?;
+    let dtype = promoted(cx.dtype_of(0), cx.dtype_of(3));
+    let compute = compute_dtype(dtype);
+    let tensor = |i: usize| cx.input(i).tensor();
+    let lhs_indices = integers(tensor(1), &Pool)?;
+    let lhs_indptr = integers(tensor(2), &Pool)?;
+    let rhs_indices = integers(tensor(4), &Pool)?;
+    let rhs_indptr = integers(tensor(5), &Pool)?;
+    let (lhs, rhs) = (("lhs_indices", "lhs_indptr"), ("rhs_indices", "rhs_indptr"));
+    let a: Pattern = pattern(cx.op.name, lhs, &lhs_indices, &lhs_indptr)?;
+    let b: Pattern = pattern(cx.op.name, rhs, &rhs_indices, &rhs_indptr)?;
+    let a_data = values(tensor(0), compute, &Pool)?;
+    let b_data = values(tensor(3), compute, &Pool)?;
+    let mut data: Option<Array> = None;
+    // SAFETY: dense values of this dtype, one for each stored element (checked); `place` gives as many as it is told.
+    let product = unsafe {
+        sparse::matmul(
+            &Pool,
+            elem(compute),
+            (&a, a_data.operand()),
+            (&b, b_data.operand()),
+            num_columns,
+            |len| -> Result<*mut u8> {
+                let made = Array::uninitialised(&[len], compute, cx.input(0).device())?;
+                let at = made.tensor().data_ptr();
+                data = Some(made);
+                Ok(at)
+            },
+        )
+    }?
+    .map_err(|fault| error(cx.op.name, lhs, fault, None))?;
+    let data = data.ok_or_else(|| {
+        mxnet_core::Error::internal(cx.op.name, "the product asked for no memory")
+    })?;
+    Ok(SmallVec::from_iter([
+        data.astype(dtype)?,
+        from_integers(&product.indices)?,
+        from_integers(&product.indptr)?,
+    ]))
+}
+
+fn sampled_matmul(cx: &KernelCx) -> Result<()> {
+    let out = cx.output(0);
+    let compute = compute_dtype(out.dtype());
+    let (a_indices, a_indptr) = index_arrays(cx, 1)?;
+    let (b_indices, b_indptr) = index_arrays(cx, 4)?;
+    let (indices, indptr) = index_arrays(cx, 6)?;
+    let (lhs, rhs) = (("lhs_indices", "lhs_indptr"), ("rhs_indices", "rhs_indptr"));
+    let a = pattern(cx.op.name, lhs, &a_indices, &a_indptr)?;
+    let b = pattern(cx.op.name, rhs, &b_indices, &b_indptr)?;
+    let places = pattern(cx.op.name, NAMES, &indices, &indptr)?;
+    let a_data = values(cx.input(0), compute, cx.threads)?;
+    let b_data = values(cx.input(3), compute, cx.threads)?;
+    let num_columns = usize::try_from(cx.int("num_columns")).unwrap_or(0);
+    write(out, compute, cx.threads, |to| {
+        // SAFETY: dense values of this dtype, one for each stored element (inference); `to` has as many elements as the output.
+        unsafe {
+            sparse::sampled_matmul(
+                cx.threads,
+                elem(compute),
+                (&a, a_data.operand()),
+                (&b, b_data.operand()),
+                num_columns,
+                &places,
+                to,
+            )
+        }
+        .map_err(|fault| error(cx.op.name, NAMES, fault, None))
+    })
+}

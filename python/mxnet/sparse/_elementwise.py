@@ -1,0 +1,209 @@
+"""Elementwise functions of two operands: patterns are merged, values are computed by the dense operators."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mxnet import error
+from mxnet._core import asarray, ndarray
+from mxnet.sparse._indexing import flat_of
+from mxnet.sparse._parts import arange, gathered, op
+
+
+def _matrices(name: str, a: Any, b: Any) -> tuple[Any, Any, Any]:
+    """Both as CSR of one shape, and what brings a result in CSR to the format and shape it should have."""
+    if a.ndim > 2 or b.ndim > 2 or a.ndim == 1 == b.ndim:
+        if a.shape != b.shape:
+            raise error.ShapeError(
+                f"{name}: arrays of more than 2 axes must have one shape, found {a.shape}, {b.shape}"
+            )
+        shape = a.shape
+        return a.tocoo().as_matrix(), b.tocoo().as_matrix(), lambda m: m.tocoo(copy=False).reshape(shape)
+    kind = a.format if a.format in ("csr", "csc", "bsr") else b.format if b.format in ("csr", "csc") else "csr"
+    wanted = "csc" if kind == "csc" and a.shape == b.shape else "csr"
+    if wanted == "csc" and a.ndim == b.ndim == 2:
+        left, right = a.tocsc().transpose()._canonical(), b.tocsc().transpose()._canonical()
+        return left, right, lambda m: m.transpose()
+    left, right = (_two_axes(x).tocsr()._canonical() for x in (a, b))
+    rows, columns = (_common(name, a, b, m, n) for m, n in zip(left.shape, right.shape, strict=True))
+    shape = (rows, columns)
+    return broadcast_to(left, shape), broadcast_to(right, shape), lambda m: m.asformat(kind if kind != "bsr" else "csr")
+
+
+def _two_axes(x: Any) -> Any:
+    return x.reshape(1, -1) if x.ndim == 1 else x
+
+
+def _common(name: str, a: Any, b: Any, m: int, n: int) -> int:
+    if m != n and 1 not in (m, n):
+        raise error.ShapeError(f"{name}: shapes {a.shape} and {b.shape} cannot be broadcast together")
+    return n if m == 1 else m
+
+
+def broadcast_to(x: Any, shape: tuple[int, ...]) -> Any:
+    """A CSR array whose axes of length 1 are repeated."""
+    from mxnet.sparse._compressed import csr_array
+    from mxnet.sparse._indexing import rows
+
+    if x.shape[1] != shape[1]:
+        # Each stored element is a row of the result's columns.
+        n, stored = shape[1], x.nnz
+        indices = op["tile"](arange(n), stored)
+        x = csr_array._of(op["repeat"](x.data, n), indices, x.indptr * n, (x.shape[0], n))
+    if x.shape[0] != shape[0]:
+        x = rows(x, op["zeros"](shape[0], dtype="int64"))
+    return x
+
+
+def _merged(a: Any, b: Any, both: bool) -> tuple[ndarray, ndarray, ndarray, ndarray]:
+    indices, indptr, left, right = op["csr_merge"](a.indices, a.indptr, b.indices, b.indptr, both)
+    return gathered(a.data, left), gathered(b.data, right), indices, indptr
+
+
+def _gives_zero(name: str, *numbers: Any) -> bool:
+    from mxnet.numpy import errstate
+
+    with errstate(all="ignore"):
+        return bool(op[name](*numbers) == 0)
+
+
+def union(name: str, a: Any, b: Any) -> Any:
+    """A function that is zero where both operands are, at the places of either."""
+    zeros = [op["zeros"](1, dtype=x.dtype) for x in (a, b)]
+    if not _gives_zero(name, *zeros):
+        return NotImplemented
+    left, right, finish = _matrices(name, a, b)
+    x, y, indices, indptr = _merged(left, right, both=False)
+    return finish(type(left)._of(op[name](x, y), indices, indptr, left.shape))
+
+
+def product(name: str, a: Any, b: Any) -> Any:
+    """A product, at the places of both operands."""
+    left, right, finish = _matrices(name, a, b)
+    x, y, indices, indptr = _merged(left, right, both=True)
+    return finish(type(left)._of(op[name](x, y), indices, indptr, left.shape))
+
+
+def quotient(name: str, a: Any, b: Any) -> ndarray:
+    """A quotient, which is dense as SciPy's: NaN where both operands are zero."""
+    left, right, finish = _matrices(name, a, b)
+    x, y, indices, indptr = _merged(left, right, both=False)
+    found = type(left)._of(op[name](x, y), indices, indptr, left.shape)
+    shape = finish(found).shape
+    flat = found._majors() * left.shape[1] + indices
+    nan = op["full"](left.shape[0] * left.shape[1], float("nan"), dtype=found.dtype)
+    # Places of the union leave their NaN: it is replaced, not added to.
+    is_there = op["scatter_or_skip"](op["ones_like"](flat), flat, nan.size) > 0
+    dense = op["where"](is_there, op["scatter_or_skip"](found.data, flat, nan.size), nan)
+    if left.format == "csr" and finish(found).format == "csc":
+        return dense.reshape(left.shape).T  # type: ignore[no-any-return]
+    return dense.reshape(shape)  # type: ignore[no-any-return]
+
+
+def _at_places(name: str, x: Any, dense: Any) -> tuple[Any, ndarray]:
+    """The sparse operand as a matrix in canonical form, and the dense one's elements at its places."""
+    dense = asarray(dense)
+    if x.ndim > 2:
+        if dense.shape != x.shape:
+            raise error.ShapeError(
+                f"{name}: arrays of more than 2 axes must have one shape, found {x.shape}, {dense.shape}"
+            )
+        coo = x._canonical()
+        return coo, gathered(dense.ravel(), coo._flat())
+    matrix = x if x.format in ("csr", "csc") else _two_axes(x).tocsr()
+    shape = (1,) * (2 - dense.ndim) + dense.shape
+    if len(shape) > 2:
+        raise error.ShapeError(f"{name}: shapes {x.shape} and {dense.shape} cannot be broadcast together")
+    full = tuple(_common(name, x, dense, m, n) for m, n in zip(matrix.shape, shape, strict=True))
+    matrix = matrix._canonical()
+    if full != matrix.shape:
+        matrix = broadcast_to(matrix.tocsr(), full)
+    coo = matrix.tocoo(copy=False)
+    return matrix, gathered(dense.ravel(), flat_of(coo.coords[0], coo.coords[1], dense.shape))
+
+
+def _finished(x: Any, matrix: Any, data: ndarray) -> Any:
+    made = matrix._with_data(data)
+    if x.ndim == 1 and made.ndim == 2 and made.shape[0] == 1:
+        return made.tocoo(copy=False).reshape(made.shape[1])
+    return made
+
+
+def times_dense(name: str, x: Any, dense: Any) -> Any:
+    """A product with a dense array, at the places of the sparse one."""
+    matrix, found = _at_places(name, x, dense)
+    return _finished(x, matrix, matrix.data * found)
+
+
+def dense_times(name: str, dense: Any, x: Any) -> Any:
+    """The same."""
+    return times_dense(name, x, dense)
+
+
+def over_dense(name: str, x: Any, dense: Any) -> Any:
+    """A quotient by a dense array, at the places of the sparse one; zero by zero is zero elsewhere, as in SciPy."""
+    matrix, found = _at_places(name, x, dense)
+    return _finished(x, matrix, matrix.data / found)
+
+
+def _added(name: str, dense: Any, x: Any, data: ndarray) -> ndarray:
+    dense = asarray(dense)
+    coo = x.tocoo()._with_data(data)
+    result = dense + op["zeros"](1, dtype=data.dtype)
+    if result.shape == coo.shape:
+        # Nothing of the sparse array is made dense: its elements are added at their places.
+        size = result.size
+        return (result.ravel() + op["scatter_or_skip"](coo.data, coo._flat(), size)).reshape(result.shape)  # type: ignore[no-any-return]
+    from mxnet.numpy import broadcast_shapes
+
+    full = broadcast_shapes(result.shape, coo.shape)
+    if full != coo.shape:
+        matrix = broadcast_to(_two_axes(coo).tocsr(), full)
+        coo = matrix.tocoo(copy=False)
+    return _added(name, op["broadcast_to"](result, full), coo, coo.data)
+
+
+def plus_dense(name: str, x: Any, dense: Any) -> ndarray:
+    """A sum with a dense array, which is dense."""
+    return _added(name, dense, x, x.data)
+
+
+def dense_plus(name: str, dense: Any, x: Any) -> ndarray:
+    """The same."""
+    return _added(name, dense, x, x.data)
+
+
+def minus_dense(name: str, x: Any, dense: Any) -> ndarray:
+    """A difference with a dense array, which is dense."""
+    return _added(name, -asarray(dense), x, x.data)
+
+
+def dense_minus(name: str, dense: Any, x: Any) -> ndarray:
+    """A difference from a dense array, which is dense."""
+    return _added(name, dense, x, -x.data)
+
+
+def times_number(name: str, x: Any, number: Any) -> Any:
+    """A product with a number."""
+    return x._with_data(x.data * number)
+
+
+def number_times(name: str, number: Any, x: Any) -> Any:
+    """The same."""
+    return x._with_data(x.data * number)
+
+
+def over_number(name: str, x: Any, number: Any) -> Any:
+    """A quotient by a number."""
+    return x._with_data(x.data / number)
+
+
+def with_number(name: str, a: Any, b: Any) -> Any:
+    """A function of a sparse array and a number that is zero where the array is."""
+    x, is_left = (a, True) if hasattr(a, "format") else (b, False)
+    number = b if is_left else a
+    zero = op["zeros"](1, dtype=x.dtype)
+    if not _gives_zero(name, *((zero, number) if is_left else (number, zero))):
+        return NotImplemented
+    x = x._canonical()
+    return x._with_data(op[name](x.data, number) if is_left else op[name](number, x.data))

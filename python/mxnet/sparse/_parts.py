@@ -1,0 +1,102 @@
+"""The parts of sparse arrays: index arrays, values, what is read of a constructor's arguments."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from mxnet import _core, error
+from mxnet._core import asarray, ndarray
+
+op: dict[str, Callable[..., Any]] = _core.namespaces["op"]
+
+Shape = tuple[int, ...]
+
+
+def integers(x: Any, what: str) -> ndarray:
+    """`x` as an int64 array of one axis, without a copy if it is one."""
+    array = asarray(x)
+    if array.ndim != 1:
+        raise error.ShapeError(f"{what} must have 1 axis, found {array.ndim}")
+    if array.size == 0 and array.dtype.kind == "f":
+        return op["astype"](array, "int64")  # type: ignore[no-any-return]  # what an empty list is
+    if array.dtype.kind not in "iu":
+        raise error.DTypeError(f"{what} must be integers, found {array.dtype}")
+    if array.dtype == "uint64" and array.size and int(array.max()) > 2**63 - 1:
+        raise error.ValueError(f"{what}: {int(array.max())} does not fit int64")
+    return array if array.dtype == "int64" else op["astype"](array, "int64")
+
+
+def values(x: Any, dtype: Any = None) -> ndarray:
+    """`x` as an array of numbers, of `dtype` if that is given."""
+    array = asarray(x)
+    return array if dtype is None or array.dtype == dtype else array.astype(dtype)
+
+
+def checked_shape(shape: Any, ndim: int | None = None) -> Shape:
+    """A shape as a tuple of integers that are not negative."""
+    sizes = (operator.index(shape),) if hasattr(shape, "__index__") else tuple(operator.index(n) for n in shape)
+    if any(n < 0 for n in sizes):
+        raise error.ValueError(f"sizes of axes must not be negative, found shape {sizes}")
+    if ndim is not None and len(sizes) != ndim:
+        raise error.ShapeError(f"{ndim} axes are needed, found shape {sizes}")
+    if math.prod(sizes) > 2**63 - 1 and len(sizes) > 2:
+        raise error.OverflowError(f"shape {sizes} has more elements than int64 counts")
+    return sizes
+
+
+def is_shape(x: Any) -> bool:
+    """Whether a constructor's argument is a shape: a tuple of integers."""
+    is_size = (
+        [hasattr(n, "__index__") and getattr(n, "ndim", 0) == 0 for n in x] if isinstance(x, (tuple, list)) else []
+    )
+    return bool(is_size) and all(is_size)
+
+
+def is_scipy(x: Any) -> bool:
+    """Whether `x` is a sparse array or matrix of SciPy."""
+    return type(x).__module__.startswith("scipy.sparse")
+
+
+def named(name: str, call: Callable[[], Any]) -> Any:
+    """The result of `call`, whose errors speak of the function `name`."""
+    try:
+        return call()
+    except error.MXNetError as fault:
+        _, _, problem = str(fault).partition(": ")
+        raise type(fault)(f"{name}: {problem}") from None
+
+
+def offsets(rows: ndarray, num_rows: int) -> ndarray:
+    """Where each row begins, and the end, of ascending row numbers."""
+    return op["search_sorted"](rows, op["arange"](num_rows + 1, dtype="int64"))  # type: ignore[no-any-return]
+
+
+def gathered(x: ndarray, positions: ndarray) -> ndarray:
+    """Rows of `x` at positions, zeros where they are negative."""
+    return op["gather_or_zero"](x, positions)  # type: ignore[no-any-return]
+
+
+def masked(mask: ndarray) -> ndarray:
+    """Positions at which a mask of one axis is true."""
+    return op["flatnonzero"](mask)  # type: ignore[no-any-return]
+
+
+def arange(n: int) -> ndarray:
+    """0, 1, …, n - 1."""
+    return op["arange"](n, dtype="int64")  # type: ignore[no-any-return]
+
+
+def zeros(n: int | Sequence[int], dtype: Any = "int64") -> ndarray:
+    """Zeros."""
+    return op["zeros"](n, dtype=dtype)  # type: ignore[no-any-return]
+
+
+def axis_of(axis: int, ndim: int, what: str) -> int:
+    """An axis counted from the front."""
+    at = operator.index(axis)
+    if not -ndim <= at < ndim:
+        raise error.AxisError(f"{what}: axis {axis} is out of bounds for an array of {ndim} axes")
+    return at % ndim

@@ -1,0 +1,113 @@
+"""Reductions of sparse arrays. All of them are dense: a sum over rows has hardly a zero."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from mxnet import error
+from mxnet._core import ndarray
+from mxnet.sparse._parts import axis_of, gathered, op
+
+
+def axes_of(axis: Any, ndim: int, what: str) -> tuple[int, ...]:
+    """Reduced axes, ascending."""
+    if axis is None:
+        return tuple(range(ndim))
+    given = axis if isinstance(axis, tuple) else (axis,)
+    axes = tuple(sorted(axis_of(a, ndim, what) for a in given))
+    if len(set(axes)) < len(axes):
+        raise error.AxisError(f"{what}: axis {axis} is repeated")
+    return axes
+
+
+def elements_over(shape: tuple[int, ...], axis: Any) -> int:
+    """How many elements each result is made of."""
+    return math.prod(shape[a] for a in axes_of(axis, len(shape), "reduction"))
+
+
+def reduced(x: Any, name: str, axis: Any, dtype: Any, keepdims: bool) -> ndarray:
+    """A reduction by name over axes."""
+    axes = axes_of(axis, x.ndim, name)
+    kept = [a for a in range(x.ndim) if a not in axes]
+    counted = elements_over(x.shape, axis)
+    if name in ("max", "min") and counted == 0:
+        raise error.ValueError(f"{name}: an array without elements has none, found shape {x.shape}")
+    x = (x.tocoo() if x.format in ("bsr", "row_sparse") else x)._canonical()
+    data = x.data
+    # The dtype that NumPy's reductions have: integers are summed as int64, and have means that are floats.
+    if dtype is not None:
+        data = data.astype(dtype)
+    elif name in ("sum", "prod", "mean"):
+        data = data.astype(op[name](data[:1] if data.size else op["zeros"](1, dtype=data.dtype)).dtype)
+    if not kept:
+        result = _folded(name, data, _whole(data.size), counted).reshape(())
+    else:
+        indptr, order = _grouped(x, kept)
+        result = _folded(name, gathered(data, order) if order is not None else data, indptr, counted)
+        result = result.reshape([x.shape[a] for a in kept])
+    if keepdims:
+        result = result.reshape([1 if a in axes else n for a, n in enumerate(x.shape)])
+    return result
+
+
+def _whole(size: int) -> ndarray:
+    return op["arange"](2, dtype="int64") * size  # type: ignore[no-any-return]
+
+
+def _grouped(x: Any, kept: list[int]) -> tuple[ndarray, ndarray | None]:
+    """Stored elements brought together that belong to one result: offsets, and their order."""
+    if (x.format == "csr" and kept == [0]) or (x.format == "csc" and kept == [1]):
+        return x.indptr, None
+    if x.format in ("csr", "csc"):
+        minor = x._major(x.shape)[1]
+        _, indptr, order = op["csr_transpose"](x.indices, x.indptr, minor)
+        return indptr, order
+    coo = x.tocoo()
+    flat = coo.coords[kept[0]]
+    for a in kept[1:]:
+        flat = flat * x.shape[a] + coo.coords[a]
+    count = math.prod(x.shape[a] for a in kept)
+    order, indptr = op["coo_order"](flat, op["zeros_like"](flat), count, 1)
+    return indptr, order
+
+
+def _folded(name: str, data: ndarray, indptr: ndarray, counted: int) -> ndarray:
+    """A reduction of segments of stored elements, each of which stands for `counted` elements."""
+    if name == "sum":
+        return op["segment_sum"](data, indptr)  # type: ignore[no-any-return]
+    if name == "mean":
+        return op["segment_sum"](data, indptr) / counted  # type: ignore[no-any-return]
+    is_full = indptr[1:] - indptr[:-1] == counted
+    if name == "prod":
+        product = op["segment_prod"](data, indptr)
+        return op["where"](is_full, product, op["zeros_like"](product))  # type: ignore[no-any-return]
+    found = op[f"segment_{name}"](data, indptr)[0]
+    beside = op["maximum" if name == "max" else "minimum"](found, op["zeros_like"](found))
+    return op["where"](is_full, found, beside)  # type: ignore[no-any-return]
+
+
+def extreme_position(x: Any, name: str, axis: int | None) -> ndarray:
+    """Position of the largest or smallest element over an axis, or in C order over all."""
+    if x.size == 0 and math.prod(x.shape) == 0:
+        raise error.ValueError(f"arg{name}: an array without elements has none, found shape {x.shape}")
+    if axis is None:
+        flat = x.tocoo().reshape(1, -1)
+        return extreme_position(flat, name, 1).reshape(())
+    if x.ndim > 2:
+        raise error.UnsupportedError(f"arg{name}: of {x.ndim} axes none can be chosen: reshape to a matrix")
+    if x.ndim == 1:
+        return extreme_position(x.reshape(1, -1), name, 1).reshape(())
+    at = axis_of(axis, 2, f"arg{name}")
+    m = (x.tocsr() if at == 1 else x.tocsc().transpose())._canonical()
+    data, n = m.data.detach(), m.shape[1]
+    best, where = op[f"segment_{name}"](data, m.indptr)
+    column = gathered(m.indices, where)
+    # The first column that is not stored: how many stored ones stand at their own number.
+    rank = op["arange"](data.size, dtype="int64") - gathered(m.indptr, m._majors())
+    free = op["segment_sum"]((m.indices == rank).astype("int64"), m.indptr)
+    zero = op["zeros_like"](best)
+    is_full = m.indptr[1:] - m.indptr[:-1] == n
+    is_better = (best > zero) if name == "max" else (best < zero)
+    is_stored = (where >= 0) & (is_full | is_better | (best != best) | ((best == zero) & (column < free)))
+    return op["where"](is_stored, column, free)  # type: ignore[no-any-return]
