@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from mxnet import sparse as sparse
     from mxnet import test_utils as test_utils
     from mxnet import util as util
+    from mxnet._jit import jit as jit
     from mxnet.base import MXNetError as MXNetError
     from mxnet.device import Device as Device
     from mxnet.device import cpu as cpu
@@ -97,6 +98,7 @@ _ATTRIBUTES = {
     "is_np_array": ("mxnet.util", "is_np_array"),
     "is_np_default_dtype": ("mxnet.util", "is_np_default_dtype"),
     "is_np_shape": ("mxnet.util", "is_np_shape"),
+    "jit": ("mxnet._jit", "jit"),
     "np_array": ("mxnet.util", "np_array"),
     "np_default_dtype": ("mxnet.util", "np_default_dtype"),
     "np_shape": ("mxnet.util", "np_shape"),

@@ -37,14 +37,14 @@ pub fn kernel_on(device: Device, op: &'static OpDef, own: Kernel) -> Result<Kern
 }
 
 fn copy_by(kernel: Kernel, from: &Array, to: &Array) -> Result<()> {
+    if interp::Flags::current().is_stacked() {
+        return copy_as_call(from, to);
+    }
     if from.is_abstract() || to.is_abstract() {
         return match to.is_abstract() {
             true => Ok(()),
             false => from.check_values(),
         };
-    }
-    if interp::Flags::current().is_stacked() {
-        return copy_as_call(from, to);
     }
     let device = to.device();
     if from.device() != device {

@@ -12,7 +12,7 @@ use crate::args::Attrs;
 use crate::builtins::builtins;
 use crate::cx::{KernelCx, ViewCx};
 use crate::error::{Error, Result, Tuple};
-use crate::invoke::Call;
+use crate::invoke::{Call, dispatch};
 use crate::launch::{Kernel, cost_ns, launch};
 use crate::opdef::{Beyond, Cpu, Inferred, Known, OpDef, Viewed};
 use crate::plan::{self, Launch, OutputPlan, Plan};
@@ -24,9 +24,12 @@ pub use crate::copying::{copy_into, copy_into_shared, kernel_on};
 pub use crate::given::into_outs;
 use crate::given::{check_out, check_writable, takes_result};
 
-/// Executes a call at once.
+/// Executes a call at once, outside any recording and below all interpreters: for what carries out calls that were seen before.
+///
+/// # Errors
+/// As [`crate::invoke()`].
 #[inline]
-pub(crate) fn run(call: &Call) -> Result<Outputs> {
+pub fn run(call: &Call) -> Result<Outputs> {
     let mut outputs = Outputs::new();
     run_into(call, &mut outputs)?;
     Ok(outputs)
@@ -152,6 +155,34 @@ pub(crate) fn missing_kernel(op: &OpDef, device: Device) -> Error {
         .with_hint("copy the arrays with `.to_device(mx.cpu())`")
 }
 
+/// The outputs of a call without their values, by the rules of its operator: nothing is computed, recorded or written. `call.outs` is empty.
+///
+/// # Errors
+/// What the rules reject; [`Error::Abstract`] if the shape of the result depends on values; [`Error::Internal`] for views and composites.
+pub fn without_values(call: &Call) -> Result<Outputs> {
+    let mut outputs = Outputs::new();
+    match call.op.cpu {
+        Cpu::Eager(..) => return inferred_abstract(call, call.device()?),
+        _ => plan::with_plan(
+            call,
+            || prepare(call),
+            |plan| match plan {
+                Plan::Launch(plan) => fill_abstract(call, plan, &mut outputs),
+                Plan::Expand(body) => {
+                    outputs = body(call)?;
+                    Ok(())
+                }
+            },
+        )?,
+    }
+    // Calls without array operands that other calls carry out have computed their result.
+    let is_known = |y: Array| match y.is_abstract() {
+        true => Ok(y),
+        false => Array::without_values_in(y.layout().with_offset(0), y.dtype(), y.device()),
+    };
+    outputs.into_iter().map(is_known).collect()
+}
+
 /// The first Python number of a call that its dtype does not hold.
 #[inline]
 fn misfitting_number(call: &Call, plan: &Launch) -> Option<(Scalar, DType)> {
@@ -178,12 +209,14 @@ fn fill_abstract(call: &Call, plan: &Launch, outputs: &mut Outputs) -> Result<()
     call.cx().check_mutated()?;
     for (_, x) in call.cx().mutated() {
         check_abstract(call, x)?;
+        x.tensor().storage().bump_version();
     }
     for (i, planned) in plan.outputs.iter().enumerate() {
         outputs.push(match call.outs.get(i).copied().flatten() {
             Some(out) => {
                 check_writable(call, out)?;
                 check_abstract(call, out)?;
+                out.tensor().storage().bump_version();
                 Array::from_tensor(out.tensor().clone())
             }
             None => {
@@ -537,7 +570,10 @@ fn viewed(call: &Call, view: fn(&ViewCx) -> Result<Viewed>) -> Result<Outputs> {
         args: cx.args,
     })? {
         Viewed::Itself => x.detach(),
-        Viewed::Computed(op) => return run(&Call { op, ..*call }),
+        Viewed::Computed(op) => {
+            let _paused = interp::Scope::enter(false, interp::is_training());
+            return interp::in_body(|| dispatch(&Call { op, ..*call }));
+        }
         Viewed::Shared(layout) => x.seen_as(layout),
         Viewed::Checked { layout, writable } => {
             // Checks that the layout lies within the storage.
@@ -566,5 +602,6 @@ fn copied(x: &Array) -> Result<Array> {
         outs: &[],
         dtype: None,
     };
-    crate::invoke::only(call.op, run(&call)?)
+    let _paused = interp::Scope::enter(false, interp::is_training());
+    crate::invoke::only(call.op, interp::in_body(|| dispatch(&call))?)
 }

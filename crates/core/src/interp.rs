@@ -9,9 +9,9 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use mxnet_tensor::Device;
 
-use crate::Outputs;
 use crate::error::Result;
 use crate::invoke::Call;
+use crate::{Array, Outputs};
 
 const RECORDING: u8 = 1;
 const TRAINING: u8 = 2;
@@ -38,6 +38,14 @@ pub trait Interpreter {
     /// # Errors
     /// Whatever the call, or what is done with it, reports.
     fn call(&self, call: &Call) -> Result<Outputs>;
+
+    /// Is told that the host is about to look at the values of an array.
+    ///
+    /// # Errors
+    /// What the interpreter has against that.
+    fn reads(&self, _x: &Array) -> Result<()> {
+        Ok(())
+    }
 }
 
 /// How the current thread executes.
@@ -187,6 +195,38 @@ pub fn with_interpreter<R>(interpreter: Rc<dyn Interpreter>, body: impl FnOnce()
     set(STACKED, true);
     let _pop = Pop;
     body()
+}
+
+/// Runs `body` outside all interpreters and any recording, as if it were called before them: what it computes has values, and nobody sees it.
+pub fn outside<R>(body: impl FnOnce() -> R) -> R {
+    struct Restore {
+        stack: Vec<Rc<dyn Interpreter>>,
+        expanding: Vec<Rc<dyn Interpreter>>,
+    }
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            STACK.set(std::mem::take(&mut self.stack));
+            EXPANDING.set(std::mem::take(&mut self.expanding));
+        }
+    }
+    let _scope = Scope::enter(false, is_training());
+    let _stacked = RestoreFlag(STACKED, set(STACKED, false));
+    let _expanded = RestoreFlag(EXPANDED, set(EXPANDED, false));
+    let _restore = Restore {
+        stack: STACK.take(),
+        expanding: EXPANDING.take(),
+    };
+    body()
+}
+
+/// Tells the top interpreter that the host is about to look at the values of an array.
+#[cold]
+pub(crate) fn look(x: &Array) -> Result<()> {
+    let top = STACK.with_borrow(|stack| stack.last().cloned());
+    match top {
+        Some(top) => top.reads(x),
+        None => Ok(()),
+    }
 }
 
 /// Hands `call` to the top interpreter, which is out of the way while it works.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use mxnet_engine::{Access, Failure, Op, Resource, Stream, Var, engine};
 use mxnet_kernels::map::Loops;
 use mxnet_kernels::{Elem, Threads};
-use mxnet_tensor::{DType, Device, DeviceKind, Tensor, backend_of};
+use mxnet_tensor::{DType, Device, DeviceKind, Storage, Tensor, backend_of};
 use smallvec::SmallVec;
 
 use crate::Array;
@@ -49,7 +49,7 @@ pub enum Kernel {
 impl Kernel {
     /// What an elementwise operator computes in.
     #[inline]
-    fn compute(&self) -> Option<DType> {
+    pub fn compute(&self) -> Option<DType> {
         match self {
             Kernel::Map { compute, .. } => Some(DType::ALL[*compute as usize]),
             Kernel::Fn(_, compute) => *compute,
@@ -107,7 +107,7 @@ pub fn launch(
                 }
                 kernel => run_inline(call, kernel, outputs, rng, device, None),
             };
-            return caught(call, run);
+            return caught(call.op.name, run);
         }
     }
     let queued = owned(call, kernel, outputs, rng, device);
@@ -124,12 +124,15 @@ pub fn launch(
     Ok(())
 }
 
-/// Runs what the caller gives; a panic becomes an error.
+/// Runs what the caller gives; a panic becomes an error of the operator `name`.
+///
+/// # Errors
+/// What `run` reports; [`Error::Internal`] if it panics.
 #[inline]
-fn caught(call: &Call, run: impl FnOnce() -> Result<()>) -> Result<()> {
+pub fn caught(name: &'static str, run: impl FnOnce() -> Result<()>) -> Result<()> {
     match catch_unwind(AssertUnwindSafe(run)) {
         Ok(result) => result,
-        Err(panic) => Err(Error::internal(call.op.name, panic_text(&*panic))),
+        Err(panic) => Err(Error::internal(name, panic_text(&*panic))),
     }
 }
 
@@ -166,7 +169,7 @@ fn launch_on(
         let reads = reads.iter().map(|&var| (var, Access::Read));
         let uses: SmallVec<[(&Var, Access); 8]> = reads.chain(writes.iter().copied()).collect();
         let run = || run_inline(call, kernel, outputs, rng, device, Some(stream));
-        return on_stream(stream, &uses, || caught(call, run));
+        return on_stream(stream, &uses, || caught(call.op.name, run));
     }
     let queued = owned(call, kernel, outputs, rng, device);
     let kernel = kernel.clone();
@@ -371,7 +374,32 @@ fn queued_op(
     (op, is_shared)
 }
 
-fn execute(kernel: &Kernel, work: &KernelCx) -> Result<()> {
+/// The elements of a tensor as an array with a variable of its own, which does not order accesses with those through the tensor's storage: for who
+/// holds the storage's variable and calls what takes arrays. The storage is kept.
+#[expect(unsafe_code, reason = "the bytes of one storage seen as another one")]
+pub fn unordered(tensor: &Tensor) -> Result<Array> {
+    let storage = tensor.storage();
+    let (ptr, len_bytes) = (storage.ptr(), storage.len_bytes());
+    let owner = Box::new(storage.clone());
+    // SAFETY: the storage is kept by the owner, and its bytes stay where they are.
+    let same = unsafe {
+        Storage::from_foreign(
+            ptr,
+            len_bytes,
+            tensor.device(),
+            owner,
+            storage.is_read_only(),
+        )
+    };
+    let same = Tensor::new(same, tensor.layout().clone(), tensor.dtype())?;
+    Ok(Array::from_tensor(same.locked(tensor.is_read_only())))
+}
+
+/// Runs a kernel over tensors that the caller may read and write.
+///
+/// # Errors
+/// What the kernel reports, and what the operator refuses of the values.
+pub fn execute(kernel: &Kernel, work: &KernelCx) -> Result<()> {
     match kernel {
         Kernel::Map {
             loops,

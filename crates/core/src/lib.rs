@@ -31,6 +31,7 @@ pub mod read;
 pub mod registry;
 pub mod rng;
 pub mod serialised;
+pub mod tiles;
 pub mod types;
 mod value;
 pub mod variants;

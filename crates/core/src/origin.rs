@@ -23,3 +23,8 @@ pub fn current() -> Option<Arc<str>> {
     }
     ASK.get().and_then(|ask| ask()).map(Arc::from)
 }
+
+/// The line that is running, whether lines are named or not: traces always name them.
+pub fn line() -> Option<Arc<str>> {
+    ASK.get().and_then(|ask| ask()).map(Arc::from)
+}

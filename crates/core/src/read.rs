@@ -10,7 +10,7 @@ use crate::array::{Element, count_look};
 use crate::error::{Error, Result};
 use crate::interp::{Scope, is_training};
 use crate::launch::Pool;
-use crate::{Array, cpu};
+use crate::{Array, cpu, interp};
 
 /// The elements of an array, which nobody writes while this lives.
 ///
@@ -182,7 +182,12 @@ impl ArrayReadGuard<'_> {
 /// # Safety
 /// From `to` on there is room for the elements at these strides (in elements); it does not overlap them, and nobody else knows it.
 pub unsafe fn copy_at_hand(x: &Array, to: *mut u8, strides: &[isize]) -> bool {
-    if x.len() > cpu::FEW || x.device().kind() != DeviceKind::Cpu || strides.len() != x.ndim() {
+    let is_stacked = interp::Flags::current().is_stacked();
+    if is_stacked
+        || x.len() > cpu::FEW
+        || x.device().kind() != DeviceKind::Cpu
+        || strides.len() != x.ndim()
+    {
         return false;
     }
     count_look();
@@ -205,8 +210,12 @@ pub unsafe fn copy_at_hand(x: &Array, to: *mut u8, strides: &[isize]) -> bool {
 pub fn read_all<'a>(arrays: impl IntoIterator<Item = &'a Array>) -> Result<ReadGuard<'a>> {
     count_look();
     let mut vars = SmallVec::<[&Var; 4]>::new();
+    let is_stacked = interp::Flags::current().is_stacked();
     for x in arrays {
         x.check_values()?;
+        if is_stacked {
+            interp::look(x)?;
+        }
         if !x.device().is_host() {
             let problem = format!(
                 "the values of an array on {} are not in main memory",

@@ -117,6 +117,11 @@ pub fn set_state(state: RngState) {
     GLOBAL.set_state((state.seed, state.offset, 0));
 }
 
+/// Whether this thread draws from a generator of its own, not from the process's stream.
+pub fn is_diverted() -> bool {
+    !CURRENT.get().is_null()
+}
+
 /// Takes `blocks` counter blocks off the thread's generator, or off the process's stream.
 pub fn reserve(blocks: u64) -> RngState {
     // SAFETY: only `with_generator` sets it, which borrows the generator until it has put back what was there before.

@@ -7,6 +7,7 @@
 
 pub use mxnet_core as core;
 pub use mxnet_engine as engine;
+pub use mxnet_graph as graph;
 pub use mxnet_image as image;
 pub use mxnet_ops as ops;
 pub use mxnet_simulated as simulated;

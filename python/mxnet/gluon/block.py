@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
 from mxnet import autograd, initializer
+from mxnet._jit import BoundCall, Compiled
 from mxnet._renamed import old_keywords, old_method
 from mxnet.base import DTypeLike, PathLike
 from mxnet.gluon import _structure
@@ -642,9 +643,36 @@ class HybridBlock(Block):
             self.infer_shape(*args)
             for parameter in waiting:
                 parameter._finish_deferred_init()
+        if self._compiled is not None:
+            return self._compiled(*args, **kwargs)
         return super().__call__(*args, **kwargs)
 
     _graph_options = GraphOptions()
+    # The block as a compiled function, once it is hybridized.
+    _compiled: Compiled | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Graphs belong to the block that was traced: a copy traces its own.
+        return {name: value for name, value in vars(self).items() if name != "_compiled"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._compile()
+
+    def _compile(self) -> None:
+        """Become, or cease to be, a compiled function, as the options say."""
+        compiled = Compiled(BoundCall(Block.__call__, self)) if self._graph_options.active else None
+        vars(self)["_compiled"] = compiled
+
+    def trace_report(self) -> list[dict[str, Any]]:
+        """What was traced of a hybridized block, one entry for each form of the arguments.
+
+        Returns
+        -------
+        list of dict
+            See `Compiled.trace_report`; empty if the block is not hybridized, or was called inside others only.
+        """
+        return [] if self._compiled is None else self._compiled.trace_report()
 
     def hybridize(  # type: ignore[override]  # the options of the base class, by name
         self,
@@ -682,8 +710,9 @@ class HybridBlock(Block):
 
         Notes
         -----
-        There is no graph compiler yet: blocks run operator by operator whatever the options are, and results are the
-        same.
+        The first call of each form of the arguments traces the block, with its children, and compiles it; see `mx.jit`.
+        Children of a hybridized block run as part of its graph. `static_alloc`, `static_shape`, `inline_limit` and the
+        bulk sizes were advice to another executor: memory is always planned and kept, and a graph is always one piece.
 
         Examples
         --------
@@ -705,6 +734,7 @@ class HybridBlock(Block):
 
     def _set_graph_options(self, options: GraphOptions) -> None:
         self._graph_options = options
+        self._compile()
         super()._set_graph_options(options)
 
     def infer_shape(self, *args: Any) -> None:

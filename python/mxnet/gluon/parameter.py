@@ -7,8 +7,9 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from mxnet import autograd, initializer
+from mxnet import _core, autograd, initializer
 from mxnet import numpy as np
+from mxnet._jit import watch_parameters
 from mxnet._renamed import old_keywords, old_method
 from mxnet.base import DTypeLike, MXNetError, Shape, dtype_name, dtype_object
 from mxnet.device import Device, current_device
@@ -133,6 +134,7 @@ class Parameter:
         self.lr_mult = lr_mult
         self.wd_mult = wd_mult
         self.init = init
+        watch_parameters(self)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__} (shape={self.shape}, dtype={self._dtype})"
@@ -185,7 +187,19 @@ class Parameter:
         for array in self._data.values():
             self._attach(array)
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        watch_parameters(self)
+
+    # Counts how often arrays of the parameter or of its gradient were replaced by others.
+    _generation = 0
+
+    def _note_replaced(self) -> None:
+        self._generation += 1
+        _core.parameters_replaced()
+
     def _attach(self, array: ndarray) -> None:
+        self._note_replaced()
         if self._grad_req == "null":
             array.drop_grad()
         else:
@@ -253,6 +267,15 @@ class Parameter:
             raise DeferredInitializationError(
                 f"parameter {self._name!r}: its shape {self._shape} is not known even after seeing the input"
             )
+        # A layer may find out its shapes while a function that calls it is traced: its values are real all the same.
+        if _core.trace_is_active():
+            _core.outside_trace(self._make_arrays)
+        else:
+            self._make_arrays()
+
+    def _make_arrays(self) -> None:
+        """Make the arrays that `initialize` asked for; the shape is known."""
+        assert self._deferred is not None
         init, devices, fallback = self._deferred
         assert self._shape is not None
         with autograd.pause():
@@ -270,6 +293,7 @@ class Parameter:
 
     def _place(self, array: ndarray, devices: list[Device]) -> None:
         """Make copies of `array` the values on `devices`."""
+        self._note_replaced()
         self._data = {
             device: array if array.device == device else np.array(array, dtype=self._dtype, device=device)
             for device in devices
@@ -512,6 +536,7 @@ class Parameter:
             return
         self._dtype = name
         with autograd.pause():
+            self._note_replaced()
             self._data = {device: array.astype(name) for device, array in self._data.items()}
         for array in self._data.values():
             self._attach(array)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mxnet import autograd
 from mxnet import numpy as np
 from mxnet._atomic_file import write_atomically
+from mxnet._jit import at_each_call
 from mxnet.base import PathLike
 from mxnet.error import FileFormatError
 from mxnet.gluon.parameter import Parameter
@@ -179,7 +181,12 @@ class Trainer:
         """
         if not batch_size > 0:
             raise ValueError(f"`batch_size` must be positive, found {batch_size}")
-        self._optimizer.rescale_grad = self._scale / batch_size
+        optimizer = self._optimizer
+
+        def set_scale() -> None:
+            optimizer.rescale_grad = self._scale / batch_size
+
+        at_each_call(set_scale)
         # One call of the optimizer for each place in the parameters' lists of devices.
         work: list[tuple[list[int], list[ndarray], list[ndarray]]] = []
         for number, parameter in self._trained():
@@ -193,7 +200,7 @@ class Trainer:
         for place, (indices, grads, weights) in enumerate(work):
             if place == len(self._updaters):
                 self._updaters.append(get_updater(self._optimizer))
-            self._optimizer._set_current_device(place)
+            at_each_call(functools.partial(optimizer._set_current_device, place))
             self._updaters[place](indices, grads, weights)
 
     def save_states(self, fname: PathLike) -> None:

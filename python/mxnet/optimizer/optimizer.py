@@ -6,9 +6,10 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, TypeVar
 
-from mxnet import autograd
+from mxnet import _core, autograd
 from mxnet import numpy as np
-from mxnet.base import dtype_name
+from mxnet._jit import at_each_call
+from mxnet.base import MXNetError, dtype_name
 from mxnet.device import Device
 from mxnet.lr_scheduler import LRScheduler
 from mxnet.numpy import ndarray
@@ -302,6 +303,12 @@ class Optimizer:
         states : sequence
             Made by `create_state`.
         """
+        if _core.trace_is_active():
+            raise MXNetError(
+                f"{type(self).__name__}.step: the numbers of a step are Python's, so a compiled function would repeat "
+                "those of its first call\n  hint: define `_formula` as a ComposedOptimizer does, or call the trainer "
+                "outside the function"
+            )
         self._update_count(indices)
         lrs, wds = self._get_lrs(indices), self._get_wds(indices)
         for index, weight, grad, state, lr, wd in zip(indices, weights, grads, states, lrs, wds, strict=True):
@@ -334,7 +341,8 @@ class Optimizer:
         masters: Sequence[ndarray | None],
     ) -> None:
         """Update weights and states by one call of `_fused_update` for each device."""
-        self._update_count(indices)
+        # What the host counts and decides is done before each run of a compiled step, too.
+        at_each_call(lambda: self._update_count(indices))
         devices = [weight.device for weight in weights]
         if len(set(devices)) == 1:
             self._fused_on_device(devices[0], indices, weights, grads, states, masters)
@@ -362,10 +370,16 @@ class Optimizer:
         key = (device, tuple(indices))
         numbers = self._step_numbers.get(key)
         if numbers is None:
-            numbers = self._step_numbers[key] = StepNumbers(len(indices), device)
-        lrs = self._get_lrs(indices)
-        wds = self._fused_wds(lrs, self._get_wds(indices))
-        numbers.write(lrs, wds, [self._index_update_count[index] for index in indices], self.rescale_grad)
+            numbers = _core.outside_trace(lambda: StepNumbers(len(indices), device))
+            self._step_numbers[key] = numbers
+
+        def write() -> None:
+            lrs = self._get_lrs(indices)
+            wds = self._fused_wds(lrs, self._get_wds(indices))
+            counts = [self._index_update_count[index] for index in indices]
+            numbers.write(lrs, wds, counts, self.rescale_grad)
+
+        at_each_call(write)
         self._fused_update(weights, grads, states, masters, numbers)
 
     def _fused_wds(self, lrs: Sequence[float], wds: Sequence[float]) -> Sequence[float]:

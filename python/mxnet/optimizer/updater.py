@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as onp
 
+from mxnet import _core
 from mxnet import numpy as np
 from mxnet._renamed import old_method
 from mxnet.base import dtype_name
@@ -75,12 +76,16 @@ class Updater:
             raise ValueError(f"{len(indices)} indices, {len(grads)} gradients and {len(weights)} weights")
         for number, array in zip(indices, weights, strict=True):
             if number not in self.states:
-                self.states[number] = self.optimizer.create_state_multi_precision(number, array)
+                self.states[number] = self._new_state(number, array)
             elif number in self._unplaced:
                 self.states[number] = self.sync_state_device(self.states[number], array.device)
                 self._unplaced.discard(number)
         states = [self.states[number] for number in indices]
         self.optimizer.update_multi_precision(indices, weights, grads, states)
+
+    def _new_state(self, number: int, weight: ndarray) -> State:
+        """The first state of a weight. Its values are real also where a step is being traced."""
+        return _core.outside_trace(lambda: self.optimizer.create_state_multi_precision(number, weight))
 
     def sync_state_device(self, state: State, device: Device) -> State:
         """Move a state to a device.

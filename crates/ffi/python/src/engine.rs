@@ -164,12 +164,32 @@ pub fn set_debug(on: bool) -> bool {
 /// File and line of the innermost Python frame.
 pub fn running_line() -> Option<String> {
     Python::attach(|py| {
-        let frame = py.import("sys").ok()?.call_method0("_getframe").ok()?;
-        let code = frame.getattr("f_code").ok()?;
-        let file: String = code.getattr("co_filename").ok()?.extract().ok()?;
-        let line: usize = frame.getattr("f_lineno").ok()?.extract().ok()?;
-        Some(format!("{file}:{line}"))
+        let mut frame = py.import("sys").ok()?.call_method0("_getframe").ok()?;
+        let innermost = line_of(&frame);
+        // The package's own frames are passed over.
+        loop {
+            let globals = frame.getattr("f_globals").ok()?;
+            let module = globals.get_item("__name__").ok();
+            let module: Option<String> = module.and_then(|name| name.extract().ok());
+            let is_own = module.is_some_and(|name| name == "mxnet" || name.starts_with("mxnet."));
+            if !is_own {
+                return line_of(&frame);
+            }
+            match frame.getattr("f_back") {
+                Ok(back) if !back.is_none() => frame = back,
+                _ => return innermost,
+            }
+        }
     })
+}
+
+/// The file and line of a frame.
+fn line_of(frame: &Bound<'_, PyAny>) -> Option<String> {
+    let file: String = (frame.getattr("f_code").ok()?.getattr("co_filename").ok()?)
+        .extract()
+        .ok()?;
+    let line: usize = frame.getattr("f_lineno").ok()?.extract().ok()?;
+    Some(format!("{file}:{line}"))
 }
 
 /// Switches the cache of plans; answers whether it was on. Without it every call is prepared by the rules of its operator.

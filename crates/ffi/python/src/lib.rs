@@ -16,6 +16,7 @@ mod exchange;
 mod files;
 mod flat;
 mod foreign;
+mod graph;
 mod images;
 mod index;
 mod lists;
@@ -71,6 +72,10 @@ mod _core {
     use crate::files::{load_safetensors, save_safetensors};
     #[pymodule_export]
     use crate::foreign::of_buffer;
+    #[pymodule_export]
+    use crate::graph::{
+        CompiledGraph, JitFunction, outside_trace, parameters_replaced, set_jit, trace_is_active,
+    };
     #[pymodule_export]
     use crate::images::{image_batch, image_decode, image_encode, image_resize};
     #[pymodule_export]

@@ -1,0 +1,442 @@
+//! Traced functions: tracing, and runs of what was compiled.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use mxnet::core::autograd::{self as tape, CustomBackward, Leaf, Retain};
+use mxnet::core::{Array, Error, Grads, Outputs, Result, interp};
+use mxnet::graph::split::{Residual, Split, split};
+use mxnet::graph::{Executable, Graph, Options, Source, Tracer, passes};
+use pyo3::prelude::*;
+use smallvec::SmallVec;
+
+use crate::array::PyArray;
+use crate::error::raise;
+use crate::typed::Get;
+
+/// What is bound to an input of a graph at each call.
+enum Binding {
+    /// Argument `i`.
+    Argument(usize),
+    /// An array that the function found.
+    Array(Array),
+    /// The gradient buffer of a variable that the function found: passes may give it other memory.
+    Gradient(Arc<Leaf>),
+    /// The gradient buffer of argument `i`, a variable.
+    GradientOf(usize),
+}
+
+/// The gradient of a compiled function.
+struct Gradient {
+    executable: Arc<Executable>,
+    residuals: Vec<Residual>,
+    /// Inputs with a gradient: arguments by their number, and arrays that the function found.
+    variables: Vec<(Option<usize>, Array)>,
+    /// Results that send cotangents back.
+    heads: Vec<usize>,
+}
+
+/// A traced function, compiled for arguments of one form.
+#[pyclass(frozen, module = "mxnet._core")]
+pub struct CompiledGraph {
+    executable: Arc<Executable>,
+    bindings: Vec<Binding>,
+    gradient: Option<Gradient>,
+    num_outputs: usize,
+    /// Whether an argument is an array that the function found, too.
+    #[pyo3(get)]
+    pub argument_is_captured: bool,
+    /// Nodes that were traced, before passes removed any.
+    #[pyo3(get)]
+    num_traced_nodes: usize,
+    /// Arrays of which the function saw values, with their versions.
+    seen: Vec<(Array, u64)>,
+    /// How long tracing and compiling took.
+    #[pyo3(get)]
+    pub seconds: f64,
+}
+
+/// The backward half of one call.
+struct Backward {
+    executable: Arc<Executable>,
+    /// What the gradient needs, and the versions of their elements.
+    residuals: Vec<(Array, u64)>,
+    num_variables: usize,
+}
+
+impl CustomBackward for Backward {
+    fn backward(&self, dys: &[Array]) -> Result<Grads> {
+        if interp::is_recording() {
+            return Err(Error::autograd(
+                "grad",
+                "gradients of gradients through a compiled function are not recorded",
+            )
+            .with_hint(
+                "call the function with `mx.config.jit = False`, or trace the gradient itself",
+            ));
+        }
+        for (x, version) in &self.residuals {
+            if x.tensor().storage().version() != *version {
+                return Err(Error::autograd(
+                    "backward",
+                    "an array that the gradient of a compiled function needs was overwritten in place",
+                )
+                .with_hint("copy the array before changing it, or compute out of place"));
+            }
+        }
+        let dense: Vec<Array> = dys.iter().map(Array::contiguous).collect::<Result<_>>()?;
+        let residuals = self.residuals.iter().map(|(x, _)| x);
+        let bindings: SmallVec<[&Array; 16]> = residuals.chain(&dense).collect();
+        let grads = self.executable.run(&bindings)?;
+        debug_assert_eq!(grads.len(), self.num_variables);
+        Ok(grads.into_iter().map(Some).collect())
+    }
+}
+
+/// Calls a function with stand-ins for its arguments; returns its results.
+pub type Body<'a> = dyn FnMut(&[Py<PyArray>]) -> PyResult<Vec<Py<PyArray>>> + 'a;
+
+impl CompiledGraph {
+    /// Traces a function and compiles it. While gradients are recorded its gradient is compiled, too. `None` if the function calls operators
+    /// whose results have shapes that depend on values.
+    ///
+    /// # Errors
+    /// What the function raises; the core's errors.
+    pub fn trace(
+        py: Python<'_>,
+        name: &str,
+        arrays: &[Bound<'_, PyArray>],
+        passes_off: &[String],
+        function: &mut Body<'_>,
+    ) -> PyResult<Option<CompiledGraph>> {
+        let given: Vec<Array> = arrays.iter().map(|x| x.get().array(py)).collect();
+        let tracer = Tracer::new(name);
+        let failed = |error| raise(py, error);
+        let shares = |i: usize| {
+            let mut others = given.iter().enumerate().filter(|(k, _)| *k != i);
+            others.any(|(_, x)| Arc::ptr_eq(x.tensor().storage(), given[i].tensor().storage()))
+        };
+        let mut stand_ins = Vec::new();
+        for (i, x) in given.iter().enumerate() {
+            let stand_in = tracer.argument(i, x, shares(i)).map_err(failed)?;
+            stand_ins.push(PyArray::wrap(py, stand_in)?);
+        }
+        let results = match tracer.run(|| function(&stand_ins)) {
+            Err(_) if tracer.is_dynamic() => return Ok(None),
+            results => results?,
+        };
+        drop(stand_ins);
+        let outputs: Vec<Array> = results.iter().map(|y| y.get().array(py)).collect();
+        drop(results);
+        let recorded = TracedCall {
+            tracer,
+            outputs,
+            given,
+        };
+        recorded.compile(passes_off).map(Some).map_err(failed)
+    }
+}
+
+/// A function that was called in a trace.
+struct TracedCall {
+    tracer: Rc<Tracer>,
+    outputs: Vec<Array>,
+    given: Vec<Array>,
+}
+
+impl TracedCall {
+    fn compile(self, passes_off: &[String]) -> Result<CompiledGraph> {
+        let TracedCall {
+            tracer,
+            outputs,
+            given,
+        } = self;
+        tracer.end_forward();
+        let num_outputs = outputs.len();
+        let mut views = Vec::new();
+        for y in &outputs {
+            views.push(tracer.view_of(y)?);
+        }
+        let heads: Vec<usize> = (0..num_outputs)
+            .filter(|&i| outputs[i].entry().is_some())
+            .collect();
+        let heads = if interp::is_recording() {
+            heads
+        } else {
+            Vec::new()
+        };
+        let mut variables = Vec::new();
+        if !heads.is_empty() {
+            variables = tracer.recorded();
+            let mut cotangents = Vec::new();
+            for (k, &i) in heads.iter().enumerate() {
+                cotangents.push(tracer.argument_like(given.len() + k, &outputs[i])?);
+            }
+            let pass = || {
+                let heads: Vec<&Array> = heads.iter().map(|&i| &outputs[i]).collect();
+                let wanted: Vec<&Array> = variables.iter().map(|x| &x.array).collect();
+                let cotangents: Vec<Option<&Array>> = cotangents.iter().map(Some).collect();
+                let training = interp::is_training();
+                tape::grad(&heads, &wanted, &cotangents, Retain::No, false, training)
+            };
+            let grads = tracer.run(pass)?;
+            for grad in &grads {
+                let dense = tracer.run(|| grad.contiguous())?;
+                views.push(tracer.view_of(&dense)?);
+            }
+        }
+        drop(outputs);
+        let traced = tracer.finish(views);
+        let is_off = |name: &str| passes_off.iter().any(|off| off == name);
+        let options = Options {
+            fuses: !is_off("fuse"),
+        };
+        let num_traced_nodes = traced.graph.nodes.len();
+        let (executable, mut gradient) = {
+            let (mut forward, gradient) = match heads.is_empty() {
+                true => (traced.graph.clone(), None),
+                false => {
+                    let Split {
+                        forward,
+                        mut backward,
+                        residuals,
+                    } = split(
+                        traced.graph.clone(),
+                        traced.num_forward_nodes,
+                        num_outputs,
+                        given.len(),
+                    );
+                    passes::optimise(&mut backward, is_off);
+                    let executable = Arc::new(Executable::new(backward, options)?);
+                    let variables = variables
+                        .into_iter()
+                        .map(|x| (x.argument, x.array))
+                        .collect();
+                    (
+                        forward,
+                        Some(Gradient {
+                            executable,
+                            residuals,
+                            variables,
+                            heads,
+                        }),
+                    )
+                }
+            };
+            passes::optimise(&mut forward, is_off);
+            (Executable::new(forward, options)?, gradient)
+        };
+        if let Some(gradient) = &mut gradient {
+            // Passes drop inputs that nothing reads: the residuals are inputs by their number.
+            for residual in &mut gradient.residuals {
+                if let Residual::Input(i) = residual {
+                    let buffer = traced_input(&traced.graph, given.len(), *i);
+                    *i = executable.graph().input_of(buffer).ok_or_else(|| {
+                        Error::internal("trace", "the gradient needs an input that is gone")
+                    })?;
+                }
+            }
+        }
+        let leaves: Vec<(Option<usize>, Arc<Leaf>)> = (traced.recorded.iter())
+            .filter_map(|x| Some((x.argument, tape::gradient_of(&x.array)?)))
+            .collect();
+        let bindings = executable
+            .graph()
+            .inputs
+            .iter()
+            .filter_map(|input| match &input.source {
+                Source::Argument(i) => Some(Binding::Argument(*i)),
+                Source::Captured(x) => {
+                    let is_of = |(_, leaf): &&(Option<usize>, Arc<Leaf>)| {
+                        Arc::ptr_eq(leaf.gradient().tensor().storage(), x.tensor().storage())
+                    };
+                    Some(match leaves.iter().find(is_of) {
+                        Some((Some(i), _)) => Binding::GradientOf(*i),
+                        Some((None, leaf)) => Binding::Gradient(leaf.clone()),
+                        None => Binding::Array(x.clone()),
+                    })
+                }
+                Source::Constant(_) => None,
+            });
+        Ok(CompiledGraph {
+            bindings: bindings.collect(),
+            executable: Arc::new(executable),
+            gradient,
+            num_outputs,
+            argument_is_captured: traced.argument_is_captured,
+            num_traced_nodes,
+            seen: traced.seen,
+            seconds: 0.0,
+        })
+    }
+}
+
+/// The buffer of input `i` among those that are no cotangents.
+fn traced_input(graph: &Graph, num_arguments: usize, i: usize) -> mxnet::graph::BufferId {
+    let is_own = |source: &Source| !matches!(source, Source::Argument(k) if *k >= num_arguments);
+    let own = graph.inputs.iter().filter(|input| is_own(&input.source));
+    own.map(|input| input.buffer)
+        .nth(i)
+        .unwrap_or(mxnet::graph::BufferId(u32::MAX))
+}
+
+impl CompiledGraph {
+    /// Whether the values that the function saw while it was traced are still the same.
+    pub fn is_current(&self) -> bool {
+        self.seen
+            .iter()
+            .all(|(x, version)| x.tensor().storage().version() == *version)
+    }
+
+    /// Whether a run takes so long that other threads of Python should go on meanwhile.
+    pub fn is_long(&self) -> bool {
+        /// Letting other threads run and coming back takes some hundred nanoseconds.
+        const LONG_NS: u64 = 20_000;
+        self.executable.cost_ns() > LONG_NS
+    }
+
+    /// Whether an argument has the storage of an array that the function found elsewhere, and one of both is written.
+    pub fn meets_captured(&self, arguments: &[&Array]) -> bool {
+        let inputs = self.executable.graph().inputs.iter();
+        let bound = inputs.filter(|input| !matches!(input.source, Source::Constant(_)));
+        let mut captured = self
+            .bindings
+            .iter()
+            .zip(bound)
+            .filter_map(|(binding, input)| match binding {
+                Binding::Array(x) => Some((x, input.written.is_some())),
+                _ => None,
+            });
+        let writes_argument =
+            (self.bindings.iter().zip(&self.executable.graph().inputs)).any(|(binding, input)| {
+                matches!(binding, Binding::Argument(_)) && input.written.is_some()
+            });
+        captured.any(|(x, is_written)| {
+            (is_written || writes_argument)
+                && arguments
+                    .iter()
+                    .any(|y| Arc::ptr_eq(x.tensor().storage(), y.tensor().storage()))
+        })
+    }
+
+    /// Runs the graph, and records the call while gradients are recorded.
+    pub fn run(&self, arguments: &[&Array]) -> Result<Outputs> {
+        let held: SmallVec<[Option<Array>; 16]> = self
+            .bindings
+            .iter()
+            .map(|binding| match binding {
+                Binding::Gradient(leaf) => Some(leaf.gradient()),
+                Binding::GradientOf(i) => {
+                    tape::gradient_of(arguments[*i]).map(|leaf| leaf.gradient())
+                }
+                _ => None,
+            })
+            .collect();
+        let bindings = self.bindings.iter().zip(&held).map(|(binding, held)| {
+            Some(match binding {
+                Binding::Argument(i) => arguments[*i],
+                Binding::Array(x) => x,
+                Binding::Gradient(_) | Binding::GradientOf(_) => held.as_ref()?,
+            })
+        });
+        let bindings: Option<SmallVec<[&Array; 16]>> = bindings.collect();
+        let bindings = bindings
+            .ok_or_else(|| Error::autograd("jit", "an argument has lost its gradient buffer"))?;
+        let mut outputs = {
+            let _paused = interp::Scope::enter(false, interp::is_training());
+            self.executable.run(&bindings)?
+        };
+        let Some(gradient) = &self.gradient else {
+            outputs.truncate(self.num_outputs);
+            return Ok(outputs);
+        };
+        let constant_free = |i: usize| {
+            let inputs = &self.executable.graph().inputs;
+            let before = inputs[..i]
+                .iter()
+                .filter(|input| matches!(input.source, Source::Constant(_)));
+            i - before.count()
+        };
+        let residuals = gradient.residuals.iter().map(|residual| {
+            let x = match residual {
+                Residual::Input(i) => bindings[constant_free(*i)].detach(),
+                Residual::Output(i) => outputs[*i].detach(),
+            };
+            let version = x.tensor().storage().version();
+            (x, version)
+        });
+        let rule = Backward {
+            residuals: residuals.collect(),
+            executable: gradient.executable.clone(),
+            num_variables: gradient.variables.len(),
+        };
+        outputs.truncate(self.num_outputs);
+        let variables: Vec<&Array> = (gradient.variables.iter())
+            .map(|(argument, array)| argument.map_or(array, |i| arguments[i]))
+            .collect();
+        let heads: Vec<Array> = gradient.heads.iter().map(|&i| outputs[i].clone()).collect();
+        let name = &self.executable.graph().name;
+        let recorded = tape::record_custom(name, &variables, heads, Box::new(rule));
+        for (&i, y) in gradient.heads.iter().zip(recorded) {
+            outputs[i] = y;
+        }
+        Ok(outputs)
+    }
+}
+
+#[pymethods]
+impl CompiledGraph {
+    /// The results of the function for these arguments, whose forms are those of the trace.
+    fn __call__(
+        &self,
+        py: Python<'_>,
+        arrays: Vec<Bound<'_, PyArray>>,
+    ) -> PyResult<Vec<Py<PyArray>>> {
+        let arrays: SmallVec<[Array; 8]> = arrays.iter().map(|x| x.get().array(py)).collect();
+        let arguments: SmallVec<[&Array; 8]> = arrays.iter().collect();
+        let mut outputs = self.run(&arguments).map_err(|error| raise(py, error))?;
+        outputs.truncate(self.num_outputs);
+        outputs.into_iter().map(|y| PyArray::wrap(py, y)).collect()
+    }
+
+    /// The graph as text.
+    fn __str__(&self) -> String {
+        self.executable.graph().to_string()
+    }
+
+    /// The gradient as text; empty if there is none.
+    #[getter]
+    fn gradient_text(&self) -> String {
+        let gradient = self.gradient.as_ref();
+        gradient.map_or(String::new(), |x| x.executable.graph().to_string())
+    }
+
+    /// Numbers of the compiled graph and of its gradient: nodes, steps, bytes of the arena, bytes without sharing.
+    #[getter]
+    fn sizes(&self) -> Vec<(usize, usize, usize, usize)> {
+        let both = [
+            Some(&self.executable),
+            self.gradient.as_ref().map(|x| &x.executable),
+        ];
+        let sizes = both.into_iter().flatten().map(|x| {
+            let memory = x.memory();
+            (
+                x.graph().nodes.len(),
+                x.num_steps(),
+                memory.arena_bytes,
+                memory.unshared_bytes,
+            )
+        });
+        sizes.collect()
+    }
+
+    /// Storages of the arrays that the function found.
+    #[getter]
+    fn captured_storages(&self) -> Vec<usize> {
+        let found = self.bindings.iter().filter_map(|binding| match binding {
+            Binding::Array(x) => Some(Arc::as_ptr(x.tensor().storage()) as usize),
+            _ => None,
+        });
+        found.collect()
+    }
+}

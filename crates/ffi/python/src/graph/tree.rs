@@ -1,0 +1,217 @@
+//! Arguments and results of a traced function: arrays in nested tuples, lists and dictionaries, and what else is among them.
+
+use std::sync::Arc;
+
+use mxnet::core::Array;
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
+use smallvec::SmallVec;
+
+use crate::array::{PyArray, as_array};
+use crate::typed::Get;
+
+/// The form of nested values.
+pub enum Tree {
+    /// Array number `i`, and whether it stands for one of NumPy's scalars.
+    Array(usize, bool),
+    /// A tuple.
+    Tuple(Vec<Tree>),
+    /// A tuple of a class with named fields.
+    Named(Py<PyAny>, Vec<Tree>),
+    /// A list.
+    List(Vec<Tree>),
+    /// A dictionary: keys and values.
+    Dict(Vec<(Py<PyAny>, Tree)>),
+    /// Any other object.
+    Static(Py<PyAny>),
+}
+
+/// A signature: what a compiled graph is right for.
+#[derive(Default)]
+pub struct Signature {
+    /// Forms of arrays, numbers, the structure.
+    pub words: SmallVec<[u64; 48]>,
+    /// Objects that are compared with `==`.
+    pub objects: SmallVec<[Py<PyAny>; 2]>,
+}
+
+// What a word announces.
+const ARRAY: u64 = 1;
+const TUPLE: u64 = 2;
+const NAMED: u64 = 3;
+const LIST: u64 = 4;
+const DICT: u64 = 5;
+const NONE: u64 = 6;
+const BOOL: u64 = 7;
+const INT: u64 = 8;
+const FLOAT: u64 = 9;
+const OBJECT: u64 = 10;
+
+impl Signature {
+    /// Whether both are of calls that one graph serves.
+    pub fn is_same(&self, other: &Signature, py: Python<'_>) -> PyResult<bool> {
+        if self.words != other.words || self.objects.len() != other.objects.len() {
+            return Ok(false);
+        }
+        for (a, b) in self.objects.iter().zip(&other.objects) {
+            let (a, b) = (a.bind(py), b.bind(py));
+            let is_equal = a.is(b) || a.get_type().is(b.get_type()) && a.eq(b)?;
+            if !is_equal {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Adds which arrays share a storage, and where they lie in it.
+    pub fn push_sharing(&mut self, py: Python<'_>, arrays: &[Bound<'_, PyArray>]) {
+        let place = |x: &Array| {
+            (
+                Arc::as_ptr(x.tensor().storage()) as usize,
+                x.layout().offset(),
+            )
+        };
+        let places: SmallVec<[(usize, usize); 8]> =
+            arrays.iter().map(|x| x.get().with(py, place)).collect();
+        for (i, (storage, offset)) in places.iter().enumerate() {
+            if let Some(first) = places[..i].iter().position(|(other, _)| other == storage) {
+                self.words.push((first as u64) << 32 | i as u64);
+                self.words.push(places[first].1 as u64);
+                self.words.push(*offset as u64);
+            }
+        }
+    }
+
+    fn push_array(&mut self, x: &Array) {
+        let device = x.device();
+        let is_recorded = u64::from(x.entry().is_some());
+        self.words.push(
+            ARRAY
+                | (x.dtype() as u64) << 8
+                | (device.kind().index() as u64) << 16
+                | (x.ndim() as u64) << 24
+                | u64::from(device.id()) << 32
+                | is_recorded << 56
+                | u64::from(x.tensor().is_read_only()) << 57,
+        );
+        self.words.extend(x.shape().iter().map(|&n| n as u64));
+        self.words
+            .extend(x.layout().strides().iter().map(|&n| n as u64));
+    }
+}
+
+/// Takes nested values apart.
+pub struct Flattener<'py> {
+    /// The arrays, in order.
+    pub arrays: SmallVec<[Bound<'py, PyArray>; 8]>,
+    /// What the call is told apart by; not filled for results.
+    pub signature: Option<Signature>,
+}
+
+impl<'py> Flattener<'py> {
+    fn word(&mut self, word: u64) {
+        if let Some(signature) = &mut self.signature {
+            signature.words.push(word);
+        }
+    }
+
+    fn object(&mut self, object: &Bound<'py, PyAny>) {
+        if let Some(signature) = &mut self.signature {
+            signature.words.push(OBJECT);
+            signature.objects.push(object.clone().unbind());
+        }
+    }
+
+    /// Takes a value apart. With `with_tree` its form is returned, else only arrays and signature are found.
+    ///
+    /// # Errors
+    /// `TypeError` for arguments that cannot be compared: they have no hash.
+    pub fn flatten(&mut self, value: &Bound<'py, PyAny>) -> PyResult<Tree> {
+        if let Some(array) = as_array(value) {
+            if let Some(signature) = &mut self.signature {
+                signature.push_array(&array.get().look(value.py()));
+            }
+            self.arrays.push(array.clone());
+            return Ok(Tree::Array(self.arrays.len() - 1, array.get().is_scalar()));
+        }
+        if value.is_none() {
+            self.word(NONE);
+        } else if let Ok(tuple) = value.cast_exact::<PyTuple>() {
+            self.word(TUPLE | (tuple.len() as u64) << 8);
+            let items = tuple.iter().map(|item| self.flatten(&item));
+            return Ok(Tree::Tuple(items.collect::<PyResult<_>>()?));
+        } else if let Ok(list) = value.cast_exact::<PyList>() {
+            self.word(LIST | (list.len() as u64) << 8);
+            let items = list.iter().map(|item| self.flatten(&item));
+            return Ok(Tree::List(items.collect::<PyResult<_>>()?));
+        } else if let Ok(dict) = value.cast_exact::<PyDict>() {
+            self.word(DICT | (dict.len() as u64) << 8);
+            let mut items = Vec::with_capacity(dict.len());
+            for (key, item) in dict.iter() {
+                self.object(&key);
+                items.push((key.unbind(), self.flatten(&item)?));
+            }
+            return Ok(Tree::Dict(items));
+        } else if value.is_exact_instance_of::<PyBool>() {
+            self.word(BOOL | u64::from(value.is_truthy()?) << 8);
+        } else if value.is_exact_instance_of::<PyFloat>() {
+            self.word(FLOAT);
+            self.word(value.extract::<f64>()?.to_bits());
+        } else if value.is_exact_instance_of::<PyInt>() {
+            match value.extract::<i64>() {
+                Ok(number) => {
+                    self.word(INT);
+                    self.word(number as u64);
+                }
+                Err(_) => self.object(value),
+            }
+        } else if value.is_instance_of::<PyTuple>() && value.hasattr("_fields")? {
+            let class = value.get_type().into_any();
+            let tuple = value.cast::<PyTuple>()?;
+            self.word(NAMED | (tuple.len() as u64) << 8);
+            self.object(&class);
+            let items = tuple.iter().map(|item| self.flatten(&item));
+            return Ok(Tree::Named(class.unbind(), items.collect::<PyResult<_>>()?));
+        } else {
+            if self.signature.is_some() && !value.is_exact_instance_of::<PyString>() {
+                value.hash().map_err(|_| {
+                    let name = value.get_type().name().map(|n| n.to_string()).unwrap_or_default();
+                    PyTypeError::new_err(format!(
+                        "jit: an argument of type '{name}' cannot be told apart from others: it has no hash\n  hint: pass arrays as \
+                         `mx.np.array(...)`, other values as numbers, strings or tuples"
+                    ))
+                })?;
+            }
+            self.object(value);
+        }
+        Ok(Tree::Static(value.clone().unbind()))
+    }
+}
+
+impl Tree {
+    /// The values of this form around the given arrays.
+    pub fn build(
+        &self,
+        py: Python<'_>,
+        array: &mut dyn FnMut(usize, bool) -> PyResult<Py<PyAny>>,
+    ) -> PyResult<Py<PyAny>> {
+        let mut all = |items: &[Tree]| -> PyResult<Vec<Py<PyAny>>> {
+            items.iter().map(|item| item.build(py, array)).collect()
+        };
+        Ok(match self {
+            Tree::Array(i, is_scalar) => array(*i, *is_scalar)?,
+            Tree::Tuple(items) => PyTuple::new(py, all(items)?)?.into_any().unbind(),
+            Tree::List(items) => PyList::new(py, all(items)?)?.into_any().unbind(),
+            Tree::Named(class, items) => class.call1(py, PyTuple::new(py, all(items)?)?)?,
+            Tree::Dict(items) => {
+                let dict = PyDict::new(py);
+                for (key, item) in items {
+                    dict.set_item(key, item.build(py, array)?)?;
+                }
+                dict.into_any().unbind()
+            }
+            Tree::Static(value) => value.clone_ref(py),
+        })
+    }
+}

@@ -1,0 +1,474 @@
+//! From a graph to steps that can be run: memory is planned, and the kernel of each node is prepared once.
+
+use std::sync::Arc;
+
+use mxnet_core::interp::{Scope, is_recording};
+use mxnet_core::launch::Kernel;
+use mxnet_core::plan::Plan;
+use mxnet_core::tiles::{ArrayForm, Tiles};
+use mxnet_core::{Array, Call, Cpu, Error, Result, cpu, eager};
+use mxnet_tensor::{DType, Device, DeviceKind, Layout, Storage, Tensor};
+use parking_lot::Mutex;
+use smallvec::SmallVec;
+
+use crate::fuse::{self, Group};
+use crate::ir::{BufferId, Graph, Node, Operand, Source, View};
+use crate::plan::{MemoryPlan, Place};
+
+/// A tensor of a step: where it is found in a run.
+#[derive(Clone, Debug)]
+pub(crate) enum TensorRef {
+    /// An optional argument that was not given.
+    Absent,
+    /// Known when the graph is compiled: numbers.
+    Fixed(Tensor),
+    /// Tensor `i` of an arena.
+    Arena(usize),
+    /// Tensor `i` of those that a run makes of its inputs and of new memory.
+    Bound(usize),
+}
+
+/// A tensor that a run makes.
+#[derive(Clone, Debug)]
+pub(crate) struct Bound {
+    pub place: Place,
+    pub layout: Layout,
+    pub dtype: DType,
+    pub is_read_only: bool,
+}
+
+/// What a step does.
+pub(crate) enum Work {
+    /// Runs one kernel.
+    Kernel(Kernel),
+    /// Runs several elementwise nodes block by block.
+    Fused(Box<Tiles>),
+    /// Calls the operator on arrays, and copies the results to the outputs.
+    Call,
+    /// Copies the input to the output.
+    Copy,
+}
+
+/// One step of a run.
+pub(crate) struct Step {
+    /// The node that it carries out; of several, the last one.
+    pub node: usize,
+    pub work: Work,
+    pub inputs: SmallVec<[TensorRef; 4]>,
+    pub outputs: SmallVec<[TensorRef; 2]>,
+    /// Copies of older elements that come first, as rows of bytes.
+    pub carried: SmallVec<[(TensorRef, TensorRef); 1]>,
+}
+
+/// The arena of one run, and the tensors in it.
+pub(crate) struct Arena {
+    pub tensors: Vec<Tensor>,
+}
+
+/// A result of the graph.
+pub(crate) enum Result_ {
+    /// A view of new memory, number `i`, or of an input, with its bound tensor.
+    Bound(usize),
+    /// A copy of a bound tensor: of a constant, which callers must not change.
+    CopyOf(usize),
+}
+
+/// A graph that can be run, by several threads at once.
+pub struct Executable {
+    pub(crate) graph: Graph,
+    pub(crate) plan: MemoryPlan,
+    pub(crate) steps: Vec<Step>,
+    /// Tensors that each run makes.
+    pub(crate) bound: Vec<Bound>,
+    /// Tensors in the arena.
+    pub(crate) in_arena: Vec<(usize, Layout, DType, bool)>,
+    pub(crate) results: Vec<Result_>,
+    /// Copies to inputs at the end, as rows of bytes.
+    pub(crate) written: Vec<(TensorRef, TensorRef)>,
+    /// Arenas that no run uses now.
+    pub(crate) arenas: Mutex<Vec<Arena>>,
+    pub(crate) device: Device,
+    /// Estimated time of a run on one core.
+    pub(crate) cost_ns: u64,
+}
+
+/// Stand-ins for the memory of a run, while kernels are prepared.
+struct Shadows {
+    inputs: Vec<Arc<Storage>>,
+    fresh: Vec<Arc<Storage>>,
+    arena: Arc<Storage>,
+}
+
+fn without_memory(len_bytes: usize, device: Device) -> Result<Arc<Storage>> {
+    let array = Array::without_values(&[len_bytes], DType::U8, device)?;
+    Ok(array.tensor().storage().clone())
+}
+
+/// A layout whose elements begin `start` bytes later.
+pub(crate) fn shifted(layout: &Layout, dtype: DType, start: usize) -> Layout {
+    layout.with_offset(layout.offset() + start / dtype.size())
+}
+
+struct Builder<'a> {
+    graph: &'a Graph,
+    plan: &'a MemoryPlan,
+    shadows: Shadows,
+    bound: Vec<Bound>,
+    in_arena: Vec<(usize, Layout, DType, bool)>,
+}
+
+impl Builder<'_> {
+    /// The abstract array that stands for a view.
+    fn shadow(&self, view: &View, buffer: BufferId) -> Result<Array> {
+        let (storage, start) = match self.plan.places[buffer.0 as usize] {
+            Place::Input(i) => (&self.shadows.inputs[i], 0),
+            Place::Fresh(i) => (&self.shadows.fresh[i], 0),
+            Place::Arena(start) => (&self.shadows.arena, start),
+            Place::Nowhere => return Err(unplaced(self.graph)),
+        };
+        let layout = shifted(&view.layout, view.dtype, start);
+        Ok(Array::from_tensor(
+            Tensor::new(storage.clone(), layout, view.dtype)?.locked(view.is_read_only),
+        ))
+    }
+
+    /// Where a run finds the tensor of a view.
+    fn tensor(&mut self, view: &View, buffer: BufferId) -> Result<TensorRef> {
+        let place = self.plan.places[buffer.0 as usize];
+        match place {
+            Place::Arena(start) => {
+                let layout = shifted(&view.layout, view.dtype, start);
+                self.in_arena
+                    .push((start, layout, view.dtype, view.is_read_only));
+                Ok(TensorRef::Arena(self.in_arena.len() - 1))
+            }
+            Place::Input(_) | Place::Fresh(_) => {
+                self.bound.push(Bound {
+                    place,
+                    layout: view.layout.clone(),
+                    dtype: view.dtype,
+                    is_read_only: view.is_read_only,
+                });
+                Ok(TensorRef::Bound(self.bound.len() - 1))
+            }
+            Place::Nowhere => Err(unplaced(self.graph)),
+        }
+    }
+
+    /// All bytes of a buffer, as a row.
+    fn bytes(&mut self, buffer: BufferId) -> Result<TensorRef> {
+        let len_bytes = self.graph.buffer(buffer).len_bytes;
+        let view = View {
+            buffer,
+            layout: Layout::contiguous(&[len_bytes]),
+            dtype: DType::U8,
+            is_read_only: false,
+        };
+        self.tensor(&view, buffer)
+    }
+
+    /// What a node is called with, and where a run finds it.
+    fn operand(
+        &mut self,
+        node: &Node,
+        i: usize,
+        is_mutated: bool,
+    ) -> Result<(Option<Array>, TensorRef)> {
+        Ok(match &node.inputs[i] {
+            Operand::Absent => (None, TensorRef::Absent),
+            Operand::View(view) => {
+                let buffer = node.buffer_of(view, is_mutated);
+                (Some(self.shadow(view, buffer)?), self.tensor(view, buffer)?)
+            }
+            Operand::Number(value) => {
+                let (number, tensor) = fixed(Array::weak_scalar(*value)?);
+                (Some(number), tensor)
+            }
+            Operand::Constant(value, dtype) => {
+                let (number, tensor) = fixed(Array::constant(*value, *dtype)?);
+                (Some(number), tensor)
+            }
+        })
+    }
+
+    /// The copies of older elements that come before a node.
+    fn carried(&mut self, node: &Node) -> Result<SmallVec<[(TensorRef, TensorRef); 1]>> {
+        let mut carried = SmallVec::new();
+        for version in &node.versions {
+            let place = |buffer: BufferId| self.plan.places[buffer.0 as usize];
+            if place(version.old) != place(version.new) {
+                carried.push((self.bytes(version.old)?, self.bytes(version.new)?));
+            }
+        }
+        Ok(carried)
+    }
+
+    /// The step of a node by itself, and what it costs.
+    fn step(&mut self, at: usize) -> Result<(Step, u64)> {
+        let node = &self.graph.nodes[at];
+        let mutated = node.mutated_inputs();
+        let (mut arrays, mut inputs) = (SmallVec::<[Option<Array>; 4]>::new(), SmallVec::new());
+        for i in 0..node.inputs.len() {
+            let (array, tensor) = self.operand(node, i, mutated.contains(&i))?;
+            arrays.push(array);
+            inputs.push(tensor);
+        }
+        let mut outs = SmallVec::<[Array; 2]>::new();
+        let mut outputs = SmallVec::new();
+        for view in &node.outputs {
+            outs.push(self.shadow(view, view.buffer)?);
+            outputs.push(self.tensor(view, view.buffer)?);
+        }
+        let carried = self.carried(node)?;
+        let (work, cost_ns) = match node.op.cpu {
+            _ if node.is_assignment => {
+                let bytes: usize = node.outputs.iter().map(View::len_bytes).sum();
+                (Work::Copy, bytes as u64 / 20)
+            }
+            Cpu::Map(_) | Cpu::Kernel(_) | Cpu::AnyDevice(_) => {
+                let arguments: SmallVec<[Option<&Array>; 4]> =
+                    arrays.iter().map(Option::as_ref).collect();
+                let given: SmallVec<[Option<&Array>; 2]> = outs.iter().map(Some).collect();
+                let _scope = Scope::enter(is_recording(), node.training);
+                let prepared = eager::prepare(&Call {
+                    op: node.op,
+                    inputs: &arguments,
+                    attrs: &node.attrs,
+                    outs: &given,
+                    dtype: node.dtype,
+                })?;
+                match prepared {
+                    Plan::Launch(launch) => (Work::Kernel(launch.kernel), launch.cost_ns),
+                    Plan::Expand(_) => (Work::Call, 0),
+                }
+            }
+            _ => (Work::Call, 0),
+        };
+        Ok((
+            Step {
+                node: at,
+                work,
+                inputs,
+                outputs,
+                carried,
+            },
+            cost_ns,
+        ))
+    }
+
+    /// The step of several elementwise nodes.
+    fn fused_step(&mut self, group: Group) -> Result<(Step, u64)> {
+        let (mut inputs, mut outputs) = (SmallVec::new(), SmallVec::new());
+        let mut forms = Vec::new();
+        let form = |array: &Array| ArrayForm {
+            layout: array.layout().clone(),
+            dtype: array.dtype(),
+            address: array.tensor().data_ptr() as usize,
+        };
+        for view in &group.outputs {
+            outputs.push(self.tensor(view, view.buffer)?);
+            forms.push(form(&self.shadow(view, view.buffer)?));
+        }
+        for operand in &group.inputs {
+            let (array, tensor) = match operand {
+                Operand::View(view) => (
+                    self.shadow(view, view.buffer)?,
+                    self.tensor(view, view.buffer)?,
+                ),
+                Operand::Number(value) => fixed(Array::weak_scalar(*value)?),
+                Operand::Constant(value, dtype) => fixed(Array::constant(*value, *dtype)?),
+                Operand::Absent => continue,
+            };
+            forms.push(form(&array));
+            inputs.push(tensor);
+        }
+        let tiles = group.tiles(&self.graph.nodes, &forms)?;
+        let step = Step {
+            node: group.last,
+            work: Work::Fused(Box::new(tiles)),
+            inputs,
+            outputs,
+            carried: SmallVec::new(),
+        };
+        Ok((step, group.cost_ns))
+    }
+}
+
+/// A number, and where a run finds it.
+fn fixed(number: Array) -> (Array, TensorRef) {
+    let tensor = number.tensor().clone();
+    (number, TensorRef::Fixed(tensor))
+}
+
+#[cold]
+fn unplaced(graph: &Graph) -> Error {
+    Error::internal(
+        "graph",
+        format!("a buffer of `{}` has no place", graph.name),
+    )
+}
+
+/// Switches of compilation.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// Whether elementwise nodes are run block by block.
+    pub fuses: bool,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { fuses: true }
+    }
+}
+
+impl Executable {
+    /// Compiles a graph.
+    ///
+    /// # Errors
+    /// What the operators' rules reject: nothing for a graph that was traced.
+    pub fn new(graph: Graph, options: Options) -> Result<Executable> {
+        let mut graph = graph;
+        let groups = match options.fuses {
+            true => fuse::groups(&mut graph)?,
+            false => Vec::new(),
+        };
+        let plan = MemoryPlan::new(&graph, &groups);
+        let device = graph
+            .buffers
+            .first()
+            .map_or(Device::cpu(0), |buffer| buffer.device);
+        if graph
+            .buffers
+            .iter()
+            .any(|b| b.device.kind() != DeviceKind::Cpu)
+        {
+            let problem = format!(
+                "`{}` has arrays on {device}: graphs are compiled for the CPU",
+                graph.name
+            );
+            return Err(Error::unsupported("compile", problem)
+                .with_hint("call the function without `jit` on this device"));
+        }
+        let memory = |buffer: BufferId| without_memory(graph.buffer(buffer).len_bytes, device);
+        let shadows = Shadows {
+            inputs: graph
+                .inputs
+                .iter()
+                .map(|input| memory(input.buffer))
+                .collect::<Result<_>>()?,
+            fresh: plan
+                .fresh
+                .iter()
+                .map(|&buffer| memory(buffer))
+                .collect::<Result<_>>()?,
+            arena: without_memory(plan.arena_bytes, device)?,
+        };
+        let mut builder = Builder {
+            graph: &graph,
+            plan: &plan,
+            shadows,
+            bound: Vec::new(),
+            in_arena: Vec::new(),
+        };
+        let (mut steps, mut cost_ns) = (Vec::new(), 0);
+        let mut groups = groups.into_iter().peekable();
+        let mut at = 0;
+        while at < graph.nodes.len() {
+            let (step, cost) = match groups.next_if(|group| group.first == at) {
+                Some(group) => {
+                    at = group.last + 1;
+                    builder.fused_step(group)?
+                }
+                None => {
+                    at += 1;
+                    builder.step(at - 1)?
+                }
+            };
+            cost_ns += cost;
+            steps.push(step);
+        }
+        let mut results = Vec::new();
+        for view in &graph.outputs {
+            let taken_on = graph
+                .inputs
+                .iter()
+                .find(|input| input.written == Some(view.buffer));
+            let (buffer, is_constant) = match (taken_on, graph.input_of(view.buffer)) {
+                (Some(input), _) => (input.buffer, false),
+                (None, Some(i)) => (
+                    view.buffer,
+                    matches!(graph.inputs[i].source, Source::Constant(_)),
+                ),
+                (None, None) => (view.buffer, false),
+            };
+            let TensorRef::Bound(i) = builder.tensor(view, buffer)? else {
+                return Err(unplaced(&graph));
+            };
+            results.push(match is_constant {
+                true => Result_::CopyOf(i),
+                false => Result_::Bound(i),
+            });
+        }
+        let mut written = Vec::new();
+        for input in &graph.inputs {
+            if let Some(last) = input.written
+                && plan.places[last.0 as usize] != plan.places[input.buffer.0 as usize]
+            {
+                written.push((builder.bytes(last)?, builder.bytes(input.buffer)?));
+            }
+        }
+        let (bound, in_arena) = (builder.bound, builder.in_arena);
+        Ok(Executable {
+            graph,
+            plan,
+            steps,
+            bound,
+            in_arena,
+            results,
+            written,
+            arenas: Mutex::new(Vec::new()),
+            device,
+            cost_ns,
+        })
+    }
+
+    /// The graph that is run.
+    pub fn graph(&self) -> &Graph {
+        &self.graph
+    }
+
+    /// Estimated time of a run on one core.
+    pub fn cost_ns(&self) -> u64 {
+        self.cost_ns
+    }
+
+    /// Where buffers lie.
+    pub fn memory(&self) -> &MemoryPlan {
+        &self.plan
+    }
+
+    /// Number of steps, and how many nodes are run by others' steps.
+    pub fn num_steps(&self) -> usize {
+        self.steps.len()
+    }
+
+    /// An arena that no other run uses.
+    pub(crate) fn take_arena(&self) -> Result<Arena> {
+        if let Some(arena) = self.arenas.lock().pop() {
+            return Ok(arena);
+        }
+        let storage = Storage::allocate(self.plan.arena_bytes, self.device)?;
+        let tensor = |(_, layout, dtype, is_read_only): &(usize, Layout, DType, bool)| {
+            let made = Tensor::new(storage.clone(), layout.clone(), *dtype)?;
+            Ok(made.locked(*is_read_only))
+        };
+        Ok(Arena {
+            tensors: self.in_arena.iter().map(tensor).collect::<Result<_>>()?,
+        })
+    }
+}
+
+/// Copies between tensors of a run.
+pub(crate) fn copy(from: &Tensor, to: &Tensor) -> Result<()> {
+    cpu::copy(from, to, &mxnet_core::Pool)
+}

@@ -1,0 +1,287 @@
+//! Runs of a compiled graph: without Python, by several threads at once.
+//!
+//! A run is one operation of the engine. It holds the variables of its inputs, so its steps need none: they run one after
+//! the other on one thread and ask the pool for more. A run that must wait, or takes long, is pushed; the caller goes on.
+
+use std::sync::Arc;
+
+use mxnet_core::interp::Scope;
+use mxnet_core::launch::{self, unordered};
+use mxnet_core::{
+    Args, Array, Call, Error, KernelCx, Outputs, Pool, Result, RngState, cpu, eager, origin, rng,
+};
+use mxnet_engine::{Access, Failure, Op, Resource, Var, engine};
+use mxnet_tensor::{Scalar, Storage, Tensor};
+use smallvec::SmallVec;
+
+use crate::compile::{Arena, Executable, Result_, Step, TensorRef, Work, copy, shifted};
+use crate::ir::Source;
+use crate::plan::Place;
+
+/// The tensors of one run that are made for it.
+struct Run {
+    tensors: Vec<Tensor>,
+    rng: RngState,
+}
+
+impl Executable {
+    /// Runs the graph. `bindings` has an array for each input that is an argument or was captured, in order; constants have none.
+    ///
+    /// # Errors
+    /// [`Error::Memory`]; what a kernel reports, if it runs before this returns. Later errors are those of the results.
+    pub fn run(self: &Arc<Executable>, bindings: &[&Array]) -> Result<Outputs> {
+        let arrays = self.arrays(bindings)?;
+        let fresh = (self.plan.fresh.iter())
+            .map(|&buffer| {
+                Ok(Storage::allocate(
+                    self.graph.buffer(buffer).len_bytes,
+                    self.device,
+                )?)
+            })
+            .collect::<Result<SmallVec<[Arc<Storage>; 4]>>>()?;
+        let mut tensors = Vec::with_capacity(self.bound.len());
+        for bound in &self.bound {
+            let (storage, layout) = match bound.place {
+                Place::Input(i) => {
+                    let (given, traced) = (arrays[i], &self.graph.inputs[i].view);
+                    // How many bytes later the elements begin than in the trace.
+                    let start = given.layout().offset() * given.dtype().size();
+                    let was = traced.layout.offset() * traced.dtype.size();
+                    let shift = start as isize - was as isize;
+                    let layout = match shift {
+                        0 => bound.layout.clone(),
+                        _ if shift > 0 => shifted(&bound.layout, bound.dtype, shift as usize),
+                        _ => {
+                            let back = shift.unsigned_abs() / bound.dtype.size();
+                            bound.layout.with_offset(bound.layout.offset() - back)
+                        }
+                    };
+                    (given.tensor().storage(), layout)
+                }
+                Place::Fresh(i) => (&fresh[i], bound.layout.clone()),
+                Place::Arena(_) | Place::Nowhere => {
+                    return Err(Error::internal("graph", "a bound tensor lies in the arena"));
+                }
+            };
+            let made = Tensor::new(storage.clone(), layout, bound.dtype)?;
+            tensors.push(made.locked(bound.is_read_only));
+        }
+        let results = self.results.iter().map(|result| match result {
+            Result_::Bound(i) => Ok(Array::from_tensor(tensors[*i].clone())),
+            Result_::CopyOf(i) => Array::from_tensor(tensors[*i].clone()).copy(),
+        });
+        let results = results.collect::<Result<Outputs>>()?;
+        let rng = match self.graph.num_rng_blocks {
+            0 => RngState { seed: 0, offset: 0 },
+            blocks => rng::reserve(blocks),
+        };
+        self.start(&arrays, &fresh, Run { tensors, rng })?;
+        Ok(results)
+    }
+
+    /// The array of each input.
+    fn arrays<'a>(&'a self, bindings: &[&'a Array]) -> Result<SmallVec<[&'a Array; 8]>> {
+        let mut given = bindings.iter();
+        let arrays = self.graph.inputs.iter().map(|input| match &input.source {
+            Source::Constant(x) => Some(x),
+            Source::Argument(_) | Source::Captured(_) => given.next().copied(),
+        });
+        let arrays: Option<SmallVec<[&Array; 8]>> = arrays.collect();
+        arrays.ok_or_else(|| Error::internal("graph", "an input is not bound"))
+    }
+
+    /// Runs the steps, here if it is cheap and all variables are free, else as an operation that is pushed.
+    fn start(
+        self: &Arc<Executable>,
+        arrays: &[&Array],
+        fresh: &[Arc<Storage>],
+        run: Run,
+    ) -> Result<()> {
+        let (mut reads, mut writes) = (SmallVec::<[&Var; 8]>::new(), SmallVec::<[_; 8]>::new());
+        let is_written = |x: &Array| {
+            let inputs = arrays.iter().zip(&self.graph.inputs);
+            let mut of_storage = inputs
+                .filter(|(other, _)| Arc::ptr_eq(other.tensor().storage(), x.tensor().storage()));
+            of_storage.any(|(_, input)| input.written.is_some())
+        };
+        for x in arrays {
+            let storage = x.tensor().storage();
+            x.check_values()?;
+            match is_written(x) {
+                true => {
+                    writes.push((storage.var(), Access::Write));
+                    storage.bump_version();
+                }
+                false => reads.push(storage.var()),
+            }
+        }
+        if let Some(guard) = engine().try_acquire(&reads, &writes, self.cost_ns)
+            && guard.poison().is_none()
+        {
+            return launch::caught("graph", || self.steps(&run));
+        }
+        let mut uses: SmallVec<[(Arc<dyn Resource>, Access); 4]> = SmallVec::new();
+        for x in arrays {
+            let access = if is_written(x) {
+                Access::Write
+            } else {
+                Access::Read
+            };
+            uses.push((x.tensor().storage().clone(), access));
+        }
+        let mut bytes = 4096;
+        for storage in fresh {
+            bytes += storage.len_bytes();
+            uses.push((storage.clone(), Access::Overwrite));
+        }
+        let is_shared = arrays.iter().any(|x| x.tensor().storage().is_shared());
+        let origin = origin::current();
+        let (this, issued_by) = (self.clone(), origin.clone());
+        engine().push(Op {
+            name: "graph",
+            run: Box::new(move || {
+                this.steps(&run).map_err(|error| {
+                    Failure::new(Box::new(error), issued_by.as_deref().unwrap_or(""))
+                })
+            }),
+            uses,
+            priority: 0,
+            cost_ns: self.cost_ns,
+            bytes,
+            origin,
+        });
+        if is_shared {
+            for x in arrays {
+                x.wait_to_read()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs all steps on this thread.
+    fn steps(&self, run: &Run) -> Result<()> {
+        let arena = self.take_arena()?;
+        let result = self.steps_in(&arena, run);
+        self.arenas.lock().push(arena);
+        result
+    }
+
+    fn steps_in(&self, arena: &Arena, run: &Run) -> Result<()> {
+        for step in &self.steps {
+            self.step(step, arena, run).map_err(|error| {
+                let node = &self.graph.nodes[step.node];
+                let error = error.in_op(node.op.name);
+                match &node.line {
+                    Some(line) => {
+                        error.with_hint(format!("called in `{}` at {line}", self.graph.name))
+                    }
+                    None => error,
+                }
+            })?;
+        }
+        for (from, to) in &self.written {
+            copy(found(from, arena, run)?, found(to, arena, run)?)?;
+        }
+        Ok(())
+    }
+
+    fn step(&self, step: &Step, arena: &Arena, run: &Run) -> Result<()> {
+        for (from, to) in &step.carried {
+            copy(found(from, arena, run)?, found(to, arena, run)?)?;
+        }
+        let mut inputs = SmallVec::<[Option<&Tensor>; 8]>::new();
+        for x in &step.inputs {
+            inputs.push(match x {
+                TensorRef::Absent => None,
+                x => Some(found(x, arena, run)?),
+            });
+        }
+        let mut outputs = SmallVec::<[&Tensor; 4]>::new();
+        for y in &step.outputs {
+            outputs.push(found(y, arena, run)?);
+        }
+        let node = &self.graph.nodes[step.node];
+        if node.op.zeroed {
+            // The kernel counts on zeros, which memory that is used again does not have.
+            for output in &outputs {
+                cpu::fill(output, Scalar::I64(0), &Pool);
+            }
+        }
+        match &step.work {
+            Work::Copy => copy(inputs[0].ok_or_else(unbound)?, outputs[0]),
+            Work::Fused(tiles) => {
+                let arrays = outputs
+                    .iter()
+                    .copied()
+                    .chain(inputs.iter().copied().flatten());
+                tiles.run(&arrays.collect::<SmallVec<[&Tensor; 16]>>())
+            }
+            Work::Kernel(kernel) => launch::execute(
+                kernel,
+                &KernelCx {
+                    op: node.op,
+                    inputs: &inputs,
+                    outputs: &outputs,
+                    args: Args {
+                        params: node.op.params,
+                        attrs: &node.attrs,
+                    },
+                    compute: kernel.compute(),
+                    training: node.training,
+                    rng: RngState {
+                        seed: run.rng.seed,
+                        offset: run.rng.offset + node.rng_block,
+                    },
+                    threads: &Pool,
+                    device: self.device,
+                    stream: None,
+                    numbers: 0,
+                },
+            ),
+            Work::Call => self.call(step, &inputs, &outputs),
+        }
+    }
+
+    /// Calls the operator of a step on arrays whose variables are free.
+    fn call(&self, step: &Step, inputs: &[Option<&Tensor>], outputs: &[&Tensor]) -> Result<()> {
+        let node = &self.graph.nodes[step.node];
+        let arrays = inputs
+            .iter()
+            .zip(&node.inputs)
+            .map(|(x, operand)| match (x, operand) {
+                (_, crate::ir::Operand::Number(value)) => Array::weak_scalar(*value).map(Some),
+                (Some(x), _) => unordered(x).map(Some),
+                (None, _) => Ok(None),
+            });
+        let arrays = arrays.collect::<Result<SmallVec<[Option<Array>; 4]>>>()?;
+        let arguments: SmallVec<[Option<&Array>; 4]> = arrays.iter().map(Option::as_ref).collect();
+        let _scope = Scope::enter(false, node.training);
+        let results = eager::run(&Call {
+            op: node.op,
+            inputs: &arguments,
+            attrs: &node.attrs,
+            outs: &[],
+            dtype: node.dtype,
+        })?;
+        for (result, output) in results.iter().zip(outputs) {
+            let held = result.read()?;
+            copy(held.tensor(), output)?;
+        }
+        Ok(())
+    }
+}
+
+#[cold]
+fn unbound() -> Error {
+    Error::internal("graph", "a step lacks an operand")
+}
+
+/// A tensor of a run.
+fn found<'a>(tensor: &'a TensorRef, arena: &'a Arena, run: &'a Run) -> Result<&'a Tensor> {
+    match tensor {
+        TensorRef::Fixed(tensor) => Ok(tensor),
+        TensorRef::Arena(i) => Ok(&arena.tensors[*i]),
+        TensorRef::Bound(i) => Ok(&run.tensors[*i]),
+        TensorRef::Absent => Err(unbound()),
+    }
+}

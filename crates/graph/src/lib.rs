@@ -1,0 +1,21 @@
+//! Graphs of operator calls: traced from a function, optimised, planned, run without Python, printed.
+//!
+//! [`trace::Tracer`] notes the calls of a function as a [`ir::Graph`]. [`passes`] make a graph smaller. [`compile::Executable`]
+//! plans its memory, prepares the kernels and runs it, from many threads at once.
+
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+pub mod compile;
+mod execute;
+mod fuse;
+pub mod ir;
+pub mod passes;
+pub mod plan;
+mod print;
+pub mod split;
+pub mod trace;
+
+pub use compile::{Executable, Options};
+pub use ir::{BufferId, Graph, Input, Node, Operand, Source, View};
+pub use trace::{Traced, Tracer};

@@ -1,0 +1,99 @@
+//! Nodes that compute what another one has computed are removed.
+
+use std::collections::HashMap;
+
+use mxnet_core::{Attrs, Rng, Value};
+use mxnet_tensor::{DType, Layout};
+
+use crate::ir::{BufferId, Graph, Node, Operand, View};
+
+/// An operand by what it is.
+#[derive(PartialEq, Eq, Hash)]
+enum Key {
+    Absent,
+    View(BufferId, Vec<usize>, Vec<isize>, usize, DType),
+    Number(Value),
+    Constant(Value, DType),
+}
+
+/// What a node computes.
+#[derive(PartialEq, Eq, Hash)]
+struct Computation {
+    op: &'static str,
+    attrs: Attrs,
+    inputs: Vec<Key>,
+    dtype: Option<DType>,
+    training: bool,
+    output_dtypes: Vec<DType>,
+}
+
+fn key(operand: &Operand) -> Key {
+    match operand {
+        Operand::Absent => Key::Absent,
+        Operand::View(view) => {
+            let layout: &Layout = &view.layout;
+            Key::View(
+                view.buffer,
+                layout.shape().to_vec(),
+                layout.strides().to_vec(),
+                layout.offset(),
+                view.dtype,
+            )
+        }
+        Operand::Number(value) => Key::Number(Value::Scalar(*value)),
+        Operand::Constant(value, dtype) => Key::Constant(Value::Scalar(*value), *dtype),
+    }
+}
+
+/// Whether a node gives the same result whenever it is called with the same operands, and changes nothing.
+fn is_pure(node: &Node) -> bool {
+    node.versions.is_empty() && matches!(node.op.rng, Rng::No | Rng::Derived)
+}
+
+/// Merges pure nodes that have the same operator, operands and attributes. Results of the graph keep memory of their own.
+pub fn merge_common_nodes(graph: &mut Graph) -> usize {
+    let before = graph.nodes.len();
+    let results: std::collections::HashSet<BufferId> = graph.results().collect();
+    // Buffers that are written in part later are somebody's array: each keeps its own.
+    let versioned: std::collections::HashSet<BufferId> = (graph.nodes.iter())
+        .flat_map(|node| node.versions.iter().map(|version| version.old))
+        .collect();
+    let mut known: HashMap<Computation, Vec<BufferId>> = HashMap::new();
+    let mut same: HashMap<BufferId, BufferId> = HashMap::new();
+    let renamed = |view: &mut View, same: &HashMap<BufferId, BufferId>| {
+        if let Some(&other) = same.get(&view.buffer) {
+            view.buffer = other;
+        }
+    };
+    let mut kept = Vec::with_capacity(before);
+    for mut node in std::mem::take(&mut graph.nodes) {
+        for operand in &mut node.inputs {
+            if let Operand::View(view) = operand {
+                renamed(view, &same);
+            }
+        }
+        let is_own = |buffer: &BufferId| results.contains(buffer) || versioned.contains(buffer);
+        if !is_pure(&node) || node.outputs.iter().any(|view| is_own(&view.buffer)) {
+            kept.push(node);
+            continue;
+        }
+        let computation = Computation {
+            op: node.op.name,
+            attrs: node.attrs.clone(),
+            inputs: node.inputs.iter().map(key).collect(),
+            dtype: node.dtype,
+            training: node.training,
+            output_dtypes: node.outputs.iter().map(|view| view.dtype).collect(),
+        };
+        let outputs: Vec<BufferId> = node.outputs.iter().map(|view| view.buffer).collect();
+        match known.get(&computation) {
+            Some(earlier) => same.extend(outputs.into_iter().zip(earlier.iter().copied())),
+            None => {
+                known.insert(computation, outputs);
+                kept.push(node);
+            }
+        }
+    }
+    graph.nodes = kept;
+    before - graph.nodes.len()
+}

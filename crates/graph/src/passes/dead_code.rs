@@ -1,0 +1,28 @@
+//! Nodes whose results nobody reads are removed.
+
+use std::collections::HashSet;
+
+use crate::ir::{BufferId, Graph};
+
+/// Removes nodes that contribute to no result. The random numbers that they would draw stay theirs, so that the others draw the same.
+pub fn remove_dead_nodes(graph: &mut Graph) -> usize {
+    let before = graph.nodes.len();
+    let mut needed: HashSet<BufferId> = graph.results().collect();
+    let mut kept = Vec::with_capacity(before);
+    for node in std::mem::take(&mut graph.nodes).into_iter().rev() {
+        if node.defines().any(|buffer| needed.contains(&buffer)) {
+            needed.extend(node.reads());
+            kept.push(node);
+        }
+    }
+    kept.reverse();
+    graph.nodes = kept;
+    // Inputs that were captured and that nothing reads any more need not be bound.
+    let is_needed = |buffer| needed.contains(&buffer);
+    graph.inputs.retain(|input| {
+        matches!(input.source, crate::ir::Source::Argument(_))
+            || is_needed(input.buffer)
+            || input.written.is_some()
+    });
+    before - graph.nodes.len()
+}

@@ -1,0 +1,338 @@
+//! The memory plan: where each buffer of a graph lies while it runs.
+//!
+//! Buffers live from their definition to their last use, in the order of the nodes. Those of one run share one block, the
+//! arena; a buffer takes the place of others whose life is over. A node may write to the memory of an operand that ends
+//! with it: the new version of an array lies where the old one was, and elementwise results lie where an operand was.
+
+use mxnet_core::Cpu;
+
+use crate::fuse::Group;
+use crate::ir::{BufferId, Graph, Node, Operand, View};
+
+/// Where a buffer lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// In no memory: nothing reads or writes it.
+    Nowhere,
+    /// In the memory of input `i`.
+    Input(usize),
+    /// In new memory, number `i`, that is given to the caller.
+    Fresh(usize),
+    /// In the arena, from this byte on.
+    Arena(usize),
+}
+
+/// The plan of a graph.
+#[derive(Clone, Debug)]
+pub struct MemoryPlan {
+    /// The place of each buffer.
+    pub places: Vec<Place>,
+    /// Size of the arena in bytes.
+    pub arena_bytes: usize,
+    /// Buffers in new memory that is given to the caller.
+    pub fresh: Vec<BufferId>,
+    /// Sum of the buffers in the arena, as if each had memory of its own.
+    pub unshared_bytes: usize,
+}
+
+/// Blocks of the arena begin at multiples of this.
+const ALIGNMENT: usize = 64;
+
+/// Last use of a buffer that is there after the run.
+const FOREVER: usize = usize::MAX;
+
+/// Definition and last use of a buffer, as numbers of nodes.
+#[derive(Clone, Copy)]
+struct Life {
+    start: usize,
+    end: usize,
+    is_used: bool,
+}
+
+/// Whether the kernel of a node reads each element of an operand before it writes the same element of the output, and no other.
+fn computes_in_place(node: &Node, output: &View, operand: &View) -> bool {
+    matches!(node.op.cpu, Cpu::Map(_))
+        && !node.is_assignment
+        && node.op.expands.is_none()
+        && output.layout == operand.layout
+        && output.dtype == operand.dtype
+        && !output.layout.may_self_overlap()
+        && node.op.refuses.is_none()
+}
+
+/// Whether every operand of a node in `buffer` is one that the output may be written over.
+fn may_overwrite(node: &Node, output: &View, buffer: BufferId) -> bool {
+    let views = node.inputs.iter().filter_map(Operand::view);
+    let mut of_buffer = views.filter(|view| view.buffer == buffer);
+    of_buffer.all(|view| computes_in_place(node, output, view))
+}
+
+/// Whether a node that writes a part of a buffer reads its earlier elements by an operand that it does not change.
+fn reads_besides(node: &Node, old: BufferId) -> bool {
+    let mutated: Vec<usize> = node.mutated_inputs();
+    let inputs = node.inputs.iter().enumerate();
+    inputs
+        .filter(|(i, _)| !mutated.contains(i))
+        .filter_map(|(_, x)| x.view())
+        .any(|view| view.buffer == old)
+}
+
+impl MemoryPlan {
+    /// Plans the memory of a graph whose groups of nodes run as one step each: what they read or write is in use until the last node.
+    pub(crate) fn new(graph: &Graph, groups: &[Group]) -> MemoryPlan {
+        let num_buffers = graph.buffers.len();
+        let mut lives = vec![
+            Life {
+                start: 0,
+                end: 0,
+                is_used: false
+            };
+            num_buffers
+        ];
+        for (at, node) in graph.nodes.iter().enumerate() {
+            for buffer in node.defines() {
+                let life = &mut lives[buffer.0 as usize];
+                (life.start, life.is_used) = (at, true);
+                life.end = life.end.max(at);
+            }
+            for buffer in node.reads() {
+                let life = &mut lives[buffer.0 as usize];
+                (life.end, life.is_used) = (life.end.max(at), true);
+            }
+        }
+        for buffer in graph.results() {
+            lives[buffer.0 as usize].end = FOREVER;
+            lives[buffer.0 as usize].is_used = true;
+        }
+        let group_of = |at: usize| {
+            groups
+                .iter()
+                .find(|group| (group.first..=group.last).contains(&at))
+        };
+        let mut plan = MemoryPlan {
+            places: vec![Place::Nowhere; num_buffers],
+            arena_bytes: 0,
+            fresh: Vec::new(),
+            unshared_bytes: 0,
+        };
+        let mut is_placed = vec![false; num_buffers];
+        // Inputs lie where they are. One that is not kept until the end may be written over only if its array is to change.
+        for (i, input) in graph.inputs.iter().enumerate() {
+            plan.places[input.buffer.0 as usize] = Place::Input(i);
+            is_placed[input.buffer.0 as usize] = true;
+        }
+        plan.place_written_inputs(graph, &lives, groups, &mut is_placed);
+        // A result that an input takes on is given as a view of the input.
+        let is_taken_on = |buffer| {
+            graph
+                .inputs
+                .iter()
+                .any(|input| input.written == Some(buffer))
+        };
+        for view in &graph.outputs {
+            let at = view.buffer.0 as usize;
+            if !is_placed[at] && !is_taken_on(view.buffer) {
+                plan.places[at] = Place::Fresh(plan.fresh.len());
+                plan.fresh.push(view.buffer);
+                is_placed[at] = true;
+            }
+        }
+        // What only nodes of one group read lies in blocks of theirs.
+        for group in groups {
+            for buffer in graph.nodes[group.first..=group.last]
+                .iter()
+                .flat_map(Node::defines)
+            {
+                let at = buffer.0 as usize;
+                if !group.outputs.iter().any(|view| view.buffer == buffer) {
+                    is_placed[at] = true;
+                }
+            }
+        }
+        for life in &mut lives {
+            if life.end != FOREVER
+                && let Some(group) = group_of(life.end)
+            {
+                life.end = group.last;
+            }
+        }
+        let is_grouped: Vec<bool> = (0..graph.nodes.len())
+            .map(|at| group_of(at).is_some())
+            .collect();
+        plan.place_in_arena(graph, &lives, &is_grouped, &mut is_placed);
+        plan
+    }
+
+    /// Lays what an input becomes into the input's memory, where no node reads older elements of it afterwards.
+    fn place_written_inputs(
+        &mut self,
+        graph: &Graph,
+        lives: &[Life],
+        groups: &[Group],
+        is_placed: &mut [bool],
+    ) {
+        for (i, input) in graph.inputs.iter().enumerate() {
+            let Some(last) = input.written else { continue };
+            // From the last version back to the first: each must begin where the one before ends.
+            let mut chain = Vec::new();
+            let mut buffer = last;
+            let is_whole = loop {
+                if buffer == input.buffer {
+                    break true;
+                }
+                let life = lives[buffer.0 as usize];
+                if is_placed[buffer.0 as usize] || !life.is_used {
+                    break false;
+                }
+                let Some(node) = graph.nodes.get(life.start) else {
+                    break false;
+                };
+                chain.push((buffer, life.start));
+                match node.versions.iter().find(|version| version.new == buffer) {
+                    Some(version) => {
+                        let is_read_later = lives[version.old.0 as usize].end > life.start;
+                        if is_read_later || reads_besides(node, version.old) {
+                            break false;
+                        }
+                        buffer = version.old;
+                    }
+                    None => {
+                        break takes_over(graph, lives, groups, input.buffer, buffer, life.start);
+                    }
+                }
+            };
+            if is_whole {
+                for (buffer, _) in chain {
+                    self.places[buffer.0 as usize] = Place::Input(i);
+                    is_placed[buffer.0 as usize] = true;
+                }
+            }
+        }
+    }
+
+    /// Lays all other buffers into the arena.
+    fn place_in_arena(
+        &mut self,
+        graph: &Graph,
+        lives: &[Life],
+        is_grouped: &[bool],
+        is_placed: &mut [bool],
+    ) {
+        /// Bytes of the arena that are taken until the node `end` has run.
+        struct Block {
+            start: usize,
+            len: usize,
+            end: usize,
+        }
+        let mut blocks: Vec<Block> = Vec::new();
+        let last_use = |buffer: BufferId| lives[buffer.0 as usize].end;
+        for (at, node) in graph.nodes.iter().enumerate() {
+            blocks.retain(|block| block.end >= at);
+            let mut taken: Vec<usize> = Vec::new();
+            for buffer in node.defines() {
+                let index = buffer.0 as usize;
+                if is_placed[index] {
+                    continue;
+                }
+                is_placed[index] = true;
+                let len = graph.buffer(buffer).len_bytes;
+                self.unshared_bytes += len;
+                let end = last_use(buffer);
+                let old = node.versions.iter().find(|version| version.new == buffer);
+                let output = node.outputs.iter().find(|view| view.buffer == buffer);
+                let is_version = old.is_some();
+                // The memory of an operand that ends here.
+                let old = old.filter(|version| !reads_besides(node, version.old));
+                let mut ending: Vec<BufferId> =
+                    old.map(|version| version.old).into_iter().collect();
+                if let (Some(output), false, false) = (output, is_version, is_grouped[at]) {
+                    let views = node.inputs.iter().filter_map(Operand::view);
+                    ending.extend(
+                        views
+                            .filter(|view| computes_in_place(node, output, view))
+                            .map(|view| view.buffer)
+                            .filter(|&operand| may_overwrite(node, output, operand)),
+                    );
+                }
+                let mut found = None;
+                for operand in ending {
+                    if last_use(operand) != at || graph.buffer(operand).len_bytes != len {
+                        continue;
+                    }
+                    if let Place::Arena(start) = self.places[operand.0 as usize]
+                        && !taken.contains(&start)
+                        && let Some(block) =
+                            blocks.iter_mut().find(|b| b.start == start && b.end == at)
+                    {
+                        block.end = end;
+                        taken.push(start);
+                        found = Some(start);
+                        break;
+                    }
+                }
+                let start = found.unwrap_or_else(|| {
+                    let size = len.next_multiple_of(ALIGNMENT).max(ALIGNMENT);
+                    blocks.sort_by_key(|block| block.start);
+                    // The smallest gap that is large enough.
+                    let (mut best, mut edge) = (None::<(usize, usize)>, 0);
+                    for block in &blocks {
+                        let gap = block.start.saturating_sub(edge);
+                        if gap >= size && best.is_none_or(|(least, _)| gap < least) {
+                            best = Some((gap, edge));
+                        }
+                        edge = edge.max(block.start + block.len);
+                    }
+                    let start = best.map_or(edge, |(_, start)| start);
+                    self.arena_bytes = self.arena_bytes.max(start + size);
+                    blocks.push(Block {
+                        start,
+                        len: size,
+                        end,
+                    });
+                    start
+                });
+                self.places[index] = Place::Arena(start);
+            }
+        }
+    }
+
+    /// The most bytes that a run needs beside its inputs.
+    pub fn peak_bytes(&self, graph: &Graph) -> usize {
+        let fresh = self
+            .fresh
+            .iter()
+            .map(|&buffer| graph.buffer(buffer).len_bytes);
+        self.arena_bytes + fresh.sum::<usize>()
+    }
+}
+
+/// Whether a new buffer, defined by node `at`, may lie in the memory of an input.
+fn takes_over(
+    graph: &Graph,
+    lives: &[Life],
+    groups: &[Group],
+    input: BufferId,
+    buffer: BufferId,
+    at: usize,
+) -> bool {
+    let node = &graph.nodes[at];
+    let life = lives[input.0 as usize];
+    let Some(output) = node.outputs.iter().find(|view| view.buffer == buffer) else {
+        return false;
+    };
+    if graph.buffer(input) != graph.buffer(buffer) {
+        return false;
+    }
+    // Blocks of a group may be written only where all its nodes read the same elements for a block.
+    let group = groups
+        .iter()
+        .find(|group| (group.first..=group.last).contains(&at));
+    let is_read_alike = group.is_none_or(|group| {
+        let members = graph.nodes[group.first..=group.last].iter();
+        let views = members.flat_map(|node| node.inputs.iter().filter_map(Operand::view));
+        let mut of_input = views.filter(|view| view.buffer == input);
+        of_input.all(|view| view.layout == output.layout && view.dtype == output.dtype)
+    });
+    let ends_before = !life.is_used || life.end < at;
+    is_read_alike && (ends_before || life.end == at && may_overwrite(node, output, input))
+}

@@ -1,0 +1,564 @@
+//! Tracing: an interpreter that notes the calls of a function on abstract arrays.
+//!
+//! Arrays are told apart by their storage. What the function is given, and what it makes, is abstract. An array with values
+//! that it finds elsewhere (a parameter, a global variable) becomes an input of the graph; operators see an abstract
+//! stand-in for it. Nothing is computed, and no array that has values is written to.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::{Rc, Weak};
+use std::sync::Arc;
+
+use mxnet_core::builtins::builtins;
+use mxnet_core::interp::{Interpreter, expand, is_training, with_interpreter};
+use mxnet_core::{
+    Array, Attrs, Call, Cpu, Error, Known, Outputs, Result, Rng, eager, floats, origin, rng,
+};
+use mxnet_tensor::{DType, Device, Layout, Storage, Tensor, promotion};
+use smallvec::SmallVec;
+
+use crate::ir::{BufferId, Graph, Input, Node, Operand, Source, Version, View};
+
+/// A storage of the traced function.
+struct Variable {
+    /// The storage that operators see. It is held so that its address stays its own.
+    shadow: Arc<Storage>,
+    /// The buffer with its elements now.
+    current: BufferId,
+    /// Which input of the graph it is, if it is one.
+    input: Option<usize>,
+}
+
+struct State {
+    graph: Graph,
+    variables: Vec<Variable>,
+    /// Variables by the address of a storage: of the abstract one, and of the one with values that it stands for.
+    by_storage: HashMap<usize, usize>,
+    /// Storages of arguments, held while their addresses are in `by_storage`.
+    held: Vec<Array>,
+    /// An argument and an array that the function found are the same storage.
+    argument_is_captured: bool,
+    /// Arrays with a place in a recorded graph that the function uses, each once.
+    recorded: Vec<Recorded>,
+    /// Arrays of which the function saw values, and the versions of these: calls that find others need another trace.
+    seen: Vec<(Array, u64)>,
+    /// Nodes before this one are of the function itself, later ones of its gradient.
+    num_forward_nodes: Option<usize>,
+    /// The function has called an operator whose result has a shape that depends on values.
+    is_dynamic: bool,
+}
+
+/// An array with a place in a recorded graph that a traced function uses.
+#[derive(Clone)]
+pub struct Recorded {
+    /// Which argument it is; `None` if the function found it.
+    pub argument: Option<usize>,
+    /// The array.
+    pub array: Array,
+}
+
+/// An interpreter that notes calls.
+pub struct Tracer {
+    this: Weak<Tracer>,
+    state: RefCell<State>,
+}
+
+/// A function that was traced.
+pub struct Traced {
+    /// The graph.
+    pub graph: Graph,
+    /// Whether an argument and an array that the function found elsewhere are the same storage: the graph is then right for such calls only.
+    pub argument_is_captured: bool,
+    /// The arrays with a place in a recorded graph that it uses.
+    pub recorded: Vec<Recorded>,
+    /// How many nodes are of the function itself, before those of its gradient.
+    pub num_forward_nodes: usize,
+    /// Arrays of which the function saw values, and the versions of these: the graph is right as long as they are the same.
+    pub seen: Vec<(Array, u64)>,
+}
+
+fn address(storage: &Arc<Storage>) -> usize {
+    Arc::as_ptr(storage) as usize
+}
+
+impl Tracer {
+    /// A tracer for a graph of this name.
+    pub fn new(name: &str) -> Rc<Tracer> {
+        Rc::new_cyclic(|this| Tracer {
+            this: this.clone(),
+            state: RefCell::new(State {
+                graph: Graph::new(name, promotion()),
+                variables: Vec::new(),
+                by_storage: HashMap::new(),
+                held: Vec::new(),
+                argument_is_captured: false,
+                recorded: Vec::new(),
+                seen: Vec::new(),
+                num_forward_nodes: None,
+                is_dynamic: false,
+            }),
+        })
+    }
+
+    /// An abstract array that stands for an argument. Of an argument that `shares` its storage with another one the whole storage is
+    /// the input, else the part that it shows.
+    ///
+    /// # Errors
+    /// [`Error::Memory`] if the storage has more bytes than can be counted.
+    pub fn argument(&self, index: usize, x: &Array, shares: bool) -> Result<Array> {
+        let mut state = self.state.borrow_mut();
+        let state = &mut *state;
+        let real = x.tensor().storage();
+        state.note_recorded(Some(index), x);
+        if let Some(&known) = state.by_storage.get(&address(real)) {
+            let shadow = state.variables[known].shadow.clone();
+            return seen_in(shadow, x.layout().clone(), x);
+        }
+        let (layout, len_bytes) = match (shares, x.layout().span()) {
+            (false, Some((low, high))) => {
+                let offset = x.layout().offset() - low;
+                (
+                    x.layout().with_offset(offset),
+                    (high - low + 1) * x.dtype().size(),
+                )
+            }
+            (false, None) => (x.layout().with_offset(0), 0),
+            (true, _) => (x.layout().clone(), real.len_bytes()),
+        };
+        let known = state.add_variable(len_bytes, x.device())?;
+        state.by_storage.insert(address(real), known);
+        state.held.push(x.detach());
+        state.add_input(known, Source::Argument(index), layout.clone(), x);
+        seen_in(state.variables[known].shadow.clone(), layout, x)
+    }
+
+    /// An abstract array that stands for argument `index`, of which only the form is known.
+    ///
+    /// # Errors
+    /// As [`Tracer::argument`].
+    pub fn argument_like(&self, index: usize, like: &Array) -> Result<Array> {
+        let form = Array::without_values(like.shape(), like.dtype(), like.device())?;
+        self.argument(index, &form, false)
+    }
+
+    /// Whether the trace failed because the shape of a result depends on values.
+    pub fn is_dynamic(&self) -> bool {
+        self.state.borrow().is_dynamic
+    }
+
+    /// Says that the function itself has ended; what follows is its gradient.
+    pub fn end_forward(&self) {
+        let mut state = self.state.borrow_mut();
+        state.num_forward_nodes = Some(state.graph.nodes.len());
+    }
+
+    /// The arrays with a place in a recorded graph that were used so far.
+    pub fn recorded(&self) -> Vec<Recorded> {
+        self.state.borrow().recorded.clone()
+    }
+
+    /// Runs `body` while its calls are noted.
+    pub fn run<R>(self: &Rc<Tracer>, body: impl FnOnce() -> R) -> R {
+        floats::unwatched(|| with_interpreter(self.clone(), body))
+    }
+
+    /// The place of an array among the buffers, as it is now.
+    ///
+    /// # Errors
+    /// [`Error::Abstract`] for an abstract array of another trace.
+    pub fn view_of(&self, x: &Array) -> Result<View> {
+        let mut state = self.state.borrow_mut();
+        let known = state.variable_of(x)?;
+        Ok(state.view(known, x))
+    }
+
+    /// The stand-in for an array with values that the function found, as operators see it: at the same place in the recorded graph.
+    ///
+    /// # Errors
+    /// As [`Tracer::view_of`].
+    pub fn shadow(&self, x: &Array) -> Result<Array> {
+        self.state.borrow_mut().shadow(x)
+    }
+
+    /// Ends the trace; `outputs` are the places of the results. Arrays that nobody else holds by now were made by the function itself.
+    pub fn finish(&self, outputs: Vec<View>) -> Traced {
+        let mut state = self.state.borrow_mut();
+        let state = &mut *state;
+        state.graph.outputs = outputs;
+        for variable in &state.variables {
+            let Some(i) = variable.input else { continue };
+            let input = &mut state.graph.inputs[i];
+            if let Source::Captured(x) = &input.source
+                && Arc::strong_count(x.tensor().storage()) == 1
+            {
+                input.source = Source::Constant(x.detach());
+            }
+            let is_written = variable.current != input.buffer;
+            if is_written && !matches!(input.source, Source::Constant(_)) {
+                input.written = Some(variable.current);
+            }
+        }
+        state.by_storage.clear();
+        state.held.clear();
+        let num_nodes = state.graph.nodes.len();
+        Traced {
+            graph: std::mem::replace(&mut state.graph, Graph::new("", promotion())),
+            argument_is_captured: state.argument_is_captured,
+            num_forward_nodes: (state.num_forward_nodes).unwrap_or(num_nodes),
+            recorded: std::mem::take(&mut state.recorded),
+            // What nobody else holds was made, and is gone.
+            seen: (state.seen.drain(..))
+                .filter(|(x, _)| Arc::strong_count(x.tensor().storage()) > 1)
+                .collect(),
+        }
+    }
+}
+
+/// An abstract array in `storage`, as writable as `like`, at its place in the recorded graph.
+fn seen_in(storage: Arc<Storage>, layout: Layout, like: &Array) -> Result<Array> {
+    let tensor = Tensor::new(storage, layout, like.dtype())?.locked(like.tensor().is_read_only());
+    let seen = Array::from_tensor(tensor);
+    Ok(match like.entry() {
+        Some((node, index)) => seen.with_entry(node.clone(), *index),
+        None => seen,
+    })
+}
+
+impl State {
+    fn add_variable(&mut self, len_bytes: usize, device: Device) -> Result<usize> {
+        let shadow = Array::without_values(&[len_bytes], DType::U8, device)?;
+        let shadow = shadow.tensor().storage().clone();
+        let current = self.graph.add_buffer(len_bytes, device);
+        self.by_storage
+            .insert(address(&shadow), self.variables.len());
+        self.variables.push(Variable {
+            shadow,
+            current,
+            input: None,
+        });
+        Ok(self.variables.len() - 1)
+    }
+
+    fn add_input(&mut self, known: usize, source: Source, layout: Layout, like: &Array) {
+        let buffer = self.variables[known].current;
+        self.variables[known].input = Some(self.graph.inputs.len());
+        self.graph.inputs.push(Input {
+            buffer,
+            source,
+            view: View {
+                buffer,
+                layout,
+                dtype: like.dtype(),
+                is_read_only: like.tensor().is_read_only(),
+            },
+            written: None,
+        });
+    }
+
+    /// The variable of an array's storage. An array with values that was not seen before becomes an input.
+    fn variable_of(&mut self, x: &Array) -> Result<usize> {
+        let storage = x.tensor().storage();
+        if let Some(&known) = self.by_storage.get(&address(storage)) {
+            if let Some(i) = self.variables[known].input
+                && !x.is_abstract()
+                && matches!(self.graph.inputs[i].source, Source::Argument(_))
+            {
+                self.argument_is_captured = true;
+            }
+            return Ok(known);
+        }
+        if x.is_abstract() {
+            let problem = format!(
+                "an array of shape {} is of another trace, which has ended: it has no values",
+                mxnet_core::Tuple(x.shape())
+            );
+            return Err(Error::without_values("trace", problem)
+                .with_hint("return it from the traced function instead of keeping it elsewhere"));
+        }
+        let known = self.add_variable(storage.len_bytes(), x.device())?;
+        self.by_storage.insert(address(storage), known);
+        // The whole storage, whatever the array shows of it.
+        let whole = Layout::contiguous(&[storage.len_bytes()]);
+        let bytes = Array::from_tensor(Tensor::new(storage.clone(), whole.clone(), DType::U8)?);
+        let bytes = bytes.locked(storage.is_read_only());
+        self.add_input(known, Source::Captured(bytes.clone()), whole, &bytes);
+        Ok(known)
+    }
+
+    fn view(&self, known: usize, x: &Array) -> View {
+        View {
+            buffer: self.variables[known].current,
+            layout: x.layout().clone(),
+            dtype: x.dtype(),
+            is_read_only: x.tensor().is_read_only(),
+        }
+    }
+
+    /// Notes an array that has a place in a recorded graph.
+    fn note_recorded(&mut self, argument: Option<usize>, x: &Array) {
+        let Some((node, index)) = x.entry() else {
+            return;
+        };
+        let is_known = self.recorded.iter().any(|known| {
+            (known.array.entry()).is_some_and(|(n, i)| Arc::ptr_eq(n, node) && i == index)
+        });
+        if !is_known {
+            self.recorded.push(Recorded {
+                argument,
+                array: x.clone(),
+            });
+        }
+    }
+
+    fn shadow(&mut self, x: &Array) -> Result<Array> {
+        let known = self.variable_of(x)?;
+        if x.is_abstract() {
+            return Ok(x.clone());
+        }
+        self.note_recorded(None, x);
+        seen_in(self.variables[known].shadow.clone(), x.layout().clone(), x)
+    }
+
+    /// Notes a new abstract array, whose storage is its own; returns its place.
+    fn define(&mut self, y: &Array) -> View {
+        let storage = y.tensor().storage();
+        let current = self.graph.add_buffer(storage.len_bytes(), y.device());
+        self.by_storage
+            .insert(address(storage), self.variables.len());
+        self.variables.push(Variable {
+            shadow: storage.clone(),
+            current,
+            input: None,
+        });
+        self.view(self.variables.len() - 1, y)
+    }
+
+    /// Gives the storage of an array the buffer that a node makes by changing a part of what it is now.
+    fn renew(&mut self, known: usize) -> Version {
+        let old = self.variables[known].current;
+        let was = self.graph.buffer(old);
+        let new = self.graph.add_buffer(was.len_bytes, was.device);
+        self.variables[known].current = new;
+        Version { old, new }
+    }
+
+    fn push(&mut self, mut node: Node) {
+        if let Rng::Blocks(blocks) = node.op.rng {
+            let len = node.outputs.first().map_or(0, |y| y.layout.len());
+            node.rng_block = self.graph.num_rng_blocks;
+            self.graph.num_rng_blocks += blocks(len as u64);
+        }
+        self.graph.nodes.push(node);
+    }
+
+    /// Notes that the elements of `from` are copied to `out`.
+    fn assign(&mut self, from: Operand, out: &Array) -> Result<()> {
+        let known = self.variable_of(out)?;
+        let len_bytes = out.tensor().storage().len_bytes();
+        let is_whole = out.len() * out.dtype().size() == len_bytes && !out.shares_elements();
+        let mut versions = SmallVec::new();
+        match is_whole {
+            true => {
+                let device = out.device();
+                self.variables[known].current = self.graph.add_buffer(len_bytes, device);
+            }
+            false => versions.push(self.renew(known)),
+        }
+        let output = self.view(known, out);
+        self.push(Node {
+            op: builtins().copy,
+            attrs: Attrs::none(),
+            inputs: SmallVec::from_iter([from]),
+            outputs: SmallVec::from_iter([output]),
+            versions,
+            dtype: Some(out.dtype()),
+            training: is_training(),
+            is_assignment: true,
+            rng_block: 0,
+            line: origin::line(),
+        });
+        Ok(())
+    }
+
+    fn operand(&mut self, x: Option<&Array>) -> Result<Operand> {
+        let Some(x) = x else {
+            return Ok(Operand::Absent);
+        };
+        if let Some(value) = x.number() {
+            return Ok(Operand::Number(value));
+        }
+        if x.is_launch_argument() {
+            return Ok(Operand::Constant(x.item()?, x.dtype()));
+        }
+        let known = self.variable_of(x)?;
+        Ok(Operand::View(self.view(known, x)))
+    }
+}
+
+impl Tracer {
+    /// Notes a call of an operator that computes its outputs, and gives them without values.
+    fn note(&self, call: &Call, seen: &Call) -> Result<Outputs> {
+        if rng::is_diverted() && matches!(call.op.rng, Rng::Blocks(_)) {
+            let problem = "a generator of its own draws numbers in a traced function, which would be the same at each call";
+            return Err(Error::unsupported(call.op.name, problem).with_hint(
+                "use the functions of `np.random`, or pass what is drawn as an argument",
+            ));
+        }
+        if let Cpu::Eager(_, Known::FromValues) = call.op.cpu {
+            self.state.borrow_mut().is_dynamic = true;
+        }
+        let operands = {
+            let mut state = self.state.borrow_mut();
+            let operands = call.inputs.iter().map(|x| state.operand(*x));
+            operands.collect::<Result<SmallVec<[Operand; 4]>>>()?
+        };
+        let has_arrays = operands.iter().any(|x| matches!(x, Operand::View(_)));
+        // What the call checks and records. Without arrays there is nothing to record.
+        let results = match has_arrays || !call.outs.is_empty() {
+            true => self.below(seen)?,
+            false => eager::without_values(seen)?,
+        };
+        // Outputs that are given are computed aside and copied; passes make one of both where they can.
+        let computed = match call.outs.iter().any(Option::is_some) {
+            true => eager::without_values(&Call { outs: &[], ..*seen })?,
+            false => results.clone(),
+        };
+        let mut state = self.state.borrow_mut();
+        let is_copy =
+            std::ptr::eq(call.op, builtins().copy) || std::ptr::eq(call.op, builtins().cast);
+        if is_copy && let (Some(Some(out)), Some(y)) = (call.outs.first(), computed.first()) {
+            let from = match &operands[0] {
+                Operand::View(view) if view.layout.shape() != out.shape() => Operand::View(View {
+                    layout: view.layout.broadcast_to(out.shape())?,
+                    ..view.clone()
+                }),
+                other => other.clone(),
+            };
+            debug_assert!(y.ndim() <= out.ndim());
+            state.assign(from, out)?;
+            return Ok(results);
+        }
+        let mutated: SmallVec<[usize; 4]> = call.cx().mutated().map(|(i, _)| i).collect();
+        let outputs = computed.iter().map(|y| state.define(y)).collect();
+        let mut versions: SmallVec<[Version; 1]> = SmallVec::new();
+        for i in mutated {
+            if let Some(x) = call.inputs[i] {
+                let known = state.variable_of(x)?;
+                versions.push(state.renew(known));
+            }
+        }
+        state.push(Node {
+            op: call.op,
+            attrs: call.attrs.clone(),
+            inputs: operands,
+            outputs,
+            versions,
+            dtype: call.dtype,
+            training: is_training(),
+            is_assignment: false,
+            rng_block: 0,
+            line: origin::line(),
+        });
+        for (i, out) in call.outs.iter().enumerate() {
+            let Some(out) = out else { continue };
+            let known = state.variable_of(&computed[i])?;
+            let mut from = state.view(known, &computed[i]);
+            if from.layout.shape() != out.shape() {
+                from.layout = from.layout.broadcast_to(out.shape())?;
+            }
+            let is_same = from.layout == *out.layout() && from.dtype == out.dtype();
+            let target = state.variable_of(out)?;
+            let len_bytes = out.tensor().storage().len_bytes();
+            if is_same && from.len_bytes() == len_bytes {
+                // The storage is the one that was computed, from now on.
+                state.variables[target].current = from.buffer;
+                continue;
+            }
+            state.assign(Operand::View(from), out)?;
+        }
+        if !call.outs.is_empty() {
+            // Outputs that were not given, beside others that were, are those that were computed.
+            for (i, y) in results.iter().enumerate() {
+                if call.outs.get(i).copied().flatten().is_none() {
+                    let known = state.variable_of(&computed[i])?;
+                    state
+                        .by_storage
+                        .insert(address(y.tensor().storage()), known);
+                    state.held.push(y.detach());
+                }
+            }
+        }
+        Ok(results)
+    }
+
+    /// Hands a call down; calls that a composite makes come back here.
+    fn below(&self, call: &Call) -> Result<Outputs> {
+        match self.this.upgrade() {
+            Some(this) => expand(this, call),
+            None => Err(Error::internal(call.op.name, "the trace is over")),
+        }
+    }
+}
+
+impl Interpreter for Tracer {
+    fn reads(&self, x: &Array) -> Result<()> {
+        let mut state = self.state.borrow_mut();
+        let storage = x.tensor().storage();
+        if let Some(&known) = state.by_storage.get(&address(storage)) {
+            let variable = &state.variables[known];
+            let first = variable.input.map(|i| state.graph.inputs[i].buffer);
+            if first != Some(variable.current) {
+                let problem = format!(
+                    "the function has written to an array of shape {} and needs its values now, which are not known in a trace",
+                    mxnet_core::Tuple(x.shape())
+                );
+                return Err(Error::without_values("", problem));
+            }
+        }
+        state.seen.push((x.detach(), storage.version()));
+        Ok(())
+    }
+
+    fn call(&self, call: &Call) -> Result<Outputs> {
+        let stand_in = |x: Option<&Array>| -> Result<Option<Array>> {
+            match x {
+                Some(x) if !x.is_launch_argument() => self.shadow(x).map(Some),
+                other => Ok(other.cloned()),
+            }
+        };
+        let inputs: SmallVec<[Option<Array>; 4]> = call
+            .inputs
+            .iter()
+            .map(|x| stand_in(*x))
+            .collect::<Result<_>>()?;
+        let outs: SmallVec<[Option<Array>; 2]> = call
+            .outs
+            .iter()
+            .map(|x| stand_in(*x))
+            .collect::<Result<_>>()?;
+        let inputs: SmallVec<[Option<&Array>; 4]> = inputs.iter().map(Option::as_ref).collect();
+        let given: SmallVec<[Option<&Array>; 2]> = outs.iter().map(Option::as_ref).collect();
+        let seen = Call {
+            inputs: &inputs,
+            outs: &given,
+            ..*call
+        };
+        let mut results = match call.op.cpu {
+            Cpu::Composite(_) | Cpu::View(_) => self.below(&seen)?,
+            _ => self.note(call, &seen)?,
+        };
+        // Who gave an array with values gets it back; what is recorded of it is that of its stand-in.
+        for (result, out) in results.iter_mut().zip(call.outs) {
+            let Some(out) = out.filter(|out| !out.is_abstract()) else {
+                continue;
+            };
+            let entry = result.entry().cloned();
+            let own = Array::from_tensor(out.tensor().clone());
+            *result = match entry {
+                Some((node, index)) => own.with_entry(node, index),
+                None => own,
+            };
+        }
+        Ok(results)
+    }
+}
