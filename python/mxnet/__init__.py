@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from mxnet import engine as engine
     from mxnet import error as error
     from mxnet import gluon as gluon
+    from mxnet import graph as graph
     from mxnet import image as image
     from mxnet import initializer as initializer
     from mxnet import io as io
@@ -72,6 +73,7 @@ _MODULES = {
     "engine": "mxnet.engine",
     "error": "mxnet.error",
     "gluon": "mxnet.gluon",
+    "graph": "mxnet.graph",
     "image": "mxnet.image",
     "init": "mxnet.initializer",
     "initializer": "mxnet.initializer",

@@ -304,7 +304,7 @@ def test_gradients_flow_through_compiled_functions():
     weight.attach_grad()
 
     def loss(x):
-        hidden = np.tanh(np.dot(x, weight))
+        hidden = np.tanh(np.dot(x, weight)) * 1.0
         return (hidden * hidden).sum(), hidden
 
     x = data(5, 4, seed=2)
@@ -444,3 +444,26 @@ def test_compiled_functions_are_freed():
     del compiled
     gc.collect()
     assert gone() is None
+
+
+def test_second_order_gradients_through_compiled_functions():
+    weight = data(3, 2)
+    weight.attach_grad()
+
+    def energy(x):
+        hidden = np.tanh(np.dot(x, weight)) * 1.0
+        hidden[0] = hidden[1] * 2
+        return (hidden.T[1:] ** 3).sum() + npx.dropout(hidden, p=0.5).sum()
+
+    x = data(4, 3, seed=3)
+    x.attach_grad()
+    found = []
+    for f in (energy, mx.jit(energy)):
+        mx.random.seed(4)
+        with autograd.record():
+            value = f(x)
+            first = autograd.grad(value, x, create_graph=True)
+            penalty = (first * first).sum()
+        penalty.backward()
+        found.append((bits(value), bits(first), bits(x.grad), bits(weight.grad)))
+    assert found[0] == found[1]

@@ -30,6 +30,17 @@ impl Executable {
     /// # Errors
     /// [`Error::Memory`]; what a kernel reports, if it runs before this returns. Later errors are those of the results.
     pub fn run(self: &Arc<Executable>, bindings: &[&Array]) -> Result<Outputs> {
+        self.run_randomly(bindings).map(|(outputs, _)| outputs)
+    }
+
+    /// As [`Executable::run`]; also says where the random numbers of the run begin.
+    ///
+    /// # Errors
+    /// As [`Executable::run`].
+    pub fn run_randomly(
+        self: &Arc<Executable>,
+        bindings: &[&Array],
+    ) -> Result<(Outputs, RngState)> {
         let arrays = self.arrays(bindings)?;
         let fresh = (self.plan.fresh.iter())
             .map(|&buffer| {
@@ -76,7 +87,7 @@ impl Executable {
             blocks => rng::reserve(blocks),
         };
         self.start(&arrays, &fresh, Run { tensors, rng })?;
-        Ok(results)
+        Ok((results, rng))
     }
 
     /// The array of each input.

@@ -1,21 +1,26 @@
 //! Graphs of operator calls: traced from a function, optimised, planned, run without Python, printed.
 //!
 //! [`trace::Tracer`] notes the calls of a function as a [`ir::Graph`]. [`passes`] make a graph smaller. [`compile::Executable`]
-//! plans its memory, prepares the kernels and runs it, from many threads at once.
+//! plans its memory, prepares the kernels and runs it, from many threads at once. [`model::Model`] reads a graph and its arrays from files.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
 pub mod compile;
 mod execute;
+mod file;
 mod fuse;
+mod interpret;
 pub mod ir;
+pub mod model;
 pub mod passes;
 pub mod plan;
 mod print;
 pub mod split;
 pub mod trace;
+mod verify;
 
 pub use compile::{Executable, Options};
 pub use ir::{BufferId, Graph, Input, Node, Operand, Source, View};
+pub use model::Model;
 pub use trace::{Traced, Tracer};

@@ -3,6 +3,7 @@
 from mxnet.gluon import contrib, data, loss, metric, model_zoo, nn, probability, rnn, utils
 from mxnet.gluon.block import Block, HybridBlock
 from mxnet.gluon.parameter import Constant, DeferredInitializationError, Parameter
+from mxnet.gluon.symbol_block import SymbolBlock
 from mxnet.gluon.trainer import Trainer
 
 __all__ = [
@@ -11,6 +12,7 @@ __all__ = [
     "DeferredInitializationError",
     "HybridBlock",
     "Parameter",
+    "SymbolBlock",
     "Trainer",
     "contrib",
     "data",

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
-from mxnet import autograd, initializer
+from mxnet import _core, autograd, initializer
 from mxnet._jit import BoundCall, Compiled
 from mxnet._renamed import old_keywords, old_method
 from mxnet.base import DTypeLike, PathLike
@@ -736,6 +737,52 @@ class HybridBlock(Block):
         self._graph_options = options
         self._compile()
         super()._set_graph_options(options)
+
+    def export(self, path: PathLike, epoch: int = 0, remove_amp_cast: bool = True) -> tuple[str, str]:
+        """Write the block as a graph and its parameters, to be run without its Python code.
+
+        Parameters
+        ----------
+        path : path
+            The files are ``<path>-symbol.json`` and ``<path>-<epoch>.params`` (four digits).
+        epoch : int
+        remove_amp_cast : bool
+            Graphs have no casts of mixed precision that could be removed; any value gives the same file.
+
+        Returns
+        -------
+        tuple of str
+            The names of both files.
+
+        Raises
+        ------
+        RuntimeError
+            If the block is not hybridized or was not called yet: the graph is that of the last call, in prediction
+            mode.
+        OSError
+            If a file cannot be written.
+        TypeError
+            If the block returns something that a file cannot hold.
+        """
+        from mxnet import graph as graphs
+
+        last = None if self._compiled is None else self._compiled.last_arguments()
+        if self._compiled is None or last is None:
+            raise RuntimeError(
+                f"{type(self).__name__}.export: call `hybridize()`, then the block once with arrays like those of "
+                "later calls"
+            )
+        args, kwargs = last
+        with autograd.pause(), autograd.predict_mode():
+            found = self._compiled.graph_for(args, kwargs, graphs.slot)
+        if found is None:
+            raise RuntimeError(f"{type(self).__name__}.export: shapes of its results depend on values")
+        parameters = self.collect_params()
+        names = {_core.storage_of(parameter.data()): name for name, parameter in parameters.items()}
+        files = f"{os.fspath(path)}-symbol.json", f"{os.fspath(path)}-{epoch:04d}.params"
+        compiled, results = found
+        graphs.write(compiled, results, names, parameters, files, type(self).__name__)
+        return files
 
     def infer_shape(self, *args: Any) -> None:
         """Find out unknown sizes of the parameters from example inputs.

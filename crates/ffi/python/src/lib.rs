@@ -74,7 +74,8 @@ mod _core {
     use crate::foreign::of_buffer;
     #[pymodule_export]
     use crate::graph::{
-        CompiledGraph, JitFunction, outside_trace, parameters_replaced, set_jit, trace_is_active,
+        CompiledGraph, JitFunction, LoadedGraph, outside_trace, parameters_replaced, set_jit,
+        trace_is_active,
     };
     #[pymodule_export]
     use crate::images::{image_batch, image_decode, image_encode, image_resize};

@@ -1,12 +1,14 @@
 //! Traced functions: tracing, and runs of what was compiled.
 
+use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use mxnet::core::autograd::{self as tape, CustomBackward, Leaf, Retain};
-use mxnet::core::{Array, Error, Grads, Outputs, Result, interp};
+use mxnet::core::{Array, Error, Grads, Outputs, Result, RngState, interp};
 use mxnet::graph::split::{Residual, Split, split};
 use mxnet::graph::{Executable, Graph, Options, Source, Tracer, passes};
+use mxnet::tensor::Tensor;
 use pyo3::prelude::*;
 use smallvec::SmallVec;
 
@@ -61,20 +63,38 @@ struct Backward {
     executable: Arc<Executable>,
     /// What the gradient needs, and the versions of their elements.
     residuals: Vec<(Array, u64)>,
-    num_variables: usize,
+    /// The call, to be repeated operator by operator where the gradient's own gradient is asked for.
+    call: RecordedCall,
+}
+
+/// A call of a compiled function while gradients were recorded.
+struct RecordedCall {
+    forward: Arc<Executable>,
+    /// The arrays of all inputs but constants, at their places in the recorded graph.
+    bindings: Vec<Array>,
+    random: RngState,
+    heads: Vec<usize>,
+    variables: Vec<Array>,
+    training: bool,
+}
+
+impl RecordedCall {
+    /// The gradients by operators that are recorded.
+    fn differentiate(&self, dys: &[Array]) -> Result<Grads> {
+        let bindings: SmallVec<[&Array; 16]> = self.bindings.iter().collect();
+        let num_outputs = self.heads.iter().max().map_or(0, |last| last + 1);
+        let graph = self.forward.graph();
+        let outputs = graph.interpret(&bindings, num_outputs, Some(self.random))?;
+        let heads: SmallVec<[&Array; 4]> = self.heads.iter().map(|&i| &outputs[i]).collect();
+        let variables: SmallVec<[&Array; 8]> = self.variables.iter().collect();
+        let dys: SmallVec<[Option<&Array>; 4]> = dys.iter().map(Some).collect();
+        let grads = tape::grad(&heads, &variables, &dys, Retain::Yes, true, self.training)?;
+        Ok(grads.into_iter().map(Some).collect())
+    }
 }
 
 impl CustomBackward for Backward {
     fn backward(&self, dys: &[Array]) -> Result<Grads> {
-        if interp::is_recording() {
-            return Err(Error::autograd(
-                "grad",
-                "gradients of gradients through a compiled function are not recorded",
-            )
-            .with_hint(
-                "call the function with `mx.config.jit = False`, or trace the gradient itself",
-            ));
-        }
         for (x, version) in &self.residuals {
             if x.tensor().storage().version() != *version {
                 return Err(Error::autograd(
@@ -84,11 +104,14 @@ impl CustomBackward for Backward {
                 .with_hint("copy the array before changing it, or compute out of place"));
             }
         }
+        if interp::is_recording() {
+            return self.call.differentiate(dys);
+        }
         let dense: Vec<Array> = dys.iter().map(Array::contiguous).collect::<Result<_>>()?;
         let residuals = self.residuals.iter().map(|(x, _)| x);
         let bindings: SmallVec<[&Array; 16]> = residuals.chain(&dense).collect();
         let grads = self.executable.run(&bindings)?;
-        debug_assert_eq!(grads.len(), self.num_variables);
+        debug_assert_eq!(grads.len(), self.call.variables.len());
         Ok(grads.into_iter().map(Some).collect())
     }
 }
@@ -271,6 +294,21 @@ impl TracedCall {
     }
 }
 
+/// The elements of a captured array in the shape and dtype in which a node reads all of them; as they are if none does.
+fn as_used(graph: &Graph, buffer: mxnet::graph::BufferId, bytes: &Array) -> Array {
+    let len_bytes = graph.buffer(buffer).len_bytes;
+    let operands = graph.nodes.iter().flat_map(|node| &node.inputs);
+    let mut views = operands.filter_map(|operand| operand.view());
+    let whole = views.find(|view| {
+        view.buffer == buffer && view.layout.is_contiguous() && view.len_bytes() == len_bytes
+    });
+    let seen = whole.and_then(|view| {
+        let storage = bytes.tensor().storage().clone();
+        Tensor::new(storage, view.layout.clone(), view.dtype).ok()
+    });
+    seen.map_or_else(|| bytes.clone(), Array::from_tensor)
+}
+
 /// The buffer of input `i` among those that are no cotangents.
 fn traced_input(graph: &Graph, num_arguments: usize, i: usize) -> mxnet::graph::BufferId {
     let is_own = |source: &Source| !matches!(source, Source::Argument(k) if *k >= num_arguments);
@@ -342,9 +380,9 @@ impl CompiledGraph {
         let bindings: Option<SmallVec<[&Array; 16]>> = bindings.collect();
         let bindings = bindings
             .ok_or_else(|| Error::autograd("jit", "an argument has lost its gradient buffer"))?;
-        let mut outputs = {
+        let (mut outputs, random) = {
             let _paused = interp::Scope::enter(false, interp::is_training());
-            self.executable.run(&bindings)?
+            self.executable.run_randomly(&bindings)?
         };
         let Some(gradient) = &self.gradient else {
             outputs.truncate(self.num_outputs);
@@ -365,15 +403,36 @@ impl CompiledGraph {
             let version = x.tensor().storage().version();
             (x, version)
         });
-        let rule = Backward {
-            residuals: residuals.collect(),
-            executable: gradient.executable.clone(),
-            num_variables: gradient.variables.len(),
-        };
-        outputs.truncate(self.num_outputs);
         let variables: Vec<&Array> = (gradient.variables.iter())
             .map(|(argument, array)| argument.map_or(array, |i| arguments[i]))
             .collect();
+        // Arrays that were found are bound by their memory; those that are recorded, at their places.
+        let at_place = |binding: &&Array| {
+            let mut same = variables.iter().filter(|x| {
+                Arc::ptr_eq(x.tensor().storage(), binding.tensor().storage())
+                    && x.len() * x.dtype().size() == x.tensor().storage().len_bytes()
+            });
+            same.next()
+                .map_or_else(|| (*binding).clone(), |x| (*x).clone())
+        };
+        let inputs = self.bindings.iter().zip(&bindings);
+        let placed = inputs.map(|(binding, array)| match binding {
+            Binding::Array(_) => at_place(array),
+            _ => (*array).clone(),
+        });
+        let rule = Backward {
+            residuals: residuals.collect(),
+            executable: gradient.executable.clone(),
+            call: RecordedCall {
+                forward: self.executable.clone(),
+                bindings: placed.collect(),
+                random,
+                heads: gradient.heads.clone(),
+                variables: variables.iter().map(|&x| x.clone()).collect(),
+                training: interp::is_training(),
+            },
+        };
+        outputs.truncate(self.num_outputs);
         let heads: Vec<Array> = gradient.heads.iter().map(|&i| outputs[i].clone()).collect();
         let name = &self.executable.graph().name;
         let recorded = tape::record_custom(name, &variables, heads, Box::new(rule));
@@ -397,6 +456,44 @@ impl CompiledGraph {
         let mut outputs = self.run(&arguments).map_err(|error| raise(py, error))?;
         outputs.truncate(self.num_outputs);
         outputs.into_iter().map(|y| PyArray::wrap(py, y)).collect()
+    }
+
+    /// The graph as JSON, and the arrays that it needs beside its arguments, by name. `names` has the names of known arrays by their storages; others
+    /// are called `captured.0`, constants `constant.0`.
+    fn export(
+        &self,
+        py: Python<'_>,
+        names: HashMap<usize, String>,
+    ) -> PyResult<(String, Vec<(String, Py<PyArray>)>)> {
+        let graph = self.executable.graph();
+        let mut arrays: Vec<(String, Array)> = Vec::new();
+        let mut bound = self.bindings.iter();
+        let captured: Vec<Option<Array>> = (graph.inputs.iter())
+            .map(|input| match input.source {
+                Source::Constant(_) => None,
+                _ => match bound.next() {
+                    Some(Binding::Gradient(leaf)) => Some(leaf.gradient()),
+                    Some(Binding::Array(x)) => Some(x.clone()),
+                    _ => None,
+                },
+            })
+            .collect();
+        let text = graph.to_json(&mut |i, x| {
+            let array = captured[i].as_ref().unwrap_or(x);
+            let storage = Arc::as_ptr(array.tensor().storage()) as usize;
+            let kind = match graph.inputs[i].source {
+                Source::Constant(_) => "constant",
+                _ => "captured",
+            };
+            let name = names.get(&storage).cloned();
+            let name = name.unwrap_or_else(|| format!("{kind}.{i}"));
+            arrays.push((name.clone(), as_used(graph, graph.inputs[i].buffer, array)));
+            name
+        });
+        let wrapped = arrays
+            .into_iter()
+            .map(|(name, x)| Ok((name, PyArray::wrap(py, x.detach())?)));
+        Ok((text, wrapped.collect::<PyResult<_>>()?))
     }
 
     /// The graph as text.

@@ -4,8 +4,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
+use mxnet::core::Array;
 use mxnet::core::interp::{self, Flags};
-use mxnet::tensor::{Promotion, promotion};
+use mxnet::tensor::{DType, Promotion, promotion};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use smallvec::SmallVec;
@@ -31,6 +32,10 @@ struct Entry {
 struct Run {
     graph: Py<CompiledGraph>,
     results: Tree,
+    /// The arguments that it was traced with, and shapes and dtypes of their arrays.
+    arguments: Tree,
+    keywords: Option<Tree>,
+    forms: Vec<(Vec<usize>, DType)>,
 }
 
 /// A function that is compiled for each form of its arguments.
@@ -108,6 +113,57 @@ impl JitFunction {
             .count()
     }
 
+    /// Arguments like those of the graph that was traced last, their arrays without values; `None` if there is no graph.
+    fn last_arguments(&self, py: Python<'_>) -> PyResult<Option<(Py<PyAny>, Py<PyAny>)>> {
+        let entries = self
+            .entries
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
+        let Some(run) = entries
+            .iter()
+            .rev()
+            .find_map(|entry| entry.compiled.as_ref())
+        else {
+            return Ok(None);
+        };
+        let array = &mut |i: usize, _: bool| {
+            let (shape, dtype) = &run.forms[i];
+            let made = Array::without_values(shape, *dtype, interp::current_device());
+            let made = made.map_err(|error| raise(py, error))?;
+            Ok(PyArray::wrap(py, made)?.into_any())
+        };
+        let args = run.arguments.build(py, array)?;
+        let kwargs = match &run.keywords {
+            Some(tree) => tree.build(py, array)?,
+            None => PyDict::new(py).into_any().unbind(),
+        };
+        Ok(Some((args, kwargs)))
+    }
+
+    /// The graph for calls with arguments like these, traced if it is not known yet, and the form of its results, with `slot(i)` in place of array `i`.
+    fn graph_for(
+        slf: &Bound<'_, Self>,
+        args: &Bound<'_, PyTuple>,
+        kwargs: &Bound<'_, PyDict>,
+        slot: &Bound<'_, PyAny>,
+    ) -> PyResult<Option<(Py<CompiledGraph>, Py<PyAny>)>> {
+        let (py, this) = (slf.py(), slf.get());
+        let (tracing, signature, arrays) = Tracing::of(args, Some(kwargs))?;
+        let entry = match this.entry_for(py, &signature)? {
+            Some(entry) => entry,
+            None => this.trace(slf, args, Some(kwargs), &arrays, tracing, signature)?,
+        };
+        let Some(run) = &entry.compiled else {
+            return Ok(None);
+        };
+        let number = &mut |i: usize, _: bool| Ok(slot.call1((i,))?.unbind());
+        Ok(Some((
+            run.graph.clone_ref(py),
+            run.results.build(py, number)?,
+        )))
+    }
+
     /// Forgets all graphs.
     fn clear(&self) {
         let old = std::mem::take(&mut *self.entries.lock().unwrap_or_else(PoisonError::into_inner));
@@ -126,6 +182,45 @@ impl JitFunction {
         if flags.is_intercepted() || !IS_ON.load(Ordering::Relaxed) {
             return this.function.call(py, args, kwargs);
         }
+        let (tracing, signature, arrays) = Tracing::of(args, kwargs)?;
+        if let Some(entry) = this.entry_for(py, &signature)? {
+            return this.run(&entry, args, kwargs, &arrays);
+        }
+        let entry = this.trace(slf, args, kwargs, &arrays, tracing, signature)?;
+        this.run(&entry, args, kwargs, &arrays)
+    }
+
+    fn __get__(
+        slf: Py<Self>,
+        py: Python<'_>,
+        object: &Bound<'_, PyAny>,
+        _class: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Py<PyAny>> {
+        if object.is_none() {
+            return Ok(slf.into_any());
+        }
+        let method = py.import("types")?.getattr("MethodType")?;
+        Ok(method.call1((slf, object))?.unbind())
+    }
+}
+
+/// A call that may have to be traced.
+struct Tracing {
+    tree: Tree,
+    keywords: Option<Tree>,
+    start: Instant,
+}
+
+/// The arrays among arguments.
+type Arrays<'py> = SmallVec<[Bound<'py, PyArray>; 8]>;
+
+impl Tracing {
+    /// Takes the arguments of a call apart: their form, the signature of the call, the arrays.
+    fn of<'py>(
+        args: &Bound<'py, PyTuple>,
+        kwargs: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<(Tracing, Signature, Arrays<'py>)> {
+        let (start, flags) = (Instant::now(), Flags::current());
         let mut flattener = Flattener {
             arrays: SmallVec::new(),
             signature: Some(Signature::default()),
@@ -145,39 +240,14 @@ impl JitFunction {
         };
         let mut signature = flattener.signature.take().unwrap_or_default();
         let arrays = flattener.arrays;
-        signature.push_sharing(py, &arrays);
-        if let Some(entry) = this.entry_for(py, &signature)? {
-            return this.run(&entry, args, kwargs, &arrays);
-        }
-        let start = Instant::now();
+        signature.push_sharing(args.py(), &arrays);
         let tracing = Tracing {
             tree,
             keywords,
             start,
         };
-        let entry = this.trace(slf, args, kwargs, &arrays, tracing, signature)?;
-        this.run(&entry, args, kwargs, &arrays)
+        Ok((tracing, signature, arrays))
     }
-
-    fn __get__(
-        slf: Py<Self>,
-        py: Python<'_>,
-        object: &Bound<'_, PyAny>,
-        _class: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<Py<PyAny>> {
-        if object.is_none() {
-            return Ok(slf.into_any());
-        }
-        let method = py.import("types")?.getattr("MethodType")?;
-        Ok(method.call1((slf, object))?.unbind())
-    }
-}
-
-/// A call that is to be traced.
-struct Tracing {
-    tree: Tree,
-    keywords: Option<Tree>,
-    start: Instant,
 }
 
 impl JitFunction {
@@ -251,9 +321,13 @@ impl JitFunction {
         let compiled = match (graph, results) {
             (Some(mut graph), Some(results)) => {
                 graph.seconds = tracing.start.elapsed().as_secs_f64();
+                let form = |x: &Array| (x.shape().to_vec(), x.dtype());
                 Some(Run {
                     graph: Py::new(py, graph)?,
                     results,
+                    arguments: tracing.tree,
+                    keywords: tracing.keywords,
+                    forms: arrays.iter().map(|x| x.get().with(py, form)).collect(),
                 })
             }
             _ => None,

@@ -2,7 +2,9 @@
 
 mod compiled;
 mod jit;
+mod loaded;
 mod tree;
 
 pub use compiled::CompiledGraph;
 pub use jit::{JitFunction, outside_trace, parameters_replaced, set_jit, trace_is_active};
+pub use loaded::LoadedGraph;

@@ -1,0 +1,94 @@
+//! Graphs from files.
+
+use std::collections::HashMap;
+
+use mxnet::core::Array;
+use mxnet::graph::{Model, Source};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use smallvec::SmallVec;
+
+use crate::array::PyArray;
+use crate::error::raise;
+use crate::typed::Get;
+
+/// A graph that was read from a file, with its arrays.
+#[pyclass(frozen, module = "mxnet._core")]
+pub struct LoadedGraph {
+    model: Model,
+}
+
+/// The arrays behind objects.
+fn arrays(py: Python<'_>, objects: &[Bound<'_, PyArray>]) -> SmallVec<[Array; 8]> {
+    objects.iter().map(|x| x.get().array(py)).collect()
+}
+
+#[pymethods]
+impl LoadedGraph {
+    /// Reads a graph from the text of its file; `arrays` has the arrays that it needs, by name.
+    #[new]
+    fn new(py: Python<'_>, text: &str, arrays: &Bound<'_, PyDict>) -> PyResult<LoadedGraph> {
+        let mut named = HashMap::new();
+        for (name, array) in arrays.iter() {
+            let array = array.cast::<PyArray>()?.get().array(py);
+            named.insert(name.extract::<String>()?, array);
+        }
+        let model = Model::new(text, &named).map_err(|error| raise(py, error))?;
+        Ok(LoadedGraph { model })
+    }
+
+    /// The results for these arguments.
+    fn run(
+        &self,
+        py: Python<'_>,
+        arguments: Vec<Bound<'_, PyArray>>,
+    ) -> PyResult<Vec<Py<PyArray>>> {
+        let held = arrays(py, &arguments);
+        let given: SmallVec<[&Array; 8]> = held.iter().collect();
+        let outputs = py.detach(|| self.model.run(&given));
+        let outputs = outputs.map_err(|error| raise(py, error))?;
+        outputs.into_iter().map(|y| PyArray::wrap(py, y)).collect()
+    }
+
+    /// The same, operator by operator, with `values` in place of the arrays that were read.
+    fn interpret(
+        &self,
+        py: Python<'_>,
+        arguments: Vec<Bound<'_, PyArray>>,
+        values: Vec<Bound<'_, PyArray>>,
+    ) -> PyResult<Vec<Py<PyArray>>> {
+        let (held, others) = (arrays(py, &arguments), arrays(py, &values));
+        let given: SmallVec<[&Array; 8]> = held.iter().collect();
+        let values: SmallVec<[&Array; 8]> = others.iter().collect();
+        let outputs = self
+            .model
+            .interpret(&given, &values)
+            .map_err(|error| raise(py, error))?;
+        outputs.into_iter().map(|y| PyArray::wrap(py, y)).collect()
+    }
+
+    /// Shapes and names of the dtypes of the arguments.
+    #[getter]
+    fn arguments(&self) -> Vec<(Vec<usize>, &'static str)> {
+        let forms = self.model.arguments().iter();
+        forms
+            .map(|form| (form.layout.shape().to_vec(), form.dtype.name()))
+            .collect()
+    }
+
+    /// For each array that is no argument and no constant, in the order in which `interpret` takes them, its storage.
+    #[getter]
+    fn captured_storages(&self) -> Vec<usize> {
+        let inputs = self.model.graph().inputs.iter();
+        let found = inputs.filter_map(|input| match &input.source {
+            Source::Captured(x) => Some(std::sync::Arc::as_ptr(x.tensor().storage()) as usize),
+            _ => None,
+        });
+        found.collect()
+    }
+
+    /// The graph as text that reads like code.
+    fn __str__(&self) -> String {
+        self.model.graph().to_string()
+    }
+}

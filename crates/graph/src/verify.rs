@@ -1,0 +1,249 @@
+//! Checks of graphs that come from outside: a run relies on what it finds in a graph.
+
+use std::collections::HashSet;
+
+use mxnet_core::interp::Scope;
+use mxnet_core::{Array, Call, Cpu, Default, Known, ParamKind, Result, Rng, eager};
+use mxnet_tensor::{Device, Promotion, Tensor, promotion};
+use smallvec::SmallVec;
+
+use crate::file::wrong;
+use crate::ir::{BufferId, Graph, Node, Operand, Source, View};
+
+/// The most bytes that the buffers of a graph may have together.
+const MAX_BYTES: usize = 1 << 46;
+
+/// Checks that each buffer has one definition before it is read, that operators take their operands and give the outputs that the graph says, and that
+/// arrays have the memory of their buffers.
+///
+/// # Errors
+/// [`mxnet_core::Error::Value`] that says what is wrong.
+pub fn verify(graph: &Graph) -> Result<()> {
+    if graph.promotion != promotion() {
+        let mode = if graph.promotion == Promotion::NumPy {
+            "on"
+        } else {
+            "off"
+        };
+        return Err(wrong(format!(
+            "it was made under other rules of promotion: switch `npx.set_np(dtype=True)` {mode}"
+        )));
+    }
+    let total = graph
+        .buffers
+        .iter()
+        .try_fold(0_usize, |sum, buffer| sum.checked_add(buffer.len_bytes));
+    if total.is_none_or(|total| total > MAX_BYTES) {
+        return Err(wrong("its buffers are larger than any memory".to_owned()));
+    }
+    let mut defined: HashSet<BufferId> = HashSet::new();
+    for input in &graph.inputs {
+        if input.view.buffer != input.buffer || !defined.insert(input.buffer) {
+            return Err(wrong(format!("buffer {} is two inputs", input.buffer.0)));
+        }
+        let len_bytes = graph.buffer(input.buffer).len_bytes;
+        if let Source::Captured(x) | Source::Constant(x) = &input.source {
+            let start = x.layout().offset() * x.dtype().size();
+            let fits = x.layout().is_contiguous()
+                && x.len() * x.dtype().size() == len_bytes
+                && x.device().is_host()
+                && start == 0
+                && input.view.layout.offset() == 0;
+            if !fits {
+                return Err(wrong(format!(
+                    "an array does not have the {len_bytes} bytes of buffer {}",
+                    input.buffer.0
+                )));
+            }
+        }
+    }
+    let mut blocks = 0_u64;
+    for node in &graph.nodes {
+        let bad = |problem: &str| wrong(format!("`{}`: {problem}", node.op.name));
+        for buffer in node.reads() {
+            if !defined.contains(&buffer) {
+                return Err(bad(&format!(
+                    "reads buffer {} before it is defined",
+                    buffer.0
+                )));
+            }
+        }
+        for version in &node.versions {
+            if graph.buffer(version.old) != graph.buffer(version.new) {
+                return Err(bad("changes the size of a buffer"));
+            }
+        }
+        match node.is_assignment {
+            true => check_assignment(graph, node)?,
+            false => check_call(graph, node)?,
+        }
+        for buffer in node.defines() {
+            if !defined.insert(buffer) {
+                return Err(bad(&format!("defines buffer {} again", buffer.0)));
+            }
+        }
+        if let Rng::Blocks(count) = node.op.rng {
+            let len = node
+                .outputs
+                .first()
+                .map_or(0, |view| view.layout.len() as u64);
+            let end = node.rng_block.checked_add(count(len));
+            blocks = blocks.max(end.ok_or_else(|| bad("draws too many random numbers"))?);
+        }
+    }
+    if blocks > graph.num_rng_blocks {
+        return Err(wrong(
+            "it draws more random numbers than it says".to_owned(),
+        ));
+    }
+    for view in &graph.outputs {
+        if !defined.contains(&view.buffer) {
+            return Err(wrong(format!("result {} is not defined", view.buffer.0)));
+        }
+    }
+    for input in &graph.inputs {
+        if let Some(written) = input.written {
+            let is_same = graph.buffer(written) == graph.buffer(input.buffer);
+            if !defined.contains(&written)
+                || !is_same
+                || matches!(input.source, Source::Constant(_))
+            {
+                return Err(wrong(format!(
+                    "input {} cannot become buffer {}",
+                    input.buffer.0, written.0
+                )));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn check_assignment(graph: &Graph, node: &Node) -> Result<()> {
+    let bad = |problem: &str| wrong(format!("an assignment {problem}"));
+    let ([from], [to]) = (&node.inputs[..], &node.outputs[..]) else {
+        return Err(bad("has more than one value"));
+    };
+    let shape = match from {
+        Operand::View(view) => view.layout.shape(),
+        Operand::Number(_) | Operand::Constant(..) => &[],
+        Operand::Absent => return Err(bad("has no value")),
+    };
+    if mxnet_tensor::broadcast_shapes(&[shape, to.layout.shape()])?.as_slice() != to.layout.shape()
+    {
+        return Err(bad("has a value that does not fit"));
+    }
+    if to.layout.may_self_overlap() {
+        return Err(bad("writes an element twice"));
+    }
+    let is_whole = to.len_bytes() == graph.buffer(to.buffer).len_bytes;
+    let is_version = matches!(&node.versions[..], [version] if version.new == to.buffer);
+    match is_version || is_whole && node.versions.is_empty() {
+        true => Ok(()),
+        false => Err(bad("leaves a part of its buffer undefined")),
+    }
+}
+
+/// An abstract array of a view's form.
+fn abstract_of(graph: &Graph, view: &View) -> Result<Array> {
+    let buffer = graph.buffer(view.buffer);
+    let bytes =
+        Array::without_values(&[buffer.len_bytes], mxnet_tensor::DType::U8, Device::cpu(0))?;
+    let storage = bytes.tensor().storage().clone();
+    let tensor = Tensor::new(storage, view.layout.clone(), view.dtype)?;
+    Ok(Array::from_tensor(tensor.locked(view.is_read_only)))
+}
+
+/// Checks a call against the rules of its operator.
+fn check_call(graph: &Graph, node: &Node) -> Result<()> {
+    let bad = |problem: String| wrong(format!("`{}`: {problem}", node.op.name));
+    match node.op.cpu {
+        Cpu::Map(_) | Cpu::Kernel(_) | Cpu::AnyDevice(_) | Cpu::Eager(_, Known::ByRule) => {}
+        _ => return Err(bad("is no operator of graphs".to_owned())),
+    }
+    check_operands(node)?;
+    let mut arrays: SmallVec<[Option<Array>; 4]> = SmallVec::new();
+    for operand in &node.inputs {
+        arrays.push(match operand {
+            Operand::Absent => None,
+            Operand::View(view) => Some(abstract_of(graph, view)?),
+            Operand::Number(value) => Some(Array::weak_scalar(*value)?),
+            Operand::Constant(value, dtype) => Some(Array::constant(*value, *dtype)?),
+        });
+    }
+    let inputs: SmallVec<[Option<&Array>; 4]> = arrays.iter().map(Option::as_ref).collect();
+    let _scope = Scope::enter(false, node.training);
+    let results = eager::without_values(&Call {
+        op: node.op,
+        inputs: &inputs,
+        attrs: &node.attrs,
+        outs: &[],
+        dtype: node.dtype,
+    })?;
+    let is_same = results.len() == node.outputs.len()
+        && results.iter().zip(&node.outputs).all(|(result, view)| {
+            result.dtype() == view.dtype
+                && result.layout() == &view.layout
+                && view.len_bytes() == graph.buffer(view.buffer).len_bytes
+        });
+    if !is_same {
+        return Err(bad("gives other outputs than the graph says".to_owned()));
+    }
+    let mutated = node.mutated_inputs();
+    let is_mutated = |buffer: BufferId| {
+        let mut views = mutated.iter().filter_map(|&i| node.inputs[i].view());
+        views.any(|view| view.buffer == buffer)
+    };
+    let all_versions = mutated
+        .iter()
+        .filter_map(|&i| node.inputs[i].view())
+        .all(|view| {
+            node.versions
+                .iter()
+                .any(|version| version.old == view.buffer)
+        });
+    match all_versions && node.versions.iter().all(|version| is_mutated(version.old)) {
+        true => Ok(()),
+        false => Err(bad("changes other arguments than the graph says".to_owned())),
+    }
+}
+
+/// Checks the number of operands, and that those are there that must be.
+fn check_operands(node: &Node) -> Result<()> {
+    let bad = |problem: String| wrong(format!("`{}`: {problem}", node.op.name));
+    let params: Vec<_> = node.op.array_params().collect();
+    let num_lists = params
+        .iter()
+        .filter(|param| param.kind == ParamKind::Arrays)
+        .count();
+    let num_singles = params.len() - num_lists;
+    let fits = match num_lists {
+        0 => node.inputs.len() == num_singles,
+        lists => {
+            node.inputs.len() >= num_singles
+                && (node.inputs.len() - num_singles).is_multiple_of(lists)
+        }
+    };
+    if !fits {
+        return Err(bad(format!("has {} operands", node.inputs.len())));
+    }
+    let none: SmallVec<[Option<&Array>; 8]> = node.inputs.iter().map(|_| None).collect();
+    let call = Call {
+        op: node.op,
+        inputs: &none,
+        attrs: &node.attrs,
+        outs: &[],
+        dtype: None,
+    };
+    let cx = call.cx();
+    for (p, param) in params.iter().enumerate() {
+        let is_absent = cx
+            .arguments_of(p)
+            .any(|i| node.inputs[i] == Operand::Absent);
+        let may_be_absent =
+            param.kind == ParamKind::Arrays || param.nullable || param.default == Default::None;
+        if is_absent && !may_be_absent {
+            return Err(bad(format!("lacks its operand `{}`", param.name)));
+        }
+    }
+    Ok(())
+}

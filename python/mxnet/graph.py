@@ -1,0 +1,277 @@
+"""Graphs in files: read, called, printed. `HybridBlock.export` writes them."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from mxnet import _core
+from mxnet._atomic_file import write_atomically
+from mxnet.base import PathLike
+from mxnet.error import FileFormatError
+from mxnet.gluon._checkpoint import load_arrays, save_arrays
+from mxnet.numpy import ndarray
+
+__all__ = ["Graph", "load", "read", "write"]
+
+
+class _Slot:
+    """Stands for array number `index` of the results."""
+
+    def __init__(self, index: int) -> None:
+        self.index = index
+
+
+def _described(value: Any, name: str) -> Any:
+    """The form of nested results as JSON."""
+    if isinstance(value, _Slot):
+        return {"array": value.index}
+    if isinstance(value, tuple | list):
+        items = [_described(item, name) for item in value]
+        return {"tuple": items} if isinstance(value, tuple) else {"list": items}
+    if isinstance(value, dict):
+        if not all(isinstance(key, str) for key in value):
+            raise TypeError(f"export: `{name}` returns a dict with keys that are no strings, which a file cannot hold")
+        return {"dict": {key: _described(item, name) for key, item in value.items()}}
+    if value is None or isinstance(value, bool | int | float | str):
+        return {"value": value}
+    raise TypeError(f"export: `{name}` returns a '{type(value).__name__}', which a file cannot hold")
+
+
+def _checked(form: Any, num_arrays: int) -> None:
+    """Refuse a form of results that `_described` did not write; ValueError."""
+    if not (isinstance(form, dict) and len(form) == 1):
+        raise ValueError(f"{form!r} is no form of results")
+    ((kind, content),) = form.items()
+    if kind == "array" and isinstance(content, int) and 0 <= content < num_arrays:
+        return
+    if kind == "value" and (content is None or isinstance(content, bool | int | float | str)):
+        return
+    if kind == "dict" and isinstance(content, dict):
+        items = list(content.values())
+    elif kind in ("tuple", "list") and isinstance(content, list):
+        items = content
+    else:
+        raise ValueError(f"{form!r} is no form of results")
+    for item in items:
+        _checked(item, num_arrays)
+
+
+def _built(form: Any, arrays: list[ndarray]) -> Any:
+    """Nested results of a form."""
+    ((kind, content),) = form.items()
+    if kind == "array":
+        return arrays[content]
+    if kind == "dict":
+        return {key: _built(item, arrays) for key, item in content.items()}
+    if kind == "value":
+        return content
+    items = [_built(item, arrays) for item in content]
+    return tuple(items) if kind == "tuple" else items
+
+
+def write(
+    graph: Any,
+    results: Any,
+    names: Mapping[int, str],
+    parameters: Mapping[str, Any],
+    files: tuple[PathLike, PathLike],
+    name: str,
+) -> None:
+    """Write a compiled graph and its arrays.
+
+    Parameters
+    ----------
+    graph : _core.CompiledGraph
+    results : object
+        Nested results, with `slot(i)` in place of array i.
+    names : mapping of int to str
+        Names of known arrays by their storages.
+    parameters : mapping of str to Parameter
+        The block's parameters by name: those whose values the graph needs are written as they are.
+    files : tuple of path
+        For the graph and for the arrays. Each is written whole or not at all, the arrays first.
+    name : str
+        What errors call the function.
+
+    Raises
+    ------
+    OSError
+        If a file cannot be written.
+    TypeError
+        If the results hold something else than arrays, numbers, strings, tuples, lists and dicts of them.
+    """
+    form = _described(results, name)
+    text, arrays = graph.export(dict(names))
+    trainable = [name for name, parameter in parameters.items() if parameter.grad_req != "null"]
+    document = json.dumps(json.loads(text) | {"results": form, "trainable": trainable})
+    values = {name: parameters[name].data() if name in parameters else array for name, array in arrays}
+    symbol_file, param_file = files
+
+    def write_text(path: str) -> None:
+        Path(path).write_text(document, encoding="utf-8")
+
+    save_arrays(param_file, values, {"format": "mxnet"})
+    write_atomically(symbol_file, write_text)
+
+
+def slot(index: int) -> _Slot:
+    """What stands for array number `index` of the results in `write`.
+
+    Parameters
+    ----------
+    index : int
+
+    Returns
+    -------
+    object
+    """
+    return _Slot(index)
+
+
+class Graph:
+    """A graph from a file, with its arrays; made by `load`.
+
+    It runs without Python's interpreter, and several threads may call it at the same time.
+
+    Attributes
+    ----------
+    arguments : list of (list of int, str)
+        Shape and dtype of each argument.
+    arrays : dict of str to ndarray
+        The arrays that the graph needs beside its arguments, by name.
+    trainable : list of str
+        Names of the arrays that were parameters with gradients.
+    """
+
+    def __init__(self, text: str, arrays: Mapping[str, ndarray], source: str) -> None:
+        try:
+            document = json.loads(text)
+            inputs = document["inputs"]
+            form = document.get("results")
+            self.trainable: list[str] = list(document.get("trainable", []))
+            needed = [entry["array"] for entry in inputs if "array" in entry]
+            if form is not None:
+                _checked(form, len(document["outputs"]))
+            self._captured = [entry["array"] for entry in inputs if "array" in entry and not entry.get("constant")]
+        except (ValueError, TypeError, KeyError, RecursionError) as error:
+            raise FileFormatError(f"{source!r} is damaged or no graph: {error!r}") from error
+        missing = [name for name in needed if name not in arrays]
+        if missing:
+            raise FileFormatError(f"{source!r} needs arrays that are not there: {', '.join(missing[:5])}")
+        self.arrays = {name: arrays[name] for name in needed}
+        try:
+            self._loaded = _core.LoadedGraph(text, self.arrays)
+        except ValueError as error:
+            raise FileFormatError(f"{source!r}: {error}") from error
+        self._form = form
+        self.arguments: list[tuple[list[int], str]] = self._loaded.arguments
+
+    def __call__(self, *arguments: ndarray) -> Any:
+        """Run the graph.
+
+        Parameters
+        ----------
+        *arguments : ndarray
+            In the dtypes and shapes that `arguments` says.
+
+        Returns
+        -------
+        ndarray or nested tuples, lists and dicts
+            What the exported network returns.
+
+        Raises
+        ------
+        ValueError
+            If there are too many or too few arguments, or one has another shape.
+        TypeError
+            If an argument has another dtype.
+        """
+        return self._nested(self._loaded.run(list(arguments)))
+
+    def _interpret(self, arguments: tuple[ndarray, ...], values: Mapping[str, ndarray]) -> Any:
+        """Run the graph operator by operator, with other values of its arrays."""
+        return self._nested(self._loaded.interpret(list(arguments), [values[name] for name in self._captured]))
+
+    def _nested(self, outputs: list[ndarray]) -> Any:
+        if self._form is not None:
+            return _built(self._form, outputs)
+        return outputs[0] if len(outputs) == 1 else outputs
+
+    def __str__(self) -> str:
+        return str(self._loaded)
+
+
+def read(symbol_file: PathLike, param_file: PathLike | None) -> Graph:
+    """Read a graph and its arrays.
+
+    Parameters
+    ----------
+    symbol_file : path
+    param_file : path, optional
+        By default the one with the largest number among ``<name>-0000.params``, ... beside ``<name>-symbol.json``.
+
+    Returns
+    -------
+    Graph
+
+    Raises
+    ------
+    FileNotFoundError
+        If a file does not exist.
+    FileFormatError
+        If a file is damaged, of a newer version or needs operators that are not there.
+    """
+    source = os.fspath(symbol_file)
+    try:
+        text = Path(source).read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise FileFormatError(f"{source!r} is no text") from error
+    if param_file is None:
+        name = re.sub(r"-symbol\.json$", "", os.path.basename(source))
+        folder = Path(source).parent
+        found = sorted(path for path in folder.iterdir() if re.fullmatch(re.escape(name) + r"-\d+\.params", path.name))
+        arrays = load_arrays(found[-1]) if found else {}
+    else:
+        arrays = load_arrays(param_file)
+    return Graph(text, arrays, source)
+
+
+def load(symbol_file: PathLike, param_file: PathLike | None = None) -> Graph:
+    """Read what `HybridBlock.export` wrote, to be called; nothing in the files is executed but operators.
+
+    Parameters
+    ----------
+    symbol_file : path
+        ``<name>-symbol.json``.
+    param_file : path, optional
+        By default the one with the largest number among ``<name>-0000.params``, ... in the same folder.
+
+    Returns
+    -------
+    Graph
+
+    Raises
+    ------
+    FileNotFoundError
+        If a file does not exist.
+    FileFormatError
+        If a file is damaged, of a newer version or needs operators that are not there.
+
+    Examples
+    --------
+    >>> net = mx.gluon.nn.Dense(2)
+    >>> net.initialize(mx.init.One())
+    >>> net.hybridize()
+    >>> _ = net(np.ones((1, 3)))
+    >>> import os, tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> files = net.export(os.path.join(folder, "dense"))
+    >>> mx.graph.load(files[0])(np.ones((1, 3)))
+    array([[3., 3.]])
+    """
+    return read(symbol_file, param_file)

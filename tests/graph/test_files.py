@@ -1,0 +1,186 @@
+"""Exported networks give the bits of the network, can be trained again, and damaged files are refused."""
+
+import json
+import random
+from pathlib import Path
+
+import numpy
+import pytest
+
+import mxnet as mx
+from mxnet import autograd, gluon, np
+from mxnet.error import FileFormatError
+from mxnet.gluon import nn, rnn
+from mxnet.gluon._checkpoint import load_arrays
+from mxnet.graph import Graph
+
+
+def bits(x):
+    return x.shape, x.dtype, x.asnumpy().tobytes()
+
+
+def convolutional():
+    net = nn.HybridSequential()
+    net.add(
+        nn.Conv2D(4, 3, padding=1), nn.BatchNorm(), nn.Activation("relu"), nn.MaxPool2D(), nn.Dropout(0.5), nn.Dense(3)
+    )
+    return net, (2, 3, 8, 8)
+
+
+def recurrent():
+    net = nn.HybridSequential()
+    net.add(rnn.LSTM(5, layout="NTC", bidirectional=True), nn.LayerNorm(), nn.Dense(3))
+    return net, (2, 6, 4)
+
+
+class Several(gluon.HybridBlock):
+    """Results in a dict and a tuple, a constant, an index."""
+
+    def __init__(self):
+        super().__init__()
+        self.dense = nn.Dense(4)
+        self.scale = gluon.Constant([1.0, 2.0, 3.0, 4.0])
+
+    def forward(self, x):
+        y = self.dense(x) * self.scale.data() + np.array([0.5, 0.5, 0.5, 0.5])
+        y[0] = 1
+        return {"y": y, "parts": (y[:, 1:3].T, y.argmax(axis=1))}, None, "name"
+
+
+def several():
+    return Several(), (3, 5)
+
+
+def exported(build, folder):
+    mx.random.seed(3)
+    net, shape = build()
+    net.initialize()
+    net.hybridize()
+    x = np.random.normal(0, 1, shape)
+    net(x)
+    with autograd.record():
+        net(x)
+    return net, x, net.export(folder / "model")
+
+
+@pytest.mark.parametrize("build", [convolutional, recurrent])
+def test_exported_networks_give_the_same_bits(build, tmp_path):
+    net, x, files = exported(build, tmp_path)
+    assert files == (str(tmp_path / "model-symbol.json"), str(tmp_path / "model-0000.params"))
+    expected = bits(net(x))
+    loaded = mx.graph.load(files[0])
+    assert bits(loaded(x)) == expected
+    assert loaded.arguments == [(list(x.shape), "float32")]
+    block = gluon.SymbolBlock.imports(files[0], ["data"], files[1])
+    assert bits(block(x)) == expected
+    block.hybridize()
+    assert bits(block(x)) == expected
+
+
+def test_structures_of_results_are_kept(tmp_path):
+    net, x, files = exported(several, tmp_path)
+    loaded = mx.graph.load(files[0], files[1])
+    (expected, _, _), (found, nothing, name) = net(x), loaded(x)
+    assert nothing is None
+    assert name == "name"
+    assert bits(found["y"]) == bits(expected["y"])
+    assert [bits(part) for part in found["parts"]] == [bits(part) for part in expected["parts"]]
+    assert bits(loaded(np.asarray(numpy.asfortranarray(x.asnumpy())))[0]["y"]) == bits(expected["y"])
+
+
+@pytest.mark.parametrize("way", ["as it is", "hybridized"])
+def test_imported_networks_are_trained_like_the_exported_one(way, tmp_path):
+    net, x, files = exported(convolutional, tmp_path)
+    block = gluon.SymbolBlock.imports(files[0], ["data"], files[1])
+    assert {name for name, p in block.collect_params().items() if p.grad_req != "null"} == {
+        name for name, p in net.collect_params().items() if p.grad_req != "null"
+    }
+    if way == "hybridized":
+        block.hybridize()
+    results = []
+    for each in (net, block):
+        trainer = gluon.Trainer(each.collect_params(), "adam", {"learning_rate": 0.1})
+        for _ in range(3):
+            with autograd.record(train_mode=False):
+                loss = (each(x) ** 2).sum()
+            loss.backward()
+            trainer.step(1)
+        results.append((bits(loss), {name: bits(p.data()) for name, p in each.collect_params().items()}))
+    assert results[0] == results[1]
+
+
+def test_what_cannot_be_exported_says_why(tmp_path):
+    net = nn.Dense(2)
+    net.initialize()
+    with pytest.raises(RuntimeError, match="hybridize"):
+        net.export(tmp_path / "x")
+
+    class Odd(gluon.HybridBlock):
+        def forward(self, x):
+            return x, {1, 2}
+
+    odd = Odd()
+    odd.hybridize()
+    odd(np.ones(2))
+    with pytest.raises(TypeError, match="'set'"):
+        odd.export(tmp_path / "x")
+    assert not list(tmp_path.iterdir())
+
+
+def test_wrong_arguments_are_named(tmp_path):
+    _, x, files = exported(convolutional, tmp_path)
+    loaded = mx.graph.load(files[0])
+    with pytest.raises(ValueError, match="takes 1 arrays, found 2"):
+        loaded(x, x)
+    with pytest.raises(ValueError, match=r"argument 0 must have shape \(2, 3, 8, 8\), found \(3, 8, 8\)"):
+        loaded(x[0])
+    with pytest.raises(TypeError, match="argument 0 must be float32, found float64"):
+        loaded(x.astype("float64"))
+    with pytest.raises(ValueError, match="2 names for the 1 arguments"):
+        gluon.SymbolBlock.imports(files[0], ["a", "b"])
+
+
+def test_files_of_other_versions_are_refused(tmp_path):
+    _, _, files = exported(convolutional, tmp_path)
+    arrays = load_arrays(files[1])
+    document = json.loads(Path(files[0]).read_text())
+
+    def refused(match, **changes):
+        with pytest.raises(FileFormatError, match=match):
+            Graph(json.dumps({**document, **changes}), arrays, "file")
+
+    refused("version 9, this library reads versions up to 1", version=9)
+    refused("no entry", format="other")
+    refused("rules of promotion", promotion="numpy")
+    nodes = document["nodes"]
+    refused("no operator `nothing`", nodes=[{**nodes[0], "op": "nothing"}, *nodes[1:]])
+    refused("has version 7 in the file", nodes=[{**nodes[0], "version": 7}, *nodes[1:]])
+    refused("before it is defined", nodes=nodes[1:])
+    refused("again", nodes=[nodes[0], *nodes])
+    refused("larger than any memory", buffers=[2**62] * len(document["buffers"]))
+    refused("leaves buffer", buffers=[8] * len(document["buffers"]))
+    with pytest.raises(FileFormatError, match="needs arrays"):
+        Graph(json.dumps(document), {}, "file")
+    with pytest.raises(FileFormatError, match="bytes of buffer"):
+        Graph(json.dumps(document), {**arrays, "0.weight": np.ones(3)}, "file")
+    with pytest.raises(FileNotFoundError):
+        mx.graph.load(tmp_path / "nothing-symbol.json")
+
+
+@pytest.mark.parametrize("build", [convolutional, several])
+def test_damaged_graphs_are_refused_or_run(build, tmp_path):
+    _, _, files = exported(build, tmp_path)
+    text, arrays = Path(files[0]).read_text(), load_arrays(files[1])
+    source, outcomes = random.Random(5), {"refused": 0, "ran": 0}
+    for _ in range(400):
+        damaged = list(text)
+        for _ in range(source.randint(1, 3)):
+            at = source.randrange(len(damaged))
+            damaged[at] = source.choice(["", "0", "7", "-", "[", "]", "{", "}", '"', ",", "1e9", "9" * 19, "null", "a"])
+        try:
+            graph = Graph("".join(damaged), arrays, "damaged")
+            graph(*[np.ones(shape, dtype=dtype) for shape, dtype in graph.arguments])
+            outcomes["ran"] += 1
+        except (FileFormatError, ValueError, TypeError, MemoryError, KeyError):
+            outcomes["refused"] += 1
+    assert outcomes["refused"] > 200
