@@ -104,7 +104,11 @@ def page(name: str) -> str:
         for member, found in vars(module).items()
         if f"{name}.{member}" in CONTRACT or getattr(found, "__module__", None) == name
     ]
-    lines = [name, "=" * len(name), "", f".. automodule:: {name}", "   :no-members:", ""]
+    # A module may have the name of a function that its package shows: then the function is the one that links lead to.
+    parent, _, last = name.rpartition(".")
+    is_hidden = bool(parent) and not inspect.ismodule(getattr(importlib.import_module(parent), last, module))
+    index = ["   :no-index:"] if is_hidden else []
+    lines = [name, "=" * len(name), "", f".. automodule:: {name}", "   :no-members:", *index, ""]
     methods = {path.rpartition(".")[0] for path in CONTRACT}
     listed = {*listed, *(member for member in vars(module) if f"{name}.{member}" in methods)}
     for member in sorted(listed):
@@ -134,8 +138,13 @@ def check_names(app, error) -> None:
 
     from sphinx.util import logging
 
+    import mxnet
+
     listed = set() if error else {name for name, *_ in app.env.domains["py"].get_objects()}
+    deprecated = {f"mxnet.{name}" for name in mxnet._OLD}  # the guide's page of migration lists them
     for path, found in {} if error else CONTRACT.items():
+        if path in deprecated:
+            continue
         owner_path, _, member = path.rpartition(".")
         if path in listed or f"{getattr(found, '__module__', None)}.{member}" in listed:
             continue

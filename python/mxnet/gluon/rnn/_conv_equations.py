@@ -152,7 +152,7 @@ class ConvRNN(ConvCell):
 
         Parameters
         ----------
-        inputs : ndarray, shape (n, *input_shape)
+        inputs : ndarray, shape ``(n, *input_shape)``
         states : list of one ndarray, shape (n, hidden_channels, ...)
 
         Returns
@@ -176,7 +176,7 @@ class ConvLSTM(ConvCell):
 
         Parameters
         ----------
-        inputs : ndarray, shape (n, *input_shape)
+        inputs : ndarray, shape ``(n, *input_shape)``
         states : list of two ndarray, shape (n, hidden_channels, ...)
             Output and cell.
 
@@ -204,7 +204,7 @@ class ConvGRU(ConvCell):
 
         Parameters
         ----------
-        inputs : ndarray, shape (n, *input_shape)
+        inputs : ndarray, shape ``(n, *input_shape)``
         states : list of one ndarray, shape (n, hidden_channels, ...)
 
         Returns

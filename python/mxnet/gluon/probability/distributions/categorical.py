@@ -68,7 +68,7 @@ class Categorical(ClassProbOrLogit):
 
         Returns
         -------
-        ndarray, shape (num_events, *batch_shape)
+        ndarray, shape ``(num_events, *batch_shape)``
             int32, as samples.
         """
         classes = np.arange(self.num_events, dtype="int32", device=self._some_param.device)

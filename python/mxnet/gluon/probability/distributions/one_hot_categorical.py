@@ -71,7 +71,7 @@ class OneHotCategorical(ClassProbOrLogit):
 
         Returns
         -------
-        ndarray, shape (num_events, *batch_shape, num_events)
+        ndarray, shape ``(num_events, *batch_shape, num_events)``
         """
         batch = self._batch_shape()
         classes = np.eye(self.num_events, dtype=self._some_param.dtype, device=self._some_param.device)
