@@ -7,7 +7,7 @@
 use mxnet_kernels::Elem;
 use mxnet_kernels::cast::{Cast, cast_nd};
 use mxnet_kernels::copy::copy_nd;
-use mxnet_kernels::map::{Loops, Operand, Rows};
+use mxnet_kernels::map::{InnerLoops, Loops, Operand};
 use mxnet_tensor::{DType, Layout, Scalar, Strides, Tensor, Transfer, backend_of};
 use smallvec::SmallVec;
 
@@ -26,7 +26,7 @@ const SMALL_BYTES: usize = 64 * 1024;
 /// Loops of an elementwise operator over arrays of `shape`, prepared for outputs of these layouts, dtypes and addresses (null: apart from all
 /// operands) and for operands like `inputs`.
 pub(crate) fn loops<'a>(
-    rows: &'static Rows,
+    rows: &'static InnerLoops,
     compute: Elem,
     shape: &[usize],
     outs: &[(&Layout, DType, *mut u8)],
@@ -108,7 +108,7 @@ pub fn run_kernel(cx: &KernelCx) -> Result<()> {
 }
 
 /// What rows compute a dtype in: halves go through float32 unless the operator only moves elements.
-pub fn row_elem(rows: &Rows, dtype: mxnet_tensor::DType) -> Elem {
+pub fn row_elem(rows: &InnerLoops, dtype: mxnet_tensor::DType) -> Elem {
     let kind = elem(dtype);
     if rows.supports(kind) {
         kind

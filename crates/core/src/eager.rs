@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use mxnet_kernels::map::Rows;
+use mxnet_kernels::map::InnerLoops;
 use mxnet_tensor::{
     DType, Device, DeviceKind, Dims, Layout, Scalar, Tensor, broadcast_shapes, checked_len,
 };
@@ -319,7 +319,7 @@ fn wait_if_asked(call: &Call, outputs: &Outputs) -> Result<()> {
 /// Plans an elementwise operator: outputs of the shape that all operands broadcast to.
 fn elementwise(
     call: &Call,
-    rows: &'static Rows,
+    rows: &'static InnerLoops,
     on_device: Option<fn(&KernelCx) -> Result<()>>,
     device: Device,
 ) -> Result<Plan> {

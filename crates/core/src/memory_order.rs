@@ -60,7 +60,7 @@ pub(crate) fn dense(order: &[usize], shape: &[usize]) -> Result<Layout> {
 
 /// The layout of as many dense elements whose axes lie as those of another layout.
 #[inline]
-pub fn dense_as(layout: &Layout) -> Result<Layout> {
+pub fn contiguous_like(layout: &Layout) -> Result<Layout> {
     if layout.is_contiguous() {
         return Ok(Layout::contiguous(layout.shape()));
     }

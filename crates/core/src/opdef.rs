@@ -2,7 +2,7 @@
 
 use std::any::Any;
 
-use mxnet_kernels::map::Rows;
+use mxnet_kernels::map::InnerLoops;
 use mxnet_tensor::{Casting, DType, Dims, Layout};
 use smallvec::SmallVec;
 
@@ -224,7 +224,7 @@ pub enum Form {
 #[derive(Clone, Copy)]
 pub enum Cpu {
     /// Element by element, operands broadcast, rows of the kernel crate.
-    Map(&'static Rows),
+    Map(&'static InnerLoops),
     /// One kernel that fills preallocated outputs; it may run later, on another thread.
     Kernel(fn(&KernelCx) -> Result<()>),
     /// The same, by the devices' own means ([`mxnet_tensor::Backend`]): it runs on every device.

@@ -12,17 +12,17 @@ use crate::var::{Access, Place, Var};
 /// It must be dropped before its thread waits for one of its variables.
 pub struct Inline<'v> {
     shared: &'v Shared,
-    held: Held<'v>,
+    held: HeldVars<'v>,
     is_poisoned: bool,
 }
 
 /// As many variables as fit with the rest of the guard into one cache line: the guard is built and moved on every call.
-const FEW: usize = 5;
+const INLINE_VARS: usize = 5;
 
 /// A list of variables and accesses that does not allocate while it is short.
-struct Held<'v> {
-    vars: [Option<&'v Var>; FEW],
-    accesses: [Access; FEW],
+struct HeldVars<'v> {
+    vars: [Option<&'v Var>; INLINE_VARS],
+    accesses: [Access; INLINE_VARS],
     len: u8,
     #[expect(
         clippy::box_collection,
@@ -31,12 +31,12 @@ struct Held<'v> {
     more: Option<Box<Vec<(&'v Var, Access)>>>,
 }
 
-impl<'v> Held<'v> {
+impl<'v> HeldVars<'v> {
     #[inline]
-    fn new() -> Held<'v> {
-        Held {
-            vars: [None; FEW],
-            accesses: [Access::Read; FEW],
+    fn new() -> HeldVars<'v> {
+        HeldVars {
+            vars: [None; INLINE_VARS],
+            accesses: [Access::Read; INLINE_VARS],
             len: 0,
             more: None,
         }
@@ -45,7 +45,7 @@ impl<'v> Held<'v> {
     #[inline]
     fn push(&mut self, var: &'v Var, access: Access) {
         let at = usize::from(self.len);
-        if at < FEW {
+        if at < INLINE_VARS {
             self.vars[at] = Some(var);
             self.accesses[at] = access;
             self.len += 1;
@@ -161,7 +161,7 @@ impl Shared {
         // The guard is filled where the caller will find it: a copy right behind the atomic operations would wait for them.
         let mut inline = Some(Inline {
             shared: self,
-            held: Held::new(),
+            held: HeldVars::new(),
             is_poisoned: false,
         });
         if let Some(guard) = &mut inline {

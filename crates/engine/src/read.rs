@@ -24,7 +24,7 @@ pub(crate) const FORKING: usize = 1 << (usize::BITS - 1);
 type Vars<'v> = SmallVec<[&'v Var; 4]>;
 
 /// One variable that this thread holds for reading.
-struct Held {
+struct ReadHold {
     /// Address of the variable; only compared.
     var: usize,
     /// This thread has pushed a write since: what it reads from now on comes after that write.
@@ -34,7 +34,7 @@ struct Held {
 thread_local! {
     /// Entries of all guards of this thread; a variable appears once for each guard.
     #[allow(clippy::missing_const_for_thread_local, reason = "loom's macro has no `const` form")]
-    static HELD: RefCell<Vec<Held>> = RefCell::new(Vec::new());
+    static HELD: RefCell<Vec<ReadHold>> = RefCell::new(Vec::new());
     /// Guards of this thread.
     #[allow(clippy::missing_const_for_thread_local, reason = "loom's macro has no `const` form")]
     static NUM_GUARDS: Cell<usize> = Cell::new(0);
@@ -49,7 +49,7 @@ fn address(var: &Var) -> usize {
     std::ptr::from_ref(var).addr()
 }
 
-fn find<R>(var: &Var, found: impl FnOnce(&[Held], usize) -> R) -> Option<R> {
+fn find<R>(var: &Var, found: impl FnOnce(&[ReadHold], usize) -> R) -> Option<R> {
     if num_guards() == 0 {
         return None;
     }
@@ -97,7 +97,7 @@ impl<'v> ReadGuard<'v> {
     /// Registers grants that this thread has.
     fn new(shared: &'v Shared, vars: Vars<'v>) -> ReadGuard<'v> {
         HELD.with(|held| {
-            let entries = vars.iter().map(|var| Held {
+            let entries = vars.iter().map(|var| ReadHold {
                 var: address(var),
                 is_written: false,
             });

@@ -7,7 +7,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::sync::{Condvar, Mutex};
 use std::time::Instant;
 
-use mxnet_kernels::map::{self, Operand, Rows};
+use mxnet_kernels::map::{self, InnerLoops, Operand};
 use mxnet_kernels::{Elem, Serial, Threads, copy};
 
 type Task = &'static (dyn Fn(usize) + Sync);
@@ -73,7 +73,7 @@ fn best(mut call: impl FnMut()) -> f64 {
 
 fn main() {
     let pair = Pair::new();
-    let unary: &[&Rows] = &[
+    let unary: &[&InnerLoops] = &[
         &map::EXP,
         &map::TANH,
         &map::LOG,
@@ -87,7 +87,7 @@ fn main() {
         &map::LOG1P,
         &map::ARCTAN,
     ];
-    let binary: &[&Rows] = &[
+    let binary: &[&InnerLoops] = &[
         &map::ADD,
         &map::MULTIPLY,
         &map::MAXIMUM,
@@ -104,7 +104,7 @@ fn main() {
         let mut y = vec![0f32; n];
         let strides = [4isize];
         let shape = [n];
-        let mut measure = |rows: &'static Rows, threads: &dyn Threads| {
+        let mut measure = |rows: &'static InnerLoops, threads: &dyn Threads| {
             let out_elem = rows.out_elem(Elem::F32);
             let out_strides = [out_elem.size() as isize];
             let outs = [Operand {

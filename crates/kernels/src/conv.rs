@@ -8,7 +8,7 @@ mod depthwise;
 #[cfg(test)]
 mod tests;
 
-use crate::gemm::{self, Float};
+use crate::gemm::{self, GemmFloat};
 use crate::real::{Real, Shared, sum_row, with_real};
 use crate::{Elem, Threads, scratch};
 use columns::Tile;
@@ -183,7 +183,7 @@ fn run(threads: &dyn Threads, n: usize, task: &(dyn Fn(usize) + Sync)) {
 
 /// # Safety
 /// As [`forward`]'s.
-unsafe fn forward_of<T: Real + Float>(
+unsafe fn forward_of<T: Real + GemmFloat>(
     threads: &dyn Threads,
     g: &Conv,
     x: *const T,
@@ -306,7 +306,7 @@ unsafe fn forward_of<T: Real + Float>(
 
 /// # Safety
 /// As [`data_gradient`]'s.
-unsafe fn data_gradient_of<T: Real + Float>(
+unsafe fn data_gradient_of<T: Real + GemmFloat>(
     threads: &dyn Threads,
     g: &Conv,
     dy: *const T,
@@ -439,7 +439,7 @@ impl WeightCut {
 
 /// # Safety
 /// As [`weight_gradient`]'s.
-unsafe fn weight_gradient_of<T: Real + Float>(
+unsafe fn weight_gradient_of<T: Real + GemmFloat>(
     threads: &dyn Threads,
     g: &Conv,
     x: *const T,
@@ -544,7 +544,7 @@ unsafe fn weight_gradient_of<T: Real + Float>(
 
 /// # Safety
 /// As [`bias_gradient`]'s.
-unsafe fn bias_gradient_of<T: Real + Float>(
+unsafe fn bias_gradient_of<T: Real + GemmFloat>(
     threads: &dyn Threads,
     g: &Conv,
     dy: *const T,

@@ -1,12 +1,12 @@
 //! Strided moves by item size: copy, fill, zero. What the bytes mean is of no concern here.
 
 mod row;
-mod turn;
+mod transpose;
 
 use crate::Threads;
 use crate::nd::{Axes, Axis, MAX_OPERANDS};
 pub use row::copy_row;
-use turn::transpose_tile;
+use transpose::transpose_tile;
 
 /// Bytes one task moves at least; below twice this, one thread moves all.
 const GRAIN_BYTES: usize = 256 * 1024;
@@ -93,7 +93,7 @@ pub unsafe fn copy_nd(
         list.insert(0, unit(1));
     }
     // SAFETY: the pointers lead to the first items of these axes, for which the caller vouches.
-    if unsafe { turn::copy_staged(threads, size, &list, dst, src) } {
+    if unsafe { transpose::copy_staged(threads, size, &list, dst, src) } {
         return;
     }
     let rank = list.len();

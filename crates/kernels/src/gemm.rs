@@ -134,7 +134,7 @@ pub unsafe fn gemm(
 /// # Safety
 /// As [`gemm`]'s, with strides in elements.
 #[inline]
-pub(crate) unsafe fn dense<T: Float>(tile: &Tile<T>) {
+pub(crate) unsafe fn dense<T: GemmFloat>(tile: &Tile<T>) {
     // SAFETY: forwarded.
     unsafe { T::multiply(tile) }
 }
@@ -157,7 +157,7 @@ pub(crate) struct Tile<T> {
 }
 
 /// Element types the micro-kernels know.
-pub(crate) trait Float: small::Scalar {
+pub(crate) trait GemmFloat: small::Scalar {
     /// # Safety
     /// As [`dense`]'s.
     unsafe fn multiply(tile: &Tile<Self>);
@@ -165,7 +165,7 @@ pub(crate) trait Float: small::Scalar {
 
 macro_rules! float {
     ($($t:ty),*) => {$(
-        impl Float for $t {
+        impl GemmFloat for $t {
             unsafe fn multiply(t: &Tile<Self>) {
                 // SAFETY: forwarded.
                 unsafe {
@@ -185,7 +185,7 @@ float!(f32, f64, Complex<f32>, Complex<f64>);
 
 /// # Safety
 /// As [`dense`]'s.
-unsafe fn blocked<T: Float>(t: &Tile<T>) {
+unsafe fn blocked<T: GemmFloat>(t: &Tile<T>) {
     let (zero, par) = (T::from_real(0.0), ::gemm::Parallelism::None);
     let ((ar, ac), (br, bc), (cr, cc)) = (t.a_strides, t.b_strides, t.c_strides);
     // SAFETY: the caller proved bounds and disjointness; `T` is one of the crate's four types.
@@ -402,7 +402,7 @@ impl Block<'_> {
 
     /// # Safety
     /// As [`Block::run`]'s, and `T` is the element type.
-    unsafe fn real<T: Float + crate::real::Real>(&self) {
+    unsafe fn real<T: GemmFloat + crate::real::Real>(&self) {
         let tile = self.typed::<T>();
         // SAFETY: forwarded.
         unsafe {

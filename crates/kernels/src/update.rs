@@ -245,7 +245,7 @@ unsafe fn update_tile(weight: &Weight, start: usize) {
 }
 
 /// A float that steps are taken in.
-trait Float:
+trait StepFloat:
     Copy
     + PartialOrd
     + std::ops::Add<Output = Self>
@@ -266,7 +266,7 @@ trait Float:
 }
 
 macro_rules! float {
-    ($($t:ty),*) => { $(impl Float for $t {
+    ($($t:ty),*) => { $(impl StepFloat for $t {
         #[inline(always)]
         fn of(x: f64) -> Self { x as $t }
         #[inline(always)]
@@ -276,7 +276,7 @@ macro_rules! float {
 float!(f32, f64);
 
 by_isa! {
-    unsafe fn row [T: Float] [T] (step: &Step, w: *mut u8, g: *const u8, states: [*mut u8; MAX_STATES], n: usize) {
+    unsafe fn row [T: StepFloat] [T] (step: &Step, w: *mut u8, g: *const u8, states: [*mut u8; MAX_STATES], n: usize) {
         let of = T::of;
         let (rate, rescale, limit) = (of(step.rate), of(step.rescale), of(step.clip.unwrap_or(f64::INFINITY)));
         let coupled = !matches!(step.rule, Rule::AdamW { .. });

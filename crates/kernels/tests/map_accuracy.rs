@@ -5,9 +5,9 @@
 
 use mxnet_kernels::Elem;
 use mxnet_kernels::isa::{Isa, isa, limit_isa, machine};
-use mxnet_kernels::map::{self, Rows};
+use mxnet_kernels::map::{self, InnerLoops};
 
-fn one64(rows: &'static Rows, x: &[f64]) -> Vec<f64> {
+fn one64(rows: &'static InnerLoops, x: &[f64]) -> Vec<f64> {
     let mut y = vec![0f64; x.len()];
     let params = [0.2, 0.5];
     // SAFETY: as many elements on both sides.
@@ -24,7 +24,7 @@ fn one64(rows: &'static Rows, x: &[f64]) -> Vec<f64> {
     y
 }
 
-fn one32(rows: &'static Rows, x: &[f32]) -> Vec<f32> {
+fn one32(rows: &'static InnerLoops, x: &[f32]) -> Vec<f32> {
     let mut y = vec![0f32; x.len()];
     let params = [0.2, 0.5];
     // SAFETY: as many elements on both sides.
@@ -42,7 +42,12 @@ fn one32(rows: &'static Rows, x: &[f32]) -> Vec<f32> {
 }
 
 /// Two operands of one element type, one result of another.
-fn two<T: Copy, R: Copy + Default>(rows: &'static Rows, elem: Elem, a: &[T], b: &[T]) -> Vec<R> {
+fn two<T: Copy, R: Copy + Default>(
+    rows: &'static InnerLoops,
+    elem: Elem,
+    a: &[T],
+    b: &[T],
+) -> Vec<R> {
     let mut y = vec![R::default(); a.len()];
     let strides = [
         size_of::<R>() as isize,
@@ -84,7 +89,7 @@ fn ulps32(got: f32, want: f64) -> f64 {
     (f64::from(got) - want).abs() / 2f64.powi(exponent)
 }
 
-type Table = &'static [(&'static Rows, u32, &'static [(f64, f64)])];
+type Table = &'static [(&'static InnerLoops, u32, &'static [(f64, f64)])];
 
 /// Operator, allowed error in ulp, (argument, result).
 #[rustfmt::skip]
@@ -121,7 +126,7 @@ static REFERENCE: Table = &[
     (&map::RSQRT, 2, &[(5e-324, 4.4989137945431964e161), (0.3, 1.8257418583505538), (66.78, 0.12237051636905873), (1e308, 1e-154)]),
 ];
 
-type Table2 = &'static [(&'static Rows, &'static [(f64, f64, f64)])];
+type Table2 = &'static [(&'static InnerLoops, &'static [(f64, f64, f64)])];
 
 /// Operator, (first, second, result).
 #[rustfmt::skip]
@@ -194,7 +199,7 @@ fn walk32() -> Vec<f32> {
 }
 
 fn singles_are_accurate() {
-    type Case = (&'static Rows, fn(f64) -> f64, f64);
+    type Case = (&'static InnerLoops, fn(f64) -> f64, f64);
     let cases: &[Case] = &[
         (&map::EXP, libm::exp, 1.0),
         (&map::EXP2, libm::exp2, 1.2),
@@ -355,7 +360,7 @@ fn powers_of_singles_are_accurate() {
 
 fn strange_arguments_have_their_results() {
     let (inf, nan) = (f64::INFINITY, f64::NAN);
-    let cases: &[(&Rows, f64, f64)] = &[
+    let cases: &[(&InnerLoops, f64, f64)] = &[
         (&map::EXP, inf, inf),
         (&map::EXP, -inf, 0.0),
         (&map::EXP, nan, nan),
@@ -608,7 +613,7 @@ fn nan_is_kept_or_passed_over_as_the_name_says() {
 
 #[test]
 fn complex_functions_invert_each_other_and_keep_their_cuts() {
-    let apply = |rows: &'static Rows, z: [f64; 2]| -> [f64; 2] {
+    let apply = |rows: &'static InnerLoops, z: [f64; 2]| -> [f64; 2] {
         let (mut y, z) = ([[0.0; 2]; 4], [z; 4]);
         // SAFETY: four elements on both sides.
         unsafe {

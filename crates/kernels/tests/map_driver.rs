@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use mxnet_kernels::map::{self, Operand, Rows};
+use mxnet_kernels::map::{self, InnerLoops, Operand};
 use mxnet_kernels::{Elem, Serial, Threads, copy};
 
 /// Lends real threads, so that races show under a sanitizer and wrong splits show anywhere.
@@ -183,7 +183,7 @@ fn random_shape(rng: &mut Rng, big: bool) -> Vec<usize> {
 
 fn check_binary(
     rng: &mut Rng,
-    rows: &'static Rows,
+    rows: &'static InnerLoops,
     compute: Elem,
     elems: [Elem; 3],
     shape: &[usize],
@@ -352,7 +352,13 @@ fn an_output_may_be_its_input() {
 ///
 /// # Safety
 /// As for [`map::run_row`].
-unsafe fn row_at(rows: &'static map::Rows, elem: Elem, n: usize, ptrs: &[*mut u8], one: &[bool]) {
+unsafe fn row_at(
+    rows: &'static map::InnerLoops,
+    elem: Elem,
+    n: usize,
+    ptrs: &[*mut u8],
+    one: &[bool],
+) {
     let size = elem.size() as isize;
     let strides: Vec<isize> = std::iter::once(size)
         .chain(one.iter().map(|&one| if one { 0 } else { size }))

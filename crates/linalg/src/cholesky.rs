@@ -5,7 +5,7 @@ use crate::batch::{
 };
 use crate::large;
 use crate::lu::{none, runners};
-use crate::number::Number;
+use crate::number::MatrixElement;
 use crate::small::{self, SMALL};
 
 /// Lower triangular `l` with l l^H = a, both (count, n, n); reads the lower triangle of `a` only.
@@ -23,7 +23,7 @@ pub fn cholesky(
     by_elem!(elem, T => typed::<T>(run, count, n, elements(a), elements_mut(l)))
 }
 
-fn typed<T: Number + Plain>(
+fn typed<T: MatrixElement + Plain>(
     run: Run,
     count: usize,
     n: usize,

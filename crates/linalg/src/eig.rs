@@ -7,7 +7,7 @@ use crate::batch::{
     Elem, Failure, Fault, Parts, Plain, Run, by_elem, each, elements, elements_mut, to_columns,
 };
 use crate::lu::none;
-use crate::number::{Number, Real};
+use crate::number::{MatrixElement, RealElement};
 use crate::scale;
 
 /// a v = v diag(w) for `a` (count, n, n): `w` (count, n) and `v` (count, n, n), columns of length 1 with a real largest element, both of the complex type; `v`
@@ -25,12 +25,12 @@ pub fn eig(
     v: Option<&mut [u8]>,
 ) -> Result<(), Failure> {
     by_elem!(elem, T => {
-        let w = elements_mut::<Complex<<T as Number>::Re>>(w);
+        let w = elements_mut::<Complex<<T as MatrixElement>::Re>>(w);
         typed::<T>(run, count, n, elements(a), w, v.map(elements_mut))
     })
 }
 
-fn typed<T: Number + Plain>(
+fn typed<T: MatrixElement + Plain>(
     run: Run,
     count: usize,
     n: usize,
@@ -41,7 +41,7 @@ fn typed<T: Number + Plain>(
     let with = v.is_some();
     let vectors = v.map_or_else(none, |v| Parts::new(v, n * n));
     let outputs = (Parts::new(w, n), vectors, none::<T>());
-    let zero = <T::Re as Number>::ZERO;
+    let zero = <T::Re as MatrixElement>::ZERO;
     let make = || vec![Complex { re: zero, im: zero }; if with { n * n } else { 0 }];
     each(
         run,
@@ -78,22 +78,22 @@ fn typed<T: Number + Plain>(
 }
 
 /// Length 1; of a vector with imaginary parts, the largest element becomes real.
-fn normalise<R: Real>(v: &mut [Complex<R>]) {
-    let zero = <R as Number>::ZERO;
+fn normalise<R: RealElement>(v: &mut [Complex<R>]) {
+    let zero = <R as MatrixElement>::ZERO;
     let size = |x: &Complex<R>| x.re.hypotenuse(x.im);
     let length = v.iter().fold(zero, |sum, x| sum.hypotenuse(size(x)));
     if length == zero {
         return;
     }
     let mut turn = Complex {
-        re: <R as Number>::ONE / length,
+        re: <R as MatrixElement>::ONE / length,
         im: zero,
     };
     if v.iter().any(|x| x.im != zero) {
         let largest = v
             .iter()
             .fold(v[0], |a, x| if size(x) > size(&a) { *x } else { a });
-        let scale = <R as Number>::ONE / (size(&largest) * length);
+        let scale = <R as MatrixElement>::ONE / (size(&largest) * length);
         turn = Complex {
             re: largest.re * scale,
             im: -largest.im * scale,

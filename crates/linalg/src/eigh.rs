@@ -9,7 +9,7 @@ use crate::batch::{
     Elem, Failure, Fault, Parts, Plain, Run, by_elem, each, elements, elements_mut, to_columns,
 };
 use crate::lu::none;
-use crate::number::{Number, Real};
+use crate::number::{MatrixElement, RealElement};
 use crate::scale;
 
 /// The triangle of a matrix that is read; the other one is taken to be its mirror image, or zero.
@@ -40,7 +40,7 @@ pub fn eigh(
     v: Option<&mut [u8]>,
 ) -> Result<(), Failure> {
     by_elem!(elem, T => {
-        let w = elements_mut::<<T as Number>::Re>(w);
+        let w = elements_mut::<<T as MatrixElement>::Re>(w);
         typed::<T>(run, triangle, count, n, elements(a), w, v.map(elements_mut::<T>))
     })
 }
@@ -53,7 +53,7 @@ struct Work<T> {
     vectors: Vec<T>,
 }
 
-fn typed<T: Number + Plain>(
+fn typed<T: MatrixElement + Plain>(
     run: Run,
     triangle: Triangle,
     count: usize,
@@ -131,8 +131,8 @@ fn typed<T: Number + Plain>(
 
 /// What is said of a matrix with infinities or NaNs: nothing, where NumPy's iteration comes to an end (a formula for two rows, divide and conquer for
 /// vectors of more than 25), else that it does not. One element is its own eigenvalue.
-fn unknown<T: Number>(lower: &[T], w: &mut [T::Re], v: &mut [T]) -> Result<(), Fault> {
-    let nan = <T::Re as Real>::NOT_A_NUMBER;
+fn unknown<T: MatrixElement>(lower: &[T], w: &mut [T::Re], v: &mut [T]) -> Result<(), Fault> {
+    let nan = <T::Re as RealElement>::NOT_A_NUMBER;
     match w.len() {
         1 => {
             w[0] = lower[0].re();

@@ -12,7 +12,7 @@ use faer::linalg::triangular_solve as tri;
 use faer::{Accum, Conj, MatMut, MatRef, Par};
 
 use crate::batch::{Fault, Run};
-use crate::number::Number;
+use crate::number::MatrixElement;
 use crate::small::Factored;
 
 /// From this order on one matrix is worth several threads.
@@ -51,7 +51,12 @@ pub(crate) fn chunks<T>(a: &mut [T], m: usize, width: usize) -> Shares<(usize, &
 }
 
 /// P A = L U in place; `rows[i]` says which row of A row i was.
-pub(crate) fn lu<T: Number>(run: Run, a: &mut [T], n: usize, rows: &mut [usize]) -> Factored {
+pub(crate) fn lu<T: MatrixElement>(
+    run: Run,
+    a: &mut [T],
+    n: usize,
+    rows: &mut [usize],
+) -> Factored {
     for (i, row) in rows.iter_mut().enumerate() {
         *row = i;
     }
@@ -121,7 +126,7 @@ fn permute<T: Copy>(x: &mut [T], order: &[usize]) {
 }
 
 /// Solves with factors of [`lu`]: `x` (n, k) column-major holds the permuted right side, then the solution.
-pub(crate) fn solve_factored<T: Number>(run: Run, lu: &[T], n: usize, x: &mut [T]) {
+pub(crate) fn solve_factored<T: MatrixElement>(run: Run, lu: &[T], n: usize, x: &mut [T]) {
     let lu = MatRef::from_column_major_slice(lu, n, n);
     let shares = chunks(
         x,
@@ -141,7 +146,7 @@ pub(crate) fn solve_factored<T: Number>(run: Run, lu: &[T], n: usize, x: &mut [T
 }
 
 /// A^-1 P^T from factors of [`lu`], column-major: column i of it is column `rows[i]` of the inverse.
-pub(crate) fn invert_factored<T: Number>(run: Run, lu: &[T], n: usize, x: &mut [T]) {
+pub(crate) fn invert_factored<T: MatrixElement>(run: Run, lu: &[T], n: usize, x: &mut [T]) {
     let lu = MatRef::from_column_major_slice(lu, n, n);
     // A chunk of the identity is zero above its first column, and so is L^-1 of it.
     let shares = chunks(x, n, CHUNK);
@@ -163,7 +168,7 @@ pub(crate) fn invert_factored<T: Number>(run: Run, lu: &[T], n: usize, x: &mut [
 }
 
 /// Lower Cholesky factor in place; neither reads nor writes above the diagonal, except within blocks of [`CHUNK`] columns.
-pub(crate) fn cholesky<T: Number>(run: Run, a: &mut [T], n: usize) -> Result<(), Fault> {
+pub(crate) fn cholesky<T: MatrixElement>(run: Run, a: &mut [T], n: usize) -> Result<(), Fault> {
     let width = if n < LARGE { n } else { CHUNK };
     let mut memory = MemBuffer::new(llt::factor::cholesky_in_place_scratch::<T>(
         width,

@@ -3,7 +3,7 @@
 use crate::batch::{
     Elem, Failure, Fault, Parts, Plain, Run, by_elem, each, elements, elements_mut, to_columns,
 };
-use crate::number::{Number, Real};
+use crate::number::{MatrixElement, RealElement};
 use crate::small::{self, Factored, SMALL};
 use crate::{large, scale, svd};
 
@@ -28,7 +28,7 @@ struct Work<T> {
     exponent: i32,
 }
 
-impl<T: Number> Work<T> {
+impl<T: MatrixElement> Work<T> {
     fn new(n: usize, side_len: usize) -> Work<T> {
         Work {
             lu: vec![T::ZERO; n * n],
@@ -77,7 +77,7 @@ pub fn solve(
     by_elem!(elem, T => solve_typed::<T>(run, count, (n, k), elements(a), elements(b), elements_mut(x)))
 }
 
-fn solve_typed<T: Number + Plain>(
+fn solve_typed<T: MatrixElement + Plain>(
     run: Run,
     count: usize,
     (n, k): (usize, usize),
@@ -134,7 +134,7 @@ pub fn inverse(
     by_elem!(elem, T => inverse_typed::<T>(run, count, n, strict, elements(a), elements_mut(x)))
 }
 
-fn inverse_typed<T: Number + Plain>(
+fn inverse_typed<T: MatrixElement + Plain>(
     run: Run,
     count: usize,
     n: usize,
@@ -165,7 +165,7 @@ fn inverse_typed<T: Number + Plain>(
     )
 }
 
-fn invert<T: Number>(run: Run, work: &mut Work<T>, n: usize, x: &mut [T]) {
+fn invert<T: MatrixElement>(run: Run, work: &mut Work<T>, n: usize, x: &mut [T]) {
     if n <= SMALL {
         return small::invert_factored(&work.lu, n, &work.rows, x);
     }
@@ -190,7 +190,7 @@ pub fn slogdet(
     log: &mut [u8],
 ) {
     by_elem!(elem, T => {
-        let (sign, log) = (elements_mut::<T>(sign), elements_mut::<<T as Number>::Re>(log));
+        let (sign, log) = (elements_mut::<T>(sign), elements_mut::<<T as MatrixElement>::Re>(log));
         determinants::<T>(run, count, n, elements(a), Parts::new(sign, 1), Parts::new(log, 1), none());
     });
 }
@@ -208,7 +208,7 @@ pub(crate) fn none<'a, T>() -> Parts<'a, T> {
     Parts::new(&mut [], 0)
 }
 
-fn determinants<T: Number + Plain>(
+fn determinants<T: MatrixElement + Plain>(
     run: Run,
     count: usize,
     n: usize,
@@ -238,19 +238,19 @@ fn determinants<T: Number + Plain>(
     debug_assert!(done.is_ok(), "determinants always exist");
 }
 
-fn logarithm<T: Number>(work: &Work<T>, n: usize, found: &Factored) -> (T, T::Re) {
+fn logarithm<T: MatrixElement>(work: &Work<T>, n: usize, found: &Factored) -> (T, T::Re) {
     if found.zero.is_some() {
         return (T::ZERO, T::Re::MINUS_INFINITY);
     }
     let mut sign = if found.odd { -T::ONE } else { T::ONE };
-    let mut log = <T::Re as Number>::ZERO;
+    let mut log = <T::Re as MatrixElement>::ZERO;
     for i in 0..n {
         let pivot = work.lu[i * n + i];
         let size = pivot.modulus();
         sign *= match T::IS_COMPLEX {
-            true => pivot.times(<T::Re as Number>::ONE / size),
+            true => pivot.times(<T::Re as MatrixElement>::ONE / size),
             // Of infinities and NaNs too.
-            false if pivot.re() < <T::Re as Number>::ZERO => -T::ONE,
+            false if pivot.re() < <T::Re as MatrixElement>::ZERO => -T::ONE,
             false => T::ONE,
         };
         log += size.log();
@@ -261,7 +261,7 @@ fn logarithm<T: Number>(work: &Work<T>, n: usize, found: &Factored) -> (T, T::Re
 }
 
 /// The product of the pivots, by way of logarithms if it leaves the range on the way.
-fn product<T: Number>(work: &Work<T>, n: usize, found: &Factored) -> T {
+fn product<T: MatrixElement>(work: &Work<T>, n: usize, found: &Factored) -> T {
     if found.zero.is_some() {
         return T::ZERO;
     }
@@ -294,7 +294,7 @@ pub fn cofactors(
     by_elem!(elem, T => cofactors_typed::<T>(run, count, n, elements(a), elements_mut(c)))
 }
 
-fn cofactors_typed<T: Number + Plain>(
+fn cofactors_typed<T: MatrixElement + Plain>(
     run: Run,
     count: usize,
     n: usize,
@@ -325,23 +325,26 @@ fn cofactors_typed<T: Number + Plain>(
     )
 }
 
-fn is_near_singular<T: Number>(work: &Work<T>, n: usize) -> bool {
+fn is_near_singular<T: MatrixElement>(work: &Work<T>, n: usize) -> bool {
     let sizes = || (0..n).map(|i| work.lu[i * n + i].modulus());
-    let largest = sizes().fold(<T::Re as Number>::ZERO, |a, b| if b > a { b } else { a });
+    let largest = sizes().fold(
+        <T::Re as MatrixElement>::ZERO,
+        |a, b| if b > a { b } else { a },
+    );
     // Half the digits of the inverse are still right at this distance from singularity.
     let least = largest * T::Re::EPSILON.root();
     sizes().any(|size| size <= least)
 }
 
 /// With A = U S V^H: cofactors = det(U) det(V^H) conj(U) diag(products of all singular values but one) conj(V^H).
-fn from_singular_values<T: Number + Plain>(
+fn from_singular_values<T: MatrixElement + Plain>(
     run: Run,
     work: &mut Work<T>,
     a: &[T],
     n: usize,
     c: &mut [T],
 ) -> Result<(), Fault> {
-    let mut values = vec![<T::Re as Number>::ZERO; n];
+    let mut values = vec![<T::Re as MatrixElement>::ZERO; n];
     let (mut u, mut vh) = (vec![T::ZERO; n * n], vec![T::ZERO; n * n]);
     svd::square(a, n, &mut values, &mut u, &mut vh)?;
     let mut phase = T::ONE;
@@ -351,7 +354,7 @@ fn from_singular_values<T: Number + Plain>(
     }
     c.fill(T::ZERO);
     for j in 0..n {
-        let mut others = <T::Re as Number>::ONE;
+        let mut others = <T::Re as MatrixElement>::ONE;
         for (i, &value) in values.iter().enumerate() {
             if i != j {
                 others *= value;

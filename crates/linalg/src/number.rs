@@ -8,8 +8,8 @@ use faer::{MatMut, MatRef, Par};
 use num_complex::Complex;
 
 /// A real type.
-pub(crate) trait Real:
-    RealField + Number<Real = Self> + Copy + PartialOrd + Send + Sync + 'static
+pub(crate) trait RealElement:
+    RealField + MatrixElement<Real = Self> + Copy + PartialOrd + Send + Sync + 'static
 {
     /// Distance from 1 to the next number.
     const EPSILON: Self;
@@ -29,7 +29,7 @@ pub(crate) trait Real:
     fn exponent(self) -> i32;
     /// An integer.
     fn whole(n: i32) -> Self;
-    /// 2 to a power of at most [`Real::STEP`].
+    /// 2 to a power of at most [`RealElement::STEP`].
     fn power_of_two(exponent: i32) -> Self;
     /// Square root.
     fn root(self) -> Self;
@@ -42,7 +42,7 @@ pub(crate) trait Real:
 }
 
 /// A real or complex type.
-pub(crate) trait Number:
+pub(crate) trait MatrixElement:
     ComplexField
     + Copy
     + Send
@@ -58,7 +58,7 @@ pub(crate) trait Number:
     + MulAssign
 {
     /// The real type again, with what this crate needs of it.
-    type Re: Real;
+    type Re: RealElement;
     /// Whether there is an imaginary part.
     const IS_COMPLEX: bool;
     /// 0.
@@ -79,16 +79,16 @@ pub(crate) trait Number:
     fn taxicab(self) -> Self::Re;
     /// The real part on the diagonal of Hermitian matrices.
     fn without_imaginary(self) -> Self {
-        Self::of(self.re(), <Self::Re as Number>::ZERO)
+        Self::of(self.re(), <Self::Re as MatrixElement>::ZERO)
     }
     /// Times a real number.
     fn times(self, factor: Self::Re) -> Self {
-        self * Self::of(factor, <Self::Re as Number>::ZERO)
+        self * Self::of(factor, <Self::Re as MatrixElement>::ZERO)
     }
     /// Whether it is neither infinite nor NaN.
     fn is_number(self) -> bool {
         // Differences of infinities and NaNs are NaN.
-        let zero = <Self::Re as Number>::ZERO;
+        let zero = <Self::Re as MatrixElement>::ZERO;
         self.re() - self.re() == zero && self.im() - self.im() == zero
     }
     /// Eigenvalues and, if asked for, right eigenvectors in columns of no particular length, of an n x n matrix of finite numbers.
@@ -117,7 +117,7 @@ fn memory<T: ComplexField>(n: usize, vectors: bool) -> faer::dyn_stack::MemBuffe
 
 macro_rules! real {
     ($t:ident, $safe:literal, $tiny:literal, $step:literal) => {
-        impl Real for $t {
+        impl RealElement for $t {
             const EPSILON: Self = $t::EPSILON;
             const NOT_A_NUMBER: Self = $t::NAN;
             const MINUS_INFINITY: Self = $t::NEG_INFINITY;
@@ -148,7 +148,7 @@ macro_rules! real {
             }
         }
 
-        impl Number for $t {
+        impl MatrixElement for $t {
             type Re = $t;
             const IS_COMPLEX: bool = false;
             const ZERO: Self = 0.0;
@@ -190,7 +190,7 @@ macro_rules! real {
             }
         }
 
-        impl Number for Complex<$t> {
+        impl MatrixElement for Complex<$t> {
             type Re = $t;
             const IS_COMPLEX: bool = true;
             const ZERO: Self = Complex { re: 0.0, im: 0.0 };
@@ -242,13 +242,13 @@ macro_rules! real {
 real!(f32, 16, 110, 60);
 real!(f64, 200, 900, 500);
 
-fn real_eigen<R: Real>(
+fn real_eigen<R: RealElement>(
     a: MatRef<'_, R>,
     w: &mut [Complex<R>],
     v: Option<&mut [Complex<R>]>,
 ) -> Result<(), EvdError> {
     let n = a.nrows();
-    let zero = <R as Number>::ZERO;
+    let zero = <R as MatrixElement>::ZERO;
     let (mut re, mut im) = (vec![zero; n], vec![zero; n]);
     let mut packed = vec![zero; if v.is_some() { n * n } else { 0 }];
     let mut memory = memory::<R>(n, v.is_some());
@@ -286,7 +286,7 @@ fn real_eigen<R: Real>(
     Ok(())
 }
 
-fn complex_eigen<R: Real>(
+fn complex_eigen<R: RealElement>(
     a: MatRef<'_, Complex<R>>,
     w: &mut [Complex<R>],
     v: Option<&mut [Complex<R>]>,

@@ -11,7 +11,7 @@ use crate::batch::{
 };
 use crate::large::{chunks, share};
 use crate::lu::{none, runners};
-use crate::number::{Number, Real};
+use crate::number::{MatrixElement, RealElement};
 use crate::scale;
 
 /// Columns that are reflected one by one before the rest is updated.
@@ -71,7 +71,7 @@ pub fn qr_raw(
     })
 }
 
-fn raw_typed<T: Number + Plain>(
+fn raw_typed<T: MatrixElement + Plain>(
     run: Run,
     count: usize,
     (m, n): (usize, usize),
@@ -104,7 +104,7 @@ fn raw_typed<T: Number + Plain>(
     )
 }
 
-fn typed<T: Number + Plain>(
+fn typed<T: MatrixElement + Plain>(
     run: Run,
     form: Reflectors,
     count: usize,
@@ -169,7 +169,14 @@ struct Work<T> {
 }
 
 /// Reflects a column-major (m, n) matrix in place.
-fn factor<T: Number>(run: Run, a: &mut [T], m: usize, n: usize, tau: &mut [T], blocks: &mut [T]) {
+fn factor<T: MatrixElement>(
+    run: Run,
+    a: &mut [T],
+    m: usize,
+    n: usize,
+    tau: &mut [T],
+    blocks: &mut [T],
+) {
     let k = m.min(n);
     // A small matrix is one panel: reflections of single columns beat products of narrow matrices.
     let width = if k <= PANEL { k } else { PANEL };
@@ -203,7 +210,7 @@ fn factor<T: Number>(run: Run, a: &mut [T], m: usize, n: usize, tau: &mut [T], b
 }
 
 /// c = (I - v t v^H) c.
-fn apply_block<T: Number>(
+fn apply_block<T: MatrixElement>(
     v: MatRef<'_, T>,
     t: MatRef<'_, impl faer::traits::Conjugate<Canonical = T>>,
     mut c: MatMut<'_, T>,
@@ -225,7 +232,7 @@ fn apply_block<T: Number>(
 }
 
 /// Reflects `w` columns of `m` elements, column j from element `first + j` on.
-fn reflect<T: Number>(panel: &mut [T], m: usize, first: usize, w: usize, tau: &mut [T]) {
+fn reflect<T: MatrixElement>(panel: &mut [T], m: usize, first: usize, w: usize, tau: &mut [T]) {
     for j in 0..w {
         let (upto, rest) = panel.split_at_mut((j + 1) * m);
         let column = &mut upto[j * m + first + j..];
@@ -238,8 +245,8 @@ fn reflect<T: Number>(panel: &mut [T], m: usize, first: usize, w: usize, tau: &m
 }
 
 /// Replaces x by (beta, v without its leading 1) with (I - tau v v^H)^H x = (beta, 0, …), beta real; answers tau.
-fn reflection<T: Number>(x: &mut [T]) -> T {
-    let zero = <T::Re as Number>::ZERO;
+fn reflection<T: MatrixElement>(x: &mut [T]) -> T {
+    let zero = <T::Re as MatrixElement>::ZERO;
     let norm = length(&x[1..]);
     let alpha = x[0];
     if norm == zero && alpha.im() == zero {
@@ -256,8 +263,8 @@ fn reflection<T: Number>(x: &mut [T]) -> T {
 }
 
 /// The 2-norm, without overflow.
-fn length<T: Number>(x: &[T]) -> T::Re {
-    let zero = <T::Re as Number>::ZERO;
+fn length<T: MatrixElement>(x: &[T]) -> T::Re {
+    let zero = <T::Re as MatrixElement>::ZERO;
     let mut sum = zero;
     for x in x {
         sum += x.re() * x.re() + x.im() * x.im();
@@ -270,7 +277,7 @@ fn length<T: Number>(x: &[T]) -> T::Re {
 }
 
 /// c = (I - factor v v^H) c with v = (1, `tail`).
-fn apply<T: Number>(tail: &[T], factor: T, c: &mut [T]) {
+fn apply<T: MatrixElement>(tail: &[T], factor: T, c: &mut [T]) {
     if factor == T::ZERO {
         return;
     }
@@ -295,7 +302,7 @@ fn apply<T: Number>(tail: &[T], factor: T, c: &mut [T]) {
 }
 
 /// The vectors of a panel with their ones and zeros, column-major (m - first, w).
-fn vectors<T: Number>(panel: &[T], m: usize, first: usize, w: usize) -> Vec<T> {
+fn vectors<T: MatrixElement>(panel: &[T], m: usize, first: usize, w: usize) -> Vec<T> {
     let rows = m - first;
     let mut v = vec![T::ZERO; rows * w];
     for j in 0..w {
@@ -307,7 +314,7 @@ fn vectors<T: Number>(panel: &[T], m: usize, first: usize, w: usize) -> Vec<T> {
 }
 
 /// The upper triangular t of I - v t v^H = H1 H2 …, [`PANEL`] elements a column.
-fn triangle<T: Number>(v: &[T], rows: usize, w: usize, tau: &[T], t: &mut [T]) {
+fn triangle<T: MatrixElement>(v: &[T], rows: usize, w: usize, tau: &[T], t: &mut [T]) {
     let v = MatRef::from_column_major_slice(v, rows, w);
     let mut inner = vec![T::ZERO; w * w];
     let mut products = MatMut::from_column_major_slice_mut(&mut inner, w, w);
@@ -333,7 +340,7 @@ fn triangle<T: Number>(v: &[T], rows: usize, w: usize, tau: &[T], t: &mut [T]) {
 }
 
 /// The first `columns` columns of Q.
-fn form_q<T: Number>(run: Run, work: &mut Work<T>, m: usize, n: usize, columns: usize) {
+fn form_q<T: MatrixElement>(run: Run, work: &mut Work<T>, m: usize, n: usize, columns: usize) {
     let k = m.min(n);
     let Work { a, tau, blocks, q } = work;
     q.fill(T::ZERO);

@@ -1,10 +1,10 @@
 //! Matrices whose elements are so large or so small that squares of them, or quotients of complex numbers, leave the range of the type are
 //! multiplied by a power of two first, which rounds nothing, and their factors are multiplied back.
 
-use crate::number::{Number, Real};
+use crate::number::{MatrixElement, RealElement};
 
 /// The power of two that brings the largest element to where squares are safe; 0 if they are as it is, and for zeros, infinities and NaNs.
-pub(crate) fn exponent<T: Number>(a: &[T]) -> i32 {
+pub(crate) fn exponent<T: MatrixElement>(a: &[T]) -> i32 {
     match size(a) {
         // No further down than needed, for the sake of the small elements.
         Some(found) if found > T::Re::SAFE => T::Re::SAFE - found,
@@ -14,7 +14,7 @@ pub(crate) fn exponent<T: Number>(a: &[T]) -> i32 {
 }
 
 /// The same for elimination, which squares nothing: only quotients of complex numbers, and reciprocals of what is nearly zero, leave the range.
-pub(crate) fn of_elimination<T: Number>(a: &[T]) -> i32 {
+pub(crate) fn of_elimination<T: MatrixElement>(a: &[T]) -> i32 {
     if T::IS_COMPLEX {
         return exponent(a);
     }
@@ -22,8 +22,8 @@ pub(crate) fn of_elimination<T: Number>(a: &[T]) -> i32 {
 }
 
 /// The exponent of the largest element. `None` for zeros, infinities and NaNs.
-fn size<T: Number>(a: &[T]) -> Option<i32> {
-    let zero = <T::Re as Number>::ZERO;
+fn size<T: MatrixElement>(a: &[T]) -> Option<i32> {
+    let zero = <T::Re as MatrixElement>::ZERO;
     let largest = a.iter().fold(zero, |largest, x| {
         let size = x.taxicab();
         if size > largest { size } else { largest }
@@ -40,7 +40,7 @@ fn size<T: Number>(a: &[T]) -> Option<i32> {
 }
 
 /// The elements times 2 to the power of `exponent`, which may be out of the range of the type.
-pub(crate) fn multiply<T: Number>(x: &mut [T], exponent: i32) {
+pub(crate) fn multiply<T: MatrixElement>(x: &mut [T], exponent: i32) {
     // Powers that are exact in both types; between them nothing becomes subnormal that does not stay so.
     let mut left = exponent;
     while left != 0 {
@@ -52,7 +52,7 @@ pub(crate) fn multiply<T: Number>(x: &mut [T], exponent: i32) {
 }
 
 /// A copy of the elements times 2 to the power of `exponent`; nothing for 0.
-pub(crate) fn multiplied<T: Number>(a: &[T], exponent: i32) -> Option<Vec<T>> {
+pub(crate) fn multiplied<T: MatrixElement>(a: &[T], exponent: i32) -> Option<Vec<T>> {
     (exponent != 0).then(|| {
         let mut copy = a.to_vec();
         multiply(&mut copy, exponent);

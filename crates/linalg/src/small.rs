@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use crate::batch::Fault;
-use crate::number::{Number, Real};
+use crate::number::{MatrixElement, RealElement};
 
 /// Up to this order, loops of this file are faster than a blocked factorisation (measured for f64).
 pub(crate) const SMALL: usize = 24;
@@ -17,7 +17,7 @@ pub(crate) struct Factored {
 }
 
 /// P A = L U of a row-major matrix in place, with partial pivoting; `rows[i]` says which row of A row i was.
-pub(crate) fn lu<T: Number>(a: &mut [T], n: usize, rows: &mut [usize]) -> Factored {
+pub(crate) fn lu<T: MatrixElement>(a: &mut [T], n: usize, rows: &mut [usize]) -> Factored {
     let mut found = Factored {
         odd: false,
         zero: None,
@@ -61,7 +61,7 @@ pub(crate) fn lu<T: Number>(a: &mut [T], n: usize, rows: &mut [usize]) -> Factor
 }
 
 /// Solves with factors of [`lu`]: `x` (n, k) row-major holds the permuted right side, then the solution.
-pub(crate) fn solve_factored<T: Number>(lu: &[T], n: usize, k: usize, x: &mut [T]) {
+pub(crate) fn solve_factored<T: MatrixElement>(lu: &[T], n: usize, k: usize, x: &mut [T]) {
     for i in 1..n {
         let (above, row) = x.split_at_mut(i * k);
         for j in 0..i {
@@ -88,7 +88,7 @@ pub(crate) fn solve_factored<T: Number>(lu: &[T], n: usize, k: usize, x: &mut [T
 }
 
 /// The inverse from factors of [`lu`].
-pub(crate) fn invert_factored<T: Number>(lu: &[T], n: usize, rows: &[usize], x: &mut [T]) {
+pub(crate) fn invert_factored<T: MatrixElement>(lu: &[T], n: usize, rows: &[usize], x: &mut [T]) {
     x.fill(T::ZERO);
     for (i, &row) in rows.iter().enumerate() {
         x[i * n + row] = T::ONE;
@@ -97,7 +97,7 @@ pub(crate) fn invert_factored<T: Number>(lu: &[T], n: usize, rows: &[usize], x: 
 }
 
 /// Lower Cholesky factor in place; reads the lower triangle only and clears the upper one.
-pub(crate) fn cholesky<T: Number>(a: &mut [T], n: usize) -> Result<(), Fault> {
+pub(crate) fn cholesky<T: MatrixElement>(a: &mut [T], n: usize) -> Result<(), Fault> {
     for i in 0..n {
         let (above, row) = a.split_at_mut(i * n);
         for j in 0..i {
@@ -106,17 +106,17 @@ pub(crate) fn cholesky<T: Number>(a: &mut [T], n: usize) -> Result<(), Fault> {
             for (&x, &y) in row[..j].iter().zip(&other[..j]) {
                 sum -= x * y.conjugate();
             }
-            row[j] = sum.times(<T::Re as Number>::ONE / other[j].re());
+            row[j] = sum.times(<T::Re as MatrixElement>::ONE / other[j].re());
         }
         let mut rest = row[i].re();
         for &x in &row[..i] {
             rest -= x.re() * x.re() + x.im() * x.im();
         }
         // A NaN makes NaNs of what follows, as in NumPy.
-        if rest <= <T::Re as Number>::ZERO {
+        if rest <= <T::Re as MatrixElement>::ZERO {
             return Err(Fault::NotPositiveDefinite(i + 1));
         }
-        row[i] = T::of(rest.root(), <T::Re as Number>::ZERO);
+        row[i] = T::of(rest.root(), <T::Re as MatrixElement>::ZERO);
         row[i + 1..n].fill(T::ZERO);
     }
     Ok(())

@@ -8,7 +8,7 @@ use faer::{MatMut, MatRef, Par};
 use crate::batch::{
     Elem, Failure, Fault, Parts, Plain, Run, by_elem, each, elements, elements_mut, to_columns,
 };
-use crate::number::{Number, Real};
+use crate::number::{MatrixElement, RealElement};
 use crate::scale;
 
 /// Which singular vectors are computed.
@@ -45,12 +45,12 @@ pub fn svd(
 ) -> Result<(), Failure> {
     by_elem!(elem, T => {
         let (u, vh) = (elements_mut::<T>(u), elements_mut::<T>(vh));
-        typed::<T>(run, vectors, count, (m, n), elements(a), u, elements_mut::<<T as Number>::Re>(s), vh)
+        typed::<T>(run, vectors, count, (m, n), elements(a), u, elements_mut::<<T as MatrixElement>::Re>(s), vh)
     })
 }
 
 #[expect(clippy::too_many_arguments, reason = "as `svd`")]
-fn typed<T: Number + Plain>(
+fn typed<T: MatrixElement + Plain>(
     run: Run,
     vectors: Vectors,
     count: usize,
@@ -90,7 +90,7 @@ struct Work<T> {
     columns: Vec<T>,
 }
 
-impl<T: Number> Work<T> {
+impl<T: MatrixElement> Work<T> {
     fn new(vectors: Vectors, m: usize, n: usize, left: usize) -> Work<T> {
         let wanted = match vectors {
             Vectors::No => ComputeSvdVectors::No,
@@ -165,13 +165,13 @@ impl<T: Number> Work<T> {
 }
 
 /// Ones on the diagonal of a row-major matrix of `n` columns.
-fn identity<T: Number>(x: &mut [T], n: usize) {
+fn identity<T: MatrixElement>(x: &mut [T], n: usize) {
     x.fill(T::ZERO);
     x.iter_mut().step_by(n + 1).for_each(|x| *x = T::ONE);
 }
 
 /// The decomposition of one square matrix.
-pub(crate) fn square<T: Number>(
+pub(crate) fn square<T: MatrixElement>(
     a: &[T],
     n: usize,
     s: &mut [T::Re],
@@ -183,7 +183,7 @@ pub(crate) fn square<T: Number>(
 
 /// What is said of a matrix with infinities or NaNs: nothing, where NumPy's iteration comes to an end (infinities only, and two values or no vectors),
 /// else that it does not.
-fn unknown<T: Number>(
+fn unknown<T: MatrixElement>(
     a: &[T],
     (vectors, values): (Vectors, usize),
     u: &mut [T],
@@ -195,7 +195,7 @@ fn unknown<T: Number>(
     if holds_nan || vectors != Vectors::No && values > 2 {
         return Err(Fault::NotFinite);
     }
-    let nan = <T::Re as Real>::NOT_A_NUMBER;
+    let nan = <T::Re as RealElement>::NOT_A_NUMBER;
     s.fill(nan);
     u.fill(T::of(nan, nan));
     vh.fill(T::of(nan, nan));

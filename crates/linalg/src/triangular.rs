@@ -8,7 +8,7 @@ use crate::batch::{
 };
 use crate::eigh::Triangle;
 use crate::lu::none;
-use crate::number::Number;
+use crate::number::MatrixElement;
 
 /// x = a^-1 b with a triangle of `a` (count, n, n), `b` and `x` (count, n, k); the other triangle is not read.
 ///
@@ -32,7 +32,7 @@ pub fn solve_triangular(
     by_elem!(elem, T => typed::<T>(run, triangle, count, (n, k), elements(a), elements(b), elements_mut(x)))
 }
 
-fn typed<T: Number + Plain>(
+fn typed<T: MatrixElement + Plain>(
     run: Run,
     triangle: Triangle,
     count: usize,

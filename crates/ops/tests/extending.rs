@@ -5,7 +5,7 @@ use mxnet_core::{
     invoke1, registry,
 };
 use mxnet_kernels::Elem;
-use mxnet_kernels::map::{OutElem, Rows};
+use mxnet_kernels::map::{InnerLoops, OutElem};
 use mxnet_ops as _; // its operators are what `Array`'s methods call
 
 /// `log(cosh(x))` of `n` elements, which must not overflow for large ones.
@@ -24,7 +24,7 @@ unsafe fn log_cosh_row(ptrs: *const *mut u8, strides: *const isize, n: usize, _p
     }
 }
 
-static LOG_COSH_ROWS: Rows = Rows {
+static LOG_COSH_ROWS: InnerLoops = InnerLoops {
     name: "log_cosh",
     outs: 1,
     ins: 1,

@@ -29,7 +29,7 @@ pub struct Storage {
     version: AtomicU64,
     var: Var,
     owner: Owner,
-    inside: UnsafeCell<Few>,
+    inside: UnsafeCell<SmallBuffer>,
 }
 
 /// In `Storage::version`, whose other bits count: somebody has asked for it since it was counted.
@@ -37,9 +37,11 @@ const SEEN: u64 = 1;
 
 /// What lies in the storage itself: an element needs no block of its own.
 #[repr(align(16))]
-struct Few(#[expect(dead_code, reason = "seen through pointers")] [MaybeUninit<u8>; Few::BYTES]);
+struct SmallBuffer(
+    #[expect(dead_code, reason = "seen through pointers")] [MaybeUninit<u8>; SmallBuffer::BYTES],
+);
 
-impl Few {
+impl SmallBuffer {
     const BYTES: usize = 16;
 }
 
@@ -69,7 +71,7 @@ impl Storage {
     pub fn allocate(len_bytes: usize, device: Device) -> Result<Arc<Storage>, TensorError> {
         if device.kind() == DeviceKind::Cpu {
             let ptr = match len_bytes {
-                0..=Few::BYTES => None,
+                0..=SmallBuffer::BYTES => None,
                 _ => Some(memory::allocate(len_bytes)?),
             };
             return Ok(Storage::shared(|| {
@@ -86,8 +88,8 @@ impl Storage {
     /// As [`Storage::allocate`].
     pub fn zeroed(len_bytes: usize, device: Device) -> Result<Arc<Storage>, TensorError> {
         if device.kind() == DeviceKind::Cpu {
-            if len_bytes <= Few::BYTES {
-                let zeros = [0; Few::BYTES];
+            if len_bytes <= SmallBuffer::BYTES {
+                let zeros = [0; SmallBuffer::BYTES];
                 // SAFETY: there are as many bytes.
                 return Ok(unsafe { Storage::of_element(zeros.as_ptr(), len_bytes, device) });
             }
@@ -172,7 +174,7 @@ impl Storage {
             version: AtomicU64::new(0),
             var: Var::new(),
             owner,
-            inside: UnsafeCell::new(Few([MaybeUninit::uninit(); Few::BYTES])),
+            inside: UnsafeCell::new(SmallBuffer([MaybeUninit::uninit(); SmallBuffer::BYTES])),
         }
     }
 
@@ -185,7 +187,7 @@ impl Storage {
     /// If these are more than any element has.
     #[inline]
     pub unsafe fn of_element(from: *const u8, len_bytes: usize, device: Device) -> Arc<Storage> {
-        assert!(len_bytes <= Few::BYTES);
+        assert!(len_bytes <= SmallBuffer::BYTES);
         let storage = Storage::shared(|| Storage::new(None, len_bytes, device, Owner::Memory));
         let to = storage.ptr();
         // SAFETY: the caller's promise; there is room, checked above, which nobody else knows yet.

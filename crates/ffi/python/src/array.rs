@@ -4,7 +4,7 @@ use mxnet::core::Array;
 use mxnet::ops::Lone;
 use pyo3::prelude::*;
 
-use crate::cell::Guarded;
+use crate::gil_cell::GilCell;
 
 mod attributes;
 mod class;
@@ -18,7 +18,7 @@ pub use handle::as_array;
 
 /// What an array object is around.
 pub struct PyArray {
-    held: Guarded<Held>,
+    held: GilCell<ArrayOrScalar>,
     /// The array this one is a view of.
     base: Option<Py<PyArray>>,
     /// Whether the view was taken while recording: writes through it or `base` are recorded for both.
@@ -29,7 +29,7 @@ pub struct PyArray {
 
 /// What an array object is around. Its form is fixed, so that arrays can be written to where they stay.
 #[repr(u8)]
-enum Held {
+enum ArrayOrScalar {
     Array(Array),
     /// An element, until somebody looks for an array.
     #[expect(dead_code, reason = "it is made where it stays, see `HeldLone`")]

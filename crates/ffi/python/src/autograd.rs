@@ -7,8 +7,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 
 use crate::array::{Get, PyArray};
-use crate::cell::Guarded;
 use crate::error::raise;
+use crate::gil_cell::GilCell;
 
 /// An exception raised by Python code that a backward pass called.
 #[derive(Debug)]
@@ -289,7 +289,7 @@ pub struct Mode {
     recording: Option<bool>,
     training: Option<bool>,
     /// What was before each block that is open, the innermost last.
-    before: Guarded<Vec<(bool, bool)>>,
+    before: GilCell<Vec<(bool, bool)>>,
 }
 
 #[pymethods]
@@ -299,7 +299,7 @@ impl Mode {
         Mode {
             recording,
             training,
-            before: Guarded::new(Vec::new()),
+            before: GilCell::new(Vec::new()),
         }
     }
 

@@ -24,10 +24,10 @@ use pyo3::types::{PyComplex, PyFloat, PyInt};
 use smallvec::SmallVec;
 
 use crate::array::{Get, PyArray, wrap_as};
-use crate::cell::Look;
-use crate::convert::{self, In};
+use crate::convert::{self, Operand};
 use crate::error::raise;
-use crate::exchange;
+use crate::gil_cell::Ref;
+use crate::interop;
 use crate::operators::{is_equality, unlike};
 use arguments::{Arguments, bind};
 use result::{finish_as, finish_into};
@@ -166,7 +166,7 @@ pub fn elementwise(
     // No Python code runs from here to the end of the call, so the arrays can be looked at where they are.
     let mut outputs = Outputs::new();
     let result = {
-        let mut looks = [const { None::<Look<'_, Array>> }; MAX_OPERANDS];
+        let mut looks = [const { None::<Ref<'_, Array>> }; MAX_OPERANDS];
         let mut inputs = [None; MAX_OPERANDS];
         for (to, x) in looks.iter_mut().zip(&arrays) {
             *to = x.as_ref().map(|x| (**x).get().look(py));
@@ -222,7 +222,7 @@ fn warn_of_lost_parts(py: Python<'_>, bound: &Arguments) -> PyResult<()> {
     else {
         return Ok(());
     };
-    exchange::check_real(py, x.dtype(), to)
+    interop::check_real(py, x.dtype(), to)
 }
 
 /// `subok=True`: the result has the class of the first argument, if that is derived from ndarray.
@@ -232,7 +232,7 @@ fn in_class_of_input(
     bound: &Arguments,
     at: usize,
 ) -> PyResult<Py<PyAny>> {
-    let (Some(Value::Bool(true)), Some(Some(In::Held(x)))) =
+    let (Some(Value::Bool(true)), Some(Some(Operand::Object(x)))) =
         (bound.attrs().values().get(at), bound.inputs.first())
     else {
         return Ok(result);
@@ -252,7 +252,7 @@ fn in_class_of_input(
 /// itself, if the rule says so. `None` where elements must be copied, and for errors, which the call reports.
 #[inline]
 fn view(py: Python<'_>, op: &'static OpDef, bound: &Arguments) -> Option<PyResult<Py<PyAny>>> {
-    let (Cpu::View(rule), [Some(In::Held(x))]) = (op.cpu, &bound.inputs[..]) else {
+    let (Cpu::View(rule), [Some(Operand::Object(x))]) = (op.cpu, &bound.inputs[..]) else {
         return None;
     };
     if !bound.outs.is_empty() {
@@ -367,7 +367,7 @@ fn make_real<'py>(py: Python<'py>, op: &'static OpDef, bound: &mut Arguments<'py
         && let Some(Some(out)) = bound.outs.first()
     {
         let to = out.get().with(py, Array::dtype);
-        return exchange::check_real(py, x.dtype(), to);
+        return interop::check_real(py, x.dtype(), to);
     }
     if !has(op, "dtype") {
         return Ok(());
@@ -378,13 +378,13 @@ fn make_real<'py>(py: Python<'py>, op: &'static OpDef, bound: &mut Arguments<'py
     };
     match args.dtype("dtype") {
         Some(dtype) if !dtype.is_complex() && dtype != DType::Bool => {
-            crate::exchange::discards_imaginary_part(py)?;
+            crate::interop::discards_imaginary_part(py)?;
             // Variances are real by themselves; it is the mean that loses its imaginary part.
             if has(op, "ddof") {
                 return Ok(());
             }
             let real = x.array().astype(dtype).map_err(|error| raise(py, error))?;
-            bound.inputs[0] = Some(In::made(real));
+            bound.inputs[0] = Some(Operand::converted(real));
             Ok(())
         }
         _ => Ok(()),
@@ -392,8 +392,11 @@ fn make_real<'py>(py: Python<'py>, op: &'static OpDef, bound: &mut Arguments<'py
 }
 
 /// Owned copies of the arrays behind arguments.
-fn resolve_refs(inputs: &[Option<In>]) -> SmallVec<[Option<Array>; 4]> {
-    inputs.iter().map(|x| x.as_ref().map(In::array)).collect()
+fn resolve_refs(inputs: &[Option<Operand>]) -> SmallVec<[Option<Array>; 4]> {
+    inputs
+        .iter()
+        .map(|x| x.as_ref().map(Operand::array))
+        .collect()
 }
 
 /// Whether an array is at hand and so small that giving the interpreter's lock back would cost more than working on it.
@@ -415,11 +418,11 @@ pub fn beside_lock<R: Send>(
 }
 
 /// Whether the operands are at hand and so small that giving the interpreter's lock back would cost more than working on them.
-fn are_light(py: Python<'_>, inputs: &[Option<In>]) -> bool {
+fn are_light(py: Python<'_>, inputs: &[Option<Operand>]) -> bool {
     inputs.len() <= 4
         && inputs.iter().flatten().all(|x| match x {
-            In::Held(object) => object.get().with(py, is_light),
-            In::Made(array) => is_light(array),
+            Operand::Object(object) => object.get().with(py, is_light),
+            Operand::Converted(array) => is_light(array),
         })
 }
 
@@ -427,7 +430,7 @@ fn are_light(py: Python<'_>, inputs: &[Option<In>]) -> bool {
 pub fn run(
     py: Python<'_>,
     op: &'static OpDef,
-    inputs: &[Option<In>],
+    inputs: &[Option<Operand>],
     attrs: &Attrs,
     outs: &[Option<Bound<'_, PyArray>>],
     dtype: Option<DType>,
@@ -441,7 +444,7 @@ pub fn run(
 fn run_into(
     py: Python<'_>,
     op: &'static OpDef,
-    inputs: &[Option<In>],
+    inputs: &[Option<Operand>],
     attrs: &Attrs,
     outs: &[Option<Bound<'_, PyArray>>],
     dtype: Option<DType>,

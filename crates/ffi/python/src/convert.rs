@@ -15,64 +15,64 @@ use pyo3::types::{PyBool, PyComplex, PyFloat, PyInt, PyList, PyString, PyTuple};
 use smallvec::SmallVec;
 
 use crate::array::{Get, PyArray};
-use crate::cell::Look;
 use crate::error::raise;
-use crate::{exchange, lists};
+use crate::gil_cell::Ref;
+use crate::{interop, nested_sequence};
 
-/// An array argument: an array object, or something that was made into an array.
-pub enum In<'py> {
+/// An array argument: an array object, or an array converted from another object.
+pub enum Operand<'py> {
     /// The caller's object.
-    Held(Bound<'py, PyArray>),
-    /// Made for this call. It is boxed, so that moving an argument moves two words.
-    Made(Box<Array>),
+    Object(Bound<'py, PyArray>),
+    /// An array that was made for this call. It is boxed, so that moving an argument moves two words.
+    Converted(Box<Array>),
 }
 
-impl<'py> In<'py> {
+impl<'py> Operand<'py> {
     /// An array made for this call.
     #[inline]
-    pub fn made(array: Array) -> In<'py> {
-        In::Made(Box::new(array))
+    pub fn converted(array: Array) -> Operand<'py> {
+        Operand::Converted(Box::new(array))
     }
 
     /// The caller's object, if the argument is one.
     pub fn held(&self) -> Option<&Bound<'py, PyArray>> {
         match self {
-            In::Held(object) => Some(object),
-            In::Made(_) => None,
+            Operand::Object(object) => Some(object),
+            Operand::Converted(_) => None,
         }
     }
 
     /// The dtype of the array.
     pub fn dtype(&self) -> DType {
         match self {
-            In::Held(object) => object.get().with(object.py(), Array::dtype),
-            In::Made(array) => array.dtype(),
+            Operand::Object(object) => object.get().with(object.py(), Array::dtype),
+            Operand::Converted(array) => array.dtype(),
         }
     }
 
     /// The array; a cheap copy that shares the elements.
     pub fn array(&self) -> Array {
         match self {
-            In::Held(object) => object.get().array(object.py()),
-            In::Made(array) => Array::clone(array),
+            Operand::Object(object) => object.get().array(object.py()),
+            Operand::Converted(array) => Array::clone(array),
         }
     }
 }
 
 /// Calls `look` with the arrays behind arguments, where they are. No Python code may run in it.
 #[inline]
-pub fn with_arrays<R>(inputs: &[Option<In>], look: impl FnOnce(&[Option<&Array>]) -> R) -> R {
-    let mut held = SmallVec::<[Option<Look<Array>>; 4]>::new();
+pub fn with_arrays<R>(inputs: &[Option<Operand>], look: impl FnOnce(&[Option<&Array>]) -> R) -> R {
+    let mut held = SmallVec::<[Option<Ref<Array>>; 4]>::new();
     for x in inputs {
         held.push(match x {
-            Some(In::Held(object)) => Some(object.get().look(object.py())),
+            Some(Operand::Object(object)) => Some(object.get().look(object.py())),
             _ => None,
         });
     }
     let mut refs = SmallVec::<[Option<&Array>; 4]>::new();
     for (i, x) in inputs.iter().enumerate() {
         refs.push(match x {
-            Some(In::Made(array)) => Some(&**array),
+            Some(Operand::Converted(array)) => Some(&**array),
             _ => held[i].as_deref(),
         });
     }
@@ -166,17 +166,17 @@ pub fn numpy_value(object: &Bound<'_, PyAny>, dtype: DType) -> PyResult<Scalar> 
 }
 
 /// An operand, from whatever NumPy makes an array of numbers of; `None` if it is nothing of the kind.
-pub fn operand<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<In<'py>>> {
+pub fn operand<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<Operand<'py>>> {
     let py = object.py();
     if let Ok(array) = object.cast::<PyArray>() {
-        return Ok(Some(In::Held(array.clone())));
+        return Ok(Some(Operand::Object(array.clone())));
     }
     if let Some(value) = number(object)? {
         return made(py, Array::weak_scalar(value)).map(Some);
     }
     if is_list(object) {
-        let array = exchange::from_object(object, None, exchange::Sharing::Allowed)?;
-        return Ok(Some(In::made(array)));
+        let array = interop::from_object(object, None, interop::Sharing::Allowed)?;
+        return Ok(Some(Operand::converted(array)));
     }
     if let Some((value, dtype)) = numpy_number(object)? {
         return made(py, Array::scalar(value, dtype)).map(Some);
@@ -186,36 +186,36 @@ pub fn operand<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<In<'py>>> {
         check_element("array", &value, dtype).map_err(|error| raise(py, error))?;
         return made(py, Array::scalar(value, dtype)).map(Some);
     }
-    if exchange::is_array_like(object) || lists::is_nested(object) {
-        let array = exchange::from_object(object, None, exchange::Sharing::Allowed)?;
-        return Ok(Some(In::made(array)));
+    if interop::is_array_like(object) || nested_sequence::is_nested(object) {
+        let array = interop::from_object(object, None, interop::Sharing::Allowed)?;
+        return Ok(Some(Operand::converted(array)));
     }
     Ok(None)
 }
 
 /// What is to be assigned to elements of a dtype: arrays and NumPy's numbers as they are, anything else as NumPy makes elements of it. Text is read,
 /// None is NaN, and numbers must fit.
-pub fn value_for<'py>(object: &Bound<'py, PyAny>, dtype: DType) -> PyResult<In<'py>> {
+pub fn value_for<'py>(object: &Bound<'py, PyAny>, dtype: DType) -> PyResult<Operand<'py>> {
     let py = object.py();
     if let Ok(array) = object.cast::<PyArray>() {
-        return Ok(In::Held(array.clone()));
+        return Ok(Operand::Object(array.clone()));
     }
     if let Some(value) = number(object)? {
         return made(py, Array::weak_scalar(value));
     }
     if is_list(object) {
-        let array = exchange::from_object(object, Some(dtype), exchange::Sharing::Allowed)?;
-        return Ok(In::made(array));
+        let array = interop::from_object(object, Some(dtype), interop::Sharing::Allowed)?;
+        return Ok(Operand::converted(array));
     }
     if let Some((value, own)) = numpy_number(object)? {
         return made(py, Array::scalar(value, own));
     }
     // Elements of other libraries' arrays are converted as those of ours.
-    let array = match exchange::is_array_like(object) {
-        true => exchange::from_foreign(object, Some(dtype))?,
-        false => exchange::from_object(object, Some(dtype), exchange::Sharing::Allowed)?,
+    let array = match interop::is_array_like(object) {
+        true => interop::from_foreign(object, Some(dtype))?,
+        false => interop::from_object(object, Some(dtype), interop::Sharing::Allowed)?,
     };
-    Ok(In::made(array))
+    Ok(Operand::converted(array))
 }
 
 /// Whether it is a list or a tuple, of no derived class.
@@ -224,8 +224,10 @@ pub fn is_list(object: &Bound<'_, PyAny>) -> bool {
     object.is_exact_instance_of::<PyList>() || object.is_exact_instance_of::<PyTuple>()
 }
 
-fn made(py: Python<'_>, array: mxnet::core::Result<Array>) -> PyResult<In<'_>> {
-    array.map(In::made).map_err(|error| raise(py, error))
+fn made(py: Python<'_>, array: mxnet::core::Result<Array>) -> PyResult<Operand<'_>> {
+    array
+        .map(Operand::converted)
+        .map_err(|error| raise(py, error))
 }
 
 /// An argument for an array parameter.
@@ -234,22 +236,22 @@ pub fn array_argument<'py>(
     op: &'static OpDef,
     param: &Param,
     object: *mut ffi::PyObject,
-) -> PyResult<Option<In<'py>>> {
+) -> PyResult<Option<Operand<'py>>> {
     // SAFETY: a borrowed argument of the running call.
     let object = unsafe { Bound::from_borrowed_ptr(py, object) };
     if let Ok(array) = object.cast::<PyArray>() {
-        return Ok(Some(In::Held(array.clone())));
+        return Ok(Some(Operand::Object(array.clone())));
     }
     if object.is_none() && (param.nullable || param.default == mxnet::core::Default::None) {
         return Ok(None);
     }
     match operand(&object)? {
-        Some(In::Made(array)) => {
+        Some(Operand::Converted(array)) => {
             check_wide(py, op, &array)?;
             if param.strong && promotion() == Promotion::NumPy {
-                return Ok(Some(In::made(strong(*array))));
+                return Ok(Some(Operand::converted(strong(*array))));
             }
-            Ok(Some(In::Made(array)))
+            Ok(Some(Operand::Converted(array)))
         }
         Some(x) => Ok(Some(x)),
         None => {
@@ -291,7 +293,7 @@ pub fn arrays_argument<'py>(
     op: &'static OpDef,
     param: &Param,
     object: *mut ffi::PyObject,
-    inputs: &mut SmallVec<[Option<In<'py>>; 4]>,
+    inputs: &mut SmallVec<[Option<Operand<'py>>; 4]>,
 ) -> PyResult<()> {
     // SAFETY: a borrowed argument of the running call.
     let object = unsafe { Bound::from_borrowed_ptr(py, object) };
@@ -569,7 +571,7 @@ pub fn scalar_like(object: &Bound<'_, PyAny>) -> PyResult<Option<Scalar>> {
     if let Some(value) = derived_number(object)? {
         return Ok(Some(value));
     }
-    if exchange::is_array_like(object) {
+    if interop::is_array_like(object) {
         return number(&object.call_method0("item")?);
     }
     Ok(None)

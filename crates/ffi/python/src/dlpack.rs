@@ -15,7 +15,7 @@ use pyo3::types::PyDict;
 
 use crate::array::{Get, PyArray};
 use crate::error::raise;
-use crate::exchange::complete_for_others;
+use crate::interop::complete_for_others;
 
 const VERSIONED: &CStr = c"dltensor_versioned";
 const VERSIONED_USED: &CStr = c"used_dltensor_versioned";

@@ -21,7 +21,7 @@ use crate::array::PyArray;
 use crate::call::guarded_or;
 use crate::error::raise;
 use crate::typed::{self, Get, Object, Typed, attributes, method_table, methods, one, slot, this};
-use crate::{convert, exchange, index};
+use crate::{convert, index, interop};
 
 /// The elements of an array in C order, one by one and by position.
 pub struct Flat {
@@ -183,7 +183,7 @@ methods! {
     attached "copy" () "The elements as one row, in memory of their own." =>
         |x| x.get().item(PySlice::full(x.py()).as_any()).map(Py::into_any);
     attached "__array__" "($self, dtype=None, copy=None)" "" =>
-        |x, given| exchange::array_protocol(&x.get().row(x.py())?, given.some(0).as_deref(), given.to(1)?);
+        |x, given| interop::array_protocol(&x.get().row(x.py())?, given.some(0).as_deref(), given.to(1)?);
 }
 
 /// Makes the type.

@@ -18,8 +18,8 @@ use crate::array::{Get, PyArray, as_array};
 use crate::call::beside_lock;
 use crate::convert;
 use crate::error::raise;
-use crate::exchange::{self, Sharing};
-use crate::lists;
+use crate::interop::{self, Sharing};
+use crate::nested_sequence;
 
 /// What NumPy says about anything else between the brackets.
 const VALID: &str = "only integers, slices (`:`), ellipsis (`...`), `None` and integer or boolean arrays are valid indices";
@@ -349,12 +349,12 @@ pub fn set(
         && operand.ndim() == 0
         && let Some((number, _)) = convert::numpy_number(value)?
     {
-        exchange::check_numpy_element(py, number, dtype)?;
+        interop::check_numpy_element(py, number, dtype)?;
     }
     let value = operand;
     // Python's own complex numbers are refused, below.
     if value.dtype().is_complex() && !value.is_weak() && !array.dtype().is_complex() {
-        exchange::discards_imaginary_part(py)?;
+        interop::discards_imaginary_part(py)?;
     }
     let body = || index::set(&array, &key.items, &key.arrays, &value);
     let result = if key.arrays.is_empty() && !crate::engine::may_wait() {
@@ -643,13 +643,13 @@ fn from_sequence(object: &Bound<'_, PyAny>) -> PyResult<Array> {
             return Array::from_slice(&numbers, &[numbers.len()]).map_err(|error| raise(py, error));
         }
     }
-    let nested = lists::is_nested(object);
-    if !nested && !exchange::is_array_like(object) {
+    let nested = nested_sequence::is_nested(object);
+    if !nested && !interop::is_array_like(object) {
         return Err(PyIndexError::new_err(VALID));
     }
     if nested {
         // Lists of our arrays go through the conversion that knows them.
-        let array = match exchange::from_object(object, None, Sharing::Never) {
+        let array = match interop::from_object(object, None, Sharing::Never) {
             // What holds no numbers, or none of 64 bits.
             Err(error)
                 if error.is_instance_of::<PyTypeError>(py)
@@ -676,7 +676,7 @@ fn from_sequence(object: &Bound<'_, PyAny>) -> PyResult<Array> {
             source.getattr("dtype")?
         )));
     }
-    exchange::from_numpy(&source, Sharing::Allowed)
+    interop::from_numpy(&source, Sharing::Allowed)
 }
 
 /// Start, stop and step of a slice; missing bounds are the extreme values, which clip to the ends.
@@ -706,18 +706,18 @@ pub fn items(key: &Bound<'_, PyAny>) -> PyResult<Vec<IndexItem>> {
 
 /// Iterates over the first axis.
 #[pyclass]
-pub struct Rows {
+pub struct RowIter {
     array: Py<PyArray>,
     next: usize,
     len: usize,
 }
 
-impl Rows {
+impl RowIter {
     /// Iterates over the rows of an array.
-    pub fn new(slf: &Bound<'_, PyArray>) -> PyResult<Rows> {
+    pub fn new(slf: &Bound<'_, PyArray>) -> PyResult<RowIter> {
         let py = slf.py();
         match slf.get().with(py, |x| x.shape().first().copied()) {
-            Some(len) => Ok(Rows {
+            Some(len) => Ok(RowIter {
                 array: slf.clone().unbind(),
                 next: 0,
                 len,
@@ -728,7 +728,7 @@ impl Rows {
 }
 
 #[pymethods]
-impl Rows {
+impl RowIter {
     fn __iter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
         slf
     }

@@ -2,33 +2,33 @@
 
 mod abstracts;
 mod array;
+mod array_function;
 mod autograd;
+mod buffer_protocol;
 mod call;
-mod cell;
+mod construct;
 mod convert;
 mod device;
 mod digits;
 mod dlpack;
+mod docstrings;
 mod dtypes;
 mod engine;
 mod error;
-mod exchange;
 mod files;
 mod flat;
-mod foreign;
+mod gil_cell;
 mod graph;
 mod images;
 mod index;
-mod lists;
-mod making;
+mod interop;
 mod memory;
-mod number;
+mod nested_sequence;
 mod operators;
-mod protocol;
 mod random;
 mod reading;
 mod registry;
-mod sections;
+mod scalar_protocol;
 mod settings;
 mod typed;
 mod ufunc;
@@ -51,6 +51,10 @@ mod _core {
         set_recording, set_training,
     };
     #[pymodule_export]
+    use crate::buffer_protocol::of_buffer;
+    #[pymodule_export]
+    use crate::construct::{array, asanyarray, asarray, ascontiguousarray, asfortranarray};
+    #[pymodule_export]
     use crate::device::{PyDevice, add_simulated_devices};
     #[pymodule_export]
     use crate::digits::shortest_digits;
@@ -67,11 +71,7 @@ mod _core {
         waits,
     };
     #[pymodule_export]
-    use crate::exchange::element_of_state;
-    #[pymodule_export]
     use crate::files::{load_safetensors, save_safetensors};
-    #[pymodule_export]
-    use crate::foreign::of_buffer;
     #[pymodule_export]
     use crate::graph::{
         CompiledGraph, JitFunction, LoadedGraph, outside_trace, parameters_replaced, set_jit,
@@ -80,7 +80,7 @@ mod _core {
     #[pymodule_export]
     use crate::images::{image_batch, image_decode, image_encode, image_resize};
     #[pymodule_export]
-    use crate::making::{array, asanyarray, asarray, ascontiguousarray, asfortranarray};
+    use crate::interop::element_of_state;
     #[pymodule_export]
     use crate::memory::ArrayFlags;
     #[pymodule_export]
@@ -112,7 +112,7 @@ fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     error::register(module)?;
     call::register(module)?;
-    making::put_fronts(module)?;
+    construct::put_fronts(module)?;
     engine::register_at_fork(module.py())?;
     mxnet::core::interrupt::install(engine::interrupted);
     mxnet::core::origin::install(engine::running_line);

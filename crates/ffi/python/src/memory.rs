@@ -13,8 +13,8 @@ use pyo3::types::{PyEllipsis, PyTuple, PyType};
 use smallvec::SmallVec;
 
 use crate::array::{Get, PyArray};
+use crate::construct;
 use crate::error::raise;
-use crate::making;
 use crate::operators::unary;
 use crate::{convert, index};
 
@@ -352,14 +352,14 @@ pub fn view(
     let array = slf.get().array(py);
     if let Some(dtype) = dtype.filter(|&d| d != array.dtype()) {
         let seen = seen_as(py, &array.detach(), dtype)?;
-        return making::wrap_view(&class, seen, slf);
+        return construct::wrap_view(&class, seen, slf);
     }
     let all = index::get(slf, PyEllipsis::get(py).as_any())?;
     if class.is(py.get_type::<PyArray>()) {
         return Ok(all);
     }
     let all = all.into_bound(py);
-    making::wrap_view(&class, all.get().array(py), slf)
+    construct::wrap_view(&class, all.get().array(py), slf)
 }
 
 /// A view of the parts of complex numbers; for imaginary parts of real ones, zeros. `None`: take the general way.

@@ -11,9 +11,9 @@ use pyo3::types::{PyBytes, PyString};
 
 use crate::array::{Get, PyArray, as_array};
 use crate::call;
-use crate::convert::{self, In};
+use crate::convert::{self, Operand};
 use crate::error::raise;
-use crate::number;
+use crate::scalar_protocol;
 use crate::ufunc::{self, Stance};
 
 /// A binary operator with this array on the left.
@@ -26,7 +26,8 @@ pub fn binary(
     if let Some(result) = known_binary(slf, op, other, false)? {
         return Ok(result);
     }
-    if std::ptr::eq(op, &raw const e::arithmetic::MULTIPLY) && number::repeats(slf, other) {
+    if std::ptr::eq(op, &raw const e::arithmetic::MULTIPLY) && scalar_protocol::repeats(slf, other)
+    {
         return Ok(slf.py().NotImplemented());
     }
     if let Some(result) = others_answer(slf, op, other, false)? {
@@ -40,8 +41,12 @@ pub fn binary(
         },
     };
     match known {
-        Some(known) => general(slf.py(), op, [Some(In::Held(slf.clone())), Some(known)]),
-        None => match number::beside(slf, op, other, false)? {
+        Some(known) => general(
+            slf.py(),
+            op,
+            [Some(Operand::Object(slf.clone())), Some(known)],
+        ),
+        None => match scalar_protocol::beside(slf, op, other, false)? {
             Some(result) => Ok(result),
             None => Ok(slf.py().NotImplemented()),
         },
@@ -55,7 +60,7 @@ pub fn is_equality(op: &'static OpDef) -> bool {
 }
 
 /// An operand, if it is one of numbers.
-pub fn comparable<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<In<'py>>> {
+pub fn comparable<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<Operand<'py>>> {
     match convert::operand(object) {
         Err(error) if error.is_instance_of::<PyTypeError>(object.py()) => Ok(None),
         result => result,
@@ -73,7 +78,7 @@ fn unequal(
     let knows_none = other.is_none()
         || other.is_instance_of::<PyString>()
         || other.is_instance_of::<PyBytes>()
-        || crate::exchange::is_array_like(other);
+        || crate::interop::is_array_like(other);
     if !knows_none {
         let name = match op.name {
             "equal" => pyo3::intern!(py, "__eq__"),
@@ -109,15 +114,20 @@ pub fn reflected(
     if let Some(result) = known_binary(slf, op, other, true)? {
         return Ok(result);
     }
-    if std::ptr::eq(op, &raw const e::arithmetic::MULTIPLY) && number::repeats(slf, other) {
+    if std::ptr::eq(op, &raw const e::arithmetic::MULTIPLY) && scalar_protocol::repeats(slf, other)
+    {
         return Ok(slf.py().NotImplemented());
     }
     if let Some(result) = others_answer(slf, op, other, true)? {
         return Ok(result);
     }
     match convert::operand(other)? {
-        Some(known) => general(slf.py(), op, [Some(known), Some(In::Held(slf.clone()))]),
-        None => match number::beside(slf, op, other, true)? {
+        Some(known) => general(
+            slf.py(),
+            op,
+            [Some(known), Some(Operand::Object(slf.clone()))],
+        ),
+        None => match scalar_protocol::beside(slf, op, other, true)? {
             Some(result) => Ok(result),
             None => Ok(slf.py().NotImplemented()),
         },
@@ -155,7 +165,11 @@ fn others_answer(
 
 #[cold]
 #[inline(never)]
-fn general(py: Python<'_>, op: &'static OpDef, operands: [Option<In>; 2]) -> PyResult<Py<PyAny>> {
+fn general(
+    py: Python<'_>,
+    op: &'static OpDef,
+    operands: [Option<Operand>; 2],
+) -> PyResult<Py<PyAny>> {
     call::finish(
         py,
         op,

@@ -45,7 +45,7 @@ pub trait Get<T> {
 impl<T: Typed> Get<T> for Bound<'_, T> {
     #[inline]
     fn get(&self) -> &T {
-        // SAFETY: an object of the type; what it is around is changed through `Guarded` and atomics only.
+        // SAFETY: an object of the type; what it is around is changed through `GilCell` and atomics only.
         unsafe { &(*self.as_ptr().cast::<Object<T>>()).value }
     }
 }

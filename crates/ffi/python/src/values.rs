@@ -14,7 +14,7 @@ use smallvec::SmallVec;
 use crate::array::{Get, PyArray};
 use crate::convert;
 use crate::error::raise;
-use crate::exchange::{discards_imaginary_part, to_numpy};
+use crate::interop::{discards_imaginary_part, to_numpy};
 
 fn value_of(py: Python<'_>, array: &Array) -> PyResult<Scalar> {
     let result = if array.is_ready() {

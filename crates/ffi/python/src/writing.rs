@@ -12,10 +12,10 @@ use pyo3::prelude::*;
 use pyo3::types::PyInt;
 
 use crate::array::{Get, PyArray};
-use crate::cell::Look;
 use crate::convert;
 use crate::error::raise;
-use crate::exchange::{self, Sharing};
+use crate::gil_cell::Ref;
+use crate::interop::{self, Sharing};
 
 /// Values, read as elements of the target are.
 enum Values<'a, 'py> {
@@ -37,7 +37,7 @@ impl<'a, 'py> Values<'a, 'py> {
             return Ok(None);
         }
         // What cannot be read, the general way reads again, to say so.
-        let read = exchange::from_object(object, Some(dtype), Sharing::Allowed);
+        let read = interop::from_object(object, Some(dtype), Sharing::Allowed);
         Ok(read.ok().map(Values::Made))
     }
 
@@ -106,7 +106,7 @@ pub fn write_over(
         None => convert::number(src)?,
     };
     let dst = dst.get().look(py);
-    let source: Option<Look<'_, Array>> = source.map(|source| source.get().look(py));
+    let source: Option<Ref<'_, Array>> = source.map(|source| source.get().look(py));
     if number.is_some_and(|number| !is_same_kind(number, dst.dtype())) {
         return Ok(false);
     }
@@ -166,7 +166,7 @@ pub fn write_at(
         return Ok(false);
     }
     // What cannot be read, the general way reads again, to say so.
-    let Ok(positions) = exchange::from_object(positions, None, Sharing::Allowed) else {
+    let Ok(positions) = interop::from_object(positions, None, Sharing::Allowed) else {
         return Ok(false);
     };
     let a = a.get().look(py);

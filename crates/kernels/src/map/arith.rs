@@ -11,12 +11,12 @@
 use super::OutElem::Same;
 use super::math::Float;
 use super::row::{
-    Binary, Binary2, Level, Params, Rows, Stored, Unary, Unary2, binary, binary_rows, binary2, bit,
-    c64, c128, ternary_rows, unary, unary_rows, unary2,
+    Binary, Binary2, InnerLoops, Level, Params, Stored, Unary, Unary2, binary, binary_rows,
+    binary2, bit, c64, c128, ternary_rows, unary, unary_rows, unary2,
 };
 use crate::Elem;
 use crate::isa::Isa;
-use crate::map::RowFn;
+use crate::map::InnerLoop;
 
 binary_rows! {
     /// `a + b`; booleans: or.
@@ -249,7 +249,7 @@ impl<const EXPONENT: u16> Binary<u16> for NextHalf<EXPONENT> {
 }
 
 /// The next number from `a` towards `b`. Defined on every float, f16 and bf16 too.
-pub static NEXTAFTER: Rows = Rows {
+pub static NEXTAFTER: InnerLoops = InnerLoops {
     name: "nextafter",
     outs: 1,
     ins: 2,
@@ -261,7 +261,7 @@ pub static NEXTAFTER: Rows = Rows {
     get: nextafter_row,
 };
 
-fn nextafter_row(isa: Isa, elem: Elem) -> Option<RowFn> {
+fn nextafter_row(isa: Isa, elem: Elem) -> Option<InnerLoop> {
     match elem {
         Elem::F16 => Some(binary::<u16, NextHalf<0x7c00>>(isa)),
         Elem::BF16 => Some(binary::<u16, NextHalf<0x7f80>>(isa)),
@@ -303,7 +303,7 @@ unary_rows! {
 }
 
 /// The distance to the next number away from zero, with the sign of `x`. Defined on every float, f16 and bf16 too.
-pub static SPACING: Rows = Rows {
+pub static SPACING: InnerLoops = InnerLoops {
     name: "spacing",
     outs: 1,
     ins: 1,
@@ -315,7 +315,7 @@ pub static SPACING: Rows = Rows {
     get: spacing_row,
 };
 
-fn spacing_row(isa: Isa, elem: Elem) -> Option<RowFn> {
+fn spacing_row(isa: Isa, elem: Elem) -> Option<InnerLoop> {
     match elem {
         Elem::F16 => Some(unary::<u16, SpacingHalf<0x7c00, 10>>(isa)),
         Elem::BF16 => Some(unary::<u16, SpacingHalf<0x7f80, 7>>(isa)),
@@ -379,7 +379,7 @@ macro_rules! float_divmod {
 float_divmod!(f32 f64);
 
 /// Floor quotient and remainder.
-pub static DIVMOD: Rows = Rows {
+pub static DIVMOD: InnerLoops = InnerLoops {
     name: "divmod",
     outs: 2,
     ins: 2,
@@ -391,7 +391,7 @@ pub static DIVMOD: Rows = Rows {
     get: divmod_row,
 };
 
-fn divmod_row(isa: Isa, elem: Elem) -> Option<RowFn> {
+fn divmod_row(isa: Isa, elem: Elem) -> Option<InnerLoop> {
     macro_rules! choose {
         ($($t:ty)*) => { $(if elem == <$t as Stored>::ELEM { return Some(binary2::<$t, DivMod>(isa)); })* };
     }
@@ -417,7 +417,7 @@ macro_rules! modf {
 modf!(f32 f64);
 
 /// Fraction and whole part, both with the sign of `x`; of infinities the fraction is 0.
-pub static MODF: Rows = Rows {
+pub static MODF: InnerLoops = InnerLoops {
     name: "modf",
     outs: 2,
     ins: 1,
@@ -429,7 +429,7 @@ pub static MODF: Rows = Rows {
     get: modf_row,
 };
 
-fn modf_row(isa: Isa, elem: Elem) -> Option<RowFn> {
+fn modf_row(isa: Isa, elem: Elem) -> Option<InnerLoop> {
     match elem {
         Elem::F32 => Some(unary2::<f32, Modf>(isa)),
         Elem::F64 => Some(unary2::<f64, Modf>(isa)),

@@ -2,10 +2,12 @@
 
 use super::OutElem::{Bool, Fixed, Same};
 use super::complex;
-use super::row::{Level, Rows, Stored, Ternary, binary_rows, bit, c64, c128, ternary, unary_rows};
+use super::row::{
+    InnerLoops, Level, Stored, Ternary, binary_rows, bit, c64, c128, ternary, unary_rows,
+};
 use crate::Elem;
 use crate::isa::Isa;
-use crate::map::RowFn;
+use crate::map::InnerLoop;
 
 binary_rows! {
     /// `a == b`.
@@ -186,7 +188,7 @@ macro_rules! choose {
 choose!(u8 u16 u32 u64 c128);
 
 /// `b` where the condition (the first input, boolean) holds, else `c`. Defined on every element, f16 and bf16 too.
-pub static WHERE: Rows = Rows {
+pub static WHERE: InnerLoops = InnerLoops {
     name: "where",
     outs: 1,
     ins: 3,
@@ -198,7 +200,7 @@ pub static WHERE: Rows = Rows {
     get: where_row,
 };
 
-fn where_row(isa: Isa, elem: Elem) -> Option<RowFn> {
+fn where_row(isa: Isa, elem: Elem) -> Option<InnerLoop> {
     Some(match elem.size() {
         1 => ternary::<u8, Choose>(isa),
         2 => ternary::<u16, Choose>(isa),

@@ -9,7 +9,7 @@ use std::mem::MaybeUninit;
 use smallvec::SmallVec;
 
 use super::half_table::{looked_up, table_len};
-use super::row::{RowFn, Rows};
+use super::row::{InnerLoop, InnerLoops};
 use crate::Threads;
 use crate::cast::Cast;
 use crate::copy::{copy_2d, fill_nd};
@@ -73,7 +73,7 @@ struct Lane {
 /// What runs on a block: an operator's row, or nothing (a conversion is all gather, cast and scatter).
 #[derive(Clone, Copy, Debug)]
 enum Kernel {
-    Row(RowFn),
+    Row(InnerLoop),
     Move,
 }
 
@@ -96,7 +96,7 @@ pub struct Loops {
     single_casts: [Option<Cast>; MAX_OPERANDS],
     /// Elements for which the results of a function of one half are looked up in a table; 0 for all other calls.
     table_len: usize,
-    rows: Option<(&'static Rows, Elem)>,
+    rows: Option<(&'static InnerLoops, Elem)>,
     outer: SmallVec<[Axis; 4]>,
     /// Next to innermost and innermost axis.
     axes: [Axis; 2],
@@ -135,10 +135,10 @@ unsafe impl Sync for Job<'_> {}
 /// As for [`Loops::run`], with the addresses of the operands.
 ///
 /// # Panics
-/// If the operator is not defined on `compute` (see [`Rows::supports`]).
+/// If the operator is not defined on `compute` (see [`InnerLoops::supports`]).
 pub unsafe fn run(
     threads: &dyn Threads,
-    rows: &'static Rows,
+    rows: &'static InnerLoops,
     compute: Elem,
     shape: &[usize],
     outs: &[Operand],
@@ -165,9 +165,9 @@ impl Loops {
     /// resolved. Addresses are only compared with each other.
     ///
     /// # Panics
-    /// If the operator is not defined on `compute` (see [`Rows::supports`]).
+    /// If the operator is not defined on `compute` (see [`InnerLoops::supports`]).
     pub fn new(
-        rows: &'static Rows,
+        rows: &'static InnerLoops,
         compute: Elem,
         shape: &[usize],
         outs: &[Operand],
@@ -380,7 +380,7 @@ pub(crate) unsafe fn convert(
 /// If the operator is not defined on `compute`.
 #[inline]
 pub unsafe fn run_row(
-    rows: &'static Rows,
+    rows: &'static InnerLoops,
     compute: Elem,
     n: usize,
     ptrs: &[*mut u8],
@@ -647,7 +647,7 @@ impl Job<'_> {
     /// # Safety
     /// As for `run_block`.
     #[inline(never)]
-    unsafe fn run_turned(&self, row: RowFn, ptrs: &[*mut u8; MAX_OPERANDS], sides: [usize; 2]) {
+    unsafe fn run_turned(&self, row: InnerLoop, ptrs: &[*mut u8; MAX_OPERANDS], sides: [usize; 2]) {
         let mut tiles: [MaybeUninit<TurnedTile>; TURNED] =
             [const { MaybeUninit::uninit() }; TURNED];
         let mut tiles = tiles.iter_mut();

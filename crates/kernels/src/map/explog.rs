@@ -3,10 +3,12 @@
 use super::OutElem::Same;
 use super::complex;
 use super::math::Float;
-use super::row::{Binary, Level, Params, Rows, Stored, binary, binary_rows, c64, c128, unary_rows};
+use super::row::{
+    Binary, InnerLoops, Level, Params, Stored, binary, binary_rows, c64, c128, unary_rows,
+};
 use crate::Elem;
 use crate::isa::Isa;
-use crate::map::RowFn;
+use crate::map::InnerLoop;
 
 unary_rows! {
     /// Square root; NaN below zero.
@@ -210,7 +212,7 @@ macro_rules! float_powers {
 float_powers!(f32 f64);
 
 /// `a^b`; integers wrap, and a negative integer exponent gives what truncation leaves of the power.
-pub static POWER: Rows = Rows {
+pub static POWER: InnerLoops = InnerLoops {
     name: "power",
     outs: 1,
     ins: 2,
@@ -223,13 +225,13 @@ pub static POWER: Rows = Rows {
 };
 
 /// `a^b` of floats and complex numbers.
-pub static FLOAT_POWER: Rows = Rows {
+pub static FLOAT_POWER: InnerLoops = InnerLoops {
     name: "float_power",
     get: float_power_row,
     ..POWER
 };
 
-fn power_row(isa: Isa, elem: Elem) -> Option<RowFn> {
+fn power_row(isa: Isa, elem: Elem) -> Option<InnerLoop> {
     Some(match elem {
         Elem::I8 => binary::<i8, Power>(isa),
         Elem::I16 => binary::<i16, Power>(isa),
@@ -243,7 +245,7 @@ fn power_row(isa: Isa, elem: Elem) -> Option<RowFn> {
     })
 }
 
-fn float_power_row(isa: Isa, elem: Elem) -> Option<RowFn> {
+fn float_power_row(isa: Isa, elem: Elem) -> Option<InnerLoop> {
     Some(match elem {
         Elem::F32 => binary::<f32, Power>(isa),
         Elem::F64 => binary::<f64, Power>(isa),
@@ -295,7 +297,7 @@ impl Binary<f64> for Ldexp {
 }
 
 /// `a * 2^b`; the second input is i64.
-pub static LDEXP: Rows = Rows {
+pub static LDEXP: InnerLoops = InnerLoops {
     name: "ldexp",
     outs: 1,
     ins: 2,
@@ -307,7 +309,7 @@ pub static LDEXP: Rows = Rows {
     get: ldexp_row,
 };
 
-fn ldexp_row(isa: Isa, elem: Elem) -> Option<RowFn> {
+fn ldexp_row(isa: Isa, elem: Elem) -> Option<InnerLoop> {
     if elem == <f32 as Stored>::ELEM {
         return Some(binary::<f32, Ldexp>(isa));
     }

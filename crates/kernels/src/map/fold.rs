@@ -5,7 +5,7 @@
 
 use std::mem::MaybeUninit;
 
-use super::row::{RowFn, Rows};
+use super::row::{InnerLoop, InnerLoops};
 use super::run_row;
 use crate::cast::Cast;
 use crate::elem::Elem;
@@ -21,7 +21,7 @@ struct Tile([u8; TILE_BYTES]);
 const NARROW: usize = 64;
 
 /// The operator's row for one compute element.
-fn row_of(rows: &'static Rows, compute: Elem) -> RowFn {
+fn row_of(rows: &'static InnerLoops, compute: Elem) -> InnerLoop {
     let Some(row) = (rows.get)(isa(), compute) else {
         panic!(
             "{} is not defined on {compute:?}: the caller checks `supports`",
@@ -48,7 +48,7 @@ fn row_of(rows: &'static Rows, compute: Elem) -> RowFn {
 /// # Panics
 /// If the operator is not defined on `compute`.
 pub unsafe fn fold_rows(
-    rows: &'static Rows,
+    rows: &'static InnerLoops,
     compute: Elem,
     x: *const u8,
     mask: *const u8,
@@ -98,7 +98,7 @@ pub unsafe fn fold_rows(
 /// # Panics
 /// If the operator is not defined on `compute`.
 pub unsafe fn fold_in_any_order(
-    rows: &'static Rows,
+    rows: &'static InnerLoops,
     compute: Elem,
     x: *mut u8,
     rows_len: usize,
@@ -143,7 +143,7 @@ pub unsafe fn fold_in_any_order(
 /// # Panics
 /// If the operator is not defined on `compute`.
 pub unsafe fn scan_rows(
-    rows: &'static Rows,
+    rows: &'static InnerLoops,
     compute: Elem,
     x: *const u8,
     rows_len: usize,
@@ -189,7 +189,7 @@ pub struct Right {
 /// # Panics
 /// If the operator is not defined on `compute`.
 pub unsafe fn at_positions(
-    rows: &'static Rows,
+    rows: &'static InnerLoops,
     compute: Elem,
     a: *mut u8,
     elem: Elem,

@@ -1,7 +1,7 @@
 //! Functions of one half applied to many: there are 65,536 halves, and from some number of elements on it is faster to look results up.
 
 use super::driver::{Operand, run};
-use super::row::Rows;
+use super::row::InnerLoops;
 use crate::isa::{Isa, isa};
 use crate::nd::Axes;
 use crate::real::Shared;
@@ -25,7 +25,12 @@ const CHUNK: usize = 64 * 1024;
 
 /// How many elements a call has if it is a costly function of very many dense halves whose results are as wide: those are looked up. 0 for all
 /// other calls.
-pub(super) fn table_len(rows: &Rows, shape: &[usize], out: &Operand, input: &Operand) -> usize {
+pub(super) fn table_len(
+    rows: &InnerLoops,
+    shape: &[usize],
+    out: &Operand,
+    input: &Operand,
+) -> usize {
     let is_half = |elem: Elem| matches!(elem, Elem::F16 | Elem::BF16);
     if rows.cost < costly() || !is_half(input.elem) || !is_half(out.elem) {
         return 0;
@@ -45,7 +50,7 @@ pub(super) fn table_len(rows: &Rows, shape: &[usize], out: &Operand, input: &Ope
 /// As for [`run`]; [`table_len`] has said that there are `n` elements.
 pub(super) unsafe fn looked_up(
     threads: &dyn Threads,
-    rows: &'static Rows,
+    rows: &'static InnerLoops,
     compute: Elem,
     n: usize,
     (out, out_elem): (*mut u8, Elem),

@@ -2,32 +2,32 @@
 
 use super::OutElem::Same;
 use super::arith::{FLOOR_DIVIDE_OTHERS, FMOD_OTHERS, REMAINDER_OTHERS};
-use super::row::{Binary, Level, Params, RowFn, Rows, binary};
+use super::row::{Binary, InnerLoop, InnerLoops, Level, Params, binary};
 use crate::Elem;
 use crate::isa::Isa;
 
 /// The largest integer not above `a / b`.
-pub static FLOOR_DIVIDE: Rows = Rows {
+pub static FLOOR_DIVIDE: InnerLoops = InnerLoops {
     name: "floor_divide",
     get: |isa, elem| rows::<FloorDivide>(&FLOOR_DIVIDE_OTHERS, isa, elem),
     ..DIVISION
 };
 
 /// What floor division leaves; its sign is `b`'s.
-pub static REMAINDER: Rows = Rows {
+pub static REMAINDER: InnerLoops = InnerLoops {
     name: "remainder",
     get: |isa, elem| rows::<Remainder>(&REMAINDER_OTHERS, isa, elem),
     ..DIVISION
 };
 
 /// What truncated division leaves; its sign is `a`'s.
-pub static FMOD: Rows = Rows {
+pub static FMOD: InnerLoops = InnerLoops {
     name: "fmod",
     get: |isa, elem| rows::<Fmod>(&FMOD_OTHERS, isa, elem),
     ..DIVISION
 };
 
-const DIVISION: Rows = Rows {
+const DIVISION: InnerLoops = InnerLoops {
     name: "",
     outs: 1,
     ins: 2,
@@ -39,7 +39,7 @@ const DIVISION: Rows = Rows {
     get: |_, _| None,
 };
 
-fn rows<O: Binary<i64>>(others: &Rows, isa: Isa, elem: Elem) -> Option<RowFn> {
+fn rows<O: Binary<i64>>(others: &InnerLoops, isa: Isa, elem: Elem) -> Option<InnerLoop> {
     match elem {
         Elem::I64 => Some(binary::<i64, O>(isa)),
         _ => (others.get)(isa, elem),

@@ -25,6 +25,6 @@ pub use explog::*;
 pub use fold::{Right, at_positions, fold_in_any_order, fold_rows, scan_rows};
 pub use long_division::*;
 pub use network::*;
-pub use row::{OutElem, RowFn, Rows};
+pub use row::{InnerLoop, InnerLoops, OutElem};
 pub use special::*;
 pub use trig::*;

@@ -9,13 +9,13 @@ use crate::isa::Isa;
 ///
 /// `ptrs` are the outputs, then the inputs; `strides` their byte strides in the same order; `n` the number of elements;
 /// `params` the operator's numbers. An output's stride is its element size; an input's is its element size or 0 (one
-/// value for the whole row). Outputs overlap no input, but that the inputs of [`Rows::in_place`] may be the output, exactly: the driver routes
+/// value for the whole row). Outputs overlap no input, but that the inputs of [`InnerLoops::in_place`] may be the output, exactly: the driver routes
 /// anything else through tiles.
 ///
 /// # Safety
 /// Every pointer is valid for `n` elements at its stride and aligned for its element; `params` holds as many numbers as the
 /// operator takes; the instruction set that the row was chosen for is present.
-pub type RowFn =
+pub type InnerLoop =
     unsafe fn(ptrs: *const *mut u8, strides: *const isize, n: usize, params: *const f64);
 
 /// Output element as a function of the compute element.
@@ -33,7 +33,7 @@ pub enum OutElem {
 
 /// An elementwise operator: its rows for every instruction set and compute element.
 #[derive(Clone, Copy, Debug)]
-pub struct Rows {
+pub struct InnerLoops {
     /// The operator's name, as NumPy spells it.
     pub name: &'static str,
     /// Number of outputs.
@@ -52,10 +52,10 @@ pub struct Rows {
     /// they overlap and fall back to one element at a time.
     pub in_place: u8,
     /// The row for an instruction set and a compute element, if the operator is defined on that element.
-    pub get: fn(Isa, Elem) -> Option<RowFn>,
+    pub get: fn(Isa, Elem) -> Option<InnerLoop>,
 }
 
-impl Rows {
+impl InnerLoops {
     /// Whether the operator is defined on `compute`.
     pub fn supports(&self, compute: Elem) -> bool {
         (self.get)(Isa::Baseline, compute).is_some()
@@ -234,7 +234,7 @@ unsafe fn load_params(params: *const f64, count: usize) -> Params {
 }
 
 /// # Safety
-/// As for [`RowFn`].
+/// As for [`InnerLoop`].
 #[inline(always)]
 unsafe fn unary_body<L: Level, T: Copy, O: Unary<T>>(
     ptrs: *const *mut u8,
@@ -242,7 +242,7 @@ unsafe fn unary_body<L: Level, T: Copy, O: Unary<T>>(
     n: usize,
     params: *const f64,
 ) {
-    // SAFETY: the contract of `RowFn`: two pointers, two strides, `O::PARAMS` numbers, n elements behind each pointer
+    // SAFETY: the contract of `InnerLoop`: two pointers, two strides, `O::PARAMS` numbers, n elements behind each pointer
     // (one behind a pointer of stride 0).
     unsafe {
         let p = load_params(params, O::PARAMS);
@@ -301,7 +301,7 @@ unsafe fn mend_row<T: Copy, O: Unary<T>>(y: *mut O::Out, x: *const T, n: usize) 
 const SPREAD: usize = 256;
 
 /// # Safety
-/// As for [`RowFn`].
+/// As for [`InnerLoop`].
 #[inline(always)]
 unsafe fn binary_body<L: Level, T: Copy, O: Binary<T>>(
     ptrs: *const *mut u8,
@@ -309,7 +309,7 @@ unsafe fn binary_body<L: Level, T: Copy, O: Binary<T>>(
     n: usize,
     params: *const f64,
 ) {
-    // SAFETY: the contract of `RowFn`: three pointers and strides, n elements behind each pointer, one where the stride is 0.
+    // SAFETY: the contract of `InnerLoop`: three pointers and strides, n elements behind each pointer, one where the stride is 0.
     // The spread tiles are filled up to the length that is read from them.
     unsafe {
         let p = load_params(params, O::PARAMS);
@@ -400,7 +400,7 @@ unsafe fn binary_body<L: Level, T: Copy, O: Binary<T>>(
 /// The loops of [`binary_body`] in which the output `y` is one of the inputs, or both. All of the operator's types are one.
 ///
 /// # Safety
-/// As for [`RowFn`]; `one` says which inputs are one value, not both; one that is not is the output.
+/// As for [`InnerLoop`]; `one` says which inputs are one value, not both; one that is not is the output.
 #[inline(always)]
 unsafe fn binary_in_place<L: Level, T: Copy, O: Binary<T>>(
     y: *mut O::Out,
@@ -442,7 +442,7 @@ unsafe fn binary_in_place<L: Level, T: Copy, O: Binary<T>>(
 }
 
 /// # Safety
-/// As for [`RowFn`].
+/// As for [`InnerLoop`].
 #[inline(always)]
 unsafe fn ternary_body<L: Level, T: Copy, O: Ternary<T>>(
     ptrs: *const *mut u8,
@@ -450,7 +450,7 @@ unsafe fn ternary_body<L: Level, T: Copy, O: Ternary<T>>(
     n: usize,
     _params: *const f64,
 ) {
-    // SAFETY: the contract of `RowFn`: four pointers and strides, n elements behind each pointer, one where the stride is 0.
+    // SAFETY: the contract of `InnerLoop`: four pointers and strides, n elements behind each pointer, one where the stride is 0.
     // The spread tiles are filled up to the length that is read from them.
     unsafe {
         let y = (*ptrs).cast::<O::Out>();
@@ -511,7 +511,7 @@ unsafe fn ternary_body<L: Level, T: Copy, O: Ternary<T>>(
 }
 
 /// # Safety
-/// As for [`RowFn`].
+/// As for [`InnerLoop`].
 #[inline(always)]
 unsafe fn binary2_body<L: Level, T: Copy, O: Binary2<T>>(
     ptrs: *const *mut u8,
@@ -519,7 +519,7 @@ unsafe fn binary2_body<L: Level, T: Copy, O: Binary2<T>>(
     n: usize,
     _params: *const f64,
 ) {
-    // SAFETY: the contract of `RowFn`: four pointers and strides, n elements behind each pointer, one where the stride is 0.
+    // SAFETY: the contract of `InnerLoop`: four pointers and strides, n elements behind each pointer, one where the stride is 0.
     unsafe {
         let q = (*ptrs).cast::<T>();
         let r = (*ptrs.add(1)).cast::<T>();
@@ -534,7 +534,7 @@ unsafe fn binary2_body<L: Level, T: Copy, O: Binary2<T>>(
 }
 
 /// # Safety
-/// As for [`RowFn`].
+/// As for [`InnerLoop`].
 #[inline(always)]
 unsafe fn unary2_body<L: Level, T: Copy, O: Unary2<T>>(
     ptrs: *const *mut u8,
@@ -542,7 +542,7 @@ unsafe fn unary2_body<L: Level, T: Copy, O: Unary2<T>>(
     n: usize,
     _params: *const f64,
 ) {
-    // SAFETY: the contract of `RowFn`: three pointers and strides, n elements behind each pointer, one where the stride is 0.
+    // SAFETY: the contract of `InnerLoop`: three pointers and strides, n elements behind each pointer, one where the stride is 0.
     unsafe {
         let first = (*ptrs).cast::<T>();
         let second = (*ptrs.add(1)).cast::<T>();
@@ -558,14 +558,14 @@ unsafe fn unary2_body<L: Level, T: Copy, O: Unary2<T>>(
 macro_rules! dispatch {
     ($all:ident, $one:ident, $body:ident, $op:ident, $base:ident, $avx2:ident, $avx512:ident) => {
         /// # Safety
-        /// As for [`RowFn`].
+        /// As for [`InnerLoop`].
         unsafe fn $base<T: Copy, O: $op<T>>(ptrs: *const *mut u8, strides: *const isize, n: usize, params: *const f64) {
             // SAFETY: same contract.
             unsafe { $body::<Base, T, O>(ptrs, strides, n, params) }
         }
 
         /// # Safety
-        /// As for [`RowFn`].
+        /// As for [`InnerLoop`].
         #[cfg(target_arch = "x86_64")]
         #[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,movbe,popcnt")]
         unsafe fn $avx2<T: Copy, O: $op<T>>(ptrs: *const *mut u8, strides: *const isize, n: usize, params: *const f64) {
@@ -574,7 +574,7 @@ macro_rules! dispatch {
         }
 
         /// # Safety
-        /// As for [`RowFn`].
+        /// As for [`InnerLoop`].
         #[cfg(target_arch = "x86_64")]
         #[target_feature(
             enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,movbe,popcnt,avx512f,avx512bw,avx512cd,avx512dq,avx512vl"
@@ -586,7 +586,7 @@ macro_rules! dispatch {
 
         /// The row for an instruction set.
         #[cfg(target_arch = "x86_64")]
-        pub(crate) fn $all<T: Copy, O: $op<T>>(isa: Isa) -> RowFn {
+        pub(crate) fn $all<T: Copy, O: $op<T>>(isa: Isa) -> InnerLoop {
             match isa {
                 Isa::Baseline => $base::<T, O>,
                 Isa::Avx2 => $avx2::<T, O>,
@@ -596,13 +596,13 @@ macro_rules! dispatch {
 
         /// The row for an instruction set.
         #[cfg(not(target_arch = "x86_64"))]
-        pub(crate) fn $all<T: Copy, O: $op<T>>(_: Isa) -> RowFn {
+        pub(crate) fn $all<T: Copy, O: $op<T>>(_: Isa) -> InnerLoop {
             $base::<T, O>
         }
 
         /// The same row for every instruction set: for functions that do not vectorise.
         #[allow(dead_code, reason = "not every shape of operator has scalar-only members")]
-        pub(crate) fn $one<T: Copy, O: $op<T>>(_: Isa) -> RowFn {
+        pub(crate) fn $one<T: Copy, O: $op<T>>(_: Isa) -> InnerLoop {
             $base::<T, O>
         }
     };
@@ -660,7 +660,7 @@ macro_rules! unary_rows {
         $([$($t:ident)*] |$x:ident, $p:pat_param| -> $r:ty $e:block)*
     })*) => { $(
         $(#[$doc])*
-        pub static $name: $crate::map::Rows = {
+        pub static $name: $crate::map::InnerLoops = {
             struct Op;
             $($(const _: () = {
                 #[allow(dead_code, reason = "not every expression names its element type")]
@@ -675,13 +675,13 @@ macro_rules! unary_rows {
                     }
                 }
             };)*)*
-            fn get(isa: $crate::isa::Isa, elem: $crate::Elem) -> Option<$crate::map::RowFn> {
+            fn get(isa: $crate::isa::Isa, elem: $crate::Elem) -> Option<$crate::map::InnerLoop> {
                 $($(if elem == <$t as $crate::map::row::Stored>::ELEM {
                     return Some($crate::map::row::$pick::<$t, Op>(isa));
                 })*)*
                 None
             }
-            $crate::map::Rows {
+            $crate::map::InnerLoops {
                 name: $text, outs: 1, ins: 1, out: $out, in_elems: [None; 3], params: $np, cost: $cost,
                 in_place: $crate::map::row::is_light($cost, $out) as u8, get,
             }
@@ -696,7 +696,7 @@ macro_rules! binary_rows {
         $([$($t:ident)*] |$a:ident, $b:ident, $p:pat_param| -> $r:ty $e:block)*
     })*) => { $(
         $(#[$doc])*
-        pub static $name: $crate::map::Rows = {
+        pub static $name: $crate::map::InnerLoops = {
             struct Op;
             $($(const _: () = {
                 #[allow(dead_code, reason = "not every expression names its element type")]
@@ -713,13 +713,13 @@ macro_rules! binary_rows {
                     }
                 }
             };)*)*
-            fn get(isa: $crate::isa::Isa, elem: $crate::Elem) -> Option<$crate::map::RowFn> {
+            fn get(isa: $crate::isa::Isa, elem: $crate::Elem) -> Option<$crate::map::InnerLoop> {
                 $($(if elem == <$t as $crate::map::row::Stored>::ELEM {
                     return Some($crate::map::row::$pick::<$t, Op>(isa));
                 })*)*
                 None
             }
-            $crate::map::Rows {
+            $crate::map::InnerLoops {
                 name: $text, outs: 1, ins: 2, out: $out, in_elems: [None; 3], params: $np, cost: $cost,
                 in_place: if $heavy { 0 } else { 2 * $crate::map::row::is_light($cost, $out) as u8 }, get,
             }
@@ -733,7 +733,7 @@ macro_rules! ternary_rows {
         $([$($t:ident)*] |$a:ident, $b:ident, $c:ident| $e:block)*
     })*) => { $(
         $(#[$doc])*
-        pub static $name: $crate::map::Rows = {
+        pub static $name: $crate::map::InnerLoops = {
             struct Op;
             $($(impl $crate::map::row::Ternary<$t> for Op {
                 type First = $t;
@@ -742,13 +742,13 @@ macro_rules! ternary_rows {
                 #[inline(always)]
                 fn apply<L: $crate::map::row::Level>($a: $t, $b: $t, $c: $t) -> $t $e
             })*)*
-            fn get(isa: $crate::isa::Isa, elem: $crate::Elem) -> Option<$crate::map::RowFn> {
+            fn get(isa: $crate::isa::Isa, elem: $crate::Elem) -> Option<$crate::map::InnerLoop> {
                 $($(if elem == <$t as $crate::map::row::Stored>::ELEM {
                     return Some($crate::map::row::ternary::<$t, Op>(isa));
                 })*)*
                 None
             }
-            $crate::map::Rows {
+            $crate::map::InnerLoops {
                 name: $text, outs: 1, ins: 3, out: $crate::map::OutElem::Same, in_elems: [None; 3], params: 0, cost: $cost,
                 in_place: 1, get,
             }

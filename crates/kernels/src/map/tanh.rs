@@ -33,7 +33,7 @@ static TABLES: [[f32; 32]; 7] = [
 /// The row of tanh. Error below 1 ulp.
 ///
 /// # Safety
-/// As for [`RowFn`](super::RowFn); the processor has AVX-512.
+/// As for [`InnerLoop`](super::InnerLoop); the processor has AVX-512.
 #[target_feature(
     enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,movbe,popcnt,avx512f,avx512bw,avx512cd,avx512dq,avx512vl"
 )]
@@ -43,7 +43,7 @@ pub(super) unsafe fn row(
     n: usize,
     _params: *const f64,
 ) {
-    // SAFETY: the contract of `RowFn`: two pointers and strides, n elements behind each pointer, one behind a pointer of stride 0;
+    // SAFETY: the contract of `InnerLoop`: two pointers and strides, n elements behind each pointer, one behind a pointer of stride 0;
     // masks keep loads and stores to them.
     unsafe {
         let (y, x) = (

@@ -3,13 +3,15 @@
 use super::OutElem::{Real, Same};
 use super::complex;
 use super::math::Float;
-use super::row::{Level, Params, Rows, Stored, Unary, binary_rows, c64, c128, unary, unary_rows};
+use super::row::{
+    InnerLoops, Level, Params, Stored, Unary, binary_rows, c64, c128, unary, unary_rows,
+};
 use crate::Elem;
 use crate::isa::Isa;
-use crate::map::RowFn;
+use crate::map::InnerLoop;
 
 /// Hyperbolic tangent.
-pub static TANH: Rows = Rows {
+pub static TANH: InnerLoops = InnerLoops {
     get: |isa, elem| match (isa, elem) {
         #[cfg(target_arch = "x86_64")]
         (Isa::Avx512, Elem::F32) => Some(super::tanh::row),
@@ -25,13 +27,13 @@ macro_rules! circular {
         circular!(@float $op $near $far f32 f64);
         circular!(@complex $op $complex, c64 c128);
 
-        fn $get(isa: Isa, elem: Elem) -> Option<RowFn> {
+        fn $get(isa: Isa, elem: Elem) -> Option<InnerLoop> {
             circular!(@get $op isa elem f32 f64 c64 c128);
             None
         }
 
         $(#[$doc])*
-        pub static $name: Rows = Rows {
+        pub static $name: InnerLoops = InnerLoops {
             name: $text, outs: 1, ins: 1, out: Same, in_elems: [None; 3], params: 0, cost: 5, in_place: 0, get: $get,
         };
     )* };

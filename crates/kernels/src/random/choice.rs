@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::Stream;
 use super::alias::Alias;
-use super::math::{Real, half, long};
+use super::math::{SampleFloat, half, long};
 use super::philox::words;
 use crate::Threads;
 use crate::reduce::plan::split;

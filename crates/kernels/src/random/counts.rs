@@ -45,7 +45,7 @@ pub unsafe fn fill_counts(
     out: *mut u8,
 ) -> u64 {
     if parameters.iter().all(|p| p.len() == 1)
-        && let Some(table) = kept(what, parameters)
+        && let Some(table) = cached_table(what, parameters)
     {
         let (low, table) = &*table;
         // SAFETY: the caller's.
@@ -73,18 +73,18 @@ pub unsafe fn fill_counts(
 }
 
 /// The table of the last parameters, if they are worth one.
-struct Kept {
+struct CachedTable {
     parameters: [f64; 3],
     table: Option<Rc<(i64, Alias)>>,
 }
 
 thread_local! {
     /// Of each distribution that has tables. A table costs as much as dozens of draws from it, and programs draw from the same one again and again.
-    static KEPT: RefCell<[Option<Kept>; 4]> = const { RefCell::new([const { None }; 4]) };
+    static LAST_TABLES: RefCell<[Option<CachedTable>; 4]> = const { RefCell::new([const { None }; 4]) };
 }
 
 /// The smallest value and the table of those from it on; `None` if there are too many.
-fn kept(what: Counts, given: &[&[f64]]) -> Option<Rc<(i64, Alias)>> {
+fn cached_table(what: Counts, given: &[&[f64]]) -> Option<Rc<(i64, Alias)>> {
     let at = match what {
         Counts::Poisson => 0,
         Counts::Binomial => 1,
@@ -96,12 +96,12 @@ fn kept(what: Counts, given: &[&[f64]]) -> Option<Rc<(i64, Alias)>> {
     for (to, from) in parameters.iter_mut().zip(given) {
         *to = from[0];
     }
-    KEPT.with_borrow_mut(|all| match &all[at] {
+    LAST_TABLES.with_borrow_mut(|all| match &all[at] {
         Some(kept) if kept.parameters == parameters => kept.table.clone(),
         _ => {
             let table = table(what, &|i| parameters[i])
                 .map(|(low, weights)| Rc::new((low as i64, Alias::new(&weights))));
-            all[at] = Some(Kept {
+            all[at] = Some(CachedTable {
                 parameters,
                 table: table.clone(),
             });

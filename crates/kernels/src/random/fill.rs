@@ -1,7 +1,7 @@
 //! Fills whose every element takes a fixed share of one counter block.
 
 use super::Stream;
-use super::math::Real;
+use super::math::SampleFloat;
 use super::philox::words;
 use crate::reduce::by_isa;
 use crate::reduce::kernel::store_of;
@@ -152,7 +152,7 @@ unsafe fn by_tiles<const TILE: usize>(
 
 by_isa! {
     /// All samples of some blocks.
-    unsafe fn samples [T: Real] [T] (bits: &[[u32; 4]], what: Distribution, out: *mut u8) {
+    unsafe fn samples [T: SampleFloat] [T] (bits: &[[u32; 4]], what: Distribution, out: *mut u8) {
         let n = bits.len() * T::PER_BLOCK;
         // SAFETY: the caller gives room for the samples of all blocks; the type's alignment is that of the output's elements.
         let out = unsafe { std::slice::from_raw_parts_mut(out.cast::<T>(), n) };
@@ -208,7 +208,7 @@ by_isa! {
 }
 
 #[inline(always)]
-fn map<T: Real>(words: &[T::Word], out: &mut [T], f: impl Fn(T::Word) -> T) {
+fn map<T: SampleFloat>(words: &[T::Word], out: &mut [T], f: impl Fn(T::Word) -> T) {
     for (out, &w) in out.iter_mut().zip(words) {
         *out = f(w);
     }
@@ -218,7 +218,7 @@ fn map<T: Real>(words: &[T::Word], out: &mut [T], f: impl Fn(T::Word) -> T) {
 ///
 /// Words are taken apart, worked on and put together in separate short loops, each of which vectorises; one loop would not.
 #[inline(always)]
-fn normal<T: Real>(words: &[T::Word], out: &mut [T], mean: T, deviation: T) {
+fn normal<T: SampleFloat>(words: &[T::Word], out: &mut [T], mean: T, deviation: T) {
     // One block, which a single number takes: padding it would cost more than it does.
     if words.len() == T::PER_BLOCK {
         return pairs::<T, 2>(words, out, mean, deviation);
@@ -229,7 +229,12 @@ fn normal<T: Real>(words: &[T::Word], out: &mut [T], mean: T, deviation: T) {
 }
 
 #[inline(always)]
-fn pairs<T: Real, const PAIRS: usize>(words: &[T::Word], out: &mut [T], mean: T, deviation: T) {
+fn pairs<T: SampleFloat, const PAIRS: usize>(
+    words: &[T::Word],
+    out: &mut [T],
+    mean: T,
+    deviation: T,
+) {
     let zero = T::of(0.0);
     for (words, out) in words.chunks(2 * PAIRS).zip(out.chunks_mut(2 * PAIRS)) {
         let (mut radius, mut cos, mut sin) = ([T::of(1.0); PAIRS], [zero; PAIRS], [zero; PAIRS]);

@@ -5,7 +5,7 @@
 )]
 
 use super::Stream;
-use super::math::{Real, exp, log};
+use super::math::{SampleFloat, exp, log};
 use super::philox::apart;
 use super::source::{FEW, TILE, tiles};
 use crate::map::digamma;

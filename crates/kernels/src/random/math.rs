@@ -1,7 +1,7 @@
 //! Logarithm, sine and cosine without branches, for loops that vectorise.
 
 /// A float samples are computed in.
-pub(super) trait Real:
+pub(super) trait SampleFloat:
     Copy
     + PartialOrd
     + 'static
@@ -31,14 +31,14 @@ pub(super) trait Real:
     fn complement(word: Self::Word) -> Self::Word;
     /// The lowest bit.
     fn sign(word: Self::Word) -> bool;
-    /// The word without what [`Real::sign`] looks at.
+    /// The word without what [`SampleFloat::sign`] looks at.
     fn without_sign(word: Self::Word) -> Self::Word;
 }
 
 macro_rules! real {
     ($t:ident, $int:ident, $mantissa:literal, $bias:literal, $per_block:literal, ln $($l:literal)*, sin $($s:literal)*, cos $($c:literal)*,
      $word:ty, |$bits:ident| $list:expr, |$x:ident| $unit:expr, $positive:expr, $inner:expr, $complement:expr, $sign:expr, $without_sign:expr) => {
-        impl Real for $t {
+        impl SampleFloat for $t {
             const PER_BLOCK: usize = $per_block;
             #[inline(always)]
             fn of(x: f64) -> Self { x as $t }
@@ -121,10 +121,10 @@ const FACTORIALS: [f64; 14] = [
     6227020800.0,
 ];
 
-/// [`Real::ln`], which a plain `ln` of an f64 does not mean.
+/// [`SampleFloat::ln`], which a plain `ln` of an f64 does not mean.
 #[inline(always)]
 pub(super) fn log(x: f64) -> f64 {
-    Real::ln(x)
+    SampleFloat::ln(x)
 }
 
 /// `e^x` for x of at most 0, within 2 ulp; 0 below the normal numbers.

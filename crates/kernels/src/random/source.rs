@@ -1,7 +1,7 @@
 //! The numbers of one element, for samplers that take as many as they need, and the loop over such elements.
 
 use super::Stream;
-use super::math::{Real, half, long};
+use super::math::{SampleFloat, half, long};
 use super::philox::{philox, words};
 use crate::reduce::kernel::store_of;
 use crate::reduce::plan::split;

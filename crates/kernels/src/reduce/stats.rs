@@ -384,7 +384,7 @@ fn join_exponentials(a: State, b: State) -> State {
 }
 
 /// A float that statistics are taken of.
-trait Real:
+trait StatFloat:
     Lane + std::ops::Add<Output = Self> + std::ops::Sub<Output = Self> + std::ops::Mul<Output = Self>
 {
     /// exp(x) for x <= 0, within 2 ulp; 0 where the result would be subnormal.
@@ -393,7 +393,7 @@ trait Real:
 
 macro_rules! real {
     ($t:ident, $bits:ident, $shift:literal, $bias:literal, $magic:expr, $low:expr, $ln2_high:expr, $ln2_low:expr, $($c:literal)*) => {
-        impl Real for $t {
+        impl StatFloat for $t {
             // exp(x) = 2^k exp(r), |r| <= ln 2 / 2, exp(r) by its Taylor polynomial. Adding `magic` rounds to an integer and
             // leaves it in the low bits. ln 2 is split so that k times its high part is exact.
             #[inline(always)]
@@ -416,7 +416,7 @@ real!(f64, u64, 52, 1023, 6_755_399_441_055_744.0f64, -708.0f64, 0.693_147_180_3
       6_227_020_800.0 479_001_600.0 39_916_800.0 3_628_800.0 362_880.0 40_320.0 5040.0 720.0 120.0 24.0 6.0 2.0 1.0 1.0);
 
 by_isa! {
-    unsafe fn centre [A: Real] [A] (x: *const u8, n: usize) -> State {
+    unsafe fn centre [A: StatFloat] [A] (x: *const u8, n: usize) -> State {
         // SAFETY: the caller gives `n` values.
         let x = unsafe { std::slice::from_raw_parts(x.cast::<A>(), n) };
         let about = |pivot: A| {
@@ -436,7 +436,7 @@ by_isa! {
 }
 
 by_isa! {
-    unsafe fn exponentials [A: Real] [A] (x: *const u8, n: usize) -> State {
+    unsafe fn exponentials [A: StatFloat] [A] (x: *const u8, n: usize) -> State {
         // SAFETY: the caller gives `n` values.
         let x = unsafe { std::slice::from_raw_parts(x.cast::<A>(), n) };
         let largest = fold_row::<A, Max>(x);
@@ -447,7 +447,7 @@ by_isa! {
 
 /// Sum of f(x) in the lanes of [`fold_row`], joined in f64.
 #[inline(always)]
-fn sum<A: Real>(x: &[A], f: impl Fn(A) -> A) -> f64 {
+fn sum<A: StatFloat>(x: &[A], f: impl Fn(A) -> A) -> f64 {
     let mut lanes = A::lanes(A::ZERO);
     let lanes = lanes.as_mut();
     let mut chunks = x.chunks_exact(lanes.len());

@@ -2,7 +2,7 @@
 
 use super::{Cell, Cotangents, Gradients, Parameters, Rnn, gates, product};
 use crate::Threads;
-use crate::gemm::{self, Float, Tile};
+use crate::gemm::{self, GemmFloat, Tile};
 use crate::norm::sum_columns;
 use crate::real::{Real, Shared};
 
@@ -16,7 +16,7 @@ struct Share<T> {
 
 /// # Safety
 /// As `rnn::backward`'s.
-pub(super) unsafe fn run<T: Real + Float>(
+pub(super) unsafe fn run<T: Real + GemmFloat>(
     threads: &dyn Threads,
     g: &Rnn,
     p: &Parameters,
@@ -200,7 +200,7 @@ unsafe fn start<T: Real>(to: Shared<T>, from: Shared<T>, n: usize) {
 ///
 /// # Safety
 /// As `rnn::backward`'s; `sums` and `beside` hold the cotangents of all steps.
-unsafe fn parameters<T: Real + Float>(
+unsafe fn parameters<T: Real + GemmFloat>(
     threads: &dyn Threads,
     g: &Rnn,
     p: &Parameters,

@@ -2,12 +2,12 @@
 
 use super::{Cell, Parameters, Rnn, gates, product};
 use crate::Threads;
-use crate::gemm::{self, Float, Tile};
+use crate::gemm::{self, GemmFloat, Tile};
 use crate::real::{Real, Shared};
 
 /// # Safety
 /// As `rnn::forward`'s.
-pub(super) unsafe fn run<T: Real + Float>(
+pub(super) unsafe fn run<T: Real + GemmFloat>(
     threads: &dyn Threads,
     g: &Rnn,
     p: &Parameters,

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use super::key::{Key, Real, with_keys};
+use super::key::{Key, OrderedWord, with_keys};
 use super::search::{Side, Sorted, Wide};
 use crate::reduce::by_isa;
 use crate::reduce::plan::split;
@@ -258,13 +258,13 @@ impl Bins {
 }
 
 /// Bins that are searched.
-struct Searched<T: Real> {
+struct Searched<T: OrderedWord> {
     sorted: Sorted<T>,
     last: T::Word,
     len: usize,
 }
 
-impl<T: Real> Searched<T>
+impl<T: OrderedWord> Searched<T>
 where
     T::Word: Wide,
 {
@@ -277,7 +277,7 @@ where
     }
 }
 
-impl<T: Real> Numbering for Searched<T>
+impl<T: OrderedWord> Numbering for Searched<T>
 where
     T::Word: Wide,
 {
@@ -294,13 +294,13 @@ where
 }
 
 /// Bins of equal width, which are computed.
-struct Computed<'a, T: Real> {
+struct Computed<'a, T: OrderedWord> {
     edges: &'a [T],
     /// For where rounding of a number or of an edge gives another bin.
     searched: Searched<T>,
 }
 
-impl<'a, T: Real> Computed<'a, T>
+impl<'a, T: OrderedWord> Computed<'a, T>
 where
     T::Word: Wide,
 {
@@ -312,7 +312,7 @@ where
     }
 }
 
-impl<T: Float> Numbering for Computed<'_, T>
+impl<T: BinFloat> Numbering for Computed<'_, T>
 where
     T::Word: Wide,
 {
@@ -327,14 +327,14 @@ where
 }
 
 /// A float that bins are computed with.
-trait Float: Real + PartialOrd {
+trait BinFloat: OrderedWord + PartialOrd {
     /// How many of `bins` bins from `first` to `last` a number is away from `first`, truncated.
     fn bin(self, first: Self, density: Self) -> i32;
     fn density(bins: usize, first: Self, last: Self) -> Self;
 }
 
 macro_rules! floats {
-    ($($t:ty),*) => { $(impl Float for $t {
+    ($($t:ty),*) => { $(impl BinFloat for $t {
         #[inline(always)]
         fn bin(self, first: $t, density: $t) -> i32 { ((self - first) * density) as i32 }
         #[inline(always)]
@@ -348,7 +348,7 @@ by_isa! {
     ///
     /// # Safety
     /// `x` has as many elements as `numbers`; there are at least two edges.
-    unsafe fn compute [T: Float] [T] (edges: &[T], x: *const T, numbers: &mut [i64]) -> bool {
+    unsafe fn compute [T: BinFloat] [T] (edges: &[T], x: *const T, numbers: &mut [i64]) -> bool {
         let bins = edges.len() - 1;
         let (first, last, end) = (edges[0], edges[bins], bins as i32 - 1);
         let density = T::density(bins, first, last);

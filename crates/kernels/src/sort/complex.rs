@@ -1,7 +1,7 @@
 //! Rows of complex numbers: compared part by part, but for pairs of f32 that one integer can stand for.
 
-use super::key::{Keyed, Parts, Real};
-use super::quick;
+use super::key::{Keyed, OrderedWord, Parts};
+use super::quicksort;
 use super::rows::{Order, Rows, Shared, directed, each_group, slice, slice_mut};
 use crate::Threads;
 use crate::reduce::number::Cx;
@@ -76,7 +76,7 @@ pub(super) unsafe fn sort<T: Complex>(
                 .map(|x| Some(directed(order, x.packed()?)))
                 .collect();
             if let Some(mut packed) = packed {
-                quick::sort(threads, &mut packed, &mut spare);
+                quicksort::sort(threads, &mut packed, &mut spare);
                 // SAFETY: as above.
                 let out = unsafe { slice_mut::<T>(to, row, n) };
                 out.iter_mut()

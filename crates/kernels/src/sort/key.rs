@@ -1,6 +1,6 @@
 //! Integer keys with the order of the elements.
 
-use super::quick::Word;
+use super::quicksort::Word;
 use crate::reduce::number::{Bit, Cx};
 
 /// An element that compares with others.
@@ -12,7 +12,7 @@ pub(super) trait Keyed: Copy + Send + Sync + 'static {
 }
 
 /// An element that a signed integer can stand for: every real one.
-pub(super) trait Real: Keyed {
+pub(super) trait OrderedWord: Keyed {
     type Word: Word + Key;
     /// A key that still tells zeros apart, and the element back from it (every NaN as the same NaN).
     fn exact(self) -> Self::Word;
@@ -79,7 +79,7 @@ macro_rules! integers {
             #[inline(always)]
             fn is_nan(self) -> bool { false }
         }
-        impl Real for $t {
+        impl OrderedWord for $t {
             type Word = $word;
             #[inline(always)]
             fn exact(self) -> $word { self.key() }
@@ -103,7 +103,7 @@ impl Keyed for Bit {
     }
 }
 
-impl Real for Bit {
+impl OrderedWord for Bit {
     type Word = i32;
     fn exact(self) -> i32 {
         self.key()
@@ -129,7 +129,7 @@ macro_rules! floats {
             #[inline(always)]
             fn is_nan(self) -> bool { <$t>::is_nan(self) }
         }
-        impl Real for $t {
+        impl OrderedWord for $t {
             type Word = $word;
             // Positive numbers order as their bits; of negative ones all bits but the sign are complemented.
             #[inline(always)]

@@ -6,19 +6,19 @@
 
 mod bins;
 mod complex;
+mod isin;
 mod key;
 #[cfg(target_arch = "x86_64")]
 mod lanes;
-mod member;
 mod numbered;
-mod quick;
+mod quicksort;
 mod rows;
 mod runs;
 mod search;
 mod select;
 
 pub use bins::{Bins, Spacing, bin_numbers, extremes, histogram, occurrences, weighted};
-pub use member::{Lookup, contains};
+pub use isin::{Lookup, contains};
 pub use rows::{Chosen, Order, Rows, argsort, sort, topk};
 pub use rows::{argpartition, partition};
 pub use runs::{Nans, Runs};

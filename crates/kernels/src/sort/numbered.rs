@@ -1,7 +1,7 @@
 //! Elements as integers that carry their position: what sorts these sorts positions, equals in their order.
 
-use super::key::Real;
-use super::quick::{self, Word};
+use super::key::OrderedWord;
+use super::quicksort::{self, Word};
 use super::rows::{Order, directed};
 use crate::Threads;
 
@@ -14,7 +14,7 @@ pub(super) struct Numbered<'a, T> {
     lost: u32,
 }
 
-impl<'a, T: Real> Numbered<'a, T> {
+impl<'a, T: OrderedWord> Numbered<'a, T> {
     /// Packs the row `x` into `items`.
     pub(super) fn new(order: Order, x: &'a [T], items: &mut [i64]) -> Self {
         let word = |x: T| directed(order, x.word()).wide();
@@ -72,7 +72,7 @@ impl<'a, T: Real> Numbered<'a, T> {
 
     /// Puts items of the row in order.
     pub(super) fn sort(&self, threads: &dyn Threads, items: &mut [i64], spare: &mut Vec<i64>) {
-        quick::sort(threads, items, spare);
+        quicksort::sort(threads, items, spare);
         if self.lost > 0 {
             let alike = |a: &i64, b: &i64| self.above(*a) == self.above(*b);
             for run in items.chunk_by_mut(alike).filter(|run| run.len() > 1) {
@@ -83,7 +83,7 @@ impl<'a, T: Real> Numbered<'a, T> {
 
     /// Brings the item that belongs at `kth` there, those before it to its front.
     pub(super) fn select(&self, items: &mut [i64], kth: usize, spare: &mut Vec<i64>) {
-        quick::select(items, kth, spare);
+        quicksort::select(items, kth, spare);
         if self.lost > 0 {
             // What looks like item `kth` may stand on either side of it.
             let above = self.above(items[kth]);

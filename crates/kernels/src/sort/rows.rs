@@ -1,9 +1,9 @@
 //! Whole rows: sort, argsort, topk, partition.
 
 use super::complex;
-use super::key::{Real, with_keys};
+use super::key::{OrderedWord, with_keys};
 use super::numbered::Numbered;
-use super::quick::{self, Word};
+use super::quicksort::{self, Word};
 use crate::real;
 use crate::reduce::kernel::by_isa;
 use crate::reduce::plan::split;
@@ -111,7 +111,7 @@ pub(super) fn directed<W: Word>(order: Order, word: W) -> W {
 by_isa! {
     /// # Safety
     /// `x` and `words` have `n` elements; they may be the same memory if elements are as wide as words.
-    unsafe fn encode[T: Real][T](order: Order, x: *const T, words: *mut T::Word, n: usize) {
+    unsafe fn encode[T: OrderedWord][T](order: Order, x: *const T, words: *mut T::Word, n: usize) {
         for i in 0..n {
             // SAFETY: i < n.
             unsafe { *words.add(i) = directed(order, (*x.add(i)).exact()) };
@@ -122,7 +122,7 @@ by_isa! {
 by_isa! {
     /// # Safety
     /// As for [`encode`].
-    unsafe fn decode[T: Real][T](order: Order, words: *const T::Word, x: *mut T, n: usize) {
+    unsafe fn decode[T: OrderedWord][T](order: Order, words: *const T::Word, x: *mut T, n: usize) {
         for i in 0..n {
             // SAFETY: i < n.
             unsafe { *x.add(i) = T::from_exact(directed(order, *words.add(i))) };
@@ -135,7 +135,7 @@ by_isa! {
     ///
     /// # Safety
     /// `words` has `n` words, as wide as elements.
-    unsafe fn decode_in_place[T: Real][T](order: Order, words: *mut T::Word, n: usize) {
+    unsafe fn decode_in_place[T: OrderedWord][T](order: Order, words: *mut T::Word, n: usize) {
         for i in 0..n {
             // SAFETY: i < n; an element takes the place of its word.
             unsafe {
@@ -160,7 +160,7 @@ type Arrange<'a, W> = dyn Fn(&dyn Threads, &mut [W], &mut Vec<W>) + Sync + 'a;
 ///
 /// # Safety
 /// As for [`sort`].
-unsafe fn rearrange<T: Real>(
+unsafe fn rearrange<T: OrderedWord>(
     threads: &dyn Threads,
     order: Order,
     rows: &Rows,
@@ -215,7 +215,7 @@ pub unsafe fn sort(threads: &dyn Threads, order: Order, rows: &Rows, out: *mut u
     }
     with_keys!(rows.elem,
         // SAFETY: the caller's.
-        T => unsafe { rearrange::<T>(threads, order, rows, out, &|threads, words, spare| quick::sort(threads, words, spare)) },
+        T => unsafe { rearrange::<T>(threads, order, rows, out, &|threads, words, spare| quicksort::sort(threads, words, spare)) },
         // SAFETY: the caller's.
         C => unsafe { complex::sort::<C>(threads, order, rows, out) })
 }
@@ -368,7 +368,7 @@ pub unsafe fn partition(threads: &dyn Threads, kth: usize, rows: &Rows, out: *mu
     }
     with_keys!(rows.elem,
         // SAFETY: the caller's.
-        T => unsafe { rearrange::<T>(threads, order, rows, out, &|_, words, spare| quick::select(words, kth, spare)) },
+        T => unsafe { rearrange::<T>(threads, order, rows, out, &|_, words, spare| quicksort::select(words, kth, spare)) },
         // SAFETY: the caller's.
         C => unsafe { complex::partition::<C>(threads, kth, rows, out) })
 }

@@ -1,6 +1,6 @@
 //! Looking things up in sorted rows.
 
-use super::key::{Key, Keyed, Real, with_keys};
+use super::key::{Key, Keyed, OrderedWord, with_keys};
 use crate::reduce::by_isa;
 use crate::reduce::plan::split;
 use crate::{Elem, Threads};
@@ -94,14 +94,14 @@ fn each_chunk<T: Sync>(
 }
 
 /// Ascending real elements that values are looked for in.
-pub(super) struct Sorted<T: Real> {
+pub(super) struct Sorted<T: OrderedWord> {
     keys: Vec<T::Word>,
 }
 
 /// Values looked for in step: their halvings are the lanes of registers, and while some wait for memory the others go on.
 const TOGETHER: usize = 64;
 
-impl<T: Real> Sorted<T>
+impl<T: OrderedWord> Sorted<T>
 where
     T::Word: Wide,
 {
@@ -152,7 +152,7 @@ where
 }
 
 by_isa! {
-    unsafe fn make_keys [T: Real] [T] (elements: *const T, n: usize, keys: *mut T::Word) {
+    unsafe fn make_keys [T: OrderedWord] [T] (elements: *const T, n: usize, keys: *mut T::Word) {
         for i in 0..n {
             // SAFETY: the caller gives `n` elements and room for `n` keys.
             unsafe { *keys.add(i) = (*elements.add(i)).word() };

@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 
 use super::complex::items;
-use super::key::{Key, Keyed, Real, with_keys};
+use super::key::{Key, Keyed, OrderedWord, with_keys};
 use super::numbered::Numbered;
 use super::rows::{Order, Rows, each_row, slice, slice_mut};
 use crate::Threads;
@@ -146,7 +146,7 @@ pub unsafe fn argselect_each(threads: &dyn Threads, ranks: &RowRanks, rows: &Row
 }
 
 /// Writes where the elements of `x` stand that sorting would put at the ranks of `wanted`, which `ascending` has in order.
-fn places<'a, T: Real>(
+fn places<'a, T: OrderedWord>(
     x: &[T],
     ascending: &[usize],
     wanted: impl Iterator<Item = (&'a mut i64, usize)>,
@@ -178,7 +178,7 @@ fn arrange<I: Ord>(items: &mut [I], ranks: &[usize], skipped: usize) {
 }
 
 /// Keys of the elements at `ranks`.
-fn keys_at<T: Real>(threads: &dyn Threads, x: &[T], ranks: &[usize]) -> Vec<T::Word> {
+fn keys_at<T: OrderedWord>(threads: &dyn Threads, x: &[T], ranks: &[usize]) -> Vec<T::Word> {
     if x.len() >= LONG
         && let Some(found) = narrowed(threads, x, ranks)
     {
@@ -198,7 +198,11 @@ struct Range<K> {
 
 /// Keys of the elements at `ranks`, found among the few elements of the ranges in which a sample expects them (Floyd and Rivest 1975).
 /// `None` if there are too many ranges, or the sample was wrong.
-fn narrowed<T: Real>(threads: &dyn Threads, x: &[T], ranks: &[usize]) -> Option<Vec<T::Word>> {
+fn narrowed<T: OrderedWord>(
+    threads: &dyn Threads,
+    x: &[T],
+    ranks: &[usize],
+) -> Option<Vec<T::Word>> {
     let ranges = ranges(x, ranks);
     if ranges.len() > MOST_RANGES {
         return None;
@@ -229,7 +233,7 @@ fn narrowed<T: Real>(threads: &dyn Threads, x: &[T], ranks: &[usize]) -> Option<
 }
 
 /// The ranges of keys in which a sample expects the elements at `ranks`.
-fn ranges<T: Real>(x: &[T], ranks: &[usize]) -> Vec<Range<T::Word>> {
+fn ranges<T: OrderedWord>(x: &[T], ranks: &[usize]) -> Vec<Range<T::Word>> {
     let n = x.len();
     let len = (n as f64).powf(2.0 / 3.0) as usize;
     // One element of each of `len` equal pieces, by the fractions of the golden ratio so that no period of the data is met.
@@ -266,7 +270,7 @@ fn ranges<T: Real>(x: &[T], ranks: &[usize]) -> Vec<Range<T::Word>> {
 }
 
 /// How many keys are below a range, and those in it.
-fn within<T: Real>(x: &[T], range: &Range<T::Word>) -> (usize, Vec<T::Word>) {
+fn within<T: OrderedWord>(x: &[T], range: &Range<T::Word>) -> (usize, Vec<T::Word>) {
     let (least, greatest) = (range.least, range.greatest);
     let (mut below, mut inside) = (0, Vec::new());
     let mut keys = [least; BLOCK];

@@ -8,7 +8,7 @@ use crate::elementwise::arithmetic::MULTIPLY;
 use crate::elementwise::comparison::{EQUAL, NOT_EQUAL};
 use crate::error::Result;
 use crate::interp::Flags;
-use crate::memory_order::dense_as;
+use crate::memory_order::contiguous_like;
 use crate::opdef::{Cost, Cpu, Grad, Keep, OfNumber, OpDef, Probe, Sole, Surface, Viewed, one_of};
 use crate::{Array, cpu, creation};
 
@@ -106,7 +106,10 @@ pub static IMAG: OpDef = OpDef {
         } else {
             // A write would change nothing in `x`.
             let zeros = creation::zeros(x.shape(), x.dtype(), x.device())?;
-            zeros.seen_as(dense_as(x.layout())?).as_own().locked(true)
+            zeros
+                .seen_as(contiguous_like(x.layout())?)
+                .as_own()
+                .locked(true)
         })
     }),
     probe: Probe::calls(&["c((2, 3))", "f((2, 3))", "c(())", "i((3,), 4)"]),
@@ -123,7 +126,7 @@ pub fn no_parts(x: &Array) -> Result<Option<(Source, Layout)>> {
     if x.dtype().is_complex() || x.is_weak() || Flags::current().is_stacked() {
         return Ok(None);
     }
-    let layout = dense_as(x.layout())?;
+    let layout = contiguous_like(x.layout())?;
     let zeros = Source::zeros(x.len(), x.dtype(), x.device())?;
     Ok(zeros.map(|zeros| (zeros, layout)))
 }

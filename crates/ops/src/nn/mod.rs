@@ -4,11 +4,11 @@
 //! rule uses it in plain backward passes and is composed of differentiable operators while a graph of the gradient itself is recorded.
 
 mod batch_norm;
-mod boxes;
 mod conv;
 mod dropout;
 mod linear;
 mod loss;
+mod nms;
 pub(crate) mod operand;
 mod pool;
 mod rnn;
@@ -19,11 +19,11 @@ mod unrolled;
 mod update;
 
 pub use batch_norm::*;
-pub use boxes::*;
 pub use conv::*;
 pub use dropout::*;
 pub use linear::*;
 pub use loss::*;
+pub use nms::*;
 pub use pool::*;
 pub use rnn::*;
 pub use rnn_layer::{RNN_LAYER, RNN_LAYER_GRADIENT};

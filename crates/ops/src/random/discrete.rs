@@ -11,12 +11,12 @@ use crate::elementwise::explog::LOG;
 use crate::error::{Error, Result};
 use crate::index::take_along_axis;
 use crate::opdef::{Cpu, Form, OpDef, Surface};
+use crate::random::choice::{
+    RANDOM_CATEGORICAL, RANDOM_DIFFERENT, RANDOM_MULTIVARIATE_HYPERGEOMETRIC,
+};
 use crate::random::continuous::{DEVICE, DISTRIBUTION, DTYPE, SIZE};
 use crate::random::draw::{RANDOM_INTEGERS, RANDOM_INTEGERS_BETWEEN, drawn_for, fits, wide};
 use crate::random::parameter::{Parameter, Samples};
-use crate::random::pick::{
-    RANDOM_CATEGORICAL, RANDOM_DIFFERENT, RANDOM_MULTIVARIATE_HYPERGEOMETRIC,
-};
 use crate::{Array, Outputs};
 
 /// Integers, each equally likely.

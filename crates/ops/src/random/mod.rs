@@ -1,27 +1,27 @@
 //! The global stream of random numbers and the samplers that draw from it.
 //!
 //! Numbers are a function of (seed, counter): a call reserves its counter blocks when it is made, so what it draws depends neither on
-//! threads nor on when it runs. `draw.rs`, `reject.rs` and `pick.rs` have the kernels; the distributions users see are made of those: a parameter
+//! threads nor on when it runs. `draw.rs`, `reject.rs` and `choice.rs` have the kernels; the distributions users see are made of those: a parameter
 //! that is an array scales and shifts a standard sample, which makes its gradient the usual one. `parameter.rs` has the parameters and
 //! the samples that they are written in.
 
+mod choice;
 mod continuous;
 mod discrete;
 mod draw;
 mod order;
 mod parameter;
-mod pick;
 mod reject;
 mod transformed;
 mod wald;
 
+pub use choice::*;
 pub use continuous::*;
 pub use discrete::*;
 pub use draw::*;
 pub use mxnet_core::rng::{Generator, reserve, seed, set_state, state, with_generator};
 pub use order::*;
 pub(crate) use parameter::Samples;
-pub use pick::*;
 pub use reject::*;
 pub use transformed::*;
 pub use wald::*;

@@ -11,11 +11,11 @@ use crate::interp::current_device;
 use crate::invoke::invoke1;
 use crate::opdef::{Cpu, Form, OpDef, Surface};
 use crate::order::SORT_ROWS;
+use crate::random::choice::{RANDOM_CATEGORICAL, RANDOM_DIFFERENT, RANDOM_ORDER, RANDOM_REORDERED};
 use crate::random::continuous::{DEVICE, DISTRIBUTION, SIZE};
 use crate::random::discrete::probabilities;
 use crate::random::draw::{RANDOM_INTEGERS, drawn_for};
 use crate::random::parameter::Samples;
-use crate::random::pick::{RANDOM_CATEGORICAL, RANDOM_DIFFERENT, RANDOM_ORDER, RANDOM_REORDERED};
 use crate::{Array, Outputs};
 
 /// A random order.

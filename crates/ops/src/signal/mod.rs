@@ -1,14 +1,14 @@
 //! Sequences of samples: differences, convolutions of one axis, division of polynomials, values between points. Transforms are in `fft`.
 
-mod between;
 mod convolve;
 mod diff;
 mod division;
+mod interp1d;
 
-pub use between::*;
 pub use convolve::*;
 pub use diff::*;
 pub use division::*;
+pub use interp1d::*;
 
 use crate::opdef::OpDef;
 

@@ -3,7 +3,7 @@
 
 use mxnet_kernels::Threads;
 use mxnet_kernels::copy::copy_row;
-use mxnet_kernels::map::{self, Rows};
+use mxnet_kernels::map::{self, InnerLoops};
 use mxnet_kernels::reduce::{Reduce, Source, Target, reduce};
 use mxnet_tensor::{DType, Device, Dims, Layout, Tensor};
 use smallvec::SmallVec;
@@ -125,7 +125,10 @@ pub static SEGMENTS: OpDef = OpDef {
 };
 
 /// The operator called `name`, if it is a function of two arrays that can fold.
-pub(super) fn function(op: &'static str, name: &str) -> Result<(&'static OpDef, &'static Rows)> {
+pub(super) fn function(
+    op: &'static str,
+    name: &str,
+) -> Result<(&'static OpDef, &'static InnerLoops)> {
     if let Some(found) = registry::find(name)
         && let Cpu::Map(rows) = found.cpu
         && rows.ins == 2
@@ -142,7 +145,7 @@ pub(super) fn function(op: &'static str, name: &str) -> Result<(&'static OpDef, 
 }
 
 /// The function's rows and the dtype of dense operands for them; halves are folded in float32 and rounded once.
-fn rows_for(cx: &KernelCx) -> Result<(&'static Rows, DType)> {
+fn rows_for(cx: &KernelCx) -> Result<(&'static InnerLoops, DType)> {
     let (_, rows) = function(cx.op.name, cx.str("function"))?;
     let dtype = cx.output(0).dtype();
     let compute = cpu::row_elem(rows, dtype);
@@ -255,7 +258,7 @@ fn fold(cx: &KernelCx) -> Result<()> {
 /// # Safety
 /// As for [`map::fold_rows`]; `result` has `width` elements of `compute`.
 unsafe fn fold_into(
-    rows: &'static Rows,
+    rows: &'static InnerLoops,
     compute: DType,
     x: *const u8,
     mask: Option<*mut u8>,
@@ -325,7 +328,7 @@ const FEW_ROWS: usize = 8;
 /// `from` holds `len` (at least one) dense rows, `to` one.
 pub(super) unsafe fn segment(
     threads: &dyn Threads,
-    rows: &'static Rows,
+    rows: &'static InnerLoops,
     compute: DType,
     from: *const u8,
     len: usize,

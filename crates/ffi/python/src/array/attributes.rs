@@ -17,7 +17,7 @@ use crate::error::raise;
 use crate::flat::{self, Flat};
 use crate::operators::unary;
 use crate::typed::{Get, attributes};
-use crate::{convert, exchange, memory, number};
+use crate::{convert, interop, memory, scalar_protocol};
 
 attributes! {
     PyArray;
@@ -49,13 +49,13 @@ attributes! {
             let grad = leaf.map(|leaf| PyArray::wrap(x.py(), leaf.gradient()));
             grad.transpose()?.into_py_any(x.py())
         };
-    at_once "is_integer" "Of an array of no axes: whether the number is whole, a method." => |x| number::attribute(x, "is_integer");
-    at_once "as_integer_ratio" "Of an array of no axes: the method that gives the number as a quotient of two int." => |x| number::attribute(x, "as_integer_ratio");
-    at_once "bit_count" "Of an array of no axes that holds an integer: the method that counts the ones among its bits, without the sign." => |x| number::attribute(x, "bit_count");
-    at_once "numerator" "Of an array of no axes that holds an integer: its value, an int." => |x| number::attribute(x, "numerator");
-    at_once "denominator" "Of an array of no axes that holds an integer: 1." => |x| number::attribute(x, "denominator");
-    at_once "hex" "Of an array of no axes that holds a float: the method that writes it with hexadecimal digits." => |x| number::attribute(x, "hex");
-    attached "__array_interface__" "NumPy's description of the memory; the array is synchronous from then on." => exchange::interface;
+    at_once "is_integer" "Of an array of no axes: whether the number is whole, a method." => |x| scalar_protocol::attribute(x, "is_integer");
+    at_once "as_integer_ratio" "Of an array of no axes: the method that gives the number as a quotient of two int." => |x| scalar_protocol::attribute(x, "as_integer_ratio");
+    at_once "bit_count" "Of an array of no axes that holds an integer: the method that counts the ones among its bits, without the sign." => |x| scalar_protocol::attribute(x, "bit_count");
+    at_once "numerator" "Of an array of no axes that holds an integer: its value, an int." => |x| scalar_protocol::attribute(x, "numerator");
+    at_once "denominator" "Of an array of no axes that holds an integer: 1." => |x| scalar_protocol::attribute(x, "denominator");
+    at_once "hex" "Of an array of no axes that holds a float: the method that writes it with hexadecimal digits." => |x| scalar_protocol::attribute(x, "hex");
+    attached "__array_interface__" "NumPy's description of the memory; the array is synchronous from then on." => interop::interface;
 }
 
 fn int(x: &Bound<'_, PyArray>, ask: fn(&Array) -> usize) -> Py<PyAny> {

@@ -12,7 +12,7 @@ use pyo3::types::PyType;
 use pyo3::{PyTypeInfo, ffi};
 
 use super::{PyArray, attributes, methods, slots};
-use crate::cell::Guarded;
+use crate::gil_cell::GilCell;
 use crate::typed::{self, Typed, slot};
 
 /// An array object in memory.
@@ -77,7 +77,7 @@ struct Kept {
 // SAFETY: the memory belongs to nobody else, and may be used and freed by any thread.
 unsafe impl Send for Kept {}
 
-static KEPT: Guarded<Kept> = Guarded::new(Kept {
+static KEPT: GilCell<Kept> = GilCell::new(Kept {
     objects: [ptr::null_mut(); Kept::MOST],
     len: 0,
 });

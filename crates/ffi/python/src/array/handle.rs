@@ -11,9 +11,9 @@ use pyo3::prelude::*;
 use pyo3::types::{PyFloat, PyInt};
 
 use super::class::{place, place_if};
-use super::{Held, PyArray};
-use crate::cell::{Guarded, Look};
+use super::{ArrayOrScalar, PyArray};
 use crate::error::raise;
+use crate::gil_cell::{GilCell, Ref};
 use crate::typed::Get;
 
 impl PyArray {
@@ -21,7 +21,7 @@ impl PyArray {
     #[inline]
     pub(super) fn plain(array: Array) -> PyArray {
         PyArray {
-            held: Guarded::new(Held::Array(array)),
+            held: GilCell::new(ArrayOrScalar::Array(array)),
             base: None,
             is_linked: false,
             is_scalar: false,
@@ -59,7 +59,7 @@ impl PyArray {
                 (&raw mut (*to).base).write(None);
                 (&raw mut (*to).is_linked).write(false);
                 (&raw mut (*to).is_scalar).write(true);
-                Held::write_lone(Guarded::inside(&raw mut (*to).held), make)
+                ArrayOrScalar::write_lone(GilCell::inside(&raw mut (*to).held), make)
             }
         };
         // SAFETY: as above.
@@ -320,7 +320,7 @@ impl PyArray {
     ) -> bool {
         // SAFETY: the caller's; all fields are written.
         unsafe {
-            if !Held::write_array(Guarded::inside(&raw mut (*to).held), array) {
+            if !ArrayOrScalar::write_array(GilCell::inside(&raw mut (*to).held), array) {
                 return false;
             }
             (&raw mut (*to).base).write(base());
@@ -374,7 +374,7 @@ impl PyArray {
 
     /// The array, to look at in place; no Python code may run meanwhile.
     #[inline]
-    pub fn look<'a>(&'a self, py: Python<'a>) -> Look<'a, Array> {
+    pub fn look<'a>(&'a self, py: Python<'a>) -> Ref<'a, Array> {
         if self.is_linked {
             self.follow(py);
         }
@@ -383,22 +383,24 @@ impl PyArray {
 
     /// The array as it is, whatever it is a view of.
     #[inline]
-    fn seen<'a>(&'a self, py: Python<'a>) -> Look<'a, Array> {
+    fn seen<'a>(&'a self, py: Python<'a>) -> Ref<'a, Array> {
         if self.lone(py).is_some() {
             self.settle(py);
         }
         self.held.look_at(py, |held| match held {
-            Held::Array(array) => array,
-            Held::Lone(_) => unreachable!("an element that is looked at has become an array"),
+            ArrayOrScalar::Array(array) => array,
+            ArrayOrScalar::Lone(_) => {
+                unreachable!("an element that is looked at has become an array")
+            }
         })
     }
 
     /// The element that it is, if nobody has looked for an array yet. While the result lives nobody may: the array takes the element's place.
     #[inline]
-    pub fn lone<'a>(&'a self, py: Python<'a>) -> Option<Look<'a, Lone>> {
+    pub fn lone<'a>(&'a self, py: Python<'a>) -> Option<Ref<'a, Lone>> {
         self.held.look_if(py, |held| match held {
-            Held::Lone(element) => Some(element),
-            Held::Array(_) => None,
+            ArrayOrScalar::Lone(element) => Some(element),
+            ArrayOrScalar::Array(_) => None,
         })
     }
 
@@ -407,8 +409,8 @@ impl PyArray {
     pub fn is_sole(&self, py: Python<'_>) -> bool {
         let held = self.held.look_at(py, |held| held);
         match &*held {
-            Held::Lone(_) => true,
-            Held::Array(array) => array.ndim() == 0,
+            ArrayOrScalar::Lone(_) => true,
+            ArrayOrScalar::Array(array) => array.ndim() == 0,
         }
     }
 
@@ -417,8 +419,8 @@ impl PyArray {
     #[inline(never)]
     fn settle(&self, py: Python<'_>) {
         self.held.change(py, |held| {
-            if let Held::Lone(element) = held {
-                *held = Held::Array(element.to_array());
+            if let ArrayOrScalar::Lone(element) = held {
+                *held = ArrayOrScalar::Array(element.to_array());
             }
         });
     }
@@ -473,31 +475,31 @@ impl PyArray {
 
     /// Becomes another array: what in-place operators and `attach_grad` do.
     pub fn adopt(&self, py: Python<'_>, array: Array) {
-        self.held.set(py, Held::Array(array));
+        self.held.set(py, ArrayOrScalar::Array(array));
     }
 }
 
-/// A [`Held::Array`] in memory: with `repr(u8)` every variant is its number, then its fields, as C lays them out.
+/// A [`ArrayOrScalar::Array`] in memory: with `repr(u8)` every variant is its number, then its fields, as C lays them out.
 #[repr(C)]
 struct HeldArray {
     number: u8,
     array: Array,
 }
 
-/// A [`Held::Lone`] in memory.
+/// A [`ArrayOrScalar::Lone`] in memory.
 #[repr(C)]
 struct HeldLone {
     number: u8,
     element: MaybeUninit<Lone>,
 }
 
-impl Held {
+impl ArrayOrScalar {
     /// Whether nothing but memory of ours comes to an end with it.
     #[inline]
     fn is_simple(&self) -> bool {
         match self {
-            Held::Lone(_) => true,
-            Held::Array(x) => x.entry().is_none() && !x.tensor().storage().is_foreign(),
+            ArrayOrScalar::Lone(_) => true,
+            ArrayOrScalar::Array(x) => x.entry().is_none() && !x.tensor().storage().is_foreign(),
         }
     }
 
@@ -512,12 +514,15 @@ impl Held {
     /// # Safety
     /// `to` is valid for writes; `make` has initialised the place that it is given if it answers yes.
     #[inline]
-    unsafe fn write_lone(to: *mut Held, make: impl FnOnce(&mut MaybeUninit<Lone>) -> bool) -> bool {
+    unsafe fn write_lone(
+        to: *mut ArrayOrScalar,
+        make: impl FnOnce(&mut MaybeUninit<Lone>) -> bool,
+    ) -> bool {
         let to = to.cast::<HeldLone>();
         // SAFETY: 1. the place is the caller's, and has room for any variant. 2. this is the form of the variant, whose element needs not be
         // initialised to be referred to.
         unsafe {
-            (&raw mut (*to).number).write(Held::LONE);
+            (&raw mut (*to).number).write(ArrayOrScalar::LONE);
             make(&mut (*to).element)
         }
     }
@@ -527,10 +532,10 @@ impl Held {
     /// # Safety
     /// `to` is valid for writes; `write` has initialised the place that it is given if it answers yes.
     #[inline]
-    unsafe fn write_array(to: *mut Held, write: impl FnOnce(*mut Array) -> bool) -> bool {
+    unsafe fn write_array(to: *mut ArrayOrScalar, write: impl FnOnce(*mut Array) -> bool) -> bool {
         let to = to.cast::<HeldArray>();
         // SAFETY: 1. the place is the caller's, and has room for any variant. 2. this is the form of the variant.
-        unsafe { (&raw mut (*to).number).write(Held::ARRAY) };
+        unsafe { (&raw mut (*to).number).write(ArrayOrScalar::ARRAY) };
         // SAFETY: as above.
         write(unsafe { &raw mut (*to).array })
     }

@@ -16,12 +16,15 @@ use super::PyArray;
 use super::class::wrap_as;
 use super::slots::text;
 use crate::call::{Named, guarded};
+use crate::docstrings::sections;
 use crate::error::raise;
 use crate::operators::unary;
-use crate::sections::sections;
 use crate::typed::{Get, Given, Method, Signature, attached, method_table, methods};
 use crate::writing::write_at;
-use crate::{autograd, device, dlpack, exchange, index, making, memory, number, protocol, values};
+use crate::{
+    array_function, autograd, construct, device, dlpack, index, interop, memory, scalar_protocol,
+    values,
+};
 
 /// What Python shows of the class.
 pub(super) const DOC: &CStr = c"ndarray(shape, dtype=None, buffer=None, offset=0, strides=None, order=None)\n--\n
@@ -78,7 +81,7 @@ methods! {
         values::to_list;
     at_once "asnumpy" ()
         concat!("The elements as a NumPy array with memory of its own.\n", sections!(asnumpy)) =>
-        exchange::to_numpy;
+        interop::to_numpy;
     at_once "wait_to_read" ()
         concat!("Returns when the elements are computed; raises what went wrong.\n", sections!(wait_to_read)) =>
         |x| wait(x, Array::wait_to_read);
@@ -139,51 +142,51 @@ grad_req : {'write', 'add', 'null'}
         concat!("The same bytes seen as another dtype or class. If elements change size, the last axis must be contiguous and its length in bytes fit.\n", sections!(view)) =>
         |x, given| memory::view(x, given.some(0).as_deref(), given.some(1).as_deref()).map(Py::into_any);
     attached "_lent" () "A copy for NumPy to print, read only: of a large array it has the corners only." =>
-        exchange::lent;
+        interop::lent;
 
     // ---- what Python asks for ----
     attached "__complex__" () "The only element as a Python complex number." =>
         |x| values::number(x, values::Class::Complex);
     attached "__reversed__" () "" => reversed;
     attached "__format__" "($self, spec)" "" => format;
-    attached "__reduce__" () "" => exchange::reduce;
+    attached "__reduce__" () "" => interop::reduce;
     attached "__setstate__" "($self, state)" "Takes over what pickling kept." => |x, given| {
         let (values, dtype): (Bound<'_, PyAny>, String) = given.need(0).extract()?;
-        x.get().adopt(x.py(), exchange::of_state(&values, &dtype)?);
+        x.get().adopt(x.py(), interop::of_state(&values, &dtype)?);
         Ok(x.py().None())
     };
     attached "__copy__" () "The same elements in memory of their own." => copy;
     attached "__deepcopy__" "($self, _memo)" "The same elements in memory of their own." => |x, _| copy(x);
     attached "__floor__" () "`math.floor(x)`: a Python integer of a number, else the elements rounded down." =>
-        |x| number::whole(x, &e::rounding::FLOOR);
+        |x| scalar_protocol::whole(x, &e::rounding::FLOOR);
     attached "__ceil__" () "`math.ceil(x)`: a Python integer of a number, else the elements rounded up." =>
-        |x| number::whole(x, &e::rounding::CEIL);
+        |x| scalar_protocol::whole(x, &e::rounding::CEIL);
     attached "__trunc__" () "`math.trunc(x)`: a Python integer of a number, else the elements rounded towards zero." =>
-        |x| number::whole(x, &e::rounding::TRUNC);
+        |x| scalar_protocol::whole(x, &e::rounding::TRUNC);
     attached "__round__" "($self, ndigits=None)"
         "`round(x)`: a Python integer of a number; with `ndigits`, or of other arrays, the elements rounded to so many digits." =>
-        |x, given| number::round(x, given.to(0)?);
+        |x, given| scalar_protocol::round(x, given.to(0)?);
     attached "__sizeof__" () "Bytes of the object, and of its elements if they are its own." =>
         |x| x.get().with(x.py(), memory::object_bytes).into_py_any(x.py());
 
     // ---- exchange ----
     attached "__array__" "($self, dtype=None, copy=None)"
         "The elements as a NumPy array: of another dtype if one is asked for, and in memory of its own unless `copy` is False." =>
-        |x, given| exchange::array_protocol(x, given.some(0).as_deref(), given.to(1)?);
+        |x, given| interop::array_protocol(x, given.some(0).as_deref(), given.to(1)?);
     attached "__array_ufunc__" "($self, ufunc, method, /, *inputs, **kwargs)"
         "A NumPy function of elements, or one of its methods, called with one of these arrays: ours of the same name answers." =>
         |x, given| {
             let inputs = given.rest_tuple()?;
-            protocol::array_ufunc(x.py(), &given.need(0), given.or(1, "")?, &inputs, given.others.as_ref())
+            array_function::array_ufunc(x.py(), &given.need(0), given.or(1, "")?, &inputs, given.others.as_ref())
         };
     attached "__array_function__" "($self, func, types, args, kwargs)"
         "Any other NumPy function called with one of these arrays: ours of the same name and module answers." =>
         |x, given| {
             let (args, kwargs) = (given.need(2).cast()?, given.need(3).cast()?);
-            protocol::array_function(x.py(), &given.need(0), &given.need(1), &args, &kwargs)
+            array_function::array_function(x.py(), &given.need(0), &given.need(1), &args, &kwargs)
         };
     attached "__array_namespace__" "($self, *, api_version=None)" "The namespace of the array API: `mxnet.numpy`." =>
-        |x, given| protocol::array_namespace(x.py(), given.to(0)?);
+        |x, given| array_function::array_namespace(x.py(), given.to(0)?);
     attached "__dlpack__" "($self, *, stream=None, max_version=None, dl_device=None, copy=None)"
         "A DLPack capsule around the memory, once pending writes are done; see `from_dlpack`." =>
         |x, given| dlpack::export(x, given.some(0).as_deref(), given.to(1)?, given.to(2)?, given.to(3)?);
@@ -240,7 +243,7 @@ pub(super) unsafe extern "C" fn new(
         // SAFETY: a value for each name, all alive by the dictionary, which nobody else can reach.
         let named = unsafe { Named::new(values.as_ptr(), names.as_ptr()) };
         let array = SIGNATURE.call(py, &positional, &named, |given| {
-            making::over_memory(
+            construct::over_memory(
                 &given.need(0),
                 given.some(1).as_deref(),
                 given.some(2).as_deref(),
@@ -332,20 +335,20 @@ fn to_device(x: &Bound<'_, PyArray>, to: &Bound<'_, PyAny>) -> PyResult<Py<PyAny
 
 fn to_bytes<'a, 'py>(x: &'a Bound<'py, PyArray>, given: &Given<'a, 'py>) -> PyResult<Py<PyAny>> {
     let order = given.to(0)?.unwrap_or("C");
-    match exchange::bytes(x, order)? {
+    match interop::bytes(x, order)? {
         Some(bytes) => Ok(bytes.into_any().unbind()),
-        None => exchange::to_numpy(x)?.call_method1(x.py(), "tobytes", (order,)),
+        None => interop::to_numpy(x)?.call_method1(x.py(), "tobytes", (order,)),
     }
 }
 
 fn reversed(x: &Bound<'_, PyArray>) -> PyResult<Py<PyAny>> {
     let py = x.py();
     let rows = match x.get().with(py, Array::ndim) {
-        0 => index::Rows::new(x)?,
+        0 => index::RowIter::new(x)?,
         _ => {
             let backwards = PySlice::full(py).get_type();
             let backwards = backwards.call1((py.None(), py.None(), -1))?;
-            index::Rows::new(index::get(x, &backwards)?.bind(py))?
+            index::RowIter::new(index::get(x, &backwards)?.bind(py))?
         }
     };
     rows.into_py_any(py)

@@ -17,7 +17,7 @@ use super::{PyArray, as_array};
 use crate::call::{guarded, guarded_or};
 use crate::operators::{self, in_place, known_binary, plain_power, reflected, unary};
 use crate::typed::{Get, attached, one, slot, this};
-use crate::{exchange, index, number, values};
+use crate::{index, interop, scalar_protocol, values};
 
 /// Slots of operators with one operand, with two, and of those that write their result to the first.
 macro_rules! operators {
@@ -352,13 +352,13 @@ unsafe extern "C" fn hash(x: *mut ffi::PyObject) -> ffi::Py_hash_t {
         let py = Python::assume_attached();
         (py, this::<PyArray>(py, x))
     };
-    guarded_or(py, "hash", -1, || number::hash(&x))
+    guarded_or(py, "hash", -1, || scalar_protocol::hash(&x))
 }
 
 /// `repr(x)`.
 unsafe extern "C" fn repr(x: *mut ffi::PyObject) -> *mut ffi::PyObject {
     // SAFETY: as above.
-    unsafe { one_attached(x, "repr", |x| exchange::repr(x)?.into_py_any(x.py())) }
+    unsafe { one_attached(x, "repr", |x| interop::repr(x)?.into_py_any(x.py())) }
 }
 
 /// `str(x)`.
@@ -370,16 +370,16 @@ unsafe extern "C" fn str(x: *mut ffi::PyObject) -> *mut ffi::PyObject {
 /// The elements as NumPy prints them.
 pub(super) fn text(x: &Bound<'_, PyArray>) -> PyResult<Py<PyAny>> {
     if x.get().with(x.py(), Array::is_abstract) {
-        return exchange::repr(x)?.into_py_any(x.py());
+        return interop::repr(x)?.into_py_any(x.py());
     }
-    let lent = exchange::lent(x)?.into_bound(x.py());
+    let lent = interop::lent(x)?.into_bound(x.py());
     Ok(lent.str()?.into_any().unbind())
 }
 
 /// `iter(x)`.
 unsafe extern "C" fn iter(x: *mut ffi::PyObject) -> *mut ffi::PyObject {
     // SAFETY: as above.
-    unsafe { one(x, "iter", |x| index::Rows::new(x)?.into_py_any(x.py())) }
+    unsafe { one(x, "iter", |x| index::RowIter::new(x)?.into_py_any(x.py())) }
 }
 
 /// `x[key]`.
@@ -460,7 +460,7 @@ unsafe extern "C" fn contains(x: *mut ffi::PyObject, value: *mut ffi::PyObject) 
         (py, this(py, x), Borrowed::<PyAny>::from_ptr(py, value))
     };
     guarded_or(py, "in", -1, || {
-        attached(|| exchange::contains(&x, &value).map(c_int::from))
+        attached(|| interop::contains(&x, &value).map(c_int::from))
     })
 }
 
@@ -494,12 +494,12 @@ unsafe extern "C" fn buffer(
         (py, this::<PyArray>(py, x))
     };
     // SAFETY: as above.
-    let fill = || unsafe { exchange::fill_buffer(&x, view, flags) }.map(|()| 0);
+    let fill = || unsafe { interop::fill_buffer(&x, view, flags) }.map(|()| 0);
     guarded_or(py, "buffer", -1, || attached(fill))
 }
 
 /// Ends what [`buffer`] began.
 unsafe extern "C" fn release_buffer(_x: *mut ffi::PyObject, view: *mut ffi::Py_buffer) {
     // SAFETY: Python passes a buffer that `buffer` filled, the lock held.
-    attached(|| unsafe { exchange::release_buffer(view) });
+    attached(|| unsafe { interop::release_buffer(view) });
 }

@@ -12,13 +12,13 @@ use smallvec::SmallVec;
 
 use super::binding::Binding;
 use crate::array::PyArray;
-use crate::convert::{self, In};
+use crate::convert::{self, Operand};
 use crate::error::raise;
 
 /// Arguments bound to parameters.
 pub struct Arguments<'py> {
     /// Arrays, lists of them flattened; an optional one that is missing is `None`.
-    pub inputs: SmallVec<[Option<In<'py>>; 4]>,
+    pub inputs: SmallVec<[Option<Operand<'py>>; 4]>,
     /// The other parameters, in their order; `None` if all are at their defaults, which the binding has.
     given: Option<Attrs>,
     /// What they are then.

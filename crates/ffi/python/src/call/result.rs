@@ -6,7 +6,7 @@ use pyo3::types::{PyList, PyTuple};
 use smallvec::SmallVec;
 
 use crate::array::{Get, PyArray};
-use crate::convert::In;
+use crate::convert::Operand;
 
 /// One output as it is, several as a tuple, none as `None`.
 #[inline]
@@ -68,10 +68,10 @@ fn wrap_of<'a, 'py: 'a>(
 pub fn finish_as(
     py: Python<'_>,
     op: &'static OpDef,
-    inputs: &[Option<In>],
+    inputs: &[Option<Operand>],
     outputs: &mut Outputs,
 ) -> PyResult<Py<PyAny>> {
-    let held = inputs.iter().flatten().filter_map(In::held);
+    let held = inputs.iter().flatten().filter_map(Operand::held);
     let number = outputs.len();
     let result = match op.cpu {
         Cpu::View(_) | Cpu::Composite(_) => finish_of(py, op, outputs, held),

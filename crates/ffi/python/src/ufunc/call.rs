@@ -14,7 +14,7 @@ use super::loops::{self, Asked};
 use super::outs::Outs;
 use crate::array::Get;
 use crate::call::{Binding, Named, run};
-use crate::convert::{self, In};
+use crate::convert::{self, Operand};
 use crate::error::raise;
 
 /// What the keywords say.
@@ -128,7 +128,7 @@ pub fn general(
         }
         options.asked = Some(loops::of_dtype(op, dtype));
     }
-    let mut inputs = SmallVec::<[Option<In>; 4]>::new();
+    let mut inputs = SmallVec::<[Option<Operand>; 4]>::new();
     for (&slot, param) in slots.iter().zip(op.params) {
         if slot.is_null() {
             let given = positional.len();
@@ -169,7 +169,7 @@ fn mask(op: &'static OpDef, object: &Bound<'_, PyAny>) -> PyResult<Option<Array>
 fn execute<'py>(
     py: Python<'py>,
     op: &'static OpDef,
-    mut inputs: SmallVec<[Option<In<'py>>; 4]>,
+    mut inputs: SmallVec<[Option<Operand<'py>>; 4]>,
     options: &Options<'py>,
 ) -> PyResult<Py<PyAny>> {
     let fail = |error: Error| raise(py, error);
@@ -178,8 +178,10 @@ fn execute<'py>(
     // Whether the core may write to the arrays as it goes: it casts to them under the usual rule.
     let mut direct = options.mask.is_none() && matches!(options.order, b'K');
     if options.asked.is_some() || options.casting != Casting::SameKind {
-        let arrays: SmallVec<[Option<Array>; 4]> =
-            inputs.iter().map(|x| x.as_ref().map(In::array)).collect();
+        let arrays: SmallVec<[Option<Array>; 4]> = inputs
+            .iter()
+            .map(|x| x.as_ref().map(Operand::array))
+            .collect();
         let refs: SmallVec<[Option<&Array>; 4]> = arrays.iter().map(Option::as_ref).collect();
         let none = Asked::new();
         let asked = options.asked.as_ref().unwrap_or(&none);
@@ -197,7 +199,7 @@ fn execute<'py>(
             // Conversions that the core does not make by itself.
             let lossy = array.is_weak() && array.dtype().kind() > to.kind();
             if lossy || composite && array.dtype() != to {
-                *x = Some(In::made(array.astype(to).map_err(fail)?));
+                *x = Some(Operand::converted(array.astype(to).map_err(fail)?));
             }
         }
         if !composite {
@@ -250,13 +252,13 @@ fn masked(py: Python<'_>, y: &Array, options: &Options, i: usize) -> Result<Arra
 }
 
 /// New arrays in the order asked for: `A` is Fortran's if all inputs are in it.
-fn ordered(outputs: Outputs, inputs: &[Option<In>], order: u8) -> Result<Outputs, Error> {
+fn ordered(outputs: Outputs, inputs: &[Option<Operand>], order: u8) -> Result<Outputs, Error> {
     let order = match order {
         b'A' => {
             let fortran = inputs
                 .iter()
                 .flatten()
-                .map(In::array)
+                .map(Operand::array)
                 .filter(|x| x.ndim() > 0)
                 .all(|x| x.layout().is_fortran() && !x.layout().is_contiguous());
             if fortran { b'F' } else { b'C' }

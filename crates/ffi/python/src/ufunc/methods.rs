@@ -17,7 +17,7 @@ use super::object;
 use super::outs::Outs;
 use crate::array::{Get, PyArray};
 use crate::call::{Fast, Named, beside_lock, guarded};
-use crate::convert::{self, In};
+use crate::convert::{self, Operand};
 use crate::error::raise;
 use crate::index::Key;
 
@@ -247,7 +247,7 @@ impl<'py, const N: usize> Given<'py, N> {
 /// An argument where an array is meant.
 fn operand(op: &'static OpDef, object: &Bound<'_, PyAny>) -> PyResult<Array> {
     match convert::operand(object)? {
-        Some(In::Made(array)) => Ok(*array),
+        Some(Operand::Converted(array)) => Ok(*array),
         Some(held) => Ok(held.array()),
         None => Err(raise(
             object.py(),

@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 
 use crate::array::{Get, PyArray};
 use crate::error::raise;
-use crate::exchange::{self, Sharing};
+use crate::interop::{self, Sharing};
 
 /// One entry an output; `None` makes a new array.
 #[derive(Default)]
@@ -185,7 +185,7 @@ fn foreign<'py>(op: &OpDef, item: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyA
             item.get_type().name()?
         )));
     }
-    let array = exchange::from_numpy(item, Sharing::Allowed)?;
+    let array = interop::from_numpy(item, Sharing::Allowed)?;
     let (address, _): (usize, bool) = item
         .getattr("__array_interface__")?
         .get_item("data")?

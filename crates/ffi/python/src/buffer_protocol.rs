@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 use crate::array::PyArray;
 use crate::convert;
 use crate::error::raise;
-use crate::exchange::{Sharing, complete_copy, numbers_of};
+use crate::interop::{Sharing, complete_copy, numbers_of};
 
 /// NumPy's class of arrays.
 static ARRAY: PyOnceLock<Py<PyType>> = PyOnceLock::new();

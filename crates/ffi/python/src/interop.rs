@@ -18,12 +18,12 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString, PyTuple, PyType};
 
 use crate::array::{Get, PyArray};
+use crate::buffer_protocol::numpys_dtype;
 use crate::convert;
 use crate::error::raise;
-use crate::foreign::numpys_dtype;
-use crate::{foreign, lists, operators};
+use crate::{buffer_protocol, nested_sequence, operators};
 
-pub use crate::foreign::from_numpy;
+pub use crate::buffer_protocol::from_numpy;
 
 /// Whether memory of a foreign array may be used as it is.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -130,9 +130,9 @@ pub fn from_object_of(
             sharing.copies("a number holds no memory")?;
             return Ok(array);
         }
-        if listed || !is_numpys && lists::is_nested(object) {
+        if listed || !is_numpys && nested_sequence::is_nested(object) {
             sharing.copies("a sequence holds no memory of numbers")?;
-            return lists::read(object, dtype, most);
+            return nested_sequence::read(object, dtype, most);
         }
         let source = match is_numpys {
             true => Source::NumPys(object.clone()),
@@ -498,8 +498,8 @@ pub fn array_to_numpy(py: Python<'_>, array: &Array) -> PyResult<Py<PyAny>> {
 
 /// The elements in a new NumPy array whose axes lie in memory in the same order.
 fn copied_to_numpy<'py>(py: Python<'py>, array: &Array) -> PyResult<Bound<'py, PyAny>> {
-    let made = foreign::new_numpys(py, array)?;
-    let to = foreign::address_of(&made.object)? as *mut u8;
+    let made = buffer_protocol::new_numpys(py, array)?;
+    let to = buffer_protocol::address_of(&made.object)? as *mut u8;
     // Copying bytes runs no Python code.
     let is_copied = match &made.strides {
         None => {
@@ -513,7 +513,8 @@ fn copied_to_numpy<'py>(py: Python<'py>, array: &Array) -> PyResult<Bound<'py, P
         Some(strides) => unsafe { copy_at_hand(array, to, strides) },
     };
     if !is_copied {
-        let Some(target) = foreign::as_it_lies(&made.object, array.dtype(), Sharing::Allowed)?
+        let Some(target) =
+            buffer_protocol::as_it_lies(&made.object, array.dtype(), Sharing::Allowed)?
         else {
             let problem = "a new array of NumPy is not aligned".to_owned();
             return Err(raise(py, Error::internal("asnumpy", problem)));

@@ -8,8 +8,8 @@ use pyo3::types::{PyString, PyType};
 
 use crate::array::{Get, PyArray, wrap_as};
 use crate::error::raise;
-use crate::exchange::{self, Sharing};
-use crate::{call, convert, foreign, lists};
+use crate::interop::{self, Sharing};
+use crate::{buffer_protocol, call, convert, nested_sequence};
 
 /// Makes an array from an array, nested sequences of numbers, or a number.
 ///
@@ -196,10 +196,10 @@ fn given_or_made(object: &Bound<'_, PyAny>) -> PyResult<Option<Py<PyAny>>> {
     if made.is_some() || interp::current_device() != Device::cpu(0) {
         return Ok(made);
     }
-    let Some(dtype) = foreign::numpys_dtype(object)? else {
+    let Some(dtype) = buffer_protocol::numpys_dtype(object)? else {
         return Ok(None);
     };
-    let seen = foreign::as_it_lies(object, dtype, Sharing::Allowed)?;
+    let seen = buffer_protocol::as_it_lies(object, dtype, Sharing::Allowed)?;
     seen.map(|array| Ok(PyArray::wrap(object.py(), array)?.into_any()))
         .transpose()
 }
@@ -245,7 +245,7 @@ fn of_numbers(object: &Bound<'_, PyAny>) -> PyResult<Option<Py<PyAny>>> {
         return Ok(None);
     }
     let array = if convert::is_list(object) {
-        lists::read(object, None, 0)?
+        nested_sequence::read(object, None, 0)?
     } else {
         match convert::number(object)? {
             Some(number @ (Scalar::F64(_) | Scalar::I64(_) | Scalar::Bool(_))) => {
@@ -520,7 +520,7 @@ pub fn over_memory(
         let numpy = py.import("numpy")?;
         let kind = convert::numpy_dtype(py, kind)?;
         let seen = (shape, kind, buffer, offset, strides, order);
-        return exchange::from_numpy(&numpy.getattr("ndarray")?.call1(seen)?, Sharing::Allowed);
+        return interop::from_numpy(&numpy.getattr("ndarray")?.call1(seen)?, Sharing::Allowed);
     }
     if offset != 0 || strides.is_some() {
         return Err(PyValueError::new_err(
@@ -572,7 +572,7 @@ fn make(object: &Bound<'_, PyAny>, wanted: &Wanted) -> PyResult<Py<PyArray>> {
         Some(_) if wanted.subok => object.get_type(),
         _ => base,
     };
-    let array = exchange::from_object_of(object, wanted.dtype, wanted.sharing, wanted.ndmax)?;
+    let array = interop::from_object_of(object, wanted.dtype, wanted.sharing, wanted.ndmax)?;
     // An array stays where it is; anything else goes where new arrays are made.
     let home = match given {
         Some(_) => array.device(),

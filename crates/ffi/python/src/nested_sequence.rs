@@ -16,7 +16,7 @@ use smallvec::SmallVec;
 use crate::array::PyArray;
 use crate::convert;
 use crate::error::raise;
-use crate::exchange::{self, Sharing};
+use crate::interop::{self, Sharing};
 
 /// Whether the object is a list or a tuple, or another sequence that is no text and shows no memory: a range, a deque.
 pub fn is_nested(object: &Bound<'_, PyAny>) -> bool {
@@ -30,7 +30,7 @@ pub fn is_nested(object: &Bound<'_, PyAny>) -> bool {
         && !object.is_instance_of::<PyArray>()
         && !object.is_instance_of::<PyString>()
         && !object.is_instance_of::<PyBytes>()
-        && !exchange::is_array_like(object)
+        && !interop::is_array_like(object)
         && object.len().is_ok()
 }
 
@@ -439,17 +439,17 @@ impl Reader {
     /// What is neither a number nor a sequence: an array, or something that NumPy reads as a number.
     fn other(&self, item: &Bound<'_, PyAny>) -> PyResult<Leaf> {
         if item.is_instance_of::<PyArray>() {
-            return exchange::from_object(item, None, Sharing::Allowed).map(Leaf::Block);
+            return interop::from_object(item, None, Sharing::Allowed).map(Leaf::Block);
         }
         match self.dtype {
-            Some(dtype) if !exchange::is_array_like(item) => {
-                let value = exchange::parsed(item, dtype)?.call_method0("item")?;
+            Some(dtype) if !interop::is_array_like(item) => {
+                let value = interop::parsed(item, dtype)?.call_method0("item")?;
                 match convert::number(&value)? {
                     Some(value) => Ok(Leaf::Number(value, Some(dtype))),
-                    None => exchange::from_foreign(item, Some(dtype)).map(Leaf::Block),
+                    None => interop::from_foreign(item, Some(dtype)).map(Leaf::Block),
                 }
             }
-            dtype => exchange::from_foreign(item, dtype).map(Leaf::Block),
+            dtype => interop::from_foreign(item, dtype).map(Leaf::Block),
         }
     }
 }
@@ -505,7 +505,7 @@ fn as_element(py: Python<'_>, value: Scalar, own: Option<DType>, dtype: DType) -
             .map(|()| value)
             .map_err(core);
     }
-    exchange::check_numpy_element(py, value, dtype)?;
+    interop::check_numpy_element(py, value, dtype)?;
     let narrows = dtype.is_integer() || value.kind() > dtype.kind();
     match narrows && dtype != DType::Bool {
         true => Array::scalar(value, dtype)

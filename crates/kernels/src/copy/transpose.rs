@@ -1,4 +1,4 @@
-//! Transposed moves: squares turned in registers, large copies through a block of the thread's own.
+//! Transposed copies: squares transposed in registers, large copies through a block of memory that belongs to the thread.
 
 use std::mem::MaybeUninit;
 
@@ -264,7 +264,7 @@ pub(super) unsafe fn transpose_tile<T: Copy>(
         for j in (0..squares[1]).step_by(side.max(1)) {
             for i in (0..squares[0]).step_by(side.max(1)) {
                 let (k, l) = (i as isize, j as isize);
-                turn_square(
+                transpose_square(
                     size_of::<T>(),
                     dst.offset(ds[0] * k + size * l),
                     ds[0],
@@ -285,7 +285,7 @@ pub(super) unsafe fn transpose_tile<T: Copy>(
     }
 }
 
-/// Side of the squares that [`turn_square`] takes for items of this size; 0 if it takes none.
+/// Side of the squares that [`transpose_square`] takes for items of this size; 0 if it takes none.
 #[cfg(target_arch = "x86_64")]
 fn square_side(size: usize) -> usize {
     match size {
@@ -306,7 +306,7 @@ fn square_side(_size: usize) -> usize {
 
 /// # Safety
 /// `square_side(size)` is not 0; both sides are valid for a square.
-unsafe fn turn_square(
+unsafe fn transpose_square(
     size: usize,
     dst: *mut u8,
     dst_stride: isize,
@@ -317,9 +317,9 @@ unsafe fn turn_square(
     // SAFETY: the caller's.
     unsafe {
         match size {
-            1 => x86::turn_16x16(dst, dst_stride, src, src_stride),
-            2 => x86::turn_halves(dst, dst_stride, src, src_stride),
-            4 => x86::turn_8x8(dst, dst_stride, src, src_stride),
+            1 => x86::transpose_16x16(dst, dst_stride, src, src_stride),
+            2 => x86::transpose_8x8_items16(dst, dst_stride, src, src_stride),
+            4 => x86::transpose_8x8(dst, dst_stride, src, src_stride),
             16 => {
                 for j in 0..4 {
                     for i in 0..4 {
@@ -328,7 +328,7 @@ unsafe fn turn_square(
                     }
                 }
             }
-            _ => x86::turn_4x4(dst, dst_stride, src, src_stride),
+            _ => x86::transpose_4x4(dst, dst_stride, src, src_stride),
         }
     }
     #[cfg(not(target_arch = "x86_64"))]
@@ -358,7 +358,7 @@ unsafe fn move_item<T: Copy>(
     }
 }
 
-/// Squares turned in registers.
+/// Squares transposed in registers.
 #[cfg(target_arch = "x86_64")]
 mod x86 {
     use std::arch::x86_64::{
@@ -370,7 +370,7 @@ mod x86 {
 
     /// A square of items that fill one register a line. The first half of the lines interleaved with the second half, once for
     /// each doubling of the side, is the transpose.
-    macro_rules! turn_by_interleaving {
+    macro_rules! transpose_by_interleaving {
         ($(#[$meta:meta])* $name:ident, $side:literal, $doublings:literal, $low:ident, $high:ident) => {
             $(#[$meta])*
             #[allow(clippy::needless_range_loop, reason = "lines of both sides by one number")]
@@ -403,13 +403,13 @@ mod x86 {
             }
         };
     }
-    turn_by_interleaving!(
+    transpose_by_interleaving!(
         /// 256 items of one byte.
-        turn_16x16, 16, 4, _mm_unpacklo_epi8, _mm_unpackhi_epi8
+        transpose_16x16, 16, 4, _mm_unpacklo_epi8, _mm_unpackhi_epi8
     );
-    turn_by_interleaving!(
+    transpose_by_interleaving!(
         /// Sixty-four items of 2 bytes.
-        turn_halves, 8, 3, _mm_unpacklo_epi16, _mm_unpackhi_epi16
+        transpose_8x8_items16, 8, 3, _mm_unpacklo_epi16, _mm_unpackhi_epi16
     );
 
     /// Sixty-four items of 4 bytes.
@@ -417,7 +417,7 @@ mod x86 {
     /// # Safety
     /// AVX2; eight lines of eight items on both sides.
     #[target_feature(enable = "avx2")]
-    pub(super) unsafe fn turn_8x8(
+    pub(super) unsafe fn transpose_8x8(
         dst: *mut u8,
         dst_stride: isize,
         src: *const u8,
@@ -483,7 +483,7 @@ mod x86 {
     /// # Safety
     /// AVX2; four lines of four items on both sides.
     #[target_feature(enable = "avx2")]
-    pub(super) unsafe fn turn_4x4(
+    pub(super) unsafe fn transpose_4x4(
         dst: *mut u8,
         dst_stride: isize,
         src: *const u8,
@@ -581,7 +581,7 @@ mod tests {
     }
 
     #[test]
-    fn turned_copies_have_every_item_in_its_place() {
+    fn transposed_copies_have_every_item_in_its_place() {
         for size in [1, 2, 4, 8, 16] {
             for shape in [
                 [17, 33],
@@ -599,7 +599,7 @@ mod tests {
     }
 
     #[test]
-    fn turned_copies_of_three_axes_too() {
+    fn transposed_copies_of_three_axes_too() {
         for order in [[0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {
             for shape in [
                 [60, 101, 102],

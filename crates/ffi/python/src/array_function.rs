@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
 use crate::array::{Get, PyArray};
-use crate::{convert, exchange, index, operators, ufunc};
+use crate::{convert, index, interop, operators, ufunc};
 
 /// Versions of the array API that `__array_namespace__` is asked for.
 const API_VERSIONS: [&str; 5] = ["2021.12", "2022.12", "2023.12", "2024.12", "2025.12"];
@@ -94,7 +94,7 @@ fn by_others(
     }
     let seen = |object: &Bound<'_, PyAny>| -> PyResult<Py<PyAny>> {
         match object.cast::<PyArray>() {
-            Ok(x) => exchange::to_numpy(x),
+            Ok(x) => interop::to_numpy(x),
             Err(_) => Ok(object.clone().unbind()),
         }
     };
@@ -111,7 +111,7 @@ fn by_others(
     let mut written: Vec<Py<PyAny>> = Vec::with_capacity(outs.len());
     for out in outs.iter() {
         written.push(match out.cast::<PyArray>() {
-            Ok(x) => exchange::to_numpy(x)?,
+            Ok(x) => interop::to_numpy(x)?,
             Err(_) => out.clone().unbind(),
         });
     }
@@ -153,11 +153,11 @@ fn by_others(
 
 /// A result of another library as an array of ours; what is no array or number stays what it is.
 fn made_ours(result: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-    if result.is_none() || !exchange::is_array_like(result) {
+    if result.is_none() || !interop::is_array_like(result) {
         return Ok(result.clone().unbind());
     }
     // Arrays of objects stay NumPy's.
-    match exchange::from_object(result, None, exchange::Sharing::Allowed) {
+    match interop::from_object(result, None, interop::Sharing::Allowed) {
         Ok(array) => Ok(PyArray::wrap_result(result.py(), array)?.into_any()),
         Err(_) => Ok(result.clone().unbind()),
     }
@@ -187,7 +187,7 @@ fn unlike(name: &str, inputs: &Bound<'_, PyTuple>) -> PyResult<Option<Py<PyAny>>
         true => (a, b),
         false => (b, a),
     };
-    let foreign = exchange::is_array_like(&other) && operators::comparable(&other)?.is_none();
+    let foreign = interop::is_array_like(&other) && operators::comparable(&other)?.is_none();
     let op = match name {
         "equal" => &comparison::EQUAL,
         _ => &comparison::NOT_EQUAL,
