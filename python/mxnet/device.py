@@ -22,7 +22,7 @@ _stack = _Stack()
 
 
 def _enter(self: Device) -> Device:
-    """Make this the device of arrays that are not told where, on this thread."""
+    """Make this the default device of new arrays on this thread."""
     _stack.outer.append(_core.set_current_device(self))
     return self
 

@@ -1,4 +1,4 @@
-//! The engine: what others call.
+//! The engine's public interface.
 
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering::Relaxed;
@@ -22,7 +22,7 @@ pub struct Engine {
     pub(crate) shared: Arc<Shared>,
 }
 
-/// What workers, guards and callers share.
+/// State that workers, guards and callers share.
 pub(crate) struct Shared {
     pub(crate) me: Weak<Shared>,
     /// Number of this engine in the process, from 1.
@@ -49,7 +49,7 @@ pub(crate) struct Shared {
     pub(crate) waiting_readers: AtomicUsize,
 }
 
-/// What is guarded by the lock that waiters park on.
+/// State guarded by the lock on which waiters park.
 #[derive(Default)]
 pub(crate) struct Progress {
     pub(crate) waiting: usize,
@@ -187,7 +187,7 @@ impl Engine {
         }
     }
 
-    /// What `read` copies of the few bytes that one variable stands for, without an atomic instruction that locks anything: `None` if the variable
+    /// Optimistic (seqlock) read: the result of `read`, which copies a few bytes, without locking the variable. `None` if the variable
     /// is not free, carries a failure, or was written meanwhile. For what is no operation of its own, as [`Engine::try_hold`].
     ///
     /// `read` may run beside a write, and then see a mixture of old and new, which is thrown away: it does nothing but copy bits by volatile reads.
@@ -300,7 +300,7 @@ impl Engine {
         self.shared.bytes.load(Relaxed) > self.shared.max_bytes
     }
 
-    /// What the engine has done so far. The numbers are taken one after the other while others count on.
+    /// Counters of the engine. They are read one after the other while other threads go on counting.
     pub fn stats(&self) -> Stats {
         let shared = &*self.shared;
         let (inline, workers) = {

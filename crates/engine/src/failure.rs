@@ -1,4 +1,4 @@
-//! Failures that travel along variables, and what a wait can end with.
+//! Failures, which variables carry to whoever reads them, and the errors of a wait.
 
 use std::any::Any;
 use std::error::Error;
@@ -41,7 +41,7 @@ impl Failure {
         &*self.0.error
     }
 
-    /// What ran and where it was issued.
+    /// The operation, and where it was issued.
     pub fn origin(&self) -> &str {
         &self.0.origin
     }
@@ -138,7 +138,7 @@ impl Error for Panicked {}
 /// Why a wait did not end well.
 #[derive(Debug, Clone)]
 pub enum WaitError {
-    /// What was waited for failed.
+    /// The variable or operation that was waited for has failed.
     Failed(Failure),
     /// The caller's `check` returned true; what was waited for goes on.
     Interrupted,

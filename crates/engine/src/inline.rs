@@ -16,7 +16,7 @@ pub struct Inline<'v> {
     is_poisoned: bool,
 }
 
-/// As many variables as fit with the rest of the guard into one cache line: the guard is built and moved on every call.
+/// Number of variables stored inline: with them the guard, which is built and moved on every call, fits into one cache line.
 const INLINE_VARS: usize = 5;
 
 /// A list of variables and accesses that does not allocate while it is short.

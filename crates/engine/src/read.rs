@@ -1,4 +1,4 @@
-//! Read grants that a thread takes for itself and holds by a guard: how the host looks at values.
+//! Read guards: how the host reads values. A guard holds read access to variables for its thread.
 //!
 //! A thread that holds a grant may read the same variable again: its reads pass the writers that have queued up since,
 //! who wait for the guard anyway. Without that, an operation that the holder pushes would wait behind a writer that waits

@@ -20,17 +20,17 @@ use crate::wait::Waiter;
 
 /// An operation to be pushed.
 pub struct Op {
-    /// What it is called in messages.
+    /// Name in messages.
     pub name: &'static str,
-    /// What it does. Must not wait for variables.
+    /// The work. It must not wait for variables.
     pub run: Box<dyn FnOnce() -> Result<(), Failure> + Send>,
-    /// What it accesses. A resource may appear several times.
+    /// The resources it accesses. A resource may appear several times.
     pub uses: SmallVec<[(Arc<dyn Resource>, Access); 4]>,
     /// Of ready operations the one with the highest priority runs first.
     pub priority: i32,
     /// Estimated time it takes.
     pub cost_ns: u64,
-    /// What it counts for in the bytes in flight: those that it writes, and what it keeps from being freed until it has run.
+    /// Its share of the bytes in flight: those that it writes, and those that it keeps from being freed until it has run.
     pub bytes: usize,
     /// Where it was issued, for the origin of a panic's failure.
     pub origin: Option<Arc<str>>,
@@ -59,7 +59,7 @@ struct Body {
     uses: Uses,
 }
 
-/// Who became ready under variables' locks, to be taken care of outside of them.
+/// Operations that became ready under locks of variables; they are scheduled after the locks are released.
 #[derive(Default)]
 pub(crate) struct Ready {
     pub(crate) nodes: SmallVec<[Arc<Node>; 4]>,
@@ -209,7 +209,7 @@ impl Shared {
         self.finish(node);
     }
 
-    /// What the operation ended with; foreign code ends here, however it ends.
+    /// Runs the operation and returns its outcome; a panic becomes a failure.
     fn run_body(
         &self,
         node: &Node,

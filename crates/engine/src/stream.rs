@@ -1,4 +1,4 @@
-//! What a device's queue of work looks like to the engine, and the events a variable keeps of it.
+//! Streams of devices as the engine sees them, and the events that a variable keeps.
 //!
 //! Launching device work is itself asynchronous: the launch holds its variables only while it launches, and leaves in
 //! them an event that is complete when the device has done the work. Whoever uses a variable next orders itself behind

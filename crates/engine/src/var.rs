@@ -32,7 +32,7 @@ const READERS: u64 = WRITE - READER;
 /// All that says who holds the variable, waits for it or has made it unusable.
 const OCCUPIED: u64 = WRITE - 1;
 
-/// What an operation does with a variable.
+/// Kind of access of an operation to a variable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
     /// Reads it.
@@ -49,12 +49,12 @@ impl Access {
         self != Access::Read
     }
 
-    /// Whether what was there before matters.
+    /// Whether the access needs the previous content.
     pub fn is_read(self) -> bool {
         self != Access::Overwrite
     }
 
-    /// What granting it adds to the state.
+    /// What a grant adds to the state word.
     #[inline]
     fn step(self) -> u64 {
         match self {
@@ -81,7 +81,7 @@ pub struct Var {
     side: Mutex<Option<Box<Side>>>,
 }
 
-/// What few variables need.
+/// State that only contended variables need.
 #[derive(Default)]
 pub(crate) struct Side {
     queue: VecDeque<Queued>,
@@ -160,7 +160,7 @@ impl Var {
         self.state.load(Ordering::Acquire) & OCCUPIED & !POISONED == 0
     }
 
-    /// What `read` copies while nobody writes, nor waits to, and without keeping anybody from it: `None` if somebody did meanwhile, or if the
+    /// Optimistic (seqlock) read: the result of `read` without locking the variable. `None` if a writer interfered, or if the
     /// variable carries a failure.
     ///
     /// `read` may run beside a write, and then see a mixture of old and new, which is thrown away: it does nothing but copy bits by volatile reads.

@@ -1,4 +1,4 @@
-//! Waiting: for a variable, for everything, for room. A waiter helps: it runs ready jobs before it parks.
+//! Waiting for a variable, for all operations, or for the bytes in flight to sink. A waiter runs ready operations before it parks.
 
 use std::sync::Arc;
 use std::time::Duration;

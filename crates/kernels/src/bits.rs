@@ -1,4 +1,4 @@
-//! Truth values as the bits of bytes, and back.
+//! `packbits` and `unpackbits`: truth values as bits of bytes.
 
 use crate::Threads;
 use crate::reduce::by_isa;

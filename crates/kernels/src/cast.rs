@@ -244,7 +244,7 @@ fn direct(isa: Isa, from_elem: Elem, to: Elem) -> Option<CastFn> {
     }
 }
 
-/// How one element type becomes another: one row, or two with an f32 or f64 between them.
+/// A conversion between two element types: one row, or two with an f32 or f64 between them.
 #[derive(Clone, Copy, Debug)]
 pub struct Cast {
     first: CastFn,

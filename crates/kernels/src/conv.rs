@@ -13,7 +13,7 @@ use crate::real::{Real, Shared, sum_row, with_real};
 use crate::{Elem, Threads, scratch};
 use columns::Tile;
 
-/// What is convolved. Spatial axes are `[d, h, w]`; those that the data lack have extent, kernel, stride and dilation 1 and pad 0.
+/// Geometry of a convolution. Spatial axes are `[d, h, w]`; those that the data lack have extent, kernel, stride and dilation 1 and pad 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Conv {
     /// `F32` or `F64`, of all operands.

@@ -1,4 +1,4 @@
-//! The element types kernels tell apart.
+//! Element types of kernels.
 
 /// Element type of a buffer. The order is that of the tensor layer's `DType`, so the two convert by number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

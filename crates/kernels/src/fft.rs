@@ -14,7 +14,7 @@ use self::real::Factors;
 use crate::reduce::plan::split;
 use crate::{Threads, scratch};
 
-/// What lies along a line before and after.
+/// Kinds of the input and output of a transform.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Spectrum {
     /// `n` complex numbers to `n` complex numbers.
@@ -49,7 +49,7 @@ pub enum Precision {
 /// One transform along one axis: `scale` times the sum of numbers times exponentials.
 #[derive(Clone, Copy, Debug)]
 pub struct Transform {
-    /// What goes in and comes out.
+    /// Kinds of input and output.
     pub spectrum: Spectrum,
     /// Sign of the exponent.
     pub direction: Direction,

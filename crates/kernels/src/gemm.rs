@@ -18,7 +18,7 @@ pub use conjugated::conjugated_dot;
 use crate::{Elem, Threads};
 use num_complex::Complex;
 
-/// What is computed.
+/// Geometry and factors of a product.
 #[derive(Clone, Copy, Debug)]
 pub struct Problem<'a> {
     /// Element type of A, B and C.

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Isa {
-    /// What the build's target guarantees (x86-64-v2 or NEON).
+    /// The features that the build's target guarantees (x86-64-v2 or NEON).
     Baseline = 0,
     /// x86-64-v3: AVX2, FMA, F16C, BMI2.
     Avx2 = 1,

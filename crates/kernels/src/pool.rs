@@ -11,7 +11,7 @@ use crate::real::{Real, Shared, with_real};
 use crate::{Elem, Threads, scratch};
 use rows::Phases;
 
-/// What becomes of a window.
+/// How a window is reduced to one value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// The largest element; a NaN wins. Its gradient goes to the first of the largest.
@@ -26,13 +26,13 @@ pub enum Kind {
     Lp(u32),
 }
 
-/// What is pooled. Spatial axes are `[d, h, w]`; those that the data lack have extent, kernel and stride 1 and pad 0. A global pool has
+/// Geometry of a pooling. Spatial axes are `[d, h, w]`; those that the data lack have extent, kernel and stride 1 and pad 0. A global pool has
 /// the data's extents as kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pool {
     /// `F32` or `F64`, of all operands.
     pub elem: Elem,
-    /// What becomes of a window.
+    /// How a window is reduced to one value.
     pub kind: Kind,
     /// Images times channels.
     pub planes: usize,

@@ -1,4 +1,4 @@
-//! The two types the neural-network kernels compute in, and the way their rows are compiled once per instruction set.
+//! The trait [`Real`] (f32 and f64) of the neural-network kernels, and the macros that compile rows for each instruction set.
 //!
 //! A row is an `#[inline(always)]` generic body with a const parameter `FMA`; [`per_isa`] wraps it under each level's
 //! target features. Nothing here is public.

@@ -14,7 +14,7 @@ use crate::gemm::{self, Epilogue, Matrix, Problem};
 use crate::real::{Real, Shared, with_real};
 use crate::{Elem, Threads};
 
-/// How a step makes the new state.
+/// Kind of recurrent cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cell {
     /// Gates i, f, g, o: `c' = f c + i g`, `h' = o tanh(c')`.
@@ -80,7 +80,7 @@ pub struct Parameters {
     pub bh: *const u8,
 }
 
-/// What [`backward`] starts from.
+/// Cotangents, from which [`backward`] starts.
 #[derive(Clone, Copy, Debug)]
 pub struct Cotangents {
     /// Of the result.
@@ -91,7 +91,7 @@ pub struct Cotangents {
     pub dcn: *const u8,
 }
 
-/// Where [`backward`] writes; null pointers are not wanted.
+/// Outputs of [`backward`]; null pointers are not computed.
 #[derive(Clone, Copy, Debug)]
 pub struct Gradients {
     /// Of the data.

@@ -8,7 +8,7 @@ use crate::reduce::product::joins;
 use crate::reduce::{Reduce, Source, Target, Types};
 use crate::{Elem, Threads};
 
-/// What runs along the axis.
+/// The operation along the axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Scan {
     /// Sum of all elements up to this one.

@@ -46,7 +46,7 @@ impl Values {
     }
 }
 
-/// What tests make of an `f64`.
+/// Conversion of an `f64` for tests.
 pub(crate) trait FromF64 {
     fn from_f64(x: f64) -> Self;
 }

@@ -6,7 +6,7 @@ use crate::reduce::plan::split;
 use crate::reduce::{Number, by_isa};
 use crate::{Elem, Threads};
 
-/// How one sequence slides along another.
+/// Alignment of two sequences at each shift.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sliding {
     /// Type of all elements: anything but halves.

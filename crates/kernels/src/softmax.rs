@@ -10,7 +10,7 @@ mod tests;
 use crate::real::{Real, Shared, sum_row, with_real};
 use crate::{Elem, Threads, scratch};
 
-/// What is normalised. Row `r` is the `len` elements at `(r / inner, ·, r % inner)`; there are `outer * inner` rows.
+/// Geometry of a softmax. Row `r` is the `len` elements at `(r / inner, ·, r % inner)`; there are `outer * inner` rows.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Softmax {
     /// `F32` or `F64`, of all operands.

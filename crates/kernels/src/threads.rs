@@ -1,4 +1,4 @@
-//! How a kernel borrows threads. The engine's pool implements this; kernels own no thread.
+//! The trait `Threads`, through which kernels use the caller's threads. The engine's pool implements it.
 
 /// A lender of threads.
 pub trait Threads: Sync {

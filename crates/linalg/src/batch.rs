@@ -1,4 +1,4 @@
-//! From bytes of an element type to one matrix at a time, and what can go wrong with one.
+//! Batches: bytes of an element type as single matrices, and the errors of a matrix.
 #![allow(unsafe_code)]
 
 use std::sync::{Mutex, PoisonError};

@@ -1,4 +1,4 @@
-//! What LU factors give: solutions, inverses, determinants, cofactors.
+//! LU factorisation, and solutions, inverses, determinants and cofactors from it.
 
 use crate::batch::{
     Elem, Failure, Fault, Parts, Plain, Run, by_elem, each, elements, elements_mut, to_columns,

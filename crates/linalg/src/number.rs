@@ -1,4 +1,4 @@
-//! The four types that are computed in, and what this crate needs of them.
+//! The four element types (f32, f64, c64, c128) and the operations that this crate needs of them.
 
 use std::ops::{Add, AddAssign, Div, Mul, MulAssign, Neg, Sub, SubAssign};
 

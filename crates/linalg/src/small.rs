@@ -1,4 +1,4 @@
-//! Matrices so small that loops over their rows beat any blocking.
+//! Loops over rows for small matrices, where blocking costs more than it saves.
 
 use std::cmp::Ordering;
 

@@ -1,4 +1,4 @@
-//! What a device implements, and which devices this process has. The CPU is here; others come from their own crates.
+//! The trait `Backend` that a kind of device implements, and the registered backends. The CPU's is here.
 
 use std::ptr::NonNull;
 use std::sync::{Arc, OnceLock};

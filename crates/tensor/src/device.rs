@@ -10,7 +10,7 @@ use crate::error::{DeviceError, TensorError};
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct DeviceKind(u8);
 
-/// What is known of a kind that was added.
+/// A kind of device that was added at run time.
 struct Added {
     name: &'static str,
     is_host: bool,

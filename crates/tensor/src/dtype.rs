@@ -43,7 +43,7 @@ pub enum DType {
     C128,
 }
 
-/// What a data type holds. The order is that of promotion: a later kind wins over an earlier one.
+/// Kind of number that a data type holds. The order is that of promotion: a later kind wins over an earlier one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Kind {
@@ -123,7 +123,7 @@ impl DType {
         }
     }
 
-    /// What the type holds.
+    /// Kind of number that the type holds.
     #[inline]
     pub const fn kind(self) -> Kind {
         match self {

@@ -1,4 +1,4 @@
-//! Errors: one enum, one variant per kind a caller can react to, each with the numbers. `Display` makes the sentence.
+//! Errors: one enum with a variant for each kind that a caller can react to. Variants hold numbers; `Display` formats the message.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use thiserror::Error;
 
 use crate::{Casting, DType, Device, DeviceKind};
 
-/// What went wrong with a tensor, by kind. The payload has the facts.
+/// Errors of tensors, by kind. The payload has the numbers.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum TensorError {
@@ -28,7 +28,7 @@ pub enum TensorError {
     /// Memory ran out.
     #[error(transparent)]
     Memory(#[from] MemoryError),
-    /// What was asked is valid, but not something we can do.
+    /// A valid request that is not supported.
     #[error(transparent)]
     Unsupported(#[from] Unsupported),
 }

@@ -1,4 +1,4 @@
-//! Index expressions: `x[…]` split into a view and what gather or scatter has to do. NumPy's rules.
+//! Index expressions: `x[…]` split into a view and the index arrays that are left for gather or scatter, by NumPy's rules.
 
 use smallvec::SmallVec;
 
@@ -59,11 +59,11 @@ impl IndexItem {
 pub struct Indexed {
     /// Integers, slices, new axes and the ellipsis applied. Axes that arrays index are whole.
     pub view: Layout,
-    /// What index arrays do to the view; `None` if the view is the result.
+    /// The index arrays that remain to be applied to the view; `None` if the view is the result.
     pub advanced: Option<Advanced>,
 }
 
-/// What is left for gather or scatter.
+/// The part of an index expression that is left for gather or scatter.
 ///
 /// The result's axes are those of the view that no array indexes, in order, with the axes of `shape` put in before
 /// number `axis` of them.
@@ -285,7 +285,7 @@ impl Layout {
     }
 }
 
-/// What an index expression consists of.
+/// Entries of an index expression.
 struct Census {
     arrays: usize,
     masks: usize,

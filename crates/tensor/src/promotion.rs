@@ -1,4 +1,4 @@
-//! Promotion: which data type comes out of several, and which conversions a casting rule allows.
+//! Promotion: the result type of several data types, and which conversions a casting rule allows.
 //!
 //! Two modes share one algorithm and differ in their pair table. In both, Python scalars are weak: they bring a kind,
 //! not a size.
@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use crate::{DType, Kind};
 
-/// How data types combine.
+/// Rules by which data types combine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Promotion {
@@ -127,7 +127,7 @@ pub fn result_type(operands: &[Operand], mode: Promotion) -> DType {
     }
 }
 
-/// What an array of type `dtype` and a weak scalar of kind `kind` give.
+/// Result type of an array of type `dtype` and a weak scalar of kind `kind`.
 #[inline]
 pub fn with_weak(dtype: DType, kind: Kind, mode: Promotion) -> DType {
     if kind <= dtype.kind() {

@@ -1,4 +1,4 @@
-//! One value without an array: Python scalars, fill values, elements read out. No arithmetic.
+//! `Scalar`: one value of any data type (Python scalars, fill values, elements). No arithmetic.
 
 use half::{bf16, f16};
 use num_complex::Complex;

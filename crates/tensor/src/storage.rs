@@ -35,7 +35,7 @@ pub struct Storage {
 /// In `Storage::version`, whose other bits count: somebody has asked for it since it was counted.
 const SEEN: u64 = 1;
 
-/// What lies in the storage itself: an element needs no block of its own.
+/// Bytes inside the storage object, so that a single element needs no block.
 #[repr(align(16))]
 struct SmallBuffer(
     #[expect(dead_code, reason = "seen through pointers")] [MaybeUninit<u8>; SmallBuffer::BYTES],
@@ -201,7 +201,7 @@ impl Storage {
         storage
     }
 
-    /// Makes the storage where it stays: moving it there from the stack is dear, for it has just been written.
+    /// Constructs the storage in its final place. Moving it there from the stack is expensive, because it has just been written.
     #[inline]
     fn shared(make: impl FnOnce() -> Storage) -> Arc<Storage> {
         let place = Arc::<Storage>::new_uninit();
@@ -281,7 +281,7 @@ impl Storage {
         }
     }
 
-    /// How often the bytes have been given another history through [`Storage::bump_lineage`].
+    /// Number of calls of [`Storage::bump_lineage`].
     #[inline]
     pub fn lineage(&self) -> u32 {
         self.lineage.load(Ordering::Relaxed)

@@ -1,4 +1,4 @@
-//! Tensors: a storage seen through a layout as elements of one type.
+//! Tensors: a storage, a layout and a data type.
 
 use std::mem::MaybeUninit;
 use std::sync::Arc;
@@ -34,7 +34,7 @@ impl Source {
         &self.storage
     }
 
-    /// Of `len` undefined elements of their own.
+    /// A dense tensor of `len` uninitialised elements with a storage of its own.
     ///
     /// # Errors
     ///
@@ -49,7 +49,7 @@ impl Source {
         })
     }
 
-    /// Of `len` zeros of their own.
+    /// A dense tensor of `len` zeros with a storage of its own.
     ///
     /// # Errors
     ///
@@ -64,7 +64,7 @@ impl Source {
         })
     }
 
-    /// Of `len` elements that are zero and never anything else; tensors of it count as no views, for nobody can tell. `None` if there are not so many.
+    /// A read-only tensor of `len` zeros over memory that all such tensors share. `None` if `len` exceeds that memory.
     ///
     /// # Errors
     ///
@@ -259,13 +259,13 @@ impl Tensor {
         })
     }
 
-    /// What holds the elements.
+    /// The storage.
     #[inline]
     pub fn storage(&self) -> &Arc<Storage> {
         &self.storage
     }
 
-    /// Where they lie in it.
+    /// The layout of the elements in the storage.
     #[inline]
     pub fn layout(&self) -> &Layout {
         &self.layout
@@ -372,7 +372,7 @@ impl Tensor {
         }
     }
 
-    /// What views of the tensor as elements of `dtype` are made of; not to be written to if the tensor is not, or `locks`.
+    /// Storage, dtype and lock of views of the tensor as elements of `dtype`. The view is locked if the tensor is, or if `locks`.
     #[inline]
     pub fn source(&self, dtype: DType, locks: bool) -> Source {
         Source {
@@ -383,7 +383,7 @@ impl Tensor {
         }
     }
 
-    /// What it is made of but its layout.
+    /// Storage, dtype and lock, from which a view with another layout is built.
     #[inline]
     pub fn into_source(self) -> Source {
         Source {

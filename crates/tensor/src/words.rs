@@ -1,4 +1,4 @@
-//! Copies of values that have just been written.
+//! Copies of values, word by word, so that the processor can forward them from its store buffer.
 
 use std::mem::MaybeUninit;
 

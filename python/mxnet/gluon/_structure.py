@@ -1,4 +1,4 @@
-"""The shape of a network as text, to see whether a file belongs to it."""
+"""A textual description of a network, which says whether a parameter file belongs to it."""
 
 from __future__ import annotations
 

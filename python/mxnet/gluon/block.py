@@ -1,4 +1,4 @@
-"""Blocks: the parts that networks are put together from."""
+"""Blocks: the building parts of networks."""
 
 from __future__ import annotations
 

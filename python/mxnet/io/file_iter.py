@@ -52,8 +52,9 @@ class MXDataIter(DataIter):
     ----------
     handle : object
         With ``read()``, which gives data, labels, sample numbers (or None) and padding of a batch as arrays of NumPy,
-        or None at the end; ``reset(is_at_end)``, told whether the last batch has been taken; ``len()``, the number of
-        batches; and the attributes ``batch_size``, ``data_shape``, ``label_shape`` (of a sample) and ``dtype``.
+        or None at the end; ``reset(is_at_end)``, where `is_at_end` says whether the last batch has been taken;
+        ``len()``, the number of batches;
+        and the attributes ``batch_size``, ``data_shape``, ``label_shape`` (of a sample) and ``dtype``.
     data_name, label_name : str
         Names of the arrays.
     **kwargs

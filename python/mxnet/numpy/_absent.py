@@ -1,4 +1,4 @@
-"""Names that NumPy has and this package has not, and what to use instead."""
+"""Names of NumPy that this package lacks, and what to use instead."""
 
 from __future__ import annotations
 

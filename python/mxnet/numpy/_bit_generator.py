@@ -1,4 +1,4 @@
-"""Where generators take their random bits from."""
+"""Bit generators and seed sequences."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shapes that several arrays take together, and views that repeat or overlap elements."""
+"""Broadcast shapes, and views that repeat or overlap elements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Differences, slopes, integrals and interpolation of samples."""
+"""Differences, gradients, integrals and interpolation of samples."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Comparison of whole arrays, and what is real in complex ones."""
+"""Comparison of whole arrays, and tests for real values."""
 
 from __future__ import annotations
 

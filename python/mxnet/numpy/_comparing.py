@@ -1,4 +1,4 @@
-"""Equality with what is no array of numbers: text, None, any object. Elements are asked one by one, as Python does."""
+"""Equality with objects that are no arrays of numbers: text, None, any object. Elements are compared one by one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What happens at floating-point errors."""
+"""Floating-point errors: `errstate`, `seterr` and relatives."""
 
 from __future__ import annotations
 
@@ -180,7 +180,7 @@ def seterr(
     Notes
     -----
     Difference: everything is ignored at first, where NumPy warns of all but underflow. Calls return before their
-    results are there, so an error can only be told at the call if the call is waited for.
+    results are there, so an error can only be reported at the call if the call is waited for.
     ``np.seterr(divide="warn", over="warn", invalid="warn")`` gives NumPy's defaults. Warnings that shapes or masks
     tell ("Mean of empty slice", "Degrees of freedom <= 0 for slice") do not depend on the modes.
 

@@ -1,4 +1,4 @@
-"""Grids of positions and coordinates, and what is written between brackets to make them."""
+"""Grids of positions and coordinates: `meshgrid`, `indices`, `mgrid`, `r_` and relatives."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Histograms: where elements fall among edges, counted."""
+"""Histograms."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading and writing at positions: what is composed of indexing itself."""
+"""Reading and writing at positions, composed of indexing operators."""
 
 from __future__ import annotations
 

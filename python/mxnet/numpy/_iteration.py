@@ -1,4 +1,4 @@
-"""Going through elements and positions one by one."""
+"""Iteration over elements and positions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Putting arrays together and taking them apart, along one axis or several."""
+"""Joining and splitting arrays, along one axis or several."""
 
 from __future__ import annotations
 

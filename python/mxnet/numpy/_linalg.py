@@ -1,4 +1,4 @@
-"""Linear algebra whose results have names, or whose way depends on arguments that only Python expresses well.
+"""Linear algebra with named results, or with arguments that decide which operators are called.
 
 Factorisations are operators of the core. Their calls wait for the result, so that a matrix that cannot be factored
 raises `LinAlgError` at the call, as NumPy's functions do.

@@ -1,4 +1,4 @@
-"""Normal vectors with a covariance."""
+"""Multivariate normal samples."""
 
 from __future__ import annotations
 

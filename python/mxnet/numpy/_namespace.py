@@ -1,4 +1,4 @@
-"""What the array API standard asks a namespace about itself."""
+"""`__array_namespace_info__` of the array API standard."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class __array_namespace_info__:  # noqa: N801  # the standard's name
         return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 64}
 
     def default_device(self) -> Device:
-        """Where arrays are made that are not told where.
+        """The default device of new arrays.
 
         Returns
         -------
@@ -53,7 +53,7 @@ class __array_namespace_info__:  # noqa: N801  # the standard's name
         return current_device()
 
     def default_dtypes(self, *, device: Device | str | None = None) -> dict[str, Any]:
-        """Dtypes of arrays that are not told which.
+        """The default dtypes of new arrays.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Arrays with borders."""
+"""`pad`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In which order the operands of `einsum` are contracted: the search, and the report."""
+"""Contraction orders of `einsum`: the search and the report (`einsum_path`)."""
 
 from __future__ import annotations
 

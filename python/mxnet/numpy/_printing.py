@@ -33,17 +33,17 @@ __all__ = [
 
 
 def _of_elements(function: Callable[..., str], is_scientific: bool) -> Callable[..., str]:
-    """NumPy's function of a number, which writes so many digits as its dtype has: it is told that of our elements."""
+    """NumPy's function for numbers, extended to our arrays, which become NumPy scalars of their dtype first."""
 
     @functools.wraps(function)
-    def told(x: Any, *args: Any, **kwargs: Any) -> str:
+    def formatted(x: Any, *args: Any, **kwargs: Any) -> str:
         if not args and not kwargs:
             text: str | None = shortest_digits(x, is_scientific)
             if text is not None:
                 return text
         return function(x.asnumpy()[()] if isinstance(x, ndarray) else x, *args, **kwargs)
 
-    return told
+    return formatted
 
 
 format_float_positional = _of_elements(numpy.format_float_positional, False)

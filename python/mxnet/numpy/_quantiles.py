@@ -1,4 +1,4 @@
-"""Medians, percentiles and quantiles: order statistics and what lies between them."""
+"""Medians, percentiles and quantiles."""
 
 from __future__ import annotations
 

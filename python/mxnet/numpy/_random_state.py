@@ -1,4 +1,4 @@
-"""The older class of random numbers, which programs from before generators use."""
+"""`RandomState`, the older interface of random numbers."""
 
 from __future__ import annotations
 

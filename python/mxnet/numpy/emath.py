@@ -1,4 +1,4 @@
-"""Functions that give complex numbers where the real ones end: `sqrt(-1)` is `1j`.
+"""Functions whose results are complex where the real function is undefined: `sqrt(-1)` is `1j`.
 
 They look at the elements to know which dtype the result has, and so wait for them. Differentiable.
 """

@@ -1,4 +1,4 @@
-"""What a network needs beyond NumPy's interface."""
+"""Operators of neural networks beyond NumPy's interface."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shapes after other arrays, MXNet's reshape codes, slices and parts."""
+"""`reshape_like`, MXNet's reshape codes, slices and parts."""
 
 from __future__ import annotations
 

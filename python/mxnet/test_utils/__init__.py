@@ -1,4 +1,4 @@
-"""What tests of array programs need: comparisons, random arrays, numeric gradients.
+"""Tools for tests of array programs: comparisons, random arrays, numeric gradients.
 
 ``from mxnet.test_utils import *`` also gives what test files of older programs take from here: the modules `mx`, `np`
 (NumPy, the oracle, not `mxnet.numpy`), `npt` (`numpy.testing`), `os` and `sys`, the devices and the NumPy switches.

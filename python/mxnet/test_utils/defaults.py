@@ -1,4 +1,4 @@
-"""Devices, dtypes and tolerances that tests use unless told otherwise."""
+"""Default devices, dtypes and tolerances of tests."""
 
 from __future__ import annotations
 

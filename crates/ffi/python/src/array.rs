@@ -16,7 +16,7 @@ pub use crate::typed::Get;
 pub use class::{make, wrap_as};
 pub use handle::as_array;
 
-/// What an array object is around.
+/// The content of an array object.
 pub struct PyArray {
     held: GilCell<ArrayOrScalar>,
     /// The array this one is a view of.
@@ -27,7 +27,7 @@ pub struct PyArray {
     is_scalar: bool,
 }
 
-/// What an array object is around. Its form is fixed, so that arrays can be written to where they stay.
+/// The content of an array object. Its layout in memory is fixed, so that arrays can be constructed in place.
 #[repr(u8)]
 enum ArrayOrScalar {
     Array(Array),

@@ -1,4 +1,4 @@
-//! NumPy's functions called with our arrays: they are answered by ours of the same name.
+//! `__array_function__` and `__array_ufunc__`: NumPy's functions called with our arrays call ours of the same name.
 
 use mxnet::core::interp::Flags;
 use mxnet::ops::elementwise::comparison;

@@ -288,7 +288,7 @@ pub fn custom_function(
 pub struct Mode {
     recording: Option<bool>,
     training: Option<bool>,
-    /// What was before each block that is open, the innermost last.
+    /// Modes before each open block, the innermost last.
     before: GilCell<Vec<(bool, bool)>>,
 }
 

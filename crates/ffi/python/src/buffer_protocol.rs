@@ -1,4 +1,4 @@
-//! Arrays over memory that others own: NumPy's arrays, and objects that show their bytes.
+//! Arrays over foreign memory: NumPy arrays and objects with the buffer protocol.
 
 use mxnet::core::{Array, Error};
 use mxnet::tensor::{DType, Device, Kind, Layout, Storage, Tensor};

@@ -38,7 +38,7 @@ pub use entry::{as_function, binding_of, enter, guarded, guarded_or, register};
 pub use front::{Alone, before};
 pub use result::{finish, finish_of};
 
-/// What drops imaginary parts if it is told to.
+/// Operators that drop imaginary parts if they are asked to.
 const CONVERSIONS: [&OpDef; 3] = [&ASTYPE, &ASTYPE_OF, &ASTYPE_SHARING];
 
 /// Binds, calls, wraps.
@@ -198,7 +198,7 @@ pub fn elementwise(
     finish(py, op, &mut outputs).map(Some)
 }
 
-/// What a Python number answers; `None` for anything else.
+/// Result of the function for a Python number; `None` for any other object.
 fn of_number(what: OfNumber, number: &Bound<'_, PyAny>) -> PyResult<Option<Py<PyAny>>> {
     let is_number = !number.is_exact_instance_of::<PyArray>()
         && (number.is_exact_instance_of::<PyFloat>()

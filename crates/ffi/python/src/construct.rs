@@ -1,4 +1,4 @@
-//! Making arrays: `array`, `asarray` and their kin.
+//! Construction of arrays: `array`, `asarray` and relatives.
 
 use mxnet::core::{Array, dtype_of_number, interp};
 use mxnet::tensor::{DType, Device, MAX_NDIM, Scalar, default_float};
@@ -237,7 +237,7 @@ fn copied(x: &Bound<'_, PyArray>) -> PyResult<Option<Py<PyArray>>> {
     copy.map(|copy| PyArray::wrap(py, copy)).transpose()
 }
 
-/// An array of a Python number, or of what is in a list or a tuple, if new arrays are made where numbers are read to.
+/// An array from a Python number, or from the content of a list or tuple.
 #[inline]
 fn of_numbers(object: &Bound<'_, PyAny>) -> PyResult<Option<Py<PyAny>>> {
     let py = object.py();
@@ -267,7 +267,7 @@ fn plain<'a, 'py>(object: &'a Bound<'py, PyAny>) -> Option<&'a Bound<'py, PyArra
     object.cast_exact::<PyArray>().ok()
 }
 
-/// As `asarray`, but an array of a derived class stays what it is.
+/// As `asarray`, but arrays of derived classes are returned unchanged.
 ///
 /// Parameters
 /// ----------
@@ -430,7 +430,7 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Copying {
     }
 }
 
-/// What an array must be.
+/// Requirements on an array.
 struct Wanted {
     dtype: Option<DType>,
     sharing: Sharing,
@@ -439,7 +439,7 @@ struct Wanted {
     ndmin: usize,
     ndmax: usize,
     device: Option<Device>,
-    /// Where what is not an array yet is made.
+    /// Device of a new array.
     home: Device,
 }
 
@@ -493,7 +493,7 @@ fn order_of(order: Option<&str>) -> PyResult<&'static str> {
     }
 }
 
-/// What `ndarray(...)` makes.
+/// The constructor `ndarray(...)`.
 pub fn over_memory(
     shape: &Bound<'_, PyAny>,
     dtype: Option<&Bound<'_, PyAny>>,

@@ -1,4 +1,4 @@
-//! From Python objects to what the core takes, and back.
+//! Conversions between Python objects and the core's types.
 
 use std::str::FromStr;
 
@@ -59,7 +59,7 @@ impl<'py> Operand<'py> {
     }
 }
 
-/// Calls `look` with the arrays behind arguments, where they are. No Python code may run in it.
+/// Calls `look` with references to the arrays of arguments. No Python code may run in `look`.
 #[inline]
 pub fn with_arrays<R>(inputs: &[Option<Operand>], look: impl FnOnce(&[Option<&Array>]) -> R) -> R {
     let mut held = SmallVec::<[Option<Ref<Array>>; 4]>::new();
@@ -193,7 +193,7 @@ pub fn operand<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<Operand<'py>>
     Ok(None)
 }
 
-/// What is to be assigned to elements of a dtype: arrays and NumPy's numbers as they are, anything else as NumPy makes elements of it. Text is read,
+/// Converts a value that is to be assigned to elements of a dtype: arrays and NumPy's numbers as they are, anything else as NumPy makes elements of it. Text is read,
 /// None is NaN, and numbers must fit.
 pub fn value_for<'py>(object: &Bound<'py, PyAny>, dtype: DType) -> PyResult<Operand<'py>> {
     let py = object.py();

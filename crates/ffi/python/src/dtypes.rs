@@ -41,7 +41,7 @@ pub fn result_type(
     numpy_dtype(py, mxnet::tensor::result_type(&operands, promotion()))
 }
 
-/// What arrays of two dtypes give together.
+/// Result type of arrays of two dtypes.
 #[pyfunction]
 pub fn promote_types(
     py: Python<'_>,

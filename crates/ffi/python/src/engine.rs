@@ -111,7 +111,7 @@ pub fn register_at_fork(py: Python<'_>) -> PyResult<()> {
     register.call((), Some(&hooks)).map(drop)
 }
 
-/// What the engine has done so far: counts of operations, and bytes that pending ones hold.
+/// Counters of the engine: counts of operations, and bytes that pending ones hold.
 #[pyfunction]
 pub fn engine_stats(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     let stats = engine().stats();
@@ -132,7 +132,7 @@ pub fn engine_stats(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     Ok(facts)
 }
 
-/// What the allocator of the CPU holds, in bytes, and how often it was asked. Memory of other libraries is not counted.
+/// Bytes that the CPU's allocator holds, and the number of its allocations. Memory of other libraries is not counted.
 #[pyfunction]
 pub fn memory_stats(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     let stats = memory::stats();

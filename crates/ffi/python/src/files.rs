@@ -20,7 +20,7 @@ use safetensors::tensor::{Metadata, TensorInfo};
 use crate::array::{Get, PyArray};
 use crate::error::raise;
 
-/// What the format calls our dtypes; it has no name for complex128.
+/// Names of dtypes in the format; it has none for complex128.
 const DTYPES: [(DType, Dtype); 14] = [
     (DType::Bool, Dtype::BOOL),
     (DType::I8, Dtype::I8),
@@ -44,7 +44,7 @@ const MAX_HEADER_BYTES: u64 = 100_000_000;
 /// Bytes read or written at once.
 const CHUNK_BYTES: usize = 1 << 20;
 
-/// What reading or writing a file can report.
+/// Errors of reading or writing a file.
 enum Trouble {
     /// The system's own error.
     System(io::Error),
@@ -369,7 +369,7 @@ fn fill(file: &mut File, array: &Array) -> io::Result<()> {
     Ok(())
 }
 
-/// What else the file is, by its first bytes.
+/// Detects another file format by the first bytes.
 fn foreign(first: &[u8; 8]) -> Option<&'static str> {
     match first {
         [b'P', b'K', 3 | 5, 4 | 6, ..] => Some("a zip archive, as npz and PyTorch files are"),

@@ -1,4 +1,4 @@
-//! A value inside a Python object that the interpreter's lock guards.
+//! [`GilCell`]: a value inside a Python object, guarded by the interpreter's lock.
 
 use std::cell::UnsafeCell;
 

@@ -1,4 +1,4 @@
-//! Images: files in memory to arrays and back, other sizes, and batches on the engine's threads. The interpreter is free meanwhile.
+//! Images: decoding, encoding, resizing, and batches on the engine's threads. The interpreter's lock is released meanwhile.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -226,7 +226,7 @@ fn in_image(mut error: Error, i: usize) -> Error {
     error
 }
 
-/// What `make` gives for 0 to `n - 1`, on the engine's threads; the error of the lowest number that has one.
+/// Results of `make` for 0 to `n - 1`, computed on the engine's threads; the error of the lowest number that has one.
 fn in_parallel<T: Send>(n: usize, make: impl Fn(usize) -> Result<T> + Sync) -> Result<Vec<T>> {
     let slots: Vec<Mutex<Option<Result<T>>>> = (0..n).map(|_| Mutex::new(None)).collect();
     engine().run_tasks(n, &|i| {

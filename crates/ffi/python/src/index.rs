@@ -21,7 +21,7 @@ use crate::error::raise;
 use crate::interop::{self, Sharing};
 use crate::nested_sequence;
 
-/// What NumPy says about anything else between the brackets.
+/// NumPy's message for an invalid index.
 const VALID: &str = "only integers, slices (`:`), ellipsis (`...`), `None` and integer or boolean arrays are valid indices";
 
 /// `x[key]`.
@@ -263,7 +263,7 @@ fn element(slf: &Bound<'_, PyArray>, indices: &[isize]) -> PyResult<Option<Py<Py
     unsafe { PyArray::element_by(py, make) }
 }
 
-/// What was taken of an array by integers and slices: a view, or a copy of the one element that integers for all axes take, as NumPy's scalars
+/// The result of indexing with integers and slices: a view, or a copy of the one element that integers for all axes take, as NumPy's scalars
 /// are copies, so that `x[0], x[1] = x[1], x[0]` swaps.
 #[inline]
 fn finished(slf: &Bound<'_, PyArray>, array: Array) -> PyResult<Py<PyArray>> {
@@ -275,7 +275,7 @@ fn finished(slf: &Bound<'_, PyArray>, array: Array) -> PyResult<Py<PyArray>> {
     PyArray::wrap_result(py, copy)
 }
 
-/// Whether nobody records or traces what is done with the array.
+/// Whether the call is neither recorded nor traced.
 #[inline]
 fn is_plain(x: &Array) -> bool {
     let flags = Flags::current();
@@ -311,7 +311,7 @@ fn general(slf: &Bound<'_, PyArray>, key: &Bound<'_, PyAny>) -> PyResult<Py<PyAr
         if array.ndim() == 0 && all_integers() {
             return finished(slf, array);
         }
-        // An array of no axes is an index array in NumPy: its result shares no memory. Neither does what is taken of a scalar.
+        // A 0-d array is an index array in NumPy: its result shares no memory. Neither does the result of indexing a scalar.
         let array = match key.copies || slf.get().is_scalar() {
             true => array.copy().map_err(|error| raise(py, error))?,
             false => array,
@@ -508,7 +508,7 @@ pub struct Key {
     pub items: SmallVec<[IndexItem; 4]>,
     /// Index arrays and masks among them, in order.
     pub arrays: SmallVec<[Array; 2]>,
-    /// Whether an array of no axes stands for an integer.
+    /// Whether a 0-d array holds an integer.
     copies: bool,
 }
 

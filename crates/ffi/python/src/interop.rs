@@ -186,7 +186,7 @@ pub fn from_foreign(object: &Bound<'_, PyAny>, dtype: Option<DType>) -> PyResult
     }
 }
 
-/// What an object gives that is no number and no sequence.
+/// Conversion of an object that is neither a number nor a sequence.
 enum Source<'py> {
     NumPys(Bound<'py, PyAny>),
     Ours(Bound<'py, PyAny>),
@@ -223,7 +223,7 @@ fn numpys<'py>(object: &Bound<'py, PyAny>, dtype: Option<DType>) -> PyResult<Sou
     }
 }
 
-/// What NumPy reads from text, None and other objects as `dtype`; as float32 for bfloat16, which it need not know.
+/// Conversion by NumPy of text, None and other objects to `dtype`; to float32 for bfloat16, which it need not know.
 pub fn parsed<'py>(object: &Bound<'py, PyAny>, dtype: DType) -> PyResult<Bound<'py, PyAny>> {
     let py = object.py();
     let known = match dtype {
@@ -302,7 +302,7 @@ pub fn complete_copy(py: Python<'_>, array: &Array) -> PyResult<Array> {
     Ok(copy)
 }
 
-/// What a buffer view of an array keeps.
+/// State of a buffer view of an array.
 struct Exported {
     shape: Vec<isize>,
     strides: Vec<isize>,
@@ -650,7 +650,7 @@ pub fn without_values(array: &Array) -> String {
     format!("array(<no values>, shape={shape}, dtype={dtype})")
 }
 
-/// What stands before the dtype: a space, or a new line where the last one is full.
+/// Separator before the dtype: a space, or a new line where the last one is full.
 fn spacer(py: Python<'_>, head: &str, name: &str) -> PyResult<&'static str> {
     let options = py.import("numpy")?.call_method0("get_printoptions")?;
     let width: usize = options.get_item("linewidth")?.extract()?;

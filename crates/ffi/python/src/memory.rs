@@ -1,4 +1,4 @@
-//! What an array shows of its memory: flags, views of another dtype, its elements in a row, its base; and changes of the array in place.
+//! Memory of arrays: flags, views of another dtype, `base`; and in-place changes of the array object.
 
 use std::mem::MaybeUninit;
 
@@ -238,7 +238,7 @@ pub fn set_writeable(slf: &Bound<'_, PyArray>, writeable: bool) -> PyResult<()> 
     Ok(())
 }
 
-/// What the array is a view of; where no array object is known, all that its storage holds, as one row. `None` if the memory is its own.
+/// The array of which this is a view; if no array object is known, the whole storage as one row. `None` if the array owns its memory.
 pub fn base(slf: &Bound<'_, PyArray>) -> PyResult<Option<Py<PyArray>>> {
     let py = slf.py();
     if let Some(base) = slf.get().viewed(py) {

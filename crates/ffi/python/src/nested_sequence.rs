@@ -1,4 +1,4 @@
-//! Nested lists and tuples of numbers and arrays, read without a detour.
+//! Conversion of nested lists and tuples of numbers and arrays.
 //!
 //! Python's own numbers are read in two passes: the first finds the shape and the widest kind, the second the elements. As soon as something
 //! else turns up, everything is collected once, in order, and joined.
@@ -181,7 +181,7 @@ fn scan(
     })
 }
 
-/// What Python numbers are read as.
+/// Rust types that Python numbers are converted to.
 trait Read: Sized {
     fn read(item: &Bound<'_, PyAny>) -> PyResult<Self>;
 }
@@ -344,7 +344,7 @@ fn within(py: Python<'_>, array: Array, dtype: DType) -> PyResult<Array> {
     Ok(array)
 }
 
-/// What stands in nested sequences.
+/// Content of nested sequences.
 enum Leaf {
     /// A number; of Python, or of NumPy with this dtype.
     Number(Scalar, Option<DType>),
@@ -405,7 +405,7 @@ fn joined(object: &Bound<'_, PyAny>, dtype: Option<DType>, most: usize) -> PyRes
 
 /// Reads what is no sequence.
 struct Reader {
-    /// What text and other objects are read as.
+    /// The dtype that text and other objects are converted to.
     dtype: Option<DType>,
     /// The class of the last number of NumPy, for the next is likely to have it too.
     last: Option<(*mut ffi::PyTypeObject, DType)>,
@@ -436,7 +436,7 @@ impl Reader {
         Ok(Some(Leaf::Number(value, Some(dtype))))
     }
 
-    /// What is neither a number nor a sequence: an array, or something that NumPy reads as a number.
+    /// An item that is neither a number nor a sequence: an array, or something that NumPy reads as a number.
     fn other(&self, item: &Bound<'_, PyAny>) -> PyResult<Leaf> {
         if item.is_instance_of::<PyArray>() {
             return interop::from_object(item, None, Sharing::Allowed).map(Leaf::Block);

@@ -1,4 +1,4 @@
-//! How the class's operators reach the core.
+//! Python operators of arrays (`x + y`, `x < y`, `x += y`).
 
 use std::mem::MaybeUninit;
 
@@ -92,7 +92,7 @@ fn unequal(
     unlike(slf.as_any(), op, other)
 }
 
-/// Where elements equal something that is no array of numbers, or do not.
+/// Elementwise `==` or `!=` with an object that is not an array of numbers.
 #[cold]
 pub fn unlike(
     x: &Bound<'_, PyAny>,
@@ -134,7 +134,7 @@ pub fn reflected(
     }
 }
 
-/// What an operand of another library makes of the operator, if it has a say: `NotImplemented` leaves the word to its own operator.
+/// The result of an operand's `__array_ufunc__`, if it has one. `NotImplemented` leaves the call to the operand's own operator.
 #[cold]
 #[inline(never)]
 fn others_answer(

@@ -1,4 +1,4 @@
-//! Streams of random numbers of their own.
+//! The class `RandomStream`: an independent stream of random numbers.
 
 use std::ptr;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ mod methods;
 
 pub use methods::{Drawing, shorten_draw};
 
-/// A stream of random numbers that functions can be told to draw from.
+/// A stream of random numbers from which functions can draw.
 #[pyclass(frozen, module = "mxnet._core")]
 pub struct RandomStream(Arc<Generator>);
 

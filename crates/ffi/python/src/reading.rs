@@ -1,4 +1,4 @@
-//! Numbers that come one after the other: from iterators, and from text. What is not plain is left to the caller.
+//! Arrays read from iterators of numbers and from text. Anything but numbers is left to the caller.
 
 use mxnet::core::{Array, Element};
 use mxnet::tensor::{DType, default_float};
@@ -18,12 +18,12 @@ fn dtype_of(dtype: Option<&Bound<'_, PyAny>>) -> PyResult<DType> {
     }
 }
 
-/// What is read: numbers of one Rust type, and what each is in the end.
+/// Target of reading: numbers of one Rust type and their conversion to elements.
 trait Plain: Copy {
-    /// Of a Python number of the very class that makes it one.
+    /// Conversion of a Python number of the exact class.
     fn of(item: &Bound<'_, PyAny>) -> Option<Self>;
 
-    /// Of a word.
+    /// Conversion of a word of text.
     fn parsed(word: &str) -> Option<Self>;
 
     /// The Python number.

@@ -1,4 +1,4 @@
-//! Arrays of no axes as the numbers they hold: what Python asks of numbers only.
+//! Number protocol of 0-d arrays: attributes and operations that Python expects of numbers only.
 
 use mxnet::core::{Array, OpDef};
 use pyo3::exceptions::{PyAttributeError, PyTypeError};
@@ -32,7 +32,7 @@ pub fn repeats(slf: &Bound<'_, PyArray>, other: &Bound<'_, PyAny>) -> bool {
     has(ffi::Py_sq_repeat) && !has(ffi::Py_nb_multiply)
 }
 
-/// What an operator gives of the element's Python number and a number of another library or a span of time, which knows Python's numbers but not
+/// Result of an operator on the element's Python number and a number of another library or a span of time, which knows Python's numbers but not
 /// arrays; `None` for any other operand.
 #[cold]
 pub fn beside(
@@ -71,7 +71,7 @@ pub fn beside(
     Ok(Some(result.unbind()))
 }
 
-/// What Python's number of the element has of this name (`is_integer`, `numerator`); arrays with axes have nothing of the kind.
+/// Attribute of the element's Python number (`is_integer`, `numerator`). Arrays with axes have none.
 pub fn attribute(slf: &Bound<'_, PyArray>, name: &'static str) -> PyResult<Py<PyAny>> {
     if !is_number(slf) {
         return Err(PyAttributeError::new_err(format!(

@@ -67,7 +67,7 @@ pub fn install_float_reporter(py: Python<'_>, reporter: Py<PyAny>) {
     });
 }
 
-/// Where this thread's new arrays are made.
+/// Default device of this thread.
 #[pyfunction]
 pub fn current_device() -> PyDevice {
     PyDevice(mxnet::core::interp::current_device())

@@ -1,6 +1,6 @@
-//! Types that are made from slots by us, not by PyO3: how their objects lie in memory, and the C functions around what slots, attributes and methods do.
+//! Python types built from slots instead of PyO3 classes: the memory layout of their objects, and C functions for slots, attributes and methods.
 //!
-//! So where everything lies in an object is known when this is compiled, and the slots and the end of objects are ours.
+//! The layout is known at compile time, and allocation and deallocation are under our control.
 
 mod given;
 
@@ -30,15 +30,15 @@ const _: () = assert!(
     "this is a free-threaded Python, whose objects begin with a lock: what array objects hold is guarded by the interpreter's lock alone"
 );
 
-/// What objects of such a type are around.
+/// Content of objects of such a type.
 ///
 /// # Safety
 /// Objects of the type, and of classes derived from it, begin with an [`Object`] of this.
 pub unsafe trait Typed: PyTypeInfo + DerefToPyAny {}
 
-/// What an object is around.
+/// Content of an object.
 pub trait Get<T> {
-    /// What the object is around.
+    /// The content.
     fn get(&self) -> &T;
 }
 
@@ -197,7 +197,7 @@ pub unsafe fn assign<T: Typed>(
     })
 }
 
-/// What a method does.
+/// Implementation of a method.
 pub type Run<T> = for<'a, 'py> fn(&'a Bound<'py, T>, &Given<'a, 'py>) -> PyResult<Py<PyAny>>;
 
 /// One method: what Python shows of it, and its C function.

@@ -1,4 +1,4 @@
-//! Elements as Python numbers, and lists of them.
+//! Elements as Python numbers: `item`, `tolist`.
 
 use std::mem::MaybeUninit;
 
@@ -286,7 +286,7 @@ fn row<'py>(
     }
 }
 
-/// A list of `n` objects, made where they stay; null stands for an exception that is set.
+/// A list of `n` objects, constructed in place; null means that an exception is set.
 #[inline]
 fn list_of<'py>(
     py: Python<'py>,

@@ -13,7 +13,7 @@ use pyo3::prelude::*;
 
 use crate::array::{Get, PyArray};
 
-/// What is noted of one call. A storage is named by its address.
+/// Record of one call. A storage is named by its address.
 #[pyclass(frozen, get_all, module = "mxnet._core")]
 pub struct WitnessedCall {
     /// Name of the operator.
@@ -134,7 +134,7 @@ pub fn witnessed(
     Ok((result.unbind(), witness.calls.take(), witness.unseen.take()))
 }
 
-/// What stands for the storage of an array in a [`WitnessedCall`].
+/// Identity of an array's storage in a [`WitnessedCall`].
 #[pyfunction]
 pub fn storage_of(array: &Bound<'_, PyArray>) -> usize {
     array.get().with(array.py(), address)

@@ -1,5 +1,5 @@
-//! The short ways of functions that write into arrays; `mxnet.numpy` asks them first. Each answers whether it wrote: if not, nothing has changed,
-//! and the general way in Python does it, errors included.
+//! Fast paths of functions that write into arrays; `mxnet.numpy` tries them first. Each returns whether it wrote: if not, nothing has
+//! changed, and the general path in Python does the work and reports errors.
 
 use mxnet::core::Array;
 use mxnet::ops::Quick;

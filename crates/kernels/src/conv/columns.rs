@@ -1,4 +1,4 @@
-//! Columns of a tile: row `(channel, tap)`, column `output position`, holding the element of the data that the tap sees there.
+//! im2col: the matrix with a row for each `(channel, tap)` and a column for each output position, which holds the element that the tap reads.
 
 use super::Conv;
 use crate::real::{Real, per_isa};
@@ -125,7 +125,7 @@ impl Stretch {
     }
 }
 
-/// What one tap sees: its distance from the first element of a position, and the positions along the last axis that see data.
+/// The data that one tap reads: its distance from the first element of a position, and the positions along the last axis that see data.
 struct Tap {
     shift: [isize; 3],
     first: isize,

@@ -52,7 +52,7 @@ impl<T: Sample> Clone for Plan<T> {
     }
 }
 
-/// What plans are told apart by, besides the length. Real transforms are planned in one direction and conjugated for the other.
+/// Key of a plan, besides the length. Real transforms are planned in one direction and conjugated for the other.
 #[derive(Clone, Copy, PartialEq)]
 enum Kind {
     Complex(FftDirection),

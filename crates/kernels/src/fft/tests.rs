@@ -1,4 +1,4 @@
-//! Against the sum that defines the transform.
+//! Tests against the sum that defines the transform.
 
 use std::f64::consts::TAU;
 

@@ -1,4 +1,4 @@
-//! Reading and writing at positions held in arrays.
+//! Gather and scatter: reading and writing at positions held in arrays.
 //!
 //! Index arrays come in any integer type and with any strides; [`resolve`] checks them once and makes them contiguous `i64` in range,
 //! which is all that the other kernels take. A boolean mask becomes index arrays by [`nonzero`]. Slices are views and need no kernel.
@@ -18,7 +18,7 @@ pub use transfer::{IndexAxis, Picked, gather, scatter};
 use crate::Elem;
 use crate::reduce::{Number, with_elem};
 
-/// What a scatter does with the values it brings.
+/// What a scatter does with a value: overwrite, or add.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Write {
     /// Replace; of several writes to one place the last in C order stays.

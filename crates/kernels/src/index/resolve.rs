@@ -1,4 +1,4 @@
-//! Checking indices.
+//! Range checks of indices.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -6,7 +6,7 @@ use crate::Threads;
 use crate::reduce::plan::{Axes, Axis, Walk, count, join, split};
 use crate::reduce::{Number, Source, with_elem};
 
-/// What happens to an index out of range.
+/// Treatment of an index out of range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Mode {
     /// Negative indices count from the end; anything else out of range is an error.
@@ -22,7 +22,7 @@ pub enum Mode {
 pub struct BadIndex {
     /// Its number in C order.
     pub position: usize,
-    /// What stood there (a u64 above the largest i64 shows as that).
+    /// The index (a u64 above the largest i64 is clipped to that).
     pub value: i64,
 }
 

@@ -22,7 +22,7 @@ use crate::nd::{Axes, Axis, MAX_OPERANDS};
 pub struct Operand<'a> {
     /// First element.
     pub ptr: *mut u8,
-    /// What is stored.
+    /// The element type in memory.
     pub elem: Elem,
     /// Byte strides, one per axis of the loop; 0 broadcasts (inputs only).
     pub strides: &'a [isize],
@@ -70,7 +70,7 @@ struct Lane {
     cast: Option<Cast>,
 }
 
-/// What runs on a block: an operator's row, or nothing (a conversion is all gather, cast and scatter).
+/// The inner loop of a block: an operator's row, or nothing (a conversion is only gather, cast and scatter).
 #[derive(Clone, Copy, Debug)]
 enum Kernel {
     Row(InnerLoop),

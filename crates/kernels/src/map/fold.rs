@@ -171,7 +171,7 @@ pub unsafe fn scan_rows(
     }
 }
 
-/// What stands on the right of an operator that is applied at positions.
+/// Right operand of an operator that is applied at positions.
 #[derive(Clone, Copy, Debug)]
 pub struct Right {
     /// The first operand, of the compute type.

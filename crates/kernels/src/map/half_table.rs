@@ -1,4 +1,4 @@
-//! Functions of one half applied to many: there are 65,536 halves, and from some number of elements on it is faster to look results up.
+//! Unary functions of float16 by table: there are 65,536 values, and for large arrays a lookup is faster than the function.
 
 use super::driver::{Operand, run};
 use super::row::InnerLoops;

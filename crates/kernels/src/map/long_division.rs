@@ -1,4 +1,4 @@
-//! Quotients and remainders of 64-bit integers, which processors divide one by one, through those of f64 where they are exact.
+//! Division of 64-bit integers through f64 where that is exact, because processors have no vector division of integers.
 
 use super::OutElem::Same;
 use super::arith::{FLOOR_DIVIDE_OTHERS, FMOD_OTHERS, REMAINDER_OTHERS};

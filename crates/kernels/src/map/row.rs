@@ -1,4 +1,4 @@
-//! From an operator on one element to rows: the loops, the instruction sets, the tables.
+//! Inner loops of elementwise operators: an operation on one element, compiled to loops for each instruction set and type.
 
 use std::mem::MaybeUninit;
 
@@ -137,7 +137,7 @@ stored!(
 );
 stored!(f32 = F32, f64 = F64, c64 = C64, c128 = C128);
 
-/// What the code around an operator may assume of the processor.
+/// Features of the processor that an inner loop may assume.
 pub(crate) trait Level: 'static {
     /// Fused multiply-add is one instruction.
     const FMA: bool;

@@ -11,7 +11,7 @@ const FIRST: i32 = (127 - 4) << 2;
 /// From here on tanh rounds to 1.
 const ONE: f32 = 9.010_914;
 
-/// What each interval needs.
+/// Coefficients of each interval.
 #[rustfmt::skip]
 static TABLES: [[f32; 32]; 7] = [
     // Middles, from which the polynomials count.

@@ -4,7 +4,7 @@ use super::{columns, loops};
 use crate::real::{Real, Shared, sum_row, with_real};
 use crate::{Elem, Threads};
 
-/// What is normalised. Any channel axis fits: `n` is the product of the axes before it, `inner` of those behind it.
+/// Geometry of a batch normalisation. Any channel axis fits: `n` is the product of the axes before it, `inner` of those behind it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BatchNorm {
     /// `F32` or `F64`, of all operands.

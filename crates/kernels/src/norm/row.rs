@@ -4,7 +4,7 @@ use super::loops;
 use crate::real::{Real, Shared, sum_row, with_real};
 use crate::{Elem, Threads};
 
-/// What is taken from a row before it is scaled.
+/// The centre that is subtracted from a row before it is scaled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Centre {
     /// Its mean, as layer, group and instance norm do.
@@ -28,7 +28,7 @@ pub enum Affine {
     },
 }
 
-/// What is normalised: dense rows.
+/// Geometry of a row normalisation: dense rows.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RowNorm {
     /// `F32` or `F64`, of all operands.
@@ -37,7 +37,7 @@ pub struct RowNorm {
     pub rows: usize,
     /// Elements of a row.
     pub len: usize,
-    /// What is taken away.
+    /// The centre.
     pub centre: Centre,
     /// How parameters are shared.
     pub affine: Affine,

@@ -1,4 +1,4 @@
-//! The numbers of one element, for samplers that take as many as they need, and the loop over such elements.
+//! The random words of one element, for samplers that need a varying number of them, and the loop over elements.
 
 use super::Stream;
 use super::math::{SampleFloat, half, long};

@@ -1,4 +1,4 @@
-//! For tests: fresh threads, plain random numbers, strided buffers and their slow reading.
+//! Fixtures for tests: threads, random numbers, strided buffers and a slow reader of them.
 
 use super::number::{Number, with_elem};
 use super::{Source, Target};

@@ -1,11 +1,11 @@
-//! Which elements of one array are elements of another.
+//! Membership: which elements of one array occur in another (`isin`).
 
 use super::key::{Key, Keyed};
 use crate::reduce::plan::split;
 use crate::reduce::with_elem;
 use crate::{Elem, Threads};
 
-/// How members are looked up.
+/// Method of lookup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Lookup {
     /// By one flag for each value between the smallest member and the largest where there are not too many, else by hashing.

@@ -21,7 +21,7 @@ pub(super) trait OrderedWord: Keyed {
     fn word(self) -> Self::Word;
 }
 
-/// What elements are compared by.
+/// The sort key of an element.
 pub(super) trait Key: Copy + Ord + Send + Sync + 'static {
     /// The key before all others.
     const LEAST: Self;

@@ -1,7 +1,7 @@
 //! Vectors of signed keys: what sorting networks and partitions need of AVX2 and AVX-512.
 //!
 //! The methods are `#[inline(always)]` bodies without target features of their own: they are only called from functions that
-//! `quick` compiles for the instruction set in question.
+//! `quicksort` compiles for the instruction set in question.
 
 use std::arch::x86_64::*;
 

@@ -1,7 +1,7 @@
 //! Sorting, selecting and searching in contiguous rows; the caller moves the axis to the end.
 //!
 //! Elements become signed integers whose order is theirs (`key`): NaN after everything, descending as complements. Rows of these are sorted
-//! by a quicksort in registers (`quick`, `lanes`), one row per task or one long row on all threads; positions are sorted as parts of such integers
+//! by a quicksort in registers (`quicksort`, `lanes`), one row per task or one long row on all threads; positions are sorted as parts of such integers
 //! (`numbered`), bytes by counting, complex numbers as NumPy orders them (`complex`).
 
 mod bins;

@@ -1,4 +1,4 @@
-//! Elements as integers that carry their position: what sorts these sorts positions, equals in their order.
+//! Elements packed with their position into one integer, so that sorting these integers is a stable argsort.
 
 use super::key::OrderedWord;
 use super::quicksort::{self, Word};
@@ -59,7 +59,7 @@ impl<'a, T: OrderedWord> Numbered<'a, T> {
         (item & ((1 << self.number_bits) - 1)) as usize
     }
 
-    /// What an item says of its element.
+    /// The part of an item that belongs to the element.
     fn above(&self, item: i64) -> i64 {
         item >> self.number_bits
     }

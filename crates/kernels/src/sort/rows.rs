@@ -31,7 +31,7 @@ pub struct Rows {
     pub n: usize,
 }
 
-/// What [`topk`] writes; null pointers are left out.
+/// Outputs of [`topk`]; null pointers are not computed.
 #[derive(Clone, Copy, Debug)]
 pub struct Chosen {
     /// `rows` x `k` values.

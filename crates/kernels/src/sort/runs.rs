@@ -1,4 +1,4 @@
-//! Runs of equals among sorted elements.
+//! Runs of equal elements in sorted rows.
 
 use std::mem::MaybeUninit;
 

@@ -1,4 +1,4 @@
-//! Looking things up in sorted rows.
+//! Binary search in sorted rows.
 
 use super::key::{Key, Keyed, OrderedWord, with_keys};
 use crate::reduce::by_isa;

@@ -1,4 +1,4 @@
-//! Arrays with all elements equal, or undefined.
+//! Constant and uninitialised arrays.
 
 use mxnet_tensor::{DType, Device, Dims, Kind, Scalar, default_float};
 use smallvec::SmallVec;

@@ -1,4 +1,4 @@
-//! Arrays from nothing: constants, ranges, identities.
+//! Creation of arrays: constants, ranges, identities.
 
 mod constant;
 mod pattern;

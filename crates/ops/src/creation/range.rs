@@ -1,4 +1,4 @@
-//! Evenly spaced numbers.
+//! `arange`, `linspace` and relatives.
 #![allow(unsafe_code)]
 
 use mxnet_kernels::sequence::{Ramps, ramps};

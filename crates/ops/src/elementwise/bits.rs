@@ -1,4 +1,4 @@
-//! Truth values as the bits of bytes: `packbits` and `unpackbits`.
+//! `packbits` and `unpackbits`: truth values as bits of bytes.
 #![allow(unsafe_code)]
 
 use mxnet_kernels::Serial;

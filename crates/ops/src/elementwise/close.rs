@@ -1,4 +1,4 @@
-//! Equality up to a tolerance.
+//! `isclose`.
 
 use mxnet_tensor::{DType, Scalar};
 

@@ -1,4 +1,4 @@
-//! Choosing between elements, bounding and replacing them.
+//! `where`, `clip`, `nan_to_num` and relatives.
 
 use mxnet_kernels::map;
 use mxnet_tensor::{DType, Kind, Scalar};

@@ -1,4 +1,4 @@
-//! Transforms along one axis, as users call them: NumPy's lengths and norms.
+//! `fft`, `rfft` and relatives along one axis, with NumPy's `n` and `norm`.
 
 use mxnet_tensor::DType;
 

@@ -1,4 +1,4 @@
-//! Frequencies of a transform's elements, and zero frequency in the middle or in front.
+//! `fftfreq`, `rfftfreq`, `fftshift`, `ifftshift`.
 
 use mxnet_tensor::{Dims, normalize_axis};
 use smallvec::SmallVec;

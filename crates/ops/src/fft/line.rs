@@ -1,4 +1,4 @@
-//! The kernels' view: one transform along one axis, its length, sign and factors as numbers. What users call is made of these.
+//! Internal operators that transform one axis, with length, sign and factors as attributes. The public functions are composed of them.
 //!
 //! Each is linear, so its gradient is its adjoint, which is one of the three again with the other sign: `fft_lines` of itself, the two
 //! real ones of each other. Where a half spectrum stands for a whole one, its middle counts twice: `middle` carries that factor, so that

@@ -1,4 +1,4 @@
-//! Products of operands whose axes lie elsewhere: what `axes`, `keepdims`, `dtype`, `casting` and `order` mean.
+//! Products with the arguments `axes`, `keepdims`, `dtype`, `casting` and `order`.
 //!
 //! Each is the extended form of a product (`OpDef::extended`), made of operators; calls without these arguments never come here.
 

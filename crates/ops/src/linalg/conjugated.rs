@@ -1,4 +1,4 @@
-//! The inner product of complex vectors, the first one conjugated on the way.
+//! The inner product of complex vectors whose first operand is conjugated (`vdot`).
 #![allow(unsafe_code)]
 
 use mxnet_kernels::Elem;

@@ -1,4 +1,4 @@
-//! The affine map.
+//! Fully connected layers: `x @ weight.T + bias`.
 
 use mxnet_kernels::gemm::{Bias, Epilogue};
 use mxnet_tensor::Dims;

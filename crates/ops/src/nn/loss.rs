@@ -1,4 +1,4 @@
-//! Losses with kernels or forms of their own.
+//! Losses: cross entropy with integer labels, connectionist temporal classification and others that need a kernel.
 #![allow(unsafe_code)]
 
 use mxnet_kernels::softmax::{self as kernel, Softmax};

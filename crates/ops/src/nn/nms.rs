@@ -1,4 +1,4 @@
-//! Which boxes non-maximum suppression keeps. `npx.box_nms` is made of it.
+//! Non-maximum suppression: which boxes are kept. `npx.box_nms` uses it.
 
 use mxnet_tensor::{DType, Dims, Tensor};
 

@@ -1,5 +1,5 @@
-//! Recurrent layers step by step, of differentiable operators: what stands in for the fused kernel where a graph of its gradient is recorded, and
-//! for cells that the kernel does not have.
+//! Recurrent layers composed of differentiable operators, step by step. They replace the fused kernel where the gradient itself is
+//! recorded, and serve cells that the kernel does not have.
 
 use mxnet_kernels::rnn::{Cell, Direction};
 use mxnet_tensor::Scalar;

@@ -1,4 +1,4 @@
-//! Which bins numbers fall into, and how many into each: what histograms are made of.
+//! Bin numbers and counts of bins, of which histograms are composed.
 #![allow(unsafe_code)]
 
 use std::borrow::Cow;

@@ -1,4 +1,4 @@
-//! Where extremes are.
+//! `argmax` and `argmin`.
 #![allow(unsafe_code)]
 
 use mxnet_kernels::reduce::{Extreme, Source, Target, arg_reduce, arg_reduce_small};

@@ -1,5 +1,5 @@
-//! The short ways of sorting few elements where they lie, nothing recorded. Each answers whether it did the work; if not, nothing has changed, and
-//! the general way does it, or says why it cannot be done.
+//! In-place `sort` and `partition` of small arrays without allocation. Each function returns whether it did the work; if not, nothing
+//! has changed, and the caller takes the general path, which reports errors.
 #![allow(unsafe_code)]
 
 use mxnet_engine::{Access, engine};

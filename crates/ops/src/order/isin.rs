@@ -1,4 +1,4 @@
-//! Which elements of one array are elements of another.
+//! Membership: which elements of one array occur in another (`isin`).
 #![allow(unsafe_code)]
 
 use mxnet_kernels::sort::{Lookup, contains};

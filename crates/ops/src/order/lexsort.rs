@@ -1,4 +1,4 @@
-//! The order by several keys.
+//! `lexsort`: sorting by several keys.
 #![allow(unsafe_code)]
 
 use mxnet_kernels::index::{Along, gather_along};

@@ -1,4 +1,4 @@
-//! The kernels' view of sorting: dense rows along the last axis.
+//! Operators that sort dense rows along the last axis; `sort.rs` composes the public functions of them.
 #![allow(unsafe_code)]
 
 use mxnet_kernels::sort::{self as kernel, Chosen, Order, Rows};

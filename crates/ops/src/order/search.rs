@@ -1,4 +1,4 @@
-//! Looking up and counting.
+//! `searchsorted`, `digitize`, `bincount`, `count_nonzero`.
 #![allow(unsafe_code)]
 
 use std::cmp::Ordering;

@@ -1,4 +1,4 @@
-//! Order statistics of rows: what medians and quantiles are made of.
+//! Order statistics of rows, of which medians and quantiles are composed.
 #![allow(unsafe_code)]
 
 use mxnet_kernels::sort::{RowRanks, argselect, argselect_each, select, select_each};

@@ -1,4 +1,4 @@
-//! Distinct elements.
+//! `unique` and its relatives.
 #![allow(unsafe_code)]
 
 use mxnet_kernels::sort::{Nans, Runs, extremes, occurrences};

@@ -1,4 +1,4 @@
-//! Kernels that choose: from weights, without replacement, orders, and rows of counts that belong together.
+//! Choices: from weights, without replacement, permutations, and multivariate counts.
 #![allow(unsafe_code)]
 
 use mxnet_kernels::index::{IndexAxis, Picked, gather};

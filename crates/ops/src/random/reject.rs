@@ -1,4 +1,4 @@
-//! Kernels whose samples take as many tries as they need, the gradient of gamma samples, and the check of parameters in arrays.
+//! Samplers by rejection, the gradient of gamma samples, and the check of parameters that are arrays.
 #![allow(unsafe_code)]
 
 use mxnet_kernels::random::{Counts, Scale, fill_angles, fill_counts, fill_gamma, gamma_slopes};

@@ -1,4 +1,4 @@
-//! Sums and other folds over any set of axes.
+//! Sums, products and other reductions by an associative function, over any set of axes.
 #![allow(unsafe_code)]
 
 use mxnet_kernels::reduce::{Reduce, Source, Target, reduce};
@@ -20,7 +20,7 @@ use crate::reduce::masked::empty;
 use crate::reduce::{MASKED_ALL, MASKED_ANY, MASKED_MEAN, MASKED_PROD, MASKED_SUM};
 use crate::{creation, memory_order, shape};
 
-/// What reductions that can be told a dtype have in common.
+/// Fields that reductions with a `dtype` argument share.
 pub(crate) const REDUCTION: OpDef = OpDef {
     about: &[
         ("initial", "What the result starts from."),

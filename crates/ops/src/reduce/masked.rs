@@ -1,4 +1,4 @@
-//! Reductions of some of the elements, from a given start: what `where`, `initial`, `mean` and `correction` mean.
+//! Reductions with the arguments `where`, `initial`, `mean` and `correction`.
 //!
 //! Each is the extended form of a reduction with a kernel (`OpDef::extended`), made of operators; calls without these arguments never come here.
 

@@ -1,4 +1,4 @@
-//! Reductions: one value from many, along axes. Positions of extremes are with sorting.
+//! Reductions over axes. `argmax` and `argmin` are in `order`.
 
 mod extreme;
 mod fold;

@@ -1,4 +1,4 @@
-//! Folds that other functions are made of: those that leave NaN out (`nansum`, `nanmax`), and sums of squares (`norm`).
+//! Reductions that ignore NaN (`nansum`, `nanmax`), and sums of squares (`norm`).
 #![allow(unsafe_code)]
 
 use mxnet_kernels::reduce::Reduce;

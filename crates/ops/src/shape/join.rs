@@ -1,4 +1,4 @@
-//! Arrays put together along an axis.
+//! `concatenate`, `stack` and their relatives.
 #![allow(unsafe_code)]
 
 use mxnet_tensor::{

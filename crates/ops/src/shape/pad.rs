@@ -1,4 +1,4 @@
-//! Borders made of the array's own elements: edge, wrap, reflect, symmetric. Other modes of `np.pad` are joins (`numpy/_padding.py`).
+//! Padding with the array's own elements: modes edge, wrap, reflect, symmetric. Other modes of `np.pad` are joins (`numpy/_padding.py`).
 
 use mxnet_tensor::{Dims, IndexItem, Layout};
 use smallvec::SmallVec;

@@ -1,4 +1,4 @@
-//! Parts of arrays along one axis, and the gradients that put them back.
+//! Slices and splits along one axis, and their gradients.
 
 use mxnet_tensor::{Dims, IndexItem, normalize_axis};
 use smallvec::SmallVec;

@@ -1,4 +1,4 @@
-//! Arrays made larger or shifted: padding, tiling, repeating, rolling.
+//! `tile`, `repeat`, `roll` and constant padding.
 #![allow(unsafe_code)]
 
 use mxnet_kernels::copy::{Counts, repeat_rows};

@@ -1,4 +1,4 @@
-//! Views: the same elements seen with another shape.
+//! Views of another shape: `reshape`, `ravel`, `broadcast_to`.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Views with strides of their own: sliding windows and whatever else a caller lays over the elements.
+//! Views with given strides: sliding windows and `as_strided`.
 
 use mxnet_tensor::{Dims, Layout, Strides};
 use smallvec::SmallVec;

@@ -1,4 +1,4 @@
-//! Differences of neighbours.
+//! `diff` and `ediff1d`: differences of neighbouring elements.
 
 use mxnet_tensor::{Casting, DType, Dims, can_cast};
 use smallvec::SmallVec;

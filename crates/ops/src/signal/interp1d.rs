@@ -1,4 +1,4 @@
-//! Values between points, on the straight lines through them.
+//! Linear interpolation of one-dimensional data (`np.interp`).
 #![allow(unsafe_code)]
 
 use mxnet_kernels::sequence::interpolate;

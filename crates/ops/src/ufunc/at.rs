@@ -1,4 +1,4 @@
-//! `at`: an elementwise function applied in place to the elements at an index expression, repeatedly where one is named repeatedly.
+//! `ufunc.at`: an elementwise function applied in place at an index expression; a repeated index applies it repeatedly.
 #![allow(unsafe_code)]
 
 use mxnet_kernels::map::{self, Right};

@@ -1,4 +1,4 @@
-//! What the keywords `casting`, `order`, `out` and `where` mean to operators that are made of others: composites look at them here.
+//! The keywords `casting`, `order`, `out` and `where` of composite operators.
 
 use mxnet_tensor::{Casting, DType, can_cast};
 

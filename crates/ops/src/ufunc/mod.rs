@@ -1,4 +1,4 @@
-//! What every function of two arrays can do besides being called: fold over axes, keep the steps, fold segments, act at places.
+//! Methods of binary elementwise functions: `reduce`, `accumulate`, `reduceat`, `outer`, `at`.
 //!
 //! `reduce.rs` decides how (an operator with kernels of its own, the general kernel, or a composition while a gradient is recorded),
 //! `kernels.rs` has the general operators, `deliver.rs` what keywords of calls mean to composites, `at.rs` what writes in place, `dtype.rs` the dtypes a function has loops for.

@@ -26,7 +26,7 @@ pub enum Initial {
     At(Scalar),
 }
 
-/// What a fold is told besides the function and the elements.
+/// Arguments of a reduction besides the function and the elements.
 #[derive(Clone, Copy)]
 pub struct Reduction<'a> {
     /// Axes to fold; `None`: all of them.

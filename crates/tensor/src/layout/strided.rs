@@ -44,7 +44,7 @@ pub(crate) fn copy<T: Copy>(values: &SmallVec<[T; 4]>) -> SmallVec<[T; 4]> {
 }
 
 impl Layout {
-    /// Begins a layout without axes, at the place where it shall stay.
+    /// Constructs a layout without axes in `dest`.
     #[inline]
     pub(super) fn begin(to: &mut MaybeUninit<Layout>, offset: usize) -> &mut Layout {
         to.write(Layout {

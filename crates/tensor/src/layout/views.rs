@@ -372,7 +372,7 @@ impl Cut {
 const FEW: usize = 4;
 
 impl Layout {
-    /// What a few entries show, in one go. `None`: they do not fit, which [`Layout::index`] says how, or show more than four axes.
+    /// View by a few entries in one pass. `None` if they do not fit (then [`Layout::index`] reports the error) or the view has more than four axes.
     #[inline]
     pub fn shown_by(&self, cuts: &[Cut]) -> Option<Layout> {
         let mut room = MaybeUninit::uninit();

@@ -88,7 +88,7 @@ pub fn trim() -> usize {
     thread::trim() + pool::trim()
 }
 
-/// What the allocator holds. Sizes are those of blocks, rounded up to their class. Memory of other devices and of
+/// Statistics of the allocator. Sizes are those of blocks, rounded up to their class. Memory of other devices and of
 /// foreign owners is not counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MemoryStats {

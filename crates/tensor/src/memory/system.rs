@@ -1,4 +1,4 @@
-//! What the operating system gives: pages and figures. The only platform code of the allocator.
+//! Memory pages and figures of the operating system. The only platform code of the allocator.
 
 use std::ptr::NonNull;
 

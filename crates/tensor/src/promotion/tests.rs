@@ -1,4 +1,4 @@
-//! Against tables made by NumPy 2.4.
+//! Tests against tables written by NumPy 2.4.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-"""How one batch is made: the samples, each with a random stream of its own, and the batch builder."""
+"""Makes one batch: takes the samples, each with its own random stream, and calls the batch builder."""
 
 from __future__ import annotations
 

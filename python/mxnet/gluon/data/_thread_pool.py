@@ -88,7 +88,7 @@ def _work(
     stop: threading.Event,
     training: bool,
 ) -> None:
-    """What a worker thread does: make batches until it is told to stop."""
+    """The loop of a worker thread: makes batches until it receives the stop message."""
     autograd.set_training(training)
     while True:
         item = tasks.get()

@@ -1,4 +1,4 @@
-"""What a worker process does: make batches, and leave them in memory that it shares with the process of the loader.
+"""The worker process: makes batches and leaves them in memory that it shares with the loader.
 
 Messages to a worker are ``("fetch", number, slot, task, training, promotion)`` and ``("cancel", numbers)``. Every task
 has one answer, in order: ``(kind, number, offset, length, is_new)`` with a kind of ``made``, ``failed`` or

@@ -1,4 +1,4 @@
-"""What metrics have in common: the running sum, the registry, and metrics made of other things."""
+"""The base class of metrics, their registry, and metrics composed of others."""
 
 from __future__ import annotations
 

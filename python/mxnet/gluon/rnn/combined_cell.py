@@ -1,4 +1,4 @@
-"""Cells put together: on top of each other, and in both directions."""
+"""Stacked and bidirectional cells."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cells that change what another cell does, or its input."""
+"""Cells that wrap another cell: dropout, zoneout, residual."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-//! The attributes of arrays that are no methods.
+//! Attributes of arrays: `shape`, `dtype`, `T`, ….
 
 use mxnet::core::Array;
 use mxnet::core::interp::Flags;

@@ -69,20 +69,20 @@ pub fn make(py: Python<'_>) -> PyResult<Bound<'_, PyType>> {
 }
 
 /// Memory of objects that are gone: most arrays do not live long.
-struct Kept {
-    objects: [*mut Object; Kept::MOST],
+struct FreeList {
+    objects: [*mut Object; FreeList::MOST],
     len: usize,
 }
 
 // SAFETY: the memory belongs to nobody else, and may be used and freed by any thread.
-unsafe impl Send for Kept {}
+unsafe impl Send for FreeList {}
 
-static KEPT: GilCell<Kept> = GilCell::new(Kept {
-    objects: [ptr::null_mut(); Kept::MOST],
+static FREE_LIST: GilCell<FreeList> = GilCell::new(FreeList {
+    objects: [ptr::null_mut(); FreeList::MOST],
     len: 0,
 });
 
-impl Kept {
+impl FreeList {
     /// So many results of one expression or of a row of calls are on their way at once; some 16 KiB.
     const MOST: usize = 64;
 
@@ -108,7 +108,7 @@ impl Kept {
 /// A new object of exactly this type, referred to once, of which the array is yet to be written.
 #[inline]
 fn blank(py: Python<'_>) -> PyResult<*mut Object> {
-    let memory = match KEPT.change(py, Kept::pop) {
+    let memory = match FREE_LIST.change(py, FreeList::pop) {
         Some(memory) => memory,
         None => fresh()?,
     };
@@ -145,7 +145,7 @@ unsafe fn release(py: Python<'_>, object: *mut Object) {
         if !ptr::eq(class, PyArray::type_object_raw(py)) {
             let free = ffi::PyType_GetSlot(class, ffi::Py_tp_free);
             std::mem::transmute::<*mut c_void, ffi::freefunc>(free)(object.cast());
-        } else if !KEPT.change(py, |kept| kept.push(object)) {
+        } else if !FREE_LIST.change(py, |kept| kept.push(object)) {
             ffi::PyObject_Free(object.cast());
         }
         ffi::Py_DECREF(class.cast());

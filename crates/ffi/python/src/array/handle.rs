@@ -1,4 +1,4 @@
-//! What the library does with an array object: makes it, looks into it, writes through it.
+//! Array objects as the library uses them: creation, access to the array inside, in-place writes.
 
 use std::mem::MaybeUninit;
 
@@ -298,7 +298,7 @@ impl PyArray {
         unsafe { place_if(py, write) }
     }
 
-    /// What a view of this array, which holds `x`, remembers.
+    /// The base and the recorded source of a view of this array, which holds `x`.
     #[inline]
     fn base_of_views(&self, x: &Array, slf: &Bound<'_, PyArray>) -> Option<Py<PyArray>> {
         match (&self.base, x.entry()) {
@@ -330,7 +330,7 @@ impl PyArray {
         true
     }
 
-    /// Whether what it holds ends without Python: nothing recorded, whose functions may be Python's, nor memory of others.
+    /// Whether dropping the content runs no Python code: nothing is recorded, and the memory is not foreign.
     #[inline]
     pub(super) fn ends_alone(&self, py: Python<'_>) -> bool {
         self.held.look_at(py, |held| held).is_simple()
@@ -404,7 +404,7 @@ impl PyArray {
         })
     }
 
-    /// Whether it has no axes.
+    /// Whether it is 0-d.
     #[inline]
     pub fn is_sole(&self, py: Python<'_>) -> bool {
         let held = self.held.look_at(py, |held| held);
@@ -494,7 +494,7 @@ struct HeldLone {
 }
 
 impl ArrayOrScalar {
-    /// Whether nothing but memory of ours comes to an end with it.
+    /// Whether dropping it only frees memory of ours.
     #[inline]
     fn is_simple(&self) -> bool {
         match self {

@@ -1,4 +1,4 @@
-//! The methods of arrays that are no operators, and what makes an array of the class.
+//! Methods of arrays that are not operators, and the constructor of the class.
 
 use std::ffi::CStr;
 
@@ -26,7 +26,7 @@ use crate::{
     values,
 };
 
-/// What Python shows of the class.
+/// Class attributes.
 pub(super) const DOC: &CStr = c"ndarray(shape, dtype=None, buffer=None, offset=0, strides=None, order=None)\n--\n
 N-dimensional array of numbers on one device, computed asynchronously.
 

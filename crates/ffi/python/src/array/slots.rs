@@ -1,7 +1,7 @@
-//! The slots of the type of arrays: what its operators, brackets and conversions do.
+//! Type slots of `ndarray`: operators, indexing, conversions.
 //!
-//! What loops call most is tried first, without telling PyO3 that the lock is held. All else is done behind [`attached`]: only there are PyO3's
-//! references let go at once.
+//! The most frequent cases are tried first, without registering the thread with PyO3. Everything else runs inside [`attached`]: only there
+//! does PyO3 drop references immediately.
 
 use std::ffi::{c_int, c_void};
 
@@ -167,7 +167,7 @@ unsafe fn binary(
     })
 }
 
-/// What the left operand answers, if it is an array and has an answer; else what the right one answers.
+/// The result of the left operand's operator if it is an array and has a result; else that of the right one.
 fn either(
     a: &Bound<'_, PyAny>,
     op: &'static OpDef,

@@ -21,7 +21,7 @@ pub struct Arguments<'py> {
     pub inputs: SmallVec<[Option<Operand<'py>>; 4]>,
     /// The other parameters, in their order; `None` if all are at their defaults, which the binding has.
     given: Option<Attrs>,
-    /// What they are then.
+    /// Their values then.
     defaults: &'static Attrs,
     /// `out=`.
     pub outs: SmallVec<[Option<Bound<'py, PyArray>>; 1]>,
@@ -84,7 +84,7 @@ impl Named {
     }
 }
 
-/// Whether an argument is a word that the extended form knows and the plain one does not.
+/// Whether an argument is a keyword value that only the full signature accepts.
 fn asks_for_more(py: Python<'_>, binding: &Binding, slots: &[*mut ffi::PyObject]) -> bool {
     if !binding.has_more_words {
         return false;

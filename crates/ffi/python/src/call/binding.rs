@@ -142,7 +142,7 @@ fn leak_text(text: &str) -> PyResult<*const c_char> {
     Ok(CString::new(text)?.into_raw())
 }
 
-/// What a parameter is when left out, as Python writes it.
+/// Default of a parameter as Python source.
 pub fn default(param: &Param) -> Option<String> {
     match param.default {
         Default::Required => None,

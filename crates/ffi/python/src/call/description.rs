@@ -100,7 +100,7 @@ fn kind(param: &Param) -> String {
 
 const OUT: &str = "Where the result is written; its shape is the result's.";
 
-/// What parameters mean wherever they have this name and kind; nothing where the text above has to say it.
+/// Meaning of parameters by name and kind; empty where the entry has to describe them.
 fn glossary(param: &Param) -> &'static str {
     let several = param.kind == ParamKind::Ints;
     match (param.name, param.kind) {
@@ -149,7 +149,7 @@ fn returns(text: &mut String, op: &OpDef) {
     }
 }
 
-/// What a function of every element gives.
+/// Description of the result of an elementwise function.
 fn elementwise(op: &OpDef) -> Vec<(&'static str, &'static str)> {
     let out = match op.types {
         Types::Promote { out, .. } => out,

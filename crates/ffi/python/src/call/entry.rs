@@ -48,7 +48,7 @@ static HOME: Home = Home(UnsafeCell::new(ffi::PyModuleDef {
     m_free: None,
 }));
 
-/// What a function of the registry calls; `None` for any other object.
+/// The operator behind a function object; `None` for any other object.
 pub fn binding_of(function: &Bound<'_, PyAny>) -> Option<&'static Binding> {
     // SAFETY: 1. a live object; what it is is asked first. 2. the state of a module of this definition is a pointer to a leaked binding.
     unsafe {

@@ -1,4 +1,4 @@
-//! From the core's outputs to what Python gets.
+//! Conversion of the core's outputs to Python objects.
 
 use mxnet::core::{Array, Bundle, Cpu, OpDef, Outputs, Sole};
 use pyo3::prelude::*;

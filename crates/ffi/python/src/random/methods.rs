@@ -1,5 +1,5 @@
-//! Methods of generators that hand their arguments on to a distribution, as C functions: a frame of Python around one number takes longer than
-//! the number.
+//! Methods of `Generator` that only pass their arguments on to a distribution. They are C functions, because a Python frame costs more than
+//! drawing a number.
 
 use std::ffi::CString;
 use std::sync::{Arc, OnceLock};
@@ -15,7 +15,7 @@ use pyo3::types::{PyDict, PyString, PyTuple, PyType};
 use super::{RandomStream, packed};
 use crate::call::{Binding, Fast, Named, binding_of, enter, guarded};
 
-/// What the class of generators is derived from: it knows the stream that the methods draw from.
+/// Base class of `Generator`. It holds the stream from which the methods draw.
 #[pyclass(frozen, subclass, module = "mxnet._core")]
 pub struct Drawing(OnceLock<Arc<Generator>>);
 
@@ -59,7 +59,7 @@ impl Shortened {
     }
 }
 
-/// As many as there are distributions, and some more.
+/// Size of the table of methods: at least the number of distributions.
 const MOST: usize = 48;
 
 static METHODS: [PyOnceLock<Shortened>; MOST] = [const { PyOnceLock::new() }; MOST];

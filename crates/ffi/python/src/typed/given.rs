@@ -1,4 +1,4 @@
-//! Arguments of methods, associated with the parameters that a method's signature shows.
+//! Argument binding of methods by their text signature.
 
 use std::ptr;
 

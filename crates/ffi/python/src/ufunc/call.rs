@@ -1,4 +1,4 @@
-//! A call with NumPy's keywords. Calls with nothing but inputs never come here.
+//! Calls of ufuncs with NumPy's keywords (`where`, `dtype`, `casting`, …).
 
 use mxnet::core::floats::under_mask;
 use mxnet::core::{Array, Attrs, Cpu, Error, OpDef, Outputs};
@@ -17,7 +17,7 @@ use crate::call::{Binding, Named, run};
 use crate::convert::{self, Operand};
 use crate::error::raise;
 
-/// What the keywords say.
+/// Values of the keywords.
 struct Options<'py> {
     outs: Outs<'py>,
     mask: Option<Array>,

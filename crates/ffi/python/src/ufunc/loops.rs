@@ -1,4 +1,4 @@
-//! Dtypes a function is asked to compute in: `dtype=`, `signature=`, `casting=`, and what it lists as `types`.
+//! Loop dtypes of ufuncs: `dtype=`, `signature=`, `casting=`, and the attribute `types`.
 
 use mxnet::core::{Array, Attrs, Call, Error, OpDef, resolve_call};
 use mxnet::ops::ufunc::{Loop, loops};
@@ -12,7 +12,7 @@ use crate::convert;
 
 pub use mxnet::ops::ufunc::{num_inputs, num_outputs};
 
-/// What the caller fixed: the dtypes of the inputs, then of the outputs.
+/// Dtypes that the caller fixed: of the inputs, then of the outputs.
 pub type Asked = SmallVec<[Option<DType>; 4]>;
 
 /// NumPy's letter of a dtype; bfloat16's is that of `ml_dtypes`.

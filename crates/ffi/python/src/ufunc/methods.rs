@@ -1,4 +1,4 @@
-//! `reduce`, `accumulate`, `reduceat`, `outer` and `at`: arguments taken apart for `mxnet::ops::ufunc`.
+//! Methods `reduce`, `accumulate`, `reduceat`, `outer` and `at`: argument binding for `mxnet::ops::ufunc`.
 
 use std::ffi::CStr;
 

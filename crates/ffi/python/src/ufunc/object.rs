@@ -26,7 +26,7 @@ use crate::values;
 #[repr(C)]
 struct Object {
     head: ffi::PyObject,
-    /// What Python calls; found by its place.
+    /// The C function that Python calls, found by its offset.
     call: Option<Vectorcall>,
     binding: &'static Binding,
 }
@@ -141,7 +141,7 @@ unsafe extern "C" fn repr(slf: *mut ffi::PyObject) -> *mut ffi::PyObject {
     })
 }
 
-/// What an attribute computes from the operator.
+/// Implementation of an attribute, computed from the operator.
 type Getter = fn(Python<'_>, &'static Binding) -> PyResult<Py<PyAny>>;
 
 /// Attributes: name, what it is, how it is found.

@@ -1,4 +1,4 @@
-//! Arrays that results are written to: ours, or NumPy's, whose memory is used as it is.
+//! The argument `out=`: our arrays, or NumPy arrays, whose memory is written directly.
 
 use mxnet::core::{Array, Attrs, Call, Error, OpDef, Outputs, dispatch};
 use mxnet::ops::shape;
@@ -16,7 +16,7 @@ use crate::interop::{self, Sharing};
 pub struct Outs<'py> {
     /// The arrays.
     pub arrays: SmallVec<[Option<Bound<'py, PyArray>>; 1]>,
-    /// What the caller gave for them and gets back.
+    /// The objects that the caller gave, which are returned.
     objects: SmallVec<[Option<Bound<'py, PyAny>>; 1]>,
 }
 

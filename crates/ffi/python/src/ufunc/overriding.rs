@@ -1,6 +1,6 @@
-//! Objects of other libraries that say what our functions do with them: NumPy's protocol `__array_ufunc__`.
+//! Operands of other classes with NumPy's protocol `__array_ufunc__`.
 //!
-//! Classes derived from our own array are no others: they are treated as arrays.
+//! Classes derived from our own array are treated as arrays.
 
 use mxnet::core::OpDef;
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -14,7 +14,7 @@ use super::object;
 use crate::array::PyArray;
 use crate::call::{Binding, Named};
 
-/// What an operand says about functions of elements.
+/// An operand's answer to elementwise functions.
 pub enum Stance<'py> {
     /// Nothing: it is converted to an array, if it can be.
     None,
@@ -24,7 +24,7 @@ pub enum Stance<'py> {
     Answers(Bound<'py, PyAny>),
 }
 
-/// What an operand says about functions of elements.
+/// An operand's answer to elementwise functions.
 pub fn stance<'py>(operand: &Bound<'py, PyAny>) -> PyResult<Stance<'py>> {
     static THEIRS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
     static SCALAR: PyOnceLock<Py<PyType>> = PyOnceLock::new();
@@ -140,7 +140,7 @@ pub fn call(
     answer(&function, "__call__", &inputs, &outs, &kwargs).map(Some)
 }
 
-/// Where results go, one entry an output.
+/// Destinations of results, one entry for each output.
 fn outputs<'py>(
     py: Python<'py>,
     op: &OpDef,

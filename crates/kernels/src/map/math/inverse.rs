@@ -6,7 +6,7 @@ use super::log::rough_reciprocal32;
 use super::{Float, poly};
 use crate::map::row::Level;
 
-/// What pi/2 as an f64 lacks.
+/// The difference between pi/2 and its nearest f64.
 const FRAC_PI_2_LO: f64 = 6.123_233_995_736_766e-17;
 
 /// atan(lo / hi) for 0 <= lo <= hi, hi > 0 or NaN. Error below 1 ulp.
@@ -123,7 +123,7 @@ pub(super) fn acos<L: Level>(x: f64) -> f64 {
 
 const FRAC_PI_2_32: f32 = std::f32::consts::FRAC_PI_2;
 const FRAC_PI_4_32: f32 = std::f32::consts::FRAC_PI_4;
-/// What pi/2 as an f32 lacks.
+/// The difference between pi/2 and its nearest f32.
 const FRAC_PI_2_LO32: f32 = -4.371_139e-8;
 
 /// Error below 2 ulp.

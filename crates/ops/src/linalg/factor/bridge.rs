@@ -1,4 +1,4 @@
-//! From tensors to the batches of bytes that `mxnet-linalg` takes.
+//! Conversion of tensors to the batches of bytes that `mxnet-linalg` takes.
 #![allow(unsafe_code)]
 
 use mxnet_linalg::{Elem, Failure, Fault, Run};

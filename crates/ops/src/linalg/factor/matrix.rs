@@ -1,4 +1,4 @@
-//! Small words of matrix algebra that gradient rules are written in.
+//! Matrix algebra for gradient rules: transposes, triangles, symmetric parts.
 
 use mxnet_tensor::{DType, Dims, Scalar};
 
