@@ -34,7 +34,7 @@ impl Source {
         &self.storage
     }
 
-    /// A dense tensor of `len` uninitialised elements with a storage of its own.
+    /// A source of `len` uninitialised elements with a storage of its own.
     ///
     /// # Errors
     ///
@@ -49,7 +49,7 @@ impl Source {
         })
     }
 
-    /// A dense tensor of `len` zeros with a storage of its own.
+    /// A source of `len` zeros with a storage of its own.
     ///
     /// # Errors
     ///
@@ -64,7 +64,7 @@ impl Source {
         })
     }
 
-    /// A read-only tensor of `len` zeros over memory that all such tensors share. `None` if `len` exceeds that memory.
+    /// A read-only source of `len` zeros in memory that all such sources share. `None` if `len` exceeds that memory.
     ///
     /// # Errors
     ///
