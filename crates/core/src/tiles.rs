@@ -4,7 +4,7 @@
 //! Each operator runs the same rows as in a call by itself, so results have the same bits.
 #![allow(unsafe_code)]
 
-use mxnet_kernels::map::{Loops, Operand, Rows};
+use mxnet_kernels::map::{InnerLoops, Loops, Operand};
 use mxnet_kernels::{Elem, Serial, Threads};
 use mxnet_tensor::{DType, Device, Layout, Storage, Strides, Tensor};
 use smallvec::SmallVec;
@@ -25,7 +25,7 @@ pub enum Slot {
 #[derive(Clone, Debug)]
 pub struct Link {
     /// Its rows.
-    pub rows: &'static Rows,
+    pub rows: &'static InnerLoops,
     /// What it computes in.
     pub compute: Elem,
     /// Its numeric attributes.
