@@ -78,8 +78,8 @@ def einsum(
     """
     plain = out is None and dtype is None and optimize is True and order == "K" and casting == "safe"
     if plain and len(operands) > 1 and type(operands[0]) is str:
-        result: ndarray = _EINSUM(operands[0], operands[1:])
-        return result
+        contracted: ndarray = _EINSUM(operands[0], operands[1:])
+        return contracted
     subscripts, arrays = subscripts_of(operands, "einsum")
     if order not in ("C", "F", "A", "K", "c", "f", "a", "k"):
         raise ValueError(f"einsum: `order` must be one of 'C', 'F', 'A', 'K', found {order!r}")
