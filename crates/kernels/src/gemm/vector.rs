@@ -122,7 +122,20 @@ unsafe fn by_columns<T: Scalar>(v: &MatVec<T>) {
 /// As [`matvec`]'s.
 unsafe fn by_rows<T: Scalar>(v: &MatVec<T>) {
     let dense = v.a_strides.1 == 1 && v.x_stride == 1;
-    for i in 0..v.rows {
+    let mut first = 0;
+    while dense && first + 4 <= v.rows {
+        // SAFETY: rows first..first + 4 are inside A.
+        unsafe {
+            let row = |q: usize| v.a.offset((first + q) as isize * v.a_strides.0);
+            let mut sums = [T::from_real(0.0); 4];
+            rows::dot4(&mut sums, [row(0), row(1), row(2), row(3)], v.x, v.k);
+            for (q, &sum) in sums.iter().enumerate() {
+                v.store(first + q, sum);
+            }
+        }
+        first += 4;
+    }
+    for i in first..v.rows {
         // SAFETY: row i is inside A.
         unsafe {
             let row = v.a.offset(i as isize * v.a_strides.0);
@@ -186,6 +199,13 @@ mod rows {
         unsafe fn dot(a: *const T, b: *const T, n: usize) -> T = dot_body
     }
     per_level! {
+        /// Inner products of four dense vectors with one: it is read once.
+        ///
+        /// # Safety
+        /// `n` elements are readable at each of `a` and at `x`.
+        unsafe fn dot4(sums: &mut [T; 4], a: [*const T; 4], x: *const T, n: usize) = dot4_body
+    }
+    per_level! {
         /// `sums += x[0] a[0] + … + x[3] a[3]`.
         ///
         /// # Safety
@@ -228,6 +248,50 @@ mod rows {
             width /= 2;
         }
         lanes[0]
+    }
+
+    /// Partial sums of each of four inner products: four registers of AVX-512, eight of AVX2.
+    const LANES_OF_FOUR: usize = 16;
+
+    #[inline(always)]
+    unsafe fn dot4_body<T: Scalar>(sums: &mut [T; 4], a: [*const T; 4], x: *const T, n: usize) {
+        const L: usize = LANES_OF_FOUR;
+        let zero = T::from_real(0.0);
+        let (mut s0, mut s1, mut s2, mut s3) = ([zero; L], [zero; L], [zero; L], [zero; L]);
+        let mut p = 0;
+        // SAFETY: the caller's: p + L <= n.
+        unsafe {
+            while p + L <= n {
+                for l in 0..L {
+                    let x = *x.add(p + l);
+                    s0[l] = s0[l] + *a[0].add(p + l) * x;
+                    s1[l] = s1[l] + *a[1].add(p + l) * x;
+                    s2[l] = s2[l] + *a[2].add(p + l) * x;
+                    s3[l] = s3[l] + *a[3].add(p + l) * x;
+                }
+                p += L;
+            }
+            let mut l = 0;
+            while p < n {
+                let x = *x.add(p);
+                s0[l] = s0[l] + *a[0].add(p) * x;
+                s1[l] = s1[l] + *a[1].add(p) * x;
+                s2[l] = s2[l] + *a[2].add(p) * x;
+                s3[l] = s3[l] + *a[3].add(p) * x;
+                (p, l) = (p + 1, l + 1);
+            }
+        }
+        let mut width = L / 2;
+        while width > 0 {
+            for l in 0..width {
+                s0[l] = s0[l] + s0[l + width];
+                s1[l] = s1[l] + s1[l + width];
+                s2[l] = s2[l] + s2[l + width];
+                s3[l] = s3[l] + s3[l + width];
+            }
+            width /= 2;
+        }
+        *sums = [s0[0], s1[0], s2[0], s3[0]];
     }
 
     #[inline(always)]

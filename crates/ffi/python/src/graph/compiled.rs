@@ -58,6 +58,9 @@ pub struct CompiledGraph {
     pub seconds: f64,
 }
 
+/// Arrays and their names, in order.
+type NamedArrays = Vec<(String, Py<PyArray>)>;
+
 /// The backward half of one call.
 struct Backward {
     executable: Arc<Executable>,
@@ -464,7 +467,7 @@ impl CompiledGraph {
         &self,
         py: Python<'_>,
         names: HashMap<usize, String>,
-    ) -> PyResult<(String, Vec<(String, Py<PyArray>)>)> {
+    ) -> PyResult<(String, NamedArrays)> {
         let graph = self.executable.graph();
         let mut arrays: Vec<(String, Array)> = Vec::new();
         let mut bound = self.bindings.iter();

@@ -1,0 +1,240 @@
+"""Training steps and single predictions of five networks, compiled and not, against PyTorch.
+
+Our columns: the network as it is, hybridized, and the whole step as one compiled function.
+
+All sides start from the same weights; the losses of some steps are compared before anything is timed.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy
+from _sides import OURS, Table, torch
+
+import mxnet as mx
+from mxnet import autograd, gluon, np, npx
+from mxnet.gluon import nn, rnn
+
+RATE = 0.01
+HYBRID, STEP = "hybridized", "compiled step"
+
+
+def mlp() -> tuple[Any, Any, tuple[int, ...]]:
+    net = nn.HybridSequential()
+    net.add(nn.Dense(512, activation="relu"), nn.Dense(512, activation="relu"), nn.Dense(10))
+    layers = torch and torch.nn
+    other = torch and layers.Sequential(
+        layers.Linear(784, 512), layers.ReLU(), layers.Linear(512, 512), layers.ReLU(), layers.Linear(512, 10)
+    )
+    return net, other, (128, 784)
+
+
+def lenet() -> tuple[Any, Any, tuple[int, ...]]:
+    net = nn.HybridSequential()
+    net.add(
+        nn.Conv2D(20, 5, activation="relu"),
+        nn.MaxPool2D(2, 2),
+        nn.Conv2D(50, 5, activation="relu"),
+        nn.MaxPool2D(2, 2),
+        nn.Flatten(),
+        nn.Dense(500, activation="relu"),
+        nn.Dense(10),
+    )
+    layers = torch and torch.nn
+    other = torch and layers.Sequential(
+        layers.Conv2d(1, 20, 5),
+        layers.ReLU(),
+        layers.MaxPool2d(2),
+        layers.Conv2d(20, 50, 5),
+        layers.ReLU(),
+        layers.MaxPool2d(2),
+        layers.Flatten(),
+        layers.Linear(800, 500),
+        layers.ReLU(),
+        layers.Linear(500, 10),
+    )
+    return net, other, (128, 1, 28, 28)
+
+
+class Attention(gluon.HybridBlock):
+    """A layer of a transformer, norms first."""
+
+    def __init__(self, width: int, heads: int) -> None:
+        super().__init__()
+        self.heads = heads
+        self.first, self.second = nn.LayerNorm(in_channels=width), nn.LayerNorm(in_channels=width)
+        self.project = nn.Dense(3 * width, flatten=False, in_units=width)
+        self.out = nn.Dense(width, flatten=False, in_units=width)
+        self.wide = nn.Dense(4 * width, flatten=False, in_units=width)
+        self.narrow = nn.Dense(width, flatten=False, in_units=4 * width)
+
+    def forward(self, x: Any) -> Any:
+        batch, length, width = x.shape
+        parts = self.project(self.first(x)).reshape(batch, length, 3, self.heads, width // self.heads)
+        q, k, v = (parts[:, :, i].transpose(0, 2, 1, 3) for i in range(3))
+        weights = npx.softmax(np.matmul(q, k.swapaxes(2, 3)) * (width // self.heads) ** -0.5, axis=-1)
+        mixed = np.matmul(weights, v).transpose(0, 2, 1, 3).reshape(batch, length, width)
+        x = x + self.out(mixed)
+        return x + self.narrow(npx.gelu(self.wide(self.second(x))))
+
+
+def transformer() -> tuple[Any, Any, tuple[int, ...]]:
+    width, heads, depth = 128, 4, 4
+    net = nn.HybridSequential()
+    for _ in range(depth):
+        net.add(Attention(width, heads))
+    net.add(nn.Dense(10))
+    other = None
+    if torch is not None:
+        layers = torch.nn
+
+        class Layer(layers.Module):  # type: ignore[misc, name-defined]
+            """The same layer."""
+
+            def __init__(self) -> None:
+                super().__init__()
+                self.first, self.second = layers.LayerNorm(width), layers.LayerNorm(width)
+                self.project, self.out = layers.Linear(width, 3 * width), layers.Linear(width, width)
+                self.wide, self.narrow = layers.Linear(width, 4 * width), layers.Linear(4 * width, width)
+
+            def forward(self, x: Any) -> Any:
+                batch, length, _ = x.shape
+                parts = self.project(self.first(x)).reshape(batch, length, 3, heads, width // heads)
+                q, k, v = (parts[:, :, i].transpose(1, 2) for i in range(3))
+                mixed = layers.functional.scaled_dot_product_attention(q, k, v)
+                x = x + self.out(mixed.transpose(1, 2).reshape(batch, length, width))
+                return x + self.narrow(layers.functional.gelu(self.wide(self.second(x))))
+
+        other = layers.Sequential(*[Layer() for _ in range(depth)], layers.Flatten(), layers.Linear(64 * width, 10))
+    return net, other, (16, 64, width)
+
+
+class Recurrent(gluon.HybridBlock):
+    """Two LSTM layers and a classifier of the last step."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lstm = rnn.LSTM(128, 2, layout="NTC", input_size=64)
+        self.classify = nn.Dense(10, in_units=128)
+
+    def forward(self, x: Any) -> Any:
+        return self.classify(self.lstm(x)[:, -1])
+
+
+def lstm() -> tuple[Any, Any, tuple[int, ...]]:
+    other = None
+    if torch is not None:
+        layers = torch.nn
+
+        class Layer(layers.Module):  # type: ignore[misc, name-defined]
+            """The same network."""
+
+            def __init__(self) -> None:
+                super().__init__()
+                self.lstm, self.classify = layers.LSTM(64, 128, 2, batch_first=True), layers.Linear(128, 10)
+
+            def forward(self, x: Any) -> Any:
+                return self.classify(self.lstm(x)[0][:, -1])
+
+        other = Layer()
+    return Recurrent(), other, (32, 32, 64)
+
+
+def resnet() -> tuple[Any, Any, tuple[int, ...]]:
+    # No library of ours has PyTorch's network under other names: it is timed against our own ways only.
+    return gluon.model_zoo.vision.resnet18_v1(classes=10), None, (32, 3, 32, 32)
+
+
+def same_weights(net: Any, other: Any) -> None:
+    ours = [parameter.data().asnumpy() for parameter in net.collect_params().values()]
+    theirs = list(other.parameters())
+    assert [x.shape for x in ours] == [tuple(x.shape) for x in theirs]
+    with torch.no_grad():
+        for mine, parameter in zip(ours, theirs, strict=True):
+            parameter.copy_(torch.from_numpy(mine.copy()))
+
+
+def our_step(net: Any, x: Any, labels: Any) -> Callable[[], Any]:
+    trainer = gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": RATE})
+    measure = gluon.loss.SoftmaxCrossEntropyLoss()
+
+    def step(x: Any, labels: Any) -> Any:
+        with autograd.record():
+            loss = measure(net(x), labels)
+        loss.backward()
+        trainer.step(x.shape[0])
+        return loss
+
+    return step
+
+
+def torch_step(net: Any, x: numpy.ndarray, labels: numpy.ndarray) -> Callable[[], Any]:
+    data, target = torch.from_numpy(x), torch.from_numpy(labels)
+    optimizer = torch.optim.SGD(net.parameters(), lr=RATE)
+
+    def step() -> Any:
+        optimizer.zero_grad()
+        loss = torch.nn.functional.cross_entropy(net(data), target)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    return step
+
+
+def main() -> None:
+    generator = numpy.random.default_rng(0)
+    training = Table("training steps, float32, SGD, each waited for", [OURS, HYBRID, STEP, "PyTorch"])
+    predicting = Table("one prediction, float32, each waited for", [OURS, HYBRID, "PyTorch"])
+    for build in (mlp, lenet, lstm, transformer, resnet):
+        net, other, shape = build()
+        x, labels = generator.normal(0, 1, shape).astype("float32"), generator.integers(0, 10, shape[0])
+        data, target = np.array(x), np.array(labels)
+        net.initialize(mx.init.Xavier())
+        net(data)
+        step = our_step(net, data, target)
+        compiled = mx.jit(step)
+        sides: dict[str, Callable[[], Any]] = {}
+        if other is not None:
+            if build is not lstm:
+                same_weights(net, other)
+            sides["PyTorch"] = torch_step(other, x, labels)
+        if other is not None and build is not lstm:
+            for turn in range(3):
+                mine, theirs = float(step(data, target).mean()), float(sides["PyTorch"]().detach())
+                if abs(mine - theirs) > 1e-3 * abs(theirs):
+                    raise SystemExit(f"{build.__name__}: loss {mine} after {turn} steps, PyTorch's is {theirs}")
+
+        def hybridized(on: bool, call: Callable[[], Any], net: Any = net) -> Callable[[], None]:
+            def run() -> None:
+                if net._graph_options.active != on:
+                    net.hybridize(on)
+                call()
+                mx.waitall()
+
+            return run
+
+        sides[OURS] = hybridized(False, lambda call=(step, data, target): call[0](*call[1:]))
+        sides[HYBRID] = hybridized(True, lambda call=(step, data, target): call[0](*call[1:]))
+        sides[STEP] = hybridized(False, lambda call=(compiled, data, target): call[0](*call[1:]))
+        in_order = {side: sides[side] for side in training.sides if side in sides}
+        training.add(build.__name__, in_order, rtol=None, turn_s=0.05)
+        one = data[:1]
+        single: dict[str, Callable[[], Any]] = {
+            OURS: hybridized(False, lambda net=net, one=one: net(one)),
+            HYBRID: hybridized(True, lambda net=net, one=one: net(one)),
+        }
+        if other is not None:
+            tensor = torch.from_numpy(x[:1])
+
+            def predict(other: Any = other, tensor: Any = tensor) -> Any:
+                with torch.no_grad():
+                    return other(tensor)
+
+            other.eval()
+            single["PyTorch"] = predict
+        predicting.add(build.__name__, single, rtol=None)
+
+
+if __name__ == "__main__":
+    main()
