@@ -6,6 +6,7 @@ written. `--check` writes nothing and exits 1 when a file is not what would be w
 
 import argparse
 import importlib
+import inspect
 import sys
 import textwrap
 import zlib
@@ -158,6 +159,32 @@ def package_stub(package: str, space: str) -> Callable[[], str]:
     return text
 
 
+def python_only() -> str:
+    """Public functions that are compositions in Python: the C ABI and the Rust crate do not have them."""
+    import mxnet as mx
+    from mxnet import _core
+
+    called = {name for space in _core.namespaces.values() for name in space}
+    sections = []
+    for name, module in (
+        ("mx.np", mx.np),
+        ("mx.np.linalg", mx.np.linalg),
+        ("mx.np.fft", mx.np.fft),
+        ("mx.np.random", mx.np.random),
+        ("mx.npx", mx.npx),
+    ):
+        functions = (public for public in sorted(set(dir(module))) if not public.startswith("_"))
+        only = [f"`{x}`" for x in functions if inspect.isfunction(getattr(module, x)) and x not in called]
+        text = "\n".join(textwrap.wrap(", ".join(only), 98, break_on_hyphens=False))
+        sections.append(f"## {name}\n\n{len(only)} functions.\n\n{text}\n")
+    head = (
+        f"<!-- {MARK} -->\n\n# What only Python has\n\n"
+        "These functions are compositions in Python. Everything else of `mx.np` and `mx.npx` is an\n"
+        "operator, which C calls by `mx_invoke` and Rust by `mxnet::call`.\n\n"
+    )
+    return head + "\n".join(sections)
+
+
 def api_list(which: str) -> Callable[[], str]:
     def text() -> str:
         import mxnet
@@ -171,6 +198,7 @@ TARGETS: dict[str, tuple[Path, Callable[[], str]]] = {
     "readme": (ROOT / "README.md", readme),
     "operators": (ROOT / "docs/api/operators.md", operator_page),
     "coverage": (ROOT / "docs/api/coverage.md", lambda: np_coverage.page(MARK)),
+    "python-only": (ROOT / "docs/api/python_only.md", python_only),
     "core-stub": (ROOT / "python/mxnet/_core.pyi", core_stub),
     "numpy-stub": (ROOT / "python/mxnet/numpy/__init__.pyi", package_stub("mxnet.numpy", "numpy")),
     "fft-stub": (ROOT / "python/mxnet/numpy/fft.pyi", package_stub("mxnet.numpy.fft", "fft")),

@@ -32,10 +32,12 @@ ARROWS: dict[str, tuple[str, ...]] = {
     "mxnet-graph": ("mxnet-core",),
     "mxnet-cuda": ("mxnet-core",),
     "mxnet-simulated": ("mxnet-core",),
+    "mxnet-module": ("mxnet-core",),
     "mxnet": (
         "mxnet-ops",
         "mxnet-image",
         "mxnet-simulated",
+        "mxnet-module",
         "mxnet-sparse",
         "mxnet-ragged",
         "mxnet-graph",
@@ -56,6 +58,7 @@ UNSAFE_CRATES = {
     "mxnet-kernels",
     "mxnet-cuda",
     "mxnet-simulated",
+    "mxnet-module",
     "mxnet-python",
     "mxnet-c",
 }

@@ -162,7 +162,7 @@ def lint() -> list[Step]:
 
 
 def test() -> list[Step]:
-    crates = ["engine", "tensor", "kernels", "core", "ops", "graph", "mxnet"]
+    crates = ["engine", "tensor", "kernels", "core", "ops", "graph", "module", "mxnet"]
     packages = [word for crate in crates for word in ("-p", crate if crate == "mxnet" else f"mxnet-{crate}")]
     # Without kept plans and without the ways of elements: tests of what takes them.
     folders = [f"tests/{name}" for name in ("autograd", "dtype", "index", "ndarray", "sort", "ufunc")]

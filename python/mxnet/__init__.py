@@ -26,15 +26,19 @@ if TYPE_CHECKING:
     from mxnet import image as image
     from mxnet import initializer as initializer
     from mxnet import io as io
+    from mxnet import library as library
     from mxnet import lr_scheduler as lr_scheduler
     from mxnet import numpy as numpy
     from mxnet import numpy_extension as numpy_extension
+    from mxnet import operator as operator
     from mxnet import optimizer as optimizer
     from mxnet import random as random
     from mxnet import recordio as recordio
+    from mxnet import runtime as runtime
     from mxnet import sparse as sparse
     from mxnet import test_utils as test_utils
     from mxnet import util as util
+    from mxnet._config import config as config
     from mxnet._jit import jit as jit
     from mxnet.base import MXNetError as MXNetError
     from mxnet.device import Device as Device
@@ -78,14 +82,17 @@ _MODULES = {
     "init": "mxnet.initializer",
     "initializer": "mxnet.initializer",
     "io": "mxnet.io",
+    "library": "mxnet.library",
     "lr_scheduler": "mxnet.lr_scheduler",
     "np": "mxnet.numpy",
     "npx": "mxnet.numpy_extension",
     "numpy": "mxnet.numpy",
     "numpy_extension": "mxnet.numpy_extension",
+    "operator": "mxnet.operator",
     "optimizer": "mxnet.optimizer",
     "random": "mxnet.random",
     "recordio": "mxnet.recordio",
+    "runtime": "mxnet.runtime",
     "sparse": "mxnet.sparse",
     "test_utils": "mxnet.test_utils",
     "util": "mxnet.util",
@@ -94,6 +101,7 @@ _ATTRIBUTES = {
     "Device": ("mxnet.device", "Device"),
     "MXNetError": ("mxnet.base", "MXNetError"),
     "__version__": ("mxnet._core", "__version__"),
+    "config": ("mxnet._config", "config"),
     "cpu": ("mxnet.device", "cpu"),
     "current_device": ("mxnet.device", "current_device"),
     "gpu": ("mxnet.device", "gpu"),

@@ -7,7 +7,9 @@
 pub mod args;
 pub mod array;
 pub mod autograd;
+pub mod bind;
 pub mod builtins;
+pub mod config;
 mod copying;
 pub mod cpu;
 pub mod creation;
@@ -15,6 +17,7 @@ pub mod cx;
 mod declared;
 pub mod eager;
 pub mod error;
+pub mod files;
 pub mod floats;
 mod generated;
 mod given;

@@ -16,6 +16,11 @@ pub fn set_enabled(on: bool) -> bool {
     ENABLED.swap(on, Ordering::Relaxed)
 }
 
+/// Whether lines are named.
+pub fn is_enabled() -> bool {
+    ENABLED.load(Ordering::Relaxed)
+}
+
 /// The line that is running, if lines are named.
 pub fn current() -> Option<Arc<str>> {
     if !ENABLED.load(Ordering::Relaxed) {

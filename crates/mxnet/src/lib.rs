@@ -1,15 +1,56 @@
-//! The tensor engine as one crate: joins the parts, adds no logic.
+//! A tensor engine: arrays, automatic differentiation, and what trains a small network.
 //!
-//! `core` has [`core::Array`], calls, gradients; `ops` has the operators; `tensor` has data types, layouts, devices; `engine` orders and runs the work;
-//! `image` reads, writes and resizes images; `sparse` has the operators on the parts of sparse arrays.
+//! ```
+//! use mxnet::{Array, record};
+//!
+//! # fn main() -> mxnet::Result<()> {
+//! let mut x = Array::from_slice(&[1.0_f32, 2.0, 3.0], &[3])?;
+//! x.attach_grad()?;
+//! let y = record(|| (&x * &x + 1.0)?.sum())?;
+//! y.backward()?;
+//! assert_eq!(x.grad()?.to_vec::<f32>()?, [2.0, 4.0, 6.0]);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! [`Array`] has operators on references and indexing by ranges; [`call`] calls every operator of the registry by name; [`optimizer`] has update
+//! rules, [`random`] random arrays, [`save`] and [`load`] files. Everything that can fail returns a [`Result`]; operators such as `&a * &b` take
+//! results as operands too, so an expression needs one `?`.
+//!
+//! Features: `image`, `simulated` and `module` are on by default; with `default-features = false` the crate has the CPU and nothing else.
+//!
+//! The crates below are here under short names: [`core`] has the call path, [`ops`] the operators, [`tensor`] data types, layouts and devices,
+//! [`engine`] the scheduler.
 
 #![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+mod array;
+mod autograd;
+mod file;
+mod index;
+mod operators;
+pub mod optimizer;
+pub mod random;
 
 pub use mxnet_core as core;
 pub use mxnet_engine as engine;
 pub use mxnet_graph as graph;
+#[cfg(feature = "image")]
 pub use mxnet_image as image;
+#[cfg(feature = "module")]
+pub use mxnet_module as module;
 pub use mxnet_ops as ops;
+#[cfg(feature = "simulated")]
 pub use mxnet_simulated as simulated;
 pub use mxnet_sparse as sparse;
 pub use mxnet_tensor as tensor;
+
+pub use array::{Array, call};
+pub use autograd::{grad, record, without_recording};
+pub use file::{load, save};
+pub use index::{IndexPart, IntoIndex, NewAxis};
+pub use mxnet_core::bind::Given;
+pub use mxnet_core::config;
+pub use mxnet_core::{Element, Error, Result};
+pub use mxnet_tensor::{DType, Device};

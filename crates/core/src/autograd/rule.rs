@@ -87,6 +87,11 @@ impl GradCx<'_> {
         kept.array()
     }
 
+    /// How many outputs the call had.
+    pub fn num_outputs(&self) -> usize {
+        self.node.outputs.len()
+    }
+
     /// Number of inputs, absent ones included.
     pub fn num_inputs(&self) -> usize {
         self.node.edges.len()

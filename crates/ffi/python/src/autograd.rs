@@ -23,6 +23,11 @@ impl std::fmt::Display for PythonFailure {
 impl std::error::Error for PythonFailure {}
 
 impl PythonFailure {
+    /// Keeps an exception.
+    pub fn new(error: PyErr) -> PythonFailure {
+        PythonFailure(error)
+    }
+
     /// The exception, as it was raised.
     pub fn restore(&self, py: Python<'_>) -> PyErr {
         self.0.clone_ref(py)

@@ -34,7 +34,7 @@ use result::{finish_as, finish_into};
 
 pub use arguments::Named;
 pub use binding::{Binding, Fast, documentation, signature};
-pub use entry::{as_function, binding_of, enter, guarded, guarded_or, register};
+pub use entry::{as_function, binding_of, enter, function, guarded, guarded_or, register};
 pub use front::{Alone, before};
 pub use result::{finish, finish_of};
 

@@ -2,9 +2,7 @@
 
 use std::str::FromStr;
 
-use mxnet::core::{
-    Array, Cpu, Error, OpDef, Param, ParamKind, Types, Value, check_element, dtype_of_number,
-};
+use mxnet::core::{Array, Cpu, Error, OpDef, Param, Types, Value, check_element, dtype_of_number};
 use mxnet::tensor::{Casting, DType, Kind, Promotion, Scalar, promotion};
 use num_complex::Complex;
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
@@ -249,7 +247,7 @@ pub fn array_argument<'py>(
         Some(Operand::Converted(array)) => {
             check_wide(py, op, &array)?;
             if param.strong && promotion() == Promotion::NumPy {
-                return Ok(Some(Operand::converted(strong(*array))));
+                return Ok(Some(Operand::converted(mxnet::core::bind::strong(*array))));
             }
             Ok(Some(Operand::Converted(array)))
         }
@@ -265,14 +263,6 @@ pub fn array_argument<'py>(
     }
 }
 
-/// A Python number as the array it is by itself; integers beyond 64 bits stay numbers, which the operator refuses or takes for floats.
-pub fn strong(array: Array) -> Array {
-    match array.number() {
-        Some(Scalar::Wide(_)) | None => array,
-        Some(value) => Array::scalar(value, dtype_of_number(value)).unwrap_or(array),
-    }
-}
-
 /// Elementwise functions, and what is composed of them, take Python integers beyond 64 bits with floats; to others they would be floats.
 fn check_wide(py: Python<'_>, op: &'static OpDef, array: &Array) -> PyResult<()> {
     match array.number() {
@@ -284,191 +274,6 @@ fn check_wide(py: Python<'_>, op: &'static OpDef, array: &Array) -> PyResult<()>
             Err(raise(py, error))
         }
         _ => Ok(()),
-    }
-}
-
-/// An argument for a list of arrays.
-pub fn arrays_argument<'py>(
-    py: Python<'py>,
-    op: &'static OpDef,
-    param: &Param,
-    object: *mut ffi::PyObject,
-    inputs: &mut SmallVec<[Option<Operand<'py>>; 4]>,
-) -> PyResult<()> {
-    // SAFETY: a borrowed argument of the running call.
-    let object = unsafe { Bound::from_borrowed_ptr(py, object) };
-    if object.is_none() && param.default == mxnet::core::Default::None {
-        return Ok(());
-    }
-    let Ok(items) = object.try_iter() else {
-        let problem = format!(
-            "argument `{}` must be a sequence of arrays, not '{}'",
-            param.name,
-            object.get_type().name()?
-        );
-        return Err(raise(py, Error::dtype(op.name, problem)));
-    };
-    for item in items {
-        inputs.push(array_argument(py, op, param, item?.as_ptr())?);
-    }
-    Ok(())
-}
-
-/// An argument for an attribute.
-pub fn attribute(
-    py: Python<'_>,
-    op: &'static OpDef,
-    param: &Param,
-    object: *mut ffi::PyObject,
-) -> PyResult<Value> {
-    // SAFETY: a borrowed argument of the running call.
-    let object = unsafe { Bound::from_borrowed_ptr(py, object) };
-    if object.is_none() && (param.nullable || param.default == mxnet::core::Default::None) {
-        return Ok(Value::None);
-    }
-    // As NumPy reads orders.
-    if object.is_none() && param.name == "order" && matches!(param.kind, ParamKind::Choice(_)) {
-        return Ok(Value::from(param.default));
-    }
-    let wrong = |what: &str| {
-        let found = object
-            .get_type()
-            .name()
-            .map(|n| n.to_string())
-            .unwrap_or_default();
-        raise(
-            py,
-            Error::dtype(
-                op.name,
-                format!("argument `{}` must be {what}, not '{found}'", param.name),
-            ),
-        )
-    };
-    Ok(match param.kind {
-        // As NumPy reads it: a number.
-        ParamKind::Bool if param.name == "keepdims" && integer(&object).is_err() => {
-            return Err(wrong("true or false"));
-        }
-        ParamKind::Bool => Value::Bool(object.is_truthy()?),
-        ParamKind::Int if object.is_exact_instance_of::<PyBool>() => {
-            return Err(wrong("an integer"));
-        }
-        ParamKind::Int => {
-            Value::Int(integer(&object).map_err(|e| overflow_or(py, e, || wrong("an integer")))?)
-        }
-        ParamKind::Float => Value::Float(
-            object
-                .extract::<f64>()
-                .map_err(|_| wrong("a real number"))?,
-        ),
-        ParamKind::Scalar => match scalar_like(&object)? {
-            Some(value) => Value::Scalar(value),
-            None => return Err(wrong("a number")),
-        },
-        ParamKind::Ints if param.no_list && is_sequence(&object) => {
-            return Err(wrong("an integer or a tuple of integers"));
-        }
-        ParamKind::Ints | ParamKind::Sections if object.is_exact_instance_of::<PyInt>() => {
-            Value::Int(integer(&object)?)
-        }
-        ParamKind::Ints
-            if param.gaps
-                && (object.is_instance_of::<PyTuple>() || object.is_instance_of::<PyList>()) =>
-        {
-            let read = |entry: PyResult<Bound<'_, PyAny>>| match entry? {
-                entry if entry.is_none() => Ok(Param::GAP),
-                entry => integer(&entry),
-            };
-            Value::Ints(object.try_iter()?.map(read).collect::<PyResult<_>>()?)
-        }
-        ParamKind::Ints => match integers(&object)? {
-            Some(values) => Value::Ints(values),
-            None => match param.cuts.then(|| cut_off(&object)).transpose()?.flatten() {
-                Some(value) => value,
-                None => return Err(wrong("an integer or a tuple of integers")),
-            },
-        },
-        ParamKind::Sections => match object.cast::<PyFloat>() {
-            Ok(number) if number.value().fract() == 0.0 => {
-                Value::Int(number.call_method0("__int__")?.extract()?)
-            }
-            _ => match integers(&object)? {
-                // An array without axes has no length.
-                Some(cuts) if object.len().is_ok() => Value::Ints(cuts),
-                Some(parts) if parts.len() == 1 => Value::Int(parts[0]),
-                _ => return Err(wrong("a number of parts or a sequence of integers")),
-            },
-        },
-        ParamKind::AxesOfEach => {
-            let mut flat: SmallVec<[i64; 4]> = SmallVec::new();
-            for entry in object
-                .try_iter()
-                .map_err(|_| wrong("a list of axes for each operand"))?
-            {
-                let axes = integers(&entry?)?
-                    .ok_or_else(|| wrong("a list of axes, or tuples of them, for each operand"))?;
-                flat.push(axes.len() as i64);
-                flat.extend_from_slice(&axes);
-            }
-            Value::Ints(flat)
-        }
-        ParamKind::Floats => match object.extract::<f64>() {
-            Ok(value) => Value::Floats([value].into()),
-            Err(_) => Value::Floats(
-                object
-                    .extract::<Vec<f64>>()
-                    .map_err(|_| wrong("a sequence of real numbers"))?
-                    .into(),
-            ),
-        },
-        ParamKind::Str => Value::Str(
-            object
-                .extract::<String>()
-                .map_err(|_| wrong("text"))?
-                .into(),
-        ),
-        ParamKind::Words => {
-            let text = match object.extract::<String>() {
-                Ok(text) => text,
-                Err(_) => {
-                    let words = object.extract::<Vec<String>>();
-                    words
-                        .map_err(|_| wrong("text, or a sequence of texts"))?
-                        .join(",")
-                }
-            };
-            Value::Str(text.into())
-        }
-        ParamKind::Choice(words) => {
-            let text = object.cast::<PyString>().map_err(|_| wrong("text"))?;
-            let text = text.to_str().map_err(|_| wrong("text"))?;
-            // Letters are taken in either case: the order 'f' is 'F'.
-            let same =
-                |word: &str| word == text || text.len() == 1 && word.eq_ignore_ascii_case(text);
-            match words.iter().find(|word| same(word)) {
-                Some(word) => Value::Word(word),
-                None => {
-                    let problem = format!(
-                        "argument `{}` must be one of {}, not '{text}'",
-                        param.name,
-                        words.join(", ")
-                    );
-                    return Err(raise(py, Error::value(op.name, problem)));
-                }
-            }
-        }
-        ParamKind::DType => Value::DType(dtype(&object)?),
-        ParamKind::Device => Value::Device(crate::device::extract(&object)?),
-        ParamKind::Index => Value::Index(crate::index::items(&object)?.into()),
-        ParamKind::Array | ParamKind::Arrays | ParamKind::Out => return Err(wrong("no array")),
-    })
-}
-
-fn overflow_or(py: Python<'_>, error: PyErr, other: impl FnOnce() -> PyErr) -> PyErr {
-    if error.is_instance_of::<PyOverflowError>(py) {
-        error
-    } else {
-        other()
     }
 }
 
@@ -538,7 +343,7 @@ pub fn integers(object: &Bound<'_, PyAny>) -> PyResult<Option<SmallVec<[i64; 4]>
 
 /// The integer, or integers, that are left of floats without their fractions; `None` if there is something else.
 #[cold]
-fn cut_off(object: &Bound<'_, PyAny>) -> PyResult<Option<Value>> {
+pub fn cut_off(object: &Bound<'_, PyAny>) -> PyResult<Option<Value>> {
     let whole = |item: &Bound<'_, PyAny>| -> PyResult<Option<i64>> {
         match item.is_instance_of::<PyString>() || !item.hasattr("__float__")? {
             true => Ok(None),

@@ -8,6 +8,7 @@ mod buffer_protocol;
 mod call;
 mod construct;
 mod convert;
+mod custom;
 mod device;
 mod digits;
 mod dlpack;
@@ -23,6 +24,7 @@ mod images;
 mod index;
 mod interop;
 mod memory;
+mod modules;
 mod nested_sequence;
 mod operators;
 mod random;
@@ -55,6 +57,8 @@ mod _core {
     #[pymodule_export]
     use crate::construct::{array, asanyarray, asarray, ascontiguousarray, asfortranarray};
     #[pymodule_export]
+    use crate::custom::{add_operator, added_operator};
+    #[pymodule_export]
     use crate::device::{PyDevice, add_simulated_devices};
     #[pymodule_export]
     use crate::digits::shortest_digits;
@@ -84,6 +88,8 @@ mod _core {
     #[pymodule_export]
     use crate::memory::ArrayFlags;
     #[pymodule_export]
+    use crate::modules::{load_module, loaded_modules, served_operators};
+    #[pymodule_export]
     use crate::random::{Drawing, RandomStream, shorten_draw};
     #[pymodule_export]
     use crate::reading::{of_iterator, of_text};
@@ -91,8 +97,9 @@ mod _core {
     use crate::registry::registry;
     #[pymodule_export]
     use crate::settings::{
-        current_device, float_reactions, install_float_reporter, numpy_promotion, random_state,
-        seed, set_current_device, set_float_reactions, set_numpy_promotion, set_random_state,
+        config_get, config_keys, config_set, current_device, device_kinds, features,
+        float_reactions, install_float_reporter, numpy_promotion, random_state, seed,
+        set_current_device, set_float_reactions, set_numpy_promotion, set_random_state,
     };
 
     #[pymodule_export]
@@ -116,5 +123,6 @@ fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
     engine::register_at_fork(module.py())?;
     mxnet::core::interrupt::install(engine::interrupted);
     mxnet::core::origin::install(engine::running_line);
+    mxnet::core::config::load();
     Ok(())
 }

@@ -1,12 +1,16 @@
 //! Settings: the promotion mode, the random seed, reactions to floating-point errors.
 
 use mxnet::core::Error;
+use mxnet::core::config::{self, Kind, Origin, Setting};
 use mxnet::core::floats::{self, Reaction, Reactions};
-use mxnet::tensor::{Promotion, promotion};
+use mxnet::tensor::{DeviceKind, Promotion, promotion};
+use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
+use pyo3::types::PyBool;
 
 use crate::device::PyDevice;
+use crate::error::raise;
 
 /// Whether dtypes promote exactly as NumPy 2's do.
 #[pyfunction]
@@ -96,4 +100,113 @@ pub fn random_state() -> (u64, u64) {
 #[pyfunction]
 pub fn set_random_state(seed: u64, offset: u64) {
     mxnet::ops::random::set_state(mxnet::core::RngState { seed, offset });
+}
+
+/// The value of a setting as Python has it.
+fn setting_object(py: Python<'_>, value: Setting) -> PyResult<Py<PyAny>> {
+    match value {
+        Setting::Bool(x) => x.into_py_any(py),
+        Setting::Int(x) => x.into_py_any(py),
+        Setting::Word(x) => x.into_py_any(py),
+    }
+}
+
+/// All settings: name, description, type, values that it takes, variable of the environment.
+#[pyfunction]
+pub fn config_keys(py: Python<'_>) -> PyResult<Vec<Py<PyAny>>> {
+    let describe = |key: &'static config::Key| {
+        let (kind, values) = match key.kind {
+            Kind::Bool => ("bool", "True or False".to_owned()),
+            Kind::Int(least, most) => ("int", format!("{least} to {most}")),
+            Kind::Word(words) => ("str", words.join(", ")),
+        };
+        (key.name, key.doc, kind, values, key.variable()).into_py_any(py)
+    };
+    config::keys().iter().map(describe).collect()
+}
+
+/// The value of a setting, and where it comes from.
+#[pyfunction]
+pub fn config_get(py: Python<'_>, name: &str) -> PyResult<(Py<PyAny>, &'static str)> {
+    let key = config::key(name).map_err(|error| raise(py, error))?;
+    Ok((setting_object(py, key.value())?, key.origin().name()))
+}
+
+/// Gives a setting a value; `origin` is 'default', 'environment', 'file' or 'program'.
+#[pyfunction]
+pub fn config_set(
+    py: Python<'_>,
+    name: &str,
+    value: &Bound<'_, PyAny>,
+    origin: &str,
+) -> PyResult<()> {
+    let origins = [
+        Origin::Default,
+        Origin::Environment,
+        Origin::File,
+        Origin::Program,
+    ];
+    let origin = origins.into_iter().find(|known| known.name() == origin);
+    let set = || {
+        let key = config::key(name)?;
+        let value = if value.is_exact_instance_of::<PyBool>() {
+            Setting::Bool(value.is_truthy().unwrap_or_default())
+        } else if let Ok(n) = value.extract::<i64>() {
+            Setting::Int(n)
+        } else if let Ok(text) = value.extract::<String>() {
+            match key.kind {
+                Kind::Word(_) => key.parse(&text)?,
+                _ => return Err(key.wrong(&format!("'{text}'"))),
+            }
+        } else {
+            let found = value.get_type().to_string();
+            return Err(key.wrong(&found));
+        };
+        config::set(name, value, origin.unwrap_or(Origin::Program))
+    };
+    set().map_err(|error| raise(py, error))
+}
+
+/// What this build and this machine have: name, and whether it is there.
+#[pyfunction]
+pub fn features() -> Vec<(&'static str, bool)> {
+    let mut found = vec![
+        ("CUDA", false),
+        ("CUDNN", false),
+        ("NCCL", false),
+        ("CPU_SSE", false),
+        ("CPU_SSE4_2", false),
+        ("CPU_AVX", false),
+        ("CPU_AVX2", false),
+        ("CPU_AVX512", false),
+        ("CPU_NEON", cfg!(target_arch = "aarch64")),
+        ("INT64_TENSOR_SIZE", true),
+        ("IMAGE_JPEG", true),
+        ("IMAGE_PNG", true),
+        ("SAFETENSORS", true),
+        ("SIMULATED_DEVICE", true),
+        ("DEBUG", cfg!(debug_assertions)),
+    ];
+    #[cfg(target_arch = "x86_64")]
+    {
+        let mut put = |name, is_there| {
+            if let Some(entry) = found.iter_mut().find(|(known, _)| *known == name) {
+                entry.1 = is_there;
+            }
+        };
+        put("CPU_SSE", is_x86_feature_detected!("sse"));
+        put("CPU_SSE4_2", is_x86_feature_detected!("sse4.2"));
+        put("CPU_AVX", is_x86_feature_detected!("avx"));
+        put("CPU_AVX2", is_x86_feature_detected!("avx2"));
+        put("CPU_AVX512", is_x86_feature_detected!("avx512f"));
+    }
+    found
+}
+
+/// Kinds of devices that arrays can be on: name, and whether the processor reads their memory.
+#[pyfunction]
+pub fn device_kinds() -> Vec<(&'static str, bool)> {
+    DeviceKind::all()
+        .map(|kind| (kind.name(), kind.is_host()))
+        .collect()
 }

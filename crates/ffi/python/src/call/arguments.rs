@@ -1,13 +1,15 @@
-//! Arguments of a call, associated with the operator's parameters and converted.
+//! Arguments of a call as Python gives them: the core's binder associates them with the operator's parameters, this reads the objects.
 
 use std::os::raw::c_int;
-use std::ptr;
+use std::ptr::NonNull;
 
-use mxnet::core::{Attrs, Default, Error, OpDef, ParamKind, Value};
-use pyo3::exceptions::PyTypeError;
+use mxnet::core::bind::{self, Misfit, Reader};
+use mxnet::core::{Default, Error, OpDef, Param, Value};
+use mxnet::tensor::{DType, Device, IndexItem, Scalar};
+use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
+use pyo3::types::{PyBool, PyFloat, PyInt, PyList, PyString, PyTuple};
 use smallvec::SmallVec;
 
 use super::binding::Binding;
@@ -16,35 +18,7 @@ use crate::convert::{self, Operand};
 use crate::error::raise;
 
 /// Arguments bound to parameters.
-pub struct Arguments<'py> {
-    /// Arrays, lists of them flattened; an optional one that is missing is `None`.
-    pub inputs: SmallVec<[Option<Operand<'py>>; 4]>,
-    /// The other parameters, in their order; `None` if all are at their defaults, which the binding has.
-    given: Option<Attrs>,
-    /// Their values then.
-    defaults: &'static Attrs,
-    /// `out=`.
-    pub outs: SmallVec<[Option<Bound<'py, PyArray>>; 1]>,
-}
-
-impl Arguments<'_> {
-    /// Nothing given yet.
-    #[inline]
-    pub fn new(binding: &'static Binding) -> Self {
-        Arguments {
-            inputs: SmallVec::new(),
-            given: None,
-            defaults: &binding.defaults,
-            outs: SmallVec::new(),
-        }
-    }
-
-    /// The parameters that are no arrays, in their order.
-    #[inline]
-    pub fn attrs(&self) -> &Attrs {
-        self.given.as_ref().unwrap_or(self.defaults)
-    }
-}
+pub type Arguments<'py> = bind::Arguments<Operand<'py>, Bound<'py, PyArray>>;
 
 /// Keyword arguments of a fast call.
 pub struct Named {
@@ -84,31 +58,222 @@ impl Named {
     }
 }
 
-/// Whether an argument is a keyword value that only the full signature accepts.
-fn asks_for_more(py: Python<'_>, binding: &Binding, slots: &[*mut ffi::PyObject]) -> bool {
-    if !binding.has_more_words {
-        return false;
+/// Reads Python's objects for the binder.
+struct PyReader<'py>(Python<'py>);
+
+impl<'py> PyReader<'py> {
+    /// The object behind a borrowed argument of the running call.
+    #[inline]
+    fn object(&self, object: NonNull<ffi::PyObject>) -> Bound<'py, PyAny> {
+        // SAFETY: `bind` makes readers for arguments that are borrowed for the whole call.
+        unsafe { Bound::from_borrowed_ptr(self.0, object.as_ptr()) }
     }
-    let params = binding.op.params.iter().zip(binding.public.params);
-    params.zip(slots).any(|((plain, extended), &slot)| {
-        let (ParamKind::Choice(plain), ParamKind::Choice(extended)) = (plain.kind, extended.kind)
-        else {
-            return false;
-        };
-        if slot.is_null() || plain.len() == extended.len() {
-            return false;
+
+    /// `None` for what is no integer; one beyond 64 bits is an error.
+    fn unless_overflow<T>(&self, result: PyResult<T>) -> PyResult<Option<T>> {
+        match result {
+            Ok(value) => Ok(Some(value)),
+            Err(error) if error.is_instance_of::<PyOverflowError>(self.0) => Err(error),
+            Err(_) => Ok(None),
         }
-        // SAFETY: a borrowed argument of the running call.
-        let word = unsafe { Bound::from_borrowed_ptr(py, slot) };
-        word.extract::<String>()
-            .is_ok_and(|word| !plain.contains(&&*word) && extended.contains(&&*word))
-    })
+    }
 }
 
-/// Most operators have no more parameters: no allocation, and little to clear.
-const FEW_SLOTS: usize = 12;
+impl<'py> Reader for PyReader<'py> {
+    type Object = NonNull<ffi::PyObject>;
+    type Array = Operand<'py>;
+    type Out = Bound<'py, PyArray>;
+    type Error = PyErr;
 
-/// Associates each argument with its parameter. Answers the operator to call: the extended one if the call gives what only that has.
+    fn fail(&self, error: Error) -> PyErr {
+        raise(self.0, error)
+    }
+
+    fn misfit(&self, name: &str, misfit: Misfit) -> PyErr {
+        PyTypeError::new_err(format!("{name}() {misfit}"))
+    }
+
+    fn type_name(&self, object: Self::Object) -> String {
+        let class = self.object(object).get_type();
+        class
+            .name()
+            .map(|name| name.to_string())
+            .unwrap_or_default()
+    }
+
+    #[inline]
+    fn is_none(&self, object: Self::Object) -> bool {
+        // SAFETY: None is an object that is always there.
+        std::ptr::eq(object.as_ptr(), unsafe { ffi::Py_None() })
+    }
+
+    #[inline]
+    fn array(
+        &self,
+        op: &'static OpDef,
+        param: &Param,
+        object: Self::Object,
+    ) -> PyResult<Option<Operand<'py>>> {
+        convert::array_argument(self.0, op, param, object.as_ptr())
+    }
+
+    fn arrays(
+        &self,
+        op: &'static OpDef,
+        param: &Param,
+        object: Self::Object,
+        inputs: &mut SmallVec<[Option<Operand<'py>>; 4]>,
+    ) -> PyResult<()> {
+        let list = self.object(object);
+        if list.is_none() && param.default == Default::None {
+            return Ok(());
+        }
+        let Ok(items) = list.try_iter() else {
+            let problem = format!(
+                "argument `{}` must be a sequence of arrays, not '{}'",
+                param.name,
+                self.type_name(object)
+            );
+            return Err(self.fail(Error::dtype(op.name, problem)));
+        };
+        for item in items {
+            inputs.push(convert::array_argument(self.0, op, param, item?.as_ptr())?);
+        }
+        Ok(())
+    }
+
+    fn outs(
+        &self,
+        op: &'static OpDef,
+        object: Self::Object,
+    ) -> PyResult<SmallVec<[Option<Self::Out>; 1]>> {
+        convert::outs_argument(op, &self.object(object))
+    }
+
+    fn is_bool(&self, object: Self::Object) -> bool {
+        self.object(object).is_exact_instance_of::<PyBool>()
+    }
+
+    fn is_integer(&self, object: Self::Object) -> bool {
+        self.object(object).is_exact_instance_of::<PyInt>()
+    }
+
+    fn is_list(&self, object: Self::Object) -> bool {
+        convert::is_sequence(&self.object(object))
+    }
+
+    fn truth(&self, object: Self::Object) -> PyResult<bool> {
+        self.object(object).is_truthy()
+    }
+
+    #[inline]
+    fn integer(&self, object: Self::Object) -> PyResult<Option<i64>> {
+        self.unless_overflow(convert::integer(&self.object(object)))
+    }
+
+    fn real(&self, object: Self::Object) -> Option<f64> {
+        self.object(object).extract().ok()
+    }
+
+    fn number(&self, object: Self::Object) -> PyResult<Option<Scalar>> {
+        convert::scalar_like(&self.object(object))
+    }
+
+    fn integers(&self, object: Self::Object) -> PyResult<Option<SmallVec<[i64; 4]>>> {
+        convert::integers(&self.object(object))
+    }
+
+    fn with_gaps(&self, object: Self::Object) -> PyResult<Option<SmallVec<[i64; 4]>>> {
+        let object = self.object(object);
+        if !object.is_instance_of::<PyTuple>() && !object.is_instance_of::<PyList>() {
+            return Ok(None);
+        }
+        let read = |entry: PyResult<Bound<'_, PyAny>>| match entry? {
+            entry if entry.is_none() => Ok(Param::GAP),
+            entry => convert::integer(&entry),
+        };
+        object
+            .try_iter()?
+            .map(read)
+            .collect::<PyResult<_>>()
+            .map(Some)
+    }
+
+    fn cut_off(&self, object: Self::Object) -> PyResult<Option<Value>> {
+        convert::cut_off(&self.object(object))
+    }
+
+    fn sections(&self, object: Self::Object) -> PyResult<Option<Value>> {
+        let object = self.object(object);
+        if let Ok(number) = object.cast::<PyFloat>()
+            && number.value().fract() == 0.0
+        {
+            return number
+                .call_method0("__int__")?
+                .extract()
+                .map(Value::Int)
+                .map(Some);
+        }
+        Ok(match convert::integers(&object)? {
+            // An array without axes has no length.
+            Some(cuts) if object.len().is_ok() => Some(Value::Ints(cuts)),
+            Some(parts) if parts.len() == 1 => Some(Value::Int(parts[0])),
+            _ => None,
+        })
+    }
+
+    fn axes_of_each(&self, object: Self::Object) -> PyResult<Option<SmallVec<[i64; 4]>>> {
+        let Ok(entries) = self.object(object).try_iter() else {
+            return Ok(None);
+        };
+        let mut flat: SmallVec<[i64; 4]> = SmallVec::new();
+        for entry in entries {
+            let Some(axes) = convert::integers(&entry?)? else {
+                return Ok(None);
+            };
+            flat.push(axes.len() as i64);
+            flat.extend_from_slice(&axes);
+        }
+        Ok(Some(flat))
+    }
+
+    fn reals(&self, object: Self::Object) -> Option<Vec<f64>> {
+        self.object(object).extract().ok()
+    }
+
+    fn with_text<T>(&self, object: Self::Object, look: impl FnOnce(&str) -> T) -> Option<T> {
+        let object = self.object(object);
+        let text = object.cast::<PyString>().ok()?.to_str().ok()?;
+        Some(look(text))
+    }
+
+    fn texts(&self, object: Self::Object) -> Option<Vec<String>> {
+        self.object(object).extract().ok()
+    }
+
+    fn dtype(&self, object: Self::Object) -> PyResult<DType> {
+        convert::dtype(&self.object(object))
+    }
+
+    fn device(&self, object: Self::Object) -> PyResult<Device> {
+        crate::device::extract(&self.object(object))
+    }
+
+    fn index(&self, object: Self::Object) -> PyResult<Vec<IndexItem>> {
+        crate::index::items(&self.object(object))
+    }
+}
+
+/// The same objects as pointers that are not null.
+#[inline]
+fn non_null(objects: &[*mut ffi::PyObject]) -> &[NonNull<ffi::PyObject>] {
+    debug_assert!(objects.iter().all(|object| !object.is_null()));
+    // SAFETY: 1. arguments of a call are never null. 2. both types of pointers have the same form in memory.
+    unsafe { std::slice::from_raw_parts(objects.as_ptr().cast(), objects.len()) }
+}
+
+/// Associates each argument with its parameter. Returns the operator to call: the extended one if the call gives what only that has.
+#[inline]
 pub fn bind<'py>(
     py: Python<'py>,
     binding: &'static Binding,
@@ -116,20 +281,6 @@ pub fn bind<'py>(
     named: &Named,
     bound: &mut Arguments<'py>,
 ) -> PyResult<&'static OpDef> {
-    if named.len == 0 && binding.operands == Some(positional.len()) {
-        // Arrays and nothing else: what most calls are.
-        let op = binding.op;
-        for (&object, param) in positional.iter().zip(op.params) {
-            bound
-                .inputs
-                .push(convert::array_argument(py, op, param, object)?);
-        }
-        for _ in 0..binding.absent {
-            bound.inputs.push(None);
-        }
-        return Ok(op);
-    }
-    let op = binding.public;
     let gathered = match binding.variadic {
         Some(at) if positional.len() >= at + 2 => gather_variadic(py, at, positional)?,
         _ => None,
@@ -137,134 +288,29 @@ pub fn bind<'py>(
     let shortened: SmallVec<[*mut ffi::PyObject; 4]>;
     let positional = match &gathered {
         Some((at, tuple)) => {
-            shortened = positional[..*at]
-                .iter()
-                .copied()
-                .chain([tuple.as_ptr()])
-                .collect();
+            let before = positional[..*at].iter().copied();
+            shortened = before.chain([tuple.as_ptr()]).collect();
             &shortened[..]
         }
         None => positional,
     };
-    if positional.len() > binding.positional {
-        let (most, given) = (binding.positional, positional.len());
-        return Err(PyTypeError::new_err(format!(
-            "{}() takes at most {most} positional arguments ({given} given)",
-            binding.name
-        )));
-    }
-    let (mut few, mut many) = ([ptr::null_mut(); FEW_SLOTS], Vec::new());
-    let slots = match few.get_mut(..binding.keywords.len()) {
-        Some(slots) => slots,
-        None => {
-            many.resize(binding.keywords.len(), ptr::null_mut());
-            &mut many[..]
-        }
-    };
-    slots[..positional.len()].copy_from_slice(positional);
-    let mut beside = None;
-    for i in 0..named.len {
+    let arguments_by_name = (0..named.len).map(|i| {
         let (name, value) = named.get(i);
-        let Some(at) = find(binding, name) else {
+        let found = find(binding, name).ok_or_else(|| {
             // SAFETY: keyword names are strings that live as long as the call.
-            let name = unsafe { Bound::from_borrowed_ptr(py, name) };
-            return Err(PyTypeError::new_err(format!(
-                "{}() got an unexpected keyword argument '{name}'",
-                binding.name
-            )));
-        };
-        if !slots[at].is_null() {
-            let key = binding.keywords[at].bind(py);
-            return Err(PyTypeError::new_err(format!(
-                "{}() got multiple values for argument '{key}'",
-                binding.name
-            )));
-        }
-        slots[at] = value;
-        // A bound by place may be the only one; by name it is what it says.
-        if binding.has_beside
-            && let Some(other) = op.params.get(at).and_then(|param| param.beside)
-        {
-            let other = op.params.iter().position(|param| param.name == other);
-            beside = beside.or(other);
-        }
-    }
-    if let Some(other) = beside.filter(|&at| slots[at].is_null()) {
-        return Err(PyTypeError::new_err(format!(
-            "{}() requires {} to be specified.",
-            binding.name, op.params[other].name
-        )));
-    }
-    // What only the extended form has was not given, as a rule.
-    let none = |slot: &*mut ffi::PyObject| {
-        // SAFETY: None is an object that is always there.
-        slot.is_null() || std::ptr::eq(*slot, unsafe { ffi::Py_None() })
-    };
-    let op = match slots.get(binding.op.params.len()..) {
-        Some(rest) if rest.iter().all(none) && !asks_for_more(py, binding, slots) => binding.op,
-        _ => op,
-    };
-    let attrs = bound.given.insert(Attrs::none());
-    // Length of the lists of arrays, and the parameter of the first.
-    let mut list: Option<(usize, &str)> = None;
-    for (param, &slot) in op.params.iter().zip(&*slots) {
-        if slot.is_null() {
-            match (param.kind, param.default) {
-                (_, Default::Required) => {
-                    return Err(PyTypeError::new_err(format!(
-                        "{}() missing required argument: '{}'",
-                        binding.name, param.name
-                    )));
-                }
-                (ParamKind::Array, _) => bound.inputs.push(None),
-                (ParamKind::Arrays | ParamKind::Out, _) => {}
-                (_, default) => attrs.push(Value::from(default)),
-            }
-            continue;
-        }
-        match param.kind {
-            ParamKind::Array => bound
-                .inputs
-                .push(convert::array_argument(py, op, param, slot)?),
-            ParamKind::Arrays => {
-                let start = bound.inputs.len();
-                convert::arrays_argument(py, op, param, slot, &mut bound.inputs)?;
-                let len = bound.inputs.len() - start;
-                // SAFETY: `None` is an object that is always there.
-                let is_none = std::ptr::eq(slot, unsafe { ffi::Py_None() });
-                match list {
-                    _ if is_none => {}
-                    Some((first, name)) if first != len => {
-                        let problem = format!(
-                            "lists of equal length are needed, found {first} arrays in `{name}` and {len} in `{}`",
-                            param.name
-                        );
-                        return Err(raise(py, Error::value(op.name, problem)));
-                    }
-                    _ => list = Some((len, param.name)),
-                }
-            }
-            ParamKind::Out => {
-                // SAFETY: a borrowed argument of the running call.
-                let value = unsafe { Bound::from_borrowed_ptr(py, slot) };
-                if !value.is_none() {
-                    bound.outs = convert::outs_argument(op, &value)?;
-                }
-            }
-            _ => attrs.push(convert::attribute(py, op, param, slot)?),
-        }
-    }
-    // Behind the parameters stands `out`, if the form has it.
-    if let Some(&slot) = slots.get(op.params.len())
-        && !slot.is_null()
-    {
-        // SAFETY: a borrowed argument of the running call.
-        let value = unsafe { Bound::from_borrowed_ptr(py, slot) };
-        if !value.is_none() {
-            bound.outs = convert::outs_argument(op, &value)?;
-        }
-    }
-    Ok(op)
+            unsafe { Bound::from_borrowed_ptr(py, name) }.to_string()
+        });
+        // SAFETY: the value of a keyword is never null.
+        (found, unsafe { NonNull::new_unchecked(value) })
+    });
+    let reader = PyReader(py);
+    bind::bind(
+        &reader,
+        binding,
+        non_null(positional),
+        arguments_by_name,
+        bound,
+    )
 }
 
 /// `x.reshape(2, 3)`: several integers where one variadic parameter stands become its tuple. Answers its position and the tuple.

@@ -2,41 +2,32 @@
 
 use std::ffi::{CString, c_char};
 use std::fmt::Write;
+use std::ops::Deref;
 
-use mxnet::core::{Attrs, Default, Form, OpDef, Param, ParamKind, Value};
+use mxnet::core::bind::{Signature, extra_keywords};
+use mxnet::core::{Default, Form, OpDef, Param};
 use pyo3::ffi;
 use pyo3::prelude::*;
+use pyo3::types::PyString;
 
 use super::description::docstring;
 
 /// An operator, ready to be called from Python.
 pub struct Binding {
-    /// The operator.
-    pub op: &'static OpDef,
-    /// The operator whose parameters are shown: the extended form, if there is one.
-    pub public: &'static OpDef,
-    /// Name under which it is exposed.
-    pub name: &'static str,
+    /// What the binder of all languages knows of it.
+    signature: Signature,
     /// Interned names of the parameters, then of what the form adds.
     pub keywords: Vec<Py<PyAny>>,
-    /// How many arguments may be given by position.
-    pub positional: usize,
-    /// The parameter whose integers may be given as separate arguments.
-    pub variadic: Option<usize>,
-    /// Whether the extended form knows words that the plain one does not.
-    pub has_more_words: bool,
-    /// Whether a parameter asks for another one beside it.
-    pub has_beside: bool,
-    /// How many arrays a call gives that gives nothing else; `None` if it cannot.
-    pub operands: Option<usize>,
-    /// How many array parameters such a call leaves out.
-    pub absent: usize,
-    /// The attributes of such a call.
-    pub defaults: Attrs,
-    /// Where `subok` is among the attributes, if the operator has it.
-    pub subok: Option<usize>,
     /// The C method definition; Python keeps pointers into it.
     pub def: ffi::PyMethodDef,
+}
+
+impl Deref for Binding {
+    type Target = Signature;
+
+    fn deref(&self) -> &Signature {
+        &self.signature
+    }
 }
 
 // SAFETY: a binding never changes after it was made; the pointers in `def` are to leaked, constant text.
@@ -51,24 +42,6 @@ pub type Fast = unsafe extern "C" fn(
     *mut ffi::PyObject,
 ) -> *mut ffi::PyObject;
 
-/// Keywords that a form adds behind the parameters.
-pub fn extra_keywords(op: &OpDef) -> &'static [&'static str] {
-    match op.form {
-        Form::Plain => &[],
-        Form::Out if op.params.iter().any(|p| p.kind == ParamKind::Out) => &[],
-        Form::Out => &["out"],
-        Form::Ufunc => &[
-            "out",
-            "where",
-            "casting",
-            "order",
-            "dtype",
-            "subok",
-            "signature",
-        ],
-    }
-}
-
 impl Binding {
     pub fn leak(
         py: Python<'_>,
@@ -77,23 +50,14 @@ impl Binding {
         entry: Fast,
         skip_self: bool,
     ) -> PyResult<&'static Binding> {
-        let public = op.extended.unwrap_or(op);
-        let mut keywords: Vec<Py<PyAny>> = Vec::new();
-        for key in public
-            .params
-            .iter()
-            .map(|p| p.name)
-            .chain(extra_keywords(public).iter().copied())
-        {
-            keywords.push(pyo3::types::PyString::intern(py, key).into_any().unbind());
-        }
-        // `out` behind the parameters can be given by position unless a parameter before it cannot.
-        let open = public.params.iter().filter(|p| !p.keyword_only).count();
-        let trailing_out = !extra_keywords(public).is_empty() && open == public.params.len();
-        let positional = open + usize::from(trailing_out);
+        let signature = Signature::new(op, name);
+        let names = signature.keywords.iter();
+        let keywords = names
+            .map(|name| PyString::intern(py, name).into_any().unbind())
+            .collect();
         let doc = format!(
             "{name}{}\n--\n\n{}",
-            signature(public, skip_self),
+            self::signature(signature.public, skip_self),
             docstring(op, skip_self)
         );
         let def = ffi::PyMethodDef {
@@ -104,38 +68,12 @@ impl Binding {
             ml_flags: ffi::METH_FASTCALL | ffi::METH_KEYWORDS,
             ml_doc: leak_text(&doc)?,
         };
-        let is_operand = |p: &&Param| p.kind == ParamKind::Array && is_required(p);
-        let operands = op.params.iter().take_while(is_operand).count();
-        let rest = &op.params[operands..];
-        let may_be_left_out = |p: &Param| p.kind != ParamKind::Arrays && !is_required(p);
         Ok(Box::leak(Box::new(Binding {
-            op,
-            operands: rest.iter().all(may_be_left_out).then_some(operands),
-            absent: rest.iter().filter(|p| p.is_array()).count(),
-            defaults: (rest.iter().filter(|p| p.is_attribute()))
-                .map(|p| Value::from(p.default))
-                .collect(),
-            public,
-            name,
+            signature,
             keywords,
-            positional,
-            variadic: public.params.iter().position(|p| p.variadic),
-            has_more_words: (op.params.iter().zip(public.params)).any(|(plain, extended)| {
-                matches!(plain.kind, ParamKind::Choice(_)) && plain.kind != extended.kind
-            }),
-            has_beside: public.params.iter().any(|p| p.beside.is_some()),
-            subok: op
-                .params
-                .iter()
-                .filter(|p| p.is_attribute())
-                .position(|p| p.name == "subok"),
             def,
         })))
     }
-}
-
-fn is_required(param: &Param) -> bool {
-    matches!(param.default, Default::Required)
 }
 
 fn leak_text(text: &str) -> PyResult<*const c_char> {
@@ -209,9 +147,9 @@ pub fn signature(op: &OpDef, skip_self: bool) -> String {
 
 /// Signature and docstring of a function object.
 pub fn documentation(binding: &Binding) -> String {
-    let Binding {
+    let Signature {
         op, public, name, ..
-    } = binding;
+    } = &binding.signature;
     format!(
         "{name}{}\n\n{}",
         signature(public, false),

@@ -39,7 +39,7 @@ fn entry(text: &mut String, head: &str, body: &str) {
 
 fn parameters(text: &mut String, op: &OpDef, shown: &OpDef, skip_self: bool) {
     let params = shown.params.get(usize::from(skip_self)..).unwrap_or(&[]);
-    let extra = super::binding::extra_keywords(shown);
+    let extra = mxnet::core::bind::extra_keywords(shown);
     if params.is_empty() && extra.is_empty() {
         return;
     }

@@ -131,7 +131,7 @@ pub fn guarded_or<T>(
 }
 
 /// A Python function object that calls `op`, found under its name in `module`.
-fn function(
+pub fn function(
     py: Python<'_>,
     op: &'static OpDef,
     name: &'static str,

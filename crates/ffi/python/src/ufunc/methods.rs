@@ -211,7 +211,7 @@ impl<'py, const N: usize> Given<'py, N> {
     /// Argument `i` as an array.
     fn array(&self, op: &'static OpDef, i: usize) -> PyResult<Array> {
         match self.get(i) {
-            Some(object) => Ok(convert::strong(operand(op, object)?)),
+            Some(object) => Ok(mxnet::core::bind::strong(operand(op, object)?)),
             None => Err(PyTypeError::new_err("missing array")),
         }
     }
@@ -443,7 +443,7 @@ fn outer<'py>(
     let becomes_array = |x: &Array| !matches!(x.number(), None | Some(Scalar::Wide(_)));
     if promotion() == Promotion::NumPy && (becomes_array(&left) || becomes_array(&right)) {
         // NumPy makes arrays of both.
-        let both = [left, right].map(|x| PyArray::wrap(py, convert::strong(x)));
+        let both = [left, right].map(|x| PyArray::wrap(py, mxnet::core::bind::strong(x)));
         let [left, right] = both;
         return outer(slf, &PyTuple::new(py, [left?, right?])?, kwargs);
     }

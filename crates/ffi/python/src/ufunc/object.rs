@@ -127,12 +127,9 @@ unsafe extern "C" fn call(
 
 unsafe extern "C" fn repr(slf: *mut ffi::PyObject) -> *mut ffi::PyObject {
     // SAFETY: Python calls this with the lock held and an instance of the type.
-    let (py, name) = unsafe {
-        (
-            Python::assume_attached(),
-            (*slf.cast::<Object>()).binding.name,
-        )
-    };
+    let (py, binding): (_, &'static Binding) =
+        unsafe { (Python::assume_attached(), (*slf.cast::<Object>()).binding) };
+    let name = binding.name;
     guarded(py, "ufunc", || {
         Ok(format!("<ufunc '{name}'>")
             .into_pyobject(py)?

@@ -1,0 +1,313 @@
+//! Settings of the process: each has a name, a type, a value that can be changed at any time, and an origin. All languages see this one list.
+//!
+//! The environment gives a setting its first value: `MXNET_` and the name in capitals. It is read once, by [`load`] or by the first look here.
+
+use std::sync::Once;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use mxnet_engine::{Mode, engine};
+use mxnet_tensor::{Promotion, memory, promotion, set_promotion};
+
+use crate::error::{Error, Result};
+use crate::{origin, plan};
+
+/// The value of a setting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Setting {
+    /// On or off.
+    Bool(bool),
+    /// A whole number.
+    Int(i64),
+    /// One of the words of the setting.
+    Word(&'static str),
+}
+
+/// What a setting can be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// On or off.
+    Bool,
+    /// A whole number from the first to the second.
+    Int(i64, i64),
+    /// One of these words.
+    Word(&'static [&'static str]),
+}
+
+/// Where the value of a setting comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Origin {
+    /// Nobody chose it.
+    Default,
+    /// The environment.
+    Environment,
+    /// A file.
+    File,
+    /// The program.
+    Program,
+}
+
+impl Origin {
+    /// As text: 'default', 'environment', 'file', 'program'.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Origin::Default => "default",
+            Origin::Environment => "environment",
+            Origin::File => "file",
+            Origin::Program => "program",
+        }
+    }
+}
+
+/// One setting.
+pub struct Key {
+    /// Its name.
+    pub name: &'static str,
+    /// What it is for.
+    pub doc: &'static str,
+    /// What it can be.
+    pub kind: Kind,
+    read: fn() -> Setting,
+    write: fn(Setting),
+    origin: AtomicU8,
+}
+
+impl Key {
+    const fn new(
+        name: &'static str,
+        doc: &'static str,
+        kind: Kind,
+        read: fn() -> Setting,
+        write: fn(Setting),
+    ) -> Key {
+        Key {
+            name,
+            doc,
+            kind,
+            read,
+            write,
+            origin: AtomicU8::new(Origin::Default as u8),
+        }
+    }
+
+    /// The value now.
+    pub fn value(&self) -> Setting {
+        (self.read)()
+    }
+
+    /// Where the value comes from.
+    pub fn origin(&self) -> Origin {
+        match self.origin.load(Ordering::Relaxed) {
+            1 => Origin::Environment,
+            2 => Origin::File,
+            3 => Origin::Program,
+            _ => Origin::Default,
+        }
+    }
+
+    /// The variable of the environment.
+    pub fn variable(&self) -> String {
+        format!("MXNET_{}", self.name.to_ascii_uppercase())
+    }
+
+    fn set(&self, value: Setting, origin: Origin) -> Result<()> {
+        let wrong = |found: String| self.wrong(&found);
+        match (self.kind, value) {
+            (Kind::Bool, Setting::Bool(_)) => {}
+            (Kind::Int(least, most), Setting::Int(n)) if (least..=most).contains(&n) => {}
+            (Kind::Word(words), Setting::Word(word)) if words.contains(&word) => {}
+            (_, Setting::Bool(x)) => return Err(wrong(x.to_string())),
+            (_, Setting::Int(x)) => return Err(wrong(x.to_string())),
+            (_, Setting::Word(x)) => return Err(wrong(format!("'{x}'"))),
+        }
+        (self.write)(value);
+        self.origin.store(origin as u8, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// The value that text stands for, as the environment has it.
+    ///
+    /// # Errors
+    /// [`Error::Value`] for text that is none of the setting's values.
+    pub fn parse(&self, text: &str) -> Result<Setting> {
+        let text = text.trim();
+        let found = match self.kind {
+            Kind::Bool => match text.to_ascii_lowercase().as_str() {
+                "1" | "true" | "on" | "yes" => Some(Setting::Bool(true)),
+                "0" | "false" | "off" | "no" => Some(Setting::Bool(false)),
+                _ => None,
+            },
+            Kind::Int(..) => text.parse().ok().map(Setting::Int),
+            Kind::Word(words) => {
+                let word = words.iter().find(|word| **word == text);
+                word.map(|word| Setting::Word(word))
+            }
+        };
+        found.ok_or_else(|| self.wrong(&format!("'{text}'")))
+    }
+
+    /// The error for something that the setting does not take, shown as `found`.
+    #[cold]
+    pub fn wrong(&self, found: &str) -> Error {
+        let required = match self.kind {
+            Kind::Bool => "true or false".to_owned(),
+            Kind::Int(least, most) => format!("a whole number from {least} to {most}"),
+            Kind::Word(words) => format!("one of {}", words.join(", ")),
+        };
+        let problem = format!("`{}` must be {required}, not {found}", self.name);
+        Error::value("config", problem)
+    }
+}
+
+const MODES: &[&str] = &["adaptive", "async", "sync"];
+
+static KEYS: [Key; 6] = [
+    Key::new(
+        "engine_mode",
+        "How operations run: 'adaptive' runs cheap ones at the call and queues the others, 'async' queues all, 'sync' runs all at the call.",
+        Kind::Word(MODES),
+        || {
+            Setting::Word(match engine().mode() {
+                Mode::Adaptive => MODES[0],
+                Mode::Async => MODES[1],
+                Mode::Sync => MODES[2],
+            })
+        },
+        |value| {
+            engine().set_mode(match value {
+                Setting::Word("async") => Mode::Async,
+                Setting::Word("sync") => Mode::Sync,
+                _ => Mode::Adaptive,
+            });
+        },
+    ),
+    Key::new(
+        "num_threads",
+        "Threads that compute.",
+        Kind::Int(1, 4096),
+        || Setting::Int(engine().num_threads() as i64),
+        |value| {
+            if let Setting::Int(n) = value {
+                engine().set_num_threads(n as usize);
+            }
+        },
+    ),
+    Key::new(
+        "memory_cache_bytes",
+        "Bytes of freed memory that the allocator keeps for new arrays.",
+        Kind::Int(0, i64::MAX),
+        || Setting::Int(i64::try_from(memory::cache_limit()).unwrap_or(i64::MAX)),
+        |value| {
+            if let Setting::Int(n) = value {
+                memory::set_cache_limit(n as usize);
+            }
+        },
+    ),
+    Key::new(
+        "promotion",
+        "How data types promote: 'mx' has float32 as the type of Python's floats, 'numpy' is NumPy 2 with float64.",
+        Kind::Word(&["mx", "numpy"]),
+        || {
+            Setting::Word(match promotion() {
+                Promotion::Mx => "mx",
+                Promotion::NumPy => "numpy",
+            })
+        },
+        |value| {
+            set_promotion(match value {
+                Setting::Word("numpy") => Promotion::NumPy,
+                _ => Promotion::Mx,
+            });
+        },
+    ),
+    Key::new(
+        "debug_lines",
+        "Whether failures that surface later name the line that issued the operation. It costs a little per call.",
+        Kind::Bool,
+        || Setting::Bool(origin::is_enabled()),
+        |value| {
+            origin::set_enabled(value == Setting::Bool(true));
+        },
+    ),
+    Key::new(
+        "plan_cache",
+        "Whether prepared calls are kept for the next call of the same form.",
+        Kind::Bool,
+        || Setting::Bool(plan::is_enabled()),
+        |value| {
+            plan::set_enabled(value == Setting::Bool(true));
+        },
+    ),
+];
+
+static LOADED: Once = Once::new();
+
+/// Reads the environment, if nobody has yet. Values that are none are reported on standard error, and the default stays.
+pub fn load() {
+    LOADED.call_once(|| {
+        for key in &KEYS {
+            let variable = key.variable();
+            let Ok(text) = std::env::var(&variable) else {
+                continue;
+            };
+            let set = |value| key.set(value, Origin::Environment);
+            // The engine reads the number of threads, too, and says what is wrong with it.
+            if let Err(error) = key.parse(&text).and_then(set)
+                && key.name != "num_threads"
+            {
+                eprintln!("mxnet: {variable}: {error}; the variable is ignored");
+            }
+        }
+    });
+}
+
+/// All settings.
+pub fn keys() -> &'static [Key] {
+    load();
+    &KEYS
+}
+
+/// The setting of this name.
+///
+/// # Errors
+/// [`Error::Value`] if there is none; the message lists those that there are.
+pub fn key(name: &str) -> Result<&'static Key> {
+    let keys = keys();
+    keys.iter().find(|key| key.name == name).ok_or_else(|| {
+        let names: Vec<&str> = keys.iter().map(|key| key.name).collect();
+        let problem = format!(
+            "there is no setting `{name}`; there are {}",
+            names.join(", ")
+        );
+        Error::value("config", problem)
+    })
+}
+
+/// Gives a setting a value.
+///
+/// # Errors
+/// [`Error::Value`] for a name that is none, and for a value that the setting does not take.
+pub fn set(name: &str, value: Setting, origin: Origin) -> Result<()> {
+    key(name)?.set(value, origin)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_that_a_setting_does_not_take_are_refused() -> Result<()> {
+        let threads = key("num_threads")?;
+        let before = threads.value();
+        for value in [Setting::Int(0), Setting::Bool(true), Setting::Word("two")] {
+            assert!(set("num_threads", value, Origin::Program).is_err());
+        }
+        assert_eq!(threads.value(), before);
+        assert!(set("no_such", Setting::Int(1), Origin::Program).is_err());
+        assert!(threads.parse("two").is_err());
+        assert_eq!(threads.parse(" 3 ")?, Setting::Int(3));
+        assert_eq!(key("plan_cache")?.parse("off")?, Setting::Bool(false));
+        assert!(key("engine_mode")?.parse("fast").is_err());
+        Ok(())
+    }
+}

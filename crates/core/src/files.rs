@@ -1,0 +1,309 @@
+//! Named arrays in safetensors files: written whole or not at all, checked before they are believed.
+//!
+//! A file is the header's length (8 bytes, little endian), the header (JSON: name to dtype, shape and place), then the bytes of all arrays in C
+//! order without gaps. Nothing in it is executed.
+
+use std::collections::HashMap;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use mxnet_tensor::{DType, Device};
+use safetensors::Dtype;
+use safetensors::tensor::{Metadata, TensorInfo};
+
+use crate::array::Array;
+use crate::error::Error;
+use crate::read::{ArrayReadGuard, read_all};
+
+/// What the format calls our dtypes; it has no name for complex128.
+const DTYPES: [(DType, Dtype); 14] = [
+    (DType::Bool, Dtype::BOOL),
+    (DType::I8, Dtype::I8),
+    (DType::I16, Dtype::I16),
+    (DType::I32, Dtype::I32),
+    (DType::I64, Dtype::I64),
+    (DType::U8, Dtype::U8),
+    (DType::U16, Dtype::U16),
+    (DType::U32, Dtype::U32),
+    (DType::U64, Dtype::U64),
+    (DType::F16, Dtype::F16),
+    (DType::BF16, Dtype::BF16),
+    (DType::F32, Dtype::F32),
+    (DType::F64, Dtype::F64),
+    (DType::C64, Dtype::C64),
+];
+
+/// Longer headers are refused: they would name a million arrays.
+const MAX_HEADER_BYTES: u64 = 100_000_000;
+
+/// Bytes read or written at once.
+const CHUNK_BYTES: usize = 1 << 20;
+
+/// What reading or writing a file can report.
+#[derive(Debug)]
+pub enum FileError {
+    /// The system's own error.
+    System(io::Error),
+    /// Anything else.
+    Content(Error),
+}
+
+impl From<io::Error> for FileError {
+    fn from(error: io::Error) -> FileError {
+        FileError::System(error)
+    }
+}
+
+impl From<Error> for FileError {
+    fn from(error: Error) -> FileError {
+        FileError::Content(error)
+    }
+}
+
+impl FileError {
+    /// As an error of an operator; the system's names the file.
+    pub fn at(self, path: &Path) -> Error {
+        match self {
+            FileError::Content(error) => error,
+            FileError::System(error) => Error::io("", format!("{}: {error}", path.display())),
+        }
+    }
+}
+
+/// Writes named arrays to a file, which replaces an older one in a single step. The values are those that all work issued before gives. Arrays are
+/// stored by descending size of their elements, so that each is aligned.
+///
+/// # Errors
+/// What the system reports; an older file is untouched then. [`Error::DType`] for complex128, which the format does not have.
+pub fn save(
+    path: &Path,
+    mut named: Vec<(String, Array)>,
+    metadata: Option<HashMap<String, String>>,
+) -> Result<(), FileError> {
+    named.sort_by_key(|(_, array)| std::cmp::Reverse(array.dtype().size()));
+    let mut entries = Vec::with_capacity(named.len());
+    let mut start = 0;
+    for (name, array) in &mut named {
+        let Some((_, dtype)) = DTYPES.iter().find(|(ours, _)| *ours == array.dtype()) else {
+            let problem = format!(
+                "`{name}` has dtype {}, which a safetensors file cannot hold",
+                array.dtype().name()
+            );
+            return Err(Error::dtype("save_safetensors", problem).into());
+        };
+        if name == "__metadata__" {
+            let problem = "the name `__metadata__` is reserved by the format";
+            return Err(Error::value("save_safetensors", problem).into());
+        }
+        *array = array.detach().contiguous()?;
+        let end = start + array.len() * array.dtype().size();
+        entries.push((
+            name.clone(),
+            TensorInfo {
+                dtype: *dtype,
+                shape: array.shape().to_vec(),
+                data_offsets: (start, end),
+            },
+        ));
+        start = end;
+    }
+    let internal = |error: String| FileError::Content(Error::internal("save_safetensors", error));
+    let header = Metadata::new(metadata, entries).map_err(|error| internal(error.to_string()))?;
+    let mut header = serde_json::to_vec(&header).map_err(|error| internal(error.to_string()))?;
+    // Spaces at the end of the header align the arrays.
+    header.resize(header.len().next_multiple_of(8), b' ');
+    if header.len() as u64 > MAX_HEADER_BYTES {
+        let problem = format!(
+            "the names and shapes take {} bytes, at most {MAX_HEADER_BYTES} are allowed",
+            header.len()
+        );
+        return Err(Error::value("save_safetensors", problem).into());
+    }
+    // From here on nobody writes the arrays until they are stored: later writes are queued. They are acquired together; each of them is
+    // then there to be read.
+    let arrays: Vec<Array> = named.into_iter().map(|(_, array)| array).collect();
+    let _all = read_all(&arrays)?;
+    let held = arrays.iter().map(Array::read);
+    let held: Vec<ArrayReadGuard<'_>> = held.collect::<Result<_, _>>()?;
+    replace(path, |file| {
+        file.write_all(&(header.len() as u64).to_le_bytes())?;
+        file.write_all(&header)?;
+        for array in &held {
+            for chunk in array.bytes().chunks(CHUNK_BYTES) {
+                file.write_all(chunk)?;
+            }
+        }
+        Ok(())
+    })?;
+    Ok(())
+}
+
+/// Writes a file beside `path` and gives it that name once it is on the disk, so that a crash leaves the old file or the new one.
+fn replace(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    // A link stays a link: what it points to is replaced.
+    let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+    let name = target.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+    let folder = match target.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    let temporary = folder.join(format!(
+        ".{}.{}.{}.tmp",
+        name.to_string_lossy(),
+        std::process::id(),
+        NEXT.fetch_add(1, Ordering::Relaxed)
+    ));
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .open(&temporary)?;
+    let written = (|| {
+        write(&mut file)?;
+        if let Ok(old) = fs::metadata(&target) {
+            file.set_permissions(old.permissions())?;
+        }
+        // The data must be on the disk before the name is: otherwise a power cut can leave an empty file of that name.
+        file.sync_all()?;
+        fs::rename(&temporary, &target)
+    })();
+    if written.is_err() {
+        // The first error is the one to tell; a file that cannot be removed either stays.
+        let _ = fs::remove_file(&temporary);
+        return written;
+    }
+    // Makes the new name itself durable; not every system can do that to a folder.
+    if let Ok(folder) = File::open(folder) {
+        let _ = folder.sync_all();
+    }
+    Ok(())
+}
+
+/// Arrays in the order in which they are stored, and the metadata.
+pub type Loaded = (Vec<(String, Array)>, HashMap<String, String>);
+
+/// Reads a file.
+///
+/// # Errors
+/// What the system reports; [`Error::Io`] for a file that is truncated, damaged, or of another kind.
+pub fn load(path: &Path) -> Result<Loaded, FileError> {
+    let damaged = |problem: String| {
+        FileError::Content(Error::io(
+            "load_safetensors",
+            format!("'{}' {problem}", path.display()),
+        ))
+    };
+    let mut file = File::open(path)?;
+    let facts = file.metadata()?;
+    if facts.is_dir() {
+        return Err(io::Error::from_raw_os_error(21).into());
+    }
+    let size = facts.len();
+    let mut first = [0; 8];
+    let known = read_up_to(&mut file, &mut first)?;
+    if known < 8 {
+        return Err(damaged(format!(
+            "is no safetensors file: it has {size} bytes, at least 8 are needed"
+        )));
+    }
+    // A header begins with a brace. Its length may look like the first bytes of other formats.
+    let mut ninth = [0];
+    let is_header = read_up_to(&mut file, &mut ninth)? == 1 && ninth == *b"{";
+    if !is_header && let Some(kind) = foreign(&first) {
+        return Err(damaged(format!("is no safetensors file but {kind}")));
+    }
+    file.seek(SeekFrom::Start(8))?;
+    let length = u64::from_le_bytes(first);
+    if length > MAX_HEADER_BYTES.min(size.saturating_sub(8)) {
+        return Err(damaged(format!(
+            "is truncated or no safetensors file: its header should have {length} bytes, but {} follow",
+            size - 8
+        )));
+    }
+    let mut header = vec![0; length as usize];
+    file.read_exact(&mut header)?;
+    let header: Metadata = serde_json::from_slice(&header).map_err(|error| {
+        damaged(format!(
+            "is damaged or no safetensors file: its header makes no sense: {error}"
+        ))
+    })?;
+    let (needed, there) = (header.data_len() as u64, size - 8 - length);
+    if needed != there {
+        let what = if needed > there {
+            "truncated"
+        } else {
+            "damaged"
+        };
+        return Err(damaged(format!(
+            "is {what}: its arrays take {needed} bytes, but {there} follow the header"
+        )));
+    }
+    let mut named = Vec::new();
+    for name in header.offset_keys() {
+        let Some(info) = header.info(&name) else {
+            continue;
+        };
+        let Some((dtype, _)) = DTYPES.iter().find(|(_, theirs)| *theirs == info.dtype) else {
+            return Err(damaged(format!(
+                "holds `{name}` of dtype {}, which arrays here cannot have",
+                info.dtype
+            )));
+        };
+        let array = Array::uninitialised(&info.shape, *dtype, Device::cpu(0))?;
+        fill(&mut file, &array)?;
+        if *dtype == DType::Bool && array.read()?.bytes().iter().any(|b| *b > 1) {
+            return Err(damaged(format!(
+                "is damaged: `{name}` holds truth values other than 0 and 1"
+            )));
+        }
+        named.push((name, array));
+    }
+    Ok((named, header.metadata().clone().unwrap_or_default()))
+}
+
+/// Reads until `buffer` is full or the file ends; answers how many bytes there were.
+fn read_up_to(file: &mut File, buffer: &mut [u8]) -> io::Result<usize> {
+    let mut known = 0;
+    while known < buffer.len() {
+        match file.read(&mut buffer[known..]) {
+            Ok(0) => break,
+            Ok(n) => known += n,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(known)
+}
+
+/// Reads the elements of a new dense array.
+#[allow(unsafe_code, reason = "writes the bytes of a new array")]
+fn fill(file: &mut File, array: &Array) -> io::Result<()> {
+    let len = array.len() * array.dtype().size();
+    let start = array.tensor().data_ptr();
+    let mut chunk = vec![0; CHUNK_BYTES.min(len)];
+    let mut at = 0;
+    while at < len {
+        let n = chunk.len().min(len - at);
+        file.read_exact(&mut chunk[..n])?;
+        // SAFETY: 1. the array is dense and new: nobody else knows its `len` bytes, of which `at..at + n` are written. 2. the chunk is our own.
+        unsafe { std::ptr::copy_nonoverlapping(chunk.as_ptr(), start.add(at), n) };
+        at += n;
+    }
+    Ok(())
+}
+
+/// What else the file is, by its first bytes.
+fn foreign(first: &[u8; 8]) -> Option<&'static str> {
+    match first {
+        [b'P', b'K', 3 | 5, 4 | 6, ..] => Some("a zip archive, as npz and PyTorch files are"),
+        [0x93, b'N', b'U', b'M', b'P', b'Y', ..] => Some("an npy file: np.load reads it"),
+        [0x80, 2..=5, ..] => Some("a pickle, which could run code and is not read"),
+        [0x12, 1, 0, 0, 0, 0, 0, 0] => {
+            Some("a parameter file of MXNet 1 or 2 in the old binary format")
+        }
+        [0x89, b'H', b'D', b'F', ..] => Some("an HDF5 file"),
+        _ => None,
+    }
+}

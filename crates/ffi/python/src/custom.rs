@@ -1,0 +1,257 @@
+//! Operators whose shapes, values and gradients Python code computes. Each is an entry of the registry, so recording and tracing see it as any other.
+//!
+//! The entry takes a list of arrays and text with the parameters. Behind its outputs stands one more, the *ticket*: it owns what the forward code has
+//! made (an instance that keeps values between forward and backward), and goes when the recorded call goes.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{LazyLock, Mutex, PoisonError};
+
+use mxnet::core::interp::Scope;
+use mxnet::core::{
+    Array, Cpu, EagerCx, Error, Grad, Grads, InferCx, Inferred, Keep, Known, OpDef, OutSpec,
+    Outputs, Param, ParamKind, Result, Types, registry,
+};
+use mxnet::tensor::{DType, Device, Dims, Layout, Storage, Tensor};
+use pyo3::prelude::*;
+use pyo3::types::PyList;
+
+use crate::array::{Get, PyArray};
+use crate::autograd::PythonFailure;
+use crate::convert;
+use crate::error::raise;
+
+/// The functions behind an entry.
+struct Code {
+    /// `(parameters, training, [(shape, dtype)]) -> [(shape, dtype)]`
+    infer: Py<PyAny>,
+    /// `(parameters, training, [ndarray]) -> ([ndarray], instance)`
+    forward: Py<PyAny>,
+    /// `(instance, parameters, training, [cotangent], [input], [output]) -> [gradient or None]`; `None`: no gradient flows.
+    backward: Option<Py<PyAny>>,
+}
+
+/// What forward code keeps for backward code, by the number in the ticket.
+static INSTANCES: LazyLock<Mutex<HashMap<u64, Py<PyAny>>>> = LazyLock::new(Mutex::default);
+
+/// The memory of a ticket.
+struct Ticket(Box<u64>);
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        let mut instances = INSTANCES.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = instances.remove(&self.0);
+        // The object may run Python code as it goes.
+        drop(instances);
+        drop(kept);
+    }
+}
+
+fn ticket(instance: Py<PyAny>) -> Result<Array> {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    let ticket = Box::new(Ticket(Box::new(number)));
+    let mut instances = INSTANCES.lock().unwrap_or_else(PoisonError::into_inner);
+    instances.insert(number, instance);
+    drop(instances);
+    let place = (&raw const *ticket.0).cast_mut().cast::<u8>();
+    // SAFETY: the number lives as long as the ticket, which the storage owns, and is only read.
+    let storage = unsafe { Storage::from_foreign(place, 8, Device::cpu(0), ticket, true) };
+    let tensor = Tensor::new(storage, Layout::contiguous(&[]), DType::U64)?;
+    Ok(Array::from_tensor(tensor))
+}
+
+fn code(op: &'static OpDef) -> Result<&'static Code> {
+    let state = op.state.and_then(|state| state.downcast_ref::<Code>());
+    state.ok_or_else(|| Error::internal(op.name, "the entry has no Python code"))
+}
+
+/// Runs Python code of an entry; an exception comes back as it was raised.
+fn in_python<R>(body: impl FnOnce(Python<'_>) -> PyResult<R>) -> Result<R> {
+    Python::attach(|py| {
+        body(py).map_err(|error| {
+            let failure = Box::new(PythonFailure::new(error));
+            Error::Failed(mxnet::engine::Failure::new(failure, ""))
+        })
+    })
+}
+
+fn infer(cx: &InferCx) -> Result<Inferred> {
+    let code = code(cx.op)?;
+    let mut specs: Inferred = in_python(|py| {
+        let given = cx.inputs.iter().flatten().map(|x| {
+            let dtype = convert::numpy_dtype(py, x.dtype())?;
+            Ok((x.shape().to_vec(), dtype))
+        });
+        let given: Vec<(Vec<usize>, Py<PyAny>)> = given.collect::<PyResult<_>>()?;
+        let found = code
+            .infer
+            .bind(py)
+            .call1((cx.str("parameters"), cx.training, given))?;
+        let mut specs = Inferred::new();
+        for entry in found.try_iter()? {
+            let (shape, dtype): (Vec<usize>, Bound<'_, PyAny>) = entry?.extract()?;
+            specs.push(OutSpec {
+                shape: Dims::from_slice(&shape),
+                dtype: Some(convert::dtype(&dtype)?),
+            });
+        }
+        Ok(specs)
+    })?;
+    specs.push(OutSpec {
+        shape: Dims::new(),
+        dtype: Some(DType::U64),
+    });
+    Ok(specs)
+}
+
+fn wrapped(py: Python<'_>, arrays: impl Iterator<Item = Array>) -> PyResult<Bound<'_, PyList>> {
+    let objects: Vec<Py<PyArray>> = arrays
+        .map(|x| PyArray::wrap(py, x))
+        .collect::<PyResult<_>>()?;
+    PyList::new(py, objects)
+}
+
+fn forward(cx: &EagerCx) -> Result<Outputs> {
+    let code = code(cx.op)?;
+    let specs = infer(cx)?;
+    let _scope = Scope::enter(false, cx.training);
+    in_python(|py| {
+        let inputs = wrapped(py, cx.inputs.iter().flatten().map(|x| x.detach()))?;
+        let made = code
+            .forward
+            .bind(py)
+            .call1((cx.str("parameters"), cx.training, inputs))?;
+        let (made, instance): (Bound<'_, PyAny>, Py<PyAny>) = made.extract()?;
+        let mut outputs = Outputs::new();
+        for (i, y) in made.try_iter()?.enumerate() {
+            let y = y?.cast::<PyArray>()?.get().array(py).detach();
+            let spec = specs.get(i).filter(|_| i + 1 < specs.len());
+            if !spec
+                .is_some_and(|spec| spec.shape[..] == *y.shape() && spec.dtype == Some(y.dtype()))
+            {
+                let problem = format!(
+                    "output {i} has shape {} and dtype {}, which is not what its shape rule says",
+                    mxnet::core::Tuple(y.shape()),
+                    y.dtype().name()
+                );
+                return Err(raise(py, Error::shape(cx.op.name, problem)));
+            }
+            outputs.push(y);
+        }
+        if outputs.len() + 1 != specs.len() {
+            let (found, wanted) = (outputs.len(), specs.len() - 1);
+            let problem = format!("{found} outputs were made, its shape rule says {wanted}");
+            return Err(raise(py, Error::shape(cx.op.name, problem)));
+        }
+        outputs.push(ticket(instance).map_err(|error| raise(py, error))?);
+        Ok(outputs)
+    })
+}
+
+fn backward(g: &mxnet::core::autograd::GradCx) -> Result<Grads> {
+    let code = code(g.op)?;
+    let num_outputs = g.num_outputs() - 1;
+    let number = g.output(num_outputs).item()?.as_u64();
+    let training = g.training;
+    in_python(|py| {
+        let Some(rule) = &code.backward else {
+            return Ok((0..g.num_inputs()).map(|_| None).collect());
+        };
+        let instance = {
+            let instances = INSTANCES.lock().unwrap_or_else(PoisonError::into_inner);
+            instances
+                .get(&number)
+                .map(|instance| instance.clone_ref(py))
+        };
+        let dys = wrapped(py, (0..num_outputs).map(|i| g.dy(i).clone()))?;
+        let inputs = wrapped(py, (0..g.num_inputs()).map(|i| g.input(i).clone()))?;
+        let outputs = wrapped(py, (0..num_outputs).map(|i| g.output(i).clone()))?;
+        let given = (
+            instance,
+            g.str("parameters"),
+            training,
+            dys,
+            inputs,
+            outputs,
+        );
+        let found = rule.bind(py).call1(given)?;
+        let mut grads = Grads::new();
+        for (i, gradient) in found.try_iter()?.enumerate() {
+            let gradient = gradient?;
+            if gradient.is_none() {
+                grads.push(None);
+                continue;
+            }
+            let gradient = gradient.cast::<PyArray>()?.get().array(py);
+            if i < g.num_inputs() && gradient.shape() != g.shape(i) {
+                let problem = format!(
+                    "the gradient of input {i} has shape {}, the input has shape {}",
+                    mxnet::core::Tuple(gradient.shape()),
+                    mxnet::core::Tuple(g.shape(i))
+                );
+                return Err(raise(py, Error::shape(g.op.name, problem)));
+            }
+            grads.push(Some(gradient));
+        }
+        if grads.len() != g.num_inputs() {
+            let (found, wanted) = (grads.len(), g.num_inputs());
+            let problem = format!("{found} gradients were made for {wanted} inputs");
+            return Err(raise(py, Error::value(g.op.name, problem)));
+        }
+        Ok(grads)
+    })
+}
+
+/// Adds an operator whose code is Python's and returns the function that calls it with a list of arrays and `parameters`. Behind the outputs it returns
+/// the ticket.
+#[pyfunction]
+pub fn add_operator(
+    py: Python<'_>,
+    name: &str,
+    doc: &str,
+    infer: Py<PyAny>,
+    forward: Py<PyAny>,
+    backward: Option<Py<PyAny>>,
+) -> PyResult<Py<PyAny>> {
+    const PARAMS: &[Param] = &[
+        Param::arrays("data"),
+        Param::required("parameters", ParamKind::Str),
+    ];
+    let code: &'static Code = Box::leak(Box::new(Code {
+        infer,
+        forward,
+        backward,
+    }));
+    let op = registry::add(OpDef {
+        name: Box::leak(name.to_owned().into_boxed_str()),
+        doc: Box::leak(doc.to_owned().into_boxed_str()),
+        params: PARAMS,
+        types: Types::Infer,
+        infer: self::infer,
+        cpu: Cpu::Eager(self::forward, Known::ByRule),
+        grad: match code.backward {
+            Some(_) => Grad::Rule(Keep::ALL, self::backward),
+            None => Grad::Stop("its Python code gives none"),
+        },
+        state: Some(code),
+        ..OpDef::DEFAULT
+    });
+    function(py, op.map_err(|error| raise(py, error))?)
+}
+
+fn function(py: Python<'_>, op: &'static OpDef) -> PyResult<Py<PyAny>> {
+    crate::call::function(py, op, op.name, "mxnet._core")
+}
+
+/// The function of an operator that was added while the program runs.
+#[pyfunction]
+pub fn added_operator(py: Python<'_>, name: &str) -> PyResult<Py<PyAny>> {
+    let found = registry::find(name).ok_or_else(|| {
+        raise(
+            py,
+            Error::value("operator", format!("there is no operator `{name}`")),
+        )
+    })?;
+    function(py, found)
+}

@@ -1,0 +1,50 @@
+//! Modules, for Python: `mxnet::module` loads them.
+
+use std::path::PathBuf;
+
+use mxnet::module::{self, Loaded};
+use pyo3::prelude::*;
+
+use crate::error::raise;
+
+/// Name, version, path, operators, kinds of devices.
+type Facts = (
+    &'static str,
+    &'static str,
+    String,
+    Vec<&'static str>,
+    Vec<&'static str>,
+);
+
+fn facts(loaded: Loaded) -> Facts {
+    let Loaded {
+        name,
+        version,
+        path,
+        operators,
+        devices,
+    } = loaded;
+    let path = path.to_string_lossy().into_owned();
+    (name, version, path, operators, devices)
+}
+
+/// Loads a module and returns what it is and has.
+#[pyfunction]
+pub fn load_module(py: Python<'_>, path: PathBuf) -> PyResult<Facts> {
+    let loaded = py.detach(|| module::load(&path));
+    loaded.map(facts).map_err(|error| raise(py, error))
+}
+
+/// The modules of the process.
+#[pyfunction]
+pub fn loaded_modules() -> Vec<Facts> {
+    module::loaded().into_iter().map(facts).collect()
+}
+
+/// Kernels of modules: operator, kind of device, priority, module.
+#[pyfunction]
+pub fn served_operators() -> Vec<(&'static str, &'static str, i32, &'static str)> {
+    let all = module::served().into_iter();
+    all.map(|x| (x.op, x.device, x.priority, x.module))
+        .collect()
+}

@@ -1,0 +1,139 @@
+//! Calls of functions of modules: arrays and attributes in the table's form, and what a status means.
+
+use std::ffi::{c_char, c_void};
+use std::ptr;
+
+use mxnet_core::{Args, Error, KernelCx, Result, Value};
+use mxnet_tensor::Tensor;
+use smallvec::SmallVec;
+
+use crate::abi::{
+    MX_MODULE_DECLINED, MX_MODULE_DTYPE, MX_MODULE_FAILED, MX_MODULE_OK, MX_MODULE_SHAPE,
+    MX_MODULE_VALUE, MX_PARAMETER_BOOL, MX_PARAMETER_INT, MX_PARAMETER_REAL, MX_PARAMETER_TEXT,
+    mx_attribute, mx_kernel, mx_kernel_call, mx_tensor,
+};
+use crate::text::{self, MESSAGE_BYTES};
+
+/// What a module hands over and gets back: opaque here.
+#[derive(Clone, Copy)]
+pub struct State(pub *mut c_void);
+
+// SAFETY: the pointer is only handed back to the module, whose functions may be called on any thread by the table's contract.
+unsafe impl Send for State {}
+// SAFETY: as above.
+unsafe impl Sync for State {}
+
+/// The error for a status that is no success.
+pub fn failure(op: &'static str, status: i32, message: String) -> Error {
+    match status {
+        MX_MODULE_SHAPE => Error::shape(op, message),
+        MX_MODULE_DTYPE => Error::dtype(op, message),
+        MX_MODULE_VALUE => Error::value(op, message),
+        MX_MODULE_FAILED => Error::unsupported(op, message),
+        other => Error::unsupported(op, format!("its module returned status {other}: {message}")),
+    }
+}
+
+/// Attributes in the table's form. Texts live as long as the result.
+pub struct Attributes {
+    /// The entries.
+    pub list: Vec<mx_attribute>,
+    _texts: Vec<std::ffi::CString>,
+}
+
+impl Attributes {
+    /// The attributes of a call.
+    pub fn new(args: Args<'_>) -> Attributes {
+        let mut texts = Vec::new();
+        let list = args.attrs.values().iter().map(|value| {
+            let mut entry = mx_attribute {
+                kind: MX_PARAMETER_INT,
+                reserved: 0,
+                integer: 0,
+                real: 0.0,
+                text: ptr::null(),
+            };
+            match value {
+                Value::Bool(x) => (entry.kind, entry.integer) = (MX_PARAMETER_BOOL, i64::from(*x)),
+                Value::Int(x) => entry.integer = *x,
+                Value::Float(x) => (entry.kind, entry.real) = (MX_PARAMETER_REAL, *x),
+                other => {
+                    let text =
+                        std::ffi::CString::new(other.text().unwrap_or("")).unwrap_or_default();
+                    // The text does not move with the list that keeps it.
+                    (entry.kind, entry.text) = (MX_PARAMETER_TEXT, text.as_ptr());
+                    texts.push(text);
+                }
+            }
+            entry
+        });
+        let list = list.collect();
+        Attributes {
+            list,
+            _texts: texts,
+        }
+    }
+}
+
+/// A tensor in the table's form; its sizes are in `sizes`.
+fn tensor(x: &Tensor, sizes: &mut Vec<Box<[i64]>>) -> mx_tensor {
+    let numbers = |list: &[usize]| -> Box<[i64]> { list.iter().map(|&n| n as i64).collect() };
+    let strides: Box<[i64]> = x.layout().strides().iter().map(|&n| n as i64).collect();
+    sizes.push(numbers(x.shape()));
+    sizes.push(strides);
+    let last = sizes.len();
+    mx_tensor {
+        data: x.data_ptr().cast(),
+        shape: sizes[last - 2].as_ptr(),
+        strides: sizes[last - 1].as_ptr(),
+        ndim: x.ndim() as i32,
+        dtype: i32::from(x.dtype() as u8),
+    }
+}
+
+const ABSENT: mx_tensor = mx_tensor {
+    data: ptr::null_mut(),
+    shape: ptr::null(),
+    strides: ptr::null(),
+    ndim: 0,
+    dtype: 0,
+};
+
+/// Calls a kernel of a module. `Ok(false)`: it leaves the call to the next one.
+pub fn run_kernel(
+    cx: &KernelCx,
+    kernel: mx_kernel,
+    state: State,
+    attributes: &[mx_attribute],
+) -> Result<bool> {
+    let Some(kernel) = kernel else {
+        return Err(Error::internal(cx.op.name, "the module gave no kernel"));
+    };
+    let mut sizes = Vec::new();
+    let inputs: SmallVec<[mx_tensor; 4]> = (cx.inputs.iter())
+        .map(|x| x.map_or(ABSENT, |x| tensor(x, &mut sizes)))
+        .collect();
+    let outputs: SmallVec<[mx_tensor; 2]> =
+        cx.outputs.iter().map(|y| tensor(y, &mut sizes)).collect();
+    let name = std::ffi::CString::new(cx.op.name).unwrap_or_default();
+    let mut written = [0 as c_char; MESSAGE_BYTES];
+    let call = mx_kernel_call {
+        size: size_of::<mx_kernel_call>(),
+        op: name.as_ptr(),
+        inputs: inputs.as_ptr(),
+        num_inputs: inputs.len(),
+        outputs: outputs.as_ptr(),
+        num_outputs: outputs.len(),
+        attributes: attributes.as_ptr(),
+        num_attributes: attributes.len(),
+        state: state.0,
+        message: written.as_mut_ptr(),
+        message_capacity: MESSAGE_BYTES,
+    };
+    // SAFETY: the module promises a function of this type; everything in `call` lives until it returns.
+    match unsafe { kernel(&raw const call) } {
+        MX_MODULE_OK => Ok(true),
+        MX_MODULE_DECLINED => Ok(false),
+        status => Err(failure(cx.op.name, status, text::message(&written))),
+    }
+}

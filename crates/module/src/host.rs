@@ -1,0 +1,251 @@
+//! Loading: a module is opened, asked for its entry, and describes what it has. Only when all of that makes sense is anything registered.
+
+use std::ffi::{c_char, c_void};
+use std::path::{Path, PathBuf};
+
+use mxnet_core::{Error, Result, registry};
+use parking_lot::Mutex;
+
+use crate::abi::{
+    MX_MODULE_ABI, MX_MODULE_FAILED, MX_MODULE_OK, mx_device, mx_host, mx_kernel_entry, mx_module,
+    mx_operator,
+};
+use crate::text::{self, MESSAGE_BYTES};
+use crate::{device, kernel, operator};
+
+/// The oldest version of the table that is understood.
+const OLDEST: u32 = MX_MODULE_ABI.saturating_sub(2);
+
+/// A module that was loaded.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    /// Its name.
+    pub name: &'static str,
+    /// Its version.
+    pub version: &'static str,
+    /// Where it came from.
+    pub path: PathBuf,
+    /// Operators that it has added.
+    pub operators: Vec<&'static str>,
+    /// Kinds of devices that it has added.
+    pub devices: Vec<&'static str>,
+}
+
+static LOADED: Mutex<Vec<Loaded>> = Mutex::new(Vec::new());
+
+/// The modules of the process.
+pub fn loaded() -> Vec<Loaded> {
+    LOADED.lock().clone()
+}
+
+/// What a module has described so far, and the first thing that was wrong with it.
+#[derive(Default)]
+struct Pending {
+    operators: Vec<operator::Described>,
+    kernels: Vec<kernel::Described>,
+    devices: Vec<device::Described>,
+    wrong: Option<Error>,
+}
+
+impl Pending {
+    /// Takes a description, or keeps what is wrong with it.
+    fn take<T>(&mut self, described: Result<T>, into: impl FnOnce(&mut Pending, T)) -> i32 {
+        match described {
+            Ok(described) => {
+                into(self, described);
+                MX_MODULE_OK
+            }
+            Err(error) => {
+                self.wrong.get_or_insert(error);
+                MX_MODULE_FAILED
+            }
+        }
+    }
+}
+
+/// # Safety
+/// `context` is the pending description that [`load`] hands out, `given` null or valid.
+unsafe extern "C" fn add_operator(context: *mut c_void, given: *const mx_operator) -> i32 {
+    // SAFETY: as the caller promises; the module calls on the thread of its `init`.
+    unsafe {
+        let pending = &mut *context.cast::<Pending>();
+        let described = operator::describe(given).and_then(|described| {
+            let name = described.op.name;
+            match pending.operators.iter().any(|other| other.op.name == name) {
+                true => Err(Error::value("load", format!("it adds `{name}` twice"))),
+                false => Ok(described),
+            }
+        });
+        pending.take(described, |pending, x| pending.operators.push(x))
+    }
+}
+
+/// # Safety
+/// As [`add_operator`].
+unsafe extern "C" fn add_kernel(context: *mut c_void, given: *const mx_kernel_entry) -> i32 {
+    // SAFETY: as the caller promises.
+    unsafe {
+        let pending = &mut *context.cast::<Pending>();
+        let devices: Vec<&str> = pending.devices.iter().map(|device| device.name).collect();
+        let described = kernel::describe(given, &devices);
+        pending.take(described, |pending, x| pending.kernels.push(x))
+    }
+}
+
+/// # Safety
+/// As [`add_operator`].
+unsafe extern "C" fn add_device(context: *mut c_void, given: *const mx_device) -> i32 {
+    // SAFETY: as the caller promises.
+    unsafe {
+        let pending = &mut *context.cast::<Pending>();
+        let described = device::describe(given);
+        pending.take(described, |pending, x| pending.devices.push(x))
+    }
+}
+
+/// Loads the module at `path`. A module that is loaded already is not loaded again.
+///
+/// # Errors
+/// [`Error::Io`] if it cannot be opened or is no module; [`Error::Unsupported`] for a version of the table that is not understood, and with what the
+/// module reports; [`Error::Value`] for what it describes and cannot be. Nothing is registered then.
+pub fn load(path: &Path) -> Result<Loaded> {
+    let path = path
+        .canonicalize()
+        .map_err(|error| Error::io("load", format!("{}: {error}", path.display())))?;
+    let mut all = LOADED.lock();
+    if let Some(known) = all.iter().find(|known| known.path == path) {
+        return Ok(known.clone());
+    }
+    let at = path.display();
+    let io = |problem: String| Error::io("load", problem);
+    // SAFETY: whoever loads a library lets its initialisers run: that is what the caller asked for.
+    let library = unsafe { libloading::Library::new(&path) };
+    let library = library.map_err(|error| io(format!("{at} cannot be opened: {error}")))?;
+    // A module stays for the rest of the process, also one that is refused: its initialisers may have left pointers to it.
+    let library: &'static libloading::Library = Box::leak(Box::new(library));
+    type Entry = unsafe extern "C" fn() -> *const mx_module;
+    // SAFETY: a symbol of this name has this type, by the table's contract.
+    let entry = unsafe { library.get::<Entry>(b"mx_module_entry\0") };
+    let entry = entry.map_err(|_| {
+        let error = io(format!(
+            "{at} is no module: it has no function `mx_module_entry`"
+        ));
+        error.with_hint("modules of MXNet 1 have another table and must be built anew")
+    })?;
+    // SAFETY: as above.
+    let module = unsafe { entry() };
+    // SAFETY: the entry's structure is constant; what of it may be read is checked first.
+    let (name, version, module) = unsafe { read_entry(module, &at.to_string())? };
+    let mut pending = Pending::default();
+    let host = mx_host {
+        size: size_of::<mx_host>(),
+        abi: MX_MODULE_ABI,
+        reserved: 0,
+        context: (&raw mut pending).cast(),
+        add_operator: Some(add_operator),
+        add_kernel: Some(add_kernel),
+        add_device: Some(add_device),
+    };
+    let mut written = [0 as c_char; MESSAGE_BYTES];
+    let Some(init) = module.init else {
+        return Err(io(format!("the module {at} has no `init`")));
+    };
+    // SAFETY: the module promises a function of this type; `host` and what it points to live until it returns.
+    let status = unsafe { init(&raw const host, written.as_mut_ptr(), MESSAGE_BYTES) };
+    if let Some(wrong) = pending.wrong.take() {
+        return Err(wrong);
+    }
+    if status != MX_MODULE_OK {
+        let reason = text::message(&written);
+        return Err(Error::unsupported(
+            "load",
+            format!("the module `{name}` refuses: {reason}"),
+        ));
+    }
+    for described in &pending.operators {
+        if let Some(gradient) = described.gradient {
+            let is_there = registry::find(gradient).is_some()
+                || pending
+                    .operators
+                    .iter()
+                    .any(|other| other.op.name == gradient);
+            if !is_there {
+                let op = described.op.name;
+                let problem =
+                    format!("the gradient of `{op}` is `{gradient}`, which is no operator");
+                return Err(Error::value("load", problem));
+            }
+        }
+    }
+    let loaded = register(pending, name, version, &path)?;
+    all.push(loaded.clone());
+    Ok(loaded)
+}
+
+fn register(
+    pending: Pending,
+    name: &'static str,
+    version: &'static str,
+    path: &Path,
+) -> Result<Loaded> {
+    let devices: Vec<&'static str> = pending.devices.iter().map(|device| device.name).collect();
+    for device in pending.devices {
+        device::add(device)?;
+    }
+    let mut operators = Vec::new();
+    for described in pending.operators {
+        operators.push(registry::add(described.op)?.name);
+    }
+    kernel::add(name, &pending.kernels)?;
+    Ok(Loaded {
+        name,
+        version,
+        path: path.to_owned(),
+        operators,
+        devices,
+    })
+}
+
+/// Checks the entry of a module and returns its name, its version and a copy.
+///
+/// # Safety
+/// `module` is null or the structure of a module.
+unsafe fn read_entry(
+    module: *const mx_module,
+    at: &str,
+) -> Result<(&'static str, &'static str, mx_module)> {
+    let io = |problem: String| Error::io("load", problem);
+    if module.is_null() || !module.is_aligned() {
+        return Err(io(format!("the module {at} has no entry")));
+    }
+    // SAFETY: not null, and the caller's promise: size and version are in every version of the table.
+    let (size, abi) = unsafe {
+        (
+            (&raw const (*module).size).read(),
+            (&raw const (*module).abi).read(),
+        )
+    };
+    if !(OLDEST..=MX_MODULE_ABI).contains(&abi) {
+        let problem = format!(
+            "the module {at} was built for version {abi} of the table, versions {OLDEST} to {MX_MODULE_ABI} are understood"
+        );
+        return Err(Error::unsupported("load", problem)
+            .with_hint("build it with the header of this release"));
+    }
+    if size < size_of::<mx_module>() {
+        let needed = size_of::<mx_module>();
+        return Err(io(format!(
+            "the entry of {at} has the size {size}, needed are {needed}"
+        )));
+    }
+    // SAFETY: the structure is as large as we read, and the caller's promise.
+    unsafe {
+        let module = module.read();
+        let name = text::kept(module.name, "name of the module")?;
+        Ok((
+            name,
+            text::kept(module.version, "version of the module")?,
+            module,
+        ))
+    }
+}

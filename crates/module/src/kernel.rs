@@ -1,0 +1,174 @@
+//! Kernels of existing operators, by priority. One function stands in the engine's table for all of them and asks who takes the call.
+
+use std::collections::HashMap;
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use mxnet_core::{Cpu, Error, KernelCx, OpDef, Result, registry, variants};
+use mxnet_tensor::DeviceKind;
+use parking_lot::Mutex;
+
+use crate::abi::{mx_kernel, mx_kernel_entry};
+use crate::call::{State, run_kernel};
+use crate::text;
+
+/// A checked copy of what a module describes.
+#[derive(Clone)]
+pub struct Described {
+    op: &'static OpDef,
+    device: &'static str,
+    priority: i32,
+    kernel: mx_kernel,
+    state: State,
+}
+
+/// Who computes an operator.
+#[derive(Clone, Debug)]
+pub struct Served {
+    /// The operator.
+    pub op: &'static str,
+    /// The kind of device.
+    pub device: &'static str,
+    /// The priority of the kernel.
+    pub priority: i32,
+    /// The module.
+    pub module: &'static str,
+}
+
+#[derive(Clone)]
+struct Entry {
+    priority: i32,
+    module: &'static str,
+    kernel: mx_kernel,
+    state: State,
+}
+
+type Table = HashMap<(&'static str, DeviceKind), Vec<Entry>>;
+
+/// The table that calls read without a lock. Tables that were replaced are never freed: a call may still read one.
+static TABLE: AtomicPtr<Table> = AtomicPtr::new(ptr::null_mut());
+static CHANGES: Mutex<()> = Mutex::new(());
+
+fn table() -> Option<&'static Table> {
+    // SAFETY: null, or a table that was leaked and never changes.
+    unsafe { TABLE.load(Ordering::Acquire).as_ref() }
+}
+
+/// Reads the description of a kernel. `devices` are kinds that the same module adds.
+///
+/// # Safety
+/// `given` is null or a structure whose pointers are null or valid.
+pub unsafe fn describe(given: *const mx_kernel_entry, devices: &[&str]) -> Result<Described> {
+    let wrong = |problem: String| Error::value("load", problem);
+    if given.is_null() || !given.is_aligned() {
+        return Err(wrong("the kernel is null".to_owned()));
+    }
+    // SAFETY: not null, and the caller's promise. The first word is the size.
+    let size = unsafe { given.cast::<usize>().read() };
+    if size < size_of::<mx_kernel_entry>() {
+        let needed = size_of::<mx_kernel_entry>();
+        return Err(wrong(format!(
+            "the kernel's size is {size}, needed are {needed}"
+        )));
+    }
+    // SAFETY: the structure is as large as we read, and the caller's promise.
+    let (given, name, device) = unsafe {
+        let given = given.read();
+        (
+            given,
+            text::kept(given.op, "op")?,
+            text::kept(given.device, "device")?,
+        )
+    };
+    let Some(op) = registry::find(name) else {
+        return Err(wrong(format!(
+            "a kernel is for `{name}`, which is no operator"
+        )));
+    };
+    if DeviceKind::find(device).is_none() && !devices.contains(&device) {
+        return Err(wrong(format!(
+            "a kernel of `{name}` is for `{device}`, which is no device"
+        )));
+    }
+    if given.kernel.is_none() {
+        return Err(wrong(format!("the kernel of `{name}` is null")));
+    }
+    // On the CPU the engine's own kernel takes what the module declines.
+    let is_kernel = matches!(op.cpu, Cpu::Kernel(_));
+    if !is_kernel && (device == "cpu" || !matches!(op.cpu, Cpu::Map(_))) {
+        return Err(wrong(format!(
+            "`{name}` has no kernel of its own that a module could replace"
+        )));
+    }
+    if device == "cpu" && given.priority <= 0 {
+        let problem = format!("the priority of a kernel of `{name}` is {}", given.priority);
+        return Err(wrong(format!(
+            "{problem}: the engine's own has 0, so it would never run"
+        )));
+    }
+    Ok(Described {
+        op,
+        device,
+        priority: given.priority,
+        kernel: given.kernel,
+        state: State(given.state),
+    })
+}
+
+/// Puts kernels into the table.
+pub fn add(module: &'static str, described: &[Described]) -> Result<()> {
+    let _changes = CHANGES.lock();
+    let mut next = table().cloned().unwrap_or_default();
+    for kernel in described {
+        let kind = DeviceKind::find(kernel.device)
+            .ok_or_else(|| Error::device("load", format!("`{}` is no device", kernel.device)))?;
+        let entries = next.entry((kernel.op.name, kind)).or_default();
+        entries.push(Entry {
+            priority: kernel.priority,
+            module,
+            kernel: kernel.kernel,
+            state: kernel.state,
+        });
+        entries.sort_by_key(|entry| std::cmp::Reverse(entry.priority));
+    }
+    TABLE.store(Box::into_raw(Box::new(next)), Ordering::Release);
+    for kernel in described {
+        let kind = DeviceKind::find(kernel.device).unwrap_or(DeviceKind::Cpu);
+        variants::register(kernel.op.name, kind, kernel.priority, run)?;
+    }
+    Ok(())
+}
+
+/// All kernels of modules.
+pub fn served() -> Vec<Served> {
+    let all = table().into_iter().flatten();
+    let mut found: Vec<Served> = all
+        .flat_map(|(&(op, kind), entries)| {
+            entries.iter().map(move |entry| Served {
+                op,
+                device: kind.name(),
+                priority: entry.priority,
+                module: entry.module,
+            })
+        })
+        .collect();
+    found.sort_by_key(|served| (served.op, served.device, std::cmp::Reverse(served.priority)));
+    found
+}
+
+/// The kernel of every operator that a module serves.
+fn run(cx: &KernelCx) -> Result<()> {
+    let found = table().and_then(|table| table.get(&(cx.op.name, cx.device.kind())));
+    for entry in found.into_iter().flatten() {
+        if run_kernel(cx, entry.kernel, entry.state, &[])? {
+            return Ok(());
+        }
+    }
+    match cx.op.cpu {
+        Cpu::Kernel(own) if cx.device.kind() == DeviceKind::Cpu => own(cx),
+        _ => {
+            let problem = format!("no kernel on {} takes this call", cx.device);
+            Err(Error::device(cx.op.name, problem))
+        }
+    }
+}

@@ -1,0 +1,272 @@
+//! Operators of modules as entries of the registry.
+
+use std::ffi::c_char;
+
+use mxnet_core::autograd::GradCx;
+use mxnet_core::{
+    Array, Cpu, Default, Error, Grad, Grads, InferCx, Inferred, Keep, KernelCx, OpDef, OutSpec,
+    Param, ParamKind, Result, Types, invoke_with, registry,
+};
+use mxnet_tensor::{DType, Dims, checked_len};
+
+use crate::abi::{
+    MX_MODULE_MAX_NDIM, MX_MODULE_OK, MX_PARAMETER_BOOL, MX_PARAMETER_INT, MX_PARAMETER_REAL,
+    MX_PARAMETER_TEXT, mx_infer, mx_infer_call, mx_kernel, mx_operator, mx_spec,
+};
+use crate::call::{Attributes, State, failure, run_kernel};
+use crate::text::{self, MESSAGE_BYTES};
+
+/// What an entry's functions need.
+struct Code {
+    infer: mx_infer,
+    kernel: mx_kernel,
+    gradient: Option<&'static str>,
+    state: State,
+    num_outputs: usize,
+}
+
+fn code(op: &'static OpDef) -> Result<&'static Code> {
+    let state = op.state.and_then(|state| state.downcast_ref::<Code>());
+    state.ok_or_else(|| Error::internal(op.name, "the entry is of no module"))
+}
+
+/// The most operands, outputs and parameters of an operator: more are a structure that was not filled.
+const MOST: usize = 64;
+
+/// A checked copy of what a module describes.
+pub struct Described {
+    /// The entry.
+    pub op: OpDef,
+    /// The operator of its gradient.
+    pub gradient: Option<&'static str>,
+}
+
+/// Reads the description of an operator.
+///
+/// # Safety
+/// `given` is null or a structure whose pointers are null or valid.
+pub unsafe fn describe(given: *const mx_operator) -> Result<Described> {
+    let wrong = |problem: String| Error::value("load", problem);
+    if given.is_null() || !given.is_aligned() {
+        return Err(wrong("the operator is null".to_owned()));
+    }
+    // SAFETY: not null, and the caller's promise. The first word is the size.
+    let size = unsafe { given.cast::<usize>().read() };
+    if size < size_of::<mx_operator>() {
+        let needed = size_of::<mx_operator>();
+        return Err(wrong(format!(
+            "the operator's size is {size}, needed are {needed}"
+        )));
+    }
+    // SAFETY: the structure is as large as we read.
+    let given = unsafe { given.read() };
+    // SAFETY: as the caller promises.
+    let name = unsafe { text::kept(given.name, "name")? };
+    let wrong = |problem: &str| Error::value("load", format!("operator `{name}`: {problem}"));
+    if name.is_empty() || registry::find(name).is_some() {
+        return Err(wrong("the name is empty or taken"));
+    }
+    if given.num_inputs > MOST
+        || given.num_parameters > MOST
+        || !(1..=MOST).contains(&given.num_outputs)
+    {
+        return Err(wrong(
+            "it has no outputs, or more than 64 operands, outputs or parameters",
+        ));
+    }
+    if given.kernel.is_none() {
+        return Err(wrong("it has no kernel"));
+    }
+    if given.infer.is_none() && given.num_inputs == 0 {
+        return Err(wrong("it has neither operands nor a shape rule"));
+    }
+    if (given.inputs.is_null() && given.num_inputs > 0)
+        || (given.parameters.is_null() && given.num_parameters > 0)
+    {
+        return Err(wrong("its operands or parameters are null"));
+    }
+    let mut params = Vec::new();
+    for i in 0..given.num_inputs {
+        // SAFETY: there are `num_inputs` names, by the caller's promise.
+        params.push(Param::array(unsafe {
+            text::kept(*given.inputs.add(i), "name of an operand")?
+        }));
+    }
+    for i in 0..given.num_parameters {
+        // SAFETY: there are `num_parameters` parameters, by the caller's promise.
+        let parameter = unsafe { given.parameters.add(i).read() };
+        // SAFETY: as the caller promises.
+        let name = unsafe { text::kept(parameter.name, "name of a parameter")? };
+        let value = parameter.value;
+        params.push(match value.kind {
+            MX_PARAMETER_INT => Param::int(name, value.integer),
+            MX_PARAMETER_BOOL => Param::bool(name, value.integer != 0),
+            MX_PARAMETER_REAL => Param::float(name, value.real),
+            MX_PARAMETER_TEXT => {
+                // SAFETY: as the caller promises.
+                let default = unsafe { text::kept(value.text, "default of a parameter")? };
+                Param::required(name, ParamKind::Str).or(Default::Str(default))
+            }
+            other => return Err(wrong(&format!("no parameter has the kind {other}"))),
+        });
+    }
+    for (i, param) in params.iter().enumerate() {
+        if params[..i].iter().any(|other| other.name == param.name) {
+            return Err(wrong(&format!("two parameters are named `{}`", param.name)));
+        }
+    }
+    let optional = |text: *const c_char| match text.is_null() {
+        true => Ok(None),
+        // SAFETY: not null, and the caller's promise.
+        false => unsafe { text::kept(text, "text") }.map(Some),
+    };
+    let (doc, gradient) = (optional(given.doc)?, optional(given.gradient)?);
+    let code: &'static Code = Box::leak(Box::new(Code {
+        infer: given.infer,
+        kernel: given.kernel,
+        gradient,
+        state: State(given.state),
+        num_outputs: given.num_outputs,
+    }));
+    let op = OpDef {
+        name,
+        doc: doc.unwrap_or("An operator of a module."),
+        params: Vec::leak(params),
+        types: Types::Infer,
+        infer,
+        cpu: Cpu::Kernel(kernel),
+        grad: match gradient {
+            Some(_) => Grad::Rule(Keep::ALL, rule),
+            None => Grad::Stop("its module gives none"),
+        },
+        state: Some(code),
+        ..OpDef::DEFAULT
+    };
+    Ok(Described { op, gradient })
+}
+
+fn spec(x: &Array) -> mx_spec {
+    let mut shape = [0; MX_MODULE_MAX_NDIM];
+    for (to, &n) in shape.iter_mut().zip(x.shape()) {
+        *to = n as i64;
+    }
+    mx_spec {
+        ndim: x.ndim() as i32,
+        dtype: i32::from(x.dtype() as u8),
+        shape,
+    }
+}
+
+/// What a shape rule has said of an output, if that makes sense.
+fn checked(op: &'static str, i: usize, found: &mx_spec) -> Result<OutSpec> {
+    let wrong = |problem: String| {
+        let problem = format!("the shape rule of its module gives output {i} {problem}");
+        Error::unsupported(op, problem)
+    };
+    let ndim = usize::try_from(found.ndim)
+        .ok()
+        .filter(|&ndim| ndim <= MX_MODULE_MAX_NDIM);
+    let ndim = ndim.ok_or_else(|| wrong(format!("{} axes", found.ndim)))?;
+    let dtype = u8::try_from(found.dtype).ok().and_then(DType::from_number);
+    let dtype = dtype.ok_or_else(|| wrong(format!("the data type {}", found.dtype)))?;
+    let size = |&n: &i64| usize::try_from(n).map_err(|_| wrong(format!("the size {n}")));
+    let shape: Dims = found.shape[..ndim]
+        .iter()
+        .map(size)
+        .collect::<Result<_>>()?;
+    checked_len(&shape)?;
+    Ok(OutSpec {
+        shape,
+        dtype: Some(dtype),
+    })
+}
+
+fn infer(cx: &InferCx) -> Result<Inferred> {
+    let code = code(cx.op)?;
+    let Some(rule) = code.infer else {
+        let like_first = OutSpec {
+            shape: Dims::from_slice(cx.shape(0)),
+            dtype: Some(cx.dtype_of(0)),
+        };
+        return Ok((0..code.num_outputs).map(|_| like_first.clone()).collect());
+    };
+    if let Some(x) = cx
+        .inputs
+        .iter()
+        .flatten()
+        .find(|x| x.ndim() > MX_MODULE_MAX_NDIM)
+    {
+        let problem = format!(
+            "a module takes at most {MX_MODULE_MAX_NDIM} axes, found {}",
+            x.ndim()
+        );
+        return Err(cx.shape_error(problem));
+    }
+    let inputs: Vec<mx_spec> = cx.inputs.iter().flatten().map(|x| spec(x)).collect();
+    // What the rule does not write is refused.
+    let unwritten = mx_spec {
+        ndim: -1,
+        dtype: -1,
+        shape: [-1; MX_MODULE_MAX_NDIM],
+    };
+    let mut outputs = vec![unwritten; code.num_outputs];
+    let attributes = Attributes::new(cx.args);
+    let mut written = [0 as c_char; MESSAGE_BYTES];
+    let call = mx_infer_call {
+        size: size_of::<mx_infer_call>(),
+        inputs: inputs.as_ptr(),
+        num_inputs: inputs.len(),
+        attributes: attributes.list.as_ptr(),
+        num_attributes: attributes.list.len(),
+        outputs: outputs.as_mut_ptr(),
+        num_outputs: outputs.len(),
+        state: code.state.0,
+        message: written.as_mut_ptr(),
+        message_capacity: MESSAGE_BYTES,
+    };
+    // SAFETY: the module promises a function of this type; everything in `call` lives until it returns.
+    let status = unsafe { rule(&raw const call) };
+    if status != MX_MODULE_OK {
+        return Err(failure(cx.op.name, status, text::message(&written)));
+    }
+    let found = outputs.iter().enumerate();
+    found
+        .map(|(i, spec)| checked(cx.op.name, i, spec))
+        .collect()
+}
+
+fn kernel(cx: &KernelCx) -> Result<()> {
+    let code = code(cx.op)?;
+    let attributes = Attributes::new(cx.args);
+    match run_kernel(cx, code.kernel, code.state, &attributes.list)? {
+        true => Ok(()),
+        false => Err(Error::unsupported(
+            cx.op.name,
+            "its module declined the call, and there is no other kernel",
+        )),
+    }
+}
+
+fn rule(g: &GradCx) -> Result<Grads> {
+    let name = code(g.op)?.gradient.unwrap_or("");
+    let Some(op) = registry::find(name) else {
+        let problem = format!("the operator `{name}` of its gradient is not there");
+        return Err(Error::autograd(g.op.name, problem));
+    };
+    let mut operands: Vec<Option<&Array>> = Vec::new();
+    operands.extend((0..g.num_outputs()).map(|i| Some(g.dy(i))));
+    operands.extend((0..g.num_inputs()).map(|i| g.opt_input(i)));
+    operands.extend((0..g.num_outputs()).map(|i| Some(g.output(i))));
+    let grads = invoke_with(op, &operands, g.args.attrs)?;
+    for (i, gradient) in grads.iter().enumerate() {
+        if gradient.shape() != g.shape(i) {
+            let problem = format!(
+                "`{name}` gives operand {i} a gradient of shape {}, the operand has shape {}",
+                mxnet_core::Tuple(gradient.shape()),
+                mxnet_core::Tuple(g.shape(i))
+            );
+            return Err(Error::shape(g.op.name, problem));
+        }
+    }
+    Ok(grads.into_iter().map(Some).collect())
+}

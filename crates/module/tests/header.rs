@@ -1,0 +1,28 @@
+//! `include/mxnet_module.h` is what cbindgen writes of the sources. `MXNET_WRITE_HEADER=1 cargo test -p mxnet-module --test header` writes it anew.
+
+use std::fs;
+use std::path::Path;
+
+#[test]
+fn the_header_is_what_the_sources_say() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let config = cbindgen::Config::from_file(root.join("cbindgen.toml")).expect("it is valid");
+    let builder = cbindgen::Builder::new()
+        .with_config(config)
+        .with_src(root.join("src/abi.rs"));
+    let mut written = Vec::new();
+    builder
+        .generate()
+        .expect("the sources are valid")
+        .write(&mut written);
+    let written = String::from_utf8(written).expect("sources are UTF-8");
+    let path = root.join("include/mxnet_module.h");
+    if std::env::var_os("MXNET_WRITE_HEADER").is_some() {
+        fs::write(&path, &written).expect("the folder can be written");
+    }
+    let committed = fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        committed == written,
+        "include/mxnet_module.h is not what cbindgen writes: run MXNET_WRITE_HEADER=1 cargo test -p mxnet-module --test header"
+    );
+}

@@ -1,0 +1,112 @@
+//! The Rust API as a program uses it.
+
+use mxnet::optimizer::{Optimizer, Sgd};
+use mxnet::{Array, DType, Error, NewAxis, Result, call, grad, load, random, record, save};
+
+fn array(values: &[f32], shape: &[usize]) -> Array {
+    Array::from_slice(values, shape).expect("the shape fits")
+}
+
+#[test]
+fn operators_take_references_numbers_and_results() -> Result<()> {
+    let (a, b) = (array(&[1.0, 2.0], &[2]), array(&[3.0, 5.0], &[2]));
+    let cases: [(Result<Array>, [f32; 2]); 9] = [
+        (&a + &b, [4.0, 7.0]),
+        (&a - 1.0, [0.0, 1.0]),
+        (1.0 - &a, [0.0, -1.0]),
+        (2.0 / &a, [2.0, 1.0]),
+        (&a * &b + &a, [4.0, 12.0]),
+        (&a + &a * &b, [4.0, 12.0]),
+        (-&a, [-1.0, -2.0]),
+        (&b / &a, [3.0, 2.5]),
+        (&a * 2.0 - &b, [-1.0, -1.0]),
+    ];
+    for (i, (found, expected)) in cases.into_iter().enumerate() {
+        assert_eq!(found?.to_vec::<f32>()?, expected, "case {i}");
+    }
+    let wrong = &a + &array(&[1.0, 2.0, 3.0], &[3]);
+    assert!(matches!(wrong, Err(Error::Shape(_))));
+    let carried = wrong + &a;
+    assert!(matches!(carried, Err(Error::Shape(_))));
+    Ok(())
+}
+
+#[test]
+fn indices_are_views_that_can_be_assigned() -> Result<()> {
+    let x = array(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], &[2, 3]);
+    assert_eq!(x.at((0, -1))?.item()?, 3.0);
+    assert_eq!(x.at((.., NewAxis, 1..))?.shape(), [2, 1, 2]);
+    x.at((.., ..1))?.assign(&array(&[9.0], &[1]))?;
+    assert_eq!(x.to_vec::<f32>()?, [9.0, 2.0, 3.0, 9.0, 5.0, 6.0]);
+    assert!(matches!(x.at(2), Err(Error::Index(_))));
+    Ok(())
+}
+
+#[test]
+fn gradients_have_gradients() -> Result<()> {
+    let mut x = array(&[1.0, -2.0], &[2]);
+    x.attach_grad()?;
+    let second = record(|| {
+        let first = grad(&[&x.powf(3.0)?.sum()?], &[&x])?;
+        grad(&[&first[0].sum()?], &[&x])
+    })?;
+    assert_eq!(second[0].to_vec::<f32>()?, [6.0, -12.0]);
+    let unrecorded = x.sum()?;
+    assert!(matches!(unrecorded.backward(), Err(Error::Autograd(_))));
+    Ok(())
+}
+
+#[test]
+fn a_step_of_descent_is_what_the_formula_says() -> Result<()> {
+    let mut x = array(&[1.0, 2.0], &[2]);
+    x.attach_grad()?;
+    let mut optimizer = Sgd::with_momentum(0.5, 0.5);
+    for expected in [[0.0, 0.0], [-0.5, -1.0]] {
+        record(|| (&x * &x)?.sum())?.backward()?;
+        optimizer.step(&[&x])?;
+        assert_eq!(x.to_vec::<f32>()?, expected);
+    }
+    let mut other = array(&[1.0], &[1]);
+    other.attach_grad()?;
+    assert!(matches!(optimizer.step(&[&other]), Err(Error::Value(_))));
+    Ok(())
+}
+
+#[test]
+fn calls_by_name_report_what_is_wrong() {
+    let x = array(&[1.0], &[1]);
+    for (name, named, message) in [
+        ("no_such", vec![], "there is no operator `no_such`"),
+        ("add", vec![], "add() missing required argument: 'x2'"),
+        (
+            "exp",
+            vec![("speed", 1_i64.into())],
+            "exp() got an unexpected keyword argument 'speed'",
+        ),
+        (
+            "sum",
+            vec![("axis", "one".into())],
+            "argument `axis` must be an integer",
+        ),
+    ] {
+        let error = call(name, &[x.arg()], &named).expect_err(name);
+        assert!(error.to_string().contains(message), "{error}");
+    }
+}
+
+#[test]
+fn files_and_random_numbers_come_back() -> Result<()> {
+    random::seed(7);
+    let x = random::uniform(-1.0, 1.0, &[3, 4], DType::F64)?;
+    let path = std::env::temp_dir().join(format!("mxnet-{}.safetensors", std::process::id()));
+    save(&path, [("x", &x)])?;
+    let back = load(&path)?;
+    std::fs::remove_file(&path).expect("it was written");
+    assert_eq!(back[0].0, "x");
+    assert_eq!(back[0].1.to_vec::<f64>()?, x.to_vec::<f64>()?);
+    random::seed(7);
+    let again = random::uniform(-1.0, 1.0, &[3, 4], DType::F64)?;
+    assert_eq!(again.to_vec::<f64>()?, x.to_vec::<f64>()?);
+    assert!(matches!(load("/no/such/file"), Err(Error::Io(_))));
+    Ok(())
+}

@@ -1,0 +1,154 @@
+"""What this build and this machine have."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import ClassVar, NamedTuple
+
+from mxnet import _core
+
+__all__ = ["Backend", "Feature", "Features", "Served", "backends", "feature_list", "features", "served"]
+
+
+class Feature(NamedTuple):
+    """A feature, and whether it is there.
+
+    Examples
+    --------
+    >>> mx.runtime.Feature('CUDA', False)
+    ✖ CUDA
+    """
+
+    name: str
+    enabled: bool
+
+    def __repr__(self) -> str:
+        return f"{'✔' if self.enabled else '✖'} {self.name}"
+
+
+class Features(OrderedDict[str, Feature]):
+    """All features by name.
+
+    Examples
+    --------
+    >>> mx.runtime.Features().is_enabled('INT64_TENSOR_SIZE')
+    True
+    """
+
+    instance: ClassVar[Features | None] = None
+
+    def __new__(cls) -> Features:
+        """The one object there is: features do not change while the program runs."""
+        if cls.instance is None:
+            cls.instance = super().__new__(cls)
+        return cls.instance
+
+    def __init__(self) -> None:
+        super().__init__((feature.name, feature) for feature in feature_list())
+
+    def is_enabled(self, feature_name: str) -> bool:
+        """Whether a feature is there.
+
+        Parameters
+        ----------
+        feature_name : str
+            In capitals or not.
+
+        Returns
+        -------
+        bool
+
+        Raises
+        ------
+        RuntimeError
+            If there is no feature of that name.
+        """
+        found = self.get(feature_name.upper())
+        if found is None:
+            raise RuntimeError(f"there is no feature {feature_name!r}; there are {', '.join(self)}")
+        return found.enabled
+
+    def __repr__(self) -> str:
+        return f"[{', '.join(map(repr, self.values()))}]"
+
+
+class Backend(NamedTuple):
+    """Who may compute: devices and libraries that are chosen while the program runs."""
+
+    name: str
+    kind: str  # 'device', 'blas' or 'module'
+    is_loaded: bool
+    version: str
+    reason: str  # why it is not loaded; empty if it is
+
+
+def feature_list() -> list[Feature]:
+    """All features.
+
+    Returns
+    -------
+    list of Feature
+    """
+    return [Feature(name, enabled) for name, enabled in _core.features()]
+
+
+def features() -> Features:
+    """All features by name.
+
+    Returns
+    -------
+    Features
+
+    Examples
+    --------
+    >>> mx.runtime.features().is_enabled('CPU_SSE4_2') in (True, False)
+    True
+    """
+    return Features()
+
+
+def backends() -> list[Backend]:
+    """The kinds of devices of this process, and the libraries that compute for the CPU.
+
+    Returns
+    -------
+    list of Backend
+
+    Examples
+    --------
+    >>> [backend.name for backend in mx.runtime.backends() if backend.is_loaded][:1]
+    ['cpu']
+    """
+    found = []
+    for name, is_host in _core.device_kinds():
+        is_loaded = is_host or name != "gpu"
+        reason = "" if is_loaded else "this build has no CUDA backend"
+        found.append(Backend(name, "device", is_loaded, _core.__version__ if is_loaded else "", reason))
+    found.append(Backend("builtin", "blas", True, _core.__version__, ""))
+    found += [Backend(name, "module", True, version, "") for name, version, *_ in _core.loaded_modules()]
+    return found
+
+
+class Served(NamedTuple):
+    """A kernel of a module: it is asked before those of lower priority; the built-in one has 0."""
+
+    op: str
+    device: str
+    priority: int
+    module: str
+
+
+def served() -> list[Served]:
+    """Operators that modules compute.
+
+    Returns
+    -------
+    list of Served
+        Operators that are not in it are computed by the built-in kernels.
+
+    Examples
+    --------
+    >>> mx.runtime.served()
+    []
+    """
+    return [Served(*found) for found in _core.served_operators()]

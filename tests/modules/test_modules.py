@@ -1,0 +1,227 @@
+"""Modules in C and Rust: operators with gradients, kernels, a device; and libraries that crash, lie or panic."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as onp
+import pytest
+
+import mxnet as mx
+from c_library import ROOT, run, tool
+from mxnet import autograd, np, npx
+
+EXAMPLES = ROOT / "examples" / "modules"
+INCLUDE = ROOT / "crates" / "module" / "include"
+
+Build = Callable[[str, str], Path]
+
+
+@pytest.fixture(scope="session")
+def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
+    """Builds a module from C text."""
+    folder = tmp_path_factory.mktemp("modules")
+
+    def make(name: str, source: str) -> Path:
+        file, library = folder / f"{name}.c", folder / f"lib{name}.so"
+        file.write_text(source)
+        options = ["-shared", "-fPIC", "-std=c11", "-Wall", "-Werror", "-O2", f"-I{INCLUDE}"]
+        run([tool("gcc"), *options, str(file), "-o", str(library)])
+        return library
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def cube(build: Build) -> mx.library.Module:
+    return mx.library.load(build("cube", (EXAMPLES / "cube.c").read_text()), verbose=False)
+
+
+@pytest.fixture(scope="session")
+def accelerator(tmp_path_factory: pytest.TempPathFactory) -> mx.library.Module:
+    library = tmp_path_factory.mktemp("accelerator") / "libaccelerator.so"
+    options = ["--edition", "2024", "--crate-type", "cdylib", "-O"]
+    run([tool("rustc"), *options, str(EXAMPLES / "accelerator.rs"), "-o", str(library)])
+    return mx.library.load(library, verbose=False)
+
+
+_TEXT = """
+#include <mxnet_module.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+MORE
+static int32_t init(const mx_host *host, char *message, size_t capacity)
+{
+    (void)host; (void)message; (void)capacity;
+    BODY
+}
+const mx_module *mx_module_entry(void);
+const mx_module *mx_module_entry(void)
+{
+    static const mx_module module = {
+        .size = sizeof(mx_module), .abi = VERSION, .name = "test", .version = "0", .init = init, FIELDS};
+    return &module;
+}
+"""
+
+
+def module(body: str = "return MX_MODULE_OK;", more: str = "", abi: str = "MX_MODULE_ABI", fields: str = "") -> str:
+    """A module whose `init` has this body."""
+    text = _TEXT.replace("BODY", body).replace("MORE", more)
+    return text.replace("VERSION", abi).replace("FIELDS", fields)
+
+
+def test_an_operator_in_c_has_values_parameters_and_gradients(cube: mx.library.Module) -> None:
+    assert cube.operators == ["cube", "cube_gradient", "cube_matmuls"]
+    x = np.array([[1.0, -2.0, 3.0], [0.5, 0.0, 2.0]], dtype="float64")
+    values = x.asnumpy()
+    assert (npx.cube(x).asnumpy() == values**3).all()
+    assert (npx.cube(x.T, scale=2.0).asnumpy() == 2 * values.T**3).all()
+    x.attach_grad()
+    with autograd.record():
+        y = npx.cube(x, scale=0.5)
+    y.backward()
+    assert (x.grad.asnumpy() == 1.5 * values**2).all()
+    assert npx.cube(np.ones((0, 3))).shape == (0, 3)
+
+
+def test_its_errors_are_those_of_an_operator(cube: mx.library.Module) -> None:
+    with pytest.raises(TypeError, match="cube: operand 0 must be float32 or float64"):
+        npx.cube(np.array([1, 2]))
+    with pytest.raises(TypeError, match="unexpected keyword argument 'power'"):
+        npx.cube(np.ones(2), power=3)
+
+
+def test_a_kernel_serves_what_it_takes_and_leaves_the_rest(cube: mx.library.Module) -> None:
+    a = onp.random.default_rng(0).normal(size=(7, 5))
+    before = npx.cube_matmuls().item()
+    exact = np.matmul(np.array(a, dtype="float64"), np.array(a.T, dtype="float64"))
+    assert npx.cube_matmuls().item() == before + 1
+    # The sum of 5 products, in another order than NumPy's: 5 roundings of half an ulp each way.
+    onp.testing.assert_allclose(
+        exact.asnumpy(), a @ a.T, rtol=0, atol=10 * onp.finfo(float).eps * (abs(a) @ abs(a.T)).max()
+    )
+    single = np.matmul(np.array(a, dtype="float32"), np.array(a.T, dtype="float32"))
+    assert npx.cube_matmuls().item() == before + 1
+    assert single.dtype == "float32"
+    served = [(x.op, x.device, x.priority, x.module) for x in mx.runtime.served()]
+    assert ("matmul", "cpu", 1, "cube") in served
+
+
+def test_a_device_in_rust_has_memory_copies_and_kernels(accelerator: mx.library.Module) -> None:
+    assert accelerator.devices == ["accelerator"]
+    device = mx.Device("accelerator", 1)
+    x = np.array([1.0, 2.0, 3.0])
+    there = x.to_device(device)
+    assert there.device == device
+    y = np.exp(there + there)
+    assert y.device == device
+    # exp of the Rust standard library and NumPy's are within an ulp of the true value each.
+    onp.testing.assert_array_max_ulp(y.asnumpy(), onp.exp(onp.float32([2, 4, 6])), 2)
+    assert (y.to_device(mx.cpu()).asnumpy() == y.asnumpy()).all()
+    assert "accelerator" in [backend.name for backend in mx.runtime.backends()]
+
+
+def test_what_a_device_cannot_do_is_an_error(accelerator: mx.library.Module) -> None:
+    device = mx.Device("accelerator")
+    x = np.ones(3).to_device(device)
+    with pytest.raises(RuntimeError, match=r"multiply.*accelerator\(0\)"):
+        (x * x).wait_to_read()
+    with pytest.raises(RuntimeError, match="exp: panicked: the accelerator overheats"):
+        np.exp(np.full(3, 5000.0).to_device(device)).wait_to_read()
+    with pytest.raises(MemoryError, match=r"accelerator\(0\): cannot allocate 4000000 bytes"):
+        np.ones(1_000_000).to_device(device).wait_to_read()
+    assert (np.exp(x).asnumpy() > 2.7).all()
+
+
+def test_a_module_is_loaded_once(cube: mx.library.Module) -> None:
+    assert mx.library.load(cube.path, verbose=False) == cube
+    assert [found.name for found in mx.library.loaded()].count("cube") == 1
+
+
+OPERATOR = """
+static int32_t ok(const mx_kernel_call *call) { (void)call; return MX_MODULE_OK; }
+static const char *const x[] = {"x"};
+"""
+
+
+def adds(fields: str, name: str = "test_op") -> str:
+    return f"""
+    const mx_operator op = {{
+        .size = sizeof op, .name = "{name}", .inputs = x, .num_inputs = 1, .num_outputs = 1, .kernel = ok, {fields}}};
+    host->add_operator(host->context, &op); return MX_MODULE_OK;"""
+
+
+@pytest.mark.parametrize(
+    ("source", "error", "message"),
+    [
+        ("int nothing;", OSError, "is no module: it has no function `mx_module_entry`"),
+        (module(abi="99"), RuntimeError, r"built for version 99 of the table, versions \d to 1 are understood"),
+        (module(fields=".size = 3"), OSError, "has the size 3"),
+        (module(fields=".init = NULL"), OSError, "has no `init`"),
+        (module(fields=".name = NULL"), ValueError, "`name of the module` is null"),
+        (module('snprintf(message, capacity, "no key"); return MX_MODULE_FAILED;'), RuntimeError, "refuses: no key"),
+        (module("return 12345;"), RuntimeError, "refuses: the module gives no reason"),
+        (module("raise(SIGSEGV); return 0;"), OSError, r"crashes while it is loaded \(SIGSEGV\)"),
+        (module(more="__attribute__((constructor)) static void boom(void) { abort(); }"), OSError, r"crashes.*SIGABRT"),
+        (module("exit(3);"), OSError, "ends the process that loads it"),
+        (module("host->add_operator(host->context, NULL); return 0;"), ValueError, "the operator is null"),
+        (module(adds(".size = 5"), OPERATOR), ValueError, "the operator's size is 5"),
+        (module(adds("", name="add"), OPERATOR), ValueError, "operator `add`: the name is empty or taken"),
+        (module(adds(".kernel = NULL"), OPERATOR), ValueError, "it has no kernel"),
+        (module(adds(".num_inputs = 1000"), OPERATOR), ValueError, "more than 64"),
+        (module(adds(".inputs = NULL"), OPERATOR), ValueError, "are null"),
+        (module(adds(".gradient = \"nowhere\""), OPERATOR), ValueError, "`nowhere`, which is no operator"),
+    ],
+)  # fmt: skip
+def test_libraries_that_are_no_good_are_refused(
+    source: str, error: type[Exception], message: str, build: Build
+) -> None:
+    from mxnet import _core
+
+    library = build(f"bad{abs(hash(source))}", source)
+    with pytest.raises(error, match=message):
+        mx.library.load(library, verbose=False)
+    with pytest.raises(ValueError, match="there is no operator `test_op`"):
+        _core.added_operator("test_op")
+
+
+LIKE_FIRST = "call->outputs[0] = call->inputs[0];"
+HUGE = "call->outputs[0].ndim = 2; call->outputs[0].dtype = 11;"
+LIES = {
+    "axes": ("call->outputs[0].ndim = 99; return 0;", "gives output 0 99 axes"),
+    "size": (f"{LIKE_FIRST} call->outputs[0].shape[0] = -3; return 0;", "gives output 0 the size -3"),
+    "dtype": (f"{LIKE_FIRST} call->outputs[0].dtype = 77; return 0;", "the data type 77"),
+    "nothing": ("(void)call; return 0;", "gives output 0 -1 axes"),
+    "status": ("(void)call; return 4711;", "returned status 4711"),
+    "huge": (f"{HUGE} call->outputs[0].shape[0] = call->outputs[0].shape[1] = 1LL << 62; return 0;", "elements|too"),
+}
+
+
+def test_shape_rules_that_lie_are_errors_of_the_call(build: Build) -> None:
+    for name, (body, message) in LIES.items():
+        more = OPERATOR + f"static int32_t infer(const mx_infer_call *call) {{ {body} }}"
+        library = build(f"lie_{name}", module(adds(".infer = infer", name=f"lie_{name}"), more))
+        mx.library.load(library, verbose=False)
+        with pytest.raises((RuntimeError, ValueError), match=message):
+            getattr(npx, f"lie_{name}")(np.ones(3))
+
+
+def test_a_missing_library_and_a_folder(tmp_path: Path, cube: mx.library.Module) -> None:
+    with pytest.raises(OSError, match="No such file"):
+        mx.library.load(tmp_path / "none.so")
+    (tmp_path / "libcube.so").symlink_to(cube.path)
+    assert [found.name for found in mx.library.discover(tmp_path)] == ["cube"]
+
+
+def test_loading_prints_what_it_adds(cube: mx.library.Module) -> None:
+    code = f"import mxnet as mx; mx.library.load({cube.path!r})"
+    package = str(Path(mx.__file__).parent.parent)
+    printed = subprocess.run(
+        [sys.executable, "-c", code], env={"PYTHONPATH": package}, capture_output=True, text=True, check=True
+    )
+    assert printed.stdout == "cube 1.0: cube, cube_gradient, cube_matmuls\n"

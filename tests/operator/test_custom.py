@@ -1,0 +1,224 @@
+"""Operators written in Python: values, gradients of both orders, errors, lifetimes."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from typing import Any
+
+import numpy as onp
+import pytest
+
+import mxnet as mx
+from mxnet import autograd, np, operator
+
+
+class _Scale(operator.CustomOp):
+    """y = factor * x**2; keeps the operand on itself between the passes, as MXNet's examples do."""
+
+    alive: weakref.WeakSet[_Scale] = weakref.WeakSet()
+
+    def __init__(self, factor: float) -> None:
+        self.factor = factor
+        self.alive.add(self)
+
+    def forward(self, is_train: bool, req: Any, in_data: Any, out_data: Any, aux: Any) -> None:
+        self.kept = in_data[0]
+        self.was_training = is_train
+        self.assign(out_data[0], req[0], self.factor * in_data[0] ** 2)
+
+    def backward(self, req: Any, out_grad: Any, in_data: Any, out_data: Any, in_grad: Any, aux: Any) -> None:
+        assert (self.kept == in_data[0]).all()
+        self.assign(in_grad[0], req[0], 2 * self.factor * self.kept * out_grad[0])
+
+
+@operator.register("test_scale")
+class _ScaleProp(operator.CustomOpProp):
+    def __init__(self, factor: str = "1") -> None:
+        super().__init__(need_top_grad=True)
+        self.factor = float(factor)
+
+    def create_operator(self, ctx: Any, in_shapes: Any, in_dtypes: Any) -> operator.CustomOp:
+        assert ctx == mx.cpu()
+        assert len(in_shapes) == len(in_dtypes) == 1
+        return _Scale(self.factor)
+
+
+class _Split(operator.CustomOp):
+    """Two outputs of different shapes, and a counter among the auxiliary states."""
+
+    def forward(self, is_train: bool, req: Any, in_data: Any, out_data: Any, aux: Any) -> None:
+        a, b = in_data
+        self.assign(out_data[0], req[0], a * b)
+        self.assign(out_data[1], req[1], a.sum(axis=1))
+        aux[0][...] = aux[0] + 1
+
+    def backward(self, req: Any, out_grad: Any, in_data: Any, out_data: Any, in_grad: Any, aux: Any) -> None:
+        a, b = in_data
+        self.assign(in_grad[0], req[0], out_grad[0] * b + out_grad[1].reshape(-1, 1))
+        self.assign(in_grad[1], "add", out_grad[0] * a)
+
+
+@operator.register("test_split")
+class _SplitProp(operator.CustomOpProp):
+    def list_arguments(self) -> list[str]:
+        return ["a", "b"]
+
+    def list_outputs(self) -> list[str]:
+        return ["product", "total"]
+
+    def list_auxiliary_states(self) -> list[str]:
+        return ["count"]
+
+    def infer_shape(self, in_shape: Any) -> Any:
+        return [in_shape[0], in_shape[0]], [in_shape[0], in_shape[0][:1]], [[1]]
+
+    def create_operator(self, ctx: Any, in_shapes: Any, in_dtypes: Any) -> operator.CustomOp:
+        return _Split()
+
+
+@operator.define(name="test_power", shape=lambda x, *, degree: x)
+def power(x: Any, *, degree: int = 2) -> Any:
+    """Power of every element."""
+    return x**degree
+
+
+@power.gradient
+def _power_gradient(dys: Any, inputs: Any, outputs: Any, *, degree: int) -> Any:
+    return degree * inputs[0] ** (degree - 1) * dys[0]
+
+
+def test_values_and_gradients_of_a_registered_class() -> None:
+    x = np.array([[1.0, -2.0], [3.0, 0.5]])
+    x.attach_grad()
+    with autograd.record():
+        y = operator.custom(x, op_type="test_scale", factor=3)
+        z = (y * np.array([[1.0, 2.0], [3.0, 4.0]])).sum()
+    z.backward()
+    onp.testing.assert_array_equal(y.asnumpy(), 3 * x.asnumpy() ** 2)
+    onp.testing.assert_array_equal(x.grad.asnumpy(), 6 * x.asnumpy() * [[1, 2], [3, 4]])
+
+
+def test_two_calls_before_backward_keep_what_is_theirs() -> None:
+    x, y = np.array([1.0, 2.0]), np.array([5.0])
+    x.attach_grad()
+    y.attach_grad()
+    with autograd.record():
+        total = (
+            operator.custom(x, op_type="test_scale").sum() + operator.custom(y, op_type="test_scale", factor=2).sum()
+        )
+    total.backward()
+    assert x.grad.tolist() == [2.0, 4.0]
+    assert y.grad.tolist() == [20.0]
+
+
+def test_instances_go_with_the_graph() -> None:
+    gc.collect()
+    before = len(_Scale.alive)
+    x = np.array([1.0])
+    x.attach_grad()
+    with autograd.record():
+        y = operator.custom(x, op_type="test_scale")
+    assert len(_Scale.alive) == before + 1
+    y.backward()
+    del y
+    gc.collect()
+    assert len(_Scale.alive) == before
+    operator.custom(x, op_type="test_scale")
+    gc.collect()
+    assert len(_Scale.alive) == before
+
+
+def test_several_outputs_and_auxiliary_states() -> None:
+    a, b = np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[5.0, 6.0], [7.0, 8.0]])
+    count = np.zeros(1)
+    a.attach_grad()
+    b.attach_grad()
+    with autograd.record():
+        product, total = operator.custom(a, b, count, op_type="test_split")
+        head = product.sum() + 10 * total.sum()
+    head.backward()
+    onp.testing.assert_array_equal(product.asnumpy(), a.asnumpy() * b.asnumpy())
+    assert total.tolist() == [3.0, 7.0]
+    assert count.tolist() == [1.0]
+    onp.testing.assert_array_equal(a.grad.asnumpy(), b.asnumpy() + 10)
+    onp.testing.assert_array_equal(b.grad.asnumpy(), a.asnumpy())
+
+
+def test_the_decorator_gives_gradients_of_both_orders() -> None:
+    x = np.array([2.0, -1.0], dtype="float64")
+    x.attach_grad()
+    with autograd.record():
+        y = power(x, degree=3)
+        (first,) = autograd.grad([y.sum()], [x], create_graph=True)
+        total = first.sum()
+    total.backward()
+    assert y.tolist() == [8.0, -1.0]
+    assert first.tolist() == [12.0, 3.0]
+    assert x.grad.tolist() == [12.0, -6.0]
+    assert power(x).tolist() == [4.0, 1.0]
+    assert power.__doc__ == "Power of every element."
+
+
+def test_shape_rules_are_asked_without_values() -> None:
+    from mxnet import _core
+
+    assert "test_power" not in _core.namespaces["op"]
+    assert callable(_core.added_operator("test_power"))
+
+
+def test_errors_name_operator_and_argument() -> None:
+    x = np.ones((2, 2))
+    for message, call in [
+        ("no operator is registered as 'no_such'", lambda: operator.custom(x, op_type="no_such")),
+        (
+            r"test_split: 1 arrays were given, needed are 3: a, b, count",
+            lambda: operator.custom(x, op_type="test_split"),
+        ),
+        (
+            r"argument `b` has shape \(3,\), the operator needs \(2, 2\)",
+            lambda: operator.custom(x, np.ones(3), np.zeros(1), op_type="test_split"),
+        ),
+        ("there is an operator `test_scale`", lambda: operator.register("test_scale")(_ScaleProp)),
+        ("there is an operator `add`", lambda: operator.define(name="add")(lambda x: x)),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            call()
+    with pytest.raises(TypeError, match="speed"):
+        operator.custom(x, op_type="test_scale", speed=1)
+
+
+def test_wrong_results_of_python_code_are_errors() -> None:
+    @operator.define(name="test_wrong_shape")
+    def wrong(x: Any) -> Any:
+        return x.sum()
+
+    @operator.define(name="test_raises")
+    def raises(x: Any) -> Any:
+        raise KeyError("mine")
+
+    @operator.define(name="test_no_gradient")
+    def nothing(x: Any) -> Any:
+        return x * 2
+
+    with pytest.raises(ValueError, match=r"output 0 has shape \(\) .*not what its shape rule says"):
+        wrong(np.ones(3))
+    with pytest.raises(KeyError, match="mine"):
+        raises(np.ones(3))
+    x = np.ones(3)
+    x.attach_grad()
+    with autograd.record():
+        y = nothing(x)
+    with pytest.raises(ValueError, match=r"test_no_gradient: the operator has no gradient"):
+        y.backward()
+
+
+def test_base_classes_say_what_is_missing() -> None:
+    with pytest.raises(NotImplementedError, match="does not define forward"):
+        operator.CustomOp().forward(True, [], [], [], [])
+    with pytest.raises(NotImplementedError, match="does not define create_operator"):
+        operator.CustomOpProp().create_operator(None, [], [])
+    with pytest.raises(ValueError, match="req must be"):
+        operator.CustomOp().assign(np.ones(1), "sum", 1)
+    with pytest.raises(ValueError, match="take dense arrays"):
+        operator.CustomOpProp().infer_storage_type(["csr"])

@@ -1,0 +1,98 @@
+"""`mx.config` and `mx.runtime`."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import mxnet as mx
+
+
+def _restored() -> dict[str, object]:
+    return {setting.name: setting.value for setting in mx.config.settings()}
+
+
+def test_settings_are_attributes_with_types_and_origins() -> None:
+    before = _restored()
+    assert mx.config.num_threads == mx.config.get("num_threads")
+    with mx.config(num_threads=1, promotion="numpy"):
+        assert mx.config.num_threads == 1
+        assert mx.config.origin("num_threads") == "program"
+        assert mx.np.array(1.5).dtype == "float64" or (mx.np.ones(2) / 2).dtype == "float64"
+    assert _restored() == before
+    for setting in mx.config.settings():
+        assert setting.variable == f"MXNET_{setting.name.upper()}"
+        assert setting.doc.endswith(".")
+        assert setting.name in repr(mx.config)
+        assert setting.name in dir(mx.config)
+
+
+def test_values_that_a_setting_does_not_take_are_refused() -> None:
+    before = _restored()
+    for name, value, message in [
+        ("num_threads", 0, "a whole number from 1 to 4096, not 0"),
+        ("num_threads", True, "a whole number from 1 to 4096, not true"),
+        ("num_threads", "two", "a whole number"),
+        ("num_threads", 1.5, "a whole number"),
+        ("engine_mode", "fast", "one of adaptive, async, sync, not 'fast'"),
+        ("debug_lines", 1, "true or false, not 1"),
+        ("speed", 1, "there is no setting `speed`"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            mx.config.set(name, value)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="one of"), mx.config(num_threads=1, engine_mode="fast"):
+        pass
+    with pytest.raises(AttributeError, match="there is no setting 'speed'"):
+        _ = mx.config.speed
+    assert _restored() == before
+
+
+def test_toml_files_keep_what_was_chosen(tmp_path: Path) -> None:
+    path = tmp_path / "mxnet.toml"
+    before = _restored()
+    with mx.config(engine_mode="sync", debug_lines=True, num_threads=1):
+        mx.config.save(path)
+    text = path.read_text()
+    assert 'engine_mode = "sync"' in text
+    assert "debug_lines = true" in text
+    with mx.config(engine_mode="adaptive", debug_lines=False, num_threads=2):
+        mx.config.load(path)
+        assert (mx.config.engine_mode, mx.config.debug_lines, mx.config.num_threads) == ("sync", True, 1)
+        assert mx.config.origin("engine_mode") == "file"
+        path.write_text('[mxnet]\nengine_mode = "async"\nnum_threads = 0\n')
+        with pytest.raises(ValueError, match="num_threads"):
+            mx.config.load(path)
+        assert mx.config.engine_mode == "sync"
+    assert _restored() == before
+
+
+def test_the_environment_gives_first_values_and_bad_ones_are_reported() -> None:
+    code = "import mxnet as mx; print(mx.config.engine_mode, mx.config.origin('engine_mode'), mx.config.plan_cache)"
+    environment = {"MXNET_ENGINE_MODE": "sync", "MXNET_PLAN_CACHE": "maybe"}
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={"PYTHONPATH": ":".join(sys.path), **environment},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.split() == ["sync", "environment", "True"]
+    assert "MXNET_PLAN_CACHE: config: `plan_cache` must be true or false, not 'maybe'" in done.stderr
+
+
+def test_features_and_backends() -> None:
+    features = mx.runtime.Features()
+    assert [feature.name for feature in mx.runtime.feature_list()] == list(features)
+    assert features.is_enabled("int64_tensor_size")
+    assert not features.is_enabled("CUDA")
+    assert features["CPU_SSE"].enabled == features.is_enabled("CPU_SSE")
+    with pytest.raises(RuntimeError, match="there is no feature 'WINGS'"):
+        features.is_enabled("WINGS")
+    named = {backend.name: backend for backend in mx.runtime.backends()}
+    assert named["cpu"].is_loaded
+    assert not named["gpu"].is_loaded
+    assert named["gpu"].reason
+    assert named["builtin"].kind == "blas"
