@@ -153,6 +153,7 @@ def develop() -> list[Step]:
 def lint() -> list[Step]:
     return [
         Step("tree", [PYTHON, "tools/lint.py"]),
+        Step("licences", [PYTHON, "tools/licences.py", "--check"]),
         Step("format (Rust)", ["cargo", "fmt", "--all", "--check"]),
         Step("format (Python)", [PYTHON, "-m", "ruff", "format", "--check", "--quiet", "."]),
         Step("ruff", [PYTHON, "-m", "ruff", "check", "."]),
@@ -162,7 +163,7 @@ def lint() -> list[Step]:
 
 
 def test() -> list[Step]:
-    crates = ["engine", "tensor", "kernels", "core", "ops", "graph", "module", "mxnet"]
+    crates = ["engine", "tensor", "kernels", "core", "ops", "graph", "module", "mxnet", "c"]
     packages = [word for crate in crates for word in ("-p", crate if crate == "mxnet" else f"mxnet-{crate}")]
     # Without kept plans and without the ways of elements: tests of what takes them.
     folders = [f"tests/{name}" for name in ("autograd", "dtype", "index", "ndarray", "sort", "ufunc")]

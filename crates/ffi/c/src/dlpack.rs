@@ -1,0 +1,163 @@
+//! Memory shared with others, without a copy: DLPack, and plain memory of the caller.
+
+use std::ffi::c_void;
+use std::ptr::NonNull;
+
+use mxnet::core::{Array, Error, Result};
+use mxnet::tensor::DeviceKind;
+use mxnet::tensor::dlpack::{
+    self, DEVICE_CPU, DLDevice, DLManagedTensorVersioned, DLTensor, Exported, VERSION, dl_dtype,
+};
+
+use crate::array::{dtype_of, give_array, sizes};
+use crate::foreign::{check_out, give, list};
+use crate::handles::{self, mx_handle};
+use crate::status::guard;
+
+/// An array over the memory of a `DLManagedTensorVersioned` (DLPack 1.x), which belongs to the array from then on: its deleter runs when nobody
+/// needs the memory any more. After an error it still belongs to the caller.
+///
+/// # Safety
+/// `managed` is null or points to a valid structure that the caller owns.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mx_array_from_dlpack(managed: *mut c_void, out: *mut mx_handle) -> i32 {
+    guard("mx_array_from_dlpack", || {
+        check_out(out, "out")?;
+        let managed = managed.cast::<DLManagedTensorVersioned>();
+        check_out(managed, "managed")?;
+        let Some(managed) = NonNull::new(managed) else {
+            return Ok(());
+        };
+        // SAFETY: the version comes first in every version, and the structure is valid by the caller's promise.
+        let place = unsafe {
+            let version = (*managed.as_ptr()).version;
+            (version.major == VERSION.major).then(|| (*managed.as_ptr()).dl_tensor.device)
+        };
+        if let Some(place) = place
+            && dlpack::device(place)?.kind() == DeviceKind::Gpu
+        {
+            let problem = "the array is on a GPU, for which no backend is loaded";
+            return Err(Error::device("", problem));
+        }
+        // SAFETY: as the caller promises.
+        let tensor = unsafe { dlpack::import(managed)? };
+        // SAFETY: as the caller promises.
+        unsafe { give_array(out, Array::from_tensor(tensor)) }
+    })
+}
+
+/// The array as a `DLManagedTensorVersioned` (DLPack 1.x) over the same memory, which the caller owns and whose deleter it calls. Pending work is
+/// waited for; from then on calls that touch the array return when they are done.
+///
+/// # Safety
+/// `managed` is null or a variable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mx_array_to_dlpack(array: mx_handle, managed: *mut *mut c_void) -> i32 {
+    guard("mx_array_to_dlpack", || {
+        check_out(managed, "managed")?;
+        let array = handles::array(array)?;
+        array.check_values()?;
+        array.tensor().storage().mark_shared();
+        array.wait_to_write()?;
+        let exported = dlpack::export(array.tensor().clone(), Exported::View);
+        // SAFETY: as the caller promises.
+        unsafe { give(managed, exported.as_ptr().cast::<c_void>(), "managed") }
+    })
+}
+
+/// Called with its context when nobody needs the memory any more, on whatever thread.
+pub type mx_deleter = Option<unsafe extern "C" fn(context: *mut c_void)>;
+
+/// What a structure over memory of the caller keeps.
+struct Borrowed {
+    shape: Vec<i64>,
+    deleter: mx_deleter,
+    context: *mut c_void,
+}
+
+/// # Safety
+/// `managed` is from [`mx_array_from_memory`] and is not used any more.
+unsafe extern "C" fn delete(managed: *mut DLManagedTensorVersioned) {
+    // SAFETY: `mx_array_from_memory` leaked both boxes, and the storage deletes them once.
+    unsafe {
+        let managed = Box::from_raw(managed);
+        let borrowed = Box::from_raw(managed.manager_ctx.cast::<Borrowed>());
+        if let Some(deleter) = borrowed.deleter {
+            deleter(borrowed.context);
+        }
+    }
+}
+
+/// An array over memory of the caller, in C order on the CPU, without a copy. `deleter`, which may be null, is called with `context` when nobody
+/// needs the memory any more; after an error it is not.
+///
+/// # Safety
+/// `data` is null or has as many elements as `shape` (`ndim` sizes) says, which stay until `deleter` is called.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mx_array_from_memory(
+    data: *mut c_void,
+    shape: *const i64,
+    ndim: usize,
+    dtype: i32,
+    deleter: mx_deleter,
+    context: *mut c_void,
+    out: *mut mx_handle,
+) -> i32 {
+    guard("mx_array_from_memory", || {
+        check_out(out, "out")?;
+        check_out(data, "data")?;
+        // SAFETY: as the caller promises.
+        let shape = unsafe { list(shape, ndim, "shape")? };
+        sizes(shape)?;
+        let array = borrow(data, shape, dtype, deleter, context)?;
+        // SAFETY: as the caller promises.
+        unsafe { give_array(out, array) }
+    })
+}
+
+/// The array over memory that [`mx_array_from_memory`] promises.
+fn borrow(
+    data: *mut c_void,
+    shape: &[i64],
+    dtype: i32,
+    deleter: mx_deleter,
+    context: *mut c_void,
+) -> Result<Array> {
+    let dtype = dl_dtype(dtype_of(dtype)?);
+    let mut borrowed = Box::new(Borrowed {
+        shape: shape.to_vec(),
+        deleter,
+        context,
+    });
+    let dl_tensor = DLTensor {
+        data,
+        device: DLDevice {
+            device_type: DEVICE_CPU,
+            device_id: 0,
+        },
+        ndim: shape.len() as i32,
+        dtype,
+        shape: borrowed.shape.as_mut_ptr(),
+        strides: std::ptr::null_mut(),
+        byte_offset: 0,
+    };
+    let managed = NonNull::from(Box::leak(Box::new(DLManagedTensorVersioned {
+        version: VERSION,
+        manager_ctx: Box::into_raw(borrowed).cast(),
+        deleter: Some(delete),
+        flags: 0,
+        dl_tensor,
+    })));
+    // SAFETY: the structure is valid, and its memory is by the promise of the caller of the ABI.
+    match unsafe { dlpack::import(managed) } {
+        Ok(tensor) => Ok(Array::from_tensor(tensor)),
+        Err(error) => {
+            // SAFETY: after an error the structure is still ours. The memory stays the caller's, so its deleter is not called.
+            unsafe {
+                let managed = Box::from_raw(managed.as_ptr());
+                drop(Box::from_raw(managed.manager_ctx.cast::<Borrowed>()));
+            }
+            Err(error.into())
+        }
+    }
+}

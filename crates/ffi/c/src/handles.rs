@@ -1,0 +1,208 @@
+//! The objects of callers. A handle is the number of a slot and the slot's generation, which counts its uses: a handle that was freed names no
+//! object, whatever the slot holds now.
+
+use std::thread::ThreadId;
+
+use mxnet::core::{Array, Error, Result};
+use parking_lot::RwLock;
+
+/// An object of the library: an array, or a scope. 0 is none.
+pub type mx_handle = u64;
+
+/// What a handle names. Compiled graphs are a further kind.
+pub enum Object {
+    /// An array.
+    Array(Array),
+    /// A scope in which calls are recorded, of the thread that opened it.
+    Scope(ThreadId),
+}
+
+impl Object {
+    fn kind(&self) -> &'static str {
+        match self {
+            Object::Array(_) => "an array",
+            Object::Scope(_) => "a scope",
+        }
+    }
+}
+
+struct Slot {
+    generation: u32,
+    object: Option<Object>,
+}
+
+struct Table {
+    slots: Vec<Slot>,
+    free: Vec<u32>,
+}
+
+static TABLE: RwLock<Table> = RwLock::new(Table {
+    slots: Vec::new(),
+    free: Vec::new(),
+});
+
+fn parts(handle: mx_handle) -> (usize, u32) {
+    // The low half is one more than the number of the slot, so that no handle is 0.
+    (
+        (handle as u32).wrapping_sub(1) as usize,
+        (handle >> 32) as u32,
+    )
+}
+
+#[cold]
+fn gone(handle: mx_handle) -> Error {
+    let problem = match handle {
+        0 => "the handle is 0, which names nothing".to_owned(),
+        other => format!("the handle {other:#x} names nothing: it was freed, or never made"),
+    };
+    Error::value("", problem)
+}
+
+impl Table {
+    fn get(&self, handle: mx_handle) -> Result<&Object> {
+        let (at, generation) = parts(handle);
+        let slot = self
+            .slots
+            .get(at)
+            .filter(|slot| slot.generation == generation);
+        slot.and_then(|slot| slot.object.as_ref())
+            .ok_or_else(|| gone(handle))
+    }
+
+    fn get_mut(&mut self, handle: mx_handle) -> Result<&mut Option<Object>> {
+        let (at, generation) = parts(handle);
+        let slot = self
+            .slots
+            .get_mut(at)
+            .filter(|slot| slot.generation == generation);
+        slot.map(|slot| &mut slot.object)
+            .filter(|object| object.is_some())
+            .ok_or_else(|| gone(handle))
+    }
+}
+
+#[cold]
+fn of_other_kind(handle: mx_handle, wanted: &str, found: &str) -> Error {
+    Error::dtype(
+        "",
+        format!("the handle {handle:#x} names {found}, {wanted} is needed"),
+    )
+}
+
+/// A handle for a new object.
+pub fn add(object: Object) -> Result<mx_handle> {
+    let mut table = TABLE.write();
+    let at = match table.free.pop() {
+        Some(at) => at,
+        None => {
+            let at = u32::try_from(table.slots.len())
+                .ok()
+                .filter(|&at| at < u32::MAX)
+                .ok_or_else(|| Error::memory("", "there are 4294967295 handles already"))?;
+            table.slots.push(Slot {
+                generation: 1,
+                object: None,
+            });
+            at
+        }
+    };
+    let slot = &mut table.slots[at as usize];
+    slot.object = Some(object);
+    Ok(u64::from(slot.generation) << 32 | u64::from(at + 1))
+}
+
+/// The array of a handle; a cheap copy that shares its elements.
+pub fn array(handle: mx_handle) -> Result<Array> {
+    match TABLE.read().get(handle)? {
+        Object::Array(array) => Ok(array.clone()),
+        other => Err(of_other_kind(handle, "an array", other.kind())),
+    }
+}
+
+/// The thread of a scope.
+pub fn scope(handle: mx_handle) -> Result<ThreadId> {
+    match TABLE.read().get(handle)? {
+        Object::Scope(thread) => Ok(*thread),
+        other => Err(of_other_kind(handle, "a scope", other.kind())),
+    }
+}
+
+/// Lets the handle name this array from now on: the same elements at another place in the recorded graph.
+pub fn replace_array(handle: mx_handle, array: Array) -> Result<()> {
+    let old = {
+        let mut table = TABLE.write();
+        let object = table.get_mut(handle)?;
+        match object {
+            Some(Object::Array(_)) => object.replace(Object::Array(array)),
+            _ => return Err(of_other_kind(handle, "an array", "a scope")),
+        }
+    };
+    // What ends with it may call foreign code, so the table is not locked.
+    drop(old);
+    Ok(())
+}
+
+/// Takes an object out; its handle names nothing from now on.
+pub fn remove(handle: mx_handle) -> Result<Object> {
+    let (at, _) = parts(handle);
+    let mut table = TABLE.write();
+    let object = table.get_mut(handle)?.take().ok_or_else(|| gone(handle))?;
+    let slot = &mut table.slots[at];
+    // A slot whose generations are used up is not used again.
+    if let Some(next) = slot.generation.checked_add(1) {
+        slot.generation = next;
+        table.free.push(at as u32);
+    }
+    Ok(object)
+}
+
+/// How many objects there are.
+pub fn count() -> usize {
+    let table = TABLE.read();
+    table
+        .slots
+        .iter()
+        .filter(|slot| slot.object.is_some())
+        .count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scope_object() -> Object {
+        Object::Scope(std::thread::current().id())
+    }
+
+    #[test]
+    fn a_freed_handle_names_nothing_even_when_its_slot_is_used_again() {
+        let first = add(scope_object()).expect("there is room");
+        assert!(scope(first).is_ok());
+        assert!(remove(first).is_ok());
+        let second = add(scope_object()).expect("there is room");
+        assert_ne!(first, second);
+        assert!(scope(first).is_err());
+        assert!(remove(first).is_err());
+        assert!(remove(second).is_ok());
+    }
+
+    #[test]
+    fn invented_handles_name_nothing() {
+        for handle in [0, 1, u64::MAX, 7 << 32 | 3, 1 << 32] {
+            assert!(array(handle).is_err());
+            assert!(remove(handle).is_err());
+        }
+    }
+
+    #[test]
+    fn an_object_of_another_kind_is_refused() {
+        let handle = add(scope_object()).expect("there is room");
+        let error = array(handle).expect_err("it is a scope");
+        assert!(
+            error
+                .to_string()
+                .contains("names a scope, an array is needed")
+        );
+        assert!(remove(handle).is_ok());
+    }
+}

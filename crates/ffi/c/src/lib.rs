@@ -1,0 +1,19 @@
+//! The C ABI: `libmxnet` and `include/mxnet.h`, for programs in C and for languages that call C.
+//!
+//! Every function returns a status, 0 for success; `mx_last_error` has the facts of the last failure of the thread. Arrays and scopes are handles
+//! (`handles.rs`), so a freed or invented one is an error and no crash. Nothing has to be initialised, and no panic leaves the library.
+
+#![expect(
+    non_camel_case_types,
+    reason = "types have the names that the header gives them"
+)]
+
+pub mod array;
+pub mod autograd;
+pub mod dlpack;
+pub mod files;
+pub mod foreign;
+pub mod handles;
+pub mod invoke;
+pub mod settings;
+pub mod status;

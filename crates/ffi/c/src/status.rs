@@ -1,0 +1,174 @@
+//! What a call returns, and the facts of the last failure of the thread.
+
+use std::cell::RefCell;
+use std::ffi::{CString, c_char};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr;
+
+use mxnet::core::{Error, Result};
+
+use crate::foreign::fill;
+
+/// The call did what it should.
+pub const MX_OK: i32 = 0;
+/// Shapes do not fit the operator or one another.
+pub const MX_ERROR_SHAPE: i32 = 1;
+/// A data type, or a type of argument, that is not taken.
+pub const MX_ERROR_DTYPE: i32 = 2;
+/// An axis out of range or repeated.
+pub const MX_ERROR_AXIS: i32 = 3;
+/// An index out of range.
+pub const MX_ERROR_INDEX: i32 = 4;
+/// An argument that has no meaning here: null, a freed handle, a word that is not known.
+pub const MX_ERROR_VALUE: i32 = 5;
+/// A matrix without the factorisation that was asked for.
+pub const MX_ERROR_LINALG: i32 = 6;
+/// A number that the data type cannot hold.
+pub const MX_ERROR_OVERFLOW: i32 = 7;
+/// A step or a number of parts of zero.
+pub const MX_ERROR_ZERO_DIVISION: i32 = 8;
+/// Operands on different devices, or a device that is not there.
+pub const MX_ERROR_DEVICE: i32 = 9;
+/// No memory.
+pub const MX_ERROR_MEMORY: i32 = 10;
+/// Not available for these arguments; the message names the alternative.
+pub const MX_ERROR_UNSUPPORTED: i32 = 11;
+/// Reading or writing files.
+pub const MX_ERROR_IO: i32 = 12;
+/// A gradient was asked for that does not exist.
+pub const MX_ERROR_AUTOGRAD: i32 = 13;
+/// A floating-point error that the thread asked to be told of.
+pub const MX_ERROR_FLOATING_POINT: i32 = 14;
+/// The values of an array without values were asked for.
+pub const MX_ERROR_ABSTRACT: i32 = 15;
+/// The wait was interrupted.
+pub const MX_ERROR_INTERRUPTED: i32 = 16;
+/// A broken invariant: please report it.
+pub const MX_ERROR_INTERNAL: i32 = 17;
+
+/// The facts of a failure. Set `size` to `sizeof(mx_error)`: later versions append fields.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct mx_error {
+    /// `sizeof(mx_error)` of the caller.
+    pub size: usize,
+    /// One of `MX_ERROR_…`; `MX_OK` if no call of this thread has failed yet.
+    pub status: i32,
+    /// 0.
+    pub reserved: i32,
+    /// The operator or function that failed; empty if it is not known. Valid until the next failure of this thread.
+    pub op: *const c_char,
+    /// The whole message: what was found, what is required, and the operands. Valid until the next failure of this thread.
+    pub message: *const c_char,
+    /// What would work; empty if nothing is known. Valid until the next failure of this thread.
+    pub hint: *const c_char,
+}
+
+struct Last {
+    status: i32,
+    op: CString,
+    message: CString,
+    hint: CString,
+}
+
+thread_local! {
+    static LAST: RefCell<Option<Last>> = const { RefCell::new(None) };
+}
+
+fn status_of(error: &Error) -> i32 {
+    match error {
+        Error::Shape(_) => MX_ERROR_SHAPE,
+        Error::DType(_) => MX_ERROR_DTYPE,
+        Error::Axis(_) => MX_ERROR_AXIS,
+        Error::Index(_) => MX_ERROR_INDEX,
+        Error::Value(_) => MX_ERROR_VALUE,
+        Error::LinAlg(_) => MX_ERROR_LINALG,
+        Error::Overflow(_) => MX_ERROR_OVERFLOW,
+        Error::ZeroDivision(_) => MX_ERROR_ZERO_DIVISION,
+        Error::Device(_) => MX_ERROR_DEVICE,
+        Error::Memory(_) => MX_ERROR_MEMORY,
+        Error::Unsupported(_) => MX_ERROR_UNSUPPORTED,
+        Error::Io(_) => MX_ERROR_IO,
+        Error::Autograd(_) => MX_ERROR_AUTOGRAD,
+        Error::FloatingPoint(_) => MX_ERROR_FLOATING_POINT,
+        Error::Abstract(_) => MX_ERROR_ABSTRACT,
+        Error::Interrupted => MX_ERROR_INTERRUPTED,
+        // What the queued operation reported.
+        Error::Failed(failure) => {
+            let own = failure.error().downcast_ref::<Error>();
+            own.map_or(MX_ERROR_INTERNAL, status_of)
+        }
+        _ => MX_ERROR_INTERNAL,
+    }
+}
+
+/// Text for C; a zero byte inside ends it.
+fn c_text(text: &str) -> CString {
+    let until_zero = text.split('\0').next().unwrap_or("");
+    CString::new(until_zero).unwrap_or_default()
+}
+
+fn remember(mut error: Error) -> i32 {
+    let (status, message) = (status_of(&error), c_text(&error.to_string()));
+    let fault = error.fault_mut();
+    let op = fault.as_ref().map_or("", |fault| fault.op);
+    let hint = fault.as_ref().and_then(|fault| fault.hint.as_deref());
+    let last = Last {
+        status,
+        op: c_text(op),
+        message,
+        hint: c_text(hint.unwrap_or("")),
+    };
+    // A thread that is ending has nowhere to keep it; the status is returned all the same.
+    let _ = LAST.try_with(|kept| kept.replace(Some(last)));
+    status
+}
+
+/// Runs the body of a function of the ABI: errors and panics become a status.
+pub fn guard(function: &'static str, body: impl FnOnce() -> Result<()>) -> i32 {
+    match catch_unwind(AssertUnwindSafe(body)) {
+        Ok(Ok(())) => MX_OK,
+        Ok(Err(error)) => remember(error.in_op(function)),
+        Err(panic) => {
+            let text = panic.downcast_ref::<String>().map(String::as_str);
+            let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+            remember(Error::internal(function, text.unwrap_or("panic")))
+        }
+    }
+}
+
+/// Writes the facts of the last failure of this thread.
+///
+/// # Safety
+/// `out` is null or points to a structure whose `size` is set.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mx_last_error(out: *mut mx_error) -> i32 {
+    const EMPTY: *const c_char = c"".as_ptr();
+    let facts = LAST.try_with(|kept| {
+        kept.borrow().as_ref().map(|last| mx_error {
+            size: 0,
+            status: last.status,
+            reserved: 0,
+            op: last.op.as_ptr(),
+            message: last.message.as_ptr(),
+            hint: last.hint.as_ptr(),
+        })
+    });
+    let facts = facts.ok().flatten().unwrap_or(mx_error {
+        size: 0,
+        status: MX_OK,
+        reserved: 0,
+        op: EMPTY,
+        message: EMPTY,
+        hint: EMPTY,
+    });
+    if ptr::null_mut() == out {
+        return MX_ERROR_VALUE;
+    }
+    // The last failure stays the last one, whatever is wrong with `out`.
+    // SAFETY: as the caller promises.
+    match catch_unwind(|| unsafe { fill(out, facts, "out") }) {
+        Ok(Ok(())) => MX_OK,
+        _ => MX_ERROR_VALUE,
+    }
+}

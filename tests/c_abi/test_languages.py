@@ -1,0 +1,146 @@
+"""The examples in C, Go, Java and JavaScript: a product without a copy, and Python's predictions to the bit."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as onp
+import pytest
+
+import mxnet as mx
+from c_library import HEADER, ROOT, library, run, tool
+from mxnet.demo import build
+
+EXAMPLES = ROOT / "examples"
+PRODUCT = "product: 10 20 30 2 2.5 3"
+
+
+@pytest.fixture(scope="module")
+def network(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, onp.ndarray]:
+    """The demo's network in a file, with images, and what Python predicts."""
+    mx.random.seed(3)
+    net = build()
+    net.initialize()
+    images = mx.np.random.uniform(0, 1, (5, 1, 8, 8))
+    with mx.autograd.record():  # moves the running statistics away from their first values
+        net(images)
+    scores = net(images).asnumpy()
+    found = {"images": images}
+    layers = [net[i] for i in range(len(net))]
+    for place, layer in (("conv1", 0), ("conv2", 3), ("dense1", 7), ("dense2", 9)):
+        parts = [(layers[layer], "weight"), (layers[layer], "bias")]
+        if place.startswith("conv"):
+            parts += [(layers[layer + 1], part) for part in ("gamma", "beta", "running_mean", "running_var")]
+        for block, part in parts:
+            if part != "bias" or place.startswith("dense"):
+                found[f"{place}.{part}"] = getattr(block, part).data()
+    path = tmp_path_factory.mktemp("network") / "network.safetensors"
+    mx.npx.save(str(path), found)
+    return path, scores
+
+
+def c_program(folder: Path) -> list[str]:
+    program, place = folder / "digits", library().parent
+    options = ["-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic", f"-I{HEADER}"]
+    run(
+        [
+            tool("gcc"),
+            *options,
+            str(EXAMPLES / "c" / "digits.c"),
+            f"-L{place}",
+            "-lmxnet",
+            f"-Wl,-rpath,{place}",
+            "-o",
+            str(program),
+        ]
+    )
+    return [str(program)]
+
+
+def cxx_program(folder: Path) -> list[str]:
+    """The header is C++ as well."""
+    source = folder / "header.cc"
+    source.write_text("#include <mxnet.h>\nint main() { return mx_abi_version() == MX_ABI_VERSION ? 0 : 1; }\n")
+    place, program = library().parent, folder / "header"
+    run(
+        [
+            tool("g++"),
+            "-Wall",
+            "-Werror",
+            f"-I{HEADER}",
+            str(source),
+            f"-L{place}",
+            "-lmxnet",
+            f"-Wl,-rpath,{place}",
+            "-o",
+            str(program),
+        ]
+    )
+    return [str(program)]
+
+
+def go_program(folder: Path) -> list[str]:
+    place, program = library().parent, folder / "digits"
+    environment = {
+        **os.environ,
+        "CGO_CFLAGS": f"-I{HEADER}",
+        "CGO_LDFLAGS": f"-L{place} -lmxnet -Wl,-rpath,{place}",
+        "GOFLAGS": "-mod=mod",
+        "GO111MODULE": "off",
+        "GOCACHE": str(ROOT / "target" / "go-cache"),
+    }
+    go = shutil.which("go") or "/usr/local/go/bin/go"
+    if not Path(go).exists():
+        pytest.skip("go is not installed")
+    run([go, "build", "-o", str(program), str(EXAMPLES / "go" / "digits.go")], env=environment)
+    return [str(program)]
+
+
+def java_program(folder: Path) -> list[str]:
+    jar = next(iter([*Path("/usr/share/java").glob("jna*.jar"), *(ROOT / "target").glob("jna*.jar")]), None)
+    if jar is None:
+        pytest.skip("jna.jar is neither in /usr/share/java nor in target/")
+    run([tool("javac"), "-cp", str(jar), "-d", str(folder), str(EXAMPLES / "java" / "Digits.java")])
+    return [tool("java"), "-cp", f"{jar}:{folder}", f"-Djna.library.path={library().parent}", "Digits"]
+
+
+def javascript_program(folder: Path) -> list[str]:
+    node = tool("node")
+    modules = ROOT / "target" / "node_modules"
+    if not (modules / "koffi").exists():
+        pytest.skip("koffi is not in target/node_modules: npm install --prefix target koffi")
+    os.environ["NODE_PATH"], os.environ["MXNET_LIBRARY"] = str(modules), str(library())
+    return [node, str(EXAMPLES / "javascript" / "digits.js")]
+
+
+@pytest.mark.parametrize(
+    "make", [c_program, go_program, java_program, javascript_program], ids=["c", "go", "java", "javascript"]
+)
+def test_multiplies_in_place_and_predicts_what_python_does(
+    make: Callable[[Path], list[str]], network: tuple[Path, onp.ndarray], tmp_path: Path
+) -> None:
+    path, expected = network
+    command = make(tmp_path)
+    result = tmp_path / "scores.safetensors"
+    printed = run([*command, str(path), str(result)])
+    assert PRODUCT in printed.splitlines()
+    assert "handles left: 0" in printed.splitlines()
+    scores = mx.npx.load(str(result))["scores"].asnumpy()
+    assert scores.tobytes() == expected.tobytes()
+
+
+def test_the_header_compiles_as_cxx(tmp_path: Path) -> None:
+    run(cxx_program(tmp_path))
+
+
+def test_static_library_and_exported_symbols() -> None:
+    shared = library()
+    assert shared.with_suffix(".a").exists()
+    symbols = run([tool("nm"), "-D", "--defined-only", str(shared)]).split()
+    exported = {name for name in symbols if name.startswith("mx_")}
+    declared = set(__import__("re").findall(r"\b(mx_\w+)\(", (HEADER / "mxnet.h").read_text()))
+    assert declared
+    assert declared == exported
