@@ -10,7 +10,7 @@ WHEEL_LIMIT_BYTES := 25000000
 export PIP_ROOT_USER_ACTION := ignore
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test lint bench build docs gen develop env env-docs rust clean distclean
+.PHONY: help demo test lint bench build sdist check-targets docs gen develop env env-docs rust clean distclean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -35,6 +35,12 @@ build: env rust ## the wheel, in dist/
 	    echo "$$wheel: $$size bytes of $(WHEEL_LIMIT_BYTES) allowed"; \
 	    test "$$size" -le $(WHEEL_LIMIT_BYTES) || { echo "the wheel is too large" >&2; exit 1; }; \
 	done
+
+sdist: env rust ## the sources with all crates, in dist/: builds without a network
+	$(PY) tools/sdist.py dist
+
+check-targets: env rust ## type-check for other platforms whose standard library is installed
+	$(PY) tools/targets.py
 
 docs: env-docs develop ## HTML documentation, in docs/_build/html
 	$(PY) -m sphinx -b html -j auto -W --keep-going docs docs/_build/html

@@ -1,0 +1,74 @@
+"""Make a source distribution that builds without a network: `python tools/sdist.py [folder]`.
+
+It is maturin's, with the sources of all crates in `vendor/` and a `.cargo/config.toml` that says so. Last it is
+asked for its metadata with an empty cargo home, which fails if a crate is missing.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+CONFIG = """# All crates are in vendor/: the build needs no network.
+[source.crates-io]
+replace-with = "vendored-sources"
+
+[source.vendored-sources]
+directory = "vendor"
+"""
+
+
+def plain(member: tarfile.TarInfo) -> tarfile.TarInfo:
+    """A member without the builder's user, group and time."""
+    member.uid = member.gid = 0
+    member.uname = member.gname = ""
+    member.mtime = 315532800  # 1980, the first that zip files know
+    return member
+
+
+def vendored(folder: Path) -> Path:
+    """Write the distribution to `folder` and return its path."""
+    with tempfile.TemporaryDirectory() as place:
+        made = Path(place)
+        command = [sys.executable, "-m", "maturin", "sdist", "--out", str(made)]
+        subprocess.run(command, cwd=ROOT, check=True)
+        archive = next(made.glob("*.tar.gz"))
+        with tarfile.open(archive) as file:
+            file.extractall(made, filter="data")
+        tree = made / archive.name.removesuffix(".tar.gz")
+        subprocess.run(
+            ["cargo", "vendor", "--locked", "--quiet", "vendor"], cwd=tree, check=True, stdout=subprocess.DEVNULL
+        )
+        (tree / ".cargo").mkdir(exist_ok=True)
+        (tree / ".cargo" / "config.toml").write_text(CONFIG, encoding="utf-8")
+        check(tree)
+        folder.mkdir(parents=True, exist_ok=True)
+        target = folder / archive.name
+        with tarfile.open(target, "w:gz") as file:
+            file.add(tree, arcname=tree.name, filter=plain)
+    return target
+
+
+def check(tree: Path) -> None:
+    """Resolve all crates of an unpacked distribution with nothing but what is in it."""
+    with tempfile.TemporaryDirectory() as home:
+        environment = {**os.environ, "CARGO_HOME": home, "CARGO_NET_OFFLINE": "true"}
+        command = ["cargo", "metadata", "--locked", "--offline", "--format-version", "1"]
+        subprocess.run(command, cwd=tree, env=environment, check=True, stdout=subprocess.DEVNULL)
+
+
+def main(arguments: list[str]) -> int:
+    """Write the distribution and say where it is."""
+    target = vendored(Path(arguments[0]) if arguments else ROOT / "dist")
+    print(f"{target}: {target.stat().st_size} bytes")
+    return 0
+
+
+if __name__ == "__main__":
+    if shutil.which("cargo") is None:
+        sys.exit("cargo is needed to collect the crates")
+    sys.exit(main(sys.argv[1:]))
