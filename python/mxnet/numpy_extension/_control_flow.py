@@ -46,7 +46,13 @@ def cond(
     TypeError
         If a function cannot be called, or an input or a result is neither an array nor a container of arrays.
     ValueError
-        If `pred` does not give one value.
+        If `pred` does not give one value; in a compiled function, if the results of both functions differ in structure,
+        shape or dtype.
+
+    Notes
+    -----
+    In a compiled function (`mx.jit`) both functions are computed and the results of one are taken: neither may write to
+    arrays from outside, and a gradient that is infinite or NaN in the function that was not chosen makes a NaN.
 
     Examples
     --------
@@ -57,7 +63,10 @@ def cond(
     flatten(name, "inputs", inputs)
     _check_callable(name, then_func=then_func, else_func=else_func)
     arguments = spread(inputs)
-    is_true = _truth(name, "pred", pred(*arguments) if callable(pred) else pred)
+    value = pred(*arguments) if callable(pred) else pred
+    if _is_unknown(value):
+        return _selected(name, value, then_func(*arguments), else_func(*arguments))
+    is_true = _truth(name, "pred", value)
     chosen, word = (then_func, "then_func") if is_true else (else_func, "else_func")
     result = chosen(*arguments)
     flatten(name, f"result of {word}", result)
@@ -165,6 +174,10 @@ def while_loop(
     *Differences*: MXNet 2 leaves some rows behind the last step undefined. If `cond` is false at once the outputs are
     zeros whose shapes are found by running `func` on arrays without values.
 
+    In a compiled function (`mx.jit`) all `max_iterations` steps are computed and those behind the last one are passed
+    over: `func` may not write to arrays from outside, and a gradient that is infinite or NaN in such a step makes a
+    NaN.
+
     Examples
     --------
     >>> i, total = mx.np.array([0.0]), mx.np.array([1.0])
@@ -184,6 +197,10 @@ def while_loop(
         raise ValueError(f"while_loop: `max_iterations` must not be negative, found {limit}")
     steps = _Steps("while_loop", "func", "loop_vars", structure, states)
     count = 0
+    if limit > 0:
+        is_true = cond(*spread(structure.unflatten(states)))
+        if _is_unknown(is_true):
+            return _masked_loop(cond, func, states, structure, steps, is_true, limit)
     while count < limit and _truth("while_loop", "cond", cond(*spread(structure.unflatten(states)))):
         states = steps.take(func(*spread(structure.unflatten(states))))
         count += 1
@@ -191,6 +208,59 @@ def while_loop(
         steps.take_without_values(
             lambda like: steps.take(func(*spread(structure.unflatten([like(x.shape, x.dtype) for x in states]))))
         )
+    return steps.joined(limit), structure.unflatten(states)
+
+
+def _is_unknown(value: Any) -> bool:
+    """Whether a condition is an array of a trace, which has no value yet."""
+    return isinstance(value, ndarray) and _core.is_abstract(value)
+
+
+def _one_truth(function: str, name: str, value: ndarray) -> ndarray:
+    """A condition without a value yet, as an array of shape () and dtype bool."""
+    if value.size != 1:
+        raise ValueError(f"{function}: `{name}` must give one value, found shape {value.shape}")
+    truth: ndarray = value.reshape(()).astype("bool")
+    return truth
+
+
+def _selected(name: str, value: ndarray, chosen: Nested, other: Nested) -> Nested:
+    """The results of the first function where the condition holds, else those of the second."""
+    truth = _one_truth(name, "pred", value)
+    arrays, structure = flatten(name, "result of then_func", chosen)
+    others, found = flatten(name, "result of else_func", other)
+    if not found.fits(structure):
+        raise ValueError(f"{name}: `then_func` returns {structure} and `else_func` {found}")
+    others = reorder(others, found, structure)
+    for x, y, path in zip(arrays, others, structure.paths("result"), strict=True):
+        if x.shape != y.shape or x.dtype != y.dtype:
+            raise ValueError(
+                f"{name}: `{path}` has shape {x.shape} and dtype {x.dtype} from `then_func`, shape {y.shape} and dtype "
+                f"{y.dtype} from `else_func`"
+            )
+    return structure.unflatten([_np["where"](truth, x, y) for x, y in zip(arrays, others, strict=True)])
+
+
+def _masked_loop(
+    cond: Callable[..., Any],
+    func: Callable[..., Any],
+    states: list[ndarray],
+    structure: Structure,
+    steps: _Steps,
+    first: ndarray,
+    limit: int,
+) -> Any:
+    """A loop whose number of steps is not known yet: all steps, of which those behind the last one change nothing."""
+    is_running = _one_truth("while_loop", "cond", first)
+    for i in range(limit):
+        found = steps.take(func(*spread(structure.unflatten(states))))
+        for row in steps.rows:
+            row[-1] = _np["where"](is_running, row[-1], _np["zeros_like"](row[-1]))
+        states = [_np["where"](is_running, new, old) for new, old in zip(found, states, strict=True)]
+        if i + 1 < limit:
+            goes_on = cond(*spread(structure.unflatten(states)))
+            truth = _one_truth("while_loop", "cond", goes_on) if isinstance(goes_on, ndarray) else bool(goes_on)
+            is_running = _np["logical_and"](is_running, truth)
     return steps.joined(limit), structure.unflatten(states)
 
 
