@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+import mxnet as mx
+
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
 EXAMPLES = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
@@ -52,6 +54,12 @@ def test_picture_is_made_by_its_script(tmp_path, monkeypatch):
     assert drawn.splitlines()[0] == kept.splitlines()[0]
     assert f'width="{size}"' in kept
     assert drawn.count("<circle") == kept.count("<circle") == plane.SHOWN
+
+
+def test_table_of_capabilities_has_ten_lines_and_counts_optimizers():
+    table = README.split("| capability |", 1)[1].split("\n\n", 1)[0].splitlines()[2:]
+    assert len(table) == 10
+    assert f"{len(mx.optimizer.Optimizer.opt_registry)} optimizers" in "\n".join(table)
 
 
 def test_readme_names_files_that_exist():
