@@ -325,16 +325,20 @@ def vector_norm(x: ArrayLike, /, *, axis: Axes = None, keepdims: bool = False, o
     return _vector_norm(_real(x), ord, axis, keepdims)
 
 
-def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: Order = "fro") -> ndarray:
-    """Norm of the matrices in the last two axes.
+def matrix_norm(
+    x: ArrayLike, /, *, keepdims: bool = False, ord: Order = "fro", axis: tuple[int, int] = (-2, -1)
+) -> ndarray:
+    """Norm of the matrices in two axes.
 
     Parameters
     ----------
     x : array_like, shape (..., m, n)
     keepdims : bool
-        Keep the last two axes with length 1.
+        Keep the two axes with length 1.
     ord : {1, -1, 2, -2, inf, -inf, 'fro', 'nuc'}
         The order.
+    axis : tuple of 2 int
+        The axes of rows and of columns, the last two by default. NumPy's function has no such argument.
 
     Returns
     -------
@@ -344,7 +348,7 @@ def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: Order = "fro") 
     Raises
     ------
     ValueError
-        If there is no norm of this order.
+        If there is no norm of this order, or `axis` does not name two axes.
 
     Examples
     --------
@@ -353,5 +357,8 @@ def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: Order = "fro") 
     >>> np.linalg.matrix_norm([[3.0, 0.0], [0.0, 4.0]], ord=2)
     array(4.)
     """
+    if len(axis) != 2:
+        raise ValueError(f"matrix_norm: `axis` must be two axes, found {axis}")
     values = _real(x)
-    return _matrix_norm(values, ord, (values.ndim - 2, values.ndim - 1), keepdims)
+    rows, columns = (number + values.ndim if number < 0 else number for number in axis)
+    return _matrix_norm(values, ord, (rows, columns), keepdims)

@@ -30,7 +30,8 @@ from mxnet.gluon.nn.conv_layers import (
     Conv3D,
     Conv3DTranspose,
 )
-from mxnet.gluon.nn.norm_layers import BatchNorm, GroupNorm, InstanceNorm, LayerNorm
+from mxnet.gluon.nn.deformable_layers import DeformableConvolution, ModulatedDeformableConvolution
+from mxnet.gluon.nn.norm_layers import BatchNorm, GroupNorm, InstanceNorm, LayerNorm, SyncBatchNorm
 from mxnet.gluon.nn.pool_layers import (
     AvgPool1D,
     AvgPool2D,
@@ -48,6 +49,8 @@ from mxnet.gluon.nn.pool_layers import (
 from mxnet.gluon.nn.shuffle_layers import PixelShuffle1D, PixelShuffle2D, PixelShuffle3D, ReflectionPad2D
 
 __all__ = [
+    "DeformableConvolution",
+    "ModulatedDeformableConvolution",
     "ELU",
     "GELU",
     "SELU",
@@ -96,4 +99,5 @@ __all__ = [
     "Sequential",
     "SiLU",
     "Swish",
+    "SyncBatchNorm",
 ]

@@ -41,6 +41,26 @@ def sizes(value: Size, num_axes: int, name: str) -> tuple[int, ...]:
     return found
 
 
+def check_layout(layout: str, num_axes: int) -> None:
+    """Refuse orders of axes that no kernel knows.
+
+    Parameters
+    ----------
+    layout : str
+        The channels come second or last.
+    num_axes : int
+        Number of axes of an image.
+
+    Raises
+    ------
+    ValueError
+        If it is another order.
+    """
+    spatial = "DHW"[3 - num_axes :]
+    if layout not in ("NC" + spatial, "N" + spatial + "C"):
+        raise ValueError(f"`layout` must be {'NC' + spatial!r} or {'N' + spatial + 'C'!r}, found {layout!r}")
+
+
 class _Conv(HybridBlock):
     """All convolutions; `_transposed` ones run backwards."""
 
@@ -63,8 +83,7 @@ class _Conv(HybridBlock):
         bias_initializer: Any,
         in_channels: int,
     ) -> None:
-        if layout != "NC" + "DHW"[3 - num_axes :]:
-            raise ValueError(f"`layout` must be {'NC' + 'DHW'[3 - num_axes :]!r}, found {layout!r}")
+        check_layout(layout, num_axes)
         if channels < 1 or groups < 1 or channels % groups or in_channels % groups:
             raise ValueError(
                 f"`channels` ({channels}) and `in_channels` ({in_channels}) must be multiples of `groups` ({groups})"
@@ -91,9 +110,12 @@ class _Conv(HybridBlock):
         self.act = optional_activation(activation)
 
     def _weight_shape(self, in_channels: int) -> tuple[int, ...]:
+        """Channels behind the kernel's axes if they are so in the layout."""
         if self._transposed:
-            return (in_channels or -1, self._channels // self._groups, *self._kernel)
-        return (self._channels, in_channels // self._groups or -1, *self._kernel)
+            first, second = in_channels or -1, self._channels // self._groups
+        else:
+            first, second = self._channels, in_channels // self._groups or -1
+        return (first, *self._kernel, second) if self._layout[-1] == "C" else (first, second, *self._kernel)
 
     def __repr__(self) -> str:
         parts = [f"{self._in_channels or None} -> {self._channels}", f"kernel_size={self._kernel}"]
@@ -106,6 +128,8 @@ class _Conv(HybridBlock):
             parts.append(f"dilation={self._dilation}")
         if self._groups != 1:
             parts.append(f"groups={self._groups}")
+        if self._layout[-1] == "C":
+            parts.append(f"layout={self._layout}")
         if self.bias is None:
             parts.append("bias=False")
         if self.act is not None:
@@ -117,14 +141,14 @@ class _Conv(HybridBlock):
 
         Parameters
         ----------
-        x : ndarray, shape (n, c, ...)
+        x : ndarray, shape (n, c, ...), or (n, ..., c) with that layout
 
         Raises
         ------
         ValueError
             If the number of channels is not a multiple of the number of groups.
         """
-        channels = x.shape[1]
+        channels = x.shape[self._layout.index("C")]
         if channels % self._groups:
             raise ValueError(f"{channels} channels cannot be cut into {self._groups} groups")
         self._in_channels = channels
@@ -135,11 +159,11 @@ class _Conv(HybridBlock):
 
         Parameters
         ----------
-        x : ndarray, shape (n, in_channels, ...)
+        x : ndarray, shape (n, in_channels, ...), or (n, ..., in_channels) with that layout
 
         Returns
         -------
-        ndarray, shape (n, channels, ...)
+        ndarray, shape (n, channels, ...), or (n, ..., channels)
         """
         device = x.device
         weight = self.weight.data(device)
@@ -186,7 +210,8 @@ class Conv1D(_Conv):
     kernel_size, strides, padding, dilation : int or sequence of 1 int
     groups : int
         Channels are cut into so many groups that do not see each other.
-    layout : "NCW"
+    layout : {"NCW", "NWC"}
+        Order of the axes; with the channels last the weight has its input channels last, too.
     activation : str, optional
         See `Activation`.
     use_bias : bool
@@ -260,7 +285,8 @@ class Conv2D(_Conv):
     kernel_size, strides, padding, dilation : int or sequence of 2 int
     groups : int
         Channels are cut into so many groups that do not see each other.
-    layout : "NCHW"
+    layout : {"NCHW", "NHWC"}
+        Order of the axes; with the channels last the weight has its input channels last, too.
     activation : str, optional
         See `Activation`.
     use_bias : bool
@@ -334,7 +360,8 @@ class Conv3D(_Conv):
     kernel_size, strides, padding, dilation : int or sequence of 3 int
     groups : int
         Channels are cut into so many groups that do not see each other.
-    layout : "NCDHW"
+    layout : {"NCDHW", "NDHWC"}
+        Order of the axes; with the channels last the weight has its input channels last, too.
     activation : str, optional
         See `Activation`.
     use_bias : bool
@@ -408,7 +435,8 @@ class Conv1DTranspose(_Conv):
     kernel_size, strides, padding, output_padding, dilation : int or sequence of 1 int
     groups : int
         Channels are cut into so many groups that do not see each other.
-    layout : "NCW"
+    layout : {"NCW", "NWC"}
+        Order of the axes; with the channels last the weight has its input channels last, too.
     activation : str, optional
         See `Activation`.
     use_bias : bool
@@ -485,7 +513,8 @@ class Conv2DTranspose(_Conv):
     kernel_size, strides, padding, output_padding, dilation : int or sequence of 2 int
     groups : int
         Channels are cut into so many groups that do not see each other.
-    layout : "NCHW"
+    layout : {"NCHW", "NHWC"}
+        Order of the axes; with the channels last the weight has its input channels last, too.
     activation : str, optional
         See `Activation`.
     use_bias : bool
@@ -562,7 +591,8 @@ class Conv3DTranspose(_Conv):
     kernel_size, strides, padding, output_padding, dilation : int or sequence of 3 int
     groups : int
         Channels are cut into so many groups that do not see each other.
-    layout : "NCDHW"
+    layout : {"NCDHW", "NDHWC"}
+        Order of the axes; with the channels last the weight has its input channels last, too.
     activation : str, optional
         See `Activation`.
     use_bias : bool

@@ -10,7 +10,7 @@ from mxnet.gluon.block import HybridBlock
 from mxnet.gluon.parameter import Parameter
 from mxnet.numpy import ndarray
 
-__all__ = ["BatchNorm", "GroupNorm", "InstanceNorm", "LayerNorm"]
+__all__ = ["BatchNorm", "GroupNorm", "InstanceNorm", "LayerNorm", "SyncBatchNorm"]
 
 
 class _Norm(HybridBlock):
@@ -163,6 +163,69 @@ class BatchNorm(_Norm):
             axis=self._axis,
         )
         return out
+
+
+class SyncBatchNorm(BatchNorm):
+    """`BatchNorm` whose statistics are those of the whole batch, on all devices of the process.
+
+    Parameters
+    ----------
+    in_channels : int
+        0 to find it out from the first input.
+    num_devices : int, optional
+        On how many devices the batch is; 1 by default. Blocks run one device after the other, so that the statistics of
+        several devices are not known together: more than one is refused.
+    momentum, epsilon, center, scale, use_global_stats
+        See `BatchNorm`.
+    beta_initializer, gamma_initializer, running_mean_initializer, running_variance_initializer : Initializer or str
+
+    Raises
+    ------
+    ValueError
+        If `num_devices` is not 1.
+
+    Examples
+    --------
+    >>> net = mx.gluon.nn.SyncBatchNorm(epsilon=0.0)
+    >>> net.initialize()
+    >>> with mx.autograd.train_mode():
+    ...     net(np.array([[1.0, 10.0], [3.0, 30.0]]))
+    array([[-1., -1.],
+           [ 1.,  1.]])
+    """
+
+    def __init__(
+        self,
+        in_channels: int = 0,
+        num_devices: int | None = None,
+        momentum: float = 0.9,
+        epsilon: float = 1e-5,
+        center: bool = True,
+        scale: bool = True,
+        use_global_stats: bool = False,
+        beta_initializer: Any = "zeros",
+        gamma_initializer: Any = "ones",
+        running_mean_initializer: Any = "zeros",
+        running_variance_initializer: Any = "ones",
+    ) -> None:
+        if num_devices not in (None, 1):
+            raise ValueError(
+                f"SyncBatchNorm: `num_devices` must be 1 or None, found {num_devices}: keep the batch on one device or "
+                "use BatchNorm, whose statistics are each device's own"
+            )
+        super().__init__(
+            1,
+            momentum,
+            epsilon,
+            center,
+            scale,
+            use_global_stats,
+            beta_initializer,
+            gamma_initializer,
+            running_mean_initializer,
+            running_variance_initializer,
+            in_channels,
+        )
 
 
 class LayerNorm(_Norm):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mxnet import numpy_extension as npx
 from mxnet.gluon.block import HybridBlock
-from mxnet.gluon.nn.conv_layers import Size, sizes
+from mxnet.gluon.nn.conv_layers import Size, check_layout, sizes
 from mxnet.numpy import ndarray
 
 __all__ = [
@@ -38,8 +38,7 @@ class _Pooling(HybridBlock):
         layout: str,
         count_include_pad: bool = True,
     ) -> None:
-        if layout != "NC" + "DHW"[3 - num_axes :]:
-            raise ValueError(f"`layout` must be {'NC' + 'DHW'[3 - num_axes :]!r}, found {layout!r}")
+        check_layout(layout, num_axes)
         super().__init__()
         self._kernel = sizes(pool_size, num_axes, "pool_size")
         self._strides = self._kernel if strides is None else sizes(strides, num_axes, "strides")
@@ -51,23 +50,26 @@ class _Pooling(HybridBlock):
         self._count_include_pad = count_include_pad
 
     def __repr__(self) -> str:
-        if self._global_pool:
-            return f"{type(self).__name__}()"
-        return (
-            f"{type(self).__name__}(size={self._kernel}, stride={self._strides}, padding={self._padding}, "
-            f"ceil_mode={self._ceil_mode})"
-        )
+        parts = []
+        if not self._global_pool:
+            parts += [f"size={self._kernel}", f"stride={self._strides}", f"padding={self._padding}"]
+            parts.append(f"ceil_mode={self._ceil_mode}")
+        if not self._count_include_pad:
+            parts.append("count_include_pad=False")
+        if self._layout[-1] == "C":
+            parts.append(f"layout={self._layout}")
+        return f"{type(self).__name__}({', '.join(parts)})"
 
     def forward(self, x: ndarray) -> ndarray:
         """Pool a batch.
 
         Parameters
         ----------
-        x : ndarray, shape (n, c, ...)
+        x : ndarray, shape (n, c, ...), or (n, ..., c) with that layout
 
         Returns
         -------
-        ndarray, shape (n, c, ...), with sizes of 1 after the second axis if pooling is global
+        ndarray, shape (n, c, ...) or (n, ..., c), with sizes of 1 in place of the dots if pooling is global
         """
         return npx.pooling(
             x,
@@ -92,7 +94,8 @@ class MaxPool1D(_Pooling):
         `pool_size` by default.
     padding : int or sequence of 1 int
         On each side; never the maximum.
-    layout : "NCW"
+    layout : {"NCW", "NWC"}
+        Order of the axes.
     ceil_mode : bool
         Keep a last window that sticks out of the input.
 
@@ -132,7 +135,8 @@ class MaxPool2D(_Pooling):
         `pool_size` by default.
     padding : int or sequence of 2 int
         On each side; never the maximum.
-    layout : "NCHW"
+    layout : {"NCHW", "NHWC"}
+        Order of the axes.
     ceil_mode : bool
         Keep a last window that sticks out of the input.
 
@@ -172,7 +176,8 @@ class MaxPool3D(_Pooling):
         `pool_size` by default.
     padding : int or sequence of 3 int
         On each side; never the maximum.
-    layout : "NCDHW"
+    layout : {"NCDHW", "NDHWC"}
+        Order of the axes.
     ceil_mode : bool
         Keep a last window that sticks out of the input.
 
@@ -212,7 +217,8 @@ class AvgPool1D(_Pooling):
         `pool_size` by default.
     padding : int or sequence of 1 int
         On each side; zeros.
-    layout : "NCW"
+    layout : {"NCW", "NWC"}
+        Order of the axes.
     ceil_mode : bool
         Keep a last window that sticks out of the input.
     count_include_pad : bool
@@ -255,7 +261,8 @@ class AvgPool2D(_Pooling):
         `pool_size` by default.
     padding : int or sequence of 2 int
         On each side; zeros.
-    layout : "NCHW"
+    layout : {"NCHW", "NHWC"}
+        Order of the axes.
     ceil_mode : bool
         Keep a last window that sticks out of the input.
     count_include_pad : bool
@@ -298,7 +305,8 @@ class AvgPool3D(_Pooling):
         `pool_size` by default.
     padding : int or sequence of 3 int
         On each side; zeros.
-    layout : "NCDHW"
+    layout : {"NCDHW", "NDHWC"}
+        Order of the axes.
     ceil_mode : bool
         Keep a last window that sticks out of the input.
     count_include_pad : bool
@@ -336,7 +344,8 @@ class GlobalMaxPool1D(_Pooling):
 
     Parameters
     ----------
-    layout : "NCW"
+    layout : {"NCW", "NWC"}
+        Order of the axes.
 
     Raises
     ------
@@ -358,7 +367,8 @@ class GlobalMaxPool2D(_Pooling):
 
     Parameters
     ----------
-    layout : "NCHW"
+    layout : {"NCHW", "NHWC"}
+        Order of the axes.
 
     Raises
     ------
@@ -380,7 +390,8 @@ class GlobalMaxPool3D(_Pooling):
 
     Parameters
     ----------
-    layout : "NCDHW"
+    layout : {"NCDHW", "NDHWC"}
+        Order of the axes.
 
     Raises
     ------
@@ -402,7 +413,8 @@ class GlobalAvgPool1D(_Pooling):
 
     Parameters
     ----------
-    layout : "NCW"
+    layout : {"NCW", "NWC"}
+        Order of the axes.
 
     Raises
     ------
@@ -424,7 +436,8 @@ class GlobalAvgPool2D(_Pooling):
 
     Parameters
     ----------
-    layout : "NCHW"
+    layout : {"NCHW", "NHWC"}
+        Order of the axes.
 
     Raises
     ------
@@ -446,7 +459,8 @@ class GlobalAvgPool3D(_Pooling):
 
     Parameters
     ----------
-    layout : "NCDHW"
+    layout : {"NCDHW", "NDHWC"}
+        Order of the axes.
 
     Raises
     ------

@@ -116,13 +116,14 @@ class ReflectionPad2D(HybridBlock):
 
     Parameters
     ----------
-    padding : int
-        How many pixels on each side; less than the height and the width.
+    padding : int or sequence of 8 int
+        How many pixels on each side; less than the height and the width. Eight numbers are those before and after each
+        of the axes (n, c, h, w), of which the first four are 0.
 
     Raises
     ------
     ValueError
-        If `padding` is negative.
+        If a number is negative, or `padding` has another length or other samples or channels.
 
     Examples
     --------
@@ -134,11 +135,18 @@ class ReflectionPad2D(HybridBlock):
            [4., 3., 4., 5., 4.]])
     """
 
-    def __init__(self, padding: int = 0) -> None:
-        if padding < 0:
+    def __init__(self, padding: int | Sequence[int] = 0) -> None:
+        widths = (0, 0, 0, 0, *[padding] * 4) if isinstance(padding, int) else tuple(padding)
+        if len(widths) != 8 or any(widths[:4]):
+            raise ValueError(f"`padding` must be a number or 8 numbers that begin with four zeros, found {padding}")
+        if min(widths) < 0:
             raise ValueError(f"`padding` must be at least 0, found {padding}")
         super().__init__()
-        self._padding = padding
+        self._padding = widths[4:]
+
+    def __repr__(self) -> str:
+        shown = self._padding[0] if len(set(self._padding)) == 1 else (0, 0, 0, 0, *self._padding)
+        return f"{type(self).__name__}({shown})"
 
     def forward(self, x: ndarray) -> ndarray:
         """Pad images.
@@ -149,18 +157,20 @@ class ReflectionPad2D(HybridBlock):
 
         Returns
         -------
-        ndarray, shape (n, c, h + 2 * padding, w + 2 * padding)
+        ndarray, shape (n, c, top + h + bottom, left + w + right)
 
         Raises
         ------
         ValueError
             If an image is too small.
         """
-        pad = self._padding
-        if min(x.shape[2:]) <= pad:
-            raise ValueError(f"images of {x.shape[2]} by {x.shape[3]} are too small to reflect {pad} pixels")
-        for axis, size in ((2, x.shape[2]), (3, x.shape[3])):
+        for axis, before, after in ((2, *self._padding[:2]), (3, *self._padding[2:])):
+            size = x.shape[axis]
+            if size <= max(before, after):
+                raise ValueError(
+                    f"images of {x.shape[2]} by {x.shape[3]} are too small to reflect {max(before, after)} pixels"
+                )
             # 2 1 | 0 1 2 3 | 2 1: distance from the border, folded at both ends.
-            place = [abs(i) if i < size else 2 * (size - 1) - i for i in range(-pad, size + pad)]
+            place = [abs(i) if i < size else 2 * (size - 1) - i for i in range(-before, size + after)]
             x = np.take(x, np.array(place), axis=axis)
         return x

@@ -6,7 +6,7 @@ from typing import Any
 
 from mxnet import numpy_extension as npx
 from mxnet.gluon.parameter import Parameter
-from mxnet.gluon.rnn.rnn_cell import HybridRecurrentCell, StateInfo, States
+from mxnet.gluon.rnn.rnn_cell import HybridRecurrentCell, StateInfo, States, inferred_input_size
 from mxnet.numpy import ndarray
 
 __all__ = ["LSTMPCell"]
@@ -78,14 +78,16 @@ class LSTMPCell(HybridRecurrentCell):
         sizes = (self._projection_size, self._hidden_size)
         return [{"shape": (batch_size, size), "__layout__": "NC"} for size in sizes]
 
-    def infer_shape(self, inputs: ndarray, *args: Any) -> None:
+    def infer_shape(self, *args: Any) -> None:
         """Set the input size.
 
         Parameters
         ----------
-        inputs : ndarray, shape (n, c)
+        *args
+            Either what `forward` takes, `inputs` of shape (n, c) first, or ``(i, x, is_bidirect)``: the cell is layer
+            `i` of a stack over `x`, and for `i` > 0 its input is the state of such a cell, or two of them.
         """
-        self.i2h_weight.shape = (4 * self._hidden_size, inputs.shape[-1])
+        self.i2h_weight.shape = (4 * self._hidden_size, inferred_input_size(args, self._projection_size))
 
     def forward(self, inputs: ndarray, states: States) -> tuple[ndarray, States]:
         """Do one step.

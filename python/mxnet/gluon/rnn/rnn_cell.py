@@ -61,6 +61,26 @@ def _masked(outputs: list[ndarray], valid_length: ndarray) -> list[ndarray]:
     return masked
 
 
+def inferred_input_size(args: tuple[Any, ...], hidden_size: int) -> int:
+    """The input size of a cell from the arguments of its `infer_shape`.
+
+    Parameters
+    ----------
+    args : tuple
+        ``(inputs, ...)`` or ``(i, x, is_bidirect)``.
+    hidden_size : int
+        Of the outputs of the cells of a stack.
+
+    Returns
+    -------
+    int
+    """
+    if not isinstance(args[0], int):
+        return int(args[0].shape[-1])
+    layer, x, is_bidirect = args
+    return int(x.shape[-1]) if layer == 0 else hidden_size * (2 if is_bidirect else 1)
+
+
 class RecurrentCell(Block):
     """Base class of the cells.
 
@@ -222,14 +242,16 @@ class _GatedCell(HybridRecurrentCell):
     def state_info(self, batch_size: int = 0) -> StateInfo:
         return [{"shape": (batch_size, self._hidden_size), "__layout__": "NC"} for _ in range(self._num_states)]
 
-    def infer_shape(self, inputs: ndarray, *args: Any) -> None:
+    def infer_shape(self, *args: Any) -> None:
         """Set the input size.
 
         Parameters
         ----------
-        inputs : ndarray, shape (n, c)
+        *args
+            Either what `forward` takes, `inputs` of shape (n, c) first, or ``(i, x, is_bidirect)``: the cell is layer
+            `i` of a stack over `x`, and for `i` > 0 its input is the state of such a cell, or two of them.
         """
-        self.i2h_weight.shape = (self._rows, inputs.shape[-1])
+        self.i2h_weight.shape = (self._rows, inferred_input_size(args, self._hidden_size))
 
     def _gates(self, inputs: ndarray, hidden: ndarray) -> tuple[ndarray, ndarray]:
         device = inputs.device

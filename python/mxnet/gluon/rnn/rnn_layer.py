@@ -38,6 +38,10 @@ class _RNNLayer(HybridBlock):
         i2h_bias_initializer: Any,
         h2h_bias_initializer: Any,
         dtype: DTypeLike,
+        use_sequence_length: bool,
+        projection_size: int | None = None,
+        h2r_weight_initializer: Any = None,
+        state_clip: tuple[float, float, bool] | None = None,
     ) -> None:
         if layout not in ("TNC", "NTC"):
             raise ValueError(f"`layout` must be 'TNC' or 'NTC', found {layout!r}")
@@ -45,7 +49,12 @@ class _RNNLayer(HybridBlock):
             raise ValueError(f"`hidden_size` ({hidden_size}) and `num_layers` ({num_layers}) must be at least 1")
         if not 0 <= dropout < 1:
             raise ValueError(f"`dropout` must be in [0, 1), found {dropout}")
+        if projection_size is not None and projection_size < 1:
+            raise ValueError(f"`projection_size` must be at least 1 or None, found {projection_size}")
         super().__init__()
+        self._projection_size = projection_size
+        self._state_clip = state_clip
+        self._use_sequence_length = use_sequence_length
         self._mode = mode
         self._hidden_size = hidden_size
         self._num_layers = num_layers
@@ -54,16 +63,19 @@ class _RNNLayer(HybridBlock):
         self._directions = 2 if bidirectional else 1
         self._input_size = input_size
         rows = _GATES[mode] * hidden_size
+        output_size = projection_size or hidden_size
         self._names: list[str] = []
         size = input_size or -1
         for layer in range(num_layers):
             for direction in "lr"[: self._directions]:
                 prefix = f"{direction}{layer}_"
                 self._make(prefix + "i2h_weight", (rows, size), i2h_weight_initializer, dtype)
-                self._make(prefix + "h2h_weight", (rows, hidden_size), h2h_weight_initializer, dtype)
+                self._make(prefix + "h2h_weight", (rows, output_size), h2h_weight_initializer, dtype)
+                if projection_size is not None:
+                    self._make(prefix + "h2r_weight", (projection_size, hidden_size), h2r_weight_initializer, dtype)
                 self._make(prefix + "i2h_bias", (rows,), i2h_bias_initializer, dtype)
                 self._make(prefix + "h2h_bias", (rows,), h2h_bias_initializer, dtype)
-            size = hidden_size * self._directions
+            size = output_size * self._directions
 
     def _make(self, name: str, shape: tuple[int, ...], init: Any, dtype: DTypeLike) -> None:
         setattr(self, name, Parameter(name, shape=shape, init=init, dtype=dtype, allow_deferred_init=True))
@@ -77,6 +89,12 @@ class _RNNLayer(HybridBlock):
             parts.append(f"dropout={self._dropout}")
         if self._directions == 2:
             parts.append("bidirectional")
+        if self._projection_size is not None:
+            parts.append(f"projection_size={self._projection_size}")
+        if self._state_clip is not None:
+            parts.append(f"state_clip={self._state_clip[:2]}")
+        if self._use_sequence_length:
+            parts.append("use_sequence_length")
         return f"{type(self).__name__}({', '.join(parts)})"
 
     def state_info(self, batch_size: int = 0) -> list[dict[str, Any]]:
@@ -91,8 +109,11 @@ class _RNNLayer(HybridBlock):
         list of dict
             With ``"shape"`` and ``"__layout__"``.
         """
-        shape = (self._num_layers * self._directions, batch_size, self._hidden_size)
-        return [{"shape": shape, "__layout__": "LNC"} for _ in range(2 if self._mode == "lstm" else 1)]
+        rows = self._num_layers * self._directions
+        sizes = [self._projection_size or self._hidden_size]
+        if self._mode == "lstm":
+            sizes.append(self._hidden_size)
+        return [{"shape": (rows, batch_size, size), "__layout__": "LNC"} for size in sizes]
 
     def begin_state(
         self, batch_size: int = 0, func: Callable[..., ndarray] | None = None, **kwargs: Any
@@ -110,6 +131,7 @@ class _RNNLayer(HybridBlock):
         Returns
         -------
         list of ndarray, shape (num_layers * directions, batch_size, hidden_size)
+            With a projection the first of an LSTM has size `projection_size`.
         """
         make = np.zeros if func is None else func
         return [make(info["shape"], **kwargs) for info in self.state_info(batch_size)]
@@ -147,7 +169,7 @@ class _RNNLayer(HybridBlock):
         states : list of ndarray, shape (num_layers * directions, n, hidden_size), optional
             Zeros by default.
         sequence_length : ndarray, shape (n,), optional
-            Where sequences end.
+            Where sequences end; needed with `use_sequence_length`.
 
         Returns
         -------
@@ -158,8 +180,10 @@ class _RNNLayer(HybridBlock):
         Raises
         ------
         ValueError
-            If the number of states or the shape of one is wrong.
+            If the number of states or the shape of one is wrong, or lengths are missing.
         """
+        if self._use_sequence_length and sequence_length is None:
+            raise ValueError(f"{type(self).__name__}: `use_sequence_length` asks for `sequence_length`")
         batch_size = inputs.shape[self._layout.find("N")]
         expected = self.state_info(batch_size)
         if states is None:
@@ -183,6 +207,10 @@ class _RNNLayer(HybridBlock):
             p=self._dropout,
             state_outputs=True,
             use_sequence_length=sequence_length is not None,
+            projection_size=self._projection_size,
+            lstm_state_clip_min=None if self._state_clip is None else self._state_clip[0],
+            lstm_state_clip_max=None if self._state_clip is None else self._state_clip[1],
+            lstm_state_clip_nan=None if self._state_clip is None else self._state_clip[2],
         )
         output = outputs[0] if self._layout == "TNC" else outputs[0].swapaxes(0, 1)
         return output if states is None else (output, list(outputs[1:]))
@@ -206,6 +234,8 @@ class RNN(_RNNLayer):
     input_size : int
         0 to find it out from the first input.
     dtype : dtype
+    use_sequence_length : bool
+        Calls give `sequence_length`; calls may give it without this, too.
 
     Raises
     ------
@@ -234,6 +264,7 @@ class RNN(_RNNLayer):
         h2h_bias_initializer: Any = "zeros",
         input_size: int = 0,
         dtype: DTypeLike = "float32",
+        use_sequence_length: bool = False,
     ) -> None:
         if activation not in ("relu", "tanh"):
             raise ValueError(f"`activation` must be 'relu' or 'tanh', found {activation!r}")
@@ -250,6 +281,7 @@ class RNN(_RNNLayer):
             i2h_bias_initializer,
             h2h_bias_initializer,
             dtype,
+            use_sequence_length,
         )
 
 
@@ -269,7 +301,17 @@ class LSTM(_RNNLayer):
         0 to find it out from the first input.
     i2h_weight_initializer, h2h_weight_initializer : Initializer or str, optional
     i2h_bias_initializer, h2h_bias_initializer : Initializer or str, optional
+    projection_size : int, optional
+        Length of the outputs, which are one more matrix times the cell's; `hidden_size` without such a matrix.
+    h2r_weight_initializer : Initializer or str, optional
+        Of that matrix.
+    state_clip_min, state_clip_max : float, optional
+        Bounds of the cell state after every step.
+    state_clip_nan : bool
+        Put the lower bound in place of what is not a number.
     dtype : dtype
+    use_sequence_length : bool
+        Calls give `sequence_length`; calls may give it without this, too.
 
     Raises
     ------
@@ -297,8 +339,22 @@ class LSTM(_RNNLayer):
         h2h_weight_initializer: Any = None,
         i2h_bias_initializer: Any = "zeros",
         h2h_bias_initializer: Any = "zeros",
+        projection_size: int | None = None,
+        h2r_weight_initializer: Any = None,
+        state_clip_min: float | None = None,
+        state_clip_max: float | None = None,
+        state_clip_nan: bool = False,
         dtype: DTypeLike = "float32",
+        use_sequence_length: bool = False,
     ) -> None:
+        if (state_clip_min is None) != (state_clip_max is None) or (state_clip_nan and state_clip_min is None):
+            raise ValueError(
+                "`state_clip_min` and `state_clip_max` are given together, and `state_clip_nan` only with them; found "
+                f"{state_clip_min}, {state_clip_max} and {state_clip_nan}"
+            )
+        clip = None
+        if state_clip_min is not None and state_clip_max is not None:
+            clip = (float(state_clip_min), float(state_clip_max), bool(state_clip_nan))
         super().__init__(
             "lstm",
             hidden_size,
@@ -312,6 +368,10 @@ class LSTM(_RNNLayer):
             i2h_bias_initializer,
             h2h_bias_initializer,
             dtype,
+            use_sequence_length,
+            projection_size,
+            h2r_weight_initializer,
+            clip,
         )
 
 
@@ -332,6 +392,8 @@ class GRU(_RNNLayer):
     i2h_weight_initializer, h2h_weight_initializer : Initializer or str, optional
     i2h_bias_initializer, h2h_bias_initializer : Initializer or str, optional
     dtype : dtype
+    use_sequence_length : bool
+        Calls give `sequence_length`; calls may give it without this, too.
 
     Raises
     ------
@@ -359,6 +421,7 @@ class GRU(_RNNLayer):
         i2h_bias_initializer: Any = "zeros",
         h2h_bias_initializer: Any = "zeros",
         dtype: DTypeLike = "float32",
+        use_sequence_length: bool = False,
     ) -> None:
         super().__init__(
             "gru",
@@ -373,4 +436,5 @@ class GRU(_RNNLayer):
             i2h_bias_initializer,
             h2h_bias_initializer,
             dtype,
+            use_sequence_length,
         )
