@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping
 
 from mxnet import _core
+from mxnet import numpy_extension as npx
 from mxnet.base import PathLike
 from mxnet.error import FileFormatError, IOError
 from mxnet.numpy import ndarray
@@ -36,10 +37,12 @@ def load_arrays(path: PathLike) -> dict[str, ndarray]:
     Parameters
     ----------
     path : path
+        A safetensors file, an npz archive, or a binary list of arrays of MXNet 1.x and 2.x.
 
     Returns
     -------
     dict of str to ndarray
+        Without ``arg:`` and ``aux:``, which files of symbols have in front of names.
 
     Raises
     ------
@@ -49,7 +52,9 @@ def load_arrays(path: PathLike) -> dict[str, ndarray]:
         If it is truncated, damaged or no safetensors file.
     """
     try:
-        arrays: dict[str, ndarray] = _core.load_safetensors(path)[0]
+        arrays = npx.load(os.fspath(path))
     except IOError as error:
         raise FileFormatError(f"{os.fspath(path)!r} is damaged or no parameter file: {error}") from error
-    return arrays
+    if not isinstance(arrays, dict):
+        raise FileFormatError(f"{os.fspath(path)!r} is no parameter file: its arrays have no names")
+    return {name.removeprefix("arg:").removeprefix("aux:"): array for name, array in arrays.items()}

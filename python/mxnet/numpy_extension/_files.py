@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import importlib
 import os
-from collections.abc import Mapping
-from typing import Any
+import struct
+from collections.abc import Callable, Mapping
+from typing import Any, BinaryIO
 from zipfile import BadZipFile
 
 from mxnet import _core
+from mxnet._atomic_file import write_atomically
 from mxnet._core import ndarray
 from mxnet.numpy import _files
 
@@ -16,6 +19,7 @@ __all__ = ["load", "save", "savez"]
 Path = str | os.PathLike[str]
 
 _ZIP, _NPY = b"PK\x03\x04", b"\x93NUMPY"
+_LIST_MAGIC = struct.pack("<Q", 0x112)
 
 
 def save(file: Path, arr: ndarray | Mapping[str, ndarray]) -> None:
@@ -25,8 +29,8 @@ def save(file: Path, arr: ndarray | Mapping[str, ndarray]) -> None:
     ----------
     file : path
     arr : ndarray or mapping of str to ndarray
-        One array makes an npy file. Named arrays make a safetensors file, which holds bfloat16 too and is written whole
-        or not at all.
+        One array makes an npy file of exactly this name. Named arrays make a safetensors file, which holds bfloat16
+        too. Both are written whole or not at all.
 
     Raises
     ------
@@ -45,7 +49,7 @@ def save(file: Path, arr: ndarray | Mapping[str, ndarray]) -> None:
     dtype(bfloat16)
     """
     if isinstance(arr, ndarray):
-        _files.save(file, arr, allow_pickle=False)
+        write_atomically(file, lambda name: _into(name, lambda opened: _files.save(opened, arr, allow_pickle=False)))
     elif isinstance(arr, Mapping):
         _core.save_safetensors(file, dict(arr))
     else:
@@ -53,11 +57,12 @@ def save(file: Path, arr: ndarray | Mapping[str, ndarray]) -> None:
 
 
 def savez(file: Path, *args: Any, **kwds: Any) -> None:
-    """Write several arrays to an npz file.
+    """Write several arrays to an npz file, whole or not at all.
 
     Parameters
     ----------
     file : path
+        Its name stays as it is.
     *args, **kwds : ndarray
         Stored as ``arr_0``, ``arr_1``, ... and under their names.
 
@@ -77,21 +82,29 @@ def savez(file: Path, *args: Any, **kwds: Any) -> None:
     ...     np.load(path)['w']
     array([1., 1.])
     """
-    _files.savez(file, *args, allow_pickle=False, **kwds)
+    write_atomically(
+        file, lambda name: _into(name, lambda opened: _files.savez(opened, *args, allow_pickle=False, **kwds))
+    )
 
 
-def load(file: Path) -> ndarray | dict[str, ndarray]:
-    """Read a file that `save`, `savez` or NumPy wrote.
+def _into(name: str, write: Callable[[BinaryIO], None]) -> None:
+    """Open a file, so that NumPy appends nothing to its name."""
+    with open(name, "wb") as opened:
+        write(opened)
+
+
+def load(file: Path) -> ndarray | dict[str, ndarray] | list[ndarray]:
+    """Read a file that `save`, `savez`, NumPy or an older MXNet wrote.
 
     Parameters
     ----------
     file : path
-        An npy, npz or safetensors file; its first bytes say which.
+        An npy, npz or safetensors file, or a binary list of arrays of MXNet 1.x and 2.x; its first bytes say which.
 
     Returns
     -------
-    ndarray, or dict of str to ndarray
-        An npy file gives one array.
+    ndarray, dict of str to ndarray, or list of ndarray
+        An npy file gives one array, a binary list without names a list.
 
     Raises
     ------
@@ -110,7 +123,11 @@ def load(file: Path) -> ndarray | dict[str, ndarray]:
     {'w': array([1., 1.])}
     """
     with open(file, "rb") as opened:
-        if not opened.read(6).startswith((_ZIP, _NPY)):
+        start = opened.read(8)
+        if start == _LIST_MAGIC:
+            # `mxnet.numpy` needs this module.
+            return importlib.import_module("mxnet._legacy_arrays").load_legacy(file)  # type: ignore[no-any-return]
+        if not start.startswith((_ZIP, _NPY)):
             arrays: dict[str, ndarray] = _core.load_safetensors(file)[0]
             return arrays
         opened.seek(0)

@@ -1,0 +1,134 @@
+"""Reads files of arrays that MXNet 1.x and 2.x wrote: the binary list of `nd.save` (``.params``).
+
+All numbers are little-endian:
+
+    list     u64 0x112, u64 0, u64 n, n arrays, u64 m, m names (u64 length, letters); m is n or 0
+    array    version 3, 2: u32 0xF993FACA or 0xF993FAC9, i32 storage (0 is dense), shape, place, elements
+             version 1:    u32 0xF993FAC8, shape, place, elements
+             version 0:    u32 number of axes, u32 sizes, place, elements
+    shape    i32 number of axes (version 1: u32), i64 sizes
+    place    i32 kind of device, i32 number
+    elements i32 type, then the elements in C order
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+
+import numpy as onp
+
+from mxnet import numpy as np
+from mxnet.base import PathLike
+from mxnet.error import FileFormatError
+from mxnet.numpy import ndarray
+
+__all__ = ["load_legacy"]
+
+_LIST_MAGIC = struct.pack("<Q", 0x112)
+_V1, _V2, _V3 = 0xF993FAC8, 0xF993FAC9, 0xF993FACA
+# Numbers of types in these files; bfloat16 has no NumPy dtype and is read as its bits.
+_TYPES = {
+    0: "float32", 1: "float64", 2: "float16", 3: "uint8", 4: "int32", 5: "int8", 6: "int64", 7: "bool", 8: "int16",
+    9: "uint16", 10: "uint32", 11: "uint64", 12: "bfloat16",
+}  # fmt: skip
+_MOST_AXES = 32
+
+
+class _Reader:
+    """Takes numbers and elements off the front of some bytes."""
+
+    def __init__(self, content: bytes) -> None:
+        self._content = memoryview(content)
+        self._at = 0
+
+    def take(self, length: int) -> memoryview:
+        if length > len(self._content) - self._at:
+            raise FileFormatError(f"truncated: {length} bytes are missing at byte {self._at} of {len(self._content)}")
+        self._at += length
+        return self._content[self._at - length : self._at]
+
+    def number(self, kind: str) -> int:
+        (value,) = struct.unpack(f"<{kind}", self.take(struct.calcsize(f"<{kind}")))
+        return int(value)
+
+    def numbers(self, kind: str, count: int) -> tuple[int, ...]:
+        if not 0 <= count <= _MOST_AXES:
+            raise FileFormatError(f"an array of {count} axes at byte {self._at}")
+        return struct.unpack(f"<{count}{kind}", self.take(count * struct.calcsize(f"<{kind}")))
+
+    def array(self) -> ndarray | None:
+        """The next array; None for one that was saved without elements."""
+        version = self.number("I")
+        if version in (_V2, _V3):
+            storage = self.number("i")
+            if storage != 0:
+                raise FileFormatError(f"an array of storage {storage} at byte {self._at}; dense arrays are read only")
+            shape = self.numbers("q", self.number("i"))
+            # Version 2 writes no axes, version 3 a negative size, for what has no elements yet.
+            if (version == _V2 and not shape) or any(size < 0 for size in shape):
+                return None
+        elif version == _V1:
+            shape = self.numbers("q", self.number("I"))
+            if not shape:
+                return None
+        else:
+            shape = self.numbers("I", version)
+            if not shape:
+                return None
+        self.take(8)
+        kind = self.number("i")
+        if kind not in _TYPES:
+            raise FileFormatError(f"an array of type number {kind} at byte {self._at}")
+        name = _TYPES[kind]
+        stored = onp.dtype("uint16" if name == "bfloat16" else name).newbyteorder("<")
+        elements = onp.frombuffer(self.take(math.prod(shape) * stored.itemsize), stored).reshape(shape)
+        if name == "bfloat16":
+            # The upper half of a float32.
+            wide = (elements.astype("uint32") << 16).view("float32")
+            return np.array(wide, dtype="bfloat16")
+        return np.array(elements, dtype=name)
+
+    def text(self) -> str:
+        return bytes(self.take(self.number("Q"))).decode()
+
+
+def load_legacy(path: PathLike) -> dict[str, ndarray] | list[ndarray]:
+    """Read a binary list of arrays.
+
+    Parameters
+    ----------
+    path : path
+
+    Returns
+    -------
+    dict of str to ndarray, or list of ndarray
+        A list if the arrays have no names.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be read.
+    FileFormatError
+        If it is truncated, damaged, or holds sparse arrays.
+    """
+    with open(path, "rb") as file:
+        reader = _Reader(file.read())
+    try:
+        if bytes(reader.take(8)) != _LIST_MAGIC:
+            raise FileFormatError("no list of arrays")
+        reader.take(8)
+        arrays: list[ndarray] = []
+        for number in range(reader.number("Q")):
+            array = reader.array()
+            if array is None:
+                raise FileFormatError(f"array {number} was saved without elements")
+            arrays.append(array)
+        names = [reader.text() for _ in range(reader.number("Q"))]
+    except (FileFormatError, UnicodeDecodeError) as error:
+        raise FileFormatError(f"{str(path)!r}: {error}") from error
+    if not names:
+        return arrays
+    if len(names) != len(arrays):
+        raise FileFormatError(f"{str(path)!r}: {len(arrays)} arrays and {len(names)} names")
+    return dict(zip(names, arrays, strict=True))
