@@ -30,7 +30,24 @@ COUNTS = {
     "vgg13_bn": 133_059_624,
     "vgg16_bn": 138_374_440,
     "vgg19_bn": 143_689_256,
+    "densenet121": 8_062_504,
+    "densenet161": 28_900_936,
+    "densenet169": 14_307_880,
+    "densenet201": 20_242_984,
+    "squeezenet1.0": 1_248_424,
+    "squeezenet1.1": 1_235_496,
+    "inceptionv3": 23_869_000,
+    "mobilenet1.0": 4_253_864,
+    "mobilenet0.75": 2_601_976,
+    "mobilenet0.5": 1_342_536,
+    "mobilenet0.25": 475_544,
+    "mobilenetv2_1.0": 3_539_136,
+    "mobilenetv2_0.75": 2_653_864,
+    "mobilenetv2_0.5": 1_983_104,
+    "mobilenetv2_0.25": 1_526_856,
 }
+# The authors count what is trained.
+TRAINED = {"mobilenetv3_large": 5_483_032, "mobilenetv3_small": 2_542_856}
 
 
 @pytest.mark.parametrize("name", COUNTS)
@@ -39,8 +56,18 @@ def test_networks_have_the_published_number_of_parameters(name):
     # An image without values: shapes are found and nothing is computed.
     net.setattr("grad_req", "null")
     net.initialize(mx.init.Zero())
-    assert net(mx._core.abstract_array((2, 3, 224, 224), "float32")).shape == (2, 1000)
+    size = 299 if name == "inceptionv3" else 224
+    assert net(mx._core.abstract_array((2, 3, size, size), "float32")).shape == (2, 1000)
     assert sum(math.prod(p.shape) for p in net.collect_params().values()) == COUNTS[name]
+
+
+@pytest.mark.parametrize("name", TRAINED)
+def test_networks_have_the_published_number_of_trained_parameters(name):
+    net = vision.get_model(name)
+    net.initialize(mx.init.Zero())
+    assert net(mx._core.abstract_array((2, 3, 224, 224), "float32")).shape == (2, 1000)
+    trained = [p for p in net.collect_params().values() if p.grad_req != "null"]
+    assert sum(math.prod(p.shape) for p in trained) == TRAINED[name]
 
 
 def small_nets():
@@ -52,6 +79,7 @@ def small_nets():
         yield vision.ResNetV2(block, [1, 1], [8, 16, 16], classes=3)
     yield vision.VGG([1, 2], [4, 8], classes=3)
     yield vision.VGG([1, 2], [4, 8], classes=3, batch_norm=True)
+    yield vision.MobileNet(0.25, classes=3)
 
 
 @pytest.mark.parametrize("net", list(small_nets()), ids=lambda net: type(net).__name__)

@@ -1,5 +1,5 @@
 """Networks of published papers."""
 
-from mxnet.gluon.model_zoo import vision
+from mxnet.gluon.model_zoo import text, vision
 
-__all__ = ["vision"]
+__all__ = ["text", "vision"]

@@ -2,6 +2,33 @@
 
 from mxnet.gluon.model_zoo.vision._models import get_model
 from mxnet.gluon.model_zoo.vision.alexnet import AlexNet, alexnet
+from mxnet.gluon.model_zoo.vision.densenet import (
+    DenseNet,
+    densenet121,
+    densenet161,
+    densenet169,
+    densenet201,
+    get_densenet,
+)
+from mxnet.gluon.model_zoo.vision.inception import Inception3, inception_v3
+from mxnet.gluon.model_zoo.vision.mobilenet import (
+    MobileNet,
+    MobileNetV2,
+    MobileNetV3,
+    get_mobilenet,
+    get_mobilenet_v2,
+    get_mobilenet_v3,
+    mobilenet0_5,
+    mobilenet0_25,
+    mobilenet0_75,
+    mobilenet1_0,
+    mobilenet_v2_0_5,
+    mobilenet_v2_0_25,
+    mobilenet_v2_0_75,
+    mobilenet_v2_1_0,
+    mobilenet_v3_large,
+    mobilenet_v3_small,
+)
 from mxnet.gluon.model_zoo.vision.resnet import (
     BasicBlockV1,
     BasicBlockV2,
@@ -21,6 +48,7 @@ from mxnet.gluon.model_zoo.vision.resnet import (
     resnet152_v1,
     resnet152_v2,
 )
+from mxnet.gluon.model_zoo.vision.squeezenet import SqueezeNet, get_squeezenet, squeezenet1_0, squeezenet1_1
 from mxnet.gluon.model_zoo.vision.vgg import (
     VGG,
     get_vgg,
@@ -35,6 +63,34 @@ from mxnet.gluon.model_zoo.vision.vgg import (
 )
 
 __all__ = [
+    "MobileNet",
+    "MobileNetV2",
+    "MobileNetV3",
+    "get_mobilenet",
+    "get_mobilenet_v2",
+    "get_mobilenet_v3",
+    "mobilenet1_0",
+    "mobilenet0_75",
+    "mobilenet0_5",
+    "mobilenet0_25",
+    "mobilenet_v2_1_0",
+    "mobilenet_v2_0_75",
+    "mobilenet_v2_0_5",
+    "mobilenet_v2_0_25",
+    "mobilenet_v3_large",
+    "mobilenet_v3_small",
+    "Inception3",
+    "inception_v3",
+    "SqueezeNet",
+    "get_squeezenet",
+    "squeezenet1_0",
+    "squeezenet1_1",
+    "DenseNet",
+    "get_densenet",
+    "densenet121",
+    "densenet161",
+    "densenet169",
+    "densenet201",
     "AlexNet",
     "BasicBlockV1",
     "BasicBlockV2",

@@ -1,0 +1,144 @@
+"""SqueezeNet."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mxnet import numpy as np
+from mxnet.base import PathLike
+from mxnet.gluon.block import HybridBlock
+from mxnet.gluon.model_zoo.vision._classifier import CPU, ROOT, Classifier, load_pretrained
+from mxnet.gluon.nn import Activation, Conv2D, Dropout, Flatten, GlobalAvgPool2D, HybridSequential, MaxPool2D
+from mxnet.gluon.parameter import DeviceLike
+from mxnet.numpy import ndarray
+
+__all__ = ["SqueezeNet", "get_squeezenet", "squeezenet1_0", "squeezenet1_1"]
+
+# Version: channels, kernel size of the first convolution; then squeezed channels of each fire, a pool for None.
+_LAYERS: dict[str, tuple[int, int, tuple[int | None, ...]]] = {
+    "1.0": (96, 7, (None, 16, 16, 32, None, 32, 48, 48, 64, None, 64)),
+    "1.1": (64, 3, (None, 16, 16, None, 32, 32, None, 48, 48, 64, 64)),
+}
+
+
+class _Fire(HybridBlock):
+    """Few channels, then two convolutions of them side by side, each of four times as many."""
+
+    def __init__(self, squeezed: int) -> None:
+        super().__init__()
+        self.squeeze = Conv2D(squeezed, kernel_size=1, activation="relu")
+        self.expand1 = Conv2D(4 * squeezed, kernel_size=1, activation="relu")
+        self.expand3 = Conv2D(4 * squeezed, kernel_size=3, padding=1, activation="relu")
+
+    def forward(self, x: ndarray) -> ndarray:
+        """Images (n, c, h, w) to (n, 8 * squeezed, h, w)."""
+        x = self.squeeze(x)
+        return np.concatenate([self.expand1(x), self.expand3(x)], axis=1)
+
+
+class SqueezeNet(Classifier):
+    """Convolutions of few channels between concatenations of larger ones, for images of at least 21 by 21.
+
+    Parameters
+    ----------
+    version : {"1.0", "1.1"}
+        1.1 pools earlier and needs less than half of the operations.
+    classes : int
+        Number of classes.
+    **kwargs
+        Arguments of `HybridBlock`, which has none.
+
+    Raises
+    ------
+    ValueError
+        If there is no such version.
+
+    Notes
+    -----
+    Source: F. N. Iandola et al., "SqueezeNet: AlexNet-level accuracy with 50x fewer parameters", 2016; version 1.1 as
+    the authors released it.
+
+    Examples
+    --------
+    >>> net = mx.gluon.model_zoo.vision.SqueezeNet("1.1", classes=10)
+    >>> len(net.features)
+    13
+    """
+
+    def __init__(self, version: str, classes: int = 1000, **kwargs: Any) -> None:
+        if version not in _LAYERS:
+            raise ValueError(f"SqueezeNet: `version` must be one of {list(_LAYERS)}, found {version!r}")
+        super().__init__(**kwargs)
+        channels, kernel, layers = _LAYERS[version]
+        self.features.add(Conv2D(channels, kernel_size=kernel, strides=2, activation="relu"))
+        for squeezed in layers:
+            self.features.add(
+                MaxPool2D(pool_size=3, strides=2, ceil_mode=True) if squeezed is None else _Fire(squeezed)
+            )
+        self.features.add(Dropout(0.5))
+        output = HybridSequential()
+        output.add(Conv2D(classes, kernel_size=1), Activation("relu"), GlobalAvgPool2D(), Flatten())
+        self.output = output
+
+
+def get_squeezenet(
+    version: str, pretrained: bool = False, device: DeviceLike = CPU, root: PathLike = ROOT, **kwargs: Any
+) -> SqueezeNet:
+    """SqueezeNet of a version.
+
+    Parameters
+    ----------
+    version : {"1.0", "1.1"}
+        See `SqueezeNet`.
+    pretrained : bool
+        Read the weights from ``<root>/squeezenet<version>.safetensors``.
+    device : Device or sequence of Device
+        Where these weights go.
+    root : path
+        Folder of the file.
+    **kwargs
+        `classes` of `SqueezeNet`.
+
+    Returns
+    -------
+    SqueezeNet
+
+    Raises
+    ------
+    ValueError
+        If there is no such version.
+    FileNotFoundError
+        If `pretrained` and there is no such file. Nothing is downloaded.
+    """
+    net = SqueezeNet(version, **kwargs)
+    return load_pretrained(net, f"squeezenet{version}", root, device) if pretrained else net
+
+
+def squeezenet1_0(**kwargs: Any) -> SqueezeNet:
+    """SqueezeNet of version 1.0.
+
+    Parameters
+    ----------
+    **kwargs
+        Arguments of `get_squeezenet`.
+
+    Returns
+    -------
+    SqueezeNet
+    """
+    return get_squeezenet("1.0", **kwargs)
+
+
+def squeezenet1_1(**kwargs: Any) -> SqueezeNet:
+    """SqueezeNet of version 1.1.
+
+    Parameters
+    ----------
+    **kwargs
+        Arguments of `get_squeezenet`.
+
+    Returns
+    -------
+    SqueezeNet
+    """
+    return get_squeezenet("1.1", **kwargs)
