@@ -61,6 +61,7 @@ from mxnet.test_utils.gradients import (
     compare_optimizer,
     compare_optimizer_noise_seeded,
 )
+from mxnet.test_utils.running import check_consistency, check_speed, numeric_grad
 from mxnet.test_utils.statistics import (
     chi_square_check,
     gen_buckets_probs_with_ppf,
@@ -72,6 +73,9 @@ from mxnet.test_utils.surroundings import environment, is_op_runnable, list_gpus
 from mxnet.util import getenv, is_np_array, setenv, use_np, use_np_array, use_np_default_dtype, use_np_shape
 
 __all__ = [
+    "numeric_grad",
+    "check_speed",
+    "check_consistency",
     "Device",
     "DummyIter",
     "cpu",
