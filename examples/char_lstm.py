@@ -53,7 +53,8 @@ def batches(text: onp.ndarray, batch_size: int, length: int):
             yield start == 0, np.array(letters[:, part]), np.array(following[:, part])
 
 
-def train(net: CharLSTM, text: onp.ndarray, options: argparse.Namespace) -> None:
+def train(net: CharLSTM, text: onp.ndarray, options: argparse.Namespace) -> tuple[float, float]:
+    """Train, and return the bits per letter of the first and the last step."""
     schedule = mx.lr_scheduler.CosineScheduler(
         options.steps, base_lr=4e-3, final_lr=1e-4, warmup_steps=options.steps // 20
     )
@@ -61,6 +62,7 @@ def train(net: CharLSTM, text: onp.ndarray, options: argparse.Namespace) -> None
     loss_of = gluon.loss.SoftmaxCrossEntropyLoss()
     started = time.perf_counter()
     states = None
+    first = last = math.inf
     for step, (is_first, letters, following) in enumerate(batches(text, options.batch_size, options.length), 1):
         if is_first or states is None:
             states = net.lstm.begin_state(options.batch_size)
@@ -74,9 +76,11 @@ def train(net: CharLSTM, text: onp.ndarray, options: argparse.Namespace) -> None
         trainer.step(1)
         if step == 1 or step % options.report == 0 or step == options.steps:
             bits = loss.item() / math.log(2)
+            first, last = (bits, bits) if step == 1 else (first, bits)
             print(f"step {step:5}  {bits:.3f} bits per letter  {time.perf_counter() - started:6.1f} s", flush=True)
         if step == options.steps:
-            return
+            break
+    return first, last
 
 
 def write(net: CharLSTM, letters: str, start: str, length: int, temperature: float, seed: int) -> str:
@@ -94,7 +98,8 @@ def write(net: CharLSTM, letters: str, start: str, length: int, temperature: flo
     return text
 
 
-def main() -> None:
+def main(arguments: list[str] | None = None) -> tuple[float, float]:
+    """Train, write, and return the bits per letter in the beginning and in the end."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--steps", type=int, default=600)
     parser.add_argument("--batch-size", type=int, default=32)
@@ -106,7 +111,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--sample", type=int, default=400, help="letters to write in the end")
     parser.add_argument("--temperature", type=float, default=0.6)
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
 
     mx.random.seed(options.seed)
     text = source_text()
@@ -115,8 +120,9 @@ def main() -> None:
     numbers = onp.array([letters.index(letter) for letter in text], dtype="int32")
     net = CharLSTM(len(letters), options.size, options.layers, options.dropout)
     net.initialize(mx.init.Xavier())
-    train(net, numbers, options)
+    bits = train(net, numbers, options)
     print(textwrap.indent(write(net, letters, "def ", options.sample, options.temperature, options.seed), "    "))
+    return bits
 
 
 if __name__ == "__main__":
