@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from mxnet import sparse as sparse
     from mxnet import test_utils as test_utils
     from mxnet import util as util
+    from mxnet import visualization as visualization
     from mxnet._config import config as config
     from mxnet._jit import jit as jit
     from mxnet.base import MXNetError as MXNetError
@@ -59,9 +60,12 @@ if TYPE_CHECKING:
     from mxnet.util import use_np_shape as use_np_shape
 
     Context = Device
+    img = image
     init = initializer
     np = numpy
     npx = numpy_extension
+    rnd = random
+    viz = visualization
     waitall = engine.wait_all
     current_context = current_device
     __version__: str
@@ -79,6 +83,7 @@ _MODULES = {
     "gluon": "mxnet.gluon",
     "graph": "mxnet.graph",
     "image": "mxnet.image",
+    "img": "mxnet.image",
     "init": "mxnet.initializer",
     "initializer": "mxnet.initializer",
     "io": "mxnet.io",
@@ -92,10 +97,13 @@ _MODULES = {
     "optimizer": "mxnet.optimizer",
     "random": "mxnet.random",
     "recordio": "mxnet.recordio",
+    "rnd": "mxnet.random",
     "runtime": "mxnet.runtime",
     "sparse": "mxnet.sparse",
     "test_utils": "mxnet.test_utils",
     "util": "mxnet.util",
+    "visualization": "mxnet.visualization",
+    "viz": "mxnet.visualization",
 }
 _ATTRIBUTES = {
     "Device": ("mxnet.device", "Device"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copyreg
 import threading
 from types import TracebackType
 
@@ -41,6 +42,8 @@ def _exit(
 # Arrays hand out the extension's own class, so the context manager must be on that class, not on a subclass of it.
 Device.__enter__ = _enter  # type: ignore[method-assign]
 Device.__exit__ = _exit  # type: ignore[method-assign]
+# For copies and pickles: the class and the arguments that make it anew.
+copyreg.pickle(Device, lambda device: (Device, (device.device_type, device.device_id)))
 # Numbers of the device types, as saved files and the C interface write them.
 Device.devtype2str = {1: "cpu", 2: "gpu", 3: "cpu_pinned", 5: "cpu_shared"}  # type: ignore[attr-defined]
 Device.devstr2type = {name: number for number, name in Device.devtype2str.items()}  # type: ignore[attr-defined]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from mxnet._argument_repr import argument_repr
+
 __all__ = ["CosineScheduler", "FactorScheduler", "LRScheduler", "MultiFactorScheduler", "PolyScheduler"]
 
 
@@ -35,6 +37,9 @@ class LRScheduler:
     >>> Halving(base_lr=1.0)(3)
     0.125
     """
+
+    def __repr__(self) -> str:
+        return argument_repr(self)
 
     def __init__(
         self,

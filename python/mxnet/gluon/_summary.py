@@ -1,9 +1,10 @@
-"""The table that `Block.summary` prints."""
+"""What `Block.summary` and `visualization.print_summary` show of a network."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from mxnet import autograd
@@ -12,7 +13,24 @@ from mxnet.numpy import ndarray
 if TYPE_CHECKING:
     from mxnet.gluon.block import Block
 
-__all__ = ["summary_table"]
+__all__ = ["BlockRow", "block_rows", "summary_table"]
+
+
+@dataclass(frozen=True)
+class BlockRow:
+    """One block of a network that has run."""
+
+    path: str
+    """Names of attributes joined by dots; empty for the network itself."""
+    depth: int
+    name: str
+    kind: str
+    output: str
+    """Shape of the output, "-" if the block did not run."""
+    parameters: int
+    """Numbers in its own parameters that no block before has counted."""
+    trainable: int
+    is_leaf: bool
 
 
 def _shape_of(output: Any) -> str:
@@ -20,17 +38,72 @@ def _shape_of(output: Any) -> str:
         return str(tuple(output.shape))
     if isinstance(output, list | tuple):
         return "[" + ", ".join(_shape_of(part) for part in output) + "]"
+    if isinstance(output, Mapping):
+        return "{" + ", ".join(f"{key}: {_shape_of(part)}" for key, part in output.items()) + "}"
     return type(output).__name__
 
 
-def _named_blocks(block: Block, depth: int, name: str) -> Iterator[tuple[Block, str]]:
-    yield block, "  " * depth + (f"{name}: " if name else "") + type(block).__name__
+def _named_blocks(block: Block, depth: int, path: str, name: str) -> Iterator[tuple[Block, int, str, str]]:
+    yield block, depth, path, name
     for child_name, child in block._children.items():
-        yield from _named_blocks(child, depth + 1, child_name)
+        yield from _named_blocks(child, depth + 1, f"{path}.{child_name}" if path else child_name, child_name)
+
+
+def block_rows(block: Block, inputs: tuple[Any, ...], named_inputs: Mapping[str, Any]) -> list[BlockRow]:
+    """Run a block and describe it and all its parts, parents before children.
+
+    Parameters
+    ----------
+    block : Block
+        Initialized.
+    inputs : tuple
+    named_inputs : mapping
+        Arguments of `forward`.
+
+    Returns
+    -------
+    list of BlockRow
+        Sizes of shared parameters count once.
+    """
+    shapes: dict[int, str] = {}
+    handles = []
+    for part in block._blocks():
+
+        def note(which: Block, args: tuple[Any, ...], output: Any) -> None:
+            del args
+            shapes[id(which)] = _shape_of(output)
+
+        handles.append(part.register_forward_hook(note))
+    try:
+        with autograd.pause():
+            block(*inputs, **named_inputs)
+    finally:
+        for handle in handles:
+            handle.detach()
+
+    seen: set[int] = set()
+    rows = []
+    for part, depth, path, name in _named_blocks(block, 0, "", ""):
+        new = [parameter for parameter in part._reg_params.values() if id(parameter) not in seen]
+        seen.update(map(id, new))
+        sizes = [(math.prod(parameter.shape or (0,)), parameter.grad_req != "null") for parameter in new]
+        rows.append(
+            BlockRow(
+                path,
+                depth,
+                name,
+                type(part).__name__,
+                shapes.get(id(part), "-"),
+                sum(size for size, _ in sizes),
+                sum(size for size, is_trained in sizes if is_trained),
+                not part._children,
+            )
+        )
+    return rows
 
 
 def summary_table(block: Block, inputs: tuple[Any, ...]) -> str:
-    """Run a block and describe all its parts.
+    """Run a block and describe its input and all its parts.
 
     Parameters
     ----------
@@ -44,36 +117,14 @@ def summary_table(block: Block, inputs: tuple[Any, ...]) -> str:
     str
         One line for each part; sizes of shared parameters count once.
     """
-    shapes: dict[int, str] = {}
-    handles = []
-    for part, _ in _named_blocks(block, 0, ""):
-
-        def note(which: Block, args: tuple[Any, ...], output: Any) -> None:
-            del args
-            shapes[id(which)] = _shape_of(output)
-
-        handles.append(part.register_forward_hook(note))
-    try:
-        with autograd.pause():
-            block(*inputs)
-    finally:
-        for handle in handles:
-            handle.detach()
-
-    seen: set[int] = set()
-    totals = {True: 0, False: 0}
-    rows = []
-    for part, label in _named_blocks(block, 0, ""):
-        own = 0
-        for parameter in part._reg_params.values():
-            if id(parameter) not in seen:
-                seen.add(id(parameter))
-                size = math.prod(parameter.shape or (0,))
-                own += size
-                totals[parameter.grad_req != "null"] += size
-        rows.append((label, shapes.get(id(part), "-"), str(own)))
-    rows.append(("trainable", "", str(totals[True])))
-    rows.append(("fixed", "", str(totals[False])))
+    found = block_rows(block, inputs, {})
+    rows = [("input", _shape_of(inputs[0] if len(inputs) == 1 else inputs), "0")]
+    for row in found:
+        label = "  " * row.depth + (f"{row.name}: " if row.name else "") + row.kind
+        rows.append((label, row.output, str(row.parameters)))
+    total, trainable = sum(row.parameters for row in found), sum(row.trainable for row in found)
+    rows.append(("trainable", "", str(trainable)))
+    rows.append(("fixed", "", str(total - trainable)))
 
     header = ("layer", "output shape", "parameters")
     left = max(len(row[0]) for row in [header, *rows]) + 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -13,6 +14,8 @@ from mxnet._renamed import old_keywords, old_method
 from mxnet.base import DTypeLike, PathLike
 from mxnet.gluon import _structure
 from mxnet.gluon._checkpoint import load_arrays, save_arrays
+from mxnet.gluon._containers import warn_of_unregistered
+from mxnet.gluon._failure import foreign_inputs, locate
 from mxnet.gluon._graph_options import GraphOptions
 from mxnet.gluon._summary import summary_table
 from mxnet.gluon.parameter import DeviceLike, Parameter
@@ -139,6 +142,11 @@ class Block:
         dict of str to Parameter
             By name in the network; shared parameters appear under each of their names.
 
+        Warns
+        -----
+        UserWarning
+            If a block keeps blocks in a list, tuple or dictionary, which nothing registers.
+
         Examples
         --------
         >>> from mxnet.gluon import nn
@@ -147,6 +155,7 @@ class Block:
         >>> list(net.collect_params(".*weight"))
         ['0.weight', '1.weight']
         """
+        warn_of_unregistered(self, Block)
         named = self._named_params()
         if select is None:
             return dict(named)
@@ -300,13 +309,13 @@ class Block:
         for parameter in self._reg_params.values():
             parameter.cast(dtype)
 
-    def share_parameters(self: _Self, shared: Mapping[str, Parameter]) -> _Self:
+    def share_parameters(self: _Self, shared: Mapping[str, Parameter] | None) -> _Self:
         """Use the parameters of another block.
 
         Parameters
         ----------
-        shared : mapping of str to Parameter
-            As from `collect_params`; names that this block does not have are passed over.
+        shared : mapping of str to Parameter, or None
+            As from `collect_params`; names that this block does not have are passed over. None shares nothing.
 
         Returns
         -------
@@ -327,6 +336,8 @@ class Block:
         >>> second.share_parameters(first.collect_params()).weight is first.weight
         True
         """
+        if shared is None:
+            return self
         if not isinstance(shared, Mapping):
             raise TypeError(f"`shared` must be a mapping of names to parameters, found {type(shared).__name__}")
         self._share(shared, "")
@@ -411,11 +422,12 @@ class Block:
         cast_dtype: bool = False,
         dtype_source: str = "current",
     ) -> None:
-        """Read parameters from a file that `save_parameters` wrote.
+        """Read parameters from a file that `save_parameters` wrote, here or in MXNet 1.x and 2.x.
 
         Parameters
         ----------
         filename : path
+            A safetensors file, an npz archive or a binary list of arrays; its first bytes say which.
         device : Device or sequence of Device, optional
             By default where the parameters are, or the current device for those that are not initialized.
         allow_missing : bool
@@ -432,7 +444,7 @@ class Block:
         FileNotFoundError
             If there is no such file.
         FileFormatError
-            If the file is truncated, damaged or no safetensors file.
+            If the file is truncated, damaged or of another format.
         ValueError
             If parameters are missing or extra, or a shape differs. No parameter is changed then.
         TypeError
@@ -558,7 +570,28 @@ class Block:
         -------
         object
             What `forward` returns.
+
+        Raises
+        ------
+        TypeError
+            If a call fails that was given an array of NumPy.
+
+        Notes
+        -----
+        Exceptions get a note with the path of the block, such as ``features.3``, and what it was called with.
         """
+        try:
+            return self._run(args, kwargs)
+        except Exception as error:
+            problem = foreign_inputs(self, args, kwargs)
+            if problem is not None and not hasattr(error, "_block_path"):
+                clear = TypeError(problem)
+                locate(self, args, kwargs, clear)
+                raise clear from error
+            locate(self, args, kwargs, error)
+            raise
+
+    def _run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         for pre_hook in list(self._forward_pre_hooks.values()):
             pre_hook(self, args)
         out = self.forward(*args, **kwargs)
@@ -597,6 +630,7 @@ class Block:
         >>> net.summary(mx.np.ones((1, 3)))
         layer      output shape    parameters
         -------------------------------------
+        input      (1, 3)                   0
         Dense      (1, 2)                   8
         -------------------------------------
         trainable                           8
@@ -639,14 +673,23 @@ class HybridBlock(Block):
         RuntimeError
             If a parameter is not initialized.
         """
+        return super().__call__(*args, **kwargs)
+
+    def _run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         waiting = [parameter for parameter in self._reg_params.values() if parameter.is_deferred]
         if waiting:
-            self.infer_shape(*args)
+            # `infer_shape` takes the arguments of `forward` by position.
+            bound = inspect.signature(self.forward).bind(*args, **kwargs).args if kwargs else args
+            self.infer_shape(*bound)
             for parameter in waiting:
                 parameter._finish_deferred_init()
         if self._compiled is not None:
             return self._compiled(*args, **kwargs)
-        return super().__call__(*args, **kwargs)
+        return self._run_here(*args, **kwargs)
+
+    def _run_here(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the hooks and `forward`, for example in a trace."""
+        return super()._run(args, kwargs)
 
     _graph_options = GraphOptions()
     # The block as a compiled function, once it is hybridized.
@@ -662,7 +705,7 @@ class HybridBlock(Block):
 
     def _compile(self) -> None:
         """Become, or cease to be, a compiled function, as the options say."""
-        compiled = Compiled(BoundCall(Block.__call__, self)) if self._graph_options.active else None
+        compiled = Compiled(BoundCall(HybridBlock._run_here, self)) if self._graph_options.active else None
         vars(self)["_compiled"] = compiled
 
     def trace_report(self) -> list[dict[str, Any]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 import warnings
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from mxnet import _core, autograd, initializer
 from mxnet import numpy as np
@@ -19,6 +19,7 @@ __all__ = ["Constant", "DeferredInitializationError", "Parameter", "is_known"]
 
 GRAD_REQS = ("write", "add", "null")
 DeviceLike = Device | str | Sequence[Device | str]
+_Error = TypeVar("_Error", bound=Exception)
 
 
 class DeferredInitializationError(MXNetError):
@@ -167,7 +168,7 @@ class Parameter:
     def shape(self, shape: Sequence[int]) -> None:
         new = tuple(shape)
         if self._shape is not None and not _fits(self._shape, new):
-            raise ValueError(f"parameter {self._name!r}: shape {self._shape} cannot become {new}")
+            raise self._about(ValueError(f"parameter {self._name!r}: shape {self._shape} cannot become {new}"))
         self._shape = new
 
     @property
@@ -188,8 +189,11 @@ class Parameter:
             self._attach(array)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
+        """Fill a copy or a parameter that is unpickled: its gradients are its own and start at zero."""
         vars(self).update(state)
         watch_parameters(self)
+        for array in self._data.values():
+            self._attach(array)
 
     # Counts how often arrays of the parameter or of its gradient were replaced by others.
     _generation = 0
@@ -264,8 +268,10 @@ class Parameter:
         if self._deferred is None:
             return
         if not is_known(self._shape):
-            raise DeferredInitializationError(
-                f"parameter {self._name!r}: its shape {self._shape} is not known even after seeing the input"
+            raise self._about(
+                DeferredInitializationError(
+                    f"parameter {self._name!r}: its shape {self._shape} is not known even after seeing the input"
+                )
             )
         # A layer may find out its shapes while a function that calls it is traced: its values are real all the same.
         if _core.trace_is_active():
@@ -339,12 +345,21 @@ class Parameter:
         if self._data:
             return
         if self._deferred is not None:
-            raise DeferredInitializationError(
-                f"parameter {self._name!r} has no values yet: the first input completes its shape {self._shape}"
+            raise self._about(
+                DeferredInitializationError(
+                    f"parameter {self._name!r} has no values yet: the first input completes its shape {self._shape}"
+                )
             )
-        raise RuntimeError(
-            f"parameter {self._name!r} is not initialized; call `initialize` on it or on the block it belongs to"
+        raise self._about(
+            RuntimeError(
+                f"parameter {self._name!r} is not initialized; call `initialize` on it or on the block it belongs to"
+            )
         )
+
+    def _about(self, error: _Error) -> _Error:
+        """An exception about this parameter: blocks that it passes put the parameter's path in place of its name."""
+        error._parameter = self  # type: ignore[attr-defined]  # exceptions take attributes
+        return error
 
     def _pick(self, device: Device | None) -> ndarray:
         self._check_initialized()
@@ -354,8 +369,8 @@ class Parameter:
             device = current_device()
         array = self._data.get(device)
         if array is None:
-            raise RuntimeError(
-                f"parameter {self._name!r} is not on {device}; it is on {', '.join(map(str, self._data))}"
+            raise self._about(
+                RuntimeError(f"parameter {self._name!r} is not on {device}; it is on {', '.join(map(str, self._data))}")
             )
         return array
 
@@ -523,6 +538,23 @@ class Parameter:
             self._check_initialized()
 
     reset_ctx = old_method("reset_ctx", reset_device, {"ctx": "device"})
+
+    def var(self) -> ndarray:
+        """The values, under the name of MXNet's symbolic variable.
+
+        Returns
+        -------
+        ndarray
+            As `data`: networks are traced by running them, so that the array itself stands for the parameter.
+
+        Raises
+        ------
+        DeferredInitializationError
+            If the shape is not known yet.
+        RuntimeError
+            If the parameter is not initialized.
+        """
+        return self.data()
 
     def cast(self, dtype: DTypeLike) -> None:
         """Change the dtype of values and gradient; gradients start at zero.

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, TypeVar
 
 from mxnet import _core, autograd
 from mxnet import numpy as np
+from mxnet._argument_repr import argument_repr
 from mxnet._jit import at_each_call
 from mxnet.base import MXNetError, dtype_name
 from mxnet.device import Device
@@ -114,6 +115,11 @@ class Optimizer:
         self.wd_mult: dict[int | str, float] = {}
         # Arrays for fused updates, for each device and list of weights.
         self._step_numbers: dict[tuple[Device, tuple[int, ...]], StepNumbers] = {}
+
+    def __repr__(self) -> str:
+        text = argument_repr(self, ("learning_rate", "param_dict", "param_idx2name", "use_fused_step"))
+        rate = f"learning_rate={self.learning_rate}"
+        return text.replace("(", f"({rate}, " if not text.endswith("()") else f"({rate}", 1)
 
     def __getstate__(self) -> dict[str, Any]:
         """What is copied and pickled: all but the arrays of fused updates, which the next update makes again."""

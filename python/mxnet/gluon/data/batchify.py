@@ -8,6 +8,7 @@ from typing import Any
 import numpy as onp
 
 from mxnet import numpy as np
+from mxnet._argument_repr import argument_repr
 from mxnet.base import DTypeLike, dtype_name
 from mxnet.numpy import ndarray
 
@@ -45,6 +46,9 @@ class Stack:
     >>> batchify.Stack()([[1, 2], [3, 4], [5, 6]]).shape
     (3, 2)
     """
+
+    def __repr__(self) -> str:
+        return argument_repr(self)
 
     def __call__(self, data: Sequence[Any]) -> Any:
         """Make a batch.
@@ -101,6 +105,9 @@ class Pad:
     [[1, 2, 3], [4, -1, -1]]
     """
 
+    def __repr__(self) -> str:
+        return argument_repr(self)
+
     def __init__(self, val: float | None = None, dtype: DTypeLike | None = None, round_to: int | None = None) -> None:
         if round_to is not None and round_to < 1:
             raise ValueError(f"`round_to` must be at least 1 or None, found {round_to}")
@@ -156,6 +163,9 @@ class Append:
     [(1, 2), (1, 3)]
     """
 
+    def __repr__(self) -> str:
+        return argument_repr(self)
+
     def __init__(self, expand: bool = True, batch_axis: int = 0) -> None:
         self._expand = expand
         self._batch_axis = batch_axis
@@ -183,6 +193,9 @@ class AsList:
     >>> mx.gluon.data.batchify.AsList()([1, 'two'])
     [1, 'two']
     """
+
+    def __repr__(self) -> str:
+        return argument_repr(self)
 
     def __call__(self, data: Sequence[Any]) -> list[Any]:
         """Make a list.
@@ -220,6 +233,9 @@ class Group:
     >>> [array.shape for array in builder([([1, 2], 0), ([3], 1)])]
     [(2, 2), (2,)]
     """
+
+    def __repr__(self) -> str:
+        return argument_repr(self)
 
     def __init__(self, fn: Any, *args: Callable[[Sequence[Any]], Any]) -> None:
         if isinstance(fn, list | tuple):

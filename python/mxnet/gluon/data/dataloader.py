@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from mxnet import numpy as np
+from mxnet._argument_repr import argument_repr
 from mxnet.device import cpu, current_device, num_gpus
 from mxnet.gluon.data._fetch import Fetcher, Task, default_batchify_fn, random_stream
 from mxnet.gluon.data._process_pool import ProcessPool
@@ -90,6 +91,9 @@ class DataLoader:
     >>> [x.shape for x, y in loader]
     [(2,), (1,)]
     """
+
+    def __repr__(self) -> str:
+        return argument_repr(self)
 
     def __init__(
         self,

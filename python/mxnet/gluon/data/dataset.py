@@ -20,6 +20,13 @@ class Dataset:
     A subclass defines ``__getitem__`` and ``__len__``.
     """
 
+    def __repr__(self) -> str:
+        name = type(self).__name__.lstrip("_")
+        try:
+            return f"{name}({len(self)} samples)"
+        except NotImplementedError:
+            return f"{name}()"
+
     def __getitem__(self, idx: int) -> Any:
         raise NotImplementedError(f"{type(self).__name__} does not define __getitem__")
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Generic, TypeVar
 
 from mxnet import numpy as np
+from mxnet._argument_repr import argument_repr
 
 __all__ = ["BatchSampler", "FilterSampler", "IntervalSampler", "RandomSampler", "Sampler", "SequentialSampler"]
 
@@ -17,6 +18,9 @@ class Sampler(Generic[T]):
 
     A subclass defines ``__iter__`` and ``__len__``.
     """
+
+    def __repr__(self) -> str:
+        return argument_repr(self)
 
     def __iter__(self) -> Iterator[T]:
         raise NotImplementedError(f"{type(self).__name__} does not define __iter__")

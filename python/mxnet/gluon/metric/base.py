@@ -10,6 +10,8 @@ from typing import Any, TypeVar
 import numpy as onp
 from numpy.typing import NDArray
 
+from mxnet._argument_repr import argument_repr
+
 __all__ = [
     "CompositeEvalMetric",
     "CustomMetric",
@@ -113,6 +115,9 @@ class EvalMetric:
         self.num_inst = 0
         self.sum_metric = 0.0
         self.reset()
+
+    def __repr__(self) -> str:
+        return argument_repr(self)
 
     def __str__(self) -> str:
         return f"EvalMetric: {dict(self.get_name_value())}"

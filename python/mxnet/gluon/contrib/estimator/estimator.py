@@ -147,8 +147,8 @@ class Estimator:
                 for parameter in waiting:
                     parameter.initialize(None, self.device, initializer)
         self.trainer = Trainer(net.collect_params(), "sgd", {"learning_rate": 0.001}) if trainer is None else trainer
-        self.logger = logging.Logger("mxnet.estimator", logging.INFO)
-        self.logger.addHandler(logging.StreamHandler(sys.stdout))
+        self._logger = logging.Logger("mxnet.estimator", logging.INFO)
+        self._logger.addHandler(logging.StreamHandler(sys.stdout))
         self.batch_axis = 0
         self.is_training = False
         self._start()
@@ -165,6 +165,11 @@ class Estimator:
         )
         self._train_metrics.append(metric_loss("training loss"))
         self._val_metrics.append(metric_loss("validation loss"))
+
+    @property
+    def logger(self) -> logging.Logger:
+        """Where handlers log; it writes to the standard output."""
+        return self._logger
 
     @property
     def train_metrics(self) -> list[EvalMetric]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from mxnet import numpy as np
-from mxnet.gluon.block import HybridBlock
+from mxnet.gluon.data.vision.transforms._base import HybridTransform
 from mxnet.numpy_extension import _image_color as _color
 from mxnet.numpy_extension._image_geometry import as_before, as_float, check_probability, draw, image_of
 
@@ -34,7 +34,7 @@ def _check_amount(name: str, value: float) -> float:
     return float(value)
 
 
-class ToTensor(HybridBlock):
+class ToTensor(HybridTransform):
     """Levels from 0 to 255 to float32 from 0 to 1, channels first.
 
     Examples
@@ -49,7 +49,7 @@ class ToTensor(HybridBlock):
         return _with(_color.to_tensor(x), args)
 
 
-class Normalize(HybridBlock):
+class Normalize(HybridTransform):
     """Subtract a mean and divide by a standard deviation, channel by channel.
 
     Parameters
@@ -80,7 +80,7 @@ class Normalize(HybridBlock):
         return _with(_color.normalize(x, self._mean, self._std), args)
 
 
-class RandomBrightness(HybridBlock):
+class RandomBrightness(HybridTransform):
     """Images times a random factor.
 
     Parameters
@@ -110,7 +110,7 @@ class RandomBrightness(HybridBlock):
         return _with(_color.random_brightness(x, *self._range), args)
 
 
-class RandomContrast(HybridBlock):
+class RandomContrast(HybridTransform):
     """Images moved away from their mean brightness, or to it, by a random factor.
 
     Parameters
@@ -140,7 +140,7 @@ class RandomContrast(HybridBlock):
         return _with(_color.random_contrast(x, *self._range), args)
 
 
-class RandomSaturation(HybridBlock):
+class RandomSaturation(HybridTransform):
     """Images with their colours moved away from grey, or to it, by a random factor.
 
     Parameters
@@ -170,7 +170,7 @@ class RandomSaturation(HybridBlock):
         return _with(_color.random_saturation(x, *self._range), args)
 
 
-class RandomHue(HybridBlock):
+class RandomHue(HybridTransform):
     """Images with their hues turned by a random share of the circle.
 
     Parameters
@@ -199,7 +199,7 @@ class RandomHue(HybridBlock):
         return _with(_color.random_hue(x, -self._hue, self._hue), args)
 
 
-class RandomColorJitter(HybridBlock):
+class RandomColorJitter(HybridTransform):
     """Images with random brightness, contrast, saturation and hue, in random order.
 
     Parameters
@@ -229,7 +229,7 @@ class RandomColorJitter(HybridBlock):
         return _with(_color.random_color_jitter(x, *self._amounts), args)
 
 
-class RandomLighting(HybridBlock):
+class RandomLighting(HybridTransform):
     """Add a random mixture of the principal components of the colours of ImageNet.
 
     Parameters
@@ -258,7 +258,7 @@ class RandomLighting(HybridBlock):
         return _with(_color.random_lighting(x, self._alpha), args)
 
 
-class RandomGray(HybridBlock):
+class RandomGray(HybridTransform):
     """Images without colours with a probability; their three channels become equal.
 
     Parameters

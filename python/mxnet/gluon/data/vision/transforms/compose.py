@@ -8,6 +8,7 @@ from typing import Any
 from mxnet import numpy as np
 from mxnet.base import DTypeLike, dtype_name
 from mxnet.gluon.block import Block, HybridBlock
+from mxnet.gluon.data.vision.transforms._base import HybridTransform
 from mxnet.gluon.nn import HybridLambda, HybridSequential, Lambda, Sequential
 from mxnet.numpy import ndarray
 
@@ -54,7 +55,7 @@ class HybridCompose(HybridSequential):
         self.add(*(part if isinstance(part, HybridBlock) else HybridLambda(part) for part in transforms))
 
 
-class Cast(HybridBlock):
+class Cast(HybridTransform):
     """Change the dtype.
 
     Parameters

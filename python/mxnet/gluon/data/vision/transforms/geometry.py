@@ -7,7 +7,7 @@ from typing import Any
 
 from mxnet import image as _image
 from mxnet import numpy as np
-from mxnet.gluon.block import Block, HybridBlock
+from mxnet.gluon.data.vision.transforms._base import HybridTransform, Transform
 from mxnet.numpy import ndarray
 from mxnet.numpy_extension import _image_geometry as _geometry
 
@@ -37,7 +37,7 @@ def _pair(size: int | Sequence[int]) -> tuple[int, int]:
     return pair
 
 
-class Resize(HybridBlock):
+class Resize(HybridTransform):
     """Images of another size.
 
     Parameters
@@ -75,7 +75,7 @@ class Resize(HybridBlock):
         return _with(_geometry.resize(x, self._size, self._keep_ratio, self._interpolation), args)
 
 
-class CenterCrop(HybridBlock):
+class CenterCrop(HybridTransform):
     """The rectangle in the middle; what is too small is resized to its size first.
 
     Parameters
@@ -114,7 +114,7 @@ class CenterCrop(HybridBlock):
         return _with(part, args)
 
 
-class CropResize(HybridBlock):
+class CropResize(HybridTransform):
     """A rectangle of images, resized if a size is given.
 
     Parameters
@@ -160,7 +160,7 @@ class CropResize(HybridBlock):
         return _with(part, args)
 
 
-class RandomCrop(HybridBlock):
+class RandomCrop(HybridTransform):
     """A rectangle at a random place; an axis that is too short is resized to its length first.
 
     Parameters
@@ -212,7 +212,7 @@ class RandomCrop(HybridBlock):
         return _with(_geometry.random_crop(image, (0, 1), (0, 1), width, height, self._interpolation), args)
 
 
-class RandomResizedCrop(HybridBlock):
+class RandomResizedCrop(HybridTransform):
     """A rectangle of random size, shape and place, resized.
 
     Parameters
@@ -259,7 +259,7 @@ class RandomResizedCrop(HybridBlock):
         return _with(part, args)
 
 
-class RandomFlipLeftRight(HybridBlock):
+class RandomFlipLeftRight(HybridTransform):
     """Images mirrored left to right with a probability.
 
     Parameters
@@ -289,7 +289,7 @@ class RandomFlipLeftRight(HybridBlock):
         return _with(_geometry.random_flip_left_right(x, self._p), args)
 
 
-class RandomFlipTopBottom(HybridBlock):
+class RandomFlipTopBottom(HybridTransform):
     """Images mirrored top to bottom with a probability.
 
     Parameters
@@ -319,7 +319,7 @@ class RandomFlipTopBottom(HybridBlock):
         return _with(_geometry.random_flip_top_bottom(x, self._p), args)
 
 
-class Rotate(Block):
+class Rotate(Transform):
     """Images turned about their middle.
 
     Parameters
@@ -358,7 +358,7 @@ def _zooms(zoom_in: bool, zoom_out: bool) -> tuple[bool, bool]:
     return zoom_in, zoom_out
 
 
-class RandomRotation(Block):
+class RandomRotation(Transform):
     """Images turned about their middle by a random angle.
 
     Parameters

@@ -1,0 +1,55 @@
+"""A warning for blocks that are kept in lists and dictionaries, where nobody registers them."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mxnet.gluon.block import Block
+
+__all__ = ["warn_of_unregistered"]
+
+# Attributes of every block that hold what is registered.
+_OWN = {"_children", "_reg_params", "_forward_hooks", "_forward_pre_hooks"}
+
+
+def warn_of_unregistered(block: Block, kind: type[Block], stacklevel: int = 3) -> None:
+    """Warn of blocks that attributes hold in lists, tuples or dictionaries and that are no one's children.
+
+    Parameters
+    ----------
+    block : Block
+        It and all blocks below are looked at.
+    kind : type
+        The class of blocks.
+    stacklevel : int
+        Whose line the warning names; 3 is the caller of the caller.
+    """
+    registered = {id(part) for part in block._blocks()}
+    for part in block._blocks():
+        for name, value in vars(part).items():
+            if name in _OWN or not isinstance(value, list | tuple | dict):
+                continue
+            lost = [inner for inner in _inside(value) if isinstance(inner, kind) and id(inner) not in registered]
+            if lost:
+                warnings.warn(
+                    f"{type(part).__name__}.{name} holds {len(lost)} blocks ({type(lost[0]).__name__} the first) that "
+                    "are not registered: their parameters are neither initialized nor trained nor saved; use "
+                    "`register_child` or nn.Sequential",
+                    stacklevel=stacklevel,
+                )
+
+
+def _inside(value: Any) -> Iterator[Any]:
+    """What a container holds, however deep containers are."""
+    if isinstance(value, dict):
+        value = value.values()
+    if isinstance(value, str | bytes):
+        return
+    for part in value:
+        if isinstance(part, list | tuple | dict):
+            yield from _inside(part)
+        else:
+            yield part

@@ -1,0 +1,87 @@
+"""What an exception of a network says beside its message: the path of the block, its arguments, names of parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as onp
+
+from mxnet.numpy import ndarray
+
+if TYPE_CHECKING:
+    from mxnet.gluon.block import Block
+
+__all__ = ["foreign_inputs", "locate"]
+
+
+def locate(block: Block, args: tuple[Any, ...], kwargs: Mapping[str, Any], error: Exception) -> None:
+    """Note on an exception that passes a block where in the network it was raised.
+
+    The innermost block adds a note; each block around it puts its own name for the child in front of the path.
+
+    Parameters
+    ----------
+    block : Block
+        The block that the exception passes.
+    args, kwargs
+        What the block was called with.
+    error : Exception
+        The names of its parameters become paths, too.
+    """
+    found = getattr(error, "_block_path", None)
+    if found is None:
+        name = next((key for key, own in block._reg_params.items() if own is getattr(error, "_parameter", None)), None)
+        path, parameter = [], name
+        called = ", ".join([*map(_shown, args), *(f"{key}={_shown(value)}" for key, value in kwargs.items())])
+        text = f"{type(block).__name__} called with ({called})"
+        error.add_note(text)
+    else:
+        inner, path, parameter, text = found
+        name = next((key for key, child in block._children.items() if child is inner), None)
+        path = [name or type(inner).__name__, *path]
+        where = f"in `{'.'.join(path)}`: {text}"
+        notes = error.__notes__
+        notes[_position(notes, text)] = where
+        if parameter is not None and error.args and isinstance(error.args[0], str):
+            old, new = ".".join([*path[1:], parameter]), ".".join([*path, parameter])
+            error.args = (error.args[0].replace(f"parameter {old!r}", f"parameter {new!r}"), *error.args[1:])
+    error._block_path = (block, path, parameter, text)  # type: ignore[attr-defined]  # exceptions take attributes
+
+
+def _position(notes: list[str], text: str) -> int:
+    return next(place for place, note in enumerate(notes) if note.endswith(text))
+
+
+def foreign_inputs(block: Block, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str | None:
+    """What is wrong with a call that was given arrays of NumPy.
+
+    Parameters
+    ----------
+    block : Block
+    args, kwargs
+        What it was called with.
+
+    Returns
+    -------
+    str or None
+        None if no argument is an array of NumPy.
+    """
+    named = [*((f"argument {place}", value) for place, value in enumerate(args)), *kwargs.items()]
+    for name, value in named:
+        if isinstance(value, onp.ndarray):
+            return f"{type(block).__name__}: {name} is a numpy.ndarray; `mx.np.array(x)` makes an array of mxnet of it"
+    return None
+
+
+def _shown(value: Any) -> str:
+    """An argument in a few words."""
+    if isinstance(value, ndarray | onp.ndarray):
+        return f"{tuple(value.shape)} {value.dtype}"
+    if isinstance(value, list | tuple):
+        shown = ", ".join(map(_shown, value[:4]))
+        return f"[{shown}{', ...' if len(value) > 4 else ''}]"
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{key}: {_shown(part)}" for key, part in list(value.items())[:4]) + "}"
+    text = repr(value)
+    return text if len(text) <= 40 else type(value).__name__

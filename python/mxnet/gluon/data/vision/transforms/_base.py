@@ -1,0 +1,20 @@
+"""What all transforms have in common: they show their arguments."""
+
+from mxnet._argument_repr import argument_repr
+from mxnet.gluon.block import Block, HybridBlock
+
+__all__ = ["HybridTransform", "Transform"]
+
+
+class Transform(Block):
+    """A block without parameters or children that shows its arguments."""
+
+    def __repr__(self) -> str:
+        return argument_repr(self)
+
+
+class HybridTransform(HybridBlock):
+    """A hybrid block without parameters or children that shows its arguments."""
+
+    def __repr__(self) -> str:
+        return argument_repr(self)
