@@ -28,6 +28,7 @@
 mod array;
 mod autograd;
 mod file;
+mod graph_file;
 mod index;
 mod operators;
 pub mod optimizer;
@@ -49,6 +50,7 @@ pub use mxnet_tensor as tensor;
 pub use array::{Array, call};
 pub use autograd::{grad, record, without_recording};
 pub use file::{load, save};
+pub use graph_file::Graph;
 pub use index::{IndexPart, IntoIndex, NewAxis};
 pub use mxnet_core::bind::Given;
 pub use mxnet_core::config;

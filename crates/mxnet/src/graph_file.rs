@@ -1,0 +1,60 @@
+//! Networks that Python exported, called without Python.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use mxnet_core::{Error, Result};
+use mxnet_graph::Model;
+
+use crate::{Array, load};
+
+/// A graph from files, with its arrays. Threads may run it at the same time and share the arrays.
+///
+/// ```no_run
+/// use mxnet::{Array, DType, Graph};
+///
+/// # fn main() -> mxnet::Result<()> {
+/// let graph = Graph::load("model-symbol.json", "model-0000.params")?;
+/// let image = Array::zeros(&[1, 3, 224, 224], DType::F32)?;
+/// let scores = &graph.run(&[&image])?[0];
+/// println!("{:?}", scores.to_vec::<f32>()?);
+/// # Ok(())
+/// # }
+/// ```
+pub struct Graph(Model);
+
+impl Graph {
+    /// Reads what `HybridBlock.export` wrote: the graph and its arrays. Nothing in the files is executed but operators.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if a file cannot be read; [`Error::Value`] for a graph that is damaged, of a newer version, or in need of operators or arrays
+    /// that are not there.
+    pub fn load(symbol_file: impl AsRef<Path>, param_file: impl AsRef<Path>) -> Result<Graph> {
+        let path = symbol_file.as_ref();
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| Error::io("load", format!("{}: {error}", path.display())))?;
+        let arrays = load(param_file)?;
+        let arrays: HashMap<String, _> = arrays
+            .into_iter()
+            .map(|(name, x)| (name, x.into()))
+            .collect();
+        Ok(Graph(Model::new(&text, &arrays)?))
+    }
+
+    /// Shapes and dtypes of the arguments.
+    pub fn arguments(&self) -> Vec<(Vec<usize>, crate::DType)> {
+        let forms = self.0.arguments().iter();
+        forms
+            .map(|form| (form.layout.shape().to_vec(), form.dtype))
+            .collect()
+    }
+
+    /// The results for these arguments, in the order in which the network returns them.
+    ///
+    /// # Errors
+    /// [`Error::Value`] for another number of arguments, [`Error::Shape`] and [`Error::DType`] for another form of one.
+    pub fn run(&self, arguments: &[&Array]) -> Result<Vec<Array>> {
+        let given: Vec<&mxnet_core::Array> = arguments.iter().map(|x| (*x).as_ref()).collect();
+        Ok(self.0.run(&given)?.into_iter().map(Array::from).collect())
+    }
+}
