@@ -22,6 +22,9 @@ use crate::args::{Attrs, Default, Param, ParamKind, Value};
 use crate::error::Error;
 use crate::opdef::OpDef;
 
+/// Arrays given for `out`, one for each output.
+pub type Outs<Out> = SmallVec<[Option<Out>; 1]>;
+
 /// How a language's objects are read. Methods that answer `None` say that the object is nothing of the kind; the binder makes the error.
 pub trait Reader {
     /// An argument, borrowed for the call.
@@ -70,7 +73,7 @@ pub trait Reader {
         &self,
         op: &'static OpDef,
         object: Self::Object,
-    ) -> Result<SmallVec<[Option<Self::Out>; 1]>, Self::Error>;
+    ) -> Result<Outs<Self::Out>, Self::Error>;
     /// Whether it is true or false and no number.
     fn is_bool(&self, object: Self::Object) -> bool;
     /// Whether it is one plain integer.

@@ -162,7 +162,7 @@ pub unsafe extern "C" fn mx_last_error(out: *mut mx_error) -> i32 {
         message: EMPTY,
         hint: EMPTY,
     });
-    if ptr::null_mut() == out {
+    if out.is_null() {
         return MX_ERROR_VALUE;
     }
     // The last failure stays the last one, whatever is wrong with `out`.
