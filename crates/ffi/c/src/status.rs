@@ -3,7 +3,6 @@
 use std::cell::RefCell;
 use std::ffi::{CString, c_char};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::ptr;
 
 use mxnet::core::{Error, Result};
 
