@@ -150,6 +150,25 @@ def develop() -> list[Step]:
     return [Step("build", [PYTHON, "-m", "maturin", "develop", "--profile", "develop", "--locked"], environment)]
 
 
+def programs() -> list[Step]:
+    """The C library and the examples in Rust, of the crates that the extension was built from.
+
+    They are built together with the extension, in the environment that maturin gives to cargo: then nothing is built
+    twice. maturin writes the configuration file, so this is looked up when the extension is there.
+    """
+    configs = sorted(ROOT.glob("target/maturin/pyo3-config-*.txt"))
+    environment = {
+        "PYO3_BUILD_EXTENSION_MODULE": "1",
+        "PYO3_ENVIRONMENT_SIGNATURE": f"cpython-{sys.version_info.major}.{sys.version_info.minor}-64bit",
+        "PYO3_PYTHON": PYTHON,
+        "PYTHON_SYS_EXECUTABLE": PYTHON,
+        **({"PYO3_CONFIG_FILE": str(configs[0])} if configs else {}),
+    }
+    packages = ["-p", "mxnet-python", "-p", "mxnet-c", "-p", "mxnet"]
+    command = cargo("build", "--profile", "develop", *packages, "--lib", "--examples")
+    return [Step("programs", command, environment)]
+
+
 def lint() -> list[Step]:
     return [
         Step("tree", [PYTHON, "tools/lint.py"]),
@@ -167,15 +186,21 @@ def test() -> list[Step]:
     packages = [word for crate in crates for word in ("-p", crate if crate == "mxnet" else f"mxnet-{crate}")]
     # Without kept plans and without the ways of elements: tests of what takes them.
     folders = [f"tests/{name}" for name in ("autograd", "dtype", "index", "ndarray", "sort", "ufunc")]
+    target = ROOT / "target" / "develop"
+    built: dict[str, str | None] = {
+        "MXNET_LIBRARY": str(target / "libmxnet.so"),
+        "MXNET_EXAMPLES": str(target / "examples"),
+    }
     general = [PYTHON, "-m", "pytest", "-q", "-n", "2", *folders]
     loom = cargo("test", "-p", "mxnet-engine", "--release", "--test", "loom", "--target-dir", "target/loom")
     return [
         *develop(),
+        Step("programs", [PYTHON, "tools/steps.py", "programs"], needs=("build",)),
         *lint(),
         Step("cargo test", cargo("test", *packages)),
         Step("loom", loom, {"RUSTFLAGS": "--cfg loom"}),
         Step("doctests", [PYTHON, "-m", "pytest", "-q", "--doctest-modules", "python/mxnet"], needs=("build",)),
-        Step("pytest", [PYTHON, "-m", "pytest", "-q", "-n", "2"], needs=("build",)),
+        Step("pytest", [PYTHON, "-m", "pytest", "-q", "-n", "2"], built, needs=("build", "programs")),
         Step("pytest, general way", general, {"MXNET_TESTS_GENERAL": "1"}, needs=("build",)),
     ]
 
@@ -192,7 +217,7 @@ def bench() -> list[Step]:
     return steps
 
 
-GROUPS = {"develop": develop, "lint": lint, "test": test, "bench": bench}
+GROUPS = {"develop": develop, "programs": programs, "lint": lint, "test": test, "bench": bench}
 
 
 def main(arguments: list[str]) -> int:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy
 import pytest
 
+import mxnet as mx
 from c_library import Arg, Fault, Outputs, Value, library
 
 FLOAT32 = 11
@@ -402,3 +403,72 @@ def test_threads_call_at_once(lib: Library) -> None:
         thread.join()
     assert not wrong
     lib.free(x.handle)
+
+
+def exported(tmp_path: Path) -> tuple[tuple[str, str], Any, Any]:
+    net = mx.gluon.nn.HybridSequential()
+    net.add(mx.gluon.nn.Dense(5, activation="tanh"), mx.gluon.nn.Dense(3))
+    net.initialize(mx.init.Xavier())
+    net.hybridize()
+    x = mx.np.array(numpy.linspace(-1, 1, 8, dtype="float32").reshape(2, 4))
+    y = net(x)
+    return net.export(tmp_path / "net"), x.asnumpy(), y.asnumpy()
+
+
+def run_graph(lib: Library, graph: int, *arrays: int, capacity: int = 2) -> list[int]:
+    room, given = (ctypes.c_uint64 * max(capacity, 1))(), (ctypes.c_uint64 * max(len(arrays), 1))(*arrays)
+    out = Outputs(size=ctypes.sizeof(Outputs), arrays=room, capacity=capacity)
+    lib.check(lib.c.mx_graph_run(ctypes.c_uint64(graph), given, ctypes.c_size_t(len(arrays)), ctypes.byref(out)))
+    return list(room[: out.len])
+
+
+def test_exported_networks_are_loaded_and_run_by_threads(shared: Library, tmp_path: Path) -> None:
+    (symbol, params), x, expected = exported(tmp_path)
+    graph, number = ctypes.c_uint64(), ctypes.c_size_t()
+    shared.check(shared.c.mx_graph_load(symbol.encode(), params.encode(), ctypes.byref(graph)))
+    shared.check(shared.c.mx_graph_num_arguments(graph, ctypes.byref(number)))
+    assert number.value == 1
+    given, wrong = shared.array(x), []
+
+    def work() -> None:
+        for _ in range(50):
+            (result,) = run_graph(shared, graph.value, given)
+            if shared.read(result).tobytes() != expected.tobytes():
+                wrong.append(result)
+            shared.free(result)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+    shared.free(given)
+    shared.free(graph.value)
+    with pytest.raises(Failed, match="names nothing"):
+        run_graph(shared, graph.value)
+
+
+def test_misuse_of_graphs_is_an_error(shared: Library, tmp_path: Path) -> None:
+    (symbol, params), x, _ = exported(tmp_path)
+    graph, before = ctypes.c_uint64(), shared.count()
+    with pytest.raises(Failed, match="nothing"):
+        shared.check(shared.c.mx_graph_load(b"nothing", params.encode(), ctypes.byref(graph)))
+    with pytest.raises(Failed, match="symbol_file"):
+        shared.check(shared.c.mx_graph_load(None, params.encode(), ctypes.byref(graph)))
+    Path(tmp_path / "bad.json").write_text("{}")
+    with pytest.raises(Failed, match="cannot be read"):
+        shared.check(shared.c.mx_graph_load(str(tmp_path / "bad.json").encode(), params.encode(), ctypes.byref(graph)))
+    shared.check(shared.c.mx_graph_load(symbol.encode(), params.encode(), ctypes.byref(graph)))
+    given, other = shared.array(x), shared.array(x[:1])
+    with pytest.raises(Failed, match="takes 1 arrays, found 2"):
+        run_graph(shared, graph.value, given, other)
+    with pytest.raises(Failed, match="must have shape"):
+        run_graph(shared, graph.value, other)
+    with pytest.raises(Failed, match="a graph is needed"):
+        run_graph(shared, given, given)
+    with pytest.raises(Failed, match="room for 0"):
+        run_graph(shared, graph.value, given, capacity=0)
+    for handle in (given, other, graph.value):
+        shared.free(handle)
+    assert shared.count() == before

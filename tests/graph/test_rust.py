@@ -1,7 +1,6 @@
 """A network that Python exported gives the same bits in a Rust program, from several threads at once."""
 
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -11,28 +10,13 @@ import pytest
 import mxnet as mx
 from mxnet import np
 from mxnet.gluon import nn
-
-ROOT = Path(__file__).parents[2]
+from rust_examples import ROOT, example
 
 
 def predict(*arguments):
     """Runs the example of the Rust crate."""
-    if shutil.which("cargo") is None:
-        pytest.skip("cargo is not installed")
-    command = [
-        "cargo",
-        "run",
-        "--profile",
-        "develop",
-        "--locked",
-        "--quiet",
-        "-p",
-        "mxnet",
-        "--example",
-        "predict",
-        "--",
-    ]
-    return subprocess.run([*command, *map(str, arguments)], cwd=ROOT, capture_output=True, text=True, check=False)
+    command = [*example("predict"), *map(str, arguments)]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
 
 
 @pytest.mark.slow

@@ -1,39 +1,13 @@
 """The example of the Rust crate trains a network on the digits that ship with the package."""
 
-import os
 import re
-import shutil
 import subprocess
-from pathlib import Path
 
 import numpy as onp
-import pytest
 
 import mxnet as mx
 from mxnet.gluon.data.vision import Digits
-
-ROOT = Path(__file__).parents[2]
-
-
-def example() -> list[str]:
-    """The command that runs the example, or the program that `MXNET_TRAIN_DIGITS` names."""
-    if given := os.environ.get("MXNET_TRAIN_DIGITS"):
-        return [given]
-    if shutil.which("cargo") is None:
-        pytest.skip("cargo is not installed")
-    return [
-        "cargo",
-        "run",
-        "--profile",
-        "develop",
-        "--locked",
-        "--quiet",
-        "-p",
-        "mxnet",
-        "--example",
-        "train_digits",
-        "--",
-    ]
+from rust_examples import ROOT, example
 
 
 def test_the_example_learns_the_digits(tmp_path):
@@ -43,7 +17,7 @@ def test_the_example_learns_the_digits(tmp_path):
     digits, network = tmp_path / "digits.safetensors", tmp_path / "network.safetensors"
     mx.npx.save(str(digits), {"images": mx.np.array(images), "labels": mx.np.array(labels, dtype="int64")})
     done = subprocess.run(
-        [*example(), str(digits), str(network)], cwd=ROOT, capture_output=True, text=True, check=False
+        [*example("train_digits"), str(digits), str(network)], cwd=ROOT, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
     assert "loaded as saved: true" in done.stdout

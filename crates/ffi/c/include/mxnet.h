@@ -267,7 +267,7 @@ typedef struct {
 } mx_error;
 
 /*
- An object of the library: an array, or a scope. 0 is none.
+ An object of the library: an array, a scope or a graph. 0 is none.
  */
 typedef uint64_t mx_handle;
 
@@ -583,6 +583,33 @@ int32_t mx_grad(const mx_handle *heads,
                 size_t num_variables,
                 int32_t creates_graph,
                 mx_handle *out);
+
+/*
+ Reads what `HybridBlock.export` wrote: the graph (`<name>-symbol.json`) and its arrays (`<name>-0000.params`). `mx_free` frees it. Nothing in the files
+ is executed but operators.
+
+ # Safety
+ `symbol_file` and `param_file` are null or text, `graph` is null or has room for a handle.
+ */
+int32_t mx_graph_load(const char *symbol_file,
+                      const char *param_file,
+                      mx_handle *graph);
+
+/*
+ Sets `num_arguments` to the number of arrays that a graph takes.
+
+ # Safety
+ `num_arguments` is null or has room for a number.
+ */
+int32_t mx_graph_num_arguments(mx_handle graph, size_t *num_arguments);
+
+/*
+ Runs a graph on `len` arrays. Its results are new arrays. Threads may run it at the same time; they share its arrays.
+
+ # Safety
+ `arrays` is null or has `len` handles, `out` is null or a structure whose `size` is set.
+ */
+int32_t mx_graph_run(mx_handle graph, const mx_handle *arrays, size_t len, mx_outputs *out);
 
 /*
  Writes `len` arrays under their names to a safetensors file, which replaces an older one in a single step.

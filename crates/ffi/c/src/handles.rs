@@ -1,20 +1,24 @@
 //! The objects of callers. A handle is the number of a slot and the slot's generation, which counts its uses: a handle that was freed names no
 //! object, whatever the slot holds now.
 
+use std::sync::Arc;
 use std::thread::ThreadId;
 
+use mxnet::Graph;
 use mxnet::core::{Array, Error, Result};
 use parking_lot::RwLock;
 
-/// An object of the library: an array, or a scope. 0 is none.
+/// An object of the library: an array, a scope or a graph. 0 is none.
 pub type mx_handle = u64;
 
-/// What a handle names. Compiled graphs are a further kind.
+/// What a handle names.
 pub enum Object {
     /// An array.
     Array(Array),
     /// A scope in which calls are recorded, of the thread that opened it.
     Scope(ThreadId),
+    /// A graph from files.
+    Graph(Arc<Graph>),
 }
 
 impl Object {
@@ -22,6 +26,7 @@ impl Object {
         match self {
             Object::Array(_) => "an array",
             Object::Scope(_) => "a scope",
+            Object::Graph(_) => "a graph",
         }
     }
 }
@@ -127,6 +132,14 @@ pub fn scope(handle: mx_handle) -> Result<ThreadId> {
     }
 }
 
+/// The graph of a handle.
+pub fn graph(handle: mx_handle) -> Result<Arc<Graph>> {
+    match TABLE.read().get(handle)? {
+        Object::Graph(graph) => Ok(graph.clone()),
+        other => Err(of_other_kind(handle, "a graph", other.kind())),
+    }
+}
+
 /// Lets the handle name this array from now on: the same elements at another place in the recorded graph.
 pub fn replace_array(handle: mx_handle, array: Array) -> Result<()> {
     let old = {
@@ -134,7 +147,8 @@ pub fn replace_array(handle: mx_handle, array: Array) -> Result<()> {
         let object = table.get_mut(handle)?;
         match object {
             Some(Object::Array(_)) => object.replace(Object::Array(array)),
-            _ => return Err(of_other_kind(handle, "an array", "a scope")),
+            Some(other) => return Err(of_other_kind(handle, "an array", other.kind())),
+            None => return Err(gone(handle)),
         }
     };
     // What ends with it may call foreign code, so the table is not locked.

@@ -160,42 +160,61 @@ pub unsafe extern "C" fn mx_invoke(
 ) -> i32 {
     guard("mx_invoke", || {
         // SAFETY: as the caller promises.
-        let (name, arguments, size) = unsafe {
-            (
-                text(op, "op")?,
-                list(args, nargs, "args")?,
-                size_of_caller(out, "out")?,
-            )
-        };
-        if size < size_of::<mx_outputs>() {
-            let (needed, problem) = (size_of::<mx_outputs>(), format!("`out.size` is {size}"));
-            return Err(Error::value("", problem).with_hint(format!("set it to {needed}")));
-        }
-        // SAFETY: not null and large enough, as was checked, and the caller's promise.
-        let out = unsafe { &mut *out };
-        out.len = 0;
-        if out.capacity > 0 {
-            check_out(out.arrays, "out.arrays")?;
-        }
+        let (name, arguments, out) =
+            unsafe { (text(op, "op")?, list(args, nargs, "args")?, room(out)?) };
         // SAFETY: as the caller promises.
         let made = unsafe { call(find(name)?, arguments)? };
-        out.len = made.len();
-        if made.len() > out.capacity {
-            for (handle, is_new) in made {
-                if is_new {
-                    handles::remove(handle)?;
-                }
-            }
-            let (found, room) = (out.len, out.capacity);
-            let problem = format!("`{name}` has {found} outputs, there is room for {room}");
-            return Err(Error::value("", problem));
-        }
-        for (i, (handle, _)) in made.into_iter().enumerate() {
-            // SAFETY: `i` is less than `capacity`, for which there is room by the caller's promise.
-            unsafe { out.arrays.add(i).write(handle) };
-        }
+        // SAFETY: as the caller promises.
+        unsafe { put(out, name, made)? };
         Ok(())
     })
+}
+
+/// The caller's room for outputs, which has none yet.
+///
+/// # Safety
+/// `out` is null or a structure whose `size` is set, and nobody else uses it meanwhile.
+pub(crate) unsafe fn room<'a>(out: *mut mx_outputs) -> Result<&'a mut mx_outputs> {
+    // SAFETY: as the caller promises.
+    let size = unsafe { size_of_caller(out, "out")? };
+    if size < size_of::<mx_outputs>() {
+        let (needed, problem) = (size_of::<mx_outputs>(), format!("`out.size` is {size}"));
+        return Err(Error::value("", problem).with_hint(format!("set it to {needed}")));
+    }
+    // SAFETY: not null and large enough, as was checked, and the caller's promise.
+    let out = unsafe { &mut *out };
+    out.len = 0;
+    if out.capacity > 0 {
+        check_out(out.arrays, "out.arrays")?;
+    }
+    Ok(out)
+}
+
+/// Writes handles, of which some are new, to the caller's room. If there is too little, new ones are freed and `len` says what is needed.
+///
+/// # Safety
+/// `out` has room for as many handles as it says.
+pub(crate) unsafe fn put(
+    out: &mut mx_outputs,
+    name: &str,
+    made: Vec<(mx_handle, bool)>,
+) -> Result<()> {
+    out.len = made.len();
+    if made.len() > out.capacity {
+        for (handle, is_new) in made {
+            if is_new {
+                handles::remove(handle)?;
+            }
+        }
+        let (found, room) = (out.len, out.capacity);
+        let problem = format!("`{name}` has {found} outputs, there is room for {room}");
+        return Err(Error::value("", problem));
+    }
+    for (i, (handle, _)) in made.into_iter().enumerate() {
+        // SAFETY: `i` is less than `capacity`, for which there is room by the caller's promise.
+        unsafe { out.arrays.add(i).write(handle) };
+    }
+    Ok(())
 }
 
 /// Binds and calls. Returns a handle for each output, and whether it is new.

@@ -13,6 +13,7 @@ pub mod autograd;
 pub mod dlpack;
 pub mod files;
 pub mod foreign;
+pub mod graph;
 pub mod handles;
 pub mod invoke;
 pub mod settings;

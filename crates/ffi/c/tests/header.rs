@@ -9,7 +9,7 @@ fn the_header_is_what_the_sources_say() {
     let config = cbindgen::Config::from_file(root.join("cbindgen.toml")).expect("it is valid");
     let mut builder = cbindgen::Builder::new().with_config(config);
     for name in [
-        "status", "handles", "array", "dlpack", "invoke", "autograd", "files", "settings",
+        "status", "handles", "array", "dlpack", "invoke", "autograd", "graph", "files", "settings",
     ] {
         builder = builder.with_src(root.join(format!("src/{name}.rs")));
     }

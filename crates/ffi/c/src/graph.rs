@@ -1,0 +1,83 @@
+//! Networks that Python exported: loaded from files, run by any number of threads at once.
+
+use std::ffi::c_char;
+use std::sync::Arc;
+
+use mxnet::Graph;
+
+use crate::foreign::{check_out, give, list, text};
+use crate::handles::{self, Object, mx_handle};
+use crate::invoke::{mx_outputs, put, room};
+use crate::status::guard;
+
+/// Reads what `HybridBlock.export` wrote: the graph (`<name>-symbol.json`) and its arrays (`<name>-0000.params`). `mx_free` frees it. Nothing in the files
+/// is executed but operators.
+///
+/// # Safety
+/// `symbol_file` and `param_file` are null or text, `graph` is null or has room for a handle.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mx_graph_load(
+    symbol_file: *const c_char,
+    param_file: *const c_char,
+    graph: *mut mx_handle,
+) -> i32 {
+    guard("mx_graph_load", || {
+        check_out(graph, "graph")?;
+        // SAFETY: as the caller promises.
+        let (symbol, params) = unsafe {
+            (
+                text(symbol_file, "symbol_file")?,
+                text(param_file, "param_file")?,
+            )
+        };
+        let loaded = Arc::new(Graph::load(symbol, params)?);
+        let handle = handles::add(Object::Graph(loaded))?;
+        // SAFETY: as the caller promises.
+        unsafe { give(graph, handle, "graph") }
+    })
+}
+
+/// Sets `num_arguments` to the number of arrays that a graph takes.
+///
+/// # Safety
+/// `num_arguments` is null or has room for a number.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mx_graph_num_arguments(
+    graph: mx_handle,
+    num_arguments: *mut usize,
+) -> i32 {
+    guard("mx_graph_num_arguments", || {
+        let found = handles::graph(graph)?.arguments().len();
+        // SAFETY: as the caller promises.
+        unsafe { give(num_arguments, found, "num_arguments") }
+    })
+}
+
+/// Runs a graph on `len` arrays. Its results are new arrays. Threads may run it at the same time; they share its arrays.
+///
+/// # Safety
+/// `arrays` is null or has `len` handles, `out` is null or a structure whose `size` is set.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mx_graph_run(
+    graph: mx_handle,
+    arrays: *const mx_handle,
+    len: usize,
+    out: *mut mx_outputs,
+) -> i32 {
+    guard("mx_graph_run", || {
+        // SAFETY: as the caller promises.
+        let (arrays, out) = unsafe { (list(arrays, len, "arrays")?, room(out)?) };
+        let graph = handles::graph(graph)?;
+        let given: Vec<mxnet::Array> = arrays
+            .iter()
+            .map(|&handle| handles::array(handle).map(mxnet::Array::from))
+            .collect::<Result<_, _>>()?;
+        let given: Vec<&mxnet::Array> = given.iter().collect();
+        let mut made = Vec::new();
+        for result in graph.run(&given)? {
+            made.push((handles::add(Object::Array(result.into()))?, true));
+        }
+        // SAFETY: as the caller promises.
+        unsafe { put(out, "graph", made) }
+    })
+}
