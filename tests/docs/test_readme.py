@@ -59,7 +59,9 @@ def test_picture_is_made_by_its_script(tmp_path, monkeypatch):
 def test_table_of_capabilities_has_ten_lines_and_counts_optimizers():
     table = README.split("| capability |", 1)[1].split("\n\n", 1)[0].splitlines()[2:]
     assert len(table) == 10
-    assert f"{len(mx.optimizer.Optimizer.opt_registry)} optimizers" in "\n".join(table)
+    # Examples of other tests register optimizers of their own.
+    known = [x for x in mx.optimizer.Optimizer.opt_registry.values() if x.__module__.startswith("mxnet.optimizer.")]
+    assert f"{len(known)} optimizers" in "\n".join(table)
 
 
 def test_readme_names_files_that_exist():
