@@ -13,6 +13,7 @@ use crate::array::PyArray;
 use crate::convert;
 use crate::error::raise;
 use crate::interop::{Sharing, complete_copy, numbers_of};
+use crate::numpy_abi;
 
 /// NumPy's class of arrays.
 static ARRAY: PyOnceLock<Py<PyType>> = PyOnceLock::new();
@@ -21,6 +22,9 @@ static ARRAY: PyOnceLock<Py<PyType>> = PyOnceLock::new();
 #[inline]
 pub fn numpys_dtype(object: &Bound<'_, PyAny>) -> PyResult<Option<DType>> {
     let py = object.py();
+    if let Some(fields) = numpy_abi::fields(object) {
+        return numpy_abi::dtype(py, fields);
+    }
     let class = ARRAY.import(py, "numpy", "ndarray")?;
     if !object.get_type().is(class) {
         return Ok(None);
@@ -31,18 +35,30 @@ pub fn numpys_dtype(object: &Bound<'_, PyAny>) -> PyResult<Option<DType>> {
 /// A new array of NumPy's own class, of undefined elements.
 pub struct NewNumPys<'py> {
     pub object: Bound<'py, PyAny>,
+    /// The first element.
+    pub address: *mut u8,
     /// Its strides in elements; `None` for C order.
     pub strides: Option<SmallVec<[isize; 4]>>,
 }
 
 /// A new array of NumPy's with the shape and dtype of `like`, and with its axes in the same order in memory.
 pub fn new_numpys<'py>(py: Python<'py>, like: &Array) -> PyResult<NewNumPys<'py>> {
+    let is_dense = like.layout().is_contiguous();
+    if is_dense && let Some((object, address)) = numpy_abi::empty(py, like.shape(), like.dtype())? {
+        return Ok(NewNumPys {
+            object,
+            address,
+            strides: None,
+        });
+    }
     let class = ARRAY.import(py, "numpy", "ndarray")?;
     let shape = PyTuple::new(py, like.shape())?;
     let dtype = convert::numpy_dtype(py, like.dtype())?.into_bound(py);
-    if like.layout().is_contiguous() {
+    if is_dense {
+        let object = class.call1((shape, dtype))?;
         return Ok(NewNumPys {
-            object: class.call1((shape, dtype))?,
+            address: address_of(&object)?,
+            object,
             strides: None,
         });
     }
@@ -57,26 +73,33 @@ pub fn new_numpys<'py>(py: Python<'py>, like: &Array) -> PyResult<NewNumPys<'py>
     }
     let size = like.dtype().size() as isize;
     let steps = PyTuple::new(py, strides.iter().map(|stride| stride * size))?;
+    let object = class.call1((shape, dtype, py.None(), 0, steps))?;
     Ok(NewNumPys {
-        object: class.call1((shape, dtype, py.None(), 0, steps))?,
+        address: address_of(&object)?,
+        object,
         strides: Some(strides),
     })
 }
 
 /// The address of the first element of an array of NumPy's.
-pub fn address_of(source: &Bound<'_, PyAny>) -> PyResult<usize> {
+fn address_of(source: &Bound<'_, PyAny>) -> PyResult<*mut u8> {
     let seen = Seen::of(source, false)?;
-    seen.map(|seen| seen.address)
+    seen.map(|seen| seen.address as *mut u8)
         .ok_or_else(|| PyBufferError::new_err("an array of NumPy does not show its memory"))
 }
 
 /// An array from a NumPy array of numbers.
 pub fn from_numpy(source: &Bound<'_, PyAny>, sharing: Sharing) -> PyResult<Array> {
     let py = source.py();
-    if let Some(dtype) = numpys_dtype(source)?
-        && let Some(array) = as_it_lies(source, dtype, sharing)?
-    {
-        return Ok(array);
+    if let Some(dtype) = numpys_dtype(source)? {
+        if sharing == Sharing::Never
+            && let Some(array) = copied(source, dtype)?
+        {
+            return Ok(array);
+        }
+        if let Some(array) = as_it_lies(source, dtype, sharing)? {
+            return Ok(array);
+        }
     }
     let Some(dtype) = numbers_of(source)? else {
         let name = source.getattr("dtype")?.getattr("name")?;
@@ -101,6 +124,29 @@ pub fn from_numpy(source: &Bound<'_, PyAny>, sharing: Sharing) -> PyResult<Array
     sharing.copies("the elements are not aligned, or in foreign byte order")?;
     let native = kind.call_method1("newbyteorder", ("=",))?;
     from_numpy(&source.call_method1("astype", (native,))?, sharing)
+}
+
+/// A new array of the elements of one of NumPy's own class that has this dtype. `None`: there are more than are worth copying
+/// here, or they do not lie one after the other.
+fn copied(source: &Bound<'_, PyAny>, dtype: DType) -> PyResult<Option<Array>> {
+    const MAX_BYTES: usize = 16 << 10;
+    let Some(fields) = numpy_abi::fields(source).filter(|fields| fields.is_dense()) else {
+        return Ok(None);
+    };
+    let shape: SmallVec<[usize; 4]> = fields.shape().iter().map(|&n| n as usize).collect();
+    let len_bytes = shape.iter().product::<usize>() * dtype.size();
+    if len_bytes > MAX_BYTES {
+        return Ok(None);
+    }
+    let array = Array::uninitialised(&shape, dtype, Device::cpu(0));
+    let array = array.map_err(|error| raise(source.py(), error))?;
+    // SAFETY: 1. NumPy's array has so many dense bytes, and nobody writes them while this thread holds Python's lock. 2. the new
+    // array has room for them, and nobody else knows it.
+    unsafe {
+        let to = array.tensor().data_ptr();
+        std::ptr::copy_nonoverlapping(fields.address(), to, len_bytes);
+    }
+    Ok(Some(array))
 }
 
 /// An array from one of NumPy's own class that has the dtype [`numpys_dtype`] says. `None`: its elements lie between addresses.
@@ -259,6 +305,7 @@ fn alignment(dtype: DType) -> usize {
 /// Where an object of the buffer protocol has its elements. It is let go at once: what keeps the memory in place is the caller's business.
 struct Seen {
     address: usize,
+    /// Asked for of plain bytes only.
     bytes: usize,
     read_only: bool,
     shape: SmallVec<[usize; 4]>,
@@ -270,6 +317,15 @@ impl Seen {
     /// `None` if the object does not show its memory so: with strides, or as plain bytes.
     fn of(object: &Bound<'_, PyAny>, plain: bool) -> PyResult<Option<Seen>> {
         let py = object.py();
+        if !plain && let Some(fields) = numpy_abi::fields(object) {
+            return Ok(Some(Seen {
+                address: fields.address() as usize,
+                bytes: 0,
+                read_only: fields.is_read_only(),
+                shape: fields.shape().iter().map(|&n| n as usize).collect(),
+                steps: fields.strides().iter().copied().collect(),
+            }));
+        }
         let mut view = ffi::Py_buffer::new();
         let flags = if plain {
             ffi::PyBUF_SIMPLE

@@ -168,7 +168,10 @@ pub fn put_fronts(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let fronts: [(&str, call::Alone); 5] = [
         ("array", |object| match plain(object) {
             Some(x) => Ok(copied(x)?.map(Py::into_any)),
-            None => of_numbers(object),
+            None => match of_numbers(object)? {
+                None if interp::current_device() == Device::cpu(0) => of_numpys(object),
+                made => Ok(made),
+            },
         }),
         ("asarray", given_or_made),
         ("asanyarray", given_or_made),
@@ -184,6 +187,15 @@ pub fn put_fronts(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.setattr(name, call::before(&function, alone)?)?;
     }
     Ok(())
+}
+
+/// A copy of an array of NumPy's own class that holds numbers as ours do.
+fn of_numpys(object: &Bound<'_, PyAny>) -> PyResult<Option<Py<PyAny>>> {
+    if buffer_protocol::numpys_dtype(object)?.is_none() {
+        return Ok(None);
+    }
+    let array = buffer_protocol::from_numpy(object, Sharing::Never)?;
+    PyArray::wrap(object.py(), array).map(|made| Some(made.into_any()))
 }
 
 /// The array itself; a new one of a number or a list, or over the memory of NumPy's.

@@ -122,7 +122,13 @@ pub fn from_object_of(
             let narrow = narrow.transpose().map_err(core)?.flatten();
             return Ok(narrow.unwrap_or(array));
         }
-        let is_numpys = !listed && numpys_dtype(object)?.is_some();
+        let numpys_own = match listed {
+            true => None,
+            false => numpys_dtype(object)?,
+        };
+        let is_numpys = numpys_own.is_some();
+        // What it has already is not asked for.
+        let dtype = dtype.filter(|_| numpys_own != dtype);
         if !listed
             && !is_numpys
             && let Some(array) = of_number(object, dtype)?
@@ -499,7 +505,7 @@ pub fn array_to_numpy(py: Python<'_>, array: &Array) -> PyResult<Py<PyAny>> {
 /// The elements in a new NumPy array whose axes lie in memory in the same order.
 fn copied_to_numpy<'py>(py: Python<'py>, array: &Array) -> PyResult<Bound<'py, PyAny>> {
     let made = buffer_protocol::new_numpys(py, array)?;
-    let to = buffer_protocol::address_of(&made.object)? as *mut u8;
+    let to = made.address;
     // Copying bytes runs no Python code.
     let is_copied = match &made.strides {
         None => {

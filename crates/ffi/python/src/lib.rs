@@ -26,6 +26,7 @@ mod interop;
 mod memory;
 mod modules;
 mod nested_sequence;
+mod numpy_abi;
 mod operators;
 mod random;
 mod reading;
