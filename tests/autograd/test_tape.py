@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import numpy as onp
 import pytest
 
 import mxnet as mx
-from mxnet import autograd, np
+from mxnet import _core, autograd, np
 from mxnet.base import MXNetError
+from mxnet.error import AutogradError
 
 
 def variable(values: object, req: str = "write") -> np.ndarray:
@@ -118,6 +120,32 @@ def test_overwriting_a_kept_value_is_found_in_backward() -> None:
         z = y * y
     y[:] = 7.0
     with pytest.raises(MXNetError, match=r"multiply: input 0.*overwritten in place"):
+        z.backward()
+
+
+@pytest.fixture
+def named_lines():
+    before = _core.set_debug(True)
+    yield
+    _core.set_debug(before)
+
+
+@pytest.mark.usefixtures("named_lines")
+def test_errors_of_backward_name_operator_and_line_in_debug_mode() -> None:
+    x = variable([3.0])
+    with autograd.record():
+        y = x * 1
+        z = y * y  # the line
+    lines = Path(__file__).read_text(encoding="utf-8").splitlines()
+    number = 1 + next(i for i, line in enumerate(lines) if line.endswith("# the line"))
+    place = rf"test_tape\.py:{number}"
+    y[:] = 7.0
+    with pytest.raises(AutogradError, match=rf"multiply: input 0.*had version 0 when recorded at .*{place} and has 1"):
+        z.backward()
+    with autograd.record():
+        z = np.exp(x * 2)
+    z.backward()
+    with pytest.raises(AutogradError, match=r"\(at `exp`, recorded at .*test_tape\.py:\d+\)"):
         z.backward()
 
 

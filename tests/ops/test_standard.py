@@ -4,9 +4,12 @@ An operator needs nothing but its probe to be tested here. What cannot be compar
 reason.
 """
 
+import re
+
 import numpy as np
 import pytest
 
+import mxnet
 import slopes
 from mxnet import _core
 from probing import (
@@ -563,3 +566,47 @@ def test_gradients_of_calls_are_the_slopes(name, call):
         return op(name)(*args, **kwargs)
 
     slopes.check(function, xs, generator(name, call))
+
+
+# ---- third order ----
+
+# A sample of each kind of rule: slopes made of other functions, kernels with gradients of their own, products, folds.
+SMOOTH = {
+    "arctan2": "np.arctan2(x, y)",
+    "cholesky": "np.linalg.cholesky(np.matmul(m, m.T) + 2 * np.eye(2, dtype='float64'))",
+    "convolution": "npx.convolution(x.reshape(1, 1, 3), y[:2].reshape(1, 1, 2), kernel=(2,), no_bias=True) ** 3",
+    "cumprod": "np.cumprod(x)",
+    "det": "np.linalg.det(m @ m @ m)",
+    "erf": "npx.erf(x)",
+    "exp": "np.exp(x * y)",
+    "expm1, log1p": "np.expm1(x) * np.log1p(y)",
+    "gammaln": "npx.gammaln(x + 1.5)",
+    "gather": "np.take(x * y, np.array([2, 0, 2])) ** 3",
+    "gelu": "npx.gelu(x)",
+    "inverse": "np.linalg.inv(m + 3 * np.eye(2, dtype='float64'))",
+    "layer_norm": "npx.layer_norm(x * 2, y, y)",
+    "log_softmax": "npx.log_softmax(x * y)",
+    "matmul": "np.matmul(m, np.matmul(m, m))",
+    "mean, var": "np.var(x) * np.mean(y)",
+    "power": "np.power(x + 2, y)",
+    "prod": "np.prod(x)",
+    "reciprocal": "1 / (x + 3)",
+    "sigmoid": "npx.sigmoid(x)",
+    "sin, cos": "np.sin(x) * np.cos(y)",
+    "softmax": "npx.softmax(x * y)",
+    "solve": "np.linalg.solve(m + 3 * np.eye(2, dtype='float64'), m)",
+    "sqrt, rsqrt": "np.sqrt(x + 2) + npx.rsqrt(y + 2)",
+    "tanh": "np.tanh(x * y)",
+    "where": "np.where(x > y, x**3, np.exp(y))",
+}
+
+
+@pytest.mark.parametrize("expression", SMOOTH.values(), ids=SMOOTH)
+def test_third_derivatives_of_smooth_functions_are_the_slopes(expression):
+    rng = generator(expression)
+    scope = {"np": mxnet.np, "npx": mxnet.npx}
+    # The expressions are those above.
+    names = [name for name in "xym" if re.search(rf"\b{name}\b", expression)]
+    function = eval(f"lambda {', '.join(names)}: {expression}", scope)
+    xs = [rng.uniform(-0.9, 0.9, (2, 2) if name == "m" else 3) for name in names]
+    slopes.check(function, xs, rng, orders=3)

@@ -94,8 +94,8 @@ def _check(function, xs, grads, cotangents, rng, what):
             assert abs(got - want) <= TOLERANCE * scale, message
 
 
-def check(function, xs, rng):
-    """First and second order gradients of `function` at `xs` (float64 or complex128 NumPy arrays)."""
+def check(function, xs, rng, orders=2):
+    """Gradients of `function` of first to second (or third) order at `xs` (float64 or complex128 NumPy arrays)."""
     xs = [np.asarray(x) for x in xs]
     ys = _values(function, xs)
     assert ys, "no output that a gradient could start from"
@@ -110,3 +110,16 @@ def check(function, xs, rng):
     args = [*xs, *dys]
     us = [_random_like(x, rng) for x in xs]
     _check(slope, args, gradients(slope, args, us), us, rng, "second order")
+    if orders < 3:
+        return
+
+    def curvature(*args):
+        """The gradient of the gradient along fixed cotangents, as a function of inputs and cotangents."""
+        before = _core.set_recording(True)
+        try:
+            return _gradients(slope, list(args), [_mx(u) for u in us], create=before)
+        finally:
+            _core.set_recording(before)
+
+    vs = [_random_like(x, rng) for x in args]
+    _check(curvature, args, gradients(curvature, args, vs), vs, rng, "third order")

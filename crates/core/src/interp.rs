@@ -5,6 +5,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use mxnet_tensor::Device;
@@ -19,6 +20,10 @@ const STACKED: u8 = 4;
 const WATCHING: u8 = 8;
 const EXPANDED: u8 = 16;
 const GENERAL: u8 = 32;
+const TASKS: u8 = 64;
+const SCOPED: u8 = 128;
+/// What is switched by [`set_recording`] and [`set_training`].
+const MODES: u8 = RECORDING | TRAINING;
 
 /// [`GENERAL`] if no thread may take the ways of elements and positions, else 0.
 static EVERYWHERE: AtomicU8 = AtomicU8::new(0);
@@ -26,6 +31,10 @@ static EVERYWHERE: AtomicU8 = AtomicU8::new(0);
 thread_local! {
     static DEVICE: Cell<Device> = const { Cell::new(Device::cpu(0)) };
     static FLAGS: Cell<u8> = const { Cell::new(0) };
+    /// The modes of tasks that have none of their own, while [`TASKS`] is set.
+    static OUTSIDE: Cell<u8> = const { Cell::new(0) };
+    /// How many blocks of tasks are open.
+    static OPEN_IN_TASKS: Cell<usize> = const { Cell::new(0) };
     static STACK: RefCell<Vec<Rc<dyn Interpreter>>> = const { RefCell::new(Vec::new()) };
     /// Interpreters that passed the running call on by [`expand`], the top one first.
     static EXPANDING: RefCell<Vec<Rc<dyn Interpreter>>> = const { RefCell::new(Vec::new()) };
@@ -46,6 +55,33 @@ pub trait Interpreter {
     fn reads(&self, _x: &Array) -> Result<()> {
         Ok(())
     }
+
+    /// The array that it puts in the place of `x` in calls, if it does: what is recorded of `x` without a call is about that one.
+    ///
+    /// # Errors
+    /// Whatever making it reports.
+    fn stand_in(&self, _x: &Array) -> Result<Option<Array>> {
+        Ok(None)
+    }
+}
+
+/// The array that the thread's interpreters put in the place of `x`, if one does.
+///
+/// # Errors
+/// As [`Interpreter::stand_in`].
+pub fn stand_in(x: &Array) -> Result<Option<Array>> {
+    if !Flags::current().is_stacked() {
+        return Ok(None);
+    }
+    let stack = STACK.with_borrow(Clone::clone);
+    let mut found = None;
+    for interpreter in stack.iter().rev() {
+        let seen = found.as_ref().unwrap_or(x);
+        if let Some(array) = interpreter.stand_in(seen)? {
+            found = Some(array);
+        }
+    }
+    Ok(found)
 }
 
 /// How the current thread executes.
@@ -56,7 +92,13 @@ impl Flags {
     /// The current thread's flags.
     #[inline]
     pub fn current() -> Flags {
-        Flags(FLAGS.get() | EVERYWHERE.load(Ordering::Relaxed))
+        let flags = FLAGS.get();
+        let flags = if flags & TASKS == 0 {
+            flags
+        } else {
+            of_task(flags)
+        };
+        Flags(flags | EVERYWHERE.load(Ordering::Relaxed))
     }
 
     /// Neither recording nor watched nor intercepted: the call is carried out at once.
@@ -140,6 +182,64 @@ pub fn set_element_path(is_open: bool) -> bool {
     EVERYWHERE.swap(if is_open { 0 } else { GENERAL }, Ordering::Relaxed) == 0
 }
 
+/// Recording and training mode of the running task; `None` if it has no modes of its own.
+pub type TaskModes = fn() -> Option<(bool, bool)>;
+
+static TASK_MODES: OnceLock<TaskModes> = OnceLock::new();
+
+/// Installs the question "which modes does the running task have?"; later calls keep the first one. A task is what a thread runs in turns with
+/// others: it may switch its modes, give way, and must find them again.
+pub fn install_task_modes(ask: TaskModes) {
+    let _ = TASK_MODES.set(ask);
+}
+
+/// A task of this thread switches its modes for a block. Until all such blocks are left the running task is asked for its modes at each look at them.
+pub fn open_in_task() {
+    let flags = FLAGS.get();
+    if flags & TASKS == 0 {
+        OUTSIDE.set(flags & MODES);
+    }
+    FLAGS.set(flags | TASKS);
+    OPEN_IN_TASKS.set(OPEN_IN_TASKS.get() + 1);
+}
+
+/// A task leaves such a block.
+pub fn leave_in_task() {
+    let open = OPEN_IN_TASKS.get().saturating_sub(1);
+    OPEN_IN_TASKS.set(open);
+    if open == 0 && FLAGS.get() & TASKS != 0 {
+        FLAGS.set(FLAGS.get() & !(TASKS | MODES) | OUTSIDE.get());
+    }
+}
+
+/// Whether tasks of this thread have modes of their own, which the library has not set aside by a [`Scope`].
+pub fn has_tasks() -> bool {
+    FLAGS.get() & TASKS != 0
+}
+
+/// Whether a [`Scope`] of the library decides about the modes: no other task runs before it ends.
+pub fn is_scoped() -> bool {
+    FLAGS.get() & SCOPED != 0
+}
+
+/// The modes as flags.
+fn bits(recording: bool, training: bool) -> u8 {
+    (u8::from(recording) * RECORDING) | (u8::from(training) * TRAINING)
+}
+
+/// The flags with the modes of the running task.
+#[cold]
+#[inline(never)]
+fn of_task(flags: u8) -> u8 {
+    let modes = match TASK_MODES.get().and_then(|ask| ask()) {
+        Some((recording, training)) => bits(recording, training),
+        None => OUTSIDE.get(),
+    };
+    let flags = flags & !MODES | modes;
+    FLAGS.set(flags);
+    flags
+}
+
 /// Whether this thread records.
 pub fn is_recording() -> bool {
     Flags::current().is_recording()
@@ -151,32 +251,37 @@ pub fn is_training() -> bool {
 }
 
 fn set(bit: u8, on: bool) -> bool {
+    let with = |flags: u8| if on { flags | bit } else { flags & !bit };
     let old = FLAGS.get();
-    FLAGS.set(if on { old | bit } else { old & !bit });
+    FLAGS.set(with(old));
+    if old & TASKS != 0 && bit & MODES != 0 {
+        OUTSIDE.set(with(OUTSIDE.get()));
+    }
     old & bit != 0
 }
 
 /// Restores recording and training mode when dropped.
 #[must_use]
 pub struct Scope {
-    recording: bool,
-    training: bool,
+    before: u8,
 }
 
 impl Scope {
     /// Enters a scope with these modes.
     pub fn enter(recording: bool, training: bool) -> Scope {
+        let before = FLAGS.get();
+        FLAGS.set(before & !(MODES | TASKS) | bits(recording, training) | SCOPED);
         Scope {
-            recording: set_recording(recording),
-            training: set_training(training),
+            before: before & Scope::RESTORED,
         }
     }
+
+    const RESTORED: u8 = MODES | TASKS | SCOPED;
 }
 
 impl Drop for Scope {
     fn drop(&mut self) {
-        set_recording(self.recording);
-        set_training(self.training);
+        FLAGS.set(FLAGS.get() & !Scope::RESTORED | self.before);
     }
 }
 

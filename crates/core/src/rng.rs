@@ -1,8 +1,9 @@
 //! Where random numbers come from: the process's stream, or a generator that a thread draws from for the time of a call.
 #![allow(unsafe_code)]
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::ptr;
+use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use mxnet_kernels::random::philox;
@@ -122,8 +123,91 @@ pub fn is_diverted() -> bool {
     !CURRENT.get().is_null()
 }
 
+/// What is noted of the draws of a thread, or given in their place.
+enum Frame {
+    /// Notes them.
+    Log(Vec<RngState>),
+    /// Gives those that were noted, from this one on.
+    Replay(Rc<[RngState]>, usize),
+}
+
+thread_local! {
+    static FRAMES: RefCell<Vec<Frame>> = const { RefCell::new(Vec::new()) };
+    static HAS_FRAMES: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Runs `body` between a frame's push and its pop, also when `body` panics.
+fn with_frame<R>(frame: Frame, body: impl FnOnce() -> R) -> (R, Option<Frame>) {
+    struct Truncate(usize);
+    impl Drop for Truncate {
+        fn drop(&mut self) {
+            FRAMES.with_borrow_mut(|frames| frames.truncate(self.0));
+            HAS_FRAMES.set(self.0 > 0);
+        }
+    }
+    let truncate = Truncate(FRAMES.with_borrow_mut(|frames| {
+        frames.push(frame);
+        frames.len() - 1
+    }));
+    HAS_FRAMES.set(true);
+    let result = body();
+    let frame = FRAMES.with_borrow_mut(|frames| {
+        frames.truncate(truncate.0 + 1);
+        frames.pop()
+    });
+    (result, frame)
+}
+
+/// Runs `body` and notes where in which stream its calls on this thread draw from.
+pub fn logged<R>(body: impl FnOnce() -> R) -> (R, Rc<[RngState]>) {
+    match with_frame(Frame::Log(Vec::new()), body) {
+        (result, Some(Frame::Log(draws))) => (result, draws.into()),
+        (result, _) => (result, Rc::new([])),
+    }
+}
+
+/// Runs `body`, whose calls on this thread draw what was noted, and leave the streams alone. Answers how many draws of those noted were made, which is
+/// more than there are if the calls are others.
+pub fn replayed<R>(draws: Rc<[RngState]>, body: impl FnOnce() -> R) -> (R, usize) {
+    match with_frame(Frame::Replay(draws, 0), body) {
+        (result, Some(Frame::Replay(_, count))) => (result, count),
+        (result, _) => (result, 0),
+    }
+}
+
+/// A draw while frames are there.
+#[cold]
+fn reserve_in_frames(blocks: u64) -> RngState {
+    FRAMES.with_borrow_mut(|frames| {
+        let mut given = None;
+        let mut inner = frames.len();
+        while inner > 0 {
+            inner -= 1;
+            if let Frame::Replay(draws, count) = &mut frames[inner] {
+                given = draws.get(*count).copied();
+                *count += 1;
+                break;
+            }
+        }
+        let state = given.unwrap_or_else(|| reserve_new(blocks));
+        for frame in &mut frames[inner..] {
+            if let Frame::Log(draws) = frame {
+                draws.push(state);
+            }
+        }
+        state
+    })
+}
+
 /// Takes `blocks` counter blocks off the thread's generator, or off the process's stream.
 pub fn reserve(blocks: u64) -> RngState {
+    match HAS_FRAMES.get() {
+        true => reserve_in_frames(blocks),
+        false => reserve_new(blocks),
+    }
+}
+
+fn reserve_new(blocks: u64) -> RngState {
     // SAFETY: only `with_generator` sets it, which borrows the generator until it has put back what was there before.
     let current = unsafe { CURRENT.get().as_ref() };
     current.unwrap_or(&GLOBAL).reserve(blocks)

@@ -30,6 +30,7 @@ from mxnet.numpy_extension._attention import interleaved_matmul_selfatt_qk as in
 from mxnet.numpy_extension._attention import interleaved_matmul_selfatt_valatt as interleaved_matmul_selfatt_valatt
 from mxnet.numpy_extension._boxes import box_iou as box_iou
 from mxnet.numpy_extension._boxes import box_nms as box_nms
+from mxnet.numpy_extension._checkpoint import checkpoint as checkpoint
 from mxnet.numpy_extension._control_flow import cond as cond
 from mxnet.numpy_extension._control_flow import foreach as foreach
 from mxnet.numpy_extension._control_flow import while_loop as while_loop

@@ -11,7 +11,7 @@ use crate::args::{Args, Attrs};
 use crate::autograd::GradCx;
 use crate::autograd::node::{GradReq, Kept, Kind, Leaf, Node, Recorded};
 use crate::error::{Error, Result, Tuple};
-use crate::interp::{Flags, Scope};
+use crate::interp::{self, Flags, Scope};
 use crate::opdef::{Grads, Keep};
 use crate::{Array, creation, eager};
 
@@ -63,6 +63,15 @@ pub fn grad(
     train_mode: bool,
 ) -> Result<Vec<Array>> {
     let _scope = Scope::enter(create_graph, train_mode);
+    let stand_ins = variables
+        .iter()
+        .map(|x| interp::stand_in(x))
+        .collect::<Result<Vec<_>>>()?;
+    let variables: Vec<&Array> = variables
+        .iter()
+        .zip(&stand_ins)
+        .map(|(x, other)| other.as_ref().unwrap_or(x))
+        .collect();
     let mut wanted: HashMap<(*const Node, u32), usize> = HashMap::new();
     for (i, x) in variables.iter().enumerate() {
         let Some((node, index)) = x.entry() else {
@@ -188,6 +197,8 @@ impl Pass {
             only: None,
         };
         for (i, head) in heads.iter().enumerate() {
+            let stand_in = interp::stand_in(head)?;
+            let head = stand_in.as_ref().unwrap_or(head);
             let Some((node, index)) = head.entry() else {
                 let problem = format!(
                     "head {i} was not computed while recording from a variable with a gradient"
@@ -270,7 +281,7 @@ impl Pass {
                 }
             }
             let grads = self.pull_back(&node, dys)?;
-            for (edge, gradient) in node.edges.iter().zip(grads) {
+            for (i, (edge, gradient)) in node.edges.iter().zip(grads).enumerate() {
                 let (Some((input, index)), Some(gradient)) = (edge, gradient) else {
                     continue;
                 };
@@ -283,15 +294,7 @@ impl Pass {
                 }
                 let spec = &input.outputs[*index as usize];
                 if gradient.shape() != spec.shape.as_slice() {
-                    let problem = format!(
-                        "the gradient rule returned shape {} for an input of shape {}",
-                        Tuple(gradient.shape()),
-                        Tuple(&spec.shape)
-                    );
-                    return Err(match &node.kind {
-                        Kind::Call(Recorded { op, .. }) => Error::internal(op.name, problem),
-                        _ => Error::shape("Function.backward", problem),
-                    });
+                    return Err(misshapen(&node, i, gradient.shape(), &spec.shape));
                 }
                 let gradient = if gradient.dtype() == spec.dtype {
                     gradient
@@ -308,7 +311,7 @@ impl Pass {
     fn unpack(&self, node: &Arc<Node>, call: &Recorded, keep: Keep) -> Result<Unpacked> {
         let mut guard = call.saved.lock();
         if guard.is_none() {
-            return Err(freed(self.name, call.op.name));
+            return Err(freed(self.name, node));
         }
         let place_of = |i: usize| keep.has_input(i) && call.has_array(i);
         // The last pass takes them, others share them.
@@ -387,19 +390,39 @@ impl Pass {
                     None => grads,
                 }
             }
-            Kind::Custom { rule, name } => {
+            Kind::Custom { rule, .. } => {
                 let mut guard = rule.lock();
                 let Some(body) = guard.take() else {
-                    return Err(freed(self.name, "Function").with_hint(format!("in {name}")));
+                    return Err(freed(self.name, node));
                 };
                 // The user's code may run a backward pass of its own: the lock must not be held.
                 drop(guard);
-                let result = body.backward(&dys);
+                let result = body.backward(node, &dys);
                 if self.retain == Retain::Yes {
                     *rule.lock() = Some(body);
                 }
                 result
             }
+        }
+    }
+}
+
+/// The error for a gradient that is not of its input's shape.
+#[cold]
+fn misshapen(node: &Node, i: usize, found: &[usize], wanted: &[usize]) -> Error {
+    let (found, wanted) = (Tuple(found), Tuple(wanted));
+    match &node.kind {
+        Kind::Call(Recorded { op, .. }) => {
+            let problem =
+                format!("the gradient rule returned shape {found} for input {i} of shape {wanted}");
+            Error::internal(op.name, problem)
+        }
+        _ => {
+            let problem = format!(
+                "{}.backward returned a gradient of shape {found} for input {i} of shape {wanted}",
+                node.name()
+            );
+            Error::shape("", problem)
         }
     }
 }
@@ -411,10 +434,14 @@ fn leads_on(node: &Node, only: &Visited) -> bool {
         .any(|(n, _)| only.contains(&Arc::as_ptr(n)))
 }
 
-fn freed(pass: &'static str, op: &str) -> Error {
-    Error::autograd(
-        pass,
-        format!("the recorded graph was already freed by an earlier pass (at `{op}`)"),
-    )
-    .with_hint("pass retain_graph=True to the earlier pass")
+fn freed(pass: &'static str, node: &Node) -> Error {
+    let problem = format!(
+        "the recorded graph was already freed by an earlier pass (at `{}`{})",
+        node.name(),
+        match &node.line {
+            Some(line) => format!(", recorded at {line}"),
+            None => String::new(),
+        }
+    );
+    Error::autograd(pass, problem).with_hint("pass retain_graph=True to the earlier pass")
 }

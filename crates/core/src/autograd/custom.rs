@@ -1,4 +1,6 @@
-//! Functions whose gradient the user writes.
+//! Functions whose gradient somebody else computes: the user, or a second run of what was not recorded.
+
+use std::sync::Arc;
 
 use parking_lot::Mutex;
 use smallvec::SmallVec;
@@ -6,28 +8,38 @@ use smallvec::SmallVec;
 use crate::Array;
 use crate::autograd::node::{Kind, Node, Spec};
 use crate::error::Result;
+use crate::interp;
 use crate::opdef::Grads;
 
-/// The backward half of a user's function.
+/// The backward half of such a function.
 pub trait CustomBackward: Send + Sync {
-    /// Cotangents of the inputs, from those of the outputs.
+    /// Cotangents of the inputs, from those of the outputs. `node` is the recorded call.
     ///
     /// # Errors
-    /// Whatever the user's code reports.
-    fn backward(&self, dys: &[Array]) -> Result<Grads>;
+    /// Whatever the code of the function reports.
+    fn backward(&self, node: &Arc<Node>, dys: &[Array]) -> Result<Grads>;
 }
 
-/// Makes `outputs`, computed from `inputs` outside any recording, results of a user's function.
+/// Makes `outputs`, computed from `inputs` outside any recording, results of such a function. Those that `has_gradient` is false for stay constants, and
+/// so do integers.
+///
+/// # Errors
+/// What interpreters report that put other arrays in the place of inputs.
 pub fn record_custom(
     name: &str,
     inputs: &[&Array],
     outputs: Vec<Array>,
+    has_gradient: impl Fn(usize) -> bool,
     rule: Box<dyn CustomBackward>,
-) -> Vec<Array> {
+) -> Result<Vec<Array>> {
     if !inputs.iter().any(|x| x.entry().is_some()) {
-        return outputs;
+        return Ok(outputs);
     }
-    let edges = inputs.iter().map(|x| x.entry().cloned()).collect();
+    let edge = |x: &&Array| match interp::stand_in(x)? {
+        Some(other) => Ok(other.entry().cloned()),
+        None => Ok(x.entry().cloned()),
+    };
+    let edges = inputs.iter().map(edge).collect::<Result<_>>()?;
     let specs: SmallVec<[Spec; 1]> = outputs.iter().map(Spec::of).collect();
     let node = Node::new(
         Kind::Custom {
@@ -37,9 +49,35 @@ pub fn record_custom(
         edges,
         specs,
     );
-    outputs
-        .into_iter()
-        .enumerate()
-        .map(|(i, y)| y.detach().with_entry(node.clone(), i as u32))
-        .collect()
+    let attach = |(i, y): (usize, Array)| match has_gradient(i) && y.dtype().is_inexact() {
+        true => y.detach().with_entry(node.clone(), i as u32),
+        false => y.detach(),
+    };
+    Ok(outputs.into_iter().enumerate().map(attach).collect())
+}
+
+/// Passes cotangents on.
+struct Identity;
+
+impl CustomBackward for Identity {
+    fn backward(&self, _node: &Arc<Node>, dys: &[Array]) -> Result<Grads> {
+        Ok(dys.iter().cloned().map(Some).collect())
+    }
+}
+
+/// The elements of `x` as an input of a graph of its own, of which gradients can be asked for. If `is_connected` the graph continues that of `x`.
+///
+/// # Errors
+/// As [`record_custom`].
+pub fn graph_input(x: &Array, is_connected: bool) -> Result<Array> {
+    if is_connected && x.entry().is_some() {
+        let copies = vec![x.detach()];
+        let mut same = record_custom("identity", &[x], copies, |_| true, Box::new(Identity))?;
+        if let Some(same) = same.pop() {
+            return Ok(same);
+        }
+    }
+    let spec = SmallVec::from_iter([Spec::of(x)]);
+    let node = Node::new(Kind::Variable, SmallVec::new(), spec);
+    Ok(x.detach().with_entry(node, 0))
 }

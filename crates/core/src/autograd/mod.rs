@@ -2,6 +2,7 @@
 
 mod alias;
 mod backward;
+mod checkpoint;
 mod custom;
 mod node;
 mod rule;
@@ -9,7 +10,8 @@ mod tape;
 
 pub use alias::{check_writable, view_again, written_through};
 pub use backward::{Retain, backward, grad};
-pub use custom::{CustomBackward, record_custom};
+pub use checkpoint::{Checkpoint, FirstRun};
+pub use custom::{CustomBackward, graph_input, record_custom};
 pub use node::{GradReq, Leaf, Node};
 pub use rule::GradCx;
 pub(crate) use tape::record;

@@ -110,15 +110,16 @@ impl Kept {
 
     /// The error for a rule that needs it although it was overwritten.
     #[cold]
-    pub fn overwritten(&self, op: &'static str, place: Place) -> Error {
+    pub fn overwritten(&self, op: &'static str, node: &Node, place: Place) -> Error {
         let now = self.array.tensor().storage().version();
         let what = match place {
             Place::Input(i) => format!("input {i}"),
             Place::Output(i) => format!("output {i}"),
         };
         let problem = format!(
-            "{what}, needed for its gradient, was overwritten in place: it had version {} when recorded and has {now}",
-            self.version
+            "{what}, needed for its gradient, was overwritten in place: it had version {} when recorded{} and has {now}",
+            self.version,
+            node.place()
         );
         Error::autograd(op, problem)
             .with_hint("copy the array before changing it, or compute out of place")
@@ -218,6 +219,8 @@ pub struct Node {
     pub(crate) outputs: SmallVec<[Spec; 1]>,
     /// Gradient buffers attached to outputs.
     pub(crate) watchers: Mutex<Watchers>,
+    /// The line of the program that recorded it, if lines are named.
+    pub(crate) line: Option<Arc<str>>,
 }
 
 static NEXT: AtomicU64 = AtomicU64::new(0);
@@ -232,7 +235,26 @@ impl Node {
             edges,
             outputs,
             watchers: Mutex::new(SmallVec::new()),
+            line: crate::origin::current(),
         })
+    }
+
+    /// The number of the next node: those that are there have smaller ones.
+    pub(crate) fn next_seq() -> u64 {
+        NEXT.load(Ordering::Relaxed)
+    }
+
+    /// Its number, which no other node has.
+    pub fn seq(&self) -> u64 {
+        self.seq
+    }
+
+    /// Where it was recorded, for messages.
+    pub(crate) fn place(&self) -> String {
+        match &self.line {
+            Some(line) => format!(" at {line}"),
+            None => String::new(),
+        }
     }
 
     /// Name of what it stands for.

@@ -82,7 +82,7 @@ impl GradCx<'_> {
     fn intact<'k>(&self, kept: &'k Kept, place: Place) -> &'k Array {
         if !kept.is_intact() {
             self.overwritten
-                .set(Some(kept.overwritten(self.op.name, place)));
+                .set(Some(kept.overwritten(self.op.name, self.node, place)));
         }
         kept.array()
     }

@@ -1,14 +1,17 @@
 //! Recording, gradients and functions with gradients written in Python.
 
-use mxnet::core::autograd::{self as tape, CustomBackward, GradReq, Retain};
-use mxnet::core::{Array, Error, Grads, interp};
+use std::sync::Arc;
+
+use mxnet::core::autograd::{
+    self as tape, Checkpoint, CustomBackward, FirstRun, GradReq, Node, Retain,
+};
+use mxnet::core::{Array, Error, Grads};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 
 use crate::array::{Get, PyArray};
 use crate::error::raise;
-use crate::gil_cell::GilCell;
 
 /// An exception raised by Python code that a backward pass called.
 #[derive(Debug)]
@@ -234,36 +237,64 @@ pub fn mark_variables(
 /// A backward function written in Python.
 struct PythonRule {
     call: Py<PyAny>,
+    /// Weak references to the arrays that `forward` returned: they are outputs of the node while `call` runs.
+    outputs: Py<PyList>,
+}
+
+/// A Python exception on its way through the library.
+fn passed_on(error: PyErr) -> Error {
+    Error::Failed(mxnet::engine::Failure::new(
+        Box::new(PythonFailure(error)),
+        "",
+    ))
 }
 
 impl CustomBackward for PythonRule {
-    fn backward(&self, dys: &[Array]) -> mxnet::core::Result<Grads> {
+    fn backward(&self, node: &Arc<Node>, dys: &[Array]) -> mxnet::core::Result<Grads> {
         Python::attach(|py| {
             let run = || -> PyResult<Grads> {
                 let dys: Vec<Py<PyArray>> = dys
                     .iter()
                     .map(|dy| PyArray::wrap(py, dy.clone()))
                     .collect::<PyResult<_>>()?;
+                let mut attached = Attached(py, Vec::new());
+                for (i, output) in self.outputs.bind(py).iter().enumerate() {
+                    if let Ok(y) = output.call0()?.cast_into::<PyArray>() {
+                        let array = y.get().array(py).with_entry(node.clone(), i as u32);
+                        y.get().adopt(py, array);
+                        attached.1.push(y);
+                    }
+                }
                 let result = self.call.bind(py).call1(PyTuple::new(py, dys)?)?;
                 Ok(optional_arrays(Some(&result), 0)?.into_iter().collect())
             };
-            run().map_err(|error| {
-                Error::Failed(mxnet::engine::Failure::new(
-                    Box::new(PythonFailure(error)),
-                    "",
-                ))
-            })
+            run().map_err(passed_on)
         })
     }
 }
 
-/// Makes `outputs`, computed from `inputs` while not recording, results of one recorded step whose gradient `backward` computes.
+/// Arrays that are outputs of a node until this is dropped: if they stayed so, a function that keeps them would keep itself.
+struct Attached<'py>(Python<'py>, Vec<Bound<'py, PyArray>>);
+
+impl Drop for Attached<'_> {
+    fn drop(&mut self) {
+        for y in &self.1 {
+            let array = y.get().array(self.0).detach();
+            y.get().adopt(self.0, array);
+        }
+    }
+}
+
+/// Makes `outputs`, computed from `inputs` while not recording, results of one recorded step whose gradient `backward` computes, but for those at the
+/// positions `constant`. `kept` has weak references to the outputs, and may be changed.
 #[pyfunction]
 pub fn custom_function(
     name: &str,
     inputs: &Bound<'_, PyAny>,
     outputs: &Bound<'_, PyAny>,
     backward: Py<PyAny>,
+    constant: Vec<usize>,
+    kept: Py<PyList>,
 ) -> PyResult<Py<PyAny>> {
     let py = inputs.py();
     let inputs: Vec<Array> = arrays(inputs, "inputs")?
@@ -275,95 +306,83 @@ pub fn custom_function(
         .map(|x| x.get().array(py))
         .collect();
     let refs: Vec<&Array> = inputs.iter().collect();
-    let recorded = tape::record_custom(
-        name,
-        &refs,
-        outputs,
-        Box::new(PythonRule { call: backward }),
-    );
-    let recorded: Vec<Py<PyArray>> = recorded
+    let rule = PythonRule {
+        call: backward,
+        outputs: kept,
+    };
+    let is_constant = |i| constant.contains(&i);
+    let recorded = tape::record_custom(name, &refs, outputs, |i| !is_constant(i), Box::new(rule))
+        .map_err(|error| raise(py, error))?;
+    wrapped(py, recorded)
+}
+
+fn wrapped(py: Python<'_>, arrays: Vec<Array>) -> PyResult<Py<PyAny>> {
+    let arrays: Vec<Py<PyArray>> = arrays
         .into_iter()
         .map(|y| PyArray::wrap(py, y))
         .collect::<PyResult<_>>()?;
-    Ok(PyList::new(py, recorded)?.into_any().unbind())
+    Ok(PyList::new(py, arrays)?.into_any().unbind())
 }
 
-/// Recording and training mode inside a `with` block; `None` leaves a mode as it is.
-#[pyclass(name = "Mode", module = "mxnet._core", frozen)]
-pub struct Mode {
-    recording: Option<bool>,
-    training: Option<bool>,
-    /// Modes before each open block, the innermost last.
-    before: GilCell<Vec<(bool, bool)>>,
+/// The number of the recorded call that an array is a result of, and which of its results; None outside a graph.
+#[pyfunction]
+pub fn graph_place(array: &Bound<'_, PyArray>) -> Option<(u64, u32)> {
+    let array = array.get().array(array.py());
+    array.entry().map(|(node, index)| (node.seq(), *index))
 }
 
-#[pymethods]
-impl Mode {
-    #[new]
-    fn new(recording: Option<bool>, training: Option<bool>) -> Mode {
-        Mode {
-            recording,
-            training,
-            before: GilCell::new(Vec::new()),
-        }
-    }
+/// The elements of an array as an input of a graph of its own, which continues the array's graph if `is_connected`.
+#[pyfunction]
+pub fn graph_input(array: &Bound<'_, PyArray>, is_connected: bool) -> PyResult<Py<PyArray>> {
+    let py = array.py();
+    let input = tape::graph_input(&array.get().array(py), is_connected);
+    PyArray::wrap(py, input.map_err(|error| raise(py, error))?)
+}
 
-    /// Switches the modes.
-    fn __enter__(&self, py: Python<'_>) {
-        let old = (interp::is_recording(), interp::is_training());
-        self.before.change(py, |before| before.push(old));
-        self.switch(
-            self.recording.unwrap_or(old.0),
-            self.training.unwrap_or(old.1),
-        );
-    }
+/// A number that is another one after the elements of an array were overwritten.
+#[pyfunction]
+pub fn version_of(array: &Bound<'_, PyArray>) -> u64 {
+    let array = array.get().array(array.py());
+    array.tensor().storage().version()
+}
 
-    /// Puts back what was before.
-    fn __exit__(
-        &self,
-        py: Python<'_>,
-        _kind: &Bound<'_, PyAny>,
-        _error: &Bound<'_, PyAny>,
-        _trace: &Bound<'_, PyAny>,
-    ) {
-        if let Some((recording, training)) = self.before.change(py, Vec::pop) {
-            self.switch(recording, training);
-        }
+/// The second run of a function written in Python.
+struct SecondRun {
+    body: Py<PyAny>,
+    first: Checkpoint,
+}
+
+impl CustomBackward for SecondRun {
+    fn backward(&self, node: &Arc<Node>, dys: &[Array]) -> mxnet::core::Result<Grads> {
+        Python::attach(|py| {
+            self.first.pull_back(node, dys, || {
+                let run = || results_of(self.body.bind(py));
+                run().map_err(passed_on)
+            })
+        })
     }
 }
 
-impl Mode {
-    /// Sets the modes this scope is about.
-    fn switch(&self, recording: bool, training: bool) {
-        if self.recording.is_some() {
-            interp::set_recording(recording);
-        }
-        if self.training.is_some() {
-            interp::set_training(training);
-        }
-    }
+/// The arrays that a function without arguments returns.
+fn results_of(body: &Bound<'_, PyAny>) -> PyResult<Vec<Array>> {
+    let py = body.py();
+    let results = arrays(&body.call0()?, "results")?;
+    Ok(results.iter().map(|y| y.get().array(py)).collect())
 }
 
-/// Switches recording on this thread; returns what it was.
+/// Calls `body`, which returns arrays, without recording; backward passes call it again. Returns these arrays as results of one recorded step.
 #[pyfunction]
-pub fn set_recording(on: bool) -> bool {
-    interp::set_recording(on)
-}
-
-/// Switches training mode on this thread; returns what it was.
-#[pyfunction]
-pub fn set_training(on: bool) -> bool {
-    interp::set_training(on)
-}
-
-/// Whether this thread records.
-#[pyfunction]
-pub fn is_recording() -> bool {
-    interp::is_recording()
-}
-
-/// Whether this thread is in training mode.
-#[pyfunction]
-pub fn is_training() -> bool {
-    interp::is_training()
+pub fn checkpoint(name: &str, body: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+    let py = body.py();
+    let run = || results_of(body).map_err(passed_on);
+    let (outputs, first) = FirstRun::of(name, run, Vec::clone).map_err(|error| raise(py, error))?;
+    let inputs: Vec<Array> = first.inputs().cloned().collect();
+    let refs: Vec<&Array> = inputs.iter().collect();
+    let rule = SecondRun {
+        body: body.clone().unbind(),
+        first,
+    };
+    let recorded = tape::record_custom(name, &refs, outputs, |_| true, Box::new(rule))
+        .map_err(|error| raise(py, error))?;
+    wrapped(py, recorded)
 }

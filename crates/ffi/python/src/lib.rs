@@ -24,6 +24,7 @@ mod images;
 mod index;
 mod interop;
 mod memory;
+mod modes;
 mod modules;
 mod nested_sequence;
 mod numpy_abi;
@@ -50,8 +51,8 @@ mod _core {
     use crate::abstracts::{abstract_array, is_abstract};
     #[pymodule_export]
     use crate::autograd::{
-        Mode, backward, custom_function, grad, is_recording, is_training, mark_variables,
-        set_recording, set_training,
+        backward, checkpoint, custom_function, grad, graph_input, graph_place, mark_variables,
+        version_of,
     };
     #[pymodule_export]
     use crate::buffer_protocol::of_buffer;
@@ -89,6 +90,8 @@ mod _core {
     #[pymodule_export]
     use crate::memory::ArrayFlags;
     #[pymodule_export]
+    use crate::modes::{Mode, is_recording, is_training, set_recording, set_training};
+    #[pymodule_export]
     use crate::modules::{load_module, loaded_modules, served_operators};
     #[pymodule_export]
     use crate::random::{Drawing, RandomStream, shorten_draw};
@@ -125,5 +128,6 @@ fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
     mxnet::core::interrupt::install(engine::interrupted);
     mxnet::core::origin::install(engine::running_line);
     mxnet::core::config::load();
+    mxnet::core::interp::install_task_modes(modes::task_modes);
     Ok(())
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use mxnet::core::autograd::{self as tape, CustomBackward, Leaf, Retain};
+use mxnet::core::autograd::{self as tape, CustomBackward, Leaf, Node, Retain};
 use mxnet::core::{Array, Error, Grads, Outputs, Result, RngState, interp};
 use mxnet::graph::split::{Residual, Split, split};
 use mxnet::graph::{Executable, Graph, Options, Source, Tracer, passes};
@@ -97,7 +97,7 @@ impl RecordedCall {
 }
 
 impl CustomBackward for Backward {
-    fn backward(&self, dys: &[Array]) -> Result<Grads> {
+    fn backward(&self, _node: &Arc<Node>, dys: &[Array]) -> Result<Grads> {
         for (x, version) in &self.residuals {
             if x.tensor().storage().version() != *version {
                 return Err(Error::autograd(
@@ -438,7 +438,7 @@ impl CompiledGraph {
         outputs.truncate(self.num_outputs);
         let heads: Vec<Array> = gradient.heads.iter().map(|&i| outputs[i].clone()).collect();
         let name = &self.executable.graph().name;
-        let recorded = tape::record_custom(name, &variables, heads, Box::new(rule));
+        let recorded = tape::record_custom(name, &variables, heads, |_| true, Box::new(rule))?;
         for (&i, y) in gradient.heads.iter().zip(recorded) {
             outputs[i] = y;
         }

@@ -1,15 +1,16 @@
-"""Recording of operations and their gradients."""
+"""What is recorded, and gradients of it.
+
+Modes belong to a thread, and while it runs an event loop of asyncio to the task: see `docs/design/autograd.md`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from mxnet import _core
 from mxnet.numpy import ndarray
 
 __all__ = [
-    "Function",
     "backward",
     "grad",
     "is_recording",
@@ -27,7 +28,7 @@ Arrays = ndarray | Sequence[ndarray]
 
 
 def set_recording(is_recording: bool) -> bool:
-    """Turn recording on or off in this thread.
+    """Turn recording on or off in this thread, or in the innermost block of the running asyncio task.
 
     Parameters
     ----------
@@ -48,7 +49,7 @@ def set_recording(is_recording: bool) -> bool:
 
 
 def set_training(train_mode: bool) -> bool:
-    """Choose training or prediction behaviour (dropout, batch norm) in this thread.
+    """Choose training or prediction behaviour (dropout, batch norm) in this thread or asyncio task.
 
     Parameters
     ----------
@@ -111,6 +112,12 @@ def record(train_mode: bool = True) -> _core.Mode:
     Returns
     -------
     context manager
+        May be entered again, also by other threads and tasks.
+
+    Notes
+    -----
+    The block switches its thread. While the thread runs an event loop of asyncio it switches the running task and those
+    that this one makes inside the block: other tasks, which run while this one waits, keep their modes.
 
     Examples
     --------
@@ -323,105 +330,3 @@ def grad(
     keep = create_graph if retain_graph is None else retain_graph
     result = _core.grad(outputs, inputs, _head_grads(outputs, head_grads), keep, create_graph, train_mode)
     return result[0] if isinstance(variables, ndarray) else list(result)
-
-
-class Function:
-    """A differentiable function written in Python.
-
-    Subclasses define `forward` and `backward`; calling the instance runs `forward` unrecorded and records the whole as
-    one operation. An instance is called once.
-
-    Examples
-    --------
-    >>> import mxnet as mx
-    >>> class Square(mx.autograd.Function):
-    ...     def forward(self, x):
-    ...         self.save_for_backward(x)
-    ...         return x * x
-    ...     def backward(self, dy):
-    ...         (x,) = self.saved_tensors
-    ...         return 2 * x * dy
-    """
-
-    def __init__(self) -> None:
-        self._used = False
-        self.saved_tensors: tuple[Any, ...] = ()
-
-    def save_for_backward(self, *args: Any) -> None:
-        """Keep values that `backward` finds in `saved_tensors`.
-
-        Parameters
-        ----------
-        *args : object
-            Usually arrays.
-        """
-        self.saved_tensors = args
-
-    def __call__(self, *inputs: ndarray) -> Any:
-        """Run `forward` on arrays and record it.
-
-        Parameters
-        ----------
-        *inputs : ndarray
-
-        Returns
-        -------
-        ndarray or tuple of ndarray
-            What `forward` returns.
-
-        Raises
-        ------
-        RuntimeError
-            If the instance was called before: the values saved by the first call would be lost.
-        """
-        if self._used:
-            raise RuntimeError(f"{type(self).__name__} was called before: make one instance per call")
-        self._used = True
-        with pause(train_mode=is_training()):
-            outputs = self.forward(*inputs)
-        results = [outputs] if isinstance(outputs, ndarray) else list(outputs)
-        if is_recording():
-            backward = self._call_backward(len(inputs))
-            results = _core.custom_function(type(self).__name__, list(inputs), results, backward)
-        return results[0] if isinstance(outputs, ndarray) else tuple(results)
-
-    def _call_backward(self, num_inputs: int) -> Any:
-        def run(*output_grads: ndarray) -> list[ndarray]:
-            with pause(train_mode=is_training()):
-                grads = self.backward(*output_grads)
-            found = [grads] if isinstance(grads, ndarray) else list(grads)
-            if len(found) != num_inputs:
-                raise ValueError(
-                    f"{type(self).__name__}.backward returned {len(found)} gradients for {num_inputs} inputs"
-                )
-            return found
-
-        return run
-
-    def forward(self, *inputs: Any) -> Any:
-        """Compute the outputs; to be defined by the subclass.
-
-        Parameters
-        ----------
-        *inputs : ndarray
-
-        Returns
-        -------
-        ndarray or tuple of ndarray
-        """
-        raise NotImplementedError(f"{type(self).__name__} does not define forward")
-
-    def backward(self, *output_grads: Any) -> Any:
-        """Gradients of the inputs; to be defined by the subclass.
-
-        Parameters
-        ----------
-        *output_grads : ndarray
-            One for each output, of its shape.
-
-        Returns
-        -------
-        ndarray or tuple of ndarray
-            One for each input, of its shape.
-        """
-        raise NotImplementedError(f"{type(self).__name__} does not define backward")
