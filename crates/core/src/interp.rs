@@ -63,6 +63,55 @@ pub trait Interpreter {
     fn stand_in(&self, _x: &Array) -> Result<Option<Array>> {
         Ok(None)
     }
+
+    /// Whether gradient rules shall be composed of operators where they have kernels of their own, too.
+    fn composes_gradients(&self) -> bool {
+        false
+    }
+
+    /// Refuses a function with a gradient rule of its own that would not be taken.
+    ///
+    /// # Errors
+    /// That it would not.
+    fn check_custom(&self, _name: &str, _inputs: &[&Array]) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// Refuses a function with a gradient rule of its own if one of the thread's interpreters does.
+///
+/// # Errors
+/// As [`Interpreter::check_custom`].
+pub fn check_custom(name: &str, inputs: &[&Array]) -> Result<()> {
+    let stack = STACK.with_borrow(Clone::clone);
+    stack
+        .iter()
+        .try_for_each(|interpreter| interpreter.check_custom(name, inputs))
+}
+
+/// Whether one of the thread's interpreters asks for composed gradient rules.
+pub(crate) fn composes_gradients() -> bool {
+    Flags::current().is_stacked()
+        && STACK.with_borrow(|stack| {
+            stack
+                .iter()
+                .any(|interpreter| interpreter.composes_gradients())
+        })
+}
+
+/// Runs `body`, whose calls no interpreter sees: they compute nothing.
+pub(crate) fn without_interpreters<R>(body: impl FnOnce() -> R) -> R {
+    struct Restore(Vec<Rc<dyn Interpreter>>);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            STACK.set(std::mem::take(&mut self.0));
+            set(STACKED, STACK.with_borrow(|stack| !stack.is_empty()));
+        }
+    }
+    let _restore = Restore(STACK.take());
+    let _expanded = RestoreFlag(EXPANDED, set(EXPANDED, false));
+    set(STACKED, false);
+    body()
 }
 
 /// The array that the thread's interpreters put in the place of `x`, if one does.

@@ -7,6 +7,7 @@
 pub mod args;
 pub mod array;
 pub mod autograd;
+pub mod batching;
 pub mod bind;
 pub mod builtins;
 pub mod config;
@@ -43,6 +44,7 @@ use smallvec::SmallVec;
 
 pub use args::{Args, Attrs, Default, Param, ParamKind, Value};
 pub use array::{Array, Element, waits};
+pub use batching::{Batch, BatchCx};
 pub use cx::{CallCx, CompositeCx, EagerCx, InferCx, KernelCx, RngState, ViewCx};
 pub use error::{Error, Fault, OperandFacts, Result, Tuple};
 pub use invoke::{Call, dispatch, dispatch_into, invoke, invoke_with, invoke1, only};

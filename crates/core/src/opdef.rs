@@ -8,6 +8,7 @@ use smallvec::SmallVec;
 
 use crate::args::Param;
 use crate::autograd::GradCx;
+use crate::batching::Batch;
 use crate::cx::{CallCx, CompositeCx, EagerCx, InferCx, KernelCx, ViewCx};
 use crate::error::Result;
 use crate::invoke::Call;
@@ -86,6 +87,8 @@ pub struct OpDef {
     pub fold: Fold,
     /// Random numbers it draws.
     pub rng: Rng,
+    /// How all examples of a batch are computed at once (`vmap`).
+    pub batch: Batch,
     /// What a result of no axes is.
     pub sole: Sole,
     /// The ONNX operator it is.
@@ -489,6 +492,7 @@ impl OpDef {
         waits: false,
         fold: Fold::ORDERED,
         rng: Rng::No,
+        batch: Batch::None,
         onnx: Onnx::None,
         sparse: Sparse::Dense,
         amp: Amp::Follow,

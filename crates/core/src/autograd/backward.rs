@@ -364,7 +364,8 @@ impl Pass {
         match &node.kind {
             Kind::Variable => Ok(Grads::new()),
             Kind::Call(call) => {
-                let Some((keep, rule)) = call.op.grad.rule(Flags::current().is_recording()) else {
+                let composes = Flags::current().is_recording() || interp::composes_gradients();
+                let Some((keep, rule)) = call.op.grad.rule(composes) else {
                     return Ok(Grads::new());
                 };
                 let (inputs, outputs) = self.unpack(node, call, keep)?;

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use mxnet::core::autograd::{
     self as tape, Checkpoint, CustomBackward, FirstRun, GradReq, Node, Retain,
 };
-use mxnet::core::{Array, Error, Grads};
+use mxnet::core::batching::Batching;
+use mxnet::core::{Array, Error, Grads, interp};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
@@ -310,6 +311,7 @@ pub fn custom_function(
         call: backward,
         outputs: kept,
     };
+    interp::check_custom(name, &refs).map_err(|error| raise(py, error))?;
     let is_constant = |i| constant.contains(&i);
     let recorded = tape::record_custom(name, &refs, outputs, |i| !is_constant(i), Box::new(rule))
         .map_err(|error| raise(py, error))?;
@@ -385,4 +387,35 @@ pub fn checkpoint(name: &str, body: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
     let recorded = tape::record_custom(name, &refs, outputs, |_| true, Box::new(rule))
         .map_err(|error| raise(py, error))?;
     wrapped(py, recorded)
+}
+
+/// Calls `body` with arrays that stand for one example each of `batches`, whose first axis has length `size`. It returns arrays; answers the array of
+/// all examples for each of them, or None if it is the same for all, and what `body` returned.
+#[pyfunction]
+pub fn batched(
+    py: Python<'_>,
+    size: usize,
+    batches: &Bound<'_, PyAny>,
+    body: &Bound<'_, PyAny>,
+) -> PyResult<(Vec<Option<Py<PyArray>>>, Vec<Py<PyArray>>)> {
+    let batches = arrays(batches, "batches")?;
+    let batches: Vec<Array> = batches.iter().map(|x| x.get().array(py)).collect();
+    let batches: Vec<&Array> = batches.iter().collect();
+    let call = |examples: Vec<Array>| {
+        let run = || -> PyResult<Vec<Array>> {
+            let results = body.call1((wrapped(py, examples)?,))?;
+            let results = arrays(&results, "results")?;
+            Ok(results.iter().map(|y| y.get().array(py)).collect())
+        };
+        run().map_err(passed_on)
+    };
+    let (results, found) =
+        Batching::run(size, &batches, call, Vec::clone).map_err(|error| raise(py, error))?;
+    let wrap = |y: Array| PyArray::wrap(py, y);
+    let found = found.into_iter().map(|y| y.map(wrap).transpose());
+    let results = results.into_iter().map(wrap);
+    Ok((
+        found.collect::<PyResult<_>>()?,
+        results.collect::<PyResult<_>>()?,
+    ))
 }

@@ -51,8 +51,8 @@ mod _core {
     use crate::abstracts::{abstract_array, is_abstract};
     #[pymodule_export]
     use crate::autograd::{
-        backward, checkpoint, custom_function, grad, graph_input, graph_place, mark_variables,
-        version_of,
+        backward, batched, checkpoint, custom_function, grad, graph_input, graph_place,
+        mark_variables, version_of,
     };
     #[pymodule_export]
     use crate::buffer_protocol::of_buffer;

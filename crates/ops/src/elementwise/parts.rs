@@ -4,6 +4,7 @@ use mxnet_tensor::{DType, Dims, Layout, Scalar, Source};
 use num_complex::Complex;
 
 use crate::args::Param;
+use crate::batching::Batch;
 use crate::elementwise::arithmetic::MULTIPLY;
 use crate::elementwise::comparison::{EQUAL, NOT_EQUAL};
 use crate::error::Result;
@@ -44,6 +45,7 @@ pub static COMPLEX_OF: OpDef = OpDef {
     cost: Cost::PerKiB(40),
     probe: Probe::calls(&["f((2, 3)), f((2, 3))", "f((2, 1)), f((3,))", "f(()), f(())"])
         .against("lambda re, im: re + 1j * im"),
+    batch: Batch::Leading(&[0]),
     ..OpDef::DEFAULT
 };
 

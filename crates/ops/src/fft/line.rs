@@ -12,6 +12,7 @@ use smallvec::SmallVec;
 use crate::Array;
 use crate::args::{Args, Attrs, Param, ParamKind, Value};
 use crate::autograd::GradCx;
+use crate::batching::Batch;
 use crate::cx::{CallCx, KernelCx};
 use crate::error::Result;
 use crate::invoke::invoke1;
@@ -76,6 +77,7 @@ pub static FFT_LINES: OpDef = OpDef {
     ])
     .against("lambda x, n, axis=-1, inverse=False, scale=1.0: (np.fft.ifft(x, n, axis, 'forward') if inverse else np.fft.fft(x, n, axis)) * scale")
     .ulp(16),
+    batch: Batch::Axes("axis"),
     ..LINES
 };
 
@@ -105,6 +107,7 @@ pub static RFFT_LINES: OpDef = OpDef {
          axis, -1) * [1 if k == 0 or 2 * k == n else middle for k in range(n // 2 + 1)], -1, axis)",
     )
     .ulp(16),
+    batch: Batch::Axes("axis"),
     ..LINES
 };
 
@@ -137,6 +140,7 @@ pub static IRFFT_LINES: OpDef = OpDef {
          * [1 if k == 0 or 2 * k == n else middle for k in range(n // 2 + 1)], -1, axis), n, axis, 'forward') * scale",
     )
     .ulp(16),
+    batch: Batch::Axes("axis"),
     ..LINES
 };
 

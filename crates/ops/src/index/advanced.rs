@@ -13,6 +13,7 @@ use smallvec::SmallVec;
 use super::positions::{dense, positions};
 use crate::args::{Attrs, Param, ParamKind, Value};
 use crate::autograd::GradCx;
+use crate::batching::{Batch, BatchCx};
 use crate::creation::dims;
 use crate::cx::{CallCx, KernelCx};
 use crate::elementwise::select::choose;
@@ -22,6 +23,7 @@ use crate::launch::elem;
 use crate::opdef::{Cost, Cpu, Cuda, Grad, Grads, Keep, Onnx, OpDef, Probe, one};
 use crate::types::Types;
 use crate::{Array, cpu};
+use crate::{Outputs, only};
 
 const INDEXING: OpDef = OpDef {
     types: Types::First,
@@ -67,6 +69,13 @@ pub static GATHER: OpDef = OpDef {
         "f((2, 3, 5)), [i((2, 2), 3)], (slice(None), np.zeros((2, 2), dtype='int64'), slice(None, None, -2))",
     ])
     .against("lambda x, at, key: x[:, at[0], *key[2:]]"),
+    batch: Batch::Rule(|cx| {
+        let (indices, key, axes) = batched_indices(cx, cx.result_shape(0).len())?;
+        let mut arrays = indices;
+        arrays.insert(0, cx.front(0)?);
+        let y = only(cx.op(), cx.call(&arrays, &cx.with(&[("key", key)]))?)?;
+        Ok(Outputs::from_iter([y.transpose(Some(&axes))?]))
+    }),
     ..INDEXING
 };
 
@@ -108,6 +117,18 @@ pub static SCATTER_ADD: OpDef = OpDef {
     .against(
         "lambda y, at, key, shape: (lambda z: (numpy.add.at(z, (*key[:-1], at[0]), y), z)[1])(numpy.zeros(shape))",
     ),
+    batch: Batch::Rule(|cx| {
+        let (indices, key, axes) = batched_indices(cx, cx.shape(0).len())?;
+        let mut back: SmallVec<[i64; 8]> = axes.clone();
+        for (i, &axis) in axes.iter().enumerate() {
+            back[axis as usize] = i as i64;
+        }
+        let mut arrays = indices;
+        let y = cx.front(0)?.map(|y| y.transpose(Some(&back))).transpose()?;
+        arrays.insert(0, y);
+        let shape = cx.prefixed("shape", &[cx.size as i64]);
+        cx.call(&arrays, &cx.with(&[("key", key), ("shape", shape)]))
+    }),
     ..INDEXING
 };
 
@@ -438,4 +459,70 @@ fn place(cx: &KernelCx, write: Write, value: &Tensor, indices: &[&Tensor]) -> Re
         );
     }
     Ok(())
+}
+
+/// Index arrays and key for a batch: a first index array counts the examples. Answers the axes of the result, which begins with those of the index
+/// arrays, in the order that the results of `ndim` axes for each example have.
+fn batched_indices(
+    cx: &BatchCx,
+    ndim: usize,
+) -> Result<(Vec<Option<Array>>, Value, SmallVec<[i64; 8]>)> {
+    let key = cx.index_items("key");
+    let is_array = |item: &IndexItem| matches!(item, IndexItem::Array { .. });
+    if key
+        .iter()
+        .any(|item| !is_array(item) && !matches!(item, IndexItem::Slice { .. }))
+    {
+        return Err(cx.refused());
+    }
+    let first = key.iter().position(is_array).unwrap_or(0);
+    let last = key.iter().rposition(is_array).unwrap_or(0);
+    // Index arrays that slices separate come first in the result.
+    let at = if key[first..=last].iter().all(is_array) {
+        first
+    } else {
+        0
+    };
+    let width = (1..cx.num_inputs())
+        .map(|i| cx.shape(i).len())
+        .max()
+        .unwrap_or(0);
+    let counts: Vec<i64> = (0..cx.size as i64).collect();
+    let column: Vec<usize> = std::iter::once(cx.size)
+        .chain(std::iter::repeat_n(1, width))
+        .collect();
+    let mut arrays = vec![Some(
+        Array::from_slice(&counts, &column)?.to_device(cx.device())?,
+    )];
+    for i in 1..cx.num_inputs() {
+        arrays.push(cx.aligned(i, width)?);
+    }
+    // The kernel takes index arrays of one shape.
+    let mut common = column;
+    for x in arrays.iter().flatten() {
+        let ahead = common.len() - x.ndim();
+        for (to, &n) in common[ahead..].iter_mut().zip(x.shape()) {
+            *to = if *to == 1 { n } else { *to };
+        }
+    }
+    for x in arrays.iter_mut().flatten() {
+        *x = x.broadcast_to(&common)?;
+    }
+    let mut shapes = arrays.iter().flatten().map(|x| IndexItem::Array {
+        shape: x.shape().into(),
+    });
+    let mut items: Vec<IndexItem> = shapes.next().into_iter().collect();
+    for item in key {
+        let other = if is_array(item) { shapes.next() } else { None };
+        items.push(other.unwrap_or_else(|| item.clone()));
+    }
+    drop(shapes);
+    // (batch, indices.., before.., behind..) -> (batch, before.., indices.., behind..)
+    let (at, width, ndim) = (at as i64, width as i64, ndim as i64);
+    let axes = std::iter::once(0)
+        .chain(1 + width..1 + width + at)
+        .chain(1..1 + width)
+        .chain(1 + width + at..1 + ndim)
+        .collect();
+    Ok((arrays, Value::Index(items.into()), axes))
 }

@@ -8,6 +8,7 @@ use smallvec::SmallVec;
 use super::positions::positions;
 use super::resolved;
 use crate::args::{Attrs, Param, ParamKind, Value};
+use crate::batching::Batch;
 use crate::creation::dims;
 use crate::cx::CallCx;
 use crate::error::Result;
@@ -64,6 +65,7 @@ pub static GATHER_ALONG: OpDef = OpDef {
     ])
     .against("numpy.take_along_axis"),
     cost: Cost::PerKiB(500),
+    batch: Batch::Axes("axis"),
     ..OpDef::DEFAULT
 };
 
@@ -118,6 +120,7 @@ pub static SCATTER_ALONG: OpDef = OpDef {
             "lambda y, at, axis, shape: (lambda z: (numpy.add.at(z, (at, numpy.arange(at.shape[1])) if axis == 0 else (numpy.arange(len(at))[:, None], at), y), z)[1])(numpy.zeros(shape))",
         ),
     cost: Cost::PerKiB(500),
+    batch: Batch::Rule(|cx| cx.call_with(&["axis"], &["shape"])),
     ..OpDef::DEFAULT
 };
 

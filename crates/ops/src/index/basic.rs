@@ -3,6 +3,7 @@
 use mxnet_tensor::{IndexItem, Layout, Scalar};
 
 use crate::args::{Attrs, Param, ParamKind, Value};
+use crate::batching::Batch;
 use crate::cpu;
 use crate::creation::dims;
 use crate::error::{Error, Result};
@@ -71,6 +72,13 @@ pub static INDEX_SPREAD: OpDef = OpDef {
         "f((0,)), slice(3, 3), (4,)",
     ])
     .against("lambda y, key, shape: (lambda z: (z.__setitem__(key, y), z)[1])(numpy.zeros(shape))"),
+    batch: Batch::Rule(|cx| {
+        let changes = [
+            ("key", key_of_batch(cx.index_items("key"))),
+            ("shape", cx.prefixed("shape", &[cx.size as i64])),
+        ];
+        cx.call(&cx.fronts()?, &cx.with(&changes))
+    }),
     ..OpDef::DEFAULT
 };
 
@@ -81,4 +89,13 @@ fn view(layout: &Layout, key: &[IndexItem]) -> Result<Layout> {
         None => Ok(found.view),
         Some(_) => Err(Error::index("", "index arrays make no view")),
     }
+}
+
+/// A key that takes all of a batch in front of what it takes of each example.
+fn key_of_batch(key: &[IndexItem]) -> Value {
+    let items: Vec<IndexItem> = std::iter::once(&IndexItem::ALL)
+        .chain(key)
+        .cloned()
+        .collect();
+    Value::Index(items.into())
 }

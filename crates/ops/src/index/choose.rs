@@ -9,6 +9,7 @@ use super::positions::all_in_range;
 use super::resolved;
 use crate::Array;
 use crate::args::{Attrs, Param};
+use crate::batching::Batch;
 use crate::cpu;
 use crate::elementwise::comparison::EQUAL;
 use crate::elementwise::select;
@@ -183,5 +184,6 @@ pub static CHOSEN: OpDef = OpDef {
         "i((3, 1), 3), [f((4,)), f((1, 4)), f((3, 4))]",
     ])
     .against("numpy.choose"),
+    batch: Batch::Leading(&[0]),
     ..OpDef::DEFAULT
 };

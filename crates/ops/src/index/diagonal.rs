@@ -6,6 +6,7 @@ use smallvec::SmallVec;
 use crate::Array;
 use crate::args::{Attrs, Param, ParamKind, Value};
 use crate::autograd::GradCx;
+use crate::batching::Batch;
 use crate::creation::dims;
 use crate::cx::{CallCx, CompositeCx, ViewCx};
 use crate::elementwise::comparison::GREATER_EQUAL;
@@ -125,6 +126,7 @@ pub static DIAGONAL_SPREAD: OpDef = OpDef {
         .against(
             "lambda y, offset, axis1, axis2, shape: (lambda z: (numpy.copyto((lambda d: (d.setflags(write=True), d)[1])(numpy.diagonal(z, offset, axis1, axis2)), y), z)[1])(numpy.zeros(shape))",
         ),
+    batch: Batch::Rule(|cx| cx.call_with(&["axis1", "axis2"], &["shape"])),
     ..OpDef::DEFAULT
 };
 

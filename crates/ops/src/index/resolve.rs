@@ -9,6 +9,7 @@ use mxnet_tensor::{DType, DeviceKind, Dims, Tensor};
 use super::positions::all_in_range;
 use crate::Array;
 use crate::args::{Attrs, Param, ParamKind, Value};
+use crate::batching::Batch;
 use crate::error::{Error, Result};
 use crate::interp::Flags;
 use crate::invoke::invoke1;
@@ -48,6 +49,7 @@ pub static RESOLVE: OpDef = OpDef {
         "i((0,), 4), 0",
     ])
     .against("lambda x, size: numpy.where(x < 0, x + size, x)"),
+    batch: Batch::Leading(&[0]),
     ..OpDef::DEFAULT
 };
 
@@ -93,6 +95,7 @@ pub static WRAPPED: OpDef = OpDef {
     probe: Probe::calls(&["i((2, 3), 9), 4, 'clip'", "i((2, 3), 9) - 5, 4, 'wrap'"]).against(
         "lambda x, size, mode: numpy.clip(x, 0, size - 1) if mode == 'clip' else x % size",
     ),
+    batch: Batch::Leading(&[0]),
     ..OpDef::DEFAULT
 };
 

@@ -12,6 +12,7 @@ use super::select::slices;
 use super::{GATHER, INDEX_ADD, INDEX_ASSIGN, gather_along, resolved};
 use crate::Array;
 use crate::args::{Attrs, Param, ParamKind, Value};
+use crate::batching::Batch;
 use crate::creation::{dims, zeros};
 use crate::cx::{CallCx, CompositeCx};
 use crate::error::{Error, Result, Tuple};
@@ -206,6 +207,7 @@ pub static ONE_HOT_ROWS: OpDef = OpDef {
     probe: Probe::calls(&["i((2, 3), 4), 4, 1.0, 0.0, 'float32'"]).against(
         "lambda x, d, on, off, t: numpy.where(numpy.arange(d) == x[..., None], on, off).astype(t)",
     ),
+    batch: Batch::Leading(&[0]),
     ..OpDef::DEFAULT
 };
 

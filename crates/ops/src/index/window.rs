@@ -6,6 +6,7 @@ use mxnet_tensor::{Layout, Scalar, Strides};
 
 use crate::args::{Attrs, Param, ParamKind, Value};
 use crate::autograd::GradCx;
+use crate::batching::Batch;
 use crate::creation::dims;
 use crate::cx::{CallCx, KernelCx};
 use crate::error::{Error, Result};
@@ -80,6 +81,14 @@ pub static WINDOW_SPREAD: OpDef = OpDef {
         "lambda y, shape, strides, offset: (lambda z: (numpy.copyto(numpy.lib.stride_tricks.as_strided(z.ravel()[offset:], y.shape, \
          [8 * s for s in strides]), y), z)[1])(numpy.zeros(shape))",
     ),
+    batch: Batch::Rule(|cx| {
+        let len = cx.ints("shape").iter().product();
+        let changes = [
+            ("shape", cx.prefixed("shape", &[cx.size as i64])),
+            ("strides", cx.prefixed("strides", &[len])),
+        ];
+        cx.call(&cx.fronts()?, &cx.with(&changes))
+    }),
     ..OpDef::DEFAULT
 };
 

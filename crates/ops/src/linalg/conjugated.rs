@@ -5,8 +5,10 @@ use mxnet_kernels::Elem;
 use mxnet_kernels::gemm::{Epilogue, Matrix, Problem, conjugated_dot, gemm};
 use mxnet_tensor::{Dims, Tensor};
 
+use crate::Outputs;
 use crate::args::Param;
 use crate::autograd::GradCx;
+use crate::batching::Batch;
 use crate::cx::{CallCx, KernelCx};
 use crate::error::{Result, Tuple};
 use crate::launch::elem;
@@ -44,6 +46,15 @@ pub static CONJUGATED_DOT: OpDef = OpDef {
     ])
     .against("lambda a, b: np.vdot(a, b)")
     .ulp(64),
+    batch: Batch::Rule(|cx| {
+        let (Some(a), Some(b)) = (cx.front(0)?, cx.front(1)?) else {
+            return Err(cx.refused());
+        };
+        Ok(Outputs::from_iter([a
+            .conj()?
+            .mul(&b)?
+            .sum(Some(&[1]), false)?]))
+    }),
     ..OpDef::DEFAULT
 };
 

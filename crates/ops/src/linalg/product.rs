@@ -9,8 +9,10 @@ use mxnet_tensor::{Dims, Layout, Tensor, broadcast_shapes};
 use smallvec::SmallVec;
 
 use crate::Array;
+use crate::Outputs;
 use crate::args::{Attrs, Param};
 use crate::autograd::GradCx;
+use crate::batching::{Batch, BatchCx};
 use crate::cx::CallCx;
 use crate::elementwise::arithmetic::MULTIPLY;
 use crate::error::{Result, Tuple};
@@ -88,6 +90,7 @@ pub static MATMUL: OpDef = OpDef {
         "i((2, 3), 9), i((3, 2), 9)",
     ])
     .ulp(16),
+    batch: Batch::Rule(batched_matmul),
     ..OpDef::DEFAULT
 };
 
@@ -386,4 +389,22 @@ fn matmul_gradient(g: &GradCx) -> Result<Grads> {
         None
     });
     Ok(grads)
+}
+
+/// Products of each example: a vector that differs between examples is a matrix of one row or column.
+fn batched_matmul(cx: &BatchCx) -> Result<Outputs> {
+    let axes_ahead = |i: usize| cx.shape(i).len().saturating_sub(2);
+    let ahead = axes_ahead(0).max(axes_ahead(1));
+    let mut arrays = Vec::new();
+    for i in 0..2 {
+        let Some(x) = cx.aligned(i, ahead + 2)? else {
+            return Err(cx.refused());
+        };
+        arrays.push(Some(match (cx.is_batched(i), i, cx.shape(i)) {
+            // (size, 1.., n) has it as a row already.
+            (true, 1, [_]) => x.swap_last()?,
+            _ => x,
+        }));
+    }
+    cx.call(&arrays, cx.attrs)
 }

@@ -7,11 +7,13 @@ use smallvec::SmallVec;
 
 use crate::args::{Args, Attrs, Param, ParamKind, Value};
 use crate::autograd::GradCx;
+use crate::batching::Batch;
 use crate::cx::CallCx;
 use crate::error::{Error, Result, Tuple};
 use crate::invoke::invoke_with;
 use crate::launch::elem;
 use crate::linalg::flops_ns;
+use crate::nn::conv_batch;
 use crate::nn::linear::check_bias;
 use crate::nn::operand::{self, Staged};
 use crate::opdef::{Amp, Cost, Cpu, Grad, Grads, Inferred, Keep, Onnx, OpDef, Probe, Surface, one};
@@ -177,6 +179,7 @@ pub static CONVOLUTION: OpDef = OpDef {
         "f((0, 3, 7)), f((4, 3, 3)), no_bias=True",
     ])
     .ulp(64),
+    batch: Batch::Rule(conv_batch::batched),
     ..CONV
 };
 
@@ -251,6 +254,7 @@ pub static CONVOLUTION_DATA_GRADIENT: OpDef = OpDef {
         "f((2, 4, 2, 2)), f((4, 1, 3, 3)), None, (2, 2, 5, 6), (2, 2), (1, 1), (0, 0), 2",
     ])
     .ulp(64),
+    batch: Batch::Rule(conv_batch::batched),
     ..CONV
 };
 
@@ -322,6 +326,7 @@ pub static CONVOLUTION_WEIGHT_GRADIENT: OpDef = OpDef {
         "f((2, 2, 5, 6)), f((2, 4, 2, 2)), (4, 1, 3, 3), (2, 2), (1, 1), (0, 0), 2",
     ])
     .ulp(64),
+    batch: Batch::Rule(conv_batch::batched_groups),
     ..CONV
 };
 

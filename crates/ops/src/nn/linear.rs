@@ -4,7 +4,9 @@ use mxnet_kernels::gemm::{Bias, Epilogue};
 use mxnet_tensor::Dims;
 use smallvec::SmallVec;
 
-use crate::args::{Param, ParamKind};
+use crate::Outputs;
+use crate::args::{Param, ParamKind, Value};
+use crate::batching::{Batch, BatchCx};
 use crate::cx::CallCx;
 use crate::error::Result;
 use crate::linalg::{flops_ns, multiply};
@@ -100,6 +102,7 @@ pub static FULLY_CONNECTED: OpDef = OpDef {
         "f((0, 3)), f((4, 3)), f((4,)), no_bias=False",
     ])
     .ulp(16),
+    batch: Batch::Rule(batched),
     ..OpDef::DEFAULT
 };
 
@@ -159,4 +162,30 @@ pub(super) fn check_bias(cx: &CallCx, i: usize, n: usize) -> Result<()> {
         ))),
         _ => Ok(()),
     }
+}
+
+/// The map of each example: one call with the weight of all, products of matrices with weights of their own.
+fn batched(cx: &BatchCx) -> Result<Outputs> {
+    let (shape, k) = (cx.shape(0), cx.shape(1)[1]);
+    let lead = match cx.bool("flatten") {
+        true => &shape[..1],
+        false => &shape[..shape.len() - 1],
+    };
+    let rows: usize = lead.iter().product();
+    let Some(x) = cx.front(0)? else {
+        return Err(cx.refused());
+    };
+    let x = x.reshape(&[cx.size, rows, k])?;
+    if !cx.is_batched(1) && !cx.is_batched(2) {
+        let attrs = cx.with(&[("flatten", Value::Bool(false))]);
+        return cx.call(&[Some(x), cx.aligned(1, 2)?, cx.aligned(2, 1)?], &attrs);
+    }
+    let Some(weight) = cx.front(1)? else {
+        return Err(cx.refused());
+    };
+    let y = x.matmul(&weight.swap_last()?)?;
+    Ok(Outputs::from_iter([match cx.front(2)? {
+        Some(bias) => y.add(&bias.reshape(&[cx.size, 1, cx.shape(1)[0]])?)?,
+        None => y,
+    }]))
 }

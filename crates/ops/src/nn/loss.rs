@@ -7,6 +7,7 @@ use smallvec::SmallVec;
 
 use crate::args::{Attrs, Param, ParamKind, Value};
 use crate::autograd::GradCx;
+use crate::batching::Batch;
 use crate::cx::{CallCx, KernelCx};
 use crate::elementwise::comparison::{EQUAL, LESS};
 use crate::elementwise::select::choose;
@@ -105,6 +106,7 @@ pub static CROSS_ENTROPY: OpDef = OpDef {
     amp: Amp::WidenToF32,
     cost: Cost::PerKiB(500),
     probe: Probe::calls(&["f((3, 4)), i((3,), 4)"]).ulp(16),
+    batch: Batch::Axes("axis"),
     ..OpDef::DEFAULT
 };
 

@@ -5,6 +5,7 @@
 
 mod batch_norm;
 mod conv;
+mod conv_batch;
 mod dropout;
 mod linear;
 mod loss;

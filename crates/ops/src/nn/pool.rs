@@ -7,6 +7,7 @@ use smallvec::SmallVec;
 
 use crate::args::{Args, Attrs, Param, ParamKind, Value};
 use crate::autograd::GradCx;
+use crate::batching::Batch;
 use crate::cx::KernelCx;
 use crate::elementwise::comparison::EQUAL;
 use crate::elementwise::select::choose;
@@ -132,6 +133,7 @@ pub static POOLING: OpDef = OpDef {
         "f((2, 3, 7)), (3,), (2,), pooling_convention='same'",
     ])
     .ulp(16),
+    batch: Batch::Rule(|cx| cx.call(&cx.in_a_row()?, cx.attrs)),
     ..POOL
 };
 
@@ -208,6 +210,7 @@ pub static POOLING_GRADIENT: OpDef = OpDef {
         "f((2, 3, 4, 3)), f((2, 3, 6, 5)), (3, 2), (2, 2), (1, 0), 'avg', 'full'",
     ])
     .ulp(16),
+    batch: Batch::Rule(|cx| cx.call(&cx.in_a_row()?, cx.attrs)),
     ..POOL
 };
 
@@ -244,6 +247,7 @@ pub static POOLING_SELECT: OpDef = OpDef {
         Ok(grads)
     }),
     probe: Probe::calls(&["f((2, 3, 7)), f((2, 3, 7)), (3,)"]),
+    batch: Batch::Rule(|cx| cx.call(&cx.in_a_row()?, cx.attrs)),
     ..POOL
 };
 

@@ -7,6 +7,7 @@ use smallvec::SmallVec;
 
 use crate::args::{Args, Attrs, Param, ParamKind, Value};
 use crate::autograd::GradCx;
+use crate::batching::Batch;
 use crate::cx::CallCx;
 use crate::elementwise::explog::SQRT;
 use crate::error::{Error, Result, Tuple};
@@ -317,6 +318,10 @@ pub static ROW_NORM: OpDef = OpDef {
         "f((2, 4, 3)), f((4,)), None, 6, 2, 3",
     ])
     .ulp(64),
+    batch: Batch::Rule(|cx| match cx.is_batched(1) || cx.is_batched(2) {
+        true => Err(cx.refused()),
+        false => cx.call_with_first(0),
+    }),
     ..NORM
 };
 

@@ -7,6 +7,7 @@ use smallvec::SmallVec;
 
 use crate::args::{Attrs, Param, ParamKind, Value};
 use crate::autograd::GradCx;
+use crate::batching::Batch;
 use crate::cx::{CallCx, KernelCx};
 use crate::elementwise::comparison::LESS;
 use crate::elementwise::select::choose;
@@ -76,6 +77,7 @@ pub static SOFTMAX: OpDef = OpDef {
         ty: "Softmax",
         since: 13,
     },
+    batch: Batch::Axes("axis"),
     ..SOFTMAX_LIKE
 };
 
@@ -98,6 +100,7 @@ pub static LOG_SOFTMAX: OpDef = OpDef {
         ty: "LogSoftmax",
         since: 13,
     },
+    batch: Batch::Axes("axis"),
     ..SOFTMAX_LIKE
 };
 
@@ -144,6 +147,7 @@ pub static SOFTMAX_GRADIENT: OpDef = OpDef {
     grad: Grad::Stop("gradients of gradients are composed of other operators"),
     cost: Cost::PerKiB(200),
     probe: Probe::calls(&["f((3, 4)), f((3, 4))", "f((3, 4)), f((3, 4)), 0, log=True"]).ulp(16),
+    batch: Batch::Axes("axis"),
     ..OpDef::DEFAULT
 };
 

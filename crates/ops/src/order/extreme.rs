@@ -6,6 +6,7 @@ use mxnet_tensor::{DType, Dims};
 use smallvec::SmallVec;
 
 use crate::args::{Param, ParamKind};
+use crate::batching::Batch;
 use crate::cx::{CallCx, KernelCx};
 use crate::error::Result;
 use crate::launch::elem;
@@ -53,6 +54,7 @@ pub static ARGMAX: OpDef = OpDef {
         ty: "ArgMax",
         since: 13,
     },
+    batch: Batch::Axes("axis"),
     ..EXTREME
 };
 
@@ -72,6 +74,7 @@ pub static ARGMIN: OpDef = OpDef {
         ty: "ArgMin",
         since: 13,
     },
+    batch: Batch::Axes("axis"),
     ..EXTREME
 };
 

@@ -8,6 +8,7 @@ use smallvec::SmallVec;
 use crate::Array;
 use crate::args::{Attrs, Param, ParamKind, Value};
 use crate::autograd::GradCx;
+use crate::batching::Batch;
 use crate::cx::{CallCx, KernelCx};
 use crate::error::Result;
 use crate::index::{SCATTER_ALONG, dense, gather_along};
@@ -51,6 +52,7 @@ pub static SORT_ROWS: OpDef = OpDef {
     },
     probe: Probe::calls(&["f((3, 5))", "f((4,)), True", "i((2, 6), 4)", "f((2, 0))"])
         .against("lambda x, d=False: numpy.sort(x)[..., ::-1] if d else numpy.sort(x)"),
+    batch: Batch::Leading(&[1]),
     ..ROWS
 };
 
@@ -68,6 +70,7 @@ pub static ARGSORT_ROWS: OpDef = OpDef {
     }),
     probe: Probe::calls(&["f((3, 5))", "i((2, 6), 4)", "f((2, 0))"])
         .against("lambda x: numpy.argsort(x, kind='stable')"),
+    batch: Batch::Leading(&[1]),
     ..ROWS
 };
 
@@ -97,6 +100,7 @@ pub static PARTITION_ROWS: OpDef = OpDef {
         scattered(g, &at)
     }),
     probe: Probe::calls(&["f((3, 2)), 1", "f((2, 2)), 0"]).against("lambda x, kth: numpy.sort(x)"),
+    batch: Batch::Leading(&[1]),
     ..ROWS
 };
 
@@ -120,6 +124,7 @@ pub static ARGPARTITION_ROWS: OpDef = OpDef {
     }),
     probe: Probe::calls(&["f((3, 2)), 1", "f((2, 2)), 0"])
         .against("lambda x, kth: numpy.argsort(x)"),
+    batch: Batch::Leading(&[1]),
     ..ROWS
 };
 
@@ -161,6 +166,7 @@ pub static TOPK_ROWS: OpDef = OpDef {
     }),
     probe: Probe::calls(&["f((3, 5)), 2", "f((4,)), 4", "f((2, 6)), 2, False"])
         .against("lambda x, k, descending=True: numpy.argsort(-x if descending else x, kind='stable')[..., :k]"),
+    batch: Batch::Leading(&[1]),
     ..ROWS
 };
 
@@ -197,6 +203,7 @@ pub static TOPK_MASK: OpDef = OpDef {
     grad: Grad::Stop("truth values have no slope"),
     probe: Probe::calls(&["f((3, 5)), 2", "f((4,)), 0"])
         .against("lambda x, k: numpy.argsort(numpy.argsort(-x)) < k"),
+    batch: Batch::Leading(&[1]),
     ..ROWS
 };
 

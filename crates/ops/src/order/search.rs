@@ -8,6 +8,7 @@ use mxnet_tensor::{DType, Dims, Kind, Promotion, Scalar, Tensor, promotion};
 use smallvec::SmallVec;
 
 use crate::args::{Attrs, Default, Param, Value};
+use crate::batching::Batch;
 use crate::error::{Error, Result};
 use crate::index::{dense, resolved, take};
 use crate::invoke::invoke1;
@@ -64,6 +65,10 @@ pub static SEARCH_ROWS: OpDef = OpDef {
         "np.arange(5), i((7,), 9), True",
     ])
     .against("lambda a, v, right=False: numpy.searchsorted(a, v, 'right' if right else 'left')"),
+    batch: Batch::Rule(|cx| match cx.is_batched(0) {
+        true => Err(cx.refused()),
+        false => cx.call_with_first(1),
+    }),
     ..OpDef::DEFAULT
 };
 

@@ -7,6 +7,7 @@ use smallvec::SmallVec;
 
 use super::rows::{rows, scattered};
 use crate::args::{Attrs, Param, ParamKind};
+use crate::batching::Batch;
 use crate::cx::{CallCx, KernelCx};
 use crate::error::Result;
 use crate::index::{dense, positions};
@@ -44,6 +45,7 @@ pub static SELECT_ROWS: OpDef = OpDef {
         "i((2, 6), 9), (1, 1, 5)",
     ])
     .against("lambda x, ranks: numpy.sort(x)[..., list(ranks)]"),
+    batch: Batch::Leading(&[1]),
     ..RANKED
 };
 
@@ -64,6 +66,7 @@ pub static ARGSELECT_ROWS: OpDef = OpDef {
     grad: Grad::Stop("positions are integers"),
     probe: Probe::calls(&["f((3, 5)), (0, 2)", "i((2, 6), 4), (1, 5)"])
         .against("lambda x, ranks: numpy.argsort(x, kind='stable')[..., list(ranks)]"),
+    batch: Batch::Leading(&[1]),
     ..RANKED
 };
 

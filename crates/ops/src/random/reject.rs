@@ -6,6 +6,7 @@ use mxnet_tensor::DType;
 
 use super::draw::{DRAW, dense, stream};
 use crate::args::{Attrs, Param, ParamKind, Value};
+use crate::batching::Batch;
 use crate::cpu;
 use crate::cx::KernelCx;
 use crate::error::{Error, Result};
@@ -103,6 +104,7 @@ pub static GAMMA_SLOPE: OpDef = OpDef {
     rng: Rng::No,
     cost: Cost::PerKiB(20_000),
     probe: Probe::calls(&["f((2, 3)), f((2, 3))", "f((2, 3)), f((2, 3)), True"]).within(0.5..2.0),
+    batch: Batch::Leading(&[0]),
     ..DRAW
 };
 
@@ -280,5 +282,6 @@ pub static CHECKED_PARAMETER: OpDef = OpDef {
     rng: Rng::No,
     cost: Cost::PerKiB(300),
     probe: Probe::calls(&["f((2, 3)), 'above 0', 'x', 'normal'"]).within(0.5..2.0),
+    batch: Batch::Leading(&[0]),
     ..DRAW
 };

@@ -8,6 +8,7 @@ use smallvec::SmallVec;
 use crate::Array;
 use crate::args::{Attrs, Param, ParamKind, Value};
 use crate::autograd::GradCx;
+use crate::batching::Batch;
 use crate::cx::{CallCx, KernelCx};
 use crate::error::Result;
 use crate::invoke::invoke1;
@@ -39,6 +40,7 @@ pub(crate) const REDUCTION: OpDef = OpDef {
     order: Some(kept_order),
     cost: Cost::PerKiB(40),
     probe: Probe::calls(CALLS),
+    batch: Batch::Axes("axis"),
     ..OpDef::DEFAULT
 };
 

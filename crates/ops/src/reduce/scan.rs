@@ -6,6 +6,7 @@ use mxnet_kernels::scan::{Direction, Scan, scan};
 use mxnet_tensor::{Casting, Dims, Layout, Scalar};
 
 use crate::args::{Attrs, Param, ParamKind, Value};
+use crate::batching::Batch;
 use crate::cx::{CallCx, CompositeCx, KernelCx};
 use crate::error::Result;
 use crate::invoke::invoke1;
@@ -49,6 +50,7 @@ const RUNNING: OpDef = OpDef {
         "i((3, 4), 5), 1",
         "f((0,))",
     ]),
+    batch: Batch::Axes("axis"),
     ..OpDef::DEFAULT
 };
 

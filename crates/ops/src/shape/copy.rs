@@ -4,6 +4,7 @@ use mxnet_tensor::{Casting, DType, Device, Dims, Scalar, can_cast};
 use smallvec::SmallVec;
 
 use crate::args::{Attrs, Param, ParamKind, Value};
+use crate::batching::Batch;
 use crate::cx::CallCx;
 use crate::error::Result;
 use crate::memory_order::{axes_in_order, has_order};
@@ -30,6 +31,7 @@ pub static COPY: OpDef = OpDef {
     sparse: Sparse::KeepsZero,
     cost: Cost::PerKiB(60),
     probe: Probe::calls(&["f((2, 3))", "f((4, 5))[::-1, ::2]", "i((3,), 9)"]).against("np.copy"),
+    batch: Batch::Leading(&[0]),
     ..OpDef::DEFAULT
 };
 
@@ -137,6 +139,7 @@ pub static CAST: OpDef = OpDef {
     sparse: Sparse::KeepsZero,
     cost: Cost::PerKiB(80),
     probe: Probe::calls(&["f((2, 3)), 'float64'", "f((2, 3)), 'int32'"]).against("numpy.astype"),
+    batch: Batch::Leading(&[0]),
     ..OpDef::DEFAULT
 };
 
@@ -206,6 +209,7 @@ pub static ASTYPE: OpDef = OpDef {
     sparse: CAST.sparse,
     cost: CAST.cost,
     probe: CONVERSION.probe,
+    batch: Batch::Leading(&[0]),
     ..OpDef::DEFAULT
 };
 
@@ -241,6 +245,7 @@ pub static ASTYPE_SHARING: OpDef = OpDef {
         "i((4,), 9), 'int64', copy=False",
     ])
     .against("numpy.astype"),
+    batch: Batch::Leading(&[0]),
     ..OpDef::VIEW
 };
 
@@ -269,6 +274,7 @@ pub static ASTYPE_OF: OpDef = OpDef {
             None => y,
         })
     }),
+    batch: Batch::Leading(&[0]),
     ..CONVERSION
 };
 
@@ -329,6 +335,7 @@ pub static TRANSFER: OpDef = OpDef {
     grad: Grad::Rule(Keep::NOTHING, |g| g.one(g.dy(0).to_device(g.device_of(0))?)),
     cost: Cost::PerKiB(60),
     probe: Probe::calls(&["f((2, 3)), 'cpu(1)'"]),
+    batch: Batch::Leading(&[0]),
     ..OpDef::DEFAULT
 };
 

@@ -8,6 +8,7 @@ use smallvec::SmallVec;
 
 use crate::Array;
 use crate::args::{Attrs, Param, ParamKind, Value};
+use crate::batching::Batch;
 use crate::cx::{CallCx, CompositeCx, KernelCx};
 use crate::error::{Result, Tuple};
 use crate::invoke::invoke1;
@@ -87,6 +88,7 @@ pub static CONCATENATE: OpDef = OpDef {
         "[i((2,), 5), f((3,))]",
         "[f((2, 3)).T, f(()), f((1,))], None",
     ]),
+    batch: Batch::Axes("axis"),
     ..OpDef::DEFAULT
 };
 

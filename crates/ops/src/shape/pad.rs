@@ -5,6 +5,7 @@ use smallvec::SmallVec;
 
 use crate::Array;
 use crate::args::{Attrs, Param, ParamKind, Value};
+use crate::batching::Batch;
 use crate::cpu;
 use crate::cx::KernelCx;
 use crate::error::Result;
@@ -77,6 +78,10 @@ pub static PAD_BORDER: OpDef = OpDef {
     .against(
         "lambda x, width, mode='edge': np.pad(x, [width[i : i + 2] for i in range(0, len(width), 2)], mode=mode)",
     ),
+    batch: Batch::Rule(|cx| {
+        let widths = cx.prefixed("pad_width", &[0, 0]);
+        cx.call(&cx.fronts()?, &cx.with(&[("pad_width", widths)]))
+    }),
     ..OpDef::DEFAULT
 };
 

@@ -5,6 +5,7 @@ use smallvec::SmallVec;
 
 use crate::Array;
 use crate::args::{Attrs, Param, ParamKind, Value};
+use crate::batching::Batch;
 use crate::cx::{CompositeCx, KernelCx};
 use crate::error::{Error, Result};
 use crate::interp::Flags;
@@ -102,6 +103,7 @@ pub static UNSLICE: OpDef = OpDef {
     probe: Probe::calls(&["f((2, 4)), 0, 1, 3, (3, 4)"]).against(
         "lambda x, axis, begin, end, shape: np.insert(np.zeros(shape[:0] + (shape[0] - x.shape[0],) + shape[1:]), [begin] * x.shape[0], x, axis)",
     ),
+    batch: Batch::Rule(|cx| cx.call_with(&["axis"], &["shape"])),
     ..OpDef::DEFAULT
 };
 

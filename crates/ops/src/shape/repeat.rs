@@ -7,6 +7,7 @@ use smallvec::SmallVec;
 
 use crate::Array;
 use crate::args::{Param, ParamKind, Value};
+use crate::batching::Batch;
 use crate::creation::dims;
 use crate::cx::{CallCx, CompositeCx, KernelCx};
 use crate::error::Result;
@@ -55,6 +56,10 @@ pub static PAD: OpDef = OpDef {
     probe: Probe::calls(&["f((2, 3)), (1, 0, 0, 2), 1.5", "f((2,)), (0, 0), 0"]).against(
         "lambda x, width, value: np.pad(x, [width[i : i + 2] for i in range(0, len(width), 2)], constant_values=value)",
     ),
+    batch: Batch::Rule(|cx| {
+        let widths = cx.prefixed("pad_width", &[0, 0]);
+        cx.call(&cx.fronts()?, &cx.with(&[("pad_width", widths)]))
+    }),
     ..OpDef::DEFAULT
 };
 
@@ -238,6 +243,10 @@ pub static ROTATE: OpDef = OpDef {
     cost: Cost::PerKiB(60),
     probe: Probe::calls(&["f((3, 4)), (1, 3)", "f((5,)), (0,)", "f((0, 2)), (0, 1)"])
         .against("lambda x, starts: numpy.roll(x, [-s for s in starts], list(range(x.ndim)))"),
+    batch: Batch::Rule(|cx| {
+        let starts = cx.prefixed("starts", &[0]);
+        cx.call(&cx.fronts()?, &cx.with(&[("starts", starts)]))
+    }),
     ..OpDef::DEFAULT
 };
 
@@ -444,6 +453,7 @@ pub static REPEAT: OpDef = OpDef {
         "f((3,)), 0",
         "f((2, 2)), (1, 0, 2, 3)",
     ]),
+    batch: Batch::Axes("axis"),
     ..OpDef::DEFAULT
 };
 

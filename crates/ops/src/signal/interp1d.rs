@@ -7,6 +7,7 @@ use smallvec::SmallVec;
 
 use crate::args::{Attrs, Param, ParamKind, Value};
 use crate::autograd::GradCx;
+use crate::batching::Batch;
 use crate::cx::CompositeCx;
 use crate::elementwise::arithmetic::REMAINDER;
 use crate::elementwise::comparison::{EQUAL, GREATER, GREATER_EQUAL, LESS, LESS_EQUAL, NOT_EQUAL};
@@ -220,6 +221,10 @@ pub static INTERPOLATED: OpDef = OpDef {
     ])
     .against("np.interp")
     .ulp(4),
+    batch: Batch::Rule(|cx| match cx.is_batched(1) || cx.is_batched(2) {
+        true => Err(cx.refused()),
+        false => cx.call_with_first(0),
+    }),
     ..OpDef::DEFAULT
 };
 

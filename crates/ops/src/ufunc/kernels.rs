@@ -9,6 +9,7 @@ use mxnet_tensor::{DType, Device, Dims, Layout, Tensor};
 use smallvec::SmallVec;
 
 use crate::args::{Param, ParamKind};
+use crate::batching::Batch;
 use crate::cpu;
 use crate::cx::KernelCx;
 use crate::error::{Error, Result};
@@ -56,6 +57,7 @@ pub static FOLD: OpDef = OpDef {
         "lambda a, mask, function, axis, dtype, initial=None, keepdims=False: getattr(np, function).reduce(a, axis=axis, \
          keepdims=keepdims, **({} if mask is None else {'where': mask}), **({} if initial is None else {'initial': initial}))",
     ),
+    batch: Batch::Axes("axis"),
     ..GENERAL
 };
 
@@ -86,6 +88,7 @@ pub static STEPS: OpDef = OpDef {
         "i((3, 4), 9), 'bitwise_xor', 1, 'int64'",
     ])
     .against("lambda a, function, axis, dtype: getattr(np, function).accumulate(a, axis=axis)"),
+    batch: Batch::Axes("axis"),
     ..GENERAL
 };
 

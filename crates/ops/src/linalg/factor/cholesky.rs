@@ -7,6 +7,7 @@ use super::bridge::{bytes, bytes_mut, dense, elem, failed, squares, stack, with_
 use super::inverse::solve_triangular;
 use super::matrix::{Part, adjoint, hermitian, mask, only};
 use crate::args::{Attrs, Param};
+use crate::batching::Batch;
 use crate::elementwise::select::choose;
 use crate::invoke::invoke1;
 use crate::opdef::{Cpu, Grad, Keep, OpDef, Probe, Surface, one};
@@ -58,6 +59,7 @@ pub static CHOLESKY_LOWER: OpDef = OpDef {
     probe: Probe::calls(POSITIVE)
         .against("np.linalg.cholesky")
         .ulp(200),
+    batch: Batch::Leading(&[2]),
     ..FACTORISATION
 };
 

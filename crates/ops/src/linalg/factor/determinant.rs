@@ -8,6 +8,7 @@ use super::matrix::{adjoint, as_element, diagonal, imaginary, times_i};
 use super::{FACTORISATION, factored};
 use crate::Array;
 use crate::args::{Attrs, Param};
+use crate::batching::Batch;
 use crate::cx::CallCx;
 use crate::error::Result;
 use crate::invoke::invoke1;
@@ -59,6 +60,7 @@ pub static DET: OpDef = OpDef {
         "c((3, 3))",
     ])
     .ulp(200),
+    batch: Batch::Leading(&[2]),
     ..FACTORISATION
 };
 
@@ -88,6 +90,7 @@ pub static COFACTORS: OpDef = OpDef {
             "lambda a: np.linalg.det(a)[..., None, None] * np.swapaxes(np.linalg.inv(a), -1, -2)",
         )
         .ulp(2000),
+    batch: Batch::Leading(&[2]),
     ..FACTORISATION
 };
 
@@ -156,5 +159,6 @@ pub static SLOGDET: OpDef = OpDef {
     probe: Probe::calls(&["f((3, 3))", "f((2, 2, 2))", "c((3, 3))", "f((0, 0))"])
         .against("np.linalg.slogdet")
         .ulp(200),
+    batch: Batch::Leading(&[2]),
     ..FACTORISATION
 };

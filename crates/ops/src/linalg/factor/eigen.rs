@@ -9,6 +9,7 @@ use super::matrix::{
 };
 use super::{FACTORISATION, SOLVE_STACKS, dtype_within, factored};
 use crate::args::{Attrs, Param, ParamKind, Value};
+use crate::batching::Batch;
 use crate::cx::{CallCx, KernelCx};
 use crate::elementwise::parts::REAL;
 use crate::error::Result;
@@ -78,6 +79,7 @@ pub static EIGH: OpDef = OpDef {
         "(lambda x: x + x.T)(f((3, 3))), 'L'",
         "(lambda x: x + np.swapaxes(x, 1, 2))(f((2, 4, 4))), 'U'",
     ]),
+    batch: Batch::Leading(&[2]),
     ..FACTORISATION
 };
 
@@ -125,6 +127,7 @@ pub static EIGVALSH_OF: OpDef = OpDef {
     ])
     .against("np.linalg.eigvalsh")
     .ulp(100),
+    batch: Batch::Leading(&[2]),
     ..FACTORISATION
 };
 
@@ -175,6 +178,7 @@ pub static EIG_COMPLEX: OpDef = OpDef {
         )?)
     }),
     probe: Probe::calls(&["f((3, 3))", "c((2, 3, 3))"]),
+    batch: Batch::Leading(&[2]),
     ..FACTORISATION
 };
 
@@ -218,6 +222,7 @@ pub static EIGVALS_COMPLEX: OpDef = OpDef {
         )?)
     }),
     probe: Probe::calls(SQUARES),
+    batch: Batch::Leading(&[2]),
     ..FACTORISATION
 };
 

@@ -9,6 +9,7 @@ use super::bridge::{bytes, bytes_mut, dense, elem, failed, squares, stack, with_
 use super::matrix::{Part, adjoint, only};
 use crate::Array;
 use crate::args::{Attrs, Param, ParamKind, Value};
+use crate::batching::Batch;
 use crate::cx::CallCx;
 use crate::error::{Result, Tuple};
 use crate::invoke::invoke1;
@@ -49,6 +50,7 @@ pub static INVERSE: OpDef = OpDef {
     probe: Probe::calls(&["f((3, 3))"])
         .against("lambda a: np.linalg.inv(a)")
         .ulp(2000),
+    batch: Batch::Leading(&[2]),
     ..FACTORISATION
 };
 
@@ -123,6 +125,7 @@ pub static SOLVE_STACKS: OpDef = OpDef {
     probe: Probe::calls(&["f((3, 3)), f((3, 2))", "c((2, 3, 3)), c((2, 3, 1))"])
         .against("np.linalg.solve")
         .ulp(2000),
+    batch: Batch::Leading(&[2]),
     ..FACTORISATION
 };
 
@@ -290,6 +293,7 @@ pub static SOLVE_TRIANGULAR: OpDef = OpDef {
     .against("lambda a, b, lower: np.linalg.solve(np.tril(a) if lower else np.triu(a), b)")
     .within(0.5..2.0)
     .ulp(2000),
+    batch: Batch::Leading(&[2]),
     ..FACTORISATION
 };
 

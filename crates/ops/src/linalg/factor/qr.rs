@@ -10,6 +10,7 @@ use super::{FACTORISATION, factored};
 use crate::Array;
 use crate::args::{Attrs, Param, ParamKind, Value};
 use crate::autograd::GradCx;
+use crate::batching::Batch;
 use crate::elementwise::select::choose;
 use crate::error::{Error, Result};
 use crate::invoke::invoke;
@@ -66,6 +67,7 @@ pub static QR: OpDef = OpDef {
     ])
     .against("np.linalg.qr")
     .ulp(200),
+    batch: Batch::Leading(&[2]),
     ..FACTORISATION
 };
 
@@ -99,6 +101,7 @@ pub static QR_RAW: OpDef = OpDef {
     probe: Probe::calls(&["f((4, 3))", "f((2, 3, 3))", "c((3, 4))"])
         .against("lambda a: np.linalg.qr(a, 'raw')")
         .ulp(200),
+    batch: Batch::Leading(&[2]),
     ..FACTORISATION
 };
 

@@ -12,6 +12,7 @@ use super::{FACTORISATION, factored};
 use crate::Array;
 use crate::args::{Attrs, Param, ParamKind, Value};
 use crate::autograd::GradCx;
+use crate::batching::Batch;
 use crate::elementwise::select::choose;
 use crate::error::Result;
 use crate::invoke::invoke;
@@ -72,6 +73,7 @@ pub static SVD: OpDef = OpDef {
     }),
     grad: Grad::Rule(Keep::OUTPUTS, |g| g.one(g.fitted(gradient(g)?, 0)?)),
     probe: Probe::calls(&["f((3, 3)), True", "f((4, 2)), False", "c((2, 3, 4)), False"]),
+    batch: Batch::Leading(&[2]),
     ..FACTORISATION
 };
 
@@ -136,6 +138,7 @@ pub static SVDVALS: OpDef = OpDef {
         "f((3, 0))",
     ])
     .ulp(100),
+    batch: Batch::Leading(&[2]),
     ..FACTORISATION
 };
 
