@@ -15,6 +15,7 @@ from mxnet.autograd._recording import (
     set_training,
     train_mode,
 )
+from mxnet.autograd._vmap import vmap
 
 __all__ = [
     "Function",
@@ -33,4 +34,5 @@ __all__ = [
     "set_training",
     "train_mode",
     "vjp",
+    "vmap",
 ]
