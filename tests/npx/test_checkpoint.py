@@ -50,6 +50,22 @@ def test_a_network_with_dropout_and_batch_norm_is_the_same_to_the_bit():
     assert numpy.abs(wanted["1.running_mean"]).max() > 0
 
 
+def test_parameters_that_wait_for_their_shapes_are_made_in_the_first_run():
+    def fresh(seed):
+        np.random.seed(seed)
+        net = gluon.nn.HybridSequential()
+        net.add(gluon.nn.Dropout(0.5), gluon.nn.Dense(4, activation="tanh"), gluon.nn.Dropout(0.5))
+        net.initialize()
+        return net
+
+    values = RNG.normal(size=(6, 8)).astype("float32")
+    wanted = step(plain := fresh(1), plain, variable(values))
+    found = step(repeated := fresh(1), npx.checkpoint(repeated), variable(values))
+    assert "1.weight grad" in wanted and wanted["1.weight grad"].any()
+    for name, value in wanted.items():
+        numpy.testing.assert_array_equal(found[name], value, err_msg=name)
+
+
 def test_each_layer_may_be_a_checkpoint_and_checkpoints_nest():
     values = RNG.normal(size=(6, 8)).astype("float32")
     plain, repeated = network(1), network(1)

@@ -69,6 +69,11 @@ pub trait Interpreter {
         false
     }
 
+    /// Whether it notes calls for later runs: what the host computes meanwhile is noted as it was.
+    fn is_tracer(&self) -> bool {
+        false
+    }
+
     /// Refuses a function with a gradient rule of its own that would not be taken.
     ///
     /// # Errors
@@ -97,6 +102,12 @@ pub(crate) fn composes_gradients() -> bool {
                 .iter()
                 .any(|interpreter| interpreter.composes_gradients())
         })
+}
+
+/// Whether one of the thread's interpreters notes calls for later runs.
+pub fn is_tracing() -> bool {
+    Flags::current().is_stacked()
+        && STACK.with_borrow(|stack| stack.iter().any(|interpreter| interpreter.is_tracer()))
 }
 
 /// Runs `body`, whose calls no interpreter sees: they compute nothing.
@@ -370,7 +381,7 @@ pub fn outside<R>(body: impl FnOnce() -> R) -> R {
         stack: STACK.take(),
         expanding: EXPANDING.take(),
     };
-    body()
+    crate::rng::without_frames(body)
 }
 
 /// Tells the top interpreter that the host is about to look at the values of an array.

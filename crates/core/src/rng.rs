@@ -175,6 +175,21 @@ pub fn replayed<R>(draws: Rc<[RngState]>, body: impl FnOnce() -> R) -> (R, usize
     }
 }
 
+/// Runs `body`, whose draws are neither noted nor given.
+pub(crate) fn without_frames<R>(body: impl FnOnce() -> R) -> R {
+    /// Puts back what was there, also when `body` panics.
+    struct Restore(Vec<Frame>);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            HAS_FRAMES.set(!self.0.is_empty());
+            FRAMES.set(std::mem::take(&mut self.0));
+        }
+    }
+    let _restore = Restore(FRAMES.take());
+    HAS_FRAMES.set(false);
+    body()
+}
+
 /// A draw while frames are there.
 #[cold]
 fn reserve_in_frames(blocks: u64) -> RngState {

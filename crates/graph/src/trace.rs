@@ -501,6 +501,10 @@ impl Tracer {
 }
 
 impl Interpreter for Tracer {
+    fn is_tracer(&self) -> bool {
+        true
+    }
+
     fn reads(&self, x: &Array) -> Result<()> {
         let mut state = self.state.borrow_mut();
         let storage = x.tensor().storage();

@@ -119,8 +119,8 @@ class _Batch:
                     raise ValueError(f"vmap: `{path}` has no axis {axis}, its shape is {x.shape}")
                 if self.arrays and x.shape[axis] != len(self.arrays[0]):
                     raise ValueError(
-                        f"vmap: axes of the batch must have one length, `{first}` has {len(self.arrays[0])} and `{path}` "
-                        f"has {x.shape[axis]}"
+                        f"vmap: axes of the batch must have one length, `{first}` has {len(self.arrays[0])} and "
+                        f"`{path}` has {x.shape[axis]}"
                     )
                 first = first or path
                 self.arrays.append(np.moveaxis(x, axis, 0))

@@ -273,11 +273,9 @@ class Parameter:
                     f"parameter {self._name!r}: its shape {self._shape} is not known even after seeing the input"
                 )
             )
-        # A layer may find out its shapes while a function that calls it is traced: its values are real all the same.
-        if _core.trace_is_active():
-            _core.outside_trace(self._make_arrays)
-        else:
-            self._make_arrays()
+        # A layer may find out its shapes while a function that calls it is traced, kept as a checkpoint or batched: its
+        # values are real all the same.
+        _core.outside_trace(self._make_arrays)
 
     def _make_arrays(self) -> None:
         """Make the arrays that `initialize` asked for; the shape is known."""

@@ -39,8 +39,7 @@ def checkpoint(function: Callable[..., Nested]) -> Callable[..., Nested]:
     -----
     Results and gradients are those without `checkpoint`, to the bit: the second run draws the same random numbers, and
     sees arrays from outside that it overwrites (statistics of `batch_norm`) as they were; they are updated once, by the
-    first run. No gradient flows through values written to arrays from outside. Parameters that wait for their shapes must
-    be there before: call the network once without `checkpoint`.
+    first run. No gradient flows through values written to arrays from outside.
 
     Examples
     --------

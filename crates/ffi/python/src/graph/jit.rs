@@ -68,7 +68,7 @@ pub fn set_jit(on: bool) -> bool {
 /// Whether calls of this thread are noted in a trace.
 #[pyfunction]
 pub fn trace_is_active() -> bool {
-    Flags::current().is_stacked()
+    interp::is_tracing()
 }
 
 /// Calls `body` outside all traces and unrecorded: what it computes has values.
