@@ -495,7 +495,7 @@ impl Interpreter for Batching {
         let is_batched = arrays.iter().flatten().any(|given| given.is_batched);
         let is_written = |x: &&Array| self.all_of(x).is_some();
         if is_batched && !(call.outs.is_empty() && call.op.mutates.is_empty())
-            || call.outs.iter().flatten().any(|x| is_written(x))
+            || call.outs.iter().flatten().any(is_written)
         {
             return Err(Error::unsupported(
                 call.op.name,

@@ -389,6 +389,9 @@ pub fn checkpoint(name: &str, body: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
     wrapped(py, recorded)
 }
 
+/// Arrays, some of which may be absent.
+type OptionalArrays = Vec<Option<Py<PyArray>>>;
+
 /// Calls `body` with arrays that stand for one example each of `batches`, whose first axis has length `size`. It returns arrays; answers the array of
 /// all examples for each of them, or None if it is the same for all, and what `body` returned.
 #[pyfunction]
@@ -397,7 +400,7 @@ pub fn batched(
     size: usize,
     batches: &Bound<'_, PyAny>,
     body: &Bound<'_, PyAny>,
-) -> PyResult<(Vec<Option<Py<PyArray>>>, Vec<Py<PyArray>>)> {
+) -> PyResult<(OptionalArrays, Vec<Py<PyArray>>)> {
     let batches = arrays(batches, "batches")?;
     let batches: Vec<Array> = batches.iter().map(|x| x.get().array(py)).collect();
     let batches: Vec<&Array> = batches.iter().collect();
