@@ -461,12 +461,12 @@ fn place(cx: &KernelCx, write: Write, value: &Tensor, indices: &[&Tensor]) -> Re
     Ok(())
 }
 
+/// Operands, index expression and the order of the result's axes of a batched call.
+type BatchedIndex = (Vec<Option<Array>>, Value, SmallVec<[i64; 8]>);
+
 /// Index arrays and key for a batch: a first index array counts the examples. Answers the axes of the result, which begins with those of the index
 /// arrays, in the order that the results of `ndim` axes for each example have.
-fn batched_indices(
-    cx: &BatchCx,
-    ndim: usize,
-) -> Result<(Vec<Option<Array>>, Value, SmallVec<[i64; 8]>)> {
+fn batched_indices(cx: &BatchCx, ndim: usize) -> Result<BatchedIndex> {
     let key = cx.index_items("key");
     let is_array = |item: &IndexItem| matches!(item, IndexItem::Array { .. });
     if key
