@@ -30,12 +30,14 @@ mod real;
 mod scoped;
 mod scratch;
 
+pub mod attention;
 pub mod conv;
 pub mod fft;
 pub mod gemm;
 pub mod norm;
 pub mod pool;
 pub mod rnn;
+pub mod segment;
 pub mod softmax;
 pub mod sparse;
 

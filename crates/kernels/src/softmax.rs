@@ -2,7 +2,7 @@
 //!
 //! Rows are dense when `inner` is 1; otherwise a few rows at a time are copied to working memory and back.
 
-mod loops;
+pub(crate) mod loops;
 
 #[cfg(test)]
 mod tests;

@@ -36,7 +36,7 @@ per_isa! {
     ///
     /// # Safety
     /// `n` elements are readable at `x`.
-    pub(super) unsafe fn max<T>(x: *const T, n: usize) -> T = max_body
+    pub(crate) unsafe fn max<T>(x: *const T, n: usize) -> T = max_body
 }
 
 #[inline(always)]
@@ -63,7 +63,7 @@ per_isa! {
     ///
     /// # Safety
     /// `n` elements at `x` and `y`, equal or apart.
-    pub(super) unsafe fn exp_row<T>(x: *const T, n: usize, max: T, scale: T, y: *mut T) -> f64 = exp_row_body
+    pub(crate) unsafe fn exp_row<T>(x: *const T, n: usize, max: T, scale: T, y: *mut T) -> f64 = exp_row_body
 }
 
 #[inline(always)]
@@ -87,7 +87,7 @@ per_isa! {
     ///
     /// # Safety
     /// `n` elements are readable at `x`.
-    pub(super) unsafe fn exp_sum<T>(x: *const T, n: usize, max: T, scale: T) -> f64 = exp_sum_body
+    pub(crate) unsafe fn exp_sum<T>(x: *const T, n: usize, max: T, scale: T) -> f64 = exp_sum_body
 }
 
 #[inline(always)]
@@ -101,7 +101,7 @@ per_isa! {
     ///
     /// # Safety
     /// `n` elements at `x` and `y`, equal or apart.
-    pub(super) unsafe fn exp_scaled<T>(x: *const T, n: usize, shift: T, scale: T, factor: T, y: *mut T) = exp_scaled_body
+    pub(crate) unsafe fn exp_scaled<T>(x: *const T, n: usize, shift: T, scale: T, factor: T, y: *mut T) = exp_scaled_body
 }
 
 #[inline(always)]
@@ -124,7 +124,7 @@ per_isa! {
     ///
     /// # Safety
     /// `n` elements at `x` and `y`, equal or apart.
-    pub(super) unsafe fn shift<T>(x: *const T, n: usize, max: T, scale: T, log: T, y: *mut T) = shift_body
+    pub(crate) unsafe fn shift<T>(x: *const T, n: usize, max: T, scale: T, log: T, y: *mut T) = shift_body
 }
 
 #[inline(always)]
@@ -147,7 +147,7 @@ per_isa! {
     ///
     /// # Safety
     /// `n` elements at `y`.
-    pub(super) unsafe fn multiply<T>(y: *mut T, n: usize, factor: T) = multiply_body
+    pub(crate) unsafe fn multiply<T>(y: *mut T, n: usize, factor: T) = multiply_body
 }
 
 #[inline(always)]
@@ -163,7 +163,7 @@ per_isa! {
     ///
     /// # Safety
     /// `n` elements at `a` and `b`.
-    pub(super) unsafe fn dot<T>(a: *const T, b: *const T, n: usize) -> f64 = dot_body
+    pub(crate) unsafe fn dot<T>(a: *const T, b: *const T, n: usize) -> f64 = dot_body
 }
 
 #[inline(always)]
@@ -177,7 +177,7 @@ per_isa! {
     ///
     /// # Safety
     /// `n` elements at all pointers; `dx` equal to one of the others or apart.
-    pub(super) unsafe fn softmax_slope<T>(y: *const T, dy: *const T, n: usize, dot: f64, scale: T, dx: *mut T) = softmax_slope_body
+    pub(crate) unsafe fn softmax_slope<T>(y: *const T, dy: *const T, n: usize, dot: f64, scale: T, dx: *mut T) = softmax_slope_body
 }
 
 #[inline(always)]
@@ -201,7 +201,7 @@ per_isa! {
     ///
     /// # Safety
     /// `n` elements at all pointers; `dx` equal to one of the others or apart.
-    pub(super) unsafe fn log_softmax_slope<T>(y: *const T, dy: *const T, n: usize, sum: T, scale: T, dx: *mut T) = log_softmax_slope_body
+    pub(crate) unsafe fn log_softmax_slope<T>(y: *const T, dy: *const T, n: usize, sum: T, scale: T, dx: *mut T) = log_softmax_slope_body
 }
 
 #[inline(always)]

@@ -1,0 +1,292 @@
+//! Sums, products and extremes of segments.
+
+use super::Segments;
+use crate::real::{LANES, Real, Shared, per_isa, sum_row};
+use crate::{Elem, Threads};
+
+/// What becomes of the rows of a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fold {
+    /// Their sum; 0 of none.
+    Sum,
+    /// Their product; 1 of none.
+    Product,
+    /// The largest of each column, NaN being larger than all; the lowest value of none.
+    Max,
+    /// The smallest of each column, NaN being smaller than all; the highest value of none.
+    Min,
+}
+
+/// Element types that are folded here.
+trait Number: Copy + Send + Sync + 'static {
+    fn identity(fold: Fold) -> Self;
+    fn join(fold: Fold, a: Self, b: Self) -> Self;
+    /// `acc = fold(acc, rows)` of `n` dense rows.
+    ///
+    /// # Safety
+    /// `n * inner` elements at `x`, `inner` at `acc`.
+    unsafe fn rows(fold: Fold, x: *const Self, n: usize, inner: usize, acc: *mut Self);
+}
+
+macro_rules! real {
+    ($($t:ty),*) => { $(
+        impl Number for $t {
+            fn identity(fold: Fold) -> Self {
+                match fold {
+                    Fold::Sum => 0.0,
+                    Fold::Product => 1.0,
+                    Fold::Max => <$t>::NEG_INFINITY,
+                    Fold::Min => <$t>::INFINITY,
+                }
+            }
+            fn join(fold: Fold, a: Self, b: Self) -> Self {
+                join_real(fold, a, b)
+            }
+            unsafe fn rows(fold: Fold, x: *const Self, n: usize, inner: usize, acc: *mut Self) {
+                // SAFETY: forwarded.
+                unsafe {
+                    match inner {
+                        1 => *acc = join_real(fold, *acc, column::<$t>(fold, x, n)),
+                        _ => table::<$t>(fold, x, n, inner, acc),
+                    }
+                }
+            }
+        }
+    )* };
+}
+real!(f32, f64);
+
+macro_rules! integer {
+    ($($t:ty),*) => { $(
+        impl Number for $t {
+            fn identity(fold: Fold) -> Self {
+                match fold {
+                    Fold::Sum => 0,
+                    Fold::Product => 1,
+                    Fold::Max => <$t>::MIN,
+                    Fold::Min => <$t>::MAX,
+                }
+            }
+            #[inline(always)]
+            fn join(fold: Fold, a: Self, b: Self) -> Self {
+                match fold {
+                    Fold::Sum => a.wrapping_add(b),
+                    Fold::Product => a.wrapping_mul(b),
+                    Fold::Max => a.max(b),
+                    Fold::Min => a.min(b),
+                }
+            }
+            unsafe fn rows(fold: Fold, x: *const Self, n: usize, inner: usize, acc: *mut Self) {
+                // SAFETY: by the contract.
+                let (x, acc) = unsafe {
+                    (
+                        std::slice::from_raw_parts(x, n * inner),
+                        std::slice::from_raw_parts_mut(acc, inner),
+                    )
+                };
+                for row in x.chunks_exact(inner.max(1)) {
+                    for (acc, &x) in acc.iter_mut().zip(row) {
+                        *acc = <$t as Number>::join(fold, *acc, x);
+                    }
+                }
+            }
+        }
+    )* };
+}
+integer!(i64, u64);
+
+#[inline(always)]
+fn join_real<T: Real>(fold: Fold, a: T, b: T) -> T {
+    match fold {
+        Fold::Sum => a + b,
+        Fold::Product => a * b,
+        Fold::Max => a.max_nan(b),
+        Fold::Min => -((-a).max_nan(-b)),
+    }
+}
+
+per_isa! {
+    /// Folds the rows of one column.
+    ///
+    /// # Safety
+    /// `n` elements at `x`.
+    unsafe fn column<T>(fold: Fold, x: *const T, n: usize) -> T = column_body
+}
+
+#[inline(always)]
+unsafe fn column_body<T: Real, const FMA: bool>(fold: Fold, x: *const T, n: usize) -> T {
+    let start = match fold {
+        // SAFETY: by the caller.
+        Fold::Sum => return unsafe { sum_row(x, n) },
+        Fold::Product => T::ONE,
+        Fold::Max => T::NEG_INFINITY,
+        Fold::Min => -T::NEG_INFINITY,
+    };
+    // SAFETY: by the caller.
+    let x = unsafe { std::slice::from_raw_parts(x, n) };
+    let mut lanes = [start; LANES];
+    let blocks = x.chunks_exact(LANES);
+    for (lane, &x) in lanes.iter_mut().zip(blocks.remainder()) {
+        *lane = join_real(fold, *lane, x);
+    }
+    for x in blocks {
+        match fold {
+            Fold::Product => (0..LANES).for_each(|l| lanes[l] *= x[l]),
+            Fold::Max => (0..LANES).for_each(|l| lanes[l] = lanes[l].max_nan(x[l])),
+            _ => (0..LANES).for_each(|l| lanes[l] = join_real(fold, lanes[l], x[l])),
+        }
+    }
+    lanes
+        .into_iter()
+        .reduce(|a, b| join_real(fold, a, b))
+        .unwrap_or(start)
+}
+
+per_isa! {
+    /// `acc = fold(acc, rows)`; sums go by blocks of rows, which bounds their error.
+    ///
+    /// # Safety
+    /// `n * inner` elements at `x`, `inner` at `acc`.
+    unsafe fn table<T>(fold: Fold, x: *const T, n: usize, inner: usize, acc: *mut T) = table_body
+}
+
+/// Columns summed at once.
+const WIDTH: usize = 64;
+/// Rows summed before they join the total.
+const BLOCK: usize = 64;
+
+#[inline(always)]
+unsafe fn table_body<T: Real, const FMA: bool>(
+    fold: Fold,
+    x: *const T,
+    n: usize,
+    inner: usize,
+    acc: *mut T,
+) {
+    // SAFETY: by the caller.
+    let (x, acc) = unsafe {
+        (
+            std::slice::from_raw_parts(x, n * inner),
+            std::slice::from_raw_parts_mut(acc, inner),
+        )
+    };
+    let each = |join: fn(T, T) -> T, acc: &mut [T]| {
+        for row in x.chunks_exact(inner) {
+            for (acc, &x) in acc.iter_mut().zip(row) {
+                *acc = join(*acc, x);
+            }
+        }
+    };
+    match fold {
+        Fold::Product => each(|a, b| a * b, acc),
+        Fold::Max => each(|a, b| a.max_nan(b), acc),
+        Fold::Min => each(|a, b| -((-a).max_nan(-b)), acc),
+        Fold::Sum => {
+            for first in (0..inner).step_by(WIDTH) {
+                let width = WIDTH.min(inner - first);
+                for rows in x.chunks(BLOCK * inner) {
+                    let mut sums = [T::ZERO; WIDTH];
+                    for row in rows.chunks_exact(inner) {
+                        for (sum, &x) in sums.iter_mut().zip(&row[first..first + width]) {
+                            *sum += x;
+                        }
+                    }
+                    for (acc, &sum) in acc[first..first + width].iter_mut().zip(&sums) {
+                        *acc += sum;
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// `out[s] = fold(rows of segment s)`, `(segments, inner)`.
+///
+/// # Panics
+/// If `elem` is none of `F32`, `F64`, `I64`, `U64`.
+///
+/// # Safety
+/// The offsets passed [`super::check`]; `x` has `rows * inner` elements and `out` `segments * inner`; both are dense and aligned and do not overlap.
+pub unsafe fn fold(
+    threads: &dyn Threads,
+    g: &Segments,
+    what: Fold,
+    elem: Elem,
+    x: *const u8,
+    out: *mut u8,
+) {
+    // SAFETY: forwarded.
+    unsafe {
+        match elem {
+            Elem::F32 => typed::<f32>(threads, g, what, x.cast(), out.cast()),
+            Elem::F64 => typed::<f64>(threads, g, what, x.cast(), out.cast()),
+            Elem::I64 => typed::<i64>(threads, g, what, x.cast(), out.cast()),
+            Elem::U64 => typed::<u64>(threads, g, what, x.cast(), out.cast()),
+            other => panic!("segments of {other:?} are not folded"),
+        }
+    }
+}
+
+/// # Safety
+/// As [`fold`]'s.
+unsafe fn typed<T: Number>(
+    threads: &dyn Threads,
+    g: &Segments,
+    what: Fold,
+    x: *const T,
+    out: *mut T,
+) {
+    let inner = g.inner;
+    if inner == 0 {
+        return;
+    }
+    let (x, out) = (Shared(x.cast_mut()), Shared(out));
+    let tasks = g.rows().div_ceil(g.task_rows());
+    // A segment that starts in a task and ends in another is folded in parts: the first part goes to the output, later ones here, one a task.
+    let mut parts = vec![T::identity(what); tasks * inner];
+    let parts_at = Shared(parts.as_mut_ptr());
+    g.each_task(threads, &|t, rows| {
+        g.pieces(rows, |s, piece| {
+            let starts = g.offsets[s] as usize == piece.start;
+            // SAFETY: rows of the data; the segment's own output, or the task's own part, which one piece of it uses at most.
+            unsafe {
+                let to = if starts {
+                    let to = out.at(s * inner);
+                    std::slice::from_raw_parts_mut(to, inner).fill(T::identity(what));
+                    to
+                } else {
+                    parts_at.at(t * inner)
+                };
+                T::rows(
+                    what,
+                    x.at(piece.start * inner).cast_const(),
+                    piece.len(),
+                    inner,
+                    to,
+                );
+            }
+        });
+    });
+    let step = g.task_rows();
+    for t in 1..tasks {
+        let first = t * step;
+        let s = g.of_row(first);
+        if (g.offsets[s] as usize) < first {
+            for j in 0..inner {
+                // SAFETY: one output for each segment, one part for each task.
+                unsafe {
+                    *out.at(s * inner + j) =
+                        T::join(what, *out.at(s * inner + j), parts[t * inner + j]);
+                }
+            }
+        }
+    }
+    for s in 0..g.count() {
+        if g.range(s).is_empty() {
+            // SAFETY: one output for each segment.
+            unsafe {
+                std::slice::from_raw_parts_mut(out.at(s * inner), inner).fill(T::identity(what))
+            };
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! Rows of each segment in order.
+
+use super::{Segments, run};
+use crate::real::Shared;
+use crate::sort::{self, Order, Rows};
+use crate::{Elem, Serial, Threads};
+
+/// `out[r, j]`: which row of all stands at place `r` when column `j` of each segment is sorted; stable, NaN last.
+///
+/// # Safety
+/// The offsets passed [`super::check`]; `x` and `out` have `rows * inner` elements, dense, aligned and apart; a segment has fewer than 2^32 rows.
+pub unsafe fn argsort(
+    threads: &dyn Threads,
+    g: &Segments,
+    elem: Elem,
+    x: *const u8,
+    out: *mut i64,
+) {
+    let (x, out) = (Shared(x.cast_mut()), Shared(out));
+    let (inner, size) = (g.inner, elem.size());
+    if inner == 0 {
+        return;
+    }
+    let one = |threads: &dyn Threads, s: usize| {
+        let range = g.range(s);
+        let n = range.len();
+        if n == 0 {
+            return;
+        }
+        let sorted = |ptr: *const u8, to: *mut i64| {
+            let rows = Rows {
+                ptr,
+                elem,
+                rows: 1,
+                n,
+            };
+            // SAFETY: `n` elements to read and positions to write.
+            unsafe { sort::argsort(threads, Order::Ascending, &rows, to) };
+        };
+        if inner == 1 {
+            let to = out.at(range.start);
+            sorted(x.at(range.start * size), to);
+            // SAFETY: the segment's own positions, just written.
+            let to = unsafe { std::slice::from_raw_parts_mut(to, n) };
+            to.iter_mut().for_each(|p| *p += range.start as i64);
+            return;
+        }
+        // Words of 8 bytes are aligned for every element type of at most that size.
+        let mut column = vec![0u64; (n * size).div_ceil(8)];
+        let mut order = vec![0i64; n];
+        for j in 0..inner {
+            for i in 0..n {
+                // SAFETY: element (i, j) of the segment; the column has room for `n` elements.
+                unsafe {
+                    let from = x.at(((range.start + i) * inner + j) * size);
+                    let to = column.as_mut_ptr().cast::<u8>().add(i * size);
+                    std::ptr::copy_nonoverlapping(from, to, size);
+                }
+            }
+            sorted(column.as_ptr().cast(), order.as_mut_ptr());
+            for (i, &p) in order.iter().enumerate() {
+                // SAFETY: the segment's own positions.
+                unsafe { *out.at((range.start + i) * inner + j) = range.start as i64 + p }
+            }
+        }
+    };
+    let (long, groups) = g.groups((1 << 12) / inner.max(1) + 1);
+    run(threads, groups.len(), &|t| {
+        groups[t].clone().for_each(|s| one(&Serial, s));
+    });
+    long.into_iter().for_each(|s| one(threads, s));
+}
