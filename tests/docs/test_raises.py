@@ -10,6 +10,9 @@ from mxnet import _core, np, npx
 
 # Operator -> calls that meet the condition of its entry; the class is the one that its section names.
 CALLS = {
+    "scaled_dot_product_attention": [
+        "npx.scaled_dot_product_attention(np.ones((2, 3)), np.ones((2, 4)), np.ones((2, 3)))"
+    ],
     "power": ["np.power(np.array([2]), np.array([-1]))"],
     "where": ["np.where([True], 1)", "np.where([True, False], [1, 2, 3], 0)"],
     "arange": ["np.arange(0, 5, 0)", "np.arange(300, 303, dtype='uint8')", "np.arange(2**70)"],

@@ -169,7 +169,7 @@ fn dot_checked(cx: &CallCx) -> Result<()> {
 }
 
 /// Nanoseconds one core takes for this many floating-point operations.
-pub(crate) fn flops_ns(flops: usize) -> u64 {
+pub fn flops_ns(flops: usize) -> u64 {
     // An estimate for AVX2; it decides between inline and queued only.
     flops as u64 / 50
 }

@@ -3,6 +3,7 @@
 //! Their kernels take dense operands of float32 or float64; `operand` is the way there and back. Where a gradient has a kernel of its own, the
 //! rule uses it in plain backward passes and is composed of differentiable operators while a graph of the gradient itself is recorded.
 
+mod attention;
 mod batch_norm;
 mod conv;
 mod conv_batch;
@@ -10,7 +11,7 @@ mod dropout;
 mod linear;
 mod loss;
 mod nms;
-pub(crate) mod operand;
+pub mod operand;
 mod pool;
 mod rnn;
 mod rnn_layer;
@@ -19,6 +20,7 @@ mod softmax;
 mod unrolled;
 mod update;
 
+pub use attention::*;
 pub use batch_norm::*;
 pub use conv::*;
 pub use dropout::*;
@@ -54,6 +56,9 @@ pub(crate) static OPS: &[&OpDef] = &[
     &L2_NORMALIZATION,
     &ROW_NORM,
     &ROW_NORM_GRADIENT,
+    &SCALED_DOT_PRODUCT_ATTENTION,
+    &ATTENTION,
+    &ATTENTION_GRADIENT,
     &SOFTMAX,
     &LOG_SOFTMAX,
     &SOFTMAX_GRADIENT,

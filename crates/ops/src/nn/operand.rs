@@ -8,7 +8,7 @@ use crate::cx::CallCx;
 use crate::error::Result;
 
 /// The dtype that kernels compute a dtype in: halves go through float32.
-pub(crate) fn compute(dtype: DType) -> DType {
+pub fn compute(dtype: DType) -> DType {
     match dtype {
         DType::F16 | DType::BF16 => DType::F32,
         other => other,
@@ -19,7 +19,7 @@ pub(crate) fn compute(dtype: DType) -> DType {
 ///
 /// # Errors
 /// [`crate::Error::DType`] for complex arguments.
-pub(crate) fn float_of(cx: &CallCx, i: usize) -> Result<DType> {
+pub fn float_of(cx: &CallCx, i: usize) -> Result<DType> {
     let dtype = cx.dtype_of(i);
     match dtype.kind() {
         Kind::Float => Ok(dtype),
@@ -35,7 +35,7 @@ pub(crate) fn float_of(cx: &CallCx, i: usize) -> Result<DType> {
 ///
 /// # Errors
 /// [`crate::Error::Memory`].
-pub(crate) fn typed(x: &Tensor, dtype: DType, threads: &dyn Threads) -> Result<Tensor> {
+pub fn typed(x: &Tensor, dtype: DType, threads: &dyn Threads) -> Result<Tensor> {
     if x.dtype() == dtype {
         return Ok(x.clone());
     }
@@ -46,7 +46,7 @@ pub(crate) fn typed(x: &Tensor, dtype: DType, threads: &dyn Threads) -> Result<T
 ///
 /// # Errors
 /// [`crate::Error::Memory`].
-pub(crate) fn dense(x: &Tensor, dtype: DType, threads: &dyn Threads) -> Result<Tensor> {
+pub fn dense(x: &Tensor, dtype: DType, threads: &dyn Threads) -> Result<Tensor> {
     if x.dtype() == dtype && x.layout().is_contiguous() {
         return Ok(x.clone());
     }
@@ -63,7 +63,7 @@ fn copied(x: &Tensor, dtype: DType, threads: &dyn Threads) -> Result<Tensor> {
 ///
 /// # Errors
 /// [`crate::Error::Memory`].
-pub(crate) fn dense_or_none(
+pub fn dense_or_none(
     x: Option<&Tensor>,
     dtype: DType,
     threads: &dyn Threads,
@@ -72,12 +72,12 @@ pub(crate) fn dense_or_none(
 }
 
 /// Where the elements of a tensor that may be absent begin; null for absent ones.
-pub(crate) fn pointer(x: Option<&Tensor>) -> *mut u8 {
+pub fn pointer(x: Option<&Tensor>) -> *mut u8 {
     x.map_or(std::ptr::null_mut(), Tensor::data_ptr)
 }
 
 /// A place for a kernel to write dense elements of `dtype` that end up in `target`.
-pub(crate) struct Staged {
+pub struct Staged {
     target: Tensor,
     buffer: Tensor,
 }
@@ -126,7 +126,7 @@ impl Staged {
 ///
 /// # Errors
 /// [`crate::Error::Memory`].
-pub(crate) fn scratch(bytes: usize) -> Result<Tensor> {
+pub fn scratch(bytes: usize) -> Result<Tensor> {
     Ok(Tensor::empty(
         &[bytes],
         DType::U8,
