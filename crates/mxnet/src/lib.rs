@@ -42,6 +42,7 @@ pub use mxnet_image as image;
 #[cfg(feature = "module")]
 pub use mxnet_module as module;
 pub use mxnet_ops as ops;
+pub use mxnet_ragged as ragged;
 #[cfg(feature = "simulated")]
 pub use mxnet_simulated as simulated;
 pub use mxnet_sparse as sparse;

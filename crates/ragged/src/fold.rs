@@ -1,0 +1,161 @@
+//! Sums, products and extremes of segments.
+#![allow(unsafe_code)]
+
+use mxnet_core::args::Param;
+use mxnet_core::autograd::GradCx;
+use mxnet_core::cx::{CallCx, KernelCx};
+use mxnet_core::launch::elem;
+use mxnet_core::opdef::{Cpu, Grad, Grads, Inferred, Keep, OpDef, Probe, one_of};
+use mxnet_core::{Array, Attrs, Result, invoke1};
+use mxnet_kernels::segment::{Fold, Segments, fold};
+use mxnet_ops::elementwise::comparison::EQUAL;
+use mxnet_ops::elementwise::select::choose;
+use mxnet_ops::nn::operand::{self, Staged};
+use mxnet_tensor::{DType, Dims, Kind, Scalar};
+use smallvec::smallvec;
+
+use crate::expand::expand;
+use crate::offsets::{Offsets, count, row_len, rows};
+
+/// What all have in common.
+const FOLD: OpDef = OpDef {
+    params: &[Param::array("values"), Param::array("offsets")],
+    probe: Probe::calls(&[
+        "f((5, 2)), np.array([0, 2, 5])",
+        "f((4,)), np.array([0, 1, 4])",
+        "f((3, 2, 2)), np.array([0, 3])",
+    ])
+    .ulp(16),
+    ..OpDef::DEFAULT
+};
+
+/// Sums.
+pub static RAGGED_SUM: OpDef = OpDef {
+    name: "ragged_sum",
+    doc: "Sum of the rows of each segment, `(segments, ...)`; 0 of no row. Integers and truth values are summed as 64-bit integers. The order of \
+          summation depends on the sizes alone.",
+    infer: |cx| shape(cx, Fold::Sum),
+    cpu: Cpu::Kernel(|cx| run(cx, Fold::Sum)),
+    grad: Grad::Rule(Keep::inputs(0b10), |g| {
+        let dx = expand(g.dy(0), g.input(1), g.shape(0)[0])?;
+        Ok(smallvec![Some(g.fitted(dx, 0)?), None])
+    }),
+    ..FOLD
+};
+
+/// Products.
+pub static RAGGED_PROD: OpDef = OpDef {
+    name: "ragged_prod",
+    doc: "Product of the rows of each segment, `(segments, ...)`; 1 of no row. Integers and truth values are multiplied as 64-bit integers.",
+    infer: |cx| shape(cx, Fold::Product),
+    cpu: Cpu::Kernel(|cx| run(cx, Fold::Product)),
+    grad: Grad::Rule(Keep::INPUTS, product_slope),
+    ..FOLD
+};
+
+/// Largest elements.
+pub static RAGGED_MAX: OpDef = OpDef {
+    name: "ragged_max",
+    doc: "Largest row of each column of each segment, `(segments, ...)`; NaN if any is. No row has the lowest value of the dtype. Elements that tie \
+          share the gradient.",
+    infer: |cx| shape(cx, Fold::Max),
+    cpu: Cpu::Kernel(|cx| run(cx, Fold::Max)),
+    grad: Grad::Rule(Keep::ALL, shared),
+    ..FOLD
+};
+
+/// Smallest elements.
+pub static RAGGED_MIN: OpDef = OpDef {
+    name: "ragged_min",
+    doc: "Smallest row of each column of each segment, `(segments, ...)`; NaN if any is. No row has the highest value of the dtype. Elements that tie \
+          share the gradient.",
+    infer: |cx| shape(cx, Fold::Min),
+    cpu: Cpu::Kernel(|cx| run(cx, Fold::Min)),
+    grad: Grad::Rule(Keep::ALL, shared),
+    ..FOLD
+};
+
+fn shape(cx: &CallCx, what: Fold) -> Result<Inferred> {
+    rows(cx, 0)?;
+    let mut shape = Dims::from_slice(cx.shape(0));
+    shape[0] = count(cx, 1)?;
+    let dtype = cx.dtype_of(0);
+    let out = match (what, dtype.kind()) {
+        (Fold::Sum, Kind::Complex) => dtype,
+        (_, Kind::Complex) => {
+            return Err(cx.dtype_error(format!("no kernel for dtype {}", dtype.name())));
+        }
+        (Fold::Sum | Fold::Product, Kind::Bool | Kind::Integer) => wide(dtype),
+        _ => dtype,
+    };
+    one_of(shape, out)
+}
+
+/// The integer of 64 bits that holds a dtype of integers or truth values.
+fn wide(dtype: DType) -> DType {
+    match dtype.is_signed() || dtype == DType::Bool {
+        true => DType::I64,
+        false => DType::U64,
+    }
+}
+
+fn run(cx: &KernelCx, what: Fold) -> Result<()> {
+    let (x, out) = (cx.input(0), cx.output(0));
+    let dtype = match x.dtype().kind() {
+        Kind::Float | Kind::Complex => operand::compute(x.dtype()),
+        Kind::Bool | Kind::Integer => wide(x.dtype()),
+    };
+    let offsets = Offsets::read(cx, 1, x.shape()[0])?;
+    let x = operand::dense(x, dtype, cx.threads)?;
+    let out = Staged::new(out, dtype)?;
+    let inner = row_len(x.shape());
+    // A sum of complex numbers is that of their parts.
+    let (elem, inner) = match dtype {
+        DType::C64 => (elem(DType::F32), 2 * inner),
+        DType::C128 => (elem(DType::F64), 2 * inner),
+        _ => (elem(dtype), inner),
+    };
+    let g = Segments {
+        offsets: offsets.as_slice(),
+        inner,
+    };
+    // SAFETY: 1. the offsets are checked. 2. operands are dense, of `dtype`; the output has a row for each segment. 3. no overlap.
+    unsafe { fold(cx.threads, &g, what, elem, x.data_ptr(), out.ptr()) };
+    out.finish(cx.threads)
+}
+
+/// Elements equal to the extreme of their segment share its cotangent.
+fn shared(g: &GradCx) -> Result<Grads> {
+    let (x, offsets, total) = (g.input(0), g.input(1), g.shape(0)[0]);
+    let is_extreme = x
+        .binary(&EQUAL, &expand(g.output(0), offsets, total)?)?
+        .astype(x.dtype())?;
+    let ties = sum(&is_extreme, offsets)?;
+    // Segments without rows, and those with NaN, have no element that is equal.
+    let ties = ties.maximum(&Array::constant(Scalar::F64(1.0), x.dtype())?)?;
+    let share = expand(&g.dy(0).div(&ties)?, offsets, total)?;
+    Ok(smallvec![Some(is_extreme.mul(&share)?), None])
+}
+
+/// The product of the others: with one zero in a segment only that element has it, with more none.
+fn product_slope(g: &GradCx) -> Result<Grads> {
+    let (x, offsets, total) = (g.input(0), g.input(1), g.shape(0)[0]);
+    let (zero, one) = (
+        Array::constant(Scalar::F64(0.0), x.dtype())?,
+        Array::constant(Scalar::F64(1.0), x.dtype())?,
+    );
+    let is_zero = x.binary(&EQUAL, &zero)?;
+    let zeros = sum(&is_zero.astype(x.dtype())?, offsets)?;
+    let factors = choose(&is_zero, &one, x)?;
+    let product = invoke1(&RAGGED_PROD, &[&factors, offsets], &Attrs::none())?;
+    let slope = expand(&g.dy(0).mul(&product)?, offsets, total)?.div(&factors)?;
+    // An element is multiplied with all zeros of its segment but itself.
+    let others = expand(&zeros, offsets, total)?.sub(&is_zero.astype(x.dtype())?)?;
+    let dx = choose(&others.binary(&EQUAL, &zero)?, &slope, &zero)?;
+    Ok(smallvec![Some(dx), None])
+}
+
+/// Sums of segments.
+pub(crate) fn sum(x: &Array, offsets: &Array) -> Result<Array> {
+    invoke1(&RAGGED_SUM, &[x, offsets], &Attrs::none())
+}

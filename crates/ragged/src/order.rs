@@ -1,0 +1,51 @@
+//! Rows of each segment in order.
+#![allow(unsafe_code)]
+
+use mxnet_core::args::Param;
+use mxnet_core::launch::elem;
+use mxnet_core::opdef::{Cost, Cpu, Grad, OpDef, Probe, one_of};
+use mxnet_kernels::segment::{Segments, argsort};
+use mxnet_ops::nn::operand;
+use mxnet_tensor::{DType, Dims};
+
+use crate::offsets::{Offsets, count, row_len, rows};
+
+/// Positions of the rows in order.
+pub static RAGGED_ARGSORT: OpDef = OpDef {
+    name: "ragged_argsort",
+    params: &[Param::array("values"), Param::array("offsets")],
+    doc: "For each column, which row of all stands at each place when the rows of each segment are sorted: int64, of the shape of `values`. Equal \
+          elements keep their order, NaN comes last.",
+    infer: |cx| {
+        rows(cx, 0)?;
+        count(cx, 1)?;
+        one_of(Dims::from_slice(cx.shape(0)), DType::I64)
+    },
+    cpu: Cpu::Kernel(|cx| {
+        let (x, out) = (cx.input(0), cx.output(0));
+        let offsets = Offsets::read(cx, 1, x.shape()[0])?;
+        let x = operand::dense(x, x.dtype(), cx.threads)?;
+        let g = Segments {
+            offsets: offsets.as_slice(),
+            inner: row_len(x.shape()),
+        };
+        // SAFETY: 1. the offsets are checked. 2. both are dense and of one shape; no overlap.
+        unsafe {
+            argsort(
+                cx.threads,
+                &g,
+                elem(x.dtype()),
+                x.data_ptr(),
+                out.data_ptr().cast(),
+            );
+        }
+        Ok(())
+    }),
+    grad: Grad::Stop("positions do not change with the values"),
+    cost: Cost::PerKiB(4000),
+    probe: Probe::calls(&[
+        "f((5, 2)), np.array([0, 2, 5])",
+        "i((6,), 3), np.array([0, 4, 4, 6])",
+    ]),
+    ..OpDef::DEFAULT
+};
