@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from mxnet import numpy_extension as numpy_extension
     from mxnet import operator as operator
     from mxnet import optimizer as optimizer
+    from mxnet import ragged as ragged
     from mxnet import random as random
     from mxnet import recordio as recordio
     from mxnet import runtime as runtime
@@ -95,6 +96,7 @@ _MODULES = {
     "numpy_extension": "mxnet.numpy_extension",
     "operator": "mxnet.operator",
     "optimizer": "mxnet.optimizer",
+    "ragged": "mxnet.ragged",
     "random": "mxnet.random",
     "recordio": "mxnet.recordio",
     "rnd": "mxnet.random",

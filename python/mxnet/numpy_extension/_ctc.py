@@ -25,9 +25,9 @@ def ctc_loss(
 
     Parameters
     ----------
-    data : ndarray, shape (t, n, c), float
+    data : ndarray, shape (t, n, c), float, or RaggedArray, shape (n, None, c)
         Logits of `c` classes, the blank among them.
-    label : ndarray, shape (n, length)
+    label : ndarray, shape (n, length), or RaggedArray, shape (n, None)
         Class numbers. Without `label_lengths` a sequence ends at its first padding: 0 if the blank is first, -1 if it
         is last.
     data_lengths, label_lengths : ndarray, shape (n,), optional
@@ -57,6 +57,11 @@ def ctc_loss(
     >>> npx.ctc_loss(scores, np.array([[1]]))  # -log(3 / 9): three of nine paths
     array([1.0986123])
     """
+    for x in (data, label):
+        if hasattr(x, "num_ragged"):
+            lengths = (data_lengths, label_lengths, use_data_lengths, use_label_lengths, blank_label)
+            found: ndarray = x.__array_function__(ctc_loss, (type(x),), (data, label, *lengths), {})
+            return found
     if blank_label not in ("first", "last"):
         raise ValueError(f"ctc_loss: `blank_label` must be 'first' or 'last', found {blank_label!r}")
     if data.ndim != 3 or label.ndim != 2 or label.shape[0] != data.shape[1]:

@@ -22,15 +22,15 @@ _ZIP, _NPY = b"PK\x03\x04", b"\x93NUMPY"
 _LIST_MAGIC = struct.pack("<Q", 0x112)
 
 
-def save(file: Path, arr: ndarray | Mapping[str, ndarray]) -> None:
+def save(file: Path, arr: Any) -> None:
     """Write arrays to a file.
 
     Parameters
     ----------
     file : path
-    arr : ndarray or mapping of str to ndarray
-        One array makes an npy file of exactly this name. Named arrays make a safetensors file, which holds bfloat16
-        too. Both are written whole or not at all.
+    arr : ndarray, RaggedArray, or mapping of str to these
+        One ndarray makes an npy file of exactly this name. Named arrays, and a ragged one, make a safetensors file,
+        which holds bfloat16 too. Both are written whole or not at all.
 
     Raises
     ------
@@ -51,7 +51,12 @@ def save(file: Path, arr: ndarray | Mapping[str, ndarray]) -> None:
     if isinstance(arr, ndarray):
         write_atomically(file, lambda name: _into(name, lambda opened: _files.save(opened, arr, allow_pickle=False)))
     elif isinstance(arr, Mapping):
-        _core.save_safetensors(file, dict(arr))
+        named = dict(arr)
+        if any(hasattr(x, "num_ragged") for x in named.values()):
+            named = importlib.import_module("mxnet.ragged._files").parts(named)
+        _core.save_safetensors(file, named)
+    elif hasattr(arr, "num_ragged"):
+        save(file, {"": arr})
     else:
         raise TypeError(f"`arr` must be an ndarray or a mapping of names to arrays, not {type(arr).__name__!r}")
 
@@ -93,7 +98,7 @@ def _into(name: str, write: Callable[[BinaryIO], None]) -> None:
         write(opened)
 
 
-def load(file: Path) -> ndarray | dict[str, ndarray] | list[ndarray]:
+def load(file: Path) -> Any:
     """Read a file that `save`, `savez`, NumPy or an older MXNet wrote.
 
     Parameters
@@ -103,8 +108,8 @@ def load(file: Path) -> ndarray | dict[str, ndarray] | list[ndarray]:
 
     Returns
     -------
-    ndarray, dict of str to ndarray, or list of ndarray
-        An npy file gives one array, a binary list without names a list.
+    ndarray, RaggedArray, dict of str to these, or list of ndarray
+        An npy file gives one array, as does a file of a single ragged one; a binary list without names a list.
 
     Raises
     ------
@@ -126,9 +131,11 @@ def load(file: Path) -> ndarray | dict[str, ndarray] | list[ndarray]:
         start = opened.read(8)
         if start == _LIST_MAGIC:
             # `mxnet.numpy` needs this module.
-            return importlib.import_module("mxnet._legacy_arrays").load_legacy(file)  # type: ignore[no-any-return]
+            return importlib.import_module("mxnet._legacy_arrays").load_legacy(file)
         if not start.startswith((_ZIP, _NPY)):
             arrays: dict[str, ndarray] = _core.load_safetensors(file)[0]
+            if any(name.endswith("/ragged.values") for name in arrays):
+                return importlib.import_module("mxnet.ragged._files").joined(arrays)
             return arrays
         opened.seek(0)
         try:

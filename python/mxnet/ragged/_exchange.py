@@ -1,0 +1,310 @@
+"""Exchange with Awkward and Arrow by their buffers; neither library is needed here."""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as onp
+
+from mxnet import _core, error
+from mxnet.ragged._array import RaggedArray
+
+# Awkward: a form, which nests as the array does, and flat buffers by the names of its nodes.
+
+_OFFSETS = {"i32": "int32", "u32": "uint32", "i64": "int64"}
+
+
+def to_buffers(r: RaggedArray) -> tuple[str, int, dict[str, Any]]:
+    """The array as the parts that ``awkward.from_buffers`` takes.
+
+    Parameters
+    ----------
+    r : RaggedArray
+
+    Returns
+    -------
+    form : str
+        JSON.
+    length : int
+    container : dict of str to numpy.ndarray
+
+    Examples
+    --------
+    >>> form, length, container = mx.ragged.to_buffers(mx.ragged.array([[1, 2], [3]]))
+    >>> container['node0-offsets']
+    array([0, 2, 3])
+    """
+    values = r.values.asnumpy()
+    container: dict[str, Any] = {}
+    depth = r.num_ragged + values.ndim - 1
+    form: dict[str, Any] = {"class": "NumpyArray", "primitive": str(values.dtype), "form_key": f"node{depth}"}
+    container[f"node{depth}-data"] = values.ravel()
+    for axis in range(values.ndim - 1, 0, -1):
+        depth -= 1
+        form = {"class": "RegularArray", "size": values.shape[axis], "content": form, "form_key": f"node{depth}"}
+    for partition in reversed(r._partitions):
+        depth -= 1
+        form = {"class": "ListOffsetArray", "offsets": "i64", "content": form, "form_key": f"node{depth}"}
+        container[f"node{depth}-offsets"] = partition.host
+    return json.dumps(form), len(r), container
+
+
+def from_buffers(form: Any, length: int, container: Mapping[str, Any]) -> RaggedArray:
+    """An array of the parts that ``awkward.to_buffers`` gives.
+
+    Parameters
+    ----------
+    form : str, mapping or Form
+        Lists by offsets, regular lists and numbers; ``awkward.to_packed`` makes such of any lists.
+    length : int
+    container : mapping of str to buffer
+
+    Returns
+    -------
+    RaggedArray, shape (length, None, ...)
+
+    Raises
+    ------
+    mxnet.error.UnsupportedError
+        If the form has other nodes: records, unions, missing values, lists by starts and stops.
+    ValueError
+        If a buffer is too short, or offsets are malformed.
+
+    Examples
+    --------
+    >>> mx.ragged.from_buffers(*mx.ragged.to_buffers(mx.ragged.array([[1, 2], [3]])))
+    ragged.array([[1, 2],
+                  [3]])
+    """
+    if isinstance(form, str):
+        form = json.loads(form)
+    elif not isinstance(form, Mapping):
+        form = form.to_dict()
+
+    def buffer(node: Mapping[str, Any], what: str, dtype: Any, count: int) -> Any:
+        name = f"{node['form_key']}-{what}"
+        if name not in container:
+            raise error.ValueError(f"from_buffers: there is no buffer {name!r}")
+        held = onp.frombuffer(memoryview(container[name]).cast("B"), dtype=dtype)
+        if len(held) < count:
+            raise error.ValueError(f"from_buffers: buffer {name!r} has {len(held)} elements, {count} are needed")
+        return held[:count]
+
+    offsets: list[Any] = []
+    tail: list[int] = []
+    node, rows = form, length
+    while True:
+        kind = node.get("class")
+        if kind == "ListOffsetArray" and not tail:
+            found = buffer(node, "offsets", _OFFSETS[node["offsets"]], rows + 1).astype("int64")
+            offsets.append(found)
+            rows = int(found[-1])
+        elif kind == "RegularArray":
+            tail.append(int(node["size"]))
+        elif kind == "NumpyArray":
+            break
+        else:
+            raise error.UnsupportedError(
+                f"from_buffers: no ragged array has a node {kind!r} here; awkward.to_packed makes lists by offsets"
+            )
+        node = node["content"]
+    tail += [int(n) for n in node.get("inner_shape", ())]
+    if not offsets:
+        raise error.UnsupportedError("from_buffers: no axis is ragged; use np.array")
+    values = buffer(node, "data", node["primitive"], rows * int(onp.prod(tail, dtype=onp.int64)))
+    return RaggedArray(_core.array(values.reshape(rows, *tail)), *offsets)
+
+
+# Arrow: its C data interface, two structures behind PyCapsules.
+
+
+class _Schema(ctypes.Structure):
+    pass
+
+
+class _Array(ctypes.Structure):
+    pass
+
+
+_Release = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+
+_Schema._fields_ = [
+    ("format", ctypes.c_char_p),
+    ("name", ctypes.c_char_p),
+    ("metadata", ctypes.c_char_p),
+    ("flags", ctypes.c_int64),
+    ("n_children", ctypes.c_int64),
+    ("children", ctypes.POINTER(ctypes.POINTER(_Schema))),
+    ("dictionary", ctypes.c_void_p),
+    ("release", ctypes.c_void_p),
+    ("private_data", ctypes.c_void_p),
+]
+_Array._fields_ = [
+    ("length", ctypes.c_int64),
+    ("null_count", ctypes.c_int64),
+    ("offset", ctypes.c_int64),
+    ("n_buffers", ctypes.c_int64),
+    ("n_children", ctypes.c_int64),
+    ("buffers", ctypes.POINTER(ctypes.c_void_p)),
+    ("children", ctypes.POINTER(ctypes.POINTER(_Array))),
+    ("dictionary", ctypes.c_void_p),
+    ("release", ctypes.c_void_p),
+    ("private_data", ctypes.c_void_p),
+]
+
+_PRIMITIVES = {
+    "c": "int8", "C": "uint8", "s": "int16", "S": "uint16", "i": "int32", "I": "uint32", "l": "int64", "L": "uint64",
+    "e": "float16", "f": "float32", "g": "float64",
+}  # fmt: skip
+_FORMATS = {name: letter for letter, name in _PRIMITIVES.items()}
+
+_HELD: dict[int, Any] = {}  # what exported structures point to, until their consumer releases them
+_TICKETS = itertools.count(1)
+
+
+def _released(kind: type[ctypes.Structure]) -> Any:
+    def release(address: int) -> None:
+        structure: Any = kind.from_address(address)
+        for i in range(structure.n_children):
+            structure.children[i].contents.release = None
+        _HELD.pop(structure.private_data, None)
+        structure.release = None
+
+    return _Release(release)
+
+
+_RELEASE_SCHEMA, _RELEASE_ARRAY = _released(_Schema), _released(_Array)
+_api = ctypes.pythonapi
+_api.PyCapsule_New.restype = ctypes.py_object
+_api.PyCapsule_New.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+_api.PyCapsule_GetPointer.restype = ctypes.c_void_p
+_api.PyCapsule_GetPointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
+
+
+def _dropped(kind: type[ctypes.Structure], name: bytes) -> Any:
+    """What a capsule does at its end: it releases what nobody took, and its structure."""
+
+    def drop(capsule: int) -> None:
+        get = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p)(("PyCapsule_GetPointer", _api))
+        address = get(capsule, name)
+        structure: Any = kind.from_address(address)
+        if structure.release:
+            _Release(structure.release)(address)
+        _HELD.pop(address, None)
+
+    return ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(drop)
+
+
+_DROP_SCHEMA, _DROP_ARRAY = _dropped(_Schema, b"arrow_schema"), _dropped(_Array, b"arrow_array")
+
+
+def to_arrow(r: RaggedArray) -> tuple[Any, Any]:
+    """PyCapsules of an Arrow array of (large) lists: what ``RaggedArray.__arrow_c_array__`` returns."""
+    values = onp.ascontiguousarray(r.values.asnumpy())
+    if values.dtype.name not in _FORMATS:
+        raise error.UnsupportedError(f"to_arrow: there is no Arrow type for lists of {values.dtype}")
+    levels: list[tuple[str, int, list[Any]]] = []
+    rows = len(r)
+    for partition in r._partitions:
+        levels.append(("+L", rows, [None, partition.host]))
+        rows = partition.total
+    for size in values.shape[1:]:
+        levels.append((f"+w:{size}", rows, [None]))
+        rows *= size
+    levels.append((_FORMATS[values.dtype.name], rows, [None, values]))
+    alive: list[Any] = [values, r]
+    schema: Any = None
+    array: Any = None
+    for kind, count, buffers in reversed(levels):
+        own, parts = _Schema(), _Array()
+        own.format, own.name = kind.encode(), b"item"
+        parts.length, parts.n_buffers = count, len(buffers)
+        pointers = (ctypes.c_void_p * len(buffers))(*(None if b is None else b.ctypes.data for b in buffers))
+        parts.buffers = ctypes.cast(pointers, ctypes.POINTER(ctypes.c_void_p))
+        own.release = ctypes.cast(_RELEASE_SCHEMA, ctypes.c_void_p).value
+        parts.release = ctypes.cast(_RELEASE_ARRAY, ctypes.c_void_p).value
+        if schema is not None:
+            schemas = (ctypes.POINTER(_Schema) * 1)(ctypes.pointer(schema))
+            arrays = (ctypes.POINTER(_Array) * 1)(ctypes.pointer(array))
+            own.n_children = parts.n_children = 1
+            own.children = ctypes.cast(schemas, ctypes.POINTER(ctypes.POINTER(_Schema)))
+            parts.children = ctypes.cast(arrays, ctypes.POINTER(ctypes.POINTER(_Array)))
+            alive += [schemas, arrays]
+        alive += [own, parts, pointers, buffers]
+        schema, array = own, parts
+    capsules = []
+    for structure, name, drop in ((schema, b"arrow_schema", _DROP_SCHEMA), (array, b"arrow_array", _DROP_ARRAY)):
+        address = ctypes.addressof(structure)
+        # Tickets are odd, addresses are not: both are keys.
+        ticket = 2 * next(_TICKETS) + 1
+        structure.private_data = ticket
+        _HELD[ticket] = alive
+        _HELD[address] = structure
+        capsules.append(_api.PyCapsule_New(address, name, ctypes.cast(drop, ctypes.c_void_p)))
+    return capsules[0], capsules[1]
+
+
+def from_arrow(x: Any) -> RaggedArray:
+    """A copy of an Arrow array of lists.
+
+    Parameters
+    ----------
+    x : object with ``__arrow_c_array__``
+        A ``pyarrow.Array`` of lists, large lists or lists of fixed size, of numbers; nested as deep as it likes.
+
+    Returns
+    -------
+    RaggedArray, shape (n, None, ...)
+
+    Raises
+    ------
+    mxnet.error.UnsupportedError
+        If it has missing values or other types.
+
+    Examples
+    --------
+    >>> mx.ragged.from_arrow(mx.ragged.array([[1, 2], [3]]))
+    ragged.array([[1, 2],
+                  [3]])
+    """
+    if not hasattr(x, "__arrow_c_array__"):
+        raise error.UnsupportedError(f"from_arrow: a {type(x).__name__!r} has no __arrow_c_array__")
+    capsules = x.__arrow_c_array__()
+    schema: Any = _Schema.from_address(_api.PyCapsule_GetPointer(capsules[0], b"arrow_schema"))
+    array: Any = _Array.from_address(_api.PyCapsule_GetPointer(capsules[1], b"arrow_array"))
+
+    def elements(address: int | None, dtype: Any, count: int) -> Any:
+        size = onp.dtype(dtype).itemsize * count
+        raw = (ctypes.c_char * size).from_address(address) if size and address else b""
+        return onp.frombuffer(raw, dtype=dtype).copy()
+
+    offsets: list[Any] = []
+    tail: list[int] = []
+    start, rows = 0, int(array.length)
+    while True:
+        if array.null_count > 0 or (array.null_count < 0 and array.n_buffers and array.buffers[0]):
+            raise error.UnsupportedError("from_arrow: ragged arrays have no missing values")
+        kind = schema.format.decode()
+        start += int(array.offset)
+        if kind in ("+l", "+L") and not tail:
+            found = elements(array.buffers[1], "int32" if kind == "+l" else "int64", start + rows + 1)[start:]
+            found = found.astype("int64") if len(found) else onp.zeros(1, dtype="int64")
+            start, rows = int(found[0]), int(found[-1] - found[0])
+            offsets.append(found - found[0])
+        elif kind.startswith("+w:"):
+            size = int(kind[3:])
+            tail.append(size)
+            start, rows = start * size, rows * size
+        elif kind in _PRIMITIVES:
+            break
+        else:
+            raise error.UnsupportedError(f"from_arrow: no ragged array has the Arrow type {kind!r} here")
+        schema, array = schema.children[0].contents, array.children[0].contents
+    if not offsets:
+        raise error.UnsupportedError("from_arrow: no axis is ragged; use np.array")
+    values = elements(array.buffers[1], _PRIMITIVES[kind], start + rows)[start:]
+    return RaggedArray(_core.array(values.reshape(int(offsets[-1][-1]), *tail)), *offsets)

@@ -1,0 +1,178 @@
+"""Reading and writing parts of ragged arrays: rows are views where they lie side by side."""
+
+from __future__ import annotations
+
+import operator
+from typing import TYPE_CHECKING, Any
+
+import numpy as onp
+
+from mxnet import error
+from mxnet import numpy as np
+from mxnet._core import ndarray
+from mxnet.ragged._partition import Partition
+
+if TYPE_CHECKING:
+    from mxnet.ragged._array import RaggedArray
+
+
+def _build(values: ndarray, partitions: tuple[Partition, ...]) -> Any:
+    from mxnet.ragged._array import RaggedArray
+
+    return RaggedArray(values, *partitions) if partitions else values
+
+
+def rows_between(r: RaggedArray, start: int, stop: int) -> RaggedArray:
+    """Rows `start` to `stop`: a view."""
+    partitions: list[Partition] = []
+    for partition in r._partitions:
+        host = partition.host[start : stop + 1]
+        start, stop = int(host[0]), int(host[-1])
+        partitions.append(Partition(host - start))
+    found: RaggedArray = _build(r.values[start:stop], tuple(partitions))
+    return found
+
+
+def rows_at(r: RaggedArray, rows: Any) -> RaggedArray:
+    """Rows by number, in any order: a copy."""
+    partitions: list[Partition] = []
+    for partition in r._partitions:
+        chosen, rows = partition.taken(rows)
+        partitions.append(chosen)
+    found: RaggedArray = _build(np.take(r.values, np.array(rows, dtype="int64"), axis=0), tuple(partitions))
+    return found
+
+
+def _is_integer(key: Any) -> bool:
+    return not isinstance(key, bool | onp.bool_) and (
+        isinstance(key, int | onp.integer)
+        or (isinstance(key, ndarray | onp.ndarray) and not key.ndim and key.dtype.kind in "iu")
+    )
+
+
+def _number(key: Any, size: int, axis: int) -> int:
+    i = operator.index(key)
+    if not -size <= i < size:
+        raise error.IndexError(f"index {i} is out of bounds for axis {axis} with size {size}")
+    return i % size
+
+
+def _first(r: RaggedArray, key: Any) -> Any:
+    """The key of axis 0."""
+    if _is_integer(key):
+        i = _number(key, len(r), 0)
+        first, *rest = r._partitions
+        start, stop = int(first.host[i]), int(first.host[i + 1])
+        if not rest:
+            return r.values[start:stop]
+        return rows_between(_build(r.values, tuple(rest)), start, stop)
+    if isinstance(key, slice):
+        start, stop, step = key.indices(len(r))
+        if step == 1:
+            return rows_between(r, start, max(start, stop))
+        return rows_at(r, onp.arange(start, stop, step))
+    numbers = onp.asarray(key.asnumpy() if isinstance(key, ndarray) else key)
+    if numbers.dtype.kind == "b":
+        if numbers.shape != (len(r),):
+            raise error.IndexError(f"a mask of shape {numbers.shape} for {len(r)} rows")
+        numbers = onp.flatnonzero(numbers)
+    if not numbers.size:
+        numbers = numbers.astype(onp.int64)
+    if numbers.ndim != 1 or numbers.dtype.kind not in "iu":
+        raise error.IndexError(
+            f"rows of a ragged array are chosen by integers, slices, masks and vectors of integers, found {key!r}"
+        )
+    bad = onp.flatnonzero((numbers < -len(r)) | (numbers >= len(r)))
+    if bad.size:
+        raise error.IndexError(f"index {numbers[bad[0]]} is out of bounds for axis 0 with size {len(r)}")
+    return rows_at(r, numbers % max(len(r), 1))
+
+
+def _along(r: RaggedArray, key: Any) -> Any:
+    """The key of axis 1, a ragged one, of all rows."""
+    first, *rest = r._partitions
+    lengths = first.lengths
+    if _is_integer(key):
+        i = operator.index(key)
+        bad = onp.flatnonzero((i >= lengths) | (i < -lengths))
+        if bad.size:
+            raise error.IndexError(f"index {i} is out of bounds for row {bad[0]}, which has {lengths[bad[0]]} elements")
+        chosen = first.host[:-1] + onp.where(i < 0, lengths + i, i)
+        if rest:
+            return rows_at(_build(r.values, tuple(rest)), chosen)
+        return np.take(r.values, np.array(chosen, dtype="int64"), axis=0)
+    if not isinstance(key, slice):
+        raise error.IndexError(f"a ragged axis is indexed by an integer or a slice, found {key!r}; use np.take")
+    step = 1 if key.step is None else operator.index(key.step)
+    if step == 1 and key.start is None and key.stop is None:
+        return r
+    if step == 0:
+        raise error.ValueError("slice step cannot be zero")
+    bounds = [slice(key.start, key.stop, step).indices(int(n)) for n in lengths]
+    counts = onp.array([len(range(*b)) for b in bounds], dtype=onp.int64)
+    starts = onp.array([b[0] for b in bounds], dtype=onp.int64)
+    partition = Partition.of_lengths(counts)
+    chosen = onp.repeat(first.host[:-1] + starts, counts) + step * partition.places
+    if rest:
+        inner = rows_at(_build(r.values, tuple(rest)), chosen)
+        return _build(inner.values, (partition, *inner._partitions))
+    return _build(np.take(r.values, np.array(chosen, dtype="int64"), axis=0), (partition,))
+
+
+def get(r: RaggedArray, key: Any) -> Any:
+    """``r[key]``."""
+    keys = list(key) if isinstance(key, tuple) else [key]
+    given = sum(k is not None and k is not Ellipsis for k in keys)
+    if given > r.ndim:
+        raise error.IndexError(f"{given} indices for {r.ndim} axes")
+    if sum(k is Ellipsis for k in keys) > 1:
+        raise error.IndexError("an index can only have a single ellipsis")
+    for i, one in enumerate(keys):
+        if one is Ellipsis:
+            keys[i : i + 1] = [slice(None)] * (r.ndim - given)
+            break
+    found: Any = r
+    # Axes are taken from the front; what stays a ragged array has its first axis done.
+    done = 0
+    for axis in range(1 + r.num_ragged):
+        if not keys:
+            return found
+        if keys[0] is None:
+            raise error.IndexError("new axes stand behind the ragged ones")
+        one = keys.pop(0)
+        if isinstance(found, ndarray):
+            # An integer has made the rest dense.
+            return found[(slice(None),) * done + (one, *keys)]
+        if axis == 0 or not done:
+            is_number = _is_integer(one)
+            found = _first(found, one)
+            done = 0 if is_number else 1
+        elif done == 1:
+            is_number = _is_integer(one)
+            found = _along(found, one)
+            done = 1 if is_number else 2
+        else:
+            whole = isinstance(one, slice) and (one.start, one.stop, one.step) == (None, None, None)
+            if not whole:
+                raise error.IndexError(f"axis {axis} is indexed after an integer or a whole slice of axis {axis - 1}")
+    if not keys:
+        return found
+    if isinstance(found, ndarray):
+        return found[(slice(None),) * done + tuple(keys)]
+    if found.num_ragged == r.num_ragged or done:
+        return found.with_values(found.values[(slice(None), *keys)])
+    return found[(slice(None),) * (1 + found.num_ragged) + tuple(keys)]
+
+
+def put(r: RaggedArray, key: Any, value: Any) -> None:
+    """``r[key] = value``, where ``r[key]`` is a view."""
+    part = get(r, key)
+    target = part if isinstance(part, ndarray) else part.values
+    if not (target.size == 0 or np.shares_memory(target, r.values)):
+        raise error.IndexError("only rows, slices of rows and parts of rows are written in place")
+    if hasattr(value, "num_ragged"):
+        if isinstance(part, ndarray):
+            raise error.ShapeError("a ragged array cannot be written to a dense part")
+        part._check_same(value, "setitem")
+        value = value.values
+    target[...] = value

@@ -1,0 +1,234 @@
+"""Reductions over uniform and ragged axes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as onp
+
+from mxnet import _core, error
+from mxnet import numpy as np
+from mxnet._core import ndarray
+from mxnet.ragged._array import RaggedArray
+
+_op = _core.namespaces["op"]
+
+_SEGMENTS = {"sum": "ragged_sum", "prod": "ragged_prod", "max": "ragged_max", "min": "ragged_min"}
+
+
+def _axes(r: RaggedArray, axis: Any, name: str) -> list[int]:
+    """Axes in falling order."""
+    if axis is None:
+        return list(range(r.ndim - 1, -1, -1))
+    given = axis if isinstance(axis, tuple) else (axis,)
+    found = sorted((r._axis(a, name) for a in given), reverse=True)
+    if len(set(found)) < len(found):
+        raise error.AxisError(f"{name}: an axis is named twice in {axis}")
+    return found
+
+
+def _columns(r: RaggedArray, name: str) -> tuple[ndarray, ndarray]:
+    """Values ordered by their place in the row, and the offsets of the places."""
+    if r.num_ragged > 1:
+        raise error.UnsupportedError(
+            f"{name}: axis 0 of {r.num_ragged} ragged axes cannot be reduced; reduce the ragged axes first"
+        )
+    partition = r._partitions[0]
+    order = onp.argsort(partition.places, kind="stable")
+    counts = onp.bincount(partition.places, minlength=partition.longest) if partition.total else onp.zeros(0)
+    offsets = onp.concatenate([[0], onp.cumsum(counts)]).astype(onp.int64)
+    return np.take(r.values, np.array(order, dtype="int64"), axis=0), _core.array(offsets, dtype="int64")
+
+
+def _fold(x: Any, axis: int, name: str, shown: str, keepdims: bool) -> Any:
+    """One axis of a ragged or dense array."""
+    if isinstance(x, ndarray):
+        return getattr(np, name)(x, axis=axis, keepdims=keepdims)
+    ragged = x.num_ragged
+    if axis > ragged:
+        return x.with_values(getattr(np, name)(x.values, axis=axis - ragged, keepdims=keepdims))
+    if axis == 0:
+        values, offsets = _columns(x, shown)
+        found = _op[_SEGMENTS[name]](values, offsets)
+        return np.expand_dims(found, 0) if keepdims else found
+    if axis != ragged:
+        raise error.UnsupportedError(
+            f"{shown}: axis {axis} of {x.shape} cannot be reduced while axis {ragged} is ragged; reduce that one first"
+        )
+    partition = x._partitions[-1]
+    if name in ("max", "min") and (partition.lengths == 0).any():
+        row = int(onp.flatnonzero(partition.lengths == 0)[0])
+        raise error.ValueError(f"{shown}: row {row} has no element, and {name} has no identity")
+    found = _op[_SEGMENTS[name]](x.values, partition.offsets)
+    if keepdims:
+        found = np.expand_dims(found, 1)
+    return found if ragged == 1 else RaggedArray(found, *x._partitions[:-1])
+
+
+def _reduce(r: RaggedArray, axis: Any, name: str, shown: str, keepdims: bool) -> Any:
+    axes = _axes(r, axis, shown)
+    if len(axes) == r.ndim:
+        whole = getattr(np, name)(r.values)
+        return whole.reshape((1,) * r.ndim) if keepdims else whole
+    found: Any = r
+    for one in axes:
+        found = _fold(found, one, name, shown, keepdims)
+    return found
+
+
+def _converted(r: RaggedArray, dtype: Any) -> RaggedArray:
+    return r if dtype is None else r.astype(dtype)
+
+
+def _folding(name: str) -> Callable[..., Any]:
+    def function(
+        a: RaggedArray, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False, **other: Any
+    ) -> Any:
+        _check(name, out, other)
+        return _reduce(_converted(a, dtype), axis, name, name, bool(keepdims))
+
+    return function
+
+
+def _extreme(name: str) -> Callable[..., Any]:
+    def function(a: RaggedArray, axis: Any = None, out: Any = None, keepdims: bool = False, **other: Any) -> Any:
+        _check(name, out, other)
+        return _reduce(a, axis, name, name, bool(keepdims))
+
+    return function
+
+
+def _check(shown: str, out: Any, other: dict[str, Any]) -> None:
+    """Refuse arguments that have no meaning here."""
+    if out is not None:
+        raise error.UnsupportedError(f"{shown}: ragged arrays take no `out`")
+    for name, value in other.items():
+        if name not in ("initial", "where"):
+            raise TypeError(f"{shown}() got an unexpected keyword argument '{name}'")
+        if value is not None and not (name == "where" and value is True):
+            raise error.UnsupportedError(f"{shown}: ragged arrays take no `{name}`")
+
+
+sum_, prod = _folding("sum"), _folding("prod")
+max_, min_ = _extreme("max"), _extreme("min")
+
+
+def any_(a: RaggedArray, axis: Any = None, out: Any = None, keepdims: bool = False, **other: Any) -> Any:
+    """Whether an element is not zero."""
+    _check("any", out, other)
+    # Among no elements there is none: the sum of truth values is 0.
+    return _reduce(a != 0, axis, "sum", "any", bool(keepdims)) != 0
+
+
+def all_(a: RaggedArray, axis: Any = None, out: Any = None, keepdims: bool = False, **other: Any) -> Any:
+    """Whether no element is zero."""
+    _check("all", out, other)
+    return _reduce(a == 0, axis, "sum", "all", bool(keepdims)) == 0
+
+
+def _counts(r: RaggedArray, axis: Any, dtype: Any, keepdims: bool, shown: str) -> Any:
+    """How many elements take part; a number if it is the same everywhere."""
+    axes = _axes(r, axis, shown)
+    uniform = 1
+    for one in axes:
+        if one > r.num_ragged:
+            uniform *= r.values.shape[one - r.num_ragged]
+    if len(axes) == r.ndim:
+        return max(r.size, 0)
+    ragged = tuple(one for one in axes if one <= r.num_ragged)
+    if not ragged:
+        return uniform
+    # Uniform axes that stay have size 1, those that are reduced are gone before.
+    kept = r.values.ndim - 1 - sum(one > r.num_ragged for one in axes)
+    sizes = (1,) * (r.values.ndim - 1 if keepdims else kept)
+    ones = r.with_values(np.ones((len(r.values), *sizes), dtype=dtype, device=r.device))
+    return _reduce(ones, ragged, "sum", shown, keepdims) * uniform
+
+
+def _float(r: RaggedArray, dtype: Any) -> RaggedArray:
+    if dtype is not None:
+        return r.astype(dtype)
+    return r if r.dtype.kind in "fcV" else r.astype(_core.default_dtype("f"))
+
+
+def mean(
+    a: RaggedArray, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False, **other: Any
+) -> Any:
+    """Arithmetic mean; NaN of no element."""
+    _check("mean", out, other)
+    x = _float(a, dtype)
+    total = _reduce(x, axis, "sum", "mean", bool(keepdims))
+    return total / _counts(x, axis, np.finfo(x.dtype).dtype, bool(keepdims), "mean")
+
+
+def var(
+    a: RaggedArray,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    ddof: float = 0,
+    keepdims: bool = False,
+    **other: Any,
+) -> Any:
+    """Variance: squared distances from the mean, divided by their number less `ddof`."""
+    _check("var", out, other)
+    x = _float(a, dtype)
+    centred = x - _stretched(x, mean(x, axis, keepdims=True))
+    squares: Any = np.square(np.abs(centred)) if x.dtype.kind == "c" else np.square(centred)
+    total = _reduce(squares, axis, "sum", "var", bool(keepdims))
+    return total / (_counts(x, axis, squares.dtype, bool(keepdims), "var") - ddof)
+
+
+def _stretched(r: RaggedArray, mean: Any) -> Any:
+    """A mean with axes of length 1, as it broadcasts to `r`."""
+    if isinstance(mean, RaggedArray) and mean.num_ragged < r.num_ragged:
+        values = mean.values.reshape((len(mean.values), *mean.values.shape[2:]))
+        return r.with_values(r._partitions[-1].expand(values))
+    return mean
+
+
+def std(
+    a: RaggedArray,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    ddof: float = 0,
+    keepdims: bool = False,
+    **other: Any,
+) -> Any:
+    """Standard deviation: the root of the variance."""
+    return np.sqrt(var(a, axis, dtype, out, ddof, keepdims, **other))
+
+
+def _position(name: str) -> Callable[..., Any]:
+    extreme = {"argmax": "max", "argmin": "min"}[name]
+
+    def function(a: RaggedArray, axis: int | None = None, out: Any = None, *, keepdims: bool = False) -> Any:
+        _check(name, out, {})
+        if axis is None:
+            return getattr(np, name)(a.values)
+        at = a._axis(axis, name)
+        if at > a.num_ragged:
+            return a.with_values(getattr(np, name)(a.values, axis=at - a.num_ragged, keepdims=keepdims))
+        x = a.detach()
+        best = _fold(x, at, extreme, name, False)
+        if at == 0 or at != a.num_ragged:
+            raise error.UnsupportedError(f"{name}: over axis {at} of shape {a.shape} there is no operator")
+        partition = a._partitions[-1]
+        best = best.values if isinstance(best, RaggedArray) else best
+        spread = partition.expand(best)
+        is_best = x.values == spread
+        if x.dtype.kind in "fV":
+            is_best = np.logical_or(is_best, np.isnan(x.values))
+        places = _core.array(partition.places, dtype="int64").reshape((-1,) + (1,) * (x.values.ndim - 1))
+        far = partition.longest
+        found = _op["ragged_min"](np.where(is_best, places, far), partition.offsets)
+        if keepdims:
+            found = np.expand_dims(found, 1)
+        return found if a.num_ragged == 1 else RaggedArray(found, *a._partitions[:-1])
+
+    return function
+
+
+argmax, argmin = _position("argmax"), _position("argmin")

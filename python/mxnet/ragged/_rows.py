@@ -1,0 +1,257 @@
+"""Rows put together, taken apart, chosen and ordered."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as onp
+
+from mxnet import _core, error
+from mxnet import numpy as np
+from mxnet._core import ndarray
+from mxnet.ragged._array import RaggedArray
+from mxnet.ragged._indexing import rows_at, rows_between
+from mxnet.ragged._partition import Partition
+
+_op = _core.namespaces["op"]
+
+
+def _index(positions: Any) -> ndarray:
+    return _core.array(onp.ascontiguousarray(positions), dtype="int64")
+
+
+def _all_ragged(arrays: Sequence[Any], name: str) -> list[RaggedArray]:
+    found = list(arrays)
+    if not all(isinstance(x, RaggedArray) for x in found):
+        kinds = ", ".join("ragged" if isinstance(x, RaggedArray) else "dense" for x in found)
+        raise error.UnsupportedError(
+            f"{name}: no operator for operands ({kinds}); ragged.from_dense makes ragged arrays of dense ones"
+        )
+    return found
+
+
+def concatenate(arrays: Sequence[Any], axis: int = 0, out: Any = None, **other: Any) -> Any:
+    """Arrays one after the other along an axis."""
+    found = _all_ragged(arrays, "concatenate")
+    if out is not None or any(value is not None for key, value in other.items() if key == "dtype"):
+        raise error.UnsupportedError("concatenate: ragged arrays take no `out` and no `dtype`")
+    first = found[0]
+    at = first._axis(axis, "concatenate")
+    for x in found[1:]:
+        if x.num_ragged != first.num_ragged or x.ndim != first.ndim:
+            raise error.ShapeError(f"concatenate: arrays of shapes {first.shape} and {x.shape}")
+    if at > first.num_ragged:
+        for x in found[1:]:
+            first._check_same(x, "concatenate")
+        return first.with_values(np.concatenate([x.values for x in found], axis=at - first.num_ragged))
+    if at == 0:
+        partitions = [
+            Partition.of_lengths(onp.concatenate([x._partitions[i].lengths for x in found]))
+            for i in range(first.num_ragged)
+        ]
+        return RaggedArray(np.concatenate([x.values for x in found], axis=0), *partitions)
+    if at > 1:
+        raise error.UnsupportedError(f"concatenate: over axis {at} of shape {first.shape} there is no operator")
+    for x in found[1:]:
+        if len(x) != len(first):
+            raise error.ShapeError(f"concatenate: arrays of {len(first)} and {len(x)} rows")
+    # Row i of the result: row i of each array.
+    rows = onp.arange(len(first) * len(found)).reshape(len(found), len(first)).T.ravel()
+    together = rows_at(concatenate(found, 0), rows)
+    lengths = onp.sum([x._partitions[0].lengths for x in found], axis=0)
+    return RaggedArray(together.values, Partition.of_lengths(lengths), *together._partitions[1:])
+
+
+def stack(arrays: Sequence[Any], axis: int = 0, out: Any = None, **other: Any) -> Any:
+    """Arrays one after the other along a new axis, which is ragged if it stands before a ragged one."""
+    found = _all_ragged(arrays, "stack")
+    if out is not None or any(value is not None for key, value in other.items() if key == "dtype"):
+        raise error.UnsupportedError("stack: ragged arrays take no `out` and no `dtype`")
+    first = found[0]
+    ndim = first.ndim + 1
+    at = operator.index(axis)
+    if not -ndim <= at < ndim:
+        raise error.AxisError(f"stack: axis {axis} is out of bounds for {ndim} axes")
+    at %= ndim
+    if at > first.num_ragged:
+        for x in found[1:]:
+            first._check_same(x, "stack")
+        return first.with_values(np.stack([x.values for x in found], axis=at - first.num_ragged))
+    if at > 1:
+        raise error.UnsupportedError(f"stack: at axis {at} of shape {first.shape} there is no operator")
+    if at == 1 and any(len(x) != len(first) for x in found):
+        raise error.ShapeError(f"stack: arrays of {[len(x) for x in found]} rows")
+    together = concatenate(found, 0)
+    if at == 0:
+        return RaggedArray(together.values, Partition.of_lengths([len(x) for x in found]), *together._partitions)
+    rows = onp.arange(len(first) * len(found)).reshape(len(found), len(first)).T.ravel()
+    ordered = rows_at(together, rows)
+    return RaggedArray(ordered.values, Partition.even(len(first), len(found)), *ordered._partitions)
+
+
+def split(ary: RaggedArray, indices_or_sections: Any, axis: int = 0) -> list[Any]:
+    """Consecutive parts along an axis."""
+    at = ary._axis(axis, "split")
+    if at > ary.num_ragged:
+        parts = np.split(ary.values, indices_or_sections, axis=at - ary.num_ragged)
+        return [ary.with_values(part) for part in parts]
+    if at > 1:
+        raise error.UnsupportedError(f"split: over axis {at} of shape {ary.shape} there is no operator")
+    if at == 1:
+        if isinstance(indices_or_sections, int):
+            raise error.UnsupportedError("split: a ragged axis is cut at positions, not into a number of parts")
+        cuts = [None, *(operator.index(i) for i in indices_or_sections), None]
+        return [ary[:, start:stop] for start, stop in zip(cuts[:-1], cuts[1:], strict=True)]
+    if isinstance(indices_or_sections, int):
+        if indices_or_sections < 1 or len(ary) % indices_or_sections:
+            raise error.ValueError(f"split: {len(ary)} rows cannot be cut into {indices_or_sections} equal parts")
+        size = len(ary) // indices_or_sections
+        indices_or_sections = range(size, len(ary), size) if size else [0] * (indices_or_sections - 1)
+    cuts_at = [0, *(slice(None, operator.index(i)).indices(len(ary))[1] for i in indices_or_sections), len(ary)]
+    return [rows_between(ary, start, max(start, stop)) for start, stop in zip(cuts_at[:-1], cuts_at[1:], strict=True)]
+
+
+def _order(r: RaggedArray, axis: Any, name: str) -> tuple[int, ndarray | None]:
+    """The axis, and the order of the rows if it is ragged."""
+    if axis is None:
+        raise error.UnsupportedError(f"{name}: a ragged array is ordered along an axis; use `values` for all elements")
+    at = r._axis(axis, name)
+    if at > r.num_ragged:
+        return at, None
+    if at != r.num_ragged:
+        raise error.UnsupportedError(f"{name}: over axis {at} of shape {r.shape} there is no operator")
+    return at, _op["ragged_argsort"](r.values, r._partitions[-1].offsets)
+
+
+def sort(a: RaggedArray, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
+    """Elements of each row in order, NaN last."""
+    if order is not None:
+        raise error.UnsupportedError("sort: arrays have no fields to order by")
+    at, found = _order(a, axis, "sort")
+    if found is None:
+        return a.with_values(np.sort(a.values, axis=at - a.num_ragged))
+    if a.values.ndim == 1:
+        return a.with_values(np.take(a.values, found, axis=0))
+    return a.with_values(np.take_along_axis(a.values, found, axis=0))
+
+
+def argsort(a: RaggedArray, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
+    """Places of the elements of each row in order."""
+    if order is not None:
+        raise error.UnsupportedError("argsort: arrays have no fields to order by")
+    at, found = _order(a, axis, "argsort")
+    if found is None:
+        return a.with_values(np.argsort(a.values, axis=at - a.num_ragged))
+    partition = a._partitions[-1]
+    starts = _index(onp.repeat(partition.host[:-1], partition.lengths))
+    return a.with_values(found - starts.reshape((-1,) + (1,) * (a.values.ndim - 1)))
+
+
+def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "raise") -> Any:
+    """Slices by number: rows of a ragged array, elements within rows, or rows of a dense table."""
+    if out is not None:
+        raise error.UnsupportedError("take: ragged arrays take no `out`")
+    if not isinstance(a, RaggedArray):
+        if axis not in (None, 0) or (axis is None and a.ndim != 1):
+            raise error.UnsupportedError("take: ragged indices choose along axis 0 of a dense array")
+        return indices.with_values(np.take(a, indices.values, axis=0, mode=mode))
+    if axis is None:
+        raise error.UnsupportedError("take: a ragged array is indexed along an axis; use `values` for all elements")
+    at = a._axis(axis, "take")
+    if not isinstance(indices, RaggedArray):
+        if at > a.num_ragged:
+            return a.with_values(np.take(a.values, indices, axis=at - a.num_ragged, mode=mode))
+        if at == 0:
+            numbers = onp.asarray(indices.asnumpy() if isinstance(indices, ndarray) else indices, dtype=onp.int64)
+            return a[_within(numbers, onp.full(numbers.shape, len(a)), mode, "take", None)]
+        raise error.UnsupportedError("take: no operator for operands (ragged, dense) along a ragged axis")
+    if at != 1 or a.num_ragged != 1 or indices.num_ragged != 1 or indices.values.ndim != 1:
+        raise error.UnsupportedError(
+            "take: ragged indices (n, count) choose along axis 1 of a ragged array (n, length, ...)"
+        )
+    if len(indices) != len(a):
+        raise error.ShapeError(f"take: indices of {len(indices)} rows for {len(a)} rows")
+    own, its = a._partitions[0], indices._partitions[0]
+    numbers = indices.values.asnumpy().astype(onp.int64)
+    sizes = onp.repeat(own.lengths, its.lengths)
+    numbers = _within(numbers, sizes, mode, "take", its)
+    chosen = numbers + onp.repeat(own.host[:-1], its.lengths)
+    return indices.with_values(np.take(a.values, _index(chosen), axis=0))
+
+
+def _within(numbers: Any, sizes: Any, mode: str, name: str, partition: Partition | None) -> Any:
+    """Numbers within rows of these sizes, not negative."""
+    if mode == "clip":
+        return onp.clip(numbers, 0, onp.maximum(sizes - 1, 0))
+    if mode == "wrap":
+        return numbers % onp.maximum(sizes, 1)
+    bad = onp.flatnonzero((numbers < -sizes) | (numbers >= sizes))
+    if bad.size:
+        at = int(bad[0])
+        row = "" if partition is None else f" of row {partition.owners[at]}"
+        raise error.IndexError(
+            f"{name}: index {numbers.ravel()[at]} is out of bounds for size {sizes.ravel()[at]}{row}"
+        )
+    return onp.where(numbers < 0, numbers + sizes, numbers)
+
+
+def _uniform(r: RaggedArray, axis: int, name: str) -> int:
+    at = r._axis(axis, name)
+    if at <= r.num_ragged:
+        raise error.UnsupportedError(f"{name}: axis {axis} of shape {r.shape} is not uniform")
+    return at - r.num_ragged
+
+
+def swapaxes(a: RaggedArray, axis1: int, axis2: int) -> Any:
+    """Two uniform axes exchanged."""
+    return a.with_values(np.swapaxes(a.values, _uniform(a, axis1, "swapaxes"), _uniform(a, axis2, "swapaxes")))
+
+
+def expand_dims(a: RaggedArray, axis: int) -> Any:
+    """A new axis of length 1 among the uniform ones."""
+    at = operator.index(axis)
+    ndim = a.ndim + 1
+    if not -ndim <= at < ndim:
+        raise error.AxisError(f"expand_dims: axis {axis} is out of bounds for {ndim} axes")
+    at %= ndim
+    if at <= a.num_ragged:
+        raise error.UnsupportedError(f"expand_dims: axis {axis} would stand before a ragged one of shape {a.shape}")
+    return a.with_values(np.expand_dims(a.values, at - a.num_ragged))
+
+
+def squeeze(a: RaggedArray, axis: Any = None) -> Any:
+    """Uniform axes of length 1 dropped."""
+    if axis is None:
+        axes = tuple(i for i, n in enumerate(a.values.shape) if i and n == 1)
+    else:
+        given = axis if isinstance(axis, tuple) else (axis,)
+        axes = tuple(_uniform(a, one, "squeeze") for one in given)
+    return a.with_values(np.squeeze(a.values, axis=axes) if axes else a.values)
+
+
+def flip(m: RaggedArray, axis: Any = None) -> Any:
+    """Elements in reverse order along one axis."""
+    if axis is None or isinstance(axis, tuple):
+        raise error.UnsupportedError("flip: a ragged array is reversed along one axis at a time")
+    at = m._axis(axis, "flip")
+    if at > m.num_ragged:
+        return m.with_values(np.flip(m.values, axis=at - m.num_ragged))
+    if at == 0:
+        return m[::-1]
+    if at != m.num_ragged:
+        raise error.UnsupportedError(f"flip: over axis {at} of shape {m.shape} there is no operator")
+    return m.with_values(np.take(m.values, _index(reversed_rows(m._partitions[-1])), axis=0))
+
+
+def reversed_rows(partition: Partition) -> Any:
+    """Row numbers with each segment reversed."""
+    return onp.repeat(partition.host[1:] - 1, partition.lengths) - partition.places
+
+
+def reshape(a: RaggedArray, shape: Any = None, order: str = "C", **other: Any) -> Any:
+    """Other uniform axes."""
+    if order != "C":
+        raise error.UnsupportedError("reshape: ragged arrays are taken in C order")
+    return a.reshape(shape)
