@@ -12,7 +12,7 @@ from mxnet._argument_repr import argument_repr
 from mxnet.base import DTypeLike, dtype_name
 from mxnet.numpy import ndarray
 
-__all__ = ["Append", "AsList", "Group", "Pad", "Stack"]
+__all__ = ["Append", "AsList", "Group", "Pad", "Ragged", "Stack"]
 
 
 def _host(sample: Any) -> Any:
@@ -183,6 +183,56 @@ class Append:
         """
         arrays = [sample if isinstance(sample, ndarray) else np.array(_host(sample)) for sample in data]
         return [np.expand_dims(array, self._batch_axis) for array in arrays] if self._expand else arrays
+
+
+class Ragged:
+    """Put samples of different length one after the other, without padding.
+
+    Parameters
+    ----------
+    dtype : dtype, optional
+        The samples' by default.
+
+    Examples
+    --------
+    >>> from mxnet.gluon.data import batchify
+    >>> batchify.Ragged()([[1, 2, 3], [4]])
+    ragged.array([[1, 2, 3],
+                  [4]])
+    """
+
+    def __init__(self, dtype: DTypeLike | None = None) -> None:
+        self._dtype = None if dtype is None else dtype_name(dtype)
+
+    def __call__(self, data: Sequence[Any]) -> Any:
+        """Make a batch.
+
+        Parameters
+        ----------
+        data : sequence of array_like, shape (length_i, ...)
+
+        Returns
+        -------
+        RaggedArray, shape (n, None, ...)
+
+        Raises
+        ------
+        ValueError
+            If there are no samples, one is a number, or axes behind the first differ.
+        """
+        from mxnet import ragged
+
+        if not data:
+            raise ValueError("a batch needs at least one sample")
+        if all(isinstance(sample, ndarray) for sample in data):
+            return ragged.array(data, self._dtype)
+        hosts = [_host(sample.asnumpy() if isinstance(sample, ndarray) else sample) for sample in data]
+        if any(not host.ndim for host in hosts) or len({host.shape[1:] for host in hosts}) > 1:
+            # It names the sample that does not fit.
+            return ragged.array([np.array(host) for host in hosts], self._dtype)
+        # One conversion for the batch is cheaper than one for each sample.
+        values = np.array(onp.concatenate(hosts), dtype=self._dtype)
+        return ragged.from_lengths(values, [len(host) for host in hosts])
 
 
 class AsList:

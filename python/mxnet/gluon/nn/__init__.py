@@ -12,6 +12,7 @@ from mxnet.gluon.nn.activations import (
     SiLU,
     Swish,
 )
+from mxnet.gluon.nn.attention import MultiHeadAttention
 from mxnet.gluon.nn.basic_layers import (
     Dense,
     Dropout,
@@ -91,6 +92,7 @@ __all__ = [
     "MaxPool2D",
     "MaxPool3D",
     "Mish",
+    "MultiHeadAttention",
     "PReLU",
     "PixelShuffle1D",
     "PixelShuffle2D",

@@ -92,7 +92,8 @@ class Dense(HybridBlock):
         ----------
         x : ndarray, shape (n, ...)
         """
-        size = math.prod(x.shape[1:]) if self._flatten else x.shape[-1]
+        # Ragged rows (sizes of None) are never joined; `forward` refuses them with the reason.
+        size = math.prod(x.shape[1:]) if self._flatten and None not in x.shape else x.shape[-1]
         self.weight.shape = (self._units, size)
 
     def forward(self, x: ndarray) -> ndarray:

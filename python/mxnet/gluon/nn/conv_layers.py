@@ -148,7 +148,8 @@ class _Conv(HybridBlock):
         ValueError
             If the number of channels is not a multiple of the number of groups.
         """
-        channels = x.shape[self._layout.index("C")]
+        # Ragged sequences are (n, length, channels), the length having no size.
+        channels = x.shape[-1 if None in x.shape else self._layout.index("C")]
         if channels % self._groups:
             raise ValueError(f"{channels} channels cannot be cut into {self._groups} groups")
         self._in_channels = channels

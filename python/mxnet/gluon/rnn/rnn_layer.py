@@ -165,7 +165,8 @@ class _RNNLayer(HybridBlock):
 
         Parameters
         ----------
-        inputs : ndarray, shape (t, n, c), or (n, t, c) with that layout
+        inputs : ndarray, shape (t, n, c), or (n, t, c) with that layout; or RaggedArray, shape (n, None, c)
+            Ragged sequences need the layout 'NTC'; they are not padded.
         states : list of ndarray, shape (num_layers * directions, n, hidden_size), optional
             Zeros by default.
         sequence_length : ndarray, shape (n,), optional
@@ -174,15 +175,20 @@ class _RNNLayer(HybridBlock):
         Returns
         -------
         output : ndarray, shape (t, n, directions * hidden_size), or (n, t, ...)
+            Ragged for ragged inputs.
         states : list of ndarray
             Only if `states` are given.
 
         Raises
         ------
         ValueError
-            If the number of states or the shape of one is wrong, or lengths are missing.
+            If the number of states or the shape of one is wrong, lengths are missing, or inputs are ragged and the
+            layout is 'TNC'.
         """
-        if self._use_sequence_length and sequence_length is None:
+        is_ragged = None in inputs.shape
+        if is_ragged and self._layout != "NTC":
+            raise ValueError("ragged sequences (n, length, channels) need the layout 'NTC', found 'TNC'")
+        if self._use_sequence_length and sequence_length is None and not is_ragged:
             raise ValueError(f"{type(self).__name__}: `use_sequence_length` asks for `sequence_length`")
         batch_size = inputs.shape[self._layout.find("N")]
         expected = self.state_info(batch_size)
@@ -193,7 +199,7 @@ class _RNNLayer(HybridBlock):
         shapes = [tuple(state.shape) for state in given]
         if shapes != [info["shape"] for info in expected]:
             raise ValueError(f"states must have the shapes {[info['shape'] for info in expected]}, found {shapes}")
-        moved = inputs if self._layout == "TNC" else inputs.swapaxes(0, 1)
+        moved = inputs if self._layout == "TNC" or is_ragged else inputs.swapaxes(0, 1)
         outputs = npx.rnn(
             moved,
             self._packed(inputs),
@@ -212,7 +218,7 @@ class _RNNLayer(HybridBlock):
             lstm_state_clip_max=None if self._state_clip is None else self._state_clip[1],
             lstm_state_clip_nan=None if self._state_clip is None else self._state_clip[2],
         )
-        output = outputs[0] if self._layout == "TNC" else outputs[0].swapaxes(0, 1)
+        output = outputs[0] if self._layout == "TNC" or is_ragged else outputs[0].swapaxes(0, 1)
         return output if states is None else (output, list(outputs[1:]))
 
 
