@@ -183,6 +183,14 @@ impl<'py> Flattener<'py> {
                     ))
                 })?;
             }
+            // What holds arrays of its own would keep those of the trace.
+            if self.signature.is_none() && value.hasattr("__array_function__")? {
+                let name = value.get_type().name()?;
+                return Err(PyTypeError::new_err(format!(
+                    "jit: a function returned a '{name}', which holds arrays that a graph does not see\n  hint: return the arrays \
+                     that it is made of"
+                )));
+            }
             self.object(value);
         }
         Ok(Tree::Static(value.clone().unbind()))
