@@ -6,16 +6,16 @@
 //! # fn main() -> mxnet::Result<()> {
 //! let mut x = Array::from_slice(&[1.0_f32, 2.0, 3.0], &[3])?;
 //! x.attach_grad()?;
-//! let y = record(|| (&x * &x + 1.0)?.sum())?;
+//! let y = record(|| (&x * &x + &x)?.sum())?;
 //! y.backward()?;
-//! assert_eq!(x.grad()?.to_vec::<f32>()?, [2.0, 4.0, 6.0]);
+//! assert_eq!(x.grad()?.to_vec::<f32>()?, [3.0, 5.0, 7.0]);
 //! # Ok(())
 //! # }
 //! ```
 //!
 //! [`Array`] has operators on references and indexing by ranges; [`call`] calls every operator of the registry by name; [`optimizer`] has update
 //! rules, [`random`] random arrays, [`save`] and [`load`] files. Everything that can fail returns a [`Result`]; operators such as `&a * &b` take
-//! results as operands too, so an expression needs one `?`.
+//! a result beside an array, so `(&a * &b + &c)?` needs one `?`.
 //!
 //! Features: `image`, `simulated` and `module` are on by default; with `default-features = false` the crate has the CPU and nothing else.
 //!

@@ -1,4 +1,4 @@
-//! `+`, `-`, `*`, `/` of references to arrays, results of arrays and numbers; negation. Each returns a result, so `(&a * &b + 1.0)?` reads as it
+//! `+`, `-`, `*`, `/` of references to arrays, results of arrays and numbers; negation. Each returns a result, so `(&a * &b + &c)?` reads as it
 //! computes.
 
 use std::ops::{Add, Div, Mul, Neg, Sub};

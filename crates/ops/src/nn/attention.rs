@@ -51,14 +51,13 @@ pub static SCALED_DOT_PRODUCT_ATTENTION: OpDef = OpDef {
     returns: &[("ndarray", "Of shape (..., l, e).")],
     raises: &[("ValueError", "If the sizes do not fit.")],
     example: "
-        >>> q = np.array([[1.0, 0.0], [0.0, 1.0]])
-        >>> v = np.array([[10.0], [20.0]])
-        >>> npx.scaled_dot_product_attention(q, q, v)
-        array([[13.302385],
-               [16.697615]])
-        >>> npx.scaled_dot_product_attention(q, q, v, is_causal=True)
-        array([[10.      ],
-               [16.697615]])
+        >>> k, v = np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([[10.0], [20.0]])
+        >>> npx.scaled_dot_product_attention(np.zeros((2, 2)), k, v)  # all keys count alike
+        array([[15.],
+               [15.]])
+        >>> npx.scaled_dot_product_attention(np.zeros((2, 2)), k, v, is_causal=True)
+        array([[10.],
+               [15.]])
     ",
     cpu: Cpu::Composite(attend),
     amp: Amp::Narrow,
