@@ -115,6 +115,8 @@ PROPERTIES = {
     "device_id": "int",
     "device_typeid": "int",
 }
+# The classes that have operators of a namespace as methods.
+METHODS_OF = {"ndarray": "ndarray", "np.random": "GeneratorBase"}
 # What methods of arrays that are no operators give.
 METHODS = {
     "asnumpy": "numpy.ndarray[Any, Any]",
@@ -269,7 +271,7 @@ def class_lines(cls: type, methods: dict[str, Operator], results: dict[str, str]
         elif inspect.isdatadescriptor(member):
             result = PROPERTIES.get(name) or SPECIAL.get(name, "Any")
             body += ["@property", f"def {name}(self) -> {result}: ..."]
-        elif name in methods and is_array:
+        elif name in methods:
             operator = methods[name]
             body.append(operator_line(name, member, operator, results[operator["name"]], "self"))
         elif name == "__enter__":
@@ -290,11 +292,12 @@ def by_bases(classes: Iterable[type]) -> list[type]:
 
 def core_stub(core: ModuleType, operators: list[Operator], results: dict[str, str], mark: str) -> str:
     """The stub of the extension module itself."""
-    methods = {}
+    methods: dict[str, dict[str, Operator]] = {"ndarray": {}, "GeneratorBase": {}}
     for operator in operators:
         for surface in operator["surface"]:
-            if surface.startswith("ndarray."):
-                methods[surface.removeprefix("ndarray.")] = operator
+            space, _, name = surface.rpartition(".")
+            if space in METHODS_OF:
+                methods[METHODS_OF[space]][name] = operator
     public = {name: found for name, found in sorted(vars(core).items()) if not name.startswith("__")}
     lines = [
         'Results = TypeVar("Results")',
@@ -303,7 +306,7 @@ def core_stub(core: ModuleType, operators: list[Operator], results: dict[str, st
         "",
     ]
     for cls in by_bases({found for found in public.values() if isinstance(found, type)}):
-        lines += [*class_lines(cls, methods, results), ""]
+        lines += [*class_lines(cls, methods.get(cls.__name__, {}), results), ""]
     for name, found in public.items():
         if isinstance(found, BuiltinFunctionType):
             lines.append(f"def {name}({arguments(found, {})}) -> {FUNCTIONS.get(name, 'Any')}: ...")

@@ -197,10 +197,10 @@ METHODS = [
 def test_methods_of_generators_raise_what_the_functions_do(name):
     for call in CALLS["random_power" if name == "power" else name]:
         with pytest.raises(ValueError):
-            eval(call, {"np": Drawing()})
+            eval(call, {"np": Draws()})
 
 
-class Drawing:
+class Draws:
     """`np.random` as the methods of one generator."""
 
     @property

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import itertools
 from collections.abc import MutableSequence, Sequence
 from typing import Any
 
@@ -12,17 +14,15 @@ from mxnet._core import asarray, ndarray
 from mxnet.base import DTypeLike
 from mxnet.device import Device
 from mxnet.numpy._bit_generator import BitGenerator
-from mxnet.numpy._generator_continuous import Continuous, Size, of_out
-from mxnet.numpy._generator_counts import Counts
-from mxnet.numpy._generator_gamma import GammaFamily
 from mxnet.numpy._multivariate import sample
 
 __all__ = ["Generator", "default_rng"]
 
+Size = int | Sequence[int] | None
+
 _random = _core.namespaces["random"]
 _op = _core.namespaces["op"]
 _np = _core.namespaces["numpy"]
-_uniform = _random["random"]
 
 
 def _is_below(high: Any, low: Any) -> bool:
@@ -34,7 +34,7 @@ def _is_below(high: Any, low: Any) -> bool:
     return bool((asarray(high) < asarray(low)).any())
 
 
-class Generator(_core.Drawing, Continuous, GammaFamily, Counts):
+class Generator(_core.GeneratorBase):
     """Random numbers from a stream of its own, with the methods of NumPy's `Generator`.
 
     Parameters
@@ -70,7 +70,7 @@ class Generator(_core.Drawing, Continuous, GammaFamily, Counts):
             )
         self._bits = bit_generator
         self._call = bit_generator._stream.call
-        self._draw_from(bit_generator._stream)
+        self._set_stream(bit_generator._stream)
 
     @property
     def bit_generator(self) -> BitGenerator:
@@ -103,43 +103,6 @@ class Generator(_core.Drawing, Continuous, GammaFamily, Counts):
         return f"Generator({self._bits.state['bit_generator']})"
 
     # ---- uniform numbers, integers, bytes ----
-
-    def random(
-        self,
-        size: Size = None,
-        dtype: DTypeLike | None = None,
-        out: ndarray | None = None,
-        *,
-        device: Device | None = None,
-    ) -> Any:
-        """Uniform numbers in [0, 1).
-
-        Parameters
-        ----------
-        size, dtype : optional
-            Shape and type of the result; see `Generator`.
-        out : ndarray, optional
-            Where the result is written.
-        device : Device, optional
-            Where the result is made.
-
-        Returns
-        -------
-        ndarray
-            Of shape `size`.
-
-        Examples
-        --------
-        >>> rng = np.random.default_rng(1)
-        >>> rng.random((2, 2)).shape
-        (2, 2)
-        >>> round(float(rng.random(10000).mean()), 1)
-        0.5
-        """
-        if out is None:
-            return self._call(_uniform, size, dtype, device)
-        size, dtype = of_out(size, dtype, out)
-        return self._call(_uniform, size, dtype, device, out)
 
     def uniform(
         self,
@@ -182,6 +145,52 @@ class Generator(_core.Drawing, Continuous, GammaFamily, Counts):
         if _is_below(high, low):
             raise ValueError(f"high - low < 0: found low {low!r} and high {high!r}")
         return self._call(_random["uniform"], low, high, size, dtype, device)
+
+    def standard_exponential(
+        self,
+        size: Size = None,
+        dtype: DTypeLike | None = None,
+        method: str = "zig",
+        out: ndarray | None = None,
+        *,
+        device: Device | None = None,
+    ) -> Any:
+        """Exponential numbers of mean 1.
+
+        Parameters
+        ----------
+        size, dtype : optional
+            Shape and type of the result; see `Generator`.
+        method : {'zig', 'inv'}
+            'zig' is the generator's own way, the same numbers as those of `exponential`; 'inv' is ``-log1p(-u)`` of
+            the numbers `u` that `random` would give.
+        out : ndarray, optional
+            Where the result is written.
+        device : Device, optional
+            Where the result is made.
+
+        Returns
+        -------
+        ndarray
+            Of shape `size`.
+
+        Examples
+        --------
+        >>> rng = np.random.default_rng(1)
+        >>> round(float(rng.standard_exponential(100000).mean()), 1)
+        1.0
+        >>> u, x = np.random.default_rng(1).random(2), np.random.default_rng(1).standard_exponential(2, method='inv')
+        >>> bool((x == -np.log1p(-u)).all())
+        True
+        """
+        if method not in ("zig", "inv"):
+            raise ValueError(f"`method` must be 'zig' or 'inv', found {method!r}")
+        if out is not None:
+            size, dtype = out.shape if size is None else size, out.dtype if dtype is None else dtype
+        if method == "inv":
+            u = self._call(_random["random"], size, dtype, device)
+            return _np["negative"](_np["log1p"](_np["negative"](u)), out)
+        return self._call(_random["standard_exponential"], size, dtype, device, out)
 
     def integers(
         self,
@@ -398,6 +407,64 @@ class Generator(_core.Drawing, Continuous, GammaFamily, Counts):
         out[...] = drawn
         return out
 
+    def multinomial(self, n: ArrayLike, pvals: ArrayLike, size: Size = None) -> Any:
+        """How often each of k categories comes up in `n` draws.
+
+        Parameters
+        ----------
+        n : int or array_like of int
+            Draws, at least 0; broadcasts with the rows of `pvals`.
+        pvals : array_like, shape (..., k)
+            Probabilities; the last is what the others leave of 1.
+        size : int or tuple of int, optional
+            The shape of `n` and the rows of `pvals` must broadcast to it; the result has k counts for each.
+
+        Returns
+        -------
+        ndarray of int64
+            Of shape `size` + (k,).
+
+        Raises
+        ------
+        ValueError
+            If there is no category, or the probabilities are none.
+
+        Examples
+        --------
+        >>> np.random.default_rng(1).multinomial(20, [0.2, 0.3, 0.5], size=4).sum(axis=1)
+        array([20, 20, 20, 20])
+        """
+        shape = (len(pvals),) if isinstance(pvals, list | tuple) else _core.asarray(pvals).shape
+        if not shape or shape[-1] == 0:
+            raise ValueError("`pvals` must have at least 1 axis, the last of them not empty")
+        return self._call(_random["multinomial"], n, pvals, size)
+
+    def multivariate_hypergeometric(
+        self, colors: ArrayLike, nsample: int, size: Size = None, method: str = "marginals"
+    ) -> Any:
+        """How many of each color are among `nsample` things drawn without replacement.
+
+        Parameters
+        ----------
+        colors : array_like of int, shape (k,)
+            How many there are of each, together less than 10**9.
+        nsample : int
+        size : int or tuple of int, optional
+        method : {'marginals', 'count'}
+            'marginals' draws one conditional count after the other; 'count' takes things one by one and counts them,
+            which waits for `colors`, and takes memory for all of them and time for each sample: for small numbers.
+
+        Returns
+        -------
+        ndarray of int64, shape `size` + (k,)
+
+        Examples
+        --------
+        >>> np.random.default_rng(1).multivariate_hypergeometric([5, 5, 5], 6, size=3).sum(axis=1)
+        array([6, 6, 6])
+        """
+        return self._call(_op["multivariate_hypergeometric"], colors, nsample, size, method)
+
     def multivariate_normal(
         self,
         mean: ArrayLike,
@@ -445,32 +512,34 @@ class Generator(_core.Drawing, Continuous, GammaFamily, Counts):
         return sample(self._call, mean, cov, size, check_valid, tol, method)
 
 
-def _shorten() -> None:
-    """Let the methods that only hand their arguments on go straight to their distributions, without a Python frame."""
-    names = """
-        random standard_normal standard_exponential standard_cauchy standard_t normal laplace logistic gumbel
-        exponential rayleigh weibull pareto power lognormal triangular wald vonmises poisson binomial negative_binomial
-        geometric hypergeometric logseries zipf standard_gamma gamma chisquare noncentral_chisquare beta f noncentral_f
-    """
-    for name in names.split():
-        method = getattr(Generator, name)
-        _core.shorten_draw(Generator, method, _random[name], _signature(method))
+# Functions of the registry that are methods of generators, with `size` as the last parameter by position.
+_UP_TO_SIZE = """
+    normal laplace logistic gumbel exponential rayleigh weibull pareto power lognormal triangular wald vonmises
+    standard_cauchy standard_t gamma chisquare noncentral_chisquare beta f noncentral_f dirichlet
+    poisson binomial negative_binomial geometric hypergeometric logseries zipf
+"""
+# As those, with the parameters that may be given by position from `size` on.
+_DISTRIBUTIONS = {
+    **dict.fromkeys(_UP_TO_SIZE.split(), ("size",)),
+    **dict.fromkeys(("random", "standard_normal", "standard_gamma"), ("size", "dtype", "out")),
+}
 
 
-def _signature(method: Any) -> str:
-    """The parameters of a function of Python, with their defaults, as text."""
-    code = method.__code__
-    names, defaults = code.co_varnames, method.__defaults__ or ()
-    required = code.co_argcount - len(defaults)
-    words = ["$self", *names[1:required]]
-    words += [f"{name}={value!r}" for name, value in zip(names[required:], defaults, strict=False)]
-    if code.co_kwonlyargcount:
-        last = names[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
-        words += ["*", *(f"{name}={method.__kwdefaults__[name]!r}" for name in last)]
-    return f"({', '.join(words)})"
+def _add_distributions() -> None:
+    """Give generators a method for each of these functions, with its parameters and docstring."""
+    for name, last in _DISTRIBUTIONS.items():
+        function = _random[name]
+        parameters = inspect.signature(function).parameters
+        positional = [*itertools.takewhile(lambda parameter: parameter != "size", parameters), *last]
+        words = [*positional, "*", *(parameter for parameter in parameters if parameter not in positional)]
+        words = words[:-1] if words[-1] == "*" else words
+        signature = ", ".join(str(parameters.get(word, word)) for word in words)
+        doc = (function.__doc__ or "").replace("np.random.seed(1)", "rng = np.random.default_rng(1)")
+        doc = doc.replace(f"np.random.{name}(", f"rng.{name}(")
+        _core.add_distribution(name, function, positional, f"{name}($self, {signature})\n--\n\n{doc}")
 
 
-_shorten()
+_add_distributions()
 
 
 def default_rng(seed: Any = None) -> Generator:

@@ -94,7 +94,7 @@ mod _core {
     #[pymodule_export]
     use crate::modules::{load_module, loaded_modules, served_operators};
     #[pymodule_export]
-    use crate::random::{Drawing, RandomStream, shorten_draw};
+    use crate::random::{GeneratorBase, RandomStream, add_distribution};
     #[pymodule_export]
     use crate::reading::{of_iterator, of_text};
     #[pymodule_export]

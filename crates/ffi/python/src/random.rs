@@ -13,7 +13,7 @@ use crate::call;
 
 mod methods;
 
-pub use methods::{Drawing, shorten_draw};
+pub use methods::{GeneratorBase, add_distribution};
 
 /// A stream of random numbers from which functions can draw.
 #[pyclass(frozen, module = "mxnet._core")]

@@ -1,35 +1,34 @@
-//! Methods of `Generator` that only pass their arguments on to a distribution. They are C functions, because a Python frame costs more than
-//! drawing a number.
+//! Methods of `Generator` that draw from a distribution of the registry. They are C functions, because a Python frame costs more than drawing a
+//! number.
 
 use std::ffi::CString;
 use std::sync::{Arc, OnceLock};
 
-use mxnet::core::ParamKind;
 use mxnet::ops::random::{Generator, with_generator};
-use pyo3::exceptions::{PyRuntimeError, PySystemError};
-use pyo3::ffi;
+use pyo3::exceptions::{PyRuntimeError, PySystemError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyDict, PyString, PyTuple, PyType};
+use pyo3::types::{PyDict, PyString, PyTuple};
+use pyo3::{ffi, intern};
 
 use super::{RandomStream, packed};
 use crate::call::{Binding, Fast, Named, binding_of, enter, guarded};
 
 /// Base class of `Generator`. It holds the stream from which the methods draw.
 #[pyclass(frozen, subclass, module = "mxnet._core")]
-pub struct Drawing(OnceLock<Arc<Generator>>);
+pub struct GeneratorBase(OnceLock<Arc<Generator>>);
 
 #[pymethods]
-impl Drawing {
-    /// One without a stream; what it takes is the business of the derived class.
+impl GeneratorBase {
+    /// One without a stream. The derived class checks the arguments.
     #[new]
     #[pyo3(signature = (*_args, **_kwargs))]
-    fn new(_args: &Bound<'_, PyTuple>, _kwargs: Option<&Bound<'_, PyDict>>) -> Drawing {
-        Drawing(OnceLock::new())
+    fn new(_args: &Bound<'_, PyTuple>, _kwargs: Option<&Bound<'_, PyDict>>) -> GeneratorBase {
+        GeneratorBase(OnceLock::new())
     }
 
-    /// Draws from `stream` from now on, and from no other.
-    fn _draw_from(&self, stream: &RandomStream) -> PyResult<()> {
+    /// Sets the stream, once.
+    fn _set_stream(&self, stream: &RandomStream) -> PyResult<()> {
         let is_set = self.0.set(Arc::clone(&stream.0));
         is_set.map_err(|_| {
             PyRuntimeError::new_err("a generator keeps its bit generator: make another generator")
@@ -37,32 +36,69 @@ impl Drawing {
     }
 }
 
-/// A method with a shorter way.
-struct Shortened {
-    name: &'static str,
+/// A method that draws from one distribution.
+struct Method {
+    name: String,
     /// The distribution's function in the registry.
-    drawn: &'static Binding,
-    /// The method as it is written in Python, for all that the function does not take as it is.
-    general: Py<PyAny>,
-    /// So many arguments by position mean the same to both.
-    positional: usize,
-    /// Interned names that mean the same to both.
-    names: Vec<Py<PyString>>,
+    function: Py<PyAny>,
+    binding: &'static Binding,
+    /// Parameters that may be given by position, in order.
+    positional: Vec<Py<PyString>>,
+    /// How many of them stand at the same place in the function's signature.
+    shared: usize,
 }
 
-impl Shortened {
-    /// Whether the function takes the arguments as they are.
-    #[inline]
-    fn fits(&self, positional: usize, named: &Named) -> bool {
-        let is_known = |i: usize| self.names.iter().any(|x| x.as_ptr() == named.get(i).0);
-        positional <= self.positional && (0..named.len).all(is_known)
+impl Method {
+    /// Calls the function where its signature differs from the method's, or where `out` gives the shape and dtype.
+    fn call_by_name(
+        &self,
+        py: Python<'_>,
+        given: &[*mut ffi::PyObject],
+        named: &Named,
+    ) -> PyResult<Py<PyAny>> {
+        let (mut positional, keywords) = packed(py, given, named)?;
+        if given.len() > self.positional.len() {
+            return Err(PyTypeError::new_err(format!(
+                "{}() takes at most {} positional arguments, found {}",
+                self.name,
+                self.positional.len(),
+                given.len()
+            )));
+        }
+        let rest = positional.split_off(self.shared.min(given.len()));
+        for (name, value) in self.positional[positional.len()..].iter().zip(rest) {
+            let name = name.bind(py);
+            if keywords.contains(name)? {
+                return Err(PyTypeError::new_err(format!(
+                    "{}() got multiple values for argument '{name}'",
+                    self.name
+                )));
+            }
+            keywords.set_item(name, value)?;
+        }
+        if let Some(out) = keywords
+            .get_item(intern!(py, "out"))?
+            .filter(|out| !out.is_none())
+        {
+            for (name, attribute) in [("size", "shape"), ("dtype", "dtype")] {
+                let is_positional = |name: &str| {
+                    let names = &self.positional[..positional.len()];
+                    names.iter().any(|known| known.bind(py) == name)
+                };
+                if !is_positional(name) && !keywords.contains(name)? {
+                    keywords.set_item(name, out.getattr(attribute)?)?;
+                }
+            }
+        }
+        let positional = PyTuple::new(py, positional)?;
+        self.function.call(py, positional, Some(&keywords))
     }
 }
 
 /// Size of the table of methods: at least the number of distributions.
-const MOST: usize = 48;
+const MAX_METHODS: usize = 48;
 
-static METHODS: [PyOnceLock<Shortened>; MOST] = [const { PyOnceLock::new() }; MOST];
+static METHODS: [PyOnceLock<Method>; MAX_METHODS] = [const { PyOnceLock::new() }; MAX_METHODS];
 
 macro_rules! entries {
     ($($row:literal)*) => { [$(
@@ -71,50 +107,35 @@ macro_rules! entries {
     )*] };
 }
 
-static ENTRIES: [Fast; MOST] = entries!(0 1 2 3 4 5);
+static ENTRIES: [Fast; MAX_METHODS] = entries!(0 1 2 3 4 5);
 
-/// Puts a method on `class`, which is derived from `Drawing`, that goes straight to `drawn`, a function of the registry, where that takes the
-/// arguments as `general` does: the leading ones and those by the same names. Everything else is left to `general`, a function of Python that has
-/// the method's name, signature and docstring.
+/// Gives `GeneratorBase` the method `name`, which calls `function` of the registry with the generator's stream. `positional` names the
+/// parameters that may be given by position; the others are given by name. `doc` is the docstring, headed by the signature. A second call for
+/// the same name does nothing.
 #[pyfunction]
-pub fn shorten_draw(
-    class: &Bound<'_, PyType>,
-    general: &Bound<'_, PyAny>,
-    drawn: &Bound<'_, PyAny>,
-    signature: &str,
+pub fn add_distribution(
+    name: String,
+    function: &Bound<'_, PyAny>,
+    positional: Vec<Bound<'_, PyString>>,
+    doc: String,
 ) -> PyResult<()> {
-    let py = class.py();
-    let drawn = binding_of(drawn)
-        .ok_or_else(|| PySystemError::new_err("`drawn` is no function of the registry"))?;
-    let name: String = general.getattr("__name__")?.extract()?;
-    let code = general.getattr("__code__")?;
-    let (by_position, by_name): (usize, usize) = (
-        code.getattr("co_argcount")?.extract()?,
-        code.getattr("co_kwonlyargcount")?.extract()?,
-    );
-    let own: Vec<String> = code.getattr("co_varnames")?.extract()?;
-    // A method takes the result's form from `out`.
-    let params = drawn.op.params.iter();
-    let theirs: Vec<&str> = params
-        .filter(|param| param.kind != ParamKind::Out)
-        .map(|param| param.name)
-        .collect();
-    let own = &own[1..by_position + by_name];
-    let names = own.iter().filter(|name| theirs.contains(&name.as_str()));
-    let method = Shortened {
-        name: drawn.op.name,
-        drawn,
-        general: general.clone().unbind(),
-        positional: (own[..by_position - 1].iter().zip(&theirs))
-            .take_while(|(own, theirs)| own == *theirs)
-            .count(),
-        names: names
-            .map(|name| PyString::intern(py, name).unbind())
-            .collect(),
-    };
-    let doc: String = general.getattr("__doc__")?.extract()?;
-    let doc = CString::new(format!("{name}{signature}\n--\n\n{doc}"))?;
-    let mut method = Some(method);
+    let py = function.py();
+    let is_known = |place: &PyOnceLock<Method>| place.get(py).is_some_and(|x| x.name == name);
+    if METHODS.iter().any(is_known) {
+        return Ok(());
+    }
+    let binding = binding_of(function)
+        .ok_or_else(|| PySystemError::new_err("`function` is not of the registry"))?;
+    let shared = (positional.iter().zip(binding.op.params))
+        .take_while(|(own, param)| *own == param.name)
+        .count();
+    let mut method = Some(Method {
+        name: name.clone(),
+        function: function.clone().unbind(),
+        binding,
+        positional: positional.into_iter().map(Bound::unbind).collect(),
+        shared,
+    });
     let place = METHODS.iter().position(|place| {
         let _ = place.get_or_init(py, || method.take().expect("it is taken once"));
         method.is_none()
@@ -128,12 +149,12 @@ pub fn shorten_draw(
             PyCFunctionFastWithKeywords: ENTRIES[place],
         },
         ml_flags: ffi::METH_FASTCALL | ffi::METH_KEYWORDS,
-        ml_doc: doc.into_raw(),
+        ml_doc: CString::new(doc)?.into_raw(),
     }));
+    let class = py.get_type::<GeneratorBase>();
     // SAFETY: the definition is leaked; the class is a heap type of ours, of whose objects only those are given to the methods.
     let method = unsafe {
-        let base = py.get_type::<Drawing>();
-        Bound::from_owned_ptr_or_err(py, ffi::PyDescr_NewMethod(base.as_type_ptr(), def))?
+        Bound::from_owned_ptr_or_err(py, ffi::PyDescr_NewMethod(class.as_type_ptr(), def))?
     };
     class.setattr(name, method)
 }
@@ -154,31 +175,30 @@ unsafe extern "C" fn entry<const N: usize>(
     // SAFETY: the keyword values follow the positional arguments.
     let named = unsafe { Named::new(args.wrapping_add(nargs), kwnames) };
     // SAFETY: the descriptor has made sure that it is one.
-    let slf = unsafe { Borrowed::<PyAny>::from_ptr(py, slf).cast_unchecked::<Drawing>() };
+    let slf = unsafe { Borrowed::<PyAny>::from_ptr(py, slf).cast_unchecked::<GeneratorBase>() };
     let stream = slf.get().0.get();
+    let out = intern!(py, "out").as_ptr();
+    let takes_out = (0..named.len).any(|i| named.get(i).0 == out);
     if let Some(stream) = stream
-        && method.fits(nargs, &named)
+        && nargs <= method.shared
+        && !takes_out
     {
         // SAFETY: the arguments are valid for the whole call.
         return with_generator(stream, || unsafe {
-            enter(method.drawn, args, nargs, kwnames)
+            enter(method.binding, args, nargs, kwnames)
         });
     }
-    guarded(py, method.name, || {
-        if stream.is_none() {
+    guarded(py, method.binding.op.name, || {
+        let Some(stream) = stream else {
             return Err(PyRuntimeError::new_err(
                 "the generator has no stream: `Generator.__init__` was not called",
             ));
-        }
+        };
         let given = match nargs {
             0 => &[][..],
             // SAFETY: there are `nargs` borrowed arguments.
             _ => unsafe { std::slice::from_raw_parts(args, nargs) },
         };
-        let (mut positional, keywords) = packed(py, given, &named)?;
-        positional.insert(0, slf.to_owned().into_any());
-        let positional = PyTuple::new(py, positional)?;
-        let general = method.general.bind(py);
-        general.call(positional, Some(&keywords)).map(Bound::unbind)
+        with_generator(stream, || method.call_by_name(py, given, &named))
     })
 }
