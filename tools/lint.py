@@ -45,6 +45,7 @@ ARROWS: dict[str, tuple[str, ...]] = {
     ),
     "mxnet-python": ("mxnet",),
     "mxnet-c": ("mxnet",),
+    "rust-serve": ("mxnet",),
 }
 TESTKIT = "mxnet-testkit"  # what tests use: it may see every crate, and only tests may see it
 
@@ -148,7 +149,8 @@ def check_unsafe(tree: Tree) -> Iterator[str]:
         if package["name"] in UNSAFE_CRATES:
             continue
         sources = [name for name in tree.text if name.startswith(f"{folder}/src/") and name.endswith(".rs")]
-        if ROOT_GUARD.search(tree.text.get(f"{folder}/src/lib.rs", "")):
+        roots = [name for name in (f"{folder}/src/lib.rs", f"{folder}/src/main.rs") if name in tree.text]
+        if roots and all(ROOT_GUARD.search(tree.text[root]) for root in roots):
             continue
         for name in sources:
             if not OWN_GUARD.search(tree.text[name]):

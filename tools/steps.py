@@ -164,8 +164,8 @@ def programs() -> list[Step]:
         "PYTHON_SYS_EXECUTABLE": PYTHON,
         **({"PYO3_CONFIG_FILE": str(configs[0])} if configs else {}),
     }
-    packages = ["-p", "mxnet-python", "-p", "mxnet-c", "-p", "mxnet"]
-    command = cargo("build", "--profile", "develop", *packages, "--lib", "--examples")
+    packages = ["-p", "mxnet-python", "-p", "mxnet-c", "-p", "mxnet", "-p", "rust-serve"]
+    command = cargo("build", "--profile", "develop", *packages, "--lib", "--bins", "--examples")
     return [Step("programs", command, environment)]
 
 
@@ -184,6 +184,7 @@ def lint() -> list[Step]:
 def test() -> list[Step]:
     crates = ["engine", "tensor", "kernels", "core", "ops", "graph", "module", "mxnet", "c"]
     packages = [word for crate in crates for word in ("-p", crate if crate == "mxnet" else f"mxnet-{crate}")]
+    packages += ["-p", "rust-serve"]
     # Without kept plans and without the ways of elements: tests of what takes them.
     folders = [f"tests/{name}" for name in ("autograd", "dtype", "index", "ndarray", "sort", "ufunc")]
     target = ROOT / "target" / "develop"

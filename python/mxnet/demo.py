@@ -240,6 +240,14 @@ def main(arguments: Sequence[str] | None = None) -> float:
     if not onp.array_equal(_predict(again)[2], probabilities):
         raise RuntimeError(f"the network loaded from {file} predicts otherwise than the one that was saved")
     print(f"parameters: {file} (loaded again, predictions are identical)")
+    again.hybridize()
+    first = np.array(images[:1])
+    with autograd.predict_mode():
+        scores = again(first)
+    symbol, params = again.export(chosen.output / "digits")
+    if not onp.array_equal(mx.graph.load(symbol, params)(first).asnumpy(), scores.asnumpy()):
+        raise RuntimeError(f"the graph of {symbol} predicts otherwise than the network")
+    print(f"graph: {symbol} (for one image; runs without Python, see examples/rust-serve)")
     drawing = chosen.output / "digits.svg"
     drawing.write_text(picture(losses, images, labels, probabilities), encoding="utf-8")
     print(f"picture: {drawing}")

@@ -19,3 +19,13 @@ def example(name: str) -> list[str]:
         pytest.skip("cargo is not installed")
     options = ["--profile", "develop", "--locked", "--quiet", "-p", "mxnet"]
     return ["cargo", "run", *options, "--example", name, "--"]
+
+
+@cache
+def program(name: str) -> list[str]:
+    """As `example`, for a program of the package `name` in `examples/`."""
+    if given := os.environ.get("MXNET_EXAMPLES"):
+        return [str(Path(given).parent / name)]
+    if shutil.which("cargo") is None:
+        pytest.skip("cargo is not installed")
+    return ["cargo", "run", "--profile", "develop", "--locked", "--quiet", "-p", name, "--"]

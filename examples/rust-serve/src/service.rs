@@ -1,0 +1,134 @@
+//! The routes: `/predict` runs the network, `/model` describes it, `/health` says that the service answers.
+
+use std::sync::Arc;
+use std::thread::available_parallelism;
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::rejection::BytesRejection;
+use axum::extract::{DefaultBodyLimit, State};
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use mxnet::{Array, DType, Graph};
+use serde_json::{Value, json};
+use tokio::sync::Semaphore;
+use tokio::task::spawn_blocking;
+
+use crate::json::{to_array, to_json};
+
+/// Larger bodies are refused with status 413.
+const MAX_BODY_BYTES: usize = 32 << 20;
+
+/// What the handlers share. The graph is run by several threads at once and exists once.
+struct Service {
+    graph: Graph,
+    /// One permit for each core: more runs at a time need memory and gain nothing.
+    permits: Semaphore,
+}
+
+/// An answer whose body is JSON.
+struct Json(Value);
+
+impl IntoResponse for Json {
+    fn into_response(self) -> Response {
+        let kind = [(header::CONTENT_TYPE, "application/json")];
+        (kind, self.0.to_string()).into_response()
+    }
+}
+
+/// An error as the client sees it: a status and `{"error": ...}`.
+struct Failure(StatusCode, String);
+
+impl IntoResponse for Failure {
+    fn into_response(self) -> Response {
+        (self.0, Json(json!({ "error": self.1 }))).into_response()
+    }
+}
+
+fn bad_request(message: impl Into<String>) -> Failure {
+    Failure(StatusCode::BAD_REQUEST, message.into())
+}
+
+fn internal(error: impl ToString) -> Failure {
+    Failure(StatusCode::INTERNAL_SERVER_ERROR, error.to_string())
+}
+
+/// The `inputs` of a request: for each argument of the network its numbers, as nested lists.
+fn inputs_of(body: &[u8]) -> Result<Vec<Value>, Failure> {
+    let request = serde_json::from_slice(body);
+    let request: Value =
+        request.map_err(|error| bad_request(format!("the body is not JSON: {error}")))?;
+    let Value::Object(mut fields) = request else {
+        return Err(bad_request("the body must be an object with `inputs`"));
+    };
+    let inputs = fields.remove("inputs");
+    if let Some(name) = fields.keys().next() {
+        return Err(bad_request(format!(
+            "unknown field `{name}`; there is `inputs`"
+        )));
+    }
+    match inputs {
+        Some(Value::Array(inputs)) => Ok(inputs),
+        _ => Err(bad_request(
+            "`inputs` must be a list with one item for each argument of the network",
+        )),
+    }
+}
+
+impl Service {
+    /// Reads the request and runs the network. It takes a thread for the whole time.
+    fn predict(&self, body: &[u8]) -> Result<Json, Failure> {
+        let (given, forms) = (inputs_of(body)?, self.graph.arguments());
+        if forms.len() != given.len() {
+            let (takes, found) = (forms.len(), given.len());
+            return Err(bad_request(format!(
+                "the network takes {takes} inputs, found {found}"
+            )));
+        }
+        let mut inputs = Vec::with_capacity(forms.len());
+        for (i, (value, (_, dtype))) in given.iter().zip(forms).enumerate() {
+            let array =
+                to_array(value, dtype).map_err(|why| bad_request(format!("input {i}: {why}")))?;
+            inputs.push(array);
+        }
+        let inputs: Vec<&Array> = inputs.iter().collect();
+        // Arguments of another shape are the only thing that a client can do wrong here.
+        let results = self
+            .graph
+            .run(&inputs)
+            .map_err(|error| bad_request(error.to_string()))?;
+        let outputs: mxnet::Result<Vec<Value>> = results.iter().map(to_json).collect();
+        Ok(Json(json!({ "outputs": outputs.map_err(internal)? })))
+    }
+}
+
+async fn predict(
+    State(service): State<Arc<Service>>,
+    body: Result<Bytes, BytesRejection>,
+) -> Result<Json, Failure> {
+    let body = body.map_err(|rejected| Failure(rejected.status(), rejected.body_text()))?;
+    let _permit = service.permits.acquire().await.map_err(internal)?;
+    let running = Arc::clone(&service);
+    let answer = spawn_blocking(move || running.predict(&body)).await;
+    answer.map_err(internal)?
+}
+
+async fn model(State(service): State<Arc<Service>>) -> Json {
+    let form =
+        |(shape, dtype): (Vec<usize>, DType)| json!({"shape": shape, "dtype": dtype.to_string()});
+    let inputs: Vec<Value> = service.graph.arguments().into_iter().map(form).collect();
+    Json(json!({ "inputs": inputs }))
+}
+
+/// The service for one network.
+pub fn router(graph: Graph) -> Router {
+    let cores = available_parallelism().map_or(1, usize::from);
+    let permits = Semaphore::new(cores);
+    Router::new()
+        .route("/predict", post(predict))
+        .route("/model", get(model))
+        .route("/health", get(|| async { "ok" }))
+        .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))
+        .with_state(Arc::new(Service { graph, permits }))
+}
