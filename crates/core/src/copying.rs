@@ -55,6 +55,9 @@ fn copy_by(kernel: Kernel, from: &Array, to: &Array) -> Result<()> {
         };
         return copy_by(kernel, &there, to);
     }
+    if to.tensor().is_read_only() {
+        to.check_writable(builtins().copy.name, "output array")?;
+    }
     let kernel = kernel_on(device, builtins().copy, kernel)?;
     let call = Call {
         op: builtins().copy,

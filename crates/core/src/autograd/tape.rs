@@ -247,7 +247,7 @@ pub fn attach_grad(x: &mut Array, req: GradReq) -> Result<()> {
 /// Gives `x` this gradient buffer.
 ///
 /// # Errors
-/// [`Error::Shape`] or [`Error::DType`] if the buffer is not like `x`.
+/// [`Error::Shape`] or [`Error::DType`] if the buffer is not like `x`; [`Error::Value`] if it cannot be written to.
 pub fn mark_variable(x: &mut Array, grad: Array, req: GradReq) -> Result<()> {
     if grad.shape() != x.shape() {
         let problem = format!(
@@ -264,6 +264,9 @@ pub fn mark_variable(x: &mut Array, grad: Array, req: GradReq) -> Result<()> {
             x.dtype().name()
         );
         return Err(Error::dtype("mark_variables", problem));
+    }
+    if req != GradReq::Null {
+        grad.check_writable("mark_variables", "the gradient")?;
     }
     let recorded = x.entry().filter(|(node, _)| !node.is_variable()).cloned();
     if req == GradReq::Null && recorded.is_none() {
