@@ -197,6 +197,21 @@ impl Error {
     }
 }
 
+impl Error {
+    /// The error of a panic inside of `op`. Kernels that find no memory for their work panic with what the allocator said.
+    #[cold]
+    pub fn from_panic(op: &'static str, panic: Box<dyn std::any::Any + Send>) -> Error {
+        if panic.is::<std::collections::TryReserveError>() {
+            let problem =
+                "no memory for the elements that it sorts, or computes with, beside its result";
+            return Error::memory(op, problem);
+        }
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        let text = text.or_else(|| panic.downcast_ref::<&'static str>().copied());
+        Error::internal(op, text.unwrap_or("panic whose payload is not text"))
+    }
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -1,6 +1,6 @@
 //! Launching a kernel: on the calling thread if it is cheap and its variables are free, else through the engine.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
 use mxnet_engine::{Access, Failure, Op, Resource, Stream, Var, engine};
@@ -112,7 +112,11 @@ pub fn launch(
     }
     let queued = owned(call, kernel, outputs, rng, device);
     let kernel = kernel.clone();
-    let run = move |_: &Uses| queued.run(&Pool, None, |work| execute(&kernel, work));
+    let run = move |_: &Uses| {
+        queued.run(&Pool, None, |work| {
+            with_memory(work.op.name, || execute(&kernel, work))
+        })
+    };
     let (op, is_shared) = queued_op(call, outputs, &writes, fresh, cost_ns, run);
     engine().push(op);
     // Foreign code can see these bytes at any time: it must never find a half-written or stale value.
@@ -124,15 +128,25 @@ pub fn launch(
     Ok(())
 }
 
+/// Runs what the caller gives; a panic for lack of memory becomes an error, others go on.
+fn with_memory(op: &'static str, run: impl FnOnce() -> Result<()>) -> Result<()> {
+    catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| {
+        match panic.is::<std::collections::TryReserveError>() {
+            true => Err(Error::from_panic(op, panic)),
+            false => resume_unwind(panic),
+        }
+    })
+}
+
 /// Runs what the caller gives; a panic becomes an error of the operator `name`.
 ///
 /// # Errors
-/// What `run` reports; [`Error::Internal`] if it panics.
+/// What `run` reports; [`Error::Memory`] if it panics for lack of memory, [`Error::Internal`] if it panics otherwise.
 #[inline]
 pub fn caught(name: &'static str, run: impl FnOnce() -> Result<()>) -> Result<()> {
     match catch_unwind(AssertUnwindSafe(run)) {
         Ok(result) => result,
-        Err(panic) => Err(Error::internal(name, panic_text(&*panic))),
+        Err(panic) => Err(Error::from_panic(name, panic)),
     }
 }
 
@@ -443,14 +457,6 @@ pub fn cost_ns(cx: &CallCx, bytes_written: usize) -> u64 {
         }
         Cost::Of(cost) => cost(cx),
     }
-}
-
-fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
-    let text = panic
-        .downcast_ref::<String>()
-        .map(String::as_str)
-        .or_else(|| panic.downcast_ref::<&str>().copied());
-    format!("kernel panicked: {}", text.unwrap_or("no message"))
 }
 
 /// The kernels' name of a dtype.

@@ -191,9 +191,7 @@ unsafe fn lines<T: Sample>(
             return;
         }
         let mut memory: Vec<T> = Vec::new();
-        memory
-            .try_reserve_exact(len)
-            .expect("no memory for the work on a Fourier transform");
+        scratch::reserve(&mut memory, len);
         memory.resize(len, T::default());
         // SAFETY: as above.
         unsafe { block.run(memory.as_mut_ptr()) };

@@ -5,6 +5,7 @@ use crate::batch::{
 };
 use crate::large;
 use crate::lu::{none, runners};
+use crate::memory::filled;
 use crate::number::MatrixElement;
 use crate::small::{self, SMALL};
 
@@ -37,7 +38,7 @@ fn typed<T: MatrixElement + Plain>(
         count,
         n * n * n / 2,
         outputs,
-        || vec![T::ZERO; if n > SMALL { n * n } else { 0 }],
+        || filled(if n > SMALL { n * n } else { 0 }, T::ZERO),
         |columns, i, l, _, _| {
             let a = &a[i * n * n..(i + 1) * n * n];
             if n <= SMALL {

@@ -7,6 +7,7 @@ use crate::batch::{
     Elem, Failure, Fault, Parts, Plain, Run, by_elem, each, elements, elements_mut, to_columns,
 };
 use crate::lu::none;
+use crate::memory::filled;
 use crate::number::{MatrixElement, RealElement};
 use crate::scale;
 
@@ -42,7 +43,7 @@ fn typed<T: MatrixElement + Plain>(
     let vectors = v.map_or_else(none, |v| Parts::new(v, n * n));
     let outputs = (Parts::new(w, n), vectors, none::<T>());
     let zero = <T::Re as MatrixElement>::ZERO;
-    let make = || vec![Complex { re: zero, im: zero }; if with { n * n } else { 0 }];
+    let make = || filled(if with { n * n } else { 0 }, Complex { re: zero, im: zero });
     each(
         run,
         count,

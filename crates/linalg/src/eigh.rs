@@ -9,6 +9,7 @@ use crate::batch::{
     Elem, Failure, Fault, Parts, Plain, Run, by_elem, each, elements, elements_mut, to_columns,
 };
 use crate::lu::none;
+use crate::memory::{buffer, filled};
 use crate::number::{MatrixElement, RealElement};
 use crate::scale;
 
@@ -71,14 +72,14 @@ fn typed<T: MatrixElement + Plain>(
     let vectors = v.map_or_else(none, |v| Parts::new(v, n * n));
     let outputs = (Parts::new(w, n), vectors, none::<T>());
     let make = || Work {
-        memory: MemBuffer::new(if n == 0 {
+        memory: buffer(if n == 0 {
             faer::dyn_stack::StackReq::EMPTY
         } else {
             evd::self_adjoint_evd_scratch::<T>(n, wanted, Par::Seq, Default::default())
         }),
-        lower: vec![T::ZERO; n * n],
-        values: vec![T::ZERO; n],
-        vectors: vec![T::ZERO; if with { n * n } else { 0 }],
+        lower: filled(n * n, T::ZERO),
+        values: filled(n, T::ZERO),
+        vectors: filled(if with { n * n } else { 0 }, T::ZERO),
     };
     each(
         run,

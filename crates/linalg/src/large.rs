@@ -4,7 +4,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use faer::dyn_stack::{MemBuffer, MemStack};
+use faer::dyn_stack::MemStack;
 use faer::linalg::cholesky::llt;
 use faer::linalg::lu::partial_pivoting::factor as plu;
 use faer::linalg::matmul::matmul;
@@ -12,6 +12,7 @@ use faer::linalg::triangular_solve as tri;
 use faer::{Accum, Conj, MatMut, MatRef, Par};
 
 use crate::batch::{Fault, Run};
+use crate::memory::{buffer, copied, filled};
 use crate::number::MatrixElement;
 use crate::small::Factored;
 
@@ -61,9 +62,9 @@ pub(crate) fn lu<T: MatrixElement>(
         *row = i;
     }
     let mut odd = false;
-    let (mut order, mut inverse) = (vec![0_usize; n], vec![0_usize; n]);
+    let (mut order, mut inverse) = (filled(n, 0_usize), filled(n, 0_usize));
     let width = if n < LARGE { n } else { PANEL };
-    let mut memory = MemBuffer::new(plu::lu_in_place_scratch::<usize, T>(
+    let mut memory = buffer(plu::lu_in_place_scratch::<usize, T>(
         n,
         width,
         Par::Seq,
@@ -119,7 +120,7 @@ pub(crate) fn lu<T: MatrixElement>(
 
 /// `x[i] = old x[order[i]]`.
 fn permute<T: Copy>(x: &mut [T], order: &[usize]) {
-    let old: Vec<T> = x.to_vec();
+    let old: Vec<T> = copied(x);
     for (x, &from) in x.iter_mut().zip(order) {
         *x = old[from];
     }
@@ -170,7 +171,7 @@ pub(crate) fn invert_factored<T: MatrixElement>(run: Run, lu: &[T], n: usize, x:
 /// Lower Cholesky factor in place; neither reads nor writes above the diagonal, except within blocks of [`CHUNK`] columns.
 pub(crate) fn cholesky<T: MatrixElement>(run: Run, a: &mut [T], n: usize) -> Result<(), Fault> {
     let width = if n < LARGE { n } else { CHUNK };
-    let mut memory = MemBuffer::new(llt::factor::cholesky_in_place_scratch::<T>(
+    let mut memory = buffer(llt::factor::cholesky_in_place_scratch::<T>(
         width,
         Par::Seq,
         Default::default(),

@@ -13,6 +13,7 @@ mod eig;
 mod eigh;
 mod large;
 mod lu;
+mod memory;
 mod number;
 mod qr;
 mod scale;

@@ -3,6 +3,7 @@
 use crate::batch::{
     Elem, Failure, Fault, Parts, Plain, Run, by_elem, each, elements, elements_mut, to_columns,
 };
+use crate::memory::filled;
 use crate::number::{MatrixElement, RealElement};
 use crate::small::{self, Factored, SMALL};
 use crate::{large, scale, svd};
@@ -31,9 +32,9 @@ struct Work<T> {
 impl<T: MatrixElement> Work<T> {
     fn new(n: usize, side_len: usize) -> Work<T> {
         Work {
-            lu: vec![T::ZERO; n * n],
-            rows: vec![0; n],
-            side: vec![T::ZERO; if n > SMALL { side_len } else { 0 }],
+            lu: filled(n * n, T::ZERO),
+            rows: filled(n, 0),
+            side: filled(if n > SMALL { side_len } else { 0 }, T::ZERO),
             exponent: 0,
         }
     }
@@ -308,7 +309,7 @@ fn cofactors_typed<T: MatrixElement + Plain>(
         count,
         4 * n * n * n,
         outputs,
-        || (Work::<T>::new(n, n * n), vec![T::ZERO; n * n]),
+        || (Work::<T>::new(n, n * n), filled(n * n, T::ZERO)),
         |(work, inverse), i, c, _, _| {
             let a = &a[i * n * n..(i + 1) * n * n];
             let found = work.factor(run, a, n);
@@ -344,8 +345,8 @@ fn from_singular_values<T: MatrixElement + Plain>(
     n: usize,
     c: &mut [T],
 ) -> Result<(), Fault> {
-    let mut values = vec![<T::Re as MatrixElement>::ZERO; n];
-    let (mut u, mut vh) = (vec![T::ZERO; n * n], vec![T::ZERO; n * n]);
+    let mut values = filled(n, <T::Re as MatrixElement>::ZERO);
+    let (mut u, mut vh) = (filled(n * n, T::ZERO), filled(n * n, T::ZERO));
     svd::square(a, n, &mut values, &mut u, &mut vh)?;
     let mut phase = T::ONE;
     for unitary in [&u, &vh] {

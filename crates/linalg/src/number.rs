@@ -1,5 +1,6 @@
 //! The four element types (f32, f64, c64, c128) and the operations that this crate needs of them.
 
+use crate::memory::{buffer, filled};
 use std::ops::{Add, AddAssign, Div, Mul, MulAssign, Neg, Sub, SubAssign};
 
 use faer::linalg::evd::{self, ComputeEigenvectors, EvdError};
@@ -106,7 +107,7 @@ fn memory<T: ComplexField>(n: usize, vectors: bool) -> faer::dyn_stack::MemBuffe
         ComputeEigenvectors::No
     };
     let left = ComputeEigenvectors::No;
-    faer::dyn_stack::MemBuffer::new(evd::evd_scratch::<T>(
+    buffer(evd::evd_scratch::<T>(
         n,
         left,
         right,
@@ -249,8 +250,8 @@ fn real_eigen<R: RealElement>(
 ) -> Result<(), EvdError> {
     let n = a.nrows();
     let zero = <R as MatrixElement>::ZERO;
-    let (mut re, mut im) = (vec![zero; n], vec![zero; n]);
-    let mut packed = vec![zero; if v.is_some() { n * n } else { 0 }];
+    let (mut re, mut im) = (filled(n, zero), filled(n, zero));
+    let mut packed = filled(if v.is_some() { n * n } else { 0 }, zero);
     let mut memory = memory::<R>(n, v.is_some());
     let vectors = v
         .is_some()

@@ -11,6 +11,7 @@ use crate::batch::{
 };
 use crate::large::{chunks, share};
 use crate::lu::{none, runners};
+use crate::memory::filled;
 use crate::number::{MatrixElement, RealElement};
 use crate::scale;
 
@@ -94,7 +95,7 @@ fn raw_typed<T: MatrixElement + Plain>(
             to_columns(a, h, m, n);
             let exponent = scale::exponent(a);
             scale::multiply(h, exponent);
-            let mut blocks = vec![T::ZERO; PANEL * k];
+            let mut blocks = filled(PANEL * k, T::ZERO);
             factor(run, h, m, n, tau, &mut blocks);
             for (j, column) in h.chunks_exact_mut(m.max(1)).enumerate() {
                 scale::multiply(&mut column[..m.min(j + 1)], -exponent);
@@ -126,10 +127,10 @@ fn typed<T: MatrixElement + Plain>(
         none::<T>(),
     );
     let make = || Work {
-        a: vec![T::ZERO; m * n],
-        tau: vec![T::ZERO; k],
-        blocks: vec![T::ZERO; PANEL * k],
-        q: vec![T::ZERO; m * columns],
+        a: filled(m * n, T::ZERO),
+        tau: filled(k, T::ZERO),
+        blocks: filled(PANEL * k, T::ZERO),
+        q: filled(m * columns, T::ZERO),
     };
     each(
         outer,
@@ -216,7 +217,7 @@ fn apply_block<T: MatrixElement>(
     mut c: MatMut<'_, T>,
 ) {
     let (w, width) = (v.ncols(), c.ncols());
-    let (mut x, mut y) = (vec![T::ZERO; w * width], vec![T::ZERO; w * width]);
+    let (mut x, mut y) = (filled(w * width, T::ZERO), filled(w * width, T::ZERO));
     let mut x = MatMut::from_column_major_slice_mut(&mut x, w, width);
     let mut y = MatMut::from_column_major_slice_mut(&mut y, w, width);
     matmul(
@@ -304,7 +305,7 @@ fn apply<T: MatrixElement>(tail: &[T], factor: T, c: &mut [T]) {
 /// The vectors of a panel with their ones and zeros, column-major (m - first, w).
 fn vectors<T: MatrixElement>(panel: &[T], m: usize, first: usize, w: usize) -> Vec<T> {
     let rows = m - first;
-    let mut v = vec![T::ZERO; rows * w];
+    let mut v = filled(rows * w, T::ZERO);
     for j in 0..w {
         let column = &mut v[j * rows..(j + 1) * rows];
         column[j] = T::ONE;
@@ -316,7 +317,7 @@ fn vectors<T: MatrixElement>(panel: &[T], m: usize, first: usize, w: usize) -> V
 /// The upper triangular t of I - v t v^H = H1 H2 …, [`PANEL`] elements a column.
 fn triangle<T: MatrixElement>(v: &[T], rows: usize, w: usize, tau: &[T], t: &mut [T]) {
     let v = MatRef::from_column_major_slice(v, rows, w);
-    let mut inner = vec![T::ZERO; w * w];
+    let mut inner = filled(w * w, T::ZERO);
     let mut products = MatMut::from_column_major_slice_mut(&mut inner, w, w);
     matmul(
         products.as_mut(),

@@ -1,6 +1,7 @@
 //! Matrices whose elements are so large or so small that squares of them, or quotients of complex numbers, leave the range of the type are
 //! multiplied by a power of two first, which rounds nothing, and their factors are multiplied back.
 
+use crate::memory::copied;
 use crate::number::{MatrixElement, RealElement};
 
 /// The power of two that brings the largest element to where squares are safe; 0 if they are as it is, and for zeros, infinities and NaNs.
@@ -54,7 +55,7 @@ pub(crate) fn multiply<T: MatrixElement>(x: &mut [T], exponent: i32) {
 /// A copy of the elements times 2 to the power of `exponent`; nothing for 0.
 pub(crate) fn multiplied<T: MatrixElement>(a: &[T], exponent: i32) -> Option<Vec<T>> {
     (exponent != 0).then(|| {
-        let mut copy = a.to_vec();
+        let mut copy = copied(a);
         multiply(&mut copy, exponent);
         copy
     })

@@ -8,6 +8,7 @@ use faer::{MatMut, MatRef, Par};
 use crate::batch::{
     Elem, Failure, Fault, Parts, Plain, Run, by_elem, each, elements, elements_mut, to_columns,
 };
+use crate::memory::{buffer, filled};
 use crate::number::{MatrixElement, RealElement};
 use crate::scale;
 
@@ -101,9 +102,9 @@ impl<T: MatrixElement> Work<T> {
         Work {
             shape: (m, n),
             vectors,
-            memory: MemBuffer::new(needed),
-            values: vec![T::ZERO; m.min(n)],
-            columns: vec![T::ZERO; m * left],
+            memory: buffer(needed),
+            values: filled(m.min(n), T::ZERO),
+            columns: filled(m * left, T::ZERO),
         }
     }
 

@@ -5,6 +5,7 @@ use super::math::{half, long};
 use super::philox::words;
 use crate::reduce::kernel::store_of;
 use crate::reduce::plan::split;
+use crate::scratch;
 use crate::{Elem, Threads};
 
 /// A table of as many equally likely cells as there are weights; each holds one outcome or is shared by two.
@@ -23,15 +24,20 @@ impl Alias {
     /// The table of weights that are not negative and not all 0.
     pub(super) fn new(weights: &[f64]) -> Alias {
         let scale = weights.len() as f64 / weights.iter().sum::<f64>();
-        let mut shares: Vec<f64> = weights.iter().map(|w| w * scale).collect();
-        let (mut small, mut large): (Vec<u32>, Vec<u32>) =
-            (0..weights.len() as u32).partition(|&i| shares[i as usize] < 1.0);
-        let mut cells: Vec<Cell> = (0..weights.len() as u32)
-            .map(|i| Cell {
-                own: u64::MAX,
-                other: i,
-            })
-            .collect();
+        let mut shares = scratch::collected(weights.len(), weights.iter().map(|w| w * scale));
+        let numbers = || 0..weights.len() as u32;
+        let is_small = |i: &u32| shares[*i as usize] < 1.0;
+        let num_small = numbers().filter(is_small).count();
+        let mut small = scratch::collected(weights.len(), numbers().filter(is_small));
+        let mut large = scratch::collected(
+            weights.len() - num_small,
+            numbers().filter(|i| !is_small(i)),
+        );
+        let cells = numbers().map(|i| Cell {
+            own: u64::MAX,
+            other: i,
+        });
+        let mut cells = scratch::collected(weights.len(), cells);
         while let (Some(&i), Some(&j)) = (small.last(), large.last()) {
             small.pop();
             cells[i as usize] = Cell {

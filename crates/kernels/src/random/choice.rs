@@ -8,6 +8,7 @@ use super::math::{SampleFloat, half, long};
 use super::philox::words;
 use crate::Threads;
 use crate::reduce::plan::split;
+use crate::scratch;
 
 /// Blocks worked on at once.
 const TILE: usize = 256;
@@ -101,7 +102,8 @@ pub unsafe fn different(stream: Stream, n: usize, count: usize, out: *mut i64) -
     let mut made = out.iter_mut();
     if count < n / 16 {
         // Only the positions that have been exchanged differ from their number.
-        let mut moved: HashMap<usize, usize> = HashMap::with_capacity(2 * count);
+        let mut moved: HashMap<usize, usize> = HashMap::new();
+        scratch::reserve_map(&mut moved, 2 * count);
         exchanges(stream, n, count, |last, other| {
             let end = moved.remove(&last).unwrap_or(last);
             let taken = if other == last {
@@ -114,7 +116,7 @@ pub unsafe fn different(stream: Stream, n: usize, count: usize, out: *mut i64) -
             }
         });
     } else {
-        let mut all: Vec<i64> = (0..n as i64).collect();
+        let mut all = scratch::collected(n, 0..n as i64);
         exchanges(stream, n, count, |last, other| {
             all.swap(last, other);
             if let Some(x) = made.next() {

@@ -6,6 +6,7 @@ use super::key::{Key, OrderedWord, with_keys};
 use super::search::{Side, Sorted, Wide};
 use crate::reduce::by_isa;
 use crate::reduce::plan::split;
+use crate::scratch;
 use crate::{Elem, Threads};
 
 /// Numbers that one task counts at least.
@@ -111,10 +112,10 @@ fn counted(
 ) {
     let len = counts.len();
     let parts = n.div_ceil(PIECE).min(4 * threads.count()).max(1);
-    let totals: Vec<AtomicI64> = counts.iter().map(|&count| AtomicI64::new(count)).collect();
+    let totals = scratch::collected(len, counts.iter().map(|&count| AtomicI64::new(count)));
     split(threads, parts, n, &|part| {
         let mut tables = Tables {
-            counters: vec![0; TABLES * len],
+            counters: scratch::filled(TABLES * len, 0),
             len,
         };
         task(n * part / parts, n * (part + 1) / parts, &mut tables);
@@ -170,7 +171,7 @@ pub unsafe fn histogram(
     counts: &mut [i64],
 ) {
     debug_assert_eq!(counts.len() + 1, bins.len);
-    let mut outside = vec![0; bins.len + 1];
+    let mut outside = scratch::filled(bins.len + 1, 0);
     let size = bins.elem.size();
     let x = x as usize;
     // SAFETY: the caller's.

@@ -5,6 +5,7 @@ use super::quicksort;
 use super::rows::{Order, Rows, Shared, directed, each_group, slice, slice_mut};
 use crate::Threads;
 use crate::reduce::number::Cx;
+use crate::scratch;
 
 /// A complex element.
 pub(super) trait Complex: Keyed<Key = Parts> {
@@ -49,10 +50,8 @@ pub(super) fn items<T: Complex>(order: Order, row: &[T]) -> Vec<(Parts, usize)> 
         Order::Ascending => (class, re, im),
         Order::Descending => (!class, !re, !im),
     };
-    row.iter()
-        .enumerate()
-        .map(|(i, x)| (directed(x.key()), i))
-        .collect()
+    let items = row.iter().enumerate();
+    scratch::collected(row.len(), items.map(|(i, x)| (directed(x.key()), i)))
 }
 
 /// As [`super::sort`].
@@ -71,11 +70,11 @@ pub(super) unsafe fn sort<T: Complex>(
         for row in group {
             // SAFETY: row `row` exists; nothing is written before the copies are made.
             let x = unsafe { slice::<T>(from, row, n) };
-            let packed: Option<Vec<i64>> = x
-                .iter()
-                .map(|x| Some(directed(order, x.packed()?)))
-                .collect();
-            if let Some(mut packed) = packed {
+            let mut packed = scratch::collected(
+                n,
+                x.iter().map_while(|x| Some(directed(order, x.packed()?))),
+            );
+            if packed.len() == n {
                 quicksort::sort(threads, &mut packed, &mut spare);
                 // SAFETY: as above.
                 let out = unsafe { slice_mut::<T>(to, row, n) };
@@ -84,7 +83,8 @@ pub(super) unsafe fn sort<T: Complex>(
                     .for_each(|(out, word)| *out = T::unpacked(directed(order, word)));
                 continue;
             }
-            let x = x.to_vec();
+            drop(packed);
+            let x = scratch::collected(n, x.iter().copied());
             let mut items = items(order, &x);
             items.sort_unstable();
             // SAFETY: as above.
@@ -162,7 +162,8 @@ pub(super) unsafe fn partition<T: Complex>(
     each_group(threads, rows, &|group, _| {
         for row in group {
             // SAFETY: row `row` exists, and what was read has been copied before it is written.
-            let x = unsafe { slice::<T>(from, row, n) }.to_vec();
+            let x = unsafe { slice::<T>(from, row, n) };
+            let x = scratch::collected(n, x.iter().copied());
             let mut items = items(Order::Ascending, &x);
             items.select_nth_unstable(kth);
             // SAFETY: as above.

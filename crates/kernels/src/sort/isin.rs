@@ -3,6 +3,7 @@
 use super::key::{Key, Keyed};
 use crate::reduce::plan::split;
 use crate::reduce::with_elem;
+use crate::scratch;
 use crate::{Elem, Threads};
 
 /// Method of lookup.
@@ -43,7 +44,7 @@ pub unsafe fn contains(
     with_elem!(elem, T => {
         // SAFETY: the caller's.
         let members = unsafe { std::slice::from_raw_parts(members.cast::<T>(), n) };
-        let keys: Vec<_> = members.iter().filter(|x| !Keyed::is_nan(**x)).map(|x| x.key()).collect();
+        let keys = scratch::collected(n, members.iter().filter(|x| !Keyed::is_nan(**x)).map(|x| x.key()));
         let set = Set::new(lookup, &keys, m);
         split(threads, m.div_ceil(CHUNK), m * 8, &|chunk| {
             let (start, end) = (chunk * CHUNK, m.min((chunk + 1) * CHUNK));
@@ -138,7 +139,7 @@ impl<K: Key> Set<K> {
         if let Some(span) = greatest.beyond(least)
             && span < most
         {
-            let mut flags = vec![false; span + 1];
+            let mut flags = scratch::filled(span + 1, false);
             for key in keys {
                 if let Some(i) = key.beyond(least) {
                     flags[i] = true;
@@ -147,7 +148,7 @@ impl<K: Key> Set<K> {
             return Set::Flags { least, flags };
         }
         let bits = (2 * keys.len()).next_power_of_two().ilog2().max(4);
-        let mut slots = vec![K::GREATEST; 1 << bits];
+        let mut slots = scratch::filled(1 << bits, K::GREATEST);
         let shift = 64 - bits;
         for &key in keys.iter().filter(|&&key| key != K::GREATEST) {
             let mut i = key.mixed() as usize >> shift;

@@ -15,6 +15,7 @@ use std::mem::MaybeUninit;
 use super::lanes::{Half32, Half64, Lanes, Wide32, Wide64};
 use crate::Threads;
 use crate::isa::{Isa, isa};
+use crate::scratch;
 
 /// Keys from which on one row is worth several threads.
 const LONG: usize = 64 * 1024;
@@ -41,7 +42,7 @@ pub(super) trait Word: Copy + Ord + Send + Sync + 'static {
 /// Room for `n` keys, its contents unspecified.
 fn room<W: Word>(spare: &mut Vec<W>, n: usize) -> *mut W {
     spare.clear();
-    spare.reserve(n);
+    scratch::reserve(spare, n);
     spare.as_mut_ptr()
 }
 

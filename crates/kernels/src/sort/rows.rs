@@ -7,6 +7,7 @@ use super::quicksort::{self, Word};
 use crate::real;
 use crate::reduce::kernel::by_isa;
 use crate::reduce::plan::split;
+use crate::scratch;
 use crate::{Elem, Serial, Threads};
 
 /// Direction. NaN counts as the largest value: last ascending, first descending. Equals keep the order of their indices in both.
@@ -172,7 +173,7 @@ unsafe fn rearrange<T: OrderedWord>(
     each_group(threads, rows, &|group, threads| {
         let (mut words, mut spare) = (Vec::<T::Word>::new(), Vec::new());
         if !fits {
-            words.reserve(n);
+            scratch::reserve(&mut words, n);
         }
         for row in group {
             // SAFETY: row `row` exists in both arrays; the words have room for it, as the output has if these are as wide.
@@ -290,7 +291,7 @@ pub unsafe fn topk(threads: &dyn Threads, order: Order, k: usize, rows: &Rows, c
     debug_assert!(k <= n);
     with_keys!(rows.elem,
         T => each_group(threads, rows, &|group, threads| {
-            let (mut items, mut spare) = (vec![0; n], Vec::new());
+            let (mut items, mut spare) = (scratch::filled(n, 0), Vec::new());
             for row in group {
                 // SAFETY: row `row` exists.
                 let x = unsafe { slice::<T>(from, row, n) };

@@ -3,6 +3,7 @@
 use super::key::{Key, Keyed, OrderedWord, with_keys};
 use crate::reduce::by_isa;
 use crate::reduce::plan::split;
+use crate::scratch;
 use crate::{Elem, Threads};
 
 /// Where a value goes among its equals.
@@ -106,7 +107,7 @@ where
     T::Word: Wide,
 {
     pub(super) fn new(elements: &[T]) -> Sorted<T> {
-        let mut keys = vec![T::Word::LEAST; elements.len()];
+        let mut keys = scratch::filled(elements.len(), T::Word::LEAST);
         // SAFETY: as many keys as elements.
         unsafe { make_keys(elements.as_ptr(), elements.len(), keys.as_mut_ptr()) };
         Sorted { keys }

@@ -7,6 +7,7 @@ use super::key::{Key, Keyed, OrderedWord, with_keys};
 use super::numbered::Numbered;
 use super::rows::{Order, Rows, each_row, slice, slice_mut};
 use crate::Threads;
+use crate::scratch;
 
 /// Rows from this length on are narrowed down by a sample before anything is moved.
 const LONG: usize = 16 * 1024;
@@ -97,7 +98,7 @@ pub unsafe fn select_each(threads: &dyn Threads, ranks: &RowRanks, rows: &Rows, 
 }
 
 fn ascending(ranks: &[i64]) -> Vec<usize> {
-    let mut ranks: Vec<usize> = ranks.iter().map(|&rank| rank as usize).collect();
+    let mut ranks = scratch::collected(ranks.len(), ranks.iter().map(|&rank| rank as usize));
     ranks.sort_unstable();
     ranks
 }
@@ -151,14 +152,15 @@ fn places<'a, T: OrderedWord>(
     ascending: &[usize],
     wanted: impl Iterator<Item = (&'a mut i64, usize)>,
 ) {
-    let mut packed = vec![0; x.len()];
+    let mut packed = scratch::filled(x.len(), 0);
     let numbered = Numbered::new(Order::Ascending, x, &mut packed);
     if numbered.is_exact() {
         arrange(&mut packed, ascending, 0);
         wanted.for_each(|(out, rank)| *out = numbered.number(packed[rank]) as i64);
         return;
     }
-    let mut items: Vec<_> = x.iter().enumerate().map(|(i, x)| (x.key(), i)).collect();
+    let items = x.iter().enumerate().map(|(i, x)| (x.key(), i));
+    let mut items = scratch::collected(x.len(), items);
     arrange(&mut items, ascending, 0);
     wanted.for_each(|(out, rank)| *out = items[rank].1 as i64);
 }
@@ -184,9 +186,9 @@ fn keys_at<T: OrderedWord>(threads: &dyn Threads, x: &[T], ranks: &[usize]) -> V
     {
         return found;
     }
-    let mut keys: Vec<_> = x.iter().map(|x| x.exact()).collect();
+    let mut keys = scratch::collected(x.len(), x.iter().map(|x| x.exact()));
     arrange(&mut keys, ranks, 0);
-    ranks.iter().map(|&rank| keys[rank]).collect()
+    scratch::collected(ranks.len(), ranks.iter().map(|&rank| keys[rank]))
 }
 
 /// Keys that ranks are looked for in, and how many ranks these are.
@@ -207,7 +209,7 @@ fn narrowed<T: OrderedWord>(
     if ranges.len() > MOST_RANGES {
         return None;
     }
-    let mut found = Vec::with_capacity(ranks.len());
+    let mut found = scratch::collected(ranks.len(), []);
     for range in &ranges {
         let wanted = &ranks[found.len()..found.len() + range.ranks];
         let parts: Vec<Mutex<(usize, Vec<T::Word>)>> =
@@ -221,6 +223,7 @@ fn narrowed<T: OrderedWord>(
         for part in parts {
             let (less, keys) = part.into_inner().expect("nothing panicked");
             below += less;
+            scratch::reserve(&mut inside, keys.len());
             inside.extend(keys);
         }
         if wanted[0] < below || wanted[wanted.len() - 1] >= below + inside.len() {

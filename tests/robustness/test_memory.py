@@ -1,0 +1,77 @@
+"""No memory to sort in: a MemoryError, arrays stay as they are, and the next call works."""
+
+import sys
+
+import pytest
+
+from processes import run
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the limit of memory is set as Linux does")
+
+# Calls on `x` (float32) and `i` (its positions) that need memory beside their result.
+CALLS = {
+    "sorting": [
+        "np.sort(x)",
+        "np.argsort(x)",
+        "np.unique(x)",
+        "np.partition(x, 5)",
+        "np.median(x)",
+        "np.percentile(x, 30)",
+        "np.quantile(x, [.1, .2, .3])",
+        "np.nanmedian(x)",
+        "np.searchsorted(x, x)",
+        "np.lexsort((x, x))",
+        "np.isin(i, i)",
+    ],
+}
+
+
+@pytest.mark.parametrize("kind", CALLS)
+def test_every_step_of_memory(kind):
+    calls = "\n".join(CALLS[kind])
+    done = run(
+        f"""
+import resource
+n = 3_000_000
+rng = onp.random.default_rng(3)
+x = np.array(rng.random(n), dtype="float32")
+i = np.arange(n)
+
+# Threads and their stacks are there before memory is limited.
+np.sort(x)[0].item()
+mx.waitall()
+before = [a.asnumpy().copy() for a in (x, i)]
+pages = int(open("/proc/self/statm").read().split()[0])
+found = 0
+for call in '''{calls}'''.split("\\n"):
+    for extra in (1, 20, 60):
+        child = os.fork()
+        if child == 0:
+            signal.alarm(60)
+            limit = pages * resource.getpagesize() + (extra << 20)
+            resource.setrlimit(resource.RLIMIT_AS, (limit, resource.RLIM_INFINITY))
+            code = 0
+            try:
+                result = eval(call)
+                for part in result if isinstance(result, tuple) else (result,):
+                    isinstance(part, np.ndarray) and part.wait_to_read()
+                mx.waitall()
+                result = part = None
+            except MemoryError:
+                code = 3
+            try:
+                mx.waitall()
+            except MemoryError:
+                pass
+            resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+            for a, b in zip((x, i), before):
+                assert (a.asnumpy() == b).all()
+            assert np.sort(np.array([3, 1, 2])).tolist() == [1, 2, 3]
+            os._exit(code)
+        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        assert status in (0, 3), (call, extra, status)
+        found += status == 3
+print(found)
+"""
+    )
+    assert int(done.stdout) > 5
