@@ -2,58 +2,42 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import tempfile
 from collections.abc import Callable
 
+from mxnet import _core
 from mxnet.base import PathLike
 
-__all__ = ["Draft", "write_atomically"]
+__all__ = ["AtomicFile", "write_atomically"]
 
 
-def write_atomically(path: PathLike, write: Callable[[str], None]) -> None:
+def write_atomically(path: PathLike, write: Callable[[str], object]) -> None:
     """Replace a file by a new one in one step, so that a crash leaves the old one or the new one.
 
     Parameters
     ----------
     path : path
+        Through links, as `open` would write.
     write : callable of str
-        Writes the whole content to the path it is given, in the same folder.
+        Writes the whole content to the path of an empty file in the same folder.
 
     Raises
     ------
     OSError
-        If the folder cannot be written; an old file is untouched then.
+        If the file cannot be written; an old file is untouched then.
+    mxnet.error.IOError
+        If there is something other than a file: a pipe, a device or a socket.
     """
-    target = os.fspath(path)
-    folder = os.path.dirname(target) or "."
-    descriptor, temporary = tempfile.mkstemp(prefix=f".{os.path.basename(target)}.", dir=folder)
-    os.close(descriptor)
+    file = _core.AtomicFile(path)
     try:
-        write(temporary)
-        # The data must be on the disk before the name is: otherwise a power cut can leave an empty file of that name.
-        with open(temporary, "rb") as file:
-            os.fsync(file.fileno())
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(temporary, 0o666 & ~mask)
-        os.replace(temporary, target)
-    except BaseException:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(temporary)
-        raise
-    # Makes the renaming itself durable; not every system lets a folder be opened.
-    with contextlib.suppress(OSError):
-        opened = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(opened)
-        finally:
-            os.close(opened)
+        write(os.fspath(file.path))
+        file.commit()
+    finally:
+        file.discard()
 
 
-class Draft:
-    """A file that grows beside its target and takes the target's name when it is closed.
+class AtomicFile:
+    """A file that is written beside its target and replaces it when it is closed.
 
     Parameters
     ----------
@@ -67,13 +51,13 @@ class Draft:
     """
 
     def __init__(self, target: PathLike) -> None:
-        self._target = os.path.realpath(target)
-        self._path: str | None = None
-        if os.path.exists(self._target) and not os.path.isfile(self._target):
-            self._descriptor = os.open(self._target, os.O_WRONLY)
+        place = os.path.realpath(target)
+        self._file = None
+        if os.path.exists(place) and not os.path.isfile(place):
+            self._descriptor = os.open(place, os.O_WRONLY)
         else:
-            folder, name = os.path.split(self._target)
-            self._descriptor, self._path = tempfile.mkstemp(prefix=f".{name}.", dir=folder)
+            self._file = _core.AtomicFile(place)
+            self._descriptor = os.open(self._file.path, os.O_WRONLY | getattr(os, "O_BINARY", 0))
         self._pid = os.getpid()
         self.is_open = True
 
@@ -88,7 +72,7 @@ class Draft:
         Raises
         ------
         OSError
-            If not all of them can be written; the draft is dropped then.
+            If not all of them can be written; what was written is dropped then.
         """
         left = memoryview(data)
         try:
@@ -106,20 +90,13 @@ class Draft:
         OSError
             If the target cannot be replaced.
         """
-        if not self._end() or self._path is None:
-            return
-        path = self._path
-        try:
-            write_atomically(self._target, lambda temporary: os.replace(path, temporary))
-        except BaseException:
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(path)
-            raise
+        if self._end() and self._file is not None:
+            self._file.commit()
 
     def discard(self) -> None:
         """Drop what was written; the target stays as it is."""
-        if self._end() and self._path is not None:
-            os.unlink(self._path)
+        if self._end() and self._file is not None:
+            self._file.discard()
 
     def _end(self) -> bool:
         """Close the descriptor, once; returns whether the file is this process's to finish."""

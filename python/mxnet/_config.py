@@ -132,8 +132,8 @@ class Config:
                 lines.append(f"{setting.name} = {shown}")
         text = "\n".join(lines) + "\n"
 
-        def write(draft: str) -> None:
-            Path(draft).write_text(text, encoding="utf-8")
+        def write(temporary: str) -> None:
+            Path(temporary).write_text(text, encoding="utf-8")
 
         write_atomically(path, write)
 
@@ -150,6 +150,7 @@ class Config:
             If it is no TOML file, a name is no setting, or a setting does not take its value; nothing has
             changed then.
         """
+        _core.check_file(path)
         with Path(path).open("rb") as file:
             found = tomllib.load(file).get("mxnet", {})
         before = {name: _core.config_get(name) for name in found}

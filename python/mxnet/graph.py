@@ -227,6 +227,7 @@ def read(symbol_file: PathLike, param_file: PathLike | None) -> Graph:
         If a file is damaged, of a newer version or needs operators that are not there.
     """
     source = os.fspath(symbol_file)
+    _core.check_file(source)
     try:
         text = Path(source).read_text(encoding="utf-8")
     except UnicodeDecodeError as error:

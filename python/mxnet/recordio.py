@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as onp
 
-from mxnet._atomic_file import Draft, write_atomically
+from mxnet._atomic_file import AtomicFile, write_atomically
 from mxnet.base import PathLike
 from mxnet.error import FileFormatError
 
@@ -93,7 +93,7 @@ class MXRecordIO:
         self._position = 0
         self._pid = os.getpid()
         if self.writable:
-            self._draft = Draft(self.uri)
+            self._file = AtomicFile(self.uri)
             finish, *arguments = self._finishing()
         else:
             self._descriptor = os.open(self.uri, os.O_RDONLY | getattr(os, "O_BINARY", 0))
@@ -140,7 +140,7 @@ class MXRecordIO:
         if len(data) > _MAX_LENGTH:
             raise ValueError(f"write: `buf` must have less than 2**29 bytes, found {len(data)}")
         framed = _framed(data)
-        self._draft.write(framed)
+        self._file.write(framed)
         self._position += len(framed)
 
     def read(self) -> bytes | None:
@@ -200,11 +200,11 @@ class MXRecordIO:
     def _discard(self) -> None:
         self.is_open = False
         self._finish.detach()
-        self._draft.discard()
+        self._file.discard()
 
     def _finishing(self) -> tuple[Any, ...]:
         """A function and its arguments, without `self`, that finish what is written."""
-        return (self._draft.close,)
+        return (self._file.close,)
 
     def _read_at(self, position: int) -> tuple[bytes | None, int]:
         """The record at a position and the position behind it."""
@@ -418,13 +418,13 @@ class MXIndexedRecordIO(MXRecordIO):
                 self.keys.append(key)
 
     def _finishing(self) -> tuple[Any, ...]:
-        return _finish_both, self._draft, self.idx_path, self._lines
+        return _finish_both, self._file, self.idx_path, self._lines
 
 
-def _finish_both(draft: Draft, idx_path: str, lines: list[str]) -> None:
+def _finish_both(records: AtomicFile, idx_path: str, lines: list[str]) -> None:
     """Finish a record file, then its index: a crash in between leaves none, not one of other records."""
-    if not draft.is_mine:
-        return draft.close()
+    if not records.is_mine:
+        return records.close()
 
     def write(path: str) -> None:
         with open(path, "w", encoding="utf-8") as file:
@@ -432,7 +432,7 @@ def _finish_both(draft: Draft, idx_path: str, lines: list[str]) -> None:
 
     with contextlib.suppress(FileNotFoundError):
         os.unlink(idx_path)
-    draft.close()
+    records.close()
     return write_atomically(idx_path, write)
 
 

@@ -4,16 +4,16 @@
 //! order without gaps. Nothing in it is executed.
 
 use std::collections::HashMap;
-use std::fs::{self, File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use mxnet_tensor::{DType, Device};
 use safetensors::Dtype;
 use safetensors::tensor::{Metadata, TensorInfo};
 
 use crate::array::Array;
+use crate::atomic_file::{AtomicFile, check_is_file};
 use crate::error::Error;
 use crate::read::{ArrayReadGuard, read_all};
 
@@ -127,58 +127,17 @@ pub fn save(
     let _all = read_all(&arrays)?;
     let held = arrays.iter().map(Array::read);
     let held: Vec<ArrayReadGuard<'_>> = held.collect::<Result<_, _>>()?;
-    replace(path, |file| {
-        file.write_all(&(header.len() as u64).to_le_bytes())?;
-        file.write_all(&header)?;
-        for array in &held {
-            for chunk in array.bytes().chunks(CHUNK_BYTES) {
-                file.write_all(chunk)?;
-            }
+    let mut temporary = AtomicFile::create(path)?;
+    temporary
+        .file
+        .write_all(&(header.len() as u64).to_le_bytes())?;
+    temporary.file.write_all(&header)?;
+    for array in &held {
+        for chunk in array.bytes().chunks(CHUNK_BYTES) {
+            temporary.file.write_all(chunk)?;
         }
-        Ok(())
-    })?;
-    Ok(())
-}
-
-/// Writes a file beside `path` and gives it that name once it is on the disk, so that a crash leaves the old file or the new one.
-fn replace(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
-    static NEXT: AtomicU64 = AtomicU64::new(0);
-    // A link stays a link: what it points to is replaced.
-    let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
-    let name = target.file_name().ok_or(io::ErrorKind::InvalidInput)?;
-    let folder = match target.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    };
-    let temporary = folder.join(format!(
-        ".{}.{}.{}.tmp",
-        name.to_string_lossy(),
-        std::process::id(),
-        NEXT.fetch_add(1, Ordering::Relaxed)
-    ));
-    let mut file = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .open(&temporary)?;
-    let written = (|| {
-        write(&mut file)?;
-        if let Ok(old) = fs::metadata(&target) {
-            file.set_permissions(old.permissions())?;
-        }
-        // The data must be on the disk before the name is: otherwise a power cut can leave an empty file of that name.
-        file.sync_all()?;
-        fs::rename(&temporary, &target)
-    })();
-    if written.is_err() {
-        // The first error is the one to tell; a file that cannot be removed either stays.
-        let _ = fs::remove_file(&temporary);
-        return written;
     }
-    // Makes the new name itself durable; not every system can do that to a folder.
-    if let Ok(folder) = File::open(folder) {
-        let _ = folder.sync_all();
-    }
-    Ok(())
+    Ok(temporary.commit()?)
 }
 
 /// Arrays in the order in which they are stored, and the metadata.
@@ -195,12 +154,9 @@ pub fn load(path: &Path) -> Result<Loaded, FileError> {
             format!("'{}' {problem}", path.display()),
         ))
     };
+    check_is_file("load_safetensors", path)?;
     let mut file = File::open(path)?;
-    let facts = file.metadata()?;
-    if facts.is_dir() {
-        return Err(io::Error::from_raw_os_error(21).into());
-    }
-    let size = facts.len();
+    let size = file.metadata()?.len();
     let mut first = [0; 8];
     let known = read_up_to(&mut file, &mut first)?;
     if known < 8 {

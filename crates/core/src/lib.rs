@@ -6,6 +6,7 @@
 
 pub mod args;
 pub mod array;
+pub mod atomic_file;
 pub mod autograd;
 pub mod batching;
 pub mod bind;

@@ -48,9 +48,12 @@ def load_arrays(path: PathLike) -> dict[str, ndarray]:
     ------
     FileNotFoundError
         If there is no such file.
+    mxnet.error.IOError
+        If it is no file but a pipe or a device.
     FileFormatError
         If it is truncated, damaged or no safetensors file.
     """
+    _core.check_file(path)
     try:
         arrays = npx.load(os.fspath(path))
     except IOError as error:

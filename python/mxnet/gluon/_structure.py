@@ -6,6 +6,7 @@ import json
 import os
 from typing import TYPE_CHECKING, Any
 
+from mxnet import _core
 from mxnet._atomic_file import write_atomically
 from mxnet.base import PathLike
 from mxnet.error import FileFormatError
@@ -52,6 +53,7 @@ def check(block: Block, path: str) -> None:
     ValueError
         With the first place where the block differs.
     """
+    _core.check_file(path)
     with open(path, encoding="utf-8") as file:
         try:
             saved = json.load(file)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, BinaryIO
 
 import numpy as onp
 
 from mxnet import _core
+from mxnet._atomic_file import write_atomically
 from mxnet._core import ndarray
-from mxnet.base import dtype_name
+from mxnet.base import PathLike, dtype_name
 
 __all__ = ["NpzFile", "load", "save", "savez", "savez_compressed"]
 
@@ -34,13 +35,16 @@ def save(file: File, arr: Any, allow_pickle: bool = True) -> None:
     Parameters
     ----------
     file : path or binary file
-        ``.npy`` is added to a path that does not end so.
+        ``.npy`` is added to a path that does not end so. A file of that name is replaced in one step: a crash, or a
+        full disk, leaves the old one.
     arr : array_like
     allow_pickle : bool
         Whether objects that are no numbers may be written as pickles.
 
     Raises
     ------
+    OSError
+        If the file cannot be written, or is a pipe or a device; an old file is untouched then.
     TypeError
         If `arr` is bfloat16.
 
@@ -53,7 +57,8 @@ def save(file: File, arr: Any, allow_pickle: bool = True) -> None:
     >>> np.load(file)
     array([0, 1, 2])
     """
-    onp.save(file, _to_host("`arr`", arr), allow_pickle=allow_pickle)
+    host = _to_host("`arr`", arr)
+    _write_to(file, ".npy", lambda opened: onp.save(opened, host, allow_pickle=allow_pickle))
 
 
 def savez(file: File, *args: Any, allow_pickle: bool = True, **kwds: Any) -> None:
@@ -62,7 +67,7 @@ def savez(file: File, *args: Any, allow_pickle: bool = True, **kwds: Any) -> Non
     Parameters
     ----------
     file : path or binary file
-        ``.npz`` is added to a path that does not end so.
+        ``.npz`` is added to a path that does not end so. The file is replaced in one step, as by `save`.
     *args : array_like
         Stored as ``arr_0``, ``arr_1``, ...
     allow_pickle : bool
@@ -72,6 +77,8 @@ def savez(file: File, *args: Any, allow_pickle: bool = True, **kwds: Any) -> Non
 
     Raises
     ------
+    OSError
+        As for `save`.
     TypeError
         If an array is bfloat16.
 
@@ -97,6 +104,8 @@ def savez_compressed(file: File, *args: Any, allow_pickle: bool = True, **kwds: 
 
     Raises
     ------
+    OSError
+        As for `save`.
     TypeError
         If an array is bfloat16.
 
@@ -114,7 +123,39 @@ def savez_compressed(file: File, *args: Any, allow_pickle: bool = True, **kwds: 
 def _write(writer: Any, file: File, args: tuple[Any, ...], kwds: dict[str, Any], allow_pickle: bool) -> None:
     places = [_to_host(f"argument {i}", value) for i, value in enumerate(args)]
     names = {name: _to_host(f"`{name}`", value) for name, value in kwds.items()}
-    writer(file, *places, allow_pickle=allow_pickle, **names)
+    _write_to(file, ".npz", lambda opened: writer(opened, *places, allow_pickle=allow_pickle, **names))
+
+
+def _write_to(file: File, extension: str, write: Callable[[Any], object]) -> None:
+    """Have `write` write to the open file that is given, or replace the file of this name."""
+    if hasattr(file, "write"):
+        write(file)
+        return
+    path = os.fspath(file)
+    replace_file(path if path.endswith(extension) else path + extension, write)
+
+
+def replace_file(path: PathLike, write: Callable[[Any], object]) -> None:
+    """Have `write` write an open file that replaces the one at `path`, in one step."""
+
+    def write_path(temporary: str) -> None:
+        with open(temporary, "w+b") as opened:
+            write(_FileMethods(opened))
+
+    write_atomically(path, write_path)
+
+
+class _FileMethods:
+    """Methods of an open file: NumPy writes Python's own files by their descriptors, and misses errors there."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self.write, self.read, self.flush, self.seek, self.tell = (
+            file.write,
+            file.read,
+            file.flush,
+            file.seek,
+            file.tell,
+        )
 
 
 class NpzFile(Mapping[str, Any]):
@@ -204,7 +245,7 @@ def load(
     Raises
     ------
     OSError
-        If there is no such file.
+        If there is no such file, or it is a pipe or a device.
     ValueError
         If it is no npy or npz file, or holds pickled objects that are not allowed.
 
@@ -225,6 +266,8 @@ def load(
         "encoding": encoding,
         "max_header_size": max_header_size,
     }
+    if not hasattr(file, "read"):
+        _core.check_file(file)
     found = onp.load(file, **options)
     return NpzFile(found) if isinstance(found, onp.lib.npyio.NpzFile) else _from_host(found)
 

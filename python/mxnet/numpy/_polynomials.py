@@ -245,7 +245,8 @@ def polyder(p: ArrayLike, m: int = 1) -> ndarray:
     if m < 0:
         raise ValueError(f"polyder: Order of derivative must be positive (see polyint), found {m}")
     result = _coefficients(p, "polyder")
-    for _ in range(m):
+    # A constant is gone after one step: nothing changes in the steps behind it.
+    for _ in range(min(m, result.size)):
         n = result.size - 1
         result = result[:-1] * _np["arange"](n, 0, -1)
     return result

@@ -10,7 +10,6 @@ from typing import Any, BinaryIO
 from zipfile import BadZipFile
 
 from mxnet import _core
-from mxnet._atomic_file import write_atomically
 from mxnet._core import ndarray
 from mxnet.numpy import _files
 
@@ -49,7 +48,7 @@ def save(file: Path, arr: Any) -> None:
     dtype(bfloat16)
     """
     if isinstance(arr, ndarray):
-        write_atomically(file, lambda name: _into(name, lambda opened: _files.save(opened, arr, allow_pickle=False)))
+        _files.replace_file(file, lambda opened: _files.save(opened, arr, allow_pickle=False))
     elif isinstance(arr, Mapping):
         named = dict(arr)
         if any(hasattr(x, "num_ragged") for x in named.values()):
@@ -87,15 +86,7 @@ def savez(file: Path, *args: Any, **kwds: Any) -> None:
     ...     np.load(path)['w']
     array([1., 1.])
     """
-    write_atomically(
-        file, lambda name: _into(name, lambda opened: _files.savez(opened, *args, allow_pickle=False, **kwds))
-    )
-
-
-def _into(name: str, write: Callable[[BinaryIO], None]) -> None:
-    """Open a file, so that NumPy appends nothing to its name."""
-    with open(name, "wb") as opened:
-        write(opened)
+    _files.replace_file(file, lambda opened: _files.savez(opened, *args, allow_pickle=False, **kwds))
 
 
 def load(file: Path) -> Any:
@@ -127,6 +118,7 @@ def load(file: Path) -> Any:
     ...     npx.load(path)
     {'w': array([1., 1.])}
     """
+    _core.check_file(file)
     with open(file, "rb") as opened:
         start = opened.read(8)
         if start == _LIST_MAGIC:

@@ -8,6 +8,7 @@ from typing import Any
 
 from mxnet import _core, error
 from mxnet._core import ndarray
+from mxnet.numpy._files import replace_file
 from mxnet.sparse._bsr import bsr_array
 from mxnet.sparse._compressed import csc_array, csr_array
 from mxnet.sparse._coo import coo_array
@@ -76,7 +77,8 @@ def save_npz(file: str | os.PathLike[str], matrix: Any, compressed: bool = True)
         "shape": numpy.array(matrix.shape),
         "_is_array": numpy.array(True),
     }
-    writer(os.fspath(file), **arrays)
+    path = os.fspath(file)
+    replace_file(path if path.endswith(".npz") else path + ".npz", lambda opened: writer(opened, **arrays))
 
 
 def load_npz(file: str | os.PathLike[str]) -> Any:
@@ -100,6 +102,7 @@ def load_npz(file: str | os.PathLike[str]) -> Any:
     """
     import numpy
 
+    _core.check_file(file)
     with numpy.load(file, allow_pickle=False) as archive:
         if "format" not in archive:
             raise error.FileFormatError(f"{os.fspath(file)} holds no sparse matrix")

@@ -8,6 +8,7 @@ import os
 import re
 from typing import Any
 
+from mxnet import _core
 from mxnet import numpy as np
 from mxnet._atomic_file import write_atomically
 from mxnet.base import PathLike
@@ -163,6 +164,7 @@ class CheckpointHandler(TrainBegin, BatchEnd, EpochEnd):
 
     def _resume(self, estimator: Any, path: str) -> None:
         try:
+            _core.check_file(f"{path}.json")
             with open(f"{path}.json", encoding="utf-8") as file:
                 position = json.load(file)
             if position["version"] != _VERSION:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from mxnet import numpy_extension as npx
 from mxnet.base import PathLike
 from mxnet.gluon.block import HybridBlock
 from mxnet.gluon.model_zoo.vision._classifier import CPU, ROOT, Classifier, load_pretrained
@@ -88,7 +87,7 @@ class _HardSwish(HybridBlock):
 
     def forward(self, x: ndarray) -> ndarray:
         """Apply it to each element."""
-        y: ndarray = x * npx.hard_sigmoid(x, alpha=1 / 6, beta=0.5)
+        y: ndarray = x * (x * (1 / 6) + 0.5).clip(0, 1)
         return y
 
 
@@ -221,7 +220,7 @@ class _Excitation(HybridBlock):
 
     def forward(self, x: ndarray) -> ndarray:
         """Images (n, c, h, w)."""
-        factor = npx.hard_sigmoid(self.excite(self.squeeze(self.mean(x))), alpha=1 / 6, beta=0.5)
+        factor: ndarray = (self.excite(self.squeeze(self.mean(x))) * (1 / 6) + 0.5).clip(0, 1)
         y: ndarray = x * factor
         return y
 
