@@ -13,10 +13,11 @@ use pyo3::types::{PyList, PyTuple};
 
 use crate::array::{Get, PyArray};
 use crate::error::raise;
+use crate::gil_release::{with_gil, without_gil};
 
 /// An exception raised by Python code that a backward pass called.
 #[derive(Debug)]
-pub struct PythonFailure(pub PyErr);
+pub struct PythonFailure(PyErr);
 
 impl std::fmt::Display for PythonFailure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -144,27 +145,9 @@ pub fn backward(
     let run = || {
         let heads: Vec<&Array> = heads.iter().collect();
         let given: Vec<Option<&Array>> = given.iter().map(Option::as_ref).collect();
-        tape::backward_to(&heads, &given, retain(retain_graph), train_mode)
+        tape::backward(&heads, &given, retain(retain_graph), train_mode)
     };
-    let leaves = py.detach(run).map_err(|error| raise(py, error))?;
-    if interp::is_tracing() {
-        // The graph writes the buffers at each run, without a backward pass.
-        let marks = Py::new(py, FreshGradients(leaves))?;
-        py.import("mxnet._jit")?
-            .call_method1("at_each_call", (marks,))?;
-    }
-    Ok(())
-}
-
-/// Called without arguments, says that gradients count as new.
-#[pyclass(frozen, module = "mxnet._core")]
-struct FreshGradients(Vec<Arc<tape::Leaf>>);
-
-#[pymethods]
-impl FreshGradients {
-    fn __call__(&self) {
-        self.0.iter().for_each(|leaf| leaf.set_fresh(true));
-    }
+    without_gil(py, run).map_err(|error| raise(py, error))
 }
 
 /// Gradients of the heads with respect to the variables, as new arrays.
@@ -203,7 +186,7 @@ pub fn grad(
         let given: Vec<Option<&Array>> = given.iter().map(Option::as_ref).collect();
         tape::grad(&heads, &variables, &given, keep, create_graph, train_mode)
     };
-    let mut grads = py.detach(run).map_err(|error| raise(py, error))?;
+    let mut grads = without_gil(py, run).map_err(|error| raise(py, error))?;
     if single {
         let only = grads
             .pop()
@@ -244,6 +227,14 @@ pub fn mark_variables(
         );
         return Err(PyValueError::new_err(problem));
     }
+    // All or nothing.
+    for (i, (gradient, req)) in gradients.iter().zip(&reqs).enumerate() {
+        if grad_req(req)? != GradReq::Null {
+            (gradient.get().array(py))
+                .check_writable("mark_variables", &format!("`gradients[{i}]`"))
+                .map_err(|error| raise(py, error))?;
+        }
+    }
     for ((x, gradient), req) in variables.iter().zip(&gradients).zip(&reqs) {
         let mut array = x.get().array(py);
         tape::mark_variable(&mut array, gradient.get().array(py), grad_req(req)?)
@@ -270,7 +261,7 @@ fn passed_on(error: PyErr) -> Error {
 
 impl CustomBackward for PythonRule {
     fn backward(&self, node: &Arc<Node>, dys: &[Array]) -> mxnet::core::Result<Grads> {
-        Python::attach(|py| {
+        with_gil(|py| {
             let run = || -> PyResult<Grads> {
                 let dys: Vec<Py<PyArray>> = dys
                     .iter()
@@ -439,21 +430,4 @@ pub fn batched(
         found.collect::<PyResult<_>>()?,
         results.collect::<PyResult<_>>()?,
     ))
-}
-
-/// Whether `backward` has stored a gradient of `x` since [`set_gradient_fresh`] last said no; false without a gradient buffer.
-#[pyfunction]
-pub fn is_gradient_fresh(x: &Bound<'_, PyArray>) -> bool {
-    let array = x.get().array(x.py());
-    tape::gradient_of(&array).is_some_and(|leaf| leaf.is_fresh())
-}
-
-/// Says whether the gradients of `arrays` count as new.
-#[pyfunction]
-pub fn set_gradient_fresh(arrays: Vec<Bound<'_, PyArray>>, fresh: bool) {
-    for x in arrays {
-        if let Some(leaf) = tape::gradient_of(&x.get().array(x.py())) {
-            leaf.set_fresh(fresh);
-        }
-    }
 }

@@ -5,7 +5,6 @@ use mxnet::tensor::{DType, Device, Kind, Layout, Storage, Tensor};
 use pyo3::exceptions::PyBufferError;
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyFloat, PyTuple, PyType};
 use smallvec::SmallVec;
 
@@ -14,9 +13,10 @@ use crate::convert;
 use crate::error::raise;
 use crate::interop::{Sharing, complete_copy, numbers_of};
 use crate::numpy_abi;
+use crate::once_box::OnceBox;
 
 /// NumPy's class of arrays.
-static ARRAY: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+static ARRAY: OnceBox<Py<PyType>> = OnceBox::new();
 
 /// The data type of an array of NumPy's own class, if it holds numbers as ours do, in the order of the machine's bytes.
 #[inline]
@@ -29,7 +29,7 @@ pub fn numpys_dtype(object: &Bound<'_, PyAny>) -> PyResult<Option<DType>> {
     if !object.get_type().is(class) {
         return Ok(None);
     }
-    convert::known_dtype(&object.getattr(pyo3::intern!(py, "dtype"))?)
+    convert::known_dtype(&object.getattr(crate::once_box::interned!(py, "dtype"))?)
 }
 
 /// A new array of NumPy's own class, of undefined elements.
@@ -300,6 +300,11 @@ fn alignment(dtype: DType) -> usize {
         DType::C128 => align_of::<f64>(),
         other => other.size(),
     }
+}
+
+/// How many bytes an object of the buffer protocol shows; `None` if it does not show plain memory.
+pub fn num_bytes(object: &Bound<'_, PyAny>) -> PyResult<Option<usize>> {
+    Ok(Seen::of(object, true)?.map(|seen| seen.bytes))
 }
 
 /// Where an object of the buffer protocol has its elements. It is let go at once: what keeps the memory in place is the caller's business.

@@ -27,6 +27,7 @@ use crate::array::{Get, PyArray, wrap_as};
 use crate::convert::{self, Operand};
 use crate::error::raise;
 use crate::gil_cell::Ref;
+use crate::gil_release::without_gil;
 use crate::interop;
 use crate::operators::{is_equality, unlike};
 use arguments::{Arguments, bind};
@@ -334,7 +335,9 @@ fn warn_of(py: Python<'_>, op: &'static OpDef, bound: &Arguments, warns: Warning
         0 | 1 => convert::with_arrays(&bound.inputs, ask),
         _ => {
             let arrays = resolve_refs(&bound.inputs);
-            py.detach(|| ask(&arrays.iter().map(Option::as_ref).collect::<Vec<_>>()))
+            without_gil(py, || {
+                ask(&arrays.iter().map(Option::as_ref).collect::<Vec<_>>())
+            })
         }
     };
     match told {
@@ -413,7 +416,7 @@ pub fn beside_lock<R: Send>(
 ) -> R {
     match arrays.iter().all(|x| is_light(x)) && !crate::engine::may_wait() {
         true => body(),
-        false => py.detach(body),
+        false => without_gil(py, body),
     }
 }
 
@@ -471,7 +474,11 @@ fn run_into(
             };
             dispatch_into(&call, outputs)
         };
-        let result = if may_wait { py.detach(body) } else { body() };
+        let result = if may_wait {
+            without_gil(py, body)
+        } else {
+            body()
+        };
         return result.map_err(|e| raise(py, e));
     }
     // No Python code runs from here to the end of the call, so the arrays can be looked at where they are.

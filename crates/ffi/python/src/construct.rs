@@ -528,6 +528,13 @@ pub fn over_memory(
         }
     };
     if let Some(buffer) = buffer {
+        if let Some(bytes) = buffer_protocol::num_bytes(buffer)?
+            && offset > bytes
+        {
+            return Err(PyValueError::new_err(format!(
+                "ndarray: offset must be at most {bytes}, the size of `buffer` in bytes, not {offset}"
+            )));
+        }
         // NumPy checks that shape, offset and strides stay within the buffer.
         let numpy = py.import("numpy")?;
         let kind = convert::numpy_dtype(py, kind)?;

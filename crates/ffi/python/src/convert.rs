@@ -5,16 +5,17 @@ use std::str::FromStr;
 use mxnet::core::{Array, Cpu, Error, OpDef, Param, Types, Value, check_element, dtype_of_number};
 use mxnet::tensor::{Casting, DType, Kind, Promotion, Scalar, promotion};
 use num_complex::Complex;
-use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyImportError, PyOverflowError, PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyComplex, PyFloat, PyInt, PyList, PyString, PyTuple};
 use smallvec::SmallVec;
 
 use crate::array::{Get, PyArray};
 use crate::error::raise;
 use crate::gil_cell::Ref;
+use crate::gil_release::without_gil;
+use crate::once_box::OnceBox;
 use crate::{interop, nested_sequence};
 
 /// An array argument: an array object, or an array converted from another object.
@@ -128,7 +129,7 @@ pub fn derived_number(object: &Bound<'_, PyAny>) -> PyResult<Option<Scalar>> {
         return Ok(None);
     };
     // The built-in class takes the value, whatever the derived one does with numbers.
-    let plain = class.call_method1(pyo3::intern!(py, "__new__"), (&class, object))?;
+    let plain = class.call_method1(crate::once_box::interned!(py, "__new__"), (&class, object))?;
     number(&plain)
 }
 
@@ -156,8 +157,12 @@ pub fn numpy_value(object: &Bound<'_, PyAny>, dtype: DType) -> PyResult<Scalar> 
             }
         }
         Kind::Complex => {
-            let re: f64 = object.getattr(pyo3::intern!(py, "real"))?.extract()?;
-            let im: f64 = object.getattr(pyo3::intern!(py, "imag"))?.extract()?;
+            let re: f64 = object
+                .getattr(crate::once_box::interned!(py, "real"))?
+                .extract()?;
+            let im: f64 = object
+                .getattr(crate::once_box::interned!(py, "imag"))?
+                .extract()?;
             Scalar::C128(Complex::new(re, im))
         }
     })
@@ -322,7 +327,7 @@ pub fn integers(object: &Bound<'_, PyAny>) -> PyResult<Option<SmallVec<[i64; 4]>
     if object.is_instance_of::<PyString>() || object.is_exact_instance_of::<PyBool>() {
         return Ok(None);
     }
-    if object.hasattr(pyo3::intern!(object.py(), "__index__"))?
+    if object.hasattr(crate::once_box::interned!(object.py(), "__index__"))?
         && let Ok(value) = object.extract::<i64>()
     {
         return Ok(Some(SmallVec::from_slice(&[value])));
@@ -368,8 +373,7 @@ pub fn scalar_like(object: &Bound<'_, PyAny>) -> PyResult<Option<Scalar>> {
     if let Ok(array) = object.cast::<PyArray>() {
         let py = object.py();
         let array = array.get().array(py);
-        return py
-            .detach(|| array.item())
+        return without_gil(py, || array.item())
             .map(Some)
             .map_err(|error| raise(py, error));
     }
@@ -434,11 +438,11 @@ pub fn in_order(array: &Array, order: u8) -> mxnet::core::Result<Array> {
     }
 }
 
-static NUMPY_DTYPES: PyOnceLock<Vec<Py<PyAny>>> = PyOnceLock::new();
+static NUMPY_DTYPES: OnceBox<Vec<Py<PyAny>>> = OnceBox::new();
 
 /// NumPy's dtype object of a data type; for bfloat16 that of `ml_dtypes` if it is installed, else its name.
 pub fn numpy_dtype(py: Python<'_>, dtype: DType) -> PyResult<Py<PyAny>> {
-    let all = NUMPY_DTYPES.get_or_try_init(py, || -> PyResult<Vec<Py<PyAny>>> {
+    let all = NUMPY_DTYPES.get_or_try_init(|| -> PyResult<Vec<Py<PyAny>>> {
         let numpy = py.import("numpy")?;
         DType::ALL
             .iter()
@@ -450,7 +454,11 @@ pub fn numpy_dtype(py: Python<'_>, dtype: DType) -> PyResult<Py<PyAny>> {
                     Ok(ml) => Ok(numpy
                         .call_method1("dtype", (ml.getattr("bfloat16")?,))?
                         .unbind()),
-                    Err(_) => Ok(PyString::new(py, "bfloat16").into_any().unbind()),
+                    // Not installed, or not for this Python. What else stops the import, Ctrl-C for one, is for the caller.
+                    Err(error) if error.is_instance_of::<PyImportError>(py) => {
+                        Ok(PyString::new(py, "bfloat16").into_any().unbind())
+                    }
+                    Err(error) => Err(error),
                 }
             })
             .collect()
@@ -458,13 +466,19 @@ pub fn numpy_dtype(py: Python<'_>, dtype: DType) -> PyResult<Py<PyAny>> {
     Ok(all[dtype as usize].clone_ref(py))
 }
 
+/// Makes the tables of dtypes, when the package is imported: a process that is forked while another thread imports `ml_dtypes` could not
+/// import it any more.
+pub fn init(py: Python<'_>) -> PyResult<()> {
+    known_dtype(py.None().bind(py)).map(drop)
+}
+
 /// NumPy's dtype objects and scalar types of our data types.
-static KNOWN_DTYPES: PyOnceLock<Vec<(Py<PyAny>, DType)>> = PyOnceLock::new();
+static KNOWN_DTYPES: OnceBox<Vec<(Py<PyAny>, DType)>> = OnceBox::new();
 
 /// The data type of one of NumPy's own dtype objects or scalar types, which exist once: what is nearly always given.
 pub fn known_dtype(object: &Bound<'_, PyAny>) -> PyResult<Option<DType>> {
     let py = object.py();
-    let known = KNOWN_DTYPES.get_or_try_init(py, || -> PyResult<Vec<(Py<PyAny>, DType)>> {
+    let known = KNOWN_DTYPES.get_or_try_init(|| -> PyResult<Vec<(Py<PyAny>, DType)>> {
         let mut known = Vec::new();
         for dtype in DType::ALL {
             let object = numpy_dtype(py, dtype)?.into_bound(py);

@@ -15,6 +15,7 @@ use pyo3::types::PyDict;
 
 use crate::array::{Get, PyArray};
 use crate::error::raise;
+use crate::gil_release::without_gil;
 use crate::interop::complete_for_others;
 
 const VERSIONED: &CStr = c"dltensor_versioned";
@@ -60,8 +61,7 @@ pub fn export(
         array
     };
     let exported = if copy == Some(true) {
-        py.detach(|| array.wait_to_write())
-            .map_err(|error| raise(py, error))?;
+        without_gil(py, || array.wait_to_write()).map_err(|error| raise(py, error))?;
         Exported::Copy
     } else {
         complete_for_others(py, &array)?;

@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::error::raise;
+use crate::gil_release::without_gil;
 
 /// Whether calls may have to wait for the engine, or help it, before they return: other Python threads should run meanwhile.
 #[inline]
@@ -41,7 +42,7 @@ pub fn interrupted() -> bool {
 /// >>> npx.waitall()
 #[pyfunction]
 pub fn waitall(py: Python<'_>) -> PyResult<()> {
-    py.detach(|| engine().wait_all(&mut interrupted))
+    without_gil(py, || engine().wait_all(&mut interrupted))
         .map_err(|error| raise(py, Error::from(error)))
 }
 
@@ -93,22 +94,6 @@ pub fn set_num_threads(n: usize) -> PyResult<()> {
     }
     engine().set_num_threads(n);
     Ok(())
-}
-
-/// Finishes what is pending, whatever becomes of it: runs before every `os.fork`, while other threads can have the interpreter's lock.
-#[pyfunction]
-fn finish_before_fork(py: Python<'_>) {
-    py.detach(|| engine().drain());
-}
-
-/// Has Python call `finish_before_fork`, where there is a `fork`.
-pub fn register_at_fork(py: Python<'_>) -> PyResult<()> {
-    let Ok(register) = py.import("os")?.getattr("register_at_fork") else {
-        return Ok(());
-    };
-    let hooks = PyDict::new(py);
-    hooks.set_item("before", wrap_pyfunction!(finish_before_fork, py)?)?;
-    register.call((), Some(&hooks)).map(drop)
 }
 
 /// Counters of the engine: counts of operations, and bytes that pending ones hold.

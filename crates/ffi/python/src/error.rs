@@ -3,8 +3,9 @@
 use mxnet::core::Error;
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyTuple, PyType};
+
+use crate::once_box::OnceBox;
 
 /// The classes: name, the built-in (or NumPy) class it also is, what it says.
 const KINDS: &[(&str, &str, &str)] = &[
@@ -94,7 +95,7 @@ struct Classes {
     ufunc: Py<PyType>,
 }
 
-static CLASSES: PyOnceLock<Classes> = PyOnceLock::new();
+static CLASSES: OnceBox<Classes> = OnceBox::new();
 
 /// Makes the classes and puts them into the module.
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -132,7 +133,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
         .unwrap_or_else(|_| py.get_type::<pyo3::exceptions::PyTypeError>().into_any());
     let bases = PyTuple::new(py, [kinds[1].bind(py).as_any(), &theirs])?;
     let ufunc = make(UFUNC.0, bases, UFUNC.1)?;
-    let _ = CLASSES.set(py, Classes { root, kinds, ufunc });
+    CLASSES.set(Classes { root, kinds, ufunc });
     Ok(())
 }
 
@@ -182,7 +183,7 @@ pub fn raise(py: Python<'_>, error: Error) -> PyErr {
     {
         return own.restore(py);
     }
-    let Some(classes) = CLASSES.get(py) else {
+    let Some(classes) = CLASSES.get() else {
         return pyo3::exceptions::PyRuntimeError::new_err(error.to_string());
     };
     let class = match &error {

@@ -11,9 +11,10 @@ use pyo3::types::{PyDict, PyString};
 
 use crate::array::{Get, PyArray};
 use crate::error::raise;
+use crate::gil_release::without_gil;
 
 /// The exception for what the file at `path` reports.
-fn raise_for(error: FileError, py: Python<'_>, path: &Path) -> PyErr {
+pub fn raise_for(error: FileError, py: Python<'_>, path: &Path) -> PyErr {
     match error {
         FileError::Content(error) => raise(py, error),
         // With an error number Python picks the class: FileNotFoundError, PermissionError, ...
@@ -69,7 +70,7 @@ pub fn save_safetensors(
         };
         named.push((name.extract::<String>()?, array.get().array(py)));
     }
-    py.detach(|| files::save(&path, named, metadata))
+    without_gil(py, || files::save(&path, named, metadata))
         .map_err(|error| raise_for(error, py, &path))
 }
 
@@ -95,9 +96,8 @@ pub fn load_safetensors(
     py: Python<'_>,
     path: PathBuf,
 ) -> PyResult<(Py<PyDict>, HashMap<String, String>)> {
-    let (named, metadata) = py
-        .detach(|| files::load(&path))
-        .map_err(|error| raise_for(error, py, &path))?;
+    let (named, metadata) =
+        without_gil(py, || files::load(&path)).map_err(|error| raise_for(error, py, &path))?;
     let arrays = PyDict::new(py);
     for (name, array) in named {
         arrays.set_item(name, PyArray::wrap(py, array)?)?;

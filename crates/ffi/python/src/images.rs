@@ -12,6 +12,7 @@ use pyo3::types::PyBytes;
 
 use crate::array::{Get, PyArray};
 use crate::error::raise;
+use crate::gil_release::without_gil;
 
 /// The error of the crate as that of a function: what cannot be read is an I/O error, what cannot be asked for a value error.
 fn fault(op: &'static str, error: &image::Error) -> Error {
@@ -79,7 +80,7 @@ pub fn image_decode(
 ) -> PyResult<Py<PyArray>> {
     let op = if op == "imread" { "imread" } else { "imdecode" };
     let order = if to_rgb { Order::Rgb } else { Order::Bgr };
-    let decoded = py.detach(|| {
+    let decoded = without_gil(py, || {
         let found = image::decode(&bytes, channels(op, flag)?, order);
         array_of(&found.map_err(|error| fault(op, &error))?)
     });
@@ -100,12 +101,12 @@ pub fn image_encode<'py>(
         true => Format::Png { level: quality },
         false => Format::Jpeg { quality },
     };
-    let file = py.detach(|| {
+    let file = without_gil(py, || {
         let pixels = pixels_of(op, &array)?;
         image::encode(&pixels, format).map_err(|error| fault(op, &error))
     });
     let file = file.map_err(|error| raise(py, error))?;
-    Ok(PyBytes::new(py, &file))
+    crate::interop::bytes_of(py, &file)
 }
 
 /// The image with another size.
@@ -119,7 +120,7 @@ pub fn image_resize(
 ) -> PyResult<Py<PyArray>> {
     let op = "imresize";
     let array = image.get().array(py).detach();
-    let resized = py.detach(|| {
+    let resized = without_gil(py, || {
         let pixels = pixels_of(op, &array)?;
         let found = image::resize(&pixels, height, width, interpolation(op, interp)?);
         array_of(&found.map_err(|error| fault(op, &error))?)
@@ -171,7 +172,7 @@ pub fn image_batch(
     std: Vec<f32>,
 ) -> PyResult<Py<PyArray>> {
     let by = Normalization { mean, std };
-    let batch = py.detach(|| batch(&files, flag, &steps, &by));
+    let batch = without_gil(py, || batch(&files, flag, &steps, &by));
     PyArray::wrap(py, batch.map_err(|error| raise(py, error))?)
 }
 

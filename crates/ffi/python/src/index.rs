@@ -10,7 +10,6 @@ use pyo3::PyTypeInfo;
 use pyo3::exceptions::{PyIndexError, PyOverflowError, PyTypeError};
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyEllipsis, PyInt, PyList, PySlice, PyTuple, PyType};
 use smallvec::SmallVec;
 
@@ -18,8 +17,10 @@ use crate::array::{Get, PyArray, as_array};
 use crate::call::beside_lock;
 use crate::convert;
 use crate::error::raise;
+use crate::gil_release::without_gil;
 use crate::interop::{self, Sharing};
 use crate::nested_sequence;
+use crate::once_box::OnceBox;
 
 /// NumPy's message for an invalid index.
 const VALID: &str = "only integers, slices (`:`), ellipsis (`...`), `None` and integer or boolean arrays are valid indices";
@@ -110,9 +111,9 @@ fn is_all(entry: &Bound<'_, PyAny>) -> bool {
     };
     let is_none = |name| slice.getattr(name).is_ok_and(|bound| bound.is_none());
     let py = entry.py();
-    is_none(pyo3::intern!(py, "start"))
-        && is_none(pyo3::intern!(py, "stop"))
-        && is_none(pyo3::intern!(py, "step"))
+    is_none(crate::once_box::interned!(py, "start"))
+        && is_none(crate::once_box::interned!(py, "stop"))
+        && is_none(crate::once_box::interned!(py, "step"))
 }
 
 /// A short key of integers only, written where it stays.
@@ -360,7 +361,7 @@ pub fn set(
     let result = if key.arrays.is_empty() && !crate::engine::may_wait() {
         body()
     } else {
-        py.detach(body)
+        without_gil(py, body)
     };
     if let Some(recorded) = result.map_err(|error| raise(py, error))? {
         slf.get().adopt_written(py, recorded)?;
@@ -577,9 +578,7 @@ impl Key {
                 shape: Dims::from_slice(array.shape()),
             }),
             dtype if dtype.is_integer() && array.ndim() == 0 => {
-                let value = py
-                    .detach(|| array.item())
-                    .map_err(|error| raise(py, error))?;
+                let value = without_gil(py, || array.item()).map_err(|error| raise(py, error))?;
                 let Some(index) = value.to_i64() else {
                     return Err(PyIndexError::new_err(
                         "cannot fit 'int' into an index-sized integer",
@@ -606,7 +605,7 @@ impl Key {
 
 /// Whether the object is a number that says its value as an index; NumPy's arrays of no axes could, but are arrays.
 fn is_integer(object: &Bound<'_, PyAny>) -> PyResult<bool> {
-    static ARRAY: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+    static ARRAY: OnceBox<Py<PyType>> = OnceBox::new();
     let py = object.py();
     // SAFETY: any object may be asked.
     if unsafe { ffi::PyIndex_Check(object.as_ptr()) } == 0 {

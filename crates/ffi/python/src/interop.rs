@@ -21,6 +21,7 @@ use crate::array::{Get, PyArray};
 use crate::buffer_protocol::numpys_dtype;
 use crate::convert;
 use crate::error::raise;
+use crate::gil_release::without_gil;
 use crate::{buffer_protocol, nested_sequence, operators};
 
 pub use crate::buffer_protocol::from_numpy;
@@ -73,12 +74,12 @@ pub fn is_array_like(object: &Bound<'_, PyAny>) -> bool {
         return false;
     }
     let has = |name| object.hasattr(name).unwrap_or(false);
-    has(pyo3::intern!(py, "__array_interface__"))
-        || has(pyo3::intern!(py, "__array__"))
+    has(crate::once_box::interned!(py, "__array_interface__"))
+        || has(crate::once_box::interned!(py, "__array__"))
         // SAFETY: any object may be asked.
         || unsafe { ffi::PyObject_CheckBuffer(object.as_ptr()) } == 1
-        || has(pyo3::intern!(py, "__array_struct__"))
-        || has(pyo3::intern!(py, "__dlpack__"))
+        || has(crate::once_box::interned!(py, "__array_struct__"))
+        || has(crate::once_box::interned!(py, "__dlpack__"))
 }
 
 /// An array from an array, a NumPy array, a buffer, nested sequences, or a number.
@@ -168,7 +169,7 @@ pub fn from_object_of(
                     .astype_in("K", dtype.unwrap_or(array.dtype()))
                     .map_err(core)?;
                 // The source may change as soon as this returns.
-                py.detach(|| array.wait_to_read()).map_err(core)?;
+                without_gil(py, || array.wait_to_read()).map_err(core)?;
                 Ok(array)
             }
         };
@@ -201,13 +202,13 @@ enum Source<'py> {
 /// The object as an array of NumPy's. What does not hold numbers is read as `dtype`, if that is given: text, None, and what says its value.
 fn numpys<'py>(object: &Bound<'py, PyAny>, dtype: Option<DType>) -> PyResult<Source<'py>> {
     let py = object.py();
-    let numpy = py.import(pyo3::intern!(py, "numpy"))?;
-    let source = match numpy.call_method1(pyo3::intern!(py, "asarray"), (object,)) {
+    let numpy = py.import(crate::once_box::interned!(py, "numpy"))?;
+    let source = match numpy.call_method1(crate::once_box::interned!(py, "asarray"), (object,)) {
         Ok(source) => source,
         // An object may give an array of ours where NumPy wants one of its own.
         Err(error) if error.is_instance_of::<PyValueError>(py) => {
             let own = object
-                .call_method0(pyo3::intern!(py, "__array__"))
+                .call_method0(crate::once_box::interned!(py, "__array__"))
                 .ok()
                 .filter(|own| own.is_instance_of::<PyArray>());
             return own.map(Source::Ours).ok_or(error);
@@ -217,8 +218,8 @@ fn numpys<'py>(object: &Bound<'py, PyAny>, dtype: Option<DType>) -> PyResult<Sou
     if numbers_of(&source)?.is_some() {
         return Ok(Source::NumPys(source));
     }
-    if object.hasattr(pyo3::intern!(py, "__dlpack__"))?
-        && !object.hasattr(pyo3::intern!(py, "__array__"))?
+    if object.hasattr(crate::once_box::interned!(py, "__dlpack__"))?
+        && !object.hasattr(crate::once_box::interned!(py, "__array__"))?
     {
         let own = crate::dlpack::from_dlpack(object, None, None)?;
         return Ok(Source::Ours(own.into_bound(py).into_any()));
@@ -236,14 +237,14 @@ pub fn parsed<'py>(object: &Bound<'py, PyAny>, dtype: DType) -> PyResult<Bound<'
         DType::BF16 => DType::F32,
         other => other,
     };
-    let numpy = py.import(pyo3::intern!(py, "numpy"))?;
+    let numpy = py.import(crate::once_box::interned!(py, "numpy"))?;
     let known = convert::numpy_dtype(py, known)?;
-    numpy.call_method1(pyo3::intern!(py, "asarray"), (object, known))
+    numpy.call_method1(crate::once_box::interned!(py, "asarray"), (object, known))
 }
 
 /// The data type of a NumPy array, if it holds numbers as ours do.
 pub fn numbers_of(source: &Bound<'_, PyAny>) -> PyResult<Option<DType>> {
-    let dtype = source.getattr(pyo3::intern!(source.py(), "dtype"))?;
+    let dtype = source.getattr(crate::once_box::interned!(source.py(), "dtype"))?;
     if let Some(known) = convert::known_dtype(&dtype)? {
         return Ok(Some(known));
     }
@@ -303,8 +304,7 @@ pub fn discards_imaginary_part(py: Python<'_>) -> PyResult<()> {
 /// A copy that is complete before the caller can change the source.
 pub fn complete_copy(py: Python<'_>, array: &Array) -> PyResult<Array> {
     let copy = array.copy_in("K").map_err(|error| raise(py, error))?;
-    py.detach(|| copy.wait_to_read())
-        .map_err(|error| raise(py, error))?;
+    without_gil(py, || copy.wait_to_read()).map_err(|error| raise(py, error))?;
     Ok(copy)
 }
 
@@ -340,7 +340,7 @@ fn format(dtype: DType) -> &'static std::ffi::CStr {
 
 /// A tensor that nobody else knows, which NumPy looks at while it prints.
 #[pyclass(frozen)]
-struct Window {
+pub struct Window {
     tensor: Tensor,
 }
 
@@ -399,8 +399,7 @@ unsafe fn export(
 /// The mark is set before the wait: a thread that pushes a write after it sees the mark and waits for its own write.
 pub fn complete_for_others(py: Python<'_>, array: &Array) -> PyResult<()> {
     array.tensor().storage().mark_shared();
-    py.detach(|| array.wait_to_write())
-        .map_err(|error| raise(py, error))
+    without_gil(py, || array.wait_to_write()).map_err(|error| raise(py, error))
 }
 
 /// Fills a buffer view of an array: waits, then shows its memory. The storage is synchronous from then on.
@@ -442,15 +441,23 @@ pub unsafe fn fill_buffer(
     Ok(())
 }
 
+/// A `bytes` object; unlike `PyBytes::new`, without memory for it this is an error.
+pub fn bytes_of<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
+    // SAFETY: so many bytes to copy; the result is a new object, or null with an exception set.
+    let made = unsafe {
+        let made = ffi::PyBytes_FromStringAndSize(bytes.as_ptr().cast(), bytes.len() as isize);
+        Bound::from_owned_ptr_or_err(py, made)?
+    };
+    Ok(made.cast_into()?)
+}
+
 /// The bytes of the elements where they lie one after the other in this order. `None`: they do not, or it is another order.
 pub fn bytes<'py>(slf: &Bound<'py, PyArray>, order: &str) -> PyResult<Option<Bound<'py, PyBytes>>> {
     let py = slf.py();
     let is_plain = matches!(order, "C" | "A" | "K");
     // Making bytes runs no Python code.
-    if is_plain
-        && let Some(bytes) = with_bytes(&slf.get().look(py), |bytes| PyBytes::new(py, bytes))
-    {
-        return Ok(Some(bytes));
+    if is_plain && let Some(made) = with_bytes(&slf.get().look(py), |bytes| bytes_of(py, bytes)) {
+        return made.map(Some);
     }
     let array = slf.get().array(py);
     let dense = is_plain && array.layout().is_contiguous();
@@ -471,7 +478,7 @@ pub fn bytes<'py>(slf: &Bound<'py, PyArray>, order: &str) -> PyResult<Option<Bou
         unsafe { ptr::copy_nonoverlapping(held.bytes().as_ptr(), to as *mut u8, len) };
         Ok(())
     };
-    py.detach(read).map_err(|error| raise(py, error))?;
+    without_gil(py, read).map_err(|error| raise(py, error))?;
     Ok(Some(made.cast_into()?))
 }
 
@@ -525,8 +532,7 @@ fn copied_to_numpy<'py>(py: Python<'py>, array: &Array) -> PyResult<Bound<'py, P
             let problem = "a new array of NumPy is not aligned".to_owned();
             return Err(raise(py, Error::internal("asnumpy", problem)));
         };
-        py.detach(|| array.read_to(&target))
-            .map_err(|error| raise(py, error))?;
+        without_gil(py, || array.read_to(&target)).map_err(|error| raise(py, error))?;
     }
     Ok(made.object)
 }
@@ -541,12 +547,15 @@ pub fn lent(slf: &Bound<'_, PyArray>) -> PyResult<Py<PyAny>> {
         Some(edge) => array.snapshot_of_corners(edge),
         None => array.snapshot(),
     };
-    let copy = py.detach(copy).map_err(|error| raise(py, error))?;
+    let copy = without_gil(py, copy).map_err(|error| raise(py, error))?;
     let window = Window {
         tensor: copy.tensor().clone(),
     };
-    let numpy = py.import(pyo3::intern!(py, "numpy"))?;
-    let made = numpy.call_method1(pyo3::intern!(py, "asarray"), (Bound::new(py, window)?,))?;
+    let numpy = py.import(crate::once_box::interned!(py, "numpy"))?;
+    let made = numpy.call_method1(
+        crate::once_box::interned!(py, "asarray"),
+        (Bound::new(py, window)?,),
+    )?;
     if array.dtype() == DType::BF16 {
         return bf16_from_bits(py, &made);
     }
@@ -560,8 +569,8 @@ fn printed_edge(py: Python<'_>, len: usize) -> PyResult<Option<usize>> {
     if len <= SMALL_LEN {
         return Ok(None);
     }
-    let numpy = py.import(pyo3::intern!(py, "numpy"))?;
-    let options = numpy.call_method0(pyo3::intern!(py, "get_printoptions"))?;
+    let numpy = py.import(crate::once_box::interned!(py, "numpy"))?;
+    let options = numpy.call_method0(crate::once_box::interned!(py, "get_printoptions"))?;
     let options = options.cast::<PyDict>()?;
     let integer = |name: &str| -> Option<usize> {
         let value = options.get_item(name).ok()??;
@@ -604,7 +613,7 @@ pub fn contains(slf: &Bound<'_, PyArray>, value: &Bound<'_, PyAny>) -> PyResult<
         }
     };
     let (array, value) = (slf.get().array(py), value.array());
-    let found = py.detach(|| {
+    let found = without_gil(py, || {
         let equal = array.detach().binary(&comparison::EQUAL, &value)?;
         let attrs = [Value::None, Value::None, Value::Bool(false)];
         invoke1(&ANY, &[&equal], &attrs.into_iter().collect())?.item()

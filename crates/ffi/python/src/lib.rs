@@ -3,6 +3,7 @@
 mod abstracts;
 mod array;
 mod array_function;
+mod atomic_file;
 mod autograd;
 mod buffer_protocol;
 mod call;
@@ -19,6 +20,7 @@ mod error;
 mod files;
 mod flat;
 mod gil_cell;
+mod gil_release;
 mod graph;
 mod images;
 mod index;
@@ -28,7 +30,7 @@ mod modes;
 mod modules;
 mod nested_sequence;
 mod numpy_abi;
-mod op_hook;
+mod once_box;
 mod operators;
 mod random;
 mod reading;
@@ -41,6 +43,9 @@ mod values;
 mod witness;
 mod writing;
 
+use once_box::OnceBox;
+use pyo3::exceptions::PyImportError;
+use pyo3::ffi;
 use pyo3::prelude::*;
 
 /// The compiled core of the package.
@@ -51,9 +56,11 @@ mod _core {
     #[pymodule_export]
     use crate::abstracts::{abstract_array, is_abstract};
     #[pymodule_export]
+    use crate::atomic_file::{AtomicFile, check_file};
+    #[pymodule_export]
     use crate::autograd::{
         backward, batched, checkpoint, custom_function, grad, graph_input, graph_place,
-        is_gradient_fresh, mark_variables, set_gradient_fresh, version_of,
+        mark_variables, version_of,
     };
     #[pymodule_export]
     use crate::buffer_protocol::of_buffer;
@@ -95,8 +102,6 @@ mod _core {
     #[pymodule_export]
     use crate::modules::{load_module, loaded_modules, served_operators};
     #[pymodule_export]
-    use crate::op_hook::with_op_hook;
-    #[pymodule_export]
     use crate::random::{GeneratorBase, RandomStream, add_distribution};
     #[pymodule_export]
     use crate::reading::{of_iterator, of_text};
@@ -122,15 +127,55 @@ mod _core {
     }
 }
 
+/// The module, once it is made.
+static MODULE: OnceBox<Py<PyModule>> = OnceBox::new();
+
+/// Fills a new module. Types, functions and handlers exist once in a process: if the package is imported again, after it was taken out of
+/// `sys.modules`, the new module has what the first one has.
 fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let py = module.py();
+    check_interpreter(py)?;
+    if let Some(first) = MODULE.get() {
+        let own = module.dict();
+        for (name, value) in first.bind(py).dict() {
+            if !(own.contains(&name)? && name.to_string().starts_with("__")) {
+                own.set_item(name, value)?;
+            }
+        }
+        return Ok(());
+    }
+    convert::init(py)?;
+    numpy_abi::init(py)?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     error::register(module)?;
     call::register(module)?;
     construct::put_fronts(module)?;
-    engine::register_at_fork(module.py())?;
+    gil_release::register_at_fork(py)?;
     mxnet::core::interrupt::install(engine::interrupted);
     mxnet::core::origin::install(engine::running_line);
     mxnet::core::config::load();
     mxnet::core::interp::install_task_modes(modes::task_modes);
+    make_types(py);
+    MODULE.set(module.clone().unbind());
     Ok(())
+}
+
+/// What exists once in a process belongs to one interpreter, the main one.
+fn check_interpreter(py: Python<'_>) -> PyResult<()> {
+    // SAFETY: the thread is attached to an interpreter.
+    let id = unsafe { ffi::PyInterpreterState_GetID(ffi::PyInterpreterState_Get()) };
+    match id {
+        0 => Ok(()),
+        -1 => Err(PyErr::fetch(py)),
+        _ => Err(PyImportError::new_err(
+            "mxnet is for the main interpreter of a process and cannot be imported in a subinterpreter: use threads or processes",
+        )),
+    }
+}
+
+/// Makes the types that are otherwise made at their first use, which a fork must not fall into.
+fn make_types(py: Python<'_>) {
+    py.get_type::<index::RowIter>();
+    py.get_type::<interop::Window>();
+    py.get_type::<pyo3::panic::PanicException>();
 }

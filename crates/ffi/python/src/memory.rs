@@ -15,6 +15,7 @@ use smallvec::SmallVec;
 use crate::array::{Get, PyArray};
 use crate::construct;
 use crate::error::raise;
+use crate::gil_release::without_gil;
 use crate::operators::unary;
 use crate::{convert, index};
 
@@ -449,7 +450,7 @@ pub fn resize(
             "cannot resize this array: it does not own its data",
         ));
     }
-    py.detach(|| array.wait_to_write()).map_err(core)?;
+    without_gil(py, || array.wait_to_write()).map_err(core)?;
     // One reference is the object's, one is this function's.
     if refcheck && std::sync::Arc::strong_count(array.tensor().storage()) > 2 {
         return Err(PyValueError::new_err(

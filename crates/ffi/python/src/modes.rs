@@ -8,21 +8,20 @@ use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
 use mxnet::core::interp;
 use pyo3::exceptions::PyValueError;
-use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 
 use crate::gil_cell::GilCell;
+use crate::once_box::{OnceBox, interned};
 
 const RECORDING: u8 = 1;
 const TRAINING: u8 = 2;
 
-static VARIABLE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-static RUNNING_LOOP: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+static VARIABLE: OnceBox<Py<PyAny>> = OnceBox::new();
+static RUNNING_LOOP: OnceBox<Py<PyAny>> = OnceBox::new();
 
 /// The context variable of the modes.
 fn variable(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
-    let made = VARIABLE.get_or_try_init(py, || {
+    let made = VARIABLE.get_or_try_init(|| {
         let class = py.import("contextvars")?.getattr("ContextVar")?;
         class.call1(("mxnet_modes",)).map(Bound::unbind)
     });
@@ -53,7 +52,7 @@ impl Block {
 
 /// The innermost open block of the running task.
 fn block_of_task(py: Python<'_>) -> PyResult<Option<Py<Block>>> {
-    let found = variable(py)?.call_method1(intern!(py, "get"), (py.None(),))?;
+    let found = variable(py)?.call_method1(interned!(py, "get"), (py.None(),))?;
     let mut block: Option<Py<Block>> = found.extract()?;
     while let Some(inner) = &block {
         if inner.get().is_open.load(Ordering::Relaxed) {
@@ -74,16 +73,16 @@ pub fn task_modes() -> Option<(bool, bool)> {
 
 /// Whether this thread runs an event loop.
 fn runs_loop(py: Python<'_>) -> PyResult<bool> {
-    let ask = match RUNNING_LOOP.get(py) {
+    let ask = match RUNNING_LOOP.get() {
         Some(ask) => ask.bind(py).clone(),
         None => {
             // Nobody runs a loop before the module is imported.
-            let modules = py.import("sys")?.getattr(intern!(py, "modules"))?;
-            let module = modules.call_method1(intern!(py, "get"), ("asyncio.events",))?;
-            let Ok(ask) = module.getattr(intern!(py, "_get_running_loop")) else {
+            let modules = py.import("sys")?.getattr(interned!(py, "modules"))?;
+            let module = modules.call_method1(interned!(py, "get"), ("asyncio.events",))?;
+            let Ok(ask) = module.getattr(interned!(py, "_get_running_loop")) else {
                 return Ok(false);
             };
-            RUNNING_LOOP.get_or_init(py, || ask.clone().unbind());
+            RUNNING_LOOP.set(ask.clone().unbind());
             ask
         }
     };
@@ -144,7 +143,7 @@ impl Mode {
             };
             block.set_modes(new);
             let block = Py::new(py, block)?;
-            let token = variable(py)?.call_method1(intern!(py, "set"), (&block,))?;
+            let token = variable(py)?.call_method1(interned!(py, "set"), (&block,))?;
             interp::open_in_task();
             Entered::InTask(block, token.unbind())
         } else {
@@ -215,7 +214,7 @@ impl Mode {
 
 /// Takes modes back; false if they were given in another context.
 fn reset_variable(py: Python<'_>, token: &Py<PyAny>) -> PyResult<bool> {
-    match variable(py)?.call_method1(intern!(py, "reset"), (token,)) {
+    match variable(py)?.call_method1(interned!(py, "reset"), (token,)) {
         Ok(_) => Ok(true),
         Err(error) if error.is_instance_of::<PyValueError>(py) => Ok(false),
         Err(error) => Err(error),

@@ -6,6 +6,7 @@ use mxnet::module::{self, Loaded};
 use pyo3::prelude::*;
 
 use crate::error::raise;
+use crate::gil_release::without_gil;
 
 /// Name, version, path, operators, kinds of devices.
 type Facts = (
@@ -31,7 +32,7 @@ fn facts(loaded: Loaded) -> Facts {
 /// Loads a module and returns what it is and has.
 #[pyfunction]
 pub fn load_module(py: Python<'_>, path: PathBuf) -> PyResult<Facts> {
-    let loaded = py.detach(|| module::load(&path));
+    let loaded = without_gil(py, || module::load(&path));
     loaded.map(facts).map_err(|error| raise(py, error))
 }
 

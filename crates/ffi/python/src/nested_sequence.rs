@@ -7,7 +7,7 @@ use mxnet::core::{Array, Element, Error, Tuple, check_element, default_dtype, dt
 use mxnet::ops::shape;
 use mxnet::tensor::{DType, Kind, MAX_NDIM, Scalar, promote, promotion};
 use num_complex::Complex;
-use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyMemoryError, PyOverflowError, PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyComplex, PyFloat, PyInt, PyList, PyString, PyTuple};
@@ -272,8 +272,21 @@ fn elements<T: Read>(object: &Bound<'_, PyAny>, depth: usize, out: &mut Vec<T>) 
     .map(drop)
 }
 
+/// Room for the elements of an array of this shape: lists that hold one list many times ask for more than there is memory.
+fn room<T>(shape: &[usize]) -> PyResult<Vec<T>> {
+    let mut values = Vec::new();
+    let len = shape.iter().try_fold(1_usize, |len, &n| len.checked_mul(n));
+    let is_there = len.is_some_and(|len| values.try_reserve_exact(len).is_ok());
+    match is_there {
+        true => Ok(values),
+        false => Err(PyMemoryError::new_err(format!(
+            "array: no memory for elements of shape {shape:?}"
+        ))),
+    }
+}
+
 fn as_array<T: Read + Element>(object: &Bound<'_, PyAny>, shape: &[usize]) -> PyResult<Array> {
-    let mut values = Vec::<T>::with_capacity(shape.iter().product());
+    let mut values = room::<T>(shape)?;
     elements(object, shape.len(), &mut values)?;
     Array::from_slice(&values, shape).map_err(|error| raise(object.py(), error))
 }
@@ -314,7 +327,7 @@ fn numbers(
 #[cold]
 fn one_by_one(object: &Bound<'_, PyAny>, shape: &[usize], dtype: Option<DType>) -> PyResult<Array> {
     let py = object.py();
-    let mut values = Vec::<Scalar>::with_capacity(shape.iter().product());
+    let mut values = room::<Scalar>(shape)?;
     elements(object, shape.len(), &mut values)?;
     let natural = || {
         // An integer beyond 64 bits is an object to NumPy: floats are made of it only if they are asked for.

@@ -8,11 +8,12 @@ use std::ffi::{c_int, c_uint, c_void};
 use std::ptr::{self, NonNull};
 
 use mxnet::tensor::DType;
+use pyo3::exceptions::PyException;
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 
 use crate::convert;
+use crate::once_box::OnceBox;
 
 /// NumPy's `PyArrayObject_fields`, as far as it is read here.
 #[repr(C)]
@@ -91,13 +92,24 @@ unsafe impl Send for Interface {}
 // SAFETY: as above; both are only read.
 unsafe impl Sync for Interface {}
 
-static INTERFACE: PyOnceLock<Option<Interface>> = PyOnceLock::new();
+static INTERFACE: OnceBox<Option<Interface>> = OnceBox::new();
+
+/// Looks for the interface, when the package is imported. What stops that, Ctrl-C for one, is for the caller; a NumPy without the
+/// interface is served by the buffer protocol.
+pub fn init(py: Python<'_>) -> PyResult<()> {
+    let found = match Interface::find(py) {
+        Err(error) if error.is_instance_of::<PyException>(py) => None,
+        found => found?,
+    };
+    INTERFACE.set(found);
+    Ok(())
+}
 
 impl Interface {
     /// `None` if NumPy has another binary interface.
     #[inline]
-    fn get(py: Python<'_>) -> Option<Interface> {
-        *INTERFACE.get_or_init(py, || Interface::find(py).ok().flatten())
+    fn get() -> Option<Interface> {
+        INTERFACE.get().copied().flatten()
     }
 
     #[cold]
@@ -136,7 +148,7 @@ impl Interface {
 /// Where an array of NumPy's own class has its elements. `None`: it is something else.
 #[inline]
 pub fn fields<'a>(object: &'a Bound<'_, PyAny>) -> Option<&'a Fields> {
-    let interface = Interface::get(object.py())?;
+    let interface = Interface::get()?;
     // SAFETY: a live object; one of this very class begins with these members.
     unsafe {
         let is_numpys = ffi::Py_TYPE(object.as_ptr()) == interface.class.as_ptr();
@@ -160,7 +172,7 @@ pub fn empty<'py>(
     shape: &[usize],
     dtype: DType,
 ) -> PyResult<Option<(Bound<'py, PyAny>, *mut u8)>> {
-    let Some(interface) = Interface::get(py).filter(|_| dtype != DType::BF16) else {
+    let Some(interface) = Interface::get().filter(|_| dtype != DType::BF16) else {
         return Ok(None);
     };
     let kind = convert::numpy_dtype(py, dtype)?;

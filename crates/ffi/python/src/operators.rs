@@ -13,6 +13,7 @@ use crate::array::{Get, PyArray, as_array};
 use crate::call;
 use crate::convert::{self, Operand};
 use crate::error::raise;
+use crate::gil_release::without_gil;
 use crate::scalar_protocol;
 use crate::ufunc::{self, Stance};
 
@@ -81,8 +82,8 @@ fn unequal(
         || crate::interop::is_array_like(other);
     if !knows_none {
         let name = match op.name {
-            "equal" => pyo3::intern!(py, "__eq__"),
-            _ => pyo3::intern!(py, "__ne__"),
+            "equal" => crate::once_box::interned!(py, "__eq__"),
+            _ => crate::once_box::interned!(py, "__ne__"),
         };
         let theirs = other.get_type().getattr(name)?.call1((other, slf))?;
         if !theirs.is(py.NotImplemented()) {
@@ -301,7 +302,7 @@ pub fn in_place(
         dtype: None,
     };
     let outputs = match crate::engine::may_wait() {
-        true => py.detach(|| dispatch(&call)),
+        true => without_gil(py, || dispatch(&call)),
         false => dispatch(&call),
     };
     let mut outputs = outputs.map_err(|error| raise(py, error))?;

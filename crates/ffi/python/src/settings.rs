@@ -6,11 +6,11 @@ use mxnet::core::floats::{self, Reaction, Reactions};
 use mxnet::tensor::{DeviceKind, Promotion, promotion};
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use pyo3::types::PyBool;
 
 use crate::device::PyDevice;
 use crate::error::raise;
+use crate::once_box::OnceBox;
 
 /// Whether dtypes promote exactly as NumPy 2's do.
 #[pyfunction]
@@ -48,15 +48,15 @@ pub fn set_float_reactions(reactions: [u8; 4]) {
     });
 }
 
-static REPORTER: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+static REPORTER: OnceBox<Py<PyAny>> = OnceBox::new();
 
 /// Installs the function that is called with the sentence of each floating-point error to report.
 #[pyfunction]
-pub fn install_float_reporter(py: Python<'_>, reporter: Py<PyAny>) {
-    let _ = REPORTER.set(py, reporter);
+pub fn install_float_reporter(reporter: Py<PyAny>) {
+    REPORTER.set(reporter);
     floats::install(|sentence| {
         Python::attach(|py| {
-            let Some(reporter) = REPORTER.get(py) else {
+            let Some(reporter) = REPORTER.get() else {
                 return Ok(());
             };
             match reporter.call1(py, (sentence,)) {

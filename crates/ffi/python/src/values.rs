@@ -14,13 +14,14 @@ use smallvec::SmallVec;
 use crate::array::{Get, PyArray};
 use crate::convert;
 use crate::error::raise;
+use crate::gil_release::without_gil;
 use crate::interop::{discards_imaginary_part, to_numpy};
 
 fn value_of(py: Python<'_>, array: &Array) -> PyResult<Scalar> {
     let result = if array.is_ready() {
         array.item()
     } else {
-        py.detach(|| array.item())
+        without_gil(py, || array.item())
     };
     result.map_err(|error| raise(py, error))
 }
@@ -225,9 +226,7 @@ pub fn to_list(slf: &Bound<'_, PyArray>) -> PyResult<Py<PyAny>> {
         return scalar(slf);
     }
     // Making Python objects may run any code, which must not happen while the array is held.
-    let dense = py
-        .detach(|| array.snapshot())
-        .map_err(|error| raise(py, error))?;
+    let dense = without_gil(py, || array.snapshot()).map_err(|error| raise(py, error))?;
     let tensor = dense.tensor();
     Ok(
         nested(py, tensor.dtype(), tensor.data_ptr(), tensor.shape())?

@@ -22,7 +22,6 @@ const SORTING: &[Param] = &[
     Param::optional("kind", ParamKind::Str),
     Param::optional("order", ParamKind::Str),
     Param::optional("stable", ParamKind::Bool).keyword(),
-    Param::bool("descending", false).keyword(),
 ];
 
 /// `axis=-1`, `None` for the flattened array.
@@ -56,7 +55,7 @@ pub static SORT: OpDef = OpDef {
             invoke1(
                 &SORT_ROWS,
                 &[x],
-                &[cx.get("descending").clone()].into_iter().collect(),
+                &[Value::Bool(false)].into_iter().collect(),
             )
         })
     }),
@@ -97,7 +96,7 @@ pub static ARGSORT: OpDef = OpDef {
     cpu: Cpu::Composite(|cx| {
         no_fields(cx)?;
         known_kind(cx)?;
-        positions_along(cx, |x| argsort_rows(x, cx.bool("descending")))
+        positions_along(cx, |x| argsort_rows(x, false))
     }),
     onnx: Onnx::Node {
         ty: "TopK",

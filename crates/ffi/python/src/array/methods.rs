@@ -9,7 +9,6 @@ use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyEllipsis, PyInt, PySlice, PyTuple, PyType};
 
 use super::PyArray;
@@ -18,6 +17,8 @@ use super::slots::text;
 use crate::call::{Named, guarded};
 use crate::docstrings::sections;
 use crate::error::raise;
+use crate::gil_release::without_gil;
+use crate::once_box::OnceBox;
 use crate::operators::unary;
 use crate::typed::{Get, Given, Method, Signature, attached, method_table, methods};
 use crate::writing::write_at;
@@ -132,7 +133,7 @@ grad_req : {'write', 'add', 'null'}
         |x, given| done(x, autograd::backward_of(x, given.some(0).as_deref(), given.or(1, false)?, given.or(2, true)?));
     at_once "item" "($self, /, *args)"
         concat!("The only element, or the one at this position, as a Python number.\n", sections!(item)) => item;
-    at_once "sort" "($self, /, axis=-1, kind=None, order=None, *, stable=None, descending=False)"
+    at_once "sort" "($self, /, axis=-1, kind=None, order=None, *, stable=None)"
         concat!("Sorts the array in place along `axis`; see `mxnet.numpy.sort`.\n", sections!(sort)) => sort;
     at_once "partition" "($self, /, kth, axis=-1, kind='introselect', order=None)"
         concat!("Partitions the array in place along `axis`; see `mxnet.numpy.partition`.\n", sections!(partition)) => partition;
@@ -317,8 +318,7 @@ fn wait(
 ) -> PyResult<Py<PyAny>> {
     let py = x.py();
     let array = x.get().array(py);
-    py.detach(|| until(&array))
-        .map_err(|error| raise(py, error))?;
+    without_gil(py, || until(&array)).map_err(|error| raise(py, error))?;
     Ok(py.None())
 }
 
@@ -389,9 +389,9 @@ fn item<'a, 'py>(x: &'a Bound<'py, PyArray>, given: &Given<'a, 'py>) -> PyResult
 }
 
 fn sort<'a, 'py>(x: &'a Bound<'py, PyArray>, given: &Given<'a, 'py>) -> PyResult<Py<PyAny>> {
-    static SORT: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    static SORT: OnceBox<Py<PyAny>> = OnceBox::new();
     let axis: isize = given.or(0, -1)?;
-    if (1..5).all(|i| given.some(i).is_none()) {
+    if (1..4).all(|i| given.some(i).is_none()) {
         let is_done = sort_in_place(&x.get().look(x.py()), axis);
         if is_done.map_err(|error| raise(x.py(), error))? {
             return Ok(x.py().None());
@@ -403,7 +403,7 @@ fn sort<'a, 'py>(x: &'a Bound<'py, PyArray>, given: &Given<'a, 'py>) -> PyResult
 }
 
 fn partition<'a, 'py>(x: &'a Bound<'py, PyArray>, given: &Given<'a, 'py>) -> PyResult<Py<PyAny>> {
-    static PARTITION: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    static PARTITION: OnceBox<Py<PyAny>> = OnceBox::new();
     let (kth, axis) = (given.need(0), given.or(1, -1)?);
     if given.get(2).is_none()
         && given.some(3).is_none()
@@ -432,10 +432,10 @@ fn put<'a, 'py>(x: &'a Bound<'py, PyArray>, given: &Given<'a, 'py>) -> PyResult<
 /// The function of the registry with this name.
 fn operator<'py>(
     py: Python<'py>,
-    cell: &'static PyOnceLock<Py<PyAny>>,
+    cell: &'static OnceBox<Py<PyAny>>,
     name: &str,
 ) -> PyResult<&'py Bound<'py, PyAny>> {
-    let found = cell.get_or_try_init(py, || {
+    let found = cell.get_or_try_init(|| {
         let spaces = py.import("mxnet._core")?.getattr("namespaces")?;
         spaces.get_item("op")?.get_item(name).map(Bound::unbind)
     });

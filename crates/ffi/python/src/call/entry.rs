@@ -103,6 +103,19 @@ pub fn guarded(
     guarded_or(py, op, ptr::null_mut(), || body().map(Py::into_ptr))
 }
 
+/// Parks the thread if it is dropped by an unwinding that is no panic of Rust. While the interpreter exits, versions before 3.14 end a
+/// daemon thread that asks for the GIL by `pthread_exit`, which unwinds its stack: Rust must not catch that, and would abort the process.
+/// Python 3.14 and later park such threads, too.
+struct ParkOnForcedUnwind;
+
+impl Drop for ParkOnForcedUnwind {
+    fn drop(&mut self) {
+        while !std::thread::panicking() {
+            std::thread::park();
+        }
+    }
+}
+
 /// The same for a C function that answers `failed` where an exception is set.
 #[inline]
 pub fn guarded_or<T>(
@@ -111,6 +124,12 @@ pub fn guarded_or<T>(
     failed: T,
     body: impl FnOnce() -> PyResult<T>,
 ) -> T {
+    let body = || {
+        let guard = ParkOnForcedUnwind;
+        let answer = body();
+        std::mem::forget(guard);
+        answer
+    };
     match std::panic::catch_unwind(std::panic::AssertUnwindSafe(body)) {
         Ok(Ok(answer)) => answer,
         Ok(Err(error)) => {
@@ -119,12 +138,7 @@ pub fn guarded_or<T>(
             failed
         }
         Err(panic) => {
-            let text = panic
-                .downcast_ref::<String>()
-                .map(String::as_str)
-                .or_else(|| panic.downcast_ref::<&str>().copied());
-            let error = mxnet::core::Error::internal(op, text.unwrap_or("panic").to_owned());
-            raise(py, error).restore(py);
+            raise(py, mxnet::core::Error::from_panic(op, panic)).restore(py);
             failed
         }
     }

@@ -43,7 +43,7 @@ pub fn answered(
         let function = spaces.get_item("op")?.get_item(binding.op.name)?;
         let method = speaker
             .get_type()
-            .getattr(pyo3::intern!(py, "__array_function__"))?;
+            .getattr(crate::once_box::interned!(py, "__array_function__"))?;
         let answer = method.call1((speaker, function, &types, &arguments, &keywords))?;
         if !answer.is(py.NotImplemented()) {
             return Ok(Some(answer.unbind()));
@@ -60,7 +60,7 @@ fn collect<'py>(object: Bound<'py, PyAny>, speakers: &mut Vec<Bound<'py, PyAny>>
         || object.is_instance(&py.import("numpy")?.getattr("ndarray")?)?;
     if !is_array
         && !speakers.iter().any(|other| other.get_type().is(&class))
-        && class.hasattr(pyo3::intern!(py, "__array_function__"))?
+        && class.hasattr(crate::once_box::interned!(py, "__array_function__"))?
     {
         speakers.push(object);
     }

@@ -15,6 +15,7 @@ use super::compiled::CompiledGraph;
 use super::tree::{Flattener, Signature, Tree};
 use crate::array::PyArray;
 use crate::error::raise;
+use crate::gil_release::without_gil;
 use crate::typed::Get;
 
 /// A graph for calls of one signature.
@@ -375,7 +376,7 @@ impl JitFunction {
         }
         let graph = run.graph.get();
         let outputs = match graph.is_long() {
-            true => py.detach(|| graph.run(&arguments)),
+            true => without_gil(py, || graph.run(&arguments)),
             false => graph.run(&arguments),
         };
         let mut outputs = outputs.map_err(|error| raise(py, error))?;

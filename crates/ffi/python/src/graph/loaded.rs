@@ -10,6 +10,7 @@ use smallvec::SmallVec;
 
 use crate::array::PyArray;
 use crate::error::raise;
+use crate::gil_release::without_gil;
 use crate::typed::Get;
 
 /// A graph that was read from a file, with its arrays.
@@ -45,7 +46,7 @@ impl LoadedGraph {
     ) -> PyResult<Vec<Py<PyArray>>> {
         let held = arrays(py, &arguments);
         let given: SmallVec<[&Array; 8]> = held.iter().collect();
-        let outputs = py.detach(|| self.model.run(&given));
+        let outputs = without_gil(py, || self.model.run(&given));
         let outputs = outputs.map_err(|error| raise(py, error))?;
         outputs.into_iter().map(|y| PyArray::wrap(py, y)).collect()
     }

@@ -6,13 +6,13 @@ use std::sync::{Arc, OnceLock};
 
 use mxnet::ops::random::{Generator, with_generator};
 use pyo3::exceptions::{PyRuntimeError, PySystemError, PyTypeError};
+use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyString, PyTuple};
-use pyo3::{ffi, intern};
 
 use super::{RandomStream, packed};
 use crate::call::{Binding, Fast, Named, binding_of, enter, guarded};
+use crate::once_box::{OnceBox, interned};
 
 /// Base class of `Generator`. It holds the stream from which the methods draw.
 #[pyclass(frozen, subclass, module = "mxnet._core")]
@@ -77,7 +77,7 @@ impl Method {
             keywords.set_item(name, value)?;
         }
         if let Some(out) = keywords
-            .get_item(intern!(py, "out"))?
+            .get_item(interned!(py, "out"))?
             .filter(|out| !out.is_none())
         {
             for (name, attribute) in [("size", "shape"), ("dtype", "dtype")] {
@@ -98,7 +98,7 @@ impl Method {
 /// Size of the table of methods: at least the number of distributions.
 const MAX_METHODS: usize = 48;
 
-static METHODS: [PyOnceLock<Method>; MAX_METHODS] = [const { PyOnceLock::new() }; MAX_METHODS];
+static METHODS: [OnceBox<Method>; MAX_METHODS] = [const { OnceBox::new() }; MAX_METHODS];
 
 macro_rules! entries {
     ($($row:literal)*) => { [$(
@@ -120,7 +120,7 @@ pub fn add_distribution(
     doc: String,
 ) -> PyResult<()> {
     let py = function.py();
-    let is_known = |place: &PyOnceLock<Method>| place.get(py).is_some_and(|x| x.name == name);
+    let is_known = |place: &'static OnceBox<Method>| place.get().is_some_and(|x| x.name == name);
     if METHODS.iter().any(is_known) {
         return Ok(());
     }
@@ -129,20 +129,17 @@ pub fn add_distribution(
     let shared = (positional.iter().zip(binding.op.params))
         .take_while(|(own, param)| *own == param.name)
         .count();
-    let mut method = Some(Method {
+    let method = Method {
         name: name.clone(),
         function: function.clone().unbind(),
         binding,
         positional: positional.into_iter().map(Bound::unbind).collect(),
         shared,
-    });
-    let place = METHODS.iter().position(|place| {
-        let _ = place.get_or_init(py, || method.take().expect("it is taken once"));
-        method.is_none()
-    });
-    let Some(place) = place else {
+    };
+    let Some(place) = METHODS.iter().position(|place| place.get().is_none()) else {
         return Err(PySystemError::new_err("more methods than entries"));
     };
+    METHODS[place].set(method);
     let def = Box::leak(Box::new(ffi::PyMethodDef {
         ml_name: CString::new(name.as_str())?.into_raw(),
         ml_meth: ffi::PyMethodDefPointer {
@@ -169,7 +166,7 @@ unsafe extern "C" fn entry<const N: usize>(
     // SAFETY: Python calls with the lock held.
     let py = unsafe { Python::assume_attached() };
     let method = METHODS[N]
-        .get(py)
+        .get()
         .expect("entries are given out with their methods");
     let nargs = nargs as usize;
     // SAFETY: the keyword values follow the positional arguments.
@@ -177,7 +174,7 @@ unsafe extern "C" fn entry<const N: usize>(
     // SAFETY: the descriptor has made sure that it is one.
     let slf = unsafe { Borrowed::<PyAny>::from_ptr(py, slf).cast_unchecked::<GeneratorBase>() };
     let stream = slf.get().0.get();
-    let out = intern!(py, "out").as_ptr();
+    let out = interned!(py, "out").as_ptr();
     let takes_out = (0..named.len).any(|i| named.get(i).0 == out);
     if let Some(stream) = stream
         && nargs <= method.shared

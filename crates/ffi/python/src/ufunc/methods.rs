@@ -19,6 +19,7 @@ use crate::array::{Get, PyArray};
 use crate::call::{Fast, Named, beside_lock, guarded};
 use crate::convert::{self, Operand};
 use crate::error::raise;
+use crate::gil_release::without_gil;
 use crate::index::Key;
 
 type Method = for<'py> fn(
@@ -493,7 +494,9 @@ fn at<'py>(
     };
     object.get().check_writable(py)?;
     let a = object.get().array(py);
-    let result = py.detach(|| core::at(op, &a, &key.items, &key.arrays, value.as_ref()));
+    let result = without_gil(py, || {
+        core::at(op, &a, &key.items, &key.arrays, value.as_ref())
+    });
     if let Some(recorded) = result.map_err(|error| raise(py, error))? {
         object.get().adopt_written(py, recorded)?;
     }

@@ -14,12 +14,12 @@ use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyValueError;
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyTuple, PyType};
 
 use super::loops;
 use super::methods;
 use crate::call::{Binding, enter, guarded};
+use crate::once_box::OnceBox;
 use crate::values;
 
 /// A `ufunc` in memory.
@@ -43,13 +43,13 @@ const HAVE_VECTORCALL: u64 = 1 << 11;
 /// The bit beside the number of arguments that Python uses for itself.
 const ARGUMENTS_OFFSET: usize = 1 << (usize::BITS - 1);
 
-static TYPE: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+static TYPE: OnceBox<Py<PyType>> = OnceBox::new();
 /// Objects by the operators' names and NumPy's.
 static OBJECTS: OnceLock<HashMap<&'static str, Py<PyAny>>> = OnceLock::new();
 
 /// The binding of a `ufunc`; `None` for other objects.
 fn binding(object: &Bound<'_, PyAny>) -> Option<&'static Binding> {
-    let class = TYPE.get(object.py())?;
+    let class = TYPE.get()?;
     if !object.get_type().is(class.bind(object.py())) {
         return None;
     }
@@ -223,7 +223,7 @@ unsafe extern "C" fn attribute(
 const DOC: &CStr = c"Function that works element by element on arrays, which broadcast.\n\nCalled as `f(*inputs, out=None, where=True, casting='same_kind', order='K', dtype=None, subok=True, signature=None)`; functions\nof two arrays also fold: `f.reduce`, `f.accumulate`, `f.reduceat`, `f.outer`, and `f.at` works in place.\n\nParameters\n----------\ninputs : array_like\n    The operands, which broadcast.\nout : ndarray or tuple of ndarray, optional\n    Where results are written.\nwhere : array_like of bool\n    Elements where this is false are not computed.\ncasting : str\n    Which conversions of types are allowed, as in `can_cast`.\norder : {'K', 'C', 'F', 'A'}\n    Order of the axes in memory.\ndtype : dtype, optional\n    Type that is computed in.\nsubok : bool\n    Whether the result is of the first operand's class.\nsignature : str or tuple, optional\n    Types of operands and results, as one of `types`.\n\nExamples\n--------\n>>> np.add([1, 2], 10, out=np.zeros(2))\narray([11., 12.])\n>>> np.add.nin, np.add.identity, np.sqrt.types\n(2, 0, ['e->e', 'E->E', 'f->f', 'd->d', 'F->F', 'D->D'])";
 
 fn class(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
-    let class = TYPE.get_or_try_init(py, || -> PyResult<Py<PyType>> {
+    let class = TYPE.get_or_try_init(|| -> PyResult<Py<PyType>> {
         // Python keeps pointers into the tables of members, attributes and methods.
         let members: &'static mut [ffi::PyMemberDef] = Box::leak(Box::new([
             ffi::PyMemberDef {

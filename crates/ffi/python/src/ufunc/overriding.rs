@@ -6,13 +6,13 @@ use mxnet::core::OpDef;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyComplex, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple, PyType};
 
 use super::loops::{num_inputs, num_outputs};
 use super::object;
 use crate::array::PyArray;
 use crate::call::{Binding, Named};
+use crate::once_box::OnceBox;
 
 /// An operand's answer to elementwise functions.
 pub enum Stance<'py> {
@@ -26,13 +26,13 @@ pub enum Stance<'py> {
 
 /// An operand's answer to elementwise functions.
 pub fn stance<'py>(operand: &Bound<'py, PyAny>) -> PyResult<Stance<'py>> {
-    static THEIRS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
-    static SCALAR: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+    static THEIRS: OnceBox<Py<PyType>> = OnceBox::new();
+    static SCALAR: OnceBox<Py<PyType>> = OnceBox::new();
     let py = operand.py();
     if is_plain(operand) {
         return Ok(Stance::None);
     }
-    let name = pyo3::intern!(py, "__array_ufunc__");
+    let name = crate::once_box::interned!(py, "__array_ufunc__");
     let Some(method) = operand.get_type().getattr_opt(name)? else {
         return Ok(Stance::None);
     };
@@ -68,10 +68,10 @@ pub fn goes_first(operand: &Bound<'_, PyAny>) -> PyResult<bool> {
     }
     let py = operand.py();
     let class = operand.get_type();
-    if class.hasattr(pyo3::intern!(py, "__array_ufunc__"))? {
+    if class.hasattr(crate::once_box::interned!(py, "__array_ufunc__"))? {
         return Ok(false);
     }
-    match class.getattr_opt(pyo3::intern!(py, "__array_priority__"))? {
+    match class.getattr_opt(crate::once_box::interned!(py, "__array_priority__"))? {
         Some(priority) => Ok(priority.extract::<f64>().is_ok_and(|p| p > 0.0)),
         None => Ok(false),
     }

@@ -1,0 +1,88 @@
+"""The package imported again in one process, in a subinterpreter, and interrupted."""
+
+import pytest
+
+from processes import run
+
+
+@pytest.mark.parametrize("taken", ["mxnet._core", "mxnet"])
+def test_a_second_import_has_the_types_of_the_first(taken):
+    run(
+        """
+        x = np.ones(3)
+        first = np.ndarray
+        for _ in range(3):
+            for name in list(sys.modules):
+                if name == sys.argv[1] or name.startswith(sys.argv[1] + "."):
+                    del sys.modules[name]
+            import mxnet
+            from mxnet import np as again
+            y = again.ones(3) + 1
+            assert type(y) is first
+            assert (x + y).tolist() == (y + x).tolist() == [3, 3, 3]
+            assert (x < y).tolist() == [True] * 3
+            assert float(x[0]) == 1 and x[0] + 1 == 2
+            try:
+                x + again.ones(2)
+            except mxnet.error.ShapeError:
+                pass
+            assert again.random.default_rng(3).normal() == np.random.default_rng(3).normal()
+            assert again.add.reduce(y).item() == 6
+        """,
+        taken,
+    )
+
+
+def test_a_fixture_that_restores_the_modules():
+    run(
+        """
+        from unittest import mock
+        with mock.patch.dict(sys.modules):
+            from mxnet import np
+            x, y = np.ones(3), np.arange(3)
+        from mxnet import np
+        assert (x + y + np.ones(3)).tolist() == [2, 3, 4]
+        """,
+        prelude="import numpy, sys",
+    )
+
+
+def test_a_subinterpreter_is_refused_with_a_sentence():
+    pytest.importorskip("_xxsubinterpreters", reason="this Python has no such module of subinterpreters")
+    done = run(
+        """
+        import _xxsubinterpreters as interpreters
+        lines = ["try:", " import mxnet._core", "except ImportError as error:", " print(error, flush=True)"]
+        interpreters.run_string(interpreters.create(), "\\n".join(lines))
+        import mxnet
+        assert mxnet.np.ones(3).sum() == 3
+        """,
+        prelude="",
+    )
+    assert "cannot be imported in a subinterpreter" in done.stdout
+
+
+def test_ctrl_c_while_ml_dtypes_is_imported_comes_out():
+    run(
+        """
+        import importlib.abc, signal, sys
+
+        class Finder(importlib.abc.MetaPathFinder):
+            def find_spec(self, name, path, target=None):
+                if name == "ml_dtypes":
+                    sys.meta_path.remove(self)
+                    signal.raise_signal(signal.SIGINT)
+
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        sys.meta_path.insert(0, Finder())
+        try:
+            from mxnet import np
+        except KeyboardInterrupt:
+            pass
+        else:
+            raise SystemExit("nothing came out")
+        from mxnet import np
+        assert (np.ones(3, dtype="bfloat16") + 1).tolist() == [2, 2, 2]
+        """,
+        prelude="",
+    )
