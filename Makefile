@@ -10,7 +10,7 @@ WHEEL_LIMIT_BYTES := 25000000
 export PIP_ROOT_USER_ACTION := ignore
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test lint bench build sdist check-targets docs gen develop env env-docs rust clean distclean
+.PHONY: help demo test lint bench soak build sdist check-targets docs gen develop env env-docs rust clean distclean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -26,6 +26,9 @@ lint: env rust ## formatting, types, clippy, the shape of the tree
 
 bench: develop ## benchmarks/ratios against NumPy, and the Rust benches
 	$(PY) tools/steps.py bench
+
+soak: develop ## attacks that take long: forks, exits, killed saves, damaged files
+	$(PY) tests/soak/run.py $(SECONDS_EACH)
 
 build: env rust ## the wheel, in dist/
 	rm -f dist/*.whl
