@@ -121,6 +121,60 @@ def test_sharing_none_shares_nothing():
     assert layer.weight is weight
 
 
+def test_hooks_of_operators_see_names_and_values():
+    x = mx.np.array([[1.0, -2.0, 3.0]])
+    net = nn.HybridSequential()
+    net.add(nn.Dense(2, activation="relu"), nn.Dense(2))
+    net.initialize()
+    expected = net(x).asnumpy()
+    seen = []
+    with net.register_op_hook(lambda name, operator, array: seen.append((name, operator, array.asnumpy()))):
+        net(x)
+    net(x)
+    assert [(name, operator) for name, operator, _ in seen] == [
+        ("fully_connected0_output", "fully_connected"),
+        ("relu1_output", "relu"),
+        ("fully_connected2_output", "fully_connected"),
+    ]
+    assert (seen[-1][2] == expected).all()
+    assert (seen[1][2] == seen[0][2].clip(0)).all()
+
+
+def test_hooks_of_operators_see_inputs_if_asked_and_nothing_of_their_own():
+    net = nn.Dense(2, in_units=3)
+    net.initialize()
+    x, names = mx.np.ones((1, 3)), []
+
+    def hook(name, operator, array):
+        names.append((name, array.shape))
+        (array + 1).sum()
+
+    handle = net.register_op_hook(hook, monitor_all=True)
+    with mx.autograd.record():
+        loss = net(x).sum()
+    loss.backward()
+    handle.detach()
+    assert names == [
+        ("fully_connected0_input0", (1, 3)),
+        ("fully_connected0_input1", (2, 3)),
+        ("fully_connected0_input2", (2,)),
+        ("fully_connected0_output", (1, 2)),
+    ]
+    assert (net.weight.grad().asnumpy() == 1).all()
+
+
+def test_exceptions_of_operator_hooks_end_the_call():
+    net = nn.Dense(2, in_units=3)
+    net.initialize()
+
+    def hook(name, operator, array):
+        raise KeyError(name)
+
+    with net.register_op_hook(hook), pytest.raises(KeyError, match="fully_connected0_output"):
+        net(mx.np.ones((1, 3)))
+    assert net(mx.np.ones((1, 3))).shape == (1, 2)
+
+
 def test_summary_begins_with_the_input(capsys):
     net = initialized(mx.np.ones((2, 5)))
     net.summary(mx.np.ones((2, 5)))
@@ -163,7 +217,73 @@ def test_print_summary_computes_nothing_and_counts(capsys):
             "layout=NHWC)",
         ),
         (lambda: nn.GlobalMaxPool2D(layout="NHWC"), "GlobalMaxPool2D(layout=NHWC)"),
+        (
+            lambda: gluon.Trainer(nn.Dense(2, in_units=1).collect_params(), "sgd"),
+            "Trainer(SGD(learning_rate=0.1), 2 parameters)",
+        ),
     ],
 )
 def test_reprs_show_arguments(made, text):
     assert repr(made()) == text
+
+
+def test_hooks_and_errors_of_hybridized_networks_are_the_same():
+    x = mx.np.array([[1.0, -2.0, 3.0]])
+    net = Net()
+    net.initialize()
+    expected = net(x).asnumpy()
+    net.hybridize()
+    net(x)
+    names = []
+    with net.register_op_hook(lambda name, operator, array: names.append(name)):
+        net(x)
+    assert names[:3] == ["fully_connected0_output", "relu1_output", "fully_connected2_output"]
+    onp.testing.assert_allclose(net(x).asnumpy(), expected, rtol=1e-6)
+    with pytest.raises(ValueError, match="size 2") as error:
+        net(mx.np.ones((1, 2)))
+    assert "in `features.0`: Dense called with" in notes_of(error)
+
+
+def test_trainers_step_in_compiled_functions():
+    net = nn.Dense(1, in_units=2, use_bias=False)
+    net.initialize(mx.init.One())
+    trainer = gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.5})
+
+    @mx.jit
+    def step(x):
+        with mx.autograd.record():
+            loss = net(x).sum()
+        loss.backward()
+        trainer.step(1)
+        return loss
+
+    for count in range(3):
+        step(mx.np.array([[1.0, 2.0]]))
+        assert net.weight.data().tolist() == [[1 - 0.5 * (count + 1), 1 - (count + 1)]]
+    with pytest.raises(UserWarning, match="no backward pass"):
+        trainer.step(1)
+
+
+def test_gradients_of_compiled_functions_are_new_and_compiled_steps_apply_them_once():
+    net = nn.Dense(1, in_units=1, use_bias=False)
+    net.initialize(mx.init.One())
+    trainer = gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 1.0})
+
+    @mx.jit
+    def backward(x):
+        with mx.autograd.record():
+            loss = net(x).sum()
+        loss.backward()
+
+    @mx.jit
+    def step():
+        trainer.step(1)
+
+    for count in range(3):
+        backward(mx.np.array([[1.0]]))
+        trainer.step(1)
+        backward(mx.np.array([[1.0]]))
+        step()
+        assert net.weight.data().item() == 1 - 2 * (count + 1)
+        with pytest.raises(UserWarning, match="no backward pass"):
+            step()

@@ -160,3 +160,16 @@ def test_samples_and_sizes_are_like_the_array():
     assert npx.size_array(x).tolist() == [10000]
     with pytest.raises(ValueError, match="scale"):
         npx.normal_like(x, 0.0, -1.0)
+
+
+def test_hard_sigmoid_and_scatter_nd():
+    x = GENERATOR.normal(size=7) * 3
+    onp.testing.assert_allclose(
+        npx.hard_sigmoid(np.array(x), alpha=0.3, beta=0.4).asnumpy(), onp.clip(0.3 * x + 0.4, 0, 1), rtol=1e-14
+    )
+    check_numeric_gradient(lambda x: npx.hard_sigmoid(x), [x])
+    values, at_ = GENERATOR.normal(size=(3, 2)), onp.array([[2, 0, 3]])
+    expected = onp.zeros((4, 2))
+    expected[at_[0]] = values
+    onp.testing.assert_array_equal(npx.scatter_nd(np.array(values), np.array(at_), (4, 2)).asnumpy(), expected)
+    check_numeric_gradient(lambda x: npx.scatter_nd(x, np.array(at_), (4, 2)), [values])

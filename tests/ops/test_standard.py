@@ -80,6 +80,8 @@ WITHOUT_ORACLE = {
     "convolution_weight_gradient": "tests/nn/test_convolution.py",
     "cross_entropy": "tests/nn/test_softmax.py",
     "cross_entropy_gradient": "tests/nn/test_softmax.py",
+    "ctc_paths": "tests/nn/test_ctc.py",
+    "ctc_paths_gradient": "tests/nn/test_ctc.py",
     "cut": "tests/nn/test_rnn.py",
     "deconvolution": "tests/nn/test_convolution.py",
     "dropout": "tests/nn/test_linear.py",
@@ -129,6 +131,8 @@ NOT_THE_DERIVATIVE = {
     "svd": "vectors have any phase: tests/linalg/test_gradients.py",
     "attention": "its second output is for its gradient only: tests/nn/test_attention.py",
     "ragged_attention": "its second output is for its gradient only: tests/ragged/test_operators.py",
+    "ctc_paths": "the gradient of its gradient is refused: tests/nn/test_ctc.py",
+    "ctc_paths_gradient": "it refuses, and says so",
     "rnn_layer": "one of its outputs is a workspace",
     "rnn_layer_gradient": "it refuses, and says so",
 }

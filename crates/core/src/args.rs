@@ -23,8 +23,9 @@ pub struct Param {
     pub variadic: bool,
     /// Whether its integers may be floats, which are cut off.
     pub cuts: bool,
-    /// Whether its integers come as a tuple or one alone, never as a list: what NumPy asks of axes that are reduced.
-    pub no_list: bool,
+    /// Whether its integers come as a tuple, a list or one alone, never as another sequence. NumPy takes only tuples for axes that are reduced, MXNet 2
+    /// takes lists too.
+    pub tuple_or_list: bool,
     /// Whether a Python number given for it promotes as the array it is by itself, by NumPy's rules.
     pub strong: bool,
     /// Whether its integers may be None, which is read as [`Param::GAP`].
@@ -101,7 +102,7 @@ impl Param {
             nullable: false,
             variadic: false,
             cuts: false,
-            no_list: false,
+            tuple_or_list: false,
             strong: false,
             gaps: false,
             beside: None,
@@ -144,10 +145,10 @@ impl Param {
         Param::new(name, ParamKind::Ints, Default::None)
     }
 
-    /// Axes to reduce: `None` (all), one, or a tuple.
+    /// Axes to reduce: `None` (all), one, a tuple or a list.
     pub const fn reduced(name: &'static str) -> Param {
         Param {
-            no_list: true,
+            tuple_or_list: true,
             ..Param::axes(name)
         }
     }

@@ -32,6 +32,7 @@ mod scratch;
 
 pub mod attention;
 pub mod conv;
+pub mod ctc;
 pub mod fft;
 pub mod gemm;
 pub mod norm;

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 __all__ = ["warn_of_unregistered"]
 
 # Attributes of every block that hold what is registered.
-_OWN = {"_children", "_reg_params", "_forward_hooks", "_forward_pre_hooks"}
+_OWN = {"_children", "_reg_params", "_forward_hooks", "_forward_pre_hooks", "_op_hooks"}
 
 
 def warn_of_unregistered(block: Block, kind: type[Block], stacklevel: int = 3) -> None:

@@ -17,6 +17,7 @@ from mxnet.gluon._checkpoint import load_arrays, save_arrays
 from mxnet.gluon._containers import warn_of_unregistered
 from mxnet.gluon._failure import foreign_inputs, locate
 from mxnet.gluon._graph_options import GraphOptions
+from mxnet.gluon._op_hooks import OpCallback, run_with_op_hooks
 from mxnet.gluon._summary import summary_table
 from mxnet.gluon.parameter import DeviceLike, Parameter
 from mxnet.gluon.utils import HookHandle
@@ -57,9 +58,10 @@ class Block:
     _reg_params: dict[str, Parameter]
     _forward_hooks: dict[int, Hook]
     _forward_pre_hooks: dict[int, PreHook]
+    _op_hooks: dict[int, tuple[OpCallback, bool]]
 
     def __init__(self) -> None:
-        for name in ("_children", "_reg_params", "_forward_hooks", "_forward_pre_hooks"):
+        for name in ("_children", "_reg_params", "_forward_hooks", "_forward_pre_hooks", "_op_hooks"):
             object.__setattr__(self, name, {})
 
     def __repr__(self) -> str:
@@ -213,6 +215,39 @@ class Block:
         """
         handle = HookHandle()
         handle.attach(self._forward_hooks, hook)
+        return handle
+
+    def register_op_hook(self, callback: OpCallback, monitor_all: bool = False) -> HookHandle:
+        """Call a function with the results of every operator that runs while this block does.
+
+        Parameters
+        ----------
+        callback : callable of (name, operator, array)
+            `name` is the operator's name, its number in the call and which result it is, such as
+            ``"fully_connected0_output"``. An operator that is made of others does not appear, these do.
+        monitor_all : bool
+            Show the inputs of each operator too, as ``"fully_connected0_input0"``, before its results.
+
+        Returns
+        -------
+        HookHandle
+            Its `detach` removes the hook.
+
+        Notes
+        -----
+        What `callback` computes is not shown to it. An exception of `callback` ends the call.
+
+        Examples
+        --------
+        >>> net = mx.gluon.nn.Dense(2, activation="relu")
+        >>> net.initialize()
+        >>> with net.register_op_hook(lambda name, operator, array: print(name, array.shape)):
+        ...     _ = net(np.ones((3, 4)))
+        fully_connected0_output (3, 2)
+        relu1_output (3, 2)
+        """
+        handle = HookHandle()
+        handle.attach(self._op_hooks, (callback, monitor_all))
         return handle
 
     # ---- parameters ----
@@ -581,6 +616,8 @@ class Block:
         Exceptions get a note with the path of the block, such as ``features.3``, and what it was called with.
         """
         try:
+            if self._op_hooks:
+                return run_with_op_hooks(self._op_hooks, lambda: self._run(args, kwargs))
             return self._run(args, kwargs)
         except Exception as error:
             problem = foreign_inputs(self, args, kwargs)
@@ -683,7 +720,8 @@ class HybridBlock(Block):
             self.infer_shape(*bound)
             for parameter in waiting:
                 parameter._finish_deferred_init()
-        if self._compiled is not None:
+        # Hooks of operators see operators, not graphs.
+        if self._compiled is not None and not self._op_hooks:
             return self._compiled(*args, **kwargs)
         return self._run_here(*args, **kwargs)
 

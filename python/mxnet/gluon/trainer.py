@@ -81,8 +81,13 @@ class Trainer:
             raise ValueError("`compression_params` must be None: gradient compression does not exist")
         if update_on_kvstore:
             raise ValueError("`update_on_kvstore` must not be True: the process updates its parameters itself")
-        # A parameter that is used in two places is updated once.
-        self._params = list(dict.fromkeys(found))
+        # A parameter that is used in two places is updated once, and called by its first name.
+        names = params.keys() if isinstance(params, Mapping) else [parameter.name for parameter in found]
+        named: dict[Parameter, str] = {}
+        for name, parameter in zip(names, found, strict=True):
+            named.setdefault(parameter, name)
+        self._params = list(named)
+        self._names = list(named.values())
         self._optimizer = self._make_optimizer(optimizer, dict(optimizer_params or {}))
         self._scale = float(self._optimizer.rescale_grad)
         self._updaters = [get_updater(self._optimizer)]
@@ -120,23 +125,31 @@ class Trainer:
         """
         self._optimizer.set_learning_rate(lr)
 
-    def step(self, batch_size: float) -> None:
+    def __repr__(self) -> str:
+        return f"Trainer({self._optimizer!r}, {len(self._params)} parameters)"
+
+    def step(self, batch_size: float, ignore_stale_grad: bool = False) -> None:
         """Add up the gradients of all devices and update the parameters.
 
         Parameters
         ----------
         batch_size : float
             Gradients are divided by it; 1 if the loss is a mean over the batch already.
+        ignore_stale_grad : bool
+            See `update`.
 
         Raises
         ------
+        UserWarning
+            If no backward pass has written a gradient since the last step and `ignore_stale_grad` is off.
         DeferredInitializationError
             If a parameter's shape is not known yet.
         RuntimeError
             If a parameter is not initialized.
         """
+        self._check(batch_size, ignore_stale_grad)
         self.allreduce_grads()
-        self.update(batch_size)
+        self._apply(batch_size)
 
     def _trained(self) -> list[tuple[int, Parameter]]:
         return [(number, parameter) for number, parameter in enumerate(self._params) if parameter.grad_req != "null"]
@@ -155,23 +168,30 @@ class Trainer:
             if len(parameter.list_data()) == 1:
                 continue
             grads = parameter.list_grad()
+            fresh = [grad for grad, copy in zip(grads, parameter.list_data(), strict=True) if _is_new([copy])]
             with autograd.pause():
-                total = grads[0]
-                for grad in grads[1:]:
+                # What a step has applied does not count again; without anything new, gradients were written by hand.
+                total, *others = fresh or grads
+                for grad in others:
                     total = total + np.array(grad, dtype=grad.dtype, device=total.device)
                 for grad in grads:
                     grad[:] = np.array(total, dtype=total.dtype, device=grad.device)
 
-    def update(self, batch_size: float) -> None:
+    def update(self, batch_size: float, ignore_stale_grad: bool = False) -> None:
         """Update the parameters; for use after `allreduce_grads`, `step` does both.
 
         Parameters
         ----------
         batch_size : float
             Gradients are divided by it.
+        ignore_stale_grad : bool
+            Leave parameters alone whose gradients no backward pass has written since the last step. Without it they
+            are an error: the loss does not depend on them, or `backward` was forgotten.
 
         Raises
         ------
+        UserWarning
+            If such gradients are found and `ignore_stale_grad` is off. Nothing is updated then.
         DeferredInitializationError
             If a parameter's shape is not known yet.
         RuntimeError
@@ -179,8 +199,11 @@ class Trainer:
         ValueError
             If `batch_size` is not positive.
         """
-        if not batch_size > 0:
-            raise ValueError(f"`batch_size` must be positive, found {batch_size}")
+        self._check(batch_size, ignore_stale_grad)
+        self._apply(batch_size)
+
+    def _apply(self, batch_size: float) -> None:
+        """Update the parameters whose gradients are new."""
         optimizer = self._optimizer
 
         def set_scale() -> None:
@@ -190,7 +213,10 @@ class Trainer:
         # One call of the optimizer for each place in the parameters' lists of devices.
         work: list[tuple[list[int], list[ndarray], list[ndarray]]] = []
         for number, parameter in self._trained():
-            for place, weight in enumerate(parameter.list_data()):
+            copies = parameter.list_data()
+            if not _is_new(copies):
+                continue
+            for place, weight in enumerate(copies):
                 if place == len(work):
                     work.append(([], [], []))
                 indices, grads, weights = work[place]
@@ -202,6 +228,28 @@ class Trainer:
                 self._updaters.append(get_updater(self._optimizer))
             at_each_call(functools.partial(optimizer._set_current_device, place))
             self._updaters[place](indices, grads, weights)
+            at_each_call(functools.partial(_core.set_gradient_fresh, weights, fresh=False))
+
+    def _check(self, batch_size: float, ignore_stale_grad: bool) -> None:
+        """Refuse what is no batch size, and to apply gradients again that the last step has applied."""
+        if not batch_size > 0:
+            raise ValueError(f"`batch_size` must be positive, found {batch_size}")
+        if not ignore_stale_grad:
+            at_each_call(self._check_fresh)
+
+    def _check_fresh(self) -> None:
+        stale = [
+            self._names[number]
+            for number, parameter in self._trained()
+            if not all(map(_core.is_gradient_fresh, parameter.list_data()))
+        ]
+        if stale:
+            shown = ", ".join(repr(name) for name in stale[:10]) + (" and others" if len(stale) > 10 else "")
+            raise UserWarning(
+                f"no backward pass has written the gradients of {len(stale)} of {len(self._params)} parameters since "
+                f"the last step: {shown}; the loss does not depend on them, or `backward` was not called; "
+                "`ignore_stale_grad=True` leaves them alone"
+            )
 
     def save_states(self, fname: PathLike) -> None:
         """Write the states of the optimizer, its hyperparameters and update counts to a file, atomically.
@@ -251,3 +299,8 @@ class Trainer:
                 updater.set_states(states)
             except FileFormatError as error:
                 raise FileFormatError(f"{str(fname)!r}: {error}") from error
+
+
+def _is_new(copies: Sequence[ndarray]) -> bool:
+    """Whether a backward pass has written a gradient since the last step."""
+    return any(map(_core.is_gradient_fresh, copies))

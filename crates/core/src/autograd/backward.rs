@@ -34,6 +34,19 @@ pub fn backward(
     retain: Retain,
     train_mode: bool,
 ) -> Result<()> {
+    backward_to(heads, head_grads, retain, train_mode).map(drop)
+}
+
+/// [`backward`], and the buffers that it wrote.
+///
+/// # Errors
+/// As [`backward`].
+pub fn backward_to(
+    heads: &[&Array],
+    head_grads: &[Option<&Array>],
+    retain: Retain,
+    train_mode: bool,
+) -> Result<Vec<Arc<Leaf>>> {
     let _scope = Scope::enter(false, train_mode);
     let mut pass = Pass::start("backward", heads, head_grads, retain)?;
     let mut found: Vec<(Arc<Leaf>, Array)> = Vec::new();
@@ -44,10 +57,10 @@ pub fn backward(
     })?;
     // Buffers are written only when the whole pass has succeeded.
     drop(pass);
-    for (leaf, gradient) in found {
-        store(&leaf, gradient)?;
-    }
-    Ok(())
+    found
+        .into_iter()
+        .map(|(leaf, gradient)| store(&leaf, gradient).map(|()| leaf))
+        .collect()
 }
 
 /// Gradients of the sum of `heads` with respect to `variables`, which may be variables or results inside the graph.
@@ -118,6 +131,7 @@ pub fn grad(
 /// Puts a gradient into a variable's buffer.
 fn store(leaf: &Leaf, gradient: Array) -> Result<()> {
     let mut buffer = leaf.grad.lock();
+    leaf.set_fresh(true);
     match leaf.req {
         GradReq::Null => Ok(()),
         GradReq::Add => {

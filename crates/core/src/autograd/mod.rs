@@ -9,7 +9,7 @@ mod rule;
 mod tape;
 
 pub use alias::{check_writable, view_again, written_through};
-pub use backward::{Retain, backward, grad};
+pub use backward::{Retain, backward, backward_to, grad};
 pub use checkpoint::{Checkpoint, FirstRun};
 pub use custom::{CustomBackward, graph_input, record_custom};
 pub use node::{GradReq, Leaf, Node};

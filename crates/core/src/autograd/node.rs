@@ -1,7 +1,7 @@
 //! The recorded graph: one node an operation, edges towards its inputs.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use mxnet_tensor::{DType, Device, Dims, Scalar};
 use parking_lot::Mutex;
@@ -32,6 +32,8 @@ pub enum GradReq {
 pub struct Leaf {
     pub(crate) grad: Mutex<Array>,
     pub(crate) req: GradReq,
+    /// Whether `backward` has stored a gradient since [`Leaf::set_fresh`] said no.
+    is_fresh: AtomicBool,
 }
 
 impl Leaf {
@@ -39,7 +41,18 @@ impl Leaf {
         Arc::new(Leaf {
             grad: Mutex::new(grad),
             req,
+            is_fresh: AtomicBool::new(false),
         })
+    }
+
+    /// Whether `backward` has stored a gradient since [`Leaf::set_fresh`] last said no; false for a new buffer.
+    pub fn is_fresh(&self) -> bool {
+        self.is_fresh.load(Ordering::Acquire)
+    }
+
+    /// Says whether the gradient counts as new: an optimizer that has used it says no.
+    pub fn set_fresh(&self, fresh: bool) {
+        self.is_fresh.store(fresh, Ordering::Release);
     }
 
     /// The gradient, sharing its elements.

@@ -45,7 +45,7 @@ pub fn attribute<R: Reader>(
         ParamKind::Scalar => {
             Value::Scalar(reader.number(object)?.ok_or_else(|| wrong("a number"))?)
         }
-        ParamKind::Ints if param.no_list && reader.is_list(object) => {
+        ParamKind::Ints if param.tuple_or_list && reader.is_other_sequence(object) => {
             return Err(wrong("an integer or a tuple of integers"));
         }
         ParamKind::Ints | ParamKind::Sections if reader.is_integer(object) => {

@@ -78,8 +78,8 @@ pub trait Reader {
     fn is_bool(&self, object: Self::Object) -> bool;
     /// Whether it is one plain integer.
     fn is_integer(&self, object: Self::Object) -> bool;
-    /// Whether it is a sequence that may be changed: a list, not a tuple.
-    fn is_list(&self, object: Self::Object) -> bool;
+    /// Whether it is a sequence that is neither a tuple nor a list: an array, a range.
+    fn is_other_sequence(&self, object: Self::Object) -> bool;
     /// Whether it counts as true.
     ///
     /// # Errors

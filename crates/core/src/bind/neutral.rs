@@ -174,7 +174,7 @@ impl<'a> Reader for &'a NeutralReader {
     }
 
     /// Integers come in one form here, which stands for a tuple.
-    fn is_list(&self, _: Given<'a>) -> bool {
+    fn is_other_sequence(&self, _: Given<'a>) -> bool {
         false
     }
 

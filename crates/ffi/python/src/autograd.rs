@@ -17,7 +17,7 @@ use crate::gil_release::{with_gil, without_gil};
 
 /// An exception raised by Python code that a backward pass called.
 #[derive(Debug)]
-pub struct PythonFailure(PyErr);
+pub struct PythonFailure(pub PyErr);
 
 impl std::fmt::Display for PythonFailure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -145,9 +145,27 @@ pub fn backward(
     let run = || {
         let heads: Vec<&Array> = heads.iter().collect();
         let given: Vec<Option<&Array>> = given.iter().map(Option::as_ref).collect();
-        tape::backward(&heads, &given, retain(retain_graph), train_mode)
+        tape::backward_to(&heads, &given, retain(retain_graph), train_mode)
     };
-    without_gil(py, run).map_err(|error| raise(py, error))
+    let leaves = without_gil(py, run).map_err(|error| raise(py, error))?;
+    if interp::is_tracing() {
+        // The graph writes the buffers at each run, without a backward pass.
+        let marks = Py::new(py, FreshGradients(leaves))?;
+        py.import("mxnet._jit")?
+            .call_method1("at_each_call", (marks,))?;
+    }
+    Ok(())
+}
+
+/// Called without arguments, says that gradients count as new.
+#[pyclass(frozen, module = "mxnet._core")]
+struct FreshGradients(Vec<Arc<tape::Leaf>>);
+
+#[pymethods]
+impl FreshGradients {
+    fn __call__(&self) {
+        self.0.iter().for_each(|leaf| leaf.set_fresh(true));
+    }
 }
 
 /// Gradients of the heads with respect to the variables, as new arrays.
@@ -430,4 +448,21 @@ pub fn batched(
         found.collect::<PyResult<_>>()?,
         results.collect::<PyResult<_>>()?,
     ))
+}
+
+/// Whether `backward` has stored a gradient of `x` since [`set_gradient_fresh`] last said no; false without a gradient buffer.
+#[pyfunction]
+pub fn is_gradient_fresh(x: &Bound<'_, PyArray>) -> bool {
+    let array = x.get().array(x.py());
+    tape::gradient_of(&array).is_some_and(|leaf| leaf.is_fresh())
+}
+
+/// Says whether the gradients of `arrays` count as new.
+#[pyfunction]
+pub fn set_gradient_fresh(arrays: Vec<Bound<'_, PyArray>>, fresh: bool) {
+    for x in arrays {
+        if let Some(leaf) = tape::gradient_of(&x.get().array(x.py())) {
+            leaf.set_fresh(fresh);
+        }
+    }
 }

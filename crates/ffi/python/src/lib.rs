@@ -31,6 +31,7 @@ mod modules;
 mod nested_sequence;
 mod numpy_abi;
 mod once_box;
+mod op_hook;
 mod operators;
 mod random;
 mod reading;
@@ -60,7 +61,7 @@ mod _core {
     #[pymodule_export]
     use crate::autograd::{
         backward, batched, checkpoint, custom_function, grad, graph_input, graph_place,
-        mark_variables, version_of,
+        is_gradient_fresh, mark_variables, set_gradient_fresh, version_of,
     };
     #[pymodule_export]
     use crate::buffer_protocol::of_buffer;
@@ -101,6 +102,8 @@ mod _core {
     use crate::modes::{Mode, is_recording, is_training, set_recording, set_training};
     #[pymodule_export]
     use crate::modules::{load_module, loaded_modules, served_operators};
+    #[pymodule_export]
+    use crate::op_hook::with_op_hook;
     #[pymodule_export]
     use crate::random::{GeneratorBase, RandomStream, add_distribution};
     #[pymodule_export]

@@ -494,8 +494,14 @@ pub static LEAKY_GRAD: OpDef = OpDef {
 /// Logistic function in three straight lines.
 pub static HARD_SIGMOID: OpDef = OpDef {
     name: "hard_sigmoid",
+    surface: &[Surface::Npx("hard_sigmoid")],
     form: Form::Out,
     doc: "alpha x + beta, brought into 0..1, of every element.",
+    about: &[("alpha", "The slope."), ("beta", "The value at 0.")],
+    example: "
+        >>> npx.hard_sigmoid(np.array([-3.0, 0.0, 1.0]))
+        array([0. , 0.5, 0.7])
+    ",
     cpu: Cpu::Map(&map::HARD_SIGMOID),
     cuda: Cuda::Expr("min(max(a * x + b, 0), 1)"),
     grad: Grad::Rule(Keep::OUTPUTS, |g| {

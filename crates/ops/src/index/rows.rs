@@ -295,12 +295,27 @@ pub static GATHER_ND: OpDef = OpDef {
 /// The inverse of `gather_nd`.
 pub static SCATTER_ND: OpDef = OpDef {
     name: "scatter_nd",
+    surface: &[Surface::Npx("scatter_nd")],
     params: &[
         Param::array("data"),
         Param::array("indices"),
         Param::required("shape", ParamKind::Ints),
     ],
     doc: "Zeros of `shape` with `data`, of shape `indices.shape[1:] + shape[m:]`, at the columns of `indices`, of shape (m, ...).",
+    about: &[
+        ("data", "What is written."),
+        (
+            "indices",
+            "Positions, one column for each slice; of equal ones the last wins.",
+        ),
+        ("shape", "Shape of the result."),
+    ],
+    returns: &[("ndarray", "Of the shape `shape` and the dtype of `data`.")],
+    example: "
+        >>> npx.scatter_nd(np.array([5.0, 7.0]), np.array([[0, 1], [1, 0]]), (2, 2))
+        array([[0., 5.],
+               [7., 0.]])
+    ",
     cpu: Cpu::Composite(|cx| {
         let data = cx.input(0);
         let base = zeros(

@@ -37,6 +37,7 @@ pub static BATCH_NORM: OpDef = OpDef {
         Param::bool("use_global_stats", false),
         Param::bool("output_mean_var", false),
         Param::int("axis", 1),
+        Param::bool("cudnn_off", false),
     ],
     doc: "`(x - mean) / sqrt(var + eps) * gamma + beta`, with one mean, variance, gamma and beta for each position along `axis`. While training they are \
           the batch's (the variance is the mean squared deviation), and `running_mean` and `running_var` become `momentum` times themselves plus \
@@ -53,6 +54,7 @@ pub static BATCH_NORM: OpDef = OpDef {
         ("use_global_stats", "Whether the running values are used while training, too."),
         ("output_mean_var", "Whether mean and reciprocal deviation are returned too."),
         ("axis", "The axis of the channels."),
+        ("cudnn_off", "Taken from programs of MXNet 2; there is one implementation, so it chooses nothing."),
     ],
     returns: &[("ndarray", "Of the shape of `x`; with `output_mean_var` a tuple of three.")],
     example: "

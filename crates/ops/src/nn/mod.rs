@@ -7,6 +7,7 @@ mod attention;
 mod batch_norm;
 mod conv;
 mod conv_batch;
+mod ctc;
 mod dropout;
 mod linear;
 mod loss;
@@ -23,6 +24,7 @@ mod update;
 pub use attention::*;
 pub use batch_norm::*;
 pub use conv::*;
+pub use ctc::*;
 pub use dropout::*;
 pub use linear::*;
 pub use loss::*;
@@ -63,6 +65,8 @@ pub(crate) static OPS: &[&OpDef] = &[
     &LOG_SOFTMAX,
     &SOFTMAX_GRADIENT,
     &MASKED_SOFTMAX,
+    &CTC_PATHS,
+    &CTC_PATHS_GRADIENT,
     &MASKED_LOG_SOFTMAX,
     &CROSS_ENTROPY,
     &CROSS_ENTROPY_GRADIENT,

@@ -22,6 +22,7 @@ const SORTING: &[Param] = &[
     Param::optional("kind", ParamKind::Str),
     Param::optional("order", ParamKind::Str),
     Param::optional("stable", ParamKind::Bool).keyword(),
+    Param::bool("descending", false).keyword(),
 ];
 
 /// `axis=-1`, `None` for the flattened array.
@@ -55,7 +56,7 @@ pub static SORT: OpDef = OpDef {
             invoke1(
                 &SORT_ROWS,
                 &[x],
-                &[Value::Bool(false)].into_iter().collect(),
+                &[cx.get("descending").clone()].into_iter().collect(),
             )
         })
     }),
@@ -96,7 +97,7 @@ pub static ARGSORT: OpDef = OpDef {
     cpu: Cpu::Composite(|cx| {
         no_fields(cx)?;
         known_kind(cx)?;
-        positions_along(cx, |x| argsort_rows(x, false))
+        positions_along(cx, |x| argsort_rows(x, cx.bool("descending")))
     }),
     onnx: Onnx::Node {
         ty: "TopK",

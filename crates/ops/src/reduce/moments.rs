@@ -5,15 +5,16 @@ use mxnet_kernels::reduce::{Moments, moments};
 use mxnet_tensor::{Casting, DType};
 use smallvec::SmallVec;
 
-use crate::Array;
 use crate::args::{Default, Param, ParamKind};
 use crate::autograd::GradCx;
 use crate::cx::{CallCx, KernelCx};
+use crate::elementwise::select::choose;
 use crate::error::Result;
 use crate::opdef::{Cpu, Floats, Grad, Grads, Inferred, Keep, OpDef, Probe, Surface};
 use crate::reduce::fold::{REDUCTION, averaged, folded, over, own_axes, spread};
 use crate::reduce::masked::unfree;
 use crate::reduce::{MASKED_STD, MASKED_VAR};
+use crate::{Array, creation};
 
 /// What both have in common.
 const SPREAD: OpDef = OpDef {
@@ -77,9 +78,12 @@ pub static STD: OpDef = OpDef {
     extended: Some(&MASKED_STD),
     floats: Floats::named("reduce"),
     cpu: Cpu::Kernel(|cx| run(cx, true)),
-    // d sqrt(v) = dv / (2 sqrt(v)).
+    // d sqrt(v) = dv / (2 sqrt(v)). Where all elements are equal the slope is taken as 0, which any finite divisor gives.
     grad: Grad::Rule(Keep::ALL, |g| -> Result<Grads> {
-        g.one(slope(g, &g.dy(0).div(&g.output(0).scale(2.0)?)?)?)
+        let deviation = g.output(0);
+        let one = creation::ones(deviation.shape(), deviation.dtype(), deviation.device())?;
+        let divisor = choose(&deviation.astype(DType::Bool)?, deviation, &one)?;
+        g.one(slope(g, &g.dy(0).div(&divisor.scale(2.0)?)?)?)
     }),
     ..SPREAD
 };

@@ -133,7 +133,7 @@ grad_req : {'write', 'add', 'null'}
         |x, given| done(x, autograd::backward_of(x, given.some(0).as_deref(), given.or(1, false)?, given.or(2, true)?));
     at_once "item" "($self, /, *args)"
         concat!("The only element, or the one at this position, as a Python number.\n", sections!(item)) => item;
-    at_once "sort" "($self, /, axis=-1, kind=None, order=None, *, stable=None)"
+    at_once "sort" "($self, /, axis=-1, kind=None, order=None, *, stable=None, descending=False)"
         concat!("Sorts the array in place along `axis`; see `mxnet.numpy.sort`.\n", sections!(sort)) => sort;
     at_once "partition" "($self, /, kth, axis=-1, kind='introselect', order=None)"
         concat!("Partitions the array in place along `axis`; see `mxnet.numpy.partition`.\n", sections!(partition)) => partition;
@@ -391,7 +391,7 @@ fn item<'a, 'py>(x: &'a Bound<'py, PyArray>, given: &Given<'a, 'py>) -> PyResult
 fn sort<'a, 'py>(x: &'a Bound<'py, PyArray>, given: &Given<'a, 'py>) -> PyResult<Py<PyAny>> {
     static SORT: OnceBox<Py<PyAny>> = OnceBox::new();
     let axis: isize = given.or(0, -1)?;
-    if (1..4).all(|i| given.some(i).is_none()) {
+    if (1..5).all(|i| given.some(i).is_none()) {
         let is_done = sort_in_place(&x.get().look(x.py()), axis);
         if is_done.map_err(|error| raise(x.py(), error))? {
             return Ok(x.py().None());

@@ -158,8 +158,9 @@ impl<'py> Reader for PyReader<'py> {
         self.object(object).is_exact_instance_of::<PyInt>()
     }
 
-    fn is_list(&self, object: Self::Object) -> bool {
-        convert::is_sequence(&self.object(object))
+    fn is_other_sequence(&self, object: Self::Object) -> bool {
+        let object = self.object(object);
+        convert::is_sequence(&object) && !object.is_exact_instance_of::<PyList>()
     }
 
     fn truth(&self, object: Self::Object) -> PyResult<bool> {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from mxnet import numpy_extension as npx
 from mxnet.base import PathLike
 from mxnet.gluon.block import HybridBlock
 from mxnet.gluon.model_zoo.vision._classifier import CPU, ROOT, Classifier, load_pretrained
@@ -87,7 +88,7 @@ class _HardSwish(HybridBlock):
 
     def forward(self, x: ndarray) -> ndarray:
         """Apply it to each element."""
-        y: ndarray = x * (x * (1 / 6) + 0.5).clip(0, 1)
+        y: ndarray = x * npx.hard_sigmoid(x, alpha=1 / 6, beta=0.5)
         return y
 
 
@@ -220,7 +221,7 @@ class _Excitation(HybridBlock):
 
     def forward(self, x: ndarray) -> ndarray:
         """Images (n, c, h, w)."""
-        factor: ndarray = (self.excite(self.squeeze(self.mean(x))) * (1 / 6) + 0.5).clip(0, 1)
+        factor = npx.hard_sigmoid(self.excite(self.squeeze(self.mean(x))), alpha=1 / 6, beta=0.5)
         y: ndarray = x * factor
         return y
 

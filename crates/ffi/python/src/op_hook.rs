@@ -1,0 +1,66 @@
+//! An interpreter that shows every call of a thread to a Python function.
+
+use std::rc::{Rc, Weak};
+
+use mxnet::core::interp::{Interpreter, expand, with_interpreter};
+use mxnet::core::{Array, Call, Cpu, Error, Outputs, Result, dispatch};
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+
+use crate::array::PyArray;
+use crate::autograd::PythonFailure;
+
+/// Hands calls down and shows those of operators that are not made of others.
+struct OpHook {
+    this: Weak<OpHook>,
+    callback: Py<PyAny>,
+}
+
+impl OpHook {
+    /// Calls the function with the operator's name, its inputs and its outputs.
+    fn show(&self, call: &Call, outputs: &Outputs) -> PyResult<()> {
+        Python::attach(|py| {
+            let wrapped = |arrays: &mut dyn Iterator<Item = &Array>| -> PyResult<Vec<Py<PyArray>>> {
+                arrays.map(|x| PyArray::wrap(py, x.clone())).collect()
+            };
+            let given = call.inputs.iter().flatten().filter(|x| !x.is_weak());
+            let inputs = wrapped(&mut given.copied())?;
+            let outputs = wrapped(&mut outputs.iter())?;
+            let inputs = PyTuple::new(py, inputs)?;
+            let outputs = PyTuple::new(py, outputs)?;
+            self.callback
+                .bind(py)
+                .call1((call.op.name, inputs, outputs))?;
+            Ok(())
+        })
+    }
+}
+
+impl Interpreter for OpHook {
+    fn call(&self, call: &Call) -> Result<Outputs> {
+        let outputs = match self.this.upgrade() {
+            Some(this) => expand(this, call)?,
+            None => dispatch(call)?,
+        };
+        if !matches!(call.op.cpu, Cpu::Composite(_)) {
+            self.show(call, &outputs).map_err(|error| {
+                Error::Failed(mxnet::engine::Failure::new(
+                    Box::new(PythonFailure(error)),
+                    "",
+                ))
+            })?;
+        }
+        Ok(outputs)
+    }
+}
+
+/// Calls `body` while `callback(name, inputs, outputs)` is called after every call of an operator that is not made of others; returns the result of
+/// `body`. What `callback` computes is not shown to it.
+#[pyfunction]
+pub fn with_op_hook(callback: Py<PyAny>, body: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+    let hook = Rc::new_cyclic(|this| OpHook {
+        this: this.clone(),
+        callback,
+    });
+    with_interpreter(hook, || body.call0()).map(Bound::unbind)
+}

@@ -1,0 +1,193 @@
+//! Connectionist temporal classification: sums over the paths that spell a sequence, and their gradients, in float64 and log space.
+//!
+//! A path goes through the states `blank, l1, blank, l2, ..., blank`. At each frame it stays, goes on by one, or by two where the state may be
+//! reached over the blank before it. Source: A. Graves et al., "Connectionist Temporal Classification", 2006, equations 6 to 16.
+
+use crate::Threads;
+use crate::real::Shared;
+
+/// Log-probabilities of the states at each frame, and how the states follow one another. Arrays are dense, in C order.
+#[derive(Clone, Copy, Debug)]
+pub struct Ctc {
+    /// Frames, samples, and states of a sample.
+    pub frames: usize,
+    /// Number of samples.
+    pub batch: usize,
+    /// Number of states.
+    pub states: usize,
+    /// `(frames, batch, states)`: log-probability of each state's class.
+    pub emitted: *const f64,
+    /// `(batch, states)`: not 0 where a state may be reached over the one before it.
+    pub may_skip: *const i64,
+    /// `(batch,)`: how many states count, at least 1.
+    pub num_states: *const i64,
+    /// `(batch,)`: how many frames count.
+    pub num_frames: *const i64,
+}
+
+// SAFETY: the pointers are read only.
+unsafe impl Sync for Ctc {}
+
+/// `log(exp(a) + exp(b))`.
+fn add(a: f64, b: f64) -> f64 {
+    let (low, high) = if a < b { (a, b) } else { (b, a) };
+    if low == f64::NEG_INFINITY {
+        return high;
+    }
+    high + (low - high).exp().ln_1p()
+}
+
+impl Ctc {
+    /// Numbers of frames and states of a sample, within the arrays.
+    ///
+    /// # Safety
+    /// The struct's pointers are valid.
+    unsafe fn counts(&self, n: usize) -> (usize, usize) {
+        // SAFETY: the caller's.
+        let (frames, states) = unsafe { (*self.num_frames.add(n), *self.num_states.add(n)) };
+        (
+            usize::try_from(frames).unwrap_or(0).min(self.frames),
+            usize::try_from(states).unwrap_or(1).clamp(1, self.states),
+        )
+    }
+
+    /// Log-probabilities of the states of a sample at a frame.
+    ///
+    /// # Safety
+    /// The struct's pointers are valid, `t` and `n` lie within them.
+    unsafe fn at(&self, t: usize, n: usize) -> &[f64] {
+        // SAFETY: the caller's.
+        unsafe {
+            std::slice::from_raw_parts(
+                self.emitted.add((t * self.batch + n) * self.states),
+                self.states,
+            )
+        }
+    }
+
+    /// # Safety
+    /// The struct's pointers are valid, `n` lies within them.
+    unsafe fn skips(&self, n: usize) -> &[i64] {
+        // SAFETY: the caller's.
+        unsafe { std::slice::from_raw_parts(self.may_skip.add(n * self.states), self.states) }
+    }
+
+    /// Log-probabilities of all beginnings of paths that are in state `s` at frame `t`, `(frames, states)`, and of all paths.
+    ///
+    /// # Safety
+    /// The struct's pointers are valid, `n` lies within them.
+    unsafe fn forward(&self, n: usize) -> (Vec<f64>, f64) {
+        // SAFETY: the caller's, here and below.
+        let ((frames, count), skips) = unsafe { (self.counts(n), self.skips(n)) };
+        let mut alpha = vec![f64::NEG_INFINITY; frames * count];
+        for t in 0..frames {
+            // SAFETY: `t < frames`.
+            let emitted = unsafe { self.at(t, n) };
+            let (before, row) = alpha.split_at_mut(t * count);
+            if t == 0 {
+                row[..count.min(2)].copy_from_slice(&emitted[..count.min(2)]);
+                continue;
+            }
+            let last = &before[(t - 1) * count..];
+            for s in 0..count {
+                let mut sum = last[s];
+                if s > 0 {
+                    sum = add(sum, last[s - 1]);
+                }
+                if s > 1 && skips[s] != 0 {
+                    sum = add(sum, last[s - 2]);
+                }
+                row[s] = sum + emitted[s];
+            }
+        }
+        let Some(last) = frames.checked_sub(1) else {
+            // No frames spell nothing.
+            return (alpha, if count == 1 { 0.0 } else { f64::NEG_INFINITY });
+        };
+        let last = &alpha[last * count..];
+        let before = if count > 1 {
+            last[count - 2]
+        } else {
+            f64::NEG_INFINITY
+        };
+        let total = add(last[count - 1], before);
+        (alpha, total)
+    }
+
+    /// Log-probabilities of all ends of paths after state `s` at frame `t`.
+    ///
+    /// # Safety
+    /// The struct's pointers are valid, `n` lies within them.
+    unsafe fn backward(&self, n: usize) -> Vec<f64> {
+        // SAFETY: the caller's, here and below.
+        let ((frames, count), skips) = unsafe { (self.counts(n), self.skips(n)) };
+        let mut beta = vec![f64::NEG_INFINITY; frames * count];
+        for t in (0..frames).rev() {
+            let (row, after) = beta[t * count..].split_at_mut(count);
+            if t + 1 == frames {
+                row[count.saturating_sub(2)..].fill(0.0);
+                continue;
+            }
+            // SAFETY: `t + 1 < frames`.
+            let emitted = unsafe { self.at(t + 1, n) };
+            for s in 0..count {
+                let mut sum = after[s] + emitted[s];
+                if s + 1 < count {
+                    sum = add(sum, after[s + 1] + emitted[s + 1]);
+                }
+                if s + 2 < count && skips[s + 2] != 0 {
+                    sum = add(sum, after[s + 2] + emitted[s + 2]);
+                }
+                row[s] = sum;
+            }
+        }
+        beta
+    }
+}
+
+/// Writes minus the log-probability of each sample's paths; what no path spells is `never`.
+///
+/// # Safety
+/// The pointers of `g` are valid for its sizes; `loss` has `batch` elements and overlaps nothing.
+pub unsafe fn loss(threads: &dyn Threads, g: &Ctc, never: f64, loss: *mut f64) {
+    let loss = Shared(loss);
+    threads.run(g.batch, &|n| {
+        // SAFETY: the caller's; each task writes its own sample's loss.
+        unsafe {
+            let (_, total) = g.forward(n);
+            *loss.at(n) = if total == f64::NEG_INFINITY {
+                never
+            } else {
+                -total
+            };
+        }
+    });
+}
+
+/// Writes `dy[n]` times the gradient of the loss with respect to `emitted`: minus the probability of being in each state. It is 0 for frames and
+/// states that do not count and where no path spells the sequence.
+///
+/// # Safety
+/// As [`loss`]'s; `dy` has `batch` elements, `dx` those of `emitted`, overlapping nothing.
+pub unsafe fn gradient(threads: &dyn Threads, g: &Ctc, dy: *const f64, dx: *mut f64) {
+    let (dy, dx) = (Shared(dy.cast_mut()), Shared(dx));
+    threads.run(g.batch, &|n| {
+        // SAFETY: the caller's; each task writes its own sample's slopes.
+        unsafe {
+            let (alpha, total) = g.forward(n);
+            let (frames, count) = g.counts(n);
+            let beta = g.backward(n);
+            for t in 0..g.frames {
+                let row = dx.at((t * g.batch + n) * g.states);
+                for s in 0..g.states {
+                    let counts = t < frames && s < count && total > f64::NEG_INFINITY;
+                    *row.add(s) = if counts {
+                        -*dy.at(n) * (alpha[t * count + s] + beta[t * count + s] - total).exp()
+                    } else {
+                        0.0
+                    };
+                }
+            }
+        }
+    });
+}

@@ -1,0 +1,160 @@
+//! The sums over paths of connectionist temporal classification; `npx.ctc_loss` makes their states from labels.
+#![allow(unsafe_code)]
+
+use mxnet_kernels::ctc::{self as kernel, Ctc};
+use mxnet_tensor::{DType, Dims, Tensor};
+use smallvec::SmallVec;
+
+use crate::args::{Attrs, Param};
+use crate::cx::{CallCx, KernelCx};
+use crate::error::{Error, Result, Tuple};
+use crate::invoke::invoke1;
+use crate::nn::operand::{self, Staged};
+use crate::opdef::{Cost, Cpu, Grad, Grads, Keep, OpDef, Probe, one_of};
+
+/// Stands for minus log(0): so high that no loss comes near, but finite, so that sums of losses stay numbers.
+const NEVER: f64 = 1e30;
+
+/// Minus the log-probability of all paths through states.
+pub static CTC_PATHS: OpDef = OpDef {
+    name: "ctc_paths",
+    params: &[
+        Param::array("emitted"),
+        Param::array("may_skip"),
+        Param::array("num_states"),
+        Param::array("num_frames"),
+    ],
+    doc: "Minus the log-probability, shape (n,), of all paths through the states of `ctc_loss`, given the log-probability of each state at each frame, \
+          (t, n, s), which states may be reached over the one before, (n, s), and how many states and frames of each sample count, (n,). What no path \
+          reaches has 1e30.",
+    infer: |cx| {
+        let [_, batch, _] = sizes(cx)?;
+        one_of(Dims::from_slice(&[batch]), operand::float_of(cx, 0)?)
+    },
+    cpu: Cpu::Kernel(|cx| {
+        let operands = Operands::of(cx)?;
+        let loss = Staged::new(cx.output(0), DType::F64)?;
+        // SAFETY: 1. the operands are dense, of the types the kernel reads, and of the sizes that inference checked. 2. results overlap nothing.
+        unsafe { kernel::loss(cx.threads, &operands.ctc(), NEVER, loss.ptr().cast()) };
+        loss.finish(cx.threads)
+    }),
+    grad: Grad::Rule(
+        Keep {
+            inputs: 0b1111,
+            outputs: 0,
+        },
+        |g| {
+            let inputs = [g.input(0), g.input(1), g.input(2), g.input(3), g.dy(0)];
+            let mut grads: Grads = SmallVec::from_elem(None, 4);
+            grads[0] = Some(invoke1(&CTC_PATHS_GRADIENT, &inputs, &Attrs::none())?);
+            Ok(grads)
+        },
+    ),
+    cost: Cost::PerKiB(20_000),
+    probe: Probe::calls(&[
+        "f((4, 2, 3)), np.array([[0, 0, 0], [0, 0, 1]]), np.array([3, 1]), np.array([4, 2])",
+    ])
+    .ulp(64),
+    ..OpDef::DEFAULT
+};
+
+/// The gradient of [`CTC_PATHS`].
+pub static CTC_PATHS_GRADIENT: OpDef = OpDef {
+    name: "ctc_paths_gradient",
+    params: &[
+        Param::array("emitted"),
+        Param::array("may_skip"),
+        Param::array("num_states"),
+        Param::array("num_frames"),
+        Param::array("dloss"),
+    ],
+    doc: "Gradient of `ctc_paths` with respect to `emitted`, given the loss's cotangent.",
+    infer: |cx| {
+        let [_, batch, _] = sizes(cx)?;
+        if cx.shape(4) != [batch] {
+            return Err(cx.shape_error(format!("`dloss` has shape {}, needs ({batch},)", Tuple(cx.shape(4)))));
+        }
+        one_of(Dims::from_slice(cx.shape(0)), operand::float_of(cx, 0)?)
+    },
+    cpu: Cpu::Kernel(|cx| {
+        let operands = Operands::of(cx)?;
+        let dloss = operand::dense(cx.input(4), DType::F64, cx.threads)?;
+        let slopes = Staged::new(cx.output(0), DType::F64)?;
+        // SAFETY: as in `CTC_PATHS`.
+        unsafe {
+            kernel::gradient(
+                cx.threads,
+                &operands.ctc(),
+                dloss.data_ptr().cast(),
+                slopes.ptr().cast(),
+            );
+        }
+        slopes.finish(cx.threads)
+    }),
+    grad: Grad::Rule(Keep::NOTHING, |_| {
+        Err(Error::unsupported("ctc_loss", "the gradient of its gradient is not known"))
+    }),
+    cost: Cost::PerKiB(40_000),
+    probe: Probe::calls(&["f((4, 2, 3)), np.array([[0, 0, 0], [0, 0, 1]]), np.array([3, 1]), np.array([4, 2]), f((2,))"]).ulp(64),
+    ..OpDef::DEFAULT
+};
+
+/// Frames, samples and states.
+fn sizes(cx: &CallCx) -> Result<[usize; 3]> {
+    let &[frames, batch, states] = cx.shape(0) else {
+        return Err(cx.shape_error(format!(
+            "`emitted` has shape {}, needs (t, n, s)",
+            Tuple(cx.shape(0))
+        )));
+    };
+    let needed: [(usize, &str, &[usize]); 3] = [
+        (1, "may_skip", &[batch, states]),
+        (2, "num_states", &[batch]),
+        (3, "num_frames", &[batch]),
+    ];
+    for (i, name, shape) in needed {
+        if cx.shape(i) != shape {
+            return Err(cx.shape_error(format!(
+                "`{name}` has shape {}, needs {}",
+                Tuple(cx.shape(i)),
+                Tuple(shape)
+            )));
+        }
+    }
+    if states == 0 {
+        return Err(cx.shape_error("there must be at least one state"));
+    }
+    Ok([frames, batch, states])
+}
+
+/// Dense copies of the operands, where they are needed.
+struct Operands {
+    emitted: Tensor,
+    may_skip: Tensor,
+    num_states: Tensor,
+    num_frames: Tensor,
+}
+
+impl Operands {
+    fn of(cx: &KernelCx) -> Result<Operands> {
+        Ok(Operands {
+            emitted: operand::dense(cx.input(0), DType::F64, cx.threads)?,
+            may_skip: operand::dense(cx.input(1), DType::I64, cx.threads)?,
+            num_states: operand::dense(cx.input(2), DType::I64, cx.threads)?,
+            num_frames: operand::dense(cx.input(3), DType::I64, cx.threads)?,
+        })
+    }
+
+    fn ctc(&self) -> Ctc {
+        let shape = self.emitted.shape();
+        Ctc {
+            frames: shape[0],
+            batch: shape[1],
+            states: shape[2],
+            emitted: self.emitted.data_ptr().cast(),
+            may_skip: self.may_skip.data_ptr().cast(),
+            num_states: self.num_states.data_ptr().cast(),
+            num_frames: self.num_frames.data_ptr().cast(),
+        }
+    }
+}
