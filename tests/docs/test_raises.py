@@ -13,6 +13,16 @@ CALLS = {
     "scaled_dot_product_attention": [
         "npx.scaled_dot_product_attention(np.ones((2, 3)), np.ones((2, 4)), np.ones((2, 3)))"
     ],
+    "roi_align": [
+        "npx.roi_align(np.ones((1, 1, 4, 4)), np.ones((1, 4)), (2, 2), 1.0)",
+        "npx.roi_align(np.ones((1, 1, 4, 4)), np.array([[1, 0, 0, 2, 2]]), (2, 2), 1.0).asnumpy()",
+    ],
+    "sldwin_atten_score": [
+        "npx.sldwin_atten_score(np.ones((1, 3, 2, 1)), np.ones((1, 2, 2, 1)), np.array([1, 1]), 1, True)"
+    ],
+    "sldwin_atten_context": [
+        "npx.sldwin_atten_context(np.ones((1, 3, 2, 2)), np.ones((1, 3, 2, 1)), np.array([1, 1]), 1, True)"
+    ],
     "power": ["np.power(np.array([2]), np.array([-1]))"],
     "where": ["np.where([True], 1)", "np.where([True, False], [1, 2, 3], 0)"],
     "arange": ["np.arange(0, 5, 0)", "np.arange(300, 303, dtype='uint8')", "np.arange(2**70)"],

@@ -37,10 +37,12 @@ pub mod fft;
 pub mod gemm;
 pub mod norm;
 pub mod pool;
+pub mod regions;
 pub mod rnn;
 pub mod segment;
 pub mod softmax;
 pub mod sparse;
+pub mod window;
 
 pub use elem::Elem;
 pub use threads::{Serial, Threads};

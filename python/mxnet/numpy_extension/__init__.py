@@ -28,6 +28,7 @@ from mxnet.numpy_extension._attention import interleaved_matmul_encdec_qk as int
 from mxnet.numpy_extension._attention import interleaved_matmul_encdec_valatt as interleaved_matmul_encdec_valatt
 from mxnet.numpy_extension._attention import interleaved_matmul_selfatt_qk as interleaved_matmul_selfatt_qk
 from mxnet.numpy_extension._attention import interleaved_matmul_selfatt_valatt as interleaved_matmul_selfatt_valatt
+from mxnet.numpy_extension._attention import sldwin_atten_mask_like as sldwin_atten_mask_like
 from mxnet.numpy_extension._boxes import box_iou as box_iou
 from mxnet.numpy_extension._boxes import box_nms as box_nms
 from mxnet.numpy_extension._checkpoint import checkpoint as checkpoint
@@ -35,6 +36,12 @@ from mxnet.numpy_extension._control_flow import cond as cond
 from mxnet.numpy_extension._control_flow import foreach as foreach
 from mxnet.numpy_extension._control_flow import while_loop as while_loop
 from mxnet.numpy_extension._ctc import ctc_loss as ctc_loss
+from mxnet.numpy_extension._detection import bipartite_matching as bipartite_matching
+from mxnet.numpy_extension._detection import box_decode as box_decode
+from mxnet.numpy_extension._detection import box_encode as box_encode
+from mxnet.numpy_extension._detection import multibox_detection as multibox_detection
+from mxnet.numpy_extension._detection import multibox_prior as multibox_prior
+from mxnet.numpy_extension._detection import multibox_target as multibox_target
 from mxnet.numpy_extension._files import load as load
 from mxnet.numpy_extension._files import save as save
 from mxnet.numpy_extension._files import savez as savez
@@ -44,6 +51,9 @@ from mxnet.numpy_extension._like import uniform_like as uniform_like
 from mxnet.numpy_extension._padding import pad as pad
 from mxnet.numpy_extension._poisson import scalar_poisson as scalar_poisson
 from mxnet.numpy_extension._poisson import tensor_poisson as tensor_poisson
+from mxnet.numpy_extension._regions import bilinear_resize as bilinear_resize
+from mxnet.numpy_extension._regions import correlation as correlation
+from mxnet.numpy_extension._regions import roi_pooling as roi_pooling
 from mxnet.numpy_extension._sampling import bilinear_sampler as bilinear_sampler
 from mxnet.numpy_extension._sampling import deformable_convolution as deformable_convolution
 from mxnet.numpy_extension._sampling import grid_generator as grid_generator

@@ -14,9 +14,11 @@ __all__ = [
     "interleaved_matmul_encdec_valatt",
     "interleaved_matmul_selfatt_qk",
     "interleaved_matmul_selfatt_valatt",
+    "sldwin_atten_mask_like",
 ]
 
-_matmul = _core.namespaces["numpy"]["matmul"]
+_np = _core.namespaces["numpy"]
+_matmul = _np["matmul"]
 
 
 def _parts(name: str, argument: str, x: ndarray, heads: int, count: int) -> list[ndarray]:
@@ -169,3 +171,56 @@ def interleaved_matmul_encdec_valatt(keys_values: ArrayLike, attention: ArrayLik
     name = "interleaved_matmul_encdec_valatt"
     _, value = _parts(name, "keys_values", asarray(keys_values), heads, 2)
     return _mixed(name, asarray(attention), value, heads)
+
+
+def sldwin_atten_mask_like(
+    score: ArrayLike, dilation: ArrayLike, valid_length: ArrayLike, w: int, symmetric: bool
+) -> ndarray:
+    """Which scores of `sldwin_atten_score` belong to a query and a key that are there.
+
+    Parameters
+    ----------
+    score : array_like, shape (n, length, heads, 2 w + 1), or (n, length, heads, w + 1) if not symmetric
+        Only shape and dtype count.
+    dilation : array_like of int, shape (heads,)
+        Distance of neighbours in the window, for each head.
+    valid_length : array_like of int, shape (n,)
+        How many rows of each sequence count.
+    w : int
+        How many keys before a query are seen.
+    symmetric : bool
+        Whether as many keys behind it are seen too.
+
+    Returns
+    -------
+    ndarray
+        1 or 0, of the shape and dtype of `score`.
+
+    Raises
+    ------
+    ValueError
+        If shapes do not fit.
+
+    Examples
+    --------
+    >>> npx.sldwin_atten_mask_like(np.ones((1, 3, 1, 3)), np.array([1]), np.array([2]), w=1, symmetric=True)[0, :, 0]
+    array([[0., 1., 1.],
+           [1., 1., 0.],
+           [0., 0., 0.]])
+    """
+    name = "sldwin_atten_mask_like"
+    scores, distances, lengths = asarray(score), asarray(dilation), asarray(valid_length)
+    width = 2 * w + 1 if symmetric else w + 1
+    if scores.ndim != 4 or scores.shape[3] != width:
+        raise ValueError(f"{name}: `score` must be (n, length, heads, {width}), found {scores.shape}")
+    batch, length, heads = scores.shape[:3]
+    if distances.shape != (heads,) or lengths.shape != (batch,):
+        raise ValueError(
+            f"{name}: `dilation` must be ({heads},) and `valid_length` ({batch},), found {distances.shape} and "
+            f"{lengths.shape}"
+        )
+    row = _np["arange"](length, device=scores.device).reshape(-1, 1, 1)
+    away = distances.reshape(-1, 1) * (_np["arange"](width, device=scores.device) - w)
+    key, end = row + away, lengths.reshape(-1, 1, 1, 1)
+    mask: ndarray = ((key >= 0) & (key < end) & (row < end)).astype(scores.dtype)
+    return mask

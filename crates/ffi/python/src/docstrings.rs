@@ -178,6 +178,8 @@ axis : int, default -1
     The axis.
 kind, stable : optional
     Accepted as NumPy's; every kind is stable.
+descending : bool
+    Largest elements first; equal ones keep their order.
 order : None
     There are no fields.
 

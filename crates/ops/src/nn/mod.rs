@@ -11,15 +11,18 @@ mod ctc;
 mod dropout;
 mod linear;
 mod loss;
+mod matching;
 mod nms;
 pub mod operand;
 mod pool;
+mod regions;
 mod rnn;
 mod rnn_layer;
 mod row_norm;
 mod softmax;
 mod unrolled;
 mod update;
+mod window;
 
 pub use attention::*;
 pub use batch_norm::*;
@@ -28,13 +31,16 @@ pub use ctc::*;
 pub use dropout::*;
 pub use linear::*;
 pub use loss::*;
+pub use matching::*;
 pub use nms::*;
 pub use pool::*;
+pub use regions::*;
 pub use rnn::*;
 pub use rnn_layer::{RNN_LAYER, RNN_LAYER_GRADIENT};
 pub use row_norm::*;
 pub use softmax::*;
 pub use update::*;
+pub use window::*;
 
 use crate::opdef::OpDef;
 
@@ -78,6 +84,13 @@ pub(crate) static OPS: &[&OpDef] = &[
     &RNN_LAYER,
     &RNN_LAYER_GRADIENT,
     &BOX_NMS_ORDER,
+    &MATCH_PAIRS,
+    &ROI_LARGEST,
+    &ROI_ALIGN,
+    &ROI_ALIGN_SPREAD,
+    &SLDWIN_ATTEN_SCORE,
+    &SLDWIN_ATTEN_CONTEXT,
+    &SLDWIN_ATTEN_SPREAD,
     &CUT,
     &SGD_UPDATE,
     &NAG_UPDATE,

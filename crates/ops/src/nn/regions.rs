@@ -1,0 +1,324 @@
+//! Regions of interest: positions of largest elements, which `npx.roi_pooling` takes, and means of values between pixels.
+#![allow(unsafe_code)]
+
+use mxnet_kernels::regions::{self as kernel, Regions, Samples};
+use mxnet_tensor::{DType, Dims, Tensor};
+
+use crate::args::{Param, ParamKind, Value};
+use crate::autograd::GradCx;
+use crate::cpu;
+use crate::cx::{CallCx, KernelCx};
+use crate::error::{Error, Result, Tuple};
+use crate::invoke::invoke1;
+use crate::launch::elem;
+use crate::nn::operand::{self, Staged};
+use crate::opdef::{Cost, Cpu, Grad, Grads, Keep, OpDef, Probe, Surface, one_of};
+use crate::types::Types;
+
+const POOLED_SIZE: Param = Param::required("pooled_size", ParamKind::Ints);
+const SCALE: Param = Param::required("spatial_scale", ParamKind::Float);
+const RATIO: Param = Param::int("sample_ratio", -1);
+const BY_POSITION: Param = Param::bool("position_sensitive", false);
+const ALIGNED: Param = Param::bool("aligned", false);
+
+/// Where the largest element of each bin is.
+pub static ROI_LARGEST: OpDef = OpDef {
+    name: "roi_largest",
+    params: &[
+        Param::array("data"),
+        Param::array("rois"),
+        POOLED_SIZE,
+        SCALE,
+    ],
+    doc: "For regions `rois`, (r, 5), of images (n, c, h, w): where in its channel the largest element of each bin is, in C order, or -1 for a bin \
+          without pixels. int64, (r, c, *pooled_size).",
+    infer: |cx| {
+        let (count, &[_, channels, ..], [down, right]) = sizes(cx)?;
+        one_of(
+            Dims::from_slice(&[count, channels, down, right]),
+            DType::I64,
+        )
+    },
+    cpu: Cpu::Kernel(|cx| {
+        let dtype = operand::compute(operand_dtype(cx.input(0)));
+        let data = operand::dense(cx.input(0), dtype, cx.threads)?;
+        let rois = regions(cx, cx.input(1), data.shape()[0])?;
+        let out = Staged::new(cx.output(0), DType::I64)?;
+        let geometry = geometry(cx, data.shape(), &rois, dtype);
+        // SAFETY: 1. the images are dense, of `dtype` and the geometry's sizes. 2. inference gave the result its size.
+        unsafe {
+            kernel::largest(cx.threads, &geometry, data.data_ptr(), out.ptr().cast());
+        }
+        out.finish(cx.threads)
+    }),
+    grad: Grad::Stop("positions are piecewise constant"),
+    cost: Cost::Of(work),
+    probe: Probe::calls(&[
+        "f((2, 3, 6, 5)), np.array([[0, 0, 0, 3, 4], [1, 1.2, 2, 3, 5.6], [-1, 0, 0, 1, 1]]), (2, 3), 1.0",
+        "f((1, 1, 4, 4)), np.array([[0, -3, -2, 20, 30]]), (2, 2), 0.5",
+    ]),
+    ..OpDef::DEFAULT
+};
+
+/// Means of samples of each bin.
+pub static ROI_ALIGN: OpDef = OpDef {
+    name: "roi_align",
+    surface: &[Surface::Npx("roi_align")],
+    params: &[
+        Param::array("data"),
+        Param::array("rois"),
+        POOLED_SIZE,
+        SCALE,
+        RATIO,
+        BY_POSITION,
+        ALIGNED,
+    ],
+    doc: "Means of regions of images, cut into bins: each bin has samples at even distances, whose values are interpolated between the four pixels \
+          around them. A sample more than a pixel outside of the image counts as 0.\n\nThe gradient goes to the images; regions have none.\n\nSource: \
+          K. He et al., Mask R-CNN (2017), section 3.",
+    about: &[
+        ("data", "Images, (n, c, h, w)."),
+        (
+            "rois",
+            "Regions, (r, 5): which image, left, top, right, bottom. A region whose image is negative gives zeros.",
+        ),
+        ("pooled_size", "Number of bins down and to the right."),
+        (
+            "spatial_scale",
+            "What the edges of regions are multiplied by to be in pixels of `data`.",
+        ),
+        (
+            "sample_ratio",
+            "Samples of a bin along each axis; as many as a bin has pixels along it, rounded up, if it is not above 0.",
+        ),
+        (
+            "position_sensitive",
+            "Whether bin b of channel k reads channel `k * num_bins + b`, so that the result has `c / num_bins` channels.",
+        ),
+        (
+            "aligned",
+            "Whether coordinates are moved by half a pixel, so that pixel i covers i to i + 1. Without it regions have at least one pixel.",
+        ),
+    ],
+    returns: &[("ndarray", "Of shape (r, c, *pooled_size).")],
+    raises: &[
+        ("ValueError", "If sizes do not fit."),
+        ("IndexError", "If there is no such image; raised when the result is read."),
+    ],
+    example: "
+        >>> image = np.arange(16.0).reshape(1, 1, 4, 4)
+        >>> npx.roi_align(image, np.array([[0, 0, 0, 4, 4]]), (2, 2), 1.0, aligned=True)
+        array([[[[ 2.5,  4.5],
+                 [10.5, 12.5]]]])
+    ",
+    types: Types::REAL_FLOAT,
+    infer: |cx| {
+        let (count, &[_, channels, ..], [down, right]) = sizes(cx)?;
+        let channels = pooled_channels(cx, channels, down * right)?;
+        one_of(Dims::from_slice(&[count, channels, down, right]), operand::float_of(cx, 0)?)
+    },
+    cpu: Cpu::Kernel(|cx| {
+        let dtype = operand::compute(cx.output(0).dtype());
+        let data = operand::dense(cx.input(0), dtype, cx.threads)?;
+        let rois = regions(cx, cx.input(1), data.shape()[0])?;
+        let out = Staged::new(cx.output(0), dtype)?;
+        let geometry = geometry(cx, data.shape(), &rois, dtype);
+        // SAFETY: 1. the images are dense, of `dtype` and the geometry's sizes. 2. inference gave the result its size.
+        unsafe {
+            kernel::means(cx.threads, &geometry, samples(cx), data.data_ptr(), out.ptr());
+        }
+        out.finish(cx.threads)
+    }),
+    grad: Grad::Rule(
+        Keep {
+            inputs: 0b11,
+            outputs: 0,
+        },
+        |g| {
+            let mut attrs = attributes(g);
+            attrs.push(Value::Ints(
+                g.input(0).shape().iter().map(|&n| n as i64).collect(),
+            ));
+            let dx = invoke1(&ROI_ALIGN_SPREAD, &[g.dy(0), g.input(1)], &attrs.into_iter().collect())?;
+            Ok(Grads::from_vec(vec![Some(dx), None]))
+        },
+    ),
+    cost: Cost::Of(work),
+    probe: Probe::calls(&[
+        "f((2, 3, 6, 5)), np.array([[0, 0, 0, 3, 4], [1, 1.2, 2, 3, 5.6], [-1, 0, 0, 1, 1]]), (2, 3), 1.0",
+        "f((2, 4, 6, 5)), np.array([[0, 0, 0, 9, 8], [1, 1.2, 2, 3, 5.6]]), (2, 2), 0.5, 2, True, True",
+    ])
+    .ulp(64),
+    ..OpDef::DEFAULT
+};
+
+/// What [`ROI_ALIGN`] does, turned round.
+pub static ROI_ALIGN_SPREAD: OpDef = OpDef {
+    name: "roi_align_spread",
+    params: &[
+        Param::array("dy"),
+        Param::array("rois"),
+        POOLED_SIZE,
+        SCALE,
+        RATIO,
+        BY_POSITION,
+        ALIGNED,
+        Param::required("shape", ParamKind::Ints),
+    ],
+    doc: "Gradient of `roi_align` with respect to images of shape `shape`, given the result's cotangent. Each is linear, so each is the other's \
+          gradient.",
+    types: Types::REAL_FLOAT,
+    infer: |cx| {
+        let shape = image_shape(cx.ints("shape"));
+        let &[_, channels, ..] = shape.as_slice() else {
+            return Err(cx.value_error("`shape` must have four sizes"));
+        };
+        let [down, right] = pooled(cx)?;
+        let channels = pooled_channels(cx, channels, down * right)?;
+        let wanted = [count_of(cx)?, channels, down, right];
+        if cx.shape(0) != wanted {
+            return Err(cx.shape_error(format!("`dy` must have shape {}", Tuple(&wanted))));
+        }
+        one_of(shape, operand::float_of(cx, 0)?)
+    },
+    cpu: Cpu::Kernel(|cx| {
+        let dx = cx.output(0);
+        let dtype = operand::compute(dx.dtype());
+        let dy = operand::dense(cx.input(0), dtype, cx.threads)?;
+        let rois = regions(cx, cx.input(1), dx.shape()[0])?;
+        let out = Staged::new(dx, dtype)?;
+        let geometry = geometry(cx, dx.shape(), &rois, dtype);
+        // SAFETY: 1. the cotangent is dense, of `dtype` and the size of a result, as inference checked. 2. `out` has the images' size.
+        unsafe {
+            kernel::spread_means(cx.threads, &geometry, samples(cx), dy.data_ptr(), out.ptr());
+        }
+        out.finish(cx.threads)
+    }),
+    grad: Grad::Rule(
+        Keep {
+            inputs: 0b10,
+            outputs: 0,
+        },
+        |g| {
+            let attrs = attributes(g).into_iter().collect();
+            let ddy = invoke1(&ROI_ALIGN, &[g.dy(0), g.input(1)], &attrs)?;
+            Ok(Grads::from_vec(vec![Some(ddy), None]))
+        },
+    ),
+    cost: Cost::PerKiB(4_000),
+    probe: Probe::calls(&[
+        "f((2, 3, 2, 3)), np.array([[0, 0, 0, 3, 4], [1, 1.2, 2, 3, 5.6]]), (2, 3), 1.0, -1, False, False, (2, 3, 6, 5)",
+    ])
+    .ulp(64),
+    ..OpDef::DEFAULT
+};
+
+/// The attributes that [`ROI_ALIGN`] and [`ROI_ALIGN_SPREAD`] have in common, in order.
+fn attributes(g: &GradCx) -> Vec<Value> {
+    let names = [
+        "pooled_size",
+        "spatial_scale",
+        "sample_ratio",
+        "position_sensitive",
+        "aligned",
+    ];
+    names.iter().map(|name| g.get(name).clone()).collect()
+}
+
+/// Number of regions; the shape of the images; number of bins.
+fn sizes<'a>(cx: &CallCx<'a>) -> Result<(usize, &'a [usize; 4], [usize; 2])> {
+    let Ok(images) = <&[usize; 4]>::try_from(cx.shape(0)) else {
+        return Err(cx.shape_error("`data` must have four axes, (n, c, h, w)"));
+    };
+    Ok((count_of(cx)?, images, pooled(cx)?))
+}
+
+fn count_of(cx: &CallCx) -> Result<usize> {
+    match cx.shape(1) {
+        &[count, 5] => Ok(count),
+        _ => Err(cx.shape_error("`rois` must be (r, 5): image, left, top, right, bottom")),
+    }
+}
+
+fn pooled(cx: &CallCx) -> Result<[usize; 2]> {
+    let found = cx.ints("pooled_size");
+    match *found {
+        [down, right] if down > 0 && right > 0 => Ok([down as usize, right as usize]),
+        [n] if n > 0 => Ok([n as usize; 2]),
+        _ => Err(cx.value_error(format!(
+            "`pooled_size` must be two positive numbers, found {}",
+            Tuple(found)
+        ))),
+    }
+}
+
+fn pooled_channels(cx: &CallCx, channels: usize, bins: usize) -> Result<usize> {
+    if !cx.bool("position_sensitive") {
+        return Ok(channels);
+    }
+    if !channels.is_multiple_of(bins) {
+        return Err(cx.shape_error(format!(
+            "{channels} channels are no multiple of the {bins} bins, each of which needs channels of its own"
+        )));
+    }
+    Ok(channels / bins)
+}
+
+fn image_shape(shape: &[i64]) -> Dims {
+    shape.iter().map(|&n| n.max(0) as usize).collect()
+}
+
+fn operand_dtype(x: &Tensor) -> DType {
+    match x.dtype() {
+        DType::F32 | DType::F16 | DType::BF16 => DType::F32,
+        _ => DType::F64,
+    }
+}
+
+/// The regions as numbers.
+///
+/// # Errors
+/// [`Error::Index`] for one of an image beyond the last.
+fn regions(cx: &KernelCx, rois: &Tensor, images: usize) -> Result<Vec<f64>> {
+    let dense = operand::dense(rois, DType::F64, cx.threads)?;
+    let found: Vec<f64> = cpu::read_dense(&dense);
+    for (r, region) in found.chunks_exact(5).enumerate() {
+        if region[0] >= images as f64 || region[0].is_nan() {
+            return Err(Error::index(
+                cx.op.name,
+                format!(
+                    "region {r} is of image {}, but there are {images} images",
+                    region[0]
+                ),
+            ));
+        }
+    }
+    Ok(found)
+}
+
+fn geometry<'a>(cx: &KernelCx, images: &[usize], regions: &'a [f64], dtype: DType) -> Regions<'a> {
+    let bins = cx.ints("pooled_size");
+    Regions {
+        elem: elem(dtype),
+        images: images[0],
+        channels: images[1],
+        size: [images[2], images[3]],
+        regions,
+        bins: [bins[0], bins[bins.len() - 1]].map(|n| n as usize),
+        scale: cx.float("spatial_scale"),
+    }
+}
+
+fn samples(cx: &KernelCx) -> Samples {
+    Samples {
+        count: cx.int("sample_ratio").max(0) as usize,
+        is_aligned: cx.bool("aligned"),
+        is_by_position: cx.bool("position_sensitive"),
+    }
+}
+
+/// A quarter of the pixels of each region's image, for regions of half its size.
+fn work(cx: &CallCx) -> u64 {
+    let (images, rois) = (cx.shape(0), cx.shape(1));
+    (rois[0] * images[1..].iter().product::<usize>() / 4) as u64
+}

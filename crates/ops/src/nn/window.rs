@@ -1,0 +1,289 @@
+//! Products with the rows in a window around each row: attention to neighbours, whose scores fill a band.
+#![allow(unsafe_code)]
+
+use mxnet_kernels::window::{self as kernel, Flow, Window};
+use mxnet_tensor::{DType, Dims, Tensor};
+
+use crate::Array;
+use crate::args::{Attrs, Param, ParamKind};
+use crate::autograd::GradCx;
+use crate::cpu;
+use crate::cx::{CallCx, KernelCx};
+use crate::error::{Result, Tuple};
+use crate::invoke::invoke1;
+use crate::launch::elem;
+use crate::linalg::flops_ns;
+use crate::nn::operand::{self, Staged};
+use crate::opdef::{Cost, Cpu, Grad, Grads, Inferred, Keep, OpDef, Probe, Surface, one_of};
+use crate::types::{Types, promoted};
+
+const WIDTH: Param = Param::required("w", ParamKind::Int);
+const SYMMETRIC: Param = Param::required("symmetric", ParamKind::Bool);
+
+const WINDOW: OpDef = OpDef {
+    types: Types::REAL_FLOAT,
+    cost: Cost::Of(|cx| {
+        let width = width(cx).unwrap_or(1);
+        flops_ns(2 * cx.input(0).len().max(cx.input(1).len()) * width)
+    }),
+    ..OpDef::DEFAULT
+};
+
+const ALL: Keep = Keep {
+    inputs: 0b111,
+    outputs: 0,
+};
+
+/// Scores of the rows in a window.
+pub static SLDWIN_ATTEN_SCORE: OpDef = OpDef {
+    name: "sldwin_atten_score",
+    surface: &[Surface::Npx("sldwin_atten_score")],
+    params: &[
+        Param::array("query"),
+        Param::array("key"),
+        Param::array("dilation"),
+        WIDTH,
+        SYMMETRIC,
+    ],
+    doc: "Products of each query with the keys in a window around it: score j of query i is its product with key `i + dilation * (j - w)`, and 0 where \
+          there is no such key.\n\nSource: I. Beltagy et al., Longformer (2020), section 3.1.",
+    about: &[
+        ("query", "(n, length, heads, d)."),
+        ("key", "(n, length, heads, d)."),
+        (
+            "dilation",
+            "Distance of neighbours in the window, for each head; integers (heads,).",
+        ),
+        ("w", "How many keys before a query are seen."),
+        ("symmetric", "Whether as many keys behind it are seen too."),
+    ],
+    returns: &[(
+        "ndarray",
+        "Of shape (n, length, heads, 2 w + 1), or (n, length, heads, w + 1) if not symmetric.",
+    )],
+    raises: &[("ValueError", "If the sizes do not fit.")],
+    example: "
+        >>> x = np.array([1.0, 2.0, 3.0]).reshape(1, 3, 1, 1)
+        >>> npx.sldwin_atten_score(x, x, np.array([1]), w=1, symmetric=True)[0, :, 0]
+        array([[0., 1., 2.],
+               [2., 4., 6.],
+               [6., 9., 0.]])
+    ",
+    infer: |cx| {
+        let rows = rows(cx, 0)?;
+        if cx.shape(1) != rows {
+            return Err(cx.shape_error("`query` and `key` must have one shape"));
+        }
+        let shape = [rows[0], rows[1], rows[2], width(cx)?];
+        one_of(Dims::from_slice(&shape), promoted(&cx.inputs[..2]))
+    },
+    cpu: Cpu::Kernel(|cx| {
+        let case = Case::of(cx, cx.input(0).shape())?;
+        // SAFETY: operands are dense, of the case's dtype and sizes; the result has the size that inference gave it.
+        unsafe {
+            kernel::scores(
+                cx.threads,
+                &case.window(),
+                case.at(0),
+                case.at(1),
+                case.out.ptr(),
+            )
+        };
+        case.out.finish(cx.threads)
+    }),
+    grad: Grad::Rule(ALL, |g| {
+        let dquery = call(g, &SLDWIN_ATTEN_CONTEXT, g.dy(0), g.input(1))?;
+        let dkey = call(g, &SLDWIN_ATTEN_SPREAD, g.dy(0), g.input(0))?;
+        grads(g, [dquery, dkey])
+    }),
+    probe: Probe::calls(&[
+        "f((2, 5, 2, 3)), f((2, 5, 2, 3)), np.array([1, 2]), 2, True",
+        "f((1, 4, 1, 2)), f((1, 4, 1, 2)), np.array([1]), 1, False",
+    ])
+    .ulp(64),
+    ..WINDOW
+};
+
+/// Sums of the rows in a window.
+pub static SLDWIN_ATTEN_CONTEXT: OpDef = OpDef {
+    name: "sldwin_atten_context",
+    surface: &[Surface::Npx("sldwin_atten_context")],
+    params: &[
+        Param::array("score"),
+        Param::array("value"),
+        Param::array("dilation"),
+        WIDTH,
+        SYMMETRIC,
+    ],
+    doc: "For each row the sum of the values in its window, times their scores; see `sldwin_atten_score`.",
+    about: &[
+        ("score", "(n, length, heads, 2 w + 1), or (n, length, heads, w + 1) if not symmetric."),
+        ("value", "(n, length, heads, d)."),
+        ("dilation", "Distance of neighbours in the window, for each head; integers (heads,)."),
+        ("w", "How many values before a row are summed."),
+        ("symmetric", "Whether as many values behind it are summed too."),
+    ],
+    returns: &[("ndarray", "Of shape (n, length, heads, d).")],
+    raises: &[("ValueError", "If the sizes do not fit.")],
+    example: "
+        >>> x = np.array([1.0, 2.0, 3.0]).reshape(1, 3, 1, 1)
+        >>> npx.sldwin_atten_context(np.ones((1, 3, 1, 2)), x, np.array([1]), w=1, symmetric=False)[0, :, 0, 0]
+        array([1., 3., 5.])
+    ",
+    infer: summed,
+    cpu: Cpu::Kernel(|cx| sum(cx, Flow::Gather)),
+    grad: Grad::Rule(ALL, |g| {
+        let dscore = call(g, &SLDWIN_ATTEN_SCORE, g.dy(0), g.input(1))?;
+        let dvalue = call(g, &SLDWIN_ATTEN_SPREAD, g.input(0), g.dy(0))?;
+        grads(g, [dscore, dvalue])
+    }),
+    probe: Probe::calls(&[
+        "f((2, 5, 2, 5)), f((2, 5, 2, 3)), np.array([1, 2]), 2, True",
+        "f((1, 4, 1, 2)), f((1, 4, 1, 2)), np.array([1]), 1, False",
+    ])
+    .ulp(64),
+    ..WINDOW
+};
+
+/// Sums of the rows in whose windows each row is: what [`SLDWIN_ATTEN_CONTEXT`] does, turned round.
+pub static SLDWIN_ATTEN_SPREAD: OpDef = OpDef {
+    name: "sldwin_atten_spread",
+    params: &[
+        Param::array("score"),
+        Param::array("value"),
+        Param::array("dilation"),
+        WIDTH,
+        SYMMETRIC,
+    ],
+    doc: "For each row the sum of the rows of `value` in whose windows it is, times their scores for it.",
+    infer: summed,
+    cpu: Cpu::Kernel(|cx| sum(cx, Flow::Scatter)),
+    grad: Grad::Rule(ALL, |g| {
+        let dscore = call(g, &SLDWIN_ATTEN_SCORE, g.input(1), g.dy(0))?;
+        let dvalue = call(g, &SLDWIN_ATTEN_CONTEXT, g.input(0), g.dy(0))?;
+        grads(g, [dscore, dvalue])
+    }),
+    probe: Probe::calls(&["f((2, 5, 2, 5)), f((2, 5, 2, 3)), np.array([1, 2]), 2, True"]).ulp(64),
+    ..WINDOW
+};
+
+/// Rows in a window.
+fn width(cx: &CallCx) -> Result<usize> {
+    match cx.int("w") {
+        w if w < 0 => Err(cx.value_error(format!("`w` must not be negative, found {w}"))),
+        w if cx.bool("symmetric") => Ok(2 * w as usize + 1),
+        w => Ok(w as usize + 1),
+    }
+}
+
+/// The shape of array `i`, which has rows, and as many heads as there are dilations.
+fn rows<'a>(cx: &CallCx<'a>, i: usize) -> Result<&'a [usize]> {
+    let shape = cx.shape(i);
+    if shape.len() != 4 || cx.shape(2) != &shape[2..3] {
+        return Err(
+            cx.shape_error("operands must be (n, length, heads, d), and `dilation` (heads,)")
+        );
+    }
+    if !cx.dtype_of(2).is_integer() {
+        return Err(cx.dtype_error("`dilation` must be integers"));
+    }
+    Ok(shape)
+}
+
+fn summed(cx: &CallCx) -> Result<Inferred> {
+    let rows = rows(cx, 1)?;
+    let wanted = [rows[0], rows[1], rows[2], width(cx)?];
+    if cx.shape(0) != wanted {
+        return Err(cx.shape_error(format!("`score` must have shape {}", Tuple(&wanted))));
+    }
+    one_of(Dims::from_slice(rows), promoted(&cx.inputs[..2]))
+}
+
+fn sum(cx: &KernelCx, flow: Flow) -> Result<()> {
+    let case = Case::of(cx, cx.input(1).shape())?;
+    // SAFETY: operands are dense, of the case's dtype and sizes; the result has the size that inference gave it.
+    unsafe {
+        kernel::sums(
+            cx.threads,
+            &case.window(),
+            flow,
+            case.at(0),
+            case.at(1),
+            case.out.ptr(),
+        );
+    }
+    case.out.finish(cx.threads)
+}
+
+/// One call of `op` with the window of the call that is differentiated.
+fn call(g: &GradCx, op: &'static OpDef, first: &Array, second: &Array) -> Result<Array> {
+    let attrs: Attrs = ["w", "symmetric"]
+        .iter()
+        .map(|name| g.get(name).clone())
+        .collect();
+    invoke1(op, &[first, second, g.input(2)], &attrs)
+}
+
+fn grads(g: &GradCx, found: [Array; 2]) -> Result<Grads> {
+    let mut grads = Grads::new();
+    for (i, dx) in found.into_iter().enumerate() {
+        grads.push(if g.wants(i) {
+            Some(g.fitted(dx, i)?)
+        } else {
+            None
+        });
+    }
+    grads.push(None);
+    Ok(grads)
+}
+
+/// Dense operands of one call.
+struct Case {
+    dtype: DType,
+    rows: [usize; 4],
+    dilations: Vec<i64>,
+    before: usize,
+    width: usize,
+    operands: [Tensor; 2],
+    out: Staged,
+}
+
+impl Case {
+    fn of(cx: &KernelCx, rows: &[usize]) -> Result<Case> {
+        let dtype = operand::compute(cx.output(0).dtype());
+        let dilation = operand::dense(cx.input(2), DType::I64, cx.threads)?;
+        let before = cx.int("w") as usize;
+        Ok(Case {
+            dtype,
+            rows: [rows[0], rows[1], rows[2], rows[3]],
+            dilations: cpu::read_dense(&dilation),
+            before,
+            width: if cx.bool("symmetric") {
+                2 * before + 1
+            } else {
+                before + 1
+            },
+            operands: [
+                operand::dense(cx.input(0), dtype, cx.threads)?,
+                operand::dense(cx.input(1), dtype, cx.threads)?,
+            ],
+            out: Staged::new(cx.output(0), dtype)?,
+        })
+    }
+
+    fn at(&self, i: usize) -> *const u8 {
+        self.operands[i].data_ptr()
+    }
+
+    fn window(&self) -> Window<'_> {
+        Window {
+            elem: elem(self.dtype),
+            batch: self.rows[0],
+            length: self.rows[1],
+            dilations: &self.dilations,
+            dim: self.rows[3],
+            before: self.before,
+            width: self.width,
+        }
+    }
+}
