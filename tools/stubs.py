@@ -30,6 +30,7 @@ KINDS = {
     "floats": "float | Sequence[float]",
     "str": "str",
     "choice": "str",
+    "float or choice": "float | str",
     "dtype": "DTypeLike",
     "device": "Device",
     "index": "Any",

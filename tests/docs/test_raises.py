@@ -23,6 +23,33 @@ CALLS = {
     "sldwin_atten_context": [
         "npx.sldwin_atten_context(np.ones((1, 3, 2, 2)), np.ones((1, 3, 2, 1)), np.array([1, 1]), 1, True)"
     ],
+    "norm": ["np.linalg.norm(np.ones((2, 2, 2)), 2)", "np.linalg.norm(np.ones(2), 'fro')"],
+    "matrix_norm": [
+        "np.linalg.matrix_norm(np.ones((2, 2)), ord=3)",
+        "np.linalg.matrix_norm(np.ones((2, 2)), axis=(1,))",
+    ],
+    "matrix_rank": [
+        "np.linalg.matrix_rank(np.ones((3, 3)) * np.nan)",
+        "np.linalg.matrix_rank(np.ones((2, 2)), 1.0, rtol=1.0)",
+    ],
+    "lstsq": ["np.linalg.lstsq(np.ones((2, 2)), np.ones(3))", "np.linalg.lstsq(np.full((2, 2), np.inf), np.ones(2))"],
+    "batch_dot": ["npx.batch_dot(np.ones((2, 3)), np.ones((3, 2)))"],
+    "box_iou": ["npx.box_iou(np.ones((2, 4)), np.ones((2, 3)))"],
+    "box_nms": ["npx.box_nms(np.ones((2, 6)), score_index=6)"],
+    "sequence_mask": [
+        "npx.sequence_mask(np.ones((2, 3)), np.ones(2), True)",
+        "npx.sequence_mask(np.ones((2, 3)), None, True)",
+    ],
+    "sequence_last": ["npx.sequence_last(np.ones((2, 3)), np.ones(2), True)"],
+    "sequence_reverse": ["npx.sequence_reverse(np.ones((2, 3)), np.ones(2), True)"],
+    "slice_like": ["npx.slice_like(np.ones(2), np.ones(3))", "npx.slice_like(np.ones(2), np.ones((2, 2)))"],
+    "broadcast_like": [
+        "npx.broadcast_like(np.ones(2), np.ones(3))",
+        "npx.broadcast_like(np.ones(1), np.ones(3), (0,), ())",
+    ],
+    "reshape_like": ["npx.reshape_like(np.ones(2), np.ones(3))"],
+    "arange_like": ["npx.arange_like(np.ones(2), repeat=0)"],
+    "batch_flatten": ["npx.batch_flatten(np.array(1.0))"],
     "power": ["np.power(np.array([2]), np.array([-1]))"],
     "where": ["np.where([True], 1)", "np.where([True, False], [1, 2, 3], 0)"],
     "arange": ["np.arange(0, 5, 0)", "np.arange(300, 303, dtype='uint8')", "np.arange(2**70)"],

@@ -61,7 +61,7 @@ def test_gradients_go_where_the_steps_came_from():
 
 def test_what_does_not_fit_is_refused():
     x = np.array(steps(0))
-    with pytest.raises(ValueError, match=r"\(3,\) for `data` \(4, 3\), found \(2,\)"):
+    with pytest.raises(ValueError, match=r"(?s)shape \(3,\).*data +: shape \(4, 3\).*shape \(2,\)"):
         npx.sequence_mask(x, np.array([1, 2]), True)
     with pytest.raises(ValueError, match="needs `sequence_length`"):
         npx.sequence_last(x, use_sequence_length=True)

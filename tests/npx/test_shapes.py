@@ -82,7 +82,7 @@ def test_broadcast_like_shapes_and_axes():
     assert npx.broadcast_like(counted(9), counted(5, 9)).shape == (5, 9)
     assert npx.broadcast_like(counted(1, 2, 3), counted(5, 6, 7), lhs_axes=(0,), rhs_axes=(2,)).shape == (7, 2, 3)
     assert npx.broadcast_like(counted(1, 2), counted(5, 6), lhs_axes=0, rhs_axes=-1).shape == (6, 2)
-    with pytest.raises(ValueError, match=r"\(0, 1\).*\(1,\)"):
+    with pytest.raises(ValueError, match=r"\[0, 1\].*\[1\]"):
         npx.broadcast_like(counted(1, 1), counted(5, 6), (0, 1), (1,))
     with pytest.raises(ValueError, match=r"\(3, 2\)"):
         npx.broadcast_like(counted(3, 2), counted(5, 2))
@@ -118,7 +118,7 @@ def test_slice_like_cuts_to_the_other_shape():
     assert npx.slice_like(x, counted(2, 3, 6)).tolist() == x[:2, :3].tolist()
     assert npx.slice_like(x, counted(2, 3), axes=(0, 1)).tolist() == x[:2, :3].tolist()
     assert npx.slice_like(x, counted(9, 9, 1), axes=-1).tolist() == x[..., :1].tolist()
-    with pytest.raises(ValueError, match=r"axis 0 of \(4, 5, 6\)"):
+    with pytest.raises(ValueError, match=r"(?s)axis 0 .*\(4, 5, 6\).*\(5, 5, 6\)"):
         npx.slice_like(x, counted(5, 5, 6))
     with pytest.raises(ValueError, match="as many axes"):
         npx.slice_like(x, counted(2, 2))

@@ -63,6 +63,8 @@ pub enum ParamKind {
     Words,
     /// One of these words.
     Choice(&'static [&'static str]),
+    /// A real number, or one of these words.
+    FloatOrWord(&'static [&'static str]),
     /// A data type.
     DType,
     /// A device.

@@ -139,7 +139,7 @@ fn read(param: &Param, json: &Json) -> Option<Value> {
 /// Words are those of the operator's entry.
 fn read_text(param: &Param, text: &str) -> Option<Value> {
     match param.kind {
-        ParamKind::Choice(words) => words
+        ParamKind::Choice(words) | ParamKind::FloatOrWord(words) => words
             .iter()
             .find(|word| **word == text)
             .map(|x| Value::Word(x)),

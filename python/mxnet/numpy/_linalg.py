@@ -17,7 +17,6 @@ from mxnet import _core
 from mxnet._core import LinAlgError, asarray, ndarray
 from mxnet.numpy._dtypes import spelled
 from mxnet.numpy._errors import silent
-from mxnet.numpy._products import norm
 from mxnet.numpy._products import tensordot as _tensordot
 from mxnet.numpy._vectors import cross as _cross
 
@@ -338,143 +337,6 @@ def pinv(a: ArrayLike, rcond: Any = None, hermitian: bool = False, *, rtol: Any 
     return result
 
 
-class Fit(NamedTuple):
-    """The solution of least squares, and what it was found from."""
-
-    matrix: ndarray
-    side: ndarray
-    x: ndarray
-    rank: ndarray
-    s: ndarray
-
-    @staticmethod
-    def of(matrix: ndarray, side: ndarray, rcond: float) -> Fit:
-        """The solution where singular values up to `rcond` times the largest count as 0."""
-        inverse, s = _op["pinv"](matrix, asarray(rcond), False)
-        counted = s.detach()
-        least = counted[0] * rcond if counted.size else 0.0
-        rank = _op["astype"](_np["count_nonzero"](counted > least), "int32")
-        return Fit(matrix, side, _np["matmul"](inverse, side), rank, s)
-
-    def residuals(self) -> ndarray:
-        """Sums of squared errors; none if the rank is not full or there are no more rows than columns."""
-        m, n = self.matrix.shape
-        if m <= n or int(self.rank) != n:
-            return _np["zeros"]((0,), dtype=self.s.dtype)  # type: ignore[no-any-return]
-        error = _np["abs"](self.side - _np["matmul"](self.matrix, self.x))
-        return _op["atleast_1d"](_np["sum"](_np["square"](error), axis=0))  # type: ignore[no-any-return]
-
-
-def lstsq(a: ArrayLike, b: ArrayLike, rcond: float | None = None) -> tuple[ndarray, ndarray, ndarray, ndarray]:
-    """The x that makes ``a @ x`` come closest to `b`, the shortest one if there are several.
-
-    Parameters
-    ----------
-    a : array_like, shape (m, n)
-    b : array_like, shape (m,) or (m, k)
-    rcond : float, optional
-        Singular values up to this times the largest count as zero. Default: max(m, n) times the spacing of the dtype;
-        negative: half the spacing.
-
-    Returns
-    -------
-    x : ndarray, shape (n,) or (n, k)
-    residuals : ndarray, shape (1,) or (k,)
-        Squared lengths of ``b - a @ x``; empty if the rank is below n or m <= n.
-    rank : ndarray, shape (), int32
-        The number of singular values that do not count as zero.
-    s : ndarray, shape (min(m, n),)
-        Singular values of `a`.
-
-    Raises
-    ------
-    LinAlgError
-        If the shapes do not fit, or `a` holds infinities or NaNs.
-
-    Notes
-    -----
-    The solution is that of the Moore-Penrose inverse, and so is its gradient. *Differences*: `rank` is an array.
-
-    Examples
-    --------
-    >>> import mxnet as mx
-    >>> x, *_ = mx.np.linalg.lstsq(mx.np.array([[1.0], [1.0]]), mx.np.array([1.0, 2.0]))
-    >>> x.round(3)
-    array([1.5])
-    """
-    matrix, side = _inexact(a, "lstsq"), _factored(asarray(b), "lstsq")
-    if matrix.ndim != 2:
-        raise LinAlgError(f"lstsq: `a` has {matrix.ndim} axes, must have 2")
-    if side.ndim not in (1, 2):
-        raise LinAlgError(f"lstsq: `b` has {side.ndim} axes, must have 1 or 2")
-    m, n = matrix.shape
-    if side.shape[0] != m:
-        raise LinAlgError(f"lstsq: Incompatible dimensions: `a` has {m} rows, `b` has {side.shape[0]}")
-    if matrix.dtype != side.dtype:
-        kind = numpy.result_type(matrix.dtype, side.dtype)
-        matrix, side = _op["astype"](matrix, kind), _op["astype"](side, kind)
-    if rcond is None:
-        rcond = _epsilon(matrix) * max(m, n)
-    elif rcond < 0:
-        rcond = _epsilon(matrix) / 2
-    fit = Fit.of(matrix, side, rcond)
-    # The values of narrow matrices may be NaN, those of others are an error by themselves.
-    if 0 < min(m, n) <= 2 and bool(_np["isnan"](fit.s.detach()[0])):
-        raise LinAlgError("lstsq: SVD did not converge in Linear Least Squares: `a` holds infinities")
-    return fit.x, fit.residuals(), fit.rank, fit.s
-
-
-def matrix_rank(A: ArrayLike, tol: Any = None, hermitian: bool = False, *, rtol: Any = None) -> ndarray:
-    """The number of singular values above a tolerance.
-
-    Parameters
-    ----------
-    A : array_like, shape (m,) or (..., m, n)
-        An array of fewer than two axes has rank 1 if any element is not zero.
-    tol : float or array_like, shape (...), optional
-        Singular values up to this count as zero.
-    hermitian : bool
-        Whether `A` is Hermitian: then its eigenvalues are used, of the lower triangle.
-    rtol : float or array_like, shape (...), optional
-        Singular values up to this times the largest count as zero. Default: max(m, n) times the spacing of the dtype.
-
-    Returns
-    -------
-    ndarray, shape (...), int64
-
-    Raises
-    ------
-    LinAlgError
-        If a matrix holds infinities or NaNs.
-    ValueError
-        If both `tol` and `rtol` are given.
-
-    Examples
-    --------
-    >>> import mxnet as mx
-    >>> mx.np.linalg.matrix_rank(mx.np.ones((3, 3)))
-    array(1)
-    """
-    if tol is not None and rtol is not None:
-        raise ValueError(f"matrix_rank: `tol` and `rtol` can't be both set. Found {tol} and {rtol}")
-    x = asarray(A)
-    if x.ndim < 2:
-        rank: ndarray = _op["astype"](_np["any"](x != 0), "int64")
-        return rank
-    x = _inexact(x, "matrix_rank")
-    if x.shape[-2] * x.shape[-1] == 0:
-        rank = _np["zeros"](x.shape[:-2], dtype="int64")
-        return rank
-    s = _np["abs"](_op["eigvalsh_of"](x, "L")) if hermitian else _linalg["svdvals"](x)
-    if tol is None:
-        relative = asarray(_tolerance(x, None, rtol, "matrix_rank"))
-        least = _np["max"](s, axis=-1, keepdims=True) * _np["expand_dims"](relative, -1)
-    else:
-        least = _np["expand_dims"](asarray(tol), -1)
-    rank = _np["count_nonzero"](s > least, axis=-1)
-    return rank
-
-
 def cond(x: ArrayLike, p: float | str | None = None) -> ndarray:
     """Condition number: the norm of a matrix times that of its inverse.
 
@@ -520,7 +382,7 @@ def _condition(a: ndarray, p: float | str | None, held: ndarray) -> ndarray:
         inverse = _op["inverse"](a, False)
         lost = _np["logical_and"](_np["any"](_np["isnan"](inverse), axis=(-2, -1), keepdims=True), ~held)
         inverse = _np["where"](lost, 0.0, inverse)
-        result = norm(a, p, axis=(-2, -1)) * norm(inverse, p, axis=(-2, -1))
+        result = _linalg["norm"](a, p, axis=(-2, -1)) * _linalg["norm"](inverse, p, axis=(-2, -1))
         singular = lost[..., 0, 0]
     condition: ndarray = _np["where"](_np["logical_and"](singular, ~held[..., 0, 0]), math.inf, result)
     return condition[()] if condition.ndim == 0 else condition

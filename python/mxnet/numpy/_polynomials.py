@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike
 from mxnet import _core
 from mxnet._core import asarray, ndarray
 from mxnet.numpy._dtypes import finfo, is_exact, kind_of, spelled
-from mxnet.numpy._linalg import Fit
 
 _np = _core.namespaces["numpy"]
 _op = _core.namespaces["op"]
@@ -479,13 +478,12 @@ def polyfit(
         rcond = at.size * finfo(at.dtype).eps
     # Columns of one length make the matrix as well-conditioned as scaling can.
     scale = _np["sqrt"](_np["sum"](powers * powers, axis=0))
-    fit = Fit.of(powers / scale, right, rcond)
-    solution, rank = fit.x, fit.rank
+    solution, residuals, rank, singular = _core.namespaces["linalg"]["lstsq"](powers / scale, right, rcond)
     found = solution / (scale if solution.ndim == 1 else scale.reshape((-1, 1)))
     if not full and int(rank) != order:
         warnings.warn("Polyfit may be poorly conditioned", RankWarning, stacklevel=2)
     if full:
-        return found, fit.residuals(), rank, fit.s, rcond
+        return found, residuals, rank, singular, rcond
     if not cov:
         return found
     scaled = powers / scale

@@ -15,8 +15,6 @@ from mxnet.numpy._linalg import (
     diagonal,
     eig,
     eigh,
-    lstsq,
-    matrix_rank,
     outer,
     pinv,
     qr,
@@ -27,6 +25,6 @@ from mxnet.numpy._linalg import (
     tensorsolve,
     trace,
 )
-from mxnet.numpy._products import matrix_norm, matrix_power, norm, vector_norm
+from mxnet.numpy._products import matrix_power
 
 globals().update(_core.namespaces["linalg"])

@@ -20,7 +20,6 @@ from mxnet.engine import wait_all as waitall
 from mxnet.numpy_extension import control_flow as control_flow
 from mxnet.numpy_extension import random as random
 from mxnet.numpy_extension._arithmetic import add_n as add_n
-from mxnet.numpy_extension._arithmetic import batch_dot as batch_dot
 from mxnet.numpy_extension._arithmetic import constraint_check as constraint_check
 from mxnet.numpy_extension._arithmetic import norm as norm
 from mxnet.numpy_extension._arithmetic import sync_batch_norm as sync_batch_norm
@@ -29,8 +28,6 @@ from mxnet.numpy_extension._attention import interleaved_matmul_encdec_valatt as
 from mxnet.numpy_extension._attention import interleaved_matmul_selfatt_qk as interleaved_matmul_selfatt_qk
 from mxnet.numpy_extension._attention import interleaved_matmul_selfatt_valatt as interleaved_matmul_selfatt_valatt
 from mxnet.numpy_extension._attention import sldwin_atten_mask_like as sldwin_atten_mask_like
-from mxnet.numpy_extension._boxes import box_iou as box_iou
-from mxnet.numpy_extension._boxes import box_nms as box_nms
 from mxnet.numpy_extension._checkpoint import checkpoint as checkpoint
 from mxnet.numpy_extension._control_flow import cond as cond
 from mxnet.numpy_extension._control_flow import foreach as foreach
@@ -46,7 +43,6 @@ from mxnet.numpy_extension._files import load as load
 from mxnet.numpy_extension._files import save as save
 from mxnet.numpy_extension._files import savez as savez
 from mxnet.numpy_extension._like import normal_like as normal_like
-from mxnet.numpy_extension._like import size_array as size_array
 from mxnet.numpy_extension._like import uniform_like as uniform_like
 from mxnet.numpy_extension._padding import pad as pad
 from mxnet.numpy_extension._poisson import scalar_poisson as scalar_poisson
@@ -59,19 +55,10 @@ from mxnet.numpy_extension._sampling import deformable_convolution as deformable
 from mxnet.numpy_extension._sampling import grid_generator as grid_generator
 from mxnet.numpy_extension._sampling import modulated_deformable_convolution as modulated_deformable_convolution
 from mxnet.numpy_extension._sampling import spatial_transformer as spatial_transformer
-from mxnet.numpy_extension._sequences import sequence_last as sequence_last
-from mxnet.numpy_extension._sequences import sequence_mask as sequence_mask
-from mxnet.numpy_extension._sequences import sequence_reverse as sequence_reverse
-from mxnet.numpy_extension._shapes import arange_like as arange_like
-from mxnet.numpy_extension._shapes import batch_flatten as batch_flatten
-from mxnet.numpy_extension._shapes import broadcast_like as broadcast_like
 from mxnet.numpy_extension._shapes import cast as cast
 from mxnet.numpy_extension._shapes import reshape as reshape
-from mxnet.numpy_extension._shapes import reshape_like as reshape_like
-from mxnet.numpy_extension._shapes import shape_array as shape_array
 from mxnet.numpy_extension._shapes import slice as slice
 from mxnet.numpy_extension._shapes import slice_channel as slice_channel
-from mxnet.numpy_extension._shapes import slice_like as slice_like
 from mxnet.numpy_extension._shapes import stop_gradient as stop_gradient
 from mxnet.util import is_np_array as is_np_array
 from mxnet.util import is_np_default_dtype as is_np_default_dtype

@@ -11,7 +11,7 @@ from mxnet import _core
 from mxnet._core import asarray, ndarray
 from mxnet.base import DTypeLike
 
-__all__ = ["add_n", "batch_dot", "constraint_check", "norm", "sync_batch_norm"]
+__all__ = ["add_n", "constraint_check", "norm", "sync_batch_norm"]
 
 _np = _core.namespaces["numpy"]
 
@@ -50,52 +50,6 @@ def add_n(*args: ArrayLike) -> ndarray:
             raise ValueError(f"add_n: array {i} has shape {x.shape}, the first has {arrays[0].shape}")
         total = total + x
     return total
-
-
-def batch_dot(
-    a: ArrayLike,
-    b: ArrayLike,
-    transpose_a: bool = False,
-    transpose_b: bool = False,
-    forward_stype: str | None = "default",
-) -> ndarray:
-    """Matrix product over the last two axes, batch by batch.
-
-    Parameters
-    ----------
-    a : array_like, shape (..., m, k), or (..., k, m) with `transpose_a`
-    b : array_like, shape (..., k, n), or (..., n, k) with `transpose_b`
-        As many axes as `a`, at least three, and the same batch axes.
-    transpose_a, transpose_b : bool
-    forward_stype : {'default', None}
-        Storage of the result; a product of dense arrays is dense.
-
-    Returns
-    -------
-    ndarray, shape (..., m, n)
-
-    Raises
-    ------
-    ValueError
-        If the shapes do not fit or another storage is asked for.
-
-    Examples
-    --------
-    >>> x, y = np.ones((2, 1, 3)), np.ones((2, 3, 1))
-    >>> npx.batch_dot(x, y).shape, npx.batch_dot(x, y, transpose_a=True, transpose_b=True).shape
-    ((2, 1, 1), (2, 3, 3))
-    """
-    if forward_stype not in ("default", None):
-        raise ValueError(f"batch_dot: `forward_stype` must be 'default', found {forward_stype!r}")
-    x, y = asarray(a), asarray(b)
-    if x.ndim < 3 or x.ndim != y.ndim or x.shape[:-2] != y.shape[:-2]:
-        raise ValueError(
-            f"batch_dot: `a` and `b` must have the same batch axes in front of two more, found {x.shape} and {y.shape}"
-        )
-    x = x.swapaxes(-1, -2) if transpose_a else x
-    y = y.swapaxes(-1, -2) if transpose_b else y
-    result: ndarray = _np["matmul"](x, y)
-    return result
 
 
 def norm(

@@ -9,7 +9,6 @@ from numpy.typing import ArrayLike
 
 from mxnet import _core
 from mxnet._core import asarray, ndarray
-from mxnet.numpy_extension._boxes import _check, _to_centres, _to_corners, box_iou
 
 __all__ = [
     "bipartite_matching",
@@ -24,6 +23,26 @@ _np = _core.namespaces["numpy"]
 _npx = _core.namespaces["npx"]
 _op = _core.namespaces["op"]
 Floats = float | Sequence[float]
+_FORMATS = ("corner", "center")
+
+
+def _check(name: str, argument: str, value: str) -> None:
+    if value not in _FORMATS:
+        raise ValueError(f"{name}: `{argument}` must be 'corner' or 'center', found {value!r}")
+
+
+def _to_corners(boxes: ndarray) -> ndarray:
+    """(x, y, width, height) to (left, top, right, bottom)."""
+    centre, half = boxes[..., :2], boxes[..., 2:] / 2
+    result: ndarray = _np["concatenate"]([centre - half, centre + half], axis=-1)
+    return result
+
+
+def _to_centres(boxes: ndarray) -> ndarray:
+    """(left, top, right, bottom) to (x, y, width, height)."""
+    near, far = boxes[..., :2], boxes[..., 2:]
+    result: ndarray = _np["concatenate"]([(near + far) / 2, far - near], axis=-1)
+    return result
 
 
 def _floats(name: str, argument: str, value: Floats, count: int | None = None) -> list[float]:
@@ -340,7 +359,7 @@ def multibox_target(
     where, dtype = _np["where"], scores.dtype
     batch, count = objects.shape[:2]
     is_object = _np["cumsum"](objects[..., 0] == -1, axis=1) == 0
-    overlaps = box_iou(boxes[0], objects[..., 1:5]).transpose(1, 0, 2)  # (b, n, m)
+    overlaps = _npx["box_iou"](boxes[0], objects[..., 1:5]).transpose(1, 0, 2)  # (b, n, m)
     overlaps = where(is_object.reshape(batch, 1, count), overlaps, -1)
     # Overlaps as small as this are none.
     columns, _ = _op["match_pairs"](overlaps, 1e-6)

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 from mxnet import _core
 from mxnet._core import asarray, ndarray
 
-__all__ = ["normal_like", "size_array", "uniform_like"]
+__all__ = ["normal_like", "uniform_like"]
 
 _random = _core.namespaces["random"]
 
@@ -65,22 +65,3 @@ def normal_like(data: ArrayLike, loc: float = 0.0, scale: float = 1.0) -> ndarra
     x = asarray(data)
     samples: ndarray = _random["normal"](loc, scale, size=x.shape, dtype=x.dtype, device=x.device)
     return samples
-
-
-def size_array(data: ArrayLike) -> ndarray:
-    """The number of elements of an array as an int64 array of one element.
-
-    Parameters
-    ----------
-    data : array_like
-
-    Returns
-    -------
-    ndarray of int64, shape (1,)
-
-    Examples
-    --------
-    >>> npx.size_array(np.zeros((2, 3)))
-    array([6])
-    """
-    return _core.array([asarray(data).size], dtype="int64")

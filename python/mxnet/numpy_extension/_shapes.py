@@ -14,16 +14,10 @@ from mxnet.base import DTypeLike
 from mxnet.device import Device
 
 __all__ = [
-    "arange_like",
-    "batch_flatten",
-    "broadcast_like",
     "cast",
     "reshape",
-    "reshape_like",
-    "shape_array",
     "slice",
     "slice_channel",
-    "slice_like",
     "stop_gradient",
 ]
 
@@ -86,146 +80,6 @@ def cast(data: ArrayLike, dtype: DTypeLike) -> ndarray:
     array([1, 2], dtype=int32)
     """
     result: ndarray = asarray(data).astype(dtype)
-    return result
-
-
-def shape_array(data: ArrayLike) -> ndarray:
-    """The shape of an array as an int64 array of one axis.
-
-    Parameters
-    ----------
-    data : array_like
-        The array.
-
-    Returns
-    -------
-    ndarray of int64, shape (ndim,)
-
-    Examples
-    --------
-    >>> npx.shape_array(np.zeros((2, 3)))
-    array([2, 3])
-    """
-    return _core.array(list(asarray(data).shape), dtype="int64")
-
-
-def batch_flatten(data: ArrayLike) -> ndarray:
-    """Collapse all axes behind the first into one: (n, ...) becomes (n, m).
-
-    Parameters
-    ----------
-    data : array_like, shape (n, ...)
-        The array.
-
-    Returns
-    -------
-    ndarray, shape (n, m)
-
-    Raises
-    ------
-    ValueError
-        If `data` has no axes.
-
-    Examples
-    --------
-    >>> npx.batch_flatten(np.zeros((2, 3, 4))).shape
-    (2, 12)
-    """
-    x = asarray(data)
-    if x.ndim == 0:
-        raise ValueError("batch_flatten: `data` must have at least one axis, found shape ()")
-    result: ndarray = x.reshape(x.shape[0], math.prod(x.shape[1:]))
-    return result
-
-
-def arange_like(
-    data: ArrayLike,
-    start: float = 0.0,
-    step: float = 1.0,
-    repeat: int = 1,
-    ctx: Device | None = None,
-    axis: int | None = None,
-) -> ndarray:
-    """Count up in an array like another one.
-
-    Parameters
-    ----------
-    data : array_like
-        Gives shape and dtype.
-    start, step : float
-    repeat : int
-        How often each number comes before the next, at least 1.
-    ctx : Device, optional
-        Where the result is; None is where `data` is.
-    axis : int, optional
-        Count along one axis of `data` only: the result has shape ``(data.shape[axis],)``. None has the shape of `data`.
-
-    Returns
-    -------
-    ndarray
-        Of the shape of `data`, or of the length of the axis.
-
-    Raises
-    ------
-    ValueError
-        If `repeat` is below 1.
-
-    Examples
-    --------
-    >>> mx.npx.arange_like(mx.np.zeros((2, 3)), start=1, repeat=2).tolist()
-    [[1.0, 1.0, 2.0], [2.0, 3.0, 3.0]]
-    """
-    x = asarray(data)
-    if repeat < 1:
-        raise ValueError(f"arange_like: `repeat` must be at least 1, found {repeat}")
-    shape = x.shape if axis is None else (x.shape[_axis(axis, x.ndim, "arange_like")],)
-    count = _np["arange"](math.prod(shape), dtype="int64", device=x.device if ctx is None else ctx)
-    result: ndarray = ((count // repeat) * step + start).astype(x.dtype).reshape(shape)
-    return result
-
-
-def broadcast_like(
-    lhs: ArrayLike,
-    rhs: ArrayLike,
-    lhs_axes: int | Sequence[int] | None = None,
-    rhs_axes: int | Sequence[int] | None = None,
-) -> ndarray:
-    """Broadcast an array to the shape of another, or chosen axes to the lengths of chosen axes.
-
-    Parameters
-    ----------
-    lhs : array_like
-    rhs : array_like
-        Only its shape counts.
-    lhs_axes, rhs_axes : sequence of int, optional
-        Axes that correspond to each other, given together. The axes of `lhs` among them have length 1 or the one asked.
-
-    Returns
-    -------
-    ndarray
-
-    Raises
-    ------
-    ValueError
-        If the shapes do not fit, or the axes differ in number.
-
-    Examples
-    --------
-    >>> npx.broadcast_like(np.array([[1], [2]]), np.zeros((2, 3)))
-    array([[1, 1, 1],
-           [2, 2, 2]])
-    """
-    x, shape = asarray(lhs), asarray(rhs).shape
-    if lhs_axes is None and rhs_axes is None:
-        result: ndarray = _np["broadcast_to"](x, shape)
-        return result
-    left, right = _tuple(lhs_axes), _tuple(rhs_axes)
-    if len(left) != len(right) or not left:
-        raise ValueError(f"broadcast_like: `lhs_axes` {left} and `rhs_axes` {right} must be as many, at least one")
-    wanted = list(x.shape)
-    for i, j in zip(left, right, strict=True):
-        wanted[_axis(i, x.ndim, "broadcast_like")] = shape[_axis(j, len(shape), "broadcast_like")]
-    result = _np["broadcast_to"](x, tuple(wanted))
     return result
 
 
@@ -336,45 +190,6 @@ def reshape(a: ArrayLike, newshape: int | Sequence[int], reverse: bool = False, 
     return result
 
 
-def reshape_like(
-    lhs: ArrayLike,
-    rhs: ArrayLike,
-    lhs_begin: int | None = None,
-    lhs_end: int | None = None,
-    rhs_begin: int | None = None,
-    rhs_end: int | None = None,
-) -> ndarray:
-    """Give an array the shape of another, or a span of its axes the shape of a span of the other's.
-
-    Parameters
-    ----------
-    lhs : array_like
-    rhs : array_like
-        Only its shape counts.
-    lhs_begin, lhs_end, rhs_begin, rhs_end : int, optional
-        The spans, as in slices: None is the first axis, or behind the last.
-
-    Returns
-    -------
-    ndarray
-
-    Raises
-    ------
-    ValueError
-        If the number of elements differs.
-
-    Examples
-    --------
-    >>> npx.reshape_like(np.arange(6), np.zeros((2, 3)))
-    array([[0, 1, 2],
-           [3, 4, 5]])
-    """
-    x, shape = asarray(lhs), asarray(rhs).shape
-    begin, end, _ = _slice(lhs_begin, lhs_end).indices(x.ndim)
-    result: ndarray = x.reshape((*x.shape[:begin], *shape[rhs_begin:rhs_end], *x.shape[max(begin, end) :]))
-    return result
-
-
 def slice(
     data: ArrayLike,
     begin: int | Sequence[int | None] | None,
@@ -417,45 +232,6 @@ def slice(
             f"for up to {x.ndim} axes"
         )
     result: ndarray = x[tuple(_slice(*part) for part in zip(*parts, strict=True))]
-    return result
-
-
-def slice_like(data: ArrayLike, shape_like: ArrayLike, axes: int | Sequence[int] = ()) -> ndarray:
-    """Cut an array to the lengths of another.
-
-    Parameters
-    ----------
-    data : array_like
-    shape_like : array_like
-        Only its shape counts.
-    axes : sequence of int
-        The axes to cut; all when empty, for which both must have as many.
-
-    Returns
-    -------
-    ndarray
-        A view.
-
-    Raises
-    ------
-    ValueError
-        If an axis of `data` is shorter, or without `axes` the numbers of axes differ.
-
-    Examples
-    --------
-    >>> npx.slice_like(np.array([[1, 2, 3], [4, 5, 6]]), np.zeros((1, 2)))
-    array([[1, 2]])
-    """
-    x, shape = asarray(data), asarray(shape_like).shape
-    chosen = [_axis(axis, x.ndim, "slice_like") for axis in _tuple(axes)] or range(x.ndim)
-    if not _tuple(axes) and len(shape) != x.ndim:
-        raise ValueError(f"slice_like: without `axes` both must have as many axes, found {x.shape} and {shape}")
-    key = [_slice(None)] * x.ndim
-    for axis in chosen:
-        if axis >= len(shape) or shape[axis] > x.shape[axis]:
-            raise ValueError(f"slice_like: axis {axis} of {x.shape} cannot be cut to that of {shape}")
-        key[axis] = _slice(0, shape[axis])
-    result: ndarray = x[tuple(key)]
     return result
 
 

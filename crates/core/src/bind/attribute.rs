@@ -100,24 +100,42 @@ pub fn attribute<R: Reader>(
             Value::Str(text.into())
         }
         ParamKind::Choice(words) => {
-            let found = reader.with_text(object, |text| {
-                // Letters are taken in either case: the order 'f' is 'F'.
-                let same =
-                    |word: &str| word == text || text.len() == 1 && word.eq_ignore_ascii_case(text);
-                words.iter().find(|word| same(word)).ok_or_else(|| {
-                    let problem = format!(
-                        "argument `{}` must be one of {}, not '{text}'",
-                        param.name,
-                        words.join(", ")
-                    );
-                    reader.fail(Error::value(op.name, problem))
-                })
-            });
+            let found = word_of(reader, op, param, words, object);
             Value::Word(found.ok_or_else(|| wrong("text"))??)
         }
+        ParamKind::FloatOrWord(words) => match reader.real(object) {
+            Some(value) => Value::Float(value),
+            None => {
+                let found = word_of(reader, op, param, words, object);
+                Value::Word(found.ok_or_else(|| wrong("a real number or text"))??)
+            }
+        },
         ParamKind::DType => Value::DType(reader.dtype(object)?),
         ParamKind::Device => Value::Device(reader.device(object)?),
         ParamKind::Index => Value::Index(reader.index(object)?.into()),
         ParamKind::Array | ParamKind::Arrays | ParamKind::Out => return Err(wrong("no array")),
+    })
+}
+
+/// Which of `words` the object is; `None` if it is no text.
+fn word_of<R: Reader>(
+    reader: &R,
+    op: &'static OpDef,
+    param: &Param,
+    words: &'static [&'static str],
+    object: R::Object,
+) -> Option<Result<&'static str, R::Error>> {
+    reader.with_text(object, |text| {
+        // Letters are taken in either case: the order 'f' is 'F'.
+        let same = |word: &str| word == text || text.len() == 1 && word.eq_ignore_ascii_case(text);
+        let found = words.iter().find(|word| same(word));
+        found.copied().ok_or_else(|| {
+            let problem = format!(
+                "argument `{}` must be one of {}, not '{text}'",
+                param.name,
+                words.join(", ")
+            );
+            reader.fail(Error::value(op.name, problem))
+        })
     })
 }

@@ -120,6 +120,7 @@ fn kind(kind: ParamKind) -> &'static str {
         ParamKind::Str => "str",
         ParamKind::Words => "words",
         ParamKind::Choice(_) => "choice",
+        ParamKind::FloatOrWord(_) => "float or choice",
         ParamKind::DType => "dtype",
         ParamKind::Device => "device",
         ParamKind::Index => "index",

@@ -3,7 +3,7 @@
 
 use mxnet_kernels::sequence::{Ramps, ramps};
 use mxnet_tensor::{
-    DType, Dims, Kind, Promotion, Scalar, broadcast_shapes, default_int, promote, promotion,
+    DType, Device, Dims, Kind, Promotion, Scalar, broadcast_shapes, default_int, promote, promotion,
 };
 use smallvec::SmallVec;
 
@@ -504,14 +504,21 @@ pub static RAMP: OpDef = OpDef {
 /// # Errors
 /// [`crate::Error::Memory`].
 pub fn arange(n: usize, dtype: DType) -> Result<Array> {
-    let attrs: Attrs = [
-        Value::Int(0),
-        Value::Int(n as i64),
-        Value::None,
-        Value::DType(dtype),
-        Value::None,
-    ]
-    .into_iter()
-    .collect();
-    invoke1(&ARANGE, &[], &attrs)
+    invoke1(&ARANGE, &[], &range_of(n, dtype, Value::None))
+}
+
+/// 0, 1, …, `n` - 1 on a device.
+///
+/// # Errors
+/// [`crate::Error::Memory`].
+pub fn arange_on(n: usize, dtype: DType, device: Device) -> Result<Array> {
+    invoke1(&ARANGE, &[], &range_of(n, dtype, Value::Device(device)))
+}
+
+/// Attributes of [`ARANGE`].
+fn range_of(n: usize, dtype: DType, device: Value) -> Attrs {
+    let (start, stop) = (Value::Int(0), Value::Int(n as i64));
+    [start, stop, Value::None, Value::DType(dtype), device]
+        .into_iter()
+        .collect()
 }

@@ -5,6 +5,7 @@ mod composed;
 mod conjugated;
 mod einsum;
 mod factor;
+mod norm;
 mod product;
 
 pub use along::*;
@@ -12,6 +13,7 @@ pub use composed::*;
 pub use conjugated::*;
 pub use einsum::*;
 pub use factor::*;
+pub use norm::*;
 pub use product::*;
 
 use crate::opdef::OpDef;
@@ -35,6 +37,12 @@ pub(crate) static OPS: &[&OpDef] = &[
     &EINSUM,
     &MULTI_DOT,
     &MATRIX_POWER,
+    &NORM,
+    &VECTOR_NORM,
+    &MATRIX_NORM,
+    &MATRIX_RANK,
+    &LSTSQ,
+    &BATCH_DOT,
 ];
 
 pub(crate) use factor::OPS as FACTORISATIONS;

@@ -5,6 +5,7 @@
 
 mod attention;
 mod batch_norm;
+mod boxes;
 mod conv;
 mod conv_batch;
 mod ctc;
@@ -19,6 +20,7 @@ mod regions;
 mod rnn;
 mod rnn_layer;
 mod row_norm;
+mod sequence;
 mod softmax;
 mod unrolled;
 mod update;
@@ -26,6 +28,7 @@ mod window;
 
 pub use attention::*;
 pub use batch_norm::*;
+pub use boxes::*;
 pub use conv::*;
 pub use ctc::*;
 pub use dropout::*;
@@ -38,6 +41,7 @@ pub use regions::*;
 pub use rnn::*;
 pub use rnn_layer::{RNN_LAYER, RNN_LAYER_GRADIENT};
 pub use row_norm::*;
+pub use sequence::*;
 pub use softmax::*;
 pub use update::*;
 pub use window::*;
@@ -91,6 +95,11 @@ pub(crate) static OPS: &[&OpDef] = &[
     &SLDWIN_ATTEN_SCORE,
     &SLDWIN_ATTEN_CONTEXT,
     &SLDWIN_ATTEN_SPREAD,
+    &BOX_NMS,
+    &BOX_IOU,
+    &SEQUENCE_MASK,
+    &SEQUENCE_LAST,
+    &SEQUENCE_REVERSE,
     &CUT,
     &SGD_UPDATE,
     &NAG_UPDATE,

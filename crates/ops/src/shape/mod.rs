@@ -3,6 +3,7 @@
 mod axes;
 mod copy;
 mod join;
+mod like;
 mod pad;
 mod part;
 mod repeat;
@@ -12,6 +13,7 @@ mod window;
 pub use axes::*;
 pub use copy::*;
 pub use join::*;
+pub use like::*;
 pub use pad::*;
 pub use part::*;
 pub use repeat::*;
@@ -57,6 +59,13 @@ pub(crate) static OPS: &[&OpDef] = &[
     &UNSTACK,
     &ARRAY_SPLIT,
     &SLICE_AXIS,
+    &SLICE_LIKE,
+    &BROADCAST_LIKE,
+    &RESHAPE_LIKE,
+    &ARANGE_LIKE,
+    &BATCH_FLATTEN,
+    &SHAPE_ARRAY,
+    &SIZE_ARRAY,
     &UNSLICE,
     &PAD,
     &PAD_BORDER,

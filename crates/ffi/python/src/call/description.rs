@@ -86,6 +86,10 @@ fn kind(param: &Param) -> String {
             let words: Vec<String> = words.iter().map(|word| format!("'{word}'")).collect();
             format!("{{{}}}", words.join(", "))
         }
+        ParamKind::FloatOrWord(words) => {
+            let words: Vec<String> = words.iter().map(|word| format!("'{word}'")).collect();
+            format!("float or {{{}}}", words.join(", "))
+        }
         ParamKind::DType => "dtype".to_owned(),
         ParamKind::Device => "Device".to_owned(),
         ParamKind::Index => "index".to_owned(),

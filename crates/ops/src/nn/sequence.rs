@@ -1,0 +1,197 @@
+//! Sequences of different lengths in one array: steps along one axis, sequences along the other.
+
+use mxnet_tensor::{DType, Dims, Scalar};
+
+use crate::Array;
+use crate::args::{Attrs, Default, Param, ParamKind};
+use crate::creation::arange_on;
+use crate::cx::CallCx;
+use crate::elementwise::comparison::LESS;
+use crate::elementwise::select::WHERE;
+use crate::error::Result;
+use crate::index::take_along_axis;
+use crate::invoke::invoke1;
+use crate::opdef::{Cpu, OpDef, Probe, Surface};
+use crate::shape::{flip, narrow};
+
+/// What the functions have in common.
+const SEQUENCES: OpDef = OpDef {
+    about: &[
+        ("data", "Of shape (t, n, ...) or, for axis 1, (n, t, ...)."),
+        ("sequence_length", "Steps that count, of shape (n,)."),
+        (
+            "use_sequence_length",
+            "Whether sequences end at `sequence_length`; else all steps count.",
+        ),
+        ("value", "What is written."),
+        ("axis", "The axis of the steps, 0 or 1."),
+    ],
+    raises: &[(
+        "ValueError",
+        "If the shapes do not fit, or lengths are missing.",
+    )],
+    ..OpDef::COMPOSITE
+};
+
+const DATA: Param = Param::array("data");
+const LENGTHS: Param = Param::optional_array("sequence_length");
+const USES: Param = Param::bool("use_sequence_length", false);
+const AXIS: Param = Param::int("axis", 0);
+
+/// Steps behind the ends, overwritten.
+pub static SEQUENCE_MASK: OpDef = OpDef {
+    name: "sequence_mask",
+    surface: &[Surface::Npx("sequence_mask")],
+    params: &[
+        DATA,
+        LENGTHS,
+        USES,
+        Param::required("value", ParamKind::Scalar).or(Default::Int(0)),
+        AXIS,
+    ],
+    doc: "Overwrite the steps behind the end of each sequence.",
+    returns: &[("ndarray", "Shape and dtype of `data`.")],
+    example: "
+        >>> npx.sequence_mask(np.ones((3, 2)), np.array([1, 2]), True)
+        array([[1., 1.],
+               [0., 1.],
+               [0., 0.]])
+    ",
+    cpu: Cpu::Composite(|cx| {
+        let (x, axis) = (cx.input(0), axis(cx)?);
+        let Some(lengths) = lengths(cx, axis)? else {
+            return cx.done(x.clone());
+        };
+        let (steps, ends) = steps(x, &lengths, axis)?;
+        let value = Array::weak_scalar(cx.scalar("value").unwrap_or(Scalar::I64(0)))?;
+        let counts = steps.binary(&LESS, &ends)?;
+        cx.done(invoke1(&WHERE, &[&counts, x, &value], &Attrs::none())?)
+    }),
+    probe: Probe::calls(&[
+        "f((3, 2)), i((2,), 4), True",
+        "f((2, 3, 4)), i((2,), 4), True, 7.5, 1",
+        "f((3, 2))",
+    ]),
+    ..SEQUENCES
+};
+
+/// The last steps.
+pub static SEQUENCE_LAST: OpDef = OpDef {
+    name: "sequence_last",
+    surface: &[Surface::Npx("sequence_last")],
+    params: &[DATA, LENGTHS, USES, AXIS],
+    doc: "The last step of each sequence.",
+    returns: &[("ndarray", "Of shape (n, ...).")],
+    example: "
+        >>> steps = np.array([[1, 2], [3, 4], [5, 6]])  # three steps of two sequences
+        >>> npx.sequence_last(steps, np.array([2, 3]), use_sequence_length=True)
+        array([3, 6])
+    ",
+    cpu: Cpu::Composite(|cx| {
+        let (x, axis) = (cx.input(0), axis(cx)?);
+        let rest: Dims = (0..x.ndim())
+            .filter(|&i| i != axis)
+            .map(|i| x.shape()[i])
+            .collect();
+        let last = match lengths(cx, axis)? {
+            None => {
+                let n = x.shape()[axis];
+                if n == 0 {
+                    return Err(cx.shape_error("there is no step"));
+                }
+                narrow(x, axis, n - 1, n)?
+            }
+            Some(lengths) => {
+                let at = spread(&decremented(&lengths)?, 1 - axis, x.ndim())?;
+                take_along_axis(x, &at, axis, "raise")?
+            }
+        };
+        cx.done(last.reshape(&rest)?)
+    }),
+    probe: Probe::calls(&[
+        "f((3, 2)), i((2,), 3) + 1, True",
+        "f((2, 3, 4)), i((2,), 3) + 1, True, 1",
+        "f((3, 2))",
+    ]),
+    ..SEQUENCES
+};
+
+/// Steps in reverse.
+pub static SEQUENCE_REVERSE: OpDef = OpDef {
+    name: "sequence_reverse",
+    surface: &[Surface::Npx("sequence_reverse")],
+    params: &[DATA, LENGTHS, USES, AXIS],
+    doc: "Turn each sequence around within its length. What is behind its end stays. MXNet has the steps in front only: `axis` must be 0.",
+    returns: &[("ndarray", "Shape and dtype of `data`.")],
+    example: "
+        >>> steps = np.array([[1, 2], [3, 4], [5, 6]])  # three steps of two sequences
+        >>> npx.sequence_reverse(steps, np.array([2, 3]), use_sequence_length=True)
+        array([[3, 6],
+               [1, 4],
+               [5, 2]])
+    ",
+    cpu: Cpu::Composite(|cx| {
+        let x = cx.input(0);
+        if cx.int("axis") != 0 {
+            return Err(cx.value_error(format!("`axis` must be 0, found {}", cx.int("axis"))));
+        }
+        let Some(lengths) = lengths(cx, 0)? else {
+            return cx.done(flip(x, &[0])?);
+        };
+        let (steps, ends) = steps(x, &lengths, 0)?;
+        let counts = steps.binary(&LESS, &ends)?;
+        let turned = decremented(&ends)?.sub(&steps)?;
+        let at = invoke1(&WHERE, &[&counts, &turned, &steps], &Attrs::none())?;
+        cx.done(take_along_axis(x, &at, 0, "raise")?)
+    }),
+    probe: Probe::calls(&["f((3, 2)), i((2,), 4), True", "f((3, 2, 2))"]),
+    ..SEQUENCES
+};
+
+/// The axis of the steps.
+fn axis(cx: &CallCx) -> Result<usize> {
+    match cx.int("axis") {
+        axis @ (0 | 1) => Ok(axis as usize),
+        other => Err(cx.value_error(format!("`axis` must be 0 or 1, found {other}"))),
+    }
+}
+
+/// The lengths as int64, if they are to be used.
+fn lengths(cx: &CallCx, axis: usize) -> Result<Option<Array>> {
+    let x = cx.input(0);
+    if x.ndim() < 2 {
+        return Err(cx.shape_error("`data` must have at least two axes"));
+    }
+    if !cx.bool("use_sequence_length") {
+        return Ok(None);
+    }
+    let Some(lengths) = cx.opt(1) else {
+        return Err(cx.value_error("`use_sequence_length` needs `sequence_length`"));
+    };
+    let wanted = x.shape()[1 - axis];
+    if lengths.shape() != [wanted] {
+        return Err(cx.shape_error(format!("`sequence_length` must have shape ({wanted},)")));
+    }
+    lengths.astype(DType::I64).map(Some)
+}
+
+/// A view of `x`, which has one axis, that broadcasts along the others of an array of `ndim` axes.
+fn spread(x: &Array, axis: usize, ndim: usize) -> Result<Array> {
+    let mut shape = Dims::from_elem(1, ndim);
+    shape[axis] = x.len();
+    x.reshape(&shape)
+}
+
+/// Numbers of steps and lengths, in shapes that broadcast against `x`.
+fn steps(x: &Array, lengths: &Array, axis: usize) -> Result<(Array, Array)> {
+    let steps = arange_on(x.shape()[axis], DType::I64, x.device())?;
+    Ok((
+        spread(&steps, axis, x.ndim())?,
+        spread(lengths, 1 - axis, x.ndim())?,
+    ))
+}
+
+/// One less than each element.
+fn decremented(x: &Array) -> Result<Array> {
+    x.sub(&Array::weak_scalar(Scalar::I64(1))?)
+}

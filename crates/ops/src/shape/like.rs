@@ -1,0 +1,324 @@
+//! Arrays shaped after another one, of which only the shape counts.
+
+use mxnet_tensor::{DType, Dims, Scalar, normalize_axis};
+
+use super::narrow;
+use crate::Array;
+use crate::args::{Param, ParamKind};
+use crate::creation::arange_on;
+use crate::cx::CallCx;
+use crate::opdef::{Cpu, OpDef, Probe, Surface};
+
+/// Counting up.
+pub static ARANGE_LIKE: OpDef = OpDef {
+    name: "arange_like",
+    surface: &[Surface::Npx("arange_like")],
+    params: &[
+        Param::array("data"),
+        Param::float("start", 0.0),
+        Param::float("step", 1.0),
+        Param::int("repeat", 1),
+        Param::optional("ctx", ParamKind::Device),
+        Param::optional("axis", ParamKind::Int),
+    ],
+    doc: "Count up in an array like another one.",
+    about: &[
+        ("data", "Gives shape and dtype."),
+        ("start", "First number."),
+        ("step", "What is added each time."),
+        (
+            "repeat",
+            "How often each number comes before the next, at least 1.",
+        ),
+        (
+            "ctx",
+            "Device of the result; that of `data` for None.",
+        ),
+        (
+            "axis",
+            "Count along this axis of `data` only: the result has shape `(data.shape[axis],)`. None has the shape of `data`.",
+        ),
+    ],
+    returns: &[("ndarray", "Of the shape of `data`, or of the length of the axis.")],
+    raises: &[("ValueError", "If `repeat` is below 1.")],
+    example: "
+        >>> npx.arange_like(np.zeros((2, 3)), start=1, repeat=2)
+        array([[1., 1., 2.],
+               [2., 3., 3.]])
+    ",
+    cpu: Cpu::Composite(|cx| {
+        let (x, repeat) = (cx.input(0), cx.int("repeat"));
+        if repeat < 1 {
+            return Err(cx.value_error(format!("`repeat` must be at least 1, found {repeat}")));
+        }
+        let shape = match cx.opt_int("axis") {
+            None => Dims::from_slice(x.shape()),
+            Some(axis) => Dims::from_elem(x.shape()[normalize_axis(axis as isize, x.ndim())?], 1),
+        };
+        let device = cx.device("ctx").unwrap_or_else(|| x.device());
+        let count = arange_on(shape.iter().product(), DType::I64, device)?;
+        let count = match repeat {
+            1 => count,
+            _ => count.floor_div(&Array::weak_scalar(Scalar::I64(repeat))?)?,
+        };
+        // Where all numbers are whole, integers keep them exact.
+        let number = |value: f64| match value.fract() == 0.0 && value.abs() < 2f64.powi(53) {
+            true => Array::weak_scalar(Scalar::I64(value as i64)),
+            false => Array::weak_scalar(Scalar::F64(value)),
+        };
+        let values = count
+            .mul(&number(cx.float("step"))?)?
+            .add(&number(cx.float("start"))?)?;
+        cx.done(values.astype(x.dtype())?.reshape(&shape)?)
+    }),
+    probe: Probe::calls(&["f((2, 3)), 1.0, 2.0, 2", "f((2, 3)), axis=1", "f((0, 3))"]).against(
+        "lambda x, start=0.0, step=1.0, repeat=1, ctx=None, axis=None: \
+         (np.arange(x.size if axis is None else x.shape[axis]) // repeat * step + start).reshape(x.shape if axis is None else -1)",
+    ),
+    ..OpDef::COMPOSITE
+};
+
+/// An array broadcast to the shape of another.
+pub static BROADCAST_LIKE: OpDef = OpDef {
+    name: "broadcast_like",
+    surface: &[Surface::Npx("broadcast_like")],
+    params: &[
+        Param::array("lhs"),
+        Param::array("rhs"),
+        Param::optional("lhs_axes", ParamKind::Ints),
+        Param::optional("rhs_axes", ParamKind::Ints),
+    ],
+    doc: "Broadcast an array to the shape of another, or chosen axes to the lengths of chosen axes.",
+    about: &[
+        ("lhs", "The array."),
+        ("rhs", "Only its shape counts."),
+        (
+            "lhs_axes",
+            "Axes of `lhs`, of length 1 or the one asked for; given together with `rhs_axes`.",
+        ),
+        (
+            "rhs_axes",
+            "For each of them the axis of `rhs` that gives the length.",
+        ),
+    ],
+    returns: &[("ndarray", "A view.")],
+    raises: &[(
+        "ValueError",
+        "If the shapes do not fit, or the axes differ in number.",
+    )],
+    example: "
+        >>> npx.broadcast_like(np.array([[1], [2]]), np.zeros((2, 3)))
+        array([[1, 1, 1],
+               [2, 2, 2]])
+    ",
+    cpu: Cpu::Composite(|cx| {
+        let (x, like) = (cx.input(0), cx.shape(1));
+        if cx.is_none("lhs_axes") && cx.is_none("rhs_axes") {
+            return cx.done(x.broadcast_to(like)?);
+        }
+        let (left, right) = (cx.ints("lhs_axes"), cx.ints("rhs_axes"));
+        if left.len() != right.len() || left.is_empty() {
+            return Err(cx.value_error(format!(
+                "`lhs_axes` {left:?} and `rhs_axes` {right:?} must be as many, at least one"
+            )));
+        }
+        let mut wanted = Dims::from_slice(x.shape());
+        for (&i, &j) in left.iter().zip(right) {
+            wanted[normalize_axis(i as isize, x.ndim())?] =
+                like[normalize_axis(j as isize, like.len())?];
+        }
+        cx.done(x.broadcast_to(&wanted)?)
+    }),
+    probe: Probe::calls(&[
+        "f((2, 1)), f((2, 3))",
+        "f((2, 1, 1)), f((4, 3)), (1, -1), (0, 1)",
+    ])
+    .against(
+        "lambda x, y, i=None, j=None: np.broadcast_to(x, y.shape if i is None else (2, 4, 3))",
+    ),
+    ..OpDef::COMPOSITE
+};
+
+/// An array reshaped after another.
+pub static RESHAPE_LIKE: OpDef = OpDef {
+    name: "reshape_like",
+    surface: &[Surface::Npx("reshape_like")],
+    params: &[
+        Param::array("lhs"),
+        Param::array("rhs"),
+        Param::optional("lhs_begin", ParamKind::Int),
+        Param::optional("lhs_end", ParamKind::Int),
+        Param::optional("rhs_begin", ParamKind::Int),
+        Param::optional("rhs_end", ParamKind::Int),
+    ],
+    doc: "Give an array the shape of another, or a span of its axes the shape of a span of the other's.",
+    about: &[
+        ("lhs", "The array."),
+        ("rhs", "Only its shape counts."),
+        (
+            "lhs_begin",
+            "First axis of the span of `lhs`, as in slices.",
+        ),
+        ("lhs_end", "Where it ends."),
+        (
+            "rhs_begin",
+            "First axis of the span of `rhs`, as in slices.",
+        ),
+        ("rhs_end", "Where it ends."),
+    ],
+    returns: &[("ndarray", "A view where possible.")],
+    raises: &[("ValueError", "If the number of elements differs.")],
+    example: "
+        >>> npx.reshape_like(np.arange(6), np.zeros((2, 3)))
+        array([[0, 1, 2],
+               [3, 4, 5]])
+    ",
+    cpu: Cpu::Composite(|cx| {
+        let (x, like) = (cx.input(0), cx.shape(1));
+        let (begin, end) = span(cx, "lhs_begin", "lhs_end", x.ndim());
+        let (first, last) = span(cx, "rhs_begin", "rhs_end", like.len());
+        let shape: Dims = x.shape()[..begin]
+            .iter()
+            .chain(&like[first..last])
+            .chain(&x.shape()[end..])
+            .copied()
+            .collect();
+        cx.done(x.reshape(&shape)?)
+    }),
+    probe: Probe::calls(&[
+        "f((6,)), f((2, 3))",
+        "f((2, 6)), f((3, 2, 5)), 1, None, 0, -1",
+    ])
+    .against("lambda x, y, *axes: x.reshape((2, 3, 2) if axes else y.shape)"),
+    ..OpDef::COMPOSITE
+};
+
+/// An array cut to the lengths of another.
+pub static SLICE_LIKE: OpDef = OpDef {
+    name: "slice_like",
+    surface: &[Surface::Npx("slice_like")],
+    params: &[
+        Param::array("data"),
+        Param::array("shape_like"),
+        Param::ints("axes", &[]),
+    ],
+    doc: "Cut an array to the lengths of another.",
+    about: &[
+        ("shape_like", "Only its shape counts."),
+        (
+            "axes",
+            "The axes to cut; all when empty, for which both must have as many.",
+        ),
+    ],
+    returns: &[("ndarray", "A view.")],
+    raises: &[(
+        "ValueError",
+        "If an axis of `data` is shorter, or without `axes` the numbers of axes differ.",
+    )],
+    example: "
+        >>> npx.slice_like(np.array([[1, 2, 3], [4, 5, 6]]), np.zeros((1, 2)))
+        array([[1, 2]])
+    ",
+    cpu: Cpu::Composite(|cx| {
+        let (x, like, given) = (cx.input(0), cx.shape(1), cx.ints("axes"));
+        let axes: Dims = match given {
+            [] if like.len() != x.ndim() => {
+                return Err(cx.shape_error("without `axes` both must have as many axes"));
+            }
+            [] => (0..x.ndim()).collect(),
+            _ => (given
+                .iter()
+                .map(|&axis| normalize_axis(axis as isize, x.ndim())))
+            .collect::<std::result::Result<_, _>>()?,
+        };
+        let mut view = x.clone();
+        for axis in axes {
+            let length = like.get(axis).filter(|&&length| length <= x.shape()[axis]);
+            let Some(&length) = length else {
+                return Err(cx.shape_error(format!(
+                    "axis {axis} of `data` cannot be cut to that of `shape_like`"
+                )));
+            };
+            view = narrow(&view, axis, 0, length)?;
+        }
+        cx.done(view)
+    }),
+    probe: Probe::calls(&["f((3, 4)), f((2, 3))", "f((3, 4)), f((5, 2)), (-1,)"])
+        .against("lambda x, y, axes=(): x[:, :2] if axes else x[:2, :3]"),
+    ..OpDef::COMPOSITE
+};
+
+/// All axes behind the first as one.
+pub static BATCH_FLATTEN: OpDef = OpDef {
+    name: "batch_flatten",
+    surface: &[Surface::Npx("batch_flatten")],
+    params: &[Param::array("data")],
+    doc: "Collapse all axes behind the first into one: (n, ...) becomes (n, m).",
+    returns: &[("ndarray", "A view where possible.")],
+    raises: &[("ValueError", "If `data` has no axes.")],
+    example: "
+        >>> npx.batch_flatten(np.zeros((2, 3, 4))).shape
+        (2, 12)
+    ",
+    cpu: Cpu::Composite(|cx| {
+        let x = cx.input(0);
+        let [n, rest @ ..] = x.shape() else {
+            return Err(cx.shape_error("`data` must have at least one axis"));
+        };
+        cx.done(x.reshape(&[*n, rest.iter().product()])?)
+    }),
+    probe: Probe::calls(&["f((2, 3, 4))", "f((3,))", "f((0, 3))"])
+        .against("lambda x: x.reshape(x.shape[0], int(np.prod(x.shape[1:])))"),
+    ..OpDef::COMPOSITE
+};
+
+/// The shape as an array.
+pub static SHAPE_ARRAY: OpDef = OpDef {
+    name: "shape_array",
+    surface: &[Surface::Npx("shape_array")],
+    params: &[Param::array("data")],
+    doc: "The shape of an array as an array of one axis.",
+    returns: &[("ndarray of int64", "Of shape (ndim,).")],
+    example: "
+        >>> npx.shape_array(np.zeros((2, 3)))
+        array([2, 3])
+    ",
+    cpu: Cpu::Composite(|cx| {
+        let lengths: Vec<i64> = cx.shape(0).iter().map(|&n| n as i64).collect();
+        cx.done(Array::from_slice(&lengths, &[lengths.len()])?.to_device(cx.input(0).device())?)
+    }),
+    probe: Probe::calls(&["f((2, 3))", "f(())"])
+        .against("lambda x: np.array(x.shape, dtype='int64')"),
+    ..OpDef::COMPOSITE
+};
+
+/// The number of elements as an array.
+pub static SIZE_ARRAY: OpDef = OpDef {
+    name: "size_array",
+    surface: &[Surface::Npx("size_array")],
+    params: &[Param::array("data")],
+    doc: "The number of elements of an array as an array of one element.",
+    returns: &[("ndarray of int64", "Of shape (1,).")],
+    example: "
+        >>> npx.size_array(np.zeros((2, 3)))
+        array([6])
+    ",
+    cpu: Cpu::Composite(|cx| {
+        let size = Array::from_slice(&[cx.input(0).len() as i64], &[1])?;
+        cx.done(size.to_device(cx.input(0).device())?)
+    }),
+    probe: Probe::calls(&["f((2, 3))"]).against("lambda x: np.array([x.size])"),
+    ..OpDef::COMPOSITE
+};
+
+/// The axes `begin..end` of an array of `ndim` axes, as slices read their bounds; no axis if they cross.
+fn span(cx: &CallCx, begin: &str, end: &str, ndim: usize) -> (usize, usize) {
+    let bound = |name: &str, default: usize| {
+        cx.opt_int(name).map_or(default, |i| {
+            let i = if i < 0 { i + ndim as i64 } else { i };
+            i.clamp(0, ndim as i64) as usize
+        })
+    };
+    let begin = bound(begin, 0);
+    (begin, bound(end, ndim).max(begin))
+}
