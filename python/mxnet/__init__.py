@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from mxnet import util as util
     from mxnet import visualization as visualization
     from mxnet._config import config as config
+    from mxnet._jit import InputSpec as InputSpec
     from mxnet._jit import jit as jit
     from mxnet.base import MXNetError as MXNetError
     from mxnet.device import Device as Device
@@ -118,6 +119,7 @@ _ATTRIBUTES = {
     "is_np_array": ("mxnet.util", "is_np_array"),
     "is_np_default_dtype": ("mxnet.util", "is_np_default_dtype"),
     "is_np_shape": ("mxnet.util", "is_np_shape"),
+    "InputSpec": ("mxnet._jit", "InputSpec"),
     "jit": ("mxnet._jit", "jit"),
     "np_array": ("mxnet.util", "np_array"),
     "np_default_dtype": ("mxnet.util", "np_default_dtype"),

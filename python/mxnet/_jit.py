@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import linecache
+import operator
 import threading
+import time
 import traceback
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from mxnet import _core
+from mxnet._trace_report import described, difference
 from mxnet.error import AbstractArrayError
 
-__all__ = ["BoundCall", "Compiled", "at_each_call", "jit", "watch_parameters"]
+__all__ = ["BoundCall", "Compiled", "InputSpec", "at_each_call", "jit", "watch_parameters"]
 
-# Forms of arguments for which a function keeps a graph.
+# Forms of arguments for which a function keeps a graph, and traces that reports compare with.
 _MAX_GRAPHS = 64
 
 _PACKAGE = str(Path(__file__).parent)
@@ -73,11 +77,14 @@ class BoundCall:
         Called with the object and the arguments.
     owner : object
         Holds what this is a part of, and so lives at least as long.
+    described : callable
+        Has the signature by which calls are described.
     """
 
-    def __init__(self, method: Callable[..., Any], owner: object) -> None:
+    def __init__(self, method: Callable[..., Any], owner: object, described: Callable[..., Any]) -> None:
         self._method = method
         self._owner = weakref.ref(owner)
+        self.__signature__ = inspect.signature(described)
         self.__qualname__ = type(owner).__name__
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -88,10 +95,22 @@ class BoundCall:
 class _Tracing:
     """One trace of a function: how it is called, and what its graph needs to know."""
 
-    def __init__(self, function: Callable[..., Any], name: str, passes_off: list[str]) -> None:
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        name: str,
+        passes_off: list[str],
+        arguments: dict[str, str],
+        history: list[dict[str, str]],
+    ) -> None:
         self.passes_off = passes_off
+        self.arguments = arguments
+        self.why = ""
+        self.seconds = 0.0
         self._function = function
         self._name = name
+        self._history = history
+        self._start = time.perf_counter()
         self._before: list[Callable[[], object]] = []
 
     def call(self, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> Any:
@@ -103,10 +122,14 @@ class _Tracing:
         finally:
             _state.before = outer
 
-    def finish(self, graph: Any) -> tuple[list[Callable[[], object]], Callable[[], bool] | None]:
-        if graph is None:
+    def finish(self, storages: list[int] | None) -> tuple[list[Callable[[], object]], Callable[[], bool] | None]:
+        self.seconds = time.perf_counter() - self._start
+        self.why = difference(self.arguments, self._history)
+        self._history.append(self.arguments)
+        del self._history[:-_MAX_GRAPHS]
+        if storages is None:
             return [], None
-        captured = set(graph.captured_storages)
+        captured = set(storages)
         used = [
             (weakref.ref(parameter), parameter._generation)
             for parameter in list(_watched)
@@ -150,38 +173,113 @@ class Compiled(_core.JitFunction):
     1
     """
 
-    def __new__(cls, function: Callable[..., Any], passes_off: tuple[str, ...] = ()) -> Compiled:
+    def __new__(cls, function: Callable[..., Any], passes_off: tuple[str, ...] = (), dynamic: Any = None) -> Compiled:
         """Make a compiled function; see `jit`."""
         name = getattr(function, "__qualname__", type(function).__name__)
+        history: list[dict[str, str]] = []
 
-        def tracing(_self: Any, _args: Any, _kwargs: Any) -> _Tracing:
-            return _Tracing(function, name, list(passes_off))
+        def tracing(_self: Any, args: Any, kwargs: Any) -> _Tracing:
+            return _Tracing(function, name, list(passes_off), described(function, args, kwargs), history)
 
-        made: Compiled = super().__new__(cls, function, tracing, _MAX_GRAPHS)  # type: ignore[call-arg]
+        axes, is_for_all = _dynamic_axes(name, dynamic)
+        made: Compiled = super().__new__(cls, function, tracing, _MAX_GRAPHS, axes, is_for_all)  # type: ignore[call-arg]
         functools.update_wrapper(made, function, updated=())
         return made
 
     def trace_report(self) -> list[dict[str, Any]]:
-        """What was traced, one entry for each graph that is kept, the oldest first.
+        """What was traced, one entry for each trace that is kept, the oldest first.
 
         Returns
         -------
         list of dict
-            Keys: `traced_nodes`, `nodes` (behind the passes), `steps` (of a run; fused operators are one),
-            `arena_bytes` (memory for intermediate results), `unshared_bytes` (the same if each had memory of its own),
-            `seconds` (for tracing and compiling). Sizes with `gradient_` in front are those of the gradient.
+            Keys: `arguments` (what the call was, by name), `why` (it was traced: in what it differs from the earlier
+            trace that is most like it), `seconds` (for tracing and compiling). If there is a graph: `traced_nodes`,
+            `nodes` (behind the passes), `steps` (of a run; fused operators are one), `arena_bytes` (memory for
+            intermediate results), `unshared_bytes` (the same if each had memory of its own); those with `gradient_` in
+            front are of the gradient. Of functions with dynamic sizes these are of the graph that was used last, and
+            `num_sizes` says for how many sizes there is one. If there is none: `note` (the reason).
         """
         report = []
-        for graph in self.graphs:
-            entry = {"traced_nodes": graph.num_traced_nodes, "seconds": graph.seconds}
-            for prefix, sizes in zip(("", "gradient_"), graph.sizes, strict=False):
+        for record, graphs, is_sized, note in self.records:
+            entry: dict[str, Any] = {"arguments": record.arguments, "why": record.why, "seconds": record.seconds}
+            if note is not None:
+                entry["note"] = note
+            if is_sized:
+                entry["num_sizes"] = len(graphs)
+                entry["seconds"] += sum(graph.seconds for graph in graphs)
+            if graphs:
+                entry["traced_nodes"] = graphs[-1].num_traced_nodes
                 names = ("nodes", "steps", "arena_bytes", "unshared_bytes")
-                entry.update({prefix + name: size for name, size in zip(names, sizes, strict=True)})
+                for prefix, sizes in zip(("", "gradient_"), graphs[-1].sizes, strict=False):
+                    entry.update({prefix + name: size for name, size in zip(names, sizes, strict=True)})
             report.append(entry)
         return report
 
 
-def jit(function: Callable[..., Any] | None = None, *, passes_off: tuple[str, ...] = ()) -> Any:
+class InputSpec:
+    """The form of an argument of a compiled function: which of its axes may have any length.
+
+    Parameters
+    ----------
+    *shape : int, str or None
+        The length of each axis; None for any length. Lengths with the same text are the same length.
+    dtype : dtype, optional
+        By default any.
+
+    Examples
+    --------
+    >>> @mx.jit(dynamic=mx.InputSpec(None, 2))
+    ... def total(x):
+    ...     return x.sum() / x.shape[0]
+    >>> [total(np.ones((n, 2))).item() for n in (2, 3, 7)]
+    [2.0, 2.0, 2.0]
+    >>> len(total.trace_report())
+    1
+    """
+
+    def __init__(self, *shape: int | str | None, dtype: Any = None) -> None:
+        self.shape = tuple(n if n is None or isinstance(n, str) else operator.index(n) for n in shape)
+        if any(isinstance(n, int) and n < 0 for n in self.shape):
+            raise ValueError(f"InputSpec: lengths must not be negative, found {self.shape}")
+        self.dtype = None if dtype is None else _core.abstract_array((0,), dtype).dtype.name
+
+    def __repr__(self) -> str:
+        inside = [repr(n) for n in self.shape]
+        if self.dtype is not None:
+            inside.append(f"dtype={self.dtype!r}")
+        return f"InputSpec({', '.join(inside)})"
+
+
+def _dynamic_axes(name: str, dynamic: Any) -> tuple[list[Any] | None, bool]:
+    """For each array, or for all, the axes of any length, the lengths of the others, and the dtype."""
+    if dynamic is None or dynamic is False:
+        return None, False
+    if dynamic is True:
+        return [([(0, None)], None, None)], True
+    if isinstance(dynamic, InputSpec):
+        dynamic = [dynamic]
+    try:
+        items = list(dynamic) if isinstance(dynamic, Sequence) and not isinstance(dynamic, str) else [dynamic]
+        if not any(isinstance(item, InputSpec) or item is None for item in items):
+            axes = [operator.index(axis) for axis in items]
+            if any(axis < 0 for axis in axes):
+                raise ValueError(f"{name}: axes in `dynamic` must not be negative, found {dynamic!r}")
+            return [([(axis, None) for axis in axes], None, None)], True
+        return [_axes_of(item) for item in items], False
+    except (TypeError, AttributeError):
+        raise TypeError(
+            f"{name}: `dynamic` must be True, axes, or one `mx.InputSpec` for each array, found {dynamic!r}"
+        ) from None
+
+
+def _axes_of(spec: InputSpec | None) -> Any:
+    if spec is None:
+        return [], None, None
+    axes = [(axis, n) for axis, n in enumerate(spec.shape) if n is None or isinstance(n, str)]
+    return axes, [n if isinstance(n, int) else None for n in spec.shape], spec.dtype
+
+
+def jit(function: Callable[..., Any] | None = None, *, passes_off: tuple[str, ...] = (), dynamic: Any = None) -> Any:
     """Compile a function of arrays: it is traced once for each form of its arguments and runs as a graph afterwards.
 
     Parameters
@@ -192,6 +290,10 @@ def jit(function: Callable[..., Any] | None = None, *, passes_off: tuple[str, ..
     passes_off : tuple of str
         Passes to leave out: ``"remove_dead_nodes"``, ``"merge_common_nodes"``, ``"remove_copies"``,
         ``"fuse"``.
+    dynamic : bool, int, tuple of int, InputSpec or sequence of InputSpec, optional
+        Axes whose length is not part of the form: True for the first one of every array among the arguments, integers
+        for these axes of every array, or one `InputSpec` (None for no such axis) for each array. The function is traced
+        at three sizes, and one graph serves all.
 
     Returns
     -------
@@ -204,12 +306,19 @@ def jit(function: Callable[..., Any] | None = None, *, passes_off: tuple[str, ..
         At the first call, if the function needs a value of an array while it is traced: as a condition, as a Python
         number, for printing. The message names the line.
     TypeError
-        At a call, if an argument is neither an array nor can be compared with others.
+        At a call, if an argument is neither an array nor can be compared with others; if `dynamic` is something else.
+    ValueError
+        At a call, if an array does not have the form that `dynamic` says.
 
     Notes
     -----
     Arrays that the function does not get as arguments are inputs of the graph: it sees later writes to them. Python
     code of the function runs only in traces, so what it prints or counts is printed or counted once.
+
+    Dynamic lengths that are equal at the first call are taken for one length; a call in which they differ is traced
+    again. Numbers that follow from lengths (``x.shape[0] * 2``) must be polynomials of them, such as lengths, products
+    and sums; where they are not, or where the function calls other operators at another size, there is a graph for each
+    size, and `trace_report` says why.
 
     Examples
     --------
@@ -220,7 +329,7 @@ def jit(function: Callable[..., Any] | None = None, *, passes_off: tuple[str, ..
     array([0., 0.])
     """
     if function is None:
-        return functools.partial(jit, passes_off=passes_off)
+        return functools.partial(jit, passes_off=passes_off, dynamic=dynamic)
     if not callable(function):
         raise TypeError(f"jit: `function` must be callable, found '{type(function).__name__}'")
-    return Compiled(function, passes_off)
+    return Compiled(function, passes_off, dynamic)

@@ -449,6 +449,28 @@ def test_exported_networks_are_loaded_and_run_by_threads(shared: Library, tmp_pa
         run_graph(shared, graph.value)
 
 
+def test_networks_for_any_size_are_run_at_any_size(shared: Library, tmp_path: Path) -> None:
+    net = mx.gluon.nn.Dense(3, in_units=4)
+    net.initialize(mx.init.Xavier())
+    net.hybridize(dynamic=mx.InputSpec(None, 4))
+    net(mx.np.ones((2, 4)))
+    symbol, params = net.export(tmp_path / "net")
+    graph = ctypes.c_uint64()
+    shared.check(shared.c.mx_graph_load(symbol.encode(), params.encode(), ctypes.byref(graph)))
+    for n in (1, 5, 2, 9):
+        x = numpy.linspace(-1, 1, 4 * n, dtype="float32").reshape(n, 4)
+        given = shared.array(x)
+        (result,) = run_graph(shared, graph.value, given)
+        assert shared.read(result).tobytes() == net(mx.np.array(x)).asnumpy().tobytes()
+        shared.free(given)
+        shared.free(result)
+    other = shared.array(numpy.ones((2, 3), dtype="float32"))
+    with pytest.raises(Failed, match=r"argument 0 must have shape \(2, 4\), found \(2, 3\)"):
+        run_graph(shared, graph.value, other)
+    shared.free(other)
+    shared.free(graph.value)
+
+
 def test_misuse_of_graphs_is_an_error(shared: Library, tmp_path: Path) -> None:
     (symbol, params), x, _ = exported(tmp_path)
     graph, before = ctypes.c_uint64(), shared.count()

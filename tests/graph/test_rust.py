@@ -46,3 +46,21 @@ def test_exported_networks_run_without_python(tmp_path):
     done = predict(*files)
     assert done.returncode == 1
     assert "argument 0 must have shape (5, 1, 12, 12), found (2, 1, 12, 12)" in done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_networks_for_any_size_run_at_any_size(tmp_path):
+    net = nn.HybridSequential()
+    net.add(nn.Conv2D(4, 3, activation="relu"), nn.MaxPool2D(), nn.Flatten(), nn.Dense(10))
+    net.initialize(mx.init.Xavier())
+    net.hybridize(dynamic=True)
+    net(np.ones((5, 1, 12, 12)))
+    symbol, params = net.export(tmp_path / "net")
+    for n in (1, 7):
+        x = np.array(numpy.random.default_rng(n).normal(size=(n, 1, 12, 12)).astype("float32"))
+        mx.npx.save(str(tmp_path / "in.safetensors"), {"0": x})
+        done = predict(symbol, params, tmp_path / "in.safetensors", tmp_path / "out.safetensors", 4, 5)
+        assert done.returncode == 0, done.stderr
+        found = mx.npx.load(str(tmp_path / "out.safetensors"))["0"]
+        assert found.asnumpy().tobytes() == net(x).asnumpy().tobytes()

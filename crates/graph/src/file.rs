@@ -24,8 +24,11 @@ use crate::verify::verify;
 
 const FORMAT: &str = "mxnet-graph";
 
-/// The newest version that is written and read.
+/// The version of graphs for arrays of one size.
 const VERSION: u64 = 1;
+
+/// The newest version: graphs of which numbers depend on sizes ([`crate::dynamic`]).
+pub(crate) const SIZED_VERSION: u64 = 2;
 
 fn view_to_json(view: &View) -> Json {
     json!({
@@ -65,6 +68,10 @@ fn operand_to_json(operand: &Operand) -> Json {
 impl Graph {
     /// The graph as JSON text. `name_of` names the arrays that it captured, and its constants.
     pub fn to_json(&self, name_of: &mut dyn FnMut(usize, &Array) -> String) -> String {
+        self.json(name_of).to_string()
+    }
+
+    pub(crate) fn json(&self, name_of: &mut dyn FnMut(usize, &Array) -> String) -> Json {
         let mut inputs = Vec::new();
         for (i, input) in self.inputs.iter().enumerate() {
             let mut entry = json!({ "buffer": input.buffer.0, "view": view_to_json(&input.view) });
@@ -99,7 +106,7 @@ impl Graph {
                 "line": node.line.as_deref(),
             })
         });
-        let text = json!({
+        json!({
             "format": FORMAT,
             "version": VERSION,
             "name": self.name,
@@ -109,8 +116,7 @@ impl Graph {
             "inputs": inputs,
             "nodes": nodes.collect::<Vec<_>>(),
             "outputs": self.outputs.iter().map(view_to_json).collect::<Vec<_>>(),
-        });
-        text.to_string()
+        })
     }
 
     /// Reads what [`Graph::to_json`] wrote; `array_of` gives the arrays by their names. Everything lies on the CPU.
@@ -123,9 +129,9 @@ impl Graph {
             return Err(wrong(format!("it has no entry \"format\": \"{FORMAT}\"")));
         }
         let version = unsigned(&json, "version")?;
-        if version == 0 || version > VERSION {
+        if version == 0 || version > SIZED_VERSION {
             return Err(wrong(format!(
-                "it has version {version}, this library reads versions up to {VERSION}"
+                "it has version {version}, this library reads versions up to {SIZED_VERSION}"
             )));
         }
         let promotion = match string(&json, "promotion")? {

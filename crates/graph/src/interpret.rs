@@ -7,7 +7,7 @@ use std::sync::Arc;
 use mxnet_core::args::Value;
 use mxnet_core::builtins::builtins;
 use mxnet_core::eager::copy_into;
-use mxnet_core::interp::{Scope, is_recording};
+use mxnet_core::interp::{Scope, is_recording, outside};
 use mxnet_core::{
     Array, Call, Error, Outputs, Result, Rng, RngState, autograd, dispatch, invoke1, rng,
 };
@@ -52,7 +52,8 @@ impl Graph {
         let mut given = bindings.iter();
         for input in &self.inputs {
             let array = match &input.source {
-                Source::Constant(x) => x.copy()?,
+                // Also in a trace its values are known.
+                Source::Constant(x) => outside(|| x.copy())?,
                 Source::Argument(_) | Source::Captured(_) => match given.next() {
                     Some(x) => (*x).clone(),
                     None => return Err(Error::internal("graph", "an input is not bound")),

@@ -7,6 +7,7 @@
 #![warn(missing_docs)]
 
 pub mod compile;
+pub mod dynamic;
 mod execute;
 mod file;
 mod fuse;
@@ -21,6 +22,7 @@ pub mod trace;
 mod verify;
 
 pub use compile::{Executable, Options};
+pub use dynamic::{Sample, Symbol, Template, fit};
 pub use ir::{BufferId, Graph, Input, Node, Operand, Source, View};
 pub use model::Model;
 pub use trace::{Traced, Tracer};

@@ -5,14 +5,28 @@ use std::sync::Arc;
 
 use mxnet_core::{Array, Error, Outputs, Result, Tuple};
 use mxnet_tensor::{DType, Layout};
+use parking_lot::Mutex;
 use smallvec::SmallVec;
 
 use crate::compile::{Executable, Options};
+use crate::dynamic::Template;
 use crate::ir::{Graph, Source};
 use crate::passes;
+use crate::verify::verify;
 
 /// A graph and its arrays. Threads may run it at the same time; they share the arrays.
 pub struct Model {
+    traced: Made,
+    /// What of the graph depends on sizes, and graphs of certain sizes, the one used last at the end.
+    template: Option<Template>,
+    sized: Mutex<Vec<(Vec<i64>, Arc<Made>)>>,
+}
+
+/// Sizes for which compiled graphs are kept.
+const MAX_SIZES: usize = 32;
+
+/// A graph of certain sizes.
+struct Made {
     executable: Arc<Executable>,
     graph: Graph,
     /// What is bound to each input that is no constant: an array, or argument `i`.
@@ -41,6 +55,82 @@ impl Model {
     /// [`Error::Value`] for a graph that is damaged, of a newer version, or in need of operators or arrays that are not there.
     pub fn new(text: &str, arrays: &HashMap<String, Array>) -> Result<Model> {
         let graph = Graph::from_json(text, &mut |name| arrays.get(name).cloned())?;
+        Ok(Model {
+            template: Template::from_text(&graph, text)?,
+            traced: Made::new(graph)?,
+            sized: Mutex::new(Vec::new()),
+        })
+    }
+
+    /// The forms of the arguments. Of one with [`Model::dynamic_axes`] this is an example.
+    pub fn arguments(&self) -> &[Argument] {
+        &self.traced.arguments
+    }
+
+    /// Axes of argument `index` that may have any length.
+    pub fn dynamic_axes(&self, index: usize) -> Vec<usize> {
+        let template = self.template.as_ref();
+        template.map_or(Vec::new(), |template| template.dynamic_axes(index))
+    }
+
+    /// The graph as it was read.
+    pub fn graph(&self) -> &Graph {
+        &self.traced.graph
+    }
+
+    /// Results for these arguments, which have the dtypes and shapes that the graph was traced with, but for their dynamic axes.
+    ///
+    /// # Errors
+    /// [`Error::Value`] for another number of arguments, [`Error::Shape`], [`Error::DType`]; what a kernel reports.
+    pub fn run(&self, arguments: &[&Array]) -> Result<Outputs> {
+        match self.made_for(arguments)? {
+            Some(made) => made.run(arguments),
+            None => self.traced.run(arguments),
+        }
+    }
+
+    /// As [`Model::run`], operator by operator: recorded for gradients, with other arrays in place of those of the file.
+    ///
+    /// # Errors
+    /// As [`Model::run`].
+    pub fn interpret(&self, arguments: &[&Array], arrays: &[&Array]) -> Result<Outputs> {
+        match self.made_for(arguments)? {
+            Some(made) => made.interpret(arguments, arrays),
+            None => self.traced.interpret(arguments, arrays),
+        }
+    }
+
+    /// The graph of the sizes of these arguments, if they are not known.
+    fn made_for(&self, arguments: &[&Array]) -> Result<Option<Arc<Made>>> {
+        let Some(template) = &self.template else {
+            return Ok(None);
+        };
+        self.traced.check_count(arguments)?;
+        let shapes: SmallVec<[&[usize]; 8]> = arguments.iter().map(|x| x.shape()).collect();
+        let sizes = template.sizes_of(&shapes)?;
+        {
+            let mut sized = self.sized.lock();
+            if let Some(i) = sized.iter().rposition(|(known, _)| *known == sizes) {
+                let entry = sized.remove(i);
+                let made = entry.1.clone();
+                sized.push(entry);
+                return Ok(Some(made));
+            }
+        }
+        let graph = template.at(&sizes)?;
+        verify(&graph)?;
+        let made = Arc::new(Made::new(graph)?);
+        let mut sized = self.sized.lock();
+        if sized.len() >= MAX_SIZES {
+            drop(sized.remove(0));
+        }
+        sized.push((sizes, made.clone()));
+        Ok(Some(made))
+    }
+}
+
+impl Made {
+    fn new(graph: Graph) -> Result<Made> {
         let mut compiled = graph.clone();
         passes::optimise(&mut compiled, |_| false);
         let mut arguments: Vec<Option<Argument>> = Vec::new();
@@ -68,7 +158,7 @@ impl Model {
                 Source::Captured(x) => Some(Binding::Array(x.clone())),
                 Source::Constant(_) => None,
             });
-        Ok(Model {
+        Ok(Made {
             bindings: bindings.collect(),
             executable: Arc::new(Executable::new(compiled, Options::default())?),
             graph,
@@ -76,21 +166,7 @@ impl Model {
         })
     }
 
-    /// The forms of the arguments.
-    pub fn arguments(&self) -> &[Argument] {
-        &self.arguments
-    }
-
-    /// The graph as it was read.
-    pub fn graph(&self) -> &Graph {
-        &self.graph
-    }
-
-    /// Results for these arguments, which have the dtypes and shapes that the graph was traced with.
-    ///
-    /// # Errors
-    /// [`Error::Value`] for another number of arguments, [`Error::Shape`], [`Error::DType`]; what a kernel reports.
-    pub fn run(&self, arguments: &[&Array]) -> Result<Outputs> {
+    fn run(&self, arguments: &[&Array]) -> Result<Outputs> {
         let given = self.fitted(arguments)?;
         let bindings: SmallVec<[&Array; 16]> = (self.bindings.iter())
             .map(|binding| match binding {
@@ -101,11 +177,7 @@ impl Model {
         self.executable.run(&bindings)
     }
 
-    /// As [`Model::run`], operator by operator: recorded for gradients, with other arrays in place of those of the file.
-    ///
-    /// # Errors
-    /// As [`Model::run`].
-    pub fn interpret(&self, arguments: &[&Array], arrays: &[&Array]) -> Result<Outputs> {
+    fn interpret(&self, arguments: &[&Array], arrays: &[&Array]) -> Result<Outputs> {
         let given = self.fitted(arguments)?;
         let mut arrays = arrays.iter();
         let mut bindings = SmallVec::<[&Array; 16]>::new();
@@ -130,15 +202,7 @@ impl Model {
 
     /// The arguments, with the strides that the graph needs.
     fn fitted(&self, arguments: &[&Array]) -> Result<SmallVec<[Array; 8]>> {
-        if arguments.len() != self.arguments.len() {
-            let problem = format!(
-                "`{}` takes {} arrays, found {}",
-                self.graph.name,
-                self.arguments.len(),
-                arguments.len()
-            );
-            return Err(Error::value("graph", problem));
-        }
+        self.check_count(arguments)?;
         let fit = |(i, (x, form)): (usize, (&&Array, &Argument))| {
             if x.dtype() != form.dtype {
                 let problem = format!(
@@ -176,5 +240,18 @@ impl Model {
             .enumerate()
             .map(fit)
             .collect()
+    }
+
+    fn check_count(&self, arguments: &[&Array]) -> Result<()> {
+        if arguments.len() != self.arguments.len() {
+            let problem = format!(
+                "`{}` takes {} arrays, found {}",
+                self.graph.name,
+                self.arguments.len(),
+                arguments.len()
+            );
+            return Err(Error::value("graph", problem));
+        }
+        Ok(())
     }
 }

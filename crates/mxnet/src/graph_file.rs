@@ -41,12 +41,17 @@ impl Graph {
         Ok(Graph(Model::new(&text, &arrays)?))
     }
 
-    /// Shapes and dtypes of the arguments.
+    /// Shapes and dtypes of the arguments. Of one with [`Graph::dynamic_axes`] the shape is an example.
     pub fn arguments(&self) -> Vec<(Vec<usize>, crate::DType)> {
         let forms = self.0.arguments().iter();
         forms
             .map(|form| (form.layout.shape().to_vec(), form.dtype))
             .collect()
+    }
+
+    /// Axes of argument `index` that may have any length.
+    pub fn dynamic_axes(&self, index: usize) -> Vec<usize> {
+        self.0.dynamic_axes(index)
     }
 
     /// The results for these arguments, in the order in which the network returns them.

@@ -20,6 +20,7 @@ class GraphOptions:
     inline_limit: int = 2
     forward_bulk_size: int | None = None
     backward_bulk_size: int | None = None
+    dynamic: Any = None
 
     @classmethod
     def checked(cls, block: str, active: bool, options: Mapping[str, Any]) -> GraphOptions:

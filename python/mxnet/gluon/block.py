@@ -6,6 +6,7 @@ import inspect
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from mxnet import _core, autograd, initializer
@@ -743,7 +744,10 @@ class HybridBlock(Block):
 
     def _compile(self) -> None:
         """Become, or cease to be, a compiled function, as the options say."""
-        compiled = Compiled(BoundCall(HybridBlock._run_here, self)) if self._graph_options.active else None
+        options = self._graph_options
+        compiled = None
+        if options.active:
+            compiled = Compiled(BoundCall(HybridBlock._run_here, self, self.forward), (), options.dynamic)
         vars(self)["_compiled"] = compiled
 
     def trace_report(self) -> list[dict[str, Any]]:
@@ -765,6 +769,7 @@ class HybridBlock(Block):
         inline_limit: int = 2,
         forward_bulk_size: int | None = None,
         backward_bulk_size: int | None = None,
+        dynamic: Any = None,
     ) -> None:
         """Ask for this block and those below to run as compiled graphs; the blocks keep what they are told.
 
@@ -782,11 +787,13 @@ class HybridBlock(Block):
             Graphs of at most this number of operators become part of the graph that calls them.
         forward_bulk_size, backward_bulk_size : int, optional
             Largest number of operators that are launched together.
+        dynamic : bool, int, tuple of int, InputSpec or sequence of InputSpec, optional
+            Axes of the arguments that may have any length, as `mx.jit` takes them: one graph serves all.
 
         Raises
         ------
         TypeError
-            If a number is no integer.
+            If a number is no integer, or `dynamic` is something else.
         ValueError
             If a number is negative, or `static_shape` is on without `static_alloc`.
 
@@ -812,12 +819,15 @@ class HybridBlock(Block):
             inline_limit=inline_limit,
             forward_bulk_size=forward_bulk_size,
             backward_bulk_size=backward_bulk_size,
+            dynamic=dynamic,
         )
 
     def _set_graph_options(self, options: GraphOptions) -> None:
         self._graph_options = options
         self._compile()
-        super()._set_graph_options(options)
+        # Forms of arrays are those of this block's arguments.
+        below = options if options.dynamic is True else replace(options, dynamic=None)
+        super()._set_graph_options(below)
 
     def export(self, path: PathLike, epoch: int = 0, remove_amp_cast: bool = True) -> tuple[str, str]:
         """Write the block as a graph and its parameters, to be run without its Python code.

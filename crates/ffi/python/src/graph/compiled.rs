@@ -4,10 +4,11 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use mxnet::core::autograd::{self as tape, CustomBackward, Leaf, Node, Retain};
+use mxnet::core::autograd::{self as tape, CustomBackward, GradReq, Leaf, Node, Retain};
 use mxnet::core::{Array, Error, Grads, Outputs, Result, RngState, interp};
 use mxnet::graph::split::{Residual, Split, split};
-use mxnet::graph::{Executable, Graph, Options, Source, Tracer, passes};
+use mxnet::graph::trace::Recorded;
+use mxnet::graph::{Executable, Graph, Options, Source, Template, Traced, Tracer, passes};
 use mxnet::tensor::Tensor;
 use pyo3::prelude::*;
 use smallvec::SmallVec;
@@ -56,6 +57,8 @@ pub struct CompiledGraph {
     /// How long tracing and compiling took.
     #[pyo3(get)]
     pub seconds: f64,
+    /// The graph for all sizes of which this is one for certain ones.
+    pub template: Option<Arc<Template>>,
 }
 
 /// Arrays and their names, in order.
@@ -122,9 +125,37 @@ impl CustomBackward for Backward {
 /// Calls a function with stand-ins for its arguments; returns its results.
 pub type Body<'a> = dyn FnMut(&[Py<PyArray>]) -> PyResult<Vec<Py<PyArray>>> + 'a;
 
-impl CompiledGraph {
-    /// Traces a function and compiles it. While gradients are recorded its gradient is compiled, too. `None` if the function calls operators
-    /// whose results have shapes that depend on values.
+/// A function that was traced, with its gradient while gradients are recorded.
+pub struct TracedFunction {
+    pub traced: Traced,
+    /// Results that send cotangents back.
+    heads: Vec<usize>,
+    /// Inputs with a gradient.
+    variables: Vec<Recorded>,
+    num_outputs: usize,
+    num_arguments: usize,
+}
+
+/// An array without values of another shape, a variable if `x` is at a place in a recorded graph.
+fn like(x: &Array, shape: &[usize]) -> Result<Array> {
+    let made = Array::without_values(shape, x.dtype(), x.device())?;
+    let mut made = made.locked(x.tensor().is_read_only());
+    if x.entry().is_some() {
+        let grad = Array::without_values(shape, x.dtype(), x.device())?;
+        tape::mark_variable(&mut made, grad, GradReq::Write)?;
+    }
+    Ok(made)
+}
+
+impl TracedFunction {
+    /// Whether the values that the function saw while it was traced are still the same.
+    pub fn is_current(&self) -> bool {
+        let is_same = |(x, version): &(Array, u64)| x.tensor().storage().version() == *version;
+        self.traced.seen.iter().all(is_same)
+    }
+
+    /// Traces a function, and its gradient while gradients are recorded. Of `arrays` that have another shape in `shapes` only the dtype counts. `None` if the
+    /// function calls operators whose results have shapes that depend on values.
     ///
     /// # Errors
     /// What the function raises; the core's errors.
@@ -132,12 +163,22 @@ impl CompiledGraph {
         py: Python<'_>,
         name: &str,
         arrays: &[Bound<'_, PyArray>],
-        passes_off: &[String],
+        shapes: Option<&[Vec<usize>]>,
         function: &mut Body<'_>,
-    ) -> PyResult<Option<CompiledGraph>> {
-        let given: Vec<Array> = arrays.iter().map(|x| x.get().array(py)).collect();
-        let tracer = Tracer::new(name);
+    ) -> PyResult<Option<TracedFunction>> {
         let failed = |error| raise(py, error);
+        let mut given: Vec<Array> = Vec::new();
+        for (i, x) in arrays.iter().enumerate() {
+            let x = x.get().array(py);
+            let other = shapes
+                .map(|shapes| &shapes[i])
+                .filter(|shape| shape[..] != *x.shape());
+            given.push(match other {
+                Some(shape) => like(&x, shape).map_err(failed)?,
+                None => x,
+            });
+        }
+        let tracer = Tracer::new(name);
         let shares = |i: usize| {
             let mut others = given.iter().enumerate().filter(|(k, _)| *k != i);
             others.any(|(_, x)| Arc::ptr_eq(x.tensor().storage(), given[i].tensor().storage()))
@@ -154,49 +195,34 @@ impl CompiledGraph {
         drop(stand_ins);
         let outputs: Vec<Array> = results.iter().map(|y| y.get().array(py)).collect();
         drop(results);
-        let recorded = TracedCall {
-            tracer,
-            outputs,
-            given,
-        };
-        recorded.compile(passes_off).map(Some).map_err(failed)
+        TracedFunction::with_gradient(&tracer, outputs, given.len())
+            .map(Some)
+            .map_err(failed)
     }
-}
 
-/// A function that was called in a trace.
-struct TracedCall {
-    tracer: Rc<Tracer>,
-    outputs: Vec<Array>,
-    given: Vec<Array>,
-}
-
-impl TracedCall {
-    fn compile(self, passes_off: &[String]) -> Result<CompiledGraph> {
-        let TracedCall {
-            tracer,
-            outputs,
-            given,
-        } = self;
+    /// Ends a trace behind the gradients of its results.
+    fn with_gradient(
+        tracer: &Rc<Tracer>,
+        outputs: Vec<Array>,
+        num_arguments: usize,
+    ) -> Result<TracedFunction> {
         tracer.end_forward();
         let num_outputs = outputs.len();
         let mut views = Vec::new();
         for y in &outputs {
             views.push(tracer.view_of(y)?);
         }
-        let heads: Vec<usize> = (0..num_outputs)
-            .filter(|&i| outputs[i].entry().is_some())
-            .collect();
-        let heads = if interp::is_recording() {
-            heads
-        } else {
-            Vec::new()
+        let heads = (0..num_outputs).filter(|&i| outputs[i].entry().is_some());
+        let heads: Vec<usize> = match interp::is_recording() {
+            true => heads.collect(),
+            false => Vec::new(),
         };
         let mut variables = Vec::new();
         if !heads.is_empty() {
             variables = tracer.recorded();
             let mut cotangents = Vec::new();
             for (k, &i) in heads.iter().enumerate() {
-                cotangents.push(tracer.argument_like(given.len() + k, &outputs[i])?);
+                cotangents.push(tracer.argument_like(num_arguments + k, &outputs[i])?);
             }
             let pass = || {
                 let heads: Vec<&Array> = heads.iter().map(|&i| &outputs[i]).collect();
@@ -212,58 +238,69 @@ impl TracedCall {
             }
         }
         drop(outputs);
-        let traced = tracer.finish(views);
+        Ok(TracedFunction {
+            traced: tracer.finish(views),
+            heads,
+            variables,
+            num_outputs,
+            num_arguments,
+        })
+    }
+
+    /// Compiles the graph of the trace, or one of other sizes.
+    ///
+    /// # Errors
+    /// The core's errors.
+    pub fn compile(&self, graph: Graph, passes_off: &[String]) -> Result<CompiledGraph> {
         let is_off = |name: &str| passes_off.iter().any(|off| off == name);
         let options = Options {
             fuses: !is_off("fuse"),
         };
-        let num_traced_nodes = traced.graph.nodes.len();
-        let (executable, mut gradient) = {
-            let (mut forward, gradient) = match heads.is_empty() {
-                true => (traced.graph.clone(), None),
-                false => {
-                    let Split {
-                        forward,
-                        mut backward,
-                        residuals,
-                    } = split(
-                        traced.graph.clone(),
-                        traced.num_forward_nodes,
-                        num_outputs,
-                        given.len(),
-                    );
-                    passes::optimise(&mut backward, is_off);
-                    let executable = Arc::new(Executable::new(backward, options)?);
-                    let variables = variables
-                        .into_iter()
-                        .map(|x| (x.argument, x.array))
-                        .collect();
-                    (
-                        forward,
-                        Some(Gradient {
-                            executable,
-                            residuals,
-                            variables,
-                            heads,
-                        }),
-                    )
-                }
-            };
-            passes::optimise(&mut forward, is_off);
-            (Executable::new(forward, options)?, gradient)
+        let num_traced_nodes = graph.nodes.len();
+        let buffers: Vec<_> = (graph.inputs.iter())
+            .filter(|input| !matches!(input.source, Source::Argument(k) if k >= self.num_arguments))
+            .map(|input| input.buffer)
+            .collect();
+        let (mut forward, mut gradient) = match self.heads.is_empty() {
+            true => (graph, None),
+            false => {
+                let Split {
+                    forward,
+                    mut backward,
+                    residuals,
+                } = split(
+                    graph,
+                    self.traced.num_forward_nodes,
+                    self.num_outputs,
+                    self.num_arguments,
+                );
+                passes::optimise(&mut backward, is_off);
+                let executable = Arc::new(Executable::new(backward, options)?);
+                let variables = self.variables.iter();
+                let gradient = Gradient {
+                    executable,
+                    residuals,
+                    variables: variables.map(|x| (x.argument, x.array.clone())).collect(),
+                    heads: self.heads.clone(),
+                };
+                (forward, Some(gradient))
+            }
         };
+        passes::optimise(&mut forward, is_off);
+        let executable = Executable::new(forward, options)?;
         if let Some(gradient) = &mut gradient {
             // Passes drop inputs that nothing reads: the residuals are inputs by their number.
             for residual in &mut gradient.residuals {
                 if let Residual::Input(i) = residual {
-                    let buffer = traced_input(&traced.graph, given.len(), *i);
-                    *i = executable.graph().input_of(buffer).ok_or_else(|| {
+                    let found =
+                        (buffers.get(*i)).and_then(|&buffer| executable.graph().input_of(buffer));
+                    *i = found.ok_or_else(|| {
                         Error::internal("trace", "the gradient needs an input that is gone")
                     })?;
                 }
             }
         }
-        let leaves: Vec<(Option<usize>, Arc<Leaf>)> = (traced.recorded.iter())
+        let leaves: Vec<(Option<usize>, Arc<Leaf>)> = (self.traced.recorded.iter())
             .filter_map(|x| Some((x.argument, tape::gradient_of(&x.array)?)))
             .collect();
         let bindings = executable
@@ -288,11 +325,12 @@ impl TracedCall {
             bindings: bindings.collect(),
             executable: Arc::new(executable),
             gradient,
-            num_outputs,
-            argument_is_captured: traced.argument_is_captured,
+            num_outputs: self.num_outputs,
+            argument_is_captured: self.traced.argument_is_captured,
             num_traced_nodes,
-            seen: traced.seen,
+            seen: self.traced.seen.clone(),
             seconds: 0.0,
+            template: None,
         })
     }
 }
@@ -310,15 +348,6 @@ fn as_used(graph: &Graph, buffer: mxnet::graph::BufferId, bytes: &Array) -> Arra
         Tensor::new(storage, view.layout.clone(), view.dtype).ok()
     });
     seen.map_or_else(|| bytes.clone(), Array::from_tensor)
-}
-
-/// The buffer of input `i` among those that are no cotangents.
-fn traced_input(graph: &Graph, num_arguments: usize, i: usize) -> mxnet::graph::BufferId {
-    let is_own = |source: &Source| !matches!(source, Source::Argument(k) if *k >= num_arguments);
-    let own = graph.inputs.iter().filter(|input| is_own(&input.source));
-    own.map(|input| input.buffer)
-        .nth(i)
-        .unwrap_or(mxnet::graph::BufferId(u32::MAX))
 }
 
 impl CompiledGraph {
@@ -468,11 +497,14 @@ impl CompiledGraph {
         py: Python<'_>,
         names: HashMap<usize, String>,
     ) -> PyResult<(String, NamedArrays)> {
-        let graph = self.executable.graph();
+        let template = self.template.as_ref();
+        let graph = template.map_or(self.executable.graph(), |template| template.traced());
         let mut arrays: Vec<(String, Array)> = Vec::new();
         let mut bound = self.bindings.iter();
         let captured: Vec<Option<Array>> = (graph.inputs.iter())
             .map(|input| match input.source {
+                // Arrays of a template are those of its trace.
+                _ if template.is_some() => None,
                 Source::Constant(_) => None,
                 _ => match bound.next() {
                     Some(Binding::Gradient(leaf)) => Some(leaf.gradient()),
@@ -481,7 +513,7 @@ impl CompiledGraph {
                 },
             })
             .collect();
-        let text = graph.to_json(&mut |i, x| {
+        let mut name_of = |i: usize, x: &Array| {
             let array = captured[i].as_ref().unwrap_or(x);
             let storage = Arc::as_ptr(array.tensor().storage()) as usize;
             let kind = match graph.inputs[i].source {
@@ -492,7 +524,11 @@ impl CompiledGraph {
             let name = name.unwrap_or_else(|| format!("{kind}.{i}"));
             arrays.push((name.clone(), as_used(graph, graph.inputs[i].buffer, array)));
             name
-        });
+        };
+        let text = match template {
+            Some(template) => template.to_json(&mut name_of),
+            None => graph.to_json(&mut name_of),
+        };
         let wrapped = arrays
             .into_iter()
             .map(|(name, x)| Ok((name, PyArray::wrap(py, x.detach())?)));
@@ -532,7 +568,7 @@ impl CompiledGraph {
 
     /// Storages of the arrays that the function found.
     #[getter]
-    fn captured_storages(&self) -> Vec<usize> {
+    pub fn captured_storages(&self) -> Vec<usize> {
         let found = self.bindings.iter().filter_map(|binding| match binding {
             Binding::Array(x) => Some(Arc::as_ptr(x.tensor().storage()) as usize),
             _ => None,

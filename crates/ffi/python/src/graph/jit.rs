@@ -11,33 +11,51 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use smallvec::SmallVec;
 
-use super::compiled::CompiledGraph;
+use super::compiled::{CompiledGraph, TracedFunction};
+use super::sized::{Axes, CallSizes, DynamicAxes, SizedFunction};
 use super::tree::{Flattener, Signature, Tree};
 use crate::array::PyArray;
 use crate::error::raise;
 use crate::gil_release::without_gil;
 use crate::typed::Get;
 
-/// A graph for calls of one signature.
+/// What is known of calls of one signature.
 struct Entry {
     signature: Signature,
-    compiled: Option<Run>,
+    kind: Kind,
+    form: Form,
     /// Called before each run.
     before: Vec<Py<PyAny>>,
     /// Asked after parameters have been replaced: whether the graph still has the right ones.
     is_current: Option<Py<PyAny>>,
     generation: u64,
+    /// What reports say of the trace.
+    record: Py<PyAny>,
 }
 
-/// A graph, and the form of its results. A function without one calls operators whose results have shapes that depend on values: it is called as it is.
-struct Run {
-    graph: Py<CompiledGraph>,
+/// How calls are carried out.
+enum Kind {
+    /// By a graph.
+    Graph(Arc<Py<CompiledGraph>>),
+    /// By a graph for the sizes of each call.
+    Sized(Box<SizedFunction>),
+    /// By graphs that are each for one size, and why.
+    Specialised(String),
+    /// As the function is, and why.
+    AsItIs(String),
+}
+
+/// The form of arguments and results.
+struct Form {
     results: Tree,
     /// The arguments that it was traced with, and shapes and dtypes of their arrays.
     arguments: Tree,
     keywords: Option<Tree>,
-    forms: Vec<(Vec<usize>, DType)>,
+    arrays: Vec<(Vec<usize>, DType)>,
 }
+
+/// What [`JitFunction::records`] says of a trace.
+type Record = (Py<PyAny>, Vec<Py<CompiledGraph>>, bool, Option<String>);
 
 /// A function that is compiled for each form of its arguments.
 #[pyclass(frozen, subclass, module = "mxnet._core")]
@@ -47,6 +65,8 @@ pub struct JitFunction {
     tracing: Py<PyAny>,
     entries: Mutex<Vec<Arc<Entry>>>,
     max_entries: usize,
+    /// Which axes may have any length.
+    dynamic: Option<DynamicAxes>,
 }
 
 /// Counts replacements of parameters' arrays.
@@ -80,13 +100,22 @@ pub fn outside_trace(body: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
 
 #[pymethods]
 impl JitFunction {
+    /// `dynamic` has the axes of each array among the arguments that may have any length, with a name or None; one entry is for all arrays if
+    /// `is_for_all`.
     #[new]
-    fn new(function: Py<PyAny>, tracing: Py<PyAny>, max_entries: usize) -> JitFunction {
+    fn new(
+        function: Py<PyAny>,
+        tracing: Py<PyAny>,
+        max_entries: usize,
+        dynamic: Option<Vec<Axes>>,
+        is_for_all: bool,
+    ) -> JitFunction {
         JitFunction {
             function,
             tracing,
             entries: Mutex::new(Vec::new()),
             max_entries,
+            dynamic: dynamic.map(|axes| DynamicAxes::new(axes, is_for_all)),
         }
     }
 
@@ -99,43 +128,51 @@ impl JitFunction {
     /// The compiled graphs, the one used last at the end.
     #[getter]
     fn graphs(&self, py: Python<'_>) -> Vec<Py<CompiledGraph>> {
-        let entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
-        let compiled = entries.iter().filter_map(|entry| entry.compiled.as_ref());
-        compiled.map(|run| run.graph.clone_ref(py)).collect()
+        let entries = self.entries();
+        let graphs = entries.iter().flat_map(|entry| entry.graphs());
+        graphs.map(|graph| graph.clone_ref(py)).collect()
+    }
+
+    /// For each trace that is kept: what reports say of it, its graphs, whether these are for the sizes of calls, why there is none.
+    #[getter]
+    fn records(&self, py: Python<'_>) -> Vec<Record> {
+        let entries = self.entries();
+        let records = entries.iter().map(|entry| {
+            let graphs = entry.graphs().into_iter().map(|graph| graph.clone_ref(py));
+            let why = match &entry.kind {
+                Kind::Specialised(why) | Kind::AsItIs(why) => Some(why.clone()),
+                Kind::Sized(sized) => sized.note(),
+                Kind::Graph(_) => None,
+            };
+            let is_sized = matches!(entry.kind, Kind::Sized(_));
+            (entry.record.clone_ref(py), graphs.collect(), is_sized, why)
+        });
+        records.collect()
     }
 
     /// For how many forms of the arguments the function runs as it is, because shapes depend on values.
     #[getter]
     fn num_dynamic(&self) -> usize {
-        let entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
-        entries
-            .iter()
-            .filter(|entry| entry.compiled.is_none())
-            .count()
+        let is_it = |entry: &&Arc<Entry>| matches!(entry.kind, Kind::AsItIs(_));
+        self.entries().iter().filter(is_it).count()
     }
 
     /// Arguments like those of the graph that was traced last, their arrays without values; `None` if there is no graph.
     fn last_arguments(&self, py: Python<'_>) -> PyResult<Option<(Py<PyAny>, Py<PyAny>)>> {
-        let entries = self
-            .entries
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone();
-        let Some(run) = entries
-            .iter()
-            .rev()
-            .find_map(|entry| entry.compiled.as_ref())
-        else {
+        let entries = self.entries();
+        let has_graph = |entry: &&Arc<Entry>| matches!(entry.kind, Kind::Graph(_) | Kind::Sized(_));
+        let Some(entry) = entries.iter().rev().find(has_graph) else {
             return Ok(None);
         };
+        let form = &entry.form;
         let array = &mut |i: usize, _: bool| {
-            let (shape, dtype) = &run.forms[i];
+            let (shape, dtype) = &form.arrays[i];
             let made = Array::without_values(shape, *dtype, interp::current_device());
             let made = made.map_err(|error| raise(py, error))?;
             Ok(PyArray::wrap(py, made)?.into_any())
         };
-        let args = run.arguments.build(py, array)?;
-        let kwargs = match &run.keywords {
+        let args = form.arguments.build(py, array)?;
+        let kwargs = match &form.keywords {
             Some(tree) => tree.build(py, array)?,
             None => PyDict::new(py).into_any().unbind(),
         };
@@ -149,19 +186,15 @@ impl JitFunction {
         kwargs: &Bound<'_, PyDict>,
         slot: &Bound<'_, PyAny>,
     ) -> PyResult<Option<(Py<CompiledGraph>, Py<PyAny>)>> {
-        let (py, this) = (slf.py(), slf.get());
-        let (tracing, signature, arrays) = Tracing::of(args, Some(kwargs))?;
-        let entry = match this.entry_for(py, &signature)? {
-            Some(entry) => entry,
-            None => this.trace(slf, args, Some(kwargs), &arrays, tracing, signature)?,
-        };
-        let Some(run) = &entry.compiled else {
+        let py = slf.py();
+        let Prepared { entry, graph, .. } = JitFunction::prepared(slf, args, Some(kwargs))?;
+        let Some(graph) = graph else {
             return Ok(None);
         };
         let number = &mut |i: usize, _: bool| Ok(slot.call1((i,))?.unbind());
         Ok(Some((
-            run.graph.clone_ref(py),
-            run.results.build(py, number)?,
+            graph.clone_ref(py),
+            entry.form.results.build(py, number)?,
         )))
     }
 
@@ -183,12 +216,8 @@ impl JitFunction {
         if flags.is_intercepted() || !IS_ON.load(Ordering::Relaxed) {
             return this.function.call(py, args, kwargs);
         }
-        let (tracing, signature, arrays) = Tracing::of(args, kwargs)?;
-        if let Some(entry) = this.entry_for(py, &signature)? {
-            return this.run(&entry, args, kwargs, &arrays);
-        }
-        let entry = this.trace(slf, args, kwargs, &arrays, tracing, signature)?;
-        this.run(&entry, args, kwargs, &arrays)
+        let prepared = JitFunction::prepared(slf, args, kwargs)?;
+        this.run(&prepared, args, kwargs)
     }
 
     fn __get__(
@@ -205,6 +234,25 @@ impl JitFunction {
     }
 }
 
+impl Entry {
+    fn graphs(&self) -> Vec<Arc<Py<CompiledGraph>>> {
+        match &self.kind {
+            Kind::Graph(graph) => vec![graph.clone()],
+            Kind::Sized(sized) => sized.graphs(),
+            Kind::Specialised(_) | Kind::AsItIs(_) => Vec::new(),
+        }
+    }
+
+    /// Whether values that the function saw in the trace are the same.
+    fn has_seen(&self) -> bool {
+        match &self.kind {
+            Kind::Graph(graph) => graph.get().is_current(),
+            Kind::Sized(sized) => sized.is_current(),
+            Kind::Specialised(_) | Kind::AsItIs(_) => true,
+        }
+    }
+}
+
 /// A call that may have to be traced.
 struct Tracing {
     tree: Tree,
@@ -215,16 +263,25 @@ struct Tracing {
 /// The arrays among arguments.
 type Arrays<'py> = SmallVec<[Bound<'py, PyArray>; 8]>;
 
+/// A call, and the graph that carries it out if there is one.
+struct Prepared<'py> {
+    entry: Arc<Entry>,
+    graph: Option<Arc<Py<CompiledGraph>>>,
+    arrays: Arrays<'py>,
+}
+
 impl Tracing {
-    /// Takes the arguments of a call apart: their form, the signature of the call, the arrays.
+    /// Takes the arguments of a call apart: their form, the signature of the call, the arrays, and the lengths that may be any.
     fn of<'py>(
         args: &Bound<'py, PyTuple>,
         kwargs: Option<&Bound<'py, PyDict>>,
-    ) -> PyResult<(Tracing, Signature, Arrays<'py>)> {
+        dynamic: Option<&DynamicAxes>,
+    ) -> PyResult<(Tracing, Signature, Arrays<'py>, Option<CallSizes>)> {
         let (start, flags) = (Instant::now(), Flags::current());
         let mut flattener = Flattener {
             arrays: SmallVec::new(),
             signature: Some(Signature::default()),
+            sizes: dynamic.map(|dynamic| (dynamic, CallSizes::default())),
         };
         let mode = u64::from(flags.is_training())
             | u64::from(flags.is_recording()) << 1
@@ -241,17 +298,37 @@ impl Tracing {
         };
         let mut signature = flattener.signature.take().unwrap_or_default();
         let arrays = flattener.arrays;
-        signature.push_sharing(args.py(), &arrays);
+        let shares = signature.push_sharing(args.py(), &arrays);
+        let sizes = flattener.sizes.map(|(_, sizes)| sizes);
+        if sizes
+            .as_ref()
+            .is_some_and(|sizes| sizes.has_strides || shares)
+        {
+            // Arrays in another order, or in one memory, have a graph for their sizes.
+            return Tracing::of(args, kwargs, None);
+        }
         let tracing = Tracing {
             tree,
             keywords,
             start,
         };
-        Ok((tracing, signature, arrays))
+        Ok((tracing, signature, arrays, sizes))
     }
 }
 
+/// A function as it was traced for one call.
+struct Sampled {
+    traced: Option<TracedFunction>,
+    results: Option<Tree>,
+    setup: Py<PyAny>,
+}
+
 impl JitFunction {
+    fn entries(&self) -> Vec<Arc<Entry>> {
+        let entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        entries.clone()
+    }
+
     /// The entry of a signature, if it is current.
     fn entry_for(&self, py: Python<'_>, signature: &Signature) -> PyResult<Option<Arc<Entry>>> {
         let known: SmallVec<[Arc<Entry>; 8]> = {
@@ -266,8 +343,7 @@ impl JitFunction {
             if !entry.signature.is_same(signature, py)? {
                 continue;
             }
-            let run = entry.compiled.as_ref();
-            let is_current = run.is_none_or(|run| run.graph.get().is_current())
+            let is_current = entry.has_seen()
                 && match &entry.is_current {
                     Some(ask) if entry.generation != GENERATION.load(Ordering::Relaxed) => {
                         ask.call0(py)?.extract(py)?
@@ -283,67 +359,217 @@ impl JitFunction {
         Ok(None)
     }
 
-    /// Traces a call and keeps its graph.
-    fn trace(
+    /// The entry of a call and the graph that carries it out, traced and compiled if they are not known.
+    fn prepared<'py>(
+        slf: &Bound<'py, Self>,
+        args: &Bound<'py, PyTuple>,
+        kwargs: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Prepared<'py>> {
+        let (py, this) = (slf.py(), slf.get());
+        if this.dynamic.is_some() {
+            let (tracing, signature, arrays, sizes) =
+                Tracing::of(args, kwargs, this.dynamic.as_ref())?;
+            if let Some(sizes) = sizes.filter(|sizes| !sizes.sizes.is_empty()) {
+                let entry = match this.entry_for(py, &signature)? {
+                    Some(entry) => entry,
+                    None => {
+                        let call = (args, kwargs, &arrays[..]);
+                        this.trace_sizes(slf, call, tracing, signature, &sizes)?
+                    }
+                };
+                let graph = match &entry.kind {
+                    Kind::Sized(sized) => sized.graph_at(py, &sizes.sizes)?,
+                    _ => None,
+                };
+                if graph.is_some() || matches!(entry.kind, Kind::AsItIs(_)) {
+                    return Ok(Prepared {
+                        entry,
+                        graph,
+                        arrays,
+                    });
+                }
+            }
+        }
+        let (tracing, signature, arrays, _) = Tracing::of(args, kwargs, None)?;
+        let entry = match this.entry_for(py, &signature)? {
+            Some(entry) => entry,
+            None => this.trace(slf, (args, kwargs, &arrays), tracing, signature)?,
+        };
+        let graph = match &entry.kind {
+            Kind::Graph(graph) => Some(graph.clone()),
+            _ => None,
+        };
+        Ok(Prepared {
+            entry,
+            graph,
+            arrays,
+        })
+    }
+
+    fn name(&self, py: Python<'_>) -> String {
+        let name = self.function.getattr(py, "__qualname__");
+        name.and_then(|name| name.extract(py))
+            .unwrap_or_else(|_| "function".to_owned())
+    }
+
+    /// Traces a call with arrays of these shapes, or of their own.
+    fn sample(
         &self,
         slf: &Bound<'_, Self>,
-        args: &Bound<'_, PyTuple>,
-        kwargs: Option<&Bound<'_, PyDict>>,
-        arrays: &[Bound<'_, PyArray>],
-        tracing: Tracing,
-        signature: Signature,
-    ) -> PyResult<Arc<Entry>> {
+        (args, kwargs, arrays): Call<'_, '_>,
+        tracing: &Tracing,
+        shapes: Option<&[Vec<usize>]>,
+    ) -> PyResult<Sampled> {
         let py = slf.py();
         let mut results = None;
-        let name: String = self
-            .function
-            .getattr(py, "__qualname__")
-            .and_then(|name| name.extract(py))
-            .unwrap_or_else(|_| "function".to_owned());
         let setup = self.tracing.call1(py, (slf, args, kwargs))?;
-        let setup = setup.bind(py);
-        let call = setup.getattr("call")?;
-        let passes_off: Vec<String> = setup.getattr("passes_off")?.extract()?;
-        let graph = CompiledGraph::trace(py, &name, arrays, &passes_off, &mut |stand_ins| {
+        let call = setup.getattr(py, "call")?;
+        let name = self.name(py);
+        let traced = TracedFunction::trace(py, &name, arrays, shapes, &mut |stand_ins| {
             let array = &mut |i: usize, _: bool| Ok(stand_ins[i].clone_ref(py).into_any());
             let given = tracing.tree.build(py, array)?;
             let keywords = match &tracing.keywords {
                 Some(tree) => Some(tree.build(py, array)?),
                 None => None,
             };
-            let result = call.call1((given, keywords))?;
+            let result = call.bind(py).call1((given, keywords))?;
             let mut flattener = Flattener {
                 arrays: SmallVec::new(),
                 signature: None,
+                sizes: None,
             };
             results = Some(flattener.flatten(&result)?);
             Ok(flattener.arrays.into_iter().map(Bound::unbind).collect())
         })?;
-        let compiled = match (graph, results) {
-            (Some(mut graph), Some(results)) => {
+        Ok(Sampled {
+            traced,
+            results,
+            setup,
+        })
+    }
+
+    /// Traces a call and keeps its graph.
+    fn trace(
+        &self,
+        slf: &Bound<'_, Self>,
+        call: Call<'_, '_>,
+        tracing: Tracing,
+        signature: Signature,
+    ) -> PyResult<Arc<Entry>> {
+        let py = slf.py();
+        let sampled = self.sample(slf, call, &tracing, None)?;
+        let passes_off: Vec<String> = sampled.setup.getattr(py, "passes_off")?.extract(py)?;
+        let (kind, is_kept) = match sampled.traced {
+            Some(traced) => {
+                let graph = traced.traced.graph.clone();
+                let compiled = traced.compile(graph, &passes_off);
+                let mut graph = compiled.map_err(|error| raise(py, error))?;
                 graph.seconds = tracing.start.elapsed().as_secs_f64();
-                let form = |x: &Array| (x.shape().to_vec(), x.dtype());
-                Some(Run {
-                    graph: Py::new(py, graph)?,
-                    results,
-                    arguments: tracing.tree,
-                    keywords: tracing.keywords,
-                    forms: arrays.iter().map(|x| x.get().with(py, form)).collect(),
-                })
+                let is_kept = !graph.argument_is_captured;
+                (Kind::Graph(Arc::new(Py::new(py, graph)?)), is_kept)
             }
-            _ => None,
+            None => (
+                Kind::AsItIs("shapes of results depend on values".to_owned()),
+                true,
+            ),
         };
-        let graph = compiled.as_ref().map(|run| run.graph.clone_ref(py));
-        let (before, is_current) = setup.call_method1("finish", (graph,))?.extract()?;
-        let is_kept = !compiled
-            .as_ref()
-            .is_some_and(|run| run.graph.get().argument_is_captured);
+        let form = tracing.form(py, call.2, sampled.results);
+        self.keep(py, (kind, form, sampled.setup), signature, is_kept)
+    }
+
+    /// Traces a call at three sizes and keeps one graph for all sizes, or why there is none.
+    fn trace_sizes(
+        &self,
+        slf: &Bound<'_, Self>,
+        call: Call<'_, '_>,
+        tracing: Tracing,
+        signature: Signature,
+        sizes: &CallSizes,
+    ) -> PyResult<Arc<Entry>> {
+        let py = slf.py();
+        let arrays: Vec<Array> = call.2.iter().map(|x| x.get().array(py)).collect();
+        let Some(samples) = sizes.samples() else {
+            let why = format!("{} lengths may be any: too many", sizes.sizes.len());
+            let setup = self.tracing.call1(py, (slf, call.0, call.1))?;
+            let form = tracing.form(py, call.2, None);
+            return self.keep(py, (Kind::Specialised(why), form, setup), signature, true);
+        };
+        let mut found: Vec<Sampled> = Vec::new();
+        let mut why = None;
+        for (i, at) in samples.iter().enumerate() {
+            let shapes = sizes.shapes(&arrays, at);
+            match self.sample(slf, call, &tracing, Some(&shapes)) {
+                Ok(sampled) if sampled.traced.is_none() => {
+                    let why = "shapes of results depend on values".to_owned();
+                    let form = tracing.form(py, call.2, None);
+                    let kept = (Kind::AsItIs(why), form, sampled.setup);
+                    return self.keep(py, kept, signature, true);
+                }
+                Ok(sampled) => found.push(sampled),
+                // With the sizes of the call it is the function that fails.
+                Err(error) if i == 0 && *at == sizes.sizes => return Err(error),
+                Err(error) => {
+                    why = Some(format!("with sizes {at:?} it raises {}", error.value(py)));
+                    break;
+                }
+            }
+        }
+        let setup = match found.first() {
+            Some(sampled) => sampled.setup.clone_ref(py),
+            None => self.tracing.call1(py, (slf, call.0, call.1))?,
+        };
+        let passes_off: Vec<String> = setup.getattr(py, "passes_off")?.extract(py)?;
+        let mut results = None;
+        let mut traces = Vec::new();
+        for sampled in found {
+            let (Some(tree), Some(traced)) = (sampled.results, sampled.traced) else {
+                continue;
+            };
+            match &results {
+                None => results = Some(tree),
+                Some(first) if !tree.is_same(first, py)? => {
+                    why = Some("a result that is no array depends on a size".to_owned());
+                }
+                Some(_) => {}
+            }
+            traces.push(traced);
+        }
+        let kind = match (why, <[TracedFunction; 3]>::try_from(traces)) {
+            (None, Ok(traces)) => {
+                let made = SizedFunction::new(traces, &samples, &sizes.places, passes_off);
+                match made {
+                    Ok(sized) => Kind::Sized(Box::new(sized)),
+                    Err(why) => Kind::Specialised(why),
+                }
+            }
+            (why, _) => Kind::Specialised(why.unwrap_or_default()),
+        };
+        let form = tracing.form(py, call.2, results);
+        self.keep(py, (kind, form, setup), signature, true)
+    }
+
+    /// Makes an entry and keeps it.
+    fn keep(
+        &self,
+        py: Python<'_>,
+        (kind, form, record): (Kind, Form, Py<PyAny>),
+        signature: Signature,
+        is_kept: bool,
+    ) -> PyResult<Arc<Entry>> {
+        let graph = match &kind {
+            Kind::Graph(graph) => Some(graph.get().captured_storages()),
+            Kind::Sized(sized) => Some(sized.captured_storages()),
+            Kind::Specialised(_) | Kind::AsItIs(_) => None,
+        };
+        let (before, is_current) = record.call_method1(py, "finish", (graph,))?.extract(py)?;
         let entry = Arc::new(Entry {
             signature,
-            compiled,
+            kind,
+            form,
             before,
             is_current,
             generation: GENERATION.load(Ordering::Relaxed),
+            record,
         });
         if is_kept {
             let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
@@ -355,26 +581,29 @@ impl JitFunction {
         Ok(entry)
     }
 
-    /// Runs the graph of an entry; its results in their form. The function is called as it is if there is no graph, or if an argument is also an array
+    /// Runs the graph of a call; its results in their form. The function is called as it is if there is no graph, or if an argument is also an array
     /// that the graph found elsewhere, and one of both is written.
     fn run(
         &self,
-        entry: &Entry,
+        prepared: &Prepared<'_>,
         args: &Bound<'_, PyTuple>,
         kwargs: Option<&Bound<'_, PyDict>>,
-        arrays: &[Bound<'_, PyArray>],
     ) -> PyResult<Py<PyAny>> {
         let py = args.py();
+        let Prepared {
+            entry,
+            graph,
+            arrays,
+        } = prepared;
         let held: SmallVec<[_; 8]> = arrays.iter().map(|x| x.get().array(py)).collect();
         let arguments: SmallVec<[_; 8]> = held.iter().collect();
-        let run = entry.compiled.as_ref();
-        let Some(run) = run.filter(|run| !run.graph.get().meets_captured(&arguments)) else {
+        let graph = graph.as_ref().map(|graph| graph.get());
+        let Some(graph) = graph.filter(|graph| !graph.meets_captured(&arguments)) else {
             return self.function.call(py, args, kwargs);
         };
         for before in &entry.before {
             before.call0(py)?;
         }
-        let graph = run.graph.get();
         let outputs = match graph.is_long() {
             true => without_gil(py, || graph.run(&arguments)),
             false => graph.run(&arguments),
@@ -392,6 +621,25 @@ impl JitFunction {
                 false => PyArray::wrap(py, y)?.into_any(),
             })
         };
-        run.results.build(py, array)
+        entry.form.results.build(py, array)
+    }
+}
+
+/// Arguments, keyword arguments, and the arrays among both.
+type Call<'a, 'py> = (
+    &'a Bound<'py, PyTuple>,
+    Option<&'a Bound<'py, PyDict>>,
+    &'a [Bound<'py, PyArray>],
+);
+
+impl Tracing {
+    fn form(self, py: Python<'_>, arrays: &[Bound<'_, PyArray>], results: Option<Tree>) -> Form {
+        let form = |x: &Array| (x.shape().to_vec(), x.dtype());
+        Form {
+            results: results.unwrap_or_else(|| Tree::Tuple(Vec::new())),
+            arguments: self.tree,
+            keywords: self.keywords,
+            arrays: arrays.iter().map(|x| x.get().with(py, form)).collect(),
+        }
     }
 }

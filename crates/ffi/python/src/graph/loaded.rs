@@ -68,12 +68,17 @@ impl LoadedGraph {
         outputs.into_iter().map(|y| PyArray::wrap(py, y)).collect()
     }
 
-    /// Shapes and names of the dtypes of the arguments.
+    /// Shapes and names of the dtypes of the arguments; None for an axis of any length.
     #[getter]
-    fn arguments(&self) -> Vec<(Vec<usize>, &'static str)> {
-        let forms = self.model.arguments().iter();
+    fn arguments(&self) -> Vec<(Vec<Option<usize>>, &'static str)> {
+        let forms = self.model.arguments().iter().enumerate();
         forms
-            .map(|form| (form.layout.shape().to_vec(), form.dtype.name()))
+            .map(|(i, form)| {
+                let dynamic = self.model.dynamic_axes(i);
+                let shape = form.layout.shape().iter().enumerate();
+                let shape = shape.map(|(axis, &n)| (!dynamic.contains(&axis)).then_some(n));
+                (shape.collect(), form.dtype.name())
+            })
             .collect()
     }
 

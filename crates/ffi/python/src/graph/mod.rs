@@ -3,6 +3,7 @@
 mod compiled;
 mod jit;
 mod loaded;
+mod sized;
 mod tree;
 
 pub use compiled::CompiledGraph;

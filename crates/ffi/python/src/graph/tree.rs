@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 use smallvec::SmallVec;
 
+use super::sized::{CallSizes, DynamicAxes};
 use crate::array::{PyArray, as_array};
 use crate::typed::Get;
 
@@ -64,8 +65,9 @@ impl Signature {
         Ok(true)
     }
 
-    /// Adds which arrays share a storage, and where they lie in it.
-    pub fn push_sharing(&mut self, py: Python<'_>, arrays: &[Bound<'_, PyArray>]) {
+    /// Adds which arrays share a storage, and where they lie in it; answers whether any do.
+    pub fn push_sharing(&mut self, py: Python<'_>, arrays: &[Bound<'_, PyArray>]) -> bool {
+        let before = self.words.len();
         let place = |x: &Array| {
             (
                 Arc::as_ptr(x.tensor().storage()) as usize,
@@ -81,9 +83,14 @@ impl Signature {
                 self.words.push(*offset as u64);
             }
         }
+        self.words.len() > before
     }
 
-    fn push_array(&mut self, x: &Array) {
+    /// `symbols` says which length each axis has that may have any.
+    fn push_array(&mut self, x: &Array, symbols: &[Option<usize>]) {
+        /// Announces a length by its number.
+        const SYMBOL: u64 = 1 << 63;
+        let is_sized = symbols.iter().any(Option::is_some);
         let device = x.device();
         let is_recorded = u64::from(x.entry().is_some());
         self.words.push(
@@ -93,8 +100,18 @@ impl Signature {
                 | (x.ndim() as u64) << 24
                 | u64::from(device.id()) << 32
                 | is_recorded << 56
-                | u64::from(x.tensor().is_read_only()) << 57,
+                | u64::from(x.tensor().is_read_only()) << 57
+                | u64::from(is_sized) << 58,
         );
+        if is_sized {
+            let dims = x.shape().iter().zip(symbols);
+            let word = |(&n, symbol): (&usize, &Option<usize>)| match symbol {
+                Some(symbol) => SYMBOL | *symbol as u64,
+                None => n as u64,
+            };
+            self.words.extend(dims.map(word));
+            return;
+        }
         self.words.extend(x.shape().iter().map(|&n| n as u64));
         self.words
             .extend(x.layout().strides().iter().map(|&n| n as u64));
@@ -102,14 +119,27 @@ impl Signature {
 }
 
 /// Takes nested values apart.
-pub struct Flattener<'py> {
+pub struct Flattener<'py, 'a> {
     /// The arrays, in order.
     pub arrays: SmallVec<[Bound<'py, PyArray>; 8]>,
     /// What the call is told apart by; not filled for results.
     pub signature: Option<Signature>,
+    /// Which axes may have any length, and the lengths that were found.
+    pub sizes: Option<(&'a DynamicAxes, CallSizes)>,
 }
 
-impl<'py> Flattener<'py> {
+impl<'py> Flattener<'py, '_> {
+    fn array(&mut self, x: &Array) -> PyResult<()> {
+        let symbols = match &mut self.sizes {
+            Some((dynamic, sizes)) => sizes.add(dynamic, self.arrays.len(), x)?,
+            None => Vec::new(),
+        };
+        if let Some(signature) = &mut self.signature {
+            signature.push_array(x, &symbols);
+        }
+        Ok(())
+    }
+
     fn word(&mut self, word: u64) {
         if let Some(signature) = &mut self.signature {
             signature.words.push(word);
@@ -129,9 +159,7 @@ impl<'py> Flattener<'py> {
     /// `TypeError` for arguments that cannot be compared: they have no hash.
     pub fn flatten(&mut self, value: &Bound<'py, PyAny>) -> PyResult<Tree> {
         if let Some(array) = as_array(value) {
-            if let Some(signature) = &mut self.signature {
-                signature.push_array(&array.get().look(value.py()));
-            }
+            self.array(&array.get().look(value.py()))?;
             self.arrays.push(array.clone());
             return Ok(Tree::Array(self.arrays.len() - 1, array.get().is_scalar()));
         }
@@ -198,6 +226,39 @@ impl<'py> Flattener<'py> {
 }
 
 impl Tree {
+    /// Whether two results have one form.
+    pub fn is_same(&self, other: &Tree, py: Python<'_>) -> PyResult<bool> {
+        let all = |a: &[Tree], b: &[Tree]| -> PyResult<bool> {
+            if a.len() != b.len() {
+                return Ok(false);
+            }
+            for (a, b) in a.iter().zip(b) {
+                if !a.is_same(b, py)? {
+                    return Ok(false);
+                }
+            }
+            Ok(true)
+        };
+        Ok(match (self, other) {
+            (Tree::Array(i, a), Tree::Array(k, b)) => i == k && a == b,
+            (Tree::Tuple(a), Tree::Tuple(b)) | (Tree::List(a), Tree::List(b)) => all(a, b)?,
+            (Tree::Named(a, x), Tree::Named(b, y)) => a.is(b) && all(x, y)?,
+            (Tree::Dict(a), Tree::Dict(b)) => {
+                if a.len() != b.len() {
+                    return Ok(false);
+                }
+                for ((a, x), (b, y)) in a.iter().zip(b) {
+                    if !a.bind(py).eq(b)? || !x.is_same(y, py)? {
+                        return Ok(false);
+                    }
+                }
+                true
+            }
+            (Tree::Static(a), Tree::Static(b)) => a.is(b) || a.bind(py).eq(b)?,
+            _ => false,
+        })
+    }
+
     /// The values of this form around the given arrays.
     pub fn build(
         &self,

@@ -1,0 +1,293 @@
+//! Functions of arrays whose axes have any length: traced at three sizes, compiled for each size that is called.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use mxnet::core::Array;
+use mxnet::graph::{Sample, Source, Template, fit};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use super::compiled::{CompiledGraph, TracedFunction};
+
+/// Which axes of an array may have any length, each with its name if it has one; the lengths of all axes that must have one; the name of the dtype.
+pub type Axes = (
+    Vec<(usize, Option<String>)>,
+    Option<Vec<Option<usize>>>,
+    Option<String>,
+);
+
+/// Which axes of the arrays among the arguments may have any length.
+#[derive(Clone)]
+pub struct DynamicAxes {
+    axes: Vec<Axes>,
+    /// Whether all arrays are meant by the first entry.
+    is_for_all: bool,
+}
+
+impl DynamicAxes {
+    /// Axes of all arrays, or of each by itself.
+    pub fn new(axes: Vec<Axes>, is_for_all: bool) -> DynamicAxes {
+        DynamicAxes { axes, is_for_all }
+    }
+
+    /// Those of array `i`.
+    fn of(&self, i: usize) -> Option<&Axes> {
+        self.axes.get(if self.is_for_all { 0 } else { i })
+    }
+}
+
+/// Refuses an array that does not have the form that was said.
+fn check(x: &Array, i: usize, axes: &Axes) -> PyResult<()> {
+    let (_, shape, dtype) = axes;
+    let fits = shape.as_ref().is_none_or(|shape| {
+        shape.len() == x.ndim()
+            && shape
+                .iter()
+                .zip(x.shape())
+                .all(|(said, n)| said.is_none_or(|said| said == *n))
+    });
+    if fits
+        && dtype
+            .as_deref()
+            .is_none_or(|dtype| dtype == x.dtype().name())
+    {
+        return Ok(());
+    }
+    let said = shape.iter().flatten();
+    let said: Vec<String> = said
+        .map(|n| n.map_or("any".to_owned(), |n| n.to_string()))
+        .collect();
+    Err(PyValueError::new_err(format!(
+        "jit: array {i} must have shape ({}){}, found {} {}",
+        said.join(", "),
+        dtype
+            .as_ref()
+            .map_or(String::new(), |dtype| format!(" and dtype {dtype}")),
+        x.dtype().name(),
+        mxnet::core::Tuple(x.shape()),
+    )))
+}
+
+/// What tells two lengths apart: those of one name are one, others are one if they are equal.
+#[derive(Clone, Debug, PartialEq)]
+enum Key {
+    Name(String),
+    Len(usize),
+}
+
+/// The lengths of a call that may differ from call to call.
+#[derive(Default)]
+pub struct CallSizes {
+    keys: Vec<Key>,
+    /// The lengths.
+    pub sizes: Vec<i64>,
+    /// For each length an axis that has it.
+    pub places: Vec<(usize, usize)>,
+    /// For each axis that may have any length: array, axis, which length.
+    axes: Vec<(usize, usize, usize)>,
+    /// An array is not laid out in C order.
+    pub has_strides: bool,
+}
+
+impl CallSizes {
+    /// Notes the lengths of array `i`; returns which length each axis has, if it may be any.
+    ///
+    /// # Errors
+    /// `ValueError` if one name has two lengths.
+    pub fn add(
+        &mut self,
+        dynamic: &DynamicAxes,
+        i: usize,
+        x: &Array,
+    ) -> PyResult<Vec<Option<usize>>> {
+        let mut found = vec![None; x.ndim()];
+        let Some(axes) = dynamic.of(i) else {
+            return Ok(found);
+        };
+        check(x, i, axes)?;
+        for (axis, name) in &axes.0 {
+            let Some(&len) = x.shape().get(*axis) else {
+                continue;
+            };
+            let key = match name {
+                Some(name) => Key::Name(name.clone()),
+                None => Key::Len(len),
+            };
+            let known = self.keys.iter().position(|known| *known == key);
+            let symbol = known.unwrap_or_else(|| {
+                self.keys.push(key);
+                self.sizes.push(len as i64);
+                self.places.push((i, *axis));
+                self.keys.len() - 1
+            });
+            if self.sizes[symbol] != len as i64 {
+                let (first, at) = self.places[symbol];
+                return Err(PyValueError::new_err(format!(
+                    "jit: length {:?} is {} on axis {at} of array {first} and {len} on axis {axis} of array {i}",
+                    name.as_deref().unwrap_or(""),
+                    self.sizes[symbol],
+                )));
+            }
+            found[*axis] = Some(symbol);
+            self.axes.push((i, *axis, symbol));
+        }
+        if found.iter().any(Option::is_some) && !x.layout().is_contiguous() {
+            self.has_strides = true;
+        }
+        Ok(found)
+    }
+
+    /// The sizes at which a function is traced.
+    pub fn samples(&self) -> Option<[Vec<i64>; 3]> {
+        /// How much larger the second and third sizes are: in no two rows in one ratio, so that a number depends on one of them only in one way.
+        const STEPS: [(i64, i64); 6] = [(3, 10), (7, 16), (5, 11), (4, 17), (9, 13), (6, 19)];
+        if self.sizes.is_empty() || self.sizes.len() > STEPS.len() {
+            return None;
+        }
+        let first = self.sizes.iter().enumerate();
+        // Lengths 0 and 1 are special: they broadcast, and have no strides.
+        let first: Vec<i64> = first
+            .map(|(i, &n)| if n < 2 { 3 + i as i64 } else { n })
+            .collect();
+        let later = |step: fn(&(i64, i64)) -> i64| -> Vec<i64> {
+            let steps = STEPS.iter().map(step);
+            first.iter().zip(steps).map(|(n, step)| n + step).collect()
+        };
+        let (second, third) = (later(|x| x.0), later(|x| x.1));
+        Some([first, second, third])
+    }
+
+    /// Shapes of the arrays at other sizes.
+    pub fn shapes(&self, arrays: &[Array], sizes: &[i64]) -> Vec<Vec<usize>> {
+        let mut shapes: Vec<Vec<usize>> = arrays.iter().map(|x| x.shape().to_vec()).collect();
+        for &(array, axis, symbol) in &self.axes {
+            shapes[array][axis] = sizes[symbol] as usize;
+        }
+        shapes
+    }
+}
+
+/// A function for all sizes.
+pub struct SizedFunction {
+    template: Arc<Template>,
+    traced: TracedFunction,
+    passes_off: Vec<String>,
+    /// Graphs of certain sizes, the one used last at the end. Without one: why the template is not right for them.
+    made: Mutex<Vec<(Vec<i64>, Result<Arc<Py<CompiledGraph>>, String>)>>,
+}
+
+/// Sizes for which compiled graphs are kept.
+const MAX_SIZES: usize = 32;
+
+impl SizedFunction {
+    /// One function of three traces.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub fn new(
+        traces: [TracedFunction; 3],
+        sizes: &[Vec<i64>; 3],
+        places: &[(usize, usize)],
+        passes_off: Vec<String>,
+    ) -> Result<SizedFunction, String> {
+        let sample = |i: usize| Sample {
+            graph: &traces[i].traced.graph,
+            sizes: &sizes[i],
+            counted: &[],
+        };
+        let template = fit([sample(0), sample(1), sample(2)], places)?;
+        let is_captured = traces.iter().any(|x| x.traced.argument_is_captured);
+        if is_captured {
+            return Err(
+                "an argument is also an array that the function found elsewhere".to_owned(),
+            );
+        }
+        let same =
+            |x: &TracedFunction| x.traced.num_forward_nodes == traces[0].traced.num_forward_nodes;
+        if !traces.iter().all(same) {
+            return Err("its gradient begins elsewhere at another size".to_owned());
+        }
+        let [first, second, third] = traces;
+        let mut traced = first;
+        for other in [second, third] {
+            traced.traced.seen.extend(other.traced.seen);
+        }
+        Ok(SizedFunction {
+            template: Arc::new(template),
+            traced,
+            passes_off,
+            made: Mutex::new(Vec::new()),
+        })
+    }
+
+    /// Whether the values that the function saw while it was traced are still the same.
+    pub fn is_current(&self) -> bool {
+        self.traced.is_current()
+    }
+
+    /// Storages of the arrays that the function found.
+    pub fn captured_storages(&self) -> Vec<usize> {
+        let inputs = self.template.traced().inputs.iter();
+        let found = inputs.filter_map(|input| match &input.source {
+            Source::Captured(x) => Some(Arc::as_ptr(x.tensor().storage()) as usize),
+            _ => None,
+        });
+        found.collect()
+    }
+
+    /// Why the template is not right for some sizes.
+    pub fn note(&self) -> Option<String> {
+        let made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        made.iter().rev().find_map(|(sizes, graph)| {
+            let error = graph.as_ref().err()?;
+            Some(format!("sizes {sizes:?} have graphs of their own: {error}"))
+        })
+    }
+
+    /// Compiled graphs, the one used last at the end.
+    pub fn graphs(&self) -> Vec<Arc<Py<CompiledGraph>>> {
+        let made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        made.iter()
+            .filter_map(|(_, graph)| graph.clone().ok())
+            .collect()
+    }
+
+    /// The graph of these sizes, compiled if it is not known; `None` if the template is not right for them.
+    ///
+    /// # Errors
+    /// The core's errors but those about sizes.
+    pub fn graph_at(
+        &self,
+        py: Python<'_>,
+        sizes: &[i64],
+    ) -> PyResult<Option<Arc<Py<CompiledGraph>>>> {
+        {
+            let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(i) = made.iter().rposition(|(known, _)| known == sizes) {
+                let found = made[i].1.clone().ok();
+                if i + 1 < made.len() {
+                    let entry = made.remove(i);
+                    made.push(entry);
+                }
+                return Ok(found);
+            }
+        }
+        let start = std::time::Instant::now();
+        let compiled = (self.template.at(sizes))
+            .and_then(|graph| self.traced.compile(graph, &self.passes_off));
+        let graph = match compiled {
+            Ok(mut graph) => {
+                graph.seconds = start.elapsed().as_secs_f64();
+                graph.template = Some(self.template.clone());
+                Ok(Arc::new(Py::new(py, graph)?))
+            }
+            Err(error) => Err(error.to_string()),
+        };
+        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        if made.len() >= MAX_SIZES {
+            drop(made.remove(0));
+        }
+        made.push((sizes.to_vec(), graph.clone()));
+        Ok(graph.ok())
+    }
+}

@@ -1,0 +1,395 @@
+//! A graph whose numbers depend on sizes, and graphs of certain sizes made of it.
+
+use std::collections::HashMap;
+
+use mxnet_core::interp::Scope;
+use mxnet_core::{Array, Call, Cpu, Error, Known, Result, Rng, eager};
+use mxnet_tensor::{DType, Tensor};
+use smallvec::SmallVec;
+
+use super::number::{Number, Polynomial};
+use super::walk::{self, Plain, ViewRule};
+use crate::ir::{BufferId, Graph, Node, Operand, Source, View};
+
+/// A size that is not known when a function is traced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Symbol {
+    /// The length of an axis of an argument.
+    Argument {
+        /// Which argument.
+        index: usize,
+        /// Which axis.
+        axis: usize,
+    },
+    /// The length of an axis of what a node computes, by the rule of its operator, or, where it `depends_on_values`, known when the node has run.
+    Computed {
+        /// The buffer that the node defines.
+        buffer: BufferId,
+        /// Which axis.
+        axis: usize,
+        /// Whether the operator's rule does not tell it.
+        depends_on_values: bool,
+    },
+}
+
+/// What replaces the numbers of a node or a view: positions in the order of [`walk`], and the numbers.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Holes {
+    pub(super) views: SmallVec<[ViewRule; 4]>,
+    pub(super) numbers: Vec<(u32, Number)>,
+}
+
+/// A constant that counts: evenly spaced int64 numbers.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Range {
+    /// Which input it is.
+    pub(super) input: usize,
+    pub(super) start: Polynomial,
+    pub(super) step: i64,
+    pub(super) count: Polynomial,
+}
+
+impl Range {
+    /// The bytes of the numbers.
+    fn bytes(&self, sizes: &[Option<i64>]) -> Result<Array> {
+        /// More numbers are no constant of a graph.
+        const MAX_COUNT: i64 = 1 << 32;
+        let (start, count) = (self.start.at(sizes), self.count.at(sizes));
+        let (Some(start), Some(count @ 0..MAX_COUNT)) = (start, count) else {
+            return Err(wrong_size("the length of a constant is not known"));
+        };
+        let number = |i: i64| start.wrapping_add(i.wrapping_mul(self.step));
+        let bytes: Vec<u8> = (0..count).flat_map(|i| number(i).to_ne_bytes()).collect();
+        Array::from_slice(&bytes, &[bytes.len()])
+    }
+}
+
+/// A graph for all sizes.
+#[derive(Clone, Debug)]
+pub struct Template {
+    /// The graph as it was traced first.
+    pub(super) graph: Graph,
+    pub(super) symbols: Vec<Symbol>,
+    pub(super) inputs: Vec<Holes>,
+    pub(super) ranges: Vec<Range>,
+    pub(super) nodes: Vec<Holes>,
+    pub(super) outputs: Vec<Holes>,
+}
+
+/// That sizes do not fit a graph.
+#[cold]
+pub(super) fn wrong_size(problem: &str) -> Error {
+    Error::shape(
+        "graph",
+        format!("the graph is not made for these sizes: {problem}"),
+    )
+}
+
+/// A graph of certain sizes while it is made.
+struct Instance<'a> {
+    template: &'a Template,
+    graph: Graph,
+    sizes: Vec<Option<i64>>,
+    definitions: HashMap<BufferId, View>,
+    has_input: Vec<bool>,
+}
+
+/// Replaces numbers by those of these sizes.
+pub(super) fn filled<R>(
+    numbers: &[(u32, Number)],
+    sizes: &[Option<i64>],
+    walk: impl FnOnce(&mut walk::Change) -> Result<R>,
+) -> Result<R> {
+    let (mut at, mut rest) = (0_u32, numbers.iter().peekable());
+    let mut change = |plain: Plain| {
+        at += 1;
+        let Some((_, number)) = rest.next_if(|(position, _)| position + 1 == at) else {
+            return Ok(plain);
+        };
+        let value = match number {
+            Number::Whole(x) => x.at(sizes).map(Plain::Whole),
+            Number::Real(x) => x.at(sizes).map(|x| Plain::Real(x as f64)),
+            Number::Quotient(constant, x) => x.at(sizes).map(|x| Plain::Real(constant / x as f64)),
+        };
+        value.ok_or_else(|| wrong_size("a number depends on a size that is not known or too large"))
+    };
+    walk(&mut change)
+}
+
+impl Template {
+    /// The graph as it was traced first.
+    pub fn traced(&self) -> &Graph {
+        &self.graph
+    }
+
+    /// The sizes that differ.
+    pub fn symbols(&self) -> &[Symbol] {
+        &self.symbols
+    }
+
+    /// Number of sizes that are known when the graph is called.
+    pub fn num_sizes(&self) -> usize {
+        let is_argument = |symbol: &&Symbol| matches!(symbol, Symbol::Argument { .. });
+        self.symbols.iter().take_while(is_argument).count()
+    }
+
+    /// The sizes of a call with arguments of these shapes.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] if an argument has too few axes.
+    pub fn sizes_of(&self, shapes: &[&[usize]]) -> Result<Vec<i64>> {
+        let symbols = self.symbols.iter().take(self.num_sizes());
+        let sizes = symbols.map(|symbol| match *symbol {
+            Symbol::Argument { index, axis } => shapes
+                .get(index)
+                .and_then(|shape| shape.get(axis))
+                .map(|&n| n as i64)
+                .ok_or_else(|| wrong_size(&format!("argument {index} has no axis {axis}"))),
+            Symbol::Computed { .. } => Err(wrong_size("a size is computed")),
+        });
+        sizes.collect()
+    }
+
+    /// The shape of argument `index` for these sizes; `None` where nothing reads it.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] if a size does not fit.
+    pub fn argument_view(&self, index: usize, sizes: &[i64]) -> Result<Option<View>> {
+        let is_it = |source: &Source| matches!(source, Source::Argument(i) if *i == index);
+        let found = (self.graph.inputs.iter()).position(|input| is_it(&input.source));
+        let known: Vec<Option<i64>> = sizes.iter().copied().map(Some).collect();
+        let Some(i) = found else { return Ok(None) };
+        self.view(&self.graph.inputs[i].view, &self.inputs[i], &known, &|_| {
+            None
+        })
+        .map(Some)
+    }
+
+    /// Axes of argument `index` that may have any length.
+    pub fn dynamic_axes(&self, index: usize) -> Vec<usize> {
+        let is_it = |source: &Source| matches!(source, Source::Argument(i) if *i == index);
+        let found = (self.graph.inputs.iter()).position(|input| is_it(&input.source));
+        let Some(i) = found else { return Vec::new() };
+        let ndim = self.graph.inputs[i].view.layout.ndim();
+        let positions = self.inputs[i].numbers.iter().map(|(at, _)| *at as usize);
+        positions.filter(|&at| at < ndim).collect()
+    }
+
+    fn view(
+        &self,
+        view: &View,
+        holes: &Holes,
+        sizes: &[Option<i64>],
+        definition: &dyn Fn(BufferId) -> Option<View>,
+    ) -> Result<View> {
+        let rule = holes.views.first().copied().unwrap_or(ViewRule::Fixed);
+        filled(&holes.numbers, sizes, |f| {
+            walk::view(view, rule, definition, f)
+        })
+    }
+
+    /// The graph of these sizes. Every node is checked against the rule of its operator.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] if the graph is not right for these sizes; what the operators' rules reject.
+    pub fn at(&self, sizes: &[i64]) -> Result<Graph> {
+        let mut known = vec![None; self.symbols.len()];
+        for (place, &size) in known.iter_mut().zip(sizes) {
+            *place = Some(size);
+        }
+        let mut instance = Instance {
+            template: self,
+            graph: Graph {
+                nodes: Vec::with_capacity(self.graph.nodes.len()),
+                outputs: Vec::new(),
+                num_rng_blocks: 0,
+                ..self.graph.clone()
+            },
+            sizes: known,
+            definitions: HashMap::new(),
+            has_input: vec![false; self.graph.inputs.len()],
+        };
+        for i in 0..self.graph.inputs.len() {
+            // What needs sizes that nodes compute waits until it is read.
+            let needs = |number: &Number| match number {
+                Number::Whole(x) | Number::Real(x) | Number::Quotient(_, x) => {
+                    x.at(&instance.sizes).is_none()
+                }
+            };
+            if !self.inputs[i].numbers.iter().any(|(_, x)| needs(x)) {
+                instance.add_input(i)?;
+            }
+        }
+        for at in 0..self.graph.nodes.len() {
+            instance.add_node(at)?;
+        }
+        for i in 0..self.graph.inputs.len() {
+            instance.add_input(i)?;
+        }
+        for (view, holes) in self.graph.outputs.iter().zip(&self.outputs) {
+            let definitions = &instance.definitions;
+            let definition = |buffer: BufferId| definitions.get(&buffer).cloned();
+            let view = self.view(view, holes, &instance.sizes, &definition)?;
+            instance.check(&view)?;
+            instance.graph.outputs.push(view);
+        }
+        Ok(instance.graph)
+    }
+}
+
+impl Instance<'_> {
+    fn set_len(&mut self, buffer: BufferId, len_bytes: usize) {
+        self.graph.buffers[buffer.0 as usize].len_bytes = len_bytes;
+    }
+
+    /// Refuses a view that leaves its buffer.
+    fn check(&self, view: &View) -> Result<()> {
+        let end = view.layout.span().map_or(Some(0), |(_, high)| {
+            high.checked_add(1)?.checked_mul(view.dtype.size())
+        });
+        match end.is_some_and(|end| end <= self.graph.buffer(view.buffer).len_bytes) {
+            true => Ok(()),
+            false => Err(wrong_size("a view leaves its buffer")),
+        }
+    }
+
+    fn add_input(&mut self, i: usize) -> Result<()> {
+        if std::mem::replace(&mut self.has_input[i], true) {
+            return Ok(());
+        }
+        let template = self.template;
+        let input = &template.graph.inputs[i];
+        let holes = &template.inputs[i];
+        let view = template.view(&input.view, holes, &self.sizes, &|_| None)?;
+        if !holes.numbers.is_empty() {
+            self.set_len(input.buffer, view.len_bytes());
+            self.check(&view)?;
+        }
+        for range in template.ranges.iter().filter(|range| range.input == i) {
+            let numbers = range.bytes(&self.sizes)?;
+            if numbers.len() != view.len_bytes() || !matches!(input.source, Source::Constant(_)) {
+                return Err(wrong_size("a constant has another length"));
+            }
+            self.graph.inputs[i].source = Source::Constant(numbers);
+        }
+        self.define(&view);
+        self.graph.inputs[i].view = view;
+        Ok(())
+    }
+
+    /// Notes what a buffer is, and the sizes that it tells.
+    fn define(&mut self, view: &View) {
+        for (symbol, size) in self.template.symbols.iter().zip(&mut self.sizes) {
+            if let Symbol::Computed { buffer, axis, .. } = *symbol
+                && buffer == view.buffer
+                && let Some(&n) = view.layout.shape().get(axis)
+            {
+                *size = Some(n as i64);
+            }
+        }
+        self.definitions.insert(view.buffer, view.clone());
+    }
+
+    fn add_node(&mut self, at: usize) -> Result<()> {
+        let template = self.template;
+        let (traced, holes) = (&template.graph.nodes[at], &template.nodes[at]);
+        for buffer in traced.reads() {
+            if let Some(i) = template.graph.input_of(buffer) {
+                self.add_input(i)?;
+            }
+        }
+        let definitions = &self.definitions;
+        let definition = |buffer: BufferId| definitions.get(&buffer).cloned();
+        let mut node = filled(&holes.numbers, &self.sizes, |f| {
+            walk::node(traced, &holes.views, &definition, f)
+        })?;
+        for view in node.inputs.iter().filter_map(Operand::view) {
+            self.check(view)?;
+        }
+        for version in &node.versions {
+            let len_bytes = self.graph.buffer(version.old).len_bytes;
+            self.set_len(version.new, len_bytes);
+        }
+        if node.is_assignment {
+            let output = node.outputs[0].clone();
+            if node.versions.is_empty() {
+                self.set_len(output.buffer, output.len_bytes());
+            }
+            self.check(&output)?;
+            self.check_assignment(&node)?;
+            self.define(&output);
+        } else if depends_on_values(&node) {
+            for view in node.outputs.clone() {
+                self.set_len(view.buffer, view.len_bytes());
+                self.check(&view)?;
+                self.define(&view);
+            }
+        } else {
+            let results = self.inferred(&node)?;
+            for (view, result) in node.outputs.iter_mut().zip(&results) {
+                if view.dtype != result.dtype() || view.layout.ndim() != result.ndim() {
+                    return Err(wrong_size("an operator gives another kind of array"));
+                }
+                view.layout = result.layout().clone();
+                let len_bytes = result.tensor().storage().len_bytes();
+                self.graph.buffers[view.buffer.0 as usize].len_bytes = len_bytes;
+            }
+            for view in node.outputs.clone() {
+                self.define(&view);
+            }
+        }
+        if let Rng::Blocks(blocks) = node.op.rng {
+            let len = node.outputs.first().map_or(0, |y| y.layout.len());
+            node.rng_block = self.graph.num_rng_blocks;
+            self.graph.num_rng_blocks += blocks(len as u64);
+        }
+        self.graph.nodes.push(node);
+        Ok(())
+    }
+
+    fn check_assignment(&self, node: &Node) -> Result<()> {
+        let shape = match &node.inputs[0] {
+            Operand::View(view) => view.layout.shape(),
+            _ => &[],
+        };
+        let target = node.outputs[0].layout.shape();
+        match mxnet_tensor::broadcast_shapes(&[shape, target])?.as_slice() == target {
+            true => Ok(()),
+            false => Err(wrong_size("an assigned value does not fit")),
+        }
+    }
+
+    /// The results of a node by the rule of its operator.
+    fn inferred(&self, node: &Node) -> Result<mxnet_core::Outputs> {
+        let mut arrays: SmallVec<[Option<Array>; 4]> = SmallVec::new();
+        for operand in &node.inputs {
+            arrays.push(match operand {
+                Operand::Absent => None,
+                Operand::View(view) => {
+                    let buffer = self.graph.buffer(view.buffer);
+                    let bytes =
+                        Array::without_values(&[buffer.len_bytes], DType::U8, buffer.device)?;
+                    let storage = bytes.tensor().storage().clone();
+                    let tensor = Tensor::new(storage, view.layout.clone(), view.dtype)?;
+                    Some(Array::from_tensor(tensor.locked(view.is_read_only)))
+                }
+                Operand::Number(value) => Some(Array::weak_scalar(*value)?),
+                Operand::Constant(value, dtype) => Some(Array::constant(*value, *dtype)?),
+            });
+        }
+        let inputs: SmallVec<[Option<&Array>; 4]> = arrays.iter().map(Option::as_ref).collect();
+        let _scope = Scope::enter(false, node.training);
+        eager::without_values(&Call {
+            op: node.op,
+            inputs: &inputs,
+            attrs: &node.attrs,
+            outs: &[],
+            dtype: node.dtype,
+        })
+    }
+}
+
+/// Whether the shape of what a node computes depends on values.
+pub(crate) fn depends_on_values(node: &Node) -> bool {
+    matches!(node.op.cpu, Cpu::Eager(_, Known::FromValues))
+}
