@@ -91,7 +91,12 @@ pub fn launch(
         for (t, access) in &writes {
             changed.push((t.storage().var(), *access));
         }
-        if let Some(guard) = engine().try_acquire(&reads, &changed, cost_ns)
+        let granted = if call.op.divides || matches!(kernel, Kernel::Map { .. }) {
+            engine().try_acquire_divided(&reads, &changed, cost_ns)
+        } else {
+            engine().try_acquire(&reads, &changed, cost_ns)
+        };
+        if let Some(guard) = granted
             && guard.poison().is_none()
         {
             let run = || match kernel {

@@ -99,6 +99,9 @@ pub struct OpDef {
     pub amp: Amp,
     /// What one call costs, for the scheduler.
     pub cost: Cost,
+    /// Whether its kernel divides the work of one large call among threads, as elementwise loops always do: the caller may
+    /// take part instead of handing all of it over.
+    pub divides: bool,
     /// What the standard tests feed it.
     pub probe: Probe,
     /// What the functions of an operator that is added while the program runs need beside their arguments: a library's handle, a table.
@@ -497,6 +500,7 @@ impl OpDef {
         sparse: Sparse::Dense,
         amp: Amp::Follow,
         cost: Cost::PerKiB(100),
+        divides: false,
         probe: Probe::STANDARD,
         state: None,
     };

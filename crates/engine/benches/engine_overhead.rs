@@ -119,4 +119,40 @@ fn main() {
             black_box(index);
         });
     });
+    // 64 us of work in 16 tasks: half of that is the most that two threads can save.
+    let work = |_: usize| {
+        let start = Instant::now();
+        while start.elapsed().as_nanos() < 4000 {
+            std::hint::spin_loop();
+        }
+    };
+    measure("run_tasks: 16 tasks of 4 us", 20, || {
+        engine.run_tasks(16, &work)
+    });
+    measure("the same, pushed and waited for", 20, || {
+        let mut op = empty(&owner);
+        op.run = Box::new(move || {
+            mxnet_engine::engine().run_tasks(16, &work);
+            Ok(())
+        });
+        engine.push(op);
+        engine
+            .wait_for(owner.var(), Access::Read, &mut || false)
+            .expect("nothing fails");
+    });
+    measure("the same, granted if a worker is awake", 20, || {
+        let writes = [(owner.var(), Access::Write)];
+        if let Some(_held) = engine.try_acquire_divided(&[], &writes, 64_000) {
+            return engine.run_tasks(16, &work);
+        }
+        let mut op = empty(&owner);
+        op.run = Box::new(move || {
+            mxnet_engine::engine().run_tasks(16, &work);
+            Ok(())
+        });
+        engine.push(op);
+        engine
+            .wait_for(owner.var(), Access::Read, &mut || false)
+            .expect("nothing fails");
+    });
 }

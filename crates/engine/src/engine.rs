@@ -17,6 +17,12 @@ use crate::var::{Access, Place, Var};
 /// Failures that wait to be reported by `wait_all`; later ones are only seen by readers of what they poisoned.
 const MAX_UNREPORTED: usize = 1024;
 
+/// Operations that cost more than this run behind the caller's back, whoever is awake.
+const MAX_DIVIDED_NS: u64 = 2_000_000;
+
+/// Estimated cost of what is in flight up to which an operation that divides its work waits for it.
+const MAX_SETTLED_NS: u64 = 1_000_000;
+
 /// Orders operations by the variables they access and runs them.
 pub struct Engine {
     pub(crate) shared: Arc<Shared>,
@@ -42,6 +48,8 @@ pub(crate) struct Shared {
     /// Bytes of unfinished operations.
     pub(crate) bytes: AtomicUsize,
     pub(crate) peak_bytes: std::sync::atomic::AtomicUsize,
+    /// Estimated cost of unfinished operations.
+    pub(crate) pending_ns: std::sync::atomic::AtomicU64,
     pub(crate) counters: Counters,
     /// Read guards that are held or waited for, and [`crate::read::FORKING`].
     pub(crate) readers: AtomicUsize,
@@ -75,6 +83,25 @@ impl Shared {
             Mode::Async => false,
             Mode::Sync => true,
         }
+    }
+
+    /// Whether an operation that divides its work runs on the calling thread and on one that is awake, though it costs more
+    /// than the limit. Nothing is in flight then, so nothing is gained by another thread taking all of it; little that is in
+    /// flight is finished first, with the help of this thread.
+    #[inline]
+    fn runs_divided(&self, cost_ns: u64) -> bool {
+        cost_ns <= MAX_DIVIDED_NS
+            && self.mode() == Mode::Adaptive
+            && match self.bytes.load(Ordering::Acquire) {
+                0 => self.pool.is_awake(),
+                _ => self.may_settle() && depth() == 0 && self.settle(),
+            }
+    }
+
+    /// Whether so little is in flight that an operation that divides its work waits for it.
+    fn may_settle(&self) -> bool {
+        (1..=MAX_SETTLED_NS).contains(&self.pending_ns.load(Ordering::Relaxed))
+            && self.pool.num_threads() > 1
     }
 
     /// Remembers a failure for `wait_all`, once however far it spreads.
@@ -130,6 +157,7 @@ impl Engine {
                 is_draining: AtomicBool::new(false),
                 bytes: AtomicUsize::new(0),
                 peak_bytes: std::sync::atomic::AtomicUsize::new(0),
+                pending_ns: std::sync::atomic::AtomicU64::new(0),
                 counters: Counters::default(),
                 readers: AtomicUsize::new(0),
                 waiting_readers: AtomicUsize::new(0),
@@ -151,6 +179,23 @@ impl Engine {
     ) -> Option<Inline<'v>> {
         let shared = &*self.shared;
         match shared.runs_inline(cost_ns) {
+            true => shared.acquire(reads, writes, Place::Host),
+            false => None,
+        }
+    }
+
+    /// [`Engine::try_acquire`] for an operation that divides its work by [`Engine::run_tasks`]: also one above the limit, up to
+    /// 2 ms, is granted if nothing is in flight and a worker is awake that would take half of it. If little is in flight, up to
+    /// 1 ms by estimate, the caller helps with that first.
+    #[inline]
+    pub fn try_acquire_divided<'v>(
+        &'v self,
+        reads: &[&'v Var],
+        writes: &[(&'v Var, Access)],
+        cost_ns: u64,
+    ) -> Option<Inline<'v>> {
+        let shared = &*self.shared;
+        match shared.runs_inline(cost_ns) || shared.runs_divided(cost_ns) {
             true => shared.acquire(reads, writes, Place::Host),
             false => None,
         }
@@ -294,10 +339,14 @@ impl Engine {
             .set_num_threads(threads.clamp(1, crate::threads::MAX));
     }
 
-    /// Whether more bytes are in flight than the bound allows, so that the next [`Engine::push`] would help before it returns.
+    /// Whether the next operation might wait for others, or help with them, before its call returns: more bytes are in flight
+    /// than the bound allows, or so little that an operation which divides its work finishes it first.
     #[inline]
-    pub fn is_full(&self) -> bool {
-        self.shared.bytes.load(Relaxed) > self.shared.max_bytes
+    pub fn may_wait(&self) -> bool {
+        match self.shared.bytes.load(Relaxed) {
+            0 => false,
+            bytes => bytes > self.shared.max_bytes || self.shared.may_settle(),
+        }
     }
 
     /// Counters of the engine. They are read one after the other while other threads go on counting.

@@ -120,7 +120,8 @@ mod handlers {
         pub fn after_fork_child(&'static self) {
             if let Some(mut locked) = LOCKED.with(|slot| slot.borrow_mut().take()) {
                 locked.progress.waiting = 0;
-                locked.pool.forget_threads(usize::from(is_worker()));
+                let own = usize::from(is_worker());
+                self.shared.pool.forget_threads(&mut locked.pool, own);
             }
             self.shared.readers.store(num_guards(), Ordering::SeqCst);
             self.shared.waiting_readers.store(0, Ordering::SeqCst);

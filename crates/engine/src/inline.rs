@@ -3,6 +3,7 @@
 use crate::engine::Shared;
 use crate::failure::Failure;
 use crate::fork;
+use crate::pool::Next;
 use crate::schedule::Ready;
 use crate::stats::count;
 use crate::var::{Access, Place, Var};
@@ -200,7 +201,7 @@ impl Shared {
         let _gate = fork::enter();
         let mut ready = Ready::default();
         var.dispatch(&mut ready);
-        self.schedule(ready, 0);
+        self.schedule(ready, Next::Other);
     }
 }
 

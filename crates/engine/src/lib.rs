@@ -16,6 +16,8 @@ mod inline;
 mod pool;
 mod read;
 mod schedule;
+#[allow(unsafe_code, reason = "asks the system about this thread")]
+mod spin;
 mod stats;
 mod stream;
 mod sync;

@@ -1,5 +1,5 @@
-//! The one pool: its workers run ready operations and take part in task sets. They start when first needed, park when
-//! idle and are detached, so that process exit waits for none of them.
+//! The one pool: its workers run ready operations and take part in task sets. They start when first needed, look for more
+//! work for a moment (`spin.rs`), then park, and are detached, so that process exit waits for none of them.
 
 use std::any::Any;
 use std::cell::Cell;
@@ -12,6 +12,7 @@ use smallvec::SmallVec;
 
 use crate::engine::Shared;
 use crate::schedule::Node;
+use crate::spin::{self, Competition, Ended, Spins};
 use crate::stats::InlineCounts;
 use crate::sync::{AtomicUsize, Condvar, Mutex, MutexGuard, Ordering, thread, thread_local};
 
@@ -41,6 +42,11 @@ pub(crate) struct Pool {
     pub(crate) running: AtomicUsize,
     /// `PoolState::target`, for readers without the lock.
     target: AtomicUsize,
+    /// Counts the times that jobs became available; spinning threads look at it. Changed under the lock.
+    pub(crate) published: AtomicUsize,
+    /// Threads that are about to look for a job: workers between two jobs, and threads that spin. Incremented at any time,
+    /// decremented under the lock.
+    pub(crate) looking: AtomicUsize,
 }
 
 #[derive(Default)]
@@ -58,6 +64,8 @@ pub(crate) struct PoolState {
     sleeping: usize,
     /// Wake-ups given to sleeping workers that have not taken them yet.
     wakes: usize,
+    /// Threads that look for jobs without sleeping.
+    pub(crate) spins: Spins,
     pub(crate) inline: InlineCounts,
 }
 
@@ -89,6 +97,21 @@ impl PartialEq for Entry {
 
 impl Eq for Entry {}
 
+/// Threads that [`Pool::call`] found and that the caller has to wake or start.
+pub(crate) struct Called {
+    pub(crate) woken: usize,
+    pub(crate) hired: usize,
+}
+
+/// What a thread does after a job.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// It is a worker and looks for the next job.
+    Look,
+    /// Something else.
+    Other,
+}
+
 enum Job {
     Op(Arc<Node>),
     Tasks(Arc<TaskSet>),
@@ -109,21 +132,17 @@ impl PoolState {
         hired
     }
 
+    /// Counts this thread among those that spin, if it may.
+    pub(crate) fn begin_spin(&mut self) -> bool {
+        self.spins.begin(self.target)
+    }
+
     pub(crate) fn num_workers(&self) -> usize {
         self.workers
     }
 
-    fn has_jobs(&self) -> bool {
+    pub(crate) fn has_jobs(&self) -> bool {
         !self.heap.is_empty() || self.sets.iter().any(|set| set.wants_help())
-    }
-
-    /// After `fork` in the child: of the workers only `own` (0 or 1) are left.
-    #[cfg(not(loom))]
-    pub(crate) fn forget_threads(&mut self, own: usize) {
-        self.workers = own;
-        self.sleeping = 0;
-        self.wakes = 0;
-        self.sets.clear();
     }
 }
 
@@ -137,6 +156,8 @@ impl Pool {
             work: Condvar::new(),
             running: AtomicUsize::new(0),
             target: AtomicUsize::new(threads),
+            published: AtomicUsize::new(0),
+            looking: AtomicUsize::new(0),
         }
     }
 
@@ -169,7 +190,47 @@ impl Pool {
         state.workers == 0 && state.has_jobs()
     }
 
-    fn notify(&self, woken: usize) {
+    /// Finds threads for `count` jobs that have become available: first those that are about to look for one, then sleeping
+    /// workers, then places for new workers.
+    pub(crate) fn call(&self, state: &mut PoolState, count: usize) -> Called {
+        if count > 0 {
+            self.published.fetch_add(1, Ordering::Release);
+        }
+        let looking = self.looking.load(Ordering::Acquire);
+        let awake = state.spins.claim(count, looking);
+        let woken = state.wake(count - awake);
+        let hired = state.hire(count - awake - woken);
+        Called { woken, hired }
+    }
+
+    /// This thread looks for a job as soon as it has the lock.
+    pub(crate) fn begin_looking(&self) {
+        self.looking.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// This thread, which has looked for a job, looks for no other before it says so; under the lock.
+    pub(crate) fn end_looking(&self) {
+        self.looking.fetch_sub(1, Ordering::AcqRel);
+    }
+
+    /// After `fork` in the child, under the lock: of the workers only `own` (0 or 1) are left, and no thread looks for jobs.
+    #[cfg(not(loom))]
+    pub(crate) fn forget_threads(&self, state: &mut PoolState, own: usize) {
+        state.workers = own;
+        state.sleeping = 0;
+        state.wakes = 0;
+        state.sets.clear();
+        state.spins.clear();
+        self.looking.store(0, Ordering::Relaxed);
+    }
+
+    /// Whether a thread is awake that would take part in a task set at once.
+    #[inline]
+    pub(crate) fn is_awake(&self) -> bool {
+        self.looking.load(Ordering::Relaxed) > 0
+    }
+
+    pub(crate) fn notify(&self, woken: usize) {
         for _ in 0..woken {
             self.work.notify_one();
         }
@@ -178,29 +239,32 @@ impl Pool {
     fn next_job(&self, state: &mut PoolState) -> Option<Job> {
         // What has begun comes first.
         let open = state.sets.iter().find(|set| set.wants_help());
-        if let Some(set) = open {
+        let job = if let Some(set) = open {
             set.joined.fetch_add(1, Ordering::Relaxed);
             set.active.fetch_add(1, Ordering::AcqRel);
-            return Some(Job::Tasks(Arc::clone(set)));
-        }
-        let entry = state.heap.pop()?;
-        self.running.fetch_add(1, Ordering::AcqRel);
-        Some(Job::Op(entry.node))
+            Some(Job::Tasks(Arc::clone(set)))
+        } else if let Some(entry) = state.heap.pop() {
+            self.running.fetch_add(1, Ordering::AcqRel);
+            Some(Job::Op(entry.node))
+        } else {
+            None
+        };
+        state.spins.look(job.is_some());
+        job
     }
 }
 
 impl Shared {
-    /// Makes operations available, of which this thread will take `kept` itself.
-    pub(crate) fn submit(&self, nodes: SmallVec<[Arc<Node>; 4]>, kept: usize) {
-        let wanted = nodes.len().saturating_sub(kept);
+    /// Makes operations available.
+    pub(crate) fn submit(&self, nodes: SmallVec<[Arc<Node>; 4]>) {
+        let wanted = nodes.len();
         let mut state = self.pool.lock();
         for node in nodes {
             let sequence = state.sequence;
             state.sequence += 1;
             state.heap.push(Entry { node, sequence });
         }
-        let woken = state.wake(wanted);
-        let hired = state.hire(wanted - woken);
+        let Called { woken, hired } = self.pool.call(&mut state, wanted);
         let has_workers = state.workers > 0;
         drop(state);
         self.pool.notify(woken);
@@ -211,7 +275,7 @@ impl Shared {
 
     /// Starts workers whose places are reserved. False if the system refused one: its place is given back, and
     /// whoever waits does the work.
-    fn start_workers(&self, count: usize) -> bool {
+    pub(crate) fn start_workers(&self, count: usize) -> bool {
         for started in 0..count {
             let Some(shared) = self.me.upgrade() else {
                 return false;
@@ -228,19 +292,26 @@ impl Shared {
     /// The life of a worker.
     fn work(&self) {
         IS_WORKER.with(|is_worker| is_worker.set(true));
-        while let Some(job) = self.wait_for_job() {
-            self.run_job(job, 1);
+        self.pool.begin_looking();
+        let mut competition = Competition::new();
+        while let Some(job) = self.wait_for_job(&mut competition) {
+            self.run_job(job, Next::Look);
         }
     }
 
-    /// Blocks until there is a job; `None` when there are more workers than wanted.
-    fn wait_for_job(&self) -> Option<Job> {
+    /// Blocks until there is a job; `None` when there are more workers than wanted. The thread has said that it looks for
+    /// one, and looks no longer when this returns.
+    fn wait_for_job(&self, competition: &mut Competition) -> Option<Job> {
+        let mut may_spin = true;
         let mut state = self.pool.lock();
         loop {
             if state.workers > state.target {
                 state.workers -= 1;
+                self.pool.end_looking();
+                state.spins.leave();
                 // The wake-up that brought this worker here may have been for a job.
-                let woken = if state.has_jobs() { state.wake(1) } else { 0 };
+                let lost = usize::from(state.has_jobs());
+                let woken = self.pool.call(&mut state, lost).woken;
                 let has_workers = state.workers > 0;
                 drop(state);
                 self.pool.notify(woken);
@@ -250,14 +321,33 @@ impl Shared {
                 return None;
             }
             if let Some(job) = self.pool.next_job(&mut state) {
+                self.pool.end_looking();
                 return Some(job);
             }
+            if may_spin && state.begin_spin() {
+                let published = self.pool.published.load(Ordering::Relaxed);
+                drop(state);
+                let mut ended = self.pool.spin(published, &mut || false);
+                if ended == Ended::Idle && competition.look() {
+                    ended = Ended::Preempted;
+                }
+                state = self.pool.lock();
+                state.spins.end(ended);
+                may_spin = ended == Ended::Called;
+                continue;
+            }
+            may_spin = true;
+            self.pool.end_looking();
             state.sleeping += 1;
             while state.wakes == 0 {
                 state = self.pool.work.wait(state);
             }
             state.wakes -= 1;
             state.sleeping -= 1;
+            self.pool.begin_looking();
+            drop(state);
+            *competition = Competition::new();
+            state = self.pool.lock();
         }
     }
 
@@ -266,21 +356,28 @@ impl Shared {
         let job = self.pool.next_job(&mut self.pool.lock());
         match job {
             Some(job) => {
-                self.run_job(job, 0);
+                self.run_job(job, Next::Other);
                 true
             }
             None => false,
         }
     }
 
-    fn run_job(&self, job: Job, kept: usize) {
+    fn run_job(&self, job: Job, next: Next) {
         match job {
             Job::Op(node) => {
                 DEPTH.with(|depth| depth.set(depth.get() + 1));
-                self.run_op(&node, kept);
+                self.run_op(&node, next);
                 DEPTH.with(|depth| depth.set(depth.get() - 1));
             }
-            Job::Tasks(set) => set.help(),
+            Job::Tasks(set) => {
+                set.run();
+                // Before its caller goes on, who may have the next tasks at once.
+                if next == Next::Look {
+                    self.pool.begin_looking();
+                }
+                set.leave();
+            }
         }
     }
 
@@ -297,8 +394,7 @@ impl Shared {
         if helpers > 0 {
             let mut state = self.pool.lock();
             state.sets.push_back(Arc::clone(&set));
-            let woken = state.wake(helpers);
-            let hired = state.hire(helpers - woken);
+            let Called { woken, hired } = self.pool.call(&mut state, helpers);
             drop(state);
             self.pool.notify(woken);
             self.start_workers(hired);
@@ -336,6 +432,8 @@ struct TaskSet {
 struct End {
     /// Of the lowest index that panicked, so that it does not depend on the number of threads.
     panic: Option<(usize, Box<dyn Any + Send>)>,
+    /// The caller sleeps until the last helper has left.
+    is_awaited: bool,
 }
 
 impl TaskSet {
@@ -379,10 +477,9 @@ impl TaskSet {
         }
     }
 
-    fn help(&self) {
-        self.run();
-        if self.active.fetch_sub(1, Ordering::AcqRel) == 1 {
-            drop(self.end.lock());
+    /// A helper leaves.
+    fn leave(&self) {
+        if self.active.fetch_sub(1, Ordering::AcqRel) == 1 && self.end.lock().is_awaited {
             self.left.notify_all();
         }
     }
@@ -390,18 +487,14 @@ impl TaskSet {
     /// Waits until all helpers have left; no new one can join.
     fn wait(&self) {
         // A helper that is still here is within its last task, which is often shorter than a trip to the scheduler.
-        for _ in 0..SPINS {
-            if self.active.load(Ordering::Acquire) == 0 {
-                return;
-            }
-            std::hint::spin_loop();
+        let mut has_left = || self.active.load(Ordering::Acquire) == 0;
+        if spin::until(&mut has_left) {
+            return;
         }
         let mut end = self.end.lock();
+        end.is_awaited = true;
         while self.active.load(Ordering::Acquire) != 0 {
             end = self.left.wait(end);
         }
     }
 }
-
-/// About a microsecond.
-const SPINS: usize = if cfg!(loom) { 0 } else { 32 };

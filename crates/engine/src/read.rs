@@ -13,6 +13,7 @@ use smallvec::SmallVec;
 use crate::engine::Shared;
 use crate::failure::{Failure, WaitError};
 use crate::fork;
+use crate::pool::Next;
 use crate::schedule::Ready;
 use crate::sync::{Ordering, thread_local};
 use crate::var::{Access, SideLock, Var};
@@ -188,7 +189,7 @@ impl Drop for Claim<'_> {
         for var in &self.vars {
             was_waiting |= var.withdraw_reader(&self.waiter, &mut ready);
         }
-        self.shared.schedule(ready, 0);
+        self.shared.schedule(ready, Next::Other);
         // Otherwise the last grant was given meanwhile, and the thread that gave it removes the reader from the count.
         if was_waiting {
             self.shared.waiting_readers.fetch_sub(1, Ordering::SeqCst);

@@ -11,7 +11,7 @@ use crate::config::Mode;
 use crate::engine::Shared;
 use crate::failure::Failure;
 use crate::fork;
-use crate::pool::depth;
+use crate::pool::{Next, depth};
 use crate::read;
 use crate::stats::count;
 use crate::sync::{AtomicBool, AtomicUsize, Mutex, Ordering};
@@ -45,6 +45,7 @@ pub(crate) struct Node {
     body: Mutex<Option<Body>>,
     pub(crate) priority: i32,
     bytes: usize,
+    cost_ns: u64,
     generation: usize,
     place: Place,
     name: &'static str,
@@ -96,7 +97,7 @@ impl Shared {
             run,
             uses,
             priority,
-            cost_ns: _,
+            cost_ns,
             bytes,
             origin,
         } = op;
@@ -115,6 +116,7 @@ impl Shared {
             let _gate = fork::enter();
             let generation = self.generation.load(Ordering::SeqCst);
             self.outstanding[generation].fetch_add(1, Ordering::SeqCst);
+            self.pending_ns.fetch_add(cost_ns, Relaxed);
             let held = self.bytes.fetch_add(bytes, Ordering::AcqRel) + bytes;
             self.peak_bytes.fetch_max(held, Relaxed);
             count(&self.counters.pushed);
@@ -123,6 +125,7 @@ impl Shared {
                 body: Mutex::new(None),
                 priority,
                 bytes,
+                cost_ns,
                 generation,
                 place,
                 name,
@@ -147,7 +150,7 @@ impl Shared {
             *node.body.lock() = Some(Body { run, uses });
             let mut ready = Ready::default();
             ready.granted(Arc::clone(&node), granted + 1);
-            self.schedule(ready, 0);
+            self.schedule(ready, Next::Other);
             node
         };
         // Inside an operation nobody may be waited for: what is waited for could be that operation.
@@ -169,10 +172,14 @@ impl Shared {
         }
     }
 
-    /// Hands over what has become ready. `kept` operations will be picked up by this thread without a wake-up.
-    pub(crate) fn schedule(&self, ready: Ready, kept: usize) {
+    /// Hands over what has become ready. A thread that looks for a job next says so first: one of the operations is for it,
+    /// and the next one may be, of a waiter that goes on.
+    pub(crate) fn schedule(&self, ready: Ready, next: Next) {
+        if next == Next::Look {
+            self.pool.begin_looking();
+        }
         if !ready.nodes.is_empty() {
-            self.submit(ready.nodes, kept);
+            self.submit(ready.nodes);
         }
         if !ready.waiters.is_empty() {
             ready
@@ -183,11 +190,11 @@ impl Shared {
         }
     }
 
-    /// Runs an operation whose variables are all granted. `kept` as in [`Shared::schedule`].
-    pub(crate) fn run_op(&self, node: &Node, kept: usize) {
+    /// Runs an operation whose variables are all granted. `next` as in [`Shared::schedule`].
+    pub(crate) fn run_op(&self, node: &Node, next: Next) {
         let Some(Body { run, uses }) = node.body.lock().take() else {
             debug_assert!(false, "operation `{}` was scheduled twice", node.name);
-            return;
+            return self.schedule(Ready::default(), next);
         };
         let failure = self.run_body(node, run, &uses);
         let mut ready = Ready::default();
@@ -201,7 +208,7 @@ impl Shared {
                 resource.var().dispatch(&mut ready);
             }
         }
-        self.schedule(ready, kept);
+        self.schedule(ready, next);
         // The last owner of a resource may be this operation, and dropping it is foreign code.
         if let Err(payload) = catch_unwind(AssertUnwindSafe(move || drop(uses))) {
             self.list(&Failure::from_panic(payload, node.name));
@@ -257,6 +264,7 @@ impl Shared {
     /// Last step of an operation: nothing of it is left.
     fn finish(&self, node: &Node) {
         let mut is_news = false;
+        self.pending_ns.fetch_sub(node.cost_ns, Relaxed);
         if node.bytes > 0 {
             let before = self.bytes.fetch_sub(node.bytes, Ordering::AcqRel);
             // Pushers wait for different bounds, none below this one.

@@ -6,8 +6,10 @@ use std::time::Duration;
 use crate::engine::Shared;
 use crate::failure::WaitError;
 use crate::fork;
+use crate::pool::Next;
 use crate::read;
 use crate::schedule::Ready;
+use crate::spin::Ended;
 use crate::sync::{AtomicUsize, Ordering};
 use crate::var::{Access, Var};
 
@@ -91,7 +93,8 @@ impl Shared {
         }
     }
 
-    /// Runs jobs of the pool, or parks when there are none, until `done`. `done` is called under the `progress` lock.
+    /// Runs jobs of the pool, or stays awake for a moment and then parks when there are none, until `done`. Before it parks
+    /// `done` is called under the `progress` lock.
     ///
     /// Parked waiters are woken by whoever changes what a `done` may look at, see [`Shared::notify_waiters`], and
     /// look again every 50 ms for conditions that nobody announces.
@@ -106,10 +109,18 @@ impl Shared {
         // `check` may need a lock whose holder waits for what this thread holds.
         let may_check = read::num_guards() == 0;
         let mut ticker = Ticker::new();
+        let mut may_spin = true;
         loop {
             if self.help_once() {
+                may_spin = true;
                 if done() {
                     return Outcome::Done;
+                }
+            } else if may_spin {
+                match self.spin_for_job(done) {
+                    Ended::Called => {}
+                    Ended::Done => return Outcome::Done,
+                    Ended::Idle | Ended::Preempted => may_spin = false,
                 }
             } else {
                 let mut progress = self.progress.lock();
@@ -171,7 +182,7 @@ impl Shared {
                 let _gate = fork::enter();
                 let mut ready = Ready::default();
                 var.remove_waiter(&waiter, &mut ready);
-                self.schedule(ready, 0);
+                self.schedule(ready, Next::Other);
                 return Err(WaitError::Interrupted);
             }
         }

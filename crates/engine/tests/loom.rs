@@ -348,6 +348,48 @@ fn a_worker_runs_what_nobody_waits_for() {
     });
 }
 
+#[test]
+fn a_worker_that_stays_awake_misses_no_operation() {
+    model(2, || {
+        let (engine, x, y) = (engine(2), cell(), cell());
+        let (send, done) = loom::sync::mpsc::channel();
+        for cell in [&x, &y] {
+            let (inner, send) = (Arc::clone(cell), send.clone());
+            engine.push(op(&[(cell, Access::Write)], move || {
+                inner.update(|value| value + 1);
+                send.send(()).expect("the model listens");
+                Ok(())
+            }));
+            done.recv().expect("a worker runs it");
+        }
+        assert_eq!((value(&engine, &x), value(&engine, &y)), (1, 1));
+    });
+}
+
+#[test]
+fn a_waiter_that_stays_awake_leaves_no_operation_behind() {
+    model(2, || {
+        let (engine, x, y) = (engine(2), cell(), cell());
+        let other = {
+            let (engine, y) = (Arc::clone(&engine), Arc::clone(&y));
+            thread::spawn(move || {
+                let (send, done) = loom::sync::mpsc::channel();
+                let inner = Arc::clone(&y);
+                engine.push(op(&[(&y, Access::Write)], move || {
+                    inner.update(|value| value + 1);
+                    send.send(()).expect("the model listens");
+                    Ok(())
+                }));
+                // It does not help: others have to.
+                done.recv().expect("somebody runs it");
+            })
+        };
+        push_update(&engine, &x, |value| value + 1);
+        assert_eq!(value(&engine, &x), 1);
+        other.join().expect("no panic");
+    });
+}
+
 /// Two values that are always equal while nobody writes. Atomics, because a peek may run beside a write.
 struct Twins {
     var: Var,

@@ -175,6 +175,40 @@ fn run_alone(name: &str, variables: &[(&str, &str)]) -> (bool, String, Duration)
     (output.status.success(), text, start.elapsed())
 }
 
+/// Which of this process's workers run or could run, by `/proc`.
+fn busy_workers() -> usize {
+    let tasks = std::fs::read_dir("/proc/self/task").expect("a process lists its threads");
+    let stats =
+        tasks.filter_map(|task| std::fs::read_to_string(task.ok()?.path().join("stat")).ok());
+    stats
+        .filter(|stat| stat.contains("(mxnet-worker)") && stat.contains(") R "))
+        .count()
+}
+
+#[test]
+fn workers_of_an_idle_process_sleep() {
+    let (is_success, text, _) = run_alone("child_that_idles", &[]);
+    assert!(is_success, "{text}");
+}
+
+#[test]
+#[ignore = "run in a process of its own by workers_of_an_idle_process_sleep"]
+fn child_that_idles() {
+    engine().run_tasks(64, &|_| ());
+    let begin = Instant::now();
+    // Some 50 us, if nothing else runs.
+    while busy_workers() > 0 {
+        assert!(
+            begin.elapsed() < Duration::from_secs(20),
+            "a worker stays awake"
+        );
+        std::thread::yield_now();
+    }
+    for _ in 0..100 {
+        assert_eq!(busy_workers(), 0, "nothing woke a worker");
+    }
+}
+
 #[test]
 fn exit_does_not_wait_for_operations() {
     let (is_success, text, took) = run_alone("child_that_exits", &[]);

@@ -2,9 +2,11 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::mpsc::channel;
 use std::sync::{Arc, Barrier};
+use std::time::{Duration, Instant};
 
-use mxnet_engine::{Access, Engine, Panicked, WaitError};
+use mxnet_engine::{Access, Engine, Mode, Op, Panicked, WaitError};
 
 use super::{cell, op, wait, with_threads};
 
@@ -120,4 +122,78 @@ fn tasks_run_while_all_workers_are_busy() {
     });
     assert_eq!(runs.load(Ordering::Relaxed), 10);
     drop(open);
+}
+
+#[test]
+fn work_that_is_divided_runs_on_the_caller_while_a_worker_is_awake() {
+    let engine = with_threads(2);
+    let shared = cell();
+    let writes = [(&shared.var, Access::Write)];
+    let limit = engine.inline_limit_ns();
+    let begin = Instant::now();
+    // It stays awake for some 50 us after its last task: longer, at times, than this thread is without a processor.
+    loop {
+        engine.run_tasks(2, &|_| ());
+        let granted = engine.try_acquire_divided(&[], &writes, limit + 1);
+        if granted.is_some() {
+            break;
+        }
+        assert!(begin.elapsed() < Duration::from_secs(20), "never granted");
+        std::thread::yield_now();
+    }
+    assert!(engine.try_acquire(&[], &writes, limit + 1).is_none());
+    engine.run_tasks(2, &|_| ());
+    let hour = 3_600_000_000_000;
+    assert!(engine.try_acquire_divided(&[], &writes, hour).is_none());
+    engine.set_mode(Mode::Async);
+    assert!(
+        engine
+            .try_acquire_divided(&[], &writes, limit + 1)
+            .is_none()
+    );
+}
+
+#[test]
+fn work_that_is_divided_is_pushed_beside_much_that_is_in_flight() {
+    let engine = with_threads(2);
+    let (busy, other) = (cell(), cell());
+    let (release, gate) = channel::<()>();
+    engine.push(Op {
+        cost_ns: 1_000_000_000,
+        bytes: 1,
+        ..op(&[(&busy, Access::Write)], move || {
+            gate.recv().expect("the test lets it go on");
+            Ok(())
+        })
+    });
+    let writes = [(&other.var, Access::Write)];
+    let limit = engine.inline_limit_ns();
+    for _ in 0..1000 {
+        engine.run_tasks(2, &|_| ());
+        assert!(
+            engine
+                .try_acquire_divided(&[], &writes, limit + 1)
+                .is_none()
+        );
+    }
+    release.send(()).expect("the operation waits for it");
+    wait(&engine, &busy).expect("nothing fails");
+}
+
+#[test]
+fn one_thread_divides_nothing() {
+    let engine = with_threads(1);
+    let shared = cell();
+    let writes = [(&shared.var, Access::Write)];
+    let limit = engine.inline_limit_ns();
+    for _ in 0..1000 {
+        engine.run_tasks(2, &|_| ());
+        engine.push(op(&[(&shared, Access::Write)], || Ok(())));
+        wait(&engine, &shared).expect("nothing fails");
+        assert!(
+            engine
+                .try_acquire_divided(&[], &writes, limit + 1)
+                .is_none()
+        );
+    }
 }

@@ -14,7 +14,7 @@ use crate::gil_release::without_gil;
 #[inline]
 pub fn may_wait() -> bool {
     let engine = engine();
-    engine.mode() == Mode::Sync || engine.is_full()
+    engine.mode() == Mode::Sync || engine.may_wait()
 }
 
 /// Whether a signal handler asked to stop.

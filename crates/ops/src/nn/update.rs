@@ -277,6 +277,7 @@ const FUSED: OpDef = OpDef {
     cuda: Cuda::None,
     grad: Grad::Stop(WHY),
     cost: Cost::PerKiB(60),
+    divides: true,
     ..OpDef::DEFAULT
 };
 
