@@ -193,7 +193,7 @@ def test() -> list[Step]:
         "MXNET_EXAMPLES": str(target / "examples"),
     }
     general = [PYTHON, "-m", "pytest", "-q", "-n", "2", *folders]
-    loom = cargo("test", "-p", "mxnet-engine", "--release", "--test", "loom", "--target-dir", "target/loom")
+    loom = cargo("test", "-p", "mxnet-engine", "--profile", "develop", "--test", "loom", "--target-dir", "target/loom")
     return [
         *develop(),
         Step("programs", [PYTHON, "tools/steps.py", "programs"], needs=("build",)),

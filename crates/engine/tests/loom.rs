@@ -1,6 +1,6 @@
 //! Every interleaving (up to the preemption bound) of small programs.
 //!
-//! `RUSTFLAGS="--cfg loom" cargo test -p mxnet-engine --release --test loom`
+//! `RUSTFLAGS="--cfg loom" cargo test -p mxnet-engine --profile develop --test loom`
 //!
 //! Models with `threads: 0` have no workers: who waits runs what is ready, which covers the queues with few threads.
 #![cfg(loom)]
