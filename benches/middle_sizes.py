@@ -1,7 +1,7 @@
 """Arrays of 1 to 8 MB, where handing work to another thread costs as much as the work: against NumPy and PyTorch.
 
-`python benches/middle_sizes.py [word ...]` runs the cases whose name holds one of the words. Each call is waited for, as
-NumPy and PyTorch do: `waited` waits behind every call, all others once a turn.
+`python benches/middle_sizes.py [word ...]` runs the cases whose name holds one of the words. `waited` waits behind each
+call, as NumPy and PyTorch do, the others once a turn.
 """
 
 from collections.abc import Callable
