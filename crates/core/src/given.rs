@@ -26,7 +26,13 @@ pub(crate) fn takes_result(call: &Call, out: &Array, returned: DType) -> bool {
         _ => {
             out.dtype() == returned
                 && out.layout().is_contiguous()
-                && !inputs().any(|x| cpu::overlaps(out.tensor(), x.tensor()))
+                && !call.inputs.iter().enumerate().any(|(i, x)| {
+                    let same = |x: &Array| cpu::same_elements(out.tensor(), x.tensor());
+                    x.is_some_and(|x| {
+                        cpu::overlaps(out.tensor(), x.tensor())
+                            && !(call.op.in_place && i == 0 && same(x))
+                    })
+                })
         }
     }
 }

@@ -91,8 +91,8 @@ pub fn launch(
         for (t, access) in &writes {
             changed.push((t.storage().var(), *access));
         }
-        let granted = if call.op.divides || matches!(kernel, Kernel::Map { .. }) {
-            engine().try_acquire_divided(&reads, &changed, cost_ns)
+        let granted = if call.op.parallel || matches!(kernel, Kernel::Map { .. }) {
+            engine().try_acquire_parallel(&reads, &changed, cost_ns)
         } else {
             engine().try_acquire(&reads, &changed, cost_ns)
         };

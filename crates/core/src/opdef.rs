@@ -101,7 +101,9 @@ pub struct OpDef {
     pub cost: Cost,
     /// Whether its kernel divides the work of one large call among threads, as elementwise loops always do: the caller may
     /// take part instead of handing all of it over.
-    pub divides: bool,
+    pub parallel: bool,
+    /// Whether its kernel may write output 0 to the very elements of input 0. Elementwise loops always may.
+    pub in_place: bool,
     /// What the standard tests feed it.
     pub probe: Probe,
     /// What the functions of an operator that is added while the program runs need beside their arguments: a library's handle, a table.
@@ -500,7 +502,8 @@ impl OpDef {
         sparse: Sparse::Dense,
         amp: Amp::Follow,
         cost: Cost::PerKiB(100),
-        divides: false,
+        parallel: false,
+        in_place: false,
         probe: Probe::STANDARD,
         state: None,
     };

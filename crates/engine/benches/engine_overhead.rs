@@ -142,7 +142,7 @@ fn main() {
     });
     measure("the same, granted if a worker is awake", 20, || {
         let writes = [(owner.var(), Access::Write)];
-        if let Some(_held) = engine.try_acquire_divided(&[], &writes, 64_000) {
+        if let Some(_held) = engine.try_acquire_parallel(&[], &writes, 64_000) {
             return engine.run_tasks(16, &work);
         }
         let mut op = empty(&owner);

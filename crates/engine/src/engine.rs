@@ -18,7 +18,7 @@ use crate::var::{Access, Place, Var};
 const MAX_UNREPORTED: usize = 1024;
 
 /// Operations that cost more than this run behind the caller's back, whoever is awake.
-const MAX_DIVIDED_NS: u64 = 2_000_000;
+const MAX_PARALLEL_NS: u64 = 2_000_000;
 
 /// Estimated cost of what is in flight up to which an operation that divides its work waits for it.
 const MAX_SETTLED_NS: u64 = 1_000_000;
@@ -89,9 +89,10 @@ impl Shared {
     /// than the limit. Nothing is in flight then, so nothing is gained by another thread taking all of it; little that is in
     /// flight is finished first, with the help of this thread.
     #[inline]
-    fn runs_divided(&self, cost_ns: u64) -> bool {
-        cost_ns <= MAX_DIVIDED_NS
+    fn runs_parallel(&self, cost_ns: u64) -> bool {
+        cost_ns <= MAX_PARALLEL_NS
             && self.mode() == Mode::Adaptive
+            && self.pool.num_threads() > 1
             && match self.bytes.load(Ordering::Acquire) {
                 0 => self.pool.is_awake(),
                 _ => self.may_settle() && depth() == 0 && self.settle(),
@@ -188,14 +189,14 @@ impl Engine {
     /// 2 ms, is granted if nothing is in flight and a worker is awake that would take half of it. If little is in flight, up to
     /// 1 ms by estimate, the caller helps with that first.
     #[inline]
-    pub fn try_acquire_divided<'v>(
+    pub fn try_acquire_parallel<'v>(
         &'v self,
         reads: &[&'v Var],
         writes: &[(&'v Var, Access)],
         cost_ns: u64,
     ) -> Option<Inline<'v>> {
         let shared = &*self.shared;
-        match shared.runs_inline(cost_ns) || shared.runs_divided(cost_ns) {
+        match shared.runs_inline(cost_ns) || shared.runs_parallel(cost_ns) {
             true => shared.acquire(reads, writes, Place::Host),
             false => None,
         }
@@ -403,4 +404,39 @@ pub fn engine() -> &'static Engine {
         crate::fork::register();
         engine
     })
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    fn with_threads(threads: usize) -> Engine {
+        Engine::new(Config {
+            threads,
+            ..Config::default()
+        })
+    }
+
+    #[test]
+    fn parallel_work_runs_on_the_caller_if_a_thread_is_awake() {
+        let engine = with_threads(2);
+        let var = Var::new();
+        let writes = [(&var, Access::Write)];
+        let limit = engine.inline_limit_ns();
+        let is_granted = |cost_ns| engine.try_acquire_parallel(&[], &writes, cost_ns).is_some();
+        assert!(is_granted(limit) && !is_granted(limit + 1));
+        // As a worker does between two jobs; the engine has started none, so nobody else looks for one.
+        engine.shared.pool.begin_looking();
+        assert!(is_granted(limit + 1) && is_granted(MAX_PARALLEL_NS));
+        assert!(!is_granted(MAX_PARALLEL_NS + 1));
+        assert!(engine.try_acquire(&[], &writes, limit + 1).is_none());
+        engine.set_mode(Mode::Async);
+        assert!(!is_granted(limit + 1));
+        engine.set_mode(Mode::Adaptive);
+        engine.set_num_threads(1);
+        assert!(!is_granted(limit + 1), "there is nobody else");
+        engine.set_num_threads(2);
+        engine.shared.pool.end_looking();
+        assert!(!is_granted(limit + 1));
+    }
 }

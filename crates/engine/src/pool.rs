@@ -114,7 +114,8 @@ pub(crate) enum Next {
 
 enum Job {
     Op(Arc<Node>),
-    Tasks(Arc<TaskSet>),
+    /// A loop, and the range to begin with.
+    Tasks(Arc<TaskSet>, usize),
 }
 
 impl PoolState {
@@ -240,9 +241,9 @@ impl Pool {
         // What has begun comes first.
         let open = state.sets.iter().find(|set| set.wants_help());
         let job = if let Some(set) = open {
-            set.joined.fetch_add(1, Ordering::Relaxed);
+            let first = 1 + set.joined.fetch_add(1, Ordering::Relaxed);
             set.active.fetch_add(1, Ordering::AcqRel);
-            Some(Job::Tasks(Arc::clone(set)))
+            Some(Job::Tasks(Arc::clone(set), first))
         } else if let Some(entry) = state.heap.pop() {
             self.running.fetch_add(1, Ordering::AcqRel);
             Some(Job::Op(entry.node))
@@ -370,8 +371,8 @@ impl Shared {
                 self.run_op(&node, next);
                 DEPTH.with(|depth| depth.set(depth.get() - 1));
             }
-            Job::Tasks(set) => {
-                set.run();
+            Job::Tasks(set, first) => {
+                set.run(first);
                 // Before its caller goes on, who may have the next tasks at once.
                 if next == Next::Look {
                     self.pool.begin_looking();
@@ -399,7 +400,7 @@ impl Shared {
             self.pool.notify(woken);
             self.start_workers(hired);
         }
-        set.run();
+        set.run(0);
         if helpers > 0 {
             let mut state = self.pool.lock();
             if let Some(at) = state.sets.iter().position(|other| Arc::ptr_eq(other, &set)) {
@@ -414,18 +415,41 @@ impl Shared {
     }
 }
 
-/// A parallel loop: whoever is in it takes the next index until there is none.
+/// A parallel loop. The indices are divided into as many ranges as threads may take part; a thread takes the indices of its own range in order, then
+/// what the others have left. So the same thread gets the same part of an array in one loop after the other, whose bytes its caches have, instead of
+/// bytes that another processor has just written.
 struct TaskSet {
-    next: AtomicUsize,
-    n: usize,
+    ranges: SmallVec<[TaskRange; 2]>,
     task: &'static (dyn Fn(usize) + Sync),
-    /// Helpers that ever joined, at most `limit`.
+    /// Helpers that ever joined, at most `limit`; their number is also the range that the next one begins with.
     joined: AtomicUsize,
     limit: usize,
     /// Helpers that are in it.
     active: AtomicUsize,
     end: Mutex<End>,
     left: Condvar,
+}
+
+/// The indices `next..end` of a loop that nobody has taken. Each has a cache line of its own.
+#[repr(align(64))]
+struct TaskRange {
+    next: AtomicUsize,
+    end: usize,
+}
+
+impl TaskRange {
+    fn take(&self) -> Option<usize> {
+        // A look first: the counter of a range that is used up is no longer written.
+        if self.is_empty() {
+            return None;
+        }
+        let index = self.next.fetch_add(1, Ordering::Relaxed);
+        (index < self.end).then_some(index)
+    }
+
+    fn is_empty(&self) -> bool {
+        self.next.load(Ordering::Relaxed) >= self.end
+    }
 }
 
 #[derive(Default)]
@@ -438,9 +462,13 @@ struct End {
 
 impl TaskSet {
     fn new(n: usize, limit: usize, task: &'static (dyn Fn(usize) + Sync)) -> TaskSet {
+        let threads = limit + 1;
+        let ranges = (0..threads).map(|i| TaskRange {
+            next: AtomicUsize::new(n * i / threads),
+            end: n * (i + 1) / threads,
+        });
         TaskSet {
-            next: AtomicUsize::new(0),
-            n,
+            ranges: ranges.collect(),
             task,
             joined: AtomicUsize::new(0),
             limit,
@@ -453,28 +481,34 @@ impl TaskSet {
     /// Whether another thread may join; under the pool's lock.
     fn wants_help(&self) -> bool {
         self.joined.load(Ordering::Relaxed) < self.limit
-            && self.next.load(Ordering::Relaxed) < self.n
+            && self.ranges.iter().any(|range| !range.is_empty())
     }
 
-    fn run(&self) {
-        loop {
-            let index = self.next.fetch_add(1, Ordering::Relaxed);
-            if index >= self.n {
-                return;
-            }
-            if let Err(payload) = catch_unwind(AssertUnwindSafe(|| (self.task)(index))) {
-                let mut end = self.end.lock();
-                if end.panic.as_ref().is_none_or(|(first, _)| index < *first) {
-                    let replaced = end.panic.replace((index, payload));
-                    drop(end);
-                    // A payload's own `drop` is foreign code.
-                    let _ = catch_unwind(AssertUnwindSafe(move || drop(replaced)));
-                } else {
-                    drop(end);
-                    let _ = catch_unwind(AssertUnwindSafe(move || drop(payload)));
-                }
+    /// Takes part: first in range number `first`, 0 for the caller.
+    fn run(&self, first: usize) {
+        let (before, from) = self.ranges.split_at(first);
+        for range in from.iter().chain(before) {
+            while let Some(index) = range.take() {
+                self.run_task(index);
             }
         }
+    }
+
+    fn run_task(&self, index: usize) {
+        let Err(payload) = catch_unwind(AssertUnwindSafe(|| (self.task)(index))) else {
+            return;
+        };
+        let mut end = self.end.lock();
+        let dropped = if end.panic.as_ref().is_none_or(|(first, _)| index < *first) {
+            end.panic
+                .replace((index, payload))
+                .map(|(_, payload)| payload)
+        } else {
+            Some(payload)
+        };
+        drop(end);
+        // A payload's own `drop` is foreign code.
+        let _ = catch_unwind(AssertUnwindSafe(move || drop(dropped)));
     }
 
     /// A helper leaves.

@@ -2,7 +2,7 @@
 //!
 //! A worker without a job, and a thread that waits for one to be done, look for jobs for at most 50 us before they sleep.
 //! A processor is only used for that while nobody else wants it: fewer threads spin than there are workers, and a thread
-//! that the system has interrupted for another one makes all of them sleep for the next 10 ms.
+//! that the system has interrupted for another one makes all of them sleep for the next millisecond.
 
 use crate::engine::Shared;
 use crate::pool::{Called, Pool};
@@ -255,10 +255,10 @@ mod clock {
     pub(super) const PAUSES: usize = 8;
 
     /// Somebody else had the processor if two looks at the clock are farther apart.
-    pub(super) const GAP: Duration = Duration::from_micros(20);
+    pub(super) const GAP: Duration = Duration::from_micros(50);
 
     /// How long all threads sleep when idle, after one of them was interrupted.
-    pub(super) const REST: Duration = Duration::from_millis(10);
+    pub(super) const REST: Duration = Duration::from_millis(1);
 
     /// How often the system has taken the processor from this thread for another one.
     #[cfg(target_os = "linux")]

@@ -4,9 +4,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Barrier};
-use std::time::{Duration, Instant};
 
-use mxnet_engine::{Access, Engine, Mode, Op, Panicked, WaitError};
+use mxnet_engine::{Access, Engine, Op, Panicked, WaitError};
 
 use super::{cell, op, wait, with_threads};
 
@@ -125,37 +124,6 @@ fn tasks_run_while_all_workers_are_busy() {
 }
 
 #[test]
-fn work_that_is_divided_runs_on_the_caller_while_a_worker_is_awake() {
-    let engine = with_threads(2);
-    let shared = cell();
-    let writes = [(&shared.var, Access::Write)];
-    let limit = engine.inline_limit_ns();
-    let (begin, barrier) = (Instant::now(), Barrier::new(2));
-    loop {
-        // Nobody passes the barrier alone: the worker has just ended a task, and stays awake for 50 us. Now and then this
-        // thread is without a processor for longer.
-        engine.run_tasks(2, &|_| {
-            barrier.wait();
-        });
-        let granted = engine.try_acquire_divided(&[], &writes, limit + 1);
-        if granted.is_some() {
-            break;
-        }
-        assert!(begin.elapsed() < Duration::from_secs(20), "never granted");
-    }
-    assert!(engine.try_acquire(&[], &writes, limit + 1).is_none());
-    engine.run_tasks(2, &|_| ());
-    let hour = 3_600_000_000_000;
-    assert!(engine.try_acquire_divided(&[], &writes, hour).is_none());
-    engine.set_mode(Mode::Async);
-    assert!(
-        engine
-            .try_acquire_divided(&[], &writes, limit + 1)
-            .is_none()
-    );
-}
-
-#[test]
 fn work_that_is_divided_is_pushed_beside_much_that_is_in_flight() {
     let engine = with_threads(2);
     let (busy, other) = (cell(), cell());
@@ -174,7 +142,7 @@ fn work_that_is_divided_is_pushed_beside_much_that_is_in_flight() {
         engine.run_tasks(2, &|_| ());
         assert!(
             engine
-                .try_acquire_divided(&[], &writes, limit + 1)
+                .try_acquire_parallel(&[], &writes, limit + 1)
                 .is_none()
         );
     }
@@ -194,7 +162,7 @@ fn one_thread_divides_nothing() {
         wait(&engine, &shared).expect("nothing fails");
         assert!(
             engine
-                .try_acquire_divided(&[], &writes, limit + 1)
+                .try_acquire_parallel(&[], &writes, limit + 1)
                 .is_none()
         );
     }

@@ -77,7 +77,7 @@ pub static MATMUL: OpDef = OpDef {
         let outputs = matmul_shape(cx).map_or(0, |specs| specs[0].shape.iter().product::<usize>());
         flops_ns(2 * k * outputs)
     }),
-    divides: true,
+    parallel: true,
     probe: Probe::calls(&[
         "f((2, 3)), f((3, 4))",
         "f((3,)), f((3,))",

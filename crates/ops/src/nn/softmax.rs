@@ -39,7 +39,7 @@ const SOFTMAX_LIKE: OpDef = OpDef {
     infer: shape_and_dtype,
     amp: Amp::WidenToF32,
     cost: Cost::PerKiB(600),
-    divides: true,
+    parallel: true,
     probe: Probe::calls(&[
         "f((3, 4))",
         "f((3, 4)), 0",

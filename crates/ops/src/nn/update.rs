@@ -277,7 +277,7 @@ const FUSED: OpDef = OpDef {
     cuda: Cuda::None,
     grad: Grad::Stop(WHY),
     cost: Cost::PerKiB(60),
-    divides: true,
+    parallel: true,
     ..OpDef::DEFAULT
 };
 

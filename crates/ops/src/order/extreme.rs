@@ -25,7 +25,7 @@ const EXTREME: OpDef = OpDef {
     infer,
     grad: Grad::Stop("positions are integers"),
     cost: Cost::PerKiB(60),
-    divides: true,
+    parallel: true,
     probe: Probe::calls(&[
         "f((3, 4))",
         "f((3, 4)), 0",

@@ -39,7 +39,7 @@ pub(crate) const REDUCTION: OpDef = OpDef {
     out_casting: Casting::Unsafe,
     order: Some(kept_order),
     cost: Cost::PerKiB(40),
-    divides: true,
+    parallel: true,
     probe: Probe::calls(CALLS),
     batch: Batch::Axes("axis"),
     ..OpDef::DEFAULT

@@ -30,7 +30,7 @@ pub static COPY: OpDef = OpDef {
     },
     sparse: Sparse::KeepsZero,
     cost: Cost::PerKiB(60),
-    divides: true,
+    parallel: true,
     probe: Probe::calls(&["f((2, 3))", "f((4, 5))[::-1, ::2]", "i((3,), 9)"]).against("np.copy"),
     batch: Batch::Leading(&[0]),
     ..OpDef::DEFAULT
@@ -45,7 +45,7 @@ const ORDERED: OpDef = OpDef {
     cuda: COPY.cuda,
     grad: COPY.grad,
     cost: COPY.cost,
-    divides: COPY.divides,
+    parallel: COPY.parallel,
     sole: Sole::Array,
     sparse: Sparse::KeepsZero,
     probe: Probe::calls(&[
@@ -140,7 +140,7 @@ pub static CAST: OpDef = OpDef {
     },
     sparse: Sparse::KeepsZero,
     cost: Cost::PerKiB(80),
-    divides: true,
+    parallel: true,
     probe: Probe::calls(&["f((2, 3)), 'float64'", "f((2, 3)), 'int32'"]).against("numpy.astype"),
     batch: Batch::Leading(&[0]),
     ..OpDef::DEFAULT
@@ -187,6 +187,7 @@ pub static ASTYPE: OpDef = OpDef {
         name: "cast",
         ..Floats::PLAIN
     },
+    parallel: true,
     extended: Some(&ASTYPE_SHARING),
     infer: |cx| {
         let (from, to) = (cx.dtype_of(0), cx.dtype("dtype").unwrap_or(DType::F32));
@@ -337,7 +338,7 @@ pub static TRANSFER: OpDef = OpDef {
     cpu: Cpu::AnyDevice(cpu::transfer_kernel),
     grad: Grad::Rule(Keep::NOTHING, |g| g.one(g.dy(0).to_device(g.device_of(0))?)),
     cost: Cost::PerKiB(60),
-    divides: true,
+    parallel: true,
     probe: Probe::calls(&["f((2, 3)), 'cpu(1)'"]),
     batch: Batch::Leading(&[0]),
     ..OpDef::DEFAULT
