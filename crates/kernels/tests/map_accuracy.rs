@@ -709,6 +709,31 @@ fn gelu_matches_its_definition() {
 }
 
 #[test]
+fn gelu_of_an_element_does_not_depend_on_its_neighbours() {
+    let x: Vec<f32> = (-900..900).map(|i| i as f32 / 200.0).collect();
+    // Stretches of numbers near 0 take a cheaper way, which one number far away closes.
+    let near: Vec<f32> = x.iter().copied().filter(|x| x.abs() < 4.0).collect();
+    let alone: Vec<f32> = (near.iter())
+        .map(|&x| one32(&map::GELU_ERF, &[x, 9.0])[0])
+        .collect();
+    assert_eq!(one32(&map::GELU_ERF, &near), alone);
+    for (&x, &y) in near.iter().zip(&alone) {
+        let x = f64::from(x);
+        let exact = 0.5 * x * libm::erfc(-x * std::f64::consts::FRAC_1_SQRT_2);
+        assert!(
+            (f64::from(y) - exact).abs() <= exact.abs() * 2f64.powi(-20),
+            "gelu_erf({x}) = {y}, not {exact}"
+        );
+    }
+    let ones = vec![1f32; near.len()];
+    let slopes: Vec<f32> = two(&map::GELU_ERF_GRAD, Elem::F32, &ones, &near);
+    for (&x, &slope) in near.iter().zip(&slopes) {
+        let alone: Vec<f32> = two(&map::GELU_ERF_GRAD, Elem::F32, &[1.0, 1.0], &[x, 9.0]);
+        assert_eq!(slope, alone[0], "gelu_erf_grad({x})");
+    }
+}
+
+#[test]
 fn where_chooses_and_clip_bounds() {
     let (c, a, b) = ([1u8, 0, 2, 0], [1u16, 2, 3, 4], [5u16, 6, 7, 8]);
     let mut y = [0u16; 4];

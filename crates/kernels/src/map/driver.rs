@@ -726,7 +726,16 @@ impl Job<'_> {
                     (row_ptrs[k], row_strides[k]) = (here, if steps[1] == 0 { 0 } else { native });
                     continue;
                 }
-                let tile = tiles[k].as_mut_ptr().cast::<u8>();
+                // A conversion into a dense output needs no tile between.
+                let is_moved = k > 0
+                    && matches!(self.loops.kernel, Kernel::Move)
+                    && steps != [0, 0]
+                    && n > 1
+                    && self.loops.is_direct(0, piece);
+                let tile = match is_moved {
+                    true => row_ptrs[0],
+                    false => tiles[k].as_mut_ptr().cast::<u8>(),
+                };
                 (row_ptrs[k], row_strides[k]) = (tile, native);
                 if k < self.loops.outs {
                     continue;
@@ -753,6 +762,7 @@ impl Job<'_> {
                         n,
                         self.params.as_ptr(),
                     ),
+                    Kernel::Move if row_ptrs[1] == row_ptrs[0] => {}
                     Kernel::Move => self.move_piece(&mut row_ptrs, row_strides[1], n),
                 }
                 for k in 0..self.loops.outs {

@@ -1,8 +1,11 @@
 //! Activation functions of neural networks and what their gradients multiply.
 
 use super::OutElem::Same;
-use super::math::{Float, erf_near32, normal_tail32};
-use super::row::{Level, binary_rows, unary_rows};
+use super::math::{Float, normal_tail_near32, normal_tail32};
+use super::row::{
+    Binary, InnerLoop, InnerLoops, Level, Params, Unary, binary, binary_rows, unary, unary_rows,
+};
+use crate::elem::Elem;
 
 unary_rows! {
     /// `max(x, 0)`; NaN stays.
@@ -26,10 +29,6 @@ unary_rows! {
     /// `x / (1 + |x|)`.
     SOFTSIGN "softsign", Same, cost 2, params 0, unary {
         [f32 f64] |x, _| -> T { x / (1.0 + x.abs()) }
-    }
-    /// `x Phi(x)` with the normal distribution function Phi, by the error function.
-    GELU_ERF "gelu_erf", Same, cost 8, params 0, unary {
-        [f32 f64] |x, _| -> T { x * Normal::cdf::<L>(x) }
     }
     /// `x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))`.
     GELU_TANH "gelu_tanh", Same, cost 7, params 0, unary {
@@ -97,13 +96,6 @@ binary_rows! {
             dy * (s * (1.0 + x * (1.0 - s)))
         }
     }
-    /// `dy (Phi(x) + x phi(x))`: the gradient of gelu by the error function.
-    GELU_ERF_GRAD "gelu_erf_grad", Same, cost 14, params 0, heavy true, binary {
-        [f32 f64] |dy, x, _| -> T {
-            let density = ROOT_TWO_PI as T * Float::exp::<L>(-0.5 * x * x);
-            dy * (x * density + Normal::cdf::<L>(x))
-        }
-    }
     /// The gradient of gelu by tanh.
     GELU_TANH_GRAD "gelu_tanh_grad", Same, cost 9, params 0, heavy true, binary {
         [f32 f64] |dy, x, _| -> T {
@@ -140,12 +132,107 @@ fn unit<F: Float + From<u8>>(x: F) -> F {
     if x > one { one } else { x }
 }
 
+/// Gelu by the error function, and its gradient.
+struct Gelu;
+
+macro_rules! gelu {
+    ($($t:ty)*) => { $(
+        impl Unary<$t> for Gelu {
+            type Out = $t;
+            const PARAMS: usize = 0;
+            const HAS_PLAIN: bool = <$t as Normal>::HAS_NEAR;
+            #[inline(always)]
+            fn apply<L: Level>(x: $t, _: Params) -> $t {
+                x * Normal::cdf::<L>(x)
+            }
+            #[inline(always)]
+            fn is_plain(x: $t) -> bool {
+                Normal::is_near(x)
+            }
+            #[inline(always)]
+            fn apply_plain<L: Level>(x: $t, _: Params) -> $t {
+                x * Normal::cdf_near::<L>(x)
+            }
+        }
+        impl Binary<$t> for Gelu {
+            type Rhs = $t;
+            type Out = $t;
+            const PARAMS: usize = 0;
+            const HEAVY: bool = true;
+            const HAS_PLAIN: bool = <$t as Normal>::HAS_NEAR;
+            #[inline(always)]
+            fn apply<L: Level>(dy: $t, x: $t, _: Params) -> $t {
+                let density = ROOT_TWO_PI as $t * Float::exp::<L>(-0.5 * x * x);
+                dy * (x * density + Normal::cdf::<L>(x))
+            }
+            #[inline(always)]
+            fn is_plain(_: $t, x: $t) -> bool {
+                Normal::is_near(x)
+            }
+            #[inline(always)]
+            fn apply_plain<L: Level>(dy: $t, x: $t, _: Params) -> $t {
+                let density = ROOT_TWO_PI as $t * Float::exp::<L>(-0.5 * x * x);
+                dy * (x * density + Normal::cdf_near::<L>(x))
+            }
+        }
+    )* };
+}
+gelu!(f32 f64);
+
+/// `x Phi(x)` with the normal distribution function Phi, by the error function.
+pub static GELU_ERF: InnerLoops = InnerLoops {
+    name: "gelu_erf",
+    outs: 1,
+    ins: 1,
+    out: Same,
+    in_elems: [None; 3],
+    params: 0,
+    cost: 5,
+    in_place: 0,
+    get: |isa, elem| -> Option<InnerLoop> {
+        match elem {
+            Elem::F32 => Some(unary::<f32, Gelu>(isa)),
+            Elem::F64 => Some(unary::<f64, Gelu>(isa)),
+            _ => None,
+        }
+    },
+};
+
+/// `dy (Phi(x) + x phi(x))`: the gradient of gelu by the error function.
+pub static GELU_ERF_GRAD: InnerLoops = InnerLoops {
+    name: "gelu_erf_grad",
+    ins: 2,
+    cost: 10,
+    get: |isa, elem| -> Option<InnerLoop> {
+        match elem {
+            Elem::F32 => Some(binary::<f32, Gelu>(isa)),
+            Elem::F64 => Some(binary::<f64, Gelu>(isa)),
+            _ => None,
+        }
+    },
+    ..GELU_ERF
+};
+
 /// The normal distribution function.
 trait Normal: Copy {
+    /// Whether there is a cheaper way near 0.
+    const HAS_NEAR: bool;
     fn cdf<L: Level>(self) -> Self;
+    fn is_near(self) -> bool;
+    /// To the bit what `cdf` gives, of numbers near 0.
+    fn cdf_near<L: Level>(self) -> Self;
 }
 
 impl Normal for f64 {
+    const HAS_NEAR: bool = false;
+    #[inline(always)]
+    fn is_near(self) -> bool {
+        false
+    }
+    #[inline(always)]
+    fn cdf_near<L: Level>(self) -> f64 {
+        self.cdf::<L>()
+    }
     #[inline(always)]
     fn cdf<L: Level>(self) -> f64 {
         let t = self * -std::f64::consts::FRAC_1_SQRT_2;
@@ -180,11 +267,23 @@ fn rounded_off<L: Level>(y: f64, t: f64) -> f64 {
 }
 
 impl Normal for f32 {
+    const HAS_NEAR: bool = true;
+    #[inline(always)]
+    fn is_near(self) -> bool {
+        self.abs() < 4.0
+    }
+    #[inline(always)]
+    fn cdf_near<L: Level>(self) -> f32 {
+        let tail = normal_tail_near32::<L>(self.abs());
+        if self > 0.0 { 1.0 - tail } else { tail }
+    }
     #[inline(always)]
     fn cdf<L: Level>(self) -> f32 {
-        let tail = 0.5 * normal_tail32::<L>(self.abs());
-        let near = 0.5 + 0.5 * erf_near32::<L>(self * std::f32::consts::FRAC_1_SQRT_2);
-        let far = if self > 0.0 { 1.0 - tail } else { tail };
-        if self.abs() < 0.75 { near } else { far }
+        let tail = if self.is_near() {
+            normal_tail_near32::<L>(self.abs())
+        } else {
+            normal_tail32::<L>(self.abs())
+        };
+        if self > 0.0 { 1.0 - tail } else { tail }
     }
 }

@@ -166,7 +166,19 @@ pub(crate) trait Unary<T: Copy> {
     const IN_PLACE: bool = false;
     /// Some arguments need a slow way that would keep the loop from vectorising: they are put right afterwards.
     const MENDS: bool = false;
+    /// Most arguments are plain, and cost less where all of a stretch are: not with `MENDS`, nor with `IN_PLACE`.
+    const HAS_PLAIN: bool = false;
     fn apply<L: Level>(x: T, p: Params) -> Self::Out;
+    /// Whether [`Unary::apply_plain`] may be called.
+    #[inline(always)]
+    fn is_plain(_x: T) -> bool {
+        false
+    }
+    /// To the bit what `apply` gives.
+    #[inline(always)]
+    fn apply_plain<L: Level>(x: T, p: Params) -> Self::Out {
+        Self::apply::<L>(x, p)
+    }
     /// Whether `apply` may be wrong for this argument.
     #[inline(always)]
     fn needs_mending(_x: T) -> bool {
@@ -263,6 +275,24 @@ unsafe fn unary_body<L: Level, T: Copy, O: Unary<T>>(
             for i in 0..n {
                 x.add(i).cast::<O::Out>().write(O::apply::<L>(*x.add(i), p));
             }
+        } else if O::HAS_PLAIN {
+            for at in (0..n).step_by(SPREAD) {
+                let m = SPREAD.min(n - at);
+                let (x, y) = (x.add(at), y.add(at));
+                let mut plain = true;
+                for i in 0..m {
+                    plain &= O::is_plain(*x.add(i));
+                }
+                if plain {
+                    for i in 0..m {
+                        *y.add(i) = O::apply_plain::<L>(*x.add(i), p);
+                    }
+                } else {
+                    for i in 0..m {
+                        *y.add(i) = O::apply::<L>(*x.add(i), p);
+                    }
+                }
+            }
         } else {
             for i in 0..n {
                 *y.add(i) = O::apply::<L>(*x.add(i), p);
@@ -297,7 +327,7 @@ unsafe fn mend_row<T: Copy, O: Unary<T>>(y: *mut O::Out, x: *const T, n: usize) 
     }
 }
 
-/// Elements in a tile over which a broadcast operand is spread.
+/// Elements in a tile over which a broadcast operand is spread, and in a stretch that is asked whether all are plain.
 const SPREAD: usize = 256;
 
 /// # Safety
@@ -462,6 +492,21 @@ unsafe fn ternary_body<L: Level, T: Copy, O: Ternary<T>>(
             *strides.add(2) == 0,
             *strides.add(3) == 0,
         );
+        if one_b && one_c && !one_a {
+            // Bounds, mostly: kept in registers.
+            let (b, c) = (*b, *c);
+            if O::IN_PLACE && y.cast_const().cast() == a {
+                let a = y.cast::<O::First>();
+                for i in 0..n {
+                    *y.add(i) = O::apply::<L>(*a.add(i), b, c);
+                }
+                return;
+            }
+            for i in 0..n {
+                *y.add(i) = O::apply::<L>(*a.add(i), b, c);
+            }
+            return;
+        }
         let mut tile_a = [MaybeUninit::<O::First>::uninit(); SPREAD];
         let mut tile_b = [MaybeUninit::<T>::uninit(); SPREAD];
         let mut tile_c = [MaybeUninit::<T>::uninit(); SPREAD];

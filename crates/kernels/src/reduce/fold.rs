@@ -60,7 +60,7 @@ const BLOCK_BYTES: usize = 16 * 1024;
 const COLUMN_BYTES: usize = 2048;
 /// Rows folded into one set of column accumulators before these are set aside.
 const BLOCK_ROWS: usize = 64;
-/// Least number of elements in one segment of a divided reduction.
+/// About the number of elements in one segment of a divided reduction.
 const SEGMENT: usize = 64 * 1024;
 
 /// Elements that `any` and `all` look at before they look at all.
@@ -327,7 +327,7 @@ impl Plan {
         let segments = if units >= 32 {
             1
         } else {
-            (n * width / SEGMENT).clamp(1, 64 / units)
+            (n * width).div_ceil(SEGMENT).clamp(1, 64 / units)
         };
         let truths = matches!(op, Reduce::Any | Reduce::All);
         let plain = types.acc == src && types.polish.is_none() && (src != Elem::Bool || truths);

@@ -128,7 +128,7 @@ impl<'a> Walk<'a> {
 pub(crate) fn split(threads: &dyn Threads, n: usize, work: usize, task: &(dyn Fn(usize) + Sync)) {
     // About 10 µs of work: less is not worth waking anyone.
     const WORTH: usize = 32 * 1024;
-    let groups = (work / WORTH).min(4 * threads.count()).min(n);
+    let groups = (work / WORTH).min(8 * threads.count()).min(n);
     if groups < 2 || threads.count() < 2 {
         return (0..n).for_each(task);
     }

@@ -1,7 +1,7 @@
 //! The error function and its complement.
 
 use super::Float;
-use super::exp::{exp_scaled64, exp32};
+use super::exp::{LN2_HI32, LN2_LO32, MAGIC32, exp_near_zero32, exp_scaled64, exp32, scaled32};
 use super::poly;
 use crate::map::row::Level;
 
@@ -61,7 +61,7 @@ pub(super) fn erfc64<L: Level>(x: f64) -> f64 {
 
 /// erf in f32 where |x| is at most 1. Error below 1 ulp.
 #[inline(always)]
-pub(in crate::map) fn erf_near32<L: Level>(x: f32) -> f32 {
+fn erf_near32<L: Level>(x: f32) -> f32 {
     // erf(x) / x - 1 in x^2 on [0, 1]: error 2^-29.6.
     let p = poly!(L, x * x;
         0.128_379_17, -0.376_126_26, 0.112_835_854, -0.026_853_813, 0.005_188_328_7, -8.010_202e-4, 7.853_889e-5);
@@ -82,35 +82,36 @@ pub(super) fn erf32<L: Level>(x: f32) -> f32 {
     (if a < 1.0 { near } else { far }).copysign(x)
 }
 
-/// erfc(x / sqrt(2)) in f32 for x not below 0, with a small relative error down to the subnormals, for tails that must not cancel. The exponent comes
-/// from x itself: the rounding of x / sqrt(2) would be multiplied by x^2.
+/// The normal distribution's tail above x, for x in 0..4: `exp(-q(x))`. Relative error below 2^-20, for x below 2 below 2^-22.
+#[inline(always)]
+pub(in crate::map) fn normal_tail_near32<L: Level>(x: f32) -> f32 {
+    // (-log(2 tail(x)) - sqrt(2 / pi) x) / x^2 on [0, 4]: error 2^-23.6 of the logarithm.
+    let v = poly!(L, x;
+        0.318_308_92, 0.036_340_46, -0.004_790_951, -3.183_207_4e-5, 2.167_127_7e-4, -6.242_076e-5, 9.823_506e-6,
+        -8.736_530_5e-7, 3.436_957e-8);
+    let u = x.mul_sum::<L>(v, 0.797_884_6);
+    let k = (x * u).mul_sum::<L>(-std::f32::consts::LOG2_E, MAGIC32);
+    let n = k - MAGIC32;
+    // The first product with n is exact, so the rounding of x u does not count where a fused multiply-add is at hand.
+    let r = (-x).mul_sum::<L>(u, -n * LN2_HI32);
+    let r = (-n).mul_sum::<L>(LN2_LO32, r);
+    0.5 * scaled32(exp_near_zero32::<L>(r), k)
+}
+
+/// The normal distribution's tail above x for x not below 0, with a small relative error down to the subnormals. The exponent comes from x itself: the
+/// rounding of x / sqrt(2) would be multiplied by x^2.
 #[inline(always)]
 pub(in crate::map) fn normal_tail32<L: Level>(x: f32) -> f32 {
     let x = if x > 14.7 { 14.7 } else { x };
-    let (square, lost) = squared::<L>(x);
-    tail32::<L>(
-        x * std::f32::consts::FRAC_1_SQRT_2,
-        0.5 * square,
-        0.5 * lost,
-    )
-}
-
-/// The rounded square and what it lacks.
-#[inline(always)]
-fn squared<L: Level>(a: f32) -> (f32, f32) {
-    let square = a * a;
-    let high = f32::from_bits(a.to_bits() & !0x0fff);
-    let lost = if L::FMA {
-        a.mul_add(a, -square)
-    } else {
-        (high * high - square) + (a - high) * (a + high)
-    };
-    (square, lost)
-}
-
-/// erfc(a) given a^2 as `square + lost`.
-#[inline(always)]
-fn tail32<L: Level>(a: f32, square: f32, lost: f32) -> f32 {
+    // exp(-x^2 / 2) with the square in two parts.
+    let (square, lost) = half_squared::<L>(x);
+    let k = square.mul_sum::<L>(-std::f32::consts::LOG2_E, MAGIC32);
+    let n = k - MAGIC32;
+    let r = (-n).mul_sum::<L>(LN2_HI32, -square);
+    let r = (-n).mul_sum::<L>(LN2_LO32, r) - lost;
+    // 2^64 times the power, lest it be subnormal.
+    let e = scaled32(exp_near_zero32::<L>(r), k + 64.0);
+    let a = x * std::f32::consts::FRAC_1_SQRT_2;
     // One division serves t = (a - 4) / (a + 4) and 1 / (1 + 2 a).
     let (u, v) = (a + 4.0, 1.0 + 2.0 * a);
     let r = 1.0 / (u * v);
@@ -119,6 +120,21 @@ fn tail32<L: Level>(a: f32, square: f32, lost: f32) -> f32 {
     let p = poly!(L, t;
         1.232_995_2, -0.139_621_03, 0.015_377_333, 0.068_091_99, -0.100_992_26, 0.093_834_57, -0.066_604_76, 0.036_394_864,
         -0.016_020_048, 0.006_901_046_7, 8.460_303_7e-4);
-    let e = exp32::<L>(-square) * (1.0 - lost);
-    e * (p * (u * r))
+    /// 2^-65.
+    const HALF: f32 = 1.0 / (36_893_488_147_419_103_232_u128 as f32);
+    e * (p * (u * r) * HALF)
+}
+
+/// Half the square, rounded, and what it lacks.
+#[inline(always)]
+fn half_squared<L: Level>(x: f32) -> (f32, f32) {
+    let half = 0.5 * x;
+    let square = half * x;
+    let high = f32::from_bits(x.to_bits() & !0x0fff);
+    let lost = if L::FMA {
+        half.mul_add(x, -square)
+    } else {
+        (0.5 * high * high - square) + (x - high) * (0.5 * (x + high))
+    };
+    (square, lost)
 }

@@ -84,15 +84,27 @@ pub(super) fn exp_scaled32<L: Level>(x: f32, bias: i32) -> f32 {
     let n = k - MAGIC32;
     let r = (-n).mul_sum::<L>(LN2_HI32, x);
     let r = (-n).mul_sum::<L>(LN2_LO32, r);
-    // As above; error 2^-28.2.
-    let q = poly!(L, r; 0.5, 0.166_665_18, 0.041_666_206, 0.008_368_91, 0.001_395_051_8);
-    let p = 1.0 + (r * r).mul_sum::<L>(q, r);
     scale32(
-        p,
+        exp_near_zero32::<L>(r),
         (k.to_bits() as i32)
             .wrapping_sub(MAGIC32.to_bits() as i32)
             .wrapping_add(bias),
     )
+}
+
+/// `exp(r)` for |r| <= ln2/2.
+#[inline(always)]
+pub(super) fn exp_near_zero32<L: Level>(r: f32) -> f32 {
+    // (e^r - 1 - r) / r^2: error 2^-28.2 of e^r.
+    let q = poly!(L, r; 0.5, 0.166_665_18, 0.041_666_206, 0.008_368_91, 0.001_395_051_8);
+    1.0 + (r * r).mul_sum::<L>(q, r)
+}
+
+/// `p * 2^n` for `k = n + MAGIC32`, where neither `p` nor the result is subnormal or infinite.
+#[inline(always)]
+pub(super) fn scaled32(p: f32, k: f32) -> f32 {
+    // The shift leaves n of k, at the place of the exponent.
+    f32::from_bits(p.to_bits().wrapping_add(k.to_bits() << 23))
 }
 
 /// `2^(x + tail)` for a small `tail`. Error below 1 ulp.

@@ -18,7 +18,7 @@ mod pow;
 mod scalar;
 mod trig;
 
-pub(super) use erf::{erf_near32, normal_tail32};
+pub(super) use erf::{normal_tail_near32, normal_tail32};
 
 use super::row::Level;
 
