@@ -110,16 +110,23 @@ def test_kinds_of_sorts_are_accepted():
         assert sorted_in_place(np.array([3, 1, 2]), **kwargs).tolist() == [1, 2, 3]
 
 
-def test_sorts_in_place_are_recorded():
-    """Their slope needs the elements in the order that is gone."""
-    x = np.array([3.0, 1.0, 2.0])
+@pytest.mark.parametrize("rearrange", [lambda y: y.sort(), lambda y: y.partition(1)], ids=["sort", "partition"])
+def test_sorts_in_place_are_recorded(rearrange):
+    """The slope goes to where each element came from, though that order is gone."""
+    x = np.array([[3.0, 1.0, 2.0], [5.0, 6.0, 4.0]])
     x.attach_grad()
     with autograd.record():
         y = x * 1.0
-        y.sort()
-        assert y.tolist() == [1.0, 2.0, 3.0]
-        with pytest.raises(mx.error.AutogradError, match="overwritten in place"):
-            y.sum().backward()
+        rearrange(y)
+        assert y.tolist() == [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]
+        z = (y * np.array([1.0, 2.0, 3.0])).sum()
+    z.backward()
+    assert x.grad.tolist() == [[3.0, 1.0, 2.0], [2.0, 3.0, 1.0]]
+
+
+def test_sorting_a_variable_in_place_changes_it():
+    x = np.array([3.0, 1.0, 2.0])
+    x.attach_grad()
     x.sort()
     assert x.tolist() == [1.0, 2.0, 3.0]
 

@@ -453,7 +453,10 @@ fn put_at(
         [index] => {
             let index = index.get().look(py);
             match index.dtype() == DType::Bool {
-                true => index::put_masked(&x, &index, value),
+                true => {
+                    index.shape() == x.shape()
+                        && index::put_where(&x, &index, value, index::Taken::Exactly)
+                }
                 false => index::put_picked(&x, &[&*index], value),
             }
         }

@@ -3,19 +3,22 @@
 use std::ffi::{c_char, c_int, c_long, c_void};
 use std::ptr;
 
+use mxnet::core::array::count_look;
 use mxnet::core::floats::told_cast;
 use mxnet::core::interp::Flags;
 use mxnet::core::{
     Array, Error, Tuple, Value, check_element, copy_at_hand, dtype_of_number, invoke1,
 };
+use mxnet::engine::{Access, engine};
 use mxnet::ops::elementwise::comparison;
 use mxnet::ops::index::with_bytes;
 use mxnet::ops::reduce::ANY;
-use mxnet::tensor::{DType, DeviceKind, Kind, Scalar, Tensor};
+use mxnet::tensor::{DType, DeviceKind, Kind, Scalar, Strides, Tensor};
 use pyo3::exceptions::{PyAttributeError, PyBufferError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString, PyTuple, PyType};
+use smallvec::SmallVec;
 
 use crate::array::{Get, PyArray};
 use crate::buffer_protocol::numpys_dtype;
@@ -310,8 +313,8 @@ pub fn complete_copy(py: Python<'_>, array: &Array) -> PyResult<Array> {
 
 /// State of a buffer view of an array.
 struct Exported {
-    shape: Vec<isize>,
-    strides: Vec<isize>,
+    shape: SmallVec<[isize; 4]>,
+    strides: Strides,
     _tensor: Tensor,
 }
 
@@ -374,7 +377,7 @@ unsafe fn export(
 ) {
     let exported = Box::new(Exported {
         shape: tensor.shape().iter().map(|&n| n as isize).collect(),
-        strides: tensor.byte_strides().to_vec(),
+        strides: tensor.byte_strides(),
         _tensor: tensor.clone(),
     });
     let exported = Box::into_raw(exported);
@@ -398,8 +401,21 @@ unsafe fn export(
 ///
 /// The mark is set before the wait: a thread that pushes a write after it sees the mark and waits for its own write.
 pub fn complete_for_others(py: Python<'_>, array: &Array) -> PyResult<()> {
-    array.tensor().storage().mark_shared();
+    if is_complete_for_others(array) {
+        return Ok(());
+    }
     without_gil(py, || array.wait_to_write()).map_err(|error| raise(py, error))
+}
+
+/// Marks the storage, as [`complete_for_others`], and answers whether no write is in flight.
+fn is_complete_for_others(array: &Array) -> bool {
+    let storage = array.tensor().storage();
+    storage.mark_shared();
+    let hold = engine().try_hold(storage.var(), Access::Write, 0);
+    if hold.is_some() {
+        count_look();
+    }
+    hold.is_some()
 }
 
 /// Fills a buffer view of an array: waits, then shows its memory. The storage is synchronous from then on.
@@ -414,7 +430,7 @@ pub unsafe fn fill_buffer(
     let py = slf.py();
     // SAFETY: `view` may be written (contract); Python asks for a null owner on failure.
     unsafe { (*view).obj = ptr::null_mut() };
-    let array = slf.get().array(py);
+    let array = slf.get().look(py);
     if array.dtype() == DType::BF16 {
         return Err(PyBufferError::new_err(
             "buffers have no format for bfloat16: use asnumpy() or DLPack",
@@ -428,17 +444,19 @@ pub unsafe fn fill_buffer(
             "the array is not contiguous and the consumer takes no strides",
         ));
     }
-    complete_for_others(py, &array)?;
-    // SAFETY: `view` may be written (contract).
-    unsafe {
-        export(
-            slf.as_any(),
-            array.tensor(),
-            view,
-            array.tensor().is_read_only(),
-        )
+    let show = |array: &Array| {
+        let tensor = array.tensor();
+        // SAFETY: `view` may be written (contract).
+        unsafe { export(slf.as_any(), tensor, view, tensor.is_read_only()) };
+        Ok(())
     };
-    Ok(())
+    if is_complete_for_others(&array) {
+        return show(&array);
+    }
+    let waited = array.clone();
+    array.end();
+    complete_for_others(py, &waited)?;
+    show(&waited)
 }
 
 /// A `bytes` object; unlike `PyBytes::new`, without memory for it this is an error.

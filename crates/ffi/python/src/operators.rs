@@ -2,7 +2,7 @@
 
 use std::mem::MaybeUninit;
 
-use mxnet::core::{Attrs, Call, OpDef, dispatch};
+use mxnet::core::{Array, Attrs, Call, OpDef, dispatch};
 use mxnet::ops::{Lone, One, elementwise as e, quick_elements};
 use mxnet::tensor::Scalar;
 use pyo3::exceptions::PyTypeError;
@@ -294,11 +294,37 @@ pub fn in_place(
     };
     slf.get().check_writable(py)?;
     let (target, rhs) = (slf.get().array(py), other.array());
+    write_back(
+        slf,
+        op,
+        &target,
+        &[Some(&target), Some(&rhs)],
+        &Attrs::none(),
+    )?;
+    Ok(slf.clone().into_any().unbind())
+}
+
+/// Replaces the elements of this array by what an operator makes of them.
+pub fn rearrange(slf: &Bound<'_, PyArray>, op: &'static OpDef, attrs: &Attrs) -> PyResult<()> {
+    slf.get().check_writable(slf.py())?;
+    let target = slf.get().array(slf.py());
+    write_back(slf, op, &target, &[Some(&target)], attrs)
+}
+
+/// Calls an operator that writes its result into this array, whose elements `target` has.
+fn write_back(
+    slf: &Bound<'_, PyArray>,
+    op: &'static OpDef,
+    target: &Array,
+    inputs: &[Option<&Array>],
+    attrs: &Attrs,
+) -> PyResult<()> {
+    let py = slf.py();
     let call = Call {
         op,
-        inputs: &[Some(&target), Some(&rhs)],
-        attrs: &Attrs::none(),
-        outs: &[Some(&target)],
+        inputs,
+        attrs,
+        outs: &[Some(target)],
         dtype: None,
     };
     let outputs = match crate::engine::may_wait() {
@@ -306,10 +332,10 @@ pub fn in_place(
         false => dispatch(&call),
     };
     let mut outputs = outputs.map_err(|error| raise(py, error))?;
-    if let Some(result) = outputs.pop() {
-        slf.get().adopt_written(py, result)?;
+    match outputs.pop() {
+        Some(result) => slf.get().adopt_written(py, result),
+        None => Ok(()),
     }
-    Ok(slf.clone().into_any().unbind())
 }
 
 /// A unary operator of this array.

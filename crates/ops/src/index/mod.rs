@@ -41,10 +41,10 @@ pub use rows::{
 pub(crate) use select::scattered_slices;
 pub use select::{COMPRESS, EXTRACT, TAKE, take};
 pub use short::{
-    FewBytes, copy_bytes, element, elements_to, only_element, picked, read, read_few, with_bytes,
+    FewBytes, copy_bytes, element, elements_to, only_element, picked, read, with_bytes,
 };
 pub use window::{WINDOW, WINDOW_ASSIGN, WINDOW_SPREAD};
-pub use writing::{Taken, is_same_kind, put_along, put_at, put_masked, put_where};
+pub use writing::{Taken, is_same_kind, put_along, put_at, put_where};
 
 use crate::opdef::OpDef;
 

@@ -30,7 +30,7 @@ pub(crate) fn is_writable(x: &Array) -> bool {
 }
 
 /// Whether a number that a dtype can hold is converted to it without an error that somebody watches for.
-pub(crate) fn keeps(dtype: DType, number: &Scalar) -> bool {
+fn keeps(dtype: DType, number: &Scalar) -> bool {
     if !dtype.is_inexact()
         || matches!(dtype, DType::F64 | DType::C128)
         || !Flags::current().is_watching()
@@ -47,15 +47,32 @@ pub(crate) fn keeps(dtype: DType, number: &Scalar) -> bool {
     x == 0.0 || normal.contains(&x.abs())
 }
 
+/// Whether a number becomes an element of this dtype, without an error that somebody watches for.
+#[inline]
+pub(super) fn takes(dtype: DType, number: &Scalar) -> bool {
+    (dtype.is_complex() || number.kind() != Kind::Complex)
+        && check_element("assignment", number, dtype).is_ok()
+        && keeps(dtype, number)
+}
+
+/// Calls `write` with the address of the element at a place of the storage of `x`, if nobody holds that. Answers whether it did.
+#[inline]
+fn write_element(x: &Array, place: usize, write: impl FnOnce(*mut u8)) -> bool {
+    let storage = x.tensor().storage();
+    let Some(_hold) = engine().try_hold(storage.var(), Access::Write, 1) else {
+        return false;
+    };
+    storage.bump_version();
+    write(storage.ptr().wrapping_add(place * x.dtype().size()));
+    true
+}
+
 /// `x[key] = number` for few elements, which a layout shows of `x`. Answers whether that was done; if not, the general way does it, or says why
 /// it cannot be done.
 #[inline]
 pub fn put_number(x: &Array, at: Layout, number: &Scalar) -> bool {
-    let fits = x.dtype().is_complex() || number.kind() != Kind::Complex;
     is_writable(x)
-        && fits
-        && check_element("assignment", number, x.dtype()).is_ok()
-        && keeps(x.dtype(), number)
+        && takes(x.dtype(), number)
         && cpu::fill_small(&x.tensor().with_layout(at), number)
 }
 
@@ -65,23 +82,10 @@ pub fn put_number(x: &Array, at: Layout, number: &Scalar) -> bool {
 /// As [`element`].
 #[inline]
 pub unsafe fn put_element(x: &Array, place: usize, number: &Scalar) -> bool {
-    let (storage, dtype) = (x.tensor().storage(), x.dtype());
-    let fits = dtype.is_complex() || number.kind() != Kind::Complex;
-    if !is_writable(x)
-        || !fits
-        || check_element("assignment", number, dtype).is_err()
-        || !keeps(dtype, number)
-    {
-        return false;
-    }
-    let Some(hold) = engine().try_hold(storage.var(), Access::Write, 1) else {
-        return false;
-    };
-    storage.bump_version();
-    // SAFETY: the place is inside, the caller says; `hold` grants the write.
-    unsafe { number.write(dtype, storage.ptr().add(place * dtype.size())) };
-    drop(hold);
-    true
+    let dtype = x.dtype();
+    // SAFETY: the place is inside, the caller says; the write is granted.
+    let write = |to| unsafe { number.write(dtype, to) };
+    is_writable(x) && takes(dtype, number) && write_element(x, place, write)
 }
 
 /// Writes an element of the array's dtype and device over the one at a place of the storage of `x`; as [`put_number`].
@@ -90,19 +94,12 @@ pub unsafe fn put_element(x: &Array, place: usize, number: &Scalar) -> bool {
 /// As [`element`](super::element).
 #[inline]
 pub unsafe fn put_lone(x: &Array, place: usize, value: &Lone) -> bool {
-    let storage = x.tensor().storage();
-    if !is_writable(x) || value.dtype() != x.dtype() || value.device() != x.device() {
-        return false;
-    }
-    let Some(hold) = engine().try_hold(storage.var(), Access::Write, 1) else {
-        return false;
-    };
-    storage.bump_version();
-    let size = x.dtype().size();
-    // SAFETY: the place is inside, the caller says; `hold` grants the write.
-    unsafe { value.write(storage.ptr().add(place * size)) };
-    drop(hold);
-    true
+    // SAFETY: the place is inside, the caller says; the write is granted.
+    let write = |to| unsafe { value.write(to) };
+    is_writable(x)
+        && value.dtype() == x.dtype()
+        && value.device() == x.device()
+        && write_element(x, place, write)
 }
 
 /// Copies the element that `value` is over the one at a place of the storage of `x`, if they are of one dtype; as [`put_number`].
@@ -195,8 +192,7 @@ impl<'a> Rows<'a> {
         match value {
             Quick::Number(number) => {
                 let dtype = x.dtype();
-                let fits = dtype.is_complex() || number.kind() != Kind::Complex;
-                if !fits || check_element("assignment", number, dtype).is_err() {
+                if !takes(dtype, number) {
                     return None;
                 }
                 // SAFETY: the pattern has 16 bytes, enough for every dtype.
@@ -236,15 +232,7 @@ impl<'a> Rows<'a> {
             match self.held {
                 Some(value) => {
                     let from = value.tensor().data_ptr().cast_const().add(i * bytes);
-                    match bytes {
-                        4 => to
-                            .cast::<u32>()
-                            .write_unaligned(from.cast::<u32>().read_unaligned()),
-                        8 => to
-                            .cast::<u64>()
-                            .write_unaligned(from.cast::<u64>().read_unaligned()),
-                        _ => std::ptr::copy_nonoverlapping(from, to, bytes),
-                    }
+                    std::ptr::copy_nonoverlapping(from, to, bytes);
                 }
                 None => {
                     for k in 0..self.width {

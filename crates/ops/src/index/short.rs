@@ -8,6 +8,7 @@ use mxnet_kernels::index::{mask_starts, select};
 use mxnet_tensor::{DType, DeviceKind, Dims, Layout, Scalar, Source, Tensor};
 use smallvec::SmallVec;
 
+use crate::Array;
 use crate::array::count_look;
 use crate::error::Result;
 use crate::few::{Few, peek};
@@ -15,7 +16,6 @@ use crate::interp::Flags;
 use crate::launch::Pool;
 use crate::lone::Lone;
 use crate::read::read_all;
-use crate::{Array, cpu};
 
 /// Up to this many bytes of result checking and copying at once cost less than operators.
 pub(super) const SMALL_BYTES: usize = 16 * 1024;
@@ -38,7 +38,9 @@ pub(super) const MOST: usize = 4;
 /// [`crate::Error::Memory`].
 pub fn picked(x: &Array, axis: usize, indices: &[&Array]) -> Result<Option<Array>> {
     if let (&[index], 1) = (indices, x.ndim()) {
-        return elements(x, index);
+        let mut dest = MaybeUninit::uninit();
+        // SAFETY: it says whether it is written.
+        return Ok(elements_to(x, index, &mut dest)?.then(|| unsafe { dest.assume_init() }));
     }
     let k = indices.len();
     let (Some(first), true) = (indices.first(), k <= MOST && axis + k <= x.ndim()) else {
@@ -159,14 +161,7 @@ pub(super) unsafe fn places(axes: &[usize], indices: &[&Array]) -> Option<SmallV
     all_inside.then_some(places)
 }
 
-/// `x[index]` of the elements as one row: few, checked and copied at once. `None`: take the general way.
-pub(super) fn elements(x: &Array, index: &Array) -> Result<Option<Array>> {
-    let mut room = MaybeUninit::uninit();
-    // SAFETY: it says whether it is written.
-    Ok(elements_to(x, index, &mut room)?.then(|| unsafe { room.assume_init() }))
-}
-
-/// The same, written to the place where the result shall stay. Answers whether it was; if not, take the general way.
+/// `x[index]` of the elements as one row, few, checked and copied at once to `to`. Answers whether it was; if not, take the general way.
 ///
 /// # Errors
 /// [`crate::Error::Memory`].
@@ -282,23 +277,6 @@ pub fn only_element(x: &Array) -> Option<Scalar> {
     debug_assert_eq!(x.len(), 1);
     // SAFETY: the first element of an array that has one.
     unsafe { read(x, x.layout().offset()) }
-}
-
-/// The elements of a small array in C order, if they lie so and are at hand.
-pub fn read_few(x: &Array) -> Option<SmallVec<[Scalar; 16]>> {
-    let (n, size) = (x.len(), x.dtype().size());
-    if n > cpu::FEW || !x.layout().is_contiguous() || x.device().kind() != DeviceKind::Cpu {
-        return None;
-    }
-    count_look();
-    let storage = x.tensor().storage();
-    let hold = engine().try_hold(storage.var(), Access::Read, n as u64 + 1)?;
-    let first = x.tensor().data_ptr().cast_const();
-    // SAFETY: there are `n` dense elements; `hold` grants the read.
-    let values = (0..n).map(|i| unsafe { Scalar::read(x.dtype(), first.add(i * size)) });
-    let values = values.collect();
-    drop(hold);
-    Some(values)
 }
 
 /// Room for the bytes of few elements.

@@ -7,13 +7,12 @@
 use std::sync::Arc;
 
 use mxnet_engine::{Access, Var, engine};
-use mxnet_tensor::{DType, DeviceKind, Kind, Scalar};
+use mxnet_tensor::{DType, DeviceKind, Scalar};
 
-use super::put::keeps;
+use super::put::takes;
 use crate::array::count_look;
 use crate::few::Few;
 use crate::interp::Flags;
-use crate::types::check_element;
 use crate::{Array, Quick};
 
 /// Up to this many bytes of positions, marks or values, writing at once costs less than operators.
@@ -26,6 +25,8 @@ pub enum Taken {
     ByPlace,
     /// The next one that was not taken yet, from the start again behind the last one: `place`.
     InTurn,
+    /// As `InTurn`, of a number or of exactly as many values as are meant: `x[mask] = value`.
+    Exactly,
 }
 
 /// Whether it is a dense array of the CPU.
@@ -66,11 +67,7 @@ fn written(
     });
     let (from, count) = match values {
         Quick::Number(number) => {
-            let fits = x.dtype().is_complex() || number.kind() != Kind::Complex;
-            if !fits
-                || check_element("assignment", number, x.dtype()).is_err()
-                || !keeps(x.dtype(), number)
-            {
+            if !takes(x.dtype(), number) {
                 return false;
             }
             let pattern = pattern.as_mut_ptr().cast::<u8>();
@@ -137,39 +134,14 @@ unsafe fn copy(size: usize, from: *const u8, to: *mut u8) {
     }
 }
 
-/// `x[mask] = value` for a mask of the array's shape, with a number or an element for each that is meant.
-pub fn put_masked(x: &Array, mask: &Array, value: Quick) -> bool {
-    let (n, size) = (x.len(), x.dtype().size());
-    let wanted = match value {
-        Quick::Array(value) if value.ndim() != 1 => return false,
-        Quick::Array(value) => Some(value.len()),
-        Quick::Number(_) => None,
-    };
-    if mask.dtype() != DType::Bool || mask.shape() != x.shape() {
-        return false;
-    }
-    written(x, mask, value, |to, mask, mut from, _| {
-        // SAFETY: the bytes of the mask, 0 or 1.
-        let mask = unsafe { std::slice::from_raw_parts(mask, n) };
-        let count = || mask.iter().filter(|&&is_meant| is_meant != 0).count();
-        if wanted.is_some_and(|wanted| wanted != count()) {
-            return false;
-        }
-        let step = if wanted.is_some() { size } else { 0 };
-        for (i, &is_meant) in mask.iter().enumerate() {
-            if is_meant != 0 {
-                // SAFETY: element `i` of the target, and the number or the next of as many values as are meant; the memory is not shared.
-                unsafe { copy(size, from, to.add(i * size)) };
-                from = from.wrapping_add(step);
-            }
-        }
-        true
-    })
-}
-
 /// Writes values where a mask of as many elements is true.
 pub fn put_where(x: &Array, mask: &Array, values: Quick, taken: Taken) -> bool {
     let (n, size) = (x.len(), x.dtype().size());
+    let wanted = match (values, taken) {
+        (Quick::Array(values), Taken::Exactly) if values.ndim() != 1 => return false,
+        (Quick::Array(values), Taken::Exactly) => Some(values.len()),
+        _ => None,
+    };
     if mask.dtype() != DType::Bool || mask.len() != n {
         return false;
     }
@@ -179,6 +151,10 @@ pub fn put_where(x: &Array, mask: &Array, values: Quick, taken: Taken) -> bool {
         }
         // SAFETY: the bytes of the mask, 0 or 1.
         let mask = unsafe { std::slice::from_raw_parts(mask, n) };
+        let num_meant = || mask.iter().filter(|&&is_meant| is_meant != 0).count();
+        if wanted.is_some_and(|wanted| wanted != num_meant()) {
+            return false;
+        }
         let mut next = 0;
         for (i, &is_meant) in mask.iter().enumerate() {
             if is_meant != 0 {
@@ -210,12 +186,28 @@ unsafe fn positions_on<'a>(first: *const u8, n: usize, len: usize) -> Option<&'a
 
 /// Writes values at positions in the flattened array, from the start again if there are fewer of them.
 pub fn put_at(x: &Array, positions: &Array, values: Quick) -> bool {
+    if positions.is_empty() || x.ndim() == 0 {
+        return false;
+    }
+    let is_done = put_at_positions(x, positions, values);
+    if is_done {
+        count_look();
+    }
+    is_done
+}
+
+/// `v[index] = value` for a row and positions on it, with a number or a value for each.
+pub(super) fn put_on_row(x: &Array, index: &Array, value: Quick) -> bool {
+    !matches!(value, Quick::Array(value) if value.shape() != index.shape())
+        && put_at_positions(x, index, value)
+}
+
+fn put_at_positions(x: &Array, positions: &Array, values: Quick) -> bool {
     let (n, size) = (x.len(), x.dtype().size());
-    if positions.dtype() != DType::I64 || positions.is_empty() || x.ndim() == 0 {
+    if positions.dtype() != DType::I64 {
         return false;
     }
     written(x, positions, values, |to, first, from, count| {
-        count_look();
         // SAFETY: `written` has seen that they are dense and may be read.
         let Some(positions) = (unsafe { positions_on(first, positions.len(), n) }) else {
             return false;
@@ -226,33 +218,6 @@ pub fn put_at(x: &Array, positions: &Array, values: Quick) -> bool {
             // SAFETY: `p` is within the target, `next` within the `count` values; the memory is not shared.
             unsafe { copy(size, from.add(next * size), to.add(p * size)) };
             next = if next + 1 == count { 0 } else { next + 1 };
-        }
-        true
-    })
-}
-
-/// `v[index] = value` for a row and positions on it, with a number or a value for each.
-pub(super) fn put_on_row(x: &Array, index: &Array, value: Quick) -> bool {
-    let (n, size) = (x.len(), x.dtype().size());
-    if index.dtype() != DType::I64
-        || matches!(value, Quick::Array(value) if value.shape() != index.shape())
-    {
-        return false;
-    }
-    let step = match value {
-        Quick::Array(_) => size,
-        Quick::Number(_) => 0,
-    };
-    written(x, index, value, |to, first, mut from, _| {
-        // SAFETY: `written` has seen that they are dense and may be read.
-        let Some(positions) = (unsafe { positions_on(first, index.len(), n) }) else {
-            return false;
-        };
-        for &p in positions {
-            let p = if p < 0 { p + n as i64 } else { p } as usize;
-            // SAFETY: `p` is within the target; there is the number, or a value for each position; the memory is not shared.
-            unsafe { copy(size, from, to.add(p * size)) };
-            from = from.wrapping_add(step);
         }
         true
     })

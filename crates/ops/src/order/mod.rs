@@ -5,7 +5,6 @@
 
 mod bins;
 mod extreme;
-mod in_place;
 mod isin;
 mod lexsort;
 mod rows;
@@ -16,10 +15,12 @@ mod unique;
 
 pub use bins::{BIN_COUNTS, BIN_NUMBERS};
 pub use extreme::{ARGMAX, ARGMIN};
-pub use in_place::{partition_in_place, sort_in_place};
 pub use isin::CONTAINS;
 pub use lexsort::{LEXSORT, LEXSORT_ROWS};
-pub use rows::{ARGPARTITION_ROWS, ARGSORT_ROWS, PARTITION_ROWS, SORT_ROWS, TOPK_MASK, TOPK_ROWS};
+pub use rows::{
+    ARGPARTITION_ROWS, ARGSORT_ROWS, PARTITION_ROWS, SORT_ROWS, TOPK_MASK, TOPK_ROWS,
+    sort_small_in_place,
+};
 pub use search::{BINCOUNT, DIGITIZE, SEARCH_ROWS, SEARCHSORTED};
 pub use sort::{ARGPARTITION, ARGSORT, PARTITION, SORT, TOPK, argsort};
 pub use statistics::{ARGSELECT_EACH, ARGSELECT_ROWS, SELECT_EACH, SELECT_ROWS};

@@ -1,6 +1,7 @@
 //! Operators that sort dense rows along the last axis; `sort.rs` composes the public functions of them.
 #![allow(unsafe_code)]
 
+use mxnet_engine::{Access, engine};
 use mxnet_kernels::sort::{self as kernel, Chosen, Order, Rows};
 use mxnet_tensor::{DType, Dims, Tensor};
 use smallvec::SmallVec;
@@ -11,9 +12,9 @@ use crate::autograd::GradCx;
 use crate::batching::Batch;
 use crate::cx::{CallCx, KernelCx};
 use crate::error::Result;
-use crate::index::{SCATTER_ALONG, dense, gather_along};
+use crate::index::{SCATTER_ALONG, dense, gather_along, is_writable};
 use crate::invoke::invoke1;
-use crate::launch::elem;
+use crate::launch::{Pool, elem};
 use crate::opdef::{Cost, Cpu, Grad, Grads, Inferred, Keep, Onnx, OpDef, Probe, one_of};
 
 /// What these operators have in common.
@@ -38,7 +39,7 @@ pub static SORT_ROWS: OpDef = OpDef {
     doc: "The rows (last axis) of an array, sorted. NaN counts as the largest value.",
     cpu: Cpu::Kernel(|cx| {
         let x = dense(cx.input(0), cx.threads)?;
-        // SAFETY: input and output are dense and of one shape; the output was allocated for this call.
+        // SAFETY: input and output are dense and of one shape, and the same elements or apart.
         unsafe { kernel::sort(cx.threads, order(cx), &rows(&x), cx.output(0).data_ptr()) };
         Ok(())
     }),
@@ -53,8 +54,27 @@ pub static SORT_ROWS: OpDef = OpDef {
     probe: Probe::calls(&["f((3, 5))", "f((4,)), True", "i((2, 6), 4)", "f((2, 0))"])
         .against("lambda x, d=False: numpy.sort(x)[..., ::-1] if d else numpy.sort(x)"),
     batch: Batch::Leading(&[1]),
+    in_place: true,
     ..ROWS
 };
+
+/// Sorts the rows of a small dense array, as [`SORT_ROWS`] with its input as the output, but without a call. Returns whether it did; if not,
+/// nothing has changed.
+pub fn sort_small_in_place(x: &Array) -> bool {
+    let is_small = x.ndim() > 0 && (1..=4096).contains(&x.len());
+    if !is_small || !is_writable(x) || !x.layout().is_contiguous() {
+        return false;
+    }
+    let storage = x.tensor().storage();
+    let Some(_hold) = engine().try_hold(storage.var(), Access::Write, x.len() as u64) else {
+        return false;
+    };
+    storage.bump_version();
+    let (sorted, first) = (rows(x.tensor()), x.tensor().data_ptr());
+    // SAFETY: dense rows, which the hold allows to write; the kernel may write to the rows that it reads.
+    unsafe { kernel::sort(&Pool, Order::Ascending, &sorted, first) };
+    true
+}
 
 /// The positions that sort every row.
 pub static ARGSORT_ROWS: OpDef = OpDef {
@@ -101,6 +121,7 @@ pub static PARTITION_ROWS: OpDef = OpDef {
     }),
     probe: Probe::calls(&["f((3, 2)), 1", "f((2, 2)), 0"]).against("lambda x, kth: numpy.sort(x)"),
     batch: Batch::Leading(&[1]),
+    in_place: true,
     ..ROWS
 };
 

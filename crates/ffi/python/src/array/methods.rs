@@ -2,9 +2,9 @@
 
 use std::ffi::CStr;
 
-use mxnet::core::Array;
+use mxnet::core::{Array, Value};
 use mxnet::ops::elementwise as e;
-use mxnet::ops::order::{partition_in_place, sort_in_place};
+use mxnet::ops::order::{PARTITION_ROWS, SORT_ROWS, sort_small_in_place};
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::ffi;
@@ -19,7 +19,7 @@ use crate::docstrings::sections;
 use crate::error::raise;
 use crate::gil_release::without_gil;
 use crate::once_box::OnceBox;
-use crate::operators::unary;
+use crate::operators::{rearrange, unary};
 use crate::typed::{Get, Given, Method, Signature, attached, method_table, methods};
 use crate::writing::write_at;
 use crate::{
@@ -391,15 +391,22 @@ fn item<'a, 'py>(x: &'a Bound<'py, PyArray>, given: &Given<'a, 'py>) -> PyResult
 fn sort<'a, 'py>(x: &'a Bound<'py, PyArray>, given: &Given<'a, 'py>) -> PyResult<Py<PyAny>> {
     static SORT: OnceBox<Py<PyAny>> = OnceBox::new();
     let axis: isize = given.or(0, -1)?;
-    if (1..5).all(|i| given.some(i).is_none()) {
-        let is_done = sort_in_place(&x.get().look(x.py()), axis);
-        if is_done.map_err(|error| raise(x.py(), error))? {
+    if (1..5).all(|i| given.some(i).is_none()) && is_last_axis(x, axis) {
+        if sort_small_in_place(&x.get().look(x.py())) {
             return Ok(x.py().None());
         }
+        let ascending = [Value::Bool(false)].into_iter().collect();
+        return done(x, rearrange(x, &SORT_ROWS, &ascending));
     }
     let sort = operator(x.py(), &SORT, "sort")?;
     let keywords = given.by_name(1)?;
     put_back(x, &sort.call((x, axis), Some(&keywords))?)
+}
+
+/// Whether this is the last axis of an array to write to.
+fn is_last_axis(x: &Bound<'_, PyArray>, axis: isize) -> bool {
+    let ndim = x.get().with(x.py(), Array::ndim) as isize;
+    ndim > 0 && (axis == -1 || axis == ndim - 1) && x.get().is_written_in_place(x.py())
 }
 
 fn partition<'a, 'py>(x: &'a Bound<'py, PyArray>, given: &Given<'a, 'py>) -> PyResult<Py<PyAny>> {
@@ -408,10 +415,15 @@ fn partition<'a, 'py>(x: &'a Bound<'py, PyArray>, given: &Given<'a, 'py>) -> PyR
     if given.get(2).is_none()
         && given.some(3).is_none()
         && kth.is_exact_instance_of::<PyInt>()
-        && let Ok(kth) = kth.extract()
-        && partition_in_place(&x.get().look(x.py()), kth, axis)
+        && let Ok(kth) = kth.extract::<i64>()
+        && is_last_axis(x, axis)
+        && let n = x
+            .get()
+            .with(x.py(), |x| x.shape().last().map_or(0, |&n| n as i64))
+        && (-n..n).contains(&kth)
     {
-        return Ok(x.py().None());
+        let kth = [Value::Int(kth.rem_euclid(n))].into_iter().collect();
+        return done(x, rearrange(x, &PARTITION_ROWS, &kth));
     }
     let partition = operator(x.py(), &PARTITION, "partition")?;
     let keywords = given.by_name(2)?;

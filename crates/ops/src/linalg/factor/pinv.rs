@@ -1,7 +1,6 @@
 //! Pseudo-inverses.
 
-use mxnet_tensor::{DType, Dims, Scalar};
-use smallvec::SmallVec;
+use mxnet_tensor::{DType, Dims};
 
 use super::bridge::matrices;
 use super::matrix::{adjoint, as_row, number};
@@ -12,7 +11,6 @@ use crate::cx::CallCx;
 use crate::elementwise::comparison::GREATER;
 use crate::elementwise::select::choose;
 use crate::error::Result;
-use crate::index::read_few;
 use crate::invoke::{invoke, invoke1};
 use crate::opdef::{Amp, Cpu, Grad, Grads, Inferred, Keep, Known, OpDef, OutSpec, Probe};
 use crate::reduce::MAX;
@@ -79,10 +77,7 @@ fn pinv(cx: &CallCx) -> Result<Outputs> {
         let s = parts[1].clone();
         (adjoint(&parts[2])?, s.clone(), adjoint(&parts[0])?, s)
     };
-    let inverse = match few_reciprocals(&values, &sizes, cx.input(1))? {
-        Some(inverse) => inverse,
-        None => reciprocals(&values, &sizes, cx.input(1))?,
-    };
+    let inverse = reciprocals(&values, &sizes, cx.input(1))?;
     let result = left.mul(&as_row(&inverse)?)?.matmul(&right)?;
     Ok(Outputs::from_iter([result, sizes]))
 }
@@ -101,42 +96,6 @@ fn reciprocals(values: &Array, sizes: &Array, rcond: &Array) -> Result<Array> {
         .mul(&largest)?;
     let kept = sizes.binary(&GREATER, &least)?;
     choose(&kept, &values.reciprocal()?, &number(0.0)?)
-}
-
-/// The same for the few real values of one matrix, if they are at hand and none is NaN: the operators would take longer than the matrix.
-fn few_reciprocals(values: &Array, sizes: &Array, rcond: &Array) -> Result<Option<Array>> {
-    let dtype = values.dtype();
-    let is_open = sizes.ndim() == 1 && rcond.ndim() == 0 && sizes.dtype() == dtype;
-    if !is_open || !matches!(dtype, DType::F32 | DType::F64) {
-        return Ok(None);
-    }
-    let read = |x: &Array| -> Option<SmallVec<[f64; 16]>> {
-        let read = read_few(x)?;
-        Some(read.iter().map(Scalar::as_f64).collect())
-    };
-    let (Some(v), Some(s), Some(r)) = (read(values), read(sizes), read(rcond)) else {
-        return Ok(None);
-    };
-    if s.iter().any(|x| x.is_nan()) {
-        return Ok(None);
-    }
-    let largest = s.iter().fold(0.0, |a, &b| f64::max(a, b));
-    let least = match dtype {
-        DType::F32 => f64::from(r[0] as f32 * largest as f32),
-        _ => r[0] * largest,
-    };
-    let kept = v.iter().zip(&s).map(|(&v, &s)| (s > least).then_some(v));
-    let array = match dtype {
-        DType::F32 => {
-            let inverse = kept.map(|v| v.map_or(0.0, |v| (v as f32).recip()));
-            Array::from_slice(&inverse.collect::<SmallVec<[f32; 16]>>(), &[v.len()])?
-        }
-        _ => {
-            let inverse = kept.map(|v| v.map_or(0.0, f64::recip));
-            Array::from_slice(&inverse.collect::<SmallVec<[f64; 16]>>(), &[v.len()])?
-        }
-    };
-    Ok((array.device() == values.device()).then_some(array))
 }
 
 /// The dtype of the matrices alone: the tolerance promotes nothing.
