@@ -27,8 +27,10 @@ lint: env rust ## formatting, types, clippy, the shape of the tree
 bench: develop ## benchmarks/ratios against NumPy, and the Rust benches
 	$(PY) tools/steps.py bench
 
-soak: develop ## attacks that take long: forks, exits, killed saves, damaged files
+soak: develop ## attacks that take long: forks, exits, killed saves, damaged files, exchange
 	$(PY) tests/soak/run.py $(SECONDS_EACH)
+	$(PY) tests/soak/fuzz.py $(SECONDS_EACH)
+	$(PY) tests/soak/leaks.py
 
 build: env rust ## the wheel, in dist/
 	rm -f dist/*.whl

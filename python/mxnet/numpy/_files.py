@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import struct
+import zlib
 from collections.abc import Callable, Iterator, Mapping
+from tokenize import TokenError
 from typing import Any, BinaryIO
+from zipfile import BadZipFile
 
 import numpy as onp
 
@@ -12,6 +17,7 @@ from mxnet import _core
 from mxnet._atomic_file import write_atomically
 from mxnet._core import ndarray
 from mxnet.base import PathLike, dtype_name
+from mxnet.error import FileFormatError
 
 __all__ = ["NpzFile", "load", "save", "savez", "savez_compressed"]
 
@@ -189,7 +195,9 @@ class NpzFile(Mapping[str, Any]):
         self._source.close()
 
     def __getitem__(self, name: str) -> Any:
-        return _from_host(self._source[name])
+        with _damage(f"array {name!r} of an npz file"):
+            found = self._source[name]
+        return _from_host(found)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._source.files)
@@ -205,6 +213,15 @@ class NpzFile(Mapping[str, Any]):
 
     def __repr__(self) -> str:
         return f"NpzFile with {', '.join(self._source.files)}"
+
+
+@contextlib.contextmanager
+def _damage(what: str) -> Iterator[None]:
+    """Have what NumPy and its modules raise for damaged files be one class of error."""
+    try:
+        yield
+    except (BadZipFile, RuntimeError, SyntaxError, TokenError, struct.error, zlib.error) as error:
+        raise FileFormatError(f"{what}: the file is damaged: {error}") from error
 
 
 def _from_host(found: Any) -> Any:
@@ -246,6 +263,8 @@ def load(
     ------
     OSError
         If there is no such file, or it is a pipe or a device.
+    FileFormatError
+        If the file is damaged.
     ValueError
         If it is no npy or npz file, or holds pickled objects that are not allowed.
 
@@ -268,7 +287,8 @@ def load(
     }
     if not hasattr(file, "read"):
         _core.check_file(file)
-    found = onp.load(file, **options)
+    with _damage("load"):
+        found = onp.load(file, **options)
     return NpzFile(found) if isinstance(found, onp.lib.npyio.NpzFile) else _from_host(found)
 
 
