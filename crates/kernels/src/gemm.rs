@@ -66,7 +66,7 @@ pub enum Bias {
 pub struct Epilogue {
     /// Vector added to every product of the batch.
     pub bias: Bias,
-    /// Negative elements become 0 (NaN stays).
+    /// Negative elements and -0 become 0 (NaN stays), as the operator has it.
     pub relu: bool,
 }
 
@@ -431,7 +431,7 @@ unsafe fn finish<T: crate::real::Real>(t: &Tile<T>, bias: Bias, relu: bool) {
                     Bias::PerRow(b) => x += *b.cast::<T>().add(i),
                     Bias::PerColumn(b) => x += *b.cast::<T>().add(j),
                 }
-                *c = if relu && x < T::ZERO { T::ZERO } else { x };
+                *c = if relu && x <= T::ZERO { T::ZERO } else { x };
             }
         }
     }

@@ -135,7 +135,7 @@ unsafe fn store<T: Narrow>(block: &Block, (top, left): (usize, usize), n: usize,
                             *x += (*bias.cast::<T>().add(left + j)).widen()
                         }
                     }
-                    if e.relu && *x < 0.0 {
+                    if e.relu && *x <= 0.0 {
                         *x = 0.0;
                     }
                 }

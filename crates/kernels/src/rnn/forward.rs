@@ -46,10 +46,16 @@ pub(super) unsafe fn run<T: Real + GemmFloat>(
         Shared(p.wh.cast_mut().cast::<T>()),
         Shared(scratch.at(width)),
     );
-    for k in 0..hidden {
-        for u in 0..width {
-            // SAFETY: inside the weights and the scratch.
-            unsafe { *turned.at(k * width + u) = *wh.at(u * hidden + k) }
+    // Square blocks, so that the lines of both sides stay in the cache until they are used up.
+    const BLOCK: usize = 16;
+    for first in (0..hidden).step_by(BLOCK) {
+        for unit in (0..width).step_by(BLOCK) {
+            for u in unit..(unit + BLOCK).min(width) {
+                for k in first..(first + BLOCK).min(hidden) {
+                    // SAFETY: inside the weights and the scratch.
+                    unsafe { *turned.at(k * width + u) = *wh.at(u * hidden + k) }
+                }
+            }
         }
     }
     let bh = Shared(p.bh.cast_mut().cast::<T>());
@@ -61,7 +67,12 @@ pub(super) unsafe fn run<T: Real + GemmFloat>(
         g.each_block(threads, |first, units| {
             // SAFETY: the units' own gates, cells and states of step t; the step before is finished.
             unsafe {
-                for gate in 0..g.cell.gates() {
+                // Gates of all units lie side by side: one product then, else one for each gate.
+                let joined = match units == hidden && g.cell != Cell::Gru {
+                    true => g.cell.gates(),
+                    false => 1,
+                };
+                for gate in (0..g.cell.gates()).step_by(joined) {
                     // The GRU's reset gate acts on the state's share of n alone, bias included.
                     let apart = g.cell == Cell::Gru && gate == 2;
                     let (c, c_stride) = if apart {
@@ -84,7 +95,7 @@ pub(super) unsafe fn run<T: Real + GemmFloat>(
                     }
                     gemm::dense(&Tile {
                         m: g.batch,
-                        n: units,
+                        n: joined * units,
                         k: hidden,
                         a: h_prev.at(0).cast_const(),
                         a_strides: (hidden as isize, 1),

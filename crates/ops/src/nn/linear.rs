@@ -4,15 +4,17 @@ use mxnet_kernels::gemm::{Bias, Epilogue};
 use mxnet_tensor::Dims;
 use smallvec::SmallVec;
 
-use crate::Outputs;
 use crate::args::{Param, ParamKind, Value};
+use crate::autograd::GradCx;
 use crate::batching::{Batch, BatchCx};
-use crate::cx::CallCx;
+use crate::cx::{CallCx, KernelCx};
+use crate::elementwise::network::RELU_GRAD;
 use crate::error::Result;
 use crate::linalg::{flops_ns, multiply};
 use crate::nn::operand;
 use crate::opdef::{Amp, Cost, Cpu, Grad, Grads, Inferred, Keep, Onnx, OpDef, Probe, Surface, one};
 use crate::types::Types;
+use crate::{Array, Outputs};
 
 /// An affine map of the last axis, or of all axes but the first.
 pub static FULLY_CONNECTED: OpDef = OpDef {
@@ -43,48 +45,8 @@ pub static FULLY_CONNECTED: OpDef = OpDef {
     ",
     types: Types::REAL_FLOAT,
     infer: affine_shape,
-    cpu: Cpu::Kernel(|cx| {
-        let y = cx.output(0);
-        let dtype = y.dtype();
-        let weight = operand::typed(cx.input(1), dtype, cx.threads)?;
-        let (hidden, k) = (weight.shape()[0], weight.shape()[1]);
-        let rows = y.len().checked_div(hidden).unwrap_or(0);
-        let x = operand::typed(cx.input(0), dtype, cx.threads)?;
-        let x = match x.layout().reshape(&[rows as isize, k as isize])? {
-            Some(layout) => x.with_layout(layout),
-            None => {
-                let copy = operand::dense(&x, dtype, cx.threads)?;
-                let layout = mxnet_tensor::Layout::contiguous(&[rows, k]);
-                copy.with_layout(layout)
-            }
-        };
-        let bias = operand::dense_or_none(cx.opt(2), dtype, cx.threads)?;
-        let epilogue = Epilogue {
-            bias: bias
-                .as_ref()
-                .map_or(Bias::None, |b| Bias::PerColumn(b.data_ptr())),
-            relu: false,
-        };
-        let turned = weight.with_layout(weight.layout().transpose(None)?);
-        multiply(cx.threads, &x, &turned, y, &epilogue)
-    }),
-    grad: Grad::Rule(Keep::inputs(0b11), |g| {
-        let (x, weight) = (g.input(0), g.input(1));
-        let (hidden, k) = (weight.shape()[0], weight.shape()[1]);
-        let rows = g.dy(0).len().checked_div(hidden).unwrap_or(0);
-        let dy = g.dy(0).reshape(&[rows, hidden])?;
-        let mut grads: Grads = SmallVec::from_elem(None, g.num_inputs());
-        if g.wants(0) {
-            grads[0] = Some(dy.matmul(weight)?.reshape(x.shape())?);
-        }
-        if g.wants(1) {
-            grads[1] = Some(dy.transpose(None)?.matmul(&x.reshape(&[rows, k])?)?);
-        }
-        if g.wants(2) {
-            grads[2] = Some(dy.sum(Some(&[0]), false)?);
-        }
-        Ok(grads)
-    }),
+    cpu: Cpu::Kernel(|cx| affine(cx, false)),
+    grad: Grad::Rule(Keep::inputs(0b11), |g| gradients(g, g.dy(0))),
     onnx: Onnx::Node {
         ty: "Gemm",
         since: 13,
@@ -105,6 +67,71 @@ pub static FULLY_CONNECTED: OpDef = OpDef {
     batch: Batch::Rule(batched),
     ..OpDef::DEFAULT
 };
+
+/// The same with relu behind it. Graphs put it in the place of both operators: results lie in the cache when they are bounded.
+pub static FULLY_CONNECTED_RELU: OpDef = OpDef {
+    name: "fully_connected_relu",
+    params: FULLY_CONNECTED.params,
+    doc: "`relu(x @ weight.T + bias)`, to the bit as by the two operators.",
+    types: Types::REAL_FLOAT,
+    infer: affine_shape,
+    cpu: Cpu::Kernel(|cx| affine(cx, true)),
+    grad: Grad::Rule(
+        Keep {
+            inputs: 0b11,
+            outputs: 0b1,
+        },
+        |g| gradients(g, &g.dy(0).binary(&RELU_GRAD, g.output(0))?),
+    ),
+    cost: FULLY_CONNECTED.cost,
+    probe: Probe::calls(&["f((2, 3)), f((4, 3)), f((4,)), 4, False"]).ulp(16),
+    ..OpDef::DEFAULT
+};
+
+fn affine(cx: &KernelCx, relu: bool) -> Result<()> {
+    let y = cx.output(0);
+    let dtype = y.dtype();
+    let weight = operand::typed(cx.input(1), dtype, cx.threads)?;
+    let (hidden, k) = (weight.shape()[0], weight.shape()[1]);
+    let rows = y.len().checked_div(hidden).unwrap_or(0);
+    let x = operand::typed(cx.input(0), dtype, cx.threads)?;
+    let x = match x.layout().reshape(&[rows as isize, k as isize])? {
+        Some(layout) => x.with_layout(layout),
+        None => {
+            let copy = operand::dense(&x, dtype, cx.threads)?;
+            let layout = mxnet_tensor::Layout::contiguous(&[rows, k]);
+            copy.with_layout(layout)
+        }
+    };
+    let bias = operand::dense_or_none(cx.opt(2), dtype, cx.threads)?;
+    let epilogue = Epilogue {
+        bias: bias
+            .as_ref()
+            .map_or(Bias::None, |b| Bias::PerColumn(b.data_ptr())),
+        relu,
+    };
+    let turned = weight.with_layout(weight.layout().transpose(None)?);
+    multiply(cx.threads, &x, &turned, y, &epilogue)
+}
+
+/// The gradients for the cotangent of the affine map.
+fn gradients(g: &GradCx, dy: &Array) -> Result<Grads> {
+    let (x, weight) = (g.input(0), g.input(1));
+    let (hidden, k) = (weight.shape()[0], weight.shape()[1]);
+    let rows = dy.len().checked_div(hidden).unwrap_or(0);
+    let dy = dy.reshape(&[rows, hidden])?;
+    let mut grads: Grads = SmallVec::from_elem(None, g.num_inputs());
+    if g.wants(0) {
+        grads[0] = Some(dy.matmul(weight)?.reshape(x.shape())?);
+    }
+    if g.wants(1) {
+        grads[1] = Some(dy.transpose(None)?.matmul(&x.reshape(&[rows, k])?)?);
+    }
+    if g.wants(2) {
+        grads[2] = Some(dy.sum(Some(&[0]), false)?);
+    }
+    Ok(grads)
+}
 
 fn affine_shape(cx: &CallCx) -> Result<Inferred> {
     let (x, weight) = (cx.shape(0), cx.shape(1));

@@ -50,6 +50,7 @@ use crate::opdef::OpDef;
 
 pub(crate) static OPS: &[&OpDef] = &[
     &FULLY_CONNECTED,
+    &FULLY_CONNECTED_RELU,
     &CONVOLUTION,
     &CONVOLUTION_DATA_GRADIENT,
     &CONVOLUTION_WEIGHT_GRADIENT,
