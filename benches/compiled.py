@@ -5,6 +5,9 @@ Our columns: the network as it is, hybridized, and the whole step as one compile
 All sides start from the same weights; the losses of some steps are compared before anything is timed.
 """
 
+import contextlib
+import io
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -141,8 +144,65 @@ def lstm() -> tuple[Any, Any, tuple[int, ...]]:
 
 
 def resnet() -> tuple[Any, Any, tuple[int, ...]]:
-    # No library of ours has PyTorch's network under other names: it is timed against our own ways only.
-    return gluon.model_zoo.vision.resnet18_v1(classes=10), None, (32, 3, 32, 32)
+    other = None
+    if torch is not None:
+        layers = torch.nn
+
+        class Unit(layers.Module):  # type: ignore[misc, name-defined]
+            """Two convolutions beside a shortcut."""
+
+            def __init__(self, channels: int, width: int, stride: int) -> None:
+                super().__init__()
+                self.body = layers.Sequential(
+                    layers.Conv2d(channels, width, 3, stride, 1, bias=False),
+                    layers.BatchNorm2d(width),
+                    layers.ReLU(),
+                    layers.Conv2d(width, width, 3, 1, 1, bias=False),
+                    layers.BatchNorm2d(width),
+                )
+                self.shortcut = layers.Identity()
+                if stride > 1:
+                    self.shortcut = layers.Sequential(
+                        layers.Conv2d(channels, width, 1, stride, bias=False), layers.BatchNorm2d(width)
+                    )
+
+            def forward(self, x: Any) -> Any:
+                return torch.relu(self.body(x) + self.shortcut(x))
+
+        units = [(64, 64, 1), (64, 64, 1), (64, 128, 2), (128, 128, 1), (128, 256, 2), (256, 256, 1), (256, 512, 2)]
+        other = layers.Sequential(
+            layers.Conv2d(3, 64, 7, 2, 3, bias=False),
+            layers.BatchNorm2d(64),
+            layers.ReLU(),
+            layers.MaxPool2d(3, 2, 1),
+            *[Unit(*sizes) for sizes in [*units, (512, 512, 1)]],
+            layers.AdaptiveAvgPool2d(1),
+            layers.Flatten(),
+            layers.Linear(512, 10),
+        )
+    return gluon.model_zoo.vision.resnet18_v1(classes=10), other, (32, 3, 32, 32)
+
+
+# Networks whose parameters the libraries keep in another order or number: speed is compared, losses are not.
+OTHER_ORDER = (lstm, resnet)
+
+
+def onnx_session(other: Any, x: numpy.ndarray) -> Any:
+    """The network in ONNX Runtime, if it can be imported and the network can be written for it."""
+    try:
+        import onnxruntime
+    except ImportError:
+        return None
+    buffer = io.BytesIO()
+    with (
+        warnings.catch_warnings(),
+        contextlib.redirect_stderr(io.StringIO()),
+        contextlib.redirect_stdout(io.StringIO()),
+    ):
+        warnings.simplefilter("ignore")
+        torch.onnx.export(other, (torch.from_numpy(x),), buffer, input_names=["x"], dynamo=False)
+    session = onnxruntime.InferenceSession(buffer.getvalue(), providers=["CPUExecutionProvider"])
+    return lambda: session.run(None, {"x": x})
 
 
 def same_weights(net: Any, other: Any) -> None:
@@ -168,9 +228,11 @@ def our_step(net: Any, x: Any, labels: Any) -> Callable[[], Any]:
     return step
 
 
-def torch_step(net: Any, x: numpy.ndarray, labels: numpy.ndarray) -> Callable[[], Any]:
+def torch_step(net: Any, x: numpy.ndarray, labels: numpy.ndarray, compiled: bool = False) -> Callable[[], Any]:
     data, target = torch.from_numpy(x), torch.from_numpy(labels)
     optimizer = torch.optim.SGD(net.parameters(), lr=RATE)
+    if compiled:
+        net = torch.compile(net)
 
     def step() -> Any:
         optimizer.zero_grad()
@@ -184,8 +246,8 @@ def torch_step(net: Any, x: numpy.ndarray, labels: numpy.ndarray) -> Callable[[]
 
 def main() -> None:
     generator = numpy.random.default_rng(0)
-    training = Table("training steps, float32, SGD, each waited for", [OURS, HYBRID, STEP, "PyTorch"])
-    predicting = Table("one prediction, float32, each waited for", [OURS, HYBRID, "PyTorch"])
+    training = Table("training steps, float32, SGD, each waited for", [OURS, HYBRID, STEP, "PyTorch", "compiled"])
+    predicting = Table("one prediction, float32, each waited for", [OURS, HYBRID, "PyTorch", "ONNX"])
     for build in (mlp, lenet, lstm, transformer, resnet):
         net, other, shape = build()
         x, labels = generator.normal(0, 1, shape).astype("float32"), generator.integers(0, 10, shape[0])
@@ -196,10 +258,10 @@ def main() -> None:
         compiled = mx.jit(step)
         sides: dict[str, Callable[[], Any]] = {}
         if other is not None:
-            if build is not lstm:
+            if build not in OTHER_ORDER:
                 same_weights(net, other)
             sides["PyTorch"] = torch_step(other, x, labels)
-        if other is not None and build is not lstm:
+        if other is not None and build not in OTHER_ORDER:
             for turn in range(3):
                 mine, theirs = float(step(data, target).mean()), float(sides["PyTorch"]().detach())
                 if abs(mine - theirs) > 1e-3 * abs(theirs):
@@ -217,6 +279,8 @@ def main() -> None:
         sides[OURS] = hybridized(False, lambda call=(step, data, target): call[0](*call[1:]))
         sides[HYBRID] = hybridized(True, lambda call=(step, data, target): call[0](*call[1:]))
         sides[STEP] = hybridized(False, lambda call=(compiled, data, target): call[0](*call[1:]))
+        if other is not None:
+            sides["compiled"] = torch_step(other, x, labels, compiled=True)
         in_order = {side: sides[side] for side in training.sides if side in sides}
         training.add(build.__name__, in_order, rtol=None, turn_s=0.05)
         one = data[:1]
@@ -233,6 +297,8 @@ def main() -> None:
 
             other.eval()
             single["PyTorch"] = predict
+            if (run := onnx_session(other, x[:1])) is not None:
+                single["ONNX"] = run
         predicting.add(build.__name__, single, rtol=None)
 
 

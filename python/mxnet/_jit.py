@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import inspect
 import linecache
@@ -68,6 +69,21 @@ def at_each_call(action: Callable[[], object]) -> None:
         _state.before.append(action)
 
 
+def check_backend(caller: str, backend: str | None) -> None:
+    """Raise ValueError if no pass or partitioner is registered as this backend.
+
+    Parameters
+    ----------
+    caller : str
+        Who asks, for the message.
+    backend : str or None
+    """
+    known = [name for name, is_chosen in _core.graph_passes() if is_chosen]
+    if backend is not None and backend not in known:
+        listed = ", ".join(map(repr, known)) or "none is registered"
+        raise ValueError(f"{caller}: there is no backend {backend!r}; known are: {listed}")
+
+
 class BoundCall:
     """A method of an object that does not keep the object alive.
 
@@ -92,6 +108,15 @@ class BoundCall:
         return self._method(self._owner(), *args, **kwargs)
 
 
+@dataclasses.dataclass(frozen=True)
+class _Choices:
+    """What a function asks of its compilation; `jit` says what each means."""
+
+    passes_off: tuple[str, ...] = ()
+    backend: str | None = None
+    memory_budget: int | None = None
+
+
 class _Tracing:
     """One trace of a function: how it is called, and what its graph needs to know."""
 
@@ -99,11 +124,13 @@ class _Tracing:
         self,
         function: Callable[..., Any],
         name: str,
-        passes_off: list[str],
+        choices: _Choices,
         arguments: dict[str, str],
         history: list[dict[str, str]],
     ) -> None:
-        self.passes_off = passes_off
+        self.passes_off = list(choices.passes_off)
+        self.backend = choices.backend
+        self.memory_budget = choices.memory_budget
         self.arguments = arguments
         self.why = ""
         self.seconds = 0.0
@@ -173,13 +200,23 @@ class Compiled(_core.JitFunction):
     1
     """
 
-    def __new__(cls, function: Callable[..., Any], passes_off: tuple[str, ...] = (), dynamic: Any = None) -> Compiled:
+    def __new__(
+        cls,
+        function: Callable[..., Any],
+        passes_off: tuple[str, ...] = (),
+        dynamic: Any = None,
+        backend: str | None = None,
+        memory_budget: int | None = None,
+    ) -> Compiled:
         """Make a compiled function; see `jit`."""
         name = getattr(function, "__qualname__", type(function).__name__)
         history: list[dict[str, str]] = []
 
+        check_backend("jit", backend)
+        choices = _Choices(tuple(passes_off), backend, memory_budget)
+
         def tracing(_self: Any, args: Any, kwargs: Any) -> _Tracing:
-            return _Tracing(function, name, list(passes_off), described(function, args, kwargs), history)
+            return _Tracing(function, name, choices, described(function, args, kwargs), history)
 
         axes, is_for_all = _dynamic_axes(name, dynamic)
         made: Compiled = super().__new__(cls, function, tracing, _MAX_GRAPHS, axes, is_for_all)  # type: ignore[call-arg]
@@ -279,7 +316,14 @@ def _axes_of(spec: InputSpec | None) -> Any:
     return axes, [n if isinstance(n, int) else None for n in spec.shape], spec.dtype
 
 
-def jit(function: Callable[..., Any] | None = None, *, passes_off: tuple[str, ...] = (), dynamic: Any = None) -> Any:
+def jit(
+    function: Callable[..., Any] | None = None,
+    *,
+    passes_off: tuple[str, ...] = (),
+    dynamic: Any = None,
+    backend: str | None = None,
+    memory_budget: int | None = None,
+) -> Any:
     """Compile a function of arrays: it is traced once for each form of its arguments and runs as a graph afterwards.
 
     Parameters
@@ -288,12 +332,16 @@ def jit(function: Callable[..., Any] | None = None, *, passes_off: tuple[str, ..
         Takes and returns arrays, nested in tuples, lists and dicts, and other values. Values that are no arrays are
         constants of a graph.
     passes_off : tuple of str
-        Passes to leave out: ``"remove_dead_nodes"``, ``"merge_common_nodes"``, ``"remove_copies"``,
-        ``"fuse"``.
+        Names of passes to leave out; `mx.graph.passes` lists them.
     dynamic : bool, int, tuple of int, InputSpec or sequence of InputSpec, optional
         Axes whose length is not part of the form: True for the first one of every array among the arguments, integers
         for these axes of every array, or one `InputSpec` (None for no such axis) for each array. The function is traced
         at three sizes, and one graph serves all.
+    backend : str, optional
+        Name of a registered partitioner or pass that runs on the graphs of this function.
+    memory_budget : int, optional
+        The most bytes of intermediate results. Where a graph with its gradient needs more, parts of the function are
+        computed again when the gradient needs them; results stay the same.
 
     Returns
     -------
@@ -329,7 +377,8 @@ def jit(function: Callable[..., Any] | None = None, *, passes_off: tuple[str, ..
     array([0., 0.])
     """
     if function is None:
-        return functools.partial(jit, passes_off=passes_off, dynamic=dynamic)
+        choices = {"passes_off": passes_off, "dynamic": dynamic, "backend": backend, "memory_budget": memory_budget}
+        return functools.partial(jit, **choices)
     if not callable(function):
         raise TypeError(f"jit: `function` must be callable, found '{type(function).__name__}'")
-    return Compiled(function, passes_off, dynamic)
+    return Compiled(function, passes_off, dynamic, backend, memory_budget)

@@ -1,4 +1,4 @@
-"""Graphs in files: read, called, printed. `HybridBlock.export` writes them."""
+"""Graphs: read from files and called, printed, drawn, changed by passes. `HybridBlock.export` writes them."""
 
 from __future__ import annotations
 
@@ -11,12 +11,32 @@ from typing import Any
 
 from mxnet import _core
 from mxnet._atomic_file import write_atomically
+from mxnet._graph_passes import bisect, passes, register_partitioner, register_pass, unregister_pass, without_pass
+from mxnet._graph_plot import plot, view
+from mxnet._graph_view import GraphNode, GraphValue, TracedGraph
+from mxnet._operator_watch import nan_check
 from mxnet.base import PathLike
 from mxnet.error import FileFormatError
-from mxnet.gluon._checkpoint import load_arrays, save_arrays
 from mxnet.numpy import ndarray
 
-__all__ = ["Graph", "load", "read", "write"]
+__all__ = [
+    "Graph",
+    "GraphNode",
+    "GraphValue",
+    "TracedGraph",
+    "bisect",
+    "load",
+    "nan_check",
+    "passes",
+    "plot",
+    "read",
+    "register_partitioner",
+    "register_pass",
+    "unregister_pass",
+    "view",
+    "without_pass",
+    "write",
+]
 
 
 class _Slot:
@@ -105,6 +125,8 @@ def write(
     TypeError
         If the results hold something else than arrays, numbers, strings, tuples, lists and dicts of them.
     """
+    from mxnet.gluon._checkpoint import save_arrays
+
     form = _described(results, name)
     text, arrays = graph.export(dict(names))
     trainable = [name for name, parameter in parameters.items() if parameter.grad_req != "null"]
@@ -169,6 +191,7 @@ class Graph:
         except ValueError as error:
             raise FileFormatError(f"{source!r}: {error}") from error
         self._form = form
+        self._text = text
         self.arguments: list[tuple[list[int], str]] = self._loaded.arguments
 
     def __call__(self, *arguments: ndarray) -> Any:
@@ -226,6 +249,8 @@ def read(symbol_file: PathLike, param_file: PathLike | None) -> Graph:
     FileFormatError
         If a file is damaged, of a newer version or needs operators that are not there.
     """
+    from mxnet.gluon._checkpoint import load_arrays
+
     source = os.fspath(symbol_file)
     _core.check_file(source)
     try:

@@ -10,7 +10,7 @@ import numpy
 import pytest
 
 import mxnet as mx
-from mxnet import _core, autograd, np, npx
+from mxnet import autograd, np, npx
 from mxnet.error import AbstractArrayError, AutogradError, UnsupportedError
 
 
@@ -369,11 +369,8 @@ def test_graphs_can_be_switched_off():
     compiled = mx.jit(lambda x: calls.append(1) or x + 1)
     compiled(data(2))
     compiled(data(2))
-    was = _core.set_jit(False)
-    try:
+    with mx.config(jit=False):
         compiled(data(2))
-    finally:
-        _core.set_jit(was)
     assert len(calls) == 2
 
 

@@ -3,7 +3,7 @@
 //! The environment gives a setting its first value: `MXNET_` and the name in capitals. It is read once, by [`load`] or by the first look here.
 
 use std::sync::Once;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
 use mxnet_engine::{Mode, engine};
 use mxnet_tensor::{Promotion, memory, promotion, set_promotion};
@@ -161,7 +161,15 @@ impl Key {
 
 const MODES: &[&str] = &["adaptive", "async", "sync"];
 
-static KEYS: [Key; 6] = [
+static JIT: AtomicBool = AtomicBool::new(true);
+
+/// Whether compiled functions run their graphs.
+#[inline]
+pub fn jit_is_on() -> bool {
+    JIT.load(Ordering::Relaxed)
+}
+
+static KEYS: [Key; 7] = [
     Key::new(
         "engine_mode",
         "How operations run: 'adaptive' runs cheap ones at the call and queues the others, 'async' queues all, 'sync' runs all at the call.",
@@ -228,6 +236,13 @@ static KEYS: [Key; 6] = [
         |value| {
             origin::set_enabled(value == Setting::Bool(true));
         },
+    ),
+    Key::new(
+        "jit",
+        "Whether `mx.jit` and hybridized blocks run compiled graphs. Without them their functions run operator by operator.",
+        Kind::Bool,
+        || Setting::Bool(jit_is_on()),
+        |value| JIT.store(value == Setting::Bool(true), Ordering::Relaxed),
     ),
     Key::new(
         "plan_cache",

@@ -132,7 +132,7 @@ impl Model {
 impl Made {
     fn new(graph: Graph) -> Result<Made> {
         let mut compiled = graph.clone();
-        passes::optimise(&mut compiled, |_| false);
+        passes::optimise(&mut compiled, &passes::Choice::default())?;
         let mut arguments: Vec<Option<Argument>> = Vec::new();
         for input in &graph.inputs {
             if let Source::Argument(i) = input.source {

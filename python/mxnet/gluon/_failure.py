@@ -12,7 +12,7 @@ from mxnet.numpy import ndarray
 if TYPE_CHECKING:
     from mxnet.gluon.block import Block
 
-__all__ = ["foreign_inputs", "locate"]
+__all__ = ["foreign_inputs", "indented", "listed", "locate"]
 
 
 def locate(block: Block, args: tuple[Any, ...], kwargs: Mapping[str, Any], error: Exception) -> None:
@@ -85,3 +85,32 @@ def _shown(value: Any) -> str:
         return "{" + ", ".join(f"{key}: {_shown(part)}" for key, part in list(value.items())[:4]) + "}"
     text = repr(value)
     return text if len(text) <= 40 else type(value).__name__
+
+
+def indented(text: str) -> str:
+    """Text whose lines behind the first one are two columns further right.
+
+    Parameters
+    ----------
+    text : str
+
+    Returns
+    -------
+    str
+    """
+    return text.replace("\n", "\n  ")
+
+
+def listed(names: list[str]) -> str:
+    """At most ten names, and how many more there are.
+
+    Parameters
+    ----------
+    names : list of str
+
+    Returns
+    -------
+    str
+    """
+    shown = ", ".join(repr(name) for name in names[:10])
+    return shown if len(names) <= 10 else f"{shown} and {len(names) - 10} more"

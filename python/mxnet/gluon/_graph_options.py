@@ -21,6 +21,8 @@ class GraphOptions:
     forward_bulk_size: int | None = None
     backward_bulk_size: int | None = None
     dynamic: Any = None
+    memory_budget: int | None = None
+    backend: str | None = None
 
     @classmethod
     def checked(cls, block: str, active: bool, options: Mapping[str, Any]) -> GraphOptions:
@@ -48,7 +50,7 @@ class GraphOptions:
         for name, value in options.items():
             if name not in known:
                 raise TypeError(f"{block}.hybridize: no option {name!r}; known are {', '.join(known)}")
-            if name == "inline_limit" or (name.endswith("_size") and value is not None):
+            if name == "inline_limit" or (name.endswith(("_size", "_budget")) and value is not None):
                 if not isinstance(value, int) or isinstance(value, bool):
                     raise TypeError(f"{block}.hybridize: `{name}` must be an integer, found {value!r}")
                 if value < 0:

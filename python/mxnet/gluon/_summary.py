@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from mxnet import autograd
+from mxnet import _core, autograd
+from mxnet._operator_watch import Scopes, operations
 from mxnet.numpy import ndarray
 
 if TYPE_CHECKING:
@@ -31,6 +32,10 @@ class BlockRow:
     """Numbers in its own parameters that no block before has counted."""
     trainable: int
     is_leaf: bool
+    flops: int
+    """Floating-point operations of its own operators, without those of its children."""
+    bytes: int
+    """Bytes of the results of these operators."""
 
 
 def _shape_of(output: Any) -> str:
@@ -74,10 +79,25 @@ def block_rows(block: Block, inputs: tuple[Any, ...], named_inputs: Mapping[str,
             shapes[id(which)] = _shape_of(output)
 
         handles.append(part.register_forward_hook(note))
+    flops: dict[str, int] = {}
+    sizes_in_bytes: dict[str, int] = {}
+    scopes = Scopes(block)
+
+    def count(op: str, operands: Sequence[ndarray], arrays: Sequence[ndarray]) -> None:
+        shared = {_core.storage_of(x) for x in operands}
+        if all(_core.storage_of(array) in shared for array in arrays):
+            return  # A view: nothing is computed.
+        path = scopes.path()
+        flops[path] = flops.get(path, 0) + operations(
+            op, [x.shape for x in operands], [array.shape for array in arrays]
+        )
+        sizes_in_bytes[path] = sizes_in_bytes.get(path, 0) + sum(array.nbytes for array in arrays)
+
     try:
         with autograd.pause():
-            block(*inputs, **named_inputs)
+            _core.with_op_hook(count, lambda: block(*inputs, **named_inputs))
     finally:
+        scopes.close()
         for handle in handles:
             handle.detach()
 
@@ -97,6 +117,8 @@ def block_rows(block: Block, inputs: tuple[Any, ...], named_inputs: Mapping[str,
                 sum(size for size, _ in sizes),
                 sum(size for size, is_trained in sizes if is_trained),
                 not part._children,
+                flops.get(path, 0),
+                sizes_in_bytes.get(path, 0),
             )
         )
     return rows
@@ -118,17 +140,21 @@ def summary_table(block: Block, inputs: tuple[Any, ...]) -> str:
         One line for each part; sizes of shared parameters count once.
     """
     found = block_rows(block, inputs, {})
-    rows = [("input", _shape_of(inputs[0] if len(inputs) == 1 else inputs), "0")]
+    rows = [("input", _shape_of(inputs[0] if len(inputs) == 1 else inputs), "0", "", "")]
     for row in found:
         label = "  " * row.depth + (f"{row.name}: " if row.name else "") + row.kind
-        rows.append((label, row.output, str(row.parameters)))
+        rows.append((label, row.output, str(row.parameters), str(row.flops), str(row.bytes)))
     total, trainable = sum(row.parameters for row in found), sum(row.trainable for row in found)
-    rows.append(("trainable", "", str(trainable)))
-    rows.append(("fixed", "", str(total - trainable)))
+    rows.append(("trainable", "", str(trainable), "", ""))
+    rows.append(("fixed", "", str(total - trainable), "", ""))
+    rows.append(("total", "", str(total), str(sum(row.flops for row in found)), str(sum(row.bytes for row in found))))
 
-    header = ("layer", "output shape", "parameters")
+    header = ("layer", "output shape", "parameters", "FLOPs", "bytes")
     left = max(len(row[0]) for row in [header, *rows]) + 2
     middle = max(len(row[1]) for row in [header, *rows]) + 4
-    lines = [f"{a:<{left}}{b:<{middle}}{c:>10}" for a, b, c in [header, *rows]]
-    rule = "-" * len(lines[0])
-    return "\n".join([lines[0], rule, *lines[1:-2], rule, *lines[-2:]])
+    last = [max(len(row[i]) for row in [header, *rows]) + 2 for i in (3, 4)]
+    lines = [
+        f"{a:<{left}}{b:<{middle}}{c:>10}{d:>{last[0]}}{e:>{last[1]}}".rstrip() for a, b, c, d, e in [header, *rows]
+    ]
+    rule = "-" * max(map(len, lines))
+    return "\n".join([lines[0], rule, *lines[1:-3], rule, *lines[-3:]])

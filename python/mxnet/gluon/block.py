@@ -10,13 +10,13 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from mxnet import _core, autograd, initializer
-from mxnet._jit import BoundCall, Compiled
+from mxnet._jit import BoundCall, Compiled, check_backend
 from mxnet._renamed import old_keywords, old_method
 from mxnet.base import DTypeLike, PathLike
 from mxnet.gluon import _structure
 from mxnet.gluon._checkpoint import load_arrays, save_arrays
 from mxnet.gluon._containers import warn_of_unregistered
-from mxnet.gluon._failure import foreign_inputs, locate
+from mxnet.gluon._failure import foreign_inputs, indented, listed, locate
 from mxnet.gluon._graph_options import GraphOptions
 from mxnet.gluon._op_hooks import OpCallback, run_with_op_hooks
 from mxnet.gluon._summary import summary_table
@@ -66,7 +66,7 @@ class Block:
             object.__setattr__(self, name, {})
 
     def __repr__(self) -> str:
-        lines = [f"  ({name}): {_indent(repr(child))}" for name, child in self._children.items()]
+        lines = [f"  ({name}): {indented(repr(child))}" for name, child in self._children.items()]
         return f"{type(self).__name__}(\n{chr(10).join(lines)}\n)" if lines else f"{type(self).__name__}()"
 
     # ---- structure ----
@@ -80,7 +80,7 @@ class Block:
             object.__setattr__(self, name, value)
             return
         old = self.__dict__.get(name)
-        if isinstance(old, Block | Parameter) and not isinstance(value, _family(old)):
+        if isinstance(old, Block | Parameter) and not isinstance(value, Block if isinstance(old, Block) else Parameter):
             if value is not None:
                 raise TypeError(
                     f"attribute {name!r} of {type(self).__name__} is a {type(old).__name__} "
@@ -580,10 +580,10 @@ class Block:
         missing = [group[0] for group in names.values() if not any(name in arrays for name in group)]
         extra = [name for name in arrays if name not in params]
         if missing and not allow_missing:
-            raise ValueError(f"{source} lacks {_listed(missing)}; `allow_missing=True` leaves them as they are")
+            raise ValueError(f"{source} lacks {listed(missing)}; `allow_missing=True` leaves them as they are")
         if extra and not ignore_extra:
             raise ValueError(
-                f"{source} has {_listed(extra)}, which {type(self).__name__} has not; "
+                f"{source} has {listed(extra)}, which {type(self).__name__} has not; "
                 "`ignore_extra=True` passes over them"
             )
         wanted = [(params[name], name, array) for name, array in arrays.items() if name in params]
@@ -653,7 +653,11 @@ class Block:
         raise NotImplementedError(f"{type(self).__name__} does not define forward")
 
     def summary(self, *inputs: Any) -> None:
-        """Run the block on example inputs and print a table of its children, output shapes and numbers of parameters.
+        """Run the block on example inputs and print a table of its parts.
+
+        For each block: shape of the output, numbers in its own parameters, floating-point operations and bytes of the
+        results of its own operators, without those of its children. A product that is added counts as two operations,
+        any other operator as one for each element.
 
         Parameters
         ----------
@@ -666,13 +670,14 @@ class Block:
         >>> net = mx.gluon.nn.Dense(2)
         >>> net.initialize()
         >>> net.summary(mx.np.ones((1, 3)))
-        layer      output shape    parameters
-        -------------------------------------
+        layer      output shape    parameters  FLOPs  bytes
+        ---------------------------------------------------
         input      (1, 3)                   0
-        Dense      (1, 2)                   8
-        -------------------------------------
+        Dense      (1, 2)                   8     12      8
+        ---------------------------------------------------
         trainable                           8
         fixed                               0
+        total                               8     12      8
         """
         print(summary_table(self, inputs))
 
@@ -747,7 +752,8 @@ class HybridBlock(Block):
         options = self._graph_options
         compiled = None
         if options.active:
-            compiled = Compiled(BoundCall(HybridBlock._run_here, self, self.forward), (), options.dynamic)
+            body = BoundCall(HybridBlock._run_here, self, self.forward)
+            compiled = Compiled(body, (), options.dynamic, options.backend, options.memory_budget)
         vars(self)["_compiled"] = compiled
 
     def trace_report(self) -> list[dict[str, Any]]:
@@ -770,6 +776,7 @@ class HybridBlock(Block):
         forward_bulk_size: int | None = None,
         backward_bulk_size: int | None = None,
         dynamic: Any = None,
+        memory_budget: int | None = None,
     ) -> None:
         """Ask for this block and those below to run as compiled graphs; the blocks keep what they are told.
 
@@ -789,6 +796,9 @@ class HybridBlock(Block):
             Largest number of operators that are launched together.
         dynamic : bool, int, tuple of int, InputSpec or sequence of InputSpec, optional
             Axes of the arguments that may have any length, as `mx.jit` takes them: one graph serves all.
+        memory_budget : int, optional
+            The most bytes of intermediate results of a training pass. Where it needs more, parts of the forward pass
+            are computed again when the gradient needs them; results stay the same.
 
         Raises
         ------
@@ -820,7 +830,74 @@ class HybridBlock(Block):
             forward_bulk_size=forward_bulk_size,
             backward_bulk_size=backward_bulk_size,
             dynamic=dynamic,
+            memory_budget=memory_budget,
         )
+
+    def optimize_for(
+        self,
+        x: Any,
+        *args: Any,
+        backend: str | None = None,
+        clear: bool = False,
+        partition_if_dynamic: bool = True,
+        static_alloc: bool = False,
+        static_shape: bool = False,
+        inline_limit: int = 2,
+        forward_bulk_size: int | None = None,
+        backward_bulk_size: int | None = None,
+        **kwargs: Any,
+    ) -> None:
+        """Hybridize the block, compile it for example inputs and let a backend take parts of its graph.
+
+        Parameters
+        ----------
+        x : ndarray
+        *args
+            Further arguments of `forward`.
+        backend : str, optional
+            Name that a partitioner, or a pass with ``backend=True``, was registered under. None compiles without one.
+        clear : bool
+            Forget a backend that was chosen before if `backend` is None; without it that one stays.
+        partition_if_dynamic, static_alloc, static_shape, inline_limit, forward_bulk_size, backward_bulk_size
+            See `hybridize`.
+        **kwargs
+            Further options of `hybridize`.
+
+        Raises
+        ------
+        TypeError
+            If an option is unknown.
+        ValueError
+            If there is no such backend.
+
+        Examples
+        --------
+        >>> @mx.graph.register_pass(name="halves", backend=True)
+        ... def halve(graph):
+        ...     for node in graph.nodes:
+        ...         if node.op == "divide":
+        ...             graph.replace(node, "multiply", [node.inputs[0], 1 / node.inputs[1]])
+        >>> net = mx.gluon.nn.HybridLambda(lambda x: x / 2)
+        >>> net.optimize_for(np.ones(2), backend="halves")
+        >>> net(np.ones(2))
+        array([0.5, 0.5])
+        >>> mx.graph.unregister_pass("halves")
+        """
+        check_backend("optimize_for", backend)
+        if backend is None and not clear:
+            backend = self._graph_options.backend
+        given = {
+            "partition_if_dynamic": partition_if_dynamic,
+            "static_alloc": static_alloc,
+            "static_shape": static_shape,
+            "inline_limit": inline_limit,
+            "forward_bulk_size": forward_bulk_size,
+            "backward_bulk_size": backward_bulk_size,
+            "backend": backend,
+        }
+        self._set_graph_options(GraphOptions.checked(type(self).__name__, True, given | kwargs))
+        with autograd.pause():
+            self(x, *args)
 
     def _set_graph_options(self, options: GraphOptions) -> None:
         self._graph_options = options
@@ -875,6 +952,25 @@ class HybridBlock(Block):
         graphs.write(compiled, results, names, parameters, files, type(self).__name__)
         return files
 
+    def infer_type(self, *args: Any) -> None:
+        """Give the parameters the dtype of example inputs.
+
+        Parameters
+        ----------
+        *args : ndarray
+            Arguments of `forward`; the first one of a floating dtype counts. Without one nothing changes.
+
+        Examples
+        --------
+        >>> net = mx.gluon.nn.Dense(2, in_units=1)
+        >>> net.infer_type(np.ones((3, 1), dtype="float16"))
+        >>> net.weight.dtype
+        dtype('float16')
+        """
+        floating = [x.dtype for x in args if isinstance(x, ndarray) and x.dtype.kind in "fV"]
+        if floating:
+            self.cast(floating[0])
+
     def infer_shape(self, *args: Any) -> None:
         """Find out unknown sizes of the parameters from example inputs.
 
@@ -894,21 +990,7 @@ class HybridBlock(Block):
         waiting = [name for name, parameter in self._reg_params.items() if parameter.is_deferred]
         if waiting:
             raise NotImplementedError(
-                f"{type(self).__name__} must define infer_shape, because {_listed(waiting)} have unknown sizes"
+                f"{type(self).__name__} must define infer_shape, because {listed(waiting)} have unknown sizes"
             )
         with autograd.pause():
             self.forward(*args)
-
-
-def _family(old: Block | Parameter) -> type[Block] | type[Parameter]:
-    return Block if isinstance(old, Block) else Parameter
-
-
-def _indent(text: str) -> str:
-    return text.replace("\n", "\n  ")
-
-
-def _listed(names: list[str]) -> str:
-    """At most ten names, and how many more there are."""
-    shown = ", ".join(repr(name) for name in names[:10])
-    return shown if len(names) <= 10 else f"{shown} and {len(names) - 10} more"

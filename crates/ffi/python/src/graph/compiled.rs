@@ -8,7 +8,7 @@ use mxnet::core::autograd::{self as tape, CustomBackward, GradReq, Leaf, Node, R
 use mxnet::core::{Array, Error, Grads, Outputs, Result, RngState, interp};
 use mxnet::graph::split::{Residual, Split, split};
 use mxnet::graph::trace::Recorded;
-use mxnet::graph::{Executable, Graph, Options, Source, Template, Traced, Tracer, passes};
+use mxnet::graph::{Executable, Graph, Input, Options, Source, Template, Traced, Tracer, passes};
 use mxnet::tensor::Tensor;
 use pyo3::prelude::*;
 use smallvec::SmallVec;
@@ -37,6 +37,19 @@ struct Gradient {
     variables: Vec<(Option<usize>, Array)>,
     /// Results that send cotangents back.
     heads: Vec<usize>,
+    /// The function as it was traced: its gradient's own gradient adds up as that of the function itself.
+    traced: Arc<Graph>,
+    /// For each input of `traced` that is no constant: which binding it is, or the array that it was traced with.
+    inputs: Vec<TracedInput>,
+}
+
+/// Where the array of an input of a traced graph is found.
+#[derive(Clone)]
+enum TracedInput {
+    /// Among the bindings of the compiled graph.
+    Bound(usize),
+    /// An array that the compiled graph does not need.
+    Array(Array),
 }
 
 /// A traced function, compiled for arguments of one form.
@@ -75,7 +88,7 @@ struct Backward {
 
 /// A call of a compiled function while gradients were recorded.
 struct RecordedCall {
-    forward: Arc<Executable>,
+    forward: Arc<Graph>,
     /// The arrays of all inputs but constants, at their places in the recorded graph.
     bindings: Vec<Array>,
     random: RngState,
@@ -89,8 +102,9 @@ impl RecordedCall {
     fn differentiate(&self, dys: &[Array]) -> Result<Grads> {
         let bindings: SmallVec<[&Array; 16]> = self.bindings.iter().collect();
         let num_outputs = self.heads.iter().max().map_or(0, |last| last + 1);
-        let graph = self.forward.graph();
-        let outputs = graph.interpret(&bindings, num_outputs, Some(self.random))?;
+        let outputs = self
+            .forward
+            .interpret(&bindings, num_outputs, Some(self.random))?;
         let heads: SmallVec<[&Array; 4]> = self.heads.iter().map(|&i| &outputs[i]).collect();
         let variables: SmallVec<[&Array; 8]> = self.variables.iter().collect();
         let dys: SmallVec<[Option<&Array>; 4]> = dys.iter().map(Some).collect();
@@ -251,10 +265,9 @@ impl TracedFunction {
     ///
     /// # Errors
     /// The core's errors.
-    pub fn compile(&self, graph: Graph, passes_off: &[String]) -> Result<CompiledGraph> {
-        let is_off = |name: &str| passes_off.iter().any(|off| off == name);
+    pub fn compile(&self, graph: Graph, choice: &passes::Choice) -> Result<CompiledGraph> {
         let options = Options {
-            fuses: !is_off("fuse"),
+            fuses: !choice.is_off("fuse"),
         };
         let num_traced_nodes = graph.nodes.len();
         let buffers: Vec<_> = (graph.inputs.iter())
@@ -264,6 +277,12 @@ impl TracedFunction {
         let (mut forward, mut gradient) = match self.heads.is_empty() {
             true => (graph, None),
             false => {
+                let training = passes::Training {
+                    num_forward: self.traced.num_forward_nodes,
+                    num_outputs: self.num_outputs,
+                    num_arguments: self.num_arguments,
+                };
+                let graph = passes::within_budget(graph, Some(training), choice)?;
                 let Split {
                     forward,
                     mut backward,
@@ -274,7 +293,7 @@ impl TracedFunction {
                     self.num_outputs,
                     self.num_arguments,
                 );
-                passes::optimise(&mut backward, is_off);
+                passes::optimise(&mut backward, choice)?;
                 let executable = Arc::new(Executable::new(backward, options)?);
                 let variables = self.variables.iter();
                 let gradient = Gradient {
@@ -282,13 +301,30 @@ impl TracedFunction {
                     residuals,
                     variables: variables.map(|x| (x.argument, x.array.clone())).collect(),
                     heads: self.heads.clone(),
+                    traced: Arc::new(forward.clone()),
+                    inputs: Vec::new(),
                 };
                 (forward, Some(gradient))
             }
         };
-        passes::optimise(&mut forward, is_off);
+        passes::optimise(&mut forward, choice)?;
+        if gradient.is_none() {
+            forward = passes::within_budget(forward, None, choice)?;
+        }
         let executable = Executable::new(forward, options)?;
         if let Some(gradient) = &mut gradient {
+            let is_bound = |input: &&Input| !matches!(input.source, Source::Constant(_));
+            let bound: Vec<_> = executable.graph().inputs.iter().filter(is_bound).collect();
+            let place = |input: &Input| match (
+                bound.iter().position(|other| other.buffer == input.buffer),
+                &input.source,
+            ) {
+                (Some(i), _) => Ok(TracedInput::Bound(i)),
+                (None, Source::Captured(x)) => Ok(TracedInput::Array(x.clone())),
+                (None, _) => Err(Error::internal("trace", "an argument is gone")),
+            };
+            let traced = gradient.traced.inputs.iter().filter(is_bound);
+            gradient.inputs = traced.map(place).collect::<Result<_>>()?;
             // Passes drop inputs that nothing reads: the residuals are inputs by their number.
             for residual in &mut gradient.residuals {
                 if let Residual::Input(i) = residual {
@@ -452,12 +488,18 @@ impl CompiledGraph {
             Binding::Array(_) => at_place(array),
             _ => (*array).clone(),
         });
+        let placed: SmallVec<[Array; 16]> = placed.collect();
         let rule = Backward {
             residuals: residuals.collect(),
             executable: gradient.executable.clone(),
             call: RecordedCall {
-                forward: self.executable.clone(),
-                bindings: placed.collect(),
+                forward: gradient.traced.clone(),
+                bindings: (gradient.inputs.iter())
+                    .map(|input| match input {
+                        TracedInput::Bound(i) => placed[*i].clone(),
+                        TracedInput::Array(x) => x.clone(),
+                    })
+                    .collect(),
                 random,
                 heads: gradient.heads.clone(),
                 variables: variables.iter().map(|&x| x.clone()).collect(),
@@ -564,6 +606,27 @@ impl CompiledGraph {
             )
         });
         sizes.collect()
+    }
+
+    /// The most bytes that intermediate results and new results need in a run, of the graph and of its gradient. The gradient's include what it needs of the graph.
+    #[getter]
+    fn peak_bytes(&self) -> Vec<usize> {
+        let of = |x: &Executable| x.memory().peak_bytes(x.graph());
+        let mut found = vec![of(&self.executable)];
+        if let Some(gradient) = &self.gradient {
+            let graph = self.executable.graph();
+            let mut kept: Vec<_> = (gradient.residuals.iter())
+                .filter_map(|residual| match residual {
+                    Residual::Output(i) => Some(graph.outputs[*i].buffer),
+                    Residual::Input(_) => None,
+                })
+                .collect();
+            kept.sort_unstable();
+            kept.dedup();
+            let kept: usize = kept.iter().map(|&b| graph.buffer(b).len_bytes).sum();
+            found.push(kept + of(&gradient.executable));
+        }
+        found
     }
 
     /// Storages of the arrays that the function found.

@@ -1,6 +1,6 @@
 //! Functions that are traced at their first call of each form, and run as compiled graphs from then on.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
@@ -72,18 +72,10 @@ pub struct JitFunction {
 /// Counts replacements of parameters' arrays.
 static GENERATION: AtomicU64 = AtomicU64::new(0);
 
-static IS_ON: AtomicBool = AtomicBool::new(true);
-
 /// Says that a parameter has other arrays from now on.
 #[pyfunction]
 pub fn parameters_replaced() {
     GENERATION.fetch_add(1, Ordering::Relaxed);
-}
-
-/// Switches compiled graphs for all threads; answers whether they were on. Without them jitted functions are called as they are.
-#[pyfunction]
-pub fn set_jit(on: bool) -> bool {
-    IS_ON.swap(on, Ordering::Relaxed)
 }
 
 /// Whether calls of this thread are noted in a trace.
@@ -213,7 +205,7 @@ impl JitFunction {
         let (py, this) = (slf.py(), slf.get());
         let flags = Flags::current();
         // A trace that is going on sees the calls themselves; floating-point checks look at each result.
-        if flags.is_intercepted() || !IS_ON.load(Ordering::Relaxed) {
+        if flags.is_intercepted() || !mxnet::core::config::jit_is_on() {
             return this.function.call(py, args, kwargs);
         }
         let prepared = JitFunction::prepared(slf, args, kwargs)?;
@@ -290,6 +282,7 @@ impl Tracing {
             | u64::from(interp::current_device().id()) << 16;
         if let Some(signature) = &mut flattener.signature {
             signature.words.push(mode);
+            signature.words.push(mxnet::graph::passes::generation());
         }
         let tree = flattener.flatten(args.as_any())?;
         let keywords = match kwargs {
@@ -458,11 +451,11 @@ impl JitFunction {
     ) -> PyResult<Arc<Entry>> {
         let py = slf.py();
         let sampled = self.sample(slf, call, &tracing, None)?;
-        let passes_off: Vec<String> = sampled.setup.getattr(py, "passes_off")?.extract(py)?;
+        let choice = super::passes::choice(sampled.setup.bind(py))?;
         let (kind, is_kept) = match sampled.traced {
             Some(traced) => {
                 let graph = traced.traced.graph.clone();
-                let compiled = traced.compile(graph, &passes_off);
+                let compiled = traced.compile(graph, &choice);
                 let mut graph = compiled.map_err(|error| raise(py, error))?;
                 graph.seconds = tracing.start.elapsed().as_secs_f64();
                 let is_kept = !graph.argument_is_captured;
@@ -518,7 +511,7 @@ impl JitFunction {
             Some(sampled) => sampled.setup.clone_ref(py),
             None => self.tracing.call1(py, (slf, call.0, call.1))?,
         };
-        let passes_off: Vec<String> = setup.getattr(py, "passes_off")?.extract(py)?;
+        let choice = super::passes::choice(setup.bind(py))?;
         let mut results = None;
         let mut traces = Vec::new();
         for sampled in found {
@@ -536,7 +529,7 @@ impl JitFunction {
         }
         let kind = match (why, <[TracedFunction; 3]>::try_from(traces)) {
             (None, Ok(traces)) => {
-                let made = SizedFunction::new(traces, &samples, &sizes.places, passes_off);
+                let made = SizedFunction::new(traces, &samples, &sizes.places, choice);
                 match made {
                     Ok(sized) => Kind::Sized(Box::new(sized)),
                     Err(why) => Kind::Specialised(why),

@@ -3,9 +3,11 @@
 mod compiled;
 mod jit;
 mod loaded;
+mod passes;
 mod sized;
 mod tree;
 
 pub use compiled::CompiledGraph;
-pub use jit::{JitFunction, outside_trace, parameters_replaced, set_jit, trace_is_active};
+pub use jit::{JitFunction, outside_trace, parameters_replaced, trace_is_active};
 pub use loaded::LoadedGraph;
+pub use passes::{graph_passes, register_pass, switch_off_passes, unregister_pass};

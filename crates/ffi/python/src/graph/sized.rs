@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use mxnet::core::Array;
+use mxnet::graph::passes::Choice;
 use mxnet::graph::{Sample, Source, Template, fit};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -171,7 +172,7 @@ impl CallSizes {
 pub struct SizedFunction {
     template: Arc<Template>,
     traced: TracedFunction,
-    passes_off: Vec<String>,
+    choice: Choice,
     /// Graphs of certain sizes, the one used last at the end. Without one: why the template is not right for them.
     made: Mutex<Vec<(Vec<i64>, Result<Arc<Py<CompiledGraph>>, String>)>>,
 }
@@ -188,7 +189,7 @@ impl SizedFunction {
         traces: [TracedFunction; 3],
         sizes: &[Vec<i64>; 3],
         places: &[(usize, usize)],
-        passes_off: Vec<String>,
+        choice: Choice,
     ) -> Result<SizedFunction, String> {
         let sample = |i: usize| Sample {
             graph: &traces[i].traced.graph,
@@ -215,7 +216,7 @@ impl SizedFunction {
         Ok(SizedFunction {
             template: Arc::new(template),
             traced,
-            passes_off,
+            choice,
             made: Mutex::new(Vec::new()),
         })
     }
@@ -273,8 +274,8 @@ impl SizedFunction {
             }
         }
         let start = std::time::Instant::now();
-        let compiled = (self.template.at(sizes))
-            .and_then(|graph| self.traced.compile(graph, &self.passes_off));
+        let compiled =
+            (self.template.at(sizes)).and_then(|graph| self.traced.compile(graph, &self.choice));
         let graph = match compiled {
             Ok(mut graph) => {
                 graph.seconds = start.elapsed().as_secs_f64();

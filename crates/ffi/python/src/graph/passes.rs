@@ -1,0 +1,81 @@
+//! Passes that Python code adds, and the switches of all passes. Python gets a graph as text and gives one back, which is checked as a file is.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use mxnet::core::{Array, Error, Result};
+use mxnet::graph::Graph;
+use mxnet::graph::passes::{self, Choice, Runs};
+use pyo3::prelude::*;
+
+use crate::autograd::PythonFailure;
+use crate::error::raise;
+
+/// What a trace asks of its compilation: attributes of the object that `tracing` returned.
+pub fn choice(setup: &Bound<'_, PyAny>) -> PyResult<Choice> {
+    Ok(Choice {
+        off: setup.getattr("passes_off")?.extract()?,
+        backend: setup.getattr("backend")?.extract()?,
+        memory_budget: setup.getattr("memory_budget")?.extract()?,
+    })
+}
+
+/// Runs a pass of Python on a graph.
+fn run(function: &Py<PyAny>, graph: &mut Graph) -> Result<()> {
+    let mut arrays: HashMap<String, Array> = HashMap::new();
+    let text = graph.to_json(&mut |i, x| {
+        let name = format!("input.{i}");
+        arrays.insert(name.clone(), x.clone());
+        name
+    });
+    let found = Python::attach(|py| {
+        let found = function.bind(py).call1((text,));
+        found.and_then(|text| text.extract::<Option<String>>())
+    });
+    let found = found.map_err(|error| {
+        let failure = Box::new(PythonFailure(error));
+        Error::Failed(mxnet::engine::Failure::new(failure, ""))
+    })?;
+    if let Some(text) = found {
+        *graph = Graph::from_json(&text, &mut |name| arrays.get(name).cloned())?;
+    }
+    Ok(())
+}
+
+/// Registers a pass: a function that gets a graph as JSON and returns another one, or `None` if it leaves the graph as it is. One that is `chosen` runs on graphs of
+/// functions that name it as their backend, others on all.
+#[pyfunction]
+pub fn register_pass(
+    py: Python<'_>,
+    name: &str,
+    chosen: bool,
+    function: Py<PyAny>,
+) -> PyResult<()> {
+    let runs = if chosen { Runs::Chosen } else { Runs::Always };
+    let pass = Arc::new(move |graph: &mut Graph| run(&function, graph));
+    passes::register(name, runs, pass).map_err(|error| raise(py, error))
+}
+
+/// Forgets a registered pass; answers whether there was one.
+#[pyfunction]
+pub fn unregister_pass(name: &str) -> bool {
+    passes::unregister(name)
+}
+
+/// Switches off the passes of these names, and no others, for all graphs that are compiled from now on. Returns those that were off.
+#[pyfunction]
+pub fn switch_off_passes(names: Vec<String>) -> Vec<String> {
+    passes::switch_off(names)
+}
+
+/// The names of all passes in the order in which they run, and whether each runs only where it is chosen.
+#[pyfunction]
+pub fn graph_passes() -> Vec<(String, bool)> {
+    let added = passes::registered().into_iter();
+    let mut found: Vec<(String, bool)> = added
+        .map(|(name, runs)| (name, runs == Runs::Chosen))
+        .collect();
+    let own = passes::PASSES.iter().map(|(name, _)| (*name).to_owned());
+    found.extend(own.chain(["fuse".to_owned()]).map(|name| (name, false)));
+    found
+}

@@ -1,0 +1,65 @@
+//! An activation behind a product becomes a part of it: tiles of the result are bounded while they lie in the cache.
+
+use std::collections::{HashMap, HashSet};
+
+use mxnet_core::registry;
+use mxnet_tensor::DType;
+
+use crate::ir::{BufferId, Graph, Operand};
+
+/// Operators, the activation behind them, and the operator that does both.
+const FUSED: &[(&str, &str, &str)] = &[("fully_connected", "relu", "fully_connected_relu")];
+
+/// Replaces products that only an activation reads. Returns how many nodes are gone.
+pub fn fuse_epilogues(graph: &mut Graph) -> usize {
+    let before = graph.nodes.len();
+    let mut kept_alone: HashSet<BufferId> = graph.results().collect();
+    let mut num_readers: HashMap<BufferId, usize> = HashMap::new();
+    for node in &graph.nodes {
+        kept_alone.extend(node.versions.iter().map(|version| version.old));
+        for buffer in node.reads() {
+            *num_readers.entry(buffer).or_default() += 1;
+        }
+    }
+    // The products that may be fused, by their results.
+    let mut products: HashMap<BufferId, usize> = HashMap::new();
+    let mut gone: HashSet<usize> = HashSet::new();
+    for at in 0..graph.nodes.len() {
+        let node = &graph.nodes[at];
+        let is_plain = node.versions.is_empty() && !node.is_assignment && node.outputs.len() == 1;
+        let Some(y) = node.outputs.first().filter(|_| is_plain) else {
+            continue;
+        };
+        let is_product = FUSED.iter().any(|(product, ..)| *product == node.op.name);
+        if is_product && matches!(y.dtype, DType::F32 | DType::F64) {
+            products.insert(y.buffer, at);
+            continue;
+        }
+        let [Operand::View(x)] = &node.inputs[..] else {
+            continue;
+        };
+        let Some(&earlier) = products.get(&x.buffer) else {
+            continue;
+        };
+        let product = &graph.nodes[earlier];
+        let is_whole = product.outputs[0] == *x && x.layout == y.layout && x.dtype == y.dtype;
+        let is_alone = num_readers.get(&x.buffer) == Some(&1) && !kept_alone.contains(&x.buffer);
+        let fused = FUSED
+            .iter()
+            .find(|(name, activation, _)| *name == product.op.name && *activation == node.op.name);
+        let fused = fused.and_then(|(.., name)| registry::find(name));
+        if let Some(op) = fused.filter(|_| is_whole && is_alone && node.dtype.is_none()) {
+            let (output, buffer) = (y.clone(), x.buffer);
+            let product = &mut graph.nodes[earlier];
+            (product.op, product.outputs[0]) = (op, output);
+            products.remove(&buffer);
+            gone.insert(at);
+        }
+    }
+    let mut at = 0;
+    graph.nodes.retain(|_| {
+        at += 1;
+        !gone.contains(&(at - 1))
+    });
+    before - graph.nodes.len()
+}

@@ -1,0 +1,113 @@
+//! Passes that programs add while they run, and switches that hold for all graphs that are compiled from then on.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use mxnet_core::{Error, Result};
+use parking_lot::RwLock;
+
+use super::PASSES;
+use crate::ir::Graph;
+
+/// A pass from outside: changes a graph, or reports why it cannot.
+pub type OutsidePass = Arc<dyn Fn(&mut Graph) -> Result<()> + Send + Sync>;
+
+/// When a registered pass runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Runs {
+    /// On every graph.
+    Always,
+    /// On graphs of functions that choose it as their backend.
+    Chosen,
+}
+
+#[derive(Clone)]
+struct Registered {
+    name: String,
+    runs: Runs,
+    pass: OutsidePass,
+}
+
+struct State {
+    passes: Vec<Registered>,
+    off: Vec<String>,
+}
+
+static STATE: RwLock<State> = RwLock::new(State {
+    passes: Vec::new(),
+    off: Vec::new(),
+});
+
+/// Counts the changes of `STATE` that make other graphs.
+static GENERATION: AtomicU64 = AtomicU64::new(0);
+
+/// A number that is another one whenever the registered passes or the switches have changed.
+pub fn generation() -> u64 {
+    GENERATION.load(Ordering::Relaxed)
+}
+
+/// Registers a pass under a name. One of the same name takes its place.
+///
+/// # Errors
+/// [`Error::Value`] for the name of a pass of this crate.
+pub fn register(name: &str, runs: Runs, pass: OutsidePass) -> Result<()> {
+    if name == "fuse" || PASSES.iter().any(|(known, _)| *known == name) {
+        let problem = format!("`{name}` is the name of a pass of the library");
+        return Err(Error::value("register_pass", problem));
+    }
+    let mut state = STATE.write();
+    state.passes.retain(|known| known.name != name);
+    state.passes.push(Registered {
+        name: name.to_owned(),
+        runs,
+        pass,
+    });
+    GENERATION.fetch_add(1, Ordering::Relaxed);
+    Ok(())
+}
+
+/// Forgets a registered pass; answers whether there was one.
+pub fn unregister(name: &str) -> bool {
+    let mut state = STATE.write();
+    let before = state.passes.len();
+    state.passes.retain(|known| known.name != name);
+    GENERATION.fetch_add(1, Ordering::Relaxed);
+    state.passes.len() < before
+}
+
+/// The names of the registered passes, in the order in which they run, and when they do.
+pub fn registered() -> Vec<(String, Runs)> {
+    let state = STATE.read();
+    let named = state
+        .passes
+        .iter()
+        .map(|known| (known.name.clone(), known.runs));
+    named.collect()
+}
+
+/// Switches off the passes of these names, and no others, for all graphs that are compiled from now on. Returns those that were off.
+pub fn switch_off(names: Vec<String>) -> Vec<String> {
+    let mut state = STATE.write();
+    if state.off != names {
+        GENERATION.fetch_add(1, Ordering::Relaxed);
+    }
+    std::mem::replace(&mut state.off, names)
+}
+
+/// Whether a pass is switched off for all graphs.
+pub(super) fn is_off(name: &str) -> bool {
+    STATE.read().off.iter().any(|off| off == name)
+}
+
+/// The passes that run on a graph of this backend.
+pub(super) fn chosen(backend: Option<&str>) -> Vec<(String, OutsidePass)> {
+    let state = STATE.read();
+    let runs = |known: &&Registered| match known.runs {
+        Runs::Always => true,
+        Runs::Chosen => Some(known.name.as_str()) == backend,
+    };
+    let found = state.passes.iter().filter(runs);
+    found
+        .map(|known| (known.name.clone(), known.pass.clone()))
+        .collect()
+}

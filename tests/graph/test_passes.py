@@ -1,0 +1,478 @@
+"""Passes of graphs: what each removes, that results keep their bits, those that programs add, recomputation."""
+
+import re
+
+import numpy
+import pytest
+
+import mxnet as mx
+from mxnet import autograd, gluon, np, npx
+from mxnet.gluon import nn
+
+
+def data(*shape, seed=0):
+    return np.array(numpy.random.default_rng(seed).normal(size=shape).astype("float32"))
+
+
+def bits(x):
+    return x.shape, str(x.dtype), x.asnumpy().tobytes()
+
+
+def operators(compiled):
+    return [node.op for node in mx.graph.view(compiled).nodes]
+
+
+def with_and_without(function, *args, off):
+    """Operators of the graph without a pass and with it; the results are those of the function."""
+    expected = bits(function(*args))
+    found = []
+    for passes in [(off,), ()]:
+        compiled = mx.jit(function, passes_off=passes)
+        for _ in range(2):
+            assert bits(compiled(*args)) == expected
+        found.append(operators(compiled))
+    return found
+
+
+def test_constants_are_folded():
+    before, after = with_and_without(
+        lambda x: x + np.arange(3.0) * np.sqrt(np.full(3, 2.0)), data(3), off="fold_constants"
+    )
+    assert before == ["arange", "filled", "sqrt", "multiply", "add"]
+    assert after == ["add"]
+
+
+def test_large_constants_are_not_kept_in_the_graph():
+    compiled = mx.jit(lambda x: x + np.zeros((1 << 15,)))
+    compiled(data(1 << 15))
+    assert operators(compiled) == ["zeros", "add"]
+
+
+def test_random_numbers_are_not_folded():
+    compiled = mx.jit(lambda: np.random.normal(size=3))
+    assert bits(compiled()) != bits(compiled())
+
+
+def test_constants_that_are_written_or_returned_are_new_at_each_call():
+    def fill(x):
+        y = np.zeros(3)
+        y[1] = x
+        return y, np.ones(2)
+
+    compiled = mx.jit(fill)
+    for value in (1.0, 2.0):
+        y, ones = compiled(np.array(value))
+        assert y.asnumpy().tolist() == [0, value, 0]
+        ones[:] = 5
+    assert compiled(np.array(0.0))[1].asnumpy().tolist() == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("function", "before", "after"),
+    [
+        (lambda x: np.exp(x * 1), ["multiply", "exp"], ["exp"]),
+        (lambda x: np.exp(1 * x / 1 - 0), ["multiply", "divide", "subtract", "exp"], ["exp"]),
+        (lambda x: np.exp(np.negative(-x)), ["negative", "negative", "exp"], ["exp"]),
+        (lambda x: np.floor(np.floor(x)) * 2, ["floor", "floor", "multiply"], ["floor", "multiply"]),
+        (lambda x: x.astype("float64").astype("float32") * 2, ["astype", "astype", "multiply"], ["multiply"]),
+        (lambda x: x.astype("float64").astype("float16") * 2, ["astype", "astype", "multiply"], ["astype", "multiply"]),
+    ],
+)
+def test_what_changes_nothing_is_removed(function, before, after):
+    x = np.array([[1.5, -0.0, numpy.inf], [0.0, -2.5, 1e-40]], dtype="float32")
+    assert with_and_without(function, x, off="simplify") == [before, after]
+
+
+def test_what_changes_bits_stays():
+    x = np.array([-0.0, 1.0])
+    for function, expected in [
+        (lambda x: np.exp(x + 0) * 1, ["add", "exp"]),  # -0 + 0 is 0
+        (lambda x: x.astype("float16").astype("float32") * 2, ["astype", "astype", "multiply"]),
+        (lambda x: x.astype("int32").astype("float32") * 2, ["astype", "astype", "multiply"]),
+    ]:
+        compiled = mx.jit(function)
+        assert bits(compiled(x)) == bits(function(x))
+        assert [op for op in operators(compiled) if op != "copy"] == expected
+
+
+def test_parts_of_joined_arrays_are_read_where_they_were():
+    def joined(x, y):
+        both = np.concatenate([x, y])
+        return np.exp(both[1:2]) + both[3:4], both[2:].sum()
+
+    x, y = data(2, 3), data(2, 3, seed=1)
+    expected = joined(x, y)
+    compiled = mx.jit(joined)
+    assert [bits(z) for z in compiled(x, y)] == [bits(z) for z in expected]
+    assert sorted(operators(compiled)) == ["add", "exp", "sum"]
+    assert {x.buffer for node in mx.graph.view(compiled).nodes for x in node.inputs} & {0, 1} == {0, 1}
+
+
+def test_copies_before_a_write_in_place_are_kept():
+    def swapped(x):
+        first = x[0].copy()
+        x[0] = x[1]
+        x[1] = first
+        return first * 2
+
+    x, y = data(2, 3), data(2, 3)
+    expected = swapped(x)
+    assert bits(mx.jit(swapped)(y)) == bits(expected)
+    assert bits(x) == bits(y)
+
+
+def test_elementwise_operators_read_transposed_arrays_without_a_copy():
+    before, after = with_and_without(lambda x: np.exp(np.ascontiguousarray(x.T)), data(3, 4), off="forward_copies")
+    assert (len(before), after) == (2, ["exp"])
+
+
+def test_products_read_transposed_arrays_as_they_are():
+    compiled = mx.jit(lambda x, w: np.matmul(x, w.T))
+    x, w = data(20, 30), data(10, 30)
+    assert bits(compiled(x, w)) == bits(np.matmul(x, w.T))
+    assert operators(compiled) == ["matmul"]
+
+
+def test_activations_become_a_part_of_the_product_before_them():
+    net = nn.Dense(4, activation="relu", in_units=6)
+    net.initialize()
+    net.bias.set_data(np.array([-0.0, 1.0, -1.0, numpy.nan]))
+    x = np.concatenate([data(5, 6), np.zeros((1, 6)), np.full((1, 6), -1e-30)])
+    before, after = with_and_without(lambda x: net(x), x, off="fuse_epilogues")
+    assert (before, after) == (["fully_connected", "relu"], ["fully_connected_relu"])
+    # What others read, too, is computed by itself.
+    both = mx.jit(lambda x, w: (npx.relu(y := npx.fully_connected(x, w)), y.sum()))
+    both(data(3, 2), data(4, 2))
+    assert sorted(operators(both)) == ["fully_connected", "relu", "sum"]
+
+
+def test_gradients_flow_through_fused_activations():
+    gradients = []
+    for hybrid in (False, True):
+        mx.random.seed(2)
+        net = nn.HybridSequential()
+        net.add(nn.Dense(5, activation="relu", in_units=3), nn.Dense(2, activation="relu", in_units=5))
+        net.initialize(mx.init.Normal(1.0))
+        net.hybridize(hybrid)
+        x = data(4, 3)
+        x.attach_grad()
+        with autograd.record():
+            y = (net(x) ** 2).sum()
+            first = autograd.grad(y, x, create_graph=True)
+            second = (first**2).sum()
+        second.backward()
+        gradients.append((bits(y), bits(first), bits(x.grad), bits(net[0].weight.grad())))
+    assert gradients[0] == gradients[1]
+
+
+def test_recurrent_layers_read_their_weights_where_they_are():
+    net = gluon.rnn.LSTM(8, 2, input_size=4)
+    net.initialize()
+    x = data(5, 2, 4)
+    expected = bits(net(x))
+    net.hybridize()
+    assert bits(net(x)) == expected
+    assert operators(net) == ["rnn_layer", "rnn_layer"]
+
+
+def test_all_passes_can_be_switched_off_by_name():
+    x = data(4, 4)
+
+    def function(x):
+        return np.exp(x * 1) + np.zeros((4, 4)) + np.concatenate([x, x])[:4]
+
+    compiled = mx.jit(function)
+    full = len(operators_of(compiled, x))
+    for name in ("fold_constants", "simplify", "forward_copies"):
+        with mx.graph.without_pass(name):
+            assert len(operators_of(compiled, x)) > full
+        assert len(operators_of(compiled, x)) == full
+    with mx.graph.without_pass(*mx.graph.passes()):
+        assert bits(compiled(x)) == bits(function(x))
+    with pytest.raises(ValueError, match="there is no pass 'fuze'"), mx.graph.without_pass("fuze"):
+        pass
+
+
+def operators_of(compiled, x):
+    compiled(x)
+    return operators(compiled)
+
+
+def test_bisect_names_the_pass_that_changes_a_result():
+    def function(x):
+        return np.exp(x) * 2 + 1
+
+    assert mx.graph.bisect(function, data(3)) is None
+
+    @mx.graph.register_pass
+    def wrong(graph):
+        for node in graph.nodes:
+            if node.op == "exp":
+                graph.replace(node, "tanh", node.inputs)
+
+    try:
+        assert mx.graph.bisect(function, data(3)) == "wrong"
+    finally:
+        mx.graph.unregister_pass("wrong")
+    assert mx.graph.bisect(function, data(3)) is None
+
+
+def test_registered_passes_change_graphs():
+    seen = []
+
+    @mx.graph.register_pass
+    def log_of_exp(graph):
+        seen.append((graph.name, len(graph.inputs), len(graph.outputs)))
+        for node in list(graph.nodes):
+            inner = graph.producer(node.inputs[0]) if node.op == "log" else None
+            if inner is not None and inner.op == "exp":
+                assert graph.consumers(inner.outputs[0]) == [node]
+                assert re.search(r"test_passes.py:\d+", node.line)
+                graph.replace_value(node.outputs[0], inner.inputs[0])
+                graph.remove(node)
+                graph.remove(inner)
+
+    compiled = mx.jit(lambda x: np.log(np.exp(x)) + x.sum(axis=0, keepdims=True))
+    try:
+        assert operators_of(compiled, data(3, 2)) == ["sum", "add"]
+    finally:
+        mx.graph.unregister_pass("log_of_exp")
+    assert sorted(operators_of(compiled, data(3, 2))) == ["add", "exp", "log", "sum"]
+    assert seen[0][1:] == (1, 1)
+    with pytest.raises(ValueError, match="no pass 'log_of_exp' is registered"):
+        mx.graph.unregister_pass("log_of_exp")
+
+
+def test_new_nodes_have_numbers_and_attributes():
+    @mx.graph.register_pass
+    def mean_by_hand(graph):
+        for node in list(graph.nodes):
+            if node.op == "mean":
+                x, total = node.inputs[0], graph.new_value(node.outputs[0].shape, node.outputs[0].dtype)
+                attributes = {"axis": node.attributes["axis"], "dtype": None, "keepdims": False}
+                graph.insert(node, mx.graph.GraphNode("sum", [x], [total], attributes))
+                graph.replace(node, "divide", [total, x.shape[0]])
+
+    try:
+        compiled = mx.jit(lambda x: x.mean(axis=0))
+        x = data(4, 3)
+        numpy.testing.assert_allclose(compiled(x).asnumpy(), x.asnumpy().mean(0), rtol=1e-6)
+        assert operators(compiled) == ["sum", "divide"]
+    finally:
+        mx.graph.unregister_pass("mean_by_hand")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda g: g.nodes.pop(0), "reads buffer"),
+        (lambda g: g.nodes.reverse(), "before it is defined"),
+        (lambda g: setattr(g.nodes[0], "op", "no_such_operator"), "there is no operator `no_such_operator`"),
+        (lambda g: g.replace(g.nodes[0], "sum", g.nodes[0].inputs, {"axis": [0], "keepdims": False}), "`sum`"),
+        (lambda g: g.remove(g.nodes[0]), "the graph reads b1"),
+    ],
+)
+def test_passes_that_break_a_graph_are_named(change, message):
+    mx.graph.register_pass(lambda graph: change(graph) and None, name="breaks")
+    compiled = mx.jit(lambda x: np.exp(x) * 2)
+    try:
+        with pytest.raises((ValueError, TypeError), match=message):
+            compiled(data(3))
+    finally:
+        mx.graph.unregister_pass("breaks")
+    assert bits(compiled(data(3))) == bits(np.exp(data(3)) * 2)
+    with pytest.raises(ValueError, match="`fuse` is the name of a pass of the library"):
+        mx.graph.register_pass(change, name="fuse")
+
+
+class Net(gluon.HybridBlock):
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = nn.Dense(8, activation="relu", in_units=4), nn.Dense(3, in_units=8)
+
+    def forward(self, x):
+        hidden = self.first(x)
+        return self.second(np.tanh(hidden) + hidden) * 2
+
+
+def test_partitioners_take_parts_of_a_graph():
+    parts = []
+
+    def compile(part):
+        parts.append([node.op for node in part.nodes])
+        run = part.compile()
+        return lambda *arrays: run(*arrays)
+
+    mx.graph.register_partitioner("products", lambda node: node.op in ("fully_connected", "relu"), compile)
+    try:
+        net = Net()
+        net.initialize()
+        x = data(5, 4)
+        expected = bits(net(x))
+        net.optimize_for(x, backend="products")
+        assert bits(net(x)) == expected
+        assert parts == [["fully_connected", "relu"], ["fully_connected"]]
+        assert operators(net) == ["graph_partition", "tanh", "add", "graph_partition", "multiply"]
+        with pytest.raises(ValueError, match="there is no backend 'other'; known are: 'products'"):
+            net.optimize_for(x, backend="other")
+        net.optimize_for(x, clear=True)
+        assert "graph_partition" not in operators(net)
+    finally:
+        mx.graph.unregister_pass("products")
+
+
+def test_parts_have_no_path_that_leaves_and_comes_back():
+    def function(x):
+        first = np.exp(x)
+        return np.exp(np.tanh(first) + first) * np.exp(first)
+
+    mx.graph.register_partitioner("exp", lambda node: node.op in ("exp", "multiply"))
+    try:
+        compiled = mx.jit(function, backend="exp")
+        x = data(6)
+        assert bits(compiled(x)) == bits(function(x))
+        found = operators(compiled)
+        assert found.count("graph_partition") == 2
+        assert {"tanh", "add"} < set(found)
+    finally:
+        mx.graph.unregister_pass("exp")
+
+
+def deep(depth=12, width=64):
+    net = nn.HybridSequential()
+    for _ in range(depth):
+        net.add(nn.Dense(width, in_units=width), nn.HybridLambda(lambda x: np.tanh(x) * npx.sigmoid(x)))
+    return net
+
+
+def trained(budget, whole):
+    mx.random.seed(3)
+    net = deep()
+    net.initialize(mx.init.Xavier())
+    trainer = gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.1})
+    x = data(256, 64)
+
+    def step(x):
+        with autograd.record():
+            loss = (net(x) ** 2).mean()
+        loss.backward()
+        trainer.step(1)
+        return loss
+
+    if whole:
+        step = mx.jit(step, memory_budget=budget)
+    else:
+        net.hybridize(memory_budget=budget)
+    losses = [bits(step(x)) for _ in range(3)]
+    compiled = step if whole else net._compiled
+    return losses, [bits(p.data()) for p in net.collect_params().values()], max(compiled.graphs[-1].peak_bytes)
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_recomputation_keeps_to_the_budget_and_the_bits(whole):
+    plain = trained(None, whole)
+    budget = int(plain[2] * 0.6)
+    bounded = trained(budget, whole)
+    assert bounded[:2] == plain[:2]
+    assert bounded[2] <= budget < plain[2]
+    with pytest.raises(ValueError, match=r"with recomputation: more than the budget of 1000 bytes"):
+        trained(1000, whole)
+
+
+def test_dropout_is_not_drawn_again():
+    def run(budget):
+        mx.random.seed(5)
+        net = nn.HybridSequential()
+        for _ in range(6):
+            net.add(nn.Dense(32, in_units=32), nn.Dropout(0.5), nn.HybridLambda(np.tanh))
+        net.initialize()
+        net.hybridize(memory_budget=budget)
+        x = data(128, 32)
+        with autograd.record():
+            y = net(x)
+        y.backward()
+        graph = net._compiled.graphs[-1]
+        return [bits(p.grad()) for p in net.collect_params().values()], max(graph.peak_bytes)
+
+    plain = run(None)
+    bounded = run(int(plain[1] * 0.95))
+    assert bounded[0] == plain[0]
+    assert bounded[1] <= plain[1] * 0.95
+
+
+def test_graphs_are_drawn(tmp_path):
+    net = Net()
+    net.initialize()
+    net.hybridize()
+    with pytest.raises(ValueError, match="`Net` has no graph yet: hybridize it and call it once"):
+        mx.graph.plot(net)
+    net(data(2, 4))
+    text = mx.graph.plot(net, tmp_path / "net.dot")
+    assert (tmp_path / "net.dot").read_text() == text
+    assert text.count("->") == 11
+    picture = mx.graph.plot(net)
+    from xml.etree import ElementTree
+
+    root = ElementTree.fromstring(picture)
+    texts = [element.text for element in root.iter() if element.tag.endswith("text")]
+    assert {"fully_connected_relu", "fully_connected"} <= set(texts)
+    # Boxes of one layer do not overlap.
+    boxes = [
+        (float(e.get("y")), float(e.get("x")), float(e.get("width"))) for e in root.iter() if e.tag.endswith("rect")
+    ]
+    for (y, x, width), (other, right, _) in zip(sorted(boxes), sorted(boxes)[1:], strict=False):
+        assert y != other or x + width <= right
+    with pytest.raises(ValueError, match="`format` must be 'svg' or 'dot', found 'png'"):
+        mx.graph.plot(net, format="png")
+    with pytest.raises(TypeError, match="a 'int' has no graph"):
+        mx.graph.plot(3)
+
+
+def test_nan_check_names_operator_block_and_line():
+    class Bad(gluon.HybridBlock):
+        def forward(self, x):
+            return np.log(x - 2) * 3
+
+    net = nn.HybridSequential()
+    net.add(nn.HybridLambda(lambda x: x * 1.0), Bad())
+    net.hybridize()
+    assert bits(mx.graph.nan_check(net, np.full((2, 2), 3.0))) == bits(net(np.full((2, 2), 3.0)))
+    with pytest.raises(
+        FloatingPointError,
+        match=r"`log` in block `1` made 4 NaN among 4 .*\n  at .*test_passes.py:\d+: `return np.log",
+    ):
+        mx.graph.nan_check(net, np.ones((2, 2)))
+
+
+def test_types_are_inferred():
+    net = Net()
+    net.infer_type(np.ones((2, 4), dtype="float64"))
+    net.initialize()
+    assert {str(p.dtype) for p in net.collect_params().values()} == {"float64"}
+    net.infer_type(np.ones((2, 4), dtype="int32"))
+    assert net(np.ones((2, 4), dtype="float64")).dtype == "float64"
+
+
+def test_jit_can_be_switched_off_for_all():
+    calls = []
+    compiled = mx.jit(lambda x: calls.append(1) or x + 1)
+    with mx.config(jit=False):
+        compiled(data(2))
+        compiled(data(2))
+    assert len(calls) == 2
+
+
+def test_summary_counts_operations_and_bytes(capsys):
+    net = nn.HybridSequential()
+    net.add(nn.Conv2D(4, 3, in_channels=2), nn.Dense(5, activation="relu", in_units=4 * 4 * 4), nn.Dropout(0.5))
+    net.initialize()
+    net.hybridize()
+    net.summary(np.ones((3, 2, 6, 6)))
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()]
+    numbers = {row[0]: row[-3:] for row in rows if row[0] in ("0:", "1:", "total")}
+    convolution, dense = 3 * 4 * 4 * 4, 3 * 5
+    assert numbers["0:"] == [str(4 * 2 * 9 + 4), str(2 * convolution * 2 * 9), str(4 * convolution)]
+    relu = next((row for row in rows if row[0] == "act:"), None)
+    own = 2 * dense * 64 + (0 if relu else dense)
+    assert numbers["1:"][1] == str(own)
+    assert numbers["total"][1] == str(2 * convolution * 18 + 2 * dense * 64 + dense)
