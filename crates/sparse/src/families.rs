@@ -3,7 +3,7 @@
 use linkme::distributed_slice;
 use mxnet_core::registry::{Family, LIBRARIES};
 
-use crate::{pattern, place, product, segment};
+use crate::{pattern, place, product, segment, sum};
 
 static FAMILIES: &[Family] = &[
     Family {
@@ -17,6 +17,10 @@ static FAMILIES: &[Family] = &[
     Family {
         name: "sparse products",
         ops: product::OPS,
+    },
+    Family {
+        name: "sparse sums",
+        ops: sum::OPS,
     },
     Family {
         name: "segments",

@@ -13,6 +13,7 @@ mod pattern;
 mod place;
 mod product;
 mod segment;
+mod sum;
 
 pub use pattern::{
     CONCATENATED_RANGES, COO_ORDER, CSR_CHECK, CSR_FIND, CSR_FIND_POINTS, CSR_MERGE, CSR_ROWS,
@@ -23,3 +24,4 @@ pub use product::{CSR_MATMUL, CSR_MATMUL_DENSE, CSR_SAMPLED_DENSE, CSR_SAMPLED_M
 pub use segment::{
     SEGMENT_MAX, SEGMENT_MIN, SEGMENT_PROD, SEGMENT_SOFTMAX, SEGMENT_SOFTMAX_GRADIENT, SEGMENT_SUM,
 };
+pub use sum::CSR_ADD;

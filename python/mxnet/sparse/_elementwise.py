@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mxnet import error
 from mxnet._core import asarray, ndarray
 from mxnet.sparse._indexing import flat_of
 from mxnet.sparse._parts import arange, gathered, op
+
+if TYPE_CHECKING:
+    from mxnet.sparse._coo import coo_array
 
 
 def _matrices(name: str, a: Any, b: Any) -> tuple[Any, Any, Any]:
@@ -75,6 +78,17 @@ def union(name: str, a: Any, b: Any) -> Any:
     left, right, finish = _matrices(name, a, b)
     x, y, indices, indptr = _merged(left, right, both=False)
     return finish(type(left)._of(op[name](x, y), indices, indptr, left.shape))
+
+
+def added(name: str, a: Any, b: Any) -> Any:
+    """A sum or a difference, at the places of either operand."""
+    left, right, finish = _matrices(name, a, b)
+    if name == "subtract" and left.dtype == right.dtype == "bool":
+        raise error.DTypeError("subtract: truth values are not subtracted: use `!=`")
+    data, indices, indptr = op["csr_add"](
+        left.data, left.indices, left.indptr, right.data, right.indices, right.indptr, name == "subtract"
+    )
+    return finish(type(left)._of(data, indices, indptr, left.shape))
 
 
 def product(name: str, a: Any, b: Any) -> Any:
@@ -146,9 +160,9 @@ def over_dense(name: str, x: Any, dense: Any) -> Any:
     return _finished(x, matrix, matrix.data / found)
 
 
-def _added(name: str, dense: Any, x: Any, data: ndarray) -> ndarray:
+def _added(name: str, dense: Any, x: coo_array, data: ndarray) -> ndarray:
     dense = asarray(dense)
-    coo = x.tocoo()._with_data(data)
+    coo = x._with_data(data)
     result = dense + op["zeros"](1, dtype=data.dtype)
     if result.shape == coo.shape:
         # Nothing of the sparse array is made dense: its elements are added at their places.
@@ -165,22 +179,26 @@ def _added(name: str, dense: Any, x: Any, data: ndarray) -> ndarray:
 
 def plus_dense(name: str, x: Any, dense: Any) -> ndarray:
     """A sum with a dense array, which is dense."""
-    return _added(name, dense, x, x.data)
+    coo = x.tocoo()
+    return _added(name, dense, coo, coo.data)
 
 
 def dense_plus(name: str, dense: Any, x: Any) -> ndarray:
     """The same."""
-    return _added(name, dense, x, x.data)
+    coo = x.tocoo()
+    return _added(name, dense, coo, coo.data)
 
 
 def minus_dense(name: str, x: Any, dense: Any) -> ndarray:
     """A difference with a dense array, which is dense."""
-    return _added(name, -asarray(dense), x, x.data)
+    coo = x.tocoo()
+    return _added(name, -asarray(dense), coo, coo.data)
 
 
 def dense_minus(name: str, dense: Any, x: Any) -> ndarray:
     """A difference from a dense array, which is dense."""
-    return _added(name, dense, x, -x.data)
+    coo = x.tocoo()
+    return _added(name, dense, coo, -coo.data)
 
 
 def times_number(name: str, x: Any, number: Any) -> Any:

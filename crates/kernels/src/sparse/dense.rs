@@ -81,14 +81,27 @@ fn vector_body<T: Value>(
     found: &OutOfRange,
 ) {
     const LANES: usize = 4;
+    /// Stored elements from which on sums side by side are worth it.
+    const LONG: usize = 64;
+    let (first, end) = (
+        pattern.row(start).start,
+        pattern.row(start + out.len() - 1).end,
+    );
+    // All indices of the run at once, which is vectorised; they are in the cache afterwards.
+    if !found.are_in_range(&pattern.indices[first..end]) {
+        return out.fill(T::ZERO);
+    }
     for (r, y) in out.iter_mut().enumerate() {
         let range = pattern.row(start + r);
         let (data, indices) = (&data[range.clone()], &pattern.indices[range]);
+        // SAFETY: every index of the run is below the length of `x`, checked above; nobody writes the index array while the kernel runs.
+        let term = |a: T, j: i64| a.times(unsafe { *x.get_unchecked(j as usize) });
+        if indices.len() < LONG {
+            // One loop whose end is the only branch: rows of other lengths are mispredicted once.
+            *y = (data.iter().zip(indices)).fold(T::ZERO, |sum, (&a, &j)| sum.plus(term(a, j)));
+            continue;
+        }
         let mut lanes = [T::ZERO; LANES];
-        let term = |a: T, j: i64| match found.check(j) {
-            Some(j) => a.times(x[j]),
-            None => T::ZERO,
-        };
         let (a, a_rest) = data.as_chunks::<LANES>();
         let (j, j_rest) = indices.as_chunks::<LANES>();
         for (a, j) in a.iter().zip(j) {

@@ -11,6 +11,7 @@ mod pattern;
 mod product;
 mod segment;
 mod softmax;
+mod sum;
 mod value;
 
 pub use dense::{Heads, matmul_dense, sampled_dense};
@@ -20,4 +21,5 @@ pub use pattern::{Fault, Pattern, check, row_numbers};
 pub use product::{Product, matmul, sampled_matmul};
 pub use segment::{Fold, add_rows, fold_segments};
 pub use softmax::{softmax_segments, softmax_segments_gradient};
+pub use sum::{Room, Sign, add};
 pub use value::Operand;

@@ -126,6 +126,16 @@ impl OutOfRange {
         None
     }
 
+    /// Whether all of these indices are in range; one that is not is remembered.
+    #[inline(always)]
+    pub(crate) fn are_in_range(&self, indices: &[i64]) -> bool {
+        // As unsigned numbers negative indices are large.
+        let largest = indices
+            .iter()
+            .fold(0, |largest, &j| (j as u64).max(largest));
+        indices.is_empty() || self.check(largest as i64).is_some()
+    }
+
     /// The fault, if there was one.
     pub(crate) fn result(&self) -> Result<(), Fault> {
         let found = self.0.load(Ordering::Relaxed);

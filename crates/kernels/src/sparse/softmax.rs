@@ -25,7 +25,7 @@ pub unsafe fn softmax_segments(
         let x = unsafe { x.as_slice::<T>() };
         assert_eq!(x.len(), segments.indices.len() * width);
         let to = Shared(out.cast::<T>());
-        segments.for_rows(threads, 8 * width, &|rows| {
+        segments.for_rows(threads, 2 * width, &|rows| {
             let first = segments.row(rows.start).start * width;
             let end = segments.row(rows.end - 1).end * width;
             // SAFETY: runs of segments have rows of their own.
@@ -34,6 +34,23 @@ pub unsafe fn softmax_segments(
                 let range = segments.row(i);
                 range.start * width..range.end * width
             };
+            if width == 1 {
+                for i in rows.clone() {
+                    let x = &x[of(i)];
+                    let largest = (x.iter()).fold(T::NEG_INFINITY, |largest, &x| if x > largest { x } else { largest });
+                    for (y, &x) in y[of(i).start - first..of(i).end - first].iter_mut().zip(x) {
+                        *y = x - largest;
+                    }
+                }
+                // SAFETY: elements of a slice.
+                unsafe { exp_row(y.as_mut_ptr(), y.len()) };
+                for i in rows {
+                    let y = &mut y[of(i).start - first..of(i).end - first];
+                    let scale = T::ONE / y.iter().fold(T::ZERO, |total, &y| total + y);
+                    y.iter_mut().for_each(|y| *y *= scale);
+                }
+                return;
+            }
             let mut scale = vec![T::ZERO; width];
             for i in rows.clone() {
                 scale.fill(T::NEG_INFINITY);

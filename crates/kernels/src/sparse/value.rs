@@ -7,6 +7,7 @@ pub(crate) trait Value: Copy + PartialEq + PartialOrd + Send + Sync + 'static {
     const ZERO: Self;
     const ONE: Self;
     fn plus(self, other: Self) -> Self;
+    fn minus(self, other: Self) -> Self;
     fn times(self, other: Self) -> Self;
 }
 
@@ -16,6 +17,8 @@ macro_rules! floats {
         const ONE: Self = 1.0;
         #[inline(always)]
         fn plus(self, other: Self) -> Self { self + other }
+        #[inline(always)]
+        fn minus(self, other: Self) -> Self { self - other }
         #[inline(always)]
         fn times(self, other: Self) -> Self { self * other }
     })* };
@@ -29,6 +32,8 @@ macro_rules! integers {
         #[inline(always)]
         fn plus(self, other: Self) -> Self { self.wrapping_add(other) }
         #[inline(always)]
+        fn minus(self, other: Self) -> Self { self.wrapping_sub(other) }
+        #[inline(always)]
         fn times(self, other: Self) -> Self { self.wrapping_mul(other) }
     })* };
 }
@@ -40,6 +45,8 @@ macro_rules! complex {
         const ONE: Self = Cx { re: 1.0, im: 0.0 };
         #[inline(always)]
         fn plus(self, other: Self) -> Self { Cx { re: self.re + other.re, im: self.im + other.im } }
+        #[inline(always)]
+        fn minus(self, other: Self) -> Self { Cx { re: self.re - other.re, im: self.im - other.im } }
         #[inline(always)]
         fn times(self, other: Self) -> Self {
             Cx { re: self.re * other.re - self.im * other.im, im: self.re * other.im + self.im * other.re }
