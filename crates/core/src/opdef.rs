@@ -7,7 +7,7 @@ use mxnet_tensor::{Casting, DType, Dims, Layout};
 use smallvec::SmallVec;
 
 use crate::args::Param;
-use crate::autograd::GradCx;
+use crate::autograd::{GradCx, RowSparse};
 use crate::batching::Batch;
 use crate::cx::{CallCx, CompositeCx, EagerCx, InferCx, KernelCx, ViewCx};
 use crate::error::Result;
@@ -79,6 +79,8 @@ pub struct OpDef {
     pub cuda: Cuda,
     /// The gradient.
     pub grad: Grad,
+    /// The gradient with respect to one of the inputs as rows, of operators that read few rows of it.
+    pub row_grad: Option<RowGrad>,
     /// Positions among the array parameters of those whose elements the operator changes; a list stands for all of its arrays.
     pub mutates: &'static [usize],
     /// Whether a call returns when its outputs are there: the kernel may refuse values, and the error is raised at the call.
@@ -363,6 +365,21 @@ pub type Grads = SmallVec<[Option<Array>; 2]>;
 /// A gradient rule: calls operators on cotangents and kept arrays.
 pub type GradRule = fn(&GradCx) -> Result<Grads>;
 
+/// A rule for the gradient with respect to one input whose rows are zero but for some.
+#[derive(Clone, Copy)]
+pub struct RowGrad {
+    /// The function that users call, for messages.
+    pub name: &'static str,
+    /// The position of the input.
+    pub input: usize,
+    /// Whether the call asks for it. If not, the gradient is dense.
+    pub applies: fn(&GradCx) -> bool,
+    /// Computes the rows. It reads what the `Keep` of the operator's gradient names.
+    pub rule: fn(&GradCx) -> Result<RowSparse>,
+    /// What a caller does where rows are not possible, in a trace: the hint of the error.
+    pub instead: &'static str,
+}
+
 /// The gradient of an operator.
 #[derive(Clone, Copy)]
 pub enum Grad {
@@ -492,6 +509,7 @@ impl OpDef {
         zeroed: false,
         cuda: Cuda::None,
         grad: Grad::Stop("no gradient is defined"),
+        row_grad: None,
         mutates: &[],
         order: None,
         waits: false,

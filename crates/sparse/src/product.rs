@@ -1,14 +1,17 @@
 //! Products: sparse with dense, dense at stored places, sparse with sparse.
 #![allow(unsafe_code)]
 
+use mxnet_core::autograd::RowSparse;
 use mxnet_core::cx::CallCx;
 use mxnet_core::launch::{Pool, elem};
+use mxnet_core::opdef::RowGrad;
 use mxnet_core::opdef::{one, one_of};
 use mxnet_core::{
     Array, Attrs, Cost, Cpu, Cuda, Grad, Grads, Inferred, Keep, KernelCx, Known, OpDef, Outputs,
     Param, ParamKind, Probe, Result, Tuple, Types, Value, invoke, invoke1,
 };
 use mxnet_kernels::sparse::{self, Heads, Pattern};
+use mxnet_ops::order::{SEARCH_ROWS, UNIQUE_SORTED};
 use mxnet_tensor::Dims;
 use smallvec::SmallVec;
 
@@ -55,6 +58,22 @@ pub static CSR_MATMUL_DENSE: OpDef = OpDef {
             grads[3] = Some(invoke1(&CSR_MATMUL_DENSE, &[&data, &indices, &indptr, g.dy(0)], &Attrs::none())?);
         }
         Ok(grads)
+    }),
+    row_grad: Some(RowGrad {
+        name: "matmul",
+        input: 3,
+        applies: |g| g.takes_rows(3),
+        rule: |g| {
+            // The product with the transposed pattern of the columns that are stored: the others have no gradient.
+            let (data, indices, indptr) = (g.input(0), g.input(1), g.input(2));
+            let rows = invoke1(&UNIQUE_SORTED, &[indices], &[Value::Bool(true)].into_iter().collect())?;
+            let at = invoke1(&SEARCH_ROWS, &[&rows, indices], &[Value::Bool(false)].into_iter().collect())?;
+            let (at, indptr, order) = transposed(&at, indptr, rows.len())?;
+            let data = gathered(&data.conj()?, &order)?;
+            let dx = invoke1(&CSR_MATMUL_DENSE, &[&data, &at, &indptr, g.dy(0)], &Attrs::none())?;
+            RowSparse::new(rows, dx, g.shape(3))
+        },
+        instead: "use a variable with a dense gradient, or call the function outside the compiled one",
     }),
     cost: Cost::Of(|cx| product_cost(cx, 0, 3)),
     probe: Probe::calls(&[

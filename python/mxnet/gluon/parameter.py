@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 import warnings
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from mxnet import _core, autograd, initializer
 from mxnet import numpy as np
@@ -15,9 +15,13 @@ from mxnet.base import DTypeLike, MXNetError, Shape, dtype_name, dtype_object
 from mxnet.device import Device, current_device
 from mxnet.numpy import ndarray
 
+if TYPE_CHECKING:
+    from mxnet.sparse import row_sparse_array
+
 __all__ = ["Constant", "DeferredInitializationError", "Parameter", "is_known"]
 
 GRAD_REQS = ("write", "add", "null")
+GRAD_STYPES = ("default", "row_sparse")
 DeviceLike = Device | str | Sequence[Device | str]
 _Error = TypeVar("_Error", bound=Exception)
 
@@ -89,8 +93,11 @@ class Parameter:
         Let `initialize` wait for the first input if the shape is not known.
     differentiable : bool
         False forces `grad_req` to be ``"null"``.
-    stype, grad_stype : {"default"}
-        Storage of values and gradient; only dense storage exists.
+    stype : {"default"}
+        Storage of the values, which are dense; `row_sparse_data` gives some rows of them.
+    grad_stype : {"default", "row_sparse"}
+        Storage of the gradient: all elements, or the rows that a gradient flowed into. `grad` is a `row_sparse_array`
+        then, which optimizers with `lazy_update` apply to these rows only.
 
     Raises
     ------
@@ -119,9 +126,11 @@ class Parameter:
         stype: str = "default",
         grad_stype: str = "default",
     ) -> None:
-        for argument, storage in (("stype", stype), ("grad_stype", grad_stype)):
-            if storage != "default":
-                raise ValueError(f"parameter {name!r}: `{argument}` must be 'default', found {storage!r}")
+        if stype != "default":
+            raise ValueError(f"parameter {name!r}: `stype` must be 'default', found {stype!r}")
+        if grad_stype not in GRAD_STYPES:
+            raise ValueError(f"parameter {name!r}: `grad_stype` must be one of {GRAD_STYPES}, found {grad_stype!r}")
+        self._grad_stype = grad_stype
         self._name = name
         self._uuid = str(uuid.uuid4())
         self._shape: Shape | None = (shape,) if isinstance(shape, int) else None if shape is None else tuple(shape)
@@ -195,6 +204,9 @@ class Parameter:
         for array in self._data.values():
             self._attach(array)
 
+    # Parameters that were pickled before gradients could be row-sparse have dense ones.
+    _grad_stype = "default"
+
     # Counts how often arrays of the parameter or of its gradient were replaced by others.
     _generation = 0
 
@@ -207,7 +219,7 @@ class Parameter:
         if self._grad_req == "null":
             array.drop_grad()
         else:
-            array.attach_grad(self._grad_req)
+            array.attach_grad(self._grad_req, self._grad_stype)
 
     # ---- first values ----
 
@@ -441,6 +453,77 @@ class Parameter:
             for array in self._data.values():
                 array[:] = values
 
+    @property
+    def grad_stype(self) -> str:
+        """Storage of the gradient: ``"default"`` (dense) or ``"row_sparse"``."""
+        return self._grad_stype
+
+    def row_sparse_data(self, row_id: ndarray) -> row_sparse_array:
+        """Some rows of the values on the device of `row_id`.
+
+        Parameters
+        ----------
+        row_id : ndarray, shape (k,), integers
+            Numbers of rows, in any order; one may be there several times.
+
+        Returns
+        -------
+        row_sparse_array
+            Of the parameter's shape, with copies of the rows; all others are zero.
+
+        Raises
+        ------
+        IndexError
+            If a row is out of range.
+        DeferredInitializationError
+            If the shape is not known yet.
+        RuntimeError
+            If the parameter is not initialized, or not on the device of `row_id`.
+
+        Examples
+        --------
+        >>> weight = mx.gluon.Parameter('weight', shape=(4, 2))
+        >>> weight.initialize(init='ones')
+        >>> weight.row_sparse_data(np.array([2, 0, 2])).indices
+        array([0, 2])
+        """
+        return self._rows_of(self._pick(row_id.device), row_id)
+
+    def list_row_sparse_data(self, row_id: ndarray) -> list[row_sparse_array]:
+        """Some rows of the values on each device, in the order in which the devices were given.
+
+        Parameters
+        ----------
+        row_id : ndarray, shape (k,), integers
+            Numbers of rows.
+
+        Returns
+        -------
+        list of row_sparse_array
+
+        Raises
+        ------
+        IndexError
+            If a row is out of range.
+        DeferredInitializationError
+            If the shape is not known yet.
+        RuntimeError
+            If the parameter is not initialized.
+        """
+        return [self._rows_of(array, row_id) for array in self.list_data()]
+
+    def _rows_of(self, array: ndarray, row_id: ndarray) -> row_sparse_array:
+        from mxnet.sparse import row_sparse_array
+
+        with autograd.pause():
+            rows = np.unique(np.array(row_id, dtype="int64", device=array.device).ravel())
+            if rows.size and not 0 <= int(rows[0]) <= int(rows[-1]) < array.shape[0]:
+                bad = int(rows[0]) if int(rows[0]) < 0 else int(rows[-1])
+                raise self._about(
+                    IndexError(f"parameter {self._name!r}: row {bad} is out of bounds for {array.shape[0]} rows")
+                )
+            return row_sparse_array._of(array[rows], rows, array.shape)
+
     def _grad_of(self, array: ndarray) -> ndarray:
         grad = array.grad
         if grad is None:
@@ -458,8 +541,8 @@ class Parameter:
 
         Returns
         -------
-        ndarray
-            Of the parameter's shape and dtype.
+        ndarray or row_sparse_array
+            Of the parameter's shape and dtype, stored as `grad_stype` says.
 
         Raises
         ------
@@ -490,7 +573,11 @@ class Parameter:
         """Set the gradient to zero on all devices; nothing happens if there is none."""
         if self._grad_req != "null":
             for array in self._data.values():
-                self._grad_of(array)[:] = 0
+                grad: Any = self._grad_of(array)
+                if self._grad_stype == "default":
+                    grad[:] = 0
+                else:
+                    _core.set_row_gradient(array, grad.indices[:0], grad.data[:0])
 
     def list_device(self) -> list[Device]:
         """The devices that the parameter is, or will be, on.

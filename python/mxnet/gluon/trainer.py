@@ -169,6 +169,9 @@ class Trainer:
                 continue
             grads = parameter.list_grad()
             fresh = [grad for grad, copy in zip(grads, parameter.list_data(), strict=True) if _is_new([copy])]
+            if parameter.grad_stype == "row_sparse":
+                _add_rows(parameter, fresh or grads)
+                continue
             with autograd.pause():
                 # What a step has applied does not count again; without anything new, gradients were written by hand.
                 total, *others = fresh or grads
@@ -304,3 +307,14 @@ class Trainer:
 def _is_new(copies: Sequence[ndarray]) -> bool:
     """Whether a backward pass has written a gradient since the last step."""
     return any(map(_core.is_gradient_fresh, copies))
+
+
+def _add_rows(parameter: Parameter, grads: Sequence[Any]) -> None:
+    """Give each copy of a parameter the sum of all of their row-sparse gradients, which hold the rows of any."""
+    with autograd.pause():
+        for array in parameter.list_data():
+            parts = [
+                np.concatenate([np.array(part, dtype=part.dtype, device=array.device) for part in found])
+                for found in ([grad.indices for grad in grads], [grad.data for grad in grads])
+            ]
+            _core.set_row_gradient(array, *parts)

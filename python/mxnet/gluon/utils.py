@@ -192,13 +192,13 @@ def split_and_load(
     ]
 
 
-def clip_global_norm(arrays: Sequence[ndarray], max_norm: float, check_isfinite: bool = True) -> Any:
+def clip_global_norm(arrays: Sequence[Any], max_norm: float, check_isfinite: bool = True) -> Any:
     """Scale arrays in place so that the root of the sum of all their squares is at most `max_norm`.
 
     Parameters
     ----------
-    arrays : sequence of ndarray
-        Usually gradients; at least one.
+    arrays : sequence of ndarray or row_sparse_array
+        Usually gradients; at least one. Of row-sparse ones only the stored rows are read and scaled.
     max_norm : float
         Positive.
     check_isfinite : bool
@@ -222,6 +222,7 @@ def clip_global_norm(arrays: Sequence[ndarray], max_norm: float, check_isfinite:
         raise ValueError("`arrays` must not be empty")
     if not max_norm > 0:
         raise ValueError(f"`max_norm` must be positive, found {max_norm}")
+    arrays = [array if isinstance(array, ndarray) else array.data for array in arrays]
     squares = [
         np.square(array if dtype_name(array.dtype) == "float64" else array.astype("float32")).sum() for array in arrays
     ]

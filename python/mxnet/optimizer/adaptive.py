@@ -36,8 +36,8 @@ class Adam(Optimizer):
         Decay of the first and second moment, in ``[0, 1)``.
     epsilon : float
     lazy_update : bool
-        Leave rows without a gradient alone. Only sparse gradients have such rows; dense ones, the only ones there are,
-        have none.
+        Leave rows without a gradient, and their states, alone: of row-sparse gradients only stored rows are applied.
+        Otherwise a step decays momentum and weights of all rows.
     use_fused_step
         See `Optimizer`.
     **kwargs
@@ -55,6 +55,8 @@ class Adam(Optimizer):
     >>> weight
     array([0.90000004])
     """
+
+    _is_rowwise = True
 
     def __init__(
         self,
@@ -214,6 +216,9 @@ class AdaGrad(Optimizer):
     epsilon : float
     use_fused_step
         See `Optimizer`.
+    lazy_update : bool
+        Leave rows without a gradient, and their histories, alone: of row-sparse gradients only the stored rows are
+        applied.
     **kwargs
         Further arguments of `Optimizer`.
 
@@ -230,11 +235,19 @@ class AdaGrad(Optimizer):
     array([0.90000004])
     """
 
+    _is_rowwise = True
+
     def __init__(
-        self, learning_rate: float | None = 0.01, epsilon: float = 1e-6, use_fused_step: bool = True, **kwargs: Any
+        self,
+        learning_rate: float | None = 0.01,
+        epsilon: float = 1e-6,
+        use_fused_step: bool = True,
+        lazy_update: bool = True,
+        **kwargs: Any,
     ) -> None:
         super().__init__(learning_rate=learning_rate, use_fused_step=use_fused_step, **kwargs)
         self.epsilon = epsilon
+        self.lazy_update = lazy_update
 
     def create_state(self, index: int, weight: ndarray) -> State:
         return np.zeros_like(weight)

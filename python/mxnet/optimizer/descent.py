@@ -91,6 +91,8 @@ class Ftrl(ComposedOptimizer):
         Slows the first steps down.
     use_fused_step
         See `Optimizer`; both ways of a step are the same operators.
+    lazy_update : bool
+        Leave rows without a gradient, and their states, alone: of row-sparse gradients only stored rows are applied.
     **kwargs
         Further arguments of `Optimizer`.
 
@@ -107,17 +109,21 @@ class Ftrl(ComposedOptimizer):
     array([ 0.6  , -0.699])
     """
 
+    _is_rowwise = True
+
     def __init__(
         self,
         learning_rate: float | None = 0.1,
         lamda1: float = 0.01,
         beta: float = 1.0,
         use_fused_step: bool = True,
+        lazy_update: bool = True,
         **kwargs: Any,
     ) -> None:
         super().__init__(learning_rate=learning_rate, use_fused_step=use_fused_step, **kwargs)
         self.lamda1 = lamda1
         self.beta = beta
+        self.lazy_update = lazy_update
 
     def create_state(self, index: int, weight: ndarray) -> State:
         return (np.zeros_like(weight), np.zeros_like(weight))

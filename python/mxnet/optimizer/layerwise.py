@@ -194,8 +194,8 @@ class LARS(ComposedOptimizer):
         The trust coefficient.
     epsilon : float
     lazy_update : bool
-        Leave rows without a gradient alone. Only sparse gradients have such rows; dense ones, the only ones there are,
-        have none.
+        Must be False for row-sparse gradients: the ratio is that of all rows, so none can be left out. Dense gradients
+        have no rows to leave out.
     use_fused_step, aggregate_num
         See `Optimizer`; both ways of a step are the same operators.
     **kwargs

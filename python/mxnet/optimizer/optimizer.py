@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, TypeVar
 
-from mxnet import _core, autograd
+from mxnet import _core, autograd, error
 from mxnet import numpy as np
 from mxnet._argument_repr import argument_repr
 from mxnet._jit import at_each_call
@@ -417,12 +417,52 @@ class Optimizer:
         Parameters
         ----------
         indices, weights, grads, states
-            See `step`.
+            See `step`. Gradients may be `row_sparse_array`: optimizers with `lazy_update` change the rows that these
+            hold and their states, others take all other rows for zero.
         """
+        if any(not isinstance(grad, ndarray) for grad in grads):
+            self._by_rows(self.update, indices, weights, grads, states)
+            return
         method = self.fused_step if self.use_fused_step else self.step
         with autograd.pause():
             for part in self._parts(len(indices)):
                 method(indices[part], weights[part], grads[part], states[part])
+
+    # Whether a step changes each row by what is known of that row alone: rows without a gradient can be left out.
+    _is_rowwise = False
+    lazy_update = False
+
+    def _by_rows(
+        self,
+        update: Callable[..., None],
+        indices: Sequence[int],
+        weights: Sequence[ndarray],
+        grads: Sequence[Any],
+        states: Sequence[State],
+    ) -> None:
+        """Call `update` with dense gradients: of lazy updates those of the rows that have one."""
+        if self.lazy_update and not self._is_rowwise:
+            raise error.UnsupportedError(
+                f"{type(self).__name__}: a step needs all rows of a weight, so it leaves none out\n"
+                "  hint: lazy_update=False"
+            )
+        is_lazy = self.lazy_update
+        with autograd.pause():
+            plain: tuple[list[Any], list[Any], list[Any], list[Any]] = ([], [], [], [])
+            for index, weight, grad, state in zip(indices, weights, grads, states, strict=True):
+                if isinstance(grad, ndarray) or not is_lazy:
+                    dense = grad if isinstance(grad, ndarray) else grad.todense()
+                    for column, item in zip(plain, (index, weight, dense, state), strict=True):
+                        column.append(item)
+                    continue
+                rows = grad.indices
+                some = weight[rows]
+                kept = _rows(state, rows)
+                update([index], [some], [grad.data], [kept])
+                weight[rows] = some
+                _put_rows(state, rows, kept)
+            if plain[0]:
+                update(*plain)
 
     def update_multi_precision(
         self, indices: Sequence[int], weights: Sequence[ndarray], grads: Sequence[ndarray], states: Sequence[State]
@@ -435,6 +475,9 @@ class Optimizer:
         states : sequence
             Made by `create_state_multi_precision`.
         """
+        if any(not isinstance(grad, ndarray) for grad in grads):
+            self._by_rows(self.update_multi_precision, indices, weights, grads, states)
+            return
         with autograd.pause():
             copied = [self._has_master_copy(weight) for weight in weights]
             if not any(copied):
@@ -454,6 +497,21 @@ class Optimizer:
             for weight, target, has in zip(weights, targets, copied, strict=True):
                 if has:
                     weight[:] = target
+
+
+def _rows(state: State, rows: ndarray) -> State:
+    """Copies of some rows of all arrays of a state."""
+    if isinstance(state, tuple):
+        return tuple(_rows(part, rows) for part in state)
+    return None if state is None else state[rows]
+
+
+def _put_rows(state: State, rows: ndarray, values: State) -> None:
+    if isinstance(state, tuple):
+        for part, value in zip(state, values, strict=True):
+            _put_rows(part, rows, value)
+    elif state is not None:
+        state[rows] = values
 
 
 _Class = TypeVar("_Class", bound=type[Optimizer])

@@ -28,8 +28,8 @@ class SGD(Optimizer):
     momentum : float
         0 keeps no state.
     lazy_update : bool
-        Leave rows without a gradient alone. Only sparse gradients have such rows; dense ones, the only ones there are,
-        have none.
+        Leave rows without a gradient, and their states, alone: of row-sparse gradients only stored rows are applied.
+        Otherwise a step decays momentum and weights of all rows.
     multi_precision, use_fused_step, aggregate_num
         See `Optimizer`.
     **kwargs
@@ -43,6 +43,8 @@ class SGD(Optimizer):
     >>> weight
     array([0.8])
     """
+
+    _is_rowwise = True
 
     def __init__(
         self,

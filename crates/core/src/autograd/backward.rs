@@ -8,8 +8,9 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use crate::args::{Args, Attrs};
-use crate::autograd::GradCx;
-use crate::autograd::node::{GradReq, Kept, Kind, Leaf, Node, Recorded};
+use crate::autograd::cotangent::Cotangent;
+use crate::autograd::node::{Buffer, GradReq, Kept, Kind, Leaf, Node, Recorded};
+use crate::autograd::{GradCx, RowSparse};
 use crate::error::{Error, Result, Tuple};
 use crate::interp::{self, Flags, Scope};
 use crate::opdef::{Grads, Keep};
@@ -49,11 +50,12 @@ pub fn backward_to(
 ) -> Result<Vec<Arc<Leaf>>> {
     let _scope = Scope::enter(false, train_mode);
     let mut pass = Pass::start("backward", heads, head_grads, retain)?;
-    let mut found: Vec<(Arc<Leaf>, Array)> = Vec::new();
+    let mut found: Vec<(Arc<Leaf>, Cotangent)> = Vec::new();
     pass.run(|node, index, gradient| {
         if let Some(leaf) = node.leaf(index) {
             found.push((leaf, gradient.clone()));
         }
+        Ok(())
     })?;
     // Buffers are written only when the whole pass has succeeded.
     drop(pass);
@@ -63,7 +65,7 @@ pub fn backward_to(
         .collect()
 }
 
-/// Gradients of the sum of `heads` with respect to `variables`, which may be variables or results inside the graph.
+/// Gradients of the sum of `heads` with respect to `variables`, which may be variables or results inside the graph. They are dense.
 ///
 /// # Errors
 /// As [`backward`]; [`Error::Autograd`] if a variable has no part in the graph.
@@ -108,8 +110,9 @@ pub fn grad(
     );
     pass.run(|node, index, gradient| {
         if let Some(&i) = wanted.get(&(Arc::as_ptr(node), index)) {
-            results[i] = Some(gradient.clone());
+            results[i] = Some(gradient.clone().into_dense()?);
         }
+        Ok(())
     })?;
     variables
         .iter()
@@ -129,27 +132,57 @@ pub fn grad(
 }
 
 /// Puts a gradient into a variable's buffer.
-fn store(leaf: &Leaf, gradient: Array) -> Result<()> {
+fn store(leaf: &Leaf, gradient: Cotangent) -> Result<()> {
     let mut buffer = leaf.grad.lock();
     leaf.set_fresh(true);
-    match leaf.req {
-        GradReq::Null => Ok(()),
-        GradReq::Add => {
-            let sum = buffer.add(&gradient)?;
-            eager::copy_into(&sum, &buffer)
-        }
-        GradReq::Write => {
-            // Nobody else sees the buffer: take the new elements instead of copying them.
-            let private = !Flags::current().is_stacked()
-                && Arc::strong_count(buffer.tensor().storage()) == 1
-                && Arc::strong_count(gradient.tensor().storage()) == 1;
-            if private && gradient.layout().is_contiguous() && gradient.dtype() == buffer.dtype() {
-                *buffer = gradient.detach();
-                return Ok(());
-            }
-            eager::copy_into(&gradient, &buffer)
-        }
+    let buffer = match &mut *buffer {
+        _ if leaf.req == GradReq::Null => return Ok(()),
+        Buffer::Rows(rows) => return store_rows(rows, leaf.req, gradient),
+        Buffer::Dense(buffer) => buffer,
+    };
+    let gradient = gradient.into_dense()?;
+    if leaf.req == GradReq::Add {
+        let sum = buffer.add(&gradient)?;
+        return eager::copy_into(&sum, buffer);
     }
+    // Nobody else sees the buffer: take the new elements instead of copying them.
+    let private = !Flags::current().is_stacked()
+        && Arc::strong_count(buffer.tensor().storage()) == 1
+        && Arc::strong_count(gradient.tensor().storage()) == 1;
+    if private && gradient.layout().is_contiguous() && gradient.dtype() == buffer.dtype() {
+        *buffer = gradient.detach();
+        return Ok(());
+    }
+    eager::copy_into(&gradient, buffer)
+}
+
+/// Puts a gradient into a row-sparse buffer. A dense one has all rows.
+fn store_rows(buffer: &mut RowSparse, req: GradReq, gradient: Cotangent) -> Result<()> {
+    if interp::is_tracing() {
+        return Err(in_trace(
+            "backward",
+            "use a variable with a dense gradient (`grad_stype='default'`), or call `backward` outside the function",
+        ));
+    }
+    let mut rows = gradient.into_rows()?;
+    if req == GradReq::Add {
+        rows = buffer.clone().join(rows);
+    }
+    let shape = rows.shape().to_vec();
+    let (indices, data) = rows.summed()?;
+    // Elements of the buffer that the user holds stay as they are.
+    *buffer = RowSparse::new(indices.detach(), data.detach(), &shape)?;
+    Ok(())
+}
+
+/// The error for rows in a trace: how many there are is known only from values.
+#[cold]
+fn in_trace(op: &'static str, instead: &'static str) -> Error {
+    Error::unsupported(
+        op,
+        "a row-sparse gradient has a shape that depends on values, so it is not part of a compiled function",
+    )
+    .with_hint(instead)
 }
 
 /// A set of nodes.
@@ -183,7 +216,7 @@ type Unpacked = (SmallVec<[Option<Kept>; 2]>, SmallVec<[Option<Kept>; 1]>);
 /// Cotangents that have arrived at a node, one slot an output.
 struct Arrived {
     node: Arc<Node>,
-    dys: SmallVec<[Option<Array>; 1]>,
+    dys: SmallVec<[Option<Cotangent>; 1]>,
 }
 
 struct Pass {
@@ -235,12 +268,12 @@ impl Pass {
                 Some(given) => given.clone(),
                 None => creation::ones(head.shape(), head.dtype(), head.device())?,
             };
-            pass.arrive(node, *index, dy)?;
+            pass.arrive(node, *index, Cotangent::Dense(dy))?;
         }
         Ok(pass)
     }
 
-    fn arrive(&mut self, node: &Arc<Node>, index: u32, dy: Array) -> Result<()> {
+    fn arrive(&mut self, node: &Arc<Node>, index: u32, dy: Cotangent) -> Result<()> {
         let key = Arc::as_ptr(node);
         let arrived = self.arrived.entry(key).or_insert_with(|| {
             self.ready.push((node.seq, key));
@@ -251,7 +284,7 @@ impl Pass {
         });
         let slot = &mut arrived.dys[index as usize];
         *slot = Some(match slot.take() {
-            Some(sum) => sum.add(&dy)?,
+            Some(sum) => sum.add(dy)?,
             None => dy,
         });
         Ok(())
@@ -284,19 +317,27 @@ impl Pass {
     }
 
     /// Visits nodes newest first; `found` sees every complete cotangent.
-    fn run(&mut self, mut found: impl FnMut(&Arc<Node>, u32, &Array)) -> Result<()> {
+    fn run(
+        &mut self,
+        mut found: impl FnMut(&Arc<Node>, u32, &Cotangent) -> Result<()>,
+    ) -> Result<()> {
         while let Some((_, key)) = self.ready.pop() {
             let Some(Arrived { node, dys }) = self.arrived.remove(&key) else {
                 continue;
             };
             for (i, dy) in dys.iter().enumerate() {
                 if let Some(dy) = dy {
-                    found(&node, i as u32, dy);
+                    found(&node, i as u32, dy)?;
                 }
             }
-            let grads = self.pull_back(&node, dys)?;
-            for (i, (edge, gradient)) in node.edges.iter().zip(grads).enumerate() {
-                let (Some((input, index)), Some(gradient)) = (edge, gradient) else {
+            let (grads, rows) = self.pull_back(&node, dys)?;
+            let grads = grads
+                .into_iter()
+                .enumerate()
+                .filter_map(|(i, x)| Some((i, Cotangent::Dense(x?))));
+            let rows = rows.map(|(i, rows)| (i, Cotangent::Rows(Box::new(rows))));
+            for (i, gradient) in grads.chain(rows) {
+                let Some(Some((input, index))) = node.edges.get(i) else {
                     continue;
                 };
                 if self
@@ -310,12 +351,7 @@ impl Pass {
                 if gradient.shape() != spec.shape.as_slice() {
                     return Err(misshapen(&node, i, gradient.shape(), &spec.shape));
                 }
-                let gradient = if gradient.dtype() == spec.dtype {
-                    gradient
-                } else {
-                    gradient.astype(spec.dtype)?
-                };
-                self.arrive(input, *index, gradient)?;
+                self.arrive(input, *index, gradient.astype(spec.dtype)?)?;
             }
         }
         Ok(())
@@ -360,10 +396,14 @@ impl Pass {
         Ok((inputs, outputs))
     }
 
-    /// Cotangents of a node's inputs.
-    fn pull_back(&self, node: &Arc<Node>, dys: SmallVec<[Option<Array>; 1]>) -> Result<Grads> {
+    /// Cotangents of a node's inputs, and that of one input if it is row-sparse.
+    fn pull_back(
+        &self,
+        node: &Arc<Node>,
+        dys: SmallVec<[Option<Cotangent>; 1]>,
+    ) -> Result<(Grads, Option<(usize, RowSparse)>)> {
         if node.is_variable() || self.only.as_ref().is_some_and(|only| !leads_on(node, only)) {
-            return Ok(Grads::new());
+            return Ok((Grads::new(), None));
         }
         let given = dys.iter().enumerate().fold(0, |mask, (i, dy)| {
             mask | u32::from(dy.is_some()) << i.min(31)
@@ -372,19 +412,22 @@ impl Pass {
             .into_iter()
             .zip(&node.outputs)
             .map(|(dy, spec)| {
-                dy.map_or_else(|| creation::zeros(&spec.shape, spec.dtype, spec.device), Ok)
+                dy.map_or_else(
+                    || creation::zeros(&spec.shape, spec.dtype, spec.device),
+                    Cotangent::into_dense,
+                )
             })
             .collect::<Result<_>>()?;
         match &node.kind {
-            Kind::Variable => Ok(Grads::new()),
+            Kind::Variable => Ok((Grads::new(), None)),
             Kind::Call(call) => {
                 let composes = Flags::current().is_recording() || interp::composes_gradients();
                 let Some((keep, rule)) = call.op.grad.rule(composes) else {
-                    return Ok(Grads::new());
+                    return Ok((Grads::new(), None));
                 };
                 let (inputs, outputs) = self.unpack(node, call, keep)?;
                 let none = Attrs::none();
-                let cx = GradCx {
+                let mut cx = GradCx {
                     op: call.op,
                     args: Args {
                         params: call.op.params,
@@ -397,12 +440,25 @@ impl Pass {
                     outputs,
                     dys,
                     given,
+                    by_rows: None,
                     overwritten: Cell::new(None),
                 };
-                let grads = rule(&cx);
+                let rows = rows_of(&cx)?;
+                cx.by_rows = rows.as_ref().map(|(i, _)| *i);
+                // Rules of one input compute its gradient whether it is wanted or not.
+                let mut grads =
+                    match cx.by_rows.is_none() || (0..node.edges.len()).any(|i| cx.wants(i)) {
+                        true => rule(&cx),
+                        false => Ok(Grads::new()),
+                    };
+                if let (Ok(grads), Some(i)) = (&mut grads, cx.by_rows)
+                    && let Some(dense) = grads.get_mut(i)
+                {
+                    *dense = None;
+                }
                 match cx.overwritten.take() {
                     Some(error) => Err(error),
-                    None => grads,
+                    None => Ok((grads?, rows)),
                 }
             }
             Kind::Custom { rule, .. } => {
@@ -416,10 +472,28 @@ impl Pass {
                 if self.retain == Retain::Yes {
                     *rule.lock() = Some(body);
                 }
-                result
+                Ok((result?, None))
             }
         }
     }
+}
+
+/// The gradient of an input of which few rows were read, where the call asks for rows.
+fn rows_of(cx: &GradCx) -> Result<Option<(usize, RowSparse)>> {
+    let Some(row_grad) = cx.op.row_grad else {
+        return Ok(None);
+    };
+    if !cx.wants(row_grad.input) || !(row_grad.applies)(cx) {
+        return Ok(None);
+    }
+    if interp::is_tracing() {
+        return Err(in_trace(row_grad.name, row_grad.instead));
+    }
+    // Below other interpreters, of batches and of recomputation, cotangents are arrays.
+    if Flags::current().is_stacked() {
+        return Ok(None);
+    }
+    Ok(Some((row_grad.input, (row_grad.rule)(cx)?)))
 }
 
 /// The error for a gradient that is not of its input's shape.

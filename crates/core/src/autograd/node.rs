@@ -9,8 +9,8 @@ use smallvec::SmallVec;
 
 use crate::Array;
 use crate::args::Attrs;
-use crate::autograd::CustomBackward;
-use crate::error::Error;
+use crate::autograd::{CustomBackward, RowSparse};
+use crate::error::{Error, Result, Tuple};
 use crate::invoke::Call;
 use crate::opdef::OpDef;
 
@@ -28,16 +28,24 @@ pub enum GradReq {
     Null,
 }
 
+/// What a variable's gradient is kept as.
+pub(crate) enum Buffer {
+    /// All elements.
+    Dense(Array),
+    /// The rows that a cotangent flowed into, ascending and each there once.
+    Rows(RowSparse),
+}
+
 /// A variable's gradient buffer.
 pub struct Leaf {
-    pub(crate) grad: Mutex<Array>,
+    pub(crate) grad: Mutex<Buffer>,
     pub(crate) req: GradReq,
     /// Whether `backward` has stored a gradient since [`Leaf::set_fresh`] said no.
     is_fresh: AtomicBool,
 }
 
 impl Leaf {
-    pub(crate) fn new(grad: Array, req: GradReq) -> Arc<Leaf> {
+    pub(crate) fn new(grad: Buffer, req: GradReq) -> Arc<Leaf> {
         Arc::new(Leaf {
             grad: Mutex::new(grad),
             req,
@@ -55,9 +63,62 @@ impl Leaf {
         self.is_fresh.store(fresh, Ordering::Release);
     }
 
-    /// The gradient, sharing its elements.
+    /// The gradient, sharing its elements; of a row-sparse one the values of its rows.
     pub fn gradient(&self) -> Array {
-        self.grad.lock().clone()
+        match &*self.grad.lock() {
+            Buffer::Dense(x) => x.clone(),
+            Buffer::Rows(rows) => rows.part().1.clone(),
+        }
+    }
+
+    /// Indices and values of the rows, if the gradient is row-sparse.
+    pub fn rows(&self) -> Option<(Array, Array)> {
+        match &*self.grad.lock() {
+            Buffer::Dense(_) => None,
+            Buffer::Rows(rows) => Some(rows.part().clone()),
+        }
+    }
+
+    /// Whether the gradient is row-sparse.
+    pub fn is_row_sparse(&self) -> bool {
+        matches!(&*self.grad.lock(), Buffer::Rows(_))
+    }
+
+    /// Puts rows in the place of those of a row-sparse gradient; a row that is there several times is the sum of its values.
+    ///
+    /// # Errors
+    /// [`Error::Autograd`] if the gradient is dense; [`Error::Shape`] or [`Error::DType`] if the rows are not like those of the gradient.
+    pub fn set_rows(&self, indices: &Array, data: &Array) -> Result<()> {
+        const NAME: &str = "set_row_gradient";
+        let mut buffer = self.grad.lock();
+        let Buffer::Rows(rows) = &mut *buffer else {
+            return Err(Error::autograd(NAME, "the gradient is dense"));
+        };
+        if data.dtype() != rows.dtype() || indices.dtype() != DType::I64 {
+            let problem = format!(
+                "rows of {} at int64 indices are needed, found {} at {}",
+                rows.dtype().name(),
+                data.dtype().name(),
+                indices.dtype().name()
+            );
+            return Err(Error::dtype(NAME, problem));
+        }
+        if indices.ndim() != 1
+            || data.shape().first() != indices.shape().first()
+            || data.shape()[1..] != rows.shape()[1..]
+        {
+            let problem = format!(
+                "rows of shape {} at {} indices do not fit a gradient of shape {}",
+                Tuple(data.shape()),
+                indices.len(),
+                Tuple(rows.shape())
+            );
+            return Err(Error::shape(NAME, problem));
+        }
+        let shape = Dims::from_slice(rows.shape());
+        let (indices, data) = RowSparse::new(indices.detach(), data.detach(), &shape)?.summed()?;
+        *rows = RowSparse::new(indices, data, &shape)?;
+        Ok(())
     }
 
     /// What `backward` does with it.

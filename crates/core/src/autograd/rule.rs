@@ -27,6 +27,8 @@ pub struct GradCx<'a> {
     pub(crate) outputs: SmallVec<[Option<Kept>; 1]>,
     pub(crate) dys: SmallVec<[Array; 1]>,
     pub(crate) given: u32,
+    /// The input whose gradient is computed as rows.
+    pub(crate) by_rows: Option<usize>,
     /// The error for a kept array that the rule asked for, although it was overwritten.
     pub(crate) overwritten: Cell<Option<Error>>,
 }
@@ -126,7 +128,14 @@ impl GradCx<'_> {
 
     /// Whether a gradient with respect to input `i` is wanted.
     pub fn wants(&self, i: usize) -> bool {
-        self.node.edges.get(i).is_some_and(Option::is_some)
+        self.by_rows != Some(i) && self.node.edges.get(i).is_some_and(Option::is_some)
+    }
+
+    /// Whether input `i` is a variable with a row-sparse gradient.
+    pub fn takes_rows(&self, i: usize) -> bool {
+        let edge = self.node.edges.get(i).and_then(Option::as_ref);
+        edge.and_then(|(node, index)| node.leaf(*index))
+            .is_some_and(|leaf| leaf.is_row_sparse())
     }
 
     /// `gradient`, summed over the axes along which input `i` was broadcast, in the input's dtype.

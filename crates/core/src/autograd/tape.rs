@@ -6,8 +6,9 @@ use mxnet_tensor::Scalar;
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 
+use crate::autograd::RowSparse;
 use crate::autograd::node::{
-    Edges, GradReq, Inputs, Kept, Kind, Leaf, Node, Recorded, Saved, Spec,
+    Buffer, Edges, GradReq, Inputs, Kept, Kind, Leaf, Node, Recorded, Saved, Spec,
 };
 use crate::error::{Error, Result, Tuple};
 use crate::interp::Scope;
@@ -244,6 +245,16 @@ pub fn attach_grad(x: &mut Array, req: GradReq) -> Result<()> {
     mark_variable(x, grad, req)
 }
 
+/// Gives `x` a row-sparse gradient without rows: of an array that few rows of take part in a computation, as tables of vectors are.
+///
+/// # Errors
+/// [`Error::Shape`] if `x` has no axis; [`Error::Memory`].
+pub fn attach_row_grad(x: &mut Array, req: GradReq) -> Result<()> {
+    let rows = RowSparse::empty(x)?;
+    mark(x, Buffer::Rows(rows), req);
+    Ok(())
+}
+
 /// Gives `x` this gradient buffer.
 ///
 /// # Errors
@@ -268,12 +279,17 @@ pub fn mark_variable(x: &mut Array, grad: Array, req: GradReq) -> Result<()> {
     if req != GradReq::Null {
         grad.check_writable("mark_variables", "the gradient")?;
     }
+    mark(x, Buffer::Dense(grad.detach()), req);
+    Ok(())
+}
+
+fn mark(x: &mut Array, buffer: Buffer, req: GradReq) {
     let recorded = x.entry().filter(|(node, _)| !node.is_variable()).cloned();
     if req == GradReq::Null && recorded.is_none() {
         *x = x.detach();
-        return Ok(());
+        return;
     }
-    let leaf = Leaf::new(grad.detach(), req);
+    let leaf = Leaf::new(buffer, req);
     match recorded {
         Some((node, index)) => {
             let mut watchers = node.watchers.lock();
@@ -290,7 +306,6 @@ pub fn mark_variable(x: &mut Array, grad: Array, req: GradReq) -> Result<()> {
             *x = x.detach().with_entry(node, 0);
         }
     }
-    Ok(())
 }
 
 /// Takes the gradient buffer of `x` away.

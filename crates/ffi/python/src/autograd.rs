@@ -52,18 +52,59 @@ fn grad_req(name: &str) -> PyResult<GradReq> {
 
 /// `x.attach_grad(...)`.
 pub fn attach(py: Python<'_>, x: &PyArray, req: &str, stype: Option<&str>) -> PyResult<()> {
-    if let Some(stype) = stype.filter(|s| *s != "default") {
-        let error = Error::unsupported(
-            "attach_grad",
-            format!("gradient buffers of storage type '{stype}' do not exist"),
-        )
-        .with_hint("leave `stype` out for a dense gradient");
-        return Err(raise(py, error));
-    }
+    let attach = match stype {
+        None | Some("default") => tape::attach_grad,
+        Some("row_sparse") => tape::attach_row_grad,
+        Some(stype) => {
+            let problem = format!("gradient buffers of storage type '{stype}' do not exist");
+            let error = Error::unsupported("attach_grad", problem)
+                .with_hint("`stype` is 'default' for a dense gradient, or 'row_sparse'");
+            return Err(raise(py, error));
+        }
+    };
     let mut array = x.array(py);
-    tape::attach_grad(&mut array, grad_req(req)?).map_err(|error| raise(py, error))?;
+    attach(&mut array, grad_req(req)?).map_err(|error| raise(py, error))?;
     x.adopt(py, array);
     Ok(())
+}
+
+/// `x.grad`.
+pub fn gradient(x: &Bound<'_, PyArray>) -> PyResult<Py<PyAny>> {
+    let py = x.py();
+    let Some(leaf) = x.get().with(py, tape::gradient_of) else {
+        return Ok(py.None());
+    };
+    let Some((indices, data)) = leaf.rows() else {
+        return Ok(PyArray::wrap(py, leaf.gradient())?.into_any());
+    };
+    if interp::is_tracing() {
+        let problem = "the rows of a row-sparse gradient are not known in a compiled function";
+        let error = Error::unsupported("grad", problem)
+            .with_hint("use a variable with a dense gradient (`grad_stype='default'`), or read `grad` outside the function");
+        return Err(raise(py, error));
+    }
+    let shape = x.get().with(py, |x| PyTuple::new(py, x.shape()))?;
+    let class = py.import("mxnet.sparse")?.getattr("row_sparse_array")?;
+    let parts = (PyArray::wrap(py, data)?, PyArray::wrap(py, indices)?, shape);
+    Ok(class.call_method1("_of", parts)?.unbind())
+}
+
+/// Puts rows in the place of those of the row-sparse gradient of `x`.
+#[pyfunction]
+pub fn set_row_gradient(
+    x: &Bound<'_, PyArray>,
+    indices: &Bound<'_, PyArray>,
+    data: &Bound<'_, PyArray>,
+) -> PyResult<()> {
+    let py = x.py();
+    let Some(leaf) = x.get().with(py, tape::gradient_of) else {
+        return Err(raise(
+            py,
+            Error::autograd("set_row_gradient", "the array has no gradient"),
+        ));
+    };
+    leaf.set_rows(&indices.get().array(py), &data.get().array(py))
+        .map_err(|error| raise(py, error))
 }
 
 /// Arrays from one array or a sequence of arrays.

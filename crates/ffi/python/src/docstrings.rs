@@ -364,8 +364,16 @@ Examples
 array([9, 2])"
     };
     (attach_grad) => {
-        "stype : {'default'}, optional
-    How the gradient is stored; there is one way.
+        "stype : {'default', 'row_sparse'}, optional
+    How the gradient is stored: all elements, or the rows that a gradient flowed into, as functions with `sparse_grad` and
+    products of sparse arrays give them. `grad` is a `row_sparse_array` then; a dense gradient that flows in has all rows.
+
+Raises
+------
+UnsupportedError
+    If there is no such way to store it.
+ShapeError
+    If an array without axes is to have a row-sparse gradient.
 
 Examples
 --------

@@ -61,7 +61,7 @@ mod _core {
     #[pymodule_export]
     use crate::autograd::{
         backward, batched, checkpoint, custom_function, grad, graph_input, graph_place,
-        is_gradient_fresh, mark_variables, set_gradient_fresh, version_of,
+        is_gradient_fresh, mark_variables, set_gradient_fresh, set_row_gradient, version_of,
     };
     #[pymodule_export]
     use crate::buffer_protocol::of_buffer;

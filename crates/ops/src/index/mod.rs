@@ -15,6 +15,7 @@ mod numbers;
 mod positions;
 mod put;
 mod resolve;
+mod row_sparse;
 mod rows;
 mod select;
 mod short;
@@ -35,6 +36,7 @@ pub use nonzero::{ARGWHERE, FLATNONZERO, NONZERO, NONZERO_MATRIX};
 pub use numbers::{RAVEL_POSITIONS, UNRAVEL_INDEX};
 pub use put::{copy_element, put_element, put_few, put_lone, put_number, put_picked};
 pub use resolve::{RESOLVE, WRAPPED, resolved};
+pub use row_sparse::{GATHER_ROWS, ROW_SPARSE_SUM, ROW_SPARSE_TO_DENSE};
 pub use rows::{
     EMBEDDING, GATHER_ND, NPX_INDEX_ADD, NPX_INDEX_UPDATE, ONE_HOT, ONE_HOT_ROWS, PICK, SCATTER_ND,
 };
@@ -82,6 +84,9 @@ pub(crate) static OPS: &[&OpDef] = &[
     &NPX_INDEX_ADD,
     &NPX_INDEX_UPDATE,
     &EMBEDDING,
+    &GATHER_ROWS,
+    &ROW_SPARSE_SUM,
+    &ROW_SPARSE_TO_DENSE,
     &DIAGONAL,
     &WRITABLE_DIAGONAL,
     &DIAGONAL_SPREAD,

@@ -8,6 +8,7 @@ use mxnet_tensor::{DType, Dims, IndexItem, Scalar};
 use smallvec::SmallVec;
 
 use super::positions::dense;
+use super::row_sparse::rows_of_table;
 use super::select::slices;
 use super::{GATHER, INDEX_ADD, INDEX_ASSIGN, gather_along, resolved};
 use crate::Array;
@@ -15,7 +16,7 @@ use crate::args::{Attrs, Param, ParamKind, Value};
 use crate::batching::Batch;
 use crate::creation::{dims, zeros};
 use crate::cx::{CallCx, CompositeCx};
-use crate::error::{Error, Result, Tuple};
+use crate::error::{Result, Tuple};
 use crate::invoke::invoke1;
 use crate::launch::elem;
 use crate::opdef::{Cpu, Grad, Onnx, OpDef, Probe, Surface, one_of};
@@ -107,7 +108,7 @@ pub static EMBEDDING: OpDef = OpDef {
         ("output_dim", "Length of a row, checked against `weight`."),
         (
             "sparse_grad",
-            "Whether the gradient may be stored by rows; it is dense here.",
+            "Whether the gradient with respect to `weight` is row-sparse: only the rows that were read are held and added up. A variable with a dense gradient gets the sum of it all the same. Not in compiled functions, and dense inside `vmap` and `checkpoint`.",
         ),
     ],
     returns: &[("ndarray", "Of shape `data.shape + (output_dim,)`.")],
@@ -132,14 +133,11 @@ pub static EMBEDDING: OpDef = OpDef {
                 )));
             }
         }
-        if cx.bool("sparse_grad") {
-            return Err(
-                Error::unsupported(cx.op.name, "gradients of rows are dense arrays")
-                    .with_hint("leave `sparse_grad` out"),
-            );
-        }
         let data = resolved(&data, weight.shape()[0], 0, "clip")?;
-        let rows = slices(weight, &data, 0)?;
+        let rows = match cx.bool("sparse_grad") {
+            true => rows_of_table(weight, &data)?,
+            false => slices(weight, &data, 0)?,
+        };
         cx.done(rows.astype(cx.dtype("dtype").unwrap_or(weight.dtype()))?)
     }),
     onnx: Onnx::Node {

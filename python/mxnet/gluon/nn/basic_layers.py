@@ -174,12 +174,8 @@ class Embedding(HybridBlock):
     dtype : dtype
     weight_initializer : Initializer or str, optional
     sparse_grad : bool
-        Must be False: gradients are dense.
-
-    Raises
-    ------
-    ValueError
-        If `sparse_grad` is True.
+        Whether the gradient of `weight` is row-sparse: it holds the rows that were looked up. Not in compiled
+        (hybridized) layers that are trained.
 
     Attributes
     ----------
@@ -201,12 +197,17 @@ class Embedding(HybridBlock):
         weight_initializer: Any = None,
         sparse_grad: bool = False,
     ) -> None:
-        if sparse_grad:
-            raise ValueError("`sparse_grad` must be False: gradients are dense")
         super().__init__()
         self._input_dim = input_dim
         self._output_dim = output_dim
-        self.weight = Parameter("weight", shape=(input_dim, output_dim), dtype=dtype, init=weight_initializer)
+        self._sparse_grad = sparse_grad
+        self.weight = Parameter(
+            "weight",
+            shape=(input_dim, output_dim),
+            dtype=dtype,
+            init=weight_initializer,
+            grad_stype="row_sparse" if sparse_grad else "default",
+        )
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._input_dim} -> {self._output_dim}, {self.weight.dtype})"
@@ -229,6 +230,7 @@ class Embedding(HybridBlock):
             input_dim=self._input_dim,
             output_dim=self._output_dim,
             dtype=self.weight.dtype,
+            sparse_grad=self._sparse_grad,
         )
 
 

@@ -12,6 +12,7 @@ use pyo3::types::{PyInt, PyMemoryView, PyTuple};
 use smallvec::SmallVec;
 
 use super::PyArray;
+use crate::autograd;
 use crate::device::PyDevice;
 use crate::error::raise;
 use crate::flat::{self, Flat};
@@ -44,11 +45,7 @@ attributes! {
     at_once "imag" "View of the imaginary parts; zeros, not to be written to, for real arrays." => imag, |x, value| memory::set_part(x, &e::parts::IMAG, value);
     at_once "T" "View with the axes reversed." => |x| seen(x, |layout| layout.transpose(None), |x| x.transpose(None));
     at_once "mT" "View with the last two axes swapped.\n\nRaises\n------\nValueError\n    If there are fewer than two axes." => matrix_transposed;
-    at_once "grad" "The gradient buffer, or None." => |x| {
-            let leaf = x.get().with(x.py(), mxnet::core::autograd::gradient_of);
-            let grad = leaf.map(|leaf| PyArray::wrap(x.py(), leaf.gradient()));
-            grad.transpose()?.into_py_any(x.py())
-        };
+    at_once "grad" "The gradient buffer, or None; a row_sparse_array after `attach_grad(stype='row_sparse')`." => autograd::gradient;
     at_once "is_integer" "Of an array of no axes: whether the number is whole, a method." => |x| scalar_protocol::attribute(x, "is_integer");
     at_once "as_integer_ratio" "Of an array of no axes: the method that gives the number as a quotient of two int." => |x| scalar_protocol::attribute(x, "as_integer_ratio");
     at_once "bit_count" "Of an array of no axes that holds an integer: the method that counts the ones among its bits, without the sign." => |x| scalar_protocol::attribute(x, "bit_count");
