@@ -9,20 +9,27 @@ use crate::real::Shared;
 /// Log-probabilities of the states at each frame, and how the states follow one another. Arrays are dense, in C order.
 #[derive(Clone, Copy, Debug)]
 pub struct Ctc {
-    /// Frames, samples, and states of a sample.
-    pub frames: usize,
     /// Number of samples.
     pub batch: usize,
     /// Number of states.
     pub states: usize,
-    /// `(frames, batch, states)`: log-probability of each state's class.
+    /// `(rows, states)`: log-probability of each state's class. Which rows are those of a sample is a matter of `frames`.
     pub emitted: *const f64,
     /// `(batch, states)`: not 0 where a state may be reached over the one before it.
     pub may_skip: *const i64,
     /// `(batch,)`: how many states count, at least 1.
     pub num_states: *const i64,
-    /// `(batch,)`: how many frames count.
-    pub num_frames: *const i64,
+    /// Where the frames of the samples are.
+    pub frames: Frames,
+}
+
+/// Where the frames of the samples are among the rows.
+#[derive(Clone, Copy, Debug)]
+pub enum Frames {
+    /// Frame `t` of sample `n` is row `t * batch + n`. There are `len` for each, and `(batch,)` numbers of those that count.
+    Padded(usize, *const i64),
+    /// The frames of sample `n` are the rows `offsets[n]..offsets[n + 1]`.
+    Ragged(*const i64),
 }
 
 // SAFETY: the pointers are read only.
@@ -44,11 +51,31 @@ impl Ctc {
     /// The struct's pointers are valid.
     unsafe fn counts(&self, n: usize) -> (usize, usize) {
         // SAFETY: the caller's.
-        let (frames, states) = unsafe { (*self.num_frames.add(n), *self.num_states.add(n)) };
+        let (frames, states) = unsafe {
+            let frames = match self.frames {
+                Frames::Padded(len, counts) => {
+                    usize::try_from(*counts.add(n)).unwrap_or(0).min(len)
+                }
+                Frames::Ragged(offsets) => (*offsets.add(n + 1) - *offsets.add(n)) as usize,
+            };
+            (frames, *self.num_states.add(n))
+        };
         (
-            usize::try_from(frames).unwrap_or(0).min(self.frames),
+            frames,
             usize::try_from(states).unwrap_or(1).clamp(1, self.states),
         )
+    }
+
+    /// The row of frame `t` of sample `n`.
+    ///
+    /// # Safety
+    /// The struct's pointers are valid, `n` lies within them.
+    unsafe fn row(&self, t: usize, n: usize) -> usize {
+        match self.frames {
+            Frames::Padded(..) => t * self.batch + n,
+            // SAFETY: the caller's.
+            Frames::Ragged(offsets) => unsafe { *offsets.add(n) as usize + t },
+        }
     }
 
     /// Log-probabilities of the states of a sample at a frame.
@@ -58,10 +85,7 @@ impl Ctc {
     unsafe fn at(&self, t: usize, n: usize) -> &[f64] {
         // SAFETY: the caller's.
         unsafe {
-            std::slice::from_raw_parts(
-                self.emitted.add((t * self.batch + n) * self.states),
-                self.states,
-            )
+            std::slice::from_raw_parts(self.emitted.add(self.row(t, n) * self.states), self.states)
         }
     }
 
@@ -177,8 +201,12 @@ pub unsafe fn gradient(threads: &dyn Threads, g: &Ctc, dy: *const f64, dx: *mut 
             let (alpha, total) = g.forward(n);
             let (frames, count) = g.counts(n);
             let beta = g.backward(n);
-            for t in 0..g.frames {
-                let row = dx.at((t * g.batch + n) * g.states);
+            let rows = match g.frames {
+                Frames::Padded(len, _) => len,
+                Frames::Ragged(_) => frames,
+            };
+            for t in 0..rows {
+                let row = dx.at(g.row(t, n) * g.states);
                 for s in 0..g.states {
                     let counts = t < frames && s < count && total > f64::NEG_INFINITY;
                     *row.add(s) = if counts {

@@ -66,8 +66,59 @@ def ctc_loss(
             f"ctc_loss: `data` must be (t, n, c) and `label` (n, length), found {data.shape} and {label.shape}"
         )
     frames, batch, classes = data.shape
-    length = label.shape[1]
     blank = 0 if blank_label == "first" else classes - 1
+    states, may_skip, num_states = _states(label, label_lengths, use_label_lengths, blank, blank_label)
+    shape = (frames, batch, states.shape[1])
+    emitted = np.take_along_axis(_log_softmax(data, axis=-1), np.broadcast_to(np.expand_dims(states, 0), shape), axis=2)
+    counts = np.full((batch,), frames, dtype="int64")
+    if use_data_lengths:
+        if data_lengths is None:
+            raise ValueError("ctc_loss: `use_data_lengths` needs `data_lengths`")
+        counts = data_lengths.astype("int64")
+    loss: ndarray = _core.namespaces["op"]["ctc_paths"](emitted, may_skip, num_states, counts)
+    return loss
+
+
+def of_rows(
+    values: ndarray, owners: ndarray, offsets: ndarray, label: ndarray, label_lengths: ndarray | None, blank_label: str
+) -> ndarray:
+    """The loss of frames without padding.
+
+    Parameters
+    ----------
+    values : ndarray, shape (total, c)
+        Logits of the frames of all samples.
+    owners : ndarray, shape (total,), int64
+        The sample of each frame.
+    offsets : ndarray, shape (n + 1,), int64
+        Where the frames of each sample begin, and their number.
+    label, label_lengths, blank_label
+        As for `ctc_loss`; lengths are used if they are given.
+
+    Returns
+    -------
+    ndarray, shape (n,)
+    """
+    if blank_label not in ("first", "last"):
+        raise ValueError(f"ctc_loss: `blank_label` must be 'first' or 'last', found {blank_label!r}")
+    batch = offsets.size - 1
+    if values.ndim != 2 or label.ndim != 2 or label.shape[0] != batch:
+        raise ValueError(
+            f"ctc_loss: `data` must be (n, None, c) and `label` (n, length), found {batch} rows of frames of shape "
+            f"{values.shape[1:]} and {label.shape}"
+        )
+    blank = 0 if blank_label == "first" else values.shape[1] - 1
+    states, may_skip, num_states = _states(label, label_lengths, label_lengths is not None, blank, blank_label)
+    emitted = np.take_along_axis(_log_softmax(values, axis=-1), np.take(states, owners, axis=0), axis=1)
+    loss: ndarray = _core.namespaces["op"]["ctc_paths"](emitted, may_skip, num_states, offsets)
+    return loss
+
+
+def _states(
+    label: ndarray, label_lengths: ndarray | None, use_label_lengths: bool, blank: int, blank_label: str
+) -> tuple[ndarray, ndarray, ndarray]:
+    """The states a path goes through, which of them may be reached over the one before, and how many there are."""
+    batch, length = label.shape
     label = label.astype("int64")
     if use_label_lengths:
         if label_lengths is None:
@@ -79,22 +130,16 @@ def ctc_loss(
     position = np.arange(length).reshape(1, length)
     label = np.where(position < sizes.reshape(batch, 1), label, blank)
 
-    # blank, l1, blank, l2, …, blank: the states a path goes through.
+    # blank, l1, blank, l2, …, blank
     blanks = np.full_like(label, blank)
-    states = np.concatenate([np.stack([blanks, label], axis=2).reshape(batch, 2 * length), blanks[:, :1]], axis=1)
-    count = 2 * length + 1
-    emitted = np.take_along_axis(
-        _log_softmax(data, axis=-1), np.broadcast_to(states.reshape(1, batch, count), (frames, batch, count)), axis=2
-    )
+    first = blanks[:, :1] if length else np.full((batch, 1), blank, dtype="int64")
+    states = np.concatenate([np.stack([blanks, label], axis=2).reshape(batch, 2 * length), first], axis=1)
     # A blank between two different labels may be skipped.
     may_skip = np.concatenate(
-        [np.zeros((batch, min(2, count)), dtype="bool"), (states[:, 2:] != blank) & (states[:, 2:] != states[:, :-2])],
+        [
+            np.zeros((batch, min(2, 2 * length + 1)), dtype="bool"),
+            (states[:, 2:] != blank) & (states[:, 2:] != states[:, :-2]),
+        ],
         axis=1,
     )
-    counts = np.full((batch,), frames, dtype="int64")
-    if use_data_lengths:
-        if data_lengths is None:
-            raise ValueError("ctc_loss: `use_data_lengths` needs `data_lengths`")
-        counts = data_lengths.astype("int64")
-    loss: ndarray = _core.namespaces["op"]["ctc_paths"](emitted, may_skip, 2 * sizes + 1, counts)
-    return loss
+    return states, may_skip, 2 * sizes + 1

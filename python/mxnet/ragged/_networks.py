@@ -364,17 +364,21 @@ def ctc_loss(
     use_label_lengths: bool = False,
     blank_label: str = "first",
 ) -> Any:
-    """CTC of frames (n, length, classes) and labels (n, length): the recursion runs over frames of all rows at once."""
+    """CTC of frames (n, length, classes) and labels (n, length). Frames are not padded; labels are."""
     from mxnet import numpy_extension as npx
+    from mxnet.numpy_extension import _ctc
 
-    if isinstance(data, RaggedArray):
-        _refuse("ctc_loss", data_lengths=data_lengths, use_data_lengths=use_data_lengths)
-        data_lengths, use_data_lengths = data.lengths(), True
-        data = data.to_dense().swapaxes(0, 1)
     if isinstance(label, RaggedArray):
         _refuse("ctc_loss", label_lengths=label_lengths, use_label_lengths=use_label_lengths)
         label_lengths, use_label_lengths = label.lengths(), True
         label = label.to_dense()
+    if isinstance(data, RaggedArray):
+        _refuse("ctc_loss", data_lengths=data_lengths, use_data_lengths=use_data_lengths)
+        if data.num_ragged != 1:
+            raise error.ShapeError(f"ctc_loss: `data` must have one ragged axis, found shape {data.shape}")
+        partition = data._partitions[0]
+        given = label_lengths if use_label_lengths else None
+        return _ctc.of_rows(data.values, _index(partition.owners), partition.offsets, label, given, blank_label)
     found: ndarray = npx.ctc_loss(
         data, label, data_lengths, label_lengths, use_data_lengths, use_label_lengths, blank_label
     )

@@ -1,7 +1,8 @@
 //! The sums over paths of connectionist temporal classification; `npx.ctc_loss` makes their states from labels.
 #![allow(unsafe_code)]
 
-use mxnet_kernels::ctc::{self as kernel, Ctc};
+use mxnet_kernels::ctc::{self as kernel, Ctc, Frames};
+use mxnet_kernels::segment;
 use mxnet_tensor::{DType, Dims, Tensor};
 use smallvec::SmallVec;
 
@@ -22,13 +23,14 @@ pub static CTC_PATHS: OpDef = OpDef {
         Param::array("emitted"),
         Param::array("may_skip"),
         Param::array("num_states"),
-        Param::array("num_frames"),
+        Param::array("frames"),
     ],
     doc: "Minus the log-probability, shape (n,), of all paths through the states of `ctc_loss`, given the log-probability of each state at each frame, \
-          (t, n, s), which states may be reached over the one before, (n, s), and how many states and frames of each sample count, (n,). What no path \
-          reaches has 1e30.",
+          (t, n, s), which states may be reached over the one before, (n, s), and how many states and frames of each sample count, (n,). Frames \
+          without padding are (total, s), and `frames` says where those of each sample begin, and their number, (n + 1,). What no path reaches has \
+          1e30.",
     infer: |cx| {
-        let [_, batch, _] = sizes(cx)?;
+        let batch = batch(cx)?;
         one_of(Dims::from_slice(&[batch]), operand::float_of(cx, 0)?)
     },
     cpu: Cpu::Kernel(|cx| {
@@ -53,6 +55,7 @@ pub static CTC_PATHS: OpDef = OpDef {
     cost: Cost::PerKiB(20_000),
     probe: Probe::calls(&[
         "f((4, 2, 3)), np.array([[0, 0, 0], [0, 0, 1]]), np.array([3, 1]), np.array([4, 2])",
+        "f((6, 3)), np.array([[0, 0, 0], [0, 0, 1]]), np.array([3, 1]), np.array([0, 4, 6])",
     ])
     .ulp(64),
     ..OpDef::DEFAULT
@@ -65,12 +68,12 @@ pub static CTC_PATHS_GRADIENT: OpDef = OpDef {
         Param::array("emitted"),
         Param::array("may_skip"),
         Param::array("num_states"),
-        Param::array("num_frames"),
+        Param::array("frames"),
         Param::array("dloss"),
     ],
     doc: "Gradient of `ctc_paths` with respect to `emitted`, given the loss's cotangent.",
     infer: |cx| {
-        let [_, batch, _] = sizes(cx)?;
+        let batch = batch(cx)?;
         if cx.shape(4) != [batch] {
             return Err(cx.shape_error(format!("`dloss` has shape {}, needs ({batch},)", Tuple(cx.shape(4)))));
         }
@@ -99,18 +102,22 @@ pub static CTC_PATHS_GRADIENT: OpDef = OpDef {
     ..OpDef::DEFAULT
 };
 
-/// Frames, samples and states.
-fn sizes(cx: &CallCx) -> Result<[usize; 3]> {
-    let &[frames, batch, states] = cx.shape(0) else {
-        return Err(cx.shape_error(format!(
-            "`emitted` has shape {}, needs (t, n, s)",
-            Tuple(cx.shape(0))
-        )));
+/// Number of samples; shapes fit each other.
+fn batch(cx: &CallCx) -> Result<usize> {
+    let (batch, states, frames) = match (cx.shape(0), cx.shape(1)) {
+        (&[_, batch, states], _) => (batch, states, batch),
+        (&[_, states], &[batch, _]) => (batch, states, batch + 1),
+        _ => {
+            return Err(cx.shape_error(format!(
+                "`emitted` has shape {}, needs (t, n, s), or (total, s) without padding",
+                Tuple(cx.shape(0))
+            )));
+        }
     };
     let needed: [(usize, &str, &[usize]); 3] = [
         (1, "may_skip", &[batch, states]),
         (2, "num_states", &[batch]),
-        (3, "num_frames", &[batch]),
+        (3, "frames", &[frames]),
     ];
     for (i, name, shape) in needed {
         if cx.shape(i) != shape {
@@ -124,7 +131,7 @@ fn sizes(cx: &CallCx) -> Result<[usize; 3]> {
     if states == 0 {
         return Err(cx.shape_error("there must be at least one state"));
     }
-    Ok([frames, batch, states])
+    Ok(batch)
 }
 
 /// Dense copies of the operands, where they are needed.
@@ -132,29 +139,48 @@ struct Operands {
     emitted: Tensor,
     may_skip: Tensor,
     num_states: Tensor,
-    num_frames: Tensor,
+    frames: Tensor,
 }
 
 impl Operands {
     fn of(cx: &KernelCx) -> Result<Operands> {
-        Ok(Operands {
+        let operands = Operands {
             emitted: operand::dense(cx.input(0), DType::F64, cx.threads)?,
             may_skip: operand::dense(cx.input(1), DType::I64, cx.threads)?,
             num_states: operand::dense(cx.input(2), DType::I64, cx.threads)?,
-            num_frames: operand::dense(cx.input(3), DType::I64, cx.threads)?,
-        })
+            frames: operand::dense(cx.input(3), DType::I64, cx.threads)?,
+        };
+        if operands.emitted.ndim() == 2 {
+            // SAFETY: dense int64 elements, which the kernel may read.
+            let offsets = unsafe {
+                let frames = &operands.frames;
+                std::slice::from_raw_parts(frames.data_ptr().cast::<i64>(), frames.len())
+            };
+            let rows = operands.emitted.shape()[0];
+            if segment::check(offsets, rows).is_err() {
+                let problem = format!(
+                    "offsets of frames start with 0, do not decrease and end with their number {rows}"
+                );
+                return Err(Error::value("ctc_loss", problem));
+            }
+        }
+        Ok(operands)
     }
 
     fn ctc(&self) -> Ctc {
-        let shape = self.emitted.shape();
+        let (sample, emitted) = (self.may_skip.shape(), self.emitted.shape());
+        let (batch, states) = (sample[0], sample[1]);
+        let frames = self.frames.data_ptr().cast::<i64>().cast_const();
         Ctc {
-            frames: shape[0],
-            batch: shape[1],
-            states: shape[2],
+            batch,
+            states,
+            frames: match emitted.len() {
+                2 => Frames::Ragged(frames),
+                _ => Frames::Padded(emitted[0], frames),
+            },
             emitted: self.emitted.data_ptr().cast(),
             may_skip: self.may_skip.data_ptr().cast(),
             num_states: self.num_states.data_ptr().cast(),
-            num_frames: self.num_frames.data_ptr().cast(),
         }
     }
 }
