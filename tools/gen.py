@@ -18,6 +18,7 @@ from typing import Any
 
 import contract
 import np_coverage
+import sparse_coverage
 import stubs
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -198,6 +199,7 @@ TARGETS: dict[str, tuple[Path, Callable[[], str]]] = {
     "readme": (ROOT / "README.md", readme),
     "operators": (ROOT / "docs/api/operators.md", operator_page),
     "coverage": (ROOT / "docs/api/coverage.md", lambda: np_coverage.page(MARK)),
+    "sparse": (ROOT / "docs/api/sparse.md", lambda: sparse_coverage.page(MARK)),
     "python-only": (ROOT / "docs/api/python_only.md", python_only),
     "core-stub": (ROOT / "python/mxnet/_core.pyi", core_stub),
     "numpy-stub": (ROOT / "python/mxnet/numpy/__init__.pyi", package_stub("mxnet.numpy", "numpy")),

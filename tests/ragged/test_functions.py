@@ -322,13 +322,3 @@ def test_pooling():
         ragged.pool(a, "median")
     with pytest.raises(ValueError, match="row 1 has no element"):
         ragged.pool(ragged.array([[1.0], []]), "last")
-
-
-def test_compiled_functions_take_the_parts():
-    r = ragged.array([[1.0, 2.0], [3.0]])
-    with pytest.raises(TypeError, match=r"jit: an argument of type 'RaggedArray' .*\n.*pass arrays"):
-        mx.jit(lambda x: x)(r)
-    with pytest.raises(TypeError, match="returned a 'RaggedArray'"):
-        mx.jit(lambda values: r.with_values(values))(r.values)
-    doubled = mx.jit(lambda values: values * 2)
-    assert r.with_values(doubled(r.values)).tolist() == [[2.0, 4.0], [6.0]]

@@ -13,6 +13,7 @@ from mxnet import _core, autograd, initializer
 from mxnet._jit import BoundCall, Compiled, check_backend
 from mxnet._renamed import old_keywords, old_method
 from mxnet.base import DTypeLike, PathLike
+from mxnet.error import UnsupportedError
 from mxnet.gluon import _structure
 from mxnet.gluon._checkpoint import load_arrays, save_arrays
 from mxnet.gluon._containers import warn_of_unregistered
@@ -931,6 +932,8 @@ class HybridBlock(Block):
             If a file cannot be written.
         TypeError
             If the block returns something that a file cannot hold.
+        UnsupportedError
+            If its last call was with ragged or sparse arrays.
         """
         from mxnet import graph as graphs
 
@@ -941,6 +944,12 @@ class HybridBlock(Block):
                 "later calls"
             )
         args, kwargs = last
+        for x in (*args, *kwargs.values()):
+            if hasattr(type(x), "_graph_parts"):
+                raise UnsupportedError(
+                    f"{type(self).__name__}.export: an argument is a {type(x).__name__}, whose graph is that of its "
+                    "offsets or its shape, and a file has one graph\n  hint: export the block after a call with arrays"
+                )
         with autograd.pause(), autograd.predict_mode():
             found = self._compiled.graph_for(args, kwargs, graphs.slot)
         if found is None:

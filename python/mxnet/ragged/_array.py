@@ -457,6 +457,15 @@ class RaggedArray(NDArrayOperatorsMixin):
 
         return cast("RaggedArray", np.swapaxes(cast("Any", self), axis1, axis2))
 
+    # In compiled functions the values are an argument; offsets are part of what calls are told apart by.
+
+    def _graph_parts(self) -> tuple[Any, tuple[ndarray, ...]]:
+        return self._partitions, (self._values,)
+
+    @classmethod
+    def _of_graph_parts(cls, partitions: tuple[Partition, ...], arrays: tuple[ndarray, ...]) -> RaggedArray:
+        return cls(arrays[0], *partitions)
+
     # Functions by name.
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:

@@ -45,6 +45,12 @@ class Partition:
         if rows is not None and self.total != rows:
             raise error.ValueError(f"ragged: the last of {what} is {self.total}, but there are {rows} rows")
 
+    def __eq__(self, other: object) -> bool:
+        return self.same(other) if isinstance(other, Partition) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.host.tobytes())
+
     @classmethod
     def of_lengths(cls, lengths: Any, rows: int | None = None) -> Partition:
         """Segments of these lengths, which are not negative."""
@@ -75,8 +81,9 @@ class Partition:
 
     @cached_property
     def offsets(self) -> ndarray:
-        """The offsets as an int64 array."""
-        return _core.array(self.host, dtype="int64")
+        """The offsets as an int64 array. They are the same in each call of a compiled function."""
+        made: ndarray = _core.outside_trace(lambda: _core.array(self.host, dtype="int64"))
+        return made
 
     @cached_property
     def lengths(self) -> Any:

@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+from mxnet.sparse import _alternatives
 from mxnet.sparse import graph as graph
 from mxnet.sparse._array import sparray
 from mxnet.sparse._bsr import bsr_array
@@ -25,7 +26,17 @@ from mxnet.sparse._construct import (
 )
 from mxnet.sparse._coo import coo_array
 from mxnet.sparse._files import load, load_npz, save, save_npz
-from mxnet.sparse._joining import hstack, kron, tril, triu, vstack
+from mxnet.sparse._joining import (
+    expand_dims,
+    hstack,
+    kron,
+    kronsum,
+    permute_dims,
+    swapaxes,
+    tril,
+    triu,
+    vstack,
+)
 from mxnet.sparse._products import sampled as sampled_matmul
 from mxnet.sparse._row_sparse import retain, row_sparse_array
 
@@ -38,13 +49,16 @@ __all__ = [
     "csc_array",
     "csr_array",
     "diags_array",
+    "expand_dims",
     "eye_array",
     "find",
     "hstack",
     "issparse",
     "kron",
+    "kronsum",
     "load",
     "load_npz",
+    "permute_dims",
     "rand_sparse_ndarray",
     "random_array",
     "retain",
@@ -53,7 +67,15 @@ __all__ = [
     "save",
     "save_npz",
     "sparray",
+    "swapaxes",
     "tril",
     "triu",
     "vstack",
 ]
+
+
+def __getattr__(name: str) -> object:
+    instead = _alternatives.FUNCTIONS.get(name)
+    if instead is None:
+        raise AttributeError(f"module 'mxnet.sparse' has no attribute '{name}'")
+    raise AttributeError(f"mxnet.sparse.{name} does not exist: {instead}")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from mxnet import error
 from mxnet._core import ndarray
-from mxnet.sparse import _table
+from mxnet.sparse import _alternatives, _table
 from mxnet.sparse._parts import Shape, axis_of, op
 
 if TYPE_CHECKING:
@@ -25,6 +25,14 @@ def _binary(name: str, *, swapped: bool = False) -> Callable[[Any, Any], Any]:
         return _table.elementwise(name, "__call__", (other, self) if swapped else (self, other), {})
 
     return method
+
+
+def _given(out: Any, result: ndarray) -> ndarray:
+    """The result, in `out` if that is given."""
+    if out is None:
+        return result
+    out[...] = result
+    return out  # type: ignore[no-any-return]
 
 
 class sparray:  # noqa: N801  # SciPy's name
@@ -101,6 +109,19 @@ class sparray:  # noqa: N801  # SciPy's name
 
     def __len__(self) -> int:
         raise TypeError(f"the length of a {type(self).__name__} is ambiguous: use `nnz` or `shape[0]`")
+
+    def __iter__(self) -> Iterator[Any]:
+        if not self._shape:
+            raise TypeError(f"a {type(self).__name__} without axes has no rows to go through")
+        rows: Any = self
+        return (rows[i] for i in range(self._shape[0]))
+
+    def __getattr__(self, name: str) -> Any:
+        instead = _alternatives.METHODS.get(name)
+        kind = type(self).__name__
+        if instead is None:
+            raise AttributeError(f"'{kind}' object has no attribute '{name}'", name=name, obj=self)
+        raise AttributeError(f"{kind}.{name} does not exist: {instead}", name=name, obj=self)
 
     def __bool__(self) -> bool:
         if self._shape in ((), (1,), (1, 1)):
@@ -227,6 +248,16 @@ class sparray:  # noqa: N801  # SciPy's name
         """The same elements, outside any recorded graph."""
         return self._with_data(self.data.detach())
 
+    # ---- compiled functions: the parts are arguments, so the number of stored elements is that of the trace ----
+
+    def _graph_parts(self) -> tuple[Any, tuple[ndarray, ...]]:
+        """What is no array, and the arrays."""
+        raise NotImplementedError
+
+    @classmethod
+    def _of_graph_parts(cls, rest: Any, arrays: tuple[ndarray, ...]) -> Any:
+        raise NotImplementedError
+
     # ---- NumPy's protocols: the table says who serves which operands ----
 
     def __array_ufunc__(self, function: Any, method: str, *inputs: Any, **keywords: Any) -> Any:
@@ -339,6 +370,39 @@ class sparray:  # noqa: N801  # SciPy's name
         """Smallest elements over axes, zeros included; a dense array, where SciPy gives a sparse one."""
         return self._reduced("min", axis, None, out, keepdims)
 
+    def nanmax(self, axis: Any = None, out: Any = None, *, explicit: bool = False) -> ndarray:
+        """Largest elements over axes that are not NaN, zeros included; NaN where all are. A dense array.
+
+        Parameters
+        ----------
+        axis : int, tuple of int or None
+            Axes to reduce; None means all.
+        out : ndarray, optional
+            Where the result goes.
+        explicit : bool
+            Must be False: zeros that are not stored count, too.
+        """
+        return self._without_nan("max", axis, out, explicit)
+
+    def nanmin(self, axis: Any = None, out: Any = None, *, explicit: bool = False) -> ndarray:
+        """Smallest elements over axes that are not NaN; see `nanmax`."""
+        return self._without_nan("min", axis, out, explicit)
+
+    def _without_nan(self, name: str, axis: Any, out: Any, explicit: bool) -> ndarray:
+        from mxnet.sparse import _reduce
+
+        if explicit:
+            raise error.UnsupportedError(
+                f"nan{name}: `explicit` must be False; reduce `data` for stored elements alone"
+            )
+        x = self._canonical()
+        is_nan = x.data != x.data
+        least = op["where"](is_nan, float("-inf" if name == "max" else "inf"), x.data).astype(x.dtype)
+        found = _reduce.reduced(x._with_data(least), name, axis, None, False)
+        count = x._with_data(is_nan.astype("int64")).sum(axis)
+        found = op["where"](count == _reduce.elements_over(self._shape, axis), float("nan"), found).astype(x.dtype)
+        return _given(out, found)
+
     def any(self, axis: Any = None, out: Any = None, *, keepdims: bool = False) -> ndarray:
         """Whether any element is not zero."""
         return self.count_nonzero(axis, keepdims=keepdims) > 0
@@ -363,11 +427,7 @@ class sparray:  # noqa: N801  # SciPy's name
     def _reduced(self, name: str, axis: Any, dtype: Any, out: Any, keepdims: bool) -> ndarray:
         from mxnet.sparse import _reduce
 
-        result = _reduce.reduced(self, name, axis, dtype, keepdims)
-        if out is not None:
-            out[...] = result
-            return out  # type: ignore[no-any-return]
-        return result
+        return _given(out, _reduce.reduced(self, name, axis, dtype, keepdims))
 
     def argmax(self, axis: int | None = None) -> ndarray:
         """Positions of the largest elements, int64; of equal ones the first."""
@@ -422,3 +482,22 @@ class sparray:  # noqa: N801  # SciPy's name
         """
         shaped = self.tocoo().reshape(*shape, order=order)
         return shaped.asformat(self.format) if shaped.ndim == 2 and self.format in ("csr", "csc") else shaped
+
+
+def _function(name: str) -> Callable[[Any], Any]:
+    """The method that is the function `name` of every element, which keeps zeros."""
+
+    def method(self: Any) -> Any:
+        return _table.elementwise(name, "__call__", (self,), {})
+
+    method.__name__ = name
+    method.__qualname__ = f"sparray.{name}"
+    method.__doc__ = f"`mxnet.numpy.{name}` of every element."
+    return method
+
+
+for _name in (
+    *("arcsin", "arcsinh", "arctan", "arctanh", "ceil", "deg2rad", "expm1", "floor", "log1p"),
+    *("rad2deg", "rint", "sign", "sin", "sinh", "sqrt", "tan", "tanh", "trunc"),
+):
+    setattr(sparray, _name, _function(_name))

@@ -8,7 +8,7 @@ from mxnet import error
 from mxnet._core import asarray, ndarray
 from mxnet.sparse import _parts
 from mxnet.sparse._array import sparray
-from mxnet.sparse._parts import Shape, gathered, integers, op, values
+from mxnet.sparse._parts import Shape, flags, gathered, integers, op, values
 
 __all__ = ["bsr_array"]
 
@@ -51,6 +51,8 @@ class bsr_array(sparray):  # noqa: N801  # SciPy's name
     format = "bsr"
     indices: ndarray
     indptr: ndarray
+    # Whether blocks of each row ascend without repetition; None if nobody asked yet.
+    _is_canonical: bool | None = None
 
     def __init__(
         self,
@@ -74,6 +76,16 @@ class bsr_array(sparray):  # noqa: N801  # SciPy's name
         """An array of parts that are known to be right."""
         made = cls.__new__(cls)
         made.data, made.indices, made.indptr, made._shape = data, indices, indptr, shape
+        return made
+
+    def _graph_parts(self) -> tuple[Any, tuple[ndarray, ...]]:
+        return (self._shape, self._canonical() is self), (self.data, self.indices, self.indptr)
+
+    @classmethod
+    def _of_graph_parts(cls, rest: Any, arrays: tuple[ndarray, ...]) -> bsr_array:
+        data, indices, indptr = arrays
+        made = cls._of(data, indices, indptr, rest[0])
+        made._is_canonical = rest[1]
         return made
 
     def _read(self, arg1: Any, shape: Any, blocksize: Any) -> tuple[Any, ndarray, ndarray, Shape]:
@@ -138,11 +150,14 @@ class bsr_array(sparray):  # noqa: N801  # SciPy's name
         return bsr_array._of(self.data.copy(), self.indices.copy(), self.indptr.copy(), self._shape)
 
     def _with_data(self, data: ndarray) -> bsr_array:
-        return bsr_array._of(data, self.indices, self.indptr, self._shape)
+        made = bsr_array._of(data, self.indices, self.indptr, self._shape)
+        made._is_canonical = self._is_canonical
+        return made
 
     def _canonical(self) -> Any:
-        is_canonical = bool(op["csr_check"](self.indices, self.indptr, self._shape[1] // self.blocksize[1])[1])
-        return self if is_canonical else bsr_array(self.tocsr(), blocksize=self.blocksize)
+        if self._is_canonical is None:
+            self._is_canonical = flags(self.indices, self.indptr, self._shape[1] // self.blocksize[1])[1]
+        return self if self._is_canonical else bsr_array(self.tocsr(), blocksize=self.blocksize)
 
     def tocoo(self, copy: bool = False) -> Any:
         """Coordinates of all elements of stored blocks."""

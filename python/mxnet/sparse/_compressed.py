@@ -8,7 +8,7 @@ from mxnet import error
 from mxnet._core import ndarray
 from mxnet.sparse import _indexing, _parts
 from mxnet.sparse._array import sparray
-from mxnet.sparse._parts import Shape, arange, gathered, integers, masked, op, values
+from mxnet.sparse._parts import Shape, arange, flags, gathered, integers, masked, op, values
 
 __all__ = ["csc_array", "csr_array"]
 
@@ -47,6 +47,16 @@ class _Compressed(sparray):
         made = cls.__new__(cls)
         made.data, made.indices, made.indptr, made._shape = data, indices, indptr, shape
         made._is_sorted = made._is_canonical = canonical
+        return made
+
+    def _graph_parts(self) -> tuple[Any, tuple[ndarray, ...]]:
+        return (self._shape, self._is_sorted, self._is_canonical), (self.data, self.indices, self.indptr)
+
+    @classmethod
+    def _of_graph_parts(cls, rest: Any, arrays: tuple[ndarray, ...]) -> Any:
+        data, indices, indptr = arrays
+        made = cls._of(data, indices, indptr, rest[0])
+        made._is_sorted, made._is_canonical = rest[1:]
         return made
 
     def _read(self, arg1: Any, shape: Any) -> tuple[Any, ndarray, ndarray, Shape]:
@@ -152,7 +162,7 @@ class _Compressed(sparray):
         at, indptr = op["coo_order"](majors, self.indices, num[0], num[1])
         made = self._of(gathered(self.data, at), gathered(self.indices, at), indptr, self._shape, canonical=False)
         made._is_sorted = True
-        made._is_canonical = bool(op["csr_check"](made.indices, made.indptr, num[1])[1])
+        made._is_canonical = flags(made.indices, made.indptr, num[1])[1]
         return made
 
     def _canonical(self) -> Any:

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from mxnet import error
-from mxnet._core import ndarray
+from mxnet._core import is_abstract, ndarray
 from mxnet.sparse import _indexing, _parts
 from mxnet.sparse._array import sparray
 from mxnet.sparse._compressed import csc_array, csr_array
-from mxnet.sparse._parts import Shape, gathered, integers, masked, op, values
+from mxnet.sparse._parts import Shape, flags, gathered, integers, masked, op, values
 
 __all__ = ["coo_array"]
 
@@ -74,6 +74,13 @@ class coo_array(sparray):  # noqa: N801  # SciPy's name
         made = cls.__new__(cls)
         made.data, made.coords, made._shape, made._is_canonical = data, tuple(coords), shape, canonical
         return made
+
+    def _graph_parts(self) -> tuple[Any, tuple[ndarray, ...]]:
+        return (self._shape, self._is_canonical), (self.data, *self.coords)
+
+    @classmethod
+    def _of_graph_parts(cls, rest: Any, arrays: tuple[ndarray, ...]) -> coo_array:
+        return cls._of(arrays[0], arrays[1:], rest[0], canonical=rest[1])
 
     def _read(self, arg1: Any, shape: Any) -> tuple[Any, Sequence[ndarray], Shape]:
         if isinstance(arg1, sparray):
@@ -189,10 +196,11 @@ class coo_array(sparray):  # noqa: N801  # SciPy's name
         made: csr_array = csr_array._of(
             gathered(self.data, at), gathered(self.coords[1], at), indptr, self._shape, canonical=False
         )
-        made._is_sorted, made._is_canonical = map(
-            bool, op["csr_check"](made.indices, made.indptr, self._shape[1]).asnumpy()
-        )
-        return made._canonical()  # type: ignore[no-any-return]
+        if self._is_canonical:
+            made._is_sorted = made._is_canonical = True
+        else:
+            made._is_sorted, made._is_canonical = flags(made.indices, made.indptr, self._shape[1])
+        return made if is_abstract(made.indices) else made._canonical()
 
     def tocsc(self, copy: bool = False) -> csc_array:
         """Compressed columns, of an array of two axes; elements at the same place are added up."""

@@ -9,7 +9,7 @@ from typing import Any
 from mxnet import error
 from mxnet._core import asarray, ndarray
 from mxnet.sparse import _parts
-from mxnet.sparse._parts import gathered, masked, op
+from mxnet.sparse._parts import axis_of, gathered, masked, op
 
 
 def _sparse(x: Any) -> Any:
@@ -259,3 +259,133 @@ def zeros_like(x: Any, dtype: Any = None) -> Any:
     none = _parts.zeros(0, dtype or x.dtype)
     made = coo_array._of(none, [_parts.zeros(0) for _ in x.shape], x.shape, canonical=True)
     return made.asformat(x.format) if x.format in ("csr", "csc") else made
+
+
+def permute_dims(A: Any, axes: Any = None, copy: bool = False) -> Any:  # SciPy's name
+    """The axes in another order.
+
+    Parameters
+    ----------
+    A : sparse array
+        The array.
+    axes : tuple of int, optional
+        New order; by default reversed.
+    copy : bool
+        Whether parts that could be shared are copied.
+
+    Returns
+    -------
+    sparse array
+        In coordinates if there are more than two axes.
+
+    Examples
+    --------
+    >>> import mxnet as mx
+    >>> mx.sparse.permute_dims(mx.sparse.coo_array((2, 3, 4)), (2, 0, 1)).shape
+    (4, 2, 3)
+    """
+    found = A.transpose(axes)
+    return found.copy() if copy else found
+
+
+def swapaxes(A: Any, axis1: int, axis2: int) -> Any:  # SciPy's name
+    """Two axes exchanged.
+
+    Parameters
+    ----------
+    A : sparse array
+        The array.
+    axis1, axis2 : int
+        The axes.
+
+    Returns
+    -------
+    sparse array
+
+    Raises
+    ------
+    mxnet.error.AxisError
+        If an axis is out of range.
+
+    Examples
+    --------
+    >>> import mxnet as mx
+    >>> mx.sparse.swapaxes(mx.sparse.coo_array((2, 3, 4)), 0, 2).shape
+    (4, 3, 2)
+    """
+    axes = list(range(A.ndim))
+    first, second = (axis_of(axis, A.ndim, "swapaxes") for axis in (axis1, axis2))
+    axes[first], axes[second] = axes[second], axes[first]
+    return A.transpose(tuple(axes))
+
+
+def expand_dims(A: Any, /, *, axis: int = 0) -> Any:  # SciPy's name
+    """An axis of length 1 more, in coordinates.
+
+    Parameters
+    ----------
+    A : sparse array
+        The array.
+    axis : int
+        Where the axis stands in the result.
+
+    Returns
+    -------
+    coo_array
+
+    Raises
+    ------
+    mxnet.error.AxisError
+        If the axis is out of range.
+
+    Examples
+    --------
+    >>> import mxnet as mx
+    >>> mx.sparse.expand_dims(mx.sparse.csr_array((2, 3)), axis=1).shape
+    (2, 1, 3)
+    """
+    at = axis_of(axis, A.ndim + 1, "expand_dims")
+    return A.tocoo().reshape((*A.shape[:at], 1, *A.shape[at:]))
+
+
+def kronsum(A: Any, B: Any, format: str | None = None) -> Any:  # SciPy's name
+    """The Kronecker sum ``kron(I_n, A) + kron(B, I_m)`` of two square arrays.
+
+    Parameters
+    ----------
+    A : sparse array, shape (m, m)
+        The first one.
+    B : sparse array, shape (n, n)
+        The second one.
+    format : str, optional
+        Format of the result; CSR by default.
+
+    Returns
+    -------
+    sparse array, shape (m * n, m * n)
+
+    Raises
+    ------
+    mxnet.error.ShapeError
+        If an array is not square.
+
+    Notes
+    -----
+    Source: R. Horn and C. Johnson, "Topics in Matrix Analysis", 1991, section 4.4.
+
+    Examples
+    --------
+    >>> import mxnet as mx
+    >>> x = mx.sparse.csr_array(mx.np.array([[1.0, 2.0], [0.0, 3.0]]))
+    >>> mx.sparse.kronsum(x, mx.sparse.eye_array(1)).todense()
+    array([[2., 2.],
+           [0., 4.]])
+    """
+    from mxnet.sparse._construct import eye_array
+
+    for x in (A, B):
+        if x.ndim != 2 or x.shape[0] != x.shape[1]:
+            raise error.ShapeError(f"kronsum: square arrays are needed, found shape {x.shape}")
+    ones = [eye_array(x.shape[0], dtype=x.dtype, format="csr") for x in (B, A)]
+    found = kron(ones[0], A, format="csr") + kron(B, ones[1], format="csr")
+    return found.asformat(format)

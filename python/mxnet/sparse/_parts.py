@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from mxnet import _core, error
-from mxnet._core import asarray, ndarray
+from mxnet._core import asarray, is_abstract, ndarray
 
 op: dict[str, Callable[..., Any]] = _core.namespaces["op"]
 
@@ -100,3 +100,12 @@ def axis_of(axis: int, ndim: int, what: str) -> int:
     if not -ndim <= at < ndim:
         raise error.AxisError(f"{what}: axis {axis} is out of bounds for an array of {ndim} axes")
     return at % ndim
+
+
+def flags(indices: ndarray, indptr: ndarray, num_minor: int) -> tuple[bool, bool]:
+    """Whether the indices of each row ascend, and whether none is there twice. In a trace neither is known."""
+    found = op["csr_check"](indices, indptr, num_minor)
+    if is_abstract(found):
+        return False, False
+    is_sorted, is_canonical = found.tolist()
+    return is_sorted, is_canonical

@@ -68,6 +68,14 @@ class row_sparse_array(sparray):  # noqa: N801  # MXNet's name
         made.data, made.indices, made._shape = data, indices, shape
         return made
 
+    def _graph_parts(self) -> tuple[Any, tuple[ndarray, ...]]:
+        return self._shape, (self.data, self.indices)
+
+    @classmethod
+    def _of_graph_parts(cls, rest: Any, arrays: tuple[ndarray, ...]) -> row_sparse_array:
+        data, indices = arrays
+        return cls._of(data, indices, rest)
+
     def _read(self, arg1: Any, shape: Any) -> tuple[Any, ndarray, Shape]:
         if isinstance(arg1, row_sparse_array):
             return arg1.data, arg1.indices, arg1.shape

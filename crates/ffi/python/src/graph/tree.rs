@@ -10,6 +10,7 @@ use smallvec::SmallVec;
 
 use super::sized::{CallSizes, DynamicAxes};
 use crate::array::{PyArray, as_array};
+use crate::once_box::interned;
 use crate::typed::Get;
 
 /// The form of nested values.
@@ -24,6 +25,8 @@ pub enum Tree {
     List(Vec<Tree>),
     /// A dictionary: keys and values.
     Dict(Vec<(Py<PyAny>, Tree)>),
+    /// An object that is a structure of arrays, as sparse and ragged ones are: its class, what of it is no array, its arrays.
+    Parts(Py<PyAny>, Py<PyAny>, Vec<Tree>),
     /// Any other object.
     Static(Py<PyAny>),
 }
@@ -48,6 +51,7 @@ const BOOL: u64 = 7;
 const INT: u64 = 8;
 const FLOAT: u64 = 9;
 const OBJECT: u64 = 10;
+const PARTS: u64 = 11;
 
 impl Signature {
     /// Whether both are of calls that one graph serves.
@@ -201,6 +205,20 @@ impl<'py> Flattener<'py, '_> {
             self.object(&class);
             let items = tuple.iter().map(|item| self.flatten(&item));
             return Ok(Tree::Named(class.unbind(), items.collect::<PyResult<_>>()?));
+        } else if !value.is_exact_instance_of::<PyString>()
+            && value
+                .get_type()
+                .hasattr(interned!(value.py(), "_graph_parts"))?
+        {
+            let parts = value.call_method0(interned!(value.py(), "_graph_parts"))?;
+            let (rest, arrays): (Bound<'py, PyAny>, Bound<'py, PyTuple>) = parts.extract()?;
+            let class = value.get_type().into_any();
+            self.word(PARTS | (arrays.len() as u64) << 8);
+            self.object(&class);
+            self.object(&rest);
+            let items = arrays.iter().map(|item| self.flatten(&item));
+            let items = items.collect::<PyResult<_>>()?;
+            return Ok(Tree::Parts(class.unbind(), rest.unbind(), items));
         } else {
             if self.signature.is_some() && !value.is_exact_instance_of::<PyString>() {
                 value.hash().map_err(|_| {
@@ -273,6 +291,10 @@ impl Tree {
             Tree::Tuple(items) => PyTuple::new(py, all(items)?)?.into_any().unbind(),
             Tree::List(items) => PyList::new(py, all(items)?)?.into_any().unbind(),
             Tree::Named(class, items) => class.call1(py, PyTuple::new(py, all(items)?)?)?,
+            Tree::Parts(class, rest, items) => {
+                let arrays = PyTuple::new(py, all(items)?)?;
+                class.call_method1(py, interned!(py, "_of_graph_parts"), (rest, arrays))?
+            }
             Tree::Dict(items) => {
                 let dict = PyDict::new(py);
                 for (key, item) in items {
