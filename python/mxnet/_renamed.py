@@ -31,9 +31,6 @@ REMOVED: dict[str, dict[str, str]] = {
         "model": _TRAINING,
         "rnn": "recurrent layers and cells are in `mx.gluon.rnn`",
     },
-    "mxnet.numpy_extension": {
-        "reset_np": "NumPy semantics are always on; `npx.set_np()` goes back to float32 as the default dtype",
-    },
 }
 
 

@@ -17,7 +17,7 @@ def sample(*shape, seed=0):
 
 def checked_gradient(net, *shape):
     """The gradients of a layer in float64, input and parameters."""
-    net.initialize(mx.init.Normal(0.5))
+    net.initialize(mx.init.Normal(0.5), force_reinit=True)
     x = sample(*shape)
     net.cast("float64")
     net(mx.np.array(x, dtype="float64"))

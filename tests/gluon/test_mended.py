@@ -116,7 +116,7 @@ def test_update_cov_adds_products_of_deviations():
     measure, x, y = metric.PearsonCorrelation(), GENERATOR.normal(size=6), GENERATOR.normal(size=6)
     measure.update_cov(x, y)
     # The first batch: its means are its own.
-    assert measure._moments[0, 1] == pytest.approx(6 * onp.cov(x, y, bias=True)[0, 1], rel=1e-12)
+    assert measure._total()[5] == pytest.approx(6 * onp.cov(x, y, bias=True)[0, 1], rel=1e-12)
 
 
 def test_sum_of_a_pcc_is_its_value_times_the_samples():

@@ -1,6 +1,8 @@
 """Metrics against their definitions, over several batches."""
 
+import copy
 import math
+import pickle
 
 import numpy as onp
 import pytest
@@ -127,3 +129,121 @@ def test_correlation_of_several_classes():
     # Right for all of three classes, then for none.
     assert fed("pcc", [([0, 1, 2], onp.eye(3))]) == pytest.approx(1.0)
     assert fed("pcc", [([0, 1, 2], onp.eye(3)[[1, 2, 0]])]) == pytest.approx(-0.5)
+
+
+KINDS = {
+    "acc": ([0, 2, 1, 1], GENERATOR.uniform(size=(4, 3))),
+    "top_k_acc": ([0, 2, 1, 1], GENERATOR.uniform(size=(4, 3))),
+    "binaryaccuracy": ([0, 1, 1, 0], GENERATOR.uniform(size=4)),
+    "f1": ([0, 1, 1, 0], GENERATOR.uniform(size=4)),
+    "fbeta": ([0, 1, 1, 0], GENERATOR.uniform(size=(4, 2))),
+    "mcc": ([0, 1, 1, 0], GENERATOR.uniform(size=4)),
+    "pcc": ([0, 2, 1, 1], GENERATOR.uniform(size=(4, 3))),
+    "ce": ([0, 2, 1, 1], GENERATOR.uniform(size=(4, 3))),
+    "perplexity": ([0, 2, 1, 1], GENERATOR.uniform(size=(4, 3))),
+    "loss": ([0, 0, 0, 0], GENERATOR.uniform(size=4)),
+    **dict.fromkeys(
+        ("mae", "mse", "rmse", "meanpairwisedistance", "meancosinesimilarity", "pearsonr"),
+        (GENERATOR.normal(size=(4, 3)), GENERATOR.normal(size=(4, 3))),
+    ),
+}
+OPTIONS = {"top_k_acc": {"top_k": 2}}
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_updates_look_at_no_value(name):
+    # In a trace arrays have no values: an update that reads one fails. Each run of the graph takes in a batch.
+    label, pred = KINDS[name]
+    whole = metric.create(name, **OPTIONS.get(name, {}))
+    parts = metric.create(name, **OPTIONS.get(name, {}))
+
+    @mx.jit
+    def update(label, pred):
+        parts.update(label, pred)
+
+    for shift in range(3):
+        batch = mx.np.array(label), mx.np.array(onp.roll(pred, shift, axis=0))
+        update(*batch)
+        whole.update(*batch)
+    assert parts.num_inst == whole.num_inst > 0
+    assert parts.get()[1] == pytest.approx(whole.get()[1], rel=1e-12)
+    parts.reset()
+    assert math.isnan(parts.get()[1])
+    update(*batch)
+    assert parts.num_inst == whole.num_inst // 3
+
+
+def test_updates_while_recording_are_not_recorded():
+    found, x = metric.MSE(), mx.np.array([1.0, 2.0])
+    x.attach_grad()
+    with mx.autograd.record():
+        y = x * x
+        found.update(mx.np.zeros(2), y)
+    y.backward()
+    assert found.get()[1] == pytest.approx((1 + 16) / 2)
+    assert x.grad.tolist() == [2, 4]
+
+
+def test_batches_may_lie_on_several_devices():
+    devices = [mx.cpu(0), mx.cpu(1)]
+    labels = [mx.np.array([0, 1], device=device) for device in devices]
+    preds = [
+        mx.np.array([[0.9, 0.1], [score, 0.5]], device=device)
+        for score, device in zip((0.1, 0.8), devices, strict=True)
+    ]
+    found = metric.Accuracy()
+    found.update(labels, preds)
+    assert found.get()[1] == 3 / 4
+    correlation = metric.PearsonCorrelation()
+    values = GENERATOR.normal(size=(2, 2, 5))
+    correlation.update(
+        *([mx.np.array(x, dtype="float64", device=d) for x, d in zip(part, devices, strict=True)] for part in values)
+    )
+    expected = scipy.stats.pearsonr(values[0].ravel(), values[1].ravel()).statistic
+    assert correlation.get()[1] == pytest.approx(expected, rel=1e-12)
+
+
+def test_sums_are_kept_in_float64():
+    found, batch = metric.Loss(), mx.np.full((1000,), 0.1)
+    for _ in range(200):
+        found.update(None, batch)
+    # float32 sums of 200,000 terms would be off by 1e-3.
+    assert found.get()[1] == pytest.approx(float(onp.float32(0.1)), rel=1e-12)
+
+
+def test_equal_scores_are_ranked_by_their_place():
+    scores = onp.zeros((3, 4))
+    found = fed("top_k_acc", [([0, 1, 3], scores)], top_k=2)
+    assert found == pytest.approx(2 / 3)
+    # Neither a class that is not there nor a score that is no number is a hit.
+    assert fed("top_k_acc", [([4, -1, 0], onp.array([[0, 0, 0, 1.0], [0, 0, 0, 1.0], [onp.nan] * 4]))], top_k=2) == 0
+
+
+def test_classes_may_become_more():
+    batches = [([0, 1], onp.eye(2)), ([2, 0], onp.eye(3)[[2, 1]])]
+    assert fed("f1", batches, class_type="multiclass") == pytest.approx(3 / 4)
+    expected = onp.corrcoef([0, 1, 0, 1], [0, 1, 0, 1])
+    assert expected[0, 1] == pytest.approx(fed("pcc", [([0, 1], [0, 1]), ([0, 1], onp.eye(2))]))
+
+
+def test_copies_of_metrics_count_apart():
+    found = metric.Accuracy()
+    found.update(mx.np.array([0]), mx.np.array([[0.9, 0.1]]))
+    for other in (copy.deepcopy(found), pickle.loads(pickle.dumps(found))):
+        other.update(mx.np.array([1]), mx.np.array([[0.9, 0.1]]))
+        assert other.get()[1] == 0.5
+    assert found.get()[1] == 1
+
+
+def test_own_metrics_may_add_up_arrays():
+    class Largest(metric.EvalMetric):
+        def update(self, labels, preds):
+            self.sum_metric = self.sum_metric + preds.max()
+            self.num_inst += 1
+
+    found = Largest("largest")
+    for value in (1.0, 2.0):
+        found.update(None, mx.np.array([value, 0.0]))
+    assert found.get() == ("largest", 1.5)
+    found.reset()
+    assert math.isnan(found.get()[1])

@@ -1,5 +1,6 @@
 """The model zoo: sizes of the published networks, small ones computed and trained, weights of local files."""
 
+import copy
 import math
 
 import numpy as onp
@@ -85,6 +86,7 @@ def small_nets():
 @pytest.mark.parametrize("net", list(small_nets()), ids=lambda net: type(net).__name__)
 def test_small_networks_learn_three_colours(net):
     mx.random.seed(3)
+    net = copy.deepcopy(net)
     net.initialize(mx.init.Xavier())
     labels = onp.arange(12) % 3
     images = onp.random.RandomState(4).uniform(0, 0.1, (12, 3, 16, 16)).astype("float32")

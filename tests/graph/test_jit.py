@@ -320,6 +320,44 @@ def test_gradients_flow_through_compiled_functions():
     assert grads[0] == grads[1]
 
 
+@pytest.mark.parametrize("depth", [1, 2, 3])
+@pytest.mark.parametrize("is_computed", [True, False])
+def test_arguments_that_are_computed_from_one_another(depth, is_computed):
+    # The gradient of a function ends at its arguments, whatever they have to do with one another.
+    weight, x = np.array([0.5, -1.0]), np.array([[1.0, 2.0]])
+
+    def function(x, state):
+        return np.tanh(x * weight + state * x)
+
+    found = []
+    for step in (function, mx.jit(function)):
+        for array in (weight, x):
+            array.attach_grad()
+        with autograd.record():
+            state = x * 2 if is_computed else np.zeros((1, 2))
+            for _ in range(depth):
+                state = step(x, state)
+        state.backward()
+        found.append([array.asnumpy() for array in (state, x.grad, weight.grad)])
+    for mine, theirs in zip(*found, strict=True):
+        numpy.testing.assert_allclose(mine, theirs, rtol=1e-5)
+
+
+def test_second_order_gradients_of_arguments_computed_from_one_another():
+    x = np.array([0.5, 2.0])
+    found = []
+    for step in (lambda x, s: x * s * s, mx.jit(lambda x, s: x * s * s)):
+        x.attach_grad()
+        with autograd.record():
+            y = step(x, x * x)
+            dx = autograd.grad(y, [x], create_graph=True)[0]
+        dx.backward()
+        found.append(x.grad.asnumpy())
+    # x^5 twice differentiated.
+    numpy.testing.assert_allclose(found[1], 20 * x.asnumpy() ** 3, rtol=1e-5)
+    numpy.testing.assert_allclose(found[0], found[1], rtol=1e-5)
+
+
 def test_overwritten_values_are_found_in_backward():
     x = data(3)
     x.attach_grad()

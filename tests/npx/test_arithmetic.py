@@ -93,3 +93,14 @@ def test_batch_norm_over_devices_is_that_of_the_batch():
     assert found.tolist() == want.tolist()
     with pytest.raises(ValueError, match="found 2"):
         npx.sync_batch_norm(x, *state(), ndev=2, key="a")
+
+
+def test_batch_norm_with_relu_is_both():
+    x = np.array([[-1.0, 2.0], [3.0, -4.0], [0.5, 1.0]])
+    arguments = (x, np.ones(2), np.zeros(2), np.zeros(2), np.ones(2))
+    with autograd.record():
+        found = npx.batch_norm_with_relu(*arguments, output_mean_var=True)
+        plain = npx.batch_norm(*arguments, output_mean_var=True)
+    assert (found[0] == npx.relu(plain[0])).all() and (found[1] == plain[1]).all() and (found[2] == plain[2]).all()
+    assert npx.batch_norm_with_relu(*arguments).shape == (3, 2)
+    assert npx.broadcast_greater(x, np.zeros(2)).tolist() == (x > 0).tolist()

@@ -109,9 +109,76 @@ def test_removed_names_say_what_to_use(name):
     assert not hasattr(mx, name)
 
 
-def test_reset_np_says_what_to_use():
-    with pytest.raises(AttributeError, match=r"'reset_np': it was removed; .*set_np"):
-        _ = npx.reset_np
+def test_reset_np_goes_back_to_the_default_dtype():
+    npx.set_np(dtype=True)
+    try:
+        with pytest.warns(DeprecationWarning, match=r"`npx\.reset_np` is deprecated; use `npx\.set_np\(\)`"):
+            npx.reset_np()
+        assert mx.np.zeros(1).dtype == "float32"
+    finally:
+        npx.set_np()
+
+
+CREATION = [
+    "zeros(2)",
+    "ones(2)",
+    "empty(2)",
+    "full(2, 1)",
+    "arange(2)",
+    "array([1])",
+    "eye(2)",
+    "identity(2)",
+    "tri(2)",
+    "linspace(0, 1)",
+    "logspace(0, 1)",
+    "indices((2,))",
+    "zeros_like(mx.np.ones(2))",
+    "ones_like(mx.np.ones(2))",
+    "full_like(mx.np.ones(2), 1)",
+    "hanning(3)",
+    "hamming(3)",
+    "blackman(3)",
+    *(f"random.{name}()" for name in ("uniform", "normal", "logistic", "gumbel", "laplace", "exponential", "rand")),
+    *(f"random.{name}" for name in ("randint(3)", "choice(3)", "gamma(1.0)")),
+]
+
+
+@pytest.mark.parametrize("call", CREATION)
+def test_arrays_are_made_on_a_context(call):
+    called = f"mx.np.{call}"
+    separator = "" if called.endswith("()") else ", "
+    with pytest.warns(DeprecationWarning, match="`ctx`.*`device`"):
+        found = eval(f"{called[:-1]}{separator}ctx=mx.cpu(1))")
+    assert found.device == mx.cpu(1)
+
+
+def test_both_names_of_a_device_are_refused():
+    with pytest.raises(TypeError, match="multiple values for argument 'device'"):
+        mx.np.zeros(2, device=mx.cpu(), ctx=mx.cpu())
+    with pytest.raises(TypeError, match="unexpected keyword argument 'ctx'"):
+        mx.np.sin(mx.np.zeros(2), ctx=mx.cpu())
+
+
+def test_children_are_called_for_themselves():
+    class Chain(gluon.Block):
+        def __init__(self):
+            super().__init__()
+            self.first, self.second = nn.Dense(3), nn.Dense(2)
+
+        def forward(self, x):
+            for child in self._children.values():
+                x = child()(x)
+            return x
+
+    net = Chain()
+    net.initialize()
+    assert net(mx.np.ones((1, 2))).shape == (1, 2)
+
+    class Constant(gluon.HybridBlock):
+        def forward(self):
+            return mx.np.ones(1)
+
+    assert Constant()().tolist() == [1]
     with pytest.raises(AttributeError, match=r"no attribute 'rellu'$"):
         _ = npx.rellu
 

@@ -616,7 +616,12 @@ class Block:
         Notes
         -----
         Exceptions get a note with the path of the block, such as ``features.3``, and what it was called with.
+
+        Without arguments, if `forward` needs some, the result is the block itself: MXNet 2 kept weak references to
+        children, and its programs write ``child()(x)``.
         """
+        if not args and not kwargs and self._needs_arguments():
+            return self
         try:
             if self._op_hooks:
                 return run_with_op_hooks(self._op_hooks, lambda: self._run(args, kwargs))
@@ -629,6 +634,11 @@ class Block:
                 raise clear from error
             locate(self, args, kwargs, error)
             raise
+
+    def _needs_arguments(self) -> bool:
+        parameters = inspect.signature(self.forward).parameters.values()
+        kinds = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+        return any(p.default is p.empty and p.kind not in kinds for p in parameters)
 
     def _run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         for pre_hook in list(self._forward_pre_hooks.values()):

@@ -1,4 +1,4 @@
-"""Splitting batches over devices, clipping gradients, hook handles."""
+"""Splitting batches over devices, clipping gradients, hook handles, files from elsewhere."""
 
 from __future__ import annotations
 
@@ -14,9 +14,40 @@ from mxnet._renamed import old_keywords
 from mxnet._rnn_layout import packed_shapes
 from mxnet.base import dtype_name
 from mxnet.device import Device
+from mxnet.gluon._downloads import check_sha1, download, replace_file
 from mxnet.numpy import ndarray
 
-__all__ = ["HookHandle", "clip_global_norm", "split_and_load", "split_data", "split_rnn_params"]
+__all__ = [
+    "HookHandle",
+    "check_sha1",
+    "clip_global_norm",
+    "download",
+    "replace_file",
+    "shape_is_known",
+    "split_and_load",
+    "split_data",
+    "split_rnn_params",
+]
+
+
+def shape_is_known(shape: Sequence[int] | None) -> bool:
+    """Whether all sizes of a shape are known.
+
+    Parameters
+    ----------
+    shape : sequence of int, optional
+        -1 stands for a size that is not known.
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> mx.gluon.utils.shape_is_known((2, -1)), mx.gluon.utils.shape_is_known(())
+    (False, True)
+    """
+    return shape is not None and all(size != -1 for size in shape)
 
 
 class HookHandle:

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, DTypeLike
 
 from mxnet import _core
 from mxnet._core import Device, asarray, ndarray
+from mxnet._renamed import old_keywords
 from mxnet.numpy._dtypes import is_exact, kind_of, result_type, spelled
 
 _np = _core.namespaces["numpy"]
@@ -68,6 +69,7 @@ def meshgrid(*xi: ArrayLike, copy: bool = True, sparse: bool = False, indexing: 
     return tuple(x.copy() for x in grids) if copy else tuple(grids)
 
 
+@old_keywords(ctx="device")
 def indices(
     dimensions: Sequence[int], dtype: DTypeLike = int, sparse: bool = False, device: Device | None = None
 ) -> Any:
@@ -290,6 +292,7 @@ def _float_of(*bounds: ndarray) -> Any:
     return _core.default_dtype("f") if is_exact(natural) else natural
 
 
+@old_keywords(ctx="device")
 def logspace(
     start: ArrayLike,
     stop: ArrayLike,
@@ -298,6 +301,7 @@ def logspace(
     base: ArrayLike = 10.0,
     dtype: DTypeLike | None = None,
     axis: int = 0,
+    device: Device | None = None,
 ) -> ndarray:
     """Powers of a base whose exponents are evenly spaced.
 
@@ -314,6 +318,8 @@ def logspace(
         The float that the arguments promote to if left out.
     axis : int
         Where the powers lie if the bounds are arrays.
+    device : Device, optional
+        Where the array is made.
 
     Returns
     -------
@@ -342,7 +348,8 @@ def logspace(
     exponents = _np["linspace"](lower, upper, num, endpoint, axis=axis, dtype=wide)
     # A Python number takes on the exponents' dtype.
     factor = base if type(base) in (int, float) else _op["astype"](root, wide)
-    return _op["astype"](_np["power"](factor, exponents), natural if dtype is None else dtype)  # type: ignore[no-any-return]
+    powers: ndarray = _op["astype"](_np["power"](factor, exponents), natural if dtype is None else dtype)
+    return powers if device is None else powers.to_device(device)
 
 
 def geomspace(

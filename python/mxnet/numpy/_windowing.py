@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, DTypeLike
 
 from mxnet import _core
 from mxnet._core import Device, asarray, ndarray
+from mxnet._renamed import old_keywords
 from mxnet.numpy._dtypes import spelled
 
 _np = _core.namespaces["numpy"]
@@ -47,6 +48,7 @@ def _cosines(M: float, weights: tuple[float, ...], dtype: DTypeLike | None, devi
     return _finished(window, dtype)
 
 
+@old_keywords(ctx="device")
 def hanning(M: float, dtype: DTypeLike | None = None, device: Device | None = None) -> ndarray:
     """Hann window: a raised cosine that ends in 0.
 
@@ -72,6 +74,7 @@ def hanning(M: float, dtype: DTypeLike | None = None, device: Device | None = No
     return _cosines(M, (0.5, 0.5), dtype, device)
 
 
+@old_keywords(ctx="device")
 def hamming(M: float, dtype: DTypeLike | None = None, device: Device | None = None) -> ndarray:
     """Hamming window: a raised cosine that ends in 0.08.
 
@@ -97,6 +100,7 @@ def hamming(M: float, dtype: DTypeLike | None = None, device: Device | None = No
     return _cosines(M, (0.54, 0.46), dtype, device)
 
 
+@old_keywords(ctx="device")
 def blackman(M: float, dtype: DTypeLike | None = None, device: Device | None = None) -> ndarray:
     """Blackman window: the first three terms of a sum of cosines.
 

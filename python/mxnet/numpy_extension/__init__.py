@@ -6,6 +6,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from mxnet import _core
+from mxnet._renamed import old_attribute as _old_attribute
 from mxnet._renamed import removed as _removed
 from mxnet.device import Device as Device
 from mxnet.device import cpu as cpu
@@ -20,6 +21,8 @@ from mxnet.engine import wait_all as waitall
 from mxnet.numpy_extension import control_flow as control_flow
 from mxnet.numpy_extension import random as random
 from mxnet.numpy_extension._arithmetic import add_n as add_n
+from mxnet.numpy_extension._arithmetic import batch_norm_with_relu as batch_norm_with_relu
+from mxnet.numpy_extension._arithmetic import broadcast_greater as broadcast_greater
 from mxnet.numpy_extension._arithmetic import constraint_check as constraint_check
 from mxnet.numpy_extension._arithmetic import norm as norm
 from mxnet.numpy_extension._arithmetic import sync_batch_norm as sync_batch_norm
@@ -75,4 +78,6 @@ globals().update(_core.namespaces["npx"])
 def __getattr__(name: str) -> Any:
     if name == "image":  # at first use: it needs all of `mxnet.numpy`
         return importlib.import_module("mxnet.numpy_extension.image")
+    if name == "reset_np":  # it took what `set_np` had set back
+        return _old_attribute("npx", name, "npx.set_np()", set_np)
     raise _removed(__name__, name)

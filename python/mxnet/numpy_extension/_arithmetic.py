@@ -11,9 +11,17 @@ from mxnet import _core
 from mxnet._core import asarray, ndarray
 from mxnet.base import DTypeLike
 
-__all__ = ["add_n", "constraint_check", "norm", "sync_batch_norm"]
+__all__ = [
+    "add_n",
+    "batch_norm_with_relu",
+    "broadcast_greater",
+    "constraint_check",
+    "norm",
+    "sync_batch_norm",
+]
 
 _np = _core.namespaces["numpy"]
+_npx = _core.namespaces["npx"]
 
 
 def add_n(*args: ArrayLike) -> ndarray:
@@ -180,3 +188,56 @@ def sync_batch_norm(
     return _core.namespaces["npx"]["batch_norm"](
         data, gamma, beta, moving_mean, moving_var, eps, momentum, fix_gamma, use_global_stats, output_mean_var
     )
+
+
+def batch_norm_with_relu(data: ArrayLike, gamma: ndarray, beta: ndarray, *args: Any, **kwargs: Any) -> Any:
+    """Batch normalisation whose negative results are 0.
+
+    Parameters
+    ----------
+    data : array_like
+    gamma, beta : ndarray
+    *args, **kwargs
+        The other arguments of `batch_norm`.
+
+    Returns
+    -------
+    ndarray, or tuple of three
+        As `batch_norm`; mean and variance as they are.
+
+    Raises
+    ------
+    TypeError
+        For arguments that `batch_norm` has not.
+
+    Examples
+    --------
+    >>> x, statistics = np.array([[-1.0, 2.0]]), (np.zeros(2), np.ones(2))
+    >>> npx.batch_norm_with_relu(x, np.ones(2), np.zeros(2), *statistics, eps=0.0)
+    array([[0., 2.]])
+    """
+    found = _npx["batch_norm"](data, gamma, beta, *args, **kwargs)
+    if isinstance(found, tuple | list):
+        return (_npx["relu"](found[0]), *found[1:])
+    return _npx["relu"](found)
+
+
+def broadcast_greater(lhs: ArrayLike, rhs: ArrayLike) -> ndarray:
+    """Whether elements are greater than others.
+
+    Parameters
+    ----------
+    lhs, rhs : array_like
+        Shapes that broadcast.
+
+    Returns
+    -------
+    ndarray of bool
+
+    Examples
+    --------
+    >>> npx.broadcast_greater(np.array([1, 3]), 2)
+    array([False,  True])
+    """
+    greater: ndarray = _np["greater"](asarray(lhs), rhs)
+    return greater

@@ -77,6 +77,40 @@ pub fn grad(
     create_graph: bool,
     train_mode: bool,
 ) -> Result<Vec<Array>> {
+    let through = Through::Variables;
+    grad_within(
+        heads,
+        variables,
+        head_grads,
+        retain,
+        create_graph,
+        train_mode,
+        through,
+    )
+}
+
+/// Where a pass ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Through {
+    /// It goes on behind a variable: one may have been computed from another.
+    Variables,
+    /// It ends at each variable: they are the inputs of a function, whose gradients do not count what one has to do with another.
+    Nothing,
+}
+
+/// [`grad`] of the part of a graph that `through` says.
+///
+/// # Errors
+/// As [`grad`].
+pub fn grad_within(
+    heads: &[&Array],
+    variables: &[&Array],
+    head_grads: &[Option<&Array>],
+    retain: Retain,
+    create_graph: bool,
+    train_mode: bool,
+    through: Through,
+) -> Result<Vec<Array>> {
     let _scope = Scope::enter(create_graph, train_mode);
     let stand_ins = variables
         .iter()
@@ -99,15 +133,15 @@ pub fn grad(
     }
     let mut results: Vec<Option<Array>> = vec![None; variables.len()];
     let mut pass = Pass::start("grad", heads, head_grads, retain)?;
-    pass.only = Some(
-        pass.leading_to(
-            &variables
-                .iter()
-                .filter_map(|x| x.entry())
-                .map(|(n, _)| Arc::as_ptr(n))
-                .collect(),
-        ),
-    );
+    let targets: Visited = variables
+        .iter()
+        .filter_map(|x| x.entry())
+        .map(|(n, _)| Arc::as_ptr(n))
+        .collect();
+    pass.only = Some(pass.leading_to(&targets, through));
+    if through == Through::Nothing {
+        pass.ends = targets;
+    }
     pass.run(|node, index, gradient| {
         if let Some(&i) = wanted.get(&(Arc::as_ptr(node), index)) {
             results[i] = Some(gradient.clone().into_dense()?);
@@ -227,6 +261,8 @@ struct Pass {
     ready: BinaryHeap<(u64, *const Node)>,
     /// Nodes worth visiting; `None` means all.
     only: Option<Visited>,
+    /// Nodes behind which nothing is visited.
+    ends: Visited,
 }
 
 impl Pass {
@@ -242,6 +278,7 @@ impl Pass {
             arrived: HashMap::default(),
             ready: BinaryHeap::new(),
             only: None,
+            ends: Visited::default(),
         };
         for (i, head) in heads.iter().enumerate() {
             let stand_in = interp::stand_in(head)?;
@@ -291,14 +328,16 @@ impl Pass {
     }
 
     /// Nodes from which one of `targets` can be reached.
-    fn leading_to(&self, targets: &Visited) -> Visited {
+    fn leading_to(&self, targets: &Visited, through: Through) -> Visited {
         let mut order: Vec<&Arc<Node>> = Vec::new();
         let mut seen: Visited = Visited::default();
         let mut stack: Vec<&Arc<Node>> = self.arrived.values().map(|a| &a.node).collect();
         while let Some(node) = stack.pop() {
             if seen.insert(Arc::as_ptr(node)) {
                 order.push(node);
-                stack.extend(node.edges.iter().flatten().map(|(n, _)| n));
+                if through == Through::Variables || !targets.contains(&Arc::as_ptr(node)) {
+                    stack.extend(node.edges.iter().flatten().map(|(n, _)| n));
+                }
             }
         }
         order.sort_by_key(|node| node.seq);
@@ -402,7 +441,10 @@ impl Pass {
         node: &Arc<Node>,
         dys: SmallVec<[Option<Cotangent>; 1]>,
     ) -> Result<(Grads, Option<(usize, RowSparse)>)> {
-        if node.is_variable() || self.only.as_ref().is_some_and(|only| !leads_on(node, only)) {
+        if node.is_variable()
+            || self.ends.contains(&Arc::as_ptr(node))
+            || self.only.as_ref().is_some_and(|only| !leads_on(node, only))
+        {
             return Ok((Grads::new(), None));
         }
         let given = dys.iter().enumerate().fold(0, |mask, (i, dy)| {

@@ -10,7 +10,7 @@ mod rule;
 mod tape;
 
 pub use alias::{check_writable, view_again, written_through};
-pub use backward::{Retain, backward, backward_to, grad};
+pub use backward::{Retain, Through, backward, backward_to, grad, grad_within};
 pub use checkpoint::{Checkpoint, FirstRun};
 pub use cotangent::RowSparse;
 pub use custom::{CustomBackward, graph_input, record_custom};

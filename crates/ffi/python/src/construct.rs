@@ -91,6 +91,9 @@ pub fn array(
         )));
     }
     let (ndmin, ndmax) = (ndmin.max(0) as usize, ndmax as usize);
+    if ctx.is_some() {
+        call::warn_of_ctx(object.py(), "array")?;
+    }
     let wanted = Wanted::of(dtype, copy, order, like, device.or(ctx))?;
     make(
         object,

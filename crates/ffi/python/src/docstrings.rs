@@ -170,6 +170,19 @@ Examples
 >>> np.ones(2).asnumpy()
 array([1., 1.], dtype=float32)"
     };
+    (as_np_ndarray) => {
+        "
+Returns
+-------
+ndarray
+    The array itself.
+
+Examples
+--------
+>>> x = np.ones(2)
+>>> x.as_np_ndarray() is x
+True"
+    };
     (sort) => {
         "
 Parameters

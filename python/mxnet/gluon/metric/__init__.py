@@ -1,9 +1,10 @@
 """Metrics: running averages of how good predictions are.
 
-Sums are kept in float64 on the host; `update` waits for the arrays it gets.
+Sums are kept in float64 on the devices of the predictions. `update` waits for nothing, `get` does.
 """
 
-from mxnet.gluon.metric.base import CompositeEvalMetric, CustomMetric, EvalMetric, Loss, create, np, register
+from mxnet.gluon.metric._checks import check_label_shapes, one_hot, predict_with_threshold
+from mxnet.gluon.metric.base import CompositeEvalMetric, CustomMetric, EvalMetric, create, np, register
 from mxnet.gluon.metric.classification import (
     F1,
     MCC,
@@ -15,7 +16,15 @@ from mxnet.gluon.metric.classification import (
     Perplexity,
     TopKAccuracy,
 )
-from mxnet.gluon.metric.regression import MAE, MSE, RMSE, MeanCosineSimilarity, MeanPairwiseDistance, PearsonCorrelation
+from mxnet.gluon.metric.regression import (
+    MAE,
+    MSE,
+    RMSE,
+    Loss,
+    MeanCosineSimilarity,
+    MeanPairwiseDistance,
+    PearsonCorrelation,
+)
 
 __all__ = [
     "Accuracy",
@@ -37,7 +46,10 @@ __all__ = [
     "Perplexity",
     "RMSE",
     "TopKAccuracy",
+    "check_label_shapes",
     "create",
     "np",
+    "one_hot",
+    "predict_with_threshold",
     "register",
 ]

@@ -17,14 +17,12 @@ __all__ = [
     "CustomMetric",
     "EvalMetric",
     "Floats",
-    "Loss",
     "alias",
     "create",
     "host",
     "np",
     "pairs",
     "register",
-    "same_size",
 ]
 
 Floats = NDArray[onp.float64]
@@ -73,13 +71,6 @@ def pairs(labels: Any, preds: Any) -> list[tuple[NDArray[Any], NDArray[Any]]]:
     if len(left) != len(right):
         raise ValueError(f"{len(left)} arrays of labels for {len(right)} arrays of predictions")
     return [(host(label), host(pred)) for label, pred in zip(left, right, strict=True)]
-
-
-def same_size(label: NDArray[Any], pred: NDArray[Any]) -> tuple[Floats, Floats]:
-    """Labels in the predictions' shape and predictions, both float64; ValueError if the sizes differ."""
-    if label.size != pred.size:
-        raise ValueError(f"labels of shape {label.shape} do not fit predictions of shape {pred.shape}")
-    return label.astype(onp.float64).reshape(pred.shape), pred.astype(onp.float64)
 
 
 class EvalMetric:
@@ -158,18 +149,10 @@ class EvalMetric:
 
         Raises
         ------
-        ValueError
-            If numbers or shapes do not fit.
+        NotImplementedError
+            Always: subclasses define it.
         """
-        for label, pred in pairs(labels, preds):
-            self._take(label, pred)
-
-    def _take(self, label: NDArray[Any], pred: NDArray[Any]) -> None:
-        raise NotImplementedError(f"{type(self).__name__} defines neither _take nor update")
-
-    def _add(self, total: float, count: int) -> None:
-        self.sum_metric += float(total)
-        self.num_inst += int(count)
+        raise NotImplementedError(f"{type(self).__name__} does not define update")
 
     def reset(self) -> None:
         """Forget everything."""
@@ -184,7 +167,11 @@ class EvalMetric:
         tuple of str and float
             NaN before the first batch.
         """
-        return self.name, self.sum_metric / self.num_inst if self.num_inst else math.nan
+        if not self.num_inst:
+            return self.name, math.nan
+        # A subclass may add up arrays.
+        value: Any = self.sum_metric / self.num_inst
+        return self.name, value.item() if hasattr(value, "item") else value
 
     def get_name_value(self) -> list[tuple[str, float]]:
         """Names and values, as a list also where there are several.
@@ -364,48 +351,8 @@ class CompositeEvalMetric(EvalMetric):
 
 
 @register
-class Loss(EvalMetric):
-    """Mean of losses; labels are not used.
-
-    Parameters
-    ----------
-    name : str
-    output_names, label_names : sequence of str, optional
-
-    Examples
-    --------
-    >>> metric = mx.gluon.metric.Loss()
-    >>> metric.update(None, np.array([1.0, 3.0]))
-    >>> metric.get()
-    ('loss', 2.0)
-    """
-
-    def __init__(
-        self,
-        name: str = "loss",
-        output_names: Sequence[str] | None = None,
-        label_names: Sequence[str] | None = None,
-    ) -> None:
-        super().__init__(name, output_names, label_names)
-
-    def update(self, _: Any, preds: Any) -> None:
-        """Take in losses.
-
-        Parameters
-        ----------
-        _ : object
-            Labels; not looked at.
-        preds : ndarray or list of ndarray
-            Losses.
-        """
-        for pred in preds if isinstance(preds, list | tuple) else [preds]:
-            values = host(pred)
-            self._add(values.astype(onp.float64).sum(), values.size)
-
-
-@register
 class CustomMetric(EvalMetric):
-    """Mean of a function of labels and predictions.
+    """Mean of a function of labels and predictions, which are read for it: this metric waits for each batch.
 
     Parameters
     ----------
@@ -455,14 +402,11 @@ class CustomMetric(EvalMetric):
         """
         if self._allow_extra_outputs and isinstance(labels, list | tuple) and isinstance(preds, list | tuple):
             preds = preds[: len(labels)]
-        super().update(labels, preds)
-
-    def _take(self, label: NDArray[Any], pred: NDArray[Any]) -> None:
-        found = self._feval(label, pred)
-        if isinstance(found, tuple):
-            self._add(found[0], found[1])
-        else:
-            self._add(found, 1)
+        for label, pred in pairs(labels, preds):
+            found = self._feval(label, pred)
+            total, count = found if isinstance(found, tuple) else (found, 1)
+            self.sum_metric += float(total)
+            self.num_inst += int(count)
 
 
 def np(

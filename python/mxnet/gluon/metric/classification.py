@@ -7,9 +7,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as onp
-from numpy.typing import NDArray
 
-from mxnet.gluon.metric.base import EvalMetric, Floats, alias, register, same_size
+from mxnet import numpy as np
+from mxnet import numpy_extension as npx
+from mxnet.gluon.metric._sums import SumMetric, misfit, same_size
+from mxnet.gluon.metric.base import Floats, alias, register
+from mxnet.numpy import ndarray
 
 __all__ = [
     "Accuracy",
@@ -25,7 +28,7 @@ __all__ = [
 
 
 @alias("acc")
-class Accuracy(EvalMetric):
+class Accuracy(SumMetric):
     """Part of the predictions that hit the right class.
 
     Parameters
@@ -53,17 +56,20 @@ class Accuracy(EvalMetric):
         super().__init__(name, output_names, label_names, axis=axis)
         self.axis = axis
 
-    def _take(self, label: NDArray[Any], pred: NDArray[Any]) -> None:
+    def _count(self, label: ndarray, pred: ndarray) -> int:
         # Predictions of the labels' shape are class numbers, others are scores.
+        is_scores = pred.shape != label.shape
+        if is_scores and pred.size != label.size * pred.shape[self.axis]:
+            raise misfit(label, pred)
+        return label.size
+
+    def _add_to(self, state: ndarray, label: ndarray, pred: ndarray) -> None:
         chosen = pred if pred.shape == label.shape else pred.argmax(axis=self.axis)
-        if chosen.size != label.size:
-            raise ValueError(f"labels of shape {label.shape} do not fit predictions of shape {pred.shape}")
-        hits = chosen.astype(onp.int64).ravel() == label.astype(onp.int64).ravel()
-        self._add(hits.sum(), hits.size)
+        state += (chosen.astype("int64").ravel() == label.astype("int64").ravel()).sum()
 
 
 @alias("top_k_accuracy", "top_k_acc")
-class TopKAccuracy(EvalMetric):
+class TopKAccuracy(SumMetric):
     """Part of the samples whose class is among the `top_k` with the highest scores.
 
     Parameters
@@ -99,26 +105,30 @@ class TopKAccuracy(EvalMetric):
         super().__init__(f"{name}_{top_k}", output_names, label_names, top_k=top_k)
         self.top_k = top_k
 
-    def _take(self, label: NDArray[Any], pred: NDArray[Any]) -> None:
+    def _count(self, label: ndarray, pred: ndarray) -> int:
         if pred.ndim != 2 or label.size != pred.shape[0]:
-            raise ValueError(f"labels of shape {label.shape} do not fit predictions of shape {pred.shape}")
-        k = min(self.top_k, pred.shape[1])
-        best = onp.argpartition(pred.astype(onp.float64), pred.shape[1] - k, axis=1)[:, -k:]
-        hits = (best == label.astype(onp.int64).reshape(-1, 1)).any(axis=1)
-        self._add(hits.sum(), hits.size)
+            raise misfit(label, pred)
+        return label.size
+
+    def _add_to(self, state: ndarray, label: ndarray, pred: ndarray) -> None:
+        classes = label.astype("int64").reshape(-1, 1)
+        right = npx.pick(pred, np.clip(classes[:, 0], 0, pred.shape[1] - 1), axis=1, keepdims=True)
+        # Of equal scores the first class is the better one.
+        numbers = np.arange(pred.shape[1], device=pred.device)
+        better = (pred > right) | ((pred == right) & (numbers < classes))
+        is_class = (classes >= 0) & (classes < pred.shape[1]) & (right == right)
+        state += ((better.sum(axis=1) < self.top_k) & is_class[:, 0]).sum()
 
 
-def _binary(pred: NDArray[Any], threshold: float) -> NDArray[onp.int64]:
-    """Decisions 0 and 1: the larger of two scores, or a probability above the threshold."""
+def _binary(pred: ndarray, threshold: float) -> ndarray:
+    """Decisions, a column of truth values: the larger of two scores, or a probability above the threshold."""
     if pred.ndim == 2 and pred.shape[1] == 2:
-        chosen: NDArray[onp.int64] = pred.argmax(axis=1).astype(onp.int64)
-    else:
-        chosen = (pred > threshold).astype(onp.int64).ravel()
-    return chosen
+        return pred.argmax(axis=1).reshape(-1, 1) == 1
+    return (pred > threshold).reshape(-1, 1)
 
 
 @register
-class BinaryAccuracy(EvalMetric):
+class BinaryAccuracy(SumMetric):
     """Part of the yes/no predictions that are right.
 
     Parameters
@@ -146,29 +156,21 @@ class BinaryAccuracy(EvalMetric):
         super().__init__(name, output_names, label_names, threshold=threshold)
         self.threshold = threshold
 
-    def _take(self, label: NDArray[Any], pred: NDArray[Any]) -> None:
+    def _count(self, label: ndarray, pred: ndarray) -> int:
+        if label.size != pred.size:
+            raise misfit(label, pred)
+        return pred.size
+
+    def _add_to(self, state: ndarray, label: ndarray, pred: ndarray) -> None:
         label, pred = same_size(label, pred)
-        hits = (pred > self.threshold) == (label > 0.5)
-        self._add(hits.sum(), hits.size)
+        state += ((pred > self.threshold) == (label > 0.5)).sum()
 
 
-class _Confusion:
-    """Counts of right and wrong decisions, one row for each class."""
-
-    def __init__(self) -> None:
-        self.true_positive: Floats = onp.zeros(0)
-        self.false_positive: Floats = onp.zeros(0)
-        self.false_negative: Floats = onp.zeros(0)
-        self.true_negative: Floats = onp.zeros(0)
-
-    def add(self, label: NDArray[onp.bool_], chosen: NDArray[onp.bool_]) -> None:
-        """Count decisions; both arrays have shape (samples, classes)."""
-        counts = [label & chosen, ~label & chosen, label & ~chosen, ~label & ~chosen]
-        names = ("true_positive", "false_positive", "false_negative", "true_negative")
-        for name, count in zip(names, counts, strict=True):
-            old, new = getattr(self, name), count.sum(axis=0).astype(onp.float64)
-            size = max(old.size, new.size)
-            setattr(self, name, onp.pad(old, (0, size - old.size)) + onp.pad(new, (0, size - new.size)))
+def _count_decisions(state: ndarray, truth: ndarray, chosen: ndarray) -> None:
+    """Add decisions of shape (samples, classes) to hits, false alarms, misses and right rejections of each class."""
+    counts = [(truth & chosen).sum(axis=0), (~truth & chosen).sum(axis=0), (truth & ~chosen).sum(axis=0)]
+    counts.append((~truth & ~chosen).sum(axis=0))
+    state[:, : truth.shape[1]] += np.stack(counts)
 
 
 def _ratio(top: Any, bottom: Any) -> Floats:
@@ -179,7 +181,7 @@ def _ratio(top: Any, bottom: Any) -> Floats:
 
 
 @register
-class F1(EvalMetric):
+class F1(SumMetric):
     """Harmonic mean of precision and recall.
 
     Parameters
@@ -226,26 +228,36 @@ class F1(EvalMetric):
         self.average = average
         super().__init__(name, output_names, label_names, class_type=class_type, threshold=threshold, average=average)
 
-    def reset(self) -> None:
-        """Forget everything."""
-        super().reset()
-        self._counts = _Confusion()
-
-    def _take(self, label: NDArray[Any], pred: NDArray[Any]) -> None:
+    def _classes(self, pred: ndarray) -> int:
         if self.class_type == "binary":
-            truth = label.astype(onp.int64).ravel()[:, None] == 1
-            chosen = _binary(pred, self.threshold)[:, None] == 1
+            return 1
+        return pred.shape[1] if self.class_type == "multiclass" else pred.shape[-1]
+
+    def _start(self, label: ndarray, pred: ndarray) -> tuple[int, ...]:
+        return 4, self._classes(pred)
+
+    def _count(self, label: ndarray, pred: ndarray) -> int:
+        classes = self._classes(pred)
+        if self.class_type == "binary" and pred.ndim == 2 and pred.shape[1] == 2:
+            classes = 2
+        samples = pred.size // max(classes, 1)
+        labels = label.size // max(classes, 1) if self.class_type == "multilabel" else label.size
+        if labels != samples or (self.class_type == "multilabel" and label.shape[-1] != classes):
+            raise misfit(label, pred)
+        return samples
+
+    def _add_to(self, state: ndarray, label: ndarray, pred: ndarray) -> None:
+        if self.class_type == "binary":
+            truth = label.astype("int64").reshape(-1, 1) == 1
+            chosen = _binary(pred, self.threshold)
         elif self.class_type == "multiclass":
-            classes = onp.arange(pred.shape[1])
-            truth = label.astype(onp.int64).ravel()[:, None] == classes
-            chosen = pred.argmax(axis=1).ravel()[:, None] == classes
+            classes = np.arange(pred.shape[1], device=pred.device)
+            truth = label.astype("int64").reshape(-1, 1) == classes
+            chosen = pred.argmax(axis=1).reshape(-1, 1) == classes
         else:
             chosen = pred.reshape(-1, pred.shape[-1]) > self.threshold
             truth = label.reshape(-1, label.shape[-1]) > 0.5
-        if truth.shape != chosen.shape:
-            raise ValueError(f"labels of shape {label.shape} do not fit predictions of shape {pred.shape}")
-        self._counts.add(truth, chosen)
-        self.num_inst += truth.shape[0]
+        _count_decisions(state, truth, chosen)
 
     def get(self) -> tuple[str, float]:
         """Name and value.
@@ -257,7 +269,7 @@ class F1(EvalMetric):
         """
         if not self.num_inst:
             return self.name, math.nan
-        hit, false, missed = self._counts.true_positive, self._counts.false_positive, self._counts.false_negative
+        hit, false, missed, _ = self._total()
         if self.average == "micro":
             hit, false, missed = hit.sum(), false.sum(), missed.sum()
         square = self._beta**2
@@ -302,7 +314,7 @@ class Fbeta(F1):
 
 
 @register
-class MCC(EvalMetric):
+class MCC(SumMetric):
     """Matthews' correlation of yes/no decisions, from -1 to 1.
 
     Parameters
@@ -330,18 +342,17 @@ class MCC(EvalMetric):
     ) -> None:
         super().__init__(name, output_names, label_names)
 
-    def reset(self) -> None:
-        """Forget everything."""
-        super().reset()
-        self._counts = _Confusion()
+    def _start(self, label: ndarray, pred: ndarray) -> tuple[int, ...]:
+        return 4, 1
 
-    def _take(self, label: NDArray[Any], pred: NDArray[Any]) -> None:
-        chosen = _binary(pred, 0.5)[:, None] == 1
-        truth = label.astype(onp.int64).ravel()[:, None] == 1
-        if truth.shape != chosen.shape:
-            raise ValueError(f"labels of shape {label.shape} do not fit predictions of shape {pred.shape}")
-        self._counts.add(truth, chosen)
-        self.num_inst += truth.shape[0]
+    def _count(self, label: ndarray, pred: ndarray) -> int:
+        samples = pred.shape[0] if pred.ndim == 2 and pred.shape[1] == 2 else pred.size
+        if label.size != samples:
+            raise misfit(label, pred)
+        return samples
+
+    def _add_to(self, state: ndarray, label: ndarray, pred: ndarray) -> None:
+        _count_decisions(state, label.astype("int64").reshape(-1, 1) == 1, _binary(pred, 0.5))
 
     def get(self) -> tuple[str, float]:
         """Name and value.
@@ -353,17 +364,13 @@ class MCC(EvalMetric):
         """
         if not self.num_inst:
             return self.name, math.nan
-        counts = self._counts
-        tp, fp, fn, tn = (
-            float(array.sum())
-            for array in (counts.true_positive, counts.false_positive, counts.false_negative, counts.true_negative)
-        )
+        tp, fp, fn, tn = self._total().sum(axis=1).tolist()
         scale = math.sqrt((tp + fp) * (tp + fn) * (tn + fp) * (tn + fn))
         return self.name, (tp * tn - fp * fn) / scale if scale else 0.0
 
 
 @register
-class PCC(EvalMetric):
+class PCC(SumMetric):
     """Correlation of labels and decisions among any number of classes, from -1 to 1; `MCC` for two.
 
     Parameters
@@ -392,10 +399,14 @@ class PCC(EvalMetric):
     ) -> None:
         super().__init__(name, output_names, label_names)
 
+    # So many class numbers are kept until they are counted; with scores the number of classes is known at once.
+    _MAX_KEPT = 1 << 22
+
     def reset(self) -> None:
         """Forget everything."""
         super().reset()
-        self._matrix: Floats = onp.zeros((0, 0))
+        self._kept: list[tuple[ndarray, ndarray]] = []
+        self._counted_classes: Floats = onp.zeros((0, 0))
 
     @property
     def sum_metric(self) -> float:
@@ -408,18 +419,39 @@ class PCC(EvalMetric):
         if value != 0:
             raise AttributeError("the sum of a PCC follows from its counts and cannot be set")
 
-    def _take(self, label: NDArray[Any], pred: NDArray[Any]) -> None:
-        chosen = (pred if pred.shape == label.shape else pred.argmax(axis=1)).astype(onp.int64).ravel()
-        truth = label.astype(onp.int64).ravel()
-        if chosen.size != truth.size:
-            raise ValueError(f"labels of shape {label.shape} do not fit predictions of shape {pred.shape}")
-        if not truth.size:
+    def _take(self, label: ndarray, pred: ndarray) -> None:
+        if pred.shape != label.shape:
+            super()._take(label, pred)
             return
-        size = int(max(self._matrix.shape[0] - 1, truth.max(), chosen.max())) + 1
-        grown = size - self._matrix.shape[0]
-        self._matrix = onp.pad(self._matrix, ((0, grown), (0, grown)))
-        onp.add.at(self._matrix, (chosen, truth), 1.0)
-        self.num_inst += truth.size
+        self._kept.append((pred.astype("int64").ravel(), label.astype("int64").ravel()))
+        self.num_inst += label.size
+        if sum(truth.size for _, truth in self._kept) > self._MAX_KEPT:
+            self._count_kept()
+
+    def _start(self, label: ndarray, pred: ndarray) -> tuple[int, ...]:
+        return pred.shape[1], pred.shape[1]
+
+    def _count(self, label: ndarray, pred: ndarray) -> int:
+        if pred.ndim < 2 or pred.size != label.size * pred.shape[1]:
+            raise misfit(label, pred)
+        return label.size
+
+    def _add_to(self, state: ndarray, label: ndarray, pred: ndarray) -> None:
+        chosen, truth = pred.argmax(axis=1).ravel(), label.astype("int64").ravel()
+        np.add.at(state, (chosen, truth), 1.0)
+
+    def _count_kept(self) -> None:
+        for chosen, truth in ((a.asnumpy(), b.asnumpy()) for a, b in self._kept if a.size):
+            size = int(max(truth.max(), chosen.max())) + 1
+            found = onp.zeros((size, size))
+            onp.add.at(found, (chosen, truth), 1.0)
+            self._counted_classes = _sum_of_squares(self._counted_classes, found)
+        self._kept.clear()
+
+    def _total(self) -> Floats:
+        self._count_kept()
+        found = super()._total() if self._states else onp.zeros((0, 0))
+        return _sum_of_squares(self._counted_classes, found)
 
     def get(self) -> tuple[str, float]:
         """Name and value.
@@ -429,15 +461,21 @@ class PCC(EvalMetric):
         tuple of str and float
             NaN before the first batch.
         """
-        matrix = self._matrix
+        matrix = self._total()
         decided, labelled, total = matrix.sum(axis=1), matrix.sum(axis=0), matrix.sum()
         covariance = matrix.trace() * total - decided @ labelled
         scale = math.sqrt((total**2 - decided @ decided) * (total**2 - labelled @ labelled))
         return self.name, float(covariance) / scale if scale else math.nan
 
 
+def _sum_of_squares(a: Floats, b: Floats) -> Floats:
+    """Sum of two square matrices, the smaller one filled up with zeros."""
+    size = max(len(a), len(b))
+    return onp.pad(a, (0, size - len(a))) + onp.pad(b, (0, size - len(b)))
+
+
 @alias("ce")
-class CrossEntropy(EvalMetric):
+class CrossEntropy(SumMetric):
     """Mean negative logarithm of the right class's probability.
 
     Parameters
@@ -479,21 +517,44 @@ class CrossEntropy(EvalMetric):
         self.axis = axis
         self.from_logits = from_logits
 
-    def _take(self, label: NDArray[Any], pred: NDArray[Any]) -> None:
-        scores = onp.moveaxis(pred.astype(onp.float64), self.axis, -1)
+    def _start(self, label: ndarray, pred: ndarray) -> tuple[int, ...]:
+        return (1,) if self.ignore_label is None else (2,)
+
+    @property
+    def num_inst(self) -> int:
+        """How many samples count; reading it waits for the batches if a label is ignored."""
+        if vars(self).get("ignore_label") is None or not self._states:
+            return self._num
+        return self._num + int(self._total()[1])
+
+    @num_inst.setter
+    def num_inst(self, value: int) -> None:
+        self._num = value
+
+    def _counted(self, count: int) -> None:
+        # The state counts where a label is ignored.
+        if self.ignore_label is None:
+            self._num += count
+
+    def _count(self, label: ndarray, pred: ndarray) -> int:
+        if pred.size != label.size * pred.shape[self.axis]:
+            raise misfit(label, pred)
+        return label.size
+
+    def _add_to(self, state: ndarray, label: ndarray, pred: ndarray) -> None:
+        scores = np.moveaxis(pred, self.axis, -1)
         scores = scores.reshape(-1, scores.shape[-1])
-        classes = label.astype(onp.int64).ravel()
-        if classes.size != scores.shape[0]:
-            raise ValueError(f"labels of shape {label.shape} do not fit predictions of shape {pred.shape}")
-        counted = onp.ones(classes.size, bool) if self.ignore_label is None else classes != self.ignore_label
-        scores, classes = scores[counted], classes[counted]
-        right = onp.take_along_axis(scores, classes[:, None], axis=1)[:, 0] if classes.size else onp.zeros(0)
+        classes = label.astype("int64").ravel()
+        counted = None if self.ignore_label is None else classes != self.ignore_label
+        at = classes if counted is None else np.where(counted, classes, 0)
         if self.from_logits:
-            top = scores.max(axis=1, keepdims=True) if classes.size else onp.zeros((0, 1))
-            losses = onp.log(onp.exp(scores - top).sum(axis=1)) + top[:, 0] - right
+            scores = npx.log_softmax(scores, axis=-1)
+        right = np.take_along_axis(scores, at.reshape(-1, 1), axis=1).astype("float64").ravel()
+        losses = -right if self.from_logits else -np.log(np.maximum(right, self.eps))
+        if counted is None:
+            state += losses.sum()
         else:
-            losses = -onp.log(onp.maximum(right, self.eps))
-        self._add(losses.sum(), losses.size)
+            state += np.stack([np.where(counted, losses, 0).sum(), counted.sum()])
 
 
 @register

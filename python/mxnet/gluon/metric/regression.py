@@ -7,11 +7,15 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as onp
-from numpy.typing import NDArray
 
-from mxnet.gluon.metric.base import EvalMetric, Floats, alias, register, same_size
+from mxnet import autograd
+from mxnet import numpy as np
+from mxnet.gluon.metric._sums import SumMetric, misfit, on_device, same_size
+from mxnet.gluon.metric.base import Floats, alias, register
+from mxnet.numpy import ndarray
 
 __all__ = [
+    "Loss",
     "MAE",
     "MSE",
     "MeanCosineSimilarity",
@@ -22,7 +26,52 @@ __all__ = [
 
 
 @register
-class MAE(EvalMetric):
+class Loss(SumMetric):
+    """Mean of losses; labels are not used.
+
+    Parameters
+    ----------
+    name : str
+    output_names, label_names : sequence of str, optional
+
+    Examples
+    --------
+    >>> metric = mx.gluon.metric.Loss()
+    >>> metric.update(None, np.array([1.0, 3.0]))
+    >>> metric.get()
+    ('loss', 2.0)
+    """
+
+    def __init__(
+        self,
+        name: str = "loss",
+        output_names: Sequence[str] | None = None,
+        label_names: Sequence[str] | None = None,
+    ) -> None:
+        super().__init__(name, output_names, label_names)
+
+    def update(self, _: Any, preds: Any) -> None:
+        """Take in losses.
+
+        Parameters
+        ----------
+        _ : object
+            Labels; not looked at.
+        preds : ndarray or list of ndarray
+            Losses.
+        """
+        losses = preds if isinstance(preds, list | tuple) else [preds]
+        super().update(losses, losses)
+
+    def _count(self, label: ndarray, pred: ndarray) -> int:
+        return pred.size
+
+    def _add_to(self, state: ndarray, label: ndarray, pred: ndarray) -> None:
+        state += pred.astype("float64").sum()
+
+
+@register
+class MAE(SumMetric):
     """Mean absolute error.
 
     Parameters
@@ -46,13 +95,18 @@ class MAE(EvalMetric):
     ) -> None:
         super().__init__(name, output_names, label_names)
 
-    def _take(self, label: NDArray[Any], pred: NDArray[Any]) -> None:
+    def _count(self, label: ndarray, pred: ndarray) -> int:
+        if label.size != pred.size:
+            raise misfit(label, pred)
+        return pred.size
+
+    def _add_to(self, state: ndarray, label: ndarray, pred: ndarray) -> None:
         left, right = same_size(label, pred)
-        self._add(onp.abs(left - right).sum(), right.size)
+        state += np.abs(left - right).sum()
 
 
 @register
-class MSE(EvalMetric):
+class MSE(SumMetric):
     """Mean squared error.
 
     Parameters
@@ -76,9 +130,14 @@ class MSE(EvalMetric):
     ) -> None:
         super().__init__(name, output_names, label_names)
 
-    def _take(self, label: NDArray[Any], pred: NDArray[Any]) -> None:
+    def _count(self, label: ndarray, pred: ndarray) -> int:
+        if label.size != pred.size:
+            raise misfit(label, pred)
+        return pred.size
+
+    def _add_to(self, state: ndarray, label: ndarray, pred: ndarray) -> None:
         left, right = same_size(label, pred)
-        self._add(((left - right) ** 2).sum(), right.size)
+        state += np.square(left - right).sum()
 
 
 @register
@@ -119,7 +178,7 @@ class RMSE(MSE):
 
 
 @register
-class MeanPairwiseDistance(EvalMetric):
+class MeanPairwiseDistance(SumMetric):
     """Mean distance between the rows of labels and predictions.
 
     Parameters
@@ -147,15 +206,19 @@ class MeanPairwiseDistance(EvalMetric):
         super().__init__(name, output_names, label_names, p=p)
         self.p = p
 
-    def _take(self, label: NDArray[Any], pred: NDArray[Any]) -> None:
+    def _count(self, label: ndarray, pred: ndarray) -> int:
+        if label.size != pred.size:
+            raise misfit(label, pred)
+        return pred.shape[0]
+
+    def _add_to(self, state: ndarray, label: ndarray, pred: ndarray) -> None:
         left, right = same_size(label, pred)
-        left, right = left.reshape(left.shape[0], -1), right.reshape(right.shape[0], -1)
-        distances = (onp.abs(left - right) ** self.p).sum(axis=-1) ** (1.0 / self.p)
-        self._add(distances.sum(), distances.size)
+        apart = np.abs(left - right).reshape(left.shape[0], -1)
+        state += ((apart**self.p).sum(axis=-1) ** (1.0 / self.p)).sum()
 
 
 @register
-class MeanCosineSimilarity(EvalMetric):
+class MeanCosineSimilarity(SumMetric):
     """Mean cosine of the angle between vectors along the last axis.
 
     Parameters
@@ -183,15 +246,19 @@ class MeanCosineSimilarity(EvalMetric):
         super().__init__(name, output_names, label_names, eps=eps)
         self.eps = eps
 
-    def _take(self, label: NDArray[Any], pred: NDArray[Any]) -> None:
+    def _count(self, label: ndarray, pred: ndarray) -> int:
+        if label.size != pred.size:
+            raise misfit(label, pred)
+        return math.prod(pred.shape[:-1])
+
+    def _add_to(self, state: ndarray, label: ndarray, pred: ndarray) -> None:
         left, right = same_size(label, pred)
-        lengths = onp.linalg.norm(left, axis=-1) * onp.linalg.norm(right, axis=-1)
-        cosines = (left * right).sum(axis=-1) / onp.maximum(lengths, self.eps)
-        self._add(cosines.sum(), cosines.size)
+        lengths = np.sqrt(np.square(left).sum(axis=-1) * np.square(right).sum(axis=-1))
+        state += ((left * right).sum(axis=-1) / np.maximum(lengths, self.eps)).sum()
 
 
 @alias("pearsonr")
-class PearsonCorrelation(EvalMetric):
+class PearsonCorrelation(SumMetric):
     """Linear correlation of labels and predictions, from -1 to 1.
 
     Parameters
@@ -220,31 +287,38 @@ class PearsonCorrelation(EvalMetric):
     ) -> None:
         super().__init__(name, output_names, label_names)
 
-    def reset(self) -> None:
-        """Forget everything."""
-        super().reset()
-        self._mean: Floats = onp.zeros(2)
-        self._moments: Floats = onp.zeros((2, 2))
+    def _start(self, label: ndarray, pred: ndarray) -> tuple[int, ...]:
+        # How many, both means, both sums of squared deviations, the sum of products of deviations.
+        return (6,)
 
-    def _take(self, label: NDArray[Any], pred: NDArray[Any]) -> None:
+    def _count(self, label: ndarray, pred: ndarray) -> int:
+        if label.size != pred.size:
+            raise misfit(label, pred)
+        return pred.size
+
+    def _add_to(self, state: ndarray, label: ndarray, pred: ndarray) -> None:
         left, right = (values.ravel() for values in same_size(label, pred))
         if not left.size:
             return
-        before = self.num_inst
-        # The covariance first: it needs the means before this batch.
-        self.update_cov(left, right)
-        for place, values in enumerate((left, right)):
-            _, self._mean[place], self._moments[place, place] = self.update_variance(
-                values, before, self._mean[place], self._moments[place, place]
-            )
-        self.num_inst = before + left.size
-
-    def _co_moment(self, left: Floats, right: Floats) -> float:
-        """What a batch adds to the sum of products of deviations."""
         means = left.mean(), right.mean()
-        within = float((left - means[0]) @ (right - means[1]))
-        shift = (means[0] - self._mean[0]) * (means[1] - self._mean[1])
-        return within + float(shift) * (self.num_inst * left.size / (self.num_inst + left.size))
+        apart = left - means[0], right - means[1]
+        squares = np.square(apart[0]).sum(), np.square(apart[1]).sum()
+        batch = np.stack(
+            [
+                np.array(float(left.size), dtype="float64", device=left.device),
+                *means,
+                *squares,
+                (apart[0] * apart[1]).sum(),
+            ]
+        )
+        state[:] = _merged(state, batch)
+
+    def _total(self) -> Floats:
+        total: Floats = onp.zeros(6)
+        for state in self._states.values():
+            found = state.asnumpy()
+            total = onp.stack(_parts_merged(total, found)) if total[0] else found
+        return total
 
     def update_variance(self, new_values: Any, *aggregate: float) -> tuple[int, float, float]:
         """Merge a batch into the count, the mean and the sum of squared deviations of what was seen before.
@@ -276,16 +350,42 @@ class PearsonCorrelation(EvalMetric):
         ----------
         label, pred : array_like, same size
         """
-        left, right = (values.ravel() for values in same_size(onp.asarray(label), onp.asarray(pred)))
-        self._moments[0, 1] = self._moments[1, 0] = self._moments[0, 1] + self._co_moment(left, right)
+        with autograd.pause():
+            labels, preds = on_device(onp.asarray(label)), on_device(onp.asarray(pred))
+            left, right = (values.ravel() for values in same_size(labels, preds))
+            state = self._state(labels, preds)
+            shift = (left.mean() - state[1]) * (right.mean() - state[2])
+            within = ((left - left.mean()) * (right - right.mean())).sum()
+            state[5] += within + shift * (state[0] * left.size / (state[0] + left.size))
 
     def get(self) -> tuple[str, float]:
-        """Name and value.
+        """Name and value; waits for the batches that were taken in.
 
         Returns
         -------
         tuple of str and float
             NaN before the first batch, or if labels or predictions are all equal.
         """
-        scale = math.sqrt(self._moments[0, 0] * self._moments[1, 1])
-        return self.name, float(self._moments[0, 1]) / scale if scale else math.nan
+        _, _, _, left, right, both = self._total() if self._states else onp.zeros(6)
+        scale = math.sqrt(left * right)
+        return self.name, float(both) / scale if scale else math.nan
+
+
+def _parts_merged(a: Any, b: Any) -> list[Any]:
+    """Count, means and moments of two groups together; the second one is not empty."""
+    count = a[0] + b[0]
+    part, weight = b[0] / count, a[0] * b[0] / count
+    shift, other = b[1] - a[1], b[2] - a[2]
+    return [
+        count,
+        a[1] + shift * part,
+        a[2] + other * part,
+        a[3] + b[3] + shift * shift * weight,
+        a[4] + b[4] + other * other * weight,
+        a[5] + b[5] + shift * other * weight,
+    ]
+
+
+def _merged(a: ndarray, b: ndarray) -> ndarray:
+    merged: ndarray = np.stack(_parts_merged(a, b))
+    return merged

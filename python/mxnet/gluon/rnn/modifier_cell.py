@@ -93,6 +93,8 @@ class ZoneoutCell(ModifierCell):
     (3, 7, 5)
     """
 
+    _keeps_arrays = True
+
     def __init__(self, base_cell: RecurrentCell, zoneout_outputs: float = 0.0, zoneout_states: float = 0.0) -> None:
         for name, rate in (("zoneout_outputs", zoneout_outputs), ("zoneout_states", zoneout_states)):
             if not 0 <= rate < 1:
@@ -188,6 +190,8 @@ class VariationalDropoutCell(ModifierCell):
     >>> cell.unroll(7, np.ones((3, 7, 4)), merge_outputs=True)[0].shape
     (3, 7, 5)
     """
+
+    _keeps_arrays = True
 
     def __init__(
         self,

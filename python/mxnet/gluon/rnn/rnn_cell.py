@@ -199,7 +199,25 @@ class RecurrentCell(Block):
 
 
 class HybridRecurrentCell(RecurrentCell, HybridBlock):
-    """As `RecurrentCell`, for cells that are hybrid blocks."""
+    """As `RecurrentCell`, for cells that are hybrid blocks.
+
+    A cell that keeps arrays from one step to the next is not compiled by itself, nor are cells that contain one: a
+    graph would keep those of the step that was traced. Its children are, and so is a block around it that calls all
+    steps.
+    """
+
+    # Whether the cell keeps arrays from one call to the next.
+    _keeps_arrays = False
+
+    def _compile(self) -> None:
+        if _any_keeps_arrays(self):
+            vars(self)["_compiled"] = None
+        else:
+            super()._compile()
+
+
+def _any_keeps_arrays(block: Block) -> bool:
+    return getattr(block, "_keeps_arrays", False) or any(map(_any_keeps_arrays, block._children.values()))
 
 
 class _GatedCell(HybridRecurrentCell):

@@ -101,6 +101,9 @@ methods! {
     attached "as_in_ctx" "($self, ctx)"
         concat!("The same array on another device; itself if it is there.\n", sections!(as_in_ctx)) =>
         |x, given| to_device(x, &given.need(0));
+    at_once "as_np_ndarray" ()
+        concat!("The array itself: there are no arrays of another kind.\n", sections!(as_np_ndarray)) =>
+        |x| Ok(x.clone().unbind().into_any());
     attached "tobytes" "($self, order=...)"
         concat!("The bytes of the elements in C order, or in Fortran order ('F'), or in that of the array ('A').\n", sections!(tobytes)) => to_bytes;
     attached "to_dlpack_for_read" ()

@@ -1,12 +1,14 @@
 //! Arguments of a call as Python gives them: the core's binder associates them with the operator's parameters, this reads the objects.
 
+use std::cell::Cell;
+use std::ffi::CString;
 use std::os::raw::c_int;
 use std::ptr::NonNull;
 
 use mxnet::core::bind::{self, Misfit, Reader};
 use mxnet::core::{Default, Error, OpDef, Param, Value};
 use mxnet::tensor::{DType, Device, IndexItem, Scalar};
-use pyo3::exceptions::{PyOverflowError, PyTypeError};
+use pyo3::exceptions::{PyDeprecationWarning, PyOverflowError, PyTypeError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt, PyList, PyString, PyTuple};
@@ -295,23 +297,53 @@ pub fn bind<'py>(
         }
         None => positional,
     };
+    let is_older = Cell::new(false);
     let arguments_by_name = (0..named.len).map(|i| {
         let (name, value) = named.get(i);
         let found = find(binding, name).ok_or_else(|| {
             // SAFETY: keyword names are strings that live as long as the call.
             unsafe { Bound::from_borrowed_ptr(py, name) }.to_string()
         });
+        let found = found.or_else(|name| match current_name(binding, &name) {
+            Some(at) => {
+                is_older.set(true);
+                Ok(at)
+            }
+            None => Err(name),
+        });
         // SAFETY: the value of a keyword is never null.
         (found, unsafe { NonNull::new_unchecked(value) })
     });
     let reader = PyReader(py);
-    bind::bind(
+    let op = bind::bind(
         &reader,
         binding,
         non_null(positional),
         arguments_by_name,
         bound,
-    )
+    )?;
+    if is_older.get() {
+        warn_of_ctx(py, binding.op.name)?;
+    }
+    Ok(op)
+}
+
+/// Warns that a device was given by its older name.
+#[cold]
+pub fn warn_of_ctx(py: Python<'_>, function: &str) -> PyResult<()> {
+    let text = format!("argument `ctx` of {function} is deprecated; use `device`");
+    let category = py.get_type::<PyDeprecationWarning>();
+    PyErr::warn(py, category.as_any(), &CString::new(text)?, 1)
+}
+
+/// The parameter that had the name `ctx` in MXNet 1.
+#[cold]
+fn current_name(binding: &Binding, name: &str) -> Option<usize> {
+    let at = (**binding)
+        .keywords
+        .iter()
+        .position(|&keyword| keyword == "device")?;
+    (name == "ctx").then_some(at)
 }
 
 /// `x.reshape(2, 3)`: several integers where one variadic parameter stands become its tuple. Answers its position and the tuple.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use mxnet::core::autograd::{self as tape, CustomBackward, GradReq, Leaf, Node, Retain};
+use mxnet::core::autograd::{self as tape, CustomBackward, GradReq, Leaf, Node, Retain, Through};
 use mxnet::core::{Array, Error, Grads, Outputs, Result, RngState, interp};
 use mxnet::graph::split::{Residual, Split, split};
 use mxnet::graph::trace::Recorded;
@@ -108,7 +108,9 @@ impl RecordedCall {
         let heads: SmallVec<[&Array; 4]> = self.heads.iter().map(|&i| &outputs[i]).collect();
         let variables: SmallVec<[&Array; 8]> = self.variables.iter().collect();
         let dys: SmallVec<[Option<&Array>; 4]> = dys.iter().map(Some).collect();
-        let grads = tape::grad(&heads, &variables, &dys, Retain::Yes, true, self.training)?;
+        let (keep, through) = (Retain::Yes, Through::Nothing);
+        let training = self.training;
+        let grads = tape::grad_within(&heads, &variables, &dys, keep, true, training, through)?;
         Ok(grads.into_iter().map(Some).collect())
     }
 }
@@ -243,7 +245,9 @@ impl TracedFunction {
                 let wanted: Vec<&Array> = variables.iter().map(|x| &x.array).collect();
                 let cotangents: Vec<Option<&Array>> = cotangents.iter().map(Some).collect();
                 let training = interp::is_training();
-                tape::grad(&heads, &wanted, &cotangents, Retain::No, false, training)
+                // One input may have been computed from another: that part of the graph is not the function's.
+                let (keep, through) = (Retain::No, Through::Nothing);
+                tape::grad_within(&heads, &wanted, &cotangents, keep, false, training, through)
             };
             let grads = tracer.run(pass)?;
             for grad in &grads {
