@@ -84,7 +84,9 @@ pub static FULLY_CONNECTED_RELU: OpDef = OpDef {
         |g| gradients(g, &g.dy(0).binary(&RELU_GRAD, g.output(0))?),
     ),
     cost: FULLY_CONNECTED.cost,
-    probe: Probe::calls(&["f((2, 3)), f((4, 3)), f((4,)), 4, False"]).ulp(16),
+    probe: Probe::calls(&["f((2, 3)), f((4, 3)), f((4,)), 4, False"])
+        .against("lambda x, w, b, n, no_bias: np.maximum(x @ w.T + b, 0)")
+        .ulp(16),
     ..OpDef::DEFAULT
 };
 
