@@ -25,6 +25,8 @@ from mxnet.numpy_extension import control_flow as control_flow
 from mxnet.numpy_extension import image as image
 from mxnet.numpy_extension import random as random
 from mxnet.numpy_extension._arithmetic import add_n as add_n
+from mxnet.numpy_extension._arithmetic import batch_norm_with_relu as batch_norm_with_relu
+from mxnet.numpy_extension._arithmetic import broadcast_greater as broadcast_greater
 from mxnet.numpy_extension._arithmetic import constraint_check as constraint_check
 from mxnet.numpy_extension._arithmetic import norm as norm
 from mxnet.numpy_extension._arithmetic import sync_batch_norm as sync_batch_norm
