@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import inspect
-import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from mxnet import _core, autograd, initializer
+from mxnet import autograd, initializer
 from mxnet._jit import BoundCall, Compiled, check_backend
 from mxnet._renamed import old_keywords, old_method
 from mxnet.base import DTypeLike, PathLike
-from mxnet.error import UnsupportedError
 from mxnet.gluon import _structure
 from mxnet.gluon._checkpoint import load_arrays, save_arrays
 from mxnet.gluon._containers import warn_of_unregistered
+from mxnet.gluon._export import write_graph
 from mxnet.gluon._failure import foreign_inputs, indented, listed, locate
 from mxnet.gluon._graph_options import GraphOptions
 from mxnet.gluon._op_hooks import OpCallback, run_with_op_hooks
@@ -945,31 +944,7 @@ class HybridBlock(Block):
         UnsupportedError
             If its last call was with ragged or sparse arrays.
         """
-        from mxnet import graph as graphs
-
-        last = None if self._compiled is None else self._compiled.last_arguments()
-        if self._compiled is None or last is None:
-            raise RuntimeError(
-                f"{type(self).__name__}.export: call `hybridize()`, then the block once with arrays like those of "
-                "later calls"
-            )
-        args, kwargs = last
-        for x in (*args, *kwargs.values()):
-            if hasattr(type(x), "_graph_parts"):
-                raise UnsupportedError(
-                    f"{type(self).__name__}.export: an argument is a {type(x).__name__}, whose graph is that of its "
-                    "offsets or its shape, and a file has one graph\n  hint: export the block after a call with arrays"
-                )
-        with autograd.pause(), autograd.predict_mode():
-            found = self._compiled.graph_for(args, kwargs, graphs.slot)
-        if found is None:
-            raise RuntimeError(f"{type(self).__name__}.export: shapes of its results depend on values")
-        parameters = self.collect_params()
-        names = {_core.storage_of(parameter.data()): name for name, parameter in parameters.items()}
-        files = f"{os.fspath(path)}-symbol.json", f"{os.fspath(path)}-{epoch:04d}.params"
-        compiled, results = found
-        graphs.write(compiled, results, names, parameters, files, type(self).__name__)
-        return files
+        return write_graph(self, self._compiled, path, epoch)
 
     def infer_type(self, *args: Any) -> None:
         """Give the parameters the dtype of example inputs.

@@ -92,7 +92,7 @@ class SumMetric(EvalMetric):
         count = self._count(label, pred)
         state = self._state(label, pred)
         if self._compiled is None:
-            self._compiled = Compiled(BoundCall(type(self)._add_to, self))
+            self._compiled = Compiled(BoundCall(type(self)._add_to, self, self._add_to))
         self._compiled(state, label, pred)
         at_each_call(functools.partial(self._counted, count))
 
