@@ -162,14 +162,17 @@ pub(super) fn fit_real(values: Three<f64>, symbols: &[Three<i64>]) -> Option<Num
                 .all(|(a, b)| a.to_bits() == b.to_bits())
         };
         let constant = values[0] * sizes[0] as f64;
-        for constant in [constant.round(), constant] {
-            if is_same(constant, 1) {
-                return Some(Number::Quotient(constant, Polynomial::new(0, 1, products)));
-            }
+        let quotient =
+            |constant, factor| Number::Quotient(constant, Polynomial::new(0, factor, products));
+        if is_same(constant.round(), 1) {
+            return Some(quotient(constant.round(), 1));
         }
+        // The quotient of integers comes first: `1 / (3 * n)` is rounded once, a third over `n` twice.
         let factor = (1.0 / constant).round();
-        (factor.abs() >= 1.0 && factor.abs() < MAX_EXACT && is_same(1.0, factor as i64))
-            .then(|| Number::Quotient(1.0, Polynomial::new(0, factor as i64, products)))
+        if factor.abs() >= 1.0 && factor.abs() < MAX_EXACT && is_same(1.0, factor as i64) {
+            return Some(quotient(1.0, factor as i64));
+        }
+        is_same(constant, 1).then(|| quotient(constant, 1))
     })
 }
 

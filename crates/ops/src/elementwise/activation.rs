@@ -219,7 +219,7 @@ pub static GELU: OpDef = OpDef {
     returns: &[("ndarray", "Of the shape of `data`.")],
     example: "
         >>> npx.gelu(np.array([-1.0, 0.0, 1.0]))
-        array([-0.15865524,  0.        ,  0.8413448 ])
+        array([-0.15865526,  0.        ,  0.8413447 ])
     ",
     cpu: Cpu::Composite(|cx| {
         cx.done(cx.input(0).unary(if cx.bool("approximate") {

@@ -177,7 +177,7 @@ class GELU(HybridBlock):
     Examples
     --------
     >>> mx.gluon.nn.GELU()(np.array([-1.0, 2.0]))
-    array([-0.15865524,  1.9544997 ])
+    array([-0.15865526,  1.9544997 ])
     """
 
     def __init__(self, approximation: str = "erf") -> None:

@@ -168,13 +168,16 @@ impl CallSizes {
     }
 }
 
+/// The graph of certain sizes, or why there is none.
+type Made = Result<Arc<Py<CompiledGraph>>, String>;
+
 /// A function for all sizes.
 pub struct SizedFunction {
     template: Arc<Template>,
     traced: TracedFunction,
     choice: Choice,
     /// Graphs of certain sizes, the one used last at the end. Without one: why the template is not right for them.
-    made: Mutex<Vec<(Vec<i64>, Result<Arc<Py<CompiledGraph>>, String>)>>,
+    made: Mutex<Vec<(Vec<i64>, Made)>>,
 }
 
 /// Sizes for which compiled graphs are kept.
