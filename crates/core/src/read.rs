@@ -145,7 +145,7 @@ impl ArrayReadGuard<'_> {
             self.array.dtype().name()
         );
         let bytes = self.bytes();
-        debug_assert!(bytes.as_ptr().cast::<T>().is_aligned());
+        debug_assert!(bytes.is_empty() || bytes.as_ptr().cast::<T>().is_aligned());
         match self.array.len() {
             0 => &[],
             // SAFETY: 1. `len` elements of type `T` lie here (`bytes`). 2. storages and what is taken over from others are aligned for
