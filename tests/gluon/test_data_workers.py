@@ -275,6 +275,7 @@ import worker_datasets as sets
 from mxnet.gluon import data
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # the shell may have it ignored
     loader = data.DataLoader({dataset}, 1, num_workers=2, timeout=60)
     batches = iter(loader)
     print(*(int(next(batches)[0].item()) for _ in range(2)), flush=True)
