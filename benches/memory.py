@@ -42,7 +42,7 @@ def main() -> None:
         compiled = mx.jit(step)
         whole = peak(lambda step=compiled, x=x, labels=labels: step(x, labels))
         planned = compiled.graphs[-1].peak_bytes[0]
-        # The arena stays with the graph, so it is in use before the step, too.
+        # The graph owns its arena, so those bytes are in use before the step, too.
         whole += compiled.trace_report()[-1]["arena_bytes"]
         least = planned
         for part in (0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3):

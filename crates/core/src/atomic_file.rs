@@ -155,7 +155,7 @@ impl AtomicFile {
 impl Drop for AtomicFile {
     fn drop(&mut self) {
         if !self.is_committed && self.is_own() {
-            // If it cannot be removed it stays for the next save.
+            // If it cannot be removed, the next save of this file removes it.
             let _ = fs::remove_file(&self.path);
         }
     }

@@ -79,7 +79,7 @@ pub struct OpDef {
     pub cuda: Cuda,
     /// The gradient.
     pub grad: Grad,
-    /// The gradient with respect to one of the inputs as rows, of operators that read few rows of it.
+    /// The row-sparse gradient of one input, of operators that read a few of its rows.
     pub row_grad: Option<RowGrad>,
     /// Positions among the array parameters of those whose elements the operator changes; a list stands for all of its arrays.
     pub mutates: &'static [usize],

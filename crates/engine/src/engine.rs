@@ -17,7 +17,7 @@ use crate::var::{Access, Place, Var};
 /// Failures that wait to be reported by `wait_all`; later ones are only seen by readers of what they poisoned.
 const MAX_UNREPORTED: usize = 1024;
 
-/// Operations that cost more than this run behind the caller's back, whoever is awake.
+/// Operations that cost more than this always run asynchronously, on a worker.
 const MAX_PARALLEL_NS: u64 = 2_000_000;
 
 /// Estimated cost of what is in flight up to which an operation that divides its work waits for it.

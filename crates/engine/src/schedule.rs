@@ -159,7 +159,7 @@ impl Shared {
             self.help_until(&mut done, &mut || false);
             return;
         }
-        // The operation's own bytes do not count: even the largest one runs behind the caller's back when it is alone.
+        // The operation's own bytes do not count: even the largest one runs asynchronously when it is alone.
         let bound = self.max_bytes.saturating_add(bytes);
         if self.bytes.load(Ordering::Relaxed) > bound && depth() == 0 {
             // When nothing is ready, running or read, what is in flight waits for an inline operation, perhaps of this

@@ -520,7 +520,7 @@ impl Pass {
     }
 }
 
-/// The gradient of an input of which few rows were read, where the call asks for rows.
+/// The row-sparse gradient of an input, if the call asks for one.
 fn rows_of(cx: &GradCx) -> Result<Option<(usize, RowSparse)>> {
     let Some(row_grad) = cx.op.row_grad else {
         return Ok(None);

@@ -245,7 +245,7 @@ pub fn attach_grad(x: &mut Array, req: GradReq) -> Result<()> {
     mark_variable(x, grad, req)
 }
 
-/// Gives `x` a row-sparse gradient without rows: of an array that few rows of take part in a computation, as tables of vectors are.
+/// Gives `x` an empty row-sparse gradient. For arrays of which a computation reads a few rows, such as embedding tables.
 ///
 /// # Errors
 /// [`Error::Shape`] if `x` has no axis; [`Error::Memory`].
