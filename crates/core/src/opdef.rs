@@ -75,8 +75,6 @@ pub struct OpDef {
     pub order: Option<OrderFn>,
     /// Whether new outputs are zeros when the kernel gets them, as large blocks of memory are that come from the system.
     pub zeroed: bool,
-    /// How a CUDA device computes it.
-    pub cuda: Cuda,
     /// The gradient.
     pub grad: Grad,
     /// The row-sparse gradient of one input, of operators that read a few of its rows.
@@ -295,19 +293,6 @@ pub enum Viewed {
     CopiedFortran(Dims),
 }
 
-/// How a CUDA device computes an operator.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Cuda {
-    /// A C expression of `x` (and `y`, `z`) per element.
-    Expr(&'static str),
-    /// The operator has no code of its own: it is a view or made of others.
-    Derived,
-    /// It reads values on the host by its nature.
-    HostOnly,
-    /// No kernel yet: calling it with arrays on a GPU raises an error that says so.
-    None,
-}
-
 /// What the tape keeps for the gradient rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Keep {
@@ -507,7 +492,6 @@ impl OpDef {
             ))
         }),
         zeroed: false,
-        cuda: Cuda::None,
         grad: Grad::Stop("no gradient is defined"),
         row_grad: None,
         mutates: &[],
@@ -545,7 +529,6 @@ impl OpDef {
     /// Another way to see the first input's elements.
     pub const VIEW: OpDef = OpDef {
         types: Types::First,
-        cuda: Cuda::Derived,
         cost: Cost::PerKiB(0),
         sole: Sole::AsOperand,
         ..OpDef::DEFAULT
@@ -553,7 +536,6 @@ impl OpDef {
 
     /// Made of other operators.
     pub const COMPOSITE: OpDef = OpDef {
-        cuda: Cuda::Derived,
         grad: Grad::Derived,
         onnx: Onnx::Composite,
         ..OpDef::DEFAULT

@@ -2,9 +2,7 @@
 
 use mxnet_core::launch::Pool;
 use mxnet_core::opdef::{one, one_of};
-use mxnet_core::{
-    Array, Cost, Cpu, Cuda, Grad, Known, OpDef, Outputs, Param, ParamKind, Probe, Types,
-};
+use mxnet_core::{Array, Cost, Cpu, Grad, Known, OpDef, Outputs, Param, ParamKind, Probe, Types};
 use mxnet_kernels::sparse::{self, Union};
 use mxnet_tensor::{DType, Dims};
 
@@ -61,7 +59,6 @@ pub static CSR_CHECK: OpDef = OpDef {
         },
         Known::ByRule,
     ),
-    cuda: Cuda::HostOnly,
     probe: Probe::calls(&[
         "np.array([0, 2, 1]), np.array([0, 2, 3]), 3",
         "np.array([2, 0, 1]), np.array([0, 2, 3]), 3",
@@ -239,7 +236,6 @@ pub static CSR_MERGE: OpDef = OpDef {
         },
         Known::FromValues,
     ),
-    cuda: Cuda::HostOnly,
     probe: Probe::calls(&[
         "np.array([0, 2, 1]), np.array([0, 2, 3]), np.array([2, 0, 1]), np.array([0, 1, 3])",
         "np.array([0, 2, 1]), np.array([0, 2, 3]), np.array([2, 0, 1]), np.array([0, 1, 3]), True",
@@ -354,7 +350,6 @@ pub static CONCATENATED_RANGES: OpDef = OpDef {
         },
         Known::FromValues,
     ),
-    cuda: Cuda::HostOnly,
     probe: Probe::calls(&[
         "np.array([3, 0, 7]), np.array([2, 0, 3])",
         "np.zeros(0, 'int64'), np.zeros(0, 'int64')",

@@ -7,8 +7,8 @@ use mxnet_core::launch::{Pool, elem};
 use mxnet_core::opdef::RowGrad;
 use mxnet_core::opdef::{one, one_of};
 use mxnet_core::{
-    Array, Attrs, Cost, Cpu, Cuda, Grad, Grads, Inferred, Keep, KernelCx, Known, OpDef, Outputs,
-    Param, ParamKind, Probe, Result, Tuple, Types, Value, invoke, invoke1,
+    Array, Attrs, Cost, Cpu, Grad, Grads, Inferred, Keep, KernelCx, Known, OpDef, Outputs, Param,
+    ParamKind, Probe, Result, Tuple, Types, Value, invoke, invoke1,
 };
 use mxnet_kernels::sparse::{self, Heads, Pattern};
 use mxnet_ops::order::{SEARCH_ROWS, UNIQUE_SORTED};
@@ -151,7 +151,6 @@ pub static CSR_MATMUL: OpDef = OpDef {
     types: Types::Infer,
     infer: |cx| one(Dims::from_slice(cx.shape(0))),
     cpu: Cpu::Eager(matmul, Known::FromValues),
-    cuda: Cuda::HostOnly,
     grad: Grad::Rule(
         Keep {
             inputs: u32::MAX,

@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::interp::{Flags, current_device};
 use crate::invoke::invoke1;
 use crate::memory_order::{axes_in_order, inverse};
-use crate::opdef::{Cost, Cpu, Cuda, Floats, Grad, Onnx, OpDef, Probe, Sole, Surface, one_of};
+use crate::opdef::{Cost, Cpu, Floats, Grad, Onnx, OpDef, Probe, Sole, Surface, one_of};
 use crate::types::{dtype_of_number, out_of_bounds};
 use crate::{Array, Outputs, cpu};
 
@@ -76,7 +76,6 @@ pub static ZEROS: OpDef = OpDef {
     cpu: Cpu::Kernel(|_| Ok(())),
     zeroed: true,
     cost: Cost::PerKiB(0),
-    cuda: Cuda::Expr("0"),
     ..CONSTANT
 };
 
@@ -97,7 +96,6 @@ pub static ONES: OpDef = OpDef {
         cpu::fill(cx.output(0), Scalar::I64(1), cx.threads);
         Ok(())
     }),
-    cuda: Cuda::Expr("1"),
     ..CONSTANT
 };
 
@@ -114,7 +112,6 @@ pub static EMPTY: OpDef = OpDef {
     ",
     cpu: Cpu::Kernel(|_| Ok(())),
     cost: Cost::PerKiB(0),
-    cuda: Cuda::Expr("0"),
     ..CONSTANT
 };
 
@@ -158,7 +155,6 @@ pub static FULL: OpDef = OpDef {
         };
         new(cx, natural, Content::of(value))
     }),
-    cuda: Cuda::Derived,
     grad: Grad::Derived,
     onnx: Onnx::Composite,
     cost: OpDef::COMPOSITE.cost,
@@ -329,7 +325,6 @@ pub static ZEROED: OpDef = OpDef {
     cpu: Cpu::Kernel(|_| Ok(())),
     zeroed: true,
     cost: Cost::PerKiB(0),
-    cuda: Cuda::Expr("0"),
     probe: Probe::calls(&[
         "(2, 3), 'float32', 'cpu(0)'",
         "(), 'int8', 'cpu(0)'",
@@ -355,7 +350,6 @@ pub static FILLED: OpDef = OpDef {
         }
         Ok(())
     }),
-    cuda: Cuda::Expr("value"),
     probe: Probe::calls(&[
         "(2, 3), 1.5, 'float32', 'cpu(0)'",
         "(), 7, 'int32', 'cpu(0)'",

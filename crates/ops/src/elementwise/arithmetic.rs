@@ -7,9 +7,7 @@ use crate::Array;
 use crate::autograd::GradCx;
 use crate::elementwise::comparison::{EQUAL, GREATER, LESS};
 use crate::error::Result;
-use crate::opdef::{
-    Cpu, Cuda, Floats, Fold, Grad, Keep, Onnx, OpDef, Pole, Probe, Sparse, Surface,
-};
+use crate::opdef::{Cpu, Floats, Fold, Grad, Keep, Onnx, OpDef, Pole, Probe, Sparse, Surface};
 use crate::reduce::{CUMMAX, CUMMIN, CUMPROD, CUMSUM, MAX, MIN, PROD, SUM};
 use crate::types::{DTypes, Lift, Out, Types};
 
@@ -50,7 +48,6 @@ pub static ADD: OpDef = OpDef {
     ",
     types: Types::NUMERIC,
     cpu: Cpu::Map(&map::ADD),
-    cuda: Cuda::Expr("x + y"),
     grad: Grad::Rule(Keep::NOTHING, |g| {
         g.elementwise(&[&|| Ok(g.dy(0).clone()), &|| Ok(g.dy(0).clone())])
     }),
@@ -74,7 +71,6 @@ pub static SUBTRACT: OpDef = OpDef {
     ",
     types: Types::NUMBER,
     cpu: Cpu::Map(&map::SUBTRACT),
-    cuda: Cuda::Expr("x - y"),
     grad: Grad::Rule(Keep::NOTHING, |g| {
         g.elementwise(&[&|| Ok(g.dy(0).clone()), &|| g.dy(0).neg()])
     }),
@@ -101,7 +97,6 @@ pub static MULTIPLY: OpDef = OpDef {
         ..Floats::PLAIN
     },
     cpu: Cpu::Map(&map::MULTIPLY),
-    cuda: Cuda::Expr("x * y"),
     // For complex numbers the cotangent of z*w is that of the conjugate factor.
     grad: Grad::Rule(Keep::INPUTS, |g| {
         g.elementwise(&[&|| g.dy(0).mul(&g.input(1).conj()?), &|| {
@@ -138,7 +133,6 @@ pub static DIVIDE: OpDef = OpDef {
         ..Floats::PLAIN
     },
     cpu: Cpu::Map(&map::DIVIDE),
-    cuda: Cuda::Expr("x / y"),
     // d(x/y) = dx/y - dy * x/y^2.
     grad: Grad::Rule(Keep::INPUTS, |g| {
         g.elementwise(&[&|| g.dy(0).div(&g.input(1).conj()?), &|| {
@@ -175,7 +169,6 @@ pub static FLOOR_DIVIDE: OpDef = OpDef {
         ..Floats::PLAIN
     },
     cpu: Cpu::Map(&map::FLOOR_DIVIDE),
-    cuda: Cuda::Expr("floor(x / y)"),
     grad: Grad::Stop("piecewise constant"),
     probe: Probe::over(0.5..8.0).ulp(0),
     ..OpDef::BINARY
@@ -200,7 +193,6 @@ pub static REMAINDER: OpDef = OpDef {
         ..Floats::PLAIN
     },
     cpu: Cpu::Map(&map::REMAINDER),
-    cuda: Cuda::Expr("x - floor(x / y) * y"),
     // x mod y = x - floor(x/y) * y, and the floor is piecewise constant.
     grad: Grad::Rule(Keep::INPUTS, |g| {
         g.elementwise(&[&|| Ok(g.dy(0).clone()), &|| {
@@ -234,7 +226,6 @@ pub static FMOD: OpDef = OpDef {
         ..Floats::PLAIN
     },
     cpu: Cpu::Map(&map::FMOD),
-    cuda: Cuda::Expr("fmod(x, y)"),
     grad: Grad::Rule(Keep::INPUTS, |g| {
         g.elementwise(&[&|| Ok(g.dy(0).clone()), &|| {
             let remainder = g.input(0).binary(&FMOD, g.input(1))?;
@@ -268,7 +259,6 @@ pub static DIVMOD: OpDef = OpDef {
         ..Floats::PLAIN
     },
     cpu: Cpu::Map(&map::DIVMOD),
-    cuda: Cuda::None,
     // The quotient is piecewise constant: only the remainder's cotangent counts.
     grad: Grad::Rule(Keep::INPUTS, |g| {
         g.elementwise(&[&|| Ok(g.dy(1).clone()), &|| {
@@ -290,7 +280,6 @@ pub static NEGATIVE: OpDef = OpDef {
     ",
     types: Types::NUMBER,
     cpu: Cpu::Map(&map::NEGATIVE),
-    cuda: Cuda::Expr("-x"),
     grad: Grad::Rule(Keep::NOTHING, |g| g.elementwise(&[&|| g.dy(0).neg()])),
     onnx: Onnx::Node {
         ty: "Neg",
@@ -312,7 +301,6 @@ pub static POSITIVE: OpDef = OpDef {
     ",
     types: Types::NUMBER,
     cpu: Cpu::Map(&map::POSITIVE),
-    cuda: Cuda::Expr("x"),
     grad: Grad::Rule(Keep::NOTHING, |g| g.elementwise(&[&|| Ok(g.dy(0).clone())])),
     onnx: Onnx::Node {
         ty: "Identity",
@@ -340,7 +328,6 @@ pub static ABSOLUTE: OpDef = OpDef {
         out: Out::Real,
     },
     cpu: Cpu::Map(&map::ABSOLUTE),
-    cuda: Cuda::Expr("fabs(x)"),
     // For complex z the slope is z/|z|, which `sign` is.
     grad: Grad::Rule(Keep::INPUTS, |g| {
         g.elementwise(&[&|| g.dy(0).mul(&g.input(0).sign()?)])
@@ -365,7 +352,6 @@ pub static FABS: OpDef = OpDef {
     ",
     types: Types::REAL_FLOAT,
     cpu: Cpu::Map(&map::FABS),
-    cuda: Cuda::Expr("fabs(x)"),
     grad: Grad::Rule(Keep::INPUTS, |g| {
         g.elementwise(&[&|| g.dy(0).mul(&g.input(0).sign()?)])
     }),
@@ -389,7 +375,6 @@ pub static SIGN: OpDef = OpDef {
     ",
     types: Types::NUMBER,
     cpu: Cpu::Map(&map::SIGN),
-    cuda: Cuda::Expr("(x > 0) - (x < 0)"),
     // Real signs are piecewise constant. For s = z/|z| only the part of dy across s counts: (dy - s Re(conj(s) dy)) / |z|.
     grad: Grad::Rule(Keep::ALL, |g| {
         if !g.dtype_of(0).is_complex() {
@@ -432,7 +417,6 @@ pub static RECIPROCAL: OpDef = OpDef {
         ..Floats::PLAIN
     },
     cpu: Cpu::Map(&map::RECIPROCAL),
-    cuda: Cuda::Expr("1 / x"),
     grad: Grad::Rule(Keep::OUTPUTS, |g| {
         g.elementwise(&[&|| g.dy(0).mul(&g.output(0).square()?.conj()?)?.neg()])
     }),
@@ -463,7 +447,6 @@ pub static SQUARE: OpDef = OpDef {
         ..Floats::PLAIN
     },
     cpu: Cpu::Map(&map::SQUARE),
-    cuda: Cuda::Expr("x * x"),
     grad: Grad::Rule(Keep::INPUTS, |g| {
         g.elementwise(&[&|| g.dy(0).mul(&g.input(0).conj()?)?.scale(2.0)])
     }),
@@ -488,7 +471,6 @@ pub static CONJUGATE: OpDef = OpDef {
         out: Out::Same,
     },
     cpu: Cpu::Map(&map::CONJUGATE),
-    cuda: Cuda::Expr("conj(x)"),
     grad: Grad::Rule(Keep::NOTHING, |g| g.elementwise(&[&|| g.dy(0).conj()])),
     sparse: Sparse::KeepsZero,
     probe: Probe::STANDARD.ulp(0),
@@ -508,7 +490,6 @@ pub static MAXIMUM: OpDef = OpDef {
     ",
     types: Types::NUMERIC,
     cpu: Cpu::Map(&map::MAXIMUM),
-    cuda: Cuda::Expr("maximum(x, y)"),
     grad: Grad::Rule(Keep::INPUTS, |g| {
         g.elementwise(&[&|| g.dy(0).mul(&share(g, &GREATER, 0, 1)?), &|| {
             g.dy(0).mul(&share(g, &GREATER, 1, 0)?)
@@ -534,7 +515,6 @@ pub static MINIMUM: OpDef = OpDef {
     ",
     types: Types::NUMERIC,
     cpu: Cpu::Map(&map::MINIMUM),
-    cuda: Cuda::Expr("minimum(x, y)"),
     grad: Grad::Rule(Keep::INPUTS, |g| {
         g.elementwise(&[&|| g.dy(0).mul(&share(g, &LESS, 0, 1)?), &|| {
             g.dy(0).mul(&share(g, &LESS, 1, 0)?)
@@ -560,7 +540,6 @@ pub static FMAX: OpDef = OpDef {
     ",
     types: Types::NUMERIC,
     cpu: Cpu::Map(&map::FMAX),
-    cuda: Cuda::Expr("fmax(x, y)"),
     grad: Grad::Rule(Keep::INPUTS, |g| {
         g.elementwise(&[&|| g.dy(0).mul(&share(g, &GREATER, 0, 1)?), &|| {
             g.dy(0).mul(&share(g, &GREATER, 1, 0)?)
@@ -583,7 +562,6 @@ pub static FMIN: OpDef = OpDef {
     ",
     types: Types::NUMERIC,
     cpu: Cpu::Map(&map::FMIN),
-    cuda: Cuda::Expr("fmin(x, y)"),
     grad: Grad::Rule(Keep::INPUTS, |g| {
         g.elementwise(&[&|| g.dy(0).mul(&share(g, &LESS, 0, 1)?), &|| {
             g.dy(0).mul(&share(g, &LESS, 1, 0)?)

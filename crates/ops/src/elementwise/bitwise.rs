@@ -3,7 +3,7 @@
 use mxnet_kernels::map;
 use mxnet_tensor::Scalar;
 
-use crate::opdef::{Cpu, Cuda, Fold, Grad, Onnx, OpDef, Probe, Surface};
+use crate::opdef::{Cpu, Fold, Grad, Onnx, OpDef, Probe, Surface};
 use crate::types::Types;
 
 pub(crate) static OPS: &[&OpDef] = &[
@@ -28,7 +28,6 @@ pub static BITWISE_AND: OpDef = OpDef {
     ",
     types: Types::BITS,
     cpu: Cpu::Map(&map::BITWISE_AND),
-    cuda: Cuda::Expr("x & y"),
     grad: DISCRETE,
     onnx: Onnx::Node {
         ty: "BitwiseAnd",
@@ -50,7 +49,6 @@ pub static BITWISE_OR: OpDef = OpDef {
     ",
     types: Types::BITS,
     cpu: Cpu::Map(&map::BITWISE_OR),
-    cuda: Cuda::Expr("x | y"),
     grad: DISCRETE,
     onnx: Onnx::Node {
         ty: "BitwiseOr",
@@ -72,7 +70,6 @@ pub static BITWISE_XOR: OpDef = OpDef {
     ",
     types: Types::BITS,
     cpu: Cpu::Map(&map::BITWISE_XOR),
-    cuda: Cuda::Expr("x ^ y"),
     grad: DISCRETE,
     onnx: Onnx::Node {
         ty: "BitwiseXor",
@@ -100,7 +97,6 @@ pub static INVERT: OpDef = OpDef {
     ",
     types: Types::BITS,
     cpu: Cpu::Map(&map::INVERT),
-    cuda: Cuda::Expr("~x"),
     grad: DISCRETE,
     onnx: Onnx::Node {
         ty: "BitwiseNot",
@@ -121,7 +117,6 @@ pub static LEFT_SHIFT: OpDef = OpDef {
     ",
     types: Types::INTEGER,
     cpu: Cpu::Map(&map::LEFT_SHIFT),
-    cuda: Cuda::Expr("x << y"),
     grad: DISCRETE,
     onnx: Onnx::Node {
         ty: "BitShift",
@@ -145,7 +140,6 @@ pub static RIGHT_SHIFT: OpDef = OpDef {
     ",
     types: Types::INTEGER,
     cpu: Cpu::Map(&map::RIGHT_SHIFT),
-    cuda: Cuda::Expr("x >> y"),
     grad: DISCRETE,
     onnx: Onnx::Node {
         ty: "BitShift",

@@ -7,7 +7,7 @@ use super::logic::{LOGICAL_AND, LOGICAL_NOT, LOGICAL_OR};
 use crate::eager::into_outs;
 use crate::error::{Error, Result};
 use crate::invoke::Call;
-use crate::opdef::{Beyond, Cpu, Cuda, Expansion, Grad, Onnx, OpDef, Probe, Surface};
+use crate::opdef::{Beyond, Cpu, Expansion, Grad, Onnx, OpDef, Probe, Surface};
 use crate::types::Types;
 use crate::{Array, Outputs};
 
@@ -145,7 +145,6 @@ pub static EQUAL: OpDef = OpDef {
         array([ True, False,  True])
     ",
     cpu: Cpu::Map(&map::EQUAL),
-    cuda: Cuda::Expr("x == y"),
     onnx: Onnx::Node {
         ty: "Equal",
         since: 11,
@@ -163,7 +162,6 @@ pub static NOT_EQUAL: OpDef = OpDef {
         array([False,  True, False])
     ",
     cpu: Cpu::Map(&map::NOT_EQUAL),
-    cuda: Cuda::Expr("x != y"),
     onnx: Onnx::None,
     ..COMPARISON
 };
@@ -178,7 +176,6 @@ pub static LESS: OpDef = OpDef {
         array([ True, False, False])
     ",
     cpu: Cpu::Map(&map::LESS),
-    cuda: Cuda::Expr("x < y"),
     onnx: Onnx::Node {
         ty: "Less",
         since: 9,
@@ -196,7 +193,6 @@ pub static LESS_EQUAL: OpDef = OpDef {
         array([ True,  True, False])
     ",
     cpu: Cpu::Map(&map::LESS_EQUAL),
-    cuda: Cuda::Expr("x <= y"),
     onnx: Onnx::Node {
         ty: "LessOrEqual",
         since: 12,
@@ -214,7 +210,6 @@ pub static GREATER: OpDef = OpDef {
         array([False, False,  True])
     ",
     cpu: Cpu::Map(&map::GREATER),
-    cuda: Cuda::Expr("x > y"),
     onnx: Onnx::Node {
         ty: "Greater",
         since: 9,
@@ -232,7 +227,6 @@ pub static GREATER_EQUAL: OpDef = OpDef {
         array([False,  True,  True])
     ",
     cpu: Cpu::Map(&map::GREATER_EQUAL),
-    cuda: Cuda::Expr("x >= y"),
     onnx: Onnx::Node {
         ty: "GreaterOrEqual",
         since: 12,

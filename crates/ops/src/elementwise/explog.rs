@@ -13,8 +13,7 @@ use crate::elementwise::comparison::EQUAL;
 use crate::elementwise::select::choose;
 use crate::error::{Error, Result};
 use crate::opdef::{
-    Amp, Cost, Cpu, Cuda, Floats, Fold, Grad, Grads, Keep, Onnx, OpDef, Pole, Probe, Sparse,
-    Surface,
+    Amp, Cost, Cpu, Floats, Fold, Grad, Grads, Keep, Onnx, OpDef, Pole, Probe, Sparse, Surface,
 };
 use crate::types::{DTypes, Lift, Out, Types};
 
@@ -73,7 +72,6 @@ pub static EXP: OpDef = OpDef {
         ..Floats::PLAIN
     },
     cpu: Cpu::Map(&map::EXP),
-    cuda: Cuda::Expr("exp(x)"),
     grad: Grad::Rule(Keep::OUTPUTS, |g| g.slopes(&[&|| Ok(g.output(0).clone())])),
     onnx: Onnx::Node {
         ty: "Exp",
@@ -98,7 +96,6 @@ pub static EXP2: OpDef = OpDef {
         ..Floats::PLAIN
     },
     cpu: Cpu::Map(&map::EXP2),
-    cuda: Cuda::Expr("exp2(x)"),
     grad: Grad::Rule(Keep::OUTPUTS, |g| g.slopes(&[&|| g.output(0).scale(LN_2)])),
     probe: Probe::over(-4.0..4.0),
     ..FUNCTION
@@ -114,7 +111,6 @@ pub static EXPM1: OpDef = OpDef {
         array([0.0000000e+00, 1.0000005e-06])
     ",
     cpu: Cpu::Map(&map::EXPM1),
-    cuda: Cuda::Expr("expm1(x)"),
     grad: Grad::Rule(Keep::OUTPUTS, |g| g.slopes(&[&|| g.output(0).shift(1.0)])),
     sparse: Sparse::KeepsZero,
     probe: Probe::over(-1.5..1.5),
@@ -135,7 +131,6 @@ pub static LOG: OpDef = OpDef {
         ..Floats::PLAIN
     },
     cpu: Cpu::Map(&map::LOG),
-    cuda: Cuda::Expr("log(x)"),
     grad: Grad::Rule(Keep::INPUTS, |g| g.slopes(&[&|| g.input(0).reciprocal()])),
     onnx: Onnx::Node {
         ty: "Log",
@@ -159,7 +154,6 @@ pub static LOG2: OpDef = OpDef {
         ..Floats::PLAIN
     },
     cpu: Cpu::Map(&map::LOG2),
-    cuda: Cuda::Expr("log2(x)"),
     grad: Grad::Rule(Keep::INPUTS, |g| {
         g.slopes(&[&|| g.input(0).reciprocal()?.scale(LOG2_E)])
     }),
@@ -181,7 +175,6 @@ pub static LOG10: OpDef = OpDef {
         ..Floats::PLAIN
     },
     cpu: Cpu::Map(&map::LOG10),
-    cuda: Cuda::Expr("log10(x)"),
     grad: Grad::Rule(Keep::INPUTS, |g| {
         g.slopes(&[&|| g.input(0).reciprocal()?.scale(LOG10_E)])
     }),
@@ -203,7 +196,6 @@ pub static LOG1P: OpDef = OpDef {
         ..Floats::PLAIN
     },
     cpu: Cpu::Map(&map::LOG1P),
-    cuda: Cuda::Expr("log1p(x)"),
     grad: Grad::Rule(Keep::INPUTS, |g| {
         g.slopes(&[&|| g.input(0).shift(1.0)?.reciprocal()])
     }),
@@ -222,7 +214,6 @@ pub static SQRT: OpDef = OpDef {
         array([2.       , 1.4142135])
     ",
     cpu: Cpu::Map(&map::SQRT),
-    cuda: Cuda::Expr("sqrt(x)"),
     grad: Grad::Rule(Keep::OUTPUTS, |g| {
         g.slopes(&[&|| g.output(0).reciprocal()?.scale(0.5)])
     }),
@@ -245,7 +236,6 @@ pub static CBRT: OpDef = OpDef {
         array([ 3., -2.])
     ",
     cpu: Cpu::Map(&map::CBRT),
-    cuda: Cuda::Expr("cbrt(x)"),
     grad: Grad::Rule(Keep::OUTPUTS, |g| {
         g.slopes(&[&|| g.output(0).square()?.reciprocal()?.scale(1.0 / 3.0)])
     }),
@@ -264,7 +254,6 @@ pub static RSQRT: OpDef = OpDef {
         array([0.5 , 0.25])
     ",
     cpu: Cpu::Map(&map::RSQRT),
-    cuda: Cuda::Expr("rsqrt(x)"),
     grad: Grad::Rule(Keep::OUTPUTS, |g| {
         g.slopes(&[&|| g.output(0).square()?.mul(g.output(0))?.scale(-0.5)])
     }),
@@ -284,7 +273,6 @@ pub static RCBRT: OpDef = OpDef {
         array([0.5       , 0.33333334])
     ",
     cpu: Cpu::Map(&map::RCBRT),
-    cuda: Cuda::Expr("rcbrt(x)"),
     grad: Grad::Rule(Keep::OUTPUTS, |g| {
         g.slopes(&[&|| g.output(0).square()?.square()?.scale(-1.0 / 3.0)])
     }),
@@ -304,7 +292,6 @@ pub static LOGADDEXP: OpDef = OpDef {
         array(1000.6932)
     ",
     cpu: Cpu::Map(&map::LOGADDEXP),
-    cuda: Cuda::Expr("logaddexp(x, y)"),
     grad: Grad::Rule(Keep::ALL, |g| {
         g.slopes(&[&|| g.input(0).sub(g.output(0))?.exp(), &|| {
             g.input(1).sub(g.output(0))?.exp()
@@ -325,7 +312,6 @@ pub static LOGADDEXP2: OpDef = OpDef {
         array(4.)
     ",
     cpu: Cpu::Map(&map::LOGADDEXP2),
-    cuda: Cuda::Expr("logaddexp2(x, y)"),
     grad: Grad::Rule(Keep::ALL, |g| {
         g.slopes(&[&|| g.input(0).sub(g.output(0))?.unary(&EXP2), &|| {
             g.input(1).sub(g.output(0))?.unary(&EXP2)
@@ -364,7 +350,6 @@ pub static POWER: OpDef = OpDef {
         ..Floats::PLAIN
     },
     cpu: Cpu::Map(&map::POWER),
-    cuda: Cuda::Expr("pow(x, y)"),
     grad: Grad::Rule(Keep::ALL, power_gradients),
     onnx: Onnx::Node {
         ty: "Pow",
@@ -396,7 +381,6 @@ pub static FLOAT_POWER: OpDef = OpDef {
         ..Floats::PLAIN
     },
     cpu: Cpu::Map(&map::FLOAT_POWER),
-    cuda: Cuda::Expr("pow(x, y)"),
     grad: Grad::Rule(Keep::ALL, power_gradients),
     amp: Amp::WidenToF32,
     cost: Cost::PerKiB(400),

@@ -4,7 +4,7 @@ use mxnet_kernels::map;
 use mxnet_tensor::Scalar;
 
 use super::comparison::beyond;
-use crate::opdef::{Cpu, Cuda, Fold, Grad, Onnx, OpDef, Probe, Surface};
+use crate::opdef::{Cpu, Fold, Grad, Onnx, OpDef, Probe, Surface};
 use crate::reduce::{ALL, ANY};
 use crate::types::Types;
 
@@ -29,7 +29,6 @@ pub static LOGICAL_AND: OpDef = OpDef {
         array([ True, False, False])
     ",
     cpu: Cpu::Map(&map::LOGICAL_AND),
-    cuda: Cuda::Expr("(x != 0) && (y != 0)"),
     onnx: Onnx::Node {
         ty: "And",
         since: 7,
@@ -49,7 +48,6 @@ pub static LOGICAL_OR: OpDef = OpDef {
         array([ True, False])
     ",
     cpu: Cpu::Map(&map::LOGICAL_OR),
-    cuda: Cuda::Expr("(x != 0) || (y != 0)"),
     onnx: Onnx::Node { ty: "Or", since: 7 },
     fold: Fold::from(Scalar::Bool(false)).by(&ANY),
     ..LOGIC
@@ -66,7 +64,6 @@ pub static LOGICAL_XOR: OpDef = OpDef {
         array([False,  True])
     ",
     cpu: Cpu::Map(&map::LOGICAL_XOR),
-    cuda: Cuda::Expr("(x != 0) != (y != 0)"),
     onnx: Onnx::Node {
         ty: "Xor",
         since: 7,
@@ -85,7 +82,6 @@ pub static LOGICAL_NOT: OpDef = OpDef {
         array([False,  True, False])
     ",
     cpu: Cpu::Map(&map::LOGICAL_NOT),
-    cuda: Cuda::Expr("x == 0"),
     onnx: Onnx::Node {
         ty: "Not",
         since: 1,

@@ -10,7 +10,7 @@ use crate::elementwise::logic::LOGICAL_AND;
 use crate::elementwise::select::choose;
 use crate::error::Result;
 use crate::invoke::invoke1;
-use crate::opdef::{Cost, Cpu, Cuda, Form, Grad, Keep, Onnx, OpDef, Probe, Sparse, Surface};
+use crate::opdef::{Cost, Cpu, Form, Grad, Keep, Onnx, OpDef, Probe, Sparse, Surface};
 use crate::types::{DTypes, Lift, Out, Types};
 
 pub(crate) static OPS: &[&OpDef] = &[
@@ -95,7 +95,6 @@ pub static RELU: OpDef = OpDef {
         array([0., 0., 2.])
     ",
     cpu: Cpu::Map(&map::RELU),
-    cuda: Cuda::Expr("max(x, 0)"),
     grad: Grad::Rule(Keep::OUTPUTS, |g| {
         g.elementwise(&[&|| g.dy(0).binary(&RELU_GRAD, g.output(0))])
     }),
@@ -120,7 +119,6 @@ pub static RELU_GRAD: OpDef = OpDef {
     name: "relu_grad",
     doc: "Gradient of relu: dy where relu is above 0.",
     cpu: Cpu::Map(&map::RELU_GRAD),
-    cuda: Cuda::Expr("y > 0 ? x : 0"),
     grad: Grad::Rule(Keep::inputs(2), |g| {
         let mut grads = g.elementwise(&[&|| g.dy(0).binary(&RELU_GRAD, g.input(1))])?;
         grads.push(None);
@@ -143,7 +141,6 @@ pub static SIGMOID: OpDef = OpDef {
         array([0.11920292, 0.5       , 0.880797  ])
     ",
     cpu: Cpu::Map(&map::SIGMOID),
-    cuda: Cuda::Expr("1 / (1 + exp(-x))"),
     grad: Grad::Rule(Keep::OUTPUTS, |g| {
         g.elementwise(&[&|| g.dy(0).binary(&SIGMOID_GRAD, g.output(0))])
     }),
@@ -160,7 +157,6 @@ pub static SIGMOID_GRAD: OpDef = OpDef {
     name: "sigmoid_grad",
     doc: "Gradient of sigmoid: dy y (1 - y) in terms of its result.",
     cpu: Cpu::Map(&map::SIGMOID_GRAD),
-    cuda: Cuda::Expr("x * y * (1 - y)"),
     grad: Grad::Rule(Keep::INPUTS, |g| {
         g.elementwise(&[&|| g.dy(0).binary(&SIGMOID_GRAD, g.input(1)), &|| {
             g.dy(0)
@@ -178,7 +174,6 @@ pub static LOG_SIGMOID: OpDef = OpDef {
     name: "log_sigmoid",
     doc: "Logarithm of the logistic function of every element, without overflow.",
     cpu: Cpu::Map(&map::LOG_SIGMOID),
-    cuda: Cuda::Expr("-log1p(exp(-x))"),
     grad: Grad::Rule(Keep::INPUTS, |g| {
         g.elementwise(&[&|| g.dy(0).binary(&SOFTPLUS_GRAD, &g.input(0).neg()?)])
     }),
@@ -191,7 +186,6 @@ pub static SOFTPLUS: OpDef = OpDef {
     name: "softplus",
     doc: "log(1 + exp(x)) of every element, without overflow.",
     cpu: Cpu::Map(&map::SOFTPLUS),
-    cuda: Cuda::Expr("log1p(exp(x))"),
     grad: Grad::Rule(Keep::INPUTS, |g| {
         g.elementwise(&[&|| g.dy(0).binary(&SOFTPLUS_GRAD, g.input(0))])
     }),
@@ -208,7 +202,6 @@ pub static SOFTPLUS_GRAD: OpDef = OpDef {
     name: "softplus_grad",
     doc: "Gradient of softplus: dy sigmoid(x).",
     cpu: Cpu::Map(&map::SOFTPLUS_GRAD),
-    cuda: Cuda::Expr("x / (1 + exp(-y))"),
     grad: Grad::Rule(Keep::INPUTS, |g| {
         g.elementwise(&[&|| g.dy(0).binary(&SOFTPLUS_GRAD, g.input(1)), &|| {
             g.dy(0)
@@ -231,7 +224,6 @@ pub static SOFTSIGN: OpDef = OpDef {
         array([-0.75,  0.  ,  0.5 ])
     ",
     cpu: Cpu::Map(&map::SOFTSIGN),
-    cuda: Cuda::Expr("x / (1 + fabs(x))"),
     // The slope 1 / (1 + |x|)^2 is (1 - |y|)^2.
     grad: Grad::Rule(Keep::OUTPUTS, |g| {
         g.slopes(&[&|| g.output(0).abs()?.neg()?.shift(1.0)?.square()])
@@ -250,7 +242,6 @@ pub static GELU_ERF: OpDef = OpDef {
     name: "gelu_erf",
     doc: "x times the normal distribution function at x, of every element.\n\nSource: Hendrycks and Gimpel, Gaussian Error Linear Units, 2016.",
     cpu: Cpu::Map(&map::GELU_ERF),
-    cuda: Cuda::Expr("x * normcdf(x)"),
     grad: Grad::Rule(Keep::INPUTS, |g| {
         g.elementwise(&[&|| g.dy(0).binary(&GELU_ERF_GRAD, g.input(0))])
     }),
@@ -271,7 +262,6 @@ pub static GELU_ERF_GRAD: OpDef = OpDef {
     name: "gelu_erf_grad",
     doc: "Gradient of gelu by the error function: dy (Phi(x) + x phi(x)).",
     cpu: Cpu::Map(&map::GELU_ERF_GRAD),
-    cuda: Cuda::Expr("gelu_erf_grad(x, y)"),
     grad: Grad::Rule(Keep::INPUTS, |g| g.elementwise(&[&|| g.dy(0).binary(&GELU_ERF_GRAD, g.input(1)), &|| { let x = g.input(1); let z = x.square()?; let density = z.scale(-0.5)?.exp()?.scale(ROOT_TWO_PI)?; g.dy(0).mul(g.input(0))?.mul(&density.mul(&z.neg()?.shift(2.0)?)?) }])),
     params: &[Param::array("dy"), Param::array("x")],
     probe: Probe::over(-0.5..2.0).against("lambda dy, x: dy * (scipy.special.ndtr(x) + x * np.exp(-x * x / 2) / np.sqrt(2 * np.pi))").ulp(6),
@@ -283,7 +273,6 @@ pub static GELU_TANH: OpDef = OpDef {
     name: "gelu_tanh",
     doc: "x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) of every element: gelu with tanh for the error function.",
     cpu: Cpu::Map(&map::GELU_TANH),
-    cuda: Cuda::Expr("gelu_tanh(x)"),
     grad: Grad::Rule(Keep::INPUTS, |g| {
         g.elementwise(&[&|| g.dy(0).binary(&GELU_TANH_GRAD, g.input(0))])
     }),
@@ -299,7 +288,6 @@ pub static GELU_TANH_GRAD: OpDef = OpDef {
     name: "gelu_tanh_grad",
     doc: "Gradient of gelu by tanh: dy times the slope at x.",
     cpu: Cpu::Map(&map::GELU_TANH_GRAD),
-    cuda: Cuda::Expr("gelu_tanh_grad(x, y)"),
     grad: Grad::Rule(Keep::INPUTS, |g| g.elementwise(&[&|| g.dy(0).binary(&GELU_TANH_GRAD, g.input(1)), &|| g.dy(0).mul(g.input(0))?.mul(&gelu_tanh_curvature(g.input(1))?)])),
     params: &[Param::array("dy"), Param::array("x")],
     probe: Probe::over(-0.5..2.0).against("lambda dy, x: dy * (lambda s, a: s + x * s * (1 - s) * (a + 3 * 0.044715 * a * x * x))(1 / (1 + np.exp(-np.sqrt(8 / np.pi) * (x + 0.044715 * x**3))), np.sqrt(8 / np.pi))").ulp(6),
@@ -311,7 +299,6 @@ pub static SILU: OpDef = OpDef {
     name: "silu",
     doc: "x / (1 + exp(-x)) of every element; also called swish.",
     cpu: Cpu::Map(&map::SILU),
-    cuda: Cuda::Expr("x / (1 + exp(-x))"),
     grad: Grad::Rule(Keep::INPUTS, |g| {
         g.elementwise(&[&|| g.dy(0).binary(&SILU_GRAD, g.input(0))])
     }),
@@ -325,7 +312,6 @@ pub static SILU_GRAD: OpDef = OpDef {
     name: "silu_grad",
     doc: "Gradient of silu: dy times the slope at x.",
     cpu: Cpu::Map(&map::SILU_GRAD),
-    cuda: Cuda::Expr("silu_grad(x, y)"),
     grad: Grad::Rule(Keep::INPUTS, |g| {
         g.elementwise(&[&|| g.dy(0).binary(&SILU_GRAD, g.input(1)), &|| {
             let s = g.input(1).unary(&SIGMOID)?;
@@ -348,7 +334,6 @@ pub static MISH: OpDef = OpDef {
     name: "mish",
     doc: "x tanh(softplus(x)) of every element.\n\nSource: Misra, Mish: A Self Regularized Non-Monotonic Activation Function, 2019.",
     cpu: Cpu::Map(&map::MISH),
-    cuda: Cuda::Expr("x * tanh(log1p(exp(x)))"),
     grad: Grad::Rule(Keep::INPUTS, |g| {
         g.slopes(&[&|| {
             let x = g.input(0);
@@ -374,7 +359,6 @@ pub static ELU: OpDef = OpDef {
     form: Form::Out,
     doc: "Every element above 0; alpha (exp(x) - 1) below.\n\nSource: Clevert, Unterthiner and Hochreiter, Exponential Linear Units, 2015.",
     cpu: Cpu::Map(&map::ELU),
-    cuda: Cuda::Expr("x > 0 ? x : a * expm1(x)"),
     grad: Grad::Rule(Keep::INPUTS, |g| {
         g.elementwise(&[&|| fused(&ELU_GRAD, g.dy(0), g.input(0), g.float("alpha"))])
     }),
@@ -394,7 +378,6 @@ pub static ELU_GRAD: OpDef = OpDef {
     form: Form::Out,
     doc: "Gradient of elu: dy above 0, dy alpha exp(x) below.",
     cpu: Cpu::Map(&map::ELU_GRAD),
-    cuda: Cuda::Expr("y > 0 ? x : x * a * exp(y)"),
     grad: Grad::Rule(Keep::INPUTS, |g| {
         g.elementwise(&[
             &|| fused(&ELU_GRAD, g.dy(0), g.input(1), g.float("alpha")),
@@ -423,7 +406,6 @@ pub static SELU: OpDef = OpDef {
     name: "selu",
     doc: "1.0507 x above 0, 1.0507 1.67326 (exp(x) - 1) below, of every element.\n\nSource: Klambauer et al., Self-Normalizing Neural Networks, 2017.",
     cpu: Cpu::Map(&map::SELU),
-    cuda: Cuda::Expr("x > 0 ? 1.0507009873554805 * x : 1.7580993408473766 * expm1(x)"),
     grad: Grad::Rule(Keep::INPUTS, |g| {
         g.elementwise(&[&|| {
             fused(
@@ -451,7 +433,6 @@ pub static LEAKY: OpDef = OpDef {
     form: Form::Out,
     doc: "Every element above 0, `slope` times it below.",
     cpu: Cpu::Map(&map::LEAKY_RELU),
-    cuda: Cuda::Expr("x > 0 ? x : a * x"),
     grad: Grad::Rule(Keep::INPUTS, |g| {
         g.elementwise(&[&|| fused(&LEAKY_GRAD, g.dy(0), g.input(0), g.float("slope"))])
     }),
@@ -473,7 +454,6 @@ pub static LEAKY_GRAD: OpDef = OpDef {
     form: Form::Out,
     doc: "Gradient of leaky: dy above 0, slope dy below.",
     cpu: Cpu::Map(&map::LEAKY_RELU_GRAD),
-    cuda: Cuda::Expr("y > 0 ? x : a * x"),
     grad: Grad::Rule(Keep::inputs(2), |g| {
         let mut grads =
             g.elementwise(&[&|| fused(&LEAKY_GRAD, g.dy(0), g.input(1), g.float("slope"))])?;
@@ -503,7 +483,6 @@ pub static HARD_SIGMOID: OpDef = OpDef {
         array([0. , 0.5, 0.7])
     ",
     cpu: Cpu::Map(&map::HARD_SIGMOID),
-    cuda: Cuda::Expr("min(max(a * x + b, 0), 1)"),
     grad: Grad::Rule(Keep::OUTPUTS, |g| {
         g.elementwise(&[&|| {
             let y = g.output(0);
@@ -535,7 +514,6 @@ pub static HARD_SWISH: OpDef = OpDef {
     name: "hard_swish",
     doc: "x (x + 3) / 6 with the quotient brought into 0..1, of every element.\n\nSource: Howard et al., Searching for MobileNetV3, 2019.",
     cpu: Cpu::Map(&map::HARD_SWISH),
-    cuda: Cuda::Expr("x * min(max((x + 3) / 6, 0), 1)"),
     grad: Grad::Rule(Keep::INPUTS, |g| {
         g.slopes(&[&|| {
             let x = g.input(0);

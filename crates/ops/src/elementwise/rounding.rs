@@ -8,7 +8,7 @@ use crate::args::{Param, Value};
 use crate::elementwise::arithmetic::DIVIDE;
 use crate::error::{Error, Result};
 use crate::invoke::invoke1;
-use crate::opdef::{Cpu, Cuda, Form, Grad, Keep, Onnx, OpDef, Probe, Sparse, Surface};
+use crate::opdef::{Cpu, Form, Grad, Keep, Onnx, OpDef, Probe, Sparse, Surface};
 use crate::types::{DTypes, Lift, Out, Types};
 
 pub(crate) static OPS: &[&OpDef] = &[
@@ -46,7 +46,6 @@ pub static FLOOR: OpDef = OpDef {
         array([-2.,  1.])
     ",
     cpu: Cpu::Map(&map::FLOOR),
-    cuda: Cuda::Expr("floor(x)"),
     onnx: Onnx::Node {
         ty: "Floor",
         since: 6,
@@ -64,7 +63,6 @@ pub static CEIL: OpDef = OpDef {
         array([-1.,  2.])
     ",
     cpu: Cpu::Map(&map::CEIL),
-    cuda: Cuda::Expr("ceil(x)"),
     onnx: Onnx::Node {
         ty: "Ceil",
         since: 6,
@@ -82,7 +80,6 @@ pub static TRUNC: OpDef = OpDef {
         array([-1.,  1.])
     ",
     cpu: Cpu::Map(&map::TRUNC),
-    cuda: Cuda::Expr("trunc(x)"),
     ..ROUNDING
 };
 
@@ -97,7 +94,6 @@ pub static FIX: OpDef = OpDef {
         array([-1.,  1.])
     ",
     cpu: Cpu::Map(&map::TRUNC),
-    cuda: Cuda::Expr("trunc(x)"),
     ..ROUNDING
 };
 
@@ -112,7 +108,6 @@ pub static RINT: OpDef = OpDef {
     ",
     types: Types::INEXACT,
     cpu: Cpu::Map(&map::RINT),
-    cuda: Cuda::Expr("rint(x)"),
     onnx: Onnx::Node {
         ty: "Round",
         since: 11,
@@ -145,7 +140,6 @@ pub static ROUND_STE: OpDef = OpDef {
         (array([0., 2.]), array([1., 1.]))
     ",
     cpu: Cpu::Map(&map::RINT),
-    cuda: Cuda::Expr("rint(x)"),
     probe: Probe::over(-3.0..3.0).against("numpy.rint"),
     ..STRAIGHT
 };
@@ -166,7 +160,6 @@ pub static SIGN_STE: OpDef = OpDef {
         (array([-1.,  1.]), array([1., 1.]))
     ",
     cpu: Cpu::Map(&map::SIGN),
-    cuda: Cuda::Expr("(x > 0) - (x < 0)"),
     probe: Probe::over(-3.0..3.0).against("numpy.sign"),
     ..STRAIGHT
 };
@@ -243,7 +236,6 @@ static ROUND_SCALED: OpDef = OpDef {
     types: Types::REAL_FLOAT,
     doc: "Nearest multiple of 1 / `scale` to every element, or of `scale` if `before` is not 0.",
     cpu: Cpu::Map(&map::ROUND_SCALED),
-    cuda: Cuda::None,
     probe: Probe::over(-4.0..4.0).against("numpy.rint").ulp(0),
     ..ROUNDING
 };

@@ -15,7 +15,7 @@ use crate::elementwise::special::ISNAN;
 use crate::error::Result;
 use crate::index::NONZERO;
 use crate::invoke::{Call, dispatch, invoke, invoke1};
-use crate::opdef::{Bundle, Cpu, Cuda, Form, Grad, Keep, Onnx, OpDef, Probe, Sole, Surface};
+use crate::opdef::{Bundle, Cpu, Form, Grad, Keep, Onnx, OpDef, Probe, Sole, Surface};
 use crate::shape;
 use crate::types::{DTypes, Types, promoted};
 use crate::ufunc::deliver::{CASTING, ORDER, SUBOK, computed_in, delivered};
@@ -88,7 +88,6 @@ pub static CHOOSE: OpDef = OpDef {
     doc: "Elements of `x` where `condition` is not zero, of `y` elsewhere.",
     types: Types::Choose,
     cpu: Cpu::Map(&map::WHERE),
-    cuda: Cuda::Expr("x ? y : z"),
     grad: Grad::Rule(Keep::inputs(1), |g| {
         let zero = Array::constant(Scalar::I64(0), g.dy(0).dtype())?;
         let condition = g.input(0);
@@ -295,7 +294,6 @@ pub static BOUND: OpDef = OpDef {
     doc: "Every element of `x` brought between `low` and `high`.",
     types: Types::same(DTypes::NUMBER),
     cpu: Cpu::Map(&map::CLIP),
-    cuda: Cuda::Expr("fmin(fmax(x, y), z)"),
     grad: Grad::Rule(Keep::INPUTS, |g| {
         let (x, low, high) = (g.input(0), g.input(1), g.input(2));
         let through = |mask: Array| g.dy(0).mul(&mask.astype(g.dy(0).dtype())?);

@@ -15,7 +15,7 @@ use crate::elementwise::select::choose;
 use crate::error::Result;
 use crate::invoke::{Call, invoke1};
 use crate::opdef::{
-    Amp, Cost, Cpu, Cuda, Floats, Fold, Form, Grad, Keep, Onnx, OpDef, Probe, Sole, Sparse, Surface,
+    Amp, Cost, Cpu, Floats, Fold, Form, Grad, Keep, Onnx, OpDef, Probe, Sole, Sparse, Surface,
 };
 use crate::types::{DTypes, Lift, Out, Types, resolve_call};
 
@@ -69,7 +69,6 @@ pub static ERF: OpDef = OpDef {
         array([0.       , 0.5204999, 0.9953223])
     ",
     cpu: Cpu::Map(&map::ERF),
-    cuda: Cuda::Expr("erf(x)"),
     grad: Grad::Rule(Keep::INPUTS, |g| {
         g.slopes(&[&|| g.input(0).square()?.neg()?.exp()?.scale(FRAC_2_SQRT_PI)])
     }),
@@ -87,7 +86,6 @@ pub static ERFC: OpDef = OpDef {
     name: "erfc",
     doc: "One minus the error function of every element, without cancellation.",
     cpu: Cpu::Map(&map::ERFC),
-    cuda: Cuda::Expr("erfc(x)"),
     grad: Grad::Rule(Keep::INPUTS, |g| {
         g.slopes(&[&|| g.input(0).square()?.neg()?.exp()?.scale(-FRAC_2_SQRT_PI)])
     }),
@@ -105,7 +103,6 @@ pub static ERFINV: OpDef = OpDef {
         array([-0.47693628,  0.        ,  0.47693628])
     ",
     cpu: Cpu::Map(&map::ERFINV),
-    cuda: Cuda::Expr("erfinv(x)"),
     grad: Grad::Rule(Keep::OUTPUTS, |g| {
         g.slopes(&[&|| g.output(0).square()?.exp()?.scale(1.0 / FRAC_2_SQRT_PI)])
     }),
@@ -124,7 +121,6 @@ pub static GAMMA: OpDef = OpDef {
         array([ 1.       , 24.       ,  1.7724539])
     ",
     cpu: Cpu::Map(&map::GAMMA),
-    cuda: Cuda::Expr("tgamma(x)"),
     grad: Grad::Rule(Keep::ALL, |g| {
         g.slopes(&[&|| g.output(0).mul(&g.input(0).unary(&DIGAMMA)?)])
     }),
@@ -142,7 +138,6 @@ pub static GAMMALN: OpDef = OpDef {
         array([  3.1780539, 359.13422  ])
     ",
     cpu: Cpu::Map(&map::LGAMMA),
-    cuda: Cuda::Expr("lgamma(x)"),
     grad: Grad::Rule(Keep::INPUTS, |g| {
         g.slopes(&[&|| g.input(0).unary(&DIGAMMA)])
     }),
@@ -161,7 +156,6 @@ pub static DIGAMMA: OpDef = OpDef {
         array([-0.5772157 ,  0.42278433])
     ",
     cpu: Cpu::Map(&map::DIGAMMA),
-    cuda: Cuda::Expr("digamma(x)"),
     grad: Grad::Rule(Keep::INPUTS, |g| g.slopes(&[&|| polygamma(g.input(0), 1)])),
     probe: Probe::over(3.0..8.0)
         .against("scipy.special.digamma")
@@ -176,7 +170,6 @@ pub static POLYGAMMA: OpDef = OpDef {
     params: &[Param::array("x"), Param::int("n", 1)],
     doc: "The `n`-th derivative of digamma of every element.\n\nSource: DLMF 5.15.",
     cpu: Cpu::Map(&map::POLYGAMMA),
-    cuda: Cuda::None,
     grad: Grad::Rule(Keep::INPUTS, |g| {
         g.slopes(&[&|| polygamma(g.input(0), g.int("n") + 1)])
     }),
@@ -232,7 +225,6 @@ pub static REAL_SINC: OpDef = OpDef {
     name: "real_sinc",
     doc: "sin(pi x) / (pi x) of every real element, 1 at 0.",
     cpu: Cpu::Map(&map::SINC),
-    cuda: Cuda::Expr("x == 0 ? 1 : sinpi(x) / (3.14159265358979323846 * x)"),
     grad: Grad::Rule(Keep::ALL, |g| {
         g.slopes(&[&|| {
             // (cos(pi x) - sinc(x)) / x.
@@ -273,7 +265,6 @@ pub static I0: OpDef = OpDef {
     doc: "Modified Bessel function of the first kind, of order 0, of every element.\n\nSource: DLMF 10.25.2 up to 20, 10.40.1 beyond.",
     sole: Sole::Array,
     cpu: Cpu::Map(&map::I0),
-    cuda: Cuda::Expr("cyl_bessel_i0(x)"),
     grad: Grad::Rule(Keep::INPUTS, |g| g.slopes(&[&|| g.input(0).unary(&I1)])),
     probe: Probe::over(-4.0..30.0).against("scipy.special.i0").ulp(8),
     ..SPECIAL
@@ -284,7 +275,6 @@ pub static I1: OpDef = OpDef {
     name: "i1",
     doc: "Modified Bessel function of the first kind, of order 1, of every element.\n\nSource: DLMF 10.25.2 up to 20, 10.40.1 beyond.",
     cpu: Cpu::Map(&map::I1),
-    cuda: Cuda::Expr("cyl_bessel_i1(x)"),
     grad: Grad::Rule(Keep::ALL, |g| {
         g.slopes(&[&|| {
             // I1' = I0 - I1 / x, which is 1/2 at 0 (DLMF 10.29.3).
@@ -314,7 +304,6 @@ pub static HEAVISIDE: OpDef = OpDef {
     ",
     types: Types::REAL_FLOAT,
     cpu: Cpu::Map(&map::HEAVISIDE),
-    cuda: Cuda::Expr("x == 0 ? y : x > 0"),
     grad: Grad::Rule(Keep::inputs(1), |g| {
         if !g.wants(1) {
             return Ok(smallvec::smallvec![None, None]);
@@ -343,7 +332,6 @@ pub static NEXTAFTER: OpDef = OpDef {
     ",
     types: Types::REAL_FLOAT,
     cpu: Cpu::Map(&map::NEXTAFTER),
-    cuda: Cuda::Expr("nextafter(x, y)"),
     // `x1` and its neighbour move together.
     grad: Grad::Rule(Keep::NOTHING, |g| {
         let mut grads = g.elementwise(&[&|| Ok(g.dy(0).clone())])?;
@@ -368,7 +356,6 @@ pub static SPACING: OpDef = OpDef {
         array([1.1920929e-07, 6.2500000e-02])
     ",
     cpu: Cpu::Map(&map::SPACING),
-    cuda: Cuda::Expr("copysign(nextafter(fabs(x), INFINITY) - fabs(x), x)"),
     grad: Grad::Stop("piecewise constant"),
     probe: Probe::calls(&[
         "np.array([1.0, -1.0, 0.0, 3e30, 1e-40, inf, nan, 3.4028235e38], dtype='float32')",
@@ -388,7 +375,6 @@ pub static COPYSIGN: OpDef = OpDef {
     ",
     types: Types::REAL_FLOAT,
     cpu: Cpu::Map(&map::COPYSIGN),
-    cuda: Cuda::Expr("copysign(x, y)"),
     grad: Grad::Rule(Keep::INPUTS, |g| {
         let mut grads = g.elementwise(&[&|| {
             let same = g
@@ -422,7 +408,6 @@ pub static LDEXP: OpDef = OpDef {
         ..Floats::PLAIN
     },
     cpu: Cpu::Map(&map::LDEXP),
-    cuda: Cuda::Expr("ldexp(x, y)"),
     grad: Grad::Rule(Keep::inputs(2), |g| {
         let mut grads = g.elementwise(&[&|| g.dy(0).binary(&LDEXP, g.input(1))])?;
         grads.push(None);
@@ -460,7 +445,6 @@ pub static GCD: OpDef = OpDef {
         array([6, 1])
     ",
     cpu: Cpu::Map(&map::GCD),
-    cuda: Cuda::None,
     fold: Fold::from(Scalar::I64(0)),
     ..DIVISORS
 };
@@ -475,7 +459,6 @@ pub static LCM: OpDef = OpDef {
         array([20, 30])
     ",
     cpu: Cpu::Map(&map::LCM),
-    cuda: Cuda::None,
     ..DIVISORS
 };
 
@@ -494,7 +477,6 @@ pub static BITWISE_COUNT: OpDef = OpDef {
         out: Out::Fixed(mxnet_tensor::DType::U8),
     },
     cpu: Cpu::Map(&map::BITWISE_COUNT),
-    cuda: Cuda::Expr("popc(abs(x))"),
     grad: Grad::Stop("integers have no slope"),
     probe: Probe::STANDARD.ulp(0),
     ..OpDef::UNARY
@@ -523,7 +505,6 @@ pub static SIGNBIT: OpDef = OpDef {
         out: Out::Bool,
     },
     cpu: Cpu::Map(&map::SIGNBIT),
-    cuda: Cuda::Expr("signbit(x)"),
     ..QUESTION
 };
 
@@ -537,7 +518,6 @@ pub static ISNAN: OpDef = OpDef {
         array([False,  True, False])
     ",
     cpu: Cpu::Map(&map::ISNAN),
-    cuda: Cuda::Expr("isnan(x)"),
     onnx: Onnx::Node {
         ty: "IsNaN",
         since: 9,
@@ -555,7 +535,6 @@ pub static ISINF: OpDef = OpDef {
         array([False, False,  True])
     ",
     cpu: Cpu::Map(&map::ISINF),
-    cuda: Cuda::Expr("isinf(x)"),
     onnx: Onnx::Node {
         ty: "IsInf",
         since: 10,
@@ -573,7 +552,6 @@ pub static ISFINITE: OpDef = OpDef {
         array([ True, False, False])
     ",
     cpu: Cpu::Map(&map::ISFINITE),
-    cuda: Cuda::Expr("isfinite(x)"),
     ..QUESTION
 };
 
@@ -655,7 +633,6 @@ pub static MODF: OpDef = OpDef {
         (array([ 0.5 , -0.25]), array([ 1., -2.]))
     ",
     cpu: Cpu::Map(&map::MODF),
-    cuda: Cuda::None,
     // The integer part is piecewise constant: only the fraction's cotangent counts.
     grad: Grad::Rule(Keep::NOTHING, |g| g.elementwise(&[&|| Ok(g.dy(0).clone())])),
     probe: Probe::calls(&[
@@ -726,7 +703,6 @@ pub static MANTISSA: OpDef = OpDef {
     doc: "Every element divided by the power of two that brings its size to 0.5 to 1.",
     types: Types::REAL_FLOAT,
     cpu: Cpu::Map(&map::MANTISSA),
-    cuda: Cuda::None,
     // The exponent is piecewise constant.
     grad: Grad::Rule(Keep::INPUTS, |g| {
         g.elementwise(&[&|| {
@@ -750,7 +726,6 @@ pub static EXPONENT: OpDef = OpDef {
         out: Out::Fixed(DType::I32),
     },
     cpu: Cpu::Map(&map::EXPONENT),
-    cuda: Cuda::None,
     grad: Grad::Stop("piecewise constant"),
     probe: Probe::over(0.25..2.0)
         .against("lambda x: np.frexp(x)[1]")

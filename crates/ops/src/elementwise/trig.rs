@@ -11,7 +11,7 @@ use crate::autograd::GradCx;
 use crate::elementwise::explog::SQRT;
 use crate::error::Result;
 use crate::opdef::{
-    Amp, Cost, Cpu, Cuda, Floats, Fold, Form, Grad, Keep, Onnx, OpDef, Pole, Probe, Sparse, Surface,
+    Amp, Cost, Cpu, Floats, Fold, Form, Grad, Keep, Onnx, OpDef, Pole, Probe, Sparse, Surface,
 };
 use crate::types::{DTypes, Lift, Out, Types};
 
@@ -60,7 +60,6 @@ pub static SIN: OpDef = OpDef {
         array([0., 1.])
     ",
     cpu: Cpu::Map(&map::SIN),
-    cuda: Cuda::Expr("sin(x)"),
     grad: Grad::Rule(Keep::INPUTS, |g| g.slopes(&[&|| g.input(0).cos()])),
     onnx: Onnx::Node {
         ty: "Sin",
@@ -81,7 +80,6 @@ pub static COS: OpDef = OpDef {
         array([ 1., -1.])
     ",
     cpu: Cpu::Map(&map::COS),
-    cuda: Cuda::Expr("cos(x)"),
     grad: Grad::Rule(Keep::INPUTS, |g| g.slopes(&[&|| g.input(0).sin()?.neg()])),
     onnx: Onnx::Node {
         ty: "Cos",
@@ -101,7 +99,6 @@ pub static TAN: OpDef = OpDef {
         array([0.       , 1.5574079])
     ",
     cpu: Cpu::Map(&map::TAN),
-    cuda: Cuda::Expr("tan(x)"),
     grad: Grad::Rule(Keep::OUTPUTS, |g| {
         g.slopes(&[&|| g.output(0).square()?.shift(1.0)])
     }),
@@ -124,7 +121,6 @@ pub static ARCSIN: OpDef = OpDef {
         array([0.       , 1.5707963])
     ",
     cpu: Cpu::Map(&map::ARCSIN),
-    cuda: Cuda::Expr("asin(x)"),
     grad: Grad::Rule(Keep::INPUTS, |g| {
         g.slopes(&[&|| one_minus_square(g.input(0))?.unary(&SQRT)?.reciprocal()])
     }),
@@ -147,7 +143,6 @@ pub static ARCCOS: OpDef = OpDef {
         array([0.       , 1.5707964])
     ",
     cpu: Cpu::Map(&map::ARCCOS),
-    cuda: Cuda::Expr("acos(x)"),
     grad: Grad::Rule(Keep::INPUTS, |g| {
         g.slopes(&[&|| {
             one_minus_square(g.input(0))?
@@ -174,7 +169,6 @@ pub static ARCTAN: OpDef = OpDef {
         array([0.       , 0.7853982])
     ",
     cpu: Cpu::Map(&map::ARCTAN),
-    cuda: Cuda::Expr("atan(x)"),
     grad: Grad::Rule(Keep::INPUTS, |g| {
         g.slopes(&[&|| g.input(0).square()?.shift(1.0)?.reciprocal()])
     }),
@@ -197,7 +191,6 @@ pub static SINH: OpDef = OpDef {
         array([0.       , 1.1752012])
     ",
     cpu: Cpu::Map(&map::SINH),
-    cuda: Cuda::Expr("sinh(x)"),
     grad: Grad::Rule(Keep::INPUTS, |g| g.slopes(&[&|| g.input(0).unary(&COSH)])),
     onnx: Onnx::Node {
         ty: "Sinh",
@@ -217,7 +210,6 @@ pub static COSH: OpDef = OpDef {
         array([1.       , 1.5430806])
     ",
     cpu: Cpu::Map(&map::COSH),
-    cuda: Cuda::Expr("cosh(x)"),
     grad: Grad::Rule(Keep::INPUTS, |g| g.slopes(&[&|| g.input(0).unary(&SINH)])),
     onnx: Onnx::Node {
         ty: "Cosh",
@@ -236,7 +228,6 @@ pub static TANH: OpDef = OpDef {
         array([0.       , 0.7615942])
     ",
     cpu: Cpu::Map(&map::TANH),
-    cuda: Cuda::Expr("tanh(x)"),
     grad: Grad::Rule(Keep::OUTPUTS, |g| {
         if g.output(0).dtype().is_complex() {
             return g.slopes(&[&|| one_minus_square(g.output(0))]);
@@ -258,7 +249,6 @@ pub static TANH_GRAD: OpDef = OpDef {
     doc: "dy (1 - y^2): what tanh's gradient is in terms of its result.",
     types: Types::REAL_FLOAT,
     cpu: Cpu::Map(&map::TANH_GRAD),
-    cuda: Cuda::Expr("x * (1 - y * y)"),
     grad: Grad::Rule(Keep::INPUTS, |g| {
         g.elementwise(&[&|| g.dy(0).binary(&TANH_GRAD, g.input(1)), &|| {
             g.dy(0).mul(g.input(0))?.mul(g.input(1))?.scale(-2.0)
@@ -278,7 +268,6 @@ pub static ARCSINH: OpDef = OpDef {
         array([0.       , 0.8813736])
     ",
     cpu: Cpu::Map(&map::ARCSINH),
-    cuda: Cuda::Expr("asinh(x)"),
     grad: Grad::Rule(Keep::INPUTS, |g| {
         g.slopes(&[&|| g.input(0).square()?.shift(1.0)?.unary(&SQRT)?.reciprocal()])
     }),
@@ -301,7 +290,6 @@ pub static ARCCOSH: OpDef = OpDef {
         array([0.      , 1.316958])
     ",
     cpu: Cpu::Map(&map::ARCCOSH),
-    cuda: Cuda::Expr("acosh(x)"),
     // Two roots instead of one of x^2 - 1: they do not cancel near 1 and have the right branch for complex numbers.
     grad: Grad::Rule(Keep::INPUTS, |g| {
         g.slopes(&[&|| {
@@ -331,7 +319,6 @@ pub static ARCTANH: OpDef = OpDef {
         ..Floats::PLAIN
     },
     cpu: Cpu::Map(&map::ARCTANH),
-    cuda: Cuda::Expr("atanh(x)"),
     grad: Grad::Rule(Keep::INPUTS, |g| {
         g.slopes(&[&|| one_minus_square(g.input(0))?.reciprocal()])
     }),
@@ -354,7 +341,6 @@ pub static DEG2RAD: OpDef = OpDef {
         array([0.       , 3.1415927])
     ",
     cpu: Cpu::Map(&map::DEG2RAD),
-    cuda: Cuda::Expr("x * (M_PI / 180)"),
     grad: Grad::Rule(Keep::NOTHING, |g| {
         g.elementwise(&[&|| g.dy(0).scale(PI / 180.0)])
     }),
@@ -373,7 +359,6 @@ pub static RAD2DEG: OpDef = OpDef {
         array([  0., 180.])
     ",
     cpu: Cpu::Map(&map::RAD2DEG),
-    cuda: Cuda::Expr("x * (180 / M_PI)"),
     grad: Grad::Rule(Keep::NOTHING, |g| {
         g.elementwise(&[&|| g.dy(0).scale(180.0 / PI)])
     }),
@@ -392,7 +377,6 @@ pub static ARCTAN2: OpDef = OpDef {
         array([ 0.7853982, -2.3561945])
     ",
     cpu: Cpu::Map(&map::ARCTAN2),
-    cuda: Cuda::Expr("atan2(x, y)"),
     grad: Grad::Rule(Keep::INPUTS, |g| {
         g.slopes(&[&|| g.input(1).div(&square_sum(g)?), &|| {
             g.input(0).div(&square_sum(g)?)?.neg()
@@ -412,7 +396,6 @@ pub static HYPOT: OpDef = OpDef {
         array([ 5., 13.])
     ",
     cpu: Cpu::Map(&map::HYPOT),
-    cuda: Cuda::Expr("hypot(x, y)"),
     grad: Grad::Rule(Keep::ALL, |g| {
         g.slopes(&[&|| g.input(0).div(g.output(0)), &|| {
             g.input(1).div(g.output(0))
@@ -434,7 +417,6 @@ pub static PHASE: OpDef = OpDef {
         out: Out::Real,
     },
     cpu: Cpu::Map(&map::ANGLE),
-    cuda: Cuda::Expr("arg(x)"),
     // The angle changes by Im(dz / z), so dy goes to dy * conj(-i / z) = i dy / conj(z); on the real line it is constant.
     grad: Grad::Rule(Keep::INPUTS, |g| {
         if !g.dtype_of(0).is_complex() {

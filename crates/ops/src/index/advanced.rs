@@ -20,14 +20,13 @@ use crate::elementwise::select::choose;
 use crate::error::{Error, Result};
 use crate::invoke::invoke1;
 use crate::launch::elem;
-use crate::opdef::{Cost, Cpu, Cuda, Grad, Grads, Keep, Onnx, OpDef, Probe, one};
+use crate::opdef::{Cost, Cpu, Grad, Grads, Keep, Onnx, OpDef, Probe, one};
 use crate::types::Types;
 use crate::{Array, cpu};
 use crate::{Outputs, only};
 
 const INDEXING: OpDef = OpDef {
     types: Types::First,
-    cuda: Cuda::None,
     cost: Cost::PerKiB(400),
     ..OpDef::DEFAULT
 };

@@ -8,7 +8,7 @@ use crate::cpu;
 use crate::creation::dims;
 use crate::error::{Error, Result};
 use crate::invoke::invoke1;
-use crate::opdef::{Cpu, Cuda, Grad, Keep, Onnx, OpDef, Probe, Viewed, one};
+use crate::opdef::{Cpu, Grad, Keep, Onnx, OpDef, Probe, Viewed, one};
 use crate::types::Types;
 
 /// `x[key]` without arrays in the key.
@@ -61,7 +61,6 @@ pub static INDEX_SPREAD: OpDef = OpDef {
         let view = view(out.layout(), cx.index_items("key"))?;
         cpu::copy(cx.input(0), &out.with_layout(view), cx.threads)
     }),
-    cuda: Cuda::None,
     grad: Grad::Rule(Keep::NOTHING, |g| {
         let attrs: Attrs = [g.get("key").clone()].into_iter().collect();
         g.one(invoke1(&INDEX, &[g.dy(0)], &attrs)?)

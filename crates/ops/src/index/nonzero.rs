@@ -9,7 +9,7 @@ use crate::args::{Attrs, Param};
 use crate::error::Result;
 use crate::invoke::invoke1;
 use crate::launch::{Pool, elem};
-use crate::opdef::{Bundle, Cpu, Cuda, Grad, Known, Onnx, OpDef, Probe, Surface};
+use crate::opdef::{Bundle, Cpu, Grad, Known, Onnx, OpDef, Probe, Surface};
 use crate::{Array, Outputs};
 
 /// Positions of the elements that are not zero, one row an axis.
@@ -33,7 +33,6 @@ pub static NONZERO_MATRIX: OpDef = OpDef {
         },
         Known::FromValues,
     ),
-    cuda: Cuda::HostOnly,
     grad: Grad::Stop("positions are integers"),
     onnx: Onnx::Node {
         ty: "NonZero",
@@ -81,7 +80,6 @@ pub static NONZERO: OpDef = OpDef {
         },
         Known::FromValues,
     ),
-    cuda: Cuda::HostOnly,
     grad: Grad::Stop("positions are integers"),
     bundle: |_| Bundle::Tuple,
     probe: Probe::calls(&["i((2, 3), 2)", "b((4,))", "f((2, 0))"]),

@@ -8,7 +8,7 @@ use crate::args::{Default, Param, ParamKind};
 use crate::creation::dims;
 use crate::cx::CompositeCx;
 use crate::error::{Result, Tuple};
-use crate::opdef::{Bundle, Cpu, Cuda, Grad, Known, Onnx, OpDef, OutSpec, Probe, Surface, one_of};
+use crate::opdef::{Bundle, Cpu, Grad, Known, Onnx, OpDef, OutSpec, Probe, Surface, one_of};
 use crate::{Array, Outputs};
 
 /// Positions on each axis.
@@ -96,7 +96,6 @@ pub static UNRAVEL_INDEX: OpDef = OpDef {
         Known::ByRule,
     ),
     bundle: |_| Bundle::Tuple,
-    cuda: Cuda::HostOnly,
     grad: Grad::Stop("positions are integers"),
     onnx: Onnx::Composite,
     probe: Probe::calls(&[
@@ -197,7 +196,6 @@ pub static RAVEL_POSITIONS: OpDef = OpDef {
         }
         Ok(Outputs::from_iter([result]))
     }, Known::ByRule),
-    cuda: Cuda::HostOnly,
     grad: Grad::Stop("numbers of elements are integers"),
     onnx: Onnx::Composite,
     probe: Probe::calls(&[

@@ -11,7 +11,7 @@ use crate::creation::dims;
 use crate::cx::{CallCx, KernelCx};
 use crate::error::{Error, Result};
 use crate::invoke::{invoke, invoke1};
-use crate::opdef::{Cpu, Cuda, Grad, Grads, Keep, OpDef, Probe, Viewed, one};
+use crate::opdef::{Cpu, Grad, Grads, Keep, OpDef, Probe, Viewed, one};
 use crate::types::Types;
 use crate::{Args, Array, cpu, creation};
 
@@ -75,7 +75,6 @@ pub static WINDOW_SPREAD: OpDef = OpDef {
         cpu::fill(cx.output(0), Scalar::I64(0), cx.threads);
         write(cx, 0)
     }),
-    cuda: Cuda::None,
     grad: Grad::Rule(Keep::NOTHING, |g| g.one(part(g, g.shape(0))?)),
     probe: Probe::calls(&["f((2, 2)), (3, 4), (4, 2), 1", "f((3,)), (6,), (-2,), 5"]).against(
         "lambda y, shape, strides, offset: (lambda z: (numpy.copyto(numpy.lib.stride_tricks.as_strided(z.ravel()[offset:], y.shape, \
@@ -114,7 +113,6 @@ pub static WINDOW_ASSIGN: OpDef = OpDef {
         cpu::copy(cx.input(0), cx.output(0), cx.threads)?;
         write(cx, 1)
     }),
-    cuda: Cuda::None,
     grad: Grad::Rule(Keep::NOTHING, |g| {
         let mut grads = Grads::from_elem(None, 2);
         if g.wants(0) {

@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::invoke::invoke1;
 use crate::launch::elem;
 use crate::nn::operand;
-use crate::opdef::{Cost, Cpu, Cuda, Grad, Onnx, OpDef, Probe, Rng, Surface, one_of};
+use crate::opdef::{Cost, Cpu, Grad, Onnx, OpDef, Probe, Rng, Surface, one_of};
 
 /// Random elements set to zero.
 pub static DROPOUT: OpDef = OpDef {
@@ -96,7 +96,6 @@ pub static DROPOUT_MASK: OpDef = OpDef {
         )
     },
     cpu: Cpu::Kernel(mask),
-    cuda: Cuda::None,
     grad: Grad::Stop("a sample depends on no argument in a differentiable way"),
     // Enough for every dtype: float64 takes a block for two elements, the others for four.
     rng: Rng::Blocks(|n| n.div_ceil(2)),

@@ -15,7 +15,7 @@ use crate::error::{Error, Result, Tuple};
 use crate::invoke::{invoke_with, invoke1};
 use crate::launch::elem;
 use crate::nn::operand::{self, Staged};
-use crate::opdef::{Cost, Cpu, Cuda, Grad, Inferred, Onnx, OpDef, Probe, Surface};
+use crate::opdef::{Cost, Cpu, Grad, Inferred, Onnx, OpDef, Probe, Surface};
 use crate::{Array, Outputs, shape};
 
 const WHY: &str = "it changes weights in place";
@@ -274,7 +274,6 @@ const COUNTS: Param = Param::optional_array("counts");
 
 const FUSED: OpDef = OpDef {
     infer,
-    cuda: Cuda::None,
     grad: Grad::Stop(WHY),
     cost: Cost::PerKiB(60),
     parallel: true,

@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::index::{dense, resolved, take};
 use crate::invoke::invoke1;
 use crate::launch::{Pool, elem};
-use crate::opdef::{Cost, Cpu, Cuda, Grad, Keep, Known, OpDef, Probe, Surface, one_of};
+use crate::opdef::{Cost, Cpu, Grad, Keep, Known, OpDef, Probe, Surface, one_of};
 use crate::shape::flip;
 use crate::{Array, Element, Tuple, promoted};
 
@@ -408,7 +408,6 @@ pub static BINCOUNT: OpDef = OpDef {
         },
         Known::FromValues,
     ),
-    cuda: Cuda::HostOnly,
     grad: Grad::Rule(Keep::inputs(1), |g| {
         let mut grads = SmallVec::from_iter([None, None]);
         if g.wants(1) {

@@ -13,7 +13,7 @@ use crate::error::Result;
 use crate::index::{SCATTER_ALONG, gather_along};
 use crate::invoke::{invoke, invoke1};
 use crate::launch::{Pool, elem};
-use crate::opdef::{Cpu, Cuda, Grad, Grads, Keep, Known, Onnx, OpDef, Probe};
+use crate::opdef::{Cpu, Grad, Grads, Keep, Known, Onnx, OpDef, Probe};
 use crate::{Array, Outputs};
 
 /// What `unique` is made of.
@@ -48,7 +48,6 @@ pub static UNIQUE_PARTS: OpDef = OpDef {
             Array::from_slice(&counts, &[count])?,
         ]))
     }, Known::FromValues),
-    cuda: Cuda::HostOnly,
     grad: Grad::Stop("positions and counts are integers"),
     onnx: Onnx::Node {
         ty: "Unique",

@@ -97,7 +97,6 @@ const STANDARD: OpDef = OpDef {
         one_of(samples.shape, samples.dtype)
     },
     cpu: Cpu::Kernel(|cx| standard(cx, "uniform")),
-    cuda: DRAW.cuda,
     grad: DRAW.grad,
     rng: DRAW.rng,
     cost: DRAW.cost,

@@ -11,14 +11,13 @@ use crate::cx::{CallCx, KernelCx};
 use crate::error::{Error, Result};
 use crate::invoke::invoke1;
 use crate::launch::elem;
-use crate::opdef::{Cost, Cpu, Cuda, Grad, Inferred, OpDef, Probe, Rng, one_of};
+use crate::opdef::{Cost, Cpu, Grad, Inferred, OpDef, Probe, Rng, one_of};
 use crate::{Array, cpu};
 
 /// What all of them have in common. Every sampler takes at most half a block for an element, but those that reject.
 pub(super) const DRAW: OpDef = OpDef {
     infer: drawn,
     grad: Grad::Stop("samples do not depend on arrays"),
-    cuda: Cuda::None,
     rng: Rng::Blocks(blocks),
     cost: Cost::PerKiB(600),
     probe: Probe::calls(&[]),

@@ -12,7 +12,7 @@ use crate::elementwise::select::choose;
 use crate::elementwise::special::ERFC;
 use crate::error::Result;
 use crate::invoke::invoke1;
-use crate::opdef::{Cost, Cpu, Cuda, Form, Grad, Keep, OpDef, Probe, Rng, Surface};
+use crate::opdef::{Cost, Cpu, Form, Grad, Keep, OpDef, Probe, Rng, Surface};
 use crate::random::continuous::{DEVICE, DISTRIBUTION, DTYPE, SIZE};
 use crate::{Array, Outputs, cpu};
 
@@ -77,7 +77,6 @@ pub static WALD_PATH: OpDef = OpDef {
     doc: "`sample` as it is. Its gradient says how inverse Gaussian samples move with `mean` and `scale`, of the same shape, while their probabilities of being less stay.",
     infer: |cx| cx.same_as(0),
     cpu: Cpu::Kernel(|cx| cpu::copy(cx.input(0), cx.output(0), cx.threads)),
-    cuda: Cuda::None,
     grad: Grad::Rule(
         Keep {
             inputs: 0b110,

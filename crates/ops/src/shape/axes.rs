@@ -10,9 +10,7 @@ use crate::autograd::GradCx;
 use crate::error::Result;
 use crate::invoke::invoke1;
 use crate::memory_order::axes_in_order;
-use crate::opdef::{
-    Cost, Cpu, Cuda, Grad, Keep, Onnx, OpDef, Probe, Sole, Sparse, Surface, Viewed, one,
-};
+use crate::opdef::{Cost, Cpu, Grad, Keep, Onnx, OpDef, Probe, Sole, Sparse, Surface, Viewed, one};
 use crate::types::Types;
 
 /// An attribute's integers, signed as the tensor layer takes them.
@@ -421,7 +419,6 @@ pub static FLATTEN: OpDef = OpDef {
         crate::cpu::copy(x, &out.with_layout(layout), cx.threads)
     }),
     extended: Some(&FLATTEN_AS_IT_LIES),
-    cuda: Cuda::Expr("x"),
     grad: Grad::Rule(Keep::NOTHING, |g| g.one(reshaped_as_input(g)?)),
     sparse: Sparse::KeepsZero,
     cost: Cost::PerKiB(60),

@@ -9,7 +9,7 @@ use crate::cx::CallCx;
 use crate::error::Result;
 use crate::memory_order::{axes_in_order, has_order};
 use crate::opdef::{
-    Cost, Cpu, Cuda, Floats, Grad, Keep, Onnx, OpDef, Probe, Sole, Sparse, Surface, Viewed, one_of,
+    Cost, Cpu, Floats, Grad, Keep, Onnx, OpDef, Probe, Sole, Sparse, Surface, Viewed, one_of,
 };
 use crate::types::{Types, check_element};
 use crate::{Array, cpu, invoke1};
@@ -22,7 +22,6 @@ pub static COPY: OpDef = OpDef {
     types: Types::First,
     infer: |cx| cx.same_as(0),
     cpu: Cpu::Kernel(cpu::copy_kernel),
-    cuda: Cuda::Expr("x"),
     grad: Grad::Rule(Keep::NOTHING, |g| g.one(g.dy(0).clone())),
     onnx: Onnx::Node {
         ty: "Identity",
@@ -42,7 +41,6 @@ const ORDERED: OpDef = OpDef {
     infer: COPY.infer,
     order: Some(order_asked_for),
     cpu: COPY.cpu,
-    cuda: COPY.cuda,
     grad: COPY.grad,
     cost: COPY.cost,
     parallel: COPY.parallel,
@@ -126,7 +124,6 @@ pub static CAST: OpDef = OpDef {
         ..Floats::PLAIN
     },
     cpu: Cpu::Kernel(cpu::copy_kernel),
-    cuda: Cuda::Expr("x"),
     grad: Grad::Rule(Keep::NOTHING, |g| {
         if g.dtype_of(0).is_inexact() {
             g.one(g.dy(0).astype(g.dtype_of(0))?)
@@ -208,7 +205,6 @@ pub static ASTYPE: OpDef = OpDef {
     },
     order: Some(order_asked_for),
     cpu: CAST.cpu,
-    cuda: CAST.cuda,
     grad: CAST.grad,
     sparse: CAST.sparse,
     cost: CAST.cost,
@@ -241,7 +237,6 @@ pub static ASTYPE_SHARING: OpDef = OpDef {
             false => Viewed::Computed(&ASTYPE),
         })
     }),
-    cuda: Cuda::Derived,
     grad: CAST.grad,
     probe: Probe::calls(&[
         "f((2, 3)), 'float64', copy=False",

@@ -14,7 +14,7 @@ use crate::error::Result;
 use crate::index::{dense, scattered_slices};
 use crate::invoke::invoke1;
 use crate::memory_order;
-use crate::opdef::{Cost, Cpu, Cuda, Grad, Keep, Onnx, OpDef, Probe, Sole, Surface, one, one_of};
+use crate::opdef::{Cost, Cpu, Grad, Keep, Onnx, OpDef, Probe, Sole, Surface, one, one_of};
 use crate::shape::narrow;
 use crate::types::{Types, check_element};
 use crate::{Outputs, cpu};
@@ -417,7 +417,6 @@ pub static REPEAT: OpDef = OpDef {
         }
         Ok(())
     }),
-    cuda: Cuda::None,
     grad: Grad::Rule(Keep::NOTHING, |g| {
         let flat = [g.shape(0).iter().product()];
         let (shape, axis) = match g.opt_int("axis") {

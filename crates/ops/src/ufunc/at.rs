@@ -14,7 +14,7 @@ use crate::index::{named, spanned};
 use crate::interp::Flags;
 use crate::invoke::{Call, dispatch, invoke1};
 use crate::launch::elem;
-use crate::opdef::{Cost, Cpu, Cuda, Grad, Inferred, OpDef};
+use crate::opdef::{Cost, Cpu, Grad, Inferred, OpDef};
 use crate::types::{self, Types};
 use crate::{Array, cpu, creation, floats, index, registry, shape};
 
@@ -32,7 +32,6 @@ pub static AT: OpDef = OpDef {
           the value that belongs to the position), computed in `dtype`. Positions come one after the other: one that is there twice counts twice.",
     infer: |_| Ok(Inferred::new()),
     cpu: Cpu::Kernel(apply),
-    cuda: Cuda::None,
     grad: Grad::Stop("it changes its argument: `at` records sums as accumulation"),
     mutates: &[0],
     cost: Cost::PerKiB(2000),

@@ -14,13 +14,12 @@ use crate::cpu;
 use crate::cx::KernelCx;
 use crate::error::{Error, Result};
 use crate::launch::elem;
-use crate::opdef::{Cost, Cpu, Cuda, Grad, OpDef, Probe, one_of};
+use crate::opdef::{Cost, Cpu, Grad, OpDef, Probe, one_of};
 use crate::reduce::folded;
 use crate::registry;
 
 /// What these operators have in common.
 const GENERAL: OpDef = OpDef {
-    cuda: Cuda::None,
     grad: Grad::Stop("composed of calls of the function while a gradient is recorded"),
     cost: Cost::PerKiB(2000),
     ..OpDef::DEFAULT
