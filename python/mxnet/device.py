@@ -115,11 +115,12 @@ def num_gpus() -> int:
     Returns
     -------
     int
-        0: arrays live in host memory only.
+        0 without a GPU or without NVIDIA's driver: arrays live in host memory only.
+        `mx.runtime.backends()` says what is missing.
 
     Examples
     --------
     >>> mx.num_gpus() >= 0
     True
     """
-    return 0
+    return _core.num_devices("gpu")

@@ -169,7 +169,14 @@ pub fn jit_is_on() -> bool {
     JIT.load(Ordering::Relaxed)
 }
 
-static KEYS: [Key; 7] = [
+static KERNEL_CACHE: AtomicBool = AtomicBool::new(true);
+
+/// Whether compiled kernels of devices are kept on disk for other processes.
+pub fn kernel_cache_is_on() -> bool {
+    KERNEL_CACHE.load(Ordering::Relaxed)
+}
+
+static KEYS: [Key; 8] = [
     Key::new(
         "engine_mode",
         "How operations run: 'adaptive' runs cheap ones at the call and queues the others, 'async' queues all, 'sync' runs all at the call.",
@@ -243,6 +250,13 @@ static KEYS: [Key; 7] = [
         Kind::Bool,
         || Setting::Bool(jit_is_on()),
         |value| JIT.store(value == Setting::Bool(true), Ordering::Relaxed),
+    ),
+    Key::new(
+        "kernel_cache",
+        "Whether compiled GPU kernels are kept in the user's cache folder for other processes.",
+        Kind::Bool,
+        || Setting::Bool(kernel_cache_is_on()),
+        |value| KERNEL_CACHE.store(value == Setting::Bool(true), Ordering::Relaxed),
     ),
     Key::new(
         "plan_cache",

@@ -300,8 +300,14 @@ impl<'a> KernelCx<'a> {
     /// # Errors
     /// [`Error::Memory`] if there is not enough.
     pub fn workspace(&self, len_bytes: usize) -> Result<Workspace<'a>> {
+        let storage = Storage::allocate(len_bytes, self.device)?;
+        if let Some(stream) = self.stream {
+            for (event, _) in storage.var().events(Access::Overwrite) {
+                stream.wait(&event, false);
+            }
+        }
         Ok(Workspace {
-            storage: Storage::allocate(len_bytes, self.device)?,
+            storage,
             stream: self.stream,
         })
     }

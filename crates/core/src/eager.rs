@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use mxnet_kernels::map::InnerLoops;
 use mxnet_tensor::{
-    DType, Device, DeviceKind, Dims, Layout, Scalar, Tensor, broadcast_shapes, checked_len,
+    DType, Device, DeviceKind, Dims, Layout, Scalar, Tensor, backend_of, broadcast_shapes,
+    checked_len,
 };
 use smallvec::SmallVec;
 
@@ -125,6 +126,10 @@ pub fn prepare(call: &Call) -> Result<Plan> {
         DeviceKind::Cpu => device_asked_for(call).unwrap_or(device),
         _ => device,
     };
+    if working.kind() != DeviceKind::Cpu {
+        // A backend adds its kernels when its devices are looked for.
+        backend_of(working)?;
+    }
     if let Cpu::AnyDevice(kernel) = call.op.cpu {
         return inferred(call, kernel, device, working);
     }

@@ -14,7 +14,7 @@ use crate::cpu;
 use crate::cx::{CallCx, KernelCx, OwnedKernelCx, RngState};
 use crate::error::{Error, Result};
 use crate::invoke::Call;
-use crate::opdef::{Cost, Rng};
+use crate::opdef::{Cost, Cpu, OpDef, Rng};
 use crate::rng::reserve;
 
 /// The engine's pool, as kernels see it.
@@ -73,7 +73,7 @@ pub fn launch(
         Rng::Blocks(blocks) => reserve(blocks(outputs.first().map_or(0, |x| x.len() as u64))),
     };
     if device.kind() != DeviceKind::Cpu
-        && let Some(stream) = backend_of(device)?.stream(device.id())
+        && let Some(stream) = stream_for(call.op, device)?
     {
         return launch_on(&*stream, call, kernel, outputs, fresh, rng, device);
     }
@@ -155,6 +155,15 @@ pub fn caught(name: &'static str, run: impl FnOnce() -> Result<()>) -> Result<()
     }
 }
 
+/// The calling thread's stream for an operator: copies between devices have one of their own, so that kernels run meanwhile.
+fn stream_for(op: &OpDef, device: Device) -> Result<Option<Arc<dyn Stream>>> {
+    let backend = backend_of(device)?;
+    Ok(match op.cpu {
+        Cpu::AnyDevice(_) => backend.copy_stream(device.id()),
+        _ => backend.stream(device.id()),
+    })
+}
+
 /// Launches a kernel that enqueues its work on a stream: behind the events of the variables that it uses, in which it leaves an event of its own. The
 /// variables are held only while it enqueues.
 #[inline(never)]
@@ -194,8 +203,8 @@ fn launch_on(
     let kernel = kernel.clone();
     let run = move |uses: &Uses| {
         // The worker's own stream: events order it as they order those of callers.
-        let stream = backend_of(device)?.stream(device.id());
-        let stream = stream.ok_or_else(|| Error::device(queued.op.name, "its stream is gone"))?;
+        let stream = stream_for(queued.op, device)?
+            .ok_or_else(|| Error::device(queued.op.name, "its stream is gone"))?;
         let uses: SmallVec<[(&Var, Access); 8]> =
             uses.iter().map(|(x, access)| (x.var(), *access)).collect();
         on_stream(&*stream, &uses, || {

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use mxnet_core::{Error, Result};
 use mxnet_engine::{Event, Stream};
 use mxnet_tensor::{
-    Backend, Device, DeviceKind, MemoryInfo, TensorError, Transfer, register_backend,
+    Allocation, Backend, Device, DeviceKind, MemoryInfo, TensorError, Transfer, register_backend,
 };
 
 use crate::abi::mx_device;
@@ -122,29 +122,29 @@ impl Backend for Module {
         self.described.count
     }
 
-    fn allocate(&self, id: u32, len_bytes: usize) -> std::result::Result<NonNull<u8>, TensorError> {
+    fn allocate(&self, id: u32, len_bytes: usize) -> std::result::Result<Allocation, TensorError> {
         // SAFETY: the module promises a function of this type.
         let block = unsafe { (self.described.allocate)(self.described.state.0, id, len_bytes) };
         let block =
             NonNull::new(block.cast::<u8>()).filter(|block| block.as_ptr().addr() % 64 == 0);
         let block = block.ok_or_else(|| self.no_memory(id, len_bytes))?;
         self.in_use_bytes.fetch_add(len_bytes, Ordering::Relaxed);
-        Ok(block)
+        Ok(block.into())
     }
 
     fn allocate_zeroed(
         &self,
         id: u32,
         len_bytes: usize,
-    ) -> std::result::Result<NonNull<u8>, TensorError> {
-        let block = self.allocate(id, len_bytes)?;
+    ) -> std::result::Result<Allocation, TensorError> {
+        let block = self.allocate(id, len_bytes)?.ptr;
         let zeros = vec![0_u8; len_bytes];
         let (to, from) = (block.as_ptr().cast(), zeros.as_ptr().cast());
         // SAFETY: the block and the zeros have so many bytes.
         let status =
             unsafe { (self.described.upload)(self.described.state.0, id, to, from, len_bytes) };
         match status {
-            0 => Ok(block),
+            0 => Ok(block.into()),
             _ => {
                 // SAFETY: nobody knows the block.
                 unsafe { self.free(id, block, len_bytes, &[]) };

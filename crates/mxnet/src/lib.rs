@@ -17,7 +17,7 @@
 //! rules, [`random`] random arrays, [`save`] and [`load`] files. Everything that can fail returns a [`Result`]; operators such as `&a * &b` take
 //! a result beside an array, so `(&a * &b + &c)?` needs one `?`.
 //!
-//! Features: `image`, `simulated` and `module` are on by default; with `default-features = false` the crate has the CPU and nothing else.
+//! Features: `image`, `simulated`, `module` and `cuda` are on by default; with `default-features = false` the crate has the CPU and nothing else.
 //!
 //! The crates below are here under short names: [`core`] has the call path, [`ops`] the operators, [`tensor`] data types, layouts and devices,
 //! [`engine`] the scheduler.
@@ -35,6 +35,8 @@ pub mod optimizer;
 pub mod random;
 
 pub use mxnet_core as core;
+#[cfg(feature = "cuda")]
+pub use mxnet_cuda as cuda;
 pub use mxnet_engine as engine;
 pub use mxnet_graph as graph;
 #[cfg(feature = "image")]

@@ -9,7 +9,8 @@ use mxnet_core::{Array, Error, KernelCx, Result, variants};
 use mxnet_engine::{Event, Stream};
 use mxnet_ops::creation;
 use mxnet_tensor::{
-    Backend, DType, Device, DeviceKind, MemoryInfo, TensorError, Transfer, register_backend,
+    Allocation, Backend, DType, Device, DeviceKind, MemoryInfo, TensorError, Transfer,
+    register_backend,
 };
 
 /// Blocks that the device has handed out and not got back.
@@ -31,25 +32,22 @@ impl Backend for Simulated {
         1
     }
 
-    fn allocate(
-        &self,
-        _id: u32,
-        len_bytes: usize,
-    ) -> std::result::Result<NonNull<u8>, TensorError> {
+    fn allocate(&self, _id: u32, len_bytes: usize) -> std::result::Result<Allocation, TensorError> {
         LIVE.fetch_add(1, Ordering::Relaxed);
         // SAFETY: the length is not 0, by the trait's contract.
-        Ok(NonNull::new(unsafe { alloc(block(len_bytes)) }).expect("the test's blocks are small"))
+        let ptr = NonNull::new(unsafe { alloc(block(len_bytes)) });
+        Ok(ptr.expect("the test's blocks are small").into())
     }
 
     fn allocate_zeroed(
         &self,
         _id: u32,
         len_bytes: usize,
-    ) -> std::result::Result<NonNull<u8>, TensorError> {
+    ) -> std::result::Result<Allocation, TensorError> {
         LIVE.fetch_add(1, Ordering::Relaxed);
         // SAFETY: the length is not 0, by the trait's contract.
-        Ok(NonNull::new(unsafe { alloc_zeroed(block(len_bytes)) })
-            .expect("the test's blocks are small"))
+        let ptr = NonNull::new(unsafe { alloc_zeroed(block(len_bytes)) });
+        Ok(ptr.expect("the test's blocks are small").into())
     }
 
     unsafe fn free(

@@ -13,7 +13,7 @@ use mxnet_core::{Error, KernelCx, Result, cpu, variants};
 use mxnet_engine::{Event, Failure, Stream};
 use mxnet_kernels::Serial;
 use mxnet_tensor::{
-    Backend, Device, DeviceKind, MemoryInfo, TensorError, Transfer, register_backend,
+    Allocation, Backend, Device, DeviceKind, MemoryInfo, TensorError, Transfer, register_backend,
 };
 
 use crate::stream::Queue;
@@ -53,17 +53,17 @@ impl Backend for Simulated {
         COUNT
     }
 
-    fn allocate(&self, id: u32, len_bytes: usize) -> std::result::Result<NonNull<u8>, TensorError> {
-        memory::allocate(len_bytes, Device::new(self.kind, id))
+    fn allocate(&self, id: u32, len_bytes: usize) -> std::result::Result<Allocation, TensorError> {
+        memory::allocate(len_bytes, Device::new(self.kind, id)).map(Allocation::from)
     }
 
     fn allocate_zeroed(
         &self,
         id: u32,
         len_bytes: usize,
-    ) -> std::result::Result<NonNull<u8>, TensorError> {
+    ) -> std::result::Result<Allocation, TensorError> {
         // New pages are zero.
-        memory::allocate(len_bytes, Device::new(self.kind, id))
+        self.allocate(id, len_bytes)
     }
 
     unsafe fn free(

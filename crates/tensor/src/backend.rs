@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 use mxnet_engine::{Event, Stream};
 
 use crate::error::{DeviceError, TensorError, Unsupported};
+use crate::memory::MemoryStats;
 use crate::{Device, DeviceKind, memory};
 
 /// Memory of one device, in bytes.
@@ -15,6 +16,23 @@ pub struct MemoryInfo {
     pub free: usize,
     /// All there is.
     pub total: usize,
+}
+
+/// New memory of a device.
+pub struct Allocation {
+    /// The first byte.
+    pub ptr: NonNull<u8>,
+    /// Work in flight on the same bytes, for whoever had them before: their first use comes after it.
+    pub in_flight: Vec<Arc<dyn Event>>,
+}
+
+impl From<NonNull<u8>> for Allocation {
+    fn from(ptr: NonNull<u8>) -> Allocation {
+        Allocation {
+            ptr,
+            in_flight: Vec::new(),
+        }
+    }
 }
 
 /// Source and destination of a copy.
@@ -40,23 +58,28 @@ pub trait Backend: Send + Sync + 'static {
     /// How many devices of this kind there are.
     fn count(&self) -> usize;
 
+    /// Why there are none, if there are none: what is missing, and how to get it.
+    fn absence(&self) -> Option<String> {
+        None
+    }
+
     /// A block of uninitialised memory on device `id`, aligned to 64 bytes (16 up to a length of 256). `len_bytes` is
     /// not 0.
     ///
     /// # Errors
     ///
     /// `Memory` when there is not enough; `Device` when the device fails.
-    fn allocate(&self, id: u32, len_bytes: usize) -> Result<NonNull<u8>, TensorError>;
+    fn allocate(&self, id: u32, len_bytes: usize) -> Result<Allocation, TensorError>;
 
-    /// Like [`Backend::allocate`], with all bytes zero when the call returns.
+    /// Like [`Backend::allocate`], with all bytes zero for whoever comes after [`Allocation::in_flight`].
     ///
     /// # Errors
     ///
     /// As [`Backend::allocate`].
-    fn allocate_zeroed(&self, id: u32, len_bytes: usize) -> Result<NonNull<u8>, TensorError>;
+    fn allocate_zeroed(&self, id: u32, len_bytes: usize) -> Result<Allocation, TensorError>;
 
     /// Gives a block back. The memory must not be used for anything else before the work behind `in_flight` has ended: the backend waits for
-    /// these events, or frees in the order of a stream that waits for them.
+    /// these events, frees in the order of a stream that waits for them, or hands them on in [`Allocation::in_flight`].
     ///
     /// # Safety
     ///
@@ -89,8 +112,27 @@ pub trait Backend: Send + Sync + 'static {
     /// The calling thread's stream on device `id`; `None` for devices whose work is done when a call returns.
     fn stream(&self, id: u32) -> Option<Arc<dyn Stream>>;
 
+    /// The calling thread's stream for copies from and to device `id`. They overlap with kernels if it is another one than [`Backend::stream`].
+    fn copy_stream(&self, id: u32) -> Option<Arc<dyn Stream>> {
+        self.stream(id)
+    }
+
     /// Free and total memory of device `id`.
     fn memory(&self, id: u32) -> MemoryInfo;
+
+    /// What the backend's allocator has of device `id`; `None` if it does not count.
+    fn memory_stats(&self, _id: u32) -> Option<MemoryStats> {
+        None
+    }
+
+    /// Gives the memory back that is kept for new arrays of device `id`.
+    ///
+    /// # Errors
+    ///
+    /// `Device` when the device fails.
+    fn empty_cache(&self, _id: u32) -> Result<(), TensorError> {
+        Ok(())
+    }
 }
 
 /// Main memory. All numbers of `cpu` devices name the same one.
@@ -105,12 +147,12 @@ impl Backend for Cpu {
         1
     }
 
-    fn allocate(&self, _id: u32, len_bytes: usize) -> Result<NonNull<u8>, TensorError> {
-        memory::allocate(len_bytes)
+    fn allocate(&self, _id: u32, len_bytes: usize) -> Result<Allocation, TensorError> {
+        memory::allocate(len_bytes).map(Allocation::from)
     }
 
-    fn allocate_zeroed(&self, _id: u32, len_bytes: usize) -> Result<NonNull<u8>, TensorError> {
-        memory::allocate_zeroed(len_bytes)
+    fn allocate_zeroed(&self, _id: u32, len_bytes: usize) -> Result<Allocation, TensorError> {
+        memory::allocate_zeroed(len_bytes).map(Allocation::from)
     }
 
     unsafe fn free(
@@ -200,6 +242,12 @@ pub fn backend_of(device: Device) -> Result<&'static dyn Backend, TensorError> {
     let count = backend.count();
     // `cpu(3)` is the same memory as `cpu(0)`, as in MXNet.
     if device.kind() != DeviceKind::Cpu && device.id() as usize >= count {
+        if count == 0
+            && let Some(reason) = backend.absence()
+        {
+            let reason = reason.into();
+            return Err(DeviceError::Absent { device, reason }.into());
+        }
         return Err(DeviceError::OutOfRange { device, count }.into());
     }
     Ok(backend)

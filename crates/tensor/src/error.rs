@@ -293,6 +293,14 @@ pub enum DeviceError {
         /// The device asked for.
         device: Device,
     },
+    /// The backend has no device.
+    #[error("device {device} is not available: {reason}")]
+    Absent {
+        /// The device asked for.
+        device: Device,
+        /// What is missing, and how to get it.
+        reason: Box<str>,
+    },
     /// The backend has fewer devices.
     #[error("device {device} does not exist: there are {count} devices of kind `{}`", .device.kind())]
     OutOfRange {
@@ -346,6 +354,16 @@ pub enum MemoryError {
         requested_bytes: usize,
         /// Bytes that arrays hold on this device.
         in_use_bytes: usize,
+    },
+    /// An allocation was refused by a device whose memory is counted.
+    #[error("{device}: cannot allocate {requested_bytes} bytes\n{report}")]
+    OutOfDeviceMemory {
+        /// Where.
+        device: Device,
+        /// Bytes asked for.
+        requested_bytes: usize,
+        /// What there is, what is in use, and the largest blocks.
+        report: Box<str>,
     },
 }
 

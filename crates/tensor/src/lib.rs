@@ -17,7 +17,7 @@ mod tensor;
 mod words;
 
 pub use backend::{
-    Backend, MemoryInfo, Transfer, backend, backend_of, num_devices, register_backend,
+    Allocation, Backend, MemoryInfo, Transfer, backend, backend_of, num_devices, register_backend,
 };
 pub use device::{Device, DeviceKind};
 pub use dtype::{DType, Kind};

@@ -10,7 +10,7 @@ use std::sync::{Arc, OnceLock};
 
 use mxnet_engine::{Access, Failure, Resource, Var};
 
-use crate::backend::{Backend, backend_of};
+use crate::backend::{Allocation, Backend, backend_of};
 use crate::error::TensorError;
 use crate::{Device, DeviceKind, memory};
 
@@ -218,21 +218,22 @@ impl Storage {
     fn allocate_on_backend(
         len_bytes: usize,
         device: Device,
-        allocate: impl Fn(&'static dyn Backend, u32, usize) -> Result<NonNull<u8>, TensorError>,
+        allocate: impl Fn(&'static dyn Backend, u32, usize) -> Result<Allocation, TensorError>,
     ) -> Result<Arc<Storage>, TensorError> {
         let backend = backend_of(device)?;
         // Backends are not asked for blocks of no bytes.
-        let ptr = if len_bytes == 0 {
-            NonNull::dangling()
+        let block = if len_bytes == 0 {
+            Allocation::from(NonNull::dangling())
         } else {
             allocate(backend, device.id(), len_bytes)?
         };
-        Ok(Arc::new(Storage::new(
-            Some(ptr),
-            len_bytes,
-            device,
-            Owner::Backend(backend),
-        )))
+        let owner = Owner::Backend(backend);
+        let storage = Storage::new(Some(block.ptr), len_bytes, device, owner);
+        // Whoever uses the new storage first comes after those who used the same bytes before.
+        for event in block.in_flight {
+            storage.var.record_event(event, Access::Read);
+        }
+        Ok(Arc::new(storage))
     }
 
     /// The first byte, on [`Storage::device`]. Not null; not to be touched if there are no bytes.

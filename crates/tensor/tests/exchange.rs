@@ -14,8 +14,8 @@ use mxnet_tensor::dlpack::{
 };
 use mxnet_tensor::error::{DeviceError, Unsupported};
 use mxnet_tensor::{
-    Backend, DType, Device, DeviceKind, Layout, MemoryInfo, Storage, Tensor, TensorError, Transfer,
-    num_devices, register_backend,
+    Allocation, Backend, DType, Device, DeviceKind, Layout, MemoryInfo, Storage, Tensor,
+    TensorError, Transfer, num_devices, register_backend,
 };
 use proptest::prelude::*;
 
@@ -130,14 +130,14 @@ impl Backend for Counting {
         2
     }
 
-    fn allocate(&self, id: u32, len_bytes: usize) -> Result<NonNull<u8>, TensorError> {
+    fn allocate(&self, id: u32, len_bytes: usize) -> Result<Allocation, TensorError> {
         ALLOCATED.fetch_add(len_bytes << (16 * id), Ordering::Relaxed);
-        mxnet_tensor::memory::allocate(len_bytes)
+        mxnet_tensor::memory::allocate(len_bytes).map(Allocation::from)
     }
 
-    fn allocate_zeroed(&self, id: u32, len_bytes: usize) -> Result<NonNull<u8>, TensorError> {
+    fn allocate_zeroed(&self, id: u32, len_bytes: usize) -> Result<Allocation, TensorError> {
         ALLOCATED.fetch_add(len_bytes << (16 * id), Ordering::Relaxed);
-        mxnet_tensor::memory::allocate_zeroed(len_bytes)
+        mxnet_tensor::memory::allocate_zeroed(len_bytes).map(Allocation::from)
     }
 
     unsafe fn free(

@@ -1,13 +1,16 @@
 //! The class `Device`.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::PathBuf;
 
-use mxnet::tensor::{Device, DeviceKind};
+use mxnet::core::Error;
+use mxnet::tensor::{Device, DeviceKind, backend_of, num_devices as num_devices_of};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
 use crate::error::raise;
+use crate::gil_release::without_gil;
 
 /// A place where arrays live: a type and a number.
 ///
@@ -49,16 +52,7 @@ impl PyDevice {
             return Ok(*device.get());
         }
         let name: String = device_type.extract()?;
-        match DeviceKind::find(&name) {
-            Some(kind) => Ok(PyDevice(Device::new(kind, device_id))),
-            None => {
-                let known: Vec<&str> = DeviceKind::all().map(DeviceKind::name).collect();
-                Err(PyValueError::new_err(format!(
-                    "unknown device type '{name}'; known are {}",
-                    known.join(", ")
-                )))
-            }
-        }
+        Ok(PyDevice(Device::new(kind_of(&name)?, device_id)))
     }
 
     /// 'cpu', 'cpu_pinned', 'cpu_shared', 'gpu', or the name of a kind that a module has added.
@@ -113,6 +107,97 @@ pub fn extract(object: &Bound<'_, PyAny>) -> PyResult<Device> {
         (Some(kind), Some(id)) => Ok(Device::new(kind, id)),
         _ => Err(PyValueError::new_err(format!("'{text}' names no device"))),
     }
+}
+
+/// How many devices of a kind there are.
+#[pyfunction]
+pub fn num_devices(py: Python<'_>, kind: &str) -> PyResult<usize> {
+    let kind = kind_of(kind)?;
+    // A driver that starts takes seconds.
+    Ok(without_gil(py, || num_devices_of(kind)))
+}
+
+/// Free and total memory of a device, in bytes.
+#[pyfunction]
+pub fn device_memory(py: Python<'_>, device: &Bound<'_, PyAny>) -> PyResult<(usize, usize)> {
+    let device = extract(device)?;
+    let memory = || Ok(backend_of(device)?.memory(device.id()));
+    let info = without_gil(py, memory).map_err(|error: Error| raise(py, error))?;
+    Ok((info.free, info.total))
+}
+
+/// What the allocator of a device has: bytes in use, bytes kept, the largest number of bytes in use, blocks handed out, and how many of these the
+/// driver had to provide. `None` if the device does not count.
+#[pyfunction]
+pub fn device_memory_stats(
+    py: Python<'_>,
+    device: &Bound<'_, PyAny>,
+) -> PyResult<Option<(usize, usize, usize, u64, u64)>> {
+    let device = extract(device)?;
+    let stats = || Ok(backend_of(device)?.memory_stats(device.id()));
+    let stats = without_gil(py, stats).map_err(|error: Error| raise(py, error))?;
+    Ok(stats.map(|stats| {
+        (
+            stats.in_use_bytes,
+            stats.cached_bytes,
+            stats.peak_bytes,
+            stats.allocations,
+            stats.system_allocations,
+        )
+    }))
+}
+
+/// Gives the memory back that is kept for new arrays of a device.
+#[pyfunction]
+pub fn empty_cache(py: Python<'_>, device: &Bound<'_, PyAny>) -> PyResult<()> {
+    let device = extract(device)?;
+    let empty = || Ok(backend_of(device)?.empty_cache(device.id())?);
+    without_gil(py, empty).map_err(|error: Error| raise(py, error))
+}
+
+/// NVIDIA's libraries: name, path or None, version or None, and why one is missing.
+#[pyfunction]
+pub fn cuda_libraries(
+    py: Python<'_>,
+) -> Vec<(&'static str, Option<String>, Option<(i32, i32)>, String)> {
+    let found = without_gil(py, mxnet::cuda::libraries);
+    let facts = |library: mxnet::cuda::Library| {
+        (library.name, library.path, library.version, library.reason)
+    };
+    found.into_iter().map(facts).collect()
+}
+
+/// The GPUs: name, compute capability, and bytes of memory of each.
+#[pyfunction]
+pub fn cuda_devices(py: Python<'_>) -> PyResult<Vec<(String, (i32, i32), usize)>> {
+    let found = without_gil(py, mxnet::cuda::devices).map_err(|error| raise(py, error))?;
+    let facts = |device: mxnet::cuda::CudaDevice| {
+        (device.name, device.compute_capability, device.total_bytes)
+    };
+    Ok(found.into_iter().map(facts).collect())
+}
+
+/// Makes the GPUs available, where there are any. Nothing is loaded before one is looked for.
+pub fn register_cuda(py: Python<'_>) -> PyResult<()> {
+    mxnet::cuda::register().map_err(|error| raise(py, error))?;
+    // NVIDIA's libraries may lie where Python has its packages.
+    let path = py.import("sys")?.getattr("path")?;
+    let folders: Vec<String> = path
+        .try_iter()?
+        .filter_map(|folder| folder.ok()?.extract().ok())
+        .collect();
+    mxnet::cuda::add_folders(folders.into_iter().map(PathBuf::from));
+    Ok(())
+}
+
+fn kind_of(name: &str) -> PyResult<DeviceKind> {
+    DeviceKind::find(name).ok_or_else(|| {
+        let known: Vec<&str> = DeviceKind::all().map(DeviceKind::name).collect();
+        PyValueError::new_err(format!(
+            "unknown device type '{name}'; known are {}",
+            known.join(", ")
+        ))
+    })
 }
 
 /// Makes the simulated devices available that tests of device code use, and returns the name of their kind.

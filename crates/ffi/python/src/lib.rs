@@ -70,7 +70,10 @@ mod _core {
     #[pymodule_export]
     use crate::custom::{add_operator, added_operator};
     #[pymodule_export]
-    use crate::device::{PyDevice, add_simulated_devices};
+    use crate::device::{
+        PyDevice, add_simulated_devices, cuda_devices, cuda_libraries, device_memory,
+        device_memory_stats, empty_cache, num_devices,
+    };
     #[pymodule_export]
     use crate::digits::shortest_digits;
     #[pymodule_export]
@@ -151,6 +154,7 @@ fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
     numpy_abi::init(py)?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     error::register(module)?;
+    device::register_cuda(py)?;
     call::register(module)?;
     construct::put_fronts(module)?;
     gil_release::register_at_fork(py)?;

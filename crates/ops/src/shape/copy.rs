@@ -294,12 +294,11 @@ pub static TO_DEVICE: OpDef = OpDef {
     ],
     doc: "The elements copied to `device`.",
     infer: |cx| match cx.device("device") {
-        Some(device) if mxnet_tensor::num_devices(device.kind()) == 0 => Err(crate::Error::device(
-            cx.op.name,
-            format!("no backend for {device} is loaded"),
-        )
-        .with_hint("arrays can be on mx.cpu()")),
-        _ => cx.same_as(0),
+        Some(device) => {
+            mxnet_tensor::backend_of(device)?;
+            cx.same_as(0)
+        }
+        None => cx.same_as(0),
     },
     cpu: Cpu::Composite(|cx| {
         let (x, device) = (cx.input(0).contiguous()?, cx.device("device"));

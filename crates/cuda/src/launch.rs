@@ -1,0 +1,224 @@
+//! Launching kernels.
+#![allow(unsafe_code)]
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::ffi::c_void;
+use std::ptr;
+use std::sync::Arc;
+
+use mxnet_core::{Error, KernelCx, Result};
+use smallvec::SmallVec;
+
+use crate::compile;
+use crate::driver::{Context, Handle};
+use crate::error::check;
+use crate::fault::Fault;
+use crate::stream::Queue;
+
+/// How many threads run a kernel. It is chosen from sizes alone, never from the card, so that results do not depend on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Grid {
+    /// Blocks along x, y and z: up to 2^31 - 1, 65535 and 65535.
+    pub blocks: [u32; 3],
+    /// Threads of a block along x, y and z: 1024 in all at most.
+    pub threads: [u32; 3],
+    /// Bytes of `extern __shared__` memory.
+    pub shared_bytes: u32,
+}
+
+/// Threads of a block for elementwise work.
+const BLOCK: u32 = 256;
+/// More blocks than this do not make it faster: the threads of each then take several elements.
+const MAX_BLOCKS: usize = 1 << 16;
+
+impl Grid {
+    /// Blocks of 256 threads for `len` elements; with many elements each thread takes several, in steps of the grid.
+    pub fn of_len(len: usize) -> Grid {
+        Grid::of_blocks(
+            len.div_ceil(BLOCK as usize).clamp(1, MAX_BLOCKS) as u32,
+            BLOCK,
+        )
+    }
+
+    /// So many blocks of so many threads.
+    pub fn of_blocks(blocks: u32, threads: u32) -> Grid {
+        Grid {
+            blocks: [blocks, 1, 1],
+            threads: [threads, 1, 1],
+            shared_bytes: 0,
+        }
+    }
+}
+
+/// An argument of a kernel.
+#[derive(Clone, Copy)]
+#[allow(dead_code, reason = "the vocabulary of all families")]
+pub(crate) enum Arg<'a> {
+    /// The address of the first element of an array argument.
+    Input(usize),
+    /// The address of the first element of an output.
+    Output(usize),
+    /// An address on the device.
+    Pointer(u64),
+    I32(i32),
+    I64(i64),
+    U32(u32),
+    U64(u64),
+    F32(f32),
+    F64(f64),
+    /// A struct by value: the bytes of a `#[repr(C)]` struct that the text declares alike.
+    Bytes(&'a [u8]),
+}
+
+/// Where a kernel reports a wrong value, such as an index out of range: the text calls `report_fault(slot, first, second, third)` of the prelude with
+/// the address that this returns ([`Arg::Pointer`]). Then the result of the kernel that is launched next fails with the error that `describe` makes of
+/// the three numbers, and so does whatever is computed from it; it is raised where a value is read.
+///
+/// # Errors
+/// [`Error::Device`] if there is no memory for the report.
+#[allow(dead_code, reason = "the vocabulary of all families")]
+pub(crate) fn fault(
+    cx: &KernelCx,
+    describe: impl Fn([i64; 3]) -> Error + Send + Sync + 'static,
+) -> Result<Arg<'static>> {
+    let queue = queue_of(cx)?;
+    let fault = Arc::new(Fault::new(cx, describe)?);
+    let address = fault.address();
+    queue.add_fault(fault);
+    Ok(Arg::Pointer(address))
+}
+
+/// The stream of a call.
+///
+/// # Errors
+/// [`Error::Device`] if the device cannot be used.
+pub(crate) fn queue_of<'a>(cx: &KernelCx<'a>) -> Result<&'a Queue> {
+    let stream = cx.stream.and_then(|stream| stream.as_any().downcast_ref());
+    stream.ok_or_else(|| match Context::enter(cx.device.id()) {
+        Err(error) => error.into(),
+        Ok(_) => Error::internal(cx.op.name, "launched without a stream of its device"),
+    })
+}
+
+/// A function of a text, loaded on a device.
+#[derive(Clone, Copy)]
+pub(crate) struct Function {
+    pub handle: Handle,
+    /// Dynamic shared memory that it may have, in bytes.
+    pub shared_bytes: u32,
+}
+
+thread_local! {
+    /// Functions that this thread has launched, by device and key: looked up without a lock.
+    static LAUNCHED: RefCell<Vec<HashMap<String, Function>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Without opting in, a kernel has this much dynamic shared memory.
+const SHARED_BYTES: u32 = 48 << 10;
+
+/// Launches the function `kernel` of a text on the stream of the call. `key` names the text with all it was generated for (`add:f32:contiguous`);
+/// `source` is called once per key and process. The prelude is put before it.
+///
+/// # Errors
+/// [`Error::Device`] if the compiler is missing or the device refuses the launch; [`Error::Internal`] if the text does not compile.
+pub(crate) fn launch(
+    cx: &KernelCx,
+    key: &str,
+    source: impl FnOnce() -> String,
+    grid: Grid,
+    args: &[Arg<'_>],
+) -> Result<()> {
+    let queue = queue_of(cx)?;
+    let id = queue.id();
+    let (driver, context) = Context::enter(id)?;
+    let function = LAUNCHED.with_borrow_mut(|devices| {
+        let place = id as usize;
+        if devices.len() <= place {
+            devices.resize_with(place + 1, HashMap::new);
+        }
+        if let Some(function) = devices[place].get(key)
+            && function.shared_bytes >= grid.shared_bytes
+        {
+            return Ok(*function);
+        }
+        let mut function = compile::function(cx.op.name, context, key, source)?;
+        if grid.shared_bytes > SHARED_BYTES {
+            /// `CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES`.
+            const MAX_DYNAMIC: i32 = 8;
+            let most = context.max_shared_bytes;
+            if grid.shared_bytes > most {
+                let problem = format!(
+                    "needs {} bytes of shared memory, {} has {most}",
+                    grid.shared_bytes, cx.device
+                );
+                return Err(Error::unsupported(cx.op.name, problem));
+            }
+            // SAFETY: the function is loaded.
+            let status =
+                unsafe { (driver.cuFuncSetAttribute)(function.handle, MAX_DYNAMIC, most as i32) };
+            check(id, "asking for shared memory", status)?;
+            function.shared_bytes = most;
+        }
+        devices[place].insert(key.to_owned(), function);
+        Ok::<_, Error>(function)
+    })?;
+    // Numbers and addresses lie here; structs where the caller has them.
+    let mut words = SmallVec::<[u64; 16]>::new();
+    for arg in args {
+        words.push(match *arg {
+            Arg::Input(i) => cx.input(i).data_ptr() as u64,
+            Arg::Output(i) => cx.output(i).data_ptr() as u64,
+            Arg::Pointer(address) => address,
+            Arg::I32(x) => u64::from(x as u32),
+            Arg::I64(x) => x as u64,
+            Arg::U32(x) => u64::from(x),
+            Arg::U64(x) => x,
+            Arg::F32(x) => u64::from(x.to_bits()),
+            Arg::F64(x) => x.to_bits(),
+            Arg::Bytes(_) => 0,
+        });
+    }
+    let mut params = SmallVec::<[*mut c_void; 16]>::new();
+    for (word, arg) in words.iter().zip(args) {
+        params.push(match arg {
+            Arg::Bytes(bytes) => bytes.as_ptr().cast_mut().cast(),
+            _ => ptr::from_ref(word).cast_mut().cast(),
+        });
+    }
+    let ([x, y, z], [tx, ty, tz]) = (grid.blocks, grid.threads);
+    // SAFETY: 1. the function is loaded in this context, the stream is of it. 2. each parameter points to as many bytes as the text declares: who
+    // writes a text and its launch side by side promises that. 3. the driver copies the parameters before it returns.
+    let status = unsafe {
+        (driver.cuLaunchKernel)(
+            function.handle,
+            x,
+            y,
+            z,
+            tx,
+            ty,
+            tz,
+            grid.shared_bytes,
+            queue.handle(),
+            params.as_mut_ptr(),
+            ptr::null_mut(),
+        )
+    };
+    check(id, "launching a kernel", status).map_err(|error| {
+        let error: Error = error.into();
+        Error::device(cx.op.name, format!("{error} (kernel `{key}`)"))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn grids_cover_their_elements() {
+        assert_eq!(Grid::of_len(0).blocks, [1, 1, 1]);
+        assert_eq!(Grid::of_len(256).blocks, [1, 1, 1]);
+        assert_eq!(Grid::of_len(257).blocks, [2, 1, 1]);
+        assert_eq!(Grid::of_len(1 << 40).blocks, [1 << 16, 1, 1]);
+    }
+}

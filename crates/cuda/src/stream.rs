@@ -1,0 +1,490 @@
+//! Streams: queues of work of one device, and marks in them, which are the engine's events.
+//!
+//! A mark is a number. The driver records an event only when somebody asks for a mark or waits for it elsewhere: then for all work that is in the
+//! stream by then, so that a launch does not pay for it.
+#![allow(unsafe_code)]
+
+use std::any::Any;
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::ptr;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use mxnet_core::Error;
+use mxnet_engine::{Event, Failure, Stream};
+use mxnet_tensor::TensorError;
+use parking_lot::Mutex;
+
+use crate::driver::{self, Context, Driver, Handle};
+use crate::error::{NOT_READY, check, failed};
+use crate::fault::Fault;
+
+/// `CU_STREAM_NON_BLOCKING`: not ordered with the legacy default stream.
+const NON_BLOCKING: u32 = 1;
+/// `CU_EVENT_DISABLE_TIMING`.
+const WITHOUT_TIMING: u32 = 2;
+
+/// A stream or an event that nobody uses, of a device.
+struct Idle(u32, Handle);
+
+// SAFETY: the driver's handles may be used from any thread.
+unsafe impl Send for Idle {}
+
+static IDLE_STREAMS: Mutex<Vec<Idle>> = Mutex::new(Vec::new());
+static IDLE_EVENTS: Mutex<Vec<Idle>> = Mutex::new(Vec::new());
+
+fn take_idle(idle: &Mutex<Vec<Idle>>, id: u32) -> Option<Handle> {
+    let mut idle = idle.lock();
+    let found = idle.iter().rposition(|Idle(of, _)| *of == id)?;
+    Some(idle.swap_remove(found).1)
+}
+
+/// An event of the driver.
+struct DriverEvent {
+    id: u32,
+    handle: Handle,
+}
+
+// SAFETY: the driver's handles may be used from any thread.
+unsafe impl Send for DriverEvent {}
+// SAFETY: as above.
+unsafe impl Sync for DriverEvent {}
+
+impl DriverEvent {
+    /// An event behind the work in a stream.
+    fn record(id: u32, stream: Handle) -> Result<DriverEvent, TensorError> {
+        let (driver, _) = Context::enter(id)?;
+        let mut handle = take_idle(&IDLE_EVENTS, id).unwrap_or(ptr::null_mut());
+        if handle.is_null() {
+            // SAFETY: `handle` may be written.
+            let status = unsafe { (driver.cuEventCreate)(&raw mut handle, WITHOUT_TIMING) };
+            check(id, "making an event", status)?;
+        }
+        let event = DriverEvent { id, handle };
+        // SAFETY: both are valid, of one context.
+        let status = unsafe { (driver.cuEventRecord)(handle, stream) };
+        check(id, "recording an event", status)?;
+        Ok(event)
+    }
+}
+
+impl Drop for DriverEvent {
+    fn drop(&mut self) {
+        if !driver::is_forked() {
+            IDLE_EVENTS.lock().push(Idle(self.id, self.handle));
+        }
+    }
+}
+
+/// A stream.
+struct Inner {
+    id: u32,
+    handle: Handle,
+    /// How many marks there are.
+    issued: AtomicU64,
+    /// The last mark whose work is known to have ended.
+    completed: AtomicU64,
+    /// Events that the driver has recorded, each with the last mark that it covers, in order.
+    recorded: Mutex<VecDeque<(u64, Arc<DriverEvent>)>>,
+    /// What the work since the last mark may report.
+    faults: Mutex<Vec<Arc<Fault>>>,
+    /// What work in flight may report, with the marks behind it.
+    reporting: Mutex<Vec<(u64, Arc<Fault>)>>,
+    /// Why nothing of the device works any more.
+    failure: OnceLock<Failure>,
+}
+
+// SAFETY: the driver's handles may be used from any thread.
+unsafe impl Send for Inner {}
+// SAFETY: as above.
+unsafe impl Sync for Inner {}
+
+impl Inner {
+    /// The event that covers a mark; `None` if its work has ended.
+    fn cover(&self, mark: u64) -> Result<Option<Arc<DriverEvent>>, TensorError> {
+        let mut recorded = self.recorded.lock();
+        if self.is_known_complete(mark) {
+            return Ok(None);
+        }
+        if let Some((_, event)) = recorded.iter().find(|(last, _)| *last >= mark) {
+            return Ok(Some(event.clone()));
+        }
+        // What is counted now has been enqueued before: the event comes behind it.
+        let last = self.issued.load(Ordering::Acquire);
+        let event = Arc::new(DriverEvent::record(self.id, self.handle)?);
+        recorded.push_back((last, event.clone()));
+        Ok(Some(event))
+    }
+
+    #[inline]
+    fn is_known_complete(&self, mark: u64) -> bool {
+        self.completed.load(Ordering::Acquire) >= mark
+    }
+
+    /// Says that the work up to the event that covers `mark` has ended.
+    fn complete(&self, mark: u64) {
+        let mut recorded = self.recorded.lock();
+        let mut dropped = Vec::new();
+        while let Some((last, event)) = recorded.pop_front() {
+            self.completed.fetch_max(last, Ordering::AcqRel);
+            dropped.push(event);
+            if last >= mark {
+                break;
+            }
+        }
+        drop(recorded);
+        drop(dropped);
+    }
+
+    fn fail(&self, error: TensorError) {
+        let error: Error = error.into();
+        self.failure
+            .get_or_init(|| Failure::new(Box::new(error), ""));
+    }
+
+    /// Whether the work before a mark has ended, well or not.
+    fn query(&self, mark: u64) -> bool {
+        if self.is_known_complete(mark) || self.failure.get().is_some() || driver::is_forked() {
+            return true;
+        }
+        match self.cover(mark) {
+            Ok(None) => true,
+            Ok(Some(event)) => self.ended(mark, |driver| {
+                // SAFETY: the event is valid.
+                unsafe { (driver.cuEventQuery)(event.handle) }
+            }),
+            Err(error) => {
+                self.fail(error);
+                true
+            }
+        }
+    }
+
+    /// Asks the driver about the event that covers a mark.
+    fn ended(&self, mark: u64, ask: impl FnOnce(&Driver) -> driver::Status) -> bool {
+        let status = match Context::enter(self.id) {
+            Ok((driver, _)) => ask(driver),
+            Err(error) => {
+                self.fail(error);
+                return true;
+            }
+        };
+        match status {
+            0 => self.complete(mark),
+            NOT_READY => return false,
+            status => self.fail(failed(self.id, "running work", status)),
+        }
+        true
+    }
+
+    /// Blocks until the work before a mark has ended.
+    fn wait(&self, mark: u64) -> Result<(), Failure> {
+        if let Err(error) = driver::check_process(self.id) {
+            return Err(Failure::new(Box::new(Error::from(error)), ""));
+        }
+        if !self.is_known_complete(mark) && self.failure.get().is_none() {
+            match self.cover(mark) {
+                Ok(None) => {}
+                Ok(Some(event)) => {
+                    self.ended(mark, |driver| {
+                        // SAFETY: the event is valid.
+                        unsafe { (driver.cuEventSynchronize)(event.handle) }
+                    });
+                }
+                Err(error) => self.fail(error),
+            }
+        }
+        match self.failure.get() {
+            Some(failure) => Err(failure.clone()),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        if !driver::is_forked() {
+            IDLE_STREAMS.lock().push(Idle(self.id, self.handle));
+        }
+    }
+}
+
+/// A point in a stream.
+pub struct Mark {
+    stream: Arc<Inner>,
+    number: u64,
+    /// What the work before it may have reported, and the work whose results that work has read.
+    faults: Vec<Arc<Fault>>,
+}
+
+impl Mark {
+    /// Whether it is of this stream.
+    #[inline]
+    pub fn is_of(&self, queue: &Queue) -> bool {
+        Arc::ptr_eq(&self.stream, &queue.0)
+    }
+
+    /// Whether its work is known to have ended, without asking the driver.
+    #[inline]
+    pub fn is_known_complete(&self) -> bool {
+        self.stream.is_known_complete(self.number)
+    }
+}
+
+impl Event for Mark {
+    fn query(&self) -> bool {
+        self.stream.query(self.number)
+    }
+
+    fn wait(&self) -> Result<(), Failure> {
+        self.stream.wait(self.number)?;
+        match self.faults.iter().find_map(|fault| fault.failure()) {
+            Some(failure) => Err(failure),
+            None => Ok(()),
+        }
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+/// A stream of one thread on one device.
+pub struct Queue(Arc<Inner>);
+
+impl Queue {
+    /// A stream of device `id`.
+    ///
+    /// # Errors
+    /// `Device` if the driver refuses it.
+    pub fn new(id: u32) -> Result<Queue, TensorError> {
+        let (driver, _) = Context::enter(id)?;
+        let mut handle = take_idle(&IDLE_STREAMS, id).unwrap_or(ptr::null_mut());
+        if handle.is_null() {
+            // SAFETY: `handle` may be written.
+            let status = unsafe { (driver.cuStreamCreate)(&raw mut handle, NON_BLOCKING) };
+            check(id, "making a stream", status)?;
+        }
+        Ok(Queue(Arc::new(Inner {
+            id,
+            handle,
+            issued: AtomicU64::new(0),
+            completed: AtomicU64::new(0),
+            recorded: Mutex::default(),
+            faults: Mutex::default(),
+            reporting: Mutex::default(),
+            failure: OnceLock::new(),
+        })))
+    }
+
+    /// `CUstream`.
+    #[inline]
+    pub fn handle(&self) -> Handle {
+        self.0.handle
+    }
+
+    /// The device.
+    #[inline]
+    pub fn id(&self) -> u32 {
+        self.0.id
+    }
+
+    /// Adds what the work that is enqueued before the next mark may report.
+    pub fn add_fault(&self, fault: Arc<Fault>) {
+        self.0.faults.lock().push(fault);
+    }
+
+    /// A mark behind all work enqueued so far, which carries none of its reports.
+    pub fn mark(&self) -> Mark {
+        Mark {
+            stream: self.0.clone(),
+            number: self.0.issued.fetch_add(1, Ordering::AcqRel) + 1,
+            faults: Vec::new(),
+        }
+    }
+
+    /// Takes what the work before `mark` may report.
+    fn take_faults(&self, mark: u64) -> Vec<Arc<Fault>> {
+        let mut pending = self.0.faults.lock();
+        if pending.is_empty() {
+            return Vec::new();
+        }
+        let faults = std::mem::take(&mut *pending);
+        drop(pending);
+        // The device writes to these until the mark is reached, whoever forgets it.
+        let mut reporting = self.0.reporting.lock();
+        reporting.extend(faults.iter().map(|fault| (mark, fault.clone())));
+        let oldest = reporting.first().map_or(0, |(mark, _)| *mark);
+        if reporting.len() > MANY_FAULTS && self.0.query(oldest) {
+            reporting.retain(|(mark, _)| !self.0.is_known_complete(*mark));
+        }
+        faults
+    }
+
+    /// Blocks until all work enqueued so far has ended.
+    ///
+    /// # Errors
+    /// `Device` if it failed.
+    pub fn synchronize(&self) -> Result<(), TensorError> {
+        let (driver, _) = Context::enter(self.0.id)?;
+        // SAFETY: the stream is valid.
+        let status = unsafe { (driver.cuStreamSynchronize)(self.0.handle) };
+        check(self.0.id, "running work", status)
+    }
+
+    fn wait_for_mark(&self, mark: &Mark) {
+        if mark.is_of(self) {
+            return;
+        }
+        let waited = mark.stream.cover(mark.number).and_then(|event| {
+            let Some(event) = event else { return Ok(()) };
+            let (driver, _) = Context::enter(self.0.id)?;
+            // SAFETY: both are valid; the event may be of another device.
+            let status = unsafe { (driver.cuStreamWaitEvent)(self.0.handle, event.handle, 0) };
+            check(self.0.id, "waiting for an event", status)
+        });
+        if let Err(error) = waited {
+            self.0.fail(error);
+        }
+    }
+}
+
+/// With more reports outstanding than this, those of ended work are looked for.
+const MANY_FAULTS: usize = 64;
+
+impl Stream for Queue {
+    fn record(&self) -> Arc<dyn Event> {
+        let mut mark = self.mark();
+        mark.faults = self.take_faults(mark.number);
+        Arc::new(mark)
+    }
+
+    fn wait(&self, event: &Arc<dyn Event>, uses_result: bool) {
+        let Some(mark) = event.as_any().downcast_ref::<Mark>() else {
+            // Of another kind of device. A failure is that of who reads the result, below.
+            let ended = event.wait();
+            if let (true, Err(failure)) = (uses_result, ended) {
+                self.add_fault(Arc::new(Fault::known(failure)));
+            }
+            return;
+        };
+        if driver::is_forked() {
+            return;
+        }
+        self.wait_for_mark(mark);
+        if uses_result && !mark.faults.is_empty() {
+            let mut own = self.0.faults.lock();
+            for fault in &mark.faults {
+                let is_over = mark.is_known_complete() && fault.failure().is_none();
+                if !is_over && !own.iter().any(|known| Arc::ptr_eq(known, fault)) {
+                    own.push(fault.clone());
+                }
+            }
+        }
+    }
+
+    fn query(&self) -> bool {
+        self.0.query(self.0.issued.load(Ordering::Acquire))
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+/// The streams of a thread on a device: for kernels, and for copies.
+#[derive(Clone)]
+struct OfThread {
+    kernels: Arc<Queue>,
+    copies: Arc<Queue>,
+}
+
+thread_local! {
+    static STREAMS: RefCell<Vec<Option<OfThread>>> = const { RefCell::new(Vec::new()) };
+}
+
+fn of_thread<R>(id: u32, choose: impl FnOnce(&OfThread) -> R) -> Result<R, TensorError> {
+    driver::check_process(id)?;
+    STREAMS.with_borrow_mut(|streams| {
+        let place = id as usize;
+        if streams.len() <= place {
+            streams.resize(place + 1, None);
+        }
+        let slot = &mut streams[place];
+        if let Some(streams) = slot {
+            return Ok(choose(streams));
+        }
+        let made = OfThread {
+            kernels: Arc::new(Queue::new(id)?),
+            copies: Arc::new(Queue::new(id)?),
+        };
+        Ok(choose(slot.insert(made)))
+    })
+}
+
+/// The calling thread's stream for kernels on device `id`.
+///
+/// # Errors
+/// `Device` if the driver refuses it.
+#[inline]
+pub fn for_kernels(id: u32) -> Result<Arc<Queue>, TensorError> {
+    of_thread(id, |streams| streams.kernels.clone())
+}
+
+/// The calling thread's stream for copies from and to device `id`.
+///
+/// # Errors
+/// `Device` if the driver refuses it.
+pub fn for_copies(id: u32) -> Result<Arc<Queue>, TensorError> {
+    of_thread(id, |streams| streams.copies.clone())
+}
+
+/// Makes another library's stream of device `id` wait for work in flight. `foreign` is a `CUstream` as a number; 1 and 2 are the default streams.
+///
+/// # Errors
+/// `Device` if the driver refuses it.
+pub fn order_before(
+    id: u32,
+    events: &[(Arc<dyn Event>, bool)],
+    foreign: u64,
+) -> Result<(), TensorError> {
+    for (event, _) in events {
+        let Some(mark) = event.as_any().downcast_ref::<Mark>() else {
+            let _ = event.wait();
+            continue;
+        };
+        if let Some(recorded) = mark.stream.cover(mark.number)? {
+            let (driver, _) = Context::enter(id)?;
+            // SAFETY: the event is valid; who gave the stream says that it is one.
+            let status =
+                unsafe { (driver.cuStreamWaitEvent)(foreign as Handle, recorded.handle, 0) };
+            check(id, "waiting for an event", status)?;
+        }
+    }
+    Ok(())
+}
+
+/// Makes the calling thread's stream wait for the work in another library's stream, and returns an event behind that.
+///
+/// # Errors
+/// `Device` if the driver refuses it.
+pub fn order_after(id: u32, foreign: Option<u64>) -> Result<Arc<dyn Event>, TensorError> {
+    let queue = for_kernels(id)?;
+    if let Some(foreign) = foreign {
+        let event = DriverEvent::record(id, foreign as Handle)?;
+        let (driver, _) = Context::enter(id)?;
+        // SAFETY: both are valid.
+        let status = unsafe { (driver.cuStreamWaitEvent)(queue.handle(), event.handle, 0) };
+        check(id, "waiting for an event", status)?;
+    }
+    Ok(queue.record())
+}
+
+/// The calling thread's stream on device `id` as a number, for other libraries to order their work before it.
+///
+/// # Errors
+/// `Device` if the driver refuses it.
+pub fn number_of_stream(id: u32) -> Result<u64, TensorError> {
+    Ok(for_kernels(id)?.handle() as u64)
+}
