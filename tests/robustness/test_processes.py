@@ -203,6 +203,34 @@ def test_exit_with_threads_that_still_push_is_quiet():
     assert done.stderr == ""
 
 
+@pytest.mark.parametrize(
+    "last",
+    [
+        "kept = np.asarray(onp.ones(100))",
+        "kept = np.ones(3); kept.attach_grad()",
+        "x = np.ones(3); x.attach_grad()\nwith mx.autograd.record(): kept = [x * 2, x[1:]]",
+        "kept = mx.jit(lambda x: x + 1); kept(np.ones(3))",
+        "kept = mx.gluon.Trainer([mx.gluon.Parameter('w', shape=(2,))], 'sgd')",
+        "class Late:\n    x = np.ones(3)\n    def __del__(self): (self.x + 1).sum().item()\nkept = Late()",
+    ],
+)
+@pytest.mark.parametrize("way", ["cycle", "exception", "module"])
+def test_objects_that_outlive_the_program_end_quietly(last, way):
+    ends = {
+        "cycle": "kept = [kept]; kept.append(kept); import gc; gc.disable()",
+        "exception": "raise KeyError(kept)",
+        "module": "sys.modules['kept_until_the_end'] = kept",
+    }
+    # The first use of Python's lock by the library may be the one that ends an object.
+    program = f"import sys\nimport numpy as onp\nimport mxnet as mx\nfrom mxnet import np\n{last}\n{ends[way]}\n"
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=SECONDS, check=False
+    )
+    assert done.returncode == (way == "exception")
+    assert "panicked" not in done.stderr
+    assert done.stderr.count("Traceback") == (way == "exception")
+
+
 def test_an_uncaught_failure_ends_the_process_with_its_traceback():
     done = run(
         """

@@ -13,7 +13,7 @@ use pyo3::types::{PyList, PyTuple};
 
 use crate::array::{Get, PyArray};
 use crate::error::raise;
-use crate::gil_release::{with_gil, without_gil};
+use crate::gil_release::{with_gil, with_python, without_gil};
 
 /// An exception raised by Python code that a backward pass called.
 #[derive(Debug)]
@@ -424,7 +424,7 @@ struct SecondRun {
 
 impl CustomBackward for SecondRun {
     fn backward(&self, node: &Arc<Node>, dys: &[Array]) -> mxnet::core::Result<Grads> {
-        Python::attach(|py| {
+        with_python(|py| {
             self.first.pull_back(node, dys, || {
                 let run = || results_of(self.body.bind(py));
                 run().map_err(passed_on)

@@ -20,6 +20,7 @@ use crate::array::{Get, PyArray};
 use crate::autograd::PythonFailure;
 use crate::convert;
 use crate::error::raise;
+use crate::gil_release::with_python;
 
 /// The functions behind an entry.
 struct Code {
@@ -68,7 +69,7 @@ fn code(op: &'static OpDef) -> Result<&'static Code> {
 
 /// Runs Python code of an entry; an exception comes back as it was raised.
 fn in_python<R>(body: impl FnOnce(Python<'_>) -> PyResult<R>) -> Result<R> {
-    Python::attach(|py| {
+    with_python(|py| {
         body(py).map_err(|error| {
             let failure = Box::new(PythonFailure::new(error));
             Error::Failed(mxnet::engine::Failure::new(failure, ""))

@@ -19,14 +19,16 @@ pub fn may_wait() -> bool {
 
 /// Whether a signal handler asked to stop.
 pub fn interrupted() -> bool {
-    Python::attach(|py| match py.check_signals() {
+    // While the interpreter ends, there are no handlers any more.
+    let asked = Python::try_attach(|py| match py.check_signals() {
         Ok(()) => false,
         Err(error) => {
             // `raise` takes it from here once the wait has ended.
             error.restore(py);
             true
         }
-    })
+    });
+    asked.unwrap_or(false)
 }
 
 /// Waits for everything pushed so far; raises the first failure not yet raised.
@@ -148,7 +150,7 @@ pub fn set_debug(on: bool) -> bool {
 
 /// File and line of the innermost Python frame.
 pub fn running_line() -> Option<String> {
-    Python::attach(|py| {
+    Python::try_attach(|py| {
         let mut frame = py.import("sys").ok()?.call_method0("_getframe").ok()?;
         let innermost = line_of(&frame);
         // The package's own frames are passed over.
@@ -166,6 +168,7 @@ pub fn running_line() -> Option<String> {
             }
         }
     })
+    .flatten()
 }
 
 /// The file and line of a frame.

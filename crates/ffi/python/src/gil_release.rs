@@ -94,7 +94,15 @@ pub fn with_gil<R>(body: impl FnOnce(Python<'_>) -> R) -> R {
         FORK_LOCK.fetch_sub(1, Ordering::SeqCst);
     }
     let _reacquire = Reacquire(depth);
-    Python::attach(body)
+    with_python(body)
+}
+
+/// Runs `body` with PyO3 knowing that this thread has the GIL, which it takes if need be. Objects end, and hooks run, while the interpreter ends as
+/// well: `Python::attach` panics then.
+#[inline]
+pub fn with_python<R>(body: impl FnOnce(Python<'_>) -> R) -> R {
+    // SAFETY: an interpreter has loaded this module, and calls it until its end only.
+    unsafe { Python::attach_unchecked(body) }
 }
 
 /// Takes the lock as the writer and finishes the operations that are pending, whatever becomes of them. Other threads can have the GIL

@@ -65,10 +65,11 @@ fn block_of_task(py: Python<'_>) -> PyResult<Option<Py<Block>>> {
 
 /// Answers the library's question about the running task.
 pub fn task_modes() -> Option<(bool, bool)> {
-    Python::attach(|py| {
+    Python::try_attach(|py| {
         let block = block_of_task(py).ok().flatten();
         block.map(|block| block.get().modes())
     })
+    .flatten()
 }
 
 /// Whether this thread runs an event loop.

@@ -9,6 +9,7 @@ use pyo3::types::PyTuple;
 
 use crate::array::PyArray;
 use crate::autograd::PythonFailure;
+use crate::gil_release::with_python;
 
 /// Hands calls down and shows those of operators that are not made of others.
 struct OpHook {
@@ -19,7 +20,7 @@ struct OpHook {
 impl OpHook {
     /// Calls the function with the operator's name, its inputs and its outputs.
     fn show(&self, call: &Call, outputs: &Outputs) -> PyResult<()> {
-        Python::attach(|py| {
+        with_python(|py| {
             let wrapped = |arrays: &mut dyn Iterator<Item = &Array>| -> PyResult<Vec<Py<PyArray>>> {
                 arrays.map(|x| PyArray::wrap(py, x.clone())).collect()
             };

@@ -10,6 +10,7 @@ use pyo3::types::PyBool;
 
 use crate::device::PyDevice;
 use crate::error::raise;
+use crate::gil_release::with_python;
 use crate::once_box::OnceBox;
 
 /// Whether dtypes promote exactly as NumPy 2's do.
@@ -55,7 +56,7 @@ static REPORTER: OnceBox<Py<PyAny>> = OnceBox::new();
 pub fn install_float_reporter(reporter: Py<PyAny>) {
     REPORTER.set(reporter);
     floats::install(|sentence| {
-        Python::attach(|py| {
+        with_python(|py| {
             let Some(reporter) = REPORTER.get() else {
                 return Ok(());
             };

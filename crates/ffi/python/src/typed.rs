@@ -13,6 +13,7 @@ use pyo3::types::{DerefToPyAny, PyType};
 use pyo3::{PyTypeInfo, ffi};
 
 use crate::call::{Named, guarded, guarded_or};
+use crate::gil_release::with_python;
 
 pub use given::{Given, Signature};
 
@@ -89,7 +90,7 @@ pub unsafe fn make<'py, T: Typed>(
 /// Does something while PyO3 knows that the lock is held: it lets its references go at once.
 #[inline]
 pub fn attached<R>(body: impl FnOnce() -> R) -> R {
-    Python::attach(|_| body())
+    with_python(|_| body())
 }
 
 /// Does something at once.

@@ -13,6 +13,7 @@ use pyo3::{PyTypeInfo, ffi};
 
 use super::{PyArray, attributes, methods, slots};
 use crate::gil_cell::GilCell;
+use crate::gil_release::with_python;
 use crate::typed::{self, Typed, slot};
 
 /// An array object in memory.
@@ -168,7 +169,7 @@ unsafe extern "C" fn end(object: *mut ffi::PyObject) {
         match (*array).ends_alone(py) {
             true => ptr::drop_in_place(array),
             // PyO3 lets its references go at once where it knows that the lock is held.
-            false => Python::attach(|_| ptr::drop_in_place(array)),
+            false => with_python(|_| ptr::drop_in_place(array)),
         }
         release(py, object);
     }

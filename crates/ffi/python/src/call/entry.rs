@@ -14,6 +14,7 @@ use super::binding::{Binding, Fast};
 use super::call;
 use crate::array;
 use crate::error::raise;
+use crate::gil_release::with_python;
 use crate::ufunc;
 
 /// Entry of functions: `slf` is the module object that holds the binding.
@@ -134,7 +135,7 @@ pub fn guarded_or<T>(
         Ok(Ok(answer)) => answer,
         Ok(Err(error)) => {
             // PyO3 lets go at once what the call has dropped on its way to the error.
-            Python::attach(|py| error.restore(py));
+            with_python(|py| error.restore(py));
             failed
         }
         Err(panic) => {

@@ -10,6 +10,7 @@ use pyo3::prelude::*;
 
 use crate::autograd::PythonFailure;
 use crate::error::raise;
+use crate::gil_release::with_python;
 
 /// What a trace asks of its compilation: attributes of the object that `tracing` returned.
 pub fn choice(setup: &Bound<'_, PyAny>) -> PyResult<Choice> {
@@ -28,7 +29,7 @@ fn run(function: &Py<PyAny>, graph: &mut Graph) -> Result<()> {
         arrays.insert(name.clone(), x.clone());
         name
     });
-    let found = Python::attach(|py| {
+    let found = with_python(|py| {
         let found = function.bind(py).call1((text,));
         found.and_then(|text| text.extract::<Option<String>>())
     });
