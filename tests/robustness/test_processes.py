@@ -223,9 +223,7 @@ def test_objects_that_outlive_the_program_end_quietly(last, way):
     }
     # The first use of Python's lock by the library may be the one that ends an object.
     program = f"import sys\nimport numpy as onp\nimport mxnet as mx\nfrom mxnet import np\n{last}\n{ends[way]}\n"
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=SECONDS, check=False
-    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=SECONDS, check=False)
     assert done.returncode == (way == "exception")
     assert "panicked" not in done.stderr
     assert done.stderr.count("Traceback") == (way == "exception")

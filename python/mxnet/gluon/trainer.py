@@ -20,6 +20,9 @@ __all__ = ["Trainer"]
 
 _LOCAL_STORES = (None, "local", "device")
 
+# Number of a parameter, the parameter, and its values on each device.
+_Trained = tuple[int, Parameter, list[ndarray]]
+
 
 class Trainer:
     """Applies an optimizer to parameters; see `step`.
@@ -147,12 +150,18 @@ class Trainer:
         RuntimeError
             If a parameter is not initialized.
         """
-        self._check(batch_size, ignore_stale_grad)
-        self.allreduce_grads()
-        self._apply(batch_size)
+        trained = self._trained()
+        self._check(trained, batch_size, ignore_stale_grad)
+        self._add_up(trained)
+        self._apply(trained, batch_size)
 
-    def _trained(self) -> list[tuple[int, Parameter]]:
-        return [(number, parameter) for number, parameter in enumerate(self._params) if parameter.grad_req != "null"]
+    def _trained(self) -> list[_Trained]:
+        """The parameters that have gradients, with their numbers and their copies on the devices."""
+        return [
+            (number, parameter, parameter.list_data())
+            for number, parameter in enumerate(self._params)
+            if parameter.grad_req != "null"
+        ]
 
     def allreduce_grads(self) -> None:
         """Replace the gradients of parameters on several devices by their sum over the devices.
@@ -164,11 +173,15 @@ class Trainer:
         RuntimeError
             If a parameter is not initialized.
         """
-        for _, parameter in self._trained():
-            if len(parameter.list_data()) == 1:
+        self._add_up(self._trained())
+
+    def _add_up(self, trained: Sequence[_Trained]) -> None:
+        for _, parameter, copies in trained:
+            if len(copies) == 1:
                 continue
             grads = parameter.list_grad()
-            fresh = [grad for grad, copy in zip(grads, parameter.list_data(), strict=True) if _is_new([copy])]
+            is_fresh = _core.are_gradients_fresh(copies)
+            fresh = [grad for grad, counts in zip(grads, is_fresh, strict=True) if counts]
             if parameter.grad_stype == "row_sparse":
                 _add_rows(parameter, fresh or grads)
                 continue
@@ -202,10 +215,11 @@ class Trainer:
         ValueError
             If `batch_size` is not positive.
         """
-        self._check(batch_size, ignore_stale_grad)
-        self._apply(batch_size)
+        trained = self._trained()
+        self._check(trained, batch_size, ignore_stale_grad)
+        self._apply(trained, batch_size)
 
-    def _apply(self, batch_size: float) -> None:
+    def _apply(self, trained: Sequence[_Trained], batch_size: float) -> None:
         """Update the parameters whose gradients are new."""
         optimizer = self._optimizer
 
@@ -213,46 +227,38 @@ class Trainer:
             optimizer.rescale_grad = self._scale / batch_size
 
         at_each_call(set_scale)
+        new = [entry for entry, is_fresh in zip(trained, _is_fresh(trained), strict=True) if is_fresh]
         # One call of the optimizer for each place in the parameters' lists of devices.
-        work: list[tuple[list[int], list[ndarray], list[ndarray]]] = []
-        for number, parameter in self._trained():
-            copies = parameter.list_data()
-            if not _is_new(copies):
-                continue
-            for place, weight in enumerate(copies):
-                if place == len(work):
-                    work.append(([], [], []))
-                indices, grads, weights = work[place]
-                indices.append(number)
-                grads.append(parameter._grad_of(weight))
-                weights.append(weight)
-        for place, (indices, grads, weights) in enumerate(work):
+        for place in range(max((len(copies) for _, _, copies in new), default=0)):
+            here = new if place == 0 else [entry for entry in new if place < len(entry[2])]
+            weights = [copies[place] for _, _, copies in here]
+            grads: list[Any] = [weight.grad for weight in weights]
+            if any(grad is None for grad in grads):
+                # Raises with the parameter's name.
+                grads = [parameter._grad_of(copies[place]) for _, parameter, copies in here]
             if place == len(self._updaters):
                 self._updaters.append(get_updater(self._optimizer))
             at_each_call(functools.partial(optimizer._set_current_device, place))
-            self._updaters[place](indices, grads, weights)
+            self._updaters[place]([number for number, _, _ in here], grads, weights)
             at_each_call(functools.partial(_core.set_gradient_fresh, weights, fresh=False))
 
-    def _check(self, batch_size: float, ignore_stale_grad: bool) -> None:
+    def _check(self, trained: Sequence[_Trained], batch_size: float, ignore_stale_grad: bool) -> None:
         """Refuse what is no batch size, and to apply gradients again that the last step has applied."""
         if not batch_size > 0:
             raise ValueError(f"`batch_size` must be positive, found {batch_size}")
         if not ignore_stale_grad:
-            at_each_call(self._check_fresh)
+            at_each_call(functools.partial(self._check_fresh, trained))
 
-    def _check_fresh(self) -> None:
-        stale = [
-            self._names[number]
-            for number, parameter in self._trained()
-            if not all(map(_core.is_gradient_fresh, parameter.list_data()))
-        ]
-        if stale:
-            shown = ", ".join(repr(name) for name in stale[:10]) + (" and others" if len(stale) > 10 else "")
-            raise UserWarning(
-                f"no backward pass has written the gradients of {len(stale)} of {len(self._params)} parameters since "
-                f"the last step: {shown}; the loss does not depend on them, or `backward` was not called; "
-                "`ignore_stale_grad=True` leaves them alone"
-            )
+    def _check_fresh(self, trained: Sequence[_Trained]) -> None:
+        if all(_core.are_gradients_fresh([weight for _, _, copies in trained for weight in copies])):
+            return
+        stale = [self._names[number] for number, _, copies in trained if not all(_core.are_gradients_fresh(copies))]
+        shown = ", ".join(repr(name) for name in stale[:10]) + (" and others" if len(stale) > 10 else "")
+        raise UserWarning(
+            f"no backward pass has written the gradients of {len(stale)} of {len(self._params)} parameters since the "
+            f"last step: {shown}; the loss does not depend on them, or `backward` was not called; "
+            "`ignore_stale_grad=True` leaves them alone"
+        )
 
     def save_states(self, fname: PathLike) -> None:
         """Write the states of the optimizer, its hyperparameters and update counts to a file, atomically.
@@ -304,9 +310,13 @@ class Trainer:
                 raise FileFormatError(f"{str(fname)!r}: {error}") from error
 
 
-def _is_new(copies: Sequence[ndarray]) -> bool:
-    """Whether a backward pass has written a gradient since the last step."""
-    return any(map(_core.is_gradient_fresh, copies))
+def _is_fresh(trained: Sequence[_Trained]) -> list[bool]:
+    """Whether a backward pass has written a gradient of each parameter since the last step."""
+    flags: list[bool] = _core.are_gradients_fresh([weight for _, _, copies in trained for weight in copies])
+    if len(flags) == len(trained):
+        return flags
+    flag = iter(flags)
+    return [any([next(flag) for _ in copies]) for _, _, copies in trained]  # noqa: C419  takes all of them
 
 
 def _add_rows(parameter: Parameter, grads: Sequence[Any]) -> None:

@@ -217,24 +217,22 @@ class Optimizer:
 
     def _update_count(self, index: int | Sequence[int]) -> None:
         """Count an update of one weight or of several; for `step` methods of own optimizers."""
+        counts, before = self._index_update_count, self.begin_num_update
         for number in [index] if isinstance(index, int) else index:
-            count = self._index_update_count.get(number, self.begin_num_update) + 1
-            self._index_update_count[number] = count
-            self.num_update = max(count, self.num_update)
+            counts[number] = count = counts.get(number, before) + 1
+            if count > self.num_update:
+                self.num_update = count
 
-    def _factor(self, index: int, attribute: str, own: Mapping[int | str, float]) -> float:
-        if index in self.param_dict:
-            return float(getattr(self.param_dict[index], attribute))
-        if index in own:
-            return own[index]
-        return own.get(self.idx2name.get(index, ""), 1.0)
+    def _factor(self, index: int, own: Mapping[int | str, float]) -> float:
+        return own[index] if index in own else own.get(self.idx2name.get(index, ""), 1.0)
 
     def _get_lrs(self, indices: Sequence[int]) -> list[float]:
-        lr = self.learning_rate
-        return [lr * self._factor(index, "lr_mult", self.lr_mult) for index in indices]
+        lr, own, parameters = self.learning_rate, self.lr_mult, self.param_dict
+        return [lr * (parameters[i].lr_mult if i in parameters else self._factor(i, own)) for i in indices]
 
     def _get_wds(self, indices: Sequence[int]) -> list[float]:
-        return [self.wd * self._factor(index, "wd_mult", self.wd_mult) for index in indices]
+        wd, own, parameters = self.wd, self.wd_mult, self.param_dict
+        return [wd * (parameters[i].wd_mult if i in parameters else self._factor(i, own)) for i in indices]
 
     def _get_lr(self, index: int) -> float:
         """Learning rate of a weight, its own factor included; for `step` methods of own optimizers."""
@@ -349,10 +347,11 @@ class Optimizer:
         """Update weights and states by one call of `_fused_update` for each device."""
         # What the host counts and decides is done before each run of a compiled step, too.
         at_each_call(lambda: self._update_count(indices))
-        devices = [weight.device for weight in weights]
-        if len(set(devices)) == 1:
-            self._fused_on_device(devices[0], indices, weights, grads, states, masters)
+        device = _core.common_device(weights)
+        if device is not None:
+            self._fused_on_device(device, indices, weights, grads, states, masters)
             return
+        devices = [weight.device for weight in weights]
         for device in dict.fromkeys(devices):
             here = [place for place, other in enumerate(devices) if other == device]
             self._fused_on_device(

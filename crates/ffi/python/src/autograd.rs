@@ -491,11 +491,14 @@ pub fn batched(
     ))
 }
 
-/// Whether `backward` has stored a gradient of `x` since [`set_gradient_fresh`] last said no; false without a gradient buffer.
+/// Whether `backward` has stored a gradient of each array since [`set_gradient_fresh`] last said no; false without a gradient buffer.
 #[pyfunction]
-pub fn is_gradient_fresh(x: &Bound<'_, PyArray>) -> bool {
-    let array = x.get().array(x.py());
-    tape::gradient_of(&array).is_some_and(|leaf| leaf.is_fresh())
+pub fn are_gradients_fresh(arrays: Vec<Bound<'_, PyArray>>) -> Vec<bool> {
+    let is_fresh = |x: &Bound<'_, PyArray>| {
+        let leaf = tape::gradient_of(&x.get().array(x.py()));
+        leaf.is_some_and(|leaf| leaf.is_fresh())
+    };
+    arrays.iter().map(is_fresh).collect()
 }
 
 /// Says whether the gradients of `arrays` count as new.

@@ -60,8 +60,8 @@ mod _core {
     use crate::atomic_file::{AtomicFile, check_file};
     #[pymodule_export]
     use crate::autograd::{
-        backward, batched, checkpoint, custom_function, grad, graph_input, graph_place,
-        is_gradient_fresh, mark_variables, set_gradient_fresh, set_row_gradient, version_of,
+        are_gradients_fresh, backward, batched, checkpoint, custom_function, grad, graph_input,
+        graph_place, mark_variables, set_gradient_fresh, set_row_gradient, version_of,
     };
     #[pymodule_export]
     use crate::buffer_protocol::of_buffer;
@@ -115,7 +115,7 @@ mod _core {
     use crate::registry::registry;
     #[pymodule_export]
     use crate::settings::{
-        config_get, config_keys, config_set, current_device, device_kinds, features,
+        common_device, config_get, config_keys, config_set, current_device, device_kinds, features,
         float_reactions, install_float_reporter, numpy_promotion, random_state, seed,
         set_current_device, set_float_reactions, set_numpy_promotion, set_random_state,
     };

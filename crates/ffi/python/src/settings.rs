@@ -1,13 +1,14 @@
 //! Settings: the promotion mode, the random seed, reactions to floating-point errors.
 
-use mxnet::core::Error;
 use mxnet::core::config::{self, Kind, Origin, Setting};
 use mxnet::core::floats::{self, Reaction, Reactions};
+use mxnet::core::{Array, Error};
 use mxnet::tensor::{DeviceKind, Promotion, promotion};
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::types::PyBool;
 
+use crate::array::{Get, PyArray};
 use crate::device::PyDevice;
 use crate::error::raise;
 use crate::gil_release::with_python;
@@ -70,6 +71,14 @@ pub fn install_float_reporter(reporter: Py<PyAny>) {
             }
         })
     });
+}
+
+/// The device that all arrays are on; `None` if they are on several, or there are none.
+#[pyfunction]
+pub fn common_device(arrays: Vec<Bound<'_, PyArray>>) -> Option<PyDevice> {
+    let device_of = |x: &Bound<'_, PyArray>| x.get().with(x.py(), Array::device);
+    let first = device_of(arrays.first()?);
+    (arrays.iter().all(|x| device_of(x) == first)).then_some(PyDevice(first))
 }
 
 /// Default device of this thread.
