@@ -168,6 +168,8 @@ class Graph:
         The arrays that the graph needs beside its arguments, by name.
     trainable : list of str
         Names of the arrays that were parameters with gradients.
+    extra : list of str
+        Names of arrays that came with the graph and that it does not need.
     """
 
     def __init__(self, text: str, arrays: Mapping[str, ndarray], source: str) -> None:
@@ -186,6 +188,7 @@ class Graph:
         if missing:
             raise FileFormatError(f"{source!r} needs arrays that are not there: {', '.join(missing[:5])}")
         self.arrays = {name: arrays[name] for name in needed}
+        self.extra = [name for name in arrays if name not in self.arrays]
         try:
             self._loaded = _core.LoadedGraph(text, self.arrays)
         except ValueError as error:

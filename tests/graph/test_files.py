@@ -192,3 +192,17 @@ def test_damaged_graphs_are_refused_or_run(build, tmp_path):
         except (FileFormatError, ValueError, TypeError, MemoryError, KeyError):
             outcomes["refused"] += 1
     assert outcomes["refused"] > 200
+
+
+def test_other_arrays_in_the_file_are_refused_or_passed_over(tmp_path):
+    _, x, files = exported(convolutional, tmp_path)
+    arrays = load_arrays(files[1])
+    more = str(tmp_path / "more.params")
+    mx.npx.save(more, {**arrays, "other": np.ones(2)})
+    with pytest.raises(ValueError, match="has 'other', which the graph has not"):
+        gluon.SymbolBlock.imports(files[0], ["data"], more)
+    block = gluon.SymbolBlock.imports(files[0], ["data"], more, ignore_extra=True)
+    assert bits(block(x)) == bits(gluon.SymbolBlock.imports(files[0], ["data"], files[1])(x))
+    mx.npx.save(more, {"other": np.ones(2)})
+    with pytest.raises(FileFormatError, match="needs arrays"):
+        gluon.SymbolBlock.imports(files[0], ["data"], more, allow_missing=True, ignore_extra=True)

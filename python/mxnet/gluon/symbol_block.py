@@ -7,6 +7,7 @@ from typing import Any
 
 from mxnet._renamed import old_keywords
 from mxnet.base import PathLike
+from mxnet.error import FileFormatError
 from mxnet.gluon.block import HybridBlock
 from mxnet.gluon.parameter import DeviceLike, Parameter
 from mxnet.graph import Graph, read
@@ -90,8 +91,10 @@ class SymbolBlock(HybridBlock):
             By default the newest one beside `symbol_file`.
         device : Device, optional
             Where the parameters go.
-        allow_missing, ignore_extra : bool
-            The files of a graph belong together: every array has to be there, and others are passed over.
+        allow_missing : bool
+            A graph cannot run without its arrays: this changes nothing but the hint of the error.
+        ignore_extra : bool
+            Pass over arrays of the file that the graph does not have.
 
         Returns
         -------
@@ -104,7 +107,8 @@ class SymbolBlock(HybridBlock):
         FileFormatError
             If a file is damaged, of a newer version or needs operators that are not there.
         ValueError
-            If the number of names differs from that of the arguments.
+            If the number of names differs from that of the arguments, or if the file has other arrays and
+            `ignore_extra` is off.
 
         Examples
         --------
@@ -119,7 +123,19 @@ class SymbolBlock(HybridBlock):
         >>> again(np.ones((1, 3)))
         array([[3., 3.]])
         """
-        block = cls(read(symbol_file, param_file), input_names)
+        try:
+            graph = read(symbol_file, param_file)
+        except FileFormatError as error:
+            if allow_missing and "needs arrays that are not there" in str(error):
+                error.add_note("`allow_missing=True` cannot help: build the network in Python and load what is there")
+            raise
+        if graph.extra and not ignore_extra:
+            names = ", ".join(repr(name) for name in graph.extra[:5])
+            raise ValueError(
+                f"SymbolBlock.imports: the file of parameters has {names}, which the graph has not; "
+                "`ignore_extra=True` passes over them"
+            )
+        block = cls(graph, input_names)
         if device is not None:
             block.reset_device(device)
         return block
